@@ -1,0 +1,18 @@
+# ew_list(PREFIX MACRO DIR): writes gen/PREFIX_list.h with one MACRO(name) line for each DIR/PREFIX_*.c.
+# The file list is a glob that the build re-checks, so a new file needs no other edit.
+function(ew_list prefix macro dir)
+  file(GLOB files CONFIGURE_DEPENDS ${dir}/${prefix}_*.c)
+  set(text "/* Made by the build from the names of ${prefix}_*.c. */\n")
+  foreach(f IN LISTS files)
+    get_filename_component(name ${f} NAME_WE)
+    string(REGEX REPLACE "^${prefix}_" "" name ${name})
+    string(APPEND text "${macro}(${name})\n")
+  endforeach()
+  set(out ${PROJECT_BINARY_DIR}/gen/${prefix}_list.h)
+  if(EXISTS ${out})
+    file(READ ${out} old)
+  endif()
+  if(NOT "${old}" STREQUAL "${text}")
+    file(WRITE ${out} "${text}")
+  endif()
+endfunction()

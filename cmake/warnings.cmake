@@ -1,0 +1,13 @@
+# Compile flags of every target: the warning set, sanitizers.
+add_compile_definitions(_GNU_SOURCE)
+add_compile_options(
+  -ffp-contract=off -fno-math-errno -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla -Wformat=2
+  -Wwrite-strings -Wcast-qual -Wcast-align -Wpointer-arith -Wimplicit-fallthrough -Wconversion
+  -Wno-sign-conversion -Wdouble-promotion -Wfloat-equal -Wnull-dereference -Wno-unused-parameter)
+if(EW_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(EW_SANITIZE)
+  add_compile_options(-fsanitize=${EW_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${EW_SANITIZE})
+endif()

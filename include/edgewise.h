@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Edgewise: train, shrink, compile, run and characterise convolutional networks on edge boards.
+ *
+ * The one public header.  Handles are opaque; every fallible function returns ew_err and leaves its
+ * result in the last parameter; after a failure ew_error_message() has one line that says what and
+ * where.  The library never prints, exits or aborts on what a file, a user or a device can cause. */
+#ifndef EDGEWISE_H
+#define EDGEWISE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EW_VERSION "0.1.0"
+
+#if defined(__GNUC__)
+#define EW_API __attribute__((visibility("default")))
+#else
+#define EW_API
+#endif
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* clang-format off */
+#define EW_ERR_MAP(X)                                                                              \
+    X(OK,          "done")                                                                         \
+    X(ARG,         "invalid argument")                                                             \
+    X(USAGE,       "wrong usage")                                                                  \
+    X(IO,          "input or output failed")                                                       \
+    X(FORMAT,      "malformed file")                                                               \
+    X(SHAPE,       "shapes do not fit")                                                            \
+    X(TYPE,        "element types do not fit")                                                     \
+    X(UNSUPPORTED, "not supported")                                                                \
+    X(MEMORY,      "out of memory")                                                                \
+    X(LIMIT,       "over a limit")                                                                 \
+    X(NOT_FOUND,   "not found")                                                                    \
+    X(SKIPPED,     "some work was skipped")                                                        \
+    X(INTERNAL,    "internal error")
+/* clang-format on */
+
+typedef enum ew_err {
+#define EW_ERR_ENUM(name, text) EW_ERR_##name,
+    EW_ERR_MAP(EW_ERR_ENUM)
+#undef EW_ERR_ENUM
+        EW_ERR_COUNT,
+    EW_OK = EW_ERR_OK
+} ew_err;
+
+/* The text of a code.  Never fails; any thread. */
+EW_API const char *ew_error_text(ew_err code);
+
+/* The message of the calling thread's last failure; "" before the first.  Valid until that thread's
+ * next failure. */
+EW_API const char *ew_error_message(void);
+
+/* "0.1.0"; any thread. */
+EW_API const char *ew_version(void);
+
+/* ---- Graph ----------------------------------------------------------------------------------- */
+
+/* A network: values and nodes.  One thread at a time. */
+struct ew_graph;
+
+/* Releases a graph and all that it owns; NULL is fine. */
+EW_API void ew_graph_free(struct ew_graph *g);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

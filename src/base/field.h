@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Field tables: one row per member of a plain struct.  The same row gives an operator's attribute its
+ * ONNX mapping and a command's option its flag, help, man-page entry and completion. */
+#ifndef EW_BASE_FIELD_H
+#define EW_BASE_FIELD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define EW_MAX_INTS 16
+
+/* A short list of whole numbers: dimensions, strides, axes. */
+struct ew_ints {
+    int32_t n;
+    int64_t v[EW_MAX_INTS];
+};
+
+enum ew_field_type {
+    EW_FIELD_BOOL,  /* bool */
+    EW_FIELD_INT,   /* int64_t */
+    EW_FIELD_FLOAT, /* double */
+    EW_FIELD_STR,   /* const char *, NULL when unset */
+    EW_FIELD_ENUM,  /* int, index into `choices` */
+    EW_FIELD_INTS,  /* struct ew_ints */
+    EW_FIELD_SIZE   /* int64_t bytes; text may end in K, M, G (powers of 1024) */
+};
+
+struct ew_field {
+    const char *name; /* flag, key and attribute name: never changes */
+    enum ew_field_type type;
+    size_t offset;              /* in the struct that the table describes */
+    const char *def;            /* default as text; NULL: zero, false, empty or unset */
+    double min, max;            /* for INT, FLOAT, SIZE and members of INTS; no check when min == max */
+    const char *const *choices; /* for ENUM, NULL-terminated */
+    const char *metavar;        /* shown in help: "FILE", "HxWxC" */
+    const char *help;
+    char letter; /* short flag, or 0 */
+};
+
+#define EW_FIELD_END                                                                               \
+    {                                                                                              \
+        .name = NULL                                                                               \
+    }
+
+/* Zeroes `object` of `size` bytes and writes every default of the table. */
+void ew_fields_default(const struct ew_field *table, void *object, size_t size);
+
+/* Parses `text` into the field of `object`; the message names the field, the text and what is allowed.
+ * STR fields keep the pointer (borrowed). */
+ew_err ew_field_parse(const struct ew_field *f, const char *text, void *object);
+
+/* The row called `name`, or NULL. */
+const struct ew_field *ew_field_find(const struct ew_field *table, const char *name);
+
+/* Writes the field's value as text that ew_field_parse reads back; returns the length it needs. */
+int ew_field_print(const struct ew_field *f, const void *object, char *buf, size_t size);
+
+/* The nearest of the table's names within two edits (or a third of its length), or NULL. */
+const char *ew_field_nearest(const struct ew_field *table, const char *name);
+
+/* Number of single-character edits between two words. */
+int ew_edit_distance(const char *a, const char *b);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Heap helpers and the arena. */
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_BYTES ((size_t)64 << 10)
+#define BIG_OBJECT  ((size_t)1 << 10) /* from here on objects start on a cache line */
+
+struct ew_arena_chunk {
+    struct ew_arena_chunk *next;
+    size_t size; /* bytes after the head */
+    size_t used;
+    size_t pad; /* keeps the head at half a cache line */
+};
+
+ew_err ew_grow(void **array, int *cap, int need, size_t item)
+{
+    if (need <= *cap)
+        return EW_OK;
+    EW_CHECK(need < (1 << 28), EW_ERR_LIMIT, "a list would need %d entries", need);
+    const int new_cap = need < 16 ? 16 : need + need / 2;
+    void *p = realloc(*array, (size_t)new_cap * item);
+    EW_CHECK(p, EW_ERR_MEMORY, "no memory for a list of %d entries", new_cap);
+    *array = p;
+    *cap = new_cap;
+    return EW_OK;
+}
+
+ew_err ew_aligned_new(size_t bytes, void **out)
+{
+    const size_t size = ew_align_up(bytes ? bytes : 1);
+    EW_CHECK(size >= bytes, EW_ERR_MEMORY, "a buffer of %zu bytes is too large", bytes);
+    void *p = aligned_alloc(EW_ALIGN, size);
+    EW_CHECK(p, EW_ERR_MEMORY, "no memory for a buffer of %zu bytes", bytes);
+    memset(p, 0, size);
+    *out = p;
+    return EW_OK;
+}
+
+void ew_free_ptr(void *ptr_to_ptr)
+{
+    void *p;
+    memcpy(&p, ptr_to_ptr, sizeof(p));
+    free(p);
+}
+
+void ew_arena_init(struct ew_arena *a)
+{
+    memset(a, 0, sizeof(*a));
+}
+
+void ew_arena_fini(struct ew_arena *a)
+{
+    struct ew_arena_chunk *c = a->chunks;
+    while (c) {
+        struct ew_arena_chunk *next = c->next;
+        free(c);
+        c = next;
+    }
+    ew_arena_init(a);
+}
+
+void ew_arena_reset(struct ew_arena *a)
+{
+    ew_arena_fini(a);
+}
+
+/* Offset of the next object of this size in the chunk. */
+static size_t object_start(const struct ew_arena_chunk *c, size_t bytes)
+{
+    const uintptr_t align = bytes >= BIG_OBJECT ? EW_ALIGN : 16;
+    const uintptr_t base = (uintptr_t)(c + 1);
+    return (size_t)(((base + c->used + align - 1) & ~(align - 1)) - base);
+}
+
+static struct ew_arena_chunk *new_chunk(struct ew_arena *a, size_t bytes)
+{
+    size_t size = bytes + EW_ALIGN;
+    if (size < bytes || size > SIZE_MAX - sizeof(struct ew_arena_chunk))
+        return NULL;
+    if (size < CHUNK_BYTES)
+        size = CHUNK_BYTES;
+    struct ew_arena_chunk *c = calloc(1, sizeof(*c) + size);
+    if (!c)
+        return NULL;
+    c->size = size;
+    /* A big object's own chunk goes behind the current one, which keeps filling. */
+    if (a->chunks && size > CHUNK_BYTES) {
+        c->next = a->chunks->next;
+        a->chunks->next = c;
+    } else {
+        c->next = a->chunks;
+        a->chunks = c;
+    }
+    return c;
+}
+
+void *ew_arena_alloc(struct ew_arena *a, size_t bytes)
+{
+    if (bytes == 0)
+        bytes = 1;
+    struct ew_arena_chunk *c = a->chunks;
+    if (!c || object_start(c, bytes) > c->size || c->size - object_start(c, bytes) < bytes)
+        c = new_chunk(a, bytes);
+    if (!c) {
+        a->failed = true;
+        return NULL;
+    }
+    const size_t start = object_start(c, bytes);
+    c->used = start + bytes;
+    a->used += bytes;
+    return (char *)(c + 1) + start;
+}
+
+void *ew_arena_array(struct ew_arena *a, size_t n, size_t item)
+{
+    size_t bytes;
+    if (!ew_mul_size(n, item, &bytes)) {
+        a->failed = true;
+        return NULL;
+    }
+    return ew_arena_alloc(a, bytes);
+}
+
+char *ew_arena_strdup(struct ew_arena *a, const char *s)
+{
+    const size_t n = strlen(s) + 1;
+    char *p = ew_arena_alloc(a, n);
+    if (p)
+        memcpy(p, s, n);
+    return p;
+}
+
+char *ew_arena_printf(struct ew_arena *a, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *p = n < 0 ? NULL : ew_arena_alloc(a, (size_t)n + 1);
+    if (!p)
+        return NULL;
+    va_start(ap, fmt);
+    vsnprintf(p, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    return p;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Heap memory with overflow checks, and the arena: one per lifetime, no free of single objects. */
+#ifndef EW_BASE_MEM_H
+#define EW_BASE_MEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define EW_ALIGN 64 /* bytes: a cache line, and the widest vector */
+
+#define EW_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static inline int64_t ew_min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t ew_max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Rounds up to a multiple of EW_ALIGN. */
+static inline size_t ew_align_up(size_t n)
+{
+    return (n + (EW_ALIGN - 1)) & ~(size_t)(EW_ALIGN - 1);
+}
+
+/* a * b into *out; false on overflow. */
+static inline bool ew_mul_size(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+
+/* Grows a heap array of `item` bytes per element to hold at least `need`; *cap is updated. */
+ew_err ew_grow(void **array, int *cap, int need, size_t item);
+
+/* 64-byte aligned, zeroed by fresh pages where large; release with free(). */
+ew_err ew_aligned_new(size_t bytes, void **out);
+
+/* For EW_CLEANUP on a `void *` or `char *` variable: frees what it points to. */
+void ew_free_ptr(void *ptr_to_ptr);
+
+/* A bump allocator over a list of chunks.
+ *
+ *   chunks:  [ head | objects ......... free ] -> [ head | objects ... ] -> NULL
+ *
+ * Objects are zeroed, aligned to 16 bytes (64 where they are 1 KiB or more), and live until fini or
+ * reset.  When memory runs out alloc returns NULL; `failed` stays set so that a builder may check
+ * once at its end.  Not thread-safe: an arena has one owner. */
+struct ew_arena {
+    struct ew_arena_chunk *chunks;
+    size_t used;  /* bytes handed out, for reports */
+    bool failed;  /* an alloc returned NULL */
+};
+
+void ew_arena_init(struct ew_arena *a);
+void ew_arena_fini(struct ew_arena *a);
+void ew_arena_reset(struct ew_arena *a); /* frees all objects, keeps the arena */
+void *ew_arena_alloc(struct ew_arena *a, size_t bytes);
+void *ew_arena_array(struct ew_arena *a, size_t n, size_t item); /* NULL on overflow too */
+char *ew_arena_strdup(struct ew_arena *a, const char *s);
+char *ew_arena_printf(struct ew_arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

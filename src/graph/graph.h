@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph: values and nodes in topological order, their inference and their checks.
+ *
+ * A graph is made by adding inputs, constants and nodes; shapes are concrete and follow from the
+ * inputs' shapes whenever ew_graph_infer runs, so that another batch is: set the input's shape, infer
+ * again.  Values that follow from constants and shapes alone (the Shape-Gather-Concat chains that
+ * exporters write) are computed during inference and count as known from then on. */
+#ifndef EW_GRAPH_GRAPH_H
+#define EW_GRAPH_GRAPH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "graph/op.h"
+#include "graph/tensor.h"
+
+enum ew_value_kind {
+    EW_VALUE_ACT,   /* made by a node */
+    EW_VALUE_INPUT, /* given at each run */
+    EW_VALUE_CONST, /* fixed */
+    EW_VALUE_PARAM, /* trainable; data NULL until loaded or initialised */
+    EW_VALUE_STATE  /* kept by an operator, not trained: running statistics */
+};
+
+struct ew_value {
+    const char *name; /* unique in the graph, never NULL */
+    enum ew_value_kind kind;
+    struct ew_tensor t; /* data: contents of CONST, PARAM, STATE; known value of an ACT; else NULL */
+    int producer;       /* node, or -1 */
+    uint32_t dynamic;   /* INPUT: bit i: dimension i may be changed (bit 0: the batch) */
+    bool frozen;        /* PARAM: keep out of training */
+};
+
+struct ew_node {
+    const struct ew_op *op;
+    const char *name; /* never NULL */
+    void *attr;       /* op->attr_size bytes */
+    int n_in, n_out;
+    int *in;  /* values; -1: absent optional input */
+    int *out; /* values; -1: output that nobody asked for */
+    bool channels_first; /* a SPATIAL operator in ONNX's order: fresh from a file or on the way to one;
+                          * such a node can be inferred but not run */
+};
+
+struct ew_graph {
+    struct ew_arena arena; /* names, attributes, lists, constants */
+    struct ew_arena known; /* values computed by the last inference */
+    const char *name;
+    struct ew_value *values;
+    int n_values, cap_values;
+    struct ew_node *nodes; /* producers before consumers */
+    int n_nodes, cap_nodes;
+    int *inputs;
+    int n_inputs, cap_inputs;
+    int *outputs;
+    int n_outputs, cap_outputs;
+    bool inferred; /* shapes are valid for the inputs' present shapes */
+};
+
+ew_err ew_graph_new(const char *name, struct ew_graph **out);
+/* Releases with the public ew_graph_free(). */
+ew_err ew_graph_clone(const struct ew_graph *g, struct ew_graph **out); /* borrows constants' data */
+
+/* Each returns a value's number through `out`.  Names are copied; NULL or a taken one gets a suffix. */
+ew_err ew_graph_input(struct ew_graph *g, const char *name, enum ew_dtype dtype,
+                      const struct ew_shape *shape, int *out);
+/* `data` is copied into the graph when `copy`, else borrowed; it may be NULL for PARAM and STATE. */
+ew_err ew_graph_const(struct ew_graph *g, const char *name, enum ew_value_kind kind,
+                      const struct ew_tensor *t, bool copy, int *out);
+/* A 1-D int64 constant. */
+ew_err ew_graph_const_ints(struct ew_graph *g, const char *name, const int64_t *v, int n, int *out);
+/* A float32 scalar constant. */
+ew_err ew_graph_const_float(struct ew_graph *g, const char *name, float v, int *out);
+
+/* Adds a node and n_out fresh values (out[i] on return).  `attr` is copied; NULL: all defaults.
+ * Checks the number of inputs, and infers at once when all its inputs' shapes are known, so that a
+ * builder meets its error where it made it. */
+ew_err ew_graph_add(struct ew_graph *g, const struct ew_op *op, const char *name, const void *attr,
+                    const int *in, int n_in, int *out, int n_out);
+ew_err ew_graph_output(struct ew_graph *g, int value);
+/* A value that another file names `name`; renaming keeps names unique. */
+ew_err ew_graph_rename(struct ew_graph *g, int value, const char *name);
+
+/* Changes an input's shape or gives it a fixed value, then call ew_graph_infer. */
+ew_err ew_graph_set_shape(struct ew_graph *g, int value, const struct ew_shape *shape);
+/* Makes an input a constant (shape-like inputs, before planning); the data is copied. */
+ew_err ew_graph_bind(struct ew_graph *g, int value, const struct ew_tensor *t);
+/* Sets dimension 0 of every input whose batch is dynamic; infers. */
+ew_err ew_graph_set_batch(struct ew_graph *g, int64_t batch);
+
+/* Shapes, types and known values of every value, from the inputs' shapes. */
+ew_err ew_graph_infer(struct ew_graph *g);
+/* Checks the invariants (order, numbers, names) and drops nothing. */
+ew_err ew_graph_check(const struct ew_graph *g);
+/* Turns constants in an operator's param_in and state_in slots into PARAM and STATE. */
+void ew_graph_mark_params(struct ew_graph *g);
+/* Removes nodes that no output needs, and values that nobody uses any more. */
+ew_err ew_graph_sweep(struct ew_graph *g);
+
+/* True for each input whose value inference needs (it reaches a known_in slot). */
+bool ew_graph_needs_value(const struct ew_graph *g, int input_value);
+
+/* The tensor pointers and call of a node, for infer, cost and tests: in[] and out[] point into
+ * g->values.  `slots` must hold n_in + n_out pointers. */
+void ew_graph_call(const struct ew_graph *g, const struct ew_node *n, struct ew_tensor **slots,
+                   struct ew_call *out);
+
+/* Moves the graph between ONNX's order (every SPATIAL node channels_first) and the order in which it
+ * runs: transposes are put round the SPATIAL nodes, pushed through what lets them pass, and cancelled.
+ * Inputs and outputs keep their layout.  Infers. */
+ew_err ew_graph_channels_last(struct ew_graph *g);
+ew_err ew_graph_channels_first(struct ew_graph *g);
+
+/* The value called `name`, or -1. */
+int ew_graph_find(const struct ew_graph *g, const char *name);
+
+/* Cost of one node, and of the whole graph, for the present shapes. */
+void ew_graph_node_cost(const struct ew_graph *g, int node, struct ew_cost *out);
+void ew_graph_cost(const struct ew_graph *g, struct ew_cost *out);
+
+/* Gives every PARAM and STATE without data its own memory and zeroes it. */
+ew_err ew_graph_alloc_weights(struct ew_graph *g);
+
+#endif

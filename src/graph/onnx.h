@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An ONNX node in plain C, between the file format (format/onnx_*.c, protobuf) and the operators'
+ * import and export hooks.  No protobuf type is seen outside format/. */
+#ifndef EW_GRAPH_ONNX_H
+#define EW_GRAPH_ONNX_H
+
+#include "graph/graph.h"
+
+enum ew_onnx_attr_type {
+    EW_ONNX_INT,
+    EW_ONNX_FLOAT,
+    EW_ONNX_STRING,
+    EW_ONNX_INTS,
+    EW_ONNX_FLOATS,
+    EW_ONNX_TENSOR,
+    EW_ONNX_OTHER /* graphs, sparse tensors, strings: present but not readable */
+};
+
+struct ew_onnx_attr {
+    const char *name;
+    enum ew_onnx_attr_type type;
+    int64_t i;
+    float f;
+    const char *s;
+    int64_t n; /* of ints or floats */
+    const int64_t *ints;
+    const float *floats;
+    struct ew_tensor tensor;
+};
+
+#define EW_ONNX_MAX_ATTRS 24
+
+struct ew_onnx_node {
+    const char *type, *domain, *name;
+    int opset; /* of the node's domain */
+    int n_in, n_out;
+    const int *in;        /* import: values, -1 absent */
+    const int *out_used;  /* import: 0 where the output has no name */
+    struct ew_onnx_attr attrs[EW_ONNX_MAX_ATTRS];
+    int n_attrs;
+};
+
+/* ---- For import hooks ---- */
+
+/* The attribute, or NULL. */
+const struct ew_onnx_attr *ew_onnx_attr(const struct ew_onnx_node *n, const char *name);
+int64_t ew_onnx_int(const struct ew_onnx_node *n, const char *name, int64_t def);
+double ew_onnx_float(const struct ew_onnx_node *n, const char *name, double def);
+const char *ew_onnx_str(const struct ew_onnx_node *n, const char *name, const char *def);
+
+/* Fills the operator's attribute struct from the node's attributes by the field table and renames;
+ * an ONNX attribute that the table does not know is an error unless `ignore` (NULL-terminated) lists it. */
+ew_err ew_onnx_fill(const struct ew_op *op, const struct ew_onnx_node *n, const char *const *ignore,
+                    void *attr);
+
+/* in[slot], or, where the node gives it as an attribute (older opsets), a constant made from it;
+ * -1 when there is neither. */
+ew_err ew_onnx_input_or_attr(struct ew_graph *g, const struct ew_onnx_node *n, int slot,
+                             const char *attr, int *out);
+
+/* The generic import: ew_onnx_fill where attr is NULL, then one node (channels_first where SPATIAL).
+ * Hooks call it after preparing attr; `in` and `n_in` replace the node's own where in is not NULL. */
+ew_err ew_onnx_import_default(struct ew_graph *g, const struct ew_op *op, const struct ew_onnx_node *n,
+                              const void *attr, const int *in, int n_in, int *out);
+
+/* ---- For export hooks ---- */
+
+/* Adds or replaces an attribute. */
+ew_err ew_onnx_set_int(struct ew_onnx_node *n, const char *name, int64_t v);
+ew_err ew_onnx_set_float(struct ew_onnx_node *n, const char *name, double v);
+ew_err ew_onnx_set_str(struct ew_onnx_node *n, const char *name, const char *v);
+ew_err ew_onnx_set_ints(struct ew_onnx_node *n, const char *name, const int64_t *v, int count);
+void ew_onnx_drop(struct ew_onnx_node *n, const char *name);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operator contract.  Everything that the rest of the program wants to know about an operator is
+ * a field of its descriptor: nothing else switches on operator kind. */
+#ifndef EW_GRAPH_OP_H
+#define EW_GRAPH_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/field.h"
+#include "graph/tensor.h"
+
+struct ew_graph;
+struct ew_onnx_node;
+
+/* What an operator function sees.  Optional inputs that are absent are NULL. */
+struct ew_call {
+    const char *name; /* of the node, for messages */
+    const void *attr; /* the operator's own struct */
+    int n_in, n_out;
+    struct ew_tensor *const *in;
+    struct ew_tensor *const *out;  /* NULL entries: outputs that nobody asked for */
+    struct ew_tensor *const *dout; /* backward: gradients of the outputs; NULL entries are zero */
+    struct ew_tensor *const *din;  /* backward: add to these; NULL where not wanted */
+    void *aux;                     /* kept from forward to backward (training only) */
+    void *scratch;                 /* op->scratch() bytes, contents undefined */
+    bool train;                    /* batch statistics, dropout on */
+    uint64_t seed;                 /* stochastic operators: fixed by (run seed, step, node) */
+};
+
+struct ew_cost {
+    int64_t macs;       /* multiply-accumulates of convolutions and matrix products */
+    int64_t flops;      /* all arithmetic, a MAC being two */
+    int64_t thop_macs;  /* as thop counts: convolution and linear without bias, batch norm 4 an element,
+                         * adaptive pooling window + 1 an output */
+    int64_t bytes;      /* read and written once each: inputs, outputs, weights */
+    int64_t params;     /* trainable elements */
+};
+
+enum ew_op_flag {
+    EW_OP_INPLACE = 1 << 0,      /* out[0] may share memory with in[0] of the same size */
+    EW_OP_STOCHASTIC = 1 << 1,   /* depends on call.seed: never folded */
+    EW_OP_SPATIAL = 1 << 2,      /* in[0] and the outputs of its rank are [N, spatial..., C], where ONNX
+                                  * has [N, C, spatial...]; so are the inputs of spatial_in */
+    EW_OP_ELEMENTWISE = 1 << 3,  /* broadcasting, no axis: a transpose may pass through it */
+    EW_OP_SHAPE_ONLY = 1 << 4,   /* forward reads its inputs' shapes, never their data */
+    EW_OP_VIEW = 1 << 5,         /* out[0] has in[0]'s bytes in the same order (reshape, flatten) */
+    EW_OP_NO_CDL = 1 << 6,       /* not a vertex of the critical datapath (constants, identities) */
+};
+
+/* What backward reads besides the gradients: it decides which activations training keeps. */
+enum ew_op_saves {
+    EW_SAVE_IN0 = 1 << 0, /* bit i: in[i]; weights are always there and need no bit */
+    EW_SAVE_IN1 = 1 << 1,
+    EW_SAVE_IN2 = 1 << 2,
+    EW_SAVE_INS = 0xff,
+    EW_SAVE_OUT = 1 << 8, /* bit 8 + i: out[i] */
+    EW_SAVE_AUX = 1 << 16
+};
+
+/* ---- Test cases -------------------------------------------------------------------------------
+ * Shapes and attributes that exercise the operator; the table walker makes the inputs. */
+
+enum ew_case_fill {
+    EW_FILL_NORMAL = 0, /* standard normal, or small whole numbers for integer types */
+    EW_FILL_POSITIVE,   /* uniform in (0.1, 2) */
+    EW_FILL_DISTINCT,   /* a shuffled ramp, 0.1 apart: for max, where ties have no gradient */
+    EW_FILL_UNIT,       /* uniform in (-0.95, 0.95) */
+    EW_FILL_AWAY,       /* normal, pushed at least 0.1 away from 0: for kinks at 0 */
+    EW_FILL_CLASSES,    /* whole numbers in [0, arg) */
+    EW_FILL_VALUES      /* the case's own `values` */
+};
+
+struct ew_case_in {
+    const char *shape;      /* "2x3x4"; "" is a scalar; NULL: optional input, absent */
+    enum ew_dtype dtype;
+    enum ew_case_fill fill;
+    double arg;             /* fill's argument */
+    const char *values;     /* "1,2,-3" for EW_FILL_VALUES */
+    bool constant;          /* known when the graph is inferred (shapes, pads, axes) */
+    bool no_grad;           /* skip the gradient check of this input */
+};
+
+#define EW_CASE_INS 6
+
+struct ew_op_case {
+    const char *name;
+    const char *attrs;      /* "stride=2x2 pad=1x1x1x1 groups=2", in ew_field_parse's syntax */
+    struct ew_case_in in[EW_CASE_INS];
+    int n_in;               /* trailing entries beyond it do not exist */
+    int n_out;              /* 0: 1 */
+    const char *out_shape;  /* what infer must say for out[0] */
+    bool train;             /* run with call.train set */
+    double tolerance;       /* of the gradient check, relative; 0: 1e-5 */
+};
+
+/* ---- ONNX mapping -----------------------------------------------------------------------------
+ * Without hooks: the node type is `type`, attributes map by field name (`rename` where they differ),
+ * inputs and outputs in order.  Layout is no concern of the hooks: nodes are imported and exported in
+ * ONNX's order (ew_node.channels_first) and graph/layout.c moves the whole graph between the two. */
+
+struct ew_onnx_map {
+    const char *type;          /* NULL: the operator has no ONNX form of its own */
+    const char *domain;        /* NULL: the default domain */
+    int since;                 /* the oldest opset whose meaning fits without a hook; 0: any */
+    const char *const *rename; /* pairs (field name, ONNX attribute), NULL-terminated; a NULL ONNX name:
+                                * the field is not exchanged */
+    const char *const *also;   /* further node types that `import` takes, NULL-terminated */
+    /* Adds nodes for n to the graph and gives the values of its outputs. */
+    ew_err (*import)(struct ew_graph *g, const struct ew_onnx_node *n, int *out);
+    /* Edits what the generic exporter has filled in (see graph/onnx.h). */
+    ew_err (*export)(const struct ew_graph *g, int node, struct ew_onnx_node *n);
+};
+
+struct ew_op {
+    const char *name;  /* on disk and in the CLI: never changes */
+    const char *help;  /* one line: what it computes */
+    unsigned flags;    /* enum ew_op_flag */
+    unsigned saves;    /* enum ew_op_saves */
+    int min_in, max_in, max_out; /* max_out 0: 1; max_in -1: any number */
+    unsigned known_in; /* bit i: infer must know the value of in[i] (shapes, axes, pads) */
+    unsigned param_in; /* bit i: a constant in[i] is trainable */
+    unsigned state_in; /* bit i: in[i] is kept by the operator itself (running statistics) */
+    unsigned spatial_in; /* SPATIAL: bit i > 0: in[i] is laid out as in[0] is */
+    unsigned filter_in;  /* SPATIAL: bit i: in[i] is [O, k..., I], where ONNX has [O, I, k...] */
+    size_t attr_size;
+    const struct ew_field *attrs;
+
+    /* Sets dtype and shape of every out[i]; in[i]->data is set where the value is known.
+     * NULL: out[0] is like in[0]. */
+    ew_err (*infer)(const struct ew_call *c);
+    /* NULL: one flop an output element. */
+    void (*cost)(const struct ew_call *c, struct ew_cost *out);
+    /* Bytes; NULL: none. */
+    size_t (*scratch)(const struct ew_call *c);
+    size_t (*aux)(const struct ew_call *c);
+    /* The reference: plain C, obvious and slow.  float32 and float64 at least. */
+    ew_err (*forward)(const struct ew_call *c);
+    /* Adds to din.  NULL: the operator cannot be trained through. */
+    ew_err (*backward)(const struct ew_call *c);
+
+    /* All inputs of full rank are about to be permuted (new axis i is old axis perm[i]): rewrites the
+     * node's attributes and constant inputs so that its outputs are permuted alike.  NULL: transposes
+     * stop here (ELEMENTWISE operators need no hook).  EW_ERR_UNSUPPORTED: not this node; then nothing
+     * has been changed. */
+    ew_err (*permute)(struct ew_graph *g, int node, const int *perm);
+
+    struct ew_onnx_map onnx;
+
+    const struct ew_op_case *cases;
+    int n_cases;
+};
+
+/* The registry (op/op.c, made from the files' names by the build). */
+const struct ew_op *ew_op_find(const char *name);             /* NULL: none */
+const struct ew_op *ew_op_find_onnx(const char *type, const char *domain);
+int ew_op_count(void);
+const struct ew_op *ew_op_at(int i);
+
+/* Fills `ints` from field table style attributes: convenience for C code that builds nodes. */
+static inline struct ew_ints ew_ints1(int64_t a)
+{
+    return (struct ew_ints){1, {a}};
+}
+static inline struct ew_ints ew_ints2(int64_t a, int64_t b)
+{
+    return (struct ew_ints){2, {a, b}};
+}
+static inline struct ew_ints ew_ints4(int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    return (struct ew_ints){4, {a, b, c, d}};
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operator registry, from the build's list of op_*.c. */
+#include "graph/op.h"
+
+#include <string.h>
+
+#define EW_OP(name) extern const struct ew_op ew_op_##name;
+#include "op_list.h"
+#undef EW_OP
+
+static const struct ew_op *const table[] = {
+#define EW_OP(name) &ew_op_##name,
+#include "op_list.h"
+#undef EW_OP
+};
+
+int ew_op_count(void)
+{
+    return (int)EW_COUNT(table);
+}
+
+const struct ew_op *ew_op_at(int i)
+{
+    return table[i];
+}
+
+const struct ew_op *ew_op_find(const char *name)
+{
+    for (size_t i = 0; i < EW_COUNT(table); i++)
+        if (strcmp(table[i]->name, name) == 0)
+            return table[i];
+    return NULL;
+}
+
+/* Default domain: NULL, "" and "ai.onnx" are the same. */
+static bool same_domain(const char *a, const char *b)
+{
+    const char *x = a && strcmp(a, "ai.onnx") != 0 ? a : "";
+    const char *y = b && strcmp(b, "ai.onnx") != 0 ? b : "";
+    return strcmp(x, y) == 0;
+}
+
+static bool takes(const struct ew_onnx_map *m, const char *type)
+{
+    if (m->type && strcmp(m->type, type) == 0)
+        return true;
+    for (const char *const *p = m->also; p && *p; p++)
+        if (strcmp(*p, type) == 0)
+            return true;
+    return false;
+}
+
+const struct ew_op *ew_op_find_onnx(const char *type, const char *domain)
+{
+    for (size_t i = 0; i < EW_COUNT(table); i++)
+        if (takes(&table[i]->onnx, type) && same_domain(table[i]->onnx.domain, domain))
+            return table[i];
+    return NULL;
+}
