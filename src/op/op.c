@@ -12,11 +12,12 @@ static const struct ew_op *const table[] = {
 #define EW_OP(name) &ew_op_##name,
 #include "op_list.h"
 #undef EW_OP
+    NULL, /* so that a build without operators compiles too */
 };
 
 int ew_op_count(void)
 {
-    return (int)EW_COUNT(table);
+    return (int)EW_COUNT(table) - 1;
 }
 
 const struct ew_op *ew_op_at(int i)
@@ -26,7 +27,7 @@ const struct ew_op *ew_op_at(int i)
 
 const struct ew_op *ew_op_find(const char *name)
 {
-    for (size_t i = 0; i < EW_COUNT(table); i++)
+    for (int i = 0; i < ew_op_count(); i++)
         if (strcmp(table[i]->name, name) == 0)
             return table[i];
     return NULL;
@@ -52,7 +53,7 @@ static bool takes(const struct ew_onnx_map *m, const char *type)
 
 const struct ew_op *ew_op_find_onnx(const char *type, const char *domain)
 {
-    for (size_t i = 0; i < EW_COUNT(table); i++)
+    for (int i = 0; i < ew_op_count(); i++)
         if (takes(&table[i]->onnx, type) && same_domain(table[i]->onnx.domain, domain))
             return table[i];
     return NULL;

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers to and from text, whatever the locale of the program that embeds us. */
+#ifndef EW_BASE_NUM_H
+#define EW_BASE_NUM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The whole of `text` as a decimal number: no blanks, nothing after it.  False where it is not one
+ * or does not fit. */
+bool ew_num_int(const char *text, int64_t *out);
+
+/* As above; digits, point and exponent, or "inf", "-inf".  No nan, no hexadecimal; what is too
+ * large for a double is refused, what is too small becomes 0. */
+bool ew_num_float(const char *text, double *out);
+
+#define EW_NUM_CHARS 32 /* enough for what ew_num_text writes */
+
+/* A short decimal text that reads back as the same double; "inf", "-inf", "nan".  Returns its length. */
+int ew_num_text(double x, char out[EW_NUM_CHARS]);
+
+#endif
