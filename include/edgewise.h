@@ -3,7 +3,8 @@
  *
  * The one public header.  Handles are opaque; every fallible function returns ew_err and leaves its
  * result in the last parameter; after a failure ew_error_message() has one line that says what and
- * where.  The library never prints, exits or aborts on what a file, a user or a device can cause. */
+ * where.  The library never prints, exits or aborts on what a file, a user or a device can cause.
+ */
 #ifndef EDGEWISE_H
 #define EDGEWISE_H
 

@@ -8,8 +8,8 @@
 /* Stores the formatted message for this thread and returns `code`. */
 ew_err ew_fail(ew_err code, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* Puts "context: " before the thread's message and returns `code`: names the file or the node on the
- * way up.  Returns EW_OK untouched. */
+/* Puts "context: " before the thread's message and returns `code`: names the file or the node on
+ * the way up.  Returns EW_OK untouched. */
 ew_err ew_fail_in(ew_err code, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 
 /* Forwards a failure to the caller. */
@@ -20,7 +20,8 @@ ew_err ew_fail_in(ew_err code, const char *fmt, ...) __attribute__((format(print
             return ew_try_err_;                                                                    \
     } while (0)
 
-/* Fails unless `cond`: for whatever a user, file or device can cause.  The message is compulsory. */
+/* Fails unless `cond`: for whatever a user, file or device can cause.  The message is compulsory.
+ */
 #define EW_CHECK(cond, code, ...)                                                                  \
     do {                                                                                           \
         if (!(cond))                                                                               \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Field tables: one row per member of a plain struct.  The same row gives an operator's attribute its
- * ONNX mapping and a command's option its flag, help, man-page entry and completion. */
+/* Field tables: one row per member of a plain struct.  The same row gives an operator's attribute
+ * its ONNX mapping and a command's option its flag, help, man-page entry and completion. */
 #ifndef EW_BASE_FIELD_H
 #define EW_BASE_FIELD_H
 
@@ -31,9 +31,9 @@ enum ew_field_type {
 struct ew_field {
     const char *name; /* flag, key and attribute name: never changes */
     enum ew_field_type type;
-    size_t offset;              /* in the struct that the table describes */
-    const char *def;            /* default as text; NULL: zero, false, empty or unset */
-    double min, max;            /* for INT, FLOAT, SIZE and members of INTS; no check when min == max */
+    size_t offset;   /* in the struct that the table describes */
+    const char *def; /* default as text; NULL: zero, false, empty or unset */
+    double min, max; /* for INT, FLOAT, SIZE and members of INTS; no check when min == max */
     const char *const *choices; /* for ENUM, NULL-terminated */
     const char *metavar;        /* shown in help: "FILE", "HxWxC" */
     const char *help;
@@ -48,8 +48,8 @@ struct ew_field {
 /* Zeroes `object` of `size` bytes and writes every default of the table. */
 void ew_fields_default(const struct ew_field *table, void *object, size_t size);
 
-/* Parses `text` into the field of `object`; the message names the field, the text and what is allowed.
- * STR fields keep the pointer (borrowed). */
+/* Parses `text` into the field of `object`; the message names the field, the text and what is
+ * allowed. STR fields keep the pointer (borrowed). */
 ew_err ew_field_parse(const struct ew_field *f, const char *text, void *object);
 
 /* The row called `name`, or NULL. */

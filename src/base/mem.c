@@ -69,6 +69,17 @@ void ew_arena_reset(struct ew_arena *a)
     ew_arena_fini(a);
 }
 
+void ew_arena_join(struct ew_arena *a, struct ew_arena *from)
+{
+    struct ew_arena_chunk **tail = &a->chunks;
+    while (*tail)
+        tail = &(*tail)->next;
+    *tail = from->chunks;
+    a->used += from->used;
+    a->failed |= from->failed;
+    ew_arena_init(from);
+}
+
 /* Offset of the next object of this size in the chunk. */
 static size_t object_start(const struct ew_arena_chunk *c, size_t bytes)
 {

@@ -53,13 +53,15 @@ void ew_free_ptr(void *ptr_to_ptr);
  * once at its end.  Not thread-safe: an arena has one owner. */
 struct ew_arena {
     struct ew_arena_chunk *chunks;
-    size_t used;  /* bytes handed out, for reports */
-    bool failed;  /* an alloc returned NULL */
+    size_t used; /* bytes handed out, for reports */
+    bool failed; /* an alloc returned NULL */
 };
 
 void ew_arena_init(struct ew_arena *a);
 void ew_arena_fini(struct ew_arena *a);
 void ew_arena_reset(struct ew_arena *a); /* frees all objects, keeps the arena */
+void ew_arena_join(struct ew_arena *a,
+                   struct ew_arena *from); /* takes over all that `from` holds */
 void *ew_arena_alloc(struct ew_arena *a, size_t bytes);
 void *ew_arena_array(struct ew_arena *a, size_t n, size_t item); /* NULL on overflow too */
 char *ew_arena_strdup(struct ew_arena *a, const char *s);

@@ -2,9 +2,9 @@
 /* The graph: values and nodes in topological order, their inference and their checks.
  *
  * A graph is made by adding inputs, constants and nodes; shapes are concrete and follow from the
- * inputs' shapes whenever ew_graph_infer runs, so that another batch is: set the input's shape, infer
- * again.  Values that follow from constants and shapes alone (the Shape-Gather-Concat chains that
- * exporters write) are computed during inference and count as known from then on. */
+ * inputs' shapes whenever ew_graph_infer runs, so that another batch is: set the input's shape,
+ * infer again.  Values that follow from constants and shapes alone (the Shape-Gather-Concat chains
+ * that exporters write) are computed during inference and count as known from then on. */
 #ifndef EW_GRAPH_GRAPH_H
 #define EW_GRAPH_GRAPH_H
 
@@ -26,10 +26,11 @@ enum ew_value_kind {
 struct ew_value {
     const char *name; /* unique in the graph, never NULL */
     enum ew_value_kind kind;
-    struct ew_tensor t; /* data: contents of CONST, PARAM, STATE; known value of an ACT; else NULL */
-    int producer;       /* node, or -1 */
-    uint32_t dynamic;   /* INPUT: bit i: dimension i may be changed (bit 0: the batch) */
-    bool frozen;        /* PARAM: keep out of training */
+    struct ew_tensor
+        t;            /* data: contents of CONST, PARAM, STATE; known value of an ACT; else NULL */
+    int producer;     /* node, or -1 */
+    uint32_t dynamic; /* INPUT: bit i: dimension i may be changed (bit 0: the batch) */
+    bool frozen;      /* PARAM: keep out of training */
 };
 
 struct ew_node {
@@ -37,10 +38,10 @@ struct ew_node {
     const char *name; /* never NULL */
     void *attr;       /* op->attr_size bytes */
     int n_in, n_out;
-    int *in;  /* values; -1: absent optional input */
-    int *out; /* values; -1: output that nobody asked for */
-    bool channels_first; /* a SPATIAL operator in ONNX's order: fresh from a file or on the way to one;
-                          * such a node can be inferred but not run */
+    int *in;             /* values; -1: absent optional input */
+    int *out;            /* values; -1: output that nobody asked for */
+    bool channels_first; /* a SPATIAL operator in ONNX's order: fresh from a file or on the way to
+                          * one; such a node can be inferred but not run */
 };
 
 struct ew_graph {
@@ -55,17 +56,25 @@ struct ew_graph {
     int n_inputs, cap_inputs;
     int *outputs;
     int n_outputs, cap_outputs;
+    struct {
+        int *slot; /* value + 1, or 0 */
+        int size;  /* power of two */
+        int used;
+    } names;
     bool inferred; /* shapes are valid for the inputs' present shapes */
 };
 
 ew_err ew_graph_new(const char *name, struct ew_graph **out);
 /* Releases with the public ew_graph_free(). */
-ew_err ew_graph_clone(const struct ew_graph *g, struct ew_graph **out); /* borrows constants' data */
+ew_err ew_graph_clone(const struct ew_graph *g,
+                      struct ew_graph **out); /* borrows constants' data */
 
-/* Each returns a value's number through `out`.  Names are copied; NULL or a taken one gets a suffix. */
+/* Each returns a value's number through `out`.  Names are copied; NULL or a taken one gets a
+ * suffix. */
 ew_err ew_graph_input(struct ew_graph *g, const char *name, enum ew_dtype dtype,
                       const struct ew_shape *shape, int *out);
-/* `data` is copied into the graph when `copy`, else borrowed; it may be NULL for PARAM and STATE. */
+/* `data` is copied into the graph when `copy`, else borrowed; it may be NULL for PARAM and STATE.
+ */
 ew_err ew_graph_const(struct ew_graph *g, const char *name, enum ew_value_kind kind,
                       const struct ew_tensor *t, bool copy, int *out);
 /* A 1-D int64 constant. */
@@ -78,6 +87,8 @@ ew_err ew_graph_const_float(struct ew_graph *g, const char *name, float v, int *
  * builder meets its error where it made it. */
 ew_err ew_graph_add(struct ew_graph *g, const struct ew_op *op, const char *name, const void *attr,
                     const int *in, int n_in, int *out, int n_out);
+/* The same from a node: op, name, attr, in, n_in, n_out and channels_first are read. */
+ew_err ew_graph_add_node(struct ew_graph *g, const struct ew_node *n, int *out);
 ew_err ew_graph_output(struct ew_graph *g, int value);
 /* A value that another file names `name`; renaming keeps names unique. */
 ew_err ew_graph_rename(struct ew_graph *g, int value, const char *name);
@@ -91,6 +102,8 @@ ew_err ew_graph_set_batch(struct ew_graph *g, int64_t batch);
 
 /* Shapes, types and known values of every value, from the inputs' shapes. */
 ew_err ew_graph_infer(struct ew_graph *g);
+/* One node alone, its inputs being inferred. */
+ew_err ew_graph_infer_node(struct ew_graph *g, int node);
 /* Checks the invariants (order, numbers, names) and drops nothing. */
 ew_err ew_graph_check(const struct ew_graph *g);
 /* Turns constants in an operator's param_in and state_in slots into PARAM and STATE. */
@@ -106,9 +119,10 @@ bool ew_graph_needs_value(const struct ew_graph *g, int input_value);
 void ew_graph_call(const struct ew_graph *g, const struct ew_node *n, struct ew_tensor **slots,
                    struct ew_call *out);
 
-/* Moves the graph between ONNX's order (every SPATIAL node channels_first) and the order in which it
- * runs: transposes are put round the SPATIAL nodes, pushed through what lets them pass, and cancelled.
- * Inputs and outputs keep their layout.  Infers. */
+/* Moves the graph between ONNX's order (every SPATIAL node channels_first) and the order in which
+ * it runs: transposes are put round the SPATIAL nodes, pushed through what lets them pass, and
+ * cancelled. Inputs and outputs keep their layout.  Values are renumbered.  After a failure the
+ * graph is only fit to be freed. */
 ew_err ew_graph_channels_last(struct ew_graph *g);
 ew_err ew_graph_channels_first(struct ew_graph *g);
 

@@ -34,8 +34,8 @@ struct ew_onnx_node {
     const char *type, *domain, *name;
     int opset; /* of the node's domain */
     int n_in, n_out;
-    const int *in;        /* import: values, -1 absent */
-    const int *out_used;  /* import: 0 where the output has no name */
+    const int *in;       /* import: values, -1 absent */
+    const int *out_used; /* import: 0 where the output has no name */
     struct ew_onnx_attr attrs[EW_ONNX_MAX_ATTRS];
     int n_attrs;
 };
@@ -49,7 +49,8 @@ double ew_onnx_float(const struct ew_onnx_node *n, const char *name, double def)
 const char *ew_onnx_str(const struct ew_onnx_node *n, const char *name, const char *def);
 
 /* Fills the operator's attribute struct from the node's attributes by the field table and renames;
- * an ONNX attribute that the table does not know is an error unless `ignore` (NULL-terminated) lists it. */
+ * an ONNX attribute that the table does not know is an error unless `ignore` (NULL-terminated)
+ * lists it. */
 ew_err ew_onnx_fill(const struct ew_op *op, const struct ew_onnx_node *n, const char *const *ignore,
                     void *attr);
 
@@ -58,10 +59,12 @@ ew_err ew_onnx_fill(const struct ew_op *op, const struct ew_onnx_node *n, const 
 ew_err ew_onnx_input_or_attr(struct ew_graph *g, const struct ew_onnx_node *n, int slot,
                              const char *attr, int *out);
 
-/* The generic import: ew_onnx_fill where attr is NULL, then one node (channels_first where SPATIAL).
- * Hooks call it after preparing attr; `in` and `n_in` replace the node's own where in is not NULL. */
-ew_err ew_onnx_import_default(struct ew_graph *g, const struct ew_op *op, const struct ew_onnx_node *n,
-                              const void *attr, const int *in, int n_in, int *out);
+/* The generic import: ew_onnx_fill where attr is NULL, then one node (channels_first where
+ * SPATIAL). Hooks call it after preparing attr; `in` and `n_in` replace the node's own where in is
+ * not NULL. */
+ew_err ew_onnx_import_default(struct ew_graph *g, const struct ew_op *op,
+                              const struct ew_onnx_node *n, const void *attr, const int *in,
+                              int n_in, int *out);
 
 /* ---- For export hooks ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operator contract.  Everything that the rest of the program wants to know about an operator is
- * a field of its descriptor: nothing else switches on operator kind. */
+/* The operator contract.  Everything that the rest of the program wants to know about an operator
+ * is a field of its descriptor: nothing else switches on operator kind. */
 #ifndef EW_GRAPH_OP_H
 #define EW_GRAPH_OP_H
 
@@ -30,23 +30,23 @@ struct ew_call {
 };
 
 struct ew_cost {
-    int64_t macs;       /* multiply-accumulates of convolutions and matrix products */
-    int64_t flops;      /* all arithmetic, a MAC being two */
-    int64_t thop_macs;  /* as thop counts: convolution and linear without bias, batch norm 4 an element,
-                         * adaptive pooling window + 1 an output */
-    int64_t bytes;      /* read and written once each: inputs, outputs, weights */
-    int64_t params;     /* trainable elements */
+    int64_t macs;      /* multiply-accumulates of convolutions and matrix products */
+    int64_t flops;     /* all arithmetic, a MAC being two */
+    int64_t thop_macs; /* as thop counts: convolution and linear without bias, batch norm 4 an
+                        * element, adaptive pooling window + 1 an output */
+    int64_t bytes;     /* read and written once each: inputs, outputs, weights */
+    int64_t params;    /* trainable elements */
 };
 
 enum ew_op_flag {
-    EW_OP_INPLACE = 1 << 0,      /* out[0] may share memory with in[0] of the same size */
-    EW_OP_STOCHASTIC = 1 << 1,   /* depends on call.seed: never folded */
-    EW_OP_SPATIAL = 1 << 2,      /* in[0] and the outputs of its rank are [N, spatial..., C], where ONNX
-                                  * has [N, C, spatial...]; so are the inputs of spatial_in */
-    EW_OP_ELEMENTWISE = 1 << 3,  /* broadcasting, no axis: a transpose may pass through it */
-    EW_OP_SHAPE_ONLY = 1 << 4,   /* forward reads its inputs' shapes, never their data */
-    EW_OP_VIEW = 1 << 5,         /* out[0] has in[0]'s bytes in the same order (reshape, flatten) */
-    EW_OP_NO_CDL = 1 << 6,       /* not a vertex of the critical datapath (constants, identities) */
+    EW_OP_INPLACE = 1 << 0,    /* out[0] may share memory with in[0] of the same size */
+    EW_OP_STOCHASTIC = 1 << 1, /* depends on call.seed: never folded */
+    EW_OP_SPATIAL = 1 << 2, /* in[0] and the outputs of its rank are [N, spatial..., C], where ONNX
+                             * has [N, C, spatial...]; so are the inputs of spatial_in */
+    EW_OP_ELEMENTWISE = 1 << 3, /* broadcasting, no axis: a transpose may pass through it */
+    EW_OP_SHAPE_ONLY = 1 << 4,  /* forward reads its inputs' shapes, never their data */
+    EW_OP_VIEW = 1 << 5,        /* out[0] has in[0]'s bytes in the same order (reshape, flatten) */
+    EW_OP_NO_CDL = 1 << 6,      /* not a vertex of the critical datapath (constants, identities) */
 };
 
 /* What backward reads besides the gradients: it decides which activations training keeps. */
@@ -73,39 +73,40 @@ enum ew_case_fill {
 };
 
 struct ew_case_in {
-    const char *shape;      /* "2x3x4"; "" is a scalar; NULL: optional input, absent */
+    const char *shape; /* "2x3x4"; "" is a scalar; NULL: optional input, absent */
     enum ew_dtype dtype;
     enum ew_case_fill fill;
-    double arg;             /* fill's argument */
-    const char *values;     /* "1,2,-3" for EW_FILL_VALUES */
-    bool constant;          /* known when the graph is inferred (shapes, pads, axes) */
-    bool no_grad;           /* skip the gradient check of this input */
+    double arg;         /* fill's argument */
+    const char *values; /* "1,2,-3" for EW_FILL_VALUES */
+    bool constant;      /* known when the graph is inferred (shapes, pads, axes) */
+    bool no_grad;       /* skip the gradient check of this input */
 };
 
 #define EW_CASE_INS 6
 
 struct ew_op_case {
     const char *name;
-    const char *attrs;      /* "stride=2x2 pad=1x1x1x1 groups=2", in ew_field_parse's syntax */
+    const char *attrs; /* "stride=2x2 pad=1x1x1x1 groups=2", in ew_field_parse's syntax */
     struct ew_case_in in[EW_CASE_INS];
-    int n_in;               /* trailing entries beyond it do not exist */
-    int n_out;              /* 0: 1 */
-    const char *out_shape;  /* what infer must say for out[0] */
-    bool train;             /* run with call.train set */
-    double tolerance;       /* of the gradient check, relative; 0: 1e-5 */
+    int n_in;              /* trailing entries beyond it do not exist */
+    int n_out;             /* 0: 1 */
+    const char *out_shape; /* what infer must say for out[0] */
+    bool train;            /* run with call.train set */
+    double tolerance;      /* of the gradient check, relative; 0: 1e-5 */
 };
 
 /* ---- ONNX mapping -----------------------------------------------------------------------------
- * Without hooks: the node type is `type`, attributes map by field name (`rename` where they differ),
- * inputs and outputs in order.  Layout is no concern of the hooks: nodes are imported and exported in
- * ONNX's order (ew_node.channels_first) and graph/layout.c moves the whole graph between the two. */
+ * Without hooks: the node type is `type`, attributes map by field name (`rename` where they
+ * differ), inputs and outputs in order.  Layout is no concern of the hooks: nodes are imported and
+ * exported in ONNX's order (ew_node.channels_first) and graph/layout.c moves the whole graph
+ * between the two. */
 
 struct ew_onnx_map {
     const char *type;          /* NULL: the operator has no ONNX form of its own */
     const char *domain;        /* NULL: the default domain */
     int since;                 /* the oldest opset whose meaning fits without a hook; 0: any */
-    const char *const *rename; /* pairs (field name, ONNX attribute), NULL-terminated; a NULL ONNX name:
-                                * the field is not exchanged */
+    const char *const *rename; /* pairs (field name, ONNX attribute), NULL-terminated; a NULL ONNX
+                                * name: the field is not exchanged */
     const char *const *also;   /* further node types that `import` takes, NULL-terminated */
     /* Adds nodes for n to the graph and gives the values of its outputs. */
     ew_err (*import)(struct ew_graph *g, const struct ew_onnx_node *n, int *out);
@@ -114,14 +115,14 @@ struct ew_onnx_map {
 };
 
 struct ew_op {
-    const char *name;  /* on disk and in the CLI: never changes */
-    const char *help;  /* one line: what it computes */
-    unsigned flags;    /* enum ew_op_flag */
-    unsigned saves;    /* enum ew_op_saves */
+    const char *name;            /* on disk and in the CLI: never changes */
+    const char *help;            /* one line: what it computes */
+    unsigned flags;              /* enum ew_op_flag */
+    unsigned saves;              /* enum ew_op_saves */
     int min_in, max_in, max_out; /* max_out 0: 1; max_in -1: any number */
-    unsigned known_in; /* bit i: infer must know the value of in[i] (shapes, axes, pads) */
-    unsigned param_in; /* bit i: a constant in[i] is trainable */
-    unsigned state_in; /* bit i: in[i] is kept by the operator itself (running statistics) */
+    unsigned known_in;   /* bit i: infer must know the value of in[i] (shapes, axes, pads) */
+    unsigned param_in;   /* bit i: a constant in[i] is trainable */
+    unsigned state_in;   /* bit i: in[i] is kept by the operator itself (running statistics) */
     unsigned spatial_in; /* SPATIAL: bit i > 0: in[i] is laid out as in[0] is */
     unsigned filter_in;  /* SPATIAL: bit i: in[i] is [O, k..., I], where ONNX has [O, I, k...] */
     size_t attr_size;
@@ -140,11 +141,12 @@ struct ew_op {
     /* Adds to din.  NULL: the operator cannot be trained through. */
     ew_err (*backward)(const struct ew_call *c);
 
-    /* All inputs of full rank are about to be permuted (new axis i is old axis perm[i]): rewrites the
-     * node's attributes and constant inputs so that its outputs are permuted alike.  NULL: transposes
-     * stop here (ELEMENTWISE operators need no hook).  EW_ERR_UNSUPPORTED: not this node; then nothing
-     * has been changed. */
-    ew_err (*permute)(struct ew_graph *g, int node, const int *perm);
+    /* in[0], and every other input of its rank that is not in known_in, is about to be permuted
+     * (new axis i is old axis perm[i]): rewrites the node's attributes and constant inputs so that
+     * its outputs are permuted alike.  out_perm holds perm on entry; an operator that changes the
+     * rank writes what happens to its outputs.  NULL: transposes stop here (ELEMENTWISE operators
+     * need no hook).  EW_ERR_UNSUPPORTED: not this node; then nothing has been changed. */
+    ew_err (*permute)(struct ew_graph *g, int node, const int *perm, int *out_perm);
 
     struct ew_onnx_map onnx;
 
@@ -153,7 +155,7 @@ struct ew_op {
 };
 
 /* The registry (op/op.c, made from the files' names by the build). */
-const struct ew_op *ew_op_find(const char *name);             /* NULL: none */
+const struct ew_op *ew_op_find(const char *name); /* NULL: none */
 const struct ew_op *ew_op_find_onnx(const char *type, const char *domain);
 int ew_op_count(void);
 const struct ew_op *ew_op_at(int i);

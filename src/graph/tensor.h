@@ -37,8 +37,8 @@ enum ew_dtype {
 
 const char *ew_dtype_name(enum ew_dtype t);
 size_t ew_dtype_size(enum ew_dtype t);
-int ew_dtype_onnx(enum ew_dtype t);                       /* TensorProto.DataType */
-bool ew_dtype_from_onnx(int onnx, enum ew_dtype *out);    /* false: not one of ours */
+int ew_dtype_onnx(enum ew_dtype t);                    /* TensorProto.DataType */
+bool ew_dtype_from_onnx(int onnx, enum ew_dtype *out); /* false: not one of ours */
 bool ew_dtype_from_name(const char *name, enum ew_dtype *out);
 bool ew_dtype_is_float(enum ew_dtype t);
 
@@ -63,8 +63,8 @@ const char *ew_shape_text(const struct ew_shape *s, char *buf);
 ew_err ew_shape_axis(int64_t axis, int rank, int *out);
 /* NumPy broadcasting of two shapes. */
 ew_err ew_shape_broadcast(const struct ew_shape *a, const struct ew_shape *b, struct ew_shape *out);
-/* Row-major strides in elements; for broadcasting, a dimension of 1 gets stride 0 where out's is not
- * 1, and missing leading dimensions get 0.  `stride` has out->rank entries. */
+/* Row-major strides in elements; for broadcasting, a dimension of 1 gets stride 0 where out's is
+ * not 1, and missing leading dimensions get 0.  `stride` has out->rank entries. */
 void ew_shape_strides(const struct ew_shape *s, const struct ew_shape *out, int64_t *stride);
 
 struct ew_tensor {

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shape inference, values known before a run, and cost. */
+#include "graph/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Larger results are left to the run: only shapes, axes and the like need to be known early. */
+#define KNOWN_BYTES ((size_t)16 << 10)
+
+#define FEW_SLOTS 24
+
+void ew_graph_call(const struct ew_graph *g, const struct ew_node *n, struct ew_tensor **slots,
+                   struct ew_call *out)
+{
+    *out = (struct ew_call){.name = n->name,
+                            .attr = n->attr,
+                            .n_in = n->n_in,
+                            .n_out = n->n_out,
+                            .in = slots,
+                            .out = slots + n->n_in};
+    for (int i = 0; i < n->n_in; i++)
+        slots[i] = n->in[i] < 0 ? NULL : &g->values[n->in[i]].t;
+    for (int i = 0; i < n->n_out; i++)
+        slots[n->n_in + i] = n->out[i] < 0 ? NULL : &g->values[n->out[i]].t;
+}
+
+/* [N, C, d...] to [N, d..., C], or back. */
+static struct ew_shape channels_moved(const struct ew_shape *s, bool to_last)
+{
+    struct ew_shape r = *s;
+    if (s->rank < 3)
+        return r;
+    for (int i = 1; i < s->rank - 1; i++) {
+        if (to_last)
+            r.dim[i] = s->dim[i + 1];
+        else
+            r.dim[i + 1] = s->dim[i];
+    }
+    if (to_last)
+        r.dim[s->rank - 1] = s->dim[1];
+    else
+        r.dim[1] = s->dim[s->rank - 1];
+    return r;
+}
+
+/* Runs op->infer for a node that is in ONNX's order: shapes are moved there and back. */
+static ew_err infer_moved(const struct ew_node *n, const struct ew_call *c)
+{
+    struct ew_tensor moved[FEW_SLOTS];
+    struct ew_tensor *slots[FEW_SLOTS];
+    EW_CHECK(c->n_in + c->n_out <= FEW_SLOTS, EW_ERR_LIMIT, "%s: has %d inputs and outputs",
+             n->name, c->n_in + c->n_out);
+    for (int i = 0; i < c->n_in + c->n_out; i++) {
+        struct ew_tensor *t = i < c->n_in ? c->in[i] : c->out[i - c->n_in];
+        slots[i] = t ? &moved[i] : NULL;
+        if (t)
+            moved[i] = *t;
+        const unsigned bit = i < 32 ? 1u << i : 0;
+        if (t && i < c->n_in && (i == 0 || ((n->op->spatial_in | n->op->filter_in) & bit)))
+            moved[i].shape = channels_moved(&t->shape, true);
+    }
+    struct ew_call inner = *c;
+    inner.in = slots;
+    inner.out = slots + c->n_in;
+    if (n->op->infer)
+        EW_TRY(n->op->infer(&inner));
+    else
+        *inner.out[0] = (struct ew_tensor){inner.in[0]->dtype, inner.in[0]->shape, NULL};
+    for (int i = 0; i < c->n_out; i++) {
+        if (!c->out[i])
+            continue;
+        *c->out[i] = *inner.out[i];
+        if (inner.out[i]->shape.rank == inner.in[0]->shape.rank)
+            c->out[i]->shape = channels_moved(&inner.out[i]->shape, false);
+    }
+    return EW_OK;
+}
+
+static bool can_know(const struct ew_graph *g, const struct ew_node *n)
+{
+    if (!n->op->forward || (n->op->flags & EW_OP_STOCHASTIC) || n->channels_first)
+        return false;
+    if (n->op->flags & EW_OP_SHAPE_ONLY)
+        return true;
+    for (int i = 0; i < n->n_in; i++) {
+        if (n->in[i] < 0)
+            continue;
+        const struct ew_value *v = &g->values[n->in[i]];
+        if (!v->t.data || v->kind == EW_VALUE_PARAM || v->kind == EW_VALUE_STATE)
+            return false;
+    }
+    return true;
+}
+
+/* Computes a node whose inputs are all known, into the graph's memory of known values. */
+static ew_err compute_known(struct ew_graph *g, const struct ew_node *n, struct ew_call *c)
+{
+    size_t total = 0;
+    for (int i = 0; i < c->n_out; i++)
+        if (c->out[i])
+            total += ew_tensor_bytes(c->out[i]);
+    if (total > KNOWN_BYTES)
+        return EW_OK;
+    for (int i = 0; i < c->n_out; i++) {
+        if (!c->out[i])
+            continue;
+        c->out[i]->data = ew_arena_alloc(&g->known, ew_tensor_bytes(c->out[i]));
+        EW_CHECK(c->out[i]->data, EW_ERR_MEMORY, "no memory for a known value");
+    }
+    EW_CLEANUP(ew_free_ptr) void *scratch = NULL;
+    if (n->op->scratch)
+        EW_TRY(ew_aligned_new(n->op->scratch(c), &scratch));
+    c->scratch = scratch;
+    return n->op->forward(c);
+}
+
+/* Every input that must be known is: the message tells which one is not. */
+static ew_err check_known(const struct ew_graph *g, const struct ew_node *n)
+{
+    for (int i = 0; i < n->n_in && i < 32; i++)
+        EW_CHECK(n->in[i] < 0 || !(n->op->known_in >> i & 1) || g->values[n->in[i]].t.data,
+                 EW_ERR_UNSUPPORTED, "input %s must be known before the run, it depends on data",
+                 g->values[n->in[i]].name);
+    return EW_OK;
+}
+
+static ew_err infer_call(struct ew_graph *g, const struct ew_node *n, struct ew_call *c)
+{
+    for (int i = 0; i < c->n_out; i++)
+        if (c->out[i])
+            *c->out[i] =
+                (struct ew_tensor){.dtype = c->n_in && c->in[0] ? c->in[0]->dtype : EW_F32};
+    EW_TRY(check_known(g, n));
+    if (n->channels_first)
+        EW_TRY(infer_moved(n, c));
+    else if (n->op->infer)
+        EW_TRY(n->op->infer(c));
+    else
+        c->out[0]->shape = c->in[0]->shape;
+    for (int i = 0; i < c->n_out; i++)
+        if (c->out[i])
+            EW_TRY(ew_shape_check(&c->out[i]->shape, g->values[n->out[i]].name));
+    return can_know(g, n) ? compute_known(g, n, c) : EW_OK;
+}
+
+ew_err ew_graph_infer_node(struct ew_graph *g, int node)
+{
+    const struct ew_node *n = &g->nodes[node];
+    struct ew_tensor *few[FEW_SLOTS];
+    struct ew_tensor **slots = few;
+    EW_CLEANUP(ew_free_ptr) struct ew_tensor **many = NULL;
+    if (n->n_in + n->n_out > FEW_SLOTS) {
+        slots = many = calloc((size_t)(n->n_in + n->n_out), sizeof(*many));
+        EW_CHECK(many, EW_ERR_MEMORY, "%s: no memory", n->name);
+    }
+    struct ew_call c;
+    ew_graph_call(g, n, slots, &c);
+    const ew_err e = infer_call(g, n, &c);
+    return e == EW_OK ? e : ew_fail_in(e, "node %s (%s)", n->name, n->op->name);
+}
+
+ew_err ew_graph_infer(struct ew_graph *g)
+{
+    ew_arena_reset(&g->known);
+    for (int k = 0; k < g->n_nodes; k++)
+        EW_TRY(ew_graph_infer_node(g, k));
+    g->inferred = true;
+    return EW_OK;
+}
+
+/* ---- Cost ---- */
+
+/* What holds for every operator: bytes moved, and a parameter counted at its first use. */
+static void common_cost(const struct ew_graph *g, int node, struct ew_cost *out)
+{
+    const struct ew_node *n = &g->nodes[node];
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0)
+            out->bytes += (int64_t)ew_tensor_bytes(&g->values[n->in[i]].t);
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] >= 0)
+            out->bytes += (int64_t)ew_tensor_bytes(&g->values[n->out[i]].t);
+    for (int i = 0; i < n->n_in; i++) {
+        if (n->in[i] < 0 || g->values[n->in[i]].kind != EW_VALUE_PARAM)
+            continue;
+        bool earlier = false; /* shared weights count once */
+        for (int j = 0; j < i; j++)
+            earlier |= n->in[j] == n->in[i];
+        for (int k = 0; k < node && !earlier; k++)
+            for (int j = 0; j < g->nodes[k].n_in; j++)
+                earlier |= g->nodes[k].in[j] == n->in[i];
+        if (!earlier)
+            out->params += ew_tensor_count(&g->values[n->in[i]].t);
+    }
+}
+
+void ew_graph_node_cost(const struct ew_graph *g, int node, struct ew_cost *out)
+{
+    *out = (struct ew_cost){0};
+    const struct ew_node *n = &g->nodes[node];
+    struct ew_tensor *few[FEW_SLOTS];
+    struct ew_tensor **slots = few;
+    EW_CLEANUP(ew_free_ptr) struct ew_tensor **many = NULL;
+    if (n->n_in + n->n_out > FEW_SLOTS)
+        slots = many = calloc((size_t)(n->n_in + n->n_out), sizeof(*many));
+    common_cost(g, node, out);
+    if (!slots)
+        return;
+    struct ew_call c;
+    ew_graph_call(g, n, slots, &c);
+    if (n->op->cost)
+        n->op->cost(&c, out);
+    else if (c.out[0])
+        out->flops += ew_tensor_count(c.out[0]);
+}
+
+void ew_graph_cost(const struct ew_graph *g, struct ew_cost *out)
+{
+    *out = (struct ew_cost){0};
+    for (int k = 0; k < g->n_nodes; k++) {
+        struct ew_cost c;
+        ew_graph_node_cost(g, k, &c);
+        out->macs += c.macs;
+        out->flops += c.flops;
+        out->thop_macs += c.thop_macs;
+        out->bytes += c.bytes;
+        out->params += c.params;
+    }
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moving a whole graph between ONNX's order and channels-last.
+ *
+ * One forward sweep copies the graph node by node.  A transpose is not copied: its output is noted
+ * as "that value, permuted", and a real transpose is made only where somebody needs the permuted
+ * value itself.  SPATIAL nodes take and give the wanted order; element-wise nodes and those with a
+ * permute hook work on the unpermuted values and hand the note on; everything else gets real
+ * values. */
+#include "graph/layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A value of the old graph as a value of the new one seen through a permutation:
+ * axis i of the old is axis perm[i] of the new. */
+struct lazy {
+    int value; /* of the new graph; -1: not made yet (constants are copied at first use) */
+    int rank;
+    int perm[EW_MAX_RANK];
+};
+
+/* A permuted copy that exists already: new value `from` by `perm` is `to`. */
+struct made {
+    int from, to;
+    int perm[EW_MAX_RANK];
+    int next; /* the next one of the same `from`, or -1 */
+};
+
+struct sweep {
+    struct ew_graph *old, *new;
+    bool to_last;
+    struct lazy *lazy; /* by value of the old graph */
+    struct made *made;
+    int n_made, cap_made;
+    int *first_made; /* by value of the new graph */
+    int cap_first;
+    const struct ew_op *transpose;
+};
+
+static bool is_identity(const int *perm, int rank)
+{
+    for (int i = 0; i < rank; i++)
+        if (perm[i] != i)
+            return false;
+    return true;
+}
+
+/* [N, C, d...] to [N, d..., C] or back. */
+static void channel_perm(int rank, bool to_last, int *perm)
+{
+    perm[0] = 0;
+    for (int i = 1; i < rank; i++)
+        perm[i] = to_last ? (i == rank - 1 ? 1 : i + 1) : (i == 1 ? rank - 1 : i - 1);
+    if (rank < 3)
+        for (int i = 0; i < rank; i++)
+            perm[i] = i;
+}
+
+static void inverse(const int *perm, int rank, int *out)
+{
+    for (int i = 0; i < rank; i++)
+        out[perm[i]] = i;
+}
+
+/* Looking through `a`, then through `b`. */
+static void compose(const int *a, const int *b, int rank, int *out)
+{
+    int r[EW_MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        r[i] = a[b[i]];
+    memcpy(out, r, sizeof(r));
+}
+
+void ew_tensor_permute(const struct ew_tensor *in, const int *perm, struct ew_tensor *out)
+{
+    const int rank = in->shape.rank;
+    const size_t size = ew_dtype_size(in->dtype);
+    int64_t in_stride[EW_MAX_RANK], step[EW_MAX_RANK], at[EW_MAX_RANK] = {0};
+    ew_shape_strides(&in->shape, &in->shape, in_stride);
+    for (int i = 0; i < rank; i++) {
+        out->shape.dim[i] = in->shape.dim[perm[i]];
+        step[i] = in_stride[perm[i]];
+    }
+    out->shape.rank = rank;
+    const int64_t count = ew_tensor_count(in);
+    int64_t from = 0;
+    for (int64_t to = 0; to < count && in->data; to++) {
+        memcpy((char *)out->data + (size_t)to * size, (const char *)in->data + (size_t)from * size,
+               size);
+        for (int i = rank - 1; i >= 0; i--) {
+            from += step[i];
+            if (++at[i] < out->shape.dim[i])
+                break;
+            from -= at[i] * step[i];
+            at[i] = 0;
+        }
+    }
+}
+
+/* ---- Making values of the new graph ---- */
+
+static bool is_constant(const struct sweep *s, int value)
+{
+    const enum ew_value_kind k = s->new->values[value].kind;
+    return k == EW_VALUE_CONST || k == EW_VALUE_PARAM || k == EW_VALUE_STATE;
+}
+
+static ew_err permute_constant(struct sweep *s, int from, const int *perm, int *out)
+{
+    const struct ew_value v = s->new->values[from];
+    struct ew_tensor t = v.t;
+    if (v.t.data) {
+        t.data = ew_arena_alloc(&s->new->arena, ew_tensor_bytes(&v.t));
+        EW_CHECK(t.data, EW_ERR_MEMORY, "%s: no memory to permute it", v.name);
+    }
+    ew_tensor_permute(&v.t, perm, &t);
+    EW_TRY(ew_graph_const(s->new, v.name, v.kind, &t, false, out));
+    s->new->values[*out].frozen = v.frozen;
+    return EW_OK;
+}
+
+static ew_err remember(struct sweep *s, int from, const int *perm, int to)
+{
+    const int cap = s->cap_first;
+    EW_TRY(ew_grow((void **)&s->first_made, &s->cap_first, s->new->n_values, sizeof(int)));
+    for (int i = cap; i < s->cap_first; i++)
+        s->first_made[i] = -1;
+    EW_TRY(ew_grow((void **)&s->made, &s->cap_made, s->n_made + 1, sizeof(*s->made)));
+    struct made m = {.from = from, .to = to, .next = s->first_made[from]};
+    memcpy(m.perm, perm, sizeof(m.perm));
+    s->first_made[from] = s->n_made;
+    s->made[s->n_made++] = m;
+    return EW_OK;
+}
+
+/* New value `from` seen through `perm`, as a value of its own. */
+static ew_err materialise(struct sweep *s, int from, int rank, const int *perm, int *out)
+{
+    if (is_identity(perm, rank)) {
+        *out = from;
+        return EW_OK;
+    }
+    for (int m = from < s->cap_first ? s->first_made[from] : -1; m >= 0; m = s->made[m].next) {
+        if (memcmp(s->made[m].perm, perm, (size_t)rank * sizeof(int)) == 0) {
+            *out = s->made[m].to;
+            return EW_OK;
+        }
+    }
+    if (is_constant(s, from)) {
+        EW_TRY(permute_constant(s, from, perm, out));
+    } else {
+        struct ew_transpose_attr attr = {.perm = {.n = rank}};
+        for (int i = 0; i < rank; i++)
+            attr.perm.v[i] = perm[i];
+        EW_TRY(ew_graph_add(s->new, s->transpose, NULL, &attr, &from, 1, out, 1));
+    }
+    return remember(s, from, perm, *out);
+}
+
+/* The note of an old value; constants arrive in the new graph here. */
+static ew_err look(struct sweep *s, int old, struct lazy *out)
+{
+    struct lazy *l = &s->lazy[old];
+    if (l->value < 0) {
+        const struct ew_value *v = &s->old->values[old];
+        EW_TRY(ew_graph_const(s->new, v->name, v->kind, &v->t, false, &l->value));
+        s->new->values[l->value].frozen = v->frozen;
+        l->rank = v->t.shape.rank;
+        for (int i = 0; i < EW_MAX_RANK; i++)
+            l->perm[i] = i;
+    }
+    *out = *l;
+    return EW_OK;
+}
+
+/* Old value, then `perm` (NULL: none), as a value of the new graph. */
+static ew_err get(struct sweep *s, int old, const int *perm, int *out)
+{
+    struct lazy l;
+    EW_TRY(look(s, old, &l));
+    if (perm)
+        compose(l.perm, perm, l.rank, l.perm);
+    return materialise(s, l.value, l.rank, l.perm, out);
+}
+
+static void note(struct sweep *s, int old, int value, const int *perm)
+{
+    struct lazy *l = &s->lazy[old];
+    l->value = value;
+    l->rank = s->new->values[value].t.shape.rank;
+    for (int i = 0; i < EW_MAX_RANK; i++)
+        l->perm[i] = perm && i < l->rank ? perm[i] : i;
+}
+
+/* ---- Copying nodes ---- */
+
+/* Adds the node with `in` of the new graph; out[i] of the old is noted through perm where it has
+ * the rank `rank` (NULL: plain). */
+static ew_err emit(struct sweep *s, const struct ew_node *n, const int *in, const int *perm,
+                   int rank)
+{
+    EW_CLEANUP(ew_free_ptr) int *in_copy = calloc((size_t)n->n_in + 1, sizeof(int));
+    EW_CLEANUP(ew_free_ptr) int *out = calloc((size_t)n->n_out + 1, sizeof(int));
+    EW_CHECK(in_copy && out, EW_ERR_MEMORY, "%s: no memory", n->name);
+    memcpy(in_copy, in, (size_t)n->n_in * sizeof(int));
+    struct ew_node copy = *n;
+    copy.in = in_copy;
+    EW_TRY(ew_graph_add_node(s->new, &copy, out));
+    for (int i = 0; i < n->n_out; i++) {
+        if (n->out[i] < 0)
+            continue;
+        const bool permuted = perm && s->new->values[out[i]].t.shape.rank == rank;
+        note(s, n->out[i], out[i], permuted ? perm : NULL);
+        if (!permuted)
+            EW_TRY(ew_graph_rename(s->new, out[i], s->old->values[n->out[i]].name));
+    }
+    return EW_OK;
+}
+
+static ew_err copy_plain(struct sweep *s, const struct ew_node *n, int *in)
+{
+    for (int i = 0; i < n->n_in; i++) {
+        in[i] = -1;
+        if (n->in[i] >= 0)
+            EW_TRY(get(s, n->in[i], NULL, &in[i]));
+    }
+    return emit(s, n, in, NULL, 0);
+}
+
+static ew_err copy_spatial(struct sweep *s, const struct ew_node *n, int *in)
+{
+    const int rank = s->old->values[n->in[0]].t.shape.rank;
+    int perm[EW_MAX_RANK], back[EW_MAX_RANK];
+    for (int i = 0; i < n->n_in; i++) {
+        in[i] = -1;
+        if (n->in[i] < 0)
+            continue;
+        const bool moves = i == 0 || (i < 32 && ((n->op->spatial_in | n->op->filter_in) >> i & 1));
+        channel_perm(s->old->values[n->in[i]].t.shape.rank, s->to_last, perm);
+        EW_TRY(get(s, n->in[i], moves ? perm : NULL, &in[i]));
+    }
+    struct ew_node moved = *n;
+    moved.channels_first = !s->to_last;
+    channel_perm(rank, !s->to_last, back);
+    return emit(s, &moved, in, back, rank);
+}
+
+/* Transposes that the node's inputs of full rank would need to be seen through `perm`; -1: cannot.
+ */
+static int price(struct sweep *s, const struct ew_node *n, int rank, const int *perm)
+{
+    int transposes = 0;
+    for (int i = 0; i < n->n_in; i++) {
+        if (n->in[i] < 0)
+            continue;
+        const struct ew_value *v = &s->old->values[n->in[i]];
+        const bool constant = v->kind == EW_VALUE_CONST || v->kind == EW_VALUE_PARAM;
+        if (constant || ew_tensor_count(&v->t) == 1)
+            continue;
+        if (v->t.shape.rank != rank)
+            return is_identity(perm, rank) ? transposes : -1;
+        transposes += memcmp(s->lazy[n->in[i]].perm, perm, (size_t)rank * sizeof(int)) != 0;
+    }
+    return transposes;
+}
+
+/* The permutation of the first input of full rank that has one, when passing it on is no dearer. */
+static bool worth_passing(struct sweep *s, const struct ew_node *n, int rank, int *perm)
+{
+    int identity[EW_MAX_RANK];
+    for (int i = 0; i < EW_MAX_RANK; i++)
+        identity[i] = i;
+    for (int i = 0; i < n->n_in; i++) {
+        if (n->in[i] < 0)
+            continue;
+        const struct lazy *l = &s->lazy[n->in[i]];
+        if (l->value < 0 || l->rank != rank || is_identity(l->perm, rank))
+            continue;
+        memcpy(perm, l->perm, sizeof(l->perm));
+        const int price_here = price(s, n, rank, perm);
+        return price_here >= 0 && price_here <= price(s, n, rank, identity);
+    }
+    return false;
+}
+
+/* A constant (or single element) of any rank, widened to `rank` with leading ones, then permuted.
+ */
+static ew_err get_broadcast(struct sweep *s, int old, int rank, const int *perm, int *out)
+{
+    const struct ew_value *v = &s->old->values[old];
+    if (v->t.shape.rank == rank)
+        return get(s, old, perm, out);
+    if (ew_tensor_count(&v->t) == 1)
+        return get(s, old, NULL, out);
+    struct ew_tensor wide = v->t;
+    const int shift = rank - v->t.shape.rank;
+    for (int i = 0; i < rank; i++)
+        wide.shape.dim[i] = i < shift ? 1 : v->t.shape.dim[i - shift];
+    wide.shape.rank = rank;
+    int id;
+    EW_TRY(ew_graph_const(s->new, v->name, v->kind, &wide, false, &id));
+    s->new->values[id].frozen = v->frozen;
+    return materialise(s, id, rank, perm, out);
+}
+
+static ew_err copy_elementwise(struct sweep *s, const struct ew_node *n, int *in, const int *perm)
+{
+    const int rank = s->old->values[n->out[0]].t.shape.rank;
+    int back[EW_MAX_RANK];
+    inverse(perm, rank, back);
+    for (int i = 0; i < n->n_in; i++) {
+        in[i] = -1;
+        if (n->in[i] >= 0)
+            EW_TRY(get_broadcast(s, n->in[i], rank, back, &in[i]));
+    }
+    return emit(s, n, in, perm, rank);
+}
+
+/* Copies a node with a permute hook; *done stays false where the hook declines. */
+static ew_err copy_permuted(struct sweep *s, int node, int *in, const int *perm, bool *done)
+{
+    const struct ew_node *n = &s->old->nodes[node];
+    const int rank = s->old->values[n->in[0]].t.shape.rank;
+    int back[EW_MAX_RANK], out_back[EW_MAX_RANK], out_perm[EW_MAX_RANK];
+    inverse(perm, rank, back);
+    memcpy(out_back, back, sizeof(back));
+    bool moves[EW_MAX_INTS * 4] = {false};
+    if (n->n_in > (int)EW_COUNT(moves))
+        return EW_OK;
+    for (int i = 0; i < n->n_in; i++)
+        moves[i] = n->in[i] >= 0 && s->old->values[n->in[i]].t.shape.rank == rank &&
+                   (i >= 32 || !(n->op->known_in >> i & 1));
+    const ew_err e = n->op->permute(s->old, node, back, out_back);
+    if (e == EW_ERR_UNSUPPORTED)
+        return EW_OK;
+    EW_TRY(e);
+    *done = true;
+    n = &s->old->nodes[node];
+    for (int i = 0; i < n->n_in; i++) {
+        in[i] = -1;
+        if (n->in[i] >= 0)
+            EW_TRY(get(s, n->in[i], moves[i] ? back : NULL, &in[i]));
+    }
+    const int out_rank = s->old->values[n->out[0]].t.shape.rank;
+    inverse(out_back, out_rank, out_perm);
+    return emit(s, n, in, out_perm, out_rank);
+}
+
+/* A transpose only changes the note of its output. */
+static ew_err pass_transpose(struct sweep *s, const struct ew_node *n)
+{
+    struct lazy l;
+    EW_TRY(look(s, n->in[0], &l));
+    const struct ew_transpose_attr *attr = n->attr;
+    int perm[EW_MAX_RANK];
+    for (int i = 0; i < l.rank; i++)
+        perm[i] = attr->perm.n ? (int)attr->perm.v[i] : l.rank - 1 - i;
+    compose(l.perm, perm, l.rank, l.perm);
+    s->lazy[n->out[0]] = l;
+    return EW_OK;
+}
+
+static ew_err copy_node(struct sweep *s, int node, int *in)
+{
+    const struct ew_node *n = &s->old->nodes[node];
+    if (n->op == s->transpose)
+        return pass_transpose(s, n);
+    if (n->op->flags & EW_OP_SPATIAL)
+        return copy_spatial(s, n, in);
+    int perm[EW_MAX_RANK];
+    const int in_rank = n->n_in && n->in[0] >= 0 ? s->old->values[n->in[0]].t.shape.rank : 0;
+    const int out_rank = n->out[0] >= 0 ? s->old->values[n->out[0]].t.shape.rank : 0;
+    if ((n->op->flags & EW_OP_ELEMENTWISE) && worth_passing(s, n, out_rank, perm))
+        return copy_elementwise(s, n, in, perm);
+    if (n->op->permute && worth_passing(s, n, in_rank, perm)) {
+        bool done = false;
+        EW_TRY(copy_permuted(s, node, in, perm, &done));
+        if (done)
+            return EW_OK;
+    }
+    return copy_plain(s, n, in);
+}
+
+/* ---- The whole graph ---- */
+
+static ew_err copy_graph(struct sweep *s)
+{
+    const struct ew_graph *old = s->old;
+    int most = 1;
+    for (int k = 0; k < old->n_nodes; k++)
+        most = old->nodes[k].n_in > most ? old->nodes[k].n_in : most;
+    EW_CLEANUP(ew_free_ptr) int *in = calloc((size_t)most, sizeof(int));
+    s->lazy = calloc((size_t)old->n_values + 1, sizeof(*s->lazy));
+    EW_CHECK(in && s->lazy, EW_ERR_MEMORY, "no memory for the layout of graph %s", old->name);
+    for (int i = 0; i < old->n_values; i++)
+        s->lazy[i].value = -1;
+    for (int i = 0; i < old->n_inputs; i++) {
+        const struct ew_value *v = &old->values[old->inputs[i]];
+        int id;
+        EW_TRY(ew_graph_input(s->new, v->name, v->t.dtype, &v->t.shape, &id));
+        s->new->values[id].dynamic = v->dynamic;
+        note(s, old->inputs[i], id, NULL);
+    }
+    for (int k = 0; k < old->n_nodes; k++)
+        EW_TRY(copy_node(s, k, in));
+    for (int i = 0; i < old->n_outputs; i++) {
+        int id;
+        EW_TRY(get(s, old->outputs[i], NULL, &id));
+        if (s->new->values[id].kind == EW_VALUE_ACT)
+            EW_TRY(ew_graph_rename(s->new, id, old->values[old->outputs[i]].name));
+        EW_TRY(ew_graph_output(s->new, id));
+    }
+    return EW_OK;
+}
+
+static ew_err relayout(struct ew_graph *g, bool to_last)
+{
+    struct sweep s = {.old = g, .to_last = to_last, .transpose = ew_op_find("transpose")};
+    EW_TRY(ew_graph_new(g->name, &s.new));
+    ew_err e = ew_graph_infer(g);
+    if (e == EW_OK)
+        e = copy_graph(&s);
+    free(s.lazy);
+    free(s.made);
+    free(s.first_made);
+    /* Constants are borrowed from the old graph's arena, so the new graph takes that over. */
+    ew_arena_join(&s.new->arena, &g->arena);
+    struct ew_graph swap = *g;
+    *g = *s.new;
+    *s.new = swap;
+    ew_graph_free(s.new);
+    return e == EW_OK ? ew_graph_infer(g) : e;
+}
+
+ew_err ew_graph_channels_last(struct ew_graph *g)
+{
+    return relayout(g, true);
+}
+
+ew_err ew_graph_channels_first(struct ew_graph *g)
+{
+    return relayout(g, false);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Relu: max(x, 0). */
+#include "op/pointwise.h"
+
+static double f(double x, const void *attr)
+{
+    return x > 0 ? x : 0;
+}
+
+static double df(double x, double y, const void *attr)
+{
+    return y > 0 ? 1 : 0;
+}
+
+static ew_err forward(const struct ew_call *c)
+{
+    return ew_unary_forward(c, f);
+}
+
+static ew_err backward(const struct ew_call *c)
+{
+    return ew_unary_backward(c, df);
+}
+
+static const struct ew_op_case cases[] = {
+    {.name = "plain", .in = {{"2x3x5", .fill = EW_FILL_AWAY}}, .n_in = 1, .out_shape = "2x3x5"},
+    {.name = "scalar", .in = {{"", .fill = EW_FILL_AWAY}}, .n_in = 1, .out_shape = ""},
+};
+
+const struct ew_op ew_op_relu = {
+    .name = "relu",
+    .help = "max(x, 0)",
+    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
+    .saves = EW_SAVE_OUT,
+    .min_in = 1,
+    .max_in = 1,
+    .forward = forward,
+    .backward = backward,
+    .onnx = {.type = "Relu"},
+    .cases = cases,
+    .n_cases = EW_COUNT(cases),
+};
