@@ -17,7 +17,8 @@ bool ew_num_float(const char *text, double *out);
 
 #define EW_NUM_CHARS 32 /* enough for what ew_num_text writes */
 
-/* A short decimal text that reads back as the same double; "inf", "-inf", "nan".  Returns its length. */
+/* A short decimal text that reads back as the same double; "inf", "-inf", "nan".  Returns its
+ * length. */
 int ew_num_text(double x, char out[EW_NUM_CHARS]);
 
 #endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command registry and the command line's words.  Running a command is left to main. */
+#include "cli/cmd.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define EW_CMD(name) extern const struct ew_cmd ew_cmd_##name;
+#include "cmd_list.h"
+#undef EW_CMD
+
+static const struct ew_cmd *const table[] = {
+#define EW_CMD(name) &ew_cmd_##name,
+#include "cmd_list.h"
+#undef EW_CMD
+};
+
+struct common {
+    bool json, help;
+};
+
+const struct ew_field ew_cmd_common[] = {
+    {.name = "json",
+     .type = EW_FIELD_BOOL,
+     .offset = offsetof(struct common, json),
+     .help = "print the result as JSON"},
+    {.name = "help",
+     .type = EW_FIELD_BOOL,
+     .offset = offsetof(struct common, help),
+     .help = "show this help",
+     .letter = 'h'},
+    EW_FIELD_END,
+};
+
+int ew_cmd_count(void)
+{
+    return (int)EW_COUNT(table);
+}
+
+const struct ew_cmd *ew_cmd_at(int i)
+{
+    return table[i];
+}
+
+const struct ew_cmd *ew_cmd_find(const char *name)
+{
+    for (int i = 0; i < ew_cmd_count(); i++)
+        if (strcmp(table[i]->name, name) == 0)
+            return table[i];
+    return NULL;
+}
+
+const char *ew_cmd_nearest(const char *name)
+{
+    struct ew_field names[EW_COUNT(table) + 1];
+    memset(names, 0, sizeof(names));
+    for (int i = 0; i < ew_cmd_count(); i++)
+        names[i].name = table[i]->name;
+    return ew_field_nearest(names, name);
+}
+
+const char *ew_cmd_group_title(enum ew_cmd_group g)
+{
+    static const char *const titles[] = {
+#define EW_CMD_GROUP_TITLE(id, title) title,
+        EW_CMD_GROUP_MAP(EW_CMD_GROUP_TITLE)
+#undef EW_CMD_GROUP_TITLE
+    };
+    return titles[g];
+}
+
+void ew_cmd_hint(struct ew_cmd_call *c, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(c->hint, sizeof(c->hint), fmt, ap);
+    va_end(ap);
+}
+
+/* ---- Words ----------------------------------------------------------------------------------- */
+
+/* The words being read, and where their values go. */
+struct reader {
+    struct ew_cmd_line *line;
+    struct common common;
+    char *const *words;
+    int n, at; /* words[at] is next */
+};
+
+/* A row and the object that it belongs to. */
+struct target {
+    const struct ew_field *field;
+    void *object;
+};
+
+static const struct ew_field *find_letter(const struct ew_field *fields, char letter)
+{
+    for (const struct ew_field *f = fields; f && f->name; f++)
+        if (f->letter == letter)
+            return f;
+    return NULL;
+}
+
+static struct target find_option(struct reader *r, const char *name, char letter)
+{
+    const struct ew_field *const tables[2] = {r->line->cmd->opts, ew_cmd_common};
+    void *const objects[2] = {r->line->opts, &r->common};
+    for (int i = 0; i < 2; i++) {
+        const struct ew_field *f =
+            name ? ew_field_find(tables[i], name) : find_letter(tables[i], letter);
+        if (f)
+            return (struct target){f, objects[i]};
+    }
+    return (struct target){NULL, NULL};
+}
+
+static ew_err unknown_option(const struct ew_cmd *cmd, const char *name)
+{
+    const char *near = ew_field_nearest(cmd->opts, name);
+    if (!near)
+        near = ew_field_nearest(ew_cmd_common, name);
+    if (near)
+        return ew_fail(EW_ERR_USAGE, "%s: no option --%s; did you mean --%s?", cmd->name, name,
+                       near);
+    return ew_fail(EW_ERR_USAGE, "%s: no option --%s", cmd->name, name);
+}
+
+/* The field's messages begin with its name; here it wears its dashes and the verb. */
+static ew_err set_option(struct reader *r, struct target t, const char *text)
+{
+    const ew_err err = ew_field_parse(t.field, text, t.object);
+    return ew_fail_in(err, "%s", r->line->cmd->name);
+}
+
+/* The value of an option that did not bring one in the same word. */
+static ew_err next_word(struct reader *r, const struct ew_field *f, const char **out)
+{
+    EW_CHECK(r->at < r->n, EW_ERR_USAGE, "%s: --%s needs a value (%s)", r->line->cmd->name, f->name,
+             f->metavar ? f->metavar : f->help);
+    *out = r->words[r->at++];
+    return EW_OK;
+}
+
+static ew_err read_long(struct reader *r, const char *word)
+{
+    char name[64];
+    const char *equals = strchr(word, '=');
+    const size_t n = equals ? (size_t)(equals - word) : strlen(word);
+    EW_CHECK(n < sizeof(name), EW_ERR_USAGE, "%s: no option --%.80s", r->line->cmd->name, word);
+    memcpy(name, word, n);
+    name[n] = '\0';
+
+    struct target t = find_option(r, name, 0);
+    if (!t.field && strncmp(name, "no-", 3) == 0 && !equals) {
+        t = find_option(r, name + 3, 0);
+        if (t.field && t.field->type == EW_FIELD_BOOL)
+            return set_option(r, t, "false");
+        t.field = NULL;
+    }
+    if (!t.field)
+        return unknown_option(r->line->cmd, name);
+    const char *value = equals ? equals + 1 : "true";
+    if (!equals && t.field->type != EW_FIELD_BOOL)
+        EW_TRY(next_word(r, t.field, &value));
+    return set_option(r, t, value);
+}
+
+static ew_err read_short(struct reader *r, const char *word)
+{
+    const struct target t = find_option(r, NULL, word[0]);
+    EW_CHECK(t.field, EW_ERR_USAGE, "%s: no option -%c", r->line->cmd->name, word[0]);
+    if (t.field->type == EW_FIELD_BOOL) {
+        EW_CHECK(!word[1], EW_ERR_USAGE, "%s: -%c takes no value", r->line->cmd->name, word[0]);
+        return set_option(r, t, "true");
+    }
+    const char *value = word + 1;
+    if (!*value)
+        EW_TRY(next_word(r, t.field, &value));
+    return set_option(r, t, value);
+}
+
+static ew_err check_args(const struct ew_cmd_line *line)
+{
+    const struct ew_cmd *cmd = line->cmd;
+    EW_CHECK(line->n_args >= cmd->min_args, EW_ERR_USAGE, "%s: needs %s", cmd->name, cmd->args);
+    const bool enough = cmd->max_args < 0 || line->n_args <= cmd->max_args;
+    EW_CHECK(enough, EW_ERR_USAGE, "%s: unexpected '%s'", cmd->name, line->args[cmd->max_args]);
+    return EW_OK;
+}
+
+ew_err ew_cmd_parse(int n_words, char *const *words, struct ew_cmd_line *line)
+{
+    struct reader r = {.line = line, .words = words, .n = n_words};
+    bool options = true;
+    line->n_args = 0;
+    while (r.at < r.n) {
+        const char *word = r.words[r.at++];
+        if (options && strcmp(word, "--") == 0)
+            options = false;
+        else if (options && strncmp(word, "--", 2) == 0)
+            EW_TRY(read_long(&r, word + 2));
+        else if (options && word[0] == '-' && word[1])
+            EW_TRY(read_short(&r, word + 1));
+        else
+            line->args[line->n_args++] = word;
+    }
+    line->help = r.common.help;
+    line->json = r.common.json;
+    return line->help ? EW_OK : check_args(line);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Help for the terminal, from the commands' tables. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cmd.h"
+
+#define FLAG_WIDTH 26 /* columns before an option's text */
+
+/* "-o, --output FILE" */
+static void flag_text(const struct ew_field *f, char *buf, size_t size)
+{
+    char letter[8] = "";
+    if (f->letter)
+        snprintf(letter, sizeof(letter), "-%c, ", f->letter);
+    const char *value = f->metavar;
+    if (!value && f->type == EW_FIELD_ENUM)
+        value = "WORD";
+    else if (!value && f->type == EW_FIELD_STR)
+        value = "TEXT";
+    else if (!value && f->type != EW_FIELD_BOOL)
+        value = "N";
+    snprintf(buf, size, "%s--%s%s%s", letter, f->name, value ? " " : "", value ? value : "");
+}
+
+static void print_option(const struct ew_field *f)
+{
+    char flag[96];
+    flag_text(f, flag, sizeof(flag));
+    printf("  %-*s %s", FLAG_WIDTH, flag, f->help ? f->help : "");
+    for (int i = 0; f->type == EW_FIELD_ENUM && f->choices[i]; i++)
+        printf("%s%s", i ? ", " : ": ", f->choices[i]);
+    if (f->def)
+        printf(" (default %s)", f->def);
+    putchar('\n');
+}
+
+static void print_options(const struct ew_field *table)
+{
+    for (const struct ew_field *f = table; f && f->name; f++)
+        print_option(f);
+}
+
+/* Each line of `text` with something before it. */
+static void print_lines(const char *before, const char *text)
+{
+    for (const char *p = text; *p;) {
+        const size_t n = strcspn(p, "\n");
+        printf("%s%.*s\n", before, (int)n, p);
+        p += n + (p[n] == '\n');
+    }
+}
+
+void ew_help_cmd(const struct ew_cmd *cmd)
+{
+    printf("Usage: edgewise %s [options]%s%s\n\n", cmd->name, cmd->args ? " " : "",
+           cmd->args ? cmd->args : "");
+    if (cmd->about)
+        print_lines("", cmd->about);
+    else
+        printf("Shows %s.\n", cmd->summary);
+    printf("\nOptions:\n");
+    print_options(cmd->opts);
+    print_options(ew_cmd_common);
+    if (cmd->examples) {
+        printf("\nExamples:\n");
+        print_lines("  edgewise ", cmd->examples);
+    }
+}
+
+void ew_help_all(void)
+{
+    printf("Edgewise trains, shrinks, compiles, runs and measures convolutional networks\n"
+           "on the board itself.\n\n"
+           "Usage: edgewise COMMAND [options] [arguments]\n");
+    for (int g = 0; g < EW_CMD_GROUP_COUNT; g++) {
+        bool titled = false;
+        for (int i = 0; i < ew_cmd_count(); i++) {
+            const struct ew_cmd *cmd = ew_cmd_at(i);
+            if ((int)cmd->group != g)
+                continue;
+            if (!titled)
+                printf("\n%s:\n", ew_cmd_group_title(cmd->group));
+            titled = true;
+            printf("  %-10s %s\n", cmd->name, cmd->summary);
+        }
+    }
+    printf("\nResults go to standard output (as JSON with --json), everything else to\n"
+           "standard error.  Exit status: 0 done, 1 failed, 2 wrong usage, 3 some jobs\n"
+           "skipped.  'edgewise help COMMAND' shows the options of one command.\n");
+}

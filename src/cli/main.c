@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program: finds the command, runs it, prints its failure and picks the exit status.
+ * Everything else is in the cmd_*.c files. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/cmd.h"
+
+/* Exit statuses, as the man page has them. */
+static int status_of(ew_err err)
+{
+    switch (err) {
+    case EW_OK:
+        return 0;
+    case EW_ERR_USAGE:
+        return 2;
+    case EW_ERR_SKIPPED:
+        return 3;
+    default:
+        return 1;
+    }
+}
+
+static int failed(ew_err err, const char *hint)
+{
+    fflush(stdout);
+    fprintf(stderr, "edgewise: %s\n", ew_error_message());
+    if (hint[0])
+        fprintf(stderr, "hint: %s\n", hint);
+    return status_of(err);
+}
+
+/* Output that did not reach the disk or the pipe is a failure too. */
+static ew_err flush_output(void)
+{
+    const bool ok = fflush(stdout) == 0 && !ferror(stdout);
+    EW_CHECK(ok, EW_ERR_IO, "standard output: %s", strerror(errno));
+    return EW_OK;
+}
+
+static int run(const struct ew_cmd_line *line)
+{
+    struct ew_cmd_call call = {.cmd = line->cmd,
+                               .opts = line->opts,
+                               .n_args = line->n_args,
+                               .args = line->args,
+                               .json = line->json};
+    ew_err err = line->cmd->run(&call);
+    if (err == EW_OK)
+        err = flush_output();
+    return err == EW_OK ? 0 : failed(err, call.hint);
+}
+
+static int run_words(const struct ew_cmd *cmd, int n_words, char *const *words)
+{
+    EW_CLEANUP(ew_free_ptr) void *opts = calloc(1, cmd->opts_size + 1);
+    EW_CLEANUP(ew_free_ptr) const char **args = calloc((size_t)n_words + 1, sizeof(*args));
+    if (!opts || !args)
+        return failed(ew_fail(EW_ERR_MEMORY, "no memory for the command line"), "");
+    ew_fields_default(cmd->opts, opts, cmd->opts_size);
+    struct ew_cmd_line line = {.cmd = cmd, .opts = opts, .args = args};
+    const ew_err err = ew_cmd_parse(n_words, words, &line);
+    if (err != EW_OK) {
+        char hint[EW_HINT_CHARS];
+        snprintf(hint, sizeof(hint), "edgewise help %s", cmd->name);
+        return failed(err, hint);
+    }
+    if (line.help) {
+        ew_help_cmd(cmd);
+        return status_of(flush_output());
+    }
+    return run(&line);
+}
+
+static int unknown_command(const char *name)
+{
+    const char *near = ew_cmd_nearest(name);
+    if (near)
+        ew_fail(EW_ERR_USAGE, "no command '%s'; did you mean '%s'?", name, near);
+    else
+        ew_fail(EW_ERR_USAGE, "no command '%s'", name);
+    return failed(EW_ERR_USAGE, "edgewise help");
+}
+
+int main(int argc, char **argv)
+{
+    const char *verb = argc > 1 ? argv[1] : "";
+    if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0)
+        verb = "help";
+    else if (strcmp(verb, "--version") == 0)
+        verb = "version";
+    if (!*verb)
+        return failed(ew_fail(EW_ERR_USAGE, "no command given"), "edgewise help");
+    const struct ew_cmd *cmd = ew_cmd_find(verb);
+    return cmd ? run_words(cmd, argc - 2, argv + 2) : unknown_command(verb);
+}
