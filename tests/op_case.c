@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs and input data from the operators' own test cases. */
+#include "op_case.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+ew_err ew_case_shape(const char *text, struct ew_shape *out)
+{
+    struct ew_ints list;
+    const struct ew_field f = {.name = "shape", .type = EW_FIELD_INTS};
+    EW_TRY(ew_field_parse(&f, text, &list));
+    EW_CHECK(list.n <= EW_MAX_RANK, EW_ERR_SHAPE, "%s: too many dimensions", text);
+    *out = (struct ew_shape){.rank = list.n};
+    memcpy(out->dim, list.v, (size_t)list.n * sizeof(list.v[0]));
+    return EW_OK;
+}
+
+/* ---- Data ---- */
+
+static double uniform(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 11) * 0x1p-53;
+}
+
+static double normal(uint64_t *state)
+{
+    const double u = uniform(state) + 1e-12, v = uniform(state);
+    return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+}
+
+/* Position i of a fixed shuffle of 0 .. n - 1. */
+static int64_t shuffled(int64_t i, int64_t n)
+{
+    int64_t step = 7919;
+    while (n % step == 0)
+        step += 2;
+    return (i * step + 3) % n;
+}
+
+static double fill_one(const struct ew_case_in *in, int64_t i, int64_t n, uint64_t *state)
+{
+    double v;
+    switch (in->fill) {
+    case EW_FILL_POSITIVE:
+        return 0.1 + 1.9 * uniform(state);
+    case EW_FILL_DISTINCT:
+        return 0.1 * (double)(shuffled(i, n) - n / 2);
+    case EW_FILL_UNIT:
+        return 1.9 * uniform(state) - 0.95;
+    case EW_FILL_AWAY:
+        v = normal(state);
+        return v < 0 ? v - 0.1 : v + 0.1;
+    case EW_FILL_CLASSES:
+        return floor(uniform(state) * in->arg);
+    case EW_FILL_NORMAL:
+    case EW_FILL_VALUES:
+        break;
+    }
+    v = normal(state);
+    return in->dtype == EW_F32 || in->dtype == EW_F64 ? v : round(4 * v);
+}
+
+void ew_case_fill(const struct ew_op_case *k, int index, struct ew_tensor *t)
+{
+    const struct ew_case_in *in = &k->in[index];
+    uint64_t state = 88172645463325252u + (uint64_t)index * 977;
+    const char *at = in->values;
+    const int64_t n = ew_tensor_count(t);
+    for (int64_t i = 0; i < n; i++) {
+        double v;
+        if (in->fill == EW_FILL_VALUES && at) {
+            char *end;
+            v = strtod(at, &end);
+            at = *end == ',' ? end + 1 : NULL;
+        } else {
+            v = fill_one(in, i, n, &state);
+        }
+        ew_tensor_store(t, i, 1, &v);
+    }
+}
+
+/* ---- Graphs ---- */
+
+/* "stride=2x2 groups=2" into the operator's attribute struct. */
+static ew_err parse_attrs(const struct ew_op *op, const char *text, void *attr)
+{
+    if (op->attrs)
+        ew_fields_default(op->attrs, attr, op->attr_size);
+    char buf[512];
+    snprintf(buf, sizeof(buf), "%s", text ? text : "");
+    char *save = NULL;
+    for (char *word = strtok_r(buf, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        char *eq = strchr(word, '=');
+        EW_CHECK(eq, EW_ERR_ARG, "%s: attribute %s has no value", op->name, word);
+        *eq = 0;
+        const struct ew_field *f = op->attrs ? ew_field_find(op->attrs, word) : NULL;
+        EW_CHECK(f, EW_ERR_ARG, "%s: has no attribute %s", op->name, word);
+        EW_TRY(ew_field_parse(f, eq + 1, attr));
+    }
+    return EW_OK;
+}
+
+static ew_err add_input(struct ew_graph *g, const struct ew_op_case *k, int i, bool f64, int *out)
+{
+    const struct ew_case_in *in = &k->in[i];
+    *out = -1;
+    if (!in->shape)
+        return EW_OK;
+    char name[16];
+    snprintf(name, sizeof(name), "in%d", i);
+    struct ew_tensor t = {.dtype = f64 && in->dtype == EW_F32 ? EW_F64 : in->dtype};
+    EW_TRY(ew_case_shape(in->shape, &t.shape));
+    if (!in->constant)
+        return ew_graph_input(g, name, t.dtype, &t.shape, out);
+    EW_CLEANUP(ew_free_ptr) void *data = NULL;
+    EW_TRY(ew_aligned_new(ew_tensor_bytes(&t), &data));
+    t.data = data;
+    ew_case_fill(k, i, &t);
+    return ew_graph_const(g, name, EW_VALUE_CONST, &t, true, out);
+}
+
+static ew_err fill_graph(struct ew_graph *g, const struct ew_op *op, const struct ew_op_case *k,
+                         bool f64)
+{
+    EW_CLEANUP(ew_free_ptr) void *attr = calloc(1, op->attr_size + 1);
+    int in[EW_CASE_INS], out[16];
+    const int n_out = k->n_out ? k->n_out : 1;
+    EW_CHECK(attr && n_out <= 16, EW_ERR_MEMORY, "%s: no memory", op->name);
+    EW_TRY(parse_attrs(op, k->attrs, attr));
+    for (int i = 0; i < k->n_in; i++)
+        EW_TRY(add_input(g, k, i, f64, &in[i]));
+    EW_TRY(ew_graph_add(g, op, "node", attr, in, k->n_in, out, n_out));
+    for (int i = 0; i < n_out; i++)
+        EW_TRY(ew_graph_output(g, out[i]));
+    return ew_graph_infer(g);
+}
+
+ew_err ew_case_graph(const struct ew_op *op, const struct ew_op_case *k, bool f64,
+                     struct ew_graph **out)
+{
+    struct ew_graph *g;
+    EW_TRY(ew_graph_new(op->name, &g));
+    const ew_err e = fill_graph(g, op, k, f64);
+    if (e != EW_OK)
+        ew_graph_free(g);
+    else
+        *out = g;
+    return e;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs and input data from the operators' own test cases. */
+#ifndef EW_OP_CASE_H
+#define EW_OP_CASE_H
+
+#include "graph/graph.h"
+
+/* A graph of one node: inputs "in0", "in1", ... (constants where the case says so), all outputs of
+ * the node are graph outputs.  With `f64`, float32 inputs become float64. */
+ew_err ew_case_graph(const struct ew_op *op, const struct ew_op_case *k, bool f64,
+                     struct ew_graph **out);
+
+/* Fills t (shape, dtype and data set) as input `index` of the case asks; the same each time. */
+void ew_case_fill(const struct ew_op_case *k, int index, struct ew_tensor *t);
+
+/* "2x3x4" or "" to a shape. */
+ew_err ew_case_shape(const char *text, struct ew_shape *out);
+
+/* True where `in` is one of the case's constant inputs. */
+static inline bool ew_case_is_constant(const struct ew_op_case *k, int index)
+{
+    return k->in[index].constant;
+}
+
+#endif
