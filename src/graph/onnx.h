@@ -28,14 +28,23 @@ struct ew_onnx_attr {
     struct ew_tensor tensor;
 };
 
-#define EW_ONNX_MAX_ATTRS 24
+#define EW_ONNX_MAX_ATTRS  24
+#define EW_ONNX_MAX_CONSTS 6
 
 struct ew_onnx_node {
     const char *type, *domain, *name;
-    int opset; /* of the node's domain */
+    int opset; /* import: of the node's domain; export: of the file (a hook may raise it, then all
+                * nodes are exported again for that) */
     int n_in, n_out;
-    const int *in;       /* import: values, -1 absent */
+    const int *in;       /* values, -1 absent */
     const int *out_used; /* import: 0 where the output has no name */
+    /* export: inputs that the graph does not have as values (ew_onnx_set_input) */
+    struct ew_onnx_const {
+        int slot;
+        struct ew_tensor t;
+    } consts[EW_ONNX_MAX_CONSTS];
+    int n_consts;
+    struct ew_arena *arena; /* export: holds what the setters copy */
     struct ew_onnx_attr attrs[EW_ONNX_MAX_ATTRS];
     int n_attrs;
 };
@@ -73,6 +82,21 @@ ew_err ew_onnx_set_int(struct ew_onnx_node *n, const char *name, int64_t v);
 ew_err ew_onnx_set_float(struct ew_onnx_node *n, const char *name, double v);
 ew_err ew_onnx_set_str(struct ew_onnx_node *n, const char *name, const char *v);
 ew_err ew_onnx_set_ints(struct ew_onnx_node *n, const char *name, const int64_t *v, int count);
+ew_err ew_onnx_set_tensor(struct ew_onnx_node *n, const char *name, const struct ew_tensor *v);
 void ew_onnx_drop(struct ew_onnx_node *n, const char *name);
+
+/* Gives the node a constant as its input `slot` (attributes of ours that opset 13 has as inputs:
+ * Clip's bounds, axes); slots between stay absent.  The data is copied. */
+ew_err ew_onnx_set_input(struct ew_onnx_node *n, int slot, const struct ew_tensor *t);
+ew_err ew_onnx_set_input_ints(struct ew_onnx_node *n, int slot, const int64_t *v, int count);
+
+/* ---- For the file format ---- */
+
+/* The node through the operator's own hook, or the generic import where it fits. */
+ew_err ew_onnx_import(struct ew_graph *g, const struct ew_op *op, const struct ew_onnx_node *n,
+                      int *out);
+/* The node as the file will have it: type, attributes by the field table and renames, then the
+ * operator's own hook.  n has opset and arena set. */
+ew_err ew_onnx_export(const struct ew_graph *g, int node, struct ew_onnx_node *n);
 
 #endif
