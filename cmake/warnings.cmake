@@ -3,7 +3,8 @@ add_compile_definitions(_GNU_SOURCE)
 add_compile_options(
   -ffp-contract=off -fno-math-errno -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla -Wformat=2
   -Wwrite-strings -Wcast-qual -Wcast-align -Wpointer-arith -Wimplicit-fallthrough -Wconversion
-  -Wno-sign-conversion -Wdouble-promotion -Wfloat-equal -Wnull-dereference -Wno-unused-parameter)
+  -Wno-sign-conversion -Wdouble-promotion -Wfloat-equal -Wnull-dereference -Wno-unused-parameter
+  -Wno-missing-field-initializers) # tables leave out what is zero, on purpose
 if(EW_WERROR)
   add_compile_options(-Werror)
 endif()

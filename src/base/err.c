@@ -51,8 +51,10 @@ ew_err ew_fail_in(ew_err code, const char *fmt, ...)
     va_end(ap);
     if (n < 0)
         n = 0;
-    if ((size_t)n < sizeof(last_message))
-        snprintf(last_message + n, sizeof(last_message) - (size_t)n, ": %s", inner);
+    /* What does not fit is cut. */
+    if ((size_t)n < sizeof(last_message) &&
+        snprintf(last_message + n, sizeof(last_message) - (size_t)n, ": %s", inner) < 0)
+        last_message[n] = '\0';
     return code;
 }
 

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole files. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define FIRST_BYTES ((size_t)64 << 10) /* for files that do not tell their size */
+
+static ew_err failed(const char *path)
+{
+    const ew_err code = errno == ENOENT ? EW_ERR_NOT_FOUND : EW_ERR_IO;
+    return ew_fail(code, "%s: %s", path, strerror(errno));
+}
+
+static void close_fd(const int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* Fills up to `room` bytes; less only at the end of the file. */
+static ew_err read_some(int fd, const char *name, char *to, size_t room, size_t *got)
+{
+    *got = 0;
+    while (*got < room) {
+        const ssize_t n = read(fd, to + *got, room - *got);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return failed(name);
+        if (n == 0)
+            break;
+        *got += (size_t)n;
+    }
+    return EW_OK;
+}
+
+ew_err ew_file_read_fd(int fd, const char *name, size_t limit, char **data, size_t *size)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return failed(name);
+    EW_CHECK(!S_ISDIR(st.st_mode), EW_ERR_IO, "%s: is a folder", name);
+    const bool known = S_ISREG(st.st_mode) && st.st_size > 0;
+    EW_CHECK(!known || (uint64_t)st.st_size <= limit, EW_ERR_LIMIT,
+             "%s: %lld bytes, more than the limit of %zu", name, (long long)st.st_size, limit);
+
+    /* One byte more than expected shows that the end was reached; the NUL goes there. */
+    size_t cap = (known ? (size_t)st.st_size : FIRST_BYTES) + 1;
+    size_t used = 0;
+    EW_CLEANUP(ew_free_ptr) char *buf = malloc(cap);
+    EW_CHECK(buf, EW_ERR_MEMORY, "%s: no memory for %zu bytes", name, cap);
+    for (;;) {
+        size_t got;
+        EW_TRY(read_some(fd, name, buf + used, cap - used, &got));
+        used += got;
+        EW_CHECK(used <= limit, EW_ERR_LIMIT, "%s: more than the limit of %zu bytes", name, limit);
+        if (used < cap)
+            break;
+        size_t more;
+        char *p = ew_mul_size(cap, 2, &more) ? realloc(buf, more) : NULL;
+        EW_CHECK(p, EW_ERR_MEMORY, "%s: no memory for more than %zu bytes", name, cap);
+        buf = p;
+        cap = more;
+    }
+    buf[used] = '\0';
+    *data = buf;
+    *size = used;
+    buf = NULL;
+    return EW_OK;
+}
+
+ew_err ew_file_read(const char *path, size_t limit, char **data, size_t *size)
+{
+    EW_CLEANUP(close_fd) const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return failed(path);
+    return ew_file_read_fd(fd, path, limit, data, size);
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static void release(struct ew_file_out *o)
+{
+    free(o->path);
+    free(o->temp);
+    *o = (struct ew_file_out){0};
+}
+
+void ew_file_out_abort(struct ew_file_out *o)
+{
+    if (o->f)
+        fclose(o->f);
+    if (o->temp)
+        unlink(o->temp);
+    release(o);
+}
+
+/* A name beside `path` that nobody has; O_EXCL settles races. */
+static int open_temp(const char *path, char **temp)
+{
+    for (int i = 0; i < 100; i++) {
+        if (asprintf(temp, "%s.%d-%d.tmp", path, (int)getpid(), i) < 0) {
+            *temp = NULL;
+            errno = ENOMEM;
+            return -1;
+        }
+        const int fd = open(*temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0)
+            return fd;
+        free(*temp);
+        *temp = NULL;
+        if (errno != EEXIST)
+            return -1;
+    }
+    return -1;
+}
+
+ew_err ew_file_out_open(const char *path, struct ew_file_out *o)
+{
+    *o = (struct ew_file_out){0};
+    struct stat st;
+    const bool exists = stat(path, &st) == 0;
+    EW_CHECK(!exists || !S_ISDIR(st.st_mode), EW_ERR_IO, "%s: is a folder", path);
+    /* Behind a link the file itself is replaced, not the link. */
+    o->path = exists ? realpath(path, NULL) : strdup(path);
+    if (!o->path)
+        return failed(path);
+    const bool direct = exists && !S_ISREG(st.st_mode);
+    const int fd = direct ? open(o->path, O_WRONLY | O_CLOEXEC) : open_temp(o->path, &o->temp);
+    o->f = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (!o->f) {
+        const ew_err err = failed(path);
+        close_fd(&fd);
+        ew_file_out_abort(o);
+        return err;
+    }
+    if (exists && !direct)
+        (void)!fchmod(fd, st.st_mode & 07777); /* best effort: we may not own the old one */
+    return EW_OK;
+}
+
+/* Makes the rename itself last; not every file system can. */
+static void sync_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    EW_CLEANUP(ew_free_ptr)
+    char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    if (!dir)
+        return;
+    EW_CLEANUP(close_fd) const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        (void)!fsync(fd);
+}
+
+ew_err ew_file_out_commit(struct ew_file_out *o)
+{
+    bool ok = fflush(o->f) == 0 && !ferror(o->f) && (!o->temp || fsync(fileno(o->f)) == 0);
+    int reason = errno;
+    if (fclose(o->f) != 0 && ok) {
+        ok = false;
+        reason = errno;
+    }
+    o->f = NULL;
+    if (ok && o->temp) {
+        ok = rename(o->temp, o->path) == 0;
+        reason = errno;
+    }
+    if (!ok) {
+        const ew_err err = ew_fail(EW_ERR_IO, "%s: %s", o->path, strerror(reason));
+        ew_file_out_abort(o);
+        return err;
+    }
+    if (o->temp)
+        sync_folder(o->path);
+    release(o);
+    return EW_OK;
+}
+
+ew_err ew_file_write(const char *path, const void *data, size_t size)
+{
+    struct ew_file_out o;
+    EW_TRY(ew_file_out_open(path, &o));
+    if (size)
+        fwrite(data, 1, size, o.f); /* commit looks at the stream's error */
+    return ew_file_out_commit(&o);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole files: read with a limit, written so that a reader sees the old one or the new one, never
+ * half. Messages name the path.  Files under a board's root are read by base/rootfs.h. */
+#ifndef EW_BASE_FILE_H
+#define EW_BASE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+
+/* Reads all of `path`, at most `limit` bytes, and adds a NUL that *size does not count.  Release
+ * with free().  EW_ERR_NOT_FOUND, EW_ERR_LIMIT, EW_ERR_IO. */
+ew_err ew_file_read(const char *path, size_t limit, char **data, size_t *size);
+
+/* The same from an open descriptor, which stays the caller's; `name` is for messages. */
+ew_err ew_file_read_fd(int fd, const char *name, size_t limit, char **data, size_t *size);
+
+/* Writes a whole file as below. */
+ew_err ew_file_write(const char *path, const void *data, size_t size);
+
+/* A file in the making: written under another name in the same folder, synced and renamed by
+ * commit. What is no plain file (a pipe, /dev/null) is written directly. */
+struct ew_file_out {
+    FILE *f;
+    char *path, *temp; /* temp: NULL where written directly */
+};
+
+ew_err ew_file_out_open(const char *path, struct ew_file_out *o);
+ew_err ew_file_out_commit(struct ew_file_out *o); /* always releases everything */
+void ew_file_out_abort(struct ew_file_out *o);    /* leaves no trace; fine after commit */
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One line of progress with the time left, rewritten in place; silent where there is no terminal.
+ */
+#ifndef EW_BASE_PROGRESS_H
+#define EW_BASE_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct ew_progress {
+    FILE *out; /* NULL: silent */
+    const char *what;
+    int64_t total, start_ns, shown_ns;
+};
+
+/* `out` is usually stderr; nothing is shown unless it is a terminal.  `what` is borrowed. */
+void ew_progress_begin(struct ew_progress *p, FILE *out, const char *what, int64_t total);
+
+/* So many of the total are done.  Redraws ten times a second at most. */
+void ew_progress_update(struct ew_progress *p, int64_t done);
+
+/* Wipes the line. */
+void ew_progress_end(struct ew_progress *p);
+
+/* The line itself: "conformance  40% 428/1072, 0:12 left".  For tests and logs. */
+void ew_progress_text(const struct ew_progress *p, int64_t done, int64_t elapsed_ns, char *buf,
+                      size_t size);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counter-based random numbers. */
+#include "base/rng.h"
+
+#include <math.h>
+
+/* Multipliers and key increments of Philox4x32 (table 2 and section 2.2 of the paper). */
+#define MUL0 0xD2511F53u
+#define MUL1 0xCD9E8D57u
+#define KEY0 0x9E3779B9u
+#define KEY1 0xBB67AE85u
+
+#define TWO_PI 6.283185307179586476925
+
+struct ew_rng_block ew_rng_block(uint64_t seed, uint64_t stream, uint64_t index)
+{
+    struct ew_rng_block b = {
+        {(uint32_t)index, (uint32_t)(index >> 32), (uint32_t)stream, (uint32_t)(stream >> 32)}};
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    for (int round = 0; round < 10; round++) {
+        const uint64_t p0 = (uint64_t)MUL0 * b.v[0], p1 = (uint64_t)MUL1 * b.v[2];
+        b = (struct ew_rng_block){{(uint32_t)(p1 >> 32) ^ b.v[1] ^ k0, (uint32_t)p1,
+                                   (uint32_t)(p0 >> 32) ^ b.v[3] ^ k1, (uint32_t)p0}};
+        k0 += KEY0;
+        k1 += KEY1;
+    }
+    return b;
+}
+
+static uint64_t low64(struct ew_rng_block b)
+{
+    return b.v[0] | (uint64_t)b.v[1] << 32;
+}
+
+static uint64_t high64(struct ew_rng_block b)
+{
+    return b.v[2] | (uint64_t)b.v[3] << 32;
+}
+
+static double unit(uint64_t bits)
+{
+    return (double)(bits >> 11) * 0x1p-53;
+}
+
+uint64_t ew_rng_u64(uint64_t seed, uint64_t stream, uint64_t index)
+{
+    return low64(ew_rng_block(seed, stream, index));
+}
+
+double ew_rng_uniform(uint64_t seed, uint64_t stream, uint64_t index)
+{
+    return unit(ew_rng_u64(seed, stream, index));
+}
+
+/* Box and Muller; one of the two values is thrown away so that index i always means the same one.
+ */
+double ew_rng_normal(uint64_t seed, uint64_t stream, uint64_t index)
+{
+    const struct ew_rng_block b = ew_rng_block(seed, stream, index);
+    const double radius = sqrt(-2 * log(1 - unit(low64(b)))); /* 1 - u is never 0 */
+    return radius * cos(TWO_PI * unit(high64(b)));
+}
+
+uint64_t ew_rng_next(struct ew_rng *r)
+{
+    return ew_rng_u64(r->seed, r->stream, r->index++);
+}
+
+double ew_rng_next_uniform(struct ew_rng *r)
+{
+    return unit(ew_rng_next(r));
+}
+
+double ew_rng_next_normal(struct ew_rng *r)
+{
+    return ew_rng_normal(r->seed, r->stream, r->index++);
+}
+
+uint64_t ew_rng_next_below(struct ew_rng *r, uint64_t n)
+{
+    /* The top of the range that does not divide by n would favour small values: draw again. */
+    const uint64_t limit = UINT64_MAX - UINT64_MAX % n;
+    uint64_t v;
+    do
+        v = ew_rng_next(r);
+    while (v >= limit);
+    return v % n;
+}
+
+void ew_rng_shuffle(struct ew_rng *r, int64_t *order, size_t n)
+{
+    for (size_t i = n; i > 1; i--) {
+        const size_t j = (size_t)ew_rng_next_below(r, i);
+        const int64_t t = order[i - 1];
+        order[i - 1] = order[j];
+        order[j] = t;
+    }
+}

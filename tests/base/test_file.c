@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole files and rooted reads. */
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/rootfs.h"
+#include "ew_test.h"
+
+static void expect_content(const char *path, const char *want)
+{
+    char *data = NULL;
+    size_t size = 0;
+    if (!EW_EXPECT_OK(ew_file_read(path, 1 << 20, &data, &size)))
+        return;
+    EW_EXPECT_STR(data, want);
+    EW_EXPECT_INT(size, strlen(want));
+    free(data);
+}
+
+static int entries(const char *dir)
+{
+    int n = 0;
+    DIR *d = opendir(dir);
+    while (d && readdir(d))
+        n++;
+    if (d)
+        closedir(d);
+    return n - 2;
+}
+
+static void reads(void)
+{
+    char *data = NULL;
+    size_t size = 0;
+    expect_content(ew_test_file("a.txt", "hello", 5), "hello");
+    expect_content(ew_test_file("empty", "", 0), "");
+    EW_EXPECT_OK(ew_file_read(ew_test_path("a.txt"), 5, &data, &size));
+    free(data);
+    data = NULL;
+    EW_EXPECT_ERR(ew_file_read(ew_test_path("a.txt"), 4, &data, &size), EW_ERR_LIMIT,
+                  "a.txt: 5 bytes, more than the limit of 4");
+    EW_EXPECT_ERR(ew_file_read(ew_test_path("none"), 9, &data, &size), EW_ERR_NOT_FOUND,
+                  "none: No such file");
+    EW_EXPECT_ERR(ew_file_read(ew_test_dir(), 9, &data, &size), EW_ERR_IO, "is a folder");
+    EW_EXPECT_SAME(data, NULL);
+}
+
+/* Files that do not tell their size: endless ones stop at the limit, those of /proc are read whole.
+ */
+static void reads_without_size(void)
+{
+    char *data = NULL;
+    size_t size = 0;
+    EW_EXPECT_ERR(ew_file_read("/dev/zero", 1 << 20, &data, &size), EW_ERR_LIMIT,
+                  "more than the limit");
+    EW_EXPECT_OK(ew_file_read("/proc/self/status", 1 << 20, &data, &size));
+    EW_EXPECT(size > 100 && size == strlen(data));
+    free(data);
+}
+
+static void writes_whole(void)
+{
+    const char *path = ew_test_path("out.bin");
+    EW_EXPECT_OK(ew_file_write(path, "one", 3));
+    expect_content(path, "one");
+    chmod(path, 0640);
+    EW_EXPECT_OK(ew_file_write(path, "twotwo", 6));
+    expect_content(path, "twotwo");
+    struct stat st;
+    EW_EXPECT_INT(stat(path, &st), 0);
+    EW_EXPECT_INT(st.st_mode & 0777, 0640);
+    EW_EXPECT_OK(ew_file_write(path, NULL, 0));
+    expect_content(path, "");
+    EW_EXPECT_OK(ew_file_write("/dev/null", "x", 1));
+    EW_EXPECT_ERR(ew_file_write(ew_test_path("no/such/dir"), "x", 1), EW_ERR_NOT_FOUND, "such/dir");
+    EW_EXPECT_ERR(ew_file_write(ew_test_dir(), "x", 1), EW_ERR_IO, "is a folder");
+}
+
+static void failure_keeps_the_old_file(void)
+{
+    const char *path = ew_test_file("kept", "old", 3);
+    const int before = entries(ew_test_dir());
+    struct ew_file_out o;
+    EW_EXPECT_OK(ew_file_out_open(path, &o));
+    fputs("half", o.f);
+    EW_EXPECT_INT(entries(ew_test_dir()), before + 1);
+    ew_file_out_abort(&o);
+    EW_EXPECT_INT(entries(ew_test_dir()), before);
+    expect_content(path, "old");
+    ew_file_out_abort(&o); /* again: fine */
+    EW_EXPECT_ERR(ew_file_write("/dev/full", "x", 1), EW_ERR_IO, "/dev/full: No space left");
+}
+
+static void link_is_kept(void)
+{
+    const char *file = ew_test_file("real", "old", 3), *link = ew_test_path("link");
+    EW_EXPECT_INT(symlink("real", link), 0);
+    EW_EXPECT_OK(ew_file_write(link, "new", 3));
+    expect_content(file, "new");
+    struct stat st;
+    EW_EXPECT_INT(lstat(link, &st), 0);
+    EW_EXPECT(S_ISLNK(st.st_mode));
+}
+
+/* ---- Rooted reads ---------------------------------------------------------------------------- */
+
+/* A board with links as sysfs has them, and some that try to get out. */
+static struct ew_root make_board(void)
+{
+    static const char *const dirs[] = {"board", "board/sys", "board/sys/class", "board/sys/devices",
+                                       "board/sys/devices/hwmon3"};
+    for (size_t i = 0; i < EW_COUNT(dirs); i++)
+        mkdir(ew_test_path(dirs[i]), 0777);
+    ew_test_file("secret", "outside", 7);
+    ew_test_file("board/sys/devices/hwmon3/in1_input", "5032\n", 5);
+    ew_test_file("board/sys/devices/hwmon3/name", "ina3221 \n", 9);
+    static const char *const links[][2] = {
+        {"../devices/hwmon3", "board/sys/class/hwmon3"},
+        {"/sys/devices/hwmon3", "board/sys/class/absolute"},
+        {"../../../secret", "board/sys/out"},
+        {"/../secret", "board/sys/out2"},
+        {"loop", "board/sys/loop"},
+    };
+    for (size_t i = 0; i < EW_COUNT(links); i++)
+        if (symlink(links[i][0], ew_test_path(links[i][1])) != 0)
+            EW_EXPECT_INT(errno, EEXIST); /* an earlier case has made it */
+    struct ew_root r;
+    EW_EXPECT_OK(ew_root_open(ew_test_path("board"), &r));
+    return r;
+}
+
+static void reads_below_the_root(void)
+{
+    EW_CLEANUP(ew_root_close) struct ew_root r = make_board();
+    char buf[64];
+    int64_t v = 0;
+    EW_EXPECT_OK(ew_root_read(&r, "/sys/class/hwmon3/name", buf, sizeof(buf)));
+    EW_EXPECT_STR(buf, "ina3221");
+    EW_EXPECT_OK(ew_root_read_int(&r, "sys/class/absolute/in1_input", &v));
+    EW_EXPECT_INT(v, 5032);
+    EW_EXPECT_OK(ew_root_read_int(&r, "sys/./class/../class//hwmon3/in1_input", &v));
+    EW_EXPECT(ew_root_has(&r, "sys/class"));
+    EW_EXPECT(!ew_root_has(&r, "sys/clas"));
+    EW_EXPECT_ERR(ew_root_read_int(&r, "sys/class/hwmon3/name", &v), EW_ERR_FORMAT,
+                  "'ina3221' is not a whole number");
+    EW_EXPECT_ERR(ew_root_read(&r, "sys/class/hwmon3/name", buf, 4), EW_ERR_LIMIT, "name");
+    EW_EXPECT_ERR(ew_root_read(&r, "sys/nothing", buf, sizeof(buf)), EW_ERR_NOT_FOUND,
+                  "board/sys/nothing: No such file");
+    EW_EXPECT_ERR(ew_root_read(&r, "sys/class", buf, sizeof(buf)), EW_ERR_IO, "directory");
+}
+
+static void never_leaves_the_root(void)
+{
+    EW_CLEANUP(ew_root_close) struct ew_root r = make_board();
+    static const char *const paths[] = {"../secret", "sys/../../secret", "sys/out", "sys/out2",
+                                        "/../secret"};
+    char buf[64];
+    for (size_t i = 0; i < EW_COUNT(paths); i++) {
+        EW_EXPECT_ERR(ew_root_read(&r, paths[i], buf, sizeof(buf)), EW_ERR_IO, paths[i]);
+        EW_EXPECT(!ew_root_has(&r, paths[i]));
+    }
+    EW_EXPECT_ERR(ew_root_read(&r, "sys/loop", buf, sizeof(buf)), EW_ERR_IO, "symbolic links");
+    char longer[5000];
+    memset(longer, 'a', sizeof(longer));
+    longer[300] = '\0';
+    EW_EXPECT_ERR(ew_root_read(&r, longer, buf, sizeof(buf)), EW_ERR_IO, "too long");
+    longer[300] = 'a';
+    longer[sizeof(longer) - 1] = '\0';
+    EW_EXPECT_ERR(ew_root_read(&r, longer, buf, sizeof(buf)), EW_ERR_IO, "aaa");
+    struct ew_root none;
+    EW_EXPECT_ERR(ew_root_open(ew_test_path("no-board"), &none), EW_ERR_NOT_FOUND, "no-board");
+}
+
+static void lists_sorted(void)
+{
+    EW_CLEANUP(ew_root_close) struct ew_root r = make_board();
+    struct ew_arena a;
+    ew_arena_init(&a);
+    const char *const *names = NULL;
+    int n = 0;
+    EW_EXPECT_OK(ew_root_list(&r, "sys/class/hwmon3", &a, &names, &n));
+    if (EW_EXPECT_INT(n, 2)) {
+        EW_EXPECT_STR(names[0], "in1_input");
+        EW_EXPECT_STR(names[1], "name");
+        EW_EXPECT_SAME(names[2], NULL);
+    }
+    EW_EXPECT_OK(ew_root_list(&r, "/", &a, &names, &n));
+    EW_EXPECT_INT(n, 1);
+    EW_EXPECT_ERR(ew_root_list(&r, "sys/none", &a, &names, &n), EW_ERR_NOT_FOUND, "sys/none");
+    ew_arena_fini(&a);
+}
+
+EW_TEST_MAIN(EW_TEST(reads), EW_TEST(reads_without_size), EW_TEST(writes_whole),
+             EW_TEST(failure_keeps_the_old_file), EW_TEST(link_is_kept),
+             EW_TEST(reads_below_the_root), EW_TEST(never_leaves_the_root), EW_TEST(lists_sorted))
