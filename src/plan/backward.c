@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The backward pass of a training plan.
+ *
+ * Gradients are added to, so the first step that adds to one is preceded by a step that clears it.
+ * A backward step sees only the inputs and outputs that its operator says it saves: the others have
+ * a shape but no data, and their memory is free for other use. */
+#include <string.h>
+
+#include "plan/plan_impl.h"
+
+static ew_err clear(const struct ew_call *c)
+{
+    memset(c->out[0]->data, 0, ew_tensor_bytes(c->out[0]));
+    return EW_OK;
+}
+
+static ew_err set_one(const struct ew_call *c)
+{
+    const double one = 1;
+    ew_tensor_store(c->out[0], 0, 1, &one);
+    return EW_OK;
+}
+
+/* A step that writes one gradient. */
+static ew_err add_writer(struct ew_plan *p, const char *kernel,
+                         ew_err (*run)(const struct ew_call *), int value)
+{
+    struct ew_step *s;
+    EW_TRY(ew_plan_step_new(p, &s));
+    struct ew_tensor **slot = ew_arena_array(&p->arena, 1, sizeof(*slot));
+    EW_CHECK(slot, EW_ERR_MEMORY, "no memory for a step");
+    slot[0] = &p->grads[value].t;
+    s->phase = EW_PHASE_BACKWARD;
+    s->kernel = (struct ew_kernel){.name = kernel, .run = run};
+    s->call = (struct ew_call){.name = p->g->values[value].name, .n_out = 1, .out = slot};
+    ew_plan_touch(&p->grads[value], p->n_steps - 1);
+    return EW_OK;
+}
+
+/* Values through which the loss reaches a trainable parameter. */
+static void mark_gradients(struct ew_plan *p)
+{
+    const struct ew_graph *g = p->g;
+    for (int i = 0; i < g->n_values; i++) {
+        const struct ew_value *v = &g->values[i];
+        p->needs_grad[i] = v->kind == EW_VALUE_PARAM && !v->frozen;
+    }
+    for (int k = 0; k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        bool any = false;
+        for (int i = 0; i < n->n_in; i++)
+            any |= n->in[i] >= 0 && p->needs_grad[n->in[i]];
+        for (int i = 0; i < n->n_out; i++)
+            if (n->out[i] >= 0)
+                p->needs_grad[n->out[i]] = any && ew_dtype_is_float(g->values[n->out[i]].t.dtype);
+    }
+}
+
+/* True where backward of this operator reads in[i]. */
+static bool reads_input(const struct ew_op *op, int i)
+{
+    return i < 8 ? op->saves >> i & 1 : (op->saves & EW_SAVE_INS) == EW_SAVE_INS;
+}
+
+/* in[] and out[]: slots where the operator saves them or they hold their own data; else shapes. */
+static void saved_slots(struct ew_plan *p, const struct ew_node *n, struct ew_tensor **in,
+                        struct ew_tensor **out)
+{
+    const int step = p->n_steps - 1;
+    for (int i = 0; i < n->n_in; i++) {
+        in[i] = NULL;
+        if (n->in[i] < 0)
+            continue;
+        const bool own = p->values[n->in[i]].t.data || p->g->values[n->in[i]].kind > EW_VALUE_INPUT;
+        in[i] = own || reads_input(n->op, i) ? &p->values[n->in[i]].t : &p->g->values[n->in[i]].t;
+        if (reads_input(n->op, i))
+            ew_plan_touch(&p->values[n->in[i]], step);
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        out[i] = NULL;
+        if (n->out[i] < 0)
+            continue;
+        const bool saved = n->op->saves >> (8 + i) & 1;
+        out[i] = saved ? &p->values[n->out[i]].t : &p->g->values[n->out[i]].t;
+        if (saved)
+            ew_plan_touch(&p->values[n->out[i]], step);
+    }
+}
+
+static void grad_slots(struct ew_plan *p, const struct ew_node *n, struct ew_tensor **din,
+                       struct ew_tensor **dout)
+{
+    const int step = p->n_steps - 1;
+    for (int i = 0; i < n->n_in; i++) {
+        din[i] = NULL;
+        if (n->in[i] < 0 || !p->needs_grad[n->in[i]])
+            continue;
+        din[i] = &p->grads[n->in[i]].t;
+        ew_plan_touch(&p->grads[n->in[i]], step);
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        dout[i] = NULL;
+        if (n->out[i] < 0 || p->grads[n->out[i]].first < 0)
+            continue;
+        dout[i] = &p->grads[n->out[i]].t;
+        ew_plan_touch(&p->grads[n->out[i]], step);
+    }
+}
+
+static ew_err add_backward(struct ew_plan *p, int node)
+{
+    const struct ew_node *n = &p->g->nodes[node];
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0 && p->needs_grad[n->in[i]] && p->grads[n->in[i]].first < 0)
+            EW_TRY(add_writer(p, "clear", clear, n->in[i]));
+    struct ew_step *s;
+    EW_TRY(ew_plan_step_new(p, &s));
+    const int step = p->n_steps - 1;
+    const size_t io = (size_t)(n->n_in + n->n_out);
+    struct ew_tensor **slots = ew_arena_array(&p->arena, 2 * io, sizeof(*slots));
+    EW_CHECK(slots, EW_ERR_MEMORY, "node %s: no memory for its step", n->name);
+    struct ew_tensor **in = slots, **out = in + n->n_in, **din = out + n->n_out,
+                     **dout = din + n->n_in;
+    s->node = node;
+    s->phase = EW_PHASE_BACKWARD;
+    saved_slots(p, n, in, out);
+    grad_slots(p, n, din, dout);
+    s->call = (struct ew_call){.name = n->name,
+                               .attr = n->attr,
+                               .n_in = n->n_in,
+                               .n_out = n->n_out,
+                               .in = in,
+                               .out = out,
+                               .din = din,
+                               .dout = dout,
+                               .train = true};
+    EW_TRY(ew_backend_choose(n->op, EW_PHASE_BACKWARD, &s->call, &s->kernel));
+    s->aux = p->node_aux[node];
+    if (s->aux >= 0)
+        p->buffers[s->aux].last = step;
+    int scratch = -1;
+    if (s->kernel.scratch)
+        EW_TRY(ew_plan_buffer_new(p, s->kernel.scratch, step, step, &scratch));
+    s->scratch = scratch;
+    return EW_OK;
+}
+
+/* Parameter gradients are results: they live from their first write to the end of the run. */
+static void keep_results(struct ew_plan *p)
+{
+    for (int i = 0; i < p->g->n_values; i++)
+        if (p->g->values[i].kind == EW_VALUE_PARAM && p->grads[i].first >= 0)
+            ew_plan_touch(&p->grads[i], p->n_steps);
+}
+
+ew_err ew_plan_add_backward(struct ew_plan *p)
+{
+    const struct ew_graph *g = p->g;
+    EW_CHECK(g->n_outputs > 0, EW_ERR_ARG, "graph %s: has no output to train on", g->name);
+    const int loss = g->outputs[0];
+    EW_CHECK(ew_tensor_count(&g->values[loss].t) == 1, EW_ERR_SHAPE,
+             "%s: the first output must be a single loss to train on", g->values[loss].name);
+    mark_gradients(p);
+    EW_CHECK(p->needs_grad[loss], EW_ERR_ARG, "%s: depends on no trainable parameter",
+             g->values[loss].name);
+    EW_TRY(add_writer(p, "set one", set_one, loss));
+    for (int k = p->n_steps - 1; k >= 0; k--) {
+        const struct ew_step *s = &p->steps[k];
+        if (s->node < 0 || s->phase != EW_PHASE_FORWARD)
+            continue;
+        const struct ew_node *n = &g->nodes[s->node];
+        bool reached = false, wanted = false;
+        for (int i = 0; i < n->n_out; i++)
+            reached |= n->out[i] >= 0 && p->grads[n->out[i]].first >= 0;
+        for (int i = 0; i < n->n_in; i++)
+            wanted |= n->in[i] >= 0 && p->needs_grad[n->in[i]];
+        if (reached && wanted)
+            EW_TRY(add_backward(p, s->node));
+    }
+    keep_results(p);
+    return EW_OK;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan: the flat list of steps that runs a graph once, over one planned block of memory.
+ *
+ *   compile:  graph -> steps (forward, then backward when training)
+ *                   -> buffers with a first and a last step -> offsets in one arena -> pointers
+ *   run:      the steps in order; nothing is allocated, locked or looked up
+ *
+ * A plan borrows its graph, which must stay unchanged and outlive it.  One thread at a time. */
+#ifndef EW_PLAN_PLAN_H
+#define EW_PLAN_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+#include "graph/graph.h"
+
+enum ew_plan_mode {
+    EW_PLAN_INFER,
+    EW_PLAN_TRAIN /* forward and backward from the loss, the graph's first output */
+};
+
+struct ew_plan_opts {
+    enum ew_plan_mode mode;
+    bool dry;      /* plan only: sizes are known, no memory is taken, the plan cannot run */
+    uint64_t seed; /* of stochastic operators */
+};
+
+struct ew_plan_stats {
+    int steps;
+    size_t arena_bytes;    /* inputs, activations, gradients, scratch: the planned block */
+    size_t unshared_bytes; /* the same buffers side by side, for comparison */
+    size_t weight_bytes;   /* parameters, state and constants, held by the graph */
+    size_t grad_bytes;     /* parameter gradients, part of arena_bytes */
+};
+
+struct ew_plan;
+
+ew_err ew_plan_compile(struct ew_graph *g, const struct ew_plan_opts *o, struct ew_plan **out);
+void ew_plan_free(struct ew_plan *p); /* NULL is fine */
+
+/* Runs all steps.  Inputs keep their contents. */
+ew_err ew_plan_run(struct ew_plan *p);
+
+/* The tensors of the graph's inputs (write before a run) and outputs (read after it), with data. */
+struct ew_tensor *ew_plan_input(struct ew_plan *p, int i);
+const struct ew_tensor *ew_plan_output(const struct ew_plan *p, int i);
+/* Uses the caller's memory for an input from now on; it must be as large as the input. */
+void ew_plan_bind_input(struct ew_plan *p, int i, void *data);
+/* The gradient of a parameter or of an input after a training run; NULL where there is none. */
+const struct ew_tensor *ew_plan_grad(const struct ew_plan *p, int value);
+/* Fixes what stochastic operators draw in the next run. */
+void ew_plan_set_step(struct ew_plan *p, uint64_t step);
+
+void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out);
+
+#endif
