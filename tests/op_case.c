@@ -85,25 +85,6 @@ void ew_case_fill(const struct ew_op_case *k, int index, struct ew_tensor *t)
 
 /* ---- Graphs ---- */
 
-/* "stride=2x2 groups=2" into the operator's attribute struct. */
-static ew_err parse_attrs(const struct ew_op *op, const char *text, void *attr)
-{
-    if (op->attrs)
-        ew_fields_default(op->attrs, attr, op->attr_size);
-    char buf[512];
-    snprintf(buf, sizeof(buf), "%s", text ? text : "");
-    char *save = NULL;
-    for (char *word = strtok_r(buf, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-        char *eq = strchr(word, '=');
-        EW_CHECK(eq, EW_ERR_ARG, "%s: attribute %s has no value", op->name, word);
-        *eq = 0;
-        const struct ew_field *f = op->attrs ? ew_field_find(op->attrs, word) : NULL;
-        EW_CHECK(f, EW_ERR_ARG, "%s: has no attribute %s", op->name, word);
-        EW_TRY(ew_field_parse(f, eq + 1, attr));
-    }
-    return EW_OK;
-}
-
 static ew_err add_input(struct ew_graph *g, const struct ew_op_case *k, int i, bool f64, int *out)
 {
     const struct ew_case_in *in = &k->in[i];
@@ -129,8 +110,10 @@ static ew_err fill_graph(struct ew_graph *g, const struct ew_op *op, const struc
     EW_CLEANUP(ew_free_ptr) void *attr = calloc(1, op->attr_size + 1);
     int in[EW_CASE_INS], out[16];
     const int n_out = k->n_out ? k->n_out : 1;
-    EW_CHECK(attr && n_out <= 16, EW_ERR_MEMORY, "%s: no memory", op->name);
-    EW_TRY(parse_attrs(op, k->attrs, attr));
+    char *text = ew_arena_strdup(&g->arena, k->attrs ? k->attrs : ""); /* lives as long as attr */
+    EW_CHECK(attr && text && n_out <= 16, EW_ERR_MEMORY, "%s: no memory", op->name);
+    ew_fields_default(op->attrs, attr, op->attr_size);
+    EW_TRY(ew_fields_parse(op->attrs, text, attr));
     for (int i = 0; i < k->n_in; i++)
         EW_TRY(add_input(g, k, i, f64, &in[i]));
     EW_TRY(ew_graph_add(g, op, "node", attr, in, k->n_in, out, n_out));

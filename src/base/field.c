@@ -213,6 +213,20 @@ const struct ew_field *ew_field_find(const struct ew_field *table, const char *n
     return NULL;
 }
 
+ew_err ew_fields_parse(const struct ew_field *table, char *line, void *object)
+{
+    char *save = NULL;
+    for (char *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        char *value = strchr(word, '=');
+        EW_CHECK(value, EW_ERR_ARG, "%s: has no value", word);
+        *value++ = 0;
+        const struct ew_field *f = ew_field_find(table, word);
+        EW_CHECK(f, EW_ERR_ARG, "%s: no such field", word);
+        EW_TRY(ew_field_parse(f, value, object));
+    }
+    return EW_OK;
+}
+
 static int print_size(int64_t v, char *buf, size_t size)
 {
     static const char unit[] = {'K', 'M', 'G'};

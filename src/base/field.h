@@ -52,6 +52,10 @@ void ew_fields_default(const struct ew_field *table, void *object, size_t size);
  * allowed. STR fields keep the pointer (borrowed). */
 ew_err ew_field_parse(const struct ew_field *f, const char *text, void *object);
 
+/* Parses "stride=2x2 groups=4": names of the table and values, separated by spaces.  `line` is cut
+ * up, and STR fields keep pointers into it.  What it does not name stays as it is. */
+ew_err ew_fields_parse(const struct ew_field *table, char *line, void *object);
+
 /* The row called `name`, or NULL. */
 const struct ew_field *ew_field_find(const struct ew_field *table, const char *name);
 

@@ -216,6 +216,22 @@ static void locale_does_not_matter(void)
     EW_EXPECT_STR(text, "1.5");
 }
 
+static void whole_lines(void)
+{
+    struct opts o;
+    ew_fields_default(table, &o, sizeof(o));
+    char line[] = "mode=full  dims=1,-2 out=a.csv";
+    EW_EXPECT_OK(ew_fields_parse(table, line, &o));
+    EW_EXPECT_INT(o.mode, 2);
+    EW_EXPECT_INT(o.dims.v[1], -2);
+    EW_EXPECT_INT(o.batch, 16);
+    EW_EXPECT_STR(o.out, "a.csv");
+    char unknown[] = "mode=full colour=red", bare[] = "mode", none[] = "";
+    EW_EXPECT_ERR(ew_fields_parse(table, unknown, &o), EW_ERR_ARG, "colour");
+    EW_EXPECT_ERR(ew_fields_parse(table, bare, &o), EW_ERR_ARG, "mode: has no value");
+    EW_EXPECT_OK(ew_fields_parse(NULL, none, &o));
+}
+
 static void nearest(void)
 {
     EW_EXPECT_STR(ew_field_nearest(table, "bacth"), "batch");
@@ -232,4 +248,5 @@ static void nearest(void)
 
 EW_TEST_MAIN(EW_TEST(defaults), EW_TEST(whole_numbers), EW_TEST(sizes), EW_TEST(floats),
              EW_TEST(bools_and_choices), EW_TEST(lists), EW_TEST(prints_what_it_reads),
-             EW_TEST(numbers_round_trip), EW_TEST(locale_does_not_matter), EW_TEST(nearest))
+             EW_TEST(numbers_round_trip), EW_TEST(locale_does_not_matter), EW_TEST(whole_lines),
+             EW_TEST(nearest))
