@@ -47,7 +47,7 @@ struct ew_cmd_call {
 struct ew_cmd {
     const char *name;
     enum ew_cmd_group group;
-    const char *summary;    /* one line in lower case, no full stop */
+    const char *summary;    /* "show ...": one line, lower case, no full stop */
     const char *args;       /* as usage shows them: "NAME|FILE.onnx"; NULL: none */
     const char *about;      /* sentences, one per line; NULL: the summary says it all */
     const char *examples;   /* one command line per line, without "edgewise"; or NULL */

@@ -1,29 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise help: all commands, or one of them. */
+/* edgewise help: all commands, or one of them; also what the build makes the man page and the
+ * completion of. */
 #include "cli/cmd.h"
+#include "cli/docs.h"
+
+enum format { TEXT, MAN, BASH };
+
+static const char *const formats[] = {"text", "man", "bash", NULL};
+
+struct opts {
+    int format;
+};
+
+static const struct ew_field fields[] = {
+    {.name = "format",
+     .type = EW_FIELD_ENUM,
+     .offset = offsetof(struct opts, format),
+     .def = "text",
+     .choices = formats,
+     .help = "help to read, the commands' part of the man page, or the bash completion"},
+    EW_FIELD_END,
+};
+
+static ew_err help_one(struct ew_cmd_call *c, const char *name)
+{
+    const struct ew_cmd *cmd = ew_cmd_find(name);
+    if (!cmd) {
+        const char *near = ew_cmd_nearest(name);
+        if (near)
+            ew_cmd_hint(c, "did you mean '%s'?", near);
+        return ew_fail(EW_ERR_USAGE, "help: no command '%s'", name);
+    }
+    ew_help_cmd(cmd);
+    return EW_OK;
+}
 
 static ew_err run(struct ew_cmd_call *c)
 {
-    if (c->n_args == 0) {
+    const struct opts *o = c->opts;
+    EW_CHECK(o->format == TEXT || c->n_args == 0, EW_ERR_USAGE,
+             "help: --format %s is for all commands", formats[o->format]);
+    if (o->format == MAN)
+        ew_docs_man();
+    else if (o->format == BASH)
+        ew_docs_bash();
+    else if (c->n_args == 0)
         ew_help_all();
-        return EW_OK;
-    }
-    const struct ew_cmd *cmd = ew_cmd_find(c->args[0]);
-    if (!cmd) {
-        const char *near = ew_cmd_nearest(c->args[0]);
-        if (near)
-            ew_cmd_hint(c, "did you mean '%s'?", near);
-        return ew_fail(EW_ERR_USAGE, "help: no command '%s'", c->args[0]);
-    }
-    ew_help_cmd(cmd);
+    else
+        return help_one(c, c->args[0]);
     return EW_OK;
 }
 
 const struct ew_cmd ew_cmd_help = {
     .name = "help",
     .group = EW_CMD_GENERAL,
-    .summary = "all commands, or the options of one",
+    .summary = "show all commands, or the options of one",
     .args = "[COMMAND]",
     .max_args = 1,
+    .opts_size = sizeof(struct opts),
+    .opts = fields,
     .run = run,
 };

@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Help for the terminal, from the commands' tables. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cmd.h"
+#include "cli/docs.h"
 
 #define FLAG_WIDTH 26 /* columns before an option's text */
+
+const char *ew_help_value(const struct ew_field *f)
+{
+    if (f->metavar || f->type == EW_FIELD_BOOL)
+        return f->metavar;
+    switch (f->type) {
+    case EW_FIELD_ENUM:
+        return "WORD";
+    case EW_FIELD_STR:
+        return "TEXT";
+    case EW_FIELD_SIZE:
+        return "BYTES";
+    default:
+        return "N";
+    }
+}
 
 /* "-o, --output FILE" */
 static void flag_text(const struct ew_field *f, char *buf, size_t size)
@@ -13,13 +31,7 @@ static void flag_text(const struct ew_field *f, char *buf, size_t size)
     char letter[8] = "";
     if (f->letter)
         snprintf(letter, sizeof(letter), "-%c, ", f->letter);
-    const char *value = f->metavar;
-    if (!value && f->type == EW_FIELD_ENUM)
-        value = "WORD";
-    else if (!value && f->type == EW_FIELD_STR)
-        value = "TEXT";
-    else if (!value && f->type != EW_FIELD_BOOL)
-        value = "N";
+    const char *value = ew_help_value(f);
     snprintf(buf, size, "%s--%s%s%s", letter, f->name, value ? " " : "", value ? value : "");
 }
 
@@ -58,7 +70,7 @@ void ew_help_cmd(const struct ew_cmd *cmd)
     if (cmd->about)
         print_lines("", cmd->about);
     else
-        printf("Shows %s.\n", cmd->summary);
+        printf("%c%s.\n", toupper((unsigned char)cmd->summary[0]), cmd->summary + 1);
     printf("\nOptions:\n");
     print_options(cmd->opts);
     print_options(ew_cmd_common);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "cli/cmd.h"
 
@@ -85,8 +86,25 @@ static int unknown_command(const char *name)
     return failed(EW_ERR_USAGE, "edgewise help");
 }
 
+/* The library's talk.  EW_LOG=debug shows all of it, EW_LOG=warn only warnings. */
+static void write_log(void *ctx, enum ew_log_level level, const char *text)
+{
+    (void)ctx;
+    fprintf(stderr, "%s%s\n", level == EW_LOG_WARN ? "warning: " : "", text);
+}
+
+static enum ew_log_level wanted_level(void)
+{
+    const char *word = getenv("EW_LOG");
+    if (word && strcmp(word, "debug") == 0)
+        return EW_LOG_DEBUG;
+    return word && strcmp(word, "warn") == 0 ? EW_LOG_WARN : EW_LOG_INFO;
+}
+
 int main(int argc, char **argv)
 {
+    const struct ew_log_sink sink = {.write = write_log, .level = wanted_level()};
+    ew_log_set(&sink);
     const char *verb = argc > 1 ? argv[1] : "";
     if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0)
         verb = "help";

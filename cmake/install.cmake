@@ -1,0 +1,31 @@
+# What goes where: program, libraries, header, pkg-config file, man page, completion.
+install(TARGETS edgewise_static edgewise_shared
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/include/edgewise.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# Relative, so that the installed tree can be moved.
+string(REGEX REPLACE "[^/]+" ".." EW_PC_UP ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+set(EW_PC_LIBS "-lm -pthread")
+if(EW_HAVE_ONNX AND EW_HAVE_IMAGE)
+  set(EW_PC_LIBS "-lprotobuf-c -lpng -ljpeg -lz ${EW_PC_LIBS}")
+endif()
+configure_file(cmake/edgewise.pc.in ${PROJECT_BINARY_DIR}/gen/edgewise.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/gen/edgewise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# The tables are in the program, so the documents need one that runs: a cross build without an emulator
+# installs none.
+if(TARGET edgewise)
+  install(TARGETS edgewise RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
+    set(made ${PROJECT_BINARY_DIR}/gen)
+    add_custom_command(OUTPUT ${made}/edgewise.1 ${made}/edgewise.bash
+      COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:edgewise>"
+              -DIN=${PROJECT_SOURCE_DIR}/docs/edgewise.1.in -DOUT_DIR=${made}
+              -DEW_VERSION=${PROJECT_VERSION} -P ${PROJECT_SOURCE_DIR}/cmake/docs.cmake
+      DEPENDS edgewise docs/edgewise.1.in cmake/docs.cmake VERBATIM)
+    add_custom_target(documents ALL DEPENDS ${made}/edgewise.1 ${made}/edgewise.bash)
+    install(FILES ${made}/edgewise.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(FILES ${made}/edgewise.bash RENAME edgewise
+      DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  endif()
+endif()
