@@ -383,6 +383,24 @@ static ew_err copy_node(struct sweep *s, int node, int *in)
 
 /* ---- The whole graph ---- */
 
+static ew_err copy_input(struct sweep *s, int input)
+{
+    const struct ew_value *v = &s->old->values[input];
+    struct ew_tensor moved = {.shape = v->t.shape};
+    int to_first[EW_MAX_RANK], to_last[EW_MAX_RANK];
+    const bool move = v->channels_last && !s->to_last;
+    channel_perm(v->t.shape.rank, false, to_first);
+    channel_perm(v->t.shape.rank, true, to_last);
+    if (move)
+        ew_tensor_permute(&v->t, to_first, &moved);
+    int id;
+    EW_TRY(ew_graph_input(s->new, v->name, v->t.dtype, &moved.shape, &id));
+    s->new->values[id].dynamic = v->dynamic;
+    s->new->values[id].channels_last = v->channels_last && !move;
+    note(s, input, id, move ? to_last : NULL);
+    return EW_OK;
+}
+
 static ew_err copy_graph(struct sweep *s)
 {
     const struct ew_graph *old = s->old;
@@ -394,13 +412,8 @@ static ew_err copy_graph(struct sweep *s)
     EW_CHECK(in && s->lazy, EW_ERR_MEMORY, "no memory for the layout of graph %s", old->name);
     for (int i = 0; i < old->n_values; i++)
         s->lazy[i].value = -1;
-    for (int i = 0; i < old->n_inputs; i++) {
-        const struct ew_value *v = &old->values[old->inputs[i]];
-        int id;
-        EW_TRY(ew_graph_input(s->new, v->name, v->t.dtype, &v->t.shape, &id));
-        s->new->values[id].dynamic = v->dynamic;
-        note(s, old->inputs[i], id, NULL);
-    }
+    for (int i = 0; i < old->n_inputs; i++)
+        EW_TRY(copy_input(s, old->inputs[i]));
     for (int k = 0; k < old->n_nodes; k++)
         EW_TRY(copy_node(s, k, in));
     for (int i = 0; i < old->n_outputs; i++) {

@@ -245,8 +245,26 @@ static void residuals_pass(void)
     ew_graph_free(g);
 }
 
+/* A network built here takes images channels-last; its file takes them as everybody's files do. */
+static void own_inputs_turn_channels_first(void)
+{
+    struct ew_graph *g = new_graph();
+    const struct ew_shape nhwc = {4, {N, H, W, C}};
+    int x = -1, y = -1;
+    EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &nhwc, &x));
+    g->values[x].channels_last = true;
+    EW_EXPECT_OK(ew_graph_add(g, &by_channel_op, NULL, NULL, &x, 1, &y, 1));
+    const struct ew_transpose_attr to_first = {.perm = ew_ints4(0, 3, 1, 2)};
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("transpose"), NULL, &to_first, &y, 1, &y, 1));
+    EW_EXPECT_OK(ew_graph_output(g, y));
+    EW_EXPECT_OK(ew_graph_channels_first(g));
+    EW_EXPECT_INT(g->n_nodes, 1);
+    EW_EXPECT_INT(g->values[g->inputs[0]].t.shape.dim[1], C);
+    ew_graph_free(g);
+}
+
 EW_TEST_MAIN(EW_TEST(names_stay_unique), EW_TEST(errors_name_the_node),
              EW_TEST(constants_are_computed_early), EW_TEST(batch_changes_every_shape),
              EW_TEST(sweep_drops_what_no_output_needs), EW_TEST(clone_is_independent),
              EW_TEST(channels_last_leaves_two_transposes), EW_TEST(and_back_leaves_none),
-             EW_TEST(residuals_pass))
+             EW_TEST(residuals_pass), EW_TEST(own_inputs_turn_channels_first))
