@@ -31,6 +31,7 @@ struct ew_value {
     int producer;     /* node, or -1 */
     uint32_t dynamic; /* INPUT: bit i: dimension i may be changed (bit 0: the batch) */
     bool frozen;      /* PARAM: keep out of training */
+    bool channels_last; /* INPUT: an image in our own order, which a file gets channels-first */
 };
 
 struct ew_node {
