@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution and transposed convolution: attributes, and the geometry that both share. */
+#ifndef EW_OP_CONV_H
+#define EW_OP_CONV_H
+
+#include "op/window.h"
+
+/* in: x [N, d..., C], w [O, k..., C / groups], optional b [O]. */
+struct ew_conv_attr {
+    struct ew_window_attr win; /* kernel may be empty */
+    int64_t groups;            /* default 1 */
+};
+
+/* in: x [N, d..., C], w [C, k..., O / groups], optional b [O]. */
+struct ew_conv_transpose_attr {
+    struct ew_window_attr win; /* pad and auto_pad take away from the output */
+    int64_t groups;
+    struct ew_ints output_padding; /* added at the end of each dimension; empty: 0 */
+    struct ew_ints output_shape;   /* spatial; replaces pad; empty: not given */
+};
+
+/* A convolution from `w.in` with w.channels to `w.out` with `filters` channels.  The transposed
+ * one goes the other way, so w.in and w.channels are then its output. */
+struct ew_conv_sizes {
+    struct ew_window w;
+    int64_t groups, filters;
+};
+
+/* Both fail where shapes, types or attributes do not fit. */
+ew_err ew_conv_resolve(const struct ew_call *c, struct ew_conv_sizes *out);
+
+/* Multiply-accumulates, and the bias. */
+void ew_conv_cost(const struct ew_conv_sizes *s, const struct ew_call *c, struct ew_cost *out);
+
+/* The reference loops, for float32 and float64 (data pointers are of `dtype`):
+ * y += conv(x, w); dx += the gradient for x; dw += the gradient for w. */
+struct ew_conv_data {
+    const void *x, *w, *y;
+    void *to; /* what is added to: y, dx or dw */
+};
+void ew_conv_apply(const struct ew_conv_sizes *s, enum ew_dtype dtype,
+                   const struct ew_conv_data *d);
+void ew_conv_grad_x(const struct ew_conv_sizes *s, enum ew_dtype dtype,
+                    const struct ew_conv_data *d);
+void ew_conv_grad_w(const struct ew_conv_sizes *s, enum ew_dtype dtype,
+                    const struct ew_conv_data *d);
+
+/* Sets every pixel of y [..., channels] to the bias, or to 0 where there is none. */
+void ew_bias_fill(const struct ew_tensor *b, struct ew_tensor *y);
+/* db += the sum of dy over all pixels. */
+void ew_bias_grad(const struct ew_tensor *dy, struct ew_tensor *db);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conv: 1-D to 3-D convolution with groups, dilation and padding. */
+#include "op/conv.h"
+
+/* clang-format off */
+static const struct ew_field attrs[] = {
+    EW_WINDOW_FIELDS(struct ew_conv_attr, win),
+    {.name = "groups", .type = EW_FIELD_INT, .offset = offsetof(struct ew_conv_attr, groups),
+     .def = "1", .min = 1, .max = INT32_MAX, .help = "channels and filters fall into so many parts"},
+    EW_FIELD_END};
+/* clang-format on */
+
+static ew_err check_inputs(const struct ew_call *c, int64_t groups)
+{
+    const struct ew_tensor *x = c->in[0], *w = c->in[1], *b = c->n_in > 2 ? c->in[2] : NULL;
+    const int rank = x->shape.rank;
+    EW_TRY(ew_spatial_check(x));
+    EW_TRY(ew_float_check(x, "the input"));
+    EW_CHECK(w->dtype == x->dtype && (!b || b->dtype == x->dtype), EW_ERR_TYPE,
+             "input, filters and bias are not of one type");
+    EW_CHECK(w->shape.rank == rank, EW_ERR_SHAPE, "filters have %d dimensions, the input %d",
+             w->shape.rank, rank);
+    const int64_t filters = w->shape.dim[0], depth = w->shape.dim[rank - 1];
+    const int64_t channels = x->shape.dim[rank - 1];
+    EW_CHECK(groups >= 1 && channels % groups == 0 && filters % groups == 0, EW_ERR_SHAPE,
+             "%lld groups do not divide %lld channels and %lld filters", (long long)groups,
+             (long long)channels, (long long)filters);
+    EW_CHECK(channels / groups == depth, EW_ERR_SHAPE,
+             "filters take %lld channels, the input has %lld in %lld groups", (long long)depth,
+             (long long)channels, (long long)groups);
+    EW_CHECK(!b || (b->shape.rank == 1 && b->shape.dim[0] == filters), EW_ERR_SHAPE,
+             "the bias does not have one entry for each of %lld filters", (long long)filters);
+    return EW_OK;
+}
+
+ew_err ew_conv_resolve(const struct ew_call *c, struct ew_conv_sizes *out)
+{
+    const struct ew_conv_attr *a = c->attr;
+    EW_TRY(check_inputs(c, a->groups));
+    out->groups = a->groups;
+    out->filters = c->in[1]->shape.dim[0];
+    return ew_window_resolve(&a->win, &c->in[0]->shape, c->in[1]->shape.dim + 1, false, &out->w);
+}
+
+static ew_err infer(const struct ew_call *c)
+{
+    struct ew_conv_sizes s;
+    EW_TRY(ew_conv_resolve(c, &s));
+    ew_window_shape(&s.w, c->in[0]->shape.rank, s.filters, &c->out[0]->shape);
+    return EW_OK;
+}
+
+static void cost(const struct ew_call *c, struct ew_cost *out)
+{
+    struct ew_conv_sizes s;
+    if (ew_conv_resolve(c, &s) == EW_OK)
+        ew_conv_cost(&s, c, out);
+}
+
+static ew_err forward(const struct ew_call *c)
+{
+    struct ew_conv_sizes s;
+    EW_TRY(ew_conv_resolve(c, &s));
+    ew_bias_fill(c->n_in > 2 ? c->in[2] : NULL, c->out[0]);
+    const struct ew_conv_data d = {.x = c->in[0]->data, .w = c->in[1]->data, .to = c->out[0]->data};
+    ew_conv_apply(&s, c->in[0]->dtype, &d);
+    return EW_OK;
+}
+
+static ew_err backward(const struct ew_call *c)
+{
+    struct ew_conv_sizes s;
+    EW_TRY(ew_conv_resolve(c, &s));
+    if (!c->dout[0])
+        return EW_OK;
+    struct ew_conv_data d = {.x = c->in[0]->data, .w = c->in[1]->data, .y = c->dout[0]->data};
+    if (c->din[0]) {
+        d.to = c->din[0]->data;
+        ew_conv_grad_x(&s, c->in[0]->dtype, &d);
+    }
+    if (c->din[1]) {
+        d.to = c->din[1]->data;
+        ew_conv_grad_w(&s, c->in[0]->dtype, &d);
+    }
+    if (c->n_in > 2 && c->din[2])
+        ew_bias_grad(c->dout[0], c->din[2]);
+    return EW_OK;
+}
+
+static const char *const renames[] = {EW_WINDOW_RENAMES, "groups", "group", NULL};
+
+/* clang-format off */
+static const struct ew_op_case cases[] = {
+    {.name = "3x3", .attrs = "pad=1x1x1x1",
+     .in = {{"1x6x5x3"}, {"5x3x3x3"}, {"5"}}, .n_in = 3, .out_shape = "1x6x5x5"},
+    {.name = "pointwise", .in = {{"3x3x4x9"}, {"6x1x1x9"}}, .n_in = 2, .out_shape = "3x3x4x6"},
+    {.name = "stride 2, odd padding", .attrs = "stride=2x2 pad=0x1x2x1 kernel=3x3",
+     .in = {{"2x7x6x2"}, {"4x3x3x2"}, {"4"}}, .n_in = 3, .out_shape = "2x4x3x4"},
+    {.name = "stride beyond the kernel", .attrs = "stride=3x2",
+     .in = {{"1x8x7x2"}, {"3x1x1x2"}}, .n_in = 2, .out_shape = "1x3x4x3"},
+    {.name = "groups", .attrs = "groups=2 pad=1x1x1x1",
+     .in = {{"1x4x4x6"}, {"10x3x3x3"}, {"10"}}, .n_in = 3, .out_shape = "1x4x4x10"},
+    {.name = "depthwise", .attrs = "groups=5 pad=1x1x1x1 stride=2x1",
+     .in = {{"2x5x4x5"}, {"5x3x3x1"}}, .n_in = 2, .out_shape = "2x3x4x5"},
+    {.name = "depth multiplier", .attrs = "groups=3",
+     .in = {{"1x4x4x3"}, {"6x2x2x1"}}, .n_in = 2, .out_shape = "1x3x3x6"},
+    {.name = "dilation", .attrs = "dilation=2x3 pad=2x3x2x3",
+     .in = {{"1x6x7x2"}, {"3x3x3x2"}}, .n_in = 2, .out_shape = "1x6x7x3"},
+    {.name = "same upper", .attrs = "auto_pad=SAME_UPPER stride=2x2",
+     .in = {{"1x5x6x2"}, {"3x3x2x2"}}, .n_in = 2, .out_shape = "1x3x3x3"},
+    {.name = "same lower", .attrs = "auto_pad=SAME_LOWER",
+     .in = {{"1x4x5x2"}, {"2x2x4x2"}}, .n_in = 2, .out_shape = "1x4x5x2"},
+    {.name = "valid", .attrs = "auto_pad=VALID pad=9x9x9x9",
+     .in = {{"1x4x5x1"}, {"2x2x2x1"}}, .n_in = 2, .out_shape = "1x3x4x2"},
+    {.name = "1-D", .attrs = "stride=2 pad=1x0 dilation=2",
+     .in = {{"3x9x4"}, {"5x3x4"}, {"5"}}, .n_in = 3, .out_shape = "3x3x5"},
+    {.name = "3-D", .attrs = "stride=1x2x1 pad=1x0x1x0x1x1",
+     .in = {{"2x3x4x5x2"}, {"3x2x2x3x2"}}, .n_in = 2, .out_shape = "2x3x2x5x3"},
+    {.name = "wide", .in = {{"1x3x3x19"}, {"7x2x2x19"}, {"7"}}, .n_in = 3,
+     .out_shape = "1x2x2x7"},
+};
+/* clang-format on */
+
+const struct ew_op ew_op_conv = {
+    .name = "conv",
+    .help = "convolution over 1 to 3 dimensions",
+    .flags = EW_OP_SPATIAL,
+    .saves = EW_SAVE_IN0 | EW_SAVE_IN1,
+    .min_in = 2,
+    .max_in = 3,
+    .param_in = 1 << 1 | 1 << 2,
+    .filter_in = 1 << 1,
+    .attr_size = sizeof(struct ew_conv_attr),
+    .attrs = attrs,
+    .infer = infer,
+    .cost = cost,
+    .forward = forward,
+    .backward = backward,
+    .onnx = {.type = "Conv", .rename = renames},
+    .cases = cases,
+    .n_cases = EW_COUNT(cases),
+};
