@@ -18,15 +18,8 @@ static void df(double a, double b, double *ga, double *gb)
     *gb = 1;
 }
 
-static ew_err forward(const struct ew_call *c)
-{
-    return ew_binary_forward(c, f, fi);
-}
-
-static ew_err backward(const struct ew_call *c)
-{
-    return ew_binary_backward(c, df);
-}
+EW_BINARY_FORWARD(f, fi)
+EW_BINARY_BACKWARD(df)
 
 static const struct ew_op_case cases[] = {
     {.name = "same", .in = {{"2x3x4"}, {"2x3x4"}}, .n_in = 2, .out_shape = "2x3x4"},
@@ -42,7 +35,7 @@ const struct ew_op ew_op_add = {
     .min_in = 2,
     .max_in = 2,
     .param_in = 1 << 1,
-    .infer = ew_broadcast_infer,
+    .infer = ew_broadcast_infer_number,
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Add", .since = 7},

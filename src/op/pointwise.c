@@ -4,15 +4,44 @@
 
 #include <string.h>
 
-#define CHUNK 256 /* elements converted at a time; small enough to stay in the first-level cache   \
-                   */
+/* ---- One input ---- */
+
+static ew_err unary_infer(const struct ew_call *c, unsigned types)
+{
+    EW_TRY(ew_types_check(c, 0, types));
+    c->out[0]->dtype = c->in[0]->dtype;
+    c->out[0]->shape = c->in[0]->shape;
+    return EW_OK;
+}
+
+ew_err ew_unary_infer_float(const struct ew_call *c)
+{
+    return unary_infer(c, EW_TYPES_FLOAT);
+}
+
+ew_err ew_unary_infer_signed(const struct ew_call *c)
+{
+    return unary_infer(c, EW_TYPES_SIGNED);
+}
+
+ew_err ew_unary_infer_number(const struct ew_call *c)
+{
+    return unary_infer(c, EW_TYPES_NUMBER);
+}
+
+ew_err ew_unary_infer_test(const struct ew_call *c)
+{
+    EW_TRY(unary_infer(c, EW_TYPES_FLOAT));
+    c->out[0]->dtype = EW_BOOL;
+    return EW_OK;
+}
 
 ew_err ew_unary_forward(const struct ew_call *c, double (*f)(double x, const void *attr))
 {
-    double v[CHUNK];
+    double v[EW_CHUNK];
     const int64_t count = ew_tensor_count(c->in[0]);
-    for (int64_t at = 0; at < count; at += CHUNK) {
-        const int64_t n = ew_min_i64(CHUNK, count - at);
+    for (int64_t at = 0; at < count; at += EW_CHUNK) {
+        const int64_t n = ew_min_i64(EW_CHUNK, count - at);
         ew_tensor_load(c->in[0], at, n, v);
         for (int64_t i = 0; i < n; i++)
             v[i] = f(v[i], c->attr);
@@ -23,10 +52,10 @@ ew_err ew_unary_forward(const struct ew_call *c, double (*f)(double x, const voi
 
 ew_err ew_unary_forward_int(const struct ew_call *c, int64_t (*f)(int64_t x, const void *attr))
 {
-    int64_t v[CHUNK];
+    int64_t v[EW_CHUNK];
     const int64_t count = ew_tensor_count(c->in[0]);
-    for (int64_t at = 0; at < count; at += CHUNK) {
-        const int64_t n = ew_min_i64(CHUNK, count - at);
+    for (int64_t at = 0; at < count; at += EW_CHUNK) {
+        const int64_t n = ew_min_i64(EW_CHUNK, count - at);
         ew_tensor_load_int(c->in[0], at, n, v);
         for (int64_t i = 0; i < n; i++)
             v[i] = f(v[i], c->attr);
@@ -47,12 +76,12 @@ static void load_if(const struct ew_tensor *t, int64_t at, int64_t n, double *v)
 ew_err ew_unary_backward(const struct ew_call *c,
                          double (*df)(double x, double y, const void *attr))
 {
-    double x[CHUNK], y[CHUNK], g[CHUNK];
+    double x[EW_CHUNK], y[EW_CHUNK], g[EW_CHUNK];
     if (!c->din[0] || !c->dout[0])
         return EW_OK;
     const int64_t count = ew_tensor_count(c->din[0]);
-    for (int64_t at = 0; at < count; at += CHUNK) {
-        const int64_t n = ew_min_i64(CHUNK, count - at);
+    for (int64_t at = 0; at < count; at += EW_CHUNK) {
+        const int64_t n = ew_min_i64(EW_CHUNK, count - at);
         load_if(c->in[0], at, n, x);
         load_if(c->out[0], at, n, y);
         ew_tensor_load(c->dout[0], at, n, g);
@@ -63,12 +92,14 @@ ew_err ew_unary_backward(const struct ew_call *c,
     return EW_OK;
 }
 
-ew_err ew_broadcast_infer(const struct ew_call *c)
+/* ---- Broadcasting ---- */
+
+static ew_err broadcast_infer(const struct ew_call *c, unsigned types)
 {
     struct ew_shape s = c->in[0]->shape;
+    EW_TRY(ew_types_check(c, 0, types));
     for (int i = 1; i < c->n_in; i++) {
-        EW_CHECK(c->in[i]->dtype == c->in[0]->dtype, EW_ERR_TYPE, "inputs are %s and %s",
-                 ew_dtype_name(c->in[0]->dtype), ew_dtype_name(c->in[i]->dtype));
+        EW_TRY(ew_types_same(c, i));
         EW_TRY(ew_shape_broadcast(&s, &c->in[i]->shape, &s));
     }
     c->out[0]->dtype = c->in[0]->dtype;
@@ -76,85 +107,180 @@ ew_err ew_broadcast_infer(const struct ew_call *c)
     return EW_OK;
 }
 
+ew_err ew_broadcast_infer(const struct ew_call *c)
+{
+    return broadcast_infer(c, EW_TYPES_ALL);
+}
+
+ew_err ew_broadcast_infer_number(const struct ew_call *c)
+{
+    return broadcast_infer(c, EW_TYPES_NUMBER);
+}
+
+ew_err ew_broadcast_infer_float(const struct ew_call *c)
+{
+    return broadcast_infer(c, EW_TYPES_FLOAT);
+}
+
 ew_err ew_broadcast_infer_bool(const struct ew_call *c)
 {
-    EW_TRY(ew_broadcast_infer(c));
+    EW_TRY(broadcast_infer(c, EW_TYPES_ALL));
     c->out[0]->dtype = EW_BOOL;
     return EW_OK;
 }
 
-/* Walks the output's elements in order and keeps the matching positions in the two inputs. */
-struct walk {
-    int rank;
-    const int64_t *dim;
-    int64_t at[EW_MAX_RANK];
-    int64_t stride[2][EW_MAX_RANK];
-    int64_t pos[2];
+/* How a tensor lies under the shape it broadcasts to: in runs of output elements that are either
+ * consecutive in the tensor too, or all the same element of it. */
+struct runs {
+    const struct ew_shape *out;
+    int outer;      /* axes of `out` that count the runs */
+    int64_t length; /* of one run */
+    bool same;      /* a run repeats one element */
+    int64_t stride[EW_MAX_RANK];
 };
 
-static void walk_begin(struct walk *w, const struct ew_shape *a, const struct ew_shape *b,
-                       const struct ew_shape *out)
+static struct runs runs_of(const struct ew_shape *s, const struct ew_shape *out)
 {
-    *w = (struct walk){.rank = out->rank, .dim = out->dim};
-    ew_shape_strides(a, out, w->stride[0]);
-    ew_shape_strides(b, out, w->stride[1]);
+    struct runs r = {.out = out, .outer = out->rank, .length = 1};
+    ew_shape_strides(s, out, r.stride);
+    const int shift = out->rank - s->rank;
+    bool begun = false;
+    for (; r.outer > 0; r.outer--) {
+        const int axis = r.outer - 1;
+        if (out->dim[axis] == 1)
+            continue;
+        const bool same = axis < shift || s->dim[axis - shift] == 1;
+        if (begun && same != r.same)
+            break;
+        begun = true;
+        r.same = same;
+        r.length *= out->dim[axis];
+    }
+    return r;
 }
 
-static void walk_next(struct walk *w)
+/* Where output element `at` is in the tensor, and how many up to `most` follow in its run. */
+static int64_t run_at(const struct runs *r, int64_t at, int64_t most, int64_t *n)
 {
-    for (int i = w->rank - 1; i >= 0; i--) {
-        w->pos[0] += w->stride[0][i];
-        w->pos[1] += w->stride[1][i];
-        if (++w->at[i] < w->dim[i])
-            return;
-        w->pos[0] -= w->at[i] * w->stride[0][i];
-        w->pos[1] -= w->at[i] * w->stride[1][i];
-        w->at[i] = 0;
+    const int64_t within = at % r->length;
+    int64_t run = at / r->length, pos = r->same ? 0 : within;
+    for (int i = r->outer - 1; i >= 0; i--) {
+        pos += run % r->out->dim[i] * r->stride[i];
+        run /= r->out->dim[i];
+    }
+    *n = ew_min_i64(most, r->length - within);
+    return pos;
+}
+
+void ew_broadcast_load(const struct ew_tensor *t, const struct ew_shape *out, int64_t at, int64_t n,
+                       double *v)
+{
+    const struct runs r = runs_of(&t->shape, out);
+    for (int64_t done = 0, len; done < n; done += len) {
+        const int64_t pos = run_at(&r, at + done, n - done, &len);
+        ew_tensor_load(t, pos, r.same ? 1 : len, v + done);
+        for (int64_t i = 1; r.same && i < len; i++)
+            v[done + i] = v[done];
     }
 }
 
-ew_err ew_binary_forward(const struct ew_call *c, double (*f)(double a, double b),
-                         int64_t (*fi)(int64_t a, int64_t b))
+void ew_broadcast_load_int(const struct ew_tensor *t, const struct ew_shape *out, int64_t at,
+                           int64_t n, int64_t *v)
 {
-    const struct ew_tensor *a = c->in[0], *b = c->in[1];
-    const bool exact = fi && (!f || !ew_dtype_is_float(a->dtype));
+    const struct runs r = runs_of(&t->shape, out);
+    for (int64_t done = 0, len; done < n; done += len) {
+        const int64_t pos = run_at(&r, at + done, n - done, &len);
+        ew_tensor_load_int(t, pos, r.same ? 1 : len, v + done);
+        for (int64_t i = 1; r.same && i < len; i++)
+            v[done + i] = v[done];
+    }
+}
+
+void ew_broadcast_accumulate(struct ew_tensor *t, const struct ew_shape *out, int64_t at, int64_t n,
+                             const double *v)
+{
+    const struct runs r = runs_of(&t->shape, out);
+    for (int64_t done = 0, len; done < n; done += len) {
+        const int64_t pos = run_at(&r, at + done, n - done, &len);
+        double sum = 0;
+        for (int64_t i = 0; r.same && i < len; i++)
+            sum += v[done + i];
+        ew_tensor_accumulate(t, pos, r.same ? 1 : len, r.same ? &sum : v + done);
+    }
+}
+
+/* ---- Two inputs ---- */
+
+static void binary_int(const struct ew_call *c, const struct ew_binary *fn, int64_t at, int64_t n)
+{
+    int64_t a[EW_CHUNK], b[EW_CHUNK];
+    const struct ew_shape *out = &c->out[0]->shape;
+    ew_broadcast_load_int(c->in[0], out, at, n, a);
+    ew_broadcast_load_int(c->in[1], out, at, n, b);
+    const bool wide = fn->fu && c->in[0]->dtype == EW_U64;
+    for (int64_t i = 0; i < n; i++)
+        a[i] = wide ? (int64_t)fn->fu((uint64_t)a[i], (uint64_t)b[i]) : fn->fi(a[i], b[i]);
+    ew_tensor_store_int(c->out[0], at, n, a);
+}
+
+static void binary_float(const struct ew_call *c, const struct ew_binary *fn, int64_t at, int64_t n)
+{
+    double a[EW_CHUNK], b[EW_CHUNK];
+    const struct ew_shape *out = &c->out[0]->shape;
+    ew_broadcast_load(c->in[0], out, at, n, a);
+    ew_broadcast_load(c->in[1], out, at, n, b);
+    for (int64_t i = 0; i < n; i++)
+        a[i] = fn->f(a[i], b[i]);
+    ew_tensor_store(c->out[0], at, n, a);
+}
+
+ew_err ew_binary_forward(const struct ew_call *c, const struct ew_binary *fn)
+{
+    const bool exact = fn->fi && (!fn->f || !ew_dtype_is_float(c->in[0]->dtype));
     const int64_t count = ew_tensor_count(c->out[0]);
-    struct walk w;
-    walk_begin(&w, &a->shape, &b->shape, &c->out[0]->shape);
-    for (int64_t i = 0; i < count; i++, walk_next(&w)) {
-        if (exact) {
-            const int64_t y = fi(ew_tensor_get_int(a, w.pos[0]), ew_tensor_get_int(b, w.pos[1]));
-            ew_tensor_store_int(c->out[0], i, 1, &y);
-        } else {
-            const double y = f(ew_tensor_get(a, w.pos[0]), ew_tensor_get(b, w.pos[1]));
-            ew_tensor_store(c->out[0], i, 1, &y);
-        }
+    for (int64_t at = 0; at < count; at += EW_CHUNK) {
+        const int64_t n = ew_min_i64(EW_CHUNK, count - at);
+        if (exact)
+            binary_int(c, fn, at, n);
+        else
+            binary_float(c, fn, at, n);
     }
     return EW_OK;
+}
+
+/* An operator that saves no input (add) has no data to read and ignores it. */
+static void broadcast_load_if(const struct ew_tensor *t, const struct ew_shape *out, int64_t at,
+                              int64_t n, double *v)
+{
+    if (t->data)
+        ew_broadcast_load(t, out, at, n, v);
+    else
+        memset(v, 0, (size_t)n * sizeof(*v));
 }
 
 ew_err ew_binary_backward(const struct ew_call *c,
                           void (*df)(double a, double b, double *ga, double *gb))
 {
-    const struct ew_tensor *a = c->in[0], *b = c->in[1], *dy = c->dout[0];
-    if (!dy)
+    double a[EW_CHUNK], b[EW_CHUNK], g[EW_CHUNK];
+    if (!c->dout[0])
         return EW_OK;
-    const int64_t count = ew_tensor_count(dy);
-    struct walk w;
-    walk_begin(&w, &a->shape, &b->shape, &dy->shape);
-    for (int64_t i = 0; i < count; i++, walk_next(&w)) {
-        /* An operator that saves no input (add) has no data to read and ignores it. */
-        const double va = a->data ? ew_tensor_get(a, w.pos[0]) : 0;
-        const double vb = b->data ? ew_tensor_get(b, w.pos[1]) : 0;
-        double ga = 0, gb = 0;
-        df(va, vb, &ga, &gb);
-        const double g = ew_tensor_get(dy, i);
-        ga *= g;
-        gb *= g;
+    const struct ew_shape *out = &c->dout[0]->shape;
+    const int64_t count = ew_shape_count(out);
+    for (int64_t at = 0; at < count; at += EW_CHUNK) {
+        const int64_t n = ew_min_i64(EW_CHUNK, count - at);
+        broadcast_load_if(c->in[0], out, at, n, a);
+        broadcast_load_if(c->in[1], out, at, n, b);
+        ew_tensor_load(c->dout[0], at, n, g);
+        for (int64_t i = 0; i < n; i++) {
+            double ga = 0, gb = 0;
+            df(a[i], b[i], &ga, &gb);
+            a[i] = ga * g[i];
+            b[i] = gb * g[i];
+        }
         if (c->din[0])
-            ew_tensor_accumulate(c->din[0], w.pos[0], 1, &ga);
+            ew_broadcast_accumulate(c->din[0], out, at, n, a);
         if (c->din[1])
-            ew_tensor_accumulate(c->din[1], w.pos[1], 1, &gb);
+            ew_broadcast_accumulate(c->din[1], out, at, n, b);
     }
     return EW_OK;
 }

@@ -3,7 +3,21 @@
 #ifndef EW_OP_POINTWISE_H
 #define EW_OP_POINTWISE_H
 
-#include "graph/op.h"
+#include <math.h>
+
+#include "op/types.h"
+
+#define EW_CHUNK 256 /* elements converted at a time; a few of them stay in the first-level cache  \
+                      */
+
+/* ---- One input ------------------------------------------------------------------------------- */
+
+/* out[0] is like in[0], whose type is one of the named set. */
+ew_err ew_unary_infer_float(const struct ew_call *c);
+ew_err ew_unary_infer_signed(const struct ew_call *c);
+ew_err ew_unary_infer_number(const struct ew_call *c);
+/* The same for tests of floating numbers, which give bool. */
+ew_err ew_unary_infer_test(const struct ew_call *c);
 
 /* y = f(x), computed in double whatever the type. */
 ew_err ew_unary_forward(const struct ew_call *c, double (*f)(double x, const void *attr));
@@ -13,18 +27,61 @@ ew_err ew_unary_backward(const struct ew_call *c,
 /* y = f(x) on integers, exact. */
 ew_err ew_unary_forward_int(const struct ew_call *c, int64_t (*f)(int64_t x, const void *attr));
 
-/* Shapes of two or more inputs by broadcasting; out has in[0]'s type (or `bool` for comparisons).
- */
+/* forward and backward of an operator that is nothing but its formula. */
+#define EW_UNARY_FORWARD(f)                                                                        \
+    static ew_err forward(const struct ew_call *c)                                                 \
+    {                                                                                              \
+        return ew_unary_forward(c, f);                                                             \
+    }
+#define EW_UNARY_BACKWARD(df)                                                                      \
+    static ew_err backward(const struct ew_call *c)                                                \
+    {                                                                                              \
+        return ew_unary_backward(c, df);                                                           \
+    }
+
+/* ---- Broadcasting ---------------------------------------------------------------------------- */
+
+/* Elements [at, at + n) of t broadcast to the shape `out`. */
+void ew_broadcast_load(const struct ew_tensor *t, const struct ew_shape *out, int64_t at, int64_t n,
+                       double *v);
+void ew_broadcast_load_int(const struct ew_tensor *t, const struct ew_shape *out, int64_t at,
+                           int64_t n, int64_t *v);
+/* The transposed: adds v to the elements of t that [at, at + n) of `out` come from. */
+void ew_broadcast_accumulate(struct ew_tensor *t, const struct ew_shape *out, int64_t at, int64_t n,
+                             const double *v);
+
+/* Shapes of one or more inputs of one type by broadcasting; out has in[0]'s type (or `bool` for
+ * comparisons). */
 ew_err ew_broadcast_infer(const struct ew_call *c);
+ew_err ew_broadcast_infer_number(const struct ew_call *c); /* no bool */
+ew_err ew_broadcast_infer_float(const struct ew_call *c);
 ew_err ew_broadcast_infer_bool(const struct ew_call *c);
 
-/* y = f(a, b) with broadcasting: `f` for floating types, `fi` (exact) for the others; where one is
- * NULL the other serves all types. */
-ew_err ew_binary_forward(const struct ew_call *c, double (*f)(double a, double b),
-                         int64_t (*fi)(int64_t a, int64_t b));
+/* A formula of two numbers.  uint64 goes through `fi` too, as the int64 of the same bits, unless
+ * there is `fu`. */
+struct ew_binary {
+    double (*f)(double a, double b);        /* floating types; NULL: fi serves them too */
+    int64_t (*fi)(int64_t a, int64_t b);    /* the others, exact; NULL: f serves them too */
+    uint64_t (*fu)(uint64_t a, uint64_t b); /* uint64 alone */
+};
+
+/* y = f(a, b) with broadcasting. */
+ew_err ew_binary_forward(const struct ew_call *c, const struct ew_binary *fn);
 /* da += dy * *ga, db += dy * *gb where df sets the partial derivatives; sums over broadcast axes.
  */
 ew_err ew_binary_backward(const struct ew_call *c,
                           void (*df)(double a, double b, double *ga, double *gb));
+
+#define EW_BINARY_FORWARD(...)                                                                     \
+    static ew_err forward(const struct ew_call *c)                                                 \
+    {                                                                                              \
+        static const struct ew_binary fn = {__VA_ARGS__};                                          \
+        return ew_binary_forward(c, &fn);                                                          \
+    }
+#define EW_BINARY_BACKWARD(df)                                                                     \
+    static ew_err backward(const struct ew_call *c)                                                \
+    {                                                                                              \
+        return ew_binary_backward(c, df);                                                          \
+    }
 
 #endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A tensor as lanes along one axis, for operators that treat each lane alone (softmax, cumsum,
+ * losses). */
+#ifndef EW_OP_LANES_H
+#define EW_OP_LANES_H
+
+#include "graph/graph.h"
+#include "op/types.h"
+
+/* Element k of lane (o, i) is at (o * n + k) * inner + i. */
+struct ew_lanes {
+    int64_t outer, n, inner;
+};
+
+static inline struct ew_lanes ew_lanes_of(const struct ew_shape *s, int axis)
+{
+    return (struct ew_lanes){.outer = ew_shape_span(s, 0, axis),
+                             .n = s->dim[axis],
+                             .inner = ew_shape_span(s, axis + 1, s->rank)};
+}
+
+static inline int64_t ew_lanes_count(const struct ew_lanes *l)
+{
+    return l->outer * l->inner;
+}
+
+/* Where lane `lane` begins; its elements are l->inner apart. */
+static inline int64_t ew_lane_start(const struct ew_lanes *l, int64_t lane)
+{
+    return lane / l->inner * l->n * l->inner + lane % l->inner;
+}
+
+/* One whole lane from or to `v`, which has l->n numbers. */
+static inline void ew_lane_load(const struct ew_tensor *t, const struct ew_lanes *l, int64_t lane,
+                                double *v)
+{
+    const int64_t start = ew_lane_start(l, lane);
+    if (l->inner == 1)
+        ew_tensor_load(t, start, l->n, v);
+    for (int64_t k = 0; l->inner != 1 && k < l->n; k++)
+        ew_tensor_load(t, start + k * l->inner, 1, v + k);
+}
+
+static inline void ew_lane_store(struct ew_tensor *t, const struct ew_lanes *l, int64_t lane,
+                                 const double *v)
+{
+    const int64_t start = ew_lane_start(l, lane);
+    if (l->inner == 1)
+        ew_tensor_store(t, start, l->n, v);
+    for (int64_t k = 0; l->inner != 1 && k < l->n; k++)
+        ew_tensor_store(t, start + k * l->inner, 1, v + k);
+}
+
+static inline void ew_lane_accumulate(struct ew_tensor *t, const struct ew_lanes *l, int64_t lane,
+                                      const double *v)
+{
+    const int64_t start = ew_lane_start(l, lane);
+    if (l->inner == 1)
+        ew_tensor_accumulate(t, start, l->n, v);
+    for (int64_t k = 0; l->inner != 1 && k < l->n; k++)
+        ew_tensor_accumulate(t, start + k * l->inner, 1, v + k);
+}
+
+/* For permute hooks: what becomes of old axis `axis` when new axis i is old axis perm[i]. */
+static inline int ew_axis_moved(const int *perm, int axis)
+{
+    int i = 0;
+    while (perm[i] != axis)
+        i++;
+    return i;
+}
+
+#endif

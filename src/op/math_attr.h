@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attributes of the element-wise, matrix, reduction and loss operators: for code that builds
+ * graphs.  What the operators do with them is in their own files. */
+#ifndef EW_OP_MATH_ATTR_H
+#define EW_OP_MATH_ATTR_H
+
+#include "base/field.h"
+
+/* gemm */
+struct ew_gemm_attr {
+    double alpha, beta;    /* alpha A B + beta C */
+    bool trans_a, trans_b; /* A is stored as [k, m], B as [n, k] */
+};
+
+/* softmax, log_softmax, hardmax */
+struct ew_softmax_attr {
+    int64_t axis;
+    bool flatten; /* over all axes from `axis` on, as ONNX did before opset 13 */
+};
+
+/* dropout */
+struct ew_dropout_attr {
+    double ratio; /* share that is dropped; the input of that name takes precedence */
+};
+
+/* softmax_cross_entropy, nll_loss */
+enum ew_loss_reduction { EW_LOSS_MEAN, EW_LOSS_SUM, EW_LOSS_NONE };
+#define EW_LOSS_NO_IGNORE INT64_MIN
+struct ew_loss_attr {
+    int reduction;        /* enum ew_loss_reduction */
+    int64_t ignore_index; /* a label that does not count; EW_LOSS_NO_IGNORE: none */
+    double smoothing;     /* label smoothing, softmax_cross_entropy only */
+    int64_t axis;         /* of the classes */
+};
+
+/* hard_sigmoid: clip(alpha x + beta, 0, 1); elu, selu, celu, leaky_relu, thresholded_relu: alpha */
+struct ew_scale_attr {
+    double alpha, beta;
+};
+
+/* The reductions, argmax, argmin */
+struct ew_reduce_attr {
+    bool keepdims;
+    bool noop_with_empty_axes; /* no axes: leave it as it is, instead of reducing all */
+};
+struct ew_arg_attr {
+    int64_t axis;
+    bool keepdims;
+    bool select_last_index; /* of equal elements */
+};
+
+#endif

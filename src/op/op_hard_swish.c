@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HardSwish: x times x / 6 + 1/2 clipped to [0, 1]. */
+#include "op/pointwise.h"
+
+static double f(double x, const void *attr)
+{
+    return x * fmax(0, fmin(1, x / 6 + 0.5));
+}
+
+static double df(double x, double y, const void *attr)
+{
+    if (x <= -3)
+        return 0;
+    return x < 3 ? x / 3 + 0.5 : 1;
+}
+
+EW_UNARY_FORWARD(f)
+EW_UNARY_BACKWARD(df)
+
+static void cost(const struct ew_call *c, struct ew_cost *out)
+{
+    out->flops += 5 * ew_tensor_count(c->out[0]);
+}
+
+static const struct ew_op_case cases[] = {
+    {.name = "plain", .in = {{"2x3x5"}}, .n_in = 1, .out_shape = "2x3x5"},
+    {.name = "wide",
+     .in = {{"6", EW_F32, EW_FILL_VALUES, .values = "-8,-3.1,-2.9,0,2.9,4"}},
+     .n_in = 1,
+     .out_shape = "6"},
+};
+
+const struct ew_op ew_op_hard_swish = {
+    .name = "hard_swish",
+    .help = "x clip(x / 6 + 1/2, 0, 1)",
+    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
+    .saves = EW_SAVE_IN0,
+    .min_in = 1,
+    .max_in = 1,
+    .infer = ew_unary_infer_float,
+    .cost = cost,
+    .forward = forward,
+    .backward = backward,
+    .onnx = {.type = "HardSwish", .since = 14},
+    .cases = cases,
+    .n_cases = EW_COUNT(cases),
+};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SiLU (swish): x times the sigmoid of x. */
+#include "op/pointwise.h"
+
+static double f(double x, const void *attr)
+{
+    return x / (1 + exp(-x));
+}
+
+static double df(double x, double y, const void *attr)
+{
+    const double s = 1 / (1 + exp(-x));
+    return s * (1 + x * (1 - s));
+}
+
+EW_UNARY_FORWARD(f)
+EW_UNARY_BACKWARD(df)
+
+static void cost(const struct ew_call *c, struct ew_cost *out)
+{
+    out->flops += 4 * ew_tensor_count(c->out[0]);
+}
+
+static const struct ew_op_case cases[] = {
+    {.name = "plain", .in = {{"2x3x5"}}, .n_in = 1, .out_shape = "2x3x5"},
+    {.name = "wide",
+     .in = {{"5", EW_F32, EW_FILL_VALUES, .values = "-60,-3,0,3,60"}},
+     .n_in = 1,
+     .out_shape = "5"},
+};
+
+const struct ew_op ew_op_silu = {
+    .name = "silu",
+    .help = "x / (1 + exp(-x))",
+    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
+    .saves = EW_SAVE_IN0,
+    .min_in = 1,
+    .max_in = 1,
+    .infer = ew_unary_infer_float,
+    .cost = cost,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+    .n_cases = EW_COUNT(cases),
+};

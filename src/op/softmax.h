@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What softmax, log_softmax and hardmax share: attributes, lanes, layout, ONNX's two meanings. */
+#ifndef EW_OP_SOFTMAX_H
+#define EW_OP_SOFTMAX_H
+
+#include "graph/onnx.h"
+#include "op/lanes.h"
+#include "op/math_attr.h"
+
+extern const struct ew_field ew_softmax_attrs[];
+extern const char *const ew_softmax_rename[];
+
+/* The lanes that are normalised, each alone. */
+ew_err ew_softmax_lanes(const struct ew_call *c, const struct ew_shape *s, struct ew_lanes *out);
+ew_err ew_softmax_infer(const struct ew_call *c);
+/* Room for two lanes. */
+size_t ew_softmax_scratch(const struct ew_call *c);
+ew_err ew_softmax_permute(struct ew_graph *g, int node, const int *perm, int *out_perm);
+
+/* Before opset 13 the axis begins a block of axes that is normalised as one. */
+ew_err ew_softmax_import(struct ew_graph *g, const struct ew_op *op, const struct ew_onnx_node *n,
+                         int *out);
+ew_err ew_softmax_export(const struct ew_graph *g, int node, struct ew_onnx_node *n);
+
+#endif
