@@ -128,18 +128,21 @@ static ew_err unknown_option(const struct ew_cmd *cmd, const char *name)
     return ew_fail(EW_ERR_USAGE, "%s: no option --%s", cmd->name, name);
 }
 
-/* The field's messages begin with its name; here it wears its dashes and the verb. */
+/* The field's messages begin with its name; here it wears its dashes, after the verb. */
 static ew_err set_option(struct reader *r, struct target t, const char *text)
 {
     const ew_err err = ew_field_parse(t.field, text, t.object);
-    return ew_fail_in(err, "%s", r->line->cmd->name);
+    if (err == EW_OK)
+        return EW_OK;
+    char message[512];
+    snprintf(message, sizeof(message), "%s", ew_error_message());
+    return ew_fail(err, "%s: --%s", r->line->cmd->name, message);
 }
 
 /* The value of an option that did not bring one in the same word. */
 static ew_err next_word(struct reader *r, const struct ew_field *f, const char **out)
 {
-    EW_CHECK(r->at < r->n, EW_ERR_USAGE, "%s: --%s needs a value (%s)", r->line->cmd->name, f->name,
-             f->metavar ? f->metavar : f->help);
+    EW_CHECK(r->at < r->n, EW_ERR_USAGE, "%s: --%s needs a value", r->line->cmd->name, f->name);
     *out = r->words[r->at++];
     return EW_OK;
 }

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Layers: a folder under src/ includes only strictly lower layers, as "module/file.h"; siblings never.
+# A library of others is included in one folder only.
+# usage: check_layers.sh SOURCE_DIR
+set -euo pipefail
+cd "$1/src"
+
+declare -A layer=([base]=0 [graph]=1 [record]=1 [op]=2 [data]=2 [device]=2 [store]=2 [model]=3 [format]=3
+    [compress]=3 [backend]=3 [plan]=4 [train]=5 [bench]=5 [study]=6 [advise]=7 [report]=7 [cli]=8)
+declare -A library=([protobuf-c/protobuf-c.h]=format [png.h]=format [jpeglib.h]=format [zlib.h]=format
+    [sqlite3.h]=store [microhttpd.h]=report [curl/curl.h]=data)
+
+bad=0
+complain() { echo "src/$1:$2: $3"; bad=$((bad + 1)); }
+
+while IFS=: read -r file line text; do
+    module=${file%%/*}
+    own=${layer[$module]:-}
+    [ -n "$own" ] || { complain "$file" "$line" "folder $module has no layer in tests/check_layers.sh"; continue; }
+    if [[ $text =~ \<([^\>]+)\> ]]; then
+        home=${library[${BASH_REMATCH[1]}]:-$module}
+        [ "$home" = "$module" ] || complain "$file" "$line" "${BASH_REMATCH[1]} belongs to $home"
+        continue
+    fi
+    [[ $text =~ \"([^\"]+)\" ]] || continue
+    other=${BASH_REMATCH[1]%%/*}
+    [ "$other" != "${BASH_REMATCH[1]}" ] || continue # edgewise.h and what the build makes
+    if [ -z "${layer[$other]:-}" ]; then
+        complain "$file" "$line" "${BASH_REMATCH[1]}: there is no module $other"
+    elif [ "$other" != "$module" ] && [ "${layer[$other]}" -ge "$own" ]; then
+        complain "$file" "$line" "$module (layer $own) includes $other (layer ${layer[$other]})"
+    fi
+done < <(grep -rn --include='*.[ch]' '^ *# *include' . | sed 's|^\./||')
+
+if [ "$bad" -gt 0 ]; then echo "FAIL layers: $bad"; exit 1; fi
+echo "ok layers"

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Habits that a script can see: first lines, lengths, unique names.
+# usage: check_style.sh SOURCE_DIR
+set -euo pipefail
+cd "$1"
+status=0
+mapfile -t files < <(find include src tests -name '*.[ch]' | sort)
+
+# verdict NAME COMPLAINTS
+verdict() {
+    if [ -n "$2" ]; then
+        echo "$2"
+        echo "FAIL $1"
+        status=1
+    else
+        echo "ok $1"
+    fi
+}
+
+verdict "first line is the licence" "$(
+    for f in "${files[@]}"; do
+        [ "$(head -n 1 "$f")" = '/* SPDX-License-Identifier: Apache-2.0 */' ] || echo "$f"
+    done
+)"
+verdict "second line says what the file is" "$(
+    for f in "${files[@]}"; do
+        sed -n 2p "$f" | grep -q '^/\* ' || echo "$f"
+    done
+)"
+verdict "files have at most 800 lines" "$(
+    for f in "${files[@]}"; do
+        n=$(wc -l <"$f")
+        [ "$n" -le 800 ] || echo "$f: $n"
+    done
+)"
+# A function body runs from a '{' to a '}' in the first column.
+verdict "functions have at most 100 lines" "$(
+    awk 'FNR == 1 { start = 0 }
+         /^\{/ { start = FNR }
+         /^\}/ { if (start && FNR - start > 100) print FILENAME ":" start ": " FNR - start " lines"; start = 0 }' \
+        "${files[@]}"
+)"
+verdict "file names are unique" "$(find src tests -name '*.[ch]' -printf '%f\n' | sort | uniq -d)"
+verdict "no TODO without an issue number" "$(grep -nE '\b(TODO|FIXME|XXX)\b' "${files[@]}" | grep -vE '#[0-9]+' || true)"
+exit $status

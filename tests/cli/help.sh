@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# All the ways to ask for help give the same; --help works whatever else is on the line.
+edgewise help >all
+edgewise --help | cmp - all
+edgewise -h | cmp - all
+edgewise help version >one
+edgewise version --help | cmp - one
+edgewise version too many words --help | cmp - one
+grep -q '^Usage: edgewise COMMAND' all
+cat one

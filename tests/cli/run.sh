@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Runs the command-line cases.  A case is NAME.sh beside what it must print: NAME.stdout, NAME.stderr and
+# NAME.exit; what has no file is not looked at, but for the exit status, which is then 0.  Scripts run in an
+# empty folder with `edgewise` in PATH and CASES naming this folder.
+# usage: run.sh SOURCE_DIR BUILD_DIR [NAME...]      UPDATE=1 writes what is printed as what is expected
+set -euo pipefail
+CASES=$1/tests/cli
+export CASES PATH=$2/src:$PATH LC_ALL=C
+shift 2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+status=0
+
+# compare CASE KIND: whether the output is the expected one, where there is one.
+compare() {
+    local want=$CASES/$1.$2 got=$work/$1.$2
+    if [ -n "${UPDATE:-}" ] && { [ -s "$got" ] || [ -e "$want" ]; }; then cp "$got" "$want"; fi
+    [ -e "$want" ] || return 0
+    diff -u --label "expected $2" --label "printed $2" "$want" "$got"
+}
+
+for script in "$CASES"/*.sh; do
+    name=$(basename "$script" .sh)
+    [ "$name" != run ] || continue
+    [ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
+    mkdir "$work/$name"
+    code=0
+    (cd "$work/$name" && bash -eu "$script") >"$work/$name.stdout" 2>"$work/$name.stderr" </dev/null || code=$?
+    want=0
+    if [ -n "${UPDATE:-}" ] && [ $code -ne 0 ]; then echo $code >"$CASES/$name.exit"; fi
+    if [ -e "$CASES/$name.exit" ]; then want=$(cat "$CASES/$name.exit"); fi
+    if [ $code -eq 77 ]; then
+        echo "skip cli/$name: $(tail -n 1 "$work/$name.stderr")"
+    elif compare "$name" stdout && compare "$name" stderr && [ $code -eq "$want" ]; then
+        echo "ok cli/$name"
+    else
+        [ $code -eq "$want" ] || { echo "exit $code, expected $want"; tail -n 5 "$work/$name.stderr"; }
+        echo "FAIL cli/$name"
+        status=1
+    fi
+done
+exit $status

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Wrong usage: one line that says what, the nearest known name, exit 2.
+try() {
+    code=0
+    edgewise "$@" || code=$?
+    echo "exit $code" >&2
+}
+try
+try vesion
+try zzzzzz
+try version --jsn
+try version --nothing-like-it
+try version -x
+try version extra
+try help --format
+try help --format=html
+try help nothing
+try help help --format man
+try version --json=maybe
