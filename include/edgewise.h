@@ -68,6 +68,28 @@ struct ew_graph;
 /* Releases a graph and all that it owns; NULL is fine. */
 EW_API void ew_graph_free(struct ew_graph *g);
 
+/* ---- ONNX ------------------------------------------------------------------------------------ */
+
+/* What is known of an input beside what the file says. */
+struct ew_onnx_input {
+    const char *name;  /* as in the file; NULL or empty: the input at this position */
+    const char *dtype; /* "float32", ...; NULL: as in the file */
+    int rank;
+    const int64_t *dims;
+    const void *data; /* NULL, or the value: it becomes a constant where a shape depends on it */
+};
+
+struct ew_onnx_opts {
+    const struct ew_onnx_input *inputs; /* borrowed during the call */
+    int n_inputs;
+};
+
+/* Reads a network (opset up to 21, IR up to 10), with its external data from the same folder.  A
+ * batch that the file leaves open is 1 and may be changed later; other open dimensions must be
+ * given.  `opts` may be NULL.  The message of a failure names the file and the tensor or node. */
+EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts,
+                           struct ew_graph **out);
+
 #ifdef __cplusplus
 }
 #endif

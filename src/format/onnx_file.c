@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unpacking ONNX messages within bounds.  What they mean is onnx_import.c's. */
+#include "format/onnx_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of memory that a byte of file may cost.  A one-byte number becomes eight, and a short node
+ * with its attributes about ten times its size; a file that asks for more is made to. */
+#define COST_PER_BYTE 32
+#define COST_BASE     ((size_t)1 << 20)
+
+void ew_onnx_file_init(struct ew_onnx_file *f, const char *path, bool in_memory)
+{
+    *f = (struct ew_onnx_file){.path = path, .in_memory = in_memory};
+    ew_arena_init(&f->arena);
+}
+
+void ew_onnx_file_fini(struct ew_onnx_file *f)
+{
+    ew_arena_fini(&f->arena);
+    ew_names_fini(&f->externs);
+    free(f->spans);
+    free(f->extern_list);
+    ew_onnx_file_init(f, NULL, false);
+}
+
+static void *take(void *file, size_t bytes)
+{
+    struct ew_onnx_file *f = file;
+    if (bytes > f->limit - f->spent)
+        return NULL;
+    f->spent += bytes;
+    return ew_arena_alloc(&f->arena, bytes);
+}
+
+/* All goes at once with the arena.  A file that makes protobuf-c copy the same list again and again
+ * (a graph in a thousand pieces) therefore meets the limit. */
+static void leave(void *file, void *p)
+{
+    (void)file;
+    (void)p;
+}
+
+ew_err ew_onnx_unpack(struct ew_onnx_file *f, const void *bytes, size_t size,
+                      const ProtobufCMessageDescriptor *type, ProtobufCMessage **out)
+{
+    EW_CHECK(size > 0, EW_ERR_FORMAT, "the file is empty");
+    EW_CHECK(size <= INT32_MAX, EW_ERR_LIMIT, "the file has %zu bytes, protobuf allows 2 GiB",
+             size);
+    f->limit = f->spent + COST_BASE + COST_PER_BYTE * size;
+    ProtobufCAllocator allocator = {.alloc = take, .free = leave, .allocator_data = f};
+    const size_t before = f->spent;
+    *out = protobuf_c_message_unpack(type, &allocator, size, bytes);
+    EW_CHECK(!f->arena.failed, EW_ERR_MEMORY, "no memory for a file of %zu bytes", size);
+    EW_CHECK(*out || f->spent - before < COST_BASE, EW_ERR_FORMAT,
+             "is damaged, or asks for far more memory than its %zu bytes need", size);
+    EW_CHECK(*out, EW_ERR_FORMAT, "is damaged, or not an ONNX file");
+    return EW_OK;
+}
+
+bool ew_onnx_has_unknown(const ProtobufCMessage *m, uint32_t tag)
+{
+    for (unsigned i = 0; i < m->n_unknown_fields; i++)
+        if (m->unknown_fields[i].tag == tag)
+            return true;
+    return false;
+}
+
+/* ---- Handing large data over to the graph ---- */
+
+static int by_start(const void *a, const void *b)
+{
+    const struct ew_onnx_span *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* The span that p points into, or NULL. */
+static struct ew_onnx_span *find_span(struct ew_onnx_file *f, const char *p)
+{
+    int lo = 0, hi = f->n_spans;
+    while (lo < hi) {
+        const int mid = lo + (hi - lo) / 2;
+        if (p < f->spans[mid].start)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    struct ew_onnx_span *s = lo ? &f->spans[lo - 1] : NULL;
+    return s && p < s->start + s->bytes ? s : NULL;
+}
+
+ew_err ew_onnx_file_keep(struct ew_onnx_file *f, struct ew_graph *g)
+{
+    qsort(f->spans, (size_t)f->n_spans, sizeof(*f->spans), by_start);
+    for (int i = 0; i < g->n_values; i++) {
+        struct ew_tensor *t = &g->values[i].t;
+        struct ew_onnx_span *s = t->data ? find_span(f, t->data) : NULL;
+        if (!s)
+            continue;
+        if (!s->copy) {
+            s->copy = ew_arena_alloc(&g->arena, s->bytes);
+            EW_CHECK(s->copy, EW_ERR_MEMORY, "no memory for %zu bytes of %s", s->bytes,
+                     g->values[i].name);
+            memcpy(s->copy, s->start, s->bytes);
+        }
+        t->data = s->copy + ((const char *)t->data - s->start);
+    }
+    return EW_OK;
+}

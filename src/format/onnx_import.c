@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ONNX file to graph: inputs, constants, nodes in order, then the layout in which it runs.  Nodes
+ * are onnx_node.c's, tensors onnx_tensor.c's. */
+#include "format/onnx_import.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+
+#define OPSET_MAX 21
+#define IR_MAX    10
+
+#define MAX_FILE ((size_t)INT32_MAX) /* what protobuf allows */
+
+/* ---- The model as a whole ---- */
+
+static ew_err check_model(const Ew__OnnxModel *m)
+{
+    EW_CHECK(m->graph, EW_ERR_FORMAT, "is not an ONNX model: there is no graph in it");
+    EW_CHECK(m->ir_version >= 1 && m->ir_version <= IR_MAX, EW_ERR_UNSUPPORTED,
+             "IR version %lld is not supported, only up to %d", (long long)m->ir_version, IR_MAX);
+    for (size_t i = 0; i < m->n_functions; i++)
+        EW_CHECK(!m->functions[i], EW_ERR_UNSUPPORTED,
+                 "function %.100s (%.100s) is not supported: no functions are",
+                 ew_onnx_text(m->functions[i]->name), ew_onnx_text(m->functions[i]->domain));
+    EW_CHECK(!ew_onnx_has_unknown(&m->graph->base, 15), EW_ERR_UNSUPPORTED,
+             "sparse initializers are not supported");
+    int opset;
+    if (ew_onnx_opset(m, "", &opset) == EW_OK) /* else each node says what it misses */
+        EW_CHECK(opset <= OPSET_MAX, EW_ERR_UNSUPPORTED, "opset %d is not supported, only up to %d",
+                 opset, OPSET_MAX);
+    return EW_OK;
+}
+
+/* ---- Inputs ---- */
+
+/* What the caller said of the graph's input `index`, or NULL. */
+static const struct ew_onnx_input *find_given(const struct ew_onnx_import *im, int index,
+                                              const char *name)
+{
+    for (int i = 0; im->opts && i < im->opts->n_inputs; i++) {
+        const char *given = im->opts->inputs[i].name;
+        if (given && *given ? strcmp(given, name) == 0 : i == index)
+            return &im->opts->inputs[i];
+    }
+    return NULL;
+}
+
+static ew_err input_dtype(const Ew__OnnxValue *v, const struct ew_onnx_input *given,
+                          enum ew_dtype *out)
+{
+    const Ew__OnnxTensorType *t = v->type ? v->type->tensor_type : NULL;
+    EW_CHECK(t, EW_ERR_UNSUPPORTED, "input %.150s is not a tensor", v->name);
+    EW_CHECK(ew_dtype_from_onnx(t->elem_type, out), EW_ERR_UNSUPPORTED,
+             "input %.150s has elements of type %s (%d)", v->name, ew_onnx_dtype_text(t->elem_type),
+             t->elem_type);
+    EW_CHECK(!given || !given->dtype || strcmp(given->dtype, ew_dtype_name(*out)) == 0, EW_ERR_TYPE,
+             "input %.150s is %s, given is %s", v->name, ew_dtype_name(*out), given->dtype);
+    return EW_OK;
+}
+
+static bool is_open(const Ew__OnnxDim *d)
+{
+    return !d->has_dim_value;
+}
+
+/* The shape that the file and the caller agree on, and which dimensions the file leaves open. */
+static ew_err input_shape(const Ew__OnnxValue *v, const struct ew_onnx_input *given,
+                          struct ew_shape *out, uint32_t *dynamic)
+{
+    const Ew__OnnxShape *s = v->type->tensor_type->shape;
+    EW_CHECK(s || given, EW_ERR_UNSUPPORTED, "input %.150s has no shape: it must be given",
+             v->name);
+    const size_t rank = s ? s->n_dim : (size_t)given->rank;
+    EW_CHECK(rank <= EW_MAX_RANK, EW_ERR_LIMIT, "input %.150s has %zu dimensions, at most %d",
+             v->name, rank, EW_MAX_RANK);
+    EW_CHECK(!given || (size_t)given->rank == rank, EW_ERR_SHAPE,
+             "input %.150s has %zu dimensions, given are %d", v->name, rank, given->rank);
+    *out = (struct ew_shape){.rank = (int32_t)rank};
+    *dynamic = s ? 0 : ~0u;
+    for (int i = 0; i < out->rank; i++) {
+        const bool open = !s || is_open(s->dim[i]);
+        EW_CHECK(!open || given || i == 0, EW_ERR_UNSUPPORTED,
+                 "input %.150s: dimension %d (%.50s) is open: its shape must be given", v->name, i,
+                 ew_onnx_text(s->dim[i]->dim_param));
+        EW_CHECK(open || !given || given->dims[i] == s->dim[i]->dim_value, EW_ERR_SHAPE,
+                 "input %.150s: dimension %d is %lld, given is %lld", v->name, i,
+                 (long long)s->dim[i]->dim_value, (long long)given->dims[i]);
+        out->dim[i] = given ? given->dims[i] : open ? 1 : s->dim[i]->dim_value;
+        *dynamic |= open ? 1u << i : 0;
+    }
+    return ew_shape_check(out, v->name);
+}
+
+static ew_err add_input(struct ew_onnx_import *im, const Ew__OnnxValue *v, int index, int value)
+{
+    const struct ew_onnx_input *given = find_given(im, index, v->name);
+    struct ew_tensor t = {0};
+    uint32_t dynamic = 0;
+    EW_TRY(input_dtype(v, given, &t.dtype));
+    EW_TRY(input_shape(v, given, &t.shape, &dynamic));
+    int id;
+    EW_TRY(ew_graph_input(im->g, v->name, t.dtype, &t.shape, &id));
+    im->g->values[id].dynamic = dynamic;
+    im->value[value] = id;
+    if (!given || !given->data || !im->needed[value])
+        return EW_OK;
+    const size_t bytes = ew_tensor_bytes(&t);
+    t.data = ew_arena_alloc(&im->file.arena, bytes);
+    EW_CHECK(t.data, EW_ERR_MEMORY, "input %.150s: no memory", v->name);
+    if (bytes)
+        memcpy(t.data, given->data, bytes);
+    return ew_graph_bind(im->g, id, &t);
+}
+
+static ew_err add_inputs(struct ew_onnx_import *im)
+{
+    const Ew__OnnxGraph *og = im->model->graph;
+    int index = 0;
+    for (size_t i = 0; i < og->n_input; i++) {
+        const int value = ew_names_find(&im->wire.names, og->input[i]->name);
+        if (value >= (int)og->n_initializer)
+            EW_TRY(add_input(im, og->input[i], index++, value));
+    }
+    return EW_OK;
+}
+
+/* Marks the values on which some shape depends, as ew_graph_needs_value does for a graph. */
+static void mark_needed(struct ew_onnx_import *im)
+{
+    const struct ew_onnx_wire *w = &im->wire;
+    for (int o = w->n_nodes - 1; o >= 0; o--) {
+        const int k = w->order[o];
+        bool any = false;
+        for (int i = w->first_out[k]; i < w->first_out[k + 1]; i++)
+            any |= w->out[i] >= 0 && im->needed[w->out[i]];
+        any &= !(im->op[k]->flags & EW_OP_SHAPE_ONLY);
+        for (int i = w->first_in[k]; i < w->first_in[k + 1]; i++) {
+            const int slot = i - w->first_in[k];
+            if (w->in[i] >= 0 && (any || (slot < 32 && (im->op[k]->known_in >> slot & 1))))
+                im->needed[w->in[i]] = true;
+        }
+    }
+}
+
+/* ---- Constants and outputs ---- */
+
+static ew_err add_constants(struct ew_onnx_import *im)
+{
+    const Ew__OnnxGraph *og = im->model->graph;
+    for (size_t i = 0; i < og->n_initializer; i++) {
+        struct ew_tensor t;
+        const char *name = og->initializer[i]->name;
+        EW_TRY(ew_onnx_tensor(&im->file, og->initializer[i], name, &im->g->arena, &t));
+        EW_TRY(ew_graph_const(im->g, name, EW_VALUE_CONST, &t, false, &im->value[i]));
+    }
+    return EW_OK;
+}
+
+/* An output must have its own name: where an operator passed a value on, or an operator's inner
+ * value has taken the name, that is put right here. */
+static ew_err add_output(struct ew_onnx_import *im, const char *name)
+{
+    const int wired = ew_names_find(&im->wire.names, name);
+    EW_CHECK(*name && wired >= 0, EW_ERR_FORMAT, "nothing defines output %.150s", name);
+    int id = im->value[wired];
+    EW_CHECK(id >= 0, EW_ERR_FORMAT, "nothing computes output %.150s", name);
+    const struct ew_op *identity = ew_op_find("identity");
+    if (strcmp(im->g->values[id].name, name) != 0 && identity)
+        EW_TRY(ew_graph_add(im->g, identity, NULL, NULL, &(int){id}, 1, &id, 1));
+    const int taken = ew_graph_find(im->g, name);
+    if (taken >= 0 && taken != id && im->g->values[taken].kind == EW_VALUE_ACT)
+        EW_TRY(ew_graph_rename(im->g, taken, ""));
+    EW_TRY(ew_graph_rename(im->g, id, name));
+    im->value[wired] = id;
+    return ew_graph_output(im->g, id);
+}
+
+static ew_err add_outputs(struct ew_onnx_import *im)
+{
+    const Ew__OnnxGraph *og = im->model->graph;
+    EW_CHECK(og->n_output > 0, EW_ERR_FORMAT, "the graph has no outputs");
+    for (size_t i = 0; i < og->n_output; i++)
+        EW_TRY(add_output(im, ew_onnx_text(og->output[i]->name)));
+    return EW_OK;
+}
+
+/* ---- The whole ---- */
+
+static ew_err build(struct ew_onnx_import *im)
+{
+    const Ew__OnnxGraph *og = im->model->graph;
+    EW_TRY(ew_onnx_wire_init(&im->wire, og, &im->file.arena));
+    const size_t n = (size_t)im->wire.n_names;
+    im->value = ew_arena_array(&im->file.arena, n, sizeof(*im->value));
+    im->needed = ew_arena_array(&im->file.arena, n, sizeof(*im->needed));
+    EW_CHECK(im->value && im->needed, EW_ERR_MEMORY, "no memory for %zu values", n);
+    for (size_t i = 0; i < n; i++)
+        im->value[i] = -1;
+    EW_TRY(ew_onnx_find_ops(im));
+    mark_needed(im);
+    EW_TRY(add_inputs(im));
+    EW_TRY(add_constants(im));
+    for (int o = 0; o < im->wire.n_nodes; o++)
+        EW_TRY(ew_onnx_import_node(im, im->wire.order[o]));
+    return add_outputs(im);
+}
+
+/* From ONNX's order to the one in which it runs. */
+static ew_err settle(struct ew_onnx_import *im)
+{
+    struct ew_graph *g = im->g;
+    ew_graph_mark_params(g);
+    EW_TRY(ew_graph_channels_last(g));
+    EW_TRY(ew_graph_sweep(g));
+    EW_TRY(ew_onnx_file_keep(&im->file, g));
+    EW_TRY(ew_graph_infer(g));
+    return ew_graph_check(g);
+}
+
+static ew_err unpack(struct ew_onnx_import *im, const void *bytes, size_t size)
+{
+    ProtobufCMessage *m;
+    EW_TRY(ew_onnx_unpack(&im->file, bytes, size, &ew__onnx_model__descriptor, &m));
+    im->model = (const Ew__OnnxModel *)(const void *)m;
+    return check_model(im->model);
+}
+
+static ew_err import(struct ew_onnx_import *im)
+{
+    const char *name = ew_onnx_text(im->model->graph->name);
+    EW_TRY(ew_graph_new(*name ? name : "onnx", &im->g));
+    EW_TRY(build(im));
+    return settle(im);
+}
+
+static ew_err finish(struct ew_onnx_import *im, ew_err e, struct ew_graph **out)
+{
+    if (e == EW_OK)
+        *out = im->g;
+    else
+        ew_graph_free(im->g);
+    const ew_err named = ew_fail_in(e, "%s", im->file.path);
+    ew_onnx_wire_fini(&im->wire);
+    ew_onnx_file_fini(&im->file);
+    return named;
+}
+
+ew_err ew_onnx_parse(const void *bytes, size_t size, const char *name,
+                     const struct ew_onnx_opts *opts, struct ew_graph **out)
+{
+    struct ew_onnx_import im = {.opts = opts};
+    ew_onnx_file_init(&im.file, name, true);
+    ew_err e = unpack(&im, bytes, size);
+    if (e == EW_OK)
+        e = import(&im);
+    return finish(&im, e, out);
+}
+
+EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts, struct ew_graph **out)
+{
+    char *bytes;
+    size_t size;
+    EW_TRY(ew_file_read(path, MAX_FILE, &bytes, &size));
+    struct ew_onnx_import im = {.opts = opts};
+    ew_onnx_file_init(&im.file, path, false);
+    ew_err e = unpack(&im, bytes, size);
+    free(bytes); /* the messages have their own copies */
+    if (e == EW_OK)
+        e = import(&im);
+    return finish(&im, e, out);
+}

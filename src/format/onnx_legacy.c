@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes of opsets before 7 in the words of opset 7, so that operators need not know them.  What
+ * changed: broadcasting was asked for by attributes, and some attributes have gone. */
+#include <stdio.h>
+#include <string.h>
+
+#include "format/onnx_import.h"
+
+/* The oldest opset whose meaning is that of opset 7, where that is not the first. */
+static const struct {
+    const char *type;
+    int since;
+} changed[] = {{"Pad", 2},      {"Split", 2}, {"LpPool", 2}, {"Concat", 4},
+               {"Reshape", 5},  {"Cast", 6},  {"Tile", 6},   {"RNN", 7},
+               {"Upsample", 7}, {"GRU", 7},   {"LSTM", 7}};
+
+static const char *const broadcasting[] = {"Add", "Sub", "Mul",   "Div",     "Pow", "And",
+                                           "Or",  "Xor", "Equal", "Greater", "Less"};
+
+static bool is_broadcasting(const char *type)
+{
+    for (size_t i = 0; i < EW_COUNT(broadcasting); i++)
+        if (strcmp(broadcasting[i], type) == 0)
+            return true;
+    return false;
+}
+
+/* in[slot] with ones behind its dimensions, so that its first axis meets `axis` of rank `rank`. */
+static ew_err widen(struct ew_onnx_import *im, struct ew_onnx_node *n, int *in, int64_t axis,
+                    int rank)
+{
+    const struct ew_value v = im->g->values[in[1]];
+    if (axis < 0)
+        axis += rank;
+    const int64_t ones = rank - axis - v.t.shape.rank;
+    EW_CHECK(axis >= 0 && ones >= 0, EW_ERR_SHAPE, "axis %lld does not fit", (long long)axis);
+    int64_t dims[EW_MAX_RANK];
+    const int n_dims = v.t.shape.rank + (int)ones;
+    for (int i = 0; i < n_dims; i++)
+        dims[i] = i < v.t.shape.rank ? v.t.shape.dim[i] : 1;
+    if (ones == 0)
+        return EW_OK;
+    if (v.kind == EW_VALUE_CONST) {
+        struct ew_tensor t = v.t;
+        t.shape.rank = n_dims;
+        memcpy(t.shape.dim, dims, sizeof(dims));
+        return ew_graph_const(im->g, v.name, v.kind, &t, false, &in[1]);
+    }
+    const struct ew_op *reshape = ew_op_find("reshape");
+    EW_CHECK(reshape, EW_ERR_UNSUPPORTED, "broadcasting along axis %lld", (long long)axis);
+    int shape;
+    char name[EW_ONNX_LABEL + 8];
+    snprintf(name, sizeof(name), "%s_shape", n->name);
+    EW_TRY(ew_graph_const_ints(im->g, name, dims, n_dims, &shape));
+    const int both[] = {in[1], shape};
+    return ew_graph_add(im->g, reshape, NULL, NULL, both, 2, &in[1], 1);
+}
+
+ew_err ew_onnx_upgrade(struct ew_onnx_import *im, struct ew_onnx_node *n, int *in)
+{
+    if (n->opset >= 7 || *n->domain)
+        return EW_OK;
+    for (size_t i = 0; i < EW_COUNT(changed); i++)
+        EW_CHECK(strcmp(changed[i].type, n->type) != 0 || n->opset >= changed[i].since,
+                 EW_ERR_UNSUPPORTED, "operator %s of opset %d is not supported, only %d and later",
+                 n->type, n->opset, changed[i].since);
+    const int rank = n->n_in > 0 && in[0] >= 0 ? im->g->values[in[0]].t.shape.rank : 0;
+    const bool two = n->n_in == 2 && in[0] >= 0 && in[1] >= 0;
+    if (two && is_broadcasting(n->type)) {
+        const struct ew_onnx_attr *axis = ew_onnx_attr(n, "axis");
+        if (axis && ew_onnx_int(n, "broadcast", 0))
+            EW_TRY(widen(im, n, in, axis->i, rank));
+        ew_onnx_drop(n, "axis");
+        ew_onnx_drop(n, "broadcast");
+    }
+    /* A slope for each channel, where later opsets broadcast it. */
+    if (two && strcmp(n->type, "PRelu") == 0 && rank > 1 && im->g->values[in[1]].t.shape.rank == 1)
+        EW_TRY(widen(im, n, in, 1, rank));
+    if (strcmp(n->type, "Gemm") == 0)
+        ew_onnx_drop(n, "broadcast");
+    if (strcmp(n->type, "BatchNormalization") == 0)
+        EW_CHECK(ew_onnx_int(n, "is_test", 0) != 0 || n->n_out == 1, EW_ERR_UNSUPPORTED,
+                 "batch statistics of opset %d are not supported", n->opset);
+    ew_onnx_drop(n, "is_test");
+    ew_onnx_drop(n, "consumed_inputs");
+    n->opset = 7;
+    return EW_OK;
+}

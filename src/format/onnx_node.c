@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One node of an ONNX file to plain C, and through its operator's hook into the graph. */
+#include <string.h>
+
+#include "format/onnx_import.h"
+
+/* AttributeProto.AttributeType */
+enum { FLOAT = 1, INT, STRING, TENSOR, GRAPH, FLOATS, INTS };
+
+/* Files of IR 1 do not say the type; then it is what is there. */
+static int attr_type(const Ew__OnnxAttr *a)
+{
+    if (a->has_type && a->type)
+        return a->type;
+    if (a->has_f)
+        return FLOAT;
+    if (a->has_i)
+        return INT;
+    if (a->has_s)
+        return STRING;
+    if (a->t)
+        return TENSOR;
+    if (a->n_floats)
+        return FLOATS;
+    return a->n_ints ? INTS : 0;
+}
+
+static ew_err read_attr(struct ew_onnx_import *im, const Ew__OnnxAttr *a, struct ew_onnx_attr *out)
+{
+    *out = (struct ew_onnx_attr){.name = ew_onnx_text(a->name), .type = EW_ONNX_OTHER};
+    char *text;
+    switch (attr_type(a)) {
+    case FLOAT:
+        out->type = EW_ONNX_FLOAT;
+        out->f = a->f;
+        return EW_OK;
+    case INT:
+        out->type = EW_ONNX_INT;
+        out->i = a->i;
+        return EW_OK;
+    case STRING:
+        text = ew_arena_alloc(&im->file.arena, a->s.len + 1);
+        EW_CHECK(text, EW_ERR_MEMORY, "no memory for attribute %.100s", out->name);
+        if (a->s.len)
+            memcpy(text, a->s.data, a->s.len);
+        out->type = EW_ONNX_STRING;
+        out->s = text;
+        return EW_OK;
+    case TENSOR:
+        EW_CHECK(a->t, EW_ERR_FORMAT, "attribute %.100s: its tensor is missing", out->name);
+        out->type = EW_ONNX_TENSOR;
+        return ew_onnx_tensor(&im->file, a->t, out->name, &im->g->arena, &out->tensor);
+    case FLOATS:
+        out->type = EW_ONNX_FLOATS;
+        out->n = (int64_t)a->n_floats;
+        out->floats = a->floats;
+        return EW_OK;
+    case INTS:
+        out->type = EW_ONNX_INTS;
+        out->n = (int64_t)a->n_ints;
+        out->ints = a->ints;
+        return EW_OK;
+    default:
+        return EW_OK;
+    }
+}
+
+static ew_err read_attrs(struct ew_onnx_import *im, const Ew__OnnxNode *from,
+                         struct ew_onnx_node *n)
+{
+    EW_CHECK(from->n_attribute <= EW_ONNX_MAX_ATTRS, EW_ERR_LIMIT,
+             "has %zu attributes, at most %d are read", from->n_attribute, EW_ONNX_MAX_ATTRS);
+    for (size_t i = 0; i < from->n_attribute; i++) {
+        const Ew__OnnxAttr *a = from->attribute[i];
+        EW_CHECK(!a->ref_attr_name || !*a->ref_attr_name, EW_ERR_UNSUPPORTED,
+                 "attribute %.100s belongs to a function", ew_onnx_text(a->name));
+        EW_CHECK(!ew_onnx_attr(n, ew_onnx_text(a->name)), EW_ERR_FORMAT,
+                 "attribute %.100s is there twice", ew_onnx_text(a->name));
+        EW_TRY(read_attr(im, a, &n->attrs[n->n_attrs]));
+        n->n_attrs++;
+    }
+    return EW_OK;
+}
+
+/* ---- Operators ---- */
+
+static const char *plain_domain(const char *domain)
+{
+    return domain && strcmp(domain, "ai.onnx") != 0 ? domain : "";
+}
+
+ew_err ew_onnx_opset(const Ew__OnnxModel *m, const char *domain, int *out)
+{
+    for (size_t i = 0; i < m->n_opset_import; i++) {
+        const Ew__OnnxOpset *o = m->opset_import[i];
+        if (strcmp(plain_domain(o->domain), plain_domain(domain)) != 0)
+            continue;
+        EW_CHECK(o->version >= 1 && o->version <= 1000, EW_ERR_FORMAT, "opset is %lld",
+                 (long long)o->version);
+        *out = (int)o->version;
+        return EW_OK;
+    }
+    return ew_fail(EW_ERR_FORMAT, "the file names no opset for domain \"%.100s\"",
+                   *plain_domain(domain) ? domain : "ai.onnx");
+}
+
+static ew_err find_op(const struct ew_onnx_import *im, int node, const struct ew_op **out)
+{
+    const Ew__OnnxNode *n = im->model->graph->node[node];
+    char label[EW_ONNX_LABEL];
+    int opset;
+    const char *type = ew_onnx_text(n->op_type);
+    const ew_err e = ew_onnx_opset(im->model, n->domain, &opset);
+    if (e != EW_OK)
+        return ew_fail_in(e, "node %s", ew_onnx_label(im->model->graph, node, label));
+    *out = ew_op_find_onnx(type, plain_domain(n->domain));
+    const char *domain = *plain_domain(n->domain) ? n->domain : "ai.onnx";
+    EW_CHECK(*out, EW_ERR_UNSUPPORTED,
+             "operator %.100s (%.100s, opset %d) of node %s is not supported", type, domain, opset,
+             ew_onnx_label(im->model->graph, node, label));
+    return EW_OK;
+}
+
+ew_err ew_onnx_find_ops(struct ew_onnx_import *im)
+{
+    const struct ew_onnx_wire *w = &im->wire;
+    im->op = ew_arena_array(&im->file.arena, (size_t)w->n_nodes, sizeof(*im->op));
+    EW_CHECK(im->op, EW_ERR_MEMORY, "no memory for %d nodes", w->n_nodes);
+    for (int o = 0; o < w->n_nodes; o++)
+        EW_TRY(find_op(im, w->order[o], &im->op[w->order[o]]));
+    return EW_OK;
+}
+
+/* ---- Nodes ---- */
+
+/* Names what the node has made as the file does; a value that an operator only passed on keeps its
+ * own name. */
+static ew_err name_outputs(struct ew_onnx_import *im, int node, const int *out, int n_before)
+{
+    const struct ew_onnx_wire *w = &im->wire;
+    for (int i = w->first_out[node]; i < w->first_out[node + 1]; i++) {
+        const int id = out[i - w->first_out[node]];
+        if (w->out[i] < 0)
+            continue;
+        EW_CHECK(id >= 0 && id < im->g->n_values, EW_ERR_UNSUPPORTED,
+                 "its output %.150s is not computed", w->name[w->out[i]]);
+        im->value[w->out[i]] = id;
+        if (id >= n_before)
+            EW_TRY(ew_graph_rename(im->g, id, w->name[w->out[i]]));
+    }
+    return EW_OK;
+}
+
+static ew_err import_node(struct ew_onnx_import *im, int node, const char *label)
+{
+    const struct ew_onnx_wire *w = &im->wire;
+    const Ew__OnnxNode *from = im->model->graph->node[node];
+    struct ew_onnx_node n = {.type = from->op_type,
+                             .domain = plain_domain(from->domain),
+                             .name = label,
+                             .n_in = w->first_in[node + 1] - w->first_in[node],
+                             .n_out = w->first_out[node + 1] - w->first_out[node]};
+    EW_CHECK(n.n_out > 0, EW_ERR_FORMAT, "has no outputs");
+    EW_TRY(ew_onnx_opset(im->model, from->domain, &n.opset));
+    int *in = ew_arena_array(&im->file.arena, (size_t)n.n_in, sizeof(*in));
+    int *used = ew_arena_array(&im->file.arena, (size_t)n.n_out, sizeof(*used));
+    int *out = ew_arena_array(&im->file.arena, (size_t)n.n_out, sizeof(*out));
+    EW_CHECK(in && used && out, EW_ERR_MEMORY, "no memory");
+    for (int i = 0; i < n.n_in; i++)
+        in[i] = w->in[w->first_in[node] + i] < 0 ? -1 : im->value[w->in[w->first_in[node] + i]];
+    for (int i = 0; i < n.n_out; i++) {
+        out[i] = -1;
+        used[i] = w->out[w->first_out[node] + i] >= 0;
+    }
+    n.in = in;
+    n.out_used = used;
+    EW_TRY(read_attrs(im, from, &n));
+    EW_TRY(ew_onnx_upgrade(im, &n, in));
+    const int n_before = im->g->n_values;
+    EW_TRY(ew_onnx_import(im->g, im->op[node], &n, out));
+    return name_outputs(im, node, out, n_before);
+}
+
+ew_err ew_onnx_import_node(struct ew_onnx_import *im, int node)
+{
+    char label[EW_ONNX_LABEL];
+    ew_onnx_label(im->model->graph, node, label);
+    const ew_err e = import_node(im, node, label);
+    if (e == EW_OK || strncmp(ew_error_message(), "node ", 5) == 0)
+        return e; /* shape inference has named it already */
+    return ew_fail_in(e, "node %s (%.100s)", label, im->model->graph->node[node]->op_type);
+}

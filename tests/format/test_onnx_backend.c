@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ONNX's own backend tests, as Debian's libonnx-testdata holds them: each is a model with inputs
+ * and the outputs they must give.  Counts what passes, what is refused by a clear error and what is
+ * wrong; words on the command line pick tests by name and show each. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ew_test.h"
+#include "format/tensor_file.h"
+#include "run_graph.h"
+
+#define ROOT      "/usr/share/libonnx-testdata/data"
+#define MAX_PORTS 32
+
+/* As ONNX's runner compares. */
+#define RTOL 1e-3
+#define ATOL 1e-5
+
+struct reason {
+    char text[160];
+    int count;
+};
+
+static struct {
+    int passed, unsupported, wrong;
+    struct reason reasons[400];
+    int n_reasons;
+    char **words; /* of the command line */
+    int n_words;
+} tally;
+
+struct ports {
+    struct ew_tensor t[MAX_PORTS];
+    const char *name[MAX_PORTS];
+    int n;
+};
+
+/* ---- One data set ---- */
+
+/* input_0.pb, input_1.pb, ... or the outputs. */
+static ew_err read_ports(const char *dir, const char *kind, struct ew_arena *a, struct ports *p)
+{
+    for (p->n = 0; p->n < MAX_PORTS; p->n++) {
+        char path[600];
+        snprintf(path, sizeof(path), "%.500s/%s_%d.pb", dir, kind, p->n);
+        if (access(path, R_OK) != 0)
+            break;
+        EW_TRY(ew_tensor_file_read(path, a, &p->t[p->n], &p->name[p->n]));
+    }
+    return EW_OK;
+}
+
+static ew_err compare(struct ew_graph *g, const struct ew_plan *p, const struct ports *want)
+{
+    EW_CHECK(want->n == g->n_outputs, EW_ERR_ARG, "%d outputs, expected %d", g->n_outputs, want->n);
+    for (int i = 0; i < want->n; i++) {
+        const ew_err e = ew_tensors_agree(ew_plan_output(p, i), &want->t[i], RTOL, ATOL);
+        if (e != EW_OK)
+            return ew_fail_in(e, "output %d", i);
+    }
+    return EW_OK;
+}
+
+/* The graph's inputs in its order; those that became constants are no longer there. */
+static ew_err run(struct ew_graph *g, const struct ports *in, const struct ports *want)
+{
+    const struct ew_tensor *list[MAX_PORTS];
+    for (int i = 0; i < g->n_inputs; i++) {
+        list[i] = in->n == g->n_inputs ? &in->t[i] : NULL;
+        for (int k = 0; k < in->n; k++)
+            if (strcmp(in->name[k], g->values[g->inputs[i]].name) == 0)
+                list[i] = &in->t[k];
+        EW_CHECK(list[i], EW_ERR_ARG, "no data for input %s", g->values[g->inputs[i]].name);
+    }
+    struct ew_plan *p;
+    EW_TRY(ew_run_graph(g, list, &p));
+    const ew_err e = compare(g, p, want);
+    ew_plan_free(p);
+    return e;
+}
+
+static ew_err run_set(const char *model, const char *dir, struct ew_arena *a)
+{
+    struct ports in, want;
+    struct ew_onnx_input given[MAX_PORTS];
+    struct ew_graph *g;
+    ew_err e = read_ports(dir, "input", a, &in);
+    if (e == EW_OK)
+        e = read_ports(dir, "output", a, &want);
+    if (e != EW_OK) { /* sequences cannot be read; the model must be refused then */
+        EW_TRY(ew_onnx_load(model, NULL, &g));
+        ew_graph_free(g);
+        return ew_fail(e, "%s: its data cannot be read", dir);
+    }
+    for (int i = 0; i < in.n; i++)
+        given[i] = (struct ew_onnx_input){.name = in.name[i],
+                                          .dtype = ew_dtype_name(in.t[i].dtype),
+                                          .rank = in.t[i].shape.rank,
+                                          .dims = in.t[i].shape.dim,
+                                          .data = in.t[i].data};
+    EW_TRY(ew_onnx_load(model, &(struct ew_onnx_opts){given, in.n}, &g));
+    e = run(g, &in, &want);
+    ew_graph_free(g);
+    return e;
+}
+
+/* ---- One test ---- */
+
+static ew_err run_test(const char *dir)
+{
+    char model[400], set[500];
+    snprintf(model, sizeof(model), "%s/model.onnx", dir);
+    int n_sets = 0;
+    for (;; n_sets++) {
+        snprintf(set, sizeof(set), "%s/test_data_set_%d", dir, n_sets);
+        if (access(set, R_OK) != 0)
+            break;
+        struct ew_arena a;
+        ew_arena_init(&a);
+        const ew_err e = run_set(model, set, &a);
+        ew_arena_fini(&a);
+        EW_TRY(e);
+    }
+    EW_CHECK(n_sets, EW_ERR_NOT_FOUND, "%s: no data", dir);
+    return EW_OK;
+}
+
+/* "operator Foo" where the message names one, else the message without the file. */
+static void count_reason(const char *message)
+{
+    char text[160];
+    const char *op = strstr(message, "operator ");
+    const char *tail = strstr(message, "model.onnx: ");
+    if (op && strstr(op, "is not supported"))
+        snprintf(text, sizeof(text), "%.*s", (int)strcspn(op + 9, " ") + 9, op);
+    else
+        snprintf(text, sizeof(text), "%.150s", tail ? tail + 12 : message);
+    int i = 0;
+    while (i < tally.n_reasons && strcmp(tally.reasons[i].text, text) != 0)
+        i++;
+    if (i == (int)EW_COUNT(tally.reasons))
+        return;
+    if (i == tally.n_reasons)
+        snprintf(tally.reasons[tally.n_reasons++].text, sizeof(text), "%s", text);
+    tally.reasons[i].count++;
+}
+
+static bool picked(const char *name)
+{
+    for (int i = 0; i < tally.n_words; i++)
+        if (strstr(name, tally.words[i]))
+            return true;
+    return tally.n_words == 0;
+}
+
+static void judge(const char *folder, const char *name)
+{
+    char dir[300];
+    snprintf(dir, sizeof(dir), ROOT "/%.40s/%.200s", folder, name);
+    const ew_err e = run_test(dir);
+    if (tally.n_words)
+        printf("%s %s%s%s\n",
+               e == EW_OK                ? "pass"
+               : e == EW_ERR_UNSUPPORTED ? "unsupported"
+                                         : "WRONG",
+               name, e == EW_OK ? "" : ": ", e == EW_OK ? "" : ew_error_message());
+    else if (e != EW_OK && e != EW_ERR_UNSUPPORTED)
+        printf("wrong: %s/%s: %s\n", folder, name, ew_error_message());
+    if (e == EW_OK)
+        tally.passed++;
+    else if (e == EW_ERR_UNSUPPORTED) {
+        tally.unsupported++;
+        count_reason(ew_error_message());
+    } else
+        tally.wrong++;
+}
+
+static void walk(const char *folder)
+{
+    char dir[300];
+    snprintf(dir, sizeof(dir), ROOT "/%.40s", folder);
+    struct dirent **names;
+    const int n = scandir(dir, &names, NULL, alphasort);
+    const int before = tally.passed + tally.unsupported + tally.wrong, passed = tally.passed;
+    for (int i = 0; i < n; i++) {
+        if (names[i]->d_name[0] != '.' && picked(names[i]->d_name))
+            judge(folder, names[i]->d_name);
+        free(names[i]);
+    }
+    if (n >= 0)
+        free(names);
+    printf("%s: %d of %d passed\n", folder, tally.passed - passed,
+           tally.passed + tally.unsupported + tally.wrong - before);
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct reason *x = a, *y = b;
+    return y->count != x->count ? y->count - x->count : strcmp(x->text, y->text);
+}
+
+static void conformance(void)
+{
+    if (access(ROOT, R_OK) != 0)
+        EW_SKIP("there is no " ROOT " (package libonnx-testdata)");
+    walk("node");
+    walk("pytorch-converted");
+    walk("pytorch-operator");
+    walk("simple");
+    qsort(tally.reasons, (size_t)tally.n_reasons, sizeof(tally.reasons[0]), by_count);
+    for (int i = 0; i < tally.n_reasons; i++)
+        printf("unsupported %3d: %s\n", tally.reasons[i].count, tally.reasons[i].text);
+    printf("%d passed, %d unsupported, %d wrong\n", tally.passed, tally.unsupported, tally.wrong);
+    if (tally.n_words)
+        return;
+    EW_EXPECT_INT(tally.wrong, 0);
+    EW_EXPECT(tally.passed >= 1);
+}
+
+int main(int argc, char **argv)
+{
+    tally.words = argv + 1;
+    tally.n_words = argc - 1;
+    ew_test_begin("conformance");
+    conformance();
+    ew_test_end();
+    return ew_test_status();
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running a graph once in a test, and comparing tensors. */
+#include "run_graph.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static ew_err copy_inputs(struct ew_graph *g, const struct ew_tensor *const *in, struct ew_plan *p)
+{
+    for (int i = 0; i < g->n_inputs; i++) {
+        struct ew_tensor *t = ew_plan_input(p, i);
+        EW_CHECK(t->dtype == in[i]->dtype && ew_shape_equal(&t->shape, &in[i]->shape), EW_ERR_SHAPE,
+                 "input %s: type or shape differ", g->values[g->inputs[i]].name);
+        memcpy(t->data, in[i]->data, ew_tensor_bytes(t));
+    }
+    return EW_OK;
+}
+
+ew_err ew_run_graph(struct ew_graph *g, const struct ew_tensor *const *in, struct ew_plan **out)
+{
+    struct ew_plan *p;
+    EW_TRY(ew_plan_compile(g, &(struct ew_plan_opts){.mode = EW_PLAN_INFER}, &p));
+    ew_err e = copy_inputs(g, in, p);
+    if (e == EW_OK)
+        e = ew_plan_run(p);
+    if (e == EW_OK)
+        *out = p;
+    else
+        ew_plan_free(p);
+    return e;
+}
+
+static bool close_to(double a, double b, double rtol, double atol)
+{
+    if (isnan(a) || isnan(b))
+        return isnan(a) && isnan(b);
+    if (isinf(a) || isinf(b))
+        return isinf(a) && isinf(b) && signbit(a) == signbit(b);
+    return fabs(a - b) <= atol + rtol * fabs(b);
+}
+
+ew_err ew_tensors_agree(const struct ew_tensor *a, const struct ew_tensor *b, double rtol,
+                        double atol)
+{
+    char s[EW_SHAPE_TEXT], r[EW_SHAPE_TEXT];
+    EW_CHECK(a->dtype == b->dtype, EW_ERR_TYPE, "is %s, expected %s", ew_dtype_name(a->dtype),
+             ew_dtype_name(b->dtype));
+    EW_CHECK(ew_shape_equal(&a->shape, &b->shape), EW_ERR_SHAPE, "is %s, expected %s",
+             ew_shape_text(&a->shape, s), ew_shape_text(&b->shape, r));
+    for (int64_t i = 0; i < ew_tensor_count(a); i++) {
+        if (ew_dtype_is_float(a->dtype)) {
+            const double x = ew_tensor_get(a, i), y = ew_tensor_get(b, i);
+            EW_CHECK(close_to(x, y, rtol, atol), EW_ERR_ARG,
+                     "element %" PRId64 " is %.9g, expected %.9g", i, x, y);
+        } else {
+            const int64_t x = ew_tensor_get_int(a, i), y = ew_tensor_get_int(b, i);
+            EW_CHECK(x == y, EW_ERR_ARG, "element %" PRId64 " is %" PRId64 ", expected %" PRId64, i,
+                     x, y);
+        }
+    }
+    return EW_OK;
+}

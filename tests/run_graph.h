@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running a graph once in a test, and comparing tensors. */
+#ifndef EW_RUN_GRAPH_H
+#define EW_RUN_GRAPH_H
+
+#include "graph/graph.h"
+#include "plan/plan.h"
+
+/* Compiles the graph for inference, copies in[i] to its i-th input and runs it.  The outputs are
+ * then ew_plan_output(*out, i); release with ew_plan_free. */
+ew_err ew_run_graph(struct ew_graph *g, const struct ew_tensor *const *in, struct ew_plan **out);
+
+/* Fails, saying where and by how much, unless type, shape and elements agree:
+ * |a - b| <= atol + rtol * |b| for floating types, equal for the others. */
+ew_err ew_tensors_agree(const struct ew_tensor *a, const struct ew_tensor *b, double rtol,
+                        double atol);
+
+#endif
