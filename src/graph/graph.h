@@ -127,6 +127,15 @@ void ew_graph_call(const struct ew_graph *g, const struct ew_node *n, struct ew_
 ew_err ew_graph_channels_last(struct ew_graph *g);
 ew_err ew_graph_channels_first(struct ew_graph *g);
 
+/* Puts the nodes from `first` on, which were added last, into the place of `node`, which goes; who
+ * used its output i uses out[i] from now on, and that value takes over its name. */
+ew_err ew_graph_splice(struct ew_graph *g, int node, int first, const int *out);
+/* Replaces every node whose operator says so (onnx.expand) by plain ones; for the exporter. */
+ew_err ew_graph_expand(struct ew_graph *g);
+/* Replaces Reshape-Transpose-Reshape that shuffles channels by one channel_shuffle node, so that it
+ * can be laid out; for the importer, before the graph is moved to channels-last. */
+ew_err ew_graph_find_shuffles(struct ew_graph *g);
+
 /* The value called `name`, or -1. */
 int ew_graph_find(const struct ew_graph *g, const char *name);
 

@@ -30,6 +30,7 @@ struct sweep {
     struct ew_graph *old, *new;
     bool to_last;
     struct lazy *lazy; /* by value of the old graph */
+    int n_lazy, cap_lazy;
     struct made *made;
     int n_made, cap_made;
     int *first_made; /* by value of the new graph */
@@ -192,6 +193,15 @@ static void note(struct sweep *s, int old, int value, const int *perm)
         l->perm[i] = perm && i < l->rank ? perm[i] : i;
 }
 
+/* Room for the notes of values that have come to the old graph. */
+static ew_err widen(struct sweep *s)
+{
+    EW_TRY(ew_grow((void **)&s->lazy, &s->cap_lazy, s->old->n_values, sizeof(*s->lazy)));
+    for (; s->n_lazy < s->old->n_values; s->n_lazy++)
+        s->lazy[s->n_lazy] = (struct lazy){.value = -1};
+    return EW_OK;
+}
+
 /* ---- Copying nodes ---- */
 
 /* Adds the node with `in` of the new graph; out[i] of the old is noted through perm where it has
@@ -335,6 +345,7 @@ static ew_err copy_permuted(struct sweep *s, int node, int *in, const int *perm,
         return EW_OK;
     EW_TRY(e);
     *done = true;
+    EW_TRY(widen(s)); /* the hook may have made constants */
     n = &s->old->nodes[node];
     for (int i = 0; i < n->n_in; i++) {
         in[i] = -1;
@@ -404,14 +415,12 @@ static ew_err copy_input(struct sweep *s, int input)
 static ew_err copy_graph(struct sweep *s)
 {
     const struct ew_graph *old = s->old;
-    int most = 1;
+    int most = EW_MAX_RANK; /* a permute hook may append inputs where there are few */
     for (int k = 0; k < old->n_nodes; k++)
         most = old->nodes[k].n_in > most ? old->nodes[k].n_in : most;
     EW_CLEANUP(ew_free_ptr) int *in = calloc((size_t)most, sizeof(int));
-    s->lazy = calloc((size_t)old->n_values + 1, sizeof(*s->lazy));
-    EW_CHECK(in && s->lazy, EW_ERR_MEMORY, "no memory for the layout of graph %s", old->name);
-    for (int i = 0; i < old->n_values; i++)
-        s->lazy[i].value = -1;
+    EW_CHECK(in, EW_ERR_MEMORY, "no memory for the layout of graph %s", old->name);
+    EW_TRY(widen(s));
     for (int i = 0; i < old->n_inputs; i++)
         EW_TRY(copy_input(s, old->inputs[i]));
     for (int k = 0; k < old->n_nodes; k++)

@@ -112,6 +112,11 @@ struct ew_onnx_map {
     ew_err (*import)(struct ew_graph *g, const struct ew_onnx_node *n, int *out);
     /* Edits what the generic exporter has filled in (see graph/onnx.h). */
     ew_err (*export)(const struct ew_graph *g, int node, struct ew_onnx_node *n);
+    /* Before export, on a graph in ONNX's order: adds plain nodes that compute the same and names
+     * their values in `out`, for what ONNX (at the exporter's opset) has no single node for.
+     * out[] holds -1 on entry; a node that can be written as it is adds nothing and leaves it so.
+     */
+    ew_err (*expand)(struct ew_graph *g, int node, int *out);
 };
 
 struct ew_op {

@@ -49,11 +49,6 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->flops += 5 * ew_tensor_count(c->out[0]); /* maximum, subtract, exp, add, divide */
 }
 
-static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
-{
-    return ew_softmax_import(g, ew_op_find("softmax"), n, out);
-}
-
 static const struct ew_op_case cases[] = {
     {.name = "classes", .in = {{"3x7"}}, .n_in = 1, .out_shape = "3x7"},
     {.name = "middle axis", .attrs = "axis=1", .in = {{"2x5x3"}}, .n_in = 1, .out_shape = "2x5x3"},
@@ -82,7 +77,7 @@ const struct ew_op ew_op_softmax = {
     .permute = ew_softmax_permute,
     .onnx = {.type = "Softmax",
              .rename = ew_softmax_rename,
-             .import = import,
+             .import = ew_softmax_import,
              .export = ew_softmax_export},
     .cases = cases,
     .n_cases = EW_COUNT(cases),

@@ -57,9 +57,9 @@ ew_err ew_softmax_permute(struct ew_graph *g, int node, const int *perm, int *ou
     return EW_OK;
 }
 
-ew_err ew_softmax_import(struct ew_graph *g, const struct ew_op *op, const struct ew_onnx_node *n,
-                         int *out)
+ew_err ew_softmax_import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
+    const struct ew_op *op = ew_op_find_onnx(n->type, n->domain);
     if (n->opset >= 13 || n->n_in < 1 || n->in[0] < 0)
         return ew_onnx_import_default(g, op, n, NULL, NULL, 0, out);
     const struct ew_shape *s = &g->values[n->in[0]].t.shape;

@@ -18,8 +18,7 @@ size_t ew_softmax_scratch(const struct ew_call *c);
 ew_err ew_softmax_permute(struct ew_graph *g, int node, const int *perm, int *out_perm);
 
 /* Before opset 13 the axis begins a block of axes that is normalised as one. */
-ew_err ew_softmax_import(struct ew_graph *g, const struct ew_op *op, const struct ew_onnx_node *n,
-                         int *out);
+ew_err ew_softmax_import(struct ew_graph *g, const struct ew_onnx_node *n, int *out);
 ew_err ew_softmax_export(const struct ew_graph *g, int node, struct ew_onnx_node *n);
 
 #endif

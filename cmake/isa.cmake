@@ -1,0 +1,35 @@
+# ew_isa_objects(NAME FOLDER NAMES): compiles all C files of FOLDER once per instruction set of the
+# target machine, as object libraries NAME_<isa>, and appends their names to the list NAMES.  Each
+# pass sees EW_ISA=<isa>, the suffix of its symbols, and EW_ISA_<ISA>; all of the program sees
+# EW_ISA_LIST as an X-macro list.  Nothing is probed: which one runs is decided at run time.
+#
+# Kernels may contract a*b+c into one rounding (they state a tolerance); nothing else may.
+set(EW_ISA_FLAGS_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512)
+set(EW_ISA_FLAGS_avx2 -mavx2 -mfma)
+set(EW_ISA_FLAGS_neon)
+set(EW_ISA_FLAGS_plain)
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  set(EW_ISAS avx512 avx2 plain)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  set(EW_ISAS neon plain)
+else()
+  set(EW_ISAS plain)
+endif()
+
+function(ew_isa_objects name folder names)
+  file(GLOB files CONFIGURE_DEPENDS ${folder}/*.c)
+  set(list ${${names}})
+  set(text "/* Made by the build: the instruction sets that this target has, best first. */\n")
+  foreach(isa IN LISTS EW_ISAS)
+    add_library(${name}_${isa} OBJECT ${files})
+    target_link_libraries(${name}_${isa} PUBLIC ew_include)
+    target_compile_options(${name}_${isa} PRIVATE -O3 -ffp-contract=fast
+      $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns> ${EW_ISA_FLAGS_${isa}})
+    target_compile_definitions(${name}_${isa} PRIVATE EW_ISA=${isa} EW_ISA_IS_${isa}=1)
+    list(APPEND list ${name}_${isa})
+    string(APPEND text "EW_ISA_ROW(${isa})\n")
+  endforeach()
+  set(${names} ${list} PARENT_SCOPE)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/gen/isa_list.h CONTENT "${text}" @ONLY)
+endfunction()

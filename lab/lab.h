@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The laboratory's own contract: an experiment names a kernel, sets up one shape and runs it. */
+#ifndef EW_LAB_H
+#define EW_LAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/cpu/isa.h"
+
+/* One kernel on one shape, ready to run. */
+struct lab_job {
+    void (*run)(void *ctx);       /* the kernel */
+    void (*reference)(void *ctx); /* the slow one; NULL: not timed */
+    void *ctx;
+    double flops; /* 0: a kernel that only moves data */
+    double bytes; /* read and written once */
+};
+
+struct lab_experiment {
+    const char *kernel; /* word on the command line */
+    const char *help;
+    int shapes;
+    const char *(*shape)(int i); /* name of shape i */
+    void (*setup)(const struct ew_kernels *k, int i, struct lab_job *out);
+};
+
+/* Random, 64-byte aligned, never freed: the program is short-lived.  Exits where there is none. */
+float *lab_array(size_t n);
+
+/* Ends with the experiment whose kernel is NULL. */
+extern const struct lab_experiment lab_conv[];
+
+#endif

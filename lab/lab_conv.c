@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions and dense layers of the networks that matter, batch 1 unless the name says so. */
+#include <stdlib.h>
+
+#include "lab.h"
+#include "ref_conv.h"
+
+struct layer {
+    const char *name;
+    struct ew_conv_shape shape;
+};
+
+/* clang-format off */
+#define A1            {1, 1, 1, 1, 1, 0}
+#define SQ(in, k, s, p) {in, (in + 2 * (p) - (k)) / (s) + 1, k, s, 1, p}
+#define L(name, n, g, ci, co, in, k, s, p) {name, {n, g, ci, co, {A1, SQ(in, k, s, p), SQ(in, k, s, p)}}}
+#define D(name, n, ci, co) {name, {n, 1, ci, co, {A1, A1, A1}}}
+
+static const struct layer layers[] = {
+    L("resnet stem 7x7 s2 3-64 @224",   1, 1, 3, 64, 224, 7, 2, 3),
+    L("resnet 3x3 64-64 @56",           1, 1, 64, 64, 56, 3, 1, 1),
+    L("resnet 3x3 128-128 @28",         1, 1, 128, 128, 28, 3, 1, 1),
+    L("resnet 3x3 256-256 @14",         1, 1, 256, 256, 14, 3, 1, 1),
+    L("resnet 3x3 512-512 @7",          1, 1, 512, 512, 7, 3, 1, 1),
+    L("resnet 3x3 s2 128-128 @56",      1, 1, 128, 128, 56, 3, 2, 1),
+    L("resnet 3x3 s2 512-512 @14",      1, 1, 512, 512, 14, 3, 2, 1),
+    L("resnet50 1x1 64-64 @56",         1, 1, 64, 64, 56, 1, 1, 0),
+    L("resnet50 1x1 64-256 @56",        1, 1, 64, 256, 56, 1, 1, 0),
+    L("resnet50 1x1 256-64 @56",        1, 1, 256, 64, 56, 1, 1, 0),
+    L("resnet50 1x1 s2 256-512 @56",    1, 1, 256, 512, 56, 1, 2, 0),
+    L("resnet50 1x1 512-128 @28",       1, 1, 512, 128, 28, 1, 1, 0),
+    L("resnet50 1x1 128-512 @28",       1, 1, 128, 512, 28, 1, 1, 0),
+    L("resnet50 1x1 1024-256 @14",      1, 1, 1024, 256, 14, 1, 1, 0),
+    L("resnet50 1x1 256-1024 @14",      1, 1, 256, 1024, 14, 1, 1, 0),
+    L("resnet50 1x1 2048-512 @7",       1, 1, 2048, 512, 7, 1, 1, 0),
+    L("resnet50 1x1 512-2048 @7",       1, 1, 512, 2048, 7, 1, 1, 0),
+    L("vgg 3x3 3-64 @224",              1, 1, 3, 64, 224, 3, 1, 1),
+    L("vgg 3x3 64-128 @112",            1, 1, 64, 128, 112, 3, 1, 1),
+    L("vgg 3x3 256-256 @56",            1, 1, 256, 256, 56, 3, 1, 1),
+    L("vgg 3x3 512-512 @28",            1, 1, 512, 512, 28, 3, 1, 1),
+    L("mobilenet 3x3 s2 3-32 @224",     1, 1, 3, 32, 224, 3, 2, 1),
+    L("mobilenet 1x1 32-16 @112",       1, 1, 32, 16, 112, 1, 1, 0),
+    L("mobilenet 1x1 16-96 @112",       1, 1, 16, 96, 112, 1, 1, 0),
+    L("mobilenet 1x1 96-24 @56",        1, 1, 96, 24, 56, 1, 1, 0),
+    L("mobilenet 1x1 24-144 @56",       1, 1, 24, 144, 56, 1, 1, 0),
+    L("mobilenet 1x1 144-32 @28",       1, 1, 144, 32, 28, 1, 1, 0),
+    L("mobilenet 1x1 384-64 @14",       1, 1, 384, 64, 14, 1, 1, 0),
+    L("mobilenet 1x1 64-384 @14",       1, 1, 64, 384, 14, 1, 1, 0),
+    L("mobilenet 1x1 160-960 @7",       1, 1, 160, 960, 7, 1, 1, 0),
+    L("mobilenet 1x1 960-160 @7",       1, 1, 960, 160, 7, 1, 1, 0),
+    L("mobilenet 1x1 320-1280 @7",      1, 1, 320, 1280, 7, 1, 1, 0),
+    L("squeezenet 1x1 64-16 @55",       1, 1, 64, 16, 55, 1, 1, 0),
+    L("squeezenet 3x3 16-64 @55",       1, 1, 16, 64, 55, 3, 1, 1),
+    L("alexnet 11x11 s4 3-64 @224",     1, 1, 3, 64, 224, 11, 4, 2),
+    L("alexnet 5x5 64-192 @27",         1, 1, 64, 192, 27, 5, 1, 2),
+    L("resnext 3x3 32g 128-128 @56",    1, 32, 128, 128, 56, 3, 1, 1),
+    L("resnext 3x3 32g 512-512 @14",    1, 32, 512, 512, 14, 3, 1, 1),
+    L("lenet 5x5 1-6 @28 batch 16",     16, 1, 1, 6, 28, 5, 1, 2),
+    L("lenet 5x5 6-16 @14 batch 16",    16, 1, 6, 16, 14, 5, 1, 0),
+    D("lenet dense 400-120 batch 16",   16, 400, 120),
+    D("alexnet dense 9216-4096",        1, 9216, 4096),
+    D("alexnet dense 9216-4096 batch 64", 64, 9216, 4096),
+    D("resnet dense 2048-1000",         1, 2048, 1000),
+    D("square 512 batch 512",           512, 512, 512),
+};
+/* clang-format on */
+
+static const char *layer_name(int i)
+{
+    return layers[i].name;
+}
+
+struct conv_ctx {
+    const struct ew_kernels *k;
+    struct ew_conv conv;
+    const float *w;
+    double *want;
+    int64_t tiles;
+    void *scratch;
+};
+
+static void forward(void *ctx)
+{
+    const struct conv_ctx *c = ctx;
+    c->k->conv_run(&c->conv, 0, c->tiles, c->scratch);
+}
+
+static void reference(void *ctx)
+{
+    const struct conv_ctx *c = ctx;
+    ref_conv(&c->conv.shape, c->conv.x, c->w, c->want);
+}
+
+static void conv_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    static struct conv_ctx c;
+    const struct ew_conv_shape *s = &layers[i].shape;
+    float *packed = lab_array(k->conv_pack_size(s));
+    c.k = k;
+    c.w = lab_array((size_t)ref_conv_filter_count(s));
+    k->conv_pack(s, c.w, packed);
+    c.conv = (struct ew_conv){.shape = *s,
+                              .x = lab_array((size_t)ref_conv_in_count(s)),
+                              .w = packed,
+                              .y = lab_array((size_t)ref_conv_out_count(s)),
+                              .end = {.bias = lab_array((size_t)s->cout), .act = EW_ACT_RELU}};
+    c.want = calloc((size_t)ref_conv_out_count(s), sizeof(double));
+    c.tiles = k->conv_tiles(s);
+    c.scratch = lab_array(k->conv_scratch(s) / sizeof(float));
+    *out = (struct lab_job){.run = forward,
+                            .reference = reference,
+                            .ctx = &c,
+                            .flops = 2 * ref_conv_macs(s),
+                            .bytes = 0};
+}
+
+const struct lab_experiment lab_conv[] = {{"conv", "implicit GEMM, forward",
+                                           (int)(sizeof(layers) / sizeof(layers[0])), layer_name,
+                                           conv_setup},
+                                          {0}};

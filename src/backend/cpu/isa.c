@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Choosing an instruction set at run time.  The kernels themselves are in kernel/. */
+#include "backend/cpu/isa.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define EW_ISA_ROW(isa) extern const struct ew_kernels ew_kernels_##isa;
+#include "isa_list.h"
+#undef EW_ISA_ROW
+
+static const struct ew_kernels *const built[] = {
+#define EW_ISA_ROW(isa) &ew_kernels_##isa,
+#include "isa_list.h"
+#undef EW_ISA_ROW
+};
+
+/* The compiler's run-time check covers the operating system's part (register state) too. */
+static bool machine_has(const char *isa)
+{
+#if defined(__x86_64__)
+    if (strcmp(isa, "avx512") == 0)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("fma");
+    if (strcmp(isa, "avx2") == 0)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+    return true; /* NEON is part of every aarch64 */
+}
+
+const struct ew_kernels *ew_isa_at(int i)
+{
+    for (size_t k = 0; k < EW_COUNT(built); k++)
+        if (machine_has(built[k]->isa) && i-- == 0)
+            return built[k];
+    return NULL;
+}
+
+ew_err ew_isa_find(const char *name, const struct ew_kernels **out)
+{
+    for (size_t k = 0; k < EW_COUNT(built); k++) {
+        if (strcmp(built[k]->isa, name) != 0)
+            continue;
+        EW_CHECK(machine_has(name), EW_ERR_UNSUPPORTED,
+                 "instruction set %s: this machine does not have it", name);
+        *out = built[k];
+        return EW_OK;
+    }
+    return ew_fail(EW_ERR_UNSUPPORTED, "instruction set %s: not in this build", name);
+}
+
+ew_err ew_isa_pick(const struct ew_kernels **out)
+{
+    const char *forced = getenv("EW_ISA");
+    if (forced && *forced)
+        return ew_fail_in(ew_isa_find(forced, out), "EW_ISA");
+    *out = ew_isa_at(0);
+    return EW_OK;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The float32 kernels of the CPU: what they compute, on plain pointers.  Which instruction set runs
+ * is decided in isa.c; graphs, plans and threads are left to others.
+ *
+ * A kernel is cut into tiles by its shape alone, never by the number of threads.  `run` does the
+ * tiles [begin, end) in the caller's scratch (one per thread, `scratch` bytes, 64-byte aligned);
+ * ranges may run at the same time and in any order, and the result is the same bits.
+ *
+ * Tensors are channels-last and contiguous, filters [O, k..., I / groups].  Sizes are checked by
+ * the operators; kernels trust them. */
+#ifndef EW_BACKEND_CPU_KERNEL_H
+#define EW_BACKEND_CPU_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- Convolution ----------------------------------------------------------------------------- */
+
+/* One spatial axis.  Output o reads inputs o * stride - pad + t * dilation for taps t; those
+ * outside [0, in) are zero.  The pad behind the input is implied by `out`.  A negative pad crops.
+ */
+struct ew_conv_axis {
+    int32_t in, out, taps, stride, dilation, pad;
+};
+
+/* [batch, in..., cin] to [batch, out..., cout]; axes are depth, height, width, and an axis that a
+ * convolution lacks has in = out = taps = stride = dilation = 1, pad = 0.  A dense layer has three
+ * of those and its rows as `batch`. */
+struct ew_conv_shape {
+    int32_t batch, groups, cin, cout;
+    struct ew_conv_axis axis[3];
+};
+
+enum ew_act {
+    EW_ACT_NONE,
+    EW_ACT_RELU,
+    EW_ACT_CLIP,         /* [lo, hi] */
+    EW_ACT_LEAKY,        /* slope lo below 0 */
+    EW_ACT_HARD_SWISH,   /* x * clip(x / 6 + 1/2, 0, 1) */
+    EW_ACT_HARD_SIGMOID, /* clip(x * lo + hi, 0, 1) */
+    EW_ACT_SILU,
+    EW_ACT_SIGMOID,
+    EW_ACT_TANH,
+    EW_ACT_COUNT
+};
+
+/* What is done to a convolution's sums before they are stored:
+ * y = act(sum + bias + add), or act(sum + bias) + add where add_after is set. */
+struct ew_epilogue {
+    const float *bias; /* [cout]; NULL: none */
+    const float *add;  /* laid out as y; may be y itself unless add_after; NULL: none */
+    bool add_after;
+    enum ew_act act;
+    float lo, hi; /* the activation's two parameters */
+};
+
+struct ew_conv {
+    struct ew_conv_shape shape;
+    const float *x, *w; /* w: packed by the same instruction set's conv_pack */
+    float *y;
+    struct ew_epilogue end;
+};
+
+/* ---- The table ------------------------------------------------------------------------------- */
+
+/* clang-format off */
+#define EW_KERNEL_MAP(X)                                                                           \
+    /* Flops done in that many steps of multiply-adds on registers. */                             \
+    X(int64_t, peak,           (int64_t steps, float *sink))                                       \
+    /* Floats of the packed filter; packing; tiles; bytes of scratch for a thread; the run. */     \
+    X(size_t,  conv_pack_size, (const struct ew_conv_shape *s))                                    \
+    X(void,    conv_pack,      (const struct ew_conv_shape *s, const float *w, float *packed))     \
+    X(int64_t, conv_tiles,     (const struct ew_conv_shape *s))                                    \
+    X(size_t,  conv_scratch,   (const struct ew_conv_shape *s))                                    \
+    X(void,    conv_run,       (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch))
+/* clang-format on */
+
+struct ew_kernels {
+    const char *isa; /* "avx512" */
+    int lanes;       /* floats in a vector */
+#define EW_KERNEL_FIELD(ret, name, args) ret(*name) args;
+    EW_KERNEL_MAP(EW_KERNEL_FIELD)
+#undef EW_KERNEL_FIELD
+};
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exp, sigmoid, tanh and the activations on vectors.  Error bounds, in units of the last place of
+ * the true value, as tests/backend/test_kernel_point.c checks them: exp 2, sigmoid 4, tanh 4. */
+#ifndef EW_BACKEND_CPU_KERNEL_ACT_H
+#define EW_BACKEND_CPU_KERNEL_ACT_H
+
+#include "backend/cpu/kernel/vec.h"
+
+/* 2^n for n in [-126, 127]. */
+INLINE vec exp2_int(vint n)
+{
+    return (vec)((n + 127) << 23);
+}
+
+/* exp(x) = 2^n exp(r), |r| <= ln 2 / 2; the polynomial interpolates (exp(r) - 1 - r) / r^2 at the
+ * five Chebyshev nodes, relative error 0.19 * 2^-24.  2^n is applied in two halves, so that results
+ * may be infinite or denormal. */
+INLINE vec vexp(vec x)
+{
+    const vec t = vmin(vmax(x, splat(-104.0f)), splat(89.0f));
+    const vec magic = splat(12582912.0f); /* 1.5 * 2^23: adding it rounds to a whole number */
+    const vec nf = (t * 1.44269504f + magic) - magic;
+    const vec r = (t - nf * 0.693145752f) - nf * 1.42860677e-6f; /* ln 2 in two parts */
+    vec p = splat(0.00139269266f);
+    p = p * r + 0.00836377387f;
+    p = p * r + 0.0416665501f;
+    p = p * r + 0.166665734f;
+    p = p * r + 0.5f;
+    p = p * (r * r) + r + 1.0f;
+    const vint n = __builtin_convertvector(nf, vint);
+    const vint half = n >> 1;
+    return pick(x == x, p * exp2_int(half) * exp2_int(n - half), x);
+}
+
+INLINE vec vsigmoid(vec x)
+{
+    return 1.0f / (1.0f + vexp(-x));
+}
+
+/* Near 0 an odd polynomial (1 - 2 / (exp(2x) + 1) would lose all digits there): (tanh(x) / x - 1) /
+ * x^2 in x^2, interpolated at the five Chebyshev nodes of [0, 0.625^2]. */
+INLINE vec vtanh(vec x)
+{
+    const vec z = x * x;
+    vec p = splat(-0.00609671416f);
+    p = p * z + 0.020997179f;
+    p = p * z - 0.0538509096f;
+    p = p * z + 0.133327697f;
+    p = p * z - 0.333333289f;
+    p = p * z * x + x;
+    const vec far = 1.0f - 2.0f / (vexp(x + x) + 1.0f);
+    return pick((x < 0.625f) & (x > -0.625f), p, far);
+}
+
+/* enum ew_act; lo and hi are its two parameters. */
+INLINE vec vact(enum ew_act act, vec x, float lo, float hi)
+{
+    const vec zero = {0}, one = splat(1.0f);
+    switch (act) {
+    case EW_ACT_RELU:
+        return vmax(x, zero);
+    case EW_ACT_CLIP:
+        return vmin(vmax(x, splat(lo)), splat(hi));
+    case EW_ACT_LEAKY:
+        return pick(x < zero, x * lo, x);
+    case EW_ACT_HARD_SWISH:
+        return x * vmin(vmax(x * (1.0f / 6.0f) + 0.5f, zero), one);
+    case EW_ACT_HARD_SIGMOID:
+        return vmin(vmax(x * lo + hi, zero), one);
+    case EW_ACT_SILU:
+        return x * vsigmoid(x);
+    case EW_ACT_SIGMOID:
+        return vsigmoid(x);
+    case EW_ACT_TANH:
+        return vtanh(x);
+    default:
+        return x;
+    }
+}
+
+#endif

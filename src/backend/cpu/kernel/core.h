@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The implicit GEMM behind convolutions, dense layers and data gradients: geometry, blocking and
+ * the pieces that its users share.  The inner loop is micro.h's.
+ *
+ * Output pixels are rows, output channels columns, and k runs over (tap, input channel).  Rows of
+ * MR pixels are gathered into a panel [MR][KS] (no im2col of the whole input: a panel lives in L1
+ * and serves all columns of its tile), weights are packed once as
+ *
+ *   [group][block of NR outputs][k][NR]      (a last block of LANES or fewer is [k][LANES])
+ *
+ * A tile is row_block * MR pixels x o_block * NR outputs of one group; inside it k is cut into
+ * equal chunks of at most KC, so that the weights of a chunk (o_block * NR * KC floats, 128 KiB)
+ * stay in L2 while the tile's pixels pass by. */
+#ifndef EW_BACKEND_CPU_KERNEL_CORE_H
+#define EW_BACKEND_CPU_KERNEL_CORE_H
+
+#include "backend/cpu/kernel/micro.h"
+
+#define O_BLOCK  4  /* blocks of NR outputs in a tile */
+#define ROW_MAX  16 /* panels of MR pixels in a tile, at most */
+#define MIN_WORK 8  /* tiles to aim at before tiles grow */
+
+/* A convolution whose output may be a strided view of a larger tensor. */
+struct core {
+    struct ew_conv_axis axis[3];
+    int64_t batch, groups, cg, og; /* channels of one group */
+    int64_t x_image, x_step[3];    /* floats between images, and between pixels by axis */
+    int64_t y_image, y_step[3];
+    int64_t rows;      /* output pixels of all images */
+    int64_t run, runs; /* k is `runs` runs of `run` floats, contiguous in x */
+    int64_t k, kc;     /* kc: a chunk */
+    int64_t blocks;    /* of NR outputs in a group */
+    int64_t row_tiles, row_block, o_tiles;
+    int64_t tiles;
+};
+
+/* Of a forward convolution. */
+void EW_K(core_init)(struct core *c, const struct ew_conv_shape *s);
+
+/* After axis, batch, groups, cg, og and the steps have been set. */
+void EW_K(core_plan)(struct core *c);
+
+/* Floats of one group's packed weights. */
+int64_t EW_K(core_group_size)(const struct core *c);
+
+#define CORE_SCRATCH ((MR * KS + MR * NR + NR) * sizeof(float))
+
+struct core_run {
+    const struct core *core;
+    const float *x, *w;
+    float *y;
+    const struct ew_epilogue *end;
+    void *scratch; /* CORE_SCRATCH bytes */
+};
+
+void EW_K(core_run)(const struct core_run *run, int64_t begin, int64_t end);
+
+/* Where the pixels of a panel lie. */
+struct pixel {
+    int64_t x;     /* offset of the image in x */
+    int64_t at[3]; /* input coordinates of tap 0; may be outside */
+    int64_t y;     /* offset of the output pixel */
+};
+
+void EW_K(core_pixels)(const struct core *c, int64_t row, int count, struct pixel *out);
+
+/* Gathers k in [k0, k1) of these pixels; x is that of the group. */
+void EW_K(core_gather)(const struct core *c, const float *x, const struct pixel *p, int count,
+                       int64_t k0, int64_t k1, float *panel);
+
+#endif

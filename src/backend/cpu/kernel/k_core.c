@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The implicit GEMM: blocking, gathering of panels, tiles.  Packing is left to the users. */
+#include "backend/cpu/kernel/core.h"
+
+#include <math.h>
+
+#include "backend/cpu/kernel/act.h"
+
+void EW_K(core_init)(struct core *c, const struct ew_conv_shape *s)
+{
+    memcpy(c->axis, s->axis, sizeof(c->axis));
+    c->batch = s->batch;
+    c->groups = s->groups;
+    c->cg = s->cin / s->groups;
+    c->og = s->cout / s->groups;
+    int64_t xs = s->cin, ys = s->cout;
+    for (int i = 2; i >= 0; i--) {
+        c->x_step[i] = xs;
+        c->y_step[i] = ys;
+        xs *= s->axis[i].in;
+        ys *= s->axis[i].out;
+    }
+    c->x_image = xs;
+    c->y_image = ys;
+    EW_K(core_plan)(c);
+}
+
+void EW_K(core_plan)(struct core *c)
+{
+    const struct ew_conv_axis *a = c->axis;
+    c->rows = c->batch * a[0].out * a[1].out * a[2].out;
+    /* Neighbouring taps of a row of the image are neighbours in memory: one run. */
+    const bool whole = a[2].dilation == 1 && c->x_step[2] == c->cg;
+    c->run = whole ? a[2].taps * c->cg : c->cg;
+    c->runs = (int64_t)a[0].taps * a[1].taps * (whole ? 1 : a[2].taps);
+    c->k = c->run * c->runs;
+    c->kc = c->k ? div_up(c->k, div_up(c->k, KC)) : 0;
+    c->blocks = div_up(c->og, NR);
+    c->o_tiles = div_up(c->blocks, O_BLOCK);
+    const int64_t panels = div_up(c->rows, MR);
+    const int64_t most = min_i64(max_i64(panels * c->groups * c->o_tiles / MIN_WORK, 1), ROW_MAX);
+    c->row_tiles = div_up(panels, most);
+    c->row_block = c->row_tiles ? div_up(panels, c->row_tiles) : 1;
+    c->row_tiles = div_up(panels, c->row_block);
+    c->tiles = c->row_tiles * c->groups * c->o_tiles;
+}
+
+int64_t EW_K(core_group_size)(const struct core *c)
+{
+    return c->k * div_up(c->og, LANES) * LANES;
+}
+
+/* ---- Panels ---- */
+
+void EW_K(core_pixels)(const struct core *c, int64_t row, int count, struct pixel *out)
+{
+    const struct ew_conv_axis *a = c->axis;
+    int64_t o[3], n = row;
+    for (int i = 2; i >= 0; i--) {
+        o[i] = n % a[i].out;
+        n /= a[i].out;
+    }
+    for (int r = 0; r < count; r++) {
+        out[r].x = n * c->x_image;
+        out[r].y = n * c->y_image;
+        for (int i = 0; i < 3; i++) {
+            out[r].at[i] = o[i] * a[i].stride - a[i].pad;
+            out[r].y += o[i] * c->y_step[i];
+        }
+        for (int i = 2; i >= 0 && ++o[i] == a[i].out; i--) {
+            o[i] = 0;
+            n += i == 0;
+        }
+    }
+}
+
+struct gather {
+    const struct core *c;
+    int64_t k0, k1;
+    int64_t taps;  /* taps along the width in one run */
+    int64_t first; /* the run that k0 is in */
+    int64_t tap[3];
+};
+
+/* Floats [from, to) of one run, for the pixel at `at` (of the run's first tap). */
+INLINE void gather_run(const struct gather *g, const float *x, const int64_t at[3], int64_t from,
+                       int64_t to, float *out)
+{
+    const struct core *c = g->c;
+    const struct ew_conv_axis *a = c->axis;
+    const bool inside = at[0] >= 0 && at[0] < a[0].in && at[1] >= 0 && at[1] < a[1].in;
+    const float *p = x + at[0] * c->x_step[0] + at[1] * c->x_step[1] + at[2] * c->x_step[2];
+    if (inside && at[2] >= 0 && at[2] + g->taps <= a[2].in) {
+        copy(out, p + from, to - from);
+        return;
+    }
+    /* The part of the run that lies in the image, in floats. */
+    int64_t lo = max_i64(-at[2], 0) * c->cg, hi = (a[2].in - at[2]) * c->cg;
+    lo = min_i64(max_i64(lo, from), to);
+    hi = inside ? max_i64(min_i64(hi, to), lo) : lo;
+    clear(out, lo - from);
+    copy(out + (lo - from), p + lo, hi - lo);
+    clear(out + (hi - from), to - hi);
+}
+
+INLINE void gather_pixel(const struct gather *g, const float *x, const struct pixel *p, float *out)
+{
+    const struct core *c = g->c;
+    const struct ew_conv_axis *a = c->axis;
+    const int64_t across = g->taps == 1 ? a[2].taps : 1; /* runs in a row of taps */
+    int64_t t0 = g->tap[0], t1 = g->tap[1], t2 = g->tap[2];
+    for (int64_t k = g->first * c->run; k < g->k1; k += c->run) {
+        const int64_t at[3] = {p->at[0] + t0 * a[0].dilation, p->at[1] + t1 * a[1].dilation,
+                               p->at[2] + t2 * a[2].dilation};
+        const int64_t from = max_i64(g->k0 - k, 0), to = min_i64(g->k1 - k, c->run);
+        gather_run(g, x, at, from, to, out + (k + from - g->k0));
+        if (++t2 == across) {
+            t2 = 0;
+            if (++t1 == a[1].taps) {
+                t1 = 0;
+                t0++;
+            }
+        }
+    }
+}
+
+void EW_K(core_gather)(const struct core *c, const float *x, const struct pixel *p, int count,
+                       int64_t k0, int64_t k1, float *panel)
+{
+    if (k0 == k1)
+        return;
+    struct gather g = {.c = c, .k0 = k0, .k1 = k1, .taps = c->run / c->cg, .first = k0 / c->run};
+    const int64_t across = g.taps == 1 ? c->axis[2].taps : 1;
+    int64_t n = g.first;
+    g.tap[2] = n % across;
+    n /= across;
+    g.tap[1] = n % c->axis[1].taps;
+    g.tap[0] = n / c->axis[1].taps;
+    for (int r = 0; r < count; r++)
+        gather_pixel(&g, x + p[r].x, &p[r], panel + r * KS);
+}
+
+/* ---- Tiles ---- */
+
+/* What the micro-kernel's clamp cannot do, on rows that are still in L1. */
+static void finish_rows(const struct core_run *run, float *y, const float *add, const int64_t *row,
+                        int rows, int64_t width)
+{
+    const struct ew_epilogue *e = run->end;
+    for (int r = 0; r < rows; r++) {
+        float *p = y + row[r];
+        const float *q = e->add_after && add ? add + row[r] : NULL;
+        for (int64_t i = 0; i < width; i += LANES) {
+            const int64_t n = width - i;
+            const vec v = vact(e->act, n < LANES ? load_part(p + i, n) : load(p + i), e->lo, e->hi);
+            if (n < LANES)
+                store_part(p + i, q ? v + load_part(q + i, n) : v, n);
+            else
+                store(p + i, q ? v + load(q + i) : v);
+        }
+    }
+}
+
+struct tile {
+    const struct core_run *run;
+    const float *x, *w, *bias, *add; /* of the group */
+    float *y;
+    int64_t block, blocks; /* of NR outputs: [block, blocks) */
+    int64_t k0, k1;
+    float lo, hi; /* of the last chunk */
+    bool plain;   /* lo and hi are the whole activation, and nothing is added behind it */
+    float *panel, *edge;
+    struct pixel pixel[MR];
+};
+
+/* A block of fewer outputs than its vectors hold goes through a buffer with whole ones. */
+static void run_edge(const struct tile *t, struct micro *m, int rows, int64_t width)
+{
+    const int vectors = (int)div_up(width, LANES);
+    float *bias = t->edge + MR * NR;
+    int64_t at[MR];
+    for (int r = 0; r < rows; r++) {
+        at[r] = r * NR;
+        if (m->from)
+            memcpy(t->edge + at[r], m->from + m->row[r], (size_t)width * sizeof(float));
+    }
+    if (m->bias) {
+        memcpy(bias, m->bias, (size_t)width * sizeof(float));
+        m->bias = bias;
+    }
+    float *const c = m->c;
+    const int64_t *const row = m->row;
+    m->from = m->from ? t->edge : NULL;
+    m->c = t->edge;
+    m->row = at;
+    EW_K(micro)(m, rows, vectors);
+    for (int r = 0; r < rows; r++)
+        memcpy(c + row[r], t->edge + at[r], (size_t)width * sizeof(float));
+}
+
+static void run_panel(const struct tile *t, int rows)
+{
+    const struct core *c = t->run->core;
+    const bool first = t->k0 == 0, last = t->k1 == c->k;
+    int64_t row[MR];
+    for (int r = 0; r < rows; r++)
+        row[r] = t->pixel[r].y;
+    const float *add = t->run->end->add_after ? NULL : t->add;
+    for (int64_t b = t->block; b < t->blocks; b++) {
+        const int64_t o = b * NR, width = min_i64(NR, c->og - o);
+        const int vectors = (int)div_up(width, LANES);
+        struct micro m = {.a = t->panel,
+                          .w = t->w + o * c->k + t->k0 * vectors * LANES,
+                          .kc = t->k1 - t->k0,
+                          .from = !first ? t->y + o
+                                  : add  ? add + o
+                                         : NULL,
+                          .bias = first && t->bias ? t->bias + o : NULL,
+                          .c = t->y + o,
+                          .row = row,
+                          .lo = last ? t->lo : -INFINITY,
+                          .hi = last ? t->hi : INFINITY};
+        if (width % LANES == 0)
+            EW_K(micro)(&m, rows, vectors);
+        else
+            run_edge(t, &m, rows, width);
+        if (last && !t->plain)
+            finish_rows(t->run, t->y + o, t->add ? t->add + o : NULL, row, rows, width);
+    }
+}
+
+static void run_tile(const struct core_run *run, int64_t tile)
+{
+    const struct core *c = run->core;
+    const struct ew_epilogue *e = run->end;
+    const int64_t o = tile % c->o_tiles, g = tile / c->o_tiles % c->groups;
+    const int64_t first = tile / c->o_tiles / c->groups * c->row_block * MR;
+    const int64_t last = min_i64(first + c->row_block * MR, c->rows);
+    const bool clamp = e->act == EW_ACT_RELU || e->act == EW_ACT_CLIP;
+    struct tile t = {.run = run,
+                     .x = run->x + g * c->cg,
+                     .w = run->w + g * EW_K(core_group_size)(c),
+                     .bias = e->bias ? e->bias + g * c->og : NULL,
+                     .add = e->add ? e->add + g * c->og : NULL,
+                     .y = run->y + g * c->og,
+                     .block = o * O_BLOCK,
+                     .blocks = min_i64((o + 1) * O_BLOCK, c->blocks),
+                     .plain = (clamp || e->act == EW_ACT_NONE) && !(e->add && e->add_after),
+                     .lo = -INFINITY,
+                     .hi = INFINITY,
+                     .panel = run->scratch,
+                     .edge = (float *)run->scratch + MR * KS};
+    if (t.plain && clamp) {
+        t.lo = e->act == EW_ACT_RELU ? 0.0f : e->lo;
+        t.hi = e->act == EW_ACT_RELU ? INFINITY : e->hi;
+    }
+    do {
+        t.k1 = min_i64(t.k0 + c->kc, c->k);
+        for (int64_t row = first; row < last; row += MR) {
+            const int rows = (int)min_i64(MR, last - row);
+            EW_K(core_pixels)(c, row, rows, t.pixel);
+            EW_K(core_gather)(c, t.x, t.pixel, rows, t.k0, t.k1, t.panel);
+            run_panel(&t, rows);
+        }
+        t.k0 = t.k1;
+    } while (t.k0 < c->k);
+}
+
+void EW_K(core_run)(const struct core_run *run, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++)
+        run_tile(run, i);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The micro-kernel, once for every number of rows and vectors. */
+#include "backend/cpu/kernel/micro.h"
+
+#define AHEAD 8 /* steps of k that weights are fetched ahead: 1 KiB with AVX-512 */
+
+INLINE void begin(const struct micro *m, vec sum[MR][NV], const int rows, const int vectors)
+{
+    UNROLL
+    for (int r = 0; r < rows; r++) {
+        UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[r][v] = m->from ? load(m->from + m->row[r] + v * LANES) : (vec){0};
+    }
+    if (!m->bias)
+        return;
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        const vec b = load(m->bias + v * LANES);
+        UNROLL
+        for (int r = 0; r < rows; r++)
+            sum[r][v] += b;
+    }
+}
+
+INLINE void finish(const struct micro *m, vec sum[MR][NV], const int rows, const int vectors)
+{
+    const vec lo = splat(m->lo), hi = splat(m->hi);
+    UNROLL
+    for (int r = 0; r < rows; r++) {
+        UNROLL
+        for (int v = 0; v < vectors; v++)
+            store(m->c + m->row[r] + v * LANES, vmin(vmax(sum[r][v], lo), hi));
+    }
+}
+
+INLINE void step(const float *a, const float *w, vec sum[MR][NV], const int rows, const int vectors)
+{
+    vec wv[NV];
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        wv[v] = load(w + v * LANES);
+        __builtin_prefetch(w + (AHEAD * vectors + v) * LANES);
+    }
+    UNROLL
+    for (int r = 0; r < rows; r++) {
+        const vec x = splat(a[r * KS]);
+        UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[r][v] += x * wv[v];
+    }
+}
+
+INLINE void micro(const struct micro *m, const int rows, const int vectors)
+{
+    vec sum[MR][NV];
+    begin(m, sum, rows, vectors);
+    const float *a = m->a, *w = m->w;
+    for (int64_t k = m->kc; k > 0; k--) {
+        step(a, w, sum, rows, vectors);
+        a++;
+        w += vectors * LANES;
+    }
+    finish(m, sum, rows, vectors);
+}
+
+#define ROWS(r)                                                                                    \
+    static void micro_##r##x1(const struct micro *m)                                               \
+    {                                                                                              \
+        micro(m, r, 1);                                                                            \
+    }                                                                                              \
+    static void micro_##r##x2(const struct micro *m)                                               \
+    {                                                                                              \
+        micro(m, r, 2);                                                                            \
+    }
+
+/* clang-format off */
+#if MR == 14
+#define ALL_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#elif MR == 8
+#define ALL_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#else
+#define ALL_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#endif
+/* clang-format on */
+
+ALL_ROWS(ROWS)
+
+void EW_K(micro)(const struct micro *m, int rows, int vectors)
+{
+    static void (*const table[MR][NV])(const struct micro *) = {
+#define ROW(r) {micro_##r##x1, micro_##r##x2},
+        ALL_ROWS(ROW)
+#undef ROW
+    };
+    table[rows - 1][vectors - 1](m);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The micro-kernel: MR rows x NV vectors of sums held in registers while one panel of inputs and
+ * one block of packed weights pass by.  All convolutions and matrix products end here; what the
+ * rows and vectors mean is left to the callers.
+ *
+ *                 w: [k][NV * LANES], streamed from L2
+ *                 | | | | | | | |
+ *   a: [MR][KS]   +-------------+        sums[r][v] += a[r][k] * w[k][v]
+ *   row r  ------ |  registers  |
+ *   in L1  ------ |             |
+ *                 +-------------+
+ *
+ * Rows of the panel lie at a fixed distance KS, so that every broadcast is one pointer plus a
+ * constant.  KS is KC and one cache line more: at exactly 1 KiB the rows would share cache sets.
+ * MR x NV: as many sums as there are registers left beside NV weights and one broadcast.  With 14 x
+ * 2 (AVX-512) a step of k is 16 loads for 28 multiply-adds, with 6 x 2 (AVX2) 8 for 12.
+ * KC: a panel of 14 x 256 floats takes 14 KiB of a 32 KiB L1. */
+#ifndef EW_BACKEND_CPU_KERNEL_MICRO_H
+#define EW_BACKEND_CPU_KERNEL_MICRO_H
+
+#include "backend/cpu/kernel/vec.h"
+
+#define NV 2
+#if defined(EW_ISA_IS_avx512)
+#define MR 14
+#elif defined(EW_ISA_IS_neon)
+#define MR 8
+#else
+#define MR 6
+#endif
+#define NR (NV * LANES) /* outputs of a block of packed weights */
+#define KC 256
+#define KS (KC + 16)
+
+struct micro {
+    const float *a;     /* the panel [rows][KS] */
+    const float *w;     /* [kc][vectors * LANES] */
+    int64_t kc;         /* 0 is fine */
+    const float *from;  /* sums start with from[row[r] + i]; NULL: zero */
+    const float *bias;  /* and with bias[i]; NULL: without */
+    float *c;           /* c[row[r] + i] = clamp(sum) */
+    const int64_t *row; /* [rows] */
+    float lo, hi;       /* -inf, inf: no clamping */
+};
+
+/* rows in [1, MR], vectors in [1, NV].  Each sum is added up in the order of k whatever the rows
+ * beside it: results do not depend on how an output is cut into tiles. */
+void EW_K(micro)(const struct micro *m, int rows, int vectors);
+
+#endif

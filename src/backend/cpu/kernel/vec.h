@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vectors of the instruction set that this pass compiles for, and the names of its symbols.
+ *
+ * Everything is in the compilers' vector types: the same source is AVX-512, AVX2, NEON or whatever
+ * the compiler makes of 16-byte vectors. */
+#ifndef EW_BACKEND_CPU_KERNEL_VEC_H
+#define EW_BACKEND_CPU_KERNEL_VEC_H
+
+#include <stdint.h>
+#include <string.h>
+#if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_avx2)
+#include <immintrin.h>
+#endif
+
+#include "backend/cpu/kernel.h"
+
+#define EW_K_JOIN(name, isa)  ew_##name##_##isa
+#define EW_K_NAMED(name, isa) EW_K_JOIN(name, isa)
+#define EW_K(name)            EW_K_NAMED(name, EW_ISA) /* ew_<name>_<isa> */
+
+#define EW_KERNEL_PROTO(ret, name, args) ret EW_K(name) args;
+EW_KERNEL_MAP(EW_KERNEL_PROTO)
+#undef EW_KERNEL_PROTO
+
+#if defined(EW_ISA_IS_avx512)
+#define LANES 16
+#elif defined(EW_ISA_IS_avx2)
+#define LANES 8
+#else
+#define LANES 4
+#endif
+
+typedef float vec __attribute__((vector_size(LANES * 4)));
+typedef float vec_u __attribute__((vector_size(LANES * 4), may_alias, aligned(4)));
+typedef int32_t vint __attribute__((vector_size(LANES * 4)));
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Loops of constant length around vectors must vanish, or the vectors live in memory. */
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 32")
+#endif
+
+INLINE vec load(const float *p)
+{
+    return *(const vec_u *)p;
+}
+
+INLINE void store(float *p, vec v)
+{
+    *(vec_u *)p = v;
+}
+
+INLINE vec splat(float f)
+{
+    return f - (vec){0};
+}
+
+/* The first n < LANES floats at p, zeros behind them; reads nothing else. */
+INLINE vec load_part(const float *p, int64_t n)
+{
+    float t[LANES] = {0};
+    for (int64_t i = 0; i < n; i++)
+        t[i] = p[i];
+    return load(t);
+}
+
+INLINE void store_part(float *p, vec v, int64_t n)
+{
+    float t[LANES];
+    store(t, v);
+    for (int64_t i = 0; i < n; i++)
+        p[i] = t[i];
+}
+
+/* mask ? a : b, by lane; mask is what a comparison gave. */
+INLINE vec pick(vint mask, vec a, vec b)
+{
+    return (vec)((mask & (vint)a) | (~mask & (vint)b));
+}
+
+/* a < b ? b : a and a > b ? b : a: a nan in `a` passes.  C has no ?: on vectors, and compilers do
+ * not find the one instruction in the mask arithmetic. */
+#if defined(EW_ISA_IS_avx512)
+INLINE vec vmax(vec a, vec b)
+{
+    return (vec)_mm512_max_ps((__m512)b, (__m512)a);
+}
+
+INLINE vec vmin(vec a, vec b)
+{
+    return (vec)_mm512_min_ps((__m512)b, (__m512)a);
+}
+#elif defined(EW_ISA_IS_avx2)
+INLINE vec vmax(vec a, vec b)
+{
+    return (vec)_mm256_max_ps((__m256)b, (__m256)a);
+}
+
+INLINE vec vmin(vec a, vec b)
+{
+    return (vec)_mm256_min_ps((__m256)b, (__m256)a);
+}
+#else
+INLINE vec vmax(vec a, vec b)
+{
+    return pick(a < b, b, a);
+}
+
+INLINE vec vmin(vec a, vec b)
+{
+    return pick(a > b, b, a);
+}
+#endif
+
+INLINE int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+INLINE int64_t max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+INLINE int64_t div_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Copies n floats.  Libc's memcpy is a call, and most copies here are a few vectors. */
+INLINE void copy(float *restrict to, const float *restrict from, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        store(to + i, load(from + i));
+    if (i < n && n >= LANES) {
+        store(to + n - LANES, load(from + n - LANES)); /* overlaps the last one */
+        return;
+    }
+    for (; i < n; i++)
+        to[i] = from[i];
+}
+
+INLINE void clear(float *to, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        store(to + i, (vec){0});
+    for (; i < n; i++)
+        to[i] = 0;
+}
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What shuffle.c and the channel_shuffle operator share. */
+#ifndef EW_GRAPH_SHUFFLE_H
+#define EW_GRAPH_SHUFFLE_H
+
+#include "graph/graph.h"
+
+struct ew_channel_shuffle_attr {
+    int64_t groups; /* channel k * groups + i of the output is channel i * (C / groups) + k */
+};
+
+#endif

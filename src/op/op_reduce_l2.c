@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ReduceL2: the Euclidean length over axes. */
+#include "op/reduce.h"
+
+static double step(double acc, double x)
+{
+    return acc + x * x;
+}
+
+static double end(double acc, int64_t n)
+{
+    return sqrt(acc);
+}
+
+/* A length of 0 has no direction: its gradient is 0, as elsewhere. */
+static double df(double x, double y, int64_t n)
+{
+    return y > 0 ? x / y : 0;
+}
+
+EW_REDUCE_FORWARD(.step = step, .end = end)
+EW_REDUCE_BACKWARD(df)
+
+static const struct ew_op_case cases[] = {
+    {.name = "all", .in = {{"2x3x4"}}, .n_in = 1, .out_shape = "1x1x1"},
+    {.name = "middle",
+     .attrs = "keepdims=false",
+     .in = {{"2x5x3"}, {"1", EW_S64, EW_FILL_VALUES, .values = "1", .constant = true}},
+     .n_in = 2,
+     .out_shape = "2x3"},
+    {.name = "two axes",
+     .in = {{"2x3x4x3"}, {"2", EW_S64, EW_FILL_VALUES, .values = "-1,1", .constant = true}},
+     .n_in = 2,
+     .out_shape = "2x1x4x1"},
+    {.name = "long",
+     .attrs = "keepdims=false",
+     .in = {{"2x300"}, {"1", EW_S64, EW_FILL_VALUES, .values = "1", .constant = true}},
+     .n_in = 2,
+     .out_shape = "2"},
+    {.name = "int",
+     .in = {{"2x3", EW_S32}, {"1", EW_S64, EW_FILL_VALUES, .values = "1", .constant = true}},
+     .n_in = 2,
+     .out_shape = "2x1"},
+};
+
+const struct ew_op ew_op_reduce_l2 = {
+    .name = "reduce_l2",
+    .help = "sqrt of the sum of x^2 over axes",
+    .saves = EW_SAVE_IN0 | EW_SAVE_OUT,
+    EW_REDUCE_OP("ReduceL2"),
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+    .n_cases = EW_COUNT(cases),
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ReduceLogSumExp: the logarithm of the sum of exponentials over axes. */
+#include "op/reduce.h"
+
+/* log(exp(a) + exp(x)) without overflow. */
+static double step(double acc, double x)
+{
+    const double most = fmax(acc, x), least = fmin(acc, x);
+    return isinf(most) ? most : most + log1p(exp(least - most));
+}
+
+static double df(double x, double y, int64_t n)
+{
+    return exp(x - y);
+}
+
+EW_REDUCE_FORWARD(.start = -INFINITY, .step = step)
+EW_REDUCE_BACKWARD(df)
+
+static const struct ew_op_case cases[] = {
+    {.name = "all", .in = {{"2x3x4"}}, .n_in = 1, .out_shape = "1x1x1"},
+    {.name = "middle",
+     .attrs = "keepdims=false",
+     .in = {{"2x5x3"}, {"1", EW_S64, EW_FILL_VALUES, .values = "1", .constant = true}},
+     .n_in = 2,
+     .out_shape = "2x3"},
+    {.name = "two axes",
+     .in = {{"2x3x4x3"}, {"2", EW_S64, EW_FILL_VALUES, .values = "-1,1", .constant = true}},
+     .n_in = 2,
+     .out_shape = "2x1x4x1"},
+    {.name = "long",
+     .attrs = "keepdims=false",
+     .in = {{"2x300"}, {"1", EW_S64, EW_FILL_VALUES, .values = "1", .constant = true}},
+     .n_in = 2,
+     .out_shape = "2"},
+    {.name = "large",
+     .in = {{"3", EW_F32, EW_FILL_VALUES, .values = "1000,1001,-1000"}},
+     .n_in = 1,
+     .out_shape = "1"},
+};
+
+const struct ew_op ew_op_reduce_log_sum_exp = {
+    .name = "reduce_log_sum_exp",
+    .help = "log of the sum of exp(x) over axes",
+    .saves = EW_SAVE_IN0 | EW_SAVE_OUT,
+    EW_REDUCE_OP("ReduceLogSumExp"),
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+    .n_cases = EW_COUNT(cases),
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ReduceMin: the smallest element over axes. */
+#include "op/reduce.h"
+
+static double step(double acc, double x)
+{
+    return acc < x || isnan(acc) ? acc : x;
+}
+
+static int64_t step_int(int64_t acc, int64_t x)
+{
+    return acc < x ? acc : x;
+}
+
+static uint64_t step_u64(uint64_t acc, uint64_t x)
+{
+    return acc < x ? acc : x;
+}
+
+EW_REDUCE_FORWARD(.start = INFINITY, .step = step, .start_int = INT64_MAX, .step_int = step_int,
+                  .step_u64 = step_u64)
+
+static const struct ew_op_case cases[] = {
+    {.name = "all", .in = {{"2x3x4", EW_F32, EW_FILL_DISTINCT}}, .n_in = 1, .out_shape = "1x1x1"},
+    {.name = "middle",
+     .attrs = "keepdims=false",
+     .in = {{"2x5x3", EW_F32, EW_FILL_DISTINCT},
+            {"1", EW_S64, EW_FILL_VALUES, .values = "1", .constant = true}},
+     .n_in = 2,
+     .out_shape = "2x3"},
+    {.name = "two axes",
+     .in = {{"2x3x4x3", EW_F32, EW_FILL_DISTINCT},
+            {"2", EW_S64, EW_FILL_VALUES, .values = "-1,1", .constant = true}},
+     .n_in = 2,
+     .out_shape = "2x1x4x1"},
+    {.name = "long",
+     .attrs = "keepdims=false",
+     .in = {{"2x300", EW_F32, EW_FILL_DISTINCT},
+            {"1", EW_S64, EW_FILL_VALUES, .values = "1", .constant = true}},
+     .n_in = 2,
+     .out_shape = "2"},
+    {.name = "int",
+     .in = {{"2x3", EW_S32}, {"1", EW_S64, EW_FILL_VALUES, .values = "1", .constant = true}},
+     .n_in = 2,
+     .out_shape = "2x1"},
+    {.name = "uint64",
+     .in = {{"4", EW_U64, EW_FILL_VALUES, .values = "3,9,1,9"}},
+     .n_in = 1,
+     .out_shape = "1"},
+};
+
+const struct ew_op ew_op_reduce_min = {
+    .name = "reduce_min",
+    .help = "smallest element over axes",
+    .saves = EW_SAVE_IN0 | EW_SAVE_OUT,
+    EW_REDUCE_OP("ReduceMin"),
+    .forward = forward,
+    .backward = ew_reduce_backward_extreme,
+    .cases = cases,
+    .n_cases = EW_COUNT(cases),
+};

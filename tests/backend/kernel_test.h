@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernel tests share: random guarded arrays, and a walk over all instruction sets. */
+#ifndef EW_KERNEL_TEST_H
+#define EW_KERNEL_TEST_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backend/cpu/isa.h"
+#include "ew_test.h"
+
+/* Small and full-period; the tests need no more.  Uniform in [-1, 1). */
+static inline float test_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (float)((double)(*state >> 33) / 1073741824.0 - 1.0);
+}
+
+/* n random floats, guarded behind (odd seeds) or before (even ones). */
+static inline float *test_array(int64_t n, uint64_t seed)
+{
+    const size_t bytes = (size_t)n * sizeof(float);
+    float *p = seed & 1 ? ew_guard_end(bytes, sizeof(float)) : ew_guard_start(bytes);
+    uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+    for (int64_t i = 0; i < n; i++)
+        p[i] = test_random(&state);
+    return p;
+}
+
+/* Scratch as the kernels demand it: 64-byte aligned, guarded behind. */
+static inline void *test_scratch(size_t bytes)
+{
+    return ew_guard_end(bytes, 64);
+}
+
+static inline double *test_zeros(int64_t n)
+{
+    double *p = calloc((size_t)n + 1, sizeof(*p));
+    if (!p)
+        abort();
+    return p;
+}
+
+/* Compares n floats with the reference; the tolerance is `tol` of the reference's own largest
+ * value, for the error of a sum is relative to its terms and not to their sum. */
+static inline bool test_close(const float *got, const double *want, int64_t n, double tol,
+                              const char *what)
+{
+    double scale = 0, worst = 0;
+    int64_t at = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double w = want[i] < 0 ? -want[i] : want[i];
+        scale = w > scale ? w : scale;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const double d = (double)got[i] - want[i], e = d < 0 ? -d : d;
+        if (!(e <= worst)) { /* a nan is the worst */
+            worst = e;
+            at = i;
+            if (isnan(e))
+                break;
+        }
+    }
+    if (worst <= tol * scale)
+        return true;
+    EW_FAIL("%s: [%lld] of %lld is %.9g, not %.9g: off by %.3g of the largest, %.3g allowed", what,
+            (long long)at, (long long)n, (double)got[at], want[at], worst / scale, tol);
+    return false;
+}
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Obvious convolutions in double: what the kernels are tested and timed against. */
+#ifndef EW_REF_CONV_H
+#define EW_REF_CONV_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/cpu/kernel.h"
+
+static inline int64_t ref_conv_in_count(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = s->axis;
+    return (int64_t)s->batch * a[0].in * a[1].in * a[2].in * s->cin;
+}
+
+static inline int64_t ref_conv_out_count(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = s->axis;
+    return (int64_t)s->batch * a[0].out * a[1].out * a[2].out * s->cout;
+}
+
+static inline int64_t ref_conv_filter_count(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = s->axis;
+    return (int64_t)s->cout * a[0].taps * a[1].taps * a[2].taps * (s->cin / s->groups);
+}
+
+static inline double ref_conv_macs(const struct ew_conv_shape *s)
+{
+    return (double)ref_conv_out_count(s) * (double)ref_conv_filter_count(s) / s->cout;
+}
+
+/* One (output pixel, tap) pair of a convolution that lies inside the input. */
+struct ref_pair {
+    int64_t x, y, tap; /* pixel indices, tap index; channels are left to the visitor */
+};
+
+typedef void ref_visit(const struct ew_conv_shape *s, struct ref_pair p, void *ctx);
+
+/* Calls `visit` for every output pixel and tap that reads inside the input. */
+static inline void ref_conv_walk(const struct ew_conv_shape *s, ref_visit *visit, void *ctx)
+{
+    const struct ew_conv_axis *a = s->axis;
+    const int64_t taps = (int64_t)a[0].taps * a[1].taps * a[2].taps;
+    const int64_t pixels = ref_conv_out_count(s) / s->cout;
+    for (int64_t y = 0; y < pixels; y++) {
+        const int64_t o[3] = {y / a[2].out / a[1].out % a[0].out, y / a[2].out % a[1].out,
+                              y % a[2].out};
+        for (int64_t tap = 0; tap < taps; tap++) {
+            const int64_t t[3] = {tap / a[2].taps / a[1].taps, tap / a[2].taps % a[1].taps,
+                                  tap % a[2].taps};
+            int64_t x = y / a[2].out / a[1].out / a[0].out;
+            int inside = 1;
+            for (int i = 0; i < 3; i++) {
+                const int64_t at = o[i] * a[i].stride - a[i].pad + t[i] * a[i].dilation;
+                inside = inside && at >= 0 && at < a[i].in;
+                x = x * a[i].in + at;
+            }
+            if (inside)
+                visit(s, (struct ref_pair){x, y, tap}, ctx);
+        }
+    }
+}
+
+/* Where the pieces of one multiply-add lie: y[o] += x[i] * w[f] for all pairs of a group. */
+struct ref_conv_data {
+    const float *x, *w, *dy;
+    double *out; /* y, dx or dw */
+    int what;    /* 0: forward, 1: data gradient, 2: filter gradient */
+};
+
+static inline void ref_conv_pair(const struct ew_conv_shape *s, struct ref_pair p, void *ctx)
+{
+    const struct ref_conv_data *d = ctx;
+    const int64_t cg = s->cin / s->groups, og = s->cout / s->groups;
+    const int64_t taps = (int64_t)s->axis[0].taps * s->axis[1].taps * s->axis[2].taps;
+    for (int64_t o = 0; o < s->cout; o++) {
+        for (int64_t c = 0; c < cg; c++) {
+            const int64_t x = p.x * s->cin + o / og * cg + c;
+            const int64_t y = p.y * s->cout + o;
+            const int64_t w = (o * taps + p.tap) * cg + c;
+            if (d->what == 0)
+                d->out[y] += (double)d->x[x] * (double)d->w[w];
+            else if (d->what == 1)
+                d->out[x] += (double)d->dy[y] * (double)d->w[w];
+            else
+                d->out[w] += (double)d->dy[y] * (double)d->x[x];
+        }
+    }
+}
+
+/* Adds to `y`. */
+static inline void ref_conv(const struct ew_conv_shape *s, const float *x, const float *w,
+                            double *y)
+{
+    struct ref_conv_data d = {.x = x, .w = w, .out = y, .what = 0};
+    ref_conv_walk(s, ref_conv_pair, &d);
+}
+
+static inline void ref_conv_data(const struct ew_conv_shape *s, const float *dy, const float *w,
+                                 double *dx)
+{
+    struct ref_conv_data d = {.dy = dy, .w = w, .out = dx, .what = 1};
+    ref_conv_walk(s, ref_conv_pair, &d);
+}
+
+static inline void ref_conv_filter(const struct ew_conv_shape *s, const float *dy, const float *x,
+                                   double *dw)
+{
+    struct ref_conv_data d = {.dy = dy, .x = x, .out = dw, .what = 2};
+    ref_conv_walk(s, ref_conv_pair, &d);
+}
+
+static inline double ref_act(enum ew_act act, double x, double lo, double hi)
+{
+    switch (act) {
+    case EW_ACT_RELU:
+        return x > 0 ? x : 0;
+    case EW_ACT_CLIP:
+        return fmin(fmax(x, lo), hi);
+    case EW_ACT_LEAKY:
+        return x < 0 ? x * lo : x;
+    case EW_ACT_HARD_SWISH:
+        return x * fmin(fmax(x / 6 + 0.5, 0), 1);
+    case EW_ACT_HARD_SIGMOID:
+        return fmin(fmax(x * lo + hi, 0), 1);
+    case EW_ACT_SILU:
+        return x / (1 + exp(-x));
+    case EW_ACT_SIGMOID:
+        return 1 / (1 + exp(-x));
+    case EW_ACT_TANH:
+        return tanh(x);
+    default:
+        return x;
+    }
+}
+
+/* y = epilogue(y), in place. */
+static inline void ref_epilogue(const struct ew_epilogue *e, int64_t n, int64_t channels, double *y)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double add = e->add ? (double)e->add[i] : 0;
+        double v = y[i] + (e->bias ? (double)e->bias[i % channels] : 0);
+        v = ref_act(e->act, v + (e->add_after ? 0 : add), (double)e->lo, (double)e->hi);
+        y[i] = v + (e->add_after ? add : 0);
+    }
+}
+
+#endif

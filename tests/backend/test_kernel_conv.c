@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution kernels of every instruction set against the reference in double, between guard
+ * pages, with the tiles in one range and in many. */
+#include <float.h>
+#include <string.h>
+
+#include "kernel_test.h"
+#include "ref_conv.h"
+
+/* clang-format off */
+#define A1 {1, 1, 1, 1, 1, 0}
+static const struct {
+    const char *name;
+    struct ew_conv_shape s; /* batch, groups, cin, cout; axes {in, out, taps, stride, dilation, pad} */
+} cases[] = {
+    {"3x3",             {1, 1, 17, 33, {A1, {9, 9, 3, 1, 1, 1}, {11, 11, 3, 1, 1, 1}}}},
+    {"3x3 wide",        {1, 1, 64, 64, {A1, {14, 14, 3, 1, 1, 1}, {14, 14, 3, 1, 1, 1}}}},
+    {"3x3 stride 2",    {2, 1, 24, 40, {A1, {13, 7, 3, 2, 1, 1}, {12, 6, 3, 2, 1, 1}}}},
+    {"1x1",             {1, 1, 70, 130, {A1, {7, 7, 1, 1, 1, 0}, {7, 7, 1, 1, 1, 0}}}},
+    {"1x1 deep",        {1, 1, 700, 16, {A1, {5, 5, 1, 1, 1, 0}, {3, 3, 1, 1, 1, 0}}}},
+    {"1x1 stride 2",    {1, 1, 19, 5, {A1, {9, 5, 1, 2, 1, 0}, {8, 4, 1, 2, 1, 0}}}},
+    {"7x7 of 3",        {1, 1, 3, 64, {A1, {30, 15, 7, 2, 1, 3}, {29, 15, 7, 2, 1, 3}}}},
+    {"5x5 of 1",        {3, 1, 1, 6, {A1, {12, 12, 5, 1, 1, 2}, {12, 12, 5, 1, 1, 2}}}},
+    {"11x11 stride 4",  {1, 1, 3, 20, {A1, {35, 8, 11, 4, 1, 2}, {35, 8, 11, 4, 1, 2}}}},
+    {"asymmetric",      {1, 1, 6, 7, {A1, {8, 9, 3, 1, 1, 3}, {8, 8, 3, 1, 1, 0}}}},
+    {"dilated",         {1, 1, 5, 18, {A1, {12, 12, 3, 1, 2, 2}, {13, 9, 3, 1, 3, 1}}}},
+    {"dilated stride 2",{1, 1, 4, 9, {A1, {15, 6, 3, 2, 2, 0}, {16, 7, 3, 2, 3, 2}}}},
+    {"stride over taps",{1, 1, 4, 9, {A1, {15, 5, 2, 3, 1, 0}, {16, 6, 1, 3, 1, 0}}}},
+    {"groups",          {2, 4, 12, 20, {A1, {7, 7, 3, 1, 1, 1}, {7, 7, 3, 1, 1, 1}}}},
+    {"groups of 16",    {1, 2, 32, 32, {A1, {6, 3, 3, 2, 1, 1}, {6, 3, 3, 2, 1, 1}}}},
+    {"groups of 4",     {1, 8, 32, 32, {A1, {6, 6, 3, 1, 1, 1}, {7, 7, 3, 1, 1, 1}}}},
+    {"cropping",        {1, 1, 3, 4, {A1, {9, 5, 3, 1, 1, -1}, {9, 6, 2, 1, 1, -2}}}},
+    {"all padding",     {1, 1, 3, 4, {A1, {2, 4, 1, 1, 1, 1}, {1, 5, 1, 1, 1, 2}}}},
+    {"1-D",             {2, 1, 9, 10, {A1, A1, {33, 17, 5, 2, 1, 2}}}},
+    {"3-D",             {1, 1, 3, 17, {{5, 5, 3, 1, 1, 1}, {6, 6, 3, 1, 1, 1}, {7, 4, 3, 2, 1, 1}}}},
+    {"3-D groups",      {1, 3, 6, 9, {{4, 2, 3, 2, 1, 1}, {5, 5, 1, 1, 1, 0}, {6, 4, 3, 1, 1, 0}}}},
+    {"dense",           {5, 1, 300, 37, {A1, A1, A1}}},
+    {"dense of one",    {1, 1, 515, 100, {A1, A1, A1}}},
+    {"dense batch",     {64, 1, 84, 10, {A1, A1, A1}}},
+    {"one channel",     {1, 1, 1, 1, {A1, {4, 4, 3, 1, 1, 1}, {4, 4, 3, 1, 1, 1}}}},
+    {"no image",        {0, 1, 3, 4, {A1, {4, 4, 3, 1, 1, 1}, {4, 4, 3, 1, 1, 1}}}},
+};
+#undef A1
+
+static const struct ew_epilogue ends[] = { /* pointers only say whether there is one */
+    {0},
+    {.act = EW_ACT_RELU},
+    {.act = EW_ACT_CLIP, .lo = -0.5f, .hi = 1.5f},
+    {.act = EW_ACT_HARD_SWISH},
+    {.act = EW_ACT_SILU, .add_after = true},
+    {.act = EW_ACT_RELU, .add_after = true},
+    {.act = EW_ACT_LEAKY, .lo = 0.1f},
+    {.act = EW_ACT_TANH},
+};
+/* clang-format on */
+
+/* Sums of n products of numbers below 1, each rounded once: n roundings of at most half a unit of a
+ * partial sum.  Random signs make it about sqrt(n); 4 times that is safe. */
+static double tolerance(double terms)
+{
+    return 4 * (double)FLT_EPSILON * (2 + sqrt(terms));
+}
+
+struct conv_data {
+    float *x, *w, *bias, *add, *y, *packed;
+    void *scratch;
+    int64_t n_x, n_w, n_y;
+};
+
+static void data_init(struct conv_data *d, const struct ew_conv_shape *s, uint64_t seed)
+{
+    d->n_x = ref_conv_in_count(s);
+    d->n_w = ref_conv_filter_count(s);
+    d->n_y = ref_conv_out_count(s);
+    d->x = test_array(d->n_x, seed);
+    d->w = test_array(d->n_w, seed + 1);
+    d->bias = test_array(s->cout, seed + 3);
+    d->add = test_array(d->n_y, seed + 2);
+    d->y = test_array(d->n_y, seed + 5);
+}
+
+static void data_fini(struct conv_data *d)
+{
+    ew_guard_free(d->x);
+    ew_guard_free(d->w);
+    ew_guard_free(d->bias);
+    ew_guard_free(d->add);
+    ew_guard_free(d->y);
+}
+
+/* Forward with one epilogue: all tiles at once, then one by one backwards into a second output. */
+static void forward(const struct ew_kernels *k, const struct ew_conv_shape *s,
+                    const struct conv_data *d, int end)
+{
+    struct ew_conv c = {.shape = *s, .x = d->x, .w = d->packed, .y = d->y, .end = ends[end]};
+    c.end.bias = end % 3 != 2 ? d->bias : NULL;
+    c.end.add = end % 2 ? d->add : NULL;
+    double *want = test_zeros(d->n_y);
+    ref_conv(s, d->x, d->w, want);
+    ref_epilogue(&c.end, d->n_y, s->cout, want);
+    const int64_t tiles = k->conv_tiles(s);
+    k->conv_run(&c, 0, tiles, d->scratch);
+    const double terms = ref_conv_macs(s) / (double)(d->n_y ? d->n_y : 1);
+    test_close(d->y, want, d->n_y, tolerance(terms), "forward");
+    float *again = test_array(d->n_y, 8);
+    c.y = again;
+    if (c.end.add && !c.end.add_after) { /* adding in place is allowed */
+        memcpy(again, d->add, (size_t)d->n_y * sizeof(float));
+        c.end.add = again;
+    }
+    for (int64_t t = tiles - 1; t >= 0; t--)
+        k->conv_run(&c, t, t + 1, d->scratch);
+    EW_EXPECT(memcmp(again, d->y, (size_t)d->n_y * sizeof(float)) == 0);
+    ew_guard_free(again);
+    free(want);
+}
+
+static void walk_forward(const struct ew_kernels *k)
+{
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct ew_conv_shape *s = &cases[i].s;
+        ew_test_begin("conv %s: %s", k->isa, cases[i].name);
+        struct conv_data d;
+        data_init(&d, s, 10 * i + 1);
+        d.packed = test_scratch(k->conv_pack_size(s) * sizeof(float));
+        d.scratch = test_scratch(k->conv_scratch(s));
+        k->conv_pack(s, d.w, d.packed);
+        for (int e = 0; e < (int)(sizeof(ends) / sizeof(ends[0])); e++)
+            forward(k, s, &d, e);
+        ew_guard_free(d.packed);
+        ew_guard_free(d.scratch);
+        data_fini(&d);
+        ew_test_end();
+    }
+}
+
+int main(void)
+{
+    for (int i = 0; ew_isa_at(i); i++)
+        walk_forward(ew_isa_at(i));
+    return ew_test_status();
+}
