@@ -167,12 +167,18 @@ static ew_err add_backward(struct ew_plan *p, int node)
     return EW_OK;
 }
 
-/* Parameter gradients are results: they live from their first write to the end of the run. */
+/* Parameter gradients are results: they live from their first write to the end of the run, and where
+ * they are summed over parts of a batch, all the time. */
 static void keep_results(struct ew_plan *p)
 {
-    for (int i = 0; i < p->g->n_values; i++)
-        if (p->g->values[i].kind == EW_VALUE_PARAM && p->grads[i].first >= 0)
-            ew_plan_touch(&p->grads[i], p->n_steps);
+    for (int i = 0; i < p->g->n_values; i++) {
+        struct ew_slot *s = &p->grads[i];
+        if (p->g->values[i].kind != EW_VALUE_PARAM || s->first < 0)
+            continue;
+        ew_plan_touch(s, p->n_steps);
+        if (p->strategy.parts > 1)
+            s->first = 0;
+    }
 }
 
 ew_err ew_plan_add_backward(struct ew_plan *p)
