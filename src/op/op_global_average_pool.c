@@ -10,11 +10,13 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
+/* thop counts pooling modules, not function calls: networks that pool by a call use this operator,
+ * the others adaptive_avg_pool. */
 static void cost(const struct ew_call *c, struct ew_cost *out)
 {
     struct ew_window w;
     if (ew_global_resolve(c, &w) == EW_OK)
-        ew_adaptive_cost(c, &w, out);
+        ew_pool_cost(c, &w, out);
 }
 
 static ew_err forward(const struct ew_call *c)
