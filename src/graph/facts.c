@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counting a network: parameters, arithmetic, and the critical datapath length (CDL).
+ *
+ * CDL is the number of operator nodes on the longest directed path of the network's ONNX form as an
+ * inference engine sees it: batch norm folded into the convolution before it, nothing that is known
+ * before the run, no identities, and none of the transposes that only change our memory layout. */
+#include "graph/facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/layout.h"
+
+static bool is(const struct ew_node *n, const char *op)
+{
+    return strcmp(n->op->name, op) == 0;
+}
+
+/* Channels to the end or back: [N, C, d...] <-> [N, d..., C]. */
+static bool moves_channels(const struct ew_node *n)
+{
+    if (!is(n, "transpose"))
+        return false;
+    const struct ew_transpose_attr *a = n->attr;
+    const int rank = a->perm.n;
+    if (rank < 3 || a->perm.v[0] != 0)
+        return false;
+    bool to_last = a->perm.v[rank - 1] == 1, to_first = a->perm.v[1] == rank - 1;
+    for (int i = 1; i < rank - 1; i++) {
+        to_last &= a->perm.v[i] == i + 1;
+        to_first &= a->perm.v[i + 1] == i;
+    }
+    return to_last || to_first;
+}
+
+/* uses[v]: how many node inputs and graph outputs read value v. */
+static void count_uses(const struct ew_graph *g, int *uses)
+{
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int i = 0; i < g->nodes[k].n_in; i++)
+            if (g->nodes[k].in[i] >= 0)
+                uses[g->nodes[k].in[i]]++;
+    for (int i = 0; i < g->n_outputs; i++)
+        uses[g->outputs[i]]++;
+}
+
+/* A batch norm whose input is a convolution's output that nobody else reads. */
+static bool folds(const struct ew_graph *g, const struct ew_node *n, const int *uses)
+{
+    if (!is(n, "batch_norm"))
+        return false;
+    const int producer = g->values[n->in[0]].producer;
+    return producer >= 0 && uses[n->in[0]] == 1 &&
+           (is(&g->nodes[producer], "conv") || is(&g->nodes[producer], "conv_transpose"));
+}
+
+static bool known(const struct ew_graph *g, const struct ew_node *n)
+{
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] >= 0 && !g->values[n->out[i]].t.data)
+            return false;
+    return true;
+}
+
+/* depth[v]: counted nodes on the longest path that ends at value v. */
+static void count_path(const struct ew_graph *g, const int *uses, int *depth, struct ew_facts *out)
+{
+    for (int k = 0; k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        const bool counts = !(n->op->flags & EW_OP_NO_CDL) && !moves_channels(n) &&
+                            !folds(g, n, uses) && !known(g, n);
+        int longest = 0;
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] >= 0 && depth[n->in[i]] > longest)
+                longest = depth[n->in[i]];
+        longest += counts;
+        out->cdl_nodes += counts;
+        out->cdl = ew_max_i64(out->cdl, longest);
+        for (int i = 0; i < n->n_out; i++)
+            if (n->out[i] >= 0)
+                depth[n->out[i]] = longest;
+    }
+}
+
+ew_err ew_graph_facts(const struct ew_graph *g, struct ew_facts *out)
+{
+    EW_CLEANUP(ew_free_ptr) int *uses = calloc((size_t)g->n_values + 1, sizeof(*uses));
+    EW_CLEANUP(ew_free_ptr) int *depth = calloc((size_t)g->n_values + 1, sizeof(*depth));
+    EW_CHECK(uses && depth, EW_ERR_MEMORY, "no memory to count graph %s", g->name);
+    struct ew_cost cost;
+    ew_graph_cost(g, &cost);
+    *out = (struct ew_facts){.macs = cost.macs,
+                             .flops = cost.flops,
+                             .flops_thop = 2 * cost.thop_macs,
+                             .nodes = g->n_nodes};
+    for (int i = 0; i < g->n_values; i++) {
+        const struct ew_value *v = &g->values[i];
+        if (v->kind == EW_VALUE_PARAM)
+            out->params += ew_tensor_count(&v->t);
+        if (v->kind == EW_VALUE_PARAM || v->kind == EW_VALUE_STATE)
+            out->weight_bytes += (int64_t)ew_tensor_bytes(&v->t);
+    }
+    count_uses(g, uses);
+    count_path(g, uses, depth, out);
+    return EW_OK;
+}
