@@ -68,6 +68,39 @@ struct ew_graph;
 /* Releases a graph and all that it owns; NULL is fine. */
 EW_API void ew_graph_free(struct ew_graph *g);
 
+/* ---- Models ---------------------------------------------------------------------------------- */
+
+/* What a network of the zoo is built for.  Zero it, set `size` and whatever is wanted. */
+struct ew_model_opts {
+    size_t size;                     /* sizeof(struct ew_model_opts) */
+    int64_t height, width, channels; /* of the input; 0: the network's own */
+    int64_t classes;                 /* 0: the network's own */
+    int64_t batch;                   /* 0: 1; it can be changed later */
+    double scale;                    /* every filter count becomes trunc(count x scale); 0: 1 */
+    const int32_t *filters; /* filter counts in the order of ew_model_filters; NULL: by scale */
+    int n_filters;
+};
+
+/* The zoo: names in a fixed order; NULL outside [0, count).  Any thread. */
+EW_API int ew_model_count(void);
+EW_API const char *ew_model_name(int i);
+
+/* Builds a network (opts NULL: as it is published).  Parameters have shapes and no memory yet.
+ * Fails on an unknown name, options out of range, an input too small and a layer that is left
+ * without filters.  The caller frees *out with ew_graph_free.  Any thread. */
+EW_API ew_err ew_model_build(const char *name, const struct ew_model_opts *opts,
+                             struct ew_graph **out);
+
+/* The filter counts that these options lead to, one for each free width in forward order; *n is
+ * their number.  Fails as ew_model_build does, and where they are more than `max` (256 is enough).
+ */
+EW_API ew_err ew_model_filters(const char *name, const struct ew_model_opts *opts, int32_t *filters,
+                               int max, int *n);
+
+/* Gives the parameters that have no values yet memory and random first values, by the rules of the
+ * network called `name`.  The same seed gives the same values. */
+EW_API ew_err ew_model_init(const char *name, uint64_t seed, struct ew_graph *g);
+
 /* ---- ONNX ------------------------------------------------------------------------------------ */
 
 /* What is known of an input beside what the file says. */

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The builder's calls.  What a network consists of is its family's file; what an operator means is
+ * the operator's: attributes go there as text. */
+#include "model/build.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Names and widths ---- */
+
+void ew_b_scope(struct ew_builder *b, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(b->prefix, sizeof(b->prefix), fmt, ap);
+    va_end(ap);
+}
+
+void ew_b_root(struct ew_builder *b)
+{
+    b->prefix[0] = 0;
+}
+
+const char *ew_b_name(struct ew_builder *b, const char *fmt, ...)
+{
+    char buf[96];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(buf, sizeof(buf), fmt, ap);
+    va_end(ap);
+    const char *name = ew_arena_strdup(&b->g->arena, buf);
+    return name ? name : ""; /* the arena remembers; the next call fails */
+}
+
+/* Notes a failure of which the message has been set. */
+static int fail(struct ew_builder *b, ew_err e)
+{
+    if (b->err == EW_OK)
+        b->err = e;
+    return -1;
+}
+
+static int64_t given_filters(struct ew_builder *b, int64_t step)
+{
+    const int i = b->n_gates;
+    if (i >= b->n_given)
+        return fail(b, ew_fail(EW_ERR_ARG, "%d widths are given, it has more", b->n_given));
+    if (b->given[i] < 1)
+        return fail(b, ew_fail(EW_ERR_ARG, "width %d is %d filters", i, (int)b->given[i]));
+    if (b->given[i] % step)
+        return fail(b, ew_fail(EW_ERR_ARG, "width %d is %d filters, must be a multiple of %d", i,
+                               (int)b->given[i], (int)step));
+    return b->given[i];
+}
+
+static int64_t scaled_filters(struct ew_builder *b, int64_t base, int64_t step)
+{
+    const double wide = (double)base * b->scale;
+    if (wide >= 1 << 24)
+        return fail(b, ew_fail(EW_ERR_LIMIT, "width %g makes %.0f filters of %lld, over %d",
+                               b->scale, wide, (long long)base, 1 << 24));
+    const int64_t n = (int64_t)wide / step * step;
+    if (n < 1)
+        return fail(
+            b, ew_fail(EW_ERR_ARG, "width %g leaves no filter of %lld", b->scale, (long long)base));
+    return n;
+}
+
+/* Notes the count of a gate.  After a failure it is 1, which later arithmetic survives. */
+static int64_t gate(struct ew_builder *b, int64_t n)
+{
+    if (b->err == EW_OK && b->n_gates == EW_MAX_GATES)
+        n = fail(b, ew_fail(EW_ERR_LIMIT, "more than %d widths", EW_MAX_GATES));
+    if (b->err != EW_OK)
+        return 1;
+    b->gates[b->n_gates++] = (int32_t)n;
+    return n;
+}
+
+int64_t ew_b_filters_by(struct ew_builder *b, int64_t base, int64_t step)
+{
+    if (b->err != EW_OK)
+        return 1;
+    return gate(b, b->given ? given_filters(b, step) : scaled_filters(b, base, step));
+}
+
+int64_t ew_b_filters(struct ew_builder *b, int64_t base)
+{
+    return ew_b_filters_by(b, base, 1);
+}
+
+int64_t ew_b_filters_of(struct ew_builder *b, int64_t base, int64_t times)
+{
+    if (b->err != EW_OK)
+        return 1;
+    return gate(b, b->given ? given_filters(b, 1) : times * scaled_filters(b, base, 1));
+}
+
+struct ew_shape ew_b_shape(const struct ew_builder *b, int x)
+{
+    return b->err == EW_OK && x >= 0 ? b->g->values[x].t.shape : (struct ew_shape){0};
+}
+
+int64_t ew_b_channels(const struct ew_builder *b, int x)
+{
+    const struct ew_shape s = ew_b_shape(b, x);
+    return s.rank ? s.dim[s.rank - 1] : 1;
+}
+
+/* ---- Nodes ---- */
+
+/* Adds a node with `n_out` outputs and calls it `name`, or after its operator where that is NULL.
+ */
+static ew_err add_node(struct ew_builder *b, struct ew_node *n, const char *name, char *attrs,
+                       int *out)
+{
+    EW_CHECK(attrs, EW_ERR_MEMORY, "no memory for graph %s", b->g->name);
+    EW_CLEANUP(ew_free_ptr) void *attr = calloc(1, n->op->attr_size + 1);
+    EW_CHECK(attr, EW_ERR_MEMORY, "no memory for graph %s", b->g->name);
+    ew_fields_default(n->op->attrs, attr, n->op->attr_size);
+    char full[256];
+    snprintf(full, sizeof(full), "%s%s", b->prefix, name ? name : n->op->name);
+    const ew_err e = ew_fields_parse(n->op->attrs, attrs, attr);
+    if (e != EW_OK)
+        return ew_fail_in(e, "node %s (%s)", full, n->op->name);
+    n->name = full;
+    n->attr = attr;
+    EW_TRY(ew_graph_add_node(b->g, n, out));
+    /* Values' names are unique; nodes are called the same. */
+    b->g->nodes[b->g->n_nodes - 1].name = b->g->values[out[0]].name;
+    return EW_OK;
+}
+
+struct step {
+    const char *op, *name;
+    int in[5], n_in, n_out;
+};
+
+/* The general form of all calls below; out[0] is -1 after a failure. */
+static void put(struct ew_builder *b, struct step s, int *out, const char *attrs, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void put(struct ew_builder *b, struct step s, int *out, const char *attrs, ...)
+{
+    for (int i = 0; i < s.n_out; i++)
+        out[i] = -1;
+    if (b->err != EW_OK)
+        return;
+    char text[256];
+    va_list ap;
+    va_start(ap, attrs);
+    vsnprintf(text, sizeof(text), attrs, ap);
+    va_end(ap);
+    struct ew_node n = {
+        .op = ew_op_find(s.op), .in = s.in, .n_in = s.n_in, .n_out = s.n_out ? s.n_out : 1};
+    const ew_err e = n.op ? add_node(b, &n, s.name, ew_arena_strdup(&b->g->arena, text), out)
+                          : ew_fail(EW_ERR_INTERNAL, "no operator is called %s", s.op);
+    if (e != EW_OK) {
+        out[0] = -1;
+        fail(b, e);
+    }
+}
+
+/* A parameter or running statistic: a name and a shape. */
+static int weight(struct ew_builder *b, const char *layer, const char *part,
+                  enum ew_value_kind kind, struct ew_shape shape)
+{
+    if (b->err != EW_OK)
+        return -1;
+    char name[256];
+    snprintf(name, sizeof(name), "%s%s.%s", b->prefix, layer, part);
+    if (ew_graph_find(b->g, name) >= 0)
+        return fail(b, ew_fail(EW_ERR_INTERNAL, "two parameters are called %s", name));
+    const struct ew_tensor t = {.dtype = EW_F32, .shape = shape};
+    int out = -1;
+    const ew_err e = ew_graph_const(b->g, name, kind, &t, false, &out);
+    return e == EW_OK ? out : fail(b, e);
+}
+
+static struct ew_shape vector(int64_t n)
+{
+    return (struct ew_shape){1, {n}};
+}
+
+/* ---- Layers with weights ---- */
+
+static int conv(struct ew_builder *b, const char *name, const int *xb, int64_t out, struct ew_win w)
+{
+    const int64_t channels = ew_b_channels(b, xb[0]);
+    const long long k = w.k, s = w.stride, p = w.pad,
+                    groups = w.groups == EW_DEPTHWISE ? channels : w.groups;
+    if (b->err == EW_OK && (channels % groups || out % groups))
+        return fail(b, ew_fail(EW_ERR_SHAPE, "%s%s: %lld groups do not divide %lld and %lld",
+                               b->prefix, name, groups, (long long)channels, (long long)out));
+    const struct ew_shape shape = {4, {out, k, k, channels / groups}};
+    struct step step = {"conv", name, {xb[0], -1, -1}, xb[1] ? 3 : 2, 1};
+    step.in[1] = weight(b, name, "weight", EW_VALUE_PARAM, shape);
+    if (xb[1])
+        step.in[2] = weight(b, name, "bias", EW_VALUE_PARAM, vector(out));
+    int y;
+    put(b, step, &y, "stride=%lldx%lld pad=%lldx%lldx%lldx%lld groups=%lld", s, s, p, p, p, p,
+        groups);
+    return y;
+}
+
+int ew_b_conv(struct ew_builder *b, const char *name, int x, int64_t out, struct ew_win w)
+{
+    return conv(b, name, (const int[]){x, false}, out, w);
+}
+
+int ew_b_conv_bias(struct ew_builder *b, const char *name, int x, int64_t out, struct ew_win w)
+{
+    return conv(b, name, (const int[]){x, true}, out, w);
+}
+
+int ew_b_bn(struct ew_builder *b, const char *name, int x)
+{
+    const struct ew_shape c = vector(ew_b_channels(b, x));
+    struct step step = {"batch_norm", name, {x}, 5, 1};
+    step.in[1] = weight(b, name, "weight", EW_VALUE_PARAM, c);
+    step.in[2] = weight(b, name, "bias", EW_VALUE_PARAM, c);
+    step.in[3] = weight(b, name, "running_mean", EW_VALUE_STATE, c);
+    step.in[4] = weight(b, name, "running_var", EW_VALUE_STATE, c);
+    int y;
+    put(b, step, &y, "eps=%.9g momentum=%.9g", b->bn_eps, b->bn_keep);
+    return y;
+}
+
+int ew_b_dense(struct ew_builder *b, const char *name, int x, int64_t out)
+{
+    struct step step = {"gemm", name, {x}, 3, 1};
+    step.in[1] =
+        weight(b, name, "weight", EW_VALUE_PARAM, (struct ew_shape){2, {out, ew_b_channels(b, x)}});
+    step.in[2] = weight(b, name, "bias", EW_VALUE_PARAM, vector(out));
+    int y;
+    put(b, step, &y, "trans_b=true");
+    return y;
+}
+
+/* ---- Layers without ---- */
+
+static int unary(struct ew_builder *b, const char *op, int x)
+{
+    int y;
+    put(b, (struct step){op, NULL, {x}, 1, 1}, &y, " ");
+    return y;
+}
+
+static int binary(struct ew_builder *b, const char *op, int x0, int x1)
+{
+    int y;
+    put(b, (struct step){op, NULL, {x0, x1}, 2, 1}, &y, " ");
+    return y;
+}
+
+int ew_b_relu(struct ew_builder *b, int x)
+{
+    return unary(b, "relu", x);
+}
+
+/* A bound of all the graph's clips. */
+static int bound(struct ew_builder *b, const char *name, float v)
+{
+    int out = ew_graph_find(b->g, name);
+    if (b->err != EW_OK || out >= 0)
+        return out;
+    const ew_err e = ew_graph_const_float(b->g, name, v, &out);
+    return e == EW_OK ? out : fail(b, e);
+}
+
+int ew_b_relu6(struct ew_builder *b, int x)
+{
+    const int low = bound(b, "relu6.min", 0), high = bound(b, "relu6.max", 6);
+    int y;
+    put(b, (struct step){"clip", "relu6", {x, low, high}, 3, 1}, &y, " ");
+    return y;
+}
+
+int ew_b_hard_swish(struct ew_builder *b, int x)
+{
+    return unary(b, "hard_swish", x);
+}
+
+int ew_b_hard_sigmoid(struct ew_builder *b, int x)
+{
+    int y;
+    put(b, (struct step){"hard_sigmoid", NULL, {x}, 1, 1}, &y, "alpha=%.17g beta=0.5", 1.0 / 6);
+    return y;
+}
+
+int ew_b_add(struct ew_builder *b, int x, int y)
+{
+    return binary(b, "add", x, y);
+}
+
+int ew_b_mul(struct ew_builder *b, int x, int y)
+{
+    return binary(b, "mul", x, y);
+}
+
+int ew_b_dropout(struct ew_builder *b, int x, double ratio)
+{
+    int y;
+    put(b, (struct step){"dropout", NULL, {x}, 1, 1}, &y, "ratio=%.9g", ratio);
+    return y;
+}
+
+static int pool(struct ew_builder *b, const char *op, int x, struct ew_win w)
+{
+    const long long k = w.k, s = w.stride, p = w.pad;
+    int y;
+    put(b, (struct step){op, NULL, {x}, 1, 1}, &y,
+        "kernel=%lldx%lld stride=%lldx%lld pad=%lldx%lldx%lldx%lld ceil_mode=%s", k, k, s, s, p, p,
+        p, p, w.ceil ? "true" : "false");
+    return y;
+}
+
+int ew_b_max_pool(struct ew_builder *b, int x, struct ew_win w)
+{
+    return pool(b, "max_pool", x, w);
+}
+
+int ew_b_avg_pool(struct ew_builder *b, int x, struct ew_win w)
+{
+    return pool(b, "average_pool", x, w);
+}
+
+int ew_b_adaptive_pool(struct ew_builder *b, int x, int64_t side)
+{
+    int y;
+    put(b, (struct step){"adaptive_avg_pool", NULL, {x}, 1, 1}, &y, "size=%lldx%lld",
+        (long long)side, (long long)side);
+    return y;
+}
+
+int ew_b_global_pool(struct ew_builder *b, int x)
+{
+    return unary(b, "global_average_pool", x);
+}
+
+int ew_b_flatten(struct ew_builder *b, int x)
+{
+    const struct ew_shape s = ew_b_shape(b, x);
+    if (s.rank == 4 && s.dim[1] * s.dim[2] > 1)
+        put(b, (struct step){"transpose", NULL, {x}, 1, 1}, &x, "perm=0,3,1,2");
+    return unary(b, "flatten", x);
+}
+
+int ew_b_concat(struct ew_builder *b, int x, int y)
+{
+    int z;
+    put(b, (struct step){"concat", NULL, {x, y}, 2, 1}, &z, "axis=3");
+    return z;
+}
+
+void ew_b_halves(struct ew_builder *b, int x, int *first, int *second)
+{
+    int half[2];
+    put(b, (struct step){"split", NULL, {x}, 1, 2}, half, "axis=3");
+    *first = half[0];
+    *second = half[1];
+}
+
+int ew_b_shuffle(struct ew_builder *b, int x, int64_t groups)
+{
+    int y;
+    put(b, (struct step){"channel_shuffle", NULL, {x}, 1, 1}, &y, "groups=%lld", (long long)groups);
+    return y;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The builder: a network reads like its figure.
+ *
+ *   x = ew_b_conv(b, "conv1", x, ew_b_filters(b, 64), ew_win(7, 2, 3));
+ *   x = ew_b_bn(b, "bn1", x);
+ *   x = ew_b_relu(b, x);
+ *
+ * Calls return a value's number.  The first failure sticks: later calls do nothing and return -1,
+ * and the one who opened the builder reports it.  Maps are [N, H, W, C]; parameters get names and
+ * shapes but no memory.  Names are torchvision's, so that weights carry over by name. */
+#ifndef EW_MODEL_BUILD_H
+#define EW_MODEL_BUILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "graph/graph.h"
+
+#define EW_MAX_GATES 256
+
+struct ew_builder {
+    struct ew_graph *g;
+    ew_err err;           /* the first failure; its message is the thread's last */
+    char prefix[96];      /* put before every name: "layer1.0." */
+    int64_t classes;      /* what the last layer has to give */
+    double bn_eps;        /* of the batch norms to come */
+    double bn_keep;       /* share of the running statistics that a training step keeps */
+    double scale;         /* of all filter counts, where `given` is NULL */
+    const int32_t *given; /* filter counts by gate, in the order of ew_b_filters calls */
+    int n_given;
+    int32_t gates[EW_MAX_GATES]; /* the counts that were used */
+    int n_gates;
+};
+
+/* ---- Names and widths ---- */
+
+/* Names to come begin with this ("layer1.0."); root: with nothing. */
+void ew_b_scope(struct ew_builder *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void ew_b_root(struct ew_builder *b);
+/* A name with a number in it; lives as long as the graph. */
+const char *ew_b_name(struct ew_builder *b, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The filter count of the next gate: trunc(base x scale), or the next of the given ones.  None left
+ * is a failure. */
+int64_t ew_b_filters(struct ew_builder *b, int64_t base);
+/* In multiples of `step`: rounded down to one; what is given must be one. */
+int64_t ew_b_filters_by(struct ew_builder *b, int64_t base, int64_t step);
+/* trunc(base x scale) x times; what is given is free. */
+int64_t ew_b_filters_of(struct ew_builder *b, int64_t base, int64_t times);
+
+/* Channels of a map, and its shape; zeros after a failure. */
+int64_t ew_b_channels(const struct ew_builder *b, int x);
+struct ew_shape ew_b_shape(const struct ew_builder *b, int x);
+
+/* ---- Layers with weights ---- */
+
+#define EW_DEPTHWISE (-1) /* as many groups as channels */
+
+struct ew_win {
+    int64_t k, stride, pad, groups; /* square; the same padding on all sides */
+    bool ceil;                      /* pooling: the last window may reach over the edge */
+};
+
+static inline struct ew_win ew_win(int64_t k, int64_t stride, int64_t pad)
+{
+    return (struct ew_win){.k = k, .stride = stride, .pad = pad, .groups = 1};
+}
+
+static inline struct ew_win ew_win_groups(int64_t k, int64_t stride, int64_t pad, int64_t groups)
+{
+    return (struct ew_win){.k = k, .stride = stride, .pad = pad, .groups = groups};
+}
+
+/* name.weight [out, k, k, in / groups], and name.bias [out] where asked for. */
+int ew_b_conv(struct ew_builder *b, const char *name, int x, int64_t out, struct ew_win w);
+int ew_b_conv_bias(struct ew_builder *b, const char *name, int x, int64_t out, struct ew_win w);
+/* Weight, bias, running_mean, running_var: [C]. */
+int ew_b_bn(struct ew_builder *b, const char *name, int x);
+/* [N, in] to [N, out] with bias; name.weight is [out, in]. */
+int ew_b_dense(struct ew_builder *b, const char *name, int x, int64_t out);
+
+/* ---- Layers without ---- */
+
+int ew_b_relu(struct ew_builder *b, int x);
+int ew_b_relu6(struct ew_builder *b, int x);
+int ew_b_hard_swish(struct ew_builder *b, int x);
+int ew_b_hard_sigmoid(struct ew_builder *b, int x);
+int ew_b_add(struct ew_builder *b, int x, int y);
+int ew_b_mul(struct ew_builder *b, int x, int y);
+int ew_b_dropout(struct ew_builder *b, int x, double ratio);
+int ew_b_max_pool(struct ew_builder *b, int x, struct ew_win w);
+int ew_b_avg_pool(struct ew_builder *b, int x, struct ew_win w);
+/* torchvision's pooling layer: any map to side x side (counted by thop). */
+int ew_b_adaptive_pool(struct ew_builder *b, int x, int64_t side);
+/* The mean of each channel as a bare function call (not counted by thop). */
+int ew_b_global_pool(struct ew_builder *b, int x);
+/* [N, H, W, C] to [N, C * H * W] in torchvision's channels-first order. */
+int ew_b_flatten(struct ew_builder *b, int x);
+/* Along the channels. */
+int ew_b_concat(struct ew_builder *b, int x, int y);
+void ew_b_halves(struct ew_builder *b, int x, int *first, int *second);
+int ew_b_shuffle(struct ew_builder *b, int x, int64_t groups);
+
+#endif
