@@ -5,7 +5,7 @@
 
 #include "graph/op.h"
 
-enum ew_phase { EW_PHASE_FORWARD, EW_PHASE_BACKWARD };
+enum ew_phase { EW_PHASE_FORWARD, EW_PHASE_BACKWARD, EW_PHASE_UPDATE };
 
 struct ew_kernel {
     const char *name; /* shown in profiles: "reference", "conv_f32_avx512" */

@@ -300,6 +300,22 @@ ew_err ew_graph_set_batch(struct ew_graph *g, int64_t batch)
     return ew_graph_infer(g);
 }
 
+ew_err ew_graph_batch(const struct ew_graph *g, int64_t *out)
+{
+    *out = 0;
+    for (int i = 0; i < g->n_inputs; i++) {
+        const struct ew_value *v = &g->values[g->inputs[i]];
+        if (!(v->dynamic & 1) || v->t.shape.rank == 0)
+            continue;
+        EW_CHECK(*out == 0 || *out == v->t.shape.dim[0], EW_ERR_SHAPE,
+                 "input %s has a batch of %lld, another input %lld", v->name,
+                 (long long)v->t.shape.dim[0], (long long)*out);
+        *out = v->t.shape.dim[0];
+    }
+    *out = ew_max_i64(*out, 1);
+    return EW_OK;
+}
+
 bool ew_graph_needs_value(const struct ew_graph *g, int input_value)
 {
     /* Backwards over the nodes: a value is needed when it is in a known_in slot, or when any output

@@ -100,6 +100,9 @@ ew_err ew_graph_set_shape(struct ew_graph *g, int value, const struct ew_shape *
 ew_err ew_graph_bind(struct ew_graph *g, int value, const struct ew_tensor *t);
 /* Sets dimension 0 of every input whose batch is dynamic; infers. */
 ew_err ew_graph_set_batch(struct ew_graph *g, int64_t batch);
+/* The batch of the inputs whose batch is dynamic; fails where they differ.  1 where there is none.
+ */
+ew_err ew_graph_batch(const struct ew_graph *g, int64_t *out);
 
 /* Shapes, types and known values of every value, from the inputs' shapes. */
 ew_err ew_graph_infer(struct ew_graph *g);

@@ -26,6 +26,7 @@ struct ew_call {
     void *aux;                     /* kept from forward to backward (training only) */
     void *scratch;                 /* op->scratch() bytes, contents undefined */
     bool train;                    /* batch statistics, dropout on */
+    bool again;                    /* forward once more, to save memory: leave running state alone */
     uint64_t seed;                 /* stochastic operators: fixed by (run seed, step, node) */
 };
 

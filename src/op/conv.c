@@ -66,6 +66,20 @@ static inline bool runs_next(struct runs *r)
 #define EW_REF_FILE "op/conv_ref.h"
 #include "op/each_float.h"
 
+ew_err ew_conv_check(const struct ew_call *c, int64_t filters)
+{
+    const struct ew_tensor *x = c->in[0], *w = c->in[1], *b = c->n_in > 2 ? c->in[2] : NULL;
+    EW_TRY(ew_spatial_check(x));
+    EW_TRY(ew_float_check(x, "the input"));
+    EW_CHECK(w->dtype == x->dtype && (!b || b->dtype == x->dtype), EW_ERR_TYPE,
+             "input, filters and bias are not of one type");
+    EW_CHECK(w->shape.rank == x->shape.rank, EW_ERR_SHAPE,
+             "filters have %d dimensions, the input %d", w->shape.rank, x->shape.rank);
+    EW_CHECK(!b || (b->shape.rank == 1 && b->shape.dim[0] == filters), EW_ERR_SHAPE,
+             "the bias does not have one entry for each of %lld filters", (long long)filters);
+    return EW_OK;
+}
+
 void ew_conv_apply(const struct ew_conv_sizes *s, enum ew_dtype dtype, const struct ew_conv_data *d)
 {
     EW_REF_CALL(apply, dtype, s, d->x, d->w, d->to);

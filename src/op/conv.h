@@ -26,11 +26,21 @@ struct ew_conv_sizes {
     int64_t groups, filters;
 };
 
-/* Both fail where shapes, types or attributes do not fit. */
+/* Fail where shapes, types or attributes do not fit. */
 ew_err ew_conv_resolve(const struct ew_call *c, struct ew_conv_sizes *out);
+ew_err ew_conv_transpose_resolve(const struct ew_call *c, struct ew_conv_sizes *out);
+/* Types and ranks of x, w and b; the bias has `filters` entries. */
+ew_err ew_conv_check(const struct ew_call *c, int64_t filters);
 
 /* Multiply-accumulates, and the bias. */
 void ew_conv_cost(const struct ew_conv_sizes *s, const struct ew_call *c, struct ew_cost *out);
+
+/* The field table row of `groups` in struct `owner`. */
+/* clang-format off */
+#define EW_GROUPS_FIELD(owner)                                                                     \
+    {.name = "groups", .type = EW_FIELD_INT, .offset = offsetof(owner, groups), .def = "1",        \
+     .min = 1, .max = INT32_MAX, .help = "channels and filters fall into so many parts"}
+/* clang-format on */
 
 /* The reference loops, for float32 and float64 (data pointers are of `dtype`):
  * y += conv(x, w); dx += the gradient for x; dw += the gradient for w. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Normalisation: attributes that other modules read. */
+/* Normalisation: attributes that other modules read, and the loops that instance, group and layer
+ * normalisation share. */
 #ifndef EW_OP_NORM_H
 #define EW_OP_NORM_H
 
@@ -12,5 +13,39 @@ struct ew_batch_norm_attr {
                          * momentum m is 1 - m here, so its default 0.1 is 0.9 */
     bool training_mode; /* ONNX's: batch statistics, out[1] and out[2] are the running ones */
 };
+
+/* in: x [N, d..., C], scale, bias; instance_norm has one group per channel. */
+struct ew_group_norm_attr {
+    double eps;
+    int64_t groups;
+    int64_t stash_type; /* ONNX's type of the statistics; ours are computed in double */
+};
+
+/* in: x, scale, optional bias of the shape of x's dimensions from `axis` on. */
+struct ew_layer_norm_attr {
+    int64_t axis;
+    double eps;
+    int64_t stash_type;
+};
+
+/* How x falls into sets that are normalised alone.  Set (i, j), i < outer, j < inner, is
+ *   x[(i * rows + r) * inner * run + j * run + k],  r < rows, k < run
+ * and takes parameter j * run + k (or j where per_set). */
+struct ew_norm_sets {
+    int64_t outer, rows, inner, run;
+    bool per_set;
+    double eps;
+};
+
+/* aux: mean, then 1 / std, of every set, of x's type. */
+size_t ew_norm_aux(const struct ew_call *c, const struct ew_norm_sets *s);
+/* in: x, scale, optional bias; out[1] and out[2], where asked for, get mean and 1 / std. */
+ew_err ew_norm_forward(const struct ew_call *c, const struct ew_norm_sets *s);
+ew_err ew_norm_backward(const struct ew_call *c, const struct ew_norm_sets *s);
+/* 8 operations an element: two sums, then subtract, scale, scale, add. */
+void ew_norm_cost(const struct ew_call *c, struct ew_cost *out);
+
+/* Resolves axes (empty: all) to a set of bits; fails where one is out of range or comes twice. */
+ew_err ew_norm_axes(const struct ew_ints *axes, int rank, unsigned *out);
 
 #endif

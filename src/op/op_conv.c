@@ -5,41 +5,26 @@
 /* clang-format off */
 static const struct ew_field attrs[] = {
     EW_WINDOW_FIELDS(struct ew_conv_attr, win),
-    {.name = "groups", .type = EW_FIELD_INT, .offset = offsetof(struct ew_conv_attr, groups),
-     .def = "1", .min = 1, .max = INT32_MAX, .help = "channels and filters fall into so many parts"},
+    EW_GROUPS_FIELD(struct ew_conv_attr),
     EW_FIELD_END};
 /* clang-format on */
-
-static ew_err check_inputs(const struct ew_call *c, int64_t groups)
-{
-    const struct ew_tensor *x = c->in[0], *w = c->in[1], *b = c->n_in > 2 ? c->in[2] : NULL;
-    const int rank = x->shape.rank;
-    EW_TRY(ew_spatial_check(x));
-    EW_TRY(ew_float_check(x, "the input"));
-    EW_CHECK(w->dtype == x->dtype && (!b || b->dtype == x->dtype), EW_ERR_TYPE,
-             "input, filters and bias are not of one type");
-    EW_CHECK(w->shape.rank == rank, EW_ERR_SHAPE, "filters have %d dimensions, the input %d",
-             w->shape.rank, rank);
-    const int64_t filters = w->shape.dim[0], depth = w->shape.dim[rank - 1];
-    const int64_t channels = x->shape.dim[rank - 1];
-    EW_CHECK(groups >= 1 && channels % groups == 0 && filters % groups == 0, EW_ERR_SHAPE,
-             "%lld groups do not divide %lld channels and %lld filters", (long long)groups,
-             (long long)channels, (long long)filters);
-    EW_CHECK(channels / groups == depth, EW_ERR_SHAPE,
-             "filters take %lld channels, the input has %lld in %lld groups", (long long)depth,
-             (long long)channels, (long long)groups);
-    EW_CHECK(!b || (b->shape.rank == 1 && b->shape.dim[0] == filters), EW_ERR_SHAPE,
-             "the bias does not have one entry for each of %lld filters", (long long)filters);
-    return EW_OK;
-}
 
 ew_err ew_conv_resolve(const struct ew_call *c, struct ew_conv_sizes *out)
 {
     const struct ew_conv_attr *a = c->attr;
-    EW_TRY(check_inputs(c, a->groups));
+    const struct ew_shape *x = &c->in[0]->shape, *w = &c->in[1]->shape;
+    const int64_t filters = w->dim[0];
+    EW_TRY(ew_conv_check(c, filters));
+    const int64_t depth = w->dim[w->rank - 1], channels = x->dim[x->rank - 1];
+    EW_CHECK(a->groups >= 1 && channels % a->groups == 0 && filters % a->groups == 0, EW_ERR_SHAPE,
+             "%lld groups do not divide %lld channels and %lld filters", (long long)a->groups,
+             (long long)channels, (long long)filters);
+    EW_CHECK(channels / a->groups == depth, EW_ERR_SHAPE,
+             "filters take %lld channels, the input has %lld in %lld groups", (long long)depth,
+             (long long)channels, (long long)a->groups);
     out->groups = a->groups;
-    out->filters = c->in[1]->shape.dim[0];
-    return ew_window_resolve(&a->win, &c->in[0]->shape, c->in[1]->shape.dim + 1, false, &out->w);
+    out->filters = filters;
+    return ew_window_resolve(&a->win, x, w->dim + 1, false, &out->w);
 }
 
 static ew_err infer(const struct ew_call *c)

@@ -26,13 +26,12 @@ ew_err ew_float_check(const struct ew_tensor *t, const char *what)
     return EW_OK;
 }
 
-/* The attribute has no entries, or `n` of them in [lo, INT32_MAX]. */
-static ew_err check_list(const struct ew_ints *list, int n, int64_t lo, const char *what)
+ew_err ew_window_list(const struct ew_ints *list, int n, int64_t least, const char *what)
 {
     EW_CHECK(list->n == 0 || list->n == n, EW_ERR_SHAPE, "%s has %d entries, %d are needed", what,
              (int)list->n, n);
     for (int i = 0; i < list->n; i++)
-        EW_CHECK(list->v[i] >= lo && list->v[i] <= INT32_MAX, EW_ERR_SHAPE,
+        EW_CHECK(list->v[i] >= least && list->v[i] <= INT32_MAX, EW_ERR_SHAPE,
                  "%s has an entry of %lld", what, (long long)list->v[i]);
     return EW_OK;
 }
@@ -74,14 +73,14 @@ static ew_err resolve_dim(enum ew_auto_pad auto_pad, bool ceil_mode, int d, stru
     return EW_OK;
 }
 
-ew_err ew_window_resolve(const struct ew_window_attr *a, const struct ew_shape *x,
-                         const int64_t *kernel, bool ceil_mode, struct ew_window *out)
+ew_err ew_window_fill(const struct ew_window_attr *a, const struct ew_shape *x,
+                      const int64_t *kernel, struct ew_window *out)
 {
     const int n = x->rank - 2;
-    EW_TRY(check_list(&a->kernel, n, 1, "kernel"));
-    EW_TRY(check_list(&a->stride, n, 1, "stride"));
-    EW_TRY(check_list(&a->dilation, n, 1, "dilation"));
-    EW_TRY(check_list(&a->pad, 2 * n, 0, "pad"));
+    EW_TRY(ew_window_list(&a->kernel, n, 1, "kernel"));
+    EW_TRY(ew_window_list(&a->stride, n, 1, "stride"));
+    EW_TRY(ew_window_list(&a->dilation, n, 1, "dilation"));
+    EW_TRY(ew_window_list(&a->pad, 2 * n, 0, "pad"));
     EW_CHECK(a->auto_pad >= EW_AUTO_PAD_NOTSET && a->auto_pad <= EW_AUTO_PAD_VALID, EW_ERR_ARG,
              "auto_pad is %d", a->auto_pad);
     begin(x, out);
@@ -97,8 +96,16 @@ ew_err ew_window_resolve(const struct ew_window_attr *a, const struct ew_shape *
         out->dilation[d] = a->dilation.n ? a->dilation.v[i] : 1;
         out->pad[d] = a->pad.n ? a->pad.v[i] : 0;
         out->pad_end[d] = a->pad.n ? a->pad.v[n + i] : 0;
-        EW_TRY(resolve_dim((enum ew_auto_pad)a->auto_pad, ceil_mode, d, out));
     }
+    return EW_OK;
+}
+
+ew_err ew_window_resolve(const struct ew_window_attr *a, const struct ew_shape *x,
+                         const int64_t *kernel, bool ceil_mode, struct ew_window *out)
+{
+    EW_TRY(ew_window_fill(a, x, kernel, out));
+    for (int d = DIMS - (x->rank - 2); d < DIMS; d++)
+        EW_TRY(resolve_dim((enum ew_auto_pad)a->auto_pad, ceil_mode, d, out));
     return EW_OK;
 }
 
@@ -114,7 +121,7 @@ ew_err ew_window_adaptive(const struct ew_shape *x, const struct ew_ints *size,
 {
     const int n = x->rank - 2;
     EW_CHECK(size->n == n, EW_ERR_SHAPE, "size has %d entries, %d are needed", (int)size->n, n);
-    EW_TRY(check_list(size, n, 1, "size"));
+    EW_TRY(ew_window_list(size, n, 1, "size"));
     begin(x, out);
     out->adaptive = true;
     for (int i = 0; i < n; i++) {

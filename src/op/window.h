@@ -59,6 +59,11 @@ ew_err ew_spatial_check(const struct ew_tensor *x);
 /* Fails unless the type is float32 or float64: what the reference kernels compute in. */
 ew_err ew_float_check(const struct ew_tensor *t, const char *what);
 
+/* Fails unless the list is empty or has n entries in [least, INT32_MAX]. */
+ew_err ew_window_list(const struct ew_ints *list, int n, int64_t least, const char *what);
+/* Checks the attributes for x and takes them over as they are: no auto_pad, no output size yet. */
+ew_err ew_window_fill(const struct ew_window_attr *a, const struct ew_shape *x,
+                      const int64_t *kernel, struct ew_window *out);
 /* The geometry over x of a window of `kernel` (one entry per spatial dimension of x).  Fails where
  * an attribute has the wrong length or range, or the window does not fit. */
 ew_err ew_window_resolve(const struct ew_window_attr *a, const struct ew_shape *x,

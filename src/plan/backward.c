@@ -14,16 +14,16 @@ static ew_err clear(const struct ew_call *c)
     return EW_OK;
 }
 
-static ew_err set_one(const struct ew_call *c)
+/* The loss of a part counts for its share of the batch. */
+static ew_err seed_loss(const struct ew_call *c)
 {
-    const double one = 1;
-    ew_tensor_store(c->out[0], 0, 1, &one);
+    const double share = 1.0 / *(const int *)c->attr;
+    ew_tensor_store(c->out[0], 0, 1, &share);
     return EW_OK;
 }
 
 /* A step that writes one gradient. */
-static ew_err add_writer(struct ew_plan *p, const char *kernel,
-                         ew_err (*run)(const struct ew_call *), int value)
+static ew_err add_writer(struct ew_plan *p, const struct ew_kernel *kernel, int value)
 {
     struct ew_step *s;
     EW_TRY(ew_plan_step_new(p, &s));
@@ -31,8 +31,12 @@ static ew_err add_writer(struct ew_plan *p, const char *kernel,
     EW_CHECK(slot, EW_ERR_MEMORY, "no memory for a step");
     slot[0] = &p->grads[value].t;
     s->phase = EW_PHASE_BACKWARD;
-    s->kernel = (struct ew_kernel){.name = kernel, .run = run};
-    s->call = (struct ew_call){.name = p->g->values[value].name, .n_out = 1, .out = slot};
+    s->kernel = *kernel;
+    s->call = (struct ew_call){
+        .name = p->g->values[value].name, .attr = &p->strategy.parts, .n_out = 1, .out = slot};
+    /* Parameter gradients are summed over the parts of a batch. */
+    if (p->g->values[value].kind == EW_VALUE_PARAM)
+        s->when = EW_WHEN_FIRST_PART;
     ew_plan_touch(&p->grads[value], p->n_steps - 1);
     return EW_OK;
 }
@@ -62,29 +66,43 @@ static bool reads_input(const struct ew_op *op, int i)
     return i < 8 ? op->saves >> i & 1 : (op->saves & EW_SAVE_INS) == EW_SAVE_INS;
 }
 
-/* in[] and out[]: slots where the operator saves them or they hold their own data; else shapes. */
-static void saved_slots(struct ew_plan *p, const struct ew_node *n, struct ew_tensor **in,
-                        struct ew_tensor **out)
+/* Makes everything that backward of the node reads available, before its own step is added. */
+static ew_err prepare_saved(struct ew_plan *p, const struct ew_node *n)
 {
-    const int step = p->n_steps - 1;
-    for (int i = 0; i < n->n_in; i++) {
-        in[i] = NULL;
-        if (n->in[i] < 0)
-            continue;
-        const bool own = p->values[n->in[i]].t.data || p->g->values[n->in[i]].kind > EW_VALUE_INPUT;
-        in[i] = own || reads_input(n->op, i) ? &p->values[n->in[i]].t : &p->g->values[n->in[i]].t;
-        if (reads_input(n->op, i))
-            ew_plan_touch(&p->values[n->in[i]], step);
-    }
-    for (int i = 0; i < n->n_out; i++) {
-        out[i] = NULL;
-        if (n->out[i] < 0)
-            continue;
-        const bool saved = n->op->saves >> (8 + i) & 1;
-        out[i] = saved ? &p->values[n->out[i]].t : &p->g->values[n->out[i]].t;
-        if (saved)
-            ew_plan_touch(&p->values[n->out[i]], step);
-    }
+    struct ew_slot *slot;
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0 && reads_input(n->op, i))
+            EW_TRY(ew_plan_saved_slot(p, n->in[i], &slot));
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] >= 0 && (n->op->saves >> (8 + i) & 1))
+            EW_TRY(ew_plan_saved_slot(p, n->out[i], &slot));
+    return EW_OK;
+}
+
+/* The tensor that backward sees of a value: with data where the operator reads it. */
+static ew_err saved_tensor(struct ew_plan *p, int value, bool reads, struct ew_tensor **out)
+{
+    *out = NULL;
+    if (value < 0)
+        return EW_OK;
+    *out = ew_plan_has_data(p, value) ? &p->values[value].t : &p->g->values[value].t;
+    if (!reads)
+        return EW_OK;
+    struct ew_slot *slot;
+    EW_TRY(ew_plan_saved_slot(p, value, &slot));
+    ew_plan_touch(slot, p->n_steps - 1);
+    *out = &slot->t;
+    return EW_OK;
+}
+
+static ew_err saved_slots(struct ew_plan *p, const struct ew_node *n, struct ew_tensor **in,
+                          struct ew_tensor **out)
+{
+    for (int i = 0; i < n->n_in; i++)
+        EW_TRY(saved_tensor(p, n->in[i], reads_input(n->op, i), &in[i]));
+    for (int i = 0; i < n->n_out; i++)
+        EW_TRY(saved_tensor(p, n->out[i], n->op->saves >> (8 + i) & 1, &out[i]));
+    return EW_OK;
 }
 
 static void grad_slots(struct ew_plan *p, const struct ew_node *n, struct ew_tensor **din,
@@ -107,12 +125,16 @@ static void grad_slots(struct ew_plan *p, const struct ew_node *n, struct ew_ten
     }
 }
 
+static const struct ew_kernel clear_kernel = {.name = "clear", .run = clear};
+static const struct ew_kernel seed_kernel = {.name = "seed", .run = seed_loss};
+
 static ew_err add_backward(struct ew_plan *p, int node)
 {
     const struct ew_node *n = &p->g->nodes[node];
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] >= 0 && p->needs_grad[n->in[i]] && p->grads[n->in[i]].first < 0)
-            EW_TRY(add_writer(p, "clear", clear, n->in[i]));
+            EW_TRY(add_writer(p, &clear_kernel, n->in[i]));
+    EW_TRY(prepare_saved(p, n));
     struct ew_step *s;
     EW_TRY(ew_plan_step_new(p, &s));
     const int step = p->n_steps - 1;
@@ -123,7 +145,7 @@ static ew_err add_backward(struct ew_plan *p, int node)
                      **dout = din + n->n_in;
     s->node = node;
     s->phase = EW_PHASE_BACKWARD;
-    saved_slots(p, n, in, out);
+    EW_TRY(saved_slots(p, n, in, out));
     grad_slots(p, n, din, dout);
     s->call = (struct ew_call){.name = n->name,
                                .attr = n->attr,
@@ -145,12 +167,18 @@ static ew_err add_backward(struct ew_plan *p, int node)
     return EW_OK;
 }
 
-/* Parameter gradients are results: they live from their first write to the end of the run. */
+/* Parameter gradients are results: they live from their first write to the end of the run, and where
+ * they are summed over parts of a batch, all the time. */
 static void keep_results(struct ew_plan *p)
 {
-    for (int i = 0; i < p->g->n_values; i++)
-        if (p->g->values[i].kind == EW_VALUE_PARAM && p->grads[i].first >= 0)
-            ew_plan_touch(&p->grads[i], p->n_steps);
+    for (int i = 0; i < p->g->n_values; i++) {
+        struct ew_slot *s = &p->grads[i];
+        if (p->g->values[i].kind != EW_VALUE_PARAM || s->first < 0)
+            continue;
+        ew_plan_touch(s, p->n_steps);
+        if (p->strategy.parts > 1)
+            s->first = 0;
+    }
 }
 
 ew_err ew_plan_add_backward(struct ew_plan *p)
@@ -163,8 +191,9 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
     mark_gradients(p);
     EW_CHECK(p->needs_grad[loss], EW_ERR_ARG, "%s: depends on no trainable parameter",
              g->values[loss].name);
-    EW_TRY(add_writer(p, "set one", set_one, loss));
-    for (int k = p->n_steps - 1; k >= 0; k--) {
+    const int n_forward = p->n_steps;
+    EW_TRY(add_writer(p, &seed_kernel, loss));
+    for (int k = n_forward - 1; k >= 0; k--) {
         const struct ew_step *s = &p->steps[k];
         if (s->node < 0 || s->phase != EW_PHASE_FORWARD)
             continue;

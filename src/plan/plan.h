@@ -14,32 +14,47 @@
 
 #include "backend/backend.h"
 #include "graph/graph.h"
+#include "plan/update.h"
 
 enum ew_plan_mode {
     EW_PLAN_INFER,
-    EW_PLAN_TRAIN /* forward and backward from the loss, the graph's first output */
+    EW_PLAN_TRAIN /* forward, backward from the loss (the graph's first output), update */
 };
 
 struct ew_plan_opts {
     enum ew_plan_mode mode;
     bool dry;      /* plan only: sizes are known, no memory is taken, the plan cannot run */
     uint64_t seed; /* of stochastic operators */
+    bool update;   /* training: end with the optimiser's step */
+    struct ew_optimizer optimizer;
+    size_t memory_limit; /* training: bytes for weights and the planned block together; 0: none */
 };
 
 struct ew_plan_stats {
     int steps;
-    size_t arena_bytes;    /* inputs, activations, gradients, scratch: the planned block */
+    size_t arena_bytes; /* inputs, activations, gradients, scratch, optimiser: the planned block */
     size_t unshared_bytes; /* the same buffers side by side, for comparison */
     size_t weight_bytes;   /* parameters, state and constants, held by the graph */
     size_t grad_bytes;     /* parameter gradients, part of arena_bytes */
+    size_t state_bytes;    /* optimiser's, part of arena_bytes */
+    /* What was done to meet the limit, mildest first. */
+    bool recompute_cheap;
+    int segments;                  /* 1: none */
+    int parts;                     /* of the batch; 1: whole */
+    bool split_changes_statistics; /* parts > 1 and the graph has batch norm */
+    double again_share;            /* arithmetic of forward that is done twice, 0 to 1 */
 };
 
 struct ew_plan;
 
+/* With a memory limit the mildest way that fits is taken: as it is; cheap operators computed again;
+ * segments computed again; the batch in parts.  Fails with EW_ERR_LIMIT, and says by how much,
+ * where none fits. */
 ew_err ew_plan_compile(struct ew_graph *g, const struct ew_plan_opts *o, struct ew_plan **out);
 void ew_plan_free(struct ew_plan *p); /* NULL is fine */
 
-/* Runs all steps.  Inputs keep their contents. */
+/* Runs all steps.  Inputs keep their contents.  Where the batch is split, the loss is the mean over
+ * its parts, and other outputs hold the last part. */
 ew_err ew_plan_run(struct ew_plan *p);
 
 /* The tensors of the graph's inputs (write before a run) and outputs (read after it), with data. */
@@ -49,6 +64,10 @@ const struct ew_tensor *ew_plan_output(const struct ew_plan *p, int i);
 void ew_plan_bind_input(struct ew_plan *p, int i, void *data);
 /* The gradient of a parameter or of an input after a training run; NULL where there is none. */
 const struct ew_tensor *ew_plan_grad(const struct ew_plan *p, int value);
+/* The optimiser's settings, to be changed between runs (learning rate schedules). */
+struct ew_optimizer *ew_plan_optimizer(struct ew_plan *p);
+/* The optimiser's tensors of a parameter (checkpoints): i from 0, NULL where there is none. */
+struct ew_tensor *ew_plan_state(struct ew_plan *p, int value, int i);
 /* Fixes what stochastic operators draw in the next run. */
 void ew_plan_set_step(struct ew_plan *p, uint64_t step);
 

@@ -6,33 +6,53 @@
 #include "plan/memory.h"
 #include "plan/plan.h"
 
+/* When a step runs, where the batch is split into parts. */
+enum ew_when { EW_WHEN_ALWAYS, EW_WHEN_FIRST_PART, EW_WHEN_LAST_PART };
+
 struct ew_step {
     struct ew_kernel kernel;
     struct ew_call call;
     int node; /* of the graph, or -1 */
     enum ew_phase phase;
+    enum ew_when when;
     int scratch; /* buffer, or -1 */
     int aux;     /* buffer, or -1 */
 };
 
-/* One per value of the graph, and one more for its gradient. */
+/* A tensor that steps point to, and the steps that need it. */
 struct ew_slot {
-    struct ew_tensor t; /* what steps point to; data is set when memory is bound */
+    struct ew_tensor t; /* data is set when memory is bound */
     int buffer;         /* -1: the value holds its own data, or is not used */
     int first, last;    /* steps that touch it; first -1: none */
 };
 
+#define EW_UPDATE_STATES 2 /* the most tensors that an optimiser keeps for a parameter */
+
+/* What is done to make a training step fit. */
+struct ew_strategy {
+    bool cheap;   /* values of operators without multiply-accumulates are computed again */
+    int segments; /* over 1: only what crosses a segment's border is kept */
+    int parts;    /* the batch is run in so many equal parts */
+};
+
 struct ew_plan {
-    struct ew_graph *g;
+    struct ew_graph *g;     /* at the batch of one part */
+    struct ew_graph *clone; /* owned, where the batch is split; else NULL */
     struct ew_plan_opts opts;
+    struct ew_strategy strategy;
     struct ew_arena arena; /* steps' pointer lists */
     struct ew_slot *values, *grads;
+    struct ew_slot *again;                   /* values computed a second time in backward */
+    struct ew_slot *state[EW_UPDATE_STATES]; /* optimiser's, by parameter */
+    struct ew_tensor *batch_inputs;          /* the caller's view of the inputs: whole batches */
     struct ew_step *steps;
     int n_steps, cap_steps;
     struct ew_buffer *buffers;
     int n_buffers, cap_buffers;
-    int *node_aux; /* buffer of a node's aux, or -1 */
-    bool *needs_grad;
+    int *node_aux;    /* buffer of a node's aux, or -1 */
+    bool *keep;       /* by value: backward may read it where forward left it */
+    bool *needs_grad; /* by value */
+    double again_flops;
     char *block;
     size_t block_bytes;
 };
@@ -43,7 +63,20 @@ ew_err ew_plan_step_new(struct ew_plan *p, struct ew_step **out);
 ew_err ew_plan_buffer_new(struct ew_plan *p, size_t size, int first, int last, int *out);
 /* Notes that step `step` touches the slot. */
 void ew_plan_touch(struct ew_slot *s, int step);
+/* True for values that have their data without any step: weights, constants, what inference knew.
+ */
+bool ew_plan_has_data(const struct ew_plan *p, int value);
+/* Adds the forward step of a node; with `again` into the second set of slots. */
+ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again);
 /* Steps of the backward pass; forward steps are there already. */
 ew_err ew_plan_add_backward(struct ew_plan *p);
+/* Steps that update the parameters. */
+ew_err ew_plan_add_updates(struct ew_plan *p);
+
+/* strategy.c: fills p->keep by p->strategy. */
+ew_err ew_plan_choose_kept(struct ew_plan *p);
+/* The slot from which backward can read `value`: adds the steps that compute it again where it was
+ * not kept. */
+ew_err ew_plan_saved_slot(struct ew_plan *p, int value, struct ew_slot **out);
 
 #endif

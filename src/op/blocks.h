@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moving square blocks of pixels into channels and back: depth_to_space and space_to_depth. */
+#ifndef EW_OP_BLOCKS_H
+#define EW_OP_BLOCKS_H
+
+#include "graph/op.h"
+
+enum ew_blocks_mode {
+    EW_BLOCKS_DCR, /* channel = (row in block, column in block, channel) */
+    EW_BLOCKS_CRD  /* channel = (channel, row in block, column in block) */
+};
+
+struct ew_blocks_attr {
+    int64_t size; /* side of a block */
+    int mode;     /* enum ew_blocks_mode */
+};
+
+/* deep is [n, h, w, c * size * size], wide [n, h * size, w * size, c]. */
+struct ew_blocks {
+    int64_t n, h, w, c, size;
+    int mode;
+};
+
+/* x is the deep one, or the wide one: fails where it is not [N, H, W, C] or does not divide. */
+ew_err ew_blocks_resolve(const struct ew_call *c, bool deep, struct ew_blocks *out);
+
+/* Copies from the deep to the wide one where `widen`, else back; adds instead of copying where
+ * `add` (floating types). */
+void ew_blocks_move(const struct ew_blocks *b, const struct ew_tensor *from, struct ew_tensor *to,
+                    bool widen, bool add);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GroupNormalization: groups of channels of each image to mean 0 and variance 1, scale and bias.
+ * Scale and bias have an entry per channel (opset 21) or per group (opset 18): their length tells.
+ */
+#include "op/norm.h"
+
+/* clang-format off */
+static const struct ew_field attrs[] = {
+    {.name = "groups", .type = EW_FIELD_INT, .offset = offsetof(struct ew_group_norm_attr, groups),
+     .def = "1", .min = 1, .max = INT32_MAX, .help = "the channels fall into so many parts"},
+    {.name = "eps", .type = EW_FIELD_FLOAT, .offset = offsetof(struct ew_group_norm_attr, eps),
+     .def = "1e-5", .help = "added to the variance"},
+    {.name = "stash_type", .type = EW_FIELD_INT,
+     .offset = offsetof(struct ew_group_norm_attr, stash_type), .def = "1",
+     .help = "ONNX's type of the statistics"},
+    EW_FIELD_END};
+/* clang-format on */
+
+static struct ew_norm_sets sets(const struct ew_call *c)
+{
+    const struct ew_group_norm_attr *a = c->attr;
+    const struct ew_shape *x = &c->in[0]->shape;
+    const int64_t channels = x->dim[x->rank - 1];
+    return (struct ew_norm_sets){.outer = x->dim[0],
+                                 .rows = ew_shape_span(x, 1, x->rank - 1),
+                                 .inner = a->groups,
+                                 .run = channels / a->groups,
+                                 .per_set = c->in[1]->shape.dim[0] != channels,
+                                 .eps = a->eps};
+}
+
+static ew_err infer(const struct ew_call *c)
+{
+    const struct ew_group_norm_attr *a = c->attr;
+    const struct ew_shape *x = &c->in[0]->shape;
+    EW_CHECK(x->rank >= 3, EW_ERR_SHAPE, "the input has %d dimensions, 3 or more are needed",
+             x->rank);
+    const int64_t channels = x->dim[x->rank - 1];
+    EW_CHECK(a->groups >= 1 && channels > 0 && channels % a->groups == 0, EW_ERR_SHAPE,
+             "%lld groups do not divide %lld channels", (long long)a->groups, (long long)channels);
+    const struct ew_shape *scale = &c->in[1]->shape, *bias = &c->in[2]->shape;
+    EW_CHECK(scale->rank == 1 && (scale->dim[0] == channels || scale->dim[0] == a->groups),
+             EW_ERR_SHAPE, "scale has neither %lld entries (channels) nor %lld (groups)",
+             (long long)channels, (long long)a->groups);
+    EW_CHECK(ew_shape_equal(scale, bias), EW_ERR_SHAPE, "scale and bias differ in length");
+    c->out[0]->shape = *x;
+    return EW_OK;
+}
+
+static size_t aux(const struct ew_call *c)
+{
+    const struct ew_norm_sets s = sets(c);
+    return ew_norm_aux(c, &s);
+}
+
+static ew_err forward(const struct ew_call *c)
+{
+    const struct ew_norm_sets s = sets(c);
+    return ew_norm_forward(c, &s);
+}
+
+static ew_err backward(const struct ew_call *c)
+{
+    const struct ew_norm_sets s = sets(c);
+    return ew_norm_backward(c, &s);
+}
+
+static const char *const renames[] = {"groups", "num_groups", "eps", "epsilon", NULL};
+
+/* clang-format off */
+static const struct ew_op_case cases[] = {
+    {.name = "per channel", .attrs = "groups=2", .in = {{"2x3x4x6"}, {"6"}, {"6"}}, .n_in = 3,
+     .out_shape = "2x3x4x6"},
+    {.name = "per group", .attrs = "groups=3", .in = {{"2x3x2x6"}, {"3"}, {"3"}}, .n_in = 3,
+     .out_shape = "2x3x2x6"},
+    {.name = "one group", .attrs = "eps=1e-2", .in = {{"3x5x4"}, {"4"}, {"4"}}, .n_in = 3,
+     .out_shape = "3x5x4"},
+    {.name = "a group per channel", .attrs = "groups=4", .in = {{"1x5x2x4"}, {"4"}, {"4"}},
+     .n_in = 3, .out_shape = "1x5x2x4"},
+};
+/* clang-format on */
+
+const struct ew_op ew_op_group_norm = {
+    .name = "group_norm",
+    .help = "groups of channels of each image to mean 0 and variance 1, then scale and bias",
+    .flags = EW_OP_SPATIAL,
+    .saves = EW_SAVE_IN0 | EW_SAVE_AUX,
+    .min_in = 3,
+    .max_in = 3,
+    .param_in = 1 << 1 | 1 << 2,
+    .attr_size = sizeof(struct ew_group_norm_attr),
+    .attrs = attrs,
+    .infer = infer,
+    .cost = ew_norm_cost,
+    .aux = aux,
+    .forward = forward,
+    .backward = backward,
+    .onnx = {.type = "GroupNormalization", .since = 18, .rename = renames},
+    .cases = cases,
+    .n_cases = EW_COUNT(cases),
+};

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LayerNormalization: the dimensions from an axis on to mean 0 and variance 1, scale and bias. */
+#include "op/norm.h"
+
+/* clang-format off */
+static const struct ew_field attrs[] = {
+    {.name = "axis", .type = EW_FIELD_INT, .offset = offsetof(struct ew_layer_norm_attr, axis),
+     .def = "-1", .help = "the first dimension that is normalised"},
+    {.name = "eps", .type = EW_FIELD_FLOAT, .offset = offsetof(struct ew_layer_norm_attr, eps),
+     .def = "1e-5", .help = "added to the variance"},
+    {.name = "stash_type", .type = EW_FIELD_INT,
+     .offset = offsetof(struct ew_layer_norm_attr, stash_type), .def = "1",
+     .help = "ONNX's type of the statistics"},
+    EW_FIELD_END};
+/* clang-format on */
+
+static ew_err resolve(const struct ew_call *c, struct ew_norm_sets *out, int *axis)
+{
+    const struct ew_layer_norm_attr *a = c->attr;
+    const struct ew_shape *x = &c->in[0]->shape;
+    EW_TRY(ew_shape_axis(a->axis, x->rank, axis));
+    *out = (struct ew_norm_sets){.outer = ew_shape_span(x, 0, *axis),
+                                 .rows = 1,
+                                 .inner = 1,
+                                 .run = ew_shape_span(x, *axis, x->rank),
+                                 .eps = a->eps};
+    return EW_OK;
+}
+
+static ew_err infer(const struct ew_call *c)
+{
+    struct ew_norm_sets s;
+    int axis;
+    EW_TRY(resolve(c, &s, &axis));
+    for (int i = 1; i < c->n_in; i++) {
+        const int64_t n = c->in[i] ? ew_tensor_count(c->in[i]) : 1;
+        EW_CHECK(n == s.run || n == 1, EW_ERR_SHAPE,
+                 "%s has %lld elements for %lld normalised ones", i == 1 ? "scale" : "bias",
+                 (long long)n, (long long)s.run);
+    }
+    c->out[0]->shape = c->in[0]->shape;
+    for (int i = 1; i < c->n_out; i++) {
+        if (!c->out[i])
+            continue;
+        c->out[i]->dtype = c->in[0]->dtype == EW_F64 ? EW_F64 : EW_F32;
+        c->out[i]->shape = c->in[0]->shape;
+        for (int d = axis; d < c->in[0]->shape.rank; d++)
+            c->out[i]->shape.dim[d] = 1;
+    }
+    return EW_OK;
+}
+
+static size_t aux(const struct ew_call *c)
+{
+    struct ew_norm_sets s;
+    int axis;
+    return resolve(c, &s, &axis) == EW_OK ? ew_norm_aux(c, &s) : 0;
+}
+
+static ew_err forward(const struct ew_call *c)
+{
+    struct ew_norm_sets s;
+    int axis;
+    EW_TRY(resolve(c, &s, &axis));
+    return ew_norm_forward(c, &s);
+}
+
+static ew_err backward(const struct ew_call *c)
+{
+    struct ew_norm_sets s;
+    int axis;
+    EW_TRY(resolve(c, &s, &axis));
+    return ew_norm_backward(c, &s);
+}
+
+static const char *const renames[] = {"eps", "epsilon", NULL};
+
+/* clang-format off */
+static const struct ew_op_case cases[] = {
+    {.name = "last", .in = {{"2x3x5"}, {"5"}, {"5"}}, .n_in = 3, .out_shape = "2x3x5"},
+    {.name = "no bias", .attrs = "axis=1", .in = {{"2x3x4"}, {"3x4"}}, .n_in = 2,
+     .out_shape = "2x3x4"},
+    {.name = "all", .attrs = "axis=0 eps=1e-2", .in = {{"3x4"}, {"3x4"}, {"3x4"}}, .n_in = 3,
+     .out_shape = "3x4"},
+    {.name = "one scale", .in = {{"2x300"}, {"1"}, {"1"}}, .n_in = 3, .out_shape = "2x300"},
+    {.name = "statistics", .in = {{"2x3x4", .no_grad = true}, {"4"}, {"4"}}, .n_in = 3, .n_out = 3,
+     .out_shape = "2x3x4"},
+};
+/* clang-format on */
+
+const struct ew_op ew_op_layer_norm = {
+    .name = "layer_norm",
+    .help = "dimensions from an axis on to mean 0 and variance 1, then scale and bias",
+    .saves = EW_SAVE_IN0 | EW_SAVE_AUX,
+    .min_in = 2,
+    .max_in = 3,
+    .max_out = 3,
+    .param_in = 1 << 1 | 1 << 2,
+    .attr_size = sizeof(struct ew_layer_norm_attr),
+    .attrs = attrs,
+    .infer = infer,
+    .cost = ew_norm_cost,
+    .aux = aux,
+    .forward = forward,
+    .backward = backward,
+    .onnx = {.type = "LayerNormalization", .since = 17, .rename = renames},
+    .cases = cases,
+    .n_cases = EW_COUNT(cases),
+};

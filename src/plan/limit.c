@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding the mildest strategy that meets a memory limit.
+ *
+ * The order is the order of cost: nothing; cheap operators again; segments again, which repeats up
+ * to one forward pass; parts of the batch, which makes every kernel's work smaller.  Dry plans are
+ * made in milliseconds, so each is simply tried. */
+#include "plan/limit.h"
+
+#include <string.h>
+
+struct search {
+    struct ew_graph *g;
+    struct ew_plan_opts opts;
+    size_t least; /* the smallest total seen */
+};
+
+static ew_err total_bytes(struct search *s, const struct ew_strategy *st, size_t *out)
+{
+    struct ew_plan *p;
+    struct ew_plan_stats stats;
+    EW_TRY(ew_plan_build(s->g, &s->opts, st, &p));
+    ew_plan_stats(p, &stats);
+    ew_plan_free(p);
+    *out = stats.arena_bytes + stats.weight_bytes;
+    s->least = *out < s->least ? *out : s->least;
+    return EW_OK;
+}
+
+/* The mildest strategy for a given number of parts. */
+static ew_err try_parts(struct search *s, int parts, struct ew_strategy *out, bool *found)
+{
+    static const int segments[] = {2, 3, 4, 6, 8, 12, 16, 24, 32};
+    struct ew_strategy st = {.segments = 1, .parts = parts};
+    size_t bytes;
+    EW_TRY(total_bytes(s, &st, &bytes));
+    if (bytes > s->opts.memory_limit) {
+        st.cheap = true;
+        EW_TRY(total_bytes(s, &st, &bytes));
+    }
+    for (size_t i = 0; i < EW_COUNT(segments) && bytes > s->opts.memory_limit; i++) {
+        st = (struct ew_strategy){.segments = segments[i], .parts = parts};
+        EW_TRY(total_bytes(s, &st, &bytes));
+    }
+    *found = bytes <= s->opts.memory_limit;
+    *out = st;
+    return EW_OK;
+}
+
+ew_err ew_limit_choose(struct ew_graph *g, const struct ew_plan_opts *o, struct ew_strategy *out)
+{
+    struct search s = {.g = g, .opts = *o, .least = SIZE_MAX};
+    s.opts.dry = true;
+    int64_t batch = 1;
+    EW_TRY(ew_graph_batch(g, &batch));
+    bool found = false;
+    for (int64_t parts = 1; parts <= batch && !found; parts++)
+        if (batch % parts == 0)
+            EW_TRY(try_parts(&s, (int)parts, out, &found));
+    EW_CHECK(found, EW_ERR_LIMIT,
+             "training %s at batch %lld needs at least %zu bytes, %zu more than the limit of %zu",
+             g->name, (long long)batch, s.least, s.least - o->memory_limit, o->memory_limit);
+    return EW_OK;
+}

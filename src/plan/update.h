@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Optimisers: how a parameter follows its gradient. */
+#ifndef EW_PLAN_UPDATE_H
+#define EW_PLAN_UPDATE_H
+
+#include <stdint.h>
+
+#include "graph/op.h"
+
+/* clang-format off */
+#define EW_OPTIMIZER_MAP(X)                                                                        \
+    X(SGD,      "sgd",      1)                                                                     \
+    X(NESTEROV, "nesterov", 1)                                                                     \
+    X(ADAM,     "adam",     2)                                                                     \
+    X(ADAMW,    "adamw",    2)
+/* clang-format on */
+
+enum ew_optimizer_kind {
+#define EW_OPTIMIZER_ENUM(id, name, states) EW_OPTIMIZER_##id,
+    EW_OPTIMIZER_MAP(EW_OPTIMIZER_ENUM)
+#undef EW_OPTIMIZER_ENUM
+        EW_OPTIMIZER_COUNT
+};
+
+/* As torch.optim defines them. */
+struct ew_optimizer {
+    enum ew_optimizer_kind kind;
+    double lr;
+    double momentum; /* sgd, nesterov; 0 keeps no state */
+    double weight_decay;
+    double beta1, beta2, eps; /* adam, adamw */
+    int64_t step;             /* updates done so far: the plan counts */
+};
+
+extern const char *const ew_optimizer_names[]; /* NULL-terminated */
+
+/* Tensors that it keeps for each parameter. */
+int ew_optimizer_states(const struct ew_optimizer *o);
+
+/* The update of one parameter as a call: attr is the optimiser, in[0] the parameter (written),
+ * in[1] its gradient, in[2] and in[3] its state (written). */
+ew_err ew_update_run(const struct ew_call *c);
+
+#endif
