@@ -2,6 +2,7 @@
 /* Gather: entries of an axis by their numbers. */
 #include <string.h>
 
+#include "op/index.h"
 #include "op/move.h"
 #include "op/shape_attr.h"
 #include "op/types.h"
@@ -48,15 +49,6 @@ static struct split split_axis(const struct ew_call *c)
                           .inner = ew_shape_span(s, axis + 1, s->rank)};
 }
 
-static ew_err pick(const struct ew_tensor *index, int64_t i, int64_t entries, int64_t *out)
-{
-    const int64_t at = ew_tensor_get_int(index, i);
-    EW_CHECK(at >= -entries && at < entries, EW_ERR_ARG, "index %lld is outside an axis of %lld",
-             (long long)at, (long long)entries);
-    *out = at < 0 ? at + entries : at;
-    return EW_OK;
-}
-
 static ew_err forward(const struct ew_call *c)
 {
     const struct split s = split_axis(c);
@@ -66,7 +58,7 @@ static ew_err forward(const struct ew_call *c)
     for (int64_t o = 0; o < s.outer; o++) {
         for (int64_t i = 0; i < s.n; i++) {
             int64_t at = 0;
-            EW_TRY(pick(c->in[1], i, s.entries, &at));
+            EW_TRY(ew_index_get(c->in[1], i, s.entries, &at));
             if (row)
                 memcpy(to + (size_t)(o * s.n + i) * row, from + (size_t)(o * s.entries + at) * row,
                        row);
@@ -85,7 +77,7 @@ static ew_err backward(const struct ew_call *c)
     for (int64_t o = 0; o < s.outer; o++) {
         for (int64_t i = 0; i < s.n; i++) {
             int64_t at = 0;
-            EW_TRY(pick(c->in[1], i, s.entries, &at));
+            EW_TRY(ew_index_get(c->in[1], i, s.entries, &at));
             m.src_at = (o * s.entries + at) * s.inner;
             m.dst_at = (o * s.n + i) * s.inner;
             ew_move_back(&m, c->din[0], c->dout[0]);
