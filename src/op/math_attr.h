@@ -37,6 +37,11 @@ struct ew_loss_attr {
 struct ew_scale_attr {
     double alpha, beta;
 };
+#define EW_SCALE_FIELD(field, member, value, text)                                                 \
+    {                                                                                              \
+        .name = field, .type = EW_FIELD_FLOAT, .offset = offsetof(struct ew_scale_attr, member),   \
+        .def = value, .help = text                                                                 \
+    }
 
 /* The reductions, argmax, argmin */
 struct ew_reduce_attr {

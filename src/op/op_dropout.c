@@ -17,7 +17,8 @@ static const struct ew_field attrs[] = {
      .min = 0,
      .max = 1,
      .help = "share that is dropped, unless the second input gives it"},
-    EW_FIELD_END};
+    EW_FIELD_END,
+};
 
 static double ratio_of(const struct ew_call *c)
 {

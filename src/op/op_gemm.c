@@ -8,25 +8,27 @@
 
 #define TYPES (EW_TYPES_FLOAT | 1 << EW_S32 | 1 << EW_U32 | 1 << EW_S64 | 1 << EW_U64)
 
-static const struct ew_field attrs[] = {{.name = "alpha",
-                                         .type = EW_FIELD_FLOAT,
-                                         .offset = offsetof(struct ew_gemm_attr, alpha),
-                                         .def = "1",
-                                         .help = "factor of A B"},
-                                        {.name = "beta",
-                                         .type = EW_FIELD_FLOAT,
-                                         .offset = offsetof(struct ew_gemm_attr, beta),
-                                         .def = "1",
-                                         .help = "factor of C"},
-                                        {.name = "trans_a",
-                                         .type = EW_FIELD_BOOL,
-                                         .offset = offsetof(struct ew_gemm_attr, trans_a),
-                                         .help = "A is stored as [k, m]"},
-                                        {.name = "trans_b",
-                                         .type = EW_FIELD_BOOL,
-                                         .offset = offsetof(struct ew_gemm_attr, trans_b),
-                                         .help = "B is stored as [n, k]"},
-                                        EW_FIELD_END};
+static const struct ew_field attrs[] = {
+    {.name = "alpha",
+     .type = EW_FIELD_FLOAT,
+     .offset = offsetof(struct ew_gemm_attr, alpha),
+     .def = "1",
+     .help = "factor of A B"},
+    {.name = "beta",
+     .type = EW_FIELD_FLOAT,
+     .offset = offsetof(struct ew_gemm_attr, beta),
+     .def = "1",
+     .help = "factor of C"},
+    {.name = "trans_a",
+     .type = EW_FIELD_BOOL,
+     .offset = offsetof(struct ew_gemm_attr, trans_a),
+     .help = "A is stored as [k, m]"},
+    {.name = "trans_b",
+     .type = EW_FIELD_BOOL,
+     .offset = offsetof(struct ew_gemm_attr, trans_b),
+     .help = "B is stored as [n, k]"},
+    EW_FIELD_END,
+};
 
 static const char *const rename[] = {"trans_a", "transA", "trans_b", "transB", NULL};
 

@@ -3,17 +3,11 @@
 #include "op/math_attr.h"
 #include "op/pointwise.h"
 
-static const struct ew_field attrs[] = {{.name = "alpha",
-                                         .type = EW_FIELD_FLOAT,
-                                         .offset = offsetof(struct ew_scale_attr, alpha),
-                                         .def = "0.2",
-                                         .help = "slope; 1/6 in MobileNetV3"},
-                                        {.name = "beta",
-                                         .type = EW_FIELD_FLOAT,
-                                         .offset = offsetof(struct ew_scale_attr, beta),
-                                         .def = "0.5",
-                                         .help = "value at 0"},
-                                        EW_FIELD_END};
+static const struct ew_field attrs[] = {
+    EW_SCALE_FIELD("alpha", alpha, "0.2", "slope; 1/6 in MobileNetV3"),
+    EW_SCALE_FIELD("beta", beta, "0.5", "value at 0"),
+    EW_FIELD_END,
+};
 
 static double f(double x, const void *attr)
 {

@@ -14,7 +14,8 @@ static const struct ew_field attrs[] = {
      .min = 0,
      .max = 1,
      .help = "share of the target that goes to all classes alike"},
-    EW_FIELD_END};
+    EW_FIELD_END,
+};
 
 static const char *const rename[] = {"axis", NULL, "smoothing", NULL, NULL};
 

@@ -92,6 +92,12 @@ ew_err ew_unary_backward(const struct ew_call *c,
     return EW_OK;
 }
 
+ew_err ew_backward_none(const struct ew_call *c)
+{
+    (void)c;
+    return EW_OK;
+}
+
 /* ---- Broadcasting ---- */
 
 static ew_err broadcast_infer(const struct ew_call *c, unsigned types)
@@ -281,6 +287,110 @@ ew_err ew_binary_backward(const struct ew_call *c,
             ew_broadcast_accumulate(c->din[0], out, at, n, a);
         if (c->din[1])
             ew_broadcast_accumulate(c->din[1], out, at, n, b);
+    }
+    return EW_OK;
+}
+
+/* ---- Any number of inputs ---- */
+
+static void variadic_int(const struct ew_call *c, const struct ew_binary *fn, int64_t at, int64_t n)
+{
+    int64_t acc[EW_CHUNK], v[EW_CHUNK];
+    const struct ew_shape *out = &c->out[0]->shape;
+    const bool wide = fn->fu && c->in[0]->dtype == EW_U64;
+    ew_broadcast_load_int(c->in[0], out, at, n, acc);
+    for (int k = 1; k < c->n_in; k++) {
+        ew_broadcast_load_int(c->in[k], out, at, n, v);
+        for (int64_t i = 0; i < n; i++)
+            acc[i] =
+                wide ? (int64_t)fn->fu((uint64_t)acc[i], (uint64_t)v[i]) : fn->fi(acc[i], v[i]);
+    }
+    ew_tensor_store_int(c->out[0], at, n, acc);
+}
+
+static void variadic_float(const struct ew_call *c, const struct ew_binary *fn, double scale,
+                           int64_t at, int64_t n)
+{
+    double acc[EW_CHUNK], v[EW_CHUNK];
+    const struct ew_shape *out = &c->out[0]->shape;
+    ew_broadcast_load(c->in[0], out, at, n, acc);
+    for (int k = 1; k < c->n_in; k++) {
+        ew_broadcast_load(c->in[k], out, at, n, v);
+        for (int64_t i = 0; i < n; i++)
+            acc[i] = fn->f(acc[i], v[i]);
+    }
+    for (int64_t i = 0; i < n; i++)
+        acc[i] *= scale;
+    ew_tensor_store(c->out[0], at, n, acc);
+}
+
+ew_err ew_variadic_forward(const struct ew_call *c, const struct ew_binary *fn, double scale)
+{
+    const bool exact = fn->fi && !ew_dtype_is_float(c->in[0]->dtype);
+    const int64_t count = ew_tensor_count(c->out[0]);
+    for (int64_t at = 0; at < count; at += EW_CHUNK) {
+        const int64_t n = ew_min_i64(EW_CHUNK, count - at);
+        if (exact)
+            variadic_int(c, fn, at, n);
+        else
+            variadic_float(c, fn, scale, at, n);
+    }
+    return EW_OK;
+}
+
+ew_err ew_variadic_backward_sum(const struct ew_call *c, double scale)
+{
+    double g[EW_CHUNK];
+    if (!c->dout[0])
+        return EW_OK;
+    const struct ew_shape *out = &c->dout[0]->shape;
+    const int64_t count = ew_shape_count(out);
+    for (int64_t at = 0; at < count; at += EW_CHUNK) {
+        const int64_t n = ew_min_i64(EW_CHUNK, count - at);
+        ew_tensor_load(c->dout[0], at, n, g);
+        for (int64_t i = 0; i < n; i++)
+            g[i] *= scale;
+        for (int k = 0; k < c->n_in; k++)
+            if (c->din[k])
+                ew_broadcast_accumulate(c->din[k], out, at, n, g);
+    }
+    return EW_OK;
+}
+
+/* 1 where input k is what came out, else 0. */
+static void load_chosen(const struct ew_call *c, int k, int64_t at, int64_t n, double *v)
+{
+    double y[EW_CHUNK];
+    ew_broadcast_load(c->in[k], &c->out[0]->shape, at, n, v);
+    ew_tensor_load(c->out[0], at, n, y);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = v[i] >= y[i] && v[i] <= y[i];
+}
+
+ew_err ew_variadic_backward_extreme(const struct ew_call *c)
+{
+    double g[EW_CHUNK], v[EW_CHUNK], chosen[EW_CHUNK];
+    if (!c->dout[0])
+        return EW_OK;
+    const struct ew_shape *out = &c->dout[0]->shape;
+    const int64_t count = ew_shape_count(out);
+    for (int64_t at = 0; at < count; at += EW_CHUNK) {
+        const int64_t n = ew_min_i64(EW_CHUNK, count - at);
+        memset(chosen, 0, sizeof(chosen));
+        for (int k = 0; k < c->n_in; k++) {
+            load_chosen(c, k, at, n, v);
+            for (int64_t i = 0; i < n; i++)
+                chosen[i] += v[i];
+        }
+        ew_tensor_load(c->dout[0], at, n, g);
+        for (int k = 0; k < c->n_in; k++) {
+            if (!c->din[k])
+                continue;
+            load_chosen(c, k, at, n, v);
+            for (int64_t i = 0; i < n; i++)
+                v[i] *= chosen[i] > 0 ? g[i] / chosen[i] : 0; /* none where there is a NaN */
+            ew_broadcast_accumulate(c->din[k], out, at, n, v);
+        }
     }
     return EW_OK;
 }

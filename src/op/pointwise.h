@@ -25,6 +25,8 @@ ew_err ew_unary_forward(const struct ew_call *c, double (*f)(double x, const voi
 /* dx += dy * df(x, y); df may use x only if the operator saves in[0], y only if it saves out[0]. */
 ew_err ew_unary_backward(const struct ew_call *c,
                          double (*df)(double x, double y, const void *attr));
+/* For steps (floor, sign): the gradient is 0 wherever there is one. */
+ew_err ew_backward_none(const struct ew_call *c);
 /* y = f(x) on integers, exact. */
 ew_err ew_unary_forward_int(const struct ew_call *c, int64_t (*f)(int64_t x, const void *attr));
 
@@ -72,6 +74,13 @@ ew_err ew_binary_forward(const struct ew_call *c, const struct ew_binary *fn);
  */
 ew_err ew_binary_backward(const struct ew_call *c,
                           void (*df)(double a, double b, double *ga, double *gb));
+
+/* A fold over any number of inputs, times `scale`. */
+ew_err ew_variadic_forward(const struct ew_call *c, const struct ew_binary *fn, double scale);
+/* Each input gets dy times `scale`. */
+ew_err ew_variadic_backward_sum(const struct ew_call *c, double scale);
+/* For max and min: the inputs that are equal to the output share dy. */
+ew_err ew_variadic_backward_extreme(const struct ew_call *c);
 
 #define EW_BINARY_FORWARD(...)                                                                     \
     static ew_err forward(const struct ew_call *c)                                                 \

@@ -17,7 +17,8 @@ const struct ew_field ew_reduce_attrs[] = {
      .type = EW_FIELD_BOOL,
      .offset = offsetof(struct ew_reduce_attr, noop_with_empty_axes),
      .help = "without axes leave x as it is, instead of reducing all"},
-    EW_FIELD_END};
+    EW_FIELD_END,
+};
 
 /* Bit i: axis i is reduced.  *noop: none, and that is meant. */
 static ew_err reduced_axes(const struct ew_reduce_attr *a, const struct ew_tensor *axes, int rank,

@@ -2,16 +2,18 @@
 /* What softmax, log_softmax and hardmax share. */
 #include "op/softmax.h"
 
-const struct ew_field ew_softmax_attrs[] = {{.name = "axis",
-                                             .type = EW_FIELD_INT,
-                                             .offset = offsetof(struct ew_softmax_attr, axis),
-                                             .def = "-1",
-                                             .help = "the axis that sums to one"},
-                                            {.name = "flatten",
-                                             .type = EW_FIELD_BOOL,
-                                             .offset = offsetof(struct ew_softmax_attr, flatten),
-                                             .help = "all axes from `axis` on together"},
-                                            EW_FIELD_END};
+const struct ew_field ew_softmax_attrs[] = {
+    {.name = "axis",
+     .type = EW_FIELD_INT,
+     .offset = offsetof(struct ew_softmax_attr, axis),
+     .def = "-1",
+     .help = "the axis that sums to one"},
+    {.name = "flatten",
+     .type = EW_FIELD_BOOL,
+     .offset = offsetof(struct ew_softmax_attr, flatten),
+     .help = "all axes from `axis` on together"},
+    EW_FIELD_END,
+};
 
 const char *const ew_softmax_rename[] = {"flatten", NULL, NULL};
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mish: x times the hyperbolic tangent of softplus(x). */
+#include "op/pointwise.h"
+
+static double softplus(double x)
+{
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
+static double f(double x, const void *attr)
+{
+    return x * tanh(softplus(x));
+}
+
+static double df(double x, double y, const void *attr)
+{
+    const double t = tanh(softplus(x)), s = 1 / (1 + exp(-x));
+    return t + x * s * (1 - t * t);
+}
+
+EW_UNARY_FORWARD(f)
+EW_UNARY_BACKWARD(df)
+
+static void cost(const struct ew_call *c, struct ew_cost *out)
+{
+    out->flops += 6 * ew_tensor_count(c->out[0]);
+}
+
+static const struct ew_op_case cases[] = {
+    {.name = "plain", .in = {{"2x3x5"}}, .n_in = 1, .out_shape = "2x3x5"},
+    {.name = "long", .in = {{"300"}}, .n_in = 1, .out_shape = "300"},
+    {.name = "half", .in = {{"7", EW_F16}}, .n_in = 1, .out_shape = "7"},
+};
+
+const struct ew_op ew_op_mish = {
+    .name = "mish",
+    .help = "x tanh(log(1 + exp(x)))",
+    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
+    .saves = EW_SAVE_IN0,
+    .min_in = 1,
+    .max_in = 1,
+    .infer = ew_unary_infer_float,
+    .cost = cost,
+    .forward = forward,
+    .backward = backward,
+    .onnx = {.type = "Mish", .since = 18},
+    .cases = cases,
+    .n_cases = EW_COUNT(cases),
+};
