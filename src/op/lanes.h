@@ -4,7 +4,8 @@
 #ifndef EW_OP_LANES_H
 #define EW_OP_LANES_H
 
-#include "graph/graph.h"
+#include <math.h>
+
 #include "op/types.h"
 
 /* Element k of lane (o, i) is at (o * n + k) * inner + i. */
@@ -61,13 +62,17 @@ static inline void ew_lane_accumulate(struct ew_tensor *t, const struct ew_lanes
         ew_tensor_accumulate(t, start + k * l->inner, 1, v + k);
 }
 
-/* For permute hooks: what becomes of old axis `axis` when new axis i is old axis perm[i]. */
-static inline int ew_axis_moved(const int *perm, int axis)
+/* Scores to the logarithms of their softmax, in place. */
+static inline void ew_lane_log_softmax(double *v, int64_t n)
 {
-    int i = 0;
-    while (perm[i] != axis)
-        i++;
-    return i;
+    double most = -INFINITY, sum = 0;
+    for (int64_t k = 0; k < n; k++)
+        most = fmax(most, v[k]);
+    for (int64_t k = 0; k < n; k++)
+        sum += exp(v[k] - most);
+    const double down = most + log(sum);
+    for (int64_t k = 0; k < n; k++)
+        v[k] -= down;
 }
 
 #endif

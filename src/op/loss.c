@@ -2,6 +2,8 @@
 /* What the losses over class labels share. */
 #include "op/loss.h"
 
+#include "op/axis.h"
+
 const char *const ew_loss_reductions[] = {"mean", "sum", "none", NULL};
 
 static ew_err check_shapes(const struct ew_call *c, int axis)
@@ -103,8 +105,19 @@ ew_err ew_loss_permute(struct ew_graph *g, int node, const int *perm, int *out_p
     }
     if (n->n_out > 1 && n->out[1] >= 0)
         return EW_ERR_UNSUPPORTED; /* its rank is not the loss's */
-    a->axis = ew_axis_moved(perm, axis);
+    a->axis = ew_axis_moved(axis, perm, rank);
     for (int i = 0; i < EW_MAX_RANK; i++)
         out_perm[i] = i;
+    return EW_OK;
+}
+
+ew_err ew_loss_export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
+{
+    const struct ew_loss_attr *a = g->nodes[node].attr;
+    EW_CHECK(a->axis == 1 && a->smoothing <= 0, EW_ERR_UNSUPPORTED, "%s: %s has no ONNX form",
+             g->nodes[node].name,
+             a->axis == 1 ? "label smoothing" : "an axis of classes other than 1");
+    if (a->ignore_index == EW_LOSS_NO_IGNORE)
+        ew_onnx_drop(n, "ignore_index");
     return EW_OK;
 }

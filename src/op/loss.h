@@ -3,6 +3,7 @@
 #ifndef EW_OP_LOSS_H
 #define EW_OP_LOSS_H
 
+#include "graph/onnx.h"
 #include "op/lanes.h"
 #include "op/math_attr.h"
 #include "op/pointwise.h"
@@ -44,5 +45,6 @@ ew_err ew_loss_divisor(const struct ew_call *c, const struct ew_lanes *l, double
 double ew_loss_gradient(const struct ew_call *c, int64_t sample, double divisor);
 
 ew_err ew_loss_permute(struct ew_graph *g, int node, const int *perm, int *out_perm);
+ew_err ew_loss_export(const struct ew_graph *g, int node, struct ew_onnx_node *n);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Softmax: exp(x) / sum(exp(x)) along an axis. */
-#include <math.h>
-
 #include "op/softmax.h"
 
 static ew_err forward(const struct ew_call *c)

@@ -3,7 +3,6 @@
  *
  * With smoothing e and K classes the target of class k is t_k = (1 - e) w_l [k = l] + e / K w_k;
  * a sample's loss is -sum_k t_k log p_k, and the mean divides by the sum of w_l. */
-#include "graph/onnx.h"
 #include "op/loss.h"
 
 static const struct ew_field attrs[] = {
@@ -35,18 +34,6 @@ static size_t scratch(const struct ew_call *c)
     return 3 * (size_t)ew_loss_lanes(c).n * sizeof(double);
 }
 
-/* Scores to the logarithms of their softmax. */
-static void log_softmax(double *v, int64_t n)
-{
-    double most = -INFINITY, sum = 0;
-    for (int64_t k = 0; k < n; k++)
-        most = fmax(most, v[k]);
-    for (int64_t k = 0; k < n; k++)
-        sum += exp(v[k] - most);
-    for (int64_t k = 0; k < n; k++)
-        v[k] -= most + log(sum);
-}
-
 static double target(const struct ew_call *c, int64_t k, int64_t label, int64_t classes)
 {
     const struct ew_loss_attr *a = c->attr;
@@ -65,7 +52,7 @@ static ew_err forward(const struct ew_call *c)
         int64_t label;
         EW_TRY(ew_loss_label(c, i, l.n, &label));
         ew_lane_load(c->in[0], &l, i, v);
-        log_softmax(v, l.n);
+        ew_lane_log_softmax(v, l.n);
         if (log_prob)
             ew_lane_store(log_prob, &l, i, v);
         double loss = 0;
@@ -95,7 +82,7 @@ static ew_err backward(const struct ew_call *c)
         int64_t label;
         EW_TRY(ew_loss_label(c, i, l.n, &label));
         ew_lane_load(c->in[0], &l, i, p);
-        log_softmax(p, l.n);
+        ew_lane_log_softmax(p, l.n);
         const double up = label < 0 ? 0 : ew_loss_gradient(c, i, divisor);
         for (int64_t k = 0; k < l.n; k++)
             g[k] = 0;
@@ -117,16 +104,6 @@ static ew_err backward(const struct ew_call *c)
 static void cost(const struct ew_call *c, struct ew_cost *out)
 {
     out->flops += 5 * ew_tensor_count(c->in[0]);
-}
-
-static ew_err export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
-{
-    const struct ew_loss_attr *a = g->nodes[node].attr;
-    EW_CHECK(a->axis == 1 && a->smoothing <= 0, EW_ERR_UNSUPPORTED,
-             "%s: label smoothing has no ONNX form", g->nodes[node].name);
-    if (a->ignore_index == EW_LOSS_NO_IGNORE)
-        ew_onnx_drop(n, "ignore_index");
-    return EW_OK;
 }
 
 static const struct ew_op_case cases[] = {
@@ -177,7 +154,10 @@ const struct ew_op ew_op_softmax_cross_entropy = {
     .forward = forward,
     .backward = backward,
     .permute = ew_loss_permute,
-    .onnx = {.type = "SoftmaxCrossEntropyLoss", .since = 12, .rename = rename, .export = export},
+    .onnx = {.type = "SoftmaxCrossEntropyLoss",
+             .since = 12,
+             .rename = rename,
+             .export = ew_loss_export},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

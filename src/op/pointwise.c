@@ -29,6 +29,16 @@ ew_err ew_unary_infer_number(const struct ew_call *c)
     return unary_infer(c, EW_TYPES_NUMBER);
 }
 
+ew_err ew_unary_infer_int(const struct ew_call *c)
+{
+    return unary_infer(c, EW_TYPES_INT);
+}
+
+ew_err ew_unary_infer_bool(const struct ew_call *c)
+{
+    return unary_infer(c, EW_TYPES_BOOL);
+}
+
 ew_err ew_unary_infer_test(const struct ew_call *c)
 {
     EW_TRY(unary_infer(c, EW_TYPES_FLOAT));
@@ -126,6 +136,23 @@ ew_err ew_broadcast_infer_number(const struct ew_call *c)
 ew_err ew_broadcast_infer_float(const struct ew_call *c)
 {
     return broadcast_infer(c, EW_TYPES_FLOAT);
+}
+
+ew_err ew_broadcast_infer_int(const struct ew_call *c)
+{
+    return broadcast_infer(c, EW_TYPES_INT);
+}
+
+ew_err ew_broadcast_infer_logic(const struct ew_call *c)
+{
+    return broadcast_infer(c, EW_TYPES_BOOL);
+}
+
+ew_err ew_broadcast_infer_order(const struct ew_call *c)
+{
+    EW_TRY(broadcast_infer(c, EW_TYPES_NUMBER));
+    c->out[0]->dtype = EW_BOOL;
+    return EW_OK;
 }
 
 ew_err ew_broadcast_infer_bool(const struct ew_call *c)

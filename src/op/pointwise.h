@@ -17,6 +17,8 @@
 ew_err ew_unary_infer_float(const struct ew_call *c);
 ew_err ew_unary_infer_signed(const struct ew_call *c);
 ew_err ew_unary_infer_number(const struct ew_call *c);
+ew_err ew_unary_infer_int(const struct ew_call *c);
+ew_err ew_unary_infer_bool(const struct ew_call *c);
 /* The same for tests of floating numbers, which give bool. */
 ew_err ew_unary_infer_test(const struct ew_call *c);
 
@@ -58,7 +60,10 @@ void ew_broadcast_accumulate(struct ew_tensor *t, const struct ew_shape *out, in
 ew_err ew_broadcast_infer(const struct ew_call *c);
 ew_err ew_broadcast_infer_number(const struct ew_call *c); /* no bool */
 ew_err ew_broadcast_infer_float(const struct ew_call *c);
-ew_err ew_broadcast_infer_bool(const struct ew_call *c);
+ew_err ew_broadcast_infer_int(const struct ew_call *c);
+ew_err ew_broadcast_infer_logic(const struct ew_call *c); /* bool only */
+ew_err ew_broadcast_infer_bool(const struct ew_call *c);  /* to bool, from anything */
+ew_err ew_broadcast_infer_order(const struct ew_call *c); /* to bool, from numbers */
 
 /* A formula of two numbers.  uint64 goes through `fi` too, as the int64 of the same bits, unless
  * there is `fu`. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "op/lanes.h"
+#include "op/axis.h"
 #include "op/pointwise.h"
 
 const struct ew_field ew_reduce_attrs[] = {
@@ -26,14 +26,11 @@ static ew_err reduced_axes(const struct ew_reduce_attr *a, const struct ew_tenso
 {
     struct ew_ints list = {0};
     if (axes)
-        EW_TRY(ew_tensor_ints(axes, "axes", &list));
+        EW_TRY(ew_axes_read(axes, rank, 0, &list));
     *noop = list.n == 0 && a->noop_with_empty_axes;
     *mask = list.n == 0 && !*noop ? (1u << rank) - 1 : 0;
-    for (int i = 0; i < list.n; i++) {
-        int axis;
-        EW_TRY(ew_shape_axis(list.v[i], rank, &axis));
-        *mask |= 1u << axis;
-    }
+    for (int i = 0; i < list.n; i++)
+        *mask |= 1u << list.v[i];
     return EW_OK;
 }
 

@@ -2,6 +2,8 @@
 /* What softmax, log_softmax and hardmax share. */
 #include "op/softmax.h"
 
+#include "op/axis.h"
+
 const struct ew_field ew_softmax_attrs[] = {
     {.name = "axis",
      .type = EW_FIELD_INT,
@@ -49,14 +51,10 @@ size_t ew_softmax_scratch(const struct ew_call *c)
 
 ew_err ew_softmax_permute(struct ew_graph *g, int node, const int *perm, int *out_perm)
 {
-    const struct ew_node *n = &g->nodes[node];
-    struct ew_softmax_attr *a = n->attr;
+    const struct ew_softmax_attr *a = g->nodes[node].attr;
     if (a->flatten)
         return EW_ERR_UNSUPPORTED; /* a block of axes that need not stay together */
-    int axis;
-    EW_TRY(ew_shape_axis(a->axis, g->values[n->in[0]].t.shape.rank, &axis));
-    a->axis = ew_axis_moved(perm, axis);
-    return EW_OK;
+    return ew_axis_permute(g, node, perm, out_perm);
 }
 
 ew_err ew_softmax_import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gelu: x times the probability that a standard normal variable is below x, exactly or by the usual
+ * approximation with tanh (Hendrycks and Gimpel, 2016). */
+#include "op/pointwise.h"
+
+enum approximate { NONE, TANH };
+
+struct attr {
+    int approximate; /* enum approximate */
+};
+
+static const char *const choices[] = {"none", "tanh", NULL};
+
+static const struct ew_field attrs[] = {
+    {.name = "approximate",
+     .type = EW_FIELD_ENUM,
+     .offset = offsetof(struct attr, approximate),
+     .def = "none",
+     .choices = choices,
+     .help = "how the normal distribution is computed"},
+    EW_FIELD_END,
+};
+
+#define SQRT_2_PI 0.7978845608028654 /* sqrt(2 / pi) */
+#define CUBIC     0.044715           /* of the paper's approximation */
+
+static double f(double x, const void *attr)
+{
+    const struct attr *a = attr;
+    if (a->approximate == TANH)
+        return 0.5 * x * (1 + tanh(SQRT_2_PI * (x + CUBIC * x * x * x)));
+    return 0.5 * x * erfc(-x * M_SQRT1_2);
+}
+
+static double df(double x, double y, const void *attr)
+{
+    const struct attr *a = attr;
+    if (a->approximate == TANH) {
+        const double t = tanh(SQRT_2_PI * (x + CUBIC * x * x * x));
+        return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * SQRT_2_PI * (1 + 3 * CUBIC * x * x);
+    }
+    return 0.5 * erfc(-x * M_SQRT1_2) + 0.5 * SQRT_2_PI * x * exp(-0.5 * x * x);
+}
+
+EW_UNARY_FORWARD(f)
+EW_UNARY_BACKWARD(df)
+
+static void cost(const struct ew_call *c, struct ew_cost *out)
+{
+    out->flops += 8 * ew_tensor_count(c->out[0]);
+}
+
+static const struct ew_op_case cases[] = {
+    {.name = "exact", .in = {{"2x3x5"}}, .n_in = 1, .out_shape = "2x3x5"},
+    {.name = "tanh",
+     .attrs = "approximate=tanh",
+     .in = {{"2x3x5"}},
+     .n_in = 1,
+     .out_shape = "2x3x5"},
+};
+
+const struct ew_op ew_op_gelu = {
+    .name = "gelu",
+    .help = "x times the normal distribution function of x",
+    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
+    .saves = EW_SAVE_IN0,
+    .min_in = 1,
+    .max_in = 1,
+    .attr_size = sizeof(struct attr),
+    .attrs = attrs,
+    .infer = ew_unary_infer_float,
+    .cost = cost,
+    .forward = forward,
+    .backward = backward,
+    .onnx = {.type = "Gelu", .since = 20},
+    .cases = cases,
+    .n_cases = EW_COUNT(cases),
+};

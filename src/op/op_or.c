@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Or: one of them is true, or both with broadcasting. */
+#include "op/pointwise.h"
+
+static int64_t fi(int64_t a, int64_t b)
+{
+    return a || b;
+}
+
+EW_BINARY_FORWARD(NULL, fi)
+
+static const struct ew_op_case cases[] = {
+    {.name = "same", .in = {{"2x3", EW_BOOL}, {"2x3", EW_BOOL}}, .n_in = 2, .out_shape = "2x3"},
+    {.name = "both", .in = {{"2x1x4", EW_BOOL}, {"3x1", EW_BOOL}}, .n_in = 2, .out_shape = "2x3x4"},
+};
+
+const struct ew_op ew_op_or = {
+    .name = "or",
+    .help = "one of them is true, or both, broadcasting",
+    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
+    .min_in = 2,
+    .max_in = 2,
+    .infer = ew_broadcast_infer_logic,
+    .forward = forward,
+    .onnx = {.type = "Or", .since = 7},
+    .cases = cases,
+    .n_cases = EW_COUNT(cases),
+};
