@@ -271,6 +271,17 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     return ew_onnx_import_default(g, op, n, &a, NULL, 0, out);
 }
 
+/* Batch statistics came as an attribute with opset 14; before that nobody must see it. */
+static ew_err export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
+{
+    const struct ew_batch_norm_attr *a = g->nodes[node].attr;
+    if (!a->training_mode)
+        ew_onnx_drop(n, "training_mode");
+    else if (n->opset < 14)
+        n->opset = 14;
+    return EW_OK;
+}
+
 /* clang-format off */
 #define STATS {"4"}, {"4"}, {"4", .no_grad = true}, {"4", .fill = EW_FILL_POSITIVE, .no_grad = true}
 static const struct ew_op_case cases[] = {
@@ -303,7 +314,7 @@ const struct ew_op ew_op_batch_norm = {
     .aux = aux,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "BatchNormalization", .rename = renames, .import = import},
+    .onnx = {.type = "BatchNormalization", .rename = renames, .import = import, .export = export},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };
