@@ -123,6 +123,18 @@ struct ew_onnx_opts {
 EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts,
                            struct ew_graph **out);
 
+struct ew_onnx_save_opts {
+    int64_t batch;     /* 0: left open, as far as the network allows it */
+    int64_t max_bytes; /* a larger file gets its weights in a second one beside it, PATH.data; 0: 2
+                          GiB */
+};
+
+/* Writes a network with its weights: opset 13, or the first that has all its operators.  Inputs of
+ * our own networks, which are channels-last, are channels-first in the file.  `opts` may be NULL.
+ * A reader sees the old file or the whole new one. */
+EW_API ew_err ew_onnx_save(const struct ew_graph *g, const char *path,
+                           const struct ew_onnx_save_opts *opts);
+
 #ifdef __cplusplus
 }
 #endif

@@ -212,6 +212,7 @@ static ew_err settle(struct ew_onnx_import *im)
 {
     struct ew_graph *g = im->g;
     ew_graph_mark_params(g);
+    EW_TRY(ew_graph_find_shuffles(g));
     EW_TRY(ew_graph_channels_last(g));
     EW_TRY(ew_graph_sweep(g));
     EW_TRY(ew_onnx_file_keep(&im->file, g));

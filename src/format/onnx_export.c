@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graph to ONNX messages: the layout of files, nodes through their operators' hooks, weights by
+ * name.  The file itself is onnx_write.c's. */
+#include "format/onnx_export.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/onnx.h"
+
+#define OPSET        13 /* what readers of today all know */
+#define OPSET_PASSES 4  /* a node may ask for a newer one, and then another may */
+
+/* AttributeProto.AttributeType */
+enum { FLOAT = 1, INT, STRING, TENSOR, GRAPH, FLOATS, INTS };
+
+struct export
+{
+    struct ew_onnx_out out;
+    struct ew_graph *g; /* a copy, in ONNX's order */
+    int64_t batch;      /* 0: open */
+    bool *batched;      /* by dimension of each output, EW_MAX_RANK apart: follows the batch */
+    int opset;
+    bool *written; /* by value: its initializer is there */
+};
+
+static char *text(struct export *x, const char *s)
+{
+    return ew_arena_strdup(&x->out.arena, s ? s : "");
+}
+
+static ew_err add_init(struct export *x, const char *name, const struct ew_tensor *t)
+{
+    struct ew_onnx_out *o = &x->out;
+    EW_TRY(ew_grow((void **)&o->inits, &o->cap_inits, o->n_inits + 1, sizeof(*o->inits)));
+    o->inits[o->n_inits++] = (struct ew_onnx_init){.name = name, .t = *t};
+    return EW_OK;
+}
+
+/* Makes sure that the file has the value where it is no node's output. */
+static ew_err need_value(struct export *x, int value)
+{
+    const struct ew_value *v = &x->g->values[value];
+    if (v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT || x->written[value])
+        return EW_OK;
+    EW_CHECK(v->t.data, EW_ERR_ARG, "%s: its weights have not been loaded or initialised", v->name);
+    x->written[value] = true;
+    return add_init(x, v->name, &v->t);
+}
+
+/* ---- Nodes ---- */
+
+static ew_err put_attr(struct export *x, const struct ew_onnx_attr *a, Ew__OnnxAttr *m)
+{
+    static const int types[] = {INT, FLOAT, STRING, INTS, FLOATS, TENSOR, 0};
+    struct ew_arena *arena = &x->out.arena;
+    ew__onnx_attr__init(m);
+    m->name = text(x, a->name);
+    m->has_type = true;
+    m->type = types[a->type];
+    switch (a->type) {
+    case EW_ONNX_INT:
+        m->has_i = true;
+        m->i = a->i;
+        break;
+    case EW_ONNX_FLOAT:
+        m->has_f = true;
+        m->f = a->f;
+        break;
+    case EW_ONNX_STRING:
+        m->has_s = true;
+        m->s = (ProtobufCBinaryData){strlen(a->s), (uint8_t *)text(x, a->s)};
+        break;
+    case EW_ONNX_INTS:
+        m->n_ints = (size_t)a->n;
+        m->ints = ew_arena_array(arena, m->n_ints, sizeof(*m->ints));
+        for (size_t i = 0; m->ints && i < m->n_ints; i++)
+            m->ints[i] = a->ints[i];
+        break;
+    case EW_ONNX_FLOATS:
+        m->n_floats = (size_t)a->n;
+        m->floats = ew_arena_array(arena, m->n_floats, sizeof(*m->floats));
+        for (size_t i = 0; m->floats && i < m->n_floats; i++)
+            m->floats[i] = a->floats[i];
+        break;
+    case EW_ONNX_TENSOR:
+        m->t = ew_arena_alloc(arena, sizeof(*m->t));
+        EW_CHECK(m->t, EW_ERR_MEMORY, "no memory");
+        EW_TRY(ew_onnx_put_tensor(arena, &a->tensor, a->name, m->t));
+        break;
+    case EW_ONNX_OTHER:
+        return ew_fail(EW_ERR_INTERNAL, "attribute %s cannot be written", a->name);
+    }
+    EW_CHECK(!arena->failed, EW_ERR_MEMORY, "no memory for attribute %s", a->name);
+    return EW_OK;
+}
+
+static ew_err put_attrs(struct export *x, const struct ew_onnx_node *n, Ew__OnnxNode *m)
+{
+    m->attribute = ew_arena_array(&x->out.arena, (size_t)n->n_attrs, sizeof(*m->attribute));
+    Ew__OnnxAttr *attrs = ew_arena_array(&x->out.arena, (size_t)n->n_attrs, sizeof(*attrs));
+    EW_CHECK(m->attribute && attrs, EW_ERR_MEMORY, "no memory");
+    m->n_attribute = (size_t)n->n_attrs;
+    for (int i = 0; i < n->n_attrs; i++) {
+        EW_TRY(put_attr(x, &n->attrs[i], &attrs[i]));
+        m->attribute[i] = &attrs[i];
+    }
+    return EW_OK;
+}
+
+/* A name for a constant that only the file has. */
+static char *const_name(struct export *x, const struct ew_onnx_node *n, int node, int slot)
+{
+    char *name = ew_arena_printf(&x->out.arena, "%s_%d_in%d", n->name, node, slot);
+    while (name && ew_graph_find(x->g, name) >= 0)
+        name = ew_arena_printf(&x->out.arena, "%s_", name);
+    return name;
+}
+
+static ew_err put_ports(struct export *x, const struct ew_onnx_node *n, int node, Ew__OnnxNode *m)
+{
+    const struct ew_node *from = &x->g->nodes[node];
+    m->input = ew_arena_array(&x->out.arena, (size_t)n->n_in, sizeof(*m->input));
+    m->output = ew_arena_array(&x->out.arena, (size_t)n->n_out, sizeof(*m->output));
+    EW_CHECK(m->input && m->output, EW_ERR_MEMORY, "no memory");
+    m->n_input = (size_t)n->n_in;
+    m->n_output = (size_t)n->n_out;
+    for (int i = 0; i < n->n_in; i++) {
+        if (n->in[i] >= 0)
+            EW_TRY(need_value(x, n->in[i]));
+        m->input[i] = text(x, n->in[i] < 0 ? "" : x->g->values[n->in[i]].name);
+    }
+    for (int i = 0; i < n->n_consts; i++) {
+        char *name = const_name(x, n, node, n->consts[i].slot);
+        EW_CHECK(name, EW_ERR_MEMORY, "no memory");
+        m->input[n->consts[i].slot] = name;
+        EW_TRY(add_init(x, name, &n->consts[i].t));
+    }
+    for (int i = 0; i < n->n_out; i++)
+        m->output[i] = text(x, from->out[i] < 0 ? "" : x->g->values[from->out[i]].name);
+    return EW_OK;
+}
+
+static ew_err put_node(struct export *x, int node, Ew__OnnxNode *m)
+{
+    struct ew_onnx_node n = {.opset = x->opset, .arena = &x->out.arena};
+    EW_TRY(ew_onnx_export(x->g, node, &n));
+    ew__onnx_node__init(m);
+    m->op_type = text(x, n.type);
+    m->name = text(x, n.name);
+    m->domain = n.domain && *n.domain ? text(x, n.domain) : NULL;
+    EW_TRY(put_ports(x, &n, node, m));
+    return put_attrs(x, &n, m);
+}
+
+/* The opset that all nodes can be written in: one that needs a newer one raises it for all. */
+static ew_err find_opset(struct export *x)
+{
+    x->opset = OPSET;
+    for (int pass = 0; pass < OPSET_PASSES; pass++) {
+        const int before = x->opset;
+        struct ew_arena scratch;
+        ew_arena_init(&scratch);
+        ew_err e = EW_OK;
+        for (int k = 0; k < x->g->n_nodes && e == EW_OK; k++) {
+            struct ew_onnx_node n = {.opset = before, .arena = &scratch};
+            e = ew_onnx_export(x->g, k, &n);
+            const bool ours = !n.domain || !*n.domain;
+            x->opset = ours && n.opset > x->opset ? n.opset : x->opset;
+            if (e != EW_OK && strncmp(ew_error_message(), "operator ", 9) != 0)
+                ew_fail_in(e, "node %s (%s)", x->g->nodes[k].name, x->g->nodes[k].op->name);
+        }
+        ew_arena_fini(&scratch);
+        EW_TRY(e);
+        if (x->opset == before)
+            return EW_OK;
+    }
+    return ew_fail(EW_ERR_INTERNAL, "the nodes agree on no opset");
+}
+
+static ew_err put_nodes(struct export *x)
+{
+    Ew__OnnxGraph *m = &x->out.graph;
+    const size_t n = (size_t)x->g->n_nodes;
+    /* one more for each output that needs an Identity */
+    const size_t room = n + (size_t)x->g->n_outputs;
+    m->node = ew_arena_array(&x->out.arena, room, sizeof(*m->node));
+    Ew__OnnxNode *nodes = ew_arena_array(&x->out.arena, n, sizeof(*nodes));
+    EW_CHECK(m->node && nodes, EW_ERR_MEMORY, "no memory for %zu nodes", n);
+    for (size_t k = 0; k < n; k++) {
+        EW_TRY(put_node(x, (int)k, &nodes[k]));
+        m->node[k] = &nodes[k];
+    }
+    m->n_node = n;
+    return EW_OK;
+}
+
+/* ---- Inputs and outputs ---- */
+
+/* `open`: which dimensions are the batch, NULL for none. */
+static ew_err put_value(struct export *x, const char *name, const struct ew_tensor *t,
+                        const bool *open, Ew__OnnxValue **out)
+{
+    struct {
+        Ew__OnnxValue value;
+        Ew__OnnxType type;
+        Ew__OnnxTensorType tensor;
+        Ew__OnnxShape shape;
+        Ew__OnnxDim dims[EW_MAX_RANK];
+        Ew__OnnxDim *list[EW_MAX_RANK];
+    } *m = ew_arena_alloc(&x->out.arena, sizeof(*m));
+    EW_CHECK(m, EW_ERR_MEMORY, "no memory for value %s", name);
+    ew__onnx_value__init(&m->value);
+    ew__onnx_type__init(&m->type);
+    ew__onnx_tensor_type__init(&m->tensor);
+    ew__onnx_shape__init(&m->shape);
+    m->value.name = text(x, name);
+    m->value.type = &m->type;
+    m->type.tensor_type = &m->tensor;
+    m->tensor.has_elem_type = true;
+    m->tensor.elem_type = ew_dtype_onnx(t->dtype);
+    m->tensor.shape = &m->shape;
+    m->shape.n_dim = (size_t)t->shape.rank;
+    m->shape.dim = m->list;
+    for (int i = 0; i < t->shape.rank; i++) {
+        ew__onnx_dim__init(&m->dims[i]);
+        m->list[i] = &m->dims[i];
+        if (open && open[i]) {
+            m->dims[i].dim_param = text(x, "N");
+        } else {
+            m->dims[i].has_dim_value = true;
+            m->dims[i].dim_value = t->shape.dim[i];
+        }
+    }
+    *out = &m->value;
+    return EW_OK;
+}
+
+static ew_err put_inputs(struct export *x)
+{
+    Ew__OnnxGraph *m = &x->out.graph;
+    m->n_input = (size_t)x->g->n_inputs;
+    m->input = ew_arena_array(&x->out.arena, m->n_input, sizeof(*m->input));
+    EW_CHECK(m->input, EW_ERR_MEMORY, "no memory for inputs");
+    for (int i = 0; i < x->g->n_inputs; i++) {
+        const struct ew_value *v = &x->g->values[x->g->inputs[i]];
+        const bool open[EW_MAX_RANK] = {x->batch == 0 && (v->dynamic & 1)};
+        EW_TRY(put_value(x, v->name, &v->t, open, &m->input[i]));
+    }
+    return EW_OK;
+}
+
+/* An output that is an input, a constant or another output too gets a node and a name of its own.
+ */
+static ew_err pass_on(struct export *x, int value, char **name)
+{
+    Ew__OnnxNode *n = ew_arena_alloc(&x->out.arena, sizeof(*n));
+    char **ports = ew_arena_array(&x->out.arena, 2, sizeof(*ports));
+    *name = ew_arena_printf(&x->out.arena, "%s_output", *name);
+    while (*name && ew_graph_find(x->g, *name) >= 0)
+        *name = ew_arena_printf(&x->out.arena, "%s_", *name);
+    EW_CHECK(n && ports && *name, EW_ERR_MEMORY, "no memory for outputs");
+    EW_TRY(need_value(x, value));
+    ew__onnx_node__init(n);
+    ports[0] = text(x, x->g->values[value].name);
+    ports[1] = *name;
+    n->op_type = text(x, "Identity");
+    n->name = text(x, *name);
+    n->input = &ports[0];
+    n->output = &ports[1];
+    n->n_input = n->n_output = 1;
+    x->out.graph.node[x->out.graph.n_node++] = n;
+    return EW_OK;
+}
+
+static ew_err put_outputs(struct export *x)
+{
+    Ew__OnnxGraph *m = &x->out.graph;
+    m->output = ew_arena_array(&x->out.arena, (size_t)x->g->n_outputs, sizeof(*m->output));
+    EW_CHECK(m->output, EW_ERR_MEMORY, "no memory for outputs");
+    for (int i = 0; i < x->g->n_outputs; i++) {
+        const struct ew_value *v = &x->g->values[x->g->outputs[i]];
+        bool plain = v->kind == EW_VALUE_ACT;
+        for (int k = 0; k < i; k++)
+            plain &= x->g->outputs[k] != x->g->outputs[i];
+        char *name = text(x, v->name);
+        if (!plain)
+            EW_TRY(pass_on(x, x->g->outputs[i], &name));
+        EW_TRY(put_value(x, name, &v->t, x->batch ? NULL : &x->batched[i * EW_MAX_RANK],
+                         &m->output[i]));
+    }
+    m->n_output = (size_t)x->g->n_outputs;
+    return EW_OK;
+}
+
+/* ---- The model ---- */
+
+/* IR versions go with opsets: 14 has 7, 18 has 8, 20 has 9. */
+static int ir_version(int opset)
+{
+    return opset <= 14 ? 7 : opset <= 18 ? 8 : opset <= 20 ? 9 : 10;
+}
+
+static ew_err put_opsets(struct export *x)
+{
+    Ew__OnnxModel *m = &x->out.model;
+    const int most = x->g->n_nodes + 1;
+    m->opset_import = ew_arena_array(&x->out.arena, (size_t)most, sizeof(*m->opset_import));
+    EW_CHECK(m->opset_import, EW_ERR_MEMORY, "no memory");
+    for (int k = -1; k < x->g->n_nodes; k++) { /* -1: the default domain */
+        const char *domain = k < 0 ? "" : ew_onnx_text(x->out.graph.node[k]->domain);
+        bool known = k >= 0 && !*domain;
+        for (size_t i = 0; i < m->n_opset_import; i++)
+            known |= strcmp(ew_onnx_text(m->opset_import[i]->domain), domain) == 0;
+        if (known)
+            continue;
+        Ew__OnnxOpset *o = ew_arena_alloc(&x->out.arena, sizeof(*o));
+        EW_CHECK(o, EW_ERR_MEMORY, "no memory");
+        ew__onnx_opset__init(o);
+        o->domain = text(x, domain);
+        o->has_version = true;
+        o->version = k < 0 ? x->opset : 1;
+        m->opset_import[m->n_opset_import++] = o;
+    }
+    return EW_OK;
+}
+
+static ew_err put_model(struct export *x)
+{
+    ew__onnx_model__init(&x->out.model);
+    ew__onnx_graph__init(&x->out.graph);
+    EW_TRY(find_opset(x));
+    EW_TRY(put_nodes(x));
+    EW_TRY(put_inputs(x));
+    EW_TRY(put_outputs(x));
+    EW_TRY(put_opsets(x));
+    x->out.graph.name = text(x, x->g->name);
+    x->out.model.has_ir_version = true;
+    x->out.model.ir_version = ir_version(x->opset);
+    x->out.model.producer_name = text(x, "edgewise");
+    x->out.model.producer_version = text(x, EW_VERSION);
+    EW_CHECK(!x->out.arena.failed, EW_ERR_MEMORY, "no memory for the file's messages");
+    return EW_OK;
+}
+
+/* Which dimensions of the outputs follow the batch: those that differ at another one.  A graph that
+ * cannot have another is written with the one it has. */
+static ew_err find_batched(struct export *x)
+{
+    struct ew_graph *g = x->g;
+    const size_t n = (size_t)g->n_outputs * EW_MAX_RANK;
+    x->batched = ew_arena_array(&x->out.arena, n, sizeof(*x->batched));
+    int64_t *before = ew_arena_array(&x->out.arena, n, sizeof(*before));
+    EW_CHECK(x->batched && before, EW_ERR_MEMORY, "no memory");
+    int64_t batch = 0;
+    for (int i = 0; i < g->n_inputs; i++)
+        if (g->values[g->inputs[i]].dynamic & 1 && g->values[g->inputs[i]].t.shape.rank)
+            batch = g->values[g->inputs[i]].t.shape.dim[0];
+    for (int i = 0; i < g->n_outputs; i++)
+        for (int k = 0; k < EW_MAX_RANK; k++)
+            before[i * EW_MAX_RANK + k] = g->values[g->outputs[i]].t.shape.dim[k];
+    if (batch < 1 || ew_graph_set_batch(g, batch + 1) != EW_OK) {
+        x->batch = batch < 1 ? 1 : batch;
+        return batch < 1 ? EW_OK : ew_graph_set_batch(g, batch);
+    }
+    for (int i = 0; i < g->n_outputs; i++)
+        for (int k = 0; k < g->values[g->outputs[i]].t.shape.rank; k++)
+            x->batched[i * EW_MAX_RANK + k] =
+                before[i * EW_MAX_RANK + k] != g->values[g->outputs[i]].t.shape.dim[k];
+    return ew_graph_set_batch(g, batch);
+}
+
+static ew_err export_graph(struct export *x, const struct ew_graph *g)
+{
+    EW_TRY(ew_graph_clone(g, &x->g));
+    if (x->batch)
+        EW_TRY(ew_graph_set_batch(x->g, x->batch));
+    EW_TRY(ew_graph_channels_first(x->g));
+    EW_TRY(ew_graph_expand(x->g));
+    EW_TRY(ew_graph_infer(x->g));
+    if (!x->batch)
+        EW_TRY(find_batched(x));
+    x->written = ew_arena_array(&x->out.arena, (size_t)x->g->n_values, sizeof(*x->written));
+    EW_CHECK(x->written, EW_ERR_MEMORY, "no memory");
+    return put_model(x);
+}
+
+EW_API ew_err ew_onnx_save(const struct ew_graph *g, const char *path,
+                           const struct ew_onnx_save_opts *opts)
+{
+    struct export x = {.batch = opts ? opts->batch : 0};
+    ew_arena_init(&x.out.arena);
+    EW_CHECK(x.batch >= 0, EW_ERR_ARG, "%s: batch is %lld", path, (long long)x.batch);
+    const int64_t limit = opts && opts->max_bytes > 0 ? opts->max_bytes : INT32_MAX;
+    ew_err e = export_graph(&x, g);
+    if (e == EW_OK)
+        e = ew_onnx_write(&x.out, path, limit < INT32_MAX ? limit : INT32_MAX);
+    else
+        e = ew_fail_in(e, "%s", path);
+    free(x.out.inits);
+    ew_graph_free(x.g);
+    ew_arena_fini(&x.out.arena);
+    return e;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An ONNX model on its way to a file: what onnx_export.c makes and onnx_write.c writes. */
+#ifndef EW_FORMAT_ONNX_EXPORT_H
+#define EW_FORMAT_ONNX_EXPORT_H
+
+#include "format/onnx_file.h"
+#include "graph/graph.h"
+
+struct ew_onnx_out {
+    struct ew_arena arena; /* messages, names */
+    Ew__OnnxModel model;   /* without its graph */
+    Ew__OnnxGraph graph;   /* without its initializers, which are: */
+    struct ew_onnx_init {
+        const char *name;
+        struct ew_tensor t; /* data is borrowed */
+    } * inits;
+    int n_inits, cap_inits;
+};
+
+/* Writes the model; tensors go to a second file "<path>.data" where the first would have more than
+ * `limit` bytes. */
+ew_err ew_onnx_write(struct ew_onnx_out *o, const char *path, int64_t limit);
+
+#endif
