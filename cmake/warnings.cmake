@@ -5,6 +5,9 @@ add_compile_options(
   -Wwrite-strings -Wcast-qual -Wcast-align -Wpointer-arith -Wimplicit-fallthrough -Wconversion
   -Wno-sign-conversion -Wdouble-promotion -Wfloat-equal -Wnull-dereference -Wno-unused-parameter
   -Wno-missing-field-initializers) # tables leave out what is zero, on purpose
+if(CMAKE_C_COMPILER_ID MATCHES "Clang")
+  add_compile_options(-Wno-double-promotion) # it minds INFINITY and NAN, which gcc does not
+endif()
 if(EW_WERROR)
   add_compile_options(-Werror)
 endif()

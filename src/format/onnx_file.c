@@ -92,7 +92,8 @@ static struct ew_onnx_span *find_span(struct ew_onnx_file *f, const char *p)
 
 ew_err ew_onnx_file_keep(struct ew_onnx_file *f, struct ew_graph *g)
 {
-    qsort(f->spans, (size_t)f->n_spans, sizeof(*f->spans), by_start);
+    if (f->n_spans)
+        qsort(f->spans, (size_t)f->n_spans, sizeof(*f->spans), by_start);
     for (int i = 0; i < g->n_values; i++) {
         struct ew_tensor *t = &g->values[i].t;
         struct ew_onnx_span *s = t->data ? find_span(f, t->data) : NULL;

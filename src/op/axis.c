@@ -16,7 +16,7 @@ static int64_t *int_attr(const struct ew_node *n, const char *name)
 {
     const struct ew_field *f = ew_field_find(n->op->attrs, name);
     EW_ASSERT(f && f->type == EW_FIELD_INT);
-    return (int64_t *)((char *)n->attr + f->offset);
+    return (int64_t *)(void *)((char *)n->attr + f->offset);
 }
 
 ew_err ew_axis_permute(struct ew_graph *g, int node, const int *perm, int *out_perm)
