@@ -3,8 +3,8 @@
  * measured in turns in the same run, and with -r beside its reference.  EW_ISA picks the
  * instruction set.
  *
- * Machines are noisy: a round is peak, kernel, peak, kernel; the figure is the median of the
- * rounds' ratios, and GFLOP/s the best round. */
+ * Machines are noisy: time is the thread's own processor time, a round is peak, kernel, peak,
+ * kernel; the figure is the median of the rounds' ratios, and GFLOP/s the best round. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 static double now_ns(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
@@ -65,6 +65,8 @@ static void measure(const struct ew_kernels *k, const struct lab_experiment *e, 
 {
     struct lab_job job;
     e->setup(k, shape, &job);
+    if (!job.run)
+        return;
     job_ns(&job, 1);
     const double once = job_ns(&job, 1);
     const int times = once > ROUND_NS ? 1 : (int)(ROUND_NS / once) + 1;

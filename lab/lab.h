@@ -11,7 +11,7 @@
 
 /* One kernel on one shape, ready to run. */
 struct lab_job {
-    void (*run)(void *ctx);       /* the kernel */
+    void (*run)(void *ctx);       /* the kernel; NULL: it does not do this shape */
     void (*reference)(void *ctx); /* the slow one; NULL: not timed */
     void *ctx;
     double flops; /* 0: a kernel that only moves data */

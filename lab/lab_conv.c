@@ -114,7 +114,35 @@ static void conv_setup(const struct ew_kernels *k, int i, struct lab_job *out)
                             .bytes = 0};
 }
 
-const struct lab_experiment lab_conv[] = {{"conv", "implicit GEMM, forward",
-                                           (int)(sizeof(layers) / sizeof(layers[0])), layer_name,
-                                           conv_setup},
-                                          {0}};
+static void winograd(void *ctx)
+{
+    const struct conv_ctx *c = ctx;
+    c->k->winograd_run(&c->conv, 0, c->tiles, c->scratch);
+}
+
+/* Flops are those of the direct way. */
+static void winograd_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    const struct ew_conv_shape *s = &layers[i].shape;
+    conv_setup(k, i, out);
+    struct conv_ctx *c = out->ctx;
+    if (!k->winograd_fits(s)) {
+        out->run = NULL;
+        return;
+    }
+    float *packed = lab_array(k->winograd_pack_size(s));
+    k->winograd_pack(s, c->w, false, packed);
+    c->conv.w = packed;
+    c->tiles = k->winograd_tiles(s);
+    c->scratch = lab_array(k->winograd_scratch(s) / sizeof(float));
+    out->run = winograd;
+}
+
+#define LAYERS (int)(sizeof(layers) / sizeof(layers[0]))
+
+/* clang-format off */
+const struct lab_experiment lab_conv[] = {
+    {"conv", "implicit GEMM, forward", LAYERS, layer_name, conv_setup},
+    {"winograd", "F(4x4, 3x3), forward", LAYERS, layer_name, winograd_setup},
+    {0}};
+/* clang-format on */

@@ -73,7 +73,15 @@ struct ew_conv {
     X(void,    conv_pack,      (const struct ew_conv_shape *s, const float *w, float *packed))     \
     X(int64_t, conv_tiles,     (const struct ew_conv_shape *s))                                    \
     X(size_t,  conv_scratch,   (const struct ew_conv_shape *s))                                    \
-    X(void,    conv_run,       (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch))
+    X(void,    conv_run,       (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* Winograd's F(4x4, 3x3): the same for 3x3, stride 1, no groups (winograd_fits).  With `flip` \
+     * the filter is that of a forward convolution whose data gradient `s` describes. */           \
+    X(bool,    winograd_fits,  (const struct ew_conv_shape *s))                                    \
+    X(size_t,  winograd_pack_size, (const struct ew_conv_shape *s))                                \
+    X(void,    winograd_pack,  (const struct ew_conv_shape *s, const float *w, bool flip, float *packed)) \
+    X(int64_t, winograd_tiles, (const struct ew_conv_shape *s))                                    \
+    X(size_t,  winograd_scratch, (const struct ew_conv_shape *s))                                  \
+    X(void,    winograd_run,   (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch))
 /* clang-format on */
 
 struct ew_kernels {
