@@ -91,10 +91,15 @@ static void reference(void *ctx)
     ref_conv(&c->conv.shape, c->conv.x, c->w, c->want);
 }
 
-static void conv_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+static void depthwise(void *ctx)
+{
+    const struct conv_ctx *c = ctx;
+    c->k->depthwise_run(&c->conv, 0, c->tiles, c->scratch);
+}
+
+static void setup(const struct ew_kernels *k, const struct ew_conv_shape *s, struct lab_job *out)
 {
     static struct conv_ctx c;
-    const struct ew_conv_shape *s = &layers[i].shape;
     float *packed = lab_array(k->conv_pack_size(s));
     c.k = k;
     c.w = lab_array((size_t)ref_conv_filter_count(s));
@@ -112,6 +117,11 @@ static void conv_setup(const struct ew_kernels *k, int i, struct lab_job *out)
                             .ctx = &c,
                             .flops = 2 * ref_conv_macs(s),
                             .bytes = 0};
+}
+
+static void conv_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    setup(k, &layers[i].shape, out);
 }
 
 static void winograd(void *ctx)
@@ -138,11 +148,44 @@ static void winograd_setup(const struct ew_kernels *k, int i, struct lab_job *ou
     out->run = winograd;
 }
 
+static const struct layer depthwise_layers[] = {
+    L("mobilenet 3x3 32 @112", 1, 32, 32, 32, 112, 3, 1, 1),
+    L("mobilenet 3x3 s2 96 @112", 1, 96, 96, 96, 112, 3, 2, 1),
+    L("mobilenet 3x3 144 @56", 1, 144, 144, 144, 56, 3, 1, 1),
+    L("mobilenet 3x3 s2 144 @56", 1, 144, 144, 144, 56, 3, 2, 1),
+    L("mobilenet 3x3 192 @28", 1, 192, 192, 192, 28, 3, 1, 1),
+    L("mobilenet 3x3 384 @14", 1, 384, 384, 384, 14, 3, 1, 1),
+    L("mobilenet 3x3 960 @7", 1, 960, 960, 960, 7, 3, 1, 1),
+    L("mobilenet_v3 5x5 120 @28", 1, 120, 120, 120, 28, 5, 1, 2),
+    L("mobilenet_v3 5x5 s2 672 @14", 1, 672, 672, 672, 14, 5, 2, 2),
+};
+
+static const char *depthwise_name(int i)
+{
+    return depthwise_layers[i].name;
+}
+
+static void depthwise_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    const struct ew_conv_shape *s = &depthwise_layers[i].shape;
+    setup(k, s, out);
+    struct conv_ctx *c = out->ctx;
+    float *packed = lab_array(k->depthwise_pack_size(s));
+    k->depthwise_pack(s, c->w, packed);
+    c->conv.w = packed;
+    c->tiles = k->depthwise_tiles(s);
+    c->scratch = lab_array(k->depthwise_scratch(s) / sizeof(float));
+    out->run = depthwise;
+    out->bytes = 4 * (double)(ref_conv_in_count(s) + ref_conv_out_count(s));
+}
+
 #define LAYERS (int)(sizeof(layers) / sizeof(layers[0]))
 
 /* clang-format off */
 const struct lab_experiment lab_conv[] = {
     {"conv", "implicit GEMM, forward", LAYERS, layer_name, conv_setup},
     {"winograd", "F(4x4, 3x3), forward", LAYERS, layer_name, winograd_setup},
+    {"depthwise", "depthwise, forward", (int)(sizeof(depthwise_layers) / sizeof(depthwise_layers[0])),
+     depthwise_name, depthwise_setup},
     {0}};
 /* clang-format on */

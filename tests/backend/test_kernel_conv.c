@@ -31,6 +31,13 @@ static const struct {
     {"groups",          {2, 4, 12, 20, {A1, {7, 7, 3, 1, 1, 1}, {7, 7, 3, 1, 1, 1}}}},
     {"groups of 16",    {1, 2, 32, 32, {A1, {6, 3, 3, 2, 1, 1}, {6, 3, 3, 2, 1, 1}}}},
     {"groups of 4",     {1, 8, 32, 32, {A1, {6, 6, 3, 1, 1, 1}, {7, 7, 3, 1, 1, 1}}}},
+    {"depthwise 3x3",   {2, 17, 17, 17, {A1, {9, 9, 3, 1, 1, 1}, {11, 11, 3, 1, 1, 1}}}},
+    {"depthwise 3x3 s2",{1, 40, 40, 40, {A1, {9, 5, 3, 2, 1, 1}, {12, 6, 3, 2, 1, 1}}}},
+    {"depthwise 5x5",   {1, 33, 33, 33, {A1, {6, 6, 5, 1, 1, 2}, {7, 7, 5, 1, 1, 2}}}},
+    {"depthwise 5x5 s2",{1, 16, 16, 16, {A1, {8, 4, 5, 2, 1, 2}, {7, 5, 5, 2, 1, 3}}}},
+    {"depthwise dilated",{1, 19, 19, 19, {A1, {8, 8, 3, 1, 2, 2}, {9, 9, 3, 1, 2, 2}}}},
+    {"depthwise 7x3",   {1, 5, 5, 5, {A1, {8, 8, 7, 1, 1, 3}, {9, 3, 3, 3, 1, 0}}}},
+    {"depthwise 3-D",   {1, 9, 9, 9, {{4, 4, 3, 1, 1, 1}, {5, 5, 3, 1, 1, 1}, {6, 3, 3, 2, 1, 1}}}},
     {"cropping",        {1, 1, 3, 4, {A1, {9, 5, 3, 1, 1, -1}, {9, 6, 2, 1, 1, -2}}}},
     {"all padding",     {1, 1, 3, 4, {A1, {2, 4, 1, 1, 1, 1}, {1, 5, 1, 1, 1, 2}}}},
     {"1-D",             {2, 1, 9, 10, {A1, A1, {33, 17, 5, 2, 1, 2}}}},
@@ -63,8 +70,18 @@ static double tolerance(double terms)
     return 4 * (double)FLT_EPSILON * (2 + sqrt(terms));
 }
 
+/* The entry points of one way to convolve. */
+struct way {
+    const char *name;
+    bool (*fits)(const struct ew_conv_shape *);
+    size_t (*pack_size)(const struct ew_conv_shape *);
+    int64_t (*tiles)(const struct ew_conv_shape *);
+    size_t (*scratch)(const struct ew_conv_shape *);
+    void (*run)(const struct ew_conv *, int64_t, int64_t, void *);
+    double tolerance; /* 0: that of a sum */
+};
+
 struct conv_data {
-    bool winograd;
     float *x, *w, *bias, *add, *y, *packed;
     void *scratch;
     int64_t n_x, n_w, n_y;
@@ -97,8 +114,8 @@ static void data_fini(struct conv_data *d)
 #define WINOGRAD_TOLERANCE 3e-5
 
 /* Forward with one epilogue: all tiles at once, then one by one backwards into a second output. */
-static void forward(const struct ew_kernels *k, const struct ew_conv_shape *s,
-                    const struct conv_data *d, int end)
+static void forward(const struct way *way, const struct ew_conv_shape *s, const struct conv_data *d,
+                    int end)
 {
     struct ew_conv c = {.shape = *s, .x = d->x, .w = d->packed, .y = d->y, .end = ends[end]};
     c.end.bias = end % 3 != 2 ? d->bias : NULL;
@@ -107,12 +124,10 @@ static void forward(const struct ew_kernels *k, const struct ew_conv_shape *s,
     ref_conv(s, d->x, d->w, want);
     const double scale = test_scale(want, d->n_y);
     ref_epilogue(&c.end, d->n_y, s->cout, want);
-    const int64_t tiles = d->winograd ? k->winograd_tiles(s) : k->conv_tiles(s);
-    void (*run)(const struct ew_conv *, int64_t, int64_t, void *) =
-        d->winograd ? k->winograd_run : k->conv_run;
-    run(&c, 0, tiles, d->scratch);
+    const int64_t tiles = way->tiles(s);
+    way->run(&c, 0, tiles, d->scratch);
     const double terms = ref_conv_macs(s) / (double)(d->n_y ? d->n_y : 1);
-    const double tol = d->winograd ? WINOGRAD_TOLERANCE : tolerance(terms);
+    const double tol = way->tolerance > 0 ? way->tolerance : tolerance(terms);
     test_close(d->y, want, d->n_y, tol * (1 + scale), "forward");
     float *again = test_array(d->n_y, 8);
     c.y = again;
@@ -121,45 +136,31 @@ static void forward(const struct ew_kernels *k, const struct ew_conv_shape *s,
         c.end.add = again;
     }
     for (int64_t t = tiles - 1; t >= 0; t--)
-        run(&c, t, t + 1, d->scratch);
+        way->run(&c, t, t + 1, d->scratch);
     EW_EXPECT(memcmp(again, d->y, (size_t)d->n_y * sizeof(float)) == 0);
     ew_guard_free(again);
     free(want);
 }
 
-static void walk_forward(const struct ew_kernels *k)
+static void walk_forward(const struct ew_kernels *k, const struct way *way)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct ew_conv_shape *s = &cases[i].s;
-        ew_test_begin("conv %s: %s", k->isa, cases[i].name);
+        if (way->fits && !way->fits(s))
+            continue;
+        ew_test_begin("%s %s: %s", way->name, k->isa, cases[i].name);
         struct conv_data d = {0};
         data_init(&d, s, 10 * i + 1);
-        d.packed = test_scratch(k->conv_pack_size(s) * sizeof(float));
-        d.scratch = test_scratch(k->conv_scratch(s));
-        k->conv_pack(s, d.w, d.packed);
+        d.packed = test_scratch(way->pack_size(s) * sizeof(float));
+        d.scratch = test_scratch(way->scratch(s));
+        if (way->run == k->winograd_run)
+            k->winograd_pack(s, d.w, false, d.packed);
+        else if (way->run == k->depthwise_run)
+            k->depthwise_pack(s, d.w, d.packed);
+        else
+            k->conv_pack(s, d.w, d.packed);
         for (int e = 0; e < (int)(sizeof(ends) / sizeof(ends[0])); e++)
-            forward(k, s, &d, e);
-        ew_guard_free(d.packed);
-        ew_guard_free(d.scratch);
-        data_fini(&d);
-        ew_test_end();
-    }
-}
-
-static void walk_winograd(const struct ew_kernels *k)
-{
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const struct ew_conv_shape *s = &cases[i].s;
-        if (!k->winograd_fits(s))
-            continue;
-        ew_test_begin("winograd %s: %s", k->isa, cases[i].name);
-        struct conv_data d = {.winograd = true};
-        data_init(&d, s, 10 * i + 1);
-        d.packed = test_scratch(k->winograd_pack_size(s) * sizeof(float));
-        d.scratch = test_scratch(k->winograd_scratch(s));
-        k->winograd_pack(s, d.w, false, d.packed);
-        for (int e = 0; e < (int)(sizeof(ends) / sizeof(ends[0])); e++)
-            forward(k, s, &d, e);
+            forward(way, s, &d, e);
         ew_guard_free(d.packed);
         ew_guard_free(d.scratch);
         data_fini(&d);
@@ -170,8 +171,18 @@ static void walk_winograd(const struct ew_kernels *k)
 int main(void)
 {
     for (int i = 0; ew_isa_at(i); i++) {
-        walk_forward(ew_isa_at(i));
-        walk_winograd(ew_isa_at(i));
+        const struct ew_kernels *k = ew_isa_at(i);
+        /* clang-format off */
+        const struct way ways[] = {
+            {"conv", NULL, k->conv_pack_size, k->conv_tiles, k->conv_scratch, k->conv_run, 0},
+            {"winograd", k->winograd_fits, k->winograd_pack_size, k->winograd_tiles,
+             k->winograd_scratch, k->winograd_run, WINOGRAD_TOLERANCE},
+            {"depthwise", k->depthwise_fits, k->depthwise_pack_size, k->depthwise_tiles,
+             k->depthwise_scratch, k->depthwise_run, 0},
+        };
+        /* clang-format on */
+        for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++)
+            walk_forward(k, &ways[w]);
     }
     return ew_test_status();
 }

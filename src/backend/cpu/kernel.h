@@ -81,7 +81,14 @@ struct ew_conv {
     X(void,    winograd_pack,  (const struct ew_conv_shape *s, const float *w, bool flip, float *packed)) \
     X(int64_t, winograd_tiles, (const struct ew_conv_shape *s))                                    \
     X(size_t,  winograd_scratch, (const struct ew_conv_shape *s))                                  \
-    X(void,    winograd_run,   (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch))
+    X(void,    winograd_run,   (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* Depthwise: groups = cin = cout. */                                                          \
+    X(bool,    depthwise_fits, (const struct ew_conv_shape *s))                                    \
+    X(size_t,  depthwise_pack_size, (const struct ew_conv_shape *s))                               \
+    X(void,    depthwise_pack, (const struct ew_conv_shape *s, const float *w, float *packed))     \
+    X(int64_t, depthwise_tiles, (const struct ew_conv_shape *s))                                   \
+    X(size_t,  depthwise_scratch, (const struct ew_conv_shape *s))                                 \
+    X(void,    depthwise_run,  (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch))
 /* clang-format on */
 
 struct ew_kernels {

@@ -276,16 +276,6 @@ INLINE void output_points(const float *m, vec out[4][4])
     }
 }
 
-INLINE void put(const struct ew_epilogue *e, float *y, int64_t at, vec v, int64_t n)
-{
-    const vec add = !e->add ? (vec){0} : n < LANES ? load_part(e->add + at, n) : load(e->add + at);
-    v = e->add_after ? vact(e->act, v, e->lo, e->hi) + add : vact(e->act, v + add, e->lo, e->hi);
-    if (n < LANES)
-        store_part(y + at, v, n);
-    else
-        store(y + at, v);
-}
-
 static void output_tile(const struct job *j, int64_t tile, int64_t o, int64_t width)
 {
     const struct ew_conv *c = j->conv;
@@ -295,8 +285,7 @@ static void output_tile(const struct job *j, int64_t tile, int64_t o, int64_t wi
     const int64_t high = min_i64(4, a[1].out - y0), wide = min_i64(4, a[2].out - x0);
     for (int64_t i = 0; i < width; i += LANES) {
         const int64_t part = width - i;
-        const float *bias = c->end.bias ? c->end.bias + o + i : NULL;
-        const vec b = !bias ? (vec){0} : part < LANES ? load_part(bias, part) : load(bias);
+        const vec b = bias_at(&c->end, o + i, part);
         vec out[4][4];
         output_points(j->m + tile * SLICE + i, out);
         for (int64_t y = 0; y < high; y++)

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Depthwise convolution, forward.  Lanes are channels; PIXELS outputs of a row are made at once, so
+ * that a loaded input pixel serves all taps that meet it.  3x3 and 5x5 with strides 1 and 2 are
+ * unrolled, all else goes tap by tap. */
+#include "backend/cpu/kernel/act.h"
+#include "backend/cpu/kernel/depth.h"
+
+#define PIXELS 4
+
+bool EW_K(depthwise_fits)(const struct ew_conv_shape *s)
+{
+    return s->groups == s->cin && s->cin == s->cout;
+}
+
+static int64_t taps_of(const struct ew_conv_shape *s)
+{
+    return (int64_t)s->axis[0].taps * s->axis[1].taps * s->axis[2].taps;
+}
+
+/* [taps][channels, rounded up to whole vectors] */
+size_t EW_K(depthwise_pack_size)(const struct ew_conv_shape *s)
+{
+    return (size_t)(taps_of(s) * div_up(s->cin, LANES) * LANES);
+}
+
+void EW_K(depthwise_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
+{
+    const int64_t taps = taps_of(s), wide = div_up(s->cin, LANES) * LANES;
+    for (int64_t t = 0; t < taps; t++)
+        for (int64_t c = 0; c < wide; c++)
+            packed[t * wide + c] = c < s->cin ? w[c * taps + t] : 0;
+}
+
+int64_t EW_K(depthwise_tiles)(const struct ew_conv_shape *s)
+{
+    return s->axis[2].out ? (int64_t)s->batch * s->axis[0].out * s->axis[1].out : 0;
+}
+
+size_t EW_K(depthwise_scratch)(const struct ew_conv_shape *s)
+{
+    return lines_bytes(s);
+}
+
+/* A run of outputs of one row. */
+struct span {
+    const struct ew_conv *conv;
+    const float *const *at; /* column of the first output's first tap, first line */
+    int64_t columns;        /* between lines */
+    const float *w;
+    int64_t wide; /* between taps of w */
+    int64_t y;    /* offset of the first output */
+};
+
+/* n channels from c on, n = LANES but for the last. */
+INLINE void span_vector(const struct span *s, const int taps, const int stride, const int pixels,
+                        int64_t c, int64_t n)
+{
+    const struct ew_epilogue *e = &s->conv->end;
+    const int reach = (pixels - 1) * stride + taps;
+    vec sum[PIXELS];
+    UNROLL
+    for (int p = 0; p < pixels; p++)
+        sum[p] = bias_at(e, c, n);
+    UNROLL
+    for (int t = 0; t < taps; t++) {
+        vec x[(PIXELS - 1) * 2 + 5];
+        UNROLL
+        for (int i = 0; i < reach; i++) {
+            const float *from = s->at[t * s->columns + i] + c;
+            x[i] = n < LANES ? load_part(from, n) : load(from);
+        }
+        UNROLL
+        for (int u = 0; u < taps; u++) {
+            const vec w = load(s->w + (t * taps + u) * s->wide + c);
+            UNROLL
+            for (int p = 0; p < pixels; p++)
+                sum[p] += x[p * stride + u] * w;
+        }
+    }
+    UNROLL
+    for (int p = 0; p < pixels; p++)
+        put(e, s->conv->y, s->y + p * s->conv->shape.cout + c, sum[p], n);
+}
+
+INLINE void span_fixed(const struct span *s, const int taps, const int stride, const int pixels)
+{
+    const int64_t channels = s->conv->shape.cin;
+    int64_t c = 0;
+    for (; c + LANES <= channels; c += LANES)
+        span_vector(s, taps, stride, pixels, c, LANES);
+    if (c < channels)
+        span_vector(s, taps, stride, pixels, c, channels - c);
+}
+
+#define SPAN(taps, stride)                                                                         \
+    static void span_##taps##_##stride(const struct span *s, int64_t pixels)                       \
+    {                                                                                              \
+        switch (pixels) {                                                                          \
+        case 1:                                                                                    \
+            span_fixed(s, taps, stride, 1);                                                        \
+            break;                                                                                 \
+        case 2:                                                                                    \
+            span_fixed(s, taps, stride, 2);                                                        \
+            break;                                                                                 \
+        case 3:                                                                                    \
+            span_fixed(s, taps, stride, 3);                                                        \
+            break;                                                                                 \
+        default:                                                                                   \
+            span_fixed(s, taps, stride, PIXELS);                                                   \
+        }                                                                                          \
+    }
+
+SPAN(3, 1)
+SPAN(3, 2)
+SPAN(5, 1)
+SPAN(5, 2)
+
+/* Any taps, strides and dilations. */
+static void span_any(const struct span *s, int64_t pixels)
+{
+    const struct ew_conv_shape *shape = &s->conv->shape;
+    const struct ew_conv_axis *a = &shape->axis[2];
+    const int64_t lines = (int64_t)shape->axis[0].taps * shape->axis[1].taps;
+    for (int64_t p = 0; p < pixels; p++) {
+        for (int64_t c = 0; c < shape->cin; c += LANES) {
+            const int64_t n = shape->cin - c;
+            vec sum = bias_at(&s->conv->end, c, n);
+            for (int64_t i = 0; i < lines * a->taps; i++) {
+                const int64_t column = p * a->stride + i % a->taps * a->dilation;
+                const float *from = s->at[i / a->taps * s->columns + column] + c;
+                sum += (n < LANES ? load_part(from, n) : load(from)) * load(s->w + i * s->wide + c);
+            }
+            put(&s->conv->end, s->conv->y, s->y + p * shape->cout + c, sum, n);
+        }
+    }
+}
+
+typedef void span_fn(const struct span *s, int64_t pixels);
+
+static span_fn *span_for(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = s->axis;
+    const int taps = a[2].taps, stride = a[2].stride;
+    if (a[0].taps != 1 || a[1].taps != taps || a[2].dilation != 1 || stride > 2)
+        return span_any;
+    if (taps == 3)
+        return stride == 1 ? span_3_1 : span_3_2;
+    if (taps == 5)
+        return stride == 1 ? span_5_1 : span_5_2;
+    return span_any;
+}
+
+void EW_K(depthwise_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
+{
+    const struct ew_conv_shape *s = &c->shape;
+    const int64_t out = s->axis[2].out, wide = div_up(s->cin, LANES) * LANES;
+    span_fn *const run = span_for(s);
+    struct lines l;
+    lines_init(&l, s, scratch);
+    for (int64_t row = begin; row < end; row++) {
+        lines_find(&l, s, c->x, row);
+        for (int64_t o = 0; o < out; o += PIXELS) {
+            const struct span span = {.conv = c,
+                                      .at = l.at + o * s->axis[2].stride,
+                                      .columns = l.columns,
+                                      .w = c->w,
+                                      .wide = wide,
+                                      .y = (row * out + o) * s->cout};
+            run(&span, min_i64(PIXELS, out - o));
+        }
+    }
+}
