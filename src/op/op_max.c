@@ -45,7 +45,7 @@ const struct ew_op ew_op_max = {
     .infer = ew_broadcast_infer_number,
     .forward = forward,
     .backward = ew_variadic_backward_extreme,
-    .onnx = {.type = "Max", .since = 8},
+    .onnx = {.type = "Max"},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -33,7 +33,7 @@ const struct ew_op ew_op_mean = {
     .infer = ew_broadcast_infer_float,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Mean", .since = 8},
+    .onnx = {.type = "Mean"},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -33,7 +33,7 @@ const struct ew_op ew_op_sum = {
     .infer = ew_broadcast_infer_float,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Sum", .since = 8},
+    .onnx = {.type = "Sum"},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };
