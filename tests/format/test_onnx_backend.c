@@ -40,6 +40,19 @@ struct ports {
 
 /* ---- One data set ---- */
 
+/* NumPy had no bfloat16 when the data was made: it is uint16; and CastLike's second input, of which
+ * only the type matters, has one element where the model says 3x4. */
+static ew_err mend_bfloat16(struct ew_tensor *t, struct ew_arena *a)
+{
+    t->dtype = t->dtype == EW_U16 ? EW_BF16 : t->dtype;
+    if (ew_tensor_count(t) != 1)
+        return EW_OK;
+    t->shape = (struct ew_shape){2, {3, 4}};
+    t->data = ew_arena_alloc(a, ew_tensor_bytes(t));
+    EW_CHECK(t->data, EW_ERR_MEMORY, "no memory");
+    return EW_OK;
+}
+
 /* input_0.pb, input_1.pb, ... or the outputs. */
 static ew_err read_ports(const char *dir, const char *kind, struct ew_arena *a, struct ports *p)
 {
@@ -49,6 +62,8 @@ static ew_err read_ports(const char *dir, const char *kind, struct ew_arena *a, 
         if (access(path, R_OK) != 0)
             break;
         EW_TRY(ew_tensor_file_read(path, a, &p->t[p->n], &p->name[p->n]));
+        if (strstr(dir, "BFLOAT16"))
+            EW_TRY(mend_bfloat16(&p->t[p->n], a));
     }
     return EW_OK;
 }
@@ -57,7 +72,9 @@ static ew_err compare(struct ew_graph *g, const struct ew_plan *p, const struct 
 {
     EW_CHECK(want->n == g->n_outputs, EW_ERR_ARG, "%d outputs, expected %d", g->n_outputs, want->n);
     for (int i = 0; i < want->n; i++) {
-        const ew_err e = ew_tensors_agree(ew_plan_output(p, i), &want->t[i], RTOL, ATOL);
+        const bool coarse = want->t[i].dtype == EW_BF16; /* the data is truncated, we round */
+        const ew_err e =
+            ew_tensors_agree(ew_plan_output(p, i), &want->t[i], coarse ? 0x1p-7 : RTOL, ATOL);
         if (e != EW_OK)
             return ew_fail_in(e, "output %d", i);
     }
@@ -217,7 +234,7 @@ static void conformance(void)
     if (tally.n_words)
         return;
     EW_EXPECT_INT(tally.wrong, 0);
-    EW_EXPECT(tally.passed >= 1);
+    EW_EXPECT(tally.passed >= 600);
 }
 
 int main(int argc, char **argv)
