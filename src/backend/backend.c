@@ -1,14 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel choice.  Every operator has its reference; faster rows come from the backend's folders. */
+/* Kernel choice: the rows of cpu/row_*.c, then the operator's reference. */
 #include "backend/backend.h"
 
-ew_err ew_backend_choose(const struct ew_op *op, enum ew_phase phase, const struct ew_call *c,
-                         struct ew_kernel *out)
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cpu/isa.h"
+
+#define EW_ROW(name) extern const struct ew_row ew_row_##name;
+#include "row_list.h"
+#undef EW_ROW
+
+static const struct ew_row *const rows[] = {
+#define EW_ROW(name) &ew_row_##name,
+#include "row_list.h"
+#undef EW_ROW
+};
+
+ew_err ew_backend_open(const struct ew_backend_opts *o, struct ew_backend **out)
 {
-    *out = (struct ew_kernel){.name = "reference",
-                              .run = phase == EW_PHASE_FORWARD ? op->forward : op->backward,
-                              .scratch = op->scratch ? op->scratch(c) : 0};
-    EW_CHECK(out->run, EW_ERR_UNSUPPORTED, "node %s: operator %s cannot be %s", c->name, op->name,
+    struct ew_backend *be = calloc(1, sizeof(*be));
+    EW_CHECK(be, EW_ERR_MEMORY, "no memory for a backend");
+    ew_err e = o->reference ? EW_OK : ew_isa_pick(&be->isa);
+    if (e == EW_OK && o->threads != 1)
+        e = ew_pool_new(o->threads, &be->pool);
+    if (e != EW_OK)
+        ew_backend_close(be);
+    else
+        *out = be;
+    return e;
+}
+
+void ew_backend_close(struct ew_backend *be)
+{
+    if (!be)
+        return;
+    ew_pool_free(be->pool);
+    free(be);
+}
+
+ew_err ew_backend_offer(const struct ew_backend *be, const struct ew_op *op, enum ew_phase phase,
+                        const struct ew_call *c, struct ew_kernel out[EW_OFFERS], int *n)
+{
+    *n = 0;
+    for (size_t i = 0; be->isa && i < EW_COUNT(rows) && *n == 0; i++)
+        if (strcmp(rows[i]->op, op->name) == 0)
+            *n = rows[i]->offer(be, phase, c, out);
+    const struct ew_kernel reference = {.name = "reference",
+                                        .run =
+                                            phase == EW_PHASE_FORWARD ? op->forward : op->backward,
+                                        .scratch = op->scratch ? op->scratch(c) : 0};
+    if (reference.run)
+        out[(*n)++] = reference;
+    EW_CHECK(*n > 0, EW_ERR_UNSUPPORTED, "node %s: operator %s cannot be %s", c->name, op->name,
              phase == EW_PHASE_FORWARD ? "run" : "trained through");
     return EW_OK;
 }

@@ -1,21 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a backend hands to the plan: for a node and a phase, the function that runs it. */
+/* What a backend hands to the plan: for a node and a phase, the functions that can run it. */
 #ifndef EW_BACKEND_BACKEND_H
 #define EW_BACKEND_BACKEND_H
 
+#include "base/pool.h"
 #include "graph/op.h"
 
 enum ew_phase { EW_PHASE_FORWARD, EW_PHASE_BACKWARD, EW_PHASE_UPDATE };
 
 struct ew_kernel {
-    const char *name; /* shown in profiles: "reference", "conv_f32_avx512" */
+    const char *name; /* shown in profiles: "reference", "conv gemm" */
     ew_err (*run)(const struct ew_call *c);
-    size_t scratch; /* bytes */
+    size_t scratch; /* bytes, contents undefined at each run */
+    size_t state;   /* bytes in c->state, kept with the step */
+    /* Fills c->state; called once weights and memory are there, and again when weights have changed
+     * outside of training.  NULL: nothing to prepare. */
+    ew_err (*prepare)(const struct ew_call *c);
 };
 
-/* Picks the kernel of an operator; a call that no fast kernel fits gets the operator's reference.
- * Fails with EW_ERR_UNSUPPORTED where there is neither (backward of an operator that has none). */
-ew_err ew_backend_choose(const struct ew_op *op, enum ew_phase phase, const struct ew_call *c,
-                         struct ew_kernel *out);
+struct ew_kernels;
+
+struct ew_backend {
+    struct ew_pool *pool;         /* NULL: the caller alone */
+    const struct ew_kernels *isa; /* NULL: references only */
+};
+
+struct ew_backend_opts {
+    int threads;    /* 0: as many as there are CPUs */
+    bool reference; /* references only: slow, obvious */
+};
+
+ew_err ew_backend_open(const struct ew_backend_opts *o, struct ew_backend **out);
+void ew_backend_close(struct ew_backend *be); /* NULL is fine */
+
+#define EW_OFFERS 4
+
+/* The kernels that can run a call, the one that rules prefer first; the operator's reference is the
+ * last.  Fails with EW_ERR_UNSUPPORTED where there is none (backward of an operator that has none).
+ */
+ew_err ew_backend_offer(const struct ew_backend *be, const struct ew_op *op, enum ew_phase phase,
+                        const struct ew_call *c, struct ew_kernel out[EW_OFFERS], int *n);
+
+/* A row: the fast kernels for one operator.  `offer` writes up to EW_OFFERS - 1 kernels, best
+ * first, and returns how many; 0 where none fits. */
+struct ew_row {
+    const char *op;
+    int (*offer)(const struct ew_backend *be, enum ew_phase phase, const struct ew_call *c,
+                 struct ew_kernel *out);
+};
 
 #endif

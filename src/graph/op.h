@@ -11,6 +11,7 @@
 #include "base/field.h"
 #include "graph/tensor.h"
 
+struct ew_backend;
 struct ew_graph;
 struct ew_onnx_node;
 
@@ -25,6 +26,8 @@ struct ew_call {
     struct ew_tensor *const *din;  /* backward: add to these; NULL where not wanted */
     void *aux;                     /* kept from forward to backward (training only) */
     void *scratch;                 /* op->scratch() bytes, contents undefined */
+    void *state;                   /* a kernel's own: geometry, packed weights; references need none */
+    const struct ew_backend *be;   /* kernels' threads and instruction set */
     bool train;                    /* batch statistics, dropout on */
     bool again;                    /* forward once more, to save memory: leave running state alone */
     uint64_t seed;                 /* stochastic operators: fixed by (run seed, step, node) */

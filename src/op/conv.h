@@ -3,12 +3,15 @@
 #ifndef EW_OP_CONV_H
 #define EW_OP_CONV_H
 
+#include "op/epilogue.h"
 #include "op/window.h"
 
-/* in: x [N, d..., C], w [O, k..., C / groups], optional b [O]. */
+/* in: x [N, d..., C], w [O, k..., C / groups], optional b [O], optional add [N, d..., O] (fused).
+ */
 struct ew_conv_attr {
     struct ew_window_attr win; /* kernel may be empty */
     int64_t groups;            /* default 1 */
+    struct ew_epilogue_attr end;
 };
 
 /* in: x [N, d..., C], w [C, k..., O / groups], optional b [O]. */

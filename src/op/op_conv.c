@@ -2,10 +2,13 @@
 /* Conv: 1-D to 3-D convolution with groups, dilation and padding. */
 #include "op/conv.h"
 
+#include "graph/graph.h"
+
 /* clang-format off */
 static const struct ew_field attrs[] = {
     EW_WINDOW_FIELDS(struct ew_conv_attr, win),
     EW_GROUPS_FIELD(struct ew_conv_attr),
+    EW_EPILOGUE_FIELDS(struct ew_conv_attr, end),
     EW_FIELD_END};
 /* clang-format on */
 
@@ -27,11 +30,19 @@ ew_err ew_conv_resolve(const struct ew_call *c, struct ew_conv_sizes *out)
     return ew_window_resolve(&a->win, x, w->dim + 1, false, &out->w);
 }
 
+static const struct ew_tensor *added(const struct ew_call *c)
+{
+    return c->n_in > 3 ? c->in[3] : NULL;
+}
+
 static ew_err infer(const struct ew_call *c)
 {
     struct ew_conv_sizes s;
     EW_TRY(ew_conv_resolve(c, &s));
     ew_window_shape(&s.w, c->in[0]->shape.rank, s.filters, &c->out[0]->shape);
+    EW_CHECK(!added(c) || (added(c)->dtype == c->in[0]->dtype &&
+                           ew_shape_equal(&added(c)->shape, &c->out[0]->shape)),
+             EW_ERR_SHAPE, "what is added is not like the output");
     return EW_OK;
 }
 
@@ -49,6 +60,7 @@ static ew_err forward(const struct ew_call *c)
     ew_bias_fill(c->n_in > 2 ? c->in[2] : NULL, c->out[0]);
     const struct ew_conv_data d = {.x = c->in[0]->data, .w = c->in[1]->data, .to = c->out[0]->data};
     ew_conv_apply(&s, c->in[0]->dtype, &d);
+    ew_epilogue_run(&((const struct ew_conv_attr *)c->attr)->end, added(c), c->out[0]);
     return EW_OK;
 }
 
@@ -56,6 +68,7 @@ static ew_err backward(const struct ew_call *c)
 {
     struct ew_conv_sizes s;
     EW_TRY(ew_conv_resolve(c, &s));
+    EW_TRY(ew_epilogue_check_none(&((const struct ew_conv_attr *)c->attr)->end, added(c)));
     if (!c->dout[0])
         return EW_OK;
     struct ew_conv_data d = {.x = c->in[0]->data, .w = c->in[1]->data, .y = c->dout[0]->data};
@@ -72,7 +85,17 @@ static ew_err backward(const struct ew_call *c)
     return EW_OK;
 }
 
-static const char *const renames[] = {EW_WINDOW_RENAMES, "groups", "group", NULL};
+static const char *const renames[] = {EW_WINDOW_RENAMES, "groups", "group", EW_EPILOGUE_RENAMES,
+                                      NULL};
+
+/* A fused node has no ONNX form. */
+static ew_err export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
+{
+    const struct ew_conv_attr *a = g->nodes[node].attr;
+    EW_CHECK(a->end.act == EW_ACT_NONE && g->nodes[node].n_in < 4, EW_ERR_UNSUPPORTED,
+             "node %s: fused with what follows it", g->nodes[node].name);
+    return EW_OK;
+}
 
 /* clang-format off */
 static const struct ew_op_case cases[] = {
@@ -103,6 +126,17 @@ static const struct ew_op_case cases[] = {
      .in = {{"2x3x4x5x2"}, {"3x2x2x3x2"}}, .n_in = 2, .out_shape = "2x3x2x5x3"},
     {.name = "wide", .in = {{"1x3x3x19"}, {"7x2x2x19"}, {"7"}}, .n_in = 3,
      .out_shape = "1x2x2x7"},
+    {.name = "fused relu", .attrs = "pad=1x1x1x1 act=relu",
+     .in = {{"1x4x4x3", .no_grad = true}, {"5x3x3x3", .no_grad = true}, {"5", .no_grad = true}},
+     .n_in = 3, .out_shape = "1x4x4x5"},
+    {.name = "fused add and clip", .attrs = "act=clip act_lo=-1 act_hi=2",
+     .in = {{"1x4x4x3", .no_grad = true}, {"5x1x1x3", .no_grad = true}, {NULL},
+            {"1x4x4x5", .no_grad = true}},
+     .n_in = 4, .out_shape = "1x4x4x5"},
+    {.name = "fused hard swish, then add", .attrs = "act=hard_swish add_after=true",
+     .in = {{"1x4x4x3", .no_grad = true}, {"5x1x1x3", .no_grad = true}, {NULL},
+            {"1x4x4x5", .no_grad = true}},
+     .n_in = 4, .out_shape = "1x4x4x5"},
 };
 /* clang-format on */
 
@@ -112,8 +146,9 @@ const struct ew_op ew_op_conv = {
     .flags = EW_OP_SPATIAL,
     .saves = EW_SAVE_IN0 | EW_SAVE_IN1,
     .min_in = 2,
-    .max_in = 3,
+    .max_in = 4,
     .param_in = 1 << 1 | 1 << 2,
+    .spatial_in = 1 << 3,
     .filter_in = 1 << 1,
     .attr_size = sizeof(struct ew_conv_attr),
     .attrs = attrs,
@@ -121,7 +156,7 @@ const struct ew_op ew_op_conv = {
     .cost = cost,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Conv", .rename = renames},
+    .onnx = {.type = "Conv", .rename = renames, .export = export},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -156,19 +156,15 @@ static ew_err add_backward(struct ew_plan *p, int node)
                                .din = din,
                                .dout = dout,
                                .train = true};
-    EW_TRY(ew_backend_choose(n->op, EW_PHASE_BACKWARD, &s->call, &s->kernel));
+    EW_TRY(ew_plan_pick_kernel(p));
     s->aux = p->node_aux[node];
     if (s->aux >= 0)
         p->buffers[s->aux].last = step;
-    int scratch = -1;
-    if (s->kernel.scratch)
-        EW_TRY(ew_plan_buffer_new(p, s->kernel.scratch, step, step, &scratch));
-    s->scratch = scratch;
     return EW_OK;
 }
 
-/* Parameter gradients are results: they live from their first write to the end of the run, and where
- * they are summed over parts of a batch, all the time. */
+/* Parameter gradients are results: they live from their first write to the end of the run, and
+ * where they are summed over parts of a batch, all the time. */
 static void keep_results(struct ew_plan *p)
 {
     for (int i = 0; i < p->g->n_values; i++) {

@@ -14,7 +14,7 @@
 ew_err ew_plan_step_new(struct ew_plan *p, struct ew_step **out)
 {
     EW_TRY(ew_grow((void **)&p->steps, &p->cap_steps, p->n_steps + 1, sizeof(*p->steps)));
-    p->steps[p->n_steps] = (struct ew_step){.node = -1, .scratch = -1, .aux = -1};
+    p->steps[p->n_steps] = (struct ew_step){.node = -1, .scratch = -1, .aux = -1, .state = -1};
     *out = &p->steps[p->n_steps++];
     return EW_OK;
 }
@@ -24,6 +24,22 @@ ew_err ew_plan_buffer_new(struct ew_plan *p, size_t size, int first, int last, i
     EW_TRY(ew_grow((void **)&p->buffers, &p->cap_buffers, p->n_buffers + 1, sizeof(*p->buffers)));
     p->buffers[p->n_buffers] = (struct ew_buffer){.size = size, .first = first, .last = last};
     *out = p->n_buffers++;
+    return EW_OK;
+}
+
+ew_err ew_plan_pick_kernel(struct ew_plan *p)
+{
+    const int step = p->n_steps - 1;
+    struct ew_step *s = &p->steps[step];
+    struct ew_kernel offers[EW_OFFERS];
+    int n;
+    s->call.be = p->be;
+    EW_TRY(ew_backend_offer(p->be, p->g->nodes[s->node].op, s->phase, &s->call, offers, &n));
+    s->kernel = offers[0];
+    if (s->kernel.scratch)
+        EW_TRY(ew_plan_buffer_new(p, s->kernel.scratch, step, step, &s->scratch));
+    if (s->kernel.state) /* it lives from run to run */
+        EW_TRY(ew_plan_buffer_new(p, s->kernel.state, 0, INT32_MAX, &s->state));
     return EW_OK;
 }
 
@@ -100,9 +116,7 @@ ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again)
     const int step = p->n_steps - 1;
     s->node = node;
     EW_TRY(forward_call(p, n, again, &s->call));
-    EW_TRY(ew_backend_choose(n->op, EW_PHASE_FORWARD, &s->call, &s->kernel));
-    if (s->kernel.scratch)
-        EW_TRY(ew_plan_buffer_new(p, s->kernel.scratch, step, step, &s->scratch));
+    EW_TRY(ew_plan_pick_kernel(p));
     if (p->opts.mode == EW_PLAN_TRAIN && n->op->aux) {
         EW_TRY(ew_plan_buffer_new(p, n->op->aux(&s->call), step, step, &s->aux));
         p->node_aux[node] = s->aux;
@@ -273,8 +287,10 @@ static ew_err bind_memory(struct ew_plan *p)
             s->call.scratch = p->block + p->buffers[s->scratch].offset;
         if (s->aux >= 0)
             s->call.aux = p->block + p->buffers[s->aux].offset;
+        if (s->state >= 0)
+            s->call.state = p->block + p->buffers[s->state].offset;
     }
-    return EW_OK;
+    return ew_plan_refresh(p);
 }
 
 /* The graph at the batch of one part, with the same weights and value numbers. */
@@ -311,6 +327,7 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
 {
     if (!g->inferred)
         EW_TRY(ew_graph_infer(g));
+    EW_TRY(ew_backend_open(&p->opts.backend, &p->be));
     EW_TRY(split_batch(p, g));
     EW_TRY(init_slots(p));
     EW_TRY(ew_plan_choose_kept(p));
@@ -359,6 +376,7 @@ void ew_plan_free(struct ew_plan *p)
         return;
     ew_arena_fini(&p->arena);
     ew_graph_free(p->clone);
+    ew_backend_close(p->be);
     free(p->values);
     free(p->grads);
     free(p->again);

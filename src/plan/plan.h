@@ -27,6 +27,7 @@ struct ew_plan_opts {
     uint64_t seed; /* of stochastic operators */
     bool update;   /* training: end with the optimiser's step */
     struct ew_optimizer optimizer;
+    struct ew_backend_opts backend;
     size_t memory_limit; /* training: bytes for weights and the planned block together; 0: none */
 };
 
@@ -34,6 +35,7 @@ struct ew_plan_stats {
     int steps;
     size_t arena_bytes; /* inputs, activations, gradients, scratch, optimiser: the planned block */
     size_t unshared_bytes; /* the same buffers side by side, for comparison */
+    size_t packed_bytes;   /* kernels' own copies of weights, part of arena_bytes */
     size_t weight_bytes;   /* parameters, state and constants, held by the graph */
     size_t grad_bytes;     /* parameter gradients, part of arena_bytes */
     size_t state_bytes;    /* optimiser's, part of arena_bytes */
@@ -56,6 +58,9 @@ void ew_plan_free(struct ew_plan *p); /* NULL is fine */
 /* Runs all steps.  Inputs keep their contents.  Where the batch is split, the loss is the mean over
  * its parts, and other outputs hold the last part. */
 ew_err ew_plan_run(struct ew_plan *p);
+
+/* Packs weights anew: call it after changing the graph's weights outside of a training plan. */
+ew_err ew_plan_refresh(struct ew_plan *p);
 
 /* The tensors of the graph's inputs (write before a run) and outputs (read after it), with data. */
 struct ew_tensor *ew_plan_input(struct ew_plan *p, int i);

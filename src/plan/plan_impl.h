@@ -17,6 +17,7 @@ struct ew_step {
     enum ew_when when;
     int scratch; /* buffer, or -1 */
     int aux;     /* buffer, or -1 */
+    int state;   /* buffer, or -1 */
 };
 
 /* A tensor that steps point to, and the steps that need it. */
@@ -39,6 +40,7 @@ struct ew_plan {
     struct ew_graph *g;     /* at the batch of one part */
     struct ew_graph *clone; /* owned, where the batch is split; else NULL */
     struct ew_plan_opts opts;
+    struct ew_backend *be;
     struct ew_strategy strategy;
     struct ew_arena arena; /* steps' pointer lists */
     struct ew_slot *values, *grads;
@@ -59,6 +61,8 @@ struct ew_plan {
 
 /* Adds an empty step. */
 ew_err ew_plan_step_new(struct ew_plan *p, struct ew_step **out);
+/* Picks the kernel of the last step, whose call is complete, and gives it its memory. */
+ew_err ew_plan_pick_kernel(struct ew_plan *p);
 /* Adds a buffer that is needed from step `first` to step `last`. */
 ew_err ew_plan_buffer_new(struct ew_plan *p, size_t size, int first, int last, int *out);
 /* Notes that step `step` touches the slot. */

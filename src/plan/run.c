@@ -54,6 +54,14 @@ ew_err ew_plan_run(struct ew_plan *p)
     return EW_OK;
 }
 
+ew_err ew_plan_refresh(struct ew_plan *p)
+{
+    for (int k = 0; k < p->n_steps; k++)
+        if (p->steps[k].kernel.prepare)
+            EW_TRY(p->steps[k].kernel.prepare(&p->steps[k].call));
+    return EW_OK;
+}
+
 struct ew_tensor *ew_plan_input(struct ew_plan *p, int i)
 {
     return &p->batch_inputs[i];
@@ -122,6 +130,8 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
                                   .parts = p->strategy.parts,
                                   .split_changes_statistics =
                                       p->strategy.parts > 1 && has_batch_statistics(p->g)};
+    for (int k = 0; k < p->n_steps; k++)
+        out->packed_bytes += p->steps[k].kernel.state;
     for (int i = 0; i < p->n_buffers; i++)
         out->unshared_bytes += ew_align_up(p->buffers[i].size);
     for (int i = 0; i < p->g->n_values; i++) {

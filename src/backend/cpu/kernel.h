@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "op/epilogue.h" /* enum ew_act */
+
 /* ---- Convolution ----------------------------------------------------------------------------- */
 
 /* One spatial axis.  Output o reads inputs o * stride - pad + t * dilation for taps t; those
@@ -30,19 +32,6 @@ struct ew_conv_axis {
 struct ew_conv_shape {
     int32_t batch, groups, cin, cout;
     struct ew_conv_axis axis[3];
-};
-
-enum ew_act {
-    EW_ACT_NONE,
-    EW_ACT_RELU,
-    EW_ACT_CLIP,         /* [lo, hi] */
-    EW_ACT_LEAKY,        /* slope lo below 0 */
-    EW_ACT_HARD_SWISH,   /* x * clip(x / 6 + 1/2, 0, 1) */
-    EW_ACT_HARD_SIGMOID, /* clip(x * lo + hi, 0, 1) */
-    EW_ACT_SILU,
-    EW_ACT_SIGMOID,
-    EW_ACT_TANH,
-    EW_ACT_COUNT
 };
 
 /* What is done to a convolution's sums before they are stored:

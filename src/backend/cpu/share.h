@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sharing a kernel's tiles among the backend's threads. */
+#ifndef EW_BACKEND_CPU_SHARE_H
+#define EW_BACKEND_CPU_SHARE_H
+
+#include "backend/backend.h"
+#include "base/mem.h"
+
+/* Scratch for all threads, where one needs `bytes`. */
+static inline size_t ew_share_scratch(const struct ew_backend *be, size_t bytes)
+{
+    return ew_align_up(bytes) * (size_t)ew_pool_threads(be->pool);
+}
+
+/* That of one of them. */
+static inline void *ew_worker_scratch(const struct ew_call *c, size_t bytes, int worker)
+{
+    return (char *)c->scratch + ew_align_up(bytes) * (size_t)worker;
+}
+
+/* Runs `fn` over the tiles; its ctx is the call. */
+static inline void ew_share_run(const struct ew_call *c, int64_t tiles, ew_pool_fn *fn)
+{
+    struct ew_call copy = *c;
+    ew_pool_run(c->be->pool, tiles, fn, &copy);
+}
+
+#endif

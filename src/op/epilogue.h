@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a convolution or a dense layer may do to its sums before it stores them: an activation, and
+ * the addition of another tensor.  Only the fusing pass sets it; files have separate nodes. */
+#ifndef EW_OP_EPILOGUE_H
+#define EW_OP_EPILOGUE_H
+
+#include "graph/op.h"
+
+/* clang-format off */
+/* id, name, meaning of lo and hi */
+#define EW_ACT_MAP(X)                                                                              \
+    X(NONE,         "none")                                                                        \
+    X(RELU,         "relu")                                                                        \
+    X(CLIP,         "clip")         /* to [lo, hi] */                                              \
+    X(LEAKY,        "leaky_relu")   /* slope lo below 0 */                                         \
+    X(HARD_SWISH,   "hard_swish")                                                                  \
+    X(HARD_SIGMOID, "hard_sigmoid") /* clip(x * lo + hi, 0, 1) */                                  \
+    X(SILU,         "silu")                                                                        \
+    X(SIGMOID,      "sigmoid")                                                                     \
+    X(TANH,         "tanh")
+/* clang-format on */
+
+enum ew_act {
+#define EW_ACT_ENUM(id, name) EW_ACT_##id,
+    EW_ACT_MAP(EW_ACT_ENUM)
+#undef EW_ACT_ENUM
+        EW_ACT_COUNT
+};
+
+extern const char *const ew_act_names[]; /* NULL-terminated: the operators' own names */
+
+struct ew_epilogue_attr {
+    int act;        /* enum ew_act */
+    double lo, hi;  /* the activation's parameters */
+    bool add_after; /* y = act(sum) + add instead of act(sum + add) */
+};
+
+/* clang-format off */
+/* The rows of a field table for `part`, a struct ew_epilogue_attr in struct `owner`. */
+#define EW_EPILOGUE_FIELDS(owner, part)                                                            \
+    {.name = "act", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.act),                    \
+     .choices = ew_act_names, .help = "activation that is done in the same step"},                 \
+    {.name = "act_lo", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.lo),                 \
+     .help = "the activation's first parameter"},                                                  \
+    {.name = "act_hi", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.hi),                 \
+     .help = "the activation's second parameter"},                                                 \
+    {.name = "add_after", .type = EW_FIELD_BOOL, .offset = offsetof(owner, part.add_after),        \
+     .help = "add the last input after the activation, not before it"}
+/* clang-format on */
+
+/* (field, NULL) pairs: the rows are not exchanged with files. */
+#define EW_EPILOGUE_RENAMES "act", NULL, "act_lo", NULL, "act_hi", NULL, "add_after", NULL
+
+/* The activation of one number. */
+double ew_act_apply(const struct ew_epilogue_attr *e, double x);
+
+/* y = act(y + add), or act(y) + add; `add` NULL: none. */
+void ew_epilogue_run(const struct ew_epilogue_attr *e, const struct ew_tensor *add,
+                     struct ew_tensor *y);
+
+/* Backward goes through separate nodes: fails where an epilogue is set. */
+ew_err ew_epilogue_check_none(const struct ew_epilogue_attr *e, const struct ew_tensor *add);
+
+#endif
