@@ -2,7 +2,7 @@
 /* Moving square blocks of pixels into channels and back. */
 #include "op/blocks.h"
 
-#include <string.h>
+#include "op/move.h"
 
 ew_err ew_blocks_resolve(const struct ew_call *c, bool deep, struct ew_blocks *out)
 {
@@ -10,7 +10,7 @@ ew_err ew_blocks_resolve(const struct ew_call *c, bool deep, struct ew_blocks *o
     const struct ew_shape *x = &c->in[0]->shape;
     char text[EW_SHAPE_TEXT];
     EW_CHECK(x->rank == 4, EW_ERR_SHAPE, "the input has %d dimensions, 4 are needed", x->rank);
-    EW_CHECK(a->size >= 1 && a->size <= 1 << 15, EW_ERR_SHAPE, "the block size is %lld",
+    EW_CHECK(a->size >= 1 && a->size <= 1 << 10, EW_ERR_SHAPE, "the block size is %lld",
              (long long)a->size);
     *out = (struct ew_blocks){.n = x->dim[0],
                               .h = x->dim[1],
@@ -43,16 +43,12 @@ static int64_t deep_at(const struct ew_blocks *b, int64_t i)
 void ew_blocks_move(const struct ew_blocks *b, const struct ew_tensor *from, struct ew_tensor *to,
                     bool widen, bool add)
 {
-    const size_t bytes = ew_dtype_size(from->dtype);
     const int64_t count = ew_tensor_count(from);
     for (int64_t i = 0; i < count; i++) {
         const int64_t deep = deep_at(b, i), src = widen ? deep : i, dst = widen ? i : deep;
-        if (add) {
-            const double v = ew_tensor_get(from, src);
-            ew_tensor_accumulate(to, dst, 1, &v);
-        } else {
-            memcpy((char *)to->data + (size_t)dst * bytes,
-                   (const char *)from->data + (size_t)src * bytes, bytes);
-        }
+        if (add)
+            ew_element_add(from, src, to, dst);
+        else
+            ew_element_copy(from, src, to, dst);
     }
 }

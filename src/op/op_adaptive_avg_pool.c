@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adaptive average pool: the mean of windows that share the input evenly. */
 #include "op/pool.h"
+#include "op/types.h"
 
 static ew_err infer(const struct ew_call *c)
 {
     struct ew_window w;
+    EW_TRY(ew_types_check(c, 0, EW_TYPES_FLOAT));
     EW_TRY(ew_adaptive_resolve(c, &w));
     ew_pool_shape(c, &w);
     return EW_OK;

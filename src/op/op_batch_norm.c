@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "graph/onnx.h"
+#include "op/types.h"
 
 #define CHUNK 256 /* channels at a time */
 
@@ -49,6 +50,8 @@ static ew_err infer(const struct ew_call *c)
 {
     static const char *const names[] = {"input", "scale", "bias", "mean", "variance"};
     const struct ew_batch_norm_attr *a = c->attr;
+    for (int i = 0; i < c->n_in; i++)
+        EW_TRY(ew_types_check(c, i, EW_TYPES_FLOAT));
     EW_CHECK(c->in[X]->shape.rank >= 2, EW_ERR_SHAPE,
              "the input has %d dimensions: it needs a batch and channels", c->in[X]->shape.rank);
     const int64_t channels = channels_of(c);

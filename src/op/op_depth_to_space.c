@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DepthToSpace: groups of channels become square blocks of pixels. */
 #include "op/blocks.h"
+#include "op/move.h"
 
 static const char *const modes[] = {"DCR", "CRD", NULL};
 
 /* clang-format off */
 static const struct ew_field attrs[] = {
     {.name = "size", .type = EW_FIELD_INT, .offset = offsetof(struct ew_blocks_attr, size),
-     .def = "2", .min = 1, .max = 1 << 15, .help = "side of a block"},
+     .def = "2", .min = 1, .max = 1 << 10, .help = "side of a block"},
     {.name = "mode", .type = EW_FIELD_ENUM, .offset = offsetof(struct ew_blocks_attr, mode),
      .choices = modes, .help = "DCR: the position in the block varies slowest; CRD: fastest"},
     EW_FIELD_END};
@@ -19,12 +20,6 @@ static ew_err infer(const struct ew_call *c)
     EW_TRY(ew_blocks_resolve(c, true, &b));
     c->out[0]->shape = (struct ew_shape){4, {b.n, b.h * b.size, b.w * b.size, b.c}};
     return EW_OK;
-}
-
-static void cost(const struct ew_call *c, struct ew_cost *out)
-{
-    (void)c;
-    (void)out; /* moves bytes, computes nothing */
 }
 
 static ew_err forward(const struct ew_call *c)
@@ -64,7 +59,7 @@ const struct ew_op ew_op_depth_to_space = {
     .attr_size = sizeof(struct ew_blocks_attr),
     .attrs = attrs,
     .infer = infer,
-    .cost = cost,
+    .cost = ew_move_cost,
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "DepthToSpace", .rename = renames},

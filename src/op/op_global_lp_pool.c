@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GlobalLpPool: the p-norm of each channel of an image. */
 #include "op/pool.h"
+#include "op/types.h"
 
 /* clang-format off */
 static const struct ew_field attrs[] = {
@@ -12,6 +13,7 @@ static const struct ew_field attrs[] = {
 static ew_err infer(const struct ew_call *c)
 {
     struct ew_window w;
+    EW_TRY(ew_types_check(c, 0, EW_TYPES_FLOAT));
     EW_TRY(ew_global_resolve(c, &w));
     ew_pool_shape(c, &w);
     return EW_OK;

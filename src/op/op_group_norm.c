@@ -3,6 +3,7 @@
  * Scale and bias have an entry per channel (opset 21) or per group (opset 18): their length tells.
  */
 #include "op/norm.h"
+#include "op/types.h"
 
 /* clang-format off */
 static const struct ew_field attrs[] = {
@@ -33,6 +34,8 @@ static ew_err infer(const struct ew_call *c)
 {
     const struct ew_group_norm_attr *a = c->attr;
     const struct ew_shape *x = &c->in[0]->shape;
+    for (int i = 0; i < c->n_in; i++)
+        EW_TRY(ew_types_check(c, i, EW_TYPES_FLOAT));
     EW_CHECK(x->rank >= 3, EW_ERR_SHAPE, "the input has %d dimensions, 3 or more are needed",
              x->rank);
     const int64_t channels = x->dim[x->rank - 1];

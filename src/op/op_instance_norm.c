@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* InstanceNormalization: each channel of each image to mean 0 and variance 1, scale and bias. */
 #include "op/norm.h"
+#include "op/types.h"
 
 /* clang-format off */
 static const struct ew_field attrs[] = {
@@ -23,6 +24,8 @@ static struct ew_norm_sets sets(const struct ew_call *c)
 static ew_err infer(const struct ew_call *c)
 {
     const struct ew_shape *x = &c->in[0]->shape;
+    for (int i = 0; i < c->n_in; i++)
+        EW_TRY(ew_types_check(c, i, EW_TYPES_FLOAT));
     EW_CHECK(x->rank >= 3, EW_ERR_SHAPE, "the input has %d dimensions, 3 or more are needed",
              x->rank);
     for (int i = 1; i <= 2; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LayerNormalization: the dimensions from an axis on to mean 0 and variance 1, scale and bias. */
 #include "op/norm.h"
+#include "op/types.h"
 
 /* clang-format off */
 static const struct ew_field attrs[] = {
@@ -31,6 +32,8 @@ static ew_err infer(const struct ew_call *c)
 {
     struct ew_norm_sets s;
     int axis;
+    for (int i = 0; i < c->n_in; i++)
+        EW_TRY(ew_types_check(c, i, EW_TYPES_FLOAT));
     EW_TRY(resolve(c, &s, &axis));
     for (int i = 1; i < c->n_in; i++) {
         const int64_t n = c->in[i] ? ew_tensor_count(c->in[i]) : 1;

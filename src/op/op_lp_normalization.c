@@ -2,7 +2,8 @@
 /* LpNormalization: each line along an axis divided by its 1- or 2-norm. */
 #include <math.h>
 
-#include "graph/graph.h"
+#include "op/axis.h"
+#include "op/types.h"
 
 struct ew_lp_normalization_attr {
     int64_t axis, p;
@@ -37,6 +38,7 @@ static ew_err resolve(const struct ew_call *c, struct lines *out)
 static ew_err infer(const struct ew_call *c)
 {
     struct lines s;
+    EW_TRY(ew_types_check(c, 0, EW_TYPES_FLOAT));
     c->out[0]->shape = c->in[0]->shape;
     return resolve(c, &s);
 }
@@ -100,18 +102,6 @@ static ew_err backward(const struct ew_call *c)
     return EW_OK;
 }
 
-static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_perm)
-{
-    struct ew_lp_normalization_attr *a = g->nodes[node].attr;
-    const int rank = g->values[g->nodes[node].in[0]].t.shape.rank;
-    int axis;
-    EW_TRY(ew_shape_axis(a->axis, rank, &axis));
-    for (int i = 0; i < rank; i++)
-        if (perm[i] == axis)
-            a->axis = i;
-    return EW_OK;
-}
-
 /* clang-format off */
 static const struct ew_op_case cases[] = {
     {.name = "last", .in = {{"2x3x4"}}, .n_in = 1, .out_shape = "2x3x4"},
@@ -132,7 +122,7 @@ const struct ew_op ew_op_lp_normalization = {
     .cost = cost,
     .forward = forward,
     .backward = backward,
-    .permute = permute,
+    .permute = ew_axis_permute,
     .onnx = {.type = "LpNormalization"},
     .cases = cases,
     .n_cases = EW_COUNT(cases),

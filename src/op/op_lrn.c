@@ -3,7 +3,7 @@
  * y = x / s^beta with s = bias + alpha / size * (sum of squares over the neighbours). */
 #include <math.h>
 
-#include "graph/op.h"
+#include "op/types.h"
 
 struct ew_lrn_attr {
     int64_t size; /* channels that count, the element itself included */
@@ -26,6 +26,7 @@ static const struct ew_field attrs[] = {
 static ew_err infer(const struct ew_call *c)
 {
     const struct ew_lrn_attr *a = c->attr;
+    EW_TRY(ew_types_check(c, 0, EW_TYPES_FLOAT));
     EW_CHECK(c->in[0]->shape.rank >= 3, EW_ERR_SHAPE,
              "the input has %d dimensions, 3 or more are needed", c->in[0]->shape.rank);
     EW_CHECK(a->size >= 1 && a->size <= INT32_MAX, EW_ERR_SHAPE, "size is %lld",

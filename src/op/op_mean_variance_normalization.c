@@ -6,6 +6,7 @@
 
 #include "graph/graph.h"
 #include "op/norm.h"
+#include "op/types.h"
 
 #define EPSILON 1e-9 /* of ONNX's definition */
 
@@ -24,6 +25,7 @@ static ew_err infer(const struct ew_call *c)
 {
     const struct ew_mvn_attr *a = c->attr;
     unsigned axes;
+    EW_TRY(ew_types_check(c, 0, EW_TYPES_FLOAT));
     c->out[0]->shape = c->in[0]->shape;
     return ew_norm_axes(&a->axes, c->in[0]->shape.rank, &axes);
 }

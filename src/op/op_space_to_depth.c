@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SpaceToDepth: square blocks of pixels become groups of channels. */
 #include "op/blocks.h"
+#include "op/move.h"
 
 /* clang-format off */
 static const struct ew_field attrs[] = {
     {.name = "size", .type = EW_FIELD_INT, .offset = offsetof(struct ew_blocks_attr, size),
-     .def = "2", .min = 1, .max = 1 << 15, .help = "side of a block"},
+     .def = "2", .min = 1, .max = 1 << 10, .help = "side of a block"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -15,12 +16,6 @@ static ew_err infer(const struct ew_call *c)
     EW_TRY(ew_blocks_resolve(c, false, &b));
     c->out[0]->shape = (struct ew_shape){4, {b.n, b.h, b.w, b.c * b.size * b.size}};
     return EW_OK;
-}
-
-static void cost(const struct ew_call *c, struct ew_cost *out)
-{
-    (void)c;
-    (void)out; /* moves bytes, computes nothing */
 }
 
 static ew_err forward(const struct ew_call *c)
@@ -59,7 +54,7 @@ const struct ew_op ew_op_space_to_depth = {
     .attr_size = sizeof(struct ew_blocks_attr),
     .attrs = attrs,
     .infer = infer,
-    .cost = cost,
+    .cost = ew_move_cost,
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "SpaceToDepth", .rename = renames},
