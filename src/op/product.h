@@ -24,6 +24,20 @@ struct ew_product {
     double alpha;
 };
 
+/* Two tensors as stacks of matrices, as NumPy's matmul has it: a vector on the left is a row, on
+ * the right a column, and the axes before the matrices broadcast. */
+struct ew_stacks {
+    struct ew_shape batch; /* of the output, without its matrix axes */
+    struct ew_shape out;
+    int64_t stride_a[EW_MAX_RANK], stride_b[EW_MAX_RANK]; /* in matrices, along `batch` */
+    int64_t m, k, n;
+};
+
+ew_err ew_stacks_of(const struct ew_tensor *a, const struct ew_tensor *b, struct ew_stacks *out);
+/* The numbers of A's and B's matrices for matrix `i` of the output. */
+void ew_stacks_locate(const struct ew_stacks *s, int64_t i, int64_t *a, int64_t *b);
+void ew_stacks_cost(const struct ew_stacks *s, struct ew_cost *out);
+
 /* out += alpha A B.  Integers are exact modulo their size when alpha is 1. */
 void ew_product_add(const struct ew_product *p);
 
