@@ -397,8 +397,8 @@ ew_err ew_onnx_export(const struct ew_graph *g, int node, struct ew_onnx_node *n
 {
     const struct ew_node *from = &g->nodes[node];
     const struct ew_onnx_map *map = &from->op->onnx;
-    EW_CHECK(map->type, EW_ERR_UNSUPPORTED, "operator %s of node %s has no ONNX form",
-             from->op->name, from->name);
+    EW_CHECK(map->type || map->export, EW_ERR_UNSUPPORTED,
+             "operator %s of node %s has no ONNX form", from->op->name, from->name);
     n->type = map->type;
     n->domain = map->domain;
     n->name = from->name;

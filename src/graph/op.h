@@ -106,7 +106,7 @@ struct ew_op_case {
  * between the two. */
 
 struct ew_onnx_map {
-    const char *type;          /* NULL: the operator has no ONNX form of its own */
+    const char *type;          /* NULL: no ONNX form of its own; an export hook may set one */
     const char *domain;        /* NULL: the default domain */
     int since;                 /* the oldest opset whose meaning fits without a hook; 0: any */
     const char *const *rename; /* pairs (field name, ONNX attribute), NULL-terminated; a NULL ONNX

@@ -46,6 +46,12 @@ static ew_err backward(const struct ew_call *c)
     return ew_avg_pool_backward(c, &w, a->count_include_pad);
 }
 
+/* Dilation came with opset 19. */
+static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
+{
+    return ew_pool_export(g, node, n, 19);
+}
+
 static const char *const renames[] = {EW_WINDOW_RENAMES, NULL};
 
 /* clang-format off */
@@ -85,7 +91,7 @@ const struct ew_op ew_op_average_pool = {
     .cost = cost,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "AveragePool", .since = 7, .rename = renames},
+    .onnx = {.type = "AveragePool", .since = 7, .rename = renames, .export = export_node},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -259,14 +259,12 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     static const char *const ignore[] = {"spatial", "is_test", "consumed_inputs", NULL};
     const struct ew_op *op = ew_op_find("batch_norm");
     struct ew_batch_norm_attr a;
-    EW_CHECK(ew_onnx_int(n, "spatial", 1) == 1, EW_ERR_UNSUPPORTED,
-             "node %s: batch normalisation with spatial = 0 is not supported", n->name);
+    EW_CHECK(ew_onnx_int(n, "spatial", 1) == 1, EW_ERR_UNSUPPORTED, "spatial = 0 is not supported");
     EW_TRY(ew_onnx_fill(op, n, ignore, &a));
     if (n->opset < 14) {
         for (int i = 1; i < n->n_out; i++)
             EW_CHECK(!n->out_used[i], EW_ERR_UNSUPPORTED,
-                     "node %s: batch normalisation of opset %d with training outputs", n->name,
-                     n->opset);
+                     "training outputs of opset %d are not supported", n->opset);
         struct ew_onnx_node one = *n;
         one.n_out = 1;
         return ew_onnx_import_default(g, op, &one, &a, NULL, 0, out);

@@ -2,6 +2,7 @@
 /* GroupNormalization: groups of channels of each image to mean 0 and variance 1, scale and bias.
  * Scale and bias have an entry per channel (opset 21) or per group (opset 18): their length tells.
  */
+#include "graph/onnx.h"
 #include "op/norm.h"
 #include "op/types.h"
 
@@ -70,6 +71,21 @@ static ew_err backward(const struct ew_call *c)
 
 static const char *const renames[] = {"groups", "num_groups", "eps", "epsilon", NULL};
 
+/* Opset 18 has a scale per group, 21 one per channel and stash_type. */
+static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
+{
+    const struct ew_node *from = &g->nodes[node];
+    const struct ew_group_norm_attr *a = from->attr;
+    const bool per_group = g->values[from->in[1]].t.shape.dim[0] == a->groups;
+    if (!per_group && n->opset < 21)
+        n->opset = 21;
+    EW_CHECK(!per_group || n->opset < 21, EW_ERR_UNSUPPORTED, "opset %d has no scale per group",
+             n->opset);
+    if (n->opset < 21)
+        ew_onnx_drop(n, "stash_type");
+    return EW_OK;
+}
+
 /* clang-format off */
 static const struct ew_op_case cases[] = {
     {.name = "per channel", .attrs = "groups=2", .in = {{"2x3x4x6"}, {"6"}, {"6"}}, .n_in = 3,
@@ -98,7 +114,7 @@ const struct ew_op ew_op_group_norm = {
     .aux = aux,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "GroupNormalization", .since = 18, .rename = renames},
+    .onnx = {.type = "GroupNormalization", .since = 18, .rename = renames, .export = export_node},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LpPool: the p-norm of each window. */
+#include "graph/onnx.h"
 #include "op/pool.h"
 #include "op/types.h"
 
@@ -45,6 +46,18 @@ static ew_err backward(const struct ew_call *c)
     return ew_lp_pool_backward(c, &w, a->p);
 }
 
+/* Dilation and ceil_mode came with opset 18. */
+static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
+{
+    const struct ew_pool_attr *a = g->nodes[node].attr;
+    EW_TRY(ew_pool_export(g, node, n, 18));
+    if (a->ceil_mode && n->opset < 18)
+        n->opset = 18;
+    if (n->opset < 18)
+        ew_onnx_drop(n, "ceil_mode");
+    return EW_OK;
+}
+
 static const char *const renames[] = {EW_WINDOW_RENAMES, NULL};
 
 /* clang-format off */
@@ -73,7 +86,7 @@ const struct ew_op ew_op_lp_pool = {
     .cost = cost,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "LpPool", .rename = renames},
+    .onnx = {.type = "LpPool", .rename = renames, .export = export_node},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

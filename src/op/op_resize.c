@@ -303,7 +303,7 @@ static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_nod
     if (a->coordinate == EW_RESIZE_HALF_PIXEL_SYMMETRIC && n->opset < 19)
         n->opset = 19;
     EW_CHECK(a->coordinate != EW_RESIZE_TF_HALF_PIXEL_FOR_NN, EW_ERR_UNSUPPORTED,
-             "node %s: tf_half_pixel_for_nn is in opset 11 only", from->name);
+             "tf_half_pixel_for_nn is in opset 11 only");
     if (n->opset < 18 &&
         (a->antialias || a->aspect != EW_RESIZE_STRETCH || (a->axes.n && !all_const(g, from))))
         n->opset = 18;

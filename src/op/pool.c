@@ -68,6 +68,17 @@ void ew_adaptive_cost(const struct ew_call *c, const struct ew_window *w, struct
     out->thop_macs += ops;
 }
 
+ew_err ew_pool_export(const struct ew_graph *g, int node, struct ew_onnx_node *n, int since)
+{
+    const struct ew_pool_attr *a = g->nodes[node].attr;
+    for (int i = 0; i < a->win.dilation.n; i++)
+        if (a->win.dilation.v[i] != 1 && n->opset < since)
+            n->opset = since;
+    if (n->opset < since)
+        ew_onnx_drop(n, "dilations");
+    return EW_OK;
+}
+
 ew_err ew_adaptive_export(const struct ew_graph *g, int node, struct ew_onnx_node *n,
                           const char *global, const char *sliding)
 {
@@ -81,8 +92,8 @@ ew_err ew_adaptive_export(const struct ew_graph *g, int node, struct ew_onnx_nod
     for (int i = 0; i < a->size.n; i++) {
         const int64_t in = x->dim[first + i], out = a->size.v[i];
         EW_CHECK(in % out == 0, EW_ERR_UNSUPPORTED,
-                 "node %s: ONNX has no adaptive pool, and windows from %lld to %lld are not even",
-                 at->name, (long long)in, (long long)out);
+                 "ONNX has no adaptive pool, and windows from %lld to %lld are not even",
+                 (long long)in, (long long)out);
         kernel[i] = in / out;
         one = one && out == 1;
     }

@@ -33,6 +33,8 @@ void ew_pool_cost(const struct ew_call *c, const struct ew_window *w, struct ew_
 /* The same, and thop's count for adaptive pools: floor(in / out) elements + 1 an output. */
 void ew_adaptive_cost(const struct ew_call *c, const struct ew_window *w, struct ew_cost *out);
 
+/* For pools that have dilation only from opset `since` on. */
+ew_err ew_pool_export(const struct ew_graph *g, int node, struct ew_onnx_node *n, int since);
 /* ONNX has no adaptive pools: the global one where the output is one pixel, the sliding one where
  * the windows are even, else EW_ERR_UNSUPPORTED. */
 ew_err ew_adaptive_export(const struct ew_graph *g, int node, struct ew_onnx_node *n,

@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     ew_test_end();
     for (int i = 0; i < ew_op_count(); i++) {
         const struct ew_op *op = ew_op_at(i);
-        if (!op->onnx.type && !op->onnx.expand)
+        if (!op->onnx.type && !op->onnx.export && !op->onnx.expand)
             continue; /* ours alone */
         if (argc > 1 && strcmp(argv[1], op->name) != 0)
             continue;
