@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HardSwish: x times x / 6 + 1/2 clipped to [0, 1]. */
+#include "graph/graph.h"
+#include "op/math_attr.h"
 #include "op/pointwise.h"
 
 static double f(double x, const void *attr)
@@ -22,6 +24,16 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->flops += 5 * ew_tensor_count(c->out[0]);
 }
 
+/* x HardSigmoid(x), since opset 13 has no HardSwish; the import of Mul finds it again. */
+static ew_err expand(struct ew_graph *g, int node, int *out)
+{
+    const struct ew_node n = g->nodes[node];
+    const struct ew_scale_attr sixth = {.alpha = 1.0 / 6, .beta = 0.5};
+    int in[2] = {n.in[0]};
+    EW_TRY(ew_graph_add(g, ew_op_find("hard_sigmoid"), NULL, &sixth, in, 1, &in[1], 1));
+    return ew_graph_add(g, ew_op_find("mul"), n.name, NULL, in, 2, out, 1);
+}
+
 static const struct ew_op_case cases[] = {
     {.name = "plain", .in = {{"2x3x5"}}, .n_in = 1, .out_shape = "2x3x5"},
     {.name = "wide",
@@ -41,7 +53,7 @@ const struct ew_op ew_op_hard_swish = {
     .cost = cost,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "HardSwish", .since = 14},
+    .onnx = {.type = "HardSwish", .since = 14, .expand = expand},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -69,7 +69,7 @@ const struct ew_op ew_op_log_softmax = {
     .onnx = {.type = "LogSoftmax",
              .rename = ew_softmax_rename,
              .import = ew_softmax_import,
-             .export = ew_softmax_export},
+             .expand = ew_softmax_expand},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mish: x times the hyperbolic tangent of softplus(x). */
+#include "graph/graph.h"
 #include "op/pointwise.h"
 
 static double softplus(double x)
@@ -26,6 +27,16 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->flops += 6 * ew_tensor_count(c->out[0]);
 }
 
+/* x Tanh(Softplus(x)), since opset 13 has no Mish; the import of Mul finds it again. */
+static ew_err expand(struct ew_graph *g, int node, int *out)
+{
+    const struct ew_node n = g->nodes[node];
+    int in[2] = {n.in[0]}, v;
+    EW_TRY(ew_graph_add(g, ew_op_find("softplus"), NULL, NULL, in, 1, &v, 1));
+    EW_TRY(ew_graph_add(g, ew_op_find("tanh"), NULL, NULL, &v, 1, &in[1], 1));
+    return ew_graph_add(g, ew_op_find("mul"), n.name, NULL, in, 2, out, 1);
+}
+
 static const struct ew_op_case cases[] = {
     {.name = "plain", .in = {{"2x3x5"}}, .n_in = 1, .out_shape = "2x3x5"},
     {.name = "long", .in = {{"300"}}, .n_in = 1, .out_shape = "300"},
@@ -43,7 +54,7 @@ const struct ew_op ew_op_mish = {
     .cost = cost,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Mish", .since = 18},
+    .onnx = {.type = "Mish", .since = 18, .expand = expand},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

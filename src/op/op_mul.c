@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mul: a b with broadcasting. */
+#include <string.h>
+
+#include "graph/onnx.h"
+#include "op/math_attr.h"
 #include "op/pointwise.h"
 
 static double f(double a, double b)
@@ -21,6 +25,41 @@ static void df(double a, double b, double *ga, double *gb)
 EW_BINARY_FORWARD(f, fi)
 EW_BINARY_BACKWARD(df)
 
+/* The node that makes a value, where it is of this operator. */
+static const struct ew_node *made_by(const struct ew_graph *g, int value, const char *op)
+{
+    const int k = value < 0 ? -1 : g->values[value].producer;
+    return k >= 0 && strcmp(g->nodes[k].op->name, op) == 0 ? &g->nodes[k] : NULL;
+}
+
+/* Files say "x times a gate of x" where we have one operator: NULL where it is something else. */
+static const struct ew_op *find_gated(const struct ew_graph *g, int x, int gate)
+{
+    const struct ew_node *n = made_by(g, gate, "sigmoid");
+    if (n && n->in[0] == x)
+        return ew_op_find("silu");
+    n = made_by(g, gate, "hard_sigmoid");
+    if (n && n->in[0] == x) {
+        const struct ew_scale_attr *a = n->attr;
+        const bool sixth = fabs(a->alpha * 6 - 1) < 1e-6 && fabs(a->beta - 0.5) < 1e-6;
+        return sixth ? ew_op_find("hard_swish") : NULL;
+    }
+    n = made_by(g, gate, "tanh");
+    n = n ? made_by(g, n->in[0], "softplus") : NULL;
+    return n && n->in[0] == x ? ew_op_find("mish") : NULL;
+}
+
+/* The gate's own nodes stay until a sweep finds that nobody else uses them. */
+static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    for (int x = 0; n->n_in == 2 && x < 2; x++) {
+        const struct ew_op *op = find_gated(g, n->in[x], n->in[1 - x]);
+        if (op)
+            return ew_graph_add(g, op, n->name, NULL, &n->in[x], 1, out, 1);
+    }
+    return ew_onnx_import_default(g, ew_op_find("mul"), n, NULL, NULL, 0, out);
+}
+
 static const struct ew_op_case cases[] = {
     {.name = "same", .in = {{"2x3x4"}, {"2x3x4"}}, .n_in = 2, .out_shape = "2x3x4"},
     {.name = "gate", .in = {{"2x5x5x3"}, {"2x1x1x3"}}, .n_in = 2, .out_shape = "2x5x5x3"},
@@ -39,7 +78,7 @@ const struct ew_op ew_op_mul = {
     .infer = ew_broadcast_infer_number,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Mul", .since = 7},
+    .onnx = {.type = "Mul", .since = 7, .import = import},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

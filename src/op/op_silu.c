@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SiLU (swish): x times the sigmoid of x. */
+#include "graph/graph.h"
 #include "op/pointwise.h"
 
 static double f(double x, const void *attr)
@@ -21,6 +22,15 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->flops += 4 * ew_tensor_count(c->out[0]);
 }
 
+/* x Sigmoid(x); the import of Mul finds it again. */
+static ew_err expand(struct ew_graph *g, int node, int *out)
+{
+    const struct ew_node n = g->nodes[node];
+    int in[2] = {n.in[0]};
+    EW_TRY(ew_graph_add(g, ew_op_find("sigmoid"), NULL, NULL, in, 1, &in[1], 1));
+    return ew_graph_add(g, ew_op_find("mul"), n.name, NULL, in, 2, out, 1);
+}
+
 static const struct ew_op_case cases[] = {
     {.name = "plain", .in = {{"2x3x5"}}, .n_in = 1, .out_shape = "2x3x5"},
     {.name = "wide",
@@ -40,6 +50,7 @@ const struct ew_op ew_op_silu = {
     .cost = cost,
     .forward = forward,
     .backward = backward,
+    .onnx = {.expand = expand},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -76,7 +76,7 @@ const struct ew_op ew_op_softmax = {
     .onnx = {.type = "Softmax",
              .rename = ew_softmax_rename,
              .import = ew_softmax_import,
-             .export = ew_softmax_export},
+             .expand = ew_softmax_expand},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -3,6 +3,7 @@
 #include "op/softmax.h"
 
 #include "op/axis.h"
+#include "op/shape_attr.h"
 
 const struct ew_field ew_softmax_attrs[] = {
     {.name = "axis",
@@ -72,11 +73,20 @@ ew_err ew_softmax_import(struct ew_graph *g, const struct ew_onnx_node *n, int *
     return ew_onnx_import_default(g, op, n, &a, NULL, 0, out);
 }
 
-ew_err ew_softmax_export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
+/* Flatten, softmax, reshape back: the batch may change, the other dimensions are as they are. */
+ew_err ew_softmax_expand(struct ew_graph *g, int node, int *out)
 {
-    const struct ew_softmax_attr *a = g->nodes[node].attr;
-    EW_CHECK(!a->flatten, EW_ERR_UNSUPPORTED,
-             "%s: a softmax over several axes at once has no form in this opset",
-             g->nodes[node].name);
-    return EW_OK;
+    const struct ew_node n = g->nodes[node];
+    const struct ew_softmax_attr *a = n.attr;
+    if (!a->flatten)
+        return EW_OK;
+    const struct ew_flatten_attr flat = {.axis = a->axis};
+    const struct ew_softmax_attr last = {.axis = -1};
+    struct ew_shape s = g->values[n.in[0]].t.shape;
+    int v, in[2];
+    s.dim[0] = -1;
+    EW_TRY(ew_graph_add(g, ew_op_find("flatten"), NULL, &flat, n.in, 1, &v, 1));
+    EW_TRY(ew_graph_add(g, n.op, NULL, &last, &v, 1, &in[0], 1));
+    EW_TRY(ew_graph_const_ints(g, NULL, s.dim, s.rank, &in[1]));
+    return ew_graph_add(g, ew_op_find("reshape"), n.name, NULL, in, 2, out, 1);
 }

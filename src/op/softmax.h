@@ -19,6 +19,6 @@ ew_err ew_softmax_permute(struct ew_graph *g, int node, const int *perm, int *ou
 
 /* Before opset 13 the axis begins a block of axes that is normalised as one. */
 ew_err ew_softmax_import(struct ew_graph *g, const struct ew_onnx_node *n, int *out);
-ew_err ew_softmax_export(const struct ew_graph *g, int node, struct ew_onnx_node *n);
+ew_err ew_softmax_expand(struct ew_graph *g, int node, int *out);
 
 #endif
