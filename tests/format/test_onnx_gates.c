@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Activations that files write as "x times a gate of x" come back as the one operator that they
+ * are, and a gate that something else uses too is not lost. */
+#include <string.h>
+
+#include "ew_test.h"
+#include "graph/graph.h"
+
+static struct ew_graph *graph_of_input(int *x)
+{
+    struct ew_graph *g = NULL;
+    const struct ew_shape s = {2, {2, 5}};
+    EW_EXPECT_OK(ew_graph_new("gates", &g));
+    EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &s, x));
+    return g;
+}
+
+static struct ew_graph *through_file(struct ew_graph *g)
+{
+    const char *path = ew_test_path("gates.onnx");
+    struct ew_graph *back = NULL;
+    if (EW_EXPECT_OK(ew_onnx_save(g, path, NULL)))
+        EW_EXPECT_OK(ew_onnx_load(path, NULL, &back));
+    ew_graph_free(g);
+    return back;
+}
+
+static void come_back(void)
+{
+    static const char *const names[] = {"silu", "hard_swish", "mish"};
+    for (size_t i = 0; i < EW_COUNT(names); i++) {
+        int x, y;
+        struct ew_graph *g = graph_of_input(&x);
+        EW_EXPECT_OK(ew_graph_add(g, ew_op_find(names[i]), "act", NULL, &x, 1, &y, 1));
+        EW_EXPECT_OK(ew_graph_output(g, y));
+        g = through_file(g);
+        if (!EW_EXPECT(g))
+            return;
+        EW_EXPECT_INT(g->n_nodes, 1);
+        EW_EXPECT_STR(g->nodes[0].op->name, names[i]);
+        ew_graph_free(g);
+    }
+}
+
+static void keep_a_shared_gate(void)
+{
+    int in[2], y;
+    struct ew_graph *g = graph_of_input(&in[0]);
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("sigmoid"), "gate", NULL, in, 1, &in[1], 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("mul"), "act", NULL, in, 2, &y, 1));
+    EW_EXPECT_OK(ew_graph_output(g, y));
+    EW_EXPECT_OK(ew_graph_output(g, in[1]));
+    g = through_file(g);
+    if (!EW_EXPECT(g))
+        return;
+    EW_EXPECT_INT(g->n_nodes, 2);
+    EW_EXPECT_STR(g->nodes[0].op->name, "sigmoid");
+    EW_EXPECT_STR(g->nodes[1].op->name, "silu");
+    EW_EXPECT_INT(g->n_outputs, 2);
+    ew_graph_free(g);
+}
+
+/* Another slope, or a gate of another value, is an ordinary product. */
+static void leave_other_products(void)
+{
+    const double other[2] = {0.2, 0.5}; /* alpha, beta */
+    int in[2], y;
+    struct ew_graph *g = graph_of_input(&in[0]);
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("hard_sigmoid"), "gate", other, in, 1, &in[1], 1));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("mul"), "act", NULL, in, 2, &y, 1));
+    EW_EXPECT_OK(ew_graph_output(g, y));
+    g = through_file(g);
+    if (!EW_EXPECT(g))
+        return;
+    EW_EXPECT_INT(g->n_nodes, 2);
+    EW_EXPECT_STR(g->nodes[1].op->name, "mul");
+    ew_graph_free(g);
+}
+
+EW_TEST_MAIN(EW_TEST(come_back), EW_TEST(keep_a_shared_gate), EW_TEST(leave_other_products))

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers that operators must give, for what ONNX's own tests do not reach: newer operators, edges
+ * of integer types, NaN, label smoothing, and the statistics of dropout. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ew_test.h"
+#include "op_case.h"
+
+#define MAX_OUT 16
+
+/* An operator on constants; `out` must be the elements of out[slot]. */
+struct row {
+    const char *op, *attrs;
+    struct ew_case_in in[3];
+    int slot;
+    const char *out;
+};
+
+/* clang-format off */
+#define F32(shape, text)   {shape, EW_F32, EW_FILL_VALUES, .values = text, .constant = true}
+#define S64(shape, text)   {shape, EW_S64, EW_FILL_VALUES, .values = text, .constant = true}
+#define S32(shape, text)   {shape, EW_S32, EW_FILL_VALUES, .values = text, .constant = true}
+#define U64(shape, text)   {shape, EW_U64, EW_FILL_VALUES, .values = text, .constant = true}
+#define S8(shape, text)    {shape, EW_S8, EW_FILL_VALUES, .values = text, .constant = true}
+#define BF16(shape, text)  {shape, EW_BF16, EW_FILL_VALUES, .values = text, .constant = true}
+
+static const struct row rows[] = {
+    /* torch.nn.functional.gelu, silu, mish, hardswish */
+    {"gelu", NULL, {F32("3", "-1,0,1")}, 0, "-0.15865526,0,0.84134474"},
+    {"gelu", "approximate=tanh", {F32("3", "-1,0,1")}, 0, "-0.15880801,0,0.84119199"},
+    {"silu", NULL, {F32("3", "-2,0,1")}, 0, "-0.23840584,0,0.73105858"},
+    {"mish", NULL, {F32("3", "-1,0,1")}, 0, "-0.30340146,0,0.86509839"},
+    {"hard_swish", NULL, {F32("4", "-4,-1,1,4")}, 0, "0,-0.33333333,0.66666667,4"},
+    {"celu", "alpha=2", {F32("2", "-2,2")}, 0, "-1.26424112,2"},
+    {"softplus", NULL, {F32("3", "-800,0,800")}, 0, "0,0.69314718,800"},
+    {"clip", NULL, {F32("3", "nan,-9,9"), F32("", "-1"), F32("", "1")}, 0, "nan,-1,1"},
+    {"clip", NULL, {U64("2", "18446744073709549568,3"), U64("", "5")}, 0, "18446744073709549568,5"},
+
+    {"bitwise_and", NULL, {S8("2", "12,-1"), S8("2", "10,6")}, 0, "8,6"},
+    {"bitwise_or", NULL, {S8("2", "12,-128"), S8("2", "10,6")}, 0, "14,-122"},
+    {"bitwise_xor", NULL, {S8("2", "12,-1"), S8("2", "10,6")}, 0, "6,-7"},
+    {"bitwise_not", NULL, {S8("3", "5,0,-1")}, 0, "-6,-1,0"},
+    {"abs", NULL, {S8("2", "-128,-5")}, 0, "-128,5"},
+    {"neg", NULL, {S8("2", "-128,-5")}, 0, "-128,5"},
+    {"div", NULL, {S32("4", "-7,7,7,-2147483648"), S32("4", "2,-2,0,-1")}, 0,
+     "-3,-3,0,-2147483648"},
+    {"div", NULL, {U64("", "18446744073709549568"), U64("", "2")}, 0, "9223372036854774784"},
+    {"max", NULL, {U64("", "18446744073709549568"), U64("", "2")}, 0, "18446744073709549568"},
+    {"greater", NULL, {U64("", "18446744073709549568"), U64("", "2")}, 0, "1"},
+    {"reduce_min", NULL, {U64("2", "18446744073709549568,2")}, 0, "2"},
+    {"sign", NULL, {U64("2", "18446744073709549568,0")}, 0, "1,0"},
+    {"pow", NULL, {S64("5", "-1,1,2,-3,7"), S64("5", "-3,-2,-1,3,0")}, 0, "-1,1,0,-27,1"},
+    {"add", NULL, {BF16("2", "1,256"), BF16("2", "0.0078125,1")}, 0, "1.0078125,256"},
+    {"max", NULL, {F32("3", "nan,1,2"), F32("3", "1,nan,1")}, 0, "nan,nan,2"},
+    {"reduce_max", NULL, {F32("3", "1,nan,2")}, 0, "nan"},
+    {"is_inf", "detect_positive=false", {F32("3", "inf,-inf,nan")}, 0, "0,1,0"},
+
+    {"softmax", "axis=1 flatten=true", {F32("1x2x2", "0,0,0,0")}, 0, "0.25,0.25,0.25,0.25"},
+    {"softmax", "axis=1", {F32("1x2x2", "0,1000,0,1000")}, 0, "0.5,0.5,0.5,0.5"},
+    {"log_softmax", NULL, {F32("3", "1000,1001,-1000")}, 0, "-1.3132617,-0.3132617,-2001.3132617"},
+    {"reduce_log_sum_exp", "keepdims=false", {F32("3", "1000,1001,-1000")}, 0, "1001.3132617"},
+    {"reduce_log_sum_exp", NULL, {F32("2", "-inf,-inf")}, 0, "-inf"},
+    {"reduce_mean", "noop_with_empty_axes=true", {F32("2", "3,5")}, 0, "3,5"},
+    {"reduce_mean", NULL, {S32("2", "-3,-4")}, 0, "-3"},
+    {"top_k", NULL, {F32("5", "1,7,1,7,3"), S64("1", "4")}, 0, "7,7,3,1"},
+    {"top_k", NULL, {F32("5", "1,7,1,7,3"), S64("1", "4")}, 1, "1,3,4,0"},
+    {"argmin", "select_last_index=true", {F32("5", "1,7,1,7,3")}, 0, "2"},
+
+    /* torch.nn.functional.cross_entropy(x, label_smoothing=0.1); with weights 1, 2, 3 */
+    {"softmax_cross_entropy", "smoothing=0.1", {F32("1x3", "1,2,3"), S64("1", "2")}, 0,
+     "0.50760596"},
+    {"softmax_cross_entropy", "smoothing=0.1",
+     {F32("1x3", "1,2,3"), S64("1", "2"), F32("3", "1,2,3")}, 0, "0.43846354"},
+    {"softmax_cross_entropy", "ignore_index=2 reduction=sum",
+     {F32("2x3", "1,2,3,1,2,3"), S64("2", "2,0")}, 0, "2.40760596"},
+};
+/* clang-format on */
+
+static void check_row(const struct row *r)
+{
+    struct ew_op_case k = {.name = r->op, .attrs = r->attrs, .n_out = r->slot + 1};
+    for (; k.n_in < 3 && r->in[k.n_in].shape; k.n_in++)
+        k.in[k.n_in] = r->in[k.n_in];
+    const struct ew_op *op = ew_op_find(r->op);
+    struct ew_graph *g;
+    ew_test_begin("%s %s = %s", r->op, r->attrs ? r->attrs : "", r->out);
+    if (EW_EXPECT(op) && EW_EXPECT_OK(ew_case_graph(op, &k, false, &g))) {
+        const struct ew_tensor *t = &g->values[g->nodes[0].out[r->slot]].t;
+        const char *at = r->out;
+        EW_EXPECT(t->data); /* constants in: known when inferred */
+        for (int64_t i = 0; t->data && i < ew_tensor_count(t); i++) {
+            char *end;
+            const double want = strtod(at, &end), got = ew_tensor_get(t, i);
+            if (EW_EXPECT(end != at) && isnan(want))
+                EW_EXPECT(isnan(got));
+            else if (isinf(want))
+                EW_EXPECT(isinf(got) && (got < 0) == (want < 0));
+            else
+                EW_EXPECT_NEAR(got, want, 1e-6 * fmax(1, fabs(want)));
+            at = *end == ',' ? end + 1 : end;
+        }
+        EW_EXPECT_STR(at, "");
+        ew_graph_free(g);
+    }
+    ew_test_end();
+}
+
+/* ---- Dropout ---- */
+
+#define MANY 20000
+
+static void drop(uint64_t seed, double ratio, float *y, uint8_t *mask)
+{
+    static float x[MANY];
+    for (int i = 0; i < MANY; i++)
+        x[i] = 1;
+    struct ew_tensor tx = {EW_F32, {1, {MANY}}, x}, ty = {EW_F32, {1, {MANY}}, y},
+                     tm = {EW_BOOL, {1, {MANY}}, mask};
+    struct ew_tensor *in[] = {&tx}, *out[] = {&ty, &tm};
+    const struct ew_call c = {.name = "drop",
+                              .attr = &ratio, /* the attribute struct has nothing else */
+                              .n_in = 1,
+                              .n_out = 2,
+                              .in = in,
+                              .out = out,
+                              .train = true,
+                              .seed = seed};
+    EW_EXPECT_OK(ew_op_find("dropout")->forward(&c));
+}
+
+/* Drops the share it should, scales the rest, and depends on the seed alone. */
+static void check_dropout(void)
+{
+    static float a[MANY], b[MANY];
+    static uint8_t mask[MANY], other[MANY];
+    ew_test_begin("dropout: share, scale, seed");
+    drop(7, 0.3, a, mask);
+    int dropped = 0, unlike = 0;
+    for (int i = 0; i < MANY; i++) {
+        dropped += !mask[i];
+        unlike += mask[i] ? fabs((double)a[i] - 1 / 0.7) > 1e-6 : fabs((double)a[i]) > 0;
+    }
+    EW_EXPECT_INT(unlike, 0);
+    EW_EXPECT_NEAR(dropped, 0.3 * MANY, 5 * sqrt(0.3 * 0.7 * MANY)); /* five deviations */
+    drop(7, 0.3, b, other);
+    EW_EXPECT_INT(memcmp(a, b, sizeof(a)), 0);
+    drop(8, 0.3, b, other);
+    EW_EXPECT(memcmp(mask, other, sizeof(mask)) != 0);
+    ew_test_end();
+}
+
+/* ---- Refusals ---- */
+
+static void check_refusal(const char *name, const char *attrs, struct ew_case_in a,
+                          struct ew_case_in b, const char *text)
+{
+    const struct ew_op_case k = {.attrs = attrs, .in = {a, b}, .n_in = b.shape ? 2 : 1};
+    const struct ew_op *op = ew_op_find(name);
+    struct ew_graph *g = NULL;
+    ew_test_begin("%s: %s", name, text);
+    if (EW_EXPECT(op)) {
+        EW_EXPECT(ew_case_graph(op, &k, false, &g) != EW_OK);
+        EW_EXPECT_HAS(ew_error_message(), text);
+    }
+    ew_test_end();
+}
+
+static void check_refusals(void)
+{
+    const struct ew_case_in none = {NULL};
+    check_refusal("exp", NULL, (struct ew_case_in){"3", EW_S32}, none, "cannot be int32");
+    check_refusal("neg", NULL, (struct ew_case_in){"3", EW_U8}, none, "cannot be uint8");
+    check_refusal("add", NULL, (struct ew_case_in){"3"}, (struct ew_case_in){"4"},
+                  "3 and 4 do not broadcast");
+    check_refusal("add", NULL, (struct ew_case_in){"3"}, (struct ew_case_in){"3", EW_S8},
+                  "float32 and int8");
+    check_refusal("mod", NULL, (struct ew_case_in){"3"}, (struct ew_case_in){"3"}, "needs fmod");
+    check_refusal("prelu", NULL, (struct ew_case_in){"3"}, (struct ew_case_in){"2x3"},
+                  "does not broadcast to 3");
+    check_refusal("gemm", NULL, (struct ew_case_in){"2x3"}, (struct ew_case_in){"4x5"},
+                  "2x3 and 4x5 do not fit");
+    check_refusal("matmul", NULL, (struct ew_case_in){"2x3"}, (struct ew_case_in){"4"},
+                  "2x3 and 4 do not fit");
+    check_refusal("softmax", "axis=2", (struct ew_case_in){"2x3"}, none, "axis 2");
+    check_refusal("reduce_sum", NULL, (struct ew_case_in){"2x3"},
+                  (struct ew_case_in)S64("2", "0,-2"), "listed twice");
+    check_refusal("softmax_cross_entropy", NULL, (struct ew_case_in){"2x3"},
+                  (struct ew_case_in){"3", EW_S64}, "labels are 3 for scores of 2x3");
+    check_refusal("softmax_cross_entropy", NULL, (struct ew_case_in)F32("1x3", "1,2,3"),
+                  (struct ew_case_in)S64("1", "3"), "label 3 of sample 0 is outside 3 classes");
+    check_refusal("top_k", NULL, (struct ew_case_in){"5"}, (struct ew_case_in)S64("1", "6"),
+                  "k is 6 of 5");
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < EW_COUNT(rows); i++)
+        check_row(&rows[i]);
+    check_dropout();
+    check_refusals();
+    return ew_test_status();
+}
