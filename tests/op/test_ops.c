@@ -80,9 +80,9 @@ static bool setup(struct bench *b, const struct ew_op *op, const struct ew_op_ca
                                .dout = b->dout_p,
                                .train = k->train,
                                .seed = 12345};
+    refill(b); /* sizes may depend on known inputs */
     b->call.scratch = op->scratch ? guarded(place, op->scratch(&b->call)) : NULL;
     b->call.aux = op->aux ? guarded(place, op->aux(&b->call)) : NULL;
-    refill(b);
     return true;
 }
 
