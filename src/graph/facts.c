@@ -16,8 +16,7 @@ static bool is(const struct ew_node *n, const char *op)
     return strcmp(n->op->name, op) == 0;
 }
 
-/* Channels to the end or back: [N, C, d...] <-> [N, d..., C]. */
-static bool moves_channels(const struct ew_node *n)
+bool ew_node_moves_channels(const struct ew_node *n)
 {
     if (!is(n, "transpose"))
         return false;
@@ -67,7 +66,7 @@ static void count_path(const struct ew_graph *g, const int *uses, int *depth, st
 {
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
-        const bool counts = !(n->op->flags & EW_OP_NO_CDL) && !moves_channels(n) &&
+        const bool counts = !(n->op->flags & EW_OP_NO_CDL) && !ew_node_moves_channels(n) &&
                             !folds(g, n, uses) && !known(g, n);
         int longest = 0;
         for (int i = 0; i < n->n_in; i++)

@@ -16,6 +16,9 @@ struct ew_facts {
     int64_t cdl_nodes;    /* operators that count for it, on any path */
 };
 
+/* True for a transpose between our layout and ONNX's: [N, C, d...] <-> [N, d..., C]. */
+bool ew_node_moves_channels(const struct ew_node *n);
+
 /* For the graph's present shapes, so for its whole batch.  Fails only for want of memory. */
 ew_err ew_graph_facts(const struct ew_graph *g, struct ew_facts *out);
 

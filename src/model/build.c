@@ -111,6 +111,14 @@ int64_t ew_b_channels(const struct ew_builder *b, int x)
 
 /* ---- Nodes ---- */
 
+/* "layer1.0.relu", then "layer1.0.relu_2" and so on: nodes and their values share their names. */
+static void free_name(const struct ew_builder *b, const char *name, char *out, size_t size)
+{
+    snprintf(out, size, "%s%s", b->prefix, name);
+    for (int i = 2; ew_graph_find(b->g, out) >= 0; i++)
+        snprintf(out, size, "%s%s_%d", b->prefix, name, i);
+}
+
 /* Adds a node with `n_out` outputs and calls it `name`, or after its operator where that is NULL.
  */
 static ew_err add_node(struct ew_builder *b, struct ew_node *n, const char *name, char *attrs,
@@ -121,16 +129,13 @@ static ew_err add_node(struct ew_builder *b, struct ew_node *n, const char *name
     EW_CHECK(attr, EW_ERR_MEMORY, "no memory for graph %s", b->g->name);
     ew_fields_default(n->op->attrs, attr, n->op->attr_size);
     char full[256];
-    snprintf(full, sizeof(full), "%s%s", b->prefix, name ? name : n->op->name);
+    free_name(b, name ? name : n->op->name, full, sizeof(full));
     const ew_err e = ew_fields_parse(n->op->attrs, attrs, attr);
     if (e != EW_OK)
         return ew_fail_in(e, "node %s (%s)", full, n->op->name);
     n->name = full;
     n->attr = attr;
-    EW_TRY(ew_graph_add_node(b->g, n, out));
-    /* Values' names are unique; nodes are called the same. */
-    b->g->nodes[b->g->n_nodes - 1].name = b->g->values[out[0]].name;
-    return EW_OK;
+    return ew_graph_add_node(b->g, n, out);
 }
 
 struct step {

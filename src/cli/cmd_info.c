@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise info: one network: its size, arithmetic and memory, layer by layer, and its picture. */
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/cmd.h"
+#include "cli/network.h"
+#include "graph/facts.h"
+#include "model/objective.h"
+#include "plan/plan.h"
+#include "report/graph_svg.h"
+#include "report/text_table.h"
+
+struct opts {
+    struct ew_network_opts net;
+    const char *svg;
+};
+
+static const struct ew_field fields[] = {
+    EW_NETWORK_FIELDS(struct opts, net),
+    {.name = "svg",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, svg),
+     .metavar = "FILE",
+     .help = "write a picture of the graph"},
+    EW_FIELD_END,
+};
+
+/* Memory at the batch asked for; the other facts are for one image. */
+struct info {
+    struct ew_facts facts;
+    int64_t activation_bytes;
+    int64_t train_bytes;
+    char no_train[256]; /* why train_bytes is not known; "": it is */
+};
+
+static ew_err plan_bytes(struct ew_graph *g, enum ew_plan_mode mode, struct ew_plan_stats *out)
+{
+    const struct ew_plan_opts o = {
+        .mode = mode,
+        .dry = true,
+        .update = mode == EW_PLAN_TRAIN,
+        .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 0.01, .momentum = 0.9}};
+    struct ew_plan *p;
+    EW_TRY(ew_plan_compile(g, &o, &p));
+    ew_plan_stats(p, out);
+    ew_plan_free(p);
+    return EW_OK;
+}
+
+static ew_err train_bytes(const struct ew_graph *g, int64_t *out)
+{
+    struct ew_graph *copy;
+    struct ew_plan_stats s;
+    EW_TRY(ew_graph_clone(g, &copy));
+    ew_err e = ew_objective_add(copy);
+    if (e == EW_OK)
+        e = ew_graph_infer(copy);
+    if (e == EW_OK)
+        e = plan_bytes(copy, EW_PLAN_TRAIN, &s);
+    ew_graph_free(copy);
+    if (e == EW_OK)
+        *out = (int64_t)(s.arena_bytes + s.weight_bytes);
+    return e;
+}
+
+static ew_err collect(struct ew_graph *g, int64_t batch, struct info *out)
+{
+    *out = (struct info){0};
+    struct ew_plan_stats s;
+    EW_TRY(ew_graph_set_batch(g, batch));
+    EW_TRY(plan_bytes(g, EW_PLAN_INFER, &s));
+    out->activation_bytes = (int64_t)s.arena_bytes;
+    /* A network that cannot be trained is still worth a look. */
+    if (train_bytes(g, &out->train_bytes) != EW_OK)
+        snprintf(out->no_train, sizeof(out->no_train), "%s", ew_error_message());
+    EW_TRY(ew_graph_set_batch(g, 1));
+    return ew_graph_facts(g, &out->facts);
+}
+
+/* ---- JSON ---- */
+
+static void json_shape(struct ew_json *j, const char *key, const struct ew_shape *s)
+{
+    ew_json_array(j, key);
+    for (int i = 0; i < s->rank; i++)
+        ew_json_int(j, NULL, s->dim[i]);
+    ew_json_end(j);
+}
+
+static ew_err print_json(const struct ew_graph *g, const struct info *n, int64_t batch)
+{
+    const struct ew_facts *f = &n->facts;
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_str(&j, "name", g->name);
+    if (g->n_inputs)
+        json_shape(&j, "input", &g->values[g->inputs[0]].t.shape);
+    if (g->n_outputs)
+        json_shape(&j, "output", &g->values[g->outputs[0]].t.shape);
+    ew_json_int(&j, "params", f->params);
+    ew_json_int(&j, "macs", f->macs);
+    ew_json_int(&j, "flops", f->flops);
+    ew_json_int(&j, "flops_thop", f->flops_thop);
+    ew_json_int(&j, "cdl", f->cdl);
+    ew_json_int(&j, "cdl_nodes", f->cdl_nodes);
+    ew_json_int(&j, "nodes", f->nodes);
+    ew_json_int(&j, "batch", batch);
+    ew_json_int(&j, "weight_bytes", f->weight_bytes);
+    ew_json_int(&j, "activation_bytes", n->activation_bytes);
+    if (n->no_train[0]) {
+        ew_json_null(&j, "train_bytes");
+        ew_json_str(&j, "train_bytes_reason", n->no_train);
+    } else {
+        ew_json_int(&j, "train_bytes", n->train_bytes);
+    }
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+/* ---- Text ---- */
+
+static ew_err print_layers(const struct ew_graph *g)
+{
+    static const char *const head[] = {"layer", "operator", "output", "parameters", "MACs"};
+    struct ew_table t;
+    ew_table_init(&t, "lllrr");
+    for (size_t i = 0; i < EW_COUNT(head); i++)
+        ew_table_cell(&t, "%s", head[i]);
+    for (int k = 0; k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        struct ew_cost cost;
+        char shape[EW_SHAPE_TEXT];
+        ew_graph_node_cost(g, k, &cost);
+        ew_table_cell(&t, "%s", n->name);
+        ew_table_cell(&t, "%s", n->op->name);
+        ew_table_cell(&t, "%s", ew_shape_text(&g->values[n->out[0]].t.shape, shape));
+        ew_table_count(&t, cost.params);
+        ew_table_count(&t, cost.macs);
+    }
+    return ew_table_print(&t, stdout);
+}
+
+static void row(struct ew_table *t, const char *what, int64_t n, const char *unit)
+{
+    char buf[EW_TEXT_CHARS];
+    ew_table_cell(t, "%s", what);
+    ew_table_cell(t, "%s", ew_text_count(n, buf));
+    ew_table_cell(t, "%s", unit);
+}
+
+static void bytes_row(struct ew_table *t, const char *what, int64_t n, const char *note)
+{
+    char buf[EW_TEXT_CHARS];
+    ew_table_cell(t, "%s", what);
+    ew_table_cell(t, "%s", ew_text_bytes(n, buf));
+    ew_table_cell(t, "%s", note);
+}
+
+static ew_err print_summary(const struct ew_graph *g, const struct info *n, int64_t batch)
+{
+    const struct ew_facts *f = &n->facts;
+    char note[300], shape[EW_SHAPE_TEXT];
+    struct ew_table t;
+    if (g->n_inputs)
+        printf("\n%s, input %s\n", g->name, ew_shape_text(&g->values[g->inputs[0]].t.shape, shape));
+    ew_table_init(&t, "lrl");
+    row(&t, "parameters", f->params, "");
+    row(&t, "MACs", f->macs, "of convolutions and dense layers, one image");
+    row(&t, "FLOPs", f->flops, "all arithmetic, a MAC being two");
+    row(&t, "FLOPs (thop)", f->flops_thop, "2 x thop's MACs");
+    snprintf(note, sizeof(note), "operators on the longest path, of %lld", (long long)f->cdl_nodes);
+    row(&t, "CDL", f->cdl, note);
+    row(&t, "nodes", f->nodes, "");
+    bytes_row(&t, "weights", f->weight_bytes, "with running statistics");
+    snprintf(note, sizeof(note), "planned to run batch %lld", (long long)batch);
+    bytes_row(&t, "activations", n->activation_bytes, note);
+    snprintf(note, sizeof(note), "planned for a step of SGD with momentum at batch %lld, in all",
+             (long long)batch);
+    if (!n->no_train[0]) {
+        bytes_row(&t, "training", n->train_bytes, note);
+    } else {
+        ew_table_cell(&t, "training");
+        ew_table_cell(&t, "-");
+        ew_table_cell(&t, "%s", n->no_train);
+    }
+    return ew_table_print(&t, stdout);
+}
+
+static ew_err write_svg(const struct ew_graph *g, const char *path)
+{
+    struct ew_file_out o;
+    EW_TRY(ew_file_out_open(path, &o));
+    const ew_err e = ew_graph_svg(g, o.f);
+    if (e != EW_OK) {
+        ew_file_out_abort(&o);
+        return ew_fail_in(e, "%s", path);
+    }
+    return ew_file_out_commit(&o);
+}
+
+static ew_err show(struct ew_graph *g, const struct ew_cmd_call *c)
+{
+    const struct opts *o = c->opts;
+    struct info n;
+    EW_TRY(collect(g, o->net.batch, &n));
+    if (o->svg)
+        EW_TRY(write_svg(g, o->svg));
+    if (c->json)
+        return print_json(g, &n, o->net.batch);
+    EW_TRY(print_layers(g));
+    return print_summary(g, &n, o->net.batch);
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    const struct opts *o = c->opts;
+    struct ew_graph *g;
+    const ew_err e = ew_network_load(c->args[0], &o->net, &g);
+    if (e == EW_ERR_NOT_FOUND && !ew_network_is_file(c->args[0]))
+        ew_cmd_hint(c, "edgewise models lists the networks");
+    EW_TRY(e);
+    const ew_err shown = show(g, c);
+    ew_graph_free(g);
+    return shown;
+}
+
+const struct ew_cmd ew_cmd_info = {
+    .name = "info",
+    .group = EW_CMD_NETWORK,
+    .summary = "show one network: parameters, arithmetic, memory, layers, picture",
+    .args = "NAME|FILE.onnx",
+    .about = "Parameters, MACs, FLOPs and the layer table are for one image; --batch is for the "
+             "memory.\n"
+             "CDL, the critical datapath length, counts the operators on the longest path, batch "
+             "norms folded into the convolutions before them.\n"
+             "--width scales all filter counts of a network of the zoo alike: trunc(count x R), in "
+             "whole groups where a layer has them.",
+    .examples = "info resnet50\n"
+                "info resnet50 --input 32x32x3 --classes 10 --width 0.25 --json\n"
+                "info lenet5 --svg lenet5.svg\n"
+                "info model.onnx --batch 16",
+    .min_args = 1,
+    .max_args = 1,
+    .opts_size = sizeof(struct opts),
+    .opts = fields,
+    .run = run,
+};

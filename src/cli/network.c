@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The network that a command works on, from the zoo or from a file. */
+#include "cli/network.h"
+
+#include <string.h>
+#include <unistd.h>
+
+bool ew_network_is_file(const char *what)
+{
+    const size_t n = strlen(what);
+    return strchr(what, '/') || (n > 5 && strcmp(what + n - 5, ".onnx") == 0) ||
+           access(what, F_OK) == 0;
+}
+
+static ew_err from_zoo(const char *name, const struct ew_network_opts *o, struct ew_graph **out)
+{
+    const struct ew_model_opts m = {.size = sizeof(m),
+                                    .height = o->input.v[0],
+                                    .width = o->input.n > 1 ? o->input.v[1] : o->input.v[0],
+                                    .channels = o->input.n > 2 ? o->input.v[2] : 0,
+                                    .classes = o->classes,
+                                    .batch = o->batch,
+                                    .scale = o->width};
+    return ew_model_build(name, &m, out);
+}
+
+/* A file's images are [N, C, H, W]; it has its own classes and widths. */
+static ew_err from_file(const char *path, const struct ew_network_opts *o, struct ew_graph **out)
+{
+    EW_CHECK(o->classes == 0, EW_ERR_USAGE, "%s: --classes is for networks of the zoo", path);
+    EW_CHECK(o->width >= 1 && o->width <= 1, EW_ERR_USAGE, "%s: --width is for networks of the zoo",
+             path);
+    EW_CHECK(o->input.n == 0 || o->input.n == 3, EW_ERR_USAGE,
+             "%s: --input of a file needs all of HxWxC", path);
+    const int64_t dims[] = {o->batch, o->input.v[2], o->input.v[0], o->input.v[1]};
+    const struct ew_onnx_input input = {.rank = 4, .dims = dims};
+    const struct ew_onnx_opts opts = {.inputs = &input, .n_inputs = o->input.n ? 1 : 0};
+    EW_TRY(ew_onnx_load(path, &opts, out));
+    const ew_err e = ew_graph_set_batch(*out, o->batch);
+    if (e != EW_OK)
+        ew_graph_free(*out);
+    return e == EW_OK ? e : ew_fail_in(e, "%s", path);
+}
+
+ew_err ew_network_load(const char *what, const struct ew_network_opts *o, struct ew_graph **out)
+{
+    EW_CHECK(o->input.n <= 3, EW_ERR_USAGE, "--input: takes H, HxW or HxWxC, got %d numbers",
+             (int)o->input.n);
+    return ew_network_is_file(what) ? from_file(what, o, out) : from_zoo(what, o, out);
+}

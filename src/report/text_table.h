@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables and numbers for the terminal.
+ *
+ *   struct ew_table t;
+ *   ew_table_init(&t, "lr");              one letter per column: left or right
+ *   ew_table_cell(&t, "name");            the first row is the heading
+ *   ew_table_cell(&t, "parameters");
+ *   ...
+ *   return ew_table_print(&t, stdout);
+ *
+ * Failures stick and are reported by print, which also releases all. */
+#ifndef EW_REPORT_TEXT_TABLE_H
+#define EW_REPORT_TEXT_TABLE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+
+struct ew_table {
+    struct ew_arena arena;
+    const char *align; /* borrowed */
+    const char **cells;
+    int n_cells, cap_cells;
+    ew_err err;
+};
+
+void ew_table_init(struct ew_table *t, const char *align);
+/* The next cell, row by row. */
+void ew_table_cell(struct ew_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void ew_table_count(struct ew_table *t, int64_t n); /* as ew_text_count; 0 is left empty */
+ew_err ew_table_print(struct ew_table *t, FILE *out);
+
+#define EW_TEXT_CHARS 32
+/* "25,557,032"; returns buf. */
+const char *ew_text_count(int64_t n, char buf[EW_TEXT_CHARS]);
+/* "97.7 MiB" in powers of 1024; returns buf. */
+const char *ew_text_bytes(int64_t n, char buf[EW_TEXT_CHARS]);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables and numbers for the terminal. */
+#include "report/text_table.h"
+
+#include <stdlib.h>
+
+#include "ew_test.h"
+
+static void numbers(void)
+{
+    char buf[EW_TEXT_CHARS];
+    EW_EXPECT_STR(ew_text_count(0, buf), "0");
+    EW_EXPECT_STR(ew_text_count(999, buf), "999");
+    EW_EXPECT_STR(ew_text_count(1000, buf), "1,000");
+    EW_EXPECT_STR(ew_text_count(25557032, buf), "25,557,032");
+    EW_EXPECT_STR(ew_text_count(-123456, buf), "-123,456");
+    EW_EXPECT_STR(ew_text_count(INT64_MIN, buf), "-9,223,372,036,854,775,808");
+    EW_EXPECT_STR(ew_text_bytes(0, buf), "0 B");
+    EW_EXPECT_STR(ew_text_bytes(1023, buf), "1023 B");
+    EW_EXPECT_STR(ew_text_bytes(1536, buf), "1.5 KiB");
+    EW_EXPECT_STR(ew_text_bytes(102440608, buf), "97.7 MiB");
+    EW_EXPECT_STR(ew_text_bytes(INT64_MAX, buf), "8192.0 PiB");
+}
+
+static void columns(void)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    struct ew_table t;
+    ew_table_init(&t, "lrl");
+    ew_table_cell(&t, "layer");
+    ew_table_cell(&t, "MACs");
+    ew_table_cell(&t, "note");
+    ew_table_cell(&t, "conv%d", 1);
+    ew_table_count(&t, 117600);
+    ew_table_cell(&t, "%s", "");
+    ew_table_cell(&t, "relu");
+    ew_table_count(&t, 0);
+    ew_table_cell(&t, "%s", "");
+    EW_EXPECT_OK(ew_table_print(&t, f));
+    fclose(f);
+    EW_EXPECT_STR(text, "layer     MACs  note\nconv1  117,600\nrelu\n");
+    free(text);
+}
+
+EW_TEST_MAIN(EW_TEST(numbers), EW_TEST(columns))
