@@ -72,10 +72,11 @@ static const char *layer_name(int i)
 
 struct conv_ctx {
     const struct ew_kernels *k;
-    struct ew_conv conv;
+    struct ew_conv conv, grad;
+    struct ew_conv_filter filter;
     const float *w;
     double *want;
-    int64_t tiles;
+    int64_t tiles, sums;
     void *scratch;
 };
 
@@ -128,6 +129,48 @@ static void winograd(void *ctx)
 {
     const struct conv_ctx *c = ctx;
     c->k->winograd_run(&c->conv, 0, c->tiles, c->scratch);
+}
+
+static void data_gradient(void *ctx)
+{
+    const struct conv_ctx *c = ctx;
+    c->k->conv_data_run(&c->grad, 0, c->tiles, c->scratch);
+}
+
+static void data_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    const struct ew_conv_shape *s = &layers[i].shape;
+    conv_setup(k, i, out);
+    struct conv_ctx *c = out->ctx;
+    float *packed = lab_array(k->conv_data_pack_size(s));
+    k->conv_data_pack(s, c->w, packed);
+    c->grad = (struct ew_conv){
+        .shape = *s, .x = c->conv.y, .w = packed, .y = lab_array((size_t)ref_conv_in_count(s))};
+    c->tiles = k->conv_data_tiles(s);
+    out->run = data_gradient;
+}
+
+static void filter_gradient(void *ctx)
+{
+    const struct conv_ctx *c = ctx;
+    c->k->conv_filter_run(&c->filter, 0, c->tiles, c->scratch);
+    c->k->conv_filter_sum(&c->filter, 0, c->sums);
+}
+
+static void filter_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    const struct ew_conv_shape *s = &layers[i].shape;
+    conv_setup(k, i, out);
+    struct conv_ctx *c = out->ctx;
+    c->filter = (struct ew_conv_filter){.shape = *s,
+                                        .x = c->conv.x,
+                                        .dy = c->conv.y,
+                                        .dw = lab_array((size_t)ref_conv_filter_count(s)),
+                                        .partial = lab_array(k->conv_filter_partial(s))};
+    c->tiles = k->conv_filter_tiles(s);
+    c->sums = k->conv_filter_sum_tiles(s);
+    c->scratch = lab_array(k->conv_filter_scratch(s) / sizeof(float));
+    out->run = filter_gradient;
 }
 
 /* Flops are those of the direct way. */
@@ -185,6 +228,8 @@ static void depthwise_setup(const struct ew_kernels *k, int i, struct lab_job *o
 const struct lab_experiment lab_conv[] = {
     {"conv", "implicit GEMM, forward", LAYERS, layer_name, conv_setup},
     {"winograd", "F(4x4, 3x3), forward", LAYERS, layer_name, winograd_setup},
+    {"data", "implicit GEMM, gradient for the data", LAYERS, layer_name, data_setup},
+    {"filter", "implicit GEMM, gradient for the filter", LAYERS, layer_name, filter_setup},
     {"depthwise", "depthwise, forward", (int)(sizeof(depthwise_layers) / sizeof(depthwise_layers[0])),
      depthwise_name, depthwise_setup},
     {0}};

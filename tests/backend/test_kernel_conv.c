@@ -142,6 +142,83 @@ static void forward(const struct way *way, const struct ew_conv_shape *s, const 
     free(want);
 }
 
+/* dx by one way, added to what is there (`add`) or not; `scratch` and `packed` are set. */
+static void data_gradient(const struct ew_kernels *k, const struct ew_conv_shape *s,
+                          const struct conv_data *d, bool add)
+{
+    double *want = test_zeros(d->n_x);
+    ref_conv_data(s, d->add, d->w, want); /* `add` serves as dy */
+    const double tol = tolerance(ref_conv_macs(s) / (double)(d->n_x ? d->n_x : 1)) *
+                       (1 + test_scale(want, d->n_x));
+    float *dx = test_array(d->n_x, 3), *again = test_array(d->n_x, 3);
+    for (int64_t i = 0; add && i < d->n_x; i++)
+        want[i] += (double)dx[i];
+    struct ew_conv c = {
+        .shape = *s, .x = d->add, .w = d->packed, .y = dx, .end = {.add = add ? dx : NULL}};
+    const int64_t tiles = k->conv_data_tiles(s);
+    k->conv_data_run(&c, 0, tiles, d->scratch);
+    test_close(dx, want, d->n_x, tol, "data gradient");
+    c.y = again;
+    c.end.add = add ? again : NULL;
+    for (int64_t t = tiles - 1; t >= 0; t--)
+        k->conv_data_run(&c, t, t + 1, d->scratch);
+    EW_EXPECT(memcmp(again, dx, (size_t)d->n_x * sizeof(float)) == 0);
+    ew_guard_free(dx);
+    ew_guard_free(again);
+    free(want);
+}
+
+static void filter_gradient(const struct ew_kernels *k, const struct ew_conv_shape *s,
+                            const struct conv_data *d, bool add)
+{
+    double *want = test_zeros(d->n_w);
+    ref_conv_filter(s, d->add, d->x, want);
+    const double tol =
+        tolerance(ref_conv_macs(s) / (double)d->n_w) * (1 + test_scale(want, d->n_w));
+    float *dw = test_array(d->n_w, 3), *again = test_array(d->n_w, 3);
+    for (int64_t i = 0; add && i < d->n_w; i++)
+        want[i] += (double)dw[i];
+    struct ew_conv_filter f = {.shape = *s, .x = d->x, .dy = d->add, .dw = dw, .add = add};
+    f.partial = test_scratch(k->conv_filter_partial(s) * sizeof(float));
+    const int64_t tiles = k->conv_filter_tiles(s), sums = k->conv_filter_sum_tiles(s);
+    k->conv_filter_run(&f, 0, tiles, d->scratch);
+    k->conv_filter_sum(&f, 0, sums);
+    test_close(dw, want, d->n_w, tol, "filter gradient");
+    f.dw = again;
+    for (int64_t t = tiles - 1; t >= 0; t--)
+        k->conv_filter_run(&f, t, t + 1, d->scratch);
+    for (int64_t t = sums - 1; t >= 0; t--)
+        k->conv_filter_sum(&f, t, t + 1);
+    EW_EXPECT(memcmp(again, dw, (size_t)d->n_w * sizeof(float)) == 0);
+    ew_guard_free(f.partial);
+    ew_guard_free(dw);
+    ew_guard_free(again);
+    free(want);
+}
+
+static void walk_gradients(const struct ew_kernels *k)
+{
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct ew_conv_shape *s = &cases[i].s;
+        ew_test_begin("gradients %s: %s", k->isa, cases[i].name);
+        struct conv_data d = {0};
+        data_init(&d, s, 10 * i + 2);
+        d.packed = test_scratch(k->conv_data_pack_size(s) * sizeof(float));
+        d.scratch = test_scratch(k->conv_data_scratch(s));
+        k->conv_data_pack(s, d.w, d.packed);
+        data_gradient(k, s, &d, false);
+        data_gradient(k, s, &d, true);
+        ew_guard_free(d.packed);
+        ew_guard_free(d.scratch);
+        d.scratch = test_scratch(k->conv_filter_scratch(s));
+        filter_gradient(k, s, &d, false);
+        filter_gradient(k, s, &d, true);
+        ew_guard_free(d.scratch);
+        data_fini(&d);
+        ew_test_end();
+    }
+}
+
 static void walk_forward(const struct ew_kernels *k, const struct way *way)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -183,6 +260,7 @@ int main(void)
         /* clang-format on */
         for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++)
             walk_forward(k, &ways[w]);
+        walk_gradients(k);
     }
     return ew_test_status();
 }

@@ -51,6 +51,17 @@ struct ew_conv {
     struct ew_epilogue end;
 };
 
+/* Gradient for the filter: dw (+)= sum over pixels of dy x.  Where all of it takes a few tiles only,
+ * pixels are split too: each tile then leaves its sums in `partial`, and conv_filter_sum adds them
+ * up in order when all tiles are done. */
+struct ew_conv_filter {
+    struct ew_conv_shape shape;
+    const float *x, *dy;
+    float *dw;      /* [O, k..., I / groups], as the filter */
+    float *partial; /* conv_filter_partial floats */
+    bool add;       /* to what dw holds */
+};
+
 /* ---- The table ------------------------------------------------------------------------------- */
 
 /* clang-format off */
@@ -63,6 +74,20 @@ struct ew_conv {
     X(int64_t, conv_tiles,     (const struct ew_conv_shape *s))                                    \
     X(size_t,  conv_scratch,   (const struct ew_conv_shape *s))                                    \
     X(void,    conv_run,       (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* Gradient for the data: shape is the forward convolution's, c->x is dy, c->y is dx, w packed \
+     * by conv_data_pack; end.add = dx adds to what is there. */                                   \
+    X(size_t,  conv_data_pack_size, (const struct ew_conv_shape *s))                               \
+    X(void,    conv_data_pack, (const struct ew_conv_shape *s, const float *w, float *packed))     \
+    X(int64_t, conv_data_tiles, (const struct ew_conv_shape *s))                                   \
+    X(size_t,  conv_data_scratch, (const struct ew_conv_shape *s))                                 \
+    X(void,    conv_data_run,  (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* Gradient for the filter; both loops in this order.  sum_tiles is 0 where nothing is left. */ \
+    X(size_t,  conv_filter_partial, (const struct ew_conv_shape *s))                               \
+    X(int64_t, conv_filter_tiles, (const struct ew_conv_shape *s))                                 \
+    X(size_t,  conv_filter_scratch, (const struct ew_conv_shape *s))                               \
+    X(void,    conv_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, conv_filter_sum_tiles, (const struct ew_conv_shape *s))                             \
+    X(void,    conv_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))      \
     /* Winograd's F(4x4, 3x3): the same for 3x3, stride 1, no groups (winograd_fits).  With `flip` \
      * the filter is that of a forward convolution whose data gradient `s` describes. */           \
     X(bool,    winograd_fits,  (const struct ew_conv_shape *s))                                    \

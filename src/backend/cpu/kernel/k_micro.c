@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The micro-kernel, once for every number of rows and vectors. */
+/* The micro-kernel, once for every number of rows and vectors, in its two forms. */
 #include "backend/cpu/kernel/micro.h"
 
 #define AHEAD 8 /* steps of k that weights are fetched ahead: 1 KiB with AVX-512 */
@@ -34,45 +34,53 @@ INLINE void finish(const struct micro *m, vec sum[MR][NV], const int rows, const
     }
 }
 
-INLINE void step(const float *a, const float *w, vec sum[MR][NV], const int rows, const int vectors)
+/* Where the next operands lie, in floats: constants, so that addresses are. */
+struct steps {
+    int row, a, w; /* from row to row of a; from k to k of a and of w */
+};
+
+INLINE void step(const float *a, const float *w, vec sum[MR][NV], const int rows, const int vectors,
+                 const struct steps s)
 {
     vec wv[NV];
     UNROLL
     for (int v = 0; v < vectors; v++) {
         wv[v] = load(w + v * LANES);
-        __builtin_prefetch(w + (AHEAD * vectors + v) * LANES);
+        __builtin_prefetch(w + AHEAD * s.w + v * LANES);
     }
     UNROLL
     for (int r = 0; r < rows; r++) {
-        const vec x = splat(a[r * KS]);
+        const vec x = splat(a[r * s.row]);
         UNROLL
         for (int v = 0; v < vectors; v++)
             sum[r][v] += x * wv[v];
     }
 }
 
-INLINE void micro(const struct micro *m, const int rows, const int vectors)
+INLINE void micro(const struct micro *m, const int rows, const int vectors, const struct steps s)
 {
     vec sum[MR][NV];
     begin(m, sum, rows, vectors);
     const float *a = m->a, *w = m->w;
     for (int64_t k = m->kc; k > 0; k--) {
-        step(a, w, sum, rows, vectors);
-        a++;
-        w += vectors * LANES;
+        step(a, w, sum, rows, vectors, s);
+        a += s.a;
+        w += s.w;
     }
     finish(m, sum, rows, vectors);
 }
 
-#define ROWS(r)                                                                                    \
-    static void micro_##r##x1(const struct micro *m)                                               \
+#define MICRO(name, r, v, ...)                                                                     \
+    static void name(const struct micro *m)                                                        \
     {                                                                                              \
-        micro(m, r, 1);                                                                            \
-    }                                                                                              \
-    static void micro_##r##x2(const struct micro *m)                                               \
-    {                                                                                              \
-        micro(m, r, 2);                                                                            \
+        micro(m, r, v, (struct steps){__VA_ARGS__});                                               \
     }
+
+#define ROWS(r)                                                                                    \
+    MICRO(micro_##r##x1, r, 1, KS, 1, LANES)                                                       \
+    MICRO(micro_##r##x2, r, 2, KS, 1, 2 * LANES)                                                   \
+    MICRO(outer_##r##x1, r, 1, 1, MR, KS)                                                          \
+    MICRO(outer_##r##x2, r, 2, 1, MR, KS)
 
 /* clang-format off */
 #if MR == 14
@@ -90,6 +98,16 @@ void EW_K(micro)(const struct micro *m, int rows, int vectors)
 {
     static void (*const table[MR][NV])(const struct micro *) = {
 #define ROW(r) {micro_##r##x1, micro_##r##x2},
+        ALL_ROWS(ROW)
+#undef ROW
+    };
+    table[rows - 1][vectors - 1](m);
+}
+
+void EW_K(micro_outer)(const struct micro *m, int rows, int vectors)
+{
+    static void (*const table[MR][NV])(const struct micro *) = {
+#define ROW(r) {outer_##r##x1, outer_##r##x2},
         ALL_ROWS(ROW)
 #undef ROW
     };

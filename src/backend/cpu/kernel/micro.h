@@ -47,4 +47,7 @@ struct micro {
  * beside it: results do not depend on how an output is cut into tiles. */
 void EW_K(micro)(const struct micro *m, int rows, int vectors);
 
+/* The same sums over pixels, for gradients of filters: a is [kc][MR], w [kc][KS]. */
+void EW_K(micro_outer)(const struct micro *m, int rows, int vectors);
+
 #endif

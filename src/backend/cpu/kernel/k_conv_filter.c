@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gradient of a convolution for its filter: dw[o][k] = sum over pixels of dy[pixel][o] x[pixel][k],
+ * where x[pixel] is what the forward pass gathers for an output pixel.
+ *
+ * A tile is O_SPLIT outputs x one chunk of at most KC columns of k of one group.  PIXELS at a time,
+ * its part of x is gathered ([PIXELS][KS], 136 KiB: in L2) and its part of dy laid out by MR
+ * outputs
+ * ([outputs / MR][PIXELS][MR]); then MR outputs x NR columns of dw are held in registers while the
+ * pixels pass by.  Where that makes fewer than WANTED tiles, pixels are split as well. */
+#include <math.h>
+
+#include "backend/cpu/kernel/core.h"
+
+#define PIXELS  128
+#define O_SPLIT (9 * MR) /* about 128 with AVX-512 */
+#define WANTED  12
+#define SUM     4096 /* floats of dw in a tile of the summation */
+
+struct plan {
+    struct core core;
+    int64_t chunks, o_splits, splits, blocks; /* blocks: of PIXELS */
+    int64_t tiles, size;                      /* size: of dw */
+};
+
+static void init(struct plan *p, const struct ew_conv_shape *s)
+{
+    EW_K(core_init)(&p->core, s);
+    const struct core *c = &p->core;
+    p->chunks = c->k ? div_up(c->k, c->kc) : 0;
+    p->o_splits = div_up(c->og, O_SPLIT);
+    p->blocks = div_up(c->rows, PIXELS);
+    const int64_t tiles = c->groups * p->chunks * p->o_splits;
+    p->splits = tiles ? min_i64(max_i64(WANTED / tiles, 1), max_i64(p->blocks, 1)) : 1;
+    p->tiles = tiles * p->splits;
+    p->size = c->groups * c->og * c->k;
+}
+
+size_t EW_K(conv_filter_partial)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    return p.splits > 1 ? (size_t)(p.splits * p.size) : 0;
+}
+
+int64_t EW_K(conv_filter_tiles)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    return p.tiles;
+}
+
+#define SCRATCH_FLOATS (PIXELS * KS + PIXELS * O_SPLIT + MR * NR)
+
+size_t EW_K(conv_filter_scratch)(const struct ew_conv_shape *s)
+{
+    return SCRATCH_FLOATS * sizeof(float);
+}
+
+struct work {
+    const struct plan *plan;
+    const struct ew_conv_filter *f;
+    float *x, *dy, *edge; /* scratch */
+    float *out;           /* dw of the tile's first output and column; rows are k apart */
+    int64_t outputs, width;
+    bool add;
+};
+
+/* dy of `count` pixels, from output o on, as [outputs / MR][count][MR]. */
+static void lay_out(const struct work *w, const struct pixel *pixel, int64_t count, int64_t o)
+{
+    for (int64_t b = 0; b < w->outputs; b += MR) {
+        const int64_t n = min_i64(MR, w->outputs - b);
+        float *to = w->dy + b * count;
+        for (int64_t i = 0; i < count; i++, to += MR) {
+            const float *from = w->f->dy + pixel[i].y + o + b;
+            if (n == MR)
+                memcpy(to, from, MR * sizeof(float));
+            else
+                for (int64_t r = 0; r < n; r++)
+                    to[r] = from[r];
+        }
+    }
+}
+
+static void multiply(const struct work *w, int64_t count)
+{
+    const int64_t k = w->plan->core.k;
+    int64_t row[MR], edge[MR];
+    for (int r = 0; r < MR; r++) {
+        row[r] = r * k;
+        edge[r] = r * NR;
+    }
+    for (int64_t j = 0; j < w->width; j += NR) {
+        const int64_t width = min_i64(NR, w->width - j);
+        const bool part = width % LANES != 0;
+        for (int64_t b = 0; b < w->outputs; b += MR) {
+            const int rows = (int)min_i64(MR, w->outputs - b);
+            float *c = w->out + b * k + j;
+            for (int r = 0; part && w->add && r < rows; r++)
+                memcpy(w->edge + edge[r], c + row[r], (size_t)width * sizeof(float));
+            const struct micro m = {.a = w->dy + b * count,
+                                    .w = w->x + j,
+                                    .kc = count,
+                                    .from = !w->add ? NULL
+                                            : part  ? w->edge
+                                                    : c,
+                                    .c = part ? w->edge : c,
+                                    .row = part ? edge : row,
+                                    .lo = -INFINITY,
+                                    .hi = INFINITY};
+            EW_K(micro_outer)(&m, rows, (int)div_up(width, LANES));
+            for (int r = 0; part && r < rows; r++)
+                memcpy(c + row[r], w->edge + edge[r], (size_t)width * sizeof(float));
+        }
+    }
+}
+
+static void run_tile(struct work *w, int64_t tile)
+{
+    const struct plan *p = w->plan;
+    const struct core *c = &p->core;
+    const int64_t o = tile % p->o_splits * O_SPLIT, split = tile / p->o_splits % p->splits;
+    const int64_t chunk = tile / p->o_splits / p->splits % p->chunks;
+    const int64_t g = tile / p->o_splits / p->splits / p->chunks;
+    const int64_t k0 = chunk * c->kc, k1 = min_i64(k0 + c->kc, c->k);
+    w->outputs = min_i64(O_SPLIT, c->og - o);
+    w->width = k1 - k0;
+    float *dw = p->splits > 1 ? w->f->partial + split * p->size : w->f->dw;
+    w->out = dw + (g * c->og + o) * c->k + k0;
+    w->add = p->splits == 1 && w->f->add;
+    const int64_t first = p->blocks * split / p->splits * PIXELS;
+    const int64_t last = min_i64(p->blocks * (split + 1) / p->splits * PIXELS, c->rows);
+    int64_t row = first;
+    do { /* without pixels dw becomes zero */
+        struct pixel pixel[PIXELS];
+        const int64_t count = max_i64(min_i64(PIXELS, last - row), 0);
+        EW_K(core_pixels)(c, row, (int)count, pixel);
+        EW_K(core_gather)(c, w->f->x + g * c->cg, pixel, (int)count, k0, k1, w->x);
+        lay_out(w, pixel, count, g * c->og + o);
+        multiply(w, count);
+        w->add = true;
+        row += PIXELS;
+    } while (row < last);
+}
+
+void EW_K(conv_filter_run)(const struct ew_conv_filter *f, int64_t begin, int64_t end,
+                           void *scratch)
+{
+    struct plan p;
+    init(&p, &f->shape);
+    struct work w = {.plan = &p, .f = f, .x = scratch};
+    w.dy = w.x + PIXELS * KS;
+    w.edge = w.dy + PIXELS * O_SPLIT;
+    /* Lanes behind a chunk's last column are computed and thrown away: they may not trap. */
+    memset(scratch, 0, SCRATCH_FLOATS * sizeof(float));
+    for (int64_t i = begin; i < end; i++)
+        run_tile(&w, i);
+}
+
+int64_t EW_K(conv_filter_sum_tiles)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    return p.splits > 1 ? div_up(p.size, SUM) : 0;
+}
+
+void EW_K(conv_filter_sum)(const struct ew_conv_filter *f, int64_t begin, int64_t end)
+{
+    struct plan p;
+    init(&p, &f->shape);
+    const int64_t last = min_i64(end * SUM, p.size);
+    for (int64_t i = begin * SUM; i < last; i += LANES) {
+        const int64_t n = last - i;
+        vec sum = !f->add ? (vec){0} : n < LANES ? load_part(f->dw + i, n) : load(f->dw + i);
+        for (int64_t s = 0; s < p.splits; s++) {
+            const float *from = f->partial + s * p.size + i;
+            sum += n < LANES ? load_part(from, n) : load(from);
+        }
+        if (n < LANES)
+            store_part(f->dw + i, sum, n);
+        else
+            store(f->dw + i, sum);
+    }
+}
