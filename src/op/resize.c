@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "op/cubic.h"
 #include "op/types.h"
 
 /* Empty tensors stand for absent inputs since opset 11. */
@@ -197,18 +198,10 @@ static double rounded(const struct ew_resize_attr *a, double x)
 
 /* ---- Weights ---- */
 
-/* Keys' cubic convolution kernel (1981), with its free parameter. */
-static double cubic(double a, double x)
-{
-    if (x <= 1)
-        return ((a + 2) * x - (a + 3)) * x * x + 1;
-    return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
-}
-
 static double kernel(const struct ew_resize_attr *a, double distance)
 {
     const double x = fabs(distance);
-    return a->mode == EW_RESIZE_LINEAR ? fmax(1 - x, 0) : cubic(a->cubic_a, x);
+    return a->mode == EW_RESIZE_LINEAR ? fmax(1 - x, 0) : ew_cubic(a->cubic_a, x);
 }
 
 static int64_t clamp_index(double v, int64_t n)
