@@ -26,11 +26,11 @@ struct ew_call {
     struct ew_tensor *const *din;  /* backward: add to these; NULL where not wanted */
     void *aux;                     /* kept from forward to backward (training only) */
     void *scratch;                 /* op->scratch() bytes, contents undefined */
-    void *state;                   /* a kernel's own: geometry, packed weights; references need none */
-    const struct ew_backend *be;   /* kernels' threads and instruction set */
-    bool train;                    /* batch statistics, dropout on */
-    bool again;                    /* forward once more, to save memory: leave running state alone */
-    uint64_t seed;                 /* stochastic operators: fixed by (run seed, step, node) */
+    void *state; /* a kernel's own: geometry, packed weights; references need none */
+    const struct ew_backend *be; /* kernels' threads and instruction set */
+    bool train;                  /* batch statistics, dropout on */
+    bool again;                  /* forward once more, to save memory: leave running state alone */
+    uint64_t seed;               /* stochastic operators: fixed by (run seed, step, node) */
 };
 
 struct ew_cost {
@@ -51,6 +51,7 @@ enum ew_op_flag {
     EW_OP_SHAPE_ONLY = 1 << 4,  /* forward reads its inputs' shapes, never their data */
     EW_OP_VIEW = 1 << 5,        /* out[0] has in[0]'s bytes in the same order (reshape, flatten) */
     EW_OP_NO_CDL = 1 << 6,      /* not a vertex of the critical datapath (constants, identities) */
+    EW_OP_HANDS_ON = 1 << 7,    /* in inference out[0] is in[0] (identity, dropout) */
 };
 
 /* What backward reads besides the gradients: it decides which activations training keeps. */

@@ -2,7 +2,12 @@
 /* The reference of fused activations and additions. */
 #include "op/epilogue.h"
 
+#include <float.h>
 #include <math.h>
+#include <string.h>
+
+#include "graph/graph.h"
+#include "op/math_attr.h"
 
 #define CHUNK 256
 
@@ -61,4 +66,42 @@ ew_err ew_epilogue_check_none(const struct ew_epilogue_attr *e, const struct ew_
     EW_CHECK(e->act == EW_ACT_NONE && !add, EW_ERR_UNSUPPORTED,
              "a fused activation or addition cannot be trained through");
     return EW_OK;
+}
+
+/* A constant scalar input; `def` where it is absent, false where it is not constant. */
+static bool scalar_input(const struct ew_graph *g, const struct ew_node *n, int i, double def,
+                         double *out)
+{
+    *out = def;
+    if (i >= n->n_in || n->in[i] < 0)
+        return true;
+    const struct ew_tensor *t = &g->values[n->in[i]].t;
+    if (!t->data || ew_tensor_count(t) != 1)
+        return false;
+    *out = ew_tensor_get(t, 0);
+    return true;
+}
+
+bool ew_act_of_node(const struct ew_graph *g, int node, struct ew_epilogue_attr *out)
+{
+    const struct ew_node *n = &g->nodes[node];
+    int act = EW_ACT_RELU;
+    while (act < EW_ACT_COUNT && strcmp(ew_act_names[act], n->op->name) != 0)
+        act++;
+    if (act == EW_ACT_COUNT)
+        return false;
+    double lo = 0, hi = 0;
+    if (act == EW_ACT_CLIP) {
+        if (!scalar_input(g, n, 1, -(double)FLT_MAX, &lo) ||
+            !scalar_input(g, n, 2, (double)FLT_MAX, &hi))
+            return false;
+    } else if (act == EW_ACT_LEAKY || act == EW_ACT_HARD_SIGMOID) {
+        const struct ew_scale_attr *a = n->attr;
+        lo = a->alpha;
+        hi = a->beta;
+    }
+    out->act = act;
+    out->lo = lo;
+    out->hi = hi;
+    return true;
 }

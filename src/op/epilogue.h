@@ -58,6 +58,11 @@ double ew_act_apply(const struct ew_epilogue_attr *e, double x);
 void ew_epilogue_run(const struct ew_epilogue_attr *e, const struct ew_tensor *add,
                      struct ew_tensor *y);
 
+/* Fills act, lo and hi where the node is one of these activations with constant parameters; false:
+ * it is not. */
+struct ew_graph;
+bool ew_act_of_node(const struct ew_graph *g, int node, struct ew_epilogue_attr *out);
+
 /* Backward goes through separate nodes: fails where an epilogue is set. */
 ew_err ew_epilogue_check_none(const struct ew_epilogue_attr *e, const struct ew_tensor *add);
 

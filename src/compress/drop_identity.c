@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes that only hand their input on disappear. */
+#include <stdlib.h>
+
+#include "compress/pass.h"
+
+static bool hands_on(const struct ew_graph *g, const struct ew_node *n)
+{
+    if (n->n_in < 1 || n->in[0] < 0 || n->out[0] < 0)
+        return false;
+    const struct ew_tensor *x = &g->values[n->in[0]].t, *y = &g->values[n->out[0]].t;
+    if (x->dtype != y->dtype || !ew_shape_equal(&x->shape, &y->shape))
+        return false;
+    for (int i = 1; i < n->n_out; i++)
+        if (n->out[i] >= 0)
+            return false;
+    return (n->op->flags & (EW_OP_VIEW | EW_OP_HANDS_ON)) != 0;
+}
+
+ew_err ew_pass_drop_identity(struct ew_graph *g)
+{
+    for (int k = 0; k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        if (!hands_on(g, n))
+            continue;
+        const int in = n->in[0], out = n->out[0];
+        bool is_output = false;
+        for (int i = 0; i < g->n_outputs; i++)
+            is_output |= g->outputs[i] == out;
+        /* An output keeps its name and its own memory where its source is an input or a weight. */
+        if (is_output && g->values[in].kind != EW_VALUE_ACT)
+            continue;
+        ew_pass_replace(g, out, in);
+    }
+    EW_TRY(ew_graph_sweep(g));
+    return ew_graph_infer(g);
+}

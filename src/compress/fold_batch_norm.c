@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batch norm after a convolution: y = (w x + b - mean) s + shift with s = scale / sqrt(var + eps)
+ * is a convolution with filters w s and bias (b - mean) s + shift. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compress/pass.h"
+#include "op/conv.h"
+#include "op/norm.h"
+
+enum { X, SCALE, SHIFT, MEAN, VAR }; /* inputs of batch norm */
+
+static bool can_fold(const struct ew_graph *g, const struct ew_use *uses, const struct ew_node *bn)
+{
+    const struct ew_op *conv_op = ew_op_find("conv");
+    const struct ew_batch_norm_attr *a = bn->attr;
+    const int from = g->values[bn->in[X]].producer;
+    if (from < 0 || g->nodes[from].op != conv_op || uses[bn->in[X]].count != 1 ||
+        a->training_mode || bn->n_out != 1)
+        return false;
+    const struct ew_node *conv = &g->nodes[from];
+    const struct ew_conv_attr *c = conv->attr;
+    bool ok = c->end.act == EW_ACT_NONE && conv->n_in <= 3 && ew_pass_is_constant(g, conv->in[1]) &&
+              g->values[conv->in[1]].t.dtype == EW_F32;
+    if (conv->n_in > 2 && conv->in[2] >= 0)
+        ok &= ew_pass_is_constant(g, conv->in[2]);
+    for (int i = SCALE; i <= VAR; i++)
+        ok &= ew_pass_is_constant(g, bn->in[i]) && g->values[bn->in[i]].t.dtype == EW_F32;
+    return ok;
+}
+
+static const float *floats(const struct ew_graph *g, int value)
+{
+    return value < 0 ? NULL : g->values[value].t.data;
+}
+
+static void fold_weights(const struct ew_graph *g, const struct ew_node *conv,
+                         const struct ew_node *bn, float *w, float *b)
+{
+    const struct ew_batch_norm_attr *a = bn->attr;
+    const float *scale = floats(g, bn->in[SCALE]), *shift = floats(g, bn->in[SHIFT]);
+    const float *mean = floats(g, bn->in[MEAN]), *var = floats(g, bn->in[VAR]);
+    const float *old_w = floats(g, conv->in[1]);
+    const float *old_b = conv->n_in > 2 ? floats(g, conv->in[2]) : NULL;
+    const struct ew_shape *s = &g->values[conv->in[1]].t.shape;
+    const int64_t each = ew_shape_span(s, 1, s->rank);
+    for (int64_t o = 0; o < s->dim[0]; o++) {
+        const double f = (double)scale[o] / sqrt((double)var[o] + a->eps);
+        const double bias = old_b ? (double)old_b[o] : 0;
+        for (int64_t i = 0; i < each; i++)
+            w[o * each + i] = (float)((double)old_w[o * each + i] * f);
+        b[o] = (float)((bias - (double)mean[o]) * f + (double)shift[o]);
+    }
+}
+
+static ew_err fold(struct ew_graph *g, const struct ew_node *bn)
+{
+    struct ew_node *conv = &g->nodes[g->values[bn->in[X]].producer];
+    const struct ew_shape ws = g->values[conv->in[1]].t.shape;
+    const struct ew_shape bs = {1, {ws.dim[0]}};
+    int w, b;
+    EW_TRY(ew_pass_new_param(g, g->values[conv->in[1]].name, &ws, &w));
+    EW_TRY(ew_pass_new_param(g, g->values[bn->in[SHIFT]].name, &bs, &b));
+    fold_weights(g, conv, bn, g->values[w].t.data, g->values[b].t.data);
+    int *in = ew_arena_array(&g->arena, 3, sizeof(*in));
+    EW_CHECK(in, EW_ERR_MEMORY, "%s: no memory to fold it", bn->name);
+    in[0] = conv->in[0];
+    in[1] = w;
+    in[2] = b;
+    conv->in = in;
+    conv->n_in = 3;
+    ew_pass_replace(g, bn->out[0], conv->out[0]);
+    return EW_OK;
+}
+
+ew_err ew_pass_fold_batch_norm(struct ew_graph *g)
+{
+    const struct ew_op *bn_op = ew_op_find("batch_norm");
+    EW_CLEANUP(ew_free_ptr) struct ew_use *uses = NULL;
+    EW_TRY(ew_pass_uses(g, &uses));
+    for (int k = 0; k < g->n_nodes; k++)
+        if (g->nodes[k].op == bn_op && can_fold(g, uses, &g->nodes[k]))
+            EW_TRY(fold(g, &g->nodes[k]));
+    EW_TRY(ew_graph_sweep(g));
+    return ew_graph_infer(g);
+}

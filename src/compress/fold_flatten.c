@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Networks made for channels-first memory flatten [N, C, H, W] before their first dense layer. Here
+ * that is a transpose, a flatten and a gemm; with the columns of the constant weights in the other
+ * order the transpose is not needed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compress/pass.h"
+#include "graph/layout.h"
+#include "op/math_attr.h"
+
+/* The nodes of one pattern. */
+struct match {
+    struct ew_node *transpose, *flatten, *gemm;
+};
+
+/* gemm(flatten(transpose(x)), constant [n, k]) with nothing else reading what lies between. */
+static bool find(struct ew_graph *g, const struct ew_use *uses, int node, struct match *m)
+{
+    m->gemm = &g->nodes[node];
+    const struct ew_gemm_attr *a = m->gemm->attr;
+    if (m->gemm->op != ew_op_find("gemm") || a->trans_a || !a->trans_b ||
+        !ew_pass_is_constant(g, m->gemm->in[1]) || g->values[m->gemm->in[1]].t.dtype != EW_F32)
+        return false;
+    const int flat = m->gemm->in[0];
+    const int from = g->values[flat].producer;
+    if (from < 0 || !(g->nodes[from].op->flags & EW_OP_VIEW) || uses[flat].count != 1)
+        return false;
+    m->flatten = &g->nodes[from];
+    const int image = m->flatten->in[0];
+    const int before = g->values[image].producer;
+    if (before < 0 || g->nodes[before].op != ew_op_find("transpose") || uses[image].count != 1)
+        return false;
+    m->transpose = &g->nodes[before];
+    /* The batch stays in front, and only it. */
+    const struct ew_transpose_attr *t = m->transpose->attr;
+    const struct ew_shape *s = &g->values[image].t.shape, *f = &g->values[flat].t.shape;
+    return t->perm.n == s->rank && t->perm.v[0] == 0 && f->rank == 2 && f->dim[0] == s->dim[0];
+}
+
+/* Columns of the weights follow the elements of x as they lie in memory. */
+static ew_err fold(struct ew_graph *g, const struct match *m)
+{
+    const struct ew_transpose_attr *t = m->transpose->attr;
+    const struct ew_value *old = &g->values[m->gemm->in[1]];
+    const struct ew_shape *image = &g->values[m->flatten->in[0]].t.shape;
+    int perm[EW_MAX_RANK] = {0}, id;
+    struct ew_tensor wide = old->t, moved;
+    if (image->rank >= EW_MAX_RANK)
+        return EW_OK;
+    wide.shape.rank = image->rank;
+    for (int i = 1; i < image->rank; i++)
+        wide.shape.dim[i] = image->dim[i];
+    for (int i = 1; i < image->rank; i++)
+        perm[t->perm.v[i]] = i; /* the way back */
+    EW_TRY(ew_pass_new_param(g, old->name, &old->t.shape, &id));
+    moved = wide;
+    moved.data = g->values[id].t.data;
+    ew_tensor_permute(&wide, perm, &moved);
+    m->gemm->in[1] = id;
+    m->flatten->in[0] = m->transpose->in[0];
+    return EW_OK;
+}
+
+ew_err ew_pass_fold_flatten(struct ew_graph *g)
+{
+    EW_CLEANUP(ew_free_ptr) struct ew_use *uses = NULL;
+    EW_TRY(ew_pass_uses(g, &uses));
+    struct match m;
+    for (int k = 0; k < g->n_nodes; k++)
+        if (find(g, uses, k, &m))
+            EW_TRY(fold(g, &m));
+    EW_TRY(ew_graph_sweep(g));
+    return ew_graph_infer(g);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Passes over graphs: each makes an inference graph smaller and leaves what it computes unchanged,
+ * up to rounding.  They need weights with data; what they cannot prove they leave alone. */
+#ifndef EW_COMPRESS_PASS_H
+#define EW_COMPRESS_PASS_H
+
+#include "graph/graph.h"
+
+/* Nodes whose inputs are all constant become constants. */
+ew_err ew_pass_fold_constants(struct ew_graph *g);
+/* Nodes that only hand their input on disappear: identity, dropout, reshapes to the same shape. */
+ew_err ew_pass_drop_identity(struct ew_graph *g);
+/* Batch norm after a convolution goes into its filters and bias. */
+ew_err ew_pass_fold_batch_norm(struct ew_graph *g);
+/* A transpose before flatten and a dense layer goes into the order of the dense layer's weights. */
+ew_err ew_pass_fold_flatten(struct ew_graph *g);
+/* Activations and additions after a convolution become its epilogue. */
+ew_err ew_pass_fuse_epilogue(struct ew_graph *g);
+
+/* All of them, in the order in which each prepares the next. */
+ew_err ew_pass_all(struct ew_graph *g);
+
+/* ---- For the passes ---- */
+
+/* Who reads a value. */
+struct ew_use {
+    int count;    /* reads by nodes, and as an output of the graph */
+    int consumer; /* the last node that reads it, or -1 */
+};
+
+/* One entry per value; release with free(). */
+ew_err ew_pass_uses(const struct ew_graph *g, struct ew_use **out);
+/* All that read `old` read `new` instead, outputs of the graph included. */
+void ew_pass_replace(struct ew_graph *g, int old, int new);
+/* True where the value is a weight or constant whose data is there. */
+bool ew_pass_is_constant(const struct ew_graph *g, int value);
+/* A float32 parameter of the graph's own, contents undefined. */
+ew_err ew_pass_new_param(struct ew_graph *g, const char *name, const struct ew_shape *shape,
+                         int *out);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every pass leaves what every network of the zoo computes unchanged, and does what it is for. */
+#include "compress/pass.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "edgewise.h"
+#include "ew_test.h"
+#include "plan/plan.h"
+
+/* The smallest inputs that the networks take keep the reference kernels quick. */
+static struct ew_graph *build(const char *name)
+{
+    struct ew_model_opts o = {.size = sizeof(o), .classes = 7, .batch = 2, .scale = 0.25};
+    struct ew_graph *g = NULL;
+    if (strstr(name, "cifar") || strstr(name, "preact"))
+        o.height = o.width = 32;
+    else if (strcmp(name, "lenet5") != 0)
+        o.height = o.width = 64;
+    if (strncmp(name, "resnext", 7) == 0 || strncmp(name, "shuffle", 7) == 0)
+        o.scale = 1; /* groups need their width */
+    if (!EW_EXPECT_OK(ew_model_build(name, &o, &g)) || !EW_EXPECT_OK(ew_model_init(name, 3, g))) {
+        ew_graph_free(g);
+        return NULL;
+    }
+    /* Running statistics that are not their first values, so that folding has something to fold. */
+    for (int v = 0; v < g->n_values; v++) {
+        const struct ew_value *s = &g->values[v];
+        for (int64_t i = 0; s->kind == EW_VALUE_STATE && i < ew_tensor_count(&s->t); i++)
+            ((float *)s->t.data)[i] += 0.3f * sinf((float)i) * sinf((float)i);
+    }
+    return g;
+}
+
+static struct ew_plan *run(struct ew_graph *g)
+{
+    struct ew_plan *p = NULL;
+    const struct ew_plan_opts o = {.backend = {.threads = 1, .reference = true}};
+    if (!EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
+        return NULL;
+    struct ew_tensor *x = ew_plan_input(p, 0);
+    for (int64_t i = 0; i < ew_tensor_count(x); i++)
+        ((float *)x->data)[i] = sinf((float)i * 0.37f);
+    EW_EXPECT_OK(ew_plan_run(p));
+    return p;
+}
+
+/* Folding changes the order of roundings: 1e-4 of the largest output. */
+static void expect_same(struct ew_plan *a, struct ew_plan *b)
+{
+    const struct ew_tensor *x = ew_plan_output(a, 0), *y = ew_plan_output(b, 0);
+    double most = 0;
+    for (int64_t i = 0; i < ew_tensor_count(x); i++)
+        most = fmax(most, fabs(ew_tensor_get(x, i)));
+    EW_EXPECT_CLOSE((const float *)y->data, (const float *)x->data, (size_t)ew_tensor_count(x), 0,
+                    1e-4 * most);
+}
+
+static int count(const struct ew_graph *g, const char *op)
+{
+    int n = 0;
+    for (int k = 0; k < g->n_nodes; k++)
+        n += strcmp(g->nodes[k].op->name, op) == 0;
+    return n;
+}
+
+static const struct {
+    const char *name;
+    ew_err (*run)(struct ew_graph *g);
+} passes[] = {
+    {"fold_constants", ew_pass_fold_constants},   {"drop_identity", ew_pass_drop_identity},
+    {"fold_batch_norm", ew_pass_fold_batch_norm}, {"fold_flatten", ew_pass_fold_flatten},
+    {"fuse_epilogue", ew_pass_fuse_epilogue},     {"all", ew_pass_all}};
+
+static void check_network(const char *name)
+{
+    struct ew_graph *g = build(name);
+    struct ew_plan *want = g ? run(g) : NULL;
+    for (size_t i = 0; want && i < EW_COUNT(passes); i++) {
+        ew_test_begin("%s: %s", passes[i].name, name);
+        struct ew_graph *copy = NULL;
+        if (EW_EXPECT_OK(ew_graph_clone(g, &copy)) && EW_EXPECT_OK(passes[i].run(copy))) {
+            EW_EXPECT_OK(ew_graph_check(copy));
+            EW_EXPECT(copy->n_nodes <= g->n_nodes);
+            struct ew_plan *got = run(copy);
+            if (got)
+                expect_same(want, got);
+            ew_plan_free(got);
+        }
+        ew_graph_free(copy);
+        ew_test_end();
+    }
+    ew_plan_free(want);
+    ew_graph_free(g);
+}
+
+/* What is left of a ResNet: convolutions with everything in them, two pools, the dense layer. */
+static void resnet_is_convolutions(void)
+{
+    struct ew_graph *g = build("resnet18");
+    if (!g || !EW_EXPECT_OK(ew_pass_all(g)))
+        return;
+    EW_EXPECT_INT(count(g, "conv"), 20);
+    EW_EXPECT_INT(count(g, "batch_norm"), 0);
+    EW_EXPECT_INT(count(g, "relu"), 0);
+    EW_EXPECT_INT(count(g, "add"), 0);
+    EW_EXPECT_INT(g->n_nodes, 20 + 4);
+    ew_graph_free(g);
+}
+
+static void mobilenet_has_no_activation_left(void)
+{
+    struct ew_graph *g = build("mobilenet_v2");
+    if (!g || !EW_EXPECT_OK(ew_pass_all(g)))
+        return;
+    EW_EXPECT_INT(count(g, "clip"), 0);
+    EW_EXPECT_INT(count(g, "add"), 0);
+    EW_EXPECT_INT(count(g, "dropout"), 0);
+    ew_graph_free(g);
+}
+
+static void vgg_has_no_transpose_left(void)
+{
+    struct ew_graph *g = build("vgg11");
+    if (!g || !EW_EXPECT_OK(ew_pass_all(g)))
+        return;
+    EW_EXPECT_INT(count(g, "transpose"), 0);
+    ew_graph_free(g);
+}
+
+static const struct ew_test tests[] = {EW_TEST(resnet_is_convolutions),
+                                       EW_TEST(mobilenet_has_no_activation_left),
+                                       EW_TEST(vgg_has_no_transpose_left)};
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; i < EW_COUNT(tests); i++) {
+        ew_test_begin("%s", tests[i].name);
+        tests[i].run();
+        ew_test_end();
+    }
+    /* One of each family, and those that a pass has most to do with. */
+    static const char *const names[] = {"lenet5",
+                                        "alexnet",
+                                        "vgg11",
+                                        "resnet18",
+                                        "resnext50_32x4d",
+                                        "preact_resnet18",
+                                        "squeezenet1_1",
+                                        "densenet121",
+                                        "shufflenet_v2_x0_5",
+                                        "mobilenet_v2",
+                                        "mobilenet_v3_small",
+                                        "vgg11_cifar",
+                                        "mobilenet_v2_cifar"};
+    for (size_t i = 0; i < EW_COUNT(names); i++)
+        check_network(names[i]);
+    (void)argc;
+    (void)argv;
+    return ew_test_status();
+}
