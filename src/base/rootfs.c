@@ -150,6 +150,17 @@ bool ew_root_has(const struct ew_root *r, const char *path)
     return fd >= 0;
 }
 
+ew_err ew_root_open_file(const struct ew_root *r, const char *path, int flags, int *fd)
+{
+    *fd = open_below(r, path, flags & ~O_CREAT);
+    if (*fd >= 0)
+        return EW_OK;
+    const int reason = errno;
+    const ew_err err = failed(r, path);
+    errno = reason;
+    return err;
+}
+
 /* All of a small file; -1 and errno on failure. */
 static ssize_t read_small(int fd, char *buf, size_t size)
 {

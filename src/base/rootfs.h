@@ -28,6 +28,10 @@ ew_err ew_root_read(const struct ew_root *r, const char *path, char *buf, size_t
 /* Reads a file that holds one whole number. */
 ew_err ew_root_read_int(const struct ew_root *r, const char *path, int64_t *out);
 
+/* Opens a file for the caller with these flags (O_RDONLY, O_WRONLY | O_TRUNC, ...) to close; never
+ * creates one.  On failure errno is left as the system set it. */
+ew_err ew_root_open_file(const struct ew_root *r, const char *path, int flags, int *fd);
+
 /* There is a file or folder of this name. */
 bool ew_root_has(const struct ew_root *r, const char *path);
 

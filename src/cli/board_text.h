@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What probe, monitor and power share: options that open a board, values as text and as JSON. */
+#ifndef EW_CLI_BOARD_TEXT_H
+#define EW_CLI_BOARD_TEXT_H
+
+#include <stddef.h>
+
+#include "base/field.h"
+#include "base/json.h"
+#include "device/board.h"
+
+/* Rows for the members `root`, `power_from`, `tegrastats` and `watch` of `owner`. */
+#define EW_BOARD_ROOT_FIELD(owner)                                                                 \
+    {                                                                                              \
+        .name = "root", .type = EW_FIELD_STR, .offset = offsetof(owner, root), .metavar = "DIR",   \
+        .help = "read a captured board instead of this machine"                                    \
+    }
+#define EW_BOARD_POWER_FIELD(owner)                                                                \
+    {                                                                                              \
+        .name = "power-from", .type = EW_FIELD_STR, .offset = offsetof(owner, power_from),         \
+        .metavar = "CMD|FILE|-", .help = "external meter: lines of [timestamp] watts"              \
+    }
+#define EW_BOARD_TEGRA_FIELD(owner)                                                                \
+    {                                                                                              \
+        .name = "tegrastats", .type = EW_FIELD_STR, .offset = offsetof(owner, tegrastats),         \
+        .metavar = "live|FILE", .help = "take tegrastats' lines too, live or from a log"           \
+    }
+#define EW_BOARD_WATCH_FIELD(owner)                                                                \
+    {                                                                                              \
+        .name = "watch", .type = EW_FIELD_STR, .offset = offsetof(owner, watch),                   \
+        .metavar = "PATH", .help = "file or folder whose share in the page cache is read"          \
+    }
+
+#define EW_VALUE_CHARS 48
+
+/* "12.3 W", "1.5 GiB", "41.5 C"; "-" where absent. */
+void ew_value_text(enum ew_quantity q, struct ew_value v, char out[EW_VALUE_CHARS]);
+
+/* The board in two or three lines. */
+void ew_board_print_head(const struct ew_board *b);
+
+/* "board": {...}, "power_total": {...} inside an open object. */
+void ew_board_json_head(struct ew_json *j, const struct ew_board *b);
+
+/* One channel as an object of an array. */
+void ew_channel_json(struct ew_json *j, const struct ew_channel *c, struct ew_value v);
+
+/* A number where the value is there, else null. */
+void ew_value_json(struct ew_json *j, const char *key, struct ew_value v);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines from somewhere else, taken without waiting. */
+#include "device/feed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* The command gets a process group of its own, so that all of it can be ended. */
+static ew_err start(const char *command, struct ew_feed *f)
+{
+    int ends[2];
+    EW_CHECK(pipe2(ends, O_CLOEXEC) == 0, EW_ERR_IO, "%s: %s", command, strerror(errno));
+    char shell[] = "sh", flag[] = "-c", text[EW_FEED_BYTES];
+    snprintf(text, sizeof(text), "%s", command);
+    char *const argv[] = {shell, flag, text, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
+    const int failed = posix_spawn(&f->pid, "/bin/sh", &actions, &attr, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attr);
+    close(ends[1]);
+    f->fd = ends[0];
+    if (failed)
+        f->pid = 0;
+    EW_CHECK(!failed, EW_ERR_IO, "%s: %s", command, strerror(failed));
+    return EW_OK;
+}
+
+ew_err ew_feed_open(const char *from, bool whole, struct ew_feed *f)
+{
+    *f = (struct ew_feed){.fd = -1};
+    struct stat st;
+    if (strcmp(from, "-") == 0) {
+        f->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    } else if (stat(from, &st) == 0) {
+        /* A pipe without a writer must not hold us up. */
+        f->fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (f->fd >= 0 && S_ISREG(st.st_mode) && !whole)
+            lseek(f->fd, 0, SEEK_END);
+    } else {
+        return start(from, f);
+    }
+    EW_CHECK(f->fd >= 0, EW_ERR_IO, "%s: %s", from, strerror(errno));
+    return EW_OK;
+}
+
+void ew_feed_wait(const struct ew_feed *f, int ms)
+{
+    struct pollfd p = {.fd = f->fd, .events = POLLIN};
+    poll(&p, 1, ms);
+}
+
+/* Takes what is there now; false where nothing came. */
+static bool fill(struct ew_feed *f)
+{
+    if (f->used == sizeof(f->buf))
+        f->used = 0; /* no newline in all of it: not a line of ours */
+    struct pollfd p = {.fd = f->fd, .events = POLLIN};
+    if (f->ended || poll(&p, 1, 0) <= 0)
+        return false;
+    const ssize_t n = read(f->fd, f->buf + f->used, sizeof(f->buf) - f->used);
+    struct stat st;
+    if (n == 0 && fstat(f->fd, &st) == 0 && S_ISFIFO(st.st_mode) && f->pid)
+        f->ended = true; /* the command is over; a named pipe may get another writer */
+    if (n <= 0)
+        return false;
+    f->used += (size_t)n;
+    return true;
+}
+
+bool ew_feed_line(struct ew_feed *f, char *line, size_t size)
+{
+    char *end;
+    while (!(end = memchr(f->buf, '\n', f->used)))
+        if (!fill(f))
+            return false;
+    const size_t n = (size_t)(end - f->buf);
+    snprintf(line, size, "%.*s", (int)n, f->buf);
+    f->used -= n + 1;
+    memmove(f->buf, end + 1, f->used);
+    return true;
+}
+
+void ew_feed_close(struct ew_feed *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+    if (f->pid > 0) {
+        kill(-f->pid, SIGTERM);
+        waitpid(f->pid, NULL, 0);
+    }
+    f->pid = 0;
+}

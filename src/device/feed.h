@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines from somewhere else, taken without waiting: a command's output, a pipe, a file that grows,
+ * standard input, or a log that is played back. */
+#ifndef EW_DEVICE_FEED_H
+#define EW_DEVICE_FEED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+#define EW_FEED_BYTES 4096
+
+struct ew_feed {
+    int fd;
+    pid_t pid; /* of the command; 0: none */
+    bool ended;
+    size_t used;
+    char buf[EW_FEED_BYTES];
+};
+
+/* `from`: "-", the name of something that exists, else a command for /bin/sh.  A plain file is read
+ * from its end (`whole`: from its beginning). */
+ew_err ew_feed_open(const char *from, bool whole, struct ew_feed *f);
+
+/* The next whole line without its newline; false where none is there now.  Lines longer than the
+ * buffer are dropped. */
+bool ew_feed_line(struct ew_feed *f, char *line, size_t size);
+
+/* Waits until there is something to read, or so many milliseconds. */
+void ew_feed_wait(const struct ew_feed *f, int ms);
+
+void ew_feed_close(struct ew_feed *f); /* ends the command */
+
+#endif

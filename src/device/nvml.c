@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Questions to NVIDIA's management library.  Only what is asked here is declared, from the
+ * library's documented interface; none of its headers is needed to build. */
+#include "device/nvml.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ini.h"
+#include "base/num.h"
+
+#define NAME_CHARS     96
+#define CAPTURED_BYTES 16384
+
+typedef void *nvml_device;
+
+struct nvml_utilization {
+    unsigned gpu, memory;
+};
+struct nvml_memory {
+    unsigned long long total, free, used;
+};
+
+struct ew_nvml {
+    void *library; /* NULL: captured */
+    int n;
+    nvml_device device[EW_NVML_GPUS];
+    char name[EW_NVML_GPUS][NAME_CHARS];
+    struct ew_value captured[EW_NVML_GPUS][EW_NVML_N];
+    int (*shutdown)(void);
+    int (*power)(nvml_device, unsigned *);
+    int (*energy)(nvml_device, unsigned long long *);
+    int (*utilization)(nvml_device, struct nvml_utilization *);
+    int (*memory)(nvml_device, struct nvml_memory *);
+    int (*temperature)(nvml_device, int, unsigned *);
+    int (*clock)(nvml_device, int, unsigned *);
+    int (*throttle)(nvml_device, unsigned long long *);
+    int (*limit)(nvml_device, unsigned *);
+    int (*limits)(nvml_device, unsigned *, unsigned *);
+    int (*set_limit)(nvml_device, unsigned);
+};
+
+const char *ew_nvml_key(enum ew_nvml_what what)
+{
+    static const char *const keys[] = {
+#define EW_NVML_KEY(id, key) key,
+        EW_NVML_MAP(EW_NVML_KEY)
+#undef EW_NVML_KEY
+    };
+    return keys[what];
+}
+
+/* ---- Captured answers ------------------------------------------------------------------------ */
+
+static ew_err read_captured(struct ew_nvml *n, char *text)
+{
+    struct ew_ini ini;
+    ew_ini_init(&ini, text, "captured/nvml");
+    while (ew_ini_next(&ini) && n->n <= EW_NVML_GPUS) {
+        if (!ini.key) {
+            EW_CHECK(n->n < EW_NVML_GPUS, EW_ERR_LIMIT, "captured/nvml: more than %d cards",
+                     EW_NVML_GPUS);
+            for (int i = 0; i < EW_NVML_N; i++)
+                n->captured[n->n][i] = ew_value_absent(EW_ABSENT_UNSUPPORTED);
+            n->n++;
+            continue;
+        }
+        EW_CHECK(n->n > 0, EW_ERR_FORMAT, "captured/nvml:%d: before the first card", ini.line);
+        if (strcmp(ini.key, "name") == 0)
+            snprintf(n->name[n->n - 1], NAME_CHARS, "%s", ini.value);
+        double v;
+        for (int i = 0; i < EW_NVML_N; i++)
+            if (strcmp(ini.key, ew_nvml_key((enum ew_nvml_what)i)) == 0 &&
+                ew_num_float(ini.value, &v))
+                n->captured[n->n - 1][i] = ew_value_of(v);
+    }
+    return ini.err;
+}
+
+/* ---- The library ----------------------------------------------------------------------------- */
+
+/* dlsym's result as a function; memcpy since C has no cast for it. */
+static void find(void *library, const char *name, void *function)
+{
+    void *p = dlsym(library, name);
+    memcpy(function, &p, sizeof(p));
+}
+
+static void find_questions(struct ew_nvml *n)
+{
+    find(n->library, "nvmlShutdown", &n->shutdown);
+    find(n->library, "nvmlDeviceGetPowerUsage", &n->power);
+    find(n->library, "nvmlDeviceGetTotalEnergyConsumption", &n->energy);
+    find(n->library, "nvmlDeviceGetUtilizationRates", &n->utilization);
+    find(n->library, "nvmlDeviceGetMemoryInfo", &n->memory);
+    find(n->library, "nvmlDeviceGetTemperature", &n->temperature);
+    find(n->library, "nvmlDeviceGetClockInfo", &n->clock);
+    find(n->library, "nvmlDeviceGetCurrentClocksThrottleReasons", &n->throttle);
+    find(n->library, "nvmlDeviceGetPowerManagementLimit", &n->limit);
+    find(n->library, "nvmlDeviceGetPowerManagementLimitConstraints", &n->limits);
+    find(n->library, "nvmlDeviceSetPowerManagementLimit", &n->set_limit);
+}
+
+/* NULL, or why there is nothing. */
+static const char *start(struct ew_nvml *n)
+{
+    int (*init)(void) = NULL;
+    int (*count)(unsigned *) = NULL;
+    int (*handle)(unsigned, nvml_device *) = NULL;
+    int (*name)(nvml_device, char *, unsigned) = NULL;
+    find(n->library, "nvmlInit_v2", &init);
+    find(n->library, "nvmlDeviceGetCount_v2", &count);
+    find(n->library, "nvmlDeviceGetHandleByIndex_v2", &handle);
+    find(n->library, "nvmlDeviceGetName", &name);
+    find_questions(n);
+    if (!init || !count || !handle || !name || !n->shutdown)
+        return "libnvidia-ml.so.1 is not the library we know";
+    if (init() != 0)
+        return "libnvidia-ml.so.1 finds no driver";
+    unsigned cards = 0;
+    if (count(&cards) != 0 || cards == 0) {
+        n->shutdown();
+        return "the driver knows no card";
+    }
+    for (unsigned i = 0; i < cards && n->n < EW_NVML_GPUS; i++)
+        if (handle(i, &n->device[n->n]) == 0) {
+            if (name(n->device[n->n], n->name[n->n], NAME_CHARS) != 0)
+                snprintf(n->name[n->n], NAME_CHARS, "unknown");
+            n->n++;
+        }
+    return NULL;
+}
+
+ew_err ew_nvml_open(const struct ew_root *root, bool captured, struct ew_nvml **out,
+                    const char **why)
+{
+    *out = NULL;
+    struct ew_nvml *n = calloc(1, sizeof(*n));
+    EW_CHECK(n, EW_ERR_MEMORY, "no memory");
+    ew_err err = EW_OK;
+    *why = NULL;
+    if (captured) {
+        char *text = calloc(1, CAPTURED_BYTES);
+        if (!text || ew_root_read(root, "captured/nvml", text, CAPTURED_BYTES) != EW_OK)
+            *why = "no NVIDIA driver on the captured board";
+        else
+            err = read_captured(n, text);
+        free(text);
+    } else {
+        n->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+        *why = n->library ? start(n) : "no libnvidia-ml.so.1";
+    }
+    if (*why || err != EW_OK) {
+        if (n->library)
+            dlclose(n->library);
+        free(n);
+        return err;
+    }
+    *out = n;
+    return EW_OK;
+}
+
+void ew_nvml_close(struct ew_nvml *n)
+{
+    if (!n)
+        return;
+    if (n->library) {
+        n->shutdown();
+        dlclose(n->library);
+    }
+    free(n);
+}
+
+int ew_nvml_count(const struct ew_nvml *n)
+{
+    return n->n;
+}
+
+const char *ew_nvml_name(const struct ew_nvml *n, int gpu)
+{
+    return n->name[gpu];
+}
+
+/* nvmlReturn_t */
+static enum ew_absent absent_of(int code)
+{
+    switch (code) {
+    case 0:
+        return EW_ABSENT_NOT;
+    case 4:
+        return EW_ABSENT_NO_PERMISSION;
+    case 15:
+        return EW_ABSENT_LOST;
+    default:
+        return EW_ABSENT_UNSUPPORTED;
+    }
+}
+
+static struct ew_value answer(int code, double v)
+{
+    return code == 0 ? ew_value_of(v) : ew_value_absent(absent_of(code));
+}
+
+#define NOT_SUPPORTED 3 /* also what a missing function counts as */
+
+static struct ew_value ask_small(const struct ew_nvml *n, nvml_device d, enum ew_nvml_what what)
+{
+    unsigned v = 0, high = 0;
+    int code = NOT_SUPPORTED;
+    if (what == EW_NVML_POWER && n->power)
+        code = n->power(d, &v);
+    else if (what == EW_NVML_TEMP && n->temperature)
+        code = n->temperature(d, 0, &v); /* 0: the GPU itself */
+    else if (what == EW_NVML_SM_MHZ && n->clock)
+        code = n->clock(d, 1, &v);
+    else if (what == EW_NVML_MEM_MHZ && n->clock)
+        code = n->clock(d, 2, &v);
+    else if (what == EW_NVML_LIMIT && n->limit)
+        code = n->limit(d, &v);
+    else if ((what == EW_NVML_LIMIT_MIN || what == EW_NVML_LIMIT_MAX) && n->limits)
+        code = n->limits(d, &v, &high);
+    return answer(code, what == EW_NVML_LIMIT_MAX ? high : v);
+}
+
+struct ew_value ew_nvml_ask(const struct ew_nvml *n, int gpu, enum ew_nvml_what what)
+{
+    if (!n->library)
+        return n->captured[gpu][what];
+    const nvml_device d = n->device[gpu];
+    struct nvml_utilization use = {0, 0};
+    struct nvml_memory memory = {0, 0, 0};
+    unsigned long long wide = 0;
+    switch (what) {
+    case EW_NVML_ENERGY:
+        return answer(n->energy ? n->energy(d, &wide) : NOT_SUPPORTED, (double)wide);
+    case EW_NVML_THROTTLE:
+        return answer(n->throttle ? n->throttle(d, &wide) : NOT_SUPPORTED, (double)wide);
+    case EW_NVML_LOAD:
+        return answer(n->utilization ? n->utilization(d, &use) : NOT_SUPPORTED, use.gpu);
+    case EW_NVML_MEM_LOAD:
+        return answer(n->utilization ? n->utilization(d, &use) : NOT_SUPPORTED, use.memory);
+    case EW_NVML_MEM_USED:
+        return answer(n->memory ? n->memory(d, &memory) : NOT_SUPPORTED, (double)memory.used);
+    case EW_NVML_MEM_TOTAL:
+        return answer(n->memory ? n->memory(d, &memory) : NOT_SUPPORTED, (double)memory.total);
+    default:
+        return ask_small(n, d, what);
+    }
+}
+
+ew_err ew_nvml_set_limit(const struct ew_nvml *n, int gpu, double watts)
+{
+    EW_CHECK(n->library && n->set_limit, EW_ERR_UNSUPPORTED,
+             "gpu%d: the power limit cannot be set here", gpu);
+    const int code = n->set_limit(n->device[gpu], (unsigned)(watts * 1000));
+    EW_CHECK(code == 0, EW_ERR_IO, "gpu%d: the driver did not take a power limit of %g W (%s)", gpu,
+             watts, ew_absent_text(absent_of(code)));
+    return EW_OK;
+}

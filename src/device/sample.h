@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a board can tell: channels, and one value of each.  A value that is not there is absent
+ * with a reason; it is never 0. */
+#ifndef EW_DEVICE_SAMPLE_H
+#define EW_DEVICE_SAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* clang-format off */
+#define EW_QUANTITY_MAP(X)                                                                         \
+    X(LOAD,    "load",        "%")                                                                 \
+    X(FREQ,    "frequency",   "MHz")                                                               \
+    X(POWER,   "power",       "W")                                                                 \
+    X(ENERGY,  "energy",      "J")                                                                 \
+    X(VOLTAGE, "voltage",     "V")                                                                 \
+    X(CURRENT, "current",     "A")                                                                 \
+    X(TEMP,    "temperature", "C")                                                                 \
+    X(BYTES,   "memory",      "B")                                                                 \
+    X(RATE,    "transfer",    "B/s")                                                               \
+    X(OPS,     "operations",  "1/s")                                                               \
+    X(SHARE,   "share",       "%")                                                                 \
+    X(FAN,     "fan",         "rpm")                                                               \
+    X(COUNT,   "count",       "")                                                                  \
+    X(STATE,   "state",       "")
+
+/* Where a number came from.  The names are stored: they never change. */
+#define EW_QUALITY_MAP(X)                                                                          \
+    X(MEASURED,  "measured")  /* a sensor's or a counter's own figure */                           \
+    X(DERIVED,   "derived")   /* worked out from measured ones */                                  \
+    X(MODELLED,  "modelled")  /* predicted */                                                      \
+    X(SIMULATED, "simulated") /* by a simulated board */                                           \
+    X(EMULATED,  "emulated")  /* real, under an artificial limit */
+
+/* Why a value is not there. */
+#define EW_ABSENT_MAP(X)                                                                           \
+    X(NOT,           "")                                                                           \
+    X(NO_SENSOR,     "no sensor")                                                                  \
+    X(NO_PERMISSION, "no permission")                                                              \
+    X(UNSUPPORTED,   "not supported")                                                              \
+    X(NOT_READY,     "not ready")            /* EAGAIN: the block is powered down */               \
+    X(OFF,           "switched off")                                                               \
+    X(FIRST,         "needs two readings")                                                         \
+    X(STILL,         "counter stands still")                                                       \
+    X(BAD,           "not a believable value")                                                     \
+    X(LOST,          "gone")                                                                       \
+    X(STALE,         "too old")
+/* clang-format on */
+
+enum ew_quantity {
+#define EW_QUANTITY_ENUM(id, name, unit) EW_QUANTITY_##id,
+    EW_QUANTITY_MAP(EW_QUANTITY_ENUM)
+#undef EW_QUANTITY_ENUM
+        EW_QUANTITY_N
+};
+
+enum ew_quality {
+#define EW_QUALITY_ENUM(id, name) EW_QUALITY_##id,
+    EW_QUALITY_MAP(EW_QUALITY_ENUM)
+#undef EW_QUALITY_ENUM
+        EW_QUALITY_N
+};
+
+enum ew_absent {
+#define EW_ABSENT_ENUM(id, text) EW_ABSENT_##id,
+    EW_ABSENT_MAP(EW_ABSENT_ENUM)
+#undef EW_ABSENT_ENUM
+        EW_ABSENT_N
+};
+
+/* One thing that is measured.  Made when a board is opened, constant after that. */
+struct ew_channel {
+    const char *name; /* "cpu0.load", "power.VDD_IN": unique on a board, kept from run to run */
+    enum ew_quantity quantity;
+    enum ew_quality quality;
+    const char *source; /* file or interface */
+    double resolution;  /* smallest step in the quantity's unit; 0: not known */
+};
+
+struct ew_value {
+    double v;
+    enum ew_absent absent; /* EW_ABSENT_NOT: v holds */
+};
+
+static inline struct ew_value ew_value_of(double v)
+{
+    return (struct ew_value){v, EW_ABSENT_NOT};
+}
+
+static inline struct ew_value ew_value_absent(enum ew_absent why)
+{
+    return (struct ew_value){0, why};
+}
+
+static inline bool ew_value_is(struct ew_value v)
+{
+    return v.absent == EW_ABSENT_NOT;
+}
+
+const char *ew_quantity_name(enum ew_quantity q);
+const char *ew_quantity_unit(enum ew_quantity q);
+const char *ew_quality_name(enum ew_quality q);
+const char *ew_absent_text(enum ew_absent a);
+
+/* Growth of a counter since `*last` as a rate per second; absent where it went back, stood still or
+ * has no reading before.  `*last` and `*last_ns` are brought up to date. */
+struct ew_counter {
+    double value;
+    int64_t ns; /* 0: no reading yet */
+};
+struct ew_value ew_counter_rate(struct ew_counter *c, double value, int64_t now_ns);
+
+#endif

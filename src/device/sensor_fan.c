@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fans: speed in rpm where there is a tachometer, drive in percent where there is a PWM.  JetPack 4
+ * has /sys/devices/pwm-fan, later ones and PCs hwmon, Tegra's tachometer a file called rpm. */
+#include <stdio.h>
+
+#include "device/gauge.h"
+
+static const struct ew_gauge rpm = {.scale = 1, .lowest = 0, .highest = 100000};
+static const struct ew_gauge pwm = {.scale = 100.0 / 255.0, .lowest = 0, .highest = 101};
+
+static ew_err add(struct ew_probe *p, struct ew_gauges *g, const struct ew_gauge *form,
+                  const char *name, const char *path)
+{
+    struct ew_channel c = {.name = name,
+                           .quantity = form == &rpm ? EW_QUANTITY_FAN : EW_QUANTITY_SHARE,
+                           .quality = EW_QUALITY_MEASURED,
+                           .resolution = form == &rpm ? 1 : 0.4};
+    bool added;
+    return ew_gauges_add(p, g, form, &c, path, &added);
+}
+
+static ew_err add_hwmon(struct ew_probe *p, struct ew_gauges *g, const char *hwmon)
+{
+    char path[128];
+    const char *name;
+    for (int i = 1; i <= 8; i++) {
+        snprintf(path, sizeof(path), "sys/class/hwmon/%s/fan%d_input", hwmon, i);
+        EW_TRY(add(p, g, &rpm, "fan.rpm", path));
+        snprintf(path, sizeof(path), "sys/class/hwmon/%s/pwm%d", hwmon, i);
+        EW_TRY(ew_probe_text(p, &name, "fan.drive"));
+        EW_TRY(add(p, g, &pwm, name, path));
+    }
+    snprintf(path, sizeof(path), "sys/class/hwmon/%s/rpm", hwmon);
+    return add(p, g, &rpm, "fan.rpm", path);
+}
+
+static ew_err probe(struct ew_probe *p, void **state)
+{
+    struct ew_gauges *g = ew_arena_alloc(p->arena, sizeof(*g));
+    EW_CHECK(g, EW_ERR_MEMORY, "no memory");
+    *state = g;
+    EW_TRY(add(p, g, &rpm, "fan.rpm", "sys/devices/pwm-fan/rpm_measured"));
+    EW_TRY(add(p, g, &pwm, "fan.drive", "sys/devices/pwm-fan/target_pwm"));
+    const char *const *names;
+    int n;
+    EW_TRY(ew_probe_list(p, "sys/class/hwmon", &names, &n));
+    for (int i = 0; i < n; i++)
+        EW_TRY(add_hwmon(p, g, names[i]));
+    if (g->n == 0)
+        return ew_probe_missing(p, EW_ABSENT_NO_SENSOR, "no fan that the kernel knows of");
+    return EW_OK;
+}
+
+const struct ew_sensor ew_sensor_fan = {
+    .name = "fan",
+    .what = "fans",
+    .probe = probe,
+    .read = ew_gauges_sensor_read,
+    .close = ew_gauges_sensor_close,
+};

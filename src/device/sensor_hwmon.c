@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Power inputs of any hwmon chip (power meters, graphics cards, PMBus supplies), in microwatts.
+ * INA3221 has its own file; batteries repeat themselves in sensor_supply. */
+#include <stdio.h>
+#include <string.h>
+
+#include "device/gauge.h"
+
+static ew_err add(struct ew_probe *p, struct ew_gauges *g, const char *hwmon, const char *chip,
+                  int i)
+{
+    const struct ew_gauge microwatts = {.scale = 1e-6, .lowest = 0, .highest = 1e5};
+    struct ew_channel c = {
+        .quantity = EW_QUANTITY_POWER, .quality = EW_QUALITY_MEASURED, .resolution = 1e-6};
+    char label[64], path[128];
+    bool added;
+    if (!ew_probe_read(p, label, sizeof(label), "sys/class/hwmon/%s/power%d_label", hwmon, i))
+        snprintf(label, sizeof(label), "%d", i);
+    EW_TRY(ew_probe_text(p, &c.name, "power.%s.%s", chip, label));
+    snprintf(path, sizeof(path), "sys/class/hwmon/%s/power%d_input", hwmon, i);
+    EW_TRY(ew_gauges_add(p, g, &microwatts, &c, path, &added));
+    if (added)
+        return EW_OK;
+    snprintf(path, sizeof(path), "sys/class/hwmon/%s/power%d_average", hwmon, i);
+    return ew_gauges_add(p, g, &microwatts, &c, path, &added);
+}
+
+static ew_err probe(struct ew_probe *p, void **state)
+{
+    struct ew_gauges *g = ew_arena_alloc(p->arena, sizeof(*g));
+    EW_CHECK(g, EW_ERR_MEMORY, "no memory");
+    *state = g;
+    const char *const *names;
+    int n;
+    EW_TRY(ew_probe_list(p, "sys/class/hwmon", &names, &n));
+    for (int i = 0; i < n; i++) {
+        char chip[64];
+        if (!ew_probe_read(p, chip, sizeof(chip), "sys/class/hwmon/%s/name", names[i]) ||
+            strncmp(chip, "BAT", 3) == 0)
+            continue;
+        for (int input = 1; input <= 16; input++)
+            EW_TRY(add(p, g, names[i], chip, input));
+    }
+    if (g->n == 0)
+        return ew_probe_missing(p, EW_ABSENT_NO_SENSOR, "no power input in /sys/class/hwmon");
+    return EW_OK;
+}
+
+const struct ew_sensor ew_sensor_hwmon = {
+    .name = "hwmon",
+    .what = "power by hwmon",
+    .probe = probe,
+    .read = ew_gauges_sensor_read,
+    .close = ew_gauges_sensor_close,
+};

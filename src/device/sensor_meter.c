@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An external power meter: lines of `[timestamp] watts` from a command, a pipe, a growing file or
+ * standard input.  A value is there only when a new line has come since the reading before, so that
+ * a slow meter shows as long gaps in an energy figure rather than as many equal samples. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "device/board.h"
+#include "device/feed.h"
+#include "device/meter.h"
+#include "device/sensor.h"
+
+struct state {
+    struct ew_feed feed;
+    int channel;
+};
+
+bool ew_meter_parse(const char *line, double *watts)
+{
+    char text[128];
+    snprintf(text, sizeof(text), "%s", line);
+    char *save = NULL, *last = NULL;
+    int words = 0;
+    for (char *w = strtok_r(text, " \t,;\r", &save); w; w = strtok_r(NULL, " \t,;\r", &save)) {
+        if (strcmp(w, "W") == 0)
+            break;
+        last = w;
+        words++;
+    }
+    if (words < 1 || words > 3) /* a timestamp may be a date and a time */
+        return false;
+    const size_t n = strlen(last);
+    if (n > 1 && last[n - 1] == 'W')
+        last[n - 1] = '\0';
+    return ew_num_float(last, watts) && *watts >= 0 && *watts < 1e6;
+}
+
+static ew_err probe(struct ew_probe *p, void **state)
+{
+    if (!p->opts->power_from)
+        return EW_OK; /* nobody asked */
+    struct state *s = ew_arena_alloc(p->arena, sizeof(*s));
+    EW_CHECK(s, EW_ERR_MEMORY, "no memory");
+    s->feed.fd = -1;
+    *state = s;
+    EW_TRY(ew_fail_in(ew_feed_open(p->opts->power_from, false, &s->feed), "power-from"));
+    struct ew_channel c = {
+        .name = "power.meter", .quantity = EW_QUANTITY_POWER, .quality = EW_QUALITY_MEASURED};
+    EW_TRY(ew_probe_text(p, &c.source, "external meter: %.200s", p->opts->power_from));
+    return ew_probe_add(p, &c, &s->channel);
+}
+
+static void read_meter(void *state, int64_t now_ns, struct ew_value *values)
+{
+    struct state *s = state;
+    char line[256];
+    struct ew_value v = ew_value_absent(EW_ABSENT_STALE);
+    while (ew_feed_line(&s->feed, line, sizeof(line))) {
+        double watts;
+        v = ew_meter_parse(line, &watts) ? ew_value_of(watts) : ew_value_absent(EW_ABSENT_BAD);
+    }
+    if (!ew_value_is(v) && s->feed.ended)
+        v = ew_value_absent(EW_ABSENT_LOST);
+    values[s->channel] = v;
+}
+
+static void close_feed(void *state)
+{
+    ew_feed_close(&((struct state *)state)->feed);
+}
+
+const struct ew_sensor ew_sensor_meter = {
+    .name = "meter",
+    .what = "external power meter",
+    .probe = probe,
+    .read = read_meter,
+    .close = close_feed,
+};

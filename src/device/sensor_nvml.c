@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NVIDIA graphics cards by NVML: power, energy counter, load, memory, clocks, temperature,
+ * throttling.  On Jetsons the library answers "not supported" to most of it; their GPU is left to
+ * sensor_gpu and sensor_ina3221. */
+#include "device/nvml.h"
+
+/* Reasons that hold the clock below what was asked: power cap, slow-down, heat, power brake. */
+#define HELD_BACK (0x4u | 0x8u | 0x20u | 0x40u | 0x80u)
+
+static const struct row {
+    enum ew_nvml_what what;
+    const char *before, *after; /* the channel is called before + "gpu0" + after */
+    enum ew_quantity quantity;
+    double scale, resolution;
+} rows[] = {
+    {EW_NVML_POWER, "power.", "", EW_QUANTITY_POWER, 1e-3, 1e-3},
+    {EW_NVML_ENERGY, "energy.", "", EW_QUANTITY_ENERGY, 1e-3, 1e-3},
+    {EW_NVML_LOAD, "", ".load", EW_QUANTITY_LOAD, 1, 1},
+    {EW_NVML_MEM_LOAD, "", ".memory_load", EW_QUANTITY_LOAD, 1, 1},
+    {EW_NVML_MEM_USED, "", ".memory_used", EW_QUANTITY_BYTES, 1, 1},
+    {EW_NVML_MEM_TOTAL, "", ".memory_total", EW_QUANTITY_BYTES, 1, 1},
+    {EW_NVML_SM_MHZ, "", ".freq", EW_QUANTITY_FREQ, 1, 1},
+    {EW_NVML_MEM_MHZ, "", ".memory_freq", EW_QUANTITY_FREQ, 1, 1},
+    {EW_NVML_TEMP, "temp.", "", EW_QUANTITY_TEMP, 1, 1},
+    {EW_NVML_THROTTLE, "throttle.", "", EW_QUANTITY_STATE, 1, 1},
+};
+
+struct state {
+    struct ew_nvml *nvml;
+    int channel[EW_NVML_GPUS][EW_COUNT(rows)]; /* -1: this card does not tell */
+};
+
+static ew_err add_card(struct ew_probe *p, struct state *s, int gpu)
+{
+    int added = 0;
+    for (size_t i = 0; i < EW_COUNT(rows); i++) {
+        const struct row *r = &rows[i];
+        s->channel[gpu][i] = -1;
+        if (ew_nvml_ask(s->nvml, gpu, r->what).absent == EW_ABSENT_UNSUPPORTED)
+            continue;
+        struct ew_channel c = {
+            .quantity = r->quantity, .quality = EW_QUALITY_MEASURED, .resolution = r->resolution};
+        EW_TRY(ew_probe_text(p, &c.name, "%sgpu%d%s", r->before, gpu, r->after));
+        EW_TRY(ew_probe_text(p, &c.source, "NVML: %s", ew_nvml_name(s->nvml, gpu)));
+        EW_TRY(ew_probe_add(p, &c, &s->channel[gpu][i]));
+        added++;
+    }
+    if (s->channel[gpu][0] >= 0)
+        return EW_OK;
+    return ew_probe_missing(p, EW_ABSENT_UNSUPPORTED, "NVML does not tell the power of %s%s",
+                            ew_nvml_name(s->nvml, gpu), added ? "" : ", nor anything else");
+}
+
+static ew_err probe(struct ew_probe *p, void **state)
+{
+    struct state *s = ew_arena_alloc(p->arena, sizeof(*s));
+    EW_CHECK(s, EW_ERR_MEMORY, "no memory");
+    *state = s;
+    const char *why;
+    EW_TRY(ew_nvml_open(p->root, p->captured, &s->nvml, &why));
+    if (!s->nvml)
+        return ew_probe_missing(p, EW_ABSENT_NO_SENSOR, "%s", why);
+    for (int i = 0; i < ew_nvml_count(s->nvml); i++)
+        EW_TRY(add_card(p, s, i));
+    return EW_OK;
+}
+
+static void read_cards(void *state, int64_t now_ns, struct ew_value *values)
+{
+    const struct state *s = state;
+    for (int gpu = 0; s->nvml && gpu < ew_nvml_count(s->nvml); gpu++)
+        for (size_t i = 0; i < EW_COUNT(rows); i++) {
+            if (s->channel[gpu][i] < 0)
+                continue;
+            struct ew_value v = ew_nvml_ask(s->nvml, gpu, rows[i].what);
+            if (rows[i].what == EW_NVML_THROTTLE && ew_value_is(v))
+                v.v = ((unsigned)v.v & HELD_BACK) ? 1 : 0;
+            v.v *= rows[i].scale;
+            values[s->channel[gpu][i]] = v;
+        }
+}
+
+static void close_library(void *state)
+{
+    ew_nvml_close(((struct state *)state)->nvml);
+}
+
+const struct ew_sensor ew_sensor_nvml = {
+    .name = "nvml",
+    .what = "NVIDIA graphics cards",
+    .probe = probe,
+    .read = read_cards,
+    .close = close_library,
+};
