@@ -131,6 +131,8 @@ static ew_err print_layers(const struct ew_graph *g)
         ew_table_cell(&t, "%s", head[i]);
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
+        if (ew_node_is_known(g, n))
+            continue;
         struct ew_cost cost;
         char shape[EW_SHAPE_TEXT];
         ew_graph_node_cost(g, k, &cost);

@@ -24,6 +24,18 @@ static ew_err from_zoo(const char *name, const struct ew_network_opts *o, struct
     return ew_model_build(name, &m, out);
 }
 
+/* Files name their graphs "torch_jit", "main_graph" and the like: the file's own name says more. */
+static ew_err name_after(const char *path, struct ew_graph *g)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *dot = strrchr(base, '.');
+    const int n = dot > base ? (int)(dot - base) : (int)strlen(base);
+    const char *name = ew_arena_printf(&g->arena, "%.*s", n, base);
+    EW_CHECK(name, EW_ERR_MEMORY, "%s: no memory", path);
+    g->name = name;
+    return EW_OK;
+}
+
 /* A file's images are [N, C, H, W]; it has its own classes and widths. */
 static ew_err from_file(const char *path, const struct ew_network_opts *o, struct ew_graph **out)
 {
@@ -36,7 +48,9 @@ static ew_err from_file(const char *path, const struct ew_network_opts *o, struc
     const struct ew_onnx_input input = {.rank = 4, .dims = dims};
     const struct ew_onnx_opts opts = {.inputs = &input, .n_inputs = o->input.n ? 1 : 0};
     EW_TRY(ew_onnx_load(path, &opts, out));
-    const ew_err e = ew_graph_set_batch(*out, o->batch);
+    ew_err e = name_after(path, *out);
+    if (e == EW_OK)
+        e = ew_graph_set_batch(*out, o->batch);
     if (e != EW_OK)
         ew_graph_free(*out);
     return e == EW_OK ? e : ew_fail_in(e, "%s", path);

@@ -53,7 +53,7 @@ static bool folds(const struct ew_graph *g, const struct ew_node *n, const int *
            (is(&g->nodes[producer], "conv") || is(&g->nodes[producer], "conv_transpose"));
 }
 
-static bool known(const struct ew_graph *g, const struct ew_node *n)
+bool ew_node_is_known(const struct ew_graph *g, const struct ew_node *n)
 {
     for (int i = 0; i < n->n_out; i++)
         if (n->out[i] >= 0 && !g->values[n->out[i]].t.data)
@@ -67,7 +67,7 @@ static void count_path(const struct ew_graph *g, const int *uses, int *depth, st
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
         const bool counts = !(n->op->flags & EW_OP_NO_CDL) && !ew_node_moves_channels(n) &&
-                            !folds(g, n, uses) && !known(g, n);
+                            !folds(g, n, uses) && !ew_node_is_known(g, n);
         int longest = 0;
         for (int i = 0; i < n->n_in; i++)
             if (n->in[i] >= 0 && depth[n->in[i]] > longest)
@@ -92,14 +92,16 @@ ew_err ew_graph_facts(const struct ew_graph *g, struct ew_facts *out)
                              .flops = cost.flops,
                              .flops_thop = 2 * cost.thop_macs,
                              .nodes = g->n_nodes};
+    count_uses(g, uses);
     for (int i = 0; i < g->n_values; i++) {
         const struct ew_value *v = &g->values[i];
+        if (uses[i] == 0)
+            continue; /* left over from an earlier layout */
         if (v->kind == EW_VALUE_PARAM)
             out->params += ew_tensor_count(&v->t);
         if (v->kind == EW_VALUE_PARAM || v->kind == EW_VALUE_STATE)
             out->weight_bytes += (int64_t)ew_tensor_bytes(&v->t);
     }
-    count_uses(g, uses);
     count_path(g, uses, depth, out);
     return EW_OK;
 }

@@ -187,10 +187,10 @@ static ew_err extend(const struct maker *m, const struct ew_node *n, struct ew_b
 {
     char title[TITLE_CHARS] = "", own[TITLE_CHARS] = "";
     snprintf(title, sizeof(title), "%s", b->title);
-    if (!ew_node_moves_channels(n)) { /* our layout's own business */
-        node_text(m->g, n, own);
-        append(title, ", ", own);
-    }
+    if (ew_node_moves_channels(n))
+        return EW_OK; /* our layout's own business */
+    node_text(m->g, n, own);
+    append(title, ", ", own);
     b->title = ew_arena_strdup(&m->d->arena, title);
     EW_CHECK(b->title, EW_ERR_MEMORY, "no memory for a picture");
     ew_shape_text(&m->g->values[n->out[0]].t.shape, b->shape);

@@ -198,32 +198,29 @@ static void find_cuts(const struct ew_drawing *d, int *source)
         source[l] = source[l] == NONE ? -1 : source[l];
 }
 
-/* Layers a page should have for a sheet somewhat wider than high. */
+/* Layers a page should have for a sheet somewhat wider than high, all pages being about equal. */
 static int page_layers(const struct ew_drawing *d)
 {
     int rows = 14;
     while (rows * rows * EW_LAYER_PITCH * 4 < d->n_layers * (d->box_width * 3 / 2 + 60) * 3)
         rows++;
-    return rows;
+    const int pages = (d->n_layers + rows - 1) / rows;
+    return (d->n_layers + pages - 1) / pages;
 }
 
 static void cut_pages(struct ew_drawing *d, const int *source)
 {
     const int rows = page_layers(d);
-    int first = 0, cut = -1, again = -1;
+    int first = 0, again = -1;
     for (int l = 0; l < d->n_layers; l++) {
         const bool end = l + 1 == d->n_layers;
-        if (!end && l > first && source[l] >= 0)
-            cut = l;
-        const bool full = l - first + 1 >= rows && cut >= 0;
-        const bool rest_fits = d->n_layers - first <= rows + rows / 4;
+        const bool full = l - first + 1 >= rows && source[l] >= 0;
+        const bool rest_fits = d->n_layers - first <= rows + rows / 8;
         if (!end && (!full || rest_fits || d->n_pages == EW_MAX_PAGES - 1))
             continue;
-        const int last = end ? l : cut;
-        d->pages[d->n_pages++] = (struct ew_page){.first = first, .last = last, .again = again};
-        again = source[last];
-        first = last + 1;
-        cut = -1;
+        d->pages[d->n_pages++] = (struct ew_page){.first = first, .last = l, .again = again};
+        again = source[l];
+        first = l + 1;
     }
 }
 

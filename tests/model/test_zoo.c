@@ -353,6 +353,33 @@ static void all_build(void)
     }
 }
 
+/* In a file's layout nothing is left of ours: a file from here has the nodes that PyTorch's would
+ * have, and images come channels-first.  Back from there the counts are the same. */
+static void files_hold_no_transposes(void)
+{
+    for (int i = 0; i < ew_model_count(); i++) {
+        struct ew_graph *g = NULL;
+        struct ew_facts before, after;
+        EW_EXPECT_OK(ew_model_build(ew_model_name(i), NULL, &g));
+        EW_EXPECT_OK(ew_graph_facts(g, &before));
+        EW_EXPECT_OK(ew_graph_channels_first(g));
+        EW_EXPECT(g->values[g->inputs[0]].t.shape.dim[1] <= 3);
+        for (int k = 0; k < g->n_nodes; k++)
+            EW_EXPECT(strcmp(g->nodes[k].op->name, "transpose") != 0);
+        EW_EXPECT_OK(ew_graph_channels_last(g));
+        EW_EXPECT_OK(ew_graph_facts(g, &after));
+        EW_EXPECT_INT(after.params, before.params);
+        EW_EXPECT_INT(after.weight_bytes, before.weight_bytes);
+        EW_EXPECT_INT(after.macs, before.macs);
+        EW_EXPECT_INT(after.flops, before.flops);
+        EW_EXPECT_INT(after.flops_thop, before.flops_thop);
+        EW_EXPECT_INT(after.cdl, before.cdl);
+        EW_EXPECT_INT(after.cdl_nodes, before.cdl_nodes);
+        ew_graph_free(g);
+    }
+}
+
 EW_TEST_MAIN(EW_TEST(as_torchvision), EW_TEST(parameters), EW_TEST(scaled_uniformly),
              EW_TEST(critical_datapath), EW_TEST(base_widths), EW_TEST(given_widths),
-             EW_TEST(bad_options), EW_TEST(bad_widths), EW_TEST(all_build))
+             EW_TEST(bad_options), EW_TEST(bad_widths), EW_TEST(all_build),
+             EW_TEST(files_hold_no_transposes))
