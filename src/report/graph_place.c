@@ -204,7 +204,7 @@ static int page_layers(const struct ew_drawing *d)
     int rows = 14;
     while (rows * rows * EW_LAYER_PITCH * 4 < d->n_layers * (d->box_width * 3 / 2 + 60) * 3)
         rows++;
-    const int pages = (d->n_layers + rows - 1) / rows;
+    const int pages = d->n_layers / rows + 1;
     return (d->n_layers + pages - 1) / pages;
 }
 
