@@ -222,7 +222,51 @@ static void depthwise_setup(const struct ew_kernels *k, int i, struct lab_job *o
     out->bytes = 4 * (double)(ref_conv_in_count(s) + ref_conv_out_count(s));
 }
 
-#define LAYERS (int)(sizeof(layers) / sizeof(layers[0]))
+static void depthwise_data(void *ctx)
+{
+    const struct conv_ctx *c = ctx;
+    c->k->depthwise_data_run(&c->grad, 0, c->tiles, c->scratch);
+}
+
+static void depthwise_data_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    const struct ew_conv_shape *s = &depthwise_layers[i].shape;
+    depthwise_setup(k, i, out);
+    struct conv_ctx *c = out->ctx;
+    float *packed = lab_array(k->depthwise_pack_size(s));
+    k->depthwise_data_pack(s, c->w, packed);
+    c->grad = (struct ew_conv){
+        .shape = *s, .x = c->conv.y, .w = packed, .y = lab_array((size_t)ref_conv_in_count(s))};
+    c->tiles = k->depthwise_data_tiles(s);
+    c->scratch = lab_array(k->depthwise_data_scratch(s) / sizeof(float));
+    out->run = depthwise_data;
+}
+
+static void depthwise_filter(void *ctx)
+{
+    const struct conv_ctx *c = ctx;
+    c->k->depthwise_filter_run(&c->filter, 0, c->tiles, c->scratch);
+    c->k->depthwise_filter_sum(&c->filter, 0, c->sums);
+}
+
+static void depthwise_filter_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    const struct ew_conv_shape *s = &depthwise_layers[i].shape;
+    depthwise_setup(k, i, out);
+    struct conv_ctx *c = out->ctx;
+    c->filter = (struct ew_conv_filter){.shape = *s,
+                                        .x = c->conv.x,
+                                        .dy = c->conv.y,
+                                        .dw = lab_array((size_t)ref_conv_filter_count(s)),
+                                        .partial = lab_array(k->depthwise_filter_partial(s))};
+    c->tiles = k->depthwise_filter_tiles(s);
+    c->sums = k->depthwise_filter_sum_tiles(s);
+    c->scratch = lab_array(k->depthwise_filter_scratch(s) / sizeof(float));
+    out->run = depthwise_filter;
+}
+
+#define DEPTHWISE (int)(sizeof(depthwise_layers) / sizeof(depthwise_layers[0]))
+#define LAYERS    (int)(sizeof(layers) / sizeof(layers[0]))
 
 /* clang-format off */
 const struct lab_experiment lab_conv[] = {
@@ -230,7 +274,8 @@ const struct lab_experiment lab_conv[] = {
     {"winograd", "F(4x4, 3x3), forward", LAYERS, layer_name, winograd_setup},
     {"data", "implicit GEMM, gradient for the data", LAYERS, layer_name, data_setup},
     {"filter", "implicit GEMM, gradient for the filter", LAYERS, layer_name, filter_setup},
-    {"depthwise", "depthwise, forward", (int)(sizeof(depthwise_layers) / sizeof(depthwise_layers[0])),
-     depthwise_name, depthwise_setup},
+    {"depthwise", "depthwise, forward", DEPTHWISE, depthwise_name, depthwise_setup},
+    {"depthwise_data", "gradient for the data", DEPTHWISE, depthwise_name, depthwise_data_setup},
+    {"depthwise_filter", "gradient for the filter", DEPTHWISE, depthwise_name, depthwise_filter_setup},
     {0}};
 /* clang-format on */

@@ -142,8 +142,25 @@ static void forward(const struct way *way, const struct ew_conv_shape *s, const 
     free(want);
 }
 
+/* The entry points of one way to find gradients. */
+struct gradients {
+    const char *name;
+    bool (*fits)(const struct ew_conv_shape *);
+    size_t (*pack_size)(const struct ew_conv_shape *);
+    void (*pack)(const struct ew_conv_shape *, const float *, float *);
+    int64_t (*data_tiles)(const struct ew_conv_shape *);
+    size_t (*data_scratch)(const struct ew_conv_shape *);
+    void (*data_run)(const struct ew_conv *, int64_t, int64_t, void *);
+    size_t (*partial)(const struct ew_conv_shape *);
+    int64_t (*tiles)(const struct ew_conv_shape *);
+    size_t (*scratch)(const struct ew_conv_shape *);
+    void (*run)(const struct ew_conv_filter *, int64_t, int64_t, void *);
+    int64_t (*sum_tiles)(const struct ew_conv_shape *);
+    void (*sum)(const struct ew_conv_filter *, int64_t, int64_t);
+};
+
 /* dx by one way, added to what is there (`add`) or not; `scratch` and `packed` are set. */
-static void data_gradient(const struct ew_kernels *k, const struct ew_conv_shape *s,
+static void data_gradient(const struct gradients *k, const struct ew_conv_shape *s,
                           const struct conv_data *d, bool add)
 {
     double *want = test_zeros(d->n_x);
@@ -155,20 +172,20 @@ static void data_gradient(const struct ew_kernels *k, const struct ew_conv_shape
         want[i] += (double)dx[i];
     struct ew_conv c = {
         .shape = *s, .x = d->add, .w = d->packed, .y = dx, .end = {.add = add ? dx : NULL}};
-    const int64_t tiles = k->conv_data_tiles(s);
-    k->conv_data_run(&c, 0, tiles, d->scratch);
+    const int64_t tiles = k->data_tiles(s);
+    k->data_run(&c, 0, tiles, d->scratch);
     test_close(dx, want, d->n_x, tol, "data gradient");
     c.y = again;
     c.end.add = add ? again : NULL;
     for (int64_t t = tiles - 1; t >= 0; t--)
-        k->conv_data_run(&c, t, t + 1, d->scratch);
+        k->data_run(&c, t, t + 1, d->scratch);
     EW_EXPECT(memcmp(again, dx, (size_t)d->n_x * sizeof(float)) == 0);
     ew_guard_free(dx);
     ew_guard_free(again);
     free(want);
 }
 
-static void filter_gradient(const struct ew_kernels *k, const struct ew_conv_shape *s,
+static void filter_gradient(const struct gradients *k, const struct ew_conv_shape *s,
                             const struct conv_data *d, bool add)
 {
     double *want = test_zeros(d->n_w);
@@ -179,16 +196,16 @@ static void filter_gradient(const struct ew_kernels *k, const struct ew_conv_sha
     for (int64_t i = 0; add && i < d->n_w; i++)
         want[i] += (double)dw[i];
     struct ew_conv_filter f = {.shape = *s, .x = d->x, .dy = d->add, .dw = dw, .add = add};
-    f.partial = test_scratch(k->conv_filter_partial(s) * sizeof(float));
-    const int64_t tiles = k->conv_filter_tiles(s), sums = k->conv_filter_sum_tiles(s);
-    k->conv_filter_run(&f, 0, tiles, d->scratch);
-    k->conv_filter_sum(&f, 0, sums);
+    f.partial = test_scratch(k->partial(s) * sizeof(float));
+    const int64_t tiles = k->tiles(s), sums = k->sum_tiles(s);
+    k->run(&f, 0, tiles, d->scratch);
+    k->sum(&f, 0, sums);
     test_close(dw, want, d->n_w, tol, "filter gradient");
     f.dw = again;
     for (int64_t t = tiles - 1; t >= 0; t--)
-        k->conv_filter_run(&f, t, t + 1, d->scratch);
+        k->run(&f, t, t + 1, d->scratch);
     for (int64_t t = sums - 1; t >= 0; t--)
-        k->conv_filter_sum(&f, t, t + 1);
+        k->sum(&f, t, t + 1);
     EW_EXPECT(memcmp(again, dw, (size_t)d->n_w * sizeof(float)) == 0);
     ew_guard_free(f.partial);
     ew_guard_free(dw);
@@ -196,21 +213,23 @@ static void filter_gradient(const struct ew_kernels *k, const struct ew_conv_sha
     free(want);
 }
 
-static void walk_gradients(const struct ew_kernels *k)
+static void walk_gradients(const struct ew_kernels *isa, const struct gradients *k)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct ew_conv_shape *s = &cases[i].s;
-        ew_test_begin("gradients %s: %s", k->isa, cases[i].name);
+        if (k->fits && !k->fits(s))
+            continue;
+        ew_test_begin("%s gradients %s: %s", k->name, isa->isa, cases[i].name);
         struct conv_data d = {0};
         data_init(&d, s, 10 * i + 2);
-        d.packed = test_scratch(k->conv_data_pack_size(s) * sizeof(float));
-        d.scratch = test_scratch(k->conv_data_scratch(s));
-        k->conv_data_pack(s, d.w, d.packed);
+        d.packed = test_scratch(k->pack_size(s) * sizeof(float));
+        d.scratch = test_scratch(k->data_scratch(s));
+        k->pack(s, d.w, d.packed);
         data_gradient(k, s, &d, false);
         data_gradient(k, s, &d, true);
         ew_guard_free(d.packed);
         ew_guard_free(d.scratch);
-        d.scratch = test_scratch(k->conv_filter_scratch(s));
+        d.scratch = test_scratch(k->scratch(s));
         filter_gradient(k, s, &d, false);
         filter_gradient(k, s, &d, true);
         ew_guard_free(d.scratch);
@@ -245,6 +264,40 @@ static void walk_forward(const struct ew_kernels *k, const struct way *way)
     }
 }
 
+/* Data gradients by Winograd: a forward convolution of dy with the flipped filter. */
+static void walk_winograd_data(const struct ew_kernels *k)
+{
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct ew_conv_shape *s = &cases[i].s;
+        if (!k->winograd_fits(s))
+            continue;
+        ew_test_begin("winograd data gradient %s: %s", k->isa, cases[i].name);
+        struct ew_conv_shape r = *s;
+        r.cin = s->cout;
+        r.cout = s->cin;
+        for (int j = 1; j < 3; j++) {
+            r.axis[j].in = s->axis[j].out;
+            r.axis[j].out = s->axis[j].in;
+            r.axis[j].pad = 2 - s->axis[j].pad;
+        }
+        struct conv_data d = {0};
+        data_init(&d, s, 10 * i + 3);
+        double *want = test_zeros(d.n_x);
+        ref_conv_data(s, d.add, d.w, want);
+        d.packed = test_scratch(k->winograd_pack_size(&r) * sizeof(float));
+        d.scratch = test_scratch(k->winograd_scratch(&r));
+        k->winograd_pack(&r, d.w, true, d.packed);
+        const struct ew_conv c = {.shape = r, .x = d.add, .w = d.packed, .y = d.x};
+        k->winograd_run(&c, 0, k->winograd_tiles(&r), d.scratch);
+        test_close(d.x, want, d.n_x, WINOGRAD_TOLERANCE * (1 + test_scale(want, d.n_x)), "dx");
+        ew_guard_free(d.packed);
+        ew_guard_free(d.scratch);
+        data_fini(&d);
+        free(want);
+        ew_test_end();
+    }
+}
+
 int main(void)
 {
     for (int i = 0; ew_isa_at(i); i++) {
@@ -260,7 +313,19 @@ int main(void)
         /* clang-format on */
         for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++)
             walk_forward(k, &ways[w]);
-        walk_gradients(k);
+        const struct gradients gradients[] = {
+            {"conv", NULL, k->conv_data_pack_size, k->conv_data_pack, k->conv_data_tiles,
+             k->conv_data_scratch, k->conv_data_run, k->conv_filter_partial, k->conv_filter_tiles,
+             k->conv_filter_scratch, k->conv_filter_run, k->conv_filter_sum_tiles,
+             k->conv_filter_sum},
+            {"depthwise", k->depthwise_fits, k->depthwise_pack_size, k->depthwise_data_pack,
+             k->depthwise_data_tiles, k->depthwise_data_scratch, k->depthwise_data_run,
+             k->depthwise_filter_partial, k->depthwise_filter_tiles, k->depthwise_filter_scratch,
+             k->depthwise_filter_run, k->depthwise_filter_sum_tiles, k->depthwise_filter_sum},
+        };
+        for (size_t g = 0; g < sizeof(gradients) / sizeof(gradients[0]); g++)
+            walk_gradients(k, &gradients[g]);
+        walk_winograd_data(k);
     }
     return ew_test_status();
 }

@@ -102,7 +102,18 @@ struct ew_conv_filter {
     X(void,    depthwise_pack, (const struct ew_conv_shape *s, const float *w, float *packed))     \
     X(int64_t, depthwise_tiles, (const struct ew_conv_shape *s))                                   \
     X(size_t,  depthwise_scratch, (const struct ew_conv_shape *s))                                 \
-    X(void,    depthwise_run,  (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch))
+    X(void,    depthwise_run,  (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* Its gradients, as those of conv. */                                                         \
+    X(void,    depthwise_data_pack, (const struct ew_conv_shape *s, const float *w, float *packed)) \
+    X(int64_t, depthwise_data_tiles, (const struct ew_conv_shape *s))                              \
+    X(size_t,  depthwise_data_scratch, (const struct ew_conv_shape *s))                            \
+    X(void,    depthwise_data_run, (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+    X(size_t,  depthwise_filter_partial, (const struct ew_conv_shape *s))                          \
+    X(int64_t, depthwise_filter_tiles, (const struct ew_conv_shape *s))                            \
+    X(size_t,  depthwise_filter_scratch, (const struct ew_conv_shape *s))                          \
+    X(void,    depthwise_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, depthwise_filter_sum_tiles, (const struct ew_conv_shape *s))                        \
+    X(void,    depthwise_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))
 /* clang-format on */
 
 struct ew_kernels {

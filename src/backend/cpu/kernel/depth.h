@@ -9,24 +9,34 @@
 
 #include "backend/cpu/kernel/vec.h"
 
+INLINE int64_t taps_of(const struct ew_conv_shape *s)
+{
+    return (int64_t)s->axis[0].taps * s->axis[1].taps * s->axis[2].taps;
+}
+
+/* Channels, rounded up to whole vectors: the distance between taps of a packed filter. */
+INLINE int64_t wide_of(const struct ew_conv_shape *s)
+{
+    return div_up(s->cin, LANES) * LANES;
+}
+
 struct lines {
     int64_t channels, columns;
     const float **at; /* [planes][rows][columns] */
     float *zero;      /* [channels] */
 };
 
-/* Bytes of scratch behind it. */
 INLINE int64_t lines_columns(const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *a = &s->axis[2];
     return max_i64((int64_t)(a->out - 1) * a->stride + (int64_t)(a->taps - 1) * a->dilation + 1, 1);
 }
 
+/* Bytes of scratch behind it. */
 INLINE size_t lines_bytes(const struct ew_conv_shape *s)
 {
-    const int64_t zero = div_up(s->cin, LANES) * LANES;
     const int64_t entries = (int64_t)s->axis[0].taps * s->axis[1].taps * lines_columns(s);
-    return (size_t)zero * sizeof(float) + (size_t)div_up(entries, 8) * 8 * sizeof(float *);
+    return (size_t)wide_of(s) * sizeof(float) + (size_t)div_up(entries, 8) * 8 * sizeof(float *);
 }
 
 INLINE void lines_init(struct lines *l, const struct ew_conv_shape *s, void *scratch)
@@ -34,7 +44,7 @@ INLINE void lines_init(struct lines *l, const struct ew_conv_shape *s, void *scr
     l->channels = s->cin;
     l->columns = lines_columns(s);
     l->zero = scratch;
-    l->at = (const float **)(void *)(l->zero + div_up(s->cin, LANES) * LANES);
+    l->at = (const float **)(void *)(l->zero + wide_of(s));
     clear(l->zero, s->cin);
 }
 

@@ -12,20 +12,15 @@ bool EW_K(depthwise_fits)(const struct ew_conv_shape *s)
     return s->groups == s->cin && s->cin == s->cout;
 }
 
-static int64_t taps_of(const struct ew_conv_shape *s)
-{
-    return (int64_t)s->axis[0].taps * s->axis[1].taps * s->axis[2].taps;
-}
-
 /* [taps][channels, rounded up to whole vectors] */
 size_t EW_K(depthwise_pack_size)(const struct ew_conv_shape *s)
 {
-    return (size_t)(taps_of(s) * div_up(s->cin, LANES) * LANES);
+    return (size_t)(taps_of(s) * wide_of(s));
 }
 
 void EW_K(depthwise_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
 {
-    const int64_t taps = taps_of(s), wide = div_up(s->cin, LANES) * LANES;
+    const int64_t taps = taps_of(s), wide = wide_of(s);
     for (int64_t t = 0; t < taps; t++)
         for (int64_t c = 0; c < wide; c++)
             packed[t * wide + c] = c < s->cin ? w[c * taps + t] : 0;
@@ -153,7 +148,7 @@ static span_fn *span_for(const struct ew_conv_shape *s)
 void EW_K(depthwise_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
 {
     const struct ew_conv_shape *s = &c->shape;
-    const int64_t out = s->axis[2].out, wide = div_up(s->cin, LANES) * LANES;
+    const int64_t out = s->axis[2].out, wide = wide_of(s);
     span_fn *const run = span_for(s);
     struct lines l;
     lines_init(&l, s, scratch);
