@@ -81,12 +81,9 @@ INLINE vec vact(enum ew_act act, vec x, float lo, float hi)
 /* Stores one vector of finished sums (bias included): y[at...] = epilogue(v), n channels of it. */
 INLINE void put(const struct ew_epilogue *e, float *y, int64_t at, vec v, int64_t n)
 {
-    const vec add = !e->add ? (vec){0} : n < LANES ? load_part(e->add + at, n) : load(e->add + at);
+    const vec add = !e->add ? (vec){0} : load_n(e->add + at, n);
     v = e->add_after ? vact(e->act, v, e->lo, e->hi) + add : vact(e->act, v + add, e->lo, e->hi);
-    if (n < LANES)
-        store_part(y + at, v, n);
-    else
-        store(y + at, v);
+    store_n(y + at, v, n);
 }
 
 /* The bias of n channels from c on. */
@@ -94,7 +91,7 @@ INLINE vec bias_at(const struct ew_epilogue *e, int64_t c, int64_t n)
 {
     if (!e->bias)
         return (vec){0};
-    return n < LANES ? load_part(e->bias + c, n) : load(e->bias + c);
+    return load_n(e->bias + c, n);
 }
 
 #endif

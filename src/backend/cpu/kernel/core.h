@@ -43,7 +43,7 @@ void EW_K(core_plan)(struct core *c);
 /* Floats of one group's packed weights. */
 int64_t EW_K(core_group_size)(const struct core *c);
 
-#define CORE_SCRATCH ((MR * KS + MR * NR + NR) * sizeof(float))
+#define CORE_SCRATCH (MR * KS * sizeof(float))
 
 struct core_run {
     const struct core *core;

@@ -49,7 +49,7 @@ int64_t EW_K(conv_filter_tiles)(const struct ew_conv_shape *s)
     return p.tiles;
 }
 
-#define SCRATCH_FLOATS (PIXELS * KS + PIXELS * O_SPLIT + MR * NR)
+#define SCRATCH_FLOATS (PIXELS * KS + PIXELS * O_SPLIT)
 
 size_t EW_K(conv_filter_scratch)(const struct ew_conv_shape *s)
 {
@@ -59,8 +59,8 @@ size_t EW_K(conv_filter_scratch)(const struct ew_conv_shape *s)
 struct work {
     const struct plan *plan;
     const struct ew_conv_filter *f;
-    float *x, *dy, *edge; /* scratch */
-    float *out;           /* dw of the tile's first output and column; rows are k apart */
+    float *x, *dy; /* scratch */
+    float *out;    /* dw of the tile's first output and column; rows are k apart */
     int64_t outputs, width;
     bool add;
 };
@@ -85,32 +85,24 @@ static void lay_out(const struct work *w, const struct pixel *pixel, int64_t cou
 static void multiply(const struct work *w, int64_t count)
 {
     const int64_t k = w->plan->core.k;
-    int64_t row[MR], edge[MR];
-    for (int r = 0; r < MR; r++) {
+    int64_t row[MR];
+    for (int r = 0; r < MR; r++)
         row[r] = r * k;
-        edge[r] = r * NR;
-    }
     for (int64_t j = 0; j < w->width; j += NR) {
         const int64_t width = min_i64(NR, w->width - j);
-        const bool part = width % LANES != 0;
+        const int vectors = (int)div_up(width, LANES);
         for (int64_t b = 0; b < w->outputs; b += MR) {
-            const int rows = (int)min_i64(MR, w->outputs - b);
             float *c = w->out + b * k + j;
-            for (int r = 0; part && w->add && r < rows; r++)
-                memcpy(w->edge + edge[r], c + row[r], (size_t)width * sizeof(float));
             const struct micro m = {.a = w->dy + b * count,
                                     .w = w->x + j,
                                     .kc = count,
-                                    .from = !w->add ? NULL
-                                            : part  ? w->edge
-                                                    : c,
-                                    .c = part ? w->edge : c,
-                                    .row = part ? edge : row,
+                                    .from = w->add ? c : NULL,
+                                    .c = c,
+                                    .row = row,
+                                    .last = width - (vectors - 1) * LANES,
                                     .lo = -INFINITY,
                                     .hi = INFINITY};
-            EW_K(micro_outer)(&m, rows, (int)div_up(width, LANES));
-            for (int r = 0; part && r < rows; r++)
-                memcpy(c + row[r], w->edge + edge[r], (size_t)width * sizeof(float));
+            EW_K(micro_outer)(&m, (int)min_i64(MR, w->outputs - b), vectors);
         }
     }
 }
@@ -150,7 +142,6 @@ void EW_K(conv_filter_run)(const struct ew_conv_filter *f, int64_t begin, int64_
     init(&p, &f->shape);
     struct work w = {.plan = &p, .f = f, .x = scratch};
     w.dy = w.x + PIXELS * KS;
-    w.edge = w.dy + PIXELS * O_SPLIT;
     /* Lanes behind a chunk's last column are computed and thrown away: they may not trap. */
     memset(scratch, 0, SCRATCH_FLOATS * sizeof(float));
     for (int64_t i = begin; i < end; i++)
@@ -171,14 +162,11 @@ void EW_K(conv_filter_sum)(const struct ew_conv_filter *f, int64_t begin, int64_
     const int64_t last = min_i64(end * SUM, p.size);
     for (int64_t i = begin * SUM; i < last; i += LANES) {
         const int64_t n = last - i;
-        vec sum = !f->add ? (vec){0} : n < LANES ? load_part(f->dw + i, n) : load(f->dw + i);
+        vec sum = !f->add ? (vec){0} : load_n(f->dw + i, n);
         for (int64_t s = 0; s < p.splits; s++) {
             const float *from = f->partial + s * p.size + i;
-            sum += n < LANES ? load_part(from, n) : load(from);
+            sum += load_n(from, n);
         }
-        if (n < LANES)
-            store_part(f->dw + i, sum, n);
-        else
-            store(f->dw + i, sum);
+        store_n(f->dw + i, sum, n);
     }
 }

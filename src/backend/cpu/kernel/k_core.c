@@ -151,12 +151,8 @@ static void finish_rows(const struct core_run *run, float *y, const float *add, 
         float *p = y + row[r];
         const float *q = e->add_after && add ? add + row[r] : NULL;
         for (int64_t i = 0; i < width; i += LANES) {
-            const int64_t n = width - i;
-            const vec v = vact(e->act, n < LANES ? load_part(p + i, n) : load(p + i), e->lo, e->hi);
-            if (n < LANES)
-                store_part(p + i, q ? v + load_part(q + i, n) : v, n);
-            else
-                store(p + i, q ? v + load(q + i) : v);
+            const vec v = vact(e->act, load_n(p + i, width - i), e->lo, e->hi);
+            store_n(p + i, q ? v + load_n(q + i, width - i) : v, width - i);
         }
     }
 }
@@ -169,34 +165,9 @@ struct tile {
     int64_t k0, k1;
     float lo, hi; /* of the last chunk */
     bool plain;   /* lo and hi are the whole activation, and nothing is added behind it */
-    float *panel, *edge;
+    float *panel;
     struct pixel pixel[MR];
 };
-
-/* A block of fewer outputs than its vectors hold goes through a buffer with whole ones. */
-static void run_edge(const struct tile *t, struct micro *m, int rows, int64_t width)
-{
-    const int vectors = (int)div_up(width, LANES);
-    float *bias = t->edge + MR * NR;
-    int64_t at[MR];
-    for (int r = 0; r < rows; r++) {
-        at[r] = r * NR;
-        if (m->from)
-            memcpy(t->edge + at[r], m->from + m->row[r], (size_t)width * sizeof(float));
-    }
-    if (m->bias) {
-        memcpy(bias, m->bias, (size_t)width * sizeof(float));
-        m->bias = bias;
-    }
-    float *const c = m->c;
-    const int64_t *const row = m->row;
-    m->from = m->from ? t->edge : NULL;
-    m->c = t->edge;
-    m->row = at;
-    EW_K(micro)(m, rows, vectors);
-    for (int r = 0; r < rows; r++)
-        memcpy(c + row[r], t->edge + at[r], (size_t)width * sizeof(float));
-}
 
 static void run_panel(const struct tile *t, int rows)
 {
@@ -209,21 +180,19 @@ static void run_panel(const struct tile *t, int rows)
     for (int64_t b = t->block; b < t->blocks; b++) {
         const int64_t o = b * NR, width = min_i64(NR, c->og - o);
         const int vectors = (int)div_up(width, LANES);
-        struct micro m = {.a = t->panel,
-                          .w = t->w + o * c->k + t->k0 * vectors * LANES,
-                          .kc = t->k1 - t->k0,
-                          .from = !first ? t->y + o
-                                  : add  ? add + o
-                                         : NULL,
-                          .bias = first && t->bias ? t->bias + o : NULL,
-                          .c = t->y + o,
-                          .row = row,
-                          .lo = last ? t->lo : -INFINITY,
-                          .hi = last ? t->hi : INFINITY};
-        if (width % LANES == 0)
-            EW_K(micro)(&m, rows, vectors);
-        else
-            run_edge(t, &m, rows, width);
+        const struct micro m = {.a = t->panel,
+                                .w = t->w + o * c->k + t->k0 * vectors * LANES,
+                                .kc = t->k1 - t->k0,
+                                .from = !first ? t->y + o
+                                        : add  ? add + o
+                                               : NULL,
+                                .bias = first && t->bias ? t->bias + o : NULL,
+                                .c = t->y + o,
+                                .row = row,
+                                .last = width - (vectors - 1) * LANES,
+                                .lo = last ? t->lo : -INFINITY,
+                                .hi = last ? t->hi : INFINITY};
+        EW_K(micro)(&m, rows, vectors);
         if (last && !t->plain)
             finish_rows(t->run, t->y + o, t->add ? t->add + o : NULL, row, rows, width);
     }
@@ -248,8 +217,7 @@ static void run_tile(const struct core_run *run, int64_t tile)
                      .plain = (clamp || e->act == EW_ACT_NONE) && !(e->add && e->add_after),
                      .lo = -INFINITY,
                      .hi = INFINITY,
-                     .panel = run->scratch,
-                     .edge = (float *)run->scratch + MR * KS};
+                     .panel = run->scratch};
     if (t.plain && clamp) {
         t.lo = e->act == EW_ACT_RELU ? 0.0f : e->lo;
         t.hi = e->act == EW_ACT_RELU ? INFINITY : e->hi;

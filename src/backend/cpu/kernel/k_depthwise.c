@@ -62,7 +62,7 @@ INLINE void span_vector(const struct span *s, const int taps, const int stride, 
         UNROLL
         for (int i = 0; i < reach; i++) {
             const float *from = s->at[t * s->columns + i] + c;
-            x[i] = n < LANES ? load_part(from, n) : load(from);
+            x[i] = load_n(from, n);
         }
         UNROLL
         for (int u = 0; u < taps; u++) {
@@ -123,7 +123,7 @@ static void span_any(const struct span *s, int64_t pixels)
             for (int64_t i = 0; i < lines * a->taps; i++) {
                 const int64_t column = p * a->stride + i % a->taps * a->dilation;
                 const float *from = s->at[i / a->taps * s->columns + column] + c;
-                sum += (n < LANES ? load_part(from, n) : load(from)) * load(s->w + i * s->wide + c);
+                sum += (load_n(from, n)) * load(s->w + i * s->wide + c);
             }
             put(&s->conv->end, s->conv->y, s->y + p * shape->cout + c, sum, n);
         }

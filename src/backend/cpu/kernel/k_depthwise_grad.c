@@ -92,8 +92,7 @@ static void data_row(const struct ew_conv *c, int64_t row, struct meet *list)
             const int64_t part = s->cin - i;
             vec sum = {0};
             for (int64_t t = 0; t < n; t++) {
-                const vec dy =
-                    part < LANES ? load_part(list[t].dy + i, part) : load(list[t].dy + i);
+                const vec dy = load_n(list[t].dy + i, part);
                 sum += dy * load(list[t].w + i);
             }
             put(&c->end, c->y, y + i, sum, part);
@@ -159,11 +158,11 @@ INLINE void filter_taps(const struct row *r, int64_t line, int64_t tap, const in
         sum[t] = load(to + t * r->wide);
     for (int64_t o = 0; o < a->out; o++) {
         const float *from = r->dy + o * r->s->cout + c;
-        const vec dy = n < LANES ? load_part(from, n) : load(from);
+        const vec dy = load_n(from, n);
         UNROLL
         for (int t = 0; t < count; t++) {
             const float *x = at[o * a->stride + t * a->dilation] + c;
-            sum[t] += dy * (n < LANES ? load_part(x, n) : load(x));
+            sum[t] += dy * (load_n(x, n));
         }
     }
     UNROLL

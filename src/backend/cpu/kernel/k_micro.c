@@ -4,19 +4,33 @@
 
 #define AHEAD 8 /* steps of k that weights are fetched ahead: 1 KiB with AVX-512 */
 
+/* Channels of vector v: all but the last are whole. */
+INLINE int64_t lanes(const struct micro *m, int v, const int vectors)
+{
+    return v == vectors - 1 ? m->last : LANES;
+}
+
 INLINE void begin(const struct micro *m, vec sum[MR][NV], const int rows, const int vectors)
 {
     UNROLL
     for (int r = 0; r < rows; r++) {
         UNROLL
         for (int v = 0; v < vectors; v++)
-            sum[r][v] = m->from ? load(m->from + m->row[r] + v * LANES) : (vec){0};
+            sum[r][v] = (vec){0};
+    }
+    if (m->from) {
+        UNROLL
+        for (int r = 0; r < rows; r++) {
+            UNROLL
+            for (int v = 0; v < vectors; v++)
+                sum[r][v] = load_n(m->from + m->row[r] + v * LANES, lanes(m, v, vectors));
+        }
     }
     if (!m->bias)
         return;
     UNROLL
     for (int v = 0; v < vectors; v++) {
-        const vec b = load(m->bias + v * LANES);
+        const vec b = load_n(m->bias + v * LANES, lanes(m, v, vectors));
         UNROLL
         for (int r = 0; r < rows; r++)
             sum[r][v] += b;
@@ -30,7 +44,8 @@ INLINE void finish(const struct micro *m, vec sum[MR][NV], const int rows, const
     for (int r = 0; r < rows; r++) {
         UNROLL
         for (int v = 0; v < vectors; v++)
-            store(m->c + m->row[r] + v * LANES, vmin(vmax(sum[r][v], lo), hi));
+            store_n(m->c + m->row[r] + v * LANES, vmin(vmax(sum[r][v], lo), hi),
+                    lanes(m, v, vectors));
     }
 }
 

@@ -180,7 +180,7 @@ INLINE void input_vector(const struct job *j, float *v, int64_t c, int64_t n)
         UNROLL
         for (int y = 0; y < 6; y++) {
             const float *p = j->pixel[y * 6 + x] + c;
-            d[y] = n < LANES ? load_part(p, n) : load(p);
+            d[y] = load_n(p, n);
         }
         input_line(d, column);
         UNROLL
@@ -234,6 +234,7 @@ static void multiply(const struct job *j, int64_t o, int64_t width)
                                                 .from = k ? m : NULL,
                                                 .c = m,
                                                 .row = row,
+                                                .last = LANES,
                                                 .lo = -INFINITY,
                                                 .hi = INFINITY};
                     EW_K(micro)(&micro, (int)min_i64(rows, j->count - tile), vectors);

@@ -40,6 +40,7 @@ struct micro {
     const float *bias;  /* and with bias[i]; NULL: without */
     float *c;           /* c[row[r] + i] = clamp(sum) */
     const int64_t *row; /* [rows] */
+    int64_t last;       /* lanes of the last vector that exist in c, from and bias */
     float lo, hi;       /* -inf, inf: no clamping */
 };
 

@@ -6,6 +6,7 @@
 #ifndef EW_BACKEND_CPU_KERNEL_VEC_H
 #define EW_BACKEND_CPU_KERNEL_VEC_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_avx2)
@@ -58,21 +59,60 @@ INLINE vec splat(float f)
     return f - (vec){0};
 }
 
-/* The first n < LANES floats at p, zeros behind them; reads nothing else. */
+/* The first n < LANES floats at p, zeros behind them; reads nothing else.  And the same to store.
+ */
+#if defined(EW_ISA_IS_avx512)
 INLINE vec load_part(const float *p, int64_t n)
 {
-    float t[LANES] = {0};
-    for (int64_t i = 0; i < n; i++)
-        t[i] = p[i];
-    return load(t);
+    return (vec)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
 }
 
 INLINE void store_part(float *p, vec v, int64_t n)
 {
-    float t[LANES];
-    store(t, v);
-    for (int64_t i = 0; i < n; i++)
-        p[i] = t[i];
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
+}
+#elif defined(EW_ISA_IS_avx2)
+INLINE vint part_mask(int64_t n)
+{
+    return (vint){0, 1, 2, 3, 4, 5, 6, 7} < (int32_t)n;
+}
+
+INLINE vec load_part(const float *p, int64_t n)
+{
+    return (vec)_mm256_maskload_ps(p, (__m256i)part_mask(n));
+}
+
+INLINE void store_part(float *p, vec v, int64_t n)
+{
+    _mm256_maskstore_ps(p, (__m256i)part_mask(n), (__m256)v);
+}
+#else
+INLINE vec load_part(const float *p, int64_t n)
+{
+    return (vec){n > 0 ? p[0] : 0, n > 1 ? p[1] : 0, n > 2 ? p[2] : 0};
+}
+
+INLINE void store_part(float *p, vec v, int64_t n)
+{
+    for (int64_t i = 0; i < 3 && i < n; i++)
+        p[i] = v[i];
+}
+#endif
+
+/* Channels [c, c + n) of something that ends there, n = LANES or fewer. */
+INLINE vec load_n(const float *p, int64_t n)
+{
+    if (n < LANES)
+        return load_part(p, n);
+    return load(p);
+}
+
+INLINE void store_n(float *p, vec v, int64_t n)
+{
+    if (n < LANES)
+        store_part(p, v, n);
+    else
+        store(p, v);
 }
 
 /* mask ? a : b, by lane; mask is what a comparison gave. */
@@ -112,6 +152,23 @@ INLINE vec vmax(vec a, vec b)
 INLINE vec vmin(vec a, vec b)
 {
     return pick(a > b, b, a);
+}
+#endif
+
+#if defined(EW_ISA_IS_avx512)
+INLINE vec vsqrt(vec x)
+{
+    return (vec)_mm512_sqrt_ps((__m512)x);
+}
+#elif defined(EW_ISA_IS_avx2)
+INLINE vec vsqrt(vec x)
+{
+    return (vec)_mm256_sqrt_ps((__m256)x);
+}
+#else
+INLINE vec vsqrt(vec x)
+{
+    return (vec){sqrtf(x[0]), sqrtf(x[1]), sqrtf(x[2]), sqrtf(x[3])};
 }
 #endif
 
