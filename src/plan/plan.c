@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compress/pass.h"
 #include "plan/limit.h"
 #include "plan/plan_impl.h"
 
@@ -293,16 +294,20 @@ static ew_err bind_memory(struct ew_plan *p)
     return ew_plan_refresh(p);
 }
 
-/* The graph at the batch of one part, with the same weights and value numbers. */
-static ew_err split_batch(struct ew_plan *p, struct ew_graph *g)
+/* The graph that is run: the caller's, or a copy of it that passes have improved or whose batch is
+ * one part.  Weights are shared; the order of inputs and outputs is the same. */
+static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)
 {
+    const bool optimize = p->opts.optimize && p->opts.mode == EW_PLAN_INFER && !p->opts.dry;
     p->g = g;
-    if (p->strategy.parts == 1)
+    if (p->strategy.parts == 1 && !optimize)
         return EW_OK;
-    int64_t batch = 0;
-    EW_TRY(ew_graph_batch(g, &batch));
     EW_TRY(ew_graph_clone(g, &p->clone));
     p->g = p->clone;
+    if (optimize)
+        return ew_pass_all(p->clone);
+    int64_t batch = 0;
+    EW_TRY(ew_graph_batch(g, &batch));
     return ew_graph_set_batch(p->clone, batch / p->strategy.parts);
 }
 
@@ -328,7 +333,7 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
     if (!g->inferred)
         EW_TRY(ew_graph_infer(g));
     EW_TRY(ew_backend_open(&p->opts.backend, &p->be));
-    EW_TRY(split_batch(p, g));
+    EW_TRY(own_graph(p, g));
     EW_TRY(init_slots(p));
     EW_TRY(ew_plan_choose_kept(p));
     EW_TRY(add_forwards(p));

@@ -25,6 +25,7 @@ struct ew_plan_opts {
     enum ew_plan_mode mode;
     bool dry;      /* plan only: sizes are known, no memory is taken, the plan cannot run */
     uint64_t seed; /* of stochastic operators */
+    bool optimize; /* inference: passes over a copy first, with the weights as they are now */
     bool update;   /* training: end with the optimiser's step */
     struct ew_optimizer optimizer;
     struct ew_backend_opts backend;
@@ -75,6 +76,25 @@ struct ew_optimizer *ew_plan_optimizer(struct ew_plan *p);
 struct ew_tensor *ew_plan_state(struct ew_plan *p, int value, int i);
 /* Fixes what stochastic operators draw in the next run. */
 void ew_plan_set_step(struct ew_plan *p, uint64_t step);
+
+/* ---- Steps, for profiles ---- */
+
+struct ew_step_info {
+    const char *name; /* of the node, or of the value that is cleared or updated */
+    const char *op;   /* NULL: a step of the plan's own */
+    const char *kernel;
+    enum ew_phase phase;
+    bool again;
+    struct ew_shape out; /* forward: of the first output */
+    double flops;        /* arithmetic; backward counts twice its forward */
+};
+
+int ew_plan_step_count(const struct ew_plan *p);
+void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *out);
+/* One run with the duration of every step in nanoseconds; the batch must not be split. */
+ew_err ew_plan_run_timed(struct ew_plan *p, int64_t *ns);
+/* Its threads and instruction set. */
+const struct ew_backend *ew_plan_backend(const struct ew_plan *p);
 
 void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out);
 

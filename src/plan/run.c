@@ -2,6 +2,7 @@
 /* Running plans, and what callers see of them. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "plan/plan.h"
 #include "plan/plan_impl.h"
 
@@ -52,6 +53,47 @@ ew_err ew_plan_run(struct ew_plan *p)
     EW_TRY(p->strategy.parts == 1 ? run_steps(p, 0) : run_parts(p));
     p->opts.optimizer.step += p->opts.update;
     return EW_OK;
+}
+
+int ew_plan_step_count(const struct ew_plan *p)
+{
+    return p->n_steps;
+}
+
+void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *out)
+{
+    const struct ew_step *s = &p->steps[step];
+    *out = (struct ew_step_info){
+        .name = s->call.name, .kernel = s->kernel.name, .phase = s->phase, .again = s->call.again};
+    if (s->node < 0)
+        return;
+    struct ew_cost cost;
+    ew_graph_node_cost(p->g, s->node, &cost);
+    out->op = p->g->nodes[s->node].op->name;
+    out->flops = (double)cost.flops * (s->phase == EW_PHASE_BACKWARD ? 2 : 1);
+    if (s->call.n_out && s->call.out[0])
+        out->out = s->call.out[0]->shape;
+}
+
+ew_err ew_plan_run_timed(struct ew_plan *p, int64_t *ns)
+{
+    EW_CHECK(!p->opts.dry && p->strategy.parts == 1, EW_ERR_ARG,
+             "only a plan that runs the whole batch at once can be profiled");
+    for (int k = 0; k < p->n_steps; k++) {
+        const struct ew_step *s = &p->steps[k];
+        const int64_t start = ew_clock_ns();
+        const ew_err e = s->kernel.run(&s->call);
+        ns[k] = ew_clock_ns() - start;
+        if (e != EW_OK)
+            return ew_fail_in(e, "node %s", s->call.name);
+    }
+    p->opts.optimizer.step += p->opts.update;
+    return EW_OK;
+}
+
+const struct ew_backend *ew_plan_backend(const struct ew_plan *p)
+{
+    return p->be;
 }
 
 ew_err ew_plan_refresh(struct ew_plan *p)

@@ -51,9 +51,9 @@ struct ew_conv {
     struct ew_epilogue end;
 };
 
-/* Gradient for the filter: dw (+)= sum over pixels of dy x.  Where all of it takes a few tiles only,
- * pixels are split too: each tile then leaves its sums in `partial`, and conv_filter_sum adds them
- * up in order when all tiles are done. */
+/* Gradient for the filter: dw (+)= sum over pixels of dy x.  Where all of it takes a few tiles
+ * only, pixels are split too: each tile then leaves its sums in `partial`, and conv_filter_sum adds
+ * them up in order when all tiles are done. */
 struct ew_conv_filter {
     struct ew_conv_shape shape;
     const float *x, *dy;

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One convolution-shaped pass over the CPU's kernels: forward by any of its methods, or the
+ * gradient for the data.  Geometry and packed filters are kept with the step. */
+#ifndef EW_BACKEND_CPU_CONV_PASS_H
+#define EW_BACKEND_CPU_CONV_PASS_H
+
+#include "backend/backend.h"
+#include "backend/cpu/isa.h"
+#include "op/conv.h"
+
+enum ew_conv_method {
+    EW_CONV_GEMM,      /* implicit matrix product: any shape */
+    EW_CONV_WINOGRAD,  /* 3x3, stride 1 */
+    EW_CONV_DEPTHWISE, /* one filter a channel */
+    EW_CONV_DATA       /* gradient for the data, any shape */
+};
+
+struct ew_conv_pass {
+    struct ew_conv conv;
+    enum ew_conv_method method;
+    int64_t tiles;
+    float *packed;
+};
+
+void ew_conv_shape_of(const struct ew_conv_sizes *s, struct ew_conv_shape *out);
+
+/* True where the method can do this shape. */
+bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struct ew_conv_shape *s);
+
+/* Bytes of packed filters, and of scratch for one thread. */
+size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
+                            const struct ew_conv_shape *s);
+size_t ew_conv_scratch_bytes(const struct ew_kernels *k, enum ew_conv_method m,
+                             const struct ew_conv_shape *s);
+
+/* Packs filters into p->packed. */
+void ew_conv_pack(const struct ew_kernels *k, const struct ew_conv_pass *p, const float *w);
+
+/* Runs the pass over the backend's threads; c->scratch holds scratch for all of them. */
+void ew_conv_pass_run(const struct ew_call *c, struct ew_conv_pass *p);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Timing plans. */
+#include "bench/bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cpu/isa.h"
+#include "base/clock.h"
+#include "base/rng.h"
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The smallest value that at least `percent` of the values do not exceed. */
+static double percentile(const int64_t *sorted, int64_t n, double percent)
+{
+    int64_t rank = (int64_t)ceil(percent / 100 * (double)n);
+    rank = ew_max_i64(rank, 1);
+    return (double)sorted[rank - 1] * 1e-6;
+}
+
+void ew_bench_stats(int64_t *ns, int64_t n, struct ew_bench_stats *out)
+{
+    *out = (struct ew_bench_stats){.n = n};
+    if (n == 0)
+        return;
+    qsort(ns, (size_t)n, sizeof(*ns), by_value);
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)ns[i] * 1e-6;
+    out->mean_ms = sum / (double)n;
+    for (int64_t i = 0; i < n; i++) {
+        const double d = (double)ns[i] * 1e-6 - out->mean_ms;
+        squares += d * d;
+    }
+    out->sd_ms = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
+    out->min_ms = percentile(ns, n, 0);
+    out->median_ms =
+        n % 2 ? (double)ns[n / 2] * 1e-6 : (double)(ns[n / 2 - 1] + ns[n / 2]) * 0.5e-6;
+    out->p90_ms = percentile(ns, n, 90);
+    out->p99_ms = percentile(ns, n, 99);
+    out->max_ms = percentile(ns, n, 100);
+}
+
+void ew_bench_fill(struct ew_plan *p, struct ew_graph *g, int64_t classes, uint64_t seed)
+{
+    for (int i = 0; i < g->n_inputs; i++) {
+        struct ew_tensor *t = ew_plan_input(p, i);
+        struct ew_rng r = {.seed = seed, .stream = (uint64_t)i};
+        for (int64_t k = 0; k < ew_tensor_count(t); k++) {
+            if (ew_dtype_is_float(t->dtype)) {
+                const double v = ew_rng_next_normal(&r);
+                ew_tensor_store(t, k, 1, &v);
+            } else {
+                const int64_t v = (int64_t)ew_rng_next_below(&r, (uint64_t)ew_max_i64(classes, 1));
+                ew_tensor_store_int(t, k, 1, &v);
+            }
+        }
+    }
+}
+
+static ew_err run_trial(struct ew_plan *p, const struct ew_bench_opts *o, int64_t *ns)
+{
+    for (int64_t i = 0; i < o->warmup; i++)
+        EW_TRY(ew_plan_run(p));
+    for (int64_t i = 0; i < o->iters; i++) {
+        const int64_t start = ew_clock_ns();
+        EW_TRY(ew_plan_run(p));
+        ns[i] = ew_clock_ns() - start;
+    }
+    return EW_OK;
+}
+
+ew_err ew_bench_run(struct ew_plan *p, const struct ew_bench_opts *o, ew_bench_tick *tick,
+                    void *ctx, struct ew_bench_stats *out)
+{
+    const int64_t n = o->iters * o->trials;
+    EW_CHECK(o->iters >= 1 && o->trials >= 1, EW_ERR_ARG, "nothing to run: %lld runs, %lld trials",
+             (long long)o->iters, (long long)o->trials);
+    EW_CLEANUP(ew_free_ptr) int64_t *ns = calloc((size_t)n, sizeof(*ns));
+    EW_CHECK(ns, EW_ERR_MEMORY, "no memory for %lld durations", (long long)n);
+    for (int64_t t = 0; t < o->trials; t++) {
+        EW_TRY(run_trial(p, o, ns + t * o->iters));
+        if (tick)
+            tick(ctx, t + 1, o->trials);
+    }
+    ew_bench_stats(ns, n, out);
+    return EW_OK;
+}
+
+ew_err ew_bench_profile(struct ew_plan *p, int64_t iters, int64_t *ns)
+{
+    const int steps = ew_plan_step_count(p);
+    EW_CLEANUP(ew_free_ptr)
+    int64_t *all = calloc((size_t)(steps * iters) + 1, sizeof(*all));
+    EW_CHECK(all, EW_ERR_MEMORY, "no memory to profile %d steps", steps);
+    for (int64_t i = 0; i < iters; i++)
+        EW_TRY(ew_plan_run_timed(p, all + i * steps));
+    EW_CLEANUP(ew_free_ptr) int64_t *column = calloc((size_t)iters + 1, sizeof(*column));
+    EW_CHECK(column, EW_ERR_MEMORY, "no memory to profile %d steps", steps);
+    for (int k = 0; k < steps; k++) {
+        for (int64_t i = 0; i < iters; i++)
+            column[i] = all[i * steps + k];
+        qsort(column, (size_t)iters, sizeof(*column), by_value);
+        ns[k] = column[iters / 2];
+    }
+    return EW_OK;
+}
+
+/* ---- The machine ---- */
+
+struct peak {
+    const struct ew_kernels *isa;
+    int64_t flops[256]; /* by thread */
+};
+
+static void peak_range(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    struct peak *p = ctx;
+    float sink[64] = {0};
+    for (int64_t i = begin; i < end; i++)
+        p->flops[worker] += p->isa->peak(20000, sink);
+}
+
+double ew_bench_peak(const struct ew_backend *be)
+{
+    if (!be->isa)
+        return 0;
+    const int threads = ew_pool_threads(be->pool);
+    double best = 0;
+    for (int round = 0; round < 12; round++) {
+        struct peak p = {.isa = be->isa};
+        const int64_t start = ew_clock_ns();
+        ew_pool_run(be->pool, (int64_t)threads * 4, peak_range, &p);
+        const double seconds = (double)(ew_clock_ns() - start) * 1e-9;
+        double flops = 0;
+        for (int i = 0; i < 256; i++)
+            flops += (double)p.flops[i];
+        best = fmax(best, flops / seconds);
+    }
+    return best;
+}
+
+/* "VmRSS:   1234 kB" of /proc/self/status. */
+static int64_t status_bytes(const char *key)
+{
+    FILE *f = fopen("/proc/self/status", "re");
+    char line[256];
+    long long kb = 0;
+    while (f && fgets(line, sizeof(line), f))
+        if (strncmp(line, key, strlen(key)) == 0)
+            kb = strtoll(line + strlen(key), NULL, 10);
+    if (f)
+        fclose(f);
+    return kb * 1024;
+}
+
+int64_t ew_bench_resident(void)
+{
+    return status_bytes("VmRSS:");
+}
+
+int64_t ew_bench_resident_peak(void)
+{
+    return status_bytes("VmHWM:");
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise bench: how fast a network runs or trains here, and where the time goes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cpu/isa.h"
+#include "base/json.h"
+#include "base/progress.h"
+#include "bench/bench.h"
+#include "cli/cmd.h"
+#include "cli/network.h"
+#include "model/objective.h"
+#include "report/text_table.h"
+
+struct opts {
+    struct ew_network_opts net;
+    bool train, profile, reference;
+    int64_t threads, warmup, iters, trials, memory_limit;
+};
+
+/* clang-format off */
+static const struct ew_field table[] = {
+    EW_NETWORK_FIELDS(struct opts, net),
+    {.name = "train", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, train),
+     .help = "time whole training steps: forward, backward, SGD update"},
+    {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
+     .min = 0, .max = 256, .metavar = "N", .help = "threads; 0: one for each CPU"},
+    {.name = "warmup", .type = EW_FIELD_INT, .offset = offsetof(struct opts, warmup), .def = "20",
+     .min = 0, .max = 1000000, .metavar = "N", .help = "runs before the clock starts"},
+    {.name = "iters", .type = EW_FIELD_INT, .offset = offsetof(struct opts, iters), .def = "80",
+     .min = 1, .max = 1000000, .metavar = "N", .help = "runs that are timed"},
+    {.name = "trials", .type = EW_FIELD_INT, .offset = offsetof(struct opts, trials), .def = "1",
+     .min = 1, .max = 1000, .metavar = "N", .help = "repetitions of warm-up and runs"},
+    {.name = "memory-limit", .type = EW_FIELD_SIZE, .offset = offsetof(struct opts, memory_limit),
+     .min = 0, .max = 1e15, .metavar = "BYTES",
+     .help = "training: make the step fit, saying how and at what cost"},
+    {.name = "reference", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, reference),
+     .help = "plain reference kernels and no fusing, for comparison"},
+    {.name = "profile", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, profile),
+     .help = "a table of all steps: time, share, GFLOP/s, share of the peak, kernel"},
+    EW_FIELD_END};
+/* clang-format on */
+
+struct result {
+    struct ew_bench_stats time;
+    struct ew_plan_stats plan;
+    double images_per_s, peak_flops;
+    int64_t resident, resident_peak, *step_ns;
+    const char *isa;
+    int threads;
+};
+
+static void show_tick(void *ctx, int64_t done, int64_t total)
+{
+    ew_progress_update(ctx, done);
+}
+
+static ew_err measure(const struct opts *o, struct ew_graph *g, struct ew_plan *p, struct result *r)
+{
+    int64_t batch = 1;
+    EW_TRY(ew_graph_batch(g, &batch));
+    struct ew_progress bar;
+    ew_progress_begin(&bar, stderr, "trials", o->trials);
+    ew_bench_fill(p, g, 2, 1);
+    const struct ew_bench_opts b = {.warmup = o->warmup, .iters = o->iters, .trials = o->trials};
+    const ew_err e = ew_bench_run(p, &b, show_tick, &bar, &r->time);
+    ew_progress_end(&bar);
+    EW_TRY(e);
+    ew_plan_stats(p, &r->plan);
+    r->images_per_s = 1e3 * (double)batch / r->time.median_ms;
+    r->resident = ew_bench_resident();
+    r->resident_peak = ew_bench_resident_peak();
+    const struct ew_backend *be = ew_plan_backend(p);
+    r->threads = ew_pool_threads(be->pool);
+    r->isa = be->isa ? be->isa->isa : "reference";
+    if (!o->profile)
+        return EW_OK;
+    r->step_ns = calloc((size_t)ew_plan_step_count(p) + 1, sizeof(*r->step_ns));
+    EW_CHECK(r->step_ns, EW_ERR_MEMORY, "no memory for the profile");
+    EW_TRY(ew_bench_profile(p, o->iters < 20 ? o->iters : 20, r->step_ns));
+    r->peak_flops = ew_bench_peak(be);
+    return EW_OK;
+}
+
+/* ---- Output ---- */
+
+static const char *phase_name(const struct ew_step_info *s)
+{
+    static const char *const names[] = {"forward", "backward", "update"};
+    return s->again ? "again" : names[s->phase];
+}
+
+static ew_err print_profile(const struct ew_plan *p, const struct result *r)
+{
+    struct ew_table t;
+    char shape[EW_SHAPE_TEXT];
+    double total = 0;
+    for (int k = 0; k < ew_plan_step_count(p); k++)
+        total += (double)r->step_ns[k];
+    ew_table_init(&t, "llllrrrrl");
+    static const char *const head[] = {"step",  "operator", "phase", "output", "us",
+                                       "share", "GFLOP/s",  "peak",  "kernel"};
+    for (size_t i = 0; i < EW_COUNT(head); i++)
+        ew_table_cell(&t, "%s", head[i]);
+    for (int k = 0; k < ew_plan_step_count(p); k++) {
+        struct ew_step_info s;
+        ew_plan_step_info(p, k, &s);
+        const double ns = (double)r->step_ns[k];
+        const double rate = ns > 0 ? s.flops / ns : 0;
+        ew_table_cell(&t, "%s", s.name);
+        ew_table_cell(&t, "%s", s.op ? s.op : "");
+        ew_table_cell(&t, "%s", phase_name(&s));
+        ew_table_cell(&t, "%s", s.out.rank ? ew_shape_text(&s.out, shape) : "");
+        ew_table_cell(&t, "%.1f", ns * 1e-3);
+        ew_table_cell(&t, "%.1f%%", 100 * ns / total);
+        ew_table_cell(&t, "%.1f", rate);
+        ew_table_cell(&t, "%.0f%%", r->peak_flops > 0 ? 100 * rate * 1e9 / r->peak_flops : 0);
+        ew_table_cell(&t, "%s", s.kernel);
+    }
+    EW_TRY(ew_table_print(&t, stdout));
+    printf("peak measured beside it: %.1f GFLOP/s on %d threads\n", r->peak_flops * 1e-9,
+           r->threads);
+    return EW_OK;
+}
+
+static void print_fit(const struct ew_plan_stats *s)
+{
+    if (s->recompute_cheap)
+        printf("to fit:    cheap operators computed again, %.0f%% of forward's arithmetic\n",
+               100 * s->again_share);
+    if (s->segments > 1)
+        printf("to fit:    %d segments computed again, %.0f%% of forward's arithmetic\n",
+               s->segments, 100 * s->again_share);
+    if (s->parts > 1)
+        printf("to fit:    batch in %d parts%s\n", s->parts,
+               s->split_changes_statistics ? "; batch norm sees one part at a time, so its "
+                                             "statistics differ from the whole batch's"
+                                           : "");
+}
+
+static ew_err print_text(const char *name, const struct opts *o, const struct ew_plan *p,
+                         const struct result *r)
+{
+    char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
+    const struct ew_bench_stats *t = &r->time;
+    if (o->profile)
+        EW_TRY(print_profile(p, r));
+    printf("%s, %s, batch %lld, %d threads, %s\n", name, o->train ? "training step" : "inference",
+           (long long)o->net.batch, r->threads, r->isa);
+    printf(
+        "time:      median %.3f ms, min %.3f, mean %.3f, p90 %.3f, p99 %.3f, sd %.3f (%lld runs)\n",
+        t->median_ms, t->min_ms, t->mean_ms, t->p90_ms, t->p99_ms, t->sd_ms, (long long)t->n);
+    printf("speed:     %.1f images/s\n", r->images_per_s);
+    printf("memory:    planned %s, resident %s\n",
+           ew_text_bytes((int64_t)(r->plan.arena_bytes + r->plan.weight_bytes), a),
+           ew_text_bytes(r->resident, b));
+    print_fit(&r->plan);
+    return EW_OK;
+}
+
+static void json_profile(struct ew_json *j, const struct ew_plan *p, const struct result *r)
+{
+    ew_json_num(j, "peak_gflops", r->peak_flops * 1e-9);
+    ew_json_array(j, "steps");
+    for (int k = 0; k < ew_plan_step_count(p); k++) {
+        struct ew_step_info s;
+        ew_plan_step_info(p, k, &s);
+        ew_json_object(j, NULL);
+        ew_json_str(j, "name", s.name);
+        ew_json_str(j, "op", s.op);
+        ew_json_str(j, "phase", phase_name(&s));
+        ew_json_str(j, "kernel", s.kernel);
+        ew_json_num(j, "us", (double)r->step_ns[k] * 1e-3);
+        ew_json_num(j, "flops", s.flops);
+        ew_json_end(j);
+    }
+    ew_json_end(j);
+}
+
+static ew_err print_json(const char *name, const struct opts *o, const struct ew_plan *p,
+                         const struct result *r)
+{
+    struct ew_json j;
+    const struct ew_bench_stats *t = &r->time;
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_str(&j, "name", name);
+    ew_json_str(&j, "mode", o->train ? "train" : "infer");
+    ew_json_int(&j, "batch", o->net.batch);
+    ew_json_int(&j, "threads", r->threads);
+    ew_json_str(&j, "isa", r->isa);
+    ew_json_int(&j, "runs", t->n);
+    ew_json_num(&j, "median_ms", t->median_ms);
+    ew_json_num(&j, "min_ms", t->min_ms);
+    ew_json_num(&j, "mean_ms", t->mean_ms);
+    ew_json_num(&j, "p90_ms", t->p90_ms);
+    ew_json_num(&j, "p99_ms", t->p99_ms);
+    ew_json_num(&j, "max_ms", t->max_ms);
+    ew_json_num(&j, "sd_ms", t->sd_ms);
+    ew_json_num(&j, "images_per_s", r->images_per_s);
+    ew_json_int(&j, "planned_bytes", (int64_t)(r->plan.arena_bytes + r->plan.weight_bytes));
+    ew_json_int(&j, "arena_bytes", (int64_t)r->plan.arena_bytes);
+    ew_json_int(&j, "weight_bytes", (int64_t)r->plan.weight_bytes);
+    ew_json_int(&j, "packed_bytes", (int64_t)r->plan.packed_bytes);
+    ew_json_int(&j, "rss_bytes", r->resident);
+    ew_json_int(&j, "rss_peak_bytes", r->resident_peak);
+    ew_json_bool(&j, "recompute_cheap", r->plan.recompute_cheap);
+    ew_json_int(&j, "segments", r->plan.segments);
+    ew_json_int(&j, "parts", r->plan.parts);
+    ew_json_num(&j, "again_share", r->plan.again_share);
+    if (o->profile)
+        json_profile(&j, p, r);
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+/* ---- The command ---- */
+
+static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g)
+{
+    const struct opts *o = c->opts;
+    const struct ew_plan_opts po = {
+        .mode = o->train ? EW_PLAN_TRAIN : EW_PLAN_INFER,
+        .optimize = !o->reference,
+        .update = o->train,
+        .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 1e-4, .momentum = 0.9},
+        .memory_limit = (size_t)o->memory_limit,
+        .backend = {.threads = (int)o->threads, .reference = o->reference}};
+    struct ew_plan *p;
+    struct result r = {0};
+    EW_TRY(ew_plan_compile(g, &po, &p));
+    ew_err e = measure(o, g, p, &r);
+    if (e == EW_OK)
+        e = c->json ? print_json(c->args[0], o, p, &r) : print_text(c->args[0], o, p, &r);
+    free(r.step_ns);
+    ew_plan_free(p);
+    return e;
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    const struct opts *o = c->opts;
+    struct ew_graph *g;
+    EW_TRY(ew_network_load(c->args[0], &o->net, &g));
+    ew_err e = EW_OK;
+    if (!ew_network_is_file(c->args[0]))
+        e = ew_model_init(c->args[0], 1, g);
+    if (e == EW_OK && o->train)
+        e = ew_objective_add(g);
+    if (e == EW_OK)
+        e = bench_graph(c, g);
+    ew_graph_free(g);
+    return e;
+}
+
+const struct ew_cmd ew_cmd_bench = {
+    .name = "bench",
+    .group = EW_CMD_MEASURE,
+    .summary = "how fast a network runs or trains here, and where the time goes",
+    .args = "NAME|FILE.onnx",
+    .about =
+        "Runs the network on random inputs and weights and prints the distribution of its times,\n"
+        "its speed, and its memory as planned and as the system sees it.",
+    .examples = "bench resnet50 --threads 1\n"
+                "bench mobilenet_v2 --batch 8 --profile\n"
+                "bench resnet18 --train --batch 16 --memory-limit 300M",
+    .min_args = 1,
+    .max_args = 1,
+    .opts_size = sizeof(struct opts),
+    .opts = table,
+    .run = run,
+};

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fast plans against reference plans: whole networks, inference and training, every instruction set
+ * that this machine has, one thread and two. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cpu/isa.h"
+#include "edgewise.h"
+#include "ew_test.h"
+#include "model/objective.h"
+#include "plan/plan.h"
+
+static const char *const names[] = {"lenet5",
+                                    "alexnet",
+                                    "resnet18",
+                                    "resnext50_32x4d",
+                                    "squeezenet1_1",
+                                    "densenet121",
+                                    "shufflenet_v2_x0_5",
+                                    "mobilenet_v2",
+                                    "mobilenet_v3_small"};
+
+/* Small inputs leave the last layers a pixel or two, and batch norm over so few makes noise of
+ * them: gradients are compared where that does not happen. */
+static bool can_train(const char *name)
+{
+    return strcmp(name, "resnext50_32x4d") != 0 && strcmp(name, "densenet121") != 0 &&
+           strcmp(name, "mobilenet_v2") != 0;
+}
+
+static struct ew_graph *build(const char *name, bool train)
+{
+    struct ew_model_opts o = {.size = sizeof(o), .classes = 7, .batch = 2};
+    struct ew_graph *g = NULL;
+    if (strcmp(name, "lenet5") != 0)
+        o.height = o.width = strcmp(name, "alexnet") == 0 ? 64 : 40;
+    bool ok = EW_EXPECT_OK(ew_model_build(name, &o, &g)) && EW_EXPECT_OK(ew_model_init(name, 3, g));
+    ok = ok && (!train || EW_EXPECT_OK(ew_objective_add(g)));
+    if (ok)
+        return g;
+    ew_graph_free(g);
+    return NULL;
+}
+
+static struct ew_plan *run(struct ew_graph *g, bool train, bool reference, int threads)
+{
+    struct ew_plan *p = NULL;
+    const struct ew_plan_opts o = {.mode = train ? EW_PLAN_TRAIN : EW_PLAN_INFER,
+                                   .optimize = !reference,
+                                   .backend = {.threads = threads, .reference = reference}};
+    if (!EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
+        return NULL;
+    struct ew_tensor *x = ew_plan_input(p, 0);
+    for (int64_t i = 0; i < ew_tensor_count(x); i++)
+        ((float *)x->data)[i] = sinf((float)i * 0.37f);
+    if (train) {
+        int64_t *labels = ew_plan_input(p, 1)->data;
+        labels[0] = 3;
+        labels[1] = 5;
+    }
+    EW_EXPECT_OK(ew_plan_run(p));
+    return p;
+}
+
+/* Largest difference as a share of the largest value. */
+static double distance(const struct ew_tensor *a, const struct ew_tensor *b)
+{
+    double most = 1e-30, worst = 0;
+    for (int64_t i = 0; i < ew_tensor_count(a); i++) {
+        const double x = ew_tensor_get(a, i), y = ew_tensor_get(b, i);
+        most = fmax(most, fabs(x));
+        worst = fmax(worst, isnan(y) ? HUGE_VAL : fabs(x - y));
+    }
+    return worst / most;
+}
+
+/* Winograd and another order of sums: 2e-4 of the largest output through tens of layers. */
+static void check_inference(const char *name, const char *isa)
+{
+    struct ew_graph *g = build(name, false);
+    struct ew_plan *want = g ? run(g, false, true, 1) : NULL;
+    struct ew_plan *one = g ? run(g, false, false, 1) : NULL;
+    struct ew_plan *two = g ? run(g, false, false, 2) : NULL;
+    ew_test_begin("%s: inference, %s", name, isa);
+    if (EW_EXPECT(want && one && two)) {
+        EW_EXPECT(distance(ew_plan_output(want, 0), ew_plan_output(one, 0)) < 2e-4);
+        EW_EXPECT_INT(memcmp(ew_plan_output(one, 0)->data, ew_plan_output(two, 0)->data,
+                             ew_tensor_bytes(ew_plan_output(one, 0))),
+                      0);
+    }
+    ew_test_end();
+    ew_plan_free(want);
+    ew_plan_free(one);
+    ew_plan_free(two);
+    ew_graph_free(g);
+}
+
+/* Gradients of early layers have gone through all others and through batch norm over two images:
+ * 2 % of the largest, in the worst parameter. */
+static void compare_gradients(const struct ew_graph *g, struct ew_plan *want, struct ew_plan *got)
+{
+    double worst = 0;
+    const char *where = "";
+    for (int v = 0; v < g->n_values; v++) {
+        const struct ew_tensor *a = ew_plan_grad(want, v), *b = ew_plan_grad(got, v);
+        if (g->values[v].kind != EW_VALUE_PARAM || !EW_EXPECT(a && b))
+            continue;
+        double most = 0;
+        for (int64_t i = 0; i < ew_tensor_count(a); i++)
+            most = fmax(most, fabs(ew_tensor_get(a, i)));
+        if (most < 1e-4) /* a gradient that is rounding alone: a bias before batch norm */
+            continue;
+        const double d = distance(a, b);
+        where = d > worst ? g->values[v].name : where;
+        worst = fmax(worst, d);
+    }
+    if (!(worst < 2e-2))
+        EW_FAIL("gradient of %s differs by %g of its largest", where, worst);
+}
+
+static void check_training(const char *name, const char *isa)
+{
+    struct ew_graph *g = build(name, true), *h = build(name, true);
+    struct ew_plan *want = g ? run(g, true, true, 1) : NULL;
+    struct ew_plan *got = h ? run(h, true, false, 2) : NULL;
+    ew_test_begin("%s: training, %s", name, isa);
+    if (EW_EXPECT(want && got)) {
+        EW_EXPECT(distance(ew_plan_output(want, 0), ew_plan_output(got, 0)) < 1e-3);
+        compare_gradients(g, want, got);
+    }
+    ew_test_end();
+    ew_plan_free(want);
+    ew_plan_free(got);
+    ew_graph_free(g);
+    ew_graph_free(h);
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 0; ew_isa_at(i); i++) {
+        const char *isa = ew_isa_at(i)->isa;
+        setenv("EW_ISA", isa, 1);
+        for (size_t k = 0; k < EW_COUNT(names); k++) {
+            if (argc > 1 && strcmp(argv[1], names[k]) != 0)
+                continue;
+            check_inference(names[k], isa);
+            if (i == 0 && can_train(names[k]))
+                check_training(names[k], isa);
+        }
+    }
+    return ew_test_status();
+}
