@@ -87,7 +87,7 @@ struct ew_case_in {
     bool no_grad;       /* skip the gradient check of this input */
 };
 
-#define EW_CASE_INS 6
+#define EW_CASE_INS 9
 
 struct ew_op_case {
     const char *name;

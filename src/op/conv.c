@@ -66,6 +66,22 @@ static inline bool runs_next(struct runs *r)
 #define EW_REF_FILE "op/conv_ref.h"
 #include "op/each_float.h"
 
+ew_err ew_conv_geometry(const struct ew_window_attr *win, int64_t groups, const struct ew_shape *x,
+                        const struct ew_shape *w, struct ew_conv_sizes *out)
+{
+    const int64_t filters = w->dim[0], depth = w->dim[w->rank - 1];
+    const int64_t channels = x->dim[x->rank - 1];
+    EW_CHECK(groups >= 1 && channels % groups == 0 && filters % groups == 0, EW_ERR_SHAPE,
+             "%lld groups do not divide %lld channels and %lld filters", (long long)groups,
+             (long long)channels, (long long)filters);
+    EW_CHECK(channels / groups == depth, EW_ERR_SHAPE,
+             "filters take %lld channels, the input has %lld in %lld groups", (long long)depth,
+             (long long)channels, (long long)groups);
+    out->groups = groups;
+    out->filters = filters;
+    return ew_window_resolve(win, x, w->dim + 1, false, &out->w);
+}
+
 ew_err ew_conv_check(const struct ew_call *c, int64_t filters)
 {
     const struct ew_tensor *x = c->in[0], *w = c->in[1], *b = c->n_in > 2 ? c->in[2] : NULL;

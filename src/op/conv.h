@@ -32,6 +32,9 @@ struct ew_conv_sizes {
 /* Fail where shapes, types or attributes do not fit. */
 ew_err ew_conv_resolve(const struct ew_call *c, struct ew_conv_sizes *out);
 ew_err ew_conv_transpose_resolve(const struct ew_call *c, struct ew_conv_sizes *out);
+/* The geometry of filters w [O, k..., C / groups] over x [N, d..., C], whose ranks are equal. */
+ew_err ew_conv_geometry(const struct ew_window_attr *win, int64_t groups, const struct ew_shape *x,
+                        const struct ew_shape *w, struct ew_conv_sizes *out);
 /* Types and ranks of x, w and b; the bias has `filters` entries. */
 ew_err ew_conv_check(const struct ew_call *c, int64_t filters);
 

@@ -16,18 +16,8 @@ ew_err ew_conv_resolve(const struct ew_call *c, struct ew_conv_sizes *out)
 {
     const struct ew_conv_attr *a = c->attr;
     const struct ew_shape *x = &c->in[0]->shape, *w = &c->in[1]->shape;
-    const int64_t filters = w->dim[0];
-    EW_TRY(ew_conv_check(c, filters));
-    const int64_t depth = w->dim[w->rank - 1], channels = x->dim[x->rank - 1];
-    EW_CHECK(a->groups >= 1 && channels % a->groups == 0 && filters % a->groups == 0, EW_ERR_SHAPE,
-             "%lld groups do not divide %lld channels and %lld filters", (long long)a->groups,
-             (long long)channels, (long long)filters);
-    EW_CHECK(channels / a->groups == depth, EW_ERR_SHAPE,
-             "filters take %lld channels, the input has %lld in %lld groups", (long long)depth,
-             (long long)channels, (long long)a->groups);
-    out->groups = a->groups;
-    out->filters = filters;
-    return ew_window_resolve(&a->win, x, w->dim + 1, false, &out->w);
+    EW_TRY(ew_conv_check(c, w->dim[0]));
+    return ew_conv_geometry(&a->win, a->groups, x, w, out);
 }
 
 static const struct ew_tensor *added(const struct ew_call *c)

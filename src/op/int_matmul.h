@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of stacks of 8-bit matrices with zero points, summed in int32 (which wraps). */
+#ifndef EW_OP_INT_MATMUL_H
+#define EW_OP_INT_MATMUL_H
+
+#include "op/product.h"
+#include "op/quant.h"
+
+struct ew_int_matmul {
+    int a, a_zero, b, b_zero; /* input slots; zero points: one, or one a row of A, a column of B */
+    struct ew_stacks s;
+};
+
+/* Sets s; fails where shapes or types do not fit. */
+ew_err ew_int_matmul_resolve(const struct ew_call *c, struct ew_int_matmul *m);
+/* Bytes: both inputs as int32, and one row of sums. */
+size_t ew_int_matmul_scratch(const struct ew_call *c, int a, int b);
+/* Fills the scratch; then `row` (of all rows of the output) gives its n sums. */
+void ew_int_matmul_begin(const struct ew_call *c, const struct ew_int_matmul *m);
+const int32_t *ew_int_matmul_row(const struct ew_call *c, const struct ew_int_matmul *m,
+                                 int64_t row);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* DequantizeLinear: (x - zero point) * scale. */
+#include "op/quant.h"
+
+enum { X, SCALE, ZERO };
+
+static const struct ew_field attrs[] = {EW_QUANT_FIELDS, EW_FIELD_END};
+
+static ew_err infer(const struct ew_call *c)
+{
+    struct ew_quant_grid grid;
+    EW_TRY(ew_types_check(c, X, EW_TYPES_QUANT | 1 << EW_S32));
+    EW_TRY(ew_types_check(c, SCALE, EW_TYPES_FLOAT));
+    EW_TRY(ew_types_same(c, ZERO));
+    EW_TRY(ew_quant_resolve(c->attr, c->in[X], c->in[SCALE], ew_call_in(c, ZERO), &grid));
+    c->out[0]->dtype = c->in[SCALE]->dtype;
+    c->out[0]->shape = c->in[X]->shape;
+    return EW_OK;
+}
+
+static ew_err forward(const struct ew_call *c)
+{
+    const struct ew_tensor *zero = ew_call_in(c, ZERO);
+    struct ew_quant_grid grid;
+    EW_TRY(ew_quant_resolve(c->attr, c->in[X], c->in[SCALE], zero, &grid));
+    for (int64_t i = 0; i < ew_tensor_count(c->in[X]); i++) {
+        const int64_t at = ew_quant_at(&grid, i), z = zero ? ew_tensor_get_int(zero, at) : 0;
+        const double v = (double)(ew_tensor_get_int(c->in[X], i) - z);
+        const double y = v * ew_tensor_get(c->in[SCALE], at);
+        ew_tensor_store(c->out[0], i, 1, &y);
+    }
+    return EW_OK;
+}
+
+/* clang-format off */
+static const struct ew_op_case cases[] = {
+    {.name = "one scale", .in = {{"2x3x4", EW_U8}, {"", .fill = EW_FILL_POSITIVE}, {"", EW_U8}},
+     .n_in = 3, .out_shape = "2x3x4"},
+    {.name = "no zero point", .in = {{"7", EW_S32}, {"", .fill = EW_FILL_POSITIVE}}, .n_in = 2,
+     .out_shape = "7"},
+    {.name = "by channel",
+     .in = {{"2x3x4", EW_S8}, {"3", .fill = EW_FILL_POSITIVE}, {"3", EW_S8}}, .n_in = 3,
+     .out_shape = "2x3x4"},
+    {.name = "blocks", .attrs = "axis=-1 block_size=3",
+     .in = {{"2x7", EW_S16}, {"2x3", .fill = EW_FILL_POSITIVE}, {"2x3", EW_S16}}, .n_in = 3,
+     .out_shape = "2x7"},
+};
+/* clang-format on */
+
+const struct ew_op ew_op_dequantize_linear = {
+    .name = "dequantize_linear",
+    .help = "integers with a scale and a zero point to floating numbers",
+    .min_in = 2,
+    .max_in = 3,
+    .attr_size = sizeof(struct ew_quant_attr),
+    .attrs = attrs,
+    .infer = infer,
+    .forward = forward,
+    .permute = ew_quant_permute,
+    .onnx = {.type = "DequantizeLinear", .since = 10, .export = ew_quant_export},
+    .cases = cases,
+    .n_cases = EW_COUNT(cases),
+};
