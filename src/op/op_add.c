@@ -26,6 +26,7 @@ static const struct ew_op_case cases[] = {
     {.name = "bias", .in = {{"2x3x4"}, {"4"}}, .n_in = 2, .out_shape = "2x3x4"},
     {.name = "both", .in = {{"2x1x4"}, {"3x1"}}, .n_in = 2, .out_shape = "2x3x4"},
     {.name = "int", .in = {{"4", EW_S64}, {"", EW_S64}}, .n_in = 2, .out_shape = "4"},
+    {.name = "nothing", .in = {{"0x3"}, {"3"}}, .n_in = 2, .out_shape = "0x3"},
 };
 
 const struct ew_op ew_op_add = {

@@ -168,6 +168,7 @@ static const struct ew_op_case cases[] = {
      .in = {{"2x3", EW_S32}, {"3x2", EW_S32}, {"2", EW_S32}},
      .n_in = 3,
      .out_shape = "2x2"},
+    {.name = "no terms", .in = {{"2x0"}, {"0x3"}, {"3"}}, .n_in = 3, .out_shape = "2x3"},
 };
 
 const struct ew_op ew_op_gemm = {

@@ -75,6 +75,7 @@ static const struct ew_op_case cases[] = {
     {.name = "dot", .in = {{"6"}, {"6"}}, .n_in = 2, .out_shape = ""},
     {.name = "int", .in = {{"2x3", EW_S64}, {"3x2", EW_S64}}, .n_in = 2, .out_shape = "2x2"},
     {.name = "bfloat", .in = {{"2x3", EW_BF16}, {"3x2", EW_BF16}}, .n_in = 2, .out_shape = "2x2"},
+    {.name = "nothing", .in = {{"0x3"}, {"3x2"}}, .n_in = 2, .out_shape = "0x2"},
 };
 
 const struct ew_op ew_op_matmul = {

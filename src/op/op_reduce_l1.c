@@ -44,7 +44,7 @@ const struct ew_op ew_op_reduce_l1 = {
     .name = "reduce_l1",
     .help = "sum of |x| over axes",
     .saves = EW_SAVE_IN0,
-    EW_REDUCE_OP("ReduceL1"),
+    EW_REDUCE_OP("ReduceL1", ew_reduce_infer),
     .forward = forward,
     .backward = backward,
     .cases = cases,

@@ -47,7 +47,7 @@ const struct ew_op ew_op_reduce_l2 = {
     .name = "reduce_l2",
     .help = "sqrt of the sum of x^2 over axes",
     .saves = EW_SAVE_IN0 | EW_SAVE_OUT,
-    EW_REDUCE_OP("ReduceL2"),
+    EW_REDUCE_OP("ReduceL2", ew_reduce_infer),
     .forward = forward,
     .backward = backward,
     .cases = cases,

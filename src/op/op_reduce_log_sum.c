@@ -45,7 +45,7 @@ const struct ew_op ew_op_reduce_log_sum = {
     .name = "reduce_log_sum",
     .help = "log of the sum over axes",
     .saves = EW_SAVE_OUT,
-    EW_REDUCE_OP("ReduceLogSum"),
+    EW_REDUCE_OP("ReduceLogSum", ew_reduce_infer),
     .forward = forward,
     .backward = backward,
     .cases = cases,

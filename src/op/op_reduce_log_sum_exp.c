@@ -43,7 +43,7 @@ const struct ew_op ew_op_reduce_log_sum_exp = {
     .name = "reduce_log_sum_exp",
     .help = "log of the sum of exp(x) over axes",
     .saves = EW_SAVE_IN0 | EW_SAVE_OUT,
-    EW_REDUCE_OP("ReduceLogSumExp"),
+    EW_REDUCE_OP("ReduceLogSumExp", ew_reduce_infer),
     .forward = forward,
     .backward = backward,
     .cases = cases,

@@ -45,7 +45,7 @@ static const struct ew_op_case cases[] = {
 const struct ew_op ew_op_reduce_mean = {
     .name = "reduce_mean",
     .help = "mean over axes",
-    EW_REDUCE_OP("ReduceMean"),
+    EW_REDUCE_OP("ReduceMean", ew_reduce_infer),
     .forward = forward,
     .backward = backward,
     .cases = cases,

@@ -47,13 +47,14 @@ static const struct ew_op_case cases[] = {
      .in = {{"4", EW_U64, EW_FILL_VALUES, .values = "3,9,1,9"}},
      .n_in = 1,
      .out_shape = "1"},
+    {.name = "bool", .in = {{"5", EW_BOOL}}, .n_in = 1, .out_shape = "1"},
 };
 
 const struct ew_op ew_op_reduce_min = {
     .name = "reduce_min",
     .help = "smallest element over axes",
     .saves = EW_SAVE_IN0 | EW_SAVE_OUT,
-    EW_REDUCE_OP("ReduceMin"),
+    EW_REDUCE_OP("ReduceMin", ew_reduce_infer_order),
     .forward = forward,
     .backward = ew_reduce_backward_extreme,
     .cases = cases,

@@ -107,7 +107,7 @@ const struct ew_op ew_op_reduce_prod = {
     .name = "reduce_prod",
     .help = "product over axes",
     .saves = EW_SAVE_IN0,
-    EW_REDUCE_OP("ReduceProd"),
+    EW_REDUCE_OP("ReduceProd", ew_reduce_infer),
     .forward = forward,
     .backward = backward,
     .cases = cases,

@@ -45,12 +45,13 @@ static const struct ew_op_case cases[] = {
      .in = {{"2x3"}, {"0", EW_S64, EW_FILL_NORMAL, .constant = true}},
      .n_in = 2,
      .out_shape = "2x3"},
+    {.name = "nothing", .in = {{"0x3"}}, .n_in = 1, .out_shape = "1x1"},
 };
 
 const struct ew_op ew_op_reduce_sum = {
     .name = "reduce_sum",
     .help = "sum over axes",
-    EW_REDUCE_OP("ReduceSum"),
+    EW_REDUCE_OP("ReduceSum", ew_reduce_infer),
     .forward = forward,
     .backward = backward,
     .cases = cases,

@@ -46,7 +46,7 @@ const struct ew_op ew_op_reduce_sum_square = {
     .name = "reduce_sum_square",
     .help = "sum of x^2 over axes",
     .saves = EW_SAVE_IN0,
-    EW_REDUCE_OP("ReduceSumSquare"),
+    EW_REDUCE_OP("ReduceSumSquare", ew_reduce_infer),
     .forward = forward,
     .backward = backward,
     .cases = cases,

@@ -7,6 +7,11 @@ static double f(double x, const void *attr)
     return x > 0 ? x : 0;
 }
 
+static int64_t fi(int64_t x, const void *attr)
+{
+    return x > 0 ? x : 0;
+}
+
 static double df(double x, double y, const void *attr)
 {
     return y > 0 ? 1 : 0;
@@ -14,17 +19,17 @@ static double df(double x, double y, const void *attr)
 
 static ew_err forward(const struct ew_call *c)
 {
-    return ew_unary_forward(c, f);
+    return ew_dtype_is_float(c->in[0]->dtype) ? ew_unary_forward(c, f)
+                                              : ew_unary_forward_int(c, fi);
 }
 
-static ew_err backward(const struct ew_call *c)
-{
-    return ew_unary_backward(c, df);
-}
+EW_UNARY_BACKWARD(df)
 
 static const struct ew_op_case cases[] = {
     {.name = "plain", .in = {{"2x3x5", .fill = EW_FILL_AWAY}}, .n_in = 1, .out_shape = "2x3x5"},
     {.name = "scalar", .in = {{"", .fill = EW_FILL_AWAY}}, .n_in = 1, .out_shape = ""},
+    {.name = "int", .in = {{"5", EW_S8}}, .n_in = 1, .out_shape = "5"},
+    {.name = "half", .in = {{"5", EW_F16}}, .n_in = 1, .out_shape = "5"},
 };
 
 const struct ew_op ew_op_relu = {
@@ -34,6 +39,7 @@ const struct ew_op ew_op_relu = {
     .saves = EW_SAVE_OUT,
     .min_in = 1,
     .max_in = 1,
+    .infer = ew_unary_infer_signed,
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Relu"},

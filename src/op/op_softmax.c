@@ -56,6 +56,8 @@ static const struct ew_op_case cases[] = {
      .n_in = 1,
      .out_shape = "2x3x4"},
     {.name = "one class", .in = {{"4x1"}}, .n_in = 1, .out_shape = "4x1"},
+    {.name = "nothing", .in = {{"0x3"}}, .n_in = 1, .out_shape = "0x3"},
+    {.name = "no classes", .in = {{"3x0"}}, .n_in = 1, .out_shape = "3x0"},
 };
 
 const struct ew_op ew_op_softmax = {

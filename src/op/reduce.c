@@ -56,13 +56,13 @@ ew_err ew_groups_of(const struct ew_call *c, struct ew_groups *out)
     return EW_OK;
 }
 
-ew_err ew_reduce_infer(const struct ew_call *c)
+static ew_err reduce_infer(const struct ew_call *c, unsigned types)
 {
     const struct ew_reduce_attr *a = c->attr;
     const struct ew_shape *s = &c->in[0]->shape;
     unsigned mask;
     bool noop;
-    EW_TRY(ew_types_check(c, 0, EW_TYPES_NUMBER));
+    EW_TRY(ew_types_check(c, 0, types));
     EW_TRY(ew_types_check(c, 1, EW_TYPES_INDEX));
     EW_TRY(reduced_axes(a, ew_call_in(c, 1), s->rank, &mask, &noop));
     struct ew_shape *out = &c->out[0]->shape;
@@ -72,6 +72,16 @@ ew_err ew_reduce_infer(const struct ew_call *c)
             out->dim[out->rank++] = mask >> i & 1 ? 1 : s->dim[i];
     c->out[0]->dtype = c->in[0]->dtype;
     return EW_OK;
+}
+
+ew_err ew_reduce_infer(const struct ew_call *c)
+{
+    return reduce_infer(c, EW_TYPES_NUMBER);
+}
+
+ew_err ew_reduce_infer_order(const struct ew_call *c)
+{
+    return reduce_infer(c, EW_TYPES_ALL);
 }
 
 void ew_reduce_cost(const struct ew_call *c, struct ew_cost *out)

@@ -42,6 +42,7 @@ struct ew_fold {
 };
 
 ew_err ew_reduce_infer(const struct ew_call *c);
+ew_err ew_reduce_infer_order(const struct ew_call *c); /* bool too */
 void ew_reduce_cost(const struct ew_call *c, struct ew_cost *out);
 ew_err ew_reduce_forward(const struct ew_call *c, const struct ew_fold *f);
 /* dx += dy df(x, y, n) for each element x of the group of n whose result is y; x and y are 0 unless
@@ -73,9 +74,9 @@ ew_err ew_reduce_export(const struct ew_graph *g, int node, struct ew_onnx_node 
     }
 
 /* The part of a descriptor that all reductions have in common. */
-#define EW_REDUCE_OP(onnx_type)                                                                    \
+#define EW_REDUCE_OP(onnx_type, infer_by)                                                          \
     .min_in = 1, .max_in = 2, .known_in = 1 << 1, .attr_size = sizeof(struct ew_reduce_attr),      \
-    .attrs = ew_reduce_attrs, .infer = ew_reduce_infer, .cost = ew_reduce_cost,                    \
+    .attrs = ew_reduce_attrs, .infer = infer_by, .cost = ew_reduce_cost,                           \
     .permute = ew_reduce_permute,                                                                  \
     .onnx = {.type = onnx_type, .import = ew_reduce_import, .export = ew_reduce_export}
 
