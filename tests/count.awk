@@ -1,6 +1,15 @@
 # Sums up a log of `ctest --verbose`: prints "PASSED FAILED SKIPPED", or with show=1 what failed and what
 # was skipped.  Test programs print a line "ok NAME", "FAIL NAME" or "skip NAME: why" for each case; a
 # program that fails without one (a crash, a time-out) counts as one failed case.
+function last_lines(text, n,    line, from, i, out) {
+    from = split(text, line, "\n") - n
+    if (from > 1)
+        out = "  ...\n"
+    for (i = from > 1 ? from : 1; i in line; i++)
+        if (line[i] != "")
+            out = out line[i] "\n"
+    return out
+}
 match($0, /^[0-9]+: /) {
     id = substr($0, 1, RLENGTH - 2) + 0
     text = substr($0, RLENGTH + 1)
@@ -44,7 +53,7 @@ match($0, /^[0-9]+: /) {
             shown[id] = kept[id] "FAIL " name ": " how "\n"
         }
         if (show)
-            printf "%s: %s:\n%s", preset, name, shown[id]
+            printf "%s: %s:\n%s", preset, name, last_lines(shown[id], 40)
     }
 }
 END {
