@@ -255,6 +255,12 @@ static ew_err copy_spatial(struct sweep *s, const struct ew_node *n, int *in)
     return emit(s, &moved, in, back, rank);
 }
 
+/* True for lists like pads and axes: a permute hook sees to them. */
+static bool stays(const struct ew_node *n, int i)
+{
+    return i < 32 && (n->op->known_in >> i & 1) && !(n->op->flags & EW_OP_ELEMENTWISE);
+}
+
 /* Transposes that the node's inputs of full rank would need to be seen through `perm`; -1: cannot.
  */
 static int price(struct sweep *s, const struct ew_node *n, int rank, const int *perm)
@@ -265,7 +271,7 @@ static int price(struct sweep *s, const struct ew_node *n, int rank, const int *
             continue;
         const struct ew_value *v = &s->old->values[n->in[i]];
         const bool constant = v->kind == EW_VALUE_CONST || v->kind == EW_VALUE_PARAM;
-        if (constant || ew_tensor_count(&v->t) == 1)
+        if (constant || ew_tensor_count(&v->t) == 1 || stays(n, i))
             continue;
         if (v->t.shape.rank != rank)
             return is_identity(perm, rank) ? transposes : -1;

@@ -207,6 +207,38 @@ static void check_shuffles(void)
     ew_test_end();
 }
 
+/* Exporters compute pads from constants by a chain of nodes; a transpose must pass nevertheless. */
+static void check_computed_pads(void)
+{
+    static const int64_t half[] = {0, 0, 1, 0, 0, 0, 1, 2};
+    struct ew_channel_shuffle_attr two = {.groups = 2};
+    struct ew_graph *g = NULL;
+    const struct ew_shape s = {4, {N, C, H, W}};
+    int x, in[2], out;
+    struct ew_node n = {.op = ew_op_find("channel_shuffle"),
+                        .attr = &two,
+                        .n_in = 1,
+                        .n_out = 1,
+                        .in = &x,
+                        .channels_first = true};
+    ew_test_begin("a transpose passes pads that are computed");
+    EW_EXPECT_OK(ew_graph_new("pads", &g));
+    EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &s, &x));
+    EW_EXPECT_OK(ew_graph_add_node(g, &n, &out));
+    in[0] = in[1] = add_ints(g, half, 8);
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("add"), NULL, NULL, in, 2, &in[1], 1));
+    in[0] = out;
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("pad"), NULL, NULL, in, 2, &x, 1));
+    EW_EXPECT_OK(ew_graph_add_node(g, &n, &out));
+    EW_EXPECT_OK(ew_graph_output(g, out));
+    EW_EXPECT_OK(ew_graph_channels_last(g));
+    EW_EXPECT_INT(count_op(g, "transpose"), 2);
+    const struct ew_shape want = {4, {N, C, H + 4, W + 4}};
+    EW_EXPECT(ew_shape_equal(&g->values[g->outputs[0]].t.shape, &want));
+    ew_graph_free(g);
+    ew_test_end();
+}
+
 /* Numbers: pixel (h, w) of channel c holds c; after the shuffle it holds where it came from. */
 static void check_shuffle_numbers(void)
 {
@@ -255,6 +287,7 @@ int main(int argc, char **argv)
                 check_case(op, &op->cases[k]);
     }
     check_shuffles();
+    check_computed_pads();
     check_shuffle_numbers();
     return ew_test_status();
 }
