@@ -22,7 +22,8 @@ void ew_conv_forward_prepare(const struct ew_call *c, enum ew_conv_method m,
                                            .act = (enum ew_act)end->act,
                                            .lo = (float)end->lo,
                                            .hi = (float)end->hi};
-    ew_conv_pack(c->be->isa, p, c->in[1]->data);
+    if (!c->train && c->in[1]->data)
+        ew_conv_pack(c->be->isa, p, c->in[1]->data);
 }
 
 static const float *input_or_null(const struct ew_call *c, int i)
@@ -37,20 +38,28 @@ static ew_err run_forward(const struct ew_call *c)
     p->conv.y = c->out[0]->data;
     p->conv.end.bias = input_or_null(c, 2);
     p->conv.end.add = input_or_null(c, 3);
-    if (c->train) /* the weights have moved since the last step */
-        ew_conv_pack(c->be->isa, p, c->in[1]->data);
     ew_conv_pass_run(c, p);
     return EW_OK;
 }
 
-struct ew_kernel ew_conv_forward_kernel(const struct ew_backend *be, enum ew_conv_method m,
+/* Filters that change from run to run: those that are trained, or computed. */
+static ew_err run_packing(const struct ew_call *c)
+{
+    const struct ew_conv_pass *p = c->state;
+    ew_conv_pack(c->be->isa, p, c->in[1]->data);
+    return run_forward(c);
+}
+
+struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_method m,
                                         const struct ew_conv_shape *s)
 {
+    const struct ew_backend *be = c->be;
+    const bool fixed = c->in[1]->data && !c->train; /* activations have no memory yet */
     static const char *const names[] = {[EW_CONV_GEMM] = "gemm",
                                         [EW_CONV_WINOGRAD] = "winograd",
                                         [EW_CONV_DEPTHWISE] = "depthwise"};
     return (struct ew_kernel){.name = names[m],
-                              .run = run_forward,
+                              .run = fixed ? run_forward : run_packing,
                               .scratch = ew_share_scratch(be, ew_conv_scratch_bytes(be->isa, m, s)),
                               .state = ew_align_up(sizeof(struct ew_conv_pass)) +
                                        ew_conv_packed_bytes(be->isa, m, s)};

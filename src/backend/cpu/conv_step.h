@@ -9,7 +9,7 @@
 #include "backend/cpu/conv_pass.h"
 
 /* A kernel without its prepare function, which is the row's. */
-struct ew_kernel ew_conv_forward_kernel(const struct ew_backend *be, enum ew_conv_method m,
+struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_method m,
                                         const struct ew_conv_shape *s);
 struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be,
                                          const struct ew_conv_shape *s);

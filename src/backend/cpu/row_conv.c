@@ -48,19 +48,19 @@ static bool winograd_pays(const struct ew_conv_shape *s)
     return s->cin >= 16 && s->cout >= 16 && s->axis[1].out >= 6 && s->axis[2].out >= 6;
 }
 
-static int offer_forward(const struct ew_backend *be, const struct ew_conv_shape *s,
+static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
                          struct ew_kernel *out)
 {
     int n = 0;
-    if (ew_conv_fits(be->isa, EW_CONV_DEPTHWISE, s)) {
-        out[n] = ew_conv_forward_kernel(be, EW_CONV_DEPTHWISE, s);
+    if (ew_conv_fits(c->be->isa, EW_CONV_DEPTHWISE, s)) {
+        out[n] = ew_conv_forward_kernel(c, EW_CONV_DEPTHWISE, s);
         out[n++].prepare = prepare_depthwise;
     }
-    if (ew_conv_fits(be->isa, EW_CONV_WINOGRAD, s) && winograd_pays(s)) {
-        out[n] = ew_conv_forward_kernel(be, EW_CONV_WINOGRAD, s);
+    if (ew_conv_fits(c->be->isa, EW_CONV_WINOGRAD, s) && winograd_pays(s)) {
+        out[n] = ew_conv_forward_kernel(c, EW_CONV_WINOGRAD, s);
         out[n++].prepare = prepare_winograd;
     }
-    out[n] = ew_conv_forward_kernel(be, EW_CONV_GEMM, s);
+    out[n] = ew_conv_forward_kernel(c, EW_CONV_GEMM, s);
     out[n++].prepare = prepare_gemm;
     return n;
 }
@@ -73,7 +73,7 @@ static int offer(const struct ew_backend *be, enum ew_phase phase, const struct 
         ew_tensor_count(c->in[0]) >= INT32_MAX)
         return 0;
     if (phase == EW_PHASE_FORWARD)
-        return offer_forward(be, &s, out);
+        return offer_forward(c, &s, out);
     out[0] = ew_conv_backward_kernel(be, &s);
     out[0].prepare = prepare_backward;
     return 1;

@@ -49,7 +49,7 @@ static int offer(const struct ew_backend *be, enum ew_phase phase, const struct 
         return 0;
     shape_of(c, &s);
     if (phase == EW_PHASE_FORWARD) {
-        out[0] = ew_conv_forward_kernel(be, EW_CONV_GEMM, &s);
+        out[0] = ew_conv_forward_kernel(c, EW_CONV_GEMM, &s);
         out[0].prepare = prepare;
     } else {
         out[0] = ew_conv_backward_kernel(be, &s);
