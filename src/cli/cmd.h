@@ -17,12 +17,12 @@
 /* The sections of `edgewise help`, in order. */
 /* clang-format off */
 #define EW_CMD_GROUP_MAP(X)                                                                        \
+    X(GENERAL, "Starting")                                                                         \
     X(NETWORK, "Networks")                                                                         \
     X(TRAIN,   "Data and training")                                                                \
     X(SHRINK,  "Smaller and faster")                                                               \
     X(MEASURE, "Measuring and boards")                                                             \
-    X(STUDY,   "Studies")                                                                          \
-    X(GENERAL, "Starting")
+    X(STUDY,   "Studies")
 /* clang-format on */
 
 enum ew_cmd_group {

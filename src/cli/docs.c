@@ -142,6 +142,25 @@ static void bash_flags(const struct ew_cmd *cmd)
     printf("--json --help' ;;\n");
 }
 
+/* Commands that take a network know the zoo's names. */
+static void bash_networks(void)
+{
+    const char *sep = "        ";
+    for (int i = 0; i < ew_cmd_count(); i++) {
+        const struct ew_cmd *cmd = ew_cmd_at(i);
+        if (!cmd->args || !strstr(cmd->args, "NAME"))
+            continue;
+        printf("%s%s", sep, cmd->name);
+        sep = " | ";
+    }
+    printf("%s)\n"
+           "            words=$(edgewise models --json 2>/dev/null |\n"
+           "                sed -n 's/^ *\"name\": \"\\([^\"]*\\)\".*/\\1/p')\n"
+           "            files=yes\n"
+           "            ;;\n",
+           sep[0] == ' ' && sep[1] == '|' ? "" : "        no-such-command");
+}
+
 static void bash_verbs(void)
 {
     for (int i = 0; i < ew_cmd_count(); i++)
@@ -161,23 +180,26 @@ void ew_docs_bash(void)
            "    case \"$verb $prev\" in\n");
     for (int i = 0; i < ew_cmd_count(); i++)
         bash_values(ew_cmd_at(i));
-    printf(
-        "    esac\n"
-        "    if [ \"$COMP_CWORD\" -eq 1 ] || { [ \"$verb\" = help ] && [ -z \"$words\" ]; }; then\n"
-        "        words=$verbs\n"
-        "    elif [ -z \"$words$files\" ] && [[ $cur == -* ]]; then\n"
-        "        case $verb in\n");
+    printf("    esac\n"
+           "    if [ \"$COMP_CWORD\" -eq 1 ] || { [ \"$verb\" = help ] && [[ -z $words && $cur != "
+           "-* ]]; }; then\n"
+           "        words=$verbs\n"
+           "    elif [ -z \"$words$files\" ] && [[ $cur == -* ]]; then\n"
+           "        case $verb in\n");
     for (int i = 0; i < ew_cmd_count(); i++)
         bash_flags(ew_cmd_at(i));
     printf("        esac\n"
+           "    elif [ -z \"$words$files\" ]; then\n"
+           "        case $verb in\n");
+    bash_networks();
+    printf("        *) files=yes ;;\n"
+           "        esac\n"
            "    fi\n"
-           "    COMPREPLY=()\n"
-           "    if [ -n \"$words\" ]; then\n"
-           "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
-           "    else\n"
-           "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
-           "        compopt -o filenames 2>/dev/null\n"
-           "    fi\n"
+           "    mapfile -t COMPREPLY < <(\n"
+           "        compgen -W \"$words\" -- \"$cur\" || true\n"
+           "        if [ -n \"$files\" ]; then compgen -f -- \"$cur\"; fi\n"
+           "    )\n"
+           "    if [ -n \"$files\" ]; then compopt -o filenames 2>/dev/null || true; fi\n"
            "}\n"
            "complete -F _edgewise edgewise\n");
 }

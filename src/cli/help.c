@@ -8,6 +8,7 @@
 #include "cli/docs.h"
 
 #define FLAG_WIDTH 26 /* columns before an option's text */
+#define COLUMNS    79
 
 const char *ew_help_value(const struct ew_field *f)
 {
@@ -35,16 +36,42 @@ static void flag_text(const struct ew_field *f, char *buf, size_t size)
     snprintf(buf, size, "%s--%s%s%s", letter, f->name, value ? " " : "", value ? value : "");
 }
 
+/* Prints `text` from column `at` on, broken at spaces, further lines indented by `indent`. */
+static void print_wrapped(const char *text, int at, int indent)
+{
+    for (const char *p = text; *p;) {
+        const int n = (int)strcspn(p, " ");
+        if (at > indent && at + n > COLUMNS) {
+            printf("\n%*s", indent, "");
+            at = indent;
+        }
+        printf("%.*s", n, p);
+        at += n;
+        p += n;
+        if (*p == ' ') {
+            /* the space itself is dropped where the next word goes to a new line */
+            const int next = (int)strcspn(p + 1, " ");
+            if (at + 1 + next <= COLUMNS && p[1])
+                putchar(' ');
+            at++;
+            p++;
+        }
+    }
+    putchar('\n');
+}
+
 static void print_option(const struct ew_field *f)
 {
-    char flag[96];
+    char flag[96], text[1024];
     flag_text(f, flag, sizeof(flag));
-    printf("  %-*s %s", FLAG_WIDTH, flag, f->help ? f->help : "");
-    for (int i = 0; f->type == EW_FIELD_ENUM && f->choices[i]; i++)
-        printf("%s%s", i ? ", " : ": ", f->choices[i]);
-    if (f->def)
-        printf(" (default %s)", f->def);
-    putchar('\n');
+    size_t used = (size_t)snprintf(text, sizeof(text), "%s", f->help ? f->help : "");
+    for (int i = 0; f->type == EW_FIELD_ENUM && f->choices[i] && used < sizeof(text); i++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? ", " : ": ",
+                                 f->choices[i]);
+    if (f->def && used < sizeof(text))
+        snprintf(text + used, sizeof(text) - used, " (default %s)", f->def);
+    const int width = printf("  %-*s ", FLAG_WIDTH, flag);
+    print_wrapped(text, width, FLAG_WIDTH + 3);
 }
 
 static void print_options(const struct ew_field *table)
@@ -53,12 +80,14 @@ static void print_options(const struct ew_field *table)
         print_option(f);
 }
 
-/* Each line of `text` with something before it. */
+/* Each line of `text` by itself, with something before it. */
 static void print_lines(const char *before, const char *text)
 {
     for (const char *p = text; *p;) {
+        char line[512];
         const size_t n = strcspn(p, "\n");
-        printf("%s%.*s\n", before, (int)n, p);
+        snprintf(line, sizeof(line), "%.*s", (int)n, p);
+        print_wrapped(line, printf("%s", before), 0);
         p += n + (p[n] == '\n');
     }
 }
