@@ -47,6 +47,8 @@ static ew_err infer(const struct ew_call *c)
     struct ew_resize_axis axes[EW_MAX_RANK];
     EW_CHECK(a->mode != EW_RESIZE_CUBIC || (isfinite(a->cubic_a) && fabs(a->cubic_a) <= 16),
              EW_ERR_ARG, "cubic_a is %g", a->cubic_a);
+    EW_CHECK(!a->antialias || a->coordinate != EW_RESIZE_TF_CROP_AND_RESIZE, EW_ERR_UNSUPPORTED,
+             "antialias with tf_crop_and_resize is not supported");
     EW_TRY(ew_resize_resolve(c, axes));
     c->out[0]->shape.rank = c->in[EW_RESIZE_X]->shape.rank;
     for (int d = 0; d < c->out[0]->shape.rank; d++)

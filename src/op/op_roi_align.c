@@ -9,8 +9,8 @@
 #include "op/types.h"
 #include "op/window.h"
 
-#define CHUNK       256   /* channels at a time */
-#define MAX_SAMPLES 16384 /* along one side of a bin: beyond it a region is no region */
+#define CHUNK       256       /* channels at a time */
+#define MAX_SAMPLES (1 << 18) /* in a bin: beyond it a region is no region */
 
 enum { X, ROIS, IMAGES };
 enum coordinate { HALF_PIXEL, OUTPUT_HALF_PIXEL };
@@ -38,7 +38,7 @@ static const struct ew_field attrs[] = {
     {.name = "width", .type = EW_FIELD_INT, AT(width), .def = "1", .min = 1, .max = INT32_MAX,
      .help = "of the output"},
     {.name = "sampling_ratio", .type = EW_FIELD_INT, AT(sampling_ratio), .min = 0,
-     .max = MAX_SAMPLES, .help = "samples along one side of a bin; 0: as many as pixels"},
+     .max = 512, .help = "samples along one side of a bin; 0: as many as pixels"},
     {.name = "spatial_scale", .type = EW_FIELD_FLOAT, AT(spatial_scale), .def = "1",
      .help = "from the regions' coordinates to the input's"},
     EW_FIELD_END};
@@ -77,14 +77,6 @@ struct region {
     int64_t rows, cols; /* samples in a bin */
 };
 
-static ew_err samples_along(double side, int64_t *out)
-{
-    const double n = ceil(side);
-    EW_CHECK(n <= MAX_SAMPLES, EW_ERR_LIMIT, "a bin of a region spans %g pixels", side);
-    *out = n > 0 ? (int64_t)n : 0;
-    return EW_OK;
-}
-
 static ew_err get_region(const struct ew_call *c, int64_t r, struct region *out)
 {
     const struct ew_roi_align_attr *a = c->attr;
@@ -111,8 +103,12 @@ static ew_err get_region(const struct ew_call *c, int64_t r, struct region *out)
              "region %lld is of image %lld", (long long)r, (long long)out->image);
     if (a->sampling_ratio > 0)
         return EW_OK;
-    EW_TRY(samples_along(out->dy, &out->rows));
-    return samples_along(out->dx, &out->cols);
+    const double rows = ceil(fmax(out->dy, 0)), cols = ceil(fmax(out->dx, 0));
+    EW_CHECK(rows * cols <= MAX_SAMPLES, EW_ERR_LIMIT, "bins of region %lld span %gx%g pixels",
+             (long long)r, rows, cols);
+    out->rows = rows * cols > 0 ? (int64_t)rows : 0;
+    out->cols = rows * cols > 0 ? (int64_t)cols : 0;
+    return EW_OK;
 }
 
 /* The two pixels next to position v on an axis of n, the weight of the second; false: outside. */
