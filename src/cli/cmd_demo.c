@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise demo: the whole story on whatever machine this is, in about a minute. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "bench/bench.h"
+#include "cli/cmd.h"
+#include "graph/facts.h"
+#include "model/objective.h"
+#include "report/text_table.h"
+
+struct opts {
+    const char *network;
+    int64_t threads;
+};
+
+/* clang-format off */
+static const struct ew_field table[] = {
+    {.name = "network", .type = EW_FIELD_STR, .offset = offsetof(struct opts, network),
+     .def = "mobilenet_v2", .metavar = "NAME", .help = "the network of the zoo to show"},
+    {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
+     .min = 0, .max = 256, .metavar = "N", .help = "threads; 0: one for each CPU"},
+    EW_FIELD_END};
+/* clang-format on */
+
+/* What is found out on the way, for --json. */
+struct story {
+    const struct opts *o;
+    struct ew_graph *g, *read; /* as built, as read back */
+    char path[512];
+    int64_t file_bytes;
+    struct ew_facts facts;
+    struct ew_bench_stats slow, fast;
+    struct ew_plan_stats plan;
+    double difference; /* largest, of the file's outputs, relative to the largest output */
+    double first_loss, last_loss, train_ms;
+    int train_steps;
+};
+
+#define TRAIN_BATCH 16
+#define TRAIN_STEPS 60
+
+/* ---- The acts ---- */
+
+static ew_err build(struct story *s)
+{
+    EW_TRY(ew_model_build(s->o->network, NULL, &s->g));
+    EW_TRY(ew_model_init(s->o->network, 1, s->g));
+    return ew_graph_facts(s->g, &s->facts);
+}
+
+static ew_err exchange(struct story *s)
+{
+    EW_TRY(ew_onnx_save(s->g, s->path, NULL));
+    struct stat st;
+    if (stat(s->path, &st) == 0)
+        s->file_bytes = (int64_t)st.st_size;
+    return ew_onnx_load(s->path, NULL, &s->read);
+}
+
+static ew_err compile(const struct story *s, struct ew_graph *g, bool reference,
+                      struct ew_plan **out)
+{
+    const struct ew_plan_opts o = {
+        .optimize = !reference,
+        .backend = {.threads = reference ? 1 : (int)s->o->threads, .reference = reference}};
+    return ew_plan_compile(g, &o, out);
+}
+
+/* Times both plans, and compares what the file computes fast with what was built, slowly. */
+static ew_err compare(struct story *s, struct ew_plan *slow, struct ew_plan *fast)
+{
+    ew_bench_fill(slow, s->g, 1, 7);
+    /* The file's input is channels-first, ours channels-last. */
+    const struct ew_tensor *x = ew_plan_input(slow, 0);
+    struct ew_tensor *y = ew_plan_input(fast, 0);
+    const int64_t h = x->shape.dim[1], w = x->shape.dim[2], c = x->shape.dim[3];
+    for (int64_t i = 0; i < h * w; i++)
+        for (int64_t k = 0; k < c; k++)
+            ((float *)y->data)[k * h * w + i] = ((const float *)x->data)[i * c + k];
+    const struct ew_bench_opts once = {.iters = 1, .trials = 1};
+    const struct ew_bench_opts many = {.warmup = 5, .iters = 30, .trials = 1};
+    EW_TRY(ew_bench_run(slow, &once, NULL, NULL, &s->slow));
+    EW_TRY(ew_bench_run(fast, &many, NULL, NULL, &s->fast));
+    ew_plan_stats(fast, &s->plan);
+    const float *a = ew_plan_output(slow, 0)->data, *b = ew_plan_output(fast, 0)->data;
+    double worst = 0, most = 1e-30;
+    for (int64_t i = 0; i < ew_tensor_count(ew_plan_output(slow, 0)); i++) {
+        worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
+        most = fmax(most, fabs((double)a[i]));
+    }
+    s->difference = worst / most;
+    return EW_OK;
+}
+
+static ew_err run_both(struct story *s)
+{
+    struct ew_plan *slow = NULL, *fast = NULL;
+    ew_err e = compile(s, s->g, true, &slow);
+    if (e == EW_OK)
+        e = compile(s, s->read, false, &fast);
+    if (e == EW_OK)
+        e = compare(s, slow, fast);
+    ew_plan_free(slow);
+    ew_plan_free(fast);
+    return e;
+}
+
+static ew_err learn(struct story *s, struct ew_graph *g)
+{
+    const struct ew_plan_opts o = {
+        .mode = EW_PLAN_TRAIN,
+        .update = true,
+        .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 0.02, .momentum = 0.9},
+        .backend = {.threads = (int)s->o->threads}};
+    struct ew_plan *p;
+    EW_TRY(ew_plan_compile(g, &o, &p));
+    ew_bench_fill(p, g, 10, 3);
+    ew_err e = EW_OK;
+    const int64_t start = ew_clock_ns();
+    for (int i = 0; i < TRAIN_STEPS && e == EW_OK; i++) {
+        e = ew_plan_run(p);
+        s->last_loss = ew_tensor_get(ew_plan_output(p, 0), 0);
+        if (i == 0)
+            s->first_loss = s->last_loss;
+    }
+    s->train_steps = TRAIN_STEPS;
+    s->train_ms = (double)(ew_clock_ns() - start) * 1e-6 / TRAIN_STEPS;
+    ew_plan_free(p);
+    return e;
+}
+
+/* LeNet-5 learns one batch of noise by heart. */
+static ew_err train(struct story *s)
+{
+    struct ew_graph *g;
+    const struct ew_model_opts o = {.size = sizeof(o), .batch = TRAIN_BATCH};
+    EW_TRY(ew_model_build("lenet5", &o, &g));
+    ew_err e = ew_model_init("lenet5", 1, g);
+    if (e == EW_OK)
+        e = ew_objective_add(g);
+    if (e == EW_OK)
+        e = learn(s, g);
+    ew_graph_free(g);
+    return e;
+}
+
+/* ---- Telling it ---- */
+
+static void tell_network(const struct story *s)
+{
+    char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
+    printf("1  built     %s: %s parameters, %s multiply-accumulates, %lld operators in a row\n",
+           s->o->network, ew_text_count(s->facts.params, a), ew_text_count(s->facts.macs, b),
+           (long long)s->facts.cdl);
+}
+
+static void tell_file(const struct story *s)
+{
+    char a[EW_TEXT_CHARS];
+    printf("2  exported  %s of ONNX, and read it back\n", ew_text_bytes(s->file_bytes, a));
+}
+
+static void tell_run(const struct story *s)
+{
+    char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
+    printf("3  ran       one image in %.2f ms (plain reference kernels: %.0f ms), "
+           "same output within %.1e\n",
+           s->fast.median_ms, s->slow.median_ms, s->difference);
+    printf("             activations in %s of planned memory instead of %s\n",
+           ew_text_bytes((int64_t)(s->plan.arena_bytes - s->plan.packed_bytes), a),
+           ew_text_bytes((int64_t)(s->plan.unshared_bytes - s->plan.packed_bytes), b));
+}
+
+static void tell_training(const struct story *s)
+{
+    printf("4  trained   lenet5 on one batch of %d: loss %.2f to %.3f in %d steps of %.2f ms\n",
+           TRAIN_BATCH, s->first_loss, s->last_loss, s->train_steps, s->train_ms);
+}
+
+static ew_err tell_json(const struct story *s)
+{
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_str(&j, "network", s->o->network);
+    ew_json_int(&j, "params", s->facts.params);
+    ew_json_int(&j, "macs", s->facts.macs);
+    ew_json_int(&j, "onnx_bytes", s->file_bytes);
+    ew_json_num(&j, "median_ms", s->fast.median_ms);
+    ew_json_num(&j, "reference_ms", s->slow.median_ms);
+    ew_json_num(&j, "difference", s->difference);
+    ew_json_num(&j, "first_loss", s->first_loss);
+    ew_json_num(&j, "last_loss", s->last_loss);
+    ew_json_num(&j, "train_step_ms", s->train_ms);
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+static ew_err tell(struct story *s, bool json)
+{
+    static const struct {
+        ew_err (*act)(struct story *s);
+        void (*tell)(const struct story *s);
+    } acts[] = {
+        {build, tell_network}, {exchange, tell_file}, {run_both, tell_run}, {train, tell_training}};
+    for (size_t i = 0; i < EW_COUNT(acts); i++) {
+        EW_TRY(acts[i].act(s));
+        if (!json)
+            acts[i].tell(s);
+        fflush(stdout);
+    }
+    EW_CHECK(s->difference < 1e-3, EW_ERR_INTERNAL,
+             "the file computes something else: outputs differ by %g", s->difference);
+    if (json)
+        return tell_json(s);
+    printf("\nnext:  edgewise models                      the networks it knows\n"
+           "       edgewise info resnet50 --svg net.svg  one of them, with a picture\n"
+           "       edgewise bench resnet50 --profile     where the time goes\n");
+    return EW_OK;
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    struct story s = {.o = c->opts};
+    char dir[sizeof(s.path)];
+    const char *tmp = getenv("TMPDIR");
+    EW_CHECK(snprintf(s.path, sizeof(s.path) - 32, "%s/edgewise-demo-XXXXXX", tmp ? tmp : "/tmp") <
+                 (int)sizeof(s.path) - 32,
+             EW_ERR_ARG, "TMPDIR: is too long");
+    EW_CHECK(mkdtemp(s.path), EW_ERR_IO, "%s: no such folder can be made", s.path);
+    memcpy(dir, s.path, sizeof(dir));
+    strcat(s.path, "/network.onnx");
+    const ew_err e = tell(&s, c->json);
+    unlink(s.path);
+    rmdir(dir);
+    ew_graph_free(s.g);
+    ew_graph_free(s.read);
+    return e;
+}
+
+const struct ew_cmd ew_cmd_demo = {
+    .name = "demo",
+    .group = EW_CMD_GENERAL,
+    .summary = "the whole story in about a minute on whatever machine this is",
+    .about =
+        "Builds a network, writes it as ONNX, reads it back, runs it by plain and by fast kernels\n"
+        "and compares the outputs, and trains a small one.",
+    .opts_size = sizeof(struct opts),
+    .opts = table,
+    .run = run,
+};
