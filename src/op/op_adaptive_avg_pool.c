@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adaptive average pool: the mean of windows that share the input evenly. */
-#include "op/pool.h"
+#include "op/pooling.h"
 #include "op/types.h"
 
 static ew_err infer(const struct ew_call *c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adaptive max pool: the largest element of windows that share the input evenly. */
-#include "op/pool.h"
+#include "op/pooling.h"
 
 static ew_err infer(const struct ew_call *c)
 {
@@ -15,12 +15,6 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     struct ew_window w;
     if (ew_adaptive_resolve(c, &w) == EW_OK)
         ew_adaptive_cost(c, &w, out);
-}
-
-static size_t aux(const struct ew_call *c)
-{
-    struct ew_window w;
-    return ew_adaptive_resolve(c, &w) == EW_OK ? ew_max_pool_aux(c, &w) : 0;
 }
 
 static ew_err forward(const struct ew_call *c)
@@ -63,14 +57,13 @@ const struct ew_op ew_op_adaptive_max_pool = {
     .name = "adaptive_max_pool",
     .help = "largest element of windows for a given output size",
     .flags = EW_OP_SPATIAL,
-    .saves = EW_SAVE_AUX,
+    .saves = EW_SAVE_IN0,
     .min_in = 1,
     .max_in = 1,
     .attr_size = sizeof(struct ew_adaptive_attr),
     .attrs = ew_adaptive_fields,
     .infer = infer,
     .cost = cost,
-    .aux = aux,
     .forward = forward,
     .backward = backward,
     .onnx = {.export = export},

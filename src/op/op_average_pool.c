@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* AveragePool: the mean of each window. */
-#include "op/pool.h"
+#include "op/pooling.h"
 #include "op/types.h"
 
 /* clang-format off */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GlobalAveragePool: the mean of each channel of an image. */
-#include "op/pool.h"
+#include "op/pooling.h"
 #include "op/types.h"
 
 static ew_err infer(const struct ew_call *c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GlobalLpPool: the p-norm of each channel of an image. */
-#include "op/pool.h"
+#include "op/pooling.h"
 #include "op/types.h"
 
 /* clang-format off */

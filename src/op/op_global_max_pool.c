@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GlobalMaxPool: the largest element of each channel of an image. */
-#include "op/pool.h"
+#include "op/pooling.h"
 
 static ew_err infer(const struct ew_call *c)
 {
@@ -15,12 +15,6 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     struct ew_window w;
     if (ew_global_resolve(c, &w) == EW_OK)
         ew_pool_cost(c, &w, out);
-}
-
-static size_t aux(const struct ew_call *c)
-{
-    struct ew_window w;
-    return ew_global_resolve(c, &w) == EW_OK ? ew_max_pool_aux(c, &w) : 0;
 }
 
 static ew_err forward(const struct ew_call *c)
@@ -54,12 +48,11 @@ const struct ew_op ew_op_global_max_pool = {
     .name = "global_max_pool",
     .help = "largest element of each channel",
     .flags = EW_OP_SPATIAL,
-    .saves = EW_SAVE_AUX,
+    .saves = EW_SAVE_IN0,
     .min_in = 1,
     .max_in = 1,
     .infer = infer,
     .cost = cost,
-    .aux = aux,
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "GlobalMaxPool"},

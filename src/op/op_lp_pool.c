@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LpPool: the p-norm of each window. */
 #include "graph/onnx.h"
-#include "op/pool.h"
+#include "op/pooling.h"
 #include "op/types.h"
 
 /* clang-format off */

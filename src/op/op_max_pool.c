@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MaxPool: the largest element of each window, and where it was. */
-#include "op/pool.h"
+#include "op/pooling.h"
 
 /* clang-format off */
 static const struct ew_field attrs[] = {
@@ -28,12 +28,6 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     struct ew_window w;
     if (ew_pool_resolve(c, &w) == EW_OK)
         ew_pool_cost(c, &w, out);
-}
-
-static size_t aux(const struct ew_call *c)
-{
-    struct ew_window w;
-    return ew_pool_resolve(c, &w) == EW_OK ? ew_max_pool_aux(c, &w) : 0;
 }
 
 static ew_err forward(const struct ew_call *c)
@@ -88,7 +82,7 @@ const struct ew_op ew_op_max_pool = {
     .name = "max_pool",
     .help = "largest element of each window",
     .flags = EW_OP_SPATIAL,
-    .saves = EW_SAVE_AUX,
+    .saves = EW_SAVE_IN0,
     .min_in = 1,
     .max_in = 1,
     .max_out = 2,
@@ -96,7 +90,6 @@ const struct ew_op ew_op_max_pool = {
     .attrs = attrs,
     .infer = infer,
     .cost = cost,
-    .aux = aux,
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "MaxPool", .rename = renames},

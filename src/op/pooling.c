@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loops of pooling, over any window and in double whatever the type. */
-#include "op/pool.h"
+#include "op/pooling.h"
 
 #include <math.h>
 
@@ -136,29 +136,6 @@ static bool block_next(const struct ew_window *w, struct block *b)
 
 /* ---- Maximum ---- */
 
-static bool wide_aux(const struct ew_window *w)
-{
-    return ew_window_taps(w) > 256;
-}
-
-size_t ew_max_pool_aux(const struct ew_call *c, const struct ew_window *w)
-{
-    return (size_t)ew_tensor_count(c->out[0]) * (wide_aux(w) ? sizeof(uint32_t) : 1);
-}
-
-static void aux_set(const struct ew_window *w, void *aux, int64_t i, int64_t index)
-{
-    if (wide_aux(w))
-        ((uint32_t *)aux)[i] = (uint32_t)index;
-    else
-        ((uint8_t *)aux)[i] = (uint8_t)index;
-}
-
-static int64_t aux_get(const struct ew_window *w, const void *aux, int64_t i)
-{
-    return wide_aux(w) ? ((const uint32_t *)aux)[i] : ((const uint8_t *)aux)[i];
-}
-
 /* Pixel `row` of x, channel ch, as a position in [N, C, d...], or [N, C, ...d] by columns. */
 static int64_t onnx_index(const struct ew_window *w, int64_t row, int64_t ch, bool columns)
 {
@@ -172,15 +149,15 @@ static int64_t onnx_index(const struct ew_window *w, int64_t row, int64_t ch, bo
     return (image * w->channels + ch) * area + pixel;
 }
 
-/* The maxima of a block, the pixels of x that hold them, and their positions in the window. */
+/* The maxima of a block, and the pixels of x that hold them: the first of equal ones. */
 static void block_max(const struct ew_call *c, const struct ew_window *w, const struct block *b,
-                      double *best, int64_t (*where)[2])
+                      double *best, int64_t *where)
 {
     double v[CHUNK];
     struct ew_tap t;
     for (int64_t i = 0; i < b->n; i++) {
         best[i] = -INFINITY;
-        where[i][0] = where[i][1] = 0;
+        where[i] = 0;
     }
     bool first = true;
     for (bool more = ew_tap_first(w, b->image, b->o, &t); more; more = ew_tap_next(w, &t)) {
@@ -188,8 +165,7 @@ static void block_max(const struct ew_call *c, const struct ew_window *w, const 
         for (int64_t i = 0; i < b->n; i++) {
             if (first || v[i] > best[i] || isnan(v[i])) {
                 best[i] = v[i];
-                where[i][0] = t.row;
-                where[i][1] = t.index;
+                where[i] = t.row;
             }
         }
         first = false;
@@ -199,37 +175,31 @@ static void block_max(const struct ew_call *c, const struct ew_window *w, const 
 ew_err ew_max_pool_forward(const struct ew_call *c, const struct ew_window *w, bool columns)
 {
     double best[CHUNK];
-    int64_t where[CHUNK][2];
+    int64_t where[CHUNK];
     struct block b;
     struct ew_tensor *indices = c->n_out > 1 ? c->out[1] : NULL;
     for (bool more = block_first(w, &b); more; more = block_next(w, &b)) {
         block_max(c, w, &b, best, where);
         if (c->out[0])
             ew_tensor_store(c->out[0], b.out, b.n, best);
-        for (int64_t i = 0; i < b.n; i++) {
-            if (c->aux)
-                aux_set(w, c->aux, b.out + i, where[i][1]);
-            if (indices)
-                ((int64_t *)indices->data)[b.out + i] =
-                    onnx_index(w, where[i][0], b.at + i, columns);
-        }
+        for (int64_t i = 0; indices && i < b.n; i++)
+            ((int64_t *)indices->data)[b.out + i] = onnx_index(w, where[i], b.at + i, columns);
     }
     return EW_OK;
 }
 
 ew_err ew_max_pool_backward(const struct ew_call *c, const struct ew_window *w)
 {
-    double v[CHUNK];
+    double v[CHUNK], best[CHUNK];
+    int64_t where[CHUNK];
     struct block b;
     if (!c->din[0] || !c->dout[0])
         return EW_OK;
     for (bool more = block_first(w, &b); more; more = block_next(w, &b)) {
-        struct ew_tap t;
+        block_max(c, w, &b, best, where);
         ew_tensor_load(c->dout[0], b.out, b.n, v);
-        for (bool go = ew_tap_first(w, b.image, b.o, &t); go; go = ew_tap_next(w, &t))
-            for (int64_t i = 0; i < b.n; i++)
-                if (aux_get(w, c->aux, b.out + i) == t.index)
-                    ew_tensor_accumulate(c->din[0], t.row * w->channels + b.at + i, 1, &v[i]);
+        for (int64_t i = 0; i < b.n; i++)
+            ew_tensor_accumulate(c->din[0], where[i] * w->channels + b.at + i, 1, &v[i]);
     }
     return EW_OK;
 }

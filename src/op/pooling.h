@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pools: attributes, and the loops that sliding, global and adaptive pools share. */
-#ifndef EW_OP_POOL_H
-#define EW_OP_POOL_H
+#ifndef EW_OP_POOLING_H
+#define EW_OP_POOLING_H
 
 #include "op/window.h"
 
@@ -40,12 +40,9 @@ ew_err ew_pool_export(const struct ew_graph *g, int node, struct ew_onnx_node *n
 ew_err ew_adaptive_export(const struct ew_graph *g, int node, struct ew_onnx_node *n,
                           const char *global, const char *sliding);
 
-/* ---- Maximum ----
- * aux: for each output the position of the maximum in its window: uint8_t where a window has at
- * most 256 elements, else uint32_t, laid out as out[0] is. */
-size_t ew_max_pool_aux(const struct ew_call *c, const struct ew_window *w);
-/* Writes aux where there is one, and out[1] (Indices) where it is asked for.  Indices are ONNX's:
- * positions in the whole of x as if it were [N, C, d...], whatever the layout in memory. */
+/* ---- Maximum ---- */
+/* Writes out[1] (Indices) where it is asked for: ONNX's positions in the whole of x as if it were
+ * [N, C, d...], whatever the layout in memory. */
 ew_err ew_max_pool_forward(const struct ew_call *c, const struct ew_window *w, bool columns);
 ew_err ew_max_pool_backward(const struct ew_call *c, const struct ew_window *w);
 
