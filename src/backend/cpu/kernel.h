@@ -62,6 +62,129 @@ struct ew_conv_filter {
     bool add;       /* to what dw holds */
 };
 
+/* ---- Pooling --------------------------------------------------------------------------------- */
+
+/* Windows of the input, channel by channel: shape.groups = cin = cout, and only the axes count.
+ * Padding is never a maximum.  A tile of the forward pass is a row of outputs; one of the backward
+ * pass an image and some channels. */
+struct ew_pooling {
+    struct ew_conv_shape shape;
+    bool max;        /* else the average */
+    bool count_pads; /* the average's divisor is the whole window, not its part in the input */
+    const float *x;  /* backward: the average does not need it */
+    float *y;
+    const float *dy;
+    float *dx;
+    bool add; /* to what dx holds */
+};
+
+/* ---- Normalisation --------------------------------------------------------------------------- */
+
+/* Batch norm of [rows, channels] in training, with an addition and an activation behind it:
+ *   y = act((x - mean) * rstd * scale + bias + add)
+ * Forward: batch_stats over batch_splits tiles, batch_finish once, batch_apply over rows.
+ * Backward: batch_back_stats over the tiles, batch_back_finish once, batch_back_apply over rows. */
+struct ew_batch_norm {
+    int64_t rows, channels;
+    const float *x, *scale, *bias;
+    const float *add; /* [rows, channels]; NULL: none */
+    enum ew_act act;
+    float lo, hi;
+    float eps, momentum;               /* running = (1 - momentum) running + momentum batch */
+    float *y;                          /* may be x in inference only */
+    float *mean, *rstd;                /* [channels]: made by finish, kept for backward */
+    float *running_mean, *running_var; /* NULL: not kept; the variance is the unbiased one */
+    float *partial;                    /* batch_partial floats */
+    const float *dy;
+    float *dx, *dadd;      /* dadd: gradient of `add`; NULL: not wanted */
+    float *dscale, *dbias; /* [channels] */
+    float *sums;           /* [2 * channels]: made by back_finish */
+    bool add_dx, add_dparam;
+};
+
+/* y = x / (k + alpha / size * sum of x^2 over `size` channels around)^beta, [rows, channels]. */
+struct ew_lrn {
+    int64_t rows, channels;
+    int32_t size;
+    float alpha, beta, k;
+    const float *x;
+    float *y;
+};
+
+/* ---- Element by element ---------------------------------------------------------------------- */
+
+/* y = act(x), dx (+)= dy * act'(x); elements [begin, end). */
+struct ew_act_map {
+    enum ew_act act;
+    float lo, hi;
+    const float *x, *dy;
+    float *y, *dx;
+    bool add; /* to what dx holds */
+};
+
+/* y = act(a + b) */
+struct ew_add_map {
+    enum ew_act act;
+    float lo, hi;
+    const float *a, *b;
+    float *y;
+};
+
+/* y = act(x * scale + shift + add), [rows, channels]: a batch norm of an inference. */
+struct ew_scale_shift {
+    int64_t channels;
+    const float *x, *scale, *shift, *add; /* add: NULL: none */
+    enum ew_act act;
+    float lo, hi;
+    float *y;
+};
+
+/* Softmax over [rows, classes] and, where `label` is given, its cross-entropy with one class a row:
+ * loss[row] = -log p[label], dx = (p - one-hot) * grad. */
+struct ew_softmax {
+    int64_t classes;
+    const float *x;
+    const int64_t *label; /* in [0, classes) */
+    float *p;             /* probabilities; NULL: not wanted */
+    float *loss;          /* NULL: not wanted */
+    float *dx;            /* NULL: not wanted */
+    float grad;
+};
+
+/* SGD as PyTorch writes it: g += decay w; m = momentum m + (1 - dampening) g; w -= rate (nesterov ?
+ * g + momentum m : m), and without momentum w -= rate g. */
+struct ew_sgd {
+    float rate, momentum, dampening, decay;
+    bool nesterov;
+    float *w, *m; /* m: NULL without momentum; starts as zero */
+    const float *g;
+    bool first; /* the first step: m = g */
+};
+
+/* Adam; `decoupled` is AdamW.  c1 = 1 - beta1^t, c2 = 1 - beta2^t at step t. */
+struct ew_adam {
+    float rate, beta1, beta2, eps, decay, c1, c2;
+    bool decoupled;
+    float *w, *m, *v;
+    const float *g;
+};
+
+/* out[b][j][i] = in[b][i][j]: NCHW to NHWC with rows = C, columns = HW, and back.  A tile is a band
+ * of rows of one matrix. */
+struct ew_transpose {
+    int64_t batch, rows, columns;
+    const float *in;
+    float *out;
+};
+
+/* out[c] (+)= sum of x[row][c] */
+struct ew_column_sums {
+    int64_t rows, channels;
+    const float *x;
+    float *out;
+    bool add;
+};
+
 /* ---- The table ------------------------------------------------------------------------------- */
 
 /* clang-format off */
@@ -113,7 +236,37 @@ struct ew_conv_filter {
     X(size_t,  depthwise_filter_scratch, (const struct ew_conv_shape *s))                          \
     X(void,    depthwise_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
     X(int64_t, depthwise_filter_sum_tiles, (const struct ew_conv_shape *s))                        \
-    X(void,    depthwise_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))
+    X(void,    depthwise_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end)) \
+    /* Pooling. */                                                                                 \
+    X(int64_t, pool_tiles,     (const struct ew_conv_shape *s))                                    \
+    X(void,    pool_run,       (const struct ew_pooling *p, int64_t begin, int64_t end))             \
+    X(int64_t, pool_back_tiles, (const struct ew_conv_shape *s))                                   \
+    X(void,    pool_back_run,  (const struct ew_pooling *p, int64_t begin, int64_t end))             \
+    /* Normalisation; apply and lrn by rows. */                                                    \
+    X(int64_t, batch_splits,   (int64_t rows))                                                     \
+    X(size_t,  batch_partial,  (int64_t rows, int64_t channels))                                   \
+    X(void,    batch_stats,    (const struct ew_batch_norm *b, int64_t begin, int64_t end))        \
+    X(void,    batch_finish,   (const struct ew_batch_norm *b))                                    \
+    X(void,    batch_apply,    (const struct ew_batch_norm *b, int64_t begin, int64_t end))        \
+    X(void,    batch_back_stats, (const struct ew_batch_norm *b, int64_t begin, int64_t end))      \
+    X(void,    batch_back_finish, (const struct ew_batch_norm *b))                                 \
+    X(void,    batch_back_apply, (const struct ew_batch_norm *b, int64_t begin, int64_t end))      \
+    X(size_t,  lrn_scratch,    (const struct ew_lrn *l))                                           \
+    X(void,    lrn_run,        (const struct ew_lrn *l, int64_t begin, int64_t end, void *scratch)) \
+    /* Element by element: [begin, end) are elements, or rows where the struct has channels. */    \
+    X(void,    act_run,        (const struct ew_act_map *a, int64_t begin, int64_t end))           \
+    X(void,    act_back,       (const struct ew_act_map *a, int64_t begin, int64_t end))           \
+    X(void,    add_run,        (const struct ew_add_map *a, int64_t begin, int64_t end))           \
+    X(void,    scale_shift,    (const struct ew_scale_shift *s, int64_t begin, int64_t end))       \
+    X(void,    exp_run,        (const float *x, float *y, int64_t begin, int64_t end))             \
+    X(void,    softmax_run,    (const struct ew_softmax *s, int64_t begin, int64_t end))           \
+    X(void,    sgd_run,        (const struct ew_sgd *s, int64_t begin, int64_t end))               \
+    X(void,    adam_run,       (const struct ew_adam *a, int64_t begin, int64_t end))              \
+    X(int64_t, transpose_tiles, (const struct ew_transpose *t))                                    \
+    X(void,    transpose_run,  (const struct ew_transpose *t, int64_t begin, int64_t end))         \
+    /* Sums over rows of [rows, channels], of channels [begin, end): the gradient of a bias.  The  \
+     * order of the sum does not depend on the range. */                                           \
+    X(void,    column_sums,    (const struct ew_column_sums *c, int64_t begin, int64_t end))
 /* clang-format on */
 
 struct ew_kernels {

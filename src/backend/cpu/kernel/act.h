@@ -78,6 +78,40 @@ INLINE vec vact(enum ew_act act, vec x, float lo, float hi)
     }
 }
 
+/* The derivative of vact at x.  At a kink it is that of the side where the function is constant. */
+INLINE vec vact_slope(enum ew_act act, vec x, float lo, float hi)
+{
+    const vec zero = {0}, one = splat(1.0f);
+    switch (act) {
+    case EW_ACT_RELU:
+        return pick(x > zero, one, zero);
+    case EW_ACT_CLIP:
+        return pick((x > lo) & (x < hi), one, zero);
+    case EW_ACT_LEAKY:
+        return pick(x > zero, one, splat(lo));
+    case EW_ACT_HARD_SWISH:
+        return pick(x >= 3.0f, one, pick(x <= -3.0f, zero, x * (1.0f / 3.0f) + 0.5f));
+    case EW_ACT_HARD_SIGMOID: {
+        const vec t = x * lo + hi;
+        return pick((t > zero) & (t < one), splat(lo), zero);
+    }
+    case EW_ACT_SILU: {
+        const vec s = vsigmoid(x);
+        return s * (1.0f + x * (1.0f - s));
+    }
+    case EW_ACT_SIGMOID: {
+        const vec s = vsigmoid(x);
+        return s * (1.0f - s);
+    }
+    case EW_ACT_TANH: {
+        const vec t = vtanh(x);
+        return 1.0f - t * t;
+    }
+    default:
+        return one;
+    }
+}
+
 /* Stores one vector of finished sums (bias included): y[at...] = epilogue(v), n channels of it. */
 INLINE void put(const struct ew_epilogue *e, float *y, int64_t at, vec v, int64_t n)
 {

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that memory rules: activations, additions, scale and shift, optimiser steps, transposes,
+ * sums over rows.  Results do not depend on how a range is cut: a part of a vector goes through the
+ * same operations as a whole one. */
+#include "backend/cpu/kernel/act.h"
+
+void EW_K(act_run)(const struct ew_act_map *a, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i += LANES)
+        store_n(a->y + i, vact(a->act, load_n(a->x + i, end - i), a->lo, a->hi), end - i);
+}
+
+void EW_K(act_back)(const struct ew_act_map *a, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i += LANES) {
+        const int64_t n = end - i;
+        const vec slope = vact_slope(a->act, load_n(a->x + i, n), a->lo, a->hi);
+        const vec old = a->add ? load_n(a->dx + i, n) : (vec){0};
+        store_n(a->dx + i, old + load_n(a->dy + i, n) * slope, n);
+    }
+}
+
+void EW_K(add_run)(const struct ew_add_map *a, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i += LANES) {
+        const int64_t n = end - i;
+        const vec sum = load_n(a->a + i, n) + load_n(a->b + i, n);
+        store_n(a->y + i, vact(a->act, sum, a->lo, a->hi), n);
+    }
+}
+
+void EW_K(exp_run)(const float *x, float *y, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i += LANES)
+        store_n(y + i, vexp(load_n(x + i, end - i)), end - i);
+}
+
+void EW_K(scale_shift)(const struct ew_scale_shift *s, int64_t begin, int64_t end)
+{
+    const struct ew_epilogue e = {.add = s->add, .act = s->act, .lo = s->lo, .hi = s->hi};
+    for (int64_t row = begin; row < end; row++) {
+        for (int64_t c = 0; c < s->channels; c += LANES) {
+            const int64_t n = s->channels - c, at = row * s->channels + c;
+            const vec x = load_n(s->x + at, n) * load_n(s->scale + c, n) + load_n(s->shift + c, n);
+            put(&e, s->y, at, x, n);
+        }
+    }
+}
+
+/* ---- Optimisers ---- */
+
+void EW_K(sgd_run)(const struct ew_sgd *s, int64_t begin, int64_t end)
+{
+    const float gain = s->first ? 1.0f : 1.0f - s->dampening;
+    for (int64_t i = begin; i < end; i += LANES) {
+        const int64_t n = end - i;
+        const vec w = load_n(s->w + i, n);
+        vec step = load_n(s->g + i, n) + s->decay * w;
+        if (s->m) {
+            const vec m = s->momentum * load_n(s->m + i, n) + gain * step;
+            store_n(s->m + i, m, n);
+            step = s->nesterov ? step + s->momentum * m : m;
+        }
+        store_n(s->w + i, w - s->rate * step, n);
+    }
+}
+
+void EW_K(adam_run)(const struct ew_adam *a, int64_t begin, int64_t end)
+{
+    const float shrink = a->decoupled ? 1.0f - a->rate * a->decay : 1.0f;
+    const float decay = a->decoupled ? 0.0f : a->decay;
+    const float rate = a->rate / a->c1, root = 1.0f / sqrtf(a->c2);
+    for (int64_t i = begin; i < end; i += LANES) {
+        const int64_t n = end - i;
+        const vec w = load_n(a->w + i, n), g = load_n(a->g + i, n) + decay * w;
+        const vec m = a->beta1 * load_n(a->m + i, n) + (1.0f - a->beta1) * g;
+        const vec v = a->beta2 * load_n(a->v + i, n) + (1.0f - a->beta2) * (g * g);
+        store_n(a->m + i, m, n);
+        store_n(a->v + i, v, n);
+        store_n(a->w + i, shrink * w - rate * m / (vsqrt(v) * root + a->eps), n);
+    }
+}
+
+/* ---- Transposes ---- */
+
+#define BAND 16 /* rows of a tile: a cache line of the output */
+
+int64_t EW_K(transpose_tiles)(const struct ew_transpose *t)
+{
+    return t->batch * div_up(t->rows, BAND);
+}
+
+/* Reads BAND rows side by side and writes whole lines of the output. */
+void EW_K(transpose_run)(const struct ew_transpose *t, int64_t begin, int64_t end)
+{
+    const int64_t bands = div_up(t->rows, BAND);
+    for (int64_t tile = begin; tile < end; tile++) {
+        const int64_t matrix = tile / bands * t->rows * t->columns, i0 = tile % bands * BAND;
+        const int64_t n = min_i64(BAND, t->rows - i0);
+        const float *in = t->in + matrix + i0 * t->columns;
+        float *out = t->out + matrix + i0;
+        if (n == BAND) {
+            for (int64_t j = 0; j < t->columns; j++)
+                for (int64_t i = 0; i < BAND; i++)
+                    out[j * t->rows + i] = in[i * t->columns + j];
+        } else {
+            for (int64_t j = 0; j < t->columns; j++)
+                for (int64_t i = 0; i < n; i++)
+                    out[j * t->rows + i] = in[i * t->columns + j];
+        }
+    }
+}
+
+/* ---- Sums over rows ---- */
+
+#define LEVEL 128 /* rows summed up by themselves: keeps the error of long sums small */
+
+INLINE vec column_sum(const struct ew_column_sums *s, int64_t c, int64_t n)
+{
+    vec all = {0};
+    for (int64_t row = 0; row < s->rows; row += LEVEL) {
+        vec sum[4] = {{0}};
+        const int64_t last = min_i64(row + LEVEL, s->rows);
+        for (int64_t r = row; r < last; r++)
+            sum[r & 3] += load_n(s->x + r * s->channels + c, n);
+        all += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+    return all;
+}
+
+void EW_K(column_sums)(const struct ew_column_sums *s, int64_t begin, int64_t end)
+{
+    for (int64_t c = begin; c < end; c += LANES) {
+        const int64_t n = end - c;
+        const vec sum = column_sum(s, c, n < LANES ? n : LANES);
+        store_n(s->out + c, s->add ? load_n(s->out + c, n) + sum : sum, n);
+    }
+}
