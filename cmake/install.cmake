@@ -7,7 +7,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/include/edgewise.h DESTINATION ${CMAKE_INSTA
 string(REGEX REPLACE "[^/]+" ".." EW_PC_UP ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 set(EW_PC_LIBS "-lm -pthread")
 if(EW_HAVE_ONNX AND EW_HAVE_IMAGE)
-  set(EW_PC_LIBS "-lprotobuf-c -lpng -ljpeg -lz ${EW_PC_LIBS}")
+  set(EW_PC_LIBS "-lprotobuf-c -lpng -lturbojpeg -lz ${EW_PC_LIBS}")
 endif()
 configure_file(cmake/edgewise.pc.in ${PROJECT_BINARY_DIR}/gen/edgewise.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/gen/edgewise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

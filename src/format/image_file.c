@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decoding PNG (libpng's simplified interface) and JPEG (TurboJPEG), neither of which needs setjmp.
+ */
+#include "format/image_file.h"
+
+#include <png.h>
+#include <stdlib.h>
+#include <string.h>
+#include <turbojpeg.h>
+
+#include "base/file.h"
+
+#define MAX_FILE   ((size_t)256 << 20)
+#define MAX_PIXELS ((uint64_t)64 << 20)
+
+static bool is_png(const unsigned char *b, size_t size)
+{
+    return size >= 8 && memcmp(b, "\x89PNG\r\n\x1a\n", 8) == 0;
+}
+
+static bool is_jpeg(const unsigned char *b, size_t size)
+{
+    return size >= 3 && memcmp(b, "\xff\xd8\xff", 3) == 0;
+}
+
+bool ew_image_is(const void *bytes, size_t size)
+{
+    return is_png(bytes, size) || is_jpeg(bytes, size);
+}
+
+static ew_err check_size(int64_t w, int64_t h)
+{
+    EW_CHECK(w > 0 && h > 0 && (uint64_t)w <= MAX_PIXELS / (uint64_t)h, EW_ERR_LIMIT,
+             "an image of %lld x %lld pixels, at most %llu are read", (long long)w, (long long)h,
+             (unsigned long long)MAX_PIXELS);
+    return EW_OK;
+}
+
+static ew_err new_image(int64_t w, int64_t h, int channels, struct ew_arena *a,
+                        struct ew_tensor *out)
+{
+    *out = (struct ew_tensor){.dtype = EW_U8, .shape = {3, {h, w, channels}}};
+    out->data = ew_arena_alloc(a, ew_tensor_bytes(out));
+    EW_CHECK(out->data, EW_ERR_MEMORY, "no memory for an image of %lld x %lld", (long long)w,
+             (long long)h);
+    return EW_OK;
+}
+
+/* ---- PNG ---- */
+
+/* Deflate packs at most 1,032 to 1: fewer bytes than that cannot hold the image, and are not worth
+ * the memory for it. */
+static ew_err check_png(const png_image *image, size_t size)
+{
+    EW_TRY(check_size(image->width, image->height));
+    EW_CHECK((uint64_t)image->width * image->height / 8 <= (uint64_t)size * 1032, EW_ERR_FORMAT,
+             "%zu bytes cannot hold %u x %u pixels", size, image->width, image->height);
+    return EW_OK;
+}
+
+static ew_err finish_png(png_image *image, int channels, struct ew_arena *a, struct ew_tensor *out)
+{
+    const bool alpha = image->format & PNG_FORMAT_FLAG_ALPHA;
+    image->format = (channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY) |
+                    (alpha ? (unsigned)PNG_FORMAT_FLAG_ALPHA : 0u);
+    EW_TRY(new_image(image->width, image->height, channels, a, out));
+    uint8_t *pixels = out->data;
+    EW_CLEANUP(ew_free_ptr) uint8_t *wide = NULL;
+    if (alpha) {
+        wide = malloc(PNG_IMAGE_SIZE(*image));
+        EW_CHECK(wide, EW_ERR_MEMORY, "no memory for %zu bytes", (size_t)PNG_IMAGE_SIZE(*image));
+    }
+    EW_CHECK(png_image_finish_read(image, NULL, alpha ? wide : pixels, 0, NULL), EW_ERR_FORMAT,
+             "%s", image->message);
+    const size_t n = (size_t)image->width * image->height;
+    for (size_t i = 0; alpha && i < n; i++)
+        for (int c = 0; c < channels; c++)
+            pixels[i * (size_t)channels + (size_t)c] = wide[i * (size_t)(channels + 1) + (size_t)c];
+    return EW_OK;
+}
+
+static ew_err decode_png(const void *bytes, size_t size, int channels, struct ew_arena *a,
+                         struct ew_tensor *out)
+{
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    EW_CHECK(png_image_begin_read_from_memory(&image, bytes, size), EW_ERR_FORMAT, "%s",
+             image.message);
+    if (channels == 0)
+        channels = image.format & PNG_FORMAT_FLAG_COLOR ? 3 : 1;
+    ew_err e = check_png(&image, size);
+    if (e == EW_OK)
+        e = finish_png(&image, channels, a, out);
+    png_image_free(&image);
+    return e;
+}
+
+/* ---- JPEG ---- */
+
+static void close_tj(tjhandle *h)
+{
+    if (*h)
+        tjDestroy(*h);
+}
+
+/* TurboJPEG warns of what it could mend; an image that ends early is not mended but grey. */
+static bool tolerable(tjhandle h)
+{
+    return tjGetErrorCode(h) == TJERR_WARNING && !strstr(tjGetErrorStr2(h), "remature end");
+}
+
+/* Files with four inks are stored inverted (Adobe's way): each colour is ink times black. */
+static void from_cmyk(const uint8_t *cmyk, size_t n, int channels, uint8_t *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        int rgb[3];
+        for (int c = 0; c < 3; c++)
+            rgb[c] = cmyk[4 * i + (size_t)c] * cmyk[4 * i + 3] / 255;
+        for (int c = 0; c < 3 && channels == 3; c++)
+            out[3 * i + (size_t)c] = (uint8_t)rgb[c];
+        if (channels == 1) /* ITU-R BT.601 luma, as JPEG's own grey */
+            out[i] = (uint8_t)((299 * rgb[0] + 587 * rgb[1] + 114 * rgb[2]) / 1000);
+    }
+}
+
+static ew_err decode_jpeg(const void *bytes, size_t size, int channels, struct ew_arena *a,
+                          struct ew_tensor *out)
+{
+    EW_CLEANUP(close_tj) tjhandle h = tjInitDecompress();
+    EW_CHECK(h, EW_ERR_MEMORY, "no memory for the JPEG decoder");
+    int w = 0, rows = 0, subsampling, space = 0;
+    EW_CHECK(tjDecompressHeader3(h, bytes, size, &w, &rows, &subsampling, &space) == 0 ||
+                 tolerable(h),
+             EW_ERR_FORMAT, "%s", tjGetErrorStr2(h));
+    EW_TRY(check_size(w, rows));
+    const bool inks = space == TJCS_CMYK || space == TJCS_YCCK;
+    if (channels == 0)
+        channels = space == TJCS_GRAY ? 1 : 3;
+    EW_TRY(new_image(w, rows, channels, a, out));
+    EW_CLEANUP(ew_free_ptr) uint8_t *cmyk = NULL;
+    const size_t n = (size_t)w * (size_t)rows;
+    if (inks) {
+        cmyk = malloc(4 * n);
+        EW_CHECK(cmyk, EW_ERR_MEMORY, "no memory for an image of %d x %d", w, rows);
+    }
+    const int format = inks ? TJPF_CMYK : channels == 3 ? TJPF_RGB : TJPF_GRAY;
+    EW_CHECK(tjDecompress2(h, bytes, size, inks ? cmyk : out->data, w, 0, rows, format,
+                           TJFLAG_ACCURATEDCT) == 0 ||
+                 tolerable(h),
+             EW_ERR_FORMAT, "%s", tjGetErrorStr2(h));
+    if (inks)
+        from_cmyk(cmyk, n, channels, out->data);
+    return EW_OK;
+}
+
+/* ---- Either ---- */
+
+ew_err ew_image_decode(const void *bytes, size_t size, const char *what, int channels,
+                       struct ew_arena *a, struct ew_tensor *out)
+{
+    EW_CHECK(channels == 0 || channels == 1 || channels == 3, EW_ERR_ARG,
+             "%s: images have 1 or 3 channels, not %d", what, channels);
+    if (is_png(bytes, size))
+        return ew_fail_in(decode_png(bytes, size, channels, a, out), "%s", what);
+    EW_CHECK(is_jpeg(bytes, size), EW_ERR_FORMAT, "%s: is neither PNG nor JPEG", what);
+    return ew_fail_in(decode_jpeg(bytes, size, channels, a, out), "%s", what);
+}
+
+ew_err ew_image_read(const char *path, int channels, struct ew_arena *a, struct ew_tensor *out)
+{
+    EW_CLEANUP(ew_free_ptr) char *bytes = NULL;
+    size_t size;
+    EW_TRY(ew_file_read(path, MAX_FILE, &bytes, &size));
+    return ew_image_decode(bytes, size, path, channels, a, out);
+}
