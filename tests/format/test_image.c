@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images: decoded, refused, and laid out for a network. */
+#include <math.h>
+#include <png.h>
+#include <stdlib.h>
+#include <string.h>
+#include <turbojpeg.h>
+
+#include "ew_test.h"
+#include "format/image_file.h"
+
+#define W 13
+#define H 9
+
+static uint8_t pixels[H * W * 4];
+
+/* A smooth picture, so that JPEG keeps it; `channels` 1 to 4. */
+static void draw(int channels)
+{
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++)
+            for (int c = 0; c < channels; c++)
+                pixels[(y * W + x) * channels + c] =
+                    (uint8_t)(c == 3 ? 99 : 20 + 8 * x + 6 * y + 20 * c);
+}
+
+static const void *make_png(unsigned format, size_t *size)
+{
+    static uint8_t out[1 << 16];
+    png_image image = {.version = PNG_IMAGE_VERSION, .width = W, .height = H, .format = format};
+    png_alloc_size_t n = sizeof(out);
+    EW_EXPECT(png_image_write_to_memory(&image, out, &n, 0, pixels, 0, NULL));
+    *size = n;
+    return out;
+}
+
+static const void *make_jpeg(int format, int subsampling, size_t *size)
+{
+    static uint8_t out[1 << 16];
+    tjhandle h = tjInitCompress();
+    unsigned char *p = out;
+    unsigned long n = sizeof(out);
+    EW_EXPECT_INT(
+        tjCompress2(h, pixels, W, 0, H, format, &p, &n, subsampling, 95, TJFLAG_NOREALLOC), 0);
+    tjDestroy(h);
+    *size = n;
+    return out;
+}
+
+/* The picture drawn with `channels` is what was decoded, within `most` levels. */
+static void same(const struct ew_tensor *t, int channels, int most)
+{
+    draw(channels);
+    const uint8_t *got = t->data;
+    int worst = 0;
+    EW_EXPECT_INT(t->shape.dim[0], H);
+    EW_EXPECT_INT(t->shape.dim[1], W);
+    if (!EW_EXPECT_INT(t->shape.dim[2], channels))
+        return;
+    for (int i = 0; i < H * W * channels; i++)
+        worst = abs(got[i] - pixels[i]) > worst ? abs(got[i] - pixels[i]) : worst;
+    EW_EXPECT(worst <= most);
+}
+
+static void decodes(void)
+{
+    struct ew_arena a;
+    ew_arena_init(&a);
+    struct ew_tensor t;
+    size_t n;
+    draw(3);
+    const void *bytes = make_png(PNG_FORMAT_RGB, &n);
+    EW_EXPECT(ew_image_is(bytes, n));
+    if (EW_EXPECT_OK(ew_image_decode(bytes, n, "p", 0, &a, &t)))
+        same(&t, 3, 0);
+    draw(4);
+    bytes = make_png(PNG_FORMAT_RGBA, &n);
+    if (EW_EXPECT_OK(ew_image_decode(bytes, n, "p", 3, &a, &t)))
+        same(&t, 3, 0);
+    draw(1);
+    bytes = make_png(PNG_FORMAT_GRAY, &n);
+    if (EW_EXPECT_OK(ew_image_decode(bytes, n, "p", 0, &a, &t)))
+        same(&t, 1, 0);
+    if (EW_EXPECT_OK(ew_image_decode(bytes, n, "p", 3, &a, &t)))
+        EW_EXPECT_INT(t.shape.dim[2], 3);
+    draw(3);
+    bytes = make_jpeg(TJPF_RGB, TJSAMP_444, &n);
+    EW_EXPECT(ew_image_is(bytes, n));
+    if (EW_EXPECT_OK(ew_image_decode(bytes, n, "j", 0, &a, &t)))
+        same(&t, 3, 6);
+    draw(1);
+    bytes = make_jpeg(TJPF_GRAY, TJSAMP_GRAY, &n);
+    if (EW_EXPECT_OK(ew_image_decode(bytes, n, "j", 0, &a, &t)))
+        same(&t, 1, 6);
+    draw(4);
+    bytes = make_jpeg(TJPF_CMYK, TJSAMP_444, &n);
+    EW_EXPECT_OK(ew_image_decode(bytes, n, "j", 3, &a, &t));
+    EW_EXPECT_OK(ew_image_decode(bytes, n, "j", 1, &a, &t));
+    ew_arena_fini(&a);
+}
+
+static void refuses(void)
+{
+    struct ew_arena a;
+    ew_arena_init(&a);
+    struct ew_tensor t;
+    size_t n;
+    draw(3);
+    const void *png = make_png(PNG_FORMAT_RGB, &n);
+    for (size_t cut = 0; cut < n - 12; cut++) /* the last 12 bytes say only that it ends */
+        EW_EXPECT(ew_image_decode(png, cut, "p.png", 3, &a, &t) != EW_OK);
+    const void *jpeg = make_jpeg(TJPF_RGB, TJSAMP_420, &n);
+    for (size_t cut = 0; cut < n - 2; cut++)
+        EW_EXPECT(ew_image_decode(jpeg, cut, "j.jpg", 3, &a, &t) != EW_OK);
+    EW_EXPECT_HAS(ew_error_message(), "j.jpg: ");
+    EW_EXPECT_ERR(ew_image_decode("GIF89a..", 8, "g.gif", 3, &a, &t), EW_ERR_FORMAT,
+                  "g.gif: is neither PNG nor JPEG");
+    EW_EXPECT_ERR(ew_image_read("/nowhere.png", 3, &a, &t), EW_ERR_NOT_FOUND, "/nowhere.png");
+    ew_arena_fini(&a);
+}
+
+/* 100,000 x 100,000 pixels in a header and nothing behind it. */
+static void absurd_size(void)
+{
+    static const uint8_t big[] = {0x89, 'P',  'N', 'G', 13,  10, 26, 10,   0,    0,    0,
+                                  13,   'I',  'H', 'D', 'R', 0,  1,  0x86, 0xa0, 0,    1,
+                                  0x86, 0xa0, 8,   0,   0,   0,  0,  0x3d, 0x6d, 0x0e, 0x3b};
+    struct ew_arena a;
+    ew_arena_init(&a);
+    struct ew_tensor t;
+    EW_EXPECT(ew_image_decode(big, sizeof(big), "big.png", 3, &a, &t) != EW_OK);
+    EW_EXPECT(a.used == 0);
+    size_t n;
+    draw(3);
+    uint8_t *jpeg = malloc(1 << 16);
+    memcpy(jpeg, make_jpeg(TJPF_RGB, TJSAMP_444, &n), 1 << 16);
+    for (size_t i = 0; i + 8 < n; i++)
+        if (jpeg[i] == 0xff && jpeg[i + 1] == 0xc0) /* frame header: height and width follow */
+            memcpy(jpeg + i + 5, "\xfd\xe8\xfd\xe8", 4);
+    EW_EXPECT_ERR(ew_image_decode(jpeg, n, "big.jpg", 3, &a, &t), EW_ERR_LIMIT,
+                  "big.jpg: an image of 65000 x 65000");
+    free(jpeg);
+    ew_arena_fini(&a);
+}
+
+static void middle_and_scale(void)
+{
+    draw(3);
+    struct ew_tensor image = {.dtype = EW_U8, .shape = {3, {H, W, 3}}, .data = pixels};
+    float first[3 * 5 * 7], last[3 * 5 * 7];
+    struct ew_tensor in = {.dtype = EW_F32, .shape = {4, {1, 3, 5, 7}}, .data = first};
+    struct ew_image_prep p = {.scale = 1 / 255.0, .mean = {0.5, 0.25, 0}, .std = {0.5, 1, 2}};
+    EW_EXPECT_OK(ew_image_to_input(&image, &p, &in));
+    for (int c = 0; c < 3; c++)
+        for (int y = 0; y < 5; y++)
+            for (int x = 0; x < 7; x++) {
+                const double want =
+                    (pixels[((y + 2) * W + x + 3) * 3 + c] / 255.0 - p.mean[c]) / p.std[c];
+                EW_EXPECT_NEAR(first[(c * 5 + y) * 7 + x], want, 1e-6);
+            }
+    in = (struct ew_tensor){.dtype = EW_F32, .shape = {4, {1, 5, 7, 3}}, .data = last};
+    p.channels_last = true;
+    EW_EXPECT_OK(ew_image_to_input(&image, &p, &in));
+    EW_EXPECT_NEAR(last[(4 * 7 + 6) * 3 + 1], first[(1 * 5 + 4) * 7 + 6], 0);
+}
+
+static void resizes(void)
+{
+    draw(1);
+    struct ew_tensor image = {.dtype = EW_U8, .shape = {3, {H, W, 1}}, .data = pixels};
+    static float big[40 * 40], small[3 * 3];
+    struct ew_tensor in = {.dtype = EW_F32, .shape = {4, {1, 1, 40, 40}}, .data = big};
+    struct ew_image_prep p = {.scale = 1, .std = {1}};
+    EW_EXPECT_OK(ew_image_to_input(&image, &p, &in)); /* too small: grows to cover */
+    for (int i = 1; i < 40; i++)
+        EW_EXPECT(big[20 * 40 + i] >= big[20 * 40 + i - 1]);
+    in = (struct ew_tensor){.dtype = EW_F32, .shape = {4, {1, 1, 3, 3}}, .data = small};
+    p.resize = 3;
+    EW_EXPECT_OK(ew_image_to_input(&image, &p, &in)); /* shrinks: the mean of what it covers */
+    EW_EXPECT_NEAR(small[4], pixels[4 * W + 4], 0.6); /* the left of two middles */
+    in.shape.dim[1] = 5;
+    EW_EXPECT_ERR(ew_image_to_input(&image, &p, &in), EW_ERR_SHAPE, "5 channels");
+    in.shape = (struct ew_shape){2, {3, 3}};
+    EW_EXPECT_ERR(ew_image_to_input(&image, &p, &in), EW_ERR_SHAPE, "3x3 does not take");
+}
+
+EW_TEST_MAIN(EW_TEST(decodes), EW_TEST(refuses), EW_TEST(absurd_size), EW_TEST(middle_and_scale),
+             EW_TEST(resizes))
