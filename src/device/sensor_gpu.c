@@ -1,28 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GPU of a board through devfreq: load and clock.  Graphics cards are left to sensor_nvml.
- *
- * Which devfreq entry is the GPU is told by its device tree node; paths differ from board to board
- * and from release to release.  `load` is per mille. */
+ * `load` is per mille. */
 #include <stdio.h>
-#include <string.h>
 
 #include "device/gauge.h"
-
-static bool is_gpu(const char *node)
-{
-    static const char *const names[] = {"gpu", "gv11b", "gp10b", "ga10b", "gb10b", "gm20b"};
-    for (size_t i = 0; i < EW_COUNT(names); i++)
-        if (strcmp(node, names[i]) == 0)
-            return true;
-    return false;
-}
-
-/* "17000000.gv11b" ends in the node's name: for trees without of_node. */
-static bool named_gpu(const char *entry)
-{
-    const char *dot = strrchr(entry, '.');
-    return (dot && is_gpu(dot + 1)) || strncmp(entry, "gpu-gpc", 7) == 0;
-}
+#include "device/gpu.h"
 
 static ew_err add(struct ew_probe *p, struct ew_gauges *g, const char *entry)
 {
@@ -55,10 +37,7 @@ static ew_err probe(struct ew_probe *p, void **state)
     int n, gpus = 0;
     EW_TRY(ew_probe_list(p, "sys/class/devfreq", &names, &n));
     for (int i = 0; i < n; i++) {
-        char node[64];
-        const bool told = ew_probe_read(p, node, sizeof(node),
-                                        "sys/class/devfreq/%s/device/of_node/name", names[i]);
-        if (!(told ? is_gpu(node) : named_gpu(names[i])))
+        if (!ew_gpu_is_entry(p->root, names[i]))
             continue;
         gpus++;
         EW_TRY(add(p, g, names[i]));

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise monitor: what a command costs, or a live view of the board.  Drawing is in
+ * monitor_view.c, running a command in monitor_run.c, the log in monitor_log.c. */
+#include <langinfo.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/board_text.h"
+#include "cli/monitor.h"
+
+#define RUN_INTERVAL_S  0.1
+#define VIEW_INTERVAL_S 1.0
+#define PLAIN_COLUMNS   100 /* where there is no terminal */
+
+struct opts {
+    const char *root, *power_from, *tegrastats, *watch, *log, *output;
+    double interval, baseline;
+    int64_t count;
+};
+
+static const struct ew_field fields[] = {
+    EW_BOARD_ROOT_FIELD(struct opts),
+    EW_BOARD_POWER_FIELD(struct opts),
+    EW_BOARD_TEGRA_FIELD(struct opts),
+    EW_BOARD_WATCH_FIELD(struct opts),
+    {.name = "interval",
+     .type = EW_FIELD_FLOAT,
+     .offset = offsetof(struct opts, interval),
+     .min = 0,
+     .max = 3600,
+     .metavar = "SECONDS",
+     .help = "between readings; 0: 0.1 with a command, 1 without",
+     .letter = 'i'},
+    {.name = "baseline",
+     .type = EW_FIELD_FLOAT,
+     .offset = offsetof(struct opts, baseline),
+     .min = 0,
+     .max = 86400,
+     .metavar = "SECONDS",
+     .help = "measure the machine at rest for so long before the command"},
+    {.name = "count",
+     .type = EW_FIELD_INT,
+     .offset = offsetof(struct opts, count),
+     .min = 0,
+     .max = 1e9,
+     .metavar = "N",
+     .help = "end the view after N frames",
+     .letter = 'n'},
+    {.name = "log",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, log),
+     .metavar = "FILE.csv|FILE.jsonl",
+     .help = "write every reading to a file"},
+    {.name = "output",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, output),
+     .metavar = "FILE",
+     .help = "where a command's figures go instead of standard output",
+     .letter = 'o'},
+    EW_FIELD_END,
+};
+
+/* ---- The terminal ---------------------------------------------------------------------------- */
+
+struct terminal {
+    bool screen; /* we draw on one */
+    bool keys;   /* and can read keys from it */
+    struct termios before;
+    sigset_t signals, mask_before;
+};
+
+static void terminal_begin(struct terminal *t)
+{
+    *t = (struct terminal){.screen = isatty(STDOUT_FILENO) != 0};
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
+    sigemptyset(&t->signals);
+    for (size_t i = 0; i < EW_COUNT(caught); i++)
+        sigaddset(&t->signals, caught[i]);
+    sigprocmask(SIG_BLOCK, &t->signals, &t->mask_before);
+    if (!t->screen)
+        return;
+    t->keys = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &t->before) == 0;
+    if (t->keys) {
+        struct termios raw = t->before;
+        raw.c_lflag &= (tcflag_t) ~(ICANON | ECHO);
+        tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    }
+    fputs("\033[?1049h\033[?25l", stdout); /* the other screen, no cursor */
+}
+
+static void terminal_end(struct terminal *t)
+{
+    if (t->screen) {
+        fputs("\033[?25h\033[?1049l", stdout);
+        fflush(stdout);
+    }
+    if (t->keys)
+        tcsetattr(STDIN_FILENO, TCSANOW, &t->before);
+    sigprocmask(SIG_SETMASK, &t->mask_before, NULL);
+}
+
+static void measure(const struct terminal *t, struct ew_view *v)
+{
+    struct winsize size;
+    v->columns = PLAIN_COLUMNS;
+    v->rows = 0;
+    if (!t->screen || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return;
+    v->columns = size.ws_col;
+    v->rows = size.ws_row;
+}
+
+static bool quit_pressed(const struct terminal *t)
+{
+    struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+    char key;
+    while (t->keys && poll(&p, 1, 0) > 0 && read(STDIN_FILENO, &key, 1) == 1)
+        if (key == 'q' || key == 'Q' || key == 3)
+            return true;
+    return false;
+}
+
+/* ---- The view -------------------------------------------------------------------------------- */
+
+struct live {
+    struct ew_board *board;
+    struct ew_sampler *sampler;
+    struct ew_value *values;
+    struct ew_view view;
+    struct terminal terminal;
+    struct ew_monitor_log log;
+    int64_t frames, count;
+};
+
+static void draw(struct live *l)
+{
+    measure(&l->terminal, &l->view);
+    const struct ew_sampler_stats stats = ew_sampler_stats(l->sampler);
+    if (l->terminal.screen) {
+        fputs("\033[H", stdout);
+        ew_view_draw(&l->view, l->values, &stats, "\033[K\n", stdout);
+        fputs("\033[J", stdout); /* what a larger frame left below */
+    } else {
+        if (l->frames > 1)
+            putchar('\n');
+        ew_view_draw(&l->view, l->values, &stats, "\n", stdout);
+    }
+    fflush(stdout);
+}
+
+/* Takes what the sampler has; *drawn says whether something new was shown. */
+static ew_err take_frames(struct live *l)
+{
+    int64_t t;
+    while ((l->count == 0 || l->frames < l->count) && ew_sampler_next(l->sampler, &t, l->values)) {
+        l->frames++;
+        ew_view_remember(&l->view, l->values);
+        EW_TRY(ew_monitor_log_row(&l->log, l->board, t, l->values));
+        draw(l);
+    }
+    return EW_OK;
+}
+
+static ew_err follow(struct live *l)
+{
+    const struct timespec pause = {.tv_nsec = 50000000};
+    for (;;) {
+        EW_TRY(take_frames(l));
+        if ((l->count && l->frames >= l->count) || quit_pressed(&l->terminal))
+            return EW_OK;
+        const int signal = sigtimedwait(&l->terminal.signals, NULL, &pause);
+        if (signal == SIGWINCH && l->frames) {
+            fputs("\033[2J", stdout);
+            draw(l);
+        } else if (signal > 0 && signal != SIGWINCH) {
+            return EW_OK;
+        }
+    }
+}
+
+static ew_err live_view(struct ew_board *b, const struct opts *o, int64_t interval_ns)
+{
+    struct live l = {.board = b, .count = o->count};
+    const size_t n = (size_t)b->n_channels + 1;
+    l.values = ew_arena_array(&b->arena, n, sizeof(*l.values));
+    l.view.past = ew_arena_array(&b->arena, n * EW_VIEW_HISTORY, sizeof(*l.view.past));
+    EW_CHECK(l.values && l.view.past, EW_ERR_MEMORY, "no memory for the view");
+    setlocale(LC_CTYPE, "");
+    l.view.board = b;
+    l.view.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    l.view.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+    EW_TRY(ew_monitor_log_open(o->log, b, &l.log));
+    EW_TRY(ew_sampler_start(b, interval_ns, 0, &l.sampler));
+    terminal_begin(&l.terminal);
+    ew_err err = follow(&l);
+    terminal_end(&l.terminal);
+    ew_sampler_free(l.sampler);
+    const ew_err closed = ew_monitor_log_close(&l.log);
+    return err != EW_OK ? err : closed;
+}
+
+static ew_err run_command(struct ew_cmd_call *c, struct ew_board *b, int64_t interval_ns)
+{
+    const struct opts *o = c->opts;
+    struct ew_monitor_log log;
+    EW_TRY(ew_monitor_log_open(o->log, b, &log));
+    const struct ew_monitor_run r = {.board = b,
+                                     .interval_ns = interval_ns,
+                                     .baseline_s = o->baseline,
+                                     .argv = c->args,
+                                     .log = &log,
+                                     .output = o->output,
+                                     .json = c->json};
+    const ew_err err = ew_monitor_command(&r);
+    const ew_err closed = ew_monitor_log_close(&log);
+    return err != EW_OK ? err : closed;
+}
+
+static void close_board(struct ew_board **b)
+{
+    ew_board_close(*b);
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    const struct opts *o = c->opts;
+    const bool command = c->n_args > 0;
+    EW_CHECK(command || !c->json, EW_ERR_USAGE,
+             "monitor: --json goes with a command; a live view is written by --log FILE.jsonl");
+    EW_CHECK(command || (o->baseline <= 0 && !o->output), EW_ERR_USAGE,
+             "monitor: --baseline and --output go with a command");
+    const struct ew_board_opts board = {.root = o->root,
+                                        .power_from = o->power_from,
+                                        .tegrastats = o->tegrastats,
+                                        .watch = o->watch};
+    EW_CLEANUP(close_board) struct ew_board *b = NULL;
+    EW_TRY(ew_board_open(&board, &b));
+    const double usual = command ? RUN_INTERVAL_S : VIEW_INTERVAL_S;
+    const double interval = o->interval > 0 ? o->interval : usual;
+    const int64_t interval_ns = (int64_t)(interval * 1e9);
+    return command ? run_command(c, b, interval_ns) : live_view(b, o, interval_ns);
+}
+
+const struct ew_cmd ew_cmd_monitor = {
+    .name = "monitor",
+    .group = EW_CMD_MEASURE,
+    .summary = "a live view of the board, or what a command costs in time, memory and energy",
+    .args = "[-- COMMAND [ARGUMENT...]]",
+    .about = "With a command: runs it and says what it cost: wall and CPU time, peak memory,\n"
+             "bytes on disk, average and peak power, energy with its error, throttling.\n"
+             "Without: shows load, clocks, memory, power by rail, temperatures and disks\n"
+             "until q or Ctrl-C; plain text where standard output is no terminal.\n"
+             "What a board cannot tell is shown as absent, with the reason.",
+    .examples = "monitor\nmonitor -- sleep 10\nmonitor --json --baseline 5 -- ./train.sh\n"
+                "monitor --log run.csv --interval 0.5\n"
+                "monitor --power-from 'ssh meter cat /dev/ttyUSB0' -- ./train.sh",
+    .max_args = -1,
+    .opts_size = sizeof(struct opts),
+    .opts = fields,
+    .run = run,
+};

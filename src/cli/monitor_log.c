@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The log of edgewise monitor. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/num.h"
+#include "cli/board_text.h"
+#include "cli/monitor.h"
+
+static bool ends_with(const char *text, const char *ending)
+{
+    const size_t n = strlen(text), m = strlen(ending);
+    return n > m && strcmp(text + n - m, ending) == 0;
+}
+
+ew_err ew_monitor_log_open(const char *path, const struct ew_board *b, struct ew_monitor_log *log)
+{
+    *log = (struct ew_monitor_log){0};
+    if (!path)
+        return EW_OK;
+    log->lines = ends_with(path, ".jsonl");
+    EW_CHECK(log->lines || ends_with(path, ".csv"), EW_ERR_USAGE,
+             "log: '%s' ends neither in .csv nor in .jsonl", path);
+    log->f = fopen(path, "we");
+    EW_CHECK(log->f, EW_ERR_IO, "%s: %s", path, strerror(errno));
+    if (log->lines)
+        return EW_OK;
+    fprintf(log->f, "time_s");
+    for (int i = 0; i < b->n_channels; i++) {
+        const char *unit = ew_quantity_unit(b->channels[i].quantity);
+        fprintf(log->f, unit[0] ? ",%s [%s]" : ",%s", b->channels[i].name, unit);
+    }
+    putc('\n', log->f);
+    return EW_OK;
+}
+
+static void csv_row(struct ew_monitor_log *log, const struct ew_board *b,
+                    const struct ew_value *values)
+{
+    for (int i = 0; i < b->n_channels; i++) {
+        char text[EW_NUM_CHARS] = "";
+        if (ew_value_is(values[i]))
+            ew_num_text(values[i].v, text);
+        fprintf(log->f, ",%s", text);
+    }
+    putc('\n', log->f);
+}
+
+static ew_err json_row(struct ew_monitor_log *log, const struct ew_board *b, double time_s,
+                       const struct ew_value *values)
+{
+    struct ew_json j;
+    ew_json_init(&j, log->f);
+    j.compact = true;
+    ew_json_object(&j, NULL);
+    ew_json_num(&j, "time_s", time_s);
+    ew_json_object(&j, "values");
+    for (int i = 0; i < b->n_channels; i++)
+        if (ew_value_is(values[i]))
+            ew_json_num(&j, b->channels[i].name, values[i].v);
+    ew_json_end(&j);
+    ew_json_object(&j, "absent");
+    for (int i = 0; i < b->n_channels; i++)
+        if (!ew_value_is(values[i]))
+            ew_json_str(&j, b->channels[i].name, ew_absent_text(values[i].absent));
+    ew_json_end(&j);
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+ew_err ew_monitor_log_row(struct ew_monitor_log *log, const struct ew_board *b, int64_t t_ns,
+                          const struct ew_value *values)
+{
+    if (!log->f)
+        return EW_OK;
+    if (log->start_ns == 0)
+        log->start_ns = t_ns;
+    const double time_s = (double)(t_ns - log->start_ns) * 1e-9;
+    if (log->lines)
+        EW_TRY(json_row(log, b, time_s, values));
+    else {
+        fprintf(log->f, "%.6f", time_s);
+        csv_row(log, b, values);
+    }
+    EW_CHECK(fflush(log->f) == 0, EW_ERR_IO, "writing the log: %s", strerror(errno));
+    return EW_OK;
+}
+
+ew_err ew_monitor_log_close(struct ew_monitor_log *log)
+{
+    if (!log->f)
+        return EW_OK;
+    const bool ok = fclose(log->f) == 0;
+    log->f = NULL;
+    EW_CHECK(ok, EW_ERR_IO, "writing the log: %s", strerror(errno));
+    return EW_OK;
+}

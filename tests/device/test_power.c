@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Power modes on writable copies of captured boards: parsing, order of writes, putting back after a
+ * kill at every write.  Nothing here touches the machine's own settings. */
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "device/nvpmodel.h"
+#include "device/powermode.h"
+#include "ew_test.h"
+
+/* ---- Copies of boards ------------------------------------------------------------------------ */
+
+struct copy {
+    char path[256];
+    struct ew_board *board;
+};
+
+static bool copy_board(const char *name, struct copy *c)
+{
+    char command[640];
+    snprintf(c->path, sizeof(c->path), "%s", ew_test_path(name));
+    snprintf(command, sizeof(command), "rm -rf '%s' && cp -a 'tests/fixtures/boards/%s' '%s'",
+             c->path, name, c->path);
+    if (!EW_EXPECT_INT(system(command), 0))
+        return false;
+    return EW_EXPECT_OK(ew_board_open(&(struct ew_board_opts){.root = c->path}, &c->board));
+}
+
+/* All files with their contents as one number; the journal's folder is left out. */
+static uint64_t digest;
+static size_t digest_skip;
+
+static void mix(const char *data, size_t n)
+{
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)data[i]) * 1099511628211u;
+    digest += h * (h | 1); /* order of files does not matter */
+}
+
+static int visit(const char *path, const struct stat *st, int type, struct FTW *f)
+{
+    char *data = NULL;
+    size_t size;
+    if (type != FTW_F || !S_ISREG(st->st_mode) || strncmp(path + digest_skip, "/run/", 5) == 0)
+        return 0;
+    if (ew_file_read(path, 1 << 20, &data, &size) == EW_OK) {
+        while (size > 0 && (data[size - 1] == '\n' || data[size - 1] == ' '))
+            size--; /* a value that was put back has no newline */
+        char *both = NULL;
+        const int n = asprintf(&both, "%s=%.*s", path + digest_skip, (int)size, data);
+        if (n > 0)
+            mix(both, (size_t)n);
+        free(both);
+    }
+    free(data);
+    return 0;
+}
+
+static uint64_t tree(const struct copy *c)
+{
+    digest = 0;
+    digest_skip = strlen(c->path);
+    nftw(c->path, visit, 16, FTW_PHYS);
+    return digest;
+}
+
+static int64_t number(const struct copy *c, const char *path)
+{
+    int64_t v = -1;
+    EW_EXPECT_OK(ew_root_read_int(&c->board->root, path, &v));
+    return v;
+}
+
+static bool changes_of(struct copy *c, const char *mode, struct ew_power_list *out)
+{
+    struct ew_nvpmodel m;
+    *out = (struct ew_power_list){0};
+    if (!EW_EXPECT_OK(ew_nvpmodel_read(&c->board->root, &c->board->arena, &m)))
+        return false;
+    const struct ew_nvpm_mode *found = ew_nvpmodel_find(&m, mode);
+    return EW_EXPECT(found) && EW_EXPECT_OK(ew_powermode_nvp(c->board, &m, found, out));
+}
+
+#define NANO_CPU "sys/devices/system/cpu/cpu0/cpufreq/"
+#define NANO_GPU "sys/devices/gpu.0/devfreq/57000000.gpu/"
+
+/* ---- nvpmodel.conf --------------------------------------------------------------------------- */
+
+static void reads_modes(void)
+{
+    struct copy c;
+    struct ew_nvpmodel m;
+    if (!copy_board("agx-xavier-jp5", &c))
+        return;
+    EW_EXPECT_OK(ew_nvpmodel_read(&c.board->root, &c.board->arena, &m));
+    EW_EXPECT_INT(m.n_modes, 8);
+    EW_EXPECT_INT(m.default_id, 7);
+    EW_EXPECT_INT(ew_nvpmodel_active(&c.board->root), 0);
+    EW_EXPECT_SAME(ew_nvpmodel_find(&m, "2"), ew_nvpmodel_find(&m, "MODE_15W"));
+    EW_EXPECT_SAME(ew_nvpmodel_find(&m, "9"), NULL);
+    ew_board_close(c.board);
+}
+
+static void refuses_bad_conf(void)
+{
+    static const struct {
+        const char *text, *message;
+    } bad[] = {{"< PARAM TYPE=FILE NAME=X", "conf:1: no '>'"},
+               {"\n< POWER_MODEL ID=x NAME=A >", "conf:2: POWER_MODEL"},
+               {"< PARAM TYPE=FILE >", "PARAM without NAME"},
+               {"< >", "empty heading"},
+               {"< PM_CONFIG DEFAULT=z >", "without DEFAULT"},
+               {"< POWER_MODEL ID=0 NAME=A >\nCPU MAX fast", "'fast' is not a whole number"}};
+    for (size_t i = 0; i < EW_COUNT(bad); i++) {
+        struct ew_arena a;
+        struct ew_nvpmodel m;
+        char text[128];
+        ew_arena_init(&a);
+        snprintf(text, sizeof(text), "%s", bad[i].text);
+        EW_EXPECT_ERR(ew_nvpmodel_parse(&a, text, &m), EW_ERR_FORMAT, bad[i].message);
+        ew_arena_fini(&a);
+    }
+}
+
+/* ---- Setting and putting back ---------------------------------------------------------------- */
+
+static void sets_and_restores(void)
+{
+    struct copy c;
+    struct ew_power_list l;
+    int n;
+    if (!copy_board("jetson-nano-jp4", &c) || !changes_of(&c, "5W", &l))
+        return;
+    const uint64_t before = tree(&c);
+    EW_EXPECT_OK(ew_power_apply(&c.board->root, &l, &(struct ew_power_opts){.keep = true}, &n));
+    EW_EXPECT_INT(number(&c, NANO_CPU "scaling_max_freq"), 921600); /* nearest to 918000 */
+    EW_EXPECT_INT(number(&c, NANO_GPU "max_freq"), 614400000);
+    EW_EXPECT_INT(number(&c, "sys/devices/system/cpu/cpu3/online"), 0);
+    EW_EXPECT_INT(number(&c, "sys/kernel/nvpmodel_emc_cap/emc_iso_cap"), 1600000000);
+    EW_EXPECT(tree(&c) != before);
+    /* Kept: a start does not undo it, restore does. */
+    EW_EXPECT_OK(ew_power_recover(&c.board->root, &n));
+    EW_EXPECT_INT(n, 0);
+    struct ew_power_state s;
+    EW_EXPECT_OK(ew_power_state(&c.board->root, &s));
+    EW_EXPECT(s.active && s.keep && s.files == 5);
+    /* A second change keeps the first values. */
+    ew_power_list_free(&l);
+    EW_EXPECT_OK(ew_power_list_set_int(&l, NANO_CPU "scaling_max_freq", 1036800));
+    EW_EXPECT_OK(ew_power_apply(&c.board->root, &l, &(struct ew_power_opts){.keep = true}, &n));
+    EW_EXPECT_INT(number(&c, NANO_CPU "scaling_max_freq"), 1036800);
+    EW_EXPECT_OK(ew_power_restore(&c.board->root, NULL, &n));
+    EW_EXPECT_INT(n, 5);
+    EW_EXPECT(tree(&c) == before);
+    EW_EXPECT_OK(ew_power_restore(&c.board->root, NULL, &n));
+    EW_EXPECT_INT(n, 0);
+    ew_power_list_free(&l);
+    ew_board_close(c.board);
+}
+
+/* The range of a clock is never empty on the way, up or down. */
+static void check_ranges(void *ctx, int write)
+{
+    const struct copy *c = ctx;
+    static const char *const dirs[] = {
+        "sys/devices/system/cpu/cpu0/cpufreq/scaling_%s_freq",
+        "sys/devices/system/cpu/cpu6/cpufreq/scaling_%s_freq",
+        "sys/devices/platform/17000000.gv11b/devfreq/17000000.gv11b/%s_freq"};
+    static const char *const ends[] = {"min", "max"};
+    for (size_t i = 0; i < EW_COUNT(dirs); i++) {
+        int64_t v[2];
+        for (int k = 0; k < 2; k++) {
+            char path[160];
+            const char *slot = strstr(dirs[i], "%s");
+            snprintf(path, sizeof(path), "%.*s%s%s", (int)(slot - dirs[i]), dirs[i], ends[k],
+                     slot + 2);
+            v[k] = number(c, path);
+        }
+        if (v[0] > v[1])
+            EW_FAIL("before write %d: %s: min %lld over max %lld", write, dirs[i], (long long)v[0],
+                    (long long)v[1]);
+    }
+}
+
+static void ranges_stay_whole(void)
+{
+    static const char *const modes[] = {"MODE_15W", "MODE_30W_ALL", "MAXN", "MODE_30W_6CORE",
+                                        "MODE_15W_DESKTOP"};
+    struct copy c;
+    int n;
+    if (!copy_board("agx-xavier-jp5", &c))
+        return;
+    const uint64_t before = tree(&c);
+    const struct ew_power_opts o = {.keep = true, .before_write = check_ranges, .ctx = &c};
+    for (size_t i = 0; i < EW_COUNT(modes); i++) {
+        struct ew_power_list l;
+        if (changes_of(&c, modes[i], &l))
+            EW_EXPECT_OK(ew_power_apply(&c.board->root, &l, &o, &n));
+        check_ranges(&c, -1);
+        ew_power_list_free(&l);
+    }
+    EW_EXPECT_OK(ew_power_restore(&c.board->root, &o, &n));
+    EW_EXPECT(tree(&c) == before);
+    ew_board_close(c.board);
+}
+
+static void custom_modes(void)
+{
+    struct copy c;
+    int n;
+    if (!copy_board("agx-xavier-jp5", &c))
+        return;
+    const uint64_t before = tree(&c);
+    struct ew_power_list l = {0};
+    /* Mode k of the TRAIN study, clocks held. */
+    const struct ew_power_want k = {4, 1036, 420, 2133, 0};
+    EW_EXPECT_OK(ew_powermode_custom(c.board, &k, &l));
+    EW_EXPECT_OK(ew_power_apply(&c.board->root, &l, NULL, &n));
+    EW_EXPECT_INT(number(&c, "sys/devices/system/cpu/cpu2/cpufreq/scaling_min_freq"), 1036800);
+    EW_EXPECT_INT(number(&c, "sys/devices/system/cpu/cpu2/cpufreq/scaling_max_freq"), 1036800);
+    EW_EXPECT_INT(number(&c, "sys/class/devfreq/17000000.gv11b/max_freq"), 420750000);
+    EW_EXPECT_INT(number(&c, "sys/devices/system/cpu/cpu4/online"), 0);
+    EW_EXPECT_INT(number(&c, "sys/kernel/nvpmodel_emc_cap/emc_iso_cap"), 2133000000);
+    EW_EXPECT_OK(ew_power_restore(&c.board->root, NULL, &n));
+    EW_EXPECT(tree(&c) == before);
+    ew_power_list_free(&l);
+    EW_EXPECT_ERR(
+        ew_powermode_custom(c.board, &(struct ew_power_want){.cpu_mhz = 3000, .dvfs = -1}, &l),
+        EW_ERR_ARG, "cannot run at 3000 MHz; allowed: 115 192");
+    EW_EXPECT_ERR(ew_powermode_custom(c.board, &(struct ew_power_want){.cores = 9, .dvfs = -1}, &l),
+                  EW_ERR_ARG, "9 cores wanted, the board has 8");
+    ew_power_list_free(&l);
+    ew_board_close(c.board);
+}
+
+/* Modes that gate parts of the GPU need a reboot. */
+static void gating_is_refused(void)
+{
+    struct copy c;
+    struct ew_nvpmodel m;
+    struct ew_power_list l = {0};
+    if (!copy_board("agx-xavier-jp5", &c))
+        return;
+    EW_EXPECT_OK(ew_nvpmodel_read(&c.board->root, &c.board->arena, &m));
+    EW_EXPECT_ERR(ew_powermode_nvp(c.board, &m, ew_nvpmodel_find(&m, "MODE_10W"), &l),
+                  EW_ERR_UNSUPPORTED, "needs a reboot: use nvpmodel -m 1");
+    ew_power_list_free(&l);
+    ew_board_close(c.board);
+}
+
+/* ---- Killed ---------------------------------------------------------------------------------- */
+
+static void die_at(void *ctx, int n)
+{
+    if (n == *(const int *)ctx)
+        raise(SIGKILL);
+}
+
+/* In a child: sets a mode and puts it back, killed before its n-th write.  True: it came through.
+ */
+static bool killed_at(struct copy *c, const struct ew_power_list *l, int at)
+{
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const struct ew_power_opts o = {.before_write = die_at, .ctx = &at};
+        int n;
+        const bool ok = ew_power_apply(&c->board->root, l, &o, &n) == EW_OK;
+        /* The numbers start again: kills while putting back are at - 1000. */
+        int back = at - 1000;
+        const struct ew_power_opts o2 = {.before_write = die_at, .ctx = &back};
+        _exit(ok && ew_power_restore(&c->board->root, &o2, &n) == EW_OK ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    EW_EXPECT(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFEXITED(status);
+}
+
+static void survives_kill_at_every_write(void)
+{
+    static const char *const boards[][2] = {
+        {"jetson-nano-jp4", "5W"}, {"agx-xavier-jp5", "MODE_30W_4CORE"}, {"orin-nano-jp6", "15W"}};
+    for (size_t i = 0; i < EW_COUNT(boards); i++) {
+        struct copy c;
+        struct ew_power_list l;
+        int kills = 0;
+        if (!copy_board(boards[i][0], &c) || !changes_of(&c, boards[i][1], &l))
+            return;
+        const uint64_t before = tree(&c);
+        for (int phase = 0; phase < 2; phase++)
+            for (int at = phase * 1000; !killed_at(&c, &l, at); at++, kills++) {
+                int n;
+                EW_EXPECT_OK(ew_power_recover(&c.board->root, &n));
+                if (!EW_EXPECT(tree(&c) == before))
+                    return;
+            }
+        EW_EXPECT(tree(&c) == before);
+        printf("  %s %s: %d kills, all put back\n", boards[i][0], boards[i][1], kills);
+        EW_EXPECT(kills >= 8);
+        ew_power_list_free(&l);
+        ew_board_close(c.board);
+    }
+}
+
+/* While the owner lives nobody else changes or undoes anything. */
+static void owner_is_respected(void)
+{
+    struct copy c;
+    struct ew_power_list l;
+    int n, ready[2], done[2];
+    char byte = 0;
+    if (!copy_board("jetson-nano-jp4", &c) || !changes_of(&c, "5W", &l))
+        return;
+    EW_EXPECT(pipe(ready) == 0 && pipe(done) == 0);
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const bool ok = ew_power_apply(&c.board->root, &l, NULL, &n) == EW_OK;
+        byte = ok ? 'y' : 'n';
+        (void)!write(ready[1], &byte, 1);
+        (void)!read(done[0], &byte, 1);
+        _exit(0); /* without putting back */
+    }
+    EW_EXPECT(read(ready[0], &byte, 1) == 1 && byte == 'y');
+    EW_EXPECT_OK(ew_power_recover(&c.board->root, &n));
+    EW_EXPECT_INT(n, 0);
+    EW_EXPECT_ERR(ew_power_apply(&c.board->root, &l, NULL, &n), EW_ERR_IO, "is still running");
+    EW_EXPECT(write(done[1], "x", 1) == 1);
+    waitpid(pid, NULL, 0);
+    EW_EXPECT_OK(ew_power_recover(&c.board->root, &n));
+    EW_EXPECT_INT(n, 5);
+    ew_power_list_free(&l);
+    ew_board_close(c.board);
+}
+
+/* ---- Refusals -------------------------------------------------------------------------------- */
+
+/* A device file that swallows what is written stands for a kernel that does not take a value. */
+static void value_not_taken(void)
+{
+    struct copy c;
+    struct ew_power_list l;
+    char file[512];
+    int n;
+    if (!copy_board("jetson-nano-jp4", &c) || !changes_of(&c, "5W", &l))
+        return;
+    snprintf(file, sizeof(file), "%s/sys/kernel/nvpmodel_emc_cap/emc_iso_cap", c.path);
+    unlink(file);
+    if (mknod(file, S_IFCHR | 0666, makedev(1, 3)) != 0)
+        EW_SKIP("no device file can be made here");
+    const uint64_t before = tree(&c);
+    EW_EXPECT_ERR(ew_power_apply(&c.board->root, &l, NULL, &n), EW_ERR_IO,
+                  "emc_iso_cap: asked for 1600000000, the kernel has ''");
+    EW_EXPECT(tree(&c) == before);
+    ew_power_list_free(&l);
+    ew_board_close(c.board);
+}
+
+static void no_permission(void)
+{
+    struct copy c;
+    struct ew_power_list l;
+    if (getuid() != 0)
+        EW_SKIP("needs root, to become somebody else");
+    if (!copy_board("jetson-nano-jp4", &c) || !changes_of(&c, "5W", &l))
+        return;
+    const uint64_t before = tree(&c);
+    EW_EXPECT_INT(chmod(ew_test_dir(), 0755), 0);
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        int n;
+        if (setgid(65534) != 0 || setuid(65534) != 0)
+            _exit(2);
+        const ew_err err = ew_power_apply(&c.board->root, &l, NULL, &n);
+        _exit(err == EW_ERR_IO && strstr(ew_error_message(), "no permission") ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    EW_EXPECT_INT(status, 0);
+    EW_EXPECT(tree(&c) == before);
+    ew_power_list_free(&l);
+    ew_board_close(c.board);
+}
+
+EW_TEST_MAIN(EW_TEST(reads_modes), EW_TEST(refuses_bad_conf), EW_TEST(sets_and_restores),
+             EW_TEST(ranges_stay_whole), EW_TEST(custom_modes), EW_TEST(gating_is_refused),
+             EW_TEST(survives_kill_at_every_write), EW_TEST(owner_is_respected),
+             EW_TEST(value_not_taken), EW_TEST(no_permission))
