@@ -8,6 +8,10 @@
  *
  *   [group][block of NR outputs][k][NR]      (a last block of LANES or fewer is [k][LANES])
  *
+ * Two kinds of input need no panel.  Pixels of a 1x1 convolution with stride 1 are `flat`: rows of
+ * a matrix.  Where few channels make runs short (the first layers of all networks), the lines of
+ * one row of outputs are copied, with their padding, into a `band`, and a tile is that row.
+ *
  * A tile is row_block * MR pixels x o_block * NR outputs of one group; inside it k is cut into
  * equal chunks of at most KC, so that the weights of a chunk (o_block * NR * KC floats, 128 KiB)
  * stay in L2 while the tile's pixels pass by. */
@@ -26,7 +30,9 @@ struct core {
     int64_t batch, groups, cg, og; /* channels of one group */
     int64_t x_image, x_step[3];    /* floats between images, and between pixels by axis */
     int64_t y_image, y_step[3];
-    int64_t rows;      /* output pixels of all images */
+    int64_t rows; /* output pixels of all images */
+    bool flat, band;
+    int64_t band_line; /* floats of a line */
     int64_t run, runs; /* k is `runs` runs of `run` floats, contiguous in x */
     int64_t k, kc;     /* kc: a chunk */
     int64_t blocks;    /* of NR outputs in a group */
@@ -43,7 +49,9 @@ void EW_K(core_plan)(struct core *c);
 /* Floats of one group's packed weights. */
 int64_t EW_K(core_group_size)(const struct core *c);
 
-#define CORE_SCRATCH (MR * KS * sizeof(float))
+#define BAND_MAX 6144 /* floats of a band: 24 KiB, so that it stays in L1 */
+
+#define CORE_SCRATCH ((MR * KS > BAND_MAX ? MR * KS : BAND_MAX) * sizeof(float))
 
 struct core_run {
     const struct core *core;

@@ -25,6 +25,21 @@ void EW_K(core_init)(struct core *c, const struct ew_conv_shape *s)
     EW_K(core_plan)(c);
 }
 
+static void plan_feed(struct core *c)
+{
+    const struct ew_conv_axis *a = c->axis;
+    /* Rows a multiple of 4 KiB apart would share cache sets. */
+    c->flat = c->x_step[2] % 1024 != 0;
+    for (int i = 0; i < 3; i++)
+        c->flat =
+            c->flat && a[i].taps == 1 && a[i].stride == 1 && a[i].pad == 0 && a[i].in == a[i].out;
+    c->flat = c->flat && c->x_step[1] == a[2].in * c->x_step[2] &&
+              c->x_step[0] == a[1].in * c->x_step[1] && c->x_image == a[0].in * c->x_step[0];
+    c->band_line = ((int64_t)(a[2].out - 1) * a[2].stride + a[2].taps) * c->cg;
+    c->band = a[0].taps == 1 && a[2].taps > 1 && a[2].dilation == 1 && c->x_step[2] == c->cg &&
+              a[1].taps > 0 && a[2].out > 0 && a[1].taps * c->band_line <= BAND_MAX;
+}
+
 void EW_K(core_plan)(struct core *c)
 {
     const struct ew_conv_axis *a = c->axis;
@@ -42,6 +57,11 @@ void EW_K(core_plan)(struct core *c)
     c->row_tiles = div_up(panels, most);
     c->row_block = c->row_tiles ? div_up(panels, c->row_tiles) : 1;
     c->row_tiles = div_up(panels, c->row_block);
+    plan_feed(c);
+    if (c->band) { /* whole: so groups is 1 */
+        c->row_tiles = c->batch * a[0].out * a[1].out;
+        c->o_tiles = 1;
+    }
     c->tiles = c->row_tiles * c->groups * c->o_tiles;
 }
 
@@ -165,37 +185,104 @@ struct tile {
     int64_t k0, k1;
     float lo, hi; /* of the last chunk */
     bool plain;   /* lo and hi are the whole activation, and nothing is added behind it */
-    float *panel;
-    struct pixel pixel[MR];
+    float *panel; /* or the band */
+    const float *a;
+    int64_t row_step, lines, line_step; /* where a is no panel */
+    int64_t row[MR];                    /* outputs of the present panel */
 };
 
+/* All outputs of the tile for `rows` pixels, k in [k0, k1). */
 static void run_panel(const struct tile *t, int rows)
 {
     const struct core *c = t->run->core;
     const bool first = t->k0 == 0, last = t->k1 == c->k;
-    int64_t row[MR];
-    for (int r = 0; r < rows; r++)
-        row[r] = t->pixel[r].y;
     const float *add = t->run->end->add_after ? NULL : t->add;
     for (int64_t b = t->block; b < t->blocks; b++) {
         const int64_t o = b * NR, width = min_i64(NR, c->og - o);
         const int vectors = (int)div_up(width, LANES);
-        const struct micro m = {.a = t->panel,
+        const float *from = first ? add : t->y;
+        const struct micro m = {.a = t->a,
                                 .w = t->w + o * c->k + t->k0 * vectors * LANES,
-                                .kc = t->k1 - t->k0,
-                                .from = !first ? t->y + o
-                                        : add  ? add + o
-                                               : NULL,
+                                .row_step = t->row_step,
+                                .lines = t->lines,
+                                .line_step = t->line_step,
+                                .kc = (t->k1 - t->k0) / t->lines,
+                                .from = from ? from + o : NULL,
                                 .bias = first && t->bias ? t->bias + o : NULL,
                                 .c = t->y + o,
-                                .row = row,
+                                .row = t->row,
                                 .last = width - (vectors - 1) * LANES,
                                 .lo = last ? t->lo : -INFINITY,
                                 .hi = last ? t->hi : INFINITY};
-        EW_K(micro)(&m, rows, vectors);
+        if (t->row_step)
+            EW_K(micro_direct)(&m, rows, vectors);
+        else
+            EW_K(micro)(&m, rows, vectors);
         if (last && !t->plain)
-            finish_rows(t->run, t->y + o, t->add ? t->add + o : NULL, row, rows, width);
+            finish_rows(t->run, t->y + o, t->add ? t->add + o : NULL, t->row, rows, width);
     }
+}
+
+/* Copies what one row of outputs reads, lines of the image with their padding. */
+static void fill_band(const struct core *c, const float *x, int64_t tile, float *band)
+{
+    const struct ew_conv_axis *a = c->axis;
+    const int64_t z = tile / a[1].out % a[0].out * a[0].stride - a[0].pad;
+    const int64_t y0 = tile % a[1].out * a[1].stride - a[1].pad;
+    x += tile / a[1].out / a[0].out * c->x_image + z * c->x_step[0];
+    const int64_t lo = min_i64(max_i64((int64_t)a[2].pad * c->cg, 0), c->band_line);
+    const int64_t hi = max_i64(min_i64(((int64_t)a[2].in + a[2].pad) * c->cg, c->band_line), lo);
+    for (int64_t t = 0; t < a[1].taps; t++, band += c->band_line) {
+        const int64_t y = y0 + t * a[1].dilation;
+        const bool inside = z >= 0 && z < a[0].in && y >= 0 && y < a[1].in;
+        clear(band, inside ? lo : c->band_line);
+        if (!inside)
+            continue;
+        copy(band + lo, x + y * c->x_step[1] + lo - (int64_t)a[2].pad * c->cg, hi - lo);
+        clear(band + hi, c->band_line - hi);
+    }
+}
+
+static void run_band(struct tile *t, int64_t tile)
+{
+    const struct core *c = t->run->core;
+    const int64_t out = c->axis[2].out, rows = div_up(out, div_up(out, MR));
+    struct pixel p;
+    fill_band(c, t->x, tile, t->panel);
+    EW_K(core_pixels)(c, tile * out, 1, &p);
+    t->k1 = c->k;
+    t->lines = c->axis[1].taps;
+    t->line_step = c->band_line;
+    t->row_step = c->axis[2].stride * c->cg;
+    for (int64_t o = 0; o < out; o += rows) {
+        const int count = (int)min_i64(rows, out - o);
+        for (int r = 0; r < count; r++)
+            t->row[r] = p.y + (o + r) * c->y_step[2];
+        t->a = t->panel + o * t->row_step;
+        run_panel(t, count);
+    }
+}
+
+static void run_rows(struct tile *t, int64_t first, int64_t last)
+{
+    const struct core *c = t->run->core;
+    t->lines = 1;
+    t->row_step = c->flat ? c->x_step[2] : 0;
+    do {
+        t->k1 = min_i64(t->k0 + c->kc, c->k);
+        for (int64_t row = first; row < last; row += MR) {
+            const int rows = (int)min_i64(MR, last - row);
+            struct pixel p[MR];
+            EW_K(core_pixels)(c, row, rows, p);
+            for (int r = 0; r < rows; r++)
+                t->row[r] = p[r].y;
+            t->a = c->flat ? t->x + row * t->row_step + t->k0 : t->panel;
+            if (!c->flat)
+                EW_K(core_gather)(c, t->x, p, rows, t->k0, t->k1, t->panel);
+            run_panel(t, rows);
+        }
+        t->k0 = t->k1;
+    } while (t->k0 < c->k);
 }
 
 static void run_tile(const struct core_run *run, int64_t tile)
@@ -213,7 +300,7 @@ static void run_tile(const struct core_run *run, int64_t tile)
                      .add = e->add ? e->add + g * c->og : NULL,
                      .y = run->y + g * c->og,
                      .block = o * O_BLOCK,
-                     .blocks = min_i64((o + 1) * O_BLOCK, c->blocks),
+                     .blocks = c->band ? c->blocks : min_i64((o + 1) * O_BLOCK, c->blocks),
                      .plain = (clamp || e->act == EW_ACT_NONE) && !(e->add && e->add_after),
                      .lo = -INFINITY,
                      .hi = INFINITY,
@@ -222,16 +309,10 @@ static void run_tile(const struct core_run *run, int64_t tile)
         t.lo = e->act == EW_ACT_RELU ? 0.0f : e->lo;
         t.hi = e->act == EW_ACT_RELU ? INFINITY : e->hi;
     }
-    do {
-        t.k1 = min_i64(t.k0 + c->kc, c->k);
-        for (int64_t row = first; row < last; row += MR) {
-            const int rows = (int)min_i64(MR, last - row);
-            EW_K(core_pixels)(c, row, rows, t.pixel);
-            EW_K(core_gather)(c, t.x, t.pixel, rows, t.k0, t.k1, t.panel);
-            run_panel(&t, rows);
-        }
-        t.k0 = t.k1;
-    } while (t.k0 < c->k);
+    if (c->band)
+        run_band(&t, tile);
+    else
+        run_rows(&t, first, last);
 }
 
 void EW_K(core_run)(const struct core_run *run, int64_t begin, int64_t end)

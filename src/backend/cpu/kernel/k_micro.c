@@ -85,6 +85,50 @@ INLINE void micro(const struct micro *m, const int rows, const int vectors, cons
     finish(m, sum, rows, vectors);
 }
 
+/* Rows at a distance known at run time only.  Multiples 1, 2, 4 and 8 of an index register are free
+ * in an x86 address: five pointers reach 14 rows. */
+INLINE void step_direct(const float *const a[5], int64_t row, const float *w, vec sum[MR][NV],
+                        const int rows, const int vectors)
+{
+    static const struct {
+        int base, times;
+    } at[14] = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {0, 4}, {1, 2}, {2, 0},
+                {1, 4}, {0, 8}, {3, 0}, {2, 4}, {1, 8}, {4, 0}, {3, 4}};
+    vec wv[NV];
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        wv[v] = load(w + v * LANES);
+        __builtin_prefetch(w + (AHEAD * vectors + v) * LANES);
+    }
+    UNROLL
+    for (int r = 0; r < rows; r++) {
+        const vec x = splat(a[at[r].base][at[r].times * row]);
+        UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[r][v] += x * wv[v];
+    }
+}
+
+INLINE void direct(const struct micro *m, const int rows, const int vectors)
+{
+    vec sum[MR][NV];
+    begin(m, sum, rows, vectors);
+    const float *w = m->w;
+    const int64_t row = m->row_step;
+    for (int64_t l = 0; l < m->lines; l++) {
+        const float *const line = m->a + l * m->line_step;
+        const float *a[5] = {line, line + 3 * row, line + 6 * row, line + 9 * row, line + 12 * row};
+        for (int64_t k = m->kc; k > 0; k--) {
+            step_direct(a, row, w, sum, rows, vectors);
+            UNROLL
+            for (int i = 0; i < 5; i++)
+                a[i]++;
+            w += vectors * LANES;
+        }
+    }
+    finish(m, sum, rows, vectors);
+}
+
 #define MICRO(name, r, v, ...)                                                                     \
     static void name(const struct micro *m)                                                        \
     {                                                                                              \
@@ -95,7 +139,15 @@ INLINE void micro(const struct micro *m, const int rows, const int vectors, cons
     MICRO(micro_##r##x1, r, 1, KS, 1, LANES)                                                       \
     MICRO(micro_##r##x2, r, 2, KS, 1, 2 * LANES)                                                   \
     MICRO(outer_##r##x1, r, 1, 1, MR, KS)                                                          \
-    MICRO(outer_##r##x2, r, 2, 1, MR, KS)
+    MICRO(outer_##r##x2, r, 2, 1, MR, KS)                                                          \
+    static void direct_##r##x1(const struct micro *m)                                              \
+    {                                                                                              \
+        direct(m, r, 1);                                                                           \
+    }                                                                                              \
+    static void direct_##r##x2(const struct micro *m)                                              \
+    {                                                                                              \
+        direct(m, r, 2);                                                                           \
+    }
 
 /* clang-format off */
 #if MR == 14
@@ -109,22 +161,17 @@ INLINE void micro(const struct micro *m, const int rows, const int vectors, cons
 
 ALL_ROWS(ROWS)
 
-void EW_K(micro)(const struct micro *m, int rows, int vectors)
-{
-    static void (*const table[MR][NV])(const struct micro *) = {
-#define ROW(r) {micro_##r##x1, micro_##r##x2},
-        ALL_ROWS(ROW)
-#undef ROW
-    };
-    table[rows - 1][vectors - 1](m);
-}
+#define TABLE(public, name)                                                                        \
+    void EW_K(public)(const struct micro *m, int rows, int vectors)                                \
+    {                                                                                              \
+        static void (*const table[MR][NV])(const struct micro *) = {ALL_ROWS(name)};               \
+        table[rows - 1][vectors - 1](m);                                                           \
+    }
 
-void EW_K(micro_outer)(const struct micro *m, int rows, int vectors)
-{
-    static void (*const table[MR][NV])(const struct micro *) = {
-#define ROW(r) {outer_##r##x1, outer_##r##x2},
-        ALL_ROWS(ROW)
-#undef ROW
-    };
-    table[rows - 1][vectors - 1](m);
-}
+#define MICRO_ROW(r)  {micro_##r##x1, micro_##r##x2},
+#define OUTER_ROW(r)  {outer_##r##x1, outer_##r##x2},
+#define DIRECT_ROW(r) {direct_##r##x1, direct_##r##x2},
+
+TABLE(micro, MICRO_ROW)
+TABLE(micro_outer, OUTER_ROW)
+TABLE(micro_direct, DIRECT_ROW)

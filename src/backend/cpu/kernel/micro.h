@@ -33,20 +33,25 @@
 #define KS (KC + 16)
 
 struct micro {
-    const float *a;     /* the panel [rows][KS] */
-    const float *w;     /* [kc][vectors * LANES] */
-    int64_t kc;         /* 0 is fine */
-    const float *from;  /* sums start with from[row[r] + i]; NULL: zero */
-    const float *bias;  /* and with bias[i]; NULL: without */
-    float *c;           /* c[row[r] + i] = clamp(sum) */
-    const int64_t *row; /* [rows] */
-    int64_t last;       /* lanes of the last vector that exist in c, from and bias */
-    float lo, hi;       /* -inf, inf: no clamping */
+    const float *a;                     /* the panel [rows][KS] */
+    const float *w;                     /* [kc][vectors * LANES] */
+    int64_t row_step, lines, line_step; /* micro_direct only */
+    int64_t kc;                         /* 0 is fine */
+    const float *from;                  /* sums start with from[row[r] + i]; NULL: zero */
+    const float *bias;                  /* and with bias[i]; NULL: without */
+    float *c;                           /* c[row[r] + i] = clamp(sum) */
+    const int64_t *row;                 /* [rows] */
+    int64_t last; /* lanes of the last vector that exist in c, from and bias */
+    float lo, hi; /* -inf, inf: no clamping */
 };
 
 /* rows in [1, MR], vectors in [1, NV].  Each sum is added up in the order of k whatever the rows
  * beside it: results do not depend on how an output is cut into tiles. */
 void EW_K(micro)(const struct micro *m, int rows, int vectors);
+
+/* The same where rows need no gathering, for they lie at one distance from each other: row r of a
+ * is at r * row_step, and k runs over `lines` pieces of kc that are line_step apart. */
+void EW_K(micro_direct)(const struct micro *m, int rows, int vectors);
 
 /* The same sums over pixels, for gradients of filters: a is [kc][MR], w [kc][KS]. */
 void EW_K(micro_outer)(const struct micro *m, int rows, int vectors);
