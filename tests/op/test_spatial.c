@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ew_test.h"
+#include "graph/onnx.h"
 #include "op/norm.h"
 #include "op_case.h"
 
@@ -217,17 +218,94 @@ static void pool_indices(void)
     ew_graph_free(g);
 }
 
+/* ---- Older opsets ---- */
+
+/* Imports the node over x [1, 1, 2, 2] = 1, 2, 3, 4 and the given further inputs. */
+static ew_err import(struct ew_graph *g, struct ew_onnx_node *n, const struct ew_tensor *more,
+                     int n_more, int *out)
+{
+    float x[] = {1, 2, 3, 4};
+    const struct ew_tensor t = {EW_F32, {4, {1, 1, 2, 2}}, x};
+    int in[MAX_IN];
+    EW_TRY(ew_graph_const(g, "x", EW_VALUE_CONST, &t, true, &in[0]));
+    for (int i = 0; i < n_more; i++)
+        EW_TRY(ew_graph_const(g, NULL, EW_VALUE_CONST, &more[i], true, &in[1 + i]));
+    n->name = "node";
+    n->in = in;
+    n->n_in = 1 + n_more;
+    return ew_onnx_import(g, ew_op_find_onnx(n->type, NULL), n, out);
+}
+
+/* Doubled by Upsample of opset 7 (an attribute) and 9, and Resize of opset 10 (an input): nearest
+ * is down there, so each element fills a block; linear starts at the element itself. */
+static void older_upsampling(void)
+{
+    static const float scales[] = {1, 1, 2, 2};
+    static const float nearest[] = {1, 1, 2, 2, 1, 1, 2, 2, 3, 3, 4, 4, 3, 3, 4, 4};
+    static const float linear[] = {1, 1.5f, 2, 2, 2, 2.5f, 3, 3, 3, 3.5f, 4, 4, 3.0f, 3.5f, 4, 4};
+    static const struct {
+        const char *type;
+        int opset;
+        const char *mode;
+        const float *want;
+    } rows[] = {{"Upsample", 7, "nearest", nearest},
+                {"Upsample", 9, "linear", linear},
+                {"Resize", 10, "nearest", nearest},
+                {"Resize", 10, "linear", linear}};
+    float copy[4];
+    memcpy(copy, scales, sizeof(copy));
+    const struct ew_tensor input = {EW_F32, {1, {4}}, copy};
+    for (size_t i = 0; i < EW_COUNT(rows); i++) {
+        struct ew_graph *g;
+        int y = -1;
+        const bool attr = rows[i].opset < 9;
+        struct ew_onnx_node n = {.type = rows[i].type, .opset = rows[i].opset, .n_out = 1};
+        n.attrs[n.n_attrs++] =
+            (struct ew_onnx_attr){.name = "mode", .type = EW_ONNX_STRING, .s = rows[i].mode};
+        if (attr)
+            n.attrs[n.n_attrs++] = (struct ew_onnx_attr){
+                .name = "scales", .type = EW_ONNX_FLOATS, .n = 4, .floats = scales};
+        EW_EXPECT_OK(ew_graph_new("g", &g));
+        if (EW_EXPECT_OK(import(g, &n, &input, !attr, &y)) && EW_EXPECT(g->values[y].t.data))
+            EW_EXPECT_CLOSE((const float *)g->values[y].t.data, rows[i].want, 16, 1e-6, 0);
+        ew_graph_free(g);
+    }
+}
+
+/* What older batch norms could say and we cannot. */
+static void older_batch_norm(void)
+{
+    float one[] = {1};
+    const struct ew_tensor t = {EW_F32, {1, {1}}, one};
+    const struct ew_tensor stats[] = {t, t, t, t};
+    static const int used[] = {1, 1, 1, 1, 1};
+    struct ew_onnx_node n = {.type = "BatchNormalization", .opset = 7, .n_out = 1, .n_attrs = 1};
+    n.attrs[0] = (struct ew_onnx_attr){.name = "spatial", .type = EW_ONNX_INT, .i = 0};
+    int y[5];
+    struct ew_graph *g;
+    EW_EXPECT_OK(ew_graph_new("g", &g));
+    EW_EXPECT_ERR(import(g, &n, stats, 4, y), EW_ERR_UNSUPPORTED, "spatial = 0");
+    n.n_attrs = 0;
+    n.n_out = 5;
+    n.out_used = used;
+    EW_EXPECT_ERR(import(g, &n, stats, 4, y), EW_ERR_UNSUPPORTED, "training outputs of opset 7");
+    n.n_out = 1;
+    EW_EXPECT_OK(import(g, &n, stats, 4, y));
+    ew_graph_free(g);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < EW_COUNT(values); i++)
         check_value(&values[i]);
     for (size_t i = 0; i < EW_COUNT(errors); i++)
         check_error(&errors[i]);
-    ew_test_begin("running_statistics");
-    running_statistics();
-    ew_test_end();
-    ew_test_begin("pool_indices");
-    pool_indices();
-    ew_test_end();
+    static const struct ew_test more[] = {EW_TEST(running_statistics), EW_TEST(pool_indices),
+                                          EW_TEST(older_upsampling), EW_TEST(older_batch_norm)};
+    for (size_t i = 0; i < EW_COUNT(more); i++) {
+        ew_test_begin("%s", more[i].name);
+        more[i].run();
+        ew_test_end();
+    }
     return ew_test_status();
 }
