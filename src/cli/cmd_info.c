@@ -7,6 +7,7 @@
 #include "cli/cmd.h"
 #include "cli/network.h"
 #include "graph/facts.h"
+#include "model/model.h"
 #include "model/objective.h"
 #include "plan/plan.h"
 #include "report/graph_svg.h"
@@ -30,9 +31,12 @@ static const struct ew_field fields[] = {
 /* Memory at the batch asked for; the other facts are for one image. */
 struct info {
     struct ew_facts facts;
-    int64_t activation_bytes;
+    int64_t activation_bytes, packed_bytes;
     int64_t train_bytes;
-    char no_train[256]; /* why train_bytes is not known; "": it is */
+    char no_train[256];             /* why train_bytes is not known; "": it is */
+    const struct ew_family *family; /* NULL: it is a file's */
+    int32_t filters[EW_MAX_GATES];
+    int n_filters;
 };
 
 static ew_err plan_bytes(struct ew_graph *g, enum ew_plan_mode mode, struct ew_plan_stats *out)
@@ -71,12 +75,22 @@ static ew_err collect(struct ew_graph *g, int64_t batch, struct info *out)
     struct ew_plan_stats s;
     EW_TRY(ew_graph_set_batch(g, batch));
     EW_TRY(plan_bytes(g, EW_PLAN_INFER, &s));
-    out->activation_bytes = (int64_t)s.arena_bytes;
+    out->activation_bytes = (int64_t)(s.arena_bytes - s.packed_bytes);
+    out->packed_bytes = (int64_t)s.packed_bytes;
     /* A network that cannot be trained is still worth a look. */
     if (train_bytes(g, &out->train_bytes) != EW_OK)
         snprintf(out->no_train, sizeof(out->no_train), "%s", ew_error_message());
     EW_TRY(ew_graph_set_batch(g, 1));
     return ew_graph_facts(g, &out->facts);
+}
+
+static ew_err find_family(const char *what, const struct ew_network_opts *o, struct info *out)
+{
+    const struct ew_variant *v;
+    if (ew_network_is_file(what))
+        return EW_OK;
+    EW_TRY(ew_variant_find(what, &out->family, &v));
+    return ew_network_filters(what, o, out->filters, EW_MAX_GATES, &out->n_filters);
 }
 
 /* ---- JSON ---- */
@@ -110,11 +124,18 @@ static ew_err print_json(const struct ew_graph *g, const struct info *n, int64_t
     ew_json_int(&j, "batch", batch);
     ew_json_int(&j, "weight_bytes", f->weight_bytes);
     ew_json_int(&j, "activation_bytes", n->activation_bytes);
+    ew_json_int(&j, "packed_bytes", n->packed_bytes);
     if (n->no_train[0]) {
         ew_json_null(&j, "train_bytes");
         ew_json_str(&j, "train_bytes_reason", n->no_train);
     } else {
         ew_json_int(&j, "train_bytes", n->train_bytes);
+    }
+    if (n->family) {
+        ew_json_array(&j, "filters");
+        for (int i = 0; i < n->n_filters; i++)
+            ew_json_int(&j, NULL, n->filters[i]);
+        ew_json_end(&j);
     }
     ew_json_end(&j);
     return ew_json_finish(&j);
@@ -176,7 +197,10 @@ static ew_err print_summary(const struct ew_graph *g, const struct info *n, int6
     snprintf(note, sizeof(note), "operators on the longest path, of %lld", (long long)f->cdl_nodes);
     row(&t, "CDL", f->cdl, note);
     row(&t, "nodes", f->nodes, "");
+    if (n->family)
+        row(&t, "widths", n->n_filters, n->family->widths);
     bytes_row(&t, "weights", f->weight_bytes, "with running statistics");
+    bytes_row(&t, "packed", n->packed_bytes, "kernels' own copies of weights, to run");
     snprintf(note, sizeof(note), "planned to run batch %lld", (long long)batch);
     bytes_row(&t, "activations", n->activation_bytes, note);
     snprintf(note, sizeof(note), "planned for a step of SGD with momentum at batch %lld, in all",
@@ -208,6 +232,7 @@ static ew_err show(struct ew_graph *g, const struct ew_cmd_call *c)
     const struct opts *o = c->opts;
     struct info n;
     EW_TRY(collect(g, o->net.batch, &n));
+    EW_TRY(find_family(c->args[0], &o->net, &n));
     if (o->svg)
         EW_TRY(write_svg(g, o->svg));
     if (c->json)

@@ -12,16 +12,28 @@ bool ew_network_is_file(const char *what)
            access(what, F_OK) == 0;
 }
 
+static struct ew_model_opts model_opts(const struct ew_network_opts *o)
+{
+    return (struct ew_model_opts){.size = sizeof(struct ew_model_opts),
+                                  .height = o->input.v[0],
+                                  .width = o->input.n > 1 ? o->input.v[1] : o->input.v[0],
+                                  .channels = o->input.n > 2 ? o->input.v[2] : 0,
+                                  .classes = o->classes,
+                                  .batch = o->batch,
+                                  .scale = o->width};
+}
+
 static ew_err from_zoo(const char *name, const struct ew_network_opts *o, struct ew_graph **out)
 {
-    const struct ew_model_opts m = {.size = sizeof(m),
-                                    .height = o->input.v[0],
-                                    .width = o->input.n > 1 ? o->input.v[1] : o->input.v[0],
-                                    .channels = o->input.n > 2 ? o->input.v[2] : 0,
-                                    .classes = o->classes,
-                                    .batch = o->batch,
-                                    .scale = o->width};
+    const struct ew_model_opts m = model_opts(o);
     return ew_model_build(name, &m, out);
+}
+
+ew_err ew_network_filters(const char *name, const struct ew_network_opts *o, int32_t *filters,
+                          int max, int *n)
+{
+    const struct ew_model_opts m = model_opts(o);
+    return ew_model_filters(name, &m, filters, max, n);
 }
 
 /* Files name their graphs "torch_jit", "main_graph" and the like: the file's own name says more. */

@@ -35,4 +35,8 @@ bool ew_network_is_file(const char *what);
  * no values in their parameters yet. */
 ew_err ew_network_load(const char *what, const struct ew_network_opts *o, struct ew_graph **out);
 
+/* Filter counts of a network of the zoo, as ew_model_filters gives them. */
+ew_err ew_network_filters(const char *name, const struct ew_network_opts *o, int32_t *filters,
+                          int max, int *n);
+
 #endif

@@ -86,8 +86,8 @@ const struct ew_family ew_family_resnet = {
     .name = "resnet",
     .about = "ResNet (He 2016)",
     .widths =
-        "stem, then each block's convolutions, free; bottlenecks give multiples of 4 filters, "
-        "groups whole groups",
+        "stem, then every convolution of each block, free; 4 x the planes after a bottleneck, "
+        "groups whole",
     .variants = variants,
     .n_variants = EW_COUNT(variants),
     .init = {.conv = EW_INIT_HE_OUT},

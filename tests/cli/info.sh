@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One network: layers, summary, JSON, picture; options shape it.
-edgewise info lenet5 | sed '/^activations/d; /^training/d'
+edgewise info lenet5 | sed '/^packed/d; /^activations/d; /^training/d'
 value() { edgewise info "$@" --json | sed -n "s/^  \"$KEY\": \([0-9]*\),*$/\1/p"; }
 KEY=params value resnet50 --input 32x32x3 --classes 10
 KEY=macs value resnet50 --batch 8
