@@ -51,7 +51,9 @@ int64_t EW_K(core_group_size)(const struct core *c);
 
 #define BAND_MAX 6144 /* floats of a band: 24 KiB, so that it stays in L1 */
 
-#define CORE_SCRATCH ((MR * KS > BAND_MAX ? MR * KS : BAND_MAX) * sizeof(float))
+#define BAND_FLOATS (BAND_MAX + LANES) /* whole vectors are read */
+
+#define CORE_SCRATCH ((MR * KS > BAND_FLOATS ? MR * KS : BAND_FLOATS) * sizeof(float))
 
 struct core_run {
     const struct core *core;
@@ -75,5 +77,14 @@ void EW_K(core_pixels)(const struct core *c, int64_t row, int count, struct pixe
 /* Gathers k in [k0, k1) of these pixels; x is that of the group. */
 void EW_K(core_gather)(const struct core *c, const float *x, const struct pixel *p, int count,
                        int64_t k0, int64_t k1, float *panel);
+
+/* The same through a band (c->band must hold): rows [first, last) of the output pixels, in scratch
+ * of BAND_FLOATS. */
+struct core_rows {
+    int64_t first, last, k0, k1;
+};
+
+void EW_K(core_gather_band)(const struct core *c, const float *x, struct core_rows rows,
+                            float *band, float *panel);
 
 #endif

@@ -49,7 +49,8 @@ int64_t EW_K(conv_filter_tiles)(const struct ew_conv_shape *s)
     return p.tiles;
 }
 
-#define SCRATCH_FLOATS (PIXELS * KS + PIXELS * O_SPLIT)
+#define DY_BLOCK       (PIXELS * MR + LANES)
+#define SCRATCH_FLOATS (PIXELS * KS + O_SPLIT / MR * DY_BLOCK + BAND_FLOATS)
 
 size_t EW_K(conv_filter_scratch)(const struct ew_conv_shape *s)
 {
@@ -59,26 +60,22 @@ size_t EW_K(conv_filter_scratch)(const struct ew_conv_shape *s)
 struct work {
     const struct plan *plan;
     const struct ew_conv_filter *f;
-    float *x, *dy; /* scratch */
-    float *out;    /* dw of the tile's first output and column; rows are k apart */
+    float *x, *dy, *band; /* scratch */
+    float *out;           /* dw of the tile's first output and column; rows are k apart */
     int64_t outputs, width;
     bool add;
 };
 
-/* dy of `count` pixels, from output o on, as [outputs / MR][count][MR]. */
+/* dy of `count` pixels, from output o on, as blocks [count][MR].  Whole vectors are stored: what
+ * they write too much is written anew with the next pixel, or is the room between blocks. */
 static void lay_out(const struct work *w, const struct pixel *pixel, int64_t count, int64_t o)
 {
-    for (int64_t b = 0; b < w->outputs; b += MR) {
-        const int64_t n = min_i64(MR, w->outputs - b);
-        float *to = w->dy + b * count;
-        for (int64_t i = 0; i < count; i++, to += MR) {
-            const float *from = w->f->dy + pixel[i].y + o + b;
-            if (n == MR)
-                memcpy(to, from, MR * sizeof(float));
-            else
-                for (int64_t r = 0; r < n; r++)
-                    to[r] = from[r];
-        }
+    for (int64_t i = 0; i < count; i++) {
+        const float *from = w->f->dy + pixel[i].y + o;
+        float *to = w->dy + i * MR;
+        for (int64_t b = 0; b < w->outputs; b += MR, to += DY_BLOCK)
+            for (int64_t j = 0; j < min_i64(MR, w->outputs - b); j += LANES)
+                store(to + j, load_n(from + b + j, min_i64(MR, w->outputs - b) - j));
     }
 }
 
@@ -93,7 +90,7 @@ static void multiply(const struct work *w, int64_t count)
         const int vectors = (int)div_up(width, LANES);
         for (int64_t b = 0; b < w->outputs; b += MR) {
             float *c = w->out + b * k + j;
-            const struct micro m = {.a = w->dy + b * count,
+            const struct micro m = {.a = w->dy + b / MR * DY_BLOCK,
                                     .w = w->x + j,
                                     .kc = count,
                                     .from = w->add ? c : NULL,
@@ -127,7 +124,12 @@ static void run_tile(struct work *w, int64_t tile)
         struct pixel pixel[PIXELS];
         const int64_t count = max_i64(min_i64(PIXELS, last - row), 0);
         EW_K(core_pixels)(c, row, (int)count, pixel);
-        EW_K(core_gather)(c, w->f->x + g * c->cg, pixel, (int)count, k0, k1, w->x);
+        if (c->band) {
+            const struct core_rows rows = {row, row + count, k0, k1};
+            EW_K(core_gather_band)(c, w->f->x, rows, w->band, w->x);
+        } else {
+            EW_K(core_gather)(c, w->f->x + g * c->cg, pixel, (int)count, k0, k1, w->x);
+        }
         lay_out(w, pixel, count, g * c->og + o);
         multiply(w, count);
         w->add = true;
@@ -142,6 +144,7 @@ void EW_K(conv_filter_run)(const struct ew_conv_filter *f, int64_t begin, int64_
     init(&p, &f->shape);
     struct work w = {.plan = &p, .f = f, .x = scratch};
     w.dy = w.x + PIXELS * KS;
+    w.band = w.dy + O_SPLIT / MR * DY_BLOCK;
     /* Lanes behind a chunk's last column are computed and thrown away: they may not trap. */
     memset(scratch, 0, SCRATCH_FLOATS * sizeof(float));
     for (int64_t i = begin; i < end; i++)

@@ -102,6 +102,22 @@ struct gather {
     int64_t tap[3];
 };
 
+/* Copies and clears that may write up to a vector more than they should: what follows in a panel's
+ * row is written later, and the row has room behind its last run. */
+INLINE void copy_over(float *to, const float *from, int64_t n)
+{
+    for (; n >= LANES; n -= LANES, from += LANES, to += LANES)
+        store(to, load(from));
+    if (n > 0)
+        store(to, load_part(from, n));
+}
+
+INLINE void clear_over(float *to, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += LANES)
+        store(to + i, (vec){0});
+}
+
 /* Floats [from, to) of one run, for the pixel at `at` (of the run's first tap). */
 INLINE void gather_run(const struct gather *g, const float *x, const int64_t at[3], int64_t from,
                        int64_t to, float *out)
@@ -111,16 +127,16 @@ INLINE void gather_run(const struct gather *g, const float *x, const int64_t at[
     const bool inside = at[0] >= 0 && at[0] < a[0].in && at[1] >= 0 && at[1] < a[1].in;
     const float *p = x + at[0] * c->x_step[0] + at[1] * c->x_step[1] + at[2] * c->x_step[2];
     if (inside && at[2] >= 0 && at[2] + g->taps <= a[2].in) {
-        copy(out, p + from, to - from);
+        copy_over(out, p + from, to - from);
         return;
     }
     /* The part of the run that lies in the image, in floats. */
     int64_t lo = max_i64(-at[2], 0) * c->cg, hi = (a[2].in - at[2]) * c->cg;
     lo = min_i64(max_i64(lo, from), to);
     hi = inside ? max_i64(min_i64(hi, to), lo) : lo;
-    clear(out, lo - from);
-    copy(out + (lo - from), p + lo, hi - lo);
-    clear(out + (hi - from), to - hi);
+    clear_over(out, lo - from);
+    copy_over(out + (lo - from), p + lo, hi - lo);
+    clear_over(out + (hi - from), to - hi);
 }
 
 INLINE void gather_pixel(const struct gather *g, const float *x, const struct pixel *p, float *out)
@@ -158,6 +174,49 @@ void EW_K(core_gather)(const struct core *c, const float *x, const struct pixel 
     g.tap[0] = n / c->axis[1].taps;
     for (int r = 0; r < count; r++)
         gather_pixel(&g, x + p[r].x, &p[r], panel + r * KS);
+}
+
+/* Copies what one row of outputs reads, lines of the image with their padding. */
+static void fill_band(const struct core *c, const float *x, int64_t tile, float *band)
+{
+    const struct ew_conv_axis *a = c->axis;
+    const int64_t z = tile / a[1].out % a[0].out * a[0].stride - a[0].pad;
+    const int64_t y0 = tile % a[1].out * a[1].stride - a[1].pad;
+    x += tile / a[1].out / a[0].out * c->x_image + z * c->x_step[0];
+    const int64_t lo = min_i64(max_i64((int64_t)a[2].pad * c->cg, 0), c->band_line);
+    const int64_t hi = max_i64(min_i64(((int64_t)a[2].in + a[2].pad) * c->cg, c->band_line), lo);
+    for (int64_t t = 0; t < a[1].taps; t++, band += c->band_line) {
+        const int64_t y = y0 + t * a[1].dilation;
+        const bool inside = z >= 0 && z < a[0].in && y >= 0 && y < a[1].in;
+        clear(band, inside ? lo : c->band_line);
+        if (!inside)
+            continue;
+        copy(band + lo, x + y * c->x_step[1] + lo - (int64_t)a[2].pad * c->cg, hi - lo);
+        clear(band + hi, c->band_line - hi);
+    }
+}
+
+/* Line by line rather than pixel by pixel: a line of short runs is a loop of one load, one store.
+ */
+void EW_K(core_gather_band)(const struct core *c, const float *x, struct core_rows rows,
+                            float *band, float *panel)
+{
+    const int64_t out = c->axis[2].out, step = c->axis[2].stride * c->cg;
+    for (int64_t row = rows.first; row < rows.last;) {
+        const int64_t o = row % out, count = min_i64(out - o, rows.last - row);
+        fill_band(c, x, row / out, band);
+        for (int64_t t = 0; t < c->axis[1].taps; t++) {
+            const int64_t from = max_i64(rows.k0 - t * c->run, 0);
+            const int64_t n = min_i64(rows.k1 - t * c->run, c->run) - from;
+            const float *line = band + t * c->band_line + o * step + from;
+            float *to = panel + (t * c->run + from - rows.k0);
+            for (int64_t i = 0; i < count && n > 0; i++)
+                for (int64_t j = 0; j < n; j += LANES)
+                    store(to + i * KS + j, load(line + i * step + j));
+        }
+        row += count;
+        panel += count * KS;
+    }
 }
 
 /* ---- Tiles ---- */
@@ -220,26 +279,6 @@ static void run_panel(const struct tile *t, int rows)
             EW_K(micro)(&m, rows, vectors);
         if (last && !t->plain)
             finish_rows(t->run, t->y + o, t->add ? t->add + o : NULL, t->row, rows, width);
-    }
-}
-
-/* Copies what one row of outputs reads, lines of the image with their padding. */
-static void fill_band(const struct core *c, const float *x, int64_t tile, float *band)
-{
-    const struct ew_conv_axis *a = c->axis;
-    const int64_t z = tile / a[1].out % a[0].out * a[0].stride - a[0].pad;
-    const int64_t y0 = tile % a[1].out * a[1].stride - a[1].pad;
-    x += tile / a[1].out / a[0].out * c->x_image + z * c->x_step[0];
-    const int64_t lo = min_i64(max_i64((int64_t)a[2].pad * c->cg, 0), c->band_line);
-    const int64_t hi = max_i64(min_i64(((int64_t)a[2].in + a[2].pad) * c->cg, c->band_line), lo);
-    for (int64_t t = 0; t < a[1].taps; t++, band += c->band_line) {
-        const int64_t y = y0 + t * a[1].dilation;
-        const bool inside = z >= 0 && z < a[0].in && y >= 0 && y < a[1].in;
-        clear(band, inside ? lo : c->band_line);
-        if (!inside)
-            continue;
-        copy(band + lo, x + y * c->x_step[1] + lo - (int64_t)a[2].pad * c->cg, hi - lo);
-        clear(band + hi, c->band_line - hi);
     }
 }
 
