@@ -50,7 +50,8 @@ static int captured_error(const char *text)
     return EIO;
 }
 
-static ew_err format_path(struct ew_probe *p, const char **out, const char *fmt, va_list ap)
+static ew_err __attribute__((format(printf, 3, 0)))
+format_path(struct ew_probe *p, const char **out, const char *fmt, va_list ap)
 {
     char text[512];
     const int n = vsnprintf(text, sizeof(text), fmt, ap);
