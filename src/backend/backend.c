@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/cpu/cpu_update.h"
 #include "backend/cpu/isa.h"
+#include "op/optimizer.h"
 
 #define EW_ROW(name) extern const struct ew_row ew_row_##name;
 #include "row_list.h"
@@ -39,20 +41,34 @@ void ew_backend_close(struct ew_backend *be)
     free(be);
 }
 
-ew_err ew_backend_offer(const struct ew_backend *be, const struct ew_op *op, enum ew_phase phase,
-                        const struct ew_call *c, struct ew_kernel out[EW_OFFERS], int *n)
+static bool takes(const struct ew_row *row, const struct ew_op *op)
 {
+    for (const char *const *name = row->ops; *name; name++)
+        if (strcmp(*name, op->name) == 0)
+            return true;
+    return false;
+}
+
+ew_err ew_backend_offer(const struct ew_ask *ask, struct ew_kernel out[EW_OFFERS], int *n)
+{
+    const struct ew_op *op = ask->op;
     *n = 0;
-    for (size_t i = 0; be->isa && i < EW_COUNT(rows) && *n == 0; i++)
-        if (strcmp(rows[i]->op, op->name) == 0)
-            *n = rows[i]->offer(be, phase, c, out);
+    for (size_t i = 0; ask->be->isa && i < EW_COUNT(rows) && *n == 0; i++)
+        if (takes(rows[i], op))
+            *n = rows[i]->offer(ask, out);
     const struct ew_kernel reference = {.name = "reference",
-                                        .run =
-                                            phase == EW_PHASE_FORWARD ? op->forward : op->backward,
-                                        .scratch = op->scratch ? op->scratch(c) : 0};
+                                        .run = ask->phase == EW_PHASE_FORWARD ? op->forward
+                                                                              : op->backward,
+                                        .scratch = op->scratch ? op->scratch(ask->c) : 0};
     if (reference.run)
         out[(*n)++] = reference;
-    EW_CHECK(*n > 0, EW_ERR_UNSUPPORTED, "node %s: operator %s cannot be %s", c->name, op->name,
-             phase == EW_PHASE_FORWARD ? "run" : "trained through");
+    EW_CHECK(*n > 0, EW_ERR_UNSUPPORTED, "node %s: operator %s cannot be %s", ask->c->name,
+             op->name, ask->phase == EW_PHASE_FORWARD ? "run" : "trained through");
     return EW_OK;
+}
+
+struct ew_kernel ew_backend_update(const struct ew_backend *be, const struct ew_optimizer *o)
+{
+    return (struct ew_kernel){.name = ew_optimizer_names[o->kind],
+                              .run = be->isa ? ew_cpu_update : ew_update_run};
 }

@@ -14,6 +14,7 @@ void ew_graph_call(const struct ew_graph *g, const struct ew_node *n, struct ew_
                    struct ew_call *out)
 {
     *out = (struct ew_call){.name = n->name,
+                            .op = n->op,
                             .attr = n->attr,
                             .n_in = n->n_in,
                             .n_out = n->n_out,

@@ -14,10 +14,12 @@
 struct ew_backend;
 struct ew_graph;
 struct ew_onnx_node;
+struct ew_op;
 
 /* What an operator function sees.  Optional inputs that are absent are NULL. */
 struct ew_call {
     const char *name; /* of the node, for messages */
+    const struct ew_op *op;
     const void *attr; /* the operator's own struct */
     int n_in, n_out;
     struct ew_tensor *const *in;

@@ -68,35 +68,31 @@ ew_err ew_epilogue_check_none(const struct ew_epilogue_attr *e, const struct ew_
     return EW_OK;
 }
 
-/* A constant scalar input; `def` where it is absent, false where it is not constant. */
-static bool scalar_input(const struct ew_graph *g, const struct ew_node *n, int i, double def,
-                         double *out)
+/* A scalar input whose value is known; `def` where it is absent, false where it is not known. */
+static bool scalar_input(const struct ew_call *c, int i, double def, double *out)
 {
     *out = def;
-    if (i >= n->n_in || n->in[i] < 0)
+    if (i >= c->n_in || !c->in[i])
         return true;
-    const struct ew_tensor *t = &g->values[n->in[i]].t;
-    if (!t->data || ew_tensor_count(t) != 1)
+    if (!c->in[i]->data || ew_tensor_count(c->in[i]) != 1)
         return false;
-    *out = ew_tensor_get(t, 0);
+    *out = ew_tensor_get(c->in[i], 0);
     return true;
 }
 
-bool ew_act_of_node(const struct ew_graph *g, int node, struct ew_epilogue_attr *out)
+bool ew_act_of_call(const struct ew_call *c, struct ew_epilogue_attr *out)
 {
-    const struct ew_node *n = &g->nodes[node];
     int act = EW_ACT_RELU;
-    while (act < EW_ACT_COUNT && strcmp(ew_act_names[act], n->op->name) != 0)
+    while (act < EW_ACT_COUNT && strcmp(ew_act_names[act], c->op->name) != 0)
         act++;
     if (act == EW_ACT_COUNT)
         return false;
     double lo = 0, hi = 0;
     if (act == EW_ACT_CLIP) {
-        if (!scalar_input(g, n, 1, -(double)FLT_MAX, &lo) ||
-            !scalar_input(g, n, 2, (double)FLT_MAX, &hi))
+        if (!scalar_input(c, 1, -(double)FLT_MAX, &lo) || !scalar_input(c, 2, (double)FLT_MAX, &hi))
             return false;
     } else if (act == EW_ACT_LEAKY || act == EW_ACT_HARD_SIGMOID) {
-        const struct ew_scale_attr *a = n->attr;
+        const struct ew_scale_attr *a = c->attr;
         lo = a->alpha;
         hi = a->beta;
     }
@@ -104,4 +100,15 @@ bool ew_act_of_node(const struct ew_graph *g, int node, struct ew_epilogue_attr 
     out->lo = lo;
     out->hi = hi;
     return true;
+}
+
+bool ew_act_of_node(const struct ew_graph *g, int node, struct ew_epilogue_attr *out)
+{
+    const struct ew_node *n = &g->nodes[node];
+    struct ew_tensor *slots[8];
+    struct ew_call c;
+    if (n->n_in + n->n_out > (int)EW_COUNT(slots))
+        return false;
+    ew_graph_call(g, n, slots, &c);
+    return ew_act_of_call(&c, out);
 }

@@ -58,8 +58,10 @@ double ew_act_apply(const struct ew_epilogue_attr *e, double x);
 void ew_epilogue_run(const struct ew_epilogue_attr *e, const struct ew_tensor *add,
                      struct ew_tensor *y);
 
-/* Fills act, lo and hi where the node is one of these activations with constant parameters; false:
- * it is not. */
+/* Fills act, lo and hi where the call is of one of these activations and its parameters are known;
+ * false: it is not. */
+bool ew_act_of_call(const struct ew_call *c, struct ew_epilogue_attr *out);
+/* The same of a node. */
 struct ew_graph;
 bool ew_act_of_node(const struct ew_graph *g, int node, struct ew_epilogue_attr *out);
 

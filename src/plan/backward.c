@@ -148,6 +148,7 @@ static ew_err add_backward(struct ew_plan *p, int node)
     EW_TRY(saved_slots(p, n, in, out));
     grad_slots(p, n, din, dout);
     s->call = (struct ew_call){.name = n->name,
+                               .op = n->op,
                                .attr = n->attr,
                                .n_in = n->n_in,
                                .n_out = n->n_out,

@@ -35,7 +35,8 @@ ew_err ew_plan_pick_kernel(struct ew_plan *p)
     struct ew_kernel offers[EW_OFFERS];
     int n;
     s->call.be = p->be;
-    EW_TRY(ew_backend_offer(p->be, p->g->nodes[s->node].op, s->phase, &s->call, offers, &n));
+    const struct ew_ask ask = {p->be, p->g->nodes[s->node].op, s->phase, &s->call};
+    EW_TRY(ew_backend_offer(&ask, offers, &n));
     s->kernel = offers[0];
     if (s->kernel.scratch)
         EW_TRY(ew_plan_buffer_new(p, s->kernel.scratch, step, step, &s->scratch));
@@ -98,6 +99,7 @@ static ew_err forward_call(struct ew_plan *p, const struct ew_node *n, bool agai
         slots[n->n_in + i] = &s->t;
     }
     *c = (struct ew_call){.name = n->name,
+                          .op = n->op,
                           .attr = n->attr,
                           .n_in = n->n_in,
                           .n_out = n->n_out,

@@ -14,7 +14,7 @@
 
 #include "backend/backend.h"
 #include "graph/graph.h"
-#include "plan/update.h"
+#include "op/optimizer.h"
 
 enum ew_plan_mode {
     EW_PLAN_INFER,

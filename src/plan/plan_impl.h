@@ -27,8 +27,6 @@ struct ew_slot {
     int first, last;    /* steps that touch it; first -1: none */
 };
 
-#define EW_UPDATE_STATES 2 /* the most tensors that an optimiser keeps for a parameter */
-
 /* What is done to make a training step fit. */
 struct ew_strategy {
     bool cheap;   /* values of operators without multiply-accumulates are computed again */

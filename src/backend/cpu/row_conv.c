@@ -65,18 +65,18 @@ static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
     return n;
 }
 
-static int offer(const struct ew_backend *be, enum ew_phase phase, const struct ew_call *c,
-                 struct ew_kernel *out)
+static int offer(const struct ew_ask *ask, struct ew_kernel *out)
 {
+    const struct ew_call *c = ask->c;
     struct ew_conv_shape s;
     if (c->in[0]->dtype != EW_F32 || shape_of(c, &s) != EW_OK ||
         ew_tensor_count(c->in[0]) >= INT32_MAX)
         return 0;
-    if (phase == EW_PHASE_FORWARD)
+    if (ask->phase == EW_PHASE_FORWARD)
         return offer_forward(c, &s, out);
-    out[0] = ew_conv_backward_kernel(be, &s);
+    out[0] = ew_conv_backward_kernel(ask->be, &s);
     out[0].prepare = prepare_backward;
     return 1;
 }
 
-const struct ew_row ew_row_conv = {.op = "conv", .offer = offer};
+const struct ew_row ew_row_conv = {.ops = EW_ROW_OPS("conv"), .offer = offer};

@@ -41,21 +41,21 @@ static ew_err prepare_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-static int offer(const struct ew_backend *be, enum ew_phase phase, const struct ew_call *c,
-                 struct ew_kernel *out)
+static int offer(const struct ew_ask *ask, struct ew_kernel *out)
 {
+    const struct ew_call *c = ask->c;
     struct ew_conv_shape s;
     if (!fits(c))
         return 0;
     shape_of(c, &s);
-    if (phase == EW_PHASE_FORWARD) {
+    if (ask->phase == EW_PHASE_FORWARD) {
         out[0] = ew_conv_forward_kernel(c, EW_CONV_GEMM, &s);
         out[0].prepare = prepare;
     } else {
-        out[0] = ew_conv_backward_kernel(be, &s);
+        out[0] = ew_conv_backward_kernel(ask->be, &s);
         out[0].prepare = prepare_backward;
     }
     return 1;
 }
 
-const struct ew_row ew_row_gemm = {.op = "gemm", .offer = offer};
+const struct ew_row ew_row_gemm = {.ops = EW_ROW_OPS("gemm"), .offer = offer};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Optimisers: how a parameter follows its gradient. */
-#ifndef EW_PLAN_UPDATE_H
-#define EW_PLAN_UPDATE_H
+#ifndef EW_OP_OPTIMIZER_H
+#define EW_OP_OPTIMIZER_H
 
 #include <stdint.h>
 
@@ -33,6 +33,8 @@ struct ew_optimizer {
 };
 
 extern const char *const ew_optimizer_names[]; /* NULL-terminated */
+
+#define EW_UPDATE_STATES 2 /* the most tensors that an optimiser keeps for a parameter */
 
 /* Tensors that it keeps for each parameter. */
 int ew_optimizer_states(const struct ew_optimizer *o);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Optimiser steps on the CPU's kernels. */
+#ifndef EW_BACKEND_CPU_CPU_UPDATE_H
+#define EW_BACKEND_CPU_CPU_UPDATE_H
+
+#include "graph/op.h"
+
+/* As ew_update_run, for float32; others go to the reference. */
+ew_err ew_cpu_update(const struct ew_call *c);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Activations that stand alone, forward and backward. */
+#include "backend/cpu/isa.h"
+#include "backend/cpu/share.h"
+#include "op/epilogue.h"
+
+#define GRAIN 8192 /* elements a tile */
+
+struct work {
+    const struct ew_kernels *k;
+    struct ew_act_map map;
+    int64_t count;
+};
+
+static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->act_run(&w->map, begin * GRAIN, ew_min_i64(end * GRAIN, w->count));
+}
+
+static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->act_back(&w->map, begin * GRAIN, ew_min_i64(end * GRAIN, w->count));
+}
+
+static struct work work_of(const struct ew_call *c, int64_t count)
+{
+    struct ew_epilogue_attr e = {0};
+    ew_act_of_call(c, &e);
+    return (struct work){
+        .k = c->be->isa,
+        .map = {.act = (enum ew_act)e.act, .lo = (float)e.lo, .hi = (float)e.hi, .add = true},
+        .count = count};
+}
+
+static ew_err run_forward(const struct ew_call *c)
+{
+    struct work w = work_of(c, ew_tensor_count(c->in[0]));
+    w.map.x = c->in[0]->data;
+    w.map.y = c->out[0]->data;
+    ew_pool_run(c->be->pool, (w.count + GRAIN - 1) / GRAIN, forward_tiles, &w);
+    return EW_OK;
+}
+
+/* Where the output was kept instead of the input, the derivative is read off the output: relu, clip
+ * and leaky_relu have the same one there. */
+static ew_err run_backward(const struct ew_call *c)
+{
+    if (!c->din[0] || !c->dout[0])
+        return EW_OK;
+    struct work w = work_of(c, ew_tensor_count(c->din[0]));
+    w.map.x = c->in[0]->data ? c->in[0]->data : c->out[0]->data;
+    w.map.dy = c->dout[0]->data;
+    w.map.dx = c->din[0]->data;
+    ew_pool_run(c->be->pool, (w.count + GRAIN - 1) / GRAIN, backward_tiles, &w);
+    return EW_OK;
+}
+
+static bool has_backward(int act)
+{
+    return act == EW_ACT_RELU || act == EW_ACT_CLIP || act == EW_ACT_LEAKY ||
+           act == EW_ACT_HARD_SWISH || act == EW_ACT_SILU;
+}
+
+static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+{
+    struct ew_epilogue_attr e = {0};
+    if (ask->c->in[0]->dtype != EW_F32 || !ew_act_of_call(ask->c, &e))
+        return 0;
+    if (ask->phase == EW_PHASE_FORWARD)
+        out[0] = (struct ew_kernel){.name = "activation", .run = run_forward};
+    else if (has_backward(e.act))
+        out[0] = (struct ew_kernel){.name = "activation", .run = run_backward};
+    else
+        return 0;
+    return 1;
+}
+
+const struct ew_row ew_row_act = {.ops = EW_ROW_OPS("relu", "clip", "leaky_relu", "hard_swish",
+                                                    "hard_sigmoid", "silu", "sigmoid", "tanh"),
+                                  .offer = offer};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of two tensors of one shape, and their gradients. */
+#include "backend/cpu/isa.h"
+#include "backend/cpu/share.h"
+
+#define GRAIN 8192 /* elements a tile */
+
+struct work {
+    const struct ew_kernels *k;
+    struct ew_add_map map;
+    int64_t count;
+};
+
+static void add_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->add_run(&w->map, begin * GRAIN, ew_min_i64(end * GRAIN, w->count));
+}
+
+static void add(const struct ew_call *c, const struct ew_tensor *a, const struct ew_tensor *b,
+                struct ew_tensor *y)
+{
+    struct work w = {.k = c->be->isa,
+                     .map = {.a = a->data, .b = b->data, .y = y->data},
+                     .count = ew_tensor_count(y)};
+    ew_pool_run(c->be->pool, (w.count + GRAIN - 1) / GRAIN, add_tiles, &w);
+}
+
+static ew_err run_forward(const struct ew_call *c)
+{
+    add(c, c->in[0], c->in[1], c->out[0]);
+    return EW_OK;
+}
+
+static ew_err run_backward(const struct ew_call *c)
+{
+    for (int i = 0; i < 2; i++)
+        if (c->dout[0] && c->din[i])
+            add(c, c->din[i], c->dout[0], c->din[i]);
+    return EW_OK;
+}
+
+static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+{
+    const struct ew_call *c = ask->c;
+    if (c->in[0]->dtype != EW_F32 || !ew_shape_equal(&c->in[0]->shape, &c->in[1]->shape))
+        return 0;
+    out[0] = (struct ew_kernel){.name = "add",
+                                .run = ask->phase == EW_PHASE_FORWARD ? run_forward : run_backward};
+    return 1;
+}
+
+const struct ew_row ew_row_add = {.ops = EW_ROW_OPS("add"), .offer = offer};

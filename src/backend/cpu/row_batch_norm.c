@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batch norm: scale and shift in inference, batch statistics and their gradient in training. */
+#include <math.h>
+
+#include "backend/cpu/isa.h"
+#include "backend/cpu/share.h"
+#include "op/norm.h"
+
+enum { X, SCALE, SHIFT, MEAN, VAR };
+
+#define GRAIN 64 /* rows a tile */
+
+static int64_t channels_of(const struct ew_call *c)
+{
+    return c->in[X]->shape.dim[c->in[X]->shape.rank - 1];
+}
+
+static int64_t rows_of(const struct ew_call *c)
+{
+    return ew_shape_span(&c->in[X]->shape, 0, c->in[X]->shape.rank - 1);
+}
+
+/* ---- Inference: state is the scales, then the shifts ---- */
+
+static ew_err prepare_inference(const struct ew_call *c)
+{
+    const struct ew_batch_norm_attr *a = c->attr;
+    const int64_t channels = channels_of(c);
+    const float *scale = c->in[SCALE]->data, *shift = c->in[SHIFT]->data;
+    const float *mean = c->in[MEAN]->data, *var = c->in[VAR]->data;
+    float *s = c->state, *t = s + channels;
+    for (int64_t i = 0; i < channels; i++) {
+        const double f = (double)scale[i] / sqrt((double)var[i] + a->eps);
+        s[i] = (float)f;
+        t[i] = (float)((double)shift[i] - (double)mean[i] * f);
+    }
+    return EW_OK;
+}
+
+struct inference {
+    const struct ew_kernels *k;
+    struct ew_scale_shift map;
+    int64_t rows;
+};
+
+static void inference_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct inference *w = ctx;
+    w->k->scale_shift(&w->map, begin * GRAIN, ew_min_i64(end * GRAIN, w->rows));
+}
+
+static ew_err run_inference(const struct ew_call *c)
+{
+    const int64_t channels = channels_of(c);
+    struct inference w = {.k = c->be->isa,
+                          .map = {.channels = channels,
+                                  .x = c->in[X]->data,
+                                  .scale = c->state,
+                                  .shift = (const float *)c->state + channels,
+                                  .y = c->out[0]->data},
+                          .rows = rows_of(c)};
+    ew_pool_run(c->be->pool, (w.rows + GRAIN - 1) / GRAIN, inference_tiles, &w);
+    return EW_OK;
+}
+
+/* ---- Training: scratch is the partial sums, then two sums a channel ---- */
+
+struct training {
+    const struct ew_kernels *k;
+    struct ew_batch_norm b;
+};
+
+static struct training training_of(const struct ew_call *c)
+{
+    const struct ew_batch_norm_attr *a = c->attr;
+    const int64_t rows = rows_of(c), channels = channels_of(c);
+    const struct ew_kernels *k = c->be->isa;
+    return (struct training){.k = k,
+                             .b = {.rows = rows,
+                                   .channels = channels,
+                                   .x = c->in[X]->data,
+                                   .scale = c->in[SCALE]->data,
+                                   .bias = c->in[SHIFT]->data,
+                                   .eps = (float)a->eps,
+                                   .momentum = (float)(1 - a->momentum),
+                                   .mean = c->aux,
+                                   .rstd = (float *)c->aux + channels,
+                                   .partial = c->scratch,
+                                   .sums = (float *)c->scratch + k->batch_partial(rows, channels)}};
+}
+
+static void stats_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct training *t = ctx;
+    t->k->batch_stats(&t->b, begin, end);
+}
+
+static void apply_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct training *t = ctx;
+    t->k->batch_apply(&t->b, begin * GRAIN, ew_min_i64(end * GRAIN, t->b.rows));
+}
+
+static void back_stats_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct training *t = ctx;
+    t->k->batch_back_stats(&t->b, begin, end);
+}
+
+static void back_apply_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct training *t = ctx;
+    t->k->batch_back_apply(&t->b, begin * GRAIN, ew_min_i64(end * GRAIN, t->b.rows));
+}
+
+static ew_err run_training(const struct ew_call *c)
+{
+    struct training t = training_of(c);
+    t.b.y = c->out[0]->data;
+    if (!c->again) {
+        t.b.running_mean = c->in[MEAN]->data;
+        t.b.running_var = c->in[VAR]->data;
+    }
+    ew_pool_run(c->be->pool, t.k->batch_splits(t.b.rows), stats_tiles, &t);
+    t.k->batch_finish(&t.b);
+    ew_pool_run(c->be->pool, (t.b.rows + GRAIN - 1) / GRAIN, apply_tiles, &t);
+    return EW_OK;
+}
+
+static ew_err run_backward(const struct ew_call *c)
+{
+    if (!c->dout[0])
+        return EW_OK;
+    if (!c->din[X] || !c->din[SCALE] || !c->din[SHIFT])
+        return c->op->backward(c); /* parts of it are frozen: rare */
+    struct training t = training_of(c);
+    t.b.dy = c->dout[0]->data;
+    t.b.dx = c->din[X]->data;
+    t.b.dscale = c->din[SCALE]->data;
+    t.b.dbias = c->din[SHIFT]->data;
+    t.b.add_dx = t.b.add_dparam = true;
+    ew_pool_run(c->be->pool, t.k->batch_splits(t.b.rows), back_stats_tiles, &t);
+    t.k->batch_back_finish(&t.b);
+    ew_pool_run(c->be->pool, (t.b.rows + GRAIN - 1) / GRAIN, back_apply_tiles, &t);
+    return EW_OK;
+}
+
+static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+{
+    const struct ew_call *c = ask->c;
+    const struct ew_batch_norm_attr *a = c->attr;
+    const int64_t channels = channels_of(c), rows = rows_of(c);
+    if (c->in[X]->dtype != EW_F32 || c->in[SCALE]->dtype != EW_F32 ||
+        c->in[MEAN]->dtype != EW_F32 || a->training_mode || c->n_out != 1 || rows == 0)
+        return 0;
+    if (!c->train) {
+        for (int i = SCALE; i <= VAR; i++)
+            if (!c->in[i]->data)
+                return 0; /* computed at each run: the reference does it */
+        out[0] = (struct ew_kernel){.name = "scale and shift",
+                                    .run = run_inference,
+                                    .prepare = prepare_inference,
+                                    .state = 2 * (size_t)channels * sizeof(float)};
+        return 1;
+    }
+    const size_t floats = ask->be->isa->batch_partial(rows, channels) + 2 * (size_t)channels;
+    out[0] = (struct ew_kernel){.name = "batch norm",
+                                .run = ask->phase == EW_PHASE_FORWARD ? run_training : run_backward,
+                                .scratch = floats * sizeof(float)};
+    return 1;
+}
+
+const struct ew_row ew_row_batch_norm = {.ops = EW_ROW_OPS("batch_norm"), .offer = offer};
