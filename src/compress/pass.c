@@ -49,7 +49,8 @@ ew_err ew_pass_new_param(struct ew_graph *g, const char *name, const struct ew_s
     struct ew_tensor t = {.dtype = EW_F32, .shape = *shape};
     t.data = ew_arena_alloc(&g->arena, ew_tensor_bytes(&t));
     EW_CHECK(t.data, EW_ERR_MEMORY, "%s: no memory for folded weights", name);
-    return ew_graph_const(g, name, EW_VALUE_PARAM, &t, false, out);
+    EW_TRY(ew_graph_const(g, name, EW_VALUE_PARAM, &t, false, out));
+    return ew_graph_claim_name(g, *out, name); /* it takes the place of the one it was made from */
 }
 
 ew_err ew_pass_all(struct ew_graph *g)

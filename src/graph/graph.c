@@ -126,6 +126,14 @@ ew_err ew_graph_rename(struct ew_graph *g, int value, const char *name)
     return enter_name(g, value);
 }
 
+ew_err ew_graph_claim_name(struct ew_graph *g, int value, const char *name)
+{
+    const int other = ew_graph_find(g, name);
+    if (other >= 0 && other != value && g->values[other].kind != EW_VALUE_INPUT)
+        EW_TRY(ew_graph_rename(g, other, ""));
+    return ew_graph_rename(g, value, name);
+}
+
 ew_err ew_graph_input(struct ew_graph *g, const char *name, enum ew_dtype dtype,
                       const struct ew_shape *shape, int *out)
 {

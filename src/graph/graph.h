@@ -93,6 +93,8 @@ ew_err ew_graph_add_node(struct ew_graph *g, const struct ew_node *n, int *out);
 ew_err ew_graph_output(struct ew_graph *g, int value);
 /* A value that another file names `name`; renaming keeps names unique. */
 ew_err ew_graph_rename(struct ew_graph *g, int value, const char *name);
+/* The same, but another value that has the name already loses it (unless it is an input). */
+ew_err ew_graph_claim_name(struct ew_graph *g, int value, const char *name);
 
 /* Changes an input's shape or gives it a fixed value, then call ew_graph_infer. */
 ew_err ew_graph_set_shape(struct ew_graph *g, int value, const struct ew_shape *shape);

@@ -117,7 +117,8 @@ static ew_err permute_constant(struct sweep *s, int from, const int *perm, int *
     ew_tensor_permute(&v.t, perm, &t);
     EW_TRY(ew_graph_const(s->new, v.name, v.kind, &t, false, out));
     s->new->values[*out].frozen = v.frozen;
-    return EW_OK;
+    /* Weights are looked for by name, and mostly nobody reads the original any more. */
+    return ew_graph_claim_name(s->new, *out, v.name);
 }
 
 static ew_err remember(struct sweep *s, int from, const int *perm, int to)
@@ -435,7 +436,7 @@ static ew_err copy_graph(struct sweep *s)
         int id;
         EW_TRY(get(s, old->outputs[i], NULL, &id));
         if (s->new->values[id].kind == EW_VALUE_ACT)
-            EW_TRY(ew_graph_rename(s->new, id, old->values[old->outputs[i]].name));
+            EW_TRY(ew_graph_claim_name(s->new, id, old->values[old->outputs[i]].name));
         EW_TRY(ew_graph_output(s->new, id));
     }
     return EW_OK;
