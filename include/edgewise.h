@@ -107,7 +107,7 @@ EW_API ew_err ew_model_init(const char *name, uint64_t seed, struct ew_graph *g)
 struct ew_onnx_input {
     const char *name;  /* as in the file; NULL or empty: the input at this position */
     const char *dtype; /* "float32", ...; NULL: as in the file */
-    int rank;
+    int rank;          /* -1: nothing is known of this one */
     const int64_t *dims;
     const void *data; /* NULL, or the value: it becomes a constant where a shape depends on it */
 };

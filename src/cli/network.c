@@ -63,6 +63,9 @@ static ew_err from_file(const char *path, const struct ew_network_opts *o, struc
     ew_err e = name_after(path, *out);
     if (e == EW_OK)
         e = ew_graph_set_batch(*out, o->batch);
+    const struct ew_shape *s = (*out)->n_inputs ? &(*out)->values[(*out)->inputs[0]].t.shape : NULL;
+    if (e == EW_OK && o->batch != 1 && s && s->rank && s->dim[0] != o->batch)
+        e = ew_fail(EW_ERR_ARG, "its batch is fixed at %lld", (long long)s->dim[0]);
     if (e != EW_OK)
         ew_graph_free(*out);
     return e == EW_OK ? e : ew_fail_in(e, "%s", path);

@@ -42,7 +42,7 @@ static const struct ew_onnx_input *find_given(const struct ew_onnx_import *im, i
     for (int i = 0; im->opts && i < im->opts->n_inputs; i++) {
         const char *given = im->opts->inputs[i].name;
         if (given && *given ? strcmp(given, name) == 0 : i == index)
-            return &im->opts->inputs[i];
+            return im->opts->inputs[i].rank < 0 ? NULL : &im->opts->inputs[i];
     }
     return NULL;
 }
@@ -118,6 +118,12 @@ static ew_err add_inputs(struct ew_onnx_import *im)
 {
     const Ew__OnnxGraph *og = im->model->graph;
     int index = 0;
+    for (int i = 0; im->opts && i < im->opts->n_inputs; i++) {
+        const char *name = ew_onnx_text(im->opts->inputs[i].name);
+        const int value = ew_names_find(&im->wire.names, name);
+        EW_CHECK(!*name || (value >= (int)og->n_initializer && im->wire.producer[value] < 0),
+                 EW_ERR_ARG, "the model has no input %.150s", name);
+    }
     for (size_t i = 0; i < og->n_input; i++) {
         const int value = ew_names_find(&im->wire.names, og->input[i]->name);
         if (value >= (int)og->n_initializer)
@@ -169,10 +175,7 @@ static ew_err add_output(struct ew_onnx_import *im, const char *name)
     const struct ew_op *identity = ew_op_find("identity");
     if (strcmp(im->g->values[id].name, name) != 0 && identity)
         EW_TRY(ew_graph_add(im->g, identity, NULL, NULL, &(int){id}, 1, &id, 1));
-    const int taken = ew_graph_find(im->g, name);
-    if (taken >= 0 && taken != id && im->g->values[taken].kind == EW_VALUE_ACT)
-        EW_TRY(ew_graph_rename(im->g, taken, ""));
-    EW_TRY(ew_graph_rename(im->g, id, name));
+    EW_TRY(ew_graph_claim_name(im->g, id, name));
     im->value[wired] = id;
     return ew_graph_output(im->g, id);
 }

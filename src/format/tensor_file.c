@@ -77,12 +77,23 @@ static ew_err write_pb(FILE *f, const char *path, const struct ew_tensor *t, con
     return EW_OK;
 }
 
-ew_err ew_tensor_file_write(const char *path, const struct ew_tensor *t, const char *name)
+static bool ends_in(const char *path, const char *end)
 {
     const char *dot = strrchr(path, '.');
-    const bool npy = dot && strcmp(dot, ".npy") == 0;
-    EW_CHECK(npy || (dot && strcmp(dot, ".pb") == 0), EW_ERR_ARG,
+    return dot && strcmp(dot, end) == 0;
+}
+
+ew_err ew_tensor_file_check(const char *path)
+{
+    EW_CHECK(ends_in(path, ".npy") || ends_in(path, ".pb"), EW_ERR_ARG,
              "%s: tensors are written as .npy or .pb", path);
+    return EW_OK;
+}
+
+ew_err ew_tensor_file_write(const char *path, const struct ew_tensor *t, const char *name)
+{
+    EW_TRY(ew_tensor_file_check(path));
+    const bool npy = ends_in(path, ".npy");
     struct ew_file_out o;
     EW_TRY(ew_file_out_open(path, &o));
     const ew_err e = npy ? write_npy(o.f, path, t) : write_pb(o.f, path, t, name);

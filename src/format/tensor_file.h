@@ -10,6 +10,8 @@
 ew_err ew_tensor_file_read(const char *path, struct ew_arena *a, struct ew_tensor *out,
                            const char **name);
 
+/* Fails for a path that write would refuse, before the work that leads to it. */
+ew_err ew_tensor_file_check(const char *path);
 /* Writes .npy or .pb, as the path ends. */
 ew_err ew_tensor_file_write(const char *path, const struct ew_tensor *t, const char *name);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ew_test.h"
+#include "onnx_build.h"
 #include "op_case.h"
 #include "run_graph.h"
 
@@ -106,10 +107,39 @@ static void keeps_names(void)
     ew_graph_free(g);
 }
 
+/* A convolution's filter changes its layout on the way in and out, its name does not; nor does that
+ * of an output which is transposed there. */
+static void keeps_weight_names(void)
+{
+    struct ew_build b;
+    ew_build_small(&b);
+    b.graph.node[1]->name = ew_build_text(&b, "y"); /* node and value of one name */
+    const char *path = ew_build_file(&b, "weights.onnx");
+    for (int trip = 0; trip < 3; trip++) {
+        struct ew_graph *g;
+        if (!EW_EXPECT_OK(ew_onnx_load(path, NULL, &g)))
+            break;
+        const int w = ew_graph_find(g, "w");
+        if (EW_EXPECT(w >= 0)) {
+            EW_EXPECT_INT(g->values[w].kind, EW_VALUE_PARAM);
+            EW_EXPECT_INT(g->values[w].t.shape.dim[3], 2); /* channels-last */
+        }
+        EW_EXPECT(ew_graph_find(g, "b") >= 0);
+        EW_EXPECT_STR(g->values[g->inputs[0]].name, "x");
+        EW_EXPECT_STR(g->values[g->outputs[0]].name, "y");
+        EW_EXPECT_OK(ew_onnx_save(g, path, NULL));
+        ew_graph_free(g);
+    }
+    ew_build_fini(&b);
+}
+
 int main(int argc, char **argv)
 {
     ew_test_begin("keeps_names");
     keeps_names();
+    ew_test_end();
+    ew_test_begin("keeps_weight_names");
+    keeps_weight_names();
     ew_test_end();
     for (int i = 0; i < ew_op_count(); i++) {
         const struct ew_op *op = ew_op_at(i);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise export: a network as an ONNX file. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "cli/cmd.h"
+#include "cli/network.h"
+#include "compress/pass.h"
+#include "report/text_table.h"
+
+struct opts {
+    struct ew_network_opts net; /* net.batch: 0 leaves it open */
+    const char *output;
+    bool fold;
+    int64_t seed, max_bytes;
+};
+
+/* clang-format off */
+static const struct ew_field fields[] = {
+    {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
+     .metavar = "FILE.onnx", .help = "the file to write", .letter = 'o'},
+    EW_NETWORK_SIZE_FIELDS(struct opts, net),
+    {.name = "batch", .type = EW_FIELD_INT, .offset = offsetof(struct opts, net.batch), .def = "0",
+     .min = 0, .max = 1048576, .metavar = "B", .help = "fix the batch; 0: leave it open"},
+    {.name = "fold", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, fold),
+     .help = "fold batch norm into the convolutions before it"},
+    {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "1",
+     .metavar = "N", .help = "of the first weights of a network of the zoo"},
+    {.name = "max-bytes", .type = EW_FIELD_SIZE, .offset = offsetof(struct opts, max_bytes),
+     .def = "0", .metavar = "BYTES",
+     .help = "put weights into FILE.onnx.data where the file would be larger; 0: 2G"},
+    EW_FIELD_END};
+/* clang-format on */
+
+static int64_t file_bytes(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g)
+{
+    const struct opts *o = c->opts;
+    char data[4096], text[EW_TEXT_CHARS];
+    snprintf(data, sizeof(data), "%s.data", o->output);
+    struct ew_cost cost;
+    ew_graph_cost(g, &cost);
+    if (!c->json) {
+        printf("%s: %s, %s parameters", o->output, ew_text_bytes(file_bytes(o->output), text),
+               ew_text_count(cost.params, (char[EW_TEXT_CHARS]){0}));
+        printf(", batch %s\n", o->net.batch ? "fixed" : "open");
+        return EW_OK;
+    }
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_str(&j, "name", g->name);
+    ew_json_str(&j, "file", o->output);
+    ew_json_int(&j, "bytes", file_bytes(o->output));
+    ew_json_int(&j, "params", cost.params);
+    ew_json_int(&j, "nodes", g->n_nodes);
+    ew_json_int(&j, "batch", o->net.batch);
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+static ew_err export_graph(struct ew_cmd_call *c, struct ew_graph *g)
+{
+    const struct opts *o = c->opts;
+    if (!ew_network_is_file(c->args[0])) {
+        EW_TRY(ew_model_init(c->args[0], (uint64_t)o->seed, g));
+        EW_INFO("%s has random weights (seed %lld)", c->args[0], (long long)o->seed);
+    }
+    if (o->fold)
+        EW_TRY(ew_pass_fold_batch_norm(g));
+    const struct ew_onnx_save_opts save = {.batch = o->net.batch, .max_bytes = o->max_bytes};
+    EW_TRY(ew_onnx_save(g, o->output, &save));
+    return print(c, g);
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    const struct opts *o = c->opts;
+    EW_CHECK(o->output, EW_ERR_USAGE, "--output says which file to write");
+    struct ew_network_opts net = o->net;
+    net.batch = 1; /* the file's batch is the exporter's */
+    struct ew_graph *g;
+    const ew_err e = ew_network_load(c->args[0], &net, &g);
+    if (e == EW_ERR_NOT_FOUND && !ew_network_is_file(c->args[0]))
+        ew_cmd_hint(c, "edgewise models lists the networks");
+    EW_TRY(e);
+    const ew_err done = export_graph(c, g);
+    ew_graph_free(g);
+    return done;
+}
+
+const struct ew_cmd ew_cmd_export = {
+    .name = "export",
+    .group = EW_CMD_NETWORK,
+    .summary = "write a network as an ONNX file",
+    .args = "NAME|FILE.onnx",
+    .about = "Networks of the zoo get first weights from --seed; their input is [N, C, H, W] in "
+             "the file.\n"
+             "The file has opset 13, or the first that has all of its operators.",
+    .examples = "export resnet18 -o resnet18.onnx\n"
+                "export mobilenet_v2 --input 96x96x3 --classes 10 --batch 1 --fold -o small.onnx\n"
+                "export model.onnx --fold -o folded.onnx",
+    .min_args = 1,
+    .max_args = 1,
+    .opts_size = sizeof(struct opts),
+    .opts = fields,
+    .run = run,
+};

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inputs of `edgewise run`: tensors, images, or random numbers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "cli/run_io.h"
+#include "format/tensor_file.h"
+#include "graph/layout.h"
+
+/* ---- Files ---- */
+
+static ew_err looks_like_image(const char *path, bool *out)
+{
+    unsigned char head[8] = {0};
+    FILE *f = fopen(path, "rb");
+    EW_CHECK(f, EW_ERR_NOT_FOUND, "%s: cannot be read", path);
+    const size_t n = fread(head, 1, sizeof(head), f);
+    fclose(f);
+    *out = ew_image_is(head, n);
+    return EW_OK;
+}
+
+/* "NAME=FILE" or "FILE", which may have a '=' after its first '/'. */
+static ew_err add_input(struct ew_run_inputs *in, char *word)
+{
+    EW_CHECK(in->n < EW_RUN_INPUTS, EW_ERR_LIMIT, "more than %d inputs", EW_RUN_INPUTS);
+    struct ew_run_input *it = &in->list[in->n++];
+    char *eq = strchr(word, '='), *slash = strchr(word, '/');
+    const bool named = eq && (!slash || eq < slash);
+    if (named)
+        *eq = '\0';
+    it->name = named ? word : "";
+    it->path = named ? eq + 1 : word;
+    EW_TRY(looks_like_image(it->path, &it->is_image));
+    if (it->is_image)
+        return EW_OK;
+    const char *inner;
+    EW_TRY(ew_tensor_file_read(it->path, &in->arena, &it->t, &inner));
+    return EW_OK;
+}
+
+ew_err ew_run_inputs_read(const char *const *words, int n, struct ew_run_inputs *out)
+{
+    out->n = 0;
+    ew_arena_init(&out->arena);
+    for (int i = 0; i < n; i++) {
+        char *list = ew_arena_strdup(&out->arena, words[i]), *save = NULL;
+        EW_CHECK(list, EW_ERR_MEMORY, "no memory");
+        for (char *w = strtok_r(list, ",", &save); w; w = strtok_r(NULL, ",", &save))
+            EW_TRY(add_input(out, w));
+    }
+    return EW_OK;
+}
+
+void ew_run_inputs_fini(struct ew_run_inputs *in)
+{
+    ew_arena_fini(&in->arena);
+}
+
+/* ---- Networks for them ---- */
+
+ew_err ew_run_load(const char *path, const struct ew_run_inputs *in, const struct ew_ints *size,
+                   struct ew_graph **out)
+{
+    struct ew_onnx_input given[EW_RUN_INPUTS];
+    const int64_t image[] = {1, size->v[2], size->v[0], size->v[1]};
+    EW_CHECK(size->n == 0 || size->n == 3, EW_ERR_USAGE, "--size of a file needs all of HxWxC");
+    const struct ew_onnx_input open = {.rank = size->n ? 4 : -1, .dims = image};
+    given[0] = open;
+    for (int i = 0; i < in->n; i++) {
+        const struct ew_run_input *it = &in->list[i];
+        given[i] = open;
+        given[i].name = it->name;
+        if (!it->is_image)
+            given[i] = (struct ew_onnx_input){.name = it->name,
+                                              .dtype = ew_dtype_name(it->t.dtype),
+                                              .rank = it->t.shape.rank,
+                                              .dims = it->t.shape.dim,
+                                              .data = it->t.data};
+    }
+    const struct ew_onnx_opts opts = {given, in->n ? in->n : 1};
+    return ew_onnx_load(path, &opts, out);
+}
+
+ew_err ew_run_fit_batch(struct ew_graph *g, const struct ew_run_inputs *in)
+{
+    if (in->n == 0 || in->list[0].is_image || in->list[0].t.shape.rank == 0)
+        return EW_OK;
+    return ew_graph_set_batch(g, in->list[0].t.shape.dim[0]);
+}
+
+/* ---- Filling ---- */
+
+/* The file for the graph's input i, or NULL. */
+static struct ew_run_input *find(const struct ew_graph *g, int i, struct ew_run_inputs *in)
+{
+    for (int k = 0; k < in->n; k++)
+        if (strcmp(in->list[k].name, g->values[g->inputs[i]].name) == 0)
+            return &in->list[k];
+    return i < in->n && !*in->list[i].name ? &in->list[i] : NULL;
+}
+
+/* Our own networks take [N, H, W, C]; what was made for their ONNX files is turned. */
+static ew_err copy_tensor(const struct ew_value *v, const struct ew_run_input *it,
+                          struct ew_tensor *to)
+{
+    const struct ew_tensor *t = &it->t;
+    char a[EW_SHAPE_TEXT], b[EW_SHAPE_TEXT];
+    EW_CHECK(t->dtype == to->dtype, EW_ERR_TYPE, "%s: is %s, input %s takes %s", it->path,
+             ew_dtype_name(t->dtype), v->name, ew_dtype_name(to->dtype));
+    if (ew_shape_equal(&t->shape, &to->shape)) {
+        memcpy(to->data, t->data, ew_tensor_bytes(t));
+        return EW_OK;
+    }
+    static const int to_last[] = {0, 2, 3, 1};
+    struct ew_tensor turned = *t;
+    bool fits = v->channels_last && t->shape.rank == 4;
+    for (int i = 0; fits && i < 4; i++)
+        turned.shape.dim[i] = t->shape.dim[to_last[i]];
+    EW_CHECK(fits && ew_shape_equal(&turned.shape, &to->shape), EW_ERR_SHAPE,
+             "%s: is %s, input %s takes %s", it->path, ew_shape_text(&t->shape, a), v->name,
+             ew_shape_text(&to->shape, b));
+    ew_tensor_permute(t, to_last, to);
+    return EW_OK;
+}
+
+static ew_err copy_image(const struct ew_value *v, struct ew_run_input *it,
+                         const struct ew_image_prep *prep, struct ew_arena *a, struct ew_tensor *to)
+{
+    struct ew_image_prep p = *prep;
+    const struct ew_shape *s = &to->shape;
+    const int64_t first = s->rank >= 3 ? s->dim[s->rank - 3] : 0;
+    p.channels_last = v->channels_last || (first != 1 && first != 3); /* as TensorFlow exports */
+    int64_t size[3];
+    struct ew_tensor image;
+    ew_err e = ew_image_input_size(to, p.channels_last, size);
+    if (e == EW_OK)
+        e = ew_image_read(it->path, (int)size[2], a, &image);
+    else
+        return ew_fail_in(e, "%s: input %s", it->path, v->name);
+    EW_TRY(e);
+    return ew_image_to_input(&image, &p, to);
+}
+
+ew_err ew_run_fill(const struct ew_graph *g, struct ew_plan *p, struct ew_run_inputs *in,
+                   const struct ew_image_prep *prep)
+{
+    for (int i = 0; i < g->n_inputs; i++) {
+        const struct ew_value *v = &g->values[g->inputs[i]];
+        struct ew_run_input *it = find(g, i, in);
+        EW_CHECK(it, EW_ERR_USAGE, "no file for input %s", v->name);
+        if (it->is_image)
+            EW_TRY(copy_image(v, it, prep, &in->arena, ew_plan_input(p, i)));
+        else
+            EW_TRY(copy_tensor(v, it, ew_plan_input(p, i)));
+    }
+    return EW_OK;
+}
+
+/* Standard normal numbers; 0 or 1 for whole numbers, which are mostly indices. */
+ew_err ew_run_fill_random(const struct ew_graph *g, struct ew_plan *p, uint64_t seed)
+{
+    for (int i = 0; i < g->n_inputs; i++) {
+        struct ew_tensor *t = ew_plan_input(p, i);
+        const int64_t n = ew_tensor_count(t);
+        for (int64_t k = 0; k < n; k++) {
+            const double v = ew_dtype_is_float(t->dtype)
+                                 ? ew_rng_normal(seed, (uint64_t)i, (uint64_t)k)
+                                 : (double)(ew_rng_u64(seed, (uint64_t)i, (uint64_t)k) & 1);
+            ew_tensor_store(t, k, 1, &v);
+        }
+    }
+    return EW_OK;
+}

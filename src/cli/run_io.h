@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `edgewise run` puts into a network and shows of what comes out. */
+#ifndef EW_CLI_RUN_IO_H
+#define EW_CLI_RUN_IO_H
+
+#include "base/json.h"
+#include "format/image_file.h"
+#include "graph/graph.h"
+#include "plan/plan.h"
+
+#define EW_RUN_INPUTS 16
+
+/* Files for inputs: "FILE" or "NAME=FILE", tensors (.npy, .pb) or images. */
+struct ew_run_inputs {
+    struct ew_arena arena;
+    struct ew_run_input {
+        const char *name; /* "": the input at this position */
+        const char *path;
+        bool is_image;      /* decoded once the network says how large */
+        struct ew_tensor t; /* else */
+    } list[EW_RUN_INPUTS];
+    int n;
+};
+
+/* Reads `words`; a word may be a list, divided by commas.  Release with fini, also on failure. */
+ew_err ew_run_inputs_read(const char *const *words, int n, struct ew_run_inputs *out);
+void ew_run_inputs_fini(struct ew_run_inputs *in);
+
+/* Loads a file with the shapes and values of the tensors that are given; `size` (empty: none) is
+ * HxWxC of the first input where the file leaves it open. */
+ew_err ew_run_load(const char *path, const struct ew_run_inputs *in, const struct ew_ints *size,
+                   struct ew_graph **out);
+
+/* Gives a network of the zoo the batch of its tensor. */
+ew_err ew_run_fit_batch(struct ew_graph *g, const struct ew_run_inputs *in);
+
+/* Copies tensors, decodes images, or draws where `random`; the graph's inputs are the plan's. */
+ew_err ew_run_fill(const struct ew_graph *g, struct ew_plan *p, struct ew_run_inputs *in,
+                   const struct ew_image_prep *prep);
+ew_err ew_run_fill_random(const struct ew_graph *g, struct ew_plan *p, uint64_t seed);
+
+/* How outputs are shown. */
+struct ew_run_show {
+    int top;
+    const char *const *labels; /* or NULL */
+    int n_labels;
+};
+
+void ew_run_print(const char *name, const struct ew_tensor *t, const struct ew_run_show *how);
+void ew_run_print_json(struct ew_json *j, const char *name, const struct ew_tensor *t,
+                       const struct ew_run_show *how);
+
+/* "a.npy" for the first of several outputs, "a_1.npy" for the second. */
+const char *ew_run_output_path(struct ew_arena *a, const char *path, int index);
+
+#endif

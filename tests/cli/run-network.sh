@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Inputs as tensors, images and random numbers; outputs as classes, statistics and files.
+edgewise export lenet5 -o lenet5.onnx 2>/dev/null
+edgewise run lenet5.onnx --random --top 2 2>/dev/null
+edgewise run lenet5.onnx --random --top 0 2>/dev/null | head -n 1
+edgewise run lenet5.onnx --random --output y.npy >/dev/null 2>&1
+edgewise run lenet5.onnx --random --output y.pb >/dev/null 2>&1
+ls
+printf 'zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n' >names
+edgewise run lenet5.onnx "$CASES/../fuzz/corpus/image/grey.png" --top 1 --labels names 2>/dev/null |
+    grep -cE 'class +[0-9] .* (zero|one|two|three|four|five|six|seven|eight|nine)$'
+edgewise run lenet5.onnx --input "$CASES/../fuzz/corpus/image/rgb.jpg" --json 2>/dev/null | grep -c '"class"'
