@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "cli/board_text.h"
 #include "cli/monitor.h"
+#include "device/power.h"
 
 #define RUN_INTERVAL_S  0.1
 #define VIEW_INTERVAL_S 1.0
@@ -243,6 +244,8 @@ static ew_err run(struct ew_cmd_call *c)
                                         .watch = o->watch};
     EW_CLEANUP(close_board) struct ew_board *b = NULL;
     EW_TRY(ew_board_open(&board, &b));
+    int left;
+    EW_TRY(ew_power_recover(&b->root, &left));
     const double usual = command ? RUN_INTERVAL_S : VIEW_INTERVAL_S;
     const double interval = o->interval > 0 ? o->interval : usual;
     const int64_t interval_ns = (int64_t)(interval * 1e9);
@@ -252,7 +255,7 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_monitor = {
     .name = "monitor",
     .group = EW_CMD_MEASURE,
-    .summary = "a live view of the board, or what a command costs in time, memory and energy",
+    .summary = "the board live, or what a command costs in energy",
     .args = "[-- COMMAND [ARGUMENT...]]",
     .about = "With a command: runs it and says what it cost: wall and CPU time, peak memory,\n"
              "bytes on disk, average and peak power, energy with its error, throttling.\n"

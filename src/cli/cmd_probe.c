@@ -7,11 +7,13 @@
 #include "cli/board_text.h"
 #include "cli/cmd.h"
 #include "device/board.h"
+#include "device/capture.h"
+#include "device/power.h"
 
 #define BETWEEN_NS 200000000L /* of the two readings that rates need */
 
 struct opts {
-    const char *root, *power_from, *tegrastats, *watch;
+    const char *root, *power_from, *tegrastats, *watch, *capture;
     int64_t pid;
 };
 
@@ -27,6 +29,11 @@ static const struct ew_field fields[] = {
      .max = 1 << 30,
      .metavar = "PID",
      .help = "a process to read as well"},
+    {.name = "capture",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, capture),
+     .metavar = "DIR",
+     .help = "copy the files that Edgewise reads, as a board for tests"},
     EW_FIELD_END,
 };
 
@@ -89,6 +96,14 @@ static ew_err run(struct ew_cmd_call *c)
                                         .pid = (int)o->pid};
     EW_CLEANUP(close_board) struct ew_board *b = NULL;
     EW_TRY(ew_board_open(&board, &b));
+    int left;
+    EW_TRY(ew_power_recover(&b->root, &left));
+    if (o->capture) {
+        int files;
+        EW_TRY(ew_capture(b, o->capture, &files));
+        printf("%d files in %s\n", files, o->capture);
+        return EW_OK;
+    }
     struct ew_value *values = ew_arena_array(&b->arena, (size_t)b->n_channels + 1, sizeof(*values));
     EW_CHECK(values, EW_ERR_MEMORY, "no memory for %d values", b->n_channels);
     ew_board_read(b, values);
@@ -108,8 +123,10 @@ const struct ew_cmd ew_cmd_probe = {
     .group = EW_CMD_MEASURE,
     .summary = "what this board has, and what it lacks and why",
     .about = "Looks for every sensor, reads each once and says what is missing and why.\n"
-             "Rates need two readings, which are taken 0.2 s apart.",
-    .examples = "probe\nprobe --json\nprobe --root tests/fixtures/boards/agx-orin-jp6",
+             "Rates need two readings, which are taken 0.2 s apart.\n"
+             "A capture holds no serial numbers, names or addresses.",
+    .examples = "probe\nprobe --json\nprobe --capture my-board\nprobe --root "
+                "tests/fixtures/boards/agx-orin-jp6",
     .opts_size = sizeof(struct opts),
     .opts = fields,
     .run = run,

@@ -61,6 +61,13 @@ ew_err ew_probe_text(struct ew_probe *p, const char **out, const char *fmt, ...)
 /* The names in a folder; none where there is no such folder. */
 ew_err ew_probe_list(struct ew_probe *p, const char *path, const char *const **names, int *n);
 
+/* The numbers k, rising, for which `dir` has a file called before + k + after ("temp", "_input"). */
+struct ew_numbers {
+    int n, k[32];
+};
+ew_err ew_probe_numbers(struct ew_probe *p, const char *dir, const char *before, const char *after,
+                        struct ew_numbers *out);
+
 /* A small text file; false where it cannot be read. */
 bool ew_probe_read(struct ew_probe *p, char *buf, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

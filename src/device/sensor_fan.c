@@ -21,14 +21,18 @@ static ew_err add(struct ew_probe *p, struct ew_gauges *g, const struct ew_gauge
 
 static ew_err add_hwmon(struct ew_probe *p, struct ew_gauges *g, const char *hwmon)
 {
+    struct ew_numbers fans, drives;
     char path[128];
-    const char *name;
-    for (int i = 1; i <= 8; i++) {
-        snprintf(path, sizeof(path), "sys/class/hwmon/%s/fan%d_input", hwmon, i);
+    snprintf(path, sizeof(path), "sys/class/hwmon/%s", hwmon);
+    EW_TRY(ew_probe_numbers(p, path, "fan", "_input", &fans));
+    EW_TRY(ew_probe_numbers(p, path, "pwm", "", &drives));
+    for (int i = 0; i < fans.n; i++) {
+        snprintf(path, sizeof(path), "sys/class/hwmon/%s/fan%d_input", hwmon, fans.k[i]);
         EW_TRY(add(p, g, &rpm, "fan.rpm", path));
-        snprintf(path, sizeof(path), "sys/class/hwmon/%s/pwm%d", hwmon, i);
-        EW_TRY(ew_probe_text(p, &name, "fan.drive"));
-        EW_TRY(add(p, g, &pwm, name, path));
+    }
+    for (int i = 0; i < drives.n; i++) {
+        snprintf(path, sizeof(path), "sys/class/hwmon/%s/pwm%d", hwmon, drives.k[i]);
+        EW_TRY(add(p, g, &pwm, "fan.drive", path));
     }
     snprintf(path, sizeof(path), "sys/class/hwmon/%s/rpm", hwmon);
     return add(p, g, &rpm, "fan.rpm", path);

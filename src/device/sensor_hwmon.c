@@ -6,8 +6,9 @@
 
 #include "device/gauge.h"
 
+/* `kind`: "input", or "average" where the chip has no present value. */
 static ew_err add(struct ew_probe *p, struct ew_gauges *g, const char *hwmon, const char *chip,
-                  int i)
+                  int i, const char *kind)
 {
     const struct ew_gauge microwatts = {.scale = 1e-6, .lowest = 0, .highest = 1e5};
     struct ew_channel c = {
@@ -17,12 +18,27 @@ static ew_err add(struct ew_probe *p, struct ew_gauges *g, const char *hwmon, co
     if (!ew_probe_read(p, label, sizeof(label), "sys/class/hwmon/%s/power%d_label", hwmon, i))
         snprintf(label, sizeof(label), "%d", i);
     EW_TRY(ew_probe_text(p, &c.name, "power.%s.%s", chip, label));
-    snprintf(path, sizeof(path), "sys/class/hwmon/%s/power%d_input", hwmon, i);
-    EW_TRY(ew_gauges_add(p, g, &microwatts, &c, path, &added));
-    if (added)
-        return EW_OK;
-    snprintf(path, sizeof(path), "sys/class/hwmon/%s/power%d_average", hwmon, i);
+    snprintf(path, sizeof(path), "sys/class/hwmon/%s/power%d_%s", hwmon, i, kind);
     return ew_gauges_add(p, g, &microwatts, &c, path, &added);
+}
+
+static ew_err add_chip(struct ew_probe *p, struct ew_gauges *g, const char *hwmon, const char *chip)
+{
+    struct ew_numbers inputs, averages;
+    char dir[128];
+    snprintf(dir, sizeof(dir), "sys/class/hwmon/%s", hwmon);
+    EW_TRY(ew_probe_numbers(p, dir, "power", "_input", &inputs));
+    EW_TRY(ew_probe_numbers(p, dir, "power", "_average", &averages));
+    for (int i = 0; i < inputs.n; i++)
+        EW_TRY(add(p, g, hwmon, chip, inputs.k[i], "input"));
+    for (int i = 0; i < averages.n; i++) {
+        bool both = false;
+        for (int k = 0; k < inputs.n; k++)
+            both = both || inputs.k[k] == averages.k[i];
+        if (!both)
+            EW_TRY(add(p, g, hwmon, chip, averages.k[i], "average"));
+    }
+    return EW_OK;
 }
 
 static ew_err probe(struct ew_probe *p, void **state)
@@ -38,8 +54,7 @@ static ew_err probe(struct ew_probe *p, void **state)
         if (!ew_probe_read(p, chip, sizeof(chip), "sys/class/hwmon/%s/name", names[i]) ||
             strncmp(chip, "BAT", 3) == 0)
             continue;
-        for (int input = 1; input <= 16; input++)
-            EW_TRY(add(p, g, names[i], chip, input));
+        EW_TRY(add_chip(p, g, names[i], chip));
     }
     if (g->n == 0)
         return ew_probe_missing(p, EW_ABSENT_NO_SENSOR, "no power input in /sys/class/hwmon");

@@ -3,6 +3,7 @@
  * through /dev/vcio ("pmic_read_adc", as vcgencmd does).  The input's current is not measured, so
  * the sum of rails is less than what the board draws.  A captured board has the answer as text in
  * captured/pmic_read_adc. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +13,11 @@
 
 #include "base/num.h"
 #include "device/board.h"
+#include "device/pmic.h"
 #include "device/sensor.h"
 
 #define MAX_RAILS    24
-#define ANSWER_BYTES 1024
-#define CAPTURED     "captured/pmic_read_adc"
+#define ANSWER_BYTES (EW_PMIC_BYTES - 1)
 
 /* The firmware's mailbox: a list of 32-bit words with one property in it. */
 #define MAILBOX_IOCTL  _IOWR(100, 0, char *)
@@ -29,27 +30,39 @@ struct rail {
 };
 
 struct state {
-    int fd;                /* /dev/vcio, or -1 */
-    struct ew_source text; /* captured */
+    const struct ew_root *root;
+    bool captured;
     struct rail rails[MAX_RAILS];
     int n, input; /* channel of the 5 V input's voltage, -1: none */
 };
 
-static enum ew_absent ask(const struct state *s, char answer[ANSWER_BYTES + 1])
+static enum ew_absent ask_firmware(int fd, char answer[EW_PMIC_BYTES])
 {
-    if (s->fd < 0)
-        return ew_source_read(&s->text, answer, ANSWER_BYTES + 1);
     static const char command[] = "pmic_read_adc";
     uint32_t words[MAILBOX_HEADER + ANSWER_BYTES / 4 + 1] = {0};
     words[0] = sizeof(words);
     words[2] = TAG_GENCMD;
     words[3] = ANSWER_BYTES;
     memcpy(words + MAILBOX_HEADER, command, sizeof(command));
-    if (ioctl(s->fd, MAILBOX_IOCTL, words) < 0)
+    if (ioctl(fd, MAILBOX_IOCTL, words) < 0)
         return EW_ABSENT_UNSUPPORTED;
     memcpy(answer, words + MAILBOX_HEADER, ANSWER_BYTES);
     answer[ANSWER_BYTES] = '\0';
     return strstr(answer, "current(") ? EW_ABSENT_NOT : EW_ABSENT_UNSUPPORTED;
+}
+
+enum ew_absent ew_pmic_ask(const struct ew_root *root, bool captured, char answer[EW_PMIC_BYTES])
+{
+    int fd;
+    if (captured)
+        return ew_root_read(root, EW_PMIC_CAPTURED, answer, EW_PMIC_BYTES) == EW_OK
+                   ? EW_ABSENT_NOT
+                   : EW_ABSENT_NO_SENSOR;
+    if (ew_root_open_file(root, "dev/vcio", O_RDWR, &fd) != EW_OK)
+        return ew_absent_of(errno);
+    const enum ew_absent absent = ask_firmware(fd, answer);
+    close(fd);
+    return absent;
 }
 
 /* The number after NAME_x in "     NAME_A current(7)=0.12300000A". */
@@ -105,17 +118,12 @@ static ew_err probe(struct ew_probe *p, void **state)
     struct state *s = ew_arena_alloc(p->arena, sizeof(*s));
     EW_CHECK(s, EW_ERR_MEMORY, "no memory");
     *state = s;
-    s->fd = -1;
-    s->text = (struct ew_source){.fd = -1, .absent = EW_ABSENT_NO_SENSOR};
-    if (p->captured)
-        ew_source_open(p, &s->text, CAPTURED);
-    else if (ew_root_open_file(p->root, "dev/vcio", O_RDWR, &s->fd) != EW_OK)
-        s->fd = -1;
-    if (s->fd < 0 && s->text.fd < 0)
-        return ew_probe_missing(p, EW_ABSENT_NO_PERMISSION,
-                                "/dev/vcio cannot be opened; be in the group 'video'");
-    char answer[ANSWER_BYTES + 1];
-    const enum ew_absent absent = ask(s, answer);
+    s->root = p->root;
+    s->captured = p->captured;
+    char answer[EW_PMIC_BYTES];
+    const enum ew_absent absent = ew_pmic_ask(s->root, s->captured, answer);
+    if (absent == EW_ABSENT_NO_PERMISSION)
+        return ew_probe_missing(p, absent, "/dev/vcio cannot be opened; be in the group 'video'");
     if (absent != EW_ABSENT_NOT)
         return ew_probe_missing(p, absent, "the firmware does not answer pmic_read_adc");
     return add_rails(p, s, answer);
@@ -124,8 +132,9 @@ static ew_err probe(struct ew_probe *p, void **state)
 static void read_rails(void *state, int64_t now_ns, struct ew_value *values)
 {
     const struct state *s = state;
-    char answer[ANSWER_BYTES + 1];
-    const enum ew_absent absent = s->n ? ask(s, answer) : EW_ABSENT_NO_SENSOR;
+    char answer[EW_PMIC_BYTES];
+    const enum ew_absent absent =
+        s->n ? ew_pmic_ask(s->root, s->captured, answer) : EW_ABSENT_NO_SENSOR;
     for (int i = 0; i < s->n; i++) {
         const struct rail *r = &s->rails[i];
         if (absent != EW_ABSENT_NOT) {
@@ -143,18 +152,9 @@ static void read_rails(void *state, int64_t now_ns, struct ew_value *values)
             absent == EW_ABSENT_NOT ? figure(answer, "EXT5V", "_V") : ew_value_absent(absent);
 }
 
-static void close_files(void *state)
-{
-    struct state *s = state;
-    if (s->fd >= 0)
-        close(s->fd);
-    ew_source_close(&s->text);
-}
-
 const struct ew_sensor ew_sensor_pmic = {
     .name = "pmic",
     .what = "power by Raspberry Pi 5 PMIC",
     .probe = probe,
     .read = read_rails,
-    .close = close_files,
 };

@@ -66,12 +66,14 @@ static ew_err add_hwmon(struct ew_probe *p, struct ew_gauges *g, const char *hwm
     if (repeats_zone(p, hwmon) ||
         !ew_probe_read(p, chip, sizeof(chip), "sys/class/hwmon/%s/name", hwmon))
         return EW_OK;
-    for (int i = 1; i <= 32; i++) {
-        snprintf(path, sizeof(path), "sys/class/hwmon/%s/temp%d_input", hwmon, i);
-        if (!ew_root_has(p->root, path))
-            continue;
-        if (!ew_probe_read(p, label, sizeof(label), "sys/class/hwmon/%s/temp%d_label", hwmon, i))
-            snprintf(label, sizeof(label), "%d", i);
+    struct ew_numbers inputs;
+    snprintf(path, sizeof(path), "sys/class/hwmon/%s", hwmon);
+    EW_TRY(ew_probe_numbers(p, path, "temp", "_input", &inputs));
+    for (int i = 0; i < inputs.n; i++) {
+        const int k = inputs.k[i];
+        snprintf(path, sizeof(path), "sys/class/hwmon/%s/temp%d_input", hwmon, k);
+        if (!ew_probe_read(p, label, sizeof(label), "sys/class/hwmon/%s/temp%d_label", hwmon, k))
+            snprintf(label, sizeof(label), "%d", k);
         cut_ending(label);
         snprintf(name, sizeof(name), "%s.%s", chip, label);
         EW_TRY(add(p, g, name, path));

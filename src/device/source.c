@@ -138,6 +138,37 @@ ew_err ew_probe_list(struct ew_probe *p, const char *path, const char *const **n
     return err == EW_ERR_MEMORY ? err : EW_OK;
 }
 
+/* k of before + k + after, or -1. */
+static int number_in(const char *name, const char *before, const char *after)
+{
+    const size_t n = strlen(before);
+    if (strncmp(name, before, n) != 0 || !isdigit((unsigned char)name[n]))
+        return -1;
+    char *end;
+    const long k = strtol(name + n, &end, 10);
+    return strcmp(end, after) == 0 && k < 10000 ? (int)k : -1;
+}
+
+ew_err ew_probe_numbers(struct ew_probe *p, const char *dir, const char *before, const char *after,
+                        struct ew_numbers *out)
+{
+    const char *const *names;
+    int n;
+    out->n = 0;
+    EW_TRY(ew_probe_list(p, dir, &names, &n));
+    for (int i = 0; i < n && out->n < (int)EW_COUNT(out->k); i++) {
+        const int k = number_in(names[i], before, after);
+        int at = out->n;
+        if (k < 0)
+            continue;
+        for (; at > 0 && out->k[at - 1] > k; at--) /* names come as "1", "10", "2" */
+            out->k[at] = out->k[at - 1];
+        out->k[at] = k;
+        out->n++;
+    }
+    return EW_OK;
+}
+
 bool ew_probe_read(struct ew_probe *p, char *buf, size_t size, const char *fmt, ...)
 {
     char path[512];

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# The boards that are known, from documents.
+edgewise boards
+edgewise boards agx-xavier
+edgewise boards jetson-nano --json
+edgewise boards nothing 2>error || echo "exit $?"
+cat error

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# The view of captured boards as plain text: no escapes where there is no terminal.
+for board in xavier-nx-jp5 agx-orin-jp6 rpi4 x86-nvidia vm-bare; do
+    edgewise monitor --count 1 --root "$CASES/../fixtures/boards/$board" >frame
+    ! grep -q $'\033' frame
+    sed 's/, sampler.*//' frame
+done
+edgewise monitor --count 3 --interval 0.01 --log log.csv --root "$CASES/../fixtures/boards/rpi5" >/dev/null
+edgewise monitor --count 2 --interval 0.01 --log log.jsonl --root "$CASES/../fixtures/boards/rpi5" >/dev/null
+wc -l <log.csv
+head -n 1 log.csv | tr ',' '\n' | head -n 8
+head -n 1 log.jsonl | sed 's/"values".*//'
+edgewise monitor --root "$CASES/../fixtures/boards/xavier-nx-jp5" --json -- sh -c 'sleep 0.3; exit 3' >run.json 2>error || echo "exit $?"
+sed 's/.*: //' error
+round() { awk '$1 == "\"power_mean_w\":" { $2 = sprintf("%.3f", $2) } { print $1, $2 }'; }
+grep -E '"(exit_status|power_mean_w|energy_source|energy_rails|energy_quality|hottest)"' run.json | round
+edgewise monitor --json -- true | grep -c '"energy_j"'
+edgewise monitor --output figures -- true
+grep -c 'wall time' figures
+edgewise monitor --power-from 'while :; do echo 7.5; sleep 0.02; done' --json -- sleep 0.5 |
+    grep -E '"(power_mean_w|energy_rails)"' | round

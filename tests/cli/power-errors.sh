@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# What cannot be done is said in one line, and nothing is changed.
+cp -a "$CASES/../fixtures/boards/agx-xavier-jp5" agx
+cp -a agx before
+try() {
+    code=0
+    edgewise power --root agx "$@" || code=$? # the root comes first: what follows -- is a command
+    echo "exit $code" >&2
+}
+try lst
+try set
+try set NONE
+try set 1
+try set --cores 12
+try set --cpu-mhz 5000
+try set --gpu-mhz 1
+try set --cores 4 -- false
+rm -rf agx/run
+diff -r <(cd agx && grep -ra . sys | sort) <(cd before && grep -ra . sys | sort) >&2

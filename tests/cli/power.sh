@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Modes, clocks and state of every captured board; setting and putting back on a copy of one.
+for board in "$CASES"/../fixtures/boards/*/; do
+    echo "== $(basename "$board")"
+    edgewise power list --root "$board"
+    edgewise power show --root "$board"
+done
+cp -a "$CASES/../fixtures/boards/jetson-nano-jp4" nano
+freq=nano/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq
+echo "== set"
+edgewise power set 5W --root nano
+edgewise power show --root nano | sed 's/process [0-9]*/process N/'
+edgewise power restore --root nano
+edgewise power restore --root nano
+edgewise power show --root nano
+echo "== for a command"
+edgewise power set --root nano --cpu-mhz 614 --dvfs off -- cat $freq
+echo
+cat $freq
+echo
+edgewise power show --json --root nano
