@@ -6,7 +6,7 @@
  * MR pixels are gathered into a panel [MR][KS] (no im2col of the whole input: a panel lives in L1
  * and serves all columns of its tile), weights are packed once as
  *
- *   [group][block of NR outputs][k][NR]      (a last block of LANES or fewer is [k][LANES])
+ *   [group][block of NR outputs][k][NR]      (the last block is narrower: packed_width)
  *
  * Two kinds of input need no panel.  Pixels of a 1x1 convolution with stride 1 are `flat`: rows of
  * a matrix.  Where few channels make runs short (the first layers of all networks), the lines of

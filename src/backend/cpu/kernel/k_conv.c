@@ -9,10 +9,10 @@ size_t EW_K(conv_pack_size)(const struct ew_conv_shape *s)
     return (size_t)(s->groups * EW_K(core_group_size)(&c));
 }
 
-/* Outputs [0, width) of w [og][k] to [k][vectors * LANES]; missing outputs become zero. */
+/* Outputs [0, width) of w [og][k] to [k][packed_width]; missing outputs become zero. */
 static void pack_block(const float *w, int64_t k, int64_t width, float *out)
 {
-    const int64_t wide = div_up(width, LANES) * LANES;
+    const int64_t wide = packed_width(width);
     for (int64_t i = 0; i < k; i++) {
         for (int64_t o = 0; o < width; o++)
             out[i * wide + o] = w[o * k + i];

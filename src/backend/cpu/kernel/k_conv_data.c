@@ -97,7 +97,7 @@ static void pack_block(const struct ew_conv_shape *s, const struct part *p, int6
     const struct ew_conv_axis *a = s->axis;
     const int64_t og = p->core.cg, cg = p->core.og,
                   taps = (int64_t)a[0].taps * a[1].taps * a[2].taps;
-    const int64_t width = min_i64(NR, cg - c), wide = div_up(width, LANES) * LANES;
+    const int64_t width = min_i64(NR, cg - c), wide = packed_width(width);
     const struct phase *f = p->phase;
     const int64_t count = (int64_t)f[0].taps * f[1].taps * f[2].taps;
     for (int64_t i = 0; i < count; i++) {

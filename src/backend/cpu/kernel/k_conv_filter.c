@@ -87,7 +87,6 @@ static void multiply(const struct work *w, int64_t count)
         row[r] = r * k;
     for (int64_t j = 0; j < w->width; j += NR) {
         const int64_t width = min_i64(NR, w->width - j);
-        const int vectors = (int)div_up(width, LANES);
         for (int64_t b = 0; b < w->outputs; b += MR) {
             float *c = w->out + b * k + j;
             const struct micro m = {.a = w->dy + b / MR * DY_BLOCK,
@@ -96,10 +95,10 @@ static void multiply(const struct work *w, int64_t count)
                                     .from = w->add ? c : NULL,
                                     .c = c,
                                     .row = row,
-                                    .last = width - (vectors - 1) * LANES,
+                                    .width = width,
                                     .lo = -INFINITY,
                                     .hi = INFINITY};
-            EW_K(micro_outer)(&m, (int)min_i64(MR, w->outputs - b), vectors);
+            EW_K(micro_outer)(&m, (int)min_i64(MR, w->outputs - b));
         }
     }
 }

@@ -67,7 +67,7 @@ void EW_K(core_plan)(struct core *c)
 
 int64_t EW_K(core_group_size)(const struct core *c)
 {
-    return c->k * div_up(c->og, LANES) * LANES;
+    return c->k * packed_width(c->og);
 }
 
 /* ---- Panels ---- */
@@ -258,10 +258,9 @@ static void run_panel(const struct tile *t, int rows)
     const float *add = t->run->end->add_after ? NULL : t->add;
     for (int64_t b = t->block; b < t->blocks; b++) {
         const int64_t o = b * NR, width = min_i64(NR, c->og - o);
-        const int vectors = (int)div_up(width, LANES);
         const float *from = first ? add : t->y;
         const struct micro m = {.a = t->a,
-                                .w = t->w + o * c->k + t->k0 * vectors * LANES,
+                                .w = t->w + o * c->k + t->k0 * packed_width(width),
                                 .row_step = t->row_step,
                                 .lines = t->lines,
                                 .line_step = t->line_step,
@@ -270,13 +269,13 @@ static void run_panel(const struct tile *t, int rows)
                                 .bias = first && t->bias ? t->bias + o : NULL,
                                 .c = t->y + o,
                                 .row = t->row,
-                                .last = width - (vectors - 1) * LANES,
+                                .width = width,
                                 .lo = last ? t->lo : -INFINITY,
                                 .hi = last ? t->hi : INFINITY};
         if (t->row_step)
-            EW_K(micro_direct)(&m, rows, vectors);
+            EW_K(micro_direct)(&m, rows);
         else
-            EW_K(micro)(&m, rows, vectors);
+            EW_K(micro)(&m, rows);
         if (last && !t->plain)
             finish_rows(t->run, t->y + o, t->add ? t->add + o : NULL, t->row, rows, width);
     }

@@ -1,52 +1,109 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The micro-kernel, once for every number of rows and vectors, in its two forms. */
+/* The micro-kernel, once for every number of rows and width, in its three forms. */
 #include "backend/cpu/kernel/micro.h"
 
 #define AHEAD 8 /* steps of k that weights are fetched ahead: 1 KiB with AVX-512 */
 
-/* Channels of vector v: all but the last are whole. */
-INLINE int64_t lanes(const struct micro *m, int v, const int vectors)
+/* What one instance holds in registers: constants, so that loops over it vanish. */
+struct form {
+    int rows, full; /* rows x whole vectors */
+    bool half;      /* and half a vector in each row */
+};
+
+struct sums {
+    vec full[MR][NV];
+    hvec half[MR];
+};
+
+INLINE int wide_of(const struct form f)
 {
-    return v == vectors - 1 ? m->last : LANES;
+    return f.full * LANES + f.half * HALF;
 }
 
-INLINE void begin(const struct micro *m, vec sum[MR][NV], const int rows, const int vectors)
+/* Lanes of whole vector v that exist: all but the last piece are whole. */
+INLINE int64_t lanes(const struct micro *m, int v, const struct form f)
 {
+    return !f.half && v == f.full - 1 ? m->width - v * LANES : LANES;
+}
+
+INLINE void begin(const struct micro *m, struct sums *s, const struct form f)
+{
+    const int64_t rest = m->width - f.full * LANES; /* lanes of the half vector */
     UNROLL
-    for (int r = 0; r < rows; r++) {
+    for (int r = 0; r < f.rows; r++) {
         UNROLL
-        for (int v = 0; v < vectors; v++)
-            sum[r][v] = (vec){0};
+        for (int v = 0; v < f.full; v++)
+            s->full[r][v] = (vec){0};
+        s->half[r] = (hvec){0};
     }
     if (m->from) {
         UNROLL
-        for (int r = 0; r < rows; r++) {
+        for (int r = 0; r < f.rows; r++) {
+            const float *from = m->from + m->row[r];
             UNROLL
-            for (int v = 0; v < vectors; v++)
-                sum[r][v] = load_n(m->from + m->row[r] + v * LANES, lanes(m, v, vectors));
+            for (int v = 0; v < f.full; v++)
+                s->full[r][v] = load_n(from + v * LANES, lanes(m, v, f));
+            if (f.half)
+                s->half[r] = half_load(from + f.full * LANES, rest);
         }
     }
     if (!m->bias)
         return;
     UNROLL
-    for (int v = 0; v < vectors; v++) {
-        const vec b = load_n(m->bias + v * LANES, lanes(m, v, vectors));
+    for (int v = 0; v < f.full; v++) {
+        const vec b = load_n(m->bias + v * LANES, lanes(m, v, f));
         UNROLL
-        for (int r = 0; r < rows; r++)
-            sum[r][v] += b;
+        for (int r = 0; r < f.rows; r++)
+            s->full[r][v] += b;
+    }
+    if (f.half) {
+        const hvec b = half_load(m->bias + f.full * LANES, rest);
+        UNROLL
+        for (int r = 0; r < f.rows; r++)
+            s->half[r] += b;
     }
 }
 
-INLINE void finish(const struct micro *m, vec sum[MR][NV], const int rows, const int vectors)
+INLINE void finish(const struct micro *m, struct sums *s, const struct form f)
 {
     const vec lo = splat(m->lo), hi = splat(m->hi);
     UNROLL
-    for (int r = 0; r < rows; r++) {
+    for (int r = 0; r < f.rows; r++) {
+        float *c = m->c + m->row[r];
         UNROLL
-        for (int v = 0; v < vectors; v++)
-            store_n(m->c + m->row[r] + v * LANES, vmin(vmax(sum[r][v], lo), hi),
-                    lanes(m, v, vectors));
+        for (int v = 0; v < f.full; v++)
+            store_n(c + v * LANES, vmin(vmax(s->full[r][v], lo), hi), lanes(m, v, f));
+        if (f.half)
+            half_store(c + f.full * LANES, half_clamp(s->half[r], m->lo, m->hi),
+                       m->width - f.full * LANES);
     }
+}
+
+/* ---- One step of k ---- */
+
+struct weights {
+    vec full[NV];
+    hvec half;
+};
+
+INLINE void load_weights(const float *w, int ahead, struct weights *out, const struct form f)
+{
+    UNROLL
+    for (int v = 0; v < f.full; v++) {
+        out->full[v] = load(w + v * LANES);
+        __builtin_prefetch(w + ahead + v * LANES);
+    }
+    if (f.half)
+        out->half = half_load(w + f.full * LANES, HALF);
+}
+
+INLINE void add_row(struct sums *s, int r, float x, const struct weights *w, const struct form f)
+{
+    UNROLL
+    for (int v = 0; v < f.full; v++)
+        s->full[r][v] += x * w->full[v];
+    if (f.half)
+        s->half[r] += x * w->half;
 }
 
 /* Where the next operands lie, in floats: constants, so that addresses are. */
@@ -54,124 +111,106 @@ struct steps {
     int row, a, w; /* from row to row of a; from k to k of a and of w */
 };
 
-INLINE void step(const float *a, const float *w, vec sum[MR][NV], const int rows, const int vectors,
-                 const struct steps s)
+INLINE void fixed(const struct micro *m, const struct form f, const struct steps step)
 {
-    vec wv[NV];
-    UNROLL
-    for (int v = 0; v < vectors; v++) {
-        wv[v] = load(w + v * LANES);
-        __builtin_prefetch(w + AHEAD * s.w + v * LANES);
-    }
-    UNROLL
-    for (int r = 0; r < rows; r++) {
-        const vec x = splat(a[r * s.row]);
-        UNROLL
-        for (int v = 0; v < vectors; v++)
-            sum[r][v] += x * wv[v];
-    }
-}
-
-INLINE void micro(const struct micro *m, const int rows, const int vectors, const struct steps s)
-{
-    vec sum[MR][NV];
-    begin(m, sum, rows, vectors);
+    struct sums s;
+    begin(m, &s, f);
     const float *a = m->a, *w = m->w;
     for (int64_t k = m->kc; k > 0; k--) {
-        step(a, w, sum, rows, vectors, s);
-        a += s.a;
-        w += s.w;
+        struct weights wv;
+        load_weights(w, AHEAD * step.w, &wv, f);
+        UNROLL
+        for (int r = 0; r < f.rows; r++)
+            add_row(&s, r, a[r * step.row], &wv, f);
+        a += step.a;
+        w += step.w;
     }
-    finish(m, sum, rows, vectors);
+    finish(m, &s, f);
 }
 
 /* Rows at a distance known at run time only.  Multiples 1, 2, 4 and 8 of an index register are free
  * in an x86 address: five pointers reach 14 rows. */
-INLINE void step_direct(const float *const a[5], int64_t row, const float *w, vec sum[MR][NV],
-                        const int rows, const int vectors)
+INLINE void step_direct(const float *const a[5], int64_t row, const struct weights *w,
+                        struct sums *s, const struct form f)
 {
     static const struct {
         int base, times;
     } at[14] = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {0, 4}, {1, 2}, {2, 0},
                 {1, 4}, {0, 8}, {3, 0}, {2, 4}, {1, 8}, {4, 0}, {3, 4}};
-    vec wv[NV];
     UNROLL
-    for (int v = 0; v < vectors; v++) {
-        wv[v] = load(w + v * LANES);
-        __builtin_prefetch(w + (AHEAD * vectors + v) * LANES);
-    }
-    UNROLL
-    for (int r = 0; r < rows; r++) {
-        const vec x = splat(a[at[r].base][at[r].times * row]);
-        UNROLL
-        for (int v = 0; v < vectors; v++)
-            sum[r][v] += x * wv[v];
-    }
+    for (int r = 0; r < f.rows; r++)
+        add_row(s, r, a[at[r].base][at[r].times * row], w, f);
 }
 
-INLINE void direct(const struct micro *m, const int rows, const int vectors)
+INLINE void direct(const struct micro *m, const struct form f)
 {
-    vec sum[MR][NV];
-    begin(m, sum, rows, vectors);
+    struct sums s;
+    begin(m, &s, f);
     const float *w = m->w;
     const int64_t row = m->row_step;
     for (int64_t l = 0; l < m->lines; l++) {
         const float *const line = m->a + l * m->line_step;
         const float *a[5] = {line, line + 3 * row, line + 6 * row, line + 9 * row, line + 12 * row};
         for (int64_t k = m->kc; k > 0; k--) {
-            step_direct(a, row, w, sum, rows, vectors);
+            struct weights wv;
+            load_weights(w, AHEAD * wide_of(f), &wv, f);
+            step_direct(a, row, &wv, &s, f);
             UNROLL
             for (int i = 0; i < 5; i++)
                 a[i]++;
-            w += vectors * LANES;
+            w += wide_of(f);
         }
     }
-    finish(m, sum, rows, vectors);
+    finish(m, &s, f);
 }
 
-#define MICRO(name, r, v, ...)                                                                     \
-    static void name(const struct micro *m)                                                        \
-    {                                                                                              \
-        micro(m, r, v, (struct steps){__VA_ARGS__});                                               \
-    }
+/* ---- All instances: rows x {half,} one, {one and a half,} two vectors ---- */
 
-#define ROWS(r)                                                                                    \
-    MICRO(micro_##r##x1, r, 1, KS, 1, LANES)                                                       \
-    MICRO(micro_##r##x2, r, 2, KS, 1, 2 * LANES)                                                   \
-    MICRO(outer_##r##x1, r, 1, 1, MR, KS)                                                          \
-    MICRO(outer_##r##x2, r, 2, 1, MR, KS)                                                          \
-    static void direct_##r##x1(const struct micro *m)                                              \
+INLINE void panel(const struct micro *m, const struct form f)
+{
+    fixed(m, f, (struct steps){KS, 1, wide_of(f)});
+}
+
+INLINE void outer(const struct micro *m, const struct form f)
+{
+    fixed(m, f, (struct steps){1, MR, KS});
+}
+
+#define INSTANCE(kind, r, full, half)                                                              \
+    static void kind##_##r##x##full##half(const struct micro *m)                                   \
     {                                                                                              \
-        direct(m, r, 1);                                                                           \
-    }                                                                                              \
-    static void direct_##r##x2(const struct micro *m)                                              \
-    {                                                                                              \
-        direct(m, r, 2);                                                                           \
+        kind(m, (struct form){r, full, half});                                                     \
     }
 
 /* clang-format off */
-#if MR == 14
-#define ALL_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
-#elif MR == 8
-#define ALL_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#if HALF
+#define WIDTHS(X, kind, r) X(kind, r, 0, 1) X(kind, r, 1, 0) X(kind, r, 1, 1) X(kind, r, 2, 0)
 #else
-#define ALL_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define WIDTHS(X, kind, r) X(kind, r, 1, 0) X(kind, r, 2, 0)
+#endif
+#if MR == 14
+#define ROWS(X, k) X(k, 1) X(k, 2) X(k, 3) X(k, 4) X(k, 5) X(k, 6) X(k, 7) \
+                   X(k, 8) X(k, 9) X(k, 10) X(k, 11) X(k, 12) X(k, 13) X(k, 14)
+#elif MR == 8
+#define ROWS(X, k) X(k, 1) X(k, 2) X(k, 3) X(k, 4) X(k, 5) X(k, 6) X(k, 7) X(k, 8)
+#else
+#define ROWS(X, k) X(k, 1) X(k, 2) X(k, 3) X(k, 4) X(k, 5) X(k, 6)
 #endif
 /* clang-format on */
 
-ALL_ROWS(ROWS)
+#define INSTANCES(kind, r)              WIDTHS(INSTANCE, kind, r)
+#define INSTANCE_NAME(kind, r, full, h) kind##_##r##x##full##h,
+#define INSTANCE_ROW(kind, r)           {WIDTHS(INSTANCE_NAME, kind, r)},
 
-#define TABLE(public, name)                                                                        \
-    void EW_K(public)(const struct micro *m, int rows, int vectors)                                \
+#define PUBLIC(name, kind)                                                                         \
+    ROWS(INSTANCES, kind)                                                                          \
+    void EW_K(name)(const struct micro *m, int rows)                                               \
     {                                                                                              \
-        static void (*const table[MR][NV])(const struct micro *) = {ALL_ROWS(name)};               \
-        table[rows - 1][vectors - 1](m);                                                           \
+        static void (*const table[MR][NR / PIECE])(const struct micro *) = {                       \
+            ROWS(INSTANCE_ROW, kind)};                                                             \
+        table[rows - 1][packed_width(m->width) / PIECE - 1](m);                                    \
     }
 
-#define MICRO_ROW(r)  {micro_##r##x1, micro_##r##x2},
-#define OUTER_ROW(r)  {outer_##r##x1, outer_##r##x2},
-#define DIRECT_ROW(r) {direct_##r##x1, direct_##r##x2},
-
-TABLE(micro, MICRO_ROW)
-TABLE(micro_outer, OUTER_ROW)
-TABLE(micro_direct, DIRECT_ROW)
+PUBLIC(micro, panel)
+PUBLIC(micro_outer, outer)
+PUBLIC(micro_direct, direct)

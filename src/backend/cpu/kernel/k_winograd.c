@@ -62,7 +62,7 @@ bool EW_K(winograd_fits)(const struct ew_conv_shape *s)
 
 size_t EW_K(winograd_pack_size)(const struct ew_conv_shape *s)
 {
-    return (size_t)(POINTS * s->cin * div_up(s->cout, LANES) * LANES);
+    return (size_t)(POINTS * s->cin * packed_width(s->cout));
 }
 
 static void filter_line(const float g[3], float out[6])
@@ -93,12 +93,12 @@ static void filter_points(const float g[9], float out[POINTS])
 /* Distance between the weights of two products. */
 static int64_t product_size(const struct ew_conv_shape *s)
 {
-    return s->cin * div_up(s->cout, LANES) * LANES;
+    return s->cin * packed_width(s->cout);
 }
 
 void EW_K(winograd_pack)(const struct ew_conv_shape *s, const float *w, bool flip, float *packed)
 {
-    const int64_t whole = div_up(s->cout, LANES) * LANES, cin = s->cin;
+    const int64_t whole = packed_width(s->cout), cin = s->cin;
     for (int64_t o = 0; o < whole; o++) {
         const int64_t block = o / NR * NR, width = min_i64(NR, whole - block);
         for (int64_t c = 0; c < cin; c++) {
@@ -215,7 +215,7 @@ static void transform_inputs(struct job *j)
 static void multiply(const struct job *j, int64_t o, int64_t width)
 {
     const struct wino *w = &j->w;
-    const int64_t whole = div_up(w->cout, LANES) * LANES;
+    const int64_t whole = packed_width(w->cout);
     const int64_t rows = j->rows;
     int64_t row[MR];
     for (int64_t r = 0; r < MR; r++)
@@ -225,19 +225,18 @@ static void multiply(const struct job *j, int64_t o, int64_t width)
         for (int64_t k = 0; k < w->cin; k += KC) {
             for (int64_t tile = 0; tile < j->count; tile += rows) {
                 for (int64_t b = 0; b < width; b += NR) {
-                    const int vectors = (int)div_up(min_i64(NR, whole - o - b), LANES);
+                    const int64_t wide = min_i64(NR, whole - o - b);
                     float *m = j->m + (p * BLOCK + tile) * SLICE + b;
                     const struct micro micro = {.a = j->v + j->point[p] + v_at(j, tile, k),
-                                                .w = weights + (o + b) * w->cin +
-                                                     k * vectors * LANES,
+                                                .w = weights + (o + b) * w->cin + k * wide,
                                                 .kc = min_i64(KC, w->cin - k),
                                                 .from = k ? m : NULL,
                                                 .c = m,
                                                 .row = row,
-                                                .last = LANES,
+                                                .width = wide,
                                                 .lo = -INFINITY,
                                                 .hi = INFINITY};
-                    EW_K(micro)(&micro, (int)min_i64(rows, j->count - tile), vectors);
+                    EW_K(micro)(&micro, (int)min_i64(rows, j->count - tile));
                 }
             }
         }

@@ -14,6 +14,8 @@
  * constant.  KS is KC and one cache line more: at exactly 1 KiB the rows would share cache sets.
  * MR x NV: as many sums as there are registers left beside NV weights and one broadcast.  With 14 x
  * 2 (AVX-512) a step of k is 16 loads for 28 multiply-adds, with 6 x 2 (AVX2) 8 for 12.
+ * A last half of a vector is one of its own with AVX-512: 24 outputs then take 1.5 vectors, which
+ * cores that split 512 bits in two (Zen 4) do in 1.5 times the time of one.
  * KC: a panel of 14 x 256 floats takes 14 KiB of a 32 KiB L1. */
 #ifndef EW_BACKEND_CPU_KERNEL_MICRO_H
 #define EW_BACKEND_CPU_KERNEL_MICRO_H
@@ -28,9 +30,10 @@
 #else
 #define MR 6
 #endif
-#define NR (NV * LANES) /* outputs of a block of packed weights */
-#define KC 256
-#define KS (KC + 16)
+#define NR    (NV * LANES) /* outputs of a block of packed weights */
+#define PIECE (HALF ? HALF : LANES)
+#define KC    256
+#define KS    (KC + 16)
 
 struct micro {
     const float *a;                     /* the panel [rows][KS] */
@@ -41,19 +44,26 @@ struct micro {
     const float *bias;                  /* and with bias[i]; NULL: without */
     float *c;                           /* c[row[r] + i] = clamp(sum) */
     const int64_t *row;                 /* [rows] */
-    int64_t last; /* lanes of the last vector that exist in c, from and bias */
-    float lo, hi; /* -inf, inf: no clamping */
+    int64_t width;                      /* outputs, 1 to NR: what exists of c, from and bias */
+    float lo, hi;                       /* -inf, inf: no clamping */
 };
 
-/* rows in [1, MR], vectors in [1, NV].  Each sum is added up in the order of k whatever the rows
- * beside it: results do not depend on how an output is cut into tiles. */
-void EW_K(micro)(const struct micro *m, int rows, int vectors);
+/* Floats that a row of n outputs takes when packed: blocks of NR, the last of them in whole pieces.
+ */
+INLINE int64_t packed_width(int64_t n)
+{
+    return div_up(n, PIECE) * PIECE;
+}
+
+/* rows in [1, MR].  Each sum is added up in the order of k whatever the rows beside it: results do
+ * not depend on how an output is cut into tiles. */
+void EW_K(micro)(const struct micro *m, int rows);
 
 /* The same where rows need no gathering, for they lie at one distance from each other: row r of a
  * is at r * row_step, and k runs over `lines` pieces of kc that are line_step apart. */
-void EW_K(micro_direct)(const struct micro *m, int rows, int vectors);
+void EW_K(micro_direct)(const struct micro *m, int rows);
 
 /* The same sums over pixels, for gradients of filters: a is [kc][MR], w [kc][KS]. */
-void EW_K(micro_outer)(const struct micro *m, int rows, int vectors);
+void EW_K(micro_outer)(const struct micro *m, int rows);
 
 #endif

@@ -115,6 +115,44 @@ INLINE void store_n(float *p, vec v, int64_t n)
         store(p, v);
 }
 
+/* Half a vector, for rows that would leave the other half empty; AVX-512 only. */
+#if defined(EW_ISA_IS_avx512)
+#define HALF 8
+typedef float hvec __attribute__((vector_size(HALF * 4)));
+
+INLINE hvec half_load(const float *p, int64_t n)
+{
+    return (hvec)_mm256_maskz_loadu_ps((__mmask8)((1u << n) - 1), p);
+}
+
+INLINE void half_store(float *p, hvec v, int64_t n)
+{
+    _mm256_mask_storeu_ps(p, (__mmask8)((1u << n) - 1), (__m256)v);
+}
+
+INLINE hvec half_clamp(hvec v, float lo, float hi)
+{
+    return (hvec)_mm256_min_ps(_mm256_set1_ps(hi), _mm256_max_ps(_mm256_set1_ps(lo), (__m256)v));
+}
+#else
+#define HALF 0
+typedef vec hvec; /* never used */
+
+INLINE hvec half_load(const float *p, int64_t n)
+{
+    return (hvec){0};
+}
+
+INLINE void half_store(float *p, hvec v, int64_t n)
+{
+}
+
+INLINE hvec half_clamp(hvec v, float lo, float hi)
+{
+    return v;
+}
+#endif
+
 /* mask ? a : b, by lane; mask is what a comparison gave. */
 INLINE vec pick(vint mask, vec a, vec b)
 {
