@@ -125,7 +125,7 @@ static void run_tile(struct work *w, int64_t tile)
         EW_K(core_pixels)(c, row, (int)count, pixel);
         if (c->band) {
             const struct core_rows rows = {row, row + count, k0, k1};
-            EW_K(core_gather_band)(c, w->f->x, rows, w->band, w->x);
+            EW_K(core_gather_band)(c, w->f->x + g * c->cg, rows, w->band, w->x);
         } else {
             EW_K(core_gather)(c, w->f->x + g * c->cg, pixel, (int)count, k0, k1, w->x);
         }

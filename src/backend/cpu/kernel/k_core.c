@@ -36,8 +36,8 @@ static void plan_feed(struct core *c)
     c->flat = c->flat && c->x_step[1] == a[2].in * c->x_step[2] &&
               c->x_step[0] == a[1].in * c->x_step[1] && c->x_image == a[0].in * c->x_step[0];
     c->band_line = ((int64_t)(a[2].out - 1) * a[2].stride + a[2].taps) * c->cg;
-    c->band = a[0].taps == 1 && a[2].taps > 1 && a[2].dilation == 1 && c->x_step[2] == c->cg &&
-              a[1].taps > 0 && a[2].out > 0 && a[1].taps * c->band_line <= BAND_MAX;
+    c->band = a[0].taps == 1 && a[2].taps > 1 && a[2].dilation == 1 && a[1].taps > 0 &&
+              a[2].out > 0 && a[1].taps * c->band_line <= BAND_MAX;
 }
 
 void EW_K(core_plan)(struct core *c)
@@ -58,7 +58,7 @@ void EW_K(core_plan)(struct core *c)
     c->row_block = c->row_tiles ? div_up(panels, c->row_tiles) : 1;
     c->row_tiles = div_up(panels, c->row_block);
     plan_feed(c);
-    if (c->band) { /* whole: so groups is 1 */
+    if (c->band) {
         c->row_tiles = c->batch * a[0].out * a[1].out;
         c->o_tiles = 1;
     }
@@ -177,12 +177,12 @@ void EW_K(core_gather)(const struct core *c, const float *x, const struct pixel 
 }
 
 /* Copies what one row of outputs reads, lines of the image with their padding. */
-static void fill_band(const struct core *c, const float *x, int64_t tile, float *band)
+static void fill_band(const struct core *c, const float *x, int64_t row, float *band)
 {
     const struct ew_conv_axis *a = c->axis;
-    const int64_t z = tile / a[1].out % a[0].out * a[0].stride - a[0].pad;
-    const int64_t y0 = tile % a[1].out * a[1].stride - a[1].pad;
-    x += tile / a[1].out / a[0].out * c->x_image + z * c->x_step[0];
+    const int64_t z = row / a[1].out % a[0].out * a[0].stride - a[0].pad;
+    const int64_t y0 = row % a[1].out * a[1].stride - a[1].pad;
+    x += row / a[1].out / a[0].out * c->x_image + z * c->x_step[0];
     const int64_t lo = min_i64(max_i64((int64_t)a[2].pad * c->cg, 0), c->band_line);
     const int64_t hi = max_i64(min_i64(((int64_t)a[2].in + a[2].pad) * c->cg, c->band_line), lo);
     for (int64_t t = 0; t < a[1].taps; t++, band += c->band_line) {
@@ -191,7 +191,12 @@ static void fill_band(const struct core *c, const float *x, int64_t tile, float 
         clear(band, inside ? lo : c->band_line);
         if (!inside)
             continue;
-        copy(band + lo, x + y * c->x_step[1] + lo - (int64_t)a[2].pad * c->cg, hi - lo);
+        const float *from = x + y * c->x_step[1] + (lo / c->cg - a[2].pad) * c->x_step[2];
+        if (c->x_step[2] == c->cg)
+            copy(band + lo, from, hi - lo);
+        else /* one of several groups */
+            for (int64_t i = lo; i < hi; i += c->cg, from += c->x_step[2])
+                copy(band + i, from, c->cg);
         clear(band + hi, c->band_line - hi);
     }
 }
@@ -202,14 +207,15 @@ void EW_K(core_gather_band)(const struct core *c, const float *x, struct core_ro
                             float *band, float *panel)
 {
     const int64_t out = c->axis[2].out, step = c->axis[2].stride * c->cg;
+    const int64_t run = c->axis[2].taps * c->cg; /* of the band, where groups lie together */
     for (int64_t row = rows.first; row < rows.last;) {
         const int64_t o = row % out, count = min_i64(out - o, rows.last - row);
         fill_band(c, x, row / out, band);
         for (int64_t t = 0; t < c->axis[1].taps; t++) {
-            const int64_t from = max_i64(rows.k0 - t * c->run, 0);
-            const int64_t n = min_i64(rows.k1 - t * c->run, c->run) - from;
+            const int64_t from = max_i64(rows.k0 - t * run, 0);
+            const int64_t n = min_i64(rows.k1 - t * run, run) - from;
             const float *line = band + t * c->band_line + o * step + from;
-            float *to = panel + (t * c->run + from - rows.k0);
+            float *to = panel + (t * run + from - rows.k0);
             for (int64_t i = 0; i < count && n > 0; i++)
                 for (int64_t j = 0; j < n; j += LANES)
                     store(to + i * KS + j, load(line + i * step + j));
@@ -281,13 +287,14 @@ static void run_panel(const struct tile *t, int rows)
     }
 }
 
-static void run_band(struct tile *t, int64_t tile)
+/* One row of outputs. */
+static void run_band(struct tile *t, int64_t row)
 {
     const struct core *c = t->run->core;
     const int64_t out = c->axis[2].out, rows = div_up(out, div_up(out, MR));
     struct pixel p;
-    fill_band(c, t->x, tile, t->panel);
-    EW_K(core_pixels)(c, tile * out, 1, &p);
+    fill_band(c, t->x, row, t->panel);
+    EW_K(core_pixels)(c, row * out, 1, &p);
     t->k1 = c->k;
     t->lines = c->axis[1].taps;
     t->line_step = c->band_line;
@@ -348,7 +355,7 @@ static void run_tile(const struct core_run *run, int64_t tile)
         t.hi = e->act == EW_ACT_RELU ? INFINITY : e->hi;
     }
     if (c->band)
-        run_band(&t, tile);
+        run_band(&t, tile / c->groups);
     else
         run_rows(&t, first, last);
 }
