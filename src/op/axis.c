@@ -86,6 +86,20 @@ ew_err ew_axes_input_permute(struct ew_graph *g, int node, int slot, int n, cons
     return EW_OK;
 }
 
+ew_err ew_list_permute(struct ew_graph *g, int node, const int *perm, int *out_perm)
+{
+    const struct ew_node *n = &g->nodes[node];
+    const struct ew_value *v = &g->values[n->in[1]];
+    const int rank = g->values[n->in[0]].t.shape.rank;
+    struct ew_ints list, moved;
+    EW_CHECK(v->kind == EW_VALUE_CONST && ew_tensor_count(&v->t) == rank, EW_ERR_UNSUPPORTED,
+             "%s: %s is not a constant with one entry for each axis", n->name, v->name);
+    EW_TRY(ew_tensor_ints(&v->t, v->name, &list));
+    for (int i = 0; i < rank; i++)
+        moved.v[i] = list.v[perm[i]];
+    return ew_graph_const_ints(g, v->name, moved.v, rank, &g->nodes[node].in[1]);
+}
+
 bool ew_axis_keeps_order(const struct ew_shape *s, const int *perm, unsigned *unit)
 {
     *unit = 0;

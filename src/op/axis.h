@@ -18,6 +18,10 @@ ew_err ew_axis_permute(struct ew_graph *g, int node, const int *perm, int *out_p
  * not a constant. */
 ew_err ew_axes_input_permute(struct ew_graph *g, int node, int slot, int n, const int *perm);
 
+/* The hook of operators whose input 1 has one entry for each axis (tile's repeats, expand's shape):
+ * replaces that by a constant in the new order.  EW_ERR_UNSUPPORTED where it is not a constant. */
+ew_err ew_list_permute(struct ew_graph *g, int node, const int *perm, int *out_perm);
+
 /* The axes in a list of known value, resolved and free of doubles; absent (NULL): the first n. */
 ew_err ew_axes_read(const struct ew_tensor *t, int rank, int n, struct ew_ints *out);
 

@@ -23,6 +23,16 @@ struct ew_move ew_move_box(const struct ew_shape *box, const struct ew_shape *sr
     return m;
 }
 
+static void swap_dims(struct ew_walk *w, int a, int b)
+{
+    int64_t *const lists[] = {w->shape.dim, w->stride[0], w->stride[1]};
+    for (size_t i = 0; i < EW_COUNT(lists); i++) {
+        const int64_t v = lists[i][a];
+        lists[i][a] = lists[i][b];
+        lists[i][b] = v;
+    }
+}
+
 static struct loops merge(const struct ew_move *m)
 {
     struct ew_walk w = {.pos = {m->src_at, m->dst_at}};
@@ -39,6 +49,9 @@ static struct loops merge(const struct ew_move *m)
         w.stride[0][last] = m->src[i];
         w.stride[1][last] = m->dst[i];
     }
+    const bool contiguous = last >= 0 && w.stride[0][last] == 1 && w.stride[1][last] == 1;
+    if (last > 0 && !contiguous && w.shape.dim[last] < w.shape.dim[last - 1] / 4)
+        swap_dims(&w, last - 1, last); /* three channels are too short an inner loop */
     struct loops l = {.n = 1, .src = 1, .dst = 1};
     if (last >= 0) {
         l.n = w.shape.dim[last];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expand: broadcasts to a shape. */
+#include "op/axis.h"
 #include "op/move.h"
 
 static ew_err infer(const struct ew_call *c)
@@ -44,6 +45,10 @@ static const struct ew_op_case cases[] = {
      .in = {{"3x1"}, {"3", EW_S64, EW_FILL_VALUES, .values = "2,1,4", .constant = true}},
      .n_in = 2,
      .out_shape = "2x3x4"},
+    {.name = "pooled",
+     .in = {{"2x3x1x1"}, {"4", EW_S64, EW_FILL_VALUES, .values = "2,1,4,5", .constant = true}},
+     .n_in = 2,
+     .out_shape = "2x3x4x5"},
     {.name = "smaller shape",
      .in = {{"2x1x3"}, {"1", EW_S64, EW_FILL_VALUES, .values = "1", .constant = true}},
      .n_in = 2,
@@ -64,6 +69,7 @@ const struct ew_op ew_op_expand = {
     .cost = ew_move_cost,
     .forward = forward,
     .backward = backward,
+    .permute = ew_list_permute,
     .onnx = {.type = "Expand", .since = 8},
     .cases = cases,
     .n_cases = EW_COUNT(cases),

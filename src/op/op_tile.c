@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tile: the tensor several times along each axis. */
+#include "op/axis.h"
 #include "op/move.h"
 #include "op/walk.h"
 
@@ -83,6 +84,7 @@ const struct ew_op ew_op_tile = {
     .cost = ew_move_cost,
     .forward = forward,
     .backward = backward,
+    .permute = ew_list_permute,
     .onnx = {.type = "Tile", .since = 6},
     .cases = cases,
     .n_cases = EW_COUNT(cases),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transpose: axes in another order. */
 #include "graph/layout.h"
+#include "op/move.h"
 
 static const struct ew_field attrs[] = {
     {.name = "perm",
@@ -36,11 +37,26 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
+/* The box is the output's; the input is read in strides. */
+static struct ew_move turn(const struct ew_call *c)
+{
+    const struct ew_shape *in = &c->in[0]->shape;
+    int perm[EW_MAX_RANK];
+    get_perm(c, in->rank, perm);
+    const struct ew_move whole = ew_move_box(in, in, in);
+    struct ew_move m = {.box.rank = in->rank};
+    for (int i = 0; i < in->rank; i++) {
+        m.box.dim[i] = in->dim[perm[i]];
+        m.src[i] = whole.src[perm[i]];
+    }
+    ew_shape_strides(&m.box, &m.box, m.dst);
+    return m;
+}
+
 static ew_err forward(const struct ew_call *c)
 {
-    int perm[EW_MAX_RANK];
-    get_perm(c, c->in[0]->shape.rank, perm);
-    ew_tensor_permute(c->in[0], perm, c->out[0]);
+    const struct ew_move m = turn(c);
+    ew_move_copy(&m, c->in[0], c->out[0]);
     return EW_OK;
 }
 
@@ -48,30 +64,9 @@ static ew_err backward(const struct ew_call *c)
 {
     if (!c->din[0] || !c->dout[0])
         return EW_OK;
-    const struct ew_tensor *dx = c->din[0], *dy = c->dout[0];
-    const int rank = dx->shape.rank;
-    int perm[EW_MAX_RANK];
-    int64_t stride[EW_MAX_RANK], at[EW_MAX_RANK] = {0}, pos = 0;
-    get_perm(c, rank, perm);
-    ew_shape_strides(&dx->shape, &dx->shape, stride);
-    for (int64_t i = 0; i < ew_tensor_count(dy); i++) {
-        const double g = ew_tensor_get(dy, i);
-        ew_tensor_accumulate(c->din[0], pos, 1, &g);
-        for (int k = rank - 1; k >= 0; k--) {
-            pos += stride[perm[k]];
-            if (++at[k] < dy->shape.dim[k])
-                break;
-            pos -= at[k] * stride[perm[k]];
-            at[k] = 0;
-        }
-    }
+    const struct ew_move m = turn(c);
+    ew_move_back(&m, c->din[0], c->dout[0]);
     return EW_OK;
-}
-
-static void cost(const struct ew_call *c, struct ew_cost *out)
-{
-    (void)c;
-    (void)out; /* moves bytes, computes nothing */
 }
 
 static const struct ew_op_case cases[] = {
@@ -92,7 +87,7 @@ const struct ew_op ew_op_transpose = {
     .attr_size = sizeof(struct ew_transpose_attr),
     .attrs = attrs,
     .infer = infer,
-    .cost = cost,
+    .cost = ew_move_cost,
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "Transpose"},
