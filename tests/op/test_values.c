@@ -8,12 +8,13 @@
 #include "ew_test.h"
 #include "op_case.h"
 
+#define MAX_IN  5
 #define MAX_OUT 16
 
 /* An operator on constants; `out` must be the elements of out[slot]. */
 struct row {
     const char *op, *attrs;
-    struct ew_case_in in[3];
+    struct ew_case_in in[MAX_IN];
     int slot;
     const char *out;
 };
@@ -24,6 +25,7 @@ struct row {
 #define S32(shape, text)   {shape, EW_S32, EW_FILL_VALUES, .values = text, .constant = true}
 #define U64(shape, text)   {shape, EW_U64, EW_FILL_VALUES, .values = text, .constant = true}
 #define S8(shape, text)    {shape, EW_S8, EW_FILL_VALUES, .values = text, .constant = true}
+#define U8(shape, text)    {shape, EW_U8, EW_FILL_VALUES, .values = text, .constant = true}
 #define BF16(shape, text)  {shape, EW_BF16, EW_FILL_VALUES, .values = text, .constant = true}
 
 static const struct row rows[] = {
@@ -68,6 +70,42 @@ static const struct row rows[] = {
     {"top_k", NULL, {F32("5", "1,7,1,7,3"), S64("1", "4")}, 1, "1,3,4,0"},
     {"argmin", "select_last_index=true", {F32("5", "1,7,1,7,3")}, 0, "2"},
 
+    /* What moves data: numpy.pad, slices, split and take give the same */
+    {"pad", "mode=wrap", {S64("3", "1,2,3"), S64("2", "4,2")}, 0, "3,1,2,3,1,2,3,1,2"},
+    {"pad", "mode=wrap", {S64("4", "1,2,3,4"), S64("2", "-1,2")}, 0, "2,3,4,1,2"},
+    {"pad", "mode=reflect", {S64("3", "1,2,3"), S64("2", "5,0")}, 0, "2,1,2,3,2,1,2,3"},
+    {"pad", "mode=edge", {S64("2x2", "1,2,3,4"), S64("2", "1,1"), S64("", "0"), S64("1", "1")}, 0,
+     "1,1,2,2,3,3,4,4"},
+    {"pad", NULL, {S64("3", "1,2,3"), S64("2", "-1,1"), S64("", "9")}, 0, "2,3,9"},
+    {"slice", NULL, {S64("5", "0,1,2,3,4"), S64("1", "9223372036854775807"),
+                     S64("1", "-9223372036854775807"), S64("1", "0"), S64("1", "-2")}, 0, "4,2,0"},
+    {"slice", NULL, {S64("5", "0,1,2,3,4"), S64("1", "1"), S64("1", "5"), S64("1", "0"),
+                     S64("1", "9223372036854775807")}, 0, "1"},
+    {"split", NULL, {S64("7", "1,2,3,4,5,6,7")}, 2, "7"},
+    {"gather", "axis=1", {S64("2x3", "1,2,3,4,5,6"), S64("2", "-1,0")}, 0, "3,1,6,4"},
+    {"channel_shuffle", "groups=2", {S64("1x1x6", "0,1,2,3,4,5")}, 0, "0,3,1,4,2,5"},
+    {"tile", NULL, {S64("1x2", "1,2"), S64("2", "2,2")}, 0, "1,2,1,2,1,2,1,2"},
+    {"cast", "to=int8", {F32("4", "-1.9,300,-300,nan")}, 0, "-1,127,-128,0"},
+    {"cast", "to=uint8", {S64("3", "257,-1,5")}, 0, "1,255,5"},
+    {"cast", "to=bool", {F32("4", "0,-0.5,nan,0")}, 0, "0,1,1,0"},
+    {"range", NULL, {S64("", "5"), S64("", "-3"), S64("", "-4")}, 0, "5,1"},
+    {"shape", "start=-2", {F32("1x2x1", "1,2")}, 0, "2,1"},
+    {"scatter_elements", "reduction=max", {S64("3", "1,2,3"), S64("2", "0,0"), S64("2", "9,4")}, 0,
+     "9,2,3"},
+
+    /* Round half to even, saturate; a scale each, and blocks of two */
+    {"quantize_linear", NULL, {F32("6", "1,3,5,-1,999,-999"), F32("", "2"), S8("", "1")}, 0,
+     "1,3,3,1,127,-128"},
+    {"quantize_linear", "axis=0", {F32("2x2", "2,4,2,4"), F32("2", "1,2"), U8("2", "0,10")}, 0,
+     "2,4,11,12"},
+    {"quantize_linear", "axis=1 block_size=2",
+     {F32("2x3", "2,4,6,8,10,12"), F32("2x2", "1,2,4,8"), U8("2x2", "0,0,0,1")}, 0,
+     "2,4,3,2,2,3"},
+    {"dequantize_linear", "axis=0 block_size=2", {U8("3", "1,2,3"), F32("2", "2,10"), U8("2", "1,1")},
+     0, "0,2,20"},
+    {"matmul_integer", NULL, {U8("1x2", "3,4"), S8("2x1", "-1,2"), U8("", "1"), S8("1", "1")}, 0,
+     "-1"},
+
     /* torch.nn.functional.cross_entropy(x, label_smoothing=0.1); with weights 1, 2, 3 */
     {"softmax_cross_entropy", "smoothing=0.1", {F32("1x3", "1,2,3"), S64("1", "2")}, 0,
      "0.50760596"},
@@ -81,7 +119,7 @@ static const struct row rows[] = {
 static void check_row(const struct row *r)
 {
     struct ew_op_case k = {.name = r->op, .attrs = r->attrs, .n_out = r->slot + 1};
-    for (; k.n_in < 3 && r->in[k.n_in].shape; k.n_in++)
+    for (; k.n_in < MAX_IN && r->in[k.n_in].shape; k.n_in++)
         k.in[k.n_in] = r->in[k.n_in];
     const struct ew_op *op = ew_op_find(r->op);
     struct ew_graph *g;
@@ -190,6 +228,37 @@ static void check_refusals(void)
                   (struct ew_case_in){"3", EW_S64}, "labels are 3 for scores of 2x3");
     check_refusal("softmax_cross_entropy", NULL, (struct ew_case_in)F32("1x3", "1,2,3"),
                   (struct ew_case_in)S64("1", "3"), "label 3 of sample 0 is outside 3 classes");
+    check_refusal("gather", NULL, (struct ew_case_in)F32("2", "1,2"),
+                  (struct ew_case_in)S64("1", "-3"), "index -3 is outside an axis of 2");
+    check_refusal("gather_nd", NULL, (struct ew_case_in)F32("2", "1,2"),
+                  (struct ew_case_in)S64("1x1", "2"), "index 2 is outside an axis of 2");
+    check_refusal("reshape", NULL, (struct ew_case_in){"2x3"}, (struct ew_case_in)S64("2", "4,-1"),
+                  "6 elements do not divide into 4");
+    check_refusal("reshape", NULL, (struct ew_case_in){"2x3"}, (struct ew_case_in)S64("2", "-1,-1"),
+                  "-1 twice");
+    check_refusal("reshape", NULL, (struct ew_case_in){"2x3"},
+                  (struct ew_case_in)S64("3", "4294967296,4294967296,2"), "too many elements");
+    check_refusal("reshape", NULL, (struct ew_case_in){"6"}, (struct ew_case_in){"2", EW_S64},
+                  "must be known before the run");
+    check_refusal("flatten", "unit=2", (struct ew_case_in){"2x3"}, none,
+                  "dimension 1 was 1 when the layout was chosen and is 3");
+    check_refusal("concat", "axis=1", (struct ew_case_in){"2x3"}, (struct ew_case_in){"3x3"},
+                  "dimension 0 of input 1 is 3, of input 0 2");
+    check_refusal("split", NULL, (struct ew_case_in){"5"}, (struct ew_case_in)S64("1", "6"),
+                  "part 0 has 6 elements, 5 are left");
+    check_refusal("squeeze", NULL, (struct ew_case_in){"2x3"}, (struct ew_case_in)S64("1", "1"),
+                  "axis 1 has 3 elements");
+    check_refusal("tile", NULL, (struct ew_case_in){"2"},
+                  (struct ew_case_in)S64("1", "1099511627776"), "more than 2^40");
+    check_refusal("pad", NULL, (struct ew_case_in){"2"}, (struct ew_case_in)S64("2", "-2,-1"),
+                  "take 3 elements from an axis of 2");
+    check_refusal("channel_shuffle", "groups=4", (struct ew_case_in){"1x1x6"}, none,
+                  "6 channels do not divide into 4 groups");
+    check_refusal("einsum", "equation=ij,jk", (struct ew_case_in){"2x3"},
+                  (struct ew_case_in){"4x2"}, "3 and 4 elements");
+    check_refusal("einsum", "equation=ij->k", (struct ew_case_in){"2x3"}, none, "in no input");
+    check_refusal("quantize_linear", "axis=1", (struct ew_case_in){"2x3"}, (struct ew_case_in){"2"},
+                  "2 scales for an axis of 3");
     check_refusal("top_k", NULL, (struct ew_case_in){"5"}, (struct ew_case_in)S64("1", "6"),
                   "k is 6 of 5");
 }
