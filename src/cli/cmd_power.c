@@ -254,10 +254,12 @@ static ew_err print_json(const struct context *x)
                                 mode_mhz(&x->nvp, m, "EMC")};
         json_mode(&j, m->name, mode_cores(&x->nvp, m), mhz);
     }
-    for (int i = 0; p && i < p->n_modes; i++)
-        json_mode(
-            &j, p->modes[i].name, p->modes[i].cores,
-            (const int64_t[3]){p->modes[i].cpu_mhz, p->modes[i].gpu_mhz, p->modes[i].mem_mhz});
+    for (int i = 0; p && i < p->n_modes; i++) {
+        const struct ew_profile_mode *m = &p->modes[i];
+        if (ew_nvpmodel_find(&x->nvp, m->name))
+            continue;
+        json_mode(&j, m->name, m->cores, (const int64_t[3]){m->cpu_mhz, m->gpu_mhz, m->mem_mhz});
+    }
     ew_json_end(&j);
     ew_json_array(&j, "clocks");
     for (int i = 0; i < x->n_clocks; i++)

@@ -61,7 +61,8 @@ ew_err ew_probe_text(struct ew_probe *p, const char **out, const char *fmt, ...)
 /* The names in a folder; none where there is no such folder. */
 ew_err ew_probe_list(struct ew_probe *p, const char *path, const char *const **names, int *n);
 
-/* The numbers k, rising, for which `dir` has a file called before + k + after ("temp", "_input"). */
+/* The numbers k, rising, for which `dir` has a file called before + k + after ("temp", "_input").
+ */
 struct ew_numbers {
     int n, k[32];
 };
