@@ -232,19 +232,25 @@ struct ew_value ew_nvml_ask(const struct ew_nvml *n, int gpu, enum ew_nvml_what 
     struct nvml_utilization use = {0, 0};
     struct nvml_memory memory = {0, 0, 0};
     unsigned long long wide = 0;
+    int code = NOT_SUPPORTED;
     switch (what) {
     case EW_NVML_ENERGY:
-        return answer(n->energy ? n->energy(d, &wide) : NOT_SUPPORTED, (double)wide);
     case EW_NVML_THROTTLE:
-        return answer(n->throttle ? n->throttle(d, &wide) : NOT_SUPPORTED, (double)wide);
+        if (what == EW_NVML_ENERGY && n->energy)
+            code = n->energy(d, &wide);
+        else if (what == EW_NVML_THROTTLE && n->throttle)
+            code = n->throttle(d, &wide);
+        return answer(code, (double)wide);
     case EW_NVML_LOAD:
-        return answer(n->utilization ? n->utilization(d, &use) : NOT_SUPPORTED, use.gpu);
     case EW_NVML_MEM_LOAD:
-        return answer(n->utilization ? n->utilization(d, &use) : NOT_SUPPORTED, use.memory);
+        if (n->utilization)
+            code = n->utilization(d, &use);
+        return answer(code, what == EW_NVML_LOAD ? use.gpu : use.memory);
     case EW_NVML_MEM_USED:
-        return answer(n->memory ? n->memory(d, &memory) : NOT_SUPPORTED, (double)memory.used);
     case EW_NVML_MEM_TOTAL:
-        return answer(n->memory ? n->memory(d, &memory) : NOT_SUPPORTED, (double)memory.total);
+        if (n->memory)
+            code = n->memory(d, &memory);
+        return answer(code, (double)(what == EW_NVML_MEM_USED ? memory.used : memory.total));
     default:
         return ask_small(n, d, what);
     }

@@ -2,6 +2,7 @@
 /* NVIDIA graphics cards by NVML: power, energy counter, load, memory, clocks, temperature,
  * throttling.  On Jetsons the library answers "not supported" to most of it; their GPU is left to
  * sensor_gpu and sensor_ina3221. */
+#include "base/clock.h"
 #include "device/nvml.h"
 
 /* Reasons that hold the clock below what was asked: power cap, slow-down, heat, power brake. */
@@ -12,21 +13,26 @@ static const struct row {
     const char *before, *after; /* the channel is called before + "gpu0" + after */
     enum ew_quantity quantity;
     double scale, resolution;
+    bool slow; /* asked once a second: a question costs up to a millisecond of CPU */
 } rows[] = {
-    {EW_NVML_POWER, "power.", "", EW_QUANTITY_POWER, 1e-3, 1e-3},
-    {EW_NVML_ENERGY, "energy.", "", EW_QUANTITY_ENERGY, 1e-3, 1e-3},
-    {EW_NVML_LOAD, "", ".load", EW_QUANTITY_LOAD, 1, 1},
-    {EW_NVML_MEM_LOAD, "", ".memory_load", EW_QUANTITY_LOAD, 1, 1},
-    {EW_NVML_MEM_USED, "", ".memory_used", EW_QUANTITY_BYTES, 1, 1},
-    {EW_NVML_MEM_TOTAL, "", ".memory_total", EW_QUANTITY_BYTES, 1, 1},
-    {EW_NVML_SM_MHZ, "", ".freq", EW_QUANTITY_FREQ, 1, 1},
-    {EW_NVML_MEM_MHZ, "", ".memory_freq", EW_QUANTITY_FREQ, 1, 1},
-    {EW_NVML_TEMP, "temp.", "", EW_QUANTITY_TEMP, 1, 1},
-    {EW_NVML_THROTTLE, "throttle.", "", EW_QUANTITY_STATE, 1, 1},
+    {EW_NVML_POWER, "power.", "", EW_QUANTITY_POWER, 1e-3, 1e-3, false},
+    {EW_NVML_ENERGY, "energy.", "", EW_QUANTITY_ENERGY, 1e-3, 1e-3, false},
+    {EW_NVML_LOAD, "", ".load", EW_QUANTITY_LOAD, 1, 1, true},
+    {EW_NVML_MEM_LOAD, "", ".memory_load", EW_QUANTITY_LOAD, 1, 1, true},
+    {EW_NVML_MEM_USED, "", ".memory_used", EW_QUANTITY_BYTES, 1, 1, true},
+    {EW_NVML_MEM_TOTAL, "", ".memory_total", EW_QUANTITY_BYTES, 1, 1, true},
+    {EW_NVML_SM_MHZ, "", ".freq", EW_QUANTITY_FREQ, 1, 1, true},
+    {EW_NVML_MEM_MHZ, "", ".memory_freq", EW_QUANTITY_FREQ, 1, 1, true},
+    {EW_NVML_TEMP, "temp.", "", EW_QUANTITY_TEMP, 1, 1, true},
+    {EW_NVML_THROTTLE, "throttle.", "", EW_QUANTITY_STATE, 1, 1, true},
 };
+
+#define SLOW_NS EW_NS_PER_S
 
 struct state {
     struct ew_nvml *nvml;
+    int64_t slow_at_ns; /* when the slow ones are due */
+    struct ew_value last[EW_NVML_GPUS][EW_COUNT(rows)];
     int channel[EW_NVML_GPUS][EW_COUNT(rows)]; /* -1: this card does not tell */
 };
 
@@ -65,18 +71,28 @@ static ew_err probe(struct ew_probe *p, void **state)
     return EW_OK;
 }
 
+static struct ew_value ask(const struct state *s, int gpu, const struct row *r)
+{
+    struct ew_value v = ew_nvml_ask(s->nvml, gpu, r->what);
+    if (r->what == EW_NVML_THROTTLE && ew_value_is(v))
+        v.v = ((unsigned)v.v & HELD_BACK) ? 1 : 0;
+    v.v *= r->scale;
+    return v;
+}
+
 static void read_cards(void *state, int64_t now_ns, struct ew_value *values)
 {
-    const struct state *s = state;
+    struct state *s = state;
+    const bool due = now_ns >= s->slow_at_ns;
+    if (due)
+        s->slow_at_ns = now_ns + SLOW_NS;
     for (int gpu = 0; s->nvml && gpu < ew_nvml_count(s->nvml); gpu++)
         for (size_t i = 0; i < EW_COUNT(rows); i++) {
             if (s->channel[gpu][i] < 0)
                 continue;
-            struct ew_value v = ew_nvml_ask(s->nvml, gpu, rows[i].what);
-            if (rows[i].what == EW_NVML_THROTTLE && ew_value_is(v))
-                v.v = ((unsigned)v.v & HELD_BACK) ? 1 : 0;
-            v.v *= rows[i].scale;
-            values[s->channel[gpu][i]] = v;
+            if (due || !rows[i].slow)
+                s->last[gpu][i] = ask(s, gpu, &rows[i]);
+            values[s->channel[gpu][i]] = s->last[gpu][i];
         }
 }
 
