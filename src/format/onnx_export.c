@@ -108,10 +108,11 @@ static ew_err put_attrs(struct export *x, const struct ew_onnx_node *n, Ew__Onnx
     return EW_OK;
 }
 
-/* A name for a constant that only the file has. */
-static char *const_name(struct export *x, const struct ew_onnx_node *n, int node, int slot)
+/* A name for a constant or an output that only the file has. */
+static char *own_name(struct export *x, const struct ew_onnx_node *n, int node, const char *kind,
+                      int slot)
 {
-    char *name = ew_arena_printf(&x->out.arena, "%s_%d_in%d", n->name, node, slot);
+    char *name = ew_arena_printf(&x->out.arena, "%s_%d_%s%d", n->name, node, kind, slot);
     while (name && ew_graph_find(x->g, name) >= 0)
         name = ew_arena_printf(&x->out.arena, "%s_", name);
     return name;
@@ -131,13 +132,17 @@ static ew_err put_ports(struct export *x, const struct ew_onnx_node *n, int node
         m->input[i] = text(x, n->in[i] < 0 ? "" : x->g->values[n->in[i]].name);
     }
     for (int i = 0; i < n->n_consts; i++) {
-        char *name = const_name(x, n, node, n->consts[i].slot);
+        char *name = own_name(x, n, node, "in", n->consts[i].slot);
         EW_CHECK(name, EW_ERR_MEMORY, "no memory");
         m->input[n->consts[i].slot] = name;
         EW_TRY(add_init(x, name, &n->consts[i].t));
     }
-    for (int i = 0; i < n->n_out; i++)
-        m->output[i] = text(x, from->out[i] < 0 ? "" : x->g->values[from->out[i]].name);
+    for (int i = 0; i < n->n_out; i++) {
+        if (i >= from->n_out)
+            m->output[i] = own_name(x, n, node, "out", i);
+        else
+            m->output[i] = text(x, from->out[i] < 0 ? "" : x->g->values[from->out[i]].name);
+    }
     return EW_OK;
 }
 

@@ -35,7 +35,7 @@ struct ew_onnx_node {
     const char *type, *domain, *name;
     int opset; /* import: of the node's domain; export: of the file (a hook may raise it, then all
                 * nodes are exported again for that) */
-    int n_in, n_out;
+    int n_in, n_out;     /* an export hook may raise n_out where ONNX demands an output we lack */
     const int *in;       /* values, -1 absent */
     const int *out_used; /* import: 0 where the output has no name */
     /* export: inputs that the graph does not have as values (ew_onnx_set_input) */

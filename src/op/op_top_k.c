@@ -145,6 +145,15 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         "1", EW_S64, EW_FILL_VALUES, .values = text, .constant = true                              \
     }
 
+/* ONNX always has the indices. */
+static ew_err export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
+{
+    (void)g;
+    (void)node;
+    n->n_out = 2;
+    return EW_OK;
+}
+
 static const struct ew_op_case cases[] = {
     {.name = "largest",
      .in = {{"3x6", EW_F32, EW_FILL_DISTINCT}, K("3")},
@@ -180,7 +189,7 @@ const struct ew_op ew_op_top_k = {
     .forward = forward,
     .backward = backward,
     .permute = ew_axis_permute,
-    .onnx = {.type = "TopK", .import = import},
+    .onnx = {.type = "TopK", .import = import, .export = export},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };
