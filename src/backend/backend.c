@@ -49,6 +49,20 @@ static bool takes(const struct ew_row *row, const struct ew_op *op)
     return false;
 }
 
+/* Backward of a view: the gradient is the same bytes. */
+static ew_err run_view_backward(const struct ew_call *c)
+{
+    if (!c->din[0] || !c->dout[0] || c->din[0]->data == c->dout[0]->data)
+        return EW_OK;
+    if (!(c->fresh & 1))
+        return c->op->backward(c);
+    memcpy(c->din[0]->data, c->dout[0]->data, ew_tensor_bytes(c->din[0]));
+    return EW_OK;
+}
+
+static const struct ew_kernel view_backward = {
+    .name = "view", .run = run_view_backward, .fresh = true, .in_place = true};
+
 ew_err ew_backend_offer(const struct ew_ask *ask, struct ew_kernel out[EW_OFFERS], int *n)
 {
     const struct ew_op *op = ask->op;
@@ -56,6 +70,8 @@ ew_err ew_backend_offer(const struct ew_ask *ask, struct ew_kernel out[EW_OFFERS
     for (size_t i = 0; ask->be->isa && i < EW_COUNT(rows) && *n == 0; i++)
         if (takes(rows[i], op))
             *n = rows[i]->offer(ask, out);
+    if (ask->phase == EW_PHASE_BACKWARD && (op->flags & EW_OP_VIEW) && op->backward)
+        out[(*n)++] = view_backward;
     const struct ew_kernel reference = {.name = "reference",
                                         .run = ask->phase == EW_PHASE_FORWARD ? op->forward
                                                                               : op->backward,

@@ -13,6 +13,8 @@ struct ew_kernel {
     ew_err (*run)(const struct ew_call *c);
     size_t scratch; /* bytes, contents undefined at each run */
     size_t state;   /* bytes in c->state, kept with the step */
+    bool fresh;     /* backward: it heeds c->fresh, so gradients need not be cleared before it */
+    bool in_place;  /* backward: din[0] may be dout[0] where it is fresh */
     /* Fills c->state; called once weights and memory are there, and again when weights have changed
      * outside of training.  NULL: nothing to prepare. */
     ew_err (*prepare)(const struct ew_call *c);

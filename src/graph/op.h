@@ -26,6 +26,7 @@ struct ew_call {
     struct ew_tensor *const *out;  /* NULL entries: outputs that nobody asked for */
     struct ew_tensor *const *dout; /* backward: gradients of the outputs; NULL entries are zero */
     struct ew_tensor *const *din;  /* backward: add to these; NULL where not wanted */
+    unsigned fresh;                /* kernels that ask for it: bit i: write din[i], do not add */
     void *aux;                     /* kept from forward to backward (training only) */
     void *scratch;                 /* op->scratch() bytes, contents undefined */
     void *state; /* a kernel's own: geometry, packed weights; references need none */

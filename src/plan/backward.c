@@ -108,60 +108,89 @@ static ew_err saved_slots(struct ew_plan *p, const struct ew_node *n, struct ew_
 static void grad_slots(struct ew_plan *p, const struct ew_node *n, struct ew_tensor **din,
                        struct ew_tensor **dout)
 {
-    const int step = p->n_steps - 1;
-    for (int i = 0; i < n->n_in; i++) {
-        din[i] = NULL;
-        if (n->in[i] < 0 || !p->needs_grad[n->in[i]])
-            continue;
-        din[i] = &p->grads[n->in[i]].t;
-        ew_plan_touch(&p->grads[n->in[i]], step);
+    for (int i = 0; i < n->n_in; i++)
+        din[i] = n->in[i] >= 0 && p->needs_grad[n->in[i]] ? &p->grads[n->in[i]].t : NULL;
+    for (int i = 0; i < n->n_out; i++)
+        dout[i] = n->out[i] >= 0 && p->grads[n->out[i]].first >= 0 ? &p->grads[n->out[i]].t : NULL;
+}
+
+/* Inputs whose gradient nobody has written yet; one that the node reads twice must be added to. */
+static unsigned fresh_inputs(const struct ew_plan *p, const struct ew_node *n)
+{
+    unsigned fresh = 0;
+    for (int i = 0; i < n->n_in && i < 32; i++) {
+        const int v = n->in[i];
+        bool alone = v >= 0 && p->needs_grad[v] && p->grads[v].first < 0;
+        for (int j = 0; j < n->n_in; j++)
+            alone &= j == i || n->in[j] != v;
+        /* Over the parts of a batch parameter gradients are summed. */
+        if (alone && (p->strategy.parts == 1 || p->g->values[v].kind != EW_VALUE_PARAM))
+            fresh |= 1u << i;
     }
-    for (int i = 0; i < n->n_out; i++) {
-        dout[i] = NULL;
-        if (n->out[i] < 0 || p->grads[n->out[i]].first < 0)
-            continue;
-        dout[i] = &p->grads[n->out[i]].t;
-        ew_plan_touch(&p->grads[n->out[i]], step);
-    }
+    return fresh;
 }
 
 static const struct ew_kernel clear_kernel = {.name = "clear", .run = clear};
 static const struct ew_kernel seed_kernel = {.name = "seed", .run = seed_loss};
 
+/* Steps that clear what the node's backward will add to. */
+static ew_err add_clears(struct ew_plan *p, const struct ew_node *n, unsigned fresh)
+{
+    for (int i = 0; i < n->n_in; i++) {
+        const int v = n->in[i];
+        if (v >= 0 && p->needs_grad[v] && p->grads[v].first < 0 && !(i < 32 && (fresh >> i & 1)))
+            EW_TRY(add_writer(p, &clear_kernel, v));
+    }
+    return EW_OK;
+}
+
+static void touch_gradients(struct ew_plan *p, const struct ew_node *n)
+{
+    const int step = p->n_steps - 1;
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0 && p->needs_grad[n->in[i]])
+            ew_plan_touch(&p->grads[n->in[i]], step);
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] >= 0 && p->grads[n->out[i]].first >= 0)
+            ew_plan_touch(&p->grads[n->out[i]], step);
+}
+
 static ew_err add_backward(struct ew_plan *p, int node)
 {
     const struct ew_node *n = &p->g->nodes[node];
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && p->needs_grad[n->in[i]] && p->grads[n->in[i]].first < 0)
-            EW_TRY(add_writer(p, &clear_kernel, n->in[i]));
-    EW_TRY(prepare_saved(p, n));
-    struct ew_step *s;
-    EW_TRY(ew_plan_step_new(p, &s));
-    const int step = p->n_steps - 1;
     const size_t io = (size_t)(n->n_in + n->n_out);
     struct ew_tensor **slots = ew_arena_array(&p->arena, 2 * io, sizeof(*slots));
     EW_CHECK(slots, EW_ERR_MEMORY, "node %s: no memory for its step", n->name);
     struct ew_tensor **in = slots, **out = in + n->n_in, **din = out + n->n_out,
                      **dout = din + n->n_in;
-    s->node = node;
-    s->phase = EW_PHASE_BACKWARD;
+    struct ew_call call = {.name = n->name,
+                           .op = n->op,
+                           .attr = n->attr,
+                           .n_in = n->n_in,
+                           .n_out = n->n_out,
+                           .in = in,
+                           .out = out,
+                           .din = din,
+                           .dout = dout,
+                           .train = true};
+    struct ew_kernel kernel;
+    EW_TRY(prepare_saved(p, n));
     EW_TRY(saved_slots(p, n, in, out));
     grad_slots(p, n, din, dout);
-    s->call = (struct ew_call){.name = n->name,
-                               .op = n->op,
-                               .attr = n->attr,
-                               .n_in = n->n_in,
-                               .n_out = n->n_out,
-                               .in = in,
-                               .out = out,
-                               .din = din,
-                               .dout = dout,
-                               .train = true};
-    EW_TRY(ew_plan_pick_kernel(p));
+    EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_BACKWARD, &call, &kernel));
+    call.fresh = kernel.fresh ? fresh_inputs(p, n) : 0;
+    EW_TRY(add_clears(p, n, call.fresh));
+    struct ew_step *s;
+    EW_TRY(ew_plan_step_new(p, &s));
+    s->node = node;
+    s->phase = EW_PHASE_BACKWARD;
+    s->call = call;
     s->aux = p->node_aux[node];
     if (s->aux >= 0)
-        p->buffers[s->aux].last = step;
-    return EW_OK;
+        p->buffers[s->aux].last = p->n_steps - 1;
+    EW_TRY(saved_slots(p, n, in, out)); /* once more: now they are touched by the step itself */
+    touch_gradients(p, n);
+    return ew_plan_set_kernel(p, &kernel);
 }
 
 /* Parameter gradients are results: they live from their first write to the end of the run, and

@@ -28,20 +28,27 @@ ew_err ew_plan_buffer_new(struct ew_plan *p, size_t size, int first, int last, i
     return EW_OK;
 }
 
-ew_err ew_plan_pick_kernel(struct ew_plan *p)
+ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
+                           struct ew_kernel *out)
+{
+    struct ew_kernel offers[EW_OFFERS];
+    int n;
+    c->be = p->be;
+    const struct ew_ask ask = {p->be, p->g->nodes[node].op, phase, c};
+    EW_TRY(ew_backend_offer(&ask, offers, &n));
+    *out = offers[0];
+    return EW_OK;
+}
+
+ew_err ew_plan_set_kernel(struct ew_plan *p, const struct ew_kernel *k)
 {
     const int step = p->n_steps - 1;
     struct ew_step *s = &p->steps[step];
-    struct ew_kernel offers[EW_OFFERS];
-    int n;
-    s->call.be = p->be;
-    const struct ew_ask ask = {p->be, p->g->nodes[s->node].op, s->phase, &s->call};
-    EW_TRY(ew_backend_offer(&ask, offers, &n));
-    s->kernel = offers[0];
-    if (s->kernel.scratch)
-        EW_TRY(ew_plan_buffer_new(p, s->kernel.scratch, step, step, &s->scratch));
-    if (s->kernel.state) /* it lives from run to run */
-        EW_TRY(ew_plan_buffer_new(p, s->kernel.state, 0, INT32_MAX, &s->state));
+    s->kernel = *k;
+    if (k->scratch)
+        EW_TRY(ew_plan_buffer_new(p, k->scratch, step, step, &s->scratch));
+    if (k->state) /* it lives from run to run */
+        EW_TRY(ew_plan_buffer_new(p, k->state, 0, INT32_MAX, &s->state));
     return EW_OK;
 }
 
@@ -119,7 +126,9 @@ ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again)
     const int step = p->n_steps - 1;
     s->node = node;
     EW_TRY(forward_call(p, n, again, &s->call));
-    EW_TRY(ew_plan_pick_kernel(p));
+    struct ew_kernel kernel;
+    EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_FORWARD, &s->call, &kernel));
+    EW_TRY(ew_plan_set_kernel(p, &kernel));
     if (p->opts.mode == EW_PLAN_TRAIN && n->op->aux) {
         EW_TRY(ew_plan_buffer_new(p, n->op->aux(&s->call), step, step, &s->aux));
         p->node_aux[node] = s->aux;
@@ -170,12 +179,38 @@ static void share_buffer(struct ew_plan *p, const struct ew_step *s, int step)
     b->last = out->last > b->last ? out->last : b->last;
 }
 
+/* Lets the gradient of in[0] take over that of out[0], where the kernel can write it there and
+ * nobody reads that any more. */
+static void share_gradient(struct ew_plan *p, const struct ew_step *s, int step)
+{
+    if (!s->kernel.in_place || !(s->call.fresh & 1) || !s->call.din[0] || !s->call.dout[0])
+        return;
+    struct ew_slot *din = slot_of(s->call.din[0]), *dout = slot_of(s->call.dout[0]);
+    if (din->buffer >= 0 || dout->buffer < 0 || p->buffers[dout->buffer].last != step ||
+        ew_tensor_bytes(&din->t) != ew_tensor_bytes(&dout->t))
+        return;
+    din->buffer = dout->buffer;
+    p->buffers[dout->buffer].last = din->last < p->n_steps ? din->last : p->n_steps;
+}
+
 static ew_err new_buffer(struct ew_plan *p, struct ew_slot *s)
 {
     if (s->first < 0 || s->buffer >= 0 || owns_data(s))
         return EW_OK;
     const int last = s->last < p->n_steps ? s->last : p->n_steps;
     return ew_plan_buffer_new(p, ew_tensor_bytes(&s->t), s->first, last, &s->buffer);
+}
+
+/* Gradients get their memory where they are first written. */
+static ew_err make_gradient_buffers(struct ew_plan *p, const struct ew_step *s, int step)
+{
+    if (s->node < 0) /* a step that clears or seeds one */
+        return new_buffer(p, slot_of(s->call.out[0]));
+    share_gradient(p, s, step);
+    for (int i = 0; i < s->call.n_in; i++)
+        if (s->call.din[i])
+            EW_TRY(new_buffer(p, slot_of(s->call.din[i])));
+    return EW_OK;
 }
 
 /* In step order, so that a shared buffer's lifetime is complete when the next sharer asks. */
@@ -193,6 +228,8 @@ static ew_err make_buffers(struct ew_plan *p)
         ew_plan_touch(&p->values[g->outputs[i]], end);
     for (int k = 0; k < p->n_steps; k++) {
         const struct ew_step *s = &p->steps[k];
+        if (s->phase == EW_PHASE_BACKWARD)
+            EW_TRY(make_gradient_buffers(p, s, k));
         if (s->node < 0 || s->phase != EW_PHASE_FORWARD)
             continue;
         share_buffer(p, s, k);
@@ -200,11 +237,9 @@ static ew_err make_buffers(struct ew_plan *p)
             if (s->call.out[i])
                 EW_TRY(new_buffer(p, slot_of(s->call.out[i])));
     }
-    for (int i = 0; i < g->n_values; i++) {
-        EW_TRY(new_buffer(p, &p->grads[i]));
+    for (int i = 0; i < g->n_values; i++)
         for (int k = 0; k < EW_UPDATE_STATES; k++)
             EW_TRY(new_buffer(p, &p->state[k][i]));
-    }
     return EW_OK;
 }
 

@@ -59,8 +59,11 @@ struct ew_plan {
 
 /* Adds an empty step. */
 ew_err ew_plan_step_new(struct ew_plan *p, struct ew_step **out);
-/* Picks the kernel of the last step, whose call is complete, and gives it its memory. */
-ew_err ew_plan_pick_kernel(struct ew_plan *p);
+/* The kernel for a node's call. */
+ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
+                           struct ew_kernel *out);
+/* Gives the last step its kernel, and that its memory. */
+ew_err ew_plan_set_kernel(struct ew_plan *p, const struct ew_kernel *k);
 /* Adds a buffer that is needed from step `first` to step `last`. */
 ew_err ew_plan_buffer_new(struct ew_plan *p, size_t size, int first, int last, int *out);
 /* Notes that step `step` touches the slot. */

@@ -77,7 +77,7 @@ void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shap
     struct backward *b = c->state;
     *b = (struct backward){
         .data = {.method = EW_CONV_DATA, .conv = {.shape = *s}, .packed = behind(b, sizeof(*b))},
-        .filter = {.shape = *s, .add = true}};
+        .filter = {.shape = *s}};
     b->filter.partial = behind(b->data.packed, ew_conv_packed_bytes(c->be->isa, EW_CONV_DATA, s));
 }
 
@@ -104,8 +104,26 @@ static void run_filter(const struct ew_call *c)
     b->filter.x = c->in[0]->data;
     b->filter.dy = c->dout[0]->data;
     b->filter.dw = c->din[1]->data;
+    b->filter.add = !(c->fresh & 2);
     ew_share_run(c, k->conv_filter_tiles(&b->filter.shape), filter_tiles);
     ew_share_run(c, k->conv_filter_sum_tiles(&b->filter.shape), filter_sum);
+}
+
+static void bias_channels(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const int64_t channels = ew_tensor_count(c->din[2]);
+    const struct ew_column_sums s = {.rows = ew_tensor_count(c->dout[0]) / channels,
+                                     .channels = channels,
+                                     .x = c->dout[0]->data,
+                                     .out = c->din[2]->data,
+                                     .add = !(c->fresh & 4)};
+    c->be->isa->column_sums(&s, begin, end);
+}
+
+static void run_bias(const struct ew_call *c)
+{
+    ew_share_run(c, ew_tensor_count(c->din[2]), bias_channels);
 }
 
 static ew_err run_backward(const struct ew_call *c)
@@ -117,13 +135,13 @@ static ew_err run_backward(const struct ew_call *c)
         ew_conv_pack(c->be->isa, &b->data, c->in[1]->data);
         b->data.conv.x = c->dout[0]->data;
         b->data.conv.y = c->din[0]->data;
-        b->data.conv.end.add = c->din[0]->data;
+        b->data.conv.end.add = c->fresh & 1 ? NULL : c->din[0]->data;
         ew_conv_pass_run(c, &b->data);
     }
     if (c->din[1])
         run_filter(c);
     if (c->n_in > 2 && c->din[2])
-        ew_bias_grad(c->dout[0], c->din[2]);
+        run_bias(c);
     return EW_OK;
 }
 

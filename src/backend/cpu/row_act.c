@@ -28,10 +28,9 @@ static struct work work_of(const struct ew_call *c, int64_t count)
 {
     struct ew_epilogue_attr e = {0};
     ew_act_of_call(c, &e);
-    return (struct work){
-        .k = c->be->isa,
-        .map = {.act = (enum ew_act)e.act, .lo = (float)e.lo, .hi = (float)e.hi, .add = true},
-        .count = count};
+    return (struct work){.k = c->be->isa,
+                         .map = {.act = (enum ew_act)e.act, .lo = (float)e.lo, .hi = (float)e.hi},
+                         .count = count};
 }
 
 static ew_err run_forward(const struct ew_call *c)
@@ -53,6 +52,7 @@ static ew_err run_backward(const struct ew_call *c)
     w.map.x = c->in[0]->data ? c->in[0]->data : c->out[0]->data;
     w.map.dy = c->dout[0]->data;
     w.map.dx = c->din[0]->data;
+    w.map.add = !(c->fresh & 1);
     ew_pool_run(c->be->pool, (w.count + GRAIN - 1) / GRAIN, backward_tiles, &w);
     return EW_OK;
 }
@@ -71,7 +71,8 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     if (ask->phase == EW_PHASE_FORWARD)
         out[0] = (struct ew_kernel){.name = "activation", .run = run_forward};
     else if (has_backward(e.act))
-        out[0] = (struct ew_kernel){.name = "activation", .run = run_backward};
+        out[0] = (struct ew_kernel){
+            .name = "activation", .run = run_backward, .fresh = true, .in_place = true};
     else
         return 0;
     return 1;

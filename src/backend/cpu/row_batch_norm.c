@@ -131,14 +131,13 @@ static ew_err run_backward(const struct ew_call *c)
 {
     if (!c->dout[0])
         return EW_OK;
-    if (!c->din[X] || !c->din[SCALE] || !c->din[SHIFT])
-        return c->op->backward(c); /* parts of it are frozen: rare */
     struct training t = training_of(c);
     t.b.dy = c->dout[0]->data;
     t.b.dx = c->din[X]->data;
     t.b.dscale = c->din[SCALE]->data;
     t.b.dbias = c->din[SHIFT]->data;
-    t.b.add_dx = t.b.add_dparam = true;
+    t.b.add_dx = !(c->fresh >> X & 1);
+    t.b.add_dparam = !(c->fresh >> SCALE & 1);
     ew_pool_run(c->be->pool, t.k->batch_splits(t.b.rows), back_stats_tiles, &t);
     t.k->batch_back_finish(&t.b);
     ew_pool_run(c->be->pool, (t.b.rows + GRAIN - 1) / GRAIN, back_apply_tiles, &t);
@@ -163,10 +162,17 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
                                     .state = 2 * (size_t)channels * sizeof(float)};
         return 1;
     }
+    /* Parts of it are frozen, or shared with another node: rare, and the reference's. */
+    const bool whole =
+        ask->phase == EW_PHASE_FORWARD || (c->din[X] && c->din[SCALE] && c->din[SHIFT]);
+    if (!whole)
+        return 0;
     const size_t floats = ask->be->isa->batch_partial(rows, channels) + 2 * (size_t)channels;
     out[0] = (struct ew_kernel){.name = "batch norm",
                                 .run = ask->phase == EW_PHASE_FORWARD ? run_training : run_backward,
-                                .scratch = floats * sizeof(float)};
+                                .scratch = floats * sizeof(float),
+                                .fresh = true,
+                                .in_place = true};
     return 1;
 }
 

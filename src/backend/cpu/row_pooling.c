@@ -48,8 +48,7 @@ static bool resolve(const struct ew_call *c, struct ew_pooling *out)
         return false;
     const struct ew_pool_attr *a = c->attr;
     *out = (struct ew_pooling){.max = is(c, "max_pool") || is(c, "global_max_pool"),
-                               .count_pads = is(c, "average_pool") && a->count_include_pad,
-                               .add = true};
+                               .count_pads = is(c, "average_pool") && a->count_include_pad};
     if (out->count_pads && reaches_beyond(&w))
         return false;
     out->shape = (struct ew_conv_shape){.batch = (int32_t)w.batch,
@@ -101,6 +100,7 @@ static ew_err run_backward(const struct ew_call *c)
     p->x = c->in[0]->data;
     p->dy = c->dout[0]->data;
     p->dx = c->din[0]->data;
+    p->add = !(c->fresh & 1);
     ew_share_run(c, c->be->isa->pool_back_tiles(&p->shape), backward_tiles);
     return EW_OK;
 }
@@ -114,7 +114,8 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     out[0] = (struct ew_kernel){.name = "pool",
                                 .run = ask->phase == EW_PHASE_FORWARD ? run_forward : run_backward,
                                 .prepare = prepare,
-                                .state = sizeof(p)};
+                                .state = sizeof(p),
+                                .fresh = true};
     return 1;
 }
 
