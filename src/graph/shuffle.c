@@ -6,8 +6,6 @@
  * The operator itself is op_channel_shuffle.c. */
 #include "graph/shuffle.h"
 
-#include <stdlib.h>
-
 #include "graph/layout.h"
 
 /* The node that makes `value`, if it is of this operator; -1 otherwise. */

@@ -44,7 +44,7 @@ static struct ew_lanes lanes_of(const struct ew_call *c)
 {
     const struct ew_arg_attr *a = c->attr;
     const struct ew_shape *s = &c->in[0]->shape;
-    return ew_lanes_of(s, (int)(a->axis < 0 ? a->axis + s->rank : a->axis));
+    return ew_lanes_of(s, ew_axis_of(a->axis, s->rank));
 }
 
 void ew_arg_cost(const struct ew_call *c, struct ew_cost *out)

@@ -41,7 +41,7 @@ struct ew_lanes ew_loss_lanes(const struct ew_call *c)
 {
     const struct ew_loss_attr *a = c->attr;
     const struct ew_shape *s = &c->in[0]->shape;
-    return ew_lanes_of(s, (int)(a->axis < 0 ? a->axis + s->rank : a->axis));
+    return ew_lanes_of(s, ew_axis_of(a->axis, s->rank));
 }
 
 ew_err ew_loss_label(const struct ew_call *c, int64_t sample, int64_t classes, int64_t *out)

@@ -2,8 +2,8 @@
 /* Compress: the entries of an axis for which a condition holds.  The condition must be known when
  * shapes are inferred, since the size of the output follows from it. */
 #include "graph/onnx.h"
+#include "op/lanes.h"
 #include "op/move.h"
-#include "op/types.h"
 
 #define FLAT INT64_MAX
 
@@ -18,40 +18,35 @@ static const struct ew_field attrs[] = {{.name = "axis",
                                          .help = "the axis; unset: of the flattened input"},
                                         EW_FIELD_END};
 
-/* outer x entries x inner. */
-struct split {
-    int axis;
-    int64_t outer, entries, inner;
-};
-
-static ew_err split_axis(const struct ew_call *c, struct split *out)
+/* Along the axis, or (*axis below 0) of the flattened input. */
+static ew_err lanes_of(const struct ew_call *c, int *axis, struct ew_lanes *out)
 {
     const struct attr *a = c->attr;
     const struct ew_shape *s = &c->in[0]->shape;
-    *out = (struct split){.axis = -1, .outer = 1, .entries = ew_shape_count(s), .inner = 1};
+    *axis = -1;
+    *out = (struct ew_lanes){.outer = 1, .n = ew_shape_count(s), .inner = 1};
     if (a->axis == FLAT)
         return EW_OK;
-    EW_TRY(ew_shape_axis(a->axis, s->rank, &out->axis));
-    out->outer = ew_shape_span(s, 0, out->axis);
-    out->entries = s->dim[out->axis];
-    out->inner = ew_shape_span(s, out->axis + 1, s->rank);
+    EW_TRY(ew_shape_axis(a->axis, s->rank, axis));
+    *out = ew_lanes_of(s, *axis);
     return EW_OK;
 }
 
 static ew_err infer(const struct ew_call *c)
 {
-    struct split s = {0};
+    struct ew_lanes l = {0};
+    int axis = -1;
     EW_TRY(ew_types_check(c, 1, EW_TYPES_BOOL));
-    EW_TRY(split_axis(c, &s));
+    EW_TRY(lanes_of(c, &axis, &l));
     const int64_t n = ew_tensor_count(c->in[1]);
-    EW_CHECK(n <= s.entries, EW_ERR_SHAPE, "%lld conditions for %lld entries", (long long)n,
-             (long long)s.entries);
+    EW_CHECK(n <= l.n, EW_ERR_SHAPE, "%lld conditions for %lld entries", (long long)n,
+             (long long)l.n);
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++)
         kept += ew_tensor_get_int(c->in[1], i);
     c->out[0]->shape = c->in[0]->shape;
-    if (s.axis >= 0)
-        c->out[0]->shape.dim[s.axis] = kept;
+    if (axis >= 0)
+        c->out[0]->shape.dim[axis] = kept;
     else
         c->out[0]->shape = (struct ew_shape){1, {kept}};
     return EW_OK;
@@ -60,20 +55,21 @@ static ew_err infer(const struct ew_call *c)
 /* Copies the entries out, or, backward, adds their gradients in. */
 static ew_err run(const struct ew_call *c, bool back)
 {
-    struct split s = {0};
-    EW_TRY(split_axis(c, &s));
-    const struct ew_shape row = {1, {s.inner}};
+    struct ew_lanes l = {0};
+    int axis = -1;
+    EW_TRY(lanes_of(c, &axis, &l));
+    const struct ew_shape row = {1, {l.inner}};
     struct ew_move m = ew_move_box(&row, &row, &row);
-    for (int64_t o = 0; o < s.outer; o++) {
+    for (int64_t o = 0; o < l.outer; o++) {
         for (int64_t i = 0; i < ew_tensor_count(c->in[1]); i++) {
             if (!ew_tensor_get_int(c->in[1], i))
                 continue;
-            m.src_at = (o * s.entries + i) * s.inner;
+            m.src_at = (o * l.n + i) * l.inner;
             if (back)
                 ew_move_back(&m, c->din[0], c->dout[0]);
             else
                 ew_move_copy(&m, c->in[0], c->out[0]);
-            m.dst_at += s.inner;
+            m.dst_at += l.inner;
         }
     }
     return EW_OK;

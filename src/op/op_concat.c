@@ -14,7 +14,7 @@ static const struct ew_field attrs[] = {{.name = "axis",
 static int get_axis(const struct ew_call *c, int rank)
 {
     const struct ew_concat_attr *a = c->attr;
-    return (int)(a->axis < 0 ? a->axis + rank : a->axis);
+    return ew_axis_of(a->axis, rank);
 }
 
 static ew_err infer(const struct ew_call *c)

@@ -2,7 +2,6 @@
 /* Einsum: sums of products over named axes ("bij,bjk->bik"), for any number of tensors, by plain
  * loops over all axes. */
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "op/types.h"

@@ -3,6 +3,7 @@
 #include "op/axis.h"
 #include "op/move.h"
 #include "op/shape_attr.h"
+#include "op/types.h"
 
 static const struct ew_field attrs[] = {
     {.name = "axis",
@@ -23,7 +24,7 @@ static ew_err infer(const struct ew_call *c)
     EW_TRY(ew_axis_check_unit(in, a->unit));
     EW_CHECK(a->axis >= -in->rank && a->axis <= in->rank, EW_ERR_SHAPE,
              "axis %lld is outside a rank of %d", (long long)a->axis, in->rank);
-    const int axis = (int)(a->axis < 0 ? a->axis + in->rank : a->axis);
+    const int axis = ew_axis_of(a->axis, in->rank);
     c->out[0]->shape =
         (struct ew_shape){2, {ew_shape_span(in, 0, axis), ew_shape_span(in, axis, in->rank)}};
     return EW_OK;
@@ -35,7 +36,7 @@ static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_pe
     const struct ew_node *n = &g->nodes[node];
     struct ew_flatten_attr *a = n->attr;
     const struct ew_shape *s = &g->values[n->in[0]].t.shape;
-    const int axis = (int)(a->axis < 0 ? a->axis + s->rank : a->axis);
+    const int axis = ew_axis_of(a->axis, s->rank);
     for (int i = 0; i < axis; i++)
         EW_CHECK(perm[i] < axis, EW_ERR_UNSUPPORTED, "%s: axes cross the cut", n->name);
     EW_TRY(ew_view_permute(g, node, perm, out_perm));

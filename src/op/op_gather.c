@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gather: entries of an axis by their numbers. */
-#include <string.h>
-
 #include "op/index.h"
+#include "op/lanes.h"
 #include "op/move.h"
 #include "op/shape_attr.h"
-#include "op/types.h"
 
 static const struct ew_field attrs[] = {{.name = "axis",
                                          .type = EW_FIELD_INT,
@@ -33,57 +31,36 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-/* outer x [n of `entries`] x inner. */
-struct split {
-    int64_t outer, entries, n, inner;
-};
-
-static struct split split_axis(const struct ew_call *c)
+/* Copies entries out, or, backward, adds their gradients in. */
+static ew_err run(const struct ew_call *c, bool back)
 {
     const struct ew_gather_attr *a = c->attr;
-    const struct ew_shape *s = &c->in[0]->shape;
-    const int axis = (int)(a->axis < 0 ? a->axis + s->rank : a->axis);
-    return (struct split){.outer = ew_shape_span(s, 0, axis),
-                          .entries = s->dim[axis],
-                          .n = ew_tensor_count(c->in[1]),
-                          .inner = ew_shape_span(s, axis + 1, s->rank)};
+    const struct ew_shape *data = &c->in[0]->shape;
+    const struct ew_lanes l = ew_lanes_of(data, ew_axis_of(a->axis, data->rank));
+    const int64_t n = ew_tensor_count(c->in[1]);
+    const struct ew_shape row = {1, {l.inner}};
+    struct ew_move m = ew_move_box(&row, &row, &row);
+    for (int64_t i = 0; i < l.outer * n; i++) {
+        int64_t at = 0;
+        EW_TRY(ew_index_get(c->in[1], i % n, l.n, &at));
+        m.src_at = (i / n * l.n + at) * l.inner;
+        m.dst_at = i * l.inner;
+        if (back)
+            ew_move_back(&m, c->din[0], c->dout[0]);
+        else
+            ew_move_copy(&m, c->in[0], c->out[0]);
+    }
+    return EW_OK;
 }
 
 static ew_err forward(const struct ew_call *c)
 {
-    const struct split s = split_axis(c);
-    const size_t row = (size_t)s.inner * ew_dtype_size(c->in[0]->dtype);
-    const char *from = c->in[0]->data;
-    char *to = c->out[0]->data;
-    for (int64_t o = 0; o < s.outer; o++) {
-        for (int64_t i = 0; i < s.n; i++) {
-            int64_t at = 0;
-            EW_TRY(ew_index_get(c->in[1], i, s.entries, &at));
-            if (row)
-                memcpy(to + (size_t)(o * s.n + i) * row, from + (size_t)(o * s.entries + at) * row,
-                       row);
-        }
-    }
-    return EW_OK;
+    return run(c, false);
 }
 
 static ew_err backward(const struct ew_call *c)
 {
-    if (!c->din[0] || !c->dout[0])
-        return EW_OK;
-    const struct split s = split_axis(c);
-    const struct ew_shape row = {1, {s.inner}};
-    struct ew_move m = ew_move_box(&row, &row, &row);
-    for (int64_t o = 0; o < s.outer; o++) {
-        for (int64_t i = 0; i < s.n; i++) {
-            int64_t at = 0;
-            EW_TRY(ew_index_get(c->in[1], i, s.entries, &at));
-            m.src_at = (o * s.entries + at) * s.inner;
-            m.dst_at = (o * s.n + i) * s.inner;
-            ew_move_back(&m, c->din[0], c->dout[0]);
-        }
-    }
-    return EW_OK;
+    return c->din[0] && c->dout[0] ? run(c, true) : EW_OK;
 }
 
 static const struct ew_op_case cases[] = {

@@ -35,7 +35,7 @@ static ew_err run(const struct ew_call *c, bool back)
 {
     const struct ew_gather_attr *a = c->attr;
     const struct ew_shape *data = &c->in[0]->shape;
-    const int axis = (int)(a->axis < 0 ? a->axis + data->rank : a->axis);
+    const int axis = ew_axis_of(a->axis, data->rank);
     struct ew_walk w = ew_walk_begin(&c->in[1]->shape);
     ew_shape_strides(data, data, w.stride[0]);
     const int64_t step = w.stride[0][axis];

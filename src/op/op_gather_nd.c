@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GatherND: slices of the data by index tuples. */
-#include <string.h>
-
 #include "op/index.h"
 #include "op/move.h"
 #include "op/types.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OneHot: a new axis with the "on" value where the index says and "off" elsewhere. */
+#include "op/lanes.h"
 #include "op/move.h"
-#include "op/types.h"
 
 enum { INDICES, DEPTH, VALUES };
 
@@ -42,16 +42,14 @@ static ew_err forward(const struct ew_call *c)
 {
     const struct attr *a = c->attr;
     const struct ew_shape *out = &c->out[0]->shape;
-    const int axis = (int)(a->axis < 0 ? a->axis + out->rank : a->axis);
-    const int64_t depth = out->dim[axis], inner = ew_shape_span(out, axis + 1, out->rank);
+    const struct ew_lanes l = ew_lanes_of(out, ew_axis_of(a->axis, out->rank));
     for (int64_t i = 0; i < ew_tensor_count(c->out[0]); i++)
         ew_element_copy(c->in[VALUES], 0, c->out[0], i);
     for (int64_t i = 0; i < ew_tensor_count(c->in[INDICES]); i++) {
         const int64_t index = ew_tensor_get_int(c->in[INDICES], i);
-        const int64_t at = index < 0 ? index + depth : index;
-        if (at >= 0 && at < depth)
-            ew_element_copy(c->in[VALUES], 1, c->out[0],
-                            (i / inner * depth + at) * inner + i % inner);
+        const int64_t at = index < 0 ? index + l.n : index;
+        if (at >= 0 && at < l.n)
+            ew_element_copy(c->in[VALUES], 1, c->out[0], ew_lane_start(&l, i) + at * l.inner);
     }
     return EW_OK;
 }

@@ -43,7 +43,7 @@ static ew_err target(const struct ew_call *c, int64_t j, int64_t *out)
 {
     const struct ew_scatter_attr *a = c->attr;
     const struct ew_shape *data = &c->in[0]->shape, *index = &c->in[1]->shape;
-    const int axis = (int)(a->axis < 0 ? a->axis + data->rank : a->axis);
+    const int axis = ew_axis_of(a->axis, data->rank);
     int64_t rest = j, stride = 1;
     *out = 0;
     for (int i = data->rank - 1; i >= 0; i--) {

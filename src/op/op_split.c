@@ -4,6 +4,7 @@
 #include "op/axis.h"
 #include "op/move.h"
 #include "op/shape_attr.h"
+#include "op/types.h"
 
 extern const struct ew_op ew_op_split;
 
@@ -65,7 +66,7 @@ static ew_err run(const struct ew_call *c, bool back)
 {
     const struct ew_split_attr *a = c->attr;
     const struct ew_shape *in = &c->in[0]->shape;
-    const int axis = (int)(a->axis < 0 ? a->axis + in->rank : a->axis);
+    const int axis = ew_axis_of(a->axis, in->rank);
     int64_t at = 0;
     for (int i = 0; i < c->n_out; i++) {
         struct ew_shape part = *in;
@@ -110,7 +111,7 @@ static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_nod
 {
     const struct ew_split_attr *a = g->nodes[node].attr;
     const struct ew_shape *s = &g->values[n->in[0]].t.shape;
-    const int64_t whole = s->dim[a->axis < 0 ? a->axis + s->rank : a->axis];
+    const int64_t whole = s->dim[ew_axis_of(a->axis, s->rank)];
     if ((n->n_in > 1 && n->in[1] >= 0) || whole % n->n_out == 0)
         return EW_OK;
     int64_t *sizes = ew_arena_array(n->arena, (size_t)n->n_out, sizeof(*sizes));

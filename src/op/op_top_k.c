@@ -32,7 +32,7 @@ static const struct ew_field attrs[] = {
 static struct ew_lanes lanes_of(const struct ew_call *c, const struct ew_shape *s)
 {
     const struct attr *a = c->attr;
-    return ew_lanes_of(s, (int)(a->axis < 0 ? a->axis + s->rank : a->axis));
+    return ew_lanes_of(s, ew_axis_of(a->axis, s->rank));
 }
 
 static ew_err infer(const struct ew_call *c)

@@ -37,6 +37,12 @@ static inline ew_err ew_types_same(const struct ew_call *c, int slot)
     return EW_OK;
 }
 
+/* An axis that infer has checked, counted from the front. */
+static inline int ew_axis_of(int64_t axis, int rank)
+{
+    return (int)(axis < 0 ? axis + rank : axis);
+}
+
 /* An optional input: NULL where it is absent, however that was said. */
 static inline struct ew_tensor *ew_call_in(const struct ew_call *c, int slot)
 {
