@@ -42,6 +42,7 @@ struct watch {
     struct ew_sampler *sampler;
     struct ew_value *values, *before;
     bool have_before;
+    int64_t before_ns;
     struct ew_energy_sum energy;
     struct outcome *out;
     ew_err err; /* of the log */
@@ -89,14 +90,30 @@ static void drain(struct watch *w)
             w->err = ew_monitor_log_row(w->run->log, b, t, w->values);
         memcpy(w->before, w->values, (size_t)b->n_channels * sizeof(*w->values));
         w->have_before = true;
+        w->before_ns = t;
     }
 }
 
+/* The frame before counts too: the interval's beginning is then interpolated, and a counter has a
+ * reading on either side of it. */
 static void begin_energy(struct watch *w, int64_t now)
 {
     const struct ew_board *b = w->run->board;
     const double step = b->total.power >= 0 ? b->channels[b->total.power].resolution : 0;
     ew_energy_begin(&w->energy, now, w->run->interval_ns, step);
+    if (w->have_before)
+        ew_energy_add(&w->energy, w->before_ns, channel_value(w->before, b->total.power),
+                      channel_value(w->before, b->total.energy));
+}
+
+static void wait_for_frame(struct watch *w)
+{
+    begin_energy(w, ew_clock_ns());
+    for (int i = 0; i < 200 && !w->have_before; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+        drain(w);
+    }
+    w->out->frames = w->out->throttled = 0;
 }
 
 /* The machine at rest, before the command. */
@@ -202,6 +219,7 @@ static ew_err run_command(struct watch *w)
 {
     sigset_t before;
     mask_signals(&before);
+    wait_for_frame(w);
     measure_baseline(w);
     const int64_t begin = ew_clock_ns();
     begin_energy(w, begin);
