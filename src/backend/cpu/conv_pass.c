@@ -19,12 +19,27 @@ void ew_conv_shape_of(const struct ew_conv_sizes *s, struct ew_conv_shape *out)
                                              .pad = (int32_t)s->w.pad[i]};
 }
 
+struct ew_conv_shape ew_conv_turned(const struct ew_conv_shape *s)
+{
+    struct ew_conv_shape t = *s;
+    t.cin = s->cout;
+    t.cout = s->cin;
+    for (int i = 0; i < 3; i++) {
+        t.axis[i].in = s->axis[i].out;
+        t.axis[i].out = s->axis[i].in;
+        t.axis[i].pad = s->axis[i].taps - 1 - s->axis[i].pad;
+    }
+    return t;
+}
+
 bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struct ew_conv_shape *s)
 {
     switch (m) {
     case EW_CONV_WINOGRAD:
+    case EW_CONV_WINOGRAD_DATA:
         return k->winograd_fits(s);
     case EW_CONV_DEPTHWISE:
+    case EW_CONV_DEPTHWISE_DATA:
         return k->depthwise_fits(s);
     case EW_CONV_GEMM:
     case EW_CONV_DATA:
@@ -33,27 +48,39 @@ bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struc
     return true;
 }
 
+/* One function of the table by method. */
+#define BY_METHOD(k, what)                                                                         \
+    {                                                                                              \
+        [EW_CONV_GEMM] = (k)->conv_##what, [EW_CONV_WINOGRAD] = (k)->winograd_##what,              \
+        [EW_CONV_DEPTHWISE] = (k)->depthwise_##what, [EW_CONV_DATA] = (k)->conv_data_##what,       \
+        [EW_CONV_WINOGRAD_DATA] = (k)->winograd_##what,                                            \
+        [EW_CONV_DEPTHWISE_DATA] = (k)->depthwise_data_##what                                      \
+    }
+
 size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
                             const struct ew_conv_shape *s)
 {
     size_t (*const size[])(const struct ew_conv_shape *) = {
-        k->conv_pack_size, k->winograd_pack_size, k->depthwise_pack_size, k->conv_data_pack_size};
+        [EW_CONV_GEMM] = k->conv_pack_size,
+        [EW_CONV_WINOGRAD] = k->winograd_pack_size,
+        [EW_CONV_DEPTHWISE] = k->depthwise_pack_size,
+        [EW_CONV_DATA] = k->conv_data_pack_size,
+        [EW_CONV_WINOGRAD_DATA] = k->winograd_pack_size,
+        [EW_CONV_DEPTHWISE_DATA] = k->depthwise_pack_size};
     return size[m](s) * sizeof(float);
 }
 
 size_t ew_conv_scratch_bytes(const struct ew_kernels *k, enum ew_conv_method m,
                              const struct ew_conv_shape *s)
 {
-    size_t (*const size[])(const struct ew_conv_shape *) = {
-        k->conv_scratch, k->winograd_scratch, k->depthwise_scratch, k->conv_data_scratch};
+    size_t (*const size[])(const struct ew_conv_shape *) = BY_METHOD(k, scratch);
     return size[m](s);
 }
 
 static int64_t tiles_of(const struct ew_kernels *k, enum ew_conv_method m,
                         const struct ew_conv_shape *s)
 {
-    int64_t (*const tiles[])(const struct ew_conv_shape *) = {
-        k->conv_tiles, k->winograd_tiles, k->depthwise_tiles, k->conv_data_tiles};
+    int64_t (*const tiles[])(const struct ew_conv_shape *) = BY_METHOD(k, tiles);
     return tiles[m](s);
 }
 
@@ -65,13 +92,17 @@ void ew_conv_pack(const struct ew_kernels *k, const struct ew_conv_pass *p, cons
         k->conv_pack(s, w, p->packed);
         break;
     case EW_CONV_WINOGRAD:
-        k->winograd_pack(s, w, false, p->packed);
+    case EW_CONV_WINOGRAD_DATA:
+        k->winograd_pack(s, w, p->method == EW_CONV_WINOGRAD_DATA, p->packed);
         break;
     case EW_CONV_DEPTHWISE:
         k->depthwise_pack(s, w, p->packed);
         break;
     case EW_CONV_DATA:
         k->conv_data_pack(s, w, p->packed);
+        break;
+    case EW_CONV_DEPTHWISE_DATA:
+        k->depthwise_data_pack(s, w, p->packed);
         break;
     }
 }
@@ -86,8 +117,7 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct shared *s = ctx;
     const struct ew_kernels *k = s->c->be->isa;
-    void (*const run[])(const struct ew_conv *, int64_t, int64_t, void *) = {
-        k->conv_run, k->winograd_run, k->depthwise_run, k->conv_data_run};
+    void (*const run[])(const struct ew_conv *, int64_t, int64_t, void *) = BY_METHOD(k, run);
     run[s->p->method](&s->p->conv, begin, end, ew_worker_scratch(s->c, s->scratch, worker));
 }
 

@@ -12,7 +12,10 @@ enum ew_conv_method {
     EW_CONV_GEMM,      /* implicit matrix product: any shape */
     EW_CONV_WINOGRAD,  /* 3x3, stride 1 */
     EW_CONV_DEPTHWISE, /* one filter a channel */
-    EW_CONV_DATA       /* gradient for the data, any shape */
+    /* Gradients for the data: */
+    EW_CONV_DATA,          /* any shape */
+    EW_CONV_WINOGRAD_DATA, /* 3x3, stride 1; its shape is turned round, see ew_conv_turned */
+    EW_CONV_DEPTHWISE_DATA
 };
 
 struct ew_conv_pass {
@@ -23,6 +26,9 @@ struct ew_conv_pass {
 };
 
 void ew_conv_shape_of(const struct ew_conv_sizes *s, struct ew_conv_shape *out);
+
+/* The convolution that computes the gradient for the data of a 3x3 one with stride 1. */
+struct ew_conv_shape ew_conv_turned(const struct ew_conv_shape *s);
 
 /* True where the method can do this shape. */
 bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struct ew_conv_shape *s);

@@ -65,20 +65,51 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
                                        ew_conv_packed_bytes(be->isa, m, s)};
 }
 
-/* ---- Backward ---- */
+/* ---- Backward: state is this, the packed filters of `data`, the filter's partial sums ---- */
 
 struct backward {
     struct ew_conv_pass data;
-    struct ew_conv_filter filter; /* its partial sums follow the packed filters of `data` */
+    struct ew_conv_filter filter;
+    bool depthwise;
 };
+
+/* The best method for the data's gradient, and the shape that it works on. */
+static enum ew_conv_method data_method(const struct ew_kernels *k, const struct ew_conv_shape *s,
+                                       struct ew_conv_shape *shape)
+{
+    *shape = *s;
+    if (ew_conv_fits(k, EW_CONV_DEPTHWISE_DATA, s))
+        return EW_CONV_DEPTHWISE_DATA;
+    const struct ew_conv_shape turned = ew_conv_turned(s);
+    if (ew_conv_fits(k, EW_CONV_WINOGRAD, s) && ew_conv_fits(k, EW_CONV_WINOGRAD_DATA, &turned) &&
+        ew_conv_winograd_pays(&turned)) {
+        *shape = turned;
+        return EW_CONV_WINOGRAD_DATA;
+    }
+    return EW_CONV_DATA;
+}
+
+/* Filter gradients: those of depthwise convolutions, or of all others. */
+static size_t filter_partial(const struct ew_kernels *k, bool depthwise,
+                             const struct ew_conv_shape *s)
+{
+    return depthwise ? k->depthwise_filter_partial(s) : k->conv_filter_partial(s);
+}
+
+static size_t filter_scratch(const struct ew_kernels *k, bool depthwise,
+                             const struct ew_conv_shape *s)
+{
+    return depthwise ? k->depthwise_filter_scratch(s) : k->conv_filter_scratch(s);
+}
 
 void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shape *s)
 {
     struct backward *b = c->state;
-    *b = (struct backward){
-        .data = {.method = EW_CONV_DATA, .conv = {.shape = *s}, .packed = behind(b, sizeof(*b))},
-        .filter = {.shape = *s}};
-    b->filter.partial = behind(b->data.packed, ew_conv_packed_bytes(c->be->isa, EW_CONV_DATA, s));
+    *b = (struct backward){.data = {.packed = behind(b, sizeof(*b))}, .filter = {.shape = *s}};
+    b->data.method = data_method(c->be->isa, s, &b->data.conv.shape);
+    b->depthwise = b->data.method == EW_CONV_DEPTHWISE_DATA;
+    b->filter.partial = behind(
+        b->data.packed, ew_conv_packed_bytes(c->be->isa, b->data.method, &b->data.conv.shape));
 }
 
 static void filter_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -86,27 +117,36 @@ static void filter_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_call *c = ctx;
     const struct ew_kernels *k = c->be->isa;
     const struct backward *b = c->state;
-    k->conv_filter_run(&b->filter, begin, end,
-                       ew_worker_scratch(c, k->conv_filter_scratch(&b->filter.shape), worker));
+    void *scratch = ew_worker_scratch(c, filter_scratch(k, b->depthwise, &b->filter.shape), worker);
+    if (b->depthwise)
+        k->depthwise_filter_run(&b->filter, begin, end, scratch);
+    else
+        k->conv_filter_run(&b->filter, begin, end, scratch);
 }
 
 static void filter_sum(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
     const struct backward *b = c->state;
-    c->be->isa->conv_filter_sum(&b->filter, begin, end);
+    if (b->depthwise)
+        c->be->isa->depthwise_filter_sum(&b->filter, begin, end);
+    else
+        c->be->isa->conv_filter_sum(&b->filter, begin, end);
 }
 
 static void run_filter(const struct ew_call *c)
 {
     const struct ew_kernels *k = c->be->isa;
     struct backward *b = c->state;
+    const struct ew_conv_shape *s = &b->filter.shape;
     b->filter.x = c->in[0]->data;
     b->filter.dy = c->dout[0]->data;
     b->filter.dw = c->din[1]->data;
     b->filter.add = !(c->fresh & 2);
-    ew_share_run(c, k->conv_filter_tiles(&b->filter.shape), filter_tiles);
-    ew_share_run(c, k->conv_filter_sum_tiles(&b->filter.shape), filter_sum);
+    ew_share_run(c, b->depthwise ? k->depthwise_filter_tiles(s) : k->conv_filter_tiles(s),
+                 filter_tiles);
+    ew_share_run(c, b->depthwise ? k->depthwise_filter_sum_tiles(s) : k->conv_filter_sum_tiles(s),
+                 filter_sum);
 }
 
 static void bias_channels(void *ctx, int64_t begin, int64_t end, int worker)
@@ -121,39 +161,44 @@ static void bias_channels(void *ctx, int64_t begin, int64_t end, int worker)
     c->be->isa->column_sums(&s, begin, end);
 }
 
-static void run_bias(const struct ew_call *c)
+static void run_data(const struct ew_call *c)
 {
-    ew_share_run(c, ew_tensor_count(c->din[2]), bias_channels);
+    struct backward *b = c->state;
+    ew_conv_pack(c->be->isa, &b->data, c->in[1]->data);
+    b->data.conv.x = c->dout[0]->data;
+    b->data.conv.y = c->din[0]->data;
+    b->data.conv.end.add = c->fresh & 1 ? NULL : c->din[0]->data;
+    ew_conv_pass_run(c, &b->data);
 }
 
 static ew_err run_backward(const struct ew_call *c)
 {
-    struct backward *b = c->state;
     if (!c->dout[0])
         return EW_OK;
-    if (c->din[0]) {
-        ew_conv_pack(c->be->isa, &b->data, c->in[1]->data);
-        b->data.conv.x = c->dout[0]->data;
-        b->data.conv.y = c->din[0]->data;
-        b->data.conv.end.add = c->fresh & 1 ? NULL : c->din[0]->data;
-        ew_conv_pass_run(c, &b->data);
-    }
+    if (c->din[0])
+        run_data(c);
     if (c->din[1])
         run_filter(c);
     if (c->n_in > 2 && c->din[2])
-        run_bias(c);
+        ew_share_run(c, ew_tensor_count(c->din[2]), bias_channels);
     return EW_OK;
 }
 
 struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
     const struct ew_kernels *k = be->isa;
-    const size_t data = ew_conv_scratch_bytes(k, EW_CONV_DATA, s);
-    const size_t filter = k->conv_filter_scratch(s);
-    return (struct ew_kernel){.name = "gradients",
+    struct ew_conv_shape shape;
+    const enum ew_conv_method m = data_method(k, s, &shape);
+    const bool depthwise = m == EW_CONV_DEPTHWISE_DATA;
+    const size_t data = ew_conv_scratch_bytes(k, m, &shape);
+    const size_t filter = filter_scratch(k, depthwise, s);
+    return (struct ew_kernel){.name = depthwise                    ? "depthwise gradients"
+                                      : m == EW_CONV_WINOGRAD_DATA ? "winograd gradients"
+                                                                   : "gradients",
                               .run = run_backward,
+                              .fresh = true,
                               .scratch = ew_share_scratch(be, data > filter ? data : filter),
                               .state = ew_align_up(sizeof(struct backward)) +
-                                       ew_align_up(ew_conv_packed_bytes(k, EW_CONV_DATA, s)) +
-                                       k->conv_filter_partial(s) * sizeof(float)};
+                                       ew_align_up(ew_conv_packed_bytes(k, m, &shape)) +
+                                       filter_partial(k, depthwise, s) * sizeof(float)};
 }

@@ -42,12 +42,6 @@ static ew_err prepare_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Winograd pays from some channels on, and where its 4x4 tiles are not mostly border. */
-static bool winograd_pays(const struct ew_conv_shape *s)
-{
-    return s->cin >= 16 && s->cout >= 16 && s->axis[1].out >= 6 && s->axis[2].out >= 6;
-}
-
 static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
                          struct ew_kernel *out)
 {
@@ -56,7 +50,7 @@ static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
         out[n] = ew_conv_forward_kernel(c, EW_CONV_DEPTHWISE, s);
         out[n++].prepare = prepare_depthwise;
     }
-    if (ew_conv_fits(c->be->isa, EW_CONV_WINOGRAD, s) && winograd_pays(s)) {
+    if (ew_conv_fits(c->be->isa, EW_CONV_WINOGRAD, s) && ew_conv_winograd_pays(s)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_WINOGRAD, s);
         out[n++].prepare = prepare_winograd;
     }
