@@ -15,7 +15,7 @@
 
 struct opts {
     struct ew_network_opts net;
-    bool train, profile, reference;
+    bool train, profile, reference, tune;
     int64_t threads, warmup, iters, trials, memory_limit;
 };
 
@@ -37,6 +37,8 @@ static const struct ew_field table[] = {
      .help = "training: make the step fit, saying how and at what cost"},
     {.name = "reference", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, reference),
      .help = "plain reference kernels and no fusing, for comparison"},
+    {.name = "tune", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, tune),
+     .help = "measure kernels here and remember the fastest, instead of choosing by rules"},
     {.name = "profile", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, profile),
      .help = "a table of all steps: time, share, GFLOP/s, share of the peak, kernel"},
     EW_FIELD_END};
@@ -217,10 +219,11 @@ static ew_err print_json(const char *name, const struct opts *o, const struct ew
 
 /* ---- The command ---- */
 
-static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g)
+static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struct ew_tuner *tuner)
 {
     const struct opts *o = c->opts;
     const struct ew_plan_opts po = {
+        .tuner = tuner,
         .mode = o->train ? EW_PLAN_TRAIN : EW_PLAN_INFER,
         .optimize = !o->reference,
         .update = o->train,
@@ -248,10 +251,15 @@ static ew_err run(struct ew_cmd_call *c)
         e = ew_model_init(c->args[0], 1, g);
     if (e == EW_OK && o->train)
         e = ew_objective_add(g);
+    struct ew_tuner *tuner = NULL;
+    char path[512];
+    if (e == EW_OK && o->tune)
+        e = ew_tuner_open(ew_tuner_default_path(path), &tuner);
     if (e == EW_OK)
-        e = bench_graph(c, g);
+        e = bench_graph(c, g, tuner);
+    const ew_err closed = ew_tuner_close(tuner);
     ew_graph_free(g);
-    return e;
+    return e == EW_OK ? closed : e;
 }
 
 const struct ew_cmd ew_cmd_bench = {

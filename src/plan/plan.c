@@ -36,7 +36,10 @@ ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, str
     c->be = p->be;
     const struct ew_ask ask = {p->be, p->g->nodes[node].op, phase, c};
     EW_TRY(ew_backend_offer(&ask, offers, &n));
-    *out = offers[0];
+    int best = 0;
+    if (p->opts.tuner && !p->opts.dry)
+        EW_TRY(ew_tuner_pick(p->opts.tuner, &ask, offers, n, &best));
+    *out = offers[best];
     return EW_OK;
 }
 

@@ -15,6 +15,7 @@
 #include "backend/backend.h"
 #include "graph/graph.h"
 #include "op/optimizer.h"
+#include "plan/tune.h"
 
 enum ew_plan_mode {
     EW_PLAN_INFER,
@@ -29,6 +30,7 @@ struct ew_plan_opts {
     bool update;   /* training: end with the optimiser's step */
     struct ew_optimizer optimizer;
     struct ew_backend_opts backend;
+    struct ew_tuner *tuner; /* kernels by measurement (plan/tune.h); NULL: by rules */
     size_t memory_limit; /* training: bytes for weights and the planned block together; 0: none */
 };
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Choosing kernels by measuring them here, and remembering what was found.
+ *
+ * The cache is a text file, one line for each question that was ever asked:
+ *
+ *   edgewise-tune 1
+ *   <hash of CPU, instruction set, threads, operator, attributes and shapes> <kernel>
+ */
+#ifndef EW_PLAN_TUNE_H
+#define EW_PLAN_TUNE_H
+
+#include "backend/backend.h"
+
+struct ew_tuner;
+
+/* Reads the cache; one that is missing is empty, one that is damaged or of another version is
+ * ignored and replaced.  `path` is copied; NULL: nothing is remembered. */
+ew_err ew_tuner_open(const char *path, struct ew_tuner **out);
+/* Writes what is new, and releases all; NULL is fine. */
+ew_err ew_tuner_close(struct ew_tuner *t);
+
+/* The fastest of n kernels for this question: from the cache, or by running each a few times on
+ * random inputs.  Kernels whose memory cannot be had are left out; the first offer is the answer in
+ * doubt. */
+ew_err ew_tuner_pick(struct ew_tuner *t, const struct ew_ask *ask, const struct ew_kernel *offers,
+                     int n, int *best);
+
+/* How many questions were answered by measuring. */
+int ew_tuner_measured(const struct ew_tuner *t);
+
+/* $XDG_CACHE_HOME/edgewise/tune or ~/.cache/edgewise/tune, its folder made; NULL where there is no
+ * home. buf needs 512 bytes. */
+const char *ew_tuner_default_path(char *buf);
+
+#endif
