@@ -31,6 +31,17 @@ static const struct {
     {"groups",          {2, 4, 12, 20, {A1, {7, 7, 3, 1, 1, 1}, {7, 7, 3, 1, 1, 1}}}},
     {"groups of 16",    {1, 2, 32, 32, {A1, {6, 3, 3, 2, 1, 1}, {6, 3, 3, 2, 1, 1}}}},
     {"groups of 4",     {1, 8, 32, 32, {A1, {6, 6, 3, 1, 1, 1}, {7, 7, 3, 1, 1, 1}}}},
+    {"groups of 8, s2", {2, 6, 48, 48, {A1, {9, 5, 3, 2, 1, 1}, {33, 17, 3, 2, 1, 1}}}},
+    {"groups of 32",    {1, 2, 64, 64, {A1, {7, 7, 3, 1, 1, 1}, {7, 7, 3, 1, 1, 1}}}},
+    {"groups of 20, 37",{1, 2, 40, 74, {A1, {6, 6, 3, 1, 1, 1}, {10, 10, 3, 1, 1, 1}}}},
+    {"groups of 2, many",{1, 11, 22, 22, {A1, {30, 30, 3, 1, 1, 1}, {70, 70, 3, 1, 1, 1}}}},
+    {"multiplier 2",    {1, 19, 19, 38, {A1, {8, 4, 3, 2, 1, 1}, {9, 5, 3, 2, 1, 1}}}},
+    {"multiplier 1/3",  {1, 5, 15, 5, {A1, {8, 8, 5, 1, 1, 2}, {9, 9, 3, 1, 1, 1}}}},
+    {"groups 1x1",      {2, 3, 24, 12, {A1, {5, 5, 1, 1, 1, 0}, {9, 9, 1, 1, 1, 0}}}},
+    {"groups dilated",  {1, 4, 16, 16, {A1, {9, 9, 3, 1, 2, 2}, {11, 4, 3, 3, 2, 1}}}},
+    {"groups 1-D",      {1, 4, 16, 16, {A1, A1, {900, 898, 3, 1, 1, 0}}}},
+    {"groups 3-D of 4", {1, 5, 20, 20, {{3, 3, 3, 1, 1, 1}, {4, 2, 3, 2, 1, 1}, {6, 6, 3, 1, 1, 1}}}},
+    {"groups, cropping",{1, 2, 8, 8, {A1, {9, 5, 3, 1, 1, -1}, {9, 6, 2, 1, 1, -2}}}},
     {"depthwise 3x3",   {2, 17, 17, 17, {A1, {9, 9, 3, 1, 1, 1}, {11, 11, 3, 1, 1, 1}}}},
     {"depthwise 3x3 s2",{1, 40, 40, 40, {A1, {9, 5, 3, 2, 1, 1}, {12, 6, 3, 2, 1, 1}}}},
     {"depthwise 5x5",   {1, 33, 33, 33, {A1, {6, 6, 5, 1, 1, 2}, {7, 7, 5, 1, 1, 2}}}},
@@ -253,6 +264,8 @@ static void walk_forward(const struct ew_kernels *k, const struct way *way)
             k->winograd_pack(s, d.w, false, d.packed);
         else if (way->run == k->depthwise_run)
             k->depthwise_pack(s, d.w, d.packed);
+        else if (way->run == k->grouped_run)
+            k->grouped_pack(s, d.w, d.packed);
         else
             k->conv_pack(s, d.w, d.packed);
         for (int e = 0; e < (int)(sizeof(ends) / sizeof(ends[0])); e++)
@@ -309,6 +322,8 @@ int main(void)
              k->winograd_scratch, k->winograd_run, WINOGRAD_TOLERANCE},
             {"depthwise", k->depthwise_fits, k->depthwise_pack_size, k->depthwise_tiles,
              k->depthwise_scratch, k->depthwise_run, 0},
+            {"grouped", k->grouped_fits, k->grouped_pack_size, k->grouped_tiles,
+             k->grouped_scratch, k->grouped_run, 0},
         };
         /* clang-format on */
         for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++)

@@ -41,6 +41,8 @@ bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struc
     case EW_CONV_DEPTHWISE:
     case EW_CONV_DEPTHWISE_DATA:
         return k->depthwise_fits(s);
+    case EW_CONV_GROUPED:
+        return k->grouped_fits(s);
     case EW_CONV_GEMM:
     case EW_CONV_DATA:
         break;
@@ -52,8 +54,8 @@ bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struc
 #define BY_METHOD(k, what)                                                                         \
     {                                                                                              \
         [EW_CONV_GEMM] = (k)->conv_##what, [EW_CONV_WINOGRAD] = (k)->winograd_##what,              \
-        [EW_CONV_DEPTHWISE] = (k)->depthwise_##what, [EW_CONV_DATA] = (k)->conv_data_##what,       \
-        [EW_CONV_WINOGRAD_DATA] = (k)->winograd_##what,                                            \
+        [EW_CONV_DEPTHWISE] = (k)->depthwise_##what, [EW_CONV_GROUPED] = (k)->grouped_##what,      \
+        [EW_CONV_DATA] = (k)->conv_data_##what, [EW_CONV_WINOGRAD_DATA] = (k)->winograd_##what,    \
         [EW_CONV_DEPTHWISE_DATA] = (k)->depthwise_data_##what                                      \
     }
 
@@ -64,6 +66,7 @@ size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
         [EW_CONV_GEMM] = k->conv_pack_size,
         [EW_CONV_WINOGRAD] = k->winograd_pack_size,
         [EW_CONV_DEPTHWISE] = k->depthwise_pack_size,
+        [EW_CONV_GROUPED] = k->grouped_pack_size,
         [EW_CONV_DATA] = k->conv_data_pack_size,
         [EW_CONV_WINOGRAD_DATA] = k->winograd_pack_size,
         [EW_CONV_DEPTHWISE_DATA] = k->depthwise_pack_size};
@@ -97,6 +100,9 @@ void ew_conv_pack(const struct ew_kernels *k, const struct ew_conv_pass *p, cons
         break;
     case EW_CONV_DEPTHWISE:
         k->depthwise_pack(s, w, p->packed);
+        break;
+    case EW_CONV_GROUPED:
+        k->grouped_pack(s, w, p->packed);
         break;
     case EW_CONV_DATA:
         k->conv_data_pack(s, w, p->packed);

@@ -12,6 +12,7 @@ enum ew_conv_method {
     EW_CONV_GEMM,      /* implicit matrix product: any shape */
     EW_CONV_WINOGRAD,  /* 3x3, stride 1 */
     EW_CONV_DEPTHWISE, /* one filter a channel */
+    EW_CONV_GROUPED,   /* groups of few channels */
     /* Gradients for the data: */
     EW_CONV_DATA,          /* any shape */
     EW_CONV_WINOGRAD_DATA, /* 3x3, stride 1; its shape is turned round, see ew_conv_turned */

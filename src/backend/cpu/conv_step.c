@@ -57,7 +57,8 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
     const bool fixed = c->in[1]->data && !c->train; /* activations have no memory yet */
     static const char *const names[] = {[EW_CONV_GEMM] = "gemm",
                                         [EW_CONV_WINOGRAD] = "winograd",
-                                        [EW_CONV_DEPTHWISE] = "depthwise"};
+                                        [EW_CONV_DEPTHWISE] = "depthwise",
+                                        [EW_CONV_GROUPED] = "grouped"};
     return (struct ew_kernel){.name = names[m],
                               .run = fixed ? run_forward : run_packing,
                               .scratch = ew_share_scratch(be, ew_conv_scratch_bytes(be->isa, m, s)),

@@ -237,6 +237,13 @@ struct ew_column_sums {
     X(void,    depthwise_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
     X(int64_t, depthwise_filter_sum_tiles, (const struct ew_conv_shape *s))                        \
     X(void,    depthwise_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end)) \
+    /* Groups of few channels (grouped_fits), as conv. */                                           \
+    X(bool,    grouped_fits,   (const struct ew_conv_shape *s))                                    \
+    X(size_t,  grouped_pack_size, (const struct ew_conv_shape *s))                                 \
+    X(void,    grouped_pack,   (const struct ew_conv_shape *s, const float *w, float *packed))     \
+    X(int64_t, grouped_tiles,  (const struct ew_conv_shape *s))                                    \
+    X(size_t,  grouped_scratch, (const struct ew_conv_shape *s))                                   \
+    X(void,    grouped_run,    (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
     /* Pooling. */                                                                                 \
     X(int64_t, pool_tiles,     (const struct ew_conv_shape *s))                                    \
     X(void,    pool_run,       (const struct ew_pooling *p, int64_t begin, int64_t end))             \

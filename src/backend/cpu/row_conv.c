@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions: forward by the best of three methods, and both gradients. */
+/* Convolutions: forward by the best of four methods, and both gradients. */
 #include "backend/cpu/conv_step.h"
 #include "op/conv.h"
 
@@ -34,6 +34,11 @@ static ew_err prepare_depthwise(const struct ew_call *c)
     return prepare(c, EW_CONV_DEPTHWISE);
 }
 
+static ew_err prepare_grouped(const struct ew_call *c)
+{
+    return prepare(c, EW_CONV_GROUPED);
+}
+
 static ew_err prepare_backward(const struct ew_call *c)
 {
     struct ew_conv_shape s;
@@ -49,6 +54,10 @@ static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
     if (ew_conv_fits(c->be->isa, EW_CONV_DEPTHWISE, s)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_DEPTHWISE, s);
         out[n++].prepare = prepare_depthwise;
+    }
+    if (ew_conv_fits(c->be->isa, EW_CONV_GROUPED, s)) {
+        out[n] = ew_conv_forward_kernel(c, EW_CONV_GROUPED, s);
+        out[n++].prepare = prepare_grouped;
     }
     if (ew_conv_fits(c->be->isa, EW_CONV_WINOGRAD, s) && ew_conv_winograd_pays(s)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_WINOGRAD, s);
