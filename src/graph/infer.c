@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Larger results are left to the run: only shapes, axes and the like need to be known early. */
-#define KNOWN_BYTES ((size_t)16 << 10)
+/* Larger results are left to the run: only shapes, axes and the like need to be known early.  The
+ * limits on what is read for one, and on all of them together, keep a file of many short nodes from
+ * costing more than its size. */
+#define KNOWN_BYTES       ((size_t)16 << 10)
+#define KNOWN_INPUT_BYTES ((size_t)64 << 10)
+#define KNOWN_ALL_BYTES   ((size_t)32 << 20)
 
 #define FEW_SLOTS 24
 
@@ -94,6 +98,15 @@ static bool can_know(const struct ew_graph *g, const struct ew_node *n)
     return true;
 }
 
+static size_t input_bytes(const struct ew_call *c)
+{
+    size_t total = 0;
+    for (int i = 0; i < c->n_in; i++)
+        if (c->in[i])
+            total += ew_tensor_bytes(c->in[i]);
+    return total;
+}
+
 /* Computes a node whose inputs are all known, into the graph's memory of known values. */
 static ew_err compute_known(struct ew_graph *g, const struct ew_node *n, struct ew_call *c)
 {
@@ -101,7 +114,8 @@ static ew_err compute_known(struct ew_graph *g, const struct ew_node *n, struct 
     for (int i = 0; i < c->n_out; i++)
         if (c->out[i])
             total += ew_tensor_bytes(c->out[i]);
-    if (total > KNOWN_BYTES)
+    if (total > KNOWN_BYTES || g->known.used + total > KNOWN_ALL_BYTES ||
+        (!(n->op->flags & EW_OP_SHAPE_ONLY) && input_bytes(c) > KNOWN_INPUT_BYTES))
         return EW_OK;
     for (int i = 0; i < c->n_out; i++) {
         if (!c->out[i])
