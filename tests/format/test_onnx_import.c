@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What good ONNX files may say in more than one way: order, constants, open dimensions, external
+ * data, older opsets. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ew_test.h"
+#include "graph/graph.h"
+#include "onnx_build.h"
+#include "run_graph.h"
+
+static struct ew_graph *load(struct ew_build *b, const struct ew_onnx_opts *opts)
+{
+    struct ew_graph *g = NULL;
+    EW_EXPECT_OK(ew_onnx_load(ew_build_file(b, "model.onnx"), opts, &g));
+    ew_build_fini(b);
+    return g;
+}
+
+/* Runs a graph of one input, filled with 1, 2, 3, ..., and returns element i of its output. */
+static double run_at(struct ew_graph *g, int64_t i)
+{
+    struct ew_tensor x = g->values[g->inputs[0]].t;
+    const struct ew_tensor *in = &x;
+    struct ew_plan *p;
+    x.data = calloc(1, ew_tensor_bytes(&x));
+    for (int64_t k = 0; k < ew_tensor_count(&x); k++)
+        ew_tensor_store(&x, k, 1, &(double){(double)k + 1});
+    double v = -1;
+    if (EW_EXPECT_OK(ew_run_graph(g, &in, &p))) {
+        v = ew_tensor_get(ew_plan_output(p, 0), i);
+        ew_plan_free(p);
+    }
+    free(x.data);
+    return v;
+}
+
+static void nodes_out_of_order(void)
+{
+    struct ew_build b;
+    ew_build_init(&b);
+    ew_build_input(&b, "x", EW_PB_FLOAT, "3");
+    ew_build_node(&b, "Add", "s,x", "y"); /* y = x * x + x */
+    ew_build_node(&b, "Mul", "x,x", "s");
+    ew_build_output(&b, "y");
+    struct ew_graph *g = load(&b, NULL);
+    if (!g)
+        return;
+    EW_EXPECT_STR(g->nodes[0].op->name, "mul");
+    EW_EXPECT_NEAR(run_at(g, 2), 12, 0);
+    ew_graph_free(g);
+}
+
+/* Up to IR 3 every initializer was an input too. */
+static void initializer_is_an_input(void)
+{
+    struct ew_build b;
+    ew_build_init(&b);
+    b.model.ir_version = 3;
+    ew_build_input(&b, "w", EW_PB_FLOAT, "3");
+    ew_build_input(&b, "x", EW_PB_FLOAT, "3");
+    ew_build_init_tensor(&b, "w", EW_PB_FLOAT, "3");
+    ew_build_node(&b, "Add", "x,w", "y");
+    ew_build_output(&b, "y");
+    struct ew_graph *g = load(&b, NULL);
+    if (!g)
+        return;
+    EW_EXPECT_INT(g->n_inputs, 1);
+    EW_EXPECT_INT(g->values[ew_graph_find(g, "w")].kind, EW_VALUE_PARAM);
+    EW_EXPECT_NEAR(run_at(g, 2), 5, 0);
+    ew_graph_free(g);
+}
+
+static void open_dimensions(void)
+{
+    struct ew_build b;
+    ew_build_init(&b);
+    ew_build_input(&b, "x", EW_PB_FLOAT, "-1,4");
+    ew_build_node(&b, "Relu", "x", "y");
+    ew_build_output(&b, "y");
+    struct ew_graph *g = load(&b, NULL);
+    if (g) {
+        EW_EXPECT_INT(g->values[g->inputs[0]].dynamic, 1);
+        EW_EXPECT_INT(g->values[g->inputs[0]].t.shape.dim[0], 1);
+        EW_EXPECT_OK(ew_graph_set_batch(g, 5));
+        EW_EXPECT_INT(g->values[g->outputs[0]].t.shape.dim[0], 5);
+        ew_graph_free(g);
+    }
+    ew_build_init(&b);
+    ew_build_input(&b, "x", EW_PB_FLOAT, "-1,-1,2");
+    ew_build_node(&b, "Relu", "x", "y");
+    ew_build_output(&b, "y");
+    const int64_t dims[] = {3, 7, 2};
+    const struct ew_onnx_input in = {.name = "x", .rank = 3, .dims = dims};
+    g = load(&b, &(struct ew_onnx_opts){&in, 1});
+    if (!g)
+        return;
+    EW_EXPECT_INT(g->values[g->inputs[0]].dynamic, 3);
+    EW_EXPECT_INT(g->values[g->outputs[0]].t.shape.dim[1], 7);
+    ew_graph_free(g);
+}
+
+/* A shape that comes as an input: its value is needed before the network can stand. */
+static void shape_as_input(void)
+{
+    struct ew_build b;
+    const int64_t two[] = {2, 3}, dims[] = {2};
+    const struct ew_onnx_input in = {.name = "s", .rank = 1, .dims = dims, .data = two};
+    ew_build_init(&b);
+    ew_build_input(&b, "x", EW_PB_FLOAT, "6");
+    ew_build_input(&b, "s", EW_PB_INT64, "2");
+    ew_build_node(&b, "Reshape", "x,s", "y");
+    ew_build_output(&b, "y");
+    const char *path = ew_build_file(&b, "shape.onnx");
+    struct ew_graph *g;
+    EW_EXPECT_ERR(ew_onnx_load(path, NULL, &g), EW_ERR_UNSUPPORTED,
+                  "input s must be known before the run");
+    g = load(&b, &(struct ew_onnx_opts){&in, 1});
+    if (!g)
+        return;
+    EW_EXPECT_INT(g->n_inputs, 1);
+    EW_EXPECT_INT(g->values[g->outputs[0]].t.shape.dim[1], 3);
+    ew_graph_free(g);
+}
+
+static void outputs_keep_their_names(void)
+{
+    struct ew_build b;
+    ew_build_init(&b);
+    ew_build_input(&b, "x", EW_PB_FLOAT, "2");
+    ew_build_node(&b, "Identity", "x", "same");
+    ew_build_node(&b, "Dropout", "x", "kept");
+    ew_build_output(&b, "same");
+    ew_build_output(&b, "kept");
+    struct ew_graph *g = load(&b, NULL);
+    if (!g)
+        return;
+    EW_EXPECT_STR(g->values[g->outputs[0]].name, "same");
+    EW_EXPECT_STR(g->values[g->outputs[1]].name, "kept");
+    EW_EXPECT_OK(ew_onnx_save(g, ew_test_path("again.onnx"), NULL));
+    ew_graph_free(g);
+    if (EW_EXPECT_OK(ew_onnx_load(ew_test_path("again.onnx"), NULL, &g))) {
+        EW_EXPECT_STR(g->values[g->outputs[1]].name, "kept");
+        ew_graph_free(g);
+    }
+}
+
+/* ---- Large constants ---- */
+
+/* x is multiplied by two tensors of 0, 1, 2, ... that lie in one file. */
+static void external_data(void)
+{
+    struct ew_build b;
+    float data[20];
+    for (int i = 0; i < 20; i++)
+        data[i] = (float)i;
+    EW_EXPECT_INT(mkdir(ew_test_path("sub"), 0755), 0);
+    ew_test_file("sub/w.bin", data, sizeof(data));
+    ew_build_init(&b);
+    ew_build_input(&b, "x", EW_PB_FLOAT, "4");
+    for (int i = 0; i < 3; i++) {
+        char name[8], offset[8];
+        snprintf(name, sizeof(name), "w%d", i);
+        snprintf(offset, sizeof(offset), "%d", i == 2 ? 16 : 16 * i); /* the last two share */
+        ew_build_external(&b, ew_build_init_tensor(&b, name, EW_PB_FLOAT, "4"), "sub/w.bin", offset,
+                          i ? "16" : NULL);
+    }
+    ew_build_node(&b, "Mul", "x,w0", "m0");
+    ew_build_node(&b, "Mul", "m0,w1", "m1");
+    ew_build_node(&b, "Mul", "m1,w2", "y");
+    ew_build_output(&b, "y");
+    struct ew_graph *g = load(&b, NULL);
+    if (!g)
+        return;
+    EW_EXPECT_NEAR(run_at(g, 3), 4 * 3 * 7 * 7, 0);
+    ew_graph_free(g);
+}
+
+/* A filter of 1.1 MB is laid out anew: one copy of it must be left. */
+static void one_copy_of_weights(void)
+{
+    struct ew_build b;
+    ew_build_init(&b);
+    ew_build_input(&b, "x", EW_PB_FLOAT, "1,96,8,8");
+    ew_build_init_tensor(&b, "w", EW_PB_FLOAT, "320,96,3,3");
+    ew_build_init_tensor(&b, "m", EW_PB_FLOAT, "320,300");
+    ew_build_node(&b, "Conv", "x,w", "c");
+    ew_build_node(&b, "GlobalAveragePool", "c", "p");
+    ew_build_node(&b, "Flatten", "p", "f");
+    ew_build_node(&b, "MatMul", "f,m", "y");
+    ew_build_output(&b, "y");
+    struct ew_graph *g = load(&b, NULL);
+    if (!g)
+        return;
+    const size_t weights = (320 * 96 * 9 + 320 * 300) * sizeof(float);
+    EW_EXPECT(g->arena.used < weights + weights / 10);
+    const struct ew_tensor *m = &g->values[ew_graph_find(g, "m")].t;
+    EW_EXPECT_NEAR(ew_tensor_get(m, 95999), 95999, 0);
+    ew_graph_free(g);
+}
+
+/* A file over its limit gets its weights beside it, and they come back. */
+static void saved_beside(void)
+{
+    struct ew_build b;
+    ew_build_init(&b);
+    ew_build_input(&b, "x", EW_PB_FLOAT, "1,300");
+    ew_build_init_tensor(&b, "m", EW_PB_FLOAT, "300,7");
+    ew_build_init_tensor(&b, "small", EW_PB_FLOAT, "7");
+    ew_build_node(&b, "MatMul", "x,m", "p");
+    ew_build_node(&b, "Add", "p,small", "y");
+    ew_build_output(&b, "y");
+    struct ew_graph *g = load(&b, NULL), *back;
+    if (!g)
+        return;
+    const char *path = ew_test_path("beside.onnx");
+    EW_EXPECT_OK(ew_onnx_save(g, path, &(struct ew_onnx_save_opts){.max_bytes = 4096}));
+    struct stat st;
+    EW_EXPECT(stat(ew_test_path("beside.onnx.data"), &st) == 0 && st.st_size == 300 * 7 * 4);
+    EW_EXPECT(stat(path, &st) == 0 && st.st_size < 4096);
+    if (EW_EXPECT_OK(ew_onnx_load(path, NULL, &back))) {
+        EW_EXPECT_NEAR(run_at(back, 6), run_at(g, 6), 0);
+        ew_graph_free(back);
+    }
+    ew_graph_free(g);
+}
+
+/* Many short nodes that each know a large value: memory stays in bounds. */
+static void many_known_values(void)
+{
+    struct ew_build b;
+    ew_build_init(&b);
+    ew_build_init_tensor(&b, "n", EW_PB_INT64, "1");
+    int64_t *n = (int64_t *)(void *)b.graph.initializer[0]->raw_data.data;
+    *n = 4096;
+    for (int i = 0; i < 4000; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "k%d", i);
+        ew_build_node(&b, "ConstantOfShape", "n", name);
+    }
+    ew_build_output(&b, "k3999");
+    struct ew_graph *g = load(&b, NULL);
+    if (!g)
+        return;
+    EW_EXPECT(g->known.used < (size_t)40 << 20);
+    ew_graph_free(g);
+}
+
+/* ---- Before opset 7 ---- */
+
+static void old_broadcasting(void)
+{
+    struct ew_build b;
+    ew_build_init(&b);
+    b.model.opset_import[0]->version = 6;
+    ew_build_input(&b, "x", EW_PB_FLOAT, "2,3,2");
+    ew_build_init_tensor(&b, "c", EW_PB_FLOAT, "3"); /* along the middle axis */
+    Ew__OnnxNode *n = ew_build_node(&b, "Add", "x,c", "y");
+    Ew__OnnxAttr *a = ew_build_attr(&b, n, "broadcast", EW_PB_ATTR_INT);
+    a->has_i = true;
+    a->i = 1;
+    a = ew_build_attr(&b, n, "axis", EW_PB_ATTR_INT);
+    a->has_i = true;
+    a->i = 1;
+    ew_build_output(&b, "y");
+    struct ew_graph *g = load(&b, NULL);
+    if (!g)
+        return;
+    EW_EXPECT_NEAR(run_at(g, 5), 6 + 2, 0);
+    ew_graph_free(g);
+    ew_build_init(&b);
+    b.model.opset_import[0]->version = 1;
+    ew_build_input(&b, "x", EW_PB_FLOAT, "2,3");
+    ew_build_node(&b, "Reshape", "x", "y");
+    ew_build_output(&b, "y");
+    EW_EXPECT_ERR(ew_onnx_load(ew_build_file(&b, "old.onnx"), NULL, &g), EW_ERR_UNSUPPORTED,
+                  "operator Reshape of opset 1 is not supported, only 5 and later");
+    ew_build_fini(&b);
+}
+
+EW_TEST_MAIN(EW_TEST(nodes_out_of_order), EW_TEST(initializer_is_an_input),
+             EW_TEST(open_dimensions), EW_TEST(shape_as_input), EW_TEST(outputs_keep_their_names),
+             EW_TEST(external_data), EW_TEST(one_copy_of_weights), EW_TEST(saved_beside),
+             EW_TEST(many_known_values), EW_TEST(old_broadcasting))
