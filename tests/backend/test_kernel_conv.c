@@ -95,6 +95,7 @@ struct way {
 struct conv_data {
     float *x, *w, *bias, *add, *y, *packed;
     void *scratch;
+    double *sums; /* the reference's, before any epilogue */
     int64_t n_x, n_w, n_y;
 };
 
@@ -108,6 +109,8 @@ static void data_init(struct conv_data *d, const struct ew_conv_shape *s, uint64
     d->bias = test_array(s->cout, seed + 3);
     d->add = test_array(d->n_y, seed + 2);
     d->y = test_array(d->n_y, seed + 5);
+    d->sums = test_zeros(d->n_y);
+    ref_conv(s, d->x, d->w, d->sums);
 }
 
 static void data_fini(struct conv_data *d)
@@ -117,6 +120,7 @@ static void data_fini(struct conv_data *d)
     ew_guard_free(d->bias);
     ew_guard_free(d->add);
     ew_guard_free(d->y);
+    free(d->sums);
 }
 
 /* F(4x4, 3x3) multiplies inputs by up to 5 and sums by up to 8, in both directions, before most of
@@ -132,7 +136,7 @@ static void forward(const struct way *way, const struct ew_conv_shape *s, const 
     c.end.bias = end % 3 != 2 ? d->bias : NULL;
     c.end.add = end % 2 ? d->add : NULL;
     double *want = test_zeros(d->n_y);
-    ref_conv(s, d->x, d->w, want);
+    memcpy(want, d->sums, (size_t)d->n_y * sizeof(double));
     const double scale = test_scale(want, d->n_y);
     ref_epilogue(&c.end, d->n_y, s->cout, want);
     const int64_t tiles = way->tiles(s);

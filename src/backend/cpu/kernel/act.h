@@ -112,11 +112,30 @@ INLINE vec vact_slope(enum ew_act act, vec x, float lo, float hi)
     }
 }
 
+/* The same, where code size counts: what convolutions mostly end with is inline, the rest a call.
+ */
+static __attribute__((noinline, unused)) vec vact_call(enum ew_act act, vec x, float lo, float hi)
+{
+    return vact(act, x, lo, hi);
+}
+
+INLINE vec vact_short(enum ew_act act, vec x, float lo, float hi)
+{
+    if (act == EW_ACT_NONE)
+        return x;
+    if (act == EW_ACT_RELU)
+        return vmax(x, (vec){0});
+    if (act == EW_ACT_CLIP)
+        return vmin(vmax(x, splat(lo)), splat(hi));
+    return vact_call(act, x, lo, hi);
+}
+
 /* Stores one vector of finished sums (bias included): y[at...] = epilogue(v), n channels of it. */
 INLINE void put(const struct ew_epilogue *e, float *y, int64_t at, vec v, int64_t n)
 {
     const vec add = !e->add ? (vec){0} : load_n(e->add + at, n);
-    v = e->add_after ? vact(e->act, v, e->lo, e->hi) + add : vact(e->act, v + add, e->lo, e->hi);
+    v = e->add_after ? vact_short(e->act, v, e->lo, e->hi) + add
+                     : vact_short(e->act, v + add, e->lo, e->hi);
     store_n(y + at, v, n);
 }
 
