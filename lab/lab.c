@@ -93,7 +93,7 @@ static void measure(const struct ew_kernels *k, const struct lab_experiment *e, 
     fflush(stdout);
 }
 
-static const struct lab_experiment *const experiments[] = {lab_conv};
+static const struct lab_experiment *const experiments[] = {lab_conv, lab_rest};
 
 int main(int argc, char **argv)
 {

@@ -30,6 +30,6 @@ struct lab_experiment {
 float *lab_array(size_t n);
 
 /* Ends with the experiment whose kernel is NULL. */
-extern const struct lab_experiment lab_conv[];
+extern const struct lab_experiment lab_conv[], lab_rest[];
 
 #endif

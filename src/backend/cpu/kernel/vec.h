@@ -154,10 +154,17 @@ INLINE hvec half_clamp(hvec v, float lo, float hi)
 #endif
 
 /* mask ? a : b, by lane; mask is what a comparison gave. */
+#if defined(EW_ISA_IS_avx512)
+INLINE vec pick(vint mask, vec a, vec b)
+{
+    return (vec)_mm512_mask_blend_ps(_mm512_movepi32_mask((__m512i)mask), (__m512)b, (__m512)a);
+}
+#else
 INLINE vec pick(vint mask, vec a, vec b)
 {
     return (vec)((mask & (vint)a) | (~mask & (vint)b));
 }
+#endif
 
 /* a < b ? b : a and a > b ? b : a: a nan in `a` passes.  C has no ?: on vectors, and compilers do
  * not find the one instruction in the mask arithmetic. */
