@@ -25,6 +25,7 @@ extern char **environ;
 struct outcome {
     int status; /* of waitpid */
     struct rusage use;
+    long own_kb; /* our own peak: the kernel counts it as the command's from before its exec */
     double wall_s;
     double read_bytes, write_bytes; /* -1: the kernel does not tell */
     struct ew_energy energy;
@@ -229,6 +230,9 @@ static ew_err run_command(struct watch *w)
         sigprocmask(SIG_SETMASK, &before, NULL);
         return err;
     }
+    struct rusage own;
+    getrusage(RUSAGE_SELF, &own);
+    w->out->own_kb = own.ru_maxrss;
     wait_for(w, pid, &before);
     w->out->wall_s = (double)(w->energy.end_ns - begin) * 1e-9;
     ew_sampler_stop(w->sampler);
@@ -253,6 +257,12 @@ static void print_bytes(FILE *f, const char *what, double bytes, const char *not
                   known ? ew_value_of(bytes) : ew_value_absent(EW_ABSENT_UNSUPPORTED), text);
     const char *after = known ? note : "the kernel does not tell";
     fprintf(f, "  %-18s %14s%s%s\n", what, text, after[0] ? "   " : "", after);
+}
+
+/* A command smaller than ourselves cannot be told from what it was forked from. */
+static bool memory_is_bound(const struct outcome *o)
+{
+    return o->use.ru_maxrss <= o->own_kb;
 }
 
 static void print_energy(FILE *f, const struct ew_board *b, const struct outcome *o)
@@ -291,7 +301,8 @@ static void print_text(FILE *f, const struct ew_monitor_run *r, const struct out
             seconds_of(o->use.ru_utime) + seconds_of(o->use.ru_stime), seconds_of(o->use.ru_utime),
             seconds_of(o->use.ru_stime));
     print_bytes(f, "peak memory", 1024.0 * (double)o->use.ru_maxrss,
-                "resident, of its largest process");
+                memory_is_bound(o) ? "at most; resident, of its largest process"
+                                   : "resident, of its largest process");
     print_bytes(f, "read from disk", o->read_bytes, "");
     print_bytes(f, "written to disk", o->write_bytes, "");
     print_energy(f, r->board, o);
@@ -354,6 +365,7 @@ static ew_err print_json(FILE *f, const struct ew_monitor_run *r, const struct o
     ew_json_num(&j, "user_s", seconds_of(o->use.ru_utime));
     ew_json_num(&j, "system_s", seconds_of(o->use.ru_stime));
     ew_json_int(&j, "peak_rss_bytes", 1024LL * o->use.ru_maxrss);
+    ew_json_bool(&j, "peak_rss_is_upper_bound", memory_is_bound(o));
     json_known(&j, "read_bytes", o->read_bytes >= 0, o->read_bytes);
     json_known(&j, "write_bytes", o->write_bytes >= 0, o->write_bytes);
     json_energy(&j, r->board, o);

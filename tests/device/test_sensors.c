@@ -91,6 +91,9 @@ static const struct {
     {"x86-laptop", "power.total", EW_ABSENT_NOT, 6.482},
     {"x86-nvidia", "power.gpu0", EW_ABSENT_NOT, 55.12},
     {"x86-nvidia", "throttle.gpu0", EW_ABSENT_NOT, 1},
+    {"x86-h200", "energy.total", EW_ABSENT_NOT, 8482.772},
+    {"x86-h200", "power.total", EW_ABSENT_NOT, 80.565},
+    {"x86-h200", "throttle.gpu0", EW_ABSENT_NOT, 0},
 };
 
 static void boards_read_as_written(void)
@@ -128,6 +131,7 @@ static void total_is_the_right_rails(void)
         {"x86-rapl", NULL, "package-0 + dram-0"},
         {"x86-laptop", NULL, "battery"},
         {"x86-nvidia", NULL, "gpu0 + package-0"},
+        {"x86-h200", NULL, "gpu0"},
         {"vm-bare", NULL, NULL},
     };
     for (size_t i = 0; i < EW_COUNT(want); i++) {
