@@ -238,6 +238,9 @@ static ew_err run(struct ew_cmd_call *c)
              "monitor: --json goes with a command; a live view is written by --log FILE.jsonl");
     EW_CHECK(command || (o->baseline <= 0 && !o->output), EW_ERR_USAGE,
              "monitor: --baseline and --output go with a command");
+    const bool live = !o->tegrastats || strcmp(o->tegrastats, "live") == 0;
+    EW_CHECK(!command || live, EW_ERR_USAGE,
+             "monitor: a recorded log cannot tell what a command costs now; use --tegrastats live");
     const struct ew_board_opts board = {.root = o->root,
                                         .power_from = o->power_from,
                                         .tegrastats = o->tegrastats,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Board profiles: what documents say about a board, from the .ini files of share/boards that the build
- * puts into the program.  Nothing here is a measurement. */
+/* Board profiles: what documents say about a board, from the .ini files of share/boards that the
+ * build puts into the program.  Nothing here is a measurement. */
 #ifndef EW_DEVICE_PROFILE_H
 #define EW_DEVICE_PROFILE_H
 
