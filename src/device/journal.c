@@ -33,13 +33,14 @@ static void boot_id(char out[64])
     free(text);
 }
 
-/* Field 22 of proc/PID/stat (proc(5)); -1: no such process. */
+/* Field 22 of stat (proc(5)); -1: no such process.  Of its first thread, since emulators make up
+ * /proc/PID/stat of the program that they run. */
 static long long start_time(int pid)
 {
     char path[64], *text = NULL;
     size_t size;
     long long start = -1;
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, pid);
     if (ew_file_read(path, 4096, &text, &size) == EW_OK) {
         const char *p = strrchr(text, ')');
         for (int i = 2; p && i < 22; i++)
