@@ -122,12 +122,18 @@ static ew_err keep_borders(struct ew_plan *p, int segments)
                 last[g->nodes[k].in[i]] = k;
     crossing_bytes(g, last, bytes);
     memset(p->keep, 0, (size_t)g->n_values * sizeof(*p->keep));
+    int last_border = -1;
     for (int s = 1; s < segments; s++) {
         const int border = find_border(g, bytes, (double)s / segments, 0.5 / segments);
         for (int v = 0; border >= 0 && v < g->n_values; v++)
             if (g->values[v].producer >= 0 && g->values[v].producer <= border && last[v] > border)
                 p->keep[v] = true;
+        last_border = border > last_border ? border : last_border;
     }
+    /* Backward begins with the last segment, right after forward: it is kept as it is. */
+    for (int v = 0; v < g->n_values; v++)
+        if (g->values[v].producer > last_border)
+            p->keep[v] = true;
     return EW_OK;
 }
 

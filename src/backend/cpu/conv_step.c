@@ -10,7 +10,8 @@ static void *behind(void *p, size_t bytes)
     return (char *)p + ew_align_up(bytes);
 }
 
-/* ---- Forward: state is a pass, then its packed filters ---- */
+/* ---- Forward: state is a pass, then its packed filters.  In training they are packed at each
+ * step, into scratch, and scratch for the threads follows them ---- */
 
 void ew_conv_forward_prepare(const struct ew_call *c, enum ew_conv_method m,
                              const struct ew_conv_shape *s, const struct ew_epilogue_attr *end)
@@ -42,31 +43,45 @@ static ew_err run_forward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Filters that change from run to run: those that are trained, or computed. */
+/* Filters that are computed change from run to run. */
 static ew_err run_packing(const struct ew_call *c)
 {
-    const struct ew_conv_pass *p = c->state;
-    ew_conv_pack(c->be->isa, p, c->in[1]->data);
+    ew_conv_pack(c->be->isa, c->state, c->in[1]->data);
     return run_forward(c);
+}
+
+static ew_err run_training(const struct ew_call *c)
+{
+    struct ew_conv_pass *p = c->state;
+    struct ew_call rest = *c;
+    p->packed = c->scratch;
+    rest.scratch = behind(c->scratch, ew_conv_packed_bytes(c->be->isa, p->method, &p->conv.shape));
+    ew_conv_pack(c->be->isa, p, c->in[1]->data);
+    return run_forward(&rest);
 }
 
 struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_method m,
                                         const struct ew_conv_shape *s)
 {
     const struct ew_backend *be = c->be;
-    const bool fixed = c->in[1]->data && !c->train; /* activations have no memory yet */
+    const bool fixed = c->in[1]->data != NULL; /* activations have no memory yet */
     static const char *const names[] = {[EW_CONV_GEMM] = "gemm",
                                         [EW_CONV_WINOGRAD] = "winograd",
                                         [EW_CONV_DEPTHWISE] = "depthwise",
                                         [EW_CONV_GROUPED] = "grouped"};
+    const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(be->isa, m, s));
+    const size_t packed = ew_align_up(ew_conv_packed_bytes(be->isa, m, s));
     return (struct ew_kernel){.name = names[m],
-                              .run = fixed ? run_forward : run_packing,
-                              .scratch = ew_share_scratch(be, ew_conv_scratch_bytes(be->isa, m, s)),
+                              .run = c->train ? run_training
+                                     : fixed  ? run_forward
+                                              : run_packing,
+                              .scratch = scratch + (c->train ? packed : 0),
                               .state = ew_align_up(sizeof(struct ew_conv_pass)) +
-                                       ew_conv_packed_bytes(be->isa, m, s)};
+                                       (c->train ? 0 : packed)};
 }
 
-/* ---- Backward: state is this, the packed filters of `data`, the filter's partial sums ---- */
+/* ---- Backward: scratch is the packed filters and scratch for the threads, first; then the filter
+ * gradient's partial sums and scratch for the threads ---- */
 
 struct backward {
     struct ew_conv_pass data;
@@ -106,7 +121,7 @@ static size_t filter_scratch(const struct ew_kernels *k, bool depthwise,
 void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shape *s)
 {
     struct backward *b = c->state;
-    *b = (struct backward){.data = {.packed = behind(b, sizeof(*b))}, .filter = {.shape = *s}};
+    *b = (struct backward){.filter = {.shape = *s}};
     b->data.method = data_method(c->be->isa, s, &b->data.conv.shape);
     b->depthwise = b->data.method == EW_CONV_DEPTHWISE_DATA;
     b->filter.partial = behind(
@@ -144,7 +159,10 @@ static void run_filter(const struct ew_call *c)
     b->filter.dy = c->dout[0]->data;
     b->filter.dw = c->din[1]->data;
     b->filter.add = !(c->fresh & 2);
-    ew_share_run(c, b->depthwise ? k->depthwise_filter_tiles(s) : k->conv_filter_tiles(s),
+    b->filter.partial = c->scratch;
+    struct ew_call rest = *c;
+    rest.scratch = behind(c->scratch, filter_partial(k, b->depthwise, s) * sizeof(float));
+    ew_share_run(&rest, b->depthwise ? k->depthwise_filter_tiles(s) : k->conv_filter_tiles(s),
                  filter_tiles);
     ew_share_run(c, b->depthwise ? k->depthwise_filter_sum_tiles(s) : k->conv_filter_sum_tiles(s),
                  filter_sum);
@@ -165,11 +183,15 @@ static void bias_channels(void *ctx, int64_t begin, int64_t end, int worker)
 static void run_data(const struct ew_call *c)
 {
     struct backward *b = c->state;
+    struct ew_call rest = *c;
+    b->data.packed = c->scratch;
+    rest.scratch =
+        behind(c->scratch, ew_conv_packed_bytes(c->be->isa, b->data.method, &b->data.conv.shape));
     ew_conv_pack(c->be->isa, &b->data, c->in[1]->data);
     b->data.conv.x = c->dout[0]->data;
     b->data.conv.y = c->din[0]->data;
     b->data.conv.end.add = c->fresh & 1 ? NULL : c->din[0]->data;
-    ew_conv_pass_run(c, &b->data);
+    ew_conv_pass_run(&rest, &b->data);
 }
 
 static ew_err run_backward(const struct ew_call *c)
@@ -191,15 +213,15 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
     struct ew_conv_shape shape;
     const enum ew_conv_method m = data_method(k, s, &shape);
     const bool depthwise = m == EW_CONV_DEPTHWISE_DATA;
-    const size_t data = ew_conv_scratch_bytes(k, m, &shape);
-    const size_t filter = filter_scratch(k, depthwise, s);
+    const size_t data = ew_align_up(ew_conv_packed_bytes(k, m, &shape)) +
+                        ew_share_scratch(be, ew_conv_scratch_bytes(k, m, &shape));
+    const size_t filter = ew_align_up(filter_partial(k, depthwise, s) * sizeof(float)) +
+                          ew_share_scratch(be, filter_scratch(k, depthwise, s));
     return (struct ew_kernel){.name = depthwise                    ? "depthwise gradients"
                                       : m == EW_CONV_WINOGRAD_DATA ? "winograd gradients"
                                                                    : "gradients",
                               .run = run_backward,
                               .fresh = true,
-                              .scratch = ew_share_scratch(be, data > filter ? data : filter),
-                              .state = ew_align_up(sizeof(struct backward)) +
-                                       ew_align_up(ew_conv_packed_bytes(k, m, &shape)) +
-                                       filter_partial(k, depthwise, s) * sizeof(float)};
+                              .scratch = data > filter ? data : filter,
+                              .state = sizeof(struct backward)};
 }
