@@ -38,8 +38,10 @@ static void arena_gives_zeroed_aligned_objects(void)
     for (int round = 0; round < 50; round++)
         for (size_t i = 0; i < EW_COUNT(sizes); i++) {
             char *p = ew_arena_alloc(&a, sizes[i]);
-            if (!EW_EXPECT(p))
+            if (!p) {
+                EW_FAIL("no object of %zu bytes", sizes[i]);
                 return;
+            }
             EW_EXPECT_INT((uintptr_t)p % (sizes[i] >= 1024 ? 64 : 16), 0);
             if (sizes[i]) {
                 EW_EXPECT(p[0] == 0 && p[sizes[i] - 1] == 0);
