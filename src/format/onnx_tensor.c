@@ -237,7 +237,9 @@ static ew_err read_range(struct ew_onnx_file *f, const struct external *x, const
                          struct ew_tensor *out, int64_t *file_size)
 {
     EW_CLEANUP(ew_free_ptr) char *path = NULL;
+    EW_ASSERT(x->location); /* what makes it external */
     EW_TRY(locate(f, x->location, what, &path));
+    EW_ASSERT(path);
     EW_CLEANUP(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
     EW_CHECK(fd >= 0 && fstat(fd, &st) == 0, EW_ERR_IO, "tensor %s: external data %.200s: %s", what,

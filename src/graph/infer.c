@@ -68,10 +68,12 @@ static ew_err infer_moved(const struct ew_node *n, const struct ew_call *c)
     struct ew_call inner = *c;
     inner.in = slots;
     inner.out = slots + c->n_in;
-    if (n->op->infer)
+    if (n->op->infer) {
         EW_TRY(n->op->infer(&inner));
-    else
+    } else {
+        EW_ASSERT(inner.in[0] && inner.out[0]);
         *inner.out[0] = (struct ew_tensor){inner.in[0]->dtype, inner.in[0]->shape, NULL};
+    }
     for (int i = 0; i < c->n_out; i++) {
         if (!c->out[i])
             continue;
@@ -147,12 +149,14 @@ static ew_err infer_call(struct ew_graph *g, const struct ew_node *n, struct ew_
             *c->out[i] =
                 (struct ew_tensor){.dtype = c->n_in && c->in[0] ? c->in[0]->dtype : EW_F32};
     EW_TRY(check_known(g, n));
-    if (n->channels_first)
+    if (n->channels_first) {
         EW_TRY(infer_moved(n, c));
-    else if (n->op->infer)
+    } else if (n->op->infer) {
         EW_TRY(n->op->infer(c));
-    else
+    } else {
+        EW_ASSERT(c->in[0] && c->out[0]);
         c->out[0]->shape = c->in[0]->shape;
+    }
     for (int i = 0; i < c->n_out; i++)
         if (c->out[i])
             EW_TRY(ew_shape_check(&c->out[i]->shape, g->values[n->out[i]].name));
@@ -217,8 +221,10 @@ void ew_graph_node_cost(const struct ew_graph *g, int node, struct ew_cost *out)
     struct ew_tensor *few[FEW_SLOTS];
     struct ew_tensor **slots = few;
     EW_CLEANUP(ew_free_ptr) struct ew_tensor **many = NULL;
-    if (n->n_in + n->n_out > FEW_SLOTS)
-        slots = many = calloc((size_t)(n->n_in + n->n_out), sizeof(*many));
+    if (n->n_in + n->n_out > FEW_SLOTS) {
+        many = calloc((size_t)(n->n_in + n->n_out), sizeof(*many));
+        slots = many;
+    }
     common_cost(g, node, out);
     if (!slots)
         return;

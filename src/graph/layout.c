@@ -85,6 +85,7 @@ void ew_tensor_permute(const struct ew_tensor *in, const int *perm, struct ew_te
     out->shape.rank = rank;
     const int64_t count = ew_tensor_count(in);
     int64_t from = 0;
+    EW_ASSERT(out->data || !in->data);
     for (int64_t to = 0; to < count && in->data; to++) {
         memcpy((char *)out->data + (size_t)to * size, (const char *)in->data + (size_t)from * size,
                size);

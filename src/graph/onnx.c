@@ -195,6 +195,7 @@ static ew_err copy_elements(struct ew_arena *arena, const void *from, struct ew_
     const size_t bytes = ew_tensor_bytes(t);
     t->data = ew_arena_alloc(arena, bytes);
     EW_CHECK(t->data, EW_ERR_MEMORY, "no memory for %zu bytes", bytes);
+    EW_ASSERT(from || !bytes);
     if (bytes)
         memcpy(t->data, from, bytes);
     return EW_OK;

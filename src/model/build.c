@@ -133,9 +133,10 @@ static ew_err add_node(struct ew_builder *b, struct ew_node *n, const char *name
     const ew_err e = ew_fields_parse(n->op->attrs, attrs, attr);
     if (e != EW_OK)
         return ew_fail_in(e, "node %s (%s)", full, n->op->name);
-    n->name = full;
-    n->attr = attr;
-    return ew_graph_add_node(b->g, n, out);
+    struct ew_node whole = *n;
+    whole.name = full;
+    whole.attr = attr;
+    return ew_graph_add_node(b->g, &whole, out);
 }
 
 struct step {

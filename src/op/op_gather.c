@@ -17,6 +17,7 @@ static ew_err infer(const struct ew_call *c)
     const struct ew_shape *data = &c->in[0]->shape, *index = &c->in[1]->shape;
     struct ew_shape *out = &c->out[0]->shape;
     int axis;
+    EW_ASSERT(c->in[1]); /* the graph has seen to it */
     EW_TRY(ew_types_check(c, 1, EW_TYPES_INDEX));
     EW_TRY(ew_shape_axis(a->axis, data->rank, &axis));
     EW_CHECK(data->rank + index->rank - 1 <= EW_MAX_RANK, EW_ERR_LIMIT,

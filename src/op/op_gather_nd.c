@@ -20,6 +20,7 @@ static ew_err infer(const struct ew_call *c)
     const struct attr *a = c->attr;
     const struct ew_shape *data = &c->in[0]->shape, *index = &c->in[1]->shape;
     struct ew_shape *out = &c->out[0]->shape;
+    EW_ASSERT(c->in[1]); /* the graph has seen to it */
     EW_TRY(ew_types_check(c, 1, EW_TYPES_INDEX));
     EW_CHECK(index->rank >= 1 && a->batch_dims >= 0 && a->batch_dims < index->rank &&
                  a->batch_dims + index->dim[index->rank - 1] <= data->rank,

@@ -102,7 +102,8 @@ static char *some_text(struct mutation *m)
     }
     if (p->descriptor == &ew__onnx_attr__descriptor)
         return ((const Ew__OnnxAttr *)(const void *)p)->name;
-    return ew_arena_printf(&m->arena, pick(m, 3) ? "%lld" : "", (long long)edge(m));
+    return pick(m, 3) ? ew_arena_printf(&m->arena, "%lld", (long long)edge(m))
+                      : ew_arena_strdup(&m->arena, "");
 }
 
 static void set_number(struct mutation *m, void *at, ProtobufCType type)
