@@ -5,6 +5,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/log.h"
+#include "device/power.h"
+
 /* Bytes in the largest unit that leaves at least one before the point. */
 static void bytes_text(double v, const char *per, char out[EW_VALUE_CHARS])
 {
@@ -32,6 +35,15 @@ void ew_value_text(enum ew_quantity q, struct ew_value v, char out[EW_VALUE_CHAR
         const char *unit = ew_quantity_unit(q);
         snprintf(out, EW_VALUE_CHARS, "%.*f%s%s", decimals[q], v.v, unit[0] ? " " : "", unit);
     }
+}
+
+void ew_board_recover(const struct ew_board *b)
+{
+    int n;
+    if (ew_power_recover(&b->root, &n) != EW_OK)
+        EW_WARN("%s", ew_error_message());
+    else if (n)
+        EW_WARN("put back %d settings that a run that was killed had left changed", n);
 }
 
 void ew_board_print_head(const struct ew_board *b)

@@ -36,6 +36,10 @@
 /* "12.3 W", "1.5 GiB", "41.5 C"; "-" where absent. */
 void ew_value_text(enum ew_quantity q, struct ew_value v, char out[EW_VALUE_CHARS]);
 
+/* Puts back what a run that was killed had left changed, and says so.  Where that fails (no
+ * permission) it warns and goes on: looking at a board does not depend on it. */
+void ew_board_recover(const struct ew_board *b);
+
 /* The board in two or three lines. */
 void ew_board_print_head(const struct ew_board *b);
 

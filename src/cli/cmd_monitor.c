@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "cli/board_text.h"
 #include "cli/monitor.h"
-#include "device/power.h"
 
 #define RUN_INTERVAL_S  0.1
 #define VIEW_INTERVAL_S 1.0
@@ -247,8 +246,7 @@ static ew_err run(struct ew_cmd_call *c)
                                         .watch = o->watch};
     EW_CLEANUP(close_board) struct ew_board *b = NULL;
     EW_TRY(ew_board_open(&board, &b));
-    int left;
-    EW_TRY(ew_power_recover(&b->root, &left));
+    ew_board_recover(b);
     const double usual = command ? RUN_INTERVAL_S : VIEW_INTERVAL_S;
     const double interval = o->interval > 0 ? o->interval : usual;
     const int64_t interval_ns = (int64_t)(interval * 1e9);

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "base/log.h"
 #include "cli/board_text.h"
 #include "cli/cmd.h"
 #include "device/nvml.h"
@@ -383,12 +382,9 @@ static ew_err restore(struct context *x)
 
 static ew_err dispatch(struct context *x, const char *verb)
 {
-    int left;
     if (strcmp(verb, "restore") == 0)
         return restore(x);
-    EW_TRY(ew_power_recover(&x->board->root, &left));
-    if (left)
-        EW_WARN("put back %d settings that a run that was killed had left", left);
+    ew_board_recover(x->board);
     if (strcmp(verb, "set") == 0)
         return set_mode(x);
     if (x->call->json)

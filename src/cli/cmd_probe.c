@@ -8,7 +8,6 @@
 #include "cli/cmd.h"
 #include "device/board.h"
 #include "device/capture.h"
-#include "device/power.h"
 
 #define BETWEEN_NS 200000000L /* of the two readings that rates need */
 
@@ -96,8 +95,7 @@ static ew_err run(struct ew_cmd_call *c)
                                         .pid = (int)o->pid};
     EW_CLEANUP(close_board) struct ew_board *b = NULL;
     EW_TRY(ew_board_open(&board, &b));
-    int left;
-    EW_TRY(ew_power_recover(&b->root, &left));
+    ew_board_recover(b);
     if (o->capture) {
         int files;
         EW_TRY(ew_capture(b, o->capture, &files));
