@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Runs the command-line cases.  A case is NAME.sh beside what it must print: NAME.stdout, NAME.stderr and
 # NAME.exit; what has no file is not looked at, but for the exit status, which is then 0.  Scripts run in an
-# empty folder with `edgewise` in PATH and CASES naming this folder.
+# empty folder with `edgewise` in PATH and CASES naming this folder; where they print the tree's path or
+# their own, SOURCE and WORK stand for it.
 # usage: run.sh SOURCE_DIR BUILD_DIR [NAME...]      UPDATE=1 writes what is printed as what is expected
 set -euo pipefail
+source=$1
 CASES=$1/tests/cli
 export CASES PATH=$2/src:$PATH LC_ALL=C
 shift 2
@@ -26,6 +28,7 @@ for script in "$CASES"/*.sh; do
     mkdir "$work/$name"
     code=0
     (cd "$work/$name" && bash -eu "$script") >"$work/$name.stdout" 2>"$work/$name.stderr" </dev/null || code=$?
+    sed -i -e "s|$work/$name|WORK|g" -e "s|$source|SOURCE|g" "$work/$name.stdout" "$work/$name.stderr"
     want=0
     if [ -n "${UPDATE:-}" ] && [ $code -ne 0 ]; then echo $code >"$CASES/$name.exit"; fi
     if [ -e "$CASES/$name.exit" ]; then want=$(cat "$CASES/$name.exit"); fi
