@@ -30,12 +30,21 @@ EW_API const char *ew_version(void)
     return EW_VERSION;
 }
 
+/* One line without control characters: names in it come from files that anybody may have made. */
+static void make_plain(void)
+{
+    for (char *p = last_message; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            *p = '?';
+}
+
 ew_err ew_fail(ew_err code, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(last_message, sizeof(last_message), fmt, ap);
     va_end(ap);
+    make_plain();
     return code;
 }
 
