@@ -111,6 +111,14 @@ static void wiring(void)
             relu->input[0] = ew_build_text(&b, "y"));
 }
 
+/* Names are anybody's: they cannot break the line or move the cursor. */
+static void hostile_names(void)
+{
+    REFUSED(EW_ERR_FORMAT, "node a?b?[31m: nothing defines its input q?",
+            relu->name = ew_build_text(&b, "a\nb\x1b[31m");
+            relu->input[0] = ew_build_text(&b, "q\t"));
+}
+
 static void tensors(void)
 {
     REFUSED(EW_ERR_SHAPE, "w", w->dims[0] = -3);
@@ -303,6 +311,6 @@ static void empty_attributes(void)
 }
 
 EW_TEST_MAIN(EW_TEST(the_small_model_is_good), EW_TEST(truncated), EW_TEST(not_onnx),
-             EW_TEST(versions), EW_TEST(wiring), EW_TEST(tensors), EW_TEST(nodes),
-             EW_TEST(extreme_attributes), EW_TEST(inputs), EW_TEST(given_shapes),
+             EW_TEST(versions), EW_TEST(wiring), EW_TEST(hostile_names), EW_TEST(tensors),
+             EW_TEST(nodes), EW_TEST(extreme_attributes), EW_TEST(inputs), EW_TEST(given_shapes),
              EW_TEST(external_data), EW_TEST(graph_in_pieces), EW_TEST(empty_attributes))
