@@ -340,6 +340,7 @@ static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)
 {
     const bool optimize = p->opts.optimize && p->opts.mode == EW_PLAN_INFER && !p->opts.dry;
     p->g = g;
+    p->source = g;
     if (p->strategy.parts == 1 && !optimize)
         return EW_OK;
     EW_TRY(ew_graph_clone(g, &p->clone));

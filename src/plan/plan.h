@@ -39,7 +39,7 @@ struct ew_plan_stats {
     size_t arena_bytes; /* inputs, activations, gradients, scratch, optimiser: the planned block */
     size_t unshared_bytes; /* the same buffers side by side, for comparison */
     size_t packed_bytes;   /* kernels' own copies of weights, part of arena_bytes */
-    size_t weight_bytes;   /* parameters, state and constants, held by the graph */
+    size_t weight_bytes;   /* parameters, state and constants of the graph, and folded copies */
     size_t grad_bytes;     /* parameter gradients, part of arena_bytes */
     size_t state_bytes;    /* optimiser's, part of arena_bytes */
     /* What was done to meet the limit, mildest first. */

@@ -35,8 +35,9 @@ struct ew_strategy {
 };
 
 struct ew_plan {
-    struct ew_graph *g;     /* at the batch of one part */
-    struct ew_graph *clone; /* owned, where the batch is split; else NULL */
+    struct ew_graph *g;            /* at the batch of one part */
+    const struct ew_graph *source; /* the caller's */
+    struct ew_graph *clone;        /* owned, where the batch is split; else NULL */
     struct ew_plan_opts opts;
     struct ew_backend *be;
     struct ew_strategy strategy;

@@ -163,6 +163,15 @@ static bool has_batch_statistics(const struct ew_graph *g)
     return false;
 }
 
+static size_t graph_weights(const struct ew_graph *g)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < g->n_values; i++)
+        if (g->values[i].kind != EW_VALUE_ACT && g->values[i].kind != EW_VALUE_INPUT)
+            bytes += ew_tensor_bytes(&g->values[i].t);
+    return bytes;
+}
+
 void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
 {
     *out = (struct ew_plan_stats){.steps = p->n_steps,
@@ -176,10 +185,9 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
         out->packed_bytes += p->steps[k].kernel.state;
     for (int i = 0; i < p->n_buffers; i++)
         out->unshared_bytes += ew_align_up(p->buffers[i].size);
+    out->weight_bytes = graph_weights(p->source) + (p->clone ? p->clone->arena.used : 0);
     for (int i = 0; i < p->g->n_values; i++) {
         const struct ew_value *v = &p->g->values[i];
-        if (v->kind != EW_VALUE_ACT && v->kind != EW_VALUE_INPUT)
-            out->weight_bytes += ew_tensor_bytes(&v->t);
         if (v->kind == EW_VALUE_PARAM && p->grads[i].buffer >= 0)
             out->grad_bytes += ew_tensor_bytes(&v->t);
         for (int k = 0; k < EW_UPDATE_STATES; k++)

@@ -11,7 +11,7 @@
 /* Winograd pays from some channels on, and where its 4x4 tiles are not mostly border. */
 static inline bool ew_conv_winograd_pays(const struct ew_conv_shape *s)
 {
-    return s->cin >= 16 && s->cout >= 16 && s->axis[1].out >= 6 && s->axis[2].out >= 6;
+    return s->cin >= 16 && s->cout >= 16 && s->axis[1].out >= 12 && s->axis[2].out >= 12;
 }
 
 /* A kernel without its prepare function, which is the row's. */
