@@ -118,6 +118,7 @@ struct ew_act_map {
     enum ew_act act;
     float lo, hi;
     const float *x, *dy;
+    bool kept; /* backward: x is act's output; not for hard_swish and silu, which it does not tell */
     float *y, *dx;
     bool add; /* to what dx holds */
 };
@@ -128,6 +129,38 @@ struct ew_add_map {
     float lo, hi;
     const float *a, *b;
     float *y;
+};
+
+/* y (+)= a * b */
+struct ew_mul_map {
+    const float *a, *b;
+    float *y;
+    bool add; /* to what y holds */
+};
+
+/* x [batch, rows, channels], s [batch, 1, channels]: y (+)= x s, or x + s with `sum`; and back,
+ * ds (+)= sum over rows of dy x, or of dy. */
+struct ew_gate {
+    int64_t batch, rows, channels;
+    const float *x, *s, *dy;
+    float *y, *ds;
+    bool sum, add;
+};
+
+/* out[row * out_step + i] (+)= in[row * in_step + i], i < n */
+struct ew_copy_rows {
+    int64_t n, in_step, out_step;
+    const float *in;
+    float *out;
+    bool add;
+};
+
+/* Each row [groups, each] to [each, groups], (+)=. */
+struct ew_shuffle {
+    int64_t groups, each;
+    const float *in;
+    float *out;
+    bool add;
 };
 
 /* y = act(x * scale + shift + add), [rows, channels]: a batch norm of an inference. */
@@ -264,6 +297,12 @@ struct ew_column_sums {
     X(void,    act_run,        (const struct ew_act_map *a, int64_t begin, int64_t end))           \
     X(void,    act_back,       (const struct ew_act_map *a, int64_t begin, int64_t end))           \
     X(void,    add_run,        (const struct ew_add_map *a, int64_t begin, int64_t end))           \
+    X(void,    mul_run,        (const struct ew_mul_map *m, int64_t begin, int64_t end))           \
+    X(void,    gate_run,       (const struct ew_gate *g, int64_t begin, int64_t end))              \
+    X(int64_t, gate_sum_tiles, (const struct ew_gate *g))                                          \
+    X(void,    gate_sum,       (const struct ew_gate *g, int64_t begin, int64_t end))              \
+    X(void,    copy_rows,      (const struct ew_copy_rows *c, int64_t begin, int64_t end))         \
+    X(void,    shuffle_run,    (const struct ew_shuffle *s, int64_t begin, int64_t end))           \
     X(void,    scale_shift,    (const struct ew_scale_shift *s, int64_t begin, int64_t end))       \
     X(void,    exp_run,        (const float *x, float *y, int64_t begin, int64_t end))             \
     X(void,    softmax_run,    (const struct ew_softmax *s, int64_t begin, int64_t end))           \

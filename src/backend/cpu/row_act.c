@@ -42,14 +42,14 @@ static ew_err run_forward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Where the output was kept instead of the input, the derivative is read off the output: relu, clip
- * and leaky_relu have the same one there. */
+/* Where the output was kept instead of the input, the derivative is read off the output. */
 static ew_err run_backward(const struct ew_call *c)
 {
     if (!c->din[0] || !c->dout[0])
         return EW_OK;
     struct work w = work_of(c, ew_tensor_count(c->din[0]));
-    w.map.x = c->in[0]->data ? c->in[0]->data : c->out[0]->data;
+    w.map.kept = c->op->saves & EW_SAVE_OUT;
+    w.map.x = w.map.kept ? c->out[0]->data : c->in[0]->data;
     w.map.dy = c->dout[0]->data;
     w.map.dx = c->din[0]->data;
     w.map.add = !(c->fresh & 1);
@@ -57,24 +57,16 @@ static ew_err run_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-static bool has_backward(int act)
-{
-    return act == EW_ACT_RELU || act == EW_ACT_CLIP || act == EW_ACT_LEAKY ||
-           act == EW_ACT_HARD_SWISH || act == EW_ACT_SILU;
-}
-
 static int offer(const struct ew_ask *ask, struct ew_kernel *out)
 {
     struct ew_epilogue_attr e = {0};
     if (ask->c->in[0]->dtype != EW_F32 || !ew_act_of_call(ask->c, &e))
         return 0;
-    if (ask->phase == EW_PHASE_FORWARD)
-        out[0] = (struct ew_kernel){.name = "activation", .run = run_forward};
-    else if (has_backward(e.act))
-        out[0] = (struct ew_kernel){
-            .name = "activation", .run = run_backward, .fresh = true, .in_place = true};
-    else
-        return 0;
+    const bool forward = ask->phase == EW_PHASE_FORWARD;
+    out[0] = (struct ew_kernel){.name = "activation",
+                                .run = forward ? run_forward : run_backward,
+                                .fresh = true,
+                                .in_place = true};
     return 1;
 }
 

@@ -112,7 +112,23 @@ INLINE vec vact_slope(enum ew_act act, vec x, float lo, float hi)
     }
 }
 
-/* The same, where code size counts: what convolutions mostly end with is inline, the rest a call.
+/* The same, read off the output y = vact(x) where that tells it. */
+INLINE vec vact_slope_kept(enum ew_act act, vec y, float lo, float hi)
+{
+    const vec zero = {0}, one = splat(1.0f);
+    switch (act) {
+    case EW_ACT_HARD_SIGMOID:
+        return pick((y > zero) & (y < one), splat(lo), zero);
+    case EW_ACT_SIGMOID:
+        return y * (1.0f - y);
+    case EW_ACT_TANH:
+        return 1.0f - y * y;
+    default:
+        return vact_slope(act, y, lo, hi); /* relu, clip, leaky: the same */
+    }
+}
+
+/* vact, where code size counts: what convolutions mostly end with is inline, the rest a call.
  */
 static __attribute__((noinline, unused)) vec vact_call(enum ew_act act, vec x, float lo, float hi)
 {

@@ -14,7 +14,9 @@ void EW_K(act_back)(const struct ew_act_map *a, int64_t begin, int64_t end)
 {
     for (int64_t i = begin; i < end; i += LANES) {
         const int64_t n = end - i;
-        const vec slope = vact_slope(a->act, load_n(a->x + i, n), a->lo, a->hi);
+        const vec x = load_n(a->x + i, n);
+        const vec slope = a->kept ? vact_slope_kept(a->act, x, a->lo, a->hi)
+                                  : vact_slope(a->act, x, a->lo, a->hi);
         const vec old = a->add ? load_n(a->dx + i, n) : (vec){0};
         store_n(a->dx + i, old + load_n(a->dy + i, n) * slope, n);
     }

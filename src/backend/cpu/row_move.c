@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators that move rows of channels: concat, split and channel_shuffle, forward and backward. */
+#include <string.h>
+
+#include "backend/cpu/isa.h"
+#include "backend/cpu/share.h"
+#include "graph/shuffle.h"
+#include "op/shape_attr.h"
+
+#define GRAIN 8192 /* elements a tile, about */
+
+static int64_t grain_of(int64_t row)
+{
+    return row >= GRAIN ? 1 : GRAIN / (row > 0 ? row : 1);
+}
+
+/* Rows of the whole and of its parts; a row is all that lies from the axis on. */
+struct work {
+    const struct ew_call *c;
+    struct ew_tensor *const *parts;
+    struct ew_tensor *whole;
+    int n_parts, axis;
+    int64_t rows, grain;
+    enum { JOIN, PART, JOIN_BACK, PART_BACK } what;
+};
+
+static int64_t row_of(const struct ew_tensor *t, int axis)
+{
+    return ew_shape_span(&t->shape, axis, t->shape.rank);
+}
+
+/* A part that has no gradient counts as zero. */
+static void clear_rows(float *to, int64_t n, int64_t step, int64_t rows)
+{
+    for (int64_t i = 0; i < rows; i++)
+        memset(to + i * step, 0, (size_t)n * sizeof(float));
+}
+
+static void parts_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    const struct ew_call *c = w->c;
+    const bool out = w->what == PART || w->what == JOIN_BACK; /* from the whole to the parts */
+    struct ew_tensor *const *shapes = w->what == PART || w->what == PART_BACK ? c->out : c->in;
+    const int64_t whole = row_of(w->whole, w->axis), first = begin * w->grain;
+    const int64_t last = ew_min_i64(end * w->grain, w->rows);
+    float *at = w->whole->data;
+    for (int i = 0; i < w->n_parts; i++) {
+        const int64_t n = row_of(shapes[i], w->axis);
+        const int input = w->what == JOIN_BACK ? i : 0;
+        const bool fresh = input < 32 && (c->fresh >> input & 1);
+        const bool back = w->what == JOIN_BACK || w->what == PART_BACK;
+        if (w->parts[i]) {
+            float *part = w->parts[i]->data;
+            const struct ew_copy_rows rows = {.n = n,
+                                              .in_step = out ? whole : n,
+                                              .out_step = out ? n : whole,
+                                              .in = out ? at : part,
+                                              .out = out ? part : at,
+                                              .add = back && !fresh};
+            c->be->isa->copy_rows(&rows, first, last);
+        } else if (w->what == PART_BACK && fresh) {
+            clear_rows(at + first * whole, n, whole, last - first);
+        }
+        at += n;
+    }
+}
+
+static ew_err run_parts(struct work *w, int64_t axis)
+{
+    EW_TRY(ew_shape_axis(axis, w->whole->shape.rank, &w->axis));
+    w->rows = ew_shape_span(&w->whole->shape, 0, w->axis);
+    w->grain = grain_of(row_of(w->whole, w->axis));
+    ew_pool_run(w->c->be->pool, (w->rows + w->grain - 1) / w->grain, parts_tiles, w);
+    return EW_OK;
+}
+
+static ew_err run_concat(const struct ew_call *c)
+{
+    struct work w = {.c = c, .parts = c->in, .whole = c->out[0], .n_parts = c->n_in, .what = JOIN};
+    return run_parts(&w, ((const struct ew_concat_attr *)c->attr)->axis);
+}
+
+static ew_err run_concat_back(const struct ew_call *c)
+{
+    struct work w = {
+        .c = c, .parts = c->din, .whole = c->dout[0], .n_parts = c->n_in, .what = JOIN_BACK};
+    return w.whole ? run_parts(&w, ((const struct ew_concat_attr *)c->attr)->axis) : EW_OK;
+}
+
+static ew_err run_split(const struct ew_call *c)
+{
+    struct work w = {.c = c, .parts = c->out, .whole = c->in[0], .n_parts = c->n_out, .what = PART};
+    return run_parts(&w, ((const struct ew_split_attr *)c->attr)->axis);
+}
+
+static ew_err run_split_back(const struct ew_call *c)
+{
+    struct work w = {
+        .c = c, .parts = c->dout, .whole = c->din[0], .n_parts = c->n_out, .what = PART_BACK};
+    return w.whole ? run_parts(&w, ((const struct ew_split_attr *)c->attr)->axis) : EW_OK;
+}
+
+/* ---- Shuffles ---- */
+
+struct shuffle {
+    const struct ew_kernels *k;
+    struct ew_shuffle s;
+    int64_t rows, grain;
+};
+
+static void shuffle_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct shuffle *s = ctx;
+    s->k->shuffle_run(&s->s, begin * s->grain, ew_min_i64(end * s->grain, s->rows));
+}
+
+/* The way back deals out the other way round. */
+static ew_err shuffle(const struct ew_call *c, const struct ew_tensor *from, struct ew_tensor *to,
+                      bool back)
+{
+    const int64_t groups = ((const struct ew_channel_shuffle_attr *)c->attr)->groups;
+    const int64_t channels = from->shape.dim[from->shape.rank - 1], each = channels / groups;
+    struct shuffle s = {.k = c->be->isa,
+                        .s = {.groups = back ? each : groups,
+                              .each = back ? groups : each,
+                              .in = from->data,
+                              .out = to->data,
+                              .add = back && !(c->fresh & 1)},
+                        .rows = ew_shape_span(&from->shape, 0, from->shape.rank - 1),
+                        .grain = grain_of(channels)};
+    ew_pool_run(c->be->pool, (s.rows + s.grain - 1) / s.grain, shuffle_tiles, &s);
+    return EW_OK;
+}
+
+static ew_err run_shuffle(const struct ew_call *c)
+{
+    return shuffle(c, c->in[0], c->out[0], false);
+}
+
+static ew_err run_shuffle_back(const struct ew_call *c)
+{
+    return c->din[0] && c->dout[0] ? shuffle(c, c->dout[0], c->din[0], true) : EW_OK;
+}
+
+static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+{
+    static const struct {
+        const char *op;
+        ew_err (*run[2])(const struct ew_call *c); /* forward, backward */
+    } runs[] = {{"concat", {run_concat, run_concat_back}},
+                {"split", {run_split, run_split_back}},
+                {"channel_shuffle", {run_shuffle, run_shuffle_back}}};
+    const struct ew_call *c = ask->c;
+    if (c->in[0]->dtype != EW_F32)
+        return 0;
+    for (int i = 0; i < c->n_out; i++)
+        if (!c->out[i])
+            return 0; /* parts that nobody asked for have no size here */
+    for (size_t i = 0; i < EW_COUNT(runs); i++)
+        if (strcmp(runs[i].op, ask->op->name) == 0)
+            out[0] = (struct ew_kernel){
+                .name = "rows", .run = runs[i].run[ask->phase == EW_PHASE_BACKWARD], .fresh = true};
+    return 1;
+}
+
+const struct ew_row ew_row_move = {.ops = EW_ROW_OPS("concat", "split", "channel_shuffle"),
+                                   .offer = offer};

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Softmax along the last axis, and its cross-entropy with one label a row, forward and backward.
+ * Weights, ignored labels, smoothing and other layouts are left to the references. */
+#include "backend/cpu/isa.h"
+#include "backend/cpu/share.h"
+#include "op/loss.h"
+#include "op/softmax.h"
+
+struct work {
+    const struct ew_kernels *k;
+    struct ew_softmax s;
+};
+
+static void tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->softmax_run(&w->s, begin, end);
+}
+
+static ew_err run_softmax(const struct ew_call *c)
+{
+    struct ew_lanes l;
+    EW_TRY(ew_softmax_lanes(c, &c->in[0]->shape, &l));
+    struct work w = {c->be->isa, {.classes = l.n, .x = c->in[0]->data, .p = c->out[0]->data}};
+    ew_pool_run(c->be->pool, l.outer, tiles, &w);
+    return EW_OK;
+}
+
+/* ---- Cross-entropy ---- */
+
+static struct work loss_of(const struct ew_call *c, const struct ew_lanes *l)
+{
+    return (struct work){c->be->isa,
+                         {.classes = l->n, .x = c->in[0]->data, .label = c->in[1]->data}};
+}
+
+/* Scratch: the losses of the rows, which are added up in order. */
+static ew_err run_loss(const struct ew_call *c)
+{
+    const struct ew_loss_attr *a = c->attr;
+    const struct ew_lanes l = ew_loss_lanes(c);
+    double sum = 0, divisor;
+    for (int64_t i = 0; i < l.outer; i++) { /* the kernel trusts labels */
+        int64_t label;
+        EW_TRY(ew_loss_label(c, i, l.n, &label));
+    }
+    EW_TRY(ew_loss_divisor(c, &l, &divisor));
+    struct work w = loss_of(c, &l);
+    w.s.loss = c->scratch;
+    ew_pool_run(c->be->pool, l.outer, tiles, &w);
+    for (int64_t i = 0; i < l.outer; i++)
+        sum += (double)w.s.loss[i];
+    *(float *)c->out[0]->data = (float)(a->reduction == EW_LOSS_MEAN ? sum / divisor : sum);
+    return EW_OK;
+}
+
+/* Labels were checked by the forward step. */
+static ew_err run_loss_back(const struct ew_call *c)
+{
+    if (!c->din[0] || !c->dout[0])
+        return EW_OK;
+    const struct ew_lanes l = ew_loss_lanes(c);
+    double divisor;
+    EW_TRY(ew_loss_divisor(c, &l, &divisor));
+    struct work w = loss_of(c, &l);
+    w.s.dx = c->fresh & 1 ? c->din[0]->data : c->scratch;
+    w.s.grad = (float)ew_loss_gradient(c, 0, divisor);
+    ew_pool_run(c->be->pool, l.outer, tiles, &w);
+    if (!(c->fresh & 1)) {
+        const struct ew_add_map sum = {.a = c->din[0]->data, .b = c->scratch, .y = c->din[0]->data};
+        c->be->isa->add_run(&sum, 0, ew_tensor_count(c->din[0]));
+    }
+    return EW_OK;
+}
+
+static bool loss_fits(const struct ew_call *c)
+{
+    const struct ew_loss_attr *a = c->attr;
+    const struct ew_lanes l = ew_loss_lanes(c);
+    return a->reduction != EW_LOSS_NONE && a->ignore_index == EW_LOSS_NO_IGNORE &&
+           a->smoothing <= 0 && (c->n_in < 3 || !c->in[2]) && (c->n_out < 2 || !c->out[1]) &&
+           c->in[1]->dtype == EW_S64 && l.inner == 1 && l.n > 0;
+}
+
+static int offer_loss(const struct ew_ask *ask, struct ew_kernel *out)
+{
+    const struct ew_call *c = ask->c;
+    if (!loss_fits(c))
+        return 0;
+    const bool back = ask->phase == EW_PHASE_BACKWARD;
+    const int64_t floats = back ? ew_tensor_count(c->in[0]) : ew_loss_lanes(c).outer;
+    out[0] = (struct ew_kernel){.name = "softmax",
+                                .run = back ? run_loss_back : run_loss,
+                                .fresh = true,
+                                .scratch = (size_t)floats * sizeof(float)};
+    return 1;
+}
+
+static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+{
+    const struct ew_call *c = ask->c;
+    struct ew_lanes l;
+    if (c->in[0]->dtype != EW_F32)
+        return 0;
+    if (c->n_in > 1)
+        return offer_loss(ask, out);
+    if (ask->phase != EW_PHASE_FORWARD || ew_softmax_lanes(c, &c->in[0]->shape, &l) != EW_OK ||
+        l.inner != 1 || l.n == 0)
+        return 0;
+    out[0] = (struct ew_kernel){.name = "softmax", .run = run_softmax};
+    return 1;
+}
+
+const struct ew_row ew_row_softmax = {.ops = EW_ROW_OPS("softmax", "softmax_cross_entropy"),
+                                      .offer = offer};
