@@ -112,6 +112,9 @@ ew_err ew_graph_infer(struct ew_graph *g);
 ew_err ew_graph_infer_node(struct ew_graph *g, int node);
 /* Checks the invariants (order, numbers, names) and drops nothing. */
 ew_err ew_graph_check(const struct ew_graph *g);
+/* Values that inference has computed from constants alone, whatever the inputs' shapes, become
+ * constants of their own; the nodes that made them are left to the sweep. */
+ew_err ew_graph_keep_known(struct ew_graph *g);
 /* Turns constants in an operator's param_in and state_in slots into PARAM and STATE. */
 void ew_graph_mark_params(struct ew_graph *g);
 /* Removes nodes that no output needs, and values that nobody uses any more. */

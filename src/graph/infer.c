@@ -188,6 +188,47 @@ ew_err ew_graph_infer(struct ew_graph *g)
     return EW_OK;
 }
 
+/* True where a known value rests on constants and not on the shape of anything else. */
+static bool rests_on_constants(const struct ew_node *n, const bool *pure)
+{
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0 && !pure[n->in[i]])
+            return false;
+    return true;
+}
+
+static ew_err make_constant(struct ew_graph *g, int value)
+{
+    struct ew_value *v = &g->values[value];
+    void *copy = ew_arena_alloc(&g->arena, ew_tensor_bytes(&v->t));
+    EW_CHECK(copy, EW_ERR_MEMORY, "%s: no memory for its value", v->name);
+    memcpy(copy, v->t.data, ew_tensor_bytes(&v->t));
+    v->t.data = copy;
+    v->kind = EW_VALUE_CONST;
+    v->producer = -1;
+    return EW_OK;
+}
+
+ew_err ew_graph_keep_known(struct ew_graph *g)
+{
+    EW_CLEANUP(ew_free_ptr) bool *pure = calloc((size_t)g->n_values + 1, sizeof(*pure));
+    EW_CHECK(pure, EW_ERR_MEMORY, "no memory for graph %s", g->name);
+    for (int v = 0; v < g->n_values; v++)
+        pure[v] = g->values[v].kind == EW_VALUE_CONST;
+    for (int k = 0; k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        const bool all = rests_on_constants(n, pure);
+        for (int i = 0; all && i < n->n_out; i++) {
+            if (n->out[i] < 0 || !g->values[n->out[i]].t.data)
+                continue;
+            pure[n->out[i]] = true;
+            EW_TRY(make_constant(g, n->out[i]));
+            n->out[i] = -1;
+        }
+    }
+    return EW_OK;
+}
+
 /* ---- Cost ---- */
 
 /* What holds for every operator: bytes moved, and a parameter counted at its first use. */

@@ -126,6 +126,30 @@ static void constants_are_computed_early(void)
     ew_graph_free(g);
 }
 
+/* A sum of constants is a constant; one that rests on an input's shape follows that shape. */
+static void known_values_become_constants(void)
+{
+    struct ew_graph *g = new_graph();
+    const int64_t two[] = {2, 3, 4, 5};
+    int in[2];
+    EW_EXPECT_OK(ew_graph_const_ints(g, "two", two, 4, &in[0]));
+    in[1] = in[0];
+    const int fixed = add(g, "add", in, 2);
+    const int x = image_input(g);
+    in[1] = add(g, "shape", &x, 1);
+    const int follows = add(g, "add", in, 2);
+    EW_EXPECT_OK(ew_graph_output(g, fixed));
+    EW_EXPECT_OK(ew_graph_output(g, follows));
+    EW_EXPECT_OK(ew_graph_keep_known(g));
+    EW_EXPECT_OK(ew_graph_sweep(g));
+    EW_EXPECT_INT(g->n_nodes, 2); /* shape and the sum that follows it */
+    EW_EXPECT_INT(g->values[g->outputs[0]].kind, EW_VALUE_CONST);
+    EW_EXPECT_OK(ew_graph_set_batch(g, 9));
+    EW_EXPECT_INT(ew_tensor_get_int(&g->values[g->outputs[0]].t, 0), 4);
+    EW_EXPECT_INT(ew_tensor_get_int(&g->values[g->outputs[1]].t, 0), 11);
+    ew_graph_free(g);
+}
+
 static void batch_changes_every_shape(void)
 {
     struct ew_graph *g = new_graph();
@@ -264,7 +288,8 @@ static void own_inputs_turn_channels_first(void)
 }
 
 EW_TEST_MAIN(EW_TEST(names_stay_unique), EW_TEST(errors_name_the_node),
-             EW_TEST(constants_are_computed_early), EW_TEST(batch_changes_every_shape),
-             EW_TEST(sweep_drops_what_no_output_needs), EW_TEST(clone_is_independent),
-             EW_TEST(channels_last_leaves_two_transposes), EW_TEST(and_back_leaves_none),
-             EW_TEST(residuals_pass), EW_TEST(own_inputs_turn_channels_first))
+             EW_TEST(constants_are_computed_early), EW_TEST(known_values_become_constants),
+             EW_TEST(batch_changes_every_shape), EW_TEST(sweep_drops_what_no_output_needs),
+             EW_TEST(clone_is_independent), EW_TEST(channels_last_leaves_two_transposes),
+             EW_TEST(and_back_leaves_none), EW_TEST(residuals_pass),
+             EW_TEST(own_inputs_turn_channels_first))
