@@ -17,7 +17,7 @@ static bool can_fold(const struct ew_graph *g, const struct ew_use *uses, const 
     const struct ew_batch_norm_attr *a = bn->attr;
     const int from = g->values[bn->in[X]].producer;
     if (from < 0 || g->nodes[from].op != conv_op || uses[bn->in[X]].count != 1 ||
-        a->training_mode || bn->n_out != 1)
+        a->training_mode || a->end.act != EW_ACT_NONE || bn->n_out != 1)
         return false;
     const struct ew_node *conv = &g->nodes[from];
     const struct ew_conv_attr *c = conv->attr;

@@ -4,6 +4,7 @@
  *   conv - act                  act(sum)
  *   conv - add z [- act]        act(sum + z)
  *   conv - act - add z          act(sum) + z
+ *   batch_norm - act            where no convolution took it in (DenseNet)
  *
  * The fused node stands where the last node of the pattern stood, since z may be made after the
  * convolution. */
@@ -12,22 +13,28 @@
 
 #include "compress/pass.h"
 #include "op/conv.h"
+#include "op/norm.h"
 
 struct fuser {
     struct ew_graph *g;
     struct ew_use *uses;
-    const struct ew_op *conv, *add;
+    const struct ew_op *conv, *add, *norm;
 };
 
-/* The convolution that makes `value` and that nothing else reads; NULL: none. */
-static struct ew_node *sole_conv(const struct fuser *f, int value)
+/* The node of this operator that makes `value`, which nothing else reads; NULL: none. */
+static struct ew_node *sole(const struct fuser *f, const struct ew_op *op, int value)
 {
     if (value < 0)
         return NULL;
     const int from = f->g->values[value].producer;
-    if (from < 0 || f->g->nodes[from].op != f->conv || f->uses[value].count != 1)
+    if (from < 0 || f->g->nodes[from].op != op || f->uses[value].count != 1)
         return NULL;
     return &f->g->nodes[from];
+}
+
+static struct ew_node *sole_conv(const struct fuser *f, int value)
+{
+    return sole(f, f->conv, value);
 }
 
 /* Puts the convolution, with `attr` and perhaps another input, in the place of node `at`. */
@@ -69,6 +76,25 @@ static ew_err fuse_activation(struct fuser *f, int at)
     return replace(f, conv, at, &attr, -1);
 }
 
+static ew_err fuse_norm(struct fuser *f, int at)
+{
+    struct ew_graph *g = f->g;
+    const struct ew_node *act = &g->nodes[at];
+    const struct ew_node *norm = act->n_out == 1 && act->n_in ? sole(f, f->norm, act->in[0]) : NULL;
+    if (!norm || norm->n_out != 1)
+        return EW_OK;
+    struct ew_batch_norm_attr attr = *(const struct ew_batch_norm_attr *)norm->attr;
+    if (attr.end.act != EW_ACT_NONE || attr.training_mode || !ew_act_of_node(g, at, &attr.end))
+        return EW_OK;
+    struct ew_node n = *norm;
+    n.attr = ew_arena_alloc(&g->arena, sizeof(attr));
+    EW_CHECK(n.attr, EW_ERR_MEMORY, "%s: no memory to fuse it", norm->name);
+    memcpy(n.attr, &attr, sizeof(attr));
+    n.out = act->out;
+    g->nodes[at] = n; /* the old one has lost its reader */
+    return EW_OK;
+}
+
 static ew_err fuse_add(struct fuser *f, int at)
 {
     const struct ew_node *n = &f->g->nodes[at];
@@ -96,11 +122,16 @@ static ew_err fuse_add(struct fuser *f, int at)
 
 ew_err ew_pass_fuse_epilogue(struct ew_graph *g)
 {
-    struct fuser f = {.g = g, .conv = ew_op_find("conv"), .add = ew_op_find("add")};
+    struct fuser f = {.g = g,
+                      .conv = ew_op_find("conv"),
+                      .add = ew_op_find("add"),
+                      .norm = ew_op_find("batch_norm")};
     EW_TRY(ew_pass_uses(g, &f.uses));
     ew_err e = EW_OK;
     for (int k = 0; k < g->n_nodes && e == EW_OK; k++) {
         e = fuse_activation(&f, k);
+        if (e == EW_OK)
+            e = fuse_norm(&f, k);
         if (e == EW_OK)
             e = fuse_add(&f, k);
         /* What was fused is made here now, for the next node to find. */

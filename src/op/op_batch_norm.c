@@ -27,6 +27,7 @@ static const struct ew_field attrs[] = {
     {.name = "training_mode", .type = EW_FIELD_BOOL,
      .offset = offsetof(struct ew_batch_norm_attr, training_mode),
      .help = "batch statistics even outside training"},
+    EW_EPILOGUE_FIELDS(struct ew_batch_norm_attr, end),
     EW_FIELD_END};
 /* clang-format on */
 
@@ -184,6 +185,7 @@ static ew_err forward(const struct ew_call *c)
         }
         normalise(c, &s);
     }
+    ew_epilogue_run(&((const struct ew_batch_norm_attr *)c->attr)->end, NULL, c->out[0]);
     return EW_OK;
 }
 
@@ -235,6 +237,7 @@ static ew_err backward(const struct ew_call *c)
 {
     const int64_t channels = channels_of(c);
     struct sums s;
+    EW_TRY(ew_epilogue_check_none(&((const struct ew_batch_norm_attr *)c->attr)->end, NULL));
     if (!c->dout[0])
         return EW_OK;
     for (int64_t at = 0; at < channels; at += CHUNK) {
@@ -250,7 +253,7 @@ static ew_err backward(const struct ew_call *c)
     return EW_OK;
 }
 
-static const char *const renames[] = {"eps", "epsilon", NULL};
+static const char *const renames[] = {"eps", "epsilon", EW_EPILOGUE_RENAMES, NULL};
 
 /* Opset 7 may ask for statistics per element (spatial = 0), and before 14 more than one output
  * meant training. */
@@ -272,10 +275,13 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     return ew_onnx_import_default(g, op, n, &a, NULL, 0, out);
 }
 
-/* Batch statistics came as an attribute with opset 14; before that nobody must see it. */
+/* Batch statistics came as an attribute with opset 14; before that nobody must see it.  A fused
+ * node has no ONNX form. */
 static ew_err export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
     const struct ew_batch_norm_attr *a = g->nodes[node].attr;
+    EW_CHECK(a->end.act == EW_ACT_NONE, EW_ERR_UNSUPPORTED, "node %s: fused with what follows it",
+             g->nodes[node].name);
     if (!a->training_mode)
         ew_onnx_drop(n, "training_mode");
     else if (n->opset < 14)
@@ -289,6 +295,10 @@ static const struct ew_op_case cases[] = {
     {.name = "running statistics", .in = {{"2x3x5x4"}, STATS}, .n_in = 5, .out_shape = "2x3x5x4"},
     {.name = "training", .train = true, .attrs = "momentum=0.8 eps=1e-3",
      .in = {{"3x3x2x4"}, STATS}, .n_in = 5, .out_shape = "3x3x2x4"},
+    {.name = "fused relu", .attrs = "act=relu",
+     .in = {{"2x3x5x4", .no_grad = true}, {"4", .no_grad = true}, {"4", .no_grad = true},
+            {"4", .no_grad = true}, {"4", .fill = EW_FILL_POSITIVE, .no_grad = true}},
+     .n_in = 5, .out_shape = "2x3x5x4"},
     {.name = "training_mode", .attrs = "training_mode=true",
      .in = {{"3x5x4", .no_grad = true}, STATS}, .n_in = 5, .n_out = 3, .out_shape = "3x5x4"},
     {.name = "training, no pixels", .train = true,

@@ -120,6 +120,17 @@ static void mobilenet_has_no_activation_left(void)
     ew_graph_free(g);
 }
 
+/* Batch norm before the convolution cannot be folded, but takes its activation in. */
+static void densenet_has_no_activation_left(void)
+{
+    struct ew_graph *g = build("densenet121");
+    if (!g || !EW_EXPECT_OK(ew_pass_all(g)))
+        return;
+    EW_EXPECT(count(g, "batch_norm") > 0);
+    EW_EXPECT_INT(count(g, "relu"), 0);
+    ew_graph_free(g);
+}
+
 static void vgg_has_no_transpose_left(void)
 {
     struct ew_graph *g = build("vgg11");
@@ -129,9 +140,9 @@ static void vgg_has_no_transpose_left(void)
     ew_graph_free(g);
 }
 
-static const struct ew_test tests[] = {EW_TEST(resnet_is_convolutions),
-                                       EW_TEST(mobilenet_has_no_activation_left),
-                                       EW_TEST(vgg_has_no_transpose_left)};
+static const struct ew_test tests[] = {
+    EW_TEST(resnet_is_convolutions), EW_TEST(mobilenet_has_no_activation_left),
+    EW_TEST(densenet_has_no_activation_left), EW_TEST(vgg_has_no_transpose_left)};
 
 int main(int argc, char **argv)
 {

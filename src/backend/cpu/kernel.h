@@ -118,7 +118,7 @@ struct ew_act_map {
     enum ew_act act;
     float lo, hi;
     const float *x, *dy;
-    bool kept; /* backward: x is act's output; not for hard_swish and silu, which it does not tell */
+    bool kept; /* backward: x is act's output, which does not do for hard_swish and silu */
     float *y, *dx;
     bool add; /* to what dx holds */
 };

@@ -52,11 +52,15 @@ static void inference_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 static ew_err run_inference(const struct ew_call *c)
 {
     const int64_t channels = channels_of(c);
+    const struct ew_epilogue_attr *end = &((const struct ew_batch_norm_attr *)c->attr)->end;
     struct inference w = {.k = c->be->isa,
                           .map = {.channels = channels,
                                   .x = c->in[X]->data,
                                   .scale = c->state,
                                   .shift = (const float *)c->state + channels,
+                                  .act = (enum ew_act)end->act,
+                                  .lo = (float)end->lo,
+                                  .hi = (float)end->hi,
                                   .y = c->out[0]->data},
                           .rows = rows_of(c)};
     ew_pool_run(c->be->pool, (w.rows + GRAIN - 1) / GRAIN, inference_tiles, &w);
@@ -167,6 +171,8 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
         ask->phase == EW_PHASE_FORWARD || (c->din[X] && c->din[SCALE] && c->din[SHIFT]);
     if (!whole)
         return 0;
+    if (a->end.act != EW_ACT_NONE)
+        return 0; /* inference alone fuses */
     const size_t floats = ask->be->isa->batch_partial(rows, channels) + 2 * (size_t)channels;
     out[0] = (struct ew_kernel){.name = "batch norm",
                                 .run = ask->phase == EW_PHASE_FORWARD ? run_training : run_backward,
