@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether ONNX Runtime computes from an exported file what Edgewise computes."""
+
+import numpy as np
+
+import measure
+import sides
+import stir
+from measure import Failure
+
+TOLERANCE = 1e-4  # largest difference, as a share of the largest output
+BATCHES = (1, 3)
+GAINS = (1, 2, 3)
+SPREAD = 0.01  # how much outputs must differ between images, as a share of the largest
+
+
+def images(shape):
+    """Noise, each image stronger than the one before."""
+    x = np.random.default_rng(1).standard_normal(shape, dtype=np.float32)
+    return x * np.arange(1, shape[0] + 1, dtype=np.float32).reshape(-1, 1, 1, 1)
+
+
+def theirs(path, x):
+    """ONNX Runtime's outputs, [N, ...]."""
+    source, target = sides.OUT / "check.in", sides.OUT / "check.out"
+    try:
+        x.tofile(source)
+        sides.ort(path, x.shape, 1, "run", source, target)
+        return np.fromfile(target, dtype=np.float32).reshape(x.shape[0], -1)
+    finally:
+        source.unlink(missing_ok=True)
+        target.unlink(missing_ok=True)
+
+
+def ours(path, x):
+    """Edgewise's."""
+    source, target = sides.OUT / "check.in.npy", sides.OUT / "check.out.npy"
+    try:
+        np.save(source, x)
+        measure.call([sides.EDGEWISE, "run", path, "--input", source, "--output", target])
+        return np.load(target).reshape(x.shape[0], -1)
+    finally:
+        source.unlink(missing_ok=True)
+        target.unlink(missing_ok=True)
+
+
+def give_values(path, shape):
+    """Values for the file's biases and batch norms under which its outputs depend on its inputs.
+    Where a network damps its inputs, larger scales help."""
+    x = images((max(BATCHES), *shape))
+    for gain in GAINS:
+        if not stir.stir(path, gain):
+            raise Failure("the file has no bias and no batch norm")
+        y = theirs(path, x)
+        if np.ptp(y, axis=0).max() >= SPREAD * np.abs(y).max() > 0:  # false for NaN
+            return gain
+    raise Failure("the outputs hardly depend on the inputs: equal ones would show nothing")
+
+
+def difference(path, shape):
+    x = images(shape)
+    a, b = ours(path, x), theirs(path, x)
+    if a.shape != b.shape:
+        raise Failure(f"{a.size} outputs, ONNX Runtime has {b.size}")
+    return float(np.abs(a.astype(np.float64) - b).max() / np.abs(b).max())
+
+
+def run_case(case, own, progress):
+    row = {"name": case.name, "title": case.title, "tolerance": TOLERANCE, "difference": {}}
+    path = sides.export(case, 0)
+    try:
+        shape = case.shape(own)[1:]
+        row["gain"] = give_values(path, shape)
+        for batch in BATCHES:
+            progress.show(f"{case.name}, batch {batch}")
+            row["difference"][str(batch)] = difference(path, (batch, *shape))
+            progress.step()
+    finally:
+        path.unlink(missing_ok=True)
+    row["same"] = all(d <= TOLERANCE for d in row["difference"].values())  # false for NaN
+    return row

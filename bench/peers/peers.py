@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Edgewise beside ONNX Runtime and PyTorch: the same outputs, and then times."""
+
+# Started by bench/peers/run, which installs and builds.  The networks are in cases.py, the programs
+# in sides.py, rounds and ratios in measure.py, the comparison of outputs in check.py.
+
+import argparse
+import functools
+import json
+import os
+import sys
+
+import cases
+import check
+import measure
+import sides
+import table
+from measure import Failure
+
+THREADS = [t for t in (1, 2) if t <= (os.cpu_count() or 1)]
+
+PACES = {
+    "infer": measure.Pace(rounds=7, seconds=1.0, fewest=5),
+    "train": measure.Pace(rounds=5, seconds=3.0, fewest=3),
+}
+QUICK = measure.Pace(rounds=2, seconds=0.3, fewest=2)
+
+
+# ---- infer ------------------------------------------------------------------
+
+
+def infer_case(pace, case, own, progress):
+    row = {"name": case.name, "title": case.title, "threads": {}}
+    path = sides.export(case, case.batch)
+    try:
+        for threads in THREADS:
+            runs = {
+                "edgewise": sides.edgewise_side(path, [], threads),
+                "onnxruntime": sides.ort_side(path, case.shape(own), threads),
+            }
+            what = f"{case.name}, threads: {threads}"
+            rounds = measure.interleave(runs, pace, functools.partial(progress.show, what))
+            both = {name: measure.summary(r) for name, r in rounds.items()}
+            row["threads"][str(threads)] = {
+                **both,
+                **measure.compare(both["edgewise"], both["onnxruntime"]),
+            }
+            progress.step()
+    finally:
+        path.unlink(missing_ok=True)
+    return row
+
+
+# ---- train ------------------------------------------------------------------
+
+
+def train_case(pace, case, own, progress):
+    row = {"name": case.name, "title": case.title, "batch": case.batch, "threads": {}}
+    info = measure.call_json([sides.EDGEWISE, "info", case.network, *case.options(), "--json"])
+    classes = case.classes or sides.zoo()[case.network]["classes"]
+    options = ["--train", "--batch", case.batch, *case.options()]
+    for threads in THREADS:
+        runs = {"edgewise": sides.edgewise_side(case.network, options, threads)}
+        for layout in ("nchw", "nhwc"):
+            runs[layout] = sides.torch_side(case, case.shape(own), classes, threads, layout)
+        what = f"{case.name}, threads: {threads}"
+        rounds = measure.interleave(runs, pace, functools.partial(progress.show, what))
+        if rounds["nchw"][0]["params"] != info["params"]:
+            theirs = rounds["nchw"][0]["params"]
+            raise Failure(f"{info['params']} parameters, PyTorch's network has {theirs}")
+        three = {name: measure.summary(r) for name, r in rounds.items()}
+        better = min(("nchw", "nhwc"), key=lambda layout: three[layout]["median_ms"])
+        row["threads"][str(threads)] = {
+            **three,
+            "layout": better,
+            **measure.compare(three["edgewise"], three[better]),
+        }
+        progress.step()
+    return row
+
+
+# ---- The commands -----------------------------------------------------------
+
+
+def save(name, head, rows):
+    """After every network, so that a run that is cut short has left something."""
+    path = sides.OUT / f"{name}.json"
+    new = path.with_suffix(".tmp")
+    new.write_text(json.dumps({**head, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+    new.replace(path)
+    return path
+
+
+def run(name, wanted, each, per_case, pace=None):
+    """`each` makes a row of a case in `per_case` steps; returns whether all went well."""
+    if not wanted:
+        print(f"peers: {name}: has none of these networks", file=sys.stderr)
+        return True
+    head = {"command": name, "machine": sides.machine()}
+    if pace:
+        head["pace"] = vars(pace)
+    networks = sides.zoo()
+    progress = measure.Progress(len(wanted) * per_case)
+    rows = []
+    for i, case in enumerate(wanted):
+        progress.done = i * per_case
+        progress.show(case.name)
+        try:
+            rows.append(each(case, networks[case.network]["input"], progress))
+        except Failure as e:
+            rows.append({"name": case.name, "title": case.title, "failed": str(e)})
+        path = save(name, head, rows)
+    progress.clear()
+    print(table.markdown(name, head["machine"], rows))
+    print(f"\n{path.relative_to(sides.ROOT)} has every round.\n", file=sys.stderr)
+    return all("failed" not in r and r.get("same", True) for r in rows)
+
+
+def check_all(o):
+    every = [cases.Case(n) for n in sides.zoo()] + [c for c in cases.INFER if c.size]
+    return run("check", cases.select(every, o.networks), check.run_case, len(check.BATCHES))
+
+
+def timed(name, all_cases, each):
+    def command(o):
+        pace = QUICK if o.quick else PACES[name]
+        wanted = cases.select(all_cases, o.networks)
+        return run(name, wanted, functools.partial(each, pace), len(THREADS), pace)
+
+    return command
+
+
+COMMANDS = {
+    "check": check_all,
+    "infer": timed("infer", cases.INFER, infer_case),
+    "train": timed("train", cases.TRAIN, train_case),
+}
+
+
+def main():
+    p = argparse.ArgumentParser(prog="bench/peers/run", description=__doc__)
+    p.add_argument("what", choices=[*COMMANDS, "all"])
+    p.add_argument("--quick", action="store_true", help="two short rounds: to see that it works")
+    p.add_argument("--networks", default="", metavar="A,B", help="only these (resnet18@32 is one)")
+    o = p.parse_args()
+    o.networks = {n for n in o.networks.split(",") if n}
+    known = {c.name for c in cases.INFER + cases.TRAIN} | set(sides.zoo())
+    if not o.networks <= known:
+        p.error(f"no network called {', '.join(sorted(o.networks - known))}")
+    try:
+        good = [COMMANDS[c](o) for c in COMMANDS if o.what in (c, "all")]
+    except KeyboardInterrupt:
+        sys.exit(130)
+    sys.exit(0 if all(good) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's side: times training steps of one network in one memory layout, prints JSON.
+
+    torch_bench.py NETWORK CLASSES BATCH,C,H,W THREADS nchw|nhwc WARMUP ITERS
+
+Rounds, and which layout is the better one, are left to peers.py, which also sets the environment.
+"""
+
+import json
+import statistics
+import sys
+import time
+
+import torch
+import torchvision
+from torch import nn
+
+
+def lenet5(num_classes):
+    """The zoo's lenet5: ReLU, max pooling, padding 2 in the first convolution."""
+    return nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(400, 120), nn.ReLU(),
+        nn.Linear(120, 84), nn.ReLU(),
+        nn.Linear(84, num_classes),
+    )  # fmt: skip
+
+
+def build(network, classes):
+    if network == "lenet5":
+        return lenet5(classes)
+    return getattr(torchvision.models, network)(weights=None, num_classes=classes)
+
+
+def resident_peak():
+    """The most that this process has had in memory; getrusage would count its parent's."""
+    with open("/proc/self/status", encoding="ascii") as f:
+        for line in f:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def blas():
+    """The BLAS in use: the reference one would make PyTorch look slow."""
+    with open("/proc/self/maps", encoding="utf-8") as f:
+        names = {line.rsplit("/", 1)[-1].strip() for line in f if ".so" in line}
+    return sorted(n for n in names if "blas" in n)
+
+
+def steps(network, classes, shape, layout):
+    """A function that does one step: forward, backward, SGD with momentum."""
+    torch.manual_seed(1)
+    model = build(network, classes).train()
+    x = torch.randn(shape)
+    if layout == "nhwc":
+        model = model.to(memory_format=torch.channels_last)
+        x = x.to(memory_format=torch.channels_last)
+    labels = torch.randint(0, classes, (shape[0],))
+    loss_of = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss_of(model(x), labels).backward()
+        optimizer.step()
+
+    return step, sum(p.numel() for p in model.parameters())
+
+
+def main():
+    network, classes, shape, threads, layout, warmup, iters = sys.argv[1:]
+    torch.set_num_threads(int(threads))
+    torch.set_num_interop_threads(1)
+    step, params = steps(network, int(classes), [int(d) for d in shape.split(",")], layout)
+    for _ in range(int(warmup)):
+        step()
+    ms = []
+    for _ in range(int(iters)):
+        start = time.perf_counter_ns()
+        step()
+        ms.append((time.perf_counter_ns() - start) * 1e-6)
+    capability = torch.__config__.show().split("CPU capability usage: ")[-1].split()[0]
+    print(json.dumps({
+        "version": torch.__version__,
+        "capability": capability,
+        "blas": blas(),
+        "threads": torch.get_num_threads(),
+        "params": params,
+        "runs": len(ms),
+        "median_ms": statistics.median(ms),
+        "min_ms": min(ms),
+        "rss_peak_bytes": resident_peak(),
+    }))
+
+
+if __name__ == "__main__":
+    main()
