@@ -104,7 +104,7 @@ static void setup(const struct ew_kernels *k, const struct ew_conv_shape *s, str
     float *packed = lab_array(k->conv_pack_size(s));
     c.k = k;
     c.w = lab_array((size_t)ref_conv_filter_count(s));
-    k->conv_pack(s, c.w, packed);
+    k->conv_pack(s, c.w, packed, 0, k->conv_pack_tiles(s));
     c.conv = (struct ew_conv){.shape = *s,
                               .x = lab_array((size_t)ref_conv_in_count(s)),
                               .w = packed,
@@ -143,7 +143,7 @@ static void data_setup(const struct ew_kernels *k, int i, struct lab_job *out)
     conv_setup(k, i, out);
     struct conv_ctx *c = out->ctx;
     float *packed = lab_array(k->conv_data_pack_size(s));
-    k->conv_data_pack(s, c->w, packed);
+    k->conv_data_pack(s, c->w, packed, 0, k->conv_data_pack_tiles(s));
     c->grad = (struct ew_conv){
         .shape = *s, .x = c->conv.y, .w = packed, .y = lab_array((size_t)ref_conv_in_count(s))};
     c->tiles = k->conv_data_tiles(s);
@@ -184,7 +184,7 @@ static void winograd_setup(const struct ew_kernels *k, int i, struct lab_job *ou
         return;
     }
     float *packed = lab_array(k->winograd_pack_size(s));
-    k->winograd_pack(s, c->w, false, packed);
+    k->winograd_pack(s, c->w, false, packed, 0, k->winograd_pack_tiles(s));
     c->conv.w = packed;
     c->tiles = k->winograd_tiles(s);
     c->scratch = lab_array(k->winograd_scratch(s) / sizeof(float));

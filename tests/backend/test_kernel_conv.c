@@ -92,6 +92,20 @@ struct way {
     double tolerance; /* 0: that of a sum */
 };
 
+typedef void pack_fn(const struct ew_conv_shape *, const float *, float *, int64_t, int64_t);
+
+/* Packs all tiles at once, and again one by one backwards: the same bits. */
+static void pack_twice(pack_fn *pack, const struct ew_conv_shape *s, int64_t tiles, size_t size,
+                       const float *w, float *packed)
+{
+    float *again = test_scratch(size * sizeof(float));
+    pack(s, w, packed, 0, tiles);
+    for (int64_t t = tiles - 1; t >= 0; t--)
+        pack(s, w, again, t, t + 1);
+    EW_EXPECT(memcmp(again, packed, size * sizeof(float)) == 0);
+    ew_guard_free(again);
+}
+
 struct conv_data {
     float *x, *w, *bias, *add, *y, *packed;
     void *scratch;
@@ -162,7 +176,8 @@ struct gradients {
     const char *name;
     bool (*fits)(const struct ew_conv_shape *);
     size_t (*pack_size)(const struct ew_conv_shape *);
-    void (*pack)(const struct ew_conv_shape *, const float *, float *);
+    int64_t (*pack_tiles)(const struct ew_conv_shape *); /* NULL: depthwise, in one piece */
+    pack_fn *pack;
     int64_t (*data_tiles)(const struct ew_conv_shape *);
     size_t (*data_scratch)(const struct ew_conv_shape *);
     void (*data_run)(const struct ew_conv *, int64_t, int64_t, void *);
@@ -239,7 +254,10 @@ static void walk_gradients(const struct ew_kernels *isa, const struct gradients 
         data_init(&d, s, 10 * i + 2);
         d.packed = test_scratch(k->pack_size(s) * sizeof(float));
         d.scratch = test_scratch(k->data_scratch(s));
-        k->pack(s, d.w, d.packed);
+        if (k->pack_tiles)
+            pack_twice(k->pack, s, k->pack_tiles(s), k->pack_size(s), d.w, d.packed);
+        else
+            isa->depthwise_data_pack(s, d.w, d.packed);
         data_gradient(k, s, &d, false);
         data_gradient(k, s, &d, true);
         ew_guard_free(d.packed);
@@ -251,6 +269,19 @@ static void walk_gradients(const struct ew_kernels *isa, const struct gradients 
         data_fini(&d);
         ew_test_end();
     }
+}
+
+static void winograd_pack_twice(const struct ew_kernels *k, const struct ew_conv_shape *s,
+                                const float *w, bool flip, float *packed)
+{
+    const size_t bytes = k->winograd_pack_size(s) * sizeof(float);
+    const int64_t tiles = k->winograd_pack_tiles(s);
+    float *again = test_scratch(bytes);
+    k->winograd_pack(s, w, flip, packed, 0, tiles);
+    for (int64_t t = tiles - 1; t >= 0; t--)
+        k->winograd_pack(s, w, flip, again, t, t + 1);
+    EW_EXPECT(memcmp(again, packed, bytes) == 0);
+    ew_guard_free(again);
 }
 
 static void walk_forward(const struct ew_kernels *k, const struct way *way)
@@ -265,13 +296,13 @@ static void walk_forward(const struct ew_kernels *k, const struct way *way)
         d.packed = test_scratch(way->pack_size(s) * sizeof(float));
         d.scratch = test_scratch(way->scratch(s));
         if (way->run == k->winograd_run)
-            k->winograd_pack(s, d.w, false, d.packed);
+            winograd_pack_twice(k, s, d.w, false, d.packed);
         else if (way->run == k->depthwise_run)
             k->depthwise_pack(s, d.w, d.packed);
         else if (way->run == k->grouped_run)
             k->grouped_pack(s, d.w, d.packed);
         else
-            k->conv_pack(s, d.w, d.packed);
+            pack_twice(k->conv_pack, s, k->conv_pack_tiles(s), k->conv_pack_size(s), d.w, d.packed);
         for (int e = 0; e < (int)(sizeof(ends) / sizeof(ends[0])); e++)
             forward(way, s, &d, e);
         ew_guard_free(d.packed);
@@ -303,7 +334,7 @@ static void walk_winograd_data(const struct ew_kernels *k)
         ref_conv_data(s, d.add, d.w, want);
         d.packed = test_scratch(k->winograd_pack_size(&r) * sizeof(float));
         d.scratch = test_scratch(k->winograd_scratch(&r));
-        k->winograd_pack(&r, d.w, true, d.packed);
+        winograd_pack_twice(k, &r, d.w, true, d.packed);
         const struct ew_conv c = {.shape = r, .x = d.add, .w = d.packed, .y = d.x};
         k->winograd_run(&c, 0, k->winograd_tiles(&r), d.scratch);
         test_close(d.x, want, d.n_x, WINOGRAD_TOLERANCE * (1 + test_scale(want, d.n_x)), "dx");
@@ -333,11 +364,11 @@ int main(void)
         for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++)
             walk_forward(k, &ways[w]);
         const struct gradients gradients[] = {
-            {"conv", NULL, k->conv_data_pack_size, k->conv_data_pack, k->conv_data_tiles,
-             k->conv_data_scratch, k->conv_data_run, k->conv_filter_partial, k->conv_filter_tiles,
-             k->conv_filter_scratch, k->conv_filter_run, k->conv_filter_sum_tiles,
-             k->conv_filter_sum},
-            {"depthwise", k->depthwise_fits, k->depthwise_pack_size, k->depthwise_data_pack,
+            {"conv", NULL, k->conv_data_pack_size, k->conv_data_pack_tiles, k->conv_data_pack,
+             k->conv_data_tiles, k->conv_data_scratch, k->conv_data_run, k->conv_filter_partial,
+             k->conv_filter_tiles, k->conv_filter_scratch, k->conv_filter_run,
+             k->conv_filter_sum_tiles, k->conv_filter_sum},
+            {"depthwise", k->depthwise_fits, k->depthwise_pack_size, NULL, NULL,
              k->depthwise_data_tiles, k->depthwise_data_scratch, k->depthwise_data_run,
              k->depthwise_filter_partial, k->depthwise_filter_tiles, k->depthwise_filter_scratch,
              k->depthwise_filter_run, k->depthwise_filter_sum_tiles, k->depthwise_filter_sum},

@@ -87,30 +87,67 @@ static int64_t tiles_of(const struct ew_kernels *k, enum ew_conv_method m,
     return tiles[m](s);
 }
 
-void ew_conv_pack(const struct ew_kernels *k, const struct ew_conv_pass *p, const float *w)
+struct packing {
+    const struct ew_kernels *k;
+    const struct ew_conv_pass *p;
+    const float *w;
+};
+
+static void pack_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct packing *a = ctx;
+    const struct ew_conv_shape *s = &a->p->conv.shape;
+    float *packed = a->p->packed;
+    switch (a->p->method) {
+    case EW_CONV_GEMM:
+        a->k->conv_pack(s, a->w, packed, begin, end);
+        break;
+    case EW_CONV_WINOGRAD:
+    case EW_CONV_WINOGRAD_DATA:
+        a->k->winograd_pack(s, a->w, a->p->method == EW_CONV_WINOGRAD_DATA, packed, begin, end);
+        break;
+    case EW_CONV_DATA:
+        a->k->conv_data_pack(s, a->w, packed, begin, end);
+        break;
+    case EW_CONV_DEPTHWISE:
+        a->k->depthwise_pack(s, a->w, packed);
+        break;
+    case EW_CONV_GROUPED:
+        a->k->grouped_pack(s, a->w, packed);
+        break;
+    case EW_CONV_DEPTHWISE_DATA:
+        a->k->depthwise_data_pack(s, a->w, packed);
+        break;
+    }
+}
+
+static int64_t pack_tile_count(const struct ew_kernels *k, const struct ew_conv_pass *p)
 {
     const struct ew_conv_shape *s = &p->conv.shape;
     switch (p->method) {
     case EW_CONV_GEMM:
-        k->conv_pack(s, w, p->packed);
-        break;
+        return k->conv_pack_tiles(s);
     case EW_CONV_WINOGRAD:
     case EW_CONV_WINOGRAD_DATA:
-        k->winograd_pack(s, w, p->method == EW_CONV_WINOGRAD_DATA, p->packed);
-        break;
-    case EW_CONV_DEPTHWISE:
-        k->depthwise_pack(s, w, p->packed);
-        break;
-    case EW_CONV_GROUPED:
-        k->grouped_pack(s, w, p->packed);
-        break;
+        return k->winograd_pack_tiles(s);
     case EW_CONV_DATA:
-        k->conv_data_pack(s, w, p->packed);
-        break;
+        return k->conv_data_pack_tiles(s);
+    case EW_CONV_DEPTHWISE:
+    case EW_CONV_GROUPED:
     case EW_CONV_DEPTHWISE_DATA:
-        k->depthwise_data_pack(s, w, p->packed);
         break;
     }
+    return 1; /* small, and in one piece */
+}
+
+#define PACK_ALONE (64 << 10) /* bytes: packing less is done before another thread wakes up */
+
+void ew_conv_pack(const struct ew_backend *be, const struct ew_conv_pass *p, const float *w)
+{
+    const bool small =
+        ew_conv_packed_bytes(be->isa, p->method, &p->conv.shape) < (size_t)PACK_ALONE;
+    struct packing a = {be->isa, p, w};
+    ew_pool_run(small ? NULL : be->pool, pack_tile_count(be->isa, p), pack_tiles, &a);
 }
 
 struct shared {

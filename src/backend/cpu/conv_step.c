@@ -24,7 +24,7 @@ void ew_conv_forward_prepare(const struct ew_call *c, enum ew_conv_method m,
                                            .lo = (float)end->lo,
                                            .hi = (float)end->hi};
     if (!c->train && c->in[1]->data)
-        ew_conv_pack(c->be->isa, p, c->in[1]->data);
+        ew_conv_pack(c->be, p, c->in[1]->data);
 }
 
 static const float *input_or_null(const struct ew_call *c, int i)
@@ -46,7 +46,7 @@ static ew_err run_forward(const struct ew_call *c)
 /* Filters that are computed change from run to run. */
 static ew_err run_packing(const struct ew_call *c)
 {
-    ew_conv_pack(c->be->isa, c->state, c->in[1]->data);
+    ew_conv_pack(c->be, c->state, c->in[1]->data);
     return run_forward(c);
 }
 
@@ -56,7 +56,7 @@ static ew_err run_training(const struct ew_call *c)
     struct ew_call rest = *c;
     p->packed = c->scratch;
     rest.scratch = behind(c->scratch, ew_conv_packed_bytes(c->be->isa, p->method, &p->conv.shape));
-    ew_conv_pack(c->be->isa, p, c->in[1]->data);
+    ew_conv_pack(c->be, p, c->in[1]->data);
     return run_forward(&rest);
 }
 
@@ -187,7 +187,7 @@ static void run_data(const struct ew_call *c)
     b->data.packed = c->scratch;
     rest.scratch =
         behind(c->scratch, ew_conv_packed_bytes(c->be->isa, b->data.method, &b->data.conv.shape));
-    ew_conv_pack(c->be->isa, &b->data, c->in[1]->data);
+    ew_conv_pack(c->be, &b->data, c->in[1]->data);
     b->data.conv.x = c->dout[0]->data;
     b->data.conv.y = c->din[0]->data;
     b->data.conv.end.add = c->fresh & 1 ? NULL : c->din[0]->data;

@@ -224,16 +224,19 @@ struct ew_column_sums {
 #define EW_KERNEL_MAP(X)                                                                           \
     /* Flops done in that many steps of multiply-adds on registers. */                             \
     X(int64_t, peak,           (int64_t steps, float *sink))                                       \
-    /* Floats of the packed filter; packing; tiles; bytes of scratch for a thread; the run. */     \
+    /* Floats of the packed filter; tiles of packing, and packing; tiles; bytes of scratch for a   \
+     * thread; the run. */                                                                         \
     X(size_t,  conv_pack_size, (const struct ew_conv_shape *s))                                    \
-    X(void,    conv_pack,      (const struct ew_conv_shape *s, const float *w, float *packed))     \
+    X(int64_t, conv_pack_tiles, (const struct ew_conv_shape *s))                                   \
+    X(void,    conv_pack,      (const struct ew_conv_shape *s, const float *w, float *packed, int64_t begin, int64_t end)) \
     X(int64_t, conv_tiles,     (const struct ew_conv_shape *s))                                    \
     X(size_t,  conv_scratch,   (const struct ew_conv_shape *s))                                    \
     X(void,    conv_run,       (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
     /* Gradient for the data: shape is the forward convolution's, c->x is dy, c->y is dx, w packed \
      * by conv_data_pack; end.add = dx adds to what is there. */                                   \
     X(size_t,  conv_data_pack_size, (const struct ew_conv_shape *s))                               \
-    X(void,    conv_data_pack, (const struct ew_conv_shape *s, const float *w, float *packed))     \
+    X(int64_t, conv_data_pack_tiles, (const struct ew_conv_shape *s))                              \
+    X(void,    conv_data_pack, (const struct ew_conv_shape *s, const float *w, float *packed, int64_t begin, int64_t end)) \
     X(int64_t, conv_data_tiles, (const struct ew_conv_shape *s))                                   \
     X(size_t,  conv_data_scratch, (const struct ew_conv_shape *s))                                 \
     X(void,    conv_data_run,  (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
@@ -248,7 +251,8 @@ struct ew_column_sums {
      * the filter is that of a forward convolution whose data gradient `s` describes. */           \
     X(bool,    winograd_fits,  (const struct ew_conv_shape *s))                                    \
     X(size_t,  winograd_pack_size, (const struct ew_conv_shape *s))                                \
-    X(void,    winograd_pack,  (const struct ew_conv_shape *s, const float *w, bool flip, float *packed)) \
+    X(int64_t, winograd_pack_tiles, (const struct ew_conv_shape *s))                               \
+    X(void,    winograd_pack,  (const struct ew_conv_shape *s, const float *w, bool flip, float *packed, int64_t begin, int64_t end)) \
     X(int64_t, winograd_tiles, (const struct ew_conv_shape *s))                                    \
     X(size_t,  winograd_scratch, (const struct ew_conv_shape *s))                                  \
     X(void,    winograd_run,   (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forward convolution and dense layers: packing, and the implicit GEMM of core.h. */
 #include "backend/cpu/kernel/core.h"
+#include "backend/cpu/kernel/turn.h"
 
 size_t EW_K(conv_pack_size)(const struct ew_conv_shape *s)
 {
@@ -13,22 +14,30 @@ size_t EW_K(conv_pack_size)(const struct ew_conv_shape *s)
 static void pack_block(const float *w, int64_t k, int64_t width, float *out)
 {
     const int64_t wide = packed_width(width);
-    for (int64_t i = 0; i < k; i++) {
-        for (int64_t o = 0; o < width; o++)
-            out[i * wide + o] = w[o * k + i];
-        for (int64_t o = width; o < wide; o++)
-            out[i * wide + o] = 0;
-    }
+    for (int64_t i = 0; i < k; i += LANES, out += LANES * wide)
+        for (int64_t o = 0; o < wide; o += LANES) {
+            vec column[LANES];
+            turn_load(w + o * k + i, k, width - o, k - i, column);
+            for (int64_t j = 0; j < min_i64(LANES, k - i); j++)
+                store_n(out + j * wide + o, column[j], wide - o);
+        }
 }
 
-void EW_K(conv_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
+int64_t EW_K(conv_pack_tiles)(const struct ew_conv_shape *s)
+{
+    return s->groups * div_up(s->cout / s->groups, NR);
+}
+
+void EW_K(conv_pack)(const struct ew_conv_shape *s, const float *w, float *packed, int64_t begin,
+                     int64_t end)
 {
     struct core c;
     EW_K(core_init)(&c, s);
-    for (int64_t g = 0; g < c.groups; g++)
-        for (int64_t o = 0; o < c.og; o += NR)
-            pack_block(w + (g * c.og + o) * c.k, c.k, min_i64(NR, c.og - o),
-                       packed + g * EW_K(core_group_size)(&c) + o * c.k);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t g = i / c.blocks, o = i % c.blocks * NR;
+        pack_block(w + (g * c.og + o) * c.k, c.k, min_i64(NR, c.og - o),
+                   packed + g * EW_K(core_group_size)(&c) + o * c.k);
+    }
 }
 
 int64_t EW_K(conv_tiles)(const struct ew_conv_shape *s)

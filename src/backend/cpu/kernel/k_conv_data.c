@@ -113,15 +113,23 @@ static void pack_block(const struct ew_conv_shape *s, const struct part *p, int6
     }
 }
 
-void EW_K(conv_data_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
+/* A tile is a block of one group, of all phases. */
+int64_t EW_K(conv_data_pack_tiles)(const struct ew_conv_shape *s)
+{
+    return s->groups * div_up(s->cin / s->groups, NR);
+}
+
+void EW_K(conv_data_pack)(const struct ew_conv_shape *s, const float *w, float *packed,
+                          int64_t begin, int64_t end)
 {
     for (int64_t i = 0; i < phase_count(s); i++) {
         struct part p;
         find_part(s, i, &p);
-        const int64_t size = EW_K(core_group_size)(&p.core);
-        for (int64_t g = 0; g < s->groups; g++)
-            for (int64_t c = 0; c < p.core.og; c += NR)
-                pack_block(s, &p, g, c, w, packed + g * size + c * p.core.k);
+        const int64_t size = EW_K(core_group_size)(&p.core), blocks = p.core.blocks;
+        for (int64_t tile = begin; tile < end; tile++) {
+            const int64_t g = tile / blocks, c = tile % blocks * NR;
+            pack_block(s, &p, g, c, w, packed + g * size + c * p.core.k);
+        }
         packed += s->groups * size;
     }
 }

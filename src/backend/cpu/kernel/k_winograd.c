@@ -15,6 +15,7 @@
 
 #include "backend/cpu/kernel/act.h"
 #include "backend/cpu/kernel/micro.h"
+#include "backend/cpu/kernel/turn.h"
 
 #define POINTS 36
 #define PANELS (28 / MR) /* of image tiles in a work tile */
@@ -65,9 +66,9 @@ size_t EW_K(winograd_pack_size)(const struct ew_conv_shape *s)
     return (size_t)(POINTS * s->cin * packed_width(s->cout));
 }
 
-static void filter_line(const float g[3], float out[6])
+INLINE void filter_line(const vec g[3], vec out[6])
 {
-    const float even = g[0] + g[2], far = g[0] * (1.0f / 24.0f) + g[2] * (1.0f / 6.0f);
+    const vec even = g[0] + g[2], far = g[0] * (1.0f / 24.0f) + g[2] * (1.0f / 6.0f);
     out[0] = g[0] * 0.25f;
     out[1] = (even + g[1]) * (-1.0f / 6.0f);
     out[2] = (even - g[1]) * (-1.0f / 6.0f);
@@ -76,17 +77,24 @@ static void filter_line(const float g[3], float out[6])
     out[5] = g[2];
 }
 
-/* g: [3][3]; out: 36 values. */
-static void filter_points(const float g[9], float out[POINTS])
+/* g: [3][3] vectors, `step` floats apart; the 36 go to out, `size` floats apart. */
+static void filter_points(const float *g, int64_t step, float *out, int64_t size, int64_t width)
 {
-    float t[3][6];
-    for (int i = 0; i < 3; i++)
-        filter_line(g + 3 * i, t[i]);
+    vec t[3][6];
+    UNROLL
+    for (int i = 0; i < 3; i++) {
+        const vec line[3] = {load(g + 3 * i * step), load(g + (3 * i + 1) * step),
+                             load(g + (3 * i + 2) * step)};
+        filter_line(line, t[i]);
+    }
+    UNROLL
     for (int j = 0; j < 6; j++) {
-        float column[6];
-        filter_line((const float[3]){t[0][j], t[1][j], t[2][j]}, column);
+        const vec line[3] = {t[0][j], t[1][j], t[2][j]};
+        vec column[6];
+        filter_line(line, column);
+        UNROLL
         for (int i = 0; i < 6; i++)
-            out[i * 6 + j] = column[i];
+            store_n(out + (i * 6 + j) * size, column[i], width);
     }
 }
 
@@ -96,19 +104,44 @@ static int64_t product_size(const struct ew_conv_shape *s)
     return s->cin * packed_width(s->cout);
 }
 
-void EW_K(winograd_pack)(const struct ew_conv_shape *s, const float *w, bool flip, float *packed)
+/* A tile is a block of NR outputs. */
+int64_t EW_K(winograd_pack_tiles)(const struct ew_conv_shape *s)
 {
-    const int64_t whole = packed_width(s->cout), cin = s->cin;
-    for (int64_t o = 0; o < whole; o++) {
+    return div_up(s->cout, NR);
+}
+
+/* What LANES input channels from c on and LANES outputs from o on take, as [9][LANES of c][LANES
+ * of o]; zeros in place of what is missing. */
+static void filter_square(const struct ew_conv_shape *s, const float *w, bool flip, int64_t c,
+                          int64_t o, float out[9 * LANES * LANES])
+{
+    const int64_t cin = s->cin, cout = s->cout;
+    for (int t = 0; t < 9; t++, out += LANES * LANES) {
+        const int64_t n = min_i64(LANES, cin - c);
+        vec line[LANES];
+        if (flip) /* outputs lie together */
+            for (int64_t i = 0; i < n; i++)
+                line[i] = load_n(w + ((c + i) * 9 + 8 - t) * cout + o, cout - o);
+        else
+            turn_load(w + (o * 9 + t) * cin + c, 9 * cin, cout - o, n, line);
+        for (int64_t i = 0; i < n; i++)
+            store(out + i * LANES, line[i]);
+    }
+}
+
+void EW_K(winograd_pack)(const struct ew_conv_shape *s, const float *w, bool flip, float *packed,
+                         int64_t begin, int64_t end)
+{
+    const int64_t whole = packed_width(s->cout), cin = s->cin, last = min_i64(end * NR, whole);
+    for (int64_t o = begin * NR; o < last; o += LANES) {
         const int64_t block = o / NR * NR, width = min_i64(NR, whole - block);
-        for (int64_t c = 0; c < cin; c++) {
-            float g[9], u[POINTS] = {0};
-            for (int t = 0; t < 9 && o < s->cout; t++)
-                g[t] = flip ? w[(c * 9 + 8 - t) * s->cout + o] : w[(o * 9 + t) * cin + c];
-            if (o < s->cout)
-                filter_points(g, u);
-            for (int p = 0; p < POINTS; p++)
-                packed[p * product_size(s) + block * cin + c * width + o - block] = u[p];
+        for (int64_t c = 0; c < cin; c += LANES) {
+            float g[9 * LANES * LANES];
+            filter_square(s, w, flip, c, o, g);
+            for (int64_t i = 0; i < min_i64(LANES, cin - c); i++)
+                filter_points(g + i * LANES, LANES * LANES,
+                              packed + block * cin + (c + i) * width + o - block, product_size(s),
+                              width - (o - block));
         }
     }
 }
