@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edgewise export: a network as an ONNX file. */
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/json.h"
@@ -44,14 +43,13 @@ static int64_t file_bytes(const char *path)
 static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g)
 {
     const struct opts *o = c->opts;
-    char data[4096], text[EW_TEXT_CHARS];
-    snprintf(data, sizeof(data), "%s.data", o->output);
+    char bytes[EW_TEXT_CHARS], count[EW_TEXT_CHARS];
     struct ew_cost cost;
     ew_graph_cost(g, &cost);
     if (!c->json) {
-        printf("%s: %s, %s parameters", o->output, ew_text_bytes(file_bytes(o->output), text),
-               ew_text_count(cost.params, (char[EW_TEXT_CHARS]){0}));
-        printf(", batch %s\n", o->net.batch ? "fixed" : "open");
+        printf("%s: %s, %s parameters, batch %s\n", o->output,
+               ew_text_bytes(file_bytes(o->output), bytes), ew_text_count(cost.params, count),
+               o->net.batch ? "fixed" : "open");
         return EW_OK;
     }
     struct ew_json j;
