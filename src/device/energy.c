@@ -149,6 +149,25 @@ static bool counter_holds(const struct ew_energy_sum *e)
            e->counter.first_ns <= e->begin_ns;
 }
 
+/* Replaces what was integrated by what was counted.  One that did not move is dead, since nothing
+ * that is on takes no energy: then the samples stand, where they did not come from it. */
+static void use_counter(const struct ew_energy_sum *e, bool sampled, struct ew_energy *out)
+{
+    const double counted = e->counter.end_j - e->counter.begin_j;
+    if (counted <= 0) {
+        if (!sampled || out->joules <= 0)
+            out->absent = EW_ABSENT_STILL;
+        return;
+    }
+    out->absent = EW_ABSENT_NOT;
+    out->counted = true;
+    out->integrated_j = sampled ? out->joules : -1;
+    out->disagree =
+        sampled && fabs(counted - out->joules) > out->error_j + e->counter.slack_j + 0.02 * counted;
+    out->joules = counted;
+    out->error_j = e->counter.slack_j;
+}
+
 struct ew_energy ew_energy_result(const struct ew_energy_sum *e)
 {
     struct ew_energy out = {.absent = e->why,
@@ -169,16 +188,8 @@ struct ew_energy ew_energy_result(const struct ew_energy_sum *e)
                       range * out.held_s;
         out.longest_gap_s = fmax(out.longest_gap_s, out.held_s);
     }
-    if (counter_holds(e)) {
-        const double counted = e->counter.end_j - e->counter.begin_j;
-        out.absent = EW_ABSENT_NOT;
-        out.counted = true;
-        out.integrated_j = sampled ? out.joules : -1;
-        out.disagree = sampled && fabs(counted - out.joules) >
-                                      out.error_j + e->counter.slack_j + 0.02 * fabs(counted);
-        out.joules = counted;
-        out.error_j = e->counter.slack_j;
-    }
+    if (counter_holds(e) && out.seconds > 0)
+        use_counter(e, sampled, &out);
     out.mean_w = out.seconds > 0 ? out.joules / out.seconds : 0;
     return out;
 }

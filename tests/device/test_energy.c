@@ -196,6 +196,23 @@ static void counters_are_preferred_and_checked(void)
     EW_EXPECT(fabs(r.joules - truth) <= r.error_j);
 }
 
+/* A dead counter was believed: 0 J +- 0 J beside samples of 80 W. */
+static void counter_that_stands_still(void)
+{
+    static const double power[] = {80, 0};
+    for (size_t k = 0; k < EW_COUNT(power); k++) {
+        struct ew_energy_sum e;
+        ew_energy_begin(&e, EW_NS_PER_S, TENTH, 0);
+        ew_energy_stop(&e, 2 * EW_NS_PER_S);
+        for (int i = 9; i < 22; i++)
+            ew_energy_add(&e, i * TENTH, ew_value_of(power[k]), ew_value_of(8482));
+        const struct ew_energy r = ew_energy_result(&e);
+        EW_EXPECT(!r.counted && !r.disagree);
+        EW_EXPECT_INT(r.absent, power[k] > 0 ? EW_ABSENT_NOT : EW_ABSENT_STILL);
+        EW_EXPECT_NEAR(r.joules, power[k], 1e-9);
+    }
+}
+
 /* ---- The sampler ----------------------------------------------------------------------------- */
 
 static void sampler_keeps_time(void)
@@ -266,5 +283,5 @@ static void full_ring_drops(void)
 }
 
 EW_TEST_MAIN(EW_TEST(known_integrals), EW_TEST(bounds_are_not_idle), EW_TEST(ends_and_absence),
-             EW_TEST(counters_are_preferred_and_checked), EW_TEST(sampler_keeps_time),
-             EW_TEST(full_ring_drops))
+             EW_TEST(counters_are_preferred_and_checked), EW_TEST(counter_that_stands_still),
+             EW_TEST(sampler_keeps_time), EW_TEST(full_ring_drops))
