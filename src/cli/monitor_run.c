@@ -282,6 +282,8 @@ static void print_energy(FILE *f, const struct ew_board *b, const struct outcome
             e->min_w);
     if (e->resolution_w > 0)
         fprintf(f, "  %-18s %12.3f W\n", "sensor step", e->resolution_w);
+    else if (!e->counted)
+        fprintf(f, "  %-18s %14s   not known, and not in the error\n", "sensor step", "-");
     if (o->baseline_w >= 0)
         fprintf(f, "  %-18s %12.3f J   above the %.3f W of the baseline\n", "dynamic energy",
                 e->joules - o->baseline_w * e->seconds, o->baseline_w);
