@@ -5,9 +5,10 @@
 # their own, SOURCE and WORK stand for it.
 # usage: run.sh SOURCE_DIR BUILD_DIR [NAME...]      UPDATE=1 writes what is printed as what is expected
 set -euo pipefail
-source=$1
-CASES=$1/tests/cli
-export CASES PATH=$2/src:$PATH LC_ALL=C
+source=$(cd "$1" && pwd)
+build=$(cd "$2" && pwd)
+CASES=$source/tests/cli
+export CASES PATH=$build/src:$PATH LC_ALL=C
 shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
