@@ -198,7 +198,7 @@ ew_err ew_cmd_parse(int n_words, char *const *words, struct ew_cmd_line *line)
 {
     struct reader r = {.line = line, .words = words, .n = n_words};
     bool options = true;
-    line->n_args = 0;
+    line->n_args = line->n_before = 0;
     while (r.at < r.n) {
         const char *word = r.words[r.at++];
         if (options && strcmp(word, "--") == 0)
@@ -209,6 +209,8 @@ ew_err ew_cmd_parse(int n_words, char *const *words, struct ew_cmd_line *line)
             EW_TRY(read_short(&r, word + 1));
         else
             line->args[line->n_args++] = word;
+        if (options)
+            line->n_before = line->n_args;
     }
     line->help = r.common.help;
     line->json = r.common.json;

@@ -39,6 +39,7 @@ struct ew_cmd_call {
     const struct ew_cmd *cmd;
     const void *opts; /* the command's own struct, defaults and flags filled in */
     int n_args;
+    int n_before;            /* of them before "--"; all where there is none */
     const char *const *args; /* what is left beside the options */
     bool json;
     char hint[EW_HINT_CHARS]; /* set by ew_cmd_hint, shown below a failure */
@@ -77,7 +78,7 @@ struct ew_cmd_line {
     bool json;
     void *opts;        /* cmd->opts_size bytes, caller's, defaults written */
     const char **args; /* room for all words, caller's */
-    int n_args;
+    int n_args, n_before;
 };
 
 /* Sorts the words after the verb into options and arguments.  `--name value`, `--name=value`,

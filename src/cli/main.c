@@ -47,6 +47,7 @@ static int run(const struct ew_cmd_line *line)
     struct ew_cmd_call call = {.cmd = line->cmd,
                                .opts = line->opts,
                                .n_args = line->n_args,
+                               .n_before = line->n_before,
                                .args = line->args,
                                .json = line->json};
     ew_err err = line->cmd->run(&call);

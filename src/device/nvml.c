@@ -36,6 +36,8 @@ struct ew_nvml {
     int (*memory)(nvml_device, struct nvml_memory *);
     int (*temperature)(nvml_device, int, unsigned *);
     int (*clock)(nvml_device, int, unsigned *);
+    int (*clock_max)(nvml_device, int, unsigned *);
+    int (*clock_app)(nvml_device, int, unsigned *);
     int (*throttle)(nvml_device, unsigned long long *);
     int (*limit)(nvml_device, unsigned *);
     int (*limits)(nvml_device, unsigned *, unsigned *);
@@ -97,6 +99,8 @@ static void find_questions(struct ew_nvml *n)
     find(n->library, "nvmlDeviceGetMemoryInfo", &n->memory);
     find(n->library, "nvmlDeviceGetTemperature", &n->temperature);
     find(n->library, "nvmlDeviceGetClockInfo", &n->clock);
+    find(n->library, "nvmlDeviceGetMaxClockInfo", &n->clock_max);
+    find(n->library, "nvmlDeviceGetApplicationsClock", &n->clock_app);
     find(n->library, "nvmlDeviceGetCurrentClocksThrottleReasons", &n->throttle);
     find(n->library, "nvmlDeviceGetPowerManagementLimit", &n->limit);
     find(n->library, "nvmlDeviceGetPowerManagementLimitConstraints", &n->limits);
@@ -217,6 +221,10 @@ static struct ew_value ask_small(const struct ew_nvml *n, nvml_device d, enum ew
         code = n->clock(d, 1, &v);
     else if (what == EW_NVML_MEM_MHZ && n->clock)
         code = n->clock(d, 2, &v);
+    else if (what == EW_NVML_SM_MAX && n->clock_max)
+        code = n->clock_max(d, 1, &v);
+    else if (what == EW_NVML_SM_APP && n->clock_app)
+        code = n->clock_app(d, 0, &v); /* 0: graphics, the only name it knows for them */
     else if (what == EW_NVML_LIMIT && n->limit)
         code = n->limit(d, &v);
     else if ((what == EW_NVML_LIMIT_MIN || what == EW_NVML_LIMIT_MAX) && n->limits)

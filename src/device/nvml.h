@@ -22,7 +22,9 @@
     X(THROTTLE,  "throttle_reasons") /* bits of nvmlClocksThrottleReasons */                       \
     X(LIMIT,     "power_limit_mw")                                                                 \
     X(LIMIT_MIN, "power_limit_min_mw")                                                             \
-    X(LIMIT_MAX, "power_limit_max_mw")
+    X(LIMIT_MAX, "power_limit_max_mw")                                                             \
+    X(SM_MAX,    "sm_max_mhz")         /* what the card can do */                                  \
+    X(SM_APP,    "sm_application_mhz") /* what applications get unless clocks are locked */
 /* clang-format on */
 
 enum ew_nvml_what {

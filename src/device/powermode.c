@@ -8,6 +8,7 @@
 
 #include "base/num.h"
 #include "device/cpulist.h"
+#include "device/emc.h"
 #include "device/gpu.h"
 
 #define MAX_TABLE 64
@@ -140,7 +141,9 @@ static void read_memory(struct ew_board *b, struct ew_clock_info *out, int *n)
         struct ew_clock_info *c = &out[(*n)++];
         *c = (struct ew_clock_info){
             .name = "memory", .unit = 1, .core = -1, .cap = true, .max_path = caps[i]};
-        c->cur_path = "sys/kernel/debug/bpmp/debug/clk/emc/rate";
+        for (size_t k = 0; k < EW_COUNT(ew_emc_paths) && !c->cur_path; k++)
+            if (read_hz(&b->root, ew_emc_paths[k], 1) >= 0)
+                c->cur_path = ew_emc_paths[k];
         if (b->profile && b->profile->emc_hz)
             parse_table(b, b->profile->emc_hz, 1, c);
         finish_clock(b, c);

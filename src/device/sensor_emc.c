@@ -3,29 +3,24 @@
  * may read.  Its use is left out: the unit of mc_all is not documented, and tools that print it
  * disagree by a factor of 100; tegrastats' own figure comes through sensor_tegrastats. */
 #include "device/board.h"
+#include "device/emc.h"
 #include "device/gauge.h"
 
 #include <string.h>
 
 static ew_err probe(struct ew_probe *p, void **state)
 {
-    static const char *const paths[] = {
-        "sys/kernel/debug/bpmp/debug/clk/emc/rate",
-        "sys/class/devfreq/bwmgr/cur_freq",
-        "sys/kernel/debug/clk/override.emc/clk_rate",
-        "sys/kernel/debug/clk/emc/clk_rate",
-    };
     const struct ew_gauge hertz = {.scale = 1e-6, .lowest = 0, .highest = 1e5};
     struct ew_gauges *g = ew_arena_alloc(p->arena, sizeof(*g));
     EW_CHECK(g, EW_ERR_MEMORY, "no memory");
     *state = g;
-    for (size_t i = 0; i < EW_COUNT(paths); i++) {
+    for (size_t i = 0; i < EW_COUNT(ew_emc_paths); i++) {
         struct ew_channel c = {.name = "emc.freq",
                                .quantity = EW_QUANTITY_FREQ,
                                .quality = EW_QUALITY_MEASURED,
                                .resolution = 1e-6};
         bool added;
-        EW_TRY(ew_gauges_add(p, g, &hertz, &c, paths[i], &added));
+        EW_TRY(ew_gauges_add(p, g, &hertz, &c, ew_emc_paths[i], &added));
         if (added)
             return EW_OK;
     }

@@ -14,6 +14,11 @@ try set 1
 try set --cores 12
 try set --cpu-mhz 5000
 try set --gpu-mhz 1
+try set 2 --cores 4
+try set 2 false
+try set --cores 4 false
+try list 2
+try show -- true
 try set --cores 4 -- false
 rm -rf agx/run
 diff -r <(cd agx && grep -ra . sys | sort) <(cd before && grep -ra . sys | sort) >&2

@@ -19,3 +19,7 @@ echo
 cat $freq
 echo
 edgewise power show --json --root nano
+echo "== as JSON"
+edgewise power set --json --root nano --cores 2
+edgewise power restore --json --root nano
+edgewise power list --json --root "$CASES/../fixtures/boards/x86-nvidia"

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where Jetsons tell the clock of their memory (EMC): the first of these files that can be read. */
+#ifndef EW_DEVICE_EMC_H
+#define EW_DEVICE_EMC_H
+
+static const char *const ew_emc_paths[] = {
+    "sys/kernel/debug/bpmp/debug/clk/emc/rate",
+    "sys/class/devfreq/bwmgr/cur_freq",
+    "sys/kernel/debug/clk/override.emc/clk_rate",
+    "sys/kernel/debug/clk/emc/clk_rate",
+};
+
+#endif
