@@ -46,10 +46,10 @@ ew_err ew_feed_open(const char *from, bool whole, struct ew_feed *f)
     struct stat st;
     if (strcmp(from, "-") == 0) {
         f->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-    } else if (stat(from, &st) == 0) {
+    } else if (whole || stat(from, &st) == 0) {
         /* A pipe without a writer must not hold us up. */
         f->fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        if (f->fd >= 0 && S_ISREG(st.st_mode) && !whole)
+        if (f->fd >= 0 && !whole && S_ISREG(st.st_mode))
             lseek(f->fd, 0, SEEK_END);
     } else {
         return start(from, f);

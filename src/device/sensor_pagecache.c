@@ -3,6 +3,7 @@
  * names one.  Asking costs time in proportion to the bytes, so it is done once a second at most;
  * the files are those that were there when the board was opened. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,6 +91,9 @@ static ew_err probe(struct ew_probe *p, void **state)
     s->page = (size_t)sysconf(_SC_PAGESIZE);
     s->resident = ew_arena_alloc(p->arena, PAGES);
     EW_CHECK(s->resident, EW_ERR_MEMORY, "no memory");
+    struct stat st;
+    EW_CHECK(lstat(p->opts->watch, &st) == 0, EW_ERR_IO, "watch: %s: %s", p->opts->watch,
+             strerror(errno));
     EW_TRY(add_file(p, s, p->opts->watch));
     EW_TRY(expand_folders(p, s));
     if (s->n == 0)
