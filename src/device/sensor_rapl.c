@@ -75,13 +75,15 @@ static ew_err probe(struct ew_probe *p, void **state)
     EW_CHECK(s, EW_ERR_MEMORY, "no memory");
     *state = s;
     const char *const *names;
-    int n;
+    int n, zones = 0;
     EW_TRY(ew_probe_list(p, "sys/class/powercap", &names, &n));
     /* intel-rapl-mmio:0 shows a package a second time. */
     for (int i = 0; i < n && s->n < MAX_ZONES; i++)
-        if (strncmp(names[i], "intel-rapl:", 11) == 0)
+        if (strncmp(names[i], "intel-rapl:", 11) == 0) {
             EW_TRY(add_zone(p, s, names[i]));
-    if (n == 0)
+            zones++;
+        }
+    if (zones == 0)
         return ew_probe_missing(p, EW_ABSENT_NO_SENSOR,
                                 "no intel-rapl zone in /sys/class/powercap");
     return EW_OK;
