@@ -27,6 +27,15 @@ static void json_field(struct ew_json *j, const struct ew_field *f, const struct
     }
 }
 
+/* 0 in a profile: not known, or not limited. */
+static void json_mhz(struct ew_json *j, const char *key, int64_t mhz)
+{
+    if (mhz > 0)
+        ew_json_int(j, key, mhz);
+    else
+        ew_json_null(j, key);
+}
+
 static void json_board(struct ew_json *j, const struct ew_profile *p)
 {
     ew_json_object(j, NULL);
@@ -39,9 +48,9 @@ static void json_board(struct ew_json *j, const struct ew_profile *p)
         ew_json_object(j, NULL);
         ew_json_str(j, "name", m->name);
         ew_json_int(j, "cores", m->cores);
-        ew_json_int(j, "cpu_mhz", m->cpu_mhz);
-        ew_json_int(j, "gpu_mhz", m->gpu_mhz);
-        ew_json_int(j, "mem_mhz", m->mem_mhz);
+        json_mhz(j, "cpu_mhz", m->cpu_mhz);
+        json_mhz(j, "gpu_mhz", m->gpu_mhz);
+        json_mhz(j, "mem_mhz", m->mem_mhz);
         ew_json_str(j, "note", m->note);
         ew_json_end(j);
     }
@@ -60,6 +69,14 @@ static void print_line(const struct ew_profile *p)
            (long long)p->cores, p->cpu, (long long)p->cpu_mhz, (long long)p->ram_gb, power, price);
 }
 
+static void print_mhz(int64_t mhz)
+{
+    if (mhz > 0)
+        printf(" %8lld", (long long)mhz);
+    else
+        printf(" %8s", "-");
+}
+
 static void print_board(const struct ew_profile *p)
 {
     printf("%-26s %s\n", "name", p->name);
@@ -72,9 +89,11 @@ static void print_board(const struct ew_profile *p)
         printf("\n%-18s %5s %8s %8s %8s\n", "mode", "cores", "CPU MHz", "GPU MHz", "mem MHz");
     for (int i = 0; i < p->n_modes; i++) {
         const struct ew_profile_mode *m = &p->modes[i];
-        printf("%-18s %5lld %8lld %8lld %8lld%s%s\n", m->name, (long long)m->cores,
-               (long long)m->cpu_mhz, (long long)m->gpu_mhz, (long long)m->mem_mhz,
-               m->note ? "  " : "", m->note ? m->note : "");
+        printf("%-18s %5lld", m->name, (long long)m->cores);
+        print_mhz(m->cpu_mhz);
+        print_mhz(m->gpu_mhz);
+        print_mhz(m->mem_mhz);
+        printf("%s%s\n", m->note ? "  " : "", m->note ? m->note : "");
     }
 }
 

@@ -77,9 +77,9 @@ struct terminal {
     sigset_t signals, mask_before;
 };
 
-static void terminal_begin(struct terminal *t)
+static void terminal_begin(struct terminal *t, bool draw)
 {
-    *t = (struct terminal){.screen = isatty(STDOUT_FILENO) != 0};
+    *t = (struct terminal){.screen = draw && isatty(STDOUT_FILENO) != 0};
     static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
     sigemptyset(&t->signals);
     for (size_t i = 0; i < EW_COUNT(caught); i++)
@@ -136,12 +136,14 @@ struct live {
     struct ew_value *values;
     struct ew_view view;
     struct terminal terminal;
-    struct ew_monitor_log log;
+    struct ew_monitor_log log, lines; /* lines: to standard output instead of drawing */
     int64_t frames, count;
 };
 
 static void draw(struct live *l)
 {
+    if (l->lines.f)
+        return;
     measure(&l->terminal, &l->view);
     const struct ew_sampler_stats stats = ew_sampler_stats(l->sampler);
     if (l->terminal.screen) {
@@ -164,6 +166,7 @@ static ew_err take_frames(struct live *l)
         l->frames++;
         ew_view_remember(&l->view, l->values);
         EW_TRY(ew_monitor_log_row(&l->log, l->board, t, l->values));
+        EW_TRY(ew_monitor_log_row(&l->lines, l->board, t, l->values));
         draw(l);
     }
     return EW_OK;
@@ -177,7 +180,7 @@ static ew_err follow(struct live *l)
         if ((l->count && l->frames >= l->count) || quit_pressed(&l->terminal))
             return EW_OK;
         const int signal = sigtimedwait(&l->terminal.signals, NULL, &pause);
-        if (signal == SIGWINCH && l->frames) {
+        if (signal == SIGWINCH && l->frames && l->terminal.screen) {
             fputs("\033[2J", stdout);
             draw(l);
         } else if (signal > 0 && signal != SIGWINCH) {
@@ -186,8 +189,9 @@ static ew_err follow(struct live *l)
     }
 }
 
-static ew_err live_view(struct ew_board *b, const struct opts *o, int64_t interval_ns)
+static ew_err live_view(const struct ew_cmd_call *c, struct ew_board *b, int64_t interval_ns)
 {
+    const struct opts *o = c->opts;
     struct live l = {.board = b, .count = o->count};
     const size_t n = (size_t)b->n_channels + 1;
     l.values = ew_arena_array(&b->arena, n, sizeof(*l.values));
@@ -198,8 +202,10 @@ static ew_err live_view(struct ew_board *b, const struct opts *o, int64_t interv
     l.view.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     l.view.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     EW_TRY(ew_monitor_log_open(o->log, b, &l.log));
+    if (c->json)
+        ew_monitor_log_stdout(&l.lines);
     EW_TRY(ew_sampler_start(b, interval_ns, 0, &l.sampler));
-    terminal_begin(&l.terminal);
+    terminal_begin(&l.terminal, !c->json);
     ew_err err = follow(&l);
     terminal_end(&l.terminal);
     ew_sampler_free(l.sampler);
@@ -233,8 +239,6 @@ static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
     const bool command = c->n_args > 0;
-    EW_CHECK(command || !c->json, EW_ERR_USAGE,
-             "monitor: --json goes with a command; a live view is written by --log FILE.jsonl");
     EW_CHECK(command || (o->baseline <= 0 && !o->output), EW_ERR_USAGE,
              "monitor: --baseline and --output go with a command");
     const bool live = !o->tegrastats || strcmp(o->tegrastats, "live") == 0;
@@ -250,7 +254,7 @@ static ew_err run(struct ew_cmd_call *c)
     const double usual = command ? RUN_INTERVAL_S : VIEW_INTERVAL_S;
     const double interval = o->interval > 0 ? o->interval : usual;
     const int64_t interval_ns = (int64_t)(interval * 1e9);
-    return command ? run_command(c, b, interval_ns) : live_view(b, o, interval_ns);
+    return command ? run_command(c, b, interval_ns) : live_view(c, b, interval_ns);
 }
 
 const struct ew_cmd ew_cmd_monitor = {
@@ -261,7 +265,9 @@ const struct ew_cmd ew_cmd_monitor = {
     .about = "With a command: runs it and says what it cost: wall and CPU time, peak memory,\n"
              "bytes on disk, average and peak power, energy with its error, throttling.\n"
              "Without: shows load, clocks, memory, power by rail, temperatures and disks\n"
-             "until q or Ctrl-C; plain text where standard output is no terminal.\n"
+             "until q or Ctrl-C; plain text where standard output is no terminal, a line of\n"
+             "JSON for each reading with --json.\n"
+             "Where the command fails edgewise ends with 1; its own status is in the figures.\n"
              "What a board cannot tell is shown as absent, with the reason.",
     .examples = "monitor\nmonitor -- sleep 10\nmonitor --json --baseline 5 -- ./train.sh\n"
                 "monitor --log run.csv --interval 0.5\n"

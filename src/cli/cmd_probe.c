@@ -38,14 +38,14 @@ static const struct ew_field fields[] = {
 
 static void print_channels(const struct ew_board *b, const struct ew_value *values)
 {
-    printf("\n%-28s %-24s %-10s %s\n", "channel", "value", "quality", "source");
+    printf("\n%-30s %-26s %-10s %s\n", "channel", "value", "quality", "source");
     for (int i = 0; i < b->n_channels; i++) {
         const struct ew_channel *c = &b->channels[i];
         char text[EW_VALUE_CHARS];
         ew_value_text(c->quantity, values[i], text);
         if (!ew_value_is(values[i]))
             snprintf(text, sizeof(text), "- (%s)", ew_absent_text(values[i].absent));
-        printf("%-28s %-24s %-10s %s\n", c->name, text, ew_quality_name(c->quality), c->source);
+        printf("%-30s %-26s %-10s %s\n", c->name, text, ew_quality_name(c->quality), c->source);
     }
     if (b->n_missing)
         printf("\nnot here\n");

@@ -22,6 +22,7 @@ struct ew_monitor_log {
 
 /* By the file's ending, .csv or .jsonl.  `path` NULL: no log. */
 ew_err ew_monitor_log_open(const char *path, const struct ew_board *b, struct ew_monitor_log *log);
+void ew_monitor_log_stdout(struct ew_monitor_log *log); /* JSON lines */
 ew_err ew_monitor_log_row(struct ew_monitor_log *log, const struct ew_board *b, int64_t t_ns,
                           const struct ew_value *values);
 ew_err ew_monitor_log_close(struct ew_monitor_log *log);

@@ -35,6 +35,11 @@ ew_err ew_monitor_log_open(const char *path, const struct ew_board *b, struct ew
     return EW_OK;
 }
 
+void ew_monitor_log_stdout(struct ew_monitor_log *log)
+{
+    *log = (struct ew_monitor_log){.f = stdout, .lines = true};
+}
+
 static void csv_row(struct ew_monitor_log *log, const struct ew_board *b,
                     const struct ew_value *values)
 {
@@ -64,6 +69,8 @@ static ew_err json_row(struct ew_monitor_log *log, const struct ew_board *b, dou
     for (int i = 0; i < b->n_channels; i++)
         if (!ew_value_is(values[i]))
             ew_json_str(&j, b->channels[i].name, ew_absent_text(values[i].absent));
+    if (b->total.power < 0)
+        ew_json_str(&j, "power.total", ew_absent_text(EW_ABSENT_NO_SENSOR));
     ew_json_end(&j);
     ew_json_end(&j);
     return ew_json_finish(&j);
@@ -91,7 +98,7 @@ ew_err ew_monitor_log_close(struct ew_monitor_log *log)
 {
     if (!log->f)
         return EW_OK;
-    const bool ok = fclose(log->f) == 0;
+    const bool ok = (log->f == stdout ? fflush(stdout) : fclose(log->f)) == 0;
     log->f = NULL;
     EW_CHECK(ok, EW_ERR_IO, "writing the log: %s", strerror(errno));
     return EW_OK;

@@ -265,8 +265,14 @@ static bool memory_is_bound(const struct outcome *o)
     return o->use.ru_maxrss <= o->own_kb;
 }
 
-static void print_energy(FILE *f, const struct ew_board *b, const struct outcome *o)
+static void print_absent(FILE *f, const char *what, const char *why)
 {
+    fprintf(f, "  %-18s %14s   %s\n", what, "-", why);
+}
+
+static void print_energy(FILE *f, const struct ew_monitor_run *r, const struct outcome *o)
+{
+    const struct ew_board *b = r->board;
     const struct ew_energy *e = &o->energy;
     if (e->absent != EW_ABSENT_NOT) {
         fprintf(f, "  %-18s %14s   %s: %s\n", "energy", "-", ew_absent_text(e->absent),
@@ -283,10 +289,12 @@ static void print_energy(FILE *f, const struct ew_board *b, const struct outcome
     if (e->resolution_w > 0)
         fprintf(f, "  %-18s %12.3f W\n", "sensor step", e->resolution_w);
     else if (!e->counted)
-        fprintf(f, "  %-18s %14s   not known, and not in the error\n", "sensor step", "-");
+        print_absent(f, "sensor step", "not known, and not in the error");
     if (o->baseline_w >= 0)
         fprintf(f, "  %-18s %12.3f J   above the %.3f W of the baseline\n", "dynamic energy",
                 e->joules - o->baseline_w * e->seconds, o->baseline_w);
+    else if (r->baseline_s > 0)
+        print_absent(f, "dynamic energy", "no power was read before the command");
     if (e->integrated_j >= 0)
         fprintf(f, "  %-18s %12.3f J   %s\n", "integrated", e->integrated_j,
                 e->disagree ? "DISAGREES with the counter" : "agrees with the counter");
@@ -307,14 +315,16 @@ static void print_text(FILE *f, const struct ew_monitor_run *r, const struct out
                                    : "resident, of its largest process");
     print_bytes(f, "read from disk", o->read_bytes, "");
     print_bytes(f, "written to disk", o->write_bytes, "");
-    print_energy(f, r->board, o);
+    print_energy(f, r, o);
     if (o->hottest)
         fprintf(f, "  %-18s %12.1f C   %s\n", "hottest", o->hottest_c, o->hottest);
+    else
+        print_absent(f, "hottest", "no sensor");
     if (o->throttle_known)
         fprintf(f, "  %-18s %8lld of %lld samples\n", "throttled", (long long)o->throttled,
                 (long long)o->frames);
     else
-        fprintf(f, "  %-18s %14s   no sensor\n", "throttled", "-");
+        print_absent(f, "throttled", "no sensor");
     fprintf(f, "  %-18s %12.3f %%   of a core; %lld deadlines missed, %lld frames dropped\n",
             "sampler", o->sampler.wall_s > 0 ? 100 * o->sampler.cpu_s / o->sampler.wall_s : 0,
             (long long)o->sampler.missed, (long long)o->sampler.dropped);
@@ -373,7 +383,9 @@ static ew_err print_json(FILE *f, const struct ew_monitor_run *r, const struct o
     json_energy(&j, r->board, o);
     json_known(&j, "hottest_c", o->hottest != NULL, o->hottest_c);
     ew_json_str(&j, "hottest", o->hottest);
+    ew_json_str(&j, "hottest_absent", o->hottest ? NULL : "no sensor");
     json_known(&j, "throttled_samples", o->throttle_known, (double)o->throttled);
+    ew_json_str(&j, "throttled_absent", o->throttle_known ? NULL : "no sensor");
     ew_json_int(&j, "frames", o->frames);
     json_known(&j, "sampler_cpu_percent", o->sampler.wall_s > 0,
                100 * o->sampler.cpu_s / o->sampler.wall_s);

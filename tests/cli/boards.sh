@@ -2,6 +2,7 @@
 # The boards that are known, from documents.
 edgewise boards
 edgewise boards agx-xavier
+edgewise boards agx-orin | tail -n 5
 edgewise boards jetson-nano --json
 edgewise boards nothing 2>error || echo "exit $?"
 cat error

@@ -19,3 +19,11 @@ edgewise monitor --output figures -- true
 grep -c 'wall time' figures
 edgewise monitor --power-from 'while :; do echo 7.5; sleep 0.02; done' --json -- sleep 0.5 |
     grep -E '"(power_mean_w|energy_rails)"' | round
+edgewise monitor --count 2 --interval 0.01 --json --root "$CASES/../fixtures/boards/rpi5" | sed 's/"time_s":[^,]*,"values".*/LINE/'
+for board in x86-rapl x86-h200; do
+    edgewise monitor --json --root "$CASES/../fixtures/boards/$board" -- sleep 0.2 | grep -E '"energy_(absent|source)"'
+done
+for option in --tegrastats --watch; do
+    edgewise monitor --count 1 $option none 2>error || echo "exit $?"
+    cat error
+done
