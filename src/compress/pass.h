@@ -14,6 +14,9 @@ ew_err ew_pass_drop_identity(struct ew_graph *g);
 ew_err ew_pass_fold_batch_norm(struct ew_graph *g);
 /* A transpose before flatten and a dense layer goes into the order of the dense layer's weights. */
 ew_err ew_pass_fold_flatten(struct ew_graph *g);
+/* Taps of constant filters that only ever see padding are cut off; for the present input size
+ * alone. */
+ew_err ew_pass_trim_taps(struct ew_graph *g);
 /* Activations and additions after a convolution become its epilogue. */
 ew_err ew_pass_fuse_epilogue(struct ew_graph *g);
 

@@ -140,9 +140,32 @@ static void vgg_has_no_transpose_left(void)
     ew_graph_free(g);
 }
 
+/* At 32x32 the last stage works on one pixel: what is left of its 3x3 filters is their middle. */
+static void one_pixel_leaves_one_tap(void)
+{
+    struct ew_model_opts o = {.size = sizeof(o), .height = 32, .width = 32};
+    struct ew_graph *g = NULL;
+    if (!EW_EXPECT_OK(ew_model_build("resnet18", &o, &g)) ||
+        !EW_EXPECT_OK(ew_model_init("resnet18", 1, g)) || !EW_EXPECT_OK(ew_pass_all(g)))
+        return;
+    int64_t most = 0, weights = 0;
+    for (int k = 0; k < g->n_nodes; k++) {
+        if (strcmp(g->nodes[k].op->name, "conv") != 0)
+            continue;
+        const struct ew_shape *w = &g->values[g->nodes[k].in[1]].t.shape;
+        const int64_t pixels = g->values[g->nodes[k].in[0]].t.shape.dim[1];
+        most = pixels == 1 && w->dim[1] > most ? w->dim[1] : most;
+        weights += ew_shape_count(w);
+    }
+    EW_EXPECT_INT(most, 1);
+    EW_EXPECT(weights < 5000000); /* of 11 million */
+    ew_graph_free(g);
+}
+
 static const struct ew_test tests[] = {
     EW_TEST(resnet_is_convolutions), EW_TEST(mobilenet_has_no_activation_left),
-    EW_TEST(densenet_has_no_activation_left), EW_TEST(vgg_has_no_transpose_left)};
+    EW_TEST(densenet_has_no_activation_left), EW_TEST(vgg_has_no_transpose_left),
+    EW_TEST(one_pixel_leaves_one_tap)};
 
 int main(int argc, char **argv)
 {
