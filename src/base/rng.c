@@ -4,12 +4,6 @@
 
 #include <math.h>
 
-/* Multipliers and key increments of Philox4x32 (table 2 and section 2.2 of the paper). */
-#define MUL0 0xD2511F53u
-#define MUL1 0xCD9E8D57u
-#define KEY0 0x9E3779B9u
-#define KEY1 0xBB67AE85u
-
 #define TWO_PI 6.283185307179586476925
 
 struct ew_rng_block ew_rng_block(uint64_t seed, uint64_t stream, uint64_t index)
@@ -17,12 +11,13 @@ struct ew_rng_block ew_rng_block(uint64_t seed, uint64_t stream, uint64_t index)
     struct ew_rng_block b = {
         {(uint32_t)index, (uint32_t)(index >> 32), (uint32_t)stream, (uint32_t)(stream >> 32)}};
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-    for (int round = 0; round < 10; round++) {
-        const uint64_t p0 = (uint64_t)MUL0 * b.v[0], p1 = (uint64_t)MUL1 * b.v[2];
+    for (int round = 0; round < EW_PHILOX_ROUNDS; round++) {
+        const uint64_t p0 = (uint64_t)EW_PHILOX_MUL0 * b.v[0],
+                       p1 = (uint64_t)EW_PHILOX_MUL1 * b.v[2];
         b = (struct ew_rng_block){{(uint32_t)(p1 >> 32) ^ b.v[1] ^ k0, (uint32_t)p1,
                                    (uint32_t)(p0 >> 32) ^ b.v[3] ^ k1, (uint32_t)p0}};
-        k0 += KEY0;
-        k1 += KEY1;
+        k0 += EW_PHILOX_KEY0;
+        k1 += EW_PHILOX_KEY1;
     }
     return b;
 }

@@ -10,6 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Multipliers and key increments (table 2 and section 2.2 of the paper), for those who draw the
+ * same numbers by vectors. */
+#define EW_PHILOX_ROUNDS 10
+#define EW_PHILOX_MUL0   0xD2511F53u
+#define EW_PHILOX_MUL1   0xCD9E8D57u
+#define EW_PHILOX_KEY0   0x9E3779B9u
+#define EW_PHILOX_KEY1   0xBB67AE85u
+
 /* 128 random bits. */
 struct ew_rng_block {
     uint32_t v[4];

@@ -18,10 +18,15 @@ struct ew_softmax_attr {
     bool flatten; /* over all axes from `axis` on, as ONNX did before opset 13 */
 };
 
+struct ew_call;
+
 /* dropout */
 struct ew_dropout_attr {
     double ratio; /* share that is dropped; the input of that name takes precedence */
 };
+
+/* The share that this call drops: 0 outside of training. */
+double ew_dropout_ratio(const struct ew_call *c);
 
 /* softmax_cross_entropy, nll_loss */
 enum ew_loss_reduction { EW_LOSS_MEAN, EW_LOSS_SUM, EW_LOSS_NONE };

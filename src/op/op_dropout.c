@@ -51,17 +51,22 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
+double ew_dropout_ratio(const struct ew_call *c)
+{
+    return c->train ? ratio_of(c) : 0;
+}
+
 /* What element i is multiplied by. */
 static double factor(const struct ew_call *c, double ratio, int64_t i)
 {
-    if (!c->train || ratio <= 0)
+    if (ratio <= 0)
         return 1;
     return ew_rng_uniform(c->seed, 0, (uint64_t)i) < ratio ? 0 : 1 / (1 - ratio);
 }
 
 static ew_err forward(const struct ew_call *c)
 {
-    const double ratio = ratio_of(c);
+    const double ratio = ew_dropout_ratio(c);
     struct ew_tensor *mask = ew_call_out(c, 1);
     double v[EW_CHUNK], f[EW_CHUNK];
     const int64_t count = ew_tensor_count(c->in[0]);
@@ -82,7 +87,7 @@ static ew_err forward(const struct ew_call *c)
 
 static ew_err backward(const struct ew_call *c)
 {
-    const double ratio = ratio_of(c);
+    const double ratio = ew_dropout_ratio(c);
     double g[EW_CHUNK];
     if (!c->din[0] || !c->dout[0])
         return EW_OK;

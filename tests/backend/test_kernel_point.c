@@ -4,6 +4,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "kernel_test.h"
 #include "ref_conv.h"
 
@@ -287,6 +288,34 @@ static void transpose(const struct ew_kernels *k)
     }
 }
 
+/* Bit for bit what the numbers of base/rng.h say, wherever ranges are cut, far into a stream too.
+ */
+static void dropout(const struct ew_kernels *k)
+{
+    static const double ratios[] = {0, 0.2, 0.5, 0.999, 1};
+    for (size_t r = 0; r < sizeof(ratios) / sizeof(ratios[0]); r++) {
+        float *x = test_array(N, 7), *y = test_array(N, 9), *old = test_array(N, 9);
+        struct ew_dropout d = {
+            .seed = 0xfedcba9876543210u + r, .ratio = ratios[r], .x = x, .y = y, .add = r & 1};
+        for (int64_t i = 0, next; i < N; i = next) {
+            next = i * 3 + 1 < N ? i * 3 + 1 : N;
+            k->dropout_run(&d, i, next);
+        }
+        for (int64_t i = 0; i < N; i++) {
+            const bool drop = ew_rng_uniform(d.seed, 0, (uint64_t)i) < d.ratio;
+            const double v = (double)x[i] * (drop ? 0 : d.ratio > 0 ? 1 / (1 - d.ratio) : 1);
+            const float want = (float)(d.add ? (double)old[i] + v : v);
+            if (d.add) /* the sum may be fused with the product */
+                EW_EXPECT(ulps(y[i], (double)want) <= 1);
+            else
+                EW_EXPECT(memcmp(&y[i], &want, sizeof(want)) == 0);
+        }
+        ew_guard_free(x);
+        ew_guard_free(y);
+        ew_guard_free(old);
+    }
+}
+
 static void forced(void)
 {
     const struct ew_kernels *k = NULL;
@@ -310,7 +339,8 @@ int main(void)
         const char *name;
         void (*run)(const struct ew_kernels *k);
     } all[] = {{"accuracy", accuracy}, {"activations", activations}, {"additions", additions},
-               {"sgd", sgd}, {"adam", adam}, {"softmax", softmax}, {"transpose", transpose}};
+               {"sgd", sgd}, {"adam", adam}, {"softmax", softmax}, {"transpose", transpose},
+               {"dropout", dropout}};
     /* clang-format on */
     for (int i = 0; ew_isa_at(i); i++) {
         for (size_t t = 0; t < sizeof(all) / sizeof(all[0]); t++) {

@@ -202,6 +202,17 @@ struct ew_adam {
     const float *g;
 };
 
+/* y (+)= x * factor, where the factor of element i is 0 with probability `ratio`, else 1 / (1 -
+ * ratio): the one that ew_rng_uniform(seed, 0, i) gives, and the product is computed in double as
+ * the operator's reference does, so that the bits are the same (with `add`, up to one rounding). */
+struct ew_dropout {
+    uint64_t seed;
+    double ratio;
+    const float *x;
+    float *y; /* may be x unless add */
+    bool add; /* to what y holds */
+};
+
 /* out[b][j][i] = in[b][i][j]: NCHW to NHWC with rows = C, columns = HW, and back.  A tile is a band
  * of rows of one matrix. */
 struct ew_transpose {
@@ -308,6 +319,7 @@ struct ew_column_sums {
     X(void,    copy_rows,      (const struct ew_copy_rows *c, int64_t begin, int64_t end))         \
     X(void,    shuffle_run,    (const struct ew_shuffle *s, int64_t begin, int64_t end))           \
     X(void,    scale_shift,    (const struct ew_scale_shift *s, int64_t begin, int64_t end))       \
+    X(void,    dropout_run,    (const struct ew_dropout *d, int64_t begin, int64_t end))           \
     X(void,    exp_run,        (const float *x, float *y, int64_t begin, int64_t end))             \
     X(void,    softmax_run,    (const struct ew_softmax *s, int64_t begin, int64_t end))           \
     X(void,    sgd_run,        (const struct ew_sgd *s, int64_t begin, int64_t end))               \
