@@ -174,7 +174,7 @@ static ew_err take_frames(struct live *l)
 
 static ew_err follow(struct live *l)
 {
-    const struct timespec pause = {.tv_nsec = 50000000};
+    const struct timespec pause = {.tv_nsec = EW_MONITOR_DRAIN_NS / 2};
     for (;;) {
         EW_TRY(take_frames(l));
         if ((l->count && l->frames >= l->count) || quit_pressed(&l->terminal))
@@ -204,7 +204,7 @@ static ew_err live_view(const struct ew_cmd_call *c, struct ew_board *b, int64_t
     EW_TRY(ew_monitor_log_open(o->log, b, &l.log));
     if (c->json)
         ew_monitor_log_stdout(&l.lines);
-    EW_TRY(ew_sampler_start(b, interval_ns, 0, &l.sampler));
+    EW_TRY(ew_sampler_start(b, interval_ns, ew_monitor_frames(interval_ns), &l.sampler));
     terminal_begin(&l.terminal, !c->json);
     ew_err err = follow(&l);
     terminal_end(&l.terminal);

@@ -19,8 +19,6 @@
 
 extern char **environ;
 
-#define DRAIN_NS 100000000L
-
 /* Everything that is known when the command is over. */
 struct outcome {
     int status; /* of waitpid */
@@ -126,7 +124,7 @@ static void measure_baseline(struct watch *w)
     const int64_t begin = ew_clock_ns(), end = begin + (int64_t)(w->run->baseline_s * 1e9);
     begin_energy(w, begin);
     while (ew_clock_ns() < end) {
-        nanosleep(&(struct timespec){.tv_nsec = DRAIN_NS}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = EW_MONITOR_DRAIN_NS}, NULL);
         drain(w);
     }
     ew_energy_stop(&w->energy, ew_clock_ns());
@@ -197,7 +195,7 @@ static void wait_for(struct watch *w, pid_t pid, const sigset_t *before)
     sigaddset(&set, SIGCHLD);
     sigaddset(&set, SIGTERM);
     while (!has_ended(pid)) {
-        const struct timespec pause = {.tv_nsec = DRAIN_NS};
+        const struct timespec pause = {.tv_nsec = EW_MONITOR_DRAIN_NS};
         if (sigtimedwait(&set, NULL, &pause) == SIGTERM)
             kill(pid, SIGTERM);
         drain(w);
@@ -219,9 +217,9 @@ static void wait_for(struct watch *w, pid_t pid, const sigset_t *before)
 static ew_err run_command(struct watch *w)
 {
     sigset_t before;
-    mask_signals(&before);
     wait_for_frame(w);
-    measure_baseline(w);
+    measure_baseline(w); /* Ctrl-C ends us as long as there is no command that it could be for */
+    mask_signals(&before);
     const int64_t begin = ew_clock_ns();
     begin_energy(w, begin);
     pid_t pid;
@@ -424,7 +422,7 @@ ew_err ew_monitor_command(const struct ew_monitor_run *r)
     w.values = ew_arena_array(&b->arena, (size_t)b->n_channels + 1, sizeof(*w.values));
     w.before = ew_arena_array(&b->arena, (size_t)b->n_channels + 1, sizeof(*w.before));
     EW_CHECK(w.values && w.before, EW_ERR_MEMORY, "no memory");
-    EW_TRY(ew_sampler_start(b, r->interval_ns, 0, &w.sampler));
+    EW_TRY(ew_sampler_start(b, r->interval_ns, ew_monitor_frames(r->interval_ns), &w.sampler));
     ew_err err = run_command(&w);
     ew_sampler_free(w.sampler);
     EW_TRY(err);

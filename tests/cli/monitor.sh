@@ -27,3 +27,9 @@ for option in --tegrastats --watch; do
     edgewise monitor --count 1 $option none 2>error || echo "exit $?"
     cat error
 done
+# Ctrl-C ends a baseline; it was kept for the command, which then ran all the same.
+begun=$SECONDS
+timeout -s INT 0.3 edgewise monitor --baseline 30 -- touch ran || echo "exit $?"
+[ $((SECONDS - begun)) -lt 20 ] && [ ! -e ran ]
+# A short interval filled the ring before it was looked at.
+edgewise monitor --json --interval 0.001 -- sleep 0.5 | grep '"sampler_dropped"'
