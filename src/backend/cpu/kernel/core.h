@@ -24,8 +24,19 @@
 #define ROW_MAX  16 /* panels of MR pixels in a tile, at most */
 #define MIN_WORK 8  /* tiles to aim at before tiles grow */
 
+/* Taps of the filter that see the input for some output.  On small images the others see padding
+ * only: of the 3x3 taps on one pixel, eight.  Nothing else is packed or multiplied. */
+struct used {
+    int64_t first[3], all[3]; /* the first that is used; taps of the filter */
+    bool trimmed;             /* not all of them are */
+};
+
+/* Cuts the axes down to those taps. */
+void EW_K(core_trim)(struct ew_conv_axis axis[3], struct used *used);
+
 /* A convolution whose output may be a strided view of a larger tensor. */
 struct core {
+    struct used used;
     struct ew_conv_axis axis[3];
     int64_t batch, groups, cg, og; /* channels of one group */
     int64_t x_image, x_step[3];    /* floats between images, and between pixels by axis */

@@ -10,16 +10,29 @@ size_t EW_K(conv_pack_size)(const struct ew_conv_shape *s)
     return (size_t)(s->groups * EW_K(core_group_size)(&c));
 }
 
-/* Outputs [0, width) of w [og][k] to [k][packed_width]; missing outputs become zero. */
-static void pack_block(const float *w, int64_t k, int64_t width, float *out)
+/* Outputs [0, width) of w, `step` apart, to [k][packed_width]; missing outputs become zero. */
+static void pack_block(const float *w, int64_t step, int64_t k, int64_t width, float *out)
 {
     const int64_t wide = packed_width(width);
     for (int64_t i = 0; i < k; i += LANES, out += LANES * wide)
         for (int64_t o = 0; o < wide; o += LANES) {
             vec column[LANES];
-            turn_load(w + o * k + i, k, width - o, k - i, column);
+            turn_load(w + o * step + i, step, width - o, k - i, column);
             for (int64_t j = 0; j < min_i64(LANES, k - i); j++)
                 store_n(out + j * wide + o, column[j], wide - o);
+        }
+}
+
+/* The same where some taps are left out: by rows of taps. */
+static void pack_rows(const struct core *c, const float *w, int64_t width, float *out)
+{
+    const struct used *u = &c->used;
+    const int64_t run = c->axis[2].taps * c->cg, step = u->all[0] * u->all[1] * u->all[2] * c->cg;
+    for (int64_t t0 = 0; t0 < c->axis[0].taps; t0++)
+        for (int64_t t1 = 0; t1 < c->axis[1].taps; t1++) {
+            const int64_t row = (u->first[0] + t0) * u->all[1] + u->first[1] + t1;
+            pack_block(w + (row * u->all[2] + u->first[2]) * c->cg, step, run, width, out);
+            out += run * packed_width(width);
         }
 }
 
@@ -33,10 +46,15 @@ void EW_K(conv_pack)(const struct ew_conv_shape *s, const float *w, float *packe
 {
     struct core c;
     EW_K(core_init)(&c, s);
+    const int64_t filter = c.used.all[0] * c.used.all[1] * c.used.all[2] * c.cg;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t g = i / c.blocks, o = i % c.blocks * NR;
-        pack_block(w + (g * c.og + o) * c.k, c.k, min_i64(NR, c.og - o),
-                   packed + g * EW_K(core_group_size)(&c) + o * c.k);
+        const int64_t g = i / c.blocks, o = i % c.blocks * NR, width = min_i64(NR, c.og - o);
+        const float *from = w + (g * c.og + o) * filter;
+        float *to = packed + g * EW_K(core_group_size)(&c) + o * c.k;
+        if (c.used.trimmed)
+            pack_rows(&c, from, width, to);
+        else
+            pack_block(from, c.k, c.k, width, to);
     }
 }
 

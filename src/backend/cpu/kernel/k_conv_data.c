@@ -61,9 +61,12 @@ static void find_part(const struct ew_conv_shape *s, int64_t index, struct part 
     c->cg = s->cout / s->groups;
     c->og = s->cin / s->groups;
     out->offset = 0;
+    struct ew_conv_axis axis[3];
+    memcpy(axis, s->axis, sizeof(axis));
+    EW_K(core_trim)(axis, &c->used);
     int64_t xs = s->cout, ys = s->cin;
     for (int i = 2; i >= 0; i--) {
-        const struct ew_conv_axis *a = &s->axis[i];
+        const struct ew_conv_axis *a = &axis[i];
         const int32_t q = (int32_t)(index % a->stride);
         index /= a->stride;
         find_phase(a, q, &out->phase[i]);
@@ -91,20 +94,18 @@ size_t EW_K(conv_data_pack_size)(const struct ew_conv_shape *s)
 }
 
 /* One block of NR inputs, from c on, of one group: [taps in reverse][outputs][width]. */
-static void pack_block(const struct ew_conv_shape *s, const struct part *p, int64_t g, int64_t c,
-                       const float *w, float *out)
+static void pack_block(const struct part *p, int64_t g, int64_t c, const float *w, float *out)
 {
-    const struct ew_conv_axis *a = s->axis;
-    const int64_t og = p->core.cg, cg = p->core.og,
-                  taps = (int64_t)a[0].taps * a[1].taps * a[2].taps;
+    const struct used *u = &p->core.used;
+    const int64_t og = p->core.cg, cg = p->core.og, taps = u->all[0] * u->all[1] * u->all[2];
     const int64_t width = min_i64(NR, cg - c), wide = packed_width(width);
     const struct phase *f = p->phase;
     const int64_t count = (int64_t)f[0].taps * f[1].taps * f[2].taps;
     for (int64_t i = 0; i < count; i++) {
-        const int64_t t0 = f[0].last - i / f[2].taps / f[1].taps * f[0].step;
-        const int64_t t1 = f[1].last - i / f[2].taps % f[1].taps * f[1].step;
-        const int64_t t2 = f[2].last - i % f[2].taps * f[2].step;
-        const int64_t tap = (t0 * a[1].taps + t1) * a[2].taps + t2;
+        const int64_t t0 = u->first[0] + f[0].last - i / f[2].taps / f[1].taps * f[0].step;
+        const int64_t t1 = u->first[1] + f[1].last - i / f[2].taps % f[1].taps * f[1].step;
+        const int64_t t2 = u->first[2] + f[2].last - i % f[2].taps * f[2].step;
+        const int64_t tap = (t0 * u->all[1] + t1) * u->all[2] + t2;
         for (int64_t o = 0; o < og; o++) {
             copy(out, w + ((g * og + o) * taps + tap) * cg + c, width);
             clear(out + width, wide - width);
@@ -128,7 +129,7 @@ void EW_K(conv_data_pack)(const struct ew_conv_shape *s, const float *w, float *
         const int64_t size = EW_K(core_group_size)(&p.core), blocks = p.core.blocks;
         for (int64_t tile = begin; tile < end; tile++) {
             const int64_t g = tile / blocks, c = tile % blocks * NR;
-            pack_block(s, &p, g, c, w, packed + g * size + c * p.core.k);
+            pack_block(&p, g, c, w, packed + g * size + c * p.core.k);
         }
         packed += s->groups * size;
     }

@@ -19,7 +19,8 @@
 struct plan {
     struct core core;
     int64_t chunks, o_splits, splits, blocks; /* blocks: of PIXELS */
-    int64_t tiles, size;                      /* size: of dw */
+    int64_t tiles, size;                      /* size: of the part of dw that is not zero */
+    bool partial; /* sums go there: pixels are split, or taps are left out */
 };
 
 static void init(struct plan *p, const struct ew_conv_shape *s)
@@ -33,13 +34,14 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
     p->splits = tiles ? min_i64(max_i64(WANTED / tiles, 1), max_i64(p->blocks, 1)) : 1;
     p->tiles = tiles * p->splits;
     p->size = c->groups * c->og * c->k;
+    p->partial = p->splits > 1 || c->used.trimmed;
 }
 
 size_t EW_K(conv_filter_partial)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    return p.splits > 1 ? (size_t)(p.splits * p.size) : 0;
+    return p.partial ? (size_t)(p.splits * p.size) : 0;
 }
 
 int64_t EW_K(conv_filter_tiles)(const struct ew_conv_shape *s)
@@ -113,9 +115,9 @@ static void run_tile(struct work *w, int64_t tile)
     const int64_t k0 = chunk * c->kc, k1 = min_i64(k0 + c->kc, c->k);
     w->outputs = min_i64(O_SPLIT, c->og - o);
     w->width = k1 - k0;
-    float *dw = p->splits > 1 ? w->f->partial + split * p->size : w->f->dw;
+    float *dw = p->partial ? w->f->partial + split * p->size : w->f->dw;
     w->out = dw + (g * c->og + o) * c->k + k0;
-    w->add = p->splits == 1 && w->f->add;
+    w->add = !p->partial && w->f->add;
     const int64_t first = p->blocks * split / p->splits * PIXELS;
     const int64_t last = min_i64(p->blocks * (split + 1) / p->splits * PIXELS, c->rows);
     int64_t row = first;
@@ -154,21 +156,48 @@ int64_t EW_K(conv_filter_sum_tiles)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    return p.splits > 1 ? div_up(p.size, SUM) : 0;
+    if (p.core.used.trimmed)
+        return p.core.groups * p.core.og;
+    return p.partial ? div_up(p.size, SUM) : 0;
+}
+
+/* Adds up n floats of dw whose partial sums are `from`, a split each p->size apart. */
+INLINE void sum_run(const struct plan *p, const float *from, int64_t n, bool add, float *dw)
+{
+    for (int64_t i = 0; i < n; i += LANES) {
+        vec sum = !add ? (vec){0} : load_n(dw + i, n - i);
+        for (int64_t s = 0; s < p->splits; s++)
+            sum += load_n(from + s * p->size + i, n - i);
+        store_n(dw + i, sum, n - i);
+    }
+}
+
+/* One output's filter, of which only some taps were computed: the others are zero. */
+static void sum_filter(const struct plan *p, const struct ew_conv_filter *f, int64_t o)
+{
+    const struct core *c = &p->core;
+    const struct used *u = &c->used;
+    const int64_t taps = u->all[0] * u->all[1] * u->all[2], run = c->axis[2].taps * c->cg;
+    const float *from = f->partial + o * c->k;
+    float *dw = f->dw + o * taps * c->cg;
+    if (!f->add)
+        clear(dw, taps * c->cg);
+    for (int64_t t0 = 0; t0 < c->axis[0].taps; t0++)
+        for (int64_t t1 = 0; t1 < c->axis[1].taps; t1++, from += run) {
+            const int64_t row = (u->first[0] + t0) * u->all[1] + u->first[1] + t1;
+            sum_run(p, from, run, f->add, dw + (row * u->all[2] + u->first[2]) * c->cg);
+        }
 }
 
 void EW_K(conv_filter_sum)(const struct ew_conv_filter *f, int64_t begin, int64_t end)
 {
     struct plan p;
     init(&p, &f->shape);
-    const int64_t last = min_i64(end * SUM, p.size);
-    for (int64_t i = begin * SUM; i < last; i += LANES) {
-        const int64_t n = last - i;
-        vec sum = !f->add ? (vec){0} : load_n(f->dw + i, n);
-        for (int64_t s = 0; s < p.splits; s++) {
-            const float *from = f->partial + s * p.size + i;
-            sum += load_n(from, n);
-        }
-        store_n(f->dw + i, sum, n);
+    if (p.core.used.trimmed) {
+        for (int64_t o = begin; o < end; o++)
+            sum_filter(&p, f, o);
+        return;
     }
+    const int64_t at = begin * SUM, last = min_i64(end * SUM, p.size);
+    sum_run(&p, f->partial + at, last - at, f->add, f->dw + at);
 }

@@ -6,9 +6,36 @@
 
 #include "backend/cpu/kernel/act.h"
 
+/* If any output sees the input through tap t, the first for which t is not before it does. */
+static bool sees_input(const struct ew_conv_axis *a, int32_t t)
+{
+    const int64_t before = (int64_t)a->pad - (int64_t)t * a->dilation;
+    const int64_t o = before > 0 ? div_up(before, a->stride) : 0;
+    return o < a->out && o * a->stride - before < a->in;
+}
+
+void EW_K(core_trim)(struct ew_conv_axis axis[3], struct used *used)
+{
+    used->trimmed = false;
+    for (int i = 0; i < 3; i++) {
+        struct ew_conv_axis *a = &axis[i];
+        int32_t first = 0, last = a->taps - 1; /* one is left in any case */
+        while (first < last && !sees_input(a, first))
+            first++;
+        while (last > first && !sees_input(a, last))
+            last--;
+        used->first[i] = first;
+        used->all[i] = a->taps;
+        used->trimmed = used->trimmed || last - first + 1 < a->taps;
+        a->taps = last - first + 1;
+        a->pad -= first * a->dilation;
+    }
+}
+
 void EW_K(core_init)(struct core *c, const struct ew_conv_shape *s)
 {
     memcpy(c->axis, s->axis, sizeof(c->axis));
+    EW_K(core_trim)(c->axis, &c->used);
     c->batch = s->batch;
     c->groups = s->groups;
     c->cg = s->cin / s->groups;
