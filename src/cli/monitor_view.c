@@ -227,10 +227,10 @@ static void memory(struct pen *p)
     const bool known = ew_value_is(used) && ew_value_is(total) && total.v > 0;
     bar(p, known ? ew_value_of(100 * used.v / total.v) : ew_value_absent(EW_ABSENT_BAD), BAR);
     figure(p, EW_QUANTITY_BYTES, used, 11);
-    put(p, " of");
-    figure(p, EW_QUANTITY_BYTES, total, 9);
-    put(p, ", swap");
-    figure(p, EW_QUANTITY_BYTES, value_of(p, "mem.swap_used"), 10);
+    put(p, " of ");
+    figure(p, EW_QUANTITY_BYTES, total, 8);
+    put(p, ", swap ");
+    figure(p, EW_QUANTITY_BYTES, value_of(p, "mem.swap_used"), 9);
     const struct ew_value emc = value_of(p, "emc.freq");
     if (ew_value_is(emc)) {
         put(p, ", clock");
@@ -266,8 +266,9 @@ static void rails(struct pen *p)
     }
 }
 
-/* Channels of one kind, one after the other, in as many lines as it takes. */
-static void listing(struct pen *p, const char *name, enum ew_quantity q, const char *prefix)
+/* Channels of one kind, one after the other, in as many lines as it takes.  False: there are none.
+ */
+static bool listing(struct pen *p, const char *name, enum ew_quantity q, const char *prefix)
 {
     const struct ew_board *b = p->view->board;
     const size_t skip = strlen(prefix);
@@ -293,6 +294,16 @@ static void listing(struct pen *p, const char *name, enum ew_quantity q, const c
     }
     if (shown)
         end_line(p);
+    return shown > 0;
+}
+
+static void temperatures(struct pen *p)
+{
+    if (listing(p, "temperature", EW_QUANTITY_TEMP, "temp."))
+        return;
+    title(p, "temperature");
+    put(p, "no sensor");
+    end_line(p);
 }
 
 static void held_back(struct pen *p)
@@ -338,8 +349,9 @@ void ew_view_draw(const struct ew_view *v, const struct ew_value *values,
     gpus(&p);
     memory(&p);
     rails(&p);
-    listing(&p, "temperature", EW_QUANTITY_TEMP, "temp.");
+    temperatures(&p);
     listing(&p, "fan", EW_QUANTITY_FAN, "fan.");
+    listing(&p, "fan drive", EW_QUANTITY_SHARE, "fan.");
     listing(&p, "disk", EW_QUANTITY_RATE, "disk.");
     listing(&p, "queue", EW_QUANTITY_COUNT, "disk.");
     listing(&p, "page cache", EW_QUANTITY_SHARE, "cache.");

@@ -15,6 +15,7 @@ struct zone {
     struct ew_wrap wrap;
     struct ew_counter power;
     int energy_channel, power_channel;
+    bool always_on; /* never takes nothing, as a part of it may */
 };
 
 struct state {
@@ -52,6 +53,7 @@ static ew_err add_zone(struct ew_probe *p, struct state *s, const char *entry)
                                                                       : "");
     }
     s->n++;
+    z->always_on = strncmp(name, "package-", 8) == 0 || strcmp(name, "psys") == 0;
     struct ew_source range;
     ew_source_open(p, &range, "sys/class/powercap/%s/max_energy_range_uj", entry);
     const struct ew_value max = ew_source_value(&range, MICRO);
@@ -89,6 +91,16 @@ static ew_err probe(struct ew_probe *p, void **state)
     return EW_OK;
 }
 
+static struct ew_value power_of(struct zone *z, struct ew_value joules, int64_t now_ns)
+{
+    if (!ew_value_is(joules))
+        return joules;
+    const struct ew_value watts = ew_counter_rate(&z->power, joules.v, now_ns);
+    if (z->always_on && ew_value_is(watts) && watts.v <= 0)
+        return ew_value_absent(EW_ABSENT_STILL); /* as on virtual machines that only pretend */
+    return watts;
+}
+
 static void read_zones(void *state, int64_t now_ns, struct ew_value *values)
 {
     struct state *s = state;
@@ -96,8 +108,7 @@ static void read_zones(void *state, int64_t now_ns, struct ew_value *values)
         struct zone *z = &s->zones[i];
         const struct ew_value joules = ew_wrap_add(&z->wrap, ew_source_value(&z->file, MICRO));
         values[z->energy_channel] = joules;
-        values[z->power_channel] =
-            ew_value_is(joules) ? ew_counter_rate(&z->power, joules.v, now_ns) : joules;
+        values[z->power_channel] = power_of(z, joules, now_ns);
     }
 }
 

@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# The view of captured boards as plain text: no escapes where there is no terminal.
-for board in xavier-nx-jp5 agx-orin-jp6 rpi4 x86-nvidia vm-bare; do
-    edgewise monitor --count 1 --root "$CASES/../fixtures/boards/$board" >frame
+# Every captured board as plain text, without escapes where there is no terminal, and under a command.
+round() { awk '$1 == "\"power_mean_w\":" { $2 = sprintf("%.3f", $2) } { print }'; }
+for board in "$CASES"/../fixtures/boards/*/; do
+    echo "== $(basename "$board")"
+    edgewise monitor --count 1 --root "$board" >frame
     ! grep -q $'\033' frame
     sed 's/, sampler.*//' frame
+    edgewise monitor --json --root "$board" -- sleep 0.15 |
+        grep -E '"(power_mean_w|(energy|hottest|throttled)_(absent|source|rails))"' | grep -v null | round
 done
 edgewise monitor --count 3 --interval 0.01 --log log.csv --root "$CASES/../fixtures/boards/rpi5" >/dev/null
 edgewise monitor --count 2 --interval 0.01 --log log.jsonl --root "$CASES/../fixtures/boards/rpi5" >/dev/null
@@ -12,7 +16,6 @@ head -n 1 log.csv | tr ',' '\n' | head -n 8
 head -n 1 log.jsonl | sed 's/"values".*//'
 edgewise monitor --root "$CASES/../fixtures/boards/xavier-nx-jp5" --json -- sh -c 'sleep 0.3; exit 3' >run.json 2>error || echo "exit $?"
 sed 's/.*: //' error
-round() { awk '$1 == "\"power_mean_w\":" { $2 = sprintf("%.3f", $2) } { print $1, $2 }'; }
 grep -E '"(exit_status|power_mean_w|energy_source|energy_rails|energy_quality|hottest)"' run.json | round
 edgewise monitor --json -- true | grep -c '"energy_j"'
 edgewise monitor --output figures -- true
@@ -20,9 +23,6 @@ grep -c 'wall time' figures
 edgewise monitor --power-from 'while :; do echo 7.5; sleep 0.02; done' --json -- sleep 0.5 |
     grep -E '"(power_mean_w|energy_rails)"' | round
 edgewise monitor --count 2 --interval 0.01 --json --root "$CASES/../fixtures/boards/rpi5" | sed 's/"time_s":[^,]*,"values".*/LINE/'
-for board in x86-rapl x86-h200; do
-    edgewise monitor --json --root "$CASES/../fixtures/boards/$board" -- sleep 0.2 | grep -E '"energy_(absent|source)"'
-done
 for option in --tegrastats --watch; do
     edgewise monitor --count 1 $option none 2>error || echo "exit $?"
     cat error
