@@ -186,32 +186,42 @@ static ew_err parse_external(const Ew__OnnxTensor *t, const char *what, struct e
     return EW_OK;
 }
 
-/* The real path of a file that must lie in the model's folder; release with free(). */
+/* True for an absolute path and one that goes up. */
+static bool leaves_folder(const char *location)
+{
+    if (location[0] == '/')
+        return true;
+    for (const char *p = location; p; p = strchr(p, '/') ? strchr(p, '/') + 1 : NULL)
+        if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == '\0'))
+            return true;
+    return false;
+}
+
+/* The real path of a file that must lie in the model's folder, links followed; release with free().
+ */
 static ew_err locate(const struct ew_onnx_file *f, const char *location, const char *what,
                      char **out)
 {
     EW_CHECK(!f->in_memory, EW_ERR_UNSUPPORTED,
              "tensor %s: external data %.100s, but the model is not a file", what, location);
     const char *slash = strrchr(f->path, '/');
-    const int dir_chars = slash ? (int)(slash - f->path) : 1;
     char path[PATH_MAX];
-    const int n =
-        snprintf(path, sizeof(path), "%.*s/", slash ? dir_chars : 1, slash ? f->path : ".");
+    const int n = snprintf(path, sizeof(path), "%.*s/", slash ? (int)(slash - f->path) : 1,
+                           slash ? f->path : ".");
     EW_CHECK(n > 0 && (size_t)n + strlen(location) < sizeof(path), EW_ERR_LIMIT,
              "tensor %s: the path of its external data is too long", what);
     EW_CLEANUP(ew_free_ptr) char *dir = realpath(path, NULL);
     memcpy(path + n, location, strlen(location) + 1);
-    char *real = location[0] == '/' ? NULL : realpath(path, NULL);
-    EW_CHECK(real || location[0] == '/' || strstr(location, ".."), EW_ERR_NOT_FOUND,
-             "tensor %s: external data %.200s: %s", what, location, strerror(errno));
+    const bool leaves = leaves_folder(location);
+    EW_CLEANUP(ew_free_ptr) char *real = leaves ? NULL : realpath(path, NULL);
+    EW_CHECK(leaves || (dir && real), EW_ERR_NOT_FOUND, "tensor %s: external data %.200s: %s", what,
+             location, strerror(errno));
     const size_t prefix = dir ? strlen(dir) : 0;
-    const bool inside = dir && real && strncmp(real, dir, prefix) == 0 &&
-                        (real[prefix] == '/' || prefix == 1) && !strstr(location, "..");
-    if (!inside)
-        free(real);
-    EW_CHECK(inside, EW_ERR_FORMAT, "tensor %s: external data %.200s is outside the model's folder",
-             what, location);
+    EW_CHECK(!leaves && strncmp(real, dir, prefix) == 0 && (real[prefix] == '/' || prefix == 1),
+             EW_ERR_FORMAT, "tensor %s: external data %.200s is outside the model's folder", what,
+             location);
     *out = real;
+    real = NULL;
     return EW_OK;
 }
 
