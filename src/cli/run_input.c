@@ -132,7 +132,7 @@ static ew_err copy_image(const struct ew_value *v, struct ew_run_input *it,
     const struct ew_shape *s = &to->shape;
     const int64_t first = s->rank >= 3 ? s->dim[s->rank - 3] : 0;
     p.channels_last = v->channels_last || (first != 1 && first != 3); /* as TensorFlow exports */
-    int64_t size[3];
+    int64_t size[3] = {0};
     struct ew_tensor image;
     ew_err e = ew_image_input_size(to, p.channels_last, size);
     if (e == EW_OK)

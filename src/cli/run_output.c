@@ -15,7 +15,7 @@ struct stats {
 
 static struct stats measure(const struct ew_tensor *t)
 {
-    struct stats s = {.min = INFINITY, .max = -INFINITY};
+    struct stats s = {.min = (double)INFINITY, .max = -(double)INFINITY};
     const int64_t n = ew_tensor_count(t);
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < n; i++) {

@@ -61,7 +61,7 @@ static double sample(const struct ew_tensor *image, double y, double x, double s
 ew_err ew_image_to_input(const struct ew_tensor *image, const struct ew_image_prep *p,
                          struct ew_tensor *in)
 {
-    int64_t size[3];
+    int64_t size[3] = {0};
     EW_TRY(ew_image_input_size(in, p->channels_last, size));
     EW_CHECK(image->shape.dim[2] == size[2], EW_ERR_SHAPE, "the image has %lld channels, not %lld",
              (long long)image->shape.dim[2], (long long)size[2]);

@@ -291,7 +291,7 @@ static ew_err put_outputs(struct export *x)
         char *name = text(x, v->name);
         if (!plain)
             EW_TRY(pass_on(x, x->g->outputs[i], &name));
-        EW_TRY(put_value(x, name, &v->t, x->batch ? NULL : &x->batched[i * EW_MAX_RANK],
+        EW_TRY(put_value(x, name, &v->t, x->batch ? NULL : x->batched + (size_t)i * EW_MAX_RANK,
                          &m->output[i]));
     }
     m->n_output = (size_t)x->g->n_outputs;

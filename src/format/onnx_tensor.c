@@ -293,8 +293,8 @@ static ew_err read_external(struct ew_onnx_file *f, const Ew__OnnxTensor *t, con
     EW_CHECK(x.length < 0 || (size_t)x.length == bytes, EW_ERR_FORMAT,
              "tensor %s is %s of %s, but its external data has length %lld", what,
              ew_shape_text(&out->shape, shape), ew_dtype_name(out->dtype), (long long)x.length);
-    int range, file;
-    bool new_range, new_file;
+    int range = 0, file = 0;
+    bool new_range = false, new_file = false;
     EW_TRY(enter(f,
                  ew_arena_printf(&f->arena, "%lld %zu %s", (long long)x.offset, bytes, x.location),
                  &new_range, &range));
