@@ -37,8 +37,9 @@ static const struct {
     {"groups of 16",    {1, 2, 32, 32, {A1, {6, 3, 3, 2, 1, 1}, {6, 3, 3, 2, 1, 1}}}},
     {"groups of 4",     {1, 8, 32, 32, {A1, {6, 6, 3, 1, 1, 1}, {7, 7, 3, 1, 1, 1}}}},
     {"groups of 8, s2", {2, 6, 48, 48, {A1, {9, 5, 3, 2, 1, 1}, {33, 17, 3, 2, 1, 1}}}},
+    {"groups of 12",    {1, 3, 36, 45, {A1, {7, 7, 3, 1, 1, 1}, {9, 9, 3, 1, 1, 1}}}},
     {"groups of 32",    {1, 2, 64, 64, {A1, {7, 7, 3, 1, 1, 1}, {7, 7, 3, 1, 1, 1}}}},
-    {"groups of 20, 37",{1, 2, 40, 74, {A1, {6, 6, 3, 1, 1, 1}, {10, 10, 3, 1, 1, 1}}}},
+    {"groups of 10, 37",{1, 2, 20, 74, {A1, {6, 6, 3, 1, 1, 1}, {10, 10, 3, 1, 1, 1}}}},
     {"groups of 2, many",{1, 11, 22, 22, {A1, {30, 30, 3, 1, 1, 1}, {70, 70, 3, 1, 1, 1}}}},
     {"multiplier 2",    {1, 19, 19, 38, {A1, {8, 4, 3, 2, 1, 1}, {9, 5, 3, 2, 1, 1}}}},
     {"multiplier 1/3",  {1, 5, 15, 5, {A1, {8, 8, 5, 1, 1, 2}, {9, 9, 3, 1, 1, 1}}}},
@@ -181,9 +182,9 @@ struct gradients {
     const char *name;
     bool (*fits)(const struct ew_conv_shape *);
     size_t (*pack_size)(const struct ew_conv_shape *);
-    int64_t (*pack_tiles)(const struct ew_conv_shape *); /* NULL: depthwise, in one piece */
+    int64_t (*pack_tiles)(const struct ew_conv_shape *); /* NULL: in one piece */
     pack_fn *pack;
-    int64_t (*data_tiles)(const struct ew_conv_shape *);
+    int64_t (*data_tiles)(const struct ew_conv_shape *); /* NULL, and the next: filters alone */
     size_t (*data_scratch)(const struct ew_conv_shape *);
     void (*data_run)(const struct ew_conv *, int64_t, int64_t, void *);
     size_t (*partial)(const struct ew_conv_shape *);
@@ -257,16 +258,20 @@ static void walk_gradients(const struct ew_kernels *isa, const struct gradients 
         ew_test_begin("%s gradients %s: %s", k->name, isa->isa, cases[i].name);
         struct conv_data d = {0};
         data_init(&d, s, 10 * i + 2);
-        d.packed = test_scratch(k->pack_size(s) * sizeof(float));
-        d.scratch = test_scratch(k->data_scratch(s));
-        if (k->pack_tiles)
-            pack_twice(k->pack, s, k->pack_tiles(s), k->pack_size(s), d.w, d.packed);
-        else
-            isa->depthwise_data_pack(s, d.w, d.packed);
-        data_gradient(k, s, &d, false);
-        data_gradient(k, s, &d, true);
-        ew_guard_free(d.packed);
-        ew_guard_free(d.scratch);
+        if (k->data_run) {
+            d.packed = test_scratch(k->pack_size(s) * sizeof(float));
+            d.scratch = test_scratch(k->data_scratch(s));
+            if (k->pack_tiles)
+                pack_twice(k->pack, s, k->pack_tiles(s), k->pack_size(s), d.w, d.packed);
+            else if (k->data_run == isa->grouped_data_run)
+                isa->grouped_data_pack(s, d.w, d.packed);
+            else
+                isa->depthwise_data_pack(s, d.w, d.packed);
+            data_gradient(k, s, &d, false);
+            data_gradient(k, s, &d, true);
+            ew_guard_free(d.packed);
+            ew_guard_free(d.scratch);
+        }
         d.scratch = test_scratch(k->scratch(s));
         filter_gradient(k, s, &d, false);
         filter_gradient(k, s, &d, true);
@@ -377,6 +382,14 @@ int main(void)
              k->depthwise_data_tiles, k->depthwise_data_scratch, k->depthwise_data_run,
              k->depthwise_filter_partial, k->depthwise_filter_tiles, k->depthwise_filter_scratch,
              k->depthwise_filter_run, k->depthwise_filter_sum_tiles, k->depthwise_filter_sum},
+            {"grouped", k->grouped_data_fits, k->grouped_data_pack_size, NULL, NULL,
+             k->grouped_data_tiles, k->grouped_data_scratch, k->grouped_data_run,
+             k->grouped_filter_partial, k->grouped_filter_tiles, k->grouped_filter_scratch,
+             k->grouped_filter_run, k->grouped_filter_sum_tiles, k->grouped_filter_sum},
+            {"grouped", k->grouped_fits, NULL, NULL, NULL, NULL, NULL, NULL,
+             k->grouped_filter_partial, k->grouped_filter_tiles, k->grouped_filter_scratch,
+             k->grouped_filter_run, k->grouped_filter_sum_tiles,
+             k->grouped_filter_sum}, /* strides too */
         };
         for (size_t g = 0; g < sizeof(gradients) / sizeof(gradients[0]); g++)
             walk_gradients(k, &gradients[g]);

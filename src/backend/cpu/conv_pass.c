@@ -43,6 +43,8 @@ bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struc
         return k->depthwise_fits(s);
     case EW_CONV_GROUPED:
         return k->grouped_fits(s);
+    case EW_CONV_GROUPED_DATA:
+        return k->grouped_data_fits(s);
     case EW_CONV_GEMM:
     case EW_CONV_DATA:
         break;
@@ -56,7 +58,8 @@ bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struc
         [EW_CONV_GEMM] = (k)->conv_##what, [EW_CONV_WINOGRAD] = (k)->winograd_##what,              \
         [EW_CONV_DEPTHWISE] = (k)->depthwise_##what, [EW_CONV_GROUPED] = (k)->grouped_##what,      \
         [EW_CONV_DATA] = (k)->conv_data_##what, [EW_CONV_WINOGRAD_DATA] = (k)->winograd_##what,    \
-        [EW_CONV_DEPTHWISE_DATA] = (k)->depthwise_data_##what                                      \
+        [EW_CONV_DEPTHWISE_DATA] = (k)->depthwise_data_##what,                                     \
+        [EW_CONV_GROUPED_DATA] = (k)->grouped_data_##what                                          \
     }
 
 size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
@@ -69,7 +72,8 @@ size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
         [EW_CONV_GROUPED] = k->grouped_pack_size,
         [EW_CONV_DATA] = k->conv_data_pack_size,
         [EW_CONV_WINOGRAD_DATA] = k->winograd_pack_size,
-        [EW_CONV_DEPTHWISE_DATA] = k->depthwise_pack_size};
+        [EW_CONV_DEPTHWISE_DATA] = k->depthwise_pack_size,
+        [EW_CONV_GROUPED_DATA] = k->grouped_data_pack_size};
     return size[m](s) * sizeof(float);
 }
 
@@ -118,6 +122,9 @@ static void pack_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     case EW_CONV_DEPTHWISE_DATA:
         a->k->depthwise_data_pack(s, a->w, packed);
         break;
+    case EW_CONV_GROUPED_DATA:
+        a->k->grouped_data_pack(s, a->w, packed);
+        break;
     }
 }
 
@@ -135,6 +142,7 @@ static int64_t pack_tile_count(const struct ew_kernels *k, const struct ew_conv_
     case EW_CONV_DEPTHWISE:
     case EW_CONV_GROUPED:
     case EW_CONV_DEPTHWISE_DATA:
+    case EW_CONV_GROUPED_DATA:
         break;
     }
     return 1; /* small, and in one piece */

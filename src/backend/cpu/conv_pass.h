@@ -16,7 +16,8 @@ enum ew_conv_method {
     /* Gradients for the data: */
     EW_CONV_DATA,          /* any shape */
     EW_CONV_WINOGRAD_DATA, /* 3x3, stride 1; its shape is turned round, see ew_conv_turned */
-    EW_CONV_DEPTHWISE_DATA
+    EW_CONV_DEPTHWISE_DATA,
+    EW_CONV_GROUPED_DATA
 };
 
 struct ew_conv_pass {

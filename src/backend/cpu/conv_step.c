@@ -83,12 +83,6 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
 /* ---- Backward: scratch is the packed filters and scratch for the threads, first; then the filter
  * gradient's partial sums and scratch for the threads ---- */
 
-struct backward {
-    struct ew_conv_pass data;
-    struct ew_conv_filter filter;
-    bool depthwise;
-};
-
 /* The best method for the data's gradient, and the shape that it works on. */
 static enum ew_conv_method data_method(const struct ew_kernels *k, const struct ew_conv_shape *s,
                                        struct ew_conv_shape *shape)
@@ -96,6 +90,8 @@ static enum ew_conv_method data_method(const struct ew_kernels *k, const struct 
     *shape = *s;
     if (ew_conv_fits(k, EW_CONV_DEPTHWISE_DATA, s))
         return EW_CONV_DEPTHWISE_DATA;
+    if (ew_conv_fits(k, EW_CONV_GROUPED_DATA, s))
+        return EW_CONV_GROUPED_DATA;
     const struct ew_conv_shape turned = ew_conv_turned(s);
     if (ew_conv_fits(k, EW_CONV_WINOGRAD, s) && ew_conv_fits(k, EW_CONV_WINOGRAD_DATA, &turned) &&
         ew_conv_winograd_pays(&turned)) {
@@ -105,54 +101,63 @@ static enum ew_conv_method data_method(const struct ew_kernels *k, const struct 
     return EW_CONV_DATA;
 }
 
-/* Filter gradients: those of depthwise convolutions, or of all others. */
-static size_t filter_partial(const struct ew_kernels *k, bool depthwise,
-                             const struct ew_conv_shape *s)
+/* Filter gradients: the kernels of one method. */
+struct filter_way {
+    size_t (*partial)(const struct ew_conv_shape *s);
+    int64_t (*tiles)(const struct ew_conv_shape *s);
+    size_t (*scratch)(const struct ew_conv_shape *s);
+    void (*run)(const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch);
+    int64_t (*sum_tiles)(const struct ew_conv_shape *s);
+    void (*sum)(const struct ew_conv_filter *f, int64_t begin, int64_t end);
+};
+
+#define FILTER_WAY(k, kind)                                                                        \
+    (struct filter_way)                                                                            \
+    {                                                                                              \
+        (k)->kind##_filter_partial, (k)->kind##_filter_tiles, (k)->kind##_filter_scratch,          \
+            (k)->kind##_filter_run, (k)->kind##_filter_sum_tiles, (k)->kind##_filter_sum           \
+    }
+
+static struct filter_way filter_way(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return depthwise ? k->depthwise_filter_partial(s) : k->conv_filter_partial(s);
+    if (ew_conv_fits(k, EW_CONV_DEPTHWISE, s))
+        return FILTER_WAY(k, depthwise);
+    if (ew_conv_fits(k, EW_CONV_GROUPED, s))
+        return FILTER_WAY(k, grouped);
+    return FILTER_WAY(k, conv);
 }
 
-static size_t filter_scratch(const struct ew_kernels *k, bool depthwise,
-                             const struct ew_conv_shape *s)
-{
-    return depthwise ? k->depthwise_filter_scratch(s) : k->conv_filter_scratch(s);
-}
+struct backward {
+    struct ew_conv_pass data;
+    struct ew_conv_filter filter;
+    struct filter_way way;
+};
 
 void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shape *s)
 {
     struct backward *b = c->state;
     *b = (struct backward){.filter = {.shape = *s}};
     b->data.method = data_method(c->be->isa, s, &b->data.conv.shape);
-    b->depthwise = b->data.method == EW_CONV_DEPTHWISE_DATA;
-    b->filter.partial = behind(
-        b->data.packed, ew_conv_packed_bytes(c->be->isa, b->data.method, &b->data.conv.shape));
+    b->way = filter_way(c->be->isa, s);
 }
 
 static void filter_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
-    const struct ew_kernels *k = c->be->isa;
     const struct backward *b = c->state;
-    void *scratch = ew_worker_scratch(c, filter_scratch(k, b->depthwise, &b->filter.shape), worker);
-    if (b->depthwise)
-        k->depthwise_filter_run(&b->filter, begin, end, scratch);
-    else
-        k->conv_filter_run(&b->filter, begin, end, scratch);
+    const size_t scratch = b->way.scratch(&b->filter.shape);
+    b->way.run(&b->filter, begin, end, ew_worker_scratch(c, scratch, worker));
 }
 
 static void filter_sum(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
     const struct backward *b = c->state;
-    if (b->depthwise)
-        c->be->isa->depthwise_filter_sum(&b->filter, begin, end);
-    else
-        c->be->isa->conv_filter_sum(&b->filter, begin, end);
+    b->way.sum(&b->filter, begin, end);
 }
 
 static void run_filter(const struct ew_call *c)
 {
-    const struct ew_kernels *k = c->be->isa;
     struct backward *b = c->state;
     const struct ew_conv_shape *s = &b->filter.shape;
     b->filter.x = c->in[0]->data;
@@ -161,11 +166,9 @@ static void run_filter(const struct ew_call *c)
     b->filter.add = !(c->fresh & 2);
     b->filter.partial = c->scratch;
     struct ew_call rest = *c;
-    rest.scratch = behind(c->scratch, filter_partial(k, b->depthwise, s) * sizeof(float));
-    ew_share_run(&rest, b->depthwise ? k->depthwise_filter_tiles(s) : k->conv_filter_tiles(s),
-                 filter_tiles);
-    ew_share_run(c, b->depthwise ? k->depthwise_filter_sum_tiles(s) : k->conv_filter_sum_tiles(s),
-                 filter_sum);
+    rest.scratch = behind(c->scratch, b->way.partial(s) * sizeof(float));
+    ew_share_run(&rest, b->way.tiles(s), filter_tiles);
+    ew_share_run(c, b->way.sum_tiles(s), filter_sum);
 }
 
 static void bias_channels(void *ctx, int64_t begin, int64_t end, int worker)
@@ -212,14 +215,16 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
     const struct ew_kernels *k = be->isa;
     struct ew_conv_shape shape;
     const enum ew_conv_method m = data_method(k, s, &shape);
-    const bool depthwise = m == EW_CONV_DEPTHWISE_DATA;
+    const struct filter_way way = filter_way(k, s);
+    static const char *const names[] = {[EW_CONV_DATA] = "gradients",
+                                        [EW_CONV_WINOGRAD_DATA] = "winograd gradients",
+                                        [EW_CONV_DEPTHWISE_DATA] = "depthwise gradients",
+                                        [EW_CONV_GROUPED_DATA] = "grouped gradients"};
     const size_t data = ew_align_up(ew_conv_packed_bytes(k, m, &shape)) +
                         ew_share_scratch(be, ew_conv_scratch_bytes(k, m, &shape));
-    const size_t filter = ew_align_up(filter_partial(k, depthwise, s) * sizeof(float)) +
-                          ew_share_scratch(be, filter_scratch(k, depthwise, s));
-    return (struct ew_kernel){.name = depthwise                    ? "depthwise gradients"
-                                      : m == EW_CONV_WINOGRAD_DATA ? "winograd gradients"
-                                                                   : "gradients",
+    const size_t filter =
+        ew_align_up(way.partial(s) * sizeof(float)) + ew_share_scratch(be, way.scratch(s));
+    return (struct ew_kernel){.name = names[m],
                               .run = run_backward,
                               .fresh = true,
                               .scratch = data > filter ? data : filter,

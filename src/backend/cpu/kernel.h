@@ -292,6 +292,18 @@ struct ew_column_sums {
     X(int64_t, grouped_tiles,  (const struct ew_conv_shape *s))                                    \
     X(size_t,  grouped_scratch, (const struct ew_conv_shape *s))                                   \
     X(void,    grouped_run,    (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+    X(bool,    grouped_data_fits, (const struct ew_conv_shape *s)) /* stride 1 */                  \
+    X(size_t,  grouped_data_pack_size, (const struct ew_conv_shape *s))                            \
+    X(void,    grouped_data_pack, (const struct ew_conv_shape *s, const float *w, float *packed))  \
+    X(int64_t, grouped_data_tiles, (const struct ew_conv_shape *s))                                \
+    X(size_t,  grouped_data_scratch, (const struct ew_conv_shape *s))                              \
+    X(void,    grouped_data_run, (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+    X(size_t,  grouped_filter_partial, (const struct ew_conv_shape *s))                            \
+    X(int64_t, grouped_filter_tiles, (const struct ew_conv_shape *s))                              \
+    X(size_t,  grouped_filter_scratch, (const struct ew_conv_shape *s))                            \
+    X(void,    grouped_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, grouped_filter_sum_tiles, (const struct ew_conv_shape *s))                          \
+    X(void,    grouped_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))   \
     /* Pooling. */                                                                                 \
     X(int64_t, pool_tiles,     (const struct ew_conv_shape *s))                                    \
     X(void,    pool_run,       (const struct ew_pooling *p, int64_t begin, int64_t end))             \

@@ -8,7 +8,7 @@
  *   og = cg = 4, 16 lanes:   x   a b c d  e f g h  i j k l  m n o p
  *                     i = 1      b b b b  f f f f  j j j j  n n n n    times w[tap][1]
  *
- * With as many channels as lanes or more a block is of one group, and inputs are broadcast.
+ * With as many channels as lanes a block is of one group, and inputs are broadcast.
  *
  * The pixels that a tile reads are copied into a band, [chunk][plane][line][column][LANES], with
  * zeros for padding: pixels there lie at a fixed distance, and no loop knows an edge. */
@@ -21,7 +21,7 @@
 #endif
 
 #define PX_MAX    8
-#define GROUP_MAX 64   /* inputs of a group; the implicit GEMM is as good from there on */
+#define GROUP_MAX 15   /* inputs of a group; the implicit GEMM is as good from there on */
 #define BAND_MAX  6144 /* floats of a band: 24 KiB, so that it stays in L1 */
 
 /* Vectors of outputs in a block of one group: what 3 taps of weights and 8 pixels leave room for.
@@ -127,6 +127,10 @@ struct tile {
 };
 
 void EW_K(grouped_tile)(const struct grouped *g, int64_t index, struct tile *t);
+
+/* With `turn`, w is the filter of the convolution whose data gradient `s` describes. */
+void EW_K(grouped_pack_any)(const struct ew_conv_shape *s, const float *w, bool turn,
+                            float *packed);
 
 /* Copies what the tile reads of x. */
 void EW_K(grouped_band)(const struct grouped *g, const struct tile *t, const float *x, float *band);

@@ -106,7 +106,7 @@ void EW_K(grouped_band)(const struct grouped *g, const struct tile *t, const flo
 
 /* ---- Weights ---- */
 
-/* Depthwise has its own kernels; with many channels a group the implicit GEMM is as good. */
+/* Depthwise has its own kernels; from 16 channels a group on the implicit GEMM is as good. */
 bool EW_K(grouped_fits)(const struct ew_conv_shape *s)
 {
     return s->groups > 1 && s->cin / s->groups <= GROUP_MAX &&
@@ -120,8 +120,19 @@ size_t EW_K(grouped_pack_size)(const struct ew_conv_shape *s)
     return (size_t)(g.blocks * grouped_weights(&g));
 }
 
+/* Where the weight of one output, tap and input lies.  Turned round, outputs and inputs of a group
+ * have changed places, and the taps go backwards. */
+INLINE int64_t weight_at(const struct grouped *g, int64_t out, int64_t tap, int64_t in, bool turn)
+{
+    const struct ew_conv_axis *a = g->s->axis;
+    const int64_t taps = (int64_t)a[0].taps * a[1].taps * a[2].taps;
+    if (!turn)
+        return (out * taps + tap) * g->cg + in;
+    return ((out / g->og * g->cg + in) * taps + taps - 1 - tap) * g->og + out % g->og;
+}
+
 /* Lanes behind the last output are zero. */
-void EW_K(grouped_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
+void EW_K(grouped_pack_any)(const struct ew_conv_shape *s, const float *w, bool turn, float *packed)
 {
     struct grouped g;
     EW_K(grouped_init)(&g, s);
@@ -130,12 +141,16 @@ void EW_K(grouped_pack)(const struct ew_conv_shape *s, const float *w, float *pa
     for (int64_t b = 0; b < g.blocks; b++) {
         const struct block k = grouped_block(&g, b);
         for (int64_t i = 0; i < lines * g.cg * taps; i++, packed += wide) {
-            const int64_t line = i / taps / g.cg, c = i / taps % g.cg, u = i % taps;
+            const int64_t tap = i / taps / g.cg * taps + i % taps, c = i / taps % g.cg;
             for (int64_t l = 0; l < wide; l++)
-                packed[l] =
-                    l < k.n_out ? w[((k.out + l) * lines * taps + line * taps + u) * g.cg + c] : 0;
+                packed[l] = l < k.n_out ? w[weight_at(&g, k.out + l, tap, c, turn)] : 0;
         }
     }
+}
+
+void EW_K(grouped_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
+{
+    EW_K(grouped_pack_any)(s, w, false, packed);
 }
 
 int64_t EW_K(grouped_tiles)(const struct ew_conv_shape *s)
