@@ -8,6 +8,12 @@ struct window {
     int64_t inside, whole; /* taps */
 };
 
+/* Steps that cover n; a division for each window costs as much as a small window itself. */
+INLINE int64_t steps_of(int64_t n, int64_t step)
+{
+    return step == 1 ? n : div_up(n, step);
+}
+
 static void find_window(const struct ew_conv_shape *s, const int64_t o[3], struct window *w)
 {
     w->inside = 1;
@@ -15,8 +21,8 @@ static void find_window(const struct ew_conv_shape *s, const int64_t o[3], struc
     for (int i = 0; i < 3; i++) {
         const struct ew_conv_axis *a = &s->axis[i];
         const int64_t first = o[i] * a->stride - a->pad;
-        const int64_t skip = first < 0 ? div_up(-first, a->dilation) : 0;
-        const int64_t room = first < a->in ? div_up(a->in - first, a->dilation) : 0;
+        const int64_t skip = first < 0 ? steps_of(-first, a->dilation) : 0;
+        const int64_t room = first < a->in ? steps_of(a->in - first, a->dilation) : 0;
         const int64_t last = min_i64(a->taps, room);
         w->step[i] = a->dilation;
         w->from[i] = first + skip * a->dilation;
@@ -26,6 +32,9 @@ static void find_window(const struct ew_conv_shape *s, const int64_t o[3], struc
     }
 }
 
+#define TAPS 64 /* of a window whose pixels are listed: more than any network has but the global   \
+                 */
+
 #define EACH_PIXEL(w, z, y, x)                                                                     \
     for (int64_t z = (w).from[0]; z < (w).to[0]; z += (w).step[0])                                 \
         for (int64_t y = (w).from[1]; y < (w).to[1]; y += (w).step[1])                             \
@@ -34,12 +43,36 @@ static void find_window(const struct ew_conv_shape *s, const int64_t o[3], struc
 struct image {
     const struct ew_conv_shape *s;
     int64_t n;
+    int64_t taps, offset[TAPS]; /* of a window's pixels from its first; 0: not listed */
+    bool fresh; /* backward: each pixel is in one window, and is written there for the first time */
 };
 
 INLINE int64_t pixel_at(const struct image *i, int64_t z, int64_t y, int64_t x)
 {
     const struct ew_conv_axis *a = i->s->axis;
     return (((i->n * a[0].in + z) * a[1].in + y) * a[2].in + x) * i->s->cin;
+}
+
+/* Lists the pixels of a window that lies within the image. */
+static void list_taps(struct image *im)
+{
+    const struct ew_conv_axis *a = im->s->axis;
+    im->taps = (int64_t)a[0].taps * a[1].taps * a[2].taps;
+    if (im->taps > TAPS)
+        im->taps = 0;
+    for (int64_t t = 0; t < im->taps; t++) {
+        const int64_t x = t % a[2].taps, y = t / a[2].taps % a[1].taps,
+                      z = t / a[2].taps / a[1].taps;
+        const int64_t line = z * a[0].dilation * a[1].in + y * a[1].dilation;
+        im->offset[t] = (line * a[2].in + x * a[2].dilation) * im->s->cin;
+    }
+}
+
+/* The first pixel of a window of which all pixels are listed, or -1. */
+INLINE int64_t listed_at(const struct image *im, const struct window *w)
+{
+    return im->taps && w->inside == w->whole ? pixel_at(im, w->from[0], w->from[1], w->from[2])
+                                             : -1;
 }
 
 static float divisor(const struct ew_pooling *p, const struct window *w)
@@ -57,10 +90,14 @@ static void pool_pixel(const struct ew_pooling *p, const struct image *im, const
                        float *out)
 {
     const float scale = p->max ? 1.0f : divisor(p, w);
+    const int64_t at = listed_at(im, w);
     for (int64_t c = 0; c < p->shape.cin; c += LANES) {
         const int64_t n = p->shape.cin - c;
         vec v = splat(p->max ? -INFINITY : 0.0f);
-        if (p->max) {
+        if (at >= 0 && p->max) {
+            for (int64_t t = 0; t < im->taps; t++)
+                v = vmax(v, load_n(p->x + at + im->offset[t] + c, n));
+        } else if (p->max) {
             EACH_PIXEL(*w, z, y, x)
             v = vmax(v, load_n(p->x + pixel_at(im, z, y, x) + c, n));
         } else {
@@ -75,8 +112,10 @@ void EW_K(pool_run)(const struct ew_pooling *p, int64_t begin, int64_t end)
 {
     const struct ew_conv_shape *s = &p->shape;
     const struct ew_conv_axis *a = s->axis;
+    struct image im = {.s = s};
+    list_taps(&im);
     for (int64_t row = begin; row < end; row++) {
-        const struct image im = {.s = s, .n = row / a[1].out / a[0].out};
+        im.n = row / a[1].out / a[0].out;
         int64_t o[3] = {row / a[1].out % a[0].out, row % a[1].out, 0};
         for (; o[2] < a[2].out; o[2]++) {
             struct window w;
@@ -95,21 +134,53 @@ int64_t EW_K(pool_back_tiles)(const struct ew_conv_shape *s)
     return s->batch * div_up(s->cin, CHANNELS);
 }
 
+/* Windows side by side: no pixel is in two of them, or in none. */
+static bool windows_tile(const struct ew_conv_shape *s)
+{
+    bool tile = true;
+    for (int i = 0; i < 3; i++) {
+        const struct ew_conv_axis *a = &s->axis[i];
+        tile = tile && a->taps == a->stride && a->dilation == 1 && a->pad >= 0 &&
+               (int64_t)a->out * a->stride - a->pad >= a->in;
+    }
+    return tile;
+}
+
+INLINE void give(const struct image *im, float *to, vec v, int64_t n)
+{
+    store_n(to, im->fresh ? v : load_n(to, n) + v, n);
+}
+
+struct peak {
+    vec best, dy;
+    vint open; /* lanes whose largest has not been met yet */
+};
+
 /* The first of a window's largest takes the gradient. */
+INLINE void max_give(const struct ew_pooling *p, const struct image *im, struct peak *k, int64_t at,
+                     int64_t n)
+{
+    const vint hit = (load_n(p->x + at, n) >= k->best) & k->open;
+    k->open &= ~hit;
+    give(im, p->dx + at, pick(hit, k->dy, (vec){0}), n);
+}
+
 INLINE void max_back(const struct ew_pooling *p, const struct image *im, const struct window *w,
                      vec dy, int64_t c, int64_t n)
 {
-    vec best = splat(-INFINITY);
-    EACH_PIXEL(*w, z, y, x)
-    best = vmax(best, load_n(p->x + pixel_at(im, z, y, x) + c, n));
-    vint open = (vint){0} == 0;
-    EACH_PIXEL(*w, z, y, x)
-    {
-        const int64_t at = pixel_at(im, z, y, x) + c;
-        const vint hit = (load_n(p->x + at, n) >= best) & open;
-        open &= ~hit;
-        store_n(p->dx + at, load_n(p->dx + at, n) + pick(hit, dy, (vec){0}), n);
+    const int64_t first = listed_at(im, w);
+    struct peak k = {.best = splat(-INFINITY), .dy = dy, .open = (vint){0} == 0};
+    if (first >= 0) {
+        for (int64_t t = 0; t < im->taps; t++)
+            k.best = vmax(k.best, load_n(p->x + first + im->offset[t] + c, n));
+        for (int64_t t = 0; t < im->taps; t++)
+            max_give(p, im, &k, first + im->offset[t] + c, n);
+        return;
     }
+    EACH_PIXEL(*w, z, y, x)
+    k.best = vmax(k.best, load_n(p->x + pixel_at(im, z, y, x) + c, n));
+    EACH_PIXEL(*w, z, y, x)
+    max_give(p, im, &k, pixel_at(im, z, y, x) + c, n);
 }
 
 static void back_pixel(const struct ew_pooling *p, const struct image *im, const int64_t o[3],
@@ -128,10 +199,7 @@ static void back_pixel(const struct ew_pooling *p, const struct image *im, const
             continue;
         }
         EACH_PIXEL(w, z, y, x)
-        {
-            float *to = p->dx + pixel_at(im, z, y, x) + c;
-            store_n(to, load_n(to, n) + dy, n);
-        }
+        give(im, p->dx + pixel_at(im, z, y, x) + c, dy, n);
     }
 }
 
@@ -140,10 +208,13 @@ void EW_K(pool_back_run)(const struct ew_pooling *p, int64_t begin, int64_t end)
     const struct ew_conv_axis *a = p->shape.axis;
     const int64_t bands = div_up(p->shape.cin, CHANNELS);
     const int64_t pixels = (int64_t)a[0].in * a[1].in * a[2].in;
+    const bool fresh = !p->add && windows_tile(&p->shape);
+    struct image im = {.s = &p->shape, .fresh = fresh};
+    list_taps(&im);
     for (int64_t tile = begin; tile < end; tile++) {
-        const struct image im = {.s = &p->shape, .n = tile / bands};
+        im.n = tile / bands;
         const int64_t c0 = tile % bands * CHANNELS, c1 = min_i64(c0 + CHANNELS, p->shape.cin);
-        for (int64_t i = 0; !p->add && i < pixels; i++)
+        for (int64_t i = 0; !p->add && !fresh && i < pixels; i++)
             clear(p->dx + (im.n * pixels + i) * p->shape.cin + c0, c1 - c0);
         int64_t o[3];
         for (o[0] = 0; o[0] < a[0].out; o[0]++)
