@@ -137,6 +137,9 @@ static ew_err put_ports(struct export *x, const struct ew_onnx_node *n, int node
         m->input[n->consts[i].slot] = name;
         EW_TRY(add_init(x, name, &n->consts[i].t));
     }
+    /* An opset before the one that added an optional input counts even an absent one. */
+    while (m->n_input > 0 && !*ew_onnx_text(m->input[m->n_input - 1]))
+        m->n_input--;
     for (int i = 0; i < n->n_out; i++) {
         if (i >= from->n_out)
             m->output[i] = own_name(x, n, node, "out", i);
