@@ -105,6 +105,15 @@ static void multiply(const struct work *w, int64_t count)
     }
 }
 
+/* Lanes behind the tile's last column are computed and thrown away: they may not be slow. */
+static void clear_behind(const struct work *w)
+{
+    const int64_t wide = div_up(w->width, NR) * NR;
+    for (int64_t i = 0; i < PIXELS; i++)
+        for (int64_t j = w->width; j < wide; j += LANES)
+            store(w->x + i * KS + j, (vec){0});
+}
+
 static void run_tile(struct work *w, int64_t tile)
 {
     const struct plan *p = w->plan;
@@ -115,6 +124,7 @@ static void run_tile(struct work *w, int64_t tile)
     const int64_t k0 = chunk * c->kc, k1 = min_i64(k0 + c->kc, c->k);
     w->outputs = min_i64(O_SPLIT, c->og - o);
     w->width = k1 - k0;
+    clear_behind(w);
     float *dw = p->partial ? w->f->partial + split * p->size : w->f->dw;
     w->out = dw + (g * c->og + o) * c->k + k0;
     w->add = !p->partial && w->f->add;
@@ -146,8 +156,6 @@ void EW_K(conv_filter_run)(const struct ew_conv_filter *f, int64_t begin, int64_
     struct work w = {.plan = &p, .f = f, .x = scratch};
     w.dy = w.x + PIXELS * KS;
     w.band = w.dy + O_SPLIT / MR * DY_BLOCK;
-    /* Lanes behind a chunk's last column are computed and thrown away: they may not trap. */
-    memset(scratch, 0, SCRATCH_FLOATS * sizeof(float));
     for (int64_t i = begin; i < end; i++)
         run_tile(&w, i);
 }
