@@ -32,8 +32,9 @@ static void find_window(const struct ew_conv_shape *s, const int64_t o[3], struc
     }
 }
 
-#define TAPS 64 /* of a window whose pixels are listed: more than any network has but the global   \
-                 */
+#define TAPS                                                                                       \
+    64 /* of a window whose pixels are listed: more than any network has but the global            \
+        */
 
 #define EACH_PIXEL(w, z, y, x)                                                                     \
     for (int64_t z = (w).from[0]; z < (w).to[0]; z += (w).step[0])                                 \
