@@ -21,8 +21,9 @@ match($0, /^[0-9]+: /) {
         failed++; cases[id]++; fails[id]++
     } else if (text ~ /^skip /) {
         skipped++; cases[id]++
+        gsub(/\/[^ ]*\/ew_test\.[A-Za-z0-9]+\//, "", text)
         if (show)
-            print preset ": " text
+            print text
     }
     # The lines since the last good case are the ones that tell.
     if (text ~ /^(ok|skip) /)
@@ -44,7 +45,7 @@ match($0, /^[0-9]+: /) {
         if (!cases[id]) {
             skipped++
             if (show)
-                print preset ": skip " name
+                print "skip " name
         }
     } else {
         how = $0; sub(/.*\*\*\*/, "", how)
