@@ -16,10 +16,4 @@ void ew_case_fill(const struct ew_op_case *k, int index, struct ew_tensor *t);
 /* "2x3x4" or "" to a shape. */
 ew_err ew_case_shape(const char *text, struct ew_shape *out);
 
-/* True where `in` is one of the case's constant inputs. */
-static inline bool ew_case_is_constant(const struct ew_op_case *k, int index)
-{
-    return k->in[index].constant;
-}
-
 #endif

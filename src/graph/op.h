@@ -173,15 +173,7 @@ const struct ew_op *ew_op_find_onnx(const char *type, const char *domain);
 int ew_op_count(void);
 const struct ew_op *ew_op_at(int i);
 
-/* Fills `ints` from field table style attributes: convenience for C code that builds nodes. */
-static inline struct ew_ints ew_ints1(int64_t a)
-{
-    return (struct ew_ints){1, {a}};
-}
-static inline struct ew_ints ew_ints2(int64_t a, int64_t b)
-{
-    return (struct ew_ints){2, {a, b}};
-}
+/* A list of four: pads and permutations, for C code that builds nodes. */
 static inline struct ew_ints ew_ints4(int64_t a, int64_t b, int64_t c, int64_t d)
 {
     return (struct ew_ints){4, {a, b, c, d}};
