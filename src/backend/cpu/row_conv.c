@@ -77,6 +77,8 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
         return 0;
     if (ask->phase == EW_PHASE_FORWARD)
         return offer_forward(c, &s, out);
+    if (((const struct ew_conv_attr *)c->attr)->end.act != EW_ACT_NONE || c->n_in > 3)
+        return 0; /* fused: the reference refuses it, and says so */
     out[0] = ew_conv_backward_kernel(ask->be, &s);
     out[0].prepare = prepare_backward;
     return 1;
