@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading and writing checkpoints. */
+#include "format/checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "format/graph_file.h"
+
+#define VERSION     1
+#define MAX_BYTES   ((size_t)1 << 36)
+#define MAX_CLASSES (1 << 24)
+#define MAX_STATES  (1 << 24)
+#define HEAD_BYTES  24 /* magic, version, reserved */
+#define SUM_BYTES   8
+
+/* A byte that is no text, and line ends of both kinds: a copy that was mangled on the way shows. */
+static const char magic[8] = "\x89"
+                             "EWC\r\n\x1a\n";
+
+/* ---- Writing ---- */
+
+static void put_double(struct ew_put *p, double v)
+{
+    int64_t bits;
+    memcpy(&bits, &v, sizeof(bits));
+    ew_put_int(p, bits);
+}
+
+static ew_err put_all(struct ew_put *p, const struct ew_checkpoint *c)
+{
+    ew_put_bytes(p, magic, sizeof(magic));
+    ew_put_int(p, VERSION);
+    ew_put_int(p, 0);
+    ew_put_text(p, c->options);
+    ew_put_text(p, c->progress);
+    ew_put_int(p, c->n_classes);
+    for (int i = 0; i < c->n_classes; i++)
+        ew_put_text(p, c->classes[i]);
+    for (int i = 0; i < EW_CHECKPOINT_CHANNELS; i++)
+        put_double(p, c->mean[i]);
+    for (int i = 0; i < EW_CHECKPOINT_CHANNELS; i++)
+        put_double(p, c->std[i]);
+    EW_TRY(ew_graph_put(p, c->graph));
+    ew_put_int(p, c->n_states);
+    for (int i = 0; i < c->n_states; i++) {
+        ew_put_text(p, c->states[i].param);
+        ew_put_int(p, c->states[i].slot);
+        ew_put_tensor(p, &c->states[i].t);
+    }
+    ew_put_int(p, (int64_t)ew_hash_sum(&p->hash));
+    return EW_OK;
+}
+
+ew_err ew_checkpoint_write(const char *path, const struct ew_checkpoint *c)
+{
+    struct ew_file_out out;
+    EW_TRY(ew_file_out_open(path, &out));
+    struct ew_put p = {.f = out.f};
+    const ew_err e = put_all(&p, c);
+    if (e == EW_OK)
+        return ew_file_out_commit(&out);
+    ew_file_out_abort(&out);
+    return e;
+}
+
+int64_t ew_checkpoint_size(const struct ew_checkpoint *c)
+{
+    int64_t bytes = 4096 + (int64_t)strlen(c->options) + (int64_t)strlen(c->progress);
+    for (int i = 0; i < c->graph->n_values; i++) {
+        const struct ew_value *v = &c->graph->values[i];
+        if (v->kind != EW_VALUE_ACT && v->kind != EW_VALUE_INPUT)
+            bytes += (int64_t)ew_tensor_bytes(&v->t);
+        bytes += 256;
+    }
+    for (int i = 0; i < c->n_states; i++)
+        bytes += (int64_t)ew_tensor_bytes(&c->states[i].t) + 256;
+    return bytes;
+}
+
+/* ---- Reading ---- */
+
+static ew_err check_frame(struct ew_get *in)
+{
+    int64_t version, reserved, sum;
+    const void *head;
+    EW_CHECK(in->size >= sizeof(magic) && memcmp(in->bytes, magic, sizeof(magic)) == 0,
+             EW_ERR_FORMAT, "%s: is no checkpoint", in->what);
+    EW_CHECK(in->size >= HEAD_BYTES + SUM_BYTES, EW_ERR_FORMAT, "%s: is cut off at %zu bytes",
+             in->what, in->size);
+    EW_TRY(ew_get_bytes(in, sizeof(magic), &head));
+    EW_TRY(ew_get_int(in, INT64_MIN, INT64_MAX, &version));
+    EW_CHECK(version <= VERSION || version > 1 << 16, EW_ERR_UNSUPPORTED,
+             "%s: is a checkpoint of version %lld; this program reads up to %d", in->what,
+             (long long)version, VERSION);
+    in->size -= SUM_BYTES;
+    struct ew_get end = {in->bytes, in->size + SUM_BYTES, in->size, in->what, in->arena};
+    EW_TRY(ew_get_int(&end, INT64_MIN, INT64_MAX, &sum));
+    EW_CHECK((uint64_t)sum == ew_hash_of(in->bytes, in->size), EW_ERR_FORMAT,
+             "%s: is damaged or cut off: its checksum does not fit", in->what);
+    EW_CHECK(version == VERSION, EW_ERR_FORMAT, "%s: has no version", in->what);
+    return ew_get_int(in, INT64_MIN, INT64_MAX, &reserved);
+}
+
+static ew_err get_double(struct ew_get *in, double *out)
+{
+    int64_t bits;
+    EW_TRY(ew_get_int(in, INT64_MIN, INT64_MAX, &bits));
+    memcpy(out, &bits, sizeof(bits));
+    return EW_OK;
+}
+
+static ew_err get_classes(struct ew_get *in, struct ew_checkpoint *c)
+{
+    int64_t n;
+    EW_TRY(ew_get_int(in, 0, MAX_CLASSES, &n));
+    EW_CHECK((size_t)n <= in->size / 8, EW_ERR_FORMAT, "%s: has %lld classes, more than bytes",
+             in->what, (long long)n);
+    const char **names = ew_arena_array(&c->arena, (size_t)n + 1, sizeof(*names));
+    EW_CHECK(names, EW_ERR_MEMORY, "%s: no memory", in->what);
+    for (int64_t i = 0; i < n; i++)
+        EW_TRY(ew_get_text(in, &names[i]));
+    c->classes = names;
+    c->n_classes = (int)n;
+    return EW_OK;
+}
+
+static ew_err get_states(struct ew_get *in, struct ew_checkpoint *c)
+{
+    int64_t n;
+    EW_TRY(ew_get_int(in, 0, MAX_STATES, &n));
+    EW_CHECK((size_t)n <= in->size / 8, EW_ERR_FORMAT, "%s: has %lld states, more than bytes",
+             in->what, (long long)n);
+    struct ew_checkpoint_state *s = ew_arena_array(&c->arena, (size_t)n + 1, sizeof(*s));
+    EW_CHECK(s, EW_ERR_MEMORY, "%s: no memory", in->what);
+    for (int64_t i = 0; i < n; i++) {
+        EW_TRY(ew_get_text(in, &s[i].param));
+        EW_TRY(ew_get_int(in, 0, 255, &s[i].slot));
+        EW_TRY(ew_get_tensor(in, &s[i].t));
+        EW_CHECK(s[i].t.data, EW_ERR_FORMAT, "%s: the state of %s has no data", in->what,
+                 s[i].param);
+    }
+    c->states = s;
+    c->n_states = (int)n;
+    return EW_OK;
+}
+
+static ew_err get_all(struct ew_get *in, struct ew_checkpoint *c)
+{
+    EW_TRY(check_frame(in));
+    EW_TRY(ew_get_text(in, &c->options));
+    EW_TRY(ew_get_text(in, &c->progress));
+    EW_TRY(get_classes(in, c));
+    for (int i = 0; i < EW_CHECKPOINT_CHANNELS; i++)
+        EW_TRY(get_double(in, &c->mean[i]));
+    for (int i = 0; i < EW_CHECKPOINT_CHANNELS; i++)
+        EW_TRY(get_double(in, &c->std[i]));
+    EW_TRY(ew_graph_get(in, &c->graph));
+    EW_TRY(get_states(in, c));
+    EW_CHECK(in->at == in->size, EW_ERR_FORMAT, "%s: has %zu bytes too many", in->what,
+             in->size - in->at);
+    return EW_OK;
+}
+
+ew_err ew_checkpoint_parse(const void *bytes, size_t size, const char *what,
+                           struct ew_checkpoint *out)
+{
+    *out = (struct ew_checkpoint){0};
+    ew_arena_init(&out->arena);
+    struct ew_get in = {.bytes = bytes, .size = size, .what = what, .arena = &out->arena};
+    const ew_err e = get_all(&in, out);
+    if (e != EW_OK)
+        ew_checkpoint_fini(out);
+    return e;
+}
+
+ew_err ew_checkpoint_read(const char *path, struct ew_checkpoint *out)
+{
+    char *bytes;
+    size_t size;
+    *out = (struct ew_checkpoint){0};
+    EW_TRY(ew_file_read(path, MAX_BYTES, &bytes, &size));
+    const ew_err e = ew_checkpoint_parse(bytes, size, path, out);
+    if (e == EW_OK)
+        out->bytes = bytes;
+    else
+        free(bytes);
+    return e;
+}
+
+void ew_checkpoint_fini(struct ew_checkpoint *c)
+{
+    ew_graph_free(c->graph);
+    ew_arena_fini(&c->arena);
+    free(c->bytes);
+    *c = (struct ew_checkpoint){0};
+}
+
+bool ew_checkpoint_is(const char *path)
+{
+    char head[sizeof(magic)];
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return false;
+    const size_t n = fread(head, 1, sizeof(head), f);
+    fclose(f);
+    return n == sizeof(head) && memcmp(head, magic, sizeof(magic)) == 0;
+}
