@@ -13,11 +13,17 @@ struct ew_kernel {
     ew_err (*run)(const struct ew_call *c);
     size_t scratch; /* bytes, contents undefined at each run */
     size_t state;   /* bytes in c->state, kept with the step */
+    size_t packed;  /* bytes in c->packed: its own copy of weights, see `pack` */
+    unsigned packs; /* bit i: `run` knows in[i] only by what is packed of it */
     bool fresh;     /* backward: it heeds c->fresh, so gradients need not be cleared before it */
     bool in_place;  /* backward: din[0] may be dout[0] where it is fresh */
-    /* Fills c->state; called once weights and memory are there, and again when weights have changed
-     * outside of training.  NULL: nothing to prepare. */
+    /* Fills c->state; called once, when weights and memory are there.  NULL: nothing to prepare. */
     ew_err (*prepare)(const struct ew_call *c);
+    /* Fills all of c->packed, after prepare, and again when weights have changed outside of
+     * training.  Runs only read it: plans share it, and engine files hold it.  So it has no
+     * pointers, and it follows from weights, attributes and instruction set; at another batch the
+     * kernel of this name and size packs the same bytes. */
+    ew_err (*pack)(const struct ew_call *c);
 };
 
 struct ew_kernels;

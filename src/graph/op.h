@@ -29,11 +29,12 @@ struct ew_call {
     unsigned fresh;                /* kernels that ask for it: bit i: write din[i], do not add */
     void *aux;                     /* kept from forward to backward (training only) */
     void *scratch;                 /* op->scratch() bytes, contents undefined */
-    void *state; /* a kernel's own: geometry, packed weights; references need none */
-    const struct ew_backend *be; /* kernels' threads and instruction set */
-    bool train;                  /* batch statistics, dropout on */
-    bool again;                  /* forward once more, to save memory: leave running state alone */
-    uint64_t seed;               /* stochastic operators: fixed by (run seed, step, node) */
+    void *state;                   /* a kernel's own, such as geometry; references need none */
+    void *packed;                  /* a kernel's own copy of weights, which runs only read */
+    const struct ew_backend *be;   /* kernels' threads and instruction set */
+    bool train;                    /* batch statistics, dropout on */
+    bool again;    /* forward once more, to save memory: leave running state alone */
+    uint64_t seed; /* stochastic operators: fixed by (run seed, step, node) */
 };
 
 struct ew_cost {

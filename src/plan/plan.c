@@ -15,7 +15,7 @@
 ew_err ew_plan_step_new(struct ew_plan *p, struct ew_step **out)
 {
     EW_TRY(ew_grow((void **)&p->steps, &p->cap_steps, p->n_steps + 1, sizeof(*p->steps)));
-    p->steps[p->n_steps] = (struct ew_step){.node = -1, .scratch = -1, .aux = -1, .state = -1};
+    p->steps[p->n_steps] = (struct ew_step){.node = -1, .scratch = -1, .aux = -1};
     *out = &p->steps[p->n_steps++];
     return EW_OK;
 }
@@ -50,8 +50,10 @@ ew_err ew_plan_set_kernel(struct ew_plan *p, const struct ew_kernel *k)
     s->kernel = *k;
     if (k->scratch)
         EW_TRY(ew_plan_buffer_new(p, k->scratch, step, step, &s->scratch));
-    if (k->state) /* it lives from run to run */
-        EW_TRY(ew_plan_buffer_new(p, k->state, 0, INT32_MAX, &s->state));
+    s->state_at = p->states_bytes;
+    s->packed_at = p->packed_bytes;
+    p->states_bytes += ew_align_up(k->state);
+    p->packed_bytes += ew_align_up(k->packed);
     return EW_OK;
 }
 
@@ -311,12 +313,20 @@ static void bind_slots(struct ew_plan *p, struct ew_slot *slots)
             slots[i].t.data = p->block + p->buffers[slots[i].buffer].offset;
 }
 
+static ew_err new_block(size_t bytes, char **out)
+{
+    void *block;
+    EW_TRY(ew_aligned_new(bytes, &block));
+    *out = block;
+    return EW_OK;
+}
+
 /* Takes the memory and turns offsets into pointers. */
 static ew_err bind_memory(struct ew_plan *p)
 {
-    void *block;
-    EW_TRY(ew_aligned_new(p->block_bytes, &block));
-    p->block = block;
+    EW_TRY(new_block(p->block_bytes, &p->block));
+    EW_TRY(new_block(p->states_bytes, &p->states));
+    EW_TRY(new_block(p->packed_bytes, &p->packed));
     bind_slots(p, p->values);
     bind_slots(p, p->grads);
     bind_slots(p, p->again);
@@ -328,8 +338,12 @@ static ew_err bind_memory(struct ew_plan *p)
             s->call.scratch = p->block + p->buffers[s->scratch].offset;
         if (s->aux >= 0)
             s->call.aux = p->block + p->buffers[s->aux].offset;
-        if (s->state >= 0)
-            s->call.state = p->block + p->buffers[s->state].offset;
+        if (s->kernel.state)
+            s->call.state = p->states + s->state_at;
+        if (s->kernel.packed)
+            s->call.packed = p->packed + s->packed_at;
+        if (s->kernel.prepare)
+            EW_TRY(s->kernel.prepare(&s->call));
     }
     return ew_plan_refresh(p);
 }
@@ -435,5 +449,7 @@ void ew_plan_free(struct ew_plan *p)
     free(p->steps);
     free(p->buffers);
     free(p->block);
+    free(p->states);
+    free(p->packed);
     free(p);
 }

@@ -36,7 +36,7 @@ struct ew_plan_opts {
 
 struct ew_plan_stats {
     int steps;
-    size_t arena_bytes; /* inputs, activations, gradients, scratch, optimiser: the planned block */
+    size_t arena_bytes;    /* inputs, activations, gradients, scratch, optimiser, kernels' own */
     size_t unshared_bytes; /* the same buffers side by side, for comparison */
     size_t packed_bytes;   /* kernels' own copies of weights, part of arena_bytes */
     size_t weight_bytes;   /* parameters, state and constants of the graph, and folded copies */

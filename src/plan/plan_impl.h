@@ -17,7 +17,8 @@ struct ew_step {
     enum ew_when when;
     int scratch; /* buffer, or -1 */
     int aux;     /* buffer, or -1 */
-    int state;   /* buffer, or -1 */
+    /* Where the kernel's own memory begins in the plan's blocks for it. */
+    size_t state_at, packed_at;
 };
 
 /* A tensor that steps point to, and the steps that need it. */
@@ -54,8 +55,12 @@ struct ew_plan {
     bool *keep;       /* by value: backward may read it where forward left it */
     bool *needs_grad; /* by value */
     double again_flops;
-    char *block;
+    char *block; /* what lives by steps */
     size_t block_bytes;
+    char *states; /* kernels' states, kept from run to run */
+    size_t states_bytes;
+    char *packed; /* kernels' copies of weights */
+    size_t packed_bytes;
 };
 
 /* Adds an empty step. */

@@ -99,8 +99,8 @@ const struct ew_backend *ew_plan_backend(const struct ew_plan *p)
 ew_err ew_plan_refresh(struct ew_plan *p)
 {
     for (int k = 0; k < p->n_steps; k++)
-        if (p->steps[k].kernel.prepare)
-            EW_TRY(p->steps[k].kernel.prepare(&p->steps[k].call));
+        if (p->steps[k].kernel.pack)
+            EW_TRY(p->steps[k].kernel.pack(&p->steps[k].call));
     return EW_OK;
 }
 
@@ -175,14 +175,14 @@ static size_t graph_weights(const struct ew_graph *g)
 void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
 {
     *out = (struct ew_plan_stats){.steps = p->n_steps,
-                                  .arena_bytes = p->block_bytes,
+                                  .arena_bytes = p->block_bytes + p->states_bytes + p->packed_bytes,
+                                  .unshared_bytes = p->states_bytes + p->packed_bytes,
+                                  .packed_bytes = p->packed_bytes,
                                   .recompute_cheap = p->strategy.cheap,
                                   .segments = p->strategy.segments,
                                   .parts = p->strategy.parts,
                                   .split_changes_statistics =
                                       p->strategy.parts > 1 && has_batch_statistics(p->g)};
-    for (int k = 0; k < p->n_steps; k++)
-        out->packed_bytes += p->steps[k].kernel.state;
     for (int i = 0; i < p->n_buffers; i++)
         out->unshared_bytes += ew_align_up(p->buffers[i].size);
     out->weight_bytes = graph_weights(p->source) + (p->clone ? p->clone->arena.used : 0);

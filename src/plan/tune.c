@@ -201,13 +201,15 @@ static struct ew_tensor **copy_tensors(struct trial *t, struct ew_tensor *const 
 /* Nanoseconds of the best of a few runs; INT64_MAX where it cannot run. */
 static int64_t measure(struct trial *t, const struct ew_kernel *k)
 {
-    void *scratch = NULL, *state = NULL;
+    void *scratch = NULL, *state = NULL, *packed = NULL;
     int64_t best = INT64_MAX;
     if (ew_aligned_new(k->scratch, &scratch) == EW_OK &&
-        ew_aligned_new(k->state, &state) == EW_OK) {
+        ew_aligned_new(k->state, &state) == EW_OK && ew_aligned_new(k->packed, &packed) == EW_OK) {
         t->c.scratch = scratch;
         t->c.state = state;
+        t->c.packed = packed;
         bool ok = !k->prepare || k->prepare(&t->c) == EW_OK;
+        ok = ok && (!k->pack || k->pack(&t->c) == EW_OK);
         for (int round = 0; ok && round < ROUNDS; round++) {
             const int64_t start = ew_clock_ns();
             ok = k->run(&t->c) == EW_OK;
@@ -217,6 +219,7 @@ static int64_t measure(struct trial *t, const struct ew_kernel *k)
     }
     free(scratch);
     free(state);
+    free(packed);
     return best;
 }
 

@@ -149,16 +149,21 @@ static void run_kernel(const struct job *j, struct set *s, const struct ew_kerne
     struct ew_call *c = &s->call;
     c->scratch = ew_guard_end(ew_align_up(k->scratch), 64);
     c->state = ew_guard_end(ew_align_up(k->state), 64);
+    c->packed = ew_guard_end(ew_align_up(k->packed), 64);
     for (int i = 0; j->fresh && i < c->n_in; i++) {
         if (!s->din_p[i])
             continue;
         poison(&s->din[i]);
         c->fresh |= 1u << i;
     }
-    if (!k->prepare || EW_EXPECT_OK(k->prepare(c)))
-        EW_EXPECT_OK(k->run(c));
+    if (k->prepare)
+        EW_EXPECT_OK(k->prepare(c));
+    if (k->pack)
+        EW_EXPECT_OK(k->pack(c));
+    EW_EXPECT_OK(k->run(c));
     ew_guard_free(c->scratch);
     ew_guard_free(c->state);
+    ew_guard_free(c->packed);
 }
 
 static void expect_near(const struct ew_tensor *got, const struct ew_tensor *want, const char *what)

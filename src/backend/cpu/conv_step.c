@@ -10,21 +10,25 @@ static void *behind(void *p, size_t bytes)
     return (char *)p + ew_align_up(bytes);
 }
 
-/* ---- Forward: state is a pass, then its packed filters.  In training they are packed at each
- * step, into scratch, and scratch for the threads follows them ---- */
+/* ---- Forward: state is a pass.  Filters that change from run to run (in training, or where they
+ * are computed) are packed at each, into scratch, and scratch for the threads follows them ---- */
 
 void ew_conv_forward_prepare(const struct ew_call *c, enum ew_conv_method m,
                              const struct ew_conv_shape *s, const struct ew_epilogue_attr *end)
 {
     struct ew_conv_pass *p = c->state;
-    *p = (struct ew_conv_pass){.method = m, .conv = {.shape = *s}, .packed = behind(p, sizeof(*p))};
+    *p = (struct ew_conv_pass){.method = m, .conv = {.shape = *s}, .packed = c->packed};
     if (end)
         p->conv.end = (struct ew_epilogue){.add_after = end->add_after,
                                            .act = (enum ew_act)end->act,
                                            .lo = (float)end->lo,
                                            .hi = (float)end->hi};
-    if (!c->train && c->in[1]->data)
-        ew_conv_pack(c->be, p, c->in[1]->data);
+}
+
+static ew_err pack_filters(const struct ew_call *c)
+{
+    ew_conv_pack(c->be, c->state, c->in[1]->data);
+    return EW_OK;
 }
 
 static const float *input_or_null(const struct ew_call *c, int i)
@@ -43,14 +47,7 @@ static ew_err run_forward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Filters that are computed change from run to run. */
 static ew_err run_packing(const struct ew_call *c)
-{
-    ew_conv_pack(c->be, c->state, c->in[1]->data);
-    return run_forward(c);
-}
-
-static ew_err run_training(const struct ew_call *c)
 {
     struct ew_conv_pass *p = c->state;
     struct ew_call rest = *c;
@@ -64,20 +61,20 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
                                         const struct ew_conv_shape *s)
 {
     const struct ew_backend *be = c->be;
-    const bool fixed = c->in[1]->data != NULL; /* activations have no memory yet */
+    const bool fixed = !c->train && c->in[1]->data; /* activations have no memory yet */
     static const char *const names[] = {[EW_CONV_GEMM] = "gemm",
                                         [EW_CONV_WINOGRAD] = "winograd",
                                         [EW_CONV_DEPTHWISE] = "depthwise",
                                         [EW_CONV_GROUPED] = "grouped"};
     const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(be->isa, m, s));
-    const size_t packed = ew_align_up(ew_conv_packed_bytes(be->isa, m, s));
+    const size_t packed = ew_conv_packed_bytes(be->isa, m, s);
     return (struct ew_kernel){.name = names[m],
-                              .run = c->train ? run_training
-                                     : fixed  ? run_forward
-                                              : run_packing,
-                              .scratch = scratch + (c->train ? packed : 0),
-                              .state = ew_align_up(sizeof(struct ew_conv_pass)) +
-                                       (c->train ? 0 : packed)};
+                              .run = fixed ? run_forward : run_packing,
+                              .pack = fixed ? pack_filters : NULL,
+                              .packs = fixed ? 1u << 1 : 0,
+                              .packed = fixed ? packed : 0,
+                              .scratch = scratch + (fixed ? 0 : ew_align_up(packed)),
+                              .state = sizeof(struct ew_conv_pass)};
 }
 
 /* ---- Backward: scratch is the packed filters and scratch for the threads, first; then the filter

@@ -20,15 +20,15 @@ static int64_t rows_of(const struct ew_call *c)
     return ew_shape_span(&c->in[X]->shape, 0, c->in[X]->shape.rank - 1);
 }
 
-/* ---- Inference: state is the scales, then the shifts ---- */
+/* ---- Inference: packed are the scales, then the shifts ---- */
 
-static ew_err prepare_inference(const struct ew_call *c)
+static ew_err pack_inference(const struct ew_call *c)
 {
     const struct ew_batch_norm_attr *a = c->attr;
     const int64_t channels = channels_of(c);
     const float *scale = c->in[SCALE]->data, *shift = c->in[SHIFT]->data;
     const float *mean = c->in[MEAN]->data, *var = c->in[VAR]->data;
-    float *s = c->state, *t = s + channels;
+    float *s = c->packed, *t = s + channels;
     for (int64_t i = 0; i < channels; i++) {
         const double f = (double)scale[i] / sqrt((double)var[i] + a->eps);
         s[i] = (float)f;
@@ -56,8 +56,8 @@ static ew_err run_inference(const struct ew_call *c)
     struct inference w = {.k = c->be->isa,
                           .map = {.channels = channels,
                                   .x = c->in[X]->data,
-                                  .scale = c->state,
-                                  .shift = (const float *)c->state + channels,
+                                  .scale = c->packed,
+                                  .shift = (const float *)c->packed + channels,
                                   .act = (enum ew_act)end->act,
                                   .lo = (float)end->lo,
                                   .hi = (float)end->hi,
@@ -162,8 +162,9 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
                 return 0; /* computed at each run: the reference does it */
         out[0] = (struct ew_kernel){.name = "scale and shift",
                                     .run = run_inference,
-                                    .prepare = prepare_inference,
-                                    .state = 2 * (size_t)channels * sizeof(float)};
+                                    .pack = pack_inference,
+                                    .packs = 1u << SCALE | 1u << SHIFT | 1u << MEAN | 1u << VAR,
+                                    .packed = 2 * (size_t)channels * sizeof(float)};
         return 1;
     }
     /* Parts of it are frozen, or shared with another node: rare, and the reference's. */
