@@ -3,6 +3,7 @@
  */
 #include "base/field.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -203,6 +204,40 @@ void ew_fields_default(const struct ew_field *table, void *object, size_t size)
         EW_ASSERT(err == EW_OK); /* a default is ours, not the user's */
         (void)err;
     }
+}
+
+void ew_fields_clear(const struct ew_field *table, void *object, size_t size)
+{
+    memset(object, 0, size);
+    for (const struct ew_field *f = table; f && f->name; f++) {
+        void *at = member(f, object);
+        if (f->type == EW_FIELD_FLOAT)
+            *(double *)at = NAN;
+        else if (f->type == EW_FIELD_INT || f->type == EW_FIELD_SIZE)
+            *(int64_t *)at = EW_INT_ABSENT;
+        else if (f->type == EW_FIELD_ENUM)
+            *(int *)at = -1;
+    }
+}
+
+bool ew_field_absent(const struct ew_field *f, const void *object)
+{
+    const void *at = member_const(f, object);
+    switch (f->type) {
+    case EW_FIELD_INT:
+    case EW_FIELD_SIZE:
+        return *(const int64_t *)at == EW_INT_ABSENT;
+    case EW_FIELD_FLOAT:
+        return isnan(*(const double *)at);
+    case EW_FIELD_STR:
+        return !*(const char *const *)at;
+    case EW_FIELD_ENUM:
+        return *(const int *)at < 0;
+    case EW_FIELD_BOOL:
+    case EW_FIELD_INTS:
+        break;
+    }
+    return false;
 }
 
 const struct ew_field *ew_field_find(const struct ew_field *table, const char *name)

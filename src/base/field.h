@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Field tables: one row per member of a plain struct.  The same row gives an operator's attribute
- * its ONNX mapping and a command's option its flag, help, man-page entry and completion. */
+ * its ONNX mapping, a command's option its flag, help, man-page entry and completion, and a member
+ * of a record its SQL column, CSV and JSON name and axis. */
 #ifndef EW_BASE_FIELD_H
 #define EW_BASE_FIELD_H
 
@@ -28,6 +29,11 @@ enum ew_field_type {
     EW_FIELD_SIZE   /* int64_t bytes; text may end in K, M, G (powers of 1024) */
 };
 
+/* Which way a measured figure should go. */
+enum ew_better { EW_BETTER_NEITHER, EW_BETTER_LOWER, EW_BETTER_HIGHER };
+
+#define EW_INT_ABSENT INT64_MIN /* a whole number that is not there; of ENUM it is -1 */
+
 struct ew_field {
     const char *name; /* flag, key and attribute name: never changes */
     enum ew_field_type type;
@@ -37,7 +43,9 @@ struct ew_field {
     const char *const *choices; /* for ENUM, NULL-terminated */
     const char *metavar;        /* shown in help: "FILE", "HxWxC" */
     const char *help;
-    char letter; /* short flag, or 0 */
+    char letter;           /* short flag, or 0 */
+    const char *unit;      /* of a record: "s", "J"; NULL: none */
+    enum ew_better better; /* of a record */
 };
 
 #define EW_FIELD_END                                                                               \
@@ -61,6 +69,13 @@ const struct ew_field *ew_field_find(const struct ew_field *table, const char *n
 
 /* Writes the field's value as text that ew_field_parse reads back; returns the length it needs. */
 int ew_field_print(const struct ew_field *f, const void *object, char *buf, size_t size);
+
+/* Makes every field of `object` absent: nan, NULL, EW_INT_ABSENT, -1; false and an empty list where
+ * the type has no such value. */
+void ew_fields_clear(const struct ew_field *table, void *object, size_t size);
+
+/* The field has no value; absent is not zero.  False for BOOL and INTS. */
+bool ew_field_absent(const struct ew_field *f, const void *object);
 
 /* The nearest of the table's names within two edits (or a third of its length), or NULL. */
 const char *ew_field_nearest(const struct ew_field *table, const char *name);

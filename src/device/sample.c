@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of quantities, qualities and reasons; rates of counters. */
+/* Names of quantities and reasons; rates of counters. */
 #include "device/sample.h"
 
 #include "base/clock.h"
@@ -22,16 +22,6 @@ const char *ew_quantity_unit(enum ew_quantity q)
 #undef EW_QUANTITY_UNIT
     };
     return units[q];
-}
-
-const char *ew_quality_name(enum ew_quality q)
-{
-    static const char *const names[] = {
-#define EW_QUALITY_NAME(id, name) name,
-        EW_QUALITY_MAP(EW_QUALITY_NAME)
-#undef EW_QUALITY_NAME
-    };
-    return names[q];
 }
 
 const char *ew_absent_text(enum ew_absent a)

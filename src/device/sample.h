@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "record/quality.h"
+
 /* clang-format off */
 #define EW_QUANTITY_MAP(X)                                                                         \
     X(LOAD,    "load",        "%")                                                                 \
@@ -23,14 +25,6 @@
     X(FAN,     "fan",         "rpm")                                                               \
     X(COUNT,   "count",       "")                                                                  \
     X(STATE,   "state",       "")
-
-/* Where a number came from.  The names are stored: they never change. */
-#define EW_QUALITY_MAP(X)                                                                          \
-    X(MEASURED,  "measured")  /* a sensor's or a counter's own figure */                           \
-    X(DERIVED,   "derived")   /* worked out from measured ones */                                  \
-    X(MODELLED,  "modelled")  /* predicted */                                                      \
-    X(SIMULATED, "simulated") /* by a simulated board */                                           \
-    X(EMULATED,  "emulated")  /* real, under an artificial limit */
 
 /* Why a value is not there. */
 #define EW_ABSENT_MAP(X)                                                                           \
@@ -52,13 +46,6 @@ enum ew_quantity {
     EW_QUANTITY_MAP(EW_QUANTITY_ENUM)
 #undef EW_QUANTITY_ENUM
         EW_QUANTITY_N
-};
-
-enum ew_quality {
-#define EW_QUALITY_ENUM(id, name) EW_QUALITY_##id,
-    EW_QUALITY_MAP(EW_QUALITY_ENUM)
-#undef EW_QUALITY_ENUM
-        EW_QUALITY_N
 };
 
 enum ew_absent {
@@ -99,7 +86,6 @@ static inline bool ew_value_is(struct ew_value v)
 
 const char *ew_quantity_name(enum ew_quantity q);
 const char *ew_quantity_unit(enum ew_quantity q);
-const char *ew_quality_name(enum ew_quality q);
 const char *ew_absent_text(enum ew_absent a);
 
 /* Growth of a counter since `*last` as a rate per second; absent where it went back, stood still or

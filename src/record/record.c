@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The field tables of all records.  Names of rows are columns of files that exist: they never
+ * change, and new ones go anywhere. */
+#include "record/record.h"
+
+#include "base/mem.h"
+
+static const char *const status_names[] = {
+#define EW_RUN_STATUS_NAME(id, name) name,
+    EW_RUN_STATUS_MAP(EW_RUN_STATUS_NAME)
+#undef EW_RUN_STATUS_NAME
+        NULL};
+
+static const char *const better_names[] = {"neither", "lower", "higher", NULL};
+
+/* clang-format off */
+#define ROW(kind, member, t, u, b, text) \
+    {.name = #member, .type = t, .offset = offsetof(struct ew_##kind##_row, member), .unit = u, \
+     .better = b, .help = text}
+#define TEXT(kind, member, text)          ROW(kind, member, EW_FIELD_STR, NULL, EW_BETTER_NEITHER, text)
+#define BOOL(kind, member, text)          ROW(kind, member, EW_FIELD_BOOL, NULL, EW_BETTER_NEITHER, text)
+#define INT(kind, member, u, text)        ROW(kind, member, EW_FIELD_INT, u, EW_BETTER_NEITHER, text)
+#define NUM(kind, member, u, better, text) ROW(kind, member, EW_FIELD_FLOAT, u, EW_BETTER_##better, text)
+#define ENUM(kind, member, words, text) \
+    {.name = #member, .type = EW_FIELD_ENUM, .offset = offsetof(struct ew_##kind##_row, member), \
+     .choices = words, .help = text}
+
+static const struct ew_field machine_fields[] = {
+    TEXT(machine, id, "hash of the rest"),
+    TEXT(machine, unit, "which device this is"),
+    TEXT(machine, board, "board"),
+    TEXT(machine, profile, "board profile"),
+    TEXT(machine, cpu, "CPU"),
+    TEXT(machine, kernel, "kernel"),
+    TEXT(machine, system, "release of the board's system"),
+    INT(machine, cores, NULL, "cores present"),
+    INT(machine, cores_online, NULL, "cores on"),
+    INT(machine, memory_bytes, "B", "memory"),
+    BOOL(machine, virtual_machine, "virtual machine"),
+    TEXT(machine, governor, "governor of the CPU clock"),
+    NUM(machine, cpu_mhz_min, "MHz", NEITHER, "lowest CPU clock"),
+    NUM(machine, cpu_mhz_max, "MHz", NEITHER, "highest CPU clock"),
+    NUM(machine, gpu_mhz_max, "MHz", NEITHER, "highest GPU clock"),
+    NUM(machine, mem_mhz_max, "MHz", NEITHER, "highest memory clock"),
+    TEXT(machine, power_mode, "power mode"),
+    TEXT(machine, sensors, "channels that it has"),
+    TEXT(machine, power_covers, "what its power total holds"),
+    TEXT(machine, isa, "instruction set of the kernels"),
+    TEXT(machine, version, "version of Edgewise"),
+    TEXT(machine, compiler, "compiler that built it"),
+    EW_FIELD_END,
+};
+
+static const struct ew_field job_fields[] = {
+    TEXT(job, id, "hash of the options"),
+    TEXT(job, command, "command"),
+    TEXT(job, network, "network"),
+    TEXT(job, dataset, "data set"),
+    TEXT(job, options, "every option with its value"),
+    EW_FIELD_END,
+};
+
+static const struct ew_field run_fields[] = {
+    TEXT(run, uid, "name of the run everywhere"),
+    TEXT(run, job, "hash of its job"),
+    TEXT(run, machine, "hash of its machine"),
+    TEXT(run, study, "study"),
+    TEXT(run, label, "section of the study"),
+    INT(run, repeat, NULL, "repetition"),
+    ENUM(run, status, status_names, "how it ended"),
+    TEXT(run, reason, "why it failed or was skipped"),
+    TEXT(run, started, "when it began"),
+    NUM(run, wall_s, "s", LOWER, "time of the whole run"),
+    INT(run, pid, NULL, "process"),
+    TEXT(run, boot, "boot of the machine"),
+    ENUM(run, quality, ew_quality_names, "where its figures come from"),
+    TEXT(run, noise, "why it is not to be trusted"),
+    NUM(run, load, NULL, LOWER, "runnable processes before it"),
+    NUM(run, temp_c, "C", LOWER, "hottest sensor before it"),
+    NUM(run, cpu_mhz, "MHz", HIGHER, "mean CPU clock before it"),
+    INT(run, free_memory_bytes, "B", "free memory before it"),
+    INT(run, free_disk_bytes, "B", "free disk before it"),
+    EW_FIELD_END,
+};
+
+static const struct ew_field epoch_fields[] = {
+    INT(epoch, epoch, NULL, "epoch, from 0"),
+    NUM(epoch, wall_s, "s", LOWER, "time of the epoch"),
+    NUM(epoch, compute_s, "s", LOWER, "computing"),
+    NUM(epoch, stall_s, "s", LOWER, "waiting for data"),
+    NUM(epoch, overhead_s, "s", LOWER, "the rest of the time"),
+    NUM(epoch, fetch_s, "s", LOWER, "reading, over all workers"),
+    NUM(epoch, decode_s, "s", LOWER, "decoding, over all workers"),
+    NUM(epoch, augment_s, "s", LOWER, "augmenting, over all workers"),
+    NUM(epoch, eval_s, "s", LOWER, "validation after the epoch"),
+    INT(epoch, images, NULL, "images trained on"),
+    INT(epoch, batches, NULL, "batches"),
+    NUM(epoch, images_per_s, "1/s", HIGHER, "training speed"),
+    NUM(epoch, learning_rate, NULL, NEITHER, "learning rate"),
+    NUM(epoch, train_loss, NULL, LOWER, "loss in training"),
+    NUM(epoch, train_accuracy, NULL, HIGHER, "accuracy in training"),
+    NUM(epoch, loss, NULL, LOWER, "loss in validation"),
+    NUM(epoch, accuracy, NULL, HIGHER, "accuracy in validation"),
+    NUM(epoch, precision, NULL, HIGHER, "precision, mean of classes"),
+    NUM(epoch, recall, NULL, HIGHER, "recall, mean of classes"),
+    NUM(epoch, f1, NULL, HIGHER, "F1, mean of classes"),
+    INT(epoch, read_bytes, "B", "bytes read from storage"),
+    INT(epoch, read_ops, NULL, "reads from storage"),
+    NUM(epoch, cache_before, NULL, NEITHER, "share of the data in the page cache before"),
+    NUM(epoch, cache_after, NULL, NEITHER, "share of the data in the page cache after"),
+    NUM(epoch, energy_j, "J", LOWER, "energy"),
+    NUM(epoch, energy_error_j, "J", LOWER, "bound on the error of the energy"),
+    NUM(epoch, power_w, "W", LOWER, "mean power"),
+    NUM(epoch, base_power_w, "W", LOWER, "power when idle"),
+    NUM(epoch, cpu_load, "%", NEITHER, "CPU load"),
+    NUM(epoch, gpu_load, "%", NEITHER, "GPU load"),
+    NUM(epoch, temp_c, "C", LOWER, "hottest sensor, mean"),
+    INT(epoch, rss_bytes, "B", "memory of the process"),
+    INT(epoch, rss_peak_bytes, "B", "most memory of the process"),
+    ENUM(epoch, quality, ew_quality_names, "where the times come from"),
+    EW_FIELD_END,
+};
+
+static const struct ew_field batch_fields[] = {
+    INT(batch, epoch, NULL, "epoch, from 0"),
+    INT(batch, batch, NULL, "batch of the epoch, from 0"),
+    INT(batch, images, NULL, "images"),
+    NUM(batch, wall_s, "s", LOWER, "time of the batch"),
+    NUM(batch, compute_s, "s", LOWER, "computing"),
+    NUM(batch, stall_s, "s", LOWER, "waiting for data"),
+    NUM(batch, overhead_s, "s", LOWER, "the rest of the time"),
+    NUM(batch, fetch_s, "s", LOWER, "reading"),
+    NUM(batch, decode_s, "s", LOWER, "decoding"),
+    NUM(batch, augment_s, "s", LOWER, "augmenting"),
+    NUM(batch, loss, NULL, LOWER, "loss"),
+    NUM(batch, accuracy, NULL, HIGHER, "accuracy"),
+    INT(batch, read_bytes, "B", "bytes read from storage"),
+    EW_FIELD_END,
+};
+
+static const struct ew_field sample_fields[] = {
+    NUM(sample, t_s, "s", NEITHER, "time since the run began"),
+    TEXT(sample, channel, "channel"),
+    NUM(sample, value, NULL, NEITHER, "value"),
+    TEXT(sample, unit, "unit"),
+    ENUM(sample, quality, ew_quality_names, "where it comes from"),
+    EW_FIELD_END,
+};
+
+static const struct ew_field metric_fields[] = {
+    TEXT(metric, name, "name"),
+    NUM(metric, value, NULL, NEITHER, "value"),
+    TEXT(metric, unit, "unit"),
+    TEXT(metric, source, "what measured it"),
+    ENUM(metric, quality, ew_quality_names, "where it comes from"),
+    INT(metric, n, NULL, "measurements behind it"),
+    NUM(metric, spread, NULL, LOWER, "their standard deviation"),
+    NUM(metric, lowest, NULL, NEITHER, "lowest of them"),
+    NUM(metric, highest, NULL, NEITHER, "highest of them"),
+    ENUM(metric, better, better_names, "which way it should go"),
+    EW_FIELD_END,
+};
+/* clang-format on */
+
+const struct ew_record_kind *ew_record_kind(enum ew_record r)
+{
+    static const struct ew_record_kind kinds[] = {
+#define EW_RECORD_KIND(id, name) {#name, name##_fields, sizeof(struct ew_##name##_row)},
+        EW_RECORD_MAP(EW_RECORD_KIND)
+#undef EW_RECORD_KIND
+    };
+    EW_ASSERT((size_t)r < EW_COUNT(kinds));
+    return &kinds[r];
+}
+
+void ew_record_clear(enum ew_record r, void *row)
+{
+    const struct ew_record_kind *k = ew_record_kind(r);
+    ew_fields_clear(k->fields, row, k->size);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is kept of a measurement: plain rows and their field tables.
+ *
+ * The table is the one description: the store makes its columns from it, CSV and JSON their names,
+ * reports their axes.  A new member is a new line in record.c and nothing else.  Start every row
+ * with ew_record_clear, which makes all of it absent: what nobody measured stays empty in CSV, null
+ * in JSON and NULL in SQL, and is never 0.  Text is borrowed.
+ *
+ *   struct ew_epoch_row row;
+ *   ew_record_clear(EW_RECORD_EPOCH, &row);
+ *   row.epoch = 3;
+ *   row.wall_s = 12.5;
+ *   ew_record_csv_row(stdout, EW_RECORD_EPOCH, &row);
+ *
+ * Seconds and joules are of the interval that the row stands for; wall = compute + stall +
+ * overhead.
+ */
+#ifndef EW_RECORD_RECORD_H
+#define EW_RECORD_RECORD_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/field.h"
+#include "base/json.h"
+#include "record/quality.h"
+
+/* The state of one machine that figures depend on; its id is the hash of all the rest. */
+struct ew_machine_row {
+    const char *id;
+    const char *unit;  /* this very device: a name given to it, or a hash that says nothing else */
+    const char *board; /* "Jetson AGX Xavier", or what the system calls itself */
+    const char *profile; /* board profile that fits */
+    const char *cpu, *kernel, *system;
+    int64_t cores, cores_online, memory_bytes;
+    bool virtual_machine;
+    const char *governor;
+    double cpu_mhz_min, cpu_mhz_max, gpu_mhz_max, mem_mhz_max;
+    const char *power_mode;
+    const char *sensors;      /* channels, space-separated */
+    const char *power_covers; /* what the board's power total holds */
+    const char *isa, *version, *compiler;
+};
+
+/* What was asked for: every option with its value, and the hash of that. */
+struct ew_job_row {
+    const char *id;      /* 16 hexadecimal digits */
+    const char *command; /* "train", "bench" */
+    const char *network, *dataset;
+    const char *options; /* "name=value" lines, sorted by name: what is hashed */
+};
+
+/* clang-format off */
+#define EW_RUN_STATUS_MAP(X)                                                                       \
+    X(RUNNING,     "running")                                                                      \
+    X(DONE,        "done")                                                                         \
+    X(FAILED,      "failed")      /* `reason` says why */                                          \
+    X(SKIPPED,     "skipped")     /* cannot be done on this machine */                             \
+    X(INTERRUPTED, "interrupted") /* its process is gone */
+/* clang-format on */
+
+enum ew_run_status {
+#define EW_RUN_STATUS_ENUM(id, name) EW_RUN_##id,
+    EW_RUN_STATUS_MAP(EW_RUN_STATUS_ENUM)
+#undef EW_RUN_STATUS_ENUM
+        EW_RUN_STATUS_N
+};
+
+/* A job carried out once on one machine, with what the guard saw before it. */
+struct ew_run_row {
+    const char *uid; /* the same in every file that the run is copied to */
+    const char *job, *machine;
+    const char *study, *label; /* section of the study's file; NULL: run by hand */
+    int64_t repeat;            /* 0, 1, ... of a job that is run several times */
+    int status;                /* enum ew_run_status */
+    const char *reason;
+    const char *started; /* "2026-11-15T07:30:00Z" */
+    double wall_s;
+    int64_t pid;
+    const char *boot;  /* which boot of the machine `pid` belongs to */
+    int quality;       /* enum ew_quality: of the run as a whole */
+    const char *noise; /* why it is not to be trusted: "load 1.9"; NULL: quiet */
+    double load, temp_c, cpu_mhz;
+    int64_t free_memory_bytes, free_disk_bytes;
+};
+
+struct ew_epoch_row {
+    int64_t epoch;
+    double wall_s, compute_s, stall_s, overhead_s;
+    double fetch_s, decode_s, augment_s; /* the loader's work, summed over its threads */
+    double eval_s;                       /* validation after the epoch; not in wall_s */
+    int64_t images, batches;
+    double images_per_s;
+    double learning_rate;
+    double train_loss, train_accuracy;            /* accuracies and F1 are shares, 0 to 1 */
+    double loss, accuracy, precision, recall, f1; /* of validation; macro averages */
+    int64_t read_bytes, read_ops;                 /* from storage */
+    double cache_before, cache_after; /* share of the data set in the page cache, 0 to 1 */
+    double energy_j, energy_error_j, power_w, base_power_w;
+    double cpu_load, gpu_load, temp_c; /* means; loads in % of all cores */
+    int64_t rss_bytes, rss_peak_bytes;
+    int quality; /* of what is timed; enum ew_quality */
+};
+
+struct ew_batch_row {
+    int64_t epoch, batch, images;
+    double wall_s, compute_s, stall_s, overhead_s;
+    double fetch_s, decode_s, augment_s;
+    double loss, accuracy;
+    int64_t read_bytes;
+};
+
+struct ew_sample_row {
+    double t_s; /* since the run began */
+    const char *channel;
+    double value; /* in the channel's unit */
+    const char *unit;
+    int quality;
+};
+
+struct ew_metric_row {
+    const char *name;
+    double value;
+    const char *unit, *source; /* "monotonic clock", "VDD_IN by INA3221" */
+    int quality;
+    int64_t n;              /* measurements behind it */
+    double spread;          /* sample standard deviation of them */
+    double lowest, highest; /* of them */
+    int better;             /* enum ew_better */
+};
+
+/* clang-format off */
+#define EW_RECORD_MAP(X)                                                                           \
+    X(MACHINE, machine)                                                                            \
+    X(JOB,     job)                                                                                \
+    X(RUN,     run)                                                                                \
+    X(EPOCH,   epoch)                                                                              \
+    X(BATCH,   batch)                                                                              \
+    X(SAMPLE,  sample)                                                                             \
+    X(METRIC,  metric)
+/* clang-format on */
+
+enum ew_record {
+#define EW_RECORD_ENUM(id, name) EW_RECORD_##id,
+    EW_RECORD_MAP(EW_RECORD_ENUM)
+#undef EW_RECORD_ENUM
+        EW_RECORD_N
+};
+
+/* A kind of row: `name` is its table in the store and `record` in JSON lines. */
+struct ew_record_kind {
+    const char *name;
+    const struct ew_field *fields;
+    size_t size;
+};
+
+const struct ew_record_kind *ew_record_kind(enum ew_record r);
+
+/* All absent. */
+void ew_record_clear(enum ew_record r, void *row);
+
+/* One line each; text is quoted where it must be (RFC 4180).  Write errors stay with the stream. */
+void ew_record_csv_head(FILE *out, enum ew_record r);
+void ew_record_csv_row(FILE *out, enum ew_record r, const void *row);
+
+/* The members of an open object. */
+void ew_record_json(struct ew_json *j, enum ew_record r, const void *row);
+
+/* A whole line: {"record":"epoch",...}. */
+ew_err ew_record_json_line(FILE *out, enum ew_record r, const void *row);
+
+/* One cell of CSV, quoted where it must be. */
+void ew_csv_cell(FILE *out, const char *text);
+
+/* A new run's uid and the time now as `started` has it. */
+#define EW_RUN_UID_CHARS  33
+#define EW_RUN_TIME_CHARS 24
+ew_err ew_run_new_uid(char out[EW_RUN_UID_CHARS]);
+void ew_run_time_text(char out[EW_RUN_TIME_CHARS]);
+
+/* 16 hexadecimal digits of the text's hash (64-bit FNV-1a): the id of jobs and machines. */
+#define EW_RECORD_ID_CHARS 17
+void ew_record_id(const char *text, char out[EW_RECORD_ID_CHARS]);
+
+#endif
