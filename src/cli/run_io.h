@@ -4,7 +4,8 @@
 #define EW_CLI_RUN_IO_H
 
 #include "base/json.h"
-#include "format/image_file.h"
+#include "data/image_file.h"
+#include "format/image_input.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
 

@@ -2,7 +2,7 @@
 /* Pixels to a network's input: resize, take the middle, normalise, lay out. */
 #include <math.h>
 
-#include "format/image_file.h"
+#include "format/image_input.h"
 
 ew_err ew_image_input_size(const struct ew_tensor *in, bool channels_last, int64_t size[3])
 {

@@ -6,8 +6,9 @@
 #include <string.h>
 #include <turbojpeg.h>
 
+#include "data/image_file.h"
 #include "ew_test.h"
-#include "format/image_file.h"
+#include "format/image_input.h"
 
 #define W 13
 #define H 9

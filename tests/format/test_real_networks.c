@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "data/image_file.h"
 #include "ew_test.h"
-#include "format/image_file.h"
+#include "format/image_input.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
 

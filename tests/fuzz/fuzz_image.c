@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "format/image_file.h"
+#include "data/image_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decoding PNG (libpng's simplified interface) and JPEG (TurboJPEG), neither of which needs setjmp.
- */
-#include "format/image_file.h"
+/* PNG (libpng's simplified interface) and JPEG (TurboJPEG), neither of which needs setjmp. */
+#include "data/image_file.h"
 
-#include <png.h>
 #include <stdlib.h>
 #include <string.h>
-#include <turbojpeg.h>
 
 #include "base/file.h"
 
@@ -28,6 +25,10 @@ bool ew_image_is(const void *bytes, size_t size)
     return is_png(bytes, size) || is_jpeg(bytes, size);
 }
 
+#if EW_HAVE_IMAGE
+#include <png.h>
+#include <turbojpeg.h>
+
 static ew_err check_size(int64_t w, int64_t h)
 {
     EW_CHECK(w > 0 && h > 0 && (uint64_t)w <= MAX_PIXELS / (uint64_t)h, EW_ERR_LIMIT,
@@ -36,14 +37,12 @@ static ew_err check_size(int64_t w, int64_t h)
     return EW_OK;
 }
 
-static ew_err new_image(int64_t w, int64_t h, int channels, struct ew_arena *a,
-                        struct ew_tensor *out)
+static ew_err new_image(int64_t w, int64_t h, int channels, struct ew_bytes *out, int64_t shape[3])
 {
-    *out = (struct ew_tensor){.dtype = EW_U8, .shape = {3, {h, w, channels}}};
-    out->data = ew_arena_alloc(a, ew_tensor_bytes(out));
-    EW_CHECK(out->data, EW_ERR_MEMORY, "no memory for an image of %lld x %lld", (long long)w,
-             (long long)h);
-    return EW_OK;
+    shape[0] = h;
+    shape[1] = w;
+    shape[2] = channels;
+    return ew_bytes_need(out, (size_t)(h * w * channels));
 }
 
 /* ---- PNG ---- */
@@ -58,13 +57,13 @@ static ew_err check_png(const png_image *image, size_t size)
     return EW_OK;
 }
 
-static ew_err finish_png(png_image *image, int channels, struct ew_arena *a, struct ew_tensor *out)
+static ew_err finish_png(png_image *image, int channels, struct ew_bytes *out, int64_t shape[3])
 {
     const bool alpha = image->format & PNG_FORMAT_FLAG_ALPHA;
     image->format = (channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY) |
                     (alpha ? (unsigned)PNG_FORMAT_FLAG_ALPHA : 0u);
-    EW_TRY(new_image(image->width, image->height, channels, a, out));
-    uint8_t *pixels = out->data;
+    EW_TRY(new_image(image->width, image->height, channels, out, shape));
+    uint8_t *pixels = out->at;
     EW_CLEANUP(ew_free_ptr) uint8_t *wide = NULL;
     if (alpha) {
         wide = malloc(PNG_IMAGE_SIZE(*image));
@@ -79,8 +78,8 @@ static ew_err finish_png(png_image *image, int channels, struct ew_arena *a, str
     return EW_OK;
 }
 
-static ew_err decode_png(const void *bytes, size_t size, int channels, struct ew_arena *a,
-                         struct ew_tensor *out)
+static ew_err decode_png(const void *bytes, size_t size, int channels, struct ew_bytes *out,
+                         int64_t shape[3])
 {
     png_image image = {.version = PNG_IMAGE_VERSION};
     EW_CHECK(png_image_begin_read_from_memory(&image, bytes, size), EW_ERR_FORMAT, "%s",
@@ -89,18 +88,12 @@ static ew_err decode_png(const void *bytes, size_t size, int channels, struct ew
         channels = image.format & PNG_FORMAT_FLAG_COLOR ? 3 : 1;
     ew_err e = check_png(&image, size);
     if (e == EW_OK)
-        e = finish_png(&image, channels, a, out);
+        e = finish_png(&image, channels, out, shape);
     png_image_free(&image);
     return e;
 }
 
 /* ---- JPEG ---- */
-
-static void close_tj(tjhandle *h)
-{
-    if (*h)
-        tjDestroy(*h);
-}
 
 /* TurboJPEG warns of what it could mend; an image that ends early is not mended but grey. */
 static bool tolerable(tjhandle h)
@@ -122,20 +115,25 @@ static void from_cmyk(const uint8_t *cmyk, size_t n, int channels, uint8_t *out)
     }
 }
 
-static ew_err decode_jpeg(const void *bytes, size_t size, int channels, struct ew_arena *a,
-                          struct ew_tensor *out)
+struct jpeg {
+    const void *bytes;
+    size_t size;
+    tjhandle h;
+};
+
+static ew_err decode_jpeg(const struct jpeg *j, int channels, struct ew_bytes *out,
+                          int64_t shape[3])
 {
-    EW_CLEANUP(close_tj) tjhandle h = tjInitDecompress();
-    EW_CHECK(h, EW_ERR_MEMORY, "no memory for the JPEG decoder");
+    const tjhandle h = j->h;
     int w = 0, rows = 0, subsampling, space = 0;
-    EW_CHECK(tjDecompressHeader3(h, bytes, size, &w, &rows, &subsampling, &space) == 0 ||
+    EW_CHECK(tjDecompressHeader3(h, j->bytes, j->size, &w, &rows, &subsampling, &space) == 0 ||
                  tolerable(h),
              EW_ERR_FORMAT, "%s", tjGetErrorStr2(h));
     EW_TRY(check_size(w, rows));
     const bool inks = space == TJCS_CMYK || space == TJCS_YCCK;
     if (channels == 0)
         channels = space == TJCS_GRAY ? 1 : 3;
-    EW_TRY(new_image(w, rows, channels, a, out));
+    EW_TRY(new_image(w, rows, channels, out, shape));
     EW_CLEANUP(ew_free_ptr) uint8_t *cmyk = NULL;
     const size_t n = (size_t)w * (size_t)rows;
     if (inks) {
@@ -143,26 +141,91 @@ static ew_err decode_jpeg(const void *bytes, size_t size, int channels, struct e
         EW_CHECK(cmyk, EW_ERR_MEMORY, "no memory for an image of %d x %d", w, rows);
     }
     const int format = inks ? TJPF_CMYK : channels == 3 ? TJPF_RGB : TJPF_GRAY;
-    EW_CHECK(tjDecompress2(h, bytes, size, inks ? cmyk : out->data, w, 0, rows, format,
+    EW_CHECK(tjDecompress2(h, j->bytes, j->size, inks ? cmyk : out->at, w, 0, rows, format,
                            TJFLAG_ACCURATEDCT) == 0 ||
                  tolerable(h),
              EW_ERR_FORMAT, "%s", tjGetErrorStr2(h));
     if (inks)
-        from_cmyk(cmyk, n, channels, out->data);
+        from_cmyk(cmyk, n, channels, out->at);
     return EW_OK;
 }
 
 /* ---- Either ---- */
+
+ew_err ew_image_decode_into(const void *bytes, size_t size, int channels, void **decoder,
+                            struct ew_bytes *out, int64_t shape[3])
+{
+    if (is_png(bytes, size))
+        return decode_png(bytes, size, channels, out, shape);
+    EW_CHECK(is_jpeg(bytes, size), EW_ERR_FORMAT, "is neither PNG nor JPEG");
+    if (!*decoder)
+        *decoder = tjInitDecompress();
+    EW_CHECK(*decoder, EW_ERR_MEMORY, "no memory for the JPEG decoder");
+    return decode_jpeg(&(struct jpeg){bytes, size, *decoder}, channels, out, shape);
+}
+
+void ew_image_decoder_free(void *decoder)
+{
+    if (decoder)
+        tjDestroy(decoder);
+}
+
+ew_err ew_image_write_png(const char *path, const uint8_t *pixels, const int64_t shape[3])
+{
+    png_image image = {.version = PNG_IMAGE_VERSION,
+                       .width = (png_uint_32)shape[1],
+                       .height = (png_uint_32)shape[0],
+                       .format = shape[2] == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY};
+    struct ew_file_out o;
+    EW_TRY(ew_file_out_open(path, &o));
+    if (!png_image_write_to_stdio(&image, o.f, 0, pixels, 0, NULL)) {
+        ew_file_out_abort(&o);
+        return ew_fail(EW_ERR_IO, "%s: %s", path, image.message);
+    }
+    return ew_file_out_commit(&o);
+}
+
+#else /* a build without the libraries */
+
+static ew_err missing(void)
+{
+    return ew_fail(EW_ERR_UNSUPPORTED, "this build reads and writes no PNG and JPEG (EW_IMAGE)");
+}
+
+ew_err ew_image_decode_into(const void *bytes, size_t size, int channels, void **decoder,
+                            struct ew_bytes *out, int64_t shape[3])
+{
+    return missing();
+}
+
+void ew_image_decoder_free(void *decoder)
+{
+}
+
+ew_err ew_image_write_png(const char *path, const uint8_t *pixels, const int64_t shape[3])
+{
+    return missing();
+}
+#endif
 
 ew_err ew_image_decode(const void *bytes, size_t size, const char *what, int channels,
                        struct ew_arena *a, struct ew_tensor *out)
 {
     EW_CHECK(channels == 0 || channels == 1 || channels == 3, EW_ERR_ARG,
              "%s: images have 1 or 3 channels, not %d", what, channels);
-    if (is_png(bytes, size))
-        return ew_fail_in(decode_png(bytes, size, channels, a, out), "%s", what);
-    EW_CHECK(is_jpeg(bytes, size), EW_ERR_FORMAT, "%s: is neither PNG nor JPEG", what);
-    return ew_fail_in(decode_jpeg(bytes, size, channels, a, out), "%s", what);
+    struct ew_sample s = {0};
+    int64_t shape[3] = {0};
+    ew_err err = ew_image_decode_into(bytes, size, channels, &s.decoder, &s.image, shape);
+    if (err == EW_OK) {
+        *out = (struct ew_tensor){.dtype = EW_U8, .shape = {3, {shape[0], shape[1], shape[2]}}};
+        out->data = ew_arena_alloc(a, s.image.size);
+        if (out->data)
+            memcpy(out->data, s.image.at, s.image.size);
+        else
+            err = ew_fail(EW_ERR_MEMORY, "no memory for an image of %zu bytes", s.image.size);
+    }
+    ew_sample_fini(&s);
+    return ew_fail_in(err, "%s", what);
 }
 
 ew_err ew_image_read(const char *path, int channels, struct ew_arena *a, struct ew_tensor *out)

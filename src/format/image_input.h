@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PNG and JPEG files to pixels, and pixels to what a network takes. */
-#ifndef EW_FORMAT_IMAGE_FILE_H
-#define EW_FORMAT_IMAGE_FILE_H
+/* Pixels to what a network takes; files to pixels is data/image_file.h. */
+#ifndef EW_FORMAT_IMAGE_INPUT_H
+#define EW_FORMAT_IMAGE_INPUT_H
 
 #include "graph/tensor.h"
-
-/* Reads an image as uint8 [H, W, channels]; channels is 1 (grey) or 3 (RGB), 0: as in the file.
- * Transparency is dropped.  The data lies in the arena. */
-ew_err ew_image_read(const char *path, int channels, struct ew_arena *a, struct ew_tensor *out);
-
-/* The same from bytes; `what` is for messages. */
-ew_err ew_image_decode(const void *bytes, size_t size, const char *what, int channels,
-                       struct ew_arena *a, struct ew_tensor *out);
-
-/* True for the first bytes of a PNG or JPEG file. */
-bool ew_image_is(const void *bytes, size_t size);
 
 #define EW_IMAGE_CHANNELS 4
 

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Data sets of labelled images, whatever their layout on disk.  Batches are made by data/loader.h;
+ * how a layout is read is data/reader.h. */
+#ifndef EW_DATA_DATA_H
+#define EW_DATA_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum ew_split { EW_SPLIT_TRAIN, EW_SPLIT_TEST, EW_SPLIT_UNLABELLED, EW_SPLIT_COUNT };
+
+const char *ew_split_name(enum ew_split s); /* "train", "test", "unlabelled" */
+
+#define EW_SAMPLE_CHANNELS 4 /* at most */
+
+struct ew_dataset;
+
+struct ew_dataset_info {
+    const char *name;   /* "mnist", or the last part of the path */
+    const char *path;   /* the folder or file; "" where nothing is on disk */
+    const char *format; /* of its reader: "idx", "cifar", "folder", "packed", "synthetic" */
+    int64_t classes;
+    int64_t h, w, c; /* of every sample; h and w are 0 where they differ, c is 1 or 3 */
+    int64_t count[EW_SPLIT_COUNT];
+};
+
+/* Opens a data set: a folder or file whose layout a reader knows, the name under which `data get`
+ * stored one, or "synthetic[:key=value,...]".  EW_ERR_NOT_FOUND says where it was looked for.
+ * Reading from several threads at once is fine. */
+ew_err ew_dataset_open(const char *what, struct ew_dataset **out);
+void ew_dataset_close(struct ew_dataset *d); /* NULL is fine */
+
+const struct ew_dataset_info *ew_dataset_info(const struct ew_dataset *d);
+const char *ew_dataset_class(const struct ew_dataset *d, int64_t k); /* its name, or "7" */
+
+/* Where `data get` stores: $XDG_CACHE_HOME/edgewise/data or ~/.cache/edgewise/data.  Release with
+ * free(). */
+ew_err ew_dataset_home(char **out);
+
+/* ---- One sample ------------------------------------------------------------------------------ */
+
+/* A buffer that grows and is kept. */
+struct ew_bytes {
+    uint8_t *at;
+    size_t size, room;
+};
+
+ew_err ew_bytes_need(struct ew_bytes *b, size_t size); /* sets size; what was inside may be lost */
+
+/* A sample and the memory for it, used again for the next one.  {0} starts it. */
+struct ew_sample {
+    int64_t label; /* [0, classes); -1 in an unlabelled split */
+    /* After decode: pixel (y, x) of channel c is pixels[y * sy + x * sx + c * sc]. */
+    int64_t h, w, c, sy, sx, sc;
+    const uint8_t *pixels;
+    int64_t bytes_read, ops_read; /* what fetch asked the file system for */
+    int64_t position; /* of the bytes in the split's file; -1: the sample has a file of its own */
+    struct ew_bytes raw, image; /* as stored; decoded */
+    bool encoded;               /* raw is a PNG or JPEG file */
+    void *decoder;              /* kept between samples */
+};
+
+void ew_sample_fini(struct ew_sample *s);
+
+/* Reads the bytes of sample i.  Failures (EW_ERR_IO, EW_ERR_FORMAT, EW_ERR_NOT_FOUND) name the file
+ * and the sample; the next one can be read all the same. */
+ew_err ew_dataset_fetch(const struct ew_dataset *d, enum ew_split split, int64_t i,
+                        struct ew_sample *s);
+
+/* Makes pixels of the bytes. */
+ew_err ew_dataset_decode(const struct ew_dataset *d, struct ew_sample *s);
+
+/* Both. */
+ew_err ew_dataset_read(const struct ew_dataset *d, enum ew_split split, int64_t i,
+                       struct ew_sample *s);
+
+/* ---- Facts ----------------------------------------------------------------------------------- */
+
+struct ew_dataset_stats {
+    double mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS]; /* of pixels scaled to [0, 1] */
+    int64_t samples;                                          /* that they are taken from */
+    int64_t bad;                                              /* that could not be read */
+};
+
+/* Mean and deviation of each channel over at most `limit` samples of the split, spread evenly (0:
+ * all). */
+ew_err ew_dataset_measure(const struct ew_dataset *d, enum ew_split split, int64_t limit,
+                          struct ew_dataset_stats *out);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PNG and JPEG files to pixels and back.  A build without the libraries says so at each call. */
+#ifndef EW_DATA_IMAGE_FILE_H
+#define EW_DATA_IMAGE_FILE_H
+
+#include "data/data.h"
+#include "graph/tensor.h"
+
+/* Reads an image as uint8 [H, W, channels]; channels is 1 (grey) or 3 (RGB), 0: as in the file.
+ * Transparency is dropped.  The data lies in the arena. */
+ew_err ew_image_read(const char *path, int channels, struct ew_arena *a, struct ew_tensor *out);
+
+/* The same from bytes; `what` is for messages. */
+ew_err ew_image_decode(const void *bytes, size_t size, const char *what, int channels,
+                       struct ew_arena *a, struct ew_tensor *out);
+
+/* The same into a buffer that is kept, with a decoder that is kept: *decoder is NULL before the
+ * first call. */
+ew_err ew_image_decode_into(const void *bytes, size_t size, int channels, void **decoder,
+                            struct ew_bytes *out, int64_t shape[3]);
+void ew_image_decoder_free(void *decoder); /* NULL is fine */
+
+/* True for the first bytes of a PNG or JPEG file. */
+bool ew_image_is(const void *bytes, size_t size);
+
+/* Writes uint8 [h, w, c] pixels, c 1 or 3, as a PNG file, whole or not at all. */
+ew_err ew_image_write_png(const char *path, const uint8_t *pixels, const int64_t shape[3]);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images to another size: a triangle filter, as wide as a pixel of the result where it shrinks. */
+#ifndef EW_DATA_IMAGE_RESIZE_H
+#define EW_DATA_IMAGE_RESIZE_H
+
+#include "data/data.h"
+
+struct ew_resize {
+    const uint8_t *in; /* pixel (y, x) of channel c: in[y * sy + x * sx + c * sc] */
+    int64_t in_h, in_w, sy, sx, sc;
+    double y[2], x[2]; /* start and length of the part that is taken */
+    int64_t h, w, c;   /* of the result, [h, w, c] */
+};
+
+/* Weights and rows, kept between images.  {0} starts it. */
+struct ew_resizer {
+    struct ew_bytes rows, taps_y, taps_x;
+};
+
+ew_err ew_resizer_run(struct ew_resizer *z, const struct ew_resize *r, uint8_t *out);
+void ew_resizer_fini(struct ew_resizer *z);
+
+#endif

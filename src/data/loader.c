@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loader: a ring of batches between the workers and the caller.
+ *
+ * Batch b of an epoch lies in slot b % slots.  Workers take numbers in order, as long as the slot's
+ * last batch has been released; the caller takes batches in order, each when its slot is ready.
+ * What is in a batch depends on its number alone (fill.c), so that the order in which workers get
+ * to run shows nowhere. */
+#include "data/loader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "data/fill.h"
+#include "data/streams.h"
+
+#define MAX_WORKERS 256
+
+struct worker {
+    struct ew_loader *loader;
+    struct ew_filler filler;
+    pthread_t thread;
+    bool running;
+};
+
+struct ew_loader {
+    struct ew_fill fill; /* order and epoch change only while no worker is busy */
+    int64_t *members;
+    int64_t batches; /* in an epoch */
+    struct ew_slot *slots;
+    int64_t n_slots;
+    struct worker *workers; /* max(o.workers, 1): the first one serves inline loading too */
+    struct ew_loader_counts counts;
+    int64_t want; /* the caller's next batch */
+    bool held;    /* batch want - 1 is with the caller */
+
+    pthread_mutex_t lock; /* guards all below, and the slots' `ready` */
+    pthread_cond_t work, done;
+    int64_t next;     /* to be made */
+    int64_t released; /* batches below this may be overwritten */
+    int busy;
+    bool quit;
+};
+
+/* ---- Workers --------------------------------------------------------------------------------- */
+
+static struct ew_slot *slot_of(struct ew_loader *l, int64_t number)
+{
+    return &l->slots[number % l->n_slots];
+}
+
+/* With the lock held. */
+static bool may_take(const struct ew_loader *l)
+{
+    return l->next < l->batches && l->next < l->released + l->n_slots;
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    struct ew_loader *l = w->loader;
+    pthread_mutex_lock(&l->lock);
+    for (;;) {
+        while (!l->quit && !may_take(l))
+            pthread_cond_wait(&l->work, &l->lock);
+        if (l->quit)
+            break;
+        const int64_t number = l->next++;
+        struct ew_slot *s = slot_of(l, number);
+        l->busy++;
+        pthread_mutex_unlock(&l->lock);
+        ew_filler_run(&w->filler, number, s);
+        pthread_mutex_lock(&l->lock);
+        s->ready = true;
+        l->busy--;
+        pthread_cond_signal(&l->done);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+static ew_err start_workers(struct ew_loader *l)
+{
+    const int64_t n = ew_max_i64(l->fill.o.workers, 1);
+    l->workers = calloc((size_t)n, sizeof(*l->workers));
+    EW_CHECK(l->workers, EW_ERR_MEMORY, "no memory for %lld workers", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        EW_TRY(ew_filler_init(&l->workers[i].filler, &l->fill));
+    for (int64_t i = 0; i < l->fill.o.workers; i++) {
+        struct worker *w = &l->workers[i];
+        w->loader = l;
+        const int failed = pthread_create(&w->thread, NULL, work, w);
+        EW_CHECK(!failed, EW_ERR_MEMORY, "worker %lld of %lld: %s", (long long)i, (long long)n,
+                 strerror(failed));
+        w->running = true;
+    }
+    return EW_OK;
+}
+
+/* Takes the rest of the epoch away from the workers and waits for those who are at it. */
+static void calm(struct ew_loader *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->next = l->batches;
+    while (l->busy > 0)
+        pthread_cond_wait(&l->done, &l->lock);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static ew_err resolve(const struct ew_loader_opts *from, struct ew_loader_opts *o)
+{
+    *o = *from;
+    const struct ew_dataset_info *d = ew_dataset_info(o->data);
+    o->h = o->h ? o->h : d->h;
+    o->w = o->w ? o->w : d->w;
+    o->c = o->c ? o->c : d->c;
+    o->prefetch = o->prefetch ? o->prefetch : 2;
+    EW_CHECK(o->h > 0 && o->w > 0, EW_ERR_SHAPE,
+             "%s: its images differ in size, so a size must be given", d->name);
+    EW_CHECK(o->batch > 0 && o->batch <= 1 << 20, EW_ERR_ARG, "a batch of %lld",
+             (long long)o->batch);
+    EW_CHECK(o->workers >= 0 && o->workers <= MAX_WORKERS, EW_ERR_ARG,
+             "%lld workers, there may be %d", (long long)o->workers, MAX_WORKERS);
+    EW_CHECK(o->prefetch > 0 && o->prefetch <= 1 << 12, EW_ERR_ARG, "%lld batches prefetched",
+             (long long)o->prefetch);
+    EW_CHECK(o->split < EW_SPLIT_COUNT && d->count[o->split] > 0, EW_ERR_NOT_FOUND,
+             "%s: there are no %s samples", d->name,
+             o->split < EW_SPLIT_COUNT ? ew_split_name(o->split) : "such");
+    return EW_OK;
+}
+
+/* The samples of an epoch, in the data set's order. */
+static ew_err list_members(struct ew_loader *l)
+{
+    const struct ew_loader_opts *o = &l->fill.o;
+    const int64_t all = ew_dataset_info(o->data)->count[o->split];
+    const int64_t n = o->subset ? o->n_subset : all;
+    l->members = calloc((size_t)ew_max_i64(n, 1), sizeof(*l->members));
+    l->fill.order = calloc((size_t)ew_max_i64(n, 1), sizeof(*l->fill.order));
+    EW_CHECK(l->members && l->fill.order, EW_ERR_MEMORY, "no memory for the order of %lld samples",
+             (long long)n);
+    for (int64_t i = 0; i < n; i++) {
+        l->members[i] = o->subset ? o->subset[i] : i;
+        EW_CHECK(l->members[i] >= 0 && l->members[i] < all, EW_ERR_ARG,
+                 "sample %lld of %lld is asked for", (long long)l->members[i], (long long)all);
+    }
+    l->fill.members = l->members;
+    l->fill.n = n;
+    l->batches = o->drop_last ? n / o->batch : (n + o->batch - 1) / o->batch;
+    return EW_OK;
+}
+
+static ew_err new_slots(struct ew_loader *l)
+{
+    const struct ew_loader_opts *o = &l->fill.o;
+    /* One more than is prefetched: the batch that the caller holds. */
+    const int64_t most = ew_max_i64(o->workers * o->prefetch, 0) + 1;
+    l->n_slots = ew_min_i64(most, ew_max_i64(l->batches, 1) + 1);
+    l->slots = calloc((size_t)l->n_slots, sizeof(*l->slots));
+    EW_CHECK(l->slots, EW_ERR_MEMORY, "no memory for %lld batches", (long long)l->n_slots);
+    const size_t n = (size_t)o->batch;
+    size_t bytes;
+    EW_CHECK(ew_mul_size(n, (size_t)(o->h * o->w * o->c) * sizeof(float), &bytes), EW_ERR_LIMIT,
+             "a batch of %zu images of %lldx%lldx%lld is too large", n, (long long)o->h,
+             (long long)o->w, (long long)o->c);
+    for (int64_t i = 0; i < l->n_slots; i++) {
+        void *images = NULL, *labels = NULL, *index = NULL;
+        EW_TRY(ew_aligned_new(bytes, &images));
+        l->slots[i].images = images;
+        EW_TRY(ew_aligned_new(n * sizeof(int64_t), &labels));
+        l->slots[i].labels = labels;
+        EW_TRY(ew_aligned_new(n * sizeof(int64_t), &index));
+        l->slots[i].index = index;
+    }
+    return EW_OK;
+}
+
+static ew_err open_parts(struct ew_loader *l, const struct ew_loader_opts *o)
+{
+    EW_TRY(resolve(o, &l->fill.o));
+    EW_TRY(list_members(l));
+    l->fill.o.subset = NULL; /* copied */
+    EW_TRY(new_slots(l));
+    const struct ew_dataset_info *d = ew_dataset_info(o->data);
+    if (o->storage.mb_per_s > 0)
+        EW_TRY(ew_medium_new(&o->storage, d->count[o->split], &l->fill.medium));
+    l->next = l->batches; /* nothing to do before an epoch is started */
+    l->want = l->batches;
+    return start_workers(l);
+}
+
+ew_err ew_loader_open(const struct ew_loader_opts *o, struct ew_loader **out)
+{
+    struct ew_loader *l = calloc(1, sizeof(*l));
+    EW_CHECK(l, EW_ERR_MEMORY, "no memory for a loader");
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->work, NULL);
+    pthread_cond_init(&l->done, NULL);
+    ew_bad_list_init(&l->fill.bad);
+    const ew_err err = open_parts(l, o);
+    if (err != EW_OK) {
+        ew_loader_close(l);
+        return err;
+    }
+    *out = l;
+    return EW_OK;
+}
+
+static void end_workers(struct ew_loader *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->quit = true;
+    pthread_cond_broadcast(&l->work);
+    pthread_mutex_unlock(&l->lock);
+    for (int64_t i = 0; l->workers && i < ew_max_i64(l->fill.o.workers, 1); i++) {
+        if (l->workers[i].running)
+            pthread_join(l->workers[i].thread, NULL);
+        ew_filler_fini(&l->workers[i].filler);
+    }
+    free(l->workers);
+}
+
+void ew_loader_close(struct ew_loader *l)
+{
+    if (!l)
+        return;
+    end_workers(l);
+    for (int64_t i = 0; l->slots && i < l->n_slots; i++) {
+        free(l->slots[i].images);
+        free(l->slots[i].labels);
+        free(l->slots[i].index);
+    }
+    free(l->slots);
+    free(l->fill.order);
+    free(l->members);
+    ew_medium_free(l->fill.medium);
+    ew_bad_list_fini(&l->fill.bad);
+    pthread_cond_destroy(&l->done);
+    pthread_cond_destroy(&l->work);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}
+
+/* ---- An epoch -------------------------------------------------------------------------------- */
+
+ew_err ew_loader_start(struct ew_loader *l, int64_t epoch, int64_t first)
+{
+    EW_CHECK(first >= 0 && first <= l->batches, EW_ERR_ARG, "batch %lld of %lld", (long long)first,
+             (long long)l->batches);
+    calm(l);
+    struct ew_fill *x = &l->fill;
+    x->epoch = epoch;
+    memcpy(x->order, l->members, (size_t)x->n * sizeof(*x->order));
+    if (x->o.shuffle) {
+        struct ew_rng r = {.seed = ew_data_seed(x->o.seed),
+                           .stream = ew_data_stream(EW_STREAM_ORDER, epoch)};
+        ew_rng_shuffle(&r, x->order, (size_t)x->n);
+    }
+    l->want = first;
+    l->held = false;
+    pthread_mutex_lock(&l->lock);
+    for (int64_t i = 0; i < l->n_slots; i++)
+        l->slots[i].ready = false;
+    l->released = l->next = first;
+    pthread_cond_broadcast(&l->work);
+    pthread_mutex_unlock(&l->lock);
+    return EW_OK;
+}
+
+static void add_up(struct ew_loader_counts *c, const struct ew_slot *s)
+{
+    const struct ew_batch *b = &s->batch;
+    c->batches++;
+    c->samples += b->n;
+    c->bad += b->bad;
+    c->fetch_ns += b->fetch_ns;
+    c->decode_ns += b->decode_ns;
+    c->augment_ns += b->augment_ns;
+    c->stall_ns += b->stall_ns;
+    c->bytes_read += b->bytes_read;
+    c->ops_read += b->ops_read;
+    c->emulated_ns += s->emulated_ns;
+}
+
+ew_err ew_loader_next(struct ew_loader *l, const struct ew_batch **out)
+{
+    *out = NULL;
+    EW_CHECK(!l->held, EW_ERR_ARG, "the loader's last batch was not released");
+    if (l->want >= l->batches)
+        return EW_OK;
+    const int64_t start = ew_clock_ns();
+    struct ew_slot *s = slot_of(l, l->want);
+    if (l->fill.o.workers == 0) {
+        ew_filler_run(&l->workers[0].filler, l->want, s);
+    } else {
+        pthread_mutex_lock(&l->lock);
+        while (!s->ready)
+            pthread_cond_wait(&l->done, &l->lock);
+        s->ready = false;
+        pthread_mutex_unlock(&l->lock);
+    }
+    if (s->err != EW_OK) {
+        l->want = l->batches; /* the epoch ends here */
+        calm(l);
+        return ew_fail(s->err, "%s", s->message);
+    }
+    s->batch.stall_ns = ew_clock_ns() - start;
+    add_up(&l->counts, s);
+    l->want++;
+    l->held = true;
+    *out = &s->batch;
+    return EW_OK;
+}
+
+void ew_loader_release(struct ew_loader *l, const struct ew_batch *b)
+{
+    if (!l->held || b->number != l->want - 1)
+        return;
+    l->held = false;
+    pthread_mutex_lock(&l->lock);
+    l->released = l->want;
+    pthread_cond_signal(&l->work);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- Facts ----------------------------------------------------------------------------------- */
+
+int64_t ew_loader_batches(const struct ew_loader *l)
+{
+    return l->batches;
+}
+
+int64_t ew_loader_samples(const struct ew_loader *l)
+{
+    return ew_min_i64(l->batches * l->fill.o.batch, l->fill.n);
+}
+
+struct ew_loader_counts ew_loader_counts(const struct ew_loader *l)
+{
+    return l->counts;
+}
+
+int ew_loader_bad_count(struct ew_loader *l)
+{
+    struct ew_bad_list *b = &l->fill.bad;
+    pthread_mutex_lock(&b->lock);
+    const int n = b->n;
+    pthread_mutex_unlock(&b->lock);
+    return n;
+}
+
+const char *ew_loader_bad_text(struct ew_loader *l, int i)
+{
+    struct ew_bad_list *b = &l->fill.bad;
+    pthread_mutex_lock(&b->lock);
+    const char *text = i >= 0 && i < b->n ? b->text[i] : "";
+    pthread_mutex_unlock(&b->lock);
+    return text;
+}
