@@ -118,6 +118,8 @@ static void parameters(void)
     EW_EXPECT_INT(f.macs, 555422720);
     facts_of("preact_resnet18_tiny", NULL, &f);
     EW_EXPECT_INT(f.params, 11273736);
+    facts_of("resnet9", NULL, &f);
+    EW_EXPECT_INT(f.params, 6573130);
     const struct ew_model_opts o = at(32, 10, 0);
     facts_of("resnet50", &o, &f);
     EW_EXPECT_INT(f.params, 23528522);
