@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread pool.
  *
- * The caller writes the loop, then adds one to `epoch`; each thread does its range and takes one
- * from `pending`.  Both sides spin for a while, since the next loop of a plan mostly follows within
- * microseconds, and then block.  The flags `asleep` and `waiting` spare the lock and the system
- * call while nobody blocks: the sleeper writes its flag and then reads the counter, the waker the
- * other way round, all sequentially consistent, so at least one of them sees the other. */
+ * Each thread owns a range of the loop and claims a part of what is left of it at a time; who has
+ * finished claims from the others.  So a thread that the system has not yet put on a CPU holds
+ * nobody up: the caller does its part too.
+ *
+ * `epoch` is odd while a loop is open.  The caller writes the loop, opens it, works until nothing
+ * is left to claim, closes it and waits for the threads that are still within (`active`).  A thread
+ * adds itself to `active` and then reads `epoch`; the caller closes and then reads `active`.  All
+ * of this is sequentially consistent, so at least one of them sees the other: a thread that comes
+ * late goes away without having looked at the loop, which the caller may be writing anew.
+ *
+ * Both sides spin for a while, since the next loop of a plan mostly follows within microseconds,
+ * and then block.  The flags `asleep` and `waiting` spare the lock and the system call while nobody
+ * blocks, by the same rule: the sleeper writes its flag and then reads the counter, the waker the
+ * other way round. */
 #include "base/pool.h"
 
 #include <errno.h>
@@ -26,27 +35,30 @@ struct worker {
     struct ew_pool *pool;
     pthread_t thread;
     int index;
+    /* The range that it owns: `end` is written by the caller while no loop is open. */
+    _Alignas(EW_ALIGN) atomic_int_least64_t next;
+    int64_t end;
 };
 
 struct ew_pool {
     int threads;
     bool spin; /* not where threads outnumber CPUs: a spinner would hold up the one it waits for */
 
-    /* The loop: written by the caller before epoch, read by threads after it. */
-    int64_t n;
+    /* The loop: written by the caller before it opens, read by threads within it. */
     ew_pool_fn *fn;
     void *ctx;
     bool quit;
 
     atomic_flag busy;
     _Alignas(EW_ALIGN) atomic_uint epoch;
-    _Alignas(EW_ALIGN) atomic_int pending;
-    atomic_int asleep;   /* threads that block or are about to */
-    atomic_bool waiting; /* the caller blocks or is about to */
+    _Alignas(EW_ALIGN)
+        atomic_int active; /* threads within the loop, or looking whether it is open */
+    atomic_bool waiting;   /* the caller blocks or is about to */
+    _Alignas(EW_ALIGN) atomic_bool asleep; /* some thread blocks or is about to */
 
     pthread_mutex_t lock; /* guards nothing but the two waits */
     pthread_cond_t start, done;
-    struct worker workers[]; /* threads - 1; worker 0 is the caller */
+    struct worker workers[]; /* [threads]; the first is the caller's */
 };
 
 int ew_pool_cpus(void)
@@ -76,36 +88,67 @@ static int64_t range_start(int64_t n, int r, int threads)
     return n / threads * r + ew_min_i64(n % threads, r);
 }
 
-static void run_range(struct ew_pool *p, int r)
+/* Claims a quarter of what is left of a range, so that little is left to wait for at the end. */
+static bool claim(struct worker *w, int64_t *begin, int64_t *end)
 {
-    const int64_t begin = range_start(p->n, r, p->threads);
-    const int64_t end = range_start(p->n, r + 1, p->threads);
-    if (begin < end)
-        p->fn(p->ctx, begin, end, r);
+    int64_t at = atomic_load_explicit(&w->next, memory_order_relaxed);
+    do {
+        if (at >= w->end)
+            return false;
+        *begin = at;
+        *end = at + (w->end - at + 3) / 4;
+    } while (!atomic_compare_exchange_weak_explicit(&w->next, &at, *end, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return true;
+}
+
+/* Thread `index` does what it can claim, its own range first. */
+static void work(struct ew_pool *p, int index)
+{
+    for (int i = 0; i < p->threads; i++) {
+        struct worker *owner = &p->workers[(index + i) % p->threads];
+        int64_t begin, end;
+        while (claim(owner, &begin, &end))
+            p->fn(p->ctx, begin, end, index);
+    }
 }
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-static void wait_for_loop(struct ew_pool *p, unsigned seen)
+/* True where a loop is open that the thread has not been in; `seen` is the last that it was in. */
+static bool is_new(struct ew_pool *p, unsigned seen)
+{
+    const unsigned epoch = atomic_load(&p->epoch);
+    return (epoch & 1) && epoch != seen;
+}
+
+static bool spin_for_loop(struct ew_pool *p, unsigned seen)
 {
     const int64_t until = p->spin ? ew_clock_ns() + SPIN_NS : 0;
     while (p->spin && ew_clock_ns() < until)
         for (int i = 0; i < 32; i++) {
-            if (atomic_load_explicit(&p->epoch, memory_order_acquire) != seen)
-                return;
+            if (is_new(p, seen))
+                return true;
             relax();
         }
-    pthread_mutex_lock(&p->lock);
-    atomic_fetch_add(&p->asleep, 1);
-    while (atomic_load(&p->epoch) == seen)
-        pthread_cond_wait(&p->start, &p->lock);
-    atomic_fetch_sub(&p->asleep, 1);
-    pthread_mutex_unlock(&p->lock);
+    return is_new(p, seen);
 }
 
-static void finish_range(struct ew_pool *p)
+/* Who is woken spins again: it may have missed the loop, but the next one follows soon. */
+static void wait_for_loop(struct ew_pool *p, unsigned seen)
 {
-    if (atomic_fetch_sub(&p->pending, 1) != 1 || !atomic_load(&p->waiting))
+    while (!spin_for_loop(p, seen)) {
+        pthread_mutex_lock(&p->lock);
+        atomic_store(&p->asleep, true);
+        if (!is_new(p, seen))
+            pthread_cond_wait(&p->start, &p->lock);
+        pthread_mutex_unlock(&p->lock);
+    }
+}
+
+static void leave(struct ew_pool *p)
+{
+    if (atomic_fetch_sub(&p->active, 1) != 1 || !atomic_load(&p->waiting))
         return;
     pthread_mutex_lock(&p->lock);
     pthread_cond_signal(&p->done);
@@ -116,39 +159,47 @@ static void *thread_main(void *arg)
 {
     const struct worker *w = arg;
     struct ew_pool *p = w->pool;
-    for (unsigned seen = 0;; seen++) {
+    for (unsigned seen = 0;;) {
         wait_for_loop(p, seen);
-        if (p->quit)
+        atomic_fetch_add(&p->active, 1);
+        const unsigned epoch = atomic_load(&p->epoch);
+        const bool open = epoch & 1;
+        if (open && p->quit)
             return NULL;
-        run_range(p, w->index);
-        finish_range(p);
+        if (open) {
+            work(p, w->index);
+            seen = epoch;
+        }
+        leave(p);
     }
 }
 
 /* ---- The caller ------------------------------------------------------------------------------ */
 
-static void start_loop(struct ew_pool *p)
+static void open_loop(struct ew_pool *p)
 {
     atomic_fetch_add(&p->epoch, 1);
-    if (atomic_load(&p->asleep) == 0)
+    if (!atomic_load(&p->asleep))
         return;
     pthread_mutex_lock(&p->lock);
+    atomic_store(&p->asleep, false);
     pthread_cond_broadcast(&p->start);
     pthread_mutex_unlock(&p->lock);
 }
 
-static void wait_for_threads(struct ew_pool *p)
+static void close_loop(struct ew_pool *p)
 {
+    atomic_fetch_add(&p->epoch, 1);
     const int64_t until = p->spin ? ew_clock_ns() + SPIN_NS : 0;
     while (p->spin && ew_clock_ns() < until)
         for (int i = 0; i < 32; i++) {
-            if (atomic_load_explicit(&p->pending, memory_order_acquire) == 0)
+            if (atomic_load(&p->active) == 0)
                 return;
             relax();
         }
     pthread_mutex_lock(&p->lock);
     atomic_store(&p->waiting, true);
-    while (atomic_load(&p->pending) != 0)
+    while (atomic_load(&p->active) != 0)
         pthread_cond_wait(&p->done, &p->lock);
     atomic_store(&p->waiting, false);
     pthread_mutex_unlock(&p->lock);
@@ -163,13 +214,16 @@ void ew_pool_run(struct ew_pool *p, int64_t n, ew_pool_fn *fn, void *ctx)
         fn(ctx, 0, n, 0);
         return;
     }
-    p->n = n;
     p->fn = fn;
     p->ctx = ctx;
-    atomic_store_explicit(&p->pending, p->threads - 1, memory_order_relaxed);
-    start_loop(p);
-    run_range(p, 0);
-    wait_for_threads(p);
+    for (int r = 0; r < p->threads; r++) {
+        atomic_store_explicit(&p->workers[r].next, range_start(n, r, p->threads),
+                              memory_order_relaxed);
+        p->workers[r].end = range_start(n, r + 1, p->threads);
+    }
+    open_loop(p);
+    work(p, 0);
+    close_loop(p);
     atomic_flag_clear_explicit(&p->busy, memory_order_release);
 }
 
@@ -178,8 +232,9 @@ void ew_pool_run(struct ew_pool *p, int64_t n, ew_pool_fn *fn, void *ctx)
 static ew_err start_threads(struct ew_pool *p, int threads)
 {
     for (int i = 1; i < threads; i++) {
-        struct worker *w = &p->workers[i - 1];
-        *w = (struct worker){.pool = p, .index = i};
+        struct worker *w = &p->workers[i];
+        w->pool = p;
+        w->index = i;
         const int e = pthread_create(&w->thread, NULL, thread_main, w);
         EW_CHECK(e == 0, EW_ERR_LIMIT, "thread %d of %d: %s", i + 1, threads, strerror(e));
         p->threads = i + 1;
@@ -215,9 +270,9 @@ void ew_pool_free(struct ew_pool *p)
     if (!p)
         return;
     p->quit = true;
-    start_loop(p);
+    open_loop(p);
     for (int i = 1; i < p->threads; i++)
-        pthread_join(p->workers[i - 1].thread, NULL);
+        pthread_join(p->workers[i].thread, NULL);
     pthread_cond_destroy(&p->done);
     pthread_cond_destroy(&p->start);
     pthread_mutex_destroy(&p->lock);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread pool: one loop at a time, split in a fixed way over the threads.
+/* The thread pool: one loop at a time.
  *
- * Range r of T is [n * r / T, n * (r + 1) / T).  A loop's result may not depend on where the ranges
- * are cut: sums over the whole loop go through one slot per index (or per fixed block of indices),
- * added up afterwards in order.  Then any number of threads gives the same bits. */
+ * Thread r of T begins with [n * r / T, n * (r + 1) / T), part by part; who has finished takes
+ * parts that another has not begun.  A loop's result may not depend on where the parts are cut or
+ * on who does them: sums over the whole loop go through one slot per index (or per fixed block of
+ * indices), added up afterwards in order.  Then any number of threads gives the same bits. */
 #ifndef EW_BASE_POOL_H
 #define EW_BASE_POOL_H
 
@@ -13,8 +14,8 @@
 
 struct ew_pool;
 
-/* Does the indices [begin, end).  `worker` is in [0, threads) and differs between ranges that run
- * at the same time: it picks scratch memory. */
+/* Does the indices [begin, end).  `worker` is in [0, threads) and differs between parts that run at
+ * the same time: it picks scratch memory. */
 typedef void ew_pool_fn(void *ctx, int64_t begin, int64_t end, int worker);
 
 /* Threads the process may run on. */

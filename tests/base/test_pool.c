@@ -146,6 +146,38 @@ static void loops_within_loops(void)
     ew_pool_free(s.pool);
 }
 
+/* A thread that is held up in its first part: the caller must take over the rest of its range. */
+struct delay {
+    _Atomic int done;
+    _Atomic int late;
+};
+
+enum { DELAY_N = 64, DELAY_PART = DELAY_N / 2 / 4 };
+
+static void hold_up(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    struct delay *d = ctx;
+    const int64_t until = ew_clock_ns() + 5000000000;
+    while (worker == 1 && atomic_load(&d->done) < DELAY_N - DELAY_PART)
+        if (ew_clock_ns() > until) {
+            atomic_store(&d->late, 1);
+            break;
+        }
+    atomic_fetch_add(&d->done, (int)(end - begin));
+}
+
+static void nobody_waits_for_work_not_begun(void)
+{
+    struct ew_pool *p = NULL;
+    if (!EW_EXPECT_OK(ew_pool_new(2, &p)))
+        return;
+    struct delay d = {0};
+    ew_pool_run(p, DELAY_N, hold_up, &d);
+    EW_EXPECT_INT(d.done, DELAY_N);
+    EW_EXPECT_INT(d.late, 0);
+    ew_pool_free(p);
+}
+
 static void *run_often(void *arg)
 {
     struct nest *s = arg;
@@ -241,5 +273,6 @@ static void closed_queue_drains(void)
 }
 
 EW_TEST_MAIN(EW_TEST(each_index_once), EW_TEST(same_bits_for_any_threads), EW_TEST(many_loops),
-             EW_TEST(loops_within_loops), EW_TEST(two_callers), EW_TEST(bad_counts),
-             EW_TEST(queue_keeps_order), EW_TEST(closed_queue_drains))
+             EW_TEST(loops_within_loops), EW_TEST(nobody_waits_for_work_not_begun),
+             EW_TEST(two_callers), EW_TEST(bad_counts), EW_TEST(queue_keeps_order),
+             EW_TEST(closed_queue_drains))
