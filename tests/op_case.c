@@ -56,6 +56,8 @@ static double fill_one(const struct ew_case_in *in, int64_t i, int64_t n, uint64
         return v < 0 ? v - 0.1 : v + 0.1;
     case EW_FILL_CLASSES:
         return floor(uniform(state) * in->arg);
+    case EW_FILL_BYTES:
+        return floor(uniform(state) * 256) - (in->dtype == EW_S8 ? 128 : 0);
     case EW_FILL_NORMAL:
     case EW_FILL_VALUES:
         break;

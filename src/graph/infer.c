@@ -86,7 +86,7 @@ static ew_err infer_moved(const struct ew_node *n, const struct ew_call *c)
 
 static bool can_know(const struct ew_graph *g, const struct ew_node *n)
 {
-    if (!n->op->forward || (n->op->flags & EW_OP_STOCHASTIC) || n->channels_first)
+    if (!n->op->forward || (n->op->flags & (EW_OP_STOCHASTIC | EW_OP_LATE)) || n->channels_first)
         return false;
     if (n->op->flags & EW_OP_SHAPE_ONLY)
         return true;

@@ -56,6 +56,8 @@ enum ew_op_flag {
     EW_OP_VIEW = 1 << 5,        /* out[0] has in[0]'s bytes in the same order (reshape, flatten) */
     EW_OP_NO_CDL = 1 << 6,      /* not a vertex of the critical datapath (constants, identities) */
     EW_OP_HANDS_ON = 1 << 7,    /* in inference out[0] is in[0] (identity, dropout) */
+    EW_OP_LATE = 1 << 8,        /* not computed while inferring, whatever is known: passes look for
+                                 * it (weights on their way from integers) */
 };
 
 /* What backward reads besides the gradients: it decides which activations training keeps. */
@@ -78,6 +80,7 @@ enum ew_case_fill {
     EW_FILL_UNIT,       /* uniform in (-0.95, 0.95) */
     EW_FILL_AWAY,       /* normal, pushed at least 0.1 away from 0: for kinks at 0 */
     EW_FILL_CLASSES,    /* whole numbers in [0, arg) */
+    EW_FILL_BYTES,      /* any value of an 8-bit type */
     EW_FILL_VALUES      /* the case's own `values` */
 };
 
@@ -91,7 +94,7 @@ struct ew_case_in {
     bool no_grad;       /* skip the gradient check of this input */
 };
 
-#define EW_CASE_INS 9
+#define EW_CASE_INS 15
 
 struct ew_op_case {
     const char *name;

@@ -5,18 +5,15 @@
 
 #include "op/dtype_attr.h"
 #include "op/move.h"
+#include "op/shape_attr.h"
 
 #define CHUNK 256
 
 extern const struct ew_op ew_op_cast;
 
-struct attr {
-    int to; /* enum ew_dtype */
-};
-
 static const struct ew_field attrs[] = {{.name = "to",
                                          .type = EW_FIELD_ENUM,
-                                         .offset = offsetof(struct attr, to),
+                                         .offset = offsetof(struct ew_cast_attr, to),
                                          .def = "float32",
                                          .choices = ew_dtype_choices,
                                          .help = "element type"},
@@ -24,7 +21,7 @@ static const struct ew_field attrs[] = {{.name = "to",
 
 static ew_err infer(const struct ew_call *c)
 {
-    const struct attr *a = c->attr;
+    const struct ew_cast_attr *a = c->attr;
     c->out[0]->dtype = (enum ew_dtype)a->to;
     c->out[0]->shape = c->in[0]->shape;
     return EW_OK;
@@ -78,13 +75,13 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         EW_CHECK(ew_onnx_attr(n, "to"), EW_ERR_FORMAT, "has no attribute 'to'");
         EW_TRY(ew_dtype_attr(n, "to", EW_F32, &to));
     }
-    const struct attr attr = {.to = (int)to};
+    const struct ew_cast_attr attr = {.to = (int)to};
     return ew_onnx_import_default(g, &ew_op_cast, n, &attr, n->in, 1, out);
 }
 
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
-    const struct attr *a = g->nodes[node].attr;
+    const struct ew_cast_attr *a = g->nodes[node].attr;
     return ew_onnx_set_int(n, "to", ew_dtype_onnx((enum ew_dtype)a->to));
 }
 
@@ -104,7 +101,7 @@ const struct ew_op ew_op_cast = {
     .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
     .min_in = 1,
     .max_in = 1,
-    .attr_size = sizeof(struct attr),
+    .attr_size = sizeof(struct ew_cast_attr),
     .attrs = attrs,
     .infer = infer,
     .cost = ew_move_cost,

@@ -26,7 +26,7 @@ static ew_err forward(const struct ew_call *c)
     for (int64_t i = 0; i < ew_tensor_count(c->in[X]); i++) {
         const int64_t at = ew_quant_at(&grid, i), z = zero ? ew_tensor_get_int(zero, at) : 0;
         const double v = (double)(ew_tensor_get_int(c->in[X], i) - z);
-        const double y = v * ew_tensor_get(c->in[SCALE], at);
+        const double y = v * ew_tensor_get(c->in[SCALE], at); /* one rounding: when it is stored */
         ew_tensor_store(c->out[0], i, 1, &y);
     }
     return EW_OK;
@@ -50,6 +50,7 @@ static const struct ew_op_case cases[] = {
 const struct ew_op ew_op_dequantize_linear = {
     .name = "dequantize_linear",
     .help = "integers with a scale and a zero point to floating numbers",
+    .flags = EW_OP_LATE,
     .min_in = 2,
     .max_in = 3,
     .attr_size = sizeof(struct ew_quant_attr),

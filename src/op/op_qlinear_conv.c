@@ -1,70 +1,139 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* QLinearConv: convolution of quantised tensors, quantised again. */
-#include "op/int_conv.h"
+#include "graph/graph.h"
+#include "graph/onnx.h"
+#include "op/qlinear.h"
 
-enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS, INPUTS };
+static const struct ew_field attrs[] = {
+    EW_WINDOW_FIELDS(struct ew_int_conv_attr, win), EW_GROUPS_FIELD(struct ew_int_conv_attr),
+    EW_QUANT_CLAMP_FIELDS(struct ew_qconv_attr, clamp), EW_FIELD_END};
 
-static const struct ew_field attrs[] = {EW_WINDOW_FIELDS(struct ew_int_conv_attr, win),
-                                        EW_GROUPS_FIELD(struct ew_int_conv_attr), EW_FIELD_END};
-
-static ew_err resolve(const struct ew_call *c, struct ew_int_conv *out)
+ew_err ew_qconv_resolve(const struct ew_call *c, struct ew_int_conv *out)
 {
-    *out = (struct ew_int_conv){.x = X, .x_zero = X_ZERO, .w = W, .w_zero = W_ZERO};
+    *out = (struct ew_int_conv){
+        .x = EW_QCONV_X, .x_zero = EW_QCONV_X_ZERO, .w = EW_QCONV_W, .w_zero = EW_QCONV_W_ZERO};
     return ew_int_conv_resolve(c, out);
+}
+
+/* What the lowering pass may have set. */
+static ew_err check_fused(const struct ew_call *c)
+{
+    const struct ew_tensor *add = ew_call_in(c, EW_QCONV_ADD);
+    const struct ew_tensor *table = ew_call_in(c, EW_QCONV_TABLE);
+    if (add) {
+        for (int i = EW_QCONV_ADD_SCALE; i <= EW_QCONV_SUM_ZERO; i++)
+            EW_CHECK(ew_call_in(c, i), EW_ERR_ARG, "input %d is missing", i);
+        EW_TRY(ew_quant_check(c, EW_QCONV_ADD, EW_QCONV_ADD_ZERO, 1));
+        EW_TRY(ew_quant_check_scale(c, EW_QCONV_ADD_SCALE, 1));
+        EW_TRY(ew_quant_check_scale(c, EW_QCONV_SUM_SCALE, 1));
+        EW_TRY(ew_quant_check(c, EW_QCONV_SUM_ZERO, EW_QCONV_SUM_ZERO, 1));
+        EW_CHECK(ew_shape_equal(&add->shape, &c->out[0]->shape), EW_ERR_SHAPE,
+                 "what is added is not like the output");
+    }
+    if (table) {
+        EW_TRY(ew_types_check(c, EW_QCONV_TABLE, EW_TYPES_QUANT8));
+        EW_CHECK(ew_tensor_count(table) == 256, EW_ERR_SHAPE, "the table has %lld entries, not 256",
+                 (long long)ew_tensor_count(table));
+    }
+    EW_CHECK((!add && !table) || ew_call_in(c, EW_QCONV_Y_SCALE), EW_ERR_ARG,
+             "a float output cannot be added to or looked up");
+    return EW_OK;
 }
 
 static ew_err infer(const struct ew_call *c)
 {
-    const struct ew_tensor *bias = ew_call_in(c, BIAS);
+    const struct ew_tensor *bias = ew_call_in(c, EW_QCONV_BIAS);
     struct ew_int_conv v;
-    EW_TRY(resolve(c, &v));
-    EW_TRY(ew_quant_check_scale(c, X_SCALE, 1));
-    EW_TRY(ew_quant_check_scale(c, W_SCALE, v.s.filters));
-    EW_TRY(ew_quant_check_scale(c, Y_SCALE, 1));
-    EW_TRY(ew_quant_check(c, Y_ZERO, Y_ZERO, 1));
-    EW_TRY(ew_types_check(c, BIAS, 1 << EW_S32));
+    EW_TRY(ew_qconv_resolve(c, &v));
+    EW_TRY(ew_quant_check_scale(c, EW_QCONV_X_SCALE, 1));
+    EW_TRY(ew_quant_check_scale(c, EW_QCONV_W_SCALE, v.s.filters));
+    EW_TRY(ew_types_check(c, EW_QCONV_BIAS, 1 << EW_S32));
     EW_CHECK(!bias || ew_tensor_count(bias) == v.s.filters, EW_ERR_SHAPE,
              "the bias does not have one entry for each of %lld filters", (long long)v.s.filters);
-    c->out[0]->dtype = c->in[Y_ZERO]->dtype;
+    c->out[0]->dtype = EW_F32;
+    if (ew_call_in(c, EW_QCONV_Y_SCALE)) {
+        EW_CHECK(ew_call_in(c, EW_QCONV_Y_ZERO), EW_ERR_ARG, "the output has no zero point");
+        EW_TRY(ew_quant_check_scale(c, EW_QCONV_Y_SCALE, 1));
+        EW_TRY(ew_quant_check(c, EW_QCONV_Y_ZERO, EW_QCONV_Y_ZERO, 1));
+        const int last = ew_call_in(c, EW_QCONV_TABLE) ? EW_QCONV_TABLE
+                         : ew_call_in(c, EW_QCONV_ADD) ? EW_QCONV_SUM_ZERO
+                                                       : EW_QCONV_Y_ZERO;
+        EW_CHECK(ew_call_in(c, last), EW_ERR_ARG, "input %d is missing", last);
+        c->out[0]->dtype = c->in[last]->dtype;
+    }
     ew_int_conv_infer(c, &v);
-    return EW_OK;
+    return check_fused(c);
 }
 
 static void cost(const struct ew_call *c, struct ew_cost *out)
 {
     struct ew_int_conv v;
-    const struct ew_tensor *bias = ew_call_in(c, BIAS);
-    struct ew_tensor *in[] = {c->in[X], c->in[W], bias ? c->in[BIAS] : NULL};
+    const struct ew_tensor *bias = ew_call_in(c, EW_QCONV_BIAS);
+    struct ew_tensor *in[] = {c->in[EW_QCONV_X], c->in[EW_QCONV_W],
+                              bias ? c->in[EW_QCONV_BIAS] : NULL};
     const struct ew_call plain = {.n_in = bias ? 3 : 2, .in = in, .n_out = 1, .out = c->out};
-    if (resolve(c, &v) == EW_OK)
+    if (ew_qconv_resolve(c, &v) == EW_OK)
         ew_conv_cost(&v.s, &plain, out);
 }
 
 static size_t scratch(const struct ew_call *c)
 {
-    return ew_int_conv_scratch(c, X, W);
+    return ew_int_conv_scratch(c, EW_QCONV_X, EW_QCONV_W);
+}
+
+static double scale_of(const struct ew_call *c, int slot)
+{
+    return ew_tensor_get(c->in[slot], 0);
+}
+
+/* Element i of the output from its sum. */
+static int64_t finish(const struct ew_call *c, int32_t sum, double w_scale, int64_t i)
+{
+    const struct ew_qconv_attr *a = c->attr;
+    const struct ew_tensor *add = ew_call_in(c, EW_QCONV_ADD);
+    const struct ew_tensor *table = ew_call_in(c, EW_QCONV_TABLE);
+    const double x_scale = scale_of(c, EW_QCONV_X_SCALE), y_scale = scale_of(c, EW_QCONV_Y_SCALE);
+    const int64_t zero = ew_quant_zero(c->in[EW_QCONV_Y_ZERO], 0);
+    int64_t q = ew_quant_sum(sum, ew_quant_ratio(x_scale, w_scale, y_scale), zero,
+                             c->in[EW_QCONV_Y_ZERO]->dtype);
+    if (add) {
+        const double sum_scale = scale_of(c, EW_QCONV_SUM_SCALE);
+        const struct ew_quant_two two = {
+            .a_ratio = ew_quant_ratio(y_scale, 1, sum_scale),
+            .b_ratio = ew_quant_ratio(scale_of(c, EW_QCONV_ADD_SCALE), 1, sum_scale),
+            .zero = ew_quant_zero(c->in[EW_QCONV_SUM_ZERO], 0),
+            .dtype = c->in[EW_QCONV_SUM_ZERO]->dtype};
+        const int64_t other =
+            ew_tensor_get_int(add, i) - ew_quant_zero(c->in[EW_QCONV_ADD_ZERO], 0);
+        q = ew_quant_add(&two, q - zero, other);
+    }
+    q = ew_quant_clamp(&a->clamp, q);
+    return table ? ew_tensor_get_int(table, (uint8_t)q) : q;
 }
 
 /* One pixel of the output: all filters. */
 static void pixel(const struct ew_call *c, const struct ew_int_conv *v, int64_t image,
                   const int64_t *o, int64_t to)
 {
-    const struct ew_tensor *bias = ew_call_in(c, BIAS);
-    const int64_t zero = ew_tensor_get_int(c->in[Y_ZERO], 0);
-    const double ratio = ew_tensor_get(c->in[X_SCALE], 0) / ew_tensor_get(c->in[Y_SCALE], 0);
+    const struct ew_tensor *bias = ew_call_in(c, EW_QCONV_BIAS);
     for (int64_t f = 0; f < v->s.filters; f++) {
-        const int64_t b = bias ? ew_tensor_get_int(bias, f) : 0;
-        const double sum = (double)(ew_int_conv_sum(c, v, image, o, f) + b);
-        const double y = sum * ratio * ew_quant_scale(c->in[W_SCALE], f);
-        const int64_t q = ew_quant_round(y, zero, c->out[0]->dtype);
-        ew_tensor_store_int(c->out[0], to + f, 1, &q);
+        const uint32_t b = bias ? (uint32_t)ew_tensor_get_int(bias, f) : 0;
+        const int32_t sum = (int32_t)((uint32_t)ew_int_conv_sum(c, v, image, o, f) + b);
+        const double w_scale = ew_quant_scale(c->in[EW_QCONV_W_SCALE], f);
+        if (ew_call_in(c, EW_QCONV_Y_SCALE)) {
+            const int64_t q = finish(c, sum, w_scale, to + f);
+            ew_tensor_store_int(c->out[0], to + f, 1, &q);
+        } else {
+            const float ratio = ew_quant_ratio(scale_of(c, EW_QCONV_X_SCALE), w_scale, 1);
+            ((float *)c->out[0]->data)[to + f] = (float)sum * ratio;
+        }
     }
 }
 
 static ew_err forward(const struct ew_call *c)
 {
     struct ew_int_conv v;
-    EW_TRY(resolve(c, &v));
+    EW_TRY(ew_qconv_resolve(c, &v));
     ew_int_conv_begin(c, &v);
     int64_t to = 0;
     for (int64_t n = 0; n < v.s.w.batch; n++) {
@@ -77,10 +146,24 @@ static ew_err forward(const struct ew_call *c)
     return EW_OK;
 }
 
-static const char *const renames[] = {EW_INT_CONV_RENAMES, NULL};
+/* A node that the lowering pass has made has no ONNX form. */
+static ew_err export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
+{
+    const struct ew_node *at = &g->nodes[node];
+    const struct ew_qconv_attr *a = at->attr;
+    EW_CHECK(ew_quant_clamps_nothing(&a->clamp) && at->n_in <= EW_QCONV_BIAS + 1 &&
+                 at->in[EW_QCONV_Y_SCALE] >= 0,
+             EW_ERR_UNSUPPORTED, "node %s: fused with what follows it", at->name);
+    return EW_OK;
+}
+
+static const char *const renames[] = {EW_INT_CONV_RENAMES, EW_QUANT_CLAMP_RENAMES, NULL};
 
 /* clang-format off */
 #define SCALE(shape) {shape, .fill = EW_FILL_POSITIVE}
+#define TINY {"", .fill = EW_FILL_VALUES, .values = "0.003"} /* outputs use all of their range */
+#define BYTE(value, type) {"", type, EW_FILL_VALUES, .values = value}
+#define BYTES(shape, type) {shape, type, EW_FILL_BYTES}
 
 static const struct ew_op_case cases[] = {
     {.name = "3x3", .attrs = "pad=1x1x1x1",
@@ -90,7 +173,53 @@ static const struct ew_op_case cases[] = {
     {.name = "by filter, with bias", .attrs = "stride=2x2 groups=2",
      .in = {{"2x5x5x4", EW_S8}, SCALE(""), {"", EW_S8}, {"6x3x3x2", EW_S8}, SCALE("6"),
             {"6", EW_S8}, SCALE(""), {"", EW_S8}, {"6", EW_S32}},
-     .n_in = INPUTS, .out_shape = "2x2x2x6"},
+     .n_in = 9, .out_shape = "2x2x2x6"},
+    {.name = "all bytes, clamped", .attrs = "pad=1x1x1x1 lo=5 hi=200",
+     .in = {BYTES("1x7x6x20", EW_U8), TINY, BYTE("131", EW_U8), BYTES("35x3x3x20", EW_S8),
+            {"35", .fill = EW_FILL_POSITIVE}, {NULL}, SCALE(""), BYTE("7", EW_U8),
+            {"35", EW_S32}},
+     .n_in = 9, .out_shape = "1x7x6x35"},
+    {.name = "wide, pointwise", .in = {BYTES("1x5x6x64", EW_S8), TINY, BYTE("-3", EW_S8),
+                                       BYTES("70x1x1x64", EW_S8), SCALE("70"), {NULL}, SCALE(""),
+                                       BYTE("-9", EW_S8), {"70", EW_S32}},
+     .n_in = 9, .out_shape = "1x5x6x70"},
+    {.name = "depthwise", .attrs = "pad=1x1x1x1 groups=70",
+     .in = {BYTES("1x6x9x70", EW_U8), TINY, BYTE("131", EW_U8), BYTES("70x3x3x1", EW_S8),
+            {"70", .fill = EW_FILL_POSITIVE}, {NULL}, SCALE(""), BYTE("7", EW_U8),
+            {"70", EW_S32}},
+     .n_in = 9, .out_shape = "1x6x9x70"},
+    {.name = "depthwise 5x5, stride 2, int8", .attrs = "pad=2x2x2x2 stride=2x2 groups=33 lo=0",
+     .in = {BYTES("1x11x9x33", EW_S8), TINY, BYTE("-100", EW_S8), BYTES("33x5x5x1", EW_S8),
+            {"33", .fill = EW_FILL_POSITIVE}, {NULL}, SCALE(""), BYTE("-7", EW_S8),
+            {"33", EW_S32}},
+     .n_in = 9, .out_shape = "1x6x5x33"},
+    {.name = "grouped", .attrs = "pad=1x1x1x1 groups=8",
+     .in = {BYTES("1x6x5x32", EW_U8), TINY, BYTE("100", EW_U8), BYTES("32x3x3x4", EW_S8), SCALE(""),
+            {NULL}, SCALE(""), BYTE("100", EW_U8)},
+     .n_in = 8, .out_shape = "1x6x5x32"},
+    {.name = "unsigned filters", .attrs = "pad=1x1x1x1",
+     .in = {BYTES("1x4x5x6", EW_U8), TINY, BYTE("3", EW_U8), BYTES("9x3x3x6", EW_U8), SCALE(""),
+            BYTE("128", EW_U8), SCALE(""), BYTE("100", EW_U8)},
+     .n_in = 8, .out_shape = "1x4x5x9"},
+    {.name = "to float", .attrs = "pad=1x1x1x1",
+     .in = {BYTES("1x4x5x6", EW_U8), TINY, BYTE("3", EW_U8), BYTES("9x3x3x6", EW_S8), SCALE("9")},
+     .n_in = 5, .out_shape = "1x4x5x9"},
+    {.name = "added", .attrs = "lo=100",
+     .in = {BYTES("1x5x6x24", EW_U8), TINY, BYTE("120", EW_U8), BYTES("40x1x1x24", EW_S8),
+            SCALE("40"), {NULL}, SCALE(""), BYTE("90", EW_U8), {"40", EW_S32},
+            BYTES("1x5x6x40", EW_U8), SCALE(""), BYTE("99", EW_U8), SCALE(""), BYTE("100", EW_U8)},
+     .n_in = 14, .out_shape = "1x5x6x40"},
+    {.name = "added, looked up", .attrs = "pad=1x1x1x1",
+     .in = {BYTES("1x5x6x24", EW_U8), TINY, BYTE("120", EW_U8), BYTES("40x3x3x24", EW_S8),
+            SCALE("40"), {NULL}, SCALE(""), BYTE("9", EW_S8), {"40", EW_S32},
+            BYTES("1x5x6x40", EW_S8), SCALE(""), BYTE("99", EW_S8), SCALE(""), BYTE("10", EW_S8),
+            BYTES("256", EW_U8)},
+     .n_in = 15, .out_shape = "1x5x6x40"},
+    {.name = "looked up", .attrs = "stride=2x1",
+     .in = {BYTES("1x5x6x24", EW_U8), TINY, BYTE("120", EW_U8), BYTES("40x3x3x24", EW_S8),
+            SCALE("40"), {NULL}, SCALE(""), BYTE("90", EW_U8), {"40", EW_S32}, {NULL}, {NULL},
+            {NULL}, {NULL}, {NULL}, BYTES("256", EW_U8)},
+     .n_in = 15, .out_shape = "1x2x4x40"},
 };
 /* clang-format on */
 
@@ -98,16 +227,17 @@ const struct ew_op ew_op_qlinear_conv = {
     .name = "qlinear_conv",
     .help = "convolution of quantised tensors, quantised again",
     .flags = EW_OP_SPATIAL,
-    .min_in = 8,
-    .max_in = INPUTS,
-    .filter_in = 1 << W,
-    .attr_size = sizeof(struct ew_int_conv_attr),
+    .min_in = 5,
+    .max_in = EW_QCONV_INPUTS,
+    .spatial_in = 1 << EW_QCONV_ADD,
+    .filter_in = 1 << EW_QCONV_W,
+    .attr_size = sizeof(struct ew_qconv_attr),
     .attrs = attrs,
     .infer = infer,
     .cost = cost,
     .scratch = scratch,
     .forward = forward,
-    .onnx = {.type = "QLinearConv", .since = 10, .rename = renames},
+    .onnx = {.type = "QLinearConv", .since = 10, .rename = renames, .export = export},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -45,8 +45,8 @@ static ew_err forward(const struct ew_call *c)
         const int32_t *sum = ew_int_matmul_row(c, &m, row);
         const double a_scale = ew_quant_scale(c->in[A_SCALE], row % m.s.m);
         for (int64_t j = 0; j < m.s.n; j++) {
-            const double scale = a_scale * ew_quant_scale(c->in[B_SCALE], j) / y_scale;
-            const int64_t q = ew_quant_round(sum[j] * scale, zero, c->out[0]->dtype);
+            const float ratio = ew_quant_ratio(a_scale, ew_quant_scale(c->in[B_SCALE], j), y_scale);
+            const int64_t q = ew_quant_sum(sum[j], ratio, zero, c->out[0]->dtype);
             ew_tensor_store_int(c->out[0], row * m.s.n + j, 1, &q);
         }
     }

@@ -84,6 +84,26 @@ int64_t ew_quant_round(double v, int64_t zero, enum ew_dtype dtype)
     return q <= (double)lo ? lo : q >= (double)hi ? hi : (int64_t)q;
 }
 
+float ew_quant_ratio(double x_scale, double w_scale, double y_scale)
+{
+    const float product = (float)x_scale * (float)w_scale;
+    return product / (float)y_scale;
+}
+
+int64_t ew_quant_sum(int32_t sum, float ratio, int64_t zero, enum ew_dtype dtype)
+{
+    const float scaled = (float)sum * ratio;
+    return ew_quant_round((double)scaled, zero, dtype);
+}
+
+int64_t ew_quant_add(const struct ew_quant_two *q, int64_t a, int64_t b)
+{
+    const float scaled_a = (float)a * q->a_ratio;
+    const float scaled_b = (float)b * q->b_ratio;
+    const float sum = scaled_a + scaled_b;
+    return ew_quant_round((double)sum, q->zero, q->dtype);
+}
+
 ew_err ew_quant_check(const struct ew_call *c, int slot, int zero_slot, int64_t channels)
 {
     const struct ew_tensor *zero = ew_call_in(c, zero_slot);

@@ -62,6 +62,53 @@ ew_err ew_quant_export(const struct ew_graph *g, int node, struct ew_onnx_node *
 /* Rounds half to even, adds the zero point and saturates to the type. */
 int64_t ew_quant_round(double v, int64_t zero, enum ew_dtype dtype);
 
+/* ---- Requantising: from int32 sums to 8 bits
+ * -----------------------------------------------------
+ *
+ *   y = clamp(saturate(round((float)sum * ratio) + zero))
+ *
+ * The sum becomes a float32 (rounding to nearest even above 2^24), is multiplied by a float32 in
+ * float32, and rounded half to even; the zero point is added and the type's range saturates.  No
+ * step is fused with another one, so that every instruction set gets the same bits. */
+
+/* The ratio of a sum of products: (x_scale * w_scale) / y_scale, each step in float32. */
+float ew_quant_ratio(double x_scale, double w_scale, double y_scale);
+int64_t ew_quant_sum(int32_t sum, float ratio, int64_t zero, enum ew_dtype dtype);
+/* The same of a sum of two: round(a * a_ratio + b * b_ratio) + zero, where both products and their
+ * sum are rounded to float32. */
+struct ew_quant_two {
+    float a_ratio, b_ratio;
+    int64_t zero;
+    enum ew_dtype dtype;
+};
+int64_t ew_quant_add(const struct ew_quant_two *q, int64_t a, int64_t b);
+
+/* What an activation that only cuts off becomes: the least and the greatest integer that an output
+ * may have; those of its type where nothing is cut off. */
+struct ew_quant_clamp {
+    int64_t lo, hi;
+};
+
+/* clang-format off */
+#define EW_QUANT_CLAMP_FIELDS(owner, part)                                                         \
+    {.name = "lo", .type = EW_FIELD_INT, .offset = offsetof(owner, part.lo), .def = "-128",        \
+     .min = -128, .max = 255, .help = "least integer that is stored"},                             \
+    {.name = "hi", .type = EW_FIELD_INT, .offset = offsetof(owner, part.hi), .def = "255",         \
+     .min = -128, .max = 255, .help = "greatest integer that is stored"}
+#define EW_QUANT_CLAMP_RENAMES "lo", NULL, "hi", NULL
+/* clang-format on */
+
+static inline int64_t ew_quant_clamp(const struct ew_quant_clamp *c, int64_t q)
+{
+    return q < c->lo ? c->lo : q > c->hi ? c->hi : q;
+}
+
+/* True where it cuts nothing off. */
+static inline bool ew_quant_clamps_nothing(const struct ew_quant_clamp *c)
+{
+    return c->lo <= -128 && c->hi >= 255;
+}
+
 /* The scale or zero point of channel i: the only one, or its own; zero where there is none. */
 static inline double ew_quant_scale(const struct ew_tensor *t, int64_t i)
 {

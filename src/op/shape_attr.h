@@ -29,6 +29,10 @@ struct ew_pad_attr {
     int mode; /* enum ew_pad_mode */
 };
 
+struct ew_cast_attr {
+    int to; /* enum ew_dtype */
+};
+
 struct ew_gather_attr {
     int64_t axis;
 };

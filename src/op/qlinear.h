@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators from 8-bit tensors to 8-bit tensors: attributes and inputs, for the pass that makes
+ * such nodes and for the kernels that run them.  op/quant.h has their arithmetic. */
+#ifndef EW_OP_QLINEAR_H
+#define EW_OP_QLINEAR_H
+
+#include "op/int_conv.h"
+#include "op/pooling.h"
+
+/* qlinear_conv.  The first nine are ONNX's; what follows is set by the lowering pass alone.
+ * Without Y_SCALE the output is float32: (float)sum * (x_scale * w_scale).
+ * With ADD the output is quantised, added to ADD and quantised again with SUM_SCALE and SUM_ZERO.
+ * With TABLE each byte of the result is then replaced by its entry. */
+enum ew_qconv_in {
+    EW_QCONV_X,
+    EW_QCONV_X_SCALE,
+    EW_QCONV_X_ZERO,
+    EW_QCONV_W,
+    EW_QCONV_W_SCALE,
+    EW_QCONV_W_ZERO,
+    EW_QCONV_Y_SCALE,
+    EW_QCONV_Y_ZERO,
+    EW_QCONV_BIAS,
+    EW_QCONV_ADD,
+    EW_QCONV_ADD_SCALE,
+    EW_QCONV_ADD_ZERO,
+    EW_QCONV_SUM_SCALE,
+    EW_QCONV_SUM_ZERO,
+    EW_QCONV_TABLE,
+    EW_QCONV_INPUTS
+};
+
+struct ew_qconv_attr {
+    struct ew_int_conv_attr conv; /* first: what int_conv.c reads */
+    struct ew_quant_clamp clamp;  /* of the result, before TABLE */
+};
+
+ew_err ew_qconv_resolve(const struct ew_call *c, struct ew_int_conv *out);
+
+/* qlinear_gemm: A [m, k], B [k, n] or [n, k], bias [n]; without Y_SCALE the output is float32. */
+enum ew_qgemm_in {
+    EW_QGEMM_A,
+    EW_QGEMM_A_SCALE,
+    EW_QGEMM_A_ZERO,
+    EW_QGEMM_B,
+    EW_QGEMM_B_SCALE,
+    EW_QGEMM_B_ZERO,
+    EW_QGEMM_BIAS,
+    EW_QGEMM_Y_SCALE,
+    EW_QGEMM_Y_ZERO,
+    EW_QGEMM_INPUTS
+};
+
+struct ew_qgemm_attr {
+    bool trans_b; /* B is stored as [n, k] */
+    struct ew_quant_clamp clamp;
+};
+
+/* qlinear_add and qlinear_mul, with broadcasting. */
+enum ew_qbinary_in {
+    EW_QBINARY_A,
+    EW_QBINARY_A_SCALE,
+    EW_QBINARY_A_ZERO,
+    EW_QBINARY_B,
+    EW_QBINARY_B_SCALE,
+    EW_QBINARY_B_ZERO,
+    EW_QBINARY_Y_SCALE,
+    EW_QBINARY_Y_ZERO,
+    EW_QBINARY_INPUTS
+};
+
+struct ew_qbinary_attr {
+    struct ew_quant_clamp clamp;
+};
+
+/* Shapes and types of both; `out` of the broadcast shape and Y_ZERO's type. */
+ew_err ew_qbinary_infer(const struct ew_call *c);
+/* Their export hook: a clamp has no ONNX form. */
+ew_err ew_qbinary_export(const struct ew_graph *g, int node, struct ew_onnx_node *n);
+/* Their loop: f gets both elements less their zero points. */
+typedef int64_t ew_qbinary_fn(const struct ew_quant_two *q, int64_t a, int64_t b);
+ew_err ew_qbinary_forward(const struct ew_call *c, const struct ew_quant_two *q, ew_qbinary_fn *f);
+/* The ratios and the zero point of qlinear_add; qlinear_mul's one ratio is a_ratio. */
+struct ew_quant_two ew_qadd_ratios(const struct ew_call *c);
+struct ew_quant_two ew_qmul_ratios(const struct ew_call *c);
+
+/* qlinear_average_pool and qlinear_global_average_pool: y = round((float)sum * ratio) + zero with
+ * ratio = x_scale / (elements * y_scale) and the sum over x less its zero point. */
+enum ew_qpool_in {
+    EW_QPOOL_X,
+    EW_QPOOL_X_SCALE,
+    EW_QPOOL_X_ZERO,
+    EW_QPOOL_Y_SCALE,
+    EW_QPOOL_Y_ZERO,
+    EW_QPOOL_INPUTS
+};
+
+ew_err ew_qpool_infer(const struct ew_call *c, const struct ew_window *w);
+ew_err ew_qpool_forward(const struct ew_call *c, const struct ew_window *w, bool padded);
+/* The ratio of a window of so many elements. */
+float ew_qpool_ratio(const struct ew_call *c, int64_t elements);
+
+/* lookup: y = table[x], x's byte counting as unsigned. */
+enum ew_lookup_in { EW_LOOKUP_X, EW_LOOKUP_TABLE, EW_LOOKUP_INPUTS };
+
+#endif
