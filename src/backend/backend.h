@@ -17,6 +17,7 @@ struct ew_kernel {
     unsigned packs; /* bit i: `run` knows in[i] only by what is packed of it */
     bool fresh;     /* backward: it heeds c->fresh, so gradients need not be cleared before it */
     bool in_place;  /* backward: din[0] may be dout[0] where it is fresh */
+    bool updates;   /* backward: it heeds c->update */
     /* Fills c->state; called once, when weights and memory are there.  NULL: nothing to prepare. */
     ew_err (*prepare)(const struct ew_call *c);
     /* Fills all of c->packed, after prepare, and again when weights have changed outside of

@@ -27,6 +27,9 @@ struct ew_call {
     struct ew_tensor *const *dout; /* backward: gradients of the outputs; NULL entries are zero */
     struct ew_tensor *const *din;  /* backward: add to these; NULL where not wanted */
     unsigned fresh;                /* kernels that ask for it: bit i: write din[i], do not add */
+    /* Kernels that ask for it: the optimiser's call for in[1].  din[1] then has no data: its
+     * gradient goes into the parameter as it is made, after everything else has read that. */
+    const struct ew_call *update;
     void *aux;                     /* kept from forward to backward (training only) */
     void *scratch;                 /* op->scratch() bytes, contents undefined */
     void *state;                   /* a kernel's own, such as geometry; references need none */

@@ -148,11 +148,61 @@ static void touch_gradients(struct ew_plan *p, const struct ew_node *n)
 {
     const int step = p->n_steps - 1;
     for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && p->needs_grad[n->in[i]])
+        if (n->in[i] >= 0 && p->needs_grad[n->in[i]] && !(i == 1 && p->steps[step].call.update))
             ew_plan_touch(&p->grads[n->in[i]], step);
     for (int i = 0; i < n->n_out; i++)
         if (n->out[i] >= 0 && p->grads[n->out[i]].first >= 0)
             ew_plan_touch(&p->grads[n->out[i]], step);
+}
+
+/* True where no node before this one reads the value: its gradient is complete behind it. */
+static bool first_reader(const struct ew_plan *p, int node, int value)
+{
+    for (int k = 0; k < node; k++)
+        for (int i = 0; i < p->g->nodes[k].n_in; i++)
+            if (p->g->nodes[k].in[i] == value)
+                return false;
+    return true;
+}
+
+/* Lets the kernel update in[1] itself where it can and the gradient is nobody else's. */
+static ew_err fuse_update(struct ew_plan *p, int node, const struct ew_kernel *kernel,
+                          struct ew_call *c)
+{
+    const struct ew_node *n = &p->g->nodes[node];
+    if (!p->opts.update || p->strategy.parts > 1 || !kernel->updates || !(c->fresh & 2) ||
+        p->g->values[n->in[1]].kind != EW_VALUE_PARAM || !first_reader(p, node, n->in[1]))
+        return EW_OK;
+    struct ew_call *update = ew_arena_array(&p->arena, 1, sizeof(*update));
+    EW_CHECK(update, EW_ERR_MEMORY, "node %s: no memory for its update", n->name);
+    c->update = update;
+    return ew_plan_update_call(p, n->in[1], update);
+}
+
+/* Updates of the parameters whose gradients the node's backward has completed. */
+static ew_err add_updates(struct ew_plan *p, int node)
+{
+    const struct ew_node *n = &p->g->nodes[node];
+    for (int i = 0; i < n->n_in; i++) {
+        const int v = n->in[i];
+        bool again = false; /* the node reads it twice */
+        for (int j = 0; j < i; j++)
+            again |= n->in[j] == v;
+        if (v >= 0 && !again && p->g->values[v].kind == EW_VALUE_PARAM && p->grads[v].first >= 0 &&
+            first_reader(p, node, v))
+            EW_TRY(ew_plan_add_update(p, v));
+    }
+    return EW_OK;
+}
+
+/* Parameters that a node reads which the loss does not depend on. */
+static ew_err add_late_updates(struct ew_plan *p)
+{
+    for (int i = 0; p->opts.update && i < p->g->n_values; i++)
+        if (p->g->values[i].kind == EW_VALUE_PARAM && p->grads[i].first >= 0 &&
+            p->steps[p->grads[i].last].phase != EW_PHASE_UPDATE)
+            EW_TRY(ew_plan_add_update(p, i));
+    return EW_OK;
 }
 
 static ew_err add_backward(struct ew_plan *p, int node)
@@ -179,6 +229,7 @@ static ew_err add_backward(struct ew_plan *p, int node)
     grad_slots(p, n, din, dout);
     EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_BACKWARD, &call, &kernel));
     call.fresh = kernel.fresh ? fresh_inputs(p, n) : 0;
+    EW_TRY(fuse_update(p, node, &kernel, &call));
     EW_TRY(add_clears(p, n, call.fresh));
     struct ew_step *s;
     EW_TRY(ew_plan_step_new(p, &s));
@@ -193,15 +244,16 @@ static ew_err add_backward(struct ew_plan *p, int node)
     return ew_plan_set_kernel(p, &kernel);
 }
 
-/* Parameter gradients are results: they live from their first write to the end of the run, and
- * where they are summed over parts of a batch, all the time. */
+/* Parameter gradients are results: they live from their first write to the end of the run, unless
+ * an update has used them up; and where they are summed over parts of a batch, all the time. */
 static void keep_results(struct ew_plan *p)
 {
     for (int i = 0; i < p->g->n_values; i++) {
         struct ew_slot *s = &p->grads[i];
         if (p->g->values[i].kind != EW_VALUE_PARAM || s->first < 0)
             continue;
-        ew_plan_touch(s, p->n_steps);
+        if (!p->opts.update || p->strategy.parts > 1)
+            ew_plan_touch(s, p->n_steps);
         if (p->strategy.parts > 1)
             s->first = 0;
     }
@@ -229,9 +281,13 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
             reached |= n->out[i] >= 0 && p->grads[n->out[i]].first >= 0;
         for (int i = 0; i < n->n_in; i++)
             wanted |= n->in[i] >= 0 && p->needs_grad[n->in[i]];
+        const int node = s->node;
         if (reached && wanted)
-            EW_TRY(add_backward(p, s->node));
+            EW_TRY(add_backward(p, node));
+        if (reached && wanted && p->opts.update)
+            EW_TRY(add_updates(p, node));
     }
+    EW_TRY(add_late_updates(p));
     keep_results(p);
     return EW_OK;
 }

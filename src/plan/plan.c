@@ -394,8 +394,6 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
     EW_TRY(add_forwards(p));
     if (p->opts.mode == EW_PLAN_TRAIN)
         EW_TRY(ew_plan_add_backward(p));
-    if (p->opts.mode == EW_PLAN_TRAIN && p->opts.update)
-        EW_TRY(ew_plan_add_updates(p));
     EW_TRY(make_buffers(p));
     drop_views(p);
     EW_TRY(ew_memory_place(p->buffers, p->n_buffers, &p->block_bytes));

@@ -40,7 +40,8 @@ struct ew_plan_stats {
     size_t unshared_bytes; /* the same buffers side by side, for comparison */
     size_t packed_bytes;   /* kernels' own copies of weights, part of arena_bytes */
     size_t weight_bytes;   /* parameters, state and constants of the graph, and folded copies */
-    size_t grad_bytes;     /* parameter gradients, part of arena_bytes */
+    size_t grad_bytes;     /* parameter gradients, part of arena_bytes; of those that are used up
+                            * one by one, the largest */
     size_t state_bytes;    /* optimiser's, part of arena_bytes */
     /* What was done to meet the limit, mildest first. */
     bool recompute_cheap;
@@ -70,7 +71,9 @@ struct ew_tensor *ew_plan_input(struct ew_plan *p, int i);
 const struct ew_tensor *ew_plan_output(const struct ew_plan *p, int i);
 /* Uses the caller's memory for an input from now on; it must be as large as the input. */
 void ew_plan_bind_input(struct ew_plan *p, int i, void *data);
-/* The gradient of a parameter or of an input after a training run; NULL where there is none. */
+/* The gradient of a parameter after a training run; NULL where there is none, and in plans that
+ * update: there each gradient goes into its parameter as soon as it is complete, and its memory is
+ * used again. */
 const struct ew_tensor *ew_plan_grad(const struct ew_plan *p, int value);
 /* The optimiser's settings, to be changed between runs (learning rate schedules). */
 struct ew_optimizer *ew_plan_optimizer(struct ew_plan *p);

@@ -81,8 +81,10 @@ bool ew_plan_has_data(const struct ew_plan *p, int value);
 ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again);
 /* Steps of the backward pass; forward steps are there already. */
 ew_err ew_plan_add_backward(struct ew_plan *p);
-/* Steps that update the parameters. */
-ew_err ew_plan_add_updates(struct ew_plan *p);
+/* A step that updates a parameter whose gradient is complete. */
+ew_err ew_plan_add_update(struct ew_plan *p, int value);
+/* The same as a call, for kernels that update as they go: the gradient has no memory. */
+ew_err ew_plan_update_call(struct ew_plan *p, int value, struct ew_call *out);
 
 /* strategy.c: fills p->keep by p->strategy. */
 ew_err ew_plan_choose_kept(struct ew_plan *p);

@@ -126,7 +126,7 @@ void ew_plan_bind_input(struct ew_plan *p, int i, void *data)
 
 const struct ew_tensor *ew_plan_grad(const struct ew_plan *p, int value)
 {
-    return p->grads[value].buffer >= 0 ? &p->grads[value].t : NULL;
+    return p->grads[value].buffer >= 0 && !p->opts.update ? &p->grads[value].t : NULL;
 }
 
 struct ew_optimizer *ew_plan_optimizer(struct ew_plan *p)
@@ -172,6 +172,14 @@ static size_t graph_weights(const struct ew_graph *g)
     return bytes;
 }
 
+/* Gradients that are used up one after the other share their memory. */
+static size_t add_gradient(const struct ew_plan *p, size_t sum, size_t bytes)
+{
+    if (p->opts.update && p->strategy.parts == 1)
+        return sum > bytes ? sum : bytes;
+    return sum + bytes;
+}
+
 void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
 {
     *out = (struct ew_plan_stats){.steps = p->n_steps,
@@ -189,7 +197,7 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
     for (int i = 0; i < p->g->n_values; i++) {
         const struct ew_value *v = &p->g->values[i];
         if (v->kind == EW_VALUE_PARAM && p->grads[i].buffer >= 0)
-            out->grad_bytes += ew_tensor_bytes(&v->t);
+            out->grad_bytes = add_gradient(p, out->grad_bytes, ew_tensor_bytes(&v->t));
         for (int k = 0; k < EW_UPDATE_STATES; k++)
             if (p->state[k][i].buffer >= 0)
                 out->state_bytes += ew_tensor_bytes(&v->t);

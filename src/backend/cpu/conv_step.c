@@ -2,6 +2,7 @@
 /* Steps of everything that is a convolution to the kernels. */
 #include "backend/cpu/conv_step.h"
 
+#include "backend/cpu/cpu_update.h"
 #include "backend/cpu/share.h"
 
 /* The next cache line after `bytes` of what `p` points to. */
@@ -162,10 +163,15 @@ static void run_filter(const struct ew_call *c)
     b->filter.dw = c->din[1]->data;
     b->filter.add = !(c->fresh & 2);
     b->filter.partial = c->scratch;
+    struct ew_update update; /* its settings change from run to run */
+    b->filter.update = c->update ? &update : NULL;
+    if (c->update)
+        ew_cpu_update_of(c->update, &update);
     struct ew_call rest = *c;
     rest.scratch = behind(c->scratch, b->way.partial(s) * sizeof(float));
     ew_share_run(&rest, b->way.tiles(s), filter_tiles);
     ew_share_run(c, b->way.sum_tiles(s), filter_sum);
+    b->filter.update = NULL;
 }
 
 static void bias_channels(void *ctx, int64_t begin, int64_t end, int worker)
@@ -224,6 +230,7 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
     return (struct ew_kernel){.name = names[m],
                               .run = run_backward,
                               .fresh = true,
+                              .updates = way.run == k->conv_filter_run,
                               .scratch = data > filter ? data : filter,
                               .state = sizeof(struct backward)};
 }

@@ -12,19 +12,17 @@
 struct work {
     const struct ew_kernels *k;
     int64_t count;
-    struct ew_sgd sgd;
-    struct ew_adam adam;
-    bool is_adam;
+    struct ew_update u;
 };
 
 static void update_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
     const int64_t last = ew_min_i64(end * GRAIN, w->count);
-    if (w->is_adam)
-        w->k->adam_run(&w->adam, begin * GRAIN, last);
+    if (w->u.is_adam)
+        w->k->adam_run(&w->u.adam, begin * GRAIN, last);
     else
-        w->k->sgd_run(&w->sgd, begin * GRAIN, last);
+        w->k->sgd_run(&w->u.sgd, begin * GRAIN, last);
 }
 
 static void fill_sgd(const struct ew_call *c, const struct ew_optimizer *o, struct ew_sgd *out)
@@ -55,18 +53,22 @@ static void fill_adam(const struct ew_call *c, const struct ew_optimizer *o, str
                             .g = c->in[1]->data};
 }
 
-ew_err ew_cpu_update(const struct ew_call *c)
+void ew_cpu_update_of(const struct ew_call *c, struct ew_update *out)
 {
     const struct ew_optimizer *o = c->attr;
+    out->is_adam = o->kind == EW_OPTIMIZER_ADAM || o->kind == EW_OPTIMIZER_ADAMW;
+    if (out->is_adam)
+        fill_adam(c, o, &out->adam);
+    else
+        fill_sgd(c, o, &out->sgd);
+}
+
+ew_err ew_cpu_update(const struct ew_call *c)
+{
     if (c->in[0]->dtype != EW_F32)
         return ew_update_run(c);
-    struct work w = {.k = c->be->isa,
-                     .count = ew_tensor_count(c->in[0]),
-                     .is_adam = o->kind == EW_OPTIMIZER_ADAM || o->kind == EW_OPTIMIZER_ADAMW};
-    if (w.is_adam)
-        fill_adam(c, o, &w.adam);
-    else
-        fill_sgd(c, o, &w.sgd);
+    struct work w = {.k = c->be->isa, .count = ew_tensor_count(c->in[0])};
+    ew_cpu_update_of(c, &w.u);
     ew_pool_run(c->be->pool, (w.count + GRAIN - 1) / GRAIN, update_tiles, &w);
     return EW_OK;
 }

@@ -17,6 +17,33 @@
 
 #include "op/epilogue.h" /* enum ew_act */
 
+/* ---- Optimisers ------------------------------------------------------------------------------ */
+
+/* SGD as PyTorch writes it: g += decay w; m = momentum m + (1 - dampening) g; w -= rate (nesterov ?
+ * g + momentum m : m), and without momentum w -= rate g. */
+struct ew_sgd {
+    float rate, momentum, dampening, decay;
+    bool nesterov;
+    float *w, *m; /* m: NULL without momentum; starts as zero */
+    const float *g;
+    bool first; /* the first step: m = g */
+};
+
+/* Adam; `decoupled` is AdamW.  c1 = 1 - beta1^t, c2 = 1 - beta2^t at step t. */
+struct ew_adam {
+    float rate, beta1, beta2, eps, decay, c1, c2;
+    bool decoupled;
+    float *w, *m, *v;
+    const float *g;
+};
+
+/* Either of them. */
+struct ew_update {
+    bool is_adam;
+    struct ew_sgd sgd;
+    struct ew_adam adam;
+};
+
 /* ---- Convolution ----------------------------------------------------------------------------- */
 
 /* One spatial axis.  Output o reads inputs o * stride - pad + t * dilation for taps t; those
@@ -60,6 +87,9 @@ struct ew_conv_filter {
     float *dw;      /* [O, k..., I / groups], as the filter */
     float *partial; /* conv_filter_partial floats */
     bool add;       /* to what dw holds */
+    /* Instead of being written to dw, gradients go into the filter; conv only.  NULL: they do not.
+     */
+    const struct ew_update *update;
 };
 
 /* ---- Pooling --------------------------------------------------------------------------------- */
@@ -182,24 +212,6 @@ struct ew_softmax {
     float *loss;          /* NULL: not wanted */
     float *dx;            /* NULL: not wanted */
     float grad;
-};
-
-/* SGD as PyTorch writes it: g += decay w; m = momentum m + (1 - dampening) g; w -= rate (nesterov ?
- * g + momentum m : m), and without momentum w -= rate g. */
-struct ew_sgd {
-    float rate, momentum, dampening, decay;
-    bool nesterov;
-    float *w, *m; /* m: NULL without momentum; starts as zero */
-    const float *g;
-    bool first; /* the first step: m = g */
-};
-
-/* Adam; `decoupled` is AdamW.  c1 = 1 - beta1^t, c2 = 1 - beta2^t at step t. */
-struct ew_adam {
-    float rate, beta1, beta2, eps, decay, c1, c2;
-    bool decoupled;
-    float *w, *m, *v;
-    const float *g;
 };
 
 /* y (+)= x * factor, where the factor of element i is 0 with probability `ratio`, else 1 / (1 -

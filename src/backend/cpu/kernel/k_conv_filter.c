@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "backend/cpu/kernel/core.h"
+#include "backend/cpu/kernel/update_piece.h"
 
 #define PIXELS  128
 #define O_SPLIT (9 * MR) /* about 128 with AVX-512 */
@@ -52,7 +53,7 @@ int64_t EW_K(conv_filter_tiles)(const struct ew_conv_shape *s)
 }
 
 #define DY_BLOCK       (PIXELS * MR + LANES)
-#define SCRATCH_FLOATS (PIXELS * KS + O_SPLIT / MR * DY_BLOCK + BAND_FLOATS)
+#define SCRATCH_FLOATS (PIXELS * KS + O_SPLIT / MR * DY_BLOCK + BAND_FLOATS + O_SPLIT * KC)
 
 size_t EW_K(conv_filter_scratch)(const struct ew_conv_shape *s)
 {
@@ -63,7 +64,9 @@ struct work {
     const struct plan *plan;
     const struct ew_conv_filter *f;
     float *x, *dy, *band; /* scratch */
-    float *out;           /* dw of the tile's first output and column; rows are k apart */
+    float *sums;          /* scratch: the tile's gradients, where they are not kept */
+    float *out;           /* dw of the tile's first output and column */
+    int64_t out_step;     /* between outputs */
     int64_t outputs, width;
     bool add;
 };
@@ -83,14 +86,13 @@ static void lay_out(const struct work *w, const struct pixel *pixel, int64_t cou
 
 static void multiply(const struct work *w, int64_t count)
 {
-    const int64_t k = w->plan->core.k;
     int64_t row[MR];
     for (int r = 0; r < MR; r++)
-        row[r] = r * k;
+        row[r] = r * w->out_step;
     for (int64_t j = 0; j < w->width; j += NR) {
         const int64_t width = min_i64(NR, w->width - j);
         for (int64_t b = 0; b < w->outputs; b += MR) {
-            float *c = w->out + b * k + j;
+            float *c = w->out + b * w->out_step + j;
             const struct micro m = {.a = w->dy + b / MR * DY_BLOCK,
                                     .w = w->x + j,
                                     .kc = count,
@@ -125,8 +127,10 @@ static void run_tile(struct work *w, int64_t tile)
     w->outputs = min_i64(O_SPLIT, c->og - o);
     w->width = k1 - k0;
     clear_behind(w);
-    float *dw = p->partial ? w->f->partial + split * p->size : w->f->dw;
-    w->out = dw + (g * c->og + o) * c->k + k0;
+    const int64_t at = (g * c->og + o) * c->k + k0;
+    const bool update = w->f->update && !p->partial;
+    w->out = update ? w->sums : p->partial ? w->f->partial + split * p->size + at : w->f->dw + at;
+    w->out_step = update ? KC : c->k;
     w->add = !p->partial && w->f->add;
     const int64_t first = p->blocks * split / p->splits * PIXELS;
     const int64_t last = min_i64(p->blocks * (split + 1) / p->splits * PIXELS, c->rows);
@@ -146,6 +150,8 @@ static void run_tile(struct work *w, int64_t tile)
         w->add = true;
         row += PIXELS;
     } while (row < last);
+    for (int64_t i = 0; update && i < w->outputs; i++)
+        update_piece(w->f->update, at + i * c->k, w->sums + i * KC, w->width);
 }
 
 void EW_K(conv_filter_run)(const struct ew_conv_filter *f, int64_t begin, int64_t end,
@@ -156,6 +162,7 @@ void EW_K(conv_filter_run)(const struct ew_conv_filter *f, int64_t begin, int64_
     struct work w = {.plan = &p, .f = f, .x = scratch};
     w.dy = w.x + PIXELS * KS;
     w.band = w.dy + O_SPLIT / MR * DY_BLOCK;
+    w.sums = w.band + BAND_FLOATS;
     for (int64_t i = begin; i < end; i++)
         run_tile(&w, i);
 }
@@ -169,14 +176,23 @@ int64_t EW_K(conv_filter_sum_tiles)(const struct ew_conv_shape *s)
     return p.partial ? div_up(p.size, SUM) : 0;
 }
 
-/* Adds up n floats of dw whose partial sums are `from`, a split each p->size apart. */
-INLINE void sum_run(const struct plan *p, const float *from, int64_t n, bool add, float *dw)
+/* Adds up n floats of dw, from `at` on, whose partial sums are `from`, a split each p->size apart;
+ * without `from` they are zero. */
+static void sum_run(const struct plan *p, const struct ew_conv_filter *f, const float *from,
+                    int64_t at, int64_t n)
 {
-    for (int64_t i = 0; i < n; i += LANES) {
-        vec sum = !add ? (vec){0} : load_n(dw + i, n - i);
-        for (int64_t s = 0; s < p->splits; s++)
-            sum += load_n(from + s * p->size + i, n - i);
-        store_n(dw + i, sum, n - i);
+    float piece[SUM];
+    for (int64_t begin = 0; begin < n; begin += SUM) {
+        float *to = f->update ? piece : f->dw + at + begin;
+        const int64_t count = min_i64(SUM, n - begin);
+        for (int64_t i = 0; i < count; i += LANES) {
+            vec sum = f->add ? load_n(to + i, count - i) : (vec){0};
+            for (int64_t s = 0; from && s < p->splits; s++)
+                sum += load_n(from + s * p->size + begin + i, count - i);
+            store_n(to + i, sum, count - i);
+        }
+        if (f->update)
+            update_piece(f->update, at + begin, piece, count);
     }
 }
 
@@ -185,15 +201,21 @@ static void sum_filter(const struct plan *p, const struct ew_conv_filter *f, int
 {
     const struct core *c = &p->core;
     const struct used *u = &c->used;
-    const int64_t taps = u->all[0] * u->all[1] * u->all[2], run = c->axis[2].taps * c->cg;
+    const int64_t run = c->axis[2].taps * c->cg, line = u->all[2] * c->cg;
     const float *from = f->partial + o * c->k;
-    float *dw = f->dw + o * taps * c->cg;
-    if (!f->add)
-        clear(dw, taps * c->cg);
-    for (int64_t t0 = 0; t0 < c->axis[0].taps; t0++)
-        for (int64_t t1 = 0; t1 < c->axis[1].taps; t1++, from += run) {
-            const int64_t row = (u->first[0] + t0) * u->all[1] + u->first[1] + t1;
-            sum_run(p, from, run, f->add, dw + (row * u->all[2] + u->first[2]) * c->cg);
+    int64_t at = o * u->all[0] * u->all[1] * line;
+    for (int64_t t0 = 0; t0 < u->all[0]; t0++)
+        for (int64_t t1 = 0; t1 < u->all[1]; t1++, at += line) {
+            const int64_t u0 = t0 - u->first[0], u1 = t1 - u->first[1];
+            if (u0 < 0 || u0 >= c->axis[0].taps || u1 < 0 || u1 >= c->axis[1].taps) {
+                sum_run(p, f, NULL, at, line);
+                continue;
+            }
+            const int64_t before = u->first[2] * c->cg;
+            sum_run(p, f, NULL, at, before);
+            sum_run(p, f, from, at + before, run);
+            sum_run(p, f, NULL, at + before + run, line - before - run);
+            from += run;
         }
 }
 
@@ -207,5 +229,5 @@ void EW_K(conv_filter_sum)(const struct ew_conv_filter *f, int64_t begin, int64_
         return;
     }
     const int64_t at = begin * SUM, last = min_i64(end * SUM, p.size);
-    sum_run(&p, f->partial + at, last - at, f->add, f->dw + at);
+    sum_run(&p, f, f->partial + at, at, last - at);
 }
