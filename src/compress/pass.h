@@ -20,7 +20,12 @@ ew_err ew_pass_trim_taps(struct ew_graph *g);
 /* Activations and additions after a convolution become its epilogue. */
 ew_err ew_pass_fuse_epilogue(struct ew_graph *g);
 
-/* All of them, in the order in which each prepares the next. */
+/* Scales channels between convolutions so that quantising loses less; for the quantiser.  peaks[v]:
+ * largest magnitude by channel of value v, NULL where unknown (filters then stand for them); peaks
+ * itself may be NULL. */
+ew_err ew_pass_equalize(struct ew_graph *g, const float *const *peaks);
+
+/* All that make inference faster, in the order in which each prepares the next. */
 ew_err ew_pass_all(struct ew_graph *g);
 
 /* ---- For the passes ---- */

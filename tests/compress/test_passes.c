@@ -66,13 +66,21 @@ static int count(const struct ew_graph *g, const char *op)
     return n;
 }
 
+static ew_err equalize(struct ew_graph *g)
+{
+    return ew_pass_equalize(g, NULL);
+}
+
 static const struct {
     const char *name;
     ew_err (*run)(struct ew_graph *g);
-} passes[] = {
-    {"fold_constants", ew_pass_fold_constants},   {"drop_identity", ew_pass_drop_identity},
-    {"fold_batch_norm", ew_pass_fold_batch_norm}, {"fold_flatten", ew_pass_fold_flatten},
-    {"fuse_epilogue", ew_pass_fuse_epilogue},     {"all", ew_pass_all}};
+} passes[] = {{"fold_constants", ew_pass_fold_constants},
+              {"drop_identity", ew_pass_drop_identity},
+              {"fold_batch_norm", ew_pass_fold_batch_norm},
+              {"fold_flatten", ew_pass_fold_flatten},
+              {"fuse_epilogue", ew_pass_fuse_epilogue},
+              {"equalize", equalize},
+              {"all", ew_pass_all}};
 
 static void check_network(const char *name)
 {
@@ -163,10 +171,55 @@ static void one_pixel_leaves_one_tap(void)
     ew_graph_free(g);
 }
 
+/* Largest over smallest peak of the channels that the second convolution of VGG reads. */
+static double spread(const struct ew_graph *g, int conv)
+{
+    int seen = 0;
+    for (int k = 0; k < g->n_nodes; k++) {
+        if (strcmp(g->nodes[k].op->name, "conv") != 0 || seen++ != conv)
+            continue;
+        const struct ew_tensor *w = &g->values[g->nodes[k].in[1]].t;
+        const int64_t n = w->shape.dim[0], each = ew_tensor_count(w) / n;
+        double least = INFINITY, most = 0;
+        for (int64_t o = 0; o < n; o++) {
+            double top = 0;
+            for (int64_t i = 0; i < each; i++)
+                top = fmax(top, fabs(ew_tensor_get(w, o * each + i)));
+            least = fmin(least, top);
+            most = fmax(most, top);
+        }
+        return most / least;
+    }
+    return 0;
+}
+
+/* Filters whose sizes differ by 100 come out within a factor of about ten of each other: half of
+ * the difference, on the logarithmic scale, goes to the filters that read them. */
+static void equalize_shares_the_difference(void)
+{
+    struct ew_graph *g = build("vgg11_cifar");
+    if (!g || !EW_EXPECT_OK(ew_pass_fold_batch_norm(g)))
+        return;
+    const struct ew_tensor *w = NULL;
+    for (int k = 0; k < g->n_nodes && !w; k++)
+        if (strcmp(g->nodes[k].op->name, "conv") == 0)
+            w = &g->values[g->nodes[k].in[1]].t;
+    if (!EW_EXPECT(w))
+        return;
+    const int64_t n = w->shape.dim[0], each = ew_tensor_count(w) / n;
+    for (int64_t o = 0; o < n; o += 2)
+        for (int64_t i = 0; i < each; i++)
+            ((float *)w->data)[o * each + i] *= 100;
+    EW_EXPECT(spread(g, 0) > 50);
+    EW_EXPECT_OK(ew_pass_equalize(g, NULL));
+    EW_EXPECT(spread(g, 0) < 30);
+    ew_graph_free(g);
+}
+
 static const struct ew_test tests[] = {
-    EW_TEST(resnet_is_convolutions), EW_TEST(mobilenet_has_no_activation_left),
-    EW_TEST(densenet_has_no_activation_left), EW_TEST(vgg_has_no_transpose_left),
-    EW_TEST(one_pixel_leaves_one_tap)};
+    EW_TEST(equalize_shares_the_difference),   EW_TEST(resnet_is_convolutions),
+    EW_TEST(mobilenet_has_no_activation_left), EW_TEST(densenet_has_no_activation_left),
+    EW_TEST(vgg_has_no_transpose_left),        EW_TEST(one_pixel_leaves_one_tap)};
 
 int main(int argc, char **argv)
 {
