@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/process.h"
 
 #define MAGIC         "edgewise power journal 1"
 #define JOURNAL_BYTES (1 << 20)
@@ -21,55 +22,24 @@ static ew_err journal_path(const struct ew_root *root, const char *name, char ou
     return EW_OK;
 }
 
-static void boot_id(char out[64])
-{
-    char *text = NULL;
-    size_t size;
-    out[0] = '\0';
-    if (ew_file_read("/proc/sys/kernel/random/boot_id", 4096, &text, &size) == EW_OK) {
-        snprintf(out, 64, "%.60s", text);
-        out[strcspn(out, "\n")] = '\0';
-    }
-    free(text);
-}
-
-/* Field 22 of stat (proc(5)); -1: no such process.  Of its first thread, since emulators make up
- * /proc/PID/stat of the program that they run. */
-static long long start_time(int pid)
-{
-    char path[64], *text = NULL;
-    size_t size;
-    long long start = -1;
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, pid);
-    if (ew_file_read(path, 4096, &text, &size) == EW_OK) {
-        const char *p = strrchr(text, ')');
-        for (int i = 2; p && i < 22; i++)
-            p = strchr(p + 1, ' ');
-        if (p)
-            start = strtoll(p + 1, NULL, 10);
-    }
-    free(text);
-    return start;
-}
-
 void ew_journal_own(struct ew_journal *j)
 {
     j->owner = (int)getpid();
-    j->owner_start = start_time(j->owner);
+    j->owner_start = ew_process_start(j->owner);
 }
 
 bool ew_journal_owner_alive(const struct ew_journal *j)
 {
-    return j->owner > 0 && start_time(j->owner) == j->owner_start && j->owner_start >= 0;
+    return j->owner > 0 && ew_process_start(j->owner) == j->owner_start && j->owner_start >= 0;
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 static ew_err parse_line(struct ew_journal *j, char *line, bool *same_boot)
 {
-    char boot[64];
+    char boot[EW_BOOT_CHARS];
     int keep;
-    boot_id(boot);
+    ew_process_boot(boot);
     char *tab = strchr(line, '\t');
     if (tab) {
         *tab = '\0';
@@ -127,10 +97,10 @@ static ew_err make_folders(const struct ew_root *root)
 
 ew_err ew_journal_write(const struct ew_root *root, const struct ew_journal *j)
 {
-    char path[512], boot[64];
+    char path[512], boot[EW_BOOT_CHARS];
     EW_TRY(make_folders(root));
     EW_TRY(journal_path(root, EW_POWER_JOURNAL, path));
-    boot_id(boot);
+    ew_process_boot(boot);
     struct ew_file_out out;
     EW_TRY(ew_file_out_open(path, &out));
     fprintf(out.f, MAGIC "\nboot %s\nowner %d %lld keep %d\n", boot, j->owner, j->owner_start,
