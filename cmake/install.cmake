@@ -6,6 +6,9 @@ install(FILES ${PROJECT_SOURCE_DIR}/include/edgewise.h DESTINATION ${CMAKE_INSTA
 # Relative, so that the installed tree can be moved.
 string(REGEX REPLACE "[^/]+" ".." EW_PC_UP ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 set(EW_PC_LIBS "-lm -ldl -pthread")
+if(EW_HAVE_STORE)
+  set(EW_PC_LIBS "-lsqlite3 ${EW_PC_LIBS}")
+endif()
 if(EW_HAVE_ONNX AND EW_HAVE_IMAGE)
   set(EW_PC_LIBS "-lprotobuf-c -lpng -lturbojpeg -lz ${EW_PC_LIBS}")
 endif()

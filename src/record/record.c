@@ -72,7 +72,7 @@ static const struct ew_field run_fields[] = {
     TEXT(run, started, "when it began"),
     NUM(run, wall_s, "s", LOWER, "time of the whole run"),
     INT(run, pid, NULL, "process"),
-    TEXT(run, boot, "boot of the machine"),
+    TEXT(run, stamp, "boot and beginning of the process"),
     ENUM(run, quality, ew_quality_names, "where its figures come from"),
     TEXT(run, noise, "why it is not to be trusted"),
     NUM(run, load, NULL, LOWER, "runnable processes before it"),
@@ -158,6 +158,35 @@ static const struct ew_field metric_fields[] = {
     NUM(metric, lowest, NULL, NEITHER, "lowest of them"),
     NUM(metric, highest, NULL, NEITHER, "highest of them"),
     ENUM(metric, better, better_names, "which way it should go"),
+    EW_FIELD_END,
+};
+
+static const struct ew_field study_fields[] = {
+    TEXT(study, name, "name"),
+    TEXT(study, title, "title"),
+    TEXT(study, about, "what it asks, and what differs here"),
+    BOOL(study, quick, "reduced size"),
+    INT(study, jobs, NULL, "runs asked for"),
+    INT(study, done, NULL, "runs that are done"),
+    INT(study, failed, NULL, "runs that failed"),
+    INT(study, skipped, NULL, "runs that cannot be done here"),
+    NUM(study, left_s, "s", LOWER, "time left, as a guess"),
+    TEXT(study, now, "job that runs now"),
+    TEXT(study, started, "when it began"),
+    TEXT(study, updated, "when this was written"),
+    INT(study, pid, NULL, "process"),
+    TEXT(study, stamp, "boot and beginning of the process"),
+    EW_FIELD_END,
+};
+
+static const struct ew_field published_fields[] = {
+    TEXT(published, study, "study"),
+    TEXT(published, metric, "name of the figure"),
+    NUM(published, value, NULL, NEITHER, "value"),
+    TEXT(published, unit, "unit"),
+    TEXT(published, settings, "jobs that it is held against"),
+    TEXT(published, board, "board that it was measured on"),
+    TEXT(published, cite, "where it stands"),
     EW_FIELD_END,
 };
 /* clang-format on */

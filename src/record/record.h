@@ -47,7 +47,7 @@ struct ew_job_row {
     const char *id;      /* 16 hexadecimal digits */
     const char *command; /* "train", "bench" */
     const char *network, *dataset;
-    const char *options; /* "name=value" lines, sorted by name: what is hashed */
+    const char *options; /* JSON object of all options, sorted by name: what is hashed */
 };
 
 /* clang-format off */
@@ -77,7 +77,7 @@ struct ew_run_row {
     const char *started; /* "2026-11-15T07:30:00Z" */
     double wall_s;
     int64_t pid;
-    const char *boot;  /* which boot of the machine `pid` belongs to */
+    const char *stamp; /* boot and beginning of that process, see base/process.h */
     int quality;       /* enum ew_quality: of the run as a whole */
     const char *noise; /* why it is not to be trusted: "load 1.9"; NULL: quiet */
     double load, temp_c, cpu_mhz;
@@ -129,6 +129,27 @@ struct ew_metric_row {
     int better;             /* enum ew_better */
 };
 
+/* A study as a whole, for progress. */
+struct ew_study_row {
+    const char *name, *title, *about;
+    bool quick;
+    int64_t jobs, done, failed, skipped; /* runs asked for, and how far it is */
+    double left_s;                       /* guess */
+    const char *now;                     /* label of the job that runs; NULL: none */
+    const char *started, *updated;
+    int64_t pid;
+    const char *stamp; /* as in a run */
+};
+
+/* A figure that somebody published, to stand beside ours. */
+struct ew_published_row {
+    const char *study, *metric;
+    double value;
+    const char *unit;
+    const char *settings; /* "network=lenet5 workers=0": which jobs it is held against */
+    const char *board, *cite;
+};
+
 /* clang-format off */
 #define EW_RECORD_MAP(X)                                                                           \
     X(MACHINE, machine)                                                                            \
@@ -137,7 +158,9 @@ struct ew_metric_row {
     X(EPOCH,   epoch)                                                                              \
     X(BATCH,   batch)                                                                              \
     X(SAMPLE,  sample)                                                                             \
-    X(METRIC,  metric)
+    X(METRIC,  metric)                                                                             \
+    X(STUDY,   study)                                                                              \
+    X(PUBLISHED, published)
 /* clang-format on */
 
 enum ew_record {

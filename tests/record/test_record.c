@@ -16,6 +16,8 @@ union any_row {
     struct ew_batch_row batch;
     struct ew_sample_row sample;
     struct ew_metric_row metric;
+    struct ew_study_row study;
+    struct ew_published_row published;
 };
 
 /* A table with a wrong offset or a name twice would damage files quietly. */

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bringing the runs of several boards together: finished runs are copied from one store to another,
+ * each whole or not at all, and known by its uid.  Rows pass through the records, so that a file
+ * with other columns, or with anything odd in it, cannot put more than records into ours. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/store_impl.h"
+
+union any_row {
+    struct ew_machine_row machine;
+    struct ew_job_row job;
+    struct ew_run_row run;
+    struct ew_epoch_row epoch;
+    struct ew_batch_row batch;
+    struct ew_sample_row sample;
+    struct ew_metric_row metric;
+    struct ew_study_row study;
+    struct ew_published_row published;
+};
+
+/* Copies what `sql` gives as rows of this kind. */
+struct copying {
+    struct ew_store *from, *to;
+    struct ew_arena arena;
+};
+
+static ew_err copy_rows(struct copying *c, enum ew_record kind, int64_t run, struct ew_rows *rows)
+{
+    ew_err err = EW_OK;
+    while (err == EW_OK && ew_rows_next(rows)) {
+        union any_row row;
+        ew_arena_reset(&c->arena);
+        err = ew_rows_read(rows, kind, &c->arena, &row);
+        if (err == EW_OK)
+            err = ew_store_put(c->to, kind, run, &row);
+    }
+    const ew_err read = ew_rows_free(rows);
+    return err == EW_OK ? read : err;
+}
+
+static ew_err copy_by_text(struct copying *c, enum ew_record kind, const char *sql,
+                           const char *value)
+{
+    struct ew_rows *rows;
+    EW_TRY(ew_store_query(c->from, &rows, sql, "s", value));
+    return copy_rows(c, kind, 0, rows);
+}
+
+static ew_err copy_children(struct copying *c, int64_t from, int64_t to)
+{
+    static const enum ew_record kinds[] = {EW_RECORD_EPOCH, EW_RECORD_BATCH, EW_RECORD_SAMPLE,
+                                           EW_RECORD_METRIC};
+    static const char *const sql[] = {
+        "SELECT * FROM epoch WHERE run = ?1", "SELECT * FROM batch WHERE run = ?1",
+        "SELECT * FROM sample WHERE run = ?1", "SELECT * FROM metric WHERE run = ?1"};
+    for (size_t i = 0; i < EW_COUNT(kinds); i++) {
+        struct ew_rows *rows;
+        EW_TRY(ew_store_query(c->from, &rows, sql[i], "i", from));
+        EW_TRY(copy_rows(c, kinds[i], to, rows));
+    }
+    return EW_OK;
+}
+
+static ew_err copy_run(struct copying *c, int64_t id, const struct ew_run_row *run)
+{
+    EW_TRY(copy_by_text(c, EW_RECORD_MACHINE, "SELECT * FROM machine WHERE id = ?1", run->machine));
+    EW_TRY(copy_by_text(c, EW_RECORD_JOB, "SELECT * FROM job WHERE id = ?1", run->job));
+    if (run->study) {
+        EW_TRY(copy_by_text(c, EW_RECORD_STUDY, "SELECT * FROM study WHERE name = ?1", run->study));
+        EW_TRY(copy_by_text(c, EW_RECORD_PUBLISHED, "SELECT * FROM published WHERE study = ?1",
+                            run->study));
+    }
+    int64_t to;
+    EW_TRY(ew_store_run_begin(c->to, run, &to));
+    return copy_children(c, id, to);
+}
+
+static ew_err copy_if_new(struct copying *c, int64_t id, const struct ew_run_row *run, int *copied)
+{
+    bool there;
+    int64_t n;
+    EW_CHECK(run->uid && strlen(run->uid) == EW_RUN_UID_CHARS - 1, EW_ERR_FORMAT,
+             "%s: run %lld has no uid", c->from->path, (long long)id);
+    EW_TRY(ew_store_begin(c->to));
+    ew_err err =
+        ew_store_int(c->to, &n, &there, "SELECT id FROM run WHERE uid = ?1", "s", run->uid);
+    if (err == EW_OK && !there)
+        err = copy_run(c, id, run);
+    const ew_err ended = ew_store_end(c->to, err == EW_OK);
+    *copied += err == EW_OK && !there;
+    return err == EW_OK ? ended : err;
+}
+
+ew_err ew_store_copy(struct ew_store *from, struct ew_store *to, const char *where, int *copied)
+{
+    struct copying c = {.from = from, .to = to};
+    struct ew_arena arena;
+    struct ew_rows *rows;
+    *copied = 0;
+    EW_TRY(ew_store_results(from, where, NULL, &rows));
+    ew_arena_init(&arena);
+    ew_arena_init(&c.arena);
+    ew_err err = EW_OK;
+    while (err == EW_OK && ew_rows_next(rows)) {
+        struct ew_run_row run;
+        ew_arena_reset(&arena);
+        err = ew_rows_read(rows, EW_RECORD_RUN, &arena, &run);
+        if (err == EW_OK && run.pid == EW_INT_ABSENT)
+            run.pid = 0; /* else run_begin would write ours */
+        if (err == EW_OK && run.status != EW_RUN_RUNNING && run.status != EW_RUN_INTERRUPTED)
+            err = copy_if_new(&c, ew_rows_int(rows, 0), &run, copied);
+    }
+    const ew_err read = ew_rows_free(rows);
+    ew_arena_fini(&arena);
+    ew_arena_fini(&c.arena);
+    return err == EW_OK ? read : err;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All runs as one wide table, with a condition from the user.
+ *
+ * The condition is an SQL expression: people know it, and it needs no parser of ours.  It cannot do
+ * harm: parentheses must balance and nothing may end the statement, so it stays an expression; an
+ * authorizer allows reading and nothing else while it is compiled. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/store_impl.h"
+
+#define MAX_COLUMNS 1000 /* below SQLite's own limit of 2000 */
+
+/* Names of columns that are taken, and the text of the SELECT so far. */
+struct builder {
+    struct ew_arena arena;
+    sqlite3_str *sql;
+    const char *names[MAX_COLUMNS];
+    int n;
+};
+
+static bool taken(const struct builder *b, const char *name)
+{
+    for (int i = 0; i < b->n; i++)
+        if (strcmp(b->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The name as an SQL word; with `prefix` where it is taken already. */
+static ew_err add_name(struct builder *b, const char *prefix, const char *name, const char **out)
+{
+    char *word = ew_arena_strdup(&b->arena, name);
+    for (char *p = word; p && *p; p++)
+        if (!isalnum((unsigned char)*p))
+            *p = '_';
+    if (word && taken(b, word))
+        word = ew_arena_printf(&b->arena, "%s_%s", prefix, word);
+    EW_CHECK(word, EW_ERR_MEMORY, "no memory for the columns");
+    EW_CHECK(b->n < MAX_COLUMNS, EW_ERR_LIMIT, "results have more than %d columns", MAX_COLUMNS);
+    *out = b->names[b->n++] = word;
+    return EW_OK;
+}
+
+static ew_err add_fields(struct builder *b, enum ew_record r, char letter, const char *prefix,
+                         const char *but)
+{
+    for (const struct ew_field *f = ew_record_kind(r)->fields; f->name; f++) {
+        if (strstr(but, f->name))
+            continue;
+        const char *name = ew_arena_printf(&b->arena, "%s%s", prefix, f->name), *column;
+        EW_CHECK(name, EW_ERR_MEMORY, "no memory for the columns");
+        EW_TRY(add_name(b, "job", name, &column));
+        sqlite3_str_appendf(b->sql, ", %c.\"%w\" AS \"%w\"", letter, f->name, column);
+    }
+    return EW_OK;
+}
+
+/* One column for each name that the query gives. */
+static ew_err add_found(struct ew_store *s, struct builder *b, const char *query, const char *form,
+                        const char *prefix)
+{
+    struct ew_rows *rows;
+    EW_TRY(ew_store_query(s, &rows, query, ""));
+    ew_err err = EW_OK;
+    while (err == EW_OK && ew_rows_next(rows)) {
+        const char *name = ew_rows_text(rows, 0), *column;
+        if (!name || strpbrk(name, "\"\\")) /* no name of ours */
+            continue;
+        err = add_name(b, prefix, name, &column);
+        if (err == EW_OK) {
+            sqlite3_str_appendf(b->sql, form, name);
+            sqlite3_str_appendf(b->sql, " AS \"%w\"", column);
+        }
+    }
+    const ew_err read = ew_rows_free(rows);
+    return err == EW_OK ? read : err;
+}
+
+static ew_err build(struct ew_store *s, struct builder *b, const char *where, const char *order)
+{
+    const char *id;
+    sqlite3_str_appendall(b->sql, "WITH result AS (SELECT r.id AS id");
+    EW_TRY(add_name(b, "", "id", &id));
+    EW_TRY(add_fields(b, EW_RECORD_RUN, 'r', "", ""));
+    EW_TRY(add_fields(b, EW_RECORD_JOB, 'j', "", "id options"));
+    EW_TRY(add_found(s, b,
+                     "SELECT DISTINCT key FROM job, json_each(job.options) WHERE "
+                     "json_valid(job.options) ORDER BY key",
+                     ", json_extract(j.options, '$.\"%q\"')", "option"));
+    EW_TRY(add_found(s, b, "SELECT DISTINCT name FROM metric ORDER BY name",
+                     ", (SELECT value FROM metric WHERE run = r.id AND name = %Q LIMIT 1)",
+                     "metric"));
+    EW_TRY(add_fields(b, EW_RECORD_MACHINE, 'm', "machine_", "id"));
+    sqlite3_str_appendf(b->sql,
+                        " FROM run r LEFT JOIN job j ON j.id = r.job LEFT JOIN machine m ON m.id = "
+                        "r.machine) SELECT * FROM result WHERE (%s\n) ORDER BY %s",
+                        where ? where : "1", order ? order : "id");
+    EW_CHECK(sqlite3_str_errcode(b->sql) == SQLITE_OK, EW_ERR_MEMORY, "no memory for the query");
+    return EW_OK;
+}
+
+/* ---- The user's expression ------------------------------------------------------------------- */
+
+/* The end of what begins at p and is quoted by *p; a doubled quote stays inside. */
+static const char *skip_quoted(const char *p)
+{
+    const char end = *p == '[' ? ']' : *p;
+    for (p++; *p; p++) {
+        if (*p == end && p[1] == end)
+            p++;
+        else if (*p == end)
+            return p;
+    }
+    return NULL;
+}
+
+/* One expression that cannot end what stands around it. */
+static ew_err check_expression(const char *text)
+{
+    int depth = 0;
+    for (const char *p = text; *p; p++) {
+        if (strchr("'\"`[", *p)) {
+            p = skip_quoted(p);
+            EW_CHECK(p, EW_ERR_USAGE, "'%.100s': a quote is not closed", text);
+        }
+        depth += (*p == '(') - (*p == ')');
+        EW_CHECK(depth >= 0, EW_ERR_USAGE, "'%.100s': ')' without '('", text);
+        const bool comment = (p[0] == '-' && p[1] == '-') || (p[0] == '/' && p[1] == '*');
+        EW_CHECK(*p != ';' && !comment, EW_ERR_USAGE, "'%.100s': one expression, no ';' or comment",
+                 text);
+    }
+    EW_CHECK(depth == 0, EW_ERR_USAGE, "'%.100s': '(' without ')'", text);
+    EW_CHECK(text[strspn(text, " \t\n")], EW_ERR_USAGE, "the condition is empty");
+    return EW_OK;
+}
+
+static int only_reading(void *ctx, int action, const char *a, const char *b, const char *db,
+                        const char *trigger)
+{
+    if (action == SQLITE_SELECT || action == SQLITE_READ)
+        return SQLITE_OK;
+    if (action == SQLITE_FUNCTION)
+        return b && strcmp(b, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
+    return SQLITE_DENY;
+}
+
+static ew_err compile(struct ew_store *s, const char *sql, const char *where, sqlite3_stmt **st)
+{
+    sqlite3_set_authorizer(s->db, only_reading, NULL);
+    ew_err err = ew_store_prepare(s, sql, 0, st);
+    sqlite3_set_authorizer(s->db, NULL, NULL);
+    if (err == EW_OK && !sqlite3_stmt_readonly(*st)) {
+        sqlite3_finalize(*st);
+        return ew_fail(EW_ERR_USAGE, "'%.100s' does not only read", where);
+    }
+    if (err != EW_OK && where)
+        return ew_fail(EW_ERR_USAGE, "'%.100s': %s", where, sqlite3_errmsg(s->db));
+    return err;
+}
+
+ew_err ew_store_results(struct ew_store *s, const char *where, const char *order,
+                        struct ew_rows **out)
+{
+    if (where)
+        EW_TRY(check_expression(where));
+    if (order)
+        EW_TRY(check_expression(order));
+    struct builder *b = calloc(1, sizeof(*b));
+    EW_CHECK(b, EW_ERR_MEMORY, "no memory for the query");
+    ew_arena_init(&b->arena);
+    b->sql = sqlite3_str_new(s->db);
+    ew_err err = build(s, b, where, order);
+    char *sql = sqlite3_str_finish(b->sql);
+    if (err == EW_OK && !sql)
+        err = ew_fail(EW_ERR_MEMORY, "no memory for the query");
+    sqlite3_stmt *st = NULL;
+    if (err == EW_OK)
+        err = compile(s, sql, where, &st);
+    sqlite3_free(sql);
+    ew_arena_fini(&b->arena);
+    free(b);
+    return err == EW_OK ? ew_rows_new(s, st, out) : err;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and closing the store, transactions and failures. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "store/store_impl.h"
+
+#define APPLICATION "1162299223" /* "EDGW": the file is ours */
+#define WAIT_MS     15000        /* for other writers */
+
+ew_err ew_store_fail(const struct ew_store *s, int rc)
+{
+    const int primary = rc & 0xff;
+    const char *why = s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc);
+    const int error = s->db ? sqlite3_system_errno(s->db) : 0;
+    if (primary == SQLITE_FULL || (primary == SQLITE_IOERR && (error == ENOSPC || error == EFBIG)))
+        return ew_fail(EW_ERR_IO,
+                       "%s: the disk is full; what was there before is safe, and the same "
+                       "command goes on from it once there is room",
+                       s->path);
+    if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED)
+        return ew_fail(EW_ERR_IO, "%s: another program has kept it locked for %d s", s->path,
+                       WAIT_MS / 1000);
+    if (primary == SQLITE_NOTADB || primary == SQLITE_CORRUPT)
+        return ew_fail(EW_ERR_FORMAT, "%s: not a file of results, or damaged: %s", s->path, why);
+    if (primary == SQLITE_CANTOPEN)
+        return ew_fail(EW_ERR_IO, "%s: %s", s->path, error ? strerror(error) : why);
+    return ew_fail(primary == SQLITE_NOMEM ? EW_ERR_MEMORY : EW_ERR_IO, "%s: %s", s->path, why);
+}
+
+ew_err ew_store_exec(struct ew_store *s, const char *sql)
+{
+    const int rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? EW_OK : ew_store_fail(s, rc);
+}
+
+ew_err ew_store_prepare(struct ew_store *s, const char *sql, unsigned flags, sqlite3_stmt **out)
+{
+    const char *tail = NULL;
+    const int rc = sqlite3_prepare_v3(s->db, sql, -1, flags, out, &tail);
+    if (rc != SQLITE_OK)
+        return ew_store_fail(s, rc);
+    if (*out && !tail[strspn(tail, " \t\r\n")])
+        return EW_OK;
+    sqlite3_finalize(*out);
+    *out = NULL;
+    return ew_fail(EW_ERR_ARG, "%s: not exactly one statement: %.60s", s->path, sql);
+}
+
+ew_err ew_store_begin(struct ew_store *s)
+{
+    EW_CHECK(!s->grouped, EW_ERR_INTERNAL, "%s: begin inside begin", s->path);
+    EW_TRY(ew_store_exec(s, "BEGIN IMMEDIATE"));
+    s->grouped = true;
+    return EW_OK;
+}
+
+ew_err ew_store_end(struct ew_store *s, bool keep)
+{
+    if (!s->grouped)
+        return EW_OK;
+    s->grouped = false;
+    const int rc = sqlite3_exec(s->db, keep ? "COMMIT" : "ROLLBACK", NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        return EW_OK;
+    const ew_err err = ew_store_fail(s, rc);
+    if (!sqlite3_get_autocommit(s->db)) /* some failures roll back by themselves */
+        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    return keep ? err : EW_OK;
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+/* Two processes that make a file at the same time: switching to the write-ahead log does not wait
+ * by itself for the other one. */
+static ew_err set_wal(struct ew_store *s)
+{
+    const int64_t limit = ew_clock_ns() + WAIT_MS * (EW_NS_PER_S / 1000);
+    for (;;) {
+        const int rc = sqlite3_exec(s->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+        if (rc == SQLITE_OK)
+            return EW_OK;
+        if ((rc & 0xff) != SQLITE_BUSY || ew_clock_ns() > limit)
+            return ew_store_fail(s, rc);
+        usleep(5000);
+    }
+}
+
+static ew_err pragma_int(struct ew_store *s, const char *sql, int64_t *out)
+{
+    bool found;
+    EW_TRY(ew_store_int(s, out, &found, sql, ""));
+    return EW_OK;
+}
+
+/* Whose file it is, and whether its tables are ours. */
+static ew_err check_file(struct ew_store *s, bool *fresh, bool *older)
+{
+    int64_t app = 0, version = 0, tables = 0;
+    EW_TRY(pragma_int(s, "PRAGMA application_id", &app));
+    EW_TRY(pragma_int(s, "PRAGMA user_version", &version));
+    EW_TRY(pragma_int(s, "SELECT count(*) FROM sqlite_master", &tables));
+    *fresh = tables == 0 && app == 0;
+    EW_CHECK(*fresh || app == atoi(APPLICATION), EW_ERR_FORMAT,
+             "%s: a database, but not one of Edgewise's", s->path);
+    EW_CHECK(version <= ew_schema_version(), EW_ERR_UNSUPPORTED,
+             "%s: made by a newer Edgewise (schema %lld, this one knows %d)", s->path,
+             (long long)version, ew_schema_version());
+    *older = version < ew_schema_version();
+    return EW_OK;
+}
+
+static ew_err upgrade(struct ew_store *s)
+{
+    bool fresh, older;
+    EW_TRY(ew_store_begin(s)); /* the other process may have done it meanwhile: look again */
+    ew_err err = check_file(s, &fresh, &older);
+    if (err == EW_OK && fresh)
+        err = ew_store_exec(s, "PRAGMA application_id = " APPLICATION);
+    if (err == EW_OK && older)
+        err = ew_schema_upgrade(s);
+    const ew_err ended = ew_store_end(s, err == EW_OK);
+    return err != EW_OK ? err : ended;
+}
+
+/* Runs whose process is gone. */
+static ew_err recover(struct ew_store *s)
+{
+    struct ew_rows *rows;
+    EW_TRY(ew_store_query(s, &rows, "SELECT id, pid, stamp FROM run WHERE status = 'running'", ""));
+    int64_t gone[256];
+    int n = 0;
+    while (n < (int)EW_COUNT(gone) && ew_rows_next(rows)) {
+        const char *stamp = ew_rows_text(rows, 2);
+        if (!stamp || !ew_process_alive((int)ew_rows_int(rows, 1), stamp))
+            gone[n++] = ew_rows_int(rows, 0);
+    }
+    EW_TRY(ew_rows_free(rows));
+    for (int i = 0; i < n; i++)
+        EW_TRY(ew_store_run_end(s, gone[i], EW_RUN_INTERRUPTED, "its process is gone", NAN));
+    return EW_OK;
+}
+
+static ew_err prepare_file(struct ew_store *s, const struct ew_store_opts *o)
+{
+    bool fresh, older;
+    sqlite3_busy_timeout(s->db, WAIT_MS);
+    sqlite3_extended_result_codes(s->db, 1);
+    sqlite3_limit(s->db, SQLITE_LIMIT_ATTACHED, 0);
+    EW_TRY(ew_store_exec(s, "PRAGMA trusted_schema = OFF"));
+    EW_TRY(check_file(s, &fresh, &older));
+    if (s->read_only) {
+        EW_CHECK(!older, EW_ERR_UNSUPPORTED,
+                 "%s: made by an older Edgewise, and cannot be brought up to date as it is "
+                 "read-only",
+                 s->path);
+        return EW_OK;
+    }
+    EW_TRY(set_wal(s));
+    EW_TRY(ew_store_exec(s, "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"));
+    if (o->max_pages) {
+        char text[64];
+        snprintf(text, sizeof(text), "PRAGMA max_page_count = %lld", (long long)o->max_pages);
+        EW_TRY(ew_store_exec(s, text));
+    }
+    if (older)
+        EW_TRY(upgrade(s));
+    return recover(s);
+}
+
+ew_err ew_store_open(const char *path, const struct ew_store_opts *opts, struct ew_store **out)
+{
+    const struct ew_store_opts none = {0}, *o = opts ? opts : &none;
+    const bool there = access(path, F_OK) == 0;
+    EW_CHECK(there || (!o->read_only && !o->existing), EW_ERR_NOT_FOUND, "%s: %s", path,
+             strerror(errno));
+    EW_CHECK(sqlite3_libversion_number() >= 3022000, EW_ERR_UNSUPPORTED, "SQLite %s is too old",
+             sqlite3_libversion());
+    struct ew_store *s = calloc(1, sizeof(*s));
+    char *name = strdup(path);
+    if (!s || !name) {
+        free(s);
+        free(name);
+        return ew_fail(EW_ERR_MEMORY, "no memory for %s", path);
+    }
+    s->path = name;
+    s->read_only = o->read_only;
+    const int flags =
+        o->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    const int rc = sqlite3_open_v2(path, &s->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+    const ew_err err = rc == SQLITE_OK ? prepare_file(s, o) : ew_store_fail(s, rc);
+    if (err != EW_OK) {
+        ew_store_close(s);
+        return err;
+    }
+    *out = s;
+    return EW_OK;
+}
+
+void ew_store_close(struct ew_store *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < EW_RECORD_N; i++)
+        sqlite3_finalize(s->put[i]);
+    sqlite3_close(s->db);
+    free(s->path);
+    free(s);
+}
+
+const char *ew_store_path(const struct ew_store *s)
+{
+    return s->path;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the store share. */
+#ifndef EW_STORE_STORE_IMPL_H
+#define EW_STORE_STORE_IMPL_H
+
+#include <sqlite3.h>
+
+#include "store/store.h"
+
+struct ew_store {
+    sqlite3 *db;
+    char *path;
+    bool read_only;
+    bool grouped;                   /* between begin and end */
+    sqlite3_stmt *put[EW_RECORD_N]; /* prepared when first used */
+};
+
+/* How a record lies in its table, beside its fields. */
+struct ew_table_form {
+    bool of_run;      /* belongs to a run: column `run` */
+    const char *key;  /* columns; NULL: rows may be the same */
+    bool first_stays; /* a row with the same key is left as it is, else it is replaced */
+};
+const struct ew_table_form *ew_table_form(enum ew_record r);
+
+/* Turns a result code into a failure that names the file. */
+ew_err ew_store_fail(const struct ew_store *s, int rc);
+
+/* Runs statements without a result. */
+ew_err ew_store_exec(struct ew_store *s, const char *sql);
+
+/* Prepares one statement; `flags` as sqlite3_prepare_v3 takes them. */
+ew_err ew_store_prepare(struct ew_store *s, const char *sql, unsigned flags, sqlite3_stmt **out);
+
+/* The number that the tables of this program have: EW_STORE_LAYOUT and how many columns there are.
+ * Fields are never taken away, so a newer program has a higher one. */
+int ew_schema_version(void);
+
+/* Makes missing tables and columns; inside a transaction. */
+ew_err ew_schema_upgrade(struct ew_store *s);
+
+/* "run, a, b, c" of a record; from the arena. */
+const char *ew_schema_columns(enum ew_record r, struct ew_arena *a);
+
+/* Binds the fields of `row` from parameter `first` on. */
+ew_err ew_store_bind(struct ew_store *s, sqlite3_stmt *st, int first, enum ew_record r,
+                     const void *row);
+
+/* Runs a statement that gives nothing and makes it ready for the next time. */
+ew_err ew_store_step(struct ew_store *s, sqlite3_stmt *st);
+
+/* Rows of a statement, which they take over. */
+ew_err ew_rows_new(struct ew_store *s, sqlite3_stmt *st, struct ew_rows **out);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store: rows come back as they went in, old files are widened, newer and foreign ones refused,
+ * conditions can only read, copies are made once. */
+#include <math.h>
+#include <sqlite3.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ew_test.h"
+#include "store/store_impl.h"
+#include "store_kit.h"
+
+static void close_store(struct ew_store **s)
+{
+    ew_store_close(*s);
+}
+#define STORE EW_CLEANUP(close_store) struct ew_store
+
+static void rows_come_back(void)
+{
+    STORE *s = NULL;
+    if (!EW_EXPECT_OK(ew_store_open(ew_test_path("back.db"), NULL, &s)))
+        return;
+    const int64_t run = kit_begin(s, 2);
+    EW_EXPECT(run > 0);
+    EW_EXPECT_OK(kit_epoch(s, run, 0, 1.5));
+    EW_EXPECT_OK(kit_epoch(s, run, 0, 2.5)); /* the same key: replaced */
+    EW_EXPECT_OK(kit_epoch(s, run, 1, 0));
+
+    struct ew_rows *rows;
+    struct ew_arena a;
+    ew_arena_init(&a);
+    EW_EXPECT_OK(
+        ew_store_query(s, &rows, "SELECT * FROM epoch WHERE run = ?1 ORDER BY epoch", "i", run));
+    struct ew_epoch_row e;
+    EW_EXPECT(ew_rows_next(rows));
+    EW_EXPECT_OK(ew_rows_read(rows, EW_RECORD_EPOCH, &a, &e));
+    EW_EXPECT_NEAR(e.wall_s, 2.5, 0);
+    EW_EXPECT(isnan(e.stall_s)); /* absent is not zero */
+    EW_EXPECT_INT(e.read_bytes, EW_INT_ABSENT);
+    EW_EXPECT_INT(e.quality, EW_QUALITY_MEASURED);
+    EW_EXPECT(ew_rows_next(rows));
+    EW_EXPECT_OK(ew_rows_read(rows, EW_RECORD_EPOCH, &a, &e));
+    EW_EXPECT_NEAR(e.wall_s, 0, 0); /* and zero is not absent */
+    EW_EXPECT(!ew_rows_next(rows));
+    EW_EXPECT_OK(ew_rows_free(rows));
+    ew_arena_fini(&a);
+
+    EW_EXPECT_OK(ew_store_run_end(s, run, EW_RUN_FAILED, "no memory", 3));
+    EW_EXPECT_INT(kit_int(s, "SELECT 1 FROM run WHERE status = 'failed' AND reason = 'no memory' "
+                             "AND wall_s = 3.0 AND study = 'kit' AND length(uid) = 32"),
+                  1);
+}
+
+static void groups_come_whole_or_not(void)
+{
+    STORE *s = NULL;
+    if (!EW_EXPECT_OK(ew_store_open(ew_test_path("group.db"), NULL, &s)))
+        return;
+    const int64_t run = kit_begin(s, 2);
+    EW_EXPECT_OK(ew_store_begin(s));
+    EW_EXPECT_OK(kit_epoch(s, run, 0, 1));
+    EW_EXPECT_OK(kit_epoch(s, run, 1, 1));
+    EW_EXPECT_OK(ew_store_end(s, false));
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM epoch"), 0);
+    EW_EXPECT_OK(ew_store_begin(s));
+    EW_EXPECT_OK(kit_epoch(s, run, 0, 1));
+    EW_EXPECT_OK(ew_store_end(s, true));
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM epoch"), 1);
+    EW_EXPECT_OK(ew_store_run_delete(s, run));
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM epoch"), 0);
+}
+
+/* Runs SQL on a file as another program would. */
+static void alter(const char *path, const char *sql)
+{
+    sqlite3 *db;
+    char *message = NULL;
+    EW_EXPECT_INT(sqlite3_open(path, &db), SQLITE_OK);
+    if (!EW_EXPECT_INT(sqlite3_exec(db, sql, NULL, NULL, &message), SQLITE_OK))
+        EW_FAIL("%s: %s", sql, message);
+    sqlite3_free(message);
+    sqlite3_close(db);
+}
+
+/* A file from before a field and a table were there: both are added, what it holds stays. */
+static void old_files_are_widened(void)
+{
+    const char *path = ew_test_path("old.db");
+    STORE *s = NULL;
+    EW_EXPECT_OK(ew_store_open(path, NULL, &s));
+    const int64_t run = kit_begin(s, 2);
+    EW_EXPECT_OK(kit_epoch(s, run, 0, 1));
+    EW_EXPECT_OK(ew_store_run_end(s, run, EW_RUN_DONE, NULL, 1));
+    ew_store_close(s);
+    s = NULL;
+    alter(path, "ALTER TABLE epoch DROP COLUMN stall_s; DROP TABLE published; "
+                "PRAGMA user_version = 10001");
+
+    EW_EXPECT_ERR(ew_store_open(path, &(struct ew_store_opts){.read_only = true}, &s),
+                  EW_ERR_UNSUPPORTED, "older Edgewise");
+    if (!EW_EXPECT_OK(ew_store_open(path, NULL, &s)))
+        return;
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM epoch WHERE stall_s IS NULL"), 1);
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM published"), 0);
+    EW_EXPECT_INT(kit_int(s, "PRAGMA user_version"), ew_schema_version());
+}
+
+static void newer_and_foreign_files_are_refused(void)
+{
+    const char *path = ew_test_path("newer.db");
+    struct ew_store *s = NULL;
+    EW_EXPECT_OK(ew_store_open(path, NULL, &s));
+    ew_store_close(s);
+    alter(path, "PRAGMA user_version = 99999");
+    EW_EXPECT_ERR(ew_store_open(path, NULL, &s), EW_ERR_UNSUPPORTED, "made by a newer Edgewise");
+
+    const char *other = ew_test_path("other.db");
+    alter(other, "CREATE TABLE things(a)");
+    EW_EXPECT_ERR(ew_store_open(other, NULL, &s), EW_ERR_FORMAT, "not one of Edgewise's");
+
+    const char *text = ew_test_file("text.db",
+                                    "just some text, long enough to be read as a page "
+                                    "header of a database, which it is not at all ....",
+                                    95);
+    EW_EXPECT_ERR(ew_store_open(text, NULL, &s), EW_ERR_FORMAT, "not a file of results");
+    EW_EXPECT_ERR(
+        ew_store_open(ew_test_path("none.db"), &(struct ew_store_opts){.existing = true}, &s),
+        EW_ERR_NOT_FOUND, "none.db");
+    EW_EXPECT_ERR(ew_store_open(ew_test_path("no/such/folder.db"), NULL, &s), EW_ERR_IO,
+                  "folder.db");
+}
+
+static void tables_are_strict(void)
+{
+    if (sqlite3_libversion_number() < 3037000)
+        EW_SKIP("SQLite %s has no strict tables", sqlite3_libversion());
+    STORE *s = NULL;
+    EW_EXPECT_OK(ew_store_open(ew_test_path("strict.db"), NULL, &s));
+    EW_EXPECT_ERR(ew_store_exec(s, "INSERT INTO epoch(run, epoch) VALUES(1, 'three')"), EW_ERR_IO,
+                  "TEXT");
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"),
+                  1);
+}
+
+static void same_hash_other_options(void)
+{
+    STORE *s = NULL;
+    EW_EXPECT_OK(ew_store_open(ew_test_path("hash.db"), NULL, &s));
+    struct ew_job_row j;
+    ew_record_clear(EW_RECORD_JOB, &j);
+    j.id = "0123456789abcdef";
+    j.options = "{\"a\":1}";
+    EW_EXPECT_OK(ew_store_put(s, EW_RECORD_JOB, 0, &j));
+    EW_EXPECT_OK(ew_store_put(s, EW_RECORD_JOB, 0, &j));
+    j.options = "{\"a\":2}";
+    EW_EXPECT_ERR(ew_store_put(s, EW_RECORD_JOB, 0, &j), EW_ERR_INTERNAL, "two jobs");
+    j.id = "0123456789abcde0";
+    j.options = "a = 2";
+    EW_EXPECT_ERR(ew_store_put(s, EW_RECORD_JOB, 0, &j), EW_ERR_FORMAT, "no JSON");
+}
+
+/* ---- Conditions ------------------------------------------------------------------------------ */
+
+static int count_where(struct ew_store *s, const char *where)
+{
+    struct ew_rows *rows;
+    if (ew_store_results(s, where, NULL, &rows) != EW_OK)
+        return -1;
+    int n = 0;
+    while (ew_rows_next(rows))
+        n++;
+    return ew_rows_free(rows) == EW_OK ? n : -2;
+}
+
+static struct ew_store *three_runs(const char *name)
+{
+    struct ew_store *s = NULL;
+    EW_EXPECT_OK(ew_store_open(ew_test_path(name), NULL, &s));
+    for (int i = 0; s && i < 3; i++) {
+        const int64_t run = kit_begin(s, i);
+        EW_EXPECT_OK(kit_epoch(s, run, 0, i));
+        EW_EXPECT_OK(kit_metric(s, run, "epoch_s", 10 * i));
+        EW_EXPECT_OK(ew_store_run_end(s, run, EW_RUN_DONE, NULL, 1 + i));
+    }
+    return s;
+}
+
+static void conditions_see_everything(void)
+{
+    STORE *s = three_runs("where.db");
+    EW_EXPECT_INT(count_where(s, NULL), 3);
+    EW_EXPECT_INT(count_where(s, "workers >= 1"), 2);
+    EW_EXPECT_INT(count_where(s, "power_mode = 'a' and epoch_s > 5 and wall_s < 3"), 1);
+    EW_EXPECT_INT(count_where(s, "network like 'lenet%' and machine_board = 'Test board'"), 3);
+    EW_EXPECT_INT(count_where(s, "study = 'a;b)--'"), 0);
+    EW_EXPECT_INT(count_where(s, "id in (select run from epoch where wall_s >= 1)"), 2);
+}
+
+static void conditions_only_read(void)
+{
+    STORE *s = three_runs("safe.db");
+    static const char *const bad[] = {
+        "1; DROP TABLE run",
+        "1) UNION SELECT * FROM job WHERE (1",
+        "1 -- and",
+        "workers >",
+        "nosuch = 1",
+        "load_extension('x')",
+        "'open",
+        "",
+        "1 /* */",
+        "(1",
+        "id in (delete from run)",
+    };
+    for (size_t i = 0; i < EW_COUNT(bad); i++)
+        if (!EW_EXPECT_INT(count_where(s, bad[i]), -1))
+            EW_FAIL("allowed: %s", bad[i]);
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM run"), 3);
+    struct ew_rows *rows;
+    EW_EXPECT_ERR(ew_store_results(s, "wrokers = 1", NULL, &rows), EW_ERR_USAGE, "wrokers");
+}
+
+/* ---- Copies ---------------------------------------------------------------------------------- */
+
+static void copies_are_made_once(void)
+{
+    STORE *from = three_runs("from.db");
+    STORE *to = three_runs("to.db");
+    int n = -1;
+    const int64_t unfinished = kit_begin(from, 9);
+    EW_EXPECT(unfinished > 0);
+    EW_EXPECT_OK(ew_store_copy(from, to, "workers > 0", &n));
+    EW_EXPECT_INT(n, 2);
+    EW_EXPECT_OK(ew_store_copy(from, to, NULL, &n));
+    EW_EXPECT_INT(n, 1);
+    EW_EXPECT_OK(ew_store_copy(from, to, NULL, &n));
+    EW_EXPECT_INT(n, 0);
+    EW_EXPECT_INT(kit_int(to, "SELECT count(*) FROM run"), 6);
+    EW_EXPECT_INT(kit_int(to, "SELECT count(*) FROM epoch"), 6);
+    EW_EXPECT_INT(kit_int(to, "SELECT count(*) FROM job"), 3);
+    EW_EXPECT_INT(kit_int(to, "SELECT sum(value) FROM metric"), 60);
+    EW_EXPECT_OK(ew_store_copy(to, from, NULL, &n));
+    EW_EXPECT_INT(n, 3);
+}
+
+static void runs_are_found(void)
+{
+    STORE *s = three_runs("find.db");
+    int64_t run = 0;
+    EW_EXPECT_OK(ew_store_run_find(s, "2", &run));
+    EW_EXPECT_INT(run, 2);
+    struct ew_rows *rows;
+    char uid[EW_RUN_UID_CHARS] = "";
+    EW_EXPECT_OK(ew_store_query(s, &rows, "SELECT uid FROM run WHERE id = 3", ""));
+    if (ew_rows_next(rows))
+        snprintf(uid, sizeof(uid), "%s", ew_rows_text(rows, 0));
+    EW_EXPECT_OK(ew_rows_free(rows));
+    EW_EXPECT_OK(ew_store_run_find(s, uid, &run));
+    EW_EXPECT_INT(run, 3);
+    EW_EXPECT_ERR(ew_store_run_find(s, "99", &run), EW_ERR_NOT_FOUND, "no run '99'");
+    EW_EXPECT_ERR(ew_store_run_find(s, "", &run), EW_ERR_NOT_FOUND, "no run");
+}
+
+/* ---- Full disk ------------------------------------------------------------------------------- */
+
+static void a_full_disk_leaves_the_file_whole(void)
+{
+    const char *path = ew_test_path("full.db");
+    STORE *s = NULL;
+    EW_EXPECT_OK(ew_store_open(path, &(struct ew_store_opts){.max_pages = 60}, &s));
+    const int64_t run = kit_begin(s, 1);
+    EW_EXPECT_OK(kit_epoch(s, run, 0, 1));
+    EW_EXPECT_OK(ew_store_begin(s));
+    ew_err err = EW_OK;
+    int64_t n = 0;
+    while (err == EW_OK && n < 100000)
+        err = kit_epoch(s, run, ++n, 1);
+    EW_EXPECT_ERR(err, EW_ERR_IO, "the disk is full");
+    EW_EXPECT_OK(ew_store_end(s, false));
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM epoch"), 1);
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM pragma_integrity_check "
+                             "WHERE integrity_check = 'ok'"),
+                  1);
+    ew_store_close(s);
+    s = NULL;
+    EW_EXPECT_OK(ew_store_open(path, NULL, &s)); /* with room again it goes on */
+    EW_EXPECT_OK(kit_epoch(s, run, 1, 1));
+}
+
+EW_TEST_MAIN(EW_TEST(rows_come_back), EW_TEST(groups_come_whole_or_not),
+             EW_TEST(old_files_are_widened), EW_TEST(newer_and_foreign_files_are_refused),
+             EW_TEST(tables_are_strict), EW_TEST(same_hash_other_options),
+             EW_TEST(conditions_see_everything), EW_TEST(conditions_only_read),
+             EW_TEST(copies_are_made_once), EW_TEST(runs_are_found),
+             EW_TEST(a_full_disk_leaves_the_file_whole))
