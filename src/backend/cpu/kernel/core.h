@@ -14,14 +14,16 @@
  *
  * A tile is row_block * MR pixels x o_block * NR outputs of one group; inside it k is cut into
  * equal chunks of at most KC, so that the weights of a chunk (o_block * NR * KC floats, 128 KiB)
- * stay in L2 while the tile's pixels pass by. */
+ * stay in L2 while the tile's pixels pass by.  Weights that only one panel of a matrix meets are
+ * read from end to end instead, which memory likes best. */
 #ifndef EW_BACKEND_CPU_KERNEL_CORE_H
 #define EW_BACKEND_CPU_KERNEL_CORE_H
 
 #include "backend/cpu/kernel/micro.h"
 
-#define O_BLOCK  4  /* blocks of NR outputs in a tile */
+#define O_BLOCK  4  /* blocks of NR outputs in a tile, at most */
 #define ROW_MAX  16 /* panels of MR pixels in a tile, at most */
+#define ROW_FEW  4  /* so few panels are not shared out: weights are what takes time */
 #define MIN_WORK 8  /* tiles to aim at before tiles grow */
 
 /* Taps of the filter that see the input for some output.  On small images the others see padding
@@ -45,9 +47,9 @@ struct core {
     bool flat, band;
     int64_t band_line; /* floats of a line */
     int64_t run, runs; /* k is `runs` runs of `run` floats, contiguous in x */
-    int64_t k, kc;     /* kc: a chunk */
+    int64_t k, kc;     /* kc: a chunk, at most KC */
     int64_t blocks;    /* of NR outputs in a group */
-    int64_t row_tiles, row_block, o_tiles;
+    int64_t row_tiles, row_block, o_tiles, o_block;
     int64_t tiles;
 };
 
@@ -60,7 +62,8 @@ void EW_K(core_plan)(struct core *c);
 /* Floats of one group's packed weights. */
 int64_t EW_K(core_group_size)(const struct core *c);
 
-#define BAND_MAX 6144 /* floats of a band: 24 KiB, so that it stays in L1 */
+#define BAND_MAX     6144       /* floats of a band: 24 KiB, so that it stays in L1 */
+#define BAND_WEIGHTS (96 << 10) /* all floats of weights: each band reads them from L2 */
 
 #define BAND_FLOATS (BAND_MAX + LANES) /* whole vectors are read */
 

@@ -55,8 +55,8 @@ void EW_K(core_init)(struct core *c, const struct ew_conv_shape *s)
 static void plan_feed(struct core *c)
 {
     const struct ew_conv_axis *a = c->axis;
-    /* Rows a multiple of 4 KiB apart would share cache sets. */
-    c->flat = c->x_step[2] % 1024 != 0;
+    /* Many rows a multiple of 4 KiB apart would share cache sets. */
+    c->flat = c->x_step[2] % 1024 != 0 || c->rows <= 4;
     for (int i = 0; i < 3; i++)
         c->flat =
             c->flat && a[i].taps == 1 && a[i].stride == 1 && a[i].pad == 0 && a[i].in == a[i].out;
@@ -64,7 +64,22 @@ static void plan_feed(struct core *c)
               c->x_step[0] == a[1].in * c->x_step[1] && c->x_image == a[0].in * c->x_step[0];
     c->band_line = ((int64_t)(a[2].out - 1) * a[2].stride + a[2].taps) * c->cg;
     c->band = a[0].taps == 1 && a[2].taps > 1 && a[2].dilation == 1 && a[1].taps > 0 &&
-              a[2].out > 0 && a[1].taps * c->band_line <= BAND_MAX;
+              a[2].out > 0 && a[1].taps * c->band_line <= BAND_MAX && c->k * c->og <= BAND_WEIGHTS;
+}
+
+static void plan_tiles(struct core *c)
+{
+    const int64_t panels = div_up(c->rows, MR);
+    c->blocks = div_up(c->og, NR);
+    c->o_block = O_BLOCK;
+    if (panels <= ROW_FEW)
+        c->o_block = min_i64(max_i64(c->groups * c->blocks / MIN_WORK, 1), O_BLOCK);
+    c->o_tiles = div_up(c->blocks, c->o_block);
+    const int64_t share = max_i64(panels * c->groups * c->o_tiles / MIN_WORK, 1);
+    const int64_t most = panels <= ROW_FEW ? max_i64(panels, 1) : min_i64(share, ROW_MAX);
+    c->row_tiles = div_up(panels, most);
+    c->row_block = c->row_tiles ? div_up(panels, c->row_tiles) : 1;
+    c->row_tiles = div_up(panels, c->row_block);
 }
 
 void EW_K(core_plan)(struct core *c)
@@ -77,13 +92,7 @@ void EW_K(core_plan)(struct core *c)
     c->runs = (int64_t)a[0].taps * a[1].taps * (whole ? 1 : a[2].taps);
     c->k = c->run * c->runs;
     c->kc = c->k ? div_up(c->k, div_up(c->k, KC)) : 0;
-    c->blocks = div_up(c->og, NR);
-    c->o_tiles = div_up(c->blocks, O_BLOCK);
-    const int64_t panels = div_up(c->rows, MR);
-    const int64_t most = min_i64(max_i64(panels * c->groups * c->o_tiles / MIN_WORK, 1), ROW_MAX);
-    c->row_tiles = div_up(panels, most);
-    c->row_block = c->row_tiles ? div_up(panels, c->row_tiles) : 1;
-    c->row_tiles = div_up(panels, c->row_block);
+    plan_tiles(c);
     plan_feed(c);
     if (c->band) {
         c->row_tiles = c->batch * a[0].out * a[1].out;
@@ -283,8 +292,20 @@ struct tile {
     int64_t row[MR];                    /* outputs of the present panel */
 };
 
-/* All outputs of the tile for `rows` pixels, k in [k0, k1). */
-static void run_panel(const struct tile *t, int rows)
+/* Weights that the tile, or the one after it, reads after those of block b; each panel fetches as
+ * many lines of them into L2 as it takes steps. */
+static const float *weights_soon(const struct tile *t, int64_t b, int64_t panel)
+{
+    const struct core *c = t->run->core;
+    const int64_t next = t->k1 < c->k ? b : b + c->o_block, from = t->k1 < c->k ? t->k1 : 0;
+    const int64_t line = panel * (t->k1 - t->k0) * LINE;
+    if (next >= c->blocks || line >= (t->k1 - t->k0) * NR)
+        return NULL;
+    return t->w + next * NR * c->k + from * packed_width(min_i64(NR, c->og - next * NR)) + line;
+}
+
+/* All outputs of the tile for its panel of `rows` pixels, k in [k0, k1). */
+static void run_panel(const struct tile *t, int64_t panel, int rows)
 {
     const struct core *c = t->run->core;
     const bool first = t->k0 == 0, last = t->k1 == c->k;
@@ -294,6 +315,7 @@ static void run_panel(const struct tile *t, int rows)
         const float *from = first ? add : t->y;
         const struct micro m = {.a = t->a,
                                 .w = t->w + o * c->k + t->k0 * packed_width(width),
+                                .soon = c->band ? NULL : weights_soon(t, b, panel),
                                 .row_step = t->row_step,
                                 .lines = t->lines,
                                 .line_step = t->line_step,
@@ -331,19 +353,22 @@ static void run_band(struct tile *t, int64_t row)
         for (int r = 0; r < count; r++)
             t->row[r] = p.y + (o + r) * c->y_step[2];
         t->a = t->panel + o * t->row_step;
-        run_panel(t, count);
+        run_panel(t, 0, count);
     }
 }
 
 static void run_rows(struct tile *t, int64_t first, int64_t last)
 {
     const struct core *c = t->run->core;
+    const int64_t panels = div_up(last - first, MR), step = div_up(last - first, panels);
+    const int64_t chunk = c->flat && panels == 1 ? c->k : c->kc;
     t->lines = 1;
     t->row_step = c->flat ? c->x_step[2] : 0;
     do {
-        t->k1 = min_i64(t->k0 + c->kc, c->k);
-        for (int64_t row = first; row < last; row += MR) {
-            const int rows = (int)min_i64(MR, last - row);
+        t->k1 = min_i64(t->k0 + chunk, c->k);
+        for (int64_t i = 0; i < panels; i++) {
+            const int64_t row = first + i * step;
+            const int rows = (int)min_i64(step, last - row);
             struct pixel p[MR];
             EW_K(core_pixels)(c, row, rows, p);
             for (int r = 0; r < rows; r++)
@@ -351,7 +376,7 @@ static void run_rows(struct tile *t, int64_t first, int64_t last)
             t->a = c->flat ? t->x + row * t->row_step + t->k0 : t->panel;
             if (!c->flat)
                 EW_K(core_gather)(c, t->x, p, rows, t->k0, t->k1, t->panel);
-            run_panel(t, rows);
+            run_panel(t, i, rows);
         }
         t->k0 = t->k1;
     } while (t->k0 < c->k);
@@ -371,8 +396,8 @@ static void run_tile(const struct core_run *run, int64_t tile)
                      .bias = e->bias ? e->bias + g * c->og : NULL,
                      .add = e->add ? e->add + g * c->og : NULL,
                      .y = run->y + g * c->og,
-                     .block = o * O_BLOCK,
-                     .blocks = c->band ? c->blocks : min_i64((o + 1) * O_BLOCK, c->blocks),
+                     .block = o * c->o_block,
+                     .blocks = c->band ? c->blocks : min_i64((o + 1) * c->o_block, c->blocks),
                      .plain = (clamp || e->act == EW_ACT_NONE) && !(e->add && e->add_after),
                      .lo = -INFINITY,
                      .hi = INFINITY,

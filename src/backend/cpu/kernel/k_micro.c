@@ -115,10 +115,12 @@ INLINE void fixed(const struct micro *m, const struct form f, const struct steps
 {
     struct sums s;
     begin(m, &s, f);
-    const float *a = m->a, *w = m->w;
+    const float *a = m->a, *w = m->w, *soon = m->soon ? m->soon : w;
     for (int64_t k = m->kc; k > 0; k--) {
         struct weights wv;
         load_weights(w, AHEAD * step.w, &wv, f);
+        __builtin_prefetch(soon, 0, 2);
+        soon += LINE;
         UNROLL
         for (int r = 0; r < f.rows; r++)
             add_row(&s, r, a[r * step.row], &wv, f);
@@ -146,7 +148,7 @@ INLINE void direct(const struct micro *m, const struct form f)
 {
     struct sums s;
     begin(m, &s, f);
-    const float *w = m->w;
+    const float *w = m->w, *soon = m->soon ? m->soon : w;
     const int64_t row = m->row_step;
     for (int64_t l = 0; l < m->lines; l++) {
         const float *const line = m->a + l * m->line_step;
@@ -154,6 +156,8 @@ INLINE void direct(const struct micro *m, const struct form f)
         for (int64_t k = m->kc; k > 0; k--) {
             struct weights wv;
             load_weights(w, AHEAD * wide_of(f), &wv, f);
+            __builtin_prefetch(soon, 0, 2);
+            soon += LINE;
             step_direct(a, row, &wv, &s, f);
             UNROLL
             for (int i = 0; i < 5; i++)

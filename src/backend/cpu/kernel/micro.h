@@ -34,10 +34,12 @@
 #define PIECE (HALF ? HALF : LANES)
 #define KC    256
 #define KS    (KC + 16)
+#define LINE  16 /* floats in a cache line */
 
 struct micro {
     const float *a;                     /* the panel [rows][KS] */
     const float *w;                     /* [kc][vectors * LANES] */
+    const float *soon;                  /* fetched into L2, a line with each k; NULL: nothing */
     int64_t row_step, lines, line_step; /* micro_direct only */
     int64_t kc;                         /* 0 is fine */
     const float *from;                  /* sums start with from[row[r] + i]; NULL: zero */
