@@ -6,8 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "data/image_file.h"
 #include "data/reader.h"
+
+#define MAX_NAMES_FILE ((size_t)16 << 20)
 
 #define EW_DATA(name) extern const struct ew_reader ew_data_##name;
 #include "data_list.h"
@@ -94,9 +97,10 @@ static ew_err open_path(struct ew_dataset *d, const char *path)
     d->info.path = ew_arena_strdup(&d->arena, path);
     d->info.name = last_part(&d->arena, path);
     d->spec = "";
-    for (int i = 0; i < ew_reader_count(); i++)
-        if (table[i]->knows && table[i]->knows(path))
-            return open_with(table[i], d);
+    for (int last = 0; last < 2; last++)
+        for (int i = 0; i < ew_reader_count(); i++)
+            if (table[i]->knows && table[i]->last == last && table[i]->knows(path))
+                return open_with(table[i], d);
     return ew_fail(EW_ERR_FORMAT, "%s: no data set that is known here", path);
 }
 
@@ -176,6 +180,42 @@ ew_err ew_dataset_name_classes(struct ew_dataset *d, const char *const *names, i
     d->class_names = copy;
     d->info.classes = n;
     return EW_OK;
+}
+
+ew_err ew_dataset_read_names(struct ew_dataset *d, const char *path, bool *found)
+{
+    *found = access(path, F_OK) == 0;
+    if (!*found)
+        return EW_OK;
+    EW_CLEANUP(ew_free_ptr) char *text = NULL;
+    EW_CLEANUP(ew_free_ptr) const char **names = NULL;
+    size_t size;
+    EW_TRY(ew_file_read(path, MAX_NAMES_FILE, &text, &size));
+    int n = 0, room = 0;
+    char *save = NULL;
+    for (char *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save)) {
+        EW_TRY(ew_grow((void **)&names, &room, n + 1, sizeof(*names)));
+        names[n++] = line;
+    }
+    EW_CHECK(n > 0, EW_ERR_FORMAT, "%s: there are no names", path);
+    return ew_dataset_name_classes(d, names, n);
+}
+
+bool ew_data_join(char path[EW_DATA_PATH], const char *dir, const char *name)
+{
+    const int n = snprintf(path, EW_DATA_PATH, "%s%s%s", dir, *dir && *name ? "/" : "", name);
+    return n >= 0 && n < EW_DATA_PATH;
+}
+
+bool ew_data_find_dir(const char *path, const char *const *dirs, const char *name,
+                      char dir[EW_DATA_PATH])
+{
+    char file[EW_DATA_PATH];
+    for (; *dirs; dirs++)
+        if (ew_data_join(dir, path, *dirs) && ew_data_join(file, dir, name) &&
+            access(file, F_OK) == 0)
+            return true;
+    return false;
 }
 
 const char *ew_dataset_class(const struct ew_dataset *d, int64_t k)

@@ -23,6 +23,7 @@ struct ew_reader {
     /* The path (a folder or a file) looks like this layout.  Nothing is kept open.  NULL: the data
      * set is opened by the reader's name alone. */
     bool (*knows)(const char *path);
+    bool last; /* asked when no other reader knows the path */
 
     /* Fills info and state from d->info.path, memory from d->arena; checks all that can be checked
      * without reading every sample.  Where it fails `close` is not called. */
@@ -37,8 +38,8 @@ struct ew_reader {
     ew_err (*decode)(const struct ew_dataset *d, struct ew_sample *s);
 
     /* The next of the files (from 0) that a split lies in, for the page cache; false: no more.
-     * NULL: nothing on disk. */
-    bool (*file)(const struct ew_dataset *d, enum ew_split split, int64_t k, char path[4096]);
+     * `path` has EW_DATA_PATH bytes.  NULL: nothing on disk. */
+    bool (*file)(const struct ew_dataset *d, enum ew_split split, int64_t k, char *path);
 
     void (*close)(struct ew_dataset *d); /* files; NULL: nothing to close */
 };
@@ -51,7 +52,20 @@ const struct ew_reader *ew_reader_at(int i);
 /* s->raw holds one plain array: [h, w, c] or, `planar`, [c, h, w]. */
 void ew_sample_plain(struct ew_sample *s, const int64_t size[3], bool planar);
 
-/* d->class_names = a copy of these. */
+/* info.classes and d->class_names = a copy of these. */
 ew_err ew_dataset_name_classes(struct ew_dataset *d, const char *const *names, int64_t n);
+
+/* The same from a text file, one name a line; *found = false where there is none. */
+ew_err ew_dataset_read_names(struct ew_dataset *d, const char *path, bool *found);
+
+#define EW_DATA_PATH 4096
+
+/* "dir/name" into path; false where it is too long. */
+bool ew_data_join(char path[EW_DATA_PATH], const char *dir, const char *name);
+
+/* The first of `dirs` (NULL-terminated, below `path`; "" is itself) that has a file `name`; its
+ * path with that folder.  False: none has. */
+bool ew_data_find_dir(const char *path, const char *const *dirs, const char *name,
+                      char dir[EW_DATA_PATH]);
 
 #endif

@@ -3,13 +3,18 @@
 #include "data/storage.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "data/reader.h"
 
 /* Order of magnitude of the media that boards have: a SATA solid-state disk, a hard disk at 7,200
  * turns a minute (seek and half a turn), an A1 memory card. */
@@ -143,4 +148,90 @@ int64_t ew_medium_wait(struct ew_medium *m, int64_t i, const struct ew_sample *s
     if (done > now)
         sleep_until(done);
     return done - now;
+}
+
+/* ---- The page cache -------------------------------------------------------------------------- */
+
+#define WINDOW ((int64_t)64 << 20) /* bytes mapped at a time */
+
+struct pages {
+    int64_t all, resident;
+    unsigned char *map; /* WINDOW / page size */
+    int64_t page;
+};
+
+/* False where the kernel does not tell. */
+static bool count_pages(int fd, int64_t size, struct pages *p)
+{
+    for (int64_t at = 0; at < size; at += WINDOW) {
+        const int64_t bytes = ew_min_i64(size - at, WINDOW);
+        const int64_t n = (bytes + p->page - 1) / p->page;
+        void *map = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, fd, (off_t)at);
+        if (map == MAP_FAILED)
+            return false;
+        const bool told = mincore(map, (size_t)bytes, p->map) == 0;
+        munmap(map, (size_t)bytes);
+        if (!told)
+            return false;
+        p->all += n;
+        for (int64_t i = 0; i < n; i++)
+            p->resident += p->map[i] & 1;
+    }
+    return true;
+}
+
+/* Opens the k-th file of a split; -2: there are no more, -1: this one has gone. */
+static int open_kth(const struct ew_dataset *d, enum ew_split split, int64_t k, int64_t *size)
+{
+    char path[EW_DATA_PATH];
+    struct stat st;
+    if (!d->reader->file || !d->reader->file(d, split, k, path))
+        return -2;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        *size = st.st_size;
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+ew_err ew_dataset_resident(const struct ew_dataset *d, enum ew_split split, double *share)
+{
+    struct pages p = {.page = sysconf(_SC_PAGESIZE)};
+    *share = -1;
+    p.map = malloc((size_t)(WINDOW / p.page));
+    EW_CHECK(p.map, EW_ERR_MEMORY, "no memory to look at the page cache");
+    bool told = true;
+    int64_t size = 0;
+    for (int64_t k = 0; told; k++) {
+        const int fd = open_kth(d, split, k, &size);
+        if (fd == -2)
+            break;
+        if (fd < 0)
+            continue;
+        told = count_pages(fd, size, &p);
+        close(fd);
+    }
+    free(p.map);
+    if (told && p.all > 0)
+        *share = (double)p.resident / (double)p.all;
+    return EW_OK;
+}
+
+ew_err ew_dataset_drop_cache(const struct ew_dataset *d, enum ew_split split)
+{
+    int64_t size = 0;
+    for (int64_t k = 0;; k++) {
+        const int fd = open_kth(d, split, k, &size);
+        if (fd == -2)
+            return EW_OK;
+        if (fd < 0)
+            continue;
+        (void)!fdatasync(fd); /* pages that are not written yet would stay */
+        const int failed = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        close(fd);
+        EW_CHECK(!failed, EW_ERR_IO, "the page cache: %s", strerror(failed));
+    }
 }

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reader "folder": PNG and JPEG files.  A part (train; test, val or valid; or the whole folder as
+ * train) holds a folder per class, with the files inside or in its folder "images" (tinyImageNet's
+ * way), or files with a list beside them: labels.txt ("file class-number") or val_annotations.txt
+ * ("file class-name ...", the files in "images").  Classes are in the order of their names. Finding
+ * the files is here; the lists are read in folder_list.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "data/folder.h"
+#include "data/image_file.h"
+#include "data/reader.h"
+
+#define MAX_FILE ((int64_t)256 << 20)
+#define SNIFFED  16 /* files looked at for the size of the images */
+
+static const char *const train_dirs[] = {"train", "training", NULL};
+static const char *const test_dirs[] = {"test", "val", "valid", "validation", NULL};
+
+/* ---- Finding --------------------------------------------------------------------------------- */
+
+bool ew_folder_is_image(const char *name)
+{
+    static const char *const ends[] = {".jpg", ".jpeg", ".png", ".jpe"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && i < EW_COUNT(ends); i++)
+        if (strcasecmp(dot, ends[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool has(const char *dir, const char *name)
+{
+    char path[EW_DATA_PATH];
+    return ew_data_join(path, dir, name) && access(path, F_OK) == 0;
+}
+
+static bool is_dir(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The first of the names that is a folder of `root`. */
+static bool pick_dir(const char *root, const char *const *names, char dir[EW_DATA_PATH])
+{
+    for (; *names; names++)
+        if (ew_data_join(dir, root, *names) && is_dir(dir))
+            return true;
+    return false;
+}
+
+static bool knows(const char *path)
+{
+    return is_dir(path);
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static ew_err open_part(struct ew_dataset *d, struct ew_folder *f, enum ew_split split,
+                        const char *dir)
+{
+    f->part[split].dir = ew_arena_strdup(&d->arena, dir);
+    EW_CHECK(f->part[split].dir, EW_ERR_MEMORY, "%s: no memory", dir);
+    if (has(dir, "labels.txt"))
+        return ew_folder_add_numbered(d, f, split);
+    if (has(dir, "val_annotations.txt"))
+        return ew_folder_add_annotated(d, f, split);
+    return ew_folder_add_classes(d, f, split);
+}
+
+/* Size and channels by a look at some of the files; those that cannot be read say so later. */
+static void sniff(struct ew_dataset *d)
+{
+    struct ew_sample s = {0};
+    bool colour = false, same = true;
+    int64_t size[2] = {0};
+    const enum ew_split split = d->info.count[EW_SPLIT_TRAIN] ? EW_SPLIT_TRAIN : EW_SPLIT_TEST;
+    const int64_t all = d->info.count[split], n = ew_min_i64(all, SNIFFED);
+    d->info.c = 0; /* as in the file */
+    for (int64_t i = 0; i < n; i++) {
+        if (ew_dataset_read(d, split, i * all / n, &s) != EW_OK)
+            continue;
+        colour = colour || s.c == 3;
+        same = same && (!size[0] || (s.h == size[0] && s.w == size[1]));
+        size[0] = s.h;
+        size[1] = s.w;
+    }
+    ew_sample_fini(&s);
+    d->info.c = colour || !size[0] ? 3 : 1;
+    d->info.h = same ? size[0] : 0;
+    d->info.w = same ? size[1] : 0;
+}
+
+static ew_err open_folder(struct ew_dataset *d)
+{
+    struct ew_folder *f = ew_arena_alloc(&d->arena, sizeof(*f));
+    EW_CHECK(f, EW_ERR_MEMORY, "%s: no memory", d->info.name);
+    d->state = f;
+    char dir[EW_DATA_PATH];
+    const bool train = pick_dir(d->info.path, train_dirs, dir);
+    EW_TRY(ew_folder_read_names(d, f));
+    EW_TRY(open_part(d, f, EW_SPLIT_TRAIN, train ? dir : d->info.path));
+    if (train && pick_dir(d->info.path, test_dirs, dir))
+        EW_TRY(open_part(d, f, EW_SPLIT_TEST, dir));
+    int64_t n = 0;
+    for (int i = 0; i < EW_SPLIT_COUNT; i++) {
+        d->info.count[i] = f->part[i].n;
+        n += f->part[i].n;
+    }
+    EW_CHECK(n > 0, EW_ERR_FORMAT,
+             "%s: no data set that is known here: no PNG or JPEG in a folder "
+             "per class, no labels.txt",
+             d->info.path);
+    EW_TRY(ew_folder_name_classes(d, f));
+    sniff(d);
+    return EW_OK;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static void close_fd(const int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+static bool path_of(const struct ew_folder_part *p, int64_t i, char path[EW_DATA_PATH])
+{
+    return ew_data_join(path, p->dir, p->files[i].path);
+}
+
+static ew_err fetch(const struct ew_dataset *d, enum ew_split split, int64_t i, struct ew_sample *s)
+{
+    const struct ew_folder_part *p = &((const struct ew_folder *)d->state)->part[split];
+    char path[EW_DATA_PATH];
+    EW_CHECK(path_of(p, i, path), EW_ERR_LIMIT, "%s: too long a path", p->files[i].path);
+    EW_CLEANUP(close_fd) const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    EW_CHECK(fd >= 0, errno == ENOENT ? EW_ERR_NOT_FOUND : EW_ERR_IO, "%s: %s", path,
+             strerror(errno));
+    struct stat st;
+    EW_CHECK(fstat(fd, &st) == 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
+    EW_CHECK(S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= MAX_FILE, EW_ERR_FORMAT,
+             "%s: %lld bytes are no image", path, (long long)st.st_size);
+    EW_TRY(ew_bytes_need(&s->raw, (size_t)st.st_size));
+    int64_t got = 0;
+    for (ssize_t n = 1; got < st.st_size && n > 0; got += n, s->ops_read++) {
+        n = read(fd, s->raw.at + got, (size_t)(st.st_size - got));
+        EW_CHECK(n >= 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    EW_CHECK(got == st.st_size && ew_image_is(s->raw.at, s->raw.size), EW_ERR_FORMAT,
+             "%s: is neither PNG nor JPEG", path);
+    s->bytes_read = got;
+    s->label = p->files[i].label;
+    s->encoded = true;
+    return EW_OK;
+}
+
+static bool file(const struct ew_dataset *d, enum ew_split split, int64_t k, char *path)
+{
+    const struct ew_folder_part *p = &((const struct ew_folder *)d->state)->part[split];
+    return k < p->n && path_of(p, k, path);
+}
+
+const struct ew_reader ew_data_folder = {
+    .name = "folder",
+    .layout = "PNG and JPEG files in a folder per class, tinyImageNet's layout, or with labels.txt",
+    .knows = knows,
+    .last = true,
+    .open = open_folder,
+    .fetch = fetch,
+    .file = file,
+};

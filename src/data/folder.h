@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the folder reader knows of its files; shared by data_folder.c and folder_list.c. */
+#ifndef EW_DATA_FOLDER_H
+#define EW_DATA_FOLDER_H
+
+#include "data/reader.h"
+
+struct ew_folder_file {
+    const char *path; /* below the part's dir */
+    int64_t label;
+};
+
+struct ew_folder_part {
+    const char *dir;
+    struct ew_folder_file *files; /* in the data set's arena */
+    int64_t n, room;
+};
+
+struct ew_folder {
+    struct ew_folder_part part[EW_SPLIT_COUNT];
+    const char **classes; /* names of the folders, or of the list; sorted unless it says */
+    int n_classes;
+    bool fixed;        /* the list is whole: what is not in it is an error */
+    int64_t max_label; /* of numbered lists; -1 where there is none */
+};
+
+bool ew_folder_is_image(const char *name);
+
+/* classes.txt, or tinyImageNet's wnids.txt, where there is one. */
+ew_err ew_folder_read_names(struct ew_dataset *d, struct ew_folder *f);
+
+/* Adds the files of a part: from a folder per class; labels.txt; val_annotations.txt. */
+ew_err ew_folder_add_classes(struct ew_dataset *d, struct ew_folder *f, enum ew_split split);
+ew_err ew_folder_add_numbered(struct ew_dataset *d, struct ew_folder *f, enum ew_split split);
+ew_err ew_folder_add_annotated(struct ew_dataset *d, struct ew_folder *f, enum ew_split split);
+
+/* Gives the data set its classes when all parts are there. */
+ew_err ew_folder_name_classes(struct ew_dataset *d, struct ew_folder *f);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files and classes of a folder of images: by folders, or by lists beside the files. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/num.h"
+#include "base/rootfs.h"
+#include "data/folder.h"
+
+#define MAX_LIST    ((size_t)1 << 30)
+#define MAX_CLASSES 1000000
+
+static ew_err add(struct ew_dataset *d, struct ew_folder_part *p, const char *path, int64_t label)
+{
+    if (p->n == p->room) {
+        const int64_t room = p->room ? 2 * p->room : 256;
+        struct ew_folder_file *files = ew_arena_array(&d->arena, (size_t)room, sizeof(*files));
+        EW_CHECK(files, EW_ERR_MEMORY, "%s: no memory for a list of %lld files", p->dir,
+                 (long long)room);
+        if (p->n)
+            memcpy(files, p->files, (size_t)p->n * sizeof(*files));
+        p->files = files;
+        p->room = room;
+    }
+    EW_CHECK(path, EW_ERR_MEMORY, "%s: no memory for its file names", p->dir);
+    p->files[p->n++] = (struct ew_folder_file){path, label};
+    return EW_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int64_t find_class(const struct ew_folder *f, const char *name)
+{
+    if (f->n_classes == 0)
+        return -1;
+    if (!f->fixed) { /* sorted */
+        const char **at = bsearch(&name, f->classes, (size_t)f->n_classes, sizeof(*at), compare);
+        return at ? at - f->classes : -1;
+    }
+    for (int i = 0; i < f->n_classes; i++)
+        if (strcmp(f->classes[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+ew_err ew_folder_read_names(struct ew_dataset *d, struct ew_folder *f)
+{
+    static const char *const lists[] = {"classes.txt", "wnids.txt"};
+    f->max_label = -1;
+    for (size_t i = 0; i < EW_COUNT(lists); i++) {
+        char path[EW_DATA_PATH];
+        bool found = false;
+        if (ew_data_join(path, d->info.path, lists[i]))
+            EW_TRY(ew_dataset_read_names(d, path, &found));
+        if (!found)
+            continue;
+        const size_t n = (size_t)d->info.classes;
+        f->classes = ew_arena_array(&d->arena, n, sizeof(*f->classes));
+        EW_CHECK(f->classes && n <= MAX_CLASSES, EW_ERR_LIMIT, "%s: %zu classes", path, n);
+        memcpy(f->classes, d->class_names, n * sizeof(*f->classes));
+        f->n_classes = (int)n;
+        f->fixed = true;
+        return EW_OK;
+    }
+    return EW_OK;
+}
+
+ew_err ew_folder_name_classes(struct ew_dataset *d, struct ew_folder *f)
+{
+    if (f->n_classes) {
+        EW_CHECK(f->max_label < f->n_classes, EW_ERR_FORMAT,
+                 "%s: a label is %lld, but there are %d classes", d->info.path,
+                 (long long)f->max_label, f->n_classes);
+        return ew_dataset_name_classes(d, f->classes, f->n_classes);
+    }
+    d->info.classes = f->max_label + 1;
+    return EW_OK;
+}
+
+/* ---- A folder per class ---------------------------------------------------------------------- */
+
+static bool is_dir(const char *dir, const char *name)
+{
+    char path[EW_DATA_PATH];
+    struct stat st;
+    return ew_data_join(path, dir, name) && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The names of the part's folders become the classes, unless a list has said which there are. */
+static ew_err take_classes(struct ew_dataset *d, struct ew_folder *f, const struct ew_root *root)
+{
+    const char *const *names = NULL;
+    int n = 0;
+    EW_TRY(ew_root_list(root, "/", &d->arena, &names, &n));
+    f->classes = ew_arena_array(&d->arena, (size_t)n + 1, sizeof(*f->classes));
+    EW_CHECK(f->classes, EW_ERR_MEMORY, "%s: no memory for its classes", root->path);
+    for (int i = 0; i < n; i++)
+        if (names[i][0] != '.' && is_dir(root->path, names[i]))
+            f->classes[f->n_classes++] = names[i];
+    qsort(f->classes, (size_t)f->n_classes, sizeof(*f->classes), compare);
+    return EW_OK;
+}
+
+static ew_err add_dir(struct ew_dataset *d, struct ew_folder_part *p, const struct ew_root *root,
+                      const char *dir, int64_t label)
+{
+    struct ew_arena names_arena;
+    ew_arena_init(&names_arena);
+    const char *const *names = NULL;
+    int n = 0;
+    ew_err err = ew_root_list(root, dir, &names_arena, &names, &n);
+    for (int i = 0; i < n && err == EW_OK; i++)
+        if (ew_folder_is_image(names[i]))
+            err = add(d, p, ew_arena_printf(&d->arena, "%s/%s", dir, names[i]), label);
+    ew_arena_fini(&names_arena);
+    return err;
+}
+
+ew_err ew_folder_add_classes(struct ew_dataset *d, struct ew_folder *f, enum ew_split split)
+{
+    struct ew_folder_part *p = &f->part[split];
+    EW_CLEANUP(ew_root_close) struct ew_root root;
+    EW_TRY(ew_root_open(p->dir, &root));
+    if (!f->n_classes)
+        EW_TRY(take_classes(d, f, &root));
+    for (int k = 0; k < f->n_classes; k++) {
+        if (!is_dir(p->dir, f->classes[k]))
+            continue; /* a class without samples in this part */
+        EW_TRY(add_dir(d, p, &root, f->classes[k], k));
+        const char *images = ew_arena_printf(&d->arena, "%s/images", f->classes[k]);
+        EW_CHECK(images, EW_ERR_MEMORY, "%s: no memory", p->dir);
+        if (is_dir(p->dir, images))
+            EW_TRY(add_dir(d, p, &root, images, k));
+    }
+    return EW_OK;
+}
+
+/* ---- Lists ----------------------------------------------------------------------------------- */
+
+struct line {
+    const char *file;
+    char *word; /* the second one */
+    int number;
+};
+
+/* Calls for each line of a list; `take` is one of the two below. */
+static ew_err each_line(struct ew_dataset *d, struct ew_folder *f, enum ew_split split,
+                        const char *list,
+                        ew_err (*take)(struct ew_dataset *, struct ew_folder *, enum ew_split,
+                                       const struct line *))
+{
+    char path[EW_DATA_PATH];
+    EW_CHECK(ew_data_join(path, f->part[split].dir, list), EW_ERR_LIMIT, "%s: too long a path",
+             list);
+    EW_CLEANUP(ew_free_ptr) char *text = NULL;
+    size_t size;
+    EW_TRY(ew_file_read(path, MAX_LIST, &text, &size));
+    struct line l = {0};
+    for (char *at = text, *end; at < text + size; at = end + 1) {
+        end = at + strcspn(at, "\n");
+        *end = '\0';
+        l.number++;
+        char *save = NULL;
+        l.file = strtok_r(at, " \t\r,", &save);
+        if (!l.file || l.file[0] == '#')
+            continue;
+        l.word = strtok_r(NULL, " \t\r,", &save);
+        EW_CHECK(l.word, EW_ERR_FORMAT, "%s:%d: a file without a class", path, l.number);
+        EW_CHECK(!strstr(l.file, "..") && l.file[0] != '/', EW_ERR_FORMAT,
+                 "%s:%d: '%.100s' is not below this folder", path, l.number, l.file);
+        EW_TRY(ew_fail_in(take(d, f, split, &l), "%s:%d", path, l.number));
+    }
+    return EW_OK;
+}
+
+static ew_err take_number(struct ew_dataset *d, struct ew_folder *f, enum ew_split split,
+                          const struct line *l)
+{
+    int64_t label;
+    EW_CHECK(ew_num_int(l->word, &label) && label >= 0 && label < MAX_CLASSES, EW_ERR_FORMAT,
+             "'%.40s' is no class number", l->word);
+    f->max_label = ew_max_i64(f->max_label, label);
+    return add(d, &f->part[split], ew_arena_strdup(&d->arena, l->file), label);
+}
+
+static ew_err take_name(struct ew_dataset *d, struct ew_folder *f, enum ew_split split,
+                        const struct line *l)
+{
+    const int64_t label = find_class(f, l->word);
+    EW_CHECK(label >= 0, EW_ERR_FORMAT, "'%.40s' is none of the %d classes", l->word, f->n_classes);
+    return add(d, &f->part[split], ew_arena_printf(&d->arena, "images/%s", l->file), label);
+}
+
+ew_err ew_folder_add_numbered(struct ew_dataset *d, struct ew_folder *f, enum ew_split split)
+{
+    return each_line(d, f, split, "labels.txt", take_number);
+}
+
+ew_err ew_folder_add_annotated(struct ew_dataset *d, struct ew_folder *f, enum ew_split split)
+{
+    return each_line(d, f, split, "val_annotations.txt", take_name);
+}

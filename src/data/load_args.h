@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of whatever reads a data set through the loader, as rows for a command's table:
+ *
+ *   struct opts { struct ew_load_args load; ... };
+ *   static const struct ew_field fields[] = {EW_LOAD_FIELDS(struct opts, load), ...};
+ */
+#ifndef EW_DATA_LOAD_ARGS_H
+#define EW_DATA_LOAD_ARGS_H
+
+#include "base/field.h"
+#include "data/loader.h"
+
+struct ew_load_args {
+    int64_t workers, prefetch;
+    const char *augment, *storage;
+    bool cold;
+    int on_bad_sample; /* enum ew_on_bad */
+};
+
+extern const char *const ew_on_bad_words[]; /* "stop", "skip" */
+
+/* clang-format off */
+#define EW_LOAD_FIELDS(type, member)                                                               \
+    {.name = "workers", .type = EW_FIELD_INT, .offset = offsetof(type, member.workers),            \
+     .def = "1", .min = 0, .max = 256, .metavar = "N",                                             \
+     .help = "threads that load and augment; 0: inline"},                                          \
+    {.name = "prefetch", .type = EW_FIELD_INT, .offset = offsetof(type, member.prefetch),          \
+     .def = "2", .min = 1, .max = 4096, .metavar = "N",                                            \
+     .help = "batches that each worker keeps ready"},                                              \
+    {.name = "augment", .type = EW_FIELD_STR, .offset = offsetof(type, member.augment),            \
+     .def = "none", .metavar = "LIST",                                                             \
+     .help = "none, standard (crop=4,flip), or of crop=N, flip, rotate=DEGREES, erase=P, zoom=SHARE"}, \
+    {.name = "storage", .type = EW_FIELD_STR, .offset = offsetof(type, member.storage),            \
+     .def = "none", .metavar = "MEDIUM",                                                           \
+     .help = "emulate a medium: ssd, hdd, sdcard or MB/s[,ms]; marks the run as emulated"},        \
+    {.name = "cold", .type = EW_FIELD_BOOL, .offset = offsetof(type, member.cold),                 \
+     .help = "drop the data set from the page cache first"},                                       \
+    {.name = "on-bad-sample", .type = EW_FIELD_ENUM,                                               \
+     .offset = offsetof(type, member.on_bad_sample), .def = "stop", .choices = ew_on_bad_words,    \
+     .help = "what to do about a sample that cannot be read"}
+/* clang-format on */
+
+/* Puts them into the loader's options. */
+ew_err ew_load_args_apply(const struct ew_load_args *a, struct ew_loader_opts *o);
+
+#endif
