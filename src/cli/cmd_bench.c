@@ -266,7 +266,7 @@ const struct ew_cmd ew_cmd_bench = {
     .name = "bench",
     .group = EW_CMD_MEASURE,
     .summary = "how fast a network runs or trains here, and where the time goes",
-    .args = "NAME|FILE.onnx",
+    .args = "NAME|FILE.onnx|CKPT",
     .about =
         "Runs the network on random inputs and weights and prints the distribution of its times,\n"
         "its speed, and its memory as planned and as the system sees it.",

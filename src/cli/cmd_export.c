@@ -99,7 +99,7 @@ const struct ew_cmd ew_cmd_export = {
     .name = "export",
     .group = EW_CMD_NETWORK,
     .summary = "write a network as an ONNX file",
-    .args = "NAME|FILE.onnx",
+    .args = "NAME|FILE.onnx|CKPT",
     .about = "Networks of the zoo get first weights from --seed; their input is [N, C, H, W] in "
              "the file.\n"
              "The file has opset 13, or the first that has all of its operators.",

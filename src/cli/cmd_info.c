@@ -258,7 +258,7 @@ const struct ew_cmd ew_cmd_info = {
     .name = "info",
     .group = EW_CMD_NETWORK,
     .summary = "show one network: parameters, arithmetic, memory, layers, picture",
-    .args = "NAME|FILE.onnx",
+    .args = "NAME|FILE.onnx|CKPT",
     .about = "Parameters, MACs, FLOPs and the layer table are for one image; --batch is for the "
              "memory.\n"
              "CDL, the critical datapath length, counts the operators on the longest path, batch "

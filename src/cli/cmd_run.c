@@ -243,7 +243,7 @@ const struct ew_cmd ew_cmd_run = {
     .name = "run",
     .group = EW_CMD_NETWORK,
     .summary = "put one input through a network and show what comes out",
-    .args = "NAME|FILE.onnx [[NAME=]FILE...]",
+    .args = "NAME|FILE.onnx|CKPT [[NAME=]FILE...]",
     .about = "An input is a tensor (.npy or ONNX's .pb) or an image, of which the middle is taken, "
              "resized only where it is too small or --resize says so.\n"
              "Pixels become (pixel x scale - mean) / std.\n"

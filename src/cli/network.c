@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/checkpoint.h"
+
 bool ew_network_is_file(const char *what)
 {
     const size_t n = strlen(what);
@@ -48,7 +50,28 @@ static ew_err name_after(const char *path, struct ew_graph *g)
     return EW_OK;
 }
 
-/* A file's images are [N, C, H, W]; it has its own classes and widths. */
+static ew_err from_onnx(const char *path, const struct ew_network_opts *o, struct ew_graph **out)
+{
+    /* A file's images are [N, C, H, W]. */
+    const int64_t dims[] = {o->batch, o->input.v[2], o->input.v[0], o->input.v[1]};
+    const struct ew_onnx_input input = {.rank = 4, .dims = dims};
+    const struct ew_onnx_opts opts = {.inputs = &input, .n_inputs = o->input.n ? 1 : 0};
+    return ew_onnx_load(path, &opts, out);
+}
+
+static ew_err from_checkpoint(const char *path, const struct ew_network_opts *o,
+                              struct ew_graph **out)
+{
+    struct ew_checkpoint c;
+    EW_CHECK(o->input.n == 0, EW_ERR_USAGE, "%s: --input is not for checkpoints", path);
+    EW_TRY(ew_checkpoint_read(path, &c));
+    *out = c.graph;
+    c.graph = NULL;
+    ew_checkpoint_fini(&c);
+    return EW_OK;
+}
+
+/* A file has its own classes and widths. */
 static ew_err from_file(const char *path, const struct ew_network_opts *o, struct ew_graph **out)
 {
     EW_CHECK(o->classes == 0, EW_ERR_USAGE, "%s: --classes is for networks of the zoo", path);
@@ -56,11 +79,9 @@ static ew_err from_file(const char *path, const struct ew_network_opts *o, struc
              path);
     EW_CHECK(o->input.n == 0 || o->input.n == 3, EW_ERR_USAGE,
              "%s: --input of a file needs all of HxWxC", path);
-    const int64_t dims[] = {o->batch, o->input.v[2], o->input.v[0], o->input.v[1]};
-    const struct ew_onnx_input input = {.rank = 4, .dims = dims};
-    const struct ew_onnx_opts opts = {.inputs = &input, .n_inputs = o->input.n ? 1 : 0};
-    EW_TRY(ew_onnx_load(path, &opts, out));
-    ew_err e = name_after(path, *out);
+    const bool checkpoint = ew_checkpoint_is(path);
+    EW_TRY(checkpoint ? from_checkpoint(path, o, out) : from_onnx(path, o, out));
+    ew_err e = checkpoint ? EW_OK : name_after(path, *out);
     if (e == EW_OK)
         e = ew_graph_set_batch(*out, o->batch);
     const struct ew_shape *s = (*out)->n_inputs ? &(*out)->values[(*out)->inputs[0]].t.shape : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network that a command works on: NAME of the zoo or FILE.onnx, and the options that shape it.
- */
+/* The network that a command works on: NAME of the zoo, FILE.onnx or a checkpoint, and the options
+ * that shape it. */
 #ifndef EW_CLI_NETWORK_H
 #define EW_CLI_NETWORK_H
 

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "cli/network.h"
 #include "cli/run_io.h"
+#include "format/checkpoint.h"
 #include "format/tensor_file.h"
 #include "graph/layout.h"
 
@@ -63,6 +65,11 @@ void ew_run_inputs_fini(struct ew_run_inputs *in)
 ew_err ew_run_load(const char *path, const struct ew_run_inputs *in, const struct ew_ints *size,
                    struct ew_graph **out)
 {
+    if (ew_checkpoint_is(path)) {
+        const struct ew_network_opts net = {.input = *size, .width = 1, .batch = 1};
+        EW_TRY(ew_network_load(path, &net, out));
+        return ew_run_fit_batch(*out, in);
+    }
     struct ew_onnx_input given[EW_RUN_INPUTS];
     const int64_t image[] = {1, size->v[2], size->v[0], size->v[1]};
     EW_CHECK(size->n == 0 || size->n == 3, EW_ERR_USAGE, "--size of a file needs all of HxWxC");

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise train: a network learns a data set. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cli/train_run.h"
+
+/* clang-format off */
+const struct ew_field ew_train_cmd_fields[] = {
+    EW_TRAIN_FIELDS(struct ew_train_cmd, train),
+    EW_NETWORK_SIZE_FIELDS(struct ew_train_cmd, net),
+    {.name = "init", .type = EW_FIELD_STR, .offset = offsetof(struct ew_train_cmd, init),
+     .metavar = "FILE", .help = "weights to begin with: FILE.onnx or a checkpoint; without a "
+     "network, that file's own"},
+    {.name = "find-batch", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_train_cmd, find_batch),
+     .help = "take the largest batch that fits --memory-limit or this machine's memory"},
+    {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct ew_train_cmd, output),
+     .metavar = "DIR", .help = "the run's folder; default: runs/NETWORK-DATA-TIME", .letter = 'o'},
+    {.name = "resume", .type = EW_FIELD_STR, .offset = offsetof(struct ew_train_cmd, resume),
+     .metavar = "DIR|CKPT", .help = "go on with a run that was stopped or killed"},
+    {.name = "loss-every", .type = EW_FIELD_INT, .offset = offsetof(struct ew_train_cmd, loss_every),
+     .def = "0", .min = 0, .max = 1e12, .metavar = "N",
+     .help = "a line that stays every N batches; 0: only after epochs"},
+    EW_FIELD_END};
+/* clang-format on */
+
+/* Ctrl-C and a request to end are heard between batches; a second one ends at once. */
+static volatile sig_atomic_t asked_to_stop;
+
+static void on_signal(int signal)
+{
+    asked_to_stop = signal;
+}
+
+static void catch_signals(struct sigaction before[2])
+{
+    struct sigaction a = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    asked_to_stop = 0;
+    sigaction(SIGINT, &a, &before[0]);
+    sigaction(SIGTERM, &a, &before[1]);
+}
+
+static ew_err follow(struct ew_trainer *t, struct ew_train_view *v, bool *stopped)
+{
+    enum ew_train_event event = EW_TRAIN_BATCH;
+    ew_err e = EW_OK;
+    while (e == EW_OK && event != EW_TRAIN_DONE && !asked_to_stop) {
+        e = ew_trainer_step(t, &event);
+        if (e == EW_OK && event == EW_TRAIN_EPOCH)
+            ew_train_show_epoch(v, t);
+        else if (e == EW_OK && event != EW_TRAIN_DONE) {
+            const struct ew_train_status s = ew_trainer_status(t);
+            ew_train_show_step(v, &s);
+        }
+    }
+    ew_train_show_wipe(v);
+    *stopped = e == EW_OK && event != EW_TRAIN_DONE;
+    return e;
+}
+
+/* ---- Its end ---- */
+
+static ew_err stopped_early(const struct ew_train_run *r, struct ew_trainer *t)
+{
+    const struct ew_train_status s = ew_trainer_status(t);
+    ew_trainer_save(t);
+    EW_CHECK(!ew_trainer_result(t).behind, EW_ERR_IO, "%s: the checkpoint could not be written",
+             r->o.output);
+    fprintf(stderr, "stopped; edgewise train --resume %s goes on\n", r->o.output);
+    return ew_fail(EW_ERR_SKIPPED, "stopped in epoch %lld of %lld, %s %lld of %lld",
+                   (long long)s.epoch, (long long)s.epochs,
+                   s.evaluating ? "validation's batch" : "batch", (long long)s.batch,
+                   (long long)s.batches);
+}
+
+static ew_err write_result(const struct ew_train_run *r, const struct ew_train_result *x)
+{
+    char path[EW_RUNDIR_PATH];
+    snprintf(path, sizeof(path), "%s/result.json", r->o.output);
+    FILE *f = fopen(path, "w");
+    EW_CHECK(f, EW_ERR_IO, "%s: cannot be written", path);
+    const ew_err e = ew_train_print_json(f, r, x);
+    fclose(f);
+    return e;
+}
+
+static ew_err finish(const struct ew_train_run *r, const struct ew_trainer *t)
+{
+    const struct ew_train_result x = ew_trainer_result(t);
+    EW_TRY(r->json ? ew_train_print_json(stdout, r, &x) : ew_train_print(r, &x));
+    if (write_result(r, &x) != EW_OK)
+        EW_WARN("%s", ew_error_message());
+    EW_CHECK(!x.behind, EW_ERR_IO, "%s: the last checkpoint could not be written", r->o.output);
+    return EW_OK;
+}
+
+static ew_err train(struct ew_train_run *r)
+{
+    struct ew_trainer *t;
+    struct ew_train_view view;
+    struct sigaction before[2];
+    bool stopped = false;
+    EW_TRY(ew_trainer_open(&r->job, &t));
+    ew_train_show_begin(&view, r, t);
+    catch_signals(before);
+    ew_err e = follow(t, &view, &stopped);
+    if (e == EW_OK)
+        e = stopped ? stopped_early(r, t) : finish(r, t);
+    sigaction(SIGINT, &before[0], NULL);
+    sigaction(SIGTERM, &before[1], NULL);
+    ew_trainer_close(t);
+    return e;
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    struct ew_train_run *r = calloc(1, sizeof(*r));
+    EW_CHECK(r, EW_ERR_MEMORY, "no memory");
+    ew_err e = ew_train_setup(c, r);
+    if (e == EW_OK)
+        e = train(r);
+    ew_train_fini(r);
+    free(r);
+    return e;
+}
+
+const struct ew_cmd ew_cmd_train = {
+    .name = "train",
+    .group = EW_CMD_TRAIN,
+    .summary = "teach a network a data set",
+    .args = "[NAME|FILE.onnx|CKPT]",
+    .about =
+        "A network of the zoo begins with fresh weights, at the images' size where it can be built "
+        "for that; a file's network begins with its own.\n"
+        "Where the number of classes differs, or --classes is given, a file's last layer is "
+        "replaced.\n"
+        "After each epoch the network is validated; the best epoch by macro F1 is kept as "
+        "best.ckpt.\n"
+        "Ctrl-C ends with a checkpoint; --resume goes on bit for bit as if nothing had happened.",
+    .examples = "train lenet5 --data mnist --batch 16 --epochs 5\n"
+                "train resnet9 --data cifar10 --augment standard --schedule cosine --warmup 2 "
+                "--optimizer nesterov --lr 0.2 --batch 128\n"
+                "train --init mobilenet_v2.onnx --freeze backbone --classes 10 --data photos/\n"
+                "train --resume runs/lenet5-mnist-20261115-081000",
+    .min_args = 0,
+    .max_args = 1,
+    .opts_size = sizeof(struct ew_train_cmd),
+    .opts = ew_train_cmd_fields,
+    .run = run,
+};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of `edgewise train`: making the job ready (train_setup.c), showing it (train_show.c).
+ */
+#ifndef EW_CLI_TRAIN_RUN_H
+#define EW_CLI_TRAIN_RUN_H
+
+#include "cli/cmd.h"
+#include "cli/network.h"
+#include "train/trainer.h"
+
+struct ew_train_cmd {
+    struct ew_network_opts net;
+    struct ew_train_opts train;
+    const char *init, *output, *resume;
+    const char *model; /* not an option: the argument, kept with them */
+    bool find_batch;
+    int64_t loss_every;
+};
+
+extern const struct ew_field ew_train_cmd_fields[];
+
+/* One run of the command. */
+struct ew_train_run {
+    struct ew_train_cmd o; /* resolved */
+    struct ew_arena arena;
+    struct ew_graph *net;
+    struct ew_dataset *data;
+    struct ew_checkpoint from; /* resumed, or the weights' */
+    struct ew_train_job job;
+    bool json;
+};
+
+/* Fills the job from the command line: network, data, weights, normalisation, folder.  Release with
+ * fini, also on failure. */
+ew_err ew_train_setup(struct ew_cmd_call *c, struct ew_train_run *r);
+void ew_train_fini(struct ew_train_run *r);
+
+/* ---- Showing it ---- */
+
+struct ew_train_view {
+    bool terminal; /* a line of progress can be drawn */
+    int64_t shown_ns, loss_every;
+};
+
+void ew_train_show_begin(struct ew_train_view *v, const struct ew_train_run *r,
+                         const struct ew_trainer *t);
+/* The line of progress, ten times a second at most; and a line that stays every `loss_every`
+ * batches. */
+void ew_train_show_step(struct ew_train_view *v, const struct ew_train_status *s);
+void ew_train_show_epoch(struct ew_train_view *v, const struct ew_trainer *t);
+void ew_train_show_wipe(const struct ew_train_view *v);
+
+ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result *x);
+/* The result as JSON to `out`. */
+ew_err ew_train_print_json(FILE *out, const struct ew_train_run *r,
+                           const struct ew_train_result *x);
+
+#endif

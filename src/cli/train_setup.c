@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `edgewise train` from its command line to a job: network, data, weights, normalisation. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "cli/train_run.h"
+#include "train/adapt.h"
+
+#define MEASURED_SAMPLES 10000 /* mean and deviation are within a thousandth by then */
+
+/* ---- Resuming ---- */
+
+/* The options of a run that may differ when it goes on: they change no number. */
+static bool may_change(const char *name)
+{
+    static const char *const names[] = {"data",     "epochs",       "threads",          "workers",
+                                        "prefetch", "loss-every",   "checkpoint-every", "resume",
+                                        "cold",     "on-bad-sample"};
+    for (size_t i = 0; i < EW_COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The options of the checkpoint, with those of the command line that differ from their defaults. */
+static ew_err merge_options(struct ew_train_run *r, const struct ew_train_cmd *asked)
+{
+    struct ew_train_cmd plain;
+    char a[4096], b[4096];
+    char *text = ew_arena_strdup(&r->arena, r->from.options);
+    EW_CHECK(text, EW_ERR_MEMORY, "no memory");
+    ew_fields_default(ew_train_cmd_fields, &plain, sizeof(plain));
+    r->o = plain;
+    EW_TRY(ew_fields_from_text(ew_train_cmd_fields, text, asked->resume, &r->o));
+    for (const struct ew_field *f = ew_train_cmd_fields; f->name; f++) {
+        ew_field_print(f, asked, a, sizeof(a));
+        ew_field_print(f, &plain, b, sizeof(b));
+        if (strcmp(a, b) == 0)
+            continue;
+        EW_CHECK(may_change(f->name), EW_ERR_USAGE,
+                 "--%s: cannot be changed when a run goes on; begin a new one from its weights",
+                 f->name);
+        EW_TRY(ew_field_parse(f, ew_arena_strdup(&r->arena, a), &r->o));
+    }
+    return EW_OK;
+}
+
+static ew_err resume(struct ew_train_run *r, const struct ew_train_cmd *asked)
+{
+    struct stat st;
+    const char *path = asked->resume;
+    const bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    const char *file = folder ? ew_arena_printf(&r->arena, "%s/last.ckpt", path) : path;
+    EW_CHECK(file, EW_ERR_MEMORY, "no memory");
+    EW_TRY(ew_checkpoint_read(file, &r->from));
+    EW_TRY(merge_options(r, asked));
+    r->net = r->from.graph;
+    r->job.resume = &r->from;
+    const char *slash = strrchr(file, '/');
+    r->o.output = slash ? ew_arena_printf(&r->arena, "%.*s", (int)(slash - file), file) : ".";
+    EW_CHECK(r->o.output, EW_ERR_MEMORY, "no memory");
+    return EW_OK;
+}
+
+/* ---- Network ---- */
+
+/* A network of the zoo takes the data's size where that is one and it can, else its own. */
+static ew_err build(struct ew_train_run *r)
+{
+    const struct ew_dataset_info *info = ew_dataset_info(r->data);
+    struct ew_network_opts n = r->o.net;
+    n.batch = 1;
+    if (n.classes == 0)
+        n.classes = info->classes;
+    if (n.input.n == 0 && info->h > 0) {
+        n.input = (struct ew_ints){3, {info->h, info->w, info->c}};
+        if (ew_network_load(r->o.model, &n, &r->net) == EW_OK)
+            return ew_model_init(r->o.model, (uint64_t)r->o.train.seed, r->net);
+        n.input.n = 0;
+        n.input = (struct ew_ints){0};
+    }
+    EW_TRY(ew_network_load(r->o.model, &n, &r->net));
+    return ew_model_init(r->o.model, (uint64_t)r->o.train.seed, r->net);
+}
+
+/* A file's network with its weights, ready for images and scores. */
+static ew_err load(struct ew_train_run *r, const char *path, struct ew_graph **out)
+{
+    struct ew_network_opts n = {.input = r->o.net.input, .width = r->o.net.width, .batch = 1};
+    if (ew_checkpoint_is(path)) {
+        n.input.n = 0;
+        struct ew_checkpoint c;
+        EW_TRY(ew_checkpoint_read(path, &c));
+        ew_graph_free(c.graph);
+        c.graph = NULL;
+        ew_checkpoint_fini(&r->from);
+        r->from = c; /* for its normalisation */
+    }
+    EW_TRY(ew_network_load(path, &n, out));
+    EW_TRY(ew_adapt_images(*out));
+    return ew_adapt_scores(*out);
+}
+
+static ew_err load_weights(struct ew_train_run *r)
+{
+    struct ew_graph *from = NULL;
+    int n;
+    if (!r->o.init || strcmp(r->o.init, r->o.model) == 0)
+        return EW_OK;
+    ew_err e = load(r, r->o.init, &from);
+    if (e == EW_OK)
+        e = ew_adapt_copy(r->net, from, &n);
+    ew_graph_free(from);
+    EW_TRY(e);
+    EW_INFO("%d tensors of weights from %s", n, r->o.init);
+    return EW_OK;
+}
+
+static ew_err make_network(struct ew_train_run *r)
+{
+    const struct ew_train_cmd *o = &r->o;
+    const int64_t classes = o->net.classes ? o->net.classes : ew_dataset_info(r->data)->classes;
+    if (ew_network_is_file(o->model)) {
+        EW_TRY(load(r, o->model, &r->net));
+        EW_TRY(ew_adapt_head(r->net, classes, (uint64_t)o->train.seed, o->net.classes > 0));
+    } else {
+        EW_TRY(build(r));
+    }
+    EW_TRY(load_weights(r));
+    for (int i = 0; i < r->net->n_values; i++)
+        r->net->values[i].frozen = false;
+    if (!o->train.freeze)
+        return EW_OK;
+    int n;
+    EW_TRY(ew_adapt_freeze(r->net, o->train.freeze, &n));
+    EW_INFO("%d tensors of weights are frozen", n);
+    return EW_OK;
+}
+
+/* ---- Data ---- */
+
+static ew_err open_data(struct ew_cmd_call *c, struct ew_train_run *r)
+{
+    EW_CHECK(r->o.train.data, EW_ERR_USAGE, "--data says what to train on");
+    const ew_err e = ew_dataset_open(r->o.train.data, &r->data);
+    if (e == EW_ERR_NOT_FOUND)
+        ew_cmd_hint(c, "edgewise data get %.60s fetches a known data set", r->o.train.data);
+    return e;
+}
+
+static ew_err normalise(struct ew_train_run *r)
+{
+    bool given;
+    EW_TRY(ew_train_normalise(&r->o.train, r->job.mean, r->job.std, &given));
+    if (given)
+        return EW_OK;
+    if (r->from.options) { /* a checkpoint's weights expect what they were trained with */
+        memcpy(r->job.mean, r->from.mean, sizeof(r->job.mean));
+        memcpy(r->job.std, r->from.std, sizeof(r->job.std));
+        return EW_OK;
+    }
+    struct ew_dataset_stats s;
+    EW_TRY(ew_dataset_measure(r->data, EW_SPLIT_TRAIN, MEASURED_SAMPLES, &s));
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
+        r->job.mean[i] = s.mean[i];
+        r->job.std[i] = s.std[i] > 0 ? s.std[i] : 1;
+    }
+    return EW_OK;
+}
+
+/* ---- Folder ---- */
+
+static ew_err name_folder(struct ew_train_run *r)
+{
+    char when[32];
+    const time_t now = time(NULL);
+    struct tm tm;
+    localtime_r(&now, &tm);
+    strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
+    r->o.output = ew_arena_printf(&r->arena, "runs/%s-%s-%s", r->net->name,
+                                  ew_dataset_info(r->data)->name, when);
+    EW_CHECK(r->o.output, EW_ERR_MEMORY, "no memory");
+    return EW_OK;
+}
+
+static ew_err check_folder(struct ew_cmd_call *c, struct ew_train_run *r)
+{
+    struct stat st;
+    if (!r->o.output)
+        return name_folder(r);
+    const char *last = ew_arena_printf(&r->arena, "%s/last.ckpt", r->o.output);
+    EW_CHECK(last, EW_ERR_MEMORY, "no memory");
+    if (!r->job.resume && stat(last, &st) == 0) {
+        ew_cmd_hint(c, "edgewise train --resume %.160s goes on with it", r->o.output);
+        return ew_fail(EW_ERR_ARG, "%s: holds a run already", r->o.output);
+    }
+    return EW_OK;
+}
+
+/* Every option as it was resolved, and what it was resolved for. */
+static ew_err describe(struct ew_train_run *r)
+{
+    EW_CLEANUP(ew_free_ptr) char *text = NULL;
+    r->o.resume = NULL;
+    EW_TRY(ew_fields_text(ew_train_cmd_fields, &r->o, &text));
+    const char *all = ew_arena_printf(&r->arena, "network = %s\n%s", r->net->name, text);
+    EW_CHECK(all, EW_ERR_MEMORY, "no memory");
+    r->job.options = all;
+    return EW_OK;
+}
+
+/* ---- All of it ---- */
+
+static ew_err begin(struct ew_cmd_call *c, struct ew_train_run *r)
+{
+    const struct ew_train_cmd *asked = c->opts;
+    if (asked->resume) {
+        EW_CHECK(c->n_args == 0, EW_ERR_USAGE, "--resume takes no network: it has its own");
+        return resume(r, asked);
+    }
+    r->o = *asked;
+    r->o.model = c->n_args ? c->args[0] : r->o.init;
+    EW_CHECK(r->o.model, EW_ERR_USAGE, "which network? NAME, FILE.onnx, a checkpoint or --init");
+    return EW_OK;
+}
+
+ew_err ew_train_setup(struct ew_cmd_call *c, struct ew_train_run *r)
+{
+    memset(r, 0, sizeof(*r));
+    ew_arena_init(&r->arena);
+    r->json = c->json;
+    EW_TRY(begin(c, r));
+    EW_TRY(open_data(c, r));
+    if (!r->job.resume)
+        EW_TRY(make_network(r));
+    EW_TRY(normalise(r));
+    EW_TRY(check_folder(c, r));
+    EW_TRY(describe(r));
+    r->job.net = r->net;
+    r->job.data = r->data;
+    r->job.opts = r->o.train;
+    r->job.folder = r->o.output;
+    return EW_OK;
+}
+
+void ew_train_fini(struct ew_train_run *r)
+{
+    if (r->from.graph == r->net)
+        r->from.graph = NULL;
+    ew_checkpoint_fini(&r->from);
+    ew_graph_free(r->net);
+    ew_dataset_close(r->data);
+    ew_arena_fini(&r->arena);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `edgewise train` shows while it runs and when it is over. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/train_run.h"
+#include "report/text_table.h"
+
+#define SHOW_NS 100000000
+
+/* "1:02:03", "2:03". */
+static const char *duration(double s, char buf[EW_TEXT_CHARS])
+{
+    const long long t = (long long)(s + 0.5);
+    if (t >= 3600)
+        snprintf(buf, EW_TEXT_CHARS, "%lld:%02lld:%02lld", t / 3600, t / 60 % 60, t % 60);
+    else
+        snprintf(buf, EW_TEXT_CHARS, "%lld:%02lld", t / 60, t % 60);
+    return buf;
+}
+
+/* Seconds with three digits that matter: "0.82", "12.3", "451". */
+static const char *seconds(double s, char buf[EW_TEXT_CHARS])
+{
+    snprintf(buf, EW_TEXT_CHARS, "%.*f", s < 10 ? 2 : s < 100 ? 1 : 0, s);
+    return buf;
+}
+
+/* ---- While it runs ---- */
+
+void ew_train_show_begin(struct ew_train_view *v, const struct ew_train_run *r,
+                         const struct ew_trainer *t)
+{
+    const struct ew_dataset_info *d = ew_dataset_info(r->data);
+    const struct ew_train_opts *o = &r->o.train;
+    const struct ew_graph *g = r->net;
+    const struct ew_shape *in = &g->values[g->inputs[0]].t.shape;
+    struct ew_plan_stats s;
+    struct ew_cost cost;
+    char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
+    *v = (struct ew_train_view){.terminal = isatty(STDERR_FILENO) != 0,
+                                .loss_every = r->o.loss_every};
+    ew_trainer_plan_stats(t, &s);
+    ew_graph_cost(g, &cost);
+    fprintf(stderr, "%s, %lldx%lldx%lld, %s parameters; %s: %s images\n", g->name,
+            (long long)in->dim[1], (long long)in->dim[2], (long long)in->dim[3],
+            ew_text_count(cost.params, a), d->name, ew_text_count(d->count[EW_SPLIT_TRAIN], b));
+    fprintf(stderr, "%s %g, batch %lld, memory planned %s; %s\n", ew_optimizer_names[o->optimizer],
+            o->lr, (long long)o->batch, ew_text_bytes((int64_t)(s.arena_bytes + s.weight_bytes), a),
+            r->o.output);
+    if (s.recompute_cheap || s.segments > 1 || s.parts > 1)
+        fprintf(stderr, "to fit the limit: %d segments, %d parts, %.0f%% of forward done twice%s\n",
+                s.segments, s.parts, 100 * s.again_share,
+                s.split_changes_statistics ? "; batch norm sees one part at a time" : "");
+}
+
+void ew_train_show_wipe(const struct ew_train_view *v)
+{
+    if (v->terminal)
+        fputs("\r\033[K", stderr);
+}
+
+static void line_of(const struct ew_train_status *s, char *buf, size_t size)
+{
+    char left[EW_TEXT_CHARS] = "?", rate[EW_TEXT_CHARS];
+    if (s->left_s >= 0)
+        duration(s->left_s, left);
+    if (s->evaluating)
+        snprintf(buf, size, "epoch %lld/%lld  validating %lld/%lld  %s left", (long long)s->epoch,
+                 (long long)s->epochs, (long long)s->batch, (long long)s->batches, left);
+    else
+        snprintf(buf, size,
+                 "epoch %lld/%lld  batch %lld/%lld  loss %.4f  accuracy %.2f%%  %s images/s  "
+                 "stall %.1f%%  %s left",
+                 (long long)s->epoch, (long long)s->epochs, (long long)s->batch,
+                 (long long)s->batches, s->loss, 100 * s->accuracy,
+                 ew_text_count((int64_t)s->images_per_s, rate), 100 * s->stall_share, left);
+}
+
+void ew_train_show_step(struct ew_train_view *v, const struct ew_train_status *s)
+{
+    char line[256];
+    if (v->loss_every > 0 && !s->evaluating && s->batch > 0 && s->batch % v->loss_every == 0) {
+        ew_train_show_wipe(v);
+        line_of(s, line, sizeof(line));
+        fprintf(stderr, "%s\n", line);
+    }
+    const int64_t now = ew_clock_ns();
+    if (!v->terminal || now - v->shown_ns < SHOW_NS)
+        return;
+    v->shown_ns = now;
+    line_of(s, line, sizeof(line));
+    fprintf(stderr, "\r\033[K%s", line);
+    fflush(stderr);
+}
+
+void ew_train_show_epoch(struct ew_train_view *v, const struct ew_trainer *t)
+{
+    const struct ew_epoch_row *e = ew_trainer_epoch(t);
+    const struct ew_train_result x = ew_trainer_result(t);
+    char wall[EW_TEXT_CHARS], rate[EW_TEXT_CHARS];
+    ew_train_show_wipe(v);
+    fprintf(stderr,
+            "epoch %3lld: loss %.4f, accuracy %.2f%%; validation %.2f%%, F1 %.4f%s; %s s, %s "
+            "images/s, stall %.1f%%\n",
+            (long long)e->epoch, e->train_loss, 100 * e->train_accuracy, 100 * e->accuracy, e->f1,
+            x.best_epoch == e->epoch ? " (best)" : "", seconds(e->wall_s, wall),
+            ew_text_count((int64_t)e->images_per_s, rate),
+            e->wall_s > 0 ? 100 * e->stall_s / e->wall_s : 0);
+}
+
+/* ---- The result ---- */
+
+ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result *x)
+{
+    char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS], c[EW_TEXT_CHARS], d[EW_TEXT_CHARS];
+    printf("accuracy:  %.2f%% of %lld test images, macro F1 %.4f (precision %.4f, recall %.4f), "
+           "epoch %lld\n",
+           100 * x->test.accuracy, (long long)x->test.samples, x->test.f1, x->test.precision,
+           x->test.recall, (long long)x->best_epoch);
+    printf("time:      %s s an epoch, %lld epochs: compute %s s, stall %s s, overhead %s s\n",
+           seconds(x->epoch_s, a), (long long)x->epochs, seconds(x->times.compute_s, b),
+           seconds(x->times.stall_s, c), seconds(x->times.overhead_s, d));
+    printf("speed:     %s images/s; validation %s s in all\n",
+           ew_text_count((int64_t)x->images_per_s, a), seconds(x->eval_s, b));
+    printf("memory:    planned %s, peak resident %s\n", ew_text_bytes(x->planned_bytes, a),
+           ew_text_bytes(x->peak_rss_bytes, b));
+    if (x->energy_j >= 0)
+        printf("energy:    %.1f J\n", x->energy_j);
+    if (x->bad)
+        printf("samples:   %lld could not be read\n", (long long)x->bad);
+    printf("written:   %s/best.ckpt, last.ckpt, epochs.csv, batches.jsonl\n", r->o.output);
+    return EW_OK;
+}
+
+static void json_scores(struct ew_json *j, const char *key, const struct ew_scores *s)
+{
+    ew_json_object(j, key);
+    ew_json_num(j, "accuracy", s->accuracy);
+    ew_json_num(j, "precision", s->precision);
+    ew_json_num(j, "recall", s->recall);
+    ew_json_num(j, "f1", s->f1);
+    ew_json_num(j, "loss", s->loss);
+    ew_json_end(j);
+}
+
+ew_err ew_train_print_json(FILE *out, const struct ew_train_run *r, const struct ew_train_result *x)
+{
+    struct ew_json j;
+    ew_json_init(&j, out);
+    ew_json_object(&j, NULL);
+    ew_json_str(&j, "network", r->net->name);
+    ew_json_str(&j, "data", ew_dataset_info(r->data)->name);
+    ew_json_str(&j, "folder", r->o.output);
+    ew_json_num(&j, "test_accuracy", x->test.accuracy);
+    ew_json_num(&j, "test_f1", x->test.f1);
+    ew_json_num(&j, "test_precision", x->test.precision);
+    ew_json_num(&j, "test_recall", x->test.recall);
+    ew_json_int(&j, "test_images", x->test.samples);
+    ew_json_int(&j, "best_epoch", x->best_epoch);
+    ew_json_str(&j, "best_chosen_on", x->validated_on_test ? "test" : "validation");
+    json_scores(&j, "last", &x->last);
+    ew_json_int(&j, "epochs", x->epochs);
+    ew_json_num(&j, "epoch_s", x->epoch_s);
+    ew_json_num(&j, "wall_s", x->times.wall_s);
+    ew_json_num(&j, "compute_s", x->times.compute_s);
+    ew_json_num(&j, "stall_s", x->times.stall_s);
+    ew_json_num(&j, "overhead_s", x->times.overhead_s);
+    ew_json_num(&j, "eval_s", x->eval_s);
+    ew_json_num(&j, "images_per_s", x->images_per_s);
+    ew_json_int(&j, "images", x->images);
+    ew_json_int(&j, "bad_samples", x->bad);
+    ew_json_int(&j, "planned_bytes", x->planned_bytes);
+    ew_json_int(&j, "peak_rss_bytes", x->peak_rss_bytes);
+    if (x->energy_j >= 0)
+        ew_json_num(&j, "energy_j", x->energy_j);
+    else
+        ew_json_null(&j, "energy_j");
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}

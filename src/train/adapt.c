@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Networks made ready for training.  Cutting is cut.c's. */
+#include "train/adapt.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "graph/layout.h"
+
+#define HEAD_STREAM 0x68656164 /* of random numbers: "head" */
+
+/* ---- Images ---- */
+
+/* Puts a transpose between a new input [N, H, W, C] and what the old one fed. */
+static ew_err transpose_input(struct ew_graph *g)
+{
+    const int old = g->inputs[0];
+    const struct ew_value v = g->values[old];
+    const struct ew_shape *s = &v.t.shape;
+    const struct ew_shape last = {4, {s->dim[0], s->dim[2], s->dim[3], s->dim[1]}};
+    const char *name = ew_arena_strdup(&g->arena, v.name);
+    int fresh, made;
+    EW_CHECK(name, EW_ERR_MEMORY, "no memory");
+    EW_TRY(ew_graph_rename(g, old, ""));
+    EW_TRY(ew_graph_input(g, name, v.t.dtype, &last, &fresh));
+    g->inputs[0] = fresh;
+    g->n_inputs--;
+    g->values[fresh].dynamic = v.dynamic & 1;
+    g->values[fresh].channels_last = true;
+    const struct ew_transpose_attr attr = {.perm = {4, {0, 3, 1, 2}}};
+    EW_TRY(ew_graph_add(g, ew_op_find("transpose"), "images", &attr, &fresh, 1, &made, 1));
+    /* It was added last and belongs first. */
+    const struct ew_node n = g->nodes[g->n_nodes - 1];
+    memmove(g->nodes + 1, g->nodes, (size_t)(g->n_nodes - 1) * sizeof(*g->nodes));
+    g->nodes[0] = n;
+    g->nodes[0].out[0] = old;
+    for (int i = 0; i < g->n_values; i++)
+        g->values[i].producer += g->values[i].producer >= 0;
+    g->values[old].kind = EW_VALUE_ACT;
+    g->values[old].producer = 0;
+    g->values[made].producer = -1;
+    return ew_graph_sweep(g);
+}
+
+ew_err ew_adapt_images(struct ew_graph *g)
+{
+    EW_CHECK(g->n_inputs == 1, EW_ERR_SHAPE, "%s: has %d inputs; an image classifier has one",
+             g->name, g->n_inputs);
+    const struct ew_value *v = &g->values[g->inputs[0]];
+    char text[EW_SHAPE_TEXT];
+    EW_CHECK(v->t.shape.rank == 4 && v->t.dtype == EW_F32, EW_ERR_SHAPE,
+             "%s: input %s is %s of %s, not float32 images", g->name, v->name,
+             ew_shape_text(&v->t.shape, text), ew_dtype_name(v->t.dtype));
+    if (v->channels_last)
+        return EW_OK;
+    /* By way of ONNX's order, so that the sweep back takes the transposes out. */
+    EW_TRY(ew_graph_channels_first(g));
+    EW_TRY(transpose_input(g));
+    EW_TRY(ew_graph_channels_last(g));
+    return ew_graph_sweep(g);
+}
+
+/* ---- The head ---- */
+
+static bool is_op(const struct ew_node *n, const char *name)
+{
+    return strcmp(n->op->name, name) == 0;
+}
+
+static bool is_weight(const struct ew_graph *g, const struct ew_node *n, int i)
+{
+    return i < n->n_in && n->in[i] >= 0 && g->values[n->in[i]].kind != EW_VALUE_ACT &&
+           g->values[n->in[i]].kind != EW_VALUE_INPUT;
+}
+
+/* The input of `n` that comes from the network. */
+static int data_input(const struct ew_graph *g, const struct ew_node *n)
+{
+    int found = -1, count = 0;
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0 && !is_weight(g, n, i)) {
+            found = i;
+            count++;
+        }
+    return count == 1 ? found : -1;
+}
+
+ew_err ew_adapt_scores(struct ew_graph *g)
+{
+    EW_CHECK(g->n_outputs >= 1, EW_ERR_ARG, "%s: has no output", g->name);
+    g->n_outputs = 1;
+    const int last = g->values[g->outputs[0]].producer;
+    if (last >= 0 && (is_op(&g->nodes[last], "softmax") || is_op(&g->nodes[last], "log_softmax")))
+        g->outputs[0] = g->nodes[last].in[0];
+    return ew_graph_sweep(g);
+}
+
+/* The last layer with weights: its node, and the slot of a bias that is added after it. */
+struct head {
+    int node;
+    int add, add_slot; /* -1: none */
+};
+
+static ew_err find_head(const struct ew_graph *g, struct head *out)
+{
+    *out = (struct head){-1, -1, -1};
+    for (int v = g->outputs[0]; v >= 0 && g->values[v].producer >= 0;) {
+        const int k = g->values[v].producer;
+        const struct ew_node *n = &g->nodes[k];
+        const bool layer = is_op(n, "conv") || is_op(n, "gemm") || is_op(n, "matmul");
+        if (layer && is_weight(g, n, 1) && !is_weight(g, n, 0)) {
+            out->node = k;
+            return EW_OK;
+        }
+        const int data = data_input(g, n);
+        if (data < 0)
+            break;
+        if (is_op(n, "add") && n->n_in == 2) {
+            out->add = k;
+            out->add_slot = 1 - data;
+        }
+        v = n->in[data];
+    }
+    return ew_fail(EW_ERR_UNSUPPORTED, "%s: its output follows no single last layer with weights",
+                   g->name);
+}
+
+/* The dimension of the weight that counts the classes. */
+static int class_axis(const struct ew_node *n, const struct ew_shape *s)
+{
+    if (is_op(n, "conv"))
+        return 0;
+    const struct ew_field *f = ew_field_find(n->op->attrs, "trans_b");
+    const bool turned = f && *(const bool *)((const char *)n->attr + f->offset);
+    return turned ? 0 : s->rank - 1;
+}
+
+/* A weight like the one in the slot, for `classes` along `axis`, uniform within `bound`. */
+static ew_err fresh_weight(struct ew_graph *g, int *slot, int axis, int64_t classes,
+                           const struct ew_rng *seed, double bound)
+{
+    const char *name = ew_arena_strdup(&g->arena, g->values[*slot].name);
+    struct ew_tensor t = {.dtype = EW_F32, .shape = g->values[*slot].t.shape};
+    int made;
+    t.shape.dim[axis] = classes;
+    EW_CHECK(name, EW_ERR_MEMORY, "no memory");
+    EW_TRY(ew_shape_check(&t.shape, name));
+    t.data = ew_arena_alloc(&g->arena, ew_tensor_bytes(&t));
+    EW_CHECK(t.data, EW_ERR_MEMORY, "%s: no memory for %lld classes", name, (long long)classes);
+    for (int64_t i = 0; i < ew_tensor_count(&t); i++)
+        ((float *)t.data)[i] =
+            (float)(bound * (2 * ew_rng_uniform(seed->seed, seed->stream, (uint64_t)i) - 1));
+    EW_TRY(ew_graph_const(g, "head", EW_VALUE_PARAM, &t, false, &made));
+    *slot = made;
+    return ew_graph_claim_name(g, made, name);
+}
+
+static ew_err check_scores(const struct ew_graph *g, int64_t classes)
+{
+    char text[EW_SHAPE_TEXT];
+    const struct ew_shape *s = &g->values[g->outputs[0]].t.shape;
+    EW_CHECK(s->rank == 2 && s->dim[1] == classes, EW_ERR_SHAPE,
+             "%s: its output is %s with a head of %lld classes", g->name, ew_shape_text(s, text),
+             (long long)classes);
+    return EW_OK;
+}
+
+ew_err ew_adapt_head(struct ew_graph *g, int64_t classes, uint64_t seed, bool anyway)
+{
+    struct head h;
+    const struct ew_shape *out = &g->values[g->outputs[0]].t.shape;
+    if (!anyway && out->rank == 2 && out->dim[1] == classes)
+        return EW_OK;
+    EW_TRY(find_head(g, &h));
+    struct ew_node *n = &g->nodes[h.node];
+    const struct ew_shape w = g->values[n->in[1]].t.shape;
+    const int axis = class_axis(n, &w);
+    double fan_in = 1;
+    for (int i = 0; i < w.rank; i++)
+        fan_in *= i == axis ? 1 : (double)w.dim[i];
+    const double bound = 1 / sqrt(fan_in); /* as PyTorch fills a new layer */
+    const struct ew_rng weight = {.seed = seed, .stream = HEAD_STREAM};
+    const struct ew_rng bias = {.seed = seed, .stream = HEAD_STREAM + 1};
+    EW_TRY(fresh_weight(g, &n->in[1], axis, classes, &weight, bound));
+    if (is_weight(g, n, 2) && !is_op(n, "matmul"))
+        EW_TRY(fresh_weight(g, &n->in[2], g->values[n->in[2]].t.shape.rank - 1, classes, &bias,
+                            bound));
+    if (h.add >= 0) {
+        int *slot = &g->nodes[h.add].in[h.add_slot];
+        EW_TRY(fresh_weight(g, slot, g->values[*slot].t.shape.rank - 1, classes, &bias, bound));
+    }
+    EW_TRY(ew_graph_sweep(g));
+    EW_TRY(ew_graph_infer(g));
+    return check_scores(g, classes);
+}
+
+/* ---- Weights ---- */
+
+static bool name_fits(const char *patterns, const char *name)
+{
+    char one[256];
+    for (const char *p = patterns; *p;) {
+        const size_t n = strcspn(p, ",");
+        if (n < sizeof(one)) {
+            memcpy(one, p, n);
+            one[n] = '\0';
+            if (fnmatch(one, name, 0) == 0)
+                return true;
+        }
+        p += n + (p[n] == ',');
+    }
+    return false;
+}
+
+ew_err ew_adapt_freeze(struct ew_graph *g, const char *what, int *n)
+{
+    const bool backbone = strcmp(what, "backbone") == 0;
+    struct head h = {-1, -1, -1};
+    *n = 0;
+    if (backbone)
+        EW_TRY(find_head(g, &h));
+    for (int i = 0; i < g->n_values; i++) {
+        struct ew_value *v = &g->values[i];
+        if (v->kind != EW_VALUE_PARAM)
+            continue;
+        bool freeze = backbone || name_fits(what, v->name);
+        for (int k = 1; h.node >= 0 && k < g->nodes[h.node].n_in; k++)
+            freeze &= g->nodes[h.node].in[k] != i;
+        if (h.add >= 0)
+            freeze &= g->nodes[h.add].in[h.add_slot] != i;
+        v->frozen = freeze;
+        *n += freeze;
+    }
+    EW_CHECK(*n > 0, EW_ERR_USAGE, "--freeze: no weight of %s is called '%s'", g->name, what);
+    return EW_OK;
+}
+
+ew_err ew_adapt_copy(struct ew_graph *g, const struct ew_graph *from, int *n)
+{
+    *n = 0;
+    for (int i = 0; i < g->n_values; i++) {
+        struct ew_value *v = &g->values[i];
+        if (v->kind != EW_VALUE_PARAM && v->kind != EW_VALUE_STATE)
+            continue;
+        const int k = ew_graph_find(from, v->name);
+        const struct ew_tensor *t = k >= 0 ? &from->values[k].t : NULL;
+        if (!t || !t->data || !v->t.data || t->dtype != v->t.dtype ||
+            !ew_shape_equal(&t->shape, &v->t.shape))
+            continue;
+        memcpy(v->t.data, t->data, ew_tensor_bytes(t));
+        ++*n;
+    }
+    EW_CHECK(*n > 0, EW_ERR_ARG, "%s has no weight with a name and shape of %s", from->name,
+             g->name);
+    return EW_OK;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The batches of an epoch and where their time goes.
+ *
+ *   mark            ask      got          learnt      counted = next mark
+ *    |-- overhead --|- stall -|- compute ---|- overhead -|
+ *
+ * Writing the row, checkpoints and the caller's display fall before the next `ask`, so that every
+ * nanosecond of an epoch is in one of the three. */
+#include <math.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "train/trainer_impl.h"
+
+#define RECENT 0.02 /* weight of a batch in the loss that is shown */
+
+ew_err ew_trainer_begin_epoch(struct ew_trainer *t)
+{
+    if (t->at.batch == 0) {
+        t->at.now = (struct ew_train_times){0};
+        t->at.loss_sum = 0;
+        t->at.right = t->at.counted = t->at.images = 0;
+        t->at.read_bytes = t->at.read_ops = 0;
+    }
+    t->cache_before = NAN;
+    EW_TRY(ew_loader_start(t->loader, t->at.epoch, t->at.batch));
+    t->phase = EW_DOING_TRAINING;
+    t->mark_ns = ew_clock_ns();
+    return EW_OK;
+}
+
+/* ---- One batch ---- */
+
+struct moments {
+    int64_t ask, got, learnt, counted;
+};
+
+static void add_times(struct ew_train_times *sum, const struct ew_batch_row *row)
+{
+    sum->wall_s += row->wall_s;
+    sum->compute_s += row->compute_s;
+    sum->stall_s += row->stall_s;
+    sum->overhead_s += row->overhead_s;
+    sum->fetch_s += row->fetch_s;
+    sum->decode_s += row->decode_s;
+    sum->augment_s += row->augment_s;
+}
+
+static void fill_row(struct ew_trainer *t, const struct ew_batch *b, const struct moments *m,
+                     struct ew_batch_row *row)
+{
+    ew_record_clear(EW_RECORD_BATCH, row);
+    row->epoch = t->at.epoch + 1;
+    row->batch = t->at.batch + 1;
+    row->images = b->n;
+    row->wall_s = (double)(m->counted - t->mark_ns) * 1e-9;
+    row->stall_s = (double)(m->got - m->ask) * 1e-9;
+    row->compute_s = (double)(m->learnt - m->got) * 1e-9;
+    row->overhead_s = (double)(m->ask - t->mark_ns + m->counted - m->learnt) * 1e-9;
+    row->fetch_s = (double)b->fetch_ns * 1e-9;
+    row->decode_s = (double)b->decode_ns * 1e-9;
+    row->augment_s = (double)b->augment_ns * 1e-9;
+    row->read_bytes = b->bytes_read;
+}
+
+static void count_batch(struct ew_trainer *t, const struct ew_batch *b, struct ew_batch_row *row)
+{
+    const int64_t n = row->images;
+    add_times(&t->at.now, row);
+    t->at.images += n;
+    t->at.read_bytes += b->bytes_read;
+    t->at.read_ops += b->ops_read;
+    t->at.bad += b->bad;
+    t->at.loss_sum += row->loss;
+    t->recent_loss =
+        !(t->recent_loss > 0) ? row->loss : (1 - RECENT) * t->recent_loss + RECENT * row->loss;
+    t->at.batch++;
+    t->at.step++;
+}
+
+static ew_err learn(struct ew_trainer *t, const struct ew_batch *b, struct moments *m)
+{
+    const void *features[EW_LEARNER_INPUTS];
+    const double lr = ew_schedule_rate(&t->schedule, t->at.step);
+    EW_TRY(ew_learner_features(&t->learner, b->images, features));
+    EW_TRY(ew_learner_step(&t->learner, features, b->labels, lr, t->at.step));
+    m->learnt = ew_clock_ns();
+    return EW_OK;
+}
+
+static ew_err use_batch(struct ew_trainer *t, const struct ew_batch *b, struct moments *m)
+{
+    EW_CHECK(b->n == t->learner.batch, EW_ERR_INTERNAL, "batch %lld has %lld samples, not %lld",
+             (long long)b->number, (long long)b->n, (long long)t->learner.batch);
+    EW_TRY(learn(t, b, m));
+    int64_t counted;
+    const int64_t right = ew_learner_correct(&t->learner, b->labels, &counted);
+    t->at.right += right;
+    t->at.counted += counted;
+    struct ew_batch_row row;
+    m->counted = ew_clock_ns();
+    fill_row(t, b, m, &row);
+    row.loss = ew_learner_loss(&t->learner);
+    row.accuracy = (double)right / (double)counted;
+    EW_CHECK(isfinite(row.loss), EW_ERR_ARG,
+             "the loss is %g at epoch %lld, batch %lld: it has diverged; a lower learning rate may "
+             "help",
+             row.loss, (long long)row.epoch, (long long)row.batch);
+    count_batch(t, b, &row);
+    t->mark_ns = m->counted;
+    ew_rundir_batch(&t->dir, &row);
+    return EW_OK;
+}
+
+ew_err ew_trainer_batch(struct ew_trainer *t, bool *over)
+{
+    const struct ew_batch *b;
+    struct moments m = {.ask = ew_clock_ns()};
+    EW_TRY(ew_loader_next(t->loader, &b));
+    m.got = ew_clock_ns();
+    *over = !b;
+    if (!b)
+        return EW_OK;
+    const ew_err e = use_batch(t, b, &m);
+    ew_loader_release(t->loader, b);
+    EW_TRY(e);
+    if ((double)(ew_clock_ns() - t->saved_ns) * 1e-9 >= t->job.opts.checkpoint_every)
+        ew_trainer_write(t, "last.ckpt");
+    return EW_OK;
+}
+
+/* ---- Its end ---- */
+
+static int64_t peak_rss(void)
+{
+    struct rusage use;
+    return getrusage(RUSAGE_SELF, &use) == 0 ? 1024LL * use.ru_maxrss : 0;
+}
+
+static void fill_scores(struct ew_epoch_row *row, const struct ew_scores *s)
+{
+    row->loss = s->loss;
+    row->accuracy = s->accuracy;
+    row->precision = s->precision;
+    row->recall = s->recall;
+    row->f1 = s->f1;
+}
+
+static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
+{
+    struct ew_epoch_row *row = &t->row;
+    const struct ew_train_times *now = &t->at.now;
+    struct ew_storage storage = {0};
+    ew_record_clear(EW_RECORD_EPOCH, row);
+    row->epoch = t->at.epoch + 1;
+    row->wall_s = now->wall_s;
+    row->compute_s = now->compute_s;
+    row->stall_s = now->stall_s;
+    row->overhead_s = now->overhead_s;
+    row->fetch_s = now->fetch_s;
+    row->decode_s = now->decode_s;
+    row->augment_s = now->augment_s;
+    row->eval_s = (double)(ew_clock_ns() - t->eval_ns) * 1e-9;
+    row->images = t->at.images;
+    row->batches = t->at.batch;
+    row->images_per_s = now->wall_s > 0 ? (double)t->at.images / now->wall_s : 0;
+    row->learning_rate = ew_schedule_rate(&t->schedule, t->at.step > 0 ? t->at.step - 1 : 0);
+    if (t->at.batch)
+        row->train_loss = t->at.loss_sum / (double)t->at.batch;
+    if (t->at.counted)
+        row->train_accuracy = (double)t->at.right / (double)t->at.counted;
+    row->read_bytes = t->at.read_bytes;
+    row->read_ops = t->at.read_ops;
+    if (!isnan(t->cache_before))
+        row->cache_before = t->cache_before;
+    row->rss_peak_bytes = peak_rss();
+    (void)ew_storage_parse(t->job.opts.storage, &storage);
+    row->quality = storage.mb_per_s > 0 ? EW_QUALITY_EMULATED : EW_QUALITY_MEASURED;
+    fill_scores(row, s);
+}
+
+/* The best epoch by validation F1; the first of equal ones. */
+static bool note_best(struct ew_trainer *t, const struct ew_scores *s)
+{
+    t->at.last = *s;
+    if (t->at.best_epoch && !(s->f1 > t->at.best.f1))
+        return false;
+    t->at.best_epoch = t->at.epoch + 1;
+    t->at.best = *s;
+    return true;
+}
+
+ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s)
+{
+    fill_epoch(t, s);
+    t->at.eval_s += t->row.eval_s;
+    const bool best = note_best(t, s);
+    struct ew_train_times *all = &t->at.all;
+    const struct ew_train_times *now = &t->at.now;
+    all->wall_s += now->wall_s;
+    all->compute_s += now->compute_s;
+    all->stall_s += now->stall_s;
+    all->overhead_s += now->overhead_s;
+    all->fetch_s += now->fetch_s;
+    all->decode_s += now->decode_s;
+    all->augment_s += now->augment_s;
+    t->at.images_all += t->at.images;
+    t->at.epoch++;
+    t->at.batch = 0;
+    ew_rundir_epoch(&t->dir, &t->row);
+    if (best)
+        ew_trainer_write(t, "best.ckpt");
+    ew_trainer_write(t, "last.ckpt");
+    return EW_OK;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Evaluation of a network on a split of a data set. */
+#include "train/evaluate.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+ew_err ew_evaluator_open(const struct ew_loader_opts *loader, const struct ew_graph *net,
+                         int threads, struct ew_evaluator *out)
+{
+    const struct ew_shape *in = &net->values[net->inputs[0]].t.shape;
+    const struct ew_shape *scores = &net->values[net->outputs[0]].t.shape;
+    struct ew_loader_opts o = *loader;
+    char text[EW_SHAPE_TEXT];
+    EW_CHECK(scores->rank == 2, EW_ERR_SHAPE,
+             "%s: its output is %s, a classifier's is [N, classes]", net->name,
+             ew_shape_text(scores, text));
+    *out = (struct ew_evaluator){.batch = o.batch, .threads = threads};
+    o.shuffle = o.drop_last = o.refill = false;
+    o.augment = (struct ew_augment){0};
+    o.h = in->dim[1];
+    o.w = in->dim[2];
+    o.c = in->dim[3];
+    EW_TRY(ew_confusion_init(&out->confusion, scores->dim[1]));
+    const ew_err e = ew_loader_open(&o, &out->loader);
+    if (e != EW_OK)
+        ew_evaluator_close(out);
+    else
+        out->samples = ew_loader_samples(out->loader);
+    return e;
+}
+
+void ew_evaluator_close(struct ew_evaluator *e)
+{
+    ew_plan_free(e->plan);
+    ew_loader_close(e->loader);
+    ew_confusion_fini(&e->confusion);
+    *e = (struct ew_evaluator){0};
+}
+
+ew_err ew_evaluator_begin(struct ew_evaluator *e, struct ew_graph *net)
+{
+    const struct ew_plan_opts o = {
+        .mode = EW_PLAN_INFER, .optimize = true, .backend = {.threads = e->threads}};
+    ew_plan_free(e->plan);
+    e->plan = NULL;
+    e->done = 0;
+    ew_confusion_clear(&e->confusion);
+    EW_TRY(ew_graph_set_batch(net, e->batch));
+    EW_TRY(ew_plan_compile(net, &o, &e->plan));
+    return ew_loader_start(e->loader, 0, 0);
+}
+
+ew_err ew_evaluator_step(struct ew_evaluator *e, bool *more)
+{
+    const struct ew_batch *b;
+    EW_TRY(ew_loader_next(e->loader, &b));
+    *more = b != NULL;
+    if (!b) {
+        ew_plan_free(e->plan);
+        e->plan = NULL;
+        return EW_OK;
+    }
+    /* Copied, since the last batch may be short and a plan has one size. */
+    struct ew_tensor *in = ew_plan_input(e->plan, 0);
+    const size_t bytes = ew_tensor_bytes(in), have = bytes / (size_t)e->batch * (size_t)b->n;
+    memcpy(in->data, b->images, have);
+    memset((char *)in->data + have, 0, bytes - have);
+    const ew_err err = ew_plan_run(e->plan);
+    if (err == EW_OK)
+        ew_confusion_add(&e->confusion, ew_plan_output(e->plan, 0)->data, b->labels, b->n);
+    e->done += b->n;
+    ew_loader_release(e->loader, b);
+    return err;
+}
+
+ew_err ew_evaluator_run(struct ew_evaluator *e, struct ew_graph *net, struct ew_scores *out)
+{
+    bool more = true;
+    EW_TRY(ew_evaluator_begin(e, net));
+    while (more)
+        EW_TRY(ew_evaluator_step(e, &more));
+    *out = ew_confusion_scores(&e->confusion);
+    return EW_OK;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Evaluation: a split of a data set through a network, batch by batch, into a confusion matrix. */
+#ifndef EW_TRAIN_EVALUATE_H
+#define EW_TRAIN_EVALUATE_H
+
+#include "data/loader.h"
+#include "plan/plan.h"
+#include "train/scores.h"
+
+struct ew_evaluator {
+    struct ew_loader *loader;
+    struct ew_plan *plan; /* between begin and end */
+    int64_t batch, done, samples;
+    int threads;
+    struct ew_confusion confusion;
+};
+
+/* `loader` says which samples, batch and normalisation; its augmentation, order and h, w, c are set
+ * here, by the network's input. */
+ew_err ew_evaluator_open(const struct ew_loader_opts *loader, const struct ew_graph *net,
+                         int threads, struct ew_evaluator *out);
+void ew_evaluator_close(struct ew_evaluator *e);
+
+/* Compiles the network with the weights that it has now; `net` gets the evaluator's batch. */
+ew_err ew_evaluator_begin(struct ew_evaluator *e, struct ew_graph *net);
+/* One batch; *more is false after the last, and then the plan is released. */
+ew_err ew_evaluator_step(struct ew_evaluator *e, bool *more);
+
+/* All at once. */
+ew_err ew_evaluator_run(struct ew_evaluator *e, struct ew_graph *net, struct ew_scores *out);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The computing side of training. */
+#include "train/learner.h"
+
+#include <string.h>
+
+#include "model/objective.h"
+#include "op/math_attr.h"
+#include "train/adapt.h"
+#include "train/scores.h"
+
+/* Labels, loss and smoothing after the network's scores. */
+static ew_err add_loss(struct ew_graph *g, double smoothing)
+{
+    EW_TRY(ew_objective_add(g));
+    const int loss = g->values[g->outputs[0]].producer;
+    ((struct ew_loss_attr *)g->nodes[loss].attr)->smoothing = smoothing;
+    return EW_OK;
+}
+
+static ew_err compile_frozen(struct ew_learner *l, const struct ew_learner_opts *o)
+{
+    if (!l->frozen)
+        return EW_OK;
+    const struct ew_plan_opts po = {
+        .mode = EW_PLAN_INFER, .optimize = true, .dry = o->dry, .backend = {.threads = o->threads}};
+    EW_TRY(ew_graph_set_batch(l->frozen, o->batch));
+    return ew_plan_compile(l->frozen, &po, &l->features);
+}
+
+/* The limit is for all: what the frozen part takes is not there for the rest. */
+static ew_err limit_left(const struct ew_learner *l, const struct ew_learner_opts *o, size_t *out)
+{
+    struct ew_plan_stats s = {0};
+    *out = o->memory_limit;
+    if (!o->memory_limit || !l->features)
+        return EW_OK;
+    ew_plan_stats(l->features, &s);
+    const size_t taken = s.arena_bytes + s.weight_bytes;
+    EW_CHECK(taken < o->memory_limit, EW_ERR_LIMIT,
+             "the frozen part of %s needs %zu bytes, more than the limit of %zu", l->frozen->name,
+             taken, o->memory_limit);
+    *out = o->memory_limit - taken;
+    return EW_OK;
+}
+
+static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o)
+{
+    struct ew_plan_opts po = {.mode = EW_PLAN_TRAIN,
+                              .update = true,
+                              .dry = o->dry,
+                              .seed = o->seed,
+                              .optimizer = o->optimizer,
+                              .backend = {.threads = o->threads}};
+    EW_TRY(limit_left(l, o, &po.memory_limit));
+    EW_TRY(ew_graph_set_batch(l->rest, o->batch));
+    EW_TRY(ew_plan_compile(l->rest, &po, &l->train));
+    struct ew_plan_stats s;
+    ew_plan_stats(l->train, &s);
+    l->parts = s.parts > 0 ? s.parts : 1;
+    return EW_OK;
+}
+
+static ew_err open_learner(const struct ew_graph *net, const struct ew_learner_opts *o,
+                           struct ew_learner *l)
+{
+    EW_TRY(ew_adapt_cut(net, &l->frozen, &l->rest));
+    l->n_features = l->rest->n_inputs;
+    EW_CHECK(l->n_features <= EW_LEARNER_INPUTS, EW_ERR_UNSUPPORTED,
+             "%s: its frozen part hands on %d values, at most %d are supported", net->name,
+             l->n_features, EW_LEARNER_INPUTS);
+    const struct ew_shape *scores = &l->rest->values[l->rest->outputs[0]].t.shape;
+    l->classes = scores->rank == 2 ? scores->dim[1] : 0;
+    l->batch = o->batch;
+    EW_TRY(add_loss(l->rest, o->smoothing));
+    EW_TRY(compile_frozen(l, o));
+    EW_TRY(compile_rest(l, o));
+    for (int i = 0; l->features && !o->dry && i < l->n_features; i++)
+        ew_plan_bind_input(l->train, i, ew_plan_output(l->features, i)->data);
+    return EW_OK;
+}
+
+ew_err ew_learner_open(const struct ew_graph *net, const struct ew_learner_opts *o,
+                       struct ew_learner *out)
+{
+    *out = (struct ew_learner){0};
+    const ew_err e = open_learner(net, o, out);
+    if (e != EW_OK)
+        ew_learner_close(out);
+    return e;
+}
+
+void ew_learner_close(struct ew_learner *l)
+{
+    ew_plan_free(l->train);
+    ew_plan_free(l->features);
+    ew_graph_free(l->rest);
+    ew_graph_free(l->frozen);
+    *l = (struct ew_learner){0};
+}
+
+/* A plan takes the memory of its inputs as writable, and does not write to it. */
+static void bind(struct ew_plan *p, int input, const void *data)
+{
+    void *writable;
+    memcpy(&writable, &data, sizeof(data));
+    ew_plan_bind_input(p, input, writable);
+}
+
+ew_err ew_learner_features(struct ew_learner *l, const float *images, const void **out)
+{
+    out[0] = images;
+    if (!l->features)
+        return EW_OK;
+    bind(l->features, 0, images);
+    EW_TRY(ew_plan_run(l->features));
+    for (int i = 0; i < l->n_features; i++)
+        out[i] = ew_plan_output(l->features, i)->data;
+    return EW_OK;
+}
+
+ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const int64_t *labels,
+                       double lr, int64_t step)
+{
+    for (int i = 0; i < l->n_features; i++)
+        if (ew_plan_input(l->train, i)->data != features[i])
+            bind(l->train, i, features[i]);
+    bind(l->train, l->n_features, labels);
+    ew_plan_set_step(l->train, (uint64_t)step);
+    ew_plan_optimizer(l->train)->lr = lr;
+    return ew_plan_run(l->train);
+}
+
+double ew_learner_loss(const struct ew_learner *l)
+{
+    return ew_tensor_get(ew_plan_output(l->train, 0), 0);
+}
+
+int64_t ew_learner_correct(const struct ew_learner *l, const int64_t *labels, int64_t *n)
+{
+    const float *scores = ew_plan_output(l->train, 1)->data;
+    int64_t right = 0;
+    *n = l->batch / l->parts;
+    const int64_t first = l->batch - *n;
+    for (int64_t i = 0; i < *n; i++)
+        right += ew_best_class(scores + i * l->classes, l->classes) == labels[first + i];
+    return right;
+}
+
+size_t ew_learner_bytes(const struct ew_learner *l)
+{
+    struct ew_plan_stats s;
+    ew_plan_stats(l->train, &s);
+    size_t bytes = s.arena_bytes + s.weight_bytes;
+    if (l->features) {
+        ew_plan_stats(l->features, &s);
+        bytes += s.arena_bytes + s.weight_bytes;
+    }
+    return bytes;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The computing side of training: a network, its frozen part run as inference, the rest as a
+ * training plan.  Where batches come from and what is kept of them is left to the trainer. */
+#ifndef EW_TRAIN_LEARNER_H
+#define EW_TRAIN_LEARNER_H
+
+#include "plan/plan.h"
+
+#define EW_LEARNER_INPUTS 8 /* values that the frozen part may hand to the rest */
+
+struct ew_learner_opts {
+    struct ew_optimizer optimizer;
+    double smoothing; /* of labels */
+    int64_t batch;
+    int threads;
+    size_t memory_limit; /* of the training plan and its weights; 0: none */
+    uint64_t seed;       /* of dropout */
+    bool dry;            /* only to know sizes */
+};
+
+struct ew_learner {
+    struct ew_graph *frozen, *rest; /* frozen NULL: nothing is */
+    struct ew_plan *features, *train;
+    int n_features; /* inputs of `rest` before the labels */
+    int64_t batch, classes;
+    int parts; /* in which the batch is run */
+};
+
+/* Compiles `net`, which ends in scores [N, classes] and takes images [N, H, W, C]; its weights are
+ * the ones that learn, and it must outlive the learner. */
+ew_err ew_learner_open(const struct ew_graph *net, const struct ew_learner_opts *o,
+                       struct ew_learner *out);
+void ew_learner_close(struct ew_learner *l);
+
+/* The frozen part's outputs for a batch of images: one pointer for each of l->n_features, valid
+ * until the next call.  Without a frozen part: the images themselves. */
+ew_err ew_learner_features(struct ew_learner *l, const float *images, const void **out);
+
+/* One step: forward, backward and update at the rate `lr`; step `step` fixes what dropout draws. */
+ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const int64_t *labels,
+                       double lr, int64_t step);
+
+/* Of the last step: its loss, and how many of *n samples were right.  Where the batch is run in
+ * parts, the last part is counted. */
+double ew_learner_loss(const struct ew_learner *l);
+int64_t ew_learner_correct(const struct ew_learner *l, const int64_t *labels, int64_t *n);
+
+/* Bytes of plans and weights together. */
+size_t ew_learner_bytes(const struct ew_learner *l);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a training run is asked for, and how far it has come. */
+#include "train/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ini.h"
+#include "base/mem.h"
+#include "base/num.h"
+
+#define LINE_CHARS 4096
+
+const char *const ew_on_bad_names[] = {"stop", "skip", NULL};
+
+struct ew_optimizer ew_train_optimizer(const struct ew_train_opts *o)
+{
+    return (struct ew_optimizer){.kind = (enum ew_optimizer_kind)o->optimizer,
+                                 .lr = o->lr,
+                                 .momentum = o->momentum,
+                                 .weight_decay = o->weight_decay,
+                                 .beta1 = 0.9,
+                                 .beta2 = 0.999,
+                                 .eps = 1e-8};
+}
+
+struct ew_schedule ew_train_schedule(const struct ew_train_opts *o, int64_t steps_per_epoch)
+{
+    return (struct ew_schedule){.kind = o->schedule,
+                                .lr = o->lr,
+                                .warmup = o->warmup,
+                                .gamma = o->gamma,
+                                .every = o->step_epochs,
+                                .milestones = o->milestones,
+                                .epochs = o->epochs,
+                                .steps_per_epoch = steps_per_epoch};
+}
+
+/* "0.5" for all channels, or one number for each. */
+static ew_err parse_channels(const char *option, const char *text, double *out)
+{
+    char buf[256];
+    snprintf(buf, sizeof(buf), "%s", text);
+    char *save = NULL;
+    int n = 0;
+    for (char *w = strtok_r(buf, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
+        EW_CHECK(n < EW_SAMPLE_CHANNELS && ew_num_float(w, &out[n]), EW_ERR_USAGE,
+                 "--%s: \"%s\" is not a list of at most %d numbers", option, text,
+                 EW_SAMPLE_CHANNELS);
+        n++;
+    }
+    EW_CHECK(n > 0, EW_ERR_USAGE, "--%s needs a number", option);
+    for (int i = n; i < EW_SAMPLE_CHANNELS; i++)
+        out[i] = out[n - 1];
+    return EW_OK;
+}
+
+ew_err ew_train_normalise(const struct ew_train_opts *o, double mean[EW_SAMPLE_CHANNELS],
+                          double std[EW_SAMPLE_CHANNELS], bool *given)
+{
+    const bool imagenet = o->mean && strcmp(o->mean, "imagenet") == 0;
+    *given = o->mean || o->std;
+    if (!*given)
+        return EW_OK;
+    const char *m = o->mean ? o->mean : "0", *d = o->std ? o->std : "1";
+    EW_TRY(parse_channels("mean", imagenet ? "0.485,0.456,0.406" : m, mean));
+    EW_TRY(parse_channels("std", imagenet && !o->std ? "0.229,0.224,0.225" : d, std));
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++)
+        EW_CHECK(std[i] > 0, EW_ERR_USAGE, "--std: must be over 0, got %g", std[i]);
+    return EW_OK;
+}
+
+/* ---- Position ---- */
+
+#define POSITION(member, kind)                                                                     \
+    {                                                                                              \
+        .name = #member, .type = kind, .offset = offsetof(struct ew_train_position, member)        \
+    }
+#define TIMES(part)                                                                                \
+    POSITION(part.wall_s, EW_FIELD_FLOAT), POSITION(part.compute_s, EW_FIELD_FLOAT),               \
+        POSITION(part.stall_s, EW_FIELD_FLOAT), POSITION(part.overhead_s, EW_FIELD_FLOAT),         \
+        POSITION(part.fetch_s, EW_FIELD_FLOAT), POSITION(part.decode_s, EW_FIELD_FLOAT),           \
+        POSITION(part.augment_s, EW_FIELD_FLOAT)
+
+#define SCORES(part)                                                                               \
+    POSITION(part.accuracy, EW_FIELD_FLOAT), POSITION(part.precision, EW_FIELD_FLOAT),             \
+        POSITION(part.recall, EW_FIELD_FLOAT), POSITION(part.f1, EW_FIELD_FLOAT),                  \
+        POSITION(part.loss, EW_FIELD_FLOAT), POSITION(part.samples, EW_FIELD_INT)
+
+const struct ew_field ew_train_position_fields[] = {POSITION(epoch, EW_FIELD_INT),
+                                                    POSITION(batch, EW_FIELD_INT),
+                                                    POSITION(step, EW_FIELD_INT),
+                                                    TIMES(now),
+                                                    TIMES(all),
+                                                    POSITION(loss_sum, EW_FIELD_FLOAT),
+                                                    POSITION(right, EW_FIELD_INT),
+                                                    POSITION(counted, EW_FIELD_INT),
+                                                    POSITION(images, EW_FIELD_INT),
+                                                    POSITION(images_all, EW_FIELD_INT),
+                                                    POSITION(read_bytes, EW_FIELD_INT),
+                                                    POSITION(read_ops, EW_FIELD_INT),
+                                                    POSITION(bad, EW_FIELD_INT),
+                                                    POSITION(eval_s, EW_FIELD_FLOAT),
+                                                    POSITION(best_epoch, EW_FIELD_INT),
+                                                    SCORES(best),
+                                                    SCORES(last),
+                                                    POSITION(epochs_bytes, EW_FIELD_INT),
+                                                    POSITION(batches_bytes, EW_FIELD_INT),
+                                                    EW_FIELD_END};
+
+/* Without a default: never set, and perhaps not even allowed. */
+static bool is_unset(const struct ew_field *f, const void *object)
+{
+    const char *at = (const char *)object + f->offset;
+    if (f->def)
+        return false;
+    if (f->type == EW_FIELD_STR)
+        return !*(const char *const *)at;
+    if (f->type == EW_FIELD_INTS)
+        return ((const struct ew_ints *)at)->n == 0;
+    return (f->type == EW_FIELD_INT || f->type == EW_FIELD_SIZE) && f->min > 0 &&
+           *(const int64_t *)at == 0;
+}
+
+ew_err ew_fields_text(const struct ew_field *table, const void *object, char **out)
+{
+    char line[LINE_CHARS];
+    size_t size;
+    FILE *f = open_memstream(out, &size);
+    EW_CHECK(f, EW_ERR_MEMORY, "no memory for the options' text");
+    for (; table->name; table++) {
+        if (is_unset(table, object))
+            continue;
+        ew_field_print(table, object, line, sizeof(line));
+        fprintf(f, "%s = %s\n", table->name, line);
+    }
+    EW_CHECK(fclose(f) == 0, EW_ERR_MEMORY, "no memory for the options' text");
+    return EW_OK;
+}
+
+ew_err ew_fields_from_text(const struct ew_field *table, char *text, const char *what, void *object)
+{
+    struct ew_ini ini;
+    ew_ini_init(&ini, text, what);
+    while (ew_ini_next(&ini)) {
+        const struct ew_field *f = ini.key ? ew_field_find(table, ini.key) : NULL;
+        if (f && ew_field_parse(f, ini.value, object) != EW_OK)
+            return ew_fail_in(EW_ERR_FORMAT, "%s", what);
+    }
+    return ini.err;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a training run is asked for, and how far it has come: plain structs and their field tables,
+ * from which flags, help, checkpoints and run folders are made. */
+#ifndef EW_TRAIN_OPTIONS_H
+#define EW_TRAIN_OPTIONS_H
+
+#include "data/data.h"
+#include "op/optimizer.h"
+#include "train/schedule.h"
+#include "train/scores.h"
+
+struct ew_train_opts {
+    const char *data; /* NULL: none was named */
+    int64_t epochs, batch;
+    double lr, momentum, weight_decay, label_smoothing;
+    int optimizer; /* enum ew_optimizer_kind */
+    int schedule;  /* enum ew_schedule_kind */
+    double warmup, gamma;
+    int64_t step_epochs;
+    struct ew_ints milestones;
+    const char *augment, *mean, *std, *freeze, *storage;
+    double val_split;
+    int64_t samples; /* 0: all */
+    int64_t seed, threads, workers, prefetch;
+    int64_t memory_limit; /* 0: none */
+    int on_bad_sample;    /* enum ew_on_bad */
+    bool cold, cache_features;
+    double checkpoint_every; /* seconds */
+};
+
+extern const char *const ew_on_bad_names[];
+
+/* clang-format off */
+/* Rows of an option table for `part`, a struct ew_train_opts in struct `owner`. */
+#define EW_TRAIN_FIELDS(owner, part)                                                               \
+    {.name = "data", .type = EW_FIELD_STR, .offset = offsetof(owner, part.data),                   \
+     .metavar = "DIR|NAME", .help = "data set: a folder or file, a name of `data get`, or "        \
+     "\"synthetic\"", .letter = 'd'},                                                              \
+    {.name = "epochs", .type = EW_FIELD_INT, .offset = offsetof(owner, part.epochs), .def = "10",  \
+     .min = 1, .max = 1000000, .metavar = "N", .help = "passes over the data", .letter = 'e'},     \
+    {.name = "batch", .type = EW_FIELD_INT, .offset = offsetof(owner, part.batch), .def = "64",    \
+     .min = 1, .max = 1048576, .metavar = "B", .help = "images in a step; a last batch that is "   \
+     "not full is left out", .letter = 'b'},                                                       \
+    {.name = "lr", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.lr), .def = "0.01",      \
+     .min = 0, .max = 1000, .metavar = "R", .help = "learning rate"},                              \
+    {.name = "optimizer", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.optimizer),        \
+     .def = "sgd", .choices = ew_optimizer_names, .metavar = "NAME",                               \
+     .help = "sgd, nesterov, adam or adamw, as PyTorch defines them"},                             \
+    {.name = "momentum", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.momentum),         \
+     .def = "0.9", .min = 0, .max = 1, .metavar = "M", .help = "of sgd and nesterov"},             \
+    {.name = "weight-decay", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.weight_decay), \
+     .def = "0", .min = 0, .max = 100, .metavar = "D", .help = "pull of all weights towards 0"},   \
+    {.name = "schedule", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.schedule),          \
+     .def = "constant", .choices = ew_schedule_names, .metavar = "NAME",                           \
+     .help = "how the rate falls: constant, step, cosine or multistep"},                           \
+    {.name = "warmup", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.warmup),             \
+     .def = "0", .min = 0, .max = 1000, .metavar = "EPOCHS",                                       \
+     .help = "the rate rises over so many epochs first"},                                          \
+    {.name = "step-epochs", .type = EW_FIELD_INT, .offset = offsetof(owner, part.step_epochs),     \
+     .def = "30", .min = 1, .max = 1000000, .metavar = "N",                                        \
+     .help = "step: epochs between falls"},                                                        \
+    {.name = "milestones", .type = EW_FIELD_INTS, .offset = offsetof(owner, part.milestones),      \
+     .min = 0, .max = 1000000, .metavar = "N,N", .help = "multistep: epochs of the falls"},        \
+    {.name = "gamma", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.gamma),               \
+     .def = "0.1", .min = 0, .max = 1, .metavar = "G", .help = "the rate's factor at each fall"},  \
+    {.name = "label-smoothing", .type = EW_FIELD_FLOAT,                                            \
+     .offset = offsetof(owner, part.label_smoothing), .def = "0", .min = 0, .max = 1,              \
+     .metavar = "E", .help = "share of the target that goes to all classes alike"},                \
+    {.name = "augment", .type = EW_FIELD_STR, .offset = offsetof(owner, part.augment),             \
+     .def = "none", .metavar = "LIST", .help = "none, standard (crop=4,flip), or of "              \
+     "crop=PIXELS,flip,rotate=DEGREES,erase=SHARE,zoom=SHARE"},                                    \
+    {.name = "mean", .type = EW_FIELD_STR, .offset = offsetof(owner, part.mean),                   \
+     .metavar = "M,M,M", .help = "subtracted from pixels in [0, 1]; \"imagenet\" sets mean and "   \
+     "std; default: the checkpoint's, or measured"},                                               \
+    {.name = "std", .type = EW_FIELD_STR, .offset = offsetof(owner, part.std),                     \
+     .metavar = "D,D,D", .help = "pixels are divided by it, by channel"},                          \
+    {.name = "val-split", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.val_split),       \
+     .def = "0", .min = 0, .max = 0.9, .metavar = "SHARE", .help = "validate on this share of "    \
+     "the training data; 0: on the test split"},                                                   \
+    {.name = "samples", .type = EW_FIELD_INT, .offset = offsetof(owner, part.samples),             \
+     .def = "0", .min = 0, .max = 1e15, .metavar = "N",                                            \
+     .help = "train on N samples, drawn by the seed; 0: all"},                                     \
+    {.name = "freeze", .type = EW_FIELD_STR, .offset = offsetof(owner, part.freeze),               \
+     .metavar = "backbone|PATTERN", .help = "weights that stay as they are: all but the last "     \
+     "layer's, or those whose names fit"},                                                         \
+    {.name = "cache-features", .type = EW_FIELD_BOOL,                                              \
+     .offset = offsetof(owner, part.cache_features),                                               \
+     .help = "compute what the frozen part gives once, and train from that"},                      \
+    {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(owner, part.seed), .def = "1",       \
+     .min = 0, .max = 9e15, .metavar = "N", .help = "of weights, order, augmentation, dropout"},   \
+    {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(owner, part.threads),             \
+     .def = "0", .min = 0, .max = 256, .metavar = "N",                                             \
+     .help = "threads that compute; 0: one for each CPU"},                                         \
+    {.name = "workers", .type = EW_FIELD_INT, .offset = offsetof(owner, part.workers),             \
+     .def = "1", .min = 0, .max = 256, .metavar = "N",                                             \
+     .help = "threads that load; 0: none, each batch is made when it is needed", .letter = 'w'},   \
+    {.name = "prefetch", .type = EW_FIELD_INT, .offset = offsetof(owner, part.prefetch),           \
+     .def = "2", .min = 1, .max = 1024, .metavar = "N", .help = "batches kept ready per worker"},  \
+    {.name = "memory-limit", .type = EW_FIELD_SIZE, .offset = offsetof(owner, part.memory_limit),  \
+     .min = 0, .max = 1e15, .metavar = "BYTES", .help = "make the step fit, saying how"},          \
+    {.name = "on-bad-sample", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.on_bad_sample),\
+     .def = "stop", .choices = ew_on_bad_names, .metavar = "stop|skip",                            \
+     .help = "where a sample cannot be read"},                                                     \
+    {.name = "cold", .type = EW_FIELD_BOOL, .offset = offsetof(owner, part.cold),                  \
+     .help = "drop the data set from the page cache first"},                                       \
+    {.name = "storage", .type = EW_FIELD_STR, .offset = offsetof(owner, part.storage),             \
+     .def = "none", .metavar = "ssd|hdd|sdcard|MB/S[,MS]",                                         \
+     .help = "read as slowly as this medium; the run is marked as emulated"},                      \
+    {.name = "checkpoint-every", .type = EW_FIELD_FLOAT,                                           \
+     .offset = offsetof(owner, part.checkpoint_every), .def = "60", .min = 0, .max = 1e9,          \
+     .metavar = "SECONDS", .help = "also within an epoch; 0: after each batch"}
+/* clang-format on */
+
+struct ew_optimizer ew_train_optimizer(const struct ew_train_opts *o);
+struct ew_schedule ew_train_schedule(const struct ew_train_opts *o, int64_t steps_per_epoch);
+
+/* Fills mean and std from the options; false where the options leave them open. */
+ew_err ew_train_normalise(const struct ew_train_opts *o, double mean[EW_SAMPLE_CHANNELS],
+                          double std[EW_SAMPLE_CHANNELS], bool *given);
+
+/* ---- Position ---- */
+
+/* Seconds of an interval: wall = compute + stall + overhead. */
+struct ew_train_times {
+    double wall_s, compute_s, stall_s, overhead_s;
+    double fetch_s, decode_s, augment_s; /* the loader's, by whichever thread */
+};
+
+/* How far a run has come; what a checkpoint keeps beside weights. */
+struct ew_train_position {
+    int64_t epoch, batch, step; /* epochs done; batches done of the next; updates */
+    struct ew_train_times now;  /* of the epoch so far */
+    struct ew_train_times all;  /* of the epochs before it */
+    double loss_sum;            /* over the epoch's batches so far */
+    int64_t right, counted;     /* of them */
+    int64_t images, images_all;
+    int64_t read_bytes, read_ops, bad;
+    double eval_s;                       /* of all validations */
+    int64_t best_epoch;                  /* from 1; 0: none yet */
+    struct ew_scores best, last;         /* of validation */
+    int64_t epochs_bytes, batches_bytes; /* of the row files, when the checkpoint was written */
+};
+
+extern const struct ew_field ew_train_position_fields[];
+
+/* Lines "name = value" of a table, in its order; unset texts are left out.  Release with free(). */
+ew_err ew_fields_text(const struct ew_field *table, const void *object, char **out);
+/* Reads such lines; names that the table lacks are passed over.  `text` is cut up and must outlive
+ * the object. */
+ew_err ew_fields_from_text(const struct ew_field *table, char *text, const char *what,
+                           void *object);
+
+#endif

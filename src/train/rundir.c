@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The folder of a run. */
+#include "train/rundir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+
+/* ---- Opening ---- */
+
+/* As mkdir -p. */
+static ew_err make_folder(const char *path)
+{
+    char part[EW_RUNDIR_PATH];
+    for (size_t n = 1; n <= strlen(path); n++) {
+        if (path[n] != '/' && path[n] != '\0')
+            continue;
+        memcpy(part, path, n);
+        part[n] = '\0';
+        EW_CHECK(mkdir(part, 0777) == 0 || errno == EEXIST || errno == EISDIR, EW_ERR_IO, "%s: %s",
+                 part, strerror(errno));
+    }
+    struct stat st;
+    EW_CHECK(stat(path, &st) == 0 && S_ISDIR(st.st_mode), EW_ERR_IO, "%s: is no folder", path);
+    return EW_OK;
+}
+
+/* Says before hours of work that they could not be kept. */
+static ew_err check_room(const char *path, int64_t need)
+{
+    struct statvfs v;
+    if (statvfs(path, &v) != 0)
+        return EW_OK; /* not every file system tells */
+    const double left = (double)v.f_bavail * (double)v.f_frsize;
+    EW_CHECK(left >= (double)need, EW_ERR_IO,
+             "%s: has room for %.1f MB, the run's checkpoints need about %.1f MB", path, left / 1e6,
+             (double)need / 1e6);
+    return EW_OK;
+}
+
+static ew_err open_rows(const struct ew_rundir *r, const char *name, int64_t bytes,
+                        struct ew_rowfile *out)
+{
+    ew_rundir_file(r, name, out->path);
+    const int fd = open(out->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    EW_CHECK(fd >= 0, EW_ERR_IO, "%s: %s", out->path, strerror(errno));
+    if (ftruncate(fd, (off_t)bytes) != 0 || lseek(fd, 0, SEEK_END) < 0 ||
+        !(out->f = fdopen(fd, "a"))) {
+        const ew_err e = ew_fail(EW_ERR_IO, "%s: %s", out->path, strerror(errno));
+        close(fd);
+        return e;
+    }
+    out->good = bytes;
+    return EW_OK;
+}
+
+static ew_err open_files(struct ew_rundir *r, int64_t epochs_bytes, int64_t batches_bytes)
+{
+    EW_TRY(open_rows(r, "epochs.csv", epochs_bytes, &r->epochs));
+    EW_TRY(open_rows(r, "batches.jsonl", batches_bytes, &r->batches));
+    if (epochs_bytes == 0)
+        ew_record_csv_head(r->epochs.f, EW_RECORD_EPOCH);
+    ew_rundir_flush(r);
+    EW_CHECK(!r->warned, EW_ERR_IO, "%s: cannot be written to", r->epochs.path);
+    return EW_OK;
+}
+
+ew_err ew_rundir_open(const char *path, int64_t need, int64_t epochs_bytes, int64_t batches_bytes,
+                      struct ew_rundir *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (!path)
+        return EW_OK;
+    EW_CHECK(*path && strlen(path) < EW_RUNDIR_PATH - 64, EW_ERR_ARG,
+             "the run folder's name is empty or too long");
+    EW_TRY(make_folder(path));
+    EW_TRY(check_room(path, need));
+    strcpy(out->path, path);
+    const ew_err e = open_files(out, epochs_bytes, batches_bytes);
+    if (e != EW_OK)
+        ew_rundir_close(out);
+    return e;
+}
+
+void ew_rundir_close(struct ew_rundir *r)
+{
+    ew_rundir_flush(r);
+    if (r->epochs.f)
+        fclose(r->epochs.f);
+    if (r->batches.f)
+        fclose(r->batches.f);
+    r->epochs.f = r->batches.f = NULL;
+}
+
+const char *ew_rundir_file(const struct ew_rundir *r, const char *name, char buf[EW_RUNDIR_PATH])
+{
+    snprintf(buf, EW_RUNDIR_PATH, "%.*s/%s", EW_RUNDIR_PATH - 64, r->path, name);
+    return buf;
+}
+
+ew_err ew_rundir_text(const struct ew_rundir *r, const char *name, const char *text)
+{
+    char path[EW_RUNDIR_PATH];
+    return *r->path ? ew_file_write(ew_rundir_file(r, name, path), text, strlen(text)) : EW_OK;
+}
+
+/* ---- While it runs ---- */
+
+static void warn(struct ew_rundir *r, const char *what, const char *why)
+{
+    if (!r->warned)
+        EW_WARN("%s: %s; training goes on", what, why);
+    r->warned = true;
+}
+
+/* Whole rows up to here, or back to where they were whole. */
+static void settle(struct ew_rundir *r, struct ew_rowfile *w)
+{
+    if (!w->f)
+        return;
+    if (fflush(w->f) == 0 && !ferror(w->f)) {
+        w->good = (int64_t)ftell(w->f);
+        return;
+    }
+    warn(r, w->path, strerror(errno));
+    w->lost++;
+    clearerr(w->f);
+    (void)!ftruncate(fileno(w->f), (off_t)w->good);
+}
+
+void ew_rundir_flush(struct ew_rundir *r)
+{
+    struct ew_rowfile *files[] = {&r->epochs, &r->batches};
+    for (size_t i = 0; i < EW_COUNT(files); i++) {
+        settle(r, files[i]);
+        if (files[i]->f)
+            (void)!fdatasync(fileno(files[i]->f)); /* before the checkpoint that counts them */
+    }
+}
+
+void ew_rundir_epoch(struct ew_rundir *r, const struct ew_epoch_row *row)
+{
+    if (!r->epochs.f)
+        return;
+    ew_record_csv_row(r->epochs.f, EW_RECORD_EPOCH, row);
+    settle(r, &r->epochs);
+}
+
+void ew_rundir_batch(struct ew_rundir *r, const struct ew_batch_row *row)
+{
+    if (!r->batches.f)
+        return;
+    (void)ew_record_json_line(r->batches.f, EW_RECORD_BATCH, row);
+    if (ferror(r->batches.f))
+        settle(r, &r->batches);
+}
+
+void ew_rundir_checkpoint(struct ew_rundir *r, const char *name, const struct ew_checkpoint *c)
+{
+    char path[EW_RUNDIR_PATH];
+    if (!*r->path)
+        return;
+    r->behind = ew_checkpoint_write(ew_rundir_file(r, name, path), c) != EW_OK;
+    if (r->behind)
+        warn(r, "checkpoint", ew_error_message());
+    else
+        r->warned = false; /* there is room again: the next failure is news */
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A trainer to and from a checkpoint. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "train/trainer_impl.h"
+
+/* The optimiser's tensors by parameter, as they lie in the plan. */
+ew_err ew_trainer_collect_states(struct ew_trainer *t)
+{
+    const struct ew_graph *g = t->learner.rest;
+    t->states = calloc((size_t)g->n_values * EW_UPDATE_STATES + 1, sizeof(*t->states));
+    EW_CHECK(t->states, EW_ERR_MEMORY, "no memory for the optimiser's state");
+    for (int i = 0; i < g->n_values; i++)
+        for (int k = 0; k < EW_UPDATE_STATES; k++) {
+            const struct ew_tensor *s = ew_plan_state(t->learner.train, i, k);
+            if (s)
+                t->states[t->n_states++] = (struct ew_checkpoint_state){g->values[i].name, k, *s};
+        }
+    return EW_OK;
+}
+
+static ew_err restore_states(struct ew_trainer *t, const struct ew_checkpoint *c)
+{
+    EW_CHECK(c->n_states == t->n_states, EW_ERR_FORMAT,
+             "the checkpoint has %d states of an optimiser, this run has %d", c->n_states,
+             t->n_states);
+    for (int i = 0; i < c->n_states; i++) {
+        const struct ew_checkpoint_state *from = &c->states[i];
+        const int value = ew_graph_find(t->learner.rest, from->param);
+        struct ew_tensor *to =
+            value >= 0 ? ew_plan_state(t->learner.train, value, (int)from->slot) : NULL;
+        EW_CHECK(to && to->dtype == from->t.dtype && ew_shape_equal(&to->shape, &from->t.shape),
+                 EW_ERR_FORMAT, "the checkpoint's state of %s does not fit", from->param);
+        memcpy(to->data, from->t.data, ew_tensor_bytes(to));
+    }
+    ew_plan_optimizer(t->learner.train)->step = t->at.step;
+    return EW_OK;
+}
+
+ew_err ew_trainer_restore(struct ew_trainer *t, const struct ew_checkpoint *c)
+{
+    EW_CLEANUP(ew_free_ptr) char *text = strdup(c->progress);
+    EW_CHECK(text, EW_ERR_MEMORY, "no memory");
+    EW_TRY(ew_fields_from_text(ew_train_position_fields, text, "progress", &t->at));
+    const struct ew_train_position *p = &t->at;
+    EW_CHECK(p->epoch >= 0 && p->batch >= 0 && p->step >= 0 && p->batch <= t->batches &&
+                 p->epochs_bytes >= 0 && p->batches_bytes >= 0,
+             EW_ERR_FORMAT, "the checkpoint's position, epoch %lld, batch %lld, does not fit",
+             (long long)p->epoch, (long long)p->batch);
+    return restore_states(t, c);
+}
+
+void ew_trainer_write(struct ew_trainer *t, const char *name)
+{
+    if (!*t->dir.path)
+        return;
+    ew_rundir_flush(&t->dir);
+    t->at.epochs_bytes = t->dir.epochs.good;
+    t->at.batches_bytes = t->dir.batches.good;
+    EW_CLEANUP(ew_free_ptr) char *progress = NULL;
+    if (ew_fields_text(ew_train_position_fields, &t->at, &progress) != EW_OK) {
+        EW_WARN("checkpoint: %s", ew_error_message());
+        return;
+    }
+    struct ew_checkpoint c = {.graph = t->net,
+                              .options = t->job.options,
+                              .progress = progress,
+                              .classes = t->classes,
+                              .n_classes = (int)ew_dataset_info(t->job.data)->classes,
+                              .states = t->states,
+                              .n_states = t->n_states};
+    memcpy(c.mean, t->job.mean, sizeof(c.mean));
+    memcpy(c.std, t->job.std, sizeof(c.std));
+    ew_rundir_checkpoint(&t->dir, name, &c);
+    t->saved_ns = ew_clock_ns();
+}
+
+void ew_trainer_save(struct ew_trainer *t)
+{
+    ew_trainer_write(t, "last.ckpt");
+}

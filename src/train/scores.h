@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How well a classifier does: the confusion matrix, and what follows from it. */
+#ifndef EW_TRAIN_SCORES_H
+#define EW_TRAIN_SCORES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct ew_confusion {
+    int64_t classes;
+    int64_t *count; /* [truth, prediction] */
+    int64_t total, correct;
+    double loss_sum; /* over samples */
+};
+
+ew_err ew_confusion_init(struct ew_confusion *c, int64_t classes);
+void ew_confusion_fini(struct ew_confusion *c);
+void ew_confusion_clear(struct ew_confusion *c);
+
+/* Adds `n` samples: scores [n, classes] and their labels; cross-entropy is summed too.  What is no
+ * number counts as the lowest score. */
+void ew_confusion_add(struct ew_confusion *c, const float *scores, const int64_t *labels,
+                      int64_t n);
+
+/* The class with the highest score, the first of equal ones. */
+int64_t ew_best_class(const float *scores, int64_t classes);
+
+/* One class, or the averages over all; shares, 0 to 1.  A share of nothing is 0. */
+struct ew_scores {
+    double accuracy, precision, recall, f1;
+    double loss;     /* averages only: mean cross-entropy */
+    int64_t samples; /* of the class, or in all */
+};
+
+/* Averages over classes are macro: every class that occurs, as truth or as prediction, counts the
+ * same. */
+struct ew_scores ew_confusion_scores(const struct ew_confusion *c);
+struct ew_scores ew_confusion_class(const struct ew_confusion *c, int64_t k);
+
+#endif

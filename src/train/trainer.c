@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training: opening all that it takes, and which step comes next.  Batches are epoch.c's,
+ * checkpoints save.c's. */
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "train/adapt.h"
+#include "train/trainer_impl.h"
+
+#define ORDER_STREAM 0x76616c /* which samples are for validation: "val" */
+#define EVAL_BATCH   64       /* at most: more is no faster, and takes memory */
+
+/* ---- Samples ---- */
+
+static double no_less(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Which samples are for training and which for validation; none where both are all there is. */
+static ew_err divide(struct ew_trainer *t)
+{
+    const struct ew_train_opts *o = &t->job.opts;
+    const struct ew_dataset_info *info = ew_dataset_info(t->job.data);
+    const int64_t n = info->count[EW_SPLIT_TRAIN];
+    EW_CHECK(n > 0, EW_ERR_ARG, "%s: has no training data", info->name);
+    double share = o->val_split;
+    if (share <= 0 && info->count[EW_SPLIT_TEST] == 0) {
+        share = 0.1;
+        EW_INFO("%s has no test split: a tenth of the training data is for validation", info->name);
+    }
+    t->n_validation = share > 0 ? (int64_t)no_less(1, floor(share * (double)n)) : 0;
+    t->n_training = n - t->n_validation;
+    if (o->samples > 0 && o->samples < t->n_training)
+        t->n_training = o->samples;
+    EW_CHECK(t->n_training >= o->batch, EW_ERR_ARG,
+             "%s: a batch of %lld is more than its %lld samples for training", info->name,
+             (long long)o->batch, (long long)t->n_training);
+    if (t->n_training == n)
+        return EW_OK;
+    t->order = malloc((size_t)n * sizeof(*t->order));
+    EW_CHECK(t->order, EW_ERR_MEMORY, "no memory for the order of %lld samples", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        t->order[i] = i;
+    struct ew_rng r = {.seed = (uint64_t)o->seed, .stream = ORDER_STREAM};
+    ew_rng_shuffle(&r, t->order, (size_t)n);
+    return EW_OK;
+}
+
+/* What all loaders of the run have in common. */
+static ew_err loader_opts(const struct ew_trainer *t, struct ew_loader_opts *out)
+{
+    const struct ew_train_opts *o = &t->job.opts;
+    const struct ew_shape *in = &t->net->values[t->net->inputs[0]].t.shape;
+    *out = (struct ew_loader_opts){.data = t->job.data,
+                                   .split = EW_SPLIT_TRAIN,
+                                   .batch = o->batch,
+                                   .workers = o->workers,
+                                   .prefetch = o->prefetch,
+                                   .seed = (uint64_t)o->seed,
+                                   .h = in->dim[1],
+                                   .w = in->dim[2],
+                                   .c = in->dim[3],
+                                   .on_bad = (enum ew_on_bad)o->on_bad_sample};
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
+        out->mean[i] = (float)t->job.mean[i];
+        out->std[i] = (float)t->job.std[i];
+    }
+    return EW_OK;
+}
+
+static ew_err open_loader(struct ew_trainer *t)
+{
+    struct ew_loader_opts l;
+    EW_TRY(loader_opts(t, &l));
+    l.shuffle = l.drop_last = l.refill = true;
+    EW_TRY(ew_augment_parse(t->job.opts.augment, &l.augment));
+    EW_TRY(ew_storage_parse(t->job.opts.storage, &l.storage));
+    if (t->order) {
+        l.subset = t->order + t->n_validation;
+        l.n_subset = t->n_training;
+    }
+    EW_TRY(ew_loader_open(&l, &t->loader));
+    t->batches = ew_loader_batches(t->loader);
+    return EW_OK;
+}
+
+static ew_err open_evaluators(struct ew_trainer *t)
+{
+    struct ew_loader_opts l;
+    const int threads = (int)t->job.opts.threads;
+    EW_TRY(loader_opts(t, &l));
+    l.batch = ew_min_i64(l.batch, EVAL_BATCH);
+    if (t->n_validation) {
+        l.subset = t->order;
+        l.n_subset = t->n_validation;
+        EW_TRY(ew_evaluator_open(&l, t->net, threads, &t->validation));
+        l.subset = NULL;
+        l.n_subset = 0;
+    }
+    l.split = EW_SPLIT_TEST;
+    if (ew_dataset_info(t->job.data)->count[EW_SPLIT_TEST] == 0)
+        return EW_OK;
+    t->has_test = t->n_validation > 0;
+    return ew_evaluator_open(&l, t->net, threads, t->has_test ? &t->test : &t->validation);
+}
+
+/* ---- Opening ---- */
+
+static ew_err check_fit(const struct ew_trainer *t)
+{
+    const struct ew_graph *g = t->net;
+    const struct ew_dataset_info *info = ew_dataset_info(t->job.data);
+    const struct ew_shape *in = &g->values[g->inputs[0]].t.shape;
+    const struct ew_shape *out = &g->values[g->outputs[0]].t.shape;
+    char text[EW_SHAPE_TEXT];
+    EW_CHECK(g->n_inputs == 1 && in->rank == 4 && g->values[g->inputs[0]].channels_last,
+             EW_ERR_SHAPE, "%s: its input is %s, not images", g->name, ew_shape_text(in, text));
+    EW_CHECK(out->rank == 2, EW_ERR_SHAPE, "%s: its output is %s, a classifier's is [N, classes]",
+             g->name, ew_shape_text(out, text));
+    EW_CHECK(out->dim[1] >= info->classes, EW_ERR_ARG,
+             "%s has %lld classes, data set %s has %lld; --classes sets the network's", g->name,
+             (long long)out->dim[1], info->name, (long long)info->classes);
+    return EW_OK;
+}
+
+static ew_err open_learner(struct ew_trainer *t)
+{
+    const struct ew_train_opts *o = &t->job.opts;
+    const struct ew_learner_opts l = {.optimizer = ew_train_optimizer(o),
+                                      .smoothing = o->label_smoothing,
+                                      .batch = o->batch,
+                                      .threads = (int)o->threads,
+                                      .memory_limit = (size_t)o->memory_limit,
+                                      .seed = (uint64_t)o->seed};
+    EW_TRY(ew_learner_open(t->net, &l, &t->learner));
+    return ew_trainer_collect_states(t);
+}
+
+static ew_err name_classes(struct ew_trainer *t)
+{
+    const int64_t n = ew_dataset_info(t->job.data)->classes;
+    t->classes = calloc((size_t)n + 1, sizeof(*t->classes));
+    EW_CHECK(t->classes, EW_ERR_MEMORY, "no memory for %lld classes", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        t->classes[i] = ew_dataset_class(t->job.data, i);
+    return EW_OK;
+}
+
+/* Two checkpoints and one in the making, and some rows. */
+static ew_err open_folder(struct ew_trainer *t)
+{
+    const struct ew_checkpoint c = {.graph = t->net,
+                                    .options = t->job.options,
+                                    .progress = "",
+                                    .states = t->states,
+                                    .n_states = t->n_states};
+    EW_TRY(ew_rundir_open(t->job.folder, 3 * ew_checkpoint_size(&c) + (1 << 20), t->at.epochs_bytes,
+                          t->at.batches_bytes, &t->dir));
+    return ew_rundir_text(&t->dir, "options.ini", t->job.options);
+}
+
+static ew_err open_all(struct ew_trainer *t)
+{
+    EW_TRY(check_fit(t));
+    EW_TRY(divide(t));
+    EW_TRY(name_classes(t));
+    EW_TRY(open_learner(t));
+    EW_TRY(open_loader(t));
+    EW_TRY(open_evaluators(t));
+    t->schedule = ew_train_schedule(&t->job.opts, t->batches);
+    if (t->job.resume)
+        EW_TRY(ew_trainer_restore(t, t->job.resume));
+    EW_TRY(open_folder(t));
+    t->saved_ns = ew_clock_ns();
+    return t->at.epoch < t->job.opts.epochs ? ew_trainer_begin_epoch(t) : EW_OK;
+}
+
+ew_err ew_trainer_open(const struct ew_train_job *job, struct ew_trainer **out)
+{
+    struct ew_trainer *t = calloc(1, sizeof(*t));
+    EW_CHECK(t, EW_ERR_MEMORY, "no memory for a trainer");
+    t->job = *job;
+    t->net = job->net;
+    const ew_err e = open_all(t);
+    if (e != EW_OK)
+        ew_trainer_close(t);
+    else
+        *out = t;
+    return e;
+}
+
+void ew_trainer_close(struct ew_trainer *t)
+{
+    if (!t)
+        return;
+    ew_loader_close(t->loader);
+    ew_evaluator_close(&t->validation);
+    ew_evaluator_close(&t->test);
+    ew_learner_close(&t->learner);
+    ew_rundir_close(&t->dir);
+    ew_checkpoint_fini(&t->best);
+    free(t->order);
+    free(t->states);
+    free(t->classes);
+    free(t);
+}
+
+/* ---- Steps ---- */
+
+static ew_err begin_validation(struct ew_trainer *t)
+{
+    /* What was done since the last batch: its row, a checkpoint. */
+    const int64_t now = ew_clock_ns();
+    const double rest = (double)(now - t->mark_ns) * 1e-9;
+    t->at.now.wall_s += rest;
+    t->at.now.overhead_s += rest;
+    t->eval_ns = now;
+    t->phase = EW_DOING_VALIDATION;
+    return ew_evaluator_begin(&t->validation, t->net);
+}
+
+static ew_err train_step(struct ew_trainer *t, enum ew_train_event *event)
+{
+    bool over;
+    *event = EW_TRAIN_BATCH;
+    EW_TRY(ew_trainer_batch(t, &over));
+    return over ? begin_validation(t) : EW_OK;
+}
+
+/* The test is for the weights of the best epoch, which only the folder still has. */
+static ew_err begin_test(struct ew_trainer *t)
+{
+    char path[EW_RUNDIR_PATH];
+    struct ew_graph *g = t->net;
+    if (*t->dir.path && t->at.best_epoch != t->at.epoch) {
+        EW_TRY(ew_checkpoint_read(ew_rundir_file(&t->dir, "best.ckpt", path), &t->best));
+        g = t->best.graph;
+    }
+    t->phase = EW_DOING_TEST;
+    return ew_evaluator_begin(&t->test, g);
+}
+
+static ew_err after_epoch(struct ew_trainer *t)
+{
+    if (t->at.epoch < t->job.opts.epochs)
+        return ew_trainer_begin_epoch(t);
+    if (t->has_test)
+        return begin_test(t);
+    t->phase = EW_DOING_NOTHING;
+    return EW_OK;
+}
+
+static ew_err validation_step(struct ew_trainer *t, enum ew_train_event *event)
+{
+    bool more;
+    *event = EW_TRAIN_EVAL;
+    EW_TRY(ew_evaluator_step(&t->validation, &more));
+    if (more)
+        return EW_OK;
+    const struct ew_scores s = ew_confusion_scores(&t->validation.confusion);
+    *event = EW_TRAIN_EPOCH;
+    EW_TRY(ew_trainer_end_epoch(t, &s));
+    return after_epoch(t);
+}
+
+static ew_err test_step(struct ew_trainer *t, enum ew_train_event *event)
+{
+    bool more;
+    *event = EW_TRAIN_EVAL;
+    EW_TRY(ew_evaluator_step(&t->test, &more));
+    if (more)
+        return EW_OK;
+    t->test_scores = ew_confusion_scores(&t->test.confusion);
+    ew_checkpoint_fini(&t->best);
+    t->phase = EW_DOING_NOTHING;
+    return EW_OK;
+}
+
+ew_err ew_trainer_step(struct ew_trainer *t, enum ew_train_event *event)
+{
+    switch (t->phase) {
+    case EW_DOING_TRAINING:
+        return train_step(t, event);
+    case EW_DOING_VALIDATION:
+        return validation_step(t, event);
+    case EW_DOING_TEST:
+        return test_step(t, event);
+    case EW_DOING_NOTHING:
+        break;
+    }
+    *event = EW_TRAIN_DONE;
+    return EW_OK;
+}
+
+/* ---- What is known ---- */
+
+static double time_left(const struct ew_trainer *t)
+{
+    const struct ew_train_position *p = &t->at;
+    const double done = (double)(p->epoch * t->batches + p->batch);
+    const double wall = p->all.wall_s + (p->batch ? p->now.wall_s : 0);
+    if (done <= 0)
+        return -1;
+    const double epochs_left = (double)t->job.opts.epochs - done / (double)t->batches;
+    const double eval = p->epoch ? p->eval_s / (double)p->epoch : 0;
+    return epochs_left * wall / done * (double)t->batches + ceil(no_less(0, epochs_left)) * eval;
+}
+
+struct ew_train_status ew_trainer_status(const struct ew_trainer *t)
+{
+    const struct ew_train_position *p = &t->at;
+    const struct ew_evaluator *e = t->phase == EW_DOING_TEST ? &t->test : &t->validation;
+    struct ew_train_status s = {
+        .evaluating = t->phase == EW_DOING_VALIDATION || t->phase == EW_DOING_TEST,
+        .epoch = ew_min_i64(p->epoch + 1, t->job.opts.epochs),
+        .epochs = t->job.opts.epochs,
+        .batch = p->batch,
+        .batches = t->batches,
+        .loss = t->recent_loss,
+        .accuracy = p->counted ? (double)p->right / (double)p->counted : 0,
+        .images_per_s = p->now.wall_s > 0 ? (double)p->images / p->now.wall_s : 0,
+        .stall_share = p->now.wall_s > 0 ? p->now.stall_s / p->now.wall_s : 0,
+        .left_s = time_left(t),
+        .lr = ew_schedule_rate(&t->schedule, p->step)};
+    if (s.evaluating) {
+        s.batch = e->done / ew_max_i64(e->batch, 1);
+        s.batches = e->samples / ew_max_i64(e->batch, 1);
+    }
+    return s;
+}
+
+const struct ew_epoch_row *ew_trainer_epoch(const struct ew_trainer *t)
+{
+    return &t->row;
+}
+
+const struct ew_confusion *ew_trainer_confusion(const struct ew_trainer *t)
+{
+    return t->has_test && t->phase == EW_DOING_NOTHING ? &t->test.confusion
+                                                       : &t->validation.confusion;
+}
+
+struct ew_train_result ew_trainer_result(const struct ew_trainer *t)
+{
+    const struct ew_train_position *p = &t->at;
+    struct rusage use = {0};
+    getrusage(RUSAGE_SELF, &use);
+    struct ew_train_result r = {.epochs = p->epoch,
+                                .epochs_asked = t->job.opts.epochs,
+                                .best_epoch = p->best_epoch,
+                                .times = p->all,
+                                .eval_s = p->eval_s,
+                                .images = p->images_all,
+                                .bad = p->bad,
+                                .validated_on_test = t->n_validation == 0,
+                                .test = t->has_test ? t->test_scores : p->best,
+                                .last = p->last,
+                                .peak_rss_bytes = 1024LL * use.ru_maxrss,
+                                .planned_bytes = (int64_t)ew_learner_bytes(&t->learner),
+                                .energy_j = -1,
+                                .behind = t->dir.behind};
+    r.epoch_s = p->epoch ? p->all.wall_s / (double)p->epoch : 0;
+    r.images_per_s = p->all.wall_s > 0 ? (double)p->images_all / p->all.wall_s : 0;
+    return r;
+}
+
+void ew_trainer_plan_stats(const struct ew_trainer *t, struct ew_plan_stats *out)
+{
+    ew_plan_stats(t->learner.train, out);
+}

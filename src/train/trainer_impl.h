@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a trainer, shared by the files of this folder. */
+#ifndef EW_TRAIN_TRAINER_IMPL_H
+#define EW_TRAIN_TRAINER_IMPL_H
+
+#include "train/evaluate.h"
+#include "train/learner.h"
+#include "train/trainer.h"
+
+enum ew_train_phase { EW_DOING_TRAINING, EW_DOING_VALIDATION, EW_DOING_TEST, EW_DOING_NOTHING };
+
+struct ew_trainer {
+    struct ew_train_job job;
+    struct ew_graph *net; /* the job's */
+    struct ew_learner learner;
+    struct ew_loader *loader;
+    struct ew_evaluator validation, test; /* test: only where there is a validation set */
+    bool has_test;
+    int64_t *order; /* of training samples: validation first, then training */
+    int64_t n_validation, n_training;
+    struct ew_schedule schedule;
+    int64_t batches; /* in an epoch */
+    enum ew_train_phase phase;
+    struct ew_train_position at;
+    struct ew_rundir dir;
+    struct ew_epoch_row row; /* of the last epoch */
+    struct ew_scores test_scores;
+    struct ew_checkpoint best; /* read back for the test */
+    struct ew_checkpoint_state *states;
+    int n_states;
+    const char **classes;
+    double recent_loss; /* mean of the last batches */
+    int64_t mark_ns;    /* where the present interval of time began */
+    int64_t saved_ns;   /* of the last checkpoint */
+    int64_t eval_ns;    /* when the evaluation began */
+    double cache_before;
+};
+
+/* epoch.c */
+ew_err ew_trainer_begin_epoch(struct ew_trainer *t);
+ew_err ew_trainer_batch(struct ew_trainer *t, bool *over);
+ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s);
+
+/* save.c */
+ew_err ew_trainer_collect_states(struct ew_trainer *t);
+ew_err ew_trainer_restore(struct ew_trainer *t, const struct ew_checkpoint *c);
+void ew_trainer_write(struct ew_trainer *t, const char *name);
+
+#endif

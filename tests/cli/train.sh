@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# A network learns; its checkpoints are networks too; a folder that holds a run is not overwritten.
+edgewise train lenet5 --data synthetic --samples 640 --epochs 2 --batch 32 --lr 0.05 -o run --json 2>log >result
+grep -q '"test_accuracy": ' result
+for key in test_f1 epochs epoch_s compute_s stall_s overhead_s images_per_s peak_rss_bytes; do
+    grep -q "\"$key\": " result || echo "no $key"
+done
+grep -c '^epoch ' log
+ls run
+wc -l <run/batches.jsonl
+wc -l <run/epochs.csv
+grep -E '^(network|samples|lr) ' run/options.ini
+edgewise info run/best.ckpt | grep '^parameters'
+edgewise export run/best.ckpt -o net.onnx >/dev/null
+edgewise run net.onnx --random --top 1 2>/dev/null | head -n 1
+edgewise train lenet5 --data synthetic -o run || true
+edgewise train lenet5 || true
+edgewise train --resume run --lr 1 || true
+edgewise train lenet5 --data synthetic -o /dev/null/x || true
+head -c 1000 run/last.ckpt >cut.ckpt
+edgewise info cut.ckpt || true
