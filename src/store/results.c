@@ -10,13 +10,13 @@
 
 #include "store/store_impl.h"
 
-#define MAX_COLUMNS 1000 /* below SQLite's own limit of 2000 */
-
 /* Names of columns that are taken, and the text of the SELECT so far. */
 struct builder {
     struct ew_arena arena;
     sqlite3_str *sql;
-    const char *names[MAX_COLUMNS];
+    const char *names[EW_MAX_COLUMNS];
+    unsigned char origins[EW_MAX_COLUMNS];
+    enum ew_column origin; /* of those that are added now */
     int n;
 };
 
@@ -38,7 +38,9 @@ static ew_err add_name(struct builder *b, const char *prefix, const char *name, 
     if (word && taken(b, word))
         word = ew_arena_printf(&b->arena, "%s_%s", prefix, word);
     EW_CHECK(word, EW_ERR_MEMORY, "no memory for the columns");
-    EW_CHECK(b->n < MAX_COLUMNS, EW_ERR_LIMIT, "results have more than %d columns", MAX_COLUMNS);
+    EW_CHECK(b->n < EW_MAX_COLUMNS, EW_ERR_LIMIT, "results have more than %d columns",
+             EW_MAX_COLUMNS);
+    b->origins[b->n] = (unsigned char)b->origin;
     *out = b->names[b->n++] = word;
     return EW_OK;
 }
@@ -84,14 +86,18 @@ static ew_err build(struct ew_store *s, struct builder *b, const char *where, co
     sqlite3_str_appendall(b->sql, "WITH result AS (SELECT r.id AS id");
     EW_TRY(add_name(b, "", "id", &id));
     EW_TRY(add_fields(b, EW_RECORD_RUN, 'r', "", ""));
+    b->origin = EW_COLUMN_JOB;
     EW_TRY(add_fields(b, EW_RECORD_JOB, 'j', "", "id options"));
+    b->origin = EW_COLUMN_OPTION;
     EW_TRY(add_found(s, b,
                      "SELECT DISTINCT key FROM job, json_each(job.options) WHERE "
-                     "json_valid(job.options) ORDER BY key",
+                     "json_valid(job.options) AND key NOT IN ('command', 'network') ORDER BY key",
                      ", json_extract(j.options, '$.\"%q\"')", "option"));
+    b->origin = EW_COLUMN_METRIC;
     EW_TRY(add_found(s, b, "SELECT DISTINCT name FROM metric ORDER BY name",
                      ", (SELECT value FROM metric WHERE run = r.id AND name = %Q LIMIT 1)",
                      "metric"));
+    b->origin = EW_COLUMN_MACHINE;
     EW_TRY(add_fields(b, EW_RECORD_MACHINE, 'm', "machine_", "id"));
     sqlite3_str_appendf(b->sql,
                         " FROM run r LEFT JOIN job j ON j.id = r.job LEFT JOIN machine m ON m.id = "
@@ -160,6 +166,26 @@ static ew_err compile(struct ew_store *s, const char *sql, const char *where, sq
     return err;
 }
 
+static ew_err open_results(struct ew_store *s, struct builder *b, const char *where,
+                           const char *order, struct ew_rows **out)
+{
+    b->sql = sqlite3_str_new(s->db);
+    ew_err err = build(s, b, where, order);
+    char *sql = sqlite3_str_finish(b->sql);
+    if (err == EW_OK && !sql)
+        err = ew_fail(EW_ERR_MEMORY, "no memory for the query");
+    sqlite3_stmt *st = NULL;
+    if (err == EW_OK)
+        err = compile(s, sql, where, &st);
+    sqlite3_free(sql);
+    EW_TRY(err);
+    EW_TRY(ew_rows_new(s, st, out));
+    err = ew_rows_set_origins(*out, b->origins);
+    if (err != EW_OK)
+        ew_rows_free(*out);
+    return err;
+}
+
 ew_err ew_store_results(struct ew_store *s, const char *where, const char *order,
                         struct ew_rows **out)
 {
@@ -170,16 +196,8 @@ ew_err ew_store_results(struct ew_store *s, const char *where, const char *order
     struct builder *b = calloc(1, sizeof(*b));
     EW_CHECK(b, EW_ERR_MEMORY, "no memory for the query");
     ew_arena_init(&b->arena);
-    b->sql = sqlite3_str_new(s->db);
-    ew_err err = build(s, b, where, order);
-    char *sql = sqlite3_str_finish(b->sql);
-    if (err == EW_OK && !sql)
-        err = ew_fail(EW_ERR_MEMORY, "no memory for the query");
-    sqlite3_stmt *st = NULL;
-    if (err == EW_OK)
-        err = compile(s, sql, where, &st);
-    sqlite3_free(sql);
+    const ew_err err = open_results(s, b, where, order, out);
     ew_arena_fini(&b->arena);
     free(b);
-    return err == EW_OK ? ew_rows_new(s, st, out) : err;
+    return err;
 }

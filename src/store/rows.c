@@ -11,6 +11,7 @@
 struct ew_rows {
     struct ew_store *store;
     sqlite3_stmt *st;
+    unsigned char *origins; /* enum ew_column of each; NULL: all are EW_COLUMN_RUN */
     ew_err err;
 };
 
@@ -81,6 +82,20 @@ bool ew_rows_next(struct ew_rows *r)
     return rc == SQLITE_ROW;
 }
 
+ew_err ew_rows_set_origins(struct ew_rows *r, const unsigned char *origins)
+{
+    const size_t n = (size_t)ew_rows_columns(r);
+    r->origins = malloc(n);
+    EW_CHECK(r->origins, EW_ERR_MEMORY, "no memory for %zu columns", n);
+    memcpy(r->origins, origins, n);
+    return EW_OK;
+}
+
+enum ew_column ew_rows_origin(const struct ew_rows *r, int column)
+{
+    return r->origins ? (enum ew_column)r->origins[column] : EW_COLUMN_RUN;
+}
+
 int ew_rows_columns(const struct ew_rows *r)
 {
     return sqlite3_column_count(r->st);
@@ -138,6 +153,7 @@ ew_err ew_rows_free(struct ew_rows *r)
         return EW_OK;
     const ew_err err = r->err;
     sqlite3_finalize(r->st);
+    free(r->origins);
     free(r);
     return err;
 }

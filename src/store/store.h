@@ -84,6 +84,16 @@ ew_err ew_store_int(struct ew_store *s, int64_t *out, bool *found, const char *s
 ew_err ew_store_results(struct ew_store *s, const char *where, const char *order,
                         struct ew_rows **out);
 
+/* Where a column of ew_store_results comes from; EW_COLUMN_RUN for other queries. */
+enum ew_column {
+    EW_COLUMN_RUN,
+    EW_COLUMN_JOB,
+    EW_COLUMN_OPTION,
+    EW_COLUMN_METRIC,
+    EW_COLUMN_MACHINE
+};
+enum ew_column ew_rows_origin(const struct ew_rows *r, int column);
+
 /* The next row; false at the end and on a failure, which ew_rows_free reports. */
 bool ew_rows_next(struct ew_rows *r);
 int ew_rows_columns(const struct ew_rows *r);

@@ -52,4 +52,8 @@ ew_err ew_store_step(struct ew_store *s, sqlite3_stmt *st);
 /* Rows of a statement, which they take over. */
 ew_err ew_rows_new(struct ew_store *s, sqlite3_stmt *st, struct ew_rows **out);
 
+#define EW_MAX_COLUMNS 1000 /* of results: below SQLite's own limit of 2000 */
+/* `origins` has one for each column. */
+ew_err ew_rows_set_origins(struct ew_rows *r, const unsigned char *origins);
+
 #endif
