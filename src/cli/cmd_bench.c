@@ -10,6 +10,8 @@
 #include "bench/bench.h"
 #include "cli/cmd.h"
 #include "cli/network.h"
+#include "cli/recording.h"
+#include "graph/facts.h"
 #include "model/objective.h"
 #include "report/text_table.h"
 
@@ -17,6 +19,7 @@ struct opts {
     struct ew_network_opts net;
     bool train, profile, reference, tune;
     int64_t threads, warmup, iters, trials, memory_limit;
+    const char *db;
 };
 
 /* clang-format off */
@@ -41,6 +44,7 @@ static const struct ew_field table[] = {
      .help = "measure kernels here and remember the fastest, instead of choosing by rules"},
     {.name = "profile", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, profile),
      .help = "a table of all steps: time, share, GFLOP/s, share of the peak, kernel"},
+    EW_RECORDING_FIELD(struct opts),
     EW_FIELD_END};
 /* clang-format on */
 
@@ -217,9 +221,50 @@ static ew_err print_json(const char *name, const struct opts *o, const struct ew
     return ew_json_finish(&j);
 }
 
+/* ---- The store ---- */
+
+static ew_err record(struct ew_recording *rec, const struct ew_graph *g, const struct result *r)
+{
+    const struct ew_bench_stats *t = &r->time;
+    struct ew_metric_row m;
+    ew_record_clear(EW_RECORD_METRIC, &m);
+    m.name = "median_ms";
+    m.value = t->median_ms;
+    m.unit = "ms";
+    m.source = "monotonic clock";
+    m.quality = EW_QUALITY_MEASURED;
+    m.n = t->n;
+    m.spread = t->sd_ms;
+    m.lowest = t->min_ms;
+    m.highest = t->max_ms;
+    m.better = EW_BETTER_LOWER;
+    EW_TRY(ew_recording_put(rec, EW_RECORD_METRIC, &m));
+    struct ew_facts facts;
+    EW_TRY(ew_graph_facts(g, &facts));
+    const struct {
+        const char *name, *unit;
+        double value;
+        enum ew_better better;
+    } all[] = {
+        {"mean_ms", "ms", t->mean_ms, EW_BETTER_LOWER},
+        {"p90_ms", "ms", t->p90_ms, EW_BETTER_LOWER},
+        {"p99_ms", "ms", t->p99_ms, EW_BETTER_LOWER},
+        {"images_per_s", "1/s", r->images_per_s, EW_BETTER_HIGHER},
+        {"planned_bytes", "B", (double)(r->plan.arena_bytes + r->plan.weight_bytes),
+         EW_BETTER_LOWER},
+        {"rss_peak_bytes", "B", (double)r->resident_peak, EW_BETTER_LOWER},
+        {"parameters", NULL, (double)facts.params, EW_BETTER_LOWER},
+        {"flops", NULL, (double)facts.flops, EW_BETTER_LOWER},
+    };
+    for (size_t i = 0; i < EW_COUNT(all); i++)
+        EW_TRY(ew_recording_metric(rec, all[i].name, all[i].value, all[i].unit, all[i].better));
+    return EW_OK;
+}
+
 /* ---- The command ---- */
 
-static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struct ew_tuner *tuner)
+static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struct ew_tuner *tuner,
+                          struct ew_recording *rec)
 {
     const struct opts *o = c->opts;
     const struct ew_plan_opts po = {
@@ -235,6 +280,8 @@ static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struc
     EW_TRY(ew_plan_compile(g, &po, &p));
     ew_err e = measure(o, g, p, &r);
     if (e == EW_OK)
+        e = record(rec, g, &r);
+    if (e == EW_OK)
         e = c->json ? print_json(c->args[0], o, p, &r) : print_text(c->args[0], o, p, &r);
     free(r.step_ns);
     ew_plan_free(p);
@@ -244,10 +291,11 @@ static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struc
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
-    struct ew_graph *g;
-    EW_TRY(ew_network_load(c->args[0], &o->net, &g));
-    ew_err e = EW_OK;
-    if (!ew_network_is_file(c->args[0]))
+    struct ew_recording rec;
+    struct ew_graph *g = NULL;
+    EW_TRY(ew_recording_begin(c, o->db, &rec));
+    ew_err e = ew_network_load(c->args[0], &o->net, &g);
+    if (e == EW_OK && !ew_network_is_file(c->args[0]))
         e = ew_model_init(c->args[0], 1, g);
     if (e == EW_OK && o->train)
         e = ew_objective_add(g);
@@ -256,10 +304,10 @@ static ew_err run(struct ew_cmd_call *c)
     if (e == EW_OK && o->tune)
         e = ew_tuner_open(ew_tuner_default_path(path), &tuner);
     if (e == EW_OK)
-        e = bench_graph(c, g, tuner);
+        e = bench_graph(c, g, tuner, &rec);
     const ew_err closed = ew_tuner_close(tuner);
     ew_graph_free(g);
-    return e == EW_OK ? closed : e;
+    return ew_recording_end(&rec, e == EW_OK ? closed : e);
 }
 
 const struct ew_cmd ew_cmd_bench = {

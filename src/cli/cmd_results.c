@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise results: what has been measured: list, compare, take along. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/cmd.h"
+#include "cli/results_show.h"
+#include "store/store.h"
+
+struct opts {
+    const char *db, *where, *columns, *order;
+    bool csv;
+};
+
+static const struct ew_field fields[] = {
+    {.name = "db",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, db),
+     .def = EW_STORE_FILE,
+     .metavar = "FILE",
+     .help = "the store"},
+    {.name = "where",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, where),
+     .metavar = "EXPR",
+     .help = "only runs for which this holds: \"workers >= 2 and network = 'lenet5'\""},
+    {.name = "columns",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, columns),
+     .metavar = "A,B",
+     .help = "the table's columns; --json names all that there are"},
+    {.name = "order",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, order),
+     .metavar = "EXPR",
+     .help = "sort by this: \"median_ms\"; default: as they were run"},
+    {.name = "csv",
+     .type = EW_FIELD_BOOL,
+     .offset = offsetof(struct opts, csv),
+     .help = "all columns as CSV"},
+    EW_FIELD_END,
+};
+
+static void close_store(struct ew_store **s)
+{
+    ew_store_close(*s);
+}
+
+/* A store that is only read may lie where we cannot write. */
+static ew_err open_store(const char *path, bool must_exist, struct ew_store **out)
+{
+    const bool read_only = access(path, F_OK) == 0 && access(path, W_OK) != 0;
+    const struct ew_store_opts o = {.read_only = read_only, .existing = must_exist};
+    return ew_store_open(path, &o, out);
+}
+
+static ew_err list(const struct ew_cmd_call *c, struct ew_store *s)
+{
+    const struct opts *o = c->opts;
+    struct ew_rows *rows;
+    EW_TRY(ew_store_results(s, o->where, o->order, &rows));
+    ew_err err;
+    if (c->json)
+        err = ew_results_json(rows);
+    else if (o->csv)
+        err = ew_results_csv(rows);
+    else
+        err = ew_results_table(rows, o->columns);
+    const ew_err read = ew_rows_free(rows);
+    return err == EW_OK ? read : err;
+}
+
+static ew_err diff(const struct ew_cmd_call *c, struct ew_store *s)
+{
+    int64_t a, b;
+    EW_CHECK(c->n_args == 3, EW_ERR_USAGE, "results: diff needs two runs");
+    EW_TRY(ew_store_run_find(s, c->args[1], &a));
+    EW_TRY(ew_store_run_find(s, c->args[2], &b));
+    return ew_results_diff(s, a, b, c->json);
+}
+
+static ew_err say_copied(const struct ew_cmd_call *c, int n)
+{
+    if (!c->json) {
+        printf("%d runs copied\n", n);
+        return EW_OK;
+    }
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_int(&j, "copied", n);
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+/* The other file is read where runs come from it, and made where they go to it. */
+static ew_err copy(const struct ew_cmd_call *c, struct ew_store *s, bool import)
+{
+    const struct opts *o = c->opts;
+    EW_CLEANUP(close_store) struct ew_store *other = NULL;
+    int n = 0;
+    EW_CHECK(c->n_args == 2, EW_ERR_USAGE, "results: %s needs a file", c->args[0]);
+    EW_TRY(open_store(c->args[1], import, &other));
+    if (import)
+        EW_TRY(ew_store_copy(other, s, o->where, &n));
+    else
+        EW_TRY(ew_store_copy(s, other, o->where, &n));
+    return say_copied(c, n);
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    const struct opts *o = c->opts;
+    const char *verb = c->n_args ? c->args[0] : "list";
+    static const char *const verbs[] = {"list", "diff", "export", "import"};
+    size_t i = 0;
+    while (i < EW_COUNT(verbs) && strcmp(verbs[i], verb) != 0)
+        i++;
+    EW_CHECK(i < EW_COUNT(verbs), EW_ERR_USAGE,
+             "results: '%s' is not one of list, diff, export, import", verb);
+    EW_CLEANUP(close_store) struct ew_store *s = NULL;
+    const ew_err err = open_store(o->db, strcmp(verb, "import") != 0, &s);
+    if (err == EW_ERR_NOT_FOUND)
+        ew_cmd_hint(c, "'edgewise study' and --db of other commands make one; --db names another");
+    EW_TRY(err);
+    switch (i) {
+    case 1:
+        return diff(c, s);
+    case 2:
+        return copy(c, s, false);
+    case 3:
+        return copy(c, s, true);
+    default:
+        return list(c, s);
+    }
+}
+
+const struct ew_cmd ew_cmd_results = {
+    .name = "results",
+    .group = EW_CMD_STUDY,
+    .summary = "what has been measured: list, compare, bring boards together",
+    .args = "[list | diff RUN RUN | export FILE | import FILE]",
+    .about = "Lists the runs of a store with what tells them apart.\n"
+             "A condition is an SQL expression over a run's fields, options and figures, with '_'\n"
+             "for '-' in names; it can read and do nothing else.\n"
+             "diff shows where two runs differ; RUN is a number or the beginning of a uid.\n"
+             "export and import copy finished runs that the other file does not have yet, so that\n"
+             "those of several boards come together; doing it twice changes nothing.",
+    .examples = "results\nresults --where \"study = 'train-workers' and workers >= 2\" --csv\n"
+                "results diff 12 13\nresults import nano.db",
+    .max_args = 3,
+    .opts_size = sizeof(struct opts),
+    .opts = fields,
+    .run = run,
+};

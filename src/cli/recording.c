@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recording what a command measures. */
+#include "cli/recording.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "study/job.h"
+#include "study/machine.h"
+
+/* The run that a study began for this process. */
+static ew_err join_run(struct ew_recording *r, const char *uid)
+{
+    EW_TRY(ew_store_run_find(r->store, uid, &r->run));
+    r->own = false;
+    return EW_OK;
+}
+
+static ew_err describe(const struct ew_cmd_call *c, struct ew_board *b, struct ew_arena *a,
+                       struct ew_recording *r)
+{
+    struct ew_machine_row machine;
+    struct ew_job_row job;
+    struct ew_run_row run;
+    const struct ew_setting network = {"network", c->n_args ? c->args[0] : ""};
+    EW_TRY(ew_machine_read(b, a, &machine));
+    EW_TRY(ew_job_describe(a, c->cmd->name, c->cmd->opts, c->opts, &network, 1, &job));
+    ew_record_clear(EW_RECORD_RUN, &run);
+    run.job = job.id;
+    run.machine = machine.id;
+    run.repeat = 0;
+    run.quality = EW_QUALITY_MEASURED;
+    EW_TRY(ew_store_begin(r->store));
+    ew_err err = ew_store_put(r->store, EW_RECORD_MACHINE, 0, &machine);
+    if (err == EW_OK)
+        err = ew_store_put(r->store, EW_RECORD_JOB, 0, &job);
+    if (err == EW_OK)
+        err = ew_store_run_begin(r->store, &run, &r->run);
+    const ew_err ended = ew_store_end(r->store, err == EW_OK);
+    r->own = true;
+    return err == EW_OK ? ended : err;
+}
+
+static ew_err begin_run(const struct ew_cmd_call *c, struct ew_recording *r)
+{
+    struct ew_board *b = NULL;
+    struct ew_arena a;
+    EW_TRY(ew_board_open(&(struct ew_board_opts){.root = NULL}, &b));
+    ew_arena_init(&a);
+    const ew_err err = describe(c, b, &a, r);
+    ew_arena_fini(&a);
+    ew_board_close(b);
+    return err;
+}
+
+ew_err ew_recording_begin(const struct ew_cmd_call *c, const char *db, struct ew_recording *out)
+{
+    *out = (struct ew_recording){.start_ns = ew_clock_ns()};
+    if (!db)
+        return EW_OK;
+    EW_TRY(ew_store_open(db, NULL, &out->store));
+    const char *uid = getenv("EW_RUN");
+    const ew_err err = uid && *uid ? join_run(out, uid) : begin_run(c, out);
+    if (err != EW_OK) {
+        ew_store_close(out->store);
+        out->store = NULL;
+    }
+    return err;
+}
+
+ew_err ew_recording_put(struct ew_recording *r, enum ew_record kind, const void *row)
+{
+    return r->store ? ew_store_put(r->store, kind, r->run, row) : EW_OK;
+}
+
+ew_err ew_recording_metric(struct ew_recording *r, const char *name, double value, const char *unit,
+                           enum ew_better better)
+{
+    struct ew_metric_row m;
+    ew_record_clear(EW_RECORD_METRIC, &m);
+    m.name = name;
+    m.value = value;
+    m.unit = unit;
+    m.quality = EW_QUALITY_MEASURED;
+    m.better = (int)better;
+    return ew_recording_put(r, EW_RECORD_METRIC, &m);
+}
+
+ew_err ew_recording_end(struct ew_recording *r, ew_err err)
+{
+    if (!r->store)
+        return err;
+    ew_err stored = EW_OK;
+    if (r->own) {
+        char reason[512];
+        snprintf(reason, sizeof(reason), "%s", ew_error_message());
+        const double wall_s = (double)(ew_clock_ns() - r->start_ns) / (double)EW_NS_PER_S;
+        stored = ew_store_run_end(r->store, r->run, err == EW_OK ? EW_RUN_DONE : EW_RUN_FAILED,
+                                  err == EW_OK ? NULL : reason, wall_s);
+        if (err != EW_OK)
+            ew_fail(err, "%s", reason); /* what went wrong first is what is said */
+    }
+    ew_store_close(r->store);
+    r->store = NULL;
+    return err != EW_OK ? err : stored;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a command measures goes to the store, where --db asks for it.
+ *
+ *   struct ew_recording rec;
+ *   EW_TRY(ew_recording_begin(c, o->db, &rec));        db NULL: nothing is recorded, all below is
+ * fine ew_err e = work(..., &rec);                        ew_recording_put(&rec, EW_RECORD_EPOCH,
+ * &row) return ew_recording_end(&rec, e);
+ *
+ * Run by hand, a command makes a run of its own with its machine and its options.  Under a study
+ * the environment variable EW_RUN has the uid of the run that the study began, and will end. */
+#ifndef EW_CLI_RECORDING_H
+#define EW_CLI_RECORDING_H
+
+#include "cli/cmd.h"
+#include "store/store.h"
+
+/* A row of a command's option table, for the member `db` of `owner`. */
+#define EW_RECORDING_FIELD(owner)                                                                  \
+    {                                                                                              \
+        .name = "db", .type = EW_FIELD_STR, .offset = offsetof(owner, db), .metavar = "FILE",      \
+        .help = "keep the results in this store; see 'edgewise results'"                           \
+    }
+
+struct ew_recording {
+    struct ew_store *store; /* NULL: nothing is recorded */
+    int64_t run;
+    bool own; /* this command began the run */
+    int64_t start_ns;
+};
+
+ew_err ew_recording_begin(const struct ew_cmd_call *c, const char *db, struct ew_recording *out);
+
+/* An epoch, batch, sample or metric of the run. */
+ew_err ew_recording_put(struct ew_recording *r, enum ew_record kind, const void *row);
+
+/* A measured figure and which way it should go; one with a spread is put as a row. */
+ew_err ew_recording_metric(struct ew_recording *r, const char *name, double value, const char *unit,
+                           enum ew_better better);
+
+/* Ends the run as done, or as failed with the message of `err`, and closes the store.  Returns
+ * `err`, or the store's own failure. */
+ew_err ew_recording_end(struct ew_recording *r, ew_err err);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job: a command with every option resolved, as text and as the record whose hash is its key. */
+#ifndef EW_STUDY_JOB_H
+#define EW_STUDY_JOB_H
+
+#include "base/mem.h"
+#include "record/record.h"
+
+/* A name and its value as text. */
+struct ew_setting {
+    const char *name, *value;
+};
+
+/* Writes every option of `table` (but those that do not change what is measured, such as the store
+ * itself) and the `more` settings as one JSON object, sorted by name, and hashes it.  Text goes to
+ * the arena. */
+ew_err ew_job_describe(struct ew_arena *a, const char *command, const struct ew_field *table,
+                       const void *opts, const struct ew_setting *more, int n_more,
+                       struct ew_job_row *out);
+
+/* The value of a setting of this name, or NULL. */
+const char *ew_setting_find(const struct ew_setting *list, int n, const char *name);
+
+/* An option that says where results go, not what is measured. */
+bool ew_job_passes_over(const char *option);
+
+#endif

@@ -1,0 +1,19 @@
+# Runs recorded by hand: listed, compared, copied to another file and back, and a condition that is wrong.
+export EW_UNIT=test
+edgewise bench lenet5 --iters 3 --warmup 1 --threads 1 --db a.db >/dev/null
+edgewise bench lenet5 --iters 3 --warmup 1 --threads 1 --batch 4 --db a.db >/dev/null
+edgewise bench nosuch --db a.db 2>&1 || true
+edgewise results --db a.db --columns id,network,batch,parameters,machine_unit,status,reason
+edgewise results --db a.db --columns id,batch --where "batch > 1 and status = 'done'"
+edgewise results --db a.db --csv --where "id = 1" | head -c 30
+echo
+edgewise results diff 1 2 --db a.db | grep '^batch'
+edgewise results export b.db --db a.db
+edgewise results export b.db --db a.db
+edgewise results import b.db --db c.db --where "batch = 4"
+edgewise results import b.db --db c.db --json
+edgewise results --db a.db --where "1) or (1" 2>&1 || echo "exit $?"
+edgewise results --db a.db --where "id = 1; drop table run" 2>&1 || echo "exit $?"
+edgewise results --db a.db --where "no_such > 1" 2>&1 || echo "exit $?"
+edgewise results --db none.db 2>&1 || echo "exit $?"
+edgewise results diff 1 9 --db a.db 2>&1 || echo "exit $?"
