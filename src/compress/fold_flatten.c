@@ -8,19 +8,32 @@
 #include "compress/pass.h"
 #include "graph/layout.h"
 #include "op/math_attr.h"
+#include "op/qlinear.h"
 
 /* The nodes of one pattern. */
 struct match {
     struct ew_node *transpose, *flatten, *gemm;
+    int weights; /* the gemm's input */
 };
+
+/* True for a dense layer with constant weights [n, k]. */
+static bool find_gemm(const struct ew_graph *g, struct match *m)
+{
+    const struct ew_gemm_attr *a = m->gemm->attr;
+    const struct ew_qgemm_attr *q = m->gemm->attr;
+    const bool floats = m->gemm->op == ew_op_find("gemm");
+    m->weights = floats ? 1 : EW_QGEMM_B;
+    if (!floats && m->gemm->op != ew_op_find("qlinear_gemm"))
+        return false;
+    return (floats ? !a->trans_a && a->trans_b : q->trans_b) &&
+           ew_pass_is_constant(g, m->gemm->in[m->weights]);
+}
 
 /* gemm(flatten(transpose(x)), constant [n, k]) with nothing else reading what lies between. */
 static bool find(struct ew_graph *g, const struct ew_use *uses, int node, struct match *m)
 {
     m->gemm = &g->nodes[node];
-    const struct ew_gemm_attr *a = m->gemm->attr;
-    if (m->gemm->op != ew_op_find("gemm") || a->trans_a || !a->trans_b ||
-        !ew_pass_is_constant(g, m->gemm->in[1]) || g->values[m->gemm->in[1]].t.dtype != EW_F32)
+    if (!find_gemm(g, m))
         return false;
     const int flat = m->gemm->in[0];
     const int from = g->values[flat].producer;
@@ -42,7 +55,7 @@ static bool find(struct ew_graph *g, const struct ew_use *uses, int node, struct
 static ew_err fold(struct ew_graph *g, const struct match *m)
 {
     const struct ew_transpose_attr *t = m->transpose->attr;
-    const struct ew_value *old = &g->values[m->gemm->in[1]];
+    const struct ew_value *old = &g->values[m->gemm->in[m->weights]];
     const struct ew_shape *image = &g->values[m->flatten->in[0]].t.shape;
     int perm[EW_MAX_RANK] = {0}, id;
     struct ew_tensor wide = old->t, moved;
@@ -53,11 +66,11 @@ static ew_err fold(struct ew_graph *g, const struct match *m)
         wide.shape.dim[i] = image->dim[i];
     for (int i = 1; i < image->rank; i++)
         perm[t->perm.v[i]] = i; /* the way back */
-    EW_TRY(ew_pass_new_param(g, old->name, &old->t.shape, &id));
+    EW_TRY(ew_pass_new_weights(g, m->gemm->in[m->weights], &id));
     moved = wide;
     moved.data = g->values[id].t.data;
     ew_tensor_permute(&wide, perm, &moved);
-    m->gemm->in[1] = id;
+    m->gemm->in[m->weights] = id;
     m->flatten->in[0] = m->transpose->in[0];
     return EW_OK;
 }

@@ -53,9 +53,21 @@ ew_err ew_pass_new_param(struct ew_graph *g, const char *name, const struct ew_s
     return ew_graph_claim_name(g, *out, name); /* it takes the place of the one it was made from */
 }
 
+ew_err ew_pass_new_weights(struct ew_graph *g, int like, int *out)
+{
+    const struct ew_value old = g->values[like];
+    struct ew_tensor t = old.t;
+    t.data = ew_arena_alloc(&g->arena, ew_tensor_bytes(&t));
+    EW_CHECK(t.data, EW_ERR_MEMORY, "%s: no memory for folded weights", old.name);
+    const bool known = old.kind == EW_VALUE_ACT; /* computed from constants */
+    EW_TRY(ew_graph_const(g, old.name, known ? EW_VALUE_CONST : old.kind, &t, false, out));
+    return ew_graph_claim_name(g, *out, old.name);
+}
+
 ew_err ew_pass_all(struct ew_graph *g)
 {
     EW_TRY(ew_pass_drop_identity(g));
+    EW_TRY(ew_pass_lower_quant(g));
     EW_TRY(ew_pass_fold_constants(g));
     EW_TRY(ew_pass_fold_batch_norm(g));
     EW_TRY(ew_pass_fold_flatten(g));

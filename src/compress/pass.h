@@ -6,6 +6,9 @@
 
 #include "graph/graph.h"
 
+/* Float nodes between quantisers and dequantisers become integer nodes; before the next one, which
+ * would make floats of the weights. */
+ew_err ew_pass_lower_quant(struct ew_graph *g);
 /* Nodes whose inputs are all constant become constants. */
 ew_err ew_pass_fold_constants(struct ew_graph *g);
 /* Nodes that only hand their input on disappear: identity, dropout, reshapes to the same shape. */
@@ -45,5 +48,7 @@ bool ew_pass_is_constant(const struct ew_graph *g, int value);
 /* A float32 parameter of the graph's own, contents undefined. */
 ew_err ew_pass_new_param(struct ew_graph *g, const char *name, const struct ew_shape *shape,
                          int *out);
+/* The same of the type, shape and kind of another weight, whose place it takes. */
+ew_err ew_pass_new_weights(struct ew_graph *g, int like, int *out);
 
 #endif

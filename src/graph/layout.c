@@ -36,6 +36,7 @@ struct sweep {
     int *first_made; /* by value of the new graph */
     int cap_first;
     const struct ew_op *transpose;
+    bool late; /* permute_late has left nodes behind */
 };
 
 static bool is_identity(const int *perm, int rank)
@@ -122,6 +123,39 @@ static ew_err permute_constant(struct sweep *s, int from, const int *perm, int *
     return ew_graph_claim_name(s->new, *out, v.name);
 }
 
+/* Weights that come from integers are permuted before that. */
+static bool is_late(const struct sweep *s, int value)
+{
+    const int from = s->new->values[value].producer;
+    if (from < 0)
+        return false;
+    const struct ew_node *n = &s->new->nodes[from];
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0 && !is_constant(s, n->in[i]))
+            return false;
+    return (n->op->flags & EW_OP_LATE) && n->op->permute;
+}
+
+static ew_err materialise(struct sweep *s, int from, int rank, const int *perm, int *out);
+
+/* The same node on a permuted constant; the one that there was is left to the final sweep. */
+static ew_err permute_late(struct sweep *s, int from, const int *perm, int *out)
+{
+    struct ew_node n = s->new->nodes[s->new->values[from].producer];
+    int in[EW_MAX_RANK], out_perm[EW_MAX_RANK];
+    const int rank = s->new->values[from].t.shape.rank;
+    memcpy(in, n.in, (size_t)n.n_in * sizeof(int));
+    memcpy(out_perm, perm, sizeof(out_perm));
+    n.in = in;
+    s->late = true;
+    EW_TRY(ew_graph_add_node(s->new, &n, out));
+    const int node = s->new->n_nodes - 1;
+    EW_TRY(n.op->permute(s->new, node, perm, out_perm));
+    EW_TRY(materialise(s, in[0], rank, perm, &in[0]));
+    s->new->nodes[node].in[0] = in[0];
+    return ew_graph_infer_node(s->new, node);
+}
+
 static ew_err remember(struct sweep *s, int from, const int *perm, int to)
 {
     const int cap = s->cap_first;
@@ -151,6 +185,8 @@ static ew_err materialise(struct sweep *s, int from, int rank, const int *perm, 
     }
     if (is_constant(s, from)) {
         EW_TRY(permute_constant(s, from, perm, out));
+    } else if (is_late(s, from)) {
+        EW_TRY(permute_late(s, from, perm, out));
     } else {
         struct ew_transpose_attr attr = {.perm = {.n = rank}};
         for (int i = 0; i < rank; i++)
@@ -459,7 +495,10 @@ static ew_err relayout(struct ew_graph *g, bool to_last)
     *g = *s.new;
     *s.new = swap;
     ew_graph_free(s.new);
-    return e == EW_OK ? ew_graph_infer(g) : e;
+    EW_TRY(e);
+    if (s.late)
+        EW_TRY(ew_graph_sweep(g));
+    return ew_graph_infer(g);
 }
 
 ew_err ew_graph_channels_last(struct ew_graph *g)

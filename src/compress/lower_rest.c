@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lowering what has no weights: sums, products, averages, concat, functions of one value. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compress/lower_quant.h"
+#include "op/qlinear.h"
+
+/* ---- Two values ---- */
+
+ew_err ew_lower_binary(const struct ew_lowering *l, bool *done)
+{
+    struct ew_graph *g = l->g;
+    const int from = ew_qview_sole(g, l->value), first = g->n_nodes;
+    const bool add = ew_qview_is(g, from, "add");
+    struct ew_qview a, b;
+    if ((!add && !ew_qview_is(g, from, "mul")) || !ew_qview_of(g, g->nodes[from].in[0], &a) ||
+        !ew_qview_of(g, g->nodes[from].in[1], &b))
+        return EW_OK;
+    const int in[] = {a.q, a.scale, a.zero, b.q, b.scale, b.zero, l->to.scale, l->to.zero};
+    const struct ew_qbinary_attr attr = {.clamp = l->clamp};
+    const char *name = g->nodes[from].name;
+    int out;
+    EW_TRY(ew_graph_add(g, ew_op_find(add ? "qlinear_add" : "qlinear_mul"), name, &attr, in,
+                        (int)EW_COUNT(in), &out, 1));
+    return ew_lower_place(l, first, out, done);
+}
+
+/* ---- Averages ---- */
+
+/* The window of an average that our operators have; false: none, or it is global. */
+static bool window_of(const struct ew_graph *g, int node, struct ew_pool_attr *attr, bool *global)
+{
+    const struct ew_node *n = &g->nodes[node];
+    const struct ew_shape *x = &g->values[n->in[0]].t.shape;
+    *global = ew_qview_is(g, node, "global_average_pool");
+    *attr = (struct ew_pool_attr){0};
+    if (ew_qview_is(g, node, "average_pool")) {
+        *attr = *(const struct ew_pool_attr *)n->attr;
+        return true;
+    }
+    if (!ew_qview_is(g, node, "adaptive_avg_pool"))
+        return *global;
+    const struct ew_adaptive_attr *a = n->attr;
+    attr->win.kernel.n = attr->win.stride.n = a->size.n;
+    *global = true;
+    for (int i = 0; i < a->size.n; i++) {
+        if (x->dim[1 + i] % a->size.v[i])
+            return false;
+        attr->win.kernel.v[i] = attr->win.stride.v[i] = x->dim[1 + i] / a->size.v[i];
+        *global = *global && a->size.v[i] == 1;
+    }
+    return true;
+}
+
+ew_err ew_lower_average(const struct ew_lowering *l, bool *done)
+{
+    struct ew_graph *g = l->g;
+    const int from = ew_qview_sole(g, l->value), first = g->n_nodes;
+    struct ew_pool_attr attr;
+    struct ew_qview x;
+    bool global;
+    if (from < 0 || !ew_quant_clamps_nothing(&l->clamp) || !window_of(g, from, &attr, &global) ||
+        !ew_qview_of(g, g->nodes[from].in[0], &x))
+        return EW_OK;
+    const int in[] = {x.q, x.scale, x.zero, l->to.scale, l->to.zero};
+    const struct ew_op *op =
+        ew_op_find(global ? "qlinear_global_average_pool" : "qlinear_average_pool");
+    int out;
+    EW_TRY(ew_graph_add(g, op, g->nodes[from].name, global ? NULL : &attr, in, (int)EW_COUNT(in),
+                        &out, 1));
+    return ew_lower_place(l, first, out, done);
+}
+
+/* ---- Functions of one value, by table ---- */
+
+/* The table from integers that mean `from` to those that mean `to`, through `act`. */
+static ew_err make_table(struct ew_graph *g, const struct ew_qview *from, const struct ew_qview *to,
+                         const struct ew_epilogue_attr *act, int *out)
+{
+    const struct ew_shape shape = {1, {256}};
+    const enum ew_dtype in = ew_qview_dtype(g, from);
+    const float scale = (float)ew_qview_scale(g, from);
+    EW_TRY(ew_qview_const(g, "table", ew_qview_dtype(g, to), &shape, out));
+    uint8_t *table = g->values[*out].t.data;
+    for (int i = 0; i < 256; i++) {
+        const int q = in == EW_S8 ? (int8_t)i : i;
+        const float x = (float)(q - ew_qview_zero(g, from)) * scale;
+        table[i] = (uint8_t)ew_qview_round(g, to, ew_act_apply(act, (double)x));
+    }
+    return EW_OK;
+}
+
+static ew_err add_lookup(struct ew_graph *g, const struct ew_qview *from, const struct ew_qview *to,
+                         const struct ew_epilogue_attr *act, int *out)
+{
+    int in[EW_LOOKUP_INPUTS] = {from->q};
+    EW_TRY(make_table(g, from, to, act, &in[EW_LOOKUP_TABLE]));
+    return ew_graph_add(g, ew_op_find("lookup"), NULL, NULL, in, EW_LOOKUP_INPUTS, out, 1);
+}
+
+static const struct ew_epilogue_attr no_act = {.act = EW_ACT_NONE};
+
+/* Of the quantiser's own input: relu and clip alone are functions too. */
+ew_err ew_lower_function(const struct ew_lowering *l, bool *done)
+{
+    struct ew_graph *g = l->g;
+    const int value = g->nodes[l->node].in[0], first = g->n_nodes;
+    struct ew_epilogue_attr act = no_act;
+    struct ew_qview x;
+    int out;
+    if (ew_qview_of(g, value, &x)) {
+        if (ew_qview_same(g, &x, &l->to))
+            return ew_lower_place(l, first, x.q, done); /* there and back */
+    } else {
+        const int from = ew_qview_sole(g, value);
+        if (from < 0 || !ew_act_of_node(g, from, &act) || !ew_qview_of(g, g->nodes[from].in[0], &x))
+            return EW_OK;
+    }
+    EW_TRY(add_lookup(g, &x, &l->to, &act, &out));
+    return ew_lower_place(l, first, out, done);
+}
+
+/* ---- Concat: parts on another scale are looked up first ---- */
+
+ew_err ew_lower_concat(const struct ew_lowering *l, bool *done)
+{
+    struct ew_graph *g = l->g;
+    const int from = ew_qview_sole(g, l->value), first = g->n_nodes;
+    if (!ew_qview_is(g, from, "concat") || !ew_quant_clamps_nothing(&l->clamp))
+        return EW_OK;
+    const struct ew_node n = g->nodes[from];
+    struct ew_qview x;
+    for (int i = 0; i < n.n_in; i++)
+        if (!ew_qview_of(g, n.in[i], &x))
+            return EW_OK;
+    EW_CLEANUP(ew_free_ptr) int *in = calloc((size_t)n.n_in + 1, sizeof(*in));
+    EW_CHECK(in, EW_ERR_MEMORY, "%s: no memory to lower it", n.name);
+    for (int i = 0; i < n.n_in; i++) {
+        ew_qview_of(g, n.in[i], &x);
+        in[i] = x.q;
+        if (!ew_qview_same(g, &x, &l->to))
+            EW_TRY(add_lookup(g, &x, &l->to, &no_act, &in[i]));
+    }
+    int out;
+    EW_TRY(ew_graph_add(g, n.op, n.name, n.attr, in, n.n_in, &out, 1));
+    return ew_lower_place(l, first, out, done);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inserting quantisers: which values, with which parameters, and the nodes.  Weights are
+ * quantize_weights.c's. */
+#include "compress/quantize.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compress/quant_view.h"
+#include "compress/quantize_weights.h"
+
+#define NAME 256
+
+enum kind {
+    FLOAT,    /* stays as it is */
+    LAYER,    /* has weights */
+    JOIN,     /* add, mul, averages: any scale in, any scale out */
+    FUNCTION, /* of one value */
+    MOVE      /* inputs and outputs share one scale */
+};
+
+struct quantizer {
+    struct ew_graph *g;
+    const struct ew_quantize_opts *o;
+    struct ew_use *uses;
+    enum kind *kinds;    /* by node */
+    int *share;          /* by value: another one with the same scale, or itself */
+    bool *wanted;        /* by value: it gets a quantiser */
+    struct ew_range *of; /* by value: of all that share its scale */
+    int *made;           /* by value: graph inputs after their quantiser, or -1 */
+    int n_values;        /* before anything was added */
+};
+
+static bool is_one_of(const struct ew_node *n, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(*names, n->op->name) == 0)
+            return true;
+    return false;
+}
+
+static enum kind kind_of(const struct quantizer *q, int node)
+{
+    static const char *const layers[] = {"conv", "gemm", "matmul", "batch_norm", NULL};
+    static const char *const joins[] = {
+        "add", "mul", "average_pool", "global_average_pool", "adaptive_avg_pool", NULL};
+    static const char *const moves[] = {"transpose", "channel_shuffle", "split",  "slice",
+                                        "max_pool",  "global_max_pool", "concat", NULL};
+    const struct ew_node *n = &q->g->nodes[node];
+    struct ew_epilogue_attr act = {0};
+    if ((q->o->keep && q->o->keep[node]) || n->n_in < 1 ||
+        q->g->values[n->in[0]].t.dtype != EW_F32 || ew_pass_is_constant(q->g, n->in[0]))
+        return FLOAT;
+    if (is_one_of(n, layers))
+        return ew_quantize_has_weights(q->g, node) ? LAYER : FLOAT;
+    if (is_one_of(n, joins))
+        return n->n_in > 1 && ew_pass_is_constant(q->g, n->in[1]) ? FLOAT : JOIN;
+    if (is_one_of(n, moves) || (n->op->flags & EW_OP_VIEW))
+        return MOVE;
+    return ew_act_of_node(q->g, node, &act) ? FUNCTION : FLOAT;
+}
+
+/* Inputs that are activations: all but weights, shapes and bounds. */
+static int data_inputs(const struct quantizer *q, int node)
+{
+    const struct ew_node *n = &q->g->nodes[node];
+    if (strcmp(n->op->name, "concat") == 0)
+        return n->n_in;
+    return q->kinds[node] == JOIN ? (n->n_in > 1 ? 2 : 1) : 1;
+}
+
+/* ---- Scales that are shared ---- */
+
+static int root_of(const struct quantizer *q, int v)
+{
+    while (q->share[v] != v)
+        v = q->share[v];
+    return v;
+}
+
+static void join(struct quantizer *q, int a, int b)
+{
+    a = root_of(q, a);
+    b = root_of(q, b);
+    q->share[a > b ? a : b] = a > b ? b : a;
+}
+
+static void share_scales(struct quantizer *q)
+{
+    for (int k = 0; k < q->g->n_nodes; k++) {
+        const struct ew_node *n = &q->g->nodes[k];
+        if (q->kinds[k] != MOVE)
+            continue;
+        for (int i = 1; i < data_inputs(q, k); i++)
+            join(q, n->in[0], n->in[i]);
+        for (int i = 0; i < n->n_out; i++)
+            if (n->out[i] >= 0)
+                join(q, n->in[0], n->out[i]);
+    }
+    for (int v = 0; v < q->n_values; v++)
+        q->of[v] = (struct ew_range){0, 0}; /* zero itself is always a value */
+    for (int v = 0; v < q->n_values; v++) {
+        struct ew_range *r = &q->of[root_of(q, v)];
+        if (!(q->o->ranges[v].lo <= q->o->ranges[v].hi))
+            continue;
+        r->lo = fminf(r->lo, q->o->ranges[v].lo);
+        r->hi = fmaxf(r->hi, q->o->ranges[v].hi);
+    }
+}
+
+/* ---- Values that get quantisers ---- */
+
+static bool is_cut(const struct quantizer *q, int node)
+{
+    struct ew_epilogue_attr act = {0};
+    return node >= 0 && ew_act_of_node(q->g, node, &act) &&
+           (act.act == EW_ACT_RELU || act.act == EW_ACT_CLIP);
+}
+
+/* relu and clip read it and nothing else does: they become one node with what makes it. */
+static bool is_inner(const struct quantizer *q, int v)
+{
+    const int from = q->g->values[v].producer;
+    return from >= 0 && (q->kinds[from] == LAYER || q->kinds[from] == JOIN) &&
+           q->uses[v].count == 1 && is_cut(q, q->uses[v].consumer);
+}
+
+static void want(struct quantizer *q, int v)
+{
+    const struct ew_value *value = &q->g->values[v];
+    const bool known = q->o->ranges[v].lo <= q->o->ranges[v].hi && isfinite(q->o->ranges[v].lo) &&
+                       isfinite(q->o->ranges[v].hi);
+    const bool flows = value->kind == EW_VALUE_ACT || value->kind == EW_VALUE_INPUT;
+    q->wanted[v] = known && flows && value->t.dtype == EW_F32 && !is_inner(q, v);
+}
+
+static void choose_values(struct quantizer *q)
+{
+    const struct ew_graph *g = q->g;
+    for (int k = 0; k < g->n_nodes; k++) {
+        if (q->kinds[k] == FLOAT)
+            continue;
+        for (int i = 0; i < data_inputs(q, k); i++)
+            want(q, g->nodes[k].in[i]);
+        for (int i = 0; i < g->nodes[k].n_out; i++)
+            if (g->nodes[k].out[i] >= 0 && q->uses[g->nodes[k].out[i]].count > 0)
+                want(q, g->nodes[k].out[i]);
+    }
+    for (int i = 0; i < g->n_outputs; i++)
+        q->wanted[g->outputs[i]] = false; /* results stay float32 */
+}
+
+/* ---- Nodes ---- */
+
+/* Scale and zero point of value v, as constants. */
+static ew_err add_parameters(struct quantizer *q, int v, int *scale, int *zero)
+{
+    struct ew_graph *g = q->g;
+    const struct ew_range r = q->of[root_of(q, v)];
+    const float step = r.hi > r.lo ? (r.hi - r.lo) / 255 : 1;
+    const int64_t least = lrintf(-r.lo / step) - (q->o->is_signed ? 128 : 0);
+    const struct ew_shape one = {0};
+    char name[NAME];
+    snprintf(name, sizeof(name), "%.200s_scale", g->values[v].name);
+    EW_TRY(ew_graph_const_float(g, name, step, scale));
+    snprintf(name, sizeof(name), "%.200s_zero", g->values[v].name);
+    EW_TRY(ew_qview_const(g, name, q->o->is_signed ? EW_S8 : EW_U8, &one, zero));
+    ew_tensor_store_int(&g->values[*zero].t, 0, 1, &least);
+    return EW_OK;
+}
+
+/* `value` of the graph, as it is known under the number v, through a pair. */
+static ew_err add_pair(struct quantizer *q, int v, int value, int *out)
+{
+    int in[3] = {value};
+    EW_TRY(add_parameters(q, v, &in[1], &in[2]));
+    const struct ew_quant_attr attr = {.axis = 1, .dtype = q->o->is_signed ? EW_S8 : EW_U8};
+    EW_TRY(ew_graph_add(q->g, ew_op_find("quantize_linear"), NULL, &attr, in, 3, &in[0], 1));
+    return ew_graph_add(q->g, ew_op_find("dequantize_linear"), NULL, NULL, in, 3, out, 1);
+}
+
+/* The node again, with everything round it, in its place. */
+static ew_err surround(struct quantizer *q, int node, enum kind kind)
+{
+    struct ew_graph *g = q->g;
+    struct ew_node n = g->nodes[node];
+    const int first = g->n_nodes;
+    EW_CLEANUP(ew_free_ptr) int *slots = calloc((size_t)(n.n_in + n.n_out) + 1, sizeof(*slots));
+    EW_CHECK(slots, EW_ERR_MEMORY, "%s: no memory to quantise it", n.name);
+    int *const out = slots + n.n_in;
+    memcpy(slots, n.in, (size_t)n.n_in * sizeof(*slots));
+    for (int i = 0; i < n.n_in && kind != FLOAT; i++) {
+        const int v = n.in[i];
+        if (v < 0 || v >= q->n_values || !q->wanted[v] || g->values[v].kind != EW_VALUE_INPUT)
+            continue;
+        if (q->made[v] < 0)
+            EW_TRY(add_pair(q, v, v, &q->made[v]));
+        slots[i] = q->made[v];
+    }
+    n.in = slots;
+    if (kind == LAYER)
+        EW_TRY(ew_quantize_weights(g, &n, slots));
+    EW_TRY(ew_graph_add_node(g, &n, out));
+    for (int i = 0; i < n.n_out; i++)
+        if (n.out[i] >= 0 && q->wanted[n.out[i]])
+            EW_TRY(add_pair(q, n.out[i], out[i], &out[i]));
+    return ew_graph_splice(g, node, first, out);
+}
+
+static ew_err insert(struct quantizer *q)
+{
+    struct ew_graph *g = q->g;
+    const int n_nodes = g->n_nodes;
+    for (int k = 0, at = 0; k < n_nodes; k++) { /* node k of then is node `at` of now */
+        const int before = g->n_nodes;
+        EW_TRY(surround(q, at, q->kinds[k]));
+        at += g->n_nodes - before + 1;
+    }
+    EW_TRY(ew_graph_sweep(g));
+    return ew_graph_infer(g);
+}
+
+ew_err ew_quantize_prepare(struct ew_graph *g)
+{
+    EW_TRY(ew_pass_drop_identity(g));
+    EW_TRY(ew_pass_fold_constants(g));
+    return ew_pass_fold_batch_norm(g);
+}
+
+static ew_err run(struct quantizer *q)
+{
+    const size_t values = (size_t)q->n_values + 1, nodes = (size_t)q->g->n_nodes + 1;
+    q->kinds = calloc(nodes, sizeof(*q->kinds));
+    q->share = calloc(values, sizeof(*q->share));
+    q->wanted = calloc(values, sizeof(*q->wanted));
+    q->of = calloc(values, sizeof(*q->of));
+    q->made = calloc(values, sizeof(*q->made));
+    EW_CHECK(q->kinds && q->share && q->wanted && q->of && q->made, EW_ERR_MEMORY,
+             "no memory to quantise graph %s", q->g->name);
+    EW_TRY(ew_pass_uses(q->g, &q->uses));
+    for (int v = 0; v < q->n_values; v++) {
+        q->share[v] = v;
+        q->made[v] = -1;
+    }
+    for (int k = 0; k < q->g->n_nodes; k++)
+        q->kinds[k] = kind_of(q, k);
+    share_scales(q);
+    choose_values(q);
+    return insert(q);
+}
+
+ew_err ew_quantize(struct ew_graph *g, const struct ew_quantize_opts *o)
+{
+    struct quantizer q = {.g = g, .o = o, .n_values = g->n_values};
+    const ew_err e = run(&q);
+    free(q.uses);
+    free(q.kinds);
+    free(q.share);
+    free(q.wanted);
+    free(q.of);
+    free(q.made);
+    return e;
+}

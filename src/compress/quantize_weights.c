@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Weights as integers. */
+#include "compress/quantize_weights.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compress/quant_view.h"
+#include "op/math_attr.h"
+
+#define NAME 256
+
+/* The axis of the output channels: 0 in [O, k..., I] and [n, k], 1 in [k, n]. */
+static int channel_axis(const struct ew_node *n)
+{
+    if (strcmp(n->op->name, "conv") == 0)
+        return 0;
+    if (strcmp(n->op->name, "gemm") == 0)
+        return ((const struct ew_gemm_attr *)n->attr)->trans_b ? 0 : 1;
+    return 1;
+}
+
+bool ew_quantize_has_weights(const struct ew_graph *g, int node)
+{
+    const struct ew_node *n = &g->nodes[node];
+    for (int i = 1; i < n->n_in; i++)
+        if (n->in[i] >= 0 &&
+            (!ew_pass_is_constant(g, n->in[i]) || g->values[n->in[i]].t.dtype != EW_F32))
+            return false;
+    if (strcmp(n->op->name, "batch_norm") == 0)
+        return g->values[n->in[0]].t.shape.rank > 2;
+    const struct ew_shape *w = &g->values[n->in[1]].t.shape;
+    const bool matrix = strcmp(n->op->name, "conv") != 0;
+    if (matrix && (w->rank != 2 || g->values[n->in[0]].t.shape.rank != 2))
+        return false;
+    return n->n_in < 3 || n->in[2] < 0 ||
+           ew_tensor_count(&g->values[n->in[2]].t) == w->dim[channel_axis(n)];
+}
+
+/* Where channel c's elements are: `outer` runs of `inner`, `step` apart. */
+struct channels {
+    int64_t count, outer, inner, step;
+};
+
+static struct channels channels_of(const struct ew_shape *s, int axis)
+{
+    const int64_t inner = ew_shape_span(s, axis + 1, s->rank);
+    return (struct channels){.count = s->dim[axis],
+                             .outer = ew_shape_span(s, 0, axis),
+                             .inner = inner,
+                             .step = s->dim[axis] * inner};
+}
+
+static float largest(const float *w, const struct channels *c, int64_t at)
+{
+    float most = 0;
+    for (int64_t o = 0; o < c->outer; o++)
+        for (int64_t i = 0; i < c->inner; i++)
+            most = fmaxf(most, fabsf(w[o * c->step + at * c->inner + i]));
+    return most;
+}
+
+static void quantize_channel(const float *w, const struct channels *c, int64_t at, float scale,
+                             int8_t *to)
+{
+    for (int64_t o = 0; o < c->outer; o++)
+        for (int64_t i = 0; i < c->inner; i++) {
+            const int64_t k = o * c->step + at * c->inner + i;
+            to[k] = (int8_t)fmaxf(fminf(rintf(w[k] / scale), 127), -127);
+        }
+}
+
+/* dequantize_linear of constants; scale has one entry for each of `axis`. */
+static ew_err add_dequantizer(struct ew_graph *g, const int *in, int n_in, int axis, int *out)
+{
+    const struct ew_quant_attr attr = {.axis = axis};
+    return ew_graph_add(g, ew_op_find("dequantize_linear"), NULL, &attr, in, n_in, out, 1);
+}
+
+/* The least scale of a channel's weights at which its bias fits into 30 bits: where inputs are
+ * tiny the bias is all that counts. */
+static float bias_needs(const struct ew_graph *g, int bias, double x_scale, int64_t i)
+{
+    return bias < 0 ? 0 : (float)(fabs(ew_tensor_get(&g->values[bias].t, i)) / x_scale * 0x1p-29);
+}
+
+/* What the parts of one layer are called in the graph. */
+struct layer {
+    int weights, bias; /* bias -1: none */
+    double x_scale;
+    int axis;
+};
+
+static ew_err quantize_filter(struct ew_graph *g, const struct layer *l, int *scale, int *out)
+{
+    const int axis = l->axis;
+    const struct ew_value old = g->values[l->weights];
+    const struct channels c = channels_of(&old.t.shape, axis);
+    const struct ew_shape each = {1, {c.count}};
+    char name[NAME];
+    int in[3];
+    snprintf(name, sizeof(name), "%.200s_quantized", old.name);
+    EW_TRY(ew_qview_const(g, name, EW_S8, &old.t.shape, &in[0]));
+    snprintf(name, sizeof(name), "%.200s_scale", old.name);
+    EW_TRY(ew_qview_const(g, name, EW_F32, &each, &in[1]));
+    snprintf(name, sizeof(name), "%.200s_zero", old.name);
+    EW_TRY(ew_qview_const(g, name, EW_S8, &each, &in[2]));
+    for (int64_t i = 0; i < c.count; i++) {
+        const float most = largest(old.t.data, &c, i);
+        float *s = (float *)g->values[in[1]].t.data + i;
+        *s = fmaxf(most > 0 ? most / 127 : 1, bias_needs(g, l->bias, l->x_scale, i));
+        quantize_channel(old.t.data, &c, i, *s, g->values[in[0]].t.data);
+    }
+    *scale = in[1];
+    return add_dequantizer(g, in, 3, axis, out);
+}
+
+/* At the scale of the sums, so that it is added to them as it is. */
+static ew_err quantize_bias(struct ew_graph *g, const struct layer *l, int w_scale, int *out)
+{
+    const struct ew_value old = g->values[l->bias];
+    const struct ew_shape each = {1, {ew_tensor_count(&old.t)}};
+    char name[NAME];
+    int in[2];
+    snprintf(name, sizeof(name), "%.200s_quantized", old.name);
+    EW_TRY(ew_qview_const(g, name, EW_S32, &each, &in[0]));
+    snprintf(name, sizeof(name), "%.200s_scale", old.name);
+    EW_TRY(ew_qview_const(g, name, EW_F32, &each, &in[1]));
+    int32_t *q = g->values[in[0]].t.data;
+    float *scale = g->values[in[1]].t.data;
+    const float *w = g->values[w_scale].t.data;
+    for (int64_t i = 0; i < each.dim[0]; i++) {
+        scale[i] = (float)l->x_scale * w[i];
+        q[i] = (int32_t)rint(ew_tensor_get(&old.t, i) / (double)scale[i]);
+    }
+    return add_dequantizer(g, in, 2, 0, out);
+}
+
+ew_err ew_quantize_weights(struct ew_graph *g, const struct ew_node *n, int *in)
+{
+    struct ew_qview x;
+    int scale;
+    if (strcmp(n->op->name, "batch_norm") == 0 || !ew_qview_of(g, in[0], &x))
+        return EW_OK;
+    const struct layer l = {.weights = in[1],
+                            .bias = n->n_in > 2 ? in[2] : -1,
+                            .x_scale = ew_qview_scale(g, &x),
+                            .axis = channel_axis(n)};
+    EW_TRY(quantize_filter(g, &l, &scale, &in[1]));
+    return l.bias < 0 ? EW_OK : quantize_bias(g, &l, scale, &in[2]);
+}
