@@ -271,7 +271,7 @@ static void depthwise_filter_setup(const struct ew_kernels *k, int i, struct lab
 /* clang-format off */
 const struct lab_experiment lab_conv[] = {
     {"conv", "implicit GEMM, forward", LAYERS, layer_name, conv_setup},
-    {"winograd", "F(4x4, 3x3), forward", LAYERS, layer_name, winograd_setup},
+    {"winograd", "F(4x4, 3x3), F(2x2, 3x3), F(2x2, 5x5), forward", LAYERS, layer_name, winograd_setup},
     {"data", "implicit GEMM, gradient for the data", LAYERS, layer_name, data_setup},
     {"filter", "implicit GEMM, gradient for the filter", LAYERS, layer_name, filter_setup},
     {"depthwise", "depthwise, forward", DEPTHWISE, depthwise_name, depthwise_setup},

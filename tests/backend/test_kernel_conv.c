@@ -23,6 +23,8 @@ static const struct {
     {"1x1 stride 2",    {1, 1, 19, 5, {A1, {9, 5, 1, 2, 1, 0}, {8, 4, 1, 2, 1, 0}}}},
     {"7x7 of 3",        {1, 1, 3, 64, {A1, {30, 15, 7, 2, 1, 3}, {29, 15, 7, 2, 1, 3}}}},
     {"5x5 of 1",        {3, 1, 1, 6, {A1, {12, 12, 5, 1, 1, 2}, {12, 12, 5, 1, 1, 2}}}},
+    {"5x5 wide",        {2, 1, 40, 72, {A1, {9, 9, 5, 1, 1, 2}, {11, 8, 5, 1, 1, 1}}}},
+    {"3x3 small, wide", {1, 1, 80, 90, {A1, {7, 7, 3, 1, 1, 1}, {7, 7, 3, 1, 1, 1}}}},
     {"11x11 stride 4",  {1, 1, 3, 20, {A1, {35, 8, 11, 4, 1, 2}, {35, 8, 11, 4, 1, 2}}}},
     {"3x3 of a pixel",  {5, 1, 40, 24, {A1, {1, 1, 3, 1, 1, 1}, {1, 1, 3, 1, 1, 1}}}},
     {"3x3 s2 to a pixel",{5, 1, 17, 40, {A1, {2, 1, 3, 2, 1, 1}, {2, 1, 3, 2, 1, 1}}}},
@@ -336,7 +338,7 @@ static void walk_winograd_data(const struct ew_kernels *k)
         for (int j = 1; j < 3; j++) {
             r.axis[j].in = s->axis[j].out;
             r.axis[j].out = s->axis[j].in;
-            r.axis[j].pad = 2 - s->axis[j].pad;
+            r.axis[j].pad = s->axis[j].taps - 1 - s->axis[j].pad;
         }
         struct conv_data d = {0};
         data_init(&d, s, 10 * i + 3);

@@ -10,12 +10,12 @@
 
 enum ew_conv_method {
     EW_CONV_GEMM,      /* implicit matrix product: any shape */
-    EW_CONV_WINOGRAD,  /* 3x3, stride 1 */
+    EW_CONV_WINOGRAD,  /* 3x3 and 5x5, stride 1 */
     EW_CONV_DEPTHWISE, /* one filter a channel */
     EW_CONV_GROUPED,   /* groups of few channels */
     /* Gradients for the data: */
     EW_CONV_DATA,          /* any shape */
-    EW_CONV_WINOGRAD_DATA, /* 3x3, stride 1; its shape is turned round, see ew_conv_turned */
+    EW_CONV_WINOGRAD_DATA, /* the same; its shape is turned round, see ew_conv_turned */
     EW_CONV_DEPTHWISE_DATA,
     EW_CONV_GROUPED_DATA
 };
@@ -29,7 +29,7 @@ struct ew_conv_pass {
 
 void ew_conv_shape_of(const struct ew_conv_sizes *s, struct ew_conv_shape *out);
 
-/* The convolution that computes the gradient for the data of a 3x3 one with stride 1. */
+/* The convolution that computes the gradient for the data of one with stride 1. */
 struct ew_conv_shape ew_conv_turned(const struct ew_conv_shape *s);
 
 /* True where the method can do this shape. */

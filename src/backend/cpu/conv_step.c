@@ -92,7 +92,7 @@ static enum ew_conv_method data_method(const struct ew_kernels *k, const struct 
         return EW_CONV_GROUPED_DATA;
     const struct ew_conv_shape turned = ew_conv_turned(s);
     if (ew_conv_fits(k, EW_CONV_WINOGRAD, s) && ew_conv_fits(k, EW_CONV_WINOGRAD_DATA, &turned) &&
-        ew_conv_winograd_pays(&turned)) {
+        k->winograd_pays(&turned, true)) {
         *shape = turned;
         return EW_CONV_WINOGRAD_DATA;
     }

@@ -8,12 +8,6 @@
 #include "backend/backend.h"
 #include "backend/cpu/conv_pass.h"
 
-/* Winograd pays from some channels on, and where its 4x4 tiles are not mostly border. */
-static inline bool ew_conv_winograd_pays(const struct ew_conv_shape *s)
-{
-    return s->cin >= 16 && s->cout >= 16 && s->axis[1].out >= 12 && s->axis[2].out >= 12;
-}
-
 /* A kernel without its prepare function, which is the row's. */
 struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_method m,
                                         const struct ew_conv_shape *s);

@@ -59,7 +59,7 @@ static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
         out[n] = ew_conv_forward_kernel(c, EW_CONV_GROUPED, s);
         out[n++].prepare = prepare_grouped;
     }
-    if (ew_conv_fits(c->be->isa, EW_CONV_WINOGRAD, s) && ew_conv_winograd_pays(s)) {
+    if (ew_conv_fits(c->be->isa, EW_CONV_WINOGRAD, s) && c->be->isa->winograd_pays(s, c->train)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_WINOGRAD, s);
         out[n++].prepare = prepare_winograd;
     }
