@@ -42,7 +42,7 @@ struct ew_backend_opts {
 ew_err ew_backend_open(const struct ew_backend_opts *o, struct ew_backend **out);
 void ew_backend_close(struct ew_backend *be); /* NULL is fine */
 
-#define EW_OFFERS 4
+#define EW_OFFERS 6
 
 /* What a kernel is wanted for. */
 struct ew_ask {

@@ -30,14 +30,14 @@ struct ew_call {
     /* Kernels that ask for it: the optimiser's call for in[1].  din[1] then has no data: its
      * gradient goes into the parameter as it is made, after everything else has read that. */
     const struct ew_call *update;
-    void *aux;                     /* kept from forward to backward (training only) */
-    void *scratch;                 /* op->scratch() bytes, contents undefined */
-    void *state;                   /* a kernel's own, such as geometry; references need none */
-    void *packed;                  /* a kernel's own copy of weights, which runs only read */
-    const struct ew_backend *be;   /* kernels' threads and instruction set */
-    bool train;                    /* batch statistics, dropout on */
-    bool again;    /* forward once more, to save memory: leave running state alone */
-    uint64_t seed; /* stochastic operators: fixed by (run seed, step, node) */
+    void *aux;                   /* kept from forward to backward (training only) */
+    void *scratch;               /* op->scratch() bytes, contents undefined */
+    void *state;                 /* a kernel's own, such as geometry; references need none */
+    void *packed;                /* a kernel's own copy of weights, which runs only read */
+    const struct ew_backend *be; /* kernels' threads and instruction set */
+    bool train;                  /* batch statistics, dropout on */
+    bool again;                  /* forward once more, to save memory: leave running state alone */
+    uint64_t seed;               /* stochastic operators: fixed by (run seed, step, node) */
 };
 
 struct ew_cost {

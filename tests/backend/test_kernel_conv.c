@@ -66,6 +66,10 @@ static const struct {
     {"dense of one",    {1, 1, 515, 100, {A1, A1, A1}}},
     {"dense batch",     {64, 1, 84, 10, {A1, A1, A1}}},
     {"one channel",     {1, 1, 1, 1, {A1, {4, 4, 3, 1, 1, 1}, {4, 4, 3, 1, 1, 1}}}},
+    {"5x5 of 1, images",{17, 1, 1, 6, {A1, {12, 12, 5, 1, 1, 2}, {14, 14, 5, 1, 1, 2}}}},
+    {"5x5 of 6, images",{16, 1, 6, 16, {A1, {9, 5, 5, 1, 1, 0}, {10, 6, 5, 1, 1, 0}}}},
+    {"3x3 s2, images",  {18, 1, 2, 3, {A1, {9, 5, 3, 2, 1, 1}, {8, 4, 3, 2, 1, 1}}}},
+    {"6x2, images",     {35, 1, 3, 3, {A1, {7, 4, 6, 1, 1, 1}, {3, 5, 2, 1, 1, 2}}}},
     {"no image",        {0, 1, 3, 4, {A1, {4, 4, 3, 1, 1, 1}, {4, 4, 3, 1, 1, 1}}}},
 };
 #undef A1
@@ -313,6 +317,8 @@ static void walk_forward(const struct ew_kernels *k, const struct way *way)
             k->depthwise_pack(s, d.w, d.packed);
         else if (way->run == k->grouped_run)
             k->grouped_pack(s, d.w, d.packed);
+        else if (way->run == k->few_run)
+            k->few_pack(s, d.w, d.packed);
         else
             pack_twice(k->conv_pack, s, k->conv_pack_tiles(s), k->conv_pack_size(s), d.w, d.packed);
         for (int e = 0; e < (int)(sizeof(ends) / sizeof(ends[0])); e++)
@@ -324,36 +330,51 @@ static void walk_forward(const struct ew_kernels *k, const struct way *way)
     }
 }
 
-/* Data gradients by Winograd: a forward convolution of dy with the flipped filter. */
-static void walk_winograd_data(const struct ew_kernels *k)
+/* Data gradients as a forward convolution of dy with the filter turned round. */
+static struct ew_conv_shape turned(const struct ew_conv_shape *s)
+{
+    struct ew_conv_shape r = *s;
+    r.cin = s->cout;
+    r.cout = s->cin;
+    for (int j = 1; j < 3; j++) {
+        r.axis[j].in = s->axis[j].out;
+        r.axis[j].out = s->axis[j].in;
+        r.axis[j].pad = s->axis[j].taps - 1 - s->axis[j].pad;
+    }
+    return r;
+}
+
+static void turned_gradient(const struct ew_kernels *k, const struct way *way,
+                            const struct ew_conv_shape *s, uint64_t seed)
+{
+    const struct ew_conv_shape r = turned(s);
+    struct conv_data d = {0};
+    data_init(&d, s, seed);
+    double *want = test_zeros(d.n_x);
+    ref_conv_data(s, d.add, d.w, want);
+    d.packed = test_scratch(way->pack_size(&r) * sizeof(float));
+    d.scratch = test_scratch(way->scratch(&r));
+    if (way->run == k->winograd_run)
+        winograd_pack_twice(k, &r, d.w, true, d.packed);
+    else
+        k->few_data_pack(&r, d.w, d.packed);
+    const struct ew_conv c = {.shape = r, .x = d.add, .w = d.packed, .y = d.x};
+    way->run(&c, 0, way->tiles(&r), d.scratch);
+    test_close(d.x, want, d.n_x, WINOGRAD_TOLERANCE * (1 + test_scale(want, d.n_x)), "dx");
+    ew_guard_free(d.packed);
+    ew_guard_free(d.scratch);
+    data_fini(&d);
+    free(want);
+}
+
+static void walk_turned(const struct ew_kernels *k, const struct way *way)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const struct ew_conv_shape *s = &cases[i].s;
-        if (!k->winograd_fits(s))
+        const struct ew_conv_shape *s = &cases[i].s, r = turned(s);
+        if (s->axis[1].stride != 1 || s->axis[2].stride != 1 || !way->fits(&r))
             continue;
-        ew_test_begin("winograd data gradient %s: %s", k->isa, cases[i].name);
-        struct ew_conv_shape r = *s;
-        r.cin = s->cout;
-        r.cout = s->cin;
-        for (int j = 1; j < 3; j++) {
-            r.axis[j].in = s->axis[j].out;
-            r.axis[j].out = s->axis[j].in;
-            r.axis[j].pad = s->axis[j].taps - 1 - s->axis[j].pad;
-        }
-        struct conv_data d = {0};
-        data_init(&d, s, 10 * i + 3);
-        double *want = test_zeros(d.n_x);
-        ref_conv_data(s, d.add, d.w, want);
-        d.packed = test_scratch(k->winograd_pack_size(&r) * sizeof(float));
-        d.scratch = test_scratch(k->winograd_scratch(&r));
-        winograd_pack_twice(k, &r, d.w, true, d.packed);
-        const struct ew_conv c = {.shape = r, .x = d.add, .w = d.packed, .y = d.x};
-        k->winograd_run(&c, 0, k->winograd_tiles(&r), d.scratch);
-        test_close(d.x, want, d.n_x, WINOGRAD_TOLERANCE * (1 + test_scale(want, d.n_x)), "dx");
-        ew_guard_free(d.packed);
-        ew_guard_free(d.scratch);
-        data_fini(&d);
-        free(want);
+        ew_test_begin("%s data gradient %s: %s", way->name, k->isa, cases[i].name);
+        turned_gradient(k, way, s, 10 * i + 3);
         ew_test_end();
     }
 }
@@ -371,6 +392,7 @@ int main(void)
              k->depthwise_scratch, k->depthwise_run, 0},
             {"grouped", k->grouped_fits, k->grouped_pack_size, k->grouped_tiles,
              k->grouped_scratch, k->grouped_run, 0},
+            {"few", k->few_fits, k->few_pack_size, k->few_tiles, k->few_scratch, k->few_run, 0},
         };
         /* clang-format on */
         for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++)
@@ -392,10 +414,15 @@ int main(void)
              k->grouped_filter_partial, k->grouped_filter_tiles, k->grouped_filter_scratch,
              k->grouped_filter_run, k->grouped_filter_sum_tiles,
              k->grouped_filter_sum}, /* strides too */
+            {"few", k->few_filter_fits, NULL, NULL, NULL, NULL, NULL, NULL, k->few_filter_partial,
+             k->few_filter_tiles, k->few_filter_scratch, k->few_filter_run, k->few_filter_sum_tiles,
+             k->few_filter_sum},
         };
         for (size_t g = 0; g < sizeof(gradients) / sizeof(gradients[0]); g++)
             walk_gradients(k, &gradients[g]);
-        walk_winograd_data(k);
+        for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++)
+            if (ways[w].run == k->winograd_run || ways[w].run == k->few_run)
+                walk_turned(k, &ways[w]);
     }
     return ew_test_status();
 }

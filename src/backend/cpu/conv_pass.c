@@ -45,6 +45,10 @@ bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struc
         return k->grouped_fits(s);
     case EW_CONV_GROUPED_DATA:
         return k->grouped_data_fits(s);
+    case EW_CONV_FEW:
+        return k->few_fits(s);
+    case EW_CONV_FEW_DATA:
+        return k->few_data_fits(s);
     case EW_CONV_GEMM:
     case EW_CONV_DATA:
         break;
@@ -59,7 +63,8 @@ bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struc
         [EW_CONV_DEPTHWISE] = (k)->depthwise_##what, [EW_CONV_GROUPED] = (k)->grouped_##what,      \
         [EW_CONV_DATA] = (k)->conv_data_##what, [EW_CONV_WINOGRAD_DATA] = (k)->winograd_##what,    \
         [EW_CONV_DEPTHWISE_DATA] = (k)->depthwise_data_##what,                                     \
-        [EW_CONV_GROUPED_DATA] = (k)->grouped_data_##what                                          \
+        [EW_CONV_GROUPED_DATA] = (k)->grouped_data_##what, [EW_CONV_FEW] = (k)->few_##what,        \
+        [EW_CONV_FEW_DATA] = (k)->few_##what                                                       \
     }
 
 size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
@@ -73,7 +78,9 @@ size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
         [EW_CONV_DATA] = k->conv_data_pack_size,
         [EW_CONV_WINOGRAD_DATA] = k->winograd_pack_size,
         [EW_CONV_DEPTHWISE_DATA] = k->depthwise_pack_size,
-        [EW_CONV_GROUPED_DATA] = k->grouped_data_pack_size};
+        [EW_CONV_GROUPED_DATA] = k->grouped_data_pack_size,
+        [EW_CONV_FEW] = k->few_pack_size,
+        [EW_CONV_FEW_DATA] = k->few_pack_size};
     return size[m](s) * sizeof(float);
 }
 
@@ -125,6 +132,12 @@ static void pack_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     case EW_CONV_GROUPED_DATA:
         a->k->grouped_data_pack(s, a->w, packed);
         break;
+    case EW_CONV_FEW:
+        a->k->few_pack(s, a->w, packed);
+        break;
+    case EW_CONV_FEW_DATA:
+        a->k->few_data_pack(s, a->w, packed);
+        break;
     }
 }
 
@@ -143,6 +156,8 @@ static int64_t pack_tile_count(const struct ew_kernels *k, const struct ew_conv_
     case EW_CONV_GROUPED:
     case EW_CONV_DEPTHWISE_DATA:
     case EW_CONV_GROUPED_DATA:
+    case EW_CONV_FEW:
+    case EW_CONV_FEW_DATA:
         break;
     }
     return 1; /* small, and in one piece */

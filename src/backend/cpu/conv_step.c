@@ -2,6 +2,7 @@
 /* Steps of everything that is a convolution to the kernels. */
 #include "backend/cpu/conv_step.h"
 
+#include "backend/cpu/bias.h"
 #include "backend/cpu/cpu_update.h"
 #include "backend/cpu/share.h"
 
@@ -66,7 +67,8 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
     static const char *const names[] = {[EW_CONV_GEMM] = "gemm",
                                         [EW_CONV_WINOGRAD] = "winograd",
                                         [EW_CONV_DEPTHWISE] = "depthwise",
-                                        [EW_CONV_GROUPED] = "grouped"};
+                                        [EW_CONV_GROUPED] = "grouped",
+                                        [EW_CONV_FEW] = "images in lanes"};
     const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(be->isa, m, s));
     const size_t packed = ew_conv_packed_bytes(be->isa, m, s);
     return (struct ew_kernel){.name = names[m],
@@ -91,6 +93,10 @@ static enum ew_conv_method data_method(const struct ew_kernels *k, const struct 
     if (ew_conv_fits(k, EW_CONV_GROUPED_DATA, s))
         return EW_CONV_GROUPED_DATA;
     const struct ew_conv_shape turned = ew_conv_turned(s);
+    if (ew_conv_fits(k, EW_CONV_FEW_DATA, &turned)) {
+        *shape = turned;
+        return EW_CONV_FEW_DATA;
+    }
     if (ew_conv_fits(k, EW_CONV_WINOGRAD, s) && ew_conv_fits(k, EW_CONV_WINOGRAD_DATA, &turned) &&
         k->winograd_pays(&turned, true)) {
         *shape = turned;
@@ -122,6 +128,8 @@ static struct filter_way filter_way(const struct ew_kernels *k, const struct ew_
         return FILTER_WAY(k, depthwise);
     if (ew_conv_fits(k, EW_CONV_GROUPED, s))
         return FILTER_WAY(k, grouped);
+    if (k->few_filter_fits(s))
+        return FILTER_WAY(k, few);
     return FILTER_WAY(k, conv);
 }
 
@@ -174,18 +182,6 @@ static void run_filter(const struct ew_call *c)
     b->filter.update = NULL;
 }
 
-static void bias_channels(void *ctx, int64_t begin, int64_t end, int worker)
-{
-    const struct ew_call *c = ctx;
-    const int64_t channels = ew_tensor_count(c->din[2]);
-    const struct ew_column_sums s = {.rows = ew_tensor_count(c->dout[0]) / channels,
-                                     .channels = channels,
-                                     .x = c->dout[0]->data,
-                                     .out = c->din[2]->data,
-                                     .add = !(c->fresh & 4)};
-    c->be->isa->column_sums(&s, begin, end);
-}
-
 static void run_data(const struct ew_call *c)
 {
     struct backward *b = c->state;
@@ -209,7 +205,7 @@ static ew_err run_backward(const struct ew_call *c)
     if (c->din[1])
         run_filter(c);
     if (c->n_in > 2 && c->din[2])
-        ew_share_run(c, ew_tensor_count(c->din[2]), bias_channels);
+        ew_bias_gradient(c);
     return EW_OK;
 }
 
@@ -222,7 +218,8 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
     static const char *const names[] = {[EW_CONV_DATA] = "gradients",
                                         [EW_CONV_WINOGRAD_DATA] = "winograd gradients",
                                         [EW_CONV_DEPTHWISE_DATA] = "depthwise gradients",
-                                        [EW_CONV_GROUPED_DATA] = "grouped gradients"};
+                                        [EW_CONV_GROUPED_DATA] = "grouped gradients",
+                                        [EW_CONV_FEW_DATA] = "gradients, images in lanes"};
     const size_t data = ew_align_up(ew_conv_packed_bytes(k, m, &shape)) +
                         ew_share_scratch(be, ew_conv_scratch_bytes(k, m, &shape));
     const size_t filter =

@@ -225,11 +225,12 @@ struct ew_dropout {
     bool add; /* to what y holds */
 };
 
-/* out[b][j][i] = in[b][i][j]: NCHW to NHWC with rows = C, columns = HW, and back.  A tile is a band
- * of rows of one matrix. */
+/* out[b][j][i] = in[b][i][j] + bias[i]: NCHW to NHWC with rows = C, columns = HW, and back.  A tile
+ * is a band of rows of one matrix. */
 struct ew_transpose {
     int64_t batch, rows, columns;
     const float *in;
+    const float *bias; /* NULL: none */
     float *out;
 };
 
@@ -317,6 +318,24 @@ struct ew_column_sums {
     X(void,    grouped_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
     X(int64_t, grouped_filter_sum_tiles, (const struct ew_conv_shape *s))                          \
     X(void,    grouped_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))   \
+    /* Few outputs over at least LANES images (few_fits), as conv; few_data_pack packs for the     \
+     * convolution that few_run makes the gradient for the data with, as winograd_pack with `flip` \
+     * does. */                                                                                    \
+    X(bool,    few_fits,       (const struct ew_conv_shape *s))                                    \
+    X(bool,    few_data_fits,  (const struct ew_conv_shape *s))                                    \
+    X(bool,    few_filter_fits, (const struct ew_conv_shape *s))                                   \
+    X(size_t,  few_pack_size,  (const struct ew_conv_shape *s))                                    \
+    X(void,    few_pack,       (const struct ew_conv_shape *s, const float *w, float *packed))     \
+    X(void,    few_data_pack,  (const struct ew_conv_shape *s, const float *w, float *packed))     \
+    X(int64_t, few_tiles,      (const struct ew_conv_shape *s))                                    \
+    X(size_t,  few_scratch,    (const struct ew_conv_shape *s))                                    \
+    X(void,    few_run,        (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+    X(size_t,  few_filter_partial, (const struct ew_conv_shape *s))                                \
+    X(int64_t, few_filter_tiles, (const struct ew_conv_shape *s))                                  \
+    X(size_t,  few_filter_scratch, (const struct ew_conv_shape *s))                                \
+    X(void,    few_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, few_filter_sum_tiles, (const struct ew_conv_shape *s))                              \
+    X(void,    few_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))       \
     /* Pooling. */                                                                                 \
     X(int64_t, pool_tiles,     (const struct ew_conv_shape *s))                                    \
     X(void,    pool_run,       (const struct ew_pooling *p, int64_t begin, int64_t end))             \
@@ -352,7 +371,8 @@ struct ew_column_sums {
     X(int64_t, transpose_tiles, (const struct ew_transpose *t))                                    \
     X(void,    transpose_run,  (const struct ew_transpose *t, int64_t begin, int64_t end))         \
     /* Sums over rows of [rows, channels], of channels [begin, end): the gradient of a bias.  The  \
-     * order of the sum does not depend on the range. */                                           \
+     * order of the sum does not depend on the range, but for fewer channels than lanes, which     \
+     * should go together. */                                                                      \
     X(void,    column_sums,    (const struct ew_column_sums *c, int64_t begin, int64_t end))
 /* clang-format on */
 

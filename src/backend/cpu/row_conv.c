@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions: forward by the best of four methods, and both gradients. */
+/* Convolutions: forward by the best of five methods, and both gradients. */
 #include "backend/cpu/conv_step.h"
 #include "op/conv.h"
 
@@ -39,6 +39,11 @@ static ew_err prepare_grouped(const struct ew_call *c)
     return prepare(c, EW_CONV_GROUPED);
 }
 
+static ew_err prepare_few(const struct ew_call *c)
+{
+    return prepare(c, EW_CONV_FEW);
+}
+
 static ew_err prepare_backward(const struct ew_call *c)
 {
     struct ew_conv_shape s;
@@ -58,6 +63,10 @@ static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
     if (ew_conv_fits(c->be->isa, EW_CONV_GROUPED, s)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_GROUPED, s);
         out[n++].prepare = prepare_grouped;
+    }
+    if (ew_conv_fits(c->be->isa, EW_CONV_FEW, s)) {
+        out[n] = ew_conv_forward_kernel(c, EW_CONV_FEW, s);
+        out[n++].prepare = prepare_few;
     }
     if (ew_conv_fits(c->be->isa, EW_CONV_WINOGRAD, s) && c->be->isa->winograd_pays(s, c->train)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_WINOGRAD, s);

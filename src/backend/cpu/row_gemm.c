@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dense layers: a convolution of one tap with the rows as its batch. */
 #include "backend/cpu/conv_step.h"
+#include "backend/cpu/dense_step.h"
 #include "op/math_attr.h"
 
 static void shape_of(const struct ew_call *c, struct ew_conv_shape *out)
@@ -48,7 +49,10 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     if (!fits(c))
         return 0;
     shape_of(c, &s);
-    if (ask->phase == EW_PHASE_FORWARD) {
+    if (c->train && ew_dense_pays(&s)) {
+        out[0] = ask->phase == EW_PHASE_FORWARD ? ew_dense_forward_kernel(ask->be, &s)
+                                                : ew_dense_backward_kernel(ask->be, &s);
+    } else if (ask->phase == EW_PHASE_FORWARD) {
         out[0] = ew_conv_forward_kernel(c, EW_CONV_GEMM, &s);
         out[0].prepare = prepare;
     } else {

@@ -3,6 +3,7 @@
  * sums over rows.  Results do not depend on how a range is cut: a part of a vector goes through the
  * same operations as a whole one. */
 #include "backend/cpu/kernel/act.h"
+#include "backend/cpu/kernel/turn.h"
 
 void EW_K(act_run)(const struct ew_act_map *a, int64_t begin, int64_t end)
 {
@@ -85,31 +86,30 @@ void EW_K(adam_run)(const struct ew_adam *a, int64_t begin, int64_t end)
 
 /* ---- Transposes ---- */
 
-#define BAND 16 /* rows of a tile: a cache line of the output */
-
 int64_t EW_K(transpose_tiles)(const struct ew_transpose *t)
 {
-    return t->batch * div_up(t->rows, BAND);
+    return t->batch * div_up(t->rows, LANES);
 }
 
-/* Reads BAND rows side by side and writes whole lines of the output. */
+/* LANES rows to LANES columns: whole lines of the input, parts of lines of the output. */
+static void turn_rows(const struct ew_transpose *t, const float *in, int64_t i0, float *out)
+{
+    const int64_t rows = min_i64(LANES, t->rows - i0);
+    const vec bias = t->bias ? load_n(t->bias + i0, rows) : (vec){0};
+    for (int64_t j = 0; j < t->columns; j += LANES) {
+        vec r[LANES];
+        turn_load(in + i0 * t->columns + j, t->columns, rows, t->columns - j, r);
+        for (int64_t i = 0; i < min_i64(LANES, t->columns - j); i++)
+            store_n(out + (j + i) * t->rows + i0, r[i] + bias, rows);
+    }
+}
+
 void EW_K(transpose_run)(const struct ew_transpose *t, int64_t begin, int64_t end)
 {
-    const int64_t bands = div_up(t->rows, BAND);
+    const int64_t bands = div_up(t->rows, LANES);
     for (int64_t tile = begin; tile < end; tile++) {
-        const int64_t matrix = tile / bands * t->rows * t->columns, i0 = tile % bands * BAND;
-        const int64_t n = min_i64(BAND, t->rows - i0);
-        const float *in = t->in + matrix + i0 * t->columns;
-        float *out = t->out + matrix + i0;
-        if (n == BAND) {
-            for (int64_t j = 0; j < t->columns; j++)
-                for (int64_t i = 0; i < BAND; i++)
-                    out[j * t->rows + i] = in[i * t->columns + j];
-        } else {
-            for (int64_t j = 0; j < t->columns; j++)
-                for (int64_t i = 0; i < n; i++)
-                    out[j * t->rows + i] = in[i * t->columns + j];
-        }
+        const int64_t matrix = tile / bands * t->rows * t->columns;
+        turn_rows(t, t->in + matrix, tile % bands * LANES, t->out + matrix);
     }
 }
 
@@ -130,8 +130,31 @@ INLINE vec column_sum(const struct ew_column_sums *s, int64_t c, int64_t n)
     return all;
 }
 
+/* Fewer channels than lanes: `channels` vectors hold LANES rows, and lanes are sorted out at the
+ * end. */
+static void narrow_sums(const struct ew_column_sums *s)
+{
+    const int64_t channels = s->channels, block = channels * LANES, n = s->rows * channels;
+    float all[LANES] = {0};
+    for (int64_t row = 0; row < s->rows; row += LEVEL * LANES) {
+        const int64_t last = min_i64(n, (row + LEVEL * LANES) * channels);
+        vec sum[LANES] = {{0}};
+        for (int64_t at = row * channels; at < last; at += block)
+            for (int64_t v = 0; v < channels && at + v * LANES < last; v++)
+                sum[v] += load_n(s->x + at + v * LANES, last - at - v * LANES);
+        for (int64_t i = 0; i < block; i++)
+            all[i % channels] += sum[i / LANES][i % LANES];
+    }
+    for (int64_t c = 0; c < channels; c++)
+        s->out[c] = s->add ? s->out[c] + all[c] : all[c];
+}
+
 void EW_K(column_sums)(const struct ew_column_sums *s, int64_t begin, int64_t end)
 {
+    if (s->channels < LANES && begin == 0 && end == s->channels) {
+        narrow_sums(s);
+        return;
+    }
     for (int64_t c = begin; c < end; c += LANES) {
         const int64_t n = end - c;
         const vec sum = column_sum(s, c, n < LANES ? n : LANES);
