@@ -183,7 +183,9 @@ static double between(struct ew_rng *r, double low, double high)
 /* Colours of a style: a hue of its own, less pure or brighter by chance. */
 static void pick_colours(struct ew_rng *r, const struct spec *s, int64_t style, struct pose *p)
 {
-    const double hue = (double)style / 10 + between(r, -0.03, 0.03) + 0.02;
+    /* Up to ten classes differ in shape alone, so any colour will do. */
+    const double hue = s->classes <= 10 ? ew_rng_next_uniform(r)
+                                        : (double)style / 10 + between(r, -0.03, 0.03) + 0.05;
     const double light = between(r, 0.75, 1), pale = between(r, 0, 0.35),
                  dark = between(r, 0, 0.35);
     for (int c = 0; c < 3; c++) {

@@ -20,23 +20,23 @@ struct ew_load_args {
 extern const char *const ew_on_bad_words[]; /* "stop", "skip" */
 
 /* clang-format off */
-#define EW_LOAD_FIELDS(type, member)                                                               \
-    {.name = "workers", .type = EW_FIELD_INT, .offset = offsetof(type, member.workers),            \
+#define EW_LOAD_FIELDS(owner, member)                                                              \
+    {.name = "workers", .type = EW_FIELD_INT, .offset = offsetof(owner, member.workers),            \
      .def = "1", .min = 0, .max = 256, .metavar = "N",                                             \
      .help = "threads that load and augment; 0: inline"},                                          \
-    {.name = "prefetch", .type = EW_FIELD_INT, .offset = offsetof(type, member.prefetch),          \
+    {.name = "prefetch", .type = EW_FIELD_INT, .offset = offsetof(owner, member.prefetch),          \
      .def = "2", .min = 1, .max = 4096, .metavar = "N",                                            \
      .help = "batches that each worker keeps ready"},                                              \
-    {.name = "augment", .type = EW_FIELD_STR, .offset = offsetof(type, member.augment),            \
+    {.name = "augment", .type = EW_FIELD_STR, .offset = offsetof(owner, member.augment),            \
      .def = "none", .metavar = "LIST",                                                             \
      .help = "none, standard (crop=4,flip), or of crop=N, flip, rotate=DEGREES, erase=P, zoom=SHARE"}, \
-    {.name = "storage", .type = EW_FIELD_STR, .offset = offsetof(type, member.storage),            \
+    {.name = "storage", .type = EW_FIELD_STR, .offset = offsetof(owner, member.storage),            \
      .def = "none", .metavar = "MEDIUM",                                                           \
      .help = "emulate a medium: ssd, hdd, sdcard or MB/s[,ms]; marks the run as emulated"},        \
-    {.name = "cold", .type = EW_FIELD_BOOL, .offset = offsetof(type, member.cold),                 \
+    {.name = "cold", .type = EW_FIELD_BOOL, .offset = offsetof(owner, member.cold),                 \
      .help = "drop the data set from the page cache first"},                                       \
     {.name = "on-bad-sample", .type = EW_FIELD_ENUM,                                               \
-     .offset = offsetof(type, member.on_bad_sample), .def = "stop", .choices = ew_on_bad_words,    \
+     .offset = offsetof(owner, member.on_bad_sample), .def = "stop", .choices = ew_on_bad_words,    \
      .help = "what to do about a sample that cannot be read"}
 /* clang-format on */
 

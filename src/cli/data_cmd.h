@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of `edgewise data`, one file for each kind of work. */
+#ifndef EW_CLI_DATA_CMD_H
+#define EW_CLI_DATA_CMD_H
+
+#include "cli/cmd.h"
+#include "data/load_args.h"
+
+struct ew_data_opts {
+    const char *from, *to, *sheet;
+    int split, kind, format;
+    int64_t train, test, classes, side, channels, seed; /* make */
+    double noise;
+    bool raw;
+    struct ew_ints size; /* pack, bench */
+    int64_t batch, epochs;
+    struct ew_load_args load;
+};
+
+ew_err ew_data_list(struct ew_cmd_call *c);
+ew_err ew_data_info(struct ew_cmd_call *c, const char *what);
+ew_err ew_data_bench(struct ew_cmd_call *c, const char *what);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Downloads by libcurl. */
+#include "data/download.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/progress.h"
+#include "data/reader.h"
+
+bool ew_download_is_url(const char *text)
+{
+    return strstr(text, "://") != NULL;
+}
+
+#if EW_HAVE_CURL
+#include <curl/curl.h>
+
+#define CONNECT_S 15L /* seconds to find the other side */
+#define SLOW_S    30L /* seconds below SLOW_RATE end it; the next attempt goes on from there */
+#define SLOW_RATE 1000L
+
+struct transfer {
+    struct ew_progress progress;
+    curl_off_t before; /* bytes that an earlier attempt got */
+    bool begun;
+};
+
+static int show(void *ctx, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up)
+{
+    struct transfer *t = ctx;
+    (void)up_total;
+    (void)up;
+    if (total <= 0)
+        return 0;
+    if (!t->begun) {
+        ew_progress_begin(&t->progress, stderr, "downloading", t->before + total);
+        t->begun = true;
+    }
+    ew_progress_update(&t->progress, t->before + now);
+    return 0;
+}
+
+static void set_options(CURL *c, const char *url, FILE *f, struct transfer *t)
+{
+    curl_easy_setopt(c, CURLOPT_URL, url);
+    curl_easy_setopt(c, CURLOPT_WRITEDATA, f);
+    curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(c, CURLOPT_FAILONERROR, 1L);
+    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
+    curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, SLOW_S);
+    curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, SLOW_RATE);
+    curl_easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, t->before);
+    curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, show);
+    curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
+}
+
+/* Appends what is missing to the open file. */
+static CURLcode transfer(const char *url, FILE *f, char why[CURL_ERROR_SIZE])
+{
+    CURL *c = curl_easy_init();
+    if (!c)
+        return CURLE_OUT_OF_MEMORY;
+    struct stat st;
+    struct transfer t = {.before = fstat(fileno(f), &st) == 0 ? st.st_size : 0};
+    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, why);
+    set_options(c, url, f, &t);
+    const CURLcode code = curl_easy_perform(c);
+    if (t.begun)
+        ew_progress_end(&t.progress);
+    curl_easy_cleanup(c);
+    return code;
+}
+
+ew_err ew_download(const char *url, const char *path)
+{
+    char part[EW_DATA_PATH], why[CURL_ERROR_SIZE] = "";
+    EW_CHECK(strlen(path) + 6 < sizeof(part), EW_ERR_LIMIT, "%s: too long a path", path);
+    snprintf(part, sizeof(part), "%s.part", path);
+    FILE *f = fopen(part, "abe");
+    EW_CHECK(f, EW_ERR_IO, "%s: %s", part, strerror(errno));
+    CURLcode code = transfer(url, f, why);
+    if (code == CURLE_RANGE_ERROR || code == CURLE_BAD_DOWNLOAD_RESUME ||
+        (code == CURLE_HTTP_RETURNED_ERROR && strstr(why, "416"))) {
+        /* the other side cannot go on, or the part is no longer what it has: from the beginning */
+        if (ftruncate(fileno(f), 0) == 0)
+            code = transfer(url, f, why);
+    }
+    struct stat st;
+    if (code != CURLE_OK && fstat(fileno(f), &st) == 0 && st.st_size == 0)
+        unlink(part); /* nothing to go on from */
+    const bool written = fflush(f) == 0 && !ferror(f) && fsync(fileno(f)) == 0;
+    fclose(f);
+    EW_CHECK(code == CURLE_OK, EW_ERR_IO, "%s: %s", url, *why ? why : curl_easy_strerror(code));
+    EW_CHECK(written, EW_ERR_IO, "%s: cannot be written", part);
+    EW_CHECK(rename(part, path) == 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
+    return EW_OK;
+}
+#else
+ew_err ew_download(const char *url, const char *path)
+{
+    return ew_fail(EW_ERR_UNSUPPORTED, "%s: this build downloads nothing (EW_CURL)", url);
+}
+#endif

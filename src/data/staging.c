@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Folders in the making, and programs that fill them. */
+#include "data/staging.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+extern char **environ;
+
+/* ---- Folders --------------------------------------------------------------------------------- */
+
+static ew_err make_all(const char *path)
+{
+    char at[EW_DATA_PATH];
+    EW_CHECK(strlen(path) < sizeof(at), EW_ERR_LIMIT, "%s: too long a path", path);
+    strcpy(at, path);
+    for (char *p = at + 1; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        EW_CHECK(mkdir(at, 0777) == 0 || errno == EEXIST, EW_ERR_IO, "%s: %s", at, strerror(errno));
+        *p = '/';
+    }
+    EW_CHECK(mkdir(at, 0777) == 0 || errno == EEXIST, EW_ERR_IO, "%s: %s", at, strerror(errno));
+    return EW_OK;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+void ew_staging_remove(const char *path)
+{
+    if (*path)
+        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* What programs that are no more have left: ".name.kind.PID". */
+static void remove_stale(const char *dir, const char *prefix)
+{
+    DIR *d = opendir(dir);
+    const size_t n = strlen(prefix);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        char path[EW_DATA_PATH];
+        if (strncmp(e->d_name, prefix, n) != 0)
+            continue;
+        char *end = NULL;
+        const long pid = strtol(e->d_name + n, &end, 10);
+        if (pid > 0 && !*end && kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
+            ew_data_join(path, dir, e->d_name))
+            ew_staging_remove(path);
+    }
+    if (d)
+        closedir(d);
+}
+
+ew_err ew_staging_new(const char *to, const char *kind, char path[EW_DATA_PATH])
+{
+    char dir[EW_DATA_PATH], prefix[300], name[320];
+    const char *slash = strrchr(to, '/'), *base = slash ? slash + 1 : to;
+    path[0] = '\0';
+    EW_CHECK(*base && strlen(base) < 200, EW_ERR_ARG, "%s: no name for a folder", to);
+    snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - to) : 1, slash ? to : ".");
+    if (!*dir)
+        strcpy(dir, "/");
+    EW_TRY(make_all(dir));
+    snprintf(prefix, sizeof(prefix), ".%s.%s.", base, kind);
+    remove_stale(dir, prefix);
+    snprintf(name, sizeof(name), "%s%d", prefix, (int)getpid());
+    EW_CHECK(ew_data_join(path, dir, name), EW_ERR_LIMIT, "%s: too long a path", to);
+    ew_staging_remove(path);
+    if (mkdir(path, 0777) != 0) {
+        const ew_err err = ew_fail(EW_ERR_IO, "%s: %s", path, strerror(errno));
+        path[0] = '\0';
+        return err;
+    }
+    return EW_OK;
+}
+
+/* ---- Downloads ------------------------------------------------------------------------------- */
+
+static ew_err downloads_of(const char *set, char dir[EW_DATA_PATH])
+{
+    EW_CLEANUP(ew_free_ptr) char *home = NULL;
+    EW_TRY(ew_dataset_home(&home));
+    const int n = snprintf(dir, EW_DATA_PATH, "%s/.downloads/%s", home, set);
+    EW_CHECK(n > 0 && n < EW_DATA_PATH, EW_ERR_LIMIT, "%s: too long a path", home);
+    return EW_OK;
+}
+
+ew_err ew_staging_downloads(const char *set, const char *name, char path[EW_DATA_PATH])
+{
+    char dir[EW_DATA_PATH];
+    EW_TRY(downloads_of(set, dir));
+    EW_TRY(make_all(dir));
+    EW_CHECK(ew_data_join(path, dir, name), EW_ERR_LIMIT, "%s: too long a path", dir);
+    return EW_OK;
+}
+
+void ew_staging_forget_downloads(const char *set)
+{
+    char dir[EW_DATA_PATH];
+    if (downloads_of(set, dir) != EW_OK)
+        return;
+    ew_staging_remove(dir);
+    *strrchr(dir, '/') = '\0';
+    rmdir(dir); /* where it was the last one */
+}
+
+/* ---- Programs -------------------------------------------------------------------------------- */
+
+/* What the program said last, without its line end. */
+static void last_line(const char *path, char line[200])
+{
+    char *text = NULL;
+    size_t n = 0;
+    line[0] = '\0';
+    if (ew_file_read(path, (size_t)16 << 20, &text, &n) != EW_OK)
+        return;
+    while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
+        text[--n] = '\0';
+    const char *at = strrchr(text, '\n');
+    snprintf(line, 200, "%s", at ? at + 1 : text);
+    free(text);
+}
+
+static int spawn(const char *const *argv, const char *dir, const char *const files[2], pid_t *pid)
+{
+    posix_spawn_file_actions_t a;
+    posix_spawn_file_actions_init(&a);
+    posix_spawn_file_actions_addopen(&a, 0, "/dev/null", O_RDONLY, 0);
+    for (int i = 0; i < 2; i++)
+        posix_spawn_file_actions_addopen(&a, i + 1, files[i], O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    posix_spawn_file_actions_addchdir_np(&a, dir);
+    char **words;
+    memcpy(&words, &argv, sizeof(words));
+    const int failed = posix_spawnp(pid, argv[0], &a, NULL, words, environ);
+    posix_spawn_file_actions_destroy(&a);
+    return failed;
+}
+
+ew_err ew_staging_run(const char *const *argv, const char *dir, const char *out)
+{
+    char said[EW_DATA_PATH], full[EW_DATA_PATH], line[200];
+    EW_CHECK(realpath(dir, full) && ew_data_join(said, full, "said.log"), EW_ERR_IO, "%s: %s", dir,
+             strerror(errno));
+    char target[EW_DATA_PATH] = "/dev/null";
+    if (out) /* the program runs elsewhere */
+        EW_CHECK(ew_data_join(target, full, strrchr(out, '/') + 1), EW_ERR_LIMIT,
+                 "too long a path");
+    pid_t pid = 0;
+    const int failed = spawn(argv, full, (const char *const[2]){target, said}, &pid);
+    EW_CHECK(!failed, EW_ERR_NOT_FOUND, "%s: %s", argv[0], strerror(failed));
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return EW_OK;
+    last_line(said, line);
+    return ew_fail(EW_ERR_IO, "%s %s failed%s%s", argv[0], argv[1], *line ? ": " : "", line);
+}
+
+ew_err ew_staging_only(const char *dir, const char *end, char path[EW_DATA_PATH])
+{
+    DIR *d = opendir(dir);
+    bool found = false;
+    for (const struct dirent *e; d && !found && (e = readdir(d));) {
+        const size_t n = strlen(e->d_name), k = strlen(end);
+        found = n > k && strcmp(e->d_name + n - k, end) == 0 && ew_data_join(path, dir, e->d_name);
+    }
+    if (d)
+        closedir(d);
+    EW_CHECK(found, EW_ERR_NOT_FOUND, "%s: no file ends in %s", dir, end);
+    return EW_OK;
+}

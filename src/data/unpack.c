@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gzip and tar files.  Sheets of images are in sheets.c. */
+#include "data/unpack.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "data/reader.h"
+
+#if EW_HAVE_ZLIB
+#include <zlib.h>
+
+#define BLOCK      512 /* bytes: tar's unit */
+#define COPY_BYTES (1 << 16)
+
+static void close_gz(gzFile *g)
+{
+    if (*g)
+        gzclose(*g);
+}
+
+static ew_err open_gz(const char *path, gzFile *out)
+{
+    errno = 0;
+    *out = gzopen(path, "rbe"); /* plain files pass through */
+    EW_CHECK(*out, errno == ENOENT ? EW_ERR_NOT_FOUND : EW_ERR_IO, "%s: %s", path,
+             errno ? strerror(errno) : "no memory");
+    gzbuffer(*out, COPY_BYTES);
+    return EW_OK;
+}
+
+static ew_err gz_failed(gzFile g, const char *path)
+{
+    int code = 0;
+    const char *why = gzerror(g, &code);
+    return ew_fail(EW_ERR_FORMAT, "%s: %s", path, code == Z_OK ? "ends early" : why);
+}
+
+/* `n` bytes, or all that there are where n is negative, into a file. */
+static ew_err copy(gzFile g, const char *from, int64_t n, const char *to)
+{
+    struct ew_file_out o;
+    EW_TRY(ew_file_out_open(to, &o));
+    uint8_t buf[COPY_BYTES];
+    while (n != 0) {
+        const unsigned want = (unsigned)(n < 0 || n > COPY_BYTES ? COPY_BYTES : n);
+        const int got = gzread(g, buf, want);
+        if (got < 0 || (got == 0 && n > 0)) {
+            ew_file_out_abort(&o);
+            return gz_failed(g, from);
+        }
+        if (got == 0)
+            break;
+        if (fwrite(buf, 1, (size_t)got, o.f) != (size_t)got) {
+            ew_file_out_abort(&o);
+            return ew_fail(EW_ERR_IO, "%s: %s", to, strerror(errno));
+        }
+        n -= n > 0 ? got : 0;
+    }
+    int code = 0;
+    gzerror(g, &code);
+    if (code < 0) { /* a stream that ends early reads as if it had ended well */
+        ew_file_out_abort(&o);
+        return gz_failed(g, from);
+    }
+    return ew_file_out_commit(&o);
+}
+
+ew_err ew_unpack_gzip(const char *from, const char *to)
+{
+    EW_CLEANUP(close_gz) gzFile g = NULL;
+    EW_TRY(open_gz(from, &g));
+    return copy(g, from, -1, to);
+}
+
+/* ---- tar (POSIX 1003.1, "ustar") ------------------------------------------------------------- */
+
+/* Octal digits, or base 256 where the first bit is set (GNU). */
+static int64_t number(const uint8_t *p, int n)
+{
+    int64_t v = 0;
+    if (p[0] & 0x80) {
+        for (int i = n - 7; i < n; i++)
+            v = v << 8 | p[i];
+        return v;
+    }
+    for (int i = 0; i < n && p[i]; i++)
+        if (p[i] >= '0' && p[i] <= '7')
+            v = v * 8 + (p[i] - '0');
+    return v;
+}
+
+static bool header_ok(const uint8_t *h)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < BLOCK; i++)
+        sum += i >= 148 && i < 156 ? ' ' : h[i];
+    return sum == number(h + 148, 8);
+}
+
+static bool is_wanted(const char *name, const char *const *wanted)
+{
+    for (; *wanted; wanted++) {
+        const size_t n = strlen(*wanted);
+        if (strncmp(name, *wanted, n) == 0 && (!name[n] || strcmp(name + n, ".gz") == 0))
+            return true;
+    }
+    return false;
+}
+
+static ew_err skip(gzFile g, const char *from, int64_t n)
+{
+    uint8_t buf[8192];
+    while (n > 0) {
+        const int got = gzread(g, buf, n < 8192 ? (unsigned)n : 8192);
+        if (got <= 0)
+            return gz_failed(g, from);
+        n -= got;
+    }
+    return EW_OK;
+}
+
+/* One member; *end where there are no more. */
+static ew_err member(gzFile g, const char *from, const char *const *wanted, const char *dir,
+                     int *found, bool *end)
+{
+    uint8_t h[BLOCK];
+    const int got = gzread(g, h, BLOCK);
+    *end = got == 0 || (got == BLOCK && h[0] == 0);
+    if (*end)
+        return EW_OK;
+    EW_CHECK(got == BLOCK && header_ok(h), EW_ERR_FORMAT, "%s: is no tar file, or a damaged one",
+             from);
+    const int64_t size = number(h + 124, 12);
+    EW_CHECK(size >= 0 && size <= (int64_t)1 << 40, EW_ERR_FORMAT, "%s: a member of %lld bytes",
+             from, (long long)size);
+    char name[101] = "";
+    memcpy(name, h, 100);
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    const int64_t padding = (BLOCK - size % BLOCK) % BLOCK;
+    if ((h[156] == '0' || h[156] == '\0') && is_wanted(base, wanted)) {
+        char to[EW_DATA_PATH];
+        EW_CHECK(ew_data_join(to, dir, base), EW_ERR_LIMIT, "%s: too long a path", dir);
+        EW_TRY(copy(g, from, size, to));
+        (*found)++;
+        return skip(g, from, padding);
+    }
+    return skip(g, from, size + padding);
+}
+
+ew_err ew_unpack_tar(const char *from, const char *const *wanted, const char *dir, int *found)
+{
+    EW_CLEANUP(close_gz) gzFile g = NULL;
+    EW_TRY(open_gz(from, &g));
+    *found = 0;
+    for (bool end = false; !end;)
+        EW_TRY(member(g, from, wanted, dir, found, &end));
+    return EW_OK;
+}
+#else
+static ew_err missing(const char *from)
+{
+    return ew_fail(EW_ERR_UNSUPPORTED, "%s: this build unpacks no files (EW_ZLIB)", from);
+}
+
+ew_err ew_unpack_gzip(const char *from, const char *to)
+{
+    return missing(from);
+}
+
+ew_err ew_unpack_tar(const char *from, const char *const *wanted, const char *dir, int *found)
+{
+    return missing(from);
+}
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Data sets as folders of PNG files, as IDX files, as packed files. */
+#include "data/write_set.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "data/image_file.h"
+#include "data/packed.h"
+#include "data/staging.h"
+
+/* The sample as a plain array. */
+static ew_err plain(const struct ew_sample *s, struct ew_bytes *out)
+{
+    EW_TRY(ew_bytes_need(out, (size_t)(s->h * s->w * s->c)));
+    uint8_t *to = out->at;
+    for (int64_t y = 0; y < s->h; y++)
+        for (int64_t x = 0; x < s->w; x++)
+            for (int64_t c = 0; c < s->c; c++)
+                *to++ = s->pixels[y * s->sy + x * s->sx + c * s->sc];
+    return EW_OK;
+}
+
+/* ---- Folder ---------------------------------------------------------------------------------- */
+
+static ew_err make_dir(char path[EW_DATA_PATH], const char *dir, const char *name)
+{
+    EW_CHECK(ew_data_join(path, dir, name), EW_ERR_LIMIT, "%s: too long a path", dir);
+    EW_CHECK(mkdir(path, 0777) == 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
+    return EW_OK;
+}
+
+static ew_err write_png(const struct ew_dataset *d, const char *dir, int64_t i,
+                        const struct ew_sample *s, struct ew_bytes *pixels)
+{
+    char path[EW_DATA_PATH], name[320];
+    snprintf(name, sizeof(name), "%.200s/%06lld.png", ew_dataset_class(d, s->label), (long long)i);
+    EW_CHECK(ew_data_join(path, dir, name), EW_ERR_LIMIT, "%s: too long a path", dir);
+    EW_TRY(plain(s, pixels));
+    return ew_image_write_png(path, pixels->at, (const int64_t[3]){s->h, s->w, s->c});
+}
+
+static ew_err write_folder(const struct ew_dataset *d, const char *to, struct ew_sample *s,
+                           struct ew_bytes *pixels)
+{
+    const struct ew_dataset_info *info = ew_dataset_info(d);
+    for (int split = EW_SPLIT_TRAIN; split <= EW_SPLIT_TEST; split++) {
+        char dir[EW_DATA_PATH], below[EW_DATA_PATH];
+        EW_TRY(make_dir(dir, to, ew_split_name((enum ew_split)split)));
+        for (int64_t k = 0; k < info->classes; k++)
+            EW_TRY(make_dir(below, dir, ew_dataset_class(d, k)));
+        for (int64_t i = 0; i < info->count[split]; i++) {
+            EW_TRY(ew_dataset_read(d, (enum ew_split)split, i, s));
+            EW_TRY(write_png(d, dir, i, s, pixels));
+        }
+    }
+    return EW_OK;
+}
+
+/* ---- IDX ------------------------------------------------------------------------------------- */
+
+static void put_dims(FILE *f, int rank, const int64_t *dim)
+{
+    const uint8_t magic[4] = {0, 0, 8, (uint8_t)rank};
+    fwrite(magic, 1, 4, f);
+    for (int i = 0; i < rank; i++)
+        for (int shift = 24; shift >= 0; shift -= 8)
+            fputc((int)(dim[i] >> shift & 255), f);
+}
+
+static ew_err open_idx(const char *to, const char *prefix, const char *what, struct ew_file_out *o)
+{
+    char path[EW_DATA_PATH], name[64];
+    snprintf(name, sizeof(name), "%s-%s-ubyte", prefix, what);
+    EW_CHECK(ew_data_join(path, to, name), EW_ERR_LIMIT, "%s: too long a path", to);
+    return ew_file_out_open(path, o);
+}
+
+static ew_err put_samples(const struct ew_dataset *d, enum ew_split split, FILE *f, uint8_t *labels)
+{
+    struct ew_sample s = {0};
+    struct ew_bytes pixels = {0};
+    const struct ew_dataset_info *info = ew_dataset_info(d);
+    ew_err err = EW_OK;
+    for (int64_t i = 0; i < info->count[split] && err == EW_OK; i++) {
+        err = ew_dataset_read(d, split, i, &s);
+        if (err == EW_OK && (s.h != info->h || s.w != info->w || s.label > 255))
+            err = ew_fail(EW_ERR_SHAPE, "%s sample %lld does not fit into an IDX file",
+                          ew_split_name(split), (long long)i);
+        if (err == EW_OK)
+            err = plain(&s, &pixels);
+        if (err == EW_OK) {
+            labels[i] = (uint8_t)s.label;
+            fwrite(pixels.at, 1, pixels.size, f);
+        }
+    }
+    free(pixels.at);
+    ew_sample_fini(&s);
+    return err;
+}
+
+static ew_err write_part(const struct ew_dataset *d, enum ew_split split, const char *to)
+{
+    const struct ew_dataset_info *info = ew_dataset_info(d);
+    const char *prefix = split == EW_SPLIT_TRAIN ? "train" : "t10k";
+    const int64_t n = info->count[split], dim[4] = {n, info->h, info->w, info->c};
+    EW_CLEANUP(ew_free_ptr) uint8_t *labels = malloc((size_t)n + 1);
+    EW_CHECK(labels, EW_ERR_MEMORY, "no memory for %lld labels", (long long)n);
+    struct ew_file_out o;
+    EW_TRY(open_idx(to, prefix, "images-idx3", &o));
+    put_dims(o.f, info->c == 1 ? 3 : 4, dim);
+    const ew_err err = put_samples(d, split, o.f, labels);
+    if (err != EW_OK) {
+        ew_file_out_abort(&o);
+        return err;
+    }
+    EW_TRY(ew_file_out_commit(&o));
+    EW_TRY(open_idx(to, prefix, "labels-idx1", &o));
+    put_dims(o.f, 1, dim);
+    fwrite(labels, 1, (size_t)n, o.f);
+    return ew_file_out_commit(&o);
+}
+
+static ew_err write_names(const struct ew_dataset *d, const char *to)
+{
+    char path[EW_DATA_PATH];
+    struct ew_file_out o;
+    EW_CHECK(ew_data_join(path, to, "classes.txt"), EW_ERR_LIMIT, "%s: too long a path", to);
+    EW_TRY(ew_file_out_open(path, &o));
+    for (int64_t k = 0; k < ew_dataset_info(d)->classes; k++)
+        fprintf(o.f, "%s\n", ew_dataset_class(d, k));
+    return ew_file_out_commit(&o);
+}
+
+static ew_err write_idx(const struct ew_dataset *d, const char *to)
+{
+    const struct ew_dataset_info *info = ew_dataset_info(d);
+    EW_CHECK(info->h > 0 && info->classes <= 256, EW_ERR_SHAPE,
+             "%s: images of several sizes, or over 256 classes, do not fit into IDX files",
+             info->name);
+    for (int split = EW_SPLIT_TRAIN; split <= EW_SPLIT_TEST; split++)
+        if (info->count[split])
+            EW_TRY(write_part(d, (enum ew_split)split, to));
+    return write_names(d, to);
+}
+
+/* ---- Either ---------------------------------------------------------------------------------- */
+
+static ew_err write_dir(const struct ew_dataset *d, enum ew_set_format format, const char *to)
+{
+    char stage[EW_DATA_PATH];
+    EW_TRY(ew_staging_new(to, "stage", stage));
+    struct ew_sample s = {0};
+    struct ew_bytes pixels = {0};
+    ew_err err = format == EW_SET_IDX ? write_idx(d, stage) : write_folder(d, stage, &s, &pixels);
+    if (err == EW_OK && rename(stage, to) != 0)
+        err = ew_fail(EW_ERR_IO, "%s: %s", to, strerror(errno));
+    ew_staging_remove(stage);
+    free(pixels.at);
+    ew_sample_fini(&s);
+    return err;
+}
+
+ew_err ew_dataset_write(const struct ew_dataset *d, enum ew_set_format format, const char *to)
+{
+    EW_CHECK(access(to, F_OK) != 0, EW_ERR_IO, "%s: is there already", to);
+    if (format != EW_SET_PACKED)
+        return write_dir(d, format, to);
+    struct ew_pack_result r;
+    return ew_dataset_pack(d, to, &(struct ew_pack_opts){0}, &r);
+}

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Making, packing, showing and timing data sets; getting one from files, whole or not at all.
+export XDG_CACHE_HOME=$PWD/cache EW_LOG=warn
+edgewise data list | sed 's/ *$//'
+edgewise data make --kind shapes --train 40 --test 20 --side 16 --to shapes
+edgewise data info shapes --sheet sheet.png | sed 's/ \(on disk\|in memory\).*//' | grep -v -e 'on disk' -e 'in memory'
+head -c 4 sheet.png | tail -c 3
+echo
+edgewise data pack shapes --to shapes.ewpack | sed 's/, .*//'
+edgewise data info shapes.ewpack --json | grep -v -e resident -e bytes -e ' 0\.'
+edgewise data make --format idx --train 40 --test 20 --to digits --json
+edgewise data bench digits --epochs 1 --workers 2 --augment crop=2,rotate=5 --json | grep -e samples\" -e ops -e emulated
+edgewise data bench digits --epochs 1 --storage 50,0.01 | tail -n 1
+fails() { edgewise data "$@" && echo "did not fail" || echo "exit $?"; }
+fails info cifar10 2>&1
+fails get mnist --from digits 2>&1
+fails make --to shapes 2>&1
+fails bench shapes --augment crup=4 2>&1
+fails bench shapes --storage floppy 2>&1
+fails pack shapes 2>&1
+fails get 2>&1
+fails fetch mnist 2>&1
+printf 'no image' >shapes/train/disc/000000.png
+fails bench shapes --epochs 1 2>&1
+edgewise data bench shapes --epochs 1 --on-bad-sample skip 2>&1 | grep -v -e seconds -e '^ *0 '
+find cache -name '.*' -print 2>/dev/null | sort
