@@ -20,7 +20,8 @@ const char *const ew_calibrate_names[] = {
 
 struct observer {
     const char *name;
-    int output; /* of the plan */
+    bool is_input; /* pixels are bounded and their extremes are ink, not outliers: never clipped */
+    int output;    /* of the plan */
     float lo, hi;
     int64_t count, channels;
     double *sum; /* by channel */
@@ -170,10 +171,13 @@ static double divergence(const uint64_t *bins, int kept, int levels, double beyo
     return loss;
 }
 
-static double clip_entropy(const uint64_t *bins, int levels)
+static double clip_entropy(const uint64_t *seen, int levels)
 {
+    uint64_t bins[BINS];
     double beyond = 0, best = INFINITY;
     int at = BINS;
+    memcpy(bins, seen, sizeof(bins));
+    bins[0] = bins[1]; /* zero is exact at any scale: its many must not ask for finer steps */
     /* From all bins down, so that a tie keeps more. */
     for (int kept = BINS; kept >= levels; kept--) {
         if (kept % 8 == 0) {
@@ -193,9 +197,9 @@ ew_err ew_calibrator_range(const struct ew_calibrator *c, int i, struct ew_value
     const struct observer *ob = &c->obs[i];
     EW_CHECK(ob->count > 0, EW_ERR_ARG, "nothing was fed to calibrate %s with", ob->name);
     double part = 1;
-    if (c->o.method == EW_CALIBRATE_PERCENTILE)
+    if (c->o.method == EW_CALIBRATE_PERCENTILE && !ob->is_input)
         part = clip_percentile(ob->bins, c->o.percentile);
-    if (c->o.method == EW_CALIBRATE_ENTROPY)
+    if (c->o.method == EW_CALIBRATE_ENTROPY && !ob->is_input)
         part = clip_entropy(ob->bins, ob->lo < 0 ? 128 : 256);
     const float clip = (float)(part * (double)magnitude(ob));
     for (int64_t k = 0; k < ob->channels; k++)
@@ -221,6 +225,7 @@ static ew_err observer_init(struct ew_calibrator *c, struct observer *ob, int va
     EW_CHECK(v->t.dtype == EW_F32 && (v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT),
              EW_ERR_ARG, "%s cannot be calibrated: it is not a float32 activation", v->name);
     ob->name = v->name;
+    ob->is_input = v->kind == EW_VALUE_INPUT;
     ob->output = c->g->n_outputs;
     ob->lo = INFINITY;
     ob->hi = -INFINITY;

@@ -17,6 +17,7 @@
 #include "graph/graph.h"
 
 /* clang-format off */
+/* Inputs of the graph keep all that was seen, whatever the method. */
 #define EW_CALIBRATE_MAP(X)                                                                        \
     X(MINMAX,     "minmax")     /* all that was seen */                                            \
     X(PERCENTILE, "percentile") /* all but the largest magnitudes */                               \

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A trained classifier, and a data set as it expects its images. */
+#include "cli/classifier.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "cli/network.h"
+#include "edgewise.h"
+#include "format/checkpoint.h"
+#include "train/adapt.h"
+#include "train/options.h"
+
+#define EVAL_BATCH 32 /* images at a time: enough for speed, small for a board */
+
+void ew_classifier_fini(struct ew_classifier *k)
+{
+    ew_graph_free(k->net);
+    *k = (struct ew_classifier){0};
+}
+
+static void set_normalisation(struct ew_classifier *k, const double *mean, const double *std)
+{
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
+        k->mean[i] = (float)mean[i];
+        k->std[i] = (float)std[i];
+    }
+    k->normalised = true;
+}
+
+static ew_err read_checkpoint(const char *path, struct ew_classifier *out)
+{
+    struct ew_checkpoint c;
+    EW_TRY(ew_checkpoint_read(path, &c));
+    out->net = c.graph;
+    c.graph = NULL;
+    set_normalisation(out, c.mean, c.std);
+    ew_checkpoint_fini(&c);
+    return EW_OK;
+}
+
+static ew_err load_network(const char *what, struct ew_classifier *out)
+{
+    const struct ew_network_opts n = {.width = 1, .batch = 1};
+    if (ew_checkpoint_is(what))
+        return read_checkpoint(what, out);
+    EW_TRY(ew_network_load(what, &n, &out->net));
+    if (ew_network_is_file(what))
+        return EW_OK;
+    EW_WARN("%s has random weights: its scores mean nothing", what);
+    return ew_model_init(what, 1, out->net);
+}
+
+ew_err ew_classifier_load(const char *what, const struct ew_classifier_opts *o,
+                          struct ew_classifier *out)
+{
+    const struct ew_train_opts t = {.mean = o->mean, .std = o->std};
+    double mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS];
+    bool given;
+    *out = (struct ew_classifier){0};
+    EW_TRY(ew_train_normalise(&t, mean, std, &given));
+    EW_TRY(load_network(what, out));
+    EW_TRY(ew_adapt_images(out->net));
+    EW_TRY(ew_adapt_scores(out->net));
+    if (given)
+        set_normalisation(out, mean, std);
+    return EW_OK;
+}
+
+/* ---- Images ---- */
+
+/* Splits "DATA:N"; a name may have colons of its own ("synthetic:count=10"), and be a path. */
+static ew_err split_count(const char *what, char **name, int64_t *count)
+{
+    struct stat st;
+    const char *colon = strrchr(what, ':');
+    char *end = NULL;
+    const long long n = colon ? strtoll(colon + 1, &end, 10) : 0;
+    const bool counted = colon && end != colon + 1 && *end == '\0' && n > 0 && stat(what, &st) != 0;
+    *name = counted ? strndup(what, (size_t)(colon - what)) : strdup(what);
+    *count = counted ? (int64_t)n : 0;
+    EW_CHECK(*name, EW_ERR_MEMORY, "no memory");
+    return EW_OK;
+}
+
+static ew_err choose(struct ew_image_set *s, int64_t count)
+{
+    const int64_t all = ew_dataset_info(s->data)->count[s->loader.split];
+    EW_CHECK(all > 0, EW_ERR_ARG, "%s: has no images", ew_dataset_info(s->data)->name);
+    if (count == 0 || count >= all)
+        return EW_OK;
+    s->subset = malloc((size_t)count * sizeof(*s->subset));
+    EW_CHECK(s->subset, EW_ERR_MEMORY, "no memory for %lld samples", (long long)count);
+    for (int64_t i = 0; i < count; i++)
+        s->subset[i] = i * all / count;
+    s->loader.subset = s->subset;
+    s->loader.n_subset = count;
+    return EW_OK;
+}
+
+static ew_err normalise(const struct ew_classifier *k, struct ew_image_set *s)
+{
+    EW_CHECK(k->normalised, EW_ERR_USAGE,
+             "%s does not say how its images are normalised: --mean and --std do (\"--mean "
+             "imagenet\", or \"--mean 0.5 --std 0.5\" for -1 to 1)",
+             k->net->name);
+    memcpy(s->loader.mean, k->mean, sizeof(k->mean));
+    memcpy(s->loader.std, k->std, sizeof(k->std));
+    return EW_OK;
+}
+
+ew_err ew_image_set_open(struct ew_cmd_call *c, const char *what, const struct ew_classifier *k,
+                         bool train, struct ew_image_set *out)
+{
+    EW_CLEANUP(ew_free_ptr) char *name = NULL;
+    int64_t count;
+    *out = (struct ew_image_set){.loader = {.batch = EVAL_BATCH, .workers = 1}};
+    EW_TRY(split_count(what, &name, &count));
+    const ew_err e = ew_dataset_open(name, &out->data);
+    if (e == EW_ERR_NOT_FOUND)
+        ew_cmd_hint(c, "edgewise data get %.60s fetches a known data set", name);
+    EW_TRY(e);
+    const int64_t *counts = ew_dataset_info(out->data)->count;
+    const bool has_test = counts[EW_SPLIT_TEST] > 0, has_train = counts[EW_SPLIT_TRAIN] > 0;
+    out->loader.data = out->data;
+    out->loader.split = (train && has_train) || !has_test ? EW_SPLIT_TRAIN : EW_SPLIT_TEST;
+    EW_TRY(normalise(k, out));
+    return choose(out, count);
+}
+
+void ew_image_set_close(struct ew_image_set *s)
+{
+    ew_dataset_close(s->data);
+    free(s->subset);
+    *s = (struct ew_image_set){0};
+}

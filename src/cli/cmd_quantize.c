@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise quantize: a network in int8, with what that costs and gains. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "cli/classifier.h"
+#include "cli/quantize_show.h"
+#include "edgewise.h"
+
+struct opts {
+    struct ew_classifier_opts classifier;
+    const char *calib, *eval, *output;
+    int method; /* enum ew_calibrate_method */
+    double percentile, max_drop, min_sqnr;
+    bool is_signed, equalize, correct_bias, time;
+    int64_t threads;
+};
+
+/* clang-format off */
+static const struct ew_field fields[] = {
+    {.name = "calib", .type = EW_FIELD_STR, .offset = offsetof(struct opts, calib),
+     .metavar = "DATA[:N]", .help = "images that ranges are measured on; N: so many of the "
+     "training split, 1000 where it is left out"},
+    {.name = "eval", .type = EW_FIELD_STR, .offset = offsetof(struct opts, eval),
+     .metavar = "DATA[:N]", .help = "measure accuracy in both precisions on the test split"},
+    {.name = "max-drop", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, max_drop),
+     .def = "0.5", .min = 0, .max = 100, .metavar = "POINTS",
+     .help = "of accuracy that int8 may cost; layers stay float32 until it is met (with --eval)"},
+    {.name = "method", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, method),
+     .def = "minmax", .choices = ew_calibrate_names, .help = "how ranges are chosen"},
+    {.name = "percentile", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, percentile),
+     .def = "99.99", .min = 50, .max = 100, .metavar = "P",
+     .help = "of magnitudes that --method percentile keeps"},
+    {.name = "min-sqnr", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, min_sqnr),
+     .def = "10", .min = -100, .max = 200, .metavar = "DB",
+     .help = "a layer that alone leaves the scores with less stays float32"},
+    {.name = "signed", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, is_signed),
+     .help = "activations as int8 instead of uint8"},
+    {.name = "equalize", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, equalize),
+     .def = "true", .help = "try whether scaling channels between layers helps"},
+    {.name = "correct-bias", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, correct_bias),
+     .def = "true", .help = "try whether correcting biases helps"},
+    {.name = "time", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, time),
+     .def = "true", .help = "time layers in both precisions; those slower in int8 stay float32"},
+    EW_CLASSIFIER_FIELDS(struct opts, classifier),
+    {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads),
+     .def = "0", .min = 0, .max = 256, .metavar = "N", .help = "0: one for each CPU"},
+    {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
+     .metavar = "FILE.onnx", .help = "the file to write, in QDQ form", .letter = 'o'},
+    EW_FIELD_END};
+/* clang-format on */
+
+#define CALIBRATION_IMAGES 1000
+
+/* "DATA" means 1000 images of it. */
+static const char *counted(const char *calib, char *buf, size_t size)
+{
+    const char *colon = strrchr(calib, ':');
+    const bool has = colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
+    if (has)
+        return calib;
+    snprintf(buf, size, "%s:%d", calib, CALIBRATION_IMAGES);
+    return buf;
+}
+
+static struct ew_quant_opts quant_opts(const struct opts *o)
+{
+    return (struct ew_quant_opts){.method = (enum ew_calibrate_method)o->method,
+                                  .percentile = o->percentile,
+                                  .is_signed = o->is_signed,
+                                  .equalize = o->equalize,
+                                  .correct_bias = o->correct_bias,
+                                  .time = o->time,
+                                  .min_sqnr_db = o->min_sqnr,
+                                  .max_drop = o->max_drop,
+                                  .threads = (int)o->threads};
+}
+
+/* Writes the file first: a drop that is not met is said with the file at hand. */
+static ew_err finish(struct ew_cmd_call *c, struct ew_quant_result *r)
+{
+    const struct opts *o = c->opts;
+    const struct ew_onnx_save_opts save = {0};
+    struct stat st;
+    EW_TRY(ew_graph_set_batch(r->graph, 1));
+    EW_TRY(ew_onnx_save(r->graph, o->output, &save));
+    const int64_t bytes = stat(o->output, &st) == 0 ? (int64_t)st.st_size : 0;
+    EW_TRY(c->json ? ew_quant_print_json(r, o->output, bytes)
+                   : ew_quant_print(r, o->output, bytes));
+    if (r->drop_met)
+        return EW_OK;
+    ew_cmd_hint(c, "try --method entropy or percentile, more images, or a larger --max-drop");
+    return ew_fail(EW_ERR_LIMIT,
+                   "the drop of %.2f points is over --max-drop %g with every layer in float32 "
+                   "but those that the table shows as int8",
+                   100 * (r->before.accuracy - r->after.accuracy), o->max_drop);
+}
+
+static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k)
+{
+    const struct opts *o = c->opts;
+    struct ew_image_set calib = {0}, eval = {0};
+    struct ew_quant_result r = {0};
+    char text[4096];
+    ew_err e = ew_image_set_open(c, counted(o->calib, text, sizeof(text)), k, true, &calib);
+    if (e == EW_OK && o->eval)
+        e = ew_image_set_open(c, o->eval, k, false, &eval);
+    if (e == EW_OK) {
+        const struct ew_quant_job job = {.net = k->net,
+                                         .calibration = calib.loader,
+                                         .evaluation = o->eval ? &eval.loader : NULL,
+                                         .opts = quant_opts(o),
+                                         .talk = stderr};
+        e = ew_quant_run(&job, &r);
+    }
+    if (e == EW_OK)
+        e = finish(c, &r);
+    ew_quant_result_fini(&r);
+    ew_image_set_close(&eval);
+    ew_image_set_close(&calib);
+    return e;
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    const struct opts *o = c->opts;
+    struct ew_classifier k;
+    EW_CHECK(o->calib, EW_ERR_USAGE, "--calib says which images to measure ranges on");
+    EW_CHECK(o->output, EW_ERR_USAGE, "--output says which file to write");
+    ew_err e = ew_classifier_load(c->args[0], &o->classifier, &k);
+    if (e == EW_OK)
+        e = quantize(c, &k);
+    ew_classifier_fini(&k);
+    return e;
+}
+
+const struct ew_cmd ew_cmd_quantize = {
+    .name = "quantize",
+    .group = EW_CMD_SHRINK,
+    .summary = "turn a trained network into int8, and show what that costs and gains",
+    .args = "CKPT|FILE.onnx",
+    .about = "Weights become int8 with one scale a channel, activations uint8 with one a tensor.\n"
+             "Equalising channels and correcting biases are tried, and used where they help.\n"
+             "Every layer is quantised alone and timed in both precisions; what costs too much or "
+             "is slower stays float32, and the table says why.\n"
+             "The file is ONNX in QDQ form, which other runtimes read too.",
+    .examples = "quantize best.ckpt --calib cifar10 --eval cifar10 -o int8.onnx\n"
+                "quantize mobilenet_v2.onnx --mean 0.5 --std 0.5 --calib photos/:200 -o int8.onnx",
+    .min_args = 1,
+    .max_args = 1,
+    .opts_size = sizeof(struct opts),
+    .opts = fields,
+    .run = run,
+};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bias correction: rounding its weights shifts the mean of a layer's output by
+ * sum over its inputs of (rounded weight - weight) x mean of the input; the bias takes that back.
+ * What padding adds is left out.  After Nagel et al. (2019). */
+#include <math.h>
+#include <string.h>
+
+#include "compress/pass.h"
+#include "op/conv.h"
+#include "op/math_attr.h"
+
+/* Filter o's weights: n of them, `step` apart; weight i reads channel channel0 + i % channels. */
+struct filter {
+    const float *w;
+    int64_t n, step;
+    int64_t channel0, channels;
+};
+
+struct layer {
+    int weights;     /* value */
+    int64_t filters; /* outputs */
+    bool is_conv, transposed;
+    int64_t groups;
+};
+
+static bool constant_floats(const struct ew_graph *g, int value)
+{
+    return ew_pass_is_constant(g, value) && g->values[value].t.dtype == EW_F32;
+}
+
+static bool layer_of(const struct ew_graph *g, const struct ew_node *n, struct layer *l)
+{
+    if (n->n_in < 2 || n->n_in > 3 || !constant_floats(g, n->in[1]) ||
+        (n->n_in > 2 && n->in[2] >= 0 && !constant_floats(g, n->in[2])))
+        return false;
+    const struct ew_shape *w = &g->values[n->in[1]].t.shape;
+    *l = (struct layer){.weights = n->in[1], .groups = 1};
+    if (strcmp(n->op->name, "conv") == 0) {
+        l->is_conv = true;
+        l->groups = ((const struct ew_conv_attr *)n->attr)->groups;
+        l->filters = w->dim[0];
+        return true;
+    }
+    if (strcmp(n->op->name, "gemm") != 0 || w->rank != 2)
+        return false;
+    const struct ew_gemm_attr *a = n->attr;
+    l->transposed = a->trans_b;
+    l->filters = w->dim[a->trans_b ? 0 : 1];
+    /* alpha and beta other than 1 do not occur in networks that are worth the case. */
+    return !a->trans_a && fabs(a->alpha - 1) < 1e-9 && fabs(a->beta - 1) < 1e-9;
+}
+
+static struct filter filter_of(const struct ew_graph *g, const struct layer *l, int64_t o)
+{
+    const struct ew_tensor *t = &g->values[l->weights].t;
+    const int64_t n = ew_tensor_count(t) / l->filters;
+    const float *w = t->data;
+    if (l->is_conv) {
+        const int64_t channels = t->shape.dim[t->shape.rank - 1];
+        return (struct filter){.w = w + o * n,
+                               .n = n,
+                               .step = 1,
+                               .channel0 = o / (l->filters / l->groups) * channels,
+                               .channels = channels};
+    }
+    if (l->transposed)
+        return (struct filter){.w = w + o * n, .n = n, .step = 1, .channels = n};
+    return (struct filter){.w = w + o, .n = n, .step = l->filters, .channels = n};
+}
+
+/* The shift of the mean that rounding filter f to 8 bits causes. */
+static double shift_of(const struct filter *f, const float *mean)
+{
+    float most = 0;
+    for (int64_t i = 0; i < f->n; i++)
+        most = fmaxf(most, fabsf(f->w[i * f->step]));
+    if (most <= 0)
+        return 0;
+    const float scale = most / 127;
+    double shift = 0;
+    for (int64_t i = 0; i < f->n; i++) {
+        const float w = f->w[i * f->step];
+        shift +=
+            (double)(rintf(w / scale) * scale - w) * (double)mean[f->channel0 + i % f->channels];
+    }
+    return shift;
+}
+
+/* A bias of the graph's own: a copy of the layer's, or zeros. */
+static ew_err own_bias(struct ew_graph *g, struct ew_node *n, int64_t filters, float **out)
+{
+    const bool has = n->n_in > 2 && n->in[2] >= 0;
+    const struct ew_shape shape = {1, {filters}};
+    int fresh;
+    EW_TRY(ew_pass_new_param(g, has ? g->values[n->in[2]].name : n->name, &shape, &fresh));
+    *out = g->values[fresh].t.data;
+    if (has)
+        memcpy(*out, g->values[n->in[2]].t.data, (size_t)filters * sizeof(float));
+    int *in = ew_arena_array(&g->arena, 3, sizeof(*in));
+    EW_CHECK(in, EW_ERR_MEMORY, "%s: no memory to correct its bias", n->name);
+    memcpy(in, n->in, 2 * sizeof(*in));
+    in[2] = fresh;
+    n->in = in;
+    n->n_in = 3;
+    return EW_OK;
+}
+
+ew_err ew_pass_correct_bias(struct ew_graph *g, const float *const *means)
+{
+    for (int k = 0; k < g->n_nodes; k++) {
+        struct ew_node *n = &g->nodes[k];
+        struct layer l;
+        if (!layer_of(g, n, &l) || !means[n->in[0]])
+            continue;
+        const float *mean = means[n->in[0]];
+        if (n->n_in > 2 && n->in[2] >= 0 && ew_tensor_count(&g->values[n->in[2]].t) != l.filters)
+            continue;
+        float *bias;
+        EW_TRY(own_bias(g, n, l.filters, &bias));
+        for (int64_t o = 0; o < l.filters; o++) {
+            const struct filter f = filter_of(g, &l, o);
+            bias[o] -= (float)shift_of(&f, mean);
+        }
+    }
+    EW_TRY(ew_graph_sweep(g));
+    return ew_graph_infer(g);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gate: which layers stay float32, and why. */
+#ifndef EW_QUANT_GATE_H
+#define EW_QUANT_GATE_H
+
+#include "compress/pass.h"
+#include "quant/quant_impl.h"
+
+struct ew_quant_gate {
+    const struct ew_quant_job *job;
+    const struct ew_quant_probe *probe;
+    const struct ew_quant_variant *v;
+    struct ew_quant_result *out; /* its layers are filled in */
+    bool *keep;                  /* by node of v->g: it stays float32 */
+    struct ew_use *uses;
+};
+
+/* Rates and times every layer and decides; release with close, also after a failure. */
+ew_err ew_quant_gate_open(struct ew_quant_gate *gate);
+void ew_quant_gate_close(struct ew_quant_gate *gate);
+
+/* The network in QDQ form as it stands. */
+ew_err ew_quant_gate_build(const struct ew_quant_gate *gate, struct ew_graph **out);
+
+/* The layers that are quantised now, the costliest first. */
+ew_err ew_quant_gate_order(struct ew_quant_gate *gate, struct ew_quant_layer ***out, int *n);
+/* A layer stays float32 for a reason, or (NULL) is quantised after all. */
+void ew_quant_gate_set(struct ew_quant_gate *gate, struct ew_quant_layer *l, const char *reason);
+
+#endif

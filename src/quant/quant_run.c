@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Quantising: the order of things, and the evaluation. */
+#include "quant/quant_run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "edgewise.h"
+#include "quant/gate.h"
+#include "quant/ways.h"
+#include "train/evaluate.h"
+
+ew_err ew_quant_build(const struct ew_quant_job *job, const struct ew_quant_variant *v,
+                      const bool *keep, struct ew_graph **out)
+{
+    const struct ew_quantize_opts o = {
+        .ranges = v->ranges, .keep = keep, .is_signed = job->opts.is_signed};
+    struct ew_graph *g = NULL;
+    ew_err e = ew_graph_clone(v->g, &g);
+    if (e == EW_OK)
+        e = ew_quantize(g, &o);
+    if (e != EW_OK) {
+        ew_graph_free(g);
+        return e;
+    }
+    *out = g;
+    return EW_OK;
+}
+
+/* ---- Evaluation ---- */
+
+static ew_err evaluate(const struct ew_quant_job *job, const struct ew_graph *net, const char *what,
+                       struct ew_scores *out)
+{
+    struct ew_evaluator ev = {0};
+    struct ew_progress bar;
+    struct ew_graph *g = NULL;
+    ew_err e = ew_graph_clone(net, &g);
+    if (e == EW_OK)
+        e = ew_evaluator_open(job->evaluation, g, job->opts.threads, &ev);
+    ew_progress_begin(&bar, job->talk, what, ev.samples);
+    if (e == EW_OK)
+        e = ew_evaluator_begin(&ev, g);
+    for (bool more = true; e == EW_OK && more;) {
+        e = ew_evaluator_step(&ev, &more);
+        ew_progress_update(&bar, ev.done);
+    }
+    ew_progress_end(&bar);
+    if (e == EW_OK)
+        *out = ew_confusion_scores(&ev.confusion);
+    ew_evaluator_close(&ev);
+    ew_graph_free(g);
+    return e;
+}
+
+/* The network with what the gate keeps, and its accuracy where one is asked for. */
+static ew_err build(struct ew_quant_gate *gate, bool *good)
+{
+    struct ew_quant_result *r = gate->out;
+    const double most = gate->job->opts.max_drop / 100;
+    ew_graph_free(r->graph);
+    r->graph = NULL;
+    *good = true;
+    EW_TRY(ew_quant_gate_build(gate, &r->graph));
+    if (!gate->job->evaluation)
+        return EW_OK;
+    EW_TRY(evaluate(gate->job, r->graph, "evaluating int8", &r->after));
+    *good = r->before.accuracy - r->after.accuracy <= most;
+    return EW_OK;
+}
+
+/* The costliest `n` layers of the order stay float32, no others of it. */
+static void keep_first(struct ew_quant_gate *gate, struct ew_quant_layer **order, int all, int n)
+{
+    for (int i = 0; i < all; i++)
+        ew_quant_gate_set(gate, order[i], i < n ? "needed for --max-drop" : NULL);
+}
+
+/* The fewest layers, costliest first, that must stay float32 for the drop that is allowed: more and
+ * more until it is met, then back by halves. */
+static ew_err meet_drop(struct ew_quant_gate *gate)
+{
+    struct ew_quant_layer **order;
+    bool good;
+    int all, bad = 0, enough = 1;
+    EW_TRY(ew_quant_gate_order(gate, &order, &all));
+    for (;; enough = enough * 2 < all ? enough * 2 : all) {
+        keep_first(gate, order, all, enough);
+        EW_TRY(build(gate, &good));
+        if (good || enough >= all)
+            break;
+        bad = enough;
+    }
+    gate->out->drop_met = good;
+    while (good && enough - bad > 1) {
+        const int middle = bad + (enough - bad) / 2;
+        bool fits;
+        keep_first(gate, order, all, middle);
+        EW_TRY(build(gate, &fits));
+        if (fits)
+            enough = middle;
+        else
+            bad = middle;
+    }
+    keep_first(gate, order, all, enough);
+    return build(gate, &good);
+}
+
+/* ---- All of it ---- */
+
+static ew_err finish(struct ew_quant_gate *gate)
+{
+    struct ew_quant_result *r = gate->out;
+    const struct ew_quant_job *job = gate->job;
+    bool good;
+    r->drop_met = true;
+    if (job->evaluation)
+        EW_TRY(evaluate(job, job->net, "evaluating float32", &r->before));
+    r->evaluated = job->evaluation != NULL;
+    EW_TRY(build(gate, &good));
+    if (!good)
+        EW_TRY(meet_drop(gate));
+    EW_TRY(ew_quant_probe_sqnr(gate->probe, r->graph, job->opts.threads, &r->sqnr_db));
+    r->probed = gate->probe->n;
+    if (job->opts.time)
+        EW_TRY(ew_quant_time(r->graph, job->opts.threads, NULL, 0, NULL, &r->int8_s));
+    return EW_OK;
+}
+
+static ew_err gate_and_finish(const struct ew_quant_job *job, const struct ew_quant_probe *probe,
+                              const struct ew_quant_variant *v, struct ew_quant_result *out)
+{
+    struct ew_quant_gate gate = {.job = job, .probe = probe, .v = v, .out = out};
+    ew_err e = ew_quant_gate_open(&gate);
+    if (e == EW_OK)
+        e = finish(&gate);
+    ew_quant_gate_close(&gate);
+    return e;
+}
+
+/* Whatever the result borrows of variants becomes its own. */
+static ew_err own_weights(struct ew_graph *g)
+{
+    for (int v = 0; v < g->n_values; v++) {
+        struct ew_tensor *t = &g->values[v].t;
+        if (g->values[v].kind == EW_VALUE_INPUT || g->values[v].kind == EW_VALUE_ACT || !t->data)
+            continue;
+        void *copy = ew_arena_alloc(&g->arena, ew_tensor_bytes(t));
+        EW_CHECK(copy, EW_ERR_MEMORY, "no memory for the quantised weights");
+        memcpy(copy, t->data, ew_tensor_bytes(t));
+        t->data = copy;
+    }
+    return EW_OK;
+}
+
+ew_err ew_quant_run(const struct ew_quant_job *job, struct ew_quant_result *out)
+{
+    const struct ew_shape *in = &job->net->values[job->net->inputs[0]].t.shape;
+    struct ew_quant_job own = *job;
+    struct ew_quant_probe probe = {0};
+    *out = (struct ew_quant_result){0};
+    ew_arena_init(&out->arena);
+    struct ew_quant_ways ways = {.job = &own, .probe = &probe, .out = out};
+    own.calibration.shuffle = own.calibration.drop_last = false;
+    own.calibration.augment = (struct ew_augment){0};
+    own.calibration.h = in->dim[1];
+    own.calibration.w = in->dim[2];
+    own.calibration.c = in->dim[3];
+    ew_err e = ew_quant_probe_fill(&own, &probe);
+    if (e == EW_OK)
+        e = ew_quant_ways_try(&ways);
+    if (e == EW_OK)
+        e = gate_and_finish(&own, &probe, ways.best, out);
+    if (e == EW_OK)
+        e = own_weights(out->graph);
+    ew_quant_ways_fini(&ways);
+    ew_quant_probe_fini(&probe);
+    return e;
+}
+
+void ew_quant_result_fini(struct ew_quant_result *r)
+{
+    ew_graph_free(r->graph);
+    ew_arena_fini(&r->arena);
+    *r = (struct ew_quant_result){0};
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The remedies, each tried: the way whose scores stay closest to the float network's is taken. */
+#include <string.h>
+
+#include "compress/pass.h"
+#include "edgewise.h"
+#include "quant/ways.h"
+
+#define WORTH_DB 0.5 /* by which a remedy must be better than doing without */
+
+/* Ranges and means of `from`, found by name: passes renumber values. */
+static ew_err carry_over(const struct ew_quant_variant *from, struct ew_quant_variant *to)
+{
+    const size_t n = (size_t)to->g->n_values;
+    to->images = from->images;
+    to->ranges = ew_arena_array(&to->arena, n, sizeof(*to->ranges));
+    to->means = ew_arena_array(&to->arena, n, sizeof(*to->means));
+    to->peaks = ew_arena_array(&to->arena, n, sizeof(*to->peaks));
+    EW_CHECK(!to->arena.failed, EW_ERR_MEMORY, "no memory for ranges");
+    for (int v = 0; v < to->g->n_values; v++) {
+        const int old = ew_graph_find(from->g, to->g->values[v].name);
+        to->ranges[v] = old >= 0 ? from->ranges[old] : (struct ew_range){.lo = 1, .hi = -1};
+    }
+    return EW_OK;
+}
+
+static ew_err corrected(const struct ew_quant_variant *from, struct ew_quant_variant *to)
+{
+    *to = (struct ew_quant_variant){0};
+    ew_arena_init(&to->arena);
+    EW_TRY(ew_graph_clone(from->g, &to->g));
+    EW_TRY(ew_pass_correct_bias(to->g, from->means));
+    return carry_over(from, to);
+}
+
+static ew_err equalized(const struct ew_quant_job *job, const struct ew_quant_variant *from,
+                        struct ew_quant_variant *to)
+{
+    struct ew_graph *g = NULL;
+    ew_err e = ew_graph_clone(from->g, &g);
+    if (e == EW_OK)
+        e = ew_pass_equalize(g, from->peaks);
+    if (e == EW_OK)
+        e = ew_quant_observe(job, g, "calibrating, equalised", to);
+    if (e == EW_OK) /* what it borrows of g must last as long as it does */
+        to->parent = g;
+    else
+        ew_graph_free(g);
+    return e;
+}
+
+static ew_err rate(const struct ew_quant_job *job, const struct ew_quant_probe *p,
+                   const struct ew_quant_variant *v, double *db)
+{
+    struct ew_graph *q = NULL;
+    ew_err e = ew_quant_build(job, v, NULL, &q);
+    if (e == EW_OK)
+        e = ew_quant_probe_sqnr(p, q, job->opts.threads, db);
+    ew_graph_free(q);
+    return e;
+}
+
+/* A way and its rating; it is the result's from now on where it is better by what makes it worth
+ * its while. */
+static ew_err consider(struct ew_quant_ways *w, struct ew_quant_variant *v, bool is_equalized,
+                       bool is_corrected)
+{
+    struct ew_quant_way *way = &w->out->ways[w->out->n_ways];
+    *way = (struct ew_quant_way){.equalized = is_equalized, .corrected = is_corrected};
+    EW_TRY(rate(w->job, w->probe, v, &way->sqnr_db));
+    if (w->out->n_ways == 0 || way->sqnr_db > w->out->ways[w->out->way].sqnr_db + WORTH_DB) {
+        w->out->way = w->out->n_ways;
+        w->best = v;
+    }
+    w->out->n_ways++;
+    return EW_OK;
+}
+
+ew_err ew_quant_ways_try(struct ew_quant_ways *w)
+{
+    const struct ew_quant_opts *o = &w->job->opts;
+    EW_TRY(ew_quant_observe(w->job, w->job->net, "calibrating", &w->all[0]));
+    w->out->calibrated = w->all[0].images;
+    EW_TRY(consider(w, &w->all[0], false, false));
+    if (o->correct_bias) {
+        EW_TRY(corrected(&w->all[0], &w->all[1]));
+        EW_TRY(consider(w, &w->all[1], false, true));
+    }
+    if (!o->equalize)
+        return EW_OK;
+    EW_TRY(equalized(w->job, &w->all[0], &w->all[2]));
+    EW_TRY(consider(w, &w->all[2], true, false));
+    if (o->correct_bias) {
+        EW_TRY(corrected(&w->all[2], &w->all[3]));
+        EW_TRY(consider(w, &w->all[3], true, true));
+    }
+    return EW_OK;
+}
+
+void ew_quant_ways_fini(struct ew_quant_ways *w)
+{
+    for (int i = EW_QUANT_WAYS - 1; i >= 0; i--) /* later ones borrow of earlier ones */
+        ew_quant_variant_fini(&w->all[i]);
+}

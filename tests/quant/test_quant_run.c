@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Quantising a network that has learnt something: accuracy stays, decisions have reasons. */
+#include <math.h>
+#include <string.h>
+
+#include "edgewise.h"
+#include "ew_test.h"
+#include "quant/quant_run.h"
+#include "train/trainer.h"
+
+static struct ew_dataset *data;
+static struct ew_graph *net;
+static struct ew_dataset_stats seen;
+
+/* LeNet-5 after one epoch over 6,000 synthetic digits. */
+static bool train_lenet(void)
+{
+    struct ew_model_opts o = {.size = sizeof(o), .batch = 1};
+    struct ew_trainer *t = NULL;
+    if (!EW_EXPECT_OK(ew_dataset_open("synthetic", &data)) ||
+        !EW_EXPECT_OK(ew_dataset_measure(data, EW_SPLIT_TRAIN, 1000, &seen)))
+        return false;
+    const struct ew_dataset_info *info = ew_dataset_info(data);
+    o.height = info->h;
+    o.width = info->w;
+    o.channels = info->c;
+    o.classes = info->classes;
+    struct ew_train_job job = {
+        .data = data, .options = "", .mean = {seen.mean[0]}, .std = {seen.std[0], 1, 1, 1}};
+    job.opts = (struct ew_train_opts){.epochs = 1,
+                                      .batch = 32,
+                                      .lr = 0.01,
+                                      .momentum = 0.9,
+                                      .seed = 1,
+                                      .threads = 1,
+                                      .samples = 6000,
+                                      .prefetch = 2,
+                                      .augment = "none",
+                                      .storage = "none"};
+    if (!EW_EXPECT_OK(ew_model_build("lenet5", &o, &net)) ||
+        !EW_EXPECT_OK(ew_model_init("lenet5", 1, net)))
+        return false;
+    job.net = net;
+    if (!EW_EXPECT_OK(ew_trainer_open(&job, &t)))
+        return false;
+    enum ew_train_event event = EW_TRAIN_BATCH;
+    while (event != EW_TRAIN_DONE && EW_EXPECT_OK(ew_trainer_step(t, &event)))
+        ;
+    ew_trainer_close(t);
+    return event == EW_TRAIN_DONE;
+}
+
+static struct ew_quant_job job_of(const struct ew_loader_opts *evaluation)
+{
+    static int64_t subset[100];
+    for (int i = 0; i < 100; i++)
+        subset[i] = i;
+    return (struct ew_quant_job){.net = net,
+                                 .calibration = {.data = data,
+                                                 .split = EW_SPLIT_TRAIN,
+                                                 .subset = subset,
+                                                 .n_subset = 100,
+                                                 .mean = {(float)seen.mean[0]},
+                                                 .std = {(float)seen.std[0]}},
+                                 .evaluation = evaluation,
+                                 .opts = {.equalize = true,
+                                          .correct_bias = true,
+                                          .min_sqnr_db = 5,
+                                          .max_drop = 100,
+                                          .threads = 1}};
+}
+
+static const struct ew_loader_opts *evaluation(void)
+{
+    static struct ew_loader_opts o;
+    static int64_t subset[300];
+    for (int i = 0; i < 300; i++)
+        subset[i] = i;
+    o = (struct ew_loader_opts){.data = data,
+                                .split = EW_SPLIT_TEST,
+                                .subset = subset,
+                                .n_subset = 300,
+                                .batch = 32,
+                                .mean = {(float)seen.mean[0]},
+                                .std = {(float)seen.std[0]}};
+    return &o;
+}
+
+static int count(const struct ew_graph *g, const char *op)
+{
+    int n = 0;
+    for (int k = 0; g && k < g->n_nodes; k++)
+        n += strcmp(g->nodes[k].op->name, op) == 0;
+    return n;
+}
+
+static void accuracy_stays(void)
+{
+    for (int m = 0; m < EW_CALIBRATE_N; m++) {
+        struct ew_quant_result r;
+        struct ew_quant_job job = job_of(evaluation());
+        job.opts.method = (enum ew_calibrate_method)m;
+        job.opts.percentile = 99.99;
+        if (EW_EXPECT_OK(ew_quant_run(&job, &r))) {
+            EW_EXPECT_INT(r.n_layers, 5);
+            EW_EXPECT_INT(r.n_float, 0);
+            EW_EXPECT_INT(r.n_ways, EW_QUANT_WAYS);
+            EW_EXPECT_INT(r.calibrated, 100);
+            EW_EXPECT(r.before.accuracy > 0.8);
+            EW_EXPECT(r.after.accuracy > r.before.accuracy - 0.02);
+            EW_EXPECT(r.sqnr_db > 20);
+            EW_EXPECT(count(r.graph, "quantize_linear") >= 5);
+            EW_EXPECT_OK(ew_graph_check(r.graph));
+        }
+        ew_quant_result_fini(&r);
+    }
+}
+
+/* What costs too much stays as it was, to the last bit of the scores. */
+static void costly_layers_stay_float(void)
+{
+    struct ew_quant_result r;
+    struct ew_quant_job job = job_of(NULL);
+    job.opts.equalize = job.opts.correct_bias = false;
+    job.opts.min_sqnr_db = 199;
+    if (EW_EXPECT_OK(ew_quant_run(&job, &r))) {
+        EW_EXPECT_INT(r.n_float, 5);
+        EW_EXPECT_HAS(r.layers[0].reason, "dB");
+        EW_EXPECT_INT(count(r.graph, "quantize_linear"), 0);
+        EW_EXPECT(r.sqnr_db > 100);
+        EW_EXPECT(!r.evaluated);
+    }
+    ew_quant_result_fini(&r);
+}
+
+/* No drop at all: layers stay float32 until the accuracy is the float network's or better. */
+static void drops_are_met(void)
+{
+    struct ew_quant_result r;
+    struct ew_quant_job job = job_of(evaluation());
+    job.opts.method = EW_CALIBRATE_PERCENTILE;
+    job.opts.percentile = 50; /* half of all values are clipped: int8 must fail */
+    job.opts.max_drop = 0;
+    job.opts.min_sqnr_db = -100;
+    if (EW_EXPECT_OK(ew_quant_run(&job, &r))) {
+        EW_EXPECT(r.n_float > 0);
+        EW_EXPECT(r.drop_met);
+        EW_EXPECT(r.after.accuracy >= r.before.accuracy);
+    }
+    ew_quant_result_fini(&r);
+}
+
+static void times_are_measured(void)
+{
+    struct ew_quant_result r;
+    struct ew_quant_job job = job_of(NULL);
+    job.opts.time = true;
+    if (EW_EXPECT_OK(ew_quant_run(&job, &r))) {
+        EW_EXPECT(r.float_s > 0 && r.int8_s > 0);
+        for (int i = 0; i < r.n_layers; i++) {
+            EW_EXPECT(r.layers[i].float_s > 0 && r.layers[i].int8_s > 0);
+            EW_EXPECT(r.layers[i].is_float == (r.layers[i].reason[0] != '\0'));
+        }
+    }
+    ew_quant_result_fini(&r);
+}
+
+static const struct ew_test tests[] = {EW_TEST(accuracy_stays), EW_TEST(costly_layers_stay_float),
+                                       EW_TEST(drops_are_met), EW_TEST(times_are_measured)};
+
+int main(void)
+{
+    ew_test_begin("train_lenet");
+    const bool ready = train_lenet();
+    ew_test_end();
+    for (size_t i = 0; ready && i < EW_COUNT(tests); i++) {
+        ew_test_begin("%s", tests[i].name);
+        tests[i].run();
+        ew_test_end();
+    }
+    ew_graph_free(net);
+    ew_dataset_close(data);
+    return ew_test_status();
+}
