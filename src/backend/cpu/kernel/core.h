@@ -45,6 +45,7 @@ struct core {
     int64_t y_image, y_step[3];
     int64_t rows; /* output pixels of all images */
     bool flat, band;
+    bool flat_y;       /* so are the output's pixels, y_step[2] apart */
     int64_t band_line; /* floats of a line */
     int64_t run, runs; /* k is `runs` runs of `run` floats, contiguous in x */
     int64_t k, kc;     /* kc: a chunk, at most KC */

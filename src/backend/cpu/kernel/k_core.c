@@ -62,6 +62,8 @@ static void plan_feed(struct core *c)
             c->flat && a[i].taps == 1 && a[i].stride == 1 && a[i].pad == 0 && a[i].in == a[i].out;
     c->flat = c->flat && c->x_step[1] == a[2].in * c->x_step[2] &&
               c->x_step[0] == a[1].in * c->x_step[1] && c->x_image == a[0].in * c->x_step[0];
+    c->flat_y = c->y_step[1] == a[2].out * c->y_step[2] &&
+                c->y_step[0] == a[1].out * c->y_step[1] && c->y_image == a[0].out * c->y_step[0];
     c->band_line = ((int64_t)(a[2].out - 1) * a[2].stride + a[2].taps) * c->cg;
     c->band = a[0].taps == 1 && a[2].taps > 1 && a[2].dilation == 1 && a[1].taps > 0 &&
               a[2].out > 0 && a[1].taps * c->band_line <= BAND_MAX && c->k * c->og <= BAND_WEIGHTS;
@@ -357,6 +359,27 @@ static void run_band(struct tile *t, int64_t row)
     }
 }
 
+static void gather_panel(struct tile *t, int64_t row, int rows)
+{
+    const struct core *c = t->run->core;
+    struct pixel p[MR];
+    EW_K(core_pixels)(c, row, rows, p);
+    for (int r = 0; r < rows; r++)
+        t->row[r] = p[r].y;
+    t->a = c->flat ? t->x + row * t->row_step + t->k0 : t->panel;
+    if (!c->flat)
+        EW_K(core_gather)(c, t->x, p, rows, t->k0, t->k1, t->panel);
+}
+
+/* The same where pixels are rows of two matrices. */
+static void flat_panel(struct tile *t, int64_t row, int rows)
+{
+    const int64_t step = t->run->core->y_step[2];
+    for (int r = 0; r < rows; r++)
+        t->row[r] = (row + r) * step;
+    t->a = t->x + row * t->row_step + t->k0;
+}
+
 static void run_rows(struct tile *t, int64_t first, int64_t last)
 {
     const struct core *c = t->run->core;
@@ -369,13 +392,10 @@ static void run_rows(struct tile *t, int64_t first, int64_t last)
         for (int64_t i = 0; i < panels; i++) {
             const int64_t row = first + i * step;
             const int rows = (int)min_i64(step, last - row);
-            struct pixel p[MR];
-            EW_K(core_pixels)(c, row, rows, p);
-            for (int r = 0; r < rows; r++)
-                t->row[r] = p[r].y;
-            t->a = c->flat ? t->x + row * t->row_step + t->k0 : t->panel;
-            if (!c->flat)
-                EW_K(core_gather)(c, t->x, p, rows, t->k0, t->k1, t->panel);
+            if (c->flat && c->flat_y)
+                flat_panel(t, row, rows);
+            else
+                gather_panel(t, row, rows);
             run_panel(t, i, rows);
         }
         t->k0 = t->k1;

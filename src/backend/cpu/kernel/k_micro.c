@@ -30,37 +30,26 @@ INLINE void begin(const struct micro *m, struct sums *s, const struct form f)
 {
     const int64_t rest = m->width - f.full * LANES; /* lanes of the half vector */
     UNROLL
-    for (int r = 0; r < f.rows; r++) {
+    for (int v = 0; v < f.full; v++) {
+        const vec b = m->bias ? load_n(m->bias + v * LANES, lanes(m, v, f)) : (vec){0};
         UNROLL
-        for (int v = 0; v < f.full; v++)
-            s->full[r][v] = (vec){0};
-        s->half[r] = (hvec){0};
+        for (int r = 0; r < f.rows; r++)
+            s->full[r][v] = b;
     }
-    if (m->from) {
-        UNROLL
-        for (int r = 0; r < f.rows; r++) {
-            const float *from = m->from + m->row[r];
-            UNROLL
-            for (int v = 0; v < f.full; v++)
-                s->full[r][v] = load_n(from + v * LANES, lanes(m, v, f));
-            if (f.half)
-                s->half[r] = half_load(from + f.full * LANES, rest);
-        }
-    }
-    if (!m->bias)
+    const hvec b = f.half && m->bias ? half_load(m->bias + f.full * LANES, rest) : (hvec){0};
+    UNROLL
+    for (int r = 0; r < f.rows; r++)
+        s->half[r] = b;
+    if (!m->from)
         return;
     UNROLL
-    for (int v = 0; v < f.full; v++) {
-        const vec b = load_n(m->bias + v * LANES, lanes(m, v, f));
+    for (int r = 0; r < f.rows; r++) {
+        const float *from = m->from + m->row[r];
         UNROLL
-        for (int r = 0; r < f.rows; r++)
-            s->full[r][v] += b;
-    }
-    if (f.half) {
-        const hvec b = half_load(m->bias + f.full * LANES, rest);
-        UNROLL
-        for (int r = 0; r < f.rows; r++)
-            s->half[r] += b;
+        for (int v = 0; v < f.full; v++)
+            s->full[r][v] += load_n(from + v * LANES, lanes(m, v, f));
+        if (f.half)
+            s->half[r] += half_load(from + f.full * LANES, rest);
     }
 }
 
