@@ -7,7 +7,7 @@ edgewise results --db a.db --columns id,network,batch,parameters,machine_unit,st
 edgewise results --db a.db --columns id,batch --where "batch > 1 and status = 'done'"
 edgewise results --db a.db --csv --where "id = 1" | head -c 30
 echo
-edgewise results diff 1 2 --db a.db | grep '^batch'
+edgewise results diff 1 2 --db a.db | grep '^batch' | tr -s ' '
 edgewise results export b.db --db a.db
 edgewise results export b.db --db a.db
 edgewise results import b.db --db c.db --where "batch = 4"
