@@ -70,28 +70,20 @@ static bool is_custom(const struct opts *o)
 static ew_err find_changes(struct context *x, const char *name, struct ew_power_list *out)
 {
     const struct opts *o = x->opts;
-    struct ew_power_want want = {.cores = o->cores,
-                                 .cpu_mhz = o->cpu_mhz,
-                                 .gpu_mhz = o->gpu_mhz,
-                                 .mem_mhz = o->mem_mhz,
-                                 .dvfs = o->dvfs == 0 ? -1 : o->dvfs == 1};
+    const struct ew_power_want want = {.cores = o->cores,
+                                       .cpu_mhz = o->cpu_mhz,
+                                       .gpu_mhz = o->gpu_mhz,
+                                       .mem_mhz = o->mem_mhz,
+                                       .dvfs = o->dvfs == 0 ? -1 : o->dvfs == 1};
     if (o->gpu_limit > 0)
         EW_TRY(
             ew_power_list_set_int(out, "nvml/gpu0/power_limit_mw", (int64_t)(o->gpu_limit * 1000)));
     if (!name)
         return ew_powermode_custom(x->view.board, &want, out);
-    const struct ew_nvpm_mode *mode = ew_nvpmodel_find(&x->view.nvp, name);
-    if (mode)
-        return ew_powermode_nvp(x->view.board, &x->view.nvp, mode, out);
-    const struct ew_profile *p = x->view.board->profile;
-    for (int i = 0; p && i < p->n_modes; i++)
-        if (strcmp(p->modes[i].name, name) == 0) {
-            const struct ew_profile_mode *m = &p->modes[i];
-            want = (struct ew_power_want){m->cores, m->cpu_mhz, m->gpu_mhz, m->mem_mhz, -1};
-            return ew_powermode_custom(x->view.board, &want, out);
-        }
-    ew_cmd_hint(x->call, "edgewise power list");
-    return ew_fail(EW_ERR_NOT_FOUND, "power: no mode '%s' on this board", name);
+    const ew_err err = ew_powermode_named(x->view.board, &x->view.nvp, name, out);
+    if (err == EW_ERR_NOT_FOUND)
+        ew_cmd_hint(x->call, "edgewise power list");
+    return err;
 }
 
 /* Runs a command under the mode; signals that would end us wait until all is put back. */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "study/job.h"
 #include "study/machine.h"
+#include "study/summary.h"
 
 /* The run that a study began for this process. */
 static ew_err join_run(struct ew_recording *r, const char *uid)
@@ -93,12 +94,18 @@ ew_err ew_recording_end(struct ew_recording *r, ew_err err)
     if (!r->store)
         return err;
     ew_err stored = EW_OK;
-    if (r->own) {
+    if (err == EW_OK)
+        stored = ew_summary_add(r->store, r->run);
+    /* Under a study a run that went well is over here: were the study killed before it could say
+     * so, the job would be run again. */
+    if (r->own || (err == EW_OK && stored == EW_OK)) {
         char reason[512];
         snprintf(reason, sizeof(reason), "%s", ew_error_message());
         const double wall_s = (double)(ew_clock_ns() - r->start_ns) / (double)EW_NS_PER_S;
-        stored = ew_store_run_end(r->store, r->run, err == EW_OK ? EW_RUN_DONE : EW_RUN_FAILED,
-                                  err == EW_OK ? NULL : reason, wall_s);
+        const ew_err ended =
+            ew_store_run_end(r->store, r->run, err == EW_OK ? EW_RUN_DONE : EW_RUN_FAILED,
+                             err == EW_OK ? NULL : reason, wall_s);
+        stored = stored == EW_OK ? ended : stored;
         if (err != EW_OK)
             ew_fail(err, "%s", reason); /* what went wrong first is what is said */
     }

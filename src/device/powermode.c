@@ -319,3 +319,18 @@ ew_err ew_powermode_nvp(struct ew_board *b, const struct ew_nvpmodel *m,
     }
     return EW_OK;
 }
+
+ew_err ew_powermode_named(struct ew_board *b, const struct ew_nvpmodel *m, const char *name,
+                          struct ew_power_list *out)
+{
+    const struct ew_nvpm_mode *mode = ew_nvpmodel_find(m, name);
+    if (mode)
+        return ew_powermode_nvp(b, m, mode, out);
+    for (int i = 0; b->profile && i < b->profile->n_modes; i++) {
+        const struct ew_profile_mode *p = &b->profile->modes[i];
+        const struct ew_power_want want = {p->cores, p->cpu_mhz, p->gpu_mhz, p->mem_mhz, -1};
+        if (strcmp(p->name, name) == 0)
+            return ew_powermode_custom(b, &want, out);
+    }
+    return ew_fail(EW_ERR_NOT_FOUND, "power: no mode '%s' on this board", name);
+}

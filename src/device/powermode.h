@@ -43,4 +43,8 @@ ew_err ew_powermode_custom(struct ew_board *b, const struct ew_power_want *want,
 ew_err ew_powermode_nvp(struct ew_board *b, const struct ew_nvpmodel *m,
                         const struct ew_nvpm_mode *mode, struct ew_power_list *out);
 
+/* A mode by its name: of nvpmodel.conf, or of the board's profile. */
+ew_err ew_powermode_named(struct ew_board *b, const struct ew_nvpmodel *m, const char *name,
+                          struct ew_power_list *out);
+
 #endif

@@ -75,7 +75,7 @@ static const struct ew_field run_fields[] = {
     TEXT(run, stamp, "boot and beginning of the process"),
     ENUM(run, quality, ew_quality_names, "where its figures come from"),
     TEXT(run, noise, "why it is not to be trusted"),
-    NUM(run, load, NULL, LOWER, "runnable processes before it"),
+    NUM(run, load, NULL, LOWER, "share of the CPU in use before it"),
     NUM(run, temp_c, "C", LOWER, "hottest sensor before it"),
     NUM(run, cpu_mhz, "MHz", HIGHER, "mean CPU clock before it"),
     INT(run, free_memory_bytes, "B", "free memory before it"),

@@ -56,7 +56,8 @@ struct ew_job_row {
     X(DONE,        "done")                                                                         \
     X(FAILED,      "failed")      /* `reason` says why */                                          \
     X(SKIPPED,     "skipped")     /* cannot be done on this machine */                             \
-    X(INTERRUPTED, "interrupted") /* its process is gone */
+    X(INTERRUPTED, "interrupted") /* its process is gone */                                        \
+    X(NOISY,       "noisy")       /* done, but run again since it was not quiet */
 /* clang-format on */
 
 enum ew_run_status {
@@ -77,10 +78,10 @@ struct ew_run_row {
     const char *started; /* "2026-11-15T07:30:00Z" */
     double wall_s;
     int64_t pid;
-    const char *stamp; /* boot and beginning of that process, see base/process.h */
-    int quality;       /* enum ew_quality: of the run as a whole */
-    const char *noise; /* why it is not to be trusted: "load 1.9"; NULL: quiet */
-    double load, temp_c, cpu_mhz;
+    const char *stamp;            /* boot and beginning of that process, see base/process.h */
+    int quality;                  /* enum ew_quality: of the run as a whole */
+    const char *noise;            /* why it is not to be trusted: "load 1.9"; NULL: quiet */
+    double load, temp_c, cpu_mhz; /* load: share of the CPU that others used, 0 to 1 */
     int64_t free_memory_bytes, free_disk_bytes;
 };
 

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise study: an experiment file, run from its first job to its last, as often as it takes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/board_text.h"
+#include "cli/cmd.h"
+#include "cli/study_show.h"
+
+#define FILE_LIMIT (1 << 20)
+
+struct opts {
+    const char *db, *only, *scratch;
+    bool dry_run, quick, text;
+    int64_t repeat, repeat_noisy;
+    double busy, temp;
+};
+
+static const struct ew_field fields[] = {
+    {.name = "dry-run",
+     .type = EW_FIELD_BOOL,
+     .offset = offsetof(struct opts, dry_run),
+     .help = "show the jobs with what they should take, and run none",
+     .letter = 'n'},
+    {.name = "quick",
+     .type = EW_FIELD_BOOL,
+     .offset = offsetof(struct opts, quick),
+     .help = "the reduced size that the file gives"},
+    {.name = "only",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, only),
+     .metavar = "SECTION,NAME=VALUE",
+     .help = "only these sections, and jobs with these settings"},
+    {.name = "repeat",
+     .type = EW_FIELD_INT,
+     .offset = offsetof(struct opts, repeat),
+     .def = "0",
+     .min = 0,
+     .max = 10000,
+     .metavar = "N",
+     .help = "each job so often; 0: as the file says"},
+    {.name = "repeat-noisy",
+     .type = EW_FIELD_INT,
+     .offset = offsetof(struct opts, repeat_noisy),
+     .def = "0",
+     .min = 0,
+     .max = 100,
+     .metavar = "N",
+     .help = "run a noisy or throttled job again, up to N times"},
+    {.name = "busy",
+     .type = EW_FIELD_FLOAT,
+     .offset = offsetof(struct opts, busy),
+     .def = "0.1",
+     .min = 0,
+     .max = 1,
+     .metavar = "SHARE",
+     .help = "a run is noisy where others use more of the CPU than this"},
+    {.name = "hot",
+     .type = EW_FIELD_FLOAT,
+     .offset = offsetof(struct opts, temp),
+     .def = "85",
+     .min = 0,
+     .max = 200,
+     .metavar = "C",
+     .help = "a run that begins hotter than this is noisy"},
+    {.name = "db",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, db),
+     .def = EW_STORE_FILE,
+     .metavar = "FILE",
+     .help = "the store"},
+    {.name = "scratch",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, scratch),
+     .def = "runs",
+     .metavar = "DIR",
+     .help = "where jobs put what is removed after them"},
+    {.name = "print",
+     .type = EW_FIELD_BOOL,
+     .offset = offsetof(struct opts, text),
+     .help = "print the study's file, as a beginning for your own"},
+    EW_FIELD_END,
+};
+
+/* The command's call, the file and what was made of it. */
+struct context {
+    struct ew_cmd_call *call;
+    const struct opts *opts;
+    struct ew_arena arena;
+    char *text; /* of the file */
+    char name[128];
+    struct ew_study study;
+};
+
+/* ---- The file -------------------------------------------------------------------------------- */
+
+/* "dir/train-workers.study" is train-workers. */
+static ew_err take_name(struct context *x, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    snprintf(x->name, sizeof(x->name), "%s", base);
+    char *dot = strrchr(x->name, '.');
+    if (dot)
+        *dot = '\0';
+    EW_CHECK(x->name[0] && !strpbrk(x->name, "'\"/"), EW_ERR_USAGE, "'%s' is no name of a study",
+             path);
+    return EW_OK;
+}
+
+static ew_err unknown_study(struct context *x, const char *name)
+{
+    struct ew_field names[64];
+    char list[64][64];
+    const char *text, *file;
+    memset(names, 0, sizeof(names));
+    for (int i = 0; i < 63 && (file = ew_study_shipped(i, &text)); i++) {
+        snprintf(list[i], sizeof(list[i]), "%.*s", (int)strcspn(file, "."), file);
+        names[i].name = list[i];
+    }
+    const char *near = ew_field_nearest(names, name);
+    ew_cmd_hint(x->call, "edgewise study list");
+    if (near)
+        return ew_fail(EW_ERR_NOT_FOUND, "no study '%s'; did you mean '%s'?", name, near);
+    return ew_fail(EW_ERR_NOT_FOUND, "no study '%s', and no such file", name);
+}
+
+/* A file of this path, else one that comes with the program. */
+static ew_err read_study(struct context *x, const char *what)
+{
+    size_t size;
+    const char *text, *file;
+    EW_TRY(take_name(x, what));
+    if (strchr(what, '.') || strchr(what, '/') || access(what, F_OK) == 0)
+        return ew_file_read(what, FILE_LIMIT, &x->text, &size);
+    for (int i = 0; (file = ew_study_shipped(i, &text)); i++)
+        if (strncmp(file, what, strlen(what)) == 0 && strcmp(file + strlen(what), ".study") == 0) {
+            x->text = strdup(text);
+            EW_CHECK(x->text, EW_ERR_MEMORY, "no memory for a study");
+            return EW_OK;
+        }
+    return unknown_study(x, what);
+}
+
+/* Commands that make sense as jobs; a build may lack one. */
+static int find_commands(struct ew_study_command *out, int max)
+{
+    static const char *const names[] = {"train", "bench", "eval", "monitor", "compile", "quantize"};
+    int n = 0;
+    for (size_t i = 0; i < EW_COUNT(names) && n < max; i++) {
+        const struct ew_cmd *c = ew_cmd_find(names[i]);
+        if (c && ew_field_find(c->opts, "db"))
+            out[n++] = (struct ew_study_command){c->name, c->opts, c->opts_size};
+    }
+    return n;
+}
+
+static ew_err parse(struct context *x)
+{
+    struct ew_study_command commands[8];
+    const struct ew_study_opts o = {.commands = commands,
+                                    .n_commands = find_commands(commands, 8),
+                                    .quick = x->opts->quick,
+                                    .repeat = x->opts->repeat,
+                                    .only = x->opts->only};
+    return ew_study_parse(&x->arena, x->name, x->text, &o, &x->study);
+}
+
+/* ---- list ------------------------------------------------------------------------------------ */
+
+static ew_err list(struct context *x)
+{
+    const char *text, *file;
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    if (x->call->json)
+        ew_json_array(&j, NULL);
+    for (int i = 0; (file = ew_study_shipped(i, &text)); i++) {
+        ew_arena_reset(&x->arena);
+        free(x->text);
+        x->text = strdup(text);
+        EW_CHECK(x->text, EW_ERR_MEMORY, "no memory for a study");
+        EW_TRY(take_name(x, file));
+        EW_TRY(parse(x));
+        if (!x->call->json) {
+            printf("%-18s %4d jobs  %s\n", x->name, x->study.n_jobs, x->study.title);
+            continue;
+        }
+        ew_json_object(&j, NULL);
+        ew_json_str(&j, "name", x->name);
+        ew_json_str(&j, "title", x->study.title);
+        ew_json_int(&j, "jobs", x->study.n_jobs);
+        ew_json_end(&j);
+    }
+    if (!x->call->json)
+        return EW_OK;
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static ew_err dry_run(struct context *x)
+{
+    struct ew_store *s = NULL;
+    if (access(x->opts->db, R_OK) == 0)
+        EW_TRY(ew_store_open(x->opts->db, NULL, &s));
+    const ew_err err = ew_study_show_jobs(&x->study, s, x->call->json);
+    ew_store_close(s);
+    return err;
+}
+
+/* What runs now, where somebody looks on. */
+static void show_now(const struct context *x, const struct ew_runner *r)
+{
+    char text[EW_JOB_CHARS], left[EW_DURATION_CHARS];
+    const struct ew_study_job *j = ew_runner_next(r, NULL);
+    const struct ew_runner_counts c = ew_runner_counts(r);
+    if (!j || !isatty(STDERR_FILENO))
+        return;
+    ew_study_job_text(&x->study, j, text);
+    fprintf(stderr, "\r\033[K%s %lld/%lld: %s %.100s, %s left", x->name, (long long)c.at + 1,
+            (long long)c.total, j->label, text, ew_duration_text(c.left_s, left));
+    fflush(stderr);
+}
+
+static ew_err follow(const struct context *x, struct ew_runner *r)
+{
+    struct ew_runner_report report;
+    do {
+        show_now(x, r);
+        const ew_err err = ew_runner_step(r, &report);
+        if (isatty(STDERR_FILENO))
+            fprintf(stderr, "\r\033[K");
+        EW_TRY(err);
+        const struct ew_runner_counts c = ew_runner_counts(r);
+        ew_study_show_report(&x->study, &report, &c);
+    } while (report.event != EW_RUNNER_END);
+    return EW_OK;
+}
+
+static ew_err finish(struct context *x, struct ew_runner *r)
+{
+    const struct ew_runner_counts c = ew_runner_counts(r);
+    const struct ew_machine_row *m = ew_runner_machine(r);
+    EW_TRY(x->call->json ? ew_study_json_results(&x->study, ew_runner_store(r), m, &c)
+                         : ew_study_show_results(&x->study, ew_runner_store(r), m));
+    EW_CHECK(c.failed + c.skipped == 0, EW_ERR_SKIPPED,
+             "%s: of %lld jobs %lld failed and %lld could not be done here", x->name,
+             (long long)c.total, (long long)c.failed, (long long)c.skipped);
+    return EW_OK;
+}
+
+static ew_err run_study(struct context *x)
+{
+    char program[512];
+    const ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    EW_CHECK(n > 0, EW_ERR_IO, "/proc/self/exe: %s", strerror(errno));
+    program[n] = '\0';
+    const struct opts *o = x->opts;
+    const struct ew_runner_opts ro = {.program = program,
+                                      .db = o->db,
+                                      .scratch = o->scratch,
+                                      .repeat_noisy = o->repeat_noisy,
+                                      .look_s = x->study.quick ? 0.1 : 1,
+                                      .limits = {.busy = o->busy, .temp_c = o->temp},
+                                      .least_disk_bytes = 64 << 20};
+    struct ew_runner *r;
+    EW_TRY(ew_runner_open(&x->study, &ro, &r));
+    ew_err err = follow(x, r);
+    if (err == EW_OK)
+        err = finish(x, r);
+    ew_runner_close(r);
+    return err;
+}
+
+static ew_err dispatch(struct context *x)
+{
+    if (strcmp(x->call->args[0], "list") == 0)
+        return list(x);
+    EW_TRY(read_study(x, x->call->args[0]));
+    if (x->opts->text) {
+        fputs(x->text, stdout);
+        return EW_OK;
+    }
+    EW_TRY(parse(x));
+    return x->opts->dry_run ? dry_run(x) : run_study(x);
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    struct context x = {.call = c, .opts = c->opts};
+    ew_arena_init(&x.arena);
+    const ew_err err = dispatch(&x);
+    ew_arena_fini(&x.arena);
+    free(x.text);
+    return err;
+}
+
+const struct ew_cmd ew_cmd_study = {
+    .name = "study",
+    .group = EW_CMD_STUDY,
+    .summary = "run an experiment file, or one of the four studies' protocols",
+    .args = "FILE.study|NAME|list",
+    .about =
+        "Runs every job of the study as a process of its own and keeps all results in the store.\n"
+        "Jobs that are done are passed over, so the same command goes on where it was stopped or "
+        "killed.\n"
+        "A job that fails is recorded with its reason; the study goes on and ends with status 3.\n"
+        "Before each run the load, heat, clocks and room of the machine are looked at; a noisy run "
+        "is marked.\n"
+        "At the end the published figures stand beside those of this machine.",
+    .examples = "study list\nstudy train-workers --quick\nstudy engine --dry-run\n"
+                "study train-batch --quick --only lenet,batch=16 --repeat 3\n"
+                "study train-workers --print > mine.study",
+    .min_args = 1,
+    .max_args = 1,
+    .opts_size = sizeof(struct opts),
+    .opts = fields,
+    .run = run,
+};

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A study on the terminal. */
+#include "cli/study_show.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/results_show.h"
+#include "report/text_table.h"
+#include "study/summary.h"
+
+const char *ew_duration_text(double seconds, char out[EW_DURATION_CHARS])
+{
+    if (!isfinite(seconds) || seconds > 1e9) {
+        snprintf(out, EW_DURATION_CHARS, "?");
+        return out;
+    }
+    const long long s = (long long)(seconds + 0.5);
+    if (seconds < 10)
+        snprintf(out, EW_DURATION_CHARS, "%.1f s", seconds);
+    else if (s < 3600)
+        snprintf(out, EW_DURATION_CHARS, "%d:%02d", (int)(s / 60), (int)(s % 60));
+    else
+        snprintf(out, EW_DURATION_CHARS, "%lld:%02d:%02d", s / 3600, (int)(s / 60 % 60),
+                 (int)(s % 60));
+    return out;
+}
+
+/* ---- Jobs ------------------------------------------------------------------------------------ */
+
+/* Some job has another value of this setting. */
+static bool varies(const struct ew_study *study, const struct ew_setting *g)
+{
+    for (int i = 0; i < study->n_jobs; i++) {
+        const char *other = ew_study_given(&study->jobs[i], g->name);
+        if (!other || strcmp(other, g->value) != 0)
+            return true;
+    }
+    return false;
+}
+
+void ew_study_job_text(const struct ew_study *study, const struct ew_study_job *j,
+                       char out[EW_JOB_CHARS])
+{
+    int n = 0;
+    out[0] = '\0';
+    for (int i = 0; i < j->n_given && n < EW_JOB_CHARS; i++)
+        if (varies(study, &j->given[i]))
+            n += snprintf(out + n, EW_JOB_CHARS - (size_t)n, "%s%s=%s", n ? " " : "",
+                          j->given[i].name, j->given[i].value);
+    if (study->repeat > 1 && n < EW_JOB_CHARS)
+        snprintf(out + n, EW_JOB_CHARS - (size_t)n, "%srepeat=%lld", n ? " " : "",
+                 (long long)j->repeat);
+}
+
+struct totals {
+    double seconds;
+    int64_t memory, disk, done;
+};
+
+static ew_err job_done(const struct ew_study *study, const struct ew_study_job *j,
+                       struct ew_store *s, bool *done)
+{
+    int64_t id;
+    *done = false;
+    if (!s)
+        return EW_OK;
+    return ew_store_int(s, &id, done,
+                        "SELECT 1 FROM run WHERE job = ?1 AND study = ?2 AND repeat = ?3 AND "
+                        "status = 'done' LIMIT 1",
+                        "ssi", j->row.id, study->name, j->repeat);
+}
+
+static void bytes_cell(struct ew_table *t, int64_t bytes)
+{
+    char text[EW_TEXT_CHARS];
+    ew_table_cell(t, "%s", bytes == EW_INT_ABSENT ? "?" : ew_text_bytes(bytes, text));
+}
+
+static void job_row(struct ew_table *t, const struct ew_study *study, const struct ew_study_job *j,
+                    const struct ew_estimate *e, bool done)
+{
+    char text[EW_JOB_CHARS], time[EW_DURATION_CHARS];
+    ew_study_job_text(study, j, text);
+    ew_table_cell(t, "%s", j->label);
+    ew_table_cell(t, "%s", text);
+    ew_table_cell(t, "%s", j->row.id);
+    ew_table_cell(t, "%s%s", ew_duration_text(e->seconds, time), e->measured ? "" : " *");
+    bytes_cell(t, e->memory_bytes);
+    bytes_cell(t, e->disk_bytes);
+    ew_table_cell(t, "%s", done ? "done" : "");
+}
+
+static void job_json(struct ew_json *out, const struct ew_study_job *j, const struct ew_estimate *e,
+                     bool done)
+{
+    ew_json_object(out, NULL);
+    ew_json_str(out, "label", j->label);
+    ew_json_str(out, "job", j->row.id);
+    ew_json_str(out, "command", j->command);
+    ew_json_str(out, "network", j->network);
+    ew_json_int(out, "repeat", j->repeat);
+    ew_json_str(out, "options", j->row.options);
+    ew_json_num(out, "seconds", e->seconds);
+    ew_json_bool(out, "measured", e->measured);
+    if (e->memory_bytes == EW_INT_ABSENT)
+        ew_json_null(out, "memory_bytes");
+    else
+        ew_json_int(out, "memory_bytes", e->memory_bytes);
+    ew_json_int(out, "disk_bytes", e->disk_bytes);
+    ew_json_bool(out, "done", done);
+    ew_json_end(out);
+}
+
+static void add_up(struct totals *t, const struct ew_estimate *e, bool done)
+{
+    if (isfinite(e->seconds) && !done)
+        t->seconds += e->seconds;
+    t->memory = ew_max_i64(t->memory, e->memory_bytes);
+    t->disk = ew_max_i64(t->disk, e->disk_bytes);
+    t->done += done;
+}
+
+static void print_totals(const struct ew_study *study, const struct totals *t)
+{
+    char time[EW_DURATION_CHARS], memory[EW_TEXT_CHARS], disk[EW_TEXT_CHARS];
+    printf("%s: %d jobs, %lld done; about %s for the rest, at most %s of memory and %s of disk\n",
+           study->name, study->n_jobs, (long long)t->done, ew_duration_text(t->seconds, time),
+           ew_text_bytes(t->memory, memory), ew_text_bytes(t->disk, disk));
+    printf("* a guess from the arithmetic; others are from earlier runs\n");
+}
+
+ew_err ew_study_show_jobs(const struct ew_study *study, struct ew_store *s, bool json)
+{
+    static const char *const head[] = {"section", "settings", "job", "time", "memory", "disk", ""};
+    double rate;
+    struct ew_table t;
+    struct ew_json j;
+    struct totals sum = {0};
+    EW_TRY(ew_estimate_rate(&rate));
+    ew_table_init(&t, "lllrrrl");
+    ew_json_init(&j, stdout);
+    for (size_t i = 0; i < EW_COUNT(head); i++)
+        ew_table_cell(&t, "%s", head[i]);
+    if (json)
+        ew_json_array(&j, NULL);
+    ew_err err = EW_OK;
+    for (int i = 0; err == EW_OK && i < study->n_jobs; i++) {
+        struct ew_estimate e;
+        bool done = false;
+        err = ew_estimate_job(&study->jobs[i], s, rate, &e);
+        if (err == EW_OK)
+            err = job_done(study, &study->jobs[i], s, &done);
+        add_up(&sum, &e, done);
+        if (json)
+            job_json(&j, &study->jobs[i], &e, done);
+        else
+            job_row(&t, study, &study->jobs[i], &e, done);
+    }
+    FILE *none = json || err != EW_OK ? fopen("/dev/null", "w") : NULL;
+    const ew_err printed = ew_table_print(&t, none ? none : stdout);
+    if (none)
+        fclose(none);
+    EW_TRY(err);
+    EW_TRY(printed);
+    if (!json) {
+        print_totals(study, &sum);
+        return EW_OK;
+    }
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+/* ---- While it runs --------------------------------------------------------------------------- */
+
+void ew_study_show_report(const struct ew_study *study, const struct ew_runner_report *r,
+                          const struct ew_runner_counts *c)
+{
+    char text[EW_JOB_CHARS], left[EW_DURATION_CHARS];
+    if (!r->job || r->event == EW_RUNNER_KNOWN)
+        return;
+    ew_study_job_text(study, r->job, text);
+    fprintf(stderr, "[%lld/%lld] %s %s: ", (long long)c->at, (long long)c->total, r->job->label,
+            text);
+    if (r->event == EW_RUNNER_FAILED)
+        fprintf(stderr, "failed: %s", r->reason);
+    else if (r->event == EW_RUNNER_SKIPPED)
+        fprintf(stderr, "skipped: %s", r->reason);
+    else
+        fprintf(stderr, "%.1f s", r->wall_s);
+    if (r->noise)
+        fprintf(stderr, " (%s%s)", r->noise, r->event == EW_RUNNER_NOISY ? "; once more" : "");
+    if (c->at < c->total)
+        fprintf(stderr, ", %s left", ew_duration_text(c->left_s, left));
+    fputc('\n', stderr);
+}
+
+/* ---- After it -------------------------------------------------------------------------------- */
+
+/* Only names of ours go into the condition. */
+static ew_err open_results(const struct ew_study *study, struct ew_store *s,
+                           const struct ew_machine_row *m, struct ew_rows **out)
+{
+    char where[512];
+    EW_CHECK(!strchr(study->name, '\'') && !strchr(m->unit, '\''), EW_ERR_USAGE,
+             "%s: a name with a quote in it", study->name);
+    snprintf(where, sizeof(where), "study = '%s' and status = 'done' and machine_unit = '%s'",
+             study->name, m->unit);
+    return ew_store_results(s, where, "label, id", out);
+}
+
+/* Short; whole numbers whole. */
+static void number_cell(struct ew_table *t, double v)
+{
+    const bool whole = fabs(v) >= 1000 && fabs(v) < 1e15;
+    ew_table_cell(t, whole ? "%.0f" : "%.4g", v);
+}
+
+static void compare_row(struct ew_table *t, const struct ew_comparison *c)
+{
+    const struct ew_published_row *p = c->published;
+    ew_table_cell(t, "%s", p->metric);
+    ew_table_cell(t, "%s", p->settings);
+    number_cell(t, p->value);
+    if (c->runs)
+        number_cell(t, c->value);
+    else
+        ew_table_cell(t, "-");
+    ew_table_cell(t, "%s", p->unit ? p->unit : "");
+    if (c->runs && p->value > 0)
+        ew_table_cell(t, "%.3g", c->value / p->value);
+    else
+        ew_table_cell(t, "%s", "");
+    ew_table_cell(t, "%lld", (long long)c->runs);
+    ew_table_cell(t, "%s", c->quality ? c->quality : "");
+    ew_table_cell(t, "%s", p->board ? p->board : "");
+}
+
+static ew_err print_comparison(const struct ew_study *study, const struct ew_comparison *list)
+{
+    static const char *const head[] = {"figure", "of",   "published", "here",        "unit",
+                                       "ratio",  "runs", "quality",   "published on"};
+    struct ew_table t;
+    ew_table_init(&t, "llrrlrrll");
+    for (size_t i = 0; i < EW_COUNT(head); i++)
+        ew_table_cell(&t, "%s", head[i]);
+    for (int i = 0; i < study->n_published; i++)
+        compare_row(&t, &list[i]);
+    printf("\n");
+    EW_TRY(ew_table_print(&t, stdout));
+    const char *cite = NULL;
+    for (int i = 0; i < study->n_published; i++)
+        if (study->published[i].cite && study->published[i].cite != cite) {
+            cite = study->published[i].cite;
+            printf("published: %s\n", cite);
+        }
+    return EW_OK;
+}
+
+static void print_differences(const struct ew_study *study, const struct ew_machine_row *m)
+{
+    printf("here: %s%s, %s, %lld of %lld cores on\n", m->board ? m->board : "unknown board",
+           m->virtual_machine ? " (virtual machine)" : "", m->cpu ? m->cpu : "unknown CPU",
+           (long long)m->cores_online, (long long)m->cores);
+    if (study->quick)
+        printf("differs: this was --quick, a reduced size\n");
+    for (const char *p = study->differs; p && *p;) {
+        const int n = (int)strcspn(p, "\n");
+        printf("differs: %.*s\n", n, p);
+        p += n + (p[n] == '\n');
+    }
+}
+
+ew_err ew_study_show_results(const struct ew_study *study, struct ew_store *s,
+                             const struct ew_machine_row *m)
+{
+    struct ew_rows *rows;
+    struct ew_comparison *list;
+    struct ew_arena a;
+    printf("%s\n\n", study->title);
+    EW_TRY(open_results(study, s, m, &rows));
+    ew_err err = ew_results_table(rows, study->show);
+    const ew_err read = ew_rows_free(rows);
+    EW_TRY(err);
+    EW_TRY(read);
+    ew_arena_init(&a);
+    err = ew_summary_compare(s, study, m->unit, &a, &list);
+    if (err == EW_OK && study->n_published)
+        err = print_comparison(study, list);
+    ew_arena_fini(&a);
+    if (err == EW_OK)
+        print_differences(study, m);
+    return err;
+}
+
+static ew_err json_comparison(struct ew_json *j, const struct ew_study *study, struct ew_store *s,
+                              const char *unit)
+{
+    struct ew_arena a;
+    struct ew_comparison *list;
+    ew_arena_init(&a);
+    const ew_err err = ew_summary_compare(s, study, unit, &a, &list);
+    ew_json_array(j, "published");
+    for (int i = 0; err == EW_OK && i < study->n_published; i++) {
+        ew_json_object(j, NULL);
+        ew_record_json(j, EW_RECORD_PUBLISHED, list[i].published);
+        ew_json_int(j, "runs", list[i].runs);
+        ew_json_num(j, "here", list[i].value);
+        ew_json_num(j, "here_spread", list[i].spread);
+        ew_json_str(j, "here_quality", list[i].quality);
+        ew_json_end(j);
+    }
+    ew_json_end(j);
+    ew_arena_fini(&a);
+    return err;
+}
+
+ew_err ew_study_json_results(const struct ew_study *study, struct ew_store *s,
+                             const struct ew_machine_row *m, const struct ew_runner_counts *c)
+{
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_str(&j, "study", study->name);
+    ew_json_str(&j, "title", study->title);
+    ew_json_bool(&j, "quick", study->quick);
+    ew_json_int(&j, "jobs", c->total);
+    ew_json_int(&j, "done", c->done + c->known);
+    ew_json_int(&j, "failed", c->failed);
+    ew_json_int(&j, "skipped", c->skipped);
+    ew_json_str(&j, "differs", study->differs);
+    const ew_err err = json_comparison(&j, study, s, m->unit);
+    ew_json_end(&j);
+    const ew_err written = ew_json_finish(&j);
+    return err == EW_OK ? written : err;
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The study's loop: what is done, guard, child, record. */
+#include "study/runner.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "study/child.h"
+#include "study/summary.h"
+
+#define POWER_WORDS  16
+#define REASON_CHARS 600
+#define FOLDER_CHARS 512
+
+struct ew_runner {
+    const struct ew_study *study;
+    struct ew_runner_opts opts;
+    struct ew_store *store;
+    struct ew_board *board;
+    struct ew_arena arena;
+    struct ew_machine_row machine;
+    struct ew_estimate *estimates; /* one for each job */
+    struct ew_runner_counts counts;
+    double spent_s, expected_s; /* of the jobs that were run, and what they should have taken */
+    int64_t tries;              /* of the present job that were too noisy */
+    bool ran;                   /* one job at least: then cooling down makes sense */
+    char started[EW_RUN_TIME_CHARS], reason[REASON_CHARS], noise[EW_NOISE_CHARS];
+};
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static ew_err estimate_all(struct ew_runner *r)
+{
+    double rate;
+    EW_TRY(ew_estimate_rate(&rate));
+    r->estimates = ew_arena_array(&r->arena, (size_t)r->study->n_jobs + 1, sizeof(*r->estimates));
+    EW_CHECK(r->estimates, EW_ERR_MEMORY, "no memory for a study");
+    for (int i = 0; i < r->study->n_jobs; i++) {
+        const struct ew_study_job *j = &r->study->jobs[i];
+        int same = 0; /* repetitions are alike: ask once */
+        while (same < i && r->study->jobs[same].row.id != j->row.id)
+            same++;
+        if (same < i)
+            r->estimates[i] = r->estimates[same];
+        else
+            EW_TRY(ew_estimate_job(j, r->store, rate, &r->estimates[i]));
+    }
+    return EW_OK;
+}
+
+/* The study's row, for those who look on. */
+static ew_err put_study(struct ew_runner *r, const char *now)
+{
+    struct ew_study_row row;
+    char updated[EW_RUN_TIME_CHARS], stamp[EW_STAMP_CHARS];
+    ew_record_clear(EW_RECORD_STUDY, &row);
+    ew_run_time_text(updated);
+    ew_process_stamp((int)getpid(), stamp);
+    row.name = r->study->name;
+    row.title = r->study->title;
+    row.about = r->study->about;
+    row.quick = r->study->quick;
+    row.jobs = r->counts.total;
+    row.done = r->counts.known + r->counts.done;
+    row.failed = r->counts.failed;
+    row.skipped = r->counts.skipped;
+    row.left_s = r->counts.left_s;
+    row.now = now;
+    row.started = r->started;
+    row.updated = updated;
+    row.pid = getpid();
+    row.stamp = stamp;
+    return ew_store_put(r->store, EW_RECORD_STUDY, 0, &row);
+}
+
+static ew_err put_head(struct ew_runner *r)
+{
+    EW_TRY(ew_store_begin(r->store));
+    ew_err err = ew_store_put(r->store, EW_RECORD_MACHINE, 0, &r->machine);
+    for (int i = 0; err == EW_OK && i < r->study->n_published; i++)
+        err = ew_store_put(r->store, EW_RECORD_PUBLISHED, 0, &r->study->published[i]);
+    if (err == EW_OK)
+        err = put_study(r, NULL);
+    const ew_err ended = ew_store_end(r->store, err == EW_OK);
+    return err == EW_OK ? ended : err;
+}
+
+static ew_err open_runner(struct ew_runner *r)
+{
+    EW_TRY(ew_store_open(r->opts.db, NULL, &r->store));
+    EW_TRY(ew_board_open(&(struct ew_board_opts){.root = NULL}, &r->board));
+    EW_TRY(ew_machine_read(r->board, &r->arena, &r->machine));
+    EW_TRY(estimate_all(r));
+    r->counts.total = r->study->n_jobs;
+    r->counts.left_s = NAN;
+    ew_run_time_text(r->started);
+    return put_head(r);
+}
+
+ew_err ew_runner_open(const struct ew_study *study, const struct ew_runner_opts *o,
+                      struct ew_runner **out)
+{
+    struct ew_runner *r = calloc(1, sizeof(*r));
+    EW_CHECK(r, EW_ERR_MEMORY, "no memory for a study");
+    r->study = study;
+    r->opts = *o;
+    ew_arena_init(&r->arena);
+    const ew_err err = open_runner(r);
+    if (err != EW_OK) {
+        ew_runner_close(r);
+        return err;
+    }
+    *out = r;
+    return EW_OK;
+}
+
+void ew_runner_close(struct ew_runner *r)
+{
+    if (!r)
+        return;
+    ew_board_close(r->board);
+    ew_store_close(r->store);
+    ew_arena_fini(&r->arena);
+    free(r);
+}
+
+const struct ew_study_job *ew_runner_next(const struct ew_runner *r, struct ew_estimate *out)
+{
+    if (r->counts.at >= r->study->n_jobs)
+        return NULL;
+    if (out)
+        *out = r->estimates[r->counts.at];
+    return &r->study->jobs[r->counts.at];
+}
+
+struct ew_runner_counts ew_runner_counts(const struct ew_runner *r)
+{
+    return r->counts;
+}
+
+struct ew_store *ew_runner_store(struct ew_runner *r)
+{
+    return r->store;
+}
+
+const struct ew_machine_row *ew_runner_machine(const struct ew_runner *r)
+{
+    return &r->machine;
+}
+
+/* ---- One run --------------------------------------------------------------------------------- */
+
+static void describe_run(const struct ew_runner *r, const struct ew_study_job *j,
+                         const struct ew_guard *g, struct ew_run_row *out)
+{
+    ew_record_clear(EW_RECORD_RUN, out);
+    out->job = j->row.id;
+    out->machine = r->machine.id;
+    out->study = r->study->name;
+    out->label = j->label;
+    out->repeat = j->repeat;
+    out->quality = EW_QUALITY_MEASURED;
+    if (g) {
+        out->load = g->busy;
+        out->temp_c = g->temp_c;
+        out->cpu_mhz = g->cpu_mhz;
+        out->free_memory_bytes = g->free_memory_bytes;
+        out->free_disk_bytes = g->free_disk_bytes;
+    }
+}
+
+static ew_err begin_run(struct ew_runner *r, const struct ew_study_job *j, struct ew_run_row *run,
+                        int64_t *id)
+{
+    EW_TRY(ew_store_begin(r->store));
+    ew_err err = ew_store_put(r->store, EW_RECORD_JOB, 0, &j->row);
+    if (err == EW_OK)
+        err = ew_store_run_begin(r->store, run, id);
+    const ew_err ended = ew_store_end(r->store, err == EW_OK);
+    return err == EW_OK ? ended : err;
+}
+
+/* A job that cannot be done here is in the results once, with the reason. */
+static ew_err skip(struct ew_runner *r, const struct ew_study_job *j, struct ew_runner_report *out)
+{
+    struct ew_run_row run;
+    bool there;
+    int64_t old;
+    snprintf(r->reason, sizeof(r->reason), "%s", ew_error_message());
+    EW_TRY(ew_store_int(r->store, &old, &there,
+                        "SELECT id FROM run WHERE job = ?1 AND study = ?2 AND repeat = ?3 AND "
+                        "status = 'skipped'",
+                        "ssi", j->row.id, r->study->name, j->repeat));
+    if (there)
+        EW_TRY(ew_store_run_delete(r->store, old));
+    describe_run(r, j, NULL, &run);
+    run.status = EW_RUN_SKIPPED;
+    run.reason = r->reason;
+    EW_TRY(begin_run(r, j, &run, &out->run));
+    out->event = EW_RUNNER_SKIPPED;
+    out->reason = r->reason;
+    r->counts.skipped++;
+    return EW_OK;
+}
+
+static void pause_for(double seconds)
+{
+    struct timespec t = {.tv_sec = (time_t)seconds,
+                         .tv_nsec = (long)(1e9 * (seconds - floor(seconds)))};
+    while (nanosleep(&t, &t) != 0 && errno == EINTR)
+        ;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    return remove(path);
+}
+
+/* The folder of a job's own files; "" where it needs none. */
+static void job_folder(const struct ew_runner *r, const struct ew_study_job *j,
+                       char out[FOLDER_CHARS])
+{
+    out[0] = '\0';
+    if (ew_field_find(j->fields, "output") && r->opts.scratch)
+        snprintf(out, FOLDER_CHARS, "%s/%s-%s-%lld", r->opts.scratch, r->study->name, j->row.id,
+                 (long long)j->repeat);
+}
+
+/* "edgewise power set MAXN -- edgewise train lenet5 --batch=16 --db=FILE". */
+static ew_err command_line(struct ew_runner *r, const struct ew_study_job *j,
+                           const char *const *power, int n_power, const char *folder,
+                           const char ***out)
+{
+    const char **argv =
+        ew_arena_array(&r->arena, (size_t)(n_power + j->n_argv) + 12, sizeof(*argv));
+    EW_CHECK(argv, EW_ERR_MEMORY, "no memory for a job");
+    int n = 0;
+    argv[n++] = r->opts.program;
+    for (int i = 0; i < n_power; i++)
+        argv[n++] = power[i];
+    if (n_power)
+        argv[n++] = r->opts.program;
+    for (int i = 0; i < j->n_argv; i++)
+        argv[n++] = j->argv[i];
+    argv[n++] = ew_arena_printf(&r->arena, "--db=%s", r->opts.db);
+    if (*folder)
+        argv[n++] = ew_arena_printf(&r->arena, "--output=%s", folder);
+    const char *seconds = ew_study_given(j, "seconds");
+    if (seconds) { /* a command that watches another one: nothing, for so long */
+        argv[n++] = "--";
+        argv[n++] = "sleep";
+        argv[n++] = seconds;
+    }
+    EW_CHECK(!r->arena.failed, EW_ERR_MEMORY, "no memory for a job");
+    *out = argv;
+    return EW_OK;
+}
+
+/* Why a child did not end well, in its own words where it has some. */
+static void failure_text(const struct ew_child *c, char *out, size_t size)
+{
+    const char *said = strncmp(c->said, "edgewise: ", 10) == 0 ? c->said + 10 : c->said;
+    if (WIFSIGNALED(c->status))
+        snprintf(out, size, "ended by signal %d%s", WTERMSIG(c->status),
+                 WTERMSIG(c->status) == 9 ? ", perhaps for want of memory" : "");
+    else if (*said)
+        snprintf(out, size, "%s", said);
+    else
+        snprintf(out, size, "exit status %d", WEXITSTATUS(c->status));
+}
+
+/* What the others did meanwhile, and whether the board held itself back. */
+static void add_noise(struct ew_runner *r, const struct ew_child *c, double machine_cpu_s,
+                      const struct ew_guard *before, const struct ew_guard *after)
+{
+    const double cores = r->machine.cores_online > 0 ? (double)r->machine.cores_online : 1;
+    const double others = (machine_cpu_s - c->cpu_s) / (cores * fmax(c->wall_s, 1e-3));
+    size_t n = strlen(r->noise);
+    if (others > r->opts.limits.busy && c->wall_s > 0.2)
+        n += (size_t)snprintf(r->noise + n, sizeof(r->noise) - n,
+                              "%sothers used %.0f %% of the CPU meanwhile", n ? "; " : "",
+                              100 * fmin(others, 1));
+    if (after->throttle > before->throttle && n < sizeof(r->noise))
+        snprintf(r->noise + n, sizeof(r->noise) - n, "%sthrottled", n ? "; " : "");
+}
+
+static ew_err finish(struct ew_runner *r, const struct ew_child *c, struct ew_runner_report *out)
+{
+    const bool well = WIFEXITED(c->status) && WEXITSTATUS(c->status) == 0;
+    struct ew_run_row row;
+    ew_record_clear(EW_RECORD_RUN, &row);
+    row.wall_s = c->wall_s;
+    row.noise = r->noise[0] ? r->noise : NULL;
+    out->noise = row.noise;
+    out->wall_s = c->wall_s;
+    if (!well) {
+        failure_text(c, r->reason, sizeof(r->reason));
+        row.status = EW_RUN_FAILED;
+        row.reason = out->reason = r->reason;
+        out->event = EW_RUNNER_FAILED;
+        return ew_store_run_update(r->store, out->run, &row);
+    }
+    EW_TRY(ew_summary_add(r->store, out->run));
+    const bool again = row.noise && r->tries < r->opts.repeat_noisy;
+    row.status = again ? EW_RUN_NOISY : EW_RUN_DONE;
+    out->event = again ? EW_RUNNER_NOISY : EW_RUNNER_DONE;
+    return ew_store_run_update(r->store, out->run, &row);
+}
+
+static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const char **argv,
+                        bool gently, struct ew_runner_report *out)
+{
+    struct ew_guard before, after;
+    struct ew_run_row run;
+    struct ew_child child;
+    char uid[EW_RUN_UID_CHARS];
+    EW_TRY(
+        ew_guard_look(r->board, r->opts.scratch ? r->opts.scratch : ".", r->opts.look_s, &before));
+    EW_CHECK(before.free_disk_bytes == EW_INT_ABSENT ||
+                 before.free_disk_bytes >= r->opts.least_disk_bytes,
+             EW_ERR_IO,
+             "%s: only %lld MB are free on the disk; the study goes on once there is room",
+             r->study->name, (long long)(before.free_disk_bytes >> 20));
+    ew_guard_noise(&before, &r->opts.limits, r->noise);
+    describe_run(r, j, &before, &run);
+    EW_TRY(ew_run_new_uid(uid));
+    run.uid = uid;
+    EW_TRY(begin_run(r, j, &run, &out->run));
+    const double cpu_s = ew_guard_cpu_s(r->board);
+    EW_TRY(ew_child_run(argv, uid, gently, &child));
+    const double used_s = ew_guard_cpu_s(r->board) - cpu_s;
+    EW_TRY(ew_guard_look(r->board, ".", 0, &after));
+    add_noise(r, &child, used_s, &before, &after);
+    return finish(r, &child, out);
+}
+
+static ew_err run_job(struct ew_runner *r, const struct ew_study_job *j,
+                      struct ew_runner_report *out)
+{
+    const char *power[POWER_WORDS], **argv = NULL;
+    char folder[FOLDER_CHARS];
+    int n_power = 0;
+    if (ew_runner_power(r->board, &j->power, power, POWER_WORDS, &n_power) != EW_OK)
+        return skip(r, j, out);
+    if (ew_study_given(j, "seconds") && r->board->total.power < 0 && r->board->total.energy < 0) {
+        ew_fail(EW_ERR_UNSUPPORTED, "there is no power sensor here that stands for the board");
+        return skip(r, j, out);
+    }
+    if (r->ran)
+        pause_for(fmax(r->study->cool_down_s, j->cool_down_s));
+    job_folder(r, j, folder);
+    if (*folder) /* what a killed run has left is not gone on with: its time would be a part */
+        nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    EW_TRY(command_line(r, j, power, n_power, folder, &argv));
+    r->ran = true;
+    const ew_err err = run_child(r, j, argv, n_power > 0, out);
+    if (*folder)
+        nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    return err;
+}
+
+/* ---- The study ------------------------------------------------------------------------------- */
+
+static void guess_left(struct ew_runner *r)
+{
+    double left = 0;
+    const double pace = r->expected_s > 0 ? r->spent_s / r->expected_s : 1;
+    for (int64_t i = r->counts.at; i < r->study->n_jobs; i++) {
+        const struct ew_estimate *e = &r->estimates[i];
+        const double cool = fmax(r->study->cool_down_s, r->study->jobs[i].cool_down_s);
+        if (isfinite(e->seconds))
+            left += e->seconds * (e->measured ? 1 : pace) + cool + r->opts.look_s;
+    }
+    r->counts.left_s = left;
+}
+
+static void count(struct ew_runner *r, const struct ew_runner_report *report)
+{
+    const struct ew_estimate *e = &r->estimates[r->counts.at];
+    r->counts.known += report->event == EW_RUNNER_KNOWN;
+    r->counts.done += report->event == EW_RUNNER_DONE;
+    r->counts.failed += report->event == EW_RUNNER_FAILED;
+    if (report->event == EW_RUNNER_DONE && isfinite(e->seconds) && !e->measured) {
+        r->spent_s += report->wall_s;
+        r->expected_s += e->seconds;
+    }
+    if (report->event == EW_RUNNER_NOISY) {
+        r->tries++;
+        return;
+    }
+    r->tries = 0;
+    r->counts.at++;
+    guess_left(r);
+}
+
+ew_err ew_runner_step(struct ew_runner *r, struct ew_runner_report *out)
+{
+    *out = (struct ew_runner_report){.event = EW_RUNNER_END, .job = ew_runner_next(r, NULL)};
+    if (!out->job)
+        return put_study(r, NULL);
+    struct ew_run_row key;
+    bool done;
+    describe_run(r, out->job, NULL, &key);
+    EW_TRY(ew_store_job_done(r->store, &key, r->machine.unit, &done));
+    r->reason[0] = r->noise[0] = '\0';
+    out->event = EW_RUNNER_KNOWN;
+    if (!done) {
+        EW_TRY(put_study(r, out->job->label));
+        EW_TRY(run_job(r, out->job, out));
+    }
+    count(r, out);
+    return EW_OK;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading experiment files: the sections [study] and [published], and words.  Job sections are
+ * expand.c's. */
+#include "study/study.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ini.h"
+#include "base/num.h"
+
+#define EW_EMBED(name, file, ...) static const char text_##name[] = {__VA_ARGS__};
+#include "studies_embed.h"
+#undef EW_EMBED
+
+static const char *const order_words[] = {"file", "random", NULL};
+
+/* The keys of [study]. */
+struct head {
+    const char *title, *about, *differs, *show, *block, *setup;
+    int order;
+    int64_t seed, repeat;
+    double cool_down;
+};
+
+#define HEAD_TEXT(member)                                                                          \
+    {                                                                                              \
+        .name = #member, .type = EW_FIELD_STR, .offset = offsetof(struct head, member)             \
+    }
+
+static const struct ew_field head_fields[] = {
+    HEAD_TEXT(title),
+    HEAD_TEXT(about),
+    HEAD_TEXT(differs),
+    HEAD_TEXT(show),
+    HEAD_TEXT(block),
+    HEAD_TEXT(setup),
+    {.name = "order",
+     .type = EW_FIELD_ENUM,
+     .offset = offsetof(struct head, order),
+     .choices = order_words,
+     .def = "random"},
+    {.name = "seed",
+     .type = EW_FIELD_INT,
+     .offset = offsetof(struct head, seed),
+     .min = 0,
+     .max = 9e15,
+     .def = "1"},
+    {.name = "repeat",
+     .type = EW_FIELD_INT,
+     .offset = offsetof(struct head, repeat),
+     .min = 1,
+     .max = 10000,
+     .def = "1"},
+    {.name = "cool-down",
+     .type = EW_FIELD_FLOAT,
+     .offset = offsetof(struct head, cool_down),
+     .min = 0,
+     .max = 86400},
+    EW_FIELD_END,
+};
+
+const char *ew_study_shipped(int i, const char **text)
+{
+    static const struct {
+        const char *file, *text;
+    } all[] = {
+#define EW_EMBED(name, file, ...) {file, text_##name},
+#include "studies_embed.h"
+#undef EW_EMBED
+        {NULL, NULL}};
+    if (i < 0 || i >= (int)EW_COUNT(all) || !all[i].file)
+        return NULL;
+    *text = all[i].text;
+    return all[i].file;
+}
+
+/* ---- Words ----------------------------------------------------------------------------------- */
+
+ew_err ew_study_words(struct ew_arena *a, const char *text, const char ***out, int *n)
+{
+    char *copy = ew_arena_strdup(a, text);
+    const char **words = ew_arena_array(a, strlen(text) / 2 + 2, sizeof(*words));
+    EW_CHECK(copy && words, EW_ERR_MEMORY, "no memory for a study");
+    *n = 0;
+    for (char *p = copy;;) {
+        p += strspn(p, " \t");
+        if (!*p)
+            break;
+        const bool quoted = *p == '"';
+        p += quoted;
+        words[(*n)++] = p;
+        p += strcspn(p, quoted ? "\"" : " \t");
+        EW_CHECK(*p || !quoted, EW_ERR_FORMAT, "'%.60s': a quote is not closed", text);
+        if (*p)
+            *p++ = '\0';
+    }
+    *out = words;
+    return EW_OK;
+}
+
+/* ---- [study] --------------------------------------------------------------------------------- */
+
+/* "quick.epochs" is "epochs" of a quick run; *applies: the line counts in this kind of run. */
+static const char *plain_key(const char *key, bool quick, bool *applies)
+{
+    const bool is_quick = strncmp(key, "quick.", 6) == 0;
+    *applies = !is_quick || quick;
+    return is_quick ? key + 6 : key;
+}
+
+/* Texts over several lines of one key are joined. */
+static const char *join(struct ew_arena *a, const char *before, const char *more)
+{
+    return ew_arena_printf(a, "%s\n%s", before, more);
+}
+
+static ew_err read_head(struct ew_arena *a, const struct ew_study_file *f, bool quick,
+                        struct head *h)
+{
+    ew_fields_default(head_fields, h, sizeof(*h));
+    for (int pass = 0; pass < 2; pass++) { /* quick ones last: they win */
+        bool seen[EW_COUNT(head_fields)] = {false};
+        for (int i = 0; i < f->n; i++) {
+            const struct ew_study_line *l = &f->lines[i];
+            bool applies;
+            if (strcmp(l->section, "study") != 0)
+                continue;
+            const char *key = plain_key(l->key, quick, &applies);
+            if (!applies || (key != l->key) != pass)
+                continue;
+            const struct ew_field *field = ew_field_find(head_fields, key);
+            EW_CHECK(field, EW_ERR_FORMAT, "%s:%d: [study] has no key '%s'", f->name, l->line, key);
+            const char *value = l->value;
+            if (field->type == EW_FIELD_STR && seen[field - head_fields]) {
+                const void *at = (const char *)h + field->offset;
+                value = join(a, *(const char *const *)at, l->value);
+            }
+            seen[field - head_fields] = true;
+            EW_TRY(ew_fail_in(ew_field_parse(field, value, h), "%s:%d", f->name, l->line));
+        }
+    }
+    return EW_OK;
+}
+
+/* ---- [published] ----------------------------------------------------------------------------- */
+
+/* The text up to the next '|', without white space around it. */
+static char *next_part(char **rest)
+{
+    char *p = *rest;
+    if (!p)
+        return NULL;
+    char *bar = strchr(p, '|');
+    *rest = bar ? bar + 1 : NULL;
+    if (bar)
+        *bar = '\0';
+    p += strspn(p, " \t");
+    size_t n = strlen(p);
+    while (n && (p[n - 1] == ' ' || p[n - 1] == '\t'))
+        p[--n] = '\0';
+    return p;
+}
+
+/* "stall_s 22 s | network=lenet5 workers=0 | Jetson AGX Xavier". */
+static ew_err read_figure(struct ew_arena *a, const struct ew_study_file *f,
+                          const struct ew_study_line *l, struct ew_published_row *row)
+{
+    char *rest = l->value;
+    const char *head = next_part(&rest), *settings = next_part(&rest), *board = next_part(&rest);
+    const char **words;
+    int n;
+    EW_TRY(ew_study_words(a, head, &words, &n));
+    EW_CHECK(n == 2 || n == 3, EW_ERR_FORMAT,
+             "%s:%d: a figure is METRIC VALUE [UNIT] | NAME=VALUE ... | board", f->name, l->line);
+    row->metric = words[0];
+    EW_CHECK(ew_num_float(words[1], &row->value), EW_ERR_FORMAT, "%s:%d: '%s' is not a number",
+             f->name, l->line, words[1]);
+    row->unit = n == 3 ? words[2] : NULL;
+    row->settings = settings ? settings : "";
+    if (board && *board)
+        row->board = board;
+    return EW_OK;
+}
+
+static ew_err read_published(struct ew_arena *a, const struct ew_study_file *f, struct ew_study *s)
+{
+    struct ew_published_row row;
+    ew_record_clear(EW_RECORD_PUBLISHED, &row);
+    row.study = s->name;
+    s->published = ew_arena_array(a, (size_t)f->n + 1, sizeof(*s->published));
+    EW_CHECK(s->published, EW_ERR_MEMORY, "no memory for a study");
+    const char *board = "";
+    for (int i = 0; i < f->n; i++) {
+        const struct ew_study_line *l = &f->lines[i];
+        if (strcmp(l->section, "published") != 0)
+            continue;
+        if (strcmp(l->key, "cite") == 0) {
+            row.cite = l->value;
+        } else if (strcmp(l->key, "board") == 0) {
+            board = l->value;
+        } else {
+            EW_CHECK(strcmp(l->key, "figure") == 0, EW_ERR_FORMAT,
+                     "%s:%d: [published] has no key '%s'", f->name, l->line, l->key);
+            row.board = board;
+            EW_TRY(read_figure(a, f, l, &row));
+            s->published[s->n_published++] = row;
+        }
+    }
+    return EW_OK;
+}
+
+/* ---- The file -------------------------------------------------------------------------------- */
+
+static ew_err read_lines(struct ew_arena *a, const char *name, char *text,
+                         struct ew_study_file *out)
+{
+    size_t n = 1;
+    for (const char *p = text; *p; p++)
+        n += *p == '\n';
+    struct ew_study_line *lines = ew_arena_array(a, n, sizeof(*lines));
+    EW_CHECK(lines, EW_ERR_MEMORY, "no memory for a study");
+    *out = (struct ew_study_file){.name = name, .lines = lines};
+    struct ew_ini ini;
+    ew_ini_init(&ini, text, name);
+    while (ew_ini_next(&ini)) {
+        if (!ini.key)
+            continue;
+        EW_CHECK(*ini.section, EW_ERR_FORMAT, "%s:%d: a key before the first [section]", name,
+                 ini.line);
+        lines[out->n++] = (struct ew_study_line){ini.section, ini.key, ini.value, ini.line};
+    }
+    return ini.err;
+}
+
+ew_err ew_study_parse(struct ew_arena *a, const char *name, char *text,
+                      const struct ew_study_opts *o, struct ew_study *out)
+{
+    struct ew_study_file f;
+    struct head h;
+    EW_TRY(read_lines(a, name, text, &f));
+    EW_TRY(read_head(a, &f, o->quick, &h));
+    *out = (struct ew_study){.name = name,
+                             .title = h.title ? h.title : name,
+                             .about = h.about,
+                             .differs = h.differs,
+                             .show = h.show,
+                             .setup = h.setup,
+                             .seed = h.seed,
+                             .repeat = o->repeat ? o->repeat : h.repeat,
+                             .cool_down_s = h.cool_down,
+                             .random = h.order == 1,
+                             .quick = o->quick};
+    EW_TRY(read_published(a, &f, out));
+    EW_TRY(ew_study_expand(a, &f, o, out));
+    return ew_study_arrange(a, o, h.block, out);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Experiment files: from text to the list of jobs that it asks for.  docs/studies.md says how one
+ * is written.  Running them is left to study/runner.h.
+ *
+ * Which commands there are, and their options, is not known here: the program hands their tables
+ * in.
+ */
+#ifndef EW_STUDY_STUDY_H
+#define EW_STUDY_STUDY_H
+
+#include "base/mem.h"
+#include "record/record.h"
+#include "study/job.h"
+
+/* A command that studies may use. */
+struct ew_study_command {
+    const char *name;
+    const struct ew_field *opts;
+    size_t opts_size;
+};
+
+/* Settings of the machine that a job may ask for, beside its command's options. */
+struct ew_study_power {
+    const char *mode; /* NULL: as it is */
+    const char *dvfs; /* "on", "off" */
+    const char *cores, *cpu_mhz, *gpu_mhz, *mem_mhz;
+};
+
+struct ew_study_job {
+    const char *label; /* its section */
+    const char *command, *network;
+    int64_t repeat; /* 0, 1, ... */
+    struct ew_job_row row;
+    const char **argv; /* command, network and options as words; NULL-terminated */
+    int n_argv;
+    const struct ew_setting *given; /* what the file says, sweeps resolved */
+    int n_given;
+    const struct ew_field *fields; /* the command's options, and all their values */
+    const void *opts;
+    struct ew_study_power power;
+    double cool_down_s;
+    int64_t block; /* jobs of a block stay together */
+};
+
+struct ew_study {
+    const char *name, *title, *about, *differs, *show;
+    const char *setup; /* a command line of edgewise that makes what the jobs need; NULL: none */
+    int64_t seed, repeat;
+    double cool_down_s;
+    bool random, quick;
+    struct ew_study_job *jobs; /* in the order of running */
+    int n_jobs;
+    struct ew_published_row *published;
+    int n_published;
+};
+
+struct ew_study_opts {
+    const struct ew_study_command *commands;
+    int n_commands;
+    bool quick;
+    int64_t repeat;   /* 0: the file's */
+    const char *only; /* "lenet,workers=2": labels, and settings that must hold; NULL: all */
+};
+
+/* Cuts `text` up; it must outlive the study.  Everything else is in the arena.  Messages name file
+ * and line. */
+ew_err ew_study_parse(struct ew_arena *a, const char *name, char *text,
+                      const struct ew_study_opts *o, struct ew_study *out);
+
+/* The studies that come with the program: name and text; NULL beyond the last. */
+const char *ew_study_shipped(int i, const char **text);
+
+/* ---- Inside ---------------------------------------------------------------------------------- */
+
+/* A line of the file. */
+struct ew_study_line {
+    const char *section, *key;
+    char *value;
+    int line;
+};
+
+struct ew_study_file {
+    const char *name;
+    const struct ew_study_line *lines;
+    int n;
+};
+
+/* The job sections, swept and resolved, in the order of the file. */
+ew_err ew_study_expand(struct ew_arena *a, const struct ew_study_file *f,
+                       const struct ew_study_opts *o, struct ew_study *s);
+
+/* Keeps what `only` names, repeats, and puts into order. */
+ew_err ew_study_arrange(struct ew_arena *a, const struct ew_study_opts *o, const char *block,
+                        struct ew_study *s);
+
+/* Splits at white space; "..." keeps it together.  NULL-terminated, from the arena. */
+ew_err ew_study_words(struct ew_arena *a, const char *text, const char ***out, int *n);
+
+/* A setting of a job as the file has it; NULL: the file does not say.  "label" is its section. */
+const char *ew_study_given(const struct ew_study_job *j, const char *name);
+
+/* A setting of a job as text, from the file or by default; false: it has none of this name. */
+#define EW_STUDY_VALUE 256
+bool ew_study_value(const struct ew_study_job *j, const char *name, char out[EW_STUDY_VALUE]);
+/* The same as a number; `otherwise` where it is none. */
+double ew_study_number(const struct ew_study_job *j, const char *name, double otherwise);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Summaries of runs, by the store's own arithmetic. */
+#include "study/summary.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+
+/* Fields whose last epoch counts: what has been learnt by then. */
+static bool is_score(const char *name)
+{
+    static const char *const names[] = {
+        "train_loss", "train_accuracy", "loss",      "accuracy",       "precision",  "recall",
+        "f1",         "learning_rate",  "rss_bytes", "rss_peak_bytes", "cache_after"};
+    for (size_t i = 0; i < EW_COUNT(names); i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+struct values {
+    double mean, spread, lowest, highest;
+    int64_t n;
+};
+
+/* Of a column over the epochs that `which` picks. */
+static ew_err read_values(struct ew_store *s, int64_t run, const char *column, const char *which,
+                          struct values *v)
+{
+    char sql[512];
+    struct ew_rows *rows;
+    snprintf(sql, sizeof(sql),
+             "SELECT count(x), avg(x), avg(x * x), min(x), max(x) FROM (SELECT \"%s\" AS x FROM "
+             "epoch WHERE run = ?1 AND %s)",
+             column, which);
+    EW_TRY(ew_store_query(s, &rows, sql, "i", run));
+    *v = (struct values){0};
+    if (ew_rows_next(rows)) {
+        v->n = ew_rows_int(rows, 0);
+        v->mean = ew_rows_num(rows, 1);
+        const double n = (double)v->n, var = ew_rows_num(rows, 2) - v->mean * v->mean;
+        v->spread = v->n > 1 ? sqrt(fmax(var, 0) * n / (n - 1)) : (double)NAN;
+        v->lowest = ew_rows_num(rows, 3);
+        v->highest = ew_rows_num(rows, 4);
+    }
+    return ew_rows_free(rows);
+}
+
+static ew_err put(struct ew_store *s, int64_t run, const struct ew_field *f, const char *name,
+                  const char *which)
+{
+    struct values v;
+    bool there;
+    int64_t id;
+    EW_TRY(read_values(s, run, f->name, which, &v));
+    EW_TRY(ew_store_int(s, &id, &there, "SELECT 1 FROM metric WHERE run = ?1 AND name = ?2", "is",
+                        run, name));
+    if (!v.n || there)
+        return EW_OK;
+    struct ew_metric_row m;
+    ew_record_clear(EW_RECORD_METRIC, &m);
+    m.name = name;
+    m.value = v.mean;
+    m.unit = f->unit;
+    m.source = "epochs";
+    m.n = v.n;
+    m.spread = v.spread;
+    m.lowest = v.lowest;
+    m.highest = v.highest;
+    m.better = (int)f->better;
+    /* An emulated or simulated epoch makes no measured mean. */
+    EW_TRY(ew_store_int(s, &id, &there,
+                        "SELECT 1 FROM epoch WHERE run = ?1 AND quality = 'emulated' LIMIT 1", "i",
+                        run));
+    m.quality = there ? EW_QUALITY_EMULATED : EW_QUALITY_DERIVED;
+    return ew_store_put(s, EW_RECORD_METRIC, run, &m);
+}
+
+static ew_err add_all(struct ew_store *s, int64_t run)
+{
+    int64_t epochs = 0;
+    bool found;
+    EW_TRY(ew_store_int(s, &epochs, &found, "SELECT count(*) FROM epoch WHERE run = ?1", "i", run));
+    if (!epochs)
+        return EW_OK;
+    for (const struct ew_field *f = ew_record_kind(EW_RECORD_EPOCH)->fields; f->name; f++) {
+        char first[64];
+        if (strcmp(f->name, "epoch") == 0 || (f->type != EW_FIELD_FLOAT && f->type != EW_FIELD_INT))
+            continue;
+        if (is_score(f->name)) {
+            EW_TRY(
+                put(s, run, f, f->name, "epoch = (SELECT max(epoch) FROM epoch WHERE run = ?1)"));
+            continue;
+        }
+        EW_TRY(put(s, run, f, f->name, epochs > 1 ? "epoch > 0" : "epoch >= 0"));
+        snprintf(first, sizeof(first), "%s_first", f->name);
+        EW_TRY(put(s, run, f, first, "epoch = 0"));
+    }
+    return EW_OK;
+}
+
+ew_err ew_summary_add(struct ew_store *s, int64_t run)
+{
+    EW_TRY(ew_store_begin(s));
+    const ew_err err = add_all(s, run);
+    const ew_err ended = ew_store_end(s, err == EW_OK);
+    return err == EW_OK ? ended : err;
+}
+
+/* ---- Beside published figures ---------------------------------------------------------------- */
+
+/* The same text, or the same number. */
+static bool same_value(const char *a, const char *b)
+{
+    double x, y;
+    if (ew_num_float(a, &x) && ew_num_float(b, &y))
+        return fabs(x - y) <= 1e-9 * fabs(x);
+    return strcmp(a, b) == 0;
+}
+
+/* The job has every setting that the figure names. */
+static bool job_fits(const struct ew_study_job *j, const char *settings, struct ew_arena *a)
+{
+    const char **words;
+    int n;
+    if (ew_study_words(a, settings, &words, &n) != EW_OK)
+        return false;
+    for (int i = 0; i < n; i++) {
+        char name[EW_STUDY_VALUE], value[EW_STUDY_VALUE] = "";
+        const char *equals = strchr(words[i], '=');
+        if (!equals)
+            return false;
+        snprintf(name, sizeof(name), "%.*s", (int)(equals - words[i]), words[i]);
+        if (!ew_study_value(j, name, value) || !same_value(value, equals + 1))
+            return false;
+    }
+    return true;
+}
+
+/* Adds the values of a metric over the job's runs to the sums. */
+struct sums {
+    int64_t n;
+    double x, xx;
+};
+
+static ew_err add_runs(struct ew_store *s, const struct ew_study *study,
+                       const struct ew_study_job *j, const char *unit, struct sums *t,
+                       struct ew_comparison *c, struct ew_arena *a)
+{
+    struct ew_rows *rows;
+    EW_TRY(ew_store_query(s, &rows,
+                          "SELECT metric.value, metric.quality FROM metric JOIN run ON run.id = "
+                          "metric.run JOIN machine ON machine.id = run.machine WHERE run.job = ?1 "
+                          "AND run.study = ?2 AND machine.unit = ?3 AND metric.name = ?4 AND "
+                          "run.status = 'done'",
+                          "ssss", j->row.id, study->name, unit, c->published->metric));
+    while (ew_rows_next(rows)) {
+        const double x = ew_rows_num(rows, 0);
+        t->n++;
+        t->x += x;
+        t->xx += x * x;
+        if (!c->quality && ew_rows_text(rows, 1))
+            c->quality = ew_arena_strdup(a, ew_rows_text(rows, 1));
+    }
+    return ew_rows_free(rows);
+}
+
+ew_err ew_summary_compare(struct ew_store *s, const struct ew_study *study, const char *unit,
+                          struct ew_arena *a, struct ew_comparison **out)
+{
+    struct ew_comparison *list = ew_arena_array(a, (size_t)study->n_published + 1, sizeof(*list));
+    EW_CHECK(list, EW_ERR_MEMORY, "no memory for a comparison");
+    for (int i = 0; i < study->n_published; i++) {
+        struct ew_comparison *c = &list[i];
+        struct sums t = {0};
+        *c = (struct ew_comparison){.published = &study->published[i], .value = NAN, .spread = NAN};
+        for (int k = 0; k < study->n_jobs; k++) {
+            const struct ew_study_job *j = &study->jobs[k];
+            if (j->repeat == 0 && job_fits(j, c->published->settings, a))
+                EW_TRY(add_runs(s, study, j, unit, &t, c, a));
+        }
+        const double n = (double)t.n;
+        c->runs = t.n;
+        if (t.n)
+            c->value = t.x / n;
+        if (t.n > 1)
+            c->spread = sqrt(fmax(t.xx / n - c->value * c->value, 0) * n / (n - 1));
+    }
+    *out = list;
+    return EW_OK;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures of a run from its epochs, and a study's figures beside published ones. */
+#ifndef EW_STUDY_SUMMARY_H
+#define EW_STUDY_SUMMARY_H
+
+#include "store/store.h"
+#include "study/study.h"
+
+/* Adds metrics for each field of the run's epochs: NAME is the mean over all but the first (which
+ * fills caches; alone it counts), NAME_first is the first one's, of scores NAME is the last one's.
+ * A run without epochs gets none; a metric that the run has already is left. */
+ew_err ew_summary_add(struct ew_store *s, int64_t run);
+
+/* A published figure and ours. */
+struct ew_comparison {
+    const struct ew_published_row *published;
+    int64_t runs; /* of ours that it is held against; 0: none */
+    double value, spread;
+    const char *quality; /* of ours; NULL: none */
+};
+
+/* One for each published figure of the study, from its finished runs on the device `unit`. */
+ew_err ew_summary_compare(struct ew_store *s, const struct ew_study *study, const char *unit,
+                          struct ew_arena *a, struct ew_comparison **out);
+
+#endif
