@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edgewise train: a network learns a data set. */
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ const struct ew_field ew_train_cmd_fields[] = {
     {.name = "loss-every", .type = EW_FIELD_INT, .offset = offsetof(struct ew_train_cmd, loss_every),
      .def = "0", .min = 0, .max = 1e12, .metavar = "N",
      .help = "a line that stays every N batches; 0: only after epochs"},
+    EW_RECORDING_FIELD(struct ew_train_cmd),
     EW_FIELD_END};
 /* clang-format on */
 
@@ -42,15 +44,17 @@ static void catch_signals(struct sigaction before[2])
     sigaction(SIGTERM, &a, &before[1]);
 }
 
-static ew_err follow(struct ew_trainer *t, struct ew_train_view *v, bool *stopped)
+static ew_err follow(struct ew_train_run *r, struct ew_trainer *t, struct ew_train_view *v,
+                     bool *stopped)
 {
     enum ew_train_event event = EW_TRAIN_BATCH;
     ew_err e = EW_OK;
     while (e == EW_OK && event != EW_TRAIN_DONE && !asked_to_stop) {
         e = ew_trainer_step(t, &event);
-        if (e == EW_OK && event == EW_TRAIN_EPOCH)
+        if (e == EW_OK && event == EW_TRAIN_EPOCH) {
             ew_train_show_epoch(v, t);
-        else if (e == EW_OK && event != EW_TRAIN_DONE) {
+            e = ew_recording_put(r->rec, EW_RECORD_EPOCH, ew_trainer_epoch(t));
+        } else if (e == EW_OK && event != EW_TRAIN_DONE) {
             const struct ew_train_status s = ew_trainer_status(t);
             ew_train_show_step(v, &s);
         }
@@ -61,6 +65,31 @@ static ew_err follow(struct ew_trainer *t, struct ew_train_view *v, bool *stoppe
 }
 
 /* ---- Its end ---- */
+
+/* Figures of the run as a whole; those of its epochs are summed up by the recording. */
+static ew_err record(struct ew_train_run *r, const struct ew_train_result *x)
+{
+    const double absent = NAN;
+    const struct {
+        const char *name, *unit;
+        double value;
+        enum ew_better better;
+    } all[] = {
+        {"train_s", "s", x->times.wall_s, EW_BETTER_LOWER},
+        {"best_epoch", NULL, (double)x->best_epoch, EW_BETTER_NEITHER},
+        {"test_accuracy", NULL, x->test.accuracy, EW_BETTER_HIGHER},
+        {"test_precision", NULL, x->test.precision, EW_BETTER_HIGHER},
+        {"test_recall", NULL, x->test.recall, EW_BETTER_HIGHER},
+        {"test_f1", NULL, x->test.f1, EW_BETTER_HIGHER},
+        {"planned_bytes", "B", (double)x->planned_bytes, EW_BETTER_LOWER},
+        {"total_energy_j", "J", x->energy_j >= 0 ? x->energy_j : absent, EW_BETTER_LOWER},
+    };
+    for (size_t i = 0; i < EW_COUNT(all); i++)
+        if (!isnan(all[i].value))
+            EW_TRY(
+                ew_recording_metric(r->rec, all[i].name, all[i].value, all[i].unit, all[i].better));
+    return EW_OK;
+}
 
 static ew_err stopped_early(const struct ew_train_run *r, struct ew_trainer *t)
 {
@@ -86,9 +115,10 @@ static ew_err write_result(const struct ew_train_run *r, const struct ew_train_r
     return e;
 }
 
-static ew_err finish(const struct ew_train_run *r, const struct ew_trainer *t)
+static ew_err finish(struct ew_train_run *r, const struct ew_trainer *t)
 {
     const struct ew_train_result x = ew_trainer_result(t);
+    EW_TRY(record(r, &x));
     EW_TRY(r->json ? ew_train_print_json(stdout, r, &x) : ew_train_print(r, &x));
     if (write_result(r, &x) != EW_OK)
         EW_WARN("%s", ew_error_message());
@@ -105,7 +135,7 @@ static ew_err train(struct ew_train_run *r)
     EW_TRY(ew_trainer_open(&r->job, &t));
     ew_train_show_begin(&view, r, t);
     catch_signals(before);
-    ew_err e = follow(t, &view, &stopped);
+    ew_err e = follow(r, t, &view, &stopped);
     if (e == EW_OK)
         e = stopped ? stopped_early(r, t) : finish(r, t);
     sigaction(SIGINT, &before[0], NULL);
@@ -118,9 +148,15 @@ static ew_err run(struct ew_cmd_call *c)
 {
     struct ew_train_run *r = calloc(1, sizeof(*r));
     EW_CHECK(r, EW_ERR_MEMORY, "no memory");
-    ew_err e = ew_train_setup(c, r);
+    const struct ew_train_cmd *o = c->opts;
+    struct ew_recording rec;
+    ew_err e = ew_recording_begin(c, o->db, &rec);
+    if (e == EW_OK)
+        e = ew_train_setup(c, r);
+    r->rec = &rec;
     if (e == EW_OK)
         e = train(r);
+    e = ew_recording_end(&rec, e);
     ew_train_fini(r);
     free(r);
     return e;

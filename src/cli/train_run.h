@@ -6,12 +6,13 @@
 
 #include "cli/cmd.h"
 #include "cli/network.h"
+#include "cli/recording.h"
 #include "train/trainer.h"
 
 struct ew_train_cmd {
     struct ew_network_opts net;
     struct ew_train_opts train;
-    const char *init, *output, *resume;
+    const char *init, *output, *resume, *db;
     const char *model; /* not an option: the argument, kept with them */
     bool find_batch;
     int64_t loss_every;
@@ -27,6 +28,7 @@ struct ew_train_run {
     struct ew_dataset *data;
     struct ew_checkpoint from; /* resumed, or the weights' */
     struct ew_train_job job;
+    struct ew_recording *rec;
     bool json;
 };
 

@@ -84,7 +84,7 @@ static const struct ew_field run_fields[] = {
 };
 
 static const struct ew_field epoch_fields[] = {
-    INT(epoch, epoch, NULL, "epoch, from 0"),
+    INT(epoch, epoch, NULL, "epoch, from 1"),
     NUM(epoch, wall_s, "s", LOWER, "time of the epoch"),
     NUM(epoch, compute_s, "s", LOWER, "computing"),
     NUM(epoch, stall_s, "s", LOWER, "waiting for data"),
@@ -122,7 +122,7 @@ static const struct ew_field epoch_fields[] = {
 };
 
 static const struct ew_field batch_fields[] = {
-    INT(batch, epoch, NULL, "epoch, from 0"),
+    INT(batch, epoch, NULL, "epoch, from 1"),
     INT(batch, batch, NULL, "batch of the epoch, from 0"),
     INT(batch, images, NULL, "images"),
     NUM(batch, wall_s, "s", LOWER, "time of the batch"),

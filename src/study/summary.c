@@ -8,6 +8,8 @@
 
 #include "base/num.h"
 
+#define FIRST "(SELECT min(epoch) FROM epoch WHERE run = ?1)"
+
 /* Fields whose last epoch counts: what has been learnt by then. */
 static bool is_score(const char *name)
 {
@@ -48,6 +50,14 @@ static ew_err read_values(struct ew_store *s, int64_t run, const char *column, c
     return ew_rows_free(rows);
 }
 
+static ew_err is_emulated(struct ew_store *s, int64_t run, bool *out)
+{
+    int64_t n;
+    return ew_store_int(s, &n, out,
+                        "SELECT 1 FROM epoch WHERE run = ?1 AND quality = 'emulated' LIMIT 1", "i",
+                        run);
+}
+
 static ew_err put(struct ew_store *s, int64_t run, const struct ew_field *f, const char *name,
                   const char *which)
 {
@@ -70,10 +80,7 @@ static ew_err put(struct ew_store *s, int64_t run, const struct ew_field *f, con
     m.lowest = v.lowest;
     m.highest = v.highest;
     m.better = (int)f->better;
-    /* An emulated or simulated epoch makes no measured mean. */
-    EW_TRY(ew_store_int(s, &id, &there,
-                        "SELECT 1 FROM epoch WHERE run = ?1 AND quality = 'emulated' LIMIT 1", "i",
-                        run));
+    EW_TRY(is_emulated(s, run, &there));
     m.quality = there ? EW_QUALITY_EMULATED : EW_QUALITY_DERIVED;
     return ew_store_put(s, EW_RECORD_METRIC, run, &m);
 }
@@ -86,25 +93,40 @@ static ew_err add_all(struct ew_store *s, int64_t run)
     if (!epochs)
         return EW_OK;
     for (const struct ew_field *f = ew_record_kind(EW_RECORD_EPOCH)->fields; f->name; f++) {
+        const char *name = strcmp(f->name, "wall_s") == 0 ? "epoch_s" : f->name;
         char first[64];
         if (strcmp(f->name, "epoch") == 0 || (f->type != EW_FIELD_FLOAT && f->type != EW_FIELD_INT))
             continue;
         if (is_score(f->name)) {
-            EW_TRY(
-                put(s, run, f, f->name, "epoch = (SELECT max(epoch) FROM epoch WHERE run = ?1)"));
+            EW_TRY(put(s, run, f, name, "epoch = (SELECT max(epoch) FROM epoch WHERE run = ?1)"));
             continue;
         }
-        EW_TRY(put(s, run, f, f->name, epochs > 1 ? "epoch > 0" : "epoch >= 0"));
-        snprintf(first, sizeof(first), "%s_first", f->name);
-        EW_TRY(put(s, run, f, first, "epoch = 0"));
+        EW_TRY(put(s, run, f, name, epochs > 1 ? "epoch <> " FIRST : "1"));
+        snprintf(first, sizeof(first), "%s_first", name);
+        EW_TRY(put(s, run, f, first, "epoch = " FIRST));
     }
     return EW_OK;
+}
+
+/* A run with emulated epochs is emulated as a whole. */
+static ew_err mark_quality(struct ew_store *s, int64_t run)
+{
+    struct ew_run_row row;
+    bool emulated;
+    EW_TRY(is_emulated(s, run, &emulated));
+    if (!emulated)
+        return EW_OK;
+    ew_record_clear(EW_RECORD_RUN, &row);
+    row.quality = EW_QUALITY_EMULATED;
+    return ew_store_run_update(s, run, &row);
 }
 
 ew_err ew_summary_add(struct ew_store *s, int64_t run)
 {
     EW_TRY(ew_store_begin(s));
-    const ew_err err = add_all(s, run);
+    ew_err err = add_all(s, run);
+    if (err == EW_OK)
+        err = mark_quality(s, run);
     const ew_err ended = ew_store_end(s, err == EW_OK);
     return err == EW_OK ? ended : err;
 }

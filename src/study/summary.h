@@ -8,7 +8,8 @@
 
 /* Adds metrics for each field of the run's epochs: NAME is the mean over all but the first (which
  * fills caches; alone it counts), NAME_first is the first one's, of scores NAME is the last one's.
- * A run without epochs gets none; a metric that the run has already is left. */
+ * The time of an epoch, wall_s, is called epoch_s.  A run without epochs gets none; a metric that
+ * the run has already is left. */
 ew_err ew_summary_add(struct ew_store *s, int64_t run);
 
 /* A published figure and ours. */

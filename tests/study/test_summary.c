@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures of runs from their epochs, beside published ones; machines as records; settings of power.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "ew_test.h"
+#include "store/store_kit.h"
+#include "study/machine.h"
+#include "study/runner.h"
+#include "study/summary.h"
+#include "study_kit.h"
+
+static double metric(struct ew_store *s, int64_t run, const char *name)
+{
+    struct ew_rows *rows;
+    double v = NAN;
+    EW_EXPECT_OK(ew_store_query(s, &rows, "SELECT value FROM metric WHERE run = ?1 AND name = ?2",
+                                "is", run, name));
+    if (ew_rows_next(rows))
+        v = ew_rows_num(rows, 0);
+    EW_EXPECT_OK(ew_rows_free(rows));
+    return v;
+}
+
+static ew_err put_epoch(struct ew_store *s, int64_t run, int64_t epoch, double stall_s, double f1)
+{
+    struct ew_epoch_row e;
+    ew_record_clear(EW_RECORD_EPOCH, &e);
+    e.epoch = epoch;
+    e.wall_s = 10 + stall_s;
+    e.stall_s = stall_s;
+    e.f1 = f1;
+    e.quality = EW_QUALITY_EMULATED;
+    return ew_store_put(s, EW_RECORD_EPOCH, run, &e);
+}
+
+/* The first epoch fills the caches and stands apart; of scores the last one counts. */
+static void epochs_are_summed_up(void)
+{
+    struct ew_store *s = NULL;
+    if (!EW_EXPECT_OK(ew_store_open(ew_test_path("sum.db"), NULL, &s)))
+        return;
+    const int64_t run = kit_begin(s, 2);
+    EW_EXPECT_OK(put_epoch(s, run, 1, 7, 0.5));
+    EW_EXPECT_OK(put_epoch(s, run, 2, 2, 0.7));
+    EW_EXPECT_OK(put_epoch(s, run, 3, 4, 0.6));
+    EW_EXPECT_OK(kit_metric(s, run, "stall_s_first", 99)); /* what is there already stays */
+    EW_EXPECT_OK(ew_summary_add(s, run));
+    EW_EXPECT_NEAR(metric(s, run, "stall_s"), 3, 1e-12);
+    EW_EXPECT_NEAR(metric(s, run, "stall_s_first"), 99, 0);
+    EW_EXPECT_NEAR(metric(s, run, "epoch_s"), 13, 1e-12);
+    EW_EXPECT_NEAR(metric(s, run, "epoch_s_first"), 17, 1e-12);
+    EW_EXPECT_NEAR(metric(s, run, "f1"), 0.6, 1e-12);
+    EW_EXPECT(isnan(metric(s, run, "energy_j"))); /* nobody measured it */
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM metric WHERE name = 'stall_s' AND n = 2 AND "
+                             "unit = 's' AND better = 'lower' AND quality = 'emulated' AND "
+                             "abs(spread - 1.41421356) < 1e-6 AND lowest = 2 AND highest = 4"),
+                  1);
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM run WHERE quality = 'emulated'"), 1);
+
+    const int64_t alone = kit_begin(s, 3);
+    EW_EXPECT_OK(put_epoch(s, alone, 1, 7, 0.5));
+    EW_EXPECT_OK(ew_summary_add(s, alone));
+    EW_EXPECT_NEAR(metric(s, alone, "stall_s"), 7, 1e-12);
+    ew_store_close(s);
+}
+
+/* Runs of a study on this device and no other stand beside the published figure. */
+static void published_stands_beside_ours(void)
+{
+    struct ew_store *s = NULL;
+    struct ew_arena a;
+    struct ew_study study;
+    struct ew_comparison *c;
+    ew_arena_init(&a);
+    EW_EXPECT_OK(ew_store_open(ew_test_path("beside.db"), NULL, &s));
+    EW_EXPECT_OK(
+        kit_parse(&a,
+                  "[defaults]\ncommand = work\nnetwork = lenet5\n[a]\nworkers = 1 2\n"
+                  "[published]\nboard = Nano\nfigure = epoch_s 5 s | workers=2.0 batch=16\n"
+                  "figure = epoch_s 6 s | workers=9\n",
+                  false, NULL, &study));
+    for (int i = 0; i < 3; i++) { /* kit_begin's machine is "here"; the job is the study's */
+        const int64_t run = kit_begin(s, 2);
+        struct ew_run_row r;
+        ew_record_clear(EW_RECORD_RUN, &r);
+        r.job = study.jobs[strcmp(ew_study_given(&study.jobs[0], "workers"), "2") != 0].row.id;
+        EW_EXPECT_OK(ew_store_run_update(s, run, &r));
+        EW_EXPECT_OK(kit_metric(s, run, "epoch_s", 10 + i));
+        EW_EXPECT_OK(ew_store_run_end(s, run, i < 2 ? EW_RUN_DONE : EW_RUN_FAILED, NULL, 1));
+    }
+    EW_EXPECT_OK(ew_summary_compare(s, &study, "here", &a, &c));
+    EW_EXPECT_INT(c[0].runs, 2);
+    EW_EXPECT_NEAR(c[0].value, 10.5, 1e-12);
+    EW_EXPECT_NEAR(c[0].spread, sqrt(0.5), 1e-9);
+    EW_EXPECT_STR(c[0].quality, "measured");
+    EW_EXPECT_INT(c[1].runs, 0);
+    EW_EXPECT(isnan(c[1].value));
+    EW_EXPECT_OK(ew_summary_compare(s, &study, "elsewhere", &a, &c));
+    EW_EXPECT_INT(c[0].runs, 0);
+    ew_store_close(s);
+    ew_arena_fini(&a);
+}
+
+/* ---- Boards ---------------------------------------------------------------------------------- */
+
+static struct ew_board *open_board(const char *name)
+{
+    static char path[256];
+    struct ew_board *b = NULL;
+    snprintf(path, sizeof(path), "tests/fixtures/boards/%s", name);
+    EW_EXPECT_OK(ew_board_open(&(struct ew_board_opts){.root = path}, &b));
+    return b;
+}
+
+static void machines_are_described(void)
+{
+    struct ew_arena a;
+    struct ew_machine_row nx, again, bare;
+    ew_arena_init(&a);
+    struct ew_board *b = open_board("xavier-nx-jp5"), *v = open_board("vm-bare");
+    if (b && v) {
+        EW_EXPECT_OK(ew_machine_read(b, &a, &nx));
+        EW_EXPECT_OK(ew_machine_read(b, &a, &again));
+        EW_EXPECT_OK(ew_machine_read(v, &a, &bare));
+        EW_EXPECT_HAS(nx.board, "Xavier NX");
+        EW_EXPECT(nx.power_mode != NULL);
+        EW_EXPECT(nx.cpu_mhz_max > 100);
+        EW_EXPECT_STR(nx.id, again.id);
+        EW_EXPECT(strcmp(nx.id, bare.id) != 0);
+        EW_EXPECT(isnan(bare.gpu_mhz_max)); /* absent is not zero */
+        EW_EXPECT(bare.power_mode == NULL);
+    }
+    ew_board_close(b);
+    ew_board_close(v);
+    ew_arena_fini(&a);
+}
+
+static void power_settings_are_checked(void)
+{
+    const char *words[16];
+    int n = -1;
+    struct ew_board *b = open_board("vm-bare");
+    if (!b)
+        return;
+    EW_EXPECT_OK(ew_runner_power(b, &(struct ew_study_power){.mode = NULL}, words, 16, &n));
+    EW_EXPECT_INT(n, 0);
+    EW_EXPECT_ERR(ew_runner_power(b, &(struct ew_study_power){.mode = "MAXN"}, words, 16, &n),
+                  EW_ERR_NOT_FOUND, "no mode 'MAXN'");
+    EW_EXPECT_ERR(ew_runner_power(b, &(struct ew_study_power){.dvfs = "off"}, words, 16, &n),
+                  EW_ERR_UNSUPPORTED, "no clock");
+    ew_board_close(b);
+}
+
+/* A board as it should be, hot, and in use. */
+static void noise_has_reasons(void)
+{
+    const struct ew_guard_limits l = {.busy = 0.1, .temp_c = 80};
+    struct ew_guard g = {.busy = 0.05, .temp_c = 45};
+    char text[EW_NOISE_CHARS];
+    EW_EXPECT(!ew_guard_noise(&g, &l, text));
+    g.busy = g.temp_c = NAN; /* what cannot be seen is not held against it */
+    EW_EXPECT(!ew_guard_noise(&g, &l, text));
+    g = (struct ew_guard){.busy = 0.4, .temp_c = 91};
+    EW_EXPECT(ew_guard_noise(&g, &l, text));
+    EW_EXPECT_STR(text, "others use 40 % of the CPU; 91 C");
+}
+
+EW_TEST_MAIN(EW_TEST(epochs_are_summed_up), EW_TEST(published_stands_beside_ours),
+             EW_TEST(machines_are_described), EW_TEST(power_settings_are_checked),
+             EW_TEST(noise_has_reasons))
