@@ -130,6 +130,8 @@ static struct filter_way filter_way(const struct ew_kernels *k, const struct ew_
         return FILTER_WAY(k, grouped);
     if (k->few_filter_fits(s))
         return FILTER_WAY(k, few);
+    if (k->winograd_filter_fits(s))
+        return FILTER_WAY(k, winograd);
     return FILTER_WAY(k, conv);
 }
 
@@ -227,7 +229,8 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
     return (struct ew_kernel){.name = names[m],
                               .run = run_backward,
                               .fresh = true,
-                              .updates = way.run == k->conv_filter_run,
+                              .updates = way.run == k->conv_filter_run ||
+                                         way.run == k->winograd_filter_run,
                               .scratch = data > filter ? data : filter,
                               .state = sizeof(struct backward)};
 }

@@ -87,7 +87,8 @@ struct ew_conv_filter {
     float *dw;      /* [O, k..., I / groups], as the filter */
     float *partial; /* conv_filter_partial floats */
     bool add;       /* to what dw holds */
-    /* Instead of being written to dw, gradients go into the filter; conv only.  NULL: they do not.
+    /* Instead of being written to dw, gradients go into the filter; conv and winograd only.  NULL:
+     * they do not.
      */
     const struct ew_update *update;
 };
@@ -281,6 +282,14 @@ struct ew_column_sums {
     X(int64_t, winograd_tiles, (const struct ew_conv_shape *s))                                    \
     X(size_t,  winograd_scratch, (const struct ew_conv_shape *s))                                  \
     X(void,    winograd_run,   (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* The filter gradient by Winograd, as conv's; fits says where it pays, too. */                \
+    X(bool,    winograd_filter_fits, (const struct ew_conv_shape *s))                              \
+    X(size_t,  winograd_filter_partial, (const struct ew_conv_shape *s))                           \
+    X(int64_t, winograd_filter_tiles, (const struct ew_conv_shape *s))                             \
+    X(size_t,  winograd_filter_scratch, (const struct ew_conv_shape *s))                           \
+    X(void,    winograd_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, winograd_filter_sum_tiles, (const struct ew_conv_shape *s))                         \
+    X(void,    winograd_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))  \
     /* Depthwise: groups = cin = cout. */                                                          \
     X(bool,    depthwise_fits, (const struct ew_conv_shape *s))                                    \
     X(size_t,  depthwise_pack_size, (const struct ew_conv_shape *s))                               \

@@ -10,12 +10,11 @@
 #include <math.h>
 
 #include "backend/cpu/kernel/core.h"
-#include "backend/cpu/kernel/update_piece.h"
+#include "backend/cpu/kernel/filter_sum.h"
 
 #define PIXELS  128
 #define O_SPLIT (9 * MR) /* about 128 with AVX-512 */
 #define WANTED  12
-#define SUM     4096 /* floats of dw in a tile of the summation */
 
 struct plan {
     struct core core;
@@ -173,27 +172,7 @@ int64_t EW_K(conv_filter_sum_tiles)(const struct ew_conv_shape *s)
     init(&p, s);
     if (p.core.used.trimmed)
         return p.core.groups * p.core.og;
-    return p.partial ? div_up(p.size, SUM) : 0;
-}
-
-/* Adds up n floats of dw, from `at` on, whose partial sums are `from`, a split each p->size apart;
- * without `from` they are zero. */
-static void sum_run(const struct plan *p, const struct ew_conv_filter *f, const float *from,
-                    int64_t at, int64_t n)
-{
-    float piece[SUM];
-    for (int64_t begin = 0; begin < n; begin += SUM) {
-        float *to = f->update ? piece : f->dw + at + begin;
-        const int64_t count = min_i64(SUM, n - begin);
-        for (int64_t i = 0; i < count; i += LANES) {
-            vec sum = f->add ? load_n(to + i, count - i) : (vec){0};
-            for (int64_t s = 0; from && s < p->splits; s++)
-                sum += load_n(from + s * p->size + begin + i, count - i);
-            store_n(to + i, sum, count - i);
-        }
-        if (f->update)
-            update_piece(f->update, at + begin, piece, count);
-    }
+    return p.partial ? div_up(p.size, FILTER_SUM) : 0;
 }
 
 /* One output's filter, of which only some taps were computed: the others are zero. */
@@ -208,13 +187,13 @@ static void sum_filter(const struct plan *p, const struct ew_conv_filter *f, int
         for (int64_t t1 = 0; t1 < u->all[1]; t1++, at += line) {
             const int64_t u0 = t0 - u->first[0], u1 = t1 - u->first[1];
             if (u0 < 0 || u0 >= c->axis[0].taps || u1 < 0 || u1 >= c->axis[1].taps) {
-                sum_run(p, f, NULL, at, line);
+                filter_sum(f, NULL, 0, 0, at, line);
                 continue;
             }
             const int64_t before = u->first[2] * c->cg;
-            sum_run(p, f, NULL, at, before);
-            sum_run(p, f, from, at + before, run);
-            sum_run(p, f, NULL, at + before + run, line - before - run);
+            filter_sum(f, NULL, 0, 0, at, before);
+            filter_sum(f, from, p->splits, p->size, at + before, run);
+            filter_sum(f, NULL, 0, 0, at + before + run, line - before - run);
             from += run;
         }
 }
@@ -228,6 +207,6 @@ void EW_K(conv_filter_sum)(const struct ew_conv_filter *f, int64_t begin, int64_
             sum_filter(&p, f, o);
         return;
     }
-    const int64_t at = begin * SUM, last = min_i64(end * SUM, p.size);
-    sum_run(&p, f, f->partial + at, at, last - at);
+    const int64_t at = begin * FILTER_SUM, last = min_i64(end * FILTER_SUM, p.size);
+    filter_sum(f, f->partial + at, p.splits, p.size, at, last - at);
 }
