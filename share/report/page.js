@@ -1,0 +1,328 @@
+// Draws the figures of a page with ECharts.  The data stand in #figures; each chart replaces the still
+// picture on the screen, which stays for paper.  Text from the results is only ever set as text.
+'use strict';
+const edgewise = (() => {
+  const number = new Intl.NumberFormat('en', {maximumSignificantDigits: 4});
+  const show = (v) => (Number.isFinite(v) ? number.format(v) : '');
+  const named = (a) => (a.unit ? `${a.label} [${a.unit}]` : a.label);
+  const real = (s) => s.quality === 'measured' || s.quality === 'derived';
+
+  function colours() {
+    const style = getComputedStyle(document.documentElement);
+    const get = (name) => style.getPropertyValue(name).trim();
+    return {
+      series: [0, 1, 2, 3, 4, 5, 6, 7].map((i) => get(`--c${i}`)),
+      ink: get('--ink'), soft: get('--soft'), line: get('--line'), paper: get('--paper'), shade: get('--shade'),
+    };
+  }
+
+  // ---- Hovering: a small table, made of nodes so that no text becomes markup.
+  function tip(title, rows) {
+    const box = document.createElement('div');
+    const head = document.createElement('b');
+    head.textContent = title;
+    box.append(head);
+    for (const row of rows) {
+      const line = document.createElement('div');
+      line.textContent = row;
+      box.append(line);
+    }
+    return box;
+  }
+
+  function pointRows(f, s, p) {
+    const axis = s.right ? f.right : f.left;
+    const rows = [];
+    if (f.kind === 'points') rows.push(`${f.x.label}: ${show(p.x)} ${f.x.unit}`);
+    rows.push(`${axis.label}: ${show(p.y)} ${axis.unit}` +
+      (Number.isFinite(p.high) ? ` ± ${show(p.high - p.y)}` : ''));
+    if (p.box) rows.push(`lowest ${show(p.box[0])}, median ${show(p.box[2])}, highest ${show(p.box[4])}`);
+    if (p.runs) rows.push(`${p.runs} run${p.runs > 1 ? 's' : ''}${p.noisy ? `, ${p.noisy} noisy` : ''}`);
+    rows.push(s.quality);
+    return rows;
+  }
+
+  // ---- Looks: what was not measured here is hatched, dashed or hollow.
+  function fill(s, c) {
+    const colour = c.series[s.colour % 8];
+    if (s.quality === 'published')
+      return {color: 'transparent', borderColor: colour, borderType: 'dotted', borderWidth: 2};
+    if (real(s)) return {color: colour};
+    return {color: colour, opacity: 0.75, decal: {symbol: 'rect', color: c.paper, dashArrayX: [1, 0],
+      dashArrayY: [3, 4], rotation: Math.PI / 4}};
+  }
+
+  const stroke = (s) => (s.quality === 'published' ? 'dotted' : real(s) ? 'solid' : 'dashed');
+
+  // ---- Parts of figures.
+  function whiskers(f, s, c, place, bars) {
+    const ends = s.points.filter((p) => Number.isFinite(p.low) && p.high > p.low);
+    if (!ends.length) return [];
+    return [{
+      type: 'custom', name: s.name, silent: true, z: 5, yAxisIndex: s.right ? 1 : 0,
+      data: ends.map((p) => [p.x, p.low, p.high]), encode: {x: 0, y: [1, 2]}, tooltip: {show: false},
+      renderItem(_, api) {
+        const shift = bars ? api.barLayout({count: bars, barMaxWidth: 48, barCategoryGap: '24%'})[place].offsetCenter : 0;
+        const low = api.coord([api.value(0), api.value(1)]), high = api.coord([api.value(0), api.value(2)]);
+        const x = low[0] + shift;
+        const line = (x1, y1, x2, y2) => ({type: 'line', shape: {x1, y1, x2, y2},
+          style: {stroke: c.ink, lineWidth: 1, opacity: 0.75}});
+        return {type: 'group', children: [line(x, low[1], x, high[1]), line(x - 3, low[1], x + 3, low[1]),
+          line(x - 3, high[1], x + 3, high[1])]};
+      },
+    }];
+  }
+
+  const datum = (s, p, value, more) => ({value, point: p, series: s, ...more});
+
+  function bars(f, c) {
+    const stacked = f.kind === 'stack';
+    const count = f.series.length;
+    const out = f.series.map((s) => ({
+      type: 'bar', name: s.name, stack: stacked ? 'all' : undefined, barMaxWidth: stacked ? 60 : 48,
+      barCategoryGap: '24%', barGap: 0, itemStyle: fill(s, c), emphasis: {focus: stacked ? 'none' : 'series'},
+      data: s.points.map((p) => datum(s, p, [p.x, p.y])),
+    }));
+    if (!stacked) f.series.forEach((s, i) => out.push(...whiskers(f, s, c, i, count)));
+    return out;
+  }
+
+  function lines(f, c) {
+    const out = [];
+    for (const s of f.series) {
+      const colour = s.front ? c.soft : c.series[s.colour % 8];
+      out.push({
+        type: 'line', name: s.name, yAxisIndex: s.right ? 1 : 0, symbol: 'circle', symbolSize: s.right ? 5 : 7,
+        showSymbol: s.points.length <= 60, itemStyle: {color: colour},
+        lineStyle: {color: colour, width: 2, type: s.right ? 'dashed' : stroke(s)},
+        data: s.points.map((p) => datum(s, p, [p.x, p.y])),
+      });
+      out.push(...whiskers(f, s, c, 0, 0));
+    }
+    return out;
+  }
+
+  function dots(f, c) {
+    return f.series.flatMap((s) => (s.front ? [{
+      type: 'line', name: s.name, symbol: 'none', silent: true, z: 1, itemStyle: {color: c.soft},
+      lineStyle: {color: c.soft, type: 'dashed', width: 1.5}, data: s.points.map((p) => [p.x, p.y]),
+    }] : [{
+      type: 'scatter', name: s.name, symbolSize: 12, itemStyle: fill(s, c),
+      label: {show: true, position: 'right', color: c.soft, fontSize: 11, formatter: (d) => d.data.point.label || ''},
+      labelLayout: {hideOverlap: true},
+      data: s.points.map((p) => datum(s, p, [p.x, p.y])),
+    }, ...whiskers(f, s, c, 0, 0)]));
+  }
+
+  // The density of values, for the outline behind a box: Gaussian kernel, Silverman's width.
+  function density(values, steps) {
+    const n = values.length, mean = values.reduce((a, b) => a + b, 0) / n;
+    const sd = Math.sqrt(values.reduce((a, b) => a + (b - mean) ** 2, 0) / (n - 1));
+    const h = 1.06 * sd * n ** -0.2;
+    if (!(h > 0)) return [];
+    const from = values[0] - h, to = values[n - 1] + h, out = [];
+    for (let i = 0; i <= steps; i++) {
+      const y = from + (to - from) * i / steps;
+      out.push([y, values.reduce((a, v) => a + Math.exp(-0.5 * ((y - v) / h) ** 2), 0)]);
+    }
+    const most = Math.max(...out.map((p) => p[1]));
+    return out.map((p) => [p[0], p[1] / most]);
+  }
+
+  function boxParts(api, p, x, width, colour, c) {
+    const y = (v) => api.coord([0, v])[1];
+    const children = [];
+    if (p.values.length >= 8) {
+      const shape = density(p.values, 40);
+      const side = (sign) => shape.map(([v, d]) => [x + sign * d * width * 0.5, y(v)]);
+      children.push({type: 'polygon', shape: {points: [...side(-1), ...side(1).reverse()]},
+        style: {fill: colour, opacity: 0.16}});
+    }
+    const half = width * 0.22, [low, q1, median, q3, high] = p.box.map(y);
+    const line = (x1, y1, x2, y2, w) => ({type: 'line', shape: {x1, y1, x2, y2}, style: {stroke: c.ink, lineWidth: w}});
+    children.push(line(x, low, x, q1, 1), line(x, q3, x, high, 1), {
+      type: 'rect', shape: {x: x - half, y: q3, width: 2 * half, height: Math.max(q1 - q3, 1)},
+      style: {fill: colour, stroke: colour, opacity: 0.6},
+    }, line(x - half, median, x + half, median, 2));
+    p.values.forEach((v, i) => children.push({type: 'circle', style: {fill: c.ink, opacity: 0.45},
+      shape: {cx: x + (i % 5 - 2) * half * 0.2, cy: y(v), r: 2}}));
+    return {type: 'group', children};
+  }
+
+  function boxes(f, c) {
+    const count = f.series.length;
+    return f.series.map((s, place) => ({
+      type: 'custom', name: s.name, itemStyle: {color: c.series[s.colour % 8]},
+      data: s.points.map((p) => datum(s, p, [p.x, p.box[0], p.box[4]])), encode: {x: 0, y: [1, 2]},
+      renderItem(params, api) {
+        const layout = api.barLayout({count, barMaxWidth: 90, barCategoryGap: '20%'})[place];
+        const x = api.coord([api.value(0), 0])[0] + layout.offsetCenter;
+        return boxParts(api, s.points[params.dataIndex], x, layout.width, c.series[s.colour % 8], c);
+      },
+    }));
+  }
+
+  function trace(f, c) {
+    const out = lines(f, c);
+    if (out.length && f.bands.length) {
+      const end = f.bands[f.bands.length - 1].to;
+      out[0].markArea = {
+        silent: true, label: {color: c.soft, fontSize: 10, position: 'insideTop'},
+        data: f.bands.map((b, i) => [{xAxis: b.from, name: b.to - b.from > 0.09 * end ? b.name : '',
+          itemStyle: {color: i % 2 ? 'transparent' : c.shade, opacity: 0.8}}, {xAxis: b.to}]),
+      };
+    }
+    for (const s of out) { s.showSymbol = false; s.lineStyle.width = 1.5; }
+    return out;
+  }
+
+  function matrix(f, c) {
+    const [s] = f.series, most = Math.max(1, ...s.points.map((p) => p.y));
+    return [{
+      type: 'heatmap', name: s.name, itemStyle: {borderColor: c.paper, borderWidth: 1},
+      label: {show: f.rows.length <= 20, formatter: (d) => (d.value[2] ? show(d.value[2]) : '')},
+      data: s.points.map((p) => datum(s, p, [p.x, p.low, p.y],
+        {label: {color: p.y > most / 2 ? c.paper : c.ink}})),
+    }];
+  }
+
+  const kinds = {stack: bars, bars, lines, points: dots, boxes, trace, matrix};
+
+  // ---- The whole.
+  function axis(a, c, more) {
+    return {
+      name: named(a), nameTextStyle: {color: c.ink, fontSize: 12}, axisLine: {lineStyle: {color: c.soft}},
+      axisLabel: {color: c.soft, fontSize: 11, hideOverlap: true}, splitLine: {lineStyle: {color: c.line}}, ...more,
+    };
+  }
+
+  function yAxes(f, c, narrow) {
+    if (f.kind === 'matrix') {
+      return [axis(f.left, c, {type: 'category', data: f.rows, inverse: true, nameLocation: 'start',
+        nameTextStyle: {color: c.ink, align: 'left'}})];
+    }
+    const scale = f.kind === 'points' || f.kind === 'boxes';
+    const at = (align) => ({color: c.ink, fontSize: narrow ? 11 : 12, align});
+    const out = [axis(f.left, c, {type: 'value', scale, nameTextStyle: at('left')})];
+    if (f.right) {
+      out.push(axis(f.right, c, {type: 'value', nameTextStyle: at('right'), splitLine: {show: false}}));
+      if (narrow) out[1].name = `${f.right.label.slice(0, 18)}${f.right.unit ? ` [${f.right.unit}]` : ''}`;
+    }
+    return out;
+  }
+
+  function xAxis(f, c, width) {
+    const lines = Math.max(1, ...f.categories.map((t) => t.split('\n').length));
+    if (f.kind === 'points' || f.kind === 'trace') {
+      return axis(f.x, c, {type: 'value', scale: true, nameLocation: 'middle', nameGap: 28,
+        splitLine: {show: false}, min: f.kind === 'trace' ? 'dataMin' : undefined,
+        max: f.kind === 'trace' ? 'dataMax' : undefined,
+        axisLabel: {color: c.soft, fontSize: 11, hideOverlap: true, formatter: show, showMaxLabel: f.kind !== 'trace'}});
+    }
+    const room = width / Math.max(1, f.categories.length);
+    const long = Math.max(...f.categories.flatMap((t) => t.split('\n')).map((t) => t.length)) * 6.2;
+    const turn = long > room && f.categories.length <= 24;
+    const wide = Math.min(long, 110);
+    const gap = turn ? wide * 0.7 + 14 * lines : 14 + 15 * lines;
+    return axis(f.x, c, {type: 'category', data: f.categories, nameLocation: 'middle', nameGap: gap,
+      axisTick: {alignWithLabel: true},
+      axisLabel: {color: c.soft, fontSize: 11, interval: f.categories.length <= 24 ? 0 : 'auto',
+        rotate: turn ? 40 : 0, ...(long > 110 ? {width: 110, overflow: 'truncate'} : {}), lineHeight: 14}});
+  }
+
+  function option(f, width) {
+    const c = colours(), narrow = width < 480;
+    const series = kinds[f.kind](f, c);
+    const names = [...new Set(f.series.map((s) => s.name))];
+    const legend = names.length > 1 && f.kind !== 'matrix';
+    const out = {
+      animation: false, textStyle: {fontFamily: getComputedStyle(document.body).fontFamily},
+      aria: {enabled: true, label: {description: f.title}}, series,
+      grid: {left: 8, right: f.right ? 8 : 16, top: 46, bottom: legend ? 56 : 30, containLabel: true},
+      xAxis: xAxis(f, c, width - 90), yAxis: yAxes(f, c, narrow),
+      legend: {show: legend, type: 'scroll', bottom: 0, left: 'center', data: names, itemWidth: 16, itemHeight: 10,
+        textStyle: {color: c.ink, fontSize: 12}, pageTextStyle: {color: c.soft}},
+      toolbox: {right: 0, top: 2, padding: 0, itemSize: 12, iconStyle: {borderColor: c.soft},
+        feature: {dataZoom: {yAxisIndex: false, title: {zoom: 'zoom', back: 'back'}}, restore: {title: 'all'}}},
+      dataZoom: [{type: 'inside', zoomOnMouseWheel: 'ctrl', moveOnMouseWheel: false}],
+      tooltip: {
+        trigger: 'item', confine: true, backgroundColor: c.paper, borderColor: c.line,
+        textStyle: {color: c.ink, fontSize: 12},
+        formatter(d) {
+          const {point: p, series: s} = d.data;
+          if (!p) return '';
+          if (f.kind === 'matrix')
+            return tip(`${show(p.y)} of class ${f.rows[p.low]}`, [`given class ${f.categories[p.x]}`]);
+          const at = p.label || f.categories[p.x] || `${show(p.x)} ${f.x.unit}`;
+          return tip(`${s.name}: ${at.replace('\n', ', ')}`, pointRows(f, s, p));
+        },
+      },
+    };
+    if (f.kind === 'trace') out.tooltip = {...out.tooltip, trigger: 'axis', formatter: (list) =>
+      tip(`${show(list[0].value[0])} s`, list.map((d) => `${d.seriesName}: ${show(d.value[1])} ${f.left.unit}`))};
+    if (f.kind === 'matrix') {
+      out.visualMap = {show: false, min: 0, max: Math.max(1, ...f.series[0].points.map((p) => p.y)),
+        inRange: {color: [c.shade, c.series[0]]}};
+      delete out.dataZoom;
+      out.toolbox.show = false;
+    }
+    return out;
+  }
+
+  const drawn = new Map();
+
+  function draw(place, f) {
+    place.classList.add('drawn');
+    let live = place.querySelector('.live');
+    if (!live) {
+      live = document.createElement('div');
+      live.className = 'live';
+      place.append(live);
+    }
+    const chart = drawn.get(f.id)?.chart || echarts.init(live, null, {renderer: 'svg'});
+    drawn.set(f.id, {chart, live, f});
+    chart.setOption(option(f, live.clientWidth), true);
+  }
+
+  function drawAll(root, figures) {
+    for (const f of figures) {
+      const place = root.querySelector(`[data-figure="${f.id}"]`);
+      if (place) draw(place, f);
+    }
+  }
+
+  function again() {
+    for (const {chart, live, f} of drawn.values()) {
+      chart.resize();
+      chart.setOption(option(f, live.clientWidth), true);
+    }
+  }
+
+  function watch() {
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', again);
+    let timer = 0;
+    addEventListener('resize', () => { clearTimeout(timer); timer = setTimeout(again, 150); });
+    addEventListener('beforeprint', () => document.querySelectorAll('details').forEach((d) => { d.open = true; }));
+  }
+
+  // The library is in the page, packed; an old browser that cannot unpack it keeps the still pictures.
+  async function library() {
+    const bytes = Uint8Array.from(atob(document.getElementById('library').textContent), (ch) => ch.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+    const script = document.createElement('script');
+    script.textContent = await new Response(stream).text();
+    document.head.append(script);
+  }
+
+  async function start() {
+    const data = document.getElementById('figures');
+    if (!data || !document.getElementById('library') || typeof DecompressionStream !== 'function') return;
+    await library();
+    drawAll(document, JSON.parse(data.textContent));
+    watch();
+    document.documentElement.dataset.drawn = String(drawn.size);
+  }
+
+  return {start, drawAll, watch, draw, drawn, show};
+})();
+edgewise.start();

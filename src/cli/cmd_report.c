@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise report: results as pictures and tables. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/cmd.h"
+#include "report/compare.h"
+#include "report/figure_grid.h"
+#include "report/figure_json.h"
+#include "report/page.h"
+#include "report/store/load.h"
+
+struct opts {
+    const char *study, *output, *db, *figure, *title;
+    int format;
+    bool still;
+};
+
+enum format { AUTO, HTML, TEXT, MARKDOWN, CSV };
+static const char *const formats[] = {"auto", "html", "text", "markdown", "csv", NULL};
+
+/* clang-format off */
+static const struct ew_field table[] = {
+    {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
+     .metavar = "FILE", .letter = 'o', .help = "where it goes; default: standard output"},
+    {.name = "study", .type = EW_FIELD_STR, .offset = offsetof(struct opts, study),
+     .metavar = "NAME", .help = "only the runs and figures of this study"},
+    {.name = "figure", .type = EW_FIELD_STR, .offset = offsetof(struct opts, figure),
+     .metavar = "ID", .help = "only the figures whose id begins with this"},
+    {.name = "format", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, format),
+     .choices = formats, .def = "auto",
+     .help = "default: by the file's ending (.html, .md, .csv, .txt), text without one"},
+    {.name = "title", .type = EW_FIELD_STR, .offset = offsetof(struct opts, title),
+     .metavar = "TEXT", .help = "heading of the report"},
+    {.name = "still", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, still),
+     .help = "HTML without any script: smaller, pictures do not move"},
+    {.name = "db", .type = EW_FIELD_STR, .offset = offsetof(struct opts, db),
+     .def = EW_STORE_FILE, .metavar = "FILE", .help = "the results"},
+    EW_FIELD_END};
+/* clang-format on */
+
+/* ---- Writing ---- */
+
+struct report {
+    const struct opts *o;
+    struct ew_results results;
+    struct ew_figures figures;
+    struct ew_grid compared; /* of a comparison; else no cells */
+    const char *title;
+};
+
+static bool chosen(const struct report *r, const struct ew_figure *f)
+{
+    return !r->o->figure || strncmp(f->id, r->o->figure, strlen(r->o->figure)) == 0;
+}
+
+static ew_err write_text(const struct report *r, FILE *out)
+{
+    if (r->compared.n) {
+        EW_TRY(ew_grid_text(&r->compared, NULL, out));
+        putc('\n', out);
+    }
+    for (int i = 0; i < r->figures.n; i++)
+        if (chosen(r, &r->figures.v[i]) && !r->figures.v[i].missing)
+            EW_TRY(ew_figure_text(&r->figures.v[i], out));
+    for (int i = 0; i < r->figures.n; i++)
+        if (chosen(r, &r->figures.v[i]) && r->figures.v[i].missing)
+            fprintf(out, "not shown: %s: %s\n", r->figures.v[i].title, r->figures.v[i].missing);
+    return EW_OK;
+}
+
+static ew_err write_markdown(const struct report *r, FILE *out)
+{
+    fputs("# ", out);
+    ew_text_markdown(r->title, out);
+    fputs("\n\n", out);
+    if (r->compared.n) {
+        ew_grid_markdown(&r->compared, out);
+        putc('\n', out);
+    }
+    for (int i = 0; i < r->figures.n; i++)
+        if (chosen(r, &r->figures.v[i]))
+            EW_TRY(ew_figure_markdown(&r->figures.v[i], out));
+    return EW_OK;
+}
+
+/* Several tables are kept apart by an empty line and a line with the figure's id. */
+static ew_err write_csv(const struct report *r, FILE *out)
+{
+    int n = 0, done = 0;
+    for (int i = 0; i < r->figures.n; i++)
+        n += chosen(r, &r->figures.v[i]) && !r->figures.v[i].missing;
+    if (r->compared.n) {
+        ew_grid_csv(&r->compared, out);
+        done++;
+    }
+    for (int i = 0; i < r->figures.n; i++) {
+        const struct ew_figure *f = &r->figures.v[i];
+        if (!chosen(r, f) || f->missing)
+            continue;
+        if (n + done > 1)
+            fprintf(out, "%s# %s\n", done ? "\n" : "", f->id);
+        EW_TRY(ew_figure_csv(f, out));
+        done++;
+    }
+    return EW_OK;
+}
+
+static ew_err write_json(const struct report *r, FILE *out)
+{
+    struct ew_json j;
+    ew_json_init(&j, out);
+    ew_json_object(&j, NULL);
+    ew_json_str(&j, "title", r->title);
+    ew_json_array(&j, "figures");
+    for (int i = 0; i < r->figures.n; i++)
+        if (chosen(r, &r->figures.v[i]))
+            ew_figure_json(&j, &r->figures.v[i]);
+    ew_json_end(&j);
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+static ew_err write_html(const struct report *r, FILE *out)
+{
+    const struct ew_page_opts page = {
+        .title = r->title, .still = r->o->still, .compared = r->compared.n ? &r->compared : NULL};
+    return ew_page_write(&r->results, &r->figures, &page, out);
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+    const size_t n = strlen(name), m = strlen(end);
+    return n >= m && strcmp(name + n - m, end) == 0;
+}
+
+static enum format format_of(const struct opts *o)
+{
+    if (o->format != AUTO || !o->output)
+        return o->format == AUTO ? TEXT : (enum format)o->format;
+    if (ends_in(o->output, ".html") || ends_in(o->output, ".htm"))
+        return HTML;
+    if (ends_in(o->output, ".md"))
+        return MARKDOWN;
+    return ends_in(o->output, ".csv") ? CSV : TEXT;
+}
+
+static ew_err write_as(const struct report *r, bool json, FILE *out)
+{
+    if (json)
+        return write_json(r, out);
+    switch (format_of(r->o)) {
+    case HTML:
+        return write_html(r, out);
+    case MARKDOWN:
+        return write_markdown(r, out);
+    case CSV:
+        return write_csv(r, out);
+    case TEXT:
+    case AUTO:
+        break;
+    }
+    return write_text(r, out);
+}
+
+static ew_err write_out(const struct report *r, bool json)
+{
+    struct ew_file_out f;
+    if (!r->o->output)
+        return write_as(r, json, stdout);
+    EW_TRY(ew_file_out_open(r->o->output, &f));
+    const ew_err e = write_as(r, json, f.f);
+    if (e != EW_OK) {
+        ew_file_out_abort(&f);
+        return e;
+    }
+    EW_TRY(ew_file_out_commit(&f));
+    int shown = 0;
+    for (int i = 0; i < r->figures.n; i++)
+        shown += !r->figures.v[i].missing;
+    fprintf(stderr, "%s: %d figures of %d runs\n", r->o->output, shown, r->results.n_runs);
+    return EW_OK;
+}
+
+/* ---- Reading ---- */
+
+static ew_err load(const char *file, const char *study, const char *side, struct ew_results *r)
+{
+    struct ew_store *s;
+    EW_TRY(ew_store_open(file, &(struct ew_store_opts){.read_only = true}, &s));
+    const ew_err e = ew_results_load(s, study, side, r);
+    ew_store_close(s);
+    return e;
+}
+
+static ew_err plain(struct ew_cmd_call *c, struct report *r)
+{
+    const struct opts *o = c->opts;
+    EW_CHECK(c->n_args == 0, EW_ERR_USAGE,
+             "report %s: there is no such report; did you mean "
+             "\"report compare A B\"?",
+             c->args[0]);
+    EW_TRY(load(o->db, o->study, NULL, &r->results));
+    EW_CHECK(r->results.n_runs || !o->study, EW_ERR_NOT_FOUND, "%s: no runs of study %s", o->db,
+             o->study);
+    r->title = o->title   ? o->title
+               : o->study ? ew_arena_printf(&r->results.arena, "Study %s", o->study)
+                          : "Edgewise report";
+    EW_CHECK(r->title, EW_ERR_MEMORY, "no memory for the report");
+    EW_TRY(ew_figures_init(ew_figures_report, &r->results, o->study, &r->figures));
+    return write_out(r, c->json);
+}
+
+static ew_err compare(struct ew_cmd_call *c, struct report *r)
+{
+    const struct opts *o = c->opts;
+    const char *side[2] = {c->args[1], c->args[2]};
+    const bool files = ends_in(side[0], ".db") && ends_in(side[1], ".db");
+    if (files) {
+        EW_TRY(load(side[0], o->study, side[0], &r->results));
+        EW_TRY(load(side[1], o->study, side[1], &r->results));
+    } else {
+        EW_TRY(load(o->db, o->study, NULL, &r->results));
+        EW_TRY(ew_compare_choose(&r->results, side));
+    }
+    EW_TRY(ew_compare_match(&r->results, side));
+    EW_TRY(ew_compare_grid(&r->results, side, &r->compared));
+    r->title = ew_arena_printf(&r->results.arena, "%s against %s", side[0], side[1]);
+    EW_CHECK(r->title, EW_ERR_MEMORY, "no memory for the report");
+    EW_TRY(ew_figures_init(ew_figures_compare, &r->results, NULL, &r->figures));
+    return write_out(r, c->json);
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    struct report r = {.o = c->opts};
+    const bool two = c->n_args == 3 && strcmp(c->args[0], "compare") == 0;
+    ew_results_init(&r.results);
+    ew_grid_init(&r.compared);
+    const ew_err e = two ? compare(c, &r) : plain(c, &r);
+    ew_grid_fini(&r.compared);
+    ew_figures_fini(&r.figures);
+    ew_results_fini(&r.results);
+    return e;
+}
+
+const struct ew_cmd ew_cmd_report = {
+    .name = "report",
+    .group = EW_CMD_STUDY,
+    .summary = "show results as pictures and tables",
+    .args = "[compare A B]",
+    .about =
+        "Without -o a table for each figure, with small bars; -o report.html writes one page that "
+        "needs nothing else and works offline: pictures, tables, CSV, machines, runs.\n"
+        "A figure is there where its data are; the others are listed with what is missing.\n"
+        "`compare` holds the same jobs of two sides against each other; A and B are two files of "
+        "results, or each a board, unit, version, power mode, study or property=value of the "
+        "runs in one file.",
+    .examples = "report -o report.html\n"
+                "report --study train-workers\n"
+                "report --figure workers --format csv\n"
+                "report compare nano.db xavier.db -o boards.html\n"
+                "report compare version=0.1 version=0.2",
+    .min_args = 0,
+    .max_args = 3,
+    .opts_size = sizeof(struct opts),
+    .opts = table,
+    .run = run,
+};

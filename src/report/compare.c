@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Comparisons. */
+#include "report/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/figure_key.h"
+#include "report/figure_stat.h"
+
+/* ---- Which runs ---- */
+
+static bool is_of(const struct ew_run_data *d, const char *side, struct ew_arena *a)
+{
+    static const char *const names[] = {"board",      "unit",  "profile", "version",
+                                        "power_mode", "study", "machine"};
+    const char *eq = strchr(side, '=');
+    if (eq) {
+        const char *name = ew_arena_printf(a, "%.*s", (int)(eq - side), side);
+        const char *value = name ? ew_run_property(d, name, a) : NULL;
+        return value && strcmp(value, eq + 1) == 0;
+    }
+    for (size_t i = 0; i < EW_COUNT(names); i++) {
+        const char *value = ew_run_property(d, names[i], a);
+        if (value && strcasecmp(value, side) == 0)
+            return true;
+    }
+    return d->run.uid && strlen(side) >= 4 && strncmp(d->run.uid, side, strlen(side)) == 0;
+}
+
+ew_err ew_compare_choose(struct ew_results *r, const char *const side[2])
+{
+    for (int k = 0; k < 2; k++) {
+        int n = 0;
+        for (int i = 0; i < r->n_runs; i++)
+            if (!r->runs[i].side && is_of(&r->runs[i], side[k], &r->arena)) {
+                r->runs[i].side = side[k];
+                n++;
+            }
+        EW_CHECK(n, EW_ERR_NOT_FOUND,
+                 "%s: no run is of it (a file.db, a board, unit, version, power mode, study, run, "
+                 "or property=value)",
+                 side[k]);
+    }
+    return EW_OK;
+}
+
+static bool same_job(const struct ew_run_data *a, const struct ew_run_data *b)
+{
+    return a->job.id && b->job.id && strcmp(a->job.id, b->job.id) == 0;
+}
+
+static bool has_partner(const struct ew_results *r, int i)
+{
+    for (int j = 0; j < r->n_runs; j++)
+        if (r->runs[j].side && r->runs[i].side && strcmp(r->runs[j].side, r->runs[i].side) != 0 &&
+            ew_run_counts(&r->runs[j]) && same_job(&r->runs[i], &r->runs[j]))
+            return true;
+    return false;
+}
+
+/* "train lenet5, workers 4": command, network, and the options in which jobs differ. */
+static ew_err name_jobs(struct ew_results *r)
+{
+    struct ew_arena *a = &r->arena;
+    const char *names = "\n", *before = NULL;
+    for (int i = 0; i < r->n_runs; i++) {
+        const char *key = ew_key_options(&r->runs[i], "command network", a);
+        EW_CHECK(key, EW_ERR_MEMORY, "no memory for the comparison");
+        names = before ? ew_key_differ(before, key, names, a) : names;
+        before = key;
+        EW_CHECK(names, EW_ERR_MEMORY, "no memory for the comparison");
+    }
+    for (int i = 0; i < r->n_runs; i++) {
+        struct ew_run_data *d = &r->runs[i];
+        const char *key = ew_key_options(d, "command network", a);
+        const char *more = key ? ew_key_label(key, names, false, a) : NULL;
+        EW_CHECK(more, EW_ERR_MEMORY, "no memory for the comparison");
+        d->run.label =
+            ew_arena_printf(a, "%s %s%s%s", d->job.command ? d->job.command : "",
+                            d->job.network ? d->job.network : "", *more ? ", " : "", more);
+        EW_CHECK(d->run.label, EW_ERR_MEMORY, "no memory for the comparison");
+    }
+    return EW_OK;
+}
+
+ew_err ew_compare_match(struct ew_results *r, const char *const side[2])
+{
+    bool *keep = ew_arena_array(&r->arena, (size_t)r->n_runs + 1, sizeof(*keep));
+    EW_CHECK(keep, EW_ERR_MEMORY, "no memory for the comparison");
+    for (int i = 0; i < r->n_runs; i++)
+        keep[i] = ew_run_counts(&r->runs[i]) && has_partner(r, i);
+    int n = 0;
+    for (int i = 0; i < r->n_runs; i++)
+        if (keep[i])
+            r->runs[n++] = r->runs[i];
+    r->n_runs = n;
+    EW_CHECK(n, EW_ERR_NOT_FOUND, "%s and %s have no finished job in common", side[0], side[1]);
+    return name_jobs(r);
+}
+
+/* ---- The table ---- */
+
+struct measure {
+    const char *name, *label, *unit;
+    int better;
+    const struct ew_field *field; /* of epochs; NULL: a metric */
+};
+
+static double mean_of_epochs(const struct ew_run_data *d, const struct ew_field *f)
+{
+    double sum = 0;
+    int n = 0;
+    for (int e = 0; e < d->n_epochs; e++) {
+        const void *at = (const char *)&d->epochs[e] + f->offset;
+        if ((d->n_epochs > 1 && d->epochs[e].epoch == 0) || ew_field_absent(f, &d->epochs[e]))
+            continue;
+        sum += f->type == EW_FIELD_FLOAT ? *(const double *)at : (double)*(const int64_t *)at;
+        n++;
+    }
+    return n ? sum / n : (double)NAN;
+}
+
+static double value_of(const struct ew_run_data *d, const struct measure *m)
+{
+    if (m->field)
+        return mean_of_epochs(d, m->field);
+    for (int i = 0; i < d->n_metrics; i++)
+        if (d->metrics[i].name && strcmp(d->metrics[i].name, m->name) == 0)
+            return d->metrics[i].value;
+    return NAN;
+}
+
+/* The worst quality of a side's values would do for a word; runs of one job have the same. */
+static int quality_of(const struct ew_results *r, const struct ew_run_data *job, const char *side)
+{
+    for (int i = 0; i < r->n_runs; i++)
+        if (same_job(job, &r->runs[i]) && strcmp(r->runs[i].side, side) == 0)
+            return r->runs[i].run.quality;
+    return EW_QUALITY_MEASURED;
+}
+
+static ew_err collect(const struct ew_results *r, const struct ew_run_data *job, const char *side,
+                      const struct measure *m, struct ew_arena *a, struct ew_stat *out)
+{
+    double *v = ew_arena_array(a, (size_t)r->n_runs, sizeof(*v));
+    int n = 0;
+    EW_CHECK(v, EW_ERR_MEMORY, "no memory for the comparison");
+    for (int i = 0; i < r->n_runs; i++) {
+        if (!same_job(job, &r->runs[i]) || strcmp(r->runs[i].side, side) != 0)
+            continue;
+        v[n] = value_of(&r->runs[i], m);
+        n += isfinite(v[n]) != 0;
+    }
+    ew_stat_of(v, n, out);
+    return EW_OK;
+}
+
+/* 97.5 % quantile of Student's t, from tables (two-sided 95 %). */
+static double t_quantile(double df)
+{
+    static const double t[] = {12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23};
+    const int i = (int)df - 1;
+    return i < 0 ? t[0] : i < (int)EW_COUNT(t) ? t[i] : df < 30 ? 2.09 : 1.98;
+}
+
+/* Whether the means differ beyond what repetitions vary by (Welch 1947). */
+static const char *verdict(const struct ew_stat *a, const struct ew_stat *b, int better)
+{
+    if (a->n < 2 || b->n < 2)
+        return "one run each side: no telling";
+    const double va = a->sd * a->sd / a->n, vb = b->sd * b->sd / b->n, se = sqrt(va + vb);
+    const double df = (va + vb) * (va + vb) / (va * va / (a->n - 1) + vb * vb / (b->n - 1));
+    if (!(fabs(b->mean - a->mean) > (se > 0 ? t_quantile(df) * se : 0)))
+        return "same within noise";
+    if (better == EW_BETTER_NEITHER)
+        return "differs";
+    return (b->mean > a->mean) == (better == EW_BETTER_HIGHER) ? "better" : "worse";
+}
+
+static ew_err put_stat(struct ew_grid *g, const struct ew_stat *s, double scale)
+{
+    char a[EW_VALUE_CHARS], b[EW_VALUE_CHARS];
+    if (isfinite(s->sd))
+        return ew_grid_cell(g, "%s ± %s (%d)", ew_text_value(s->mean * scale, a),
+                            ew_text_value(s->sd * scale, b), s->n);
+    return ew_grid_cell(g, "%s", ew_text_value(s->mean * scale, a));
+}
+
+static ew_err row(const struct ew_results *r, const struct ew_run_data *job,
+                  const char *const side[2], const struct measure *m, struct ew_grid *g)
+{
+    struct ew_stat s[2];
+    struct ew_axis axis;
+    EW_TRY(collect(r, job, side[0], m, &g->arena, &s[0]));
+    EW_TRY(collect(r, job, side[1], m, &g->arena, &s[1]));
+    if (!s[0].n || !s[1].n)
+        return EW_OK;
+    ew_axis_fill(&axis, m->label, m->unit, m->better);
+    EW_TRY(ew_grid_put(g, job->run.label));
+    EW_TRY(*axis.unit ? ew_grid_cell(g, "%s [%s]", axis.label, axis.unit)
+                      : ew_grid_put(g, axis.label));
+    EW_TRY(put_stat(g, &s[0], axis.scale));
+    EW_TRY(put_stat(g, &s[1], axis.scale));
+    EW_TRY(fabs(s[0].mean) > 0 ? ew_grid_cell(g, "%.3f", s[1].mean / s[0].mean)
+                               : ew_grid_put(g, ""));
+    EW_TRY(ew_grid_put(g, verdict(&s[0], &s[1], m->better)));
+    const int q[2] = {quality_of(r, job, side[0]), quality_of(r, job, side[1])};
+    return q[0] == q[1]
+               ? ew_grid_put(g, ew_figure_quality(q[0]))
+               : ew_grid_cell(g, "%s against %s", ew_figure_quality(q[0]), ew_figure_quality(q[1]));
+}
+
+static ew_err epoch_rows(const struct ew_results *r, const struct ew_run_data *job,
+                         const char *const side[2], struct ew_grid *g)
+{
+    static const char *const names[] = {"wall_s",   "stall_s", "images_per_s",  "energy_j",
+                                        "accuracy", "f1",      "rss_peak_bytes"};
+    for (size_t i = 0; i < EW_COUNT(names); i++) {
+        const struct ew_field *f = ew_field_find(ew_record_kind(EW_RECORD_EPOCH)->fields, names[i]);
+        const int better = strcmp(names[i], "rss_peak_bytes") ? (int)f->better : EW_BETTER_LOWER;
+        EW_TRY(row(r, job, side, &(struct measure){f->name, f->help, f->unit, better, f}, g));
+    }
+    return EW_OK;
+}
+
+static ew_err metric_rows(const struct ew_results *r, const struct ew_run_data *job,
+                          const char *const side[2], struct ew_grid *g)
+{
+    for (int i = 0; i < job->n_metrics; i++) {
+        const struct ew_metric_row *m = &job->metrics[i];
+        if (!m->name || strchr(m->name, ':')) /* cells of a matrix */
+            continue;
+        EW_TRY(row(r, job, side, &(struct measure){m->name, m->name, m->unit, m->better, NULL}, g));
+    }
+    return EW_OK;
+}
+
+ew_err ew_compare_grid(const struct ew_results *r, const char *const side[2], struct ew_grid *g)
+{
+    EW_TRY(ew_grid_head(g, false, "job"));
+    EW_TRY(ew_grid_head(g, false, "measure"));
+    EW_TRY(ew_grid_head(g, true, "%s", side[0]));
+    EW_TRY(ew_grid_head(g, true, "%s", side[1]));
+    EW_TRY(ew_grid_head(g, true, "ratio"));
+    EW_TRY(ew_grid_head(g, false, "verdict"));
+    EW_TRY(ew_grid_head(g, false, "quality"));
+    for (int i = 0; i < r->n_runs; i++) {
+        bool seen = false;
+        for (int j = 0; j < i && !seen; j++)
+            seen = same_job(&r->runs[i], &r->runs[j]);
+        if (seen)
+            continue;
+        EW_TRY(epoch_rows(r, &r->runs[i], side, g));
+        EW_TRY(metric_rows(r, &r->runs[i], side, g));
+    }
+    return EW_OK;
+}

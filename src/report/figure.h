@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures: from a description of names (figures.c) and results to groups of values, and from those
+ * to the series that are drawn.  Everything that shows a figure (page, SVG, terminal, Markdown,
+ * CSV) works from struct ew_figure, so they cannot disagree.
+ *
+ *   description + results -> groups (a row of the table each) -> series (what is drawn)
+ *
+ * Values are averaged only over repetitions: runs on the same machine in the same state, with the
+ * same options but for the figure's own x and series, and of the same quality. */
+#ifndef EW_REPORT_FIGURE_H
+#define EW_REPORT_FIGURE_H
+
+#include "report/run_data.h"
+
+enum ew_figure_kind {
+    EW_FIGURE_STACK,  /* the measures on top of each other, one bar for each group */
+    EW_FIGURE_BARS,   /* a bar with a whisker for each group */
+    EW_FIGURE_LINES,  /* over x; measures may go to the right axis */
+    EW_FIGURE_BOXES,  /* quartiles and the values themselves */
+    EW_FIGURE_POINTS, /* the second measure over the first, labelled by x */
+    EW_FIGURE_TRACE,  /* a channel over the time of one run, with its epochs behind */
+    EW_FIGURE_MATRIX  /* counts by true and predicted class */
+};
+
+/* Which epochs count.  The first one is apart: it finds the page cache cold. */
+enum ew_figure_epochs {
+    EW_EPOCHS_ALL,
+    EW_EPOCHS_LATER, /* all but the first; of a run with one epoch, that one */
+    EW_EPOCHS_LAST
+};
+
+#define EW_FIGURE_MAX_Y 4
+
+/* A measure: a field of an epoch, or a metric of a run.  Alternatives are separated by '|', and the
+ * first that the results have is taken. */
+struct ew_figure_y {
+    const char *name;
+    const char *label; /* NULL: the field's own */
+    bool right;        /* on the right axis */
+    bool optional;     /* the figure is drawn without it too */
+};
+
+struct ew_figure_desc {
+    const char *id;      /* in links and file names: never changes */
+    const char *title;   /* the value of `facet` is put before it */
+    const char *about;   /* what it shows and how to read it */
+    const char *studies; /* that ask for it, space-separated; NULL: any */
+    enum ew_figure_kind kind;
+    enum ew_record from;          /* EPOCH, METRIC or SAMPLE */
+    enum ew_figure_epochs epochs; /* where it is EPOCH */
+    const char *facet;            /* property: one figure for each of its values; NULL: one */
+    const char *x, *x_label;
+    const char *series; /* properties, space-separated; NULL: none */
+    struct ew_figure_y y[EW_FIGURE_MAX_Y];
+    int min_x;   /* fewer values of x tell nothing */
+    bool across; /* joins runs of different jobs (a training, a bench) by facet, x and series */
+    bool front;  /* with the Pareto front of its first two measures */
+};
+
+/* Values of one measure. */
+struct ew_stat {
+    int n;
+    double mean, sd; /* sd nan where n < 2 */
+    double low, q1, median, q3, high;
+    const double *v; /* all of them, sorted */
+};
+
+/* One row of a figure's table. */
+struct ew_group {
+    const char *x, *series; /* series "": none */
+    const char *machine;    /* what tells it from other machines; "": nothing does */
+    const char *options;    /* likewise of the settings: "batch=16" */
+    int quality;            /* -1 where published */
+    const char *published;  /* source; NULL: our own */
+    int runs, noisy;
+    struct ew_stat y[EW_FIGURE_MAX_Y];
+};
+
+struct ew_axis {
+    const char *label, *unit; /* unit "": none */
+    double scale;             /* stored values are multiplied by it */
+    int better;               /* enum ew_better */
+};
+
+struct ew_point {
+    double x, y;                  /* x: of the axis, or the number of the category */
+    double low, high;             /* ends of the whisker; nan: none */
+    const char *label;            /* NULL: none */
+    const struct ew_group *group; /* NULL: of a trace, a front or a matrix */
+};
+
+enum ew_series_shape { EW_SHAPE_BAR, EW_SHAPE_LINE, EW_SHAPE_BOX, EW_SHAPE_DOT, EW_SHAPE_CELL };
+
+struct ew_series {
+    const char *name;
+    enum ew_series_shape shape;
+    int measure; /* of the group */
+    int colour;
+    bool stacked, right, front;
+    int quality; /* as in the group */
+    bool published;
+    struct ew_point *points;
+    int n_points;
+};
+
+/* A phase of a trace. */
+struct ew_band {
+    const char *name;
+    double from, to;
+};
+
+struct ew_figure {
+    const struct ew_figure_desc *desc;
+    const char *id, *title;
+    const char *facet;   /* "": none */
+    const char *missing; /* why there is nothing to draw; then all below is empty */
+    struct ew_axis x, y[2], measure[EW_FIGURE_MAX_Y];
+    int n_measures;
+    const char **categories, **rows; /* of x; of y in a matrix */
+    int n_categories, n_rows;
+    struct ew_group *groups;
+    int n_groups;
+    struct ew_series *series;
+    int n_series;
+    int left_out; /* series that are only in the table */
+    struct ew_band *bands;
+    int n_bands;
+    const char *also; /* options that change along with x; NULL or "": none */
+    int runs, noisy;  /* behind all of it */
+};
+
+struct ew_figures {
+    struct ew_arena arena;
+    struct ew_figure *v;
+    int n, cap;
+};
+
+/* The descriptions, ended by an id of NULL: of a report and of a comparison. */
+extern const struct ew_figure_desc ew_figures_report[];
+extern const struct ew_figure_desc ew_figures_compare[];
+
+/* Makes all figures of the table; `study` NULL: of all runs, whatever they belong to.  What cannot
+ * be drawn is there too and says why.  Borrows from the results.  Release with fini. */
+ew_err ew_figures_init(const struct ew_figure_desc *table, const struct ew_results *results,
+                       const char *study, struct ew_figures *out);
+void ew_figures_fini(struct ew_figures *f);
+
+/* The text of a measure's value: "12.5"; "" for nan.  Returns buf. */
+#define EW_VALUE_CHARS 32
+const char *ew_text_value(double v, char buf[EW_VALUE_CHARS]);
+
+/* "measured"; "published" where quality is -1. */
+const char *ew_figure_quality(int quality);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From observations to groups: one figure for each facet, one group for each setting. */
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/figure_key.h"
+#include "report/figure_obs.h"
+#include "report/figure_stat.h"
+
+/* "time-lenet5": letters, digits and dashes. */
+static const char *slug(struct ew_arena *a, const char *id, const char *facet)
+{
+    char *out = *facet ? ew_arena_printf(a, "%s-%s", id, facet) : ew_arena_strdup(a, id);
+    for (char *p = out; p && *p; p++)
+        *p = (char)(isalnum((unsigned char)*p) ? tolower((unsigned char)*p) : '-');
+    return out;
+}
+
+ew_err ew_figures_add(struct ew_figures *out, const struct ew_figure_desc *d, const char *facet,
+                      struct ew_figure **f)
+{
+    EW_TRY(ew_grow((void **)&out->v, &out->cap, out->n + 1, sizeof(*out->v)));
+    struct ew_figure *new = &out->v[out->n++];
+    *new = (struct ew_figure){.desc = d, .id = slug(&out->arena, d->id, facet), .facet = facet};
+    new->title = *facet ? ew_arena_printf(&out->arena, "%s: %s", d->title, facet) : d->title;
+    EW_CHECK(new->id &&new->title, EW_ERR_MEMORY, "no memory for figure %s", d->id);
+    *f = new;
+    return EW_OK;
+}
+
+static void fill_axes(struct ew_figure *f, const struct ew_obs_list *l)
+{
+    const struct ew_figure_desc *d = f->desc;
+    bool taken[2] = {false, false};
+    ew_axis_fill(&f->x, d->x_label ? d->x_label : d->x, NULL, EW_BETTER_NEITHER);
+    for (int k = 0; k < EW_FIGURE_MAX_Y && d->y[k].name; k++) {
+        const struct ew_measure *m = &l->measure[k];
+        const char *label = d->y[k].label;
+        if (!label)
+            label = m->field ? m->field->help : m->name;
+        ew_axis_fill(&f->measure[k], label ? label : d->y[k].name, m->unit, m->better);
+        f->n_measures = k + 1;
+        struct ew_axis *axis = &f->y[d->y[k].right];
+        if (!taken[d->y[k].right] && m->name)
+            *axis = f->measure[k];
+        taken[d->y[k].right] |= m->name != NULL;
+    }
+    /* Parts that lie on top of each other share the axis: it is not any one of them. */
+    if (d->kind == EW_FIGURE_STACK)
+        f->y[0].label = "time";
+    if (d->kind == EW_FIGURE_POINTS) {
+        f->x = f->measure[0];
+        f->y[0] = f->measure[1];
+    }
+}
+
+static ew_err fill_stat(struct ew_arena *a, const struct ew_obs *v, int n, int k,
+                        struct ew_stat *out, double scale)
+{
+    double *values = ew_arena_array(a, (size_t)n, sizeof(*values));
+    EW_CHECK(values, EW_ERR_MEMORY, "no memory for %d values", n);
+    int used = 0, last = 0;
+    for (int i = 0; i < n; i++)
+        if (isfinite(v[i].y[k])) {
+            values[used++] = v[i].y[k] * scale;
+            last = i;
+        }
+    ew_stat_of(values, used, out);
+    /* One run that has measured many times knows its own spread. */
+    if (used == 1 && isfinite(v[last].spread[k])) {
+        out->sd = v[last].spread[k] * scale;
+        out->low = isfinite(v[last].low[k]) ? v[last].low[k] * scale : out->low;
+        out->high = isfinite(v[last].high[k]) ? v[last].high[k] * scale : out->high;
+    }
+    return EW_OK;
+}
+
+static void count_runs(const struct ew_obs *v, int n, struct ew_group *g)
+{
+    for (int i = 0; i < n; i++) {
+        bool seen = false;
+        for (int j = 0; j < i && !seen; j++)
+            seen = v[j].run == v[i].run;
+        g->runs += !seen;
+        g->noisy += !seen && v[i].run->run.noise;
+    }
+}
+
+static ew_err fill_group(struct ew_arena *a, const struct ew_figure *f, const struct ew_obs *v,
+                         int n, struct ew_group *g)
+{
+    *g = (struct ew_group){.x = v->x,
+                           .series = v->series,
+                           .machine = v->machine_label,
+                           .options = v->options_label,
+                           .quality = v->quality};
+    count_runs(v, n, g);
+    for (int k = 0; k < f->n_measures; k++)
+        EW_TRY(fill_stat(a, v, n, k, &g->y[k], f->measure[k].scale));
+    return EW_OK;
+}
+
+/* ---- Joining runs of different jobs ---- */
+
+static bool same_thing(const struct ew_obs *a, const struct ew_obs *b)
+{
+    return strcmp(a->x, b->x) == 0 && strcmp(a->series, b->series) == 0;
+}
+
+/* Observations that have the first measure stand; the others (an accuracy, which belongs to the
+ * network and not to the machine) are lent to each of them.  v[n] becomes groups in place. */
+static int join(struct ew_obs *v, int n)
+{
+    int kept = 0;
+    for (int i = 0; i < n; i++) {
+        if (!isfinite(v[i].y[0]))
+            continue;
+        for (int j = 0; j < n; j++)
+            for (int k = 1; k < EW_FIGURE_MAX_Y; k++)
+                if (!isfinite(v[i].y[k]) && same_thing(&v[i], &v[j]) && isfinite(v[j].y[k]))
+                    v[i].y[k] = v[j].y[k];
+    }
+    for (int i = 0; i < n; i++)
+        if (isfinite(v[i].y[0]))
+            v[kept++] = v[i];
+    return kept;
+}
+
+/* ---- Published figures ---- */
+
+/* The value of `name` in "a=1 b=2"; NULL: none. */
+static const char *where_value(const char *where, const char *name, struct ew_arena *a)
+{
+    const size_t len = strlen(name);
+    for (const char *p = where; p && *p;) {
+        const size_t n = strcspn(p, " ");
+        if (n > len && p[len] == '=' && memcmp(p, name, len) == 0)
+            return ew_arena_printf(a, "%.*s", (int)(n - len - 1), p + len + 1);
+        p += n + (p[n] == ' ');
+    }
+    return NULL;
+}
+
+static const char *where_values(const char *where, const char *names, struct ew_arena *a)
+{
+    const char *out = "";
+    for (const char *p = names; out && p && *p;) {
+        const int len = (int)strcspn(p, " ");
+        const char *name = ew_arena_printf(a, "%.*s", len, p);
+        const char *text = name ? where_value(where, name, a) : NULL;
+        if (text)
+            out = ew_arena_printf(a, "%s%s%s", out, *out ? ", " : "", text);
+        p += len + (p[len] == ' ');
+    }
+    return out;
+}
+
+static struct ew_group *published_group(struct ew_figure *f, int own, const char *x,
+                                        const char *series, const char *source)
+{
+    for (int i = own; i < f->n_groups; i++) {
+        struct ew_group *g = &f->groups[i];
+        if (strcmp(g->x, x) == 0 && strcmp(g->series, series) == 0 &&
+            strcmp(g->published, source) == 0)
+            return g;
+    }
+    struct ew_group *g = &f->groups[f->n_groups++];
+    *g = (struct ew_group){.x = x,
+                           .series = series,
+                           .machine = source,
+                           .options = "",
+                           .quality = -1,
+                           .published = source};
+    for (int k = 0; k < f->n_measures; k++)
+        ew_stat_of(NULL, 0, &g->y[k]);
+    return g;
+}
+
+/* "TRAIN, Jetson AGX Xavier" */
+static const char *source(struct ew_arena *a, const struct ew_published_row *p)
+{
+    const char *text = ew_arena_printf(a, "%s%s%s", p->cite ? p->cite : "",
+                                       p->cite && p->board ? ", " : "", p->board ? p->board : "");
+    return text && *text ? text : "published";
+}
+
+static ew_err publish(struct ew_arena *a, struct ew_figure *f, const struct ew_obs_list *l,
+                      const struct ew_results *r, const char *facet)
+{
+    const struct ew_figure_desc *d = f->desc;
+    const int own = f->n_groups;
+    for (int i = 0; i < r->n_published; i++) {
+        const struct ew_published_row *p = &r->published[i];
+        const char *at = d->facet ? where_value(p->settings, d->facet, a) : NULL;
+        const char *x = d->x ? where_values(p->settings, d->x, a) : "";
+        if (!p->metric || !p->study || !ew_words_have(d->studies, p->study) ||
+            (d->facet && (!at || strcmp(at, facet) != 0)) || (d->x && !*x))
+            continue;
+        for (int k = 0; k < f->n_measures; k++) {
+            if (!l->measure[k].name || strcmp(l->measure[k].name, p->metric) != 0)
+                continue;
+            struct ew_group *g =
+                published_group(f, own, x, where_values(p->settings, d->series, a), source(a, p));
+            double *v = ew_arena_alloc(a, sizeof(*v));
+            EW_CHECK(v, EW_ERR_MEMORY, "no memory for published figures");
+            *v = p->value * f->measure[k].scale;
+            ew_stat_of(v, 1, &g->y[k]);
+        }
+    }
+    return a->failed ? ew_fail(EW_ERR_MEMORY, "no memory for published figures") : EW_OK;
+}
+
+/* ---- The figure ---- */
+
+static void count_all(struct ew_figure *f, const struct ew_obs *v, int n)
+{
+    struct ew_group all = {0};
+    count_runs(v, n, &all);
+    f->runs = all.runs;
+    f->noisy = all.noisy;
+}
+
+static ew_err group_facet(struct ew_figures *out, const struct ew_figure_desc *d,
+                          const struct ew_results *r, const struct ew_obs_list *l, struct ew_obs *v,
+                          int n)
+{
+    struct ew_figure *f;
+    const char *facet = v->facet;
+    EW_TRY(ew_figures_add(out, d, facet, &f));
+    fill_axes(f, l);
+    f->also = v->also;
+    count_all(f, v, n);
+    if (d->across)
+        n = join(v, n);
+    f->groups = ew_arena_array(&out->arena, (size_t)n + (size_t)r->n_published, sizeof(*f->groups));
+    EW_CHECK(f->groups, EW_ERR_MEMORY, "no memory for figure %s", d->id);
+    for (int i = 0; i < n;) {
+        int end = i + 1;
+        while (end < n && ew_obs_same(&v[i], &v[end]))
+            end++;
+        EW_TRY(fill_group(&out->arena, f, v + i, end - i, &f->groups[f->n_groups++]));
+        i = end;
+    }
+    EW_TRY(publish(&out->arena, f, l, r, facet));
+    return ew_figure_series(out, f);
+}
+
+ew_err ew_figure_group(struct ew_figures *out, const struct ew_figure_desc *d,
+                       const struct ew_results *r, const char *study)
+{
+    struct ew_obs_list l;
+    ew_err e = ew_obs_collect(d, r, study, &out->arena, &l);
+    if (e == EW_OK && l.missing) {
+        struct ew_figure *f;
+        e = ew_figures_add(out, d, "", &f);
+        if (e == EW_OK)
+            f->missing = l.missing;
+    }
+    for (int from = 0; e == EW_OK && !l.missing && from < l.n;) {
+        int end = from;
+        while (end < l.n && strcmp(l.v[end].facet, l.v[from].facet) == 0)
+            end++;
+        e = group_facet(out, d, r, &l, l.v + from, end - from);
+        from = end;
+    }
+    free(l.v);
+    return e;
+}

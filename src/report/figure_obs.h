@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Observations: what one epoch or one run adds to a figure, before grouping. */
+#ifndef EW_REPORT_FIGURE_OBS_H
+#define EW_REPORT_FIGURE_OBS_H
+
+#include "report/figure.h"
+
+struct ew_obs {
+    const struct ew_run_data *run;
+    const char *facet, *x, *series;
+    const char *options, *machine; /* keys */
+    const char *options_label, *machine_label;
+    const char *also; /* options that change along with x, space-separated */
+    int quality;
+    double y[EW_FIGURE_MAX_Y];                                                   /* nan: absent */
+    double spread[EW_FIGURE_MAX_Y], low[EW_FIGURE_MAX_Y], high[EW_FIGURE_MAX_Y]; /* of a metric */
+};
+
+/* A measure as the results have it. */
+struct ew_measure {
+    const char *name;
+    const struct ew_field *field; /* EPOCH: of an epoch's row */
+    const char *unit;
+    int better;
+};
+
+struct ew_obs_list {
+    struct ew_obs *v;
+    int n, cap;
+    struct ew_measure measure[EW_FIGURE_MAX_Y];
+    const char *missing;
+};
+
+/* Fills the list with what the figure takes from the results; where that is nothing, `missing` says
+ * why.  Release `v` with free(). */
+ew_err ew_obs_collect(const struct ew_figure_desc *d, const struct ew_results *r, const char *study,
+                      struct ew_arena *a, struct ew_obs_list *out);
+
+/* Order of facets, series, machines, options, x, qualities. */
+int ew_obs_order(const struct ew_obs *a, const struct ew_obs *b);
+
+/* Its group is the same: all but the values. */
+bool ew_obs_same(const struct ew_obs *a, const struct ew_obs *b);
+
+#endif

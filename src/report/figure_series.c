@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From groups to what is drawn: categories, series, the Pareto front. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/figure_stat.h"
+
+#define MOST_SERIES 12 /* more cannot be told apart; the table has them all */
+
+static const char *joined(struct ew_arena *a, const char *before, const char *text, char by)
+{
+    if (!before || !*text)
+        return before;
+    if (!*before)
+        return text;
+    return ew_arena_printf(a, by == ',' ? "%s, %s" : "%s\n%s", before, text);
+}
+
+/* What is to be said of a value that was not measured here; "": nothing. */
+static const char *remark(const struct ew_group *g)
+{
+    return g->published                                          ? "published"
+           : g->quality == EW_QUALITY_MEASURED || g->quality < 0 ? ""
+                                                                 : ew_figure_quality(g->quality);
+}
+
+/* What tells a group from others of the same x. */
+static const char *group_name(struct ew_arena *a, const struct ew_group *g)
+{
+    const char *name = joined(a, g->series, g->options, ',');
+    name = joined(a, name, g->machine, ',');
+    const char *quality = remark(g);
+    if (name && *quality)
+        name = ew_arena_printf(a, "%s%s(%s)", name, *name ? " " : "", quality);
+    return name;
+}
+
+/* ---- Categories ---- */
+
+static int by_text(const void *a, const void *b)
+{
+    return ew_text_order(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int by_bar(const void *a, const void *b)
+{
+    const struct ew_group *p = *(const struct ew_group *const *)a;
+    const struct ew_group *q = *(const struct ew_group *const *)b;
+    int c = ew_text_order(p->x, q->x);
+    c = c ? c : ew_text_order(p->series, q->series);
+    return c ? c : (p > q) - (p < q); /* our own before the published */
+}
+
+/* A stack has one bar for each group, over several lines: x and what else tells it apart. */
+static const char *bar_label(struct ew_arena *a, const struct ew_group *g)
+{
+    const char *text = joined(a, g->x, g->series, '\n');
+    text = joined(a, text, g->options, '\n');
+    text = joined(a, text, g->machine, '\n');
+    return joined(a, text, remark(g), '\n');
+}
+
+static ew_err stack_categories(struct ew_arena *a, struct ew_figure *f, int *place)
+{
+    const struct ew_group **order = ew_arena_array(a, (size_t)f->n_groups, sizeof(*order));
+    EW_CHECK(order, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    for (int i = 0; i < f->n_groups; i++)
+        order[i] = &f->groups[i];
+    qsort(order, (size_t)f->n_groups, sizeof(*order), by_bar);
+    for (int i = 0; i < f->n_groups; i++) {
+        place[order[i] - f->groups] = i;
+        f->categories[i] = bar_label(a, order[i]);
+        EW_CHECK(f->categories[i], EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    }
+    f->n_categories = f->n_groups;
+    return EW_OK;
+}
+
+static ew_err x_categories(struct ew_figure *f, int *place)
+{
+    for (int i = 0; i < f->n_groups; i++)
+        ew_text_intern(f->categories, &f->n_categories, f->groups[i].x);
+    qsort(f->categories, (size_t)f->n_categories, sizeof(*f->categories), by_text);
+    for (int i = 0; i < f->n_groups; i++)
+        place[i] = ew_text_intern(f->categories, &f->n_categories, f->groups[i].x);
+    return EW_OK;
+}
+
+/* ---- Series ---- */
+
+static struct ew_series *find_series(struct ew_figure *f, const struct ew_series *like)
+{
+    for (int i = 0; i < f->n_series; i++) {
+        struct ew_series *s = &f->series[i];
+        if (s->measure == like->measure && s->quality == like->quality &&
+            s->published == like->published && strcmp(s->name, like->name) == 0)
+            return s;
+    }
+    struct ew_series *s = &f->series[f->n_series++];
+    *s = *like;
+    return s;
+}
+
+static enum ew_series_shape shape_of(enum ew_figure_kind k)
+{
+    static const enum ew_series_shape shapes[] = {
+        [EW_FIGURE_STACK] = EW_SHAPE_BAR,   [EW_FIGURE_BARS] = EW_SHAPE_BAR,
+        [EW_FIGURE_LINES] = EW_SHAPE_LINE,  [EW_FIGURE_BOXES] = EW_SHAPE_BOX,
+        [EW_FIGURE_POINTS] = EW_SHAPE_DOT,  [EW_FIGURE_TRACE] = EW_SHAPE_LINE,
+        [EW_FIGURE_MATRIX] = EW_SHAPE_CELL,
+    };
+    return shapes[k];
+}
+
+/* Measures of one figure are told apart by name where there are several. */
+static const char *series_name(struct ew_arena *a, const struct ew_figure *f,
+                               const struct ew_group *g, int k)
+{
+    const char *group = group_name(a, g);
+    if (!group)
+        return NULL;
+    if (f->desc->kind == EW_FIGURE_STACK) /* what else tells it apart stands under the bar */
+        return f->measure[k].label;
+    if (f->desc->kind == EW_FIGURE_POINTS || f->n_measures == 1)
+        return *group ? group : f->measure[k].label;
+    return *group ? ew_arena_printf(a, "%s, %s", f->measure[k].label, group) : f->measure[k].label;
+}
+
+static ew_err add_point(struct ew_arena *a, struct ew_figure *f, int i, int k, double x)
+{
+    const struct ew_group *g = &f->groups[i];
+    const struct ew_stat *y = &g->y[f->desc->kind == EW_FIGURE_POINTS ? 1 : k];
+    const bool stack = f->desc->kind == EW_FIGURE_STACK;
+    if (!isfinite(y->mean) || !isfinite(x))
+        return EW_OK;
+    const struct ew_series like = {.name = series_name(a, f, g, k),
+                                   .shape = shape_of(f->desc->kind),
+                                   .measure = k,
+                                   .stacked = stack,
+                                   .right = f->desc->y[k].right,
+                                   .quality = g->quality,
+                                   .published = g->published != NULL};
+    EW_CHECK(like.name, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    struct ew_series *s = find_series(f, &like);
+    if (!s->points)
+        s->points = ew_arena_array(a, (size_t)f->n_groups, sizeof(*s->points));
+    EW_CHECK(s->points, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    s->points[s->n_points++] = (struct ew_point){
+        .x = x, .y = y->mean, .low = y->mean - y->sd, .high = y->mean + y->sd, .group = g};
+    if (f->desc->kind == EW_FIGURE_POINTS)
+        s->points[s->n_points - 1].label = g->x;
+    return EW_OK;
+}
+
+/* Parts of a stack, and repetitions of a name with another quality, keep one colour. */
+static void colour(struct ew_figure *f)
+{
+    int used = 0;
+    for (int i = 0; i < f->n_series; i++) {
+        struct ew_series *s = &f->series[i];
+        s->colour = -1;
+        for (int j = 0; j < i && s->colour < 0; j++)
+            if (strcmp(f->series[j].name, s->name) == 0)
+                s->colour = f->series[j].colour;
+        if (s->colour < 0)
+            s->colour = used++;
+    }
+}
+
+static int by_x(const void *a, const void *b)
+{
+    const struct ew_point *p = a, *q = b;
+    if (p->x < q->x || p->x > q->x)
+        return p->x < q->x ? -1 : 1;
+    return (p->y > q->y) - (p->y < q->y);
+}
+
+/* ---- The Pareto front ---- */
+
+/* Whether q is at least as good as p in both and better in one. */
+static bool beats(const struct ew_figure *f, const struct ew_point *q, const struct ew_point *p)
+{
+    const double sx = f->x.better == EW_BETTER_HIGHER ? -1 : 1;
+    const double sy = f->y[0].better == EW_BETTER_HIGHER ? -1 : 1;
+    return sx * q->x <= sx * p->x && sy * q->y <= sy * p->y &&
+           (sx * q->x < sx * p->x || sy * q->y < sy * p->y);
+}
+
+static bool comparable(const struct ew_point *p, const struct ew_point *q)
+{
+    return p->group->quality == q->group->quality &&
+           strcmp(p->group->machine, q->group->machine) == 0;
+}
+
+/* The front of the points that are comparable with `first`, over all series; true where there is
+ * one. */
+static bool front_of(struct ew_figure *f, int own, const struct ew_point *first,
+                     struct ew_series *front)
+{
+    for (int i = 0; i < own; i++)
+        for (int j = 0; j < f->series[i].n_points; j++) {
+            const struct ew_point *p = &f->series[i].points[j];
+            bool beaten = !comparable(first, p);
+            for (int m = 0; m < own && !beaten; m++)
+                for (int n = 0; n < f->series[m].n_points && !beaten; n++)
+                    beaten = comparable(first, &f->series[m].points[n]) &&
+                             beats(f, &f->series[m].points[n], p);
+            if (beaten)
+                continue;
+            front->points[front->n_points] = *p;
+            front->points[front->n_points].label = NULL;
+            front->points[front->n_points].low = front->points[front->n_points].high = NAN;
+            front->points[front->n_points++].group = NULL;
+        }
+    qsort(front->points, (size_t)front->n_points, sizeof(*front->points), by_x);
+    return front->n_points > 1;
+}
+
+static bool seen_before(const struct ew_figure *f, int i)
+{
+    for (int j = 0; j < i; j++)
+        if (comparable(&f->series[j].points[0], &f->series[i].points[0]))
+            return true;
+    return false;
+}
+
+static ew_err add_fronts(struct ew_arena *a, struct ew_figure *f)
+{
+    const int own = f->n_series;
+    for (int i = 0; i < own; i++) {
+        const struct ew_point *first = &f->series[i].points[0];
+        if (first->group->published || seen_before(f, i))
+            continue;
+        struct ew_series front = {
+            .name = "Pareto front",
+            .shape = EW_SHAPE_LINE,
+            .front = true,
+            .quality = first->group->quality,
+            .points = ew_arena_array(a, (size_t)f->n_groups, sizeof(*front.points))};
+        if (*first->group->machine)
+            front.name = ew_arena_printf(a, "Pareto front, %s", first->group->machine);
+        EW_CHECK(front.points && front.name, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+        if (front_of(f, own, first, &front))
+            f->series[f->n_series++] = front;
+    }
+    return EW_OK;
+}
+
+/* ---- All ---- */
+
+ew_err ew_figure_series(struct ew_figures *out, struct ew_figure *f)
+{
+    struct ew_arena *a = &out->arena;
+    const int measures = f->desc->kind == EW_FIGURE_POINTS ? 1 : f->n_measures;
+    const size_t n = (size_t)f->n_groups;
+    int *place = ew_arena_array(a, n, sizeof(*place));
+    f->categories = ew_arena_array(a, n + 1, sizeof(*f->categories));
+    f->series = ew_arena_array(a, 2 * n * (size_t)measures + 1, sizeof(*f->series));
+    EW_CHECK(place && f->categories && f->series, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    if (f->desc->kind == EW_FIGURE_STACK)
+        EW_TRY(stack_categories(a, f, place));
+    else if (f->desc->kind != EW_FIGURE_POINTS)
+        EW_TRY(x_categories(f, place));
+    for (int k = 0; k < measures; k++)
+        for (int i = 0; i < f->n_groups; i++)
+            EW_TRY(add_point(
+                a, f, i, k, f->desc->kind == EW_FIGURE_POINTS ? f->groups[i].y[0].mean : place[i]));
+    for (int i = 0; i < f->n_series; i++)
+        qsort(f->series[i].points, (size_t)f->series[i].n_points, sizeof(*f->series[i].points),
+              by_x);
+    colour(f);
+    if (f->n_series > MOST_SERIES && f->desc->kind != EW_FIGURE_STACK) {
+        f->left_out = f->n_series - MOST_SERIES;
+        f->n_series = MOST_SERIES;
+    }
+    return f->desc->front ? add_fronts(a, f) : EW_OK;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statistics, order and text of values. */
+#include "report/figure_stat.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Linear between the two nearest of sorted v[n]. */
+static double quantile(const double *v, int n, double q)
+{
+    const double at = q * (n - 1);
+    const int i = (int)at;
+    return i + 1 < n ? v[i] + (at - i) * (v[i + 1] - v[i]) : v[n - 1];
+}
+
+void ew_stat_of(double *v, int n, struct ew_stat *out)
+{
+    *out = (struct ew_stat){.n = n, .mean = NAN, .sd = NAN, .v = v};
+    out->low = out->q1 = out->median = out->q3 = out->high = NAN;
+    if (n == 0)
+        return;
+    qsort(v, (size_t)n, sizeof(*v), by_value);
+    double sum = 0, squares = 0;
+    for (int i = 0; i < n; i++)
+        sum += v[i];
+    out->mean = sum / n;
+    for (int i = 0; i < n; i++)
+        squares += (v[i] - out->mean) * (v[i] - out->mean);
+    if (n > 1)
+        out->sd = sqrt(squares / (n - 1));
+    out->low = v[0];
+    out->q1 = quantile(v, n, 0.25);
+    out->median = quantile(v, n, 0.5);
+    out->q3 = quantile(v, n, 0.75);
+    out->high = v[n - 1];
+}
+
+/* Words that have an order of their own, whatever the alphabet says. */
+static int place(const char *word)
+{
+    static const char *const words[] = {"first",   "later",    "before", "after", "float32", "int8",
+                                        "scratch", "transfer", "ssd",    "sd",    "hdd"};
+    for (size_t i = 0; i < EW_COUNT(words); i++)
+        if (strcmp(word, words[i]) == 0)
+            return (int)i;
+    return -1;
+}
+
+int ew_text_order(const char *a, const char *b)
+{
+    double x, y;
+    const int p = place(a), q = place(b);
+    if (p >= 0 && q >= 0)
+        return p - q;
+    const bool a_num = ew_num_float(a, &x), b_num = ew_num_float(b, &y);
+    if (a_num && b_num && (x < y || x > y))
+        return x < y ? -1 : 1;
+    if (a_num != b_num)
+        return a_num ? -1 : 1;
+    return strcmp(a, b);
+}
+
+int ew_text_intern(const char **list, int *n, const char *text)
+{
+    for (int i = 0; i < *n; i++)
+        if (strcmp(list[i], text) == 0)
+            return i;
+    list[*n] = text;
+    return (*n)++;
+}
+
+const char *ew_text_value(double v, char buf[EW_VALUE_CHARS])
+{
+    const double size = fabs(v);
+    if (!isfinite(v))
+        snprintf(buf, EW_VALUE_CHARS, "%s", "");
+    else if (size > 0 && (size < 1e-3 || size >= 1e9))
+        snprintf(buf, EW_VALUE_CHARS, "%.3e", v);
+    else if (size >= 999.95 || size <= 0)
+        snprintf(buf, EW_VALUE_CHARS, "%.0f", v);
+    else if (v >= 1 && size - floor(size) <= 0 && size < 1000)
+        snprintf(buf, EW_VALUE_CHARS, "%.0f", v);
+    else
+        snprintf(buf, EW_VALUE_CHARS, "%.*f", size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3, v);
+    return buf;
+}
+
+const char *ew_figure_quality(int quality)
+{
+    return quality < 0 ? "published" : ew_quality_name((enum ew_quality)quality);
+}
+
+void ew_axis_fill(struct ew_axis *a, const char *label, const char *unit, int better)
+{
+    const bool bytes = unit && strcmp(unit, "B") == 0;
+    *a = (struct ew_axis){.label = label,
+                          .unit = bytes  ? "MiB"
+                                  : unit ? unit
+                                         : "",
+                          .scale = bytes ? 1.0 / (1 << 20) : 1,
+                          .better = better};
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files that make figures: statistics, names, groups, series. */
+#ifndef EW_REPORT_FIGURE_STAT_H
+#define EW_REPORT_FIGURE_STAT_H
+
+#include "report/figure.h"
+
+/* Sorts v[n] and fills all of the statistic, which keeps v. */
+void ew_stat_of(double *v, int n, struct ew_stat *out);
+
+/* Numbers by value, then other text; never equal for different text. */
+int ew_text_order(const char *a, const char *b);
+
+/* Adds `text` to the list (room for all is there) unless it is in it; returns its place. */
+int ew_text_intern(const char **list, int *n, const char *text);
+
+/* The parts of figures' making, in order.  A figure that has nothing gets `missing`. */
+ew_err ew_figure_group(struct ew_figures *out, const struct ew_figure_desc *d,
+                       const struct ew_results *r, const char *study);
+ew_err ew_figure_trace(struct ew_figures *out, const struct ew_figure_desc *d,
+                       const struct ew_results *r, const char *study);
+ew_err ew_figure_matrix(struct ew_figures *out, const struct ew_figure_desc *d,
+                        const struct ew_results *r, const char *study);
+ew_err ew_figure_series(struct ew_figures *out, struct ew_figure *f);
+
+/* A new figure at the end. */
+ew_err ew_figures_add(struct ew_figures *out, const struct ew_figure_desc *d, const char *facet,
+                      struct ew_figure **f);
+
+/* Unit and scale for people: bytes become MiB. */
+void ew_axis_fill(struct ew_axis *a, const char *label, const char *unit, int better);
+
+/* The run is finished, of this study (NULL: any), and not of a study that is known to ask for
+ * other figures. */
+bool ew_figure_takes(const struct ew_figure_desc *d, const struct ew_run_data *run,
+                     const char *study);
+
+#endif

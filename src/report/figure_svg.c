@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures as still pictures. */
+#include "report/figure_svg.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "report/figure_json.h"
+#include "report/html.h"
+
+#define WIDTH  680.0
+#define HEIGHT 340.0
+#define LEFT   62.0
+#define TOP    14.0
+
+struct scale {
+    double min, max, step;
+};
+
+struct canvas {
+    const struct ew_figure *f;
+    FILE *out;
+    double right, bottom; /* edges of the plot */
+    struct scale x, y[2];
+    int n_bars, n_boxes; /* series that stand side by side */
+};
+
+/* ---- Scales ---- */
+
+static void widen(struct scale *s, double v)
+{
+    if (isfinite(v)) {
+        s->min = fmin(s->min, v);
+        s->max = fmax(s->max, v);
+    }
+}
+
+/* Ends at round numbers, about `ticks` of them. */
+static void rounded(struct scale *s, int ticks)
+{
+    if (!(s->max > s->min))
+        s->max = s->min + 1;
+    const double raw = (s->max - s->min) / ticks, power = pow(10, floor(log10(raw)));
+    const double lead = raw / power;
+    s->step = power * (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10);
+    s->min = floor(s->min / s->step) * s->step;
+    s->max = ceil(s->max / s->step) * s->step;
+}
+
+static double px(const struct canvas *c, double v)
+{
+    return LEFT + (v - c->x.min) / (c->x.max - c->x.min) * (c->right - LEFT);
+}
+
+static double py(const struct canvas *c, int axis, double v)
+{
+    const struct scale *s = &c->y[axis];
+    return c->bottom - (v - s->min) / (s->max - s->min) * (c->bottom - TOP);
+}
+
+/* The height of a stack at category i, up to series n. */
+static double stacked(const struct ew_figure *f, int n, double x)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < f->series[i].n_points; j++)
+            if (fabs(f->series[i].points[j].x - x) < 0.5)
+                sum += f->series[i].points[j].y;
+    return sum;
+}
+
+static bool by_category(const struct ew_figure *f)
+{
+    return f->desc->kind != EW_FIGURE_POINTS && f->desc->kind != EW_FIGURE_TRACE;
+}
+
+static void find_scales(struct canvas *c)
+{
+    const struct ew_figure *f = c->f;
+    const bool from_zero = f->desc->kind != EW_FIGURE_POINTS && f->desc->kind != EW_FIGURE_BOXES;
+    c->x = (struct scale){INFINITY, -INFINITY, 0};
+    c->y[0] = c->y[1] = (struct scale){from_zero ? 0 : INFINITY, from_zero ? 0 : -INFINITY, 0};
+    for (int i = 0; i < f->n_series; i++) {
+        const struct ew_series *s = &f->series[i];
+        c->n_bars += s->shape == EW_SHAPE_BAR && !s->stacked;
+        c->n_boxes += s->shape == EW_SHAPE_BOX;
+        for (int j = 0; j < s->n_points; j++) {
+            const struct ew_point *p = &s->points[j];
+            widen(&c->x, p->x);
+            widen(&c->y[s->right], s->stacked ? stacked(f, f->n_series, p->x) : p->y);
+            if (s->shape == EW_SHAPE_BOX) {
+                widen(&c->y[0], p->group->y[s->measure].low);
+                widen(&c->y[0], p->group->y[s->measure].high);
+            } else if (!s->stacked) {
+                widen(&c->y[s->right], p->low);
+                widen(&c->y[s->right], p->high);
+            }
+        }
+    }
+    if (by_category(f))
+        c->x = (struct scale){-0.5, f->n_categories - 0.5, 1};
+    else
+        rounded(&c->x, 6);
+    rounded(&c->y[0], 5);
+    rounded(&c->y[1], 5);
+}
+
+/* ---- Axes ---- */
+
+static void text_at(const struct canvas *c, double x, double y, const char *anchor,
+                    const char *text)
+{
+    fprintf(c->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+    ew_html_text(c->out, text);
+    fputs("</text>", c->out);
+}
+
+static void label_of(const struct ew_axis *a, char *buf, size_t size)
+{
+    snprintf(buf, size, *a->unit ? "%s [%s]" : "%s", a->label, a->unit);
+}
+
+static void draw_y(const struct canvas *c, int axis)
+{
+    char buf[128];
+    const struct scale *s = &c->y[axis];
+    const double x = axis ? c->right + 6 : LEFT - 6;
+    for (int i = 0; s->min + i * s->step <= s->max + s->step / 2; i++) {
+        const double v = s->min + i * s->step, y = py(c, axis, v);
+        if (!axis)
+            fprintf(c->out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, y, c->right);
+        text_at(c, x, y + 4, axis ? "start" : "end", ew_text_value(v + 0.0, buf));
+    }
+    label_of(&c->f->y[axis], buf, sizeof(buf));
+    const double at = axis ? WIDTH - 6 : 12;
+    fprintf(c->out,
+            "<text class=\"name\" text-anchor=\"middle\" transform=\"translate(%.1f %.1f) "
+            "rotate(-90)\">",
+            at, (TOP + c->bottom) / 2);
+    ew_html_text(c->out, buf);
+    fputs("</text>", c->out);
+}
+
+#define LINE_HEIGHT 13.0
+
+/* The most lines that a category has. */
+static int category_lines(const struct ew_figure *f)
+{
+    int most = 1;
+    for (int i = 0; by_category(f) && i < f->n_categories; i++) {
+        int n = 1;
+        for (const char *p = f->categories[i]; *p; p++)
+            n += *p == '\n';
+        most = n > most ? n : most;
+    }
+    return most < 4 ? most : 4;
+}
+
+/* Line by line under its place, each cut to the room that there is. */
+static void draw_category(const struct canvas *c, int i)
+{
+    const double room = (c->right - LEFT) / c->f->n_categories;
+    const int fit = room < 30 ? 5 : room > 360 ? 60 : (int)(room / 5.6);
+    const char *p = c->f->categories[i];
+    if (c->f->n_categories > 24 && i % (c->f->n_categories / 12))
+        return;
+    for (int line = 0; line < 4 && p; line++) {
+        char text[64];
+        const int len = (int)strcspn(p, "\n");
+        snprintf(text, sizeof(text), "%.*s", len < fit ? len : fit, p);
+        text_at(c, px(c, i), c->bottom + 15 + line * LINE_HEIGHT, "middle", text);
+        p = p[len] ? p + len + 1 : NULL;
+    }
+}
+
+static void draw_x(const struct canvas *c)
+{
+    char buf[128];
+    if (by_category(c->f)) {
+        for (int i = 0; i < c->f->n_categories; i++)
+            draw_category(c, i);
+    } else {
+        for (int i = 0; c->x.min + i * c->x.step <= c->x.max + c->x.step / 2; i++) {
+            const double v = c->x.min + i * c->x.step;
+            text_at(c, px(c, v), c->bottom + 16, "middle", ew_text_value(v + 0.0, buf));
+        }
+    }
+    label_of(&c->f->x, buf, sizeof(buf));
+    fputs("<g class=\"name\">", c->out);
+    text_at(c, (LEFT + c->right) / 2, HEIGHT - 6, "middle", buf);
+    fputs("</g>", c->out);
+    fprintf(c->out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, c->bottom, c->right);
+}
+
+/* ---- Marks ---- */
+
+/* Colour, and what says that it was not measured here. */
+static const char *look(const struct ew_series *s, char buf[64])
+{
+    const bool real = s->quality == EW_QUALITY_MEASURED || s->quality == EW_QUALITY_DERIVED;
+    snprintf(buf, 64, "c%d%s%s", s->front ? 8 : s->colour % 8,
+             s->published ? " published"
+             : real       ? ""
+                          : " unreal",
+             s->front ? " front" : "");
+    return buf;
+}
+
+static void tip(const struct canvas *c, const struct ew_series *s, const struct ew_point *p)
+{
+    char v[EW_VALUE_CHARS];
+    fputs("<title>", c->out);
+    ew_html_text(c->out, s->name);
+    if (p->label) {
+        fputs(", ", c->out);
+        ew_html_text(c->out, p->label);
+    }
+    fprintf(c->out, ": %s ", ew_text_value(p->y, v));
+    ew_html_text(c->out, c->f->y[s->right].unit);
+    fputs("</title>", c->out);
+}
+
+static void whisker(const struct canvas *c, const struct ew_series *s, const struct ew_point *p,
+                    double x)
+{
+    if (isfinite(p->low) && isfinite(p->high) && p->high > p->low)
+        fprintf(c->out, "<path class=\"whisker\" d=\"M%.1f %.1fV%.1fm-3 0h6M%.1f %.1fh6\"/>", x,
+                py(c, s->right, p->low), py(c, s->right, p->high), x - 3, py(c, s->right, p->low));
+}
+
+static void draw_bars(const struct canvas *c, int n, int place)
+{
+    const struct ew_series *s = &c->f->series[n];
+    const double slot = (c->right - LEFT) / c->f->n_categories * 0.76;
+    const double width = s->stacked ? fmin(slot, 60) : fmin(slot / c->n_bars, 48);
+    char buf[64];
+    for (int i = 0; i < s->n_points; i++) {
+        const struct ew_point *p = &s->points[i];
+        const double base = s->stacked ? stacked(c->f, n, p->x) : 0;
+        const double x =
+            px(c, p->x) + (s->stacked ? -width / 2 : (place - c->n_bars / 2.0) * width);
+        const double y = py(c, 0, base + p->y);
+        fprintf(c->out,
+                "<rect class=\"mark bar %s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                "height=\"%.1f\">",
+                look(s, buf), x, y, width - (s->stacked ? 0 : 1), fmax(py(c, 0, base) - y, 0));
+        tip(c, s, p);
+        fputs("</rect>", c->out);
+        if (!s->stacked)
+            whisker(c, s, p, x + width / 2);
+    }
+}
+
+static void draw_line(const struct canvas *c, const struct ew_series *s)
+{
+    char buf[64];
+    fprintf(c->out, "<path class=\"mark line %s\" d=\"", look(s, buf));
+    for (int i = 0; i < s->n_points; i++)
+        fprintf(c->out, "%c%.1f %.1f", i ? 'L' : 'M', px(c, s->points[i].x),
+                py(c, s->right, s->points[i].y));
+    fputs("\"/>", c->out);
+    for (int i = 0; !s->front && s->n_points <= 60 && i < s->n_points; i++) {
+        const struct ew_point *p = &s->points[i];
+        whisker(c, s, p, px(c, p->x));
+        fprintf(c->out, "<circle class=\"dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\">", look(s, buf),
+                px(c, p->x), py(c, s->right, p->y));
+        tip(c, s, p);
+        fputs("</circle>", c->out);
+    }
+}
+
+static void draw_dots(const struct canvas *c, const struct ew_series *s)
+{
+    char buf[64];
+    for (int i = 0; i < s->n_points; i++) {
+        const struct ew_point *p = &s->points[i];
+        const double x = px(c, p->x), y = py(c, 0, p->y);
+        whisker(c, s, p, x);
+        fprintf(c->out, "<circle class=\"mark dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\">",
+                look(s, buf), x, y);
+        tip(c, s, p);
+        fputs("</circle>", c->out);
+        if (p->label)
+            text_at(c, x + 8, y - 6, "start", p->label);
+    }
+}
+
+static void draw_boxes(const struct canvas *c, const struct ew_series *s, int place)
+{
+    const double slot = (c->right - LEFT) / c->f->n_categories * 0.7;
+    const double width = fmin(slot / c->n_boxes, 56);
+    char buf[64];
+    for (int i = 0; i < s->n_points; i++) {
+        const struct ew_point *p = &s->points[i];
+        const struct ew_stat *y = &p->group->y[s->measure];
+        const double x = px(c, p->x) + (place + 0.5 - c->n_boxes / 2.0) * width;
+        const double w = width * 0.4, q1 = py(c, 0, y->q1), q3 = py(c, 0, y->q3);
+        fprintf(c->out, "<path class=\"whisker\" d=\"M%.1f %.1fV%.1fM%.1f %.1fV%.1f\"/>", x,
+                py(c, 0, y->low), q1, x, q3, py(c, 0, y->high));
+        fprintf(c->out,
+                "<rect class=\"mark box %s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                "height=\"%.1f\"/><path class=\"median\" d=\"M%.1f %.1fh%.1f\"/>",
+                look(s, buf), x - w, q3, 2 * w, fmax(q1 - q3, 1), x - w, py(c, 0, y->median),
+                2 * w);
+        for (int k = 0; k < y->n && k < EW_FIGURE_DOTS; k++)
+            fprintf(c->out, "<circle class=\"value\" cx=\"%.1f\" cy=\"%.1f\" r=\"2\"/>",
+                    x + w * 0.5 * (k % 5 - 2) / 2, py(c, 0, y->v[k]));
+    }
+}
+
+static void draw_matrix(const struct canvas *c, const struct ew_series *s)
+{
+    const int n = c->f->n_rows;
+    const double w = (c->right - LEFT) / n, h = (c->bottom - TOP) / n;
+    double most = 1;
+    for (int i = 0; i < s->n_points; i++)
+        most = fmax(most, s->points[i].y);
+    for (int i = 0; i < s->n_points; i++) {
+        const struct ew_point *p = &s->points[i];
+        const double x = LEFT + p->x * w, y = TOP + p->low * h;
+        fprintf(c->out,
+                "<rect class=\"mark cell\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
+                "fill-opacity=\"%.3f\"/>",
+                x, y, w - 1, h - 1, p->y > 0 ? 0.08 + 0.92 * p->y / most : 0);
+        if (n <= 20 && p->y > 0)
+            fprintf(c->out,
+                    "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.0f"
+                    "</text>",
+                    p->y > most / 2 ? "on" : "off", x + w / 2, y + h / 2 + 4, p->y);
+    }
+    for (int i = 0; i < n; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "%.8s", c->f->rows[i]);
+        text_at(c, LEFT - 6, TOP + (i + 0.5) * h + 4, "end", name);
+    }
+}
+
+static void draw_bands(const struct canvas *c)
+{
+    for (int i = 0; i < c->f->n_bands; i++) {
+        const double from = px(c, c->f->bands[i].from), to = px(c, c->f->bands[i].to);
+        fprintf(c->out,
+                "<rect class=\"band%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                "height=\"%.1f\"><title>",
+                i % 2, from, TOP, fmax(to - from, 0), c->bottom - TOP);
+        ew_html_text(c->out, c->f->bands[i].name);
+        fputs("</title></rect>", c->out);
+    }
+}
+
+/* ---- All ---- */
+
+static void draw_marks(const struct canvas *c)
+{
+    int bars = 0, boxes = 0;
+    for (int i = 0; i < c->f->n_series; i++) {
+        const struct ew_series *s = &c->f->series[i];
+        switch (s->shape) {
+        case EW_SHAPE_BAR:
+            draw_bars(c, i, bars++);
+            break;
+        case EW_SHAPE_LINE:
+            draw_line(c, s);
+            break;
+        case EW_SHAPE_DOT:
+            draw_dots(c, s);
+            break;
+        case EW_SHAPE_BOX:
+            draw_boxes(c, s, boxes++);
+            break;
+        case EW_SHAPE_CELL:
+            draw_matrix(c, s);
+            break;
+        }
+    }
+}
+
+/* Names of series, as elements of the page: they wrap on a narrow one. */
+static void legend(const struct ew_figure *f, FILE *out)
+{
+    char buf[64];
+    if (f->desc->kind == EW_FIGURE_MATRIX || f->n_series < 2)
+        return;
+    fputs("<ul class=\"legend\">", out);
+    for (int i = 0; i < f->n_series; i++) {
+        bool seen = false;
+        for (int j = 0; j < i; j++)
+            seen |= strcmp(f->series[j].name, f->series[i].name) == 0;
+        if (seen)
+            continue;
+        fprintf(out, "<li><i class=\"%s\"></i>", look(&f->series[i], buf));
+        ew_html_text(out, f->series[i].name);
+        fputs("</li>", out);
+    }
+    fputs("</ul>", out);
+}
+
+void ew_figure_svg(const struct ew_figure *f, FILE *out)
+{
+    struct canvas c = {.f = f, .out = out, .right = WIDTH - 14};
+    c.bottom = HEIGHT - 28 - LINE_HEIGHT * category_lines(f);
+    if (f->missing)
+        return;
+    if (f->y[1].label)
+        c.right = WIDTH - 66;
+    find_scales(&c);
+    fprintf(out, "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"", WIDTH, HEIGHT);
+    ew_html_text(out, f->title);
+    fputs("\">", out);
+    draw_bands(&c);
+    if (f->desc->kind != EW_FIGURE_MATRIX)
+        draw_y(&c, 0);
+    if (f->y[1].label)
+        draw_y(&c, 1);
+    draw_marks(&c);
+    draw_x(&c);
+    fputs("</svg>", out);
+    legend(f, out);
+}

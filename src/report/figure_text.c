@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures for the terminal, Markdown and CSV. */
+#include <math.h>
+#include <string.h>
+
+#include "report/figure_grid.h"
+
+#define BAR_CELLS 24
+
+ew_err ew_figure_csv(const struct ew_figure *f, FILE *out)
+{
+    struct ew_grid g;
+    EW_TRY(ew_figure_grid(f, true, &g));
+    ew_grid_csv(&g, out);
+    ew_grid_fini(&g);
+    return EW_OK;
+}
+
+void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
+{
+    bool simulated = false, emulated = false, published = false, whiskers = false, mixed = false;
+    for (int i = 0; i < f->n_series; i++) {
+        simulated |= f->series[i].quality == EW_QUALITY_SIMULATED;
+        emulated |= f->series[i].quality == EW_QUALITY_EMULATED;
+        published |= f->series[i].published;
+        mixed |= f->series[i].quality != f->series[0].quality;
+        for (int j = 0; j < f->series[i].n_points; j++)
+            whiskers |= isfinite(f->series[i].points[j].low) && !f->series[i].stacked &&
+                        f->desc->kind != EW_FIGURE_MATRIX && f->desc->kind != EW_FIGURE_BOXES;
+    }
+    fprintf(out, "%d %s", f->runs, f->runs == 1 ? "run" : "runs");
+    if (f->noisy)
+        fprintf(out, ", %d of them noisy", f->noisy);
+    if (quality && !mixed && f->n_series && !published)
+        fprintf(out, ", %s", ew_figure_quality(f->series[0].quality));
+    putc('.', out);
+    if (f->desc->kind == EW_FIGURE_TRACE)
+        fputs(" Epochs are placed by their lengths.", out);
+    else if (whiskers)
+        fputs(" Whiskers: one standard deviation.", out);
+    if (f->also && *f->also) {
+        fputs(" These change along with it: ", out);
+        ew_text_plain(f->also, out);
+        putc('.', out);
+    }
+    if (f->left_out)
+        fprintf(out, " %d more series are in the table.", f->left_out);
+    if (simulated)
+        fputs(" Simulated: of a model of a board, not of one.", out);
+    if (emulated)
+        fputs(" Emulated: real work under an artificial limit.", out);
+    if (published)
+        fputs(" Published: from the study itself, on its own board.", out);
+}
+
+/* ---- Small bars ---- */
+
+static double total(const struct ew_figure *f, const struct ew_group *g)
+{
+    if (f->desc->kind != EW_FIGURE_STACK)
+        return f->desc->kind == EW_FIGURE_POINTS ? g->y[1].mean : g->y[0].mean;
+    double sum = 0;
+    for (int k = 0; k < f->n_measures; k++)
+        sum += isfinite(g->y[k].mean) ? g->y[k].mean : 0;
+    return sum;
+}
+
+/* Full blocks and one of eighths; parts of a stack differ in shade. */
+static void bar(const struct ew_figure *f, const struct ew_group *g, double most, char *out)
+{
+    static const char *const shade[] = {"█", "▒", "░", "·"};
+    static const char *const eighth[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    *out = 0;
+    if (!(most > 0))
+        return;
+    if (f->desc->kind == EW_FIGURE_STACK) {
+        double done = 0;
+        int drawn = 0;
+        for (int k = 0; k < f->n_measures; k++) {
+            done += isfinite(g->y[k].mean) ? g->y[k].mean : 0;
+            for (; drawn < (int)lround(BAR_CELLS * done / most) && drawn < BAR_CELLS; drawn++)
+                out = stpcpy(out, shade[k]);
+        }
+        return;
+    }
+    const double v = total(f, g) / most * BAR_CELLS;
+    const int eighths = isfinite(v) && v > 0 ? (int)lround(8 * fmin(v, BAR_CELLS)) : 0;
+    for (int i = 0; i < eighths / 8; i++)
+        out = stpcpy(out, shade[0]);
+    strcpy(out, eighth[eighths % 8]);
+}
+
+static double largest(const struct ew_figure *f)
+{
+    double most = 0;
+    for (int i = 0; i < f->n_groups; i++)
+        most = fmax(most, total(f, &f->groups[i]));
+    return most;
+}
+
+/* What the bar shows, for the heading. */
+static const char *bar_name(const struct ew_figure *f)
+{
+    if (f->desc->kind == EW_FIGURE_STACK)
+        return "█ compute ▒ stall ░ overhead";
+    return f->desc->kind == EW_FIGURE_POINTS ? f->measure[1].label : f->measure[0].label;
+}
+
+/* ---- Terminal ---- */
+
+static ew_err print_grid(const struct ew_figure *f, struct ew_grid *g, FILE *out)
+{
+    char drawn[BAR_CELLS * 4 + 8];
+    const int rows = g->n / g->cols;
+    const double most = largest(f);
+    if (!f->n_groups)
+        return ew_grid_text(g, NULL, out);
+    const char **bars = ew_arena_array(&g->arena, (size_t)rows, sizeof(*bars));
+    EW_CHECK(bars, EW_ERR_MEMORY, "no memory for a table");
+    bars[0] = bar_name(f);
+    for (int i = 1; i < rows; i++) {
+        bar(f, &f->groups[i - 1], most, drawn);
+        bars[i] = ew_arena_strdup(&g->arena, drawn);
+        EW_CHECK(bars[i], EW_ERR_MEMORY, "no memory for a table");
+    }
+    return ew_grid_text(g, bars, out);
+}
+
+ew_err ew_figure_text(const struct ew_figure *f, FILE *out)
+{
+    ew_text_plain(f->title, out);
+    putc('\n', out);
+    if (f->missing) {
+        fprintf(out, "  not shown: %s\n\n", f->missing);
+        return EW_OK;
+    }
+    struct ew_grid g;
+    EW_TRY(ew_figure_grid(f, false, &g));
+    const ew_err e = print_grid(f, &g, out);
+    ew_grid_fini(&g);
+    ew_figure_note(f, true, out);
+    fputs("\n\n", out);
+    return e;
+}
+
+/* ---- Markdown ---- */
+
+ew_err ew_figure_markdown(const struct ew_figure *f, FILE *out)
+{
+    fputs("## ", out);
+    ew_text_markdown(f->title, out);
+    fputs("\n\n", out);
+    if (f->missing) {
+        fprintf(out, "Not shown: %s.\n\n", f->missing);
+        return EW_OK;
+    }
+    struct ew_grid g;
+    EW_TRY(ew_figure_grid(f, false, &g));
+    fprintf(out, "%s\n\n", f->desc->about);
+    ew_grid_markdown(&g, out);
+    ew_grid_fini(&g);
+    putc('\n', out);
+    ew_figure_note(f, true, out);
+    fputs("\n\n", out);
+    return EW_OK;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures of one run each: channels over time, and the confusion matrix. */
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/figure_stat.h"
+
+#define MOST_CHANNELS 4
+#define MOST_POINTS   400 /* a channel's; more than a screen can show apart */
+#define MOST_CLASSES  64  /* a larger matrix cannot be read */
+
+typedef bool has_fn(const struct ew_run_data *d, const char *name);
+
+/* The latest run of each value of the facet that has what it takes: runs[n]. */
+static ew_err latest(const struct ew_figure_desc *d, const struct ew_results *r, const char *study,
+                     has_fn *has, struct ew_arena *a, const struct ew_run_data ***runs, int *n)
+{
+    const char **facets = ew_arena_array(a, (size_t)r->n_runs + 1, sizeof(*facets));
+    *runs = ew_arena_array(a, (size_t)r->n_runs + 1, sizeof(**runs));
+    *n = 0;
+    EW_CHECK(facets && *runs, EW_ERR_MEMORY, "no memory for figure %s", d->id);
+    for (int i = 0; i < r->n_runs; i++) {
+        const struct ew_run_data *run = &r->runs[i];
+        if (!ew_figure_takes(d, run, study) || !has(run, d->y[0].name))
+            continue;
+        const char *facet = ew_run_property(run, d->facet, a);
+        const int at = ew_text_intern(facets, n, facet ? facet : "");
+        const struct ew_run_data *had = (*runs)[at];
+        if (!had || !had->run.started ||
+            (run->run.started && strcmp(run->run.started, had->run.started) >= 0))
+            (*runs)[at] = run;
+    }
+    return EW_OK;
+}
+
+static ew_err say_missing(struct ew_figures *out, const struct ew_figure_desc *d, const char *why)
+{
+    struct ew_figure *f;
+    EW_TRY(ew_figures_add(out, d, "", &f));
+    f->missing = why;
+    return EW_OK;
+}
+
+static ew_err begin(struct ew_figures *out, const struct ew_figure_desc *d,
+                    const struct ew_run_data *run, struct ew_figure **f)
+{
+    const char *facet = ew_run_property(run, d->facet, &out->arena);
+    EW_TRY(ew_figures_add(out, d, facet ? facet : "", f));
+    (*f)->runs = 1;
+    (*f)->noisy = run->run.noise != NULL;
+    return EW_OK;
+}
+
+/* ---- Channels over time ---- */
+
+static bool has_unit(const struct ew_run_data *d, const char *unit)
+{
+    for (int i = 0; i < d->n_samples; i++)
+        if (d->samples[i].unit && strcmp(d->samples[i].unit, unit) == 0)
+            return true;
+    return false;
+}
+
+struct channel {
+    const char *name;
+    int quality, n;
+    double sum;
+};
+
+/* Parts of a whole (cpu0.load beside cpu.load) go last, then small before large. */
+static int by_interest(const void *a, const void *b)
+{
+    const struct channel *p = a, *q = b;
+    const size_t pn = strcspn(p->name, "0123456789"), qn = strcspn(q->name, "0123456789");
+    const bool p_part = p->name[pn] && strchr(p->name + pn, '.');
+    const bool q_part = q->name[qn] && strchr(q->name + qn, '.');
+    if (p_part != q_part)
+        return p_part ? 1 : -1;
+    const double d = q->sum / q->n - p->sum / p->n;
+    return d > 0 ? 1 : d < 0 ? -1 : strcmp(p->name, q->name);
+}
+
+static int list_channels(const struct ew_run_data *run, const char *unit, struct channel *v,
+                         int room)
+{
+    int n = 0;
+    for (int i = 0; i < run->n_samples; i++) {
+        const struct ew_sample_row *s = &run->samples[i];
+        if (!s->unit || !s->channel || strcmp(s->unit, unit) != 0 || !isfinite(s->value))
+            continue;
+        int k = 0;
+        while (k < n && (strcmp(v[k].name, s->channel) != 0 || v[k].quality != s->quality))
+            k++;
+        if (k == n && n == room)
+            continue;
+        if (k == n)
+            v[n++] = (struct channel){.name = s->channel, .quality = s->quality};
+        v[k].n++;
+        v[k].sum += s->value;
+    }
+    qsort(v, (size_t)n, sizeof(*v), by_interest);
+    return n < MOST_CHANNELS ? n : MOST_CHANNELS;
+}
+
+/* Means of equal stretches of time, with the lowest and highest of each. */
+static void thin(struct ew_series *s, double t_end)
+{
+    int kept = 0;
+    const double width = t_end / MOST_POINTS;
+    if (s->n_points <= MOST_POINTS || width <= 0)
+        return;
+    for (int i = 0; i < s->n_points;) {
+        const double end = (floor(s->points[i].x / width) + 1) * width;
+        struct ew_point sum = {.low = INFINITY, .high = -INFINITY};
+        int n = 0;
+        for (; i < s->n_points && (n == 0 || s->points[i].x < end); i++, n++) {
+            sum.x += s->points[i].x;
+            sum.y += s->points[i].y;
+            sum.low = fmin(sum.low, s->points[i].y);
+            sum.high = fmax(sum.high, s->points[i].y);
+        }
+        sum.x /= n;
+        sum.y /= n;
+        s->points[kept++] = sum;
+    }
+    s->n_points = kept;
+}
+
+static ew_err trace_channel(struct ew_arena *a, struct ew_figure *f, const struct ew_run_data *run,
+                            const struct channel *c)
+{
+    struct ew_series *s = &f->series[f->n_series];
+    struct ew_group *g = &f->groups[f->n_groups];
+    double *v = ew_arena_array(a, (size_t)c->n, sizeof(*v)), t_end = 0;
+    *s = (struct ew_series){.name = c->name,
+                            .shape = EW_SHAPE_LINE,
+                            .colour = f->n_series,
+                            .quality = c->quality,
+                            .points = ew_arena_array(a, (size_t)c->n, sizeof(*s->points))};
+    EW_CHECK(v && s->points, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    for (int i = 0; i < run->n_samples; i++) {
+        const struct ew_sample_row *row = &run->samples[i];
+        if (!row->channel || strcmp(row->channel, c->name) != 0 || row->quality != c->quality ||
+            !isfinite(row->value) || s->n_points == c->n)
+            continue;
+        v[s->n_points] = row->value;
+        s->points[s->n_points++] =
+            (struct ew_point){.x = row->t_s, .y = row->value, .low = NAN, .high = NAN};
+        t_end = fmax(t_end, row->t_s);
+    }
+    *g = (struct ew_group){.x = c->name,
+                           .series = run->run.label ? run->run.label : "",
+                           .machine = "",
+                           .options = "",
+                           .quality = c->quality,
+                           .runs = 1,
+                           .noisy = run->run.noise != NULL};
+    ew_stat_of(v, s->n_points, &g->y[0]);
+    thin(s, t_end);
+    f->n_series++;
+    f->n_groups++;
+    return EW_OK;
+}
+
+/* Epochs are known by their lengths; what the run needs before the first one comes first. */
+static ew_err epoch_bands(struct ew_arena *a, struct ew_figure *f, const struct ew_run_data *run)
+{
+    double t = 0, all = 0;
+    for (int e = 0; e < run->n_epochs; e++)
+        all +=
+            run->epochs[e].wall_s + (isfinite(run->epochs[e].eval_s) ? run->epochs[e].eval_s : 0);
+    if (!isfinite(all) || run->n_epochs > 50)
+        return EW_OK;
+    if (isfinite(run->run.wall_s) && run->run.wall_s > all)
+        t = run->run.wall_s - all;
+    f->bands = ew_arena_array(a, (size_t)run->n_epochs * 2 + 1, sizeof(*f->bands));
+    EW_CHECK(f->bands, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    if (t > 0 && run->n_epochs)
+        f->bands[f->n_bands++] = (struct ew_band){"start", 0, t};
+    for (int e = 0; e < run->n_epochs; e++) {
+        const double end = t + run->epochs[e].wall_s, eval = run->epochs[e].eval_s;
+        const char *name = ew_arena_printf(a, "epoch %lld", (long long)run->epochs[e].epoch);
+        EW_CHECK(name, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+        f->bands[f->n_bands++] = (struct ew_band){name, t, end};
+        t = end;
+        if (isfinite(eval) && eval > 0) {
+            f->bands[f->n_bands++] = (struct ew_band){"validation", t, t + eval};
+            t += eval;
+        }
+    }
+    return EW_OK;
+}
+
+static ew_err trace_run(struct ew_figures *out, const struct ew_figure_desc *d,
+                        const struct ew_run_data *run)
+{
+    struct channel channels[64];
+    struct ew_figure *f;
+    struct ew_arena *a = &out->arena;
+    EW_TRY(begin(out, d, run, &f));
+    const int n = list_channels(run, d->y[0].name, channels, (int)EW_COUNT(channels));
+    ew_axis_fill(&f->x, "time since the run began", "s", EW_BETTER_NEITHER);
+    ew_axis_fill(&f->y[0], d->y[0].label, d->y[0].name, EW_BETTER_LOWER);
+    f->measure[0] = f->y[0];
+    f->n_measures = 1;
+    f->series = ew_arena_array(a, (size_t)n + 1, sizeof(*f->series));
+    f->groups = ew_arena_array(a, (size_t)n + 1, sizeof(*f->groups));
+    EW_CHECK(f->series && f->groups, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    for (int i = 0; i < n; i++)
+        EW_TRY(trace_channel(a, f, run, &channels[i]));
+    return epoch_bands(a, f, run);
+}
+
+ew_err ew_figure_trace(struct ew_figures *out, const struct ew_figure_desc *d,
+                       const struct ew_results *r, const char *study)
+{
+    const struct ew_run_data **runs;
+    int n;
+    EW_TRY(latest(d, r, study, has_unit, &out->arena, &runs, &n));
+    for (int i = 0; i < n; i++)
+        EW_TRY(trace_run(out, d, runs[i]));
+    if (n)
+        return EW_OK;
+    const char *why = ew_arena_printf(&out->arena, "no run has samples in %s", d->y[0].name);
+    EW_CHECK(why, EW_ERR_MEMORY, "no memory for figure %s", d->id);
+    return say_missing(out, d, why);
+}
+
+/* ---- The confusion matrix ---- */
+
+/* "confusion:TRUE:PREDICTED" into its two classes; false: another metric. */
+static bool classes_of(const char *metric, const char *name, struct ew_arena *a, const char **is,
+                       const char **given)
+{
+    const size_t len = strlen(name);
+    if (!metric || strncmp(metric, name, len) != 0 || metric[len] != ':')
+        return false;
+    if (!a)
+        return true;
+    const char *rest = metric + len + 1, *cut = strrchr(rest, ':');
+    if (!cut)
+        return false;
+    *is = ew_arena_printf(a, "%.*s", (int)(cut - rest), rest);
+    *given = cut + 1;
+    return *is != NULL;
+}
+
+static bool has_matrix(const struct ew_run_data *d, const char *name)
+{
+    for (int i = 0; i < d->n_metrics; i++)
+        if (classes_of(d->metrics[i].name, name, NULL, NULL, NULL))
+            return true;
+    return false;
+}
+
+static int by_class(const void *a, const void *b)
+{
+    return ew_text_order(*(const char *const *)a, *(const char *const *)b);
+}
+
+static ew_err matrix_cells(struct ew_arena *a, struct ew_figure *f, const struct ew_run_data *run,
+                           struct ew_series *s)
+{
+    const char *name = f->desc->y[0].name, *is, *given;
+    for (int i = 0; i < run->n_metrics; i++) {
+        if (!classes_of(run->metrics[i].name, name, a, &is, &given))
+            continue;
+        ew_text_intern(f->categories, &f->n_categories, is);
+        ew_text_intern(f->categories, &f->n_categories, given);
+    }
+    qsort(f->categories, (size_t)f->n_categories, sizeof(*f->categories), by_class);
+    f->rows = f->categories;
+    f->n_rows = f->n_categories;
+    for (int i = 0; i < run->n_metrics; i++) {
+        if (!classes_of(run->metrics[i].name, name, a, &is, &given))
+            continue;
+        s->points[s->n_points++] =
+            (struct ew_point){.x = ew_text_intern(f->categories, &f->n_categories, given),
+                              .low = ew_text_intern(f->categories, &f->n_categories, is),
+                              .y = run->metrics[i].value,
+                              .high = NAN};
+        s->quality = run->metrics[i].quality;
+    }
+    EW_CHECK(!a->failed, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    return EW_OK;
+}
+
+static ew_err matrix_run(struct ew_figures *out, const struct ew_figure_desc *d,
+                         const struct ew_run_data *run)
+{
+    struct ew_figure *f;
+    struct ew_arena *a = &out->arena;
+    const size_t room = (size_t)run->n_metrics * 2 + 1;
+    EW_TRY(begin(out, d, run, &f));
+    ew_axis_fill(&f->x, "given class", NULL, EW_BETTER_NEITHER);
+    ew_axis_fill(&f->y[0], "true class", NULL, EW_BETTER_NEITHER);
+    ew_axis_fill(&f->measure[0], d->y[0].label, NULL, EW_BETTER_NEITHER);
+    f->n_measures = 1;
+    f->categories = ew_arena_array(a, room, sizeof(*f->categories));
+    f->series = ew_arena_alloc(a, sizeof(*f->series));
+    EW_CHECK(f->categories && f->series, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    *f->series = (struct ew_series){.name = d->y[0].label,
+                                    .shape = EW_SHAPE_CELL,
+                                    .points = ew_arena_array(a, room, sizeof(struct ew_point))};
+    EW_CHECK(f->series->points, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    f->n_series = 1;
+    EW_TRY(matrix_cells(a, f, run, f->series));
+    if (f->n_categories > MOST_CLASSES) {
+        f->missing = ew_arena_printf(a, "%d classes are too many for a picture", f->n_categories);
+        f->n_series = f->n_categories = f->n_rows = 0;
+    }
+    return EW_OK;
+}
+
+ew_err ew_figure_matrix(struct ew_figures *out, const struct ew_figure_desc *d,
+                        const struct ew_results *r, const char *study)
+{
+    const struct ew_run_data **runs;
+    int n;
+    EW_TRY(latest(d, r, study, has_matrix, &out->arena, &runs, &n));
+    for (int i = 0; i < n; i++)
+        EW_TRY(matrix_run(out, d, runs[i]));
+    return n ? EW_OK : say_missing(out, d, "no run has kept its confusion matrix");
+}

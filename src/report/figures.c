@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which figures there are: one line of names each.  A new picture is a new entry here. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/figure.h"
+#include "report/figure_key.h"
+#include "report/figure_stat.h"
+
+#define TIME_PARTS                                                                                 \
+    {                                                                                              \
+        {.name = "compute_s", .label = "compute"}, {.name = "stall_s", .label = "stall"},          \
+        {                                                                                          \
+            .name = "overhead_s", .label = "overhead"                                              \
+        }                                                                                          \
+    }
+
+const struct ew_figure_desc ew_figures_report[] = {
+    {.id = "workers",
+     .title = "Where the time of an epoch goes, by workers",
+     .about = "Each bar is the mean epoch. The first epoch stands apart: it finds the data on "
+              "storage, later ones in the page cache as far as it fits.",
+     .studies = "train-workers",
+     .kind = EW_FIGURE_STACK,
+     .from = EW_RECORD_EPOCH,
+     .facet = "network",
+     .x = "workers",
+     .series = "when",
+     .y = TIME_PARTS,
+     .min_x = 2},
+    {.id = "storage",
+     .title = "Storage media",
+     .about = "The same data read from different media: the first epoch pays for the medium, later "
+              "ones only as far as the page cache is too small.",
+     .studies = "train-storage",
+     .kind = EW_FIGURE_STACK,
+     .from = EW_RECORD_EPOCH,
+     .facet = "network",
+     .x = "storage",
+     .series = "when",
+     .y = TIME_PARTS,
+     .min_x = 2},
+    {.id = "batch",
+     .title = "Batch size",
+     .about = "Time of an epoch (left) and what it costs beside (right). The first epoch is left "
+              "out.",
+     .studies = "train-batch",
+     .kind = EW_FIGURE_LINES,
+     .from = EW_RECORD_EPOCH,
+     .epochs = EW_EPOCHS_LATER,
+     .facet = "network",
+     .x = "batch",
+     .x_label = "batch size",
+     .y = {{.name = "wall_s", .label = "time of an epoch"},
+           {.name = "energy_j|rss_peak_bytes", .right = true, .optional = true}},
+     .min_x = 2},
+    {.id = "variability",
+     .title = "How much epochs vary",
+     .about = "Boxes span the quartiles, the line is the median, whiskers reach the lowest and the "
+              "highest epoch; dots are the epochs themselves.",
+     .studies = "train-variability",
+     .kind = EW_FIGURE_BOXES,
+     .from = EW_RECORD_EPOCH,
+     .epochs = EW_EPOCHS_LATER,
+     .facet = "network",
+     .x = "repeat",
+     .x_label = "repetition",
+     .y = {{.name = "wall_s", .label = "time of an epoch"}},
+     .min_x = 2},
+    {.id = "governor",
+     .title = "Clocks fixed and free",
+     .about = "The governor decides the clocks while it trains.",
+     .studies = "train-dvfs",
+     .kind = EW_FIGURE_BARS,
+     .from = EW_RECORD_EPOCH,
+     .epochs = EW_EPOCHS_LATER,
+     .facet = "network",
+     .x = "governor",
+     .y = {{.name = "wall_s", .label = "time of an epoch"}},
+     .min_x = 2},
+    {.id = "pareto",
+     .title = "Time against energy",
+     .about = "Each dot is a power mode. Nothing lies below and left of the front: to go faster "
+              "than one of its dots costs energy, to save energy costs time.",
+     .studies = "train-power-modes",
+     .kind = EW_FIGURE_POINTS,
+     .from = EW_RECORD_EPOCH,
+     .epochs = EW_EPOCHS_LATER,
+     .facet = "network",
+     .x = "power_mode",
+     .x_label = "power mode",
+     .y = {{.name = "wall_s", .label = "time of an epoch"}, {.name = "energy_j"}},
+     .min_x = 2,
+     .front = true},
+    {.id = "power",
+     .title = "Power over time",
+     .about = "As the board's sensors gave it, with the epochs behind.",
+     .kind = EW_FIGURE_TRACE,
+     .from = EW_RECORD_SAMPLE,
+     .facet = "network",
+     .y = {{.name = "W", .label = "power"}}},
+    {.id = "load",
+     .title = "Load over time",
+     .about = "As the system gave it, with the epochs behind.",
+     .kind = EW_FIGURE_TRACE,
+     .from = EW_RECORD_SAMPLE,
+     .facet = "network",
+     .y = {{.name = "%", .label = "load"}}},
+    {.id = "engine",
+     .title = "Inference before and after",
+     .about = "Median latency of one inference as it comes and as an engine.",
+     .studies = "engine",
+     .kind = EW_FIGURE_BARS,
+     .from = EW_RECORD_METRIC,
+     .x = "network",
+     .series = "variant",
+     .y = {{.name = "latency_ms|latency_median_ms", .label = "latency"}},
+     .min_x = 1},
+    {.id = "speedup",
+     .title = "Gain of the engine",
+     .about = "How many times faster an inference becomes, with the study's own figure beside.",
+     .studies = "engine",
+     .kind = EW_FIGURE_BARS,
+     .from = EW_RECORD_METRIC,
+     .x = "network",
+     .y = {{.name = "speedup", .label = "times faster"}},
+     .min_x = 1},
+    {.id = "transfer",
+     .title = "From scratch and by transfer",
+     .about = "F1 in validation after the last epoch, mean of the classes.",
+     .studies = "nx-scratch nx-transfer",
+     .kind = EW_FIGURE_BARS,
+     .from = EW_RECORD_EPOCH,
+     .epochs = EW_EPOCHS_LAST,
+     .facet = "dataset",
+     .x = "network",
+     .series = "init",
+     .y = {{.name = "f1", .label = "F1"}},
+     .min_x = 2},
+    {.id = "scale-latency",
+     .title = "Accuracy against latency",
+     .about = "Each dot is a width and a precision of the network; up and left is better.",
+     .studies = "scale",
+     .kind = EW_FIGURE_POINTS,
+     .from = EW_RECORD_METRIC,
+     .facet = "dataset",
+     .x = "width",
+     .series = "network precision",
+     .y = {{.name = "latency_ms|latency_median_ms", .label = "latency"}, {.name = "accuracy"}},
+     .min_x = 1,
+     .across = true,
+     .front = true},
+    {.id = "scale-memory",
+     .title = "Accuracy against memory",
+     .about = "Each dot is a width and a precision of the network; up and left is better.",
+     .studies = "scale",
+     .kind = EW_FIGURE_POINTS,
+     .from = EW_RECORD_METRIC,
+     .facet = "dataset",
+     .x = "width",
+     .series = "network precision",
+     .y = {{.name = "memory_bytes|rss_peak_bytes", .label = "memory"}, {.name = "accuracy"}},
+     .min_x = 1,
+     .across = true,
+     .front = true},
+    {.id = "learning",
+     .title = "Accuracy in validation",
+     .about = "After each epoch.",
+     .studies = "nx-scratch nx-transfer scale",
+     .kind = EW_FIGURE_LINES,
+     .from = EW_RECORD_EPOCH,
+     .facet = "dataset",
+     .x = "epoch",
+     .series = "network",
+     .y = {{.name = "accuracy", .label = "accuracy"}},
+     .min_x = 3},
+    {.id = "confusion",
+     .title = "Which class is taken for which",
+     .about = "Images of each true class by the class that the network gave, in the latest run.",
+     .kind = EW_FIGURE_MATRIX,
+     .from = EW_RECORD_METRIC,
+     .facet = "network",
+     .x = "predicted",
+     .y = {{.name = "confusion", .label = "images"}}},
+    {.id = NULL},
+};
+
+const struct ew_figure_desc ew_figures_compare[] = {
+    {.id = "compare-epoch",
+     .title = "Time of an epoch",
+     .about = "The same jobs on both sides; the first epoch is left out.",
+     .kind = EW_FIGURE_BARS,
+     .from = EW_RECORD_EPOCH,
+     .epochs = EW_EPOCHS_LATER,
+     .x = "label",
+     .series = "side",
+     .y = {{.name = "wall_s", .label = "time of an epoch"}},
+     .across = true},
+    {.id = "compare-energy",
+     .title = "Energy of an epoch",
+     .about = "The same jobs on both sides; the first epoch is left out.",
+     .kind = EW_FIGURE_BARS,
+     .from = EW_RECORD_EPOCH,
+     .epochs = EW_EPOCHS_LATER,
+     .x = "label",
+     .series = "side",
+     .y = {{.name = "energy_j", .label = "energy"}},
+     .across = true},
+    {.id = "compare-latency",
+     .title = "Latency",
+     .about = "The same jobs on both sides.",
+     .kind = EW_FIGURE_BARS,
+     .from = EW_RECORD_METRIC,
+     .x = "label",
+     .series = "side",
+     .y = {{.name = "latency_ms|latency_median_ms", .label = "latency"}},
+     .across = true},
+    {.id = NULL},
+};
+
+static bool known(const char *study)
+{
+    for (const struct ew_figure_desc *d = ew_figures_report; d->id; d++)
+        if (ew_words_have(d->studies, study))
+            return true;
+    return false;
+}
+
+bool ew_figure_takes(const struct ew_figure_desc *d, const struct ew_run_data *run,
+                     const char *study)
+{
+    const char *of = run->run.study;
+    if (!ew_run_counts(run) || (study && (!of || strcmp(of, study) != 0)))
+        return false;
+    return !of || !d->studies || ew_words_have(d->studies, of) || !known(of);
+}
+
+static bool wanted(const struct ew_figure_desc *d, const char *study)
+{
+    return !study || !d->studies || ew_words_have(d->studies, study) || !known(study);
+}
+
+ew_err ew_figures_init(const struct ew_figure_desc *table, const struct ew_results *results,
+                       const char *study, struct ew_figures *out)
+{
+    *out = (struct ew_figures){0};
+    ew_arena_init(&out->arena);
+    ew_err e = EW_OK;
+    for (const struct ew_figure_desc *d = table; e == EW_OK && d->id; d++) {
+        if (!wanted(d, study))
+            continue;
+        if (d->kind == EW_FIGURE_TRACE)
+            e = ew_figure_trace(out, d, results, study);
+        else if (d->kind == EW_FIGURE_MATRIX)
+            e = ew_figure_matrix(out, d, results, study);
+        else
+            e = ew_figure_group(out, d, results, study);
+    }
+    if (e != EW_OK)
+        ew_figures_fini(out);
+    return e;
+}
+
+void ew_figures_fini(struct ew_figures *f)
+{
+    free(f->v);
+    ew_arena_fini(&f->arena);
+    *f = (struct ew_figures){0};
+}

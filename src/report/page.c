@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page: frame, figures with their tables, what is missing. */
+#include "report/page.h"
+
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/figure_grid.h"
+#include "report/figure_json.h"
+#include "report/figure_svg.h"
+#include "report/html.h"
+
+/* ---- Figures ---- */
+
+/* A link that holds the whole CSV. */
+static ew_err csv_link(const struct ew_figure *f, FILE *out)
+{
+    EW_CLEANUP(ew_free_ptr) char *text = NULL;
+    size_t size = 0;
+    FILE *m = open_memstream(&text, &size);
+    EW_CHECK(m, EW_ERR_MEMORY, "no memory for a table");
+    const ew_err e = ew_figure_csv(f, m);
+    EW_CHECK(fclose(m) == 0, EW_ERR_MEMORY, "no memory for a table");
+    EW_TRY(e);
+    fprintf(out, "<a class=\"csv\" download=\"%s.csv\" href=\"data:text/csv;charset=utf-8;base64,",
+            f->id);
+    ew_html_base64(out, text, size);
+    fputs("\">CSV</a>", out);
+    return EW_OK;
+}
+
+/* Which qualities its series have, each once. */
+static void badges(const struct ew_figure *f, FILE *out)
+{
+    for (int q = -1; q < EW_QUALITY_N; q++)
+        for (int i = 0; i < f->n_series; i++)
+            if (f->series[i].quality == q) {
+                fprintf(out, "<span class=\"badge %s\">%s</span> ", ew_figure_quality(q),
+                        ew_figure_quality(q));
+                break;
+            }
+}
+
+static ew_err panel(const struct ew_figure *f, const char *name, FILE *out)
+{
+    struct ew_grid g;
+    EW_TRY(ew_figure_grid(f, false, &g));
+    fprintf(out, "<figure id=\"%s\">", f->id);
+    if (*name) {
+        fputs("<h3>", out);
+        ew_html_text(out, name);
+        fputs("</h3>", out);
+    }
+    fprintf(out, "<div class=\"chart\" data-figure=\"%s\"><div class=\"still\">", f->id);
+    ew_figure_svg(f, out);
+    fputs("</div></div><figcaption>", out);
+    badges(f, out);
+    EW_CLEANUP(ew_free_ptr) char *note = NULL;
+    size_t size = 0;
+    FILE *m = open_memstream(&note, &size);
+    if (m) {
+        ew_figure_note(f, false, m);
+        fclose(m);
+    }
+    ew_html_text(out, note ? note : "");
+    fprintf(out, "</figcaption><details%s><summary>Table, %d rows</summary>",
+            g.n / g.cols <= 12 ? " open" : "", g.n / g.cols - 1);
+    const ew_err e = csv_link(f, out);
+    ew_grid_html(&g, out);
+    fputs("</details></figure>", out);
+    ew_grid_fini(&g);
+    return e;
+}
+
+/* A description and all its panels: v[n]. */
+static ew_err section(const struct ew_figure *v, int n, FILE *out)
+{
+    const struct ew_figure_desc *d = v->desc;
+    fprintf(out, "<section><h2>%s</h2><p>%s</p><div class=\"panels%s\">", d->title, d->about,
+            n == 1 ? " one" : "");
+    for (int i = 0; i < n; i++)
+        EW_TRY(panel(&v[i], v[i].facet, out));
+    fputs("</div></section>", out);
+    return EW_OK;
+}
+
+static void not_shown(const struct ew_figures *f, FILE *out)
+{
+    bool any = false;
+    for (int i = 0; i < f->n; i++) {
+        if (!f->v[i].missing)
+            continue;
+        if (!any)
+            fputs("<section id=\"missing\"><h2>Not shown</h2><p>For want of data:</p><ul>", out);
+        any = true;
+        fputs("<li><b>", out);
+        ew_html_text(out, f->v[i].title);
+        fputs("</b>: ", out);
+        ew_html_text(out, f->v[i].missing);
+        fputs("</li>", out);
+    }
+    if (any)
+        fputs("</ul></section>", out);
+}
+
+ew_err ew_page_figures(const struct ew_figures *f, FILE *out)
+{
+    for (int i = 0; i < f->n;) {
+        int end = i + 1;
+        if (f->v[i].missing) {
+            i = end;
+            continue;
+        }
+        while (end < f->n && f->v[end].desc == f->v[i].desc && !f->v[end].missing)
+            end++;
+        EW_TRY(section(&f->v[i], end - i, out));
+        i = end;
+    }
+    not_shown(f, out);
+    return EW_OK;
+}
+
+/* ---- Frame ---- */
+
+static void asset(const char *file, FILE *out)
+{
+    size_t size = 0;
+    const unsigned char *bytes = ew_asset(file, &size);
+    if (bytes)
+        fwrite(bytes, 1, size, out);
+}
+
+/* Scripts are ours alone: the page's rules name this page's number, which no text in the results
+ * can know. */
+static void head(const struct ew_page_opts *o, const char *nonce, FILE *out)
+{
+    fprintf(out,
+            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+            "<meta name=\"color-scheme\" content=\"light dark\">"
+            "<meta name=\"referrer\" content=\"no-referrer\">"
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+            "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
+            "script-src 'nonce-%s' 'strict-dynamic'\"><link rel=\"icon\" href=\"data:,\"><title>",
+            nonce);
+    ew_html_text(out, o->title);
+    fputs("</title><style>", out);
+    asset("style.css", out);
+    fputs("</style></head><body>", out);
+}
+
+static void contents(const struct ew_figures *f, FILE *out)
+{
+    fputs("<nav>", out);
+    for (int i = 0; i < f->n; i++)
+        if (!f->v[i].missing && (i == 0 || f->v[i - 1].desc != f->v[i].desc || f->v[i - 1].missing))
+            fprintf(out, "<a href=\"#%s\">%s</a>", f->v[i].id, f->v[i].desc->title);
+    fputs("<a href=\"#machines\">Machines</a><a href=\"#runs\">Runs</a></nav>", out);
+}
+
+static void count_runs(const struct ew_results *r, FILE *out)
+{
+    int done = 0, failed = 0, noisy = 0;
+    for (int i = 0; i < r->n_runs; i++) {
+        done += r->runs[i].run.status == EW_RUN_DONE;
+        failed += r->runs[i].run.status == EW_RUN_FAILED;
+        noisy += r->runs[i].run.status == EW_RUN_DONE && r->runs[i].run.noise;
+    }
+    fprintf(out, "<p class=\"sum\"><b>%d</b> runs done", done);
+    if (failed)
+        fprintf(out, ", <b>%d</b> failed", failed);
+    if (noisy)
+        fprintf(out, ", <b>%d</b> noisy", noisy);
+    fputs(".</p>", out);
+}
+
+ew_err ew_page_data(const struct ew_figures *f, FILE *out)
+{
+    struct ew_json j;
+    EW_CLEANUP(ew_free_ptr) char *text = NULL;
+    ew_json_init_text(&j, &text);
+    j.compact = true;
+    ew_json_array(&j, NULL);
+    for (int i = 0; i < f->n; i++)
+        if (!f->v[i].missing)
+            ew_figure_json(&j, &f->v[i]);
+    ew_json_end(&j);
+    EW_TRY(ew_json_finish(&j));
+    fputs("<script type=\"application/json\" id=\"figures\">", out);
+    ew_html_json(out, text);
+    fputs("</script>", out);
+    return EW_OK;
+}
+
+static ew_err scripts(const struct ew_figures *f, const char *nonce, FILE *out)
+{
+    size_t size = 0;
+    const unsigned char *bytes = ew_asset("echarts.js.gz", &size);
+    if (!bytes) {
+        fputs(
+            "<p class=\"still-note\">This program was built without the charting library: pictures "
+            "are still ones.</p>",
+            out);
+        return EW_OK;
+    }
+    EW_TRY(ew_page_data(f, out));
+    fputs("<script type=\"text/plain\" id=\"library\">", out);
+    ew_html_base64(out, bytes, size);
+    fprintf(out, "</script><script nonce=\"%s\">", nonce);
+    asset("page.js", out);
+    fputs("</script>", out);
+    return EW_OK;
+}
+
+static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
+                         const struct ew_page_opts *o, FILE *out)
+{
+    char nonce[EW_RUN_UID_CHARS], now[EW_RUN_TIME_CHARS];
+    EW_TRY(ew_run_new_uid(nonce));
+    ew_run_time_text(now);
+    head(o, nonce, out);
+    fputs("<header><h1>", out);
+    ew_html_text(out, o->title);
+    fputs("</h1>", out);
+    if (o->about) {
+        fputs("<p>", out);
+        ew_html_text(out, o->about);
+        fputs("</p>", out);
+    }
+    count_runs(r, out);
+    contents(f, out);
+    fputs("</header><main>", out);
+    if (o->compared) {
+        fputs("<section class=\"box\"><h2>Side by side</h2>", out);
+        ew_grid_html(o->compared, out);
+        fputs("</section>", out);
+    }
+    EW_TRY(ew_page_figures(f, out));
+    ew_page_machines(r, out);
+    ew_page_runs(r, out);
+    fprintf(out, "</main><footer>Made by Edgewise %s at %s.</footer>", ew_version(), now);
+    if (!o->still)
+        EW_TRY(scripts(f, nonce, out));
+    fputs("</body></html>\n", out);
+    return EW_OK;
+}
+
+ew_err ew_page_write(const struct ew_results *r, const struct ew_figures *f,
+                     const struct ew_page_opts *o, FILE *out)
+{
+    /* Coordinates have points, whatever the user's language has. */
+    const locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    EW_CHECK(c, EW_ERR_MEMORY, "no memory for the page");
+    const locale_t before = uselocale(c);
+    const ew_err e = write_page(r, f, o, out);
+    uselocale(before);
+    freelocale(c);
+    return e;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report as one page that needs nothing else: pictures, tables, CSV, machines, runs. */
+#ifndef EW_REPORT_PAGE_H
+#define EW_REPORT_PAGE_H
+
+#include <stdio.h>
+
+#include "report/figure_grid.h"
+
+struct ew_page_opts {
+    const char *title;
+    const char *about;              /* NULL: none */
+    bool still;                     /* no script: pictures do not move */
+    const struct ew_grid *compared; /* a table before the figures; NULL: none */
+};
+
+/* Writes the page; whether `out` took all is the caller's to check. */
+ew_err ew_page_write(const struct ew_results *r, const struct ew_figures *f,
+                     const struct ew_page_opts *o, FILE *out);
+
+/* Parts of it, for a live page: elements to go into <main>. */
+ew_err ew_page_figures(const struct ew_figures *f, FILE *out);
+void ew_page_machines(const struct ew_results *r, FILE *out);
+void ew_page_runs(const struct ew_results *r, FILE *out);
+
+/* The figures as a JSON array for the page's script, in a <script> of its own. */
+ew_err ew_page_data(const struct ew_figures *f, FILE *out);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in memory, and their properties by name. */
+#include "report/run_data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void ew_results_init(struct ew_results *r)
+{
+    *r = (struct ew_results){0};
+    ew_arena_init(&r->arena);
+}
+
+void ew_results_fini(struct ew_results *r)
+{
+    free(r->runs);
+    free(r->published);
+    ew_arena_fini(&r->arena);
+    *r = (struct ew_results){0};
+}
+
+ew_err ew_results_add(struct ew_results *r, struct ew_run_data **out)
+{
+    EW_TRY(ew_grow((void **)&r->runs, &r->cap_runs, r->n_runs + 1, sizeof(*r->runs)));
+    struct ew_run_data *d = &r->runs[r->n_runs++];
+    *d = (struct ew_run_data){0};
+    ew_record_clear(EW_RECORD_RUN, &d->run);
+    ew_record_clear(EW_RECORD_JOB, &d->job);
+    ew_record_clear(EW_RECORD_MACHINE, &d->machine);
+    *out = d;
+    return EW_OK;
+}
+
+ew_err ew_results_publish(struct ew_results *r, const struct ew_published_row *p)
+{
+    EW_TRY(ew_grow((void **)&r->published, &r->cap_published, r->n_published + 1,
+                   sizeof(*r->published)));
+    r->published[r->n_published++] = *p;
+    return EW_OK;
+}
+
+/* ---- Options ---- */
+
+struct ew_option_walk ew_option_begin(const char *options, struct ew_arena *a)
+{
+    const char *at = options ? strchr(options, '{') : NULL;
+    return (struct ew_option_walk){.at = at ? at + 1 : "", .arena = a};
+}
+
+/* The character of \\uXXXX as UTF-8; surrogates and the like become '?'. */
+static char *put_code(char *to, const char *hex)
+{
+    const char digits[5] = {hex[0], hex[1], hex[2], hex[3], 0};
+    const unsigned long c = strtoul(digits, NULL, 16);
+    if (c < 32 || (c >= 0xd800 && c < 0xe000)) {
+        *to++ = '?';
+    } else if (c < 0x80) {
+        *to++ = (char)c;
+    } else if (c < 0x800) {
+        *to++ = (char)(0xc0 | c >> 6);
+        *to++ = (char)(0x80 | (c & 63));
+    } else {
+        *to++ = (char)(0xe0 | c >> 12);
+        *to++ = (char)(0x80 | (c >> 6 & 63));
+        *to++ = (char)(0x80 | (c & 63));
+    }
+    return to;
+}
+
+/* A string from behind its opening quote; NULL: it has no end. */
+static const char *read_string(struct ew_option_walk *w)
+{
+    const char *p = w->at;
+    char *out = ew_arena_alloc(w->arena, strcspn(p, "\n") + 1), *to = out;
+    while (out && *p && *p != '"') {
+        if (*p != '\\') {
+            *to++ = *p++;
+            continue;
+        }
+        if (p[1] == 'u' && strspn(p + 2, "0123456789abcdefABCDEF") >= 4) {
+            to = put_code(to, p + 2);
+            p += 6;
+        } else if (p[1]) {
+            *to++ = strchr("bfnrt", p[1]) ? ' ' : p[1];
+            p += 2;
+        } else {
+            return NULL;
+        }
+    }
+    if (!out || *p != '"')
+        return NULL;
+    w->at = p + 1;
+    return out;
+}
+
+static const char *read_value(struct ew_option_walk *w)
+{
+    if (*w->at == '"') {
+        w->at++;
+        return read_string(w);
+    }
+    const int n = (int)strcspn(w->at, ",} \t\r\n");
+    const char *out = ew_arena_printf(w->arena, "%.*s", n, w->at);
+    w->at += n;
+    return out;
+}
+
+bool ew_option_next(struct ew_option_walk *w)
+{
+    for (;;) {
+        w->at += strspn(w->at, ", \t\r\n");
+        if (*w->at != '"')
+            return false;
+        w->at++;
+        w->name = read_string(w);
+        if (!w->name)
+            return false;
+        w->at += strspn(w->at, ": \t\r\n");
+        const bool text = *w->at == '"';
+        w->value = read_value(w);
+        if (!w->value)
+            return false;
+        if (text || strcmp(w->value, "null") != 0)
+            return true;
+    }
+}
+
+bool ew_option_is_incidental(const char *name)
+{
+    static const char *const names[] = {"seed",   "repeat",     "output", "log",
+                                        "db",     "checkpoint", "json",   "save-every",
+                                        "resume", "quiet",      "save"};
+    for (size_t i = 0; i < EW_COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static const char *option(const char *options, const char *name, struct ew_arena *a)
+{
+    struct ew_option_walk w = ew_option_begin(options, a);
+    while (ew_option_next(&w))
+        if (strcmp(w.name, name) == 0)
+            return w.value;
+    return NULL;
+}
+
+/* ---- Properties ---- */
+
+static const char *field_text(enum ew_record kind, const void *row, const char *name,
+                              struct ew_arena *a)
+{
+    const struct ew_field *f = ew_field_find(ew_record_kind(kind)->fields, name);
+    if (!f || ew_field_absent(f, row))
+        return NULL;
+    if (f->type == EW_FIELD_STR) {
+        const void *at = (const char *)row + f->offset;
+        return *(const char *const *)at;
+    }
+    char text[64];
+    ew_field_print(f, row, text, sizeof(text));
+    return ew_arena_strdup(a, text);
+}
+
+const char *ew_run_property(const struct ew_run_data *d, const char *name, struct ew_arena *a)
+{
+    if (strcmp(name, "side") == 0)
+        return d->side;
+    const char *text = field_text(EW_RECORD_RUN, &d->run, name, a);
+    if (!text)
+        text = field_text(EW_RECORD_JOB, &d->job, name, a);
+    if (!text)
+        text = field_text(EW_RECORD_MACHINE, &d->machine, name, a);
+    return text ? text : option(d->job.options, name, a);
+}
+
+bool ew_run_counts(const struct ew_run_data *d)
+{
+    return d->run.status == EW_RUN_DONE;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures: what is averaged with what, what is kept apart, what is said to be missing. */
+#include "report/figure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ew_test.h"
+#include "report/figure_grid.h"
+#include "report/figure_key.h"
+#include "results_case.h"
+
+static struct ew_results results;
+static struct ew_figures figures;
+
+static bool begin(const char *study)
+{
+    return EW_EXPECT_OK(ew_case_results(&results)) &&
+           EW_EXPECT_OK(ew_figures_init(ew_figures_report, &results, study, &figures));
+}
+
+static void end(void)
+{
+    ew_figures_fini(&figures);
+    ew_results_fini(&results);
+}
+
+static const struct ew_figure *find(const char *id)
+{
+    for (int i = 0; i < figures.n; i++)
+        if (strcmp(figures.v[i].id, id) == 0)
+            return &figures.v[i];
+    EW_FAIL("there is no figure %s", id);
+    return NULL;
+}
+
+static const struct ew_group *group(const struct ew_figure *f, const char *x, const char *series)
+{
+    for (int i = 0; i < f->n_groups; i++)
+        if (strcmp(f->groups[i].x, x) == 0 && strcmp(f->groups[i].series, series) == 0)
+            return &f->groups[i];
+    EW_FAIL("%s has no group %s, %s", f->id, x, series);
+    return NULL;
+}
+
+static void statistics_of_repetitions(void)
+{
+    if (!begin(NULL))
+        return;
+    const struct ew_figure *f = find("workers-lenet5");
+    const struct ew_group *g = f ? group(f, "4", "later") : NULL;
+    if (g) {
+        double sum = 0;
+        int n = 0;
+        for (int i = 0; i < results.n_runs; i++) {
+            const struct ew_run_data *d = &results.runs[i];
+            if (!d->run.study || strcmp(d->run.study, "train-workers") != 0 ||
+                strcmp(d->job.network, "lenet5") != 0 || !strstr(d->job.options, "\"workers\":4"))
+                continue;
+            for (int e = 1; e < d->n_epochs; e++, n++)
+                sum += d->epochs[e].stall_s;
+        }
+        EW_EXPECT_INT(g->runs, 2);
+        EW_EXPECT_INT(g->y[1].n, n);
+        EW_EXPECT_NEAR(g->y[1].mean, sum / n, 1e-12);
+        EW_EXPECT(g->y[1].low <= g->y[1].q1 && g->y[1].q1 <= g->y[1].median &&
+                  g->y[1].q3 <= g->y[1].high && g->y[1].sd > 0);
+        EW_EXPECT_INT(f->n_categories, 10); /* five counts of workers, first and later epochs */
+        EW_EXPECT_INT(f->n_series, 3);
+        EW_EXPECT_STR(f->categories[0], "0\nfirst");
+        EW_EXPECT_INT(f->runs, 10);
+        EW_EXPECT_INT(f->noisy, 1);
+    }
+    end();
+}
+
+/* The batch study's runs have workers 4 as well: they are other settings and not averaged in. */
+static void settings_are_kept_apart(void)
+{
+    static const struct ew_figure_desc any[] = {{.id = "any",
+                                                 .title = "any",
+                                                 .about = "",
+                                                 .kind = EW_FIGURE_BARS,
+                                                 .from = EW_RECORD_EPOCH,
+                                                 .facet = "network",
+                                                 .x = "workers",
+                                                 .y = {{.name = "wall_s"}},
+                                                 .min_x = 2},
+                                                {.id = NULL}};
+    if (!EW_EXPECT_OK(ew_case_results(&results)) ||
+        !EW_EXPECT_OK(ew_figures_init(any, &results, NULL, &figures)))
+        return;
+    const struct ew_figure *f = find("any-mobilenet-v3-large");
+    for (int i = 0; f && i < f->n_groups; i++)
+        EW_EXPECT_INT(f->groups[i].runs, 2);
+    if (f)
+        EW_EXPECT_INT(f->n_groups, 5);
+    end();
+}
+
+static void qualities_never_share_a_series(void)
+{
+    if (!begin(NULL))
+        return;
+    for (int i = 0; i < figures.n; i++)
+        for (int j = 0; j < figures.v[i].n_series; j++) {
+            const struct ew_series *s = &figures.v[i].series[j];
+            for (int k = 0; k < s->n_points; k++)
+                if (s->points[k].group)
+                    EW_EXPECT_INT(s->points[k].group->quality, s->quality);
+        }
+    const struct ew_figure *f = find("storage-resnet18");
+    if (f) {
+        EW_EXPECT_INT(f->n_series, 6); /* three parts, measured and emulated */
+        EW_EXPECT_STR(f->also, "read-rate");
+        EW_EXPECT_STR(f->categories[0], "ssd\nfirst");
+        EW_EXPECT_STR(f->categories[5], "hdd\nlater\nemulated");
+    }
+    f = find("pareto-resnet18");
+    if (f) {
+        EW_EXPECT_INT(f->n_series, 4); /* two boards, and a front of each */
+        EW_EXPECT_STR(f->series[0].name, "Jetson AGX Xavier");
+        EW_EXPECT_STR(f->series[1].name, "Xavier NX (simulated)");
+    }
+    end();
+}
+
+static void front_is_what_nothing_beats(void)
+{
+    if (!begin("train-power-modes"))
+        return;
+    const struct ew_figure *f = find("pareto-resnet18");
+    for (int i = 0; f && i < f->n_series; i++) {
+        const struct ew_series *front = &f->series[i];
+        if (!front->front)
+            continue;
+        EW_EXPECT(front->n_points >= 2 && front->n_points < 8);
+        for (int j = 1; j < front->n_points; j++)
+            EW_EXPECT(front->points[j].x > front->points[j - 1].x &&
+                      front->points[j].y < front->points[j - 1].y);
+        for (int k = 0; k < f->n_groups; k++) {
+            const struct ew_group *g = &f->groups[k];
+            for (int j = 0; g->quality == front->quality && j < front->n_points; j++)
+                EW_EXPECT(
+                    !(g->y[0].mean < front->points[j].x && g->y[1].mean < front->points[j].y));
+        }
+    }
+    end();
+}
+
+static void jobs_are_joined_by_network(void)
+{
+    if (!begin(NULL))
+        return;
+    const struct ew_figure *f = find("scale-latency-cifar10");
+    const struct ew_group *g = f ? group(f, "0.5", "vgg11_cifar, int8") : NULL;
+    if (g) {
+        EW_EXPECT_INT(f->n_groups, 8);
+        EW_EXPECT_NEAR(g->y[0].mean, 0.9, 1e-9);
+        EW_EXPECT_NEAR(g->y[1].mean, 0.93 - 0.0225 - 0.012, 1e-9);
+        EW_EXPECT_NEAR(g->y[0].sd, 0.04 * 0.9, 1e-9); /* the run's own */
+    }
+    f = find("scale-memory-cifar10");
+    if (f) {
+        EW_EXPECT_STR(f->x.unit, "MiB");
+        EW_EXPECT_NEAR(group(f, "1", "vgg11_cifar, float32")->y[0].mean, 37e6 / (1 << 20), 1e-9);
+    }
+    end();
+}
+
+static void published_stand_beside(void)
+{
+    if (!begin(NULL))
+        return;
+    const struct ew_figure *f = find("speedup");
+    if (f && EW_EXPECT_INT(f->n_series, 2)) {
+        EW_EXPECT(f->series[1].published);
+        EW_EXPECT_STR(f->series[1].name, "ENGINE, Jetson Nano (published)");
+        EW_EXPECT_INT(f->series[1].n_points, 3);
+        EW_EXPECT_NEAR(f->series[1].points[1].y, 16.7, 1e-12);
+    }
+    end();
+}
+
+static void traces_and_matrices(void)
+{
+    if (!begin(NULL))
+        return;
+    const struct ew_figure *f = find("power-lenet5");
+    if (f) {
+        EW_EXPECT_INT(f->n_series, 2);
+        EW_EXPECT_STR(f->series[0].name, "power.VDD_IN");
+        EW_EXPECT_INT(f->n_bands, 13); /* the start, then six epochs with validation */
+        EW_EXPECT_NEAR(f->bands[1].from, 4, 1e-9);
+    }
+    f = find("confusion-mobilenet-v2");
+    if (f && EW_EXPECT_INT(f->n_categories, 10)) {
+        EW_EXPECT_INT(f->series[0].n_points, 100);
+        EW_EXPECT_STR(f->categories[0], "bird");
+    }
+    end();
+}
+
+static void what_is_missing_says_why(void)
+{
+    if (!begin("train-batch"))
+        return;
+    EW_EXPECT(!find("batch-resnet18")->missing);
+    for (int i = 0; i < figures.n; i++)
+        EW_EXPECT(strcmp(figures.v[i].desc->id, "workers") != 0); /* another study's */
+    EW_EXPECT_STR(find("power")->missing, "no run has samples in W");
+    end();
+
+    ew_results_init(&results);
+    EW_EXPECT_OK(ew_figures_init(ew_figures_report, &results, NULL, &figures));
+    for (int i = 0; i < figures.n; i++)
+        EW_EXPECT(figures.v[i].missing);
+    EW_EXPECT_STR(find("workers")->missing, "no finished run of study train-workers");
+    end();
+}
+
+static void options_are_walked(void)
+{
+    struct ew_arena a;
+    ew_arena_init(&a);
+    struct ew_option_walk w =
+        ew_option_begin("{\"a\":1,\"b\":null, \"c\" : \"x\\\"\\u00e4,}\", \"d\":false}", &a);
+    EW_EXPECT(ew_option_next(&w));
+    EW_EXPECT_STR(w.name, "a");
+    EW_EXPECT_STR(w.value, "1");
+    EW_EXPECT(ew_option_next(&w));
+    EW_EXPECT_STR(w.value, "x\"ä,}");
+    EW_EXPECT(ew_option_next(&w));
+    EW_EXPECT_STR(w.value, "false");
+    EW_EXPECT(!ew_option_next(&w));
+    static const char *const broken[] = {"",       "{",       "{\"",           "{\"a",
+                                         "{\"a\"", "{\"a\":", "{\"a\":\"x",    "{\"a\\",
+                                         "[1]",    "null",    "{\"a\":\"\\u12"};
+    for (size_t i = 0; i < EW_COUNT(broken); i++) {
+        w = ew_option_begin(broken[i], &a);
+        for (int n = 0; n < 3 && ew_option_next(&w); n++)
+            EW_EXPECT(w.name && w.value);
+    }
+    ew_arena_fini(&a);
+}
+
+static void fewest_names_tell_apart(void)
+{
+    struct ew_arena a;
+    struct ew_key_set s = {.names = "\n"};
+    ew_arena_init(&a);
+    EW_EXPECT_OK(ew_key_set_add(&s, "\nboard=Nano\ncpu=A57\nunit=1\n", &a));
+    EW_EXPECT_OK(ew_key_set_add(&s, "\nboard=Orin\ncpu=A78\nunit=2\n", &a));
+    EW_EXPECT_OK(ew_key_set_trim(&s, &a));
+    EW_EXPECT_STR(s.names, "\nboard\n");
+    EW_EXPECT_OK(ew_key_set_add(&s, "\nboard=Orin\ncpu=A78\nunit=3\n", &a));
+    EW_EXPECT_OK(ew_key_set_trim(&s, &a));
+    EW_EXPECT_STR(s.names, "\nunit\n");
+    EW_EXPECT_STR(ew_key_label("\nbatch=8\nlr=1\n", "\nbatch\n", false, &a), "batch 8");
+    ew_arena_fini(&a);
+}
+
+static void values_as_text(void)
+{
+    char buf[EW_VALUE_CHARS];
+    EW_EXPECT_STR(ew_text_value(0, buf), "0");
+    EW_EXPECT_STR(ew_text_value(NAN, buf), "");
+    EW_EXPECT_STR(ew_text_value(24, buf), "24");
+    EW_EXPECT_STR(ew_text_value(0.5, buf), "0.500");
+    EW_EXPECT_STR(ew_text_value(12.345, buf), "12.35");
+    EW_EXPECT_STR(ew_text_value(-123.46, buf), "-123.5");
+    EW_EXPECT_STR(ew_text_value(1234.5, buf), "1234");
+    EW_EXPECT_STR(ew_text_value(0.0001234, buf), "1.234e-04");
+}
+
+EW_TEST_MAIN(EW_TEST(statistics_of_repetitions), EW_TEST(settings_are_kept_apart),
+             EW_TEST(qualities_never_share_a_series), EW_TEST(front_is_what_nothing_beats),
+             EW_TEST(jobs_are_joined_by_network), EW_TEST(published_stand_beside),
+             EW_TEST(traces_and_matrices), EW_TEST(what_is_missing_says_why),
+             EW_TEST(options_are_walked), EW_TEST(fewest_names_tell_apart), EW_TEST(values_as_text))

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports as text, Markdown, CSV and HTML: the marks are there, and names stay text. */
+#include "report/page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ew_test.h"
+#include "report/compare.h"
+#include "report/figure_svg.h"
+#include "report/html.h"
+#include "results_case.h"
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, what)) != NULL; p += strlen(what))
+        n++;
+    return n;
+}
+
+struct made {
+    struct ew_results results;
+    struct ew_figures figures;
+    char *text;
+};
+
+static bool make(struct made *m, bool hostile)
+{
+    *m = (struct made){.text = NULL};
+    return EW_EXPECT_OK(hostile ? ew_case_hostile(&m->results) : ew_case_results(&m->results)) &&
+           EW_EXPECT_OK(ew_figures_init(ew_figures_report, &m->results, NULL, &m->figures));
+}
+
+static void unmake(struct made *m)
+{
+    free(m->text);
+    ew_figures_fini(&m->figures);
+    ew_results_fini(&m->results);
+}
+
+static const char *page(struct made *m, bool still)
+{
+    size_t size = 0;
+    FILE *f = open_memstream(&m->text, &size);
+    EW_EXPECT_OK(ew_page_write(&m->results, &m->figures,
+                               &(struct ew_page_opts){.title = "T & co", .still = still}, f));
+    fclose(f);
+    return m->text;
+}
+
+/* Marks of the still picture = points of the series. */
+static void still_pictures_have_all_marks(void)
+{
+    struct made m;
+    if (!make(&m, false))
+        return;
+    for (int i = 0; i < m.figures.n; i++) {
+        const struct ew_figure *f = &m.figures.v[i];
+        char *text = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        ew_figure_svg(f, out);
+        fclose(out);
+        int marks = 0;
+        for (int j = 0; j < f->n_series; j++)
+            marks += f->series[j].shape == EW_SHAPE_LINE ? 1 : f->series[j].n_points;
+        EW_EXPECT_INT(count(text, "class=\"mark"), marks);
+        EW_EXPECT(!strstr(text, "nan") && !strstr(text, "inf\""));
+        free(text);
+    }
+    unmake(&m);
+}
+
+static void page_is_whole(void)
+{
+    struct made m;
+    if (!make(&m, false))
+        return;
+    const char *text = page(&m, true);
+    EW_EXPECT_HAS(text, "<title>T &amp; co</title>");
+    EW_EXPECT_INT(count(text, "<script"), 0);
+    EW_EXPECT(count(text, "<figure ") > 15);
+    EW_EXPECT_INT(count(text, "<figure "), count(text, "class=\"csv\""));
+    EW_EXPECT_INT(count(text, "<svg "), count(text, "</svg>"));
+    EW_EXPECT_INT(count(text, "<table>"), count(text, "</table>"));
+    EW_EXPECT_HAS(text, "a step needs 9.1 GiB, 7.2 GiB are free");
+    EW_EXPECT_HAS(text, "no finished run of study train-dvfs");
+    EW_EXPECT(!strstr(text, "http://") && !strstr(text, "https://"));
+    unmake(&m);
+}
+
+static void hostile_names_stay_text(void)
+{
+    struct made m;
+    size_t size = 0;
+    if (!make(&m, true))
+        return;
+    const char *text = page(&m, false);
+    EW_EXPECT_INT(count(text, "<img"), 0);
+    EW_EXPECT_INT(count(text, "<b>\n"), 0);
+    EW_EXPECT(count(text, "&lt;img src=x onerror=&quot;hostile=1&quot;&gt;") > 10);
+    /* Scripts are ours: data, library, page; and none ends early. */
+    EW_EXPECT_INT(count(text, "<script"), ew_asset("echarts.js.gz", &size) ? 3 : 0);
+    EW_EXPECT_INT(count(text, "</script>"), ew_asset("echarts.js.gz", &size) ? 3 : 0);
+    unmake(&m);
+}
+
+static void text_has_no_escapes(void)
+{
+    struct ew_results r;
+    struct ew_figures figures;
+    char *text = NULL;
+    size_t size = 0;
+    ew_case_hostile(&r);
+    for (int i = 0; i < r.n_runs; i++)
+        r.runs[i].job.network = "\033[31mred\a";
+    EW_EXPECT_OK(ew_figures_init(ew_figures_report, &r, NULL, &figures));
+    FILE *f = open_memstream(&text, &size);
+    for (int i = 0; i < figures.n; i++) {
+        EW_EXPECT_OK(ew_figure_text(&figures.v[i], f));
+        EW_EXPECT_OK(ew_figure_markdown(&figures.v[i], f));
+    }
+    fclose(f);
+    EW_EXPECT(strchr(text, '\a') == NULL);
+    EW_EXPECT_HAS(text, "by workers:  [31mred");
+    EW_EXPECT_HAS(text, "\\<img src=x");
+    free(text);
+    ew_figures_fini(&figures);
+    ew_results_fini(&r);
+}
+
+static void csv_has_every_group(void)
+{
+    struct made m;
+    if (!make(&m, false))
+        return;
+    for (int i = 0; i < m.figures.n; i++) {
+        const struct ew_figure *f = &m.figures.v[i];
+        char *text = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        if (!f->missing)
+            EW_EXPECT_OK(ew_figure_csv(f, out));
+        fclose(out);
+        if (f->desc->kind != EW_FIGURE_TRACE && f->desc->kind != EW_FIGURE_MATRIX && !f->missing)
+            EW_EXPECT_INT(count(text, "\n"), f->n_groups + 1);
+        if (strcmp(f->id, "speedup") == 0)
+            EW_EXPECT_HAS(text, "mobilenet_v2,\"ENGINE, Jetson Nano\",16.7,,16.7,16.7,16.7,1,,"
+                                "published\n");
+        free(text);
+    }
+    unmake(&m);
+}
+
+static void base64(void)
+{
+    static const char *const pair[][2] = {
+        {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}};
+    for (size_t i = 0; i < EW_COUNT(pair); i++) {
+        char *text = NULL;
+        size_t size = 0;
+        FILE *f = open_memstream(&text, &size);
+        ew_html_base64(f, pair[i][0], strlen(pair[i][0]));
+        fclose(f);
+        EW_EXPECT_STR(text, pair[i][1]);
+        free(text);
+    }
+}
+
+/* ---- Comparisons ---- */
+
+static void sides_are_compared(void)
+{
+    static const char *const side[2] = {"MAXN", "power_mode=slow"};
+    struct ew_results r;
+    struct ew_grid g;
+    EW_EXPECT_OK(ew_case_results(&r));
+    const int n = r.n_runs;
+    for (int i = 0; i < n; i++) { /* every run of the workers study again, a tenth slower */
+        struct ew_run_data *d, copy = r.runs[i];
+        if (!copy.run.study || strcmp(copy.run.study, "train-workers") != 0)
+            continue;
+        EW_EXPECT_OK(ew_results_add(&r, &d));
+        struct ew_epoch_row *e = ew_arena_array(&r.arena, (size_t)copy.n_epochs, sizeof(*e));
+        memcpy(e, copy.epochs, (size_t)copy.n_epochs * sizeof(*e));
+        for (int k = 0; k < copy.n_epochs; k++)
+            e[k].wall_s *= 1.1;
+        *d = copy;
+        d->epochs = e;
+        d->machine.power_mode = "slow";
+    }
+    EW_EXPECT_OK(ew_compare_choose(&r, side));
+    EW_EXPECT_OK(ew_compare_match(&r, side));
+    EW_EXPECT_INT(r.n_runs, 60);
+    ew_grid_init(&g);
+    EW_EXPECT_OK(ew_compare_grid(&r, side, &g));
+    EW_EXPECT_STR(g.cells[g.cols], "train lenet5, workers 0");
+    EW_EXPECT_STR(g.cells[g.cols + 1], "time of the epoch [s]");
+    EW_EXPECT_STR(g.cells[g.cols + 4], "1.100");
+    EW_EXPECT_STR(g.cells[2 * g.cols + 4], "1.000");
+    EW_EXPECT_STR(g.cells[2 * g.cols + 5], "one run each side: no telling");
+    ew_grid_fini(&g);
+    EW_EXPECT_ERR(ew_compare_choose(&r, (const char *const[]){"x", "y"}), EW_ERR_NOT_FOUND,
+                  "x: no run is of it");
+    ew_results_fini(&r);
+}
+
+EW_TEST_MAIN(EW_TEST(still_pictures_have_all_marks), EW_TEST(page_is_whole),
+             EW_TEST(hostile_names_stay_text), EW_TEST(text_has_no_escapes),
+             EW_TEST(csv_has_every_group), EW_TEST(base64), EW_TEST(sides_are_compared))
