@@ -56,8 +56,8 @@ def dims_of(data, value):
     return dims
 
 
-def vectors(data):
-    """Of each float32 initializer with one dimension: its name and where its bytes are."""
+def tensors(data):
+    """Of each float32 initializer: its name, its dimensions and where its bytes are."""
     for number, graph in fields(data, 0, len(data)):
         if number != MODEL_GRAPH:
             continue
@@ -70,9 +70,14 @@ def vectors(data):
                     t[k] += dims_of(data, value)
                 else:
                     t[k] = value
-            if len(t[TENSOR_DIMS]) == 1 and t[TENSOR_TYPE] == FLOAT32 and TENSOR_RAW in t:
+            if t[TENSOR_TYPE] == FLOAT32 and TENSOR_RAW in t:
                 start, end = t[TENSOR_NAME]
-                yield data[start:end].decode(), t[TENSOR_RAW]
+                yield data[start:end].decode(), t[TENSOR_DIMS], t[TENSOR_RAW]
+
+
+def vectors(data):
+    """Those with one dimension: name and bytes."""
+    return ((name, raw) for name, dims, raw in tensors(data) if len(dims) == 1)
 
 
 def stir(path, gain, seed=1):

@@ -12,26 +12,9 @@ import sys
 import time
 
 import torch
-import torchvision
 from torch import nn
 
-
-def lenet5(num_classes):
-    """The zoo's lenet5: ReLU, max pooling, padding 2 in the first convolution."""
-    return nn.Sequential(
-        nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(400, 120), nn.ReLU(),
-        nn.Linear(120, 84), nn.ReLU(),
-        nn.Linear(84, num_classes),
-    )  # fmt: skip
-
-
-def build(network, classes):
-    if network == "lenet5":
-        return lenet5(classes)
-    return getattr(torchvision.models, network)(weights=None, num_classes=classes)
+import nets
 
 
 def resident_peak():
@@ -53,7 +36,7 @@ def blas():
 def steps(network, classes, shape, layout):
     """A function that does one step: forward, backward, SGD with momentum."""
     torch.manual_seed(1)
-    model = build(network, classes).train()
+    model = nets.build(network, classes).train()
     x = torch.randn(shape)
     if layout == "nhwc":
         model = model.to(memory_format=torch.channels_last)

@@ -15,6 +15,14 @@
 
 #define RECENT 0.02 /* weight of a batch in the loss that is shown */
 
+/* Of the training data in the page cache; nan where nobody knows. */
+static double cached_share(const struct ew_trainer *t)
+{
+    double share;
+    const ew_err e = ew_dataset_resident(t->job.data, EW_SPLIT_TRAIN, &share);
+    return e == EW_OK && share >= 0 ? share : (double)NAN;
+}
+
 ew_err ew_trainer_begin_epoch(struct ew_trainer *t)
 {
     if (t->at.batch == 0) {
@@ -23,7 +31,7 @@ ew_err ew_trainer_begin_epoch(struct ew_trainer *t)
         t->at.right = t->at.counted = t->at.images = 0;
         t->at.read_bytes = t->at.read_ops = 0;
     }
-    t->cache_before = NAN;
+    t->cache_before = cached_share(t);
     EW_TRY(ew_loader_start(t->loader, t->at.epoch, t->at.batch));
     t->phase = EW_DOING_TRAINING;
     t->mark_ns = ew_clock_ns();
@@ -172,10 +180,10 @@ static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
         row->train_accuracy = (double)t->at.right / (double)t->at.counted;
     row->read_bytes = t->at.read_bytes;
     row->read_ops = t->at.read_ops;
-    if (!isnan(t->cache_before))
-        row->cache_before = t->cache_before;
+    row->cache_before = t->cache_before;
+    row->cache_after = cached_share(t);
     row->rss_peak_bytes = peak_rss();
-    (void)ew_storage_parse(t->job.opts.storage, &storage);
+    (void)ew_storage_parse(t->job.opts.load.storage, &storage);
     row->quality = storage.mb_per_s > 0 ? EW_QUALITY_EMULATED : EW_QUALITY_MEASURED;
     fill_scores(row, s);
 }

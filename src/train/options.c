@@ -12,8 +12,6 @@
 
 #define LINE_CHARS 4096
 
-const char *const ew_on_bad_names[] = {"stop", "skip", NULL};
-
 struct ew_optimizer ew_train_optimizer(const struct ew_train_opts *o)
 {
     return (struct ew_optimizer){.kind = (enum ew_optimizer_kind)o->optimizer,

@@ -4,7 +4,7 @@
 #ifndef EW_TRAIN_OPTIONS_H
 #define EW_TRAIN_OPTIONS_H
 
-#include "data/data.h"
+#include "data/load_args.h"
 #include "op/optimizer.h"
 #include "train/schedule.h"
 #include "train/scores.h"
@@ -18,17 +18,15 @@ struct ew_train_opts {
     double warmup, gamma;
     int64_t step_epochs;
     struct ew_ints milestones;
-    const char *augment, *mean, *std, *freeze, *storage;
+    struct ew_load_args load;
+    const char *mean, *std, *freeze;
     double val_split;
     int64_t samples; /* 0: all */
-    int64_t seed, threads, workers, prefetch;
+    int64_t seed, threads;
     int64_t memory_limit; /* 0: none */
-    int on_bad_sample;    /* enum ew_on_bad */
-    bool cold, cache_features;
+    bool shuffle, cache_features;
     double checkpoint_every; /* seconds */
 };
-
-extern const char *const ew_on_bad_names[];
 
 /* clang-format off */
 /* Rows of an option table for `part`, a struct ew_train_opts in struct `owner`. */
@@ -51,7 +49,7 @@ extern const char *const ew_on_bad_names[];
     {.name = "weight-decay", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.weight_decay), \
      .def = "0", .min = 0, .max = 100, .metavar = "D", .help = "pull of all weights towards 0"},   \
     {.name = "schedule", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.schedule),          \
-     .def = "constant", .choices = ew_schedule_names, .metavar = "NAME",                           \
+     .def = "cosine", .choices = ew_schedule_names, .metavar = "NAME",                           \
      .help = "how the rate falls: constant, step, cosine or multistep"},                           \
     {.name = "warmup", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.warmup),             \
      .def = "0", .min = 0, .max = 1000, .metavar = "EPOCHS",                                       \
@@ -66,9 +64,7 @@ extern const char *const ew_on_bad_names[];
     {.name = "label-smoothing", .type = EW_FIELD_FLOAT,                                            \
      .offset = offsetof(owner, part.label_smoothing), .def = "0", .min = 0, .max = 1,              \
      .metavar = "E", .help = "share of the target that goes to all classes alike"},                \
-    {.name = "augment", .type = EW_FIELD_STR, .offset = offsetof(owner, part.augment),             \
-     .def = "none", .metavar = "LIST", .help = "none, standard (crop=4,flip), or of "              \
-     "crop=PIXELS,flip,rotate=DEGREES,erase=SHARE,zoom=SHARE"},                                    \
+    EW_LOAD_FIELDS(owner, part.load),                                                              \
     {.name = "mean", .type = EW_FIELD_STR, .offset = offsetof(owner, part.mean),                   \
      .metavar = "M,M,M", .help = "subtracted from pixels in [0, 1]; \"imagenet\" sets mean and "   \
      "std; default: the checkpoint's, or measured"},                                               \
@@ -77,6 +73,8 @@ extern const char *const ew_on_bad_names[];
     {.name = "val-split", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.val_split),       \
      .def = "0", .min = 0, .max = 0.9, .metavar = "SHARE", .help = "validate on this share of "    \
      "the training data; 0: on the test split"},                                                   \
+    {.name = "shuffle", .type = EW_FIELD_BOOL, .offset = offsetof(owner, part.shuffle),            \
+     .def = "true", .help = "another order in each epoch; --no-shuffle: as they are stored"},      \
     {.name = "samples", .type = EW_FIELD_INT, .offset = offsetof(owner, part.samples),             \
      .def = "0", .min = 0, .max = 1e15, .metavar = "N",                                            \
      .help = "train on N samples, drawn by the seed; 0: all"},                                     \
@@ -91,21 +89,8 @@ extern const char *const ew_on_bad_names[];
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(owner, part.threads),             \
      .def = "0", .min = 0, .max = 256, .metavar = "N",                                             \
      .help = "threads that compute; 0: one for each CPU"},                                         \
-    {.name = "workers", .type = EW_FIELD_INT, .offset = offsetof(owner, part.workers),             \
-     .def = "1", .min = 0, .max = 256, .metavar = "N",                                             \
-     .help = "threads that load; 0: none, each batch is made when it is needed", .letter = 'w'},   \
-    {.name = "prefetch", .type = EW_FIELD_INT, .offset = offsetof(owner, part.prefetch),           \
-     .def = "2", .min = 1, .max = 1024, .metavar = "N", .help = "batches kept ready per worker"},  \
     {.name = "memory-limit", .type = EW_FIELD_SIZE, .offset = offsetof(owner, part.memory_limit),  \
      .min = 0, .max = 1e15, .metavar = "BYTES", .help = "make the step fit, saying how"},          \
-    {.name = "on-bad-sample", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.on_bad_sample),\
-     .def = "stop", .choices = ew_on_bad_names, .metavar = "stop|skip",                            \
-     .help = "where a sample cannot be read"},                                                     \
-    {.name = "cold", .type = EW_FIELD_BOOL, .offset = offsetof(owner, part.cold),                  \
-     .help = "drop the data set from the page cache first"},                                       \
-    {.name = "storage", .type = EW_FIELD_STR, .offset = offsetof(owner, part.storage),             \
-     .def = "none", .metavar = "ssd|hdd|sdcard|MB/S[,MS]",                                         \
-     .help = "read as slowly as this medium; the run is marked as emulated"},                      \
     {.name = "checkpoint-every", .type = EW_FIELD_FLOAT,                                           \
      .offset = offsetof(owner, part.checkpoint_every), .def = "60", .min = 0, .max = 1e9,          \
      .metavar = "SECONDS", .help = "also within an epoch; 0: after each batch"}

@@ -62,27 +62,23 @@ static ew_err loader_opts(const struct ew_trainer *t, struct ew_loader_opts *out
     *out = (struct ew_loader_opts){.data = t->job.data,
                                    .split = EW_SPLIT_TRAIN,
                                    .batch = o->batch,
-                                   .workers = o->workers,
-                                   .prefetch = o->prefetch,
                                    .seed = (uint64_t)o->seed,
                                    .h = in->dim[1],
                                    .w = in->dim[2],
-                                   .c = in->dim[3],
-                                   .on_bad = (enum ew_on_bad)o->on_bad_sample};
+                                   .c = in->dim[3]};
     for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
         out->mean[i] = (float)t->job.mean[i];
         out->std[i] = (float)t->job.std[i];
     }
-    return EW_OK;
+    return ew_load_args_apply(&o->load, out);
 }
 
 static ew_err open_loader(struct ew_trainer *t)
 {
     struct ew_loader_opts l;
     EW_TRY(loader_opts(t, &l));
-    l.shuffle = l.drop_last = l.refill = true;
-    EW_TRY(ew_augment_parse(t->job.opts.augment, &l.augment));
-    EW_TRY(ew_storage_parse(t->job.opts.storage, &l.storage));
+    l.drop_last = l.refill = true;
+    l.shuffle = t->job.opts.shuffle;
     if (t->order) {
         l.subset = t->order + t->n_validation;
         l.n_subset = t->n_training;
@@ -179,6 +175,8 @@ static ew_err open_all(struct ew_trainer *t)
     if (t->job.resume)
         EW_TRY(ew_trainer_restore(t, t->job.resume));
     EW_TRY(open_folder(t));
+    if (t->job.opts.load.cold)
+        EW_TRY(ew_dataset_drop_cache(t->job.data, EW_SPLIT_TRAIN));
     t->saved_ns = ew_clock_ns();
     return t->at.epoch < t->job.opts.epochs ? ew_trainer_begin_epoch(t) : EW_OK;
 }

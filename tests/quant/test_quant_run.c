@@ -34,9 +34,8 @@ static bool train_lenet(void)
                                       .seed = 1,
                                       .threads = 1,
                                       .samples = 6000,
-                                      .prefetch = 2,
-                                      .augment = "none",
-                                      .storage = "none"};
+                                      .shuffle = true,
+                                      .load = {.prefetch = 2}};
     if (!EW_EXPECT_OK(ew_model_build("lenet5", &o, &net)) ||
         !EW_EXPECT_OK(ew_model_init("lenet5", 1, net)))
         return false;

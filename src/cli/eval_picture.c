@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The confusion matrix as a picture: truth downwards, prediction to the right, each row's shares
+ * from white to blue, with the numbers of the classes along both edges. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/eval_show.h"
+#include "data/image_file.h"
+
+#define SIDE_PIXELS 640 /* of the matrix, about */
+#define GLYPH_W     3
+#define GLYPH_H     5
+#define SCALE       2 /* of glyphs */
+#define GAP         1 /* pixel between cells, where they are large */
+
+/* Digits, three bits a row. */
+static const unsigned char glyphs[10][GLYPH_H] = {
+    {7, 5, 5, 5, 7}, {2, 6, 2, 2, 7}, {7, 1, 7, 4, 7}, {7, 1, 7, 1, 7}, {5, 5, 7, 1, 1},
+    {7, 4, 7, 1, 7}, {7, 4, 7, 5, 7}, {7, 1, 2, 2, 2}, {7, 5, 7, 5, 7}, {7, 5, 7, 1, 7}};
+
+struct canvas {
+    int64_t w, h;
+    uint8_t *rgb;
+};
+
+static void fill(struct canvas *c, int64_t x, int64_t y, int64_t side, const uint8_t colour[3])
+{
+    for (int64_t j = y; j < y + side && j < c->h; j++)
+        for (int64_t i = x; i < x + side && i < c->w; i++)
+            if (i >= 0 && j >= 0)
+                memcpy(c->rgb + 3 * (j * c->w + i), colour, 3);
+}
+
+static int64_t text_width(const char *digits)
+{
+    return (int64_t)strlen(digits) * (GLYPH_W + 1) * SCALE - SCALE;
+}
+
+static void draw_digits(struct canvas *c, int64_t x, int64_t y, const char *digits,
+                        const uint8_t colour[3])
+{
+    for (; *digits; digits++, x += (GLYPH_W + 1) * SCALE)
+        for (int j = 0; j < GLYPH_H; j++)
+            for (int i = 0; i < GLYPH_W; i++)
+                if (glyphs[*digits - '0'][j] >> (GLYPH_W - 1 - i) & 1)
+                    fill(c, x + i * SCALE, y + j * SCALE, SCALE, colour);
+}
+
+/* From white over light blue to dark blue; the root lets small shares be seen. */
+static void shade(double share, uint8_t out[3])
+{
+    static const double low[3] = {255, 255, 255}, high[3] = {8, 48, 107};
+    const double s = sqrt(share);
+    for (int i = 0; i < 3; i++)
+        out[i] = (uint8_t)(low[i] + (high[i] - low[i]) * s);
+}
+
+static void draw_cell(struct canvas *c, const struct ew_confusion *m, const int64_t at[2],
+                      const int64_t box[3])
+{
+    char text[24];
+    uint8_t colour[3];
+    const int64_t n = m->count[at[0] * m->classes + at[1]], side = box[2];
+    int64_t row = 0;
+    for (int64_t k = 0; k < m->classes; k++)
+        row += m->count[at[0] * m->classes + k];
+    const double share = row ? (double)n / (double)row : 0;
+    shade(share, colour);
+    fill(c, box[0], box[1], side - (side > 8 ? GAP : 0), colour);
+    snprintf(text, sizeof(text), "%lld", (long long)n);
+    if (n == 0 || text_width(text) + 4 > side || GLYPH_H * SCALE + 4 > side)
+        return;
+    static const uint8_t dark[3] = {40, 40, 40}, light[3] = {255, 255, 255};
+    draw_digits(c, box[0] + (side - text_width(text)) / 2, box[1] + (side - GLYPH_H * SCALE) / 2,
+                text, share > 0.3 ? light : dark);
+}
+
+/* Numbers of classes along both edges, every one or every tenth. */
+static void draw_edges(struct canvas *c, int64_t classes, int64_t margin, int64_t side)
+{
+    static const uint8_t grey[3] = {90, 90, 90};
+    const int64_t every = side >= text_width("888") + 4 ? 1 : side * 10 >= 40 ? 10 : 100;
+    for (int64_t k = 0; k < classes; k += every) {
+        char text[24];
+        snprintf(text, sizeof(text), "%lld", (long long)k);
+        const int64_t at = margin + k * side + (side - GLYPH_H * SCALE) / 2;
+        draw_digits(c, margin - 6 - text_width(text), at, text, grey);
+        draw_digits(c, margin + k * side + (side - text_width(text)) / 2,
+                    margin - 6 - GLYPH_H * SCALE, text, grey);
+    }
+}
+
+ew_err ew_eval_write_png(const struct ew_eval_report *r, const char *path)
+{
+    const struct ew_confusion *m = r->confusion;
+    const int64_t side = m->classes >= SIDE_PIXELS       ? 1
+                         : SIDE_PIXELS / m->classes > 56 ? 56
+                                                         : SIDE_PIXELS / m->classes;
+    const int64_t margin = text_width("8888") + 12;
+    struct canvas c = {.w = margin + side * m->classes + 8, .h = margin + side * m->classes + 8};
+    c.rgb = malloc((size_t)(c.w * c.h * 3));
+    EW_CHECK(c.rgb, EW_ERR_MEMORY, "no memory for a picture of %lld x %lld", (long long)c.w,
+             (long long)c.h);
+    memset(c.rgb, 235, (size_t)(c.w * c.h * 3));
+    for (int64_t i = 0; i < m->classes; i++)
+        for (int64_t k = 0; k < m->classes; k++) {
+            const int64_t box[3] = {margin + k * side, margin + i * side, side};
+            draw_cell(&c, m, (const int64_t[]){i, k}, box);
+        }
+    draw_edges(&c, m->classes, margin, side);
+    const ew_err e = ew_image_write_png(path, c.rgb, (const int64_t[]){c.h, c.w, 3});
+    free(c.rgb);
+    return e;
+}
