@@ -159,7 +159,6 @@ static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
 {
     struct ew_epoch_row *row = &t->row;
     const struct ew_train_times *now = &t->at.now;
-    struct ew_storage storage = {0};
     ew_record_clear(EW_RECORD_EPOCH, row);
     row->epoch = t->at.epoch + 1;
     row->wall_s = now->wall_s;
@@ -183,8 +182,7 @@ static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
     row->cache_before = t->cache_before;
     row->cache_after = cached_share(t);
     row->rss_peak_bytes = peak_rss();
-    (void)ew_storage_parse(t->job.opts.load.storage, &storage);
-    row->quality = storage.mb_per_s > 0 ? EW_QUALITY_EMULATED : EW_QUALITY_MEASURED;
+    row->quality = t->emulated ? EW_QUALITY_EMULATED : EW_QUALITY_MEASURED;
     fill_scores(row, s);
 }
 

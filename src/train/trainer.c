@@ -83,6 +83,7 @@ static ew_err open_loader(struct ew_trainer *t)
         l.subset = t->order + t->n_validation;
         l.n_subset = t->n_training;
     }
+    t->emulated = l.storage.mb_per_s > 0;
     EW_TRY(ew_loader_open(&l, &t->loader));
     t->batches = ew_loader_batches(t->loader);
     return EW_OK;

@@ -34,6 +34,7 @@ struct ew_trainer {
     int64_t saved_ns;   /* of the last checkpoint */
     int64_t eval_ns;    /* when the evaluation began */
     double cache_before;
+    bool emulated; /* the medium is */
 };
 
 /* epoch.c */
