@@ -13,7 +13,9 @@ static bool can_fold(const struct ew_graph *g, const struct ew_node *n)
         return false;
     size_t in_bytes = 0, out_bytes = 0;
     for (int i = 0; i < n->n_in; i++) {
-        if (n->in[i] >= 0 && !ew_pass_is_constant(g, n->in[i]))
+        /* A value that is known because shapes are changes with the batch. */
+        if (n->in[i] >= 0 &&
+            (!ew_pass_is_constant(g, n->in[i]) || g->values[n->in[i]].kind == EW_VALUE_ACT))
             return false;
         in_bytes += n->in[i] >= 0 ? ew_tensor_bytes(&g->values[n->in[i]].t) : 0;
     }
