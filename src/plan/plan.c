@@ -36,10 +36,43 @@ ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, str
     c->be = p->be;
     const struct ew_ask ask = {p->be, p->g->nodes[node].op, phase, c};
     EW_TRY(ew_backend_offer(&ask, offers, &n));
+    const struct ew_plan_given *given = p->opts.given;
+    const char *wanted = given && given->kernels ? given->kernels[node] : NULL;
     int best = 0;
-    if (p->opts.tuner && !p->opts.dry)
-        EW_TRY(ew_tuner_pick(p->opts.tuner, &ask, offers, n, &best));
+    while (wanted && best < n && strcmp(offers[best].name, wanted) != 0)
+        best++;
+    if (!wanted || best == n) {
+        best = 0;
+        if (p->opts.tuner && !p->opts.dry)
+            EW_TRY(ew_tuner_pick(p->opts.tuner, &ask, offers, n, &best));
+    }
     *out = offers[best];
+    return EW_OK;
+}
+
+/* Weights that were packed before for this kernel of this node, or NULL. */
+static const void *find_packed(const struct ew_plan *p, int node, const struct ew_kernel *k)
+{
+    const struct ew_plan_given *given = p->opts.given;
+    for (int i = 0; given && k->packed && i < given->n_packed; i++) {
+        const struct ew_plan_packed *e = &given->packed[i];
+        if (e->node == node && e->bytes == k->packed && strcmp(e->kernel, k->name) == 0)
+            return e->data;
+    }
+    return NULL;
+}
+
+/* No kernel may read weights that are not there. */
+static ew_err check_absent(const struct ew_plan *p, const struct ew_step *s)
+{
+    const bool *absent = p->opts.given ? p->opts.given->absent : NULL;
+    const struct ew_node *n = &p->g->nodes[s->node];
+    for (int i = 0; absent && i < n->n_in; i++)
+        EW_CHECK(
+            n->in[i] < 0 || !absent[n->in[i]] || (s->given && i < 32 && s->kernel.packs >> i & 1),
+            EW_ERR_UNSUPPORTED,
+            "node %s: kernel %s needs the weights %s, which were left out as packed for another",
+            n->name, s->kernel.name, p->g->values[n->in[i]].name);
     return EW_OK;
 }
 
@@ -53,8 +86,10 @@ ew_err ew_plan_set_kernel(struct ew_plan *p, const struct ew_kernel *k)
     s->state_at = p->states_bytes;
     s->packed_at = p->packed_bytes;
     p->states_bytes += ew_align_up(k->state);
-    p->packed_bytes += ew_align_up(k->packed);
-    return EW_OK;
+    s->given = s->node >= 0 && s->phase == EW_PHASE_FORWARD ? find_packed(p, s->node, k) : NULL;
+    if (!s->given)
+        p->packed_bytes += ew_align_up(k->packed);
+    return s->node >= 0 ? check_absent(p, s) : EW_OK;
 }
 
 void ew_plan_touch(struct ew_slot *s, int step)
@@ -313,6 +348,14 @@ static void bind_slots(struct ew_plan *p, struct ew_slot *slots)
             slots[i].t.data = p->block + p->buffers[slots[i].buffer].offset;
 }
 
+/* A call's packed weights may be written; those that are given are not. */
+static void *unconst(const void *p)
+{
+    void *q;
+    memcpy(&q, &p, sizeof(q));
+    return q;
+}
+
 static ew_err new_block(size_t bytes, char **out)
 {
     void *block;
@@ -324,7 +367,12 @@ static ew_err new_block(size_t bytes, char **out)
 /* Takes the memory and turns offsets into pointers. */
 static ew_err bind_memory(struct ew_plan *p)
 {
-    EW_TRY(new_block(p->block_bytes, &p->block));
+    const struct ew_plan_given *given = p->opts.given;
+    p->block_given = given && given->block && given->block_bytes >= p->block_bytes;
+    if (p->block_given)
+        p->block = given->block;
+    else
+        EW_TRY(new_block(p->block_bytes, &p->block));
     EW_TRY(new_block(p->states_bytes, &p->states));
     EW_TRY(new_block(p->packed_bytes, &p->packed));
     bind_slots(p, p->values);
@@ -341,7 +389,7 @@ static ew_err bind_memory(struct ew_plan *p)
         if (s->kernel.state)
             s->call.state = p->states + s->state_at;
         if (s->kernel.packed)
-            s->call.packed = p->packed + s->packed_at;
+            s->call.packed = s->given ? unconst(s->given) : p->packed + s->packed_at;
         if (s->kernel.prepare)
             EW_TRY(s->kernel.prepare(&s->call));
     }
@@ -387,7 +435,11 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
 {
     if (!g->inferred)
         EW_TRY(ew_graph_infer(g));
-    EW_TRY(ew_backend_open(&p->opts.backend, &p->be));
+    p->backend_given = p->opts.given && p->opts.given->backend;
+    if (p->backend_given)
+        p->be = p->opts.given->backend;
+    else
+        EW_TRY(ew_backend_open(&p->opts.backend, &p->be));
     EW_TRY(own_graph(p, g));
     EW_TRY(init_slots(p));
     EW_TRY(ew_plan_choose_kept(p));
@@ -401,6 +453,7 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
         EW_TRY(bind_memory(p));
     EW_TRY(make_batch_inputs(p, g));
     ew_plan_set_step(p, 0);
+    p->opts.given = NULL;
     return EW_OK;
 }
 
@@ -434,7 +487,8 @@ void ew_plan_free(struct ew_plan *p)
         return;
     ew_arena_fini(&p->arena);
     ew_graph_free(p->clone);
-    ew_backend_close(p->be);
+    if (!p->backend_given)
+        ew_backend_close(p->be);
     free(p->values);
     free(p->grads);
     free(p->again);
@@ -446,7 +500,8 @@ void ew_plan_free(struct ew_plan *p)
     free(p->node_aux);
     free(p->steps);
     free(p->buffers);
-    free(p->block);
+    if (!p->block_given)
+        free(p->block);
     free(p->states);
     free(p->packed);
     free(p);

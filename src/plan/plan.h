@@ -22,6 +22,25 @@ enum ew_plan_mode {
     EW_PLAN_TRAIN /* forward, backward from the loss (the graph's first output), update */
 };
 
+/* What was decided before, by an engine: every part is optional. */
+struct ew_plan_given {
+    const char *const
+        *kernels; /* by node: the kernel to take where it is offered; NULL: by rules */
+    const struct ew_plan_packed {
+        int node;
+        const char *kernel;
+        size_t bytes;
+        const void *data; /* what this kernel of this node packs: it is used, not made again */
+    } * packed;
+    int n_packed;
+    /* By value: the data is no more than a place holder.  Compiling fails where a kernel would read
+     * it. */
+    const bool *absent;
+    struct ew_backend *backend; /* threads that several plans take turns with; it outlives them */
+    void *block; /* memory for the steps, used where it is large enough; it outlives the plan */
+    size_t block_bytes;
+};
+
 struct ew_plan_opts {
     enum ew_plan_mode mode;
     bool dry;      /* plan only: sizes are known, no memory is taken, the plan cannot run */
@@ -30,7 +49,8 @@ struct ew_plan_opts {
     bool update;   /* training: end with the optimiser's step */
     struct ew_optimizer optimizer;
     struct ew_backend_opts backend;
-    struct ew_tuner *tuner; /* kernels by measurement (plan/tune.h); NULL: by rules */
+    struct ew_tuner *tuner;            /* kernels by measurement (plan/tune.h); NULL: by rules */
+    const struct ew_plan_given *given; /* borrowed during compile */
     size_t memory_limit; /* training: bytes for weights and the planned block together; 0: none */
 };
 
@@ -38,7 +58,8 @@ struct ew_plan_stats {
     int steps;
     size_t arena_bytes;    /* inputs, activations, gradients, scratch, optimiser, kernels' own */
     size_t unshared_bytes; /* the same buffers side by side, for comparison */
-    size_t packed_bytes;   /* kernels' own copies of weights, part of arena_bytes */
+    size_t packed_bytes;   /* kernels' own copies of weights, part of arena_bytes unless given */
+    size_t block_bytes;    /* what lives by steps, part of arena_bytes: see ew_plan_given.block */
     size_t weight_bytes;   /* parameters, state and constants of the graph, and folded copies */
     size_t grad_bytes;     /* parameter gradients, part of arena_bytes; of those that are used up
                             * one by one, the largest */
@@ -95,6 +116,12 @@ struct ew_step_info {
 };
 
 int ew_plan_step_count(const struct ew_plan *p);
+/* The kernel that a node's forward step has, and what it has packed (NULL, 0: nothing); NULL where
+ * the node has no step. */
+const char *ew_plan_node_kernel(const struct ew_plan *p, int node, const void **packed,
+                                size_t *bytes);
+/* True where the node's step knows its input i only by what is packed of it. */
+bool ew_plan_node_packs(const struct ew_plan *p, int node, int i);
 void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *out);
 /* One run with the duration of every step in nanoseconds; the batch must not be split. */
 ew_err ew_plan_run_timed(struct ew_plan *p, int64_t *ns);

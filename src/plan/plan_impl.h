@@ -19,6 +19,7 @@ struct ew_step {
     int aux;     /* buffer, or -1 */
     /* Where the kernel's own memory begins in the plan's blocks for it. */
     size_t state_at, packed_at;
+    const void *given; /* packed weights that are not the plan's; NULL: they are */
 };
 
 /* A tensor that steps point to, and the steps that need it. */
@@ -56,6 +57,7 @@ struct ew_plan {
     bool *needs_grad; /* by value */
     double again_flops;
     char *block; /* what lives by steps */
+    bool block_given, backend_given;
     size_t block_bytes;
     char *states; /* kernels' states, kept from run to run */
     size_t states_bytes;

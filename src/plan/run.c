@@ -75,6 +75,29 @@ void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *o
         out->out = s->call.out[0]->shape;
 }
 
+static const struct ew_step *forward_step(const struct ew_plan *p, int node)
+{
+    for (int k = 0; k < p->n_steps; k++)
+        if (p->steps[k].node == node && p->steps[k].phase == EW_PHASE_FORWARD)
+            return &p->steps[k];
+    return NULL;
+}
+
+const char *ew_plan_node_kernel(const struct ew_plan *p, int node, const void **packed,
+                                size_t *bytes)
+{
+    const struct ew_step *s = forward_step(p, node);
+    *packed = s ? s->call.packed : NULL;
+    *bytes = s ? s->kernel.packed : 0;
+    return s ? s->kernel.name : NULL;
+}
+
+bool ew_plan_node_packs(const struct ew_plan *p, int node, int i)
+{
+    const struct ew_step *s = forward_step(p, node);
+    return s && i < 32 && (s->kernel.packs >> i & 1);
+}
+
 ew_err ew_plan_run_timed(struct ew_plan *p, int64_t *ns)
 {
     EW_CHECK(!p->opts.dry && p->strategy.parts == 1, EW_ERR_ARG,
@@ -99,7 +122,7 @@ const struct ew_backend *ew_plan_backend(const struct ew_plan *p)
 ew_err ew_plan_refresh(struct ew_plan *p)
 {
     for (int k = 0; k < p->n_steps; k++)
-        if (p->steps[k].kernel.pack)
+        if (p->steps[k].kernel.pack && !p->steps[k].given)
             EW_TRY(p->steps[k].kernel.pack(&p->steps[k].call));
     return EW_OK;
 }
@@ -185,12 +208,14 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
     *out = (struct ew_plan_stats){.steps = p->n_steps,
                                   .arena_bytes = p->block_bytes + p->states_bytes + p->packed_bytes,
                                   .unshared_bytes = p->states_bytes + p->packed_bytes,
-                                  .packed_bytes = p->packed_bytes,
+                                  .block_bytes = p->block_bytes,
                                   .recompute_cheap = p->strategy.cheap,
                                   .segments = p->strategy.segments,
                                   .parts = p->strategy.parts,
                                   .split_changes_statistics =
                                       p->strategy.parts > 1 && has_batch_statistics(p->g)};
+    for (int k = 0; k < p->n_steps; k++)
+        out->packed_bytes += ew_align_up(p->steps[k].kernel.packed);
     for (int i = 0; i < p->n_buffers; i++)
         out->unshared_bytes += ew_align_up(p->buffers[i].size);
     out->weight_bytes = graph_weights(p->source) + (p->clone ? p->clone->arena.used : 0);
