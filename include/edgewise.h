@@ -135,6 +135,115 @@ struct ew_onnx_save_opts {
 EW_API ew_err ew_onnx_save(const struct ew_graph *g, const char *path,
                            const struct ew_onnx_save_opts *opts);
 
+/* ---- Engines --------------------------------------------------------------------------------- */
+
+/* A compiled network, from a file that is mapped and used as it is.  Nothing changes it after it
+ * was loaded: any number of threads may use it at once.  It outlives its contexts. */
+struct ew_engine;
+
+/* A stream of runs on an engine, with activations and threads of its own and the engine's weights.
+ * One thread at a time; several contexts run at the same time without waiting for each other. */
+struct ew_context;
+
+/* What an engine is compiled for.  Zero it, set `size` and whatever is wanted. */
+struct ew_compile_opts {
+    size_t size;                  /* sizeof(struct ew_compile_opts) */
+    int64_t batch_min, batch_max; /* images at a time: 0: 1, and batch_min; at most 256 batches */
+    int threads;                  /* of contexts that do not say; 0: one for each CPU */
+    int tune; /* 1: kernels by measurement here, remembered in tune_cache; 0: by rules */
+    const char *tune_cache; /* file; NULL: nothing is remembered */
+    const char *precision;  /* "fp32", "int8", "auto"; NULL: "auto", as the network is */
+    int compact; /* 1: leave out weights that kernels have packed: smaller, and only for machines
+                  * with the same instruction set and release */
+    /* Images become (pixel / 255 - mean) / std by channel, their shorter side `resize` before the
+     * middle is taken (0: as it is).  All of std 0: mean 0, std 1. */
+    double mean[4], std[4];
+    int64_t resize;
+    const char *const *classes; /* names, or NULL */
+    int n_classes;
+};
+
+/* Compiles a network with its weights into the file at `path`; `opts` may be NULL.  The graph is
+ * left as it is.  The same network, options and machine give the same bytes.  Fails where weights
+ * are missing, where the batch cannot vary, and where the file cannot be written; then an old one
+ * is still there.  One thread at a time for each graph. */
+EW_API ew_err ew_engine_compile(struct ew_graph *g, const struct ew_compile_opts *opts,
+                                const char *path);
+
+/* Loads an engine.  A file that is damaged, cut off, not an engine, from a newer release or for
+ * another architecture is refused; one for another instruction set has its weights packed again,
+ * unless they were left out.  The file must not change while it is loaded.  The caller frees *out
+ * with ew_engine_free, after its contexts.  Any thread. */
+EW_API ew_err ew_engine_load(const char *path, struct ew_engine **out);
+EW_API void ew_engine_free(struct ew_engine *e); /* NULL is fine */
+
+/* Texts live as long as the engine. */
+struct ew_engine_info {
+    size_t size; /* sizeof(struct ew_engine_info), set before the call */
+    const char *name, *program, *arch, *isa, *precision;
+    int64_t batch_min, batch_max, threads;
+    int64_t params, macs, flops, cdl; /* of the network as it was, at batch 1 */
+    int64_t file_bytes;               /* all of the file */
+    int64_t packed_bytes;             /* weights that runs read */
+    int64_t activation_bytes;         /* of a context, at batch_max */
+    int n_inputs, n_outputs, n_classes;
+    int repacked; /* 1: the weights were packed again for this machine */
+};
+
+/* Fails on a wrong size.  Any thread. */
+EW_API ew_err ew_engine_info(const struct ew_engine *e, struct ew_engine_info *out);
+
+/* An input or output; dims[0] is the batch where it may vary, as of batch_min. */
+struct ew_port {
+    const char *name;
+    const char *dtype; /* "float32", ... */
+    int rank;
+    int64_t dims[8];
+    int channels_last; /* 1: an image as [N, H, W, C]; 0: as the network was given it */
+};
+
+/* EW_ERR_ARG where there is no port i.  Any thread. */
+EW_API ew_err ew_engine_input(const struct ew_engine *e, int i, struct ew_port *out);
+EW_API ew_err ew_engine_output(const struct ew_engine *e, int i, struct ew_port *out);
+
+/* The name of class i, "" where there is none; lives as long as the engine.  Any thread. */
+EW_API const char *ew_engine_class(const struct ew_engine *e, int i);
+
+/* A context at batch_min; `threads` counts the caller, 0: as the engine says.  It takes the memory
+ * of activations and starts threads: EW_ERR_MEMORY, EW_ERR_LIMIT.  The caller frees *out with
+ * ew_context_free.  Any thread. */
+EW_API ew_err ew_context_new(const struct ew_engine *e, int threads, struct ew_context **out);
+EW_API void ew_context_free(struct ew_context *c); /* NULL is fine */
+
+/* Changes the batch within the engine's range; nothing is compiled again, and the first time of a
+ * batch takes a few milliseconds.  Inputs must be written anew.  EW_ERR_ARG outside the range. */
+EW_API ew_err ew_context_set_batch(struct ew_context *c, int64_t batch);
+
+/* Memory of input i (to be written before a run) and of output i (to be read after it), both of the
+ * present batch, row-major; *bytes, if not NULL, gets its size.  NULL where there is no such one.
+ * Valid until the batch changes; the context owns it. */
+EW_API void *ew_context_input(struct ew_context *c, int i, size_t *bytes);
+EW_API const void *ew_context_output(const struct ew_context *c, int i, size_t *bytes);
+
+/* Decodes a PNG or JPEG file into image `index` of the batch of the first input, normalised as the
+ * engine says.  Fails where the file is no image or the input takes none. */
+EW_API ew_err ew_context_read_image(struct ew_context *c, int64_t index, const char *path);
+
+/* Runs the network once.  Nothing is allocated. */
+EW_API ew_err ew_context_run(struct ew_context *c);
+
+/* One step of a profile; texts live as long as the context. */
+struct ew_step_time {
+    const char *name, *op, *kernel;
+    double us;    /* median of the runs */
+    double flops; /* arithmetic of one run */
+};
+
+/* Runs the network `runs` times and tells where the time goes: up to `max` steps, in order; *n is
+ * their number, which may be more.  EW_ERR_MEMORY. */
+EW_API ew_err ew_context_profile(struct ew_context *c, int runs, struct ew_step_time *steps,
+                                 int max, int *n);
+
 #ifdef __cplusplus
 }
 #endif

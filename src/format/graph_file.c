@@ -148,7 +148,7 @@ static ew_err get_value(struct reader *r)
     if (kind == EW_VALUE_INPUT)
         EW_TRY(ew_graph_input(r->g, name, t.dtype, &t.shape, &value));
     else
-        EW_TRY(ew_graph_const(r->g, name, (enum ew_value_kind)kind, &t, true, &value));
+        EW_TRY(ew_graph_const(r->g, name, (enum ew_value_kind)kind, &t, !r->in->borrow, &value));
     struct ew_value *v = &r->g->values[value];
     v->dynamic = (uint32_t)dynamic;
     v->frozen = marks & MARK_FROZEN;

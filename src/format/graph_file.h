@@ -10,7 +10,8 @@
 /* Writes the graph with the values that its weights have now. */
 ew_err ew_graph_put(struct ew_put *p, const struct ew_graph *g);
 
-/* Reads one; its weights have memory of their own.  Release with ew_graph_free. */
+/* Reads one; its weights have memory of their own unless in->borrow.  Release with ew_graph_free.
+ */
 ew_err ew_graph_get(struct ew_get *in, struct ew_graph **out);
 
 #endif

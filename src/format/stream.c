@@ -13,7 +13,8 @@ void ew_put_bytes(struct ew_put *p, const void *bytes, size_t n)
     if (n == 0)
         return;
     ew_hash_add(&p->hash, bytes, n);
-    fwrite(bytes, 1, n, p->f);
+    if (p->f)
+        fwrite(bytes, 1, n, p->f);
 }
 
 void ew_put_int(struct ew_put *p, int64_t v)

@@ -12,7 +12,8 @@
 
 /* ---- Writing ---- */
 
-/* {.f = file} starts it.  Failures of the file stick to it and are its owner's to report. */
+/* {.f = file} starts it; without a file it only sums.  Failures of the file stick to it and are its
+ * owner's to report. */
 struct ew_put {
     FILE *f;
     struct ew_hash hash; /* of all that was written */
@@ -32,6 +33,7 @@ struct ew_get {
     size_t size, at;
     const char *what;       /* for messages */
     struct ew_arena *arena; /* strings are copied to it */
+    bool borrow;            /* a graph's weights stay in the bytes, which outlive it */
 };
 
 ew_err ew_get_bytes(struct ew_get *g, size_t n, const void **out); /* borrowed */

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts: streams of runs on one engine.
+ *
+ * Each has a plan for every batch that it was asked for, all over one block of memory and one set
+ * of threads, since they take turns; weights are the engine's. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "data/image_file.h"
+#include "engine/engine.h"
+#include "format/image_input.h"
+
+struct at_batch {
+    struct ew_graph *g;
+    struct ew_plan *p;
+};
+
+struct ew_context {
+    const struct ew_engine *e;
+    struct ew_backend *be;
+    void *block; /* anonymous pages: those that no batch has needed yet take no memory */
+    size_t block_bytes;
+    struct at_batch *batches; /* by batch - batch_min; p NULL: not yet */
+    struct at_batch *now;
+};
+
+/* ---- Life ---- */
+
+static ew_err compile(struct ew_context *c, int64_t batch, struct at_batch *out)
+{
+    struct ew_plan_given given;
+    struct ew_plan_opts o;
+    ew_engine_plan_opts(c->e, batch, &given, &o);
+    given.backend = c->be;
+    given.block = c->block;
+    given.block_bytes = c->block_bytes;
+    EW_TRY(ew_engine_graph_at(c->e, batch, &out->g));
+    const ew_err err = ew_plan_compile(out->g, &o, &out->p);
+    if (err != EW_OK) {
+        ew_graph_free(out->g);
+        *out = (struct at_batch){0};
+    }
+    return err;
+}
+
+EW_API ew_err ew_context_set_batch(struct ew_context *c, int64_t batch)
+{
+    const struct ew_engine_card *card = &c->e->file.card;
+    EW_CHECK(batch >= card->batch_min && batch <= card->batch_max, EW_ERR_ARG,
+             "batch %lld, engine %s is for %lld to %lld", (long long)batch, card->name,
+             (long long)card->batch_min, (long long)card->batch_max);
+    struct at_batch *b = &c->batches[batch - card->batch_min];
+    if (!b->p)
+        EW_TRY(compile(c, batch, b));
+    c->now = b;
+    return EW_OK;
+}
+
+static ew_err take_memory(struct ew_context *c)
+{
+    const struct ew_engine_card *card = &c->e->file.card;
+    c->batches = calloc((size_t)(card->batch_max - card->batch_min) + 1, sizeof(*c->batches));
+    EW_CHECK(c->batches, EW_ERR_MEMORY, "engine %s: no memory for a context", card->name);
+    size_t bytes = 0;
+    EW_TRY(ew_engine_block(c->e, c->be, &bytes));
+    bytes += bytes == 0; /* a map cannot be empty */
+    void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EW_CHECK(block != MAP_FAILED, EW_ERR_MEMORY, "engine %s: no memory for %zu bytes", card->name,
+             bytes);
+    c->block = block;
+    c->block_bytes = bytes;
+    return EW_OK;
+}
+
+static ew_err start(struct ew_context *c, int threads)
+{
+    const struct ew_engine_card *card = &c->e->file.card;
+    const struct ew_backend_opts o = {.threads = threads ? threads : (int)card->threads};
+    EW_TRY(ew_backend_open(&o, &c->be));
+    EW_TRY(take_memory(c));
+    return ew_context_set_batch(c, card->batch_min);
+}
+
+EW_API ew_err ew_context_new(const struct ew_engine *e, int threads, struct ew_context **out)
+{
+    struct ew_context *c = calloc(1, sizeof(*c));
+    EW_CHECK(c, EW_ERR_MEMORY, "engine %s: no memory for a context", e->file.card.name);
+    c->e = e;
+    const ew_err err = start(c, threads);
+    if (err != EW_OK)
+        ew_context_free(c);
+    else
+        *out = c;
+    return err;
+}
+
+EW_API void ew_context_free(struct ew_context *c)
+{
+    if (!c)
+        return;
+    const struct ew_engine_card *card = &c->e->file.card;
+    for (int64_t i = 0; c->batches && i <= card->batch_max - card->batch_min; i++) {
+        ew_plan_free(c->batches[i].p);
+        ew_graph_free(c->batches[i].g);
+    }
+    ew_backend_close(c->be);
+    if (c->block)
+        munmap(c->block, c->block_bytes);
+    free(c->batches);
+    free(c);
+}
+
+struct ew_plan *ew_context_plan(struct ew_context *c)
+{
+    return c->now->p;
+}
+
+struct ew_graph *ew_context_graph(struct ew_context *c)
+{
+    return c->now->g;
+}
+
+/* ---- In and out ---- */
+
+EW_API void *ew_context_input(struct ew_context *c, int i, size_t *bytes)
+{
+    if (i < 0 || i >= c->now->g->n_inputs)
+        return NULL;
+    const struct ew_tensor *t = ew_plan_input(c->now->p, i);
+    if (bytes)
+        *bytes = ew_tensor_bytes(t);
+    return t->data;
+}
+
+EW_API const void *ew_context_output(const struct ew_context *c, int i, size_t *bytes)
+{
+    if (i < 0 || i >= c->now->g->n_outputs)
+        return NULL;
+    const struct ew_tensor *t = ew_plan_output(c->now->p, i);
+    if (bytes)
+        *bytes = ew_tensor_bytes(t);
+    return t->data;
+}
+
+/* One image of a batch. */
+static ew_err image_at(const struct ew_tensor *batch, int64_t index, struct ew_tensor *out)
+{
+    EW_CHECK(batch->shape.rank >= 3, EW_ERR_SHAPE, "the first input takes no images");
+    const bool many = batch->shape.rank > 3;
+    EW_CHECK(index >= 0 && index < (many ? batch->shape.dim[0] : 1), EW_ERR_ARG,
+             "image %lld of a batch of %lld", (long long)index,
+             (long long)(many ? batch->shape.dim[0] : 1));
+    *out = *batch;
+    if (many)
+        out->shape.dim[0] = 1;
+    out->data = (char *)batch->data + (size_t)index * ew_tensor_bytes(out);
+    return EW_OK;
+}
+
+static ew_err decode(struct ew_context *c, const char *path, struct ew_arena *a,
+                     struct ew_tensor *to)
+{
+    const struct ew_engine_card *card = &c->e->file.card;
+    const struct ew_value *v = &c->now->g->values[c->now->g->inputs[0]];
+    const int64_t first = to->shape.dim[to->shape.rank - 3];
+    struct ew_image_prep prep = {.resize = card->resize,
+                                 .scale = 1.0 / 255,
+                                 .channels_last = v->channels_last || (first != 1 && first != 3)};
+    for (int i = 0; i < EW_IMAGE_CHANNELS && i < EW_ENGINE_CHANNELS; i++) {
+        prep.mean[i] = card->mean[i];
+        prep.std[i] = card->std[i];
+    }
+    int64_t size[3] = {0};
+    struct ew_tensor image;
+    EW_TRY(ew_image_input_size(to, prep.channels_last, size));
+    EW_TRY(ew_image_read(path, (int)size[2], a, &image));
+    return ew_image_to_input(&image, &prep, to);
+}
+
+EW_API ew_err ew_context_read_image(struct ew_context *c, int64_t index, const char *path)
+{
+    struct ew_tensor to;
+    EW_CHECK(c->now->g->n_inputs > 0, EW_ERR_ARG, "the engine has no input");
+    EW_TRY(image_at(ew_plan_input(c->now->p, 0), index, &to));
+    struct ew_arena a;
+    ew_arena_init(&a);
+    const ew_err err = decode(c, path, &a, &to);
+    ew_arena_fini(&a);
+    return err;
+}
+
+/* ---- Running ---- */
+
+EW_API ew_err ew_context_run(struct ew_context *c)
+{
+    return ew_plan_run(c->now->p);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+EW_API ew_err ew_context_profile(struct ew_context *c, int runs, struct ew_step_time *steps,
+                                 int max, int *n)
+{
+    struct ew_plan *p = c->now->p;
+    *n = ew_plan_step_count(p);
+    EW_CHECK(runs >= 1 && runs <= 1000000, EW_ERR_ARG, "%d runs", runs);
+    /* By step, so that a step's times can be sorted. */
+    EW_CLEANUP(ew_free_ptr) int64_t *all = calloc((size_t)*n * (size_t)runs + 1, sizeof(*all));
+    EW_CLEANUP(ew_free_ptr) int64_t *one = calloc((size_t)*n + 1, sizeof(*one));
+    EW_CHECK(all && one, EW_ERR_MEMORY, "no memory to profile %d steps", *n);
+    for (int i = 0; i < runs; i++) {
+        EW_TRY(ew_plan_run_timed(p, one));
+        for (int k = 0; k < *n; k++)
+            all[(size_t)k * (size_t)runs + (size_t)i] = one[k];
+    }
+    for (int k = 0; k < *n && k < max; k++) {
+        struct ew_step_info s;
+        ew_plan_step_info(p, k, &s);
+        int64_t *times = all + (size_t)k * (size_t)runs;
+        qsort(times, (size_t)runs, sizeof(*times), by_value);
+        steps[k] = (struct ew_step_time){.name = s.name,
+                                         .op = s.op ? s.op : "",
+                                         .kernel = s.kernel,
+                                         .us = (double)times[runs / 2] * 1e-3,
+                                         .flops = s.flops};
+    }
+    return EW_OK;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiling a network into an engine file.
+ *
+ * Passes run once, at the smallest batch; kernels are chosen there too and kept at every other
+ * batch where they are offered, so that all batches read the same packed weights. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cpu/isa.h"
+#include "compress/pass.h"
+#include "engine/engine.h"
+#include "graph/facts.h"
+#include "plan/tune.h"
+
+/* An engine in the making. */
+struct build {
+    const struct ew_compile_opts *o;
+    struct ew_graph *source; /* the caller's, at batch_min */
+    struct ew_engine_file file;
+    int n_batches;
+    struct planned {
+        struct ew_graph *g;
+        struct ew_plan *p;
+    } * planned;          /* by batch - batch_min, where the plan owns packed weights; else NULL */
+    const char **choices; /* file.choices */
+    struct ew_plan_packed *packed; /* the same list as file.packed */
+    struct ew_engine_packed *entries;
+    int n_packed, cap_packed, cap_entries;
+    bool *absent; /* file.absent */
+};
+
+/* ---- The graph ---- */
+
+static ew_err same_outputs(const struct ew_graph *a, const struct ew_graph *b, int64_t batch)
+{
+    char s[EW_SHAPE_TEXT], t[EW_SHAPE_TEXT];
+    for (int i = 0; i < a->n_outputs; i++) {
+        const struct ew_value *x = &a->values[a->outputs[i]], *y = &b->values[b->outputs[i]];
+        EW_CHECK(ew_shape_equal(&x->t.shape, &y->t.shape), EW_ERR_UNSUPPORTED,
+                 "at batch %lld output %s would be %s instead of %s: compile it for one batch",
+                 (long long)batch, x->name, ew_shape_text(&y->t.shape, t),
+                 ew_shape_text(&x->t.shape, s));
+    }
+    return EW_OK;
+}
+
+/* The passes must have left the graph right for every batch of the range. */
+static ew_err check_batches(const struct build *b)
+{
+    const struct ew_engine_card *c = &b->file.card;
+    struct ew_graph *x = NULL, *y = NULL;
+    ew_err e = ew_graph_clone(b->source, &x);
+    if (e == EW_OK)
+        e = ew_graph_clone(b->file.graph, &y);
+    for (int64_t n = c->batch_min + 1; e == EW_OK && n <= c->batch_max; n++) {
+        e = ew_graph_set_batch(x, n);
+        if (e == EW_OK)
+            e = ew_graph_set_batch(y, n);
+        if (e == EW_OK)
+            e = same_outputs(x, y, n);
+    }
+    ew_graph_free(x);
+    ew_graph_free(y);
+    return e;
+}
+
+static bool batch_varies(const struct ew_graph *g)
+{
+    for (int i = 0; i < g->n_inputs; i++)
+        if (g->values[g->inputs[i]].dynamic & 1 && g->values[g->inputs[i]].t.shape.rank)
+            return true;
+    return false;
+}
+
+static int64_t first_dim(const struct ew_graph *g)
+{
+    const struct ew_shape *s = g->n_inputs ? &g->values[g->inputs[0]].t.shape : NULL;
+    return s && s->rank ? s->dim[0] : 1;
+}
+
+/* A copy at batch_min with all passes done. */
+static ew_err make_graph(struct build *b, const struct ew_graph *g)
+{
+    const struct ew_engine_card *c = &b->file.card;
+    EW_CHECK(batch_varies(g) || (c->batch_min == 1 && c->batch_max == 1) ||
+                 (c->batch_min == c->batch_max && first_dim(g) == c->batch_min),
+             EW_ERR_ARG, "the batch of %s is fixed at %lld", g->name, (long long)first_dim(g));
+    EW_TRY(ew_graph_clone(g, &b->source));
+    EW_TRY(ew_graph_set_batch(b->source, c->batch_min));
+    EW_TRY(ew_graph_clone(b->source, &b->file.graph));
+    EW_TRY(ew_pass_all(b->file.graph));
+    EW_TRY(ew_graph_sweep(b->file.graph));
+    EW_TRY(ew_graph_infer(b->file.graph));
+    return check_batches(b);
+}
+
+/* Integer arithmetic on 8-bit weights makes it int8. */
+static bool is_int8(const struct ew_graph *g)
+{
+    for (int k = 0; k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        const bool moves =
+            strncmp(n->op->name, "quantize", 8) == 0 || strncmp(n->op->name, "dequantize", 10) == 0;
+        for (int i = 1; i < n->n_in && !moves; i++) {
+            const struct ew_value *v = n->in[i] < 0 ? NULL : &g->values[n->in[i]];
+            if (v && v->t.dtype == EW_S8 && v->t.data && v->t.shape.rank >= 2)
+                return true;
+        }
+    }
+    return false;
+}
+
+static ew_err check_precision(struct build *b)
+{
+    const char *want = b->o->precision ? b->o->precision : "auto";
+    const bool int8 = is_int8(b->file.graph);
+    b->file.card.precision = int8 ? "int8" : "fp32";
+    EW_CHECK(strcmp(want, "auto") == 0 || strcmp(want, "fp32") == 0 || strcmp(want, "int8") == 0,
+             EW_ERR_ARG, "precision %s is none of fp32, int8, auto", want);
+    EW_CHECK(strcmp(want, "int8") != 0 || int8, EW_ERR_ARG,
+             "%s has no quantised layers: edgewise quantize makes them", b->source->name);
+    EW_CHECK(strcmp(want, "fp32") != 0 || !int8, EW_ERR_ARG,
+             "%s is quantised: compile the network that it was made from", b->source->name);
+    return EW_OK;
+}
+
+/* ---- Kernels and packed weights ---- */
+
+static ew_err add_packed(struct build *b, const struct ew_plan_packed *p)
+{
+    EW_TRY(ew_grow((void **)&b->packed, &b->cap_packed, b->n_packed + 1, sizeof(*b->packed)));
+    EW_TRY(ew_grow((void **)&b->entries, &b->cap_entries, b->n_packed + 1, sizeof(*b->entries)));
+    b->packed[b->n_packed] = *p;
+    b->entries[b->n_packed++] = (struct ew_engine_packed){
+        .node = p->node, .kernel = p->kernel, .bytes = p->bytes, .data = p->data};
+    return EW_OK;
+}
+
+static bool have_packed(const struct build *b, const struct ew_plan_packed *p)
+{
+    for (int i = 0; i < b->n_packed; i++)
+        if (b->packed[i].node == p->node && b->packed[i].bytes == p->bytes &&
+            strcmp(b->packed[i].kernel, p->kernel) == 0)
+            return true;
+    return false;
+}
+
+/* Notes the plan's kernels; *missing: some of its packed weights were not in the list. */
+static ew_err note_choices(struct build *b, int row, const struct ew_plan *p, bool add,
+                           bool *missing)
+{
+    const int nodes = b->file.graph->n_nodes;
+    *missing = false;
+    for (int k = 0; k < nodes; k++) {
+        struct ew_plan_packed e = {.node = k};
+        e.kernel = ew_plan_node_kernel(p, k, &e.data, &e.bytes);
+        b->choices[(size_t)row * (size_t)nodes + (size_t)k] = e.kernel;
+        if (!e.kernel || !e.bytes || have_packed(b, &e))
+            continue;
+        *missing = true;
+        if (add)
+            EW_TRY(add_packed(b, &e));
+    }
+    return EW_OK;
+}
+
+static ew_err compile(const struct build *b, int row, struct ew_tuner *tuner, bool dry,
+                      struct planned *out)
+{
+    const struct ew_plan_given given = {
+        .kernels = row ? b->choices : NULL, .packed = b->packed, .n_packed = b->n_packed};
+    const struct ew_plan_opts o = {.mode = EW_PLAN_INFER,
+                                   .tuner = tuner,
+                                   .given = &given,
+                                   .dry = dry,
+                                   .backend = {.threads = b->o->threads}};
+    EW_TRY(ew_graph_clone(b->file.graph, &out->g));
+    EW_TRY(ew_graph_set_batch(out->g, b->file.card.batch_min + row));
+    return ew_plan_compile(out->g, &o, &out->p);
+}
+
+static void drop(struct planned *p)
+{
+    ew_plan_free(p->p);
+    ew_graph_free(p->g);
+    *p = (struct planned){0};
+}
+
+/* The plan of one batch; beyond the first a dry one is tried, since mostly nothing new is packed.
+ */
+static ew_err plan_batch(struct build *b, int row, struct ew_tuner *tuner)
+{
+    struct planned *kept = &b->planned[row];
+    bool missing = true;
+    if (row > 0) {
+        EW_TRY(compile(b, row, tuner, true, kept));
+        EW_TRY(note_choices(b, row, kept->p, false, &missing));
+    }
+    if (missing) {
+        drop(kept);
+        EW_TRY(compile(b, row, tuner, false, kept));
+        EW_TRY(note_choices(b, row, kept->p, true, &missing));
+    }
+    struct ew_plan_stats s;
+    ew_plan_stats(kept->p, &s);
+    b->file.card.block_bytes = ew_max_i64(b->file.card.block_bytes, (int64_t)s.block_bytes);
+    if (!missing)
+        drop(kept);
+    return EW_OK;
+}
+
+static ew_err plan_batches(struct build *b)
+{
+    const struct ew_engine_card *c = &b->file.card;
+    const size_t nodes = (size_t)b->file.graph->n_nodes;
+    b->n_batches = (int)(c->batch_max - c->batch_min) + 1;
+    b->planned = calloc((size_t)b->n_batches, sizeof(*b->planned));
+    b->choices = calloc((size_t)b->n_batches * nodes + 1, sizeof(*b->choices));
+    EW_CHECK(b->planned && b->choices, EW_ERR_MEMORY, "no memory to compile %s", b->source->name);
+    struct ew_tuner *tuner = NULL;
+    if (b->o->tune)
+        EW_TRY(ew_tuner_open(b->o->tune_cache, &tuner));
+    ew_err e = EW_OK;
+    for (int row = 0; e == EW_OK && row < b->n_batches; row++)
+        e = plan_batch(b, row, tuner);
+    const ew_err closed = ew_tuner_close(tuner);
+    return e == EW_OK ? closed : e;
+}
+
+/* Weights that every kernel knows by its packed copy alone need not be in the file. */
+static ew_err find_absent(struct build *b)
+{
+    const struct ew_graph *g = b->file.graph;
+    b->absent = calloc((size_t)g->n_values + 1, sizeof(*b->absent));
+    EW_CHECK(b->absent, EW_ERR_MEMORY, "no memory to compile %s", b->source->name);
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int i = 0; i < g->nodes[k].n_in; i++)
+            if (g->nodes[k].in[i] >= 0 && ew_plan_node_packs(b->planned[0].p, k, i))
+                b->absent[g->nodes[k].in[i]] = true;
+    for (int row = 0; row < b->n_batches; row++) /* whoever packed anew has been kept */
+        for (int k = 0; b->planned[row].p && k < g->n_nodes; k++)
+            for (int i = 0; i < g->nodes[k].n_in; i++)
+                if (g->nodes[k].in[i] >= 0 && !ew_plan_node_packs(b->planned[row].p, k, i))
+                    b->absent[g->nodes[k].in[i]] = false;
+    for (int i = 0; i < g->n_outputs; i++)
+        b->absent[g->outputs[i]] = false;
+    b->file.absent = b->absent;
+    return EW_OK;
+}
+
+/* ---- All of it ---- */
+
+static ew_err fill_card(struct build *b, const struct ew_graph *g)
+{
+    const struct ew_compile_opts *o = b->o;
+    struct ew_engine_card *c = &b->file.card;
+    const struct ew_kernels *isa = NULL;
+    EW_TRY(ew_isa_pick(&isa));
+    c->name = g->name;
+    c->program = EW_VERSION;
+    c->arch = ew_engine_arch();
+    c->isa = isa->isa;
+    c->kernels = ew_engine_kernels();
+    c->batch_min = o->batch_min ? o->batch_min : 1;
+    c->batch_max = o->batch_max ? o->batch_max : c->batch_min;
+    c->threads = o->threads;
+    c->resize = o->resize;
+    c->classes = o->classes;
+    c->n_classes = o->classes ? o->n_classes : 0;
+    EW_CHECK(c->batch_min >= 1 && c->batch_max >= c->batch_min &&
+                 c->batch_max - c->batch_min < EW_ENGINE_BATCHES,
+             EW_ERR_ARG, "batches %lld to %lld are no range of at most %d", (long long)c->batch_min,
+             (long long)c->batch_max, EW_ENGINE_BATCHES);
+    EW_CHECK(o->threads >= 0 && o->threads <= 1024 && o->resize >= 0 && o->resize <= 65536,
+             EW_ERR_ARG, "%d threads or a side of %lld are out of range", o->threads,
+             (long long)o->resize);
+    bool scaled = false;
+    for (int i = 0; i < EW_ENGINE_CHANNELS; i++)
+        scaled |= o->std[i] > 0;
+    for (int i = 0; i < EW_ENGINE_CHANNELS; i++) {
+        EW_CHECK(!scaled ||
+                     (o->std[i] > 0 && o->std[i] < 1e30 && o->mean[i] > -1e30 && o->mean[i] < 1e30),
+                 EW_ERR_ARG, "channel %d: mean %g, std %g", i, o->mean[i], o->std[i]);
+        c->mean[i] = scaled ? o->mean[i] : 0;
+        c->std[i] = scaled ? o->std[i] : 1;
+    }
+    return EW_OK;
+}
+
+/* What is said of a network is said of it as it came, at batch 1 where that can be had. */
+static ew_err fill_facts(struct build *b)
+{
+    struct ew_graph *one;
+    EW_TRY(ew_graph_clone(b->source, &one));
+    ew_err e = ew_graph_set_batch(one, 1);
+    if (e == EW_OK)
+        e = ew_graph_facts(one, &b->file.card.facts);
+    ew_graph_free(one);
+    return e;
+}
+
+static ew_err build(struct build *b, const struct ew_graph *g, const char *path)
+{
+    int64_t size;
+    EW_TRY(fill_card(b, g));
+    EW_TRY(make_graph(b, g));
+    EW_TRY(fill_facts(b));
+    EW_TRY(check_precision(b));
+    EW_TRY(plan_batches(b));
+    if (b->o->compact)
+        EW_TRY(find_absent(b));
+    b->file.choices = b->choices;
+    b->file.packed = b->entries;
+    b->file.n_packed = b->n_packed;
+    return ew_engine_file_write(path, &b->file, &size);
+}
+
+EW_API ew_err ew_engine_compile(struct ew_graph *g, const struct ew_compile_opts *opts,
+                                const char *path)
+{
+    const struct ew_compile_opts none = {.size = sizeof(none)};
+    EW_CHECK(!opts || opts->size == sizeof(*opts), EW_ERR_ARG,
+             "the options are %zu bytes, this library takes %zu", opts ? opts->size : 0,
+             sizeof(*opts));
+    struct build b = {.o = opts ? opts : &none};
+    const ew_err e = build(&b, g, path);
+    for (int i = 0; i < b.n_batches && b.planned; i++)
+        drop(&b.planned[i]);
+    free(b.planned);
+    free(b.choices);
+    free(b.packed);
+    free(b.entries);
+    free(b.absent);
+    ew_graph_free(b.file.graph);
+    ew_graph_free(b.source);
+    return e;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loading engines: is the file for this machine, and are its packed weights? */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cpu/isa.h"
+#include "engine/engine.h"
+#include "kernel_id.h"
+
+const char *ew_engine_arch(void)
+{
+#if defined(__x86_64__)
+    return "x86_64";
+#elif defined(__aarch64__)
+    return "aarch64";
+#elif __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return "little-endian";
+#else
+    return "big-endian";
+#endif
+}
+
+const char *ew_engine_kernels(void)
+{
+    return EW_KERNEL_ID;
+}
+
+void ew_engine_plan_opts(const struct ew_engine *e, int64_t batch, struct ew_plan_given *given,
+                         struct ew_plan_opts *out)
+{
+    const int64_t row = (batch - e->file.card.batch_min) * e->file.graph->n_nodes;
+    *given = (struct ew_plan_given){.kernels = e->file.choices + row,
+                                    .packed = e->packed,
+                                    .n_packed = e->n_packed,
+                                    .absent = e->file.absent};
+    *out = (struct ew_plan_opts){
+        .mode = EW_PLAN_INFER, .given = given, .backend = {.threads = (int)e->file.card.threads}};
+}
+
+ew_err ew_engine_graph_at(const struct ew_engine *e, int64_t batch, struct ew_graph **out)
+{
+    EW_TRY(ew_graph_clone(e->file.graph, out));
+    const ew_err err = ew_graph_set_batch(*out, batch);
+    if (err != EW_OK)
+        ew_graph_free(*out);
+    return err;
+}
+
+/* ---- Packed weights ---- */
+
+static ew_err use_packed(struct ew_engine *e)
+{
+    e->n_packed = e->file.n_packed;
+    e->packed = calloc((size_t)e->n_packed + 1, sizeof(*e->packed));
+    EW_CHECK(e->packed, EW_ERR_MEMORY, "engine %s: no memory", e->file.card.name);
+    for (int i = 0; i < e->n_packed; i++) {
+        const struct ew_engine_packed *p = &e->file.packed[i];
+        e->packed[i] = (struct ew_plan_packed){
+            .node = p->node, .kernel = p->kernel, .bytes = p->bytes, .data = p->data};
+    }
+    return EW_OK;
+}
+
+/* What a plan has packed. */
+static ew_err take_packed(struct ew_engine *e, const struct ew_plan *p)
+{
+    const int nodes = e->file.graph->n_nodes;
+    e->packed = calloc((size_t)nodes + 1, sizeof(*e->packed));
+    EW_CHECK(e->packed, EW_ERR_MEMORY, "engine %s: no memory", e->file.card.name);
+    for (int k = 0; k < nodes; k++) {
+        struct ew_plan_packed *to = &e->packed[e->n_packed];
+        *to = (struct ew_plan_packed){.node = k};
+        to->kernel = ew_plan_node_kernel(p, k, &to->data, &to->bytes);
+        e->n_packed += to->kernel && to->data;
+    }
+    return EW_OK;
+}
+
+/* Packs the plain weights for this machine, once for all contexts. */
+static ew_err pack_again(struct ew_engine *e, const char *what, const char *isa)
+{
+    const struct ew_engine_card *c = &e->file.card;
+    EW_CHECK(!e->file.absent || strcmp(c->isa, isa) == 0, EW_ERR_UNSUPPORTED,
+             "%s: has its weights only as packed for %s, and this machine runs %s: compile it here",
+             what, c->isa, isa);
+    EW_CHECK(!e->file.absent, EW_ERR_UNSUPPORTED,
+             "%s: has its weights only as packed by other kernels (%s %s, here %s %s): compile it "
+             "again",
+             what, c->program, c->kernels, EW_VERSION, ew_engine_kernels());
+    EW_TRY(ew_engine_file_check_weights(&e->file, what));
+    struct ew_plan_given given;
+    struct ew_plan_opts o;
+    struct ew_graph *g = e->file.graph;
+    ew_engine_plan_opts(e, c->batch_min, &given, &o);
+    EW_TRY(ew_plan_compile(g, &o, &e->packer));
+    return take_packed(e, e->packer);
+}
+
+ew_err ew_engine_block(const struct ew_engine *e, struct ew_backend *be, size_t *bytes)
+{
+    struct ew_graph *g;
+    struct ew_plan *p = NULL;
+    struct ew_plan_given given;
+    struct ew_plan_opts o;
+    struct ew_plan_stats stats;
+    ew_engine_plan_opts(e, e->file.card.batch_max, &given, &o);
+    o.dry = true;
+    given.backend = be;
+    EW_TRY(ew_engine_graph_at(e, e->file.card.batch_max, &g));
+    const ew_err err = ew_plan_compile(g, &o, &p);
+    if (err == EW_OK) {
+        ew_plan_stats(p, &stats);
+        *bytes = stats.block_bytes;
+    }
+    ew_plan_free(p);
+    ew_graph_free(g);
+    return err;
+}
+
+/* ---- Life ---- */
+
+static ew_err check_machine(const struct ew_engine *e, const char *what)
+{
+    const struct ew_engine_card *c = &e->file.card;
+    EW_CHECK(strcmp(c->arch, ew_engine_arch()) == 0, EW_ERR_UNSUPPORTED,
+             "%s: is for %s, this machine is %s: compile it here", what, c->arch, ew_engine_arch());
+    int64_t batch = 0;
+    EW_TRY(ew_graph_batch(e->file.graph, &batch));
+    EW_CHECK(batch == c->batch_min || c->batch_max == c->batch_min, EW_ERR_FORMAT,
+             "%s: is for batches from %lld, and its graph for %lld", what, (long long)c->batch_min,
+             (long long)batch);
+    return EW_OK;
+}
+
+/* Everything after the file has been read. */
+static ew_err finish(struct ew_engine *e, const char *what)
+{
+    const struct ew_kernels *isa = NULL;
+    EW_TRY(check_machine(e, what));
+    EW_TRY(ew_isa_pick(&isa));
+    const bool same = strcmp(e->file.card.isa, isa->isa) == 0 &&
+                      strcmp(e->file.card.kernels, ew_engine_kernels()) == 0;
+    EW_TRY(same ? use_packed(e) : pack_again(e, what, isa->isa));
+    const ew_err err = ew_engine_block(e, NULL, &e->block_bytes);
+    return err == EW_OK ? err : ew_fail_in(err, "%s", what);
+}
+
+ew_err ew_engine_take(struct ew_engine_file *file, const char *what, struct ew_engine **out)
+{
+    struct ew_engine *e = calloc(1, sizeof(*e));
+    if (!e) {
+        ew_engine_file_close(file);
+        return ew_fail(EW_ERR_MEMORY, "%s: no memory for an engine", what);
+    }
+    e->file = *file;
+    *file = (struct ew_engine_file){0};
+    const ew_err err = finish(e, what);
+    if (err != EW_OK)
+        ew_engine_free(e);
+    else
+        *out = e;
+    return err;
+}
+
+EW_API ew_err ew_engine_load(const char *path, struct ew_engine **out)
+{
+    struct ew_engine_file file;
+    EW_TRY(ew_engine_file_open(path, &file));
+    return ew_engine_take(&file, path, out);
+}
+
+EW_API void ew_engine_free(struct ew_engine *e)
+{
+    if (!e)
+        return;
+    ew_plan_free(e->packer);
+    free(e->packed);
+    ew_engine_file_close(&e->file);
+    free(e);
+}
+
+/* ---- What it is ---- */
+
+EW_API ew_err ew_engine_info(const struct ew_engine *e, struct ew_engine_info *out)
+{
+    EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
+             "the information is %zu bytes, this library gives %zu", out->size, sizeof(*out));
+    const struct ew_engine_card *c = &e->file.card;
+    *out = (struct ew_engine_info){.size = sizeof(*out),
+                                   .name = c->name,
+                                   .program = c->program,
+                                   .arch = c->arch,
+                                   .isa = c->isa,
+                                   .precision = c->precision,
+                                   .batch_min = c->batch_min,
+                                   .batch_max = c->batch_max,
+                                   .threads = c->threads,
+                                   .params = c->facts.params,
+                                   .macs = c->facts.macs,
+                                   .flops = c->facts.flops,
+                                   .cdl = c->facts.cdl,
+                                   .file_bytes = (int64_t)e->file.size,
+                                   .activation_bytes = (int64_t)e->block_bytes,
+                                   .n_inputs = e->file.graph->n_inputs,
+                                   .n_outputs = e->file.graph->n_outputs,
+                                   .n_classes = c->n_classes,
+                                   .repacked = e->packer != NULL};
+    for (int i = 0; i < e->n_packed; i++)
+        out->packed_bytes += (int64_t)e->packed[i].bytes;
+    return EW_OK;
+}
+
+static ew_err describe(const struct ew_graph *g, int value, struct ew_port *out)
+{
+    const struct ew_value *v = &g->values[value];
+    *out = (struct ew_port){.name = v->name,
+                            .dtype = ew_dtype_name(v->t.dtype),
+                            .rank = v->t.shape.rank,
+                            .channels_last = v->channels_last};
+    for (int i = 0; i < out->rank; i++)
+        out->dims[i] = v->t.shape.dim[i];
+    return EW_OK;
+}
+
+EW_API ew_err ew_engine_input(const struct ew_engine *e, int i, struct ew_port *out)
+{
+    const struct ew_graph *g = e->file.graph;
+    EW_CHECK(i >= 0 && i < g->n_inputs, EW_ERR_ARG, "input %d of an engine with %d", i,
+             g->n_inputs);
+    return describe(g, g->inputs[i], out);
+}
+
+EW_API ew_err ew_engine_output(const struct ew_engine *e, int i, struct ew_port *out)
+{
+    const struct ew_graph *g = e->file.graph;
+    EW_CHECK(i >= 0 && i < g->n_outputs, EW_ERR_ARG, "output %d of an engine with %d", i,
+             g->n_outputs);
+    return describe(g, g->outputs[i], out);
+}
+
+EW_API const char *ew_engine_class(const struct ew_engine *e, int i)
+{
+    return i >= 0 && i < e->file.card.n_classes ? e->file.card.classes[i] : "";
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What writer and reader of engine files share. */
+#ifndef EW_FORMAT_ENGINE_LAYOUT_H
+#define EW_FORMAT_ENGINE_LAYOUT_H
+
+#include <stdint.h>
+
+#include "format/engine_file.h"
+
+#define EW_ENGINE_VERSION 1
+
+/* A byte that is no text, and line ends of both kinds: a copy that was mangled on the way shows. */
+#define EW_ENGINE_MAGIC                                                                            \
+    "\x89"                                                                                         \
+    "EWE\r\n\x1a\n"
+
+enum { EW_ENGINE_PLAN, EW_ENGINE_PACKED, EW_ENGINE_WEIGHTS, EW_ENGINE_SECTIONS };
+
+struct ew_engine_section {
+    int64_t offset, bytes;
+    uint64_t sum;
+};
+
+/* Bytes of the head, without the checksum at its end. */
+#define EW_ENGINE_HEAD (8 * (4 + 3 * EW_ENGINE_SECTIONS))
+
+static inline int64_t ew_engine_page_up(int64_t n)
+{
+    return (n + EW_ENGINE_PAGE - 1) / EW_ENGINE_PAGE * EW_ENGINE_PAGE;
+}
+
+/* Weights of this size and more lie in their own section. */
+#define EW_ENGINE_LARGE 1024
+
+#endif

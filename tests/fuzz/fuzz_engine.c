@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzz target: bytes as an engine file.  Checksums are set right first, and it passes for one of
+ * this machine, or nothing behind that would ever be tried; what is small enough is run. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cpu/isa.h"
+#include "base/hash.h"
+#include "engine/engine.h"
+#include "format/engine_layout.h"
+
+#define SMALL_BYTES ((int64_t)1 << 20)
+#define SMALL_FLOPS ((int64_t)1 << 22)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(ew_err e)
+{
+    if (e != EW_ERR_INTERNAL && e != EW_ERR_MEMORY)
+        return;
+    fprintf(stderr, "%s\n", ew_error_message());
+    abort();
+}
+
+static uint64_t get(const uint8_t *p)
+{
+    uint64_t v = 0;
+    for (int i = 0; i < 8; i++)
+        v |= (uint64_t)p[i] << (8 * i);
+    return v;
+}
+
+static void put(uint8_t *p, uint64_t v)
+{
+    for (int i = 0; i < 8; i++)
+        p[i] = (uint8_t)(v >> (8 * i));
+}
+
+/* A copy as a mapping would have it, its size and sums right where its sections lie in it. */
+static uint8_t *mend(const uint8_t *data, size_t size)
+{
+    void *copy = NULL;
+    if (ew_aligned_new(size, &copy) != EW_OK)
+        return NULL;
+    uint8_t *p = copy;
+    if (size)
+        memcpy(p, data, size);
+    if (size < EW_ENGINE_HEAD + 8)
+        return p;
+    uint8_t *last = p + 8 * (4 + 3 * EW_ENGINE_WEIGHTS);
+    put(p + 16, size);
+    if (get(last) <= size)
+        put(last + 8, size - get(last));
+    for (int i = 0; i < EW_ENGINE_SECTIONS; i++) {
+        uint8_t *s = p + 8 * (4 + 3 * i);
+        const uint64_t offset = get(s), bytes = get(s + 8);
+        if (offset <= size && bytes <= size - offset)
+            put(s + 16, ew_hash_of(p + offset, bytes));
+    }
+    put(p + EW_ENGINE_HEAD, ew_hash_of(p, EW_ENGINE_HEAD));
+    return p;
+}
+
+static void run_small(const struct ew_engine *e)
+{
+    struct ew_cost cost;
+    ew_graph_cost(e->file.graph, &cost);
+    if (e->block_bytes > (size_t)SMALL_BYTES || cost.flops < 0 || cost.flops > SMALL_FLOPS)
+        return;
+    struct ew_context *c = NULL;
+    const ew_err err = ew_context_new(e, 1, &c);
+    check(err);
+    if (err == EW_OK)
+        check(ew_context_run(c));
+    if (err == EW_OK && ew_context_set_batch(c, e->file.card.batch_max) == EW_OK &&
+        e->file.card.batch_max < 8)
+        check(ew_context_run(c));
+    ew_context_free(c);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct ew_engine_file file;
+    struct ew_engine *e = NULL;
+    const struct ew_kernels *isa = NULL;
+    uint8_t *bytes = mend(data, size);
+    ew_err err = bytes ? ew_engine_file_parse(bytes, size, "fuzz.ewe", &file) : EW_ERR_ARG;
+    check(err);
+    if (err == EW_OK && ew_isa_pick(&isa) == EW_OK) {
+        file.card.arch = ew_engine_arch();
+        file.card.isa = isa->isa;
+        file.card.kernels = ew_engine_kernels();
+        file.card.threads = 1;
+        err = ew_engine_take(&file, "fuzz.ewe", &e);
+        check(err);
+        if (err == EW_OK)
+            run_small(e);
+        ew_engine_free(err == EW_OK ? e : NULL);
+    }
+    free(bytes);
+    return 0;
+}
