@@ -45,4 +45,16 @@ for kind in shared static; do
         status=1
     fi
 done
+
+# The example as its first lines say to build it, and what it prints of an image.
+"$dir/usr/bin/edgewise" compile lenet5 -o "$dir/lenet5.ewe" >/dev/null 2>&1
+read -ra flags < <(pkg-config --cflags --libs edgewise)
+if ${CC:-cc} "$1/examples/classify.c" "${flags[@]}" -lm -o "$dir/classify" &&
+    LD_LIBRARY_PATH=$libdir "$dir/classify" "$dir/lenet5.ewe" "$1/tests/fuzz/corpus/image/grey.png" |
+    grep -q 'class [0-9]'; then
+    echo "ok example with the installed library"
+else
+    echo "FAIL example with the installed library"
+    status=1
+fi
 exit $status

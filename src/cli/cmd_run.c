@@ -5,22 +5,21 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
-#include "base/num.h"
 #include "cli/cmd.h"
+#include "cli/image_opts.h"
 #include "cli/network.h"
 #include "cli/run_io.h"
+#include "engine/engine.h"
 #include "format/tensor_file.h"
 
-#define MAX_LABELS_BYTES ((size_t)16 << 20)
-
 struct opts {
-    const char *input, *output, *mean, *std, *labels;
+    const char *input, *output;
+    struct ew_image_opts image;
     bool random, reference;
     struct ew_ints size;
-    double scale;
-    int64_t resize, top, seed, threads;
+    double scale, fps, budget, seconds;
+    int64_t top, seed, threads;
 };
 
 /* clang-format off */
@@ -34,18 +33,10 @@ static const struct ew_field fields[] = {
      .metavar = "FILE", .letter = 'o', .help = "write the output as .npy or .pb"},
     {.name = "top", .type = EW_FIELD_INT, .offset = offsetof(struct opts, top), .def = "5",
      .min = 0, .max = 100, .metavar = "N", .help = "classes to show; 0: statistics"},
-    {.name = "labels", .type = EW_FIELD_STR, .offset = offsetof(struct opts, labels),
-     .metavar = "FILE", .help = "names of the classes, one a line"},
+    EW_IMAGE_FIELDS(struct opts, image),
     {.name = "scale", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, scale),
      .def = "0.00392156862745098", .metavar = "S",
      .help = "images: pixels (0 to 255) are multiplied by it, then mean and std apply"},
-    {.name = "mean", .type = EW_FIELD_STR, .offset = offsetof(struct opts, mean), .def = "0",
-     .metavar = "M,M,M", .help = "images: subtracted, by channel; \"imagenet\" sets mean and std"},
-    {.name = "std", .type = EW_FIELD_STR, .offset = offsetof(struct opts, std), .def = "1",
-     .metavar = "D,D,D", .help = "images: divided by, by channel"},
-    {.name = "resize", .type = EW_FIELD_INT, .offset = offsetof(struct opts, resize), .def = "0",
-     .min = 0, .max = 65536, .metavar = "PIXELS",
-     .help = "images: the shorter side before the middle is taken; 0: as it is"},
     {.name = "size", .type = EW_FIELD_INTS, .offset = offsetof(struct opts, size), .min = 1,
      .max = 65536, .metavar = "HxWxC", .help = "size of the first input, where it is open"},
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "1",
@@ -54,6 +45,15 @@ static const struct ew_field fields[] = {
      .min = 0, .max = 256, .metavar = "N", .help = "threads; 0: one for each CPU"},
     {.name = "reference", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, reference),
      .help = "the plain kernels and the graph as it is: slow, and what the others are tested by"},
+    {.name = "fps", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, fps), .def = "0",
+     .min = 0, .max = 100000, .metavar = "F",
+     .help = "images come like a camera's, so many a second; what is not taken in time is lost"},
+    {.name = "seconds", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, seconds),
+     .def = "0", .min = 0, .max = 1e7, .metavar = "S",
+     .help = "--fps: how long, over and over again; 0: every image once"},
+    {.name = "budget", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, budget),
+     .def = "16.67", .min = 0, .max = 1e7, .metavar = "MS",
+     .help = "folders and --fps: images that take longer are counted as missed"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -67,59 +67,20 @@ struct job {
     struct ew_run_show show;
     struct ew_graph *g;
     struct ew_plan *p;
+    struct ew_engine *engine; /* where the network is one: g and p are its context's */
+    struct ew_context *context;
+    struct ew_run_frames frames; /* many images: a folder, a list, a camera */
     double run_ms;
 };
 
 /* ---- Options ---- */
 
-/* "0.5" for all channels, or one number for each. */
-static ew_err parse_channels(const char *option, const char *text, double *out)
-{
-    char buf[256];
-    snprintf(buf, sizeof(buf), "%s", text);
-    char *save = NULL;
-    int n = 0;
-    for (char *w = strtok_r(buf, ",x", &save); w; w = strtok_r(NULL, ",x", &save)) {
-        EW_CHECK(n < EW_IMAGE_CHANNELS && ew_num_float(w, &out[n]), EW_ERR_USAGE,
-                 "--%s: \"%s\" is not a list of at most %d numbers", option, text,
-                 EW_IMAGE_CHANNELS);
-        n++;
-    }
-    EW_CHECK(n > 0, EW_ERR_USAGE, "--%s needs a number", option);
-    for (int i = n; i < EW_IMAGE_CHANNELS; i++)
-        out[i] = out[n == 1 ? 0 : n - 1];
-    return EW_OK;
-}
-
 static ew_err read_prep(struct job *j)
 {
-    const struct opts *o = j->o;
-    const bool imagenet = strcmp(o->mean, "imagenet") == 0;
-    j->prep = (struct ew_image_prep){.resize = o->resize, .scale = o->scale};
-    EW_TRY(parse_channels("mean", imagenet ? "0.485,0.456,0.406" : o->mean, j->prep.mean));
-    return parse_channels("std", imagenet ? "0.229,0.224,0.225" : o->std, j->prep.std);
-}
-
-static ew_err read_labels(struct job *j)
-{
+    j->prep = (struct ew_image_prep){.scale = j->o->scale, .std = {1, 1, 1, 1}};
     j->show.top = (int)j->o->top;
-    if (!j->o->labels)
-        return EW_OK;
-    EW_CLEANUP(ew_free_ptr) char *bytes = NULL;
-    size_t size;
-    EW_TRY(ew_file_read(j->o->labels, MAX_LABELS_BYTES, &bytes, &size));
-    int lines = 1;
-    for (size_t i = 0; i < size; i++)
-        lines += bytes[i] == '\n';
-    char *copy = ew_arena_strdup(&j->arena, bytes), *save = NULL;
-    const char **list = ew_arena_array(&j->arena, (size_t)lines, sizeof(*list));
-    EW_CHECK(copy && list, EW_ERR_MEMORY, "%s: no memory", j->o->labels);
-    int n = 0;
-    for (char *w = strtok_r(copy, "\n", &save); w && n < lines; w = strtok_r(NULL, "\n", &save))
-        list[n++] = w;
-    j->show.labels = list;
-    j->show.n_labels = n;
-    return EW_OK;
+    EW_TRY(ew_image_opts_read(&j->o->image, &j->prep));
+    return ew_labels_read(j->o->image.labels, &j->arena, &j->show.labels, &j->show.n_labels);
 }
 
 static ew_err read_inputs(struct job *j)
@@ -134,14 +95,41 @@ static ew_err read_inputs(struct job *j)
         words[n++] = c->args[i];
     EW_CHECK(n > 0 || j->o->random, EW_ERR_USAGE, "there is no input: --input FILE or --random");
     EW_CHECK(n == 0 || !j->o->random, EW_ERR_USAGE, "--random and input files exclude each other");
-    return ew_run_inputs_read(words, n, &j->in);
+    EW_TRY(ew_run_frames_find(words, n, j->o->fps > 0, &j->arena, &j->frames));
+    return j->frames.n ? EW_OK : ew_run_inputs_read(words, n, &j->in);
 }
 
 /* ---- The network ---- */
 
+/* The engine knows how its images are made and what its classes are called. */
+static ew_err load_engine(struct job *j, const char *path)
+{
+    const struct opts *o = j->o;
+    EW_CHECK(!o->reference && o->size.n == 0, EW_ERR_USAGE,
+             "%s: --reference and --size are for networks that are not compiled", path);
+    EW_TRY(ew_engine_load(path, &j->engine));
+    EW_TRY(ew_context_new(j->engine, (int)o->threads, &j->context));
+    const struct ew_engine_card *card = &j->engine->file.card;
+    if (j->in.n && !j->in.list[0].is_image && j->in.list[0].t.shape.rank &&
+        card->batch_max > card->batch_min)
+        EW_TRY(ew_context_set_batch(j->context, j->in.list[0].t.shape.dim[0]));
+    j->g = ew_context_graph(j->context);
+    j->p = ew_context_plan(j->context);
+    memcpy(j->prep.mean, card->mean, sizeof(j->prep.mean));
+    memcpy(j->prep.std, card->std, sizeof(j->prep.std));
+    j->prep.resize = card->resize;
+    if (!o->image.labels) {
+        j->show.labels = card->classes;
+        j->show.n_labels = card->n_classes;
+    }
+    return ew_image_opts_read(&o->image, &j->prep);
+}
+
 static ew_err load(struct job *j)
 {
     const char *what = j->c->args[0];
+    if (ew_engine_file_is(what))
+        return load_engine(j, what);
     if (ew_network_is_file(what))
         return ew_run_load(what, &j->in, &j->o->size, &j->g);
     const struct ew_network_opts net = {.input = j->o->size, .width = 1, .batch = 1};
@@ -154,14 +142,20 @@ static ew_err load(struct job *j)
     return ew_run_fit_batch(j->g, &j->in);
 }
 
-static ew_err compute(struct job *j)
+static ew_err compile(struct job *j)
 {
+    if (j->p)
+        return EW_OK;
     const struct ew_plan_opts po = {
         .mode = EW_PLAN_INFER,
         .seed = (uint64_t)j->o->seed,
         .optimize = !j->o->reference,
         .backend = {.threads = (int)j->o->threads, .reference = j->o->reference}};
-    EW_TRY(ew_plan_compile(j->g, &po, &j->p));
+    return ew_plan_compile(j->g, &po, &j->p);
+}
+
+static ew_err compute(struct job *j)
+{
     if (j->o->random)
         EW_TRY(ew_run_fill_random(j->g, j->p, (uint64_t)j->o->seed));
     else
@@ -210,14 +204,33 @@ static ew_err print(struct job *j)
     return ew_json_finish(&json);
 }
 
+static ew_err run_frames(struct job *j)
+{
+    const struct opts *o = j->o;
+    EW_CHECK(!o->output, EW_ERR_USAGE, "--output is for one input");
+    const struct ew_run_stream s = {.name = j->c->args[0],
+                                    .g = j->g,
+                                    .p = j->p,
+                                    .prep = j->prep,
+                                    .show = j->show,
+                                    .frames = j->frames,
+                                    .fps = o->fps,
+                                    .seconds = o->seconds,
+                                    .budget_ms = o->budget,
+                                    .json = j->c->json};
+    return ew_run_stream(&s);
+}
+
 static ew_err work(struct job *j)
 {
     if (j->o->output)
         EW_TRY(ew_tensor_file_check(j->o->output));
     EW_TRY(read_prep(j));
-    EW_TRY(read_labels(j));
     EW_TRY(read_inputs(j));
     EW_TRY(load(j));
+    EW_TRY(compile(j));
+    if (j->frames.n)
+        return run_frames(j);
     EW_TRY(compute(j));
     EW_TRY(write_outputs(j));
     return print(j);
@@ -231,8 +244,12 @@ static ew_err run(struct ew_cmd_call *c)
     j->o = c->opts;
     ew_arena_init(&j->arena);
     const ew_err e = work(j);
-    ew_plan_free(j->p);
-    ew_graph_free(j->g);
+    if (!j->engine) {
+        ew_plan_free(j->p);
+        ew_graph_free(j->g);
+    }
+    ew_context_free(j->context);
+    ew_engine_free(j->engine);
     ew_run_inputs_fini(&j->in);
     ew_arena_fini(&j->arena);
     free(j);
@@ -242,14 +259,18 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_run = {
     .name = "run",
     .group = EW_CMD_NETWORK,
-    .summary = "put one input through a network and show what comes out",
-    .args = "NAME|FILE.onnx|CKPT [[NAME=]FILE...]",
-    .about = "An input is a tensor (.npy or ONNX's .pb) or an image, of which the middle is taken, "
-             "resized only where it is too small or --resize says so.\n"
-             "Pixels become (pixel x scale - mean) / std.\n"
-             "One row of scores is shown as classes, anything else by its statistics.",
+    .summary = "put inputs through a network and show what comes out",
+    .args = "NAME|FILE.onnx|CKPT|FILE.ewe [[NAME=]FILE|FOLDER|-...]",
+    .about =
+        "An input is a tensor (.npy or ONNX's .pb) or an image, of which the middle is taken, "
+        "resized only where it is too small or --resize says so.\n"
+        "Pixels become (pixel x scale - mean) / std.\n"
+        "One row of scores is shown as classes, anything else by its statistics.\n"
+        "The images of a folder or of - (names on standard input) are run one after the other;\n"
+        "with --fps they come like a camera's, and deadlines that were missed are counted.",
     .examples = "run squeezenet.onnx --input cat.jpg --mean imagenet\n"
                 "run model.onnx --input x=x.npy,mask=mask.npy --output y.npy\n"
+                "run resnet18.ewe images/ --fps 60 --seconds 10\n"
                 "run resnet18 --random --json",
     .min_args = 1,
     .max_args = -1,

@@ -132,13 +132,18 @@ static ew_err copy_tensor(const struct ew_value *v, const struct ew_run_input *i
     return EW_OK;
 }
 
+bool ew_run_channels_last(const struct ew_value *v)
+{
+    const struct ew_shape *s = &v->t.shape;
+    const int64_t first = s->rank >= 3 ? s->dim[s->rank - 3] : 0;
+    return v->channels_last || (first != 1 && first != 3); /* as TensorFlow exports */
+}
+
 static ew_err copy_image(const struct ew_value *v, struct ew_run_input *it,
                          const struct ew_image_prep *prep, struct ew_arena *a, struct ew_tensor *to)
 {
     struct ew_image_prep p = *prep;
-    const struct ew_shape *s = &to->shape;
-    const int64_t first = s->rank >= 3 ? s->dim[s->rank - 3] : 0;
-    p.channels_last = v->channels_last || (first != 1 && first != 3); /* as TensorFlow exports */
+    p.channels_last = ew_run_channels_last(v);
     int64_t size[3] = {0};
     struct ew_tensor image;
     ew_err e = ew_image_input_size(to, p.channels_last, size);

@@ -51,6 +51,40 @@ void ew_run_print(const char *name, const struct ew_tensor *t, const struct ew_r
 void ew_run_print_json(struct ew_json *j, const char *name, const struct ew_tensor *t,
                        const struct ew_run_show *how);
 
+/* The best class of one row of scores and its share; false where the output is something else. */
+bool ew_run_best(const struct ew_tensor *t, int64_t *index, double *share);
+
+/* ---- Many images ---- */
+
+/* Files that are shown one after the other. */
+struct ew_run_frames {
+    const char *const *paths;
+    int n;
+};
+
+/* The images of folders and of "-" (names on standard input), and with `always` those that are
+ * named.  None (n 0) where the words are one input each. */
+ew_err ew_run_frames_find(const char *const *words, int n, bool always, struct ew_arena *a,
+                          struct ew_run_frames *out);
+
+struct ew_run_stream {
+    const char *name;
+    struct ew_graph *g;
+    struct ew_plan *p;
+    struct ew_image_prep prep;
+    struct ew_run_show show;
+    struct ew_run_frames frames;
+    double fps; /* 0: each as soon as the one before is done */
+    double seconds, budget_ms;
+    bool json;
+};
+
+/* Runs and prints them. */
+ew_err ew_run_stream(const struct ew_run_stream *s);
+
+/* Where a network's input has its channels. */
+bool ew_run_channels_last(const struct ew_value *v);
+
 /* "a.npy" for the first of several outputs, "a_1.npy" for the second. */
 const char *ew_run_output_path(struct ew_arena *a, const char *path, int index);
 

@@ -156,6 +156,16 @@ void ew_run_print_json(struct ew_json *j, const char *name, const struct ew_tens
     ew_json_end(j);
 }
 
+bool ew_run_best(const struct ew_tensor *t, int64_t *index, double *share)
+{
+    struct top top[2];
+    if (!is_scores(t) || find_top(t, 1, top) == 0)
+        return false;
+    *index = top[0].index;
+    *share = top[0].share;
+    return true;
+}
+
 const char *ew_run_output_path(struct ew_arena *a, const char *path, int index)
 {
     const char *dot = strrchr(path, '.');

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise compile: a network as an engine file. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "cli/cmd.h"
+#include "cli/image_opts.h"
+#include "cli/network.h"
+#include "format/checkpoint.h"
+#include "plan/tune.h"
+#include "report/text_table.h"
+
+struct opts {
+    struct ew_network_opts net;
+    struct ew_image_opts image;
+    const char *output, *batch;
+    int64_t threads, seed;
+    bool tune, compact;
+    int precision;
+};
+
+static const char *const precisions[] = {"auto", "fp32", "int8", NULL};
+
+/* clang-format off */
+static const struct ew_field fields[] = {
+    {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
+     .metavar = "FILE.ewe", .help = "the file to write", .letter = 'o'},
+    EW_NETWORK_SIZE_FIELDS(struct opts, net),
+    {.name = "batch", .type = EW_FIELD_STR, .offset = offsetof(struct opts, batch), .def = "1",
+     .metavar = "B|A-B", .help = "images at a time, or a range of which each run takes its own"},
+    {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
+     .min = 0, .max = 256, .metavar = "N", .help = "threads of its runs; 0: one for each CPU"},
+    {.name = "tune", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, tune),
+     .help = "measure kernels here and remember the fastest, instead of choosing by rules"},
+    {.name = "precision", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, precision),
+     .def = "auto", .choices = precisions,
+     .help = "what the network must be: quantised, not, or as it comes"},
+    {.name = "compact", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, compact),
+     .help = "leave out weights that kernels have packed: smaller, for this instruction set alone"},
+    EW_IMAGE_FIELDS(struct opts, image),
+    {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "1",
+     .metavar = "N", .help = "of the weights of a network of the zoo"},
+    EW_FIELD_END};
+/* clang-format on */
+
+/* "4" or "1-8". */
+static ew_err parse_batches(const char *text, struct ew_compile_opts *o)
+{
+    char first[32];
+    const char *dash = strchr(text, '-');
+    const size_t n = dash ? (size_t)(dash - text) : strlen(text);
+    EW_CHECK(n < sizeof(first), EW_ERR_USAGE, "--batch: \"%s\" is no number or range", text);
+    memcpy(first, text, n);
+    first[n] = 0;
+    EW_CHECK(ew_num_int(first, &o->batch_min) &&
+                 ew_num_int(dash ? dash + 1 : first, &o->batch_max) && o->batch_min >= 1 &&
+                 o->batch_max >= o->batch_min && o->batch_max <= 1 << 20,
+             EW_ERR_USAGE, "--batch: \"%s\" is no number or range such as 1-8", text);
+    return EW_OK;
+}
+
+/* Classes and normalisation: as a checkpoint was trained, then as the options say. */
+static ew_err describe_images(const char *what, const struct opts *o, struct ew_arena *a,
+                              struct ew_compile_opts *out)
+{
+    struct ew_image_prep prep = {.std = {1, 1, 1, 1}};
+    if (ew_network_is_file(what) && ew_checkpoint_is(what)) {
+        struct ew_checkpoint c;
+        EW_TRY(ew_checkpoint_read(what, &c));
+        memcpy(prep.mean, c.mean, sizeof(prep.mean));
+        memcpy(prep.std, c.std, sizeof(prep.std));
+        const char **names = ew_arena_array(a, (size_t)c.n_classes + 1, sizeof(*names));
+        for (int i = 0; names && i < c.n_classes; i++)
+            names[i] = ew_arena_strdup(a, c.classes[i]);
+        out->classes = names;
+        out->n_classes = c.n_classes;
+        ew_checkpoint_fini(&c);
+        EW_CHECK(names && !a->failed, EW_ERR_MEMORY, "%s: no memory", what);
+    }
+    EW_TRY(ew_image_opts_read(&o->image, &prep));
+    if (o->image.labels)
+        EW_TRY(ew_labels_read(o->image.labels, a, &out->classes, &out->n_classes));
+    memcpy(out->mean, prep.mean, sizeof(out->mean));
+    memcpy(out->std, prep.std, sizeof(out->std));
+    out->resize = prep.resize;
+    return EW_OK;
+}
+
+/* ---- What was made ---- */
+
+static ew_err print(const struct ew_cmd_call *c, const struct ew_engine_info *i, double seconds)
+{
+    const struct opts *o = c->opts;
+    char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS], d[EW_TEXT_CHARS];
+    if (!c->json) {
+        printf("%s: %s, %s, batch %s, for %s %s\n", o->output, i->name, i->precision, o->batch,
+               i->arch, i->isa);
+        printf("file %s, of which runs read %s; activations %s a context\n",
+               ew_text_bytes(i->file_bytes, a), ew_text_bytes(i->packed_bytes, b),
+               ew_text_bytes(i->activation_bytes, d));
+        EW_INFO("compiled in %.2f s", seconds);
+        return EW_OK;
+    }
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_str(&j, "name", i->name);
+    ew_json_str(&j, "file", o->output);
+    ew_json_str(&j, "precision", i->precision);
+    ew_json_str(&j, "arch", i->arch);
+    ew_json_str(&j, "isa", i->isa);
+    ew_json_int(&j, "batch_min", i->batch_min);
+    ew_json_int(&j, "batch_max", i->batch_max);
+    ew_json_int(&j, "threads", i->threads);
+    ew_json_int(&j, "bytes", i->file_bytes);
+    ew_json_int(&j, "packed_bytes", i->packed_bytes);
+    ew_json_int(&j, "activation_bytes", i->activation_bytes);
+    ew_json_num(&j, "seconds", seconds);
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+/* ---- The command ---- */
+
+static ew_err compile(struct ew_cmd_call *c, struct ew_graph *g, struct ew_arena *a)
+{
+    const struct opts *o = c->opts;
+    char cache[512];
+    struct ew_compile_opts co = {.size = sizeof(co),
+                                 .threads = (int)o->threads,
+                                 .tune = o->tune,
+                                 .tune_cache = o->tune ? ew_tuner_default_path(cache) : NULL,
+                                 .precision = precisions[o->precision],
+                                 .compact = o->compact};
+    EW_TRY(parse_batches(o->batch, &co));
+    EW_TRY(describe_images(c->args[0], o, a, &co));
+    const int64_t start = ew_clock_ns();
+    EW_TRY(ew_engine_compile(g, &co, o->output));
+    const double seconds = (double)(ew_clock_ns() - start) * 1e-9;
+    struct ew_engine *e;
+    struct ew_engine_info info = {.size = sizeof(info)};
+    EW_TRY(ew_engine_load(o->output, &e)); /* what was written can be read */
+    ew_err err = ew_engine_info(e, &info);
+    if (err == EW_OK)
+        err = print(c, &info, seconds);
+    ew_engine_free(e);
+    return err;
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    const struct opts *o = c->opts;
+    struct ew_network_opts net = o->net;
+    struct ew_graph *g;
+    EW_CHECK(o->output, EW_ERR_USAGE, "compile needs -o FILE.ewe");
+    net.batch = 1;
+    EW_TRY(ew_network_load(c->args[0], &net, &g));
+    ew_err e = EW_OK;
+    if (!ew_network_is_file(c->args[0])) {
+        EW_INFO("%s has random weights (seed %lld)", c->args[0], (long long)o->seed);
+        e = ew_model_init(c->args[0], (uint64_t)o->seed, g);
+    }
+    struct ew_arena a;
+    ew_arena_init(&a);
+    if (e == EW_OK)
+        e = compile(c, g, &a);
+    ew_arena_fini(&a);
+    ew_graph_free(g);
+    return e;
+}
+
+const struct ew_cmd ew_cmd_compile = {
+    .name = "compile",
+    .group = EW_CMD_SHRINK,
+    .summary = "compile a network into an engine file",
+    .args = "NAME|FILE.onnx|CKPT",
+    .about = "An engine holds the network after all passes, with its kernels chosen and their\n"
+             "weights packed; it is mapped and used as it is, so loading takes milliseconds.\n"
+             "The same network, options and machine give the same bytes.",
+    .examples = "compile resnet50.onnx -o resnet50.ewe --mean imagenet --labels classes.txt\n"
+                "compile model.ckpt -o model.ewe --batch 1-8 --tune\n"
+                "run resnet50.ewe cat.jpg",
+    .min_args = 1,
+    .max_args = 1,
+    .opts_size = sizeof(struct opts),
+    .opts = fields,
+    .run = run,
+};

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Engines: compiled, the same bytes twice, run on tensors, images, folders and streams, and refused.
+exec 2>&1
+edgewise compile lenet5 -o a.ewe --batch 1-4 --threads 1 2>/dev/null | sed 's/, for .*//; s/^file .*/sizes/'
+edgewise compile lenet5 -o b.ewe --batch 1-4 --threads 1 --json 2>/dev/null | grep -cE '"(bytes|packed_bytes|activation_bytes|seconds)": [0-9]'
+cmp a.ewe b.ewe
+edgewise run lenet5 --random --output want.npy >/dev/null 2>&1
+edgewise run a.ewe --random --output got.npy >/dev/null 2>&1
+cmp want.npy got.npy
+image=$CASES/../fuzz/corpus/image
+mkdir images
+cp "$image/grey.png" "$image/rgb.jpg" images
+echo text >images/notes.txt
+edgewise run a.ewe images/grey.png --top 1 2>/dev/null | sed 's/ [0-9.]* %.*//'
+edgewise run a.ewe images | sed -E 's/class [0-9]/class N/; s/[0-9.]+ (ms|%)/T \1/g; s/(p99|max) [0-9.]+/\1 T/g; s/: [0-9]+ of 2 missed .*/: M of 2 missed/'
+printf 'images/grey.png\n' | edgewise run a.ewe - --json | grep -cE '"(class|read_ms|run_ms|missed|budget_ms)"'
+edgewise run a.ewe images --fps 200 --seconds 0.1 --budget 1000 --json | grep -E '"(frames|fps|budget_ms)"'
+# What is wrong is said in one line.
+edgewise run a.ewe --random --reference || echo "status $?"
+edgewise compile lenet5 || echo "status $?"
+edgewise compile lenet5 -o x.ewe --batch 4-2 || echo "status $?"
+edgewise compile lenet5 -o x.ewe --precision int8 2>&1 | tail -n 1
+head -c 6000 a.ewe >cut.ewe
+edgewise run cut.ewe --random | sed "s/of [0-9]* bytes/of N bytes/" || true
+edgewise run a.ewe images/notes.txt || echo "status $?"
+mkdir empty
+edgewise run a.ewe empty || echo "status $?"
