@@ -2,9 +2,11 @@
 /* The folder of a run. */
 #include "train/rundir.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -50,19 +52,40 @@ static ew_err open_rows(const struct ew_rundir *r, const char *name, int64_t byt
     ew_rundir_file(r, name, out->path);
     const int fd = open(out->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     EW_CHECK(fd >= 0, EW_ERR_IO, "%s: %s", out->path, strerror(errno));
-    if (ftruncate(fd, (off_t)bytes) != 0 || lseek(fd, 0, SEEK_END) < 0 ||
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 || ftruncate(fd, (off_t)bytes) != 0 ||
         !(out->f = fdopen(fd, "a"))) {
-        const ew_err e = ew_fail(EW_ERR_IO, "%s: %s", out->path, strerror(errno));
+        const ew_err e =
+            ew_fail(EW_ERR_IO, "%s: %s", out->path,
+                    errno == EWOULDBLOCK ? "another process is training there" : strerror(errno));
         close(fd);
         return e;
     }
+    fseek(out->f, 0, SEEK_END);
     out->good = bytes;
     return EW_OK;
+}
+
+/* A run that was killed while it wrote leaves files that nobody will rename. */
+static void sweep_leftovers(const struct ew_rundir *r)
+{
+    static const char *const ours[] = {"last.ckpt.", "best.ckpt.", "options.ini.", "machine.json."};
+    char path[EW_RUNDIR_PATH];
+    DIR *d = opendir(r->path);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        const size_t n = strlen(e->d_name);
+        for (size_t i = 0; i < EW_COUNT(ours); i++)
+            if (n > 4 && n < 64 && strcmp(e->d_name + n - 4, ".tmp") == 0 &&
+                strncmp(e->d_name, ours[i], strlen(ours[i])) == 0)
+                unlink(ew_rundir_file(r, e->d_name, path));
+    }
+    if (d)
+        closedir(d);
 }
 
 static ew_err open_files(struct ew_rundir *r, int64_t epochs_bytes, int64_t batches_bytes)
 {
     EW_TRY(open_rows(r, "epochs.csv", epochs_bytes, &r->epochs));
+    sweep_leftovers(r);
     EW_TRY(open_rows(r, "batches.jsonl", batches_bytes, &r->batches));
     if (epochs_bytes == 0)
         ew_record_csv_head(r->epochs.f, EW_RECORD_EPOCH);

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training as a whole: it learns, its times add up, it goes on bit for bit, it survives a full
+ * disk. */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/rng.h"
+#include "train_test.h"
+
+/* A job in a folder of the test's (NULL: none), fresh or resumed from its last checkpoint. */
+struct session {
+    struct ew_dataset *data;
+    struct ew_train_job job;
+    struct ew_checkpoint from;
+    struct ew_trainer *t;
+};
+
+static ew_err session_open(struct session *s, const struct ew_train_opts *o, const char *folder)
+{
+    char path[512] = "";
+    *s = (struct session){.job = {.opts = *o,
+                                  .options = "",
+                                  .mean = {0.5, 0.5, 0.5, 0.5},
+                                  .std = {0.5, 0.5, 0.5, 0.5},
+                                  .folder = folder}};
+    EW_EXPECT_OK(ew_dataset_open(TEST_DATA, &s->data));
+    s->job.data = s->data;
+    if (folder)
+        snprintf(path, sizeof(path), "%s/last.ckpt", folder);
+    if (folder && access(path, F_OK) == 0) {
+        EW_EXPECT_OK(ew_checkpoint_read(path, &s->from));
+        s->job.resume = &s->from;
+        s->job.net = s->from.graph;
+        s->from.graph = NULL;
+    } else {
+        s->job.net = small_net();
+    }
+    return ew_trainer_open(&s->job, &s->t);
+}
+
+static void session_close(struct session *s)
+{
+    ew_trainer_close(s->t);
+    ew_checkpoint_fini(&s->from);
+    ew_graph_free(s->job.net);
+    ew_dataset_close(s->data);
+}
+
+/* A sum over all weights and running statistics. */
+static uint64_t weights_sum(const struct ew_graph *g)
+{
+    struct ew_hash h = {0};
+    for (int i = 0; i < g->n_values; i++)
+        if (g->values[i].kind == EW_VALUE_PARAM || g->values[i].kind == EW_VALUE_STATE)
+            ew_hash_add(&h, g->values[i].t.data, ew_tensor_bytes(&g->values[i].t));
+    return ew_hash_sum(&h);
+}
+
+static uint64_t straight_run(const struct ew_train_opts *o)
+{
+    struct session s;
+    EW_EXPECT_OK(session_open(&s, o, NULL));
+    train_some(s.t, 0);
+    const uint64_t sum = weights_sum(s.job.net);
+    session_close(&s);
+    return sum;
+}
+
+/* ---- It learns ---- */
+
+static void learns_and_keeps_the_best(void)
+{
+    struct ew_train_opts o = small_opts();
+    struct session s;
+    o.epochs = 16;
+    o.load.augment = "none";
+    o.val_split = 0.2;
+    o.batch = 16;
+    if (!EW_EXPECT_OK(session_open(&s, &o, ew_test_path("best"))))
+        return;
+    train_some(s.t, 0);
+    const struct ew_train_result r = ew_trainer_result(s.t);
+    EW_EXPECT_INT(r.epochs, 16);
+    EW_EXPECT(!r.validated_on_test);
+    EW_EXPECT(r.test.accuracy > 0.6);
+    EW_EXPECT_INT(r.test.samples, 64);
+    EW_EXPECT_INT(r.images, 16 * 256);
+    EW_EXPECT(r.best_epoch >= 1 && !r.behind);
+    EW_EXPECT_INT(access(ew_test_path("best/best.ckpt"), F_OK), 0);
+    session_close(&s);
+}
+
+static void does_not_depend_on_threads_and_workers(void)
+{
+    struct ew_train_opts o = small_opts();
+    const uint64_t one = straight_run(&o);
+    o.threads = 3;
+    o.load.workers = 3;
+    EW_EXPECT(straight_run(&o) == one);
+    o.load.workers = 0;
+    EW_EXPECT(straight_run(&o) == one);
+    o.seed = 6;
+    EW_EXPECT(straight_run(&o) != one);
+}
+
+static void every_optimizer_learns(void)
+{
+    for (int k = 0; k < EW_OPTIMIZER_COUNT; k++) {
+        struct ew_train_opts o = small_opts();
+        struct session s;
+        o.optimizer = k;
+        o.lr = k < EW_OPTIMIZER_ADAM ? 0.05 : 0.005;
+        o.label_smoothing = 0.1;
+        o.weight_decay = 1e-4;
+        o.epochs = 12;
+        o.load.augment = "none";
+        if (!EW_EXPECT_OK(session_open(&s, &o, NULL)))
+            return;
+        train_some(s.t, 10);
+        const double first = ew_trainer_status(s.t).loss;
+        train_some(s.t, 0);
+        EW_EXPECT(ew_trainer_epoch(s.t)->train_loss < 0.9 * first);
+        session_close(&s);
+    }
+}
+
+static void says_when_it_diverges(void)
+{
+    struct ew_train_opts o = small_opts();
+    struct session s;
+    o.lr = 1000;
+    enum ew_train_event event;
+    if (!EW_EXPECT_OK(session_open(&s, &o, NULL)))
+        return;
+    ew_err e = EW_OK;
+    for (int i = 0; i < 60 && e == EW_OK; i++)
+        e = ew_trainer_step(s.t, &event);
+    EW_EXPECT_INT(e, EW_ERR_ARG);
+    EW_EXPECT_HAS(ew_error_message(), "it has diverged");
+    session_close(&s);
+}
+
+/* ---- Time ---- */
+
+/* The number behind "key": in a line of JSON. */
+static double number(const char *line, const char *key)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "\"%s\":", key);
+    const char *at = strstr(line, text);
+    return at ? strtod(at + strlen(text), NULL) : (double)NAN;
+}
+
+/* Adds up the rows of batches; each must be the sum of its own parts. */
+static double rows_sum(const char *path, int64_t *rows)
+{
+    char *text = NULL, *save = NULL;
+    size_t size;
+    double all = 0;
+    EW_EXPECT_OK(ew_file_read(path, 1 << 20, &text, &size));
+    *rows = 0;
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        const double wall = number(line, "wall_s"), parts = number(line, "compute_s") +
+                                                            number(line, "stall_s") +
+                                                            number(line, "overhead_s");
+        EW_EXPECT_NEAR(parts, wall, 0.01 * wall);
+        EW_EXPECT(number(line, "decode_s") > 0 && number(line, "augment_s") > 0);
+        all += parts;
+        ++*rows;
+    }
+    free(text);
+    return all;
+}
+
+static void times_add_up(void)
+{
+    struct ew_train_opts o = small_opts();
+    struct session s;
+    enum ew_train_event event = EW_TRAIN_BATCH;
+    int64_t rows, steps = 0;
+    o.epochs = 1;
+    o.checkpoint_every = 0;
+    o.load.workers = 0;
+    if (!EW_EXPECT_OK(session_open(&s, &o, ew_test_path("times"))))
+        return;
+    const int64_t start = ew_clock_ns();
+    for (; steps < 10; steps++)
+        EW_EXPECT_OK(ew_trainer_step(s.t, &event));
+    const double wall = (double)(ew_clock_ns() - start) * 1e-9;
+    train_some(s.t, 0);
+    const struct ew_epoch_row *e = ew_trainer_epoch(s.t);
+    EW_EXPECT_NEAR(e->compute_s + e->stall_s + e->overhead_s, e->wall_s, 0.01 * e->wall_s);
+    EW_EXPECT_NEAR(e->wall_s, wall, 0.01 * wall + 2e-3);
+    const double all = rows_sum(ew_test_path("times/batches.jsonl"), &rows);
+    EW_EXPECT_INT(rows, 10);
+    /* What follows the last row (it, and a checkpoint) is in the epoch alone. */
+    EW_EXPECT(all <= e->wall_s * 1.0001 && all > 0.7 * e->wall_s);
+    session_close(&s);
+}
+
+/* ---- Going on ---- */
+
+static void goes_on_from_every_batch(void)
+{
+    struct ew_train_opts o = small_opts();
+    o.epochs = 2;
+    const uint64_t want = straight_run(&o);
+    for (int stop = 1; stop <= 21; stop += 4) {
+        struct session s;
+        char folder[32];
+        snprintf(folder, sizeof(folder), "stop%d", stop);
+        const char *path = strdup(ew_test_path(folder));
+        if (!EW_EXPECT_OK(session_open(&s, &o, path)))
+            return;
+        train_some(s.t, stop);
+        ew_trainer_save(s.t);
+        session_close(&s);
+        o.threads = 1 + stop % 2;
+        if (!EW_EXPECT_OK(session_open(&s, &o, path)))
+            return;
+        train_some(s.t, 0);
+        EW_EXPECT(weights_sum(s.job.net) == want);
+        session_close(&s);
+    }
+}
+
+/* A child that trains, or goes on, to the end; it may be killed at any moment. */
+static pid_t spawn_training(const struct ew_train_opts *o, const char *folder)
+{
+    const pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    struct session s;
+    if (session_open(&s, o, folder) != EW_OK)
+        _exit(3);
+    train_some(s.t, 0);
+    ew_trainer_save(s.t);
+    ew_trainer_close(s.t);
+    _exit(0);
+}
+
+/* Kill -9 at twenty random points, wherever they fall: computing, writing rows, in the middle of a
+ * checkpoint.  What is left in the folder must always be enough to go on. */
+static void survives_being_killed(void)
+{
+    struct ew_train_opts o = small_opts();
+    o.epochs = 2;
+    const uint64_t want = straight_run(&o);
+    const char *folder = strdup(ew_test_path("killed"));
+    struct ew_rng r = {.seed = 11};
+    o.checkpoint_every = 0;
+    int kills = 0, status = -1;
+    for (int run = 0; run < 200; run++) {
+        const pid_t pid = spawn_training(&o, folder);
+        if (kills < 20) {
+            usleep(2000 + (useconds_t)ew_rng_next_below(&r, 25000));
+            kill(pid, SIGKILL);
+        }
+        waitpid(pid, &status, 0);
+        kills += WIFSIGNALED(status);
+        if (WIFEXITED(status) && kills >= 20)
+            break;
+        if (WIFEXITED(status)) { /* it was over too soon: once more from the beginning */
+            EW_EXPECT_INT(WEXITSTATUS(status), 0);
+            unlink(ew_test_path("killed/last.ckpt"));
+        }
+    }
+    EW_EXPECT_INT(kills, 20);
+    EW_EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    struct ew_checkpoint c;
+    if (EW_EXPECT_OK(ew_checkpoint_read(ew_test_path("killed/last.ckpt"), &c))) {
+        EW_EXPECT(weights_sum(c.graph) == want);
+        ew_checkpoint_fini(&c);
+    }
+    int64_t rows;
+    rows_sum(ew_test_path("killed/batches.jsonl"), &rows);
+    EW_EXPECT_INT(rows, 20);
+}
+
+/* ---- Disks ---- */
+
+static void survives_a_full_disk(void)
+{
+    struct ew_train_opts o = small_opts();
+    struct session s;
+    struct rlimit before, small;
+    o.epochs = 2;
+    const uint64_t want = straight_run(&o);
+    if (!EW_EXPECT_OK(session_open(&s, &o, ew_test_path("full"))))
+        return;
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = before;
+    small.rlim_cur = 600; /* the head of epochs.csv, and a row or two */
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    train_some(s.t, 15);
+    ew_trainer_save(s.t);
+    EW_EXPECT(ew_trainer_result(s.t).behind);
+    setrlimit(RLIMIT_FSIZE, &before);
+    train_some(s.t, 0);
+    EW_EXPECT(!ew_trainer_result(s.t).behind); /* there is room again */
+    EW_EXPECT(weights_sum(s.job.net) == want);
+    session_close(&s);
+    struct ew_checkpoint c;
+    if (EW_EXPECT_OK(ew_checkpoint_read(ew_test_path("full/last.ckpt"), &c)))
+        ew_checkpoint_fini(&c);
+}
+
+static void refuses_a_folder_it_cannot_use(void)
+{
+    struct ew_train_opts o = small_opts();
+    struct session s, other;
+    EW_EXPECT_ERR(session_open(&s, &o, ew_test_path("a-file/run")), EW_ERR_IO, "a-file");
+    ew_graph_free(s.job.net);
+    ew_dataset_close(s.data);
+    EW_EXPECT_OK(session_open(&s, &o, ew_test_path("twice")));
+    EW_EXPECT_ERR(session_open(&other, &o, ew_test_path("twice")), EW_ERR_IO,
+                  "another process is training there");
+    ew_graph_free(other.job.net);
+    ew_dataset_close(other.data);
+    session_close(&s);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct ew_test tests[] = {
+        /* First: a process that forks has no threads of its own yet. */
+        EW_TEST(survives_being_killed),
+        EW_TEST(learns_and_keeps_the_best),
+        EW_TEST(does_not_depend_on_threads_and_workers),
+        EW_TEST(every_optimizer_learns),
+        EW_TEST(says_when_it_diverges),
+        EW_TEST(times_add_up),
+        EW_TEST(goes_on_from_every_batch),
+        EW_TEST(survives_a_full_disk),
+        EW_TEST(refuses_a_folder_it_cannot_use),
+    };
+    ew_test_file("a-file", "", 0);
+    return ew_test_main(argc, argv, tests, sizeof(tests) / sizeof(tests[0]));
+}
