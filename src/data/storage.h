@@ -29,8 +29,8 @@ int64_t ew_medium_wait(struct ew_medium *m, int64_t i, const struct ew_sample *s
  * is not on disk or the kernel does not tell. */
 ew_err ew_dataset_resident(const struct ew_dataset *d, enum ew_split split, double *share);
 
-/* Drops the split's pages from the page cache; no privilege needed.  Pages that another process has
- * mapped stay. */
+/* Drops the split's pages from the page cache; no privilege needed.  Some stay where another
+ * process has mapped them; then root drops the whole cache. */
 ew_err ew_dataset_drop_cache(const struct ew_dataset *d, enum ew_split split);
 
 #endif
