@@ -3,16 +3,24 @@
 # pass sees EW_ISA=<isa>, the suffix of its symbols, and EW_ISA_<ISA>; all of the program sees
 # EW_ISA_LIST as an X-macro list.  Nothing is probed: which one runs is decided at run time.
 #
-# Kernels may contract a*b+c into one rounding (they state a tolerance); nothing else may.
+# Float kernels may contract a*b+c into one rounding (they state a tolerance); nothing else may:
+# integer kernels, k_q*.c, round as their references do.
 set(EW_ISA_FLAGS_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512)
+set(EW_ISA_FLAGS_avx512vnni ${EW_ISA_FLAGS_avx512} -mavx512vnni -mavx512vbmi)
 set(EW_ISA_FLAGS_avx2 -mavx2 -mfma)
 set(EW_ISA_FLAGS_neon)
+set(EW_ISA_FLAGS_neondot -march=armv8.2-a+dotprod)
 set(EW_ISA_FLAGS_plain)
 
+# Those that add something for integers alone: the instruction set that they extend, which has their
+# float kernels.
+set(EW_ISA_FLOAT_avx512vnni avx512)
+set(EW_ISA_FLOAT_neondot neon)
+
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-  set(EW_ISAS avx512 avx2 plain)
+  set(EW_ISAS avx512vnni avx512 avx2 plain)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
-  set(EW_ISAS neon plain)
+  set(EW_ISAS neondot neon plain)
 else()
   set(EW_ISAS plain)
 endif()
@@ -27,15 +35,24 @@ if(EW_FUZZ) # for readers of files; clang takes as long as gcc even at -O1
 endif()
 
 function(ew_isa_objects name folder names)
-  file(GLOB files CONFIGURE_DEPENDS ${folder}/*.c)
+  file(GLOB all CONFIGURE_DEPENDS ${folder}/*.c)
+  file(GLOB integer CONFIGURE_DEPENDS ${folder}/k_q*.c)
+  set_source_files_properties(${integer} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
   set(list ${${names}})
   set(text "/* Made by the build: the instruction sets that this target has, best first. */\n")
   foreach(isa IN LISTS EW_ISAS)
+    set(float ${isa})
+    set(files ${all})
+    if(EW_ISA_FLOAT_${isa})
+      set(float ${EW_ISA_FLOAT_${isa}})
+      set(files ${integer} ${folder}/k_table.c)
+    endif()
     add_library(${name}_${isa} OBJECT ${files})
     target_link_libraries(${name}_${isa} PUBLIC ew_include)
     target_compile_options(${name}_${isa} PRIVATE ${EW_ISA_OPTIMISE} -ffp-contract=fast
       $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns> ${EW_ISA_FLAGS_${isa}})
-    target_compile_definitions(${name}_${isa} PRIVATE EW_ISA=${isa} EW_ISA_IS_${isa}=1)
+    target_compile_definitions(${name}_${isa} PRIVATE EW_ISA=${isa} EW_ISA_FLOAT=${float}
+      EW_ISA_IS_${float}=1 $<$<NOT:$<STREQUAL:${isa},${float}>>:EW_ISA_IS_${isa}=1>)
     list(APPEND list ${name}_${isa})
     string(APPEND text "EW_ISA_ROW(${isa})\n")
   endforeach()

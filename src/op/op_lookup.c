@@ -43,9 +43,9 @@ static ew_err expand(struct ew_graph *g, int node, int *out)
 
 /* clang-format off */
 static const struct ew_op_case cases[] = {
-    {.name = "uint8", .in = {{"2x5x7x11", EW_U8, EW_FILL_BYTES}, {"256", EW_U8, EW_FILL_BYTES}},
+    {.name = "uint8", .in = {{"2x5x7x11", EW_U8, EW_FILL_BYTES}, {"256", EW_U8, EW_FILL_BYTES, .constant = true}},
      .n_in = 2, .out_shape = "2x5x7x11"},
-    {.name = "int8 to uint8", .in = {{"300", EW_S8, EW_FILL_BYTES}, {"256", EW_U8, EW_FILL_BYTES}},
+    {.name = "int8 to uint8", .in = {{"300", EW_S8, EW_FILL_BYTES}, {"256", EW_U8, EW_FILL_BYTES, .constant = true}},
      .n_in = 2, .out_shape = "300"},
 };
 /* clang-format on */

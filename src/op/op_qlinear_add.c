@@ -14,8 +14,8 @@ static ew_err forward(const struct ew_call *c)
 static const char *const renames[] = {EW_QUANT_CLAMP_RENAMES, NULL};
 
 /* clang-format off */
-#define SCALE {"", .fill = EW_FILL_POSITIVE}
-#define BYTE(value, type) {"", type, EW_FILL_VALUES, .values = value}
+#define SCALE {"", .fill = EW_FILL_POSITIVE, .constant = true}
+#define BYTE(value, type) {"", type, EW_FILL_VALUES, .values = value, .constant = true}
 #define BYTES(shape, type) {shape, type, EW_FILL_BYTES}
 
 static const struct ew_op_case cases[] = {

@@ -50,8 +50,8 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 static const char *const renames[] = {EW_WINDOW_RENAMES, NULL};
 
 /* clang-format off */
-#define SCALE {"", .fill = EW_FILL_POSITIVE}
-#define BYTE(value, type) {"", type, EW_FILL_VALUES, .values = value}
+#define SCALE {"", .fill = EW_FILL_POSITIVE, .constant = true}
+#define BYTE(value, type) {"", type, EW_FILL_VALUES, .values = value, .constant = true}
 #define BYTES(shape, type) {shape, type, EW_FILL_BYTES}
 
 static const struct ew_op_case cases[] = {

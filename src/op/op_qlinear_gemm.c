@@ -118,27 +118,28 @@ static ew_err export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 static const char *const renames[] = {"trans_b", "transB", EW_QUANT_CLAMP_RENAMES, NULL};
 
 /* clang-format off */
-#define SCALE(shape) {shape, .fill = EW_FILL_POSITIVE}
-#define TINY {"", .fill = EW_FILL_VALUES, .values = "0.003"}
-#define BYTE(value, type) {"", type, EW_FILL_VALUES, .values = value}
+#define SCALE(shape) {shape, .fill = EW_FILL_POSITIVE, .constant = true}
+#define TINY {"", .fill = EW_FILL_VALUES, .values = "0.003", .constant = true}
+#define BYTE(value, type) {"", type, EW_FILL_VALUES, .values = value, .constant = true}
 #define BYTES(shape, type) {shape, type, EW_FILL_BYTES}
+#define KNOWN(shape, type) {shape, type, EW_FILL_BYTES, .constant = true}
 
 static const struct ew_op_case cases[] = {
     {.name = "linear", .attrs = "trans_b=true",
-     .in = {BYTES("3x130", EW_U8), TINY, BYTE("100", EW_U8), BYTES("37x130", EW_S8), SCALE("37"),
-            {NULL}, {"37", EW_S32}, SCALE(""), BYTE("99", EW_U8)},
+     .in = {BYTES("3x130", EW_U8), TINY, BYTE("100", EW_U8), KNOWN("37x130", EW_S8), SCALE("37"),
+            {NULL}, {"37", EW_S32, .constant = true}, SCALE(""), BYTE("99", EW_U8)},
      .n_in = 9, .out_shape = "3x37"},
     {.name = "plain, clamped", .attrs = "lo=-10",
-     .in = {BYTES("3x13", EW_S8), TINY, BYTE("-100", EW_S8), BYTES("13x7", EW_S8), SCALE(""),
+     .in = {BYTES("3x13", EW_S8), TINY, BYTE("-100", EW_S8), KNOWN("13x7", EW_S8), SCALE(""),
             BYTE("0", EW_S8), {NULL}, SCALE(""), BYTE("-9", EW_S8)},
      .n_in = 9, .out_shape = "3x7"},
     {.name = "zero points by column",
-     .in = {BYTES("2x5", EW_U8), TINY, BYTE("100", EW_U8), {"5x3", EW_S8}, SCALE("3"),
-            {"3", EW_S8}, {"3", EW_S32}, SCALE(""), BYTE("9", EW_S8)},
+     .in = {BYTES("2x5", EW_U8), TINY, BYTE("100", EW_U8), {"5x3", EW_S8, .constant = true}, SCALE("3"),
+            {"3", EW_S8, .constant = true}, {"3", EW_S32, .constant = true}, SCALE(""), BYTE("9", EW_S8)},
      .n_in = 9, .out_shape = "2x3"},
     {.name = "to float", .attrs = "trans_b=true",
-     .in = {BYTES("1x40", EW_U8), TINY, BYTE("100", EW_U8), BYTES("70x40", EW_S8), SCALE("70"),
-            BYTE("0", EW_S8), {"70", EW_S32}},
+     .in = {BYTES("1x40", EW_U8), TINY, BYTE("100", EW_U8), KNOWN("70x40", EW_S8), SCALE("70"),
+            BYTE("0", EW_S8), {"70", EW_S32, .constant = true}},
      .n_in = 7, .out_shape = "1x70"},
 };
 /* clang-format on */

@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
 
 #include "base/mem.h"
 
@@ -21,12 +24,19 @@ static const struct ew_kernels *const built[] = {
 static bool machine_has(const char *isa)
 {
 #if defined(__x86_64__)
+    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                        __builtin_cpu_supports("fma");
+    if (strcmp(isa, "avx512vnni") == 0)
+        return avx512 && __builtin_cpu_supports("avx512vnni") &&
+               __builtin_cpu_supports("avx512vbmi");
     if (strcmp(isa, "avx512") == 0)
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-               __builtin_cpu_supports("fma");
+        return avx512;
     if (strcmp(isa, "avx2") == 0)
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#elif defined(__aarch64__)
+    if (strcmp(isa, "neondot") == 0)
+        return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
 #endif
     return true; /* NEON is part of every aarch64 */
 }

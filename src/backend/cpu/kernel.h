@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/cpu/kernel_int.h"
 #include "op/epilogue.h" /* enum ew_act */
 
 /* ---- Optimisers ------------------------------------------------------------------------------ */
@@ -390,6 +391,7 @@ struct ew_kernels {
     int lanes;       /* floats in a vector */
 #define EW_KERNEL_FIELD(ret, name, args) ret(*name) args;
     EW_KERNEL_MAP(EW_KERNEL_FIELD)
+    EW_QKERNEL_MAP(EW_KERNEL_FIELD)
 #undef EW_KERNEL_FIELD
 };
 

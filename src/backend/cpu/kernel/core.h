@@ -34,7 +34,7 @@ struct used {
 };
 
 /* Cuts the axes down to those taps. */
-void EW_K(core_trim)(struct ew_conv_axis axis[3], struct used *used);
+void EW_KF(core_trim)(struct ew_conv_axis axis[3], struct used *used);
 
 /* A convolution whose output may be a strided view of a larger tensor. */
 struct core {

@@ -14,7 +14,7 @@ static bool sees_input(const struct ew_conv_axis *a, int32_t t)
     return o < a->out && o * a->stride - before < a->in;
 }
 
-void EW_K(core_trim)(struct ew_conv_axis axis[3], struct used *used)
+void EW_KF(core_trim)(struct ew_conv_axis axis[3], struct used *used)
 {
     used->trimmed = false;
     for (int i = 0; i < 3; i++) {
@@ -35,7 +35,7 @@ void EW_K(core_trim)(struct ew_conv_axis axis[3], struct used *used)
 void EW_K(core_init)(struct core *c, const struct ew_conv_shape *s)
 {
     memcpy(c->axis, s->axis, sizeof(c->axis));
-    EW_K(core_trim)(c->axis, &c->used);
+    EW_KF(core_trim)(c->axis, &c->used);
     c->batch = s->batch;
     c->groups = s->groups;
     c->cg = s->cin / s->groups;

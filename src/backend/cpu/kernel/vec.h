@@ -19,8 +19,16 @@
 #define EW_K_NAMED(name, isa) EW_K_JOIN(name, isa)
 #define EW_K(name)            EW_K_NAMED(name, EW_ISA) /* ew_<name>_<isa> */
 
-#define EW_KERNEL_PROTO(ret, name, args) ret EW_K(name) args;
+/* An instruction set that adds something for integers alone (VNNI to AVX-512) has the float kernels
+ * of the one that it extends. */
+#define EW_KF(name) EW_K_NAMED(name, EW_ISA_FLOAT)
+
+#define EW_KERNEL_PROTO(ret, name, args) ret EW_KF(name) args;
 EW_KERNEL_MAP(EW_KERNEL_PROTO)
+#undef EW_KERNEL_PROTO
+
+#define EW_KERNEL_PROTO(ret, name, args) ret EW_K(name) args;
+EW_QKERNEL_MAP(EW_KERNEL_PROTO)
 #undef EW_KERNEL_PROTO
 
 #if defined(EW_ISA_IS_avx512)

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The implicit GEMM of 8-bit convolutions and dense layers: geometry, packed weights and the
+ * micro-kernel.
+ *
+ * As in core.h output pixels are rows, output channels columns, k runs over (tap, input channel)
+ * and MR pixels are gathered into a panel; but a step of k is a word (qvec.h), and k is never cut:
+ * sums stay in registers until they are bytes.  A panel of all of k is at most some hundred KiB,
+ * read in order, MR streams at a time, which caches follow.
+ *
+ * Packed weights: ratio [groups][columns], bias [groups][columns], then
+ *
+ *   [group][block of WIDE columns][words of k][columns of the block]     (one word each)
+ *
+ * with columns rounded up to whole vectors.  The bias has the zero point of x in it: a sum over x
+ * less its zero point is the sum over x less zero point times the sum of the weights. */
+#ifndef EW_BACKEND_CPU_KERNEL_QCORE_H
+#define EW_BACKEND_CPU_KERNEL_QCORE_H
+
+#include "backend/cpu/kernel/core.h"
+#include "backend/cpu/kernel/qvec.h"
+
+#define Q_L2        (256 << 10) /* bytes of weights that a tile keeps coming back to */
+#define PANEL_SLACK 64          /* bytes that may be written behind a row of a panel */
+
+struct qcore {
+    struct used used;
+    struct ew_conv_axis axis[3];
+    int64_t batch, groups, cg, og, cin, cout;
+    int64_t x_image, x_step[3]; /* bytes */
+    int64_t rows;               /* output pixels of all images */
+    int64_t run, runs, k;       /* k is `runs` runs of `run` bytes, contiguous in x */
+    int64_t words;              /* of k, rounded up */
+    int64_t columns;            /* of a group, rounded up to whole vectors */
+    bool flat;                  /* pixels are rows of a matrix, and bytes are words' */
+    int64_t panel;              /* bytes between rows of a panel */
+    int64_t blocks, o_block, o_tiles, row_block, row_tiles, tiles;
+};
+
+void EW_K(qcore_init)(struct qcore *c, const struct ew_conv_shape *s);
+
+/* The parts of packed weights. */
+INLINE const float *packed_ratio(const struct qcore *c, const void *packed)
+{
+    return packed;
+}
+
+INLINE const int32_t *packed_bias(const struct qcore *c, const void *packed)
+{
+    return (const int32_t *)packed + c->groups * c->columns;
+}
+
+INLINE const int32_t *packed_words(const struct qcore *c, const void *packed)
+{
+    return (const int32_t *)packed + 2 * c->groups * c->columns;
+}
+
+/* Bytes of x in the form that products take them: a panel's. */
+#if defined(EW_ISA_IS_neondot)
+#define X_OFFSET 128 /* signed: 128 less */
+#else
+#define X_OFFSET 0
+#endif
+
+struct qmicro {
+    const uint8_t *a; /* rows of words */
+    int64_t row_step; /* bytes */
+    const int32_t *w; /* [words][vectors * LANES] */
+    int64_t words;
+    const int32_t *bias; /* of the block */
+    const float *ratio;
+    const struct ew_qend *end;
+    bool plain; /* neither add, table nor float */
+    void *y;    /* of the first row and column; bytes or floats */
+    const uint8_t *add;
+    int64_t y_step; /* elements between rows */
+    int64_t width;  /* columns that exist */
+};
+
+/* rows in [1, MR]. */
+void EW_K(qmicro)(const struct qmicro *m, int rows);
+
+/* What it does to sums, for the others: sums [vectors] of one row; width as above.  Two vectors
+ * hold columns as column_of says, one holds them in order. */
+void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int vectors, int64_t row);
+
+/* q = clamp(round((float)sum * ratio) + zero) of WIDE columns, and stored; `zero` as int16. */
+struct qplain {
+    float lo, hi; /* of what is rounded */
+    v16 zero;
+    vbytes flip;
+};
+
+INLINE struct qplain plain_of(const struct ew_qend *e)
+{
+    return (struct qplain){.lo = (float)(e->lo - e->y.zero),
+                           .hi = (float)(e->hi - e->y.zero),
+                           .zero = splat16(e->y.zero),
+                           .flip = e->y.flip - (vbytes){0}};
+}
+
+INLINE vint requantize(vint sum, vec ratio, const struct qplain *p)
+{
+    return round_int(clamp(to_float(sum) * ratio, p->lo, p->hi));
+}
+
+INLINE vbytes plain_bytes(v16 q, const struct qplain *p)
+{
+    return bytes_of(q + p->zero) ^ p->flip;
+}
+
+#endif

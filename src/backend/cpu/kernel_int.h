@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The 8-bit kernels of the CPU, on plain pointers; kernel.h says what holds for all kernels.
+ *
+ * Bytes are unsigned here.  An int8 tensor is read as the bytes that it has, and its `flip` is
+ * 0x80: byte ^ flip is its value + 128, and its zero point is given as that too.  What is computed
+ * from int32 sums is op/quant.h's, to the bit. */
+#ifndef EW_BACKEND_CPU_KERNEL_INT_H
+#define EW_BACKEND_CPU_KERNEL_INT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ew_conv_shape;
+
+/* An 8-bit tensor's type and zero point. */
+struct ew_qbyte {
+    uint8_t flip;
+    int32_t zero; /* 0 to 255 */
+};
+
+/* What is done to a sum s before it is stored; t = (float)s * ratio.
+ *   no add:   q = clamp(round(t) + y.zero)
+ *   with add: m = saturate(round(t) + mid.zero) - mid.zero,
+ *             q = clamp(round(m * mid_ratio + (add - add_zero) * add_ratio) + y.zero)
+ *   stored:   (table ? table[q ^ y.flip] : q ^ y.flip), or t where to_float is set */
+struct ew_qend {
+    bool to_float;
+    struct ew_qbyte y, mid, of_add;
+    int32_t lo, hi; /* of q, 0 to 255 */
+    const uint8_t *add;
+    float mid_ratio, add_ratio;
+    const uint8_t *table; /* 256 bytes; NULL: none */
+};
+
+/* A convolution or a dense layer.  `packed` is made by the same instruction set's qconv_pack. */
+struct ew_qconv {
+    const struct ew_conv_shape *shape;
+    const uint8_t *x;
+    struct ew_qbyte of_x;
+    const void *packed;
+    void *y; /* bytes, or floats where end.to_float is set */
+    struct ew_qend end;
+};
+
+/* What qconv_pack packs.  Filters are int8, or uint8 with zero point 128 (`flip` 0x80). */
+struct ew_qconv_weights {
+    const uint8_t
+        *w; /* [O, k..., I / groups], or [I, O] where by_row is set (one tap, one group) */
+    bool by_row;
+    uint8_t flip;
+    struct ew_qbyte of_x;
+    const int32_t *bias; /* [O]; NULL: none */
+    const float *ratio;  /* [O] */
+};
+
+/* ---- Element by element ---------------------------------------------------------------------- */
+
+/* y = clamp(round(a * a_ratio + b * b_ratio) + zero), a and b less their zero points; or of one
+ * product with `times`: round(a * b * a_ratio).  With channels b is [batch, 1, channels] and a
+ * [batch, rows, channels]; else both are alike. */
+struct ew_qpair {
+    const uint8_t *a, *b;
+    uint8_t *y;
+    struct ew_qbyte of_a, of_b, of_y;
+    float a_ratio, b_ratio;
+    int32_t lo, hi;
+    bool times;
+    int64_t rows, channels; /* channels 0: alike */
+};
+
+/* y = table[x] */
+struct ew_qtable {
+    const uint8_t *x, *table;
+    uint8_t *y;
+};
+
+/* y = saturate(round(x / scale) + zero), and back: (x - zero) * scale. */
+struct ew_qfloat {
+    float *real;
+    uint8_t *bytes;
+    float scale;
+    struct ew_qbyte of;
+};
+
+/* Windows channel by channel: the largest byte, or the mean as round(sum * ratio) + zero with the
+ * ratio that one's elements have: by_count[n], n being elements inside the input, or all of the
+ * window's where count_pads is set. */
+struct ew_qpool {
+    const struct ew_conv_shape *shape; /* groups = cin = cout */
+    bool max, count_pads;
+    const uint8_t *x;
+    uint8_t *y;
+    struct ew_qbyte of_x, of_y;
+    float scale_x, scale_y;
+};
+
+/* Rows of n bytes: out[row * out_step + i] = in[row * in_step + i]. */
+struct ew_qrows {
+    int64_t n, in_step, out_step;
+    const uint8_t *in;
+    uint8_t *out;
+};
+
+/* Each row [groups, each] to [each, groups]. */
+struct ew_qshuffle {
+    int64_t groups, each;
+    const uint8_t *in;
+    uint8_t *out;
+};
+
+/* Each of `batch` matrices [rows, columns] to [columns, rows]. */
+struct ew_qtranspose {
+    int64_t batch, rows, columns;
+    const uint8_t *in;
+    uint8_t *out;
+};
+
+/* clang-format off */
+#define EW_QKERNEL_MAP(X)                                                                          \
+    /* Operations (a multiply-add is two) done in that many steps on registers. */                 \
+    X(int64_t, qpeak,          (int64_t steps, int32_t *sink))                                     \
+    /* As conv_*: bytes packed, packing, tiles, bytes of scratch for a thread, run. */             \
+    X(size_t,  qconv_pack_size, (const struct ew_conv_shape *s))                                   \
+    X(int64_t, qconv_pack_tiles, (const struct ew_conv_shape *s))                                  \
+    X(void,    qconv_pack,     (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed, int64_t begin, int64_t end)) \
+    X(int64_t, qconv_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qconv_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(void,    qconv_run,      (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch))
+/* clang-format on */
+
+#endif
