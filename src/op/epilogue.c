@@ -43,6 +43,37 @@ double ew_act_apply(const struct ew_epilogue_attr *e, double x)
     return x;
 }
 
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+double ew_act_slope(const struct ew_epilogue_attr *e, double x)
+{
+    switch ((enum ew_act)e->act) {
+    case EW_ACT_RELU:
+        return x > 0;
+    case EW_ACT_CLIP:
+        return x > e->lo && x < e->hi;
+    case EW_ACT_LEAKY:
+        return x > 0 ? 1 : e->lo;
+    case EW_ACT_HARD_SWISH:
+        return x >= 3 ? 1 : x <= -3 ? 0 : x / 3 + 0.5;
+    case EW_ACT_HARD_SIGMOID:
+        return x * e->lo + e->hi > 0 && x * e->lo + e->hi < 1 ? e->lo : 0;
+    case EW_ACT_SILU:
+        return sigmoid(x) * (1 + x * (1 - sigmoid(x)));
+    case EW_ACT_SIGMOID:
+        return sigmoid(x) * (1 - sigmoid(x));
+    case EW_ACT_TANH:
+        return 1 - tanh(x) * tanh(x);
+    case EW_ACT_NONE:
+    case EW_ACT_COUNT:
+        break;
+    }
+    return 1;
+}
+
 void ew_epilogue_run(const struct ew_epilogue_attr *e, const struct ew_tensor *add,
                      struct ew_tensor *y)
 {

@@ -54,6 +54,9 @@ struct ew_epilogue_attr {
 /* The activation of one number. */
 double ew_act_apply(const struct ew_epilogue_attr *e, double x);
 
+/* Its derivative; at a kink that of the side where the function is constant. */
+double ew_act_slope(const struct ew_epilogue_attr *e, double x);
+
 /* y = act(y + add), or act(y) + add; `add` NULL: none. */
 void ew_epilogue_run(const struct ew_epilogue_attr *e, const struct ew_tensor *add,
                      struct ew_tensor *y);

@@ -12,7 +12,7 @@ struct ew_batch_norm_attr {
     double momentum;    /* share of the old running statistics that is kept, as in ONNX: torch's
                          * momentum m is 1 - m here, so its default 0.1 is 0.9 */
     bool training_mode; /* ONNX's: batch statistics, out[1] and out[2] are the running ones */
-    struct ew_epilogue_attr end; /* an activation; inference only */
+    struct ew_epilogue_attr end; /* an activation */
 };
 
 /* in: x [N, d..., C], scale, bias; instance_norm has one group per channel. */

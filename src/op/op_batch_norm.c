@@ -192,8 +192,23 @@ static ew_err forward(const struct ew_call *c)
 /* Per channel: sums of dy and of dy * xhat over the batch. */
 struct sums {
     double mean[CHUNK], inv[CHUNK]; /* xhat = (x - mean) * inv */
+    double scale[CHUNK], bias[CHUNK];
     double dy[CHUNK], dyx[CHUNK];
 };
+
+/* xhat of a pixel's channels [at, at + n), and the gradient before the activation. */
+static void backward_pixel(const struct ew_call *c, const struct sums *s, int64_t at, int64_t n,
+                           double *x, double *g)
+{
+    const struct ew_epilogue_attr *end = &((const struct ew_batch_norm_attr *)c->attr)->end;
+    ew_tensor_load(c->in[X], at, n, x);
+    ew_tensor_load(c->dout[0], at, n, g);
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = (x[i] - s->mean[i]) * s->inv[i];
+        if (end->act != EW_ACT_NONE)
+            g[i] *= ew_act_slope(end, x[i] * s->scale[i] + s->bias[i]);
+    }
+}
 
 static void backward_sums(const struct ew_call *c, int64_t at, int64_t n, struct sums *s)
 {
@@ -202,14 +217,15 @@ static void backward_sums(const struct ew_call *c, int64_t at, int64_t n, struct
     double x[CHUNK], g[CHUNK];
     ew_tensor_load(&kept, at, n, s->mean);
     ew_tensor_load(&kept, channels + at, n, s->inv);
+    ew_tensor_load(c->in[SCALE], at, n, s->scale);
+    ew_tensor_load(c->in[BIAS], at, n, s->bias);
     memset(s->dy, 0, sizeof(s->dy));
     memset(s->dyx, 0, sizeof(s->dyx));
     for (int64_t p = 0; p < pixels; p++) {
-        ew_tensor_load(c->in[X], p * channels + at, n, x);
-        ew_tensor_load(c->dout[0], p * channels + at, n, g);
+        backward_pixel(c, s, p * channels + at, n, x, g);
         for (int64_t i = 0; i < n; i++) {
             s->dy[i] += g[i];
-            s->dyx[i] += g[i] * (x[i] - s->mean[i]) * s->inv[i];
+            s->dyx[i] += g[i] * x[i];
         }
     }
 }
@@ -220,15 +236,11 @@ static void backward_x(const struct ew_call *c, int64_t at, int64_t n, const str
 {
     const int64_t channels = channels_of(c), pixels = pixels_of(c);
     const double share = by_batch(c) ? 1.0 / (double)pixels : 0;
-    double x[CHUNK], g[CHUNK], scale[CHUNK];
-    ew_tensor_load(c->in[SCALE], at, n, scale);
+    double x[CHUNK], g[CHUNK];
     for (int64_t p = 0; p < pixels; p++) {
-        ew_tensor_load(c->in[X], p * channels + at, n, x);
-        ew_tensor_load(c->dout[0], p * channels + at, n, g);
-        for (int64_t i = 0; i < n; i++) {
-            const double xhat = (x[i] - s->mean[i]) * s->inv[i];
-            g[i] = scale[i] * s->inv[i] * (g[i] - share * (s->dy[i] + xhat * s->dyx[i]));
-        }
+        backward_pixel(c, s, p * channels + at, n, x, g);
+        for (int64_t i = 0; i < n; i++)
+            g[i] = s->scale[i] * s->inv[i] * (g[i] - share * (s->dy[i] + x[i] * s->dyx[i]));
         ew_tensor_accumulate(c->din[X], p * channels + at, n, g);
     }
 }
@@ -237,7 +249,6 @@ static ew_err backward(const struct ew_call *c)
 {
     const int64_t channels = channels_of(c);
     struct sums s;
-    EW_TRY(ew_epilogue_check_none(&((const struct ew_batch_norm_attr *)c->attr)->end, NULL));
     if (!c->dout[0])
         return EW_OK;
     for (int64_t at = 0; at < channels; at += CHUNK) {
@@ -299,6 +310,12 @@ static const struct ew_op_case cases[] = {
      .in = {{"2x3x5x4", .no_grad = true}, {"4", .no_grad = true}, {"4", .no_grad = true},
             {"4", .no_grad = true}, {"4", .fill = EW_FILL_POSITIVE, .no_grad = true}},
      .n_in = 5, .out_shape = "2x3x5x4"},
+    {.name = "training, fused hard_swish", .train = true, .attrs = "act=hard_swish",
+     .in = {{"3x3x2x4"}, STATS}, .n_in = 5, .out_shape = "3x3x2x4"},
+    {.name = "training, fused clip", .train = true, .attrs = "act=clip act_lo=-0.5 act_hi=1.5",
+     .in = {{"2x3x3x5"}, {"5"}, {"5"}, {"5", .no_grad = true},
+            {"5", .fill = EW_FILL_POSITIVE, .no_grad = true}},
+     .n_in = 5, .out_shape = "2x3x3x5"},
     {.name = "training_mode", .attrs = "training_mode=true",
      .in = {{"3x5x4", .no_grad = true}, STATS}, .n_in = 5, .n_out = 3, .out_shape = "3x5x4"},
     {.name = "training, no pixels", .train = true,

@@ -401,14 +401,19 @@ static ew_err bind_memory(struct ew_plan *p)
 static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)
 {
     const bool optimize = p->opts.optimize && p->opts.mode == EW_PLAN_INFER && !p->opts.dry;
+    const bool fuse = p->opts.mode == EW_PLAN_TRAIN && !p->opts.backend.reference;
     p->g = g;
     p->source = g;
-    if (p->strategy.parts == 1 && !optimize)
+    if (p->strategy.parts == 1 && !optimize && !fuse)
         return EW_OK;
     EW_TRY(ew_graph_clone(g, &p->clone));
     p->g = p->clone;
     if (optimize)
         return ew_pass_all(p->clone);
+    if (fuse)
+        EW_TRY(ew_pass_fuse_norm(p->clone));
+    if (p->strategy.parts == 1)
+        return EW_OK;
     int64_t batch = 0;
     EW_TRY(ew_graph_batch(g, &batch));
     return ew_graph_set_batch(p->clone, batch / p->strategy.parts);

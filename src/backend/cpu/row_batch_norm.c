@@ -87,6 +87,9 @@ static struct training training_of(const struct ew_call *c)
                                    .bias = c->in[SHIFT]->data,
                                    .eps = (float)a->eps,
                                    .momentum = (float)(1 - a->momentum),
+                                   .act = (enum ew_act)a->end.act,
+                                   .lo = (float)a->end.lo,
+                                   .hi = (float)a->end.hi,
                                    .mean = c->aux,
                                    .rstd = (float *)c->aux + channels,
                                    .partial = c->scratch,
@@ -172,8 +175,6 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
         ask->phase == EW_PHASE_FORWARD || (c->din[X] && c->din[SCALE] && c->din[SHIFT]);
     if (!whole)
         return 0;
-    if (a->end.act != EW_ACT_NONE)
-        return 0; /* inference alone fuses */
     const size_t floats = ask->be->isa->batch_partial(rows, channels) + 2 * (size_t)channels;
     out[0] = (struct ew_kernel){.name = "batch norm",
                                 .run = ask->phase == EW_PHASE_FORWARD ? run_training : run_backward,
