@@ -83,8 +83,14 @@ static void lay_out(const struct work *w, const struct pixel *pixel, int64_t cou
     }
 }
 
-static void multiply(const struct work *w, int64_t count)
+/* `direct`: the pixels from x and dy on, as they lie. */
+struct direct {
+    const float *x, *dy;
+};
+
+static void multiply(const struct work *w, int64_t count, const struct direct *direct)
 {
+    const struct ew_conv_shape *s = &w->f->shape;
     int64_t row[MR];
     for (int r = 0; r < MR; r++)
         row[r] = r * w->out_step;
@@ -92,8 +98,10 @@ static void multiply(const struct work *w, int64_t count)
         const int64_t width = min_i64(NR, w->width - j);
         for (int64_t b = 0; b < w->outputs; b += MR) {
             float *c = w->out + b * w->out_step + j;
-            const struct micro m = {.a = w->dy + b / MR * DY_BLOCK,
-                                    .w = w->x + j,
+            const struct micro m = {.a = direct ? direct->dy + b : w->dy + b / MR * DY_BLOCK,
+                                    .w = (direct ? direct->x : w->x) + j,
+                                    .row_step = s->cout,
+                                    .line_step = s->cin,
                                     .kc = count,
                                     .from = w->add ? c : NULL,
                                     .c = c,
@@ -101,9 +109,35 @@ static void multiply(const struct work *w, int64_t count)
                                     .width = width,
                                     .lo = -INFINITY,
                                     .hi = INFINITY};
-            EW_K(micro_outer)(&m, (int)min_i64(MR, w->outputs - b));
+            if (direct)
+                EW_K(micro_outer_direct)(&m, (int)min_i64(MR, w->outputs - b));
+            else
+                EW_K(micro_outer)(&m, (int)min_i64(MR, w->outputs - b));
         }
     }
+}
+
+/* Pixels that can be multiplied as they lie: those of a 1x1 filter with stride 1, but for the last,
+ * where whole vectors would reach behind x. */
+static bool is_direct(const struct core *c, int64_t last)
+{
+    return c->flat && c->y_step[2] % 1024 != 0 && (c->rows - last) * c->cg >= NR;
+}
+
+/* Gathers and multiplies `count` pixels from `row` on, columns [k0, k1) of group g. */
+static void multiply_gathered(const struct work *w, struct core_rows at, int64_t g, int64_t o)
+{
+    const struct core *c = &w->plan->core;
+    const int64_t count = at.last - at.first;
+    struct pixel pixel[PIXELS];
+    EW_K(core_pixels)(c, at.first, (int)count, pixel);
+    if (c->band)
+        EW_K(core_gather_band)(c, w->f->x + g * c->cg, at, w->band, w->x);
+    else
+        EW_K(core_gather)
+    (c, w->f->x + g * c->cg, pixel, (int)count, at.k0, at.k1, w->x);
+    lay_out(w, pixel, count, g * c->og + o);
+    multiply(w, count, NULL);
 }
 
 /* Lanes behind the tile's last column are computed and thrown away: they may not be slow. */
@@ -135,17 +169,14 @@ static void run_tile(struct work *w, int64_t tile)
     const int64_t last = min_i64(p->blocks * (split + 1) / p->splits * PIXELS, c->rows);
     int64_t row = first;
     do { /* without pixels dw becomes zero */
-        struct pixel pixel[PIXELS];
         const int64_t count = max_i64(min_i64(PIXELS, last - row), 0);
-        EW_K(core_pixels)(c, row, (int)count, pixel);
-        if (c->band) {
-            const struct core_rows rows = {row, row + count, k0, k1};
-            EW_K(core_gather_band)(c, w->f->x + g * c->cg, rows, w->band, w->x);
+        if (is_direct(c, row + count)) {
+            const struct direct d = {w->f->x + row * c->x_step[2] + g * c->cg + k0,
+                                     w->f->dy + row * c->y_step[2] + g * c->og + o};
+            multiply(w, count, &d);
         } else {
-            EW_K(core_gather)(c, w->f->x + g * c->cg, pixel, (int)count, k0, k1, w->x);
+            multiply_gathered(w, (struct core_rows){row, row + count, k0, k1}, g, o);
         }
-        lay_out(w, pixel, count, g * c->og + o);
-        multiply(w, count);
         w->add = true;
         row += PIXELS;
     } while (row < last);

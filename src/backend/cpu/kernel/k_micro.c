@@ -169,6 +169,11 @@ INLINE void outer(const struct micro *m, const struct form f)
     fixed(m, f, (struct steps){1, MR, KS});
 }
 
+INLINE void outer_direct(const struct micro *m, const struct form f)
+{
+    fixed(m, f, (struct steps){1, (int)m->row_step, (int)m->line_step});
+}
+
 #define INSTANCE(kind, r, full, half)                                                              \
     static void kind##_##r##x##full##half(const struct micro *m)                                   \
     {                                                                                              \
@@ -207,3 +212,4 @@ INLINE void outer(const struct micro *m, const struct form f)
 PUBLIC(micro, panel)
 PUBLIC(micro_outer, outer)
 PUBLIC(micro_direct, direct)
+PUBLIC(micro_outer_direct, outer_direct)

@@ -68,4 +68,8 @@ void EW_K(micro_direct)(const struct micro *m, int rows);
 /* The same sums over pixels, for gradients of filters: a is [kc][MR], w [kc][KS]. */
 void EW_K(micro_outer)(const struct micro *m, int rows);
 
+/* The same where nothing has been laid out: row_step floats between pixels of a, line_step between
+ * those of w, of which whole pieces are read. */
+void EW_K(micro_outer_direct)(const struct micro *m, int rows);
+
 #endif
