@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fusing the activation behind a batch norm into it, for training: one pass over the tensor less
- * forward and three less backward, and the values between the two need not be kept.  Values keep
- * their numbers; the activation's node goes. */
+ * forward and three less backward, and the values between the two need not be kept.  Nodes and
+ * values keep their numbers (gradients are asked for by the one, dropout draws by the other): the
+ * activation's node stays, and makes what nobody reads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,29 +21,22 @@ static struct ew_node *norm_before(struct ew_graph *g, const struct ew_use *uses
     return plain ? &g->nodes[from] : NULL;
 }
 
-/* The batch norm makes what the activation made. */
-static ew_err take_over(struct ew_graph *g, struct ew_node *norm, const struct ew_node *act,
+/* The batch norm makes what the activation made, and the other way round. */
+static ew_err take_over(struct ew_graph *g, struct ew_node *norm, struct ew_node *act,
                         const struct ew_epilogue_attr *end)
 {
+    const int from = norm->out[0], to = act->out[0];
     struct ew_batch_norm_attr *a = ew_arena_alloc(&g->arena, sizeof(*a));
     EW_CHECK(a, EW_ERR_MEMORY, "%s: no memory to fuse it", norm->name);
     memcpy(a, norm->attr, sizeof(*a));
     a->end = *end;
     norm->attr = a;
-    g->values[norm->out[0]].producer = -1;
-    norm->out[0] = act->out[0];
-    g->values[act->out[0]].producer = (int)(norm - g->nodes);
+    norm->out[0] = to;
+    act->in[0] = to;
+    act->out[0] = from;
+    g->values[to].producer = (int)(norm - g->nodes);
+    g->values[from].producer = (int)(act - g->nodes);
     return EW_OK;
-}
-
-static void remove_node(struct ew_graph *g, int node)
-{
-    g->n_nodes--;
-    memmove(&g->nodes[node], &g->nodes[node + 1], (size_t)(g->n_nodes - node) * sizeof(*g->nodes));
-    for (int k = node; k < g->n_nodes; k++)
-        for (int i = 0; i < g->nodes[k].n_out; i++)
-            if (g->nodes[k].out[i] >= 0)
-                g->values[g->nodes[k].out[i]].producer = k;
 }
 
 ew_err ew_pass_fuse_norm(struct ew_graph *g)
@@ -55,10 +49,8 @@ ew_err ew_pass_fuse_norm(struct ew_graph *g)
         if (g->nodes[k].n_in == 0 || g->nodes[k].n_out != 1 || !ew_act_of_node(g, k, &end))
             continue;
         struct ew_node *norm = norm_before(g, uses, k);
-        if (!norm)
-            continue;
-        EW_TRY(take_over(g, norm, &g->nodes[k], &end));
-        remove_node(g, k--);
+        if (norm)
+            EW_TRY(take_over(g, norm, &g->nodes[k], &end));
     }
     return EW_OK;
 }

@@ -24,7 +24,7 @@ ew_err ew_pass_trim_taps(struct ew_graph *g);
 ew_err ew_pass_fuse_epilogue(struct ew_graph *g);
 
 /* Activations after a batch norm become its epilogue; for training, so it is not one of
- * ew_pass_all.  Values keep their numbers, and no weight is read. */
+ * ew_pass_all.  Nodes and values keep their numbers, and no weight is read. */
 ew_err ew_pass_fuse_norm(struct ew_graph *g);
 
 /* Scales channels between convolutions so that quantising loses less; for the quantiser.  peaks[v]:
