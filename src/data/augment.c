@@ -228,7 +228,8 @@ static ew_err match_channels(struct ew_augmenter *a, const struct ew_sample *s, 
 /* The part of the image that is resized, and to what. */
 static struct ew_resize whole(const struct ew_augmenter *a, const struct view *v)
 {
-    const double grow = fmax((double)a->spec.h / (double)v->h, (double)a->spec.w / (double)v->w);
+    double grow = fmax((double)a->spec.h / (double)v->h, (double)a->spec.w / (double)v->w);
+    grow = fmax(grow, (double)a->spec.resize / (double)ew_min_i64(v->h, v->w));
     struct ew_resize r = {.y = {0, (double)v->h}, .x = {0, (double)v->w}};
     r.h = ew_max_i64((int64_t)llround((double)v->h * grow), a->spec.h);
     r.w = ew_max_i64((int64_t)llround((double)v->w * grow), a->spec.w);
@@ -267,8 +268,6 @@ static struct ew_resize zoomed(const struct ew_augmenter *a, const struct view *
 static ew_err match_size(struct ew_augmenter *a, const struct dice *d, struct view *v)
 {
     const bool zoom = a->spec.augment.zoom > 0;
-    if (!zoom && v->h == a->spec.h && v->w == a->spec.w)
-        return EW_OK;
     struct ew_resize r = zoom ? zoomed(a, v, d) : whole(a, v);
     if (!zoom && r.h == v->h && r.w == v->w)
         return EW_OK;

@@ -24,6 +24,7 @@ ew_err ew_augment_parse(const char *text, struct ew_augment *out);
 struct ew_image_spec {
     int64_t h, w, c;
     float mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS]; /* of pixels in [0, 1]; std 0: 1 */
+    int64_t resize; /* the shorter side before the window is taken; 0: what just covers it */
     struct ew_augment augment;
     uint64_t seed;
 };

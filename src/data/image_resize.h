@@ -9,12 +9,12 @@ struct ew_resize {
     const uint8_t *in; /* pixel (y, x) of channel c: in[y * sy + x * sx + c * sc] */
     int64_t in_h, in_w, sy, sx, sc;
     double y[2], x[2]; /* start and length of the part that is taken */
-    int64_t h, w, c;   /* of the result, [h, w, c] */
+    int64_t h, w, c;   /* of the result, [h, w, c]; c is 1 or 3 */
 };
 
-/* Weights and rows, kept between images.  {0} starts it. */
+/* Weights and a row, kept between images.  {0} starts it. */
 struct ew_resizer {
-    struct ew_bytes rows, taps_y, taps_x;
+    struct ew_bytes row, taps_y, taps_x;
 };
 
 ew_err ew_resizer_run(struct ew_resizer *z, const struct ew_resize *r, uint8_t *out);

@@ -11,7 +11,7 @@
 #include "data/loader.h"
 
 struct ew_load_args {
-    int64_t workers, prefetch;
+    int64_t workers, prefetch, resize;
     const char *augment, *storage;
     bool cold;
     int on_bad_sample; /* enum ew_on_bad */
@@ -30,6 +30,9 @@ extern const char *const ew_on_bad_words[]; /* "stop", "skip" */
     {.name = "augment", .type = EW_FIELD_STR, .offset = offsetof(owner, member.augment),            \
      .def = "none", .metavar = "LIST",                                                             \
      .help = "none, standard (crop=4,flip), or of crop=N, flip, rotate=DEGREES, erase=P, zoom=SHARE"}, \
+    {.name = "resize", .type = EW_FIELD_INT, .offset = offsetof(owner, member.resize),             \
+     .def = "0", .min = 0, .max = 16384, .metavar = "N",                                           \
+     .help = "shorter side before the input's size is cut out; 0: what just covers it"},           \
     {.name = "storage", .type = EW_FIELD_STR, .offset = offsetof(owner, member.storage),            \
      .def = "none", .metavar = "MEDIUM",                                                           \
      .help = "emulate a medium: ssd, hdd, sdcard or MB/s[,ms]; marks the run as emulated"},        \
