@@ -20,12 +20,14 @@ ew_feature(ONNX "ONNX files through protobuf-c")
 ew_feature(IMAGE "PNG and JPEG files")
 ew_feature(STORE "results and studies through SQLite")
 ew_feature(ZLIB "gzip files by zlib")
+ew_feature(SERVE "the live page by libmicrohttpd")
 ew_feature(CURL "downloads by libcurl")
 set(EW_HAVE_ONNX OFF)
 set(EW_HAVE_STORE OFF)
 set(EW_HAVE_IMAGE OFF)
 set(EW_HAVE_ZLIB OFF)
 set(EW_HAVE_CURL OFF)
+set(EW_HAVE_SERVE OFF)
 
 if(NOT EW_ONNX STREQUAL "OFF")
   find_path(EW_PROTOBUF_C_INCLUDE protobuf-c/protobuf-c.h)
@@ -78,6 +80,7 @@ endfunction()
 
 ew_library(STORE ew_sqlite sqlite3.h sqlite3 "SQLite (libsqlite3-dev)")
 ew_library(ZLIB ew_zlib zlib.h z "zlib (zlib1g-dev)")
+ew_library(SERVE ew_microhttpd microhttpd.h microhttpd "libmicrohttpd (libmicrohttpd-dev)")
 ew_library(CURL ew_curl curl/curl.h curl "libcurl (libcurl4-openssl-dev)")
 
 # ew_protos(NAME FILE.proto...): an object library of what protoc-c makes of them, as gen/FILE.pb-c.h.

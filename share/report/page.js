@@ -93,7 +93,7 @@ const edgewise = (() => {
       const colour = s.front ? c.soft : c.series[s.colour % 8];
       out.push({
         type: 'line', name: s.name, yAxisIndex: s.right ? 1 : 0, symbol: 'circle', symbolSize: s.right ? 5 : 7,
-        showSymbol: s.points.length <= 60, itemStyle: {color: colour},
+        showSymbol: s.points.length <= 60, showAllSymbol: true, itemStyle: {color: colour},
         lineStyle: {color: colour, width: 2, type: s.right ? 'dashed' : stroke(s)},
         data: s.points.map((p) => datum(s, p, [p.x, p.y])),
       });
@@ -279,20 +279,30 @@ const edgewise = (() => {
       live.className = 'live';
       place.append(live);
     }
-    const chart = drawn.get(f.id)?.chart || echarts.init(live, null, {renderer: 'svg'});
+    let chart = drawn.get(f.id)?.chart;
+    if (chart && drawn.get(f.id).live !== live) { // its place was made anew
+      chart.dispose();
+      chart = null;
+    }
+    chart = chart || echarts.init(live, null, {renderer: 'svg'});
     drawn.set(f.id, {chart, live, f});
     chart.setOption(option(f, live.clientWidth), true);
   }
 
   function drawAll(root, figures) {
     for (const f of figures) {
-      const place = root.querySelector(`[data-figure="${f.id}"]`);
+      const place = [...root.querySelectorAll('[data-figure]')].find((e) => e.dataset.figure === f.id);
       if (place) draw(place, f);
     }
   }
 
   function again() {
-    for (const {chart, live, f} of drawn.values()) {
+    for (const [id, {chart, live, f}] of drawn) {
+      if (!live.isConnected) {
+        chart.dispose();
+        drawn.delete(id);
+        continue;
+      }
       chart.resize();
       chart.setOption(option(f, live.clientWidth), true);
     }

@@ -1,45 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes made-up results into a store, for scripts that look at reports in a browser.
- * usage: results_sample FILE.db [hostile] */
+ * usage: results_sample FILE.db [hostile | live]
+ * live: a study is under way, and an epoch comes every third of a second until input ends. */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "results_case.h"
-#include "store/store.h"
+#include "base/process.h"
+#include "results_store.h"
 
-static ew_err put_rows(struct ew_store *s, const struct ew_run_data *d, int64_t run)
+/* ---- A study under way ---- */
+
+static ew_err put_study(struct ew_store *s, int64_t done)
 {
-    for (int i = 0; i < d->n_epochs; i++)
-        EW_TRY(ew_store_put(s, EW_RECORD_EPOCH, run, &d->epochs[i]));
-    for (int i = 0; i < d->n_samples; i++)
-        EW_TRY(ew_store_put(s, EW_RECORD_SAMPLE, run, &d->samples[i]));
-    for (int i = 0; i < d->n_metrics; i++)
-        EW_TRY(ew_store_put(s, EW_RECORD_METRIC, run, &d->metrics[i]));
-    return EW_OK;
+    struct ew_study_row row;
+    char now[EW_RUN_TIME_CHARS], stamp[EW_STAMP_CHARS];
+    ew_record_clear(EW_RECORD_STUDY, &row);
+    ew_run_time_text(now);
+    ew_process_stamp(getpid(), stamp);
+    row.name = "train-workers";
+    row.title = "Workers and caching";
+    row.about = "How many loader threads it takes until an epoch no longer waits for data.";
+    row.quick = true;
+    row.jobs = 40;
+    row.done = 30 + done;
+    row.failed = 1;
+    row.skipped = 0;
+    row.left_s = 95;
+    row.now = "lenet5, workers 4";
+    row.started = row.updated = now;
+    row.pid = getpid();
+    row.stamp = stamp;
+    return ew_store_put(s, EW_RECORD_STUDY, 0, &row);
 }
 
-static ew_err put_run(struct ew_store *s, const struct ew_run_data *d)
+static ew_err live(struct ew_store *s, const struct ew_results *r)
 {
+    struct pollfd in = {.fd = 0, .events = POLLIN};
+    struct ew_run_row row;
     int64_t run;
-    struct ew_run_row row = d->run;
-    row.job = d->job.id;
-    row.machine = d->machine.id;
-    EW_TRY(ew_store_put(s, EW_RECORD_MACHINE, 0, &d->machine));
-    EW_TRY(ew_store_put(s, EW_RECORD_JOB, 0, &d->job));
+    ew_record_clear(EW_RECORD_RUN, &row);
+    row.job = r->runs[0].job.id;
+    row.machine = r->runs[0].machine.id;
+    row.study = "train-workers";
+    row.label = "lenet5";
+    row.quality = EW_QUALITY_MEASURED;
+    EW_TRY(put_study(s, 0));
     EW_TRY(ew_store_run_begin(s, &row, &run));
-    EW_TRY(put_rows(s, d, run));
-    return ew_store_run_end(s, run, (enum ew_run_status)d->run.status, d->run.reason,
-                            d->run.wall_s);
-}
-
-static ew_err put_all(struct ew_store *s, const struct ew_results *r)
-{
-    EW_TRY(ew_store_begin(s));
-    for (int i = 0; i < r->n_runs; i++)
-        EW_TRY(put_run(s, &r->runs[i]));
-    for (int i = 0; i < r->n_published; i++)
-        EW_TRY(ew_store_put(s, EW_RECORD_PUBLISHED, 0, &r->published[i]));
-    return ew_store_end(s, true);
+    for (int e = 0; poll(&in, 1, 330) == 0; e++) {
+        struct ew_epoch_row epoch = r->runs[0].epochs[e % r->runs[0].n_epochs];
+        epoch.epoch = e;
+        EW_TRY(ew_store_put(s, EW_RECORD_EPOCH, run, &epoch));
+        EW_TRY(put_study(s, e / 6 < 9 ? e / 6 : 9));
+    }
+    return EW_OK;
 }
 
 int main(int argc, char **argv)
@@ -53,7 +68,9 @@ int main(int argc, char **argv)
     if (e == EW_OK)
         e = ew_store_open(argv[1], NULL, &s);
     if (e == EW_OK)
-        e = put_all(s, &r);
+        e = ew_case_put(s, &r);
+    if (e == EW_OK && argc > 2 && strcmp(argv[2], "live") == 0)
+        e = live(s, &r);
     ew_store_close(s);
     ew_results_fini(&r);
     if (e != EW_OK)

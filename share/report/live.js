@@ -1,0 +1,191 @@
+// The live page: asks for the state every second while it is looked at, and draws what runs.  Text from
+// the results is only ever set as text; figures come as elements that the program has escaped.
+'use strict';
+(() => {
+  const at = (id) => document.getElementById(id);
+  const {show} = edgewise;
+
+  function element(tag, className, text) {
+    const e = document.createElement(tag);
+    if (className) e.className = className;
+    if (text !== undefined) e.textContent = text;
+    return e;
+  }
+
+  function span(seconds) {
+    if (!Number.isFinite(seconds)) return '-';
+    const s = Math.max(0, Math.round(seconds));
+    if (s < 60) return `${s} s`;
+    if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
+    return `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`;
+  }
+
+  function facts(pairs) {
+    const box = element('div', 'facts');
+    for (const [name, value] of pairs) {
+      const one = element('div');
+      one.append(element('span', '', name), element('b', '', value));
+      box.append(one);
+    }
+    return box;
+  }
+
+  // ---- Studies
+  function study(s) {
+    const card = element('article', 'box');
+    const done = (s.done || 0) + (s.failed || 0) + (s.skipped || 0), all = Math.max(1, s.jobs || 0);
+    card.append(element('h3', '', s.title || s.name));
+    if (s.about) card.append(element('p', '', s.about));
+    const outer = element('div', 'bar-outer'), inner = element('div');
+    outer.setAttribute('role', 'progressbar');
+    outer.setAttribute('aria-valuenow', String(Math.round(100 * done / all)));
+    inner.style.width = `${100 * Math.min(1, done / all)}%`;
+    outer.append(inner);
+    card.append(outer);
+    const state = s.alive ? 'running' : done >= all ? 'complete' : 'not running';
+    const list = [['jobs', `${done} of ${s.jobs}`], ['state', state]];
+    if (s.failed) list.push(['failed', String(s.failed)]);
+    if (s.skipped) list.push(['skipped', String(s.skipped)]);
+    if (s.alive) list.push(['left', span(s.left_s)], ['now', s.now || '-']);
+    if (s.quick) list.push(['size', 'quick']);
+    card.append(facts(list));
+    return card;
+  }
+
+  function studies(list) {
+    const box = at('studies');
+    box.replaceChildren(...list.map(study));
+    if (!list.length) box.append(element('p', '', 'None yet.'));
+  }
+
+  // ---- What runs: figures made of its epochs, drawn as those of the report are.
+  const line = (name, colour, right, points) =>
+    ({name, shape: 'line', colour, right, front: false, quality: 'measured', points});
+
+  function points(epochs, key) {
+    return epochs.map((e, x) => ({x, y: e[key]})).filter((p) => Number.isFinite(p.y));
+  }
+
+  function timeFigure(run) {
+    const parts = [['compute', 'compute_s'], ['stall', 'stall_s'], ['overhead', 'overhead_s']];
+    return {
+      id: `time-${run.uid}`, kind: 'stack', title: 'time of each epoch', x: {label: 'epoch', unit: ''},
+      left: {label: 'time', unit: 's'}, categories: run.epochs.map((e) => String(e.epoch)), rows: [], bands: [],
+      series: parts.map(([name, key], colour) => ({name, shape: 'bar', colour, right: false, front: false,
+        quality: run.quality || 'measured', points: points(run.epochs, key)})),
+    };
+  }
+
+  function scoreFigure(run) {
+    return {
+      id: `score-${run.uid}`, kind: 'lines', title: 'accuracy and loss', x: {label: 'epoch', unit: ''},
+      left: {label: 'accuracy', unit: ''}, right: {label: 'loss', unit: ''},
+      categories: run.epochs.map((e) => String(e.epoch)), rows: [], bands: [],
+      series: [line('accuracy', 2, false, points(run.epochs, 'accuracy')),
+        line('accuracy in training', 0, false, points(run.epochs, 'train_accuracy')),
+        line('loss', 1, true, points(run.epochs, 'loss'))].filter((s) => s.points.length),
+    };
+  }
+
+  function chartBox(figure) {
+    const box = element('div', 'box'), chart = element('div', 'chart');
+    chart.dataset.figure = figure.id;
+    box.append(element('h3', '', figure.title), chart);
+    return box;
+  }
+
+  function runFacts(run, now) {
+    const last = run.epochs[run.epochs.length - 1] || {};
+    const list = [['since', span((Date.parse(now) - Date.parse(run.started)) / 1000)],
+      ['epochs', String(run.epochs.length)]];
+    const add = (name, v, unit) => { if (Number.isFinite(v)) list.push([name, `${show(v)} ${unit}`]); };
+    add('last epoch', last.wall_s, 's');
+    add('speed', last.images_per_s, 'images/s');
+    add('accuracy', last.accuracy, '');
+    add('power', last.power_w, 'W');
+    return facts(list);
+  }
+
+  // Charts stay where they are while a run goes on: only their data change.
+  function runBox(run) {
+    const box = element('div');
+    box.dataset.run = run.uid;
+    const head = element('div', 'box');
+    head.append(element('h3', '', [...new Set([run.study, run.label, run.command, run.network, run.dataset])].filter(Boolean).join(' · ')),
+      element('div', 'run-facts'));
+    const charts = element('div', 'grid2');
+    charts.style.marginTop = '16px';
+    box.append(head, charts);
+    return box;
+  }
+
+  function running(all, now) {
+    const root = at('running'), list = all.filter((r) => r.alive !== false);
+    root.querySelectorAll(':scope > p').forEach((e) => e.remove());
+    for (const old of [...root.children])
+      if (!list.some((r) => r.uid === old.dataset.run)) old.remove();
+    for (const run of list) {
+      let box = [...root.children].find((e) => e.dataset.run === run.uid);
+      if (!box) { box = runBox(run); root.append(box); }
+      box.querySelector('.run-facts').replaceChildren(runFacts(run, now));
+      const figures = [timeFigure(run), scoreFigure(run)].filter((f) => f.series.some((s) => s.points.length));
+      const charts = box.querySelector('.grid2');
+      for (const f of figures)
+        if (![...charts.querySelectorAll('.chart')].some((c) => c.dataset.figure === f.id)) charts.append(chartBox(f));
+      if (box.dataset.epochs !== String(run.epochs.length)) edgewise.drawAll(box, figures);
+      box.dataset.epochs = String(run.epochs.length);
+    }
+    if (!list.length) root.replaceChildren(element('p', '', 'Nothing.'));
+  }
+
+  // ---- What happened
+  function log(list) {
+    at('log').textContent = list.map((r) => {
+      const what = [...new Set([r.study, r.label, r.network])].filter(Boolean).join(' · ');
+      const how = r.status === 'done' && Number.isFinite(r.wall_s) ? `done in ${span(r.wall_s)}` : r.status;
+      return `${r.started || ''}  ${how.padEnd(20)} ${what}${r.reason ? `: ${r.reason}` : ''}${r.noise ? ` (noisy: ${r.noise})` : ''}`;
+    }).join('\n') || 'Nothing yet.';
+  }
+
+  // ---- Figures so far
+  let shown = '', asked = 0;
+  async function figures(counts) {
+    const state = JSON.stringify(counts.filter((c) => c.status !== 'running'));
+    if (state === shown || Date.now() - asked < 5000) return;
+    asked = Date.now();
+    const answer = await fetch('figures');
+    if (!answer.ok) return;
+    const parsed = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const data = parsed.getElementById('figures');
+    const list = data ? JSON.parse(data.textContent) : [];
+    if (data) data.remove();
+    const open = new Set([...document.querySelectorAll('#figures figure')].filter((f) => f.querySelector('details[open]')).map((f) => f.id));
+    at('figures').replaceChildren(...parsed.body.children);
+    for (const f of document.querySelectorAll('#figures figure')) {
+      const details = f.querySelector('details');
+      if (details) details.open = open.has(f.id);
+    }
+    if (window.echarts) edgewise.drawAll(at('figures'), list);
+    document.documentElement.dataset.drawn = String(edgewise.drawn.size);
+    shown = state;
+  }
+
+  async function look() {
+    try {
+      const answer = await fetch('state.json');
+      if (!answer.ok) throw new Error((await answer.text()).trim());
+      const state = await answer.json();
+      at('link').textContent = '';
+      studies(state.studies);
+      if (window.echarts || !state.running.length) running(state.running, state.now);
+      log(state.log);
+      await figures(state.counts);
+    } catch (e) {
+      at('link').textContent = `No answer: ${e.message}. Asking again.`;
+    }
+    setTimeout(look, document.hidden ? 5000 : 1000);
+  }
+
+  edgewise.watch();
+  look();
+})();

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise serve: a live page of what is being measured. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "report/serve/serve.h"
+#include "store/store.h"
+
+struct opts {
+    const char *db, *bind, *token;
+    int64_t port;
+};
+
+/* clang-format off */
+static const struct ew_field table[] = {
+    {.name = "port", .type = EW_FIELD_INT, .offset = offsetof(struct opts, port), .def = "8470",
+     .min = 0, .max = 65535, .metavar = "N", .letter = 'p', .help = "0: any free one"},
+    {.name = "db", .type = EW_FIELD_STR, .offset = offsetof(struct opts, db),
+     .def = EW_STORE_FILE, .metavar = "FILE", .help = "the results; need not be there yet"},
+    {.name = "bind", .type = EW_FIELD_STR, .offset = offsetof(struct opts, bind),
+     .def = "127.0.0.1", .metavar = "ADDRESS",
+     .help = "0.0.0.0 for all of this machine's; any but a loopback address needs a token"},
+    {.name = "token", .type = EW_FIELD_STR, .offset = offsetof(struct opts, token),
+     .metavar = "TEXT",
+     .help = "whoever asks must know it; default: the environment variable EW_TOKEN"},
+    EW_FIELD_END};
+/* clang-format on */
+
+static volatile sig_atomic_t ended;
+
+static void on_signal(int signal)
+{
+    ended = signal;
+}
+
+static void say_where(const struct opts *o, int port, bool token)
+{
+    const char *host =
+        strcmp(o->bind, "0.0.0.0") == 0 || strcmp(o->bind, "::") == 0 ? "this-machine" : o->bind;
+    const bool v6 = strchr(host, ':') != NULL;
+    printf("http://%s%s%s:%d/%s\n", v6 ? "[" : "", host, v6 ? "]" : "", port,
+           token ? "?token=..." : "");
+    fflush(stdout);
+    fprintf(stderr, "reads %s; Ctrl-C ends it\n", o->db);
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    const struct opts *o = c->opts;
+    const char *env = getenv("EW_TOKEN");
+    const struct ew_serve_opts so = {.db = o->db,
+                                     .bind = o->bind,
+                                     .token = o->token      ? o->token
+                                              : env && *env ? env
+                                                            : NULL,
+                                     .port = (int)o->port};
+    struct ew_serve *s;
+    const ew_err opened = ew_serve_open(&so, &s);
+    if (opened == EW_ERR_USAGE && !so.token)
+        ew_cmd_hint(c, "EW_TOKEN=$(od -An -tx1 -N16 /dev/urandom | tr -d ' \\n') makes one");
+    EW_TRY(opened);
+    const struct sigaction act = {.sa_handler = on_signal};
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    say_where(o, ew_serve_port(s), so.token != NULL);
+    ew_err e = EW_OK;
+    while (e == EW_OK && !ended)
+        e = ew_serve_step(s, 500);
+    ew_serve_close(s);
+    return ended ? EW_OK : e;
+}
+
+const struct ew_cmd ew_cmd_serve = {
+    .name = "serve",
+    .group = EW_CMD_STUDY,
+    .summary = "show results in a browser as they come",
+    .about = "A page with the progress of studies, charts of what runs now, what happened, and the "
+             "figures so far; /report.html is the report, /metrics is for Prometheus.\n"
+             "It reads the results as a process of its own, at low priority: a run never waits for "
+             "it.\n"
+             "Only this machine can ask, unless --bind and a token say otherwise; nothing is "
+             "encrypted, so let it cross networks that you trust.",
+    .examples = "serve\n"
+                "serve --db board.db --port 9000\n"
+                "serve --bind 0.0.0.0 --token 4f1c...",
+    .min_args = 0,
+    .max_args = 0,
+    .opts_size = sizeof(struct opts),
+    .opts = table,
+    .run = run,
+};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers: the page's frame, figures and the whole report.  The state is made in state.c. */
+#include "report/serve/answer.h"
+
+#include "report/html.h"
+#include "report/page.h"
+#include "report/store/load.h"
+
+const struct ew_answer ew_answers[] = {
+    {.path = "/", .type = "text/html; charset=utf-8", .make = ew_answer_index, .keep_ms = 60000},
+    {.path = "/style.css", .type = "text/css; charset=utf-8", .asset = "style.css"},
+    {.path = "/page.js", .type = "text/javascript; charset=utf-8", .asset = "page.js"},
+    {.path = "/live.js", .type = "text/javascript; charset=utf-8", .asset = "live.js"},
+    {.path = "/echarts.js",
+     .type = "text/javascript; charset=utf-8",
+     .asset = "echarts.js.gz",
+     .packed = true},
+    {.path = "/state.json",
+     .type = "application/json; charset=utf-8",
+     .make = ew_answer_state,
+     .keep_ms = 400},
+    {.path = "/figures",
+     .type = "text/html; charset=utf-8",
+     .make = ew_answer_figures,
+     .keep_ms = 4000},
+    {.path = "/report.html",
+     .type = "text/html; charset=utf-8",
+     .make = ew_answer_report,
+     .keep_ms = 4000,
+     .own_csp = true},
+    {.path = "/metrics",
+     .type = "text/plain; version=0.0.4; charset=utf-8",
+     .make = ew_answer_metrics,
+     .keep_ms = 900},
+    {.path = NULL},
+};
+
+ew_err ew_answer_index(const char *db, FILE *out)
+{
+    fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+          "<meta name=\"color-scheme\" content=\"light dark\"><title>Edgewise</title>"
+          "<link rel=\"icon\" href=\"data:,\"><link rel=\"stylesheet\" href=\"style.css\"></head>"
+          "<body><header><h1>Edgewise</h1><p>Results of <b>",
+          out);
+    ew_html_text(out, db);
+    fputs("</b> as they come. <a href=\"report.html\">The whole report</a>, "
+          "<a href=\"metrics\">metrics</a>.</p><p id=\"link\" class=\"alarm\" role=\"status\" "
+          "aria-live=\"polite\"></p></header><main>"
+          "<section><h2>Studies</h2><div id=\"studies\" class=\"grid2\"></div></section>"
+          "<section><h2>Running now</h2><div id=\"running\"></div></section>"
+          "<section><h2>What happened</h2><div class=\"box\"><pre id=\"log\" class=\"log\" "
+          "tabindex=\"0\"></pre></div></section><div id=\"figures\"></div></main>"
+          "<footer>This page only reads.</footer>"
+          "<script src=\"echarts.js\"></script><script src=\"page.js\"></script>"
+          "<script src=\"live.js\"></script></body></html>\n",
+          out);
+    return EW_OK;
+}
+
+static ew_err load(const char *db, struct ew_results *r, struct ew_figures *f)
+{
+    struct ew_store *s;
+    EW_TRY(ew_store_open(db, &(struct ew_store_opts){.read_only = true}, &s));
+    ew_results_init(r);
+    ew_err e = ew_results_load(s, NULL, NULL, r);
+    ew_store_close(s);
+    if (e == EW_OK)
+        e = ew_figures_init(ew_figures_report, r, NULL, f);
+    if (e != EW_OK)
+        ew_results_fini(r);
+    return e;
+}
+
+ew_err ew_answer_figures(const char *db, FILE *out)
+{
+    struct ew_results r;
+    struct ew_figures f;
+    EW_TRY(load(db, &r, &f));
+    ew_err e = ew_page_figures(&f, out);
+    if (e == EW_OK)
+        e = ew_page_data(&f, out);
+    ew_page_machines(&r, out);
+    ew_figures_fini(&f);
+    ew_results_fini(&r);
+    return e;
+}
+
+ew_err ew_answer_report(const char *db, FILE *out)
+{
+    struct ew_results r;
+    struct ew_figures f;
+    EW_TRY(load(db, &r, &f));
+    const ew_err e = ew_page_write(&r, &f, &(struct ew_page_opts){.title = "Edgewise report"}, out);
+    ew_figures_fini(&f);
+    ew_results_fini(&r);
+    return e;
+}

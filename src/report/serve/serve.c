@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The server: who may ask, how much, and what is kept between answers. */
+#include "report/serve/serve.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "report/html.h"
+#include "report/serve/answer.h"
+
+#if EW_HAVE_SERVE
+#include <microhttpd.h>
+
+#define MOST_CONNECTIONS   48
+#define MOST_FROM_ONE      24    /* connections of one address */
+#define TIMEOUT_S          10    /* of silence */
+#define REQUEST_BYTES      16384 /* head of a request, and what is kept to answer it */
+#define MOST_ANSWERS       16
+#define TOKEN_COOKIE       "edgewise"
+#define TOKEN_COOKIE_CHARS 200
+
+struct kept {
+    char *text;
+    size_t size;
+    int64_t made_ns; /* 0: never */
+    unsigned status;
+};
+
+struct ew_serve {
+    struct MHD_Daemon *daemon;
+    const char *db, *token;
+    int port;
+    struct kept kept[MOST_ANSWERS];
+};
+
+/* ---- Who may ask ---- */
+
+/* In time that does not tell where they differ. */
+static bool same_secret(const char *given, const char *token)
+{
+    const size_t n = strlen(given), m = strlen(token);
+    unsigned differ = n != m;
+    for (size_t i = 0; i < n; i++)
+        differ |= (unsigned)(unsigned char)given[i] ^ (unsigned)(unsigned char)token[m ? i % m : 0];
+    return differ == 0;
+}
+
+static bool has_token(const struct ew_serve *s, struct MHD_Connection *c, bool *by_query)
+{
+    const char *bearer = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
+    const char *cookie = MHD_lookup_connection_value(c, MHD_COOKIE_KIND, TOKEN_COOKIE);
+    const char *query = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token");
+    *by_query = query && same_secret(query, s->token);
+    return *by_query || (cookie && same_secret(cookie, s->token)) ||
+           (bearer && strncmp(bearer, "Bearer ", 7) == 0 && same_secret(bearer + 7, s->token));
+}
+
+/* Without a token a page from elsewhere could ask through the browser by a name that leads here
+ * (DNS rebinding): the name must be one that always does. */
+static bool host_is_ours(struct MHD_Connection *c)
+{
+    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+    const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
+    for (size_t i = 0; host && i < EW_COUNT(names); i++) {
+        const size_t n = strlen(names[i]);
+        if (strncasecmp(host, names[i], n) == 0 && (host[n] == 0 || host[n] == ':'))
+            return true;
+    }
+    return false;
+}
+
+/* ---- Answering ---- */
+
+static void add_headers(struct MHD_Response *r, const struct ew_answer *a)
+{
+    static const char *const headers[][2] = {
+        {"X-Content-Type-Options", "nosniff"},
+        {"X-Frame-Options", "DENY"},
+        {"Referrer-Policy", "no-referrer"},
+        {"Cross-Origin-Resource-Policy", "same-origin"},
+        {"Cross-Origin-Opener-Policy", "same-origin"},
+        {"Cache-Control", "no-store"},
+    };
+    for (size_t i = 0; i < EW_COUNT(headers); i++)
+        MHD_add_response_header(r, headers[i][0], headers[i][1]);
+    if (!a || !a->own_csp)
+        MHD_add_response_header(r, "Content-Security-Policy",
+                                "default-src 'none'; script-src 'self'; style-src 'self' "
+                                "'unsafe-inline'; connect-src 'self'; img-src 'self' data:; "
+                                "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+    MHD_add_response_header(r, "Content-Type", a ? a->type : "text/plain; charset=utf-8");
+    if (a && a->packed)
+        MHD_add_response_header(r, "Content-Encoding", "gzip");
+}
+
+static enum MHD_Result send_bytes(const struct ew_serve *s, struct MHD_Connection *c,
+                                  const struct ew_answer *a, const struct kept *k, bool set_cookie)
+{
+    /* Kept answers may be made anew while a slow client still reads: it gets its own copy. */
+    const enum MHD_ResponseMemoryMode mode =
+        a && a->asset ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY;
+    struct MHD_Response *r = MHD_create_response_from_buffer(k->size, k->text, mode);
+    if (!r)
+        return MHD_NO;
+    add_headers(r, a);
+    if (set_cookie) {
+        char cookie[TOKEN_COOKIE_CHARS + 64];
+        snprintf(cookie, sizeof(cookie), TOKEN_COOKIE "=%s; HttpOnly; SameSite=Strict; Path=/",
+                 s->token);
+        MHD_add_response_header(r, "Set-Cookie", cookie);
+    }
+    const enum MHD_Result ok = MHD_queue_response(c, k->status, r);
+    MHD_destroy_response(r);
+    return ok;
+}
+
+static enum MHD_Result refuse(const struct ew_serve *s, struct MHD_Connection *c, unsigned status,
+                              const char *why)
+{
+    char text[256];
+    const int n = snprintf(text, sizeof(text), "%s\n", why);
+    return send_bytes(s, c, NULL, &(struct kept){.text = text, .size = (size_t)n, .status = status},
+                      false);
+}
+
+/* Failures are answers too: they are kept as long, so that asking again costs nothing. */
+static void make(struct ew_serve *s, const struct ew_answer *a, struct kept *k)
+{
+    free(k->text);
+    *k = (struct kept){.made_ns = ew_clock_ns(), .status = MHD_HTTP_OK};
+    FILE *f = open_memstream(&k->text, &k->size);
+    ew_err e = f ? a->make(s->db, f) : ew_fail(EW_ERR_MEMORY, "no memory for an answer");
+    if (f && fclose(f) != 0 && e == EW_OK)
+        e = ew_fail(EW_ERR_MEMORY, "no memory for an answer");
+    if (e == EW_OK)
+        return;
+    free(k->text);
+    k->status = e == EW_ERR_NOT_FOUND ? MHD_HTTP_NOT_FOUND : MHD_HTTP_SERVICE_UNAVAILABLE;
+    k->text = NULL;
+    if (asprintf(&k->text, "%s\n", ew_error_message()) < 0)
+        k->text = NULL;
+    k->size = k->text ? strlen(k->text) : 0;
+}
+
+static enum MHD_Result answer(struct ew_serve *s, struct MHD_Connection *c,
+                              const struct ew_answer *a, bool set_cookie)
+{
+    if (a->asset) {
+        struct kept k = {.status = MHD_HTTP_OK};
+        const unsigned char *bytes = ew_asset(a->asset, &k.size);
+        if (!bytes)
+            return refuse(s, c, MHD_HTTP_NOT_FOUND, "not built in");
+        memcpy(&k.text, &bytes, sizeof(k.text)); /* only read */
+        return send_bytes(s, c, a, &k, set_cookie);
+    }
+    struct kept *k = &s->kept[a - ew_answers];
+    if (!k->made_ns || ew_clock_ns() - k->made_ns > a->keep_ms * INT64_C(1000000))
+        make(s, a, k);
+    return send_bytes(s, c, k->status == MHD_HTTP_OK ? a : NULL, k, set_cookie);
+}
+
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_size, void **state)
+{
+    static const char heard;
+    struct ew_serve *s = ctx;
+    bool by_query = false;
+    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+        return refuse(s, c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET: this page only reads");
+    if (*state != &heard) { /* the head alone: an answer now would close the connection */
+        memcpy(state, &(const void *){&heard}, sizeof(*state));
+        return MHD_YES;
+    }
+    if (*upload_size) /* a body that nobody asked for */
+        return MHD_NO;
+    if (s->token && !has_token(s, c, &by_query))
+        return refuse(s, c, MHD_HTTP_UNAUTHORIZED,
+                      "this page needs its token: add ?token=... to the address");
+    if (!s->token && !host_is_ours(c))
+        return refuse(s, c, MHD_HTTP_FORBIDDEN, "ask for localhost");
+    for (const struct ew_answer *a = ew_answers; a->path; a++)
+        if (strcmp(url, a->path) == 0)
+            return answer(s, c, a, by_query);
+    return refuse(s, c, MHD_HTTP_NOT_FOUND, "there is no such page");
+}
+
+/* ---- Opening ---- */
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+static ew_err read_address(const struct ew_serve_opts *o, union address *at, bool *loopback)
+{
+    const char *text = o->bind ? o->bind : "127.0.0.1";
+    *at = (union address){.v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)o->port)}};
+    if (inet_pton(AF_INET, text, &at->v4.sin_addr) == 1) {
+        *loopback = ntohl(at->v4.sin_addr.s_addr) >> 24 == 127;
+        return EW_OK;
+    }
+    *at = (union address){.v6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)o->port)}};
+    EW_CHECK(inet_pton(AF_INET6, text, &at->v6.sin6_addr) == 1, EW_ERR_USAGE,
+             "--bind %s is no address; it is one like 127.0.0.1, 0.0.0.0 or ::1", text);
+    *loopback = IN6_IS_ADDR_LOOPBACK(&at->v6.sin6_addr);
+    return EW_OK;
+}
+
+static ew_err check_token(const struct ew_serve_opts *o, bool loopback)
+{
+    if (!o->token) {
+        EW_CHECK(loopback, EW_ERR_USAGE,
+                 "--bind %s can be reached from other machines: it needs a --token", o->bind);
+        return EW_OK;
+    }
+    EW_CHECK(strlen(o->token) >= EW_SERVE_TOKEN_LEAST && strlen(o->token) < TOKEN_COOKIE_CHARS,
+             EW_ERR_USAGE, "a token has %d to %d characters, not %zu", EW_SERVE_TOKEN_LEAST,
+             TOKEN_COOKIE_CHARS - 1, strlen(o->token));
+    for (const char *p = o->token; *p; p++)
+        EW_CHECK(strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.", *p),
+                 EW_ERR_USAGE, "a token is made of letters, digits, '-', '_' and '.'");
+    return EW_OK;
+}
+
+static ew_err start(struct ew_serve *s, const union address *at)
+{
+    const unsigned flags =
+        MHD_USE_EPOLL | MHD_NO_FLAG | (at->any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
+    errno = 0;
+    s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR,
+                                 &at->any, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
+                                 MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)MOST_FROM_ONE,
+                                 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,
+                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
+                                 MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
+    EW_CHECK(s->daemon, EW_ERR_IO, "cannot listen: %s", errno ? strerror(errno) : "port in use?");
+    const union MHD_DaemonInfo *port = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    s->port = port ? port->port : 0;
+    return EW_OK;
+}
+
+ew_err ew_serve_open(const struct ew_serve_opts *o, struct ew_serve **out)
+{
+    union address at;
+    bool loopback = false;
+    EW_TRY(read_address(o, &at, &loopback));
+    EW_TRY(check_token(o, loopback));
+    struct ew_serve *s = calloc(1, sizeof(*s));
+    EW_CHECK(s, EW_ERR_MEMORY, "no memory for the server");
+    s->db = o->db;
+    s->token = o->token;
+    const ew_err e = start(s, &at);
+    if (e != EW_OK) {
+        free(s);
+        return ew_fail_in(e, "%s port %d", o->bind ? o->bind : "127.0.0.1", o->port);
+    }
+    /* What is measured comes first. */
+    (void)setpriority(PRIO_PROCESS, 0, 10);
+    *out = s;
+    return EW_OK;
+}
+
+int ew_serve_port(const struct ew_serve *s)
+{
+    return s->port;
+}
+
+ew_err ew_serve_step(struct ew_serve *s, int wait_ms)
+{
+    EW_CHECK(MHD_run_wait(s->daemon, wait_ms) == MHD_YES, EW_ERR_IO, "the server has stopped");
+    return EW_OK;
+}
+
+void ew_serve_close(struct ew_serve *s)
+{
+    if (!s)
+        return;
+    MHD_stop_daemon(s->daemon);
+    for (int i = 0; i < MOST_ANSWERS; i++)
+        free(s->kept[i].text);
+    free(s);
+}
+
+#else
+
+ew_err ew_serve_open(const struct ew_serve_opts *o, struct ew_serve **out)
+{
+    return ew_fail(EW_ERR_UNSUPPORTED, "this program was built without libmicrohttpd");
+}
+
+int ew_serve_port(const struct ew_serve *s)
+{
+    return 0;
+}
+
+ew_err ew_serve_step(struct ew_serve *s, int wait_ms)
+{
+    return ew_fail(EW_ERR_UNSUPPORTED, "this program was built without libmicrohttpd");
+}
+
+void ew_serve_close(struct ew_serve *s)
+{
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The live page: results as they come, read from the store by a process of its own.  Nothing that
+ * runs waits for it: it only reads, at low priority, and each answer is made at most a few times a
+ * second whoever asks how often. */
+#ifndef EW_REPORT_SERVE_SERVE_H
+#define EW_REPORT_SERVE_SERVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct ew_serve_opts {
+    const char *db;
+    const char *bind;  /* an address; NULL: 127.0.0.1 */
+    const char *token; /* NULL: none, which only a loopback address may do */
+    int port;          /* 0: any free one */
+};
+
+#define EW_SERVE_TOKEN_LEAST 16 /* characters */
+
+struct ew_serve;
+
+/* Listens.  Borrows the options' texts.  EW_ERR_UNSUPPORTED where it was built without
+ * libmicrohttpd. */
+ew_err ew_serve_open(const struct ew_serve_opts *o, struct ew_serve **out);
+int ew_serve_port(const struct ew_serve *s);
+
+/* Answers what has come, waiting up to so many milliseconds for it. */
+ew_err ew_serve_step(struct ew_serve *s, int wait_ms);
+void ew_serve_close(struct ew_serve *s); /* NULL is fine */
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The live page's server: what it answers, whom it refuses, and that neither slow nor hostile
+ * clients keep others, or the run, waiting. */
+#include "report/serve/serve.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "ew_test.h"
+#include "results_store.h"
+
+#define TOKEN "0123456789abcdef"
+
+static int port;
+static pid_t server;
+
+static void serve(const struct ew_serve_opts *o, int to)
+{
+    struct ew_serve *s;
+    const ew_err e = ew_serve_open(o, &s);
+    const int answer[2] = {e, e == EW_OK ? ew_serve_port(s) : 0};
+    if (write(to, answer, sizeof(answer)) != sizeof(answer) || e != EW_OK)
+        _exit(1);
+    for (;;)
+        ew_serve_step(s, 100);
+}
+
+/* The server is a process of its own, as it is in life. */
+static bool begin(const char *db, const char *token)
+{
+    int ends[2], answer[2] = {EW_ERR_IO, 0};
+    if (!EW_EXPECT(pipe(ends) == 0))
+        return false;
+    server = fork();
+    if (server == 0)
+        serve(&(struct ew_serve_opts){.db = db, .token = token}, ends[1]);
+    close(ends[1]);
+    EW_EXPECT(server > 0 && read(ends[0], answer, sizeof(answer)) == sizeof(answer));
+    close(ends[0]);
+    port = answer[1];
+    if (answer[0] != EW_OK)
+        waitpid(server, NULL, 0);
+    if (answer[0] == EW_ERR_UNSUPPORTED) {
+        ew_test_skip("built without libmicrohttpd");
+        return false;
+    }
+    return EW_EXPECT_INT(answer[0], EW_OK);
+}
+
+static void end(void)
+{
+    kill(server, SIGKILL);
+    waitpid(server, NULL, 0);
+}
+
+static int dial(void)
+{
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const struct sockaddr_in at = {.sin_family = AF_INET,
+                                   .sin_port = htons((uint16_t)port),
+                                   .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    EW_EXPECT(connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0);
+    return fd;
+}
+
+static void say(int fd, const char *text, size_t size)
+{
+    while (size > 0) {
+        const ssize_t n = send(fd, text, size, MSG_NOSIGNAL);
+        if (n <= 0)
+            return;
+        text += n;
+        size -= (size_t)n;
+    }
+}
+
+/* All that comes until the other side closes or is silent for two seconds. */
+static char *hear(int fd)
+{
+    char *text = NULL, buf[4096];
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    while (poll(&p, 1, 2000) > 0) {
+        const ssize_t n = recv(fd, buf, sizeof(buf), 0);
+        if (n <= 0)
+            break;
+        fwrite(buf, 1, (size_t)n, f);
+    }
+    fclose(f);
+    close(fd);
+    return text;
+}
+
+static char *ask(const char *request)
+{
+    const int fd = dial();
+    say(fd, request, strlen(request));
+    return hear(fd);
+}
+
+#define GET(path, more)                                                                            \
+    ask("GET " path " HTTP/1.1\r\nHost: localhost:1\r\nConnection: close\r\n" more "\r\n")
+
+static void expect(char *answer, const char *status, const char *body)
+{
+    EW_EXPECT_HAS(answer, status);
+    if (body)
+        EW_EXPECT_HAS(answer, body);
+    free(answer);
+}
+
+static const char *make_store(void)
+{
+    struct ew_results r;
+    struct ew_store *s;
+    const char *path = ew_test_path("live.db");
+    unlink(path);
+    EW_EXPECT_OK(ew_case_results(&r));
+    EW_EXPECT_OK(ew_store_open(path, NULL, &s));
+    EW_EXPECT_OK(ew_case_put(s, &r));
+    ew_store_close(s);
+    ew_results_fini(&r);
+    return path;
+}
+
+static void answers(void)
+{
+    if (!begin(make_store(), NULL))
+        return;
+    expect(GET("/", ""), "HTTP/1.1 200", "<script src=\"live.js\">");
+    expect(GET("/style.css", ""), "Content-Type: text/css", "--paper");
+    expect(GET("/state.json", ""), "HTTP/1.1 200", "\"status\":\"failed\",\"reason\":\"a step");
+    expect(GET("/figures", ""), "HTTP/1.1 200", "data-figure=\"workers-lenet5\"");
+    expect(GET("/report.html", ""), "HTTP/1.1 200", "</html>");
+    expect(GET("/metrics", ""), "version=0.0.4", "edgewise_runs{status=\"done\"} 100\n");
+    char *head = GET("/", "");
+    EW_EXPECT_HAS(head, "X-Content-Type-Options: nosniff");
+    EW_EXPECT_HAS(head, "script-src 'self'");
+    EW_EXPECT_HAS(head, "frame-ancestors 'none'");
+    EW_EXPECT_HAS(head, "Cache-Control: no-store");
+    free(head);
+    end();
+}
+
+static void refusals(void)
+{
+    if (!begin(make_store(), NULL))
+        return;
+    expect(GET("/nothing", ""), "HTTP/1.1 404", NULL);
+    expect(GET("/../../etc/passwd", ""), "HTTP/1.1 404", NULL);
+    expect(ask("GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"), "HTTP/1.1 403",
+           "localhost");
+    expect(ask("GET / HTTP/1.0\r\n\r\n"), " 403", NULL);
+    expect(ask("GET / HTTP/1.0\r\nHost: localhost.evil.example\r\n\r\n"), " 403", NULL);
+    expect(ask("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999\r\n\r\nxxxx"),
+           "HTTP/1.1 405", "only GET");
+    expect(ask("DELETE /state.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
+           "HTTP/1.1 405", NULL);
+    end();
+}
+
+static void tokens(void)
+{
+    if (!begin(make_store(), TOKEN))
+        return;
+    expect(GET("/", ""), "HTTP/1.1 401", "token");
+    expect(GET("/metrics", "Authorization: Bearer 0123456789abcdeX\r\n"), "HTTP/1.1 401", NULL);
+    expect(GET("/?token=0123456789abcde", ""), "HTTP/1.1 401", NULL);
+    expect(GET("/metrics", "Authorization: Bearer " TOKEN "\r\n"), "HTTP/1.1 200", NULL);
+    expect(GET("/?token=" TOKEN, ""), "HTTP/1.1 200",
+           "Set-Cookie: edgewise=" TOKEN "; HttpOnly; SameSite=Strict");
+    expect(GET("/state.json", "Cookie: edgewise=" TOKEN "\r\n"), "HTTP/1.1 200", NULL);
+    /* Whoever has the token may come by any name. */
+    expect(ask("GET / HTTP/1.0\r\nHost: board.lan\r\nCookie: edgewise=" TOKEN "\r\n\r\n"), " 200",
+           NULL);
+    end();
+}
+
+static void addresses(void)
+{
+    struct ew_serve *s = NULL;
+    struct ew_serve_opts o = {.db = "x.db", .bind = "0.0.0.0"};
+    const ew_err e = ew_serve_open(&o, &s);
+    if (e == EW_ERR_UNSUPPORTED)
+        EW_SKIP("%s", ew_error_message());
+    EW_EXPECT_INT(e, EW_ERR_USAGE);
+    EW_EXPECT_HAS(ew_error_message(), "needs a --token");
+    o.token = "short";
+    EW_EXPECT_ERR(ew_serve_open(&o, &s), EW_ERR_USAGE, "16 to");
+    o.token = "0123456789abcdef; Path=/";
+    EW_EXPECT_ERR(ew_serve_open(&o, &s), EW_ERR_USAGE, "letters, digits");
+    o = (struct ew_serve_opts){.db = "x.db", .bind = "example.org", .token = TOKEN};
+    EW_EXPECT_ERR(ew_serve_open(&o, &s), EW_ERR_USAGE, "no address");
+}
+
+static void no_store_yet(void)
+{
+    if (!begin(ew_test_path("none.db"), NULL))
+        return;
+    expect(GET("/", ""), "HTTP/1.1 200", NULL);
+    expect(GET("/state.json", ""), "HTTP/1.1 404", "none.db");
+    end();
+}
+
+/* A head that never ends is cut off; one that never comes takes a place and nothing else; a report
+ * that nobody reads on is nobody else's trouble. */
+static void bad_clients(void)
+{
+    const char *path = make_store();
+    if (!begin(path, NULL))
+        return;
+    const size_t huge = 1 << 20;
+    char *text = malloc(huge);
+    memset(text, 'a', huge);
+    memcpy(text, "GET / HTTP/1.1\r\nX: ", 19);
+    const int fd = dial();
+    say(fd, text, huge);
+    char *answer = hear(fd);
+    EW_EXPECT(!strstr(answer, " 200 "));
+    free(answer);
+    free(text);
+
+    int idle[18];
+    for (size_t i = 0; i < EW_COUNT(idle); i++) {
+        static const char slow[] = "GET /report.html HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        idle[i] = dial();
+        say(idle[i], slow, i % 2 ? sizeof(slow) - 1 : 5);
+    }
+    const int64_t from = ew_clock_ns();
+    expect(GET("/state.json", ""), "HTTP/1.1 200", NULL);
+    struct ew_store *s;
+    struct ew_epoch_row row;
+    ew_record_clear(EW_RECORD_EPOCH, &row);
+    EW_EXPECT_OK(ew_store_open(path, NULL, &s));
+    for (row.epoch = 100; row.epoch < 120; row.epoch++)
+        EW_EXPECT_OK(ew_store_put(s, EW_RECORD_EPOCH, 1, &row));
+    ew_store_close(s);
+    /* Not a figure of speed: the store would wait for seconds if it waited at all. */
+    EW_EXPECT(ew_clock_ns() - from < 4 * EW_NS_PER_S);
+    for (size_t i = 0; i < EW_COUNT(idle); i++)
+        close(idle[i]);
+    expect(GET("/state.json", ""), "HTTP/1.1 200", NULL);
+    end();
+}
+
+EW_TEST_MAIN(EW_TEST(answers), EW_TEST(refusals), EW_TEST(tokens), EW_TEST(addresses),
+             EW_TEST(no_store_yet), EW_TEST(bad_clients))
