@@ -46,8 +46,9 @@ ew_err ew_aligned_new(size_t bytes, void **out)
     const size_t size = ew_align_up(bytes ? bytes : 1);
     EW_CHECK(size >= bytes, EW_ERR_MEMORY, "a buffer of %zu bytes is too large", bytes);
     const bool large = size >= 2 * HUGE_BYTES;
-    void *p = aligned_alloc(large ? HUGE_BYTES : EW_ALIGN, size);
-    EW_CHECK(p, EW_ERR_MEMORY, "no memory for a buffer of %zu bytes", bytes);
+    void *p = NULL; /* aligned_alloc wants whole multiples of the alignment */
+    EW_CHECK(posix_memalign(&p, large ? HUGE_BYTES : EW_ALIGN, size) == 0, EW_ERR_MEMORY,
+             "no memory for a buffer of %zu bytes", bytes);
     if (large)
         ask_for_huge_pages(p, size);
     memset(p, 0, size);
