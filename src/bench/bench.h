@@ -8,6 +8,7 @@
 
 struct ew_bench_opts {
     int64_t warmup, iters, trials; /* runs not counted; runs counted; repetitions of both */
+    int64_t rounds; /* side by side: turns in which the runs of a trial are taken; 0: 8 */
 };
 
 /* Of a list of durations. */
@@ -29,6 +30,22 @@ typedef void ew_bench_tick(void *ctx, int64_t done, int64_t total);
 /* Runs the plan and takes its times; `tick` may be NULL. */
 ew_err ew_bench_run(struct ew_plan *p, const struct ew_bench_opts *o, ew_bench_tick *tick,
                     void *ctx, struct ew_bench_stats *out);
+
+#define EW_BENCH_TRIALS 1024
+
+/* One of several plans that are compared. */
+struct ew_bench_side {
+    struct ew_plan *p;
+    /* Results: */
+    struct ew_bench_stats time;
+    double ratio;                 /* median over turns of the first side's time / this one's */
+    double ratio_low, ratio_high; /* quartiles */
+    double trial_sd_ms;           /* sample standard deviation of the trials' means */
+};
+
+/* Runs the plans in turns, A B B A, and takes their times; `tick` may be NULL. */
+ew_err ew_bench_interleave(struct ew_bench_side *sides, int n, const struct ew_bench_opts *o,
+                           ew_bench_tick *tick, void *ctx);
 
 /* Median nanoseconds of each step over `iters` runs; `ns` has one entry per step. */
 ew_err ew_bench_profile(struct ew_plan *p, int64_t iters, int64_t *ns);
