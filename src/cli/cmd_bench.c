@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "bench/bench.h"
+#include "cli/bench_side.h"
 #include "cli/cmd.h"
 #include "cli/network.h"
 #include "cli/recording.h"
@@ -17,10 +18,16 @@
 
 struct opts {
     struct ew_network_opts net;
-    bool train, profile, reference, tune;
+    bool train, profile, reference, plain, tune, quick;
     int64_t threads, warmup, iters, trials, memory_limit;
-    const char *db;
+    double power_seconds;
+    int protocol;
+    const char *db, *eval, *power_from;
+    struct ew_classifier_opts images;
 };
+
+enum { PROTOCOL_NONE, PROTOCOL_ENGINE, PROTOCOL_SCALE };
+static const char *const protocols[] = {"none", "engine", "scale", NULL};
 
 /* clang-format off */
 static const struct ew_field table[] = {
@@ -44,6 +51,21 @@ static const struct ew_field table[] = {
      .help = "measure kernels here and remember the fastest, instead of choosing by rules"},
     {.name = "profile", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, profile),
      .help = "a table of all steps: time, share, GFLOP/s, share of the peak, kernel"},
+    {.name = "plain", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, plain),
+     .help = "the graph as it is: a step for every operator, nothing folded or fused"},
+    {.name = "protocol", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, protocol),
+     .def = "none", .choices = protocols,
+     .help = "a study's own: networks before and after compiling, or at four widths"},
+    {.name = "quick", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, quick),
+     .help = "few runs and no tuning: to see that it works"},
+    {.name = "eval", .type = EW_FIELD_STR, .offset = offsetof(struct opts, eval),
+     .metavar = "DATA[:N]", .help = "several networks: accuracy on this data set too"},
+    EW_CLASSIFIER_FIELDS(struct opts, images),
+    {.name = "power-seconds", .type = EW_FIELD_FLOAT,
+     .offset = offsetof(struct opts, power_seconds), .def = "3", .min = 0, .max = 3600,
+     .metavar = "S", .help = "several networks: how long each runs for its power; 0: not measured"},
+    {.name = "power-from", .type = EW_FIELD_STR, .offset = offsetof(struct opts, power_from),
+     .metavar = "CMD|FILE|-", .help = "external meter: lines of [timestamp] watts"},
     EW_RECORDING_FIELD(struct opts),
     EW_FIELD_END};
 /* clang-format on */
@@ -263,6 +285,20 @@ static ew_err record(struct ew_recording *rec, const struct ew_graph *g, const s
 
 /* ---- The command ---- */
 
+static ew_err bench_plan(const struct ew_cmd_call *c, struct ew_graph *g, struct ew_plan *p,
+                         struct ew_recording *rec)
+{
+    const struct opts *o = c->opts;
+    struct result r = {0};
+    ew_err e = measure(o, g, p, &r);
+    if (e == EW_OK)
+        e = record(rec, g, &r);
+    if (e == EW_OK)
+        e = c->json ? print_json(c->args[0], o, p, &r) : print_text(c->args[0], o, p, &r);
+    free(r.step_ns);
+    return e;
+}
+
 static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struct ew_tuner *tuner,
                           struct ew_recording *rec)
 {
@@ -270,59 +306,141 @@ static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struc
     const struct ew_plan_opts po = {
         .tuner = tuner,
         .mode = o->train ? EW_PLAN_TRAIN : EW_PLAN_INFER,
-        .optimize = !o->reference,
+        .optimize = !o->reference && !o->plain,
         .update = o->train,
         .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 1e-4, .momentum = 0.9},
         .memory_limit = (size_t)o->memory_limit,
         .backend = {.threads = (int)o->threads, .reference = o->reference}};
     struct ew_plan *p;
-    struct result r = {0};
     EW_TRY(ew_plan_compile(g, &po, &p));
-    ew_err e = measure(o, g, p, &r);
-    if (e == EW_OK)
-        e = record(rec, g, &r);
-    if (e == EW_OK)
-        e = c->json ? print_json(c->args[0], o, p, &r) : print_text(c->args[0], o, p, &r);
-    free(r.step_ns);
+    const ew_err e = bench_plan(c, g, p, rec);
     ew_plan_free(p);
     return e;
 }
 
-static ew_err run(struct ew_cmd_call *c)
+/* ---- Several, and protocols ---- */
+
+/* The study's own numbers of runs and trials, unless others are asked for. */
+static struct ew_bench_opts bench_opts(const struct opts *o)
+{
+    struct ew_bench_opts b = {.warmup = o->warmup, .iters = o->iters, .trials = o->trials};
+    if (o->protocol == PROTOCOL_SCALE && b.trials == 1)
+        b.trials = 50;
+    if (o->quick)
+        b = (struct ew_bench_opts){.warmup = 2, .iters = 5, .trials = 2};
+    return b;
+}
+
+static ew_err run_several(struct ew_cmd_call *c, struct ew_tuner *tuner)
 {
     const struct opts *o = c->opts;
-    struct ew_recording rec;
+    const struct ew_compare_opts co = {.side = {.net = o->net,
+                                                .threads = (int)o->threads,
+                                                .plain = o->plain,
+                                                .reference = o->reference,
+                                                .tuner = tuner},
+                                       .bench = bench_opts(o),
+                                       .eval = o->eval,
+                                       .images = o->images,
+                                       .power_from = o->power_from,
+                                       .power_s = o->quick ? 0 : o->power_seconds,
+                                       .quick = o->quick};
+    if (o->protocol == PROTOCOL_ENGINE)
+        return ew_bench_protocol_engine(c, &co);
+    if (o->protocol == PROTOCOL_SCALE)
+        return ew_bench_protocol_scale(c, &co);
+    return ew_bench_compare(c, &co);
+}
+
+static ew_err check_several(const struct ew_cmd_call *c)
+{
+    const struct opts *o = c->opts;
+    EW_CHECK(!o->train && !o->profile && !o->memory_limit, EW_ERR_USAGE,
+             "--train, --profile and --memory-limit are for one network");
+    EW_CHECK(!o->db, EW_ERR_USAGE, "--db is for one network");
+    EW_CHECK(o->protocol == PROTOCOL_NONE || (!o->plain && !o->reference && !o->eval), EW_ERR_USAGE,
+             "a protocol says itself what runs");
+    return EW_OK;
+}
+
+/* ---- One ---- */
+
+/* The plan of an engine is there already. */
+static ew_err bench_engine(const struct ew_cmd_call *c, struct ew_recording *rec)
+{
+    const struct opts *o = c->opts;
+    const struct ew_side_opts so = {
+        .net = o->net, .threads = (int)o->threads, .plain = o->plain, .reference = o->reference};
+    struct ew_side s;
+    EW_CHECK(!o->train && !o->tune && !o->memory_limit, EW_ERR_USAGE,
+             "%s: is compiled: --train, --tune and --memory-limit are too late", c->args[0]);
+    ew_err e = ew_side_load(c->args[0], &so, &s);
+    if (e == EW_OK)
+        e = bench_plan(c, s.g, s.p, rec);
+    ew_side_fini(&s);
+    return e;
+}
+
+static ew_err bench_network(const struct ew_cmd_call *c, struct ew_tuner *tuner,
+                            struct ew_recording *rec)
+{
+    const struct opts *o = c->opts;
     struct ew_graph *g = NULL;
-    EW_TRY(ew_recording_begin(c, o->db, &rec));
     ew_err e = ew_network_load(c->args[0], &o->net, &g);
     if (e == EW_OK && !ew_network_is_file(c->args[0]))
         e = ew_model_init(c->args[0], 1, g);
     if (e == EW_OK && o->train)
         e = ew_objective_add(g);
+    if (e == EW_OK)
+        e = bench_graph(c, g, tuner, rec);
+    ew_graph_free(g);
+    return e;
+}
+
+static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
+{
+    const struct opts *o = c->opts;
+    struct ew_recording rec;
+    EW_CHECK(!o->eval, EW_ERR_USAGE, "--eval is for several networks; edgewise eval is for one");
+    EW_TRY(ew_recording_begin(c, o->db, &rec));
+    const ew_err e =
+        ew_engine_file_is(c->args[0]) ? bench_engine(c, &rec) : bench_network(c, tuner, &rec);
+    return ew_recording_end(&rec, e);
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    const struct opts *o = c->opts;
+    const bool several = c->n_args > 1 || o->protocol != PROTOCOL_NONE;
+    EW_CHECK(several || c->n_args == 1, EW_ERR_USAGE, "bench needs a network");
+    if (several)
+        EW_TRY(check_several(c));
     struct ew_tuner *tuner = NULL;
     char path[512];
-    if (e == EW_OK && o->tune)
-        e = ew_tuner_open(ew_tuner_default_path(path), &tuner);
-    if (e == EW_OK)
-        e = bench_graph(c, g, tuner, &rec);
+    if (o->tune)
+        EW_TRY(ew_tuner_open(ew_tuner_default_path(path), &tuner));
+    const ew_err e = several ? run_several(c, tuner) : run_one(c, tuner);
     const ew_err closed = ew_tuner_close(tuner);
-    ew_graph_free(g);
-    return ew_recording_end(&rec, e == EW_OK ? closed : e);
+    return e == EW_OK ? closed : e;
 }
 
 const struct ew_cmd ew_cmd_bench = {
     .name = "bench",
     .group = EW_CMD_MEASURE,
     .summary = "how fast a network runs or trains here, and where the time goes",
-    .args = "NAME|FILE.onnx|CKPT",
+    .args = "[NAME|FILE.onnx|CKPT|FILE.ewe...]",
     .about =
         "Runs the network on random inputs and weights and prints the distribution of its times,\n"
-        "its speed, and its memory as planned and as the system sees it.",
+        "its speed, and its memory as planned and as the system sees it.\n"
+        "Several are run in turns and compared: times, sizes, memory, accuracy, power.\n"
+        "--protocol engine is the engine study's table, --protocol scale the scaling study's.",
     .examples = "bench resnet50 --threads 1\n"
                 "bench mobilenet_v2 --batch 8 --profile\n"
+                "bench net.onnx net.ewe net-int8.ewe --eval cifar10:1000\n"
+                "bench --protocol engine\n"
                 "bench resnet18 --train --batch 16 --memory-limit 300M",
-    .min_args = 1,
-    .max_args = 1,
+    .min_args = 0,
+    .max_args = -1,
     .opts_size = sizeof(struct opts),
     .opts = table,
     .run = run,

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench A B ...: networks and engines side by side, every figure with where it comes from. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/progress.h"
+#include "cli/bench_side.h"
+#include "report/text_table.h"
+#include "train/options.h"
+
+#define MAX_SIDES 16
+
+struct column {
+    struct ew_side side;
+    struct ew_bench_side time;
+    int64_t resident;
+    double accuracy; /* below 0: not evaluated */
+    struct ew_bench_power power;
+};
+
+struct comparison {
+    struct ew_cmd_call *c;
+    const struct ew_compare_opts *o;
+    struct column *columns;
+    int n;
+    struct ew_power_meter *meter; /* NULL: none */
+};
+
+/* ---- Rows: what is shown, in what form, and where it comes from ---- */
+
+enum form { TEXT, MS, TIMES, RATE, COUNT, BYTES, PERCENT, WATT, PER_WATT };
+
+struct cell {
+    const char *text; /* TEXT */
+    double v;
+    bool known;
+    const char *why; /* where it is not known */
+};
+
+static struct cell number(double v)
+{
+    return (struct cell){.v = v, .known = true};
+}
+
+static struct cell word(const char *text)
+{
+    return (struct cell){.text = text, .known = true};
+}
+
+static struct cell missing(const char *why)
+{
+    return (struct cell){.why = why};
+}
+
+static struct cell bytes_or(int64_t bytes, const char *why)
+{
+    return bytes ? number((double)bytes) : missing(why);
+}
+
+static struct cell form(const struct column *k)
+{
+    return word(k->side.form);
+}
+
+static struct cell precision(const struct column *k)
+{
+    return word(k->side.precision);
+}
+
+static struct cell isa(const struct column *k)
+{
+    return word(k->side.isa);
+}
+
+static struct cell median(const struct column *k)
+{
+    return number(k->time.time.median_ms);
+}
+
+static struct cell deviation(const struct column *k)
+{
+    return number(k->time.time.sd_ms);
+}
+
+static struct cell least(const struct column *k)
+{
+    return number(k->time.time.min_ms);
+}
+
+static struct cell p99(const struct column *k)
+{
+    return number(k->time.time.p99_ms);
+}
+
+static struct cell speedup(const struct column *k)
+{
+    return number(k->time.ratio);
+}
+
+static struct cell rate(const struct column *k)
+{
+    return number(1e3 * (double)k->side.batch / k->time.time.median_ms);
+}
+
+static struct cell params(const struct column *k)
+{
+    return number((double)k->side.facts.params);
+}
+
+static struct cell flops(const struct column *k)
+{
+    return number((double)k->side.facts.flops);
+}
+
+static struct cell cdl(const struct column *k)
+{
+    return number((double)k->side.facts.cdl);
+}
+
+static struct cell file(const struct column *k)
+{
+    return bytes_or(k->side.file_bytes, "no file");
+}
+
+static struct cell weights(const struct column *k)
+{
+    return number((double)k->side.weight_bytes);
+}
+
+static struct cell activations(const struct column *k)
+{
+    return number((double)k->side.activation_bytes);
+}
+
+static struct cell resident(const struct column *k)
+{
+    return bytes_or(k->resident, "not known");
+}
+
+static struct cell accuracy(const struct column *k)
+{
+    return k->accuracy < 0 ? missing("no --eval") : number(100 * k->accuracy);
+}
+
+static struct cell watts(const struct column *k, double w)
+{
+    return k->power.absent ? missing(k->power.absent) : number(w);
+}
+
+static struct cell power(const struct column *k)
+{
+    return watts(k, k->power.mean_w);
+}
+
+static struct cell dynamic_power(const struct column *k)
+{
+    return watts(k, k->power.mean_w - k->power.idle_w);
+}
+
+static struct cell per_watt(const struct column *k)
+{
+    return watts(k, k->power.images_per_s / k->power.mean_w);
+}
+
+#define PLAN_SOURCE  "derived: memory plan"
+#define CLOCK_SOURCE "measured: monotonic clock, in turns"
+
+static const struct row {
+    const char *name, *key, *source;
+    enum form form;
+    struct cell (*value)(const struct column *k);
+} rows[] = {
+    {"form", "form", "", TEXT, form},
+    {"precision", "precision", "", TEXT, precision},
+    {"instruction set", "isa", "", TEXT, isa},
+    {"time, median", "median_ms", CLOCK_SOURCE, MS, median},
+    {"  deviation", "sd_ms", CLOCK_SOURCE, MS, deviation},
+    {"  min", "min_ms", CLOCK_SOURCE, MS, least},
+    {"  p99", "p99_ms", CLOCK_SOURCE, MS, p99},
+    {"speed-up", "speedup", "derived: median of the turns' ratios", TIMES, speedup},
+    {"images/s", "images_per_s", "derived: from the median", RATE, rate},
+    {"parameters", "params", "derived: graph before any pass", COUNT, params},
+    {"FLOPs", "flops", "derived: graph before any pass, one image", COUNT, flops},
+    {"CDL", "cdl", "derived: graph before any pass", COUNT, cdl},
+    {"file", "file_bytes", "measured: file system", BYTES, file},
+    {"weights in memory", "weight_bytes", PLAN_SOURCE, BYTES, weights},
+    {"activations", "activation_bytes", PLAN_SOURCE, BYTES, activations},
+    {"resident", "rss_bytes", "measured: /proc, a process of its own", BYTES, resident},
+    {"accuracy", "accuracy", "measured: --eval", PERCENT, accuracy},
+    {"power", "power_w", "measured: mean while running", WATT, power},
+    {"dynamic power", "dynamic_w", "derived: less the machine at rest", WATT, dynamic_power},
+    {"images/s/W", "images_per_s_per_w", "derived", PER_WATT, per_watt},
+};
+
+/* ---- Measuring ---- */
+
+static void show_tick(void *ctx, int64_t done, int64_t total)
+{
+    ew_progress_update(ctx, done);
+}
+
+static ew_err time_sides(struct comparison *m)
+{
+    struct ew_bench_side sides[MAX_SIDES];
+    struct ew_progress bar;
+    const int64_t turns = m->o->bench.trials * ew_min_i64(8, m->o->bench.iters);
+    for (int i = 0; i < m->n; i++)
+        sides[i] = (struct ew_bench_side){.p = m->columns[i].side.p};
+    ew_progress_begin(&bar, stderr, "turns", turns);
+    const ew_err e = ew_bench_interleave(sides, m->n, &m->o->bench, show_tick, &bar);
+    ew_progress_end(&bar);
+    for (int i = 0; i < m->n; i++)
+        m->columns[i].time = sides[i];
+    return e;
+}
+
+static ew_err measure_power(struct comparison *m)
+{
+    const char *absent = "not asked for";
+    if (m->o->power_s > 0)
+        EW_TRY(ew_power_meter_open(m->o->power_from, m->o->power_s, &m->meter, &absent));
+    for (int i = 0; i < m->n; i++) {
+        struct column *k = &m->columns[i];
+        k->power.absent = absent;
+        if (m->meter)
+            EW_TRY(ew_side_power(&k->side, m->meter, m->o->power_s, &k->power));
+    }
+    return EW_OK;
+}
+
+/* --mean and --std go before what files say. */
+static ew_err set_normalisation(const struct ew_compare_opts *o, struct ew_side *s)
+{
+    const struct ew_train_opts t = {.mean = o->images.mean, .std = o->images.std};
+    double mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS];
+    bool given;
+    EW_TRY(ew_train_normalise(&t, mean, std, &given));
+    for (int i = 0; given && i < EW_SAMPLE_CHANNELS; i++) {
+        s->mean[i] = (float)mean[i];
+        s->std[i] = (float)std[i];
+        s->normalised = true;
+    }
+    return EW_OK;
+}
+
+static ew_err evaluate(struct comparison *m)
+{
+    for (int i = 0; i < m->n; i++) {
+        struct column *k = &m->columns[i];
+        k->accuracy = -1;
+        if (!m->o->eval)
+            continue;
+        EW_TRY(set_normalisation(m->o, &k->side));
+        EW_TRY(ew_side_accuracy(m->c, &k->side, m->o->eval, &k->accuracy));
+    }
+    return EW_OK;
+}
+
+static ew_err measure(struct comparison *m)
+{
+    for (int i = 0; i < m->n; i++) /* while there are no threads yet */
+        m->columns[i].resident = ew_side_resident(m->c->args[i], &m->o->side);
+    for (int i = 0; i < m->n; i++)
+        EW_TRY(ew_side_load(m->c->args[i], &m->o->side, &m->columns[i].side));
+    EW_TRY(time_sides(m));
+    EW_TRY(measure_power(m));
+    return evaluate(m);
+}
+
+/* ---- Output ---- */
+
+static void print_cell(struct ew_table *t, enum form f, const struct cell *v)
+{
+    char text[EW_TEXT_CHARS];
+    if (!v->known) {
+        ew_table_cell(t, "- (%s)", v->why);
+        return;
+    }
+    switch (f) {
+    case TEXT:
+        ew_table_cell(t, "%s", v->text);
+        break;
+    case MS:
+        ew_table_cell(t, "%.3f ms", v->v);
+        break;
+    case TIMES:
+        ew_table_cell(t, "%.2f x", v->v);
+        break;
+    case RATE:
+        ew_table_cell(t, "%.1f", v->v);
+        break;
+    case COUNT:
+        ew_table_cell(t, "%s", ew_text_count((int64_t)v->v, text));
+        break;
+    case BYTES:
+        ew_table_cell(t, "%s", ew_text_bytes((int64_t)v->v, text));
+        break;
+    case PERCENT:
+        ew_table_cell(t, "%.2f %%", v->v);
+        break;
+    case WATT:
+        ew_table_cell(t, "%.2f W", v->v);
+        break;
+    case PER_WATT:
+        ew_table_cell(t, "%.2f", v->v);
+        break;
+    }
+}
+
+/* A row in which nobody has a value is left out, and its reason said once. */
+static bool anybody(const struct comparison *m, const struct row *r)
+{
+    for (int i = 0; i < m->n; i++)
+        if (r->value(&m->columns[i]).known)
+            return true;
+    return false;
+}
+
+static ew_err print_text(const struct comparison *m)
+{
+    static const char align[MAX_SIDES + 3] = "lrrrrrrrrrrrrrrrrl";
+    char columns[MAX_SIDES + 3];
+    memcpy(columns, align, (size_t)m->n + 1);
+    columns[m->n + 1] = 'l';
+    columns[m->n + 2] = 0;
+    struct ew_table t;
+    ew_table_init(&t, columns);
+    ew_table_cell(&t, " ");
+    for (int i = 0; i < m->n; i++) {
+        const char *slash = strrchr(m->columns[i].side.name, '/');
+        ew_table_cell(&t, "%s", slash ? slash + 1 : m->columns[i].side.name);
+    }
+    ew_table_cell(&t, "source");
+    for (size_t r = 0; r < EW_COUNT(rows); r++) {
+        if (!anybody(m, &rows[r]))
+            continue;
+        ew_table_cell(&t, "%s", rows[r].name);
+        for (int i = 0; i < m->n; i++) {
+            const struct cell v = rows[r].value(&m->columns[i]);
+            print_cell(&t, rows[r].form, &v);
+        }
+        ew_table_cell(&t, "%s", rows[r].source);
+    }
+    EW_TRY(ew_table_print(&t, stdout));
+    const struct ew_bench_stats *b = &m->columns[0].time.time;
+    printf("batch %lld, %lld threads, %lld runs each\n", (long long)m->columns[0].side.batch,
+           (long long)m->columns[0].side.threads, (long long)b->n);
+    const struct ew_bench_power *p = &m->columns[0].power;
+    if (!p->absent)
+        printf("power of %s, %.2f W at rest\n", p->rails, p->idle_w);
+    else
+        printf("power: absent, %s\n", p->absent);
+    return EW_OK;
+}
+
+static void json_side(struct ew_json *j, const struct column *k)
+{
+    ew_json_object(j, NULL);
+    ew_json_str(j, "name", k->side.name);
+    ew_json_int(j, "batch", k->side.batch);
+    ew_json_int(j, "threads", k->side.threads);
+    ew_json_int(j, "runs", k->time.time.n);
+    for (size_t r = 0; r < EW_COUNT(rows); r++) {
+        const struct cell v = rows[r].value(k);
+        if (!v.known)
+            ew_json_null(j, rows[r].key);
+        else if (rows[r].form == TEXT)
+            ew_json_str(j, rows[r].key, v.text);
+        else if (rows[r].form == COUNT || rows[r].form == BYTES)
+            ew_json_int(j, rows[r].key, (int64_t)v.v);
+        else
+            ew_json_num(j, rows[r].key, v.v);
+    }
+    ew_json_num(j, "speedup_low", k->time.ratio_low);
+    ew_json_num(j, "speedup_high", k->time.ratio_high);
+    if (!k->power.absent) {
+        ew_json_num(j, "idle_w", k->power.idle_w);
+        ew_json_num(j, "peak_w", k->power.peak_w);
+        ew_json_str(j, "power_rails", k->power.rails);
+    } else {
+        ew_json_str(j, "power_absent", k->power.absent);
+    }
+    ew_json_end(j);
+}
+
+static ew_err print_json(const struct comparison *m)
+{
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_array(&j, "sides");
+    for (int i = 0; i < m->n; i++)
+        json_side(&j, &m->columns[i]);
+    ew_json_end(&j);
+    ew_json_object(&j, "sources");
+    for (size_t r = 0; r < EW_COUNT(rows); r++)
+        if (*rows[r].source)
+            ew_json_str(&j, rows[r].key, rows[r].source);
+    ew_json_end(&j);
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+ew_err ew_bench_compare(struct ew_cmd_call *c, const struct ew_compare_opts *o)
+{
+    EW_CHECK(c->n_args <= MAX_SIDES, EW_ERR_USAGE, "bench compares at most %d, not %d", MAX_SIDES,
+             c->n_args);
+    struct comparison m = {.c = c, .o = o, .n = c->n_args};
+    m.columns = calloc((size_t)m.n, sizeof(*m.columns));
+    EW_CHECK(m.columns, EW_ERR_MEMORY, "no memory");
+    ew_err e = measure(&m);
+    if (e == EW_OK)
+        e = c->json ? print_json(&m) : print_text(&m);
+    for (int i = 0; i < m.n; i++)
+        ew_side_fini(&m.columns[i].side);
+    free(m.columns);
+    ew_power_meter_close(m.meter);
+    return e;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loading what is compared. */
+#include "cli/bench_side.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend/cpu/isa.h"
+#include "base/clock.h"
+#include "format/checkpoint.h"
+
+void ew_side_fini(struct ew_side *s)
+{
+    if (!s->engine) {
+        ew_plan_free(s->p);
+        ew_graph_free(s->g);
+    }
+    ew_context_free(s->context);
+    ew_engine_free(s->engine);
+    *s = (struct ew_side){0};
+}
+
+static int64_t file_bytes(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+/* What the plan says of itself. */
+static void describe(struct ew_side *s)
+{
+    struct ew_plan_stats stats;
+    ew_plan_stats(s->p, &stats);
+    s->activation_bytes = (int64_t)stats.block_bytes;
+    s->weight_bytes = (int64_t)(stats.weight_bytes + stats.packed_bytes);
+    const struct ew_backend *be = ew_plan_backend(s->p);
+    s->threads = ew_pool_threads(be->pool);
+    s->isa = be->isa ? be->isa->isa : "reference";
+    ew_bench_fill(s->p, s->g, 2, 1);
+}
+
+/* ---- Engines ---- */
+
+static ew_err load_engine(const char *path, const struct ew_side_opts *o, struct ew_side *s)
+{
+    EW_CHECK(!o->plain && !o->reference && o->net.input.n == 0 && o->net.classes == 0, EW_ERR_USAGE,
+             "%s: is compiled; options that shape a network are too late", path);
+    EW_TRY(ew_engine_load(path, &s->engine));
+    EW_TRY(ew_context_new(s->engine, o->threads, &s->context));
+    const struct ew_engine_card *c = &s->engine->file.card;
+    if (c->batch_max > c->batch_min || o->net.batch > 1)
+        EW_TRY(ew_context_set_batch(s->context, o->net.batch));
+    s->g = ew_context_graph(s->context);
+    s->p = ew_context_plan(s->context);
+    s->form = "engine";
+    s->facts = c->facts;
+    s->precision = c->precision;
+    s->batch = ew_max_i64(c->batch_min, o->net.batch);
+    s->normalised = true;
+    for (int i = 0; i < EW_SAMPLE_CHANNELS && i < EW_ENGINE_CHANNELS; i++) {
+        s->mean[i] = (float)c->mean[i];
+        s->std[i] = (float)c->std[i];
+    }
+    describe(s);
+    /* Plain weights stay on disk; what was packed is in memory. */
+    s->weight_bytes = 0;
+    for (int i = 0; i < s->engine->n_packed; i++)
+        s->weight_bytes += (int64_t)s->engine->packed[i].bytes;
+    return EW_OK;
+}
+
+/* ---- Networks ---- */
+
+/* Whether weights of 8 bits take part, as they do in quantised files. */
+static const char *precision_of(const struct ew_graph *g)
+{
+    for (int v = 0; v < g->n_values; v++)
+        if (g->values[v].kind != EW_VALUE_ACT && g->values[v].t.dtype == EW_S8 &&
+            g->values[v].t.shape.rank >= 2)
+            return "int8";
+    return "fp32";
+}
+
+static ew_err one_image_facts(const struct ew_graph *g, struct ew_facts *out)
+{
+    struct ew_graph *one;
+    EW_TRY(ew_graph_clone(g, &one));
+    ew_err e = ew_graph_set_batch(one, 1);
+    if (e == EW_OK)
+        e = ew_graph_facts(one, out);
+    ew_graph_free(one);
+    return e;
+}
+
+ew_err ew_side_take(struct ew_graph *g, const char *name, const struct ew_side_opts *o,
+                    struct ew_side *out)
+{
+    const struct ew_plan_opts po = {.mode = EW_PLAN_INFER,
+                                    .optimize = !o->plain && !o->reference,
+                                    .tuner = o->tuner,
+                                    .backend = {.threads = o->threads, .reference = o->reference}};
+    *out = (struct ew_side){.name = name,
+                            .g = g,
+                            .precision = precision_of(g),
+                            .form = o->reference ? "reference"
+                                    : o->plain   ? "plain graph"
+                                                 : "network"};
+    EW_TRY(ew_graph_batch(g, &out->batch));
+    EW_TRY(one_image_facts(g, &out->facts));
+    EW_TRY(ew_plan_compile(g, &po, &out->p));
+    describe(out);
+    return EW_OK;
+}
+
+static ew_err read_normalisation(const char *path, struct ew_side *s)
+{
+    struct ew_checkpoint c;
+    EW_TRY(ew_checkpoint_read(path, &c));
+    for (int i = 0; i < EW_SAMPLE_CHANNELS && i < EW_CHECKPOINT_CHANNELS; i++) {
+        s->mean[i] = (float)c.mean[i];
+        s->std[i] = (float)c.std[i];
+    }
+    s->normalised = true;
+    ew_checkpoint_fini(&c);
+    return EW_OK;
+}
+
+ew_err ew_side_load(const char *what, const struct ew_side_opts *o, struct ew_side *out)
+{
+    *out = (struct ew_side){.name = what};
+    if (ew_engine_file_is(what)) {
+        out->file_bytes = file_bytes(what);
+        return load_engine(what, o, out);
+    }
+    struct ew_graph *g;
+    EW_TRY(ew_network_load(what, &o->net, &g));
+    const bool file = ew_network_is_file(what);
+    const ew_err e = file ? EW_OK : ew_model_init(what, 1, g);
+    if (e != EW_OK) {
+        ew_graph_free(g);
+        return e;
+    }
+    EW_TRY(ew_side_take(g, what, o, out));
+    out->file_bytes = file ? file_bytes(what) : 0;
+    return file && ew_checkpoint_is(what) ? read_normalisation(what, out) : EW_OK;
+}
+
+/* ---- Memory ---- */
+
+#define RUNS 3
+
+static int64_t resident_here(const char *what, const struct ew_side_opts *o)
+{
+    struct ew_side s;
+    int64_t bytes = 0;
+    ew_err e = ew_side_load(what, o, &s);
+    for (int i = 0; e == EW_OK && i < RUNS; i++)
+        e = ew_plan_run(s.p);
+    if (e == EW_OK)
+        bytes = ew_bench_resident();
+    ew_side_fini(&s);
+    return bytes;
+}
+
+int64_t ew_side_resident(const char *what, const struct ew_side_opts *o)
+{
+    int ends[2];
+    int64_t bytes = 0;
+    if (pipe(ends) != 0)
+        return 0;
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        bytes = resident_here(what, o);
+        _exit(write(ends[1], &bytes, sizeof(bytes)) == sizeof(bytes) ? 0 : 1);
+    }
+    close(ends[1]);
+    if (pid > 0) {
+        if (read(ends[0], &bytes, sizeof(bytes)) != sizeof(bytes))
+            bytes = 0;
+        waitpid(pid, NULL, 0);
+    }
+    close(ends[0]);
+    return bytes;
+}
+
+/* ---- Power ---- */
+
+#define POLL_NS 100000000LL
+
+ew_err ew_side_power(struct ew_side *s, struct ew_power_meter *m, double seconds,
+                     struct ew_bench_power *out)
+{
+    int64_t runs = 0;
+    for (int i = 0; i < RUNS; i++)
+        EW_TRY(ew_plan_run(s->p));
+    ew_power_meter_begin(m);
+    const int64_t start = ew_clock_ns(), until = start + (int64_t)(seconds * 1e9);
+    int64_t now = start;
+    for (int64_t polled = start; now < until; now = ew_clock_ns(), runs++) {
+        EW_TRY(ew_plan_run(s->p));
+        if (now - polled < POLL_NS)
+            continue;
+        ew_power_meter_poll(m);
+        polled = now;
+    }
+    ew_power_meter_end(m, out);
+    out->images_per_s = (double)(runs * s->batch) * 1e9 / (double)(now - start);
+    return EW_OK;
+}
