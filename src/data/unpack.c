@@ -167,9 +167,15 @@ static ew_err missing(const char *from)
     return ew_fail(EW_ERR_UNSUPPORTED, "%s: this build unpacks no files (EW_ZLIB)", from);
 }
 
+/* What is plain can be copied all the same. */
 ew_err ew_unpack_gzip(const char *from, const char *to)
 {
-    return missing(from);
+    EW_CLEANUP(ew_free_ptr) char *bytes = NULL;
+    size_t size;
+    EW_TRY(ew_file_read(from, (size_t)4 << 30, &bytes, &size));
+    if (size >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0)
+        return missing(from);
+    return ew_file_write(to, bytes, size);
 }
 
 ew_err ew_unpack_tar(const char *from, const char *const *wanted, const char *dir, int *found)

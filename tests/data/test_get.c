@@ -86,7 +86,10 @@ static void unpacks_tar(void)
         EW_SKIP("there is no tar program");
     const char *const wanted[] = {"train-images-idx3-ubyte", "t10k-images-idx3-ubyte", NULL};
     int found = 0;
-    if (!EW_EXPECT_OK(ew_unpack_tar(ew_test_path("t.tgz"), wanted, to, &found)))
+    const ew_err err = ew_unpack_tar(ew_test_path("t.tgz"), wanted, to, &found);
+    if (err == EW_ERR_UNSUPPORTED)
+        EW_SKIP("a build without zlib");
+    if (!EW_EXPECT_OK(err))
         return;
     EW_EXPECT_INT(found, 3); /* one of them twice, plain and as .gz */
     snprintf(path, sizeof(path), "%s/train-images-idx3-ubyte", to);
