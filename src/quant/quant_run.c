@@ -108,6 +108,21 @@ static ew_err meet_drop(struct ew_quant_gate *gate)
 
 /* ---- All of it ---- */
 
+/* Conversions between layers may cost more than the layers gain: then nothing is quantised. */
+static ew_err check_speed(struct ew_quant_gate *gate)
+{
+    struct ew_quant_result *r = gate->out;
+    const int threads = gate->job->opts.threads;
+    bool good;
+    EW_TRY(ew_quant_time(r->graph, threads, NULL, 0, NULL, &r->int8_s));
+    if (r->int8_s <= r->float_s)
+        return EW_OK;
+    for (int i = 0; i < r->n_layers; i++)
+        ew_quant_gate_set(gate, &r->layers[i], "the network as a whole is slower in int8");
+    EW_TRY(build(gate, &good));
+    return ew_quant_time(r->graph, threads, NULL, 0, NULL, &r->int8_s);
+}
+
 static ew_err finish(struct ew_quant_gate *gate)
 {
     struct ew_quant_result *r = gate->out;
@@ -120,11 +135,10 @@ static ew_err finish(struct ew_quant_gate *gate)
     EW_TRY(build(gate, &good));
     if (!good)
         EW_TRY(meet_drop(gate));
-    EW_TRY(ew_quant_probe_sqnr(gate->probe, r->graph, job->opts.threads, &r->sqnr_db));
-    r->probed = gate->probe->n;
     if (job->opts.time)
-        EW_TRY(ew_quant_time(r->graph, job->opts.threads, NULL, 0, NULL, &r->int8_s));
-    return EW_OK;
+        EW_TRY(check_speed(gate));
+    r->probed = gate->probe->n;
+    return ew_quant_probe_sqnr(gate->probe, r->graph, job->opts.threads, &r->sqnr_db);
 }
 
 static ew_err gate_and_finish(const struct ew_quant_job *job, const struct ew_quant_probe *probe,
