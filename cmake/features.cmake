@@ -80,8 +80,21 @@ endfunction()
 
 ew_library(STORE ew_sqlite sqlite3.h sqlite3 "SQLite (libsqlite3-dev)")
 ew_library(ZLIB ew_zlib zlib.h z "zlib (zlib1g-dev)")
-ew_library(SERVE ew_microhttpd microhttpd.h microhttpd "libmicrohttpd (libmicrohttpd-dev)")
-ew_library(CURL ew_curl curl/curl.h curl "libcurl (libcurl4-openssl-dev)")
+# ew_opened_library(...): the same, but opened at run time, by the name in EW_<NAME>_FILE.
+function(ew_opened_library name target header library what)
+  ew_library(${name} ${target} ${header} ${library} "${what}")
+  if(TARGET ${target})
+    get_filename_component(file ${EW_${name}_LIBRARY} REALPATH)
+    get_filename_component(file ${file} NAME)
+    string(REGEX REPLACE "(\\.so\\.[0-9]+).*" "\\1" file ${file})
+    set_target_properties(${target} PROPERTIES INTERFACE_LINK_LIBRARIES "")
+    target_compile_definitions(${target} INTERFACE EW_${name}_FILE="${file}")
+  endif()
+  set(EW_HAVE_${name} ${EW_HAVE_${name}} PARENT_SCOPE)
+endfunction()
+
+ew_opened_library(SERVE ew_microhttpd microhttpd.h microhttpd "libmicrohttpd (libmicrohttpd-dev)")
+ew_opened_library(CURL ew_curl curl/curl.h curl "libcurl (libcurl4-openssl-dev)")
 
 # ew_protos(NAME FILE.proto...): an object library of what protoc-c makes of them, as gen/FILE.pb-c.h.
 function(ew_protos name)

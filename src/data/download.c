@@ -2,12 +2,14 @@
 /* Downloads by libcurl. */
 #include "data/download.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/library.h"
 #include "base/progress.h"
 #include "data/reader.h"
 
@@ -22,6 +24,25 @@ bool ew_download_is_url(const char *text)
 #define CONNECT_S 15L /* seconds to find the other side */
 #define SLOW_S    30L /* seconds below SLOW_RATE end it; the next attempt goes on from there */
 #define SLOW_RATE 1000L
+
+/* Opened for a download: with its dozens of libraries it would double every command's start. */
+struct library {
+    void *handle;
+    CURL *(*init)(void);
+    CURLcode (*set)(CURL *, CURLoption, ...);
+    CURLcode (*perform)(CURL *);
+    void (*cleanup)(CURL *);
+    const char *(*error)(CURLcode);
+};
+
+static ew_err open_curl(struct library *l)
+{
+    const struct ew_symbol symbols[] = {
+        {"curl_easy_init", &l->init},       {"curl_easy_setopt", &l->set},
+        {"curl_easy_perform", &l->perform}, {"curl_easy_cleanup", &l->cleanup},
+        {"curl_easy_strerror", &l->error},  {NULL, NULL}};
+    return ew_library_open(EW_CURL_FILE, symbols, &l->handle);
+}
 
 struct transfer {
     struct ew_progress progress;
@@ -44,62 +65,73 @@ static int show(void *ctx, curl_off_t total, curl_off_t now, curl_off_t up_total
     return 0;
 }
 
-static void set_options(CURL *c, const char *url, FILE *f, struct transfer *t)
+static void set_options(const struct library *l, CURL *c, const char *url, FILE *f,
+                        struct transfer *t)
 {
-    curl_easy_setopt(c, CURLOPT_URL, url);
-    curl_easy_setopt(c, CURLOPT_WRITEDATA, f);
-    curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L);
-    curl_easy_setopt(c, CURLOPT_FAILONERROR, 1L);
-    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
-    curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, SLOW_S);
-    curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, SLOW_RATE);
-    curl_easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, t->before);
-    curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, show);
-    curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
+    l->set(c, CURLOPT_URL, url);
+    l->set(c, CURLOPT_WRITEDATA, f);
+    l->set(c, CURLOPT_FOLLOWLOCATION, 1L);
+    l->set(c, CURLOPT_FAILONERROR, 1L);
+    l->set(c, CURLOPT_NOSIGNAL, 1L);
+    l->set(c, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
+    l->set(c, CURLOPT_LOW_SPEED_TIME, SLOW_S);
+    l->set(c, CURLOPT_LOW_SPEED_LIMIT, SLOW_RATE);
+    l->set(c, CURLOPT_RESUME_FROM_LARGE, t->before);
+    l->set(c, CURLOPT_NOPROGRESS, 0L);
+    l->set(c, CURLOPT_XFERINFOFUNCTION, show);
+    l->set(c, CURLOPT_XFERINFODATA, t);
 }
 
 /* Appends what is missing to the open file. */
-static CURLcode transfer(const char *url, FILE *f, char why[CURL_ERROR_SIZE])
+static CURLcode transfer(const struct library *l, const char *url, FILE *f,
+                         char why[CURL_ERROR_SIZE])
 {
-    CURL *c = curl_easy_init();
+    CURL *c = l->init();
     if (!c)
         return CURLE_OUT_OF_MEMORY;
     struct stat st;
     struct transfer t = {.before = fstat(fileno(f), &st) == 0 ? st.st_size : 0};
-    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, why);
-    set_options(c, url, f, &t);
-    const CURLcode code = curl_easy_perform(c);
+    l->set(c, CURLOPT_ERRORBUFFER, why);
+    set_options(l, c, url, f, &t);
+    const CURLcode code = l->perform(c);
     if (t.begun)
         ew_progress_end(&t.progress);
-    curl_easy_cleanup(c);
+    l->cleanup(c);
     return code;
 }
 
-ew_err ew_download(const char *url, const char *path)
+static ew_err fetch(const struct library *l, const char *url, const char *path)
 {
     char part[EW_DATA_PATH], why[CURL_ERROR_SIZE] = "";
     EW_CHECK(strlen(path) + 6 < sizeof(part), EW_ERR_LIMIT, "%s: too long a path", path);
     snprintf(part, sizeof(part), "%s.part", path);
     FILE *f = fopen(part, "abe");
     EW_CHECK(f, EW_ERR_IO, "%s: %s", part, strerror(errno));
-    CURLcode code = transfer(url, f, why);
+    CURLcode code = transfer(l, url, f, why);
     if (code == CURLE_RANGE_ERROR || code == CURLE_BAD_DOWNLOAD_RESUME ||
         (code == CURLE_HTTP_RETURNED_ERROR && strstr(why, "416"))) {
         /* the other side cannot go on, or the part is no longer what it has: from the beginning */
         if (ftruncate(fileno(f), 0) == 0)
-            code = transfer(url, f, why);
+            code = transfer(l, url, f, why);
     }
     struct stat st;
     if (code != CURLE_OK && fstat(fileno(f), &st) == 0 && st.st_size == 0)
         unlink(part); /* nothing to go on from */
     const bool written = fflush(f) == 0 && !ferror(f) && fsync(fileno(f)) == 0;
     fclose(f);
-    EW_CHECK(code == CURLE_OK, EW_ERR_IO, "%s: %s", url, *why ? why : curl_easy_strerror(code));
+    EW_CHECK(code == CURLE_OK, EW_ERR_IO, "%s: %s", url, *why ? why : l->error(code));
     EW_CHECK(written, EW_ERR_IO, "%s: cannot be written", part);
     EW_CHECK(rename(part, path) == 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
     return EW_OK;
+}
+
+ew_err ew_download(const char *url, const char *path)
+{
+    struct library l;
+    EW_TRY(open_curl(&l));
+    const ew_err e = fetch(&l, url, path);
+    dlclose(l.handle);
+    return e;
 }
 #else
 ew_err ew_download(const char *url, const char *path)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/ini.h"
+#include "base/library.h"
 #include "base/num.h"
 
 #define NAME_CHARS     96
@@ -83,28 +84,21 @@ static ew_err read_captured(struct ew_nvml *n, char *text)
 
 /* ---- The library ----------------------------------------------------------------------------- */
 
-/* dlsym's result as a function; memcpy since C has no cast for it. */
-static void find(void *library, const char *name, void *function)
-{
-    void *p = dlsym(library, name);
-    memcpy(function, &p, sizeof(p));
-}
-
 static void find_questions(struct ew_nvml *n)
 {
-    find(n->library, "nvmlShutdown", &n->shutdown);
-    find(n->library, "nvmlDeviceGetPowerUsage", &n->power);
-    find(n->library, "nvmlDeviceGetTotalEnergyConsumption", &n->energy);
-    find(n->library, "nvmlDeviceGetUtilizationRates", &n->utilization);
-    find(n->library, "nvmlDeviceGetMemoryInfo", &n->memory);
-    find(n->library, "nvmlDeviceGetTemperature", &n->temperature);
-    find(n->library, "nvmlDeviceGetClockInfo", &n->clock);
-    find(n->library, "nvmlDeviceGetMaxClockInfo", &n->clock_max);
-    find(n->library, "nvmlDeviceGetApplicationsClock", &n->clock_app);
-    find(n->library, "nvmlDeviceGetCurrentClocksThrottleReasons", &n->throttle);
-    find(n->library, "nvmlDeviceGetPowerManagementLimit", &n->limit);
-    find(n->library, "nvmlDeviceGetPowerManagementLimitConstraints", &n->limits);
-    find(n->library, "nvmlDeviceSetPowerManagementLimit", &n->set_limit);
+    ew_library_find(n->library, "nvmlShutdown", &n->shutdown);
+    ew_library_find(n->library, "nvmlDeviceGetPowerUsage", &n->power);
+    ew_library_find(n->library, "nvmlDeviceGetTotalEnergyConsumption", &n->energy);
+    ew_library_find(n->library, "nvmlDeviceGetUtilizationRates", &n->utilization);
+    ew_library_find(n->library, "nvmlDeviceGetMemoryInfo", &n->memory);
+    ew_library_find(n->library, "nvmlDeviceGetTemperature", &n->temperature);
+    ew_library_find(n->library, "nvmlDeviceGetClockInfo", &n->clock);
+    ew_library_find(n->library, "nvmlDeviceGetMaxClockInfo", &n->clock_max);
+    ew_library_find(n->library, "nvmlDeviceGetApplicationsClock", &n->clock_app);
+    ew_library_find(n->library, "nvmlDeviceGetCurrentClocksThrottleReasons", &n->throttle);
+    ew_library_find(n->library, "nvmlDeviceGetPowerManagementLimit", &n->limit);
+    ew_library_find(n->library, "nvmlDeviceGetPowerManagementLimitConstraints", &n->limits);
+    ew_library_find(n->library, "nvmlDeviceSetPowerManagementLimit", &n->set_limit);
 }
 
 /* NULL, or why there is nothing. */
@@ -114,10 +108,10 @@ static const char *start(struct ew_nvml *n)
     int (*count)(unsigned *) = NULL;
     int (*handle)(unsigned, nvml_device *) = NULL;
     int (*name)(nvml_device, char *, unsigned) = NULL;
-    find(n->library, "nvmlInit_v2", &init);
-    find(n->library, "nvmlDeviceGetCount_v2", &count);
-    find(n->library, "nvmlDeviceGetHandleByIndex_v2", &handle);
-    find(n->library, "nvmlDeviceGetName", &name);
+    ew_library_find(n->library, "nvmlInit_v2", &init);
+    ew_library_find(n->library, "nvmlDeviceGetCount_v2", &count);
+    ew_library_find(n->library, "nvmlDeviceGetHandleByIndex_v2", &handle);
+    ew_library_find(n->library, "nvmlDeviceGetName", &name);
     find_questions(n);
     if (!init || !count || !handle || !name || !n->shutdown)
         return "libnvidia-ml.so.1 is not the library we know";

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/library.h"
 #include "base/mem.h"
 #include "report/html.h"
 #include "report/serve/answer.h"
@@ -24,6 +25,36 @@
 #define MOST_ANSWERS       16
 #define TOKEN_COOKIE       "edgewise"
 #define TOKEN_COOKIE_CHARS 200
+
+/* Opened by whoever serves: it brings a TLS library that no other command should wait for. */
+static struct {
+    void *handle; /* NULL: not yet */
+    __typeof__(MHD_start_daemon) *start_daemon;
+    __typeof__(MHD_stop_daemon) *stop_daemon;
+    __typeof__(MHD_run_wait) *run_wait;
+    __typeof__(MHD_get_daemon_info) *get_daemon_info;
+    __typeof__(MHD_queue_response) *queue_response;
+    __typeof__(MHD_create_response_from_buffer) *create_response_from_buffer;
+    __typeof__(MHD_destroy_response) *destroy_response;
+    __typeof__(MHD_add_response_header) *add_response_header;
+    __typeof__(MHD_lookup_connection_value) *lookup_connection_value;
+} mhd;
+
+static ew_err open_library(void)
+{
+    static const struct ew_symbol symbols[] = {
+        {"MHD_start_daemon", &mhd.start_daemon},
+        {"MHD_stop_daemon", &mhd.stop_daemon},
+        {"MHD_run_wait", &mhd.run_wait},
+        {"MHD_get_daemon_info", &mhd.get_daemon_info},
+        {"MHD_queue_response", &mhd.queue_response},
+        {"MHD_create_response_from_buffer", &mhd.create_response_from_buffer},
+        {"MHD_destroy_response", &mhd.destroy_response},
+        {"MHD_add_response_header", &mhd.add_response_header},
+        {"MHD_lookup_connection_value", &mhd.lookup_connection_value},
+        {NULL, NULL}};
+    return mhd.handle ? EW_OK : ew_library_open(EW_SERVE_FILE, symbols, &mhd.handle);
+}
 
 struct kept {
     char *text;
@@ -53,9 +84,9 @@ static bool same_secret(const char *given, const char *token)
 
 static bool has_token(const struct ew_serve *s, struct MHD_Connection *c, bool *by_query)
 {
-    const char *bearer = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
-    const char *cookie = MHD_lookup_connection_value(c, MHD_COOKIE_KIND, TOKEN_COOKIE);
-    const char *query = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token");
+    const char *bearer = mhd.lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
+    const char *cookie = mhd.lookup_connection_value(c, MHD_COOKIE_KIND, TOKEN_COOKIE);
+    const char *query = mhd.lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token");
     *by_query = query && same_secret(query, s->token);
     return *by_query || (cookie && same_secret(cookie, s->token)) ||
            (bearer && strncmp(bearer, "Bearer ", 7) == 0 && same_secret(bearer + 7, s->token));
@@ -66,7 +97,7 @@ static bool has_token(const struct ew_serve *s, struct MHD_Connection *c, bool *
 static bool host_is_ours(struct MHD_Connection *c)
 {
     static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
-    const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
+    const char *host = mhd.lookup_connection_value(c, MHD_HEADER_KIND, "Host");
     for (size_t i = 0; host && i < EW_COUNT(names); i++) {
         const size_t n = strlen(names[i]);
         if (strncasecmp(host, names[i], n) == 0 && (host[n] == 0 || host[n] == ':'))
@@ -88,15 +119,15 @@ static void add_headers(struct MHD_Response *r, const struct ew_answer *a)
         {"Cache-Control", "no-store"},
     };
     for (size_t i = 0; i < EW_COUNT(headers); i++)
-        MHD_add_response_header(r, headers[i][0], headers[i][1]);
+        mhd.add_response_header(r, headers[i][0], headers[i][1]);
     if (!a || !a->own_csp)
-        MHD_add_response_header(r, "Content-Security-Policy",
+        mhd.add_response_header(r, "Content-Security-Policy",
                                 "default-src 'none'; script-src 'self'; style-src 'self' "
                                 "'unsafe-inline'; connect-src 'self'; img-src 'self' data:; "
                                 "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-    MHD_add_response_header(r, "Content-Type", a ? a->type : "text/plain; charset=utf-8");
+    mhd.add_response_header(r, "Content-Type", a ? a->type : "text/plain; charset=utf-8");
     if (a && a->packed)
-        MHD_add_response_header(r, "Content-Encoding", "gzip");
+        mhd.add_response_header(r, "Content-Encoding", "gzip");
 }
 
 static enum MHD_Result send_bytes(const struct ew_serve *s, struct MHD_Connection *c,
@@ -105,7 +136,7 @@ static enum MHD_Result send_bytes(const struct ew_serve *s, struct MHD_Connectio
     /* Kept answers may be made anew while a slow client still reads: it gets its own copy. */
     const enum MHD_ResponseMemoryMode mode =
         a && a->asset ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY;
-    struct MHD_Response *r = MHD_create_response_from_buffer(k->size, k->text, mode);
+    struct MHD_Response *r = mhd.create_response_from_buffer(k->size, k->text, mode);
     if (!r)
         return MHD_NO;
     add_headers(r, a);
@@ -113,10 +144,10 @@ static enum MHD_Result send_bytes(const struct ew_serve *s, struct MHD_Connectio
         char cookie[TOKEN_COOKIE_CHARS + 64];
         snprintf(cookie, sizeof(cookie), TOKEN_COOKIE "=%s; HttpOnly; SameSite=Strict; Path=/",
                  s->token);
-        MHD_add_response_header(r, "Set-Cookie", cookie);
+        mhd.add_response_header(r, "Set-Cookie", cookie);
     }
-    const enum MHD_Result ok = MHD_queue_response(c, k->status, r);
-    MHD_destroy_response(r);
+    const enum MHD_Result ok = mhd.queue_response(c, k->status, r);
+    mhd.destroy_response(r);
     return ok;
 }
 
@@ -232,17 +263,18 @@ static ew_err check_token(const struct ew_serve_opts *o, bool loopback)
 
 static ew_err start(struct ew_serve *s, const union address *at)
 {
+    EW_TRY(open_library());
     const unsigned flags =
         MHD_USE_EPOLL | MHD_NO_FLAG | (at->any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     errno = 0;
-    s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR,
+    s->daemon = mhd.start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR,
                                  &at->any, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
                                  MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)MOST_FROM_ONE,
                                  MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,
                                  MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
                                  MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
     EW_CHECK(s->daemon, EW_ERR_IO, "cannot listen: %s", errno ? strerror(errno) : "port in use?");
-    const union MHD_DaemonInfo *port = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    const union MHD_DaemonInfo *port = mhd.get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
     s->port = port ? port->port : 0;
     return EW_OK;
 }
@@ -275,7 +307,7 @@ int ew_serve_port(const struct ew_serve *s)
 
 ew_err ew_serve_step(struct ew_serve *s, int wait_ms)
 {
-    EW_CHECK(MHD_run_wait(s->daemon, wait_ms) == MHD_YES, EW_ERR_IO, "the server has stopped");
+    EW_CHECK(mhd.run_wait(s->daemon, wait_ms) == MHD_YES, EW_ERR_IO, "the server has stopped");
     return EW_OK;
 }
 
@@ -283,7 +315,7 @@ void ew_serve_close(struct ew_serve *s)
 {
     if (!s)
         return;
-    MHD_stop_daemon(s->daemon);
+    mhd.stop_daemon(s->daemon);
     for (int i = 0; i < MOST_ANSWERS; i++)
         free(s->kept[i].text);
     free(s);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared libraries that are opened when they are first needed: a command that does without one
+ * neither waits for it nor fails where it is missing. */
+#ifndef EW_BASE_LIBRARY_H
+#define EW_BASE_LIBRARY_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/* Writes the address of a function into the function pointer at `function`; NULL and false where
+ * the library has none of the name. */
+bool ew_library_find(void *library, const char *name, void *function);
+
+struct ew_symbol {
+    const char *name;
+    void *function; /* as above */
+};
+
+/* Opens `file` ("libcurl.so.4") and finds all symbols of a list that a nameless one ends.  Fails
+ * with EW_ERR_UNSUPPORTED, saying what is missing.  Close with dlclose. */
+ew_err ew_library_open(const char *file, const struct ew_symbol *symbols, void **out);
+
+#endif
