@@ -7,7 +7,10 @@
 
 #include "base/log.h"
 #include "cli/train_run.h"
+#include "report/text_table.h"
 #include "train/adapt.h"
+#include "train/find_batch.h"
+#include "train/memory_left.h"
 
 #define MEASURED_SAMPLES 10000 /* mean and deviation are within a thousandth by then */
 
@@ -141,6 +144,28 @@ static ew_err make_network(struct ew_train_run *r)
     return EW_OK;
 }
 
+/* The largest batch that fits the limit or, less a tenth for all else, the machine. */
+static ew_err find_batch(struct ew_train_run *r)
+{
+    struct ew_train_opts *o = &r->o.train;
+    const size_t left = ew_memory_left();
+    const size_t machine = left == SIZE_MAX ? left : left / 10 * 9;
+    struct ew_batch_found f;
+    char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
+    if (!r->o.find_batch)
+        return EW_OK;
+    const int64_t samples = ew_dataset_info(r->data)->count[EW_SPLIT_TRAIN];
+    EW_TRY(
+        ew_find_batch(r->net, o, o->memory_limit ? (size_t)o->memory_limit : machine, samples, &f));
+    EW_INFO("batch %lld needs %s of %s", (long long)f.batch, ew_text_bytes((int64_t)f.bytes, a),
+            ew_text_bytes((int64_t)f.limit, b));
+    if (f.next_bytes)
+        EW_INFO("batch %lld would need %s", 2 * (long long)f.batch,
+                ew_text_bytes((int64_t)f.next_bytes, a));
+    o->batch = f.batch;
+    return EW_OK;
+}
+
 /* ---- Data ---- */
 
 static ew_err open_data(struct ew_cmd_call *c, struct ew_train_run *r)
@@ -235,8 +260,10 @@ ew_err ew_train_setup(struct ew_cmd_call *c, struct ew_train_run *r)
     r->json = c->json;
     EW_TRY(begin(c, r));
     EW_TRY(open_data(c, r));
-    if (!r->job.resume)
+    if (!r->job.resume) {
         EW_TRY(make_network(r));
+        EW_TRY(find_batch(r));
+    }
     EW_TRY(normalise(r));
     EW_TRY(check_folder(c, r));
     EW_TRY(describe(r));

@@ -127,6 +127,9 @@ ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result
            ew_text_count((int64_t)x->images_per_s, a), seconds(x->eval_s, b));
     printf("memory:    planned %s, peak resident %s\n", ew_text_bytes(x->planned_bytes, a),
            ew_text_bytes(x->peak_rss_bytes, b));
+    if (x->cache_features_s > 0)
+        printf("features:  of the frozen part, computed once in %s s\n",
+               seconds(x->cache_features_s, a));
     if (x->energy_j >= 0)
         printf("energy:    %.1f J\n", x->energy_j);
     if (x->bad)
@@ -169,6 +172,7 @@ ew_err ew_train_print_json(FILE *out, const struct ew_train_run *r, const struct
     ew_json_num(&j, "stall_s", x->times.stall_s);
     ew_json_num(&j, "overhead_s", x->times.overhead_s);
     ew_json_num(&j, "eval_s", x->eval_s);
+    ew_json_num(&j, "cache_features_s", x->cache_features_s);
     ew_json_num(&j, "images_per_s", x->images_per_s);
     ew_json_int(&j, "images", x->images);
     ew_json_int(&j, "bad_samples", x->bad);

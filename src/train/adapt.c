@@ -45,6 +45,20 @@ static ew_err transpose_input(struct ew_graph *g)
     return ew_graph_sweep(g);
 }
 
+/* Many files fix a batch of 1 that nothing in them depends on. */
+static ew_err open_batch(struct ew_graph *g)
+{
+    struct ew_value *v = &g->values[g->inputs[0]];
+    const int64_t batch = v->t.shape.dim[0];
+    if (v->dynamic & 1)
+        return EW_OK;
+    v->dynamic |= 1;
+    const struct ew_shape *out = &g->values[g->outputs[0]].t.shape;
+    EW_CHECK(ew_graph_set_batch(g, batch + 1) == EW_OK && out->rank > 0 && out->dim[0] == batch + 1,
+             EW_ERR_UNSUPPORTED, "%s: its batch is fixed at %lld", g->name, (long long)batch);
+    return ew_graph_set_batch(g, batch);
+}
+
 ew_err ew_adapt_images(struct ew_graph *g)
 {
     EW_CHECK(g->n_inputs == 1, EW_ERR_SHAPE, "%s: has %d inputs; an image classifier has one",
@@ -54,6 +68,8 @@ ew_err ew_adapt_images(struct ew_graph *g)
     EW_CHECK(v->t.shape.rank == 4 && v->t.dtype == EW_F32, EW_ERR_SHAPE,
              "%s: input %s is %s of %s, not float32 images", g->name, v->name,
              ew_shape_text(&v->t.shape, text), ew_dtype_name(v->t.dtype));
+    EW_CHECK(g->n_outputs >= 1, EW_ERR_ARG, "%s: has no output", g->name);
+    EW_TRY(open_batch(g));
     if (v->channels_last)
         return EW_OK;
     /* By way of ONNX's order, so that the sweep back takes the transposes out. */

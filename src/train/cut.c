@@ -16,6 +16,8 @@ struct cut {
 
 static bool mark_node(const struct cut *c, const struct ew_node *n)
 {
+    if (n->op->flags & EW_OP_STOCHASTIC) /* dropout is for training */
+        return false;
     for (int i = 0; i < n->n_in; i++) {
         if (n->in[i] < 0)
             continue;

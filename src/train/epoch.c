@@ -32,7 +32,10 @@ ew_err ew_trainer_begin_epoch(struct ew_trainer *t)
         t->at.read_bytes = t->at.read_ops = 0;
     }
     t->cache_before = cached_share(t);
-    EW_TRY(ew_loader_start(t->loader, t->at.epoch, t->at.batch));
+    if (t->cached)
+        ew_features_start(&t->features, t->at.epoch);
+    else
+        EW_TRY(ew_loader_start(t->loader, t->at.epoch, t->at.batch));
     t->phase = EW_DOING_TRAINING;
     t->mark_ns = ew_clock_ns();
     return EW_OK;
@@ -89,9 +92,12 @@ static void count_batch(struct ew_trainer *t, const struct ew_batch *b, struct e
 
 static ew_err learn(struct ew_trainer *t, const struct ew_batch *b, struct moments *m)
 {
-    const void *features[EW_LEARNER_INPUTS];
+    const void *made[EW_LEARNER_INPUTS], *const *features = made;
     const double lr = ew_schedule_rate(&t->schedule, t->at.step);
-    EW_TRY(ew_learner_features(&t->learner, b->images, features));
+    if (t->cached)
+        features = (const void *const *)t->features.batch;
+    else
+        EW_TRY(ew_learner_features(&t->learner, b->images, made));
     EW_TRY(ew_learner_step(&t->learner, features, b->labels, lr, t->at.step));
     m->learnt = ew_clock_ns();
     return EW_OK;
@@ -121,17 +127,30 @@ static ew_err use_batch(struct ew_trainer *t, const struct ew_batch *b, struct m
     return EW_OK;
 }
 
+/* The next batch of the loader, or of the features that were computed before. */
+static ew_err next_batch(struct ew_trainer *t, struct ew_batch *cached, const struct ew_batch **out)
+{
+    if (!t->cached)
+        return ew_loader_next(t->loader, out);
+    *cached = (struct ew_batch){.labels = t->features.batch_labels, .number = t->at.batch};
+    ew_features_gather(&t->features, t->at.batch, &cached->n);
+    *out = cached->n == t->learner.batch ? cached : NULL;
+    return EW_OK;
+}
+
 ew_err ew_trainer_batch(struct ew_trainer *t, bool *over)
 {
     const struct ew_batch *b;
+    struct ew_batch cached;
     struct moments m = {.ask = ew_clock_ns()};
-    EW_TRY(ew_loader_next(t->loader, &b));
+    EW_TRY(next_batch(t, &cached, &b));
     m.got = ew_clock_ns();
     *over = !b;
     if (!b)
         return EW_OK;
     const ew_err e = use_batch(t, b, &m);
-    ew_loader_release(t->loader, b);
+    if (!t->cached)
+        ew_loader_release(t->loader, b);
     EW_TRY(e);
     if ((double)(ew_clock_ns() - t->saved_ns) * 1e-9 >= t->job.opts.checkpoint_every)
         ew_trainer_write(t, "last.ckpt");

@@ -39,6 +39,14 @@ void ew_evaluator_close(struct ew_evaluator *e)
     *e = (struct ew_evaluator){0};
 }
 
+void ew_evaluator_use(struct ew_evaluator *e, struct ew_features *features, struct ew_graph *head)
+{
+    e->features = features;
+    e->head = head;
+    e->batch = features->batch_size;
+    e->samples = features->count;
+}
+
 ew_err ew_evaluator_begin(struct ew_evaluator *e, struct ew_graph *net)
 {
     const struct ew_plan_opts o = {
@@ -47,13 +55,36 @@ ew_err ew_evaluator_begin(struct ew_evaluator *e, struct ew_graph *net)
     e->plan = NULL;
     e->done = 0;
     ew_confusion_clear(&e->confusion);
-    EW_TRY(ew_graph_set_batch(net, e->batch));
-    EW_TRY(ew_plan_compile(net, &o, &e->plan));
-    return ew_loader_start(e->loader, 0, 0);
+    struct ew_graph *g = e->head ? e->head : net;
+    EW_TRY(ew_graph_set_batch(g, e->batch));
+    EW_TRY(ew_plan_compile(g, &o, &e->plan));
+    return e->features ? EW_OK : ew_loader_start(e->loader, 0, 0);
+}
+
+static ew_err step_features(struct ew_evaluator *e, bool *more)
+{
+    struct ew_features *f = e->features;
+    int64_t n;
+    ew_features_gather(f, (e->done + f->batch_size - 1) / f->batch_size, &n);
+    *more = n > 0;
+    if (n == 0) {
+        ew_plan_free(e->plan);
+        e->plan = NULL;
+        return EW_OK;
+    }
+    for (int i = 0; i < f->n; i++)
+        memcpy(ew_plan_input(e->plan, i)->data, f->batch[i],
+               ew_tensor_bytes(ew_plan_input(e->plan, i)));
+    EW_TRY(ew_plan_run(e->plan));
+    ew_confusion_add(&e->confusion, ew_plan_output(e->plan, 0)->data, f->batch_labels, n);
+    e->done += n;
+    return EW_OK;
 }
 
 ew_err ew_evaluator_step(struct ew_evaluator *e, bool *more)
 {
+    if (e->features)
+        return step_features(e, more);
     const struct ew_batch *b;
     EW_TRY(ew_loader_next(e->loader, &b));
     *more = b != NULL;

@@ -5,11 +5,14 @@
 
 #include "data/loader.h"
 #include "plan/plan.h"
+#include "train/features.h"
 #include "train/scores.h"
 
 struct ew_evaluator {
     struct ew_loader *loader;
-    struct ew_plan *plan; /* between begin and end */
+    struct ew_plan *plan;         /* between begin and end */
+    struct ew_features *features; /* in place of the loader; borrowed; NULL: none */
+    struct ew_graph *head;        /* what computes from them; borrowed */
     int64_t batch, done, samples;
     int threads;
     struct ew_confusion confusion;
@@ -20,6 +23,9 @@ struct ew_evaluator {
 ew_err ew_evaluator_open(const struct ew_loader_opts *loader, const struct ew_graph *net,
                          int threads, struct ew_evaluator *out);
 void ew_evaluator_close(struct ew_evaluator *e);
+
+/* From now on begins with these features, and runs `head` instead of the whole network. */
+void ew_evaluator_use(struct ew_evaluator *e, struct ew_features *features, struct ew_graph *head);
 
 /* Compiles the network with the weights that it has now; `net` gets the evaluator's batch. */
 ew_err ew_evaluator_begin(struct ew_evaluator *e, struct ew_graph *net);

@@ -28,18 +28,20 @@ static ew_err compile_frozen(struct ew_learner *l, const struct ew_learner_opts 
     return ew_plan_compile(l->frozen, &po, &l->features);
 }
 
-/* The limit is for all: what the frozen part takes is not there for the rest. */
+/* The limit is for all: what others and the frozen part take is not there for the rest. */
 static ew_err limit_left(const struct ew_learner *l, const struct ew_learner_opts *o, size_t *out)
 {
     struct ew_plan_stats s = {0};
     *out = o->memory_limit;
-    if (!o->memory_limit || !l->features)
+    if (!o->memory_limit)
         return EW_OK;
-    ew_plan_stats(l->features, &s);
-    const size_t taken = s.arena_bytes + s.weight_bytes;
+    if (l->features)
+        ew_plan_stats(l->features, &s);
+    const size_t taken = s.arena_bytes + s.weight_bytes + o->reserved;
     EW_CHECK(taken < o->memory_limit, EW_ERR_LIMIT,
-             "the frozen part of %s needs %zu bytes, more than the limit of %zu", l->frozen->name,
-             taken, o->memory_limit);
+             "%s: evaluation, batches on their way and frozen layers need %zu bytes, the limit is "
+             "%zu",
+             l->rest->name, taken, o->memory_limit);
     *out = o->memory_limit - taken;
     return EW_OK;
 }
@@ -117,6 +119,12 @@ ew_err ew_learner_features(struct ew_learner *l, const float *images, const void
     for (int i = 0; i < l->n_features; i++)
         out[i] = ew_plan_output(l->features, i)->data;
     return EW_OK;
+}
+
+void ew_learner_drop_features(struct ew_learner *l)
+{
+    ew_plan_free(l->features);
+    l->features = NULL;
 }
 
 ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const int64_t *labels,

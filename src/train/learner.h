@@ -13,7 +13,8 @@ struct ew_learner_opts {
     double smoothing; /* of labels */
     int64_t batch;
     int threads;
-    size_t memory_limit; /* of the training plan and its weights; 0: none */
+    size_t memory_limit; /* of plans, weights and what is reserved; 0: none */
+    size_t reserved;     /* bytes that others need: evaluation, batches on their way */
     uint64_t seed;       /* of dropout */
     bool dry;            /* only to know sizes */
 };
@@ -35,6 +36,9 @@ void ew_learner_close(struct ew_learner *l);
 /* The frozen part's outputs for a batch of images: one pointer for each of l->n_features, valid
  * until the next call.  Without a frozen part: the images themselves. */
 ew_err ew_learner_features(struct ew_learner *l, const float *images, const void **out);
+
+/* Gives back the frozen part's memory, once all its outputs have been computed. */
+void ew_learner_drop_features(struct ew_learner *l);
 
 /* One step: forward, backward and update at the rate `lr`; step `step` fixes what dropout draws. */
 ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const int64_t *labels,

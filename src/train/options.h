@@ -21,7 +21,7 @@ struct ew_train_opts {
     struct ew_load_args load;
     const char *mean, *std, *freeze;
     double val_split;
-    int64_t samples; /* 0: all */
+    int64_t samples, eval_samples; /* 0: all */
     int64_t seed, threads;
     int64_t memory_limit; /* 0: none */
     bool shuffle, cache_features;
@@ -78,6 +78,9 @@ struct ew_train_opts {
     {.name = "samples", .type = EW_FIELD_INT, .offset = offsetof(owner, part.samples),             \
      .def = "0", .min = 0, .max = 1e15, .metavar = "N",                                            \
      .help = "train on N samples, drawn by the seed; 0: all"},                                     \
+    {.name = "eval-samples", .type = EW_FIELD_INT, .offset = offsetof(owner, part.eval_samples),   \
+     .def = "0", .min = 0, .max = 1e15, .metavar = "N",                                            \
+     .help = "validate and test on N samples, spread evenly; 0: all"},                             \
     {.name = "freeze", .type = EW_FIELD_STR, .offset = offsetof(owner, part.freeze),               \
      .metavar = "backbone|PATTERN", .help = "weights that stay as they are: all but the last "     \
      "layer's, or those whose names fit"},                                                         \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training: opening all that it takes, and which step comes next.  Batches are epoch.c's,
- * checkpoints save.c's. */
+ * checkpoints save.c's,
+ * where samples come from sources.c's. */
 #include "train/trainer.h"
 
 #include <math.h>
@@ -14,99 +15,9 @@
 #include "train/adapt.h"
 #include "train/trainer_impl.h"
 
-#define ORDER_STREAM 0x76616c /* which samples are for validation: "val" */
-#define EVAL_BATCH   64       /* at most: more is no faster, and takes memory */
-
-/* ---- Samples ---- */
-
 static double no_less(double a, double b)
 {
     return a > b ? a : b;
-}
-
-/* Which samples are for training and which for validation; none where both are all there is. */
-static ew_err divide(struct ew_trainer *t)
-{
-    const struct ew_train_opts *o = &t->job.opts;
-    const struct ew_dataset_info *info = ew_dataset_info(t->job.data);
-    const int64_t n = info->count[EW_SPLIT_TRAIN];
-    EW_CHECK(n > 0, EW_ERR_ARG, "%s: has no training data", info->name);
-    double share = o->val_split;
-    if (share <= 0 && info->count[EW_SPLIT_TEST] == 0) {
-        share = 0.1;
-        EW_INFO("%s has no test split: a tenth of the training data is for validation", info->name);
-    }
-    t->n_validation = share > 0 ? (int64_t)no_less(1, floor(share * (double)n)) : 0;
-    t->n_training = n - t->n_validation;
-    if (o->samples > 0 && o->samples < t->n_training)
-        t->n_training = o->samples;
-    EW_CHECK(t->n_training >= o->batch, EW_ERR_ARG,
-             "%s: a batch of %lld is more than its %lld samples for training", info->name,
-             (long long)o->batch, (long long)t->n_training);
-    if (t->n_training == n)
-        return EW_OK;
-    t->order = malloc((size_t)n * sizeof(*t->order));
-    EW_CHECK(t->order, EW_ERR_MEMORY, "no memory for the order of %lld samples", (long long)n);
-    for (int64_t i = 0; i < n; i++)
-        t->order[i] = i;
-    struct ew_rng r = {.seed = (uint64_t)o->seed, .stream = ORDER_STREAM};
-    ew_rng_shuffle(&r, t->order, (size_t)n);
-    return EW_OK;
-}
-
-/* What all loaders of the run have in common. */
-static ew_err loader_opts(const struct ew_trainer *t, struct ew_loader_opts *out)
-{
-    const struct ew_train_opts *o = &t->job.opts;
-    const struct ew_shape *in = &t->net->values[t->net->inputs[0]].t.shape;
-    *out = (struct ew_loader_opts){.data = t->job.data,
-                                   .split = EW_SPLIT_TRAIN,
-                                   .batch = o->batch,
-                                   .seed = (uint64_t)o->seed,
-                                   .h = in->dim[1],
-                                   .w = in->dim[2],
-                                   .c = in->dim[3]};
-    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
-        out->mean[i] = (float)t->job.mean[i];
-        out->std[i] = (float)t->job.std[i];
-    }
-    return ew_load_args_apply(&o->load, out);
-}
-
-static ew_err open_loader(struct ew_trainer *t)
-{
-    struct ew_loader_opts l;
-    EW_TRY(loader_opts(t, &l));
-    l.drop_last = l.refill = true;
-    l.shuffle = t->job.opts.shuffle;
-    if (t->order) {
-        l.subset = t->order + t->n_validation;
-        l.n_subset = t->n_training;
-    }
-    t->emulated = l.storage.mb_per_s > 0;
-    EW_TRY(ew_loader_open(&l, &t->loader));
-    t->batches = ew_loader_batches(t->loader);
-    return EW_OK;
-}
-
-static ew_err open_evaluators(struct ew_trainer *t)
-{
-    struct ew_loader_opts l;
-    const int threads = (int)t->job.opts.threads;
-    EW_TRY(loader_opts(t, &l));
-    l.batch = ew_min_i64(l.batch, EVAL_BATCH);
-    if (t->n_validation) {
-        l.subset = t->order;
-        l.n_subset = t->n_validation;
-        EW_TRY(ew_evaluator_open(&l, t->net, threads, &t->validation));
-        l.subset = NULL;
-        l.n_subset = 0;
-    }
-    l.split = EW_SPLIT_TEST;
-    if (ew_dataset_info(t->job.data)->count[EW_SPLIT_TEST] == 0)
-        return EW_OK;
-    t->has_test = t->n_validation > 0;
-    return ew_evaluator_open(&l, t->net, threads, t->has_test ? &t->test : &t->validation);
 }
 
 /* ---- Opening ---- */
@@ -131,12 +42,13 @@ static ew_err check_fit(const struct ew_trainer *t)
 static ew_err open_learner(struct ew_trainer *t)
 {
     const struct ew_train_opts *o = &t->job.opts;
-    const struct ew_learner_opts l = {.optimizer = ew_train_optimizer(o),
-                                      .smoothing = o->label_smoothing,
-                                      .batch = o->batch,
-                                      .threads = (int)o->threads,
-                                      .memory_limit = (size_t)o->memory_limit,
-                                      .seed = (uint64_t)o->seed};
+    struct ew_learner_opts l = {.optimizer = ew_train_optimizer(o),
+                                .smoothing = o->label_smoothing,
+                                .batch = o->batch,
+                                .threads = (int)o->threads,
+                                .memory_limit = (size_t)o->memory_limit,
+                                .seed = (uint64_t)o->seed};
+    EW_TRY(ew_train_reserve(t->net, o, &l.reserved));
     EW_TRY(ew_learner_open(t->net, &l, &t->learner));
     return ew_trainer_collect_states(t);
 }
@@ -167,11 +79,10 @@ static ew_err open_folder(struct ew_trainer *t)
 static ew_err open_all(struct ew_trainer *t)
 {
     EW_TRY(check_fit(t));
-    EW_TRY(divide(t));
+    EW_TRY(ew_trainer_divide(t));
     EW_TRY(name_classes(t));
     EW_TRY(open_learner(t));
-    EW_TRY(open_loader(t));
-    EW_TRY(open_evaluators(t));
+    EW_TRY(ew_trainer_open_sources(t));
     t->schedule = ew_train_schedule(&t->job.opts, t->batches);
     if (t->job.resume)
         EW_TRY(ew_trainer_restore(t, t->job.resume));
@@ -203,6 +114,9 @@ void ew_trainer_close(struct ew_trainer *t)
     ew_loader_close(t->loader);
     ew_evaluator_close(&t->validation);
     ew_evaluator_close(&t->test);
+    ew_features_fini(&t->features);
+    ew_features_fini(&t->validation_features);
+    ew_graph_free(t->head);
     ew_learner_close(&t->learner);
     ew_rundir_close(&t->dir);
     ew_checkpoint_fini(&t->best);
@@ -365,6 +279,7 @@ struct ew_train_result ew_trainer_result(const struct ew_trainer *t)
                                 .peak_rss_bytes = 1024LL * use.ru_maxrss,
                                 .planned_bytes = (int64_t)ew_learner_bytes(&t->learner),
                                 .energy_j = -1,
+                                .cache_features_s = t->features_s,
                                 .behind = t->dir.behind};
     r.epoch_s = p->epoch ? p->all.wall_s / (double)p->epoch : 0;
     r.images_per_s = p->all.wall_s > 0 ? (double)p->images_all / p->all.wall_s : 0;

@@ -68,6 +68,9 @@ struct ew_train_result {
 
 struct ew_trainer;
 
+/* Bytes that a run needs beside its learner: evaluation, and the loader's batches. */
+ew_err ew_train_reserve(struct ew_graph *net, const struct ew_train_opts *o, size_t *out);
+
 ew_err ew_trainer_open(const struct ew_train_job *job, struct ew_trainer **out);
 void ew_trainer_close(struct ew_trainer *t); /* NULL is fine */
 

@@ -4,6 +4,7 @@
 #define EW_TRAIN_TRAINER_IMPL_H
 
 #include "train/evaluate.h"
+#include "train/features.h"
 #include "train/learner.h"
 #include "train/trainer.h"
 
@@ -13,7 +14,11 @@ struct ew_trainer {
     struct ew_train_job job;
     struct ew_graph *net; /* the job's */
     struct ew_learner learner;
-    struct ew_loader *loader;
+    struct ew_loader *loader; /* NULL where features are cached */
+    bool cached;
+    struct ew_features features, validation_features;
+    struct ew_graph *head;                /* what is left to compute from them */
+    double features_s;                    /* it took */
     struct ew_evaluator validation, test; /* test: only where there is a validation set */
     bool has_test;
     int64_t *order; /* of training samples: validation first, then training */
@@ -41,6 +46,10 @@ struct ew_trainer {
 ew_err ew_trainer_begin_epoch(struct ew_trainer *t);
 ew_err ew_trainer_batch(struct ew_trainer *t, bool *over);
 ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s);
+
+/* sources.c */
+ew_err ew_trainer_divide(struct ew_trainer *t);
+ew_err ew_trainer_open_sources(struct ew_trainer *t);
 
 /* save.c */
 ew_err ew_trainer_collect_states(struct ew_trainer *t);

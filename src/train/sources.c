@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a trainer's samples come from: which of them train and which validate, the loader or the
+ * features computed once, and the evaluators. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "train/adapt.h"
+#include "train/memory_left.h"
+#include "train/trainer_impl.h"
+
+#define ORDER_STREAM 0x76616c           /* which samples are for validation: "val" */
+#define EVAL_BATCH   64                 /* at most: more is no faster */
+#define EVAL_BYTES   ((size_t)64 << 20) /* fewer at a time where their activations take more */
+
+/* Which samples are for training and which for validation; none where both are all there is. */
+ew_err ew_trainer_divide(struct ew_trainer *t)
+{
+    const struct ew_train_opts *o = &t->job.opts;
+    const struct ew_dataset_info *info = ew_dataset_info(t->job.data);
+    const int64_t n = info->count[EW_SPLIT_TRAIN];
+    EW_CHECK(n > 0, EW_ERR_ARG, "%s: has no training data", info->name);
+    double share = o->val_split;
+    if (share <= 0 && info->count[EW_SPLIT_TEST] == 0) {
+        share = 0.1;
+        EW_INFO("%s has no test split: a tenth of the training data is for validation", info->name);
+    }
+    t->n_validation = share > 0 ? ew_max_i64(1, (int64_t)(share * (double)n)) : 0;
+    t->n_training = n - t->n_validation;
+    if (o->samples > 0 && o->samples < t->n_training)
+        t->n_training = o->samples;
+    EW_CHECK(t->n_training >= o->batch, EW_ERR_ARG,
+             "%s: a batch of %lld is more than its %lld samples for training", info->name,
+             (long long)o->batch, (long long)t->n_training);
+    if (t->n_training == n)
+        return EW_OK;
+    t->order = malloc((size_t)n * sizeof(*t->order));
+    EW_CHECK(t->order, EW_ERR_MEMORY, "no memory for the order of %lld samples", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        t->order[i] = i;
+    struct ew_rng r = {.seed = (uint64_t)o->seed, .stream = ORDER_STREAM};
+    ew_rng_shuffle(&r, t->order, (size_t)n);
+    return EW_OK;
+}
+
+/* What all loaders of the run have in common. */
+static ew_err loader_opts(const struct ew_trainer *t, struct ew_loader_opts *out)
+{
+    const struct ew_train_opts *o = &t->job.opts;
+    const struct ew_shape *in = &t->net->values[t->net->inputs[0]].t.shape;
+    *out = (struct ew_loader_opts){.data = t->job.data,
+                                   .split = EW_SPLIT_TRAIN,
+                                   .batch = o->batch,
+                                   .seed = (uint64_t)o->seed,
+                                   .h = in->dim[1],
+                                   .w = in->dim[2],
+                                   .c = in->dim[3]};
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
+        out->mean[i] = (float)t->job.mean[i];
+        out->std[i] = (float)t->job.std[i];
+    }
+    return ew_load_args_apply(&o->load, out);
+}
+
+/* Bytes that cached features may take. */
+static size_t room_left(const struct ew_trainer *t)
+{
+    const size_t limit = (size_t)t->job.opts.memory_limit, used = ew_learner_bytes(&t->learner);
+    const size_t free_bytes = ew_memory_left();
+    const size_t room = free_bytes == SIZE_MAX ? free_bytes : free_bytes / 5 * 4;
+    if (limit == 0)
+        return room;
+    const size_t below = limit > used ? limit - used : 0;
+    return below < room ? below : room;
+}
+
+static ew_err cache_training(struct ew_trainer *t, const struct ew_loader_opts *l)
+{
+    const struct ew_augment none = {0}, *a = &l->augment;
+    EW_CHECK(a->crop == none.crop && a->flip == none.flip && !(a->rotate > 0) && !(a->erase > 0) &&
+                 !(a->zoom > 0),
+             EW_ERR_USAGE,
+             "--cache-features: features are computed once, so --augment must be none");
+    const int64_t start = ew_clock_ns();
+    EW_TRY(ew_features_make(&t->learner, l, room_left(t), &t->features));
+    t->batches = t->features.count / t->learner.batch;
+    t->features_s += (double)(ew_clock_ns() - start) * 1e-9;
+    struct ew_graph *frozen = NULL;
+    const ew_err e = ew_adapt_cut(t->net, &frozen, &t->head);
+    ew_graph_free(frozen);
+    return e;
+}
+
+static ew_err open_loader(struct ew_trainer *t)
+{
+    struct ew_loader_opts l;
+    EW_TRY(loader_opts(t, &l));
+    l.drop_last = l.refill = true;
+    l.shuffle = t->job.opts.shuffle;
+    if (t->order) {
+        l.subset = t->order + t->n_validation;
+        l.n_subset = t->n_training;
+    }
+    t->emulated = l.storage.mb_per_s > 0;
+    if (t->cached)
+        return cache_training(t, &l);
+    EW_TRY(ew_loader_open(&l, &t->loader));
+    t->batches = ew_loader_batches(t->loader);
+    return EW_OK;
+}
+
+/* Limits an evaluation to so many samples; *list is released by the caller. */
+static ew_err limit_eval(struct ew_loader_opts *l, int64_t have, int64_t want, int64_t **list)
+{
+    *list = NULL;
+    if (want <= 0 || want >= have)
+        return EW_OK;
+    *list = malloc((size_t)want * sizeof(**list));
+    EW_CHECK(*list, EW_ERR_MEMORY, "no memory for %lld samples", (long long)want);
+    for (int64_t i = 0; i < want; i++)
+        (*list)[i] = l->subset ? l->subset[i * have / want] : i * have / want;
+    l->subset = *list;
+    l->n_subset = want;
+    return EW_OK;
+}
+
+/* The batch of evaluations, as large as is of use and small in memory, and what its plan takes. */
+static ew_err eval_batch(struct ew_graph *net, int64_t most, int64_t *out, size_t *bytes)
+{
+    *out = ew_min_i64(most, EVAL_BATCH);
+    for (;; *out = (*out + 1) / 2) {
+        struct ew_plan *p;
+        struct ew_plan_stats s;
+        EW_TRY(ew_graph_set_batch(net, *out));
+        EW_TRY(ew_plan_compile(net, &(struct ew_plan_opts){.dry = true}, &p));
+        ew_plan_stats(p, &s);
+        ew_plan_free(p);
+        *bytes = s.arena_bytes + s.weight_bytes; /* batch norms are folded into copies */
+        if (*out == 1 || s.arena_bytes - s.packed_bytes <= EVAL_BYTES)
+            return EW_OK;
+    }
+}
+
+ew_err ew_train_reserve(struct ew_graph *net, const struct ew_train_opts *o, size_t *out)
+{
+    int64_t batch;
+    EW_TRY(eval_batch(net, o->batch, &batch, out));
+    const struct ew_shape *in = &net->values[net->inputs[0]].t.shape;
+    const size_t image = (size_t)ew_shape_span(in, 1, in->rank) * sizeof(float);
+    const size_t ring = (size_t)(o->load.workers * ew_max_i64(o->load.prefetch, 1) + 1);
+    *out += image * ring * (size_t)(o->batch + batch);
+    return EW_OK;
+}
+
+static ew_err eval_features(struct ew_trainer *t, const struct ew_loader_opts *l)
+{
+    struct ew_loader_opts f = *l;
+    const struct ew_shape *in = &t->net->values[t->net->inputs[0]].t.shape;
+    f.h = in->dim[1];
+    f.w = in->dim[2];
+    f.c = in->dim[3];
+    f.augment = (struct ew_augment){0};
+    f.shuffle = false;
+    return ew_features_make(&t->learner, &f, room_left(t), &t->validation_features);
+}
+
+static ew_err open_evaluator(struct ew_trainer *t, struct ew_loader_opts *l, int64_t have,
+                             struct ew_evaluator *out)
+{
+    EW_CLEANUP(ew_free_ptr) int64_t *list = NULL;
+    EW_TRY(limit_eval(l, have, t->job.opts.eval_samples, &list));
+    EW_TRY(ew_evaluator_open(l, t->net, (int)t->job.opts.threads, out));
+    if (!t->cached || out != &t->validation)
+        return EW_OK;
+    const int64_t start = ew_clock_ns();
+    EW_TRY(eval_features(t, l));
+    t->features_s += (double)(ew_clock_ns() - start) * 1e-9;
+    ew_evaluator_use(out, &t->validation_features, t->head);
+    return EW_OK;
+}
+
+static ew_err open_evaluators(struct ew_trainer *t)
+{
+    struct ew_loader_opts l;
+    const int64_t n_test = ew_dataset_info(t->job.data)->count[EW_SPLIT_TEST];
+    EW_TRY(loader_opts(t, &l));
+    size_t bytes;
+    EW_TRY(eval_batch(t->net, t->job.opts.batch, &l.batch, &bytes));
+    if (t->n_validation) {
+        l.subset = t->order;
+        l.n_subset = t->n_validation;
+        EW_TRY(open_evaluator(t, &l, t->n_validation, &t->validation));
+        l.subset = NULL;
+        l.n_subset = 0;
+    }
+    l.split = EW_SPLIT_TEST;
+    if (n_test == 0)
+        return EW_OK;
+    t->has_test = t->n_validation > 0;
+    return open_evaluator(t, &l, n_test, t->has_test ? &t->test : &t->validation);
+}
+
+ew_err ew_trainer_open_sources(struct ew_trainer *t)
+{
+    t->cached = t->job.opts.cache_features;
+    EW_TRY(open_loader(t));
+    EW_TRY(open_evaluators(t));
+    if (t->cached)
+        ew_learner_drop_features(&t->learner);
+    return EW_OK;
+}

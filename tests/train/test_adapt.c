@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transfer: files made ready for training, heads replaced, networks cut behind what is frozen. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/objective.h"
+#include "train/adapt.h"
+#include "train/features.h"
+#include "train/find_batch.h"
+#include "train/learner.h"
+#include "train_test.h"
+
+static struct ew_graph *network(const char *name, int64_t side, double scale)
+{
+    struct ew_graph *g = NULL;
+    const struct ew_model_opts o = {
+        .size = sizeof(o), .height = side, .width = side, .classes = 7, .scale = scale};
+    EW_EXPECT_OK(ew_model_build(name, &o, &g));
+    EW_EXPECT_OK(ew_model_init(name, 3, g));
+    return g;
+}
+
+static int count_ops(const struct ew_graph *g, const char *op)
+{
+    int n = 0;
+    for (int k = 0; k < g->n_nodes; k++)
+        n += strcmp(g->nodes[k].op->name, op) == 0;
+    return n;
+}
+
+/* Scores of the network for made-up images [N, H, W, C]; release with free(). */
+static float *scores(struct ew_graph *g, int64_t batch)
+{
+    struct ew_plan *p;
+    EW_EXPECT_OK(ew_graph_set_batch(g, batch));
+    if (!EW_EXPECT_OK(ew_plan_compile(g, &(struct ew_plan_opts){.backend = {.threads = 1}}, &p)))
+        return NULL;
+    float *x = ew_plan_input(p, 0)->data;
+    for (int64_t i = 0; i < ew_tensor_count(ew_plan_input(p, 0)); i++)
+        x[i] = (float)((i * 37) % 101) / 50 - 1;
+    EW_EXPECT_OK(ew_plan_run(p));
+    const struct ew_tensor *y = ew_plan_output(p, 0);
+    float *out = malloc(ew_tensor_bytes(y));
+    memcpy(out, y->data, ew_tensor_bytes(y));
+    ew_plan_free(p);
+    return out;
+}
+
+/* ---- Images and heads ---- */
+
+static void takes_images_as_the_loader_gives_them(void)
+{
+    static const char *const names[] = {"squeezenet1_1", "mobilenet_v3_small",
+                                        "shufflenet_v2_x0_5"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct ew_graph *g = network(names[i], 64, 0.25), *read = NULL;
+        const char *path = ew_test_path("net.onnx");
+        EW_EXPECT_OK(ew_onnx_save(g, path, &(struct ew_onnx_save_opts){.batch = 1}));
+        if (!EW_EXPECT_OK(ew_onnx_load(path, NULL, &read)))
+            return;
+        EW_EXPECT_INT(read->values[read->inputs[0]].t.shape.dim[1], 3);
+        EW_EXPECT_OK(ew_adapt_images(read));
+        const struct ew_value *in = &read->values[read->inputs[0]];
+        EW_EXPECT(in->channels_last && in->t.shape.dim[3] == 3);
+        EW_EXPECT_INT(count_ops(read, "transpose"), count_ops(g, "transpose"));
+        float *a = scores(g, 2), *b = scores(read, 2); /* the file's batch of 1 is no law */
+        if (a && b)
+            EW_EXPECT_CLOSE(a, b, 14, 1e-4, 1e-5);
+        free(a);
+        free(b);
+        ew_graph_free(g);
+        ew_graph_free(read);
+    }
+}
+
+static void replaces_the_head(void)
+{
+    static const char *const names[] = {"lenet5", "resnet18", "squeezenet1_1", "densenet121"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct ew_graph *g = network(names[i], i ? 64 : 28, 0.5);
+        EW_EXPECT_OK(ew_adapt_head(g, 7, 1, false)); /* has as many */
+        EW_EXPECT_OK(ew_adapt_head(g, 3, 1, false));
+        const struct ew_shape *s = &g->values[g->outputs[0]].t.shape;
+        EW_EXPECT(s->rank == 2 && s->dim[1] == 3);
+        int n;
+        EW_EXPECT_OK(ew_adapt_freeze(g, "backbone", &n));
+        int trainable = 0;
+        for (int k = 0; k < g->n_values; k++)
+            trainable += g->values[k].kind == EW_VALUE_PARAM && !g->values[k].frozen;
+        EW_EXPECT_INT(trainable, 2); /* weight and bias */
+        float *y = scores(g, 1);
+        EW_EXPECT(y && isfinite(y[0]));
+        free(y);
+        ew_graph_free(g);
+    }
+}
+
+static void names_what_it_cannot_do(void)
+{
+    struct ew_graph *g = network("lenet5", 28, 1), *other = network("resnet18", 32, 0.1);
+    int n;
+    EW_EXPECT_ERR(ew_adapt_freeze(g, "nothing.*", &n), EW_ERR_USAGE, "nothing.*");
+    EW_EXPECT_OK(ew_adapt_freeze(g, "conv1.*,conv2.bias", &n));
+    EW_EXPECT_INT(n, 3);
+    EW_EXPECT_ERR(ew_adapt_copy(g, other, &n), EW_ERR_ARG, "has no weight");
+    for (int i = 0; i < g->n_values; i++)
+        g->values[i].frozen = g->values[i].kind == EW_VALUE_PARAM;
+    struct ew_graph *frozen, *rest;
+    EW_EXPECT_ERR(ew_adapt_cut(g, &frozen, &rest), EW_ERR_USAGE, "all of it is frozen");
+    ew_graph_free(g);
+    ew_graph_free(other);
+}
+
+static void copies_weights_by_name(void)
+{
+    struct ew_graph *a = network("lenet5", 28, 1), *b = NULL;
+    const struct ew_model_opts o = {.size = sizeof(o), .classes = 4};
+    EW_EXPECT_OK(ew_model_build("lenet5", &o, &b));
+    EW_EXPECT_OK(ew_model_init("lenet5", 9, b));
+    int n;
+    EW_EXPECT_OK(ew_adapt_copy(b, a, &n));
+    EW_EXPECT_INT(n, 8); /* all but the head, which has another shape */
+    const struct ew_tensor *x = &a->values[ew_graph_find(a, "fc1.weight")].t,
+                           *y = &b->values[ew_graph_find(b, "fc1.weight")].t;
+    EW_EXPECT(memcmp(x->data, y->data, ew_tensor_bytes(x)) == 0);
+    ew_graph_free(a);
+    ew_graph_free(b);
+}
+
+/* ---- Cutting ---- */
+
+#define BATCH 8
+
+static const struct ew_learner_opts learner_opts = {
+    .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 0.05, .momentum = 0.9},
+    .batch = BATCH,
+    .threads = 1};
+
+/* Losses of a few steps by a plain plan, in which frozen weights merely have no gradient. */
+static void plain_losses(struct ew_graph *g, const float *x, const int64_t *labels, double *out)
+{
+    struct ew_plan *p;
+    const struct ew_plan_opts o = {.mode = EW_PLAN_TRAIN,
+                                   .update = true,
+                                   .optimizer = learner_opts.optimizer,
+                                   .backend = {.threads = 1}};
+    EW_EXPECT_OK(ew_graph_set_batch(g, BATCH));
+    EW_EXPECT_OK(ew_objective_add(g));
+    if (!EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
+        return;
+    memcpy(ew_plan_input(p, 0)->data, x, ew_tensor_bytes(ew_plan_input(p, 0)));
+    memcpy(ew_plan_input(p, 1)->data, labels, BATCH * sizeof(*labels));
+    for (int i = 0; i < 5; i++) {
+        EW_EXPECT_OK(ew_plan_run(p));
+        out[i] = ew_tensor_get(ew_plan_output(p, 0), 0);
+    }
+    ew_plan_free(p);
+}
+
+static void cut_losses(struct ew_graph *g, const float *x, const int64_t *labels, double *out)
+{
+    struct ew_learner l;
+    const void *features[EW_LEARNER_INPUTS];
+    if (!EW_EXPECT_OK(ew_learner_open(g, &learner_opts, &l)))
+        return;
+    EW_EXPECT(l.frozen && l.features);
+    EW_EXPECT_INT(count_ops(l.frozen, "conv"), 2);
+    EW_EXPECT_INT(count_ops(l.rest, "conv"), 0);
+    for (int i = 0; i < 5; i++) {
+        EW_EXPECT_OK(ew_learner_features(&l, x, features));
+        EW_EXPECT_OK(ew_learner_step(&l, features, labels, 0.05, i));
+        out[i] = ew_learner_loss(&l);
+    }
+    ew_learner_close(&l);
+}
+
+static void cut_learns_what_the_whole_learns(void)
+{
+    static const int64_t labels[BATCH] = {0, 1, 2, 3, 4, 5, 6, 0};
+    struct ew_graph *a = network("lenet5", 28, 1), *b = network("lenet5", 28, 1);
+    double whole[5], cut[5];
+    float *x = malloc(BATCH * 784 * sizeof(*x));
+    int n;
+    for (int i = 0; i < BATCH * 784; i++)
+        x[i] = (float)((i * 31) % 97) / 48 - 1;
+    EW_EXPECT_OK(ew_adapt_freeze(a, "conv*", &n));
+    EW_EXPECT_OK(ew_adapt_freeze(b, "conv*", &n));
+    plain_losses(a, x, labels, whole);
+    cut_losses(b, x, labels, cut);
+    EW_EXPECT_CLOSE(cut, whole, 5, 1e-5, 1e-6);
+    EW_EXPECT(cut[4] < cut[0]);
+    struct ew_graph *fresh = network("lenet5", 28, 1);
+    const int conv = ew_graph_find(b, "conv1.weight"), dense = ew_graph_find(b, "fc1.weight");
+    const struct ew_tensor *c = &b->values[conv].t, *d = &b->values[dense].t;
+    EW_EXPECT(memcmp(c->data, fresh->values[conv].t.data, ew_tensor_bytes(c)) == 0);
+    EW_EXPECT(memcmp(d->data, fresh->values[dense].t.data, ew_tensor_bytes(d)) != 0);
+    free(x);
+    ew_graph_free(a);
+    ew_graph_free(b);
+    ew_graph_free(fresh);
+}
+
+/* Batch norms of the frozen part keep their statistics, and dropout stays with training. */
+static void frozen_parts_stay_as_they_are(void)
+{
+    struct ew_graph *g = network("mobilenet_v2", 32, 0.25);
+    struct ew_learner l;
+    int n;
+    EW_EXPECT_OK(ew_adapt_freeze(g, "backbone", &n));
+    if (!EW_EXPECT_OK(ew_learner_open(g, &learner_opts, &l)))
+        return;
+    EW_EXPECT_INT(count_ops(l.rest, "batch_norm"), 0);
+    EW_EXPECT_INT(count_ops(l.rest, "dropout"), 1);
+    EW_EXPECT_INT(count_ops(l.rest, "gemm"), 1);
+    ew_learner_close(&l);
+    ew_graph_free(g);
+}
+
+/* ---- Through the trainer ---- */
+
+static double train_frozen(bool cache)
+{
+    struct ew_dataset *data;
+    struct ew_train_opts o = small_opts();
+    struct ew_trainer *t;
+    struct ew_train_job job = {.opts = o, .options = "", .std = {1, 1, 1, 1}, .net = small_net()};
+    int n;
+    EW_EXPECT_OK(ew_dataset_open(TEST_DATA, &data));
+    EW_EXPECT_OK(ew_adapt_freeze(job.net, "conv*", &n));
+    job.data = data;
+    job.opts.load.augment = "none";
+    job.opts.shuffle = false;
+    job.opts.cache_features = cache;
+    if (!EW_EXPECT_OK(ew_trainer_open(&job, &t)))
+        return 0;
+    train_some(t, 0);
+    const struct ew_train_result r = ew_trainer_result(t);
+    EW_EXPECT((r.cache_features_s > 0) == cache);
+    EW_EXPECT_INT(r.test.samples, 64);
+    const double loss = ew_trainer_epoch(t)->train_loss + r.last.loss;
+    ew_trainer_close(t);
+    ew_graph_free(job.net);
+    ew_dataset_close(data);
+    return loss;
+}
+
+static void features_computed_once_give_the_same(void)
+{
+    EW_EXPECT_NEAR(train_frozen(true), train_frozen(false), 1e-5);
+}
+
+static void finds_the_largest_batch(void)
+{
+    struct ew_graph *g = small_net();
+    struct ew_train_opts o = small_opts();
+    struct ew_batch_found f, g2;
+    EW_EXPECT_OK(ew_find_batch(g, &o, (size_t)8 << 20, 1 << 16, &f));
+    EW_EXPECT(f.batch > 1 && f.bytes <= (size_t)8 << 20 && f.next_bytes > (size_t)8 << 20);
+    EW_EXPECT_OK(ew_find_batch(g, &o, (size_t)8 << 20, 4, &g2));
+    EW_EXPECT(g2.batch == 4 && g2.next_bytes == 0);
+    EW_EXPECT_ERR(ew_find_batch(g, &o, 1000, 4, &f), EW_ERR_LIMIT, "a batch of 1 needs");
+    ew_graph_free(g);
+}
+
+EW_TEST_MAIN(EW_TEST(takes_images_as_the_loader_gives_them), EW_TEST(replaces_the_head),
+             EW_TEST(names_what_it_cannot_do), EW_TEST(copies_weights_by_name),
+             EW_TEST(cut_learns_what_the_whole_learns), EW_TEST(frozen_parts_stay_as_they_are),
+             EW_TEST(features_computed_once_give_the_same), EW_TEST(finds_the_largest_batch))
