@@ -255,8 +255,12 @@ static ew_err get_into(struct get *g, const char *from, const char *to)
 {
     EW_TRY(ew_staging_new(to, "stage", g->stage));
     EW_TRY(ew_staging_new(to, "input", g->input));
-    EW_TRY(collect(g, from));
-    EW_TRY(check(g));
+    ew_err err = collect(g, from);
+    if (err == EW_OK)
+        err = check(g);
+    if (err != EW_OK && err != EW_ERR_IO) /* what came was wrong: not to be used again */
+        ew_staging_forget_downloads(g->set->name);
+    EW_TRY(err);
     EW_CHECK(rename(g->stage, to) == 0, EW_ERR_IO, "%s: %s", to, strerror(errno));
     ew_staging_forget_downloads(g->set->name);
     return EW_OK;
