@@ -258,11 +258,12 @@ static ew_err get_into(struct get *g, const char *from, const char *to)
     ew_err err = collect(g, from);
     if (err == EW_OK)
         err = check(g);
-    if (err != EW_OK && err != EW_ERR_IO) /* what came was wrong: not to be used again */
-        ew_staging_forget_downloads(g->set->name);
+    /* What is not all there can go on; what came and was wrong is not to be used again. */
+    if (err != EW_OK)
+        ew_staging_end_downloads(g->set->name, err == EW_ERR_IO);
     EW_TRY(err);
     EW_CHECK(rename(g->stage, to) == 0, EW_ERR_IO, "%s: %s", to, strerror(errno));
-    ew_staging_forget_downloads(g->set->name);
+    ew_staging_end_downloads(g->set->name, false);
     return EW_OK;
 }
 

@@ -113,12 +113,15 @@ ew_err ew_staging_downloads(const char *set, const char *name, char path[EW_DATA
     return EW_OK;
 }
 
-void ew_staging_forget_downloads(const char *set)
+void ew_staging_end_downloads(const char *set, bool keep)
 {
     char dir[EW_DATA_PATH];
     if (downloads_of(set, dir) != EW_OK)
         return;
-    ew_staging_remove(dir);
+    if (keep)
+        rmdir(dir); /* where it is empty */
+    else
+        ew_staging_remove(dir);
     *strrchr(dir, '/') = '\0';
     rmdir(dir); /* where it was the last one */
 }

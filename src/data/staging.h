@@ -12,9 +12,11 @@ ew_err ew_staging_new(const char *to, const char *kind, char path[EW_DATA_PATH])
 /* Removes a folder and all in it; "" and what is not there are fine. */
 void ew_staging_remove(const char *path);
 
-/* The path of a download of this set, which stays when an attempt fails; and removing them all. */
+/* The path of a download of this set, for which folders are made. */
 ew_err ew_staging_downloads(const char *set, const char *name, char path[EW_DATA_PATH]);
-void ew_staging_forget_downloads(const char *set);
+
+/* Removes the set's downloads, or only their folders where they are empty. */
+void ew_staging_end_downloads(const char *set, bool keep);
 
 /* Runs a program in `dir` and waits for it; its output goes to the file `out` (NULL: nowhere).
  * Where it fails the message has the last line that it said. */
