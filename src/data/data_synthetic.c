@@ -123,19 +123,37 @@ static const struct stroke digits[10] = {
       {.5f, .92f}}},
 };
 
-/* Half the outline's width, in the unit square. */
-static double line_distance(const struct stroke *s, double x, double y)
+/* The same as pieces from (ax, ay), (dx, dy) long, with 1 / length^2. */
+struct pen {
+    int n;
+    float ax[MAX_POINTS], ay[MAX_POINTS], dx[MAX_POINTS], dy[MAX_POINTS], inverse[MAX_POINTS];
+};
+
+static void take_pen(const struct stroke *s, struct pen *p)
 {
-    double best = 1e9;
-    for (int i = 0; i + 1 < s->n; i++) {
-        const double ax = (double)s->p[i][0], ay = (double)s->p[i][1];
-        const double dx = (double)s->p[i + 1][0] - ax, dy = (double)s->p[i + 1][1] - ay;
-        double t = ((x - ax) * dx + (y - ay) * dy) / (dx * dx + dy * dy);
-        t = t < 0 ? 0 : t > 1 ? 1 : t;
-        const double ex = x - ax - t * dx, ey = y - ay - t * dy;
-        best = fmin(best, ex * ex + ey * ey);
+    p->n = s->n - 1;
+    for (int i = 0; i < p->n; i++) {
+        p->ax[i] = s->p[i][0];
+        p->ay[i] = s->p[i][1];
+        p->dx[i] = s->p[i + 1][0] - s->p[i][0];
+        p->dy[i] = s->p[i + 1][1] - s->p[i][1];
+        p->inverse[i] = 1 / (p->dx[i] * p->dx[i] + p->dy[i] * p->dy[i]);
     }
-    return sqrt(best);
+}
+
+/* From a point to the nearest of the pieces. */
+static double line_distance(const struct pen *p, float x, float y)
+{
+    float best = 1e9f;
+    for (int i = 0; i < p->n; i++) {
+        const float px = x - p->ax[i], py = y - p->ay[i];
+        float t = (px * p->dx[i] + py * p->dy[i]) * p->inverse[i];
+        t = t < 0 ? 0 : t > 1 ? 1 : t;
+        const float ex = px - t * p->dx[i], ey = py - t * p->dy[i];
+        const float d = ex * ex + ey * ey;
+        best = d < best ? d : best;
+    }
+    return (double)sqrtf(best);
 }
 
 /* Signed distance (negative inside) of ten shapes round the origin, about 0.35 in size.  From plane
@@ -173,6 +191,7 @@ static double shape_distance(int shape, double x, double y)
 struct pose {
     double cx, cy, cos, sin, shear, size, width;
     double ink[3], ground[3], slope[3];
+    struct pen pen; /* of digits */
 };
 
 static double between(struct ew_rng *r, double low, double high)
@@ -225,9 +244,9 @@ static double coverage(const struct spec *s, const struct pose *p, int64_t figur
     const double dx = at[0] - p->cx, dy = at[1] - p->cy;
     const double y = (-p->sin * dx + p->cos * dy) / p->size;
     const double x = (p->cos * dx + p->sin * dy) / p->size + p->shear * y;
-    const double d = s->kind == DIGITS
-                         ? line_distance(&digits[figure], x + 0.5, y + 0.5) - p->width / p->size
-                         : shape_distance((int)figure, x, y);
+    const double d = s->kind == DIGITS ? line_distance(&p->pen, (float)x + 0.5f, (float)y + 0.5f) -
+                                             p->width / p->size
+                                       : shape_distance((int)figure, x, y);
     const double edge = 0.5 - d * p->size * (double)s->size;
     return edge < 0 ? 0 : edge > 1 ? 1 : edge;
 }
@@ -268,7 +287,9 @@ static ew_err decode(const struct ew_dataset *d, struct ew_sample *s)
     struct ew_rng r = {.seed = (uint64_t)spec->seed, .stream = t.stream, .index = t.index};
     const int64_t n = spec->size, c = spec->channels;
     EW_TRY(ew_bytes_need(&s->image, (size_t)(n * n * c)));
-    const struct pose p = pick_pose(&r, spec, s->label / 10);
+    struct pose p = pick_pose(&r, spec, s->label / 10);
+    if (spec->kind == DIGITS)
+        take_pen(&digits[s->label], &p.pen);
     uint8_t *to = s->image.at;
     for (int64_t y = 0; y < n; y++)
         for (int64_t x = 0; x < n; x++, to += c) {
