@@ -8,16 +8,39 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define HUGE_BYTES  ((size_t)2 << 20)
-#define CHUNK_BYTES ((size_t)64 << 10)
-#define BIG_OBJECT  ((size_t)1 << 10) /* from here on objects start on a cache line */
+#define HUGE_BYTES   ((size_t)2 << 20)
+#define CHUNK_BYTES  ((size_t)64 << 10)
+#define MAPPED_BYTES ((size_t)128 << 10)
+#define BIG_OBJECT   ((size_t)1 << 10) /* from here on objects start on a cache line */
 
 struct ew_arena_chunk {
     struct ew_arena_chunk *next;
     size_t size; /* bytes after the head */
     size_t used;
-    size_t pad; /* keeps the head at half a cache line */
+    size_t mapped; /* bytes of the mapping that it is; 0: of the heap */
 };
+
+/* Large chunks are mapped, so that freeing one gives its memory back to the system at once; the
+ * heap would keep it. */
+static struct ew_arena_chunk *chunk_new(size_t size)
+{
+    if (size < MAPPED_BYTES)
+        return calloc(1, size);
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    struct ew_arena_chunk *c = p;
+    c->mapped = size;
+    return c;
+}
+
+static void chunk_free(struct ew_arena_chunk *c)
+{
+    if (c->mapped)
+        munmap(c, c->mapped);
+    else
+        free(c);
+}
 
 ew_err ew_grow(void **array, int *cap, int need, size_t item)
 {
@@ -38,7 +61,14 @@ ew_err ew_grow(void **array, int *cap, int need, size_t item)
  * before. */
 static void ask_for_huge_pages(void *p, size_t size)
 {
-    (void)madvise(p, size / HUGE_BYTES * HUGE_BYTES, MADV_HUGEPAGE);
+    (void)madvise(p, size, MADV_HUGEPAGE);
+}
+
+/* Zeros whole pages by giving them back, so that memory is taken where and when it is written. */
+static void clear_pages(void *p, size_t size)
+{
+    if (madvise(p, size, MADV_DONTNEED) != 0)
+        memset(p, 0, size);
 }
 
 ew_err ew_aligned_new(size_t bytes, void **out)
@@ -49,9 +79,12 @@ ew_err ew_aligned_new(size_t bytes, void **out)
     void *p = NULL; /* aligned_alloc wants whole multiples of the alignment */
     EW_CHECK(posix_memalign(&p, large ? HUGE_BYTES : EW_ALIGN, size) == 0, EW_ERR_MEMORY,
              "no memory for a buffer of %zu bytes", bytes);
-    if (large)
-        ask_for_huge_pages(p, size);
-    memset(p, 0, size);
+    const size_t whole = large ? size / HUGE_BYTES * HUGE_BYTES : 0;
+    if (large) {
+        ask_for_huge_pages(p, whole);
+        clear_pages(p, whole);
+    }
+    memset((char *)p + whole, 0, size - whole);
     *out = p;
     return EW_OK;
 }
@@ -73,7 +106,7 @@ void ew_arena_fini(struct ew_arena *a)
     struct ew_arena_chunk *c = a->chunks;
     while (c) {
         struct ew_arena_chunk *next = c->next;
-        free(c);
+        chunk_free(c);
         c = next;
     }
     ew_arena_init(a);
@@ -82,6 +115,26 @@ void ew_arena_fini(struct ew_arena *a)
 void ew_arena_reset(struct ew_arena *a)
 {
     ew_arena_fini(a);
+}
+
+/* Big objects have chunks of their own; the first chunk may hold others too. */
+bool ew_arena_release(struct ew_arena *a, const void *p, size_t bytes)
+{
+    if (!a->chunks)
+        return false;
+    for (struct ew_arena_chunk **c = &a->chunks->next; *c; c = &(*c)->next) {
+        struct ew_arena_chunk *chunk = *c;
+        const char *base = (const char *)(chunk + 1);
+        if ((const char *)p < base || (const char *)p >= base + chunk->size)
+            continue;
+        if (chunk->size <= CHUNK_BYTES || (const char *)p + bytes != base + chunk->used)
+            return false;
+        *c = chunk->next;
+        chunk_free(chunk);
+        a->used -= bytes;
+        return true;
+    }
+    return false;
 }
 
 void ew_arena_join(struct ew_arena *a, struct ew_arena *from)
@@ -110,7 +163,7 @@ static struct ew_arena_chunk *new_chunk(struct ew_arena *a, size_t bytes)
         return NULL;
     if (size < CHUNK_BYTES)
         size = CHUNK_BYTES;
-    struct ew_arena_chunk *c = calloc(1, sizeof(*c) + size);
+    struct ew_arena_chunk *c = chunk_new(sizeof(*c) + size);
     if (!c)
         return NULL;
     c->size = size;

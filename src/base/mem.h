@@ -63,6 +63,9 @@ void ew_arena_reset(struct ew_arena *a); /* frees all objects, keeps the arena *
 void ew_arena_join(struct ew_arena *a,
                    struct ew_arena *from); /* takes over all that `from` holds */
 void *ew_arena_alloc(struct ew_arena *a, size_t bytes);
+/* Frees an object of `bytes` before the others, if it is large enough to lie by itself; else
+ * returns false and does nothing. */
+bool ew_arena_release(struct ew_arena *a, const void *p, size_t bytes);
 void *ew_arena_array(struct ew_arena *a, size_t n, size_t item); /* NULL on overflow too */
 char *ew_arena_strdup(struct ew_arena *a, const char *s);
 char *ew_arena_printf(struct ew_arena *a, const char *fmt, ...)

@@ -307,6 +307,7 @@ static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struc
         .tuner = tuner,
         .mode = o->train ? EW_PLAN_TRAIN : EW_PLAN_INFER,
         .optimize = !o->reference && !o->plain,
+        .consume = !o->train && !o->reference && !o->plain,
         .update = o->train,
         .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 1e-4, .momentum = 0.9},
         .memory_limit = (size_t)o->memory_limit,

@@ -150,6 +150,7 @@ static ew_err compile(struct job *j)
         .mode = EW_PLAN_INFER,
         .seed = (uint64_t)j->o->seed,
         .optimize = !j->o->reference,
+        .consume = !j->o->reference,
         .backend = {.threads = (int)j->o->threads, .reference = j->o->reference}};
     return ew_plan_compile(j->g, &po, &j->p);
 }

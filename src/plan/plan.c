@@ -408,8 +408,11 @@ static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)
         return EW_OK;
     EW_TRY(ew_graph_clone(g, &p->clone));
     p->g = p->clone;
-    if (optimize)
-        return ew_pass_all(p->clone);
+    if (optimize) {
+        EW_TRY(ew_pass_all(p->clone));
+        ew_plan_release_replaced(p);
+        return EW_OK;
+    }
     if (fuse)
         EW_TRY(ew_pass_fuse_norm(p->clone));
     if (p->strategy.parts == 1)

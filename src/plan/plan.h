@@ -46,6 +46,8 @@ struct ew_plan_opts {
     bool dry;      /* plan only: sizes are known, no memory is taken, the plan cannot run */
     uint64_t seed; /* of stochastic operators */
     bool optimize; /* inference: passes over a copy first, with the weights as they are now */
+    bool consume;  /* with optimize: release the graph's weights that the plan has copies of; the
+                    * graph is of no use for another plan then */
     bool update;   /* training: end with the optimiser's step */
     struct ew_optimizer optimizer;
     struct ew_backend_opts backend;
@@ -84,7 +86,8 @@ void ew_plan_free(struct ew_plan *p); /* NULL is fine */
  * its parts, and other outputs hold the last part. */
 ew_err ew_plan_run(struct ew_plan *p);
 
-/* Packs weights anew: call it after changing the graph's weights outside of a training plan. */
+/* Packs weights anew: call it after changing the graph's weights outside of a training plan.  What
+ * passes have folded stays as it is. */
 ew_err ew_plan_refresh(struct ew_plan *p);
 
 /* The tensors of the graph's inputs (write before a run) and outputs (read after it), with data. */

@@ -12,7 +12,8 @@ enum ew_when { EW_WHEN_ALWAYS, EW_WHEN_FIRST_PART, EW_WHEN_LAST_PART };
 struct ew_step {
     struct ew_kernel kernel;
     struct ew_call call;
-    int node; /* of the graph, or -1 */
+    bool sealed; /* what it has packed is released: it cannot pack again */
+    int node;    /* of the graph, or -1 */
     enum ew_phase phase;
     enum ew_when when;
     int scratch; /* buffer, or -1 */
@@ -37,9 +38,9 @@ struct ew_strategy {
 };
 
 struct ew_plan {
-    struct ew_graph *g;            /* at the batch of one part */
-    const struct ew_graph *source; /* the caller's */
-    struct ew_graph *clone;        /* owned, where the batch is split; else NULL */
+    struct ew_graph *g;      /* at the batch of one part */
+    struct ew_graph *source; /* the caller's */
+    struct ew_graph *clone;  /* owned, where the batch is split; else NULL */
     struct ew_plan_opts opts;
     struct ew_backend *be;
     struct ew_strategy strategy;
@@ -56,7 +57,8 @@ struct ew_plan {
     bool *keep;       /* by value: backward may read it where forward left it */
     bool *needs_grad; /* by value */
     double again_flops;
-    char *block; /* what lives by steps */
+    size_t released; /* bytes of the caller's weights */
+    char *block;     /* what lives by steps */
     bool block_given, backend_given;
     size_t block_bytes;
     char *states; /* kernels' states, kept from run to run */
@@ -87,6 +89,11 @@ ew_err ew_plan_add_backward(struct ew_plan *p);
 ew_err ew_plan_add_update(struct ew_plan *p, int value);
 /* The same as a call, for kernels that update as they go: the gradient has no memory. */
 ew_err ew_plan_update_call(struct ew_plan *p, int value, struct ew_call *out);
+
+/* release.c: gives back weights of the caller's that passes have replaced, where it may. */
+void ew_plan_release_replaced(struct ew_plan *p);
+/* And those that only this step reads, once it has packed them. */
+void ew_plan_release_packed(struct ew_plan *p, struct ew_step *s);
 
 /* strategy.c: fills p->keep by p->strategy. */
 ew_err ew_plan_choose_kept(struct ew_plan *p);

@@ -122,8 +122,10 @@ const struct ew_backend *ew_plan_backend(const struct ew_plan *p)
 ew_err ew_plan_refresh(struct ew_plan *p)
 {
     for (int k = 0; k < p->n_steps; k++)
-        if (p->steps[k].kernel.pack && !p->steps[k].given)
+        if (p->steps[k].kernel.pack && !p->steps[k].given && !p->steps[k].sealed) {
             EW_TRY(p->steps[k].kernel.pack(&p->steps[k].call));
+            ew_plan_release_packed(p, &p->steps[k]);
+        }
     return EW_OK;
 }
 
@@ -218,7 +220,8 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
         out->packed_bytes += ew_align_up(p->steps[k].kernel.packed);
     for (int i = 0; i < p->n_buffers; i++)
         out->unshared_bytes += ew_align_up(p->buffers[i].size);
-    out->weight_bytes = graph_weights(p->source) + (p->clone ? p->clone->arena.used : 0);
+    out->weight_bytes =
+        graph_weights(p->source) - p->released + (p->clone ? p->clone->arena.used : 0);
     for (int i = 0; i < p->g->n_values; i++) {
         const struct ew_value *v = &p->g->values[i];
         if (v->kind == EW_VALUE_PARAM && p->grads[i].buffer >= 0)
