@@ -29,13 +29,15 @@ enum ew_figure_epochs {
     EW_EPOCHS_LAST
 };
 
-#define EW_FIGURE_MAX_Y 4
+#define EW_FIGURE_MAX_Y        4
+#define EW_FIGURE_MAX_VARIANTS 2
 
 /* A measure: a field of an epoch, or a metric of a run.  Alternatives are separated by '|', and the
  * first that the results have is taken. */
 struct ew_figure_y {
     const char *name;
     const char *label; /* NULL: the field's own */
+    const char *of;    /* only of runs with such a label or, without one, command; NULL: any */
     bool right;        /* on the right axis */
     bool optional;     /* the figure is drawn without it too */
 };
@@ -49,12 +51,19 @@ struct ew_figure_desc {
     enum ew_record from;          /* EPOCH, METRIC or SAMPLE */
     enum ew_figure_epochs epochs; /* where it is EPOCH */
     const char *facet;            /* property: one figure for each of its values; NULL: one */
-    const char *x, *x_label;
-    const char *series; /* properties, space-separated; NULL: none */
+    const char *x, *x_label;      /* properties by alternatives, as in a measure */
+    const char *series;           /* properties, space-separated; NULL: none */
     struct ew_figure_y y[EW_FIGURE_MAX_Y];
-    int min_x;   /* fewer values of x tell nothing */
-    bool across; /* joins runs of different jobs (a training, a bench) by facet, x and series */
-    bool front;  /* with the Pareto front of its first two measures */
+    /* The same thing measured under several names by one run: its series get `name` added, and its
+     * measures are these instead of those of `y`. */
+    struct ew_figure_variant {
+        const char *name, *y[EW_FIGURE_MAX_Y];
+    } variants[EW_FIGURE_MAX_VARIANTS];
+    const char *ratio; /* "before after": the first measure of the one series by the other's */
+    int min_x;         /* fewer values of x tell nothing */
+    bool across;       /* joins runs of different jobs (a training, a bench) by facet, x, series */
+    bool any_machine;  /* what machine it was is the series' business */
+    bool front;        /* with the Pareto front of its first two measures */
 };
 
 /* Values of one measure. */
@@ -71,7 +80,7 @@ struct ew_group {
     const char *machine;    /* what tells it from other machines; "": nothing does */
     const char *options;    /* likewise of the settings: "batch=16" */
     int quality;            /* -1 where published */
-    const char *published;  /* source; NULL: our own */
+    const char *published;  /* who says so; NULL: our own */
     int runs, noisy;
     struct ew_stat y[EW_FIGURE_MAX_Y];
 };
@@ -126,6 +135,7 @@ struct ew_figure {
     struct ew_band *bands;
     int n_bands;
     const char *also; /* options that change along with x; NULL or "": none */
+    const char *cite; /* where published values come from; NULL: there are none */
     int runs, noisy;  /* behind all of it */
 };
 

@@ -36,7 +36,7 @@ static void fill_axes(struct ew_figure *f, const struct ew_obs_list *l)
     bool taken[2] = {false, false};
     ew_axis_fill(&f->x, d->x_label ? d->x_label : d->x, NULL, EW_BETTER_NEITHER);
     for (int k = 0; k < EW_FIGURE_MAX_Y && d->y[k].name; k++) {
-        const struct ew_measure *m = &l->measure[k];
+        const struct ew_measure *m = l->measure[0][k].name ? &l->measure[0][k] : &l->measure[1][k];
         const char *label = d->y[k].label;
         if (!label)
             label = m->field ? m->field->help : m->name;
@@ -128,90 +128,6 @@ static int join(struct ew_obs *v, int n)
     return kept;
 }
 
-/* ---- Published figures ---- */
-
-/* The value of `name` in "a=1 b=2"; NULL: none. */
-static const char *where_value(const char *where, const char *name, struct ew_arena *a)
-{
-    const size_t len = strlen(name);
-    for (const char *p = where; p && *p;) {
-        const size_t n = strcspn(p, " ");
-        if (n > len && p[len] == '=' && memcmp(p, name, len) == 0)
-            return ew_arena_printf(a, "%.*s", (int)(n - len - 1), p + len + 1);
-        p += n + (p[n] == ' ');
-    }
-    return NULL;
-}
-
-static const char *where_values(const char *where, const char *names, struct ew_arena *a)
-{
-    const char *out = "";
-    for (const char *p = names; out && p && *p;) {
-        const int len = (int)strcspn(p, " ");
-        const char *name = ew_arena_printf(a, "%.*s", len, p);
-        const char *text = name ? where_value(where, name, a) : NULL;
-        if (text)
-            out = ew_arena_printf(a, "%s%s%s", out, *out ? ", " : "", text);
-        p += len + (p[len] == ' ');
-    }
-    return out;
-}
-
-static struct ew_group *published_group(struct ew_figure *f, int own, const char *x,
-                                        const char *series, const char *source)
-{
-    for (int i = own; i < f->n_groups; i++) {
-        struct ew_group *g = &f->groups[i];
-        if (strcmp(g->x, x) == 0 && strcmp(g->series, series) == 0 &&
-            strcmp(g->published, source) == 0)
-            return g;
-    }
-    struct ew_group *g = &f->groups[f->n_groups++];
-    *g = (struct ew_group){.x = x,
-                           .series = series,
-                           .machine = source,
-                           .options = "",
-                           .quality = -1,
-                           .published = source};
-    for (int k = 0; k < f->n_measures; k++)
-        ew_stat_of(NULL, 0, &g->y[k]);
-    return g;
-}
-
-/* "TRAIN, Jetson AGX Xavier" */
-static const char *source(struct ew_arena *a, const struct ew_published_row *p)
-{
-    const char *text = ew_arena_printf(a, "%s%s%s", p->cite ? p->cite : "",
-                                       p->cite && p->board ? ", " : "", p->board ? p->board : "");
-    return text && *text ? text : "published";
-}
-
-static ew_err publish(struct ew_arena *a, struct ew_figure *f, const struct ew_obs_list *l,
-                      const struct ew_results *r, const char *facet)
-{
-    const struct ew_figure_desc *d = f->desc;
-    const int own = f->n_groups;
-    for (int i = 0; i < r->n_published; i++) {
-        const struct ew_published_row *p = &r->published[i];
-        const char *at = d->facet ? where_value(p->settings, d->facet, a) : NULL;
-        const char *x = d->x ? where_values(p->settings, d->x, a) : "";
-        if (!p->metric || !p->study || !ew_words_have(d->studies, p->study) ||
-            (d->facet && (!at || strcmp(at, facet) != 0)) || (d->x && !*x))
-            continue;
-        for (int k = 0; k < f->n_measures; k++) {
-            if (!l->measure[k].name || strcmp(l->measure[k].name, p->metric) != 0)
-                continue;
-            struct ew_group *g =
-                published_group(f, own, x, where_values(p->settings, d->series, a), source(a, p));
-            double *v = ew_arena_alloc(a, sizeof(*v));
-            EW_CHECK(v, EW_ERR_MEMORY, "no memory for published figures");
-            *v = p->value * f->measure[k].scale;
-            ew_stat_of(v, 1, &g->y[k]);
-        }
-    }
-    return a->failed ? ew_fail(EW_ERR_MEMORY, "no memory for published figures") : EW_OK;
-}
-
 /* ---- The figure ---- */
 
 static void count_all(struct ew_figure *f, const struct ew_obs *v, int n)
@@ -234,7 +150,8 @@ static ew_err group_facet(struct ew_figures *out, const struct ew_figure_desc *d
     count_all(f, v, n);
     if (d->across)
         n = join(v, n);
-    f->groups = ew_arena_array(&out->arena, (size_t)n + (size_t)r->n_published, sizeof(*f->groups));
+    f->groups =
+        ew_arena_array(&out->arena, (size_t)n + (size_t)r->n_published + 1, sizeof(*f->groups));
     EW_CHECK(f->groups, EW_ERR_MEMORY, "no memory for figure %s", d->id);
     for (int i = 0; i < n;) {
         int end = i + 1;
@@ -243,7 +160,9 @@ static ew_err group_facet(struct ew_figures *out, const struct ew_figure_desc *d
         EW_TRY(fill_group(&out->arena, f, v + i, end - i, &f->groups[f->n_groups++]));
         i = end;
     }
-    EW_TRY(publish(&out->arena, f, l, r, facet));
+    EW_TRY(ew_figure_publish(&out->arena, f, l, r));
+    if (d->ratio)
+        EW_TRY(ew_figure_ratio(&out->arena, f));
     return ew_figure_series(out, f);
 }
 

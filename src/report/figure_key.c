@@ -175,7 +175,7 @@ const char *ew_names_without(const char *names, const char *other, struct ew_are
     size_t len;
     while (out && next_line(&at, &line, &len))
         if (!has(other, line, len))
-            out = ew_arena_printf(a, "%s%s%.*s", out, *out ? " " : "", (int)len, line);
+            out = ew_arena_printf(a, "%s%s%.*s", out, *out ? ", " : "", (int)len, line);
     return out;
 }
 

@@ -35,7 +35,7 @@ ew_err ew_key_set_add(struct ew_key_set *s, const char *key, struct ew_arena *a)
 /* Takes away names that the others make up for; a board's name goes last. */
 ew_err ew_key_set_trim(struct ew_key_set *s, struct ew_arena *a);
 
-/* The names of a set that are not in the other, separated by blanks. */
+/* The names of a set that are not in the other, separated by commas. */
 const char *ew_names_without(const char *names, const char *other, struct ew_arena *a);
 
 /* Whether `name` is one of the words. */

@@ -59,12 +59,27 @@ static bool run_has(const struct ew_run_data *d, enum ew_record from, struct ew_
     return false;
 }
 
+/* What a figure is looked for in. */
+struct want {
+    const struct ew_figure_desc *d;
+    const struct ew_results *r;
+    const char *study;
+    struct ew_arena *a;
+};
+
+static bool is_of(const struct ew_run_data *run, const char *of)
+{
+    const char *name = run->run.label ? run->run.label : run->job.command;
+    return !of || (name && ew_words_have(of, name));
+}
+
 /* The first of the alternatives that some run has; false where none has any. */
-static bool resolve(const struct ew_figure_desc *d, const char *alternatives,
-                    const struct ew_results *r, const char *study, struct ew_arena *a,
+static bool resolve(const struct want *w, const char *alternatives, const char *of,
                     struct ew_measure *out)
 {
-    for (const char *p = alternatives; *p;) {
+    const struct ew_figure_desc *d = w->d;
+    struct ew_arena *a = w->a;
+    for (const char *p = alternatives; p && *p;) {
         const int len = (int)strcspn(p, "|");
         struct ew_measure m = {.name = ew_arena_printf(a, "%.*s", len, p)};
         if (!m.name)
@@ -74,9 +89,9 @@ static bool resolve(const struct ew_figure_desc *d, const char *alternatives,
             m.unit = m.field ? m.field->unit : NULL;
             m.better = m.field ? (int)m.field->better : EW_BETTER_NEITHER;
         }
-        for (int i = 0; i < r->n_runs; i++) {
-            const struct ew_run_data *run = &r->runs[i];
-            if (ew_figure_takes(d, run, study) && run_has(run, d->from, &m)) {
+        for (int i = 0; i < w->r->n_runs; i++) {
+            const struct ew_run_data *run = &w->r->runs[i];
+            if (ew_figure_takes(d, run, w->study) && is_of(run, of) && run_has(run, d->from, &m)) {
                 *out = m;
                 return true;
             }
@@ -86,17 +101,36 @@ static bool resolve(const struct ew_figure_desc *d, const char *alternatives,
     return false;
 }
 
-static bool resolve_all(const struct ew_figure_desc *d, const struct ew_results *r,
-                        const char *study, struct ew_arena *a, struct ew_obs_list *l)
+static const char *wanted_name(const struct ew_figure_desc *d, int v, int k)
 {
-    for (int k = 0; k < EW_FIGURE_MAX_Y && d->y[k].name; k++) {
-        if (resolve(d, d->y[k].name, r, study, a, &l->measure[k]) || d->y[k].optional)
-            continue;
-        l->missing = ew_arena_printf(a, "no finished run has %.*s", (int)strcspn(d->y[k].name, "|"),
-                                     d->y[k].name);
-        return false;
+    return d->variants[0].name ? d->variants[v].y[k] : d->y[k].name;
+}
+
+static int variants(const struct ew_figure_desc *d)
+{
+    int n = 0;
+    while (n < EW_FIGURE_MAX_VARIANTS && d->variants[n].name)
+        n++;
+    return n ? n : 1;
+}
+
+/* A variant that nobody has measured is left out; where there is none left, nothing is there. */
+static bool resolve_all(const struct want *w, struct ew_obs_list *l)
+{
+    bool any = false;
+    for (int v = 0; v < variants(w->d); v++) {
+        bool all = true;
+        for (int k = 0; k < EW_FIGURE_MAX_Y && w->d->y[k].name; k++) {
+            const char *name = wanted_name(w->d, v, k);
+            if (resolve(w, name, w->d->y[k].of, &l->measure[v][k]) || w->d->y[k].optional)
+                continue;
+            all = false;
+            l->missing =
+                ew_arena_printf(w->a, "no finished run has %.*s", (int)strcspn(name, "|"), name);
+        }
+        any |= all;
     }
-    return true;
+    return any;
 }
 
 /* ---- Observations ---- */
@@ -104,6 +138,19 @@ static bool resolve_all(const struct ew_figure_desc *d, const struct ew_results 
 static const char *when(int64_t epoch)
 {
     return epoch == 0 ? "first" : "later";
+}
+
+const char *ew_obs_property(const struct ew_run_data *run, const char *names, struct ew_arena *a)
+{
+    for (const char *p = names; *p;) {
+        const int len = (int)strcspn(p, "|");
+        const char *name = ew_arena_printf(a, "%.*s", len, p);
+        const char *text = name ? ew_run_property(run, name, a) : NULL;
+        if (text)
+            return text;
+        p += len + (p[len] == '|');
+    }
+    return NULL;
 }
 
 /* A property of the run, or of the epoch where there is one. */
@@ -114,7 +161,7 @@ static const char *property(const struct ew_run_data *run, const struct ew_epoch
         return when(e->epoch);
     if (e && strcmp(name, "epoch") == 0)
         return ew_arena_printf(a, "%lld", (long long)e->epoch);
-    return ew_run_property(run, name, a);
+    return ew_obs_property(run, name, a);
 }
 
 /* The values of several properties; "" where all are absent. */
@@ -151,15 +198,15 @@ static void clear_values(struct ew_obs *o)
         o->y[k] = o->spread[k] = o->low[k] = o->high[k] = NAN;
 }
 
-static ew_err collect_metrics(const struct ew_figure_desc *d, struct ew_obs *o, struct ew_arena *a,
+static ew_err collect_variant(const struct ew_figure_desc *d, int v, struct ew_obs *o,
                               struct ew_obs_list *l)
 {
+    clear_values(o);
     o->quality = o->run->run.quality;
-    o->x = d->x ? properties(o->run, NULL, d->x, a) : "";
-    o->series = properties(o->run, NULL, d->series, a);
     for (int k = 0; k < EW_FIGURE_MAX_Y && d->y[k].name; k++) {
+        const char *name = l->measure[v][k].name;
         const struct ew_metric_row *m =
-            l->measure[k].name ? metric(o->run, l->measure[k].name) : NULL;
+            name && is_of(o->run, d->y[k].of) ? metric(o->run, name) : NULL;
         if (!m)
             continue;
         o->y[k] = m->value;
@@ -168,7 +215,23 @@ static ew_err collect_metrics(const struct ew_figure_desc *d, struct ew_obs *o, 
         o->high[k] = m->highest;
         o->quality = worse(o->quality, m->quality);
     }
-    return d->x && !*o->x ? EW_OK : push(l, o);
+    return push(l, o);
+}
+
+static ew_err collect_metrics(const struct ew_figure_desc *d, struct ew_obs *o, struct ew_arena *a,
+                              struct ew_obs_list *l)
+{
+    o->x = d->x ? properties(o->run, NULL, d->x, a) : "";
+    const char *series = properties(o->run, NULL, d->series, a);
+    if (d->x && !*o->x)
+        return EW_OK;
+    for (int v = 0; v < variants(d); v++) {
+        const char *name = d->variants[v].name;
+        o->series = name ? ew_arena_printf(a, "%s%s%s", series, *series ? ", " : "", name) : series;
+        EW_CHECK(o->series, EW_ERR_MEMORY, "no memory for figure %s", d->id);
+        EW_TRY(collect_variant(d, v, o, l));
+    }
+    return EW_OK;
 }
 
 static bool epoch_counts(const struct ew_figure_desc *d, const struct ew_run_data *run, int e)
@@ -196,8 +259,8 @@ static ew_err collect_epochs(const struct ew_figure_desc *d, struct ew_obs *o, s
         o->x = d->x ? properties(o->run, row, d->x, a) : "";
         o->series = properties(o->run, row, d->series, a);
         for (int k = 0; k < EW_FIGURE_MAX_Y && d->y[k].name; k++)
-            if (l->measure[k].field)
-                o->y[k] = field_value(l->measure[k].field, row);
+            if (l->measure[0][k].field && is_of(o->run, d->y[k].of))
+                o->y[k] = field_value(l->measure[0][k].field, row);
         if (!d->x || *o->x)
             EW_TRY(push(l, o));
     }
@@ -207,14 +270,16 @@ static ew_err collect_epochs(const struct ew_figure_desc *d, struct ew_obs *o, s
 static ew_err collect_run(const struct ew_figure_desc *d, const struct ew_run_data *run,
                           struct ew_arena *a, struct ew_obs_list *l)
 {
-    const char *used = ew_arena_printf(a, "%s %s %s", d->facet ? d->facet : "", d->x ? d->x : "",
-                                       d->series ? d->series : "");
+    char *used = ew_arena_printf(a, "%s %s %s", d->facet ? d->facet : "", d->x ? d->x : "",
+                                 d->series ? d->series : "");
     struct ew_obs o = {.run = run};
     EW_CHECK(used, EW_ERR_MEMORY, "no memory for figure %s", d->id);
+    for (char *p = used; *p; p++)
+        *p = *p == '|' ? ' ' : *p;
     clear_values(&o);
-    o.facet = d->facet ? ew_run_property(run, d->facet, a) : "";
+    o.facet = d->facet ? ew_obs_property(run, d->facet, a) : "";
     o.options = d->across ? "\n" : ew_key_options(run, used, a);
-    o.machine = ew_key_machine(run, used, a);
+    o.machine = d->any_machine ? "\n" : ew_key_machine(run, used, a);
     EW_CHECK(o.options && o.machine && !a->failed, EW_ERR_MEMORY, "no memory for figure %s", d->id);
     o.options_label = o.machine_label = "";
     if (!o.facet)
@@ -359,8 +424,9 @@ ew_err ew_obs_collect(const struct ew_figure_desc *d, const struct ew_results *r
                                   : "no finished run";
         return EW_OK;
     }
-    if (!resolve_all(d, r, study, a, out))
+    if (!resolve_all(&(struct want){d, r, study, a}, out))
         return a->failed ? ew_fail(EW_ERR_MEMORY, "no memory for figure %s", d->id) : EW_OK;
+    out->missing = NULL;
     for (int i = 0; i < r->n_runs; i++)
         if (ew_figure_takes(d, &r->runs[i], study))
             EW_TRY(collect_run(d, &r->runs[i], a, out));

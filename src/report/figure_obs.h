@@ -10,7 +10,7 @@ struct ew_obs {
     const char *facet, *x, *series;
     const char *options, *machine; /* keys */
     const char *options_label, *machine_label;
-    const char *also; /* options that change along with x, space-separated */
+    const char *also; /* options that change along with x: "a, b" */
     int quality;
     double y[EW_FIGURE_MAX_Y];                                                   /* nan: absent */
     double spread[EW_FIGURE_MAX_Y], low[EW_FIGURE_MAX_Y], high[EW_FIGURE_MAX_Y]; /* of a metric */
@@ -27,7 +27,7 @@ struct ew_measure {
 struct ew_obs_list {
     struct ew_obs *v;
     int n, cap;
-    struct ew_measure measure[EW_FIGURE_MAX_Y];
+    struct ew_measure measure[EW_FIGURE_MAX_VARIANTS][EW_FIGURE_MAX_Y];
     const char *missing;
 };
 
@@ -35,6 +35,9 @@ struct ew_obs_list {
  * why.  Release `v` with free(). */
 ew_err ew_obs_collect(const struct ew_figure_desc *d, const struct ew_results *r, const char *study,
                       struct ew_arena *a, struct ew_obs_list *out);
+
+/* The value of the first of these properties ("power-mode|power_mode") that the run has. */
+const char *ew_obs_property(const struct ew_run_data *run, const char *names, struct ew_arena *a);
 
 /* Order of facets, series, machines, options, x, qualities. */
 int ew_obs_order(const struct ew_obs *a, const struct ew_obs *b);

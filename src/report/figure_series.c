@@ -25,15 +25,15 @@ static const char *remark(const struct ew_group *g)
                                                                  : ew_figure_quality(g->quality);
 }
 
-/* What tells a group from others of the same x. */
-static const char *group_name(struct ew_arena *a, const struct ew_group *g)
+/* What tells a group from others of the same x; `otherwise` where nothing does. */
+static const char *group_name(struct ew_arena *a, const struct ew_group *g, const char *otherwise)
 {
     const char *name = joined(a, g->series, g->options, ',');
     name = joined(a, name, g->machine, ',');
     const char *quality = remark(g);
-    if (name && *quality)
-        name = ew_arena_printf(a, "%s%s(%s)", name, *name ? " " : "", quality);
-    return name;
+    if (name && !*name)
+        name = otherwise;
+    return name && *quality ? ew_arena_printf(a, "%s (%s)", name, quality) : name;
 }
 
 /* ---- Categories ---- */
@@ -117,14 +117,13 @@ static enum ew_series_shape shape_of(enum ew_figure_kind k)
 static const char *series_name(struct ew_arena *a, const struct ew_figure *f,
                                const struct ew_group *g, int k)
 {
-    const char *group = group_name(a, g);
-    if (!group)
-        return NULL;
+    const char *label = f->measure[k].label;
     if (f->desc->kind == EW_FIGURE_STACK) /* what else tells it apart stands under the bar */
-        return f->measure[k].label;
+        return label;
     if (f->desc->kind == EW_FIGURE_POINTS || f->n_measures == 1)
-        return *group ? group : f->measure[k].label;
-    return *group ? ew_arena_printf(a, "%s, %s", f->measure[k].label, group) : f->measure[k].label;
+        return group_name(a, g, label);
+    const char *group = group_name(a, g, "");
+    return group && *group ? ew_arena_printf(a, "%s, %s", label, group) : label;
 }
 
 static ew_err add_point(struct ew_arena *a, struct ew_figure *f, int i, int k, double x)
@@ -153,7 +152,16 @@ static ew_err add_point(struct ew_arena *a, struct ew_figure *f, int i, int k, d
     return EW_OK;
 }
 
-/* Parts of a stack, and repetitions of a name with another quality, keep one colour. */
+/* Parts of a stack, repetitions of a name with another quality, and what others have published of
+ * the same thing keep one colour. */
+static bool same_colour(const struct ew_series *a, const struct ew_series *b)
+{
+    const struct ew_group *g = a->points[0].group, *h = b->points[0].group;
+    return strcmp(a->name, b->name) == 0 ||
+           (a->published != b->published && a->measure == b->measure && *g->series &&
+            strcmp(g->series, h->series) == 0);
+}
+
 static void colour(struct ew_figure *f)
 {
     int used = 0;
@@ -161,7 +169,7 @@ static void colour(struct ew_figure *f)
         struct ew_series *s = &f->series[i];
         s->colour = -1;
         for (int j = 0; j < i && s->colour < 0; j++)
-            if (strcmp(f->series[j].name, s->name) == 0)
+            if (same_colour(&f->series[j], s))
                 s->colour = f->series[j].colour;
         if (s->colour < 0)
             s->colour = used++;

@@ -21,6 +21,12 @@ ew_err ew_figure_trace(struct ew_figures *out, const struct ew_figure_desc *d,
                        const struct ew_results *r, const char *study);
 ew_err ew_figure_matrix(struct ew_figures *out, const struct ew_figure_desc *d,
                         const struct ew_results *r, const char *study);
+struct ew_obs_list;
+/* Adds groups of published values beside ours; there is room for all. */
+ew_err ew_figure_publish(struct ew_arena *a, struct ew_figure *f, const struct ew_obs_list *l,
+                         const struct ew_results *r);
+/* Puts the ratio of two series, as the description names them, in place of the groups. */
+ew_err ew_figure_ratio(struct ew_arena *a, struct ew_figure *f);
 ew_err ew_figure_series(struct ew_figures *out, struct ew_figure *f);
 
 /* A new figure at the end. */

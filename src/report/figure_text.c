@@ -49,8 +49,11 @@ void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
         fputs(" Simulated: of a model of a board, not of one.", out);
     if (emulated)
         fputs(" Emulated: real work under an artificial limit.", out);
-    if (published)
-        fputs(" Published: from the study itself, on its own board.", out);
+    if (published) {
+        fputs(" Published: ", out);
+        ew_text_plain(f->cite ? f->cite : "the study itself", out);
+        putc('.', out);
+    }
 }
 
 /* ---- Small bars ---- */

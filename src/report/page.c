@@ -33,13 +33,15 @@ static ew_err csv_link(const struct ew_figure *f, FILE *out)
 /* Which qualities its series have, each once. */
 static void badges(const struct ew_figure *f, FILE *out)
 {
-    for (int q = -1; q < EW_QUALITY_N; q++)
+    for (int n = 0; n <= EW_QUALITY_N; n++) {
+        const int q = n < EW_QUALITY_N ? n : -1; /* what others have published comes last */
         for (int i = 0; i < f->n_series; i++)
             if (f->series[i].quality == q) {
                 fprintf(out, "<span class=\"badge %s\">%s</span> ", ew_figure_quality(q),
                         ew_figure_quality(q));
                 break;
             }
+    }
 }
 
 static ew_err panel(const struct ew_figure *f, const char *name, FILE *out)
@@ -64,8 +66,9 @@ static ew_err panel(const struct ew_figure *f, const char *name, FILE *out)
         fclose(m);
     }
     ew_html_text(out, note ? note : "");
-    fprintf(out, "</figcaption><details%s><summary>Table, %d rows</summary>",
-            g.n / g.cols <= 12 ? " open" : "", g.n / g.cols - 1);
+    fprintf(out, "</figcaption><details%s><summary>Table, %d %s</summary>",
+            g.n / g.cols <= 12 ? " open" : "", g.n / g.cols - 1,
+            g.n / g.cols == 2 ? "row" : "rows");
     const ew_err e = csv_link(f, out);
     ew_grid_html(&g, out);
     fputs("</details></figure>", out);

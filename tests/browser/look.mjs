@@ -56,12 +56,15 @@ const sideways = `[...document.querySelectorAll('body *')].filter((e) => e.getBo
 
 const browser = new Browser(program);
 
+const whole = process.env.EW_PICTURES === 'whole'; // long ones take seconds each
+const page = await browser.open(`file://${report}`, {width: 1280});
+const frame = () => page.run(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`);
+
 await check('report', async () => {
-  const page = await browser.open(`file://${report}`, {width: 1280});
-  await page.until(`${drawn} !== undefined`, 'the charts');
+  await page.until(`${drawn} !== undefined`, 'the charts', 20);
   const figures = await page.run(`JSON.parse(document.getElementById('figures').textContent).length`);
   const found = await page.run(marks);
-  await page.picture(`${pictures}/report.png`, true);
+  await page.picture(`${pictures}/report.png`, whole);
   console.log(`  ${found.charts} charts, ${found.all} marks`);
   return [expect(found.charts, figures, 'charts'), ...found.wrong, ...page.errors,
     figures >= 15 ? '' : `only ${figures} figures`,
@@ -71,8 +74,6 @@ await check('report', async () => {
 });
 
 await check('hover, legend and zoom', async () => {
-  const page = await browser.open(`file://${report}`, {width: 1280});
-  await page.until(`${drawn} !== undefined`, 'the charts');
   const at = JSON.parse(await page.run(`(() => {
     const {chart} = edgewise.drawn.get('workers-lenet5');
     chart.getDom().scrollIntoView({block: 'center'});
@@ -82,9 +83,8 @@ await check('hover, legend and zoom', async () => {
   })()`));
   await page.hover(at.x, at.y);
   await page.hover(at.x + 1, at.y);
-  await page.until(`document.body.innerText.includes('compute: 0, first')`, 'what hovering shows', 4);
+  await page.until(`document.body.innerText.includes('compute: 0, first')`, 'what hovering shows', 10);
   const bars = `edgewise.drawn.get('workers-lenet5').chart.getDom().querySelectorAll('svg path').length`;
-  const frame = () => page.run(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`);
   const before = await page.run(bars);
   await page.run(`edgewise.drawn.get('workers-lenet5').chart.dispatchAction({type: 'legendToggleSelect', name: 'stall'})`);
   await frame();
@@ -96,13 +96,17 @@ await check('hover, legend and zoom', async () => {
     zoomed < less ? '' : `${less} shapes, ${zoomed} after zooming in`, ...page.errors];
 });
 
-for (const [name, look] of [['phone', {width: 390, height: 844}], ['dark', {width: 1280, dark: true}],
-  ['dark-phone', {width: 390, height: 844, dark: true}]]) {
+// Charts follow the window and the theme; what was switched off comes back with it.
+for (const [name, look] of [['phone', {width: 390, height: 844}], ['dark-phone', {width: 390, height: 844, dark: true}],
+  ['dark', {width: 1280, dark: true}]]) {
   await check(name, async () => {
-    const page = await browser.open(`file://${report}`, look);
-    await page.until(`${drawn} !== undefined`, 'the charts');
+    await page.run(`scrollTo(0, 0)`);
+    await page.look(look);
+    await page.until(`edgewise.drawn.get('workers-lenet5').chart.getWidth() < innerWidth &&
+      edgewise.drawn.get('workers-lenet5').chart.getWidth() > innerWidth * 0.3`, 'the new width');
+    await page.run(`new Promise((done) => setTimeout(done, 250))`);
     const found = await page.run(marks);
-    await page.picture(`${pictures}/${name}.png`, name === 'phone');
+    await page.picture(`${pictures}/${name}.png`, whole);
     const dark = await page.run(`getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0] < 60`);
     return [...found.wrong, ...page.errors, expect(await page.run(sideways), '', 'wider than the page'),
       expect(dark, Boolean(look.dark), 'dark')];
@@ -110,8 +114,6 @@ for (const [name, look] of [['phone', {width: 390, height: 844}], ['dark', {widt
 }
 
 await check('paper', async () => {
-  const page = await browser.open(`file://${report}`, {width: 800});
-  await page.until(`${drawn} !== undefined`, 'the charts');
   await page.look({width: 800, dark: true, print: true});
   await page.picture(`${pictures}/paper.png`);
   return [
@@ -120,6 +122,7 @@ await check('paper', async () => {
     expect(await page.run(`getComputedStyle(document.body).backgroundColor`), 'rgb(255, 255, 255)', 'background'),
     ...page.errors];
 });
+await page.close();
 
 await check('without scripts', async () => {
   const page = await browser.open(`file://${still}`, {width: 1280});
@@ -141,12 +144,12 @@ await check('hostile names', async () => {
 await check('live page', async () => {
   const page = await browser.open(live, {width: 1280});
   const bars = `[...edgewise.drawn].filter(([id]) => id.startsWith('time-')).map(([, d]) => d.f.series[0].points.length)[0] || 0`;
-  await page.until(`${bars} >= 2`, 'a chart of what runs');
+  await page.until(`${bars} >= 2`, 'a chart of what runs', 20);
   const before = await page.run(bars);
-  await page.until(`${bars} > ${before}`, 'another epoch', 5);
-  await page.until(`${drawn} !== undefined`, 'the figures so far');
+  await page.until(`${bars} > ${before}`, 'another epoch', 10);
+  await page.until(`${drawn} !== undefined`, 'the figures so far', 20);
   const found = await page.run(marks);
-  await page.picture(`${pictures}/live.png`);
+  await page.picture(`${pictures}/live.png`, whole);
   return [...found.wrong, ...page.errors, found.charts >= 15 ? '' : `only ${found.charts} charts`,
     await page.run(`document.querySelector('[role=progressbar]') !== null`) ? '' : 'no progress',
     await page.run(`document.getElementById('log').textContent.includes('7.2 GiB are free')`) ? '' : 'no log',

@@ -142,7 +142,7 @@ static void answers(void)
     expect(GET("/state.json", ""), "HTTP/1.1 200", "\"status\":\"failed\",\"reason\":\"a step");
     expect(GET("/figures", ""), "HTTP/1.1 200", "data-figure=\"workers-lenet5\"");
     expect(GET("/report.html", ""), "HTTP/1.1 200", "</html>");
-    expect(GET("/metrics", ""), "version=0.0.4", "edgewise_runs{status=\"done\"} 100\n");
+    expect(GET("/metrics", ""), "version=0.0.4", "edgewise_runs{status=\"done\"} 96\n");
     char *head = GET("/", "");
     EW_EXPECT_HAS(head, "X-Content-Type-Options: nosniff");
     EW_EXPECT_HAS(head, "script-src 'self'");

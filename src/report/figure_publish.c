@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Published values beside ours, and ratios of two series. */
+#include <math.h>
+#include <string.h>
+
+#include "report/figure_key.h"
+#include "report/figure_obs.h"
+#include "report/figure_stat.h"
+
+/* ---- What a published value holds for ---- */
+
+/* The next "name=value" of the settings; false at the end. */
+static bool next_setting(const char **at, struct ew_arena *a, const char **name, const char **value)
+{
+    *at += strspn(*at, " ");
+    const size_t len = strcspn(*at, " ");
+    const char *eq = memchr(*at, '=', len);
+    if (!len)
+        return false;
+    *name = ew_arena_printf(a, "%.*s", eq ? (int)(eq - *at) : (int)len, *at);
+    *value = eq ? ew_arena_printf(a, "%.*s", (int)(len - (size_t)(eq + 1 - *at)), eq + 1) : "";
+    *at += len;
+    return *name && *value;
+}
+
+/* The name by which epochs have the measure, and which epochs: the summary of a run calls the time
+ * of an epoch epoch_s, and what is of the first one NAME_first. */
+static const char *measure_of(const struct ew_published_row *p, struct ew_arena *a, bool *first)
+{
+    static const char suffix[] = "_first";
+    const size_t n = strlen(p->metric), m = sizeof(suffix) - 1;
+    *first = n > m && strcmp(p->metric + n - m, suffix) == 0;
+    char *name = ew_arena_printf(a, "%.*s", (int)(n - (*first ? m : 0)), p->metric);
+    return name && strcmp(name, "epoch_s") == 0 ? "wall_s" : name;
+}
+
+/* A property of the jobs that it holds for; NULL: it does not say. */
+static const char *setting(const struct ew_published_row *p, const char *names, bool first,
+                           struct ew_arena *a)
+{
+    const char *at = p->settings ? p->settings : "", *name, *value;
+    if (strcmp(names, "study") == 0)
+        return p->study;
+    if (strcmp(names, "when") == 0)
+        return first ? "first" : "later";
+    while (next_setting(&at, a, &name, &value))
+        for (const char *n = names; *n; n += strcspn(n, "|") + (n[strcspn(n, "|")] == '|'))
+            if (strlen(name) == strcspn(n, "|") && strncmp(n, name, strlen(name)) == 0)
+                return value;
+    return NULL;
+}
+
+static const char *settings(const struct ew_published_row *p, const char *names, bool first,
+                            struct ew_arena *a)
+{
+    const char *out = "";
+    for (const char *w = names; out && w && *w;) {
+        const int len = (int)strcspn(w, " ");
+        const char *name = ew_arena_printf(a, "%.*s", len, w);
+        const char *text = name ? setting(p, name, first, a) : NULL;
+        if (text)
+            out = ew_arena_printf(a, "%s%s%s", out, *out ? ", " : "", text);
+        w += len + (w[len] == ' ');
+    }
+    return out;
+}
+
+/* What it says beside the figure's own properties: "workers 0". */
+static const char *other_settings(const struct ew_published_row *p, const char *used,
+                                  struct ew_arena *a)
+{
+    const char *at = p->settings ? p->settings : "", *name, *value, *out = "";
+    while (out && next_setting(&at, a, &name, &value))
+        if (!ew_words_have(used, name) && strcmp(name, "label") != 0)
+            out = ew_arena_printf(a, "%s%s%s %s", out, *out ? ", " : "", name, value);
+    return out;
+}
+
+/* ---- Groups of them ---- */
+
+static bool have_x(const struct ew_figure *f, int own, const char *x)
+{
+    for (int i = 0; i < own; i++)
+        if (strcmp(f->groups[i].x, x) == 0)
+            return true;
+    return false;
+}
+
+static struct ew_group *find_group(struct ew_figure *f, int own, const struct ew_group *like)
+{
+    for (int i = own; i < f->n_groups; i++) {
+        struct ew_group *g = &f->groups[i];
+        if (strcmp(g->x, like->x) == 0 && strcmp(g->series, like->series) == 0 &&
+            strcmp(g->options, like->options) == 0 && strcmp(g->published, like->published) == 0)
+            return g;
+    }
+    struct ew_group *g = &f->groups[f->n_groups++];
+    *g = *like;
+    for (int k = 0; k < EW_FIGURE_MAX_Y; k++)
+        ew_stat_of(NULL, 0, &g->y[k]);
+    return g;
+}
+
+static ew_err publish_one(struct ew_arena *a, struct ew_figure *f, int own, int k,
+                          const struct ew_published_row *p)
+{
+    const struct ew_figure_desc *d = f->desc;
+    bool first;
+    measure_of(p, a, &first);
+    char *used = ew_arena_printf(a, "%s %s %s", d->facet ? d->facet : "", d->x ? d->x : "",
+                                 d->series ? d->series : "");
+    const char *facet = d->facet ? setting(p, d->facet, first, a) : NULL;
+    for (char *c = used; c && *c; c++)
+        *c = *c == '|' ? ' ' : *c;
+    const struct ew_group like = {.x = d->x ? settings(p, d->x, first, a) : "",
+                                  .series = settings(p, d->series, first, a),
+                                  .machine = p->board ? p->board : "",
+                                  .options = used ? other_settings(p, used, a) : NULL,
+                                  .quality = -1,
+                                  .published = p->board ? p->board : "elsewhere"};
+    EW_CHECK(used && like.x && like.series && like.options && !a->failed, EW_ERR_MEMORY,
+             "no memory for published values");
+    const bool fits = d->epochs == EW_EPOCHS_ALL || !first || d->from != EW_RECORD_EPOCH;
+    if (!fits || (d->facet && (!facet || strcmp(facet, f->facet) != 0)) || !have_x(f, own, like.x))
+        return EW_OK;
+    struct ew_group *g = find_group(f, own, &like);
+    double *v = ew_arena_alloc(a, sizeof(*v));
+    EW_CHECK(v, EW_ERR_MEMORY, "no memory for published values");
+    *v = p->value * f->measure[k].scale;
+    ew_stat_of(v, 1, &g->y[k]);
+    f->cite = p->cite;
+    return EW_OK;
+}
+
+ew_err ew_figure_publish(struct ew_arena *a, struct ew_figure *f, const struct ew_obs_list *l,
+                         const struct ew_results *r)
+{
+    const int own = f->n_groups;
+    bool first;
+    /* A stack is whole or wrong, and nobody has published all of its parts. */
+    if (f->desc->kind == EW_FIGURE_STACK || !f->desc->studies)
+        return EW_OK;
+    for (int i = 0; i < r->n_published; i++) {
+        const struct ew_published_row *p = &r->published[i];
+        if (!p->metric || !p->study || !ew_words_have(f->desc->studies, p->study))
+            continue;
+        const char *name = measure_of(p, a, &first);
+        EW_CHECK(name, EW_ERR_MEMORY, "no memory for published values");
+        for (int k = 0; k < f->n_measures; k++) {
+            const char *ours = l->measure[0][k].name;
+            const char *theirs = f->desc->from == EW_RECORD_EPOCH ? name : p->metric;
+            if (ours && strcmp(ours, theirs) == 0)
+                EW_TRY(publish_one(a, f, own, k, p));
+        }
+    }
+    for (int i = 0; f->n_groups > own && i < own; i++)
+        if (!*f->groups[i].machine)
+            f->groups[i].machine = "here";
+    return EW_OK;
+}
+
+/* ---- Ratios ---- */
+
+static const struct ew_group *partner(const struct ew_figure *f, const struct ew_group *g,
+                                      const char *series)
+{
+    for (int i = 0; i < f->n_groups; i++) {
+        const struct ew_group *o = &f->groups[i];
+        if (strcmp(o->series, series) == 0 && strcmp(o->x, g->x) == 0 &&
+            strcmp(o->machine, g->machine) == 0 && strcmp(o->options, g->options) == 0 &&
+            o->quality == g->quality)
+            return o;
+    }
+    return NULL;
+}
+
+/* Relative spreads add as squares. */
+static ew_err divide(struct ew_arena *a, const struct ew_group *top, const struct ew_group *bottom,
+                     struct ew_group *out)
+{
+    const struct ew_stat *x = &top->y[0], *y = &bottom->y[0];
+    double *v = ew_arena_alloc(a, sizeof(*v));
+    EW_CHECK(v, EW_ERR_MEMORY, "no memory for a ratio");
+    *v = x->mean / y->mean;
+    *out = *bottom;
+    out->series = "";
+    out->runs += top->runs;
+    out->noisy += top->noisy;
+    if (!out->published)
+        out->quality = out->quality == EW_QUALITY_MEASURED ? EW_QUALITY_DERIVED : out->quality;
+    ew_stat_of(v, 1, &out->y[0]);
+    if (isfinite(x->sd) && isfinite(y->sd))
+        out->y[0].sd = *v * hypot(x->sd / x->mean, y->sd / y->mean);
+    return EW_OK;
+}
+
+ew_err ew_figure_ratio(struct ew_arena *a, struct ew_figure *f)
+{
+    const char *space = strchr(f->desc->ratio, ' ');
+    EW_ASSERT(space);
+    const char *top = ew_arena_printf(a, "%.*s", (int)(space - f->desc->ratio), f->desc->ratio);
+    struct ew_group *made = ew_arena_array(a, (size_t)f->n_groups + 1, sizeof(*made));
+    int n = 0;
+    EW_CHECK(top && made, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    for (int i = 0; i < f->n_groups; i++) {
+        const struct ew_group *g = &f->groups[i];
+        const struct ew_group *other =
+            strcmp(g->series, top) == 0 ? partner(f, g, space + 1) : NULL;
+        if (other && other->y[0].mean > 0)
+            EW_TRY(divide(a, g, other, &made[n++]));
+    }
+    f->groups = made;
+    f->n_groups = n;
+    ew_axis_fill(&f->measure[0], f->measure[0].label, NULL, EW_BETTER_HIGHER);
+    f->y[0] = f->measure[0];
+    if (!n) {
+        f->missing = ew_arena_printf(a, "no network has both %s and %s", top, space + 1);
+        EW_CHECK(f->missing, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    }
+    return EW_OK;
+}
