@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "cli/train_board.h"
 #include "cli/train_run.h"
 
 /* clang-format off */
@@ -132,6 +133,8 @@ static ew_err train(struct ew_train_run *r)
     struct ew_train_view view;
     struct sigaction before[2];
     bool stopped = false;
+    EW_TRY(ew_train_board_open(&r->arena, &r->board, &r->job.machine));
+    r->job.board = r->board;
     EW_TRY(ew_trainer_open(&r->job, &t));
     ew_train_show_begin(&view, r, t);
     catch_signals(before);

@@ -29,6 +29,7 @@ struct ew_train_run {
     struct ew_checkpoint from; /* resumed, or the weights' */
     struct ew_train_job job;
     struct ew_recording *rec;
+    struct ew_board *board; /* NULL: none could be opened */
     bool json;
 };
 

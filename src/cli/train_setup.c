@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "cli/train_board.h"
 #include "cli/train_run.h"
 #include "report/text_table.h"
 #include "train/adapt.h"
@@ -281,5 +282,6 @@ void ew_train_fini(struct ew_train_run *r)
     ew_checkpoint_fini(&r->from);
     ew_graph_free(r->net);
     ew_dataset_close(r->data);
+    ew_train_board_close(r->board);
     ew_arena_fini(&r->arena);
 }

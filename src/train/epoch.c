@@ -38,6 +38,8 @@ ew_err ew_trainer_begin_epoch(struct ew_trainer *t)
         EW_TRY(ew_loader_start(t->loader, t->at.epoch, t->at.batch));
     t->phase = EW_DOING_TRAINING;
     t->mark_ns = ew_clock_ns();
+    t->whole = t->at.batch == 0;
+    ew_energy_watch_begin(t->power, t->mark_ns);
     return EW_OK;
 }
 
@@ -152,6 +154,7 @@ ew_err ew_trainer_batch(struct ew_trainer *t, bool *over)
     if (!t->cached)
         ew_loader_release(t->loader, b);
     EW_TRY(e);
+    ew_energy_watch_drain(t->power);
     if ((double)(ew_clock_ns() - t->saved_ns) * 1e-9 >= t->job.opts.checkpoint_every)
         ew_trainer_write(t, "last.ckpt");
     return EW_OK;
@@ -172,6 +175,18 @@ static void fill_scores(struct ew_epoch_row *row, const struct ew_scores *s)
     row->precision = s->precision;
     row->recall = s->recall;
     row->f1 = s->f1;
+}
+
+/* An epoch that was begun by another process has no energy of its own. */
+static void fill_energy(struct ew_trainer *t)
+{
+    if (!t->energy.known || !t->whole)
+        return;
+    t->row.energy_j = t->energy.joules;
+    t->row.energy_error_j = t->energy.error_j;
+    t->row.power_w = t->energy.mean_w;
+    t->at.energy_j += t->energy.joules;
+    t->at.energy_epochs++;
 }
 
 static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
@@ -203,6 +218,7 @@ static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
     row->rss_peak_bytes = peak_rss();
     row->quality = t->emulated ? EW_QUALITY_EMULATED : EW_QUALITY_MEASURED;
     fill_scores(row, s);
+    fill_energy(t);
 }
 
 /* The best epoch by validation F1; the first of equal ones. */

@@ -123,7 +123,9 @@ struct ew_train_position {
     int64_t right, counted;     /* of them */
     int64_t images, images_all;
     int64_t read_bytes, read_ops, bad;
-    double eval_s;                       /* of all validations */
+    double eval_s;   /* of all validations */
+    double energy_j; /* of the epochs that energy_epochs counts */
+    int64_t energy_epochs;
     int64_t best_epoch;                  /* from 1; 0: none yet */
     struct ew_scores best, last;         /* of validation */
     int64_t epochs_bytes, batches_bytes; /* of the row files, when the checkpoint was written */

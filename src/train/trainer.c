@@ -73,7 +73,8 @@ static ew_err open_folder(struct ew_trainer *t)
                                     .n_states = t->n_states};
     EW_TRY(ew_rundir_open(t->job.folder, 3 * ew_checkpoint_size(&c) + (1 << 20), t->at.epochs_bytes,
                           t->at.batches_bytes, &t->dir));
-    return ew_rundir_text(&t->dir, "options.ini", t->job.options);
+    EW_TRY(ew_rundir_text(&t->dir, "options.ini", t->job.options));
+    return t->job.machine ? ew_rundir_text(&t->dir, "machine.json", t->job.machine) : EW_OK;
 }
 
 static ew_err open_all(struct ew_trainer *t)
@@ -89,6 +90,7 @@ static ew_err open_all(struct ew_trainer *t)
     EW_TRY(open_folder(t));
     if (t->job.opts.load.cold)
         EW_TRY(ew_dataset_drop_cache(t->job.data, EW_SPLIT_TRAIN));
+    EW_TRY(ew_energy_watch_new(t->job.board, &t->power));
     t->saved_ns = ew_clock_ns();
     return t->at.epoch < t->job.opts.epochs ? ew_trainer_begin_epoch(t) : EW_OK;
 }
@@ -119,6 +121,7 @@ void ew_trainer_close(struct ew_trainer *t)
     ew_graph_free(t->head);
     ew_learner_close(&t->learner);
     ew_rundir_close(&t->dir);
+    ew_energy_watch_free(t->power);
     ew_checkpoint_fini(&t->best);
     free(t->order);
     free(t->states);
@@ -136,6 +139,7 @@ static ew_err begin_validation(struct ew_trainer *t)
     t->at.now.wall_s += rest;
     t->at.now.overhead_s += rest;
     t->eval_ns = now;
+    t->energy = ew_energy_watch_end(t->power, now);
     t->phase = EW_DOING_VALIDATION;
     return ew_evaluator_begin(&t->validation, t->net);
 }
@@ -278,7 +282,8 @@ struct ew_train_result ew_trainer_result(const struct ew_trainer *t)
                                 .last = p->last,
                                 .peak_rss_bytes = 1024LL * use.ru_maxrss,
                                 .planned_bytes = (int64_t)ew_learner_bytes(&t->learner),
-                                .energy_j = -1,
+                                .energy_j =
+                                    p->epoch && p->energy_epochs == p->epoch ? p->energy_j : -1,
                                 .cache_features_s = t->features_s,
                                 .behind = t->dir.behind};
     r.epoch_s = p->epoch ? p->all.wall_s / (double)p->epoch : 0;

@@ -20,12 +20,16 @@
 #include "train/rundir.h"
 #include "train/scores.h"
 
+struct ew_board; /* device/board.h */
+
 struct ew_train_job {
     struct ew_graph *net; /* images [N, H, W, C] to scores [N, classes]; its weights learn */
     const struct ew_dataset *data;
     struct ew_train_opts opts;
     const char *options; /* as text, for files; "" is fine */
+    const char *machine; /* where it runs, as JSON; NULL: not said */
     double mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS];
+    struct ew_board *board;             /* whose power is watched; NULL: none */
     const char *folder;                 /* NULL: nothing is written */
     const struct ew_checkpoint *resume; /* whose graph is `net`; NULL: from the beginning */
 };
@@ -61,7 +65,7 @@ struct ew_train_result {
     struct ew_scores test;  /* of the best epoch's weights */
     struct ew_scores last;  /* of the last epoch, on the validation data */
     int64_t peak_rss_bytes, planned_bytes;
-    double energy_j;         /* negative: no sensor */
+    double energy_j;         /* of all epochs' training; negative: not known */
     double cache_features_s; /* of computing features once; 0: not done */
     bool behind;             /* the last checkpoint could not be written */
 };

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The machine that a training runs on, for its sensors and its run folder.  Apart from the rest of
+ * the command, since the device module has a struct of the same name as graph's. */
+#ifndef EW_CLI_TRAIN_BOARD_H
+#define EW_CLI_TRAIN_BOARD_H
+
+#include "base/mem.h"
+
+struct ew_board;
+
+/* Opens this machine, puts back what a killed run had left changed, and describes it as JSON in the
+ * arena.  Where it cannot be opened it warns, and both are NULL: training does not depend on it. */
+ew_err ew_train_board_open(struct ew_arena *a, struct ew_board **board, const char **json);
+void ew_train_board_close(struct ew_board *board);
+
+#endif
