@@ -3,7 +3,11 @@
  *
  * CDL is the number of operator nodes on the longest directed path of the network's ONNX form as an
  * inference engine sees it: batch norm folded into the convolution before it, nothing that is known
- * before the run, no identities, and none of the transposes that only change our memory layout. */
+ * before the run, no identities, no quantisers round what runs in integers, and none of the
+ * transposes that only change our memory layout.
+ *
+ * In a quantised network constants of 8 bits are the parameters, and those of 32 bits the biases.
+ */
 #include "graph/facts.h"
 
 #include <stdlib.h>
@@ -53,6 +57,29 @@ static bool folds(const struct ew_graph *g, const struct ew_node *n, const int *
            (is(&g->nodes[producer], "conv") || is(&g->nodes[producer], "conv_transpose"));
 }
 
+static bool is_quantiser(const struct ew_node *n)
+{
+    return is(n, "quantize_linear") || is(n, "dequantize_linear");
+}
+
+/* Weights, or the biases that a quantised node reads. */
+static bool is_quantised(const struct ew_graph *g, int value)
+{
+    const struct ew_value *v = &g->values[value];
+    if (v->kind != EW_VALUE_CONST)
+        return false;
+    if (v->t.dtype == EW_S8 || v->t.dtype == EW_U8)
+        return v->t.shape.rank >= 2;
+    bool read = false;
+    for (int k = 0; v->t.dtype == EW_S32 && v->t.shape.rank == 1 && k < g->n_nodes && !read; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        const bool fits = is_quantiser(n) || strncmp(n->op->name, "qlinear", 7) == 0;
+        for (int i = 0; fits && i < n->n_in; i++)
+            read |= n->in[i] == value;
+    }
+    return read;
+}
+
 bool ew_node_is_known(const struct ew_graph *g, const struct ew_node *n)
 {
     for (int i = 0; i < n->n_out; i++)
@@ -67,7 +94,7 @@ static void count_path(const struct ew_graph *g, const int *uses, int *depth, st
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
         const bool counts = !(n->op->flags & EW_OP_NO_CDL) && !ew_node_moves_channels(n) &&
-                            !folds(g, n, uses) && !ew_node_is_known(g, n);
+                            !folds(g, n, uses) && !is_quantiser(n) && !ew_node_is_known(g, n);
         int longest = 0;
         for (int i = 0; i < n->n_in; i++)
             if (n->in[i] >= 0 && depth[n->in[i]] > longest)
@@ -97,9 +124,10 @@ ew_err ew_graph_facts(const struct ew_graph *g, struct ew_facts *out)
         const struct ew_value *v = &g->values[i];
         if (uses[i] == 0)
             continue; /* left over from an earlier layout */
-        if (v->kind == EW_VALUE_PARAM)
+        const bool param = v->kind == EW_VALUE_PARAM || is_quantised(g, i);
+        if (param)
             out->params += ew_tensor_count(&v->t);
-        if (v->kind == EW_VALUE_PARAM || v->kind == EW_VALUE_STATE)
+        if (param || v->kind == EW_VALUE_STATE)
             out->weight_bytes += (int64_t)ew_tensor_bytes(&v->t);
     }
     count_path(g, uses, depth, out);
