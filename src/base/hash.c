@@ -53,3 +53,56 @@ uint64_t ew_hash_of(const void *bytes, size_t n)
     ew_hash_add(&h, bytes, n);
     return ew_hash_sum(&h);
 }
+
+/* ---- Eight at a time ---- */
+
+static void add_blocks(struct ew_hash_wide *h, const unsigned char *p, size_t blocks)
+{
+    uint64_t lane[EW_HASH_LANES];
+    memcpy(lane, h->lane, sizeof(lane));
+    for (; blocks > 0; blocks--, p += sizeof(h->tail))
+        for (int i = 0; i < EW_HASH_LANES; i++)
+            lane[i] = mix(lane[i], word_of(p + 8 * i));
+    memcpy(h->lane, lane, sizeof(lane));
+}
+
+void ew_hash_wide_add(struct ew_hash_wide *h, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+    const size_t held = h->total % sizeof(h->tail);
+    h->total += n;
+    if (held) {
+        const size_t room = sizeof(h->tail) - held, take = n < room ? n : room;
+        memcpy(h->tail + held, p, take);
+        p += take;
+        n -= take;
+        if (take < room)
+            return;
+        add_blocks(h, h->tail, 1);
+    }
+    add_blocks(h, p, n / sizeof(h->tail));
+    const size_t left = n % sizeof(h->tail);
+    if (left)
+        memcpy(h->tail, p + n - left, left);
+}
+
+uint64_t ew_hash_wide_sum(const struct ew_hash_wide *h)
+{
+    struct ew_hash_wide end = *h;
+    const size_t held = h->total % sizeof(h->tail);
+    if (held) {
+        memset(end.tail + held, 0, sizeof(end.tail) - held);
+        add_blocks(&end, end.tail, 1);
+    }
+    uint64_t sum = 0;
+    for (int i = 0; i < EW_HASH_LANES; i++)
+        sum = mix(sum, end.lane[i]);
+    return mix(sum, h->total);
+}
+
+uint64_t ew_hash_wide_of(const void *bytes, size_t n)
+{
+    struct ew_hash_wide h = {.total = 0};
+    ew_hash_wide_add(&h, bytes, n);
+    return ew_hash_wide_sum(&h);
+}

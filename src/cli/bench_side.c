@@ -59,7 +59,7 @@ static ew_err load_engine(const char *path, const struct ew_side_opts *o, struct
     s->facts = c->facts;
     s->precision = c->precision;
     s->batch = ew_max_i64(c->batch_min, o->net.batch);
-    s->normalised = true;
+    s->normalised = c->std[0] > 0;
     for (int i = 0; i < EW_SAMPLE_CHANNELS && i < EW_ENGINE_CHANNELS; i++) {
         s->mean[i] = (float)c->mean[i];
         s->std[i] = (float)c->std[i];

@@ -67,7 +67,7 @@ static ew_err parse_batches(const char *text, struct ew_compile_opts *o)
 static ew_err describe_images(const char *what, const struct opts *o, struct ew_arena *a,
                               struct ew_compile_opts *out)
 {
-    struct ew_image_prep prep = {.std = {1, 1, 1, 1}};
+    struct ew_image_prep prep = {0}; /* std 0: not said */
     if (ew_network_is_file(what) && ew_checkpoint_is(what)) {
         struct ew_checkpoint c;
         EW_TRY(ew_checkpoint_read(what, &c));
@@ -82,6 +82,8 @@ static ew_err describe_images(const char *what, const struct opts *o, struct ew_
         EW_CHECK(names && !a->failed, EW_ERR_MEMORY, "%s: no memory", what);
     }
     EW_TRY(ew_image_opts_read(&o->image, &prep));
+    for (int i = 0; o->image.mean && !o->image.std && i < EW_IMAGE_CHANNELS; i++)
+        prep.std[i] = prep.std[i] > 0 ? prep.std[i] : 1;
     if (o->image.labels)
         EW_TRY(ew_labels_read(o->image.labels, a, &out->classes, &out->n_classes));
     memcpy(out->mean, prep.mean, sizeof(out->mean));

@@ -116,7 +116,8 @@ static ew_err load_engine(struct job *j, const char *path)
     j->g = ew_context_graph(j->context);
     j->p = ew_context_plan(j->context);
     memcpy(j->prep.mean, card->mean, sizeof(j->prep.mean));
-    memcpy(j->prep.std, card->std, sizeof(j->prep.std));
+    for (int i = 0; i < EW_IMAGE_CHANNELS; i++)
+        j->prep.std[i] = card->std[i] > 0 ? card->std[i] : 1;
     j->prep.resize = card->resize;
     if (!o->image.labels) {
         j->show.labels = card->classes;

@@ -169,7 +169,7 @@ static ew_err decode(struct ew_context *c, const char *path, struct ew_arena *a,
                                  .channels_last = v->channels_last || (first != 1 && first != 3)};
     for (int i = 0; i < EW_IMAGE_CHANNELS && i < EW_ENGINE_CHANNELS; i++) {
         prep.mean[i] = card->mean[i];
-        prep.std[i] = card->std[i];
+        prep.std[i] = card->std[i] > 0 ? card->std[i] : 1;
     }
     int64_t size[3] = {0};
     struct ew_tensor image;

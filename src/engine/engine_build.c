@@ -282,7 +282,7 @@ static ew_err fill_card(struct build *b, const struct ew_graph *g)
                      (o->std[i] > 0 && o->std[i] < 1e30 && o->mean[i] > -1e30 && o->mean[i] < 1e30),
                  EW_ERR_ARG, "channel %d: mean %g, std %g", i, o->mean[i], o->std[i]);
         c->mean[i] = scaled ? o->mean[i] : 0;
-        c->std[i] = scaled ? o->std[i] : 1;
+        c->std[i] = scaled ? o->std[i] : 0; /* not said */
     }
     return EW_OK;
 }

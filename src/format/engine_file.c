@@ -153,10 +153,11 @@ static void put_weights(struct ew_put *p, const struct writer *w)
 static void sum_up(void (*put)(struct ew_put *, const struct writer *), const struct writer *w,
                    struct ew_engine_section *s)
 {
-    struct ew_put p = {0};
+    struct ew_hash_wide wide = {.total = 0};
+    struct ew_put p = {.wide = &wide};
     put(&p, w);
-    s->bytes = (int64_t)p.hash.total;
-    s->sum = ew_hash_sum(&p.hash);
+    s->bytes = (int64_t)wide.total;
+    s->sum = ew_hash_wide_sum(&wide);
 }
 
 /* Takes the large weights out of a copy of the graph, and gives them places. */

@@ -34,7 +34,8 @@ struct ew_engine_card {
     int64_t threads;       /* for contexts that do not say; 0: one for each CPU */
     struct ew_facts facts; /* of the network before any pass, at batch 1 */
     int64_t block_bytes;   /* activations and scratch at batch_max, on that machine */
-    /* Images: elements are (pixel / 255 - mean) / std; the shorter side first becomes `resize`. */
+    /* Images: elements are (pixel / 255 - mean) / std, all of std 0 where nothing was said; the
+     * shorter side first becomes `resize`. */
     double mean[EW_ENGINE_CHANNELS], std[EW_ENGINE_CHANNELS];
     int64_t resize;
     const char *const *classes;

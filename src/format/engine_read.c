@@ -88,8 +88,10 @@ static ew_err check_gap(const struct reader *r, int64_t from, int64_t to)
 static ew_err check_sum(const struct reader *r, int i, const char *name)
 {
     const struct ew_engine_section *s = &r->section[i];
-    EW_CHECK(ew_hash_of(r->bytes + s->offset, (size_t)s->bytes) == s->sum, EW_ERR_FORMAT,
-             "%s: its %s are damaged, the checksum differs", r->what, name);
+    const unsigned char *p = r->bytes + s->offset;
+    const size_t n = (size_t)s->bytes;
+    EW_CHECK((i == EW_ENGINE_PLAN ? ew_hash_of(p, n) : ew_hash_wide_of(p, n)) == s->sum,
+             EW_ERR_FORMAT, "%s: its %s are damaged, the checksum differs", r->what, name);
     return EW_OK;
 }
 

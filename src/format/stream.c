@@ -13,6 +13,8 @@ void ew_put_bytes(struct ew_put *p, const void *bytes, size_t n)
     if (n == 0)
         return;
     ew_hash_add(&p->hash, bytes, n);
+    if (p->wide)
+        ew_hash_wide_add(p->wide, bytes, n);
     if (p->f)
         fwrite(bytes, 1, n, p->f);
 }

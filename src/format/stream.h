@@ -16,7 +16,8 @@
  * owner's to report. */
 struct ew_put {
     FILE *f;
-    struct ew_hash hash; /* of all that was written */
+    struct ew_hash hash;       /* of all that was written */
+    struct ew_hash_wide *wide; /* another sum of it; NULL: not wanted */
 };
 
 void ew_put_bytes(struct ew_put *p, const void *bytes, size_t n);

@@ -57,7 +57,8 @@ static uint8_t *mend(const uint8_t *data, size_t size)
         uint8_t *s = p + 8 * (4 + 3 * i);
         const uint64_t offset = get(s), bytes = get(s + 8);
         if (offset <= size && bytes <= size - offset)
-            put(s + 16, ew_hash_of(p + offset, bytes));
+            put(s + 16, i == EW_ENGINE_PLAN ? ew_hash_of(p + offset, bytes)
+                                            : ew_hash_wide_of(p + offset, bytes));
     }
     put(p + EW_ENGINE_HEAD, ew_hash_of(p, EW_ENGINE_HEAD));
     return p;
