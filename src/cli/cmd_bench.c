@@ -245,6 +245,16 @@ static ew_err print_json(const char *name, const struct opts *o, const struct ew
 
 /* ---- The store ---- */
 
+static ew_err record_facts(struct ew_recording *rec, const struct ew_graph *g)
+{
+    struct ew_facts f;
+    EW_TRY(ew_graph_facts(g, &f));
+    EW_TRY(ew_recording_derived(rec, "parameters", (double)f.params, NULL, EW_BETTER_LOWER));
+    EW_TRY(ew_recording_derived(rec, "flops", (double)f.flops, NULL, EW_BETTER_LOWER));
+    EW_TRY(ew_recording_derived(rec, "flops_thop", (double)f.flops_thop, NULL, EW_BETTER_LOWER));
+    return ew_recording_derived(rec, "macs", (double)f.macs, NULL, EW_BETTER_LOWER);
+}
+
 static ew_err record(struct ew_recording *rec, const struct ew_graph *g, const struct result *r)
 {
     const struct ew_bench_stats *t = &r->time;
@@ -261,8 +271,6 @@ static ew_err record(struct ew_recording *rec, const struct ew_graph *g, const s
     m.highest = t->max_ms;
     m.better = EW_BETTER_LOWER;
     EW_TRY(ew_recording_put(rec, EW_RECORD_METRIC, &m));
-    struct ew_facts facts;
-    EW_TRY(ew_graph_facts(g, &facts));
     const struct {
         const char *name, *unit;
         double value;
@@ -275,12 +283,10 @@ static ew_err record(struct ew_recording *rec, const struct ew_graph *g, const s
         {"planned_bytes", "B", (double)(r->plan.arena_bytes + r->plan.weight_bytes),
          EW_BETTER_LOWER},
         {"rss_peak_bytes", "B", (double)r->resident_peak, EW_BETTER_LOWER},
-        {"parameters", NULL, (double)facts.params, EW_BETTER_LOWER},
-        {"flops", NULL, (double)facts.flops, EW_BETTER_LOWER},
     };
     for (size_t i = 0; i < EW_COUNT(all); i++)
         EW_TRY(ew_recording_metric(rec, all[i].name, all[i].value, all[i].unit, all[i].better));
-    return EW_OK;
+    return record_facts(rec, g);
 }
 
 /* ---- The command ---- */

@@ -21,7 +21,7 @@
 #define PLAIN_COLUMNS   100 /* where there is no terminal */
 
 struct opts {
-    const char *root, *power_from, *tegrastats, *watch, *log, *output;
+    const char *root, *power_from, *tegrastats, *watch, *log, *output, *db;
     double interval, baseline;
     int64_t count;
 };
@@ -65,6 +65,7 @@ static const struct ew_field fields[] = {
      .metavar = "FILE",
      .help = "where a command's figures go instead of standard output",
      .letter = 'o'},
+    EW_RECORDING_FIELD(struct opts),
     EW_FIELD_END,
 };
 
@@ -217,6 +218,7 @@ static ew_err run_command(struct ew_cmd_call *c, struct ew_board *b, int64_t int
 {
     const struct opts *o = c->opts;
     struct ew_monitor_log log;
+    struct ew_recording rec;
     EW_TRY(ew_monitor_log_open(o->log, b, &log));
     const struct ew_monitor_run r = {.board = b,
                                      .interval_ns = interval_ns,
@@ -224,8 +226,11 @@ static ew_err run_command(struct ew_cmd_call *c, struct ew_board *b, int64_t int
                                      .argv = c->args,
                                      .log = &log,
                                      .output = o->output,
+                                     .rec = &rec,
                                      .json = c->json};
-    const ew_err err = ew_monitor_command(&r);
+    ew_err err = ew_recording_begin(c, o->db, &rec);
+    if (err == EW_OK)
+        err = ew_recording_end(&rec, ew_monitor_command(&r));
     const ew_err closed = ew_monitor_log_close(&log);
     return err != EW_OK ? err : closed;
 }
@@ -239,8 +244,8 @@ static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
     const bool command = c->n_args > 0;
-    EW_CHECK(command || (o->baseline <= 0 && !o->output), EW_ERR_USAGE,
-             "monitor: --baseline and --output go with a command");
+    EW_CHECK(command || (o->baseline <= 0 && !o->output && !o->db), EW_ERR_USAGE,
+             "monitor: --baseline, --output and --db go with a command");
     const bool live = !o->tegrastats || strcmp(o->tegrastats, "live") == 0;
     EW_CHECK(!command || live, EW_ERR_USAGE,
              "monitor: a recorded log cannot tell what a command costs now; use --tegrastats live");

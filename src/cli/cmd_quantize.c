@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edgewise quantize: a network in int8, with what that costs and gains. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,6 +8,7 @@
 #include "base/log.h"
 #include "cli/classifier.h"
 #include "cli/quantize_show.h"
+#include "cli/recording.h"
 #include "edgewise.h"
 
 struct opts {
@@ -16,6 +18,7 @@ struct opts {
     double percentile, max_drop, min_sqnr;
     bool is_signed, equalize, correct_bias, time;
     int64_t threads;
+    const char *db;
 };
 
 /* clang-format off */
@@ -49,6 +52,7 @@ static const struct ew_field fields[] = {
      .def = "0", .min = 0, .max = 256, .metavar = "N", .help = "0: one for each CPU"},
     {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
      .metavar = "FILE.onnx", .help = "the file to write, in QDQ form", .letter = 'o'},
+    EW_RECORDING_FIELD(struct opts),
     EW_FIELD_END};
 /* clang-format on */
 
@@ -78,8 +82,34 @@ static struct ew_quant_opts quant_opts(const struct opts *o)
                                   .threads = (int)o->threads};
 }
 
+static ew_err record(struct ew_recording *rec, const struct ew_quant_result *r, int64_t bytes)
+{
+    const double nothing = NAN;
+    const bool seen = r->evaluated;
+    const struct {
+        const char *name, *unit;
+        double value;
+        enum ew_better better;
+    } all[] = {
+        {"float32_ms", "ms", 1e3 * r->float_s, EW_BETTER_LOWER},
+        {"int8_ms", "ms", 1e3 * r->int8_s, EW_BETTER_LOWER},
+        {"int8_speedup", NULL, r->float_s / r->int8_s, EW_BETTER_HIGHER},
+        {"float32_accuracy", NULL, seen ? r->before.accuracy : nothing, EW_BETTER_HIGHER},
+        {"int8_accuracy", NULL, seen ? r->after.accuracy : nothing, EW_BETTER_HIGHER},
+        {"float32_f1", NULL, seen ? r->before.f1 : nothing, EW_BETTER_HIGHER},
+        {"int8_f1", NULL, seen ? r->after.f1 : nothing, EW_BETTER_HIGHER},
+        {"int8_sqnr_db", "dB", r->sqnr_db, EW_BETTER_HIGHER},
+        {"layers_float32", NULL, r->n_float, EW_BETTER_LOWER},
+        {"file_bytes", "B", (double)bytes, EW_BETTER_LOWER},
+    };
+    for (size_t i = 0; i < EW_COUNT(all); i++)
+        if (!isnan(all[i].value))
+            EW_TRY(ew_recording_metric(rec, all[i].name, all[i].value, all[i].unit, all[i].better));
+    return EW_OK;
+}
+
 /* Writes the file first: a drop that is not met is said with the file at hand. */
-static ew_err finish(struct ew_cmd_call *c, struct ew_quant_result *r)
+static ew_err finish(struct ew_cmd_call *c, struct ew_quant_result *r, struct ew_recording *rec)
 {
     const struct opts *o = c->opts;
     const struct ew_onnx_save_opts save = {0};
@@ -87,6 +117,7 @@ static ew_err finish(struct ew_cmd_call *c, struct ew_quant_result *r)
     EW_TRY(ew_graph_set_batch(r->graph, 1));
     EW_TRY(ew_onnx_save(r->graph, o->output, &save));
     const int64_t bytes = stat(o->output, &st) == 0 ? (int64_t)st.st_size : 0;
+    EW_TRY(record(rec, r, bytes));
     EW_TRY(c->json ? ew_quant_print_json(r, o->output, bytes)
                    : ew_quant_print(r, o->output, bytes));
     if (r->drop_met)
@@ -98,7 +129,8 @@ static ew_err finish(struct ew_cmd_call *c, struct ew_quant_result *r)
                    100 * (r->before.accuracy - r->after.accuracy), o->max_drop);
 }
 
-static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k)
+static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k,
+                       struct ew_recording *rec)
 {
     const struct opts *o = c->opts;
     struct ew_image_set calib = {0}, eval = {0};
@@ -116,7 +148,7 @@ static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k)
         e = ew_quant_run(&job, &r);
     }
     if (e == EW_OK)
-        e = finish(c, &r);
+        e = finish(c, &r, rec);
     ew_quant_result_fini(&r);
     ew_image_set_close(&eval);
     ew_image_set_close(&calib);
@@ -129,11 +161,13 @@ static ew_err run(struct ew_cmd_call *c)
     struct ew_classifier k;
     EW_CHECK(o->calib, EW_ERR_USAGE, "--calib says which images to measure ranges on");
     EW_CHECK(o->output, EW_ERR_USAGE, "--output says which file to write");
+    struct ew_recording rec;
+    EW_TRY(ew_recording_begin(c, o->db, &rec));
     ew_err e = ew_classifier_load(c->args[0], &o->classifier, &k);
     if (e == EW_OK)
-        e = quantize(c, &k);
+        e = quantize(c, &k, &rec);
     ew_classifier_fini(&k);
-    return e;
+    return ew_recording_end(&rec, e);
 }
 
 const struct ew_cmd ew_cmd_quantize = {

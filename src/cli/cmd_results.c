@@ -68,7 +68,7 @@ static ew_err list(const struct ew_cmd_call *c, struct ew_store *s)
     else if (o->csv)
         err = ew_results_csv(rows);
     else
-        err = ew_results_table(rows, o->columns);
+        err = ew_results_table(rows, o->columns, false);
     const ew_err read = ew_rows_free(rows);
     return err == EW_OK ? read : err;
 }

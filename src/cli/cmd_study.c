@@ -222,7 +222,7 @@ static void show_now(const struct context *x, const struct ew_runner *r)
     if (!j || !isatty(STDERR_FILENO))
         return;
     ew_study_job_text(&x->study, j, text);
-    fprintf(stderr, "\r\033[K%s %lld/%lld: %s %.100s, %s left", x->name, (long long)c.at + 1,
+    fprintf(stderr, "\r\033[K%s %lld/%lld: %s%.100s, %s left", x->name, (long long)c.at + 1,
             (long long)c.total, j->label, text, ew_duration_text(c.left_s, left));
     fflush(stderr);
 }
@@ -254,6 +254,19 @@ static ew_err finish(struct context *x, struct ew_runner *r)
     return EW_OK;
 }
 
+/* Data sets and the like that the study makes for itself, once. */
+static ew_err set_up(struct context *x, const char *program)
+{
+    for (;;) {
+        const char *what;
+        EW_TRY(ew_runner_setup(&x->study, program, &x->arena, false, &what));
+        if (!what)
+            return EW_OK;
+        fprintf(stderr, "%s: making %s\n", x->name, what);
+        EW_TRY(ew_runner_setup(&x->study, program, &x->arena, true, &what));
+    }
+}
+
 static ew_err run_study(struct context *x)
 {
     char program[512];
@@ -269,6 +282,7 @@ static ew_err run_study(struct context *x)
                                       .limits = {.busy = o->busy, .temp_c = o->temp},
                                       .least_disk_bytes = 64 << 20};
     struct ew_runner *r;
+    EW_TRY(set_up(x, program));
     EW_TRY(ew_runner_open(&x->study, &ro, &r));
     ew_err err = follow(x, r);
     if (err == EW_OK)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "cli/cmd.h"
+#include "cli/recording.h"
 #include "device/board.h"
 #include "device/sampler.h"
 
@@ -67,6 +68,7 @@ struct ew_monitor_run {
     const char *const *argv; /* NULL-terminated */
     struct ew_monitor_log *log;
     const char *output; /* NULL: standard output */
+    struct ew_recording *rec;
     bool json;
 };
 

@@ -414,6 +414,37 @@ static ew_err report(const struct ew_monitor_run *r, const struct outcome *o)
     return err;
 }
 
+static ew_err record(const struct ew_monitor_run *r, const struct outcome *o)
+{
+    const struct ew_energy *e = &o->energy;
+    struct ew_metric_row m;
+    if (e->absent != EW_ABSENT_NOT)
+        return EW_OK;
+    ew_record_clear(EW_RECORD_METRIC, &m);
+    m.name = "power_w";
+    m.value = e->mean_w;
+    m.unit = "W";
+    m.source = r->board->total.rails;
+    m.quality = e->counted ? EW_QUALITY_MEASURED : EW_QUALITY_DERIVED;
+    m.n = e->samples;
+    if (e->samples > 0) {
+        m.lowest = e->min_w;
+        m.highest = e->peak_w;
+    }
+    m.better = EW_BETTER_LOWER;
+    EW_TRY(ew_recording_put(r->rec, EW_RECORD_METRIC, &m));
+    ew_record_clear(EW_RECORD_METRIC, &m);
+    m.name = "energy_j";
+    m.value = e->joules;
+    m.unit = "J";
+    m.source = r->board->total.rails;
+    m.quality = e->counted ? EW_QUALITY_MEASURED : EW_QUALITY_DERIVED;
+    m.n = e->samples;
+    m.spread = e->error_j;
+    m.better = EW_BETTER_LOWER;
+    return ew_recording_put(r->rec, EW_RECORD_METRIC, &m);
+}
+
 ew_err ew_monitor_command(const struct ew_monitor_run *r)
 {
     struct outcome out = {.hottest_c = -1000, .baseline_w = -1};
@@ -427,6 +458,7 @@ ew_err ew_monitor_command(const struct ew_monitor_run *r)
     ew_sampler_free(w.sampler);
     EW_TRY(err);
     EW_TRY(report(r, &out));
+    EW_TRY(record(r, &out));
     if (WIFSIGNALED(out.status))
         return ew_fail(EW_ERR_IO, "%s: ended by signal %d (%s)", r->argv[0], WTERMSIG(out.status),
                        strsignal(WTERMSIG(out.status)));

@@ -76,17 +76,36 @@ ew_err ew_recording_put(struct ew_recording *r, enum ew_record kind, const void 
     return r->store ? ew_store_put(r->store, kind, r->run, row) : EW_OK;
 }
 
-ew_err ew_recording_metric(struct ew_recording *r, const char *name, double value, const char *unit,
-                           enum ew_better better)
+static ew_err put_figure(struct ew_recording *r, const struct ew_metric_row *figure)
 {
     struct ew_metric_row m;
     ew_record_clear(EW_RECORD_METRIC, &m);
-    m.name = name;
-    m.value = value;
-    m.unit = unit;
-    m.quality = EW_QUALITY_MEASURED;
-    m.better = (int)better;
+    m.name = figure->name;
+    m.value = figure->value;
+    m.unit = figure->unit;
+    m.quality = figure->quality;
+    m.better = figure->better;
     return ew_recording_put(r, EW_RECORD_METRIC, &m);
+}
+
+ew_err ew_recording_metric(struct ew_recording *r, const char *name, double value, const char *unit,
+                           enum ew_better better)
+{
+    return put_figure(r, &(struct ew_metric_row){.name = name,
+                                                 .value = value,
+                                                 .unit = unit,
+                                                 .quality = EW_QUALITY_MEASURED,
+                                                 .better = (int)better});
+}
+
+ew_err ew_recording_derived(struct ew_recording *r, const char *name, double value,
+                            const char *unit, enum ew_better better)
+{
+    return put_figure(r, &(struct ew_metric_row){.name = name,
+                                                 .value = value,
+                                                 .unit = unit,
+                                                 .quality = EW_QUALITY_DERIVED,
+                                                 .better = (int)better});
 }
 
 ew_err ew_recording_end(struct ew_recording *r, ew_err err)

@@ -37,6 +37,10 @@ ew_err ew_recording_put(struct ew_recording *r, enum ew_record kind, const void 
 ew_err ew_recording_metric(struct ew_recording *r, const char *name, double value, const char *unit,
                            enum ew_better better);
 
+/* One that was counted or worked out. */
+ew_err ew_recording_derived(struct ew_recording *r, const char *name, double value,
+                            const char *unit, enum ew_better better);
+
 /* Ends the run as done, or as failed with the message of `err`, and closes the store.  Returns
  * `err`, or the store's own failure. */
 ew_err ew_recording_end(struct ew_recording *r, ew_err err);

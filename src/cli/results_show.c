@@ -107,15 +107,16 @@ static int find_column(const struct sheet *t, const char *name)
 
 /* ---- Columns --------------------------------------------------------------------------------- */
 
-static ew_err pick_named(const struct sheet *t, const char *columns, int *picked, int *n)
+static ew_err pick_named(const struct sheet *t, const char *columns, bool lenient, int *picked,
+                         int *n)
 {
     EW_CLEANUP(ew_free_ptr) char *text = strdup(columns);
     EW_CHECK(text, EW_ERR_MEMORY, "no memory for the columns");
     char *save = NULL;
     for (char *w = strtok_r(text, ", ", &save); w; w = strtok_r(NULL, ", ", &save)) {
         const int c = find_column(t, w);
-        EW_CHECK(c >= 0, EW_ERR_USAGE, "results: no column '%s'", w);
-        if (*n < t->columns)
+        EW_CHECK(c >= 0 || lenient, EW_ERR_USAGE, "results: no column '%s'", w);
+        if (*n < t->columns && c >= 0 && (!lenient || used(t, c)))
             picked[(*n)++] = c;
     }
     return EW_OK;
@@ -182,7 +183,7 @@ static ew_err print_sheet(const struct sheet *t, const int *picked, int n)
     return ew_table_print(&out, stdout);
 }
 
-static ew_err table(struct sheet *t, struct ew_rows *rows, const char *columns)
+static ew_err table(struct sheet *t, struct ew_rows *rows, const char *columns, bool lenient)
 {
     EW_TRY(fill_sheet(t, rows));
     if (!t->rows) {
@@ -192,16 +193,16 @@ static ew_err table(struct sheet *t, struct ew_rows *rows, const char *columns)
     int *picked = ew_arena_array(&t->arena, (size_t)t->columns + 4, sizeof(*picked)), n = 0;
     EW_CHECK(picked, EW_ERR_MEMORY, "no memory for the results");
     if (columns)
-        EW_TRY(pick_named(t, columns, picked, &n));
+        EW_TRY(pick_named(t, columns, lenient, picked, &n));
     else
         pick_telling(t, picked, &n);
     return print_sheet(t, picked, n);
 }
 
-ew_err ew_results_table(struct ew_rows *rows, const char *columns)
+ew_err ew_results_table(struct ew_rows *rows, const char *columns, bool lenient)
 {
     struct sheet t = {0};
-    const ew_err err = table(&t, rows, columns);
+    const ew_err err = table(&t, rows, columns, lenient);
     free_sheet(&t);
     return err;
 }

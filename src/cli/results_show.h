@@ -9,8 +9,9 @@
 ew_err ew_results_csv(struct ew_rows *rows);
 ew_err ew_results_json(struct ew_rows *rows);
 
-/* The columns named by `columns` ("id,network,median_ms"), or those that tell these runs apart. */
-ew_err ew_results_table(struct ew_rows *rows, const char *columns);
+/* The columns named by `columns` ("id,network,median_ms"), or those that tell these runs apart.
+ * `lenient`: names that are not there, and columns that are empty, are passed over. */
+ew_err ew_results_table(struct ew_rows *rows, const char *columns, bool lenient);
 
 /* What differs between two runs: settings, machine, figures. */
 ew_err ew_results_diff(struct ew_store *s, int64_t a, int64_t b, bool json);

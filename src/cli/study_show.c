@@ -30,14 +30,27 @@ const char *ew_duration_text(double seconds, char out[EW_DURATION_CHARS])
 
 /* ---- Jobs ------------------------------------------------------------------------------------ */
 
-/* Some job has another value of this setting. */
-static bool varies(const struct ew_study *study, const struct ew_setting *g)
+/* Some job of the same section has another value of this setting. */
+static bool varies(const struct ew_study *study, const struct ew_study_job *j,
+                   const struct ew_setting *g)
 {
     for (int i = 0; i < study->n_jobs; i++) {
         const char *other = ew_study_given(&study->jobs[i], g->name);
-        if (!other || strcmp(other, g->value) != 0)
+        if (strcmp(study->jobs[i].label, j->label) == 0 && other && strcmp(other, g->value) != 0)
             return true;
     }
+    return false;
+}
+
+/* Made of another setting, as "out/{net}" is: that one tells as much. */
+static bool follows(const struct ew_study_job *j, const struct ew_setting *g)
+{
+    if (strcmp(g->name, "network") != 0)
+        return strcmp(g->name, "keep") == 0;
+    for (int i = 0; i < j->n_given; i++)
+        if (&j->given[i] != g && strlen(j->given[i].value) > 2 &&
+            strstr(g->value, j->given[i].value))
+            return true;
     return false;
 }
 
@@ -47,12 +60,11 @@ void ew_study_job_text(const struct ew_study *study, const struct ew_study_job *
     int n = 0;
     out[0] = '\0';
     for (int i = 0; i < j->n_given && n < EW_JOB_CHARS; i++)
-        if (varies(study, &j->given[i]))
-            n += snprintf(out + n, EW_JOB_CHARS - (size_t)n, "%s%s=%s", n ? " " : "",
-                          j->given[i].name, j->given[i].value);
+        if (varies(study, j, &j->given[i]) && !follows(j, &j->given[i]))
+            n += snprintf(out + n, EW_JOB_CHARS - (size_t)n, " %s=%s", j->given[i].name,
+                          j->given[i].value);
     if (study->repeat > 1 && n < EW_JOB_CHARS)
-        snprintf(out + n, EW_JOB_CHARS - (size_t)n, "%srepeat=%lld", n ? " " : "",
-                 (long long)j->repeat);
+        snprintf(out + n, EW_JOB_CHARS - (size_t)n, " repeat=%lld", (long long)j->repeat);
 }
 
 struct totals {
@@ -85,7 +97,7 @@ static void job_row(struct ew_table *t, const struct ew_study *study, const stru
     char text[EW_JOB_CHARS], time[EW_DURATION_CHARS];
     ew_study_job_text(study, j, text);
     ew_table_cell(t, "%s", j->label);
-    ew_table_cell(t, "%s", text);
+    ew_table_cell(t, "%s", *text ? text + 1 : "");
     ew_table_cell(t, "%s", j->row.id);
     ew_table_cell(t, "%s%s", ew_duration_text(e->seconds, time), e->measured ? "" : " *");
     bytes_cell(t, e->memory_bytes);
@@ -182,7 +194,7 @@ void ew_study_show_report(const struct ew_study *study, const struct ew_runner_r
     if (!r->job || r->event == EW_RUNNER_KNOWN)
         return;
     ew_study_job_text(study, r->job, text);
-    fprintf(stderr, "[%lld/%lld] %s %s: ", (long long)c->at, (long long)c->total, r->job->label,
+    fprintf(stderr, "[%lld/%lld] %s%s: ", (long long)c->at, (long long)c->total, r->job->label,
             text);
     if (r->event == EW_RUNNER_FAILED)
         fprintf(stderr, "failed: %s", r->reason);
@@ -199,16 +211,37 @@ void ew_study_show_report(const struct ew_study *study, const struct ew_runner_r
 
 /* ---- After it -------------------------------------------------------------------------------- */
 
-/* Only names of ours go into the condition. */
+/* "study = ... and job in (...)": an older form of the file may have left other runs.  Only names
+ * of ours and hashes go into the condition. */
+static ew_err condition(const struct ew_study *study, const struct ew_machine_row *m,
+                        struct ew_arena *a, const char **out)
+{
+    EW_CHECK(!strchr(study->name, '\'') && !strchr(m->unit, '\''), EW_ERR_USAGE,
+             "%s: a name with a quote in it", study->name);
+    const char *text = ew_arena_printf(
+        a, "study = '%s' and status = 'done' and machine_unit = '%s' and job in (''", study->name,
+        m->unit);
+    for (int i = 0; text && i < study->n_jobs; i++)
+        if (study->jobs[i].repeat == 0)
+            text = ew_arena_printf(a, "%s, '%s'", text, study->jobs[i].row.id);
+    *out = text ? ew_arena_printf(a, "%s)", text) : NULL;
+    EW_CHECK(*out, EW_ERR_MEMORY, "no memory for the results");
+    return EW_OK;
+}
+
 static ew_err open_results(const struct ew_study *study, struct ew_store *s,
                            const struct ew_machine_row *m, struct ew_rows **out)
 {
-    char where[512];
-    EW_CHECK(!strchr(study->name, '\'') && !strchr(m->unit, '\''), EW_ERR_USAGE,
-             "%s: a name with a quote in it", study->name);
-    snprintf(where, sizeof(where), "study = '%s' and status = 'done' and machine_unit = '%s'",
-             study->name, m->unit);
-    return ew_store_results(s, where, "label, id", out);
+    struct ew_arena a;
+    const char *where;
+    ew_arena_init(&a);
+    ew_err err = condition(study, m, &a, &where);
+    /* A column that no run has is none of the table: then in the order of running. */
+    if (err == EW_OK &&
+        ew_store_results(s, where, study->sort ? study->sort : "label, id", out) != EW_OK)
+        err = ew_store_results(s, where, NULL, out);
+    ew_arena_fini(&a);
+    return err;
 }
 
 /* Short; whole numbers whole. */
@@ -218,7 +251,16 @@ static void number_cell(struct ew_table *t, double v)
     ew_table_cell(t, whole ? "%.0f" : "%.4g", v);
 }
 
-static void compare_row(struct ew_table *t, const struct ew_comparison *c)
+/* Times of a reduced size stand beside those of the full one, but are no multiple of them. */
+static bool has_ratio(const struct ew_study *study, const struct ew_comparison *c)
+{
+    const char *unit = c->published->unit;
+    const bool share = !unit || strcmp(unit, "%") == 0;
+    return c->runs && c->published->value > 0 && (!study->quick || share);
+}
+
+static void compare_row(struct ew_table *t, const struct ew_study *study,
+                        const struct ew_comparison *c)
 {
     const struct ew_published_row *p = c->published;
     ew_table_cell(t, "%s", p->metric);
@@ -229,7 +271,7 @@ static void compare_row(struct ew_table *t, const struct ew_comparison *c)
     else
         ew_table_cell(t, "-");
     ew_table_cell(t, "%s", p->unit ? p->unit : "");
-    if (c->runs && p->value > 0)
+    if (has_ratio(study, c))
         ew_table_cell(t, "%.3g", c->value / p->value);
     else
         ew_table_cell(t, "%s", "");
@@ -246,10 +288,16 @@ static ew_err print_comparison(const struct ew_study *study, const struct ew_com
     ew_table_init(&t, "llrrlrrll");
     for (size_t i = 0; i < EW_COUNT(head); i++)
         ew_table_cell(&t, "%s", head[i]);
-    for (int i = 0; i < study->n_published; i++)
-        compare_row(&t, &list[i]);
+    int others = 0;
+    for (int i = 0; i < study->n_published; i++) {
+        others += list[i].jobs == 0;
+        if (list[i].jobs)
+            compare_row(&t, study, &list[i]);
+    }
     printf("\n");
     EW_TRY(ew_table_print(&t, stdout));
+    if (others)
+        printf("%d more published figures are of jobs that this run leaves out\n", others);
     const char *cite = NULL;
     for (int i = 0; i < study->n_published; i++)
         if (study->published[i].cite && study->published[i].cite != cite) {
@@ -281,7 +329,7 @@ ew_err ew_study_show_results(const struct ew_study *study, struct ew_store *s,
     struct ew_arena a;
     printf("%s\n\n", study->title);
     EW_TRY(open_results(study, s, m, &rows));
-    ew_err err = ew_results_table(rows, study->show);
+    ew_err err = ew_results_table(rows, study->show, true);
     const ew_err read = ew_rows_free(rows);
     EW_TRY(err);
     EW_TRY(read);

@@ -8,7 +8,7 @@
 /* The jobs and what they should take; `s` may be NULL. */
 ew_err ew_study_show_jobs(const struct ew_study *study, struct ew_store *s, bool json);
 
-/* What tells the job apart from others of the study: "workers=2 batch=16". */
+/* What tells the job apart from others of its section: " workers=2 batch=16". */
 #define EW_JOB_CHARS 200
 void ew_study_job_text(const struct ew_study *study, const struct ew_study_job *j,
                        char out[EW_JOB_CHARS]);

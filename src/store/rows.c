@@ -8,6 +8,8 @@
 #include "base/num.h"
 #include "store/store_impl.h"
 
+#define UID_BEGINNING 4 /* characters: fewer are rather a number that is wrong */
+
 struct ew_rows {
     struct ew_store *store;
     sqlite3_stmt *st;
@@ -210,10 +212,11 @@ ew_err ew_store_run_find(struct ew_store *s, const char *text, int64_t *run)
         EW_TRY(ew_store_int(s, run, &found, "SELECT id FROM run WHERE id = ?1", "i", number));
     if (found)
         return EW_OK;
+    EW_CHECK(strlen(text) >= UID_BEGINNING, EW_ERR_NOT_FOUND, "%s: no run '%s'", s->path, text);
     EW_TRY(ew_store_int(s, &n, &found,
                         "SELECT count(*) FROM run WHERE substr(uid, 1, length(?1)) = ?1", "s",
                         text));
-    EW_CHECK(n > 0 && *text, EW_ERR_NOT_FOUND, "%s: no run '%s'", s->path, text);
+    EW_CHECK(n > 0, EW_ERR_NOT_FOUND, "%s: no run '%s'", s->path, text);
     EW_CHECK(n == 1, EW_ERR_ARG, "%s: '%s' is the beginning of %lld runs", s->path, text,
              (long long)n);
     return ew_store_int(s, run, &found, "SELECT id FROM run WHERE substr(uid, 1, length(?1)) = ?1",

@@ -108,7 +108,7 @@ ew_err ew_rows_free(struct ew_rows *r);                        /* NULL is fine *
 /* Fills a record from the columns that have its fields' names; text goes to the arena. */
 ew_err ew_rows_read(const struct ew_rows *r, enum ew_record kind, struct ew_arena *a, void *row);
 
-/* The run that "12", or the beginning of a uid, means. */
+/* The run that "12", or the beginning of a uid (four characters at least), means. */
 ew_err ew_store_run_find(struct ew_store *s, const char *text, int64_t *run);
 
 /* Every finished run of the job on the device `unit` in this study, repetitions counted apart:

@@ -10,11 +10,13 @@
 
 #define MAX_KEYS 128
 #define MAX_JOBS 5000
+#define MAX_MORE 24 /* settings of a job beside its options */
 
-/* A key of a section and the values that it takes. */
+/* A key of a section, the values that it takes, and the present one with {names} filled in. */
 struct key {
     const char *name;
     const char **values;
+    const char *value;
     int n, at, line;
 };
 
@@ -30,7 +32,8 @@ struct section {
 /* Settings that are not options of a command; those of the machine's power come first. */
 static const char *const power_keys[] = {"power-mode", "dvfs",    "cores",
                                          "cpu-mhz",    "gpu-mhz", "mem-mhz"};
-static const char *const own_keys[] = {"command", "network", "cool-down", "quick", "seconds"};
+static const char *const own_keys[] = {"command", "network", "cool-down",
+                                       "quick",   "seconds", "keep"};
 
 static bool listed(const char *const *list, size_t n, const char *name)
 {
@@ -45,9 +48,15 @@ static bool is_power(const char *name)
     return listed(power_keys, EW_COUNT(power_keys), name);
 }
 
+/* "var.net" is what {net} stands for elsewhere, and no option. */
+static bool is_var(const char *name)
+{
+    return strncmp(name, "var.", 4) == 0 && name[4];
+}
+
 static bool is_own(const char *name)
 {
-    return is_power(name) || listed(own_keys, EW_COUNT(own_keys), name);
+    return is_power(name) || is_var(name) || listed(own_keys, EW_COUNT(own_keys), name);
 }
 
 static const struct ew_study_command *find_command(const struct ew_study_opts *o, const char *name)
@@ -127,7 +136,42 @@ static ew_err read_keys(struct section *s)
 static const char *value_of(struct section *s, const char *name)
 {
     const struct key *k = find_key(s, name);
-    return k ? k->values[k->at] : NULL;
+    return k ? k->value : NULL;
+}
+
+/* The present value of the key that {name} means; NULL: there is none. */
+static const char *meaning(struct section *s, const char *name, size_t n)
+{
+    for (int i = 0; i < s->n; i++) {
+        const struct key *k = &s->keys[i];
+        const char *plain = is_var(k->name) ? k->name + 4 : k->name;
+        if (strlen(plain) == n && strncmp(plain, name, n) == 0)
+            return k->values[k->at];
+    }
+    return NULL;
+}
+
+/* The value with each {name} replaced; one level, so nothing can go round in circles. */
+static ew_err fill_in(struct section *s, struct key *k)
+{
+    const char *text = k->values[k->at], *out = "";
+    for (const char *p = text; p && *p;) {
+        const char *open = strchr(p, '{'), *close = open ? strchr(open, '}') : NULL;
+        if (!close) {
+            out = ew_arena_printf(s->arena, "%s%s", out, p);
+            break;
+        }
+        const char *value = meaning(s, open + 1, (size_t)(close - open - 1));
+        EW_CHECK(value, EW_ERR_FORMAT, "%s:%d: nothing is called %.*s", s->file->name, k->line,
+                 (int)(close - open + 1), open);
+        out = ew_arena_printf(s->arena, "%s%.*s%s", out, (int)(open - p), p, value);
+        EW_CHECK(out && strlen(out) < 4096, EW_ERR_LIMIT, "%s:%d: the value is too long",
+                 s->file->name, k->line);
+        p = close + 1;
+    }
+    k->value = out;
+    EW_CHECK(out, EW_ERR_MEMORY, "no memory for a study");
+    return EW_OK;
 }
 
 /* ---- One job --------------------------------------------------------------------------------- */
@@ -150,7 +194,7 @@ static ew_err take_option(struct section *s, const struct ew_study_command *c, c
     const struct ew_field *f = ew_field_find(c->opts, k->name);
     if (!f)
         return EW_OK; /* another command's, from [defaults] */
-    const char *value = k->values[k->at];
+    const char *value = k->value;
     EW_TRY(ew_fail_in(ew_field_parse(f, value, opts), "%s:%d", s->file->name, k->line));
     j->argv[j->n_argv++] = ew_arena_printf(s->arena, "--%s=%s", f->name, value);
     return EW_OK;
@@ -167,13 +211,16 @@ static int more_settings(struct section *s, struct ew_setting *out)
         out[n++] = (struct ew_setting){"seconds", value_of(s, "seconds")};
     if (value_of(s, "network"))
         out[n++] = (struct ew_setting){"network", value_of(s, "network")};
+    for (int i = 0; i < s->n && n < MAX_MORE; i++)
+        if (is_var(s->keys[i].name))
+            out[n++] = (struct ew_setting){s->keys[i].name + 4, s->keys[i].value};
     return n;
 }
 
 static ew_err resolve(struct section *s, const struct ew_study_command *c, void *opts,
                       struct ew_study_job *j)
 {
-    struct ew_setting more[EW_COUNT(power_keys) + 2], *given;
+    struct ew_setting more[MAX_MORE], *given;
     given = ew_arena_array(s->arena, (size_t)s->n + 1, sizeof(*given));
     j->argv = ew_arena_array(s->arena, (size_t)s->n + 6, sizeof(*j->argv));
     EW_CHECK(given && j->argv, EW_ERR_MEMORY, "no memory for a study");
@@ -183,7 +230,8 @@ static ew_err resolve(struct section *s, const struct ew_study_command *c, void 
     ew_fields_default(c->opts, opts, c->opts_size);
     for (int i = 0; i < s->n; i++) {
         const struct key *k = &s->keys[i];
-        given[j->n_given++] = (struct ew_setting){k->name, k->values[k->at]};
+        given[j->n_given++] =
+            (struct ew_setting){is_var(k->name) ? k->name + 4 : k->name, k->value};
         EW_TRY(take_option(s, c, k, opts, j));
     }
     j->given = given;
@@ -192,6 +240,8 @@ static ew_err resolve(struct section *s, const struct ew_study_command *c, void 
 
 static ew_err make_job(struct section *s, struct ew_study_job *j)
 {
+    for (int i = 0; i < s->n; i++)
+        EW_TRY(fill_in(s, &s->keys[i]));
     const char *command = value_of(s, "command"), *cool = value_of(s, "cool-down");
     EW_CHECK(command, EW_ERR_FORMAT, "%s: [%s] has no command", s->file->name, s->label);
     const struct ew_study_command *c = find_command(s->opts, command);
@@ -200,6 +250,7 @@ static ew_err make_job(struct section *s, struct ew_study_job *j)
     *j = (struct ew_study_job){.label = s->label,
                                .command = c->name,
                                .network = value_of(s, "network"),
+                               .keep = value_of(s, "keep"),
                                .power = power_of(s)};
     EW_CHECK(!cool || (ew_num_float(cool, &j->cool_down_s) && j->cool_down_s >= 0), EW_ERR_FORMAT,
              "%s: [%s]: cool-down '%s' is not a number of seconds", s->file->name, s->label, cool);
@@ -226,7 +277,8 @@ static bool advance(struct section *s)
 static ew_err expand_section(struct section *s, struct ew_study_job **jobs, int *n, int *cap)
 {
     EW_TRY(read_keys(s));
-    const char *quick = value_of(s, "quick");
+    const struct key *key = find_key(s, "quick");
+    const char *quick = key ? key->values[0] : NULL;
     if (s->opts->quick && quick && strcmp(quick, "no") == 0)
         return EW_OK;
     do {

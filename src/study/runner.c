@@ -3,12 +3,10 @@
 #include "study/runner.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,11 +14,13 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "study/child.h"
+#include "study/paths.h"
 #include "study/summary.h"
 
 #define POWER_WORDS  16
 #define REASON_CHARS 600
 #define FOLDER_CHARS 512
+#define SHORT_S      0.2 /* the system counts CPU time in steps of 10 ms: too coarse below this */
 
 struct ew_runner {
     const struct ew_study *study;
@@ -31,7 +31,8 @@ struct ew_runner {
     struct ew_machine_row machine;
     struct ew_estimate *estimates; /* one for each job */
     struct ew_runner_counts counts;
-    double spent_s, expected_s; /* of the jobs that were run, and what they should have taken */
+    double all_s;               /* of the jobs that were run */
+    double spent_s, expected_s; /* of those with a guess, and the guess */
     int64_t tries;              /* of the present job that were too noisy */
     bool ran;                   /* one job at least: then cooling down makes sense */
     char started[EW_RUN_TIME_CHARS], reason[REASON_CHARS], noise[EW_NOISE_CHARS];
@@ -221,19 +222,23 @@ static void pause_for(double seconds)
         ;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    return remove(path);
-}
-
-/* The folder of a job's own files; "" where it needs none. */
-static void job_folder(const struct ew_runner *r, const struct ew_study_job *j,
-                       char out[FOLDER_CHARS])
+/* The file or folder that the job writes; "" where it writes none. */
+static ew_err job_output(const struct ew_runner *r, const struct ew_study_job *j,
+                         char out[FOLDER_CHARS])
 {
     out[0] = '\0';
-    if (ew_field_find(j->fields, "output") && r->opts.scratch)
-        snprintf(out, FOLDER_CHARS, "%s/%s-%s-%lld", r->opts.scratch, r->study->name, j->row.id,
-                 (long long)j->repeat);
+    const struct ew_field *f = ew_field_find(j->fields, "output");
+    if (!f || ew_study_given(j, "seconds"))
+        return EW_OK;
+    const bool onnx = f->metavar && strcmp(f->metavar, "FILE.onnx") == 0;
+    const int n = j->keep ? snprintf(out, FOLDER_CHARS, "%s", j->keep)
+                          : snprintf(out, FOLDER_CHARS, "%s/%s-%s-%lld%s",
+                                     r->opts.scratch ? r->opts.scratch : ".", r->study->name,
+                                     j->row.id, (long long)j->repeat, onnx ? ".onnx" : "");
+    EW_CHECK(n > 0 && n < FOLDER_CHARS, EW_ERR_LIMIT, "%s: the path is too long", r->study->name);
+    EW_TRY(ew_path_make_folders(out));
+    ew_path_remove(out); /* what a killed run has left is not gone on with: its time is a part */
+    return EW_OK;
 }
 
 /* "edgewise power set MAXN -- edgewise train lenet5 --batch=16 --db=FILE". */
@@ -279,18 +284,19 @@ static void failure_text(const struct ew_child *c, char *out, size_t size)
         snprintf(out, size, "exit status %d", WEXITSTATUS(c->status));
 }
 
-/* What the others did meanwhile, and whether the board held itself back. */
-static void add_noise(struct ew_runner *r, const struct ew_child *c, double machine_cpu_s,
-                      const struct ew_guard *before, const struct ew_guard *after)
+/* What the others did meanwhile, which counts more than what they did before; and whether the board
+ * held itself back. */
+static void judge(struct ew_runner *r, const struct ew_child *c, double machine_cpu_s,
+                  const struct ew_guard *before, const struct ew_guard *after)
 {
     const double cores = r->machine.cores_online > 0 ? (double)r->machine.cores_online : 1;
     const double others = (machine_cpu_s - c->cpu_s) / (cores * fmax(c->wall_s, 1e-3));
-    size_t n = strlen(r->noise);
-    if (others > r->opts.limits.busy && c->wall_s > 0.2)
-        n += (size_t)snprintf(r->noise + n, sizeof(r->noise) - n,
-                              "%sothers used %.0f %% of the CPU meanwhile", n ? "; " : "",
-                              100 * fmin(others, 1));
-    if (after->throttle > before->throttle && n < sizeof(r->noise))
+    struct ew_guard g = *before;
+    if (c->wall_s > SHORT_S && isfinite(others))
+        g.busy = fmin(others, 1);
+    ew_guard_noise(&g, &r->opts.limits, r->noise);
+    const size_t n = strlen(r->noise);
+    if (after->throttle > before->throttle)
         snprintf(r->noise + n, sizeof(r->noise) - n, "%sthrottled", n ? "; " : "");
 }
 
@@ -331,7 +337,6 @@ static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const
              EW_ERR_IO,
              "%s: only %lld MB are free on the disk; the study goes on once there is room",
              r->study->name, (long long)(before.free_disk_bytes >> 20));
-    ew_guard_noise(&before, &r->opts.limits, r->noise);
     describe_run(r, j, &before, &run);
     EW_TRY(ew_run_new_uid(uid));
     run.uid = uid;
@@ -340,7 +345,7 @@ static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const
     EW_TRY(ew_child_run(argv, uid, gently, &child));
     const double used_s = ew_guard_cpu_s(r->board) - cpu_s;
     EW_TRY(ew_guard_look(r->board, ".", 0, &after));
-    add_noise(r, &child, used_s, &before, &after);
+    judge(r, &child, used_s, &before, &after);
     return finish(r, &child, out);
 }
 
@@ -358,14 +363,12 @@ static ew_err run_job(struct ew_runner *r, const struct ew_study_job *j,
     }
     if (r->ran)
         pause_for(fmax(r->study->cool_down_s, j->cool_down_s));
-    job_folder(r, j, folder);
-    if (*folder) /* what a killed run has left is not gone on with: its time would be a part */
-        nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    EW_TRY(job_output(r, j, folder));
     EW_TRY(command_line(r, j, power, n_power, folder, &argv));
     r->ran = true;
     const ew_err err = run_child(r, j, argv, n_power > 0, out);
-    if (*folder)
-        nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    if (*folder && !j->keep)
+        ew_path_remove(folder);
     return err;
 }
 
@@ -374,12 +377,13 @@ static ew_err run_job(struct ew_runner *r, const struct ew_study_job *j,
 static void guess_left(struct ew_runner *r)
 {
     double left = 0;
+    const double mean = r->counts.done > 0 ? r->all_s / (double)r->counts.done : 0;
     const double pace = r->expected_s > 0 ? r->spent_s / r->expected_s : 1;
     for (int64_t i = r->counts.at; i < r->study->n_jobs; i++) {
         const struct ew_estimate *e = &r->estimates[i];
         const double cool = fmax(r->study->cool_down_s, r->study->jobs[i].cool_down_s);
-        if (isfinite(e->seconds))
-            left += e->seconds * (e->measured ? 1 : pace) + cool + r->opts.look_s;
+        const double known = e->seconds * (e->measured ? 1 : pace);
+        left += (isfinite(known) ? known : mean) + cool + r->opts.look_s;
     }
     r->counts.left_s = left;
 }
@@ -390,6 +394,8 @@ static void count(struct ew_runner *r, const struct ew_runner_report *report)
     r->counts.known += report->event == EW_RUNNER_KNOWN;
     r->counts.done += report->event == EW_RUNNER_DONE;
     r->counts.failed += report->event == EW_RUNNER_FAILED;
+    if (report->event == EW_RUNNER_DONE)
+        r->all_s += report->wall_s;
     if (report->event == EW_RUNNER_DONE && isfinite(e->seconds) && !e->measured) {
         r->spent_s += report->wall_s;
         r->expected_s += e->seconds;

@@ -18,7 +18,7 @@ static const char *const order_words[] = {"file", "random", NULL};
 
 /* The keys of [study]. */
 struct head {
-    const char *title, *about, *differs, *show, *block, *setup;
+    const char *title, *about, *differs, *show, *sort, *block, *setup;
     int order;
     int64_t seed, repeat;
     double cool_down;
@@ -34,6 +34,7 @@ static const struct ew_field head_fields[] = {
     HEAD_TEXT(about),
     HEAD_TEXT(differs),
     HEAD_TEXT(show),
+    HEAD_TEXT(sort),
     HEAD_TEXT(block),
     HEAD_TEXT(setup),
     {.name = "order",
@@ -246,6 +247,7 @@ ew_err ew_study_parse(struct ew_arena *a, const char *name, char *text,
                              .about = h.about,
                              .differs = h.differs,
                              .show = h.show,
+                             .sort = h.sort,
                              .setup = h.setup,
                              .seed = h.seed,
                              .repeat = o->repeat ? o->repeat : h.repeat,

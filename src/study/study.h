@@ -38,13 +38,15 @@ struct ew_study_job {
     const struct ew_field *fields; /* the command's options, and all their values */
     const void *opts;
     struct ew_study_power power;
+    const char *keep; /* where what the job writes stays; NULL: it is removed */
     double cool_down_s;
     int64_t block; /* jobs of a block stay together */
 };
 
 struct ew_study {
-    const char *name, *title, *about, *differs, *show;
-    const char *setup; /* a command line of edgewise that makes what the jobs need; NULL: none */
+    const char *name, *title, *about, *differs;
+    const char *show, *sort; /* columns of the table of results, and its order; NULL: usual */
+    const char *setup; /* lines "PATH | words": what the jobs need, and who makes it; NULL: none */
     int64_t seed, repeat;
     double cool_down_s;
     bool random, quick;

@@ -108,6 +108,48 @@ static ew_err add_all(struct ew_store *s, int64_t run)
     return EW_OK;
 }
 
+/* What follows from several fields, over the epochs after the first. */
+static ew_err add_derived(struct ew_store *s, int64_t run)
+{
+    static const struct {
+        const char *name, *unit, *sql;
+    } all[] = {
+        {"batch_compute_ms", "ms", "1000 * sum(compute_s) / sum(batches)"},
+        {"batch_stall_ms", "ms", "1000 * sum(stall_s) / sum(batches)"},
+        {"stall_share", "%", "100 * sum(stall_s) / sum(wall_s)"},
+        /* the epoch farthest from the mean; three of them at least */
+        {"epoch_deviation", "%",
+         "CASE WHEN count(*) > 2 THEN 100 * max(max(wall_s) - avg(wall_s), avg(wall_s) - "
+         "min(wall_s)) / avg(wall_s) END"},
+        {"energy_deviation", "%",
+         "CASE WHEN count(energy_j) > 2 THEN 100 * max(max(energy_j) - avg(energy_j), "
+         "avg(energy_j) - min(energy_j)) / avg(energy_j) END"},
+    };
+    bool emulated;
+    EW_TRY(is_emulated(s, run, &emulated));
+    for (size_t i = 0; i < EW_COUNT(all); i++) {
+        struct ew_rows *rows;
+        struct ew_metric_row m;
+        char sql[512];
+        snprintf(sql, sizeof(sql),
+                 "SELECT %s FROM epoch WHERE run = ?1 AND (epoch <> " FIRST
+                 " OR (SELECT count(*) FROM epoch WHERE run = ?1) = 1)",
+                 all[i].sql);
+        EW_TRY(ew_store_query(s, &rows, sql, "i", run));
+        ew_record_clear(EW_RECORD_METRIC, &m);
+        m.value = ew_rows_next(rows) ? ew_rows_num(rows, 0) : (double)NAN;
+        EW_TRY(ew_rows_free(rows));
+        m.name = all[i].name;
+        m.unit = all[i].unit;
+        m.source = "epochs";
+        m.quality = emulated ? EW_QUALITY_EMULATED : EW_QUALITY_DERIVED;
+        m.better = EW_BETTER_LOWER;
+        if (!isnan(m.value))
+            EW_TRY(ew_store_put(s, EW_RECORD_METRIC, run, &m));
+    }
+    return EW_OK;
+}
+
 /* A run with emulated epochs is emulated as a whole. */
 static ew_err mark_quality(struct ew_store *s, int64_t run)
 {
@@ -125,6 +167,8 @@ ew_err ew_summary_add(struct ew_store *s, int64_t run)
 {
     EW_TRY(ew_store_begin(s));
     ew_err err = add_all(s, run);
+    if (err == EW_OK)
+        err = add_derived(s, run);
     if (err == EW_OK)
         err = mark_quality(s, run);
     const ew_err ended = ew_store_end(s, err == EW_OK);
@@ -200,8 +244,10 @@ ew_err ew_summary_compare(struct ew_store *s, const struct ew_study *study, cons
         *c = (struct ew_comparison){.published = &study->published[i], .value = NAN, .spread = NAN};
         for (int k = 0; k < study->n_jobs; k++) {
             const struct ew_study_job *j = &study->jobs[k];
-            if (j->repeat == 0 && job_fits(j, c->published->settings, a))
-                EW_TRY(add_runs(s, study, j, unit, &t, c, a));
+            if (j->repeat != 0 || !job_fits(j, c->published->settings, a))
+                continue;
+            c->jobs++;
+            EW_TRY(add_runs(s, study, j, unit, &t, c, a));
         }
         const double n = (double)t.n;
         c->runs = t.n;

@@ -15,7 +15,8 @@ ew_err ew_summary_add(struct ew_store *s, int64_t run);
 /* A published figure and ours. */
 struct ew_comparison {
     const struct ew_published_row *published;
-    int64_t runs; /* of ours that it is held against; 0: none */
+    int64_t jobs; /* of the study that it is held against: 0 in a reduced size without them */
+    int64_t runs; /* of these that are done */
     double value, spread;
     const char *quality; /* of ours; NULL: none */
 };
