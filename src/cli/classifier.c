@@ -59,7 +59,7 @@ ew_err ew_classifier_load(const char *what, const struct ew_classifier_opts *o,
     const struct ew_train_opts t = {.mean = o->mean, .std = o->std};
     double mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS];
     bool given;
-    *out = (struct ew_classifier){0};
+    *out = (struct ew_classifier){.resize = o->resize};
     EW_TRY(ew_train_normalise(&t, mean, std, &given));
     EW_TRY(load_network(what, out));
     EW_TRY(ew_adapt_images(out->net));
@@ -125,6 +125,7 @@ ew_err ew_image_set_open(struct ew_cmd_call *c, const char *what, const struct e
     const int64_t *counts = ew_dataset_info(out->data)->count;
     const bool has_test = counts[EW_SPLIT_TEST] > 0, has_train = counts[EW_SPLIT_TRAIN] > 0;
     out->loader.data = out->data;
+    out->loader.resize = k->resize;
     out->loader.split = (train && has_train) || !has_test ? EW_SPLIT_TRAIN : EW_SPLIT_TEST;
     EW_TRY(normalise(k, out));
     return choose(out, count);

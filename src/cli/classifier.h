@@ -9,6 +9,7 @@
 
 struct ew_classifier_opts {
     const char *mean, *std; /* NULL: the checkpoint's */
+    int64_t resize;         /* the shorter side before the network's input is cut out; 0: none */
 };
 
 /* clang-format off */
@@ -18,13 +19,17 @@ struct ew_classifier_opts {
      .metavar = "M,M,M", .help = "subtracted from pixels in [0, 1]; \"imagenet\" sets mean and "   \
      "std; default: the checkpoint's"},                                                            \
     {.name = "std", .type = EW_FIELD_STR, .offset = offsetof(owner, part.std),                     \
-     .metavar = "D,D,D", .help = "pixels are divided by it, by channel"}
+     .metavar = "D,D,D", .help = "pixels are divided by it, by channel"},                          \
+    {.name = "resize", .type = EW_FIELD_INT, .offset = offsetof(owner, part.resize), .def = "0",   \
+     .min = 0, .max = 65536, .metavar = "N", .help = "make the shorter side N, then cut the "      \
+     "network's input out of the middle; 0: make it just cover the input"}
 /* clang-format on */
 
 struct ew_classifier {
     struct ew_graph *net; /* images [N, H, W, C] to scores [N, classes], batch 1 */
     float mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS];
     bool normalised; /* mean and std are known */
+    int64_t resize;  /* as in the options */
 };
 
 /* Reads FILE.onnx or a checkpoint, or builds a network of the zoo with random weights, which it

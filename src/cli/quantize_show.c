@@ -46,7 +46,8 @@ static ew_err print_layers(const struct ew_quant_result *r)
     return ew_table_print(&t, stdout);
 }
 
-ew_err ew_quant_print(const struct ew_quant_result *r, const char *file, int64_t bytes)
+ew_err ew_quant_print(const struct ew_quant_result *r, const struct ew_loader_opts *images,
+                      const char *file, int64_t bytes)
 {
     char size[EW_TEXT_CHARS];
     EW_TRY(print_layers(r));
@@ -65,6 +66,9 @@ ew_err ew_quant_print(const struct ew_quant_result *r, const char *file, int64_t
         printf("accuracy:  float32 %.2f %%, int8 %.2f %%: %+.2f points, %lld images\n",
                100 * r->before.accuracy, 100 * r->after.accuracy,
                100 * (r->after.accuracy - r->before.accuracy), (long long)r->after.samples);
+    printf("images:    --mean %g,%g,%g --std %g,%g,%g\n", (double)images->mean[0],
+           (double)images->mean[1], (double)images->mean[2], (double)images->std[0],
+           (double)images->std[1], (double)images->std[2]);
     printf("file:      %s, %s\n", file, ew_text_bytes(bytes, size));
     return EW_OK;
 }
