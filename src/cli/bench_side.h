@@ -37,6 +37,7 @@ struct ew_side {
     int64_t weight_bytes;               /* what is in memory of weights, packed copies included */
     float mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS];
     bool normalised; /* mean and std are known */
+    int64_t resize;  /* of images, as in struct ew_classifier_opts */
 };
 
 /* Loads FILE.ewe, FILE.onnx, a checkpoint, or a network of the zoo with random weights, and fills
