@@ -31,7 +31,7 @@ board = Toy board
 figure = parameters 61706 | network=lenet5 batch=1
 figure = median_ms 3 ms | network=lenet5 batch=64
 EOF
-edgewise study tiny.study --dry-run | grep -o '^[a-z]* *network[^ ]* [a-z=0-9]*'
+edgewise study tiny.study --dry-run | awk 'NR > 1 && NR < 6 { print $1, $2 ~ /=/ ? $2 : "-" }'
 edgewise study tiny.study --busy 1 >out.txt 2>err.txt || echo "exit $?"
 sed -E 's/: [0-9.]+ s( \([^)]*\))?,/: N s,/; s/ \(others[^)]*\)//; s/, [0-9.:]+( s)? left//' err.txt
 grep -E '^(figure|parameters|median_ms|published|differs)' out.txt | tr -s ' '
