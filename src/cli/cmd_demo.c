@@ -11,9 +11,10 @@
 #include "base/json.h"
 #include "bench/bench.h"
 #include "cli/cmd.h"
+#include "data/get.h"
 #include "graph/facts.h"
-#include "model/objective.h"
 #include "report/text_table.h"
+#include "train/trainer.h"
 
 struct opts {
     const char *network;
@@ -39,12 +40,12 @@ struct story {
     struct ew_bench_stats slow, fast;
     struct ew_plan_stats plan;
     double difference; /* largest, of the file's outputs, relative to the largest output */
-    double first_loss, last_loss, train_ms;
-    int train_steps;
+    char data[32];     /* what it was trained on */
+    struct ew_train_result trained;
 };
 
-#define TRAIN_BATCH 16
-#define TRAIN_STEPS 60
+#define TRAIN_BATCH  16
+#define TRAIN_EPOCHS 2
 
 /* ---- The acts ---- */
 
@@ -112,42 +113,59 @@ static ew_err run_both(struct story *s)
     return e;
 }
 
-static ew_err learn(struct story *s, struct ew_graph *g)
+/* MNIST where it is or can be had, else made-up digits. */
+static ew_err open_digits(struct story *s, struct ew_dataset **out)
 {
-    const struct ew_plan_opts o = {
-        .mode = EW_PLAN_TRAIN,
-        .update = true,
-        .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 0.02, .momentum = 0.9},
-        .backend = {.threads = (int)s->o->threads}};
-    struct ew_plan *p;
-    EW_TRY(ew_plan_compile(g, &o, &p));
-    ew_bench_fill(p, g, 10, 3);
+    struct ew_get_result got = {0};
+    snprintf(s->data, sizeof(s->data), "mnist");
+    if (ew_dataset_open("mnist", out) == EW_OK)
+        return EW_OK;
+    fprintf(stderr, "fetching MNIST ...\n");
+    const ew_err e = ew_dataset_get("mnist", NULL, NULL, &got);
+    free(got.path);
+    if (e == EW_OK && ew_dataset_open("mnist", out) == EW_OK)
+        return EW_OK;
+    fprintf(stderr, "not to be had (%s): digits are drawn instead\n", ew_error_message());
+    snprintf(s->data, sizeof(s->data), "synthetic digits");
+    return ew_dataset_open("synthetic", out);
+}
+
+static ew_err learn(struct story *s, struct ew_graph *g, const struct ew_dataset *data)
+{
+    struct ew_train_job job = {.net = g, .data = data, .options = "", .std = {1, 1, 1, 1}};
+    job.opts = (struct ew_train_opts){.epochs = TRAIN_EPOCHS,
+                                      .batch = TRAIN_BATCH,
+                                      .lr = 0.01,
+                                      .momentum = 0.9,
+                                      .schedule = EW_SCHEDULE_COSINE,
+                                      .seed = 1,
+                                      .shuffle = true,
+                                      .threads = s->o->threads,
+                                      .load = {.workers = 1}};
+    struct ew_trainer *t;
+    enum ew_train_event event = EW_TRAIN_BATCH;
+    EW_TRY(ew_trainer_open(&job, &t));
     ew_err e = EW_OK;
-    const int64_t start = ew_clock_ns();
-    for (int i = 0; i < TRAIN_STEPS && e == EW_OK; i++) {
-        e = ew_plan_run(p);
-        s->last_loss = ew_tensor_get(ew_plan_output(p, 0), 0);
-        if (i == 0)
-            s->first_loss = s->last_loss;
-    }
-    s->train_steps = TRAIN_STEPS;
-    s->train_ms = (double)(ew_clock_ns() - start) * 1e-6 / TRAIN_STEPS;
-    ew_plan_free(p);
+    while (e == EW_OK && event != EW_TRAIN_DONE)
+        e = ew_trainer_step(t, &event);
+    s->trained = ew_trainer_result(t);
+    ew_trainer_close(t);
     return e;
 }
 
-/* LeNet-5 learns one batch of noise by heart. */
 static ew_err train(struct story *s)
 {
-    struct ew_graph *g;
-    const struct ew_model_opts o = {.size = sizeof(o), .batch = TRAIN_BATCH};
-    EW_TRY(ew_model_build("lenet5", &o, &g));
-    ew_err e = ew_model_init("lenet5", 1, g);
+    struct ew_graph *g = NULL;
+    struct ew_dataset *data = NULL;
+    ew_err e = open_digits(s, &data);
     if (e == EW_OK)
-        e = ew_objective_add(g);
+        e = ew_model_build("lenet5", NULL, &g);
     if (e == EW_OK)
-        e = learn(s, g);
+        e = ew_model_init("lenet5", 1, g);
+    if (e == EW_OK)
+        e = learn(s, g, data);
     ew_graph_free(g);
+    ew_dataset_close(data);
     return e;
 }
 
@@ -180,8 +198,14 @@ static void tell_run(const struct story *s)
 
 static void tell_training(const struct story *s)
 {
-    printf("4  trained   lenet5 on one batch of %d: loss %.2f to %.3f in %d steps of %.2f ms\n",
-           TRAIN_BATCH, s->first_loss, s->last_loss, s->train_steps, s->train_ms);
+    const struct ew_train_result *t = &s->trained;
+    char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS], c[EW_TEXT_CHARS];
+    printf("4  trained   lenet5 on %s: %.1f%% of %s test images after %d epochs of %.1f s\n",
+           s->data, 100 * t->test.accuracy, ew_text_count(t->test.samples, a), TRAIN_EPOCHS,
+           t->epoch_s);
+    printf("             %s images/s, %.1f%% of the time waiting for data, %s of planned memory\n",
+           ew_text_count((int64_t)t->images_per_s, b), 100 * t->times.stall_s / t->times.wall_s,
+           ew_text_bytes(t->planned_bytes, c));
 }
 
 static ew_err tell_json(const struct story *s)
@@ -196,9 +220,12 @@ static ew_err tell_json(const struct story *s)
     ew_json_num(&j, "median_ms", s->fast.median_ms);
     ew_json_num(&j, "reference_ms", s->slow.median_ms);
     ew_json_num(&j, "difference", s->difference);
-    ew_json_num(&j, "first_loss", s->first_loss);
-    ew_json_num(&j, "last_loss", s->last_loss);
-    ew_json_num(&j, "train_step_ms", s->train_ms);
+    ew_json_str(&j, "train_data", s->data);
+    ew_json_num(&j, "test_accuracy", s->trained.test.accuracy);
+    ew_json_num(&j, "epoch_s", s->trained.epoch_s);
+    ew_json_num(&j, "stall_s", s->trained.times.stall_s);
+    ew_json_num(&j, "images_per_s", s->trained.images_per_s);
+    ew_json_int(&j, "train_planned_bytes", s->trained.planned_bytes);
     ew_json_end(&j);
     return ew_json_finish(&j);
 }
@@ -220,9 +247,11 @@ static ew_err tell(struct story *s, bool json)
              "the file computes something else: outputs differ by %g", s->difference);
     if (json)
         return tell_json(s);
-    printf("\nnext:  edgewise models                      the networks it knows\n"
-           "       edgewise info resnet50 --svg net.svg  one of them, with a picture\n"
-           "       edgewise bench resnet50 --profile     where the time goes\n");
+    printf(
+        "\nnext:  edgewise models                      the networks it knows\n"
+        "       edgewise info resnet50 --svg net.svg  one of them, with a picture\n"
+        "       edgewise bench resnet50 --profile     where the time goes\n"
+        "       edgewise train lenet5 --data mnist    learning, with a folder of rows to keep\n");
     return EW_OK;
 }
 
@@ -251,7 +280,8 @@ const struct ew_cmd ew_cmd_demo = {
     .summary = "the whole story in about a minute on whatever machine this is",
     .about =
         "Builds a network, writes it as ONNX, reads it back, runs it by plain and by fast kernels\n"
-        "and compares the outputs, and trains a small one.",
+        "and compares the outputs, and trains LeNet-5 on MNIST, or on drawn digits where that "
+        "cannot be fetched.",
     .opts_size = sizeof(struct opts),
     .opts = table,
     .run = run,

@@ -67,13 +67,13 @@ static void fill_row(struct ew_trainer *t, const struct ew_batch *b, const struc
     row->epoch = t->at.epoch + 1;
     row->batch = t->at.batch + 1;
     row->images = b->n;
-    row->wall_s = (double)(m->counted - t->mark_ns) * 1e-9;
-    row->stall_s = (double)(m->got - m->ask) * 1e-9;
-    row->compute_s = (double)(m->learnt - m->got) * 1e-9;
-    row->overhead_s = (double)(m->ask - t->mark_ns + m->counted - m->learnt) * 1e-9;
-    row->fetch_s = (double)b->fetch_ns * 1e-9;
-    row->decode_s = (double)b->decode_ns * 1e-9;
-    row->augment_s = (double)b->augment_ns * 1e-9;
+    row->wall_s = (double)(m->counted - t->mark_ns) / 1e9;
+    row->stall_s = (double)(m->got - m->ask) / 1e9;
+    row->compute_s = (double)(m->learnt - m->got) / 1e9;
+    row->overhead_s = (double)(m->ask - t->mark_ns + m->counted - m->learnt) / 1e9;
+    row->fetch_s = (double)b->fetch_ns / 1e9;
+    row->decode_s = (double)b->decode_ns / 1e9;
+    row->augment_s = (double)b->augment_ns / 1e9;
     row->read_bytes = b->bytes_read;
 }
 

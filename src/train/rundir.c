@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -13,6 +14,9 @@
 
 #include "base/file.h"
 #include "base/log.h"
+
+#define SPILL_BYTES                                                                                \
+    65536 /* rows that are kept in memory: a write each would be 5 % of a small net */
 
 /* ---- Opening ---- */
 
@@ -61,6 +65,8 @@ static ew_err open_rows(const struct ew_rundir *r, const char *name, int64_t byt
         return e;
     }
     fseek(out->f, 0, SEEK_END);
+    out->rows = open_memstream(&out->text, &out->bytes);
+    EW_CHECK(out->rows, EW_ERR_MEMORY, "no memory for rows");
     out->good = bytes;
     return EW_OK;
 }
@@ -88,7 +94,7 @@ static ew_err open_files(struct ew_rundir *r, int64_t epochs_bytes, int64_t batc
     sweep_leftovers(r);
     EW_TRY(open_rows(r, "batches.jsonl", batches_bytes, &r->batches));
     if (epochs_bytes == 0)
-        ew_record_csv_head(r->epochs.f, EW_RECORD_EPOCH);
+        ew_record_csv_head(r->epochs.rows, EW_RECORD_EPOCH);
     ew_rundir_flush(r);
     EW_CHECK(!r->warned, EW_ERR_IO, "%s: cannot be written to", r->epochs.path);
     return EW_OK;
@@ -111,14 +117,21 @@ ew_err ew_rundir_open(const char *path, int64_t need, int64_t epochs_bytes, int6
     return e;
 }
 
+static void close_rows(struct ew_rowfile *w)
+{
+    if (w->rows)
+        fclose(w->rows);
+    if (w->f)
+        fclose(w->f);
+    free(w->text);
+    *w = (struct ew_rowfile){.good = w->good};
+}
+
 void ew_rundir_close(struct ew_rundir *r)
 {
     ew_rundir_flush(r);
-    if (r->epochs.f)
-        fclose(r->epochs.f);
-    if (r->batches.f)
-        fclose(r->batches.f);
-    r->epochs.f = r->batches.f = NULL;
+    close_rows(&r->epochs);
+    close_rows(&r->batches);
 }
 
 const char *ew_rundir_file(const struct ew_rundir *r, const char *name, char buf[EW_RUNDIR_PATH])
@@ -145,8 +158,11 @@ static void warn(struct ew_rundir *r, const char *what, const char *why)
 /* Whole rows up to here, or back to where they were whole. */
 static void settle(struct ew_rundir *r, struct ew_rowfile *w)
 {
-    if (!w->f)
+    if (!w->f || !w->rows)
         return;
+    fflush(w->rows);
+    fwrite(w->text, 1, w->bytes, w->f);
+    rewind(w->rows);
     if (fflush(w->f) == 0 && !ferror(w->f)) {
         w->good = (int64_t)ftell(w->f);
         return;
@@ -171,7 +187,7 @@ void ew_rundir_epoch(struct ew_rundir *r, const struct ew_epoch_row *row)
 {
     if (!r->epochs.f)
         return;
-    ew_record_csv_row(r->epochs.f, EW_RECORD_EPOCH, row);
+    ew_record_csv_row(r->epochs.rows, EW_RECORD_EPOCH, row);
     settle(r, &r->epochs);
 }
 
@@ -179,8 +195,8 @@ void ew_rundir_batch(struct ew_rundir *r, const struct ew_batch_row *row)
 {
     if (!r->batches.f)
         return;
-    (void)ew_record_json_line(r->batches.f, EW_RECORD_BATCH, row);
-    if (ferror(r->batches.f))
+    (void)ew_record_json_line(r->batches.rows, EW_RECORD_BATCH, row);
+    if (r->batches.bytes > SPILL_BYTES)
         settle(r, &r->batches);
 }
 

@@ -22,7 +22,10 @@
 
 /* A file of rows; what is beyond `good` may be half a row. */
 struct ew_rowfile {
-    FILE *f; /* NULL: none */
+    FILE *f;      /* NULL: none */
+    FILE *rows;   /* in memory, on their way to f */
+    char *text;   /* of `rows` */
+    size_t bytes; /* of it */
     char path[EW_RUNDIR_PATH];
     int64_t good; /* bytes that are whole rows on disk */
     int64_t lost; /* rows that were not written */
