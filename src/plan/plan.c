@@ -169,7 +169,11 @@ ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again)
     struct ew_kernel kernel;
     EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_FORWARD, &s->call, &kernel));
     EW_TRY(ew_plan_set_kernel(p, &kernel));
-    if (p->opts.mode == EW_PLAN_TRAIN && n->op->aux) {
+    if (again && p->node_aux[node] >= 0) { /* it holds what it would get again */
+        s = &p->steps[step];
+        s->aux = p->node_aux[node];
+        p->buffers[s->aux].last = step;
+    } else if (p->opts.mode == EW_PLAN_TRAIN && n->op->aux) {
         EW_TRY(ew_plan_buffer_new(p, n->op->aux(&s->call), step, step, &s->aux));
         p->node_aux[node] = s->aux;
     }

@@ -81,6 +81,32 @@ static void drop_cheap(struct ew_plan *p, int *depth)
     }
 }
 
+/* Of the largest values, those that are a pass over memory away from what is kept anyway (a batch
+ * norm's output from its input) are computed again in any case: for a few per cent of the time they
+ * would take up to half of the memory. */
+#define LARGE_SHARE 64                /* a value is large from this part of all activations on, */
+#define LARGE_BYTES ((size_t)4 << 20) /* and beyond the caches */
+
+static void drop_large(struct ew_plan *p)
+{
+    const struct ew_graph *g = p->g;
+    size_t total = 0;
+    for (int v = 0; v < g->n_values; v++)
+        total += g->values[v].producer >= 0 ? ew_tensor_bytes(&g->values[v].t) : 0;
+    const size_t large = total / LARGE_SHARE > LARGE_BYTES ? total / LARGE_SHARE : LARGE_BYTES;
+    for (int k = 0; k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        struct ew_cost cost;
+        ew_graph_node_cost(g, k, &cost);
+        bool near = cost.macs == 0 && n->n_out == 1;
+        for (int i = 0; i < n->n_in && near; i++)
+            near = n->in[i] < 0 || ew_plan_has_data(p, n->in[i]) ||
+                   (i < 8 && (n->op->saves >> i & 1) && p->keep[n->in[i]]);
+        if (near && ew_tensor_bytes(&g->values[n->out[0]].t) >= large)
+            p->keep[n->out[0]] = false;
+    }
+}
+
 /* Bytes that are made at or before each node and read after it. */
 static void crossing_bytes(const struct ew_graph *g, const int *last_use, size_t *bytes)
 {
@@ -148,6 +174,8 @@ ew_err ew_plan_choose_kept(struct ew_plan *p)
         EW_TRY(keep_borders(p, p->strategy.segments));
     else if (p->strategy.cheap)
         drop_cheap(p, depth);
+    else if (p->opts.mode == EW_PLAN_TRAIN)
+        drop_large(p);
     for (int i = 0; i < p->g->n_outputs; i++)
         p->keep[p->g->outputs[i]] = true;
     return EW_OK;

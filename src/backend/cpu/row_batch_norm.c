@@ -124,12 +124,12 @@ static ew_err run_training(const struct ew_call *c)
 {
     struct training t = training_of(c);
     t.b.y = c->out[0]->data;
-    if (!c->again) {
+    if (!c->again) { /* else aux has them */
         t.b.running_mean = c->in[MEAN]->data;
         t.b.running_var = c->in[VAR]->data;
+        ew_pool_run(c->be->pool, t.k->batch_splits(t.b.rows), stats_tiles, &t);
+        t.k->batch_finish(&t.b);
     }
-    ew_pool_run(c->be->pool, t.k->batch_splits(t.b.rows), stats_tiles, &t);
-    t.k->batch_finish(&t.b);
     ew_pool_run(c->be->pool, (t.b.rows + GRAIN - 1) / GRAIN, apply_tiles, &t);
     return EW_OK;
 }
