@@ -21,10 +21,10 @@ static const char *duration(double s, char buf[EW_TEXT_CHARS])
     return buf;
 }
 
-/* Seconds with three digits that matter: "0.82", "12.3", "451". */
+/* Seconds with three digits that matter: "0.082", "1.24", "12.3", "451". */
 static const char *seconds(double s, char buf[EW_TEXT_CHARS])
 {
-    snprintf(buf, EW_TEXT_CHARS, "%.*f", s < 10 ? 2 : s < 100 ? 1 : 0, s);
+    snprintf(buf, EW_TEXT_CHARS, "%.*f", s < 1 ? 3 : s < 10 ? 2 : s < 100 ? 1 : 0, s);
     return buf;
 }
 
