@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/progress.h"
 #include "cli/classifier.h"
 #include "cli/eval_show.h"
@@ -94,8 +93,6 @@ static ew_err evaluate(struct ew_cmd_call *c, struct ew_classifier *k, struct ew
                                      .seconds = (double)(ew_clock_ns() - start) * 1e-9,
                                      .bad = ew_loader_counts(e.loader).bad,
                                      .top_classes = o->top};
-    for (int i = 0; err == EW_OK && i < ew_loader_bad_count(e.loader); i++)
-        EW_WARN("%s", ew_loader_bad_text(e.loader, i));
     if (err == EW_OK)
         err = show(c, &r);
     ew_evaluator_close(&e);

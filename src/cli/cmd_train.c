@@ -141,6 +141,8 @@ static ew_err train(struct ew_train_run *r)
     ew_err e = follow(r, t, &view, &stopped);
     if (e == EW_OK)
         e = stopped ? stopped_early(r, t) : finish(r, t);
+    else if (e != EW_ERR_ARG) /* not diverged: a bad sample, a disk; what was learnt is good */
+        ew_trainer_save(t);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
     ew_trainer_close(t);
