@@ -56,9 +56,9 @@ struct ew_qconv_weights {
 
 /* ---- Element by element ---------------------------------------------------------------------- */
 
-/* y = clamp(round(a * a_ratio + b * b_ratio) + zero), a and b less their zero points; or of one
- * product with `times`: round(a * b * a_ratio).  With channels b is [batch, 1, channels] and a
- * [batch, rows, channels]; else both are alike. */
+/* y = clamp(round(a * a_ratio + b * b_ratio) + zero), a and b less their zero points, or with
+ * `times` of one product, round(a * b * a_ratio).  With channels a is [batch, rows, channels] and b
+ * [batch, 1, channels]; else both are alike. */
 struct ew_qpair {
     const uint8_t *a, *b;
     uint8_t *y;
@@ -83,9 +83,9 @@ struct ew_qfloat {
     struct ew_qbyte of;
 };
 
-/* Windows channel by channel: the largest byte, or the mean as round(sum * ratio) + zero with the
- * ratio that one's elements have: by_count[n], n being elements inside the input, or all of the
- * window's where count_pads is set. */
+/* Windows channel by channel: the largest byte, or the mean as round((float)sum * ratio) + zero
+ * with ratio = scale_x / (scale_y * n), n being elements inside the input, or all of the window's
+ * where count_pads is set. */
 struct ew_qpool {
     const struct ew_conv_shape *shape; /* groups = cin = cout */
     bool max, count_pads;
@@ -126,7 +126,20 @@ struct ew_qtranspose {
     X(void,    qconv_pack,     (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed, int64_t begin, int64_t end)) \
     X(int64_t, qconv_tiles,    (const struct ew_conv_shape *s))                                    \
     X(size_t,  qconv_scratch,  (const struct ew_conv_shape *s))                                    \
-    X(void,    qconv_run,      (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch))
+    X(void,    qconv_run,      (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* Rows of outputs. */                                                                         \
+    X(int64_t, qpool_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(void,    qpool_run,      (const struct ew_qpool *p, int64_t begin, int64_t end))             \
+    /* Elements, or rows where the struct has channels. */                                         \
+    X(void,    qpair_run,      (const struct ew_qpair *q, int64_t begin, int64_t end))             \
+    X(void,    qtable_run,     (const struct ew_qtable *t, int64_t begin, int64_t end))            \
+    X(void,    quantize_run,   (const struct ew_qfloat *f, int64_t begin, int64_t end))            \
+    X(void,    dequantize_run, (const struct ew_qfloat *f, int64_t begin, int64_t end))            \
+    /* Rows. */                                                                                    \
+    X(void,    qrows_run,      (const struct ew_qrows *r, int64_t begin, int64_t end))             \
+    X(void,    qshuffle_run,   (const struct ew_qshuffle *s, int64_t begin, int64_t end))          \
+    X(int64_t, qtranspose_tiles, (const struct ew_qtranspose *t))                                  \
+    X(void,    qtranspose_run, (const struct ew_qtranspose *t, int64_t begin, int64_t end))
 /* clang-format on */
 
 #endif

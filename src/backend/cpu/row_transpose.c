@@ -46,6 +46,30 @@ static ew_err run(const struct ew_call *c)
     return EW_OK;
 }
 
+/* ---- Bytes ---- */
+
+static void byte_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    c->be->isa->qtranspose_run(c->state, begin, end);
+}
+
+static ew_err run_bytes(const struct ew_call *c)
+{
+    const struct ew_transpose *t = c->state;
+    struct ew_qtranspose bytes = {.batch = t->batch,
+                                  .rows = t->rows,
+                                  .columns = t->columns,
+                                  .in = c->in[0]->data,
+                                  .out = c->out[0]->data};
+    struct ew_call call = *c;
+    call.state = &bytes;
+    ew_share_run(&call, c->be->isa->qtranspose_tiles(&bytes), byte_tiles);
+    return EW_OK;
+}
+
+/* ---- Floats, back ---- */
+
 /* The gradient goes back by the opposite transpose, through scratch since it is added. */
 static ew_err run_backward(const struct ew_call *c)
 {
@@ -71,10 +95,14 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
 {
     struct ew_transpose t;
     const struct ew_call *c = ask->c;
-    if (c->in[0]->dtype != EW_F32 || !resolve(c, &t))
+    const bool bytes =
+        ew_dtype_size(c->in[0]->dtype) == 1 && ask->phase == EW_PHASE_FORWARD; /* of any meaning */
+    if ((c->in[0]->dtype != EW_F32 && !bytes) || !resolve(c, &t))
         return 0;
-    out[0] =
-        (struct ew_kernel){.name = "transpose", .run = run, .prepare = prepare, .state = sizeof(t)};
+    out[0] = (struct ew_kernel){.name = "transpose",
+                                .run = bytes ? run_bytes : run,
+                                .prepare = prepare,
+                                .state = sizeof(t)};
     if (ask->phase == EW_PHASE_BACKWARD) {
         out[0].run = run_backward;
         out[0].scratch = ew_tensor_bytes(c->in[0]);

@@ -17,48 +17,67 @@ static void finish_float(const struct qmicro *m, vec t, int v, int vectors, int6
     }
 }
 
-/* Adds and rounds once more: m is what is rounded so far, b what is added. */
-INLINE vint add_int(const struct ew_qend *e, vec m, vint b)
+/* What does not change from row to row. */
+struct finish {
+    struct qplain p;
+    vec mid_lo, mid_hi, mid_ratio, add_ratio;
+    vint add_zero;
+    vbytes add_flip;
+    vec a, b; /* ratios of the two vectors */
+};
+
+/* Adds and rounds once more: t is not rounded yet, b is what is added. */
+INLINE vint add_int(const struct finish *f, vec t, vint b)
 {
-    const vec mid = m * splat(e->mid_ratio);
-    const vec other = to_float(b - e->of_add.zero) * splat(e->add_ratio);
-    const float lo = (float)(e->lo - e->y.zero), hi = (float)(e->hi - e->y.zero);
-    return round_int(clamp(mid + other, lo, hi));
+    const vec mid = round_float(vmin(vmax(t, f->mid_lo), f->mid_hi)) * f->mid_ratio;
+    const vec other = to_float(b - f->add_zero) * f->add_ratio;
+    return round_int(clamp(mid + other, f->p.lo, f->p.hi));
 }
 
-/* Both vectors with what is added to them. */
-static v16 finish_add(const struct qmicro *m, vec a, vec b, int vectors, int64_t row)
+INLINE v16 finish_row(const struct qmicro *m, const struct finish *f, const vint *sums,
+                      const int vectors, int64_t row)
 {
-    const struct ew_qend *e = m->end;
-    const float lo = (float)-e->mid.zero, hi = (float)(255 - e->mid.zero);
-    const vbytes bytes = load_bytes(m->add + row * m->y_step, m->width);
-    const v16 other = widen(bytes ^ (e->of_add.flip - (vbytes){0}));
-    a = round_float(clamp(a, lo, hi));
-    b = round_float(clamp(b, lo, hi));
-    if (vectors == 1)
-        return narrow1(add_int(e, a, widen_one(other)));
-    return narrow2(add_int(e, a, widen_a(other)), add_int(e, b, widen_b(other)));
-}
-
-void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int vectors, int64_t row)
-{
-    const struct ew_qend *e = m->end;
-    const struct qplain p = plain_of(e);
-    const vec a = to_float(sums[0]) * load(m->ratio);
-    const vec b = vectors == 2 ? to_float(sums[1]) * load(m->ratio + LANES) : a;
-    if (e->to_float) {
-        finish_float(m, a, 0, vectors, row);
-        if (vectors == 2)
-            finish_float(m, b, 1, vectors, row);
-        return;
+    const vec a = to_float(sums[0]) * f->a, b = to_float(sums[vectors - 1]) * f->b;
+    if (!m->add) {
+        const vint q = round_int(clamp(a, f->p.lo, f->p.hi));
+        return vectors == 1 ? narrow1(q) : narrow2(q, round_int(clamp(b, f->p.lo, f->p.hi)));
     }
-    const vint p_a = round_int(clamp(a, p.lo, p.hi)), p_b = round_int(clamp(b, p.lo, p.hi));
-    const v16 q = m->add         ? finish_add(m, a, b, vectors, row)
-                  : vectors == 2 ? narrow2(p_a, p_b)
-                                 : narrow1(p_a);
-    const vbytes bytes = plain_bytes(q, &p);
-    store_bytes((uint8_t *)m->y + row * m->y_step, e->table ? lookup(bytes, e->table) : bytes,
-                m->width);
+    const v16 other = widen(load_bytes(m->add + row * m->y_step, m->width) ^ f->add_flip);
+    if (vectors == 1)
+        return narrow1(add_int(f, a, widen_one(other)));
+    return narrow2(add_int(f, a, widen_a(other)), add_int(f, b, widen_b(other)));
+}
+
+INLINE void finish_rows(const struct qmicro *m, const vint *sums, int rows, const int vectors)
+{
+    const struct ew_qend *e = m->end;
+    const struct finish f = {.p = plain_of(e),
+                             .mid_lo = splat((float)-e->mid.zero),
+                             .mid_hi = splat((float)(255 - e->mid.zero)),
+                             .mid_ratio = splat(e->mid_ratio),
+                             .add_ratio = splat(e->add_ratio),
+                             .add_zero = e->of_add.zero - (vint){0},
+                             .add_flip = e->of_add.flip - (vbytes){0},
+                             .a = load(m->ratio),
+                             .b = load(m->ratio + (vectors - 1) * LANES)};
+    for (int r = 0; r < rows; r++, sums += SIDE) {
+        if (e->to_float) {
+            finish_float(m, to_float(sums[0]) * f.a, 0, vectors, r);
+            if (vectors == 2)
+                finish_float(m, to_float(sums[1]) * f.b, 1, vectors, r);
+            continue;
+        }
+        const vbytes q = plain_bytes(finish_row(m, &f, sums, vectors, r), &f.p);
+        store_bytes((uint8_t *)m->y + r * m->y_step, e->table ? lookup(q, e->table) : q, m->width);
+    }
+}
+
+void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows)
+{
+    if (m->width > LANES)
+        finish_rows(m, sums, rows, 2);
+    else
+        finish_rows(m, sums, rows, 1);
 }
 
 /* ---- Sums ---- */
@@ -88,8 +107,7 @@ INLINE void finish(const struct qmicro *m, struct qsums *s, const int rows, cons
             for (int v = 0; v < vectors; v++)
                 out.v[r][v] = s->v[r][v];
         }
-        for (int r = 0; r < rows; r++)
-            EW_K(qfinish)(m, out.v[r], vectors, r);
+        EW_K(qfinish)(m, out.v[0], rows);
         return;
     }
     const struct qplain p = plain_of(m->end);

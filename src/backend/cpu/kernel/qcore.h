@@ -79,9 +79,9 @@ struct qmicro {
 /* rows in [1, MR]. */
 void EW_K(qmicro)(const struct qmicro *m, int rows);
 
-/* What it does to sums, for the others: sums [vectors] of one row; width as above.  Two vectors
- * hold columns as column_of says, one holds them in order. */
-void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int vectors, int64_t row);
+/* What it does to sums [rows][SIDE], for the others.  Two vectors hold columns as column_of says,
+ * one alone (width <= LANES) holds them in order. */
+void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows);
 
 /* q = clamp(round((float)sum * ratio) + zero) of WIDE columns, and stored; `zero` as int16. */
 struct qplain {

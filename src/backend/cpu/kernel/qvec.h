@@ -353,6 +353,65 @@ INLINE void store_bytes(uint8_t *p, vbytes v, int64_t n)
 }
 #endif
 
+/* ---- Whole vectors of bytes ---- */
+
+#define BIG (LANES * 4)
+typedef uint8_t vbig __attribute__((vector_size(BIG)));
+
+#if defined(EW_ISA_IS_avx512)
+/* n bytes, 1 to BIG. */
+INLINE vbig load_big(const uint8_t *p, int64_t n)
+{
+    return (vbig)_mm512_maskz_loadu_epi8((__mmask64)(~0ull >> (64 - n)), p);
+}
+
+INLINE void store_big(uint8_t *p, vbig v, int64_t n)
+{
+    _mm512_mask_storeu_epi8(p, (__mmask64)(~0ull >> (64 - n)), (__m512i)v);
+}
+
+INLINE vbig max_bytes(vbig a, vbig b)
+{
+    return (vbig)_mm512_max_epu8((__m512i)a, (__m512i)b);
+}
+#else
+INLINE vbig load_big(const uint8_t *p, int64_t n)
+{
+    vbig v = {0};
+    if (n == BIG)
+        memcpy(&v, p, BIG);
+    else
+        memcpy(&v, p, (size_t)n);
+    return v;
+}
+
+INLINE void store_big(uint8_t *p, vbig v, int64_t n)
+{
+    if (n == BIG)
+        memcpy(p, &v, BIG);
+    else
+        memcpy(p, &v, (size_t)n);
+}
+
+#if defined(EW_ISA_IS_avx2)
+INLINE vbig max_bytes(vbig a, vbig b)
+{
+    return (vbig)_mm256_max_epu8((__m256i)a, (__m256i)b);
+}
+#elif defined(EW_ISA_IS_neon)
+INLINE vbig max_bytes(vbig a, vbig b)
+{
+    return (vbig)vmaxq_u8((uint8x16_t)a, (uint8x16_t)b);
+}
+#else
+INLINE vbig max_bytes(vbig a, vbig b)
+{
+    const vbig more = (vbig)(a > b);
+    return (a & more) | (b & ~more);
+}
+#endif
+#endif
+
 INLINE v16 splat16(int32_t i)
 {
     return (int16_t)i - (v16){0};

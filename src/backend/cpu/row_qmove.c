@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators that move rows of bytes: concat, split and channel_shuffle, forward. */
+#include <string.h>
+
+#include "backend/cpu/isa.h"
+#include "backend/cpu/share.h"
+#include "graph/shuffle.h"
+#include "op/shape_attr.h"
+
+#define GRAIN 32768 /* bytes a tile, about */
+
+/* Rows of the whole and of its parts; a row is all that lies from the axis on. */
+struct work {
+    const struct ew_call *c;
+    struct ew_tensor *const *parts;
+    const struct ew_tensor *whole;
+    int n_parts, axis;
+    int64_t rows, grain;
+    bool join;
+};
+
+static int64_t row_of(const struct ew_tensor *t, int axis)
+{
+    return ew_shape_span(&t->shape, axis, t->shape.rank);
+}
+
+static void tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    const int64_t whole = row_of(w->whole, w->axis);
+    uint8_t *at = w->whole->data;
+    for (int i = 0; i < w->n_parts; i++) {
+        const int64_t n = row_of(w->parts[i], w->axis);
+        const struct ew_qrows rows = {.n = n,
+                                      .in_step = w->join ? n : whole,
+                                      .out_step = w->join ? whole : n,
+                                      .in = w->join ? w->parts[i]->data : at,
+                                      .out = w->join ? at : w->parts[i]->data};
+        w->c->be->isa->qrows_run(&rows, begin * w->grain, ew_min_i64(end * w->grain, w->rows));
+        at += n;
+    }
+}
+
+static ew_err run_parts(struct work *w, int64_t axis)
+{
+    EW_TRY(ew_shape_axis(axis, w->whole->shape.rank, &w->axis));
+    w->rows = ew_shape_span(&w->whole->shape, 0, w->axis);
+    w->grain = ew_max_i64(GRAIN / ew_max_i64(row_of(w->whole, w->axis), 1), 1);
+    ew_pool_run(w->c->be->pool, (w->rows + w->grain - 1) / w->grain, tiles, w);
+    return EW_OK;
+}
+
+static ew_err run_concat(const struct ew_call *c)
+{
+    struct work w = {.c = c, .parts = c->in, .whole = c->out[0], .n_parts = c->n_in, .join = true};
+    return run_parts(&w, ((const struct ew_concat_attr *)c->attr)->axis);
+}
+
+static ew_err run_split(const struct ew_call *c)
+{
+    struct work w = {.c = c, .parts = c->out, .whole = c->in[0], .n_parts = c->n_out};
+    return run_parts(&w, ((const struct ew_split_attr *)c->attr)->axis);
+}
+
+struct shuffle {
+    const struct ew_kernels *k;
+    struct ew_qshuffle s;
+    int64_t rows, grain;
+};
+
+static void shuffle_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct shuffle *s = ctx;
+    s->k->qshuffle_run(&s->s, begin * s->grain, ew_min_i64(end * s->grain, s->rows));
+}
+
+static ew_err run_shuffle(const struct ew_call *c)
+{
+    const int64_t groups = ((const struct ew_channel_shuffle_attr *)c->attr)->groups;
+    const struct ew_shape *x = &c->in[0]->shape;
+    const int64_t channels = x->dim[x->rank - 1];
+    struct shuffle s = {.k = c->be->isa,
+                        .s = {.groups = groups,
+                              .each = channels / groups,
+                              .in = c->in[0]->data,
+                              .out = c->out[0]->data},
+                        .rows = ew_shape_span(x, 0, x->rank - 1),
+                        .grain = ew_max_i64(GRAIN / ew_max_i64(channels, 1), 1)};
+    ew_pool_run(c->be->pool, (s.rows + s.grain - 1) / s.grain, shuffle_tiles, &s);
+    return EW_OK;
+}
+
+static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+{
+    static const struct {
+        const char *op;
+        ew_err (*run)(const struct ew_call *c);
+    } runs[] = {{"concat", run_concat}, {"split", run_split}, {"channel_shuffle", run_shuffle}};
+    const struct ew_call *c = ask->c;
+    if (ew_dtype_size(c->in[0]->dtype) != 1 || ask->phase != EW_PHASE_FORWARD)
+        return 0;
+    for (int i = 0; i < c->n_out; i++)
+        if (!c->out[i])
+            return 0; /* parts that nobody asked for have no size here */
+    for (size_t i = 0; i < EW_COUNT(runs); i++)
+        if (strcmp(runs[i].op, ask->op->name) == 0)
+            out[0] = (struct ew_kernel){.name = "bytes", .run = runs[i].run};
+    return 1;
+}
+
+const struct ew_row ew_row_qmove = {.ops = EW_ROW_OPS("concat", "split", "channel_shuffle"),
+                                    .offer = offer};
