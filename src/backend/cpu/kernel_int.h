@@ -127,6 +127,20 @@ struct ew_qtranspose {
     X(int64_t, qconv_tiles,    (const struct ew_conv_shape *s))                                    \
     X(size_t,  qconv_scratch,  (const struct ew_conv_shape *s))                                    \
     X(void,    qconv_run,      (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* Depthwise, tap by tap: groups = cin = cout, taps within limits. */                          \
+    X(bool,    qdepth_fits,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qdepth_pack_size, (const struct ew_conv_shape *s))                                  \
+    X(void,    qdepth_pack,    (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \
+    X(int64_t, qdepth_tiles,   (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qdepth_scratch, (const struct ew_conv_shape *s))                                    \
+    X(void,    qdepth_run,     (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* The same by columns of the window; x is uint8, and nothing is added nor float. */           \
+    X(bool,    qcolumn_fits,   (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qcolumn_pack_size, (const struct ew_conv_shape *s))                                 \
+    X(void,    qcolumn_pack,   (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \
+    X(int64_t, qcolumn_tiles,  (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qcolumn_scratch, (const struct ew_conv_shape *s))                                   \
+    X(void,    qcolumn_run,    (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
     /* Rows of outputs. */                                                                         \
     X(int64_t, qpool_tiles,    (const struct ew_conv_shape *s))                                    \
     X(void,    qpool_run,      (const struct ew_qpool *p, int64_t begin, int64_t end))             \

@@ -10,8 +10,23 @@
 struct step {
     struct ew_conv_shape shape;
     struct ew_qconv conv;
+    enum ew_qlayer_method method;
     int x, add;
 };
+
+/* One function of the table by method. */
+#define BY_METHOD(k, what)                                                                         \
+    {                                                                                              \
+        [EW_QLAYER_GEMM] = (k)->qconv_##what, [EW_QLAYER_DEPTH] = (k)->qdepth_##what,              \
+        [EW_QLAYER_COLUMN] = (k)->qcolumn_##what                                                   \
+    }
+
+static size_t scratch_of(const struct ew_kernels *k, enum ew_qlayer_method m,
+                         const struct ew_conv_shape *s)
+{
+    size_t (*const scratch[])(const struct ew_conv_shape *) = BY_METHOD(k, scratch);
+    return scratch[m](s);
+}
 
 /* ---- Reading inputs ---- */
 
@@ -86,6 +101,22 @@ bool ew_qlayer_fits(const struct ew_call *c, const struct ew_qlayer *l)
     return true;
 }
 
+int ew_qlayer_methods(const struct ew_call *c, const struct ew_qlayer *l,
+                      enum ew_qlayer_method out[EW_QLAYER_METHODS])
+{
+    const struct ew_kernels *k = c->be->isa;
+    const struct ew_qlayer_slots *s = l->slots;
+    int n = 0;
+    if (k->qcolumn_fits(&l->shape) && c->in[s->x]->dtype == EW_U8 && input(c, s->y_scale) &&
+        !input(c, s->add))
+        out[n++] = EW_QLAYER_COLUMN;
+    if (k->qdepth_fits(&l->shape))
+        out[n++] = EW_QLAYER_DEPTH;
+    else
+        out[n++] = EW_QLAYER_GEMM;
+    return n;
+}
+
 /* ---- Epilogues ---- */
 
 static void set_end(const struct ew_call *c, const struct ew_qlayer *l, struct ew_qend *e)
@@ -108,10 +139,11 @@ static void set_end(const struct ew_call *c, const struct ew_qlayer *l, struct e
     e->table = table ? table->data : NULL;
 }
 
-ew_err ew_qlayer_prepare(const struct ew_call *c, const struct ew_qlayer *l)
+ew_err ew_qlayer_prepare(const struct ew_call *c, const struct ew_qlayer *l,
+                         enum ew_qlayer_method m)
 {
     struct step *p = c->state;
-    *p = (struct step){.shape = l->shape, .x = l->slots->x, .add = l->slots->add};
+    *p = (struct step){.shape = l->shape, .method = m, .x = l->slots->x, .add = l->slots->add};
     p->conv = (struct ew_qconv){.shape = &p->shape,
                                 .of_x = ew_qbyte_of(c, l->slots->x, l->slots->x_zero),
                                 .packed = c->packed};
@@ -149,7 +181,14 @@ ew_err ew_qlayer_pack(const struct ew_call *c, const struct ew_qlayer *l)
                                     .of_x = ew_qbyte_of(c, s->x, s->x_zero),
                                     .bias = bias ? bias->data : NULL,
                                     .ratio = ratio}};
-    ew_pool_run(c->be->pool, c->be->isa->qconv_pack_tiles(&l->shape), pack_tiles, &p);
+    const struct ew_kernels *k = c->be->isa;
+    const enum ew_qlayer_method method = ((const struct step *)c->state)->method;
+    if (method == EW_QLAYER_DEPTH)
+        k->qdepth_pack(&l->shape, &p.weights, c->packed);
+    else if (method == EW_QLAYER_COLUMN)
+        k->qcolumn_pack(&l->shape, &p.weights, c->packed);
+    else
+        ew_pool_run(c->be->pool, k->qconv_pack_tiles(&l->shape), pack_tiles, &p);
     return EW_OK;
 }
 
@@ -159,29 +198,36 @@ static void conv_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
     const struct step *p = c->state;
-    void *scratch = ew_worker_scratch(c, c->be->isa->qconv_scratch(&p->shape), worker);
-    c->be->isa->qconv_run(&p->conv, begin, end, scratch);
+    void (*const run[])(const struct ew_qconv *, int64_t, int64_t, void *) =
+        BY_METHOD(c->be->isa, run);
+    void *scratch = ew_worker_scratch(c, scratch_of(c->be->isa, p->method, &p->shape), worker);
+    run[p->method](&p->conv, begin, end, scratch);
 }
 
 static ew_err run(const struct ew_call *c)
 {
     struct step *p = c->state;
     const struct ew_tensor *add = input(c, p->add);
+    int64_t (*const tiles[])(const struct ew_conv_shape *) = BY_METHOD(c->be->isa, tiles);
     p->conv.x = c->in[p->x]->data;
     p->conv.y = c->out[0]->data;
     p->conv.end.add = add ? add->data : NULL;
-    ew_share_run(c, c->be->isa->qconv_tiles(&p->shape), conv_tiles);
+    ew_share_run(c, tiles[p->method](&p->shape), conv_tiles);
     return EW_OK;
 }
 
-int ew_qlayer_offer(const struct ew_call *c, const struct ew_qlayer *l, struct ew_kernel *out)
+struct ew_kernel ew_qlayer_kernel(const struct ew_call *c, const struct ew_qlayer *l,
+                                  enum ew_qlayer_method m)
 {
-    const struct ew_backend *be = c->be;
-    out[0] = (struct ew_kernel){.name = "gemm int8",
-                                .run = run,
-                                .scratch = ew_share_scratch(be, be->isa->qconv_scratch(&l->shape)),
-                                .state = sizeof(struct step),
-                                .packed = be->isa->qconv_pack_size(&l->shape),
-                                .packs = 1u << l->slots->w};
-    return 1;
+    static const char *const names[] = {[EW_QLAYER_GEMM] = "gemm int8",
+                                        [EW_QLAYER_DEPTH] = "taps int8",
+                                        [EW_QLAYER_COLUMN] = "columns int8"};
+    const struct ew_kernels *k = c->be->isa;
+    size_t (*const packed[])(const struct ew_conv_shape *) = BY_METHOD(k, pack_size);
+    return (struct ew_kernel){.name = names[m],
+                              .run = run,
+                              .scratch = ew_share_scratch(c->be, scratch_of(k, m, &l->shape)),
+                              .state = sizeof(struct step),
+                              .packed = packed[m](&l->shape),
+                              .packs = 1u << l->slots->w};
 }

@@ -29,11 +29,18 @@ void ew_qclamp_of(const struct ew_quant_clamp *clamp, const struct ew_qbyte *y, 
 /* True where the value of in[slot] is known, or it is absent. */
 bool ew_qknown(const struct ew_call *c, int slot);
 
+enum ew_qlayer_method { EW_QLAYER_GEMM, EW_QLAYER_DEPTH, EW_QLAYER_COLUMN, EW_QLAYER_METHODS };
+
 /* True where the kernels can do it: weights and parameters are constant, filters symmetric. */
 bool ew_qlayer_fits(const struct ew_call *c, const struct ew_qlayer *l);
-/* The kernels, without prepare and pack, which are the row's and call the next two. */
-int ew_qlayer_offer(const struct ew_call *c, const struct ew_qlayer *l, struct ew_kernel *out);
-ew_err ew_qlayer_prepare(const struct ew_call *c, const struct ew_qlayer *l);
+/* The methods that can, best first. */
+int ew_qlayer_methods(const struct ew_call *c, const struct ew_qlayer *l,
+                      enum ew_qlayer_method out[EW_QLAYER_METHODS]);
+/* A kernel without prepare and pack, which are the row's and call the next two. */
+struct ew_kernel ew_qlayer_kernel(const struct ew_call *c, const struct ew_qlayer *l,
+                                  enum ew_qlayer_method m);
+ew_err ew_qlayer_prepare(const struct ew_call *c, const struct ew_qlayer *l,
+                         enum ew_qlayer_method m);
 ew_err ew_qlayer_pack(const struct ew_call *c, const struct ew_qlayer *l);
 
 #endif

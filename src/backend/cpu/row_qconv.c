@@ -29,11 +29,26 @@ static ew_err layer_of(const struct ew_call *c, struct ew_qlayer *out)
     return EW_OK;
 }
 
-static ew_err prepare(const struct ew_call *c)
+static ew_err prepare(const struct ew_call *c, enum ew_qlayer_method m)
 {
     struct ew_qlayer l;
     EW_TRY(layer_of(c, &l));
-    return ew_qlayer_prepare(c, &l);
+    return ew_qlayer_prepare(c, &l, m);
+}
+
+static ew_err prepare_gemm(const struct ew_call *c)
+{
+    return prepare(c, EW_QLAYER_GEMM);
+}
+
+static ew_err prepare_depth(const struct ew_call *c)
+{
+    return prepare(c, EW_QLAYER_DEPTH);
+}
+
+static ew_err prepare_column(const struct ew_call *c)
+{
+    return prepare(c, EW_QLAYER_COLUMN);
 }
 
 static ew_err pack(const struct ew_call *c)
@@ -45,13 +60,19 @@ static ew_err pack(const struct ew_call *c)
 
 static int offer(const struct ew_ask *ask, struct ew_kernel *out)
 {
+    static ew_err (*const prepares[])(const struct ew_call *c) = {[EW_QLAYER_GEMM] = prepare_gemm,
+                                                                  [EW_QLAYER_DEPTH] = prepare_depth,
+                                                                  [EW_QLAYER_COLUMN] =
+                                                                      prepare_column};
     struct ew_qlayer l;
+    enum ew_qlayer_method methods[EW_QLAYER_METHODS];
     if (ask->phase != EW_PHASE_FORWARD || layer_of(ask->c, &l) != EW_OK ||
         !ew_qlayer_fits(ask->c, &l))
         return 0;
-    const int n = ew_qlayer_offer(ask->c, &l, out);
+    const int n = ew_qlayer_methods(ask->c, &l, methods);
     for (int i = 0; i < n; i++) {
-        out[i].prepare = prepare;
+        out[i] = ew_qlayer_kernel(ask->c, &l, methods[i]);
+        out[i].prepare = prepares[methods[i]];
         out[i].pack = pack;
     }
     return n;

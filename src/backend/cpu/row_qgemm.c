@@ -36,7 +36,7 @@ static ew_err prepare(const struct ew_call *c)
 {
     struct ew_qlayer l;
     layer_of(c, &l);
-    return ew_qlayer_prepare(c, &l);
+    return ew_qlayer_prepare(c, &l, EW_QLAYER_GEMM);
 }
 
 static ew_err pack(const struct ew_call *c)
@@ -52,12 +52,10 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     layer_of(ask->c, &l);
     if (ask->phase != EW_PHASE_FORWARD || !ew_qlayer_fits(ask->c, &l))
         return 0;
-    const int n = ew_qlayer_offer(ask->c, &l, out);
-    for (int i = 0; i < n; i++) {
-        out[i].prepare = prepare;
-        out[i].pack = pack;
-    }
-    return n;
+    out[0] = ew_qlayer_kernel(ask->c, &l, EW_QLAYER_GEMM);
+    out[0].prepare = prepare;
+    out[0].pack = pack;
+    return 1;
 }
 
 const struct ew_row ew_row_qgemm = {.ops = EW_ROW_OPS("qlinear_gemm"), .offer = offer};
