@@ -6,7 +6,7 @@ edgewise compile lenet5 -o a.ewe --mean 0.5 --std 0.5 >/dev/null 2>&1
 edgewise export lenet5 -o a.onnx >/dev/null 2>&1
 meter='while :; do echo 7.5; sleep 0.02; done'
 fast=(--warmup 1 --iters 4 --power-seconds 0.3)
-edgewise bench a.onnx a.ewe "${fast[@]}" --power-from "$meter" | grep -v "^instruction" | sed -E 's/ +[0-9][^ ]*( (ms|x|MiB|KiB|W|B))?/ N/g; s/ +/ /g'
+edgewise bench a.onnx a.ewe "${fast[@]}" --power-from "$meter" | grep -v "^instruction" | sed -E 's/ +-?[0-9][^ ]*( (ms|x|MiB|KiB|W|B))?/ N/g; s/ +/ /g'
 edgewise bench a.onnx a.ewe "${fast[@]}" --power-from "$meter" --json |
     grep -E '"(form|precision|params|cdl|power_rails)"' | sort | uniq -c
 edgewise bench lenet5 a.ewe --quick --eval synthetic:40 --mean 0.5 --std 0.5 --json |
