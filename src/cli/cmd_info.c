@@ -5,7 +5,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/cmd.h"
+#include "cli/info_engine.h"
 #include "cli/network.h"
+#include "format/engine_file.h"
 #include "graph/facts.h"
 #include "model/model.h"
 #include "model/objective.h"
@@ -245,6 +247,8 @@ static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
     struct ew_graph *g;
+    if (ew_engine_file_is(c->args[0]))
+        return ew_info_engine(c, c->args[0]);
     const ew_err e = ew_network_load(c->args[0], &o->net, &g);
     if (e == EW_ERR_NOT_FOUND && !ew_network_is_file(c->args[0]))
         ew_cmd_hint(c, "edgewise models lists the networks");
@@ -258,7 +262,7 @@ const struct ew_cmd ew_cmd_info = {
     .name = "info",
     .group = EW_CMD_NETWORK,
     .summary = "show one network: parameters, arithmetic, memory, layers, picture",
-    .args = "NAME|FILE.onnx|CKPT",
+    .args = "NAME|FILE.onnx|CKPT|FILE.ewe",
     .about = "Parameters, MACs, FLOPs and the layer table are for one image; --batch is for the "
              "memory.\n"
              "CDL, the critical datapath length, counts the operators on the longest path, batch "

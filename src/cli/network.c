@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "format/checkpoint.h"
+#include "format/engine_file.h"
 
 bool ew_network_is_file(const char *what)
 {
@@ -79,6 +80,8 @@ static ew_err from_file(const char *path, const struct ew_network_opts *o, struc
              path);
     EW_CHECK(o->input.n == 0 || o->input.n == 3, EW_ERR_USAGE,
              "%s: --input of a file needs all of HxWxC", path);
+    EW_CHECK(!ew_engine_file_is(path), EW_ERR_USAGE,
+             "%s: is an engine, which info, run and bench take", path);
     const bool checkpoint = ew_checkpoint_is(path);
     EW_TRY(checkpoint ? from_checkpoint(path, o, out) : from_onnx(path, o, out));
     ew_err e = checkpoint ? EW_OK : name_after(path, *out);

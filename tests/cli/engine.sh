@@ -15,7 +15,10 @@ edgewise run a.ewe images/grey.png --top 1 2>/dev/null | sed 's/ [0-9.]* %.*//'
 edgewise run a.ewe images | sed -E 's/class [0-9]/class N/; s/[0-9.]+ (ms|%)/T \1/g; s/(p99|max) [0-9.]+/\1 T/g; s/: [0-9]+ of 2 missed .*/: M of 2 missed/'
 printf 'images/grey.png\n' | edgewise run a.ewe - --json | grep -cE '"(class|read_ms|run_ms|missed|budget_ms)"'
 edgewise run a.ewe images --fps 200 --seconds 0.1 --budget 1000 --json | grep -E '"(frames|fps|budget_ms)"'
+edgewise info a.ewe | grep -vE '^(file|packed|activations|kernels)' | sed 's/, for .*//'
+edgewise info a.ewe --json | grep -E '"(form|precision|params|cdl|channels_last|repacked)"'
 # What is wrong is said in one line.
+edgewise export a.ewe -o a.onnx || echo "status $?"
 edgewise run a.ewe --random --reference || echo "status $?"
 edgewise compile lenet5 || echo "status $?"
 edgewise compile lenet5 -o x.ewe --batch 4-2 || echo "status $?"

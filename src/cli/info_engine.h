@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `edgewise info` says of an engine. */
+#ifndef EW_CLI_INFO_ENGINE_H
+#define EW_CLI_INFO_ENGINE_H
+
+#include "cli/cmd.h"
+
+/* Loads and prints it, as JSON where the call asks for it. */
+ew_err ew_info_engine(const struct ew_cmd_call *c, const char *path);
+
+#endif
