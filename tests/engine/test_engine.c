@@ -26,6 +26,12 @@ static const struct sample {
     {"lenet5", 0, 1},           {"squeezenet1_1", 64, 0.25}, {"shufflenet_v2_x1_0", 64, 0.25},
     {"mobilenet_v2", 64, 0.25}, {"resnet18", 64, 0.25},      {"densenet121", 64, 0.25}};
 
+/* Under an emulator two stand for all. */
+static size_t n_samples(void)
+{
+    return getenv("EW_TEST_QUICK") ? 2 : EW_COUNT(samples);
+}
+
 static struct ew_graph *network(const struct sample *s)
 {
     struct ew_graph *g = NULL;
@@ -103,7 +109,7 @@ static void expect_output(struct ew_context *c, const struct sample *s, int64_t 
 
 static void computes_what_a_plan_computes(void)
 {
-    for (size_t i = 0; i < EW_COUNT(samples); i++) {
+    for (size_t i = 0; i < n_samples(); i++) {
         struct ew_engine *e = make(&samples[i], NULL, "a.ewe");
         struct ew_context *c = NULL;
         if (e && EW_EXPECT_OK(ew_context_new(e, 1, &c)))
@@ -115,7 +121,7 @@ static void computes_what_a_plan_computes(void)
 
 static void same_bytes_twice(void)
 {
-    for (size_t i = 0; i < EW_COUNT(samples); i++) {
+    for (size_t i = 0; i < n_samples(); i++) {
         char *a = NULL, *b = NULL;
         size_t n = 0, m = 0;
         const struct ew_compile_opts o = {.size = sizeof(o), .batch_max = 3, .threads = 1};
@@ -135,7 +141,7 @@ static void any_batch_of_the_range(void)
 {
     static const int64_t order[] = {1, 5, 2, 5, 1, 3};
     const struct ew_compile_opts o = {.size = sizeof(o), .batch_max = 5};
-    for (size_t i = 0; i < EW_COUNT(samples); i++) {
+    for (size_t i = 0; i < n_samples(); i++) {
         struct ew_engine *e = make(&samples[i], &o, "a.ewe");
         struct ew_context *c = NULL;
         if (!e || !EW_EXPECT_OK(ew_context_new(e, 2, &c)))
@@ -153,7 +159,7 @@ static void any_batch_of_the_range(void)
 /* Other batches use the weights that were packed for the first. */
 static void batches_share_packed_weights(void)
 {
-    for (size_t i = 0; i < EW_COUNT(samples); i++) {
+    for (size_t i = 0; i < n_samples(); i++) {
         const struct ew_compile_opts one = {.size = sizeof(one), .threads = 1};
         const struct ew_compile_opts many = {.size = sizeof(many), .batch_max = 4, .threads = 1};
         struct ew_engine *a = make(&samples[i], &one, "a.ewe");
@@ -173,7 +179,7 @@ static void packs_again_for_another_machine(void)
     const struct ew_kernels *other = ew_isa_at(1);
     if (!other)
         EW_SKIP("this machine has one instruction set");
-    for (size_t i = 0; i < EW_COUNT(samples); i++) {
+    for (size_t i = 0; i < n_samples(); i++) {
         const struct ew_compile_opts compact = {.size = sizeof(compact), .compact = 1};
         struct ew_engine_info info = {.size = sizeof(info)}, small = {.size = sizeof(small)};
         struct ew_engine *e = make(&samples[i], NULL, "a.ewe");
@@ -239,13 +245,13 @@ static void contexts_run_at_the_same_time(void)
 {
     const char *seconds = getenv("EW_ENGINE_SECONDS");
     const int64_t end = ew_clock_ns() + (seconds ? atoi(seconds) : 0) * EW_NS_PER_S;
-    for (size_t i = 0; i < EW_COUNT(samples); i++) {
+    for (size_t i = 0; i < n_samples(); i++) {
         pthread_t thread[4];
         struct worker w[4];
         size_t bytes = 0;
         struct ew_engine *e = make(&samples[i], NULL, "a.ewe");
         float *want = expected(&samples[i], 1, 5, &bytes);
-        const int64_t part = (end - ew_clock_ns()) / (int64_t)(EW_COUNT(samples) - i);
+        const int64_t part = (end - ew_clock_ns()) / (int64_t)(n_samples() - i);
         for (int k = 0; k < 4; k++) {
             w[k] = (struct worker){
                 .e = e, .id = k, .until = ew_clock_ns() + part, .want = want, .bytes = bytes};
