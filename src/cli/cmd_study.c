@@ -279,6 +279,7 @@ static ew_err run_study(struct context *x)
                                       .scratch = o->scratch,
                                       .repeat_noisy = o->repeat_noisy,
                                       .look_s = x->study.quick ? 0.1 : 1,
+                                      .sample_s = x->study.quick ? 0.2 : 1,
                                       .limits = {.busy = o->busy, .temp_c = o->temp},
                                       .least_disk_bytes = 64 << 20};
     struct ew_runner *r;

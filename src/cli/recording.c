@@ -2,6 +2,7 @@
 /* Recording what a command measures. */
 #include "cli/recording.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,9 +72,21 @@ ew_err ew_recording_begin(const struct ew_cmd_call *c, const char *db, struct ew
     return err;
 }
 
+/* An epoch ends, validation included, when its row is put. */
+static ew_err put_epoch(struct ew_recording *r, const struct ew_epoch_row *row)
+{
+    struct ew_epoch_row e = *row;
+    const double now_s = (double)(ew_clock_ns() - r->start_ns) / (double)EW_NS_PER_S;
+    if (isnan(e.start_s) && !isnan(e.wall_s))
+        e.start_s = fmax(0, now_s - e.wall_s - (isnan(e.eval_s) ? 0 : e.eval_s));
+    return ew_store_put(r->store, EW_RECORD_EPOCH, r->run, &e);
+}
+
 ew_err ew_recording_put(struct ew_recording *r, enum ew_record kind, const void *row)
 {
-    return r->store ? ew_store_put(r->store, kind, r->run, row) : EW_OK;
+    if (!r->store)
+        return EW_OK;
+    return kind == EW_RECORD_EPOCH ? put_epoch(r, row) : ew_store_put(r->store, kind, r->run, row);
 }
 
 static ew_err put_figure(struct ew_recording *r, const struct ew_metric_row *figure)

@@ -85,6 +85,7 @@ static const struct ew_field run_fields[] = {
 
 static const struct ew_field epoch_fields[] = {
     INT(epoch, epoch, NULL, "epoch, from 1"),
+    NUM(epoch, start_s, "s", NEITHER, "when it began, since the run did"),
     NUM(epoch, wall_s, "s", LOWER, "time of the epoch"),
     NUM(epoch, compute_s, "s", LOWER, "computing"),
     NUM(epoch, stall_s, "s", LOWER, "waiting for data"),

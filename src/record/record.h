@@ -87,6 +87,7 @@ struct ew_run_row {
 
 struct ew_epoch_row {
     int64_t epoch;
+    double start_s; /* since the run began; filled in when it is recorded */
     double wall_s, compute_s, stall_s, overhead_s;
     double fetch_s, decode_s, augment_s; /* the loader's work, summed over its threads */
     double eval_s;                       /* validation after the epoch; not in wall_s */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,29 +59,30 @@ static void take_line(const char *line, struct ew_child *out)
         snprintf(out->said, sizeof(out->said), "%s", line);
 }
 
-/* Reads standard error to its end; progress lines end in '\r'. */
-static void listen(int fd, struct ew_child *out)
+/* Progress lines end in '\r'. */
+static void take_text(struct ew_child *c, const char *text, ssize_t n)
 {
-    char line[EW_CHILD_TEXT], block[4096];
-    size_t used = 0;
-    for (;;) {
-        const ssize_t n = read(fd, block, sizeof(block));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        for (ssize_t i = 0; i < n; i++) {
-            if (block[i] == '\n' || block[i] == '\r') {
-                line[used] = '\0';
-                take_line(line, out);
-                used = 0;
-            } else if (used + 1 < sizeof(line)) {
-                line[used++] = block[i];
-            }
+    for (ssize_t i = 0; i < n; i++) {
+        if (text[i] == '\n' || text[i] == '\r') {
+            c->line[c->used] = '\0';
+            take_line(c->line, c);
+            c->used = 0;
+        } else if (c->used + 1 < sizeof(c->line)) {
+            c->line[c->used++] = text[i];
         }
     }
-    line[used] = '\0';
-    take_line(line, out);
+}
+
+bool ew_child_listen(struct ew_child *c, int timeout_ms)
+{
+    struct pollfd p = {.fd = c->fd, .events = POLLIN};
+    char block[4096];
+    if (poll(&p, 1, timeout_ms) <= 0)
+        return true;
+    const ssize_t n = read(c->fd, block, sizeof(block));
+    if (n > 0)
+        take_text(c, block, n);
+    return n > 0 || (n < 0 && errno == EINTR);
 }
 
 static double seconds(struct timeval t)
@@ -88,16 +90,19 @@ static double seconds(struct timeval t)
     return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
 
-static ew_err wait_for(pid_t pid, struct ew_child *out)
+ew_err ew_child_finish(struct ew_child *c)
 {
     struct rusage u;
-    while (wait4(pid, &out->status, 0, &u) < 0)
+    take_text(c, "\n", 1);
+    close(c->fd);
+    while (wait4(c->pid, &c->status, 0, &u) < 0)
         EW_CHECK(errno == EINTR, EW_ERR_IO, "waiting for a job: %s", strerror(errno));
-    out->cpu_s = seconds(u.ru_utime) + seconds(u.ru_stime);
+    c->cpu_s = seconds(u.ru_utime) + seconds(u.ru_stime);
+    c->wall_s = (double)(ew_clock_ns() - c->start_ns) / (double)EW_NS_PER_S;
     return EW_OK;
 }
 
-ew_err ew_child_run(const char *const *argv, const char *uid, bool gently, struct ew_child *out)
+ew_err ew_child_start(const char *const *argv, const char *uid, bool gently, struct ew_child *out)
 {
     *out = (struct ew_child){.status = -1};
     char run[64], log[] = "EW_LOG=warn";
@@ -109,21 +114,25 @@ ew_err ew_child_run(const char *const *argv, const char *uid, bool gently, struc
         free(envp);
         return ew_fail(EW_ERR_IO, "no pipe for a job: %s", strerror(errno));
     }
-    const int64_t start = ew_clock_ns();
+    out->start_ns = ew_clock_ns();
     const pid_t self = getpid(), pid = fork();
     if (pid == 0)
         become(argv, envp, fds[1], gently, self);
     const int error = errno;
     close(fds[1]);
     free(envp);
-    ew_err err = EW_OK;
-    if (pid < 0) {
-        err = ew_fail(EW_ERR_IO, "no process for a job: %s", strerror(error));
-    } else {
-        listen(fds[0], out);
-        err = wait_for(pid, out);
-    }
-    close(fds[0]);
-    out->wall_s = (double)(ew_clock_ns() - start) / (double)EW_NS_PER_S;
-    return err;
+    out->pid = (int)pid;
+    out->fd = fds[0];
+    if (pid < 0)
+        close(fds[0]);
+    EW_CHECK(pid > 0, EW_ERR_IO, "no process for a job: %s", strerror(error));
+    return EW_OK;
+}
+
+ew_err ew_child_run(const char *const *argv, const char *uid, struct ew_child *out)
+{
+    EW_TRY(ew_child_start(argv, uid, false, out));
+    while (ew_child_listen(out, -1))
+        ;
+    return ew_child_finish(out);
 }

@@ -5,6 +5,8 @@
 #define EW_STUDY_CHILD_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -14,10 +16,25 @@ struct ew_child {
     int status;               /* as waitpid has it */
     double wall_s, cpu_s;     /* cpu_s: of the process and its own children */
     char said[EW_CHILD_TEXT]; /* the last line that it wrote to standard error */
+    /* Inside. */
+    int pid, fd;
+    int64_t start_ns;
+    char line[EW_CHILD_TEXT];
+    size_t used;
 };
 
-/* Runs `argv` (NULL-terminated, argv[0] is the program's path) with EW_RUN=uid and nothing on its
- * standard output, and waits for it.  `gently`: it is asked to end when we end, else killed. */
-ew_err ew_child_run(const char *const *argv, const char *uid, bool gently, struct ew_child *out);
+/* Starts `argv` (NULL-terminated, argv[0] is the program's path) with EW_RUN=uid and nothing on its
+ * standard output.  `gently`: it is asked to end when we end, else killed.  finish must follow. */
+ew_err ew_child_start(const char *const *argv, const char *uid, bool gently, struct ew_child *out);
+
+/* Hears it for up to timeout_ms; false: it has closed its standard error, as it does when it ends.
+ */
+bool ew_child_listen(struct ew_child *c, int timeout_ms);
+
+/* Waits for its end and fills in the rest. */
+ew_err ew_child_finish(struct ew_child *c);
+
+/* All three. */
+ew_err ew_child_run(const char *const *argv, const char *uid, struct ew_child *out);
 
 #endif

@@ -16,10 +16,13 @@
 #include "study/child.h"
 #include "study/paths.h"
 #include "study/summary.h"
+#include "study/watch.h"
 
 #define POWER_WORDS  16
 #define REASON_CHARS 600
 #define FOLDER_CHARS 512
+#define LISTEN_MS    500
+#define PUT_NS       (2 * EW_NS_PER_S) /* samples go to the store so often, for those who look on */
 #define SHORT_S      0.2 /* the system counts CPU time in steps of 10 ms: too coarse below this */
 
 struct ew_runner {
@@ -115,6 +118,8 @@ ew_err ew_runner_open(const struct ew_study *study, const struct ew_runner_opts 
     EW_CHECK(r, EW_ERR_MEMORY, "no memory for a study");
     r->study = study;
     r->opts = *o;
+    if (!(r->opts.sample_s > 0))
+        r->opts.sample_s = 1;
     ew_arena_init(&r->arena);
     const ew_err err = open_runner(r);
     if (err != EW_OK) {
@@ -323,6 +328,29 @@ static ew_err finish(struct ew_runner *r, const struct ew_child *c, struct ew_ru
     return ew_store_run_update(r->store, out->run, &row);
 }
 
+/* Runs the job with the board being sampled beside it. */
+static ew_err watch_child(struct ew_runner *r, const char **argv, const char *uid, bool gently,
+                          int64_t run, struct ew_child *child)
+{
+    struct ew_watch *w;
+    EW_TRY(ew_watch_start(r->board, r->opts.sample_s, &w));
+    ew_err err = ew_child_start(argv, uid, gently, child);
+    if (err == EW_OK) {
+        int64_t put_ns = ew_clock_ns();
+        while (ew_child_listen(child, LISTEN_MS)) {
+            const int64_t now = ew_clock_ns();
+            if (err == EW_OK && now - put_ns >= PUT_NS) {
+                err = ew_watch_put(w, r->store, run);
+                put_ns = now;
+            }
+        }
+        const ew_err ended = ew_child_finish(child);
+        err = err == EW_OK ? ended : err;
+    }
+    const ew_err stopped = ew_watch_stop(w, r->store, run);
+    return err == EW_OK ? stopped : err;
+}
+
 static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const char **argv,
                         bool gently, struct ew_runner_report *out)
 {
@@ -342,7 +370,7 @@ static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const
     run.uid = uid;
     EW_TRY(begin_run(r, j, &run, &out->run));
     const double cpu_s = ew_guard_cpu_s(r->board);
-    EW_TRY(ew_child_run(argv, uid, gently, &child));
+    EW_TRY(watch_child(r, argv, uid, gently, out->run, &child));
     const double used_s = ew_guard_cpu_s(r->board) - cpu_s;
     EW_TRY(ew_guard_look(r->board, ".", 0, &after));
     judge(r, &child, used_s, &before, &after);

@@ -39,7 +39,7 @@ static ew_err make(const char *program, struct ew_arena *a, const char *path, co
         argv[i + 1] = strcmp(list[i], "{}") == 0 ? part : list[i];
     EW_TRY(ew_path_make_folders(part));
     ew_path_remove(part);
-    EW_TRY(ew_child_run(argv, "", false, &child));
+    EW_TRY(ew_child_run(argv, "", &child));
     const bool well = WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0;
     EW_CHECK(well, EW_ERR_IO, "%s: cannot be made: %s", path, child.said);
     EW_CHECK(rename(part, path) == 0, EW_ERR_IO, "%s: %s", path, strerror(errno));

@@ -95,7 +95,8 @@ static ew_err add_all(struct ew_store *s, int64_t run)
     for (const struct ew_field *f = ew_record_kind(EW_RECORD_EPOCH)->fields; f->name; f++) {
         const char *name = strcmp(f->name, "wall_s") == 0 ? "epoch_s" : f->name;
         char first[64];
-        if (strcmp(f->name, "epoch") == 0 || (f->type != EW_FIELD_FLOAT && f->type != EW_FIELD_INT))
+        if (strcmp(f->name, "epoch") == 0 || strcmp(f->name, "start_s") == 0 ||
+            (f->type != EW_FIELD_FLOAT && f->type != EW_FIELD_INT))
             continue;
         if (is_score(f->name)) {
             EW_TRY(put(s, run, f, name, "epoch = (SELECT max(epoch) FROM epoch WHERE run = ?1)"));
