@@ -55,9 +55,12 @@ static ew_err follow(struct ew_train_run *r, struct ew_trainer *t, struct ew_tra
         if (e == EW_OK && event == EW_TRAIN_EPOCH) {
             ew_train_show_epoch(v, t);
             e = ew_recording_put(r->rec, EW_RECORD_EPOCH, ew_trainer_epoch(t));
+            if (e == EW_OK)
+                e = ew_recording_watch_flush(r->watch);
         } else if (e == EW_OK && event != EW_TRAIN_DONE) {
             const struct ew_train_status s = ew_trainer_status(t);
             ew_train_show_step(v, &s);
+            e = ew_recording_watch_drain(r->watch);
         }
     }
     ew_train_show_wipe(v);
@@ -92,6 +95,28 @@ static ew_err record(struct ew_train_run *r, const struct ew_train_result *x)
     return EW_OK;
 }
 
+/* Which class was taken for which, of the last evaluation: metrics "confusion:TRUE:GIVEN".  A
+ * matrix that no picture could show is left to `eval`. */
+#define MOST_CLASSES 64
+static ew_err record_confusion(struct ew_train_run *r, const struct ew_trainer *t)
+{
+    const struct ew_confusion *c = ew_trainer_confusion(t);
+    if (!r->rec->store || !c || c->classes > MOST_CLASSES)
+        return EW_OK;
+    EW_TRY(ew_store_begin(r->rec->store));
+    ew_err e = EW_OK;
+    for (int64_t i = 0; e == EW_OK && i < c->classes * c->classes; i++) {
+        char name[256];
+        if (!c->count[i])
+            continue;
+        snprintf(name, sizeof(name), "confusion:%s:%s", ew_dataset_class(r->data, i / c->classes),
+                 ew_dataset_class(r->data, i % c->classes));
+        e = ew_recording_metric(r->rec, name, (double)c->count[i], NULL, EW_BETTER_NEITHER);
+    }
+    const ew_err ended = ew_store_end(r->rec->store, e == EW_OK);
+    return e == EW_OK ? ended : e;
+}
+
 static ew_err stopped_early(const struct ew_train_run *r, struct ew_trainer *t)
 {
     const struct ew_train_status s = ew_trainer_status(t);
@@ -120,6 +145,7 @@ static ew_err finish(struct ew_train_run *r, const struct ew_trainer *t)
 {
     const struct ew_train_result x = ew_trainer_result(t);
     EW_TRY(record(r, &x));
+    EW_TRY(record_confusion(r, t));
     EW_TRY(r->json ? ew_train_print_json(stdout, r, &x) : ew_train_print(r, &x));
     if (write_result(r, &x) != EW_OK)
         EW_WARN("%s", ew_error_message());
@@ -138,7 +164,12 @@ static ew_err train(struct ew_train_run *r)
     EW_TRY(ew_trainer_open(&r->job, &t));
     ew_train_show_begin(&view, r, t);
     catch_signals(before);
-    ew_err e = follow(r, t, &view, &stopped);
+    ew_err e = ew_recording_watch_new(r->rec, &r->watch);
+    if (e == EW_OK)
+        e = follow(r, t, &view, &stopped);
+    if (e == EW_OK)
+        e = ew_recording_watch_flush(r->watch);
+    ew_recording_watch_free(r->watch);
     if (e == EW_OK)
         e = stopped ? stopped_early(r, t) : finish(r, t);
     else if (e != EW_ERR_ARG) /* not diverged: a bad sample, a disk; what was learnt is good */

@@ -6,7 +6,7 @@
 
 #include "cli/cmd.h"
 #include "cli/network.h"
-#include "cli/recording.h"
+#include "cli/recording_watch.h"
 #include "train/trainer.h"
 
 struct ew_train_cmd {
@@ -29,6 +29,7 @@ struct ew_train_run {
     struct ew_checkpoint from; /* resumed, or the weights' */
     struct ew_train_job job;
     struct ew_recording *rec;
+    struct ew_recording_watch *watch;
     struct ew_board *board; /* NULL: none could be opened */
     bool json;
 };

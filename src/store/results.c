@@ -94,9 +94,10 @@ static ew_err build(struct ew_store *s, struct builder *b, const char *where, co
                      "json_valid(job.options) AND key NOT IN ('command', 'network') ORDER BY key",
                      ", json_extract(j.options, '$.\"%q\"')", "option"));
     b->origin = EW_COLUMN_METRIC;
-    EW_TRY(add_found(s, b, "SELECT DISTINCT name FROM metric ORDER BY name",
-                     ", (SELECT value FROM metric WHERE run = r.id AND name = %Q LIMIT 1)",
-                     "metric"));
+    /* Names with a colon are cells of a matrix: too many to be columns. */
+    EW_TRY(
+        add_found(s, b, "SELECT DISTINCT name FROM metric WHERE instr(name, ':') = 0 ORDER BY name",
+                  ", (SELECT value FROM metric WHERE run = r.id AND name = %Q LIMIT 1)", "metric"));
     b->origin = EW_COLUMN_MACHINE;
     EW_TRY(add_fields(b, EW_RECORD_MACHINE, 'm', "machine_", "id"));
     sqlite3_str_appendf(b->sql,
