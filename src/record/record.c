@@ -166,6 +166,7 @@ static const struct ew_field study_fields[] = {
     TEXT(study, name, "name"),
     TEXT(study, title, "title"),
     TEXT(study, about, "what it asks, and what differs here"),
+    TEXT(study, differs, "what differs from what was published"),
     BOOL(study, quick, "reduced size"),
     INT(study, jobs, NULL, "runs asked for"),
     INT(study, done, NULL, "runs that are done"),

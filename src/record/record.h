@@ -134,6 +134,7 @@ struct ew_metric_row {
 /* A study as a whole, for progress. */
 struct ew_study_row {
     const char *name, *title, *about;
+    const char *differs; /* from what was published, a line each */
     bool quick;
     int64_t jobs, done, failed, skipped; /* runs asked for, and how far it is */
     double left_s;                       /* guess */

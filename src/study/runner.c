@@ -73,6 +73,7 @@ static ew_err put_study(struct ew_runner *r, const char *now)
     row.name = r->study->name;
     row.title = r->study->title;
     row.about = r->study->about;
+    row.differs = r->study->differs;
     row.quick = r->study->quick;
     row.jobs = r->counts.total;
     row.done = r->counts.known + r->counts.done;
