@@ -35,7 +35,7 @@
     const card = element('article', 'box');
     const done = (s.done || 0) + (s.failed || 0) + (s.skipped || 0), all = Math.max(1, s.jobs || 0);
     card.append(element('h3', '', s.title || s.name));
-    if (s.about) card.append(element('p', '', s.about));
+    if (s.about) card.append(element('p', '', s.about.split('\n')[0]));
     const outer = element('div', 'bar-outer'), inner = element('div');
     outer.setAttribute('role', 'progressbar');
     outer.setAttribute('aria-valuenow', String(Math.round(100 * done / all)));

@@ -56,8 +56,30 @@ static bool chosen(const struct report *r, const struct ew_figure *f)
     return !r->o->figure || strncmp(f->id, r->o->figure, strlen(r->o->figure)) == 0;
 }
 
+/* What a study is, and what differs from what was published: `mark` begins a line of those. */
+static void write_studies(const struct report *r, const char *mark, FILE *out)
+{
+    for (int i = 0; r->o->study && i < r->results.n_studies; i++) {
+        const struct ew_study_row *s = &r->results.studies[i];
+        ew_text_plain(s->title ? s->title : s->name, out);
+        fputs("\n\n", out);
+        for (const char *p = s->differs; p && *p;) {
+            char line[500];
+            const int n = (int)strcspn(p, "\n");
+            snprintf(line, sizeof(line), "%.*s", n, p);
+            fputs(mark, out);
+            ew_text_plain(line, out);
+            putc('\n', out);
+            p += n + (p[n] == '\n');
+        }
+        if (s->differs)
+            putc('\n', out);
+    }
+}
+
 static ew_err write_text(const struct report *r, FILE *out)
 {
+    write_studies(r, "differs: ", out);
     if (r->compared.n) {
         EW_TRY(ew_grid_text(&r->compared, NULL, out));
         putc('\n', out);
@@ -76,6 +98,7 @@ static ew_err write_markdown(const struct report *r, FILE *out)
     fputs("# ", out);
     ew_text_markdown(r->title, out);
     fputs("\n\n", out);
+    write_studies(r, "- differs: ", out);
     if (r->compared.n) {
         ew_grid_markdown(&r->compared, out);
         putc('\n', out);

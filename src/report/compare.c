@@ -114,7 +114,7 @@ static double mean_of_epochs(const struct ew_run_data *d, const struct ew_field 
     int n = 0;
     for (int e = 0; e < d->n_epochs; e++) {
         const void *at = (const char *)&d->epochs[e] + f->offset;
-        if ((d->n_epochs > 1 && d->epochs[e].epoch == 0) || ew_field_absent(f, &d->epochs[e]))
+        if ((d->n_epochs > 1 && e == 0) || ew_field_absent(f, &d->epochs[e]))
             continue;
         sum += f->type == EW_FIELD_FLOAT ? *(const double *)at : (double)*(const int64_t *)at;
         n++;

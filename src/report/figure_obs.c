@@ -135,9 +135,10 @@ static bool resolve_all(const struct want *w, struct ew_obs_list *l)
 
 /* ---- Observations ---- */
 
-static const char *when(int64_t epoch)
+/* Rows come in the order of epochs, whatever number they begin with. */
+static const char *when(const struct ew_run_data *run, const struct ew_epoch_row *e)
 {
-    return epoch == 0 ? "first" : "later";
+    return e == run->epochs ? "first" : "later";
 }
 
 const char *ew_obs_property(const struct ew_run_data *run, const char *names, struct ew_arena *a)
@@ -158,7 +159,7 @@ static const char *property(const struct ew_run_data *run, const struct ew_epoch
                             const char *name, struct ew_arena *a)
 {
     if (e && strcmp(name, "when") == 0)
-        return when(e->epoch);
+        return when(run, e);
     if (e && strcmp(name, "epoch") == 0)
         return ew_arena_printf(a, "%lld", (long long)e->epoch);
     return ew_obs_property(run, name, a);
@@ -238,7 +239,7 @@ static bool epoch_counts(const struct ew_figure_desc *d, const struct ew_run_dat
 {
     switch (d->epochs) {
     case EW_EPOCHS_LATER:
-        return run->n_epochs == 1 || run->epochs[e].epoch > 0;
+        return run->n_epochs == 1 || e > 0;
     case EW_EPOCHS_LAST:
         return e == run->n_epochs - 1;
     case EW_EPOCHS_ALL:
@@ -433,9 +434,12 @@ ew_err ew_obs_collect(const struct ew_figure_desc *d, const struct ew_results *r
     const int before = out->n;
     EW_TRY(settle(d, a, out));
     if (!before)
-        out->missing = ew_arena_printf(a, "no finished run says its %s", d->x ? d->x : "values");
+        out->missing =
+            ew_arena_printf(a, "no finished run says its %.*s",
+                            (int)strcspn(d->x ? d->x : "values", "|"), d->x ? d->x : "values");
     else if (!out->n)
-        out->missing = ew_arena_printf(
-            a, "%s has fewer than %d values in runs that are alike otherwise", d->x, d->min_x);
+        out->missing =
+            ew_arena_printf(a, "%.*s has fewer than %d values in runs that are alike otherwise",
+                            (int)strcspn(d->x, "|"), d->x, d->min_x);
     return EW_OK;
 }

@@ -85,8 +85,10 @@ const char *ew_text_value(double v, char buf[EW_VALUE_CHARS])
     const double size = fabs(v);
     if (!isfinite(v))
         snprintf(buf, EW_VALUE_CHARS, "%s", "");
-    else if (size > 0 && (size < 1e-3 || size >= 1e9))
+    else if (size > 0 && (size < 1e-6 || size >= 1e9))
         snprintf(buf, EW_VALUE_CHARS, "%.3e", v);
+    else if (size > 0 && size < 1e-3)
+        snprintf(buf, EW_VALUE_CHARS, "%.6f", v);
     else if (size >= 999.95 || size <= 0)
         snprintf(buf, EW_VALUE_CHARS, "%.0f", v);
     else if (v >= 1 && size - floor(size) <= 0 && size < 1000)

@@ -153,12 +153,14 @@ static void head(const struct ew_page_opts *o, const char *nonce, FILE *out)
     fputs("</style></head><body>", out);
 }
 
-static void contents(const struct ew_figures *f, FILE *out)
+static void contents(const struct ew_results *r, const struct ew_figures *f, FILE *out)
 {
     fputs("<nav>", out);
     for (int i = 0; i < f->n; i++)
         if (!f->v[i].missing && (i == 0 || f->v[i - 1].desc != f->v[i].desc || f->v[i - 1].missing))
             fprintf(out, "<a href=\"#%s\">%s</a>", f->v[i].id, f->v[i].desc->title);
+    if (r->n_studies)
+        fputs("<a href=\"#studies\">Studies</a>", out);
     fputs("<a href=\"#machines\">Machines</a><a href=\"#runs\">Runs</a></nav>", out);
 }
 
@@ -232,7 +234,7 @@ static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
         fputs("</p>", out);
     }
     count_runs(r, out);
-    contents(f, out);
+    contents(r, f, out);
     fputs("</header><main>", out);
     if (o->compared) {
         fputs("<section class=\"box\"><h2>Side by side</h2>", out);
@@ -240,6 +242,7 @@ static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
         fputs("</section>", out);
     }
     EW_TRY(ew_page_figures(f, out));
+    ew_page_studies(r, out);
     ew_page_machines(r, out);
     ew_page_runs(r, out);
     fprintf(out, "</main><footer>Made by Edgewise %s at %s.</footer>", ew_version(), now);

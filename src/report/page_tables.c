@@ -8,6 +8,48 @@
 
 #define MOST_RUNS 2000 /* the store has them all */
 
+/* ---- Studies ---- */
+
+/* A list of the lines of a text. */
+static void lines(const char *text, FILE *out)
+{
+    fputs("<ul>", out);
+    while (*text) {
+        char line[512];
+        const size_t n = strcspn(text, "\n");
+        snprintf(line, sizeof(line), "%.*s", n < 500 ? (int)n : 500, text);
+        fputs("<li>", out);
+        ew_html_text(out, line);
+        fputs("</li>", out);
+        text += n + (text[n] == '\n');
+    }
+    fputs("</ul>", out);
+}
+
+void ew_page_studies(const struct ew_results *r, FILE *out)
+{
+    if (!r->n_studies)
+        return;
+    fputs("<section id=\"studies\"><h2>Studies</h2><div class=\"cards\">", out);
+    for (int i = 0; i < r->n_studies; i++) {
+        const struct ew_study_row *s = &r->studies[i];
+        fputs("<article class=\"card\"><h3>", out);
+        ew_html_text(out, s->title ? s->title : s->name ? s->name : "");
+        fputs("</h3><p>", out);
+        if (s->jobs >= 0 && s->done >= 0)
+            fprintf(out, "%lld of %lld jobs done%s. ", (long long)s->done, (long long)s->jobs,
+                    s->quick ? ", at the reduced size" : "");
+        ew_html_text(out, s->about ? s->about : "");
+        fputs("</p>", out);
+        if (s->differs) {
+            fputs("<p>What differs from what was published:</p>", out);
+            lines(s->differs, out);
+        }
+        fputs("</article>", out);
+    }
+    fputs("</div></section>", out);
+}
+
 /* ---- Machines ---- */
 
 static void value(const struct ew_field *f, const struct ew_machine_row *m, FILE *out)

@@ -15,6 +15,7 @@ void ew_results_fini(struct ew_results *r)
 {
     free(r->runs);
     free(r->published);
+    free(r->studies);
     ew_arena_fini(&r->arena);
     *r = (struct ew_results){0};
 }
@@ -36,6 +37,13 @@ ew_err ew_results_publish(struct ew_results *r, const struct ew_published_row *p
     EW_TRY(ew_grow((void **)&r->published, &r->cap_published, r->n_published + 1,
                    sizeof(*r->published)));
     r->published[r->n_published++] = *p;
+    return EW_OK;
+}
+
+ew_err ew_results_add_study(struct ew_results *r, const struct ew_study_row *s)
+{
+    EW_TRY(ew_grow((void **)&r->studies, &r->cap_studies, r->n_studies + 1, sizeof(*r->studies)));
+    r->studies[r->n_studies++] = *s;
     return EW_OK;
 }
 

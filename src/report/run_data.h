@@ -29,6 +29,8 @@ struct ew_results {
     int n_runs, cap_runs;
     struct ew_published_row *published; /* to stand beside ours */
     int n_published, cap_published;
+    struct ew_study_row *studies; /* that the runs are of */
+    int n_studies, cap_studies;
 };
 
 void ew_results_init(struct ew_results *r);
@@ -37,6 +39,7 @@ void ew_results_fini(struct ew_results *r);
 /* A new run at the end, all absent.  It moves when another is added. */
 ew_err ew_results_add(struct ew_results *r, struct ew_run_data **out);
 ew_err ew_results_publish(struct ew_results *r, const struct ew_published_row *p);
+ew_err ew_results_add_study(struct ew_results *r, const struct ew_study_row *s);
 
 /* The property `name` of the run: "side", then the fields of run, job and machine, then the
  * options of the job.  NULL: it has none.  Text lives in `a` or with the run. */

@@ -308,7 +308,8 @@ static void values_as_text(void)
     EW_EXPECT_STR(ew_text_value(12.345, buf), "12.35");
     EW_EXPECT_STR(ew_text_value(-123.46, buf), "-123.5");
     EW_EXPECT_STR(ew_text_value(1234.5, buf), "1234");
-    EW_EXPECT_STR(ew_text_value(0.0001234, buf), "1.234e-04");
+    EW_EXPECT_STR(ew_text_value(0.0001234, buf), "0.000123");
+    EW_EXPECT_STR(ew_text_value(1.234e-9, buf), "1.234e-09");
 }
 
 EW_TEST_MAIN(EW_TEST(statistics_of_repetitions), EW_TEST(settings_are_kept_apart),

@@ -214,6 +214,20 @@ static ew_err load_published(struct ew_store *s, const char *study, struct ew_re
     return e;
 }
 
+static ew_err load_studies(struct ew_store *s, const char *study, struct ew_results *r)
+{
+    struct ew_rows *rows;
+    struct list l = {0};
+    EW_TRY(ew_store_query(s, &rows, "SELECT * FROM study ORDER BY name", ""));
+    ew_err e = read_all(rows, EW_RECORD_STUDY, &r->arena, &l);
+    const struct ew_study_row *v = (const void *)l.v;
+    for (int i = 0; e == EW_OK && i < l.n; i++)
+        if (!study || (v[i].name && strcmp(v[i].name, study) == 0))
+            e = ew_results_add_study(r, &v[i]);
+    free(l.v);
+    return e;
+}
+
 static ew_err load_parts(struct ew_store *s, struct ew_results *r, const struct index *x)
 {
     struct ew_rows *rows;
@@ -235,6 +249,8 @@ ew_err ew_results_load(struct ew_store *s, const char *study, const char *side,
         e = load_parts(s, r, &x);
     if (e == EW_OK)
         e = load_published(s, study, r);
+    if (e == EW_OK)
+        e = load_studies(s, study, r);
     free(x.ids);
     return e;
 }
