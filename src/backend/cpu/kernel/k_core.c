@@ -265,19 +265,35 @@ void EW_K(core_gather_band)(const struct core *c, const float *x, struct core_ro
 
 /* ---- Tiles ---- */
 
-/* What the micro-kernel's clamp cannot do, on rows that are still in L1. */
-static void finish_rows(const struct core_run *run, float *y, const float *add, const int64_t *row,
-                        int rows, int64_t width)
+/* One panel's outputs of one block. */
+struct outputs {
+    float *y;
+    const float *add; /* behind the activation; NULL: nothing */
+    const int64_t *row;
+    int rows;
+    int64_t width;
+};
+
+INLINE void finish_as(enum ew_act act, const struct ew_epilogue *e, const struct outputs *o)
 {
-    const struct ew_epilogue *e = run->end;
-    for (int r = 0; r < rows; r++) {
-        float *p = y + row[r];
-        const float *q = e->add_after && add ? add + row[r] : NULL;
-        for (int64_t i = 0; i < width; i += LANES) {
-            const vec v = vact(e->act, load_n(p + i, width - i), e->lo, e->hi);
-            store_n(p + i, q ? v + load_n(q + i, width - i) : v, width - i);
+    for (int r = 0; r < o->rows; r++) {
+        float *p = o->y + o->row[r];
+        for (int64_t i = 0; i < o->width; i += LANES) {
+            const int64_t n = o->width - i;
+            const vec v = vact(act, load_n(p + i, n), e->lo, e->hi);
+            store_n(p + i, o->add ? v + load_n(o->add + o->row[r] + i, n) : v, n);
         }
     }
+}
+
+/* What the micro-kernel's clamp cannot do, on rows that are still in L1.  The one that whole
+ * networks use has a loop of its own. */
+static void finish_rows(const struct ew_epilogue *e, const struct outputs *o)
+{
+    if (e->act == EW_ACT_HARD_SWISH)
+        finish_as(EW_ACT_HARD_SWISH, e, o);
+    else
+        finish_as(e->act, e, o);
 }
 
 struct tile {
@@ -333,8 +349,11 @@ static void run_panel(const struct tile *t, int64_t panel, int rows)
             EW_K(micro_direct)(&m, rows);
         else
             EW_K(micro)(&m, rows);
-        if (last && !t->plain)
-            finish_rows(t->run, t->y + o, t->add ? t->add + o : NULL, t->row, rows, width);
+        if (last && !t->plain) {
+            const bool after = t->run->end->add_after && t->add;
+            const struct outputs out = {t->y + o, after ? t->add + o : NULL, t->row, rows, width};
+            finish_rows(t->run->end, &out);
+        }
     }
 }
 
