@@ -2,32 +2,14 @@
 /* Options for images and classes. */
 #include "cli/image_opts.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "base/num.h"
+#include "train/options.h"
 
 #define MAX_LABELS_BYTES ((size_t)16 << 20)
 
-/* "0.5" for all channels, or one number for each. */
-static ew_err parse_channels(const char *option, const char *text, double *out)
-{
-    char buf[256];
-    snprintf(buf, sizeof(buf), "%s", text);
-    char *save = NULL;
-    int n = 0;
-    for (char *w = strtok_r(buf, ",x", &save); w; w = strtok_r(NULL, ",x", &save)) {
-        EW_CHECK(n < EW_IMAGE_CHANNELS && ew_num_float(w, &out[n]), EW_ERR_USAGE,
-                 "--%s: \"%s\" is not a list of at most %d numbers", option, text,
-                 EW_IMAGE_CHANNELS);
-        n++;
-    }
-    EW_CHECK(n > 0, EW_ERR_USAGE, "--%s needs a number", option);
-    for (int i = n; i < EW_IMAGE_CHANNELS; i++)
-        out[i] = out[n == 1 ? 0 : n - 1];
-    return EW_OK;
-}
+_Static_assert(EW_IMAGE_CHANNELS == EW_SAMPLE_CHANNELS, "images have as many channels as samples");
 
 ew_err ew_image_opts_read(const struct ew_image_opts *o, struct ew_image_prep *out)
 {
@@ -35,9 +17,9 @@ ew_err ew_image_opts_read(const struct ew_image_opts *o, struct ew_image_prep *o
     if (o->resize)
         out->resize = o->resize;
     if (o->mean)
-        EW_TRY(parse_channels("mean", imagenet ? "0.485,0.456,0.406" : o->mean, out->mean));
+        EW_TRY(ew_channels_parse("mean", imagenet ? "0.485,0.456,0.406" : o->mean, out->mean));
     const char *std = o->std ? o->std : imagenet ? "0.229,0.224,0.225" : NULL;
-    return std ? parse_channels("std", std, out->std) : EW_OK;
+    return std ? ew_channels_parse("std", std, out->std) : EW_OK;
 }
 
 ew_err ew_labels_read(const char *path, struct ew_arena *a, const char *const **out, int *n)

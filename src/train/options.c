@@ -35,14 +35,13 @@ struct ew_schedule ew_train_schedule(const struct ew_train_opts *o, int64_t step
                                 .steps_per_epoch = steps_per_epoch};
 }
 
-/* "0.5" for all channels, or one number for each. */
-static ew_err parse_channels(const char *option, const char *text, double *out)
+ew_err ew_channels_parse(const char *option, const char *text, double out[EW_SAMPLE_CHANNELS])
 {
     char buf[256];
     snprintf(buf, sizeof(buf), "%s", text);
     char *save = NULL;
     int n = 0;
-    for (char *w = strtok_r(buf, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
+    for (char *w = strtok_r(buf, ",x", &save); w; w = strtok_r(NULL, ",x", &save)) {
         EW_CHECK(n < EW_SAMPLE_CHANNELS && ew_num_float(w, &out[n]), EW_ERR_USAGE,
                  "--%s: \"%s\" is not a list of at most %d numbers", option, text,
                  EW_SAMPLE_CHANNELS);
@@ -62,8 +61,8 @@ ew_err ew_train_normalise(const struct ew_train_opts *o, double mean[EW_SAMPLE_C
     if (!*given)
         return EW_OK;
     const char *m = o->mean ? o->mean : "0", *d = o->std ? o->std : "1";
-    EW_TRY(parse_channels("mean", imagenet ? "0.485,0.456,0.406" : m, mean));
-    EW_TRY(parse_channels("std", imagenet && !o->std ? "0.229,0.224,0.225" : d, std));
+    EW_TRY(ew_channels_parse("mean", imagenet ? "0.485,0.456,0.406" : m, mean));
+    EW_TRY(ew_channels_parse("std", imagenet && !o->std ? "0.229,0.224,0.225" : d, std));
     for (int i = 0; i < EW_SAMPLE_CHANNELS; i++)
         EW_CHECK(std[i] > 0, EW_ERR_USAGE, "--std: must be over 0, got %g", std[i]);
     return EW_OK;
