@@ -192,8 +192,8 @@ static ew_err take_option(struct section *s, const struct ew_study_command *c, c
                           void *opts, struct ew_study_job *j)
 {
     const struct ew_field *f = ew_field_find(c->opts, k->name);
-    if (!f)
-        return EW_OK; /* another command's, from [defaults] */
+    if (!f || is_own(k->name)) /* another command's, from [defaults]; or the study's */
+        return EW_OK;
     const char *value = k->value;
     EW_TRY(ew_fail_in(ew_field_parse(f, value, opts), "%s:%d", s->file->name, k->line));
     j->argv[j->n_argv++] = ew_arena_printf(s->arena, "--%s=%s", f->name, value);

@@ -206,56 +206,108 @@ static bool job_fits(const struct ew_study_job *j, const char *settings, struct 
     return true;
 }
 
-/* Adds the values of a metric over the job's runs to the sums. */
+/* The values of a metric over runs. */
 struct sums {
-    int64_t n;
+    int64_t jobs, n;
     double x, xx;
+    const char *quality; /* of the first */
 };
 
-static ew_err add_runs(struct ew_store *s, const struct ew_study *study,
-                       const struct ew_study_job *j, const char *unit, struct sums *t,
-                       struct ew_comparison *c, struct ew_arena *a)
+/* Whose runs are looked at. */
+struct view {
+    struct ew_store *store;
+    const struct ew_study *study;
+    const char *unit;
+    struct ew_arena *arena;
+};
+
+static ew_err add_runs(const struct view *v, const struct ew_study_job *j, const char *metric,
+                       struct sums *t)
 {
     struct ew_rows *rows;
-    EW_TRY(ew_store_query(s, &rows,
+    EW_TRY(ew_store_query(v->store, &rows,
                           "SELECT metric.value, metric.quality FROM metric JOIN run ON run.id = "
                           "metric.run JOIN machine ON machine.id = run.machine WHERE run.job = ?1 "
                           "AND run.study = ?2 AND machine.unit = ?3 AND metric.name = ?4 AND "
                           "run.status = 'done'",
-                          "ssss", j->row.id, study->name, unit, c->published->metric));
+                          "ssss", j->row.id, v->study->name, v->unit, metric));
     while (ew_rows_next(rows)) {
         const double x = ew_rows_num(rows, 0);
         t->n++;
         t->x += x;
         t->xx += x * x;
-        if (!c->quality && ew_rows_text(rows, 1))
-            c->quality = ew_arena_strdup(a, ew_rows_text(rows, 1));
+        if (!t->quality && ew_rows_text(rows, 1))
+            t->quality = ew_arena_strdup(v->arena, ew_rows_text(rows, 1));
     }
     return ew_rows_free(rows);
+}
+
+static ew_err add_up(const struct view *v, const char *metric, const char *settings, struct sums *t)
+{
+    *t = (struct sums){0};
+    for (int k = 0; k < v->study->n_jobs; k++) {
+        const struct ew_study_job *j = &v->study->jobs[k];
+        if (j->repeat != 0 || !job_fits(j, settings, v->arena))
+            continue;
+        t->jobs++;
+        EW_TRY(add_runs(v, j, metric, t));
+    }
+    return EW_OK;
+}
+
+static void take_mean(const struct sums *t, struct ew_comparison *c)
+{
+    const double n = (double)t->n;
+    c->jobs = t->jobs;
+    c->runs = t->n;
+    c->quality = t->quality;
+    if (t->n)
+        c->value = t->x / n;
+    if (t->n > 1)
+        c->spread = sqrt(fmax(t->xx / n - c->value * c->value, 0) * n / (n - 1));
+}
+
+/* "median_ms:label=before/label=after": the mean with one setting over that with the other. */
+static ew_err compare_ratio(const struct view *v, const char *text, struct ew_comparison *c)
+{
+    char *metric = ew_arena_strdup(v->arena, text);
+    char *above = metric ? strchr(metric, ':') : NULL;
+    char *below = above ? strchr(above, '/') : NULL;
+    EW_CHECK(below, EW_ERR_FORMAT, "%s: '%s' is not METRIC:NAME=VALUE/NAME=VALUE", v->study->name,
+             text);
+    *above++ = *below++ = '\0';
+    struct sums a, b;
+    const char *with_a = ew_arena_printf(v->arena, "%s %s", c->published->settings, above);
+    const char *with_b = ew_arena_printf(v->arena, "%s %s", c->published->settings, below);
+    EW_CHECK(with_a && with_b, EW_ERR_MEMORY, "no memory for a comparison");
+    EW_TRY(add_up(v, metric, with_a, &a));
+    EW_TRY(add_up(v, metric, with_b, &b));
+    c->jobs = ew_min_i64(a.jobs, b.jobs);
+    c->runs = ew_min_i64(a.n, b.n);
+    if (c->runs) {
+        c->value = a.x / (double)a.n / (b.x / (double)b.n);
+        c->quality = ew_quality_name(EW_QUALITY_DERIVED);
+    }
+    return EW_OK;
 }
 
 ew_err ew_summary_compare(struct ew_store *s, const struct ew_study *study, const char *unit,
                           struct ew_arena *a, struct ew_comparison **out)
 {
+    const struct view v = {s, study, unit, a};
     struct ew_comparison *list = ew_arena_array(a, (size_t)study->n_published + 1, sizeof(*list));
     EW_CHECK(list, EW_ERR_MEMORY, "no memory for a comparison");
     for (int i = 0; i < study->n_published; i++) {
+        const struct ew_published_row *p = &study->published[i];
         struct ew_comparison *c = &list[i];
-        struct sums t = {0};
-        *c = (struct ew_comparison){.published = &study->published[i], .value = NAN, .spread = NAN};
-        for (int k = 0; k < study->n_jobs; k++) {
-            const struct ew_study_job *j = &study->jobs[k];
-            if (j->repeat != 0 || !job_fits(j, c->published->settings, a))
-                continue;
-            c->jobs++;
-            EW_TRY(add_runs(s, study, j, unit, &t, c, a));
+        struct sums t;
+        *c = (struct ew_comparison){.published = p, .value = NAN, .spread = NAN};
+        if (strchr(p->metric, ':')) {
+            EW_TRY(compare_ratio(&v, p->metric, c));
+        } else {
+            EW_TRY(add_up(&v, p->metric, p->settings, &t));
+            take_mean(&t, c);
         }
-        const double n = (double)t.n;
-        c->runs = t.n;
-        if (t.n)
-            c->value = t.x / n;
-        if (t.n > 1)
-            c->spread = sqrt(fmax(t.xx / n - c->value * c->value, 0) * n / (n - 1));
     }
     *out = list;
     return EW_OK;

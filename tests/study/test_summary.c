@@ -81,7 +81,8 @@ static void published_stands_beside_ours(void)
         kit_parse(&a,
                   "[defaults]\ncommand = work\nnetwork = lenet5\n[a]\nworkers = 1 2\n"
                   "[published]\nboard = Nano\nfigure = epoch_s 5 s | workers=2.0 batch=16\n"
-                  "figure = epoch_s 6 s | workers=9\n",
+                  "figure = epoch_s 6 s | workers=9\n"
+                  "figure = epoch_s:workers=2/workers=1 3 | network=lenet5\n",
                   false, NULL, &study));
     for (int i = 0; i < 3; i++) { /* kit_begin's machine is "here"; the job is the study's */
         const int64_t run = kit_begin(s, 2);
@@ -99,6 +100,18 @@ static void published_stands_beside_ours(void)
     EW_EXPECT_STR(c[0].quality, "measured");
     EW_EXPECT_INT(c[1].runs, 0);
     EW_EXPECT(isnan(c[1].value));
+    EW_EXPECT_INT(c[2].jobs, 1);
+    EW_EXPECT_INT(c[2].runs, 0); /* nothing to divide by yet */
+    const int64_t one = kit_begin(s, 1);
+    struct ew_run_row r;
+    ew_record_clear(EW_RECORD_RUN, &r);
+    r.job = study.jobs[strcmp(ew_study_given(&study.jobs[0], "workers"), "1") != 0].row.id;
+    EW_EXPECT_OK(ew_store_run_update(s, one, &r));
+    EW_EXPECT_OK(kit_metric(s, one, "epoch_s", 5));
+    EW_EXPECT_OK(ew_store_run_end(s, one, EW_RUN_DONE, NULL, 1));
+    EW_EXPECT_OK(ew_summary_compare(s, &study, "here", &a, &c));
+    EW_EXPECT_NEAR(c[2].value, 2.1, 1e-12);
+    EW_EXPECT_STR(c[2].quality, "derived");
     EW_EXPECT_OK(ew_summary_compare(s, &study, "elsewhere", &a, &c));
     EW_EXPECT_INT(c[0].runs, 0);
     ew_store_close(s);
