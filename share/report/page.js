@@ -56,7 +56,7 @@ const edgewise = (() => {
 
   // ---- Parts of figures.
   function whiskers(f, s, c, place, bars) {
-    const ends = s.points.filter((p) => Number.isFinite(p.low) && p.high > p.low);
+    const ends = s.points.filter((p) => Number.isFinite(p.low) && p.high > p.low && (p.low > 0 || !f.log));
     if (!ends.length) return [];
     return [{
       type: 'custom', name: s.name, silent: true, z: 5, yAxisIndex: s.right ? 1 : 0,
@@ -120,7 +120,7 @@ const edgewise = (() => {
     const sd = Math.sqrt(values.reduce((a, b) => a + (b - mean) ** 2, 0) / (n - 1));
     const h = 1.06 * sd * n ** -0.2;
     if (!(h > 0)) return [];
-    const from = values[0] - h, to = values[n - 1] + h, out = [];
+    const from = values[0], to = values[n - 1], out = [];
     for (let i = 0; i <= steps; i++) {
       const y = from + (to - from) * i / steps;
       out.push([y, values.reduce((a, v) => a + Math.exp(-0.5 * ((y - v) / h) ** 2), 0)]);
@@ -204,6 +204,10 @@ const edgewise = (() => {
     const scale = f.kind === 'points' || f.kind === 'boxes';
     const at = (align) => ({color: c.ink, fontSize: narrow ? 11 : 12, align});
     const out = [axis(f.left, c, {type: 'value', scale, nameTextStyle: at('left')})];
+    if (f.log) {
+      const least = Math.min(...f.series.flatMap((s) => s.points.map((p) => p.y)).filter((y) => y > 0));
+      Object.assign(out[0], {type: 'log', min: 10 ** Math.floor(Math.log10(least))});
+    }
     if (f.right) {
       out.push(axis(f.right, c, {type: 'value', nameTextStyle: at('right'), splitLine: {show: false}}));
       if (narrow) out[1].name = `${f.right.label.slice(0, 18)}${f.right.unit ? ` [${f.right.unit}]` : ''}`;

@@ -212,7 +212,10 @@ static ew_err write_out(const struct report *r, bool json)
 static ew_err load(const char *file, const char *study, const char *side, struct ew_results *r)
 {
     struct ew_store *s;
-    EW_TRY(ew_store_open(file, &(struct ew_store_opts){.read_only = true}, &s));
+    ew_err opened = ew_store_open(file, &(struct ew_store_opts){.read_only = true}, &s);
+    if (opened == EW_ERR_UNSUPPORTED) /* an older one: it is brought up to date */
+        opened = ew_store_open(file, &(struct ew_store_opts){.existing = true}, &s);
+    EW_TRY(opened);
     const ew_err e = ew_results_load(s, study, side, r);
     ew_store_close(s);
     return e;

@@ -63,6 +63,7 @@ struct ew_figure_desc {
     int min_x;         /* fewer values of x tell nothing */
     bool across;       /* joins runs of different jobs (a training, a bench) by facet, x, series */
     bool any_machine;  /* what machine it was is the series' business */
+    bool log;          /* the left axis is logarithmic */
     bool front;        /* with the Pareto front of its first two measures */
 };
 

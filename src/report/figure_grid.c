@@ -147,6 +147,8 @@ static ew_err group_row(const struct ew_figure *f, const struct ew_group *row, b
             EW_TRY(measure_cells(f, &row->y[k], exact, g));
     if (row->published)
         EW_TRY(ew_grid_put(g, ""));
+    else if (row->noisy == row->runs && !exact)
+        EW_TRY(ew_grid_cell(g, "%d noisy", row->noisy));
     else if (row->noisy && !exact)
         EW_TRY(ew_grid_cell(g, "%d (%d noisy)", row->runs, row->noisy));
     else

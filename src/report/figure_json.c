@@ -100,6 +100,7 @@ void ew_figure_json(struct ew_json *j, const struct ew_figure *f)
     if (!f->missing) {
         axis(j, "x", &f->x);
         axis(j, "left", &f->y[0]);
+        ew_json_bool(j, "log", f->desc->log);
         if (f->y[1].label)
             axis(j, "right", &f->y[1]);
         texts(j, "categories", f->categories, f->n_categories);

@@ -211,9 +211,11 @@ static ew_err collect_variant(const struct ew_figure_desc *d, int v, struct ew_o
         if (!m)
             continue;
         o->y[k] = m->value;
-        o->spread[k] = m->spread;
-        o->low[k] = m->lowest;
-        o->high[k] = m->highest;
+        if (m->n > 1) { /* one measurement has no spread, whatever was written */
+            o->spread[k] = m->spread;
+            o->low[k] = m->lowest;
+            o->high[k] = m->highest;
+        }
         o->quality = worse(o->quality, m->quality);
     }
     return push(l, o);

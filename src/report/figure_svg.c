@@ -52,9 +52,18 @@ static double px(const struct canvas *c, double v)
     return LEFT + (v - c->x.min) / (c->x.max - c->x.min) * (c->right - LEFT);
 }
 
-static double py(const struct canvas *c, int axis, double v)
+/* A logarithmic axis is one of exponents; what has none lies at its foot. */
+static double on_axis(const struct canvas *c, int axis, double v)
+{
+    if (!c->f->desc->log || axis)
+        return v;
+    return v > 0 ? fmax(log10(v), c->y[0].min) : c->y[0].min;
+}
+
+static double py(const struct canvas *c, int axis, double value)
 {
     const struct scale *s = &c->y[axis];
+    const double v = on_axis(c, axis, value);
     return c->bottom - (v - s->min) / (s->max - s->min) * (c->bottom - TOP);
 }
 
@@ -72,6 +81,18 @@ static double stacked(const struct ew_figure *f, int n, double x)
 static bool by_category(const struct ew_figure *f)
 {
     return f->desc->kind != EW_FIGURE_POINTS && f->desc->kind != EW_FIGURE_TRACE;
+}
+
+/* From a power of ten to another. */
+static void exponents(struct scale *s, const struct ew_figure *f)
+{
+    *s = (struct scale){INFINITY, -INFINITY, 1};
+    for (int i = 0; i < f->n_series; i++)
+        for (int j = 0; j < f->series[i].n_points; j++)
+            if (f->series[i].points[j].y > 0)
+                widen(s, log10(f->series[i].points[j].y));
+    s->min = isfinite(s->min) ? floor(s->min) : 0;
+    s->max = isfinite(s->max) && s->max > s->min ? ceil(s->max) : s->min + 1;
 }
 
 static void find_scales(struct canvas *c)
@@ -101,7 +122,10 @@ static void find_scales(struct canvas *c)
         c->x = (struct scale){-0.5, f->n_categories - 0.5, 1};
     else
         rounded(&c->x, 6);
-    rounded(&c->y[0], 5);
+    if (f->desc->log)
+        exponents(&c->y[0], f);
+    else
+        rounded(&c->y[0], 5);
     rounded(&c->y[1], 5);
 }
 
@@ -126,17 +150,18 @@ static void draw_y(const struct canvas *c, int axis)
     const struct scale *s = &c->y[axis];
     const double x = axis ? c->right + 6 : LEFT - 6;
     for (int i = 0; s->min + i * s->step <= s->max + s->step / 2; i++) {
-        const double v = s->min + i * s->step, y = py(c, axis, v);
+        const double at = s->min + i * s->step;
+        const double v = c->f->desc->log && !axis ? pow(10, at) : at, y = py(c, axis, v);
         if (!axis)
             fprintf(c->out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, y, c->right);
         text_at(c, x, y + 4, axis ? "start" : "end", ew_text_value(v + 0.0, buf));
     }
     label_of(&c->f->y[axis], buf, sizeof(buf));
-    const double at = axis ? WIDTH - 6 : 12;
+    const double edge = axis ? WIDTH - 6 : 12;
     fprintf(c->out,
             "<text class=\"name\" text-anchor=\"middle\" transform=\"translate(%.1f %.1f) "
             "rotate(-90)\">",
-            at, (TOP + c->bottom) / 2);
+            edge, (TOP + c->bottom) / 2);
     ew_html_text(c->out, buf);
     fputs("</text>", c->out);
 }

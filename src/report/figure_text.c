@@ -29,7 +29,9 @@ void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
                         f->desc->kind != EW_FIGURE_MATRIX && f->desc->kind != EW_FIGURE_BOXES;
     }
     fprintf(out, "%d %s", f->runs, f->runs == 1 ? "run" : "runs");
-    if (f->noisy)
+    if (f->noisy == f->runs && f->runs)
+        fputs(", all noisy", out);
+    else if (f->noisy)
         fprintf(out, ", %d of them noisy", f->noisy);
     if (quality && !mixed && f->n_series && !published)
         fprintf(out, ", %s", ew_figure_quality(f->series[0].quality));
