@@ -37,6 +37,7 @@ struct ew_runner {
     double all_s;               /* of the jobs that were run */
     double spent_s, expected_s; /* of those with a guess, and the guess */
     int64_t tries;              /* of the present job that were too noisy */
+    char folder[FOLDER_CHARS];  /* that the store lies in */
     bool ran;                   /* one job at least: then cooling down makes sense */
     char started[EW_RUN_TIME_CHARS], reason[REASON_CHARS], noise[EW_NOISE_CHARS];
 };
@@ -119,6 +120,11 @@ ew_err ew_runner_open(const struct ew_study *study, const struct ew_runner_opts 
     EW_CHECK(r, EW_ERR_MEMORY, "no memory for a study");
     r->study = study;
     r->opts = *o;
+    const char *slash = strrchr(o->db, '/');
+    if (slash)
+        snprintf(r->folder, sizeof(r->folder), "%.*s/", (int)(slash - o->db), o->db);
+    else
+        snprintf(r->folder, sizeof(r->folder), ".");
     if (!(r->opts.sample_s > 0))
         r->opts.sample_s = 1;
     ew_arena_init(&r->arena);
@@ -329,6 +335,19 @@ static ew_err finish(struct ew_runner *r, const struct ew_child *c, struct ew_ru
     return ew_store_run_update(r->store, out->run, &row);
 }
 
+/* A job that cannot fit would take others' memory, or the machine, down with it. */
+static ew_err check_memory(const struct ew_runner *r, const struct ew_study_job *j,
+                           const struct ew_guard *g)
+{
+    const int64_t need = r->estimates[r->counts.at].memory_bytes;
+    const double limit = ew_study_number(j, "memory-limit", 0);
+    const bool known = need != EW_INT_ABSENT && g->free_memory_bytes != EW_INT_ABSENT;
+    EW_CHECK(!known || limit > 0 || need <= g->free_memory_bytes, EW_ERR_LIMIT,
+             "needs %lld MB of memory, and %lld are free", (long long)(need >> 20),
+             (long long)(g->free_memory_bytes >> 20));
+    return EW_OK;
+}
+
 /* Runs the job with the board being sampled beside it. */
 static ew_err watch_child(struct ew_runner *r, const char **argv, const char *uid, bool gently,
                           int64_t run, struct ew_child *child)
@@ -359,13 +378,14 @@ static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const
     struct ew_run_row run;
     struct ew_child child;
     char uid[EW_RUN_UID_CHARS];
-    EW_TRY(
-        ew_guard_look(r->board, r->opts.scratch ? r->opts.scratch : ".", r->opts.look_s, &before));
+    EW_TRY(ew_guard_look(r->board, r->folder, r->opts.look_s, &before));
     EW_CHECK(before.free_disk_bytes == EW_INT_ABSENT ||
                  before.free_disk_bytes >= r->opts.least_disk_bytes,
              EW_ERR_IO,
              "%s: only %lld MB are free on the disk; the study goes on once there is room",
              r->study->name, (long long)(before.free_disk_bytes >> 20));
+    if (check_memory(r, j, &before) != EW_OK)
+        return skip(r, j, out);
     describe_run(r, j, &before, &run);
     EW_TRY(ew_run_new_uid(uid));
     run.uid = uid;
@@ -373,7 +393,7 @@ static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const
     const double cpu_s = ew_guard_cpu_s(r->board);
     EW_TRY(watch_child(r, argv, uid, gently, out->run, &child));
     const double used_s = ew_guard_cpu_s(r->board) - cpu_s;
-    EW_TRY(ew_guard_look(r->board, ".", 0, &after));
+    EW_TRY(ew_guard_look(r->board, r->folder, 0, &after));
     judge(r, &child, used_s, &before, &after);
     return finish(r, &child, out);
 }

@@ -1,0 +1,14 @@
+# A disk that fills up under a store: the line says so, nothing that was there is lost, and with room it goes on.
+mkdir disk
+mount -t tmpfs -o size=300k tmpfs disk 2>/dev/null || { echo "no tmpfs can be mounted here" >&2; exit 77; }
+trap 'umount disk' EXIT
+edgewise bench lenet5 --iters 1 --warmup 0 --db disk/a.db >/dev/null
+dd if=/dev/zero of=disk/rest bs=1k count=300 2>/dev/null || true
+edgewise bench lenet5 --iters 1 --warmup 0 --db disk/a.db 2>&1 >/dev/null || echo "exit $?"
+printf '[a]\ncommand = bench\nnetwork = lenet5\n' >s.study
+rm disk/rest
+edgewise study s.study --db disk/a.db 2>&1 || echo "exit $?"
+edgewise results --db disk/a.db --columns id,status
+mount -o remount,size=2m disk
+edgewise bench lenet5 --iters 1 --warmup 0 --db disk/a.db >/dev/null
+edgewise results --db disk/a.db --columns id --where "status = 'done'"
