@@ -6,6 +6,7 @@
 #include "base/progress.h"
 #include "cli/classifier.h"
 #include "cli/eval_show.h"
+#include "cli/recording.h"
 #include "data/load_args.h"
 #include "train/evaluate.h"
 
@@ -15,6 +16,7 @@ struct opts {
     int split;
     int64_t batch, threads, workers, top;
     int on_bad_sample;
+    const char *db;
 };
 
 static const char *const split_names[] = {"test", "train", NULL};
@@ -42,6 +44,7 @@ static const struct ew_field fields[] = {
      .help = "write the confusion matrix with the classes' names"},
     {.name = "png", .type = EW_FIELD_STR, .offset = offsetof(struct opts, png), .metavar = "FILE",
      .help = "draw the confusion matrix"},
+    EW_RECORDING_FIELD(struct opts),
     EW_FIELD_END};
 /* clang-format on */
 
@@ -60,6 +63,18 @@ static ew_err run_split(struct ew_evaluator *e, struct ew_graph *net)
     return err;
 }
 
+static ew_err record(struct ew_recording *rec, const struct ew_eval_report *r)
+{
+    const struct ew_scores s = ew_confusion_scores(r->confusion);
+    EW_TRY(ew_recording_metric(rec, "test_accuracy", s.accuracy, NULL, EW_BETTER_HIGHER));
+    EW_TRY(ew_recording_metric(rec, "test_precision", s.precision, NULL, EW_BETTER_HIGHER));
+    EW_TRY(ew_recording_metric(rec, "test_recall", s.recall, NULL, EW_BETTER_HIGHER));
+    EW_TRY(ew_recording_metric(rec, "test_f1", s.f1, NULL, EW_BETTER_HIGHER));
+    EW_TRY(ew_recording_metric(rec, "eval_s", r->seconds, "s", EW_BETTER_LOWER));
+    return ew_recording_metric(rec, "images_per_s", (double)s.samples / r->seconds, "1/s",
+                               EW_BETTER_HIGHER);
+}
+
 static ew_err show(const struct ew_cmd_call *c, const struct ew_eval_report *r)
 {
     const struct opts *o = c->opts;
@@ -70,7 +85,8 @@ static ew_err show(const struct ew_cmd_call *c, const struct ew_eval_report *r)
     return c->json ? ew_eval_print_json(r) : ew_eval_print(r);
 }
 
-static ew_err evaluate(struct ew_cmd_call *c, struct ew_classifier *k, struct ew_image_set *s)
+static ew_err evaluate(struct ew_cmd_call *c, struct ew_classifier *k, struct ew_image_set *s,
+                       struct ew_recording *rec)
 {
     const struct opts *o = c->opts;
     struct ew_evaluator e;
@@ -94,6 +110,8 @@ static ew_err evaluate(struct ew_cmd_call *c, struct ew_classifier *k, struct ew
                                      .bad = ew_loader_counts(e.loader).bad,
                                      .top_classes = o->top};
     if (err == EW_OK)
+        err = record(rec, &r);
+    if (err == EW_OK)
         err = show(c, &r);
     ew_evaluator_close(&e);
     return err;
@@ -105,14 +123,16 @@ static ew_err run(struct ew_cmd_call *c)
     struct ew_classifier k;
     struct ew_image_set s = {0};
     EW_CHECK(o->data, EW_ERR_USAGE, "--data says what to evaluate on");
+    struct ew_recording rec;
+    EW_TRY(ew_recording_begin(c, o->db, &rec));
     ew_err e = ew_classifier_load(c->args[0], &o->net, &k);
     if (e == EW_OK)
         e = ew_image_set_open(c, o->data, &k, o->split == 1, &s);
     if (e == EW_OK)
-        e = evaluate(c, &k, &s);
+        e = evaluate(c, &k, &s, &rec);
     ew_image_set_close(&s);
     ew_classifier_fini(&k);
-    return e;
+    return ew_recording_end(&rec, e);
 }
 
 const struct ew_cmd ew_cmd_eval = {

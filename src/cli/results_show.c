@@ -125,8 +125,9 @@ static ew_err pick_named(const struct sheet *t, const char *columns, bool lenien
 /* Figures that people ask for first; others by --columns. */
 static bool is_figure(const char *name)
 {
-    static const char *const names[] = {"median_ms", "images_per_s", "epoch_s",  "stall_s",
-                                        "accuracy",  "f1",           "energy_j", "power_w"};
+    static const char *const names[] = {"median_ms",     "images_per_s", "epoch_s",    "stall_s",
+                                        "test_accuracy", "test_f1",      "float32_ms", "int8_ms",
+                                        "accuracy",      "f1",           "energy_j",   "power_w"};
     for (size_t i = 0; i < EW_COUNT(names); i++)
         if (strcmp(names[i], name) == 0)
             return true;

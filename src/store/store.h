@@ -79,7 +79,8 @@ ew_err ew_store_int(struct ew_store *s, int64_t *out, bool *found, const char *s
                     const char *types, ...);
 
 /* Runs as one wide table: the run's fields, its machine's (with "machine_" before), every option
- * and every metric that occurs, '-' and other signs turned to '_'.  `where` is an expression over
+ * and every metric that occurs but those with a ':' in their names (parts of a matrix), '-' and
+ * other signs turned to '_'.  `where` is an expression over
  * these names, NULL: all; it can read and do nothing else.  `order` as well, NULL: by id. */
 ew_err ew_store_results(struct ew_store *s, const char *where, const char *order,
                         struct ew_rows **out);

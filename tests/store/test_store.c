@@ -197,6 +197,23 @@ static void conditions_see_everything(void)
     EW_EXPECT_INT(count_where(s, "id in (select run from epoch where wall_s >= 1)"), 2);
 }
 
+/* A confusion matrix is a thousand metrics, and no columns. */
+static void matrices_are_no_columns(void)
+{
+    STORE *s = three_runs("matrix.db");
+    struct ew_rows *rows;
+    for (int i = 0; i < 1200; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "confusion:%d:%d", i / 40, i % 40);
+        EW_EXPECT_OK(kit_metric(s, 1, name, i));
+    }
+    if (!EW_EXPECT_OK(ew_store_results(s, NULL, NULL, &rows)))
+        return;
+    EW_EXPECT(ew_rows_find(rows, "epoch_s") > 0);
+    EW_EXPECT_INT(ew_rows_find(rows, "confusion_1_1"), -1);
+    EW_EXPECT_OK(ew_rows_free(rows));
+}
+
 static void conditions_only_read(void)
 {
     STORE *s = three_runs("safe.db");
@@ -292,5 +309,5 @@ EW_TEST_MAIN(EW_TEST(rows_come_back), EW_TEST(groups_come_whole_or_not),
              EW_TEST(old_files_are_widened), EW_TEST(newer_and_foreign_files_are_refused),
              EW_TEST(tables_are_strict), EW_TEST(same_hash_other_options),
              EW_TEST(conditions_see_everything), EW_TEST(conditions_only_read),
-             EW_TEST(copies_are_made_once), EW_TEST(runs_are_found),
-             EW_TEST(a_full_disk_leaves_the_file_whole))
+             EW_TEST(matrices_are_no_columns), EW_TEST(copies_are_made_once),
+             EW_TEST(runs_are_found), EW_TEST(a_full_disk_leaves_the_file_whole))
