@@ -218,7 +218,8 @@ static void goes_on_from_every_batch(void)
         struct session s;
         char folder[32];
         snprintf(folder, sizeof(folder), "stop%d", stop);
-        const char *path = strdup(ew_test_path(folder));
+        char path[512];
+        snprintf(path, sizeof(path), "%s", ew_test_path(folder));
         if (!EW_EXPECT_OK(session_open(&s, &o, path)))
             return;
         train_some(s.t, stop);
@@ -255,7 +256,8 @@ static void survives_being_killed(void)
     struct ew_train_opts o = small_opts();
     o.epochs = 2;
     const uint64_t want = straight_run(&o);
-    const char *folder = strdup(ew_test_path("killed"));
+    char folder[512];
+    snprintf(folder, sizeof(folder), "%s", ew_test_path("killed"));
     struct ew_rng r = {.seed = 11};
     o.checkpoint_every = 0;
     int kills = 0, status = -1;
