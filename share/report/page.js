@@ -167,7 +167,7 @@ const edgewise = (() => {
     if (out.length && f.bands.length) {
       const end = f.bands[f.bands.length - 1].to;
       out[0].markArea = {
-        silent: true, label: {color: c.soft, fontSize: 10, position: 'insideTop'},
+        silent: true, label: {color: c.soft, fontSize: 10, position: 'insideBottom'},
         data: f.bands.map((b, i) => [{xAxis: b.from, name: b.to - b.from > 0.09 * end ? b.name : '',
           itemStyle: {color: i % 2 ? 'transparent' : c.shade, opacity: 0.8}}, {xAxis: b.to}]),
       };
@@ -219,7 +219,7 @@ const edgewise = (() => {
     const lines = Math.max(1, ...f.categories.map((t) => t.split('\n').length));
     if (f.kind === 'points' || f.kind === 'trace') {
       return axis(f.x, c, {type: 'value', scale: true, nameLocation: 'middle', nameGap: 28,
-        splitLine: {show: false}, min: f.kind === 'trace' ? 'dataMin' : undefined,
+        splitLine: {show: false}, min: f.kind === 'trace' ? 0 : undefined,
         max: f.kind === 'trace' ? 'dataMax' : undefined,
         axisLabel: {color: c.soft, fontSize: 11, hideOverlap: true, formatter: show, showMaxLabel: f.kind !== 'trace'}});
     }

@@ -148,9 +148,18 @@ static ew_err write_json(const struct report *r, FILE *out)
 
 static ew_err write_html(const struct report *r, FILE *out)
 {
+    struct ew_figures some = r->figures; /* borrows */
+    some.v = calloc((size_t)r->figures.n + 1, sizeof(*some.v));
+    EW_CHECK(some.v, EW_ERR_MEMORY, "no memory for the report");
+    some.n = 0;
+    for (int i = 0; i < r->figures.n; i++)
+        if (chosen(r, &r->figures.v[i]))
+            some.v[some.n++] = r->figures.v[i];
     const struct ew_page_opts page = {
         .title = r->title, .still = r->o->still, .compared = r->compared.n ? &r->compared : NULL};
-    return ew_page_write(&r->results, &r->figures, &page, out);
+    const ew_err e = ew_page_write(&r->results, &some, &page, out);
+    free(some.v);
+    return e;
 }
 
 static bool ends_in(const char *name, const char *end)

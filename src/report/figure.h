@@ -132,7 +132,8 @@ struct ew_figure {
     int n_groups;
     struct ew_series *series;
     int n_series;
-    int left_out; /* series that are only in the table */
+    int left_out;      /* series that are only in the table; runs that have no picture */
+    bool no_published; /* there are published values, of another size than ours */
     struct ew_band *bands;
     int n_bands;
     const char *also; /* options that change along with x; NULL or "": none */

@@ -102,7 +102,7 @@ static struct ew_group *find_group(struct ew_figure *f, int own, const struct ew
 }
 
 static ew_err publish_one(struct ew_arena *a, struct ew_figure *f, int own, int k,
-                          const struct ew_published_row *p)
+                          const struct ew_published_row *p, bool reduced)
 {
     const struct ew_figure_desc *d = f->desc;
     bool first;
@@ -123,6 +123,9 @@ static ew_err publish_one(struct ew_arena *a, struct ew_figure *f, int own, int 
     const bool fits = d->epochs == EW_EPOCHS_ALL || !first || d->from != EW_RECORD_EPOCH;
     if (!fits || (d->facet && (!facet || strcmp(facet, f->facet) != 0)) || !have_x(f, own, like.x))
         return EW_OK;
+    f->no_published |= reduced;
+    if (reduced)
+        return EW_OK;
     struct ew_group *g = find_group(f, own, &like);
     double *v = ew_arena_alloc(a, sizeof(*v));
     EW_CHECK(v, EW_ERR_MEMORY, "no memory for published values");
@@ -130,6 +133,18 @@ static ew_err publish_one(struct ew_arena *a, struct ew_figure *f, int own, int 
     ew_stat_of(v, 1, &g->y[k]);
     f->cite = p->cite;
     return EW_OK;
+}
+
+/* Seconds and joules of a reduced study stand beside those of the full one like apples beside
+ * pears; shares, ratios and the time of one inference do not. */
+static bool is_reduced(const struct ew_results *r, const char *study, const char *unit)
+{
+    if (strcmp(unit, "s") != 0 && strcmp(unit, "J") != 0)
+        return false;
+    for (int i = 0; i < r->n_studies; i++)
+        if (r->studies[i].name && strcmp(r->studies[i].name, study) == 0)
+            return r->studies[i].quick;
+    return false;
 }
 
 ew_err ew_figure_publish(struct ew_arena *a, struct ew_figure *f, const struct ew_obs_list *l,
@@ -149,8 +164,9 @@ ew_err ew_figure_publish(struct ew_arena *a, struct ew_figure *f, const struct e
         for (int k = 0; k < f->n_measures; k++) {
             const char *ours = l->measure[0][k].name;
             const char *theirs = f->desc->from == EW_RECORD_EPOCH ? name : p->metric;
-            if (ours && strcmp(ours, theirs) == 0)
-                EW_TRY(publish_one(a, f, own, k, p));
+            if (!ours || strcmp(ours, theirs) != 0)
+                continue;
+            EW_TRY(publish_one(a, f, own, k, p, is_reduced(r, p->study, f->measure[k].unit)));
         }
     }
     for (int i = 0; f->n_groups > own && i < own; i++)

@@ -53,24 +53,27 @@ static int by_bar(const void *a, const void *b)
 }
 
 /* A stack has one bar for each group, over several lines: x and what else tells it apart. */
-static const char *bar_label(struct ew_arena *a, const struct ew_group *g)
+static const char *bar_label(struct ew_arena *a, const struct ew_group *g, bool mixed)
 {
     const char *text = joined(a, g->x, g->series, '\n');
     text = joined(a, text, g->options, '\n');
     text = joined(a, text, g->machine, '\n');
-    return joined(a, text, remark(g), '\n');
+    return mixed ? joined(a, text, remark(g), '\n') : text;
 }
 
 static ew_err stack_categories(struct ew_arena *a, struct ew_figure *f, int *place)
 {
     const struct ew_group **order = ew_arena_array(a, (size_t)f->n_groups, sizeof(*order));
     EW_CHECK(order, EW_ERR_MEMORY, "no memory for figure %s", f->id);
-    for (int i = 0; i < f->n_groups; i++)
+    bool mixed = false; /* else the caption says it once */
+    for (int i = 0; i < f->n_groups; i++) {
         order[i] = &f->groups[i];
+        mixed |= f->groups[i].quality != f->groups[0].quality;
+    }
     qsort(order, (size_t)f->n_groups, sizeof(*order), by_bar);
     for (int i = 0; i < f->n_groups; i++) {
         place[order[i] - f->groups] = i;
-        f->categories[i] = bar_label(a, order[i]);
+        f->categories[i] = bar_label(a, order[i], mixed);
         EW_CHECK(f->categories[i], EW_ERR_MEMORY, "no memory for figure %s", f->id);
     }
     f->n_categories = f->n_groups;
@@ -145,8 +148,13 @@ static ew_err add_point(struct ew_arena *a, struct ew_figure *f, int i, int k, d
     if (!s->points)
         s->points = ew_arena_array(a, (size_t)f->n_groups, sizeof(*s->points));
     EW_CHECK(s->points, EW_ERR_MEMORY, "no memory for figure %s", f->id);
-    s->points[s->n_points++] = (struct ew_point){
-        .x = x, .y = y->mean, .low = y->mean - y->sd, .high = y->mean + y->sd, .group = g};
+    /* What is never negative does not become so by its spread. */
+    const double low = y->mean - y->sd;
+    s->points[s->n_points++] = (struct ew_point){.x = x,
+                                                 .y = y->mean,
+                                                 .low = low < 0 && y->mean >= 0 ? 0 : low,
+                                                 .high = y->mean + y->sd,
+                                                 .group = g};
     if (f->desc->kind == EW_FIGURE_POINTS)
         s->points[s->n_points - 1].label = g->x;
     return EW_OK;

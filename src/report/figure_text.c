@@ -30,7 +30,7 @@ void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
     }
     fprintf(out, "%d %s", f->runs, f->runs == 1 ? "run" : "runs");
     if (f->noisy == f->runs && f->runs)
-        fputs(", all noisy", out);
+        fputs(f->runs == 1 ? ", noisy" : ", all noisy", out);
     else if (f->noisy)
         fprintf(out, ", %d of them noisy", f->noisy);
     if (quality && !mixed && f->n_series && !published)
@@ -45,8 +45,13 @@ void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
         ew_text_plain(f->also, out);
         putc('.', out);
     }
-    if (f->left_out)
+    if (f->left_out && (f->desc->kind == EW_FIGURE_TRACE || f->desc->kind == EW_FIGURE_MATRIX))
+        fprintf(out, " %d more networks have such a picture; --study shows those of one study.",
+                f->left_out);
+    else if (f->left_out)
         fprintf(out, " %d more series are in the table.", f->left_out);
+    if (f->no_published)
+        fputs(" Published values are of the full size and left out: this is the reduced one.", out);
     if (simulated)
         fputs(" Simulated: of a model of a board, not of one.", out);
     if (emulated)

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/figure_obs.h"
 #include "report/figure_stat.h"
 
 #define MOST_CHANNELS 4
 #define MOST_POINTS   400 /* a channel's; more than a screen can show apart */
 #define MOST_CLASSES  64  /* a larger matrix cannot be read */
+#define MOST_RUNS     4   /* pictures of one kind */
 
 typedef bool has_fn(const struct ew_run_data *d, const char *name);
 
@@ -25,7 +27,7 @@ static ew_err latest(const struct ew_figure_desc *d, const struct ew_results *r,
         const struct ew_run_data *run = &r->runs[i];
         if (!ew_figure_takes(d, run, study) || !has(run, d->y[0].name))
             continue;
-        const char *facet = ew_run_property(run, d->facet, a);
+        const char *facet = ew_obs_property(run, d->facet, a);
         const int at = ew_text_intern(facets, n, facet ? facet : "");
         const struct ew_run_data *had = (*runs)[at];
         if (!had || !had->run.started ||
@@ -33,6 +35,25 @@ static ew_err latest(const struct ew_figure_desc *d, const struct ew_results *r,
             (*runs)[at] = run;
     }
     return EW_OK;
+}
+
+/* Training before other work, then the latest first. */
+static int by_start(const void *a, const void *b)
+{
+    const struct ew_run_data *p = *(const struct ew_run_data *const *)a;
+    const struct ew_run_data *q = *(const struct ew_run_data *const *)b;
+    if ((p->n_epochs > 0) != (q->n_epochs > 0))
+        return p->n_epochs > 0 ? -1 : 1;
+    return strcmp(q->run.started ? q->run.started : "", p->run.started ? p->run.started : "");
+}
+
+/* Keeps as many as a page can bear; returns how many are left out. */
+static int cut(const struct ew_run_data **runs, int *n)
+{
+    const int all = *n;
+    qsort(runs, (size_t)all, sizeof(*runs), by_start);
+    *n = all < MOST_RUNS ? all : MOST_RUNS;
+    return all - *n;
 }
 
 static ew_err say_missing(struct ew_figures *out, const struct ew_figure_desc *d, const char *why)
@@ -46,7 +67,7 @@ static ew_err say_missing(struct ew_figures *out, const struct ew_figure_desc *d
 static ew_err begin(struct ew_figures *out, const struct ew_figure_desc *d,
                     const struct ew_run_data *run, struct ew_figure **f)
 {
-    const char *facet = ew_run_property(run, d->facet, &out->arena);
+    const char *facet = ew_obs_property(run, d->facet, &out->arena);
     EW_TRY(ew_figures_add(out, d, facet ? facet : "", f));
     (*f)->runs = 1;
     (*f)->noisy = run->run.noise != NULL;
@@ -219,10 +240,13 @@ ew_err ew_figure_trace(struct ew_figures *out, const struct ew_figure_desc *d,
     const struct ew_run_data **runs;
     int n;
     EW_TRY(latest(d, r, study, has_unit, &out->arena, &runs, &n));
+    const int left_out = cut(runs, &n);
     for (int i = 0; i < n; i++)
         EW_TRY(trace_run(out, d, runs[i]));
-    if (n)
+    if (n) {
+        out->v[out->n - 1].left_out = left_out;
         return EW_OK;
+    }
     const char *why = ew_arena_printf(&out->arena, "no run has samples in %s", d->y[0].name);
     EW_CHECK(why, EW_ERR_MEMORY, "no memory for figure %s", d->id);
     return say_missing(out, d, why);
@@ -273,14 +297,20 @@ static ew_err matrix_cells(struct ew_arena *a, struct ew_figure *f, const struct
     qsort(f->categories, (size_t)f->n_categories, sizeof(*f->categories), by_class);
     f->rows = f->categories;
     f->n_rows = f->n_categories;
+    if (f->n_categories > MOST_CLASSES)
+        return EW_OK;
+    s->n_points = f->n_categories * f->n_categories;
+    s->points = ew_arena_array(a, (size_t)s->n_points, sizeof(*s->points));
+    EW_CHECK(s->points, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    for (int i = 0; i < s->n_points; i++)
+        s->points[i] =
+            (struct ew_point){.x = i % f->n_categories, .low = i / f->n_categories, .high = NAN};
     for (int i = 0; i < run->n_metrics; i++) {
         if (!classes_of(run->metrics[i].name, name, a, &is, &given))
             continue;
-        s->points[s->n_points++] =
-            (struct ew_point){.x = ew_text_intern(f->categories, &f->n_categories, given),
-                              .low = ew_text_intern(f->categories, &f->n_categories, is),
-                              .y = run->metrics[i].value,
-                              .high = NAN};
+        const int x = ew_text_intern(f->categories, &f->n_categories, given);
+        const int y = ew_text_intern(f->categories, &f->n_categories, is);
+        s->points[y * f->n_categories + x].y = run->metrics[i].value;
         s->quality = run->metrics[i].quality;
     }
     EW_CHECK(!a->failed, EW_ERR_MEMORY, "no memory for figure %s", f->id);
@@ -301,10 +331,7 @@ static ew_err matrix_run(struct ew_figures *out, const struct ew_figure_desc *d,
     f->categories = ew_arena_array(a, room, sizeof(*f->categories));
     f->series = ew_arena_alloc(a, sizeof(*f->series));
     EW_CHECK(f->categories && f->series, EW_ERR_MEMORY, "no memory for figure %s", f->id);
-    *f->series = (struct ew_series){.name = d->y[0].label,
-                                    .shape = EW_SHAPE_CELL,
-                                    .points = ew_arena_array(a, room, sizeof(struct ew_point))};
-    EW_CHECK(f->series->points, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    *f->series = (struct ew_series){.name = d->y[0].label, .shape = EW_SHAPE_CELL};
     f->n_series = 1;
     EW_TRY(matrix_cells(a, f, run, f->series));
     if (f->n_categories > MOST_CLASSES) {
@@ -320,7 +347,11 @@ ew_err ew_figure_matrix(struct ew_figures *out, const struct ew_figure_desc *d,
     const struct ew_run_data **runs;
     int n;
     EW_TRY(latest(d, r, study, has_matrix, &out->arena, &runs, &n));
+    const int left_out = cut(runs, &n);
     for (int i = 0; i < n; i++)
         EW_TRY(matrix_run(out, d, runs[i]));
-    return n ? EW_OK : say_missing(out, d, "no run has kept its confusion matrix");
+    if (!n)
+        return say_missing(out, d, "no run has kept its confusion matrix");
+    out->v[out->n - 1].left_out = left_out;
+    return EW_OK;
 }

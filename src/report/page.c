@@ -44,11 +44,27 @@ static void badges(const struct ew_figure *f, FILE *out)
     }
 }
 
+/* Names under bars that need more than half a page. */
+static bool is_wide(const struct ew_figure *f)
+{
+    size_t chars = 0;
+    for (int i = 0; f->desc->kind == EW_FIGURE_STACK && i < f->n_categories; i++) {
+        size_t most = 0;
+        for (const char *p = f->categories[i]; *p;) {
+            const size_t n = strcspn(p, "\n");
+            most = n > most ? n : most;
+            p += n + (p[n] == '\n');
+        }
+        chars += most + 1;
+    }
+    return chars > 75;
+}
+
 static ew_err panel(const struct ew_figure *f, const char *name, FILE *out)
 {
     struct ew_grid g;
     EW_TRY(ew_figure_grid(f, false, &g));
-    fprintf(out, "<figure id=\"%s\">", f->id);
+    fprintf(out, "<figure id=\"%s\"%s>", f->id, is_wide(f) ? " class=\"wide\"" : "");
     if (*name) {
         fputs("<h3>", out);
         ew_html_text(out, name);

@@ -120,8 +120,9 @@ static void card(const struct ew_results *r, int device, int runs, FILE *out)
 {
     const struct ew_machine_row *m = &r->runs[device].machine;
     fputs("<article class=\"card\"><h3>", out);
-    ew_html_text(out, m->board ? m->board : "machine");
-    fprintf(out, "</h3><p>%d %s</p><dl>", runs, runs == 1 ? "run" : "runs");
+    ew_html_text(out, m->board ? m->board : m->cpu ? m->cpu : "machine");
+    fprintf(out, "%s</h3><p>%d %s</p><dl>", m->virtual_machine ? ", virtual" : "", runs,
+            runs == 1 ? "run" : "runs");
     for (const struct ew_field *f = ew_record_kind(EW_RECORD_MACHINE)->fields; f->name; f++) {
         const bool long_text = strcmp(f->name, "sensors") == 0;
         if (strcmp(f->name, "board") == 0 || strcmp(f->name, "id") == 0 || !known(f, r, device))
