@@ -5,6 +5,8 @@
  * harm: parentheses must balance and nothing may end the statement, so it stays an expression; an
  * authorizer allows reading and nothing else while it is compiled. */
 #include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +15,26 @@
 /* Names of columns that are taken, and the text of the SELECT so far. */
 struct builder {
     struct ew_arena arena;
-    sqlite3_str *sql;
+    FILE *sql;
     const char *names[EW_MAX_COLUMNS];
     unsigned char origins[EW_MAX_COLUMNS];
     enum ew_column origin; /* of those that are added now */
     int n;
 };
+
+/* As fprintf, with SQLite's %w, %q and %Q, which quote.  (Boards' libraries of 2018 have no
+ * sqlite3_str.) */
+static ew_err add_text(struct builder *b, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    char *text = sqlite3_vmprintf(fmt, ap);
+    va_end(ap);
+    const bool ok = text && fputs(text, b->sql) >= 0;
+    sqlite3_free(text);
+    EW_CHECK(ok, EW_ERR_MEMORY, "no memory for the query");
+    return EW_OK;
+}
 
 static bool taken(const struct builder *b, const char *name)
 {
@@ -54,7 +70,7 @@ static ew_err add_fields(struct builder *b, enum ew_record r, char letter, const
         const char *name = ew_arena_printf(&b->arena, "%s%s", prefix, f->name), *column;
         EW_CHECK(name, EW_ERR_MEMORY, "no memory for the columns");
         EW_TRY(add_name(b, "job", name, &column));
-        sqlite3_str_appendf(b->sql, ", %c.\"%w\" AS \"%w\"", letter, f->name, column);
+        EW_TRY(add_text(b, ", %c.\"%w\" AS \"%w\"", letter, f->name, column));
     }
     return EW_OK;
 }
@@ -71,10 +87,10 @@ static ew_err add_found(struct ew_store *s, struct builder *b, const char *query
         if (!name || strpbrk(name, "\"\\")) /* no name of ours */
             continue;
         err = add_name(b, prefix, name, &column);
-        if (err == EW_OK) {
-            sqlite3_str_appendf(b->sql, form, name);
-            sqlite3_str_appendf(b->sql, " AS \"%w\"", column);
-        }
+        if (err == EW_OK)
+            err = add_text(b, form, name);
+        if (err == EW_OK)
+            err = add_text(b, " AS \"%w\"", column);
     }
     const ew_err read = ew_rows_free(rows);
     return err == EW_OK ? read : err;
@@ -83,7 +99,7 @@ static ew_err add_found(struct ew_store *s, struct builder *b, const char *query
 static ew_err build(struct ew_store *s, struct builder *b, const char *where, const char *order)
 {
     const char *id;
-    sqlite3_str_appendall(b->sql, "WITH result AS (SELECT r.id AS id");
+    EW_TRY(add_text(b, "WITH result AS (SELECT r.id AS id"));
     EW_TRY(add_name(b, "", "id", &id));
     EW_TRY(add_fields(b, EW_RECORD_RUN, 'r', "", ""));
     b->origin = EW_COLUMN_JOB;
@@ -100,12 +116,10 @@ static ew_err build(struct ew_store *s, struct builder *b, const char *where, co
                   ", (SELECT value FROM metric WHERE run = r.id AND name = %Q LIMIT 1)", "metric"));
     b->origin = EW_COLUMN_MACHINE;
     EW_TRY(add_fields(b, EW_RECORD_MACHINE, 'm', "machine_", "id"));
-    sqlite3_str_appendf(b->sql,
-                        " FROM run r LEFT JOIN job j ON j.id = r.job LEFT JOIN machine m ON m.id = "
-                        "r.machine) SELECT * FROM result WHERE (%s\n) ORDER BY %s",
-                        where ? where : "1", order ? order : "id");
-    EW_CHECK(sqlite3_str_errcode(b->sql) == SQLITE_OK, EW_ERR_MEMORY, "no memory for the query");
-    return EW_OK;
+    return add_text(b,
+                    " FROM run r LEFT JOIN job j ON j.id = r.job LEFT JOIN machine m ON m.id = "
+                    "r.machine) SELECT * FROM result WHERE (%s\n) ORDER BY %s",
+                    where ? where : "1", order ? order : "id");
 }
 
 /* ---- The user's expression ------------------------------------------------------------------- */
@@ -170,15 +184,18 @@ static ew_err compile(struct ew_store *s, const char *sql, const char *where, sq
 static ew_err open_results(struct ew_store *s, struct builder *b, const char *where,
                            const char *order, struct ew_rows **out)
 {
-    b->sql = sqlite3_str_new(s->db);
+    char *sql = NULL;
+    size_t size = 0;
+    b->sql = open_memstream(&sql, &size);
+    EW_CHECK(b->sql, EW_ERR_MEMORY, "no memory for the query");
     ew_err err = build(s, b, where, order);
-    char *sql = sqlite3_str_finish(b->sql);
-    if (err == EW_OK && !sql)
+    const bool whole = fclose(b->sql) == 0;
+    if (err == EW_OK && !whole)
         err = ew_fail(EW_ERR_MEMORY, "no memory for the query");
     sqlite3_stmt *st = NULL;
     if (err == EW_OK)
         err = compile(s, sql, where, &st);
-    sqlite3_free(sql);
+    free(sql);
     EW_TRY(err);
     EW_TRY(ew_rows_new(s, st, out));
     err = ew_rows_set_origins(*out, b->origins);
