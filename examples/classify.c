@@ -12,10 +12,10 @@
 static void print_best(const struct ew_engine *e, const float *score, int n)
 {
     double sum = 0;
-    int shown[5], k = 0;
+    int shown[5];
     for (int i = 0; i < n; i++)
         sum += exp((double)score[i]);
-    for (; k < 5 && k < n; k++) {
+    for (int k = 0; k < 5 && k < n; k++) {
         int best = -1;
         for (int i = 0; i < n; i++) {
             int seen = 0;
@@ -46,10 +46,8 @@ int main(int argc, char **argv)
 {
     struct ew_engine *e = NULL;
     struct ew_context *c = NULL;
-    if (argc != 3) {
-        fprintf(stderr, "usage: classify ENGINE.ewe IMAGE\n");
-        return 2;
-    }
+    if (argc != 3)
+        return fprintf(stderr, "usage: classify ENGINE.ewe IMAGE\n"), 2;
     ew_err err = ew_engine_load(argv[1], &e);
     if (!err)
         err = ew_context_new(e, 0, &c);
