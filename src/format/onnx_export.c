@@ -186,6 +186,36 @@ static ew_err find_opset(struct export *x)
     return ew_fail(EW_ERR_INTERNAL, "the nodes agree on no opset");
 }
 
+static int by_name(const void *a, const void *b)
+{
+    const Ew__OnnxNode *const *x = a, *const *y = b;
+    const int order = strcmp((*x)->name, (*y)->name);
+    return order ? order : (*x > *y) - (*x < *y); /* in the order of the graph */
+}
+
+/* Names of nodes mean nothing to a graph, but ONNX Runtime refuses two that are equal: all but the
+ * first get their output's name behind their own, which no other node has. */
+static ew_err tell_apart(struct export *x)
+{
+    const size_t n = x->out.graph.n_node;
+    Ew__OnnxNode **sorted = ew_arena_array(&x->out.arena, n + 1, sizeof(*sorted));
+    EW_CHECK(sorted, EW_ERR_MEMORY, "no memory for %zu nodes", n);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = x->out.graph.node[i];
+    qsort(sorted, n, sizeof(*sorted), by_name);
+    const char *last = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const bool again = last && *last && strcmp(last, sorted[i]->name) == 0;
+        last = sorted[i]->name;
+        if (!again || sorted[i]->n_output == 0)
+            continue;
+        sorted[i]->name =
+            ew_arena_printf(&x->out.arena, "%s/%s", last, ew_onnx_text(sorted[i]->output[0]));
+        EW_CHECK(sorted[i]->name, EW_ERR_MEMORY, "no memory for the name of a node");
+    }
+    return EW_OK;
+}
+
 static ew_err put_nodes(struct export *x)
 {
     Ew__OnnxGraph *m = &x->out.graph;
@@ -200,7 +230,7 @@ static ew_err put_nodes(struct export *x)
         m->node[k] = &nodes[k];
     }
     m->n_node = n;
-    return EW_OK;
+    return tell_apart(x);
 }
 
 /* ---- Inputs and outputs ---- */

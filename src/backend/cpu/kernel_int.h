@@ -141,6 +141,13 @@ struct ew_qtranspose {
     X(int64_t, qcolumn_tiles,  (const struct ew_conv_shape *s))                                    \
     X(size_t,  qcolumn_scratch, (const struct ew_conv_shape *s))                                   \
     X(void,    qcolumn_run,    (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* Groups of few channels; x is uint8. */                                                       \
+    X(bool,    qgroup_fits,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qgroup_pack_size, (const struct ew_conv_shape *s))                                  \
+    X(void,    qgroup_pack,    (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \
+    X(int64_t, qgroup_tiles,   (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qgroup_scratch, (const struct ew_conv_shape *s))                                    \
+    X(void,    qgroup_run,     (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
     /* Rows of outputs. */                                                                         \
     X(int64_t, qpool_tiles,    (const struct ew_conv_shape *s))                                    \
     X(void,    qpool_run,      (const struct ew_qpool *p, int64_t begin, int64_t end))             \

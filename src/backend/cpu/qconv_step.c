@@ -18,7 +18,7 @@ struct step {
 #define BY_METHOD(k, what)                                                                         \
     {                                                                                              \
         [EW_QLAYER_GEMM] = (k)->qconv_##what, [EW_QLAYER_DEPTH] = (k)->qdepth_##what,              \
-        [EW_QLAYER_COLUMN] = (k)->qcolumn_##what                                                   \
+        [EW_QLAYER_COLUMN] = (k)->qcolumn_##what, [EW_QLAYER_GROUP] = (k)->qgroup_##what           \
     }
 
 static size_t scratch_of(const struct ew_kernels *k, enum ew_qlayer_method m,
@@ -106,10 +106,12 @@ int ew_qlayer_methods(const struct ew_call *c, const struct ew_qlayer *l,
 {
     const struct ew_kernels *k = c->be->isa;
     const struct ew_qlayer_slots *s = l->slots;
+    const bool plain = c->in[s->x]->dtype == EW_U8;
     int n = 0;
-    if (k->qcolumn_fits(&l->shape) && c->in[s->x]->dtype == EW_U8 && input(c, s->y_scale) &&
-        !input(c, s->add))
+    if (plain && k->qcolumn_fits(&l->shape) && input(c, s->y_scale) && !input(c, s->add))
         out[n++] = EW_QLAYER_COLUMN;
+    if (plain && k->qgroup_fits(&l->shape))
+        out[n++] = EW_QLAYER_GROUP;
     if (k->qdepth_fits(&l->shape))
         out[n++] = EW_QLAYER_DEPTH;
     else
@@ -187,6 +189,8 @@ ew_err ew_qlayer_pack(const struct ew_call *c, const struct ew_qlayer *l)
         k->qdepth_pack(&l->shape, &p.weights, c->packed);
     else if (method == EW_QLAYER_COLUMN)
         k->qcolumn_pack(&l->shape, &p.weights, c->packed);
+    else if (method == EW_QLAYER_GROUP)
+        k->qgroup_pack(&l->shape, &p.weights, c->packed);
     else
         ew_pool_run(c->be->pool, k->qconv_pack_tiles(&l->shape), pack_tiles, &p);
     return EW_OK;
@@ -221,7 +225,8 @@ struct ew_kernel ew_qlayer_kernel(const struct ew_call *c, const struct ew_qlaye
 {
     static const char *const names[] = {[EW_QLAYER_GEMM] = "gemm int8",
                                         [EW_QLAYER_DEPTH] = "taps int8",
-                                        [EW_QLAYER_COLUMN] = "columns int8"};
+                                        [EW_QLAYER_COLUMN] = "columns int8",
+                                        [EW_QLAYER_GROUP] = "grouped int8"};
     const struct ew_kernels *k = c->be->isa;
     size_t (*const packed[])(const struct ew_conv_shape *) = BY_METHOD(k, pack_size);
     return (struct ew_kernel){.name = names[m],

@@ -29,7 +29,13 @@ void ew_qclamp_of(const struct ew_quant_clamp *clamp, const struct ew_qbyte *y, 
 /* True where the value of in[slot] is known, or it is absent. */
 bool ew_qknown(const struct ew_call *c, int slot);
 
-enum ew_qlayer_method { EW_QLAYER_GEMM, EW_QLAYER_DEPTH, EW_QLAYER_COLUMN, EW_QLAYER_METHODS };
+enum ew_qlayer_method {
+    EW_QLAYER_GEMM,   /* any shape */
+    EW_QLAYER_DEPTH,  /* depthwise */
+    EW_QLAYER_COLUMN, /* the usual depthwise ones, by columns of the window */
+    EW_QLAYER_GROUP,  /* groups of few channels */
+    EW_QLAYER_METHODS
+};
 
 /* True where the kernels can do it: weights and parameters are constant, filters symmetric. */
 bool ew_qlayer_fits(const struct ew_call *c, const struct ew_qlayer *l);

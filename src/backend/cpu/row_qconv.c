@@ -51,6 +51,11 @@ static ew_err prepare_column(const struct ew_call *c)
     return prepare(c, EW_QLAYER_COLUMN);
 }
 
+static ew_err prepare_group(const struct ew_call *c)
+{
+    return prepare(c, EW_QLAYER_GROUP);
+}
+
 static ew_err pack(const struct ew_call *c)
 {
     struct ew_qlayer l;
@@ -60,10 +65,12 @@ static ew_err pack(const struct ew_call *c)
 
 static int offer(const struct ew_ask *ask, struct ew_kernel *out)
 {
-    static ew_err (*const prepares[])(const struct ew_call *c) = {[EW_QLAYER_GEMM] = prepare_gemm,
-                                                                  [EW_QLAYER_DEPTH] = prepare_depth,
-                                                                  [EW_QLAYER_COLUMN] =
-                                                                      prepare_column};
+    static ew_err (*const prepares[])(const struct ew_call *) = {
+        [EW_QLAYER_GEMM] = prepare_gemm,
+        [EW_QLAYER_DEPTH] = prepare_depth,
+        [EW_QLAYER_COLUMN] = prepare_column,
+        [EW_QLAYER_GROUP] = prepare_group,
+    };
     struct ew_qlayer l;
     enum ew_qlayer_method methods[EW_QLAYER_METHODS];
     if (ask->phase != EW_PHASE_FORWARD || layer_of(ask->c, &l) != EW_OK ||
