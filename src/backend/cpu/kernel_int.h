@@ -26,6 +26,7 @@ struct ew_qbyte {
  *   stored:   (table ? table[q ^ y.flip] : q ^ y.flip), or t where to_float is set */
 struct ew_qend {
     bool to_float;
+    bool tame; /* all ratios are below 1, so that t stays below 2^31 */
     struct ew_qbyte y, mid, of_add;
     int32_t lo, hi; /* of q, 0 to 255 */
     const uint8_t *add;
@@ -134,7 +135,7 @@ struct ew_qtranspose {
     X(int64_t, qdepth_tiles,   (const struct ew_conv_shape *s))                                    \
     X(size_t,  qdepth_scratch, (const struct ew_conv_shape *s))                                    \
     X(void,    qdepth_run,     (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
-    /* The same by columns of the window; x is uint8, and nothing is added nor float. */           \
+    /* The same by columns of the window; x is uint8, the end tame, nothing added nor float. */    \
     X(bool,    qcolumn_fits,   (const struct ew_conv_shape *s))                                    \
     X(size_t,  qcolumn_pack_size, (const struct ew_conv_shape *s))                                 \
     X(void,    qcolumn_pack,   (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \

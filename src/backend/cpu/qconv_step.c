@@ -83,6 +83,15 @@ static bool is_sane(float ratio)
     return fabsf(ratio) < 0x1p60f; /* false for NaN */
 }
 
+/* Ratios below 1 keep what is rounded below 2^31. */
+static bool is_tame(const struct ew_call *c, const struct ew_qlayer *l)
+{
+    for (int64_t i = 0; i < ew_tensor_count(c->in[l->slots->w_scale]); i++)
+        if (!(fabsf(ratio_at(c, l->slots, i)) < 1))
+            return false;
+    return true;
+}
+
 bool ew_qlayer_fits(const struct ew_call *c, const struct ew_qlayer *l)
 {
     const struct ew_qlayer_slots *s = l->slots;
@@ -108,7 +117,8 @@ int ew_qlayer_methods(const struct ew_call *c, const struct ew_qlayer *l,
     const struct ew_qlayer_slots *s = l->slots;
     const bool plain = c->in[s->x]->dtype == EW_U8;
     int n = 0;
-    if (plain && k->qcolumn_fits(&l->shape) && input(c, s->y_scale) && !input(c, s->add))
+    if (plain && k->qcolumn_fits(&l->shape) && input(c, s->y_scale) && !input(c, s->add) &&
+        is_tame(c, l))
         out[n++] = EW_QLAYER_COLUMN;
     if (plain && k->qgroup_fits(&l->shape))
         out[n++] = EW_QLAYER_GROUP;
@@ -125,7 +135,7 @@ static void set_end(const struct ew_call *c, const struct ew_qlayer *l, struct e
 {
     const struct ew_qlayer_slots *s = l->slots;
     const struct ew_tensor *table = input(c, s->table);
-    *e = (struct ew_qend){.to_float = !input(c, s->y_scale)};
+    *e = (struct ew_qend){.to_float = !input(c, s->y_scale), .tame = is_tame(c, l)};
     if (e->to_float)
         return;
     e->y = ew_qbyte_of(c, s->y_zero, s->y_zero);

@@ -98,18 +98,23 @@ INLINE void interleave(const struct span *s, int g, int column, __m512i out[PART
     out[3] = _mm512_unpackhi_epi16(ab_high, cd_high);
 }
 
-INLINE void finish_pixel(const struct span *s, const vint sum[PARTS], const struct qplain *p,
-                         int pixel)
+/* Sums of few taps are tame: the row sees to that. */
+INLINE void finish_pixel(const struct span *s, const vint sum[PARTS], int pixel)
 {
     const float *ratio = (const float *)(const void *)s->words;
-    const v16 low =
-        narrow2(requantize(sum[0], load(ratio), p), requantize(sum[1], load(ratio + LANES), p));
-    const v16 high = narrow2(requantize(sum[2], load(ratio + 2 * LANES), p),
-                             requantize(sum[3], load(ratio + 3 * LANES), p));
-    __m512i q = _mm512_packus_epi16((__m512i)(low + p->zero), (__m512i)(high + p->zero));
-    q = _mm512_xor_si512(q, _mm512_set1_epi8((char)s->end->y.flip));
-    if (s->end->table)
-        q = lookup64(q, s->end->table);
+    const struct ew_qend *e = s->end;
+    const v16 zero = splat16(e->y.zero);
+    const v16 low = add16(
+        narrow2(requantize(sum[0], load(ratio)), requantize(sum[1], load(ratio + LANES))), zero);
+    const v16 high = add16(narrow2(requantize(sum[2], load(ratio + 2 * LANES)),
+                                   requantize(sum[3], load(ratio + 3 * LANES))),
+                           zero);
+    __m512i q = _mm512_packus_epi16((__m512i)low, (__m512i)high);
+    q = _mm512_max_epu8(q, _mm512_set1_epi8((char)e->lo));
+    q = _mm512_min_epu8(q, _mm512_set1_epi8((char)e->hi));
+    q = _mm512_xor_si512(q, _mm512_set1_epi8((char)e->y.flip));
+    if (e->table)
+        q = lookup64(q, e->table);
     store_big(s->y + pixel * s->y_step, (vbig)q, s->n);
 }
 
@@ -143,10 +148,9 @@ INLINE void span_fixed(const struct span *s, const int high, const int across, c
             }
         }
     }
-    const struct qplain plain = plain_of(s->end);
     UNROLL
     for (int p = 0; p < pixels; p++)
-        finish_pixel(s, sum[p], &plain, p);
+        finish_pixel(s, sum[p], p);
 }
 
 #define SPAN_CASE(high, across, stride, n)                                                         \

@@ -4,18 +4,55 @@
 
 /* ---- Geometry ---- */
 
+/* Elements of panels and bands: bytes, or 16-bit numbers. */
+#if WORD_BYTES
+typedef uint8_t element;
+#else
+typedef uint16_t element;
+#endif
+
+#define BAND_RUN   256        /* bytes of a run, at most, for which a band is made */
+#define BAND_BYTES (48 << 10) /* of a band, at most */
+
 static void plan_tiles(struct qcore *c)
 {
     const int64_t block = WIDE * c->words * (int64_t)sizeof(int32_t);
     c->blocks = div_up(c->columns, WIDE);
     c->o_block = min_i64(max_i64(Q_L2 / max_i64(block, 1), 1), c->blocks);
     c->o_tiles = div_up(c->blocks, c->o_block);
+    if (c->band) {
+        c->row_tiles = c->batch * c->axis[1].out;
+        c->tiles = c->row_tiles * c->o_tiles;
+        return;
+    }
     const int64_t panels = div_up(c->rows, MR);
     const int64_t most = min_i64(max_i64(panels * c->groups * c->o_tiles / MIN_WORK, 1), ROW_MAX);
     c->row_tiles = div_up(panels, most);
     c->row_block = c->row_tiles ? div_up(panels, c->row_tiles) : 1;
     c->row_tiles = div_up(panels, c->row_block);
     c->tiles = c->row_tiles * c->groups * c->o_tiles;
+}
+
+/* How pixels reach the products. */
+static void plan_feed(struct qcore *c)
+{
+    const struct ew_conv_axis *a = c->axis;
+    /* Rows a multiple of 4 KiB apart would share cache sets. */
+    c->flat = WORD_BYTES && X_OFFSET == 0 && c->cg % WORD == 0 && c->x_step[2] % 4096 != 0;
+    for (int i = 0; i < 3; i++)
+        c->flat =
+            c->flat && a[i].taps == 1 && a[i].stride == 1 && a[i].pad == 0 && a[i].in == a[i].out;
+    const int64_t reach = (int64_t)(a[2].out - 1) * a[2].stride + a[2].taps;
+    c->line = div_up(reach * c->cg * (int64_t)sizeof(element) + PANEL_SLACK, 64) * 64;
+    c->band = c->groups == 1 && a[0].taps == 1 && a[0].in == 1 && a[0].out == 1 && a[0].pad == 0 &&
+              a[2].taps > 1 && a[2].dilation == 1 && a[2].out > 0 && c->run <= BAND_RUN &&
+              a[1].taps * c->line <= BAND_BYTES;
+    c->lines = c->band ? a[1].taps : 1;
+    c->line_k = c->k / max_i64(c->lines, 1);
+    c->line_words = div_up(c->line_k, WORD);
+    c->words = c->lines * c->line_words;
+    c->panel = div_up(c->words * (int64_t)sizeof(int32_t) + PANEL_SLACK, 64) * 64;
+    c->panel += c->panel % 4096 == 0 ? 64 : 0;
 }
 
 void EW_K(qcore_init)(struct qcore *c, const struct ew_conv_shape *s)
@@ -42,15 +79,8 @@ void EW_K(qcore_init)(struct qcore *c, const struct ew_conv_shape *s)
     c->run = whole ? a[2].taps * c->cg : c->cg;
     c->runs = (int64_t)a[0].taps * a[1].taps * (whole ? 1 : a[2].taps);
     c->k = c->run * c->runs;
-    c->words = div_up(c->k, WORD);
     c->columns = div_up(c->og, LANES) * LANES;
-    /* Rows a multiple of 4 KiB apart would share cache sets. */
-    c->flat = WORD_BYTES && X_OFFSET == 0 && c->cg % WORD == 0 && c->x_step[2] % 4096 != 0;
-    for (int i = 0; i < 3; i++)
-        c->flat =
-            c->flat && a[i].taps == 1 && a[i].stride == 1 && a[i].pad == 0 && a[i].in == a[i].out;
-    c->panel = div_up(c->words * (int64_t)sizeof(int32_t) + PANEL_SLACK, 64) * 64;
-    c->panel += c->panel % 4096 == 0 ? 64 : 0;
+    plan_feed(c);
     plan_tiles(c);
 }
 
@@ -109,10 +139,12 @@ static void pack_lane(const struct qcore *c, const struct ew_qconv_weights *w,
     const int64_t column = p->o + (p->vectors == 2 ? column_of(p->v, lane) : lane);
     const bool exists = column < c->og;
     const int64_t o = p->group * c->og + column;
+    const int64_t line = c->line_words * WORD;
     uint32_t sum = 0;
-    for (int64_t k = 0; k < c->words * WORD; k++) {
-        const int value = exists && k < c->k ? weight_at(c, w, o, k) : 0;
-        put_weight(p->words + k / WORD * p->step, lane, (int)(k % WORD), value);
+    for (int64_t i = 0; i < c->words * WORD; i++) {
+        const int64_t k = i / line * c->line_k + i % line;
+        const int value = exists && i % line < c->line_k ? weight_at(c, w, o, k) : 0;
+        put_weight(p->words + i / WORD * p->step, lane, (int)(i % WORD), value);
         sum += (uint32_t)value;
     }
     p->ratio[lane] = exists ? w->ratio[o] : 0;
@@ -148,13 +180,6 @@ void EW_K(qconv_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weigh
 }
 
 /* ---- Panels ---- */
-
-/* Elements of a panel: bytes, or 16-bit numbers. */
-#if WORD_BYTES
-typedef uint8_t element;
-#else
-typedef uint16_t element;
-#endif
 
 /* n bytes of x; up to PANEL_SLACK bytes more may be written. */
 #if defined(EW_ISA_IS_avx512vnni)
@@ -249,6 +274,28 @@ static void gather(const struct qcore *c, const struct ew_qconv *q, int64_t row,
     }
 }
 
+/* The lines of the image that row `row` of outputs (over all images) reads, with their padding. */
+static void fill_band(const struct qcore *c, const struct ew_qconv *q, int64_t row, uint8_t *band)
+{
+    const struct ew_conv_axis *a = c->axis;
+    const int64_t all = ((int64_t)(a[2].out - 1) * a[2].stride + a[2].taps) * c->cg;
+    const int64_t y0 = row % a[1].out * a[1].stride - a[1].pad;
+    const int64_t lo = min_i64(max_i64((int64_t)a[2].pad * c->cg, 0), all);
+    const int64_t hi = max_i64(min_i64(((int64_t)a[2].in + a[2].pad) * c->cg, all), lo);
+    for (int64_t t = 0; t < a[1].taps; t++, band += c->line) {
+        const int64_t y = y0 + t * a[1].dilation;
+        element *to = (element *)(void *)band;
+        if (y < 0 || y >= a[1].in) {
+            put_zeros(to, all, q->of_x.zero);
+            continue;
+        }
+        const uint8_t *x = q->x + row / a[1].out * c->x_image + y * c->x_step[1];
+        put_zeros(to, lo, q->of_x.zero);
+        put_run(to + lo, x + lo - (int64_t)a[2].pad * c->cg, hi - lo, q->of_x.flip);
+        put_zeros(to + hi, all - hi, q->of_x.zero);
+    }
+}
+
 /* ---- Tiles ---- */
 
 int64_t EW_K(qconv_tiles)(const struct ew_conv_shape *s)
@@ -262,7 +309,7 @@ size_t EW_K(qconv_scratch)(const struct ew_conv_shape *s)
 {
     struct qcore c;
     EW_K(qcore_init)(&c, s);
-    return (size_t)(MR * c.panel);
+    return (size_t)(c.band ? c.lines * c.line : MR * c.panel);
 }
 
 /* Blocks [block, blocks) of the columns, for one panel. */
@@ -279,9 +326,11 @@ static void run_panel(const struct qcore *c, const struct ew_qconv *q, const str
     const struct ew_qend *e = &q->end;
     struct qmicro m = {.a = p->a,
                        .row_step = p->step,
-                       .words = c->words,
+                       .words = c->line_words,
+                       .lines = c->lines,
+                       .line_step = c->line,
                        .end = e,
-                       .plain = !e->add && !e->table && !e->to_float,
+                       .plain = e->tame && !e->add && !e->table && !e->to_float,
                        .y_step = c->cout};
     for (int64_t b = p->block; b < p->blocks; b++) {
         const int64_t at = p->group * c->columns + b * WIDE;
@@ -315,10 +364,26 @@ static void run_tile(const struct qcore *c, const struct ew_qconv *q, int64_t ti
     }
 }
 
+/* A row of outputs. */
+static void run_band(const struct qcore *c, const struct ew_qconv *q, int64_t tile, void *scratch)
+{
+    const int64_t o_tile = tile % c->o_tiles, row = tile / c->o_tiles, out = c->axis[2].out;
+    struct panel p = {.step = c->axis[2].stride * c->cg * (int64_t)sizeof(element),
+                      .block = o_tile * c->o_block,
+                      .blocks = min_i64((o_tile + 1) * c->o_block, c->blocks)};
+    fill_band(c, q, row, scratch);
+    for (int64_t o = 0; o < out; o += MR) {
+        p.row = row * out + o;
+        p.rows = (int)min_i64(MR, out - o);
+        p.a = (const uint8_t *)scratch + o * p.step;
+        run_panel(c, q, &p);
+    }
+}
+
 void EW_K(qconv_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
 {
     struct qcore c;
     EW_K(qcore_init)(&c, q->shape);
     for (int64_t tile = begin; tile < end; tile++)
-        run_tile(&c, q, tile, scratch);
+        (c.band ? run_band : run_tile)(&c, q, tile, scratch);
 }

@@ -31,7 +31,7 @@ INLINE vint add_int(const struct finish *f, vec t, vint b)
 {
     const vec mid = round_float(vmin(vmax(t, f->mid_lo), f->mid_hi)) * f->mid_ratio;
     const vec other = to_float(b - f->add_zero) * f->add_ratio;
-    return round_int(clamp(mid + other, f->p.lo, f->p.hi));
+    return requantize_any(mid + other, &f->p);
 }
 
 INLINE v16 finish_row(const struct qmicro *m, const struct finish *f, const vint *sums,
@@ -39,8 +39,8 @@ INLINE v16 finish_row(const struct qmicro *m, const struct finish *f, const vint
 {
     const vec a = to_float(sums[0]) * f->a, b = to_float(sums[vectors - 1]) * f->b;
     if (!m->add) {
-        const vint q = round_int(clamp(a, f->p.lo, f->p.hi));
-        return vectors == 1 ? narrow1(q) : narrow2(q, round_int(clamp(b, f->p.lo, f->p.hi)));
+        const vint q = requantize_any(a, &f->p);
+        return vectors == 1 ? narrow1(q) : narrow2(q, requantize_any(b, &f->p));
     }
     const v16 other = widen(load_bytes(m->add + row * m->y_step, m->width) ^ f->add_flip);
     if (vectors == 1)
@@ -115,9 +115,8 @@ INLINE void finish(const struct qmicro *m, struct qsums *s, const int rows, cons
     uint8_t *y = m->y;
     UNROLL
     for (int r = 0; r < rows; r++) {
-        const v16 q = vectors == 2
-                          ? narrow2(requantize(s->v[r][0], a, &p), requantize(s->v[r][1], b, &p))
-                          : narrow1(requantize(s->v[r][0], a, &p));
+        const v16 q = vectors == 2 ? narrow2(requantize(s->v[r][0], a), requantize(s->v[r][1], b))
+                                   : narrow1(requantize(s->v[r][0], a));
         store_bytes(y, plain_bytes(q, &p), m->width);
         y += m->y_step;
     }
@@ -153,13 +152,17 @@ INLINE void sum_up(const struct qmicro *m, const int rows, const int vectors)
     begin(m, &s, rows, vectors);
     const int64_t row = m->row_step;
     const int32_t *w = m->w;
-    const uint8_t *a[5] = {m->a, m->a + 3 * row, m->a + 6 * row, m->a + 9 * row, m->a + 12 * row};
-    for (int64_t k = m->words; k > 0; k--) {
-        step(a, row, w, &s, rows, vectors);
-        UNROLL
-        for (int i = 0; i < 5; i++)
-            a[i] += sizeof(int32_t);
-        w += vectors * LANES;
+    for (int64_t l = 0; l < m->lines; l++) {
+        const uint8_t *const line = m->a + l * m->line_step;
+        const uint8_t *a[5] = {line, line + 3 * row, line + 6 * row, line + 9 * row,
+                               line + 12 * row};
+        for (int64_t k = m->words; k > 0; k--) {
+            step(a, row, w, &s, rows, vectors);
+            UNROLL
+            for (int i = 0; i < 5; i++)
+                a[i] += sizeof(int32_t);
+            w += vectors * LANES;
+        }
     }
     finish(m, &s, rows, vectors);
 }

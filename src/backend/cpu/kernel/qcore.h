@@ -11,8 +11,13 @@
  *
  *   [group][block of WIDE columns][words of k][columns of the block]     (one word each)
  *
- * with columns rounded up to whole vectors.  The bias has the zero point of x in it: a sum over x
- * less its zero point is the sum over x less zero point times the sum of the weights. */
+ * with columns rounded up to whole vectors.
+ *
+ * Where few channels make runs short the lines of the image that a row of outputs reads are copied,
+ * with their padding, into a `band`: each pixel's runs lie there at a fixed distance from its
+ * neighbour's, so nothing is gathered.  Each run is then rounded up to whole words.  The bias has
+ * the zero point of x in it: a sum over x less its zero point is the sum over x less zero point
+ * times the sum of the weights. */
 #ifndef EW_BACKEND_CPU_KERNEL_QCORE_H
 #define EW_BACKEND_CPU_KERNEL_QCORE_H
 
@@ -29,10 +34,13 @@ struct qcore {
     int64_t x_image, x_step[3]; /* bytes */
     int64_t rows;               /* output pixels of all images */
     int64_t run, runs, k;       /* k is `runs` runs of `run` bytes, contiguous in x */
-    int64_t words;              /* of k, rounded up */
+    int64_t words;              /* of k, rounded up as lines are */
     int64_t columns;            /* of a group, rounded up to whole vectors */
     bool flat;                  /* pixels are rows of a matrix, and bytes are words' */
-    int64_t panel;              /* bytes between rows of a panel */
+    bool band;                  /* a row of outputs reads lines that are copied for it, see below */
+    int64_t lines, line_k, line_words; /* k is so many lines of line_k bytes, each in whole words */
+    int64_t line;                      /* band: bytes between lines */
+    int64_t panel;                     /* bytes between rows of a panel */
     int64_t blocks, o_block, o_tiles, row_block, row_tiles, tiles;
 };
 
@@ -64,12 +72,13 @@ INLINE const int32_t *packed_words(const struct qcore *c, const void *packed)
 struct qmicro {
     const uint8_t *a; /* rows of words */
     int64_t row_step; /* bytes */
-    const int32_t *w; /* [words][vectors * LANES] */
-    int64_t words;
+    const int32_t *w; /* [lines][words][vectors * LANES] */
+    int64_t words;    /* of a line */
+    int64_t lines, line_step;
     const int32_t *bias; /* of the block */
     const float *ratio;
     const struct ew_qend *end;
-    bool plain; /* neither add, table nor float */
+    bool plain; /* tame, and neither add, table nor float */
     void *y;    /* of the first row and column; bytes or floats */
     const uint8_t *add;
     int64_t y_step; /* elements between rows */
@@ -83,29 +92,39 @@ void EW_K(qmicro)(const struct qmicro *m, int rows);
  * one alone (width <= LANES) holds them in order. */
 void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows);
 
-/* q = clamp(round((float)sum * ratio) + zero) of WIDE columns, and stored; `zero` as int16. */
+/* q = clamp(round((float)sum * ratio) + zero) of WIDE columns.  Where sums are tame (ew_qend)
+ * integers that saturate are clamped at the end; else floats are before they are rounded. */
 struct qplain {
-    float lo, hi; /* of what is rounded */
-    v16 zero;
+    vec low, high; /* of what is rounded */
+    v16 zero, lo, hi;
     vbytes flip;
 };
 
 INLINE struct qplain plain_of(const struct ew_qend *e)
 {
-    return (struct qplain){.lo = (float)(e->lo - e->y.zero),
-                           .hi = (float)(e->hi - e->y.zero),
+    return (struct qplain){.low = splat((float)(e->lo - e->y.zero)),
+                           .high = splat((float)(e->hi - e->y.zero)),
                            .zero = splat16(e->y.zero),
+                           .lo = splat16(e->lo),
+                           .hi = splat16(e->hi),
                            .flip = e->y.flip - (vbytes){0}};
 }
 
-INLINE vint requantize(vint sum, vec ratio, const struct qplain *p)
+/* Of a tame sum. */
+INLINE vint requantize(vint sum, vec ratio)
 {
-    return round_int(clamp(to_float(sum) * ratio, p->lo, p->hi));
+    return round_int(to_float(sum) * ratio);
+}
+
+/* Of any. */
+INLINE vint requantize_any(vec t, const struct qplain *p)
+{
+    return round_int(vmin(vmax(t, p->low), p->high));
 }
 
 INLINE vbytes plain_bytes(v16 q, const struct qplain *p)
 {
-    return bytes_of(q + p->zero) ^ p->flip;
+    return bytes_of(min16(max16(add16(q, p->zero), p->lo), p->hi)) ^ p->flip;
 }
 
 #endif

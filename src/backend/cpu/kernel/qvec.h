@@ -175,7 +175,7 @@ INLINE vint round_int(vec t)
 #endif
 #endif
 
-/* ---- Narrowing: numbers are in range ---- */
+/* ---- Narrowing, which saturates ---- */
 
 #if defined(EW_ISA_IS_avx512)
 INLINE v16 narrow2(vint a, vint b)
@@ -186,9 +186,25 @@ INLINE v16 narrow2(vint a, vint b)
 /* One vector alone, whose columns are in order; what follows is undefined. */
 INLINE v16 narrow1(vint a)
 {
-    return (v16)_mm512_castsi256_si512(_mm512_cvtepi32_epi16((__m512i)a));
+    return (v16)_mm512_castsi256_si512(_mm512_cvtsepi32_epi16((__m512i)a));
 }
 
+INLINE v16 add16(v16 a, v16 b)
+{
+    return (v16)_mm512_adds_epi16((__m512i)a, (__m512i)b);
+}
+
+INLINE v16 max16(v16 a, v16 b)
+{
+    return (v16)_mm512_max_epi16((__m512i)a, (__m512i)b);
+}
+
+INLINE v16 min16(v16 a, v16 b)
+{
+    return (v16)_mm512_min_epi16((__m512i)a, (__m512i)b);
+}
+
+/* Of numbers in [0, 255]. */
 INLINE vbytes bytes_of(v16 v)
 {
     return (vbytes)_mm512_cvtepi16_epi8((__m512i)v);
@@ -234,6 +250,21 @@ INLINE v16 narrow1(vint a)
     return (v16)_mm256_permute4x64_epi64(_mm256_packs_epi32((__m256i)a, (__m256i)a), 0x08);
 }
 
+INLINE v16 add16(v16 a, v16 b)
+{
+    return (v16)_mm256_adds_epi16((__m256i)a, (__m256i)b);
+}
+
+INLINE v16 max16(v16 a, v16 b)
+{
+    return (v16)_mm256_max_epi16((__m256i)a, (__m256i)b);
+}
+
+INLINE v16 min16(v16 a, v16 b)
+{
+    return (v16)_mm256_min_epi16((__m256i)a, (__m256i)b);
+}
+
 INLINE vbytes bytes_of(v16 v)
 {
     const __m256i pairs = _mm256_packus_epi16((__m256i)v, (__m256i)v);
@@ -262,12 +293,27 @@ INLINE vint widen_one(v16 v)
 #elif defined(EW_ISA_IS_neon)
 INLINE v16 narrow2(vint a, vint b)
 {
-    return (v16)vcombine_s16(vmovn_s32((int32x4_t)a), vmovn_s32((int32x4_t)b));
+    return (v16)vcombine_s16(vqmovn_s32((int32x4_t)a), vqmovn_s32((int32x4_t)b));
 }
 
 INLINE v16 narrow1(vint a)
 {
     return narrow2(a, a);
+}
+
+INLINE v16 add16(v16 a, v16 b)
+{
+    return (v16)vqaddq_s16((int16x8_t)a, (int16x8_t)b);
+}
+
+INLINE v16 max16(v16 a, v16 b)
+{
+    return (v16)vmaxq_s16((int16x8_t)a, (int16x8_t)b);
+}
+
+INLINE v16 min16(v16 a, v16 b)
+{
+    return (v16)vminq_s16((int16x8_t)a, (int16x8_t)b);
 }
 
 INLINE vbytes bytes_of(v16 v)
@@ -295,11 +341,57 @@ INLINE vint widen_one(v16 v)
     return widen_a(v);
 }
 #else
+#if defined(__SSE2__)
 INLINE v16 narrow2(vint a, vint b)
 {
-    return (v16){(int16_t)a[0], (int16_t)a[1], (int16_t)a[2], (int16_t)a[3],
-                 (int16_t)b[0], (int16_t)b[1], (int16_t)b[2], (int16_t)b[3]};
+    return (v16)_mm_packs_epi32((__m128i)a, (__m128i)b);
 }
+
+INLINE v16 add16(v16 a, v16 b)
+{
+    return (v16)_mm_adds_epi16((__m128i)a, (__m128i)b);
+}
+
+INLINE v16 max16(v16 a, v16 b)
+{
+    return (v16)_mm_max_epi16((__m128i)a, (__m128i)b);
+}
+
+INLINE v16 min16(v16 a, v16 b)
+{
+    return (v16)_mm_min_epi16((__m128i)a, (__m128i)b);
+}
+#else
+INLINE int16_t saturate16(int32_t i)
+{
+    return (int16_t)(i < INT16_MIN ? INT16_MIN : i > INT16_MAX ? INT16_MAX : i);
+}
+
+INLINE v16 narrow2(vint a, vint b)
+{
+    return (v16){saturate16(a[0]), saturate16(a[1]), saturate16(a[2]), saturate16(a[3]),
+                 saturate16(b[0]), saturate16(b[1]), saturate16(b[2]), saturate16(b[3])};
+}
+
+INLINE v16 add16(v16 a, v16 b)
+{
+    for (int i = 0; i < WIDE; i++)
+        a[i] = saturate16(a[i] + b[i]);
+    return a;
+}
+
+INLINE v16 max16(v16 a, v16 b)
+{
+    const v16 more = (v16)(a > b);
+    return (a & more) | (b & ~more);
+}
+
+INLINE v16 min16(v16 a, v16 b)
+{
+    const v16 less = (v16)(a < b);
+    return (a & less) | (b & ~less);
+}
+#endif
 
 INLINE v16 narrow1(vint a)
 {
@@ -420,7 +512,11 @@ INLINE v16 splat16(int32_t i)
 /* Round to nearest even, as a float. */
 INLINE vec round_float(vec t)
 {
+#if defined(EW_ISA_IS_avx512)
+    return (vec)_mm512_roundscale_ps((__m512)t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+#else
     return to_float(round_int(t));
+#endif
 }
 
 INLINE vec clamp(vec t, float lo, float hi)
