@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edgewise demo: the whole story on whatever machine this is, in about a minute. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +12,14 @@
 #include "base/json.h"
 #include "bench/bench.h"
 #include "cli/cmd.h"
+#include "cli/demo_study.h"
 #include "data/get.h"
 #include "graph/facts.h"
 #include "report/text_table.h"
 #include "train/trainer.h"
 
 struct opts {
-    const char *network;
+    const char *network, *output;
     int64_t threads;
 };
 
@@ -27,6 +29,9 @@ static const struct ew_field table[] = {
      .def = "mobilenet_v2", .metavar = "NAME", .help = "the network of the zoo to show"},
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
      .min = 0, .max = 256, .metavar = "N", .help = "threads; 0: one for each CPU"},
+    {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
+     .def = "edgewise-demo", .metavar = "DIR", .letter = 'o',
+     .help = "folder for the trained network, the results and the report"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -34,7 +39,6 @@ static const struct ew_field table[] = {
 struct story {
     const struct opts *o;
     struct ew_graph *g, *read; /* as built, as read back */
-    char path[512];
     int64_t file_bytes;
     struct ew_facts facts;
     struct ew_bench_stats slow, fast;
@@ -42,8 +46,11 @@ struct story {
     double difference; /* largest, of the file's outputs, relative to the largest output */
     char data[32];     /* what it was trained on */
     struct ew_train_result trained;
+    struct ew_demo_study study;
 };
 
+#define NETWORK_FILE "network.onnx"
+#define TRAIN_FOLDER "trained"
 #define TRAIN_BATCH  16
 #define TRAIN_EPOCHS 2
 
@@ -58,11 +65,11 @@ static ew_err build(struct story *s)
 
 static ew_err exchange(struct story *s)
 {
-    EW_TRY(ew_onnx_save(s->g, s->path, NULL));
+    EW_TRY(ew_onnx_save(s->g, NETWORK_FILE, NULL));
     struct stat st;
-    if (stat(s->path, &st) == 0)
+    if (stat(NETWORK_FILE, &st) == 0)
         s->file_bytes = (int64_t)st.st_size;
-    return ew_onnx_load(s->path, NULL, &s->read);
+    return ew_onnx_load(NETWORK_FILE, NULL, &s->read);
 }
 
 static ew_err compile(const struct story *s, struct ew_graph *g, bool reference,
@@ -132,7 +139,8 @@ static ew_err open_digits(struct story *s, struct ew_dataset **out)
 
 static ew_err learn(struct story *s, struct ew_graph *g, const struct ew_dataset *data)
 {
-    struct ew_train_job job = {.net = g, .data = data, .options = "", .std = {1, 1, 1, 1}};
+    struct ew_train_job job = {
+        .net = g, .data = data, .options = "", .std = {1, 1, 1, 1}, .folder = TRAIN_FOLDER};
     job.opts = (struct ew_train_opts){.epochs = TRAIN_EPOCHS,
                                       .batch = TRAIN_BATCH,
                                       .lr = 0.01,
@@ -167,6 +175,22 @@ static ew_err train(struct story *s)
     ew_graph_free(g);
     ew_dataset_close(data);
     return e;
+}
+
+static ew_err sweep(struct story *s)
+{
+    s->study.data = strcmp(s->data, "mnist") == 0 ? "mnist" : "synthetic";
+    return ew_demo_sweep(&s->study);
+}
+
+static ew_err shrink(struct story *s)
+{
+    return ew_demo_shrink(&s->study, TRAIN_FOLDER "/best.ckpt");
+}
+
+static ew_err report(struct story *s)
+{
+    return ew_demo_report(&s->study);
 }
 
 /* ---- Telling it ---- */
@@ -208,6 +232,23 @@ static void tell_training(const struct story *s)
            ew_text_bytes(t->planned_bytes, c));
 }
 
+static void tell_sweeps(const struct story *s)
+{
+    printf("5  swept     loader threads and batch sizes of lenet5, in %.0f s\n", s->study.sweeps_s);
+}
+
+static void tell_int8(const struct story *s)
+{
+    char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
+    printf("6  shrank    lenet5 by layers that gain from int8: %s of ONNX, an engine of %s\n",
+           ew_text_bytes(s->study.int8_bytes, a), ew_text_bytes(s->study.engine_bytes, b));
+}
+
+static void tell_report(const struct story *s)
+{
+    printf("7  reported  %s/report.html: open it in a browser\n", s->o->output);
+}
+
 static ew_err tell_json(const struct story *s)
 {
     struct ew_json j;
@@ -226,6 +267,10 @@ static ew_err tell_json(const struct story *s)
     ew_json_num(&j, "stall_s", s->trained.times.stall_s);
     ew_json_num(&j, "images_per_s", s->trained.images_per_s);
     ew_json_int(&j, "train_planned_bytes", s->trained.planned_bytes);
+    ew_json_num(&j, "sweeps_s", s->study.sweeps_s);
+    ew_json_int(&j, "int8_bytes", s->study.int8_bytes);
+    ew_json_int(&j, "engine_bytes", s->study.engine_bytes);
+    ew_json_str(&j, "folder", s->o->output);
     ew_json_end(&j);
     return ew_json_finish(&j);
 }
@@ -235,8 +280,9 @@ static ew_err tell(struct story *s, bool json)
     static const struct {
         ew_err (*act)(struct story *s);
         void (*tell)(const struct story *s);
-    } acts[] = {
-        {build, tell_network}, {exchange, tell_file}, {run_both, tell_run}, {train, tell_training}};
+    } acts[] = {{build, tell_network},  {exchange, tell_file}, {run_both, tell_run},
+                {train, tell_training}, {sweep, tell_sweeps},  {shrink, tell_int8},
+                {report, tell_report}};
     for (size_t i = 0; i < EW_COUNT(acts); i++) {
         EW_TRY(acts[i].act(s));
         if (!json)
@@ -257,18 +303,13 @@ static ew_err tell(struct story *s, bool json)
 
 static ew_err run(struct ew_cmd_call *c)
 {
-    struct story s = {.o = c->opts};
-    char dir[sizeof(s.path)];
-    const char *tmp = getenv("TMPDIR");
-    EW_CHECK(snprintf(s.path, sizeof(s.path) - 32, "%s/edgewise-demo-XXXXXX", tmp ? tmp : "/tmp") <
-                 (int)sizeof(s.path) - 32,
-             EW_ERR_ARG, "TMPDIR: is too long");
-    EW_CHECK(mkdtemp(s.path), EW_ERR_IO, "%s: no such folder can be made", s.path);
-    memcpy(dir, s.path, sizeof(dir));
-    strcat(s.path, "/network.onnx");
+    const struct opts *o = c->opts;
+    struct story s = {.o = o};
+    EW_CHECK(mkdir(o->output, 0777) == 0 || errno == EEXIST, EW_ERR_IO, "%s: %s", o->output,
+             strerror(errno));
+    /* What the commands of the second half make goes where they are called. */
+    EW_CHECK(chdir(o->output) == 0, EW_ERR_IO, "%s: %s", o->output, strerror(errno));
     const ew_err e = tell(&s, c->json);
-    unlink(s.path);
-    rmdir(dir);
     ew_graph_free(s.g);
     ew_graph_free(s.read);
     return e;
@@ -281,7 +322,10 @@ const struct ew_cmd ew_cmd_demo = {
     .about =
         "Builds a network, writes it as ONNX, reads it back, runs it by plain and by fast kernels\n"
         "and compares the outputs, and trains LeNet-5 on MNIST, or on drawn digits where that "
-        "cannot be fetched.",
+        "cannot be fetched.\n"
+        "Then sweeps loader threads and batch sizes, quantises and compiles what was trained, and "
+        "writes a report.\n"
+        "All of it is left in a folder to look at.",
     .opts_size = sizeof(struct opts),
     .opts = table,
     .run = run,

@@ -3,7 +3,7 @@
 #include "cli/network.h"
 
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "format/checkpoint.h"
 #include "format/engine_file.h"
@@ -11,8 +11,9 @@
 bool ew_network_is_file(const char *what)
 {
     const size_t n = strlen(what);
+    struct stat st;
     return strchr(what, '/') || (n > 5 && strcmp(what + n - 5, ".onnx") == 0) ||
-           access(what, F_OK) == 0;
+           (stat(what, &st) == 0 && !S_ISDIR(st.st_mode)); /* folders are often named so */
 }
 
 static struct ew_model_opts model_opts(const struct ew_network_opts *o)
