@@ -174,7 +174,7 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_quantize = {
     .name = "quantize",
     .group = EW_CMD_SHRINK,
-    .summary = "turn a trained network into int8, and show what that costs and gains",
+    .summary = "turn a trained network into int8; what it costs and gains",
     .args = "CKPT|FILE.onnx",
     .about = "Weights become int8 with one scale a channel, activations uint8 with one a tensor.\n"
              "Equalising channels and correcting biases are tried, and used where they help.\n"
