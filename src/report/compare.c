@@ -60,27 +60,54 @@ static bool has_partner(const struct ew_results *r, int i)
     return false;
 }
 
-/* "train lenet5, workers 4": command, network, and the options in which jobs differ. */
-static ew_err name_jobs(struct ew_results *r)
+static bool same_kind(const struct ew_run_data *a, const struct ew_run_data *b)
+{
+    const char *const pair[][2] = {{a->job.command, b->job.command},
+                                   {a->job.network, b->job.network}};
+    for (size_t i = 0; i < EW_COUNT(pair); i++)
+        if (strcmp(pair[i][0] ? pair[i][0] : "", pair[i][1] ? pair[i][1] : "") != 0)
+            return false;
+    return true;
+}
+
+/* Names all jobs of the command and network of run `first`: "train lenet5, workers 4", with the
+ * fewest options that tell them apart. */
+static ew_err name_kind(struct ew_results *r, int first, const char *const *keys)
 {
     struct ew_arena *a = &r->arena;
-    const char *names = "\n", *before = NULL;
-    for (int i = 0; i < r->n_runs; i++) {
-        const char *key = ew_key_options(&r->runs[i], "command network", a);
-        EW_CHECK(key, EW_ERR_MEMORY, "no memory for the comparison");
-        names = before ? ew_key_differ(before, key, names, a) : names;
-        before = key;
-        EW_CHECK(names, EW_ERR_MEMORY, "no memory for the comparison");
-    }
-    for (int i = 0; i < r->n_runs; i++) {
+    struct ew_key_set set = {.names = "\n"};
+    for (int i = first; i < r->n_runs; i++)
+        if (same_kind(&r->runs[first], &r->runs[i]))
+            EW_TRY(ew_key_set_add(&set, keys[i], a));
+    EW_TRY(ew_key_set_trim(&set, a));
+    for (int i = first; i < r->n_runs; i++) {
         struct ew_run_data *d = &r->runs[i];
-        const char *key = ew_key_options(d, "command network", a);
-        const char *more = key ? ew_key_label(key, names, false, a) : NULL;
+        if (!same_kind(&r->runs[first], d))
+            continue;
+        const char *more = ew_key_label(keys[i], set.names, false, a);
         EW_CHECK(more, EW_ERR_MEMORY, "no memory for the comparison");
         d->run.label =
             ew_arena_printf(a, "%s %s%s%s", d->job.command ? d->job.command : "",
                             d->job.network ? d->job.network : "", *more ? ", " : "", more);
         EW_CHECK(d->run.label, EW_ERR_MEMORY, "no memory for the comparison");
+    }
+    return EW_OK;
+}
+
+static ew_err name_jobs(struct ew_results *r)
+{
+    const char **keys = ew_arena_array(&r->arena, (size_t)r->n_runs + 1, sizeof(*keys));
+    EW_CHECK(keys, EW_ERR_MEMORY, "no memory for the comparison");
+    for (int i = 0; i < r->n_runs; i++) {
+        keys[i] = ew_key_options(&r->runs[i], "command network dataset", &r->arena);
+        EW_CHECK(keys[i], EW_ERR_MEMORY, "no memory for the comparison");
+    }
+    for (int i = 0; i < r->n_runs; i++) {
+        bool done = false;
+        for (int j = 0; j < i && !done; j++)
+            done = same_kind(&r->runs[i], &r->runs[j]);
+        if (!done)
+            EW_TRY(name_kind(r, i, keys));
     }
     return EW_OK;
 }
@@ -169,7 +196,7 @@ static double t_quantile(double df)
 static const char *verdict(const struct ew_stat *a, const struct ew_stat *b, int better)
 {
     if (a->n < 2 || b->n < 2)
-        return "one run each side: no telling";
+        return "no telling: one run";
     const double va = a->sd * a->sd / a->n, vb = b->sd * b->sd / b->n, se = sqrt(va + vb);
     const double df = (va + vb) * (va + vb) / (va * va / (a->n - 1) + vb * vb / (b->n - 1));
     if (!(fabs(b->mean - a->mean) > (se > 0 ? t_quantile(df) * se : 0)))
@@ -225,12 +252,25 @@ static ew_err epoch_rows(const struct ew_results *r, const struct ew_run_data *j
     return EW_OK;
 }
 
+/* The summary of a run has every field of its epochs once more. */
+static bool is_of_epochs(const char *name)
+{
+    static const char suffix[] = "_first";
+    const size_t n = strlen(name), m = sizeof(suffix) - 1;
+    char base[64];
+    snprintf(base, sizeof(base), "%.*s",
+             (int)(n > m && strcmp(name + n - m, suffix) == 0 ? n - m : n), name);
+    return strcmp(base, "epoch_s") == 0 || strncmp(base, "batch_", 6) == 0 ||
+           ew_field_find(ew_record_kind(EW_RECORD_EPOCH)->fields, base);
+}
+
 static ew_err metric_rows(const struct ew_results *r, const struct ew_run_data *job,
                           const char *const side[2], struct ew_grid *g)
 {
     for (int i = 0; i < job->n_metrics; i++) {
         const struct ew_metric_row *m = &job->metrics[i];
-        if (!m->name || strchr(m->name, ':')) /* cells of a matrix */
+        if (!m->name || strchr(m->name, ':') /* cells of a matrix */ ||
+            m->better == EW_BETTER_NEITHER || (job->n_epochs && is_of_epochs(m->name)))
             continue;
         EW_TRY(row(r, job, side, &(struct measure){m->name, m->name, m->unit, m->better, NULL}, g));
     }

@@ -29,7 +29,8 @@ ew_err ew_grid_put(struct ew_grid *g, const char *text)
     return EW_OK;
 }
 
-static ew_err put_list(struct ew_grid *g, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static ew_err put_list(struct ew_grid *g, const char *fmt,
+                                                             va_list ap)
 {
     char buf[1024];
     vsnprintf(buf, sizeof(buf), fmt, ap);
@@ -145,17 +146,17 @@ void ew_text_plain(const char *text, FILE *out)
 
 ew_err ew_grid_text(const struct ew_grid *g, const char *const *bars, FILE *out)
 {
-    enum { MOST_COLS = 15 }; /* what a table takes, less the bars */
-    char align[MOST_COLS + 2] = "", text[512];
-    const int cols = g->cols < MOST_COLS ? g->cols : MOST_COLS;
-    for (int i = 0; i < cols; i++)
-        align[i] = g->number[i] ? 'r' : 'l';
+    char text[512];
+    EW_CLEANUP(ew_free_ptr) char *align = calloc((size_t)g->cols + 2, 1);
+    EW_CHECK(align, EW_ERR_MEMORY, "no memory for a table");
+    for (int i = 0; i < g->cols; i++)
+        align[i] = is_number(g, i) ? 'r' : 'l';
     if (bars)
-        align[cols] = 'l';
+        align[g->cols] = 'l';
     struct ew_table t;
     ew_table_init(&t, align);
     for (int row = 0; row < g->n / g->cols; row++) {
-        for (int i = 0; i < cols; i++)
+        for (int i = 0; i < g->cols; i++)
             ew_table_cell(&t, "%s", narrow(g->cells[row * g->cols + i], text, sizeof(text)));
         if (bars)
             ew_table_cell(&t, "%s", bars[row]);

@@ -252,12 +252,12 @@ static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
     count_runs(r, out);
     contents(r, f, out);
     fputs("</header><main>", out);
+    EW_TRY(ew_page_figures(f, out));
     if (o->compared) {
         fputs("<section class=\"box\"><h2>Side by side</h2>", out);
         ew_grid_html(o->compared, out);
         fputs("</section>", out);
     }
-    EW_TRY(ew_page_figures(f, out));
     ew_page_studies(r, out);
     ew_page_machines(r, out);
     ew_page_runs(r, out);

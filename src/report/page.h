@@ -11,7 +11,7 @@ struct ew_page_opts {
     const char *title;
     const char *about;              /* NULL: none */
     bool still;                     /* no script: pictures do not move */
-    const struct ew_grid *compared; /* a table before the figures; NULL: none */
+    const struct ew_grid *compared; /* a table after the figures; NULL: none */
 };
 
 /* Writes the page; whether `out` took all is the caller's to check. */

@@ -55,11 +55,12 @@ static void print_row(const struct ew_table *t, const char *const *cells, const 
 
 ew_err ew_table_print(struct ew_table *t, FILE *out)
 {
-    enum { MOST = 16 };
-    const int n = (int)strlen(t->align), rows = t->n_cells / n;
-    int width[MOST] = {0};
-    EW_ASSERT(n <= MOST && t->n_cells % n == 0);
-    for (int i = 0; i < rows * n; i++) {
+    const int n = (int)strlen(t->align), rows = n ? t->n_cells / n : 0;
+    int *width = ew_arena_array(&t->arena, (size_t)n + 1, sizeof(*width));
+    EW_ASSERT(t->err != EW_OK || !n || t->n_cells % n == 0);
+    if (t->err == EW_OK && !width)
+        t->err = ew_fail(EW_ERR_MEMORY, "no memory for a table");
+    for (int i = 0; t->err == EW_OK && i < rows * n; i++) {
         const int len = (int)strlen(t->cells[i]);
         width[i % n] = width[i % n] > len ? width[i % n] : len;
     }

@@ -44,4 +44,23 @@ static void columns(void)
     free(text);
 }
 
-EW_TEST_MAIN(EW_TEST(numbers), EW_TEST(columns))
+/* A table of results had more columns than there was room for their widths. */
+static void any_number_of_columns(void)
+{
+    enum { COLUMNS = 100 };
+    char align[COLUMNS + 1] = "", *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    struct ew_table t;
+    for (int i = 0; i < COLUMNS; i++)
+        align[i] = 'r';
+    ew_table_init(&t, align);
+    for (int i = 0; i < 2 * COLUMNS; i++)
+        ew_table_cell(&t, "%d", i);
+    EW_EXPECT_OK(ew_table_print(&t, f));
+    fclose(f);
+    EW_EXPECT_HAS(text, "   98   99\n100  101  ");
+    free(text);
+}
+
+EW_TEST_MAIN(EW_TEST(numbers), EW_TEST(columns), EW_TEST(any_number_of_columns))

@@ -1,0 +1,19 @@
+# Reports of what two commands have measured, and what cannot be reported.
+edgewise bench lenet5 --iters 3 --warmup 0 --threads 1 --db r.db >/dev/null
+edgewise bench lenet5 --iters 3 --warmup 0 --threads 1 --db r.db >/dev/null
+edgewise report --db r.db | sed -n 's/^not shown: \(Gain of the engine\|Batch size\): .*/\1 is not shown/p'
+edgewise report --db r.db -o r.html
+grep -c '</html>' r.html
+edgewise report --db r.db --still --figure pareto -o still.html
+grep -c '<script' still.html || true
+edgewise report --db r.db -o r.md
+head -n 1 r.md
+edgewise report --db r.db --json | head -n 3
+cp r.db s.db
+edgewise report compare r.db s.db --format csv | head -n 1
+edgewise report --db none.db || true
+edgewise report --db r.db --study none || true
+edgewise report --db r.db other || true
+edgewise report --db r.db compare nano orin || true
+edgewise serve --bind 0.0.0.0 || true
+edgewise serve --bind here --token 0123456789abcdef || true
