@@ -71,7 +71,9 @@ static ew_err series_heading(struct ew_grid *g, const char *names)
 static ew_err group_head(const struct ew_figure *f, bool exact, struct ew_grid *g)
 {
     const struct columns c = columns_of(f);
-    const char *series = f->desc->series ? f->desc->series : "run";
+    const char *series = f->desc->series             ? f->desc->series
+                         : f->desc->variants[0].name ? "variant"
+                                                     : "run";
     const bool points = f->desc->kind == EW_FIGURE_POINTS;
     const char *x = f->desc->x_label ? f->desc->x_label : f->desc->x ? f->desc->x : "channel";
     if (c.x)

@@ -13,26 +13,34 @@
 #define MOST_CLASSES  64  /* a larger matrix cannot be read */
 #define MOST_RUNS     4   /* pictures of one kind */
 
-typedef bool has_fn(const struct ew_run_data *d, const char *name);
+struct choice {
+    const struct ew_run_data **runs;
+    int n;
+};
 
-/* The latest run of each value of the facet that has what it takes: runs[n]. */
-static ew_err latest(const struct ew_figure_desc *d, const struct ew_results *r, const char *study,
-                     has_fn *has, struct ew_arena *a, const struct ew_run_data ***runs, int *n)
+/* How well a run serves as an example; negative: it has nothing to show. */
+typedef double score_fn(const struct ew_run_data *d, const char *name);
+
+/* The best example of each value of the facet: runs[n]. */
+static ew_err choose(const struct ew_figure_desc *d, const struct ew_results *r, const char *study,
+                     score_fn *score, struct ew_arena *a, struct choice *out)
 {
     const char **facets = ew_arena_array(a, (size_t)r->n_runs + 1, sizeof(*facets));
-    *runs = ew_arena_array(a, (size_t)r->n_runs + 1, sizeof(**runs));
-    *n = 0;
-    EW_CHECK(facets && *runs, EW_ERR_MEMORY, "no memory for figure %s", d->id);
+    double *best = ew_arena_array(a, (size_t)r->n_runs + 1, sizeof(*best));
+    out->runs = ew_arena_array(a, (size_t)r->n_runs + 1, sizeof(*out->runs));
+    out->n = 0;
+    EW_CHECK(facets && best && out->runs, EW_ERR_MEMORY, "no memory for figure %s", d->id);
     for (int i = 0; i < r->n_runs; i++) {
         const struct ew_run_data *run = &r->runs[i];
-        if (!ew_figure_takes(d, run, study) || !has(run, d->y[0].name))
+        const double s = ew_figure_takes(d, run, study) ? score(run, d->y[0].name) : -1;
+        if (s < 0)
             continue;
         const char *facet = ew_obs_property(run, d->facet, a);
-        const int at = ew_text_intern(facets, n, facet ? facet : "");
-        const struct ew_run_data *had = (*runs)[at];
-        if (!had || !had->run.started ||
-            (run->run.started && strcmp(run->run.started, had->run.started) >= 0))
-            (*runs)[at] = run;
+        const int at = ew_text_intern(facets, &out->n, facet ? facet : "");
+        if (!out->runs[at] || s >= best[at]) {
+            out->runs[at] = run;
+            best[at] = s;
+        }
     }
     return EW_OK;
 }
@@ -48,12 +56,12 @@ static int by_start(const void *a, const void *b)
 }
 
 /* Keeps as many as a page can bear; returns how many are left out. */
-static int cut(const struct ew_run_data **runs, int *n)
+static int cut(struct choice *c)
 {
-    const int all = *n;
-    qsort(runs, (size_t)all, sizeof(*runs), by_start);
-    *n = all < MOST_RUNS ? all : MOST_RUNS;
-    return all - *n;
+    const int all = c->n;
+    qsort(c->runs, (size_t)all, sizeof(*c->runs), by_start);
+    c->n = all < MOST_RUNS ? all : MOST_RUNS;
+    return all - c->n;
 }
 
 static ew_err say_missing(struct ew_figures *out, const struct ew_figure_desc *d, const char *why)
@@ -76,12 +84,13 @@ static ew_err begin(struct ew_figures *out, const struct ew_figure_desc *d,
 
 /* ---- Channels over time ---- */
 
-static bool has_unit(const struct ew_run_data *d, const char *unit)
+/* The longest trace shows most. */
+static double trace_score(const struct ew_run_data *d, const char *unit)
 {
+    int n = 0;
     for (int i = 0; i < d->n_samples; i++)
-        if (d->samples[i].unit && strcmp(d->samples[i].unit, unit) == 0)
-            return true;
-    return false;
+        n += d->samples[i].unit && strcmp(d->samples[i].unit, unit) == 0;
+    return n ? n : -1;
 }
 
 struct channel {
@@ -237,13 +246,12 @@ static ew_err trace_run(struct ew_figures *out, const struct ew_figure_desc *d,
 ew_err ew_figure_trace(struct ew_figures *out, const struct ew_figure_desc *d,
                        const struct ew_results *r, const char *study)
 {
-    const struct ew_run_data **runs;
-    int n;
-    EW_TRY(latest(d, r, study, has_unit, &out->arena, &runs, &n));
-    const int left_out = cut(runs, &n);
-    for (int i = 0; i < n; i++)
-        EW_TRY(trace_run(out, d, runs[i]));
-    if (n) {
+    struct choice c;
+    EW_TRY(choose(d, r, study, trace_score, &out->arena, &c));
+    const int left_out = cut(&c);
+    for (int i = 0; i < c.n; i++)
+        EW_TRY(trace_run(out, d, c.runs[i]));
+    if (c.n) {
         out->v[out->n - 1].left_out = left_out;
         return EW_OK;
     }
@@ -271,12 +279,21 @@ static bool classes_of(const char *metric, const char *name, struct ew_arena *a,
     return *is != NULL;
 }
 
-static bool has_matrix(const struct ew_run_data *d, const char *name)
+/* The share that is right: of a network that has learnt nothing nobody needs a picture. */
+static double matrix_score(const struct ew_run_data *d, const char *name)
 {
-    for (int i = 0; i < d->n_metrics; i++)
-        if (classes_of(d->metrics[i].name, name, NULL, NULL, NULL))
-            return true;
-    return false;
+    double right = 0, all = 0;
+    for (int i = 0; i < d->n_metrics; i++) {
+        const char *metric = d->metrics[i].name;
+        if (!classes_of(metric, name, NULL, NULL, NULL))
+            continue;
+        const char *is = metric + strlen(name) + 1, *given = strrchr(is, ':');
+        all += d->metrics[i].value;
+        if (given && strlen(given + 1) == (size_t)(given - is) &&
+            strncmp(is, given + 1, (size_t)(given - is)) == 0)
+            right += d->metrics[i].value;
+    }
+    return all > 0 ? right / all : -1;
 }
 
 static int by_class(const void *a, const void *b)
@@ -344,13 +361,12 @@ static ew_err matrix_run(struct ew_figures *out, const struct ew_figure_desc *d,
 ew_err ew_figure_matrix(struct ew_figures *out, const struct ew_figure_desc *d,
                         const struct ew_results *r, const char *study)
 {
-    const struct ew_run_data **runs;
-    int n;
-    EW_TRY(latest(d, r, study, has_matrix, &out->arena, &runs, &n));
-    const int left_out = cut(runs, &n);
-    for (int i = 0; i < n; i++)
-        EW_TRY(matrix_run(out, d, runs[i]));
-    if (!n)
+    struct choice c;
+    EW_TRY(choose(d, r, study, matrix_score, &out->arena, &c));
+    const int left_out = cut(&c);
+    for (int i = 0; i < c.n; i++)
+        EW_TRY(matrix_run(out, d, c.runs[i]));
+    if (!c.n)
         return say_missing(out, d, "no run has kept its confusion matrix");
     out->v[out->n - 1].left_out = left_out;
     return EW_OK;

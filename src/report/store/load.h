@@ -7,7 +7,7 @@
 #include "store/store.h"
 
 /* Adds all runs of the store (of one study, where it is given) with their epochs and metrics, the
- * samples of the latest run of each network, and published figures.  `side` marks them, NULL: not.
+ * samples of the longest run of each network, and published figures.  `side` marks them, NULL: not.
  */
 ew_err ew_results_load(struct ew_store *s, const char *study, const char *side,
                        struct ew_results *r);
