@@ -3,6 +3,7 @@
  * measured in turns in the same run, and with -r beside its reference.  EW_ISA picks the
  * instruction set.
  *
+ * 8-bit kernels are measured against the peak of 8-bit products.
  * Machines are noisy: time is the thread's own processor time, a round is peak, kernel, peak,
  * kernel; the figure is the median of the rounds' ratios, and GFLOP/s the best round. */
 #include <stdio.h>
@@ -38,11 +39,12 @@ float *lab_array(size_t n)
 }
 
 /* Nanoseconds for one flop at the peak. */
-static double peak_ns(const struct ew_kernels *k)
+static double peak_ns(const struct ew_kernels *k, bool integer)
 {
     static float sink = 0;
+    static int32_t int_sink = 0;
     const double t = now_ns();
-    const int64_t flops = k->peak(20000, &sink);
+    const int64_t flops = integer ? k->qpeak(20000, &int_sink) : k->peak(20000, &sink);
     return (now_ns() - t) / (double)flops;
 }
 
@@ -72,7 +74,8 @@ static void measure(const struct ew_kernels *k, const struct lab_experiment *e, 
     const int times = once > ROUND_NS ? 1 : (int)(ROUND_NS / once) + 1;
     double share[ROUNDS], best = 1e30, peak = 1e30;
     for (int r = 0; r < ROUNDS; r++) {
-        const double p = peak_ns(k), t = job_ns(&job, times), q = peak_ns(k);
+        const double p = peak_ns(k, job.integer), t = job_ns(&job, times);
+        const double q = peak_ns(k, job.integer);
         share[r] = job.flops * (p + q) / 2 / t;
         best = t < best ? t : best;
         peak = p < peak ? p : peak;
@@ -80,8 +83,8 @@ static void measure(const struct ew_kernels *k, const struct lab_experiment *e, 
     qsort(share, ROUNDS, sizeof(share[0]), by_value);
     printf("%-12s %-34s %10.1f us", e->kernel, e->shape(shape), best / 1e3);
     if (job.flops > 0)
-        printf(" %7.1f GFLOP/s %5.1f %% of %.0f", job.flops / best, 100 * share[ROUNDS / 2],
-               1 / peak);
+        printf(" %7.1f %s/s %5.1f %% of %.0f", job.flops / best, job.integer ? "Gop" : "GFLOP",
+               100 * share[ROUNDS / 2], 1 / peak);
     if (job.bytes > 0)
         printf(" %7.1f GB/s", job.bytes / best);
     if (reference && job.reference) {
@@ -93,7 +96,7 @@ static void measure(const struct ew_kernels *k, const struct lab_experiment *e, 
     fflush(stdout);
 }
 
-static const struct lab_experiment *const experiments[] = {lab_conv, lab_rest};
+static const struct lab_experiment *const experiments[] = {lab_conv, lab_int, lab_rest};
 
 int main(int argc, char **argv)
 {

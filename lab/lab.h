@@ -16,6 +16,7 @@ struct lab_job {
     void *ctx;
     double flops; /* 0: a kernel that only moves data */
     double bytes; /* read and written once */
+    bool integer; /* beside the peak of 8-bit products */
 };
 
 struct lab_experiment {
@@ -29,7 +30,18 @@ struct lab_experiment {
 /* Random, 64-byte aligned, never freed: the program is short-lived.  Exits where there is none. */
 float *lab_array(size_t n);
 
+/* Layers of the networks that matter; depthwise ones apart. */
+struct lab_layer {
+    const char *name;
+    struct ew_conv_shape shape;
+};
+
+enum { LAB_LAYERS = 45, LAB_DEPTHWISE = 9 };
+extern const struct lab_layer lab_layers[LAB_LAYERS], lab_depthwise[LAB_DEPTHWISE];
+const char *lab_layer_name(int i);
+const char *lab_depthwise_name(int i);
+
 /* Ends with the experiment whose kernel is NULL. */
-extern const struct lab_experiment lab_conv[], lab_rest[];
+extern const struct lab_experiment lab_conv[], lab_int[], lab_rest[];
 
 #endif

@@ -5,18 +5,13 @@
 #include "lab.h"
 #include "ref_conv.h"
 
-struct layer {
-    const char *name;
-    struct ew_conv_shape shape;
-};
-
 /* clang-format off */
 #define A1            {1, 1, 1, 1, 1, 0}
 #define SQ(in, k, s, p) {in, (in + 2 * (p) - (k)) / (s) + 1, k, s, 1, p}
 #define L(name, n, g, ci, co, in, k, s, p) {name, {n, g, ci, co, {A1, SQ(in, k, s, p), SQ(in, k, s, p)}}}
 #define D(name, n, ci, co) {name, {n, 1, ci, co, {A1, A1, A1}}}
 
-static const struct layer layers[] = {
+const struct lab_layer lab_layers[LAB_LAYERS] = {
     L("resnet stem 7x7 s2 3-64 @224",   1, 1, 3, 64, 224, 7, 2, 3),
     L("resnet 3x3 64-64 @56",           1, 1, 64, 64, 56, 3, 1, 1),
     L("resnet 3x3 128-128 @28",         1, 1, 128, 128, 28, 3, 1, 1),
@@ -65,9 +60,9 @@ static const struct layer layers[] = {
 };
 /* clang-format on */
 
-static const char *layer_name(int i)
+const char *lab_layer_name(int i)
 {
-    return layers[i].name;
+    return lab_layers[i].name;
 }
 
 struct conv_ctx {
@@ -122,7 +117,7 @@ static void setup(const struct ew_kernels *k, const struct ew_conv_shape *s, str
 
 static void conv_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
-    setup(k, &layers[i].shape, out);
+    setup(k, &lab_layers[i].shape, out);
 }
 
 static void winograd(void *ctx)
@@ -139,7 +134,7 @@ static void data_gradient(void *ctx)
 
 static void data_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
-    const struct ew_conv_shape *s = &layers[i].shape;
+    const struct ew_conv_shape *s = &lab_layers[i].shape;
     conv_setup(k, i, out);
     struct conv_ctx *c = out->ctx;
     float *packed = lab_array(k->conv_data_pack_size(s));
@@ -159,7 +154,7 @@ static void filter_gradient(void *ctx)
 
 static void filter_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
-    const struct ew_conv_shape *s = &layers[i].shape;
+    const struct ew_conv_shape *s = &lab_layers[i].shape;
     conv_setup(k, i, out);
     struct conv_ctx *c = out->ctx;
     c->filter = (struct ew_conv_filter){.shape = *s,
@@ -176,7 +171,7 @@ static void filter_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 /* Flops are those of the direct way. */
 static void winograd_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
-    const struct ew_conv_shape *s = &layers[i].shape;
+    const struct ew_conv_shape *s = &lab_layers[i].shape;
     conv_setup(k, i, out);
     struct conv_ctx *c = out->ctx;
     if (!k->winograd_fits(s)) {
@@ -191,7 +186,7 @@ static void winograd_setup(const struct ew_kernels *k, int i, struct lab_job *ou
     out->run = winograd;
 }
 
-static const struct layer depthwise_layers[] = {
+const struct lab_layer lab_depthwise[LAB_DEPTHWISE] = {
     L("mobilenet 3x3 32 @112", 1, 32, 32, 32, 112, 3, 1, 1),
     L("mobilenet 3x3 s2 96 @112", 1, 96, 96, 96, 112, 3, 2, 1),
     L("mobilenet 3x3 144 @56", 1, 144, 144, 144, 56, 3, 1, 1),
@@ -203,14 +198,14 @@ static const struct layer depthwise_layers[] = {
     L("mobilenet_v3 5x5 s2 672 @14", 1, 672, 672, 672, 14, 5, 2, 2),
 };
 
-static const char *depthwise_name(int i)
+const char *lab_depthwise_name(int i)
 {
-    return depthwise_layers[i].name;
+    return lab_depthwise[i].name;
 }
 
 static void depthwise_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
-    const struct ew_conv_shape *s = &depthwise_layers[i].shape;
+    const struct ew_conv_shape *s = &lab_depthwise[i].shape;
     setup(k, s, out);
     struct conv_ctx *c = out->ctx;
     float *packed = lab_array(k->depthwise_pack_size(s));
@@ -230,7 +225,7 @@ static void depthwise_data(void *ctx)
 
 static void depthwise_data_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
-    const struct ew_conv_shape *s = &depthwise_layers[i].shape;
+    const struct ew_conv_shape *s = &lab_depthwise[i].shape;
     depthwise_setup(k, i, out);
     struct conv_ctx *c = out->ctx;
     float *packed = lab_array(k->depthwise_pack_size(s));
@@ -251,7 +246,7 @@ static void depthwise_filter(void *ctx)
 
 static void depthwise_filter_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
-    const struct ew_conv_shape *s = &depthwise_layers[i].shape;
+    const struct ew_conv_shape *s = &lab_depthwise[i].shape;
     depthwise_setup(k, i, out);
     struct conv_ctx *c = out->ctx;
     c->filter = (struct ew_conv_filter){.shape = *s,
@@ -265,17 +260,14 @@ static void depthwise_filter_setup(const struct ew_kernels *k, int i, struct lab
     out->run = depthwise_filter;
 }
 
-#define DEPTHWISE (int)(sizeof(depthwise_layers) / sizeof(depthwise_layers[0]))
-#define LAYERS    (int)(sizeof(layers) / sizeof(layers[0]))
-
 /* clang-format off */
 const struct lab_experiment lab_conv[] = {
-    {"conv", "implicit GEMM, forward", LAYERS, layer_name, conv_setup},
-    {"winograd", "F(4x4, 3x3), F(2x2, 3x3), F(2x2, 5x5), forward", LAYERS, layer_name, winograd_setup},
-    {"data", "implicit GEMM, gradient for the data", LAYERS, layer_name, data_setup},
-    {"filter", "implicit GEMM, gradient for the filter", LAYERS, layer_name, filter_setup},
-    {"depthwise", "depthwise, forward", DEPTHWISE, depthwise_name, depthwise_setup},
-    {"depthwise_data", "gradient for the data", DEPTHWISE, depthwise_name, depthwise_data_setup},
-    {"depthwise_filter", "gradient for the filter", DEPTHWISE, depthwise_name, depthwise_filter_setup},
+    {"conv", "implicit GEMM, forward", LAB_LAYERS, lab_layer_name, conv_setup},
+    {"winograd", "F(4x4, 3x3), F(2x2, 3x3), F(2x2, 5x5), forward", LAB_LAYERS, lab_layer_name, winograd_setup},
+    {"data", "implicit GEMM, gradient for the data", LAB_LAYERS, lab_layer_name, data_setup},
+    {"filter", "implicit GEMM, gradient for the filter", LAB_LAYERS, lab_layer_name, filter_setup},
+    {"depthwise", "depthwise, forward", LAB_DEPTHWISE, lab_depthwise_name, depthwise_setup},
+    {"depthwise_data", "gradient for the data", LAB_DEPTHWISE, lab_depthwise_name, depthwise_data_setup},
+    {"depthwise_filter", "gradient for the filter", LAB_DEPTHWISE, lab_depthwise_name, depthwise_filter_setup},
     {0}};
 /* clang-format on */

@@ -21,6 +21,7 @@ THREADS = [t for t in (1, 2) if t <= (os.cpu_count() or 1)]
 
 PACES = {
     "infer": measure.Pace(rounds=7, seconds=1.0, fewest=5),
+    "int8": measure.Pace(rounds=7, seconds=1.0, fewest=5),
     "train": measure.Pace(rounds=5, seconds=3.0, fewest=3),
 }
 QUICK = measure.Pace(rounds=2, seconds=0.3, fewest=2)
@@ -48,6 +49,39 @@ def infer_case(pace, case, own, progress):
             progress.step()
     finally:
         path.unlink(missing_ok=True)
+    return row
+
+
+# ---- int8 -------------------------------------------------------------------
+
+
+def int8_case(pace, case, own, progress):
+    """One file in QDQ form for both, and our float32 beside them."""
+    row = {"name": case.name, "title": case.title, "threads": {}}
+    row["same"], row["difference"] = check.run_int8(case, own)
+    plain = sides.export(case, case.batch)
+    quantised = None
+    try:
+        quantised = sides.quantize(plain, case.shape(own))
+        for threads in THREADS:
+            runs = {
+                "edgewise": sides.edgewise_side(quantised, [], threads),
+                "onnxruntime": sides.ort_side(quantised, case.shape(own), threads),
+                "float32": sides.edgewise_side(plain, [], threads),
+            }
+            what = f"{case.name}, threads: {threads}"
+            rounds = measure.interleave(runs, pace, functools.partial(progress.show, what))
+            three = {name: measure.summary(r) for name, r in rounds.items()}
+            row["threads"][str(threads)] = {
+                **three,
+                **measure.compare(three["edgewise"], three["onnxruntime"]),
+                "over_float32": measure.compare(three["edgewise"], three["float32"])["ratio"],
+            }
+            progress.step()
+    finally:
+        plain.unlink(missing_ok=True)
+        if quantised:
+            quantised.unlink(missing_ok=True)
     return row
 
 
@@ -133,6 +167,7 @@ def timed(name, all_cases, each):
 COMMANDS = {
     "check": check_all,
     "infer": timed("infer", cases.INFER, infer_case),
+    "int8": timed("int8", cases.INT8, int8_case),
     "train": timed("train", cases.TRAIN, train_case),
 }
 

@@ -15,6 +15,7 @@ from measure import Failure
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 OUT = ROOT / "build" / "peers"
+CALIBRATION = 16  # images that ranges of quantised files are measured on
 EDGEWISE = os.environ.get("EDGEWISE", str(ROOT / "build/release/src/edgewise"))
 
 
@@ -73,6 +74,19 @@ def export(case, batch):
     command = [EDGEWISE, "export", case.network, *case.options(), "--batch", batch, "-o", path]
     measure.call(command)
     return path
+
+
+def quantize(path, shape):
+    """A file in QDQ form, all layers of it that can be: random weights have no accuracy to lose."""
+    out = path.with_suffix(".int8.onnx")
+    _, channels, size, _ = shape
+    kind = "shapes" if channels == 3 else "digits"
+    data = f"synthetic:kind={kind},size={size},channels={channels}:{CALIBRATION}"
+    measure.call(
+        [EDGEWISE, "quantize", path, "--calib", data, "--mean", 0.5, "--std", 0.25, "--time=false",
+         "--equalize=false", "--correct-bias=false", "--min-sqnr", -100, "-o", out]
+    )  # fmt: skip
+    return out
 
 
 def ort(path, shape, threads, *what):

@@ -67,6 +67,20 @@ def infer(rows):
     return rows_of(head, "lrrrrrrrr", lines)
 
 
+def int8(rows):
+    head = ["network", "threads", "Edgewise ms", "ONNX Runtime ms", "ratio", "rounds", "by best runs",
+            "over float32", "difference"]  # fmt: skip
+    lines = []
+    for r in rows:
+        for t, m in r["threads"].items():
+            lines.append([
+                r["title"], t, number(m["edgewise"]["median_ms"]),
+                number(m["onnxruntime"]["median_ms"]), f"**{m['ratio']:.2f}**", span(m),
+                f"{m['ratio_best']:.2f}", f"{m['over_float32']:.2f}", f"{r['difference']:.1e}",
+            ])  # fmt: skip
+    return rows_of(head, "lrrrrrrrr", lines)
+
+
 def train(rows):
     head = ["network", "threads", "Edgewise images/s", "PyTorch images/s", "its layout", "ratio", "rounds",
             "by best runs", "Edgewise MB", "PyTorch MB"]  # fmt: skip
@@ -86,6 +100,7 @@ def train(rows):
 TITLES = {
     "check": "Outputs of exported networks, Edgewise against ONNX Runtime",
     "infer": "Inference at batch 1, Edgewise against ONNX Runtime",
+    "int8": "Quantised networks at batch 1, Edgewise against ONNX Runtime on the same QDQ files",
     "train": "Training steps, Edgewise against PyTorch",
 }
 
@@ -95,7 +110,7 @@ def peer(name, done):
     if not done or name == "check":
         return ""
     first = next(iter(done[0]["threads"].values()))
-    if name == "infer":
+    if name in ("infer", "int8"):
         return f", ONNX Runtime {first['onnxruntime']['rounds'][0]['version']}"
     r = first["nchw"]["rounds"][0]
     return f", PyTorch {r['version']} ({r['capability']}, {' '.join(r['blas'])})"
@@ -113,7 +128,7 @@ def markdown(name, machine, rows):
         )
     out.append("")
     if done:
-        out += {"check": check, "infer": infer, "train": train}[name](done)
+        out += {"check": check, "infer": infer, "int8": int8, "train": train}[name](done)
         if name != "check":
             out += ["", *means(done)]
     out += [f"\n{r['title']}: not measured: {r['failed']}" for r in rows if "failed" in r]

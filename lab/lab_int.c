@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The same layers in 8 bits: uint8 activations, int8 filters, relu as a clamp. */
+#include "lab.h"
+#include "ref_conv.h"
+
+struct int_ctx {
+    const struct ew_kernels *k;
+    struct ew_conv_shape shape;
+    struct ew_qconv conv;
+    int64_t tiles;
+    void *scratch;
+    void (*kernel)(const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch);
+};
+
+static void run(void *ctx)
+{
+    const struct int_ctx *c = ctx;
+    c->kernel(&c->conv, 0, c->tiles, c->scratch);
+}
+
+static void *bytes(int64_t n)
+{
+    return lab_array((size_t)n / sizeof(float) + 1);
+}
+
+/* Everything but the packed filters and the kernel. */
+static struct ew_qconv_weights begin(const struct ew_kernels *k, const struct ew_conv_shape *s,
+                                     struct int_ctx *c, struct lab_job *out)
+{
+    float *ratio = lab_array((size_t)s->cout);
+    for (int i = 0; i < s->cout; i++)
+        ratio[i] = 0.001f;
+    *c = (struct int_ctx){.k = k, .shape = *s};
+    c->conv = (struct ew_qconv){.shape = &c->shape,
+                                .x = bytes(ref_conv_in_count(s)),
+                                .of_x = {.zero = 7},
+                                .y = bytes(ref_conv_out_count(s)),
+                                .end = {.tame = true, .y = {.zero = 3}, .lo = 3, .hi = 255}};
+    *out = (struct lab_job){.run = run, .ctx = c, .flops = 2 * ref_conv_macs(s), .integer = true};
+    return (struct ew_qconv_weights){
+        .w = bytes(ref_conv_filter_count(s)), .of_x = c->conv.of_x, .ratio = ratio};
+}
+
+static void conv_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    static struct int_ctx c;
+    const struct ew_conv_shape *s = &lab_layers[i].shape;
+    const struct ew_qconv_weights w = begin(k, s, &c, out);
+    void *packed = bytes((int64_t)k->qconv_pack_size(s));
+    k->qconv_pack(s, &w, packed, 0, k->qconv_pack_tiles(s));
+    c.conv.packed = packed;
+    c.tiles = k->qconv_tiles(s);
+    c.scratch = bytes((int64_t)k->qconv_scratch(s));
+    c.kernel = k->qconv_run;
+}
+
+static void group_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    static struct int_ctx c;
+    const struct ew_conv_shape *s = &lab_layers[i].shape;
+    const struct ew_qconv_weights w = begin(k, s, &c, out);
+    if (!k->qgroup_fits(s)) {
+        out->run = NULL;
+        return;
+    }
+    void *packed = bytes((int64_t)k->qgroup_pack_size(s));
+    k->qgroup_pack(s, &w, packed);
+    c.conv.packed = packed;
+    c.tiles = k->qgroup_tiles(s);
+    c.scratch = bytes((int64_t)k->qgroup_scratch(s));
+    c.kernel = k->qgroup_run;
+}
+
+static void depth_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    static struct int_ctx c;
+    const struct ew_conv_shape *s = &lab_depthwise[i].shape;
+    const struct ew_qconv_weights w = begin(k, s, &c, out);
+    const bool columns = k->qcolumn_fits(s);
+    const size_t size = columns ? k->qcolumn_pack_size(s) : k->qdepth_pack_size(s);
+    void *packed = bytes((int64_t)size);
+    (columns ? k->qcolumn_pack : k->qdepth_pack)(s, &w, packed);
+    c.conv.packed = packed;
+    c.tiles = (columns ? k->qcolumn_tiles : k->qdepth_tiles)(s);
+    c.scratch = bytes((int64_t)(columns ? k->qcolumn_scratch : k->qdepth_scratch)(s));
+    c.kernel = columns ? k->qcolumn_run : k->qdepth_run;
+    out->bytes = (double)(ref_conv_in_count(s) + ref_conv_out_count(s));
+}
+
+/* clang-format off */
+const struct lab_experiment lab_int[] = {
+    {"qconv", "8-bit implicit GEMM", LAB_LAYERS, lab_layer_name, conv_setup},
+    {"qgroup", "8-bit convolution of many small groups", LAB_LAYERS, lab_layer_name, group_setup},
+    {"qdepth", "8-bit depthwise convolution", LAB_DEPTHWISE, lab_depthwise_name, depth_setup},
+    {NULL, NULL, 0, NULL, NULL},
+};
+/* clang-format on */
