@@ -73,6 +73,10 @@ static const struct ew_op_case cases[] = {
      .in = {{"2x4x4x3", .fill = EW_FILL_DISTINCT}}, .n_in = 1, .n_out = 2, .out_shape = "2x2x2x3"},
     {.name = "indices by columns", .attrs = "kernel=2x2 storage_order=1",
      .in = {{"1x3x4x2", .fill = EW_FILL_DISTINCT}}, .n_in = 1, .n_out = 2, .out_shape = "1x2x3x2"},
+    {.name = "bytes", .attrs = "kernel=3x3 stride=2x2 pad=1x1x1x1",
+     .in = {{"2x7x6x70", EW_U8, EW_FILL_BYTES}}, .n_in = 1, .out_shape = "2x4x3x70"},
+    {.name = "signed bytes", .attrs = "kernel=2x2 dilation=2x1 ceil_mode=true stride=2x2",
+     .in = {{"1x7x6x5", EW_S8, EW_FILL_BYTES}}, .n_in = 1, .out_shape = "1x3x3x5"},
     {.name = "whole", .attrs = "kernel=17x17",
      .in = {{"1x17x17x2", .fill = EW_FILL_DISTINCT}}, .n_in = 1, .out_shape = "1x1x1x2"},
 };

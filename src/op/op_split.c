@@ -123,6 +123,12 @@ static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_nod
 }
 
 static const struct ew_op_case cases[] = {
+    {.name = "bytes",
+     .attrs = "axis=-1",
+     .in = {{"2x3x3x70", EW_S8, EW_FILL_BYTES}},
+     .n_in = 1,
+     .n_out = 2,
+     .out_shape = "2x3x3x35"},
     {.name = "halves",
      .attrs = "axis=1",
      .in = {{"2x6"}},

@@ -70,6 +70,16 @@ static ew_err backward(const struct ew_call *c)
 }
 
 static const struct ew_op_case cases[] = {
+    {.name = "bytes to channels last",
+     .attrs = "perm=0,2,3,1",
+     .in = {{"2x3x5x7", EW_U8, EW_FILL_BYTES}},
+     .n_in = 1,
+     .out_shape = "2x5x7x3"},
+    {.name = "bytes to channels first",
+     .attrs = "perm=0,3,1,2",
+     .in = {{"2x5x17x70", EW_S8, EW_FILL_BYTES}},
+     .n_in = 1,
+     .out_shape = "2x70x5x17"},
     {.name = "reversed", .in = {{"2x3x4"}}, .n_in = 1, .out_shape = "4x3x2"},
     {.name = "nchw to nhwc",
      .attrs = "perm=0,2,3,1",
