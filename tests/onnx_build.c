@@ -55,10 +55,16 @@ void ew_build_init(struct ew_build *b)
     b->model.graph = &b->graph;
     b->model.has_ir_version = true;
     b->model.ir_version = 8;
+    ew_build_opset(b, NULL, 13);
+}
+
+void ew_build_opset(struct ew_build *b, const char *domain, int64_t version)
+{
     Ew__OnnxOpset *o = take(b, 1, sizeof(*o));
     ew__onnx_opset__init(o);
+    o->domain = domain ? ew_build_text(b, domain) : NULL;
     o->has_version = true;
-    o->version = 13;
+    o->version = version;
     append(b, &b->model.opset_import, &b->model.n_opset_import, o);
 }
 

@@ -16,6 +16,8 @@ struct ew_build {
 /* IR 8, opset 13, an empty graph called "g". */
 void ew_build_init(struct ew_build *b);
 void ew_build_fini(struct ew_build *b);
+/* The version of another domain's operators. */
+void ew_build_opset(struct ew_build *b, const char *domain, int64_t version);
 
 /* Dimensions: -1 is an open one, called "N" at position 0 and "D" elsewhere. */
 Ew__OnnxValue *ew_build_input(struct ew_build *b, const char *name, int type, const char *dims);

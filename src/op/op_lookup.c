@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lookup: each byte is replaced by its entry of a table; any function of a quantised tensor. */
+/* Lookup: each byte is replaced by its entry of a table; any function of a quantised tensor.
+ * ONNX Runtime's own functions of quantised tensors are read as float nodes between quantisers, of
+ * which the lowering pass makes lookups. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "graph/graph.h"
 #include "graph/onnx.h"
+#include "op/math_attr.h"
 #include "op/qlinear.h"
 #include "op/shape_attr.h"
 
@@ -41,6 +47,49 @@ static ew_err expand(struct ew_graph *g, int node, int *out)
     return ew_graph_add(g, ew_op_find("gather"), n.name, NULL, in, 2, out, 1);
 }
 
+static ew_err dequantize(struct ew_graph *g, const int *in, int *out)
+{
+    return ew_graph_add(g, ew_op_find("dequantize_linear"), NULL, NULL, in, 3, out, 1);
+}
+
+static ew_err quantize(struct ew_graph *g, const char *name, int value, const int *to, int *out)
+{
+    const int in[] = {value, to[0], to[1]};
+    return ew_graph_add(g, ew_op_find("quantize_linear"), name, NULL, in, 3, out, 1);
+}
+
+/* y_scale, y_zero_point, then x, scale and zero point of each part. */
+static ew_err import_concat(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    const struct ew_concat_attr attr = {.axis = ew_onnx_int(n, "axis", 1)};
+    const int parts = (n->n_in - 2) / 3;
+    EW_CHECK(parts >= 1 && n->n_in == 2 + 3 * parts, EW_ERR_FORMAT, "%d inputs", n->n_in);
+    EW_CLEANUP(ew_free_ptr) int *in = calloc((size_t)parts, sizeof(*in));
+    EW_CHECK(in, EW_ERR_MEMORY, "no memory for %d inputs", parts);
+    for (int i = 0; i < parts; i++)
+        EW_TRY(dequantize(g, n->in + 2 + 3 * i, &in[i]));
+    int value;
+    EW_TRY(ew_graph_add(g, ew_op_find("concat"), n->name, &attr, in, parts, &value, 1));
+    return quantize(g, NULL, value, n->in, out);
+}
+
+/* x, its scale and zero point, y's scale and zero point. */
+static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    if (strcmp(n->type, "QLinearConcat") == 0)
+        return import_concat(g, n, out);
+    const bool leaky = strcmp(n->type, "QLinearLeakyRelu") == 0;
+    const struct ew_scale_attr attr = {.alpha = ew_onnx_float(n, "alpha", 0.01)};
+    EW_CHECK(n->n_in == 5, EW_ERR_FORMAT, "%d inputs, needs 5", n->n_in);
+    int value;
+    EW_TRY(dequantize(g, n->in, &value));
+    EW_TRY(ew_graph_add(g, ew_op_find(leaky ? "leaky_relu" : "sigmoid"), n->name,
+                        leaky ? &attr : NULL, &value, 1, &value, 1));
+    return quantize(g, NULL, value, n->in + 3, out);
+}
+
+static const char *const also[] = {"QLinearSigmoid", "QLinearLeakyRelu", "QLinearConcat", NULL};
+
 /* clang-format off */
 static const struct ew_op_case cases[] = {
     {.name = "uint8", .in = {{"2x5x7x11", EW_U8, EW_FILL_BYTES}, {"256", EW_U8, EW_FILL_BYTES, .constant = true}},
@@ -59,7 +108,7 @@ const struct ew_op ew_op_lookup = {
     .infer = infer,
     .forward = forward,
     .permute = permute,
-    .onnx = {.expand = expand},
+    .onnx = {.domain = "com.microsoft", .also = also, .import = import, .expand = expand},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -54,7 +54,8 @@ static ew_err forward(const struct ew_call *c)
 }
 
 /* clang-format off */
-#define SCALE(shape) {shape, .fill = EW_FILL_POSITIVE}
+#define SCALE(shape) {shape, .fill = EW_FILL_POSITIVE, .constant = true}
+#define BYTE(value, type) {"", type, EW_FILL_VALUES, .values = value, .constant = true}
 
 static const struct ew_op_case cases[] = {
     {.name = "uint8", .in = {{"3x5", EW_U8}, SCALE(""), {"", EW_U8}, {"5x4", EW_U8}, SCALE(""),
@@ -63,6 +64,12 @@ static const struct ew_op_case cases[] = {
     {.name = "columns, int8", .in = {{"2x3x5", EW_S8}, SCALE(""), {"", EW_S8}, {"5x4", EW_S8},
                                      SCALE("4"), {"4", EW_S8}, SCALE(""), {"", EW_S8}},
      .n_in = INPUTS, .out_shape = "2x3x4"},
+    {.name = "rows by one matrix",
+     .in = {{"2x3x50", EW_U8, EW_FILL_BYTES},
+            {"", .fill = EW_FILL_VALUES, .values = "0.003", .constant = true}, BYTE("99", EW_U8),
+            {"50x34", EW_S8, EW_FILL_BYTES, .constant = true}, SCALE("34"), BYTE("0", EW_S8),
+            SCALE(""), BYTE("100", EW_U8)},
+     .n_in = INPUTS, .out_shape = "2x3x34"},
 };
 /* clang-format on */
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Networks in QDQ form: written, read back, and lowered to the same integers. */
+#include <math.h>
 #include <string.h>
 
 #include "compress/pass.h"
 #include "edgewise.h"
 #include "ew_test.h"
 #include "graph/layout.h"
+#include "onnx_build.h"
 #include "plan/plan.h"
 #include "quant_graph.h"
 
@@ -61,8 +63,92 @@ static void round_trip(const char *name, int size, bool is_signed)
     ew_test_end();
 }
 
+/* ---- ONNX Runtime's own operators ---- */
+
+static Ew__OnnxNode *own_node(struct ew_build *b, const char *type, const char *in, const char *out)
+{
+    Ew__OnnxNode *n = ew_build_node(b, type, in, out);
+    n->domain = ew_build_text(b, "com.microsoft");
+    return n;
+}
+
+/* A scale or zero point. */
+static void add_scalar(struct ew_build *b, const char *name, int type, float value)
+{
+    Ew__OnnxTensor *t = ew_build_init_tensor(b, name, type, "");
+    if (type == EW_PB_FLOAT)
+        memcpy(t->raw_data.data, &value, sizeof(value));
+    else
+        t->raw_data.data[0] = (uint8_t)value;
+}
+
+enum { PB_UINT8 = 2 };
+
+static void build_functions(struct ew_build *b)
+{
+    ew_build_opset(b, "com.microsoft", 1);
+    ew_build_input(b, "x", PB_UINT8, "1,2,3,3");
+    add_scalar(b, "s", EW_PB_FLOAT, 0.05f);
+    add_scalar(b, "z", PB_UINT8, 9);
+    add_scalar(b, "t", EW_PB_FLOAT, 0.03f); /* no number comes to lie between two integers */
+    own_node(b, "QLinearSigmoid", "x,s,z,s,z", "a");
+    Ew__OnnxNode *leaky = own_node(b, "QLinearLeakyRelu", "x,s,z,t,z", "b");
+    Ew__OnnxAttr *alpha = ew_build_attr(b, leaky, "alpha", EW_PB_ATTR_FLOAT);
+    alpha->has_f = true;
+    alpha->f = 0.2f;
+    Ew__OnnxNode *concat = own_node(b, "QLinearConcat", "t,z,a,s,z,b,t,z", "y");
+    Ew__OnnxAttr *axis = ew_build_attr(b, concat, "axis", EW_PB_ATTR_INT);
+    axis->has_i = true;
+    axis->i = 1;
+    ew_build_output(b, "y");
+}
+
+/* (q - 9) * s through f, to (q - 9) * t. */
+static double requantized(double real, double scale)
+{
+    return fmin(fmax(rint(real / scale) + 9, 0), 255);
+}
+
+static void check_functions(struct ew_plan *p)
+{
+    struct ew_tensor *x = ew_plan_input(p, 0);
+    for (int i = 0; i < 18; i++)
+        ((uint8_t *)x->data)[i] = (uint8_t)(i * 14);
+    if (!EW_EXPECT_OK(ew_plan_run(p)))
+        return;
+    const uint8_t *y = ew_plan_output(p, 0)->data;
+    for (int i = 0; i < 18; i++) {
+        const double real = (i * 14 - 9) * 0.05;
+        const double sigmoid = requantized(1 / (1 + exp(-real)), 0.05);
+        EW_EXPECT_INT(y[i], (int)requantized((sigmoid - 9) * 0.05, 0.03));
+        EW_EXPECT_INT(y[18 + i], (int)requantized(real < 0 ? real * 0.2 : real, 0.03));
+    }
+}
+
+static void functions_become_tables(void)
+{
+    struct ew_build b;
+    struct ew_graph *g = NULL;
+    ew_test_begin("functions of quantised tensors");
+    ew_build_init(&b);
+    build_functions(&b);
+    if (EW_EXPECT_OK(ew_onnx_load(ew_build_file(&b, "functions.onnx"), NULL, &g))) {
+        struct ew_plan *p = compile(g);
+        if (p)
+            check_functions(p);
+        ew_plan_free(p);
+        EW_EXPECT_OK(ew_pass_all(g));
+        EW_EXPECT_INT(count(g, "dequantize_linear") + count(g, "quantize_linear"), 0);
+        EW_EXPECT(count(g, "lookup") >= 2);
+    }
+    ew_graph_free(g);
+    ew_build_fini(&b);
+    ew_test_end();
+}
+
 int main(void)
 {
+    functions_become_tables();
     round_trip("lenet5", 0, false);
     round_trip("resnet18", 32, true);
     round_trip("mobilenet_v3_small", 32, false);

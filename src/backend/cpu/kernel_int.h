@@ -128,7 +128,7 @@ struct ew_qtranspose {
     X(int64_t, qconv_tiles,    (const struct ew_conv_shape *s))                                    \
     X(size_t,  qconv_scratch,  (const struct ew_conv_shape *s))                                    \
     X(void,    qconv_run,      (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
-    /* Depthwise, tap by tap: groups = cin = cout, taps within limits. */                          \
+    /* Depthwise: groups = cin = cout. */                                                          \
     X(bool,    qdepth_fits,    (const struct ew_conv_shape *s))                                    \
     X(size_t,  qdepth_pack_size, (const struct ew_conv_shape *s))                                  \
     X(void,    qdepth_pack,    (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \

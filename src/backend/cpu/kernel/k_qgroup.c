@@ -117,7 +117,7 @@ INLINE void span_fixed(const struct span *s, const int each, const int stride, c
     UNROLL
     for (int p = 0; p < pixels; p++)
         out[p][0] = sum[p][0];
-    EW_K(qfinish)(&s->m, out[0], pixels);
+    EW_K(qfinish)(&s->m, out[0], pixels, 1);
 }
 
 /* clang-format off */

@@ -72,9 +72,9 @@ INLINE void finish_rows(const struct qmicro *m, const vint *sums, int rows, cons
     }
 }
 
-void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows)
+void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows, int vectors)
 {
-    if (m->width > LANES)
+    if (vectors == 2)
         finish_rows(m, sums, rows, 2);
     else
         finish_rows(m, sums, rows, 1);
@@ -107,7 +107,7 @@ INLINE void finish(const struct qmicro *m, struct qsums *s, const int rows, cons
             for (int v = 0; v < vectors; v++)
                 out.v[r][v] = s->v[r][v];
         }
-        EW_K(qfinish)(m, out.v[0], rows);
+        EW_K(qfinish)(m, out.v[0], rows, vectors);
         return;
     }
     const struct qplain p = plain_of(m->end);

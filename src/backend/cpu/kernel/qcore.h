@@ -89,8 +89,8 @@ struct qmicro {
 void EW_K(qmicro)(const struct qmicro *m, int rows);
 
 /* What it does to sums [rows][SIDE], for the others.  Two vectors hold columns as column_of says,
- * one alone (width <= LANES) holds them in order. */
-void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows);
+ * one alone holds them in order. */
+void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows, int vectors);
 
 /* q = clamp(round((float)sum * ratio) + zero) of WIDE columns.  Where sums are tame (ew_qend)
  * integers that saturate are clamped at the end; else floats are before they are rounded. */
