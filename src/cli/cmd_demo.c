@@ -145,6 +145,7 @@ static ew_err learn(struct story *s, struct ew_graph *g, const struct ew_dataset
                                       .batch = TRAIN_BATCH,
                                       .lr = 0.01,
                                       .momentum = 0.9,
+                                      .checkpoint_every = 60,
                                       .schedule = EW_SCHEDULE_COSINE,
                                       .seed = 1,
                                       .shuffle = true,
