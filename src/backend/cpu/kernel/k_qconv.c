@@ -11,8 +11,10 @@ typedef uint8_t element;
 typedef uint16_t element;
 #endif
 
-#define BAND_RUN   256        /* bytes of a run, at most, for which a band is made */
-#define BAND_BYTES (48 << 10) /* of a band, at most */
+#define BAND_RUN      256        /* bytes of a run, at most, for which a band is made */
+#define BAND_RUN_MOST 1536       /* where a row of outputs fills a panel */
+#define BAND_BYTES    (24 << 10) /* of a band, so that it stays in L1 */
+#define BAND_MOST     (48 << 10) /* where a panel would take more */
 
 static void plan_tiles(struct qcore *c)
 {
@@ -20,6 +22,8 @@ static void plan_tiles(struct qcore *c)
     c->blocks = div_up(c->columns, WIDE);
     c->o_block = min_i64(max_i64(Q_L2 / max_i64(block, 1), 1), c->blocks);
     c->o_tiles = div_up(c->blocks, c->o_block);
+    c->o_block = div_up(c->blocks, max_i64(c->o_tiles, 1)); /* all about equal */
+    c->o_tiles = div_up(c->blocks, max_i64(c->o_block, 1));
     if (c->band) {
         c->row_tiles = c->batch * c->axis[1].out;
         c->tiles = c->row_tiles * c->o_tiles;
@@ -44,9 +48,11 @@ static void plan_feed(struct qcore *c)
             c->flat && a[i].taps == 1 && a[i].stride == 1 && a[i].pad == 0 && a[i].in == a[i].out;
     const int64_t reach = (int64_t)(a[2].out - 1) * a[2].stride + a[2].taps;
     c->line = div_up(reach * c->cg * (int64_t)sizeof(element) + PANEL_SLACK, 64) * 64;
+    const int64_t all = a[1].taps * c->line, panel = MR * c->k * (int64_t)sizeof(element);
     c->band = c->groups == 1 && a[0].taps == 1 && a[0].in == 1 && a[0].out == 1 && a[0].pad == 0 &&
-              a[2].taps > 1 && a[2].dilation == 1 && a[2].out > 0 && c->run <= BAND_RUN &&
-              a[1].taps * c->line <= BAND_BYTES;
+              a[2].taps > 1 && a[2].dilation == 1 && a[2].out > 0 &&
+              c->run <= (a[2].out < MR ? BAND_RUN : BAND_RUN_MOST) &&
+              (all <= BAND_BYTES || (all <= BAND_MOST && all < panel));
     c->lines = c->band ? a[1].taps : 1;
     c->line_k = c->k / max_i64(c->lines, 1);
     c->line_words = div_up(c->line_k, WORD);
@@ -367,7 +373,8 @@ static void run_tile(const struct qcore *c, const struct ew_qconv *q, int64_t ti
 /* A row of outputs. */
 static void run_band(const struct qcore *c, const struct ew_qconv *q, int64_t tile, void *scratch)
 {
-    const int64_t o_tile = tile % c->o_tiles, row = tile / c->o_tiles, out = c->axis[2].out;
+    /* One row is soon done: the weights stay for all rows. */
+    const int64_t o_tile = tile / c->row_tiles, row = tile % c->row_tiles, out = c->axis[2].out;
     struct panel p = {.step = c->axis[2].stride * c->cg * (int64_t)sizeof(element),
                       .block = o_tile * c->o_block,
                       .blocks = min_i64((o_tile + 1) * c->o_block, c->blocks)};

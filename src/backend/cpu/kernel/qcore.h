@@ -24,7 +24,7 @@
 #include "backend/cpu/kernel/core.h"
 #include "backend/cpu/kernel/qvec.h"
 
-#define Q_L2        (256 << 10) /* bytes of weights that a tile keeps coming back to */
+#define Q_L2        (512 << 10) /* bytes of weights that a tile keeps coming back to */
 #define PANEL_SLACK 64          /* bytes that may be written behind a row of a panel */
 
 struct qcore {
