@@ -112,7 +112,23 @@ INLINE vec vact_slope(enum ew_act act, vec x, float lo, float hi)
     }
 }
 
-/* The same, read off the output y = vact(x) where that tells it. */
+/* dy times that slope. */
+INLINE vec vact_back(enum ew_act act, vec x, vec dy, float lo, float hi)
+{
+    switch (act) {
+    case EW_ACT_RELU:
+        return keep(x > 0.0f, dy);
+    case EW_ACT_CLIP:
+        return keep((x > lo) & (x < hi), dy);
+    case EW_ACT_HARD_SWISH: /* the slope is x / 3 + 1 / 2: 1 and something that ends at 3 */
+        dy = keep(x > -3.0f, dy);
+        return keep(x < 3.0f, x * (1.0f / 3.0f) - 0.5f) * dy + dy;
+    default:
+        return dy * vact_slope(act, x, lo, hi);
+    }
+}
+
+/* The slope, read off the output y = vact(x) where that tells it. */
 INLINE vec vact_slope_kept(enum ew_act act, vec y, float lo, float hi)
 {
     const vec zero = {0}, one = splat(1.0f);

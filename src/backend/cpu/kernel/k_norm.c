@@ -6,12 +6,12 @@
  * finish adds the splits up in double, in order. */
 #include "backend/cpu/kernel/act.h"
 
-#define SPLITS 16
-#define LEVEL  64 /* rows summed up by themselves: keeps the error of long sums small */
+#define SPLITS 64
+#define SHARE  64 /* rows of a split, at least */
 
 int64_t EW_K(batch_splits)(int64_t rows)
 {
-    return max_i64(min_i64(SPLITS, rows / LEVEL), 1);
+    return max_i64(min_i64(SPLITS, rows / SHARE), 1);
 }
 
 /* [split][2][channels] */
@@ -39,16 +39,19 @@ size_t EW_K(batch_partial)(int64_t rows, int64_t channels)
         what((b)->act);                                                                            \
     }
 
-/* Constants of n channels from c on: z = (x - mean) * gain + bias. */
+/* Constants of n channels from c on: z = (x - mean) * gain + bias, and backward dx = gain dz +
+ * slope (x - mean) + level. */
 struct gains {
-    vec mean, gain, bias;
+    vec mean, gain, bias, slope, level;
 };
 
-INLINE struct gains gains_at(const struct ew_batch_norm *b, int64_t c, int64_t n)
+INLINE struct gains gains_at(const struct ew_batch_norm *b, int64_t c, int64_t n, const bool back)
 {
     return (struct gains){.mean = load_n(b->mean + c, n),
                           .gain = load_n(b->rstd + c, n) * load_n(b->scale + c, n),
-                          .bias = load_n(b->bias + c, n)};
+                          .bias = load_n(b->bias + c, n),
+                          .slope = back ? load_n(b->sums + c, n) : (vec){0},
+                          .level = back ? load_n(b->sums + b->channels + c, n) : (vec){0}};
 }
 
 /* The input from its mean, and the gradient before the activation; `at` is an element's number. */
@@ -61,27 +64,33 @@ INLINE void back_terms(const struct ew_batch_norm *b, const struct gains *k, int
         vec z = x * k->gain + k->bias;
         if (b->add)
             z += load_n(b->add + at, n);
-        dz *= vact_slope(act, z, b->lo, b->hi);
+        dz = vact_back(act, z, dz, b->lo, b->hi);
     }
     out[0] = dz;
     out[1] = x;
 }
 
-/* Vectors of channels that are summed up together: whole stretches of a row are read at a time. */
+/* Rows and vectors of channels that are taken together: what belongs to a channel stays in
+ * registers for that many rows, and whole stretches of a row are read at a time.  Sums of a block
+ * are added up by themselves, which keeps the error of long sums small.  What is written to memory
+ * that is not in the caches yet is best written from end to end. */
+#define SUM_ROWS   16
+#define APPLY_ROWS 1
+#define BACK_ROWS  4
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
 #define GROUP 4
 #else
 #define GROUP 2
 #endif
 
-/* A block of rows and `count` vectors of channels from c on, of which the last has n lanes. */
-struct sum_block {
-    int64_t row, last, c, n;
-    float *out; /* [2][channels] */
+/* Rows [row, last), and vectors of channels from c on. */
+struct block {
+    int64_t row, last, c;
+    float *to; /* sums: [2][channels] */
 };
 
-/* Sums of x and x^2 (from the channel's first x), or backward of dz and dz x. */
-INLINE void sum_block(const struct ew_batch_norm *b, const struct sum_block *k, const int count,
+/* Adds up x and x^2 (from the channel's first x), or backward dz and dz x. */
+INLINE void sum_block(const struct ew_batch_norm *b, const struct block *k, const int count,
                       const int64_t n, const bool back, const enum ew_act act)
 {
     vec s0[GROUP] = {{0}}, s1[GROUP] = {{0}};
@@ -89,176 +98,203 @@ INLINE void sum_block(const struct ew_batch_norm *b, const struct sum_block *k, 
     UNROLL
     for (int v = 0; v < count; v++) {
         const int64_t c = k->c + v * LANES;
-        if (back)
-            g[v] = gains_at(b, c, n);
-        else
-            g[v].mean = load_n(b->x + c, n);
+        g[v] = back ? gains_at(b, c, n, false) : (struct gains){.mean = load_n(b->x + c, n)};
     }
     for (int64_t row = k->row; row < k->last; row++) {
         const int64_t at = row * b->channels + k->c;
         UNROLL
         for (int v = 0; v < count; v++) {
             vec t[2];
-            if (back) {
+            if (back)
                 back_terms(b, &g[v], at + v * LANES, n, t, act);
-                t[1] *= t[0];
-            } else {
-                t[0] = load_n(b->x + at + v * LANES, n) - g[v].mean;
-                t[1] = t[0] * t[0];
-            }
+            else
+                t[0] = t[1] = load_n(b->x + at + v * LANES, n) - g[v].mean;
             s0[v] += t[0];
-            s1[v] += t[1];
+            s1[v] += t[0] * t[1];
         }
     }
     UNROLL
     for (int v = 0; v < count; v++) {
-        const int64_t c = k->c + v * LANES;
-        float *to0 = k->out + c, *to1 = k->out + b->channels + c;
-        if (back)
-            s1[v] *= load_n(b->rstd + c, n);
+        float *to0 = k->to + k->c + v * LANES, *to1 = to0 + b->channels;
         store_n(to0, load_n(to0, n) + s0[v], n);
         store_n(to1, load_n(to1, n) + s1[v], n);
     }
 }
 
-/* Sums of rows [from, to), LEVEL rows at a time. */
-INLINE void sum_rows(const struct ew_batch_norm *b, int64_t from, int64_t to, float *out,
-                     const bool back, const enum ew_act act)
+INLINE void apply_block(const struct ew_batch_norm *b, const struct block *k, const int count,
+                        const int64_t n, const enum ew_act act)
 {
-    for (int64_t c = 0; c < 2 * b->channels; c += LANES)
-        store_n(out + c, (vec){0}, 2 * b->channels - c);
-    for (int64_t row = from; row < to; row += LEVEL) {
-        struct sum_block k = {.row = row, .last = min_i64(row + LEVEL, to), .out = out};
-        for (; k.c + GROUP * LANES <= b->channels; k.c += GROUP * LANES)
-            sum_block(b, &k, GROUP, LANES, back, act);
-        for (; k.c + LANES <= b->channels; k.c += LANES)
-            sum_block(b, &k, 1, LANES, back, act);
-        if (k.c < b->channels)
-            sum_block(b, &k, 1, b->channels - k.c, back, act);
-    }
-}
-
-void EW_K(batch_stats)(const struct ew_batch_norm *b, int64_t begin, int64_t end)
-{
-    const int64_t splits = EW_K(batch_splits)(b->rows);
-    for (int64_t i = begin; i < end; i++)
-        sum_rows(b, b->rows * i / splits, b->rows * (i + 1) / splits,
-                 b->partial + i * 2 * b->channels, false, EW_ACT_NONE);
-}
-
-/* Sum `which` of channel c over all splits. */
-static double total(const struct ew_batch_norm *b, int which, int64_t c)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < EW_K(batch_splits)(b->rows); i++)
-        sum += (double)b->partial[(i * 2 + which) * b->channels + c];
-    return sum;
-}
-
-void EW_K(batch_finish)(const struct ew_batch_norm *b)
-{
-    const double n = (double)b->rows;
-    for (int64_t c = 0; c < b->channels && b->rows > 0; c++) {
-        const double shift = total(b, 0, c) / n;
-        const double var = fmax(total(b, 1, c) / n - shift * shift, 0.0);
-        const double mean = (double)b->x[c] + shift;
-        b->mean[c] = (float)mean;
-        b->rstd[c] = (float)(1.0 / sqrt(var + (double)b->eps));
-        if (b->running_mean)
-            b->running_mean[c] += b->momentum * ((float)mean - b->running_mean[c]);
-        if (b->running_var) {
-            const float unbiased = (float)(b->rows > 1 ? var * n / (n - 1) : var);
-            b->running_var[c] += b->momentum * (unbiased - b->running_var[c]);
+    struct gains g[GROUP];
+    UNROLL
+    for (int v = 0; v < count; v++)
+        g[v] = gains_at(b, k->c + v * LANES, n, false);
+    for (int64_t row = k->row; row < k->last; row++) {
+        UNROLL
+        for (int v = 0; v < count; v++) {
+            const int64_t at = row * b->channels + k->c + v * LANES;
+            vec z = (load_n(b->x + at, n) - g[v].mean) * g[v].gain + g[v].bias;
+            if (b->add)
+                z += load_n(b->add + at, n);
+            store_n(b->y + at, vact(act, z, b->lo, b->hi), n);
         }
     }
 }
 
-INLINE void apply_vector(const struct ew_batch_norm *b, int64_t at, int64_t c, int64_t n,
-                         const enum ew_act act)
+INLINE void back_block(const struct ew_batch_norm *b, const struct block *k, const int count,
+                       const int64_t n, const enum ew_act act)
 {
-    const struct gains k = gains_at(b, c, n);
-    vec z = (load_n(b->x + at, n) - k.mean) * k.gain + k.bias;
-    if (b->add)
-        z += load_n(b->add + at, n);
-    store_n(b->y + at, vact(act, z, b->lo, b->hi), n);
-}
-
-INLINE void apply_rows(const struct ew_batch_norm *b, int64_t begin, int64_t end,
-                       const enum ew_act act)
-{
-    for (int64_t row = begin; row < end; row++) {
-        const int64_t at = row * b->channels;
-        int64_t c = 0;
-        for (; c + LANES <= b->channels; c += LANES)
-            apply_vector(b, at + c, c, LANES, act);
-        if (c < b->channels)
-            apply_vector(b, at + c, c, b->channels - c, act);
+    struct gains g[GROUP];
+    UNROLL
+    for (int v = 0; v < count; v++)
+        g[v] = gains_at(b, k->c + v * LANES, n, true);
+    for (int64_t row = k->row; row < k->last; row++) {
+        UNROLL
+        for (int v = 0; v < count; v++) {
+            const int64_t at = row * b->channels + k->c + v * LANES;
+            vec t[2];
+            back_terms(b, &g[v], at, n, t, act);
+            const vec dx = t[0] * g[v].gain + (t[1] * g[v].slope + g[v].level);
+            if (b->dadd)
+                store_n(b->dadd + at, t[0], n);
+            store_n(b->dx + at, b->add_dx ? load_n(b->dx + at, n) + dx : dx, n);
+        }
     }
 }
 
-void EW_K(batch_apply)(const struct ew_batch_norm *b, int64_t begin, int64_t end)
+enum pass { PASS_STATS, PASS_APPLY, PASS_BACK_STATS, PASS_BACK };
+
+INLINE void one_block(const struct ew_batch_norm *b, const struct block *k, const int count,
+                      const int64_t n, const enum pass pass, const enum ew_act act)
 {
-#define APPLY(act) apply_rows(b, begin, end, act)
-    BY_ACT(APPLY, b)
+    if (pass == PASS_STATS || pass == PASS_BACK_STATS)
+        sum_block(b, k, count, n, pass == PASS_BACK_STATS, act);
+    else if (pass == PASS_APPLY)
+        apply_block(b, k, count, n, act);
+    else
+        back_block(b, k, count, n, act);
+}
+
+/* Rows [from, to), all channels. */
+INLINE void each_block(const struct ew_batch_norm *b, int64_t from, int64_t to, float *sums,
+                       const enum pass pass, const enum ew_act act)
+{
+    const int64_t rows = sums ? SUM_ROWS : pass == PASS_BACK ? BACK_ROWS : APPLY_ROWS;
+    for (int64_t row = from; row < to; row += rows) {
+        struct block k = {.row = row, .last = min_i64(row + rows, to), .to = sums};
+        for (; k.c + GROUP * LANES <= b->channels; k.c += GROUP * LANES)
+            one_block(b, &k, GROUP, LANES, pass, act);
+        for (; k.c + LANES <= b->channels; k.c += LANES)
+            one_block(b, &k, 1, LANES, pass, act);
+        if (k.c < b->channels)
+            one_block(b, &k, 1, b->channels - k.c, pass, act);
+    }
+}
+
+/* ---- Forward.  Loops work on a copy of the description, which no store can change. ---- */
+
+void EW_K(batch_stats)(const struct ew_batch_norm *norm, int64_t begin, int64_t end)
+{
+    const struct ew_batch_norm b = *norm;
+    const int64_t splits = EW_K(batch_splits)(b.rows);
+    for (int64_t i = begin; i < end; i++) {
+        float *out = b.partial + i * 2 * b.channels;
+        clear(out, 2 * b.channels);
+        each_block(&b, b.rows * i / splits, b.rows * (i + 1) / splits, out, PASS_STATS,
+                   EW_ACT_NONE);
+    }
+}
+
+/* Both sums of up to LANES channels from c on, over all splits. */
+static void totals(const struct ew_batch_norm *b, int64_t c, double out[2][LANES])
+{
+    const int64_t n = min_i64(LANES, b->channels - c);
+    memset(out, 0, 2 * LANES * sizeof(double));
+    for (int64_t i = 0; i < 2 * EW_K(batch_splits)(b->rows); i++) {
+        const float *from = b->partial + i * b->channels + c;
+        for (int64_t j = 0; j < n; j++)
+            out[i % 2][j] += (double)from[j];
+    }
+}
+
+static void finish_channel(const struct ew_batch_norm *b, int64_t c, double sum, double squares)
+{
+    const double n = (double)b->rows, shift = sum / n;
+    const double var = fmax(squares / n - shift * shift, 0.0);
+    const double mean = (double)b->x[c] + shift;
+    b->mean[c] = (float)mean;
+    b->rstd[c] = (float)(1.0 / sqrt(var + (double)b->eps));
+    if (b->running_mean)
+        b->running_mean[c] += b->momentum * ((float)mean - b->running_mean[c]);
+    if (b->running_var) {
+        const float unbiased = (float)(b->rows > 1 ? var * n / (n - 1) : var);
+        b->running_var[c] += b->momentum * (unbiased - b->running_var[c]);
+    }
+}
+
+void EW_K(batch_finish)(const struct ew_batch_norm *b)
+{
+    double sum[2][LANES];
+    for (int64_t c = 0; c < b->channels && b->rows > 0; c++) {
+        if (c % LANES == 0)
+            totals(b, c, sum);
+        finish_channel(b, c, sum[0][c % LANES], sum[1][c % LANES]);
+    }
+}
+
+void EW_K(batch_apply)(const struct ew_batch_norm *norm, int64_t begin, int64_t end)
+{
+    const struct ew_batch_norm b = *norm;
+#define APPLY(act) each_block(&b, begin, end, NULL, PASS_APPLY, act)
+    BY_ACT(APPLY, &b)
 #undef APPLY
 }
 
-void EW_K(batch_back_stats)(const struct ew_batch_norm *b, int64_t begin, int64_t end)
+/* ---- Backward ---- */
+
+void EW_K(batch_back_stats)(const struct ew_batch_norm *norm, int64_t begin, int64_t end)
 {
-    const int64_t splits = EW_K(batch_splits)(b->rows);
+    const struct ew_batch_norm b = *norm;
+    const int64_t splits = EW_K(batch_splits)(b.rows);
     for (int64_t i = begin; i < end; i++) {
-        const int64_t from = b->rows * i / splits, to = b->rows * (i + 1) / splits;
-        float *out = b->partial + i * 2 * b->channels;
-#define STATS(act) sum_rows(b, from, to, out, true, act)
-        BY_ACT(STATS, b)
+        const int64_t from = b.rows * i / splits, to = b.rows * (i + 1) / splits;
+        float *out = b.partial + i * 2 * b.channels;
+        clear(out, 2 * b.channels);
+#define STATS(act) each_block(&b, from, to, out, PASS_BACK_STATS, act)
+        BY_ACT(STATS, &b)
 #undef STATS
     }
 }
 
+/* dx = scale rstd (dz - mean(dz) - x mean(dz x)), where x is normalised: what does not depend on
+ * the element goes into two numbers a channel. */
+static void back_finish_channel(const struct ew_batch_norm *b, int64_t c, double dbias,
+                                double product)
+{
+    const double rstd = (double)b->rstd[c], gain = (double)b->scale[c] * rstd;
+    const double dscale = product * rstd, rows = (double)b->rows;
+    b->sums[c] = (float)(-gain * rstd * dscale / rows);
+    b->sums[b->channels + c] = (float)(-gain * dbias / rows);
+    if (b->dbias)
+        b->dbias[c] = (float)dbias + (b->add_dparam ? b->dbias[c] : 0);
+    if (b->dscale)
+        b->dscale[c] = (float)dscale + (b->add_dparam ? b->dscale[c] : 0);
+}
+
 void EW_K(batch_back_finish)(const struct ew_batch_norm *b)
 {
+    double sum[2][LANES];
     for (int64_t c = 0; c < b->channels; c++) {
-        const double dbias = total(b, 0, c), dscale = total(b, 1, c);
-        b->sums[c] = (float)(dbias / (double)b->rows);
-        b->sums[b->channels + c] = (float)(dscale / (double)b->rows);
-        if (b->dbias)
-            b->dbias[c] = (float)dbias + (b->add_dparam ? b->dbias[c] : 0);
-        if (b->dscale)
-            b->dscale[c] = (float)dscale + (b->add_dparam ? b->dscale[c] : 0);
+        if (c % LANES == 0)
+            totals(b, c, sum);
+        back_finish_channel(b, c, sum[0][c % LANES], sum[1][c % LANES]);
     }
 }
 
-/* dx = scale rstd (dz - mean(dz) - x mean(dz x)); x is normalised */
-INLINE void back_vector(const struct ew_batch_norm *b, int64_t at, int64_t c, int64_t n,
-                        const enum ew_act act)
+void EW_K(batch_back_apply)(const struct ew_batch_norm *norm, int64_t begin, int64_t end)
 {
-    const struct gains k = gains_at(b, c, n);
-    vec t[2];
-    back_terms(b, &k, at, n, t, act);
-    const vec x = t[1] * load_n(b->rstd + c, n);
-    const vec mean = load_n(b->sums + c, n), slope = load_n(b->sums + b->channels + c, n);
-    const vec dx = k.gain * (t[0] - mean - x * slope);
-    if (b->dadd)
-        store_n(b->dadd + at, t[0], n);
-    store_n(b->dx + at, b->add_dx ? load_n(b->dx + at, n) + dx : dx, n);
-}
-
-INLINE void back_rows(const struct ew_batch_norm *b, int64_t begin, int64_t end,
-                      const enum ew_act act)
-{
-    for (int64_t row = begin; row < end; row++) {
-        const int64_t at = row * b->channels;
-        int64_t c = 0;
-        for (; c + LANES <= b->channels; c += LANES)
-            back_vector(b, at + c, c, LANES, act);
-        if (c < b->channels)
-            back_vector(b, at + c, c, b->channels - c, act);
-    }
-}
-
-void EW_K(batch_back_apply)(const struct ew_batch_norm *b, int64_t begin, int64_t end){
-#define BACK(act) back_rows(b, begin, end, act)
-    BY_ACT(BACK, b)
+    const struct ew_batch_norm b = *norm;
+#define BACK(act) each_block(&b, begin, end, NULL, PASS_BACK, act)
+    BY_ACT(BACK, &b)
 #undef BACK
 }
 

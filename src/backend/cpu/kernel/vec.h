@@ -174,6 +174,12 @@ INLINE vec pick(vint mask, vec a, vec b)
 }
 #endif
 
+/* v where mask holds, else 0: one instruction where compilers see a comparison before it. */
+INLINE vec keep(vint mask, vec v)
+{
+    return (vec)(mask & (vint)v);
+}
+
 /* a < b ? b : a and a > b ? b : a: a nan in `a` passes.  C has no ?: on vectors, and compilers do
  * not find the one instruction in the mask arithmetic. */
 #if defined(EW_ISA_IS_avx512)
