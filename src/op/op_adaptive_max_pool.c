@@ -17,6 +17,12 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
         ew_adaptive_cost(c, &w, out);
 }
 
+static size_t aux(const struct ew_call *c)
+{
+    struct ew_window w;
+    return ew_adaptive_resolve(c, &w) == EW_OK ? ew_max_pool_aux(&w) : 0;
+}
+
 static ew_err forward(const struct ew_call *c)
 {
     struct ew_window w;
@@ -57,13 +63,14 @@ const struct ew_op ew_op_adaptive_max_pool = {
     .name = "adaptive_max_pool",
     .help = "largest element of windows for a given output size",
     .flags = EW_OP_SPATIAL,
-    .saves = EW_SAVE_IN0,
+    .saves = EW_SAVE_AUX,
     .min_in = 1,
     .max_in = 1,
     .attr_size = sizeof(struct ew_adaptive_attr),
     .attrs = ew_adaptive_fields,
     .infer = infer,
     .cost = cost,
+    .aux = aux,
     .forward = forward,
     .backward = backward,
     .onnx = {.export = export},

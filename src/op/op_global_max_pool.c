@@ -17,6 +17,12 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
         ew_pool_cost(c, &w, out);
 }
 
+static size_t aux(const struct ew_call *c)
+{
+    struct ew_window w;
+    return ew_global_resolve(c, &w) == EW_OK ? ew_max_pool_aux(&w) : 0;
+}
+
 static ew_err forward(const struct ew_call *c)
 {
     struct ew_window w;
@@ -48,11 +54,12 @@ const struct ew_op ew_op_global_max_pool = {
     .name = "global_max_pool",
     .help = "largest element of each channel",
     .flags = EW_OP_SPATIAL,
-    .saves = EW_SAVE_IN0,
+    .saves = EW_SAVE_AUX,
     .min_in = 1,
     .max_in = 1,
     .infer = infer,
     .cost = cost,
+    .aux = aux,
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "GlobalMaxPool"},

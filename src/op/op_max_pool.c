@@ -30,6 +30,12 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
         ew_pool_cost(c, &w, out);
 }
 
+static size_t aux(const struct ew_call *c)
+{
+    struct ew_window w;
+    return ew_pool_resolve(c, &w) == EW_OK ? ew_max_pool_aux(&w) : 0;
+}
+
 static ew_err forward(const struct ew_call *c)
 {
     const struct ew_pool_attr *a = c->attr;
@@ -86,7 +92,7 @@ const struct ew_op ew_op_max_pool = {
     .name = "max_pool",
     .help = "largest element of each window",
     .flags = EW_OP_SPATIAL,
-    .saves = EW_SAVE_IN0,
+    .saves = EW_SAVE_AUX,
     .min_in = 1,
     .max_in = 1,
     .max_out = 2,
@@ -94,6 +100,7 @@ const struct ew_op ew_op_max_pool = {
     .attrs = attrs,
     .infer = infer,
     .cost = cost,
+    .aux = aux,
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "MaxPool", .rename = renames},

@@ -149,57 +149,93 @@ static int64_t onnx_index(const struct ew_window *w, int64_t row, int64_t ch, bo
     return (image * w->channels + ch) * area + pixel;
 }
 
-/* The maxima of a block, and the pixels of x that hold them: the first of equal ones. */
+/* The maxima of a block: the first of equal ones. */
+struct maxima {
+    double best[CHUNK];
+    int64_t row[CHUNK]; /* the pixel of x that holds it */
+    int64_t tap[CHUNK]; /* its element of the window */
+};
+
 static void block_max(const struct ew_call *c, const struct ew_window *w, const struct block *b,
-                      double *best, int64_t *where)
+                      struct maxima *m)
 {
     double v[CHUNK];
     struct ew_tap t;
     for (int64_t i = 0; i < b->n; i++) {
-        best[i] = -INFINITY;
-        where[i] = 0;
+        m->best[i] = -INFINITY;
+        m->row[i] = 0;
+        m->tap[i] = 0;
     }
     bool first = true;
     for (bool more = ew_tap_first(w, b->image, b->o, &t); more; more = ew_tap_next(w, &t)) {
         ew_tensor_load(c->in[0], t.row * w->channels + b->at, b->n, v);
         for (int64_t i = 0; i < b->n; i++) {
-            if (first || v[i] > best[i] || isnan(v[i])) {
-                best[i] = v[i];
-                where[i] = t.row;
+            if (first || v[i] > m->best[i] || isnan(v[i])) {
+                m->best[i] = v[i];
+                m->row[i] = t.row;
+                m->tap[i] = t.index;
             }
         }
         first = false;
     }
 }
 
+bool ew_max_pool_small(const struct ew_window *w)
+{
+    return ew_window_taps(w) <= EW_MAX_POOL_SMALL;
+}
+
+size_t ew_max_pool_aux(const struct ew_window *w)
+{
+    const size_t size = ew_max_pool_small(w) ? sizeof(uint8_t) : sizeof(int64_t);
+    return (size_t)(w->batch * ew_window_outs(w) * w->channels) * size;
+}
+
+static void keep_tap(void *aux, bool small, int64_t at, int64_t tap)
+{
+    if (small)
+        ((uint8_t *)aux)[at] = (uint8_t)tap;
+    else
+        ((int64_t *)aux)[at] = tap;
+}
+
+static int64_t kept_tap(const void *aux, bool small, int64_t at)
+{
+    return small ? ((const uint8_t *)aux)[at] : ((const int64_t *)aux)[at];
+}
+
 ew_err ew_max_pool_forward(const struct ew_call *c, const struct ew_window *w, bool columns)
 {
-    double best[CHUNK];
-    int64_t where[CHUNK];
+    struct maxima m;
     struct block b;
     struct ew_tensor *indices = c->n_out > 1 ? c->out[1] : NULL;
+    const bool small = ew_max_pool_small(w);
     for (bool more = block_first(w, &b); more; more = block_next(w, &b)) {
-        block_max(c, w, &b, best, where);
+        block_max(c, w, &b, &m);
         if (c->out[0])
-            ew_tensor_store(c->out[0], b.out, b.n, best);
+            ew_tensor_store(c->out[0], b.out, b.n, m.best);
         for (int64_t i = 0; indices && i < b.n; i++)
-            ((int64_t *)indices->data)[b.out + i] = onnx_index(w, where[i], b.at + i, columns);
+            ((int64_t *)indices->data)[b.out + i] = onnx_index(w, m.row[i], b.at + i, columns);
+        for (int64_t i = 0; c->aux && i < b.n; i++)
+            keep_tap(c->aux, small, b.out + i, m.tap[i]);
     }
     return EW_OK;
 }
 
 ew_err ew_max_pool_backward(const struct ew_call *c, const struct ew_window *w)
 {
-    double v[CHUNK], best[CHUNK];
-    int64_t where[CHUNK];
+    double v[CHUNK];
     struct block b;
+    struct ew_tap t;
+    const bool small = ew_max_pool_small(w);
     if (!c->din[0] || !c->dout[0])
         return EW_OK;
     for (bool more = block_first(w, &b); more; more = block_next(w, &b)) {
-        block_max(c, w, &b, best, where);
         ew_tensor_load(c->dout[0], b.out, b.n, v);
-        for (int64_t i = 0; i < b.n; i++)
-            ew_tensor_accumulate(c->din[0], where[i] * w->channels + b.at + i, 1, &v[i]);
+        for (bool go = ew_tap_first(w, b.image, b.o, &t); go; go = ew_tap_next(w, &t))
+            for (int64_t i = 0; i < b.n; i++)
+                if (kept_tap(c->aux, small, b.out + i) == t.index)
+                    ew_tensor_accumulate(c->din[0], t.row * w->channels + b.at + i, 1, &v[i]);
     }
     return EW_OK;
 }

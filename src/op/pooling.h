@@ -40,7 +40,13 @@ ew_err ew_pool_export(const struct ew_graph *g, int node, struct ew_onnx_node *n
 ew_err ew_adaptive_export(const struct ew_graph *g, int node, struct ew_onnx_node *n,
                           const char *global, const char *sliding);
 
-/* ---- Maximum ---- */
+/* ---- Maximum ----
+ * aux, where there is one, takes the place of each output's maximum in its window (ew_tap.index):
+ * a byte where the window is small, else an int64_t.  Backward reads nothing else, so that training
+ * need not keep what was pooled. */
+#define EW_MAX_POOL_SMALL 256 /* elements of a window */
+bool ew_max_pool_small(const struct ew_window *w);
+size_t ew_max_pool_aux(const struct ew_window *w); /* bytes */
 /* Writes out[1] (Indices) where it is asked for: ONNX's positions in the whole of x as if it were
  * [N, C, d...], whatever the layout in memory. */
 ew_err ew_max_pool_forward(const struct ew_call *c, const struct ew_window *w, bool columns);

@@ -97,14 +97,15 @@ struct ew_conv_filter {
 /* ---- Pooling --------------------------------------------------------------------------------- */
 
 /* Windows of the input, channel by channel: shape.groups = cin = cout, and only the axes count.
- * Padding is never a maximum.  A tile of the forward pass is a row of outputs; one of the backward
- * pass an image and some channels. */
+ * Padding is never a maximum.  A tile of the forward passes is a row of outputs; one of the
+ * average's gradient an image and some channels, of the maximum's a row of windows or pixels. */
 struct ew_pooling {
     struct ew_conv_shape shape;
     bool max;        /* else the average */
     bool count_pads; /* the average's divisor is the whole window, not its part in the input */
-    const float *x;  /* backward: the average does not need it */
+    const float *x;
     float *y;
+    uint8_t *index; /* max_pool_*: the maximum's place in its window, of at most 256 elements */
     const float *dy;
     float *dx;
     bool add; /* to what dx holds */
@@ -346,9 +347,13 @@ struct ew_column_sums {
     X(void,    few_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
     X(int64_t, few_filter_sum_tiles, (const struct ew_conv_shape *s))                              \
     X(void,    few_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))       \
-    /* Pooling. */                                                                                 \
+    /* Pooling; max_pool_run notes where maxima were, over the same tiles; pool_back_run is the     \
+     * average's. */                                                                                 \
     X(int64_t, pool_tiles,     (const struct ew_conv_shape *s))                                    \
     X(void,    pool_run,       (const struct ew_pooling *p, int64_t begin, int64_t end))             \
+    X(void,    max_pool_run,   (const struct ew_pooling *p, int64_t begin, int64_t end))           \
+    X(int64_t, max_pool_back_tiles, (const struct ew_conv_shape *s))                               \
+    X(void,    max_pool_back_run, (const struct ew_pooling *p, int64_t begin, int64_t end))        \
     X(int64_t, pool_back_tiles, (const struct ew_conv_shape *s))                                   \
     X(void,    pool_back_run,  (const struct ew_pooling *p, int64_t begin, int64_t end))             \
     /* Normalisation; apply and lrn by rows. */                                                    \

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Max and average pooling, forward and backward.  Lanes are channels. */
-#include "backend/cpu/kernel/vec.h"
+/* Max and average pooling, and the average's gradient; the maximum's is k_max_pool.c's.  Lanes are
+ * channels. */
+#include "backend/cpu/kernel/pool_window.h"
 
 /* The part of an output's window that lies in the input: coordinates [from, to) by `step`. */
 struct window {
     int64_t from[3], to[3], step[3];
     int64_t inside, whole; /* taps */
 };
-
-/* Steps that cover n; a division for each window costs as much as a small window itself. */
-INLINE int64_t steps_of(int64_t n, int64_t step)
-{
-    return step == 1 ? n : div_up(n, step);
-}
 
 static void find_window(const struct ew_conv_shape *s, const int64_t o[3], struct window *w)
 {
@@ -32,81 +27,16 @@ static void find_window(const struct ew_conv_shape *s, const int64_t o[3], struc
     }
 }
 
-#define TAPS                                                                                       \
-    64 /* of a window whose pixels are listed: more than any network has but the global            \
-        */
-
 #define EACH_PIXEL(w, z, y, x)                                                                     \
     for (int64_t z = (w).from[0]; z < (w).to[0]; z += (w).step[0])                                 \
         for (int64_t y = (w).from[1]; y < (w).to[1]; y += (w).step[1])                             \
             for (int64_t x = (w).from[2]; x < (w).to[2]; x += (w).step[2])
-
-struct image {
-    const struct ew_conv_shape *s;
-    int64_t n;
-    int64_t taps, offset[TAPS]; /* of a window's pixels from its first; 0: not listed */
-    bool fresh; /* backward: each pixel is in one window, and is written there for the first time */
-};
-
-INLINE int64_t pixel_at(const struct image *i, int64_t z, int64_t y, int64_t x)
-{
-    const struct ew_conv_axis *a = i->s->axis;
-    return (((i->n * a[0].in + z) * a[1].in + y) * a[2].in + x) * i->s->cin;
-}
-
-/* Lists the pixels of a window that lies within the image. */
-static void list_taps(struct image *im)
-{
-    const struct ew_conv_axis *a = im->s->axis;
-    im->taps = (int64_t)a[0].taps * a[1].taps * a[2].taps;
-    if (im->taps > TAPS)
-        im->taps = 0;
-    for (int64_t t = 0; t < im->taps; t++) {
-        const int64_t x = t % a[2].taps, y = t / a[2].taps % a[1].taps,
-                      z = t / a[2].taps / a[1].taps;
-        const int64_t line = z * a[0].dilation * a[1].in + y * a[1].dilation;
-        im->offset[t] = (line * a[2].in + x * a[2].dilation) * im->s->cin;
-    }
-}
 
 /* The first pixel of a window of which all pixels are listed, or -1. */
 INLINE int64_t listed_at(const struct image *im, const struct window *w)
 {
     return im->taps && w->inside == w->whole ? pixel_at(im, w->from[0], w->from[1], w->from[2])
                                              : -1;
-}
-
-/* Outputs [from, to) of a row whose windows lie in the image, where their pixels are listed: they
- * need no window to be found.  `at` is the first pixel of output `from`. */
-struct inner {
-    int64_t from, to, at, step;
-};
-
-static struct inner find_inner(const struct image *im, const int64_t o[3])
-{
-    const struct ew_conv_axis *a = im->s->axis;
-    int64_t first[3];
-    struct inner r = {0};
-    for (int i = 0; i < 3; i++) {
-        first[i] = o[i] * a[i].stride - a[i].pad;
-        if (i < 2 &&
-            (first[i] < 0 || first[i] + (int64_t)(a[i].taps - 1) * a[i].dilation >= a[i].in))
-            return r;
-    }
-    const int64_t room = a[2].in - 1 - (int64_t)(a[2].taps - 1) * a[2].dilation + a[2].pad;
-    r.from = min_i64(max_i64(steps_of(a[2].pad, a[2].stride), 0), a[2].out);
-    r.to = im->taps && room >= 0 ? min_i64(room / a[2].stride + 1, a[2].out) : 0;
-    r.at = pixel_at(im, first[0], first[1], r.from * a[2].stride - a[2].pad);
-    r.step = (int64_t)a[2].stride * im->s->cin;
-    return r;
-}
-
-/* Pixels of less than a vector may be loaded and stored as a whole one where what is written too
- * much is written anew later: until a vector's length before the end of the row.  Parts of vectors
- * are slow to store. */
-INLINE int64_t loose_end(const struct inner *r, int64_t channels, int64_t all)
-{
-    return channels == all && channels < LANES ? r->to - div_up(LANES, channels) : r->from;
 }
 
 static float divisor(const struct ew_pooling *p, const struct window *w)
@@ -219,86 +149,23 @@ int64_t EW_K(pool_back_tiles)(const struct ew_conv_shape *s)
     return s->batch * div_up(s->cin, CHANNELS);
 }
 
-/* Windows side by side: no pixel is in two of them, or in none. */
-static bool windows_tile(const struct ew_conv_shape *s)
-{
-    bool tile = true;
-    for (int i = 0; i < 3; i++) {
-        const struct ew_conv_axis *a = &s->axis[i];
-        tile = tile && a->taps == a->stride && a->dilation == 1 && a->pad >= 0 &&
-               (int64_t)a->out * a->stride - a->pad >= a->in;
-    }
-    return tile;
-}
-
 INLINE void give(const struct image *im, float *to, vec v, int64_t n)
 {
     store_n(to, im->fresh ? v : load_n(to, n) + v, n);
 }
 
-struct peak {
-    vec best, dy;
-    vint open; /* lanes whose largest has not been met yet */
-};
-
-/* The first of a window's largest takes the gradient. */
-INLINE void max_give(const struct ew_pooling *p, const struct image *im, struct peak *k, int64_t at,
-                     int64_t n)
-{
-    const vint hit = (load_n(p->x + at, n) >= k->best) & k->open;
-    k->open &= ~hit;
-    give(im, p->dx + at, pick(hit, k->dy, (vec){0}), n);
-}
-
-INLINE void max_back(const struct ew_pooling *p, const struct image *im, const struct window *w,
-                     vec dy, int64_t c, int64_t n)
-{
-    const int64_t first = listed_at(im, w);
-    struct peak k = {.best = splat(-INFINITY), .dy = dy, .open = (vint){0} == 0};
-    if (first >= 0) {
-        for (int64_t t = 0; t < im->taps; t++)
-            k.best = vmax(k.best, load_n(p->x + first + im->offset[t] + c, n));
-        for (int64_t t = 0; t < im->taps; t++)
-            max_give(p, im, &k, first + im->offset[t] + c, n);
-        return;
-    }
-    EACH_PIXEL(*w, z, y, x)
-    k.best = vmax(k.best, load_n(p->x + pixel_at(im, z, y, x) + c, n));
-    EACH_PIXEL(*w, z, y, x)
-    max_give(p, im, &k, pixel_at(im, z, y, x) + c, n);
-}
-
-/* The same for windows whose pixels are listed, all inside: the largest is found first, and no
- * pixel is looked at twice. */
+/* Windows whose pixels are listed, all inside. */
 INLINE void back_listed(const struct ew_pooling *p, const struct image *im, int64_t at, vec dy,
                         int64_t n, const int64_t taps)
 {
-    if (!p->max) {
-        for (int64_t t = 0; t < taps; t++)
-            give(im, p->dx + at + im->offset[t], dy, n);
-        return;
-    }
-    vec x[9];
-    struct peak k = {.dy = dy, .open = (vint){0} == 0};
-    UNROLL
     for (int64_t t = 0; t < taps; t++)
-        x[t] = load_n(p->x + at + im->offset[t], n);
-    k.best = x[0];
-    UNROLL
-    for (int64_t t = 1; t < taps; t++)
-        k.best = vmax(k.best, x[t]);
-    UNROLL
-    for (int64_t t = 0; t < taps; t++) {
-        const vint hit = (x[t] >= k.best) & k.open;
-        k.open &= ~hit;
-        give(im, p->dx + at + im->offset[t], pick(hit, dy, (vec){0}), n);
-    }
+        give(im, p->dx + at + im->offset[t], dy, n);
 }
 
 INLINE void back_inner(const struct ew_pooling *p, const struct image *im, const struct inner *r,
                        const float *dy, int64_t channels, const int64_t taps)
 {
-    const float scale = p->max ? 1.0f : 1.0f / (float)taps;
+    const float scale = 1.0f / (float)taps;
     int64_t at = r->at, o = r->from;
     if (im->fresh)
         for (; o < loose_end(r, channels, p->shape.cin); o++, at += r->step, dy += p->shape.cin)
@@ -332,14 +199,10 @@ static void back_pixel(const struct ew_pooling *p, const struct image *im, const
     const int64_t out = ((im->n * a[0].out + o[0]) * a[1].out + o[1]) * a[2].out + o[2];
     struct window w;
     find_window(&p->shape, o, &w);
-    const float scale = p->max ? 1.0f : divisor(p, &w);
+    const float scale = divisor(p, &w);
     for (int64_t c = c0; c < c1; c += LANES) {
         const int64_t n = c1 - c;
         const vec dy = load_n(p->dy + out * p->shape.cin + c, n) * scale;
-        if (p->max) {
-            max_back(p, im, &w, dy, c, n);
-            continue;
-        }
         EACH_PIXEL(w, z, y, x)
         give(im, p->dx + pixel_at(im, z, y, x) + c, dy, n);
     }
