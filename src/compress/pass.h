@@ -26,6 +26,8 @@ ew_err ew_pass_fuse_epilogue(struct ew_graph *g);
 /* Activations after a batch norm become its epilogue; for training, so it is not one of
  * ew_pass_all.  Nodes and values keep their numbers, and no weight is read. */
 ew_err ew_pass_fuse_norm(struct ew_graph *g);
+/* Activations before a max pool go behind it; the same holds. */
+ew_err ew_pass_late_act(struct ew_graph *g);
 
 /* Scales channels between convolutions so that quantising loses less; for the quantiser.  peaks[v]:
  * largest magnitude by channel of value v, NULL where unknown (filters then stand for them); peaks

@@ -417,8 +417,10 @@ static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)
         ew_plan_release_replaced(p);
         return EW_OK;
     }
-    if (fuse)
+    if (fuse) {
         EW_TRY(ew_pass_fuse_norm(p->clone));
+        EW_TRY(ew_pass_late_act(p->clone));
+    }
     if (p->strategy.parts == 1)
         return EW_OK;
     int64_t batch = 0;
