@@ -54,6 +54,23 @@ static void conv_setup(const struct ew_kernels *k, int i, struct lab_job *out)
     c.kernel = k->qconv_run;
 }
 
+static void wino_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    static struct int_ctx c;
+    const struct ew_conv_shape *s = &lab_layers[i].shape;
+    const struct ew_qconv_weights w = begin(k, s, &c, out);
+    if (!k->qwino_fits(s)) {
+        out->run = NULL;
+        return;
+    }
+    void *packed = bytes((int64_t)k->qwino_pack_size(s));
+    k->qwino_pack(s, &w, packed, 0, k->qwino_pack_tiles(s));
+    c.conv.packed = packed;
+    c.tiles = k->qwino_tiles(s);
+    c.scratch = bytes((int64_t)k->qwino_scratch(s));
+    c.kernel = k->qwino_run;
+}
+
 static void group_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
     static struct int_ctx c;
@@ -90,6 +107,7 @@ static void depth_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 /* clang-format off */
 const struct lab_experiment lab_int[] = {
     {"qconv", "8-bit implicit GEMM", LAB_LAYERS, lab_layer_name, conv_setup},
+    {"qwino", "8-bit Winograd; rates by direct count", LAB_LAYERS, lab_layer_name, wino_setup},
     {"qgroup", "8-bit convolution of many small groups", LAB_LAYERS, lab_layer_name, group_setup},
     {"qdepth", "8-bit depthwise convolution", LAB_DEPTHWISE, lab_depthwise_name, depth_setup},
     {NULL, NULL, 0, NULL, NULL},

@@ -149,6 +149,15 @@ struct ew_qtranspose {
     X(int64_t, qgroup_tiles,   (const struct ew_conv_shape *s))                                    \
     X(size_t,  qgroup_scratch, (const struct ew_conv_shape *s))                                    \
     X(void,    qgroup_run,     (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* Winograd's, of 3x3 filters with stride 1; `pays`: sooner done than qconv. */ \
+    X(bool,    qwino_fits,     (const struct ew_conv_shape *s))                                    \
+    X(bool,    qwino_pays,     (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qwino_pack_size, (const struct ew_conv_shape *s))                                   \
+    X(int64_t, qwino_pack_tiles, (const struct ew_conv_shape *s))                                  \
+    X(void,    qwino_pack,     (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed, int64_t begin, int64_t end)) \
+    X(int64_t, qwino_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qwino_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(void,    qwino_run,      (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
     /* Rows of outputs. */                                                                         \
     X(int64_t, qpool_tiles,    (const struct ew_conv_shape *s))                                    \
     X(void,    qpool_run,      (const struct ew_qpool *p, int64_t begin, int64_t end))             \

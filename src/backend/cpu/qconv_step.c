@@ -18,7 +18,8 @@ struct step {
 #define BY_METHOD(k, what)                                                                         \
     {                                                                                              \
         [EW_QLAYER_GEMM] = (k)->qconv_##what, [EW_QLAYER_DEPTH] = (k)->qdepth_##what,              \
-        [EW_QLAYER_COLUMN] = (k)->qcolumn_##what, [EW_QLAYER_GROUP] = (k)->qgroup_##what           \
+        [EW_QLAYER_COLUMN] = (k)->qcolumn_##what, [EW_QLAYER_GROUP] = (k)->qgroup_##what,          \
+        [EW_QLAYER_WINO] = (k)->qwino_##what                                                       \
     }
 
 static size_t scratch_of(const struct ew_kernels *k, enum ew_qlayer_method m,
@@ -122,10 +123,16 @@ int ew_qlayer_methods(const struct ew_call *c, const struct ew_qlayer *l,
         out[n++] = EW_QLAYER_COLUMN;
     if (plain && k->qgroup_fits(&l->shape))
         out[n++] = EW_QLAYER_GROUP;
+    const bool wino = !l->by_row && k->qwino_fits(&l->shape);
+    const bool first = wino && k->qwino_pays(&l->shape);
+    if (first)
+        out[n++] = EW_QLAYER_WINO;
     if (k->qdepth_fits(&l->shape))
         out[n++] = EW_QLAYER_DEPTH;
     else
         out[n++] = EW_QLAYER_GEMM;
+    if (wino && !first)
+        out[n++] = EW_QLAYER_WINO;
     return n;
 }
 
@@ -177,6 +184,12 @@ static void pack_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     p->c->be->isa->qconv_pack(p->shape, &p->weights, p->c->packed, begin, end);
 }
 
+static void pack_wino_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct packing *p = ctx;
+    p->c->be->isa->qwino_pack(p->shape, &p->weights, p->c->packed, begin, end);
+}
+
 ew_err ew_qlayer_pack(const struct ew_call *c, const struct ew_qlayer *l)
 {
     const struct ew_qlayer_slots *s = l->slots;
@@ -201,6 +214,8 @@ ew_err ew_qlayer_pack(const struct ew_call *c, const struct ew_qlayer *l)
         k->qcolumn_pack(&l->shape, &p.weights, c->packed);
     else if (method == EW_QLAYER_GROUP)
         k->qgroup_pack(&l->shape, &p.weights, c->packed);
+    else if (method == EW_QLAYER_WINO)
+        ew_pool_run(c->be->pool, k->qwino_pack_tiles(&l->shape), pack_wino_tiles, &p);
     else
         ew_pool_run(c->be->pool, k->qconv_pack_tiles(&l->shape), pack_tiles, &p);
     return EW_OK;
@@ -236,7 +251,8 @@ struct ew_kernel ew_qlayer_kernel(const struct ew_call *c, const struct ew_qlaye
     static const char *const names[] = {[EW_QLAYER_GEMM] = "gemm int8",
                                         [EW_QLAYER_DEPTH] = "taps int8",
                                         [EW_QLAYER_COLUMN] = "columns int8",
-                                        [EW_QLAYER_GROUP] = "grouped int8"};
+                                        [EW_QLAYER_GROUP] = "grouped int8",
+                                        [EW_QLAYER_WINO] = "winograd int8"};
     const struct ew_kernels *k = c->be->isa;
     size_t (*const packed[])(const struct ew_conv_shape *) = BY_METHOD(k, pack_size);
     return (struct ew_kernel){.name = names[m],

@@ -34,6 +34,7 @@ enum ew_qlayer_method {
     EW_QLAYER_DEPTH,  /* depthwise */
     EW_QLAYER_COLUMN, /* the usual depthwise ones, by columns of the window */
     EW_QLAYER_GROUP,  /* groups of few channels */
+    EW_QLAYER_WINO,   /* 3x3 with stride 1 */
     EW_QLAYER_METHODS
 };
 

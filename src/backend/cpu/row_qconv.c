@@ -56,6 +56,11 @@ static ew_err prepare_group(const struct ew_call *c)
     return prepare(c, EW_QLAYER_GROUP);
 }
 
+static ew_err prepare_wino(const struct ew_call *c)
+{
+    return prepare(c, EW_QLAYER_WINO);
+}
+
 static ew_err pack(const struct ew_call *c)
 {
     struct ew_qlayer l;
@@ -66,10 +71,9 @@ static ew_err pack(const struct ew_call *c)
 static int offer(const struct ew_ask *ask, struct ew_kernel *out)
 {
     static ew_err (*const prepares[])(const struct ew_call *) = {
-        [EW_QLAYER_GEMM] = prepare_gemm,
-        [EW_QLAYER_DEPTH] = prepare_depth,
-        [EW_QLAYER_COLUMN] = prepare_column,
-        [EW_QLAYER_GROUP] = prepare_group,
+        [EW_QLAYER_GEMM] = prepare_gemm,     [EW_QLAYER_DEPTH] = prepare_depth,
+        [EW_QLAYER_COLUMN] = prepare_column, [EW_QLAYER_GROUP] = prepare_group,
+        [EW_QLAYER_WINO] = prepare_wino,
     };
     struct ew_qlayer l;
     enum ew_qlayer_method methods[EW_QLAYER_METHODS];

@@ -336,7 +336,7 @@ static void run_panel(const struct qcore *c, const struct ew_qconv *q, const str
                        .lines = c->lines,
                        .line_step = c->line,
                        .end = e,
-                       .plain = e->tame && !e->add && !e->table && !e->to_float,
+                       .plain = is_plain(e),
                        .y_step = c->cout};
     for (int64_t b = p->block; b < p->blocks; b++) {
         const int64_t at = p->group * c->columns + b * WIDE;

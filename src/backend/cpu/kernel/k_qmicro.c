@@ -17,6 +17,16 @@ static void finish_float(const struct qmicro *m, vec t, int v, int vectors, int6
     }
 }
 
+/* A tame sum, and nothing but a clamp behind it. */
+INLINE void put_plain(const struct qmicro *m, const struct qplain *p, const vint sums[SIDE],
+                      const vec ratio[SIDE], const int vectors, int64_t row)
+{
+    const v16 q = vectors == 2
+                      ? narrow2(requantize(sums[0], ratio[0]), requantize(sums[1], ratio[1]))
+                      : narrow1(requantize(sums[0], ratio[0]));
+    store_bytes((uint8_t *)m->y + row * m->y_step, plain_bytes(q, p), m->width);
+}
+
 /* What does not change from row to row. */
 struct finish {
     struct qplain p;
@@ -72,9 +82,20 @@ INLINE void finish_rows(const struct qmicro *m, const vint *sums, int rows, cons
     }
 }
 
+INLINE void finish_plain(const struct qmicro *m, const vint *sums, int rows, const int vectors)
+{
+    const struct qplain p = plain_of(m->end);
+    const vec ratio[SIDE] = {load(m->ratio), load(m->ratio + (vectors - 1) * LANES)};
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        put_plain(m, &p, sums + r * SIDE, ratio, vectors, r);
+}
+
 void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows, int vectors)
 {
-    if (vectors == 2)
+    if (vectors == 2 && m->plain)
+        finish_plain(m, sums, rows, 2);
+    else if (vectors == 2)
         finish_rows(m, sums, rows, 2);
     else
         finish_rows(m, sums, rows, 1);
@@ -110,22 +131,13 @@ INLINE void finish(const struct qmicro *m, struct qsums *s, const int rows, cons
         EW_K(qfinish)(m, out.v[0], rows, vectors);
         return;
     }
-    const struct qplain p = plain_of(m->end);
-    const vec a = load(m->ratio), b = vectors == 2 ? load(m->ratio + LANES) : a;
-    uint8_t *y = m->y;
-    UNROLL
-    for (int r = 0; r < rows; r++) {
-        const v16 q = vectors == 2 ? narrow2(requantize(s->v[r][0], a), requantize(s->v[r][1], b))
-                                   : narrow1(requantize(s->v[r][0], a));
-        store_bytes(y, plain_bytes(q, &p), m->width);
-        y += m->y_step;
-    }
+    finish_plain(m, s->v[0], rows, vectors);
 }
 
 /* Multiples 1, 2, 4 and 8 of an index register are free in an x86 address: five pointers reach 14
  * rows. */
 INLINE void step(const uint8_t *const a[5], int64_t row, const int32_t *w, struct qsums *s,
-                 const int rows, const int vectors)
+                 const int rows, const int vectors, const bool pairs)
 {
     static const struct {
         int base, times;
@@ -142,29 +154,50 @@ INLINE void step(const uint8_t *const a[5], int64_t row, const int32_t *w, struc
         const vint x = splat_word(a[at[r].base] + at[r].times * row);
         UNROLL
         for (int v = 0; v < vectors; v++)
-            s->v[r][v] = dot(s->v[r][v], x, wv[v]);
+            s->v[r][v] = (pairs ? dot_pairs : dot)(s->v[r][v], x, wv[v]);
     }
 }
 
-INLINE void sum_up(const struct qmicro *m, const int rows, const int vectors)
+INLINE void sum_up(const struct qmicro *m, struct qsums *s, const int rows, const int vectors,
+                   const bool pairs)
 {
-    struct qsums s;
-    begin(m, &s, rows, vectors);
     const int64_t row = m->row_step;
     const int32_t *w = m->w;
     for (int64_t l = 0; l < m->lines; l++) {
         const uint8_t *const line = m->a + l * m->line_step;
         const uint8_t *a[5] = {line, line + 3 * row, line + 6 * row, line + 9 * row,
                                line + 12 * row};
-        for (int64_t k = m->words; k > 0; k--) {
-            step(a, row, w, &s, rows, vectors);
+        for (int64_t k = 0; k < m->words; k++) {
+            UNROLL
+            for (int i = 0; i < SIDE && pairs; i++)
+                __builtin_prefetch(m->soon[i] + k * SIDE * LANES, 0, 2);
+            step(a, row, w, s, rows, vectors, pairs);
             UNROLL
             for (int i = 0; i < 5; i++)
                 a[i] += sizeof(int32_t);
             w += vectors * LANES;
         }
     }
+}
+
+INLINE void run_rows(const struct qmicro *m, const int rows, const int vectors)
+{
+    struct qsums s;
+    begin(m, &s, rows, vectors);
+    sum_up(m, &s, rows, vectors, false);
     finish(m, &s, rows, vectors);
+}
+
+INLINE void run_pairs(const struct qmicro *m, const int rows)
+{
+    struct qsums s = {0};
+    sum_up(m, &s, rows, SIDE, true);
+    UNROLL
+    for (int r = 0; r < rows; r++) {
+        UNROLL
+        for (int v = 0; v < SIDE; v++)
+            store_int((int32_t *)m->y + r * m->y_step + v * LANES, s.v[r][v]);
+    }
 }
 
 /* ---- All instances ---- */
@@ -172,10 +205,16 @@ INLINE void sum_up(const struct qmicro *m, const int rows, const int vectors)
 #define INSTANCE(r, v)                                                                             \
     static void rows_##r##x##v(const struct qmicro *m)                                             \
     {                                                                                              \
-        sum_up(m, r, v);                                                                           \
+        run_rows(m, r, v);                                                                         \
     }
-#define INSTANCES(r) INSTANCE(r, 1) INSTANCE(r, 2)
-#define NAMES(r)     {rows_##r##x1, rows_##r##x2},
+#define PAIRS(r)                                                                                   \
+    static void pairs_##r(const struct qmicro *m)                                                  \
+    {                                                                                              \
+        run_pairs(m, r);                                                                           \
+    }
+#define INSTANCES(r)  INSTANCE(r, 1) INSTANCE(r, 2) PAIRS(r)
+#define NAMES(r)      {rows_##r##x1, rows_##r##x2},
+#define PAIR_NAMES(r) pairs_##r,
 
 /* clang-format off */
 #if MR == 14
@@ -193,4 +232,10 @@ void EW_K(qmicro)(const struct qmicro *m, int rows)
 {
     static void (*const table[MR][SIDE])(const struct qmicro *) = {EACH_ROWS(NAMES)};
     table[rows - 1][m->width > LANES](m);
+}
+
+void EW_K(qmicro_pairs)(const struct qmicro *m, int rows)
+{
+    static void (*const table[MR])(const struct qmicro *) = {EACH_ROWS(PAIR_NAMES)};
+    table[rows - 1](m);
 }

@@ -81,12 +81,22 @@ struct qmicro {
     bool plain; /* tame, and neither add, table nor float */
     void *y;    /* of the first row and column; bytes or floats */
     const uint8_t *add;
-    int64_t y_step; /* elements between rows */
-    int64_t width;  /* columns that exist */
+    int64_t y_step;            /* elements between rows */
+    int64_t width;             /* columns that exist */
+    const int32_t *soon[SIDE]; /* qmicro_pairs: weights to fetch, a line for each word of k */
 };
 
 /* rows in [1, MR]. */
 void EW_K(qmicro)(const struct qmicro *m, int rows);
+
+/* The same for words of two 16-bit numbers, two vectors wide; the sums themselves are stored: y is
+ * int32, there is neither bias nor end. */
+void EW_K(qmicro_pairs)(const struct qmicro *m, int rows);
+
+INLINE bool is_plain(const struct ew_qend *e)
+{
+    return e->tame && !e->add && !e->table && !e->to_float;
+}
 
 /* What it does to sums [rows][SIDE], for the others.  Two vectors hold columns as column_of says,
  * one alone holds them in order. */

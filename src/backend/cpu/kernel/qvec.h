@@ -81,6 +81,16 @@ INLINE vint dot(vint sum, vint a, vint w)
 #endif
 }
 
+/* The same of pairs of 16-bit numbers. */
+INLINE vint dot_pairs(vint sum, vint a, vint w)
+{
+#if defined(EW_ISA_IS_avx512vnni)
+    return (vint)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)w);
+#else
+    return dot(sum, a, w);
+#endif
+}
+
 INLINE vint round_int(vec t)
 {
     return (vint)_mm512_cvtps_epi32((__m512)t);
@@ -173,6 +183,13 @@ INLINE vint round_int(vec t)
                   (int32_t)rintf(t[3])};
 }
 #endif
+#endif
+
+#if !defined(EW_ISA_IS_avx512)
+INLINE vint dot_pairs(vint sum, vint a, vint w)
+{
+    return dot(sum, a, w);
+}
 #endif
 
 /* ---- Narrowing, which saturates ---- */
