@@ -29,7 +29,7 @@ static void man_option(const struct ew_field *f)
     fputs(".TP\n", stdout);
     if (f->letter)
         printf("\\fB\\-%c\\fR, ", f->letter);
-    fputs("\\fB\\-\\-", stdout);
+    fputs(ew_help_is_on(f) ? "\\fB\\-\\-[no\\-]" : "\\fB\\-\\-", stdout);
     put_roff(f->name);
     fputs("\\fR", stdout);
     const char *value = ew_help_value(f);
@@ -46,7 +46,7 @@ static void man_option(const struct ew_field *f)
     }
     if (f->def) {
         fputs(" (default ", stdout);
-        put_roff(f->def);
+        put_roff(ew_help_is_on(f) ? "on" : f->def);
         putchar(')');
     }
     putchar('\n');
@@ -138,7 +138,7 @@ static void bash_flags(const struct ew_cmd *cmd)
 {
     printf("        %s) words='", cmd->name);
     for (const struct ew_field *f = cmd->opts; f && f->name; f++)
-        printf("--%s ", f->name);
+        printf("--%s%s ", ew_help_is_on(f) ? "no-" : "", f->name);
     printf("--json --help' ;;\n");
 }
 

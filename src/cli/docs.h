@@ -8,6 +8,9 @@
 /* What an option's value is called in help: "FILE"; NULL where it takes none. */
 const char *ew_help_value(const struct ew_field *f);
 
+/* True for a flag that is on unless "--no-NAME" says otherwise. */
+bool ew_help_is_on(const struct ew_field *f);
+
 /* The sections of all commands in roff; docs/edgewise.1.in is the page around them. */
 void ew_docs_man(void);
 

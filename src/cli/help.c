@@ -26,23 +26,31 @@ const char *ew_help_value(const struct ew_field *f)
     }
 }
 
-/* "-o, --output FILE" */
+bool ew_help_is_on(const struct ew_field *f)
+{
+    return f->type == EW_FIELD_BOOL && f->def && strcmp(f->def, "true") == 0;
+}
+
+/* "-o, --output FILE", "--[no-]shuffle" */
 static void flag_text(const struct ew_field *f, char *buf, size_t size)
 {
     char letter[8] = "";
     if (f->letter)
         snprintf(letter, sizeof(letter), "-%c, ", f->letter);
     const char *value = ew_help_value(f);
-    snprintf(buf, size, "%s--%s%s%s", letter, f->name, value ? " " : "", value ? value : "");
+    snprintf(buf, size, "%s--%s%s%s%s", letter, ew_help_is_on(f) ? "[no-]" : "", f->name,
+             value ? " " : "", value ? value : "");
 }
 
-/* Prints `text` from column `at` on, broken at spaces, further lines indented by `indent`. */
-static void print_wrapped(const char *text, int at, int indent)
+/* Prints `text` from column `at` on, broken at spaces: `end` closes a line that goes on, further
+ * ones are indented by `indent`. */
+static void print_wrapped(const char *text, int at, int indent, const char *end)
 {
+    const int columns = COLUMNS - (int)strlen(end);
     for (const char *p = text; *p;) {
         const int n = (int)strcspn(p, " ");
-        if (at > indent && at + n > COLUMNS) {
-            printf("\n%*s", indent, "");
+        if (at > indent && at + n > columns) {
+            printf("%s\n%*s", end, indent, "");
             at = indent;
         }
         printf("%.*s", n, p);
@@ -51,7 +59,7 @@ static void print_wrapped(const char *text, int at, int indent)
         if (*p == ' ') {
             /* the space itself is dropped where the next word goes to a new line */
             const int next = (int)strcspn(p + 1, " ");
-            if (at + 1 + next <= COLUMNS && p[1])
+            if (at + 1 + next <= columns && p[1])
                 putchar(' ');
             at++;
             p++;
@@ -69,9 +77,10 @@ static void print_option(const struct ew_field *f)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? ", " : ": ",
                                  f->choices[i]);
     if (f->def && used < sizeof(text))
-        snprintf(text + used, sizeof(text) - used, " (default %s)", f->def);
+        snprintf(text + used, sizeof(text) - used, " (default %s)",
+                 ew_help_is_on(f) ? "on" : f->def);
     const int width = printf("  %-*s ", FLAG_WIDTH, flag);
-    print_wrapped(text, width, FLAG_WIDTH + 3);
+    print_wrapped(text, width, FLAG_WIDTH + 3, "");
 }
 
 static void print_options(const struct ew_field *table)
@@ -80,14 +89,14 @@ static void print_options(const struct ew_field *table)
         print_option(f);
 }
 
-/* Each line of `text` by itself, with something before it. */
-static void print_lines(const char *before, const char *text)
+/* Each line of `text` by itself, with something before it; see print_wrapped. */
+static void print_lines(const char *before, const char *text, int indent, const char *end)
 {
     for (const char *p = text; *p;) {
         char line[512];
         const size_t n = strcspn(p, "\n");
         snprintf(line, sizeof(line), "%.*s", (int)n, p);
-        print_wrapped(line, printf("%s", before), 0);
+        print_wrapped(line, printf("%s", before), indent, end);
         p += n + (p[n] == '\n');
     }
 }
@@ -97,7 +106,7 @@ void ew_help_cmd(const struct ew_cmd *cmd)
     printf("Usage: edgewise %s [options]%s%s\n\n", cmd->name, cmd->args ? " " : "",
            cmd->args ? cmd->args : "");
     if (cmd->about)
-        print_lines("", cmd->about);
+        print_lines("", cmd->about, 0, "");
     else
         printf("%c%s.\n", toupper((unsigned char)cmd->summary[0]), cmd->summary + 1);
     printf("\nOptions:\n");
@@ -105,7 +114,7 @@ void ew_help_cmd(const struct ew_cmd *cmd)
     print_options(ew_cmd_common);
     if (cmd->examples) {
         printf("\nExamples:\n");
-        print_lines("  edgewise ", cmd->examples);
+        print_lines("  edgewise ", cmd->examples, 6, " \\");
     }
 }
 

@@ -49,10 +49,13 @@ static int run(const struct ew_cmd_line *line)
                                .n_args = line->n_args,
                                .n_before = line->n_before,
                                .args = line->args,
-                               .json = line->json};
+                               .json = line->json,
+                               .given = line->given};
     ew_err err = line->cmd->run(&call);
     if (err == EW_OK)
         err = flush_output();
+    if (err == EW_ERR_USAGE && !call.hint[0])
+        ew_cmd_hint(&call, "edgewise help %s", line->cmd->name);
     return err == EW_OK ? 0 : failed(err, call.hint);
 }
 

@@ -43,14 +43,14 @@ struct ew_train_opts {
      .min = 0, .max = 1000, .metavar = "R", .help = "learning rate"},                              \
     {.name = "optimizer", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.optimizer),        \
      .def = "sgd", .choices = ew_optimizer_names, .metavar = "NAME",                               \
-     .help = "sgd, nesterov, adam or adamw, as PyTorch defines them"},                             \
+     .help = "as PyTorch defines them"},                                                           \
     {.name = "momentum", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.momentum),         \
      .def = "0.9", .min = 0, .max = 1, .metavar = "M", .help = "of sgd and nesterov"},             \
     {.name = "weight-decay", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.weight_decay), \
      .def = "0", .min = 0, .max = 100, .metavar = "D", .help = "pull of all weights towards 0"},   \
     {.name = "schedule", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.schedule),          \
      .def = "cosine", .choices = ew_schedule_names, .metavar = "NAME",                           \
-     .help = "how the rate falls: constant, step, cosine or multistep"},                           \
+     .help = "how the rate falls"},                                                                \
     {.name = "warmup", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.warmup),             \
      .def = "0", .min = 0, .max = 1000, .metavar = "EPOCHS",                                       \
      .help = "the rate rises over so many epochs first"},                                          \
