@@ -72,6 +72,13 @@ const char *ew_cmd_group_title(enum ew_cmd_group g)
     return titles[g];
 }
 
+bool ew_cmd_given(const struct ew_cmd_call *c, const char *option)
+{
+    const struct ew_field *f = ew_field_find(c->cmd->opts, option);
+    EW_ASSERT(f);
+    return c->given >> (f - c->cmd->opts) & 1;
+}
+
 void ew_cmd_hint(struct ew_cmd_call *c, const char *fmt, ...)
 {
     va_list ap;
@@ -132,6 +139,8 @@ static ew_err unknown_option(const struct ew_cmd *cmd, const char *name)
 static ew_err set_option(struct reader *r, struct target t, const char *text)
 {
     const ew_err err = ew_field_parse(t.field, text, t.object);
+    if (t.object == r->line->opts)
+        r->line->given |= UINT64_C(1) << (t.field - r->line->cmd->opts);
     if (err == EW_OK)
         return EW_OK;
     char message[512];

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/field.h"
 
@@ -42,6 +43,7 @@ struct ew_cmd_call {
     int n_before;            /* of them before "--"; all where there is none */
     const char *const *args; /* what is left beside the options */
     bool json;
+    uint64_t given;           /* as in the command line */
     char hint[EW_HINT_CHARS]; /* set by ew_cmd_hint, shown below a failure */
 };
 
@@ -57,6 +59,9 @@ struct ew_cmd {
     const struct ew_field *opts; /* NULL: none of its own; `json` and `help` are everyone's */
     ew_err (*run)(struct ew_cmd_call *c);
 };
+
+/* True where the command line has this option, be it with its default. */
+bool ew_cmd_given(const struct ew_cmd_call *c, const char *option);
 
 /* Says below the failure what the user might do. */
 void ew_cmd_hint(struct ew_cmd_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -76,6 +81,7 @@ struct ew_cmd_line {
     const struct ew_cmd *cmd;
     bool help;
     bool json;
+    uint64_t given;    /* bit i: the command's option i was there */
     void *opts;        /* cmd->opts_size bytes, caller's, defaults written */
     const char **args; /* room for all words, caller's */
     int n_args, n_before;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/train_board.h"
 #include "cli/train_run.h"
@@ -117,13 +118,14 @@ static ew_err record_confusion(struct ew_train_run *r, const struct ew_trainer *
     return e == EW_OK ? ended : e;
 }
 
-static ew_err stopped_early(const struct ew_train_run *r, struct ew_trainer *t)
+static ew_err stopped_early(struct ew_cmd_call *c, const struct ew_train_run *r,
+                            struct ew_trainer *t)
 {
     const struct ew_train_status s = ew_trainer_status(t);
     ew_trainer_save(t);
     EW_CHECK(!ew_trainer_result(t).behind, EW_ERR_IO, "%s: the checkpoint could not be written",
              r->o.output);
-    fprintf(stderr, "stopped; edgewise train --resume %s goes on\n", r->o.output);
+    ew_cmd_hint(c, "edgewise train --resume %.160s goes on", r->o.output);
     return ew_fail(EW_ERR_SKIPPED, "stopped in epoch %lld of %lld, %s %lld of %lld",
                    (long long)s.epoch, (long long)s.epochs,
                    s.evaluating ? "validation's batch" : "batch", (long long)s.batch,
@@ -134,11 +136,13 @@ static ew_err write_result(const struct ew_train_run *r, const struct ew_train_r
 {
     char path[EW_RUNDIR_PATH];
     snprintf(path, sizeof(path), "%s/result.json", r->o.output);
-    FILE *f = fopen(path, "w");
-    EW_CHECK(f, EW_ERR_IO, "%s: cannot be written", path);
-    const ew_err e = ew_train_print_json(f, r, x);
-    fclose(f);
-    return e;
+    struct ew_file_out out;
+    EW_TRY(ew_file_out_open(path, &out));
+    const ew_err e = ew_train_print_json(out.f, r, x);
+    if (e == EW_OK)
+        return ew_file_out_commit(&out);
+    ew_file_out_abort(&out);
+    return ew_fail_in(e, "%s", path);
 }
 
 static ew_err finish(struct ew_train_run *r, const struct ew_trainer *t)
@@ -153,7 +157,7 @@ static ew_err finish(struct ew_train_run *r, const struct ew_trainer *t)
     return EW_OK;
 }
 
-static ew_err train(struct ew_train_run *r)
+static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
 {
     struct ew_trainer *t;
     struct ew_train_view view;
@@ -163,6 +167,8 @@ static ew_err train(struct ew_train_run *r)
     r->job.board = r->board;
     EW_TRY(ew_trainer_open(&r->job, &t));
     ew_train_show_begin(&view, r, t);
+    if (r->job.resume && ew_trainer_result(t).epochs == r->o.train.epochs)
+        EW_INFO("its %lld epochs are done; --epochs N goes on to N", (long long)r->o.train.epochs);
     catch_signals(before);
     ew_err e = ew_recording_watch_new(r->rec, &r->watch);
     if (e == EW_OK)
@@ -171,7 +177,7 @@ static ew_err train(struct ew_train_run *r)
         e = ew_recording_watch_flush(r->watch);
     ew_recording_watch_free(r->watch);
     if (e == EW_OK)
-        e = stopped ? stopped_early(r, t) : finish(r, t);
+        e = stopped ? stopped_early(c, r, t) : finish(r, t);
     else if (e != EW_ERR_ARG) /* not diverged: a bad sample, a disk; what was learnt is good */
         ew_trainer_save(t);
     sigaction(SIGINT, &before[0], NULL);
@@ -191,7 +197,7 @@ static ew_err run(struct ew_cmd_call *c)
         e = ew_train_setup(c, r);
     r->rec = &rec;
     if (e == EW_OK)
-        e = train(r);
+        e = train(c, r);
     e = ew_recording_end(&rec, e);
     ew_train_fini(r);
     free(r);

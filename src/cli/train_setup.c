@@ -30,38 +30,37 @@ static bool may_change(const char *name)
     return false;
 }
 
-/* The options of the checkpoint, with those of the command line that differ from their defaults. */
-static ew_err merge_options(struct ew_train_run *r, const struct ew_train_cmd *asked)
+/* The options of the checkpoint, with those that the command line has. */
+static ew_err merge_options(const struct ew_cmd_call *c, struct ew_train_run *r)
 {
-    struct ew_train_cmd plain;
-    char a[4096], b[4096];
+    const struct ew_train_cmd *asked = c->opts;
+    char word[4096];
     char *text = ew_arena_strdup(&r->arena, r->from.options);
     EW_CHECK(text, EW_ERR_MEMORY, "no memory");
-    ew_fields_default(ew_train_cmd_fields, &plain, sizeof(plain));
-    r->o = plain;
+    ew_fields_default(ew_train_cmd_fields, &r->o, sizeof(r->o));
     EW_TRY(ew_fields_from_text(ew_train_cmd_fields, text, asked->resume, &r->o));
     for (const struct ew_field *f = ew_train_cmd_fields; f->name; f++) {
-        ew_field_print(f, asked, a, sizeof(a));
-        ew_field_print(f, &plain, b, sizeof(b));
-        if (strcmp(a, b) == 0)
+        if (!ew_cmd_given(c, f->name))
             continue;
         EW_CHECK(may_change(f->name), EW_ERR_USAGE,
                  "--%s: cannot be changed when a run goes on; begin a new one from its weights",
                  f->name);
-        EW_TRY(ew_field_parse(f, ew_arena_strdup(&r->arena, a), &r->o));
+        ew_field_print(f, asked, word, sizeof(word));
+        EW_TRY(ew_field_parse(f, ew_arena_strdup(&r->arena, word), &r->o));
     }
     return EW_OK;
 }
 
-static ew_err resume(struct ew_train_run *r, const struct ew_train_cmd *asked)
+static ew_err resume(const struct ew_cmd_call *c, struct ew_train_run *r)
 {
     struct stat st;
+    const struct ew_train_cmd *asked = c->opts;
     const char *path = asked->resume;
     const bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
     const char *file = folder ? ew_arena_printf(&r->arena, "%s/last.ckpt", path) : path;
     EW_CHECK(file, EW_ERR_MEMORY, "no memory");
     EW_TRY(ew_checkpoint_read(file, &r->from));
-    EW_TRY(merge_options(r, asked));
+    EW_TRY(merge_options(c, r));
     r->net = r->from.graph;
     r->job.resume = &r->from;
     const char *slash = strrchr(file, '/');
@@ -92,9 +91,11 @@ static ew_err build(struct ew_train_run *r)
 }
 
 /* A file's network with its weights, ready for images and scores. */
-static ew_err load(struct ew_train_run *r, const char *path, struct ew_graph **out)
+static ew_err load(struct ew_train_run *r, const char *path, struct ew_network_opts n,
+                   struct ew_graph **out)
 {
-    struct ew_network_opts n = {.input = r->o.net.input, .width = r->o.net.width, .batch = 1};
+    n.classes = 0; /* the head is replaced later */
+    n.batch = 1;
     if (ew_checkpoint_is(path)) {
         n.input.n = 0;
         struct ew_checkpoint c;
@@ -109,32 +110,36 @@ static ew_err load(struct ew_train_run *r, const char *path, struct ew_graph **o
     return ew_adapt_scores(*out);
 }
 
-static ew_err load_weights(struct ew_train_run *r)
+static ew_err load_weights(struct ew_cmd_call *c, struct ew_train_run *r)
 {
     struct ew_graph *from = NULL;
     int n;
     if (!r->o.init || strcmp(r->o.init, r->o.model) == 0)
         return EW_OK;
-    ew_err e = load(r, r->o.init, &from);
-    if (e == EW_OK)
+    ew_err e = load(r, r->o.init, (struct ew_network_opts){.width = 1}, &from);
+    const bool loaded = e == EW_OK;
+    if (loaded)
         e = ew_adapt_copy(r->net, from, &n);
+    if (loaded && e != EW_OK)
+        ew_cmd_hint(c, "edgewise train --init %.120s without a network trains the file's own",
+                    r->o.init);
     ew_graph_free(from);
     EW_TRY(e);
     EW_INFO("%d tensors of weights from %s", n, r->o.init);
     return EW_OK;
 }
 
-static ew_err make_network(struct ew_train_run *r)
+static ew_err make_network(struct ew_cmd_call *c, struct ew_train_run *r)
 {
     const struct ew_train_cmd *o = &r->o;
     const int64_t classes = o->net.classes ? o->net.classes : ew_dataset_info(r->data)->classes;
     if (ew_network_is_file(o->model)) {
-        EW_TRY(load(r, o->model, &r->net));
+        EW_TRY(load(r, o->model, o->net, &r->net));
         EW_TRY(ew_adapt_head(r->net, classes, (uint64_t)o->train.seed, o->net.classes > 0));
     } else {
         EW_TRY(build(r));
     }
-    EW_TRY(load_weights(r));
+    EW_TRY(load_weights(c, r));
     for (int i = 0; i < r->net->n_values; i++)
         r->net->values[i].frozen = false;
     if (!o->train.freeze)
@@ -155,7 +160,8 @@ static ew_err find_batch(struct ew_train_run *r)
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
     if (!r->o.find_batch)
         return EW_OK;
-    const int64_t samples = ew_dataset_info(r->data)->count[EW_SPLIT_TRAIN];
+    int64_t samples, validation;
+    ew_train_divide(ew_dataset_info(r->data), o, &samples, &validation);
     EW_TRY(
         ew_find_batch(r->net, o, o->memory_limit ? (size_t)o->memory_limit : machine, samples, &f));
     EW_INFO("batch %lld needs %s of %s", (long long)f.batch, ew_text_bytes((int64_t)f.bytes, a),
@@ -246,7 +252,7 @@ static ew_err begin(struct ew_cmd_call *c, struct ew_train_run *r)
     const struct ew_train_cmd *asked = c->opts;
     if (asked->resume) {
         EW_CHECK(c->n_args == 0, EW_ERR_USAGE, "--resume takes no network: it has its own");
-        return resume(r, asked);
+        return resume(c, r);
     }
     r->o = *asked;
     r->o.model = c->n_args ? c->args[0] : r->o.init;
@@ -262,7 +268,7 @@ ew_err ew_train_setup(struct ew_cmd_call *c, struct ew_train_run *r)
     EW_TRY(begin(c, r));
     EW_TRY(open_data(c, r));
     if (!r->job.resume) {
-        EW_TRY(make_network(r));
+        EW_TRY(make_network(c, r));
         EW_TRY(find_batch(r));
     }
     EW_TRY(normalise(r));

@@ -40,15 +40,22 @@ void ew_train_show_begin(struct ew_train_view *v, const struct ew_train_run *r,
     struct ew_plan_stats s;
     struct ew_cost cost;
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
+    int64_t training, validation;
+    ew_train_divide(d, o, &training, &validation);
     *v = (struct ew_train_view){.terminal = isatty(STDERR_FILENO) != 0,
                                 .loss_every = r->o.loss_every};
     ew_trainer_plan_stats(t, &s);
     ew_graph_cost(g, &cost);
-    fprintf(stderr, "%s, %lldx%lldx%lld, %s parameters; %s: %s images\n", g->name,
+    fprintf(stderr, "%s, %lldx%lldx%lld, %s parameters; %s: %s images", g->name,
             (long long)in->dim[1], (long long)in->dim[2], (long long)in->dim[3],
-            ew_text_count(cost.params, a), d->name, ew_text_count(d->count[EW_SPLIT_TRAIN], b));
+            ew_text_count(cost.params, a), d->name, ew_text_count(training, b));
+    if (training + validation < d->count[EW_SPLIT_TRAIN])
+        fprintf(stderr, " of %s", ew_text_count(d->count[EW_SPLIT_TRAIN], a));
+    if (validation)
+        fprintf(stderr, ", %s for validation", ew_text_count(validation, a));
+    fputc('\n', stderr);
     fprintf(stderr, "%s %g, batch %lld, memory planned %s; %s\n", ew_optimizer_names[o->optimizer],
-            o->lr, (long long)o->batch, ew_text_bytes((int64_t)(s.arena_bytes + s.weight_bytes), a),
+            o->lr, (long long)o->batch, ew_text_bytes(ew_trainer_result(t).planned_bytes, a),
             r->o.output);
     if (s.recompute_cheap || s.segments > 1 || s.parts > 1)
         fprintf(stderr, "to fit the limit: %d segments, %d parts, %.0f%% of forward done twice%s\n",
@@ -113,6 +120,23 @@ void ew_train_show_epoch(struct ew_train_view *v, const struct ew_trainer *t)
 
 /* ---- The result ---- */
 
+/* What is in the folder: on a full disk not all of it. */
+static void print_written(const char *folder)
+{
+    static const char *const names[] = {"best.ckpt", "last.ckpt", "epochs.csv", "batches.jsonl"};
+    const char *before = "/";
+    char path[4096];
+    printf("written:   %s", folder);
+    for (size_t i = 0; i < EW_COUNT(names); i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        if (access(path, F_OK) != 0)
+            continue;
+        printf("%s%s", before, names[i]);
+        before = ", ";
+    }
+    printf("\n");
+}
+
 ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result *x)
 {
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS], c[EW_TEXT_CHARS], d[EW_TEXT_CHARS];
@@ -120,9 +144,10 @@ ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result
            "epoch %lld\n",
            100 * x->test.accuracy, (long long)x->test.samples, x->test.f1, x->test.precision,
            x->test.recall, (long long)x->best_epoch);
-    printf("time:      %s s an epoch, %lld epochs: compute %s s, stall %s s, overhead %s s\n",
-           seconds(x->epoch_s, a), (long long)x->epochs, seconds(x->times.compute_s, b),
-           seconds(x->times.stall_s, c), seconds(x->times.overhead_s, d));
+    printf("time:      %s s an epoch, %lld epoch%s: compute %s s, stall %s s, overhead %s s\n",
+           seconds(x->epoch_s, a), (long long)x->epochs, x->epochs == 1 ? "" : "s",
+           seconds(x->times.compute_s, b), seconds(x->times.stall_s, c),
+           seconds(x->times.overhead_s, d));
     printf("speed:     %s images/s; validation %s s in all\n",
            ew_text_count((int64_t)x->images_per_s, a), seconds(x->eval_s, b));
     printf("memory:    planned %s, peak resident %s\n", ew_text_bytes(x->planned_bytes, a),
@@ -134,7 +159,7 @@ ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result
         printf("energy:    %.1f J\n", x->energy_j);
     if (x->bad)
         printf("samples:   %lld could not be read\n", (long long)x->bad);
-    printf("written:   %s/best.ckpt, last.ckpt, epochs.csv, batches.jsonl\n", r->o.output);
+    print_written(r->o.output);
     return EW_OK;
 }
 

@@ -28,6 +28,11 @@ static ew_err compile_frozen(struct ew_learner *l, const struct ew_learner_opts 
     return ew_plan_compile(l->frozen, &po, &l->features);
 }
 
+static double mib(size_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
 /* The limit is for all: what others and the frozen part take is not there for the rest. */
 static ew_err limit_left(const struct ew_learner *l, const struct ew_learner_opts *o, size_t *out)
 {
@@ -39,9 +44,9 @@ static ew_err limit_left(const struct ew_learner *l, const struct ew_learner_opt
         ew_plan_stats(l->features, &s);
     const size_t taken = s.arena_bytes + s.weight_bytes + o->reserved;
     EW_CHECK(taken < o->memory_limit, EW_ERR_LIMIT,
-             "%s: evaluation, batches on their way and frozen layers need %zu bytes, the limit is "
-             "%zu",
-             l->rest->name, taken, o->memory_limit);
+             "%s: evaluation, batches on their way and frozen layers take %.1f MiB, the memory "
+             "limit is %.1f MiB; a smaller batch or fewer workers take less",
+             l->rest->name, mib(taken), mib(o->memory_limit));
     *out = o->memory_limit - taken;
     return EW_OK;
 }
@@ -56,7 +61,13 @@ static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o
                               .backend = {.threads = o->threads}};
     EW_TRY(limit_left(l, o, &po.memory_limit));
     EW_TRY(ew_graph_set_batch(l->rest, o->batch));
-    EW_TRY(ew_plan_compile(l->rest, &po, &l->train));
+    const ew_err e = ew_plan_compile(l->rest, &po, &l->train);
+    if (e == EW_ERR_LIMIT && o->memory_limit > po.memory_limit)
+        return ew_fail_in(e,
+                          "of the %.1f MiB evaluation, batches on their way and frozen layers "
+                          "take %.1f",
+                          mib(o->memory_limit), mib(o->memory_limit - po.memory_limit));
+    EW_TRY(e);
     struct ew_plan_stats s;
     ew_plan_stats(l->train, &s);
     l->parts = s.parts > 0 ? s.parts : 1;

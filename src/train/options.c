@@ -48,6 +48,8 @@ ew_err ew_channels_parse(const char *option, const char *text, double out[EW_SAM
         n++;
     }
     EW_CHECK(n > 0, EW_ERR_USAGE, "--%s needs a number", option);
+    EW_CHECK(n != 2, EW_ERR_USAGE, "--%s: \"%s\" is two numbers; one for all channels or one each",
+             option, text);
     for (int i = n; i < EW_SAMPLE_CHANNELS; i++)
         out[i] = out[n - 1];
     return EW_OK;

@@ -14,6 +14,18 @@
 #define EVAL_BATCH   64                 /* at most: more is no faster */
 #define EVAL_BYTES   ((size_t)64 << 20) /* fewer at a time where their activations take more */
 
+void ew_train_divide(const struct ew_dataset_info *info, const struct ew_train_opts *o,
+                     int64_t *training, int64_t *validation)
+{
+    const int64_t n = info->count[EW_SPLIT_TRAIN];
+    const bool lent = o->val_split <= 0 && info->count[EW_SPLIT_TEST] == 0;
+    const double share = lent ? 0.1 : o->val_split;
+    *validation = share > 0 ? ew_max_i64(1, (int64_t)(share * (double)n)) : 0;
+    *training = n - *validation;
+    if (o->samples > 0 && o->samples < *training)
+        *training = o->samples;
+}
+
 /* Which samples are for training and which for validation; none where both are all there is. */
 ew_err ew_trainer_divide(struct ew_trainer *t)
 {
@@ -21,18 +33,13 @@ ew_err ew_trainer_divide(struct ew_trainer *t)
     const struct ew_dataset_info *info = ew_dataset_info(t->job.data);
     const int64_t n = info->count[EW_SPLIT_TRAIN];
     EW_CHECK(n > 0, EW_ERR_ARG, "%s: has no training data", info->name);
-    double share = o->val_split;
-    if (share <= 0 && info->count[EW_SPLIT_TEST] == 0) {
-        share = 0.1;
+    ew_train_divide(info, o, &t->n_training, &t->n_validation);
+    if (t->n_validation && o->val_split <= 0)
         EW_INFO("%s has no test split: a tenth of the training data is for validation", info->name);
-    }
-    t->n_validation = share > 0 ? ew_max_i64(1, (int64_t)(share * (double)n)) : 0;
-    t->n_training = n - t->n_validation;
-    if (o->samples > 0 && o->samples < t->n_training)
-        t->n_training = o->samples;
     EW_CHECK(t->n_training >= o->batch, EW_ERR_ARG,
-             "%s: a batch of %lld is more than its %lld samples for training", info->name,
-             (long long)o->batch, (long long)t->n_training);
+             "%s: a batch of %lld is more than its %lld samples for training; --batch makes it "
+             "smaller",
+             info->name, (long long)o->batch, (long long)t->n_training);
     if (t->n_training == n)
         return EW_OK;
     t->order = malloc((size_t)n * sizeof(*t->order));

@@ -22,6 +22,16 @@ static double no_less(double a, double b)
 
 /* ---- Opening ---- */
 
+static ew_err check_opts(const struct ew_train_opts *o)
+{
+    const bool multistep = o->schedule == EW_SCHEDULE_MULTISTEP;
+    EW_CHECK(!multistep || o->milestones.n > 0, EW_ERR_USAGE,
+             "--schedule multistep needs --milestones: the epochs after which the rate falls");
+    EW_CHECK(multistep || o->milestones.n == 0, EW_ERR_USAGE,
+             "--milestones are for --schedule multistep");
+    return EW_OK;
+}
+
 static ew_err check_fit(const struct ew_trainer *t)
 {
     const struct ew_graph *g = t->net;
@@ -34,8 +44,8 @@ static ew_err check_fit(const struct ew_trainer *t)
     EW_CHECK(out->rank == 2, EW_ERR_SHAPE, "%s: its output is %s, a classifier's is [N, classes]",
              g->name, ew_shape_text(out, text));
     EW_CHECK(out->dim[1] >= info->classes, EW_ERR_ARG,
-             "%s has %lld classes, data set %s has %lld; --classes sets the network's", g->name,
-             (long long)out->dim[1], info->name, (long long)info->classes);
+             "%s has %lld classes, data set %s has %lld: --classes must be as many or more",
+             g->name, (long long)out->dim[1], info->name, (long long)info->classes);
     return EW_OK;
 }
 
@@ -77,8 +87,34 @@ static ew_err open_folder(struct ew_trainer *t)
     return t->job.machine ? ew_rundir_text(&t->dir, "machine.json", t->job.machine) : EW_OK;
 }
 
+/* The test is for the weights of the best epoch, which only the folder still has. */
+static ew_err begin_test(struct ew_trainer *t)
+{
+    char path[EW_RUNDIR_PATH];
+    struct ew_graph *g = t->net;
+    if (*t->dir.path && t->at.best_epoch != t->at.epoch) {
+        EW_TRY(ew_checkpoint_read(ew_rundir_file(&t->dir, "best.ckpt", path), &t->best));
+        g = t->best.graph;
+    }
+    t->phase = EW_DOING_TEST;
+    return ew_evaluator_begin(&t->test, g);
+}
+
+/* The epoch after those that are done; where there is none the test, which a run that was killed
+ * there has yet to do. */
+static ew_err next_epoch(struct ew_trainer *t)
+{
+    if (t->at.epoch < t->job.opts.epochs)
+        return ew_trainer_begin_epoch(t);
+    if (t->has_test)
+        return begin_test(t);
+    t->phase = EW_DOING_NOTHING;
+    return EW_OK;
+}
+
 static ew_err open_all(struct ew_trainer *t)
 {
+    EW_TRY(check_opts(&t->job.opts));
     EW_TRY(check_fit(t));
     EW_TRY(ew_trainer_divide(t));
     EW_TRY(name_classes(t));
@@ -87,12 +123,15 @@ static ew_err open_all(struct ew_trainer *t)
     t->schedule = ew_train_schedule(&t->job.opts, t->batches);
     if (t->job.resume)
         EW_TRY(ew_trainer_restore(t, t->job.resume));
+    EW_CHECK(t->at.epoch <= t->job.opts.epochs, EW_ERR_ARG,
+             "%s: has %lld epochs behind it, --epochs %lld is less", t->job.folder,
+             (long long)t->at.epoch, (long long)t->job.opts.epochs);
     EW_TRY(open_folder(t));
     if (t->job.opts.load.cold)
         EW_TRY(ew_dataset_drop_cache(t->job.data, EW_SPLIT_TRAIN));
     EW_TRY(ew_energy_watch_new(t->job.board, &t->power));
     t->saved_ns = ew_clock_ns();
-    return t->at.epoch < t->job.opts.epochs ? ew_trainer_begin_epoch(t) : EW_OK;
+    return next_epoch(t);
 }
 
 ew_err ew_trainer_open(const struct ew_train_job *job, struct ew_trainer **out)
@@ -152,29 +191,6 @@ static ew_err train_step(struct ew_trainer *t, enum ew_train_event *event)
     return over ? begin_validation(t) : EW_OK;
 }
 
-/* The test is for the weights of the best epoch, which only the folder still has. */
-static ew_err begin_test(struct ew_trainer *t)
-{
-    char path[EW_RUNDIR_PATH];
-    struct ew_graph *g = t->net;
-    if (*t->dir.path && t->at.best_epoch != t->at.epoch) {
-        EW_TRY(ew_checkpoint_read(ew_rundir_file(&t->dir, "best.ckpt", path), &t->best));
-        g = t->best.graph;
-    }
-    t->phase = EW_DOING_TEST;
-    return ew_evaluator_begin(&t->test, g);
-}
-
-static ew_err after_epoch(struct ew_trainer *t)
-{
-    if (t->at.epoch < t->job.opts.epochs)
-        return ew_trainer_begin_epoch(t);
-    if (t->has_test)
-        return begin_test(t);
-    t->phase = EW_DOING_NOTHING;
-    return EW_OK;
-}
-
 static ew_err validation_step(struct ew_trainer *t, enum ew_train_event *event)
 {
     bool more;
@@ -185,7 +201,7 @@ static ew_err validation_step(struct ew_trainer *t, enum ew_train_event *event)
     const struct ew_scores s = ew_confusion_scores(&t->validation.confusion);
     *event = EW_TRAIN_EPOCH;
     EW_TRY(ew_trainer_end_epoch(t, &s));
-    return after_epoch(t);
+    return next_epoch(t);
 }
 
 static ew_err test_step(struct ew_trainer *t, enum ew_train_event *event)

@@ -72,6 +72,10 @@ struct ew_train_result {
 
 struct ew_trainer;
 
+/* How many samples are for training and for validation. */
+void ew_train_divide(const struct ew_dataset_info *info, const struct ew_train_opts *o,
+                     int64_t *training, int64_t *validation);
+
 /* Bytes that a run needs beside its learner: evaluation, and the loader's batches. */
 ew_err ew_train_reserve(struct ew_graph *net, const struct ew_train_opts *o, size_t *out);
 

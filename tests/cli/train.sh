@@ -17,5 +17,12 @@ edgewise train lenet5 --data synthetic -o run || true
 edgewise train lenet5 || true
 edgewise train --resume run --lr 1 || true
 edgewise train lenet5 --data synthetic -o /dev/null/x || true
+edgewise train --resume run --epochs 1 || true
+edgewise train --resume run >again 2>/dev/null
+cut -d , -f 1 run/epochs.csv
+edgewise train --resume run --epochs 10 2>&1 >/dev/null | grep -c '^epoch ' # 10 is the default, too
+edgewise train lenet5 --data synthetic --schedule multistep || true
+edgewise train lenet5 --width 2 --init run/best.ckpt --data synthetic:train=64,test=10 -o wide >/dev/null 2>log
+head -n 1 log
 head -c 1000 run/last.ckpt >cut.ckpt
 edgewise info cut.ckpt || true

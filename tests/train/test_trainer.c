@@ -75,6 +75,52 @@ static uint64_t straight_run(const struct ew_train_opts *o)
     return sum;
 }
 
+/* ---- Nothing left to do ---- */
+
+/* A run that had all its epochs was resumed as if one more were open: an epoch without a batch,
+ * with a loss that is no number and the machine's uptime as its time.  What is left is the test,
+ * which a run killed before it has yet to do. */
+static void a_finished_run_stays_finished(void)
+{
+    struct ew_train_opts o = small_opts();
+    struct session s;
+    o.epochs = 1;
+    for (int i = 0; i < 4; i++) { /* on the test split, twice; with a validation split, twice */
+        const char *folder = ew_test_path(i < 2 ? "ended" : "ended-split");
+        o.val_split = i < 2 ? 0 : 0.2;
+        if (!EW_EXPECT_OK(session_open(&s, &o, folder)))
+            return;
+        train_some(s.t, 0);
+        const struct ew_train_result r = ew_trainer_result(s.t);
+        EW_EXPECT_INT(r.epochs, 1);
+        EW_EXPECT_INT(r.test.samples, 64);
+        EW_EXPECT(r.times.wall_s < 1000);
+        session_close(&s);
+    }
+    o.epochs = 2;
+    EW_EXPECT_OK(session_open(&s, &o, ew_test_path("ended-split")));
+    train_some(s.t, 0);
+    session_close(&s);
+    o.epochs = 1;
+    EW_EXPECT_ERR(session_open(&s, &o, ew_test_path("ended-split")), EW_ERR_ARG,
+                  "2 epochs behind it");
+    s.t = NULL;
+    session_close(&s);
+}
+
+static void a_schedule_has_its_milestones(void)
+{
+    struct ew_train_opts o = small_opts();
+    struct session s;
+    o.schedule = EW_SCHEDULE_MULTISTEP;
+    EW_EXPECT_ERR(session_open(&s, &o, NULL), EW_ERR_USAGE, "--milestones");
+    session_close(&s);
+    o.schedule = EW_SCHEDULE_COSINE;
+    o.milestones = (struct ew_ints){1, {2}};
+    EW_EXPECT_ERR(session_open(&s, &o, NULL), EW_ERR_USAGE, "--schedule multistep");
+    session_close(&s);
+}
+
 /* ---- It learns ---- */
 
 static void learns_and_keeps_the_best(void)
@@ -337,6 +383,8 @@ int main(int argc, char **argv)
     static const struct ew_test tests[] = {
         /* First: a process that forks has no threads of its own yet. */
         EW_TEST(survives_being_killed),
+        EW_TEST(a_finished_run_stays_finished),
+        EW_TEST(a_schedule_has_its_milestones),
         EW_TEST(learns_and_keeps_the_best),
         EW_TEST(does_not_depend_on_threads_and_workers),
         EW_TEST(every_optimizer_learns),
