@@ -256,6 +256,8 @@ ew_err ew_fields_parse(const struct ew_field *table, char *line, void *object)
         EW_CHECK(value, EW_ERR_ARG, "%s: has no value", word);
         *value++ = 0;
         const struct ew_field *f = ew_field_find(table, word);
+        const char *near = f ? NULL : ew_field_nearest(table, word);
+        EW_CHECK(f || !near, EW_ERR_ARG, "%s: no such field; did you mean %s?", word, near);
         EW_CHECK(f, EW_ERR_ARG, "%s: no such field", word);
         EW_TRY(ew_field_parse(f, value, object));
     }

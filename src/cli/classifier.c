@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "cli/data_cmd.h"
 #include "cli/network.h"
 #include "edgewise.h"
 #include "format/checkpoint.h"
@@ -118,10 +119,7 @@ ew_err ew_image_set_open(struct ew_cmd_call *c, const char *what, const struct e
     int64_t count;
     *out = (struct ew_image_set){.loader = {.batch = EVAL_BATCH, .workers = 1}};
     EW_TRY(split_count(what, &name, &count));
-    const ew_err e = ew_dataset_open(name, &out->data);
-    if (e == EW_ERR_NOT_FOUND)
-        ew_cmd_hint(c, "edgewise data get %.60s fetches a known data set", name);
-    EW_TRY(e);
+    EW_TRY(ew_data_open(c, name, &out->data));
     const int64_t *counts = ew_dataset_info(out->data)->count;
     const bool has_test = counts[EW_SPLIT_TEST] > 0, has_train = counts[EW_SPLIT_TRAIN] > 0;
     out->loader.data = out->data;

@@ -163,7 +163,10 @@ static ew_err make(struct ew_cmd_call *c)
              (long long)o->train, (long long)o->test, (long long)o->seed, o->noise);
     struct ew_dataset *d = NULL;
     EW_TRY(ew_dataset_open(spec, &d));
-    const ew_err err = ew_dataset_write(d, (enum ew_set_format)o->format, o->to);
+    struct ew_progress progress;
+    ew_progress_begin(&progress, stderr, "writing", o->train + o->test);
+    const ew_err err = ew_dataset_write(d, (enum ew_set_format)o->format, o->to, &progress);
+    ew_progress_end(&progress);
     ew_dataset_close(d);
     EW_TRY(err);
     return print_made(c, o->to, &(struct ew_pack_result){.samples = o->train + o->test});
@@ -173,10 +176,10 @@ static ew_err pack(struct ew_cmd_call *c, const char *what)
 {
     const struct ew_data_opts *o = c->opts;
     EW_CHECK(o->to, EW_ERR_USAGE, "data: pack needs --to");
-    EW_CHECK(o->size.n == 0 || o->size.n == 2, EW_ERR_USAGE, "size: %d numbers, not HxW",
+    EW_CHECK(o->size.n == 0 || o->size.n == 2, EW_ERR_USAGE, "--size: %d numbers, not HxW",
              o->size.n);
     struct ew_dataset *d = NULL;
-    EW_TRY(ew_dataset_open(what, &d));
+    EW_TRY(ew_data_open(c, what, &d));
     struct ew_progress progress;
     const struct ew_pack_opts p = {.raw = o->raw,
                                    .h = o->size.v[0],

@@ -152,7 +152,7 @@ static ew_err bench(struct ew_cmd_call *c, struct result *r)
 {
     const struct ew_data_opts *o = c->opts;
     const struct ew_dataset_info *info = ew_dataset_info(r->data);
-    EW_CHECK(o->size.n == 0 || o->size.n == 2, EW_ERR_USAGE, "size: %d numbers, not HxW",
+    EW_CHECK(o->size.n == 0 || o->size.n == 2, EW_ERR_USAGE, "--size: %d numbers, not HxW",
              o->size.n);
     r->loader = (struct ew_loader_opts){.data = r->data,
                                         .split = (enum ew_split)o->split,
@@ -182,7 +182,7 @@ ew_err ew_data_bench(struct ew_cmd_call *c, const char *what)
 {
     const struct ew_data_opts *o = c->opts;
     struct ew_dataset *d = NULL;
-    EW_TRY(ew_dataset_open(what, &d));
+    EW_TRY(ew_data_open(c, what, &d));
     struct result r = {.data = d, .n = o->epochs};
     r.epochs = calloc((size_t)r.n, sizeof(*r.epochs));
     const ew_err err = r.epochs

@@ -4,6 +4,7 @@
 #define EW_CLI_DATA_CMD_H
 
 #include "cli/cmd.h"
+#include "data/data.h"
 #include "data/load_args.h"
 
 struct ew_data_opts {
@@ -16,6 +17,9 @@ struct ew_data_opts {
     int64_t batch, epochs;
     struct ew_load_args load;
 };
+
+/* Opens a data set, with a hint where there is none of that name. */
+ew_err ew_data_open(struct ew_cmd_call *c, const char *what, struct ew_dataset **out);
 
 ew_err ew_data_list(struct ew_cmd_call *c);
 ew_err ew_data_info(struct ew_cmd_call *c, const char *what);

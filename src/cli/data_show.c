@@ -19,6 +19,24 @@
 #define STATS_ENCODED 2000 /* samples measured where each must be decoded */
 #define SHEET_COLUMNS 12
 
+ew_err ew_data_open(struct ew_cmd_call *c, const char *what, struct ew_dataset **out)
+{
+    const ew_err err = ew_dataset_open(what, out);
+    if (err != EW_ERR_NOT_FOUND)
+        return err;
+    const struct ew_known_set *near = NULL;
+    for (int i = 0; i < ew_known_count() && !near; i++)
+        if (ew_edit_distance(ew_known_at(i)->name, what) <= 2)
+            near = ew_known_at(i);
+    if (near && strcmp(near->name, what) == 0)
+        ew_cmd_hint(c, "edgewise data get %s", what);
+    else if (near)
+        ew_cmd_hint(c, "did you mean %s? edgewise data list shows what there is", near->name);
+    else
+        ew_cmd_hint(c, "edgewise data list shows what there is");
+    return err;
+}
+
 /* ---- list ------------------------------------------------------------------------------------ */
 
 /* A set that can be had, one that is stored, or both. */
@@ -148,6 +166,7 @@ ew_err ew_data_list(struct ew_cmd_call *c)
 /* ---- info ------------------------------------------------------------------------------------ */
 
 struct facts {
+    enum ew_split split;
     const struct ew_dataset_info *info;
     struct ew_dataset_stats stats;
     int64_t bytes;   /* on disk; -1: nothing is */
@@ -206,7 +225,8 @@ static ew_err info_text(const struct ew_dataset *d, const struct facts *f)
         printf("%-10s of several sizes, %lld channels\n", "images", (long long)i->c);
     print_numbers("mean", f->stats.mean, i->c);
     print_numbers("deviation", f->stats.std, i->c);
-    printf("%-10s %s training samples", "from", ew_text_count(f->stats.samples, a));
+    printf("%-10s %s %s samples", "from", ew_text_count(f->stats.samples, a),
+           f->split == EW_SPLIT_TRAIN ? "training" : ew_split_name(f->split));
     if (f->stats.bad)
         printf(", %s more cannot be read", ew_text_count(f->stats.bad, a));
     printf("\n");
@@ -260,7 +280,7 @@ static ew_err show(struct ew_cmd_call *c, const struct ew_dataset *d)
 {
     const struct ew_data_opts *o = c->opts;
     const enum ew_split split = (enum ew_split)o->split;
-    struct facts f = {.info = ew_dataset_info(d), .bytes = count_bytes(d)};
+    struct facts f = {.split = split, .info = ew_dataset_info(d), .bytes = count_bytes(d)};
     EW_CHECK(f.info->count[split] > 0, EW_ERR_NOT_FOUND, "%s: there are no %s samples",
              f.info->name, ew_split_name(split));
     EW_TRY(ew_dataset_resident(d, split, &f.resident));
@@ -275,10 +295,7 @@ static ew_err show(struct ew_cmd_call *c, const struct ew_dataset *d)
 ew_err ew_data_info(struct ew_cmd_call *c, const char *what)
 {
     struct ew_dataset *d = NULL;
-    const ew_err opened = ew_dataset_open(what, &d);
-    if (opened == EW_ERR_NOT_FOUND && ew_known_find(what))
-        ew_cmd_hint(c, "edgewise data get %s", what);
-    EW_TRY(opened);
+    EW_TRY(ew_data_open(c, what, &d));
     const ew_err err = show(c, d);
     ew_dataset_close(d);
     return err;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "cli/data_cmd.h"
 #include "cli/train_board.h"
 #include "cli/train_run.h"
 #include "report/text_table.h"
@@ -178,10 +179,7 @@ static ew_err find_batch(struct ew_train_run *r)
 static ew_err open_data(struct ew_cmd_call *c, struct ew_train_run *r)
 {
     EW_CHECK(r->o.train.data, EW_ERR_USAGE, "--data says what to train on");
-    const ew_err e = ew_dataset_open(r->o.train.data, &r->data);
-    if (e == EW_ERR_NOT_FOUND)
-        ew_cmd_hint(c, "edgewise data get %.60s fetches a known data set", r->o.train.data);
-    return e;
+    return ew_data_open(c, r->o.train.data, &r->data);
 }
 
 static ew_err normalise(struct ew_train_run *r)

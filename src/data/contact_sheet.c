@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The contact sheet: a row of samples per class, as one PNG file. */
+/* The contact sheet: a row of samples per class, or what there is, as one PNG file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +15,7 @@
 #define GREY     128
 
 struct sheet {
+    bool by_class; /* else row after row */
     int64_t cell, rows, columns, h, w;
     uint8_t *pixels; /* [h, w, 3] */
     int64_t *filled; /* [rows] */
@@ -64,7 +65,6 @@ static ew_err paste(struct sheet *t, const struct ew_sample *s, int64_t row, int
 static ew_err fill(const struct ew_dataset *d, enum ew_split split, struct sheet *t)
 {
     const int64_t n = ew_dataset_info(d)->count[split];
-    const bool classes = split != EW_SPLIT_UNLABELLED;
     struct ew_sample s = {0};
     struct ew_resizer z = {0};
     ew_err err = EW_OK;
@@ -83,8 +83,8 @@ static ew_err fill(const struct ew_dataset *d, enum ew_split split, struct sheet
     for (int64_t i = 0, at = 0; i < n && left > 0 && err == EW_OK; i++, at = (at + stride) % n) {
         if (ew_dataset_read(d, split, at, &s) != EW_OK)
             continue;
-        const int64_t row = classes ? s.label : (t->rows * t->columns - left) / t->columns;
-        if (row >= t->rows || t->filled[row] == t->columns)
+        const int64_t row = t->by_class ? s.label : (t->rows * t->columns - left) / t->columns;
+        if (t->filled[row] == t->columns)
             continue;
         err = paste(t, &s, row, t->filled[row]++, &z);
         left--;
@@ -102,7 +102,10 @@ ew_err ew_dataset_sheet(const struct ew_dataset *d, enum ew_split split, int col
              ew_split_name(split));
     const int64_t side = ew_max_i64(i->h, i->w);
     const int64_t grow = side > 0 ? (MIN_CELL + side - 1) / side : 1;
-    struct sheet t = {.rows = ew_min_i64(i->classes, MAX_ROWS), .columns = columns};
+    const int64_t n = i->count[split];
+    struct sheet t = {.by_class = split != EW_SPLIT_UNLABELLED && i->classes <= MAX_ROWS,
+                      .columns = ew_min_i64(columns, n)};
+    t.rows = t.by_class ? i->classes : ew_min_i64((n + t.columns - 1) / t.columns, MAX_ROWS);
     t.cell = side ? ew_min_i64(side * grow, MAX_CELL) : MAX_CELL;
     t.h = GAP + t.rows * (t.cell + GAP);
     t.w = GAP + t.columns * (t.cell + GAP);

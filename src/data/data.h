@@ -60,6 +60,7 @@ struct ew_sample {
     int64_t position; /* of the bytes in the split's file; -1: the sample has a file of its own */
     struct ew_bytes raw, image; /* as stored; decoded */
     bool encoded;               /* raw is a PNG or JPEG file */
+    const char *file;           /* its own, below the data set's folder; NULL: none */
     void *decoder;              /* kept between samples */
 };
 

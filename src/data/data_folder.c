@@ -159,6 +159,7 @@ static ew_err fetch(const struct ew_dataset *d, enum ew_split split, int64_t i, 
     s->bytes_read = got;
     s->label = p->files[i].label;
     s->encoded = true;
+    s->file = p->files[i].path;
     return EW_OK;
 }
 

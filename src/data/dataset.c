@@ -269,6 +269,7 @@ ew_err ew_dataset_fetch(const struct ew_dataset *d, enum ew_split split, int64_t
     EW_CHECK(split < EW_SPLIT_COUNT && i >= 0 && i < d->info.count[split], EW_ERR_ARG,
              "%s: no sample %lld", d->info.name, (long long)i);
     s->encoded = false;
+    s->file = NULL;
     s->pixels = NULL;
     s->bytes_read = s->ops_read = 0;
     s->position = -1;
@@ -291,8 +292,10 @@ ew_err ew_dataset_decode(const struct ew_dataset *d, struct ew_sample *s)
     if (!s->encoded)
         return EW_OK;
     int64_t size[3];
-    EW_TRY(
-        ew_image_decode_into(s->raw.at, s->raw.size, (int)d->info.c, &s->decoder, &s->image, size));
+    const ew_err err =
+        ew_image_decode_into(s->raw.at, s->raw.size, (int)d->info.c, &s->decoder, &s->image, size);
+    if (err != EW_OK)
+        return s->file ? ew_fail_in(err, "%s", s->file) : err;
     set_geometry(s, s->image.at, size, false);
     return EW_OK;
 }

@@ -170,19 +170,15 @@ void ew_image_decoder_free(void *decoder)
         tjDestroy(decoder);
 }
 
-ew_err ew_image_write_png(const char *path, const uint8_t *pixels, const int64_t shape[3])
+ew_err ew_image_put_png(FILE *f, const char *what, const uint8_t *pixels, const int64_t shape[3])
 {
     png_image image = {.version = PNG_IMAGE_VERSION,
                        .width = (png_uint_32)shape[1],
                        .height = (png_uint_32)shape[0],
                        .format = shape[2] == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY};
-    struct ew_file_out o;
-    EW_TRY(ew_file_out_open(path, &o));
-    if (!png_image_write_to_stdio(&image, o.f, 0, pixels, 0, NULL)) {
-        ew_file_out_abort(&o);
-        return ew_fail(EW_ERR_IO, "%s: %s", path, image.message);
-    }
-    return ew_file_out_commit(&o);
+    EW_CHECK(png_image_write_to_stdio(&image, f, 0, pixels, 0, NULL), EW_ERR_IO, "%s: %s", what,
+             image.message);
+    return EW_OK;
 }
 
 #else /* a build without the libraries */
@@ -202,7 +198,7 @@ void ew_image_decoder_free(void *decoder)
 {
 }
 
-ew_err ew_image_write_png(const char *path, const uint8_t *pixels, const int64_t shape[3])
+ew_err ew_image_put_png(FILE *f, const char *what, const uint8_t *pixels, const int64_t shape[3])
 {
     return missing();
 }
@@ -234,4 +230,15 @@ ew_err ew_image_read(const char *path, int channels, struct ew_arena *a, struct 
     size_t size;
     EW_TRY(ew_file_read(path, MAX_FILE, &bytes, &size));
     return ew_image_decode(bytes, size, path, channels, a, out);
+}
+
+ew_err ew_image_write_png(const char *path, const uint8_t *pixels, const int64_t shape[3])
+{
+    struct ew_file_out o;
+    EW_TRY(ew_file_out_open(path, &o));
+    const ew_err err = ew_image_put_png(o.f, path, pixels, shape);
+    if (err == EW_OK)
+        return ew_file_out_commit(&o);
+    ew_file_out_abort(&o);
+    return err;
 }

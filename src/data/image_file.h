@@ -3,6 +3,8 @@
 #ifndef EW_DATA_IMAGE_FILE_H
 #define EW_DATA_IMAGE_FILE_H
 
+#include <stdio.h>
+
 #include "data/data.h"
 #include "graph/tensor.h"
 
@@ -25,5 +27,8 @@ bool ew_image_is(const void *bytes, size_t size);
 
 /* Writes uint8 [h, w, c] pixels, c 1 or 3, as a PNG file, whole or not at all. */
 ew_err ew_image_write_png(const char *path, const uint8_t *pixels, const int64_t shape[3]);
+
+/* The same into an open file; `what` is for messages. */
+ew_err ew_image_put_png(FILE *f, const char *what, const uint8_t *pixels, const int64_t shape[3]);
 
 #endif

@@ -3,6 +3,7 @@
 #include "data/write_set.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,12 +44,38 @@ static ew_err write_png(const struct ew_dataset *d, const char *dir, int64_t i,
     snprintf(name, sizeof(name), "%.200s/%06lld.png", ew_dataset_class(d, s->label), (long long)i);
     EW_CHECK(ew_data_join(path, dir, name), EW_ERR_LIMIT, "%s: too long a path", dir);
     EW_TRY(plain(s, pixels));
-    return ew_image_write_png(path, pixels->at, (const int64_t[3]){s->h, s->w, s->c});
+    /* Not synced one by one: sync_all does it for the whole folder before it gets its name. */
+    FILE *f = fopen(path, "wbxe");
+    EW_CHECK(f, EW_ERR_IO, "%s: %s", path, strerror(errno));
+    ew_err err = ew_image_put_png(f, path, pixels->at, (const int64_t[3]){s->h, s->w, s->c});
+    if (fclose(f) != 0 && err == EW_OK)
+        err = ew_fail(EW_ERR_IO, "%s: %s", path, strerror(errno));
+    return err;
 }
 
-static ew_err write_folder(const struct ew_dataset *d, const char *to, struct ew_sample *s,
-                           struct ew_bytes *pixels)
+static ew_err sync_all(const char *dir)
 {
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool ok = fd >= 0 && syncfs(fd) == 0;
+    const int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    EW_CHECK(ok, EW_ERR_IO, "%s: %s", dir, strerror(reason));
+    return EW_OK;
+}
+
+/* A set on its way to its files. */
+struct writing {
+    const struct ew_dataset *d;
+    struct ew_progress *progress;
+    int64_t done;
+    struct ew_sample s;
+    struct ew_bytes pixels;
+};
+
+static ew_err write_folder(struct writing *w, const char *to)
+{
+    const struct ew_dataset *d = w->d;
     const struct ew_dataset_info *info = ew_dataset_info(d);
     for (int split = EW_SPLIT_TRAIN; split <= EW_SPLIT_TEST; split++) {
         char dir[EW_DATA_PATH], below[EW_DATA_PATH];
@@ -56,11 +83,12 @@ static ew_err write_folder(const struct ew_dataset *d, const char *to, struct ew
         for (int64_t k = 0; k < info->classes; k++)
             EW_TRY(make_dir(below, dir, ew_dataset_class(d, k)));
         for (int64_t i = 0; i < info->count[split]; i++) {
-            EW_TRY(ew_dataset_read(d, (enum ew_split)split, i, s));
-            EW_TRY(write_png(d, dir, i, s, pixels));
+            EW_TRY(ew_dataset_read(d, (enum ew_split)split, i, &w->s));
+            EW_TRY(write_png(d, dir, i, &w->s, &w->pixels));
+            ew_progress_update(w->progress, ++w->done);
         }
     }
-    return EW_OK;
+    return sync_all(to);
 }
 
 /* ---- IDX ------------------------------------------------------------------------------------- */
@@ -82,32 +110,26 @@ static ew_err open_idx(const char *to, const char *prefix, const char *what, str
     return ew_file_out_open(path, o);
 }
 
-static ew_err put_samples(const struct ew_dataset *d, enum ew_split split, FILE *f, uint8_t *labels)
+static ew_err put_samples(struct writing *w, enum ew_split split, FILE *f, uint8_t *labels)
 {
-    struct ew_sample s = {0};
-    struct ew_bytes pixels = {0};
-    const struct ew_dataset_info *info = ew_dataset_info(d);
-    ew_err err = EW_OK;
-    for (int64_t i = 0; i < info->count[split] && err == EW_OK; i++) {
-        err = ew_dataset_read(d, split, i, &s);
-        if (err == EW_OK && (s.h != info->h || s.w != info->w || s.label > 255))
-            err = ew_fail(EW_ERR_SHAPE, "%s sample %lld does not fit into an IDX file",
-                          ew_split_name(split), (long long)i);
-        if (err == EW_OK)
-            err = plain(&s, &pixels);
-        if (err == EW_OK) {
-            labels[i] = (uint8_t)s.label;
-            fwrite(pixels.at, 1, pixels.size, f);
-        }
+    const struct ew_dataset_info *info = ew_dataset_info(w->d);
+    const struct ew_sample *s = &w->s;
+    for (int64_t i = 0; i < info->count[split]; i++) {
+        EW_TRY(ew_dataset_read(w->d, split, i, &w->s));
+        EW_CHECK(s->h == info->h && s->w == info->w && s->label <= 255, EW_ERR_SHAPE,
+                 "%s sample %lld does not fit into an IDX file", ew_split_name(split),
+                 (long long)i);
+        EW_TRY(plain(s, &w->pixels));
+        labels[i] = (uint8_t)s->label;
+        fwrite(w->pixels.at, 1, w->pixels.size, f);
+        ew_progress_update(w->progress, ++w->done);
     }
-    free(pixels.at);
-    ew_sample_fini(&s);
-    return err;
+    return EW_OK;
 }
 
-static ew_err write_part(const struct ew_dataset *d, enum ew_split split, const char *to)
+static ew_err write_part(struct writing *w, enum ew_split split, const char *to)
 {
-    const struct ew_dataset_info *info = ew_dataset_info(d);
+    const struct ew_dataset_info *info = ew_dataset_info(w->d);
     const char *prefix = split == EW_SPLIT_TRAIN ? "train" : "t10k";
     const int64_t n = info->count[split], dim[4] = {n, info->h, info->w, info->c};
     EW_CLEANUP(ew_free_ptr) uint8_t *labels = malloc((size_t)n + 1);
@@ -115,7 +137,7 @@ static ew_err write_part(const struct ew_dataset *d, enum ew_split split, const 
     struct ew_file_out o;
     EW_TRY(open_idx(to, prefix, "images-idx3", &o));
     put_dims(o.f, info->c == 1 ? 3 : 4, dim);
-    const ew_err err = put_samples(d, split, o.f, labels);
+    const ew_err err = put_samples(w, split, o.f, labels);
     if (err != EW_OK) {
         ew_file_out_abort(&o);
         return err;
@@ -138,40 +160,39 @@ static ew_err write_names(const struct ew_dataset *d, const char *to)
     return ew_file_out_commit(&o);
 }
 
-static ew_err write_idx(const struct ew_dataset *d, const char *to)
+static ew_err write_idx(struct writing *w, const char *to)
 {
-    const struct ew_dataset_info *info = ew_dataset_info(d);
+    const struct ew_dataset_info *info = ew_dataset_info(w->d);
     EW_CHECK(info->h > 0 && info->classes <= 256, EW_ERR_SHAPE,
              "%s: images of several sizes, or over 256 classes, do not fit into IDX files",
              info->name);
     for (int split = EW_SPLIT_TRAIN; split <= EW_SPLIT_TEST; split++)
         if (info->count[split])
-            EW_TRY(write_part(d, (enum ew_split)split, to));
-    return write_names(d, to);
+            EW_TRY(write_part(w, (enum ew_split)split, to));
+    return write_names(w->d, to);
 }
 
 /* ---- Either ---------------------------------------------------------------------------------- */
 
-static ew_err write_dir(const struct ew_dataset *d, enum ew_set_format format, const char *to)
+static ew_err write_dir(struct writing *w, enum ew_set_format format, const char *to)
 {
     char stage[EW_DATA_PATH];
     EW_TRY(ew_staging_new(to, "stage", stage));
-    struct ew_sample s = {0};
-    struct ew_bytes pixels = {0};
-    ew_err err = format == EW_SET_IDX ? write_idx(d, stage) : write_folder(d, stage, &s, &pixels);
+    ew_err err = format == EW_SET_IDX ? write_idx(w, stage) : write_folder(w, stage);
     if (err == EW_OK && rename(stage, to) != 0)
         err = ew_fail(EW_ERR_IO, "%s: %s", to, strerror(errno));
     ew_staging_remove(stage);
-    free(pixels.at);
-    ew_sample_fini(&s);
+    free(w->pixels.at);
+    ew_sample_fini(&w->s);
     return err;
 }
 
-ew_err ew_dataset_write(const struct ew_dataset *d, enum ew_set_format format, const char *to)
+ew_err ew_dataset_write(const struct ew_dataset *d, enum ew_set_format format, const char *to,
+                        struct ew_progress *progress)
 {
     EW_CHECK(access(to, F_OK) != 0, EW_ERR_IO, "%s: is there already", to);
     if (format != EW_SET_PACKED)
-        return write_dir(d, format, to);
+        return write_dir(&(struct writing){.d = d, .progress = progress}, format, to);
     struct ew_pack_result r;
-    return ew_dataset_pack(d, to, &(struct ew_pack_opts){0}, &r);
+    return ew_dataset_pack(d, to, &(struct ew_pack_opts){.progress = progress}, &r);
 }

@@ -24,3 +24,10 @@ printf 'no image' >shapes/train/disc/000000.png
 fails bench shapes --epochs 1 2>&1
 edgewise data bench shapes --epochs 1 --on-bad-sample skip 2>&1 | grep -v -e seconds -e '^ *0 '
 find cache -name '.*' -print 2>/dev/null | sort
+# A cut file is named, whoever finds out that it is; a set that is not there has a hint.
+head -c 100 shapes/train/ring/000001.png >cut.png
+mv cut.png shapes/train/ring/000001.png
+edgewise data bench shapes --on-bad-sample skip --epochs 1 --workers 0 2>&1 >/dev/null | grep -o 'ring/000001.png: .*'
+fails info mnits 2>&1
+fails info nothing-like-it 2>&1
+edgewise data info synthetic --split test | grep '^from'
