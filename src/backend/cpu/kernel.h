@@ -94,6 +94,26 @@ struct ew_conv_filter {
     const struct ew_update *update;
 };
 
+/* Convolutions of few positions and dense layers, in training (see kernel/spots.h).  Filters change
+ * at each step and are read where they lie, once. */
+struct ew_spots {
+    struct ew_conv_shape shape;
+    const float *x, *w;
+    const float *bias; /* [cout]; NULL: none */
+    float *y;
+    float *turned; /* spots_turned floats */
+};
+
+/* Both gradients, in one pass over the filter. */
+struct ew_spots_grad {
+    struct ew_conv_filter filter; /* `partial` is not used; dx is made of w before it is updated */
+    bool no_filter;               /* that gradient is not wanted */
+    const float *w;
+    float *dx; /* NULL: not wanted */
+    bool add_dx;
+    float *shared; /* spots_grad_shared floats */
+};
+
 /* ---- Pooling --------------------------------------------------------------------------------- */
 
 /* Windows of the input, channel by channel: shape.groups = cin = cout, and only the axes count.
@@ -347,6 +367,23 @@ struct ew_column_sums {
     X(void,    few_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
     X(int64_t, few_filter_sum_tiles, (const struct ew_conv_shape *s))                              \
     X(void,    few_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))       \
+    /* Few positions, in training: turn, then run.  Backward: turn, run, sum. */                   \
+    X(bool,    spots_fits,     (const struct ew_conv_shape *s))                                    \
+    X(bool,    spots_pays,     (const struct ew_conv_shape *s)) /* beside conv and winograd */     \
+    X(size_t,  spots_turned,   (const struct ew_conv_shape *s))                                    \
+    X(int64_t, spots_turn_tiles, (const struct ew_conv_shape *s))                                  \
+    X(void,    spots_turn,     (const struct ew_spots *p, int64_t begin, int64_t end))             \
+    X(int64_t, spots_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  spots_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(void,    spots_run,      (const struct ew_spots *p, int64_t begin, int64_t end, void *scratch)) \
+    X(size_t,  spots_grad_shared, (const struct ew_conv_shape *s))                                 \
+    X(int64_t, spots_grad_turn_tiles, (const struct ew_conv_shape *s))                             \
+    X(void,    spots_grad_turn, (const struct ew_spots_grad *p, int64_t begin, int64_t end))       \
+    X(int64_t, spots_grad_tiles, (const struct ew_conv_shape *s))                                  \
+    X(size_t,  spots_grad_scratch, (const struct ew_conv_shape *s))                                \
+    X(void,    spots_grad_run, (const struct ew_spots_grad *p, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, spots_grad_sum_tiles, (const struct ew_conv_shape *s))                              \
+    X(void,    spots_grad_sum, (const struct ew_spots_grad *p, int64_t begin, int64_t end))        \
     /* Pooling; max_pool_run notes where maxima were, over the same tiles; pool_back_run is the     \
      * average's. */                                                                                 \
     X(int64_t, pool_tiles,     (const struct ew_conv_shape *s))                                    \

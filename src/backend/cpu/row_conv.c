@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions: forward by the best of five methods, and both gradients. */
+/* Convolutions: forward by the best of six methods, and both gradients. */
 #include "backend/cpu/conv_step.h"
+#include "backend/cpu/spot_step.h"
 #include "op/conv.h"
 
 static ew_err shape_of(const struct ew_call *c, struct ew_conv_shape *out)
@@ -9,6 +10,12 @@ static ew_err shape_of(const struct ew_call *c, struct ew_conv_shape *out)
     EW_TRY(ew_conv_resolve(c, &s));
     ew_conv_shape_of(&s, out);
     return EW_OK;
+}
+
+/* Something is done to the sums but adding a bias. */
+static bool fused(const struct ew_call *c)
+{
+    return ((const struct ew_conv_attr *)c->attr)->end.act != EW_ACT_NONE || c->n_in > 3;
 }
 
 static ew_err prepare(const struct ew_call *c, enum ew_conv_method m)
@@ -52,6 +59,14 @@ static ew_err prepare_backward(const struct ew_call *c)
     return EW_OK;
 }
 
+static ew_err prepare_spots(const struct ew_call *c)
+{
+    struct ew_conv_shape s;
+    EW_TRY(shape_of(c, &s));
+    ew_spot_prepare(c, &s);
+    return EW_OK;
+}
+
 static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
                          struct ew_kernel *out)
 {
@@ -67,6 +82,10 @@ static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
     if (ew_conv_fits(c->be->isa, EW_CONV_FEW, s)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_FEW, s);
         out[n++].prepare = prepare_few;
+    }
+    if (c->train && !fused(c) && c->be->isa->spots_pays(s)) {
+        out[n] = ew_spot_forward_kernel(c->be, s);
+        out[n++].prepare = prepare_spots;
     }
     if (ew_conv_fits(c->be->isa, EW_CONV_WINOGRAD, s) && c->be->isa->winograd_pays(s, c->train)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_WINOGRAD, s);
@@ -86,8 +105,13 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
         return 0;
     if (ask->phase == EW_PHASE_FORWARD)
         return offer_forward(c, &s, out);
-    if (((const struct ew_conv_attr *)c->attr)->end.act != EW_ACT_NONE || c->n_in > 3)
-        return 0; /* fused: the reference refuses it, and says so */
+    if (fused(c))
+        return 0; /* the reference refuses it, and says so */
+    if (ask->be->isa->spots_pays(&s)) {
+        out[0] = ew_spot_backward_kernel(ask->be, &s);
+        out[0].prepare = prepare_spots;
+        return 1;
+    }
     out[0] = ew_conv_backward_kernel(ask->be, &s);
     out[0].prepare = prepare_backward;
     return 1;

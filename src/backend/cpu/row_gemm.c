@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dense layers: a convolution of one tap with the rows as its batch. */
 #include "backend/cpu/conv_step.h"
-#include "backend/cpu/dense_step.h"
+#include "backend/cpu/spot_step.h"
 #include "op/math_attr.h"
 
 static void shape_of(const struct ew_call *c, struct ew_conv_shape *out)
@@ -42,6 +42,14 @@ static ew_err prepare_backward(const struct ew_call *c)
     return EW_OK;
 }
 
+static ew_err prepare_spots(const struct ew_call *c)
+{
+    struct ew_conv_shape s;
+    shape_of(c, &s);
+    ew_spot_prepare(c, &s);
+    return EW_OK;
+}
+
 static int offer(const struct ew_ask *ask, struct ew_kernel *out)
 {
     const struct ew_call *c = ask->c;
@@ -49,9 +57,11 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     if (!fits(c))
         return 0;
     shape_of(c, &s);
-    if (c->train && ew_dense_pays(&s)) {
-        out[0] = ask->phase == EW_PHASE_FORWARD ? ew_dense_forward_kernel(ask->be, &s)
-                                                : ew_dense_backward_kernel(ask->be, &s);
+    if (c->train && ask->be->isa->spots_pays(&s)) {
+        out[0] = ask->phase == EW_PHASE_FORWARD ? ew_spot_forward_kernel(ask->be, &s)
+                                                : ew_spot_backward_kernel(ask->be, &s);
+        out[0].name = ask->phase == EW_PHASE_FORWARD ? "dense" : "dense gradients";
+        out[0].prepare = prepare_spots;
     } else if (ask->phase == EW_PHASE_FORWARD) {
         out[0] = ew_conv_forward_kernel(c, EW_CONV_GEMM, &s);
         out[0].prepare = prepare;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The micro-kernel, once for every number of rows and width, in its three forms. */
+/* The micro-kernel, once for every number of rows and width, in its five forms. */
 #include "backend/cpu/kernel/micro.h"
 
 #define AHEAD 8 /* steps of k that weights are fetched ahead: 1 KiB with AVX-512 */
@@ -157,6 +157,26 @@ INLINE void direct(const struct micro *m, const struct form f)
     finish(m, &s, f);
 }
 
+INLINE void spans(const struct micro *m, const struct form f)
+{
+    struct sums s;
+    begin(m, &s, f);
+    const int64_t step = m->line_step;
+    for (int64_t l = 0; l < m->lines; l++) {
+        const float *a = m->span[l].a, *w = m->span[l].w;
+        for (int64_t k = m->kc; k > 0; k--) {
+            struct weights wv;
+            load_weights(w, (int)(AHEAD * step), &wv, f);
+            UNROLL
+            for (int r = 0; r < f.rows; r++)
+                add_row(&s, r, a[r], &wv, f);
+            a += MR;
+            w += step;
+        }
+    }
+    finish(m, &s, f);
+}
+
 /* ---- All instances: rows x {half,} one, {one and a half,} two vectors ---- */
 
 INLINE void panel(const struct micro *m, const struct form f)
@@ -213,3 +233,4 @@ PUBLIC(micro, panel)
 PUBLIC(micro_outer, outer)
 PUBLIC(micro_direct, direct)
 PUBLIC(micro_outer_direct, outer_direct)
+PUBLIC(micro_spans, spans)

@@ -36,11 +36,17 @@
 #define KS    (KC + 16)
 #define LINE  16 /* floats in a cache line */
 
+/* Operands of one piece of a sum. */
+struct micro_span {
+    const float *a, *w;
+};
+
 struct micro {
     const float *a;                     /* the panel [rows][KS] */
     const float *w;                     /* [kc][vectors * LANES] */
     const float *soon;                  /* fetched into L2, a line with each k; NULL: nothing */
     int64_t row_step, lines, line_step; /* micro_direct only */
+    const struct micro_span *span;      /* micro_spans only: [lines], in place of a and w */
     int64_t kc;                         /* 0 is fine */
     const float *from;                  /* sums start with from[row[r] + i]; NULL: zero */
     const float *bias;                  /* and with bias[i]; NULL: without */
@@ -71,5 +77,9 @@ void EW_K(micro_outer)(const struct micro *m, int rows);
 /* The same where nothing has been laid out: row_step floats between pixels of a, line_step between
  * those of w, of which whole pieces are read. */
 void EW_K(micro_outer_direct)(const struct micro *m, int rows);
+
+/* The same over `lines` spans of kc pixels each: a is [kc][MR], pixels of w lie line_step floats
+ * apart. */
+void EW_K(micro_spans)(const struct micro *m, int rows);
 
 #endif

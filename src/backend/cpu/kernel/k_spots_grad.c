@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions of few positions and dense layers, backward: both gradients, and the update, in one
+ * pass over the filter.
+ *
+ *   dx[in]  [images x I] += dy[out] [images x O] w[tap] [O x I]
+ *   dw[tap] [O x I]      += dy[out]' x[in]
+ *
+ * A tile is a range of outputs x a range of inputs.  A chunk of its filters at a time is multiplied
+ * for dx, then replaced by what the optimiser makes of its gradient while it is still in the cache;
+ * meanwhile the next chunk and the optimiser's state are fetched.  Where outputs are cut, each
+ * range leaves its dx in `shared`, to be added up in order.
+ *
+ * dy is laid out twice before, for the micro-kernel's rows to be images and to be outputs:
+ *
+ *   [out][panel of images][O][MR]      [out][block of MR outputs][images][MR] */
+#include <math.h>
+
+#include "backend/cpu/kernel/filter_sum.h"
+#include "backend/cpu/kernel/spots.h"
+#include "backend/cpu/kernel/turn.h"
+
+#define WANTED       8               /* tiles to aim at */
+#define DX_FLOATS    (64 << 10)      /* of a tile: 256 KiB */
+#define CHUNK        (32 << 10)      /* floats of the filter at a time: 128 KiB */
+#define CHUNK_MAX    4               /* blocks of outputs in it */
+#define INPUTS       512             /* of a tile, at most */
+#define TURN         (4 * MR)        /* outputs of a tile of laying out */
+#define X_STEP(wide) ((wide) + LINE) /* pixels do not share cache sets */
+
+struct plan {
+    struct spots s;
+    int64_t panels, rows;        /* of images, and of them in a panel */
+    int64_t wide, c_tiles;       /* inputs of a tile */
+    int64_t blocks, per, splits; /* of MR outputs; of them in a chunk; tiles along them */
+    int64_t y_size;              /* floats of dy laid out with images as rows; the other way */
+    int64_t t_size;
+};
+
+static void init(struct plan *p, const struct ew_conv_shape *sh)
+{
+    struct spots *s = &p->s;
+    EW_K(spots_init)(s, sh);
+    p->panels = div_up(s->batch, MR);
+    p->rows = div_up(s->batch, p->panels);
+    const int64_t most = min_i64(INPUTS, max_i64(DX_FLOATS / (s->ins * s->batch) / NR, 1) * NR);
+    p->c_tiles = div_up(s->cin, most);
+    p->wide = div_up(div_up(s->cin, p->c_tiles), NR) * NR;
+    p->c_tiles = div_up(s->cin, p->wide);
+    p->blocks = div_up(s->cout, MR);
+    p->splits = min_i64(max_i64(WANTED / p->c_tiles, 1), p->blocks);
+    p->per = min_i64(max_i64(CHUNK / (s->taps * p->wide * MR), 1), CHUNK_MAX);
+    p->y_size = s->outs * p->panels * s->cout * MR;
+    p->t_size = s->outs * p->blocks * s->batch * MR;
+}
+
+size_t EW_K(spots_grad_shared)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    const int64_t sums = p.splits > 1 ? p.splits * p.s.ins * p.s.batch * p.s.cin : 0;
+    return (size_t)(p.y_size + p.t_size + sums);
+}
+
+/* ---- dy, twice ---- */
+
+static int64_t images_at(const struct plan *p, int64_t out, int64_t panel, int64_t o)
+{
+    return ((out * p->panels + panel) * p->s.cout + o) * MR;
+}
+
+static int64_t outputs_at(const struct plan *p, int64_t out, int64_t block)
+{
+    return p->y_size + (out * p->blocks + block) * p->s.batch * MR;
+}
+
+int64_t EW_K(spots_grad_turn_tiles)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    return p.s.outs * div_up(p.s.cout, TURN);
+}
+
+/* Images [n, n + count) of a panel, count at most LANES, the first of them row r of it. */
+static void turn_images(const struct plan *p, const struct ew_spots_grad *g, int64_t out,
+                        int64_t first, int64_t n, int64_t count)
+{
+    const int64_t step = p->s.outs * p->s.cout, last = min_i64(first + TURN, p->s.cout);
+    const int64_t r = n % p->rows;
+    for (int64_t o = first; o < last; o += LANES) {
+        vec v[LANES];
+        turn_load(g->filter.dy + n * step + out * p->s.cout + o, step, count, last - o, v);
+        float *to = g->shared + images_at(p, out, n / p->rows, o) + r;
+        for (int64_t j = 0; j < min_i64(LANES, last - o); j++)
+            store_n(to + j * MR, v[j], min_i64(MR - r, LANES));
+    }
+}
+
+static void turn_outputs(const struct plan *p, const struct ew_spots_grad *g, int64_t out,
+                         int64_t block)
+{
+    const int64_t o = block * MR, width = min_i64(MR, p->s.cout - o);
+    for (int64_t n = 0; n < p->s.batch; n++) {
+        const float *from = g->filter.dy + (n * p->s.outs + out) * p->s.cout + o;
+        float *to = g->shared + outputs_at(p, out, block) + n * MR;
+        for (int64_t i = 0; i < width; i += LANES)
+            store_n(to + i, load_n(from + i, width - i), width - i);
+    }
+}
+
+void EW_K(spots_grad_turn)(const struct ew_spots_grad *g, int64_t begin, int64_t end)
+{
+    struct plan p;
+    init(&p, &g->filter.shape);
+    const int64_t groups = div_up(p.s.cout, TURN);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t out = i / groups, first = i % groups * TURN;
+        for (int64_t n = 0, count; n < p.s.batch; n += count) {
+            count = min_i64(min_i64(LANES, p.rows - n % p.rows), p.s.batch - n);
+            turn_images(&p, g, out, first, n, count);
+        }
+        for (int64_t o = first; o < min_i64(first + TURN, p.s.cout); o += MR)
+            turn_outputs(&p, g, out, o / MR);
+    }
+}
+
+/* ---- Tiles ---- */
+
+int64_t EW_K(spots_grad_tiles)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    return p.c_tiles * p.splits;
+}
+
+/* x and dx of the tile's inputs, sums of a block of filters (or zeros), filters of a last vector
+ * that is not whole. */
+size_t EW_K(spots_grad_scratch)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    const int64_t rows = p.s.ins * p.s.batch;
+    return (size_t)(rows * (X_STEP(p.wide) + p.wide) + (p.s.used * MR + 1) * p.wide +
+                    p.per * MR * p.s.taps * PIECE) *
+           sizeof(float);
+}
+
+struct work {
+    const struct plan *p;
+    const struct ew_spots_grad *g;
+    int64_t c0, inputs; /* of the tile */
+    int64_t o, count;   /* outputs of the chunk */
+    float *x, *dx;      /* [in][images][X_STEP], [in][images][wide] */
+    float *sums;        /* [used taps][MR][wide], and `wide` zeros */
+    float *edge;        /* [taps][outputs of the chunk][PIECE] */
+    int64_t row[MR];    /* `wide` apart */
+    struct fetch next;  /* filters of the next chunk */
+    int64_t share;      /* lines to fetch with each product */
+};
+
+static void copy_inputs(const struct work *w)
+{
+    const struct spots *s = &w->p->s;
+    for (int64_t in = 0; in < s->ins; in++)
+        for (int64_t n = 0; n < s->batch; n++) {
+            float *to = w->x + (in * s->batch + n) * X_STEP(w->p->wide);
+            copy(to, w->g->filter.x + (n * s->ins + in) * s->cin + w->c0, w->inputs);
+            clear(to + w->inputs, w->p->wide - w->inputs);
+        }
+}
+
+/* The last inputs of all filters of the chunk, with zeros behind them: whole pieces are read. */
+static void copy_edge(const struct work *w, int64_t c)
+{
+    const struct spots *s = &w->p->s;
+    for (int64_t t = 0; t < s->taps; t++)
+        for (int64_t o = 0; o < w->count; o++) {
+            float *to = w->edge + (t * w->count + o) * PIECE;
+            const float *from = w->g->w + ((w->o + o) * s->taps + t) * s->cin + w->c0 + c;
+            clear(to, PIECE);
+            copy(to, from, w->inputs - c);
+        }
+}
+
+/* The pairs of one input position. */
+struct meeting {
+    int count, pair[SPOT_PAIRS];
+};
+
+static void find_pairs(const struct spots *s, int in, struct meeting *out)
+{
+    out->count = 0;
+    for (int i = 0; i < s->count; i++)
+        if (s->pair[i].in == in)
+            out->pair[out->count++] = i;
+}
+
+/* dx of one input position, `width` inputs from c on; `edge`: filters lie there. */
+static void multiply_data(struct work *w, const struct meeting *pairs, int64_t c, int64_t width,
+                          bool edge)
+{
+    const struct spots *s = &w->p->s;
+    struct micro_span span[SPOT_PAIRS];
+    for (int64_t panel = 0; panel < w->p->panels; panel++) {
+        const int64_t n = panel * w->p->rows;
+        for (int i = 0; i < pairs->count; i++) {
+            const struct spot_pair *p = &s->pair[pairs->pair[i]];
+            span[i].a = w->g->shared + images_at(w->p, p->out, panel, w->o);
+            span[i].w = edge ? w->edge + p->tap * w->count * PIECE
+                             : w->g->w + (w->o * s->taps + p->tap) * s->cin + w->c0 + c;
+        }
+        float *dx = w->dx + (s->pair[pairs->pair[0]].in * s->batch + n) * w->p->wide + c;
+        const struct micro m = {.span = span,
+                                .lines = pairs->count,
+                                .line_step = edge ? PIECE : s->taps * s->cin,
+                                .kc = w->count,
+                                .from = dx,
+                                .c = dx,
+                                .row = w->row,
+                                .width = width,
+                                .lo = -INFINITY,
+                                .hi = INFINITY};
+        fetch_some(&w->next, w->share);
+        EW_K(micro_spans)(&m, (int)min_i64(w->p->rows, s->batch - n));
+    }
+}
+
+static void run_data(struct work *w)
+{
+    const int64_t whole = w->inputs / PIECE * PIECE;
+    if (whole < w->inputs)
+        copy_edge(w, whole);
+    for (int in = 0; in < w->p->s.ins; in++) {
+        struct meeting pairs;
+        find_pairs(&w->p->s, in, &pairs);
+        if (pairs.count == 0)
+            continue;
+        for (int64_t c = 0; c < whole; c += NR)
+            multiply_data(w, &pairs, c, min_i64(NR, whole - c), false);
+        if (whole < w->inputs)
+            multiply_data(w, &pairs, whole, w->inputs - whole, true);
+    }
+}
+
+/* Gradients of one tap of a block of outputs. */
+static void multiply_filter(struct work *w, int64_t tap, int64_t block, float *sums)
+{
+    const struct spots *s = &w->p->s;
+    struct micro_span span[SPOT_PAIRS];
+    const int first = s->first[tap], count = s->first[tap + 1] - first;
+    for (int64_t c = 0; c < w->inputs; c += NR) {
+        for (int i = 0; i < count; i++) {
+            const struct spot_pair *p = &s->pair[first + i];
+            span[i] = (struct micro_span){w->g->shared + outputs_at(w->p, p->out, block),
+                                          w->x + p->in * s->batch * X_STEP(w->p->wide) + c};
+        }
+        const struct micro m = {.span = span,
+                                .lines = count,
+                                .line_step = X_STEP(w->p->wide),
+                                .kc = s->batch,
+                                .c = sums + c,
+                                .row = w->row,
+                                .width = min_i64(NR, w->inputs - c),
+                                .lo = -INFINITY,
+                                .hi = INFINITY};
+        fetch_some(&w->next, w->share);
+        EW_K(micro_spans)(&m, (int)min_i64(MR, s->cout - block * MR));
+    }
+}
+
+/* Into the filter, output by output in the order of memory. */
+static void finish_filter(const struct work *w, int64_t o)
+{
+    const struct spots *s = &w->p->s;
+    const int64_t block = MR * w->p->wide;
+    for (int64_t r = 0; r < min_i64(MR, s->cout - o); r++) {
+        const float *sums = w->sums + r * w->p->wide;
+        for (int64_t t = 0; t < s->taps; t++) {
+            const int64_t at = ((o + r) * s->taps + t) * s->cin + w->c0;
+            const bool used = s->first[t] < s->first[t + 1];
+            const float *from = used ? sums : w->sums + s->used * block; /* zeros */
+            if (w->g->filter.update)
+                update_piece(w->g->filter.update, at, from, w->inputs);
+            else
+                filter_sum(&w->g->filter, from, 1, 0, at, w->inputs);
+            sums += used ? block : 0;
+        }
+    }
+}
+
+static void run_filter(struct work *w)
+{
+    const struct spots *s = &w->p->s;
+    for (int64_t o = w->o; o < w->o + w->count; o += MR) {
+        float *sums = w->sums;
+        for (int64_t t = 0; t < s->taps; t++)
+            if (s->first[t] < s->first[t + 1]) {
+                multiply_filter(w, t, o / MR, sums);
+                sums += MR * w->p->wide;
+            }
+        finish_filter(w, o);
+    }
+}
+
+/* Sets out to fetch the chunk of `count` outputs from o on: what dx will be made of.  The rest, and
+ * the optimiser's state, is read from end to end, which needs no help. */
+static void plan_fetch(struct work *w, int64_t o, int64_t count)
+{
+    const struct spots *s = &w->p->s;
+    const int64_t first = s->count ? s->pair[0].tap : 0;
+    const int64_t taps = s->count ? s->pair[s->count - 1].tap + 1 - first : 0;
+    const int64_t wide = w->p->c_tiles == 1 ? taps * s->cin : taps == 1 ? w->inputs : 0;
+    w->next = (struct fetch){.at = w->g->w + (o * s->taps + first) * s->cin + w->c0,
+                             .step = s->taps * s->cin,
+                             .pieces = w->g->dx && wide ? count : 0,
+                             .lines = div_up(wide, LINE)};
+    const int64_t blocks = s->used * div_up(w->count, MR);
+    const int64_t products = div_up(w->inputs, NR) * (blocks + s->ins * w->p->panels);
+    w->share = div_up(count * w->next.lines, products);
+}
+
+static void finish_data(const struct work *w, int64_t split)
+{
+    const struct spots *s = &w->p->s;
+    const bool whole = w->p->splits == 1;
+    float *to =
+        whole ? w->g->dx
+              : w->g->shared + w->p->y_size + w->p->t_size + split * s->ins * s->batch * s->cin;
+    for (int64_t i = 0; i < s->ins * s->batch; i++) {
+        const float *from = w->dx + i * w->p->wide;
+        float *out = to + (i % s->batch * s->ins + i / s->batch) * s->cin + w->c0;
+        for (int64_t c = 0; c < w->inputs; c += LANES) {
+            const int64_t n = w->inputs - c;
+            vec v = load_n(from + c, n);
+            if (whole && w->g->add_dx)
+                v += load_n(out + c, n);
+            store_n(out + c, v, n);
+        }
+    }
+}
+
+static void run_tile(struct work *w, int64_t tile)
+{
+    const struct plan *p = w->p;
+    const int64_t split = tile / p->c_tiles;
+    const int64_t last = min_i64(p->blocks * (split + 1) / p->splits * MR, p->s.cout);
+    w->c0 = tile % p->c_tiles * p->wide;
+    w->inputs = min_i64(p->wide, p->s.cin - w->c0);
+    copy_inputs(w);
+    clear(w->dx, p->s.ins * p->s.batch * p->wide);
+    for (w->o = p->blocks * split / p->splits * MR; w->o < last; w->o += w->count) {
+        w->count = min_i64(p->per * MR, last - w->o);
+        plan_fetch(w, w->o + w->count, min_i64(p->per * MR, last - w->o - w->count));
+        if (w->g->dx)
+            run_data(w);
+        if (!w->g->no_filter)
+            run_filter(w);
+    }
+    if (w->g->dx)
+        finish_data(w, split);
+}
+
+void EW_K(spots_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)
+{
+    struct plan p;
+    init(&p, &g->filter.shape);
+    const int64_t rows = p.s.ins * p.s.batch;
+    struct work w = {.p = &p, .g = g, .x = scratch};
+    w.dx = w.x + rows * X_STEP(p.wide);
+    w.sums = w.dx + rows * p.wide;
+    w.edge = w.sums + (p.s.used * MR + 1) * p.wide;
+    clear(w.edge - p.wide, p.wide);
+    for (int r = 0; r < MR; r++)
+        w.row[r] = r * p.wide;
+    for (int64_t i = begin; i < end; i++)
+        run_tile(&w, i);
+}
+
+/* ---- dx of several ranges of outputs ---- */
+
+int64_t EW_K(spots_grad_sum_tiles)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    return p.splits > 1 ? div_up(p.s.ins * p.s.batch * p.s.cin, FILTER_SUM) : 0;
+}
+
+void EW_K(spots_grad_sum)(const struct ew_spots_grad *g, int64_t begin, int64_t end)
+{
+    struct plan p;
+    init(&p, &g->filter.shape);
+    const int64_t size = p.s.ins * p.s.batch * p.s.cin, at = begin * FILTER_SUM;
+    const struct ew_conv_filter sum = {.dw = g->dx, .add = g->add_dx};
+    filter_sum(&sum, g->shared + p.y_size + p.t_size + at, p.splits, size, at,
+               min_i64(end * FILTER_SUM, size) - at);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training steps of dense layers, and of convolutions of few positions. */
+#include "backend/cpu/spot_step.h"
+
+#include "backend/cpu/bias.h"
+#include "backend/cpu/cpu_update.h"
+#include "backend/cpu/share.h"
+
+#define TURN_ALONE (16 << 10) /* floats: laying out less is done before another thread wakes up */
+
+/* State is the shape. */
+void ew_spot_prepare(const struct ew_call *c, const struct ew_conv_shape *s)
+{
+    *(struct ew_conv_shape *)c->state = *s;
+}
+
+static size_t floats(size_t n)
+{
+    return ew_align_up(n * sizeof(float));
+}
+
+/* What the threads do, on scratch of `size` bytes each. */
+struct work {
+    const struct ew_kernels *k;
+    struct ew_spots spots;
+    struct ew_spots_grad grad;
+    char *scratch;
+    size_t size;
+};
+
+static void *own(const struct work *w, int worker)
+{
+    return w->scratch + ew_align_up(w->size) * (size_t)worker;
+}
+
+/* ---- Forward: scratch is x laid out, then scratch for the threads ---- */
+
+static void turn_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->spots_turn(&w->spots, begin, end);
+}
+
+static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->spots_run(&w->spots, begin, end, own(w, worker));
+}
+
+static ew_err run_forward(const struct ew_call *c)
+{
+    const struct ew_kernels *k = c->be->isa;
+    const struct ew_conv_shape *s = c->state;
+    const size_t turned = k->spots_turned(s);
+    struct work w = {.k = k,
+                     .spots = {.shape = *s,
+                               .x = c->in[0]->data,
+                               .w = c->in[1]->data,
+                               .bias = c->n_in > 2 && c->in[2] ? c->in[2]->data : NULL,
+                               .y = c->out[0]->data,
+                               .turned = c->scratch},
+                     .scratch = (char *)c->scratch + floats(turned),
+                     .size = k->spots_scratch(s)};
+    ew_pool_run(turned < TURN_ALONE ? NULL : c->be->pool, k->spots_turn_tiles(s), turn_tiles, &w);
+    ew_pool_run(c->be->pool, k->spots_tiles(s), run_tiles, &w);
+    return EW_OK;
+}
+
+struct ew_kernel ew_spot_forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+{
+    return (struct ew_kernel){.name = "few positions",
+                              .run = run_forward,
+                              .scratch = floats(be->isa->spots_turned(s)) +
+                                         ew_share_scratch(be, be->isa->spots_scratch(s)),
+                              .state = sizeof(struct ew_conv_shape)};
+}
+
+/* ---- Backward: scratch is dy laid out and sums, then scratch for the threads ---- */
+
+static void grad_turn_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->spots_grad_turn(&w->grad, begin, end);
+}
+
+static void grad_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->spots_grad_run(&w->grad, begin, end, own(w, worker));
+}
+
+static void grad_sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->spots_grad_sum(&w->grad, begin, end);
+}
+
+static void run_gradients(const struct ew_call *c, struct work *w)
+{
+    const struct ew_conv_shape *s = &w->grad.filter.shape;
+    const int64_t dy = (int64_t)s->batch * s->cout;
+    ew_pool_run(dy < TURN_ALONE ? NULL : c->be->pool, w->k->spots_grad_turn_tiles(s),
+                grad_turn_tiles, w);
+    ew_pool_run(c->be->pool, w->k->spots_grad_tiles(s), grad_tiles, w);
+    if (w->grad.dx)
+        ew_pool_run(c->be->pool, w->k->spots_grad_sum_tiles(s), grad_sum_tiles, w);
+}
+
+static ew_err run_backward(const struct ew_call *c)
+{
+    const struct ew_kernels *k = c->be->isa;
+    const struct ew_conv_shape *s = c->state;
+    struct ew_update update; /* its settings change from run to run */
+    if (!c->dout[0])
+        return EW_OK;
+    if (c->update)
+        ew_cpu_update_of(c->update, &update);
+    struct work w = {.k = k,
+                     .grad = {.filter = {.shape = *s,
+                                         .x = c->in[0]->data,
+                                         .dy = c->dout[0]->data,
+                                         .dw = c->din[1] ? c->din[1]->data : NULL,
+                                         .add = !(c->fresh & 2),
+                                         .update = c->update ? &update : NULL},
+                              .no_filter = !c->din[1],
+                              .w = c->in[1]->data,
+                              .dx = c->din[0] ? c->din[0]->data : NULL,
+                              .add_dx = !(c->fresh & 1),
+                              .shared = c->scratch},
+                     .scratch = (char *)c->scratch + floats(k->spots_grad_shared(s)),
+                     .size = k->spots_grad_scratch(s)};
+    if (c->din[0] || c->din[1])
+        run_gradients(c, &w);
+    if (c->n_in > 2 && c->din[2])
+        ew_bias_gradient(c);
+    return EW_OK;
+}
+
+struct ew_kernel ew_spot_backward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+{
+    return (struct ew_kernel){.name = "few positions' gradients",
+                              .run = run_backward,
+                              .fresh = true,
+                              .updates = true,
+                              .scratch = floats(be->isa->spots_grad_shared(s)) +
+                                         ew_share_scratch(be, be->isa->spots_grad_scratch(s)),
+                              .state = sizeof(struct ew_conv_shape)};
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training steps of dense layers, and of convolutions of few positions.  Weights change at each
+ * step, so packing them costs as much as a small batch's products: they are read where they lie.
+ * Inputs are x, weights, bias in this order; the rows say what shape it is. */
+#ifndef EW_BACKEND_CPU_SPOT_STEP_H
+#define EW_BACKEND_CPU_SPOT_STEP_H
+
+#include "backend/backend.h"
+#include "backend/cpu/isa.h"
+
+/* Kernels without their prepare function, which is the row's. */
+struct ew_kernel ew_spot_forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s);
+struct ew_kernel ew_spot_backward_kernel(const struct ew_backend *be,
+                                         const struct ew_conv_shape *s);
+
+/* What those kernels' prepare functions call. */
+void ew_spot_prepare(const struct ew_call *c, const struct ew_conv_shape *s);
+
+#endif

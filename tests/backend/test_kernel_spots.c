@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels for few positions of every instruction set against the reference in double, between
+ * guard pages, with the tiles in one range and in many. */
+#include <float.h>
+#include <string.h>
+
+#include "kernel_test.h"
+#include "ref_conv.h"
+
+/* clang-format off */
+#define A1 {1, 1, 1, 1, 1, 0}
+static const struct {
+    const char *name;
+    struct ew_conv_shape s; /* batch, groups, cin, cout; axes {in, out, taps, stride, dilation, pad} */
+} cases[] = {
+    {"2x2",             {16, 1, 64, 48, {A1, {2, 2, 3, 1, 1, 1}, {2, 2, 3, 1, 1, 1}}}},
+    {"2x2, odd",        {5, 1, 37, 41, {A1, {2, 2, 3, 1, 1, 1}, {2, 2, 3, 1, 1, 1}}}},
+    {"2x2, one image",  {1, 1, 20, 33, {A1, {2, 2, 3, 1, 1, 1}, {2, 2, 3, 1, 1, 1}}}},
+    {"2x2, deep",       {17, 1, 530, 15, {A1, {2, 2, 3, 1, 1, 1}, {2, 2, 3, 1, 1, 1}}}},
+    {"3x3",             {16, 1, 32, 70, {A1, {3, 3, 3, 1, 1, 1}, {3, 3, 3, 1, 1, 1}}}},
+    {"3x2, odd",        {9, 1, 21, 19, {A1, {3, 3, 3, 1, 1, 1}, {2, 2, 3, 1, 1, 1}}}},
+    {"stride 2 to 2x2", {16, 1, 24, 40, {A1, {4, 2, 3, 2, 1, 1}, {4, 2, 3, 2, 1, 1}}}},
+    {"stride 2 to 1x1", {3, 1, 17, 130, {A1, {2, 1, 3, 2, 1, 1}, {2, 1, 3, 2, 1, 1}}}},
+    {"a pixel",         {16, 1, 48, 40, {A1, {1, 1, 3, 1, 1, 1}, {1, 1, 3, 1, 1, 1}}}},
+    {"1x1 stride 2",    {7, 1, 33, 20, {A1, {4, 2, 1, 2, 1, 0}, {3, 2, 1, 2, 1, 0}}}},
+    {"dilated",         {2, 1, 20, 18, {A1, {3, 3, 3, 1, 4, 4}, {5, 3, 4, 2, 3, 4}}}},
+    {"all padding",     {2, 1, 9, 10, {A1, {1, 2, 1, 1, 1, 3}, {1, 2, 1, 1, 1, 3}}}},
+    {"3-D",             {2, 1, 18, 9, {{2, 2, 2, 1, 1, 1}, {2, 2, 3, 1, 1, 1}, {1, 1, 5, 1, 1, 2}}}},
+    {"dense",           {16, 1, 400, 120, {A1, A1, A1}}},
+    {"dense, odd",      {5, 1, 301, 37, {A1, A1, A1}}},
+    {"dense of one",    {1, 1, 515, 100, {A1, A1, A1}}},
+    {"dense batch",     {64, 1, 1100, 150, {A1, A1, A1}}},
+    {"dense, few",      {130, 1, 3, 2, {A1, A1, A1}}},
+    {"dense, aliased",  {33, 1, 1024, 64, {A1, A1, A1}}},
+};
+#undef A1
+/* clang-format on */
+
+/* Sums of n products of numbers below 1: see test_kernel_conv.c. */
+static double tolerance(double terms, double scale)
+{
+    return 4 * (double)FLT_EPSILON * (2 + sqrt(terms)) * (1 + scale);
+}
+
+struct data {
+    const struct ew_kernels *k;
+    struct ew_conv_shape s;
+    float *x, *w, *bias, *dy;
+    int64_t n_x, n_w, n_y;
+};
+
+static void data_init(struct data *d, uint64_t seed)
+{
+    d->n_x = ref_conv_in_count(&d->s);
+    d->n_w = ref_conv_filter_count(&d->s);
+    d->n_y = ref_conv_out_count(&d->s);
+    d->x = test_array(d->n_x, seed);
+    d->w = test_array(d->n_w, seed + 1);
+    d->bias = test_array(d->s.cout, seed + 2);
+    d->dy = test_array(d->n_y, seed + 3);
+}
+
+static void data_fini(struct data *d)
+{
+    ew_guard_free(d->x);
+    ew_guard_free(d->w);
+    ew_guard_free(d->bias);
+    ew_guard_free(d->dy);
+}
+
+/* Tiles at once (step 0) or one by one backwards. */
+static void run_forward(const struct data *d, bool apart, const float *bias, float *y)
+{
+    const struct ew_kernels *k = d->k;
+    const struct ew_conv_shape *s = &d->s;
+    const struct ew_spots p = {.shape = *s,
+                               .x = d->x,
+                               .w = d->w,
+                               .bias = bias,
+                               .y = y,
+                               .turned = test_scratch(k->spots_turned(s) * sizeof(float))};
+    void *scratch = test_scratch(k->spots_scratch(s));
+    const int64_t turns = k->spots_turn_tiles(s), tiles = k->spots_tiles(s);
+    if (!apart) {
+        k->spots_turn(&p, 0, turns);
+        k->spots_run(&p, 0, tiles, scratch);
+    }
+    for (int64_t t = turns - 1; apart && t >= 0; t--)
+        k->spots_turn(&p, t, t + 1);
+    for (int64_t t = tiles - 1; apart && t >= 0; t--)
+        k->spots_run(&p, t, t + 1, scratch);
+    ew_guard_free(p.turned);
+    ew_guard_free(scratch);
+}
+
+static void check_forward(const struct data *d, const float *bias)
+{
+    double *want = test_zeros(d->n_y);
+    ref_conv(&d->s, d->x, d->w, want);
+    for (int64_t i = 0; bias && i < d->n_y; i++)
+        want[i] += (double)bias[i % d->s.cout];
+    float *y = test_array(d->n_y, 5), *again = test_array(d->n_y, 6);
+    run_forward(d, false, bias, y);
+    const double terms = ref_conv_macs(&d->s) / (double)d->n_y;
+    test_close(y, want, d->n_y, tolerance(terms, test_scale(want, d->n_y)), "y");
+    run_forward(d, true, bias, again);
+    EW_EXPECT(memcmp(again, y, (size_t)d->n_y * sizeof(float)) == 0);
+    ew_guard_free(y);
+    ew_guard_free(again);
+    free(want);
+}
+
+static void run_gradients(const struct data *d, bool apart, struct ew_spots_grad g)
+{
+    const struct ew_kernels *k = d->k;
+    const struct ew_conv_shape *s = &d->s;
+    g.shared = test_scratch(k->spots_grad_shared(s) * sizeof(float));
+    void *scratch = test_scratch(k->spots_grad_scratch(s));
+    const int64_t turns = k->spots_grad_turn_tiles(s), tiles = k->spots_grad_tiles(s);
+    const int64_t sums = g.dx ? k->spots_grad_sum_tiles(s) : 0;
+    if (!apart) {
+        k->spots_grad_turn(&g, 0, turns);
+        k->spots_grad_run(&g, 0, tiles, scratch);
+        k->spots_grad_sum(&g, 0, sums);
+    }
+    for (int64_t t = turns - 1; apart && t >= 0; t--)
+        k->spots_grad_turn(&g, t, t + 1);
+    for (int64_t t = tiles - 1; apart && t >= 0; t--)
+        k->spots_grad_run(&g, t, t + 1, scratch);
+    for (int64_t t = sums - 1; apart && t >= 0; t--)
+        k->spots_grad_sum(&g, t, t + 1);
+    ew_guard_free(g.shared);
+    ew_guard_free(scratch);
+}
+
+/* Both gradients, stored or added to what is there. */
+static void check_gradients(const struct data *d, bool add)
+{
+    double *dx_want = test_zeros(d->n_x), *dw_want = test_zeros(d->n_w);
+    ref_conv_data(&d->s, d->dy, d->w, dx_want);
+    ref_conv_filter(&d->s, d->dy, d->x, dw_want);
+    const double macs = ref_conv_macs(&d->s);
+    const double dx_tol = tolerance(macs / (double)d->n_x, test_scale(dx_want, d->n_x));
+    const double dw_tol = tolerance(macs / (double)d->n_w, test_scale(dw_want, d->n_w));
+    float *dx[2] = {test_array(d->n_x, 7), test_array(d->n_x, 7)};
+    float *dw[2] = {test_array(d->n_w, 9), test_array(d->n_w, 9)};
+    for (int64_t i = 0; add && i < d->n_x; i++)
+        dx_want[i] += (double)dx[0][i];
+    for (int64_t i = 0; add && i < d->n_w; i++)
+        dw_want[i] += (double)dw[0][i];
+    for (int i = 0; i < 2; i++)
+        run_gradients(
+            d, i == 1,
+            (struct ew_spots_grad){
+                .filter = {.shape = d->s, .x = d->x, .dy = d->dy, .dw = dw[i], .add = add},
+                .w = d->w,
+                .dx = dx[i],
+                .add_dx = add});
+    test_close(dx[0], dx_want, d->n_x, dx_tol, "dx");
+    test_close(dw[0], dw_want, d->n_w, dw_tol, "dw");
+    EW_EXPECT(memcmp(dx[0], dx[1], (size_t)d->n_x * sizeof(float)) == 0);
+    EW_EXPECT(memcmp(dw[0], dw[1], (size_t)d->n_w * sizeof(float)) == 0);
+    for (int i = 0; i < 2; i++) {
+        ew_guard_free(dx[i]);
+        ew_guard_free(dw[i]);
+    }
+    free(dx_want);
+    free(dw_want);
+}
+
+/* Gradients that go into the filter: as if stored first, and dx is made of the filter before. */
+static void check_update(const struct data *d, bool adam)
+{
+    const struct ew_spots_grad plain = {
+        .filter = {.shape = d->s, .x = d->x, .dy = d->dy, .dw = test_array(d->n_w, 9)},
+        .w = d->w,
+        .dx = test_array(d->n_x, 7)};
+    run_gradients(d, false, plain);
+    float *w[2], *m[2], *v[2], *dx = test_array(d->n_x, 8);
+    struct ew_update u = {.is_adam = adam};
+    for (int i = 0; i < 2; i++) {
+        w[i] = test_array(d->n_w, 11);
+        m[i] = test_array(d->n_w, 12);
+        v[i] = test_array(d->n_w, 13);
+        for (int64_t j = 0; j < d->n_w; j++)
+            v[i][j] = fabsf(v[i][j]);
+        memcpy(w[i], d->w, (size_t)d->n_w * sizeof(float));
+        u.sgd = (struct ew_sgd){.rate = 0.1f,
+                                .momentum = 0.9f,
+                                .decay = 0.01f,
+                                .w = w[i],
+                                .m = m[i],
+                                .g = plain.filter.dw};
+        u.adam = (struct ew_adam){.rate = 0.1f,
+                                  .beta1 = 0.9f,
+                                  .beta2 = 0.99f,
+                                  .eps = 1e-3f,
+                                  .c1 = 0.5f,
+                                  .c2 = 0.5f,
+                                  .w = w[i],
+                                  .m = m[i],
+                                  .v = v[i],
+                                  .g = plain.filter.dw};
+        if (i == 1)
+            run_gradients(d, true,
+                          (struct ew_spots_grad){
+                              .filter = {.shape = d->s, .x = d->x, .dy = d->dy, .update = &u},
+                              .w = w[1],
+                              .dx = dx});
+        else if (adam)
+            d->k->adam_run(&u.adam, 0, d->n_w);
+        else
+            d->k->sgd_run(&u.sgd, 0, d->n_w);
+    }
+    EW_EXPECT(memcmp(w[0], w[1], (size_t)d->n_w * sizeof(float)) == 0);
+    EW_EXPECT(memcmp(m[0], m[1], (size_t)d->n_w * sizeof(float)) == 0);
+    EW_EXPECT(memcmp(dx, plain.dx, (size_t)d->n_x * sizeof(float)) == 0);
+    for (int i = 0; i < 2; i++) {
+        ew_guard_free(w[i]);
+        ew_guard_free(m[i]);
+        ew_guard_free(v[i]);
+    }
+    ew_guard_free(dx);
+    ew_guard_free(plain.dx);
+    ew_guard_free(plain.filter.dw);
+}
+
+/* One gradient alone gives the bits of both together. */
+static void check_alone(const struct data *d)
+{
+    float *dx[2] = {test_array(d->n_x, 7), test_array(d->n_x, 7)};
+    float *dw[2] = {test_array(d->n_w, 9), test_array(d->n_w, 9)};
+    struct ew_spots_grad g = {
+        .filter = {.shape = d->s, .x = d->x, .dy = d->dy, .dw = dw[0]}, .w = d->w, .dx = dx[0]};
+    run_gradients(d, false, g);
+    g.filter.dw = dw[1];
+    g.dx = NULL;
+    run_gradients(d, false, g);
+    g.no_filter = true;
+    g.dx = dx[1];
+    run_gradients(d, false, g);
+    EW_EXPECT(memcmp(dx[0], dx[1], (size_t)d->n_x * sizeof(float)) == 0);
+    EW_EXPECT(memcmp(dw[0], dw[1], (size_t)d->n_w * sizeof(float)) == 0);
+    for (int i = 0; i < 2; i++) {
+        ew_guard_free(dx[i]);
+        ew_guard_free(dw[i]);
+    }
+}
+
+static void refused(const struct ew_kernels *k)
+{
+    ew_test_begin("spots %s: what it does not do", k->isa);
+    const struct ew_conv_axis one = {1, 1, 1, 1, 1, 0}, many = {9, 9, 3, 1, 1, 1};
+    const struct ew_conv_shape groups = {16, 2, 64, 64, {one, one, one}};
+    const struct ew_conv_shape large = {16, 1, 64, 64, {one, many, many}};
+    const struct ew_conv_shape none = {0, 1, 64, 64, {one, one, one}};
+    EW_EXPECT(!k->spots_fits(&groups));
+    EW_EXPECT(!k->spots_fits(&large));
+    EW_EXPECT(!k->spots_fits(&none));
+    ew_test_end();
+}
+
+int main(void)
+{
+    for (int i = 0; ew_isa_at(i); i++) {
+        for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+            struct data d = {.k = ew_isa_at(i), .s = cases[c].s};
+            ew_test_begin("spots %s: %s", d.k->isa, cases[c].name);
+            EW_EXPECT(d.k->spots_fits(&d.s));
+            data_init(&d, 10 * c + 1);
+            check_forward(&d, NULL);
+            check_forward(&d, d.bias);
+            check_gradients(&d, false);
+            check_gradients(&d, true);
+            check_update(&d, false);
+            check_update(&d, true);
+            check_alone(&d);
+            data_fini(&d);
+            ew_test_end();
+        }
+        refused(ew_isa_at(i));
+    }
+    return ew_test_status();
+}
