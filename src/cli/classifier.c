@@ -2,6 +2,7 @@
 /* A trained classifier, and a data set as it expects its images. */
 #include "cli/classifier.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -127,6 +128,18 @@ ew_err ew_image_set_open(struct ew_cmd_call *c, const char *what, const struct e
     out->loader.split = (train && has_train) || !has_test ? EW_SPLIT_TRAIN : EW_SPLIT_TEST;
     EW_TRY(normalise(k, out));
     return choose(out, count);
+}
+
+#define CALIBRATION_IMAGES 1000
+
+ew_err ew_image_set_open_calib(struct ew_cmd_call *c, const char *what,
+                               const struct ew_classifier *k, struct ew_image_set *out)
+{
+    char text[4096];
+    const char *colon = strrchr(what, ':');
+    const bool has = colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
+    snprintf(text, sizeof(text), "%s:%d", what, CALIBRATION_IMAGES);
+    return ew_image_set_open(c, has ? what : text, k, true, out);
 }
 
 void ew_image_set_close(struct ew_image_set *s)

@@ -48,6 +48,9 @@ struct ew_image_set {
 
 ew_err ew_image_set_open(struct ew_cmd_call *c, const char *what, const struct ew_classifier *k,
                          bool train, struct ew_image_set *out);
+/* Images to measure ranges on, of the training split: "DATA" means 1000 of them. */
+ew_err ew_image_set_open_calib(struct ew_cmd_call *c, const char *what,
+                               const struct ew_classifier *k, struct ew_image_set *out);
 void ew_image_set_close(struct ew_image_set *s);
 
 #endif

@@ -2,7 +2,6 @@
 /* edgewise quantize: a network in int8, with what that costs and gains. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/log.h"
@@ -55,19 +54,6 @@ static const struct ew_field fields[] = {
     EW_RECORDING_FIELD(struct opts),
     EW_FIELD_END};
 /* clang-format on */
-
-#define CALIBRATION_IMAGES 1000
-
-/* "DATA" means 1000 images of it. */
-static const char *counted(const char *calib, char *buf, size_t size)
-{
-    const char *colon = strrchr(calib, ':');
-    const bool has = colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
-    if (has)
-        return calib;
-    snprintf(buf, size, "%s:%d", calib, CALIBRATION_IMAGES);
-    return buf;
-}
 
 static struct ew_quant_opts quant_opts(const struct opts *o)
 {
@@ -136,8 +122,7 @@ static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k,
     const struct opts *o = c->opts;
     struct ew_image_set calib = {0}, eval = {0};
     struct ew_quant_result r = {0};
-    char text[4096];
-    ew_err e = ew_image_set_open(c, counted(o->calib, text, sizeof(text)), k, true, &calib);
+    ew_err e = ew_image_set_open_calib(c, o->calib, k, &calib);
     if (e == EW_OK && o->eval)
         e = ew_image_set_open(c, o->eval, k, false, &eval);
     if (e == EW_OK) {

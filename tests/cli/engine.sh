@@ -22,7 +22,13 @@ edgewise export a.ewe -o a.onnx || echo "status $?"
 edgewise run a.ewe --random --reference || echo "status $?"
 edgewise compile lenet5 || echo "status $?"
 edgewise compile lenet5 -o x.ewe --batch 4-2 || echo "status $?"
-edgewise compile lenet5 -o x.ewe --precision int8 2>&1 | tail -n 1
+edgewise compile lenet5 -o x.ewe --precision int8 2>&1 | tail -n 2
+edgewise compile lenet5 -o x.ewe --precision fp32 --calib synthetic || echo "status $?"
+edgewise compile lenet5 -o x.ewe --calib synthetic || echo "status $?"
+# Quantised on the way.
+edgewise export lenet5 -o l.onnx >/dev/null 2>&1
+edgewise compile l.onnx -o q.ewe --precision int8 --mean 0.5 --std 0.5 \
+    --calib synthetic:kind=digits,size=32,channels=1:8 2>/dev/null | head -n 1 | sed 's/, for .*//'
 head -c 6000 a.ewe >cut.ewe
 edgewise run cut.ewe --random | sed "s/of [0-9]* bytes/of N bytes/" || true
 edgewise run a.ewe images/notes.txt || echo "status $?"
