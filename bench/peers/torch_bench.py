@@ -30,7 +30,8 @@ def blas():
     """The BLAS in use: the reference one would make PyTorch look slow."""
     with open("/proc/self/maps", encoding="utf-8") as f:
         names = {line.rsplit("/", 1)[-1].strip() for line in f if ".so" in line}
-    return sorted(n for n in names if "blas" in n)
+    own = ["MKL"] if torch.backends.mkl.is_available() else []  # linked into PyTorch's own builds
+    return sorted(n for n in names if "blas" in n) + own
 
 
 def steps(network, classes, shape, layout):
