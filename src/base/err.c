@@ -38,7 +38,7 @@ static void make_plain(void)
             *p = '?';
 }
 
-ew_err ew_fail(ew_err code, const char *fmt, ...)
+ew_err(ew_fail)(ew_err code, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);

@@ -7,6 +7,9 @@
 
 /* Stores the formatted message for this thread and returns `code`. */
 ew_err ew_fail(ew_err code, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
+#ifdef __clang_analyzer__ /* which would otherwise take EW_OK for possible */
+#define ew_fail(code, ...) (ew_fail((code), __VA_ARGS__), (code))
+#endif
 
 /* Puts "context: " before the thread's message and returns `code`: names the file or the node on
  * the way up.  Returns EW_OK untouched. */

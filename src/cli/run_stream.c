@@ -70,7 +70,7 @@ static ew_err add_stdin(struct finding *f)
     char *line = NULL;
     size_t size = 0;
     ew_err e = EW_OK;
-    for (ssize_t n; e == EW_OK && (n = getline(&line, &size, stdin)) >= 0;) {
+    while (e == EW_OK && getline(&line, &size, stdin) >= 0) {
         line[strcspn(line, "\r\n")] = 0;
         if (*line)
             e = add_path(f, line);

@@ -174,18 +174,26 @@ static ew_err get_attrs(struct reader *r, const struct ew_op *op, void *attr)
     return EW_OK;
 }
 
+/* A value by its number in the file; -1, where `least` allows it, is none. */
+static ew_err get_number(struct reader *r, int64_t least, int *out)
+{
+    int64_t v;
+    EW_TRY(ew_get_int(r->in, least, r->n_values - 1, &v));
+    EW_ASSERT(v < 0 || r->value);
+    *out = v < 0 ? -1 : r->value[v];
+    return EW_OK;
+}
+
 /* Numbers of the inputs; `names` gets those of the outputs. */
 static ew_err get_ports(struct reader *r, struct ew_node *n, const char ***names)
 {
-    int64_t count, v;
+    int64_t count;
     EW_TRY(ew_get_int(r->in, 0, MAX_PORTS, &count));
     n->n_in = (int)count;
     n->in = ew_arena_array(r->in->arena, (size_t)count + 1, sizeof(*n->in));
     EW_CHECK(n->in, EW_ERR_MEMORY, "%s: no memory", r->in->what);
-    for (int i = 0; i < n->n_in; i++) {
-        EW_TRY(ew_get_int(r->in, -1, r->n_values - 1, &v));
-        n->in[i] = v < 0 ? -1 : r->value[v];
-    }
+    for (int i = 0; i < n->n_in; i++)
+        EW_TRY(get_number(r, -1, &n->in[i]));
     EW_TRY(ew_get_int(r->in, 1, MAX_PORTS, &count));
     n->n_out = (int)count;
     *names = ew_arena_array(r->in->arena, (size_t)count, sizeof(**names));
@@ -229,11 +237,11 @@ static ew_err get_node(struct reader *r)
 
 static ew_err get_inputs(struct reader *r)
 {
-    int64_t n, v;
+    int64_t n;
     EW_TRY(ew_get_int(r->in, r->g->n_inputs, r->g->n_inputs, &n));
     for (int i = 0; i < n; i++) {
-        EW_TRY(ew_get_int(r->in, 0, r->n_values - 1, &v));
-        const int value = r->value[v];
+        int value = 0;
+        EW_TRY(get_number(r, 0, &value));
         bool new = r->g->values[value].kind == EW_VALUE_INPUT;
         for (int k = 0; k < i; k++)
             new &= r->g->inputs[k] != value;
@@ -245,11 +253,12 @@ static ew_err get_inputs(struct reader *r)
 
 static ew_err get_outputs(struct reader *r)
 {
-    int64_t n, v;
+    int64_t n;
     EW_TRY(ew_get_int(r->in, 0, MAX_COUNT, &n));
     for (int64_t i = 0; i < n; i++) {
-        EW_TRY(ew_get_int(r->in, 0, r->n_values - 1, &v));
-        EW_TRY(ew_graph_output(r->g, r->value[v]));
+        int value = 0;
+        EW_TRY(get_number(r, 0, &value));
+        EW_TRY(ew_graph_output(r->g, value));
     }
     return EW_OK;
 }
