@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "graph/layout.h"
+#include "op/shape_attr.h"
 
 #define HEAD_STREAM 0x68656164 /* of random numbers: "head" */
 
@@ -45,7 +46,30 @@ static ew_err transpose_input(struct ew_graph *g)
     return ew_graph_sweep(g);
 }
 
-/* Many files fix a batch of 1 that nothing in them depends on. */
+static bool follows_batch(struct ew_graph *g, int64_t batch)
+{
+    const int out = g->outputs[0];
+    return ew_graph_set_batch(g, batch) == EW_OK && g->values[out].t.shape.rank > 0 &&
+           g->values[out].t.shape.dim[0] == batch;
+}
+
+/* A reshape of activations to [batch, ...] by a constant leaves the first dimension as it is. */
+static ew_err open_reshape(struct ew_graph *g, struct ew_node *n, int64_t batch)
+{
+    const struct ew_value *from = &g->values[n->in[0]], *to = &g->values[n->in[1]];
+    struct ew_ints shape;
+    if (from->kind != EW_VALUE_ACT || from->t.shape.rank == 0 || from->t.shape.dim[0] != batch ||
+        to->kind != EW_VALUE_CONST || ((const struct ew_reshape_attr *)n->attr)->allowzero)
+        return EW_OK;
+    EW_TRY(ew_tensor_ints(&to->t, "shape", &shape));
+    if (shape.n == 0 || shape.v[0] != batch)
+        return EW_OK;
+    shape.v[0] = 0;
+    return ew_graph_const_ints(g, NULL, shape.v, shape.n, &n->in[1]);
+}
+
+/* Many files fix a batch of 1 that nothing in them depends on but the shape before a dense layer.
+ */
 static ew_err open_batch(struct ew_graph *g)
 {
     struct ew_value *v = &g->values[g->inputs[0]];
@@ -53,9 +77,14 @@ static ew_err open_batch(struct ew_graph *g)
     if (v->dynamic & 1)
         return EW_OK;
     v->dynamic |= 1;
-    const struct ew_shape *out = &g->values[g->outputs[0]].t.shape;
-    EW_CHECK(ew_graph_set_batch(g, batch + 1) == EW_OK && out->rank > 0 && out->dim[0] == batch + 1,
-             EW_ERR_UNSUPPORTED, "%s: its batch is fixed at %lld", g->name, (long long)batch);
+    if (!follows_batch(g, batch + 1)) {
+        EW_TRY(ew_graph_set_batch(g, batch));
+        for (int k = 0; k < g->n_nodes; k++)
+            if (strcmp(g->nodes[k].op->name, "reshape") == 0)
+                EW_TRY(open_reshape(g, &g->nodes[k], batch));
+        EW_CHECK(follows_batch(g, batch + 1), EW_ERR_UNSUPPORTED, "%s: its batch is fixed at %lld",
+                 g->name, (long long)batch);
+    }
     return ew_graph_set_batch(g, batch);
 }
 
@@ -70,7 +99,7 @@ ew_err ew_adapt_images(struct ew_graph *g)
              ew_shape_text(&v->t.shape, text), ew_dtype_name(v->t.dtype));
     EW_CHECK(g->n_outputs >= 1, EW_ERR_ARG, "%s: has no output", g->name);
     EW_TRY(open_batch(g));
-    if (v->channels_last)
+    if (g->values[g->inputs[0]].channels_last)
         return EW_OK;
     /* By way of ONNX's order, so that the sweep back takes the transposes out. */
     EW_TRY(ew_graph_channels_first(g));
