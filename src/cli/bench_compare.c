@@ -236,7 +236,8 @@ static ew_err set_normalisation(const struct ew_compare_opts *o, struct ew_side 
     const struct ew_train_opts t = {.mean = o->images.mean, .std = o->images.std};
     double mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS];
     bool given;
-    s->resize = o->images.resize;
+    if (o->images.resize)
+        s->resize = o->images.resize;
     EW_TRY(ew_train_normalise(&t, mean, std, &given));
     for (int i = 0; given && i < EW_SAMPLE_CHANNELS; i++) {
         s->mean[i] = (float)mean[i];

@@ -10,7 +10,7 @@
 
 #include "backend/cpu/isa.h"
 #include "base/clock.h"
-#include "format/checkpoint.h"
+#include "format/image_card.h"
 
 void ew_side_fini(struct ew_side *s)
 {
@@ -60,6 +60,7 @@ static ew_err load_engine(const char *path, const struct ew_side_opts *o, struct
     s->precision = c->precision;
     s->batch = ew_max_i64(c->batch_min, o->net.batch);
     s->normalised = c->std[0] > 0;
+    s->resize = c->resize;
     for (int i = 0; i < EW_SAMPLE_CHANNELS && i < EW_ENGINE_CHANNELS; i++) {
         s->mean[i] = (float)c->mean[i];
         s->std[i] = (float)c->std[i];
@@ -115,16 +116,20 @@ ew_err ew_side_take(struct ew_graph *g, const char *name, const struct ew_side_o
     return EW_OK;
 }
 
-static ew_err read_normalisation(const char *path, struct ew_side *s)
+static ew_err read_card(struct ew_side *s)
 {
-    struct ew_checkpoint c;
-    EW_TRY(ew_checkpoint_read(path, &c));
-    for (int i = 0; i < EW_SAMPLE_CHANNELS && i < EW_CHECKPOINT_CHANNELS; i++) {
-        s->mean[i] = (float)c.mean[i];
-        s->std[i] = (float)c.std[i];
+    struct ew_arena a;
+    struct ew_image_card card;
+    ew_arena_init(&a);
+    const ew_err e = ew_image_card_get(s->g, &a, &card);
+    ew_arena_fini(&a); /* the names */
+    EW_TRY(e);
+    s->normalised = card.normalised;
+    s->resize = card.resize;
+    for (int i = 0; i < EW_SAMPLE_CHANNELS && i < EW_IMAGE_CHANNELS; i++) {
+        s->mean[i] = (float)card.mean[i];
+        s->std[i] = (float)card.std[i];
     }
-    s->normalised = true;
-    ew_checkpoint_fini(&c);
     return EW_OK;
 }
 
@@ -145,7 +150,7 @@ ew_err ew_side_load(const char *what, const struct ew_side_opts *o, struct ew_si
     }
     EW_TRY(ew_side_take(g, what, o, out));
     out->file_bytes = file ? file_bytes(what) : 0;
-    return file && ew_checkpoint_is(what) ? read_normalisation(what, out) : EW_OK;
+    return read_card(out);
 }
 
 /* ---- Memory ---- */

@@ -11,7 +11,7 @@
 #include "cli/data_cmd.h"
 #include "cli/network.h"
 #include "edgewise.h"
-#include "format/checkpoint.h"
+#include "format/image_card.h"
 #include "train/adapt.h"
 #include "train/options.h"
 
@@ -32,27 +32,37 @@ static void set_normalisation(struct ew_classifier *k, const double *mean, const
     k->normalised = true;
 }
 
-static ew_err read_checkpoint(const char *path, struct ew_classifier *out)
-{
-    struct ew_checkpoint c;
-    EW_TRY(ew_checkpoint_read(path, &c));
-    out->net = c.graph;
-    c.graph = NULL;
-    set_normalisation(out, c.mean, c.std);
-    ew_checkpoint_fini(&c);
-    return EW_OK;
-}
-
 static ew_err load_network(const char *what, struct ew_classifier *out)
 {
     const struct ew_network_opts n = {.width = 1, .batch = 1};
-    if (ew_checkpoint_is(what))
-        return read_checkpoint(what, out);
     EW_TRY(ew_network_load(what, &n, &out->net));
     if (ew_network_is_file(what))
         return EW_OK;
     EW_WARN("%s has random weights: its scores mean nothing", what);
     return ew_model_init(what, 1, out->net);
+}
+
+/* What the file says of its images, then what the options say; the network keeps both. */
+static ew_err read_card(struct ew_classifier *k, const double *mean, const double *std)
+{
+    struct ew_arena a;
+    struct ew_image_card card;
+    ew_arena_init(&a);
+    ew_err e = ew_image_card_get(k->net, &a, &card);
+    if (e == EW_OK && mean) {
+        memcpy(card.mean, mean, sizeof(card.mean));
+        memcpy(card.std, std, sizeof(card.std));
+        card.normalised = true;
+    }
+    if (e == EW_OK && k->resize)
+        card.resize = k->resize;
+    if (e == EW_OK)
+        e = ew_image_card_put(k->net, &card);
+    if (e == EW_OK && card.normalised)
+        set_normalisation(k, card.mean, card.std);
+    k->resize = card.resize;
+    ew_arena_fini(&a);
+    return e == EW_OK ? e : ew_fail_in(e, "%s", k->net->name);
 }
 
 ew_err ew_classifier_load(const char *what, const struct ew_classifier_opts *o,
@@ -66,9 +76,7 @@ ew_err ew_classifier_load(const char *what, const struct ew_classifier_opts *o,
     EW_TRY(load_network(what, out));
     EW_TRY(ew_adapt_images(out->net));
     EW_TRY(ew_adapt_scores(out->net));
-    if (given)
-        set_normalisation(out, mean, std);
-    return EW_OK;
+    return read_card(out, given ? mean : NULL, std);
 }
 
 /* ---- Images ---- */

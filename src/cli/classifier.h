@@ -8,7 +8,7 @@
 #include "graph/graph.h"
 
 struct ew_classifier_opts {
-    const char *mean, *std; /* NULL: the checkpoint's */
+    const char *mean, *std; /* NULL: the file's */
     int64_t resize;         /* the shorter side before the network's input is cut out; 0: none */
 };
 
@@ -17,7 +17,7 @@ struct ew_classifier_opts {
 #define EW_CLASSIFIER_FIELDS(owner, part)                                                          \
     {.name = "mean", .type = EW_FIELD_STR, .offset = offsetof(owner, part.mean),                   \
      .metavar = "M,M,M", .help = "subtracted from pixels in [0, 1]; \"imagenet\" sets mean and "   \
-     "std; default: the checkpoint's"},                                                            \
+     "std; default: the file's, where it says"},                                                   \
     {.name = "std", .type = EW_FIELD_STR, .offset = offsetof(owner, part.std),                     \
      .metavar = "D,D,D", .help = "pixels are divided by it, by channel"},                          \
     {.name = "resize", .type = EW_FIELD_INT, .offset = offsetof(owner, part.resize), .def = "0",   \

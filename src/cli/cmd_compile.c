@@ -11,7 +11,7 @@
 #include "cli/cmd.h"
 #include "cli/image_opts.h"
 #include "cli/network.h"
-#include "format/checkpoint.h"
+#include "format/image_card.h"
 #include "plan/tune.h"
 #include "quant/quant_run.h"
 #include "report/text_table.h"
@@ -72,24 +72,16 @@ static ew_err parse_batches(const char *text, struct ew_compile_opts *o)
     return EW_OK;
 }
 
-/* Classes and normalisation: as a checkpoint was trained, then as the options say. */
-static ew_err describe_images(const char *what, const struct opts *o, struct ew_arena *a,
+/* Classes and normalisation: as the file says, then as the options say. */
+static ew_err describe_images(const struct ew_graph *g, const struct opts *o, struct ew_arena *a,
                               struct ew_compile_opts *out)
 {
     struct ew_image_prep prep = {0}; /* std 0: not said */
-    if (ew_network_is_file(what) && ew_checkpoint_is(what)) {
-        struct ew_checkpoint c;
-        EW_TRY(ew_checkpoint_read(what, &c));
-        memcpy(prep.mean, c.mean, sizeof(prep.mean));
-        memcpy(prep.std, c.std, sizeof(prep.std));
-        const char **names = ew_arena_array(a, (size_t)c.n_classes + 1, sizeof(*names));
-        for (int i = 0; names && i < c.n_classes; i++)
-            names[i] = ew_arena_strdup(a, c.classes[i]);
-        out->classes = names;
-        out->n_classes = c.n_classes;
-        ew_checkpoint_fini(&c);
-        EW_CHECK(names && !a->failed, EW_ERR_MEMORY, "%s: no memory", what);
-    }
+    struct ew_image_card card;
+    EW_TRY(ew_fail_in(ew_image_card_get(g, a, &card), "%s", g->name));
+    ew_image_card_prep(&card, &prep);
+    out->classes = card.classes;
+    out->n_classes = card.n_classes;
     EW_TRY(ew_image_opts_read(&o->image, &prep));
     for (int i = 0; o->image.mean && !o->image.std && i < EW_IMAGE_CHANNELS; i++)
         prep.std[i] = prep.std[i] > 0 ? prep.std[i] : 1;
@@ -148,7 +140,7 @@ static ew_err compile(struct ew_cmd_call *c, struct ew_graph *g, struct ew_arena
                                  .precision = precisions[o->precision],
                                  .compact = o->compact};
     EW_TRY(parse_batches(o->batch, &co));
-    EW_TRY(describe_images(c->args[0], o, a, &co));
+    EW_TRY(describe_images(g, o, a, &co));
     const int64_t start = ew_clock_ns();
     EW_TRY(ew_engine_compile(g, &co, o->output));
     const double seconds = (double)(ew_clock_ns() - start) * 1e-9;

@@ -95,18 +95,19 @@ static ew_err record(struct ew_recording *rec, const struct ew_quant_result *r, 
 }
 
 /* Writes the file first: a drop that is not met is said with the file at hand. */
-static ew_err finish(struct ew_cmd_call *c, const struct ew_loader_opts *images,
+static ew_err finish(struct ew_cmd_call *c, const struct ew_classifier *k,
                      struct ew_quant_result *r, struct ew_recording *rec)
 {
     const struct opts *o = c->opts;
     const struct ew_onnx_save_opts save = {0};
     struct stat st;
     EW_TRY(ew_graph_set_batch(r->graph, 1));
+    EW_TRY(ew_graph_notes_copy(k->net, r->graph)); /* how images are made, names of classes */
     EW_TRY(ew_onnx_save(r->graph, o->output, &save));
     const int64_t bytes = stat(o->output, &st) == 0 ? (int64_t)st.st_size : 0;
     EW_TRY(record(rec, r, bytes));
     EW_TRY(c->json ? ew_quant_print_json(r, o->output, bytes)
-                   : ew_quant_print(r, images, o->output, bytes));
+                   : ew_quant_print(r, o->output, bytes));
     if (r->drop_met)
         return EW_OK;
     ew_cmd_hint(c, "try --method entropy or percentile, more images, or a larger --max-drop");
@@ -134,7 +135,7 @@ static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k,
         e = ew_quant_run(&job, &r);
     }
     if (e == EW_OK)
-        e = finish(c, &calib.loader, &r, rec);
+        e = finish(c, k, &r, rec);
     ew_quant_result_fini(&r);
     ew_image_set_close(&eval);
     ew_image_set_close(&calib);

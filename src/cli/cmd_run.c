@@ -11,6 +11,7 @@
 #include "cli/network.h"
 #include "cli/run_io.h"
 #include "engine/engine.h"
+#include "format/image_card.h"
 #include "format/tensor_file.h"
 
 struct opts {
@@ -95,7 +96,8 @@ static ew_err read_inputs(struct job *j)
         words[n++] = c->args[i];
     EW_CHECK(n > 0 || j->o->random, EW_ERR_USAGE, "there is no input: --input FILE or --random");
     EW_CHECK(n == 0 || !j->o->random, EW_ERR_USAGE, "--random and input files exclude each other");
-    EW_TRY(ew_run_frames_find(words, n, j->o->fps > 0, &j->arena, &j->frames));
+    const bool many = j->o->fps > 0 || n > EW_RUN_INPUTS;
+    EW_TRY(ew_run_frames_find(words, n, many, &j->arena, &j->frames));
     return j->frames.n ? EW_OK : ew_run_inputs_read(words, n, &j->in);
 }
 
@@ -126,13 +128,28 @@ static ew_err load_engine(struct job *j, const char *path)
     return ew_image_opts_read(&o->image, &j->prep);
 }
 
+/* A file may say so too. */
+static ew_err load_file(struct job *j, const char *path)
+{
+    struct ew_image_card card;
+    EW_TRY(ew_network_check_file(path));
+    EW_TRY(ew_run_load(path, &j->in, &j->o->size, &j->g));
+    EW_TRY(ew_fail_in(ew_image_card_get(j->g, &j->arena, &card), "%s", path));
+    ew_image_card_prep(&card, &j->prep);
+    if (!j->o->image.labels) {
+        j->show.labels = card.classes;
+        j->show.n_labels = card.n_classes;
+    }
+    return ew_image_opts_read(&j->o->image, &j->prep);
+}
+
 static ew_err load(struct job *j)
 {
     const char *what = j->c->args[0];
     if (ew_engine_file_is(what))
         return load_engine(j, what);
     if (ew_network_is_file(what))
-        return ew_run_load(what, &j->in, &j->o->size, &j->g);
+        return load_file(j, what);
     const struct ew_network_opts net = {.input = j->o->size, .width = 1, .batch = 1};
     const ew_err e = ew_network_load(what, &net, &j->g);
     if (e == EW_ERR_NOT_FOUND)
@@ -223,6 +240,19 @@ static ew_err run_frames(struct job *j)
     return ew_run_stream(&s);
 }
 
+/* Several images for a network with one input are one after the other; more files than inputs are
+ * a mistake. */
+static ew_err sort_inputs(struct job *j)
+{
+    const struct ew_run_inputs *in = &j->in;
+    bool images = j->g->n_inputs == 1;
+    for (int i = 0; i < in->n; i++)
+        images = images && in->list[i].is_image && !*in->list[i].name;
+    EW_CHECK(in->n <= j->g->n_inputs || images, EW_ERR_USAGE, "%d files for %d input%s", in->n,
+             j->g->n_inputs, j->g->n_inputs == 1 ? "" : "s");
+    return in->n > 1 && images ? ew_run_frames_of(in, &j->arena, &j->frames) : EW_OK;
+}
+
 static ew_err work(struct job *j)
 {
     if (j->o->output)
@@ -230,6 +260,7 @@ static ew_err work(struct job *j)
     EW_TRY(read_prep(j));
     EW_TRY(read_inputs(j));
     EW_TRY(load(j));
+    EW_TRY(sort_inputs(j));
     EW_TRY(compile(j));
     if (j->frames.n)
         return run_frames(j);
@@ -268,7 +299,8 @@ const struct ew_cmd ew_cmd_run = {
         "resized only where it is too small or --resize says so.\n"
         "Pixels become (pixel x scale - mean) / std.\n"
         "One row of scores is shown as classes, anything else by its statistics.\n"
-        "The images of a folder or of - (names on standard input) are run one after the other;\n"
+        "The images of a folder or of - (names on standard input), and several, are run one after "
+        "the other;\n"
         "with --fps they come like a camera's, and deadlines that were missed are counted.",
     .examples = "run squeezenet.onnx --input cat.jpg --mean imagenet\n"
                 "run model.onnx --input x=x.npy,mask=mask.npy --output y.npy\n"

@@ -2,17 +2,25 @@
 /* The network that a command works on, from the zoo or from a file. */
 #include "cli/network.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "format/checkpoint.h"
 #include "format/engine_file.h"
 
+static bool ends_in(const char *what, const char *end)
+{
+    const size_t n = strlen(what), k = strlen(end);
+    return n > k && strcmp(what + n - k, end) == 0;
+}
+
 bool ew_network_is_file(const char *what)
 {
-    const size_t n = strlen(what);
     struct stat st;
-    return strchr(what, '/') || (n > 5 && strcmp(what + n - 5, ".onnx") == 0) ||
+    return strchr(what, '/') || ends_in(what, ".onnx") || ends_in(what, ".ckpt") ||
+           ends_in(what, ".ewe") ||
            (stat(what, &st) == 0 && !S_ISDIR(st.st_mode)); /* folders are often named so */
 }
 
@@ -73,6 +81,15 @@ static ew_err from_checkpoint(const char *path, const struct ew_network_opts *o,
     return EW_OK;
 }
 
+/* A name that promises something else is not looked at as ONNX. */
+static ew_err check_kind(const char *path, bool checkpoint)
+{
+    EW_CHECK(access(path, F_OK) == 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
+    EW_CHECK(!ends_in(path, ".ewe"), EW_ERR_FORMAT, "%s: is no engine", path);
+    EW_CHECK(checkpoint || !ends_in(path, ".ckpt"), EW_ERR_FORMAT, "%s: is no checkpoint", path);
+    return EW_OK;
+}
+
 /* A file has its own classes and widths. */
 static ew_err from_file(const char *path, const struct ew_network_opts *o, struct ew_graph **out)
 {
@@ -84,6 +101,7 @@ static ew_err from_file(const char *path, const struct ew_network_opts *o, struc
     EW_CHECK(!ew_engine_file_is(path), EW_ERR_USAGE,
              "%s: is an engine, which info, run and bench take", path);
     const bool checkpoint = ew_checkpoint_is(path);
+    EW_TRY(check_kind(path, checkpoint));
     EW_TRY(checkpoint ? from_checkpoint(path, o, out) : from_onnx(path, o, out));
     ew_err e = checkpoint ? EW_OK : name_after(path, *out);
     if (e == EW_OK)
@@ -94,6 +112,11 @@ static ew_err from_file(const char *path, const struct ew_network_opts *o, struc
     if (e != EW_OK)
         ew_graph_free(*out);
     return e == EW_OK ? e : ew_fail_in(e, "%s", path);
+}
+
+ew_err ew_network_check_file(const char *path)
+{
+    return check_kind(path, ew_checkpoint_is(path));
 }
 
 ew_err ew_network_load(const char *what, const struct ew_network_opts *o, struct ew_graph **out)

@@ -34,6 +34,9 @@ struct ew_network_opts {
 /* True where `what` names a file rather than a network of the zoo. */
 bool ew_network_is_file(const char *what);
 
+/* Fails where the file is not there, or not what its name says. */
+ew_err ew_network_check_file(const char *path);
+
 /* Builds or reads it, at the batch asked for; release with ew_graph_free.  Networks of the zoo have
  * no values in their parameters yet. */
 ew_err ew_network_load(const char *what, const struct ew_network_opts *o, struct ew_graph **out);

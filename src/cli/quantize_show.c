@@ -23,6 +23,15 @@ static void time_cell(struct ew_table *t, double s)
         ew_table_cell(t, "%.3f", 1e3 * s);
 }
 
+/* What a layer gives may go on as it is, and have no range of its own. */
+static void range_cell(struct ew_table *t, const struct ew_quant_layer *l, float v)
+{
+    if (l->lo <= l->hi)
+        ew_table_cell(t, "%.3g", (double)v);
+    else
+        ew_table_cell(t, "-");
+}
+
 static ew_err print_layers(const struct ew_quant_result *r)
 {
     struct ew_table t;
@@ -35,8 +44,8 @@ static ew_err print_layers(const struct ew_quant_result *r)
         const struct ew_quant_layer *l = &r->layers[i];
         ew_table_cell(&t, "%s", l->name);
         ew_table_cell(&t, "%s", l->op);
-        ew_table_cell(&t, "%.3g", (double)l->lo);
-        ew_table_cell(&t, "%.3g", (double)l->hi);
+        range_cell(&t, l, l->lo);
+        range_cell(&t, l, l->hi);
         ew_table_cell(&t, "%.1f", l->sqnr_db);
         time_cell(&t, l->float_s);
         time_cell(&t, l->int8_s);
@@ -46,17 +55,16 @@ static ew_err print_layers(const struct ew_quant_result *r)
     return ew_table_print(&t, stdout);
 }
 
-ew_err ew_quant_print(const struct ew_quant_result *r, const struct ew_loader_opts *images,
-                      const char *file, int64_t bytes)
+ew_err ew_quant_print(const struct ew_quant_result *r, const char *file, int64_t bytes)
 {
     char size[EW_TEXT_CHARS];
     EW_TRY(print_layers(r));
-    printf("\n%d of %d layers in int8; ranges from %lld images; prepared: %s",
-           r->n_layers - r->n_float, r->n_layers, (long long)r->calibrated,
-           way_name(&r->ways[r->way]));
+    printf("\nlayers:    %d of %d in int8; ranges from %lld images\n", r->n_layers - r->n_float,
+           r->n_layers, (long long)r->calibrated);
+    printf("prepared:  %s, of", way_name(&r->ways[r->way]));
     for (int i = 0; i < r->n_ways; i++)
-        printf("%s%s %.1f dB", i ? ", " : " (", way_name(&r->ways[i]), r->ways[i].sqnr_db);
-    printf(")\n");
+        printf("%s %s %.1f dB", i ? ";" : "", way_name(&r->ways[i]), r->ways[i].sqnr_db);
+    printf("\n");
     printf("scores:    %.1f dB over noise, %lld images\n", r->sqnr_db, (long long)r->probed);
     if (r->float_s > 0)
         printf("time:      float32 %.3f ms, int8 %.3f ms at batch 1: %.2f times as fast (sums of "
@@ -66,9 +74,8 @@ ew_err ew_quant_print(const struct ew_quant_result *r, const struct ew_loader_op
         printf("accuracy:  float32 %.2f %%, int8 %.2f %%: %+.2f points, %lld images\n",
                100 * r->before.accuracy, 100 * r->after.accuracy,
                100 * (r->after.accuracy - r->before.accuracy), (long long)r->after.samples);
-    printf("images:    --mean %g,%g,%g --std %g,%g,%g\n", (double)images->mean[0],
-           (double)images->mean[1], (double)images->mean[2], (double)images->std[0],
-           (double)images->std[1], (double)images->std[2]);
+    printf("images:    --mean %s --std %s, as the file says\n",
+           ew_graph_note(r->graph, "edgewise.mean"), ew_graph_note(r->graph, "edgewise.std"));
     printf("file:      %s, %s\n", file, ew_text_bytes(bytes, size));
     return EW_OK;
 }

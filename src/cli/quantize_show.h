@@ -5,9 +5,7 @@
 
 #include "quant/quant_run.h"
 
-/* `images` says how they are normalised, which the file does not. */
-ew_err ew_quant_print(const struct ew_quant_result *r, const struct ew_loader_opts *images,
-                      const char *file, int64_t bytes);
+ew_err ew_quant_print(const struct ew_quant_result *r, const char *file, int64_t bytes);
 ew_err ew_quant_print_json(const struct ew_quant_result *r, const char *file, int64_t bytes);
 
 #endif

@@ -38,8 +38,9 @@ static ew_err add_input(struct ew_run_inputs *in, char *word)
     if (it->is_image)
         return EW_OK;
     const char *inner;
-    EW_TRY(ew_tensor_file_read(it->path, &in->arena, &it->t, &inner));
-    return EW_OK;
+    const ew_err e = ew_tensor_file_read(it->path, &in->arena, &it->t, &inner);
+    EW_CHECK(e != EW_ERR_FORMAT, e, "%s: is no PNG, JPEG, .npy or .pb file, or damaged", it->path);
+    return e;
 }
 
 ew_err ew_run_inputs_read(const char *const *words, int n, struct ew_run_inputs *out)

@@ -67,6 +67,10 @@ struct ew_run_frames {
 ew_err ew_run_frames_find(const char *const *words, int n, bool always, struct ew_arena *a,
                           struct ew_run_frames *out);
 
+/* The files of the inputs, all of them images. */
+ew_err ew_run_frames_of(const struct ew_run_inputs *in, struct ew_arena *a,
+                        struct ew_run_frames *out);
+
 struct ew_run_stream {
     const char *name;
     struct ew_graph *g;

@@ -109,6 +109,17 @@ ew_err ew_run_frames_find(const char *const *words, int n, bool always, struct e
     return e;
 }
 
+ew_err ew_run_frames_of(const struct ew_run_inputs *in, struct ew_arena *a,
+                        struct ew_run_frames *out)
+{
+    const char **list = ew_arena_array(a, (size_t)in->n + 1, sizeof(*list));
+    EW_CHECK(list, EW_ERR_MEMORY, "no memory");
+    for (int i = 0; i < in->n; i++)
+        list[i] = in->list[i].path;
+    *out = (struct ew_run_frames){.paths = list, .n = in->n};
+    return EW_OK;
+}
+
 /* ---- Running ---- */
 
 struct stream {

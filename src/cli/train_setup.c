@@ -9,6 +9,7 @@
 #include "cli/data_cmd.h"
 #include "cli/train_board.h"
 #include "cli/train_run.h"
+#include "format/image_card.h"
 #include "report/text_table.h"
 #include "train/adapt.h"
 #include "train/find_batch.h"
@@ -191,6 +192,13 @@ static ew_err normalise(struct ew_train_run *r)
     if (r->from.options) { /* a checkpoint's weights expect what they were trained with */
         memcpy(r->job.mean, r->from.mean, sizeof(r->job.mean));
         memcpy(r->job.std, r->from.std, sizeof(r->job.std));
+        return EW_OK;
+    }
+    struct ew_image_card card;
+    EW_TRY(ew_image_card_get(r->net, &r->arena, &card));
+    if (card.normalised) {
+        memcpy(r->job.mean, card.mean, sizeof(r->job.mean));
+        memcpy(r->job.std, card.std, sizeof(r->job.std));
         return EW_OK;
     }
     struct ew_dataset_stats s;

@@ -2,11 +2,13 @@
 /* Reading and writing checkpoints. */
 #include "format/checkpoint.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "format/graph_file.h"
+#include "format/image_card.h"
 
 #define VERSION     1
 #define MAX_BYTES   ((size_t)1 << 36)
@@ -163,13 +165,39 @@ static ew_err get_all(struct ew_get *in, struct ew_checkpoint *c)
     return EW_OK;
 }
 
+/* The network brings along how its images were made: shrunk until they just cover the input where
+ * the run's options do not say otherwise. */
+static ew_err note_images(struct ew_checkpoint *c)
+{
+    static const char key[] = "\nresize = ";
+    const struct ew_graph *g = c->graph;
+    const struct ew_shape *in = g->n_inputs ? &g->values[g->inputs[0]].t.shape : NULL;
+    struct ew_image_card card = {
+        .normalised = true, .classes = c->classes, .n_classes = c->n_classes};
+    for (int i = 0; i < EW_IMAGE_CHANNELS; i++) {
+        card.mean[i] = c->mean[i];
+        card.std[i] = c->std[i];
+        card.normalised = card.normalised && isfinite(c->mean[i]) && isfinite(c->std[i]);
+        card.normalised = card.normalised && (c->std[i] > 0 || i > 0);
+        if (i > 0 && !(card.std[i] > 0)) /* channels that the images do not have */
+            card.std[i] = 1;
+    }
+    const char *said = strstr(c->options, key);
+    card.resize = said ? strtoll(said + sizeof(key) - 1, NULL, 10) : 0;
+    if (card.resize <= 0 && in && in->rank == 4 && in->dim[1] == in->dim[2])
+        card.resize = in->dim[1];
+    return ew_image_card_put(c->graph, &card);
+}
+
 ew_err ew_checkpoint_parse(const void *bytes, size_t size, const char *what,
                            struct ew_checkpoint *out)
 {
     *out = (struct ew_checkpoint){0};
     ew_arena_init(&out->arena);
     struct ew_get in = {.bytes = bytes, .size = size, .what = what, .arena = &out->arena};
-    const ew_err e = get_all(&in, out);
+    ew_err e = get_all(&in, out);
+    if (e == EW_OK)
+        e = note_images(out);
     if (e != EW_OK)
         ew_checkpoint_fini(out);
     return e;

@@ -363,6 +363,25 @@ static ew_err put_opsets(struct export *x)
     return EW_OK;
 }
 
+/* What is known of the network, as metadata. */
+static ew_err put_notes(struct export *x)
+{
+    Ew__OnnxModel *m = &x->out.model;
+    size_t n = 0;
+    for (const struct ew_note *at = x->g->notes; at; at = at->next)
+        n++;
+    m->metadata_props = ew_arena_array(&x->out.arena, n, sizeof(*m->metadata_props));
+    for (const struct ew_note *at = x->g->notes; at && m->metadata_props; at = at->next) {
+        Ew__OnnxEntry *e = ew_arena_alloc(&x->out.arena, sizeof(*e));
+        EW_CHECK(e, EW_ERR_MEMORY, "no memory");
+        ew__onnx_entry__init(e);
+        e->key = text(x, at->key);
+        e->value = text(x, at->value);
+        m->metadata_props[m->n_metadata_props++] = e;
+    }
+    return EW_OK; /* put_model looks at the arena */
+}
+
 static ew_err put_model(struct export *x)
 {
     ew__onnx_model__init(&x->out.model);
@@ -372,6 +391,7 @@ static ew_err put_model(struct export *x)
     EW_TRY(put_inputs(x));
     EW_TRY(put_outputs(x));
     EW_TRY(put_opsets(x));
+    EW_TRY(put_notes(x));
     x->out.graph.name = text(x, x->g->name);
     x->out.model.has_ir_version = true;
     x->out.model.ir_version = ir_version(x->opset);

@@ -233,11 +233,26 @@ static ew_err unpack(struct ew_onnx_import *im, const void *bytes, size_t size)
     return check_model(im->model);
 }
 
+/* Setting a note looks through those before it: a made file with a million would take for ever. */
+#define MAX_NOTES 1000
+
+static ew_err keep_notes(struct ew_onnx_import *im)
+{
+    const Ew__OnnxModel *m = im->model;
+    for (size_t i = 0; i < m->n_metadata_props && i < MAX_NOTES; i++) {
+        const Ew__OnnxEntry *e = m->metadata_props[i];
+        if (e->key && e->value)
+            EW_TRY(ew_graph_note_set(im->g, e->key, e->value));
+    }
+    return EW_OK;
+}
+
 static ew_err import(struct ew_onnx_import *im)
 {
     const char *name = ew_onnx_text(im->model->graph->name);
     EW_TRY(ew_graph_new(*name ? name : "onnx", &im->g));
     EW_TRY(build(im));
+    EW_TRY(keep_notes(im));
     return settle(im);
 }
 

@@ -474,6 +474,7 @@ static ew_err clone_into(const struct ew_graph *g, struct ew_graph *c)
         c->inputs[c->n_inputs++] = g->inputs[i];
     for (int i = 0; i < g->n_outputs; i++)
         EW_TRY(ew_graph_output(c, g->outputs[i]));
+    EW_TRY(ew_graph_notes_copy(g, c));
     return ew_graph_infer(c);
 }
 

@@ -45,6 +45,12 @@ struct ew_node {
                           * one; such a node can be inferred but not run */
 };
 
+/* Something that is known of the network beside the graph itself; see notes.c. */
+struct ew_note {
+    const char *key, *value;
+    struct ew_note *next;
+};
+
 struct ew_graph {
     struct ew_arena arena; /* names, attributes, lists, constants */
     struct ew_arena known; /* values computed by the last inference */
@@ -62,13 +68,19 @@ struct ew_graph {
         int size;  /* power of two */
         int used;
     } names;
-    bool inferred; /* shapes are valid for the inputs' present shapes */
+    struct ew_note *notes; /* in the order in which they came */
+    bool inferred;         /* shapes are valid for the inputs' present shapes */
 };
 
 ew_err ew_graph_new(const char *name, struct ew_graph **out);
 /* Releases with the public ew_graph_free(). */
 ew_err ew_graph_clone(const struct ew_graph *g,
                       struct ew_graph **out); /* borrows constants' data */
+
+/* Notes: texts by key, both copied; setting one replaces it.  NULL: there is none. */
+const char *ew_graph_note(const struct ew_graph *g, const char *key);
+ew_err ew_graph_note_set(struct ew_graph *g, const char *key, const char *value);
+ew_err ew_graph_notes_copy(const struct ew_graph *from, struct ew_graph *to);
 
 /* Each returns a value's number through `out`.  Names are copied; NULL or a taken one gets a
  * suffix. */

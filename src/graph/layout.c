@@ -491,6 +491,7 @@ static ew_err relayout(struct ew_graph *g, bool to_last)
     free(s.first_made);
     /* Constants are borrowed from the old graph's arena, so the new graph takes that over. */
     ew_arena_join(&s.new->arena, &g->arena);
+    s.new->notes = g->notes;
     struct ew_graph swap = *g;
     *g = *s.new;
     *s.new = swap;

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a network's images are made and what its classes are called.  It travels as notes of the
+ * graph, which checkpoints fill in and ONNX files keep among their metadata:
+ *
+ *   edgewise.mean, edgewise.std    "0.5,0.5,0.5", of pixels in [0, 1], by channel
+ *   edgewise.resize                the shorter side before the middle is taken
+ *   edgewise.classes               names, one a line */
+#ifndef EW_FORMAT_IMAGE_CARD_H
+#define EW_FORMAT_IMAGE_CARD_H
+
+#include "format/image_input.h"
+#include "graph/graph.h"
+
+struct ew_image_card {
+    bool normalised; /* mean and std are known */
+    double mean[EW_IMAGE_CHANNELS], std[EW_IMAGE_CHANNELS];
+    int64_t resize; /* 0: not said */
+    const char *const *classes;
+    int n_classes;
+};
+
+/* Notes all that is known; what is not stays as it was. */
+ew_err ew_image_card_put(struct ew_graph *g, const struct ew_image_card *c);
+
+/* What the notes say; names lie in the arena.  Fails where a note makes no sense. */
+ew_err ew_image_card_get(const struct ew_graph *g, struct ew_arena *a, struct ew_image_card *out);
+
+/* Fills in what is known of how pixels become elements. */
+void ew_image_card_prep(const struct ew_image_card *c, struct ew_image_prep *out);
+
+#endif
