@@ -95,14 +95,12 @@ static ew_err record(struct ew_recording *rec, const struct ew_quant_result *r, 
 }
 
 /* Writes the file first: a drop that is not met is said with the file at hand. */
-static ew_err finish(struct ew_cmd_call *c, const struct ew_classifier *k,
-                     struct ew_quant_result *r, struct ew_recording *rec)
+static ew_err finish(struct ew_cmd_call *c, struct ew_quant_result *r, struct ew_recording *rec)
 {
     const struct opts *o = c->opts;
     const struct ew_onnx_save_opts save = {0};
     struct stat st;
     EW_TRY(ew_graph_set_batch(r->graph, 1));
-    EW_TRY(ew_graph_notes_copy(k->net, r->graph)); /* how images are made, names of classes */
     EW_TRY(ew_onnx_save(r->graph, o->output, &save));
     const int64_t bytes = stat(o->output, &st) == 0 ? (int64_t)st.st_size : 0;
     EW_TRY(record(rec, r, bytes));
@@ -135,7 +133,7 @@ static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k,
         e = ew_quant_run(&job, &r);
     }
     if (e == EW_OK)
-        e = finish(c, k, &r, rec);
+        e = finish(c, &r, rec);
     ew_quant_result_fini(&r);
     ew_image_set_close(&eval);
     ew_image_set_close(&calib);

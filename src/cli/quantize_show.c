@@ -65,7 +65,8 @@ ew_err ew_quant_print(const struct ew_quant_result *r, const char *file, int64_t
     for (int i = 0; i < r->n_ways; i++)
         printf("%s %s %.1f dB", i ? ";" : "", way_name(&r->ways[i]), r->ways[i].sqnr_db);
     printf("\n");
-    printf("scores:    %.1f dB over noise, %lld images\n", r->sqnr_db, (long long)r->probed);
+    if (r->n_float < r->n_layers)
+        printf("scores:    %.1f dB over noise, %lld images\n", r->sqnr_db, (long long)r->probed);
     if (r->float_s > 0)
         printf("time:      float32 %.3f ms, int8 %.3f ms at batch 1: %.2f times as fast (sums of "
                "the least times of steps)\n",

@@ -61,7 +61,10 @@ static ew_err build(struct ew_quant_gate *gate, bool *good)
     ew_graph_free(r->graph);
     r->graph = NULL;
     *good = true;
-    EW_TRY(ew_quant_gate_build(gate, &r->graph));
+    /* Biases that were corrected for int8 are wrong without it. */
+    const bool plain = r->n_float == r->n_layers;
+    EW_TRY(plain ? ew_graph_clone(gate->job->net, &r->graph)
+                 : ew_quant_gate_build(gate, &r->graph));
     if (!gate->job->evaluation)
         return EW_OK;
     EW_TRY(evaluate(gate->job, r->graph, "evaluating int8", &r->after));
@@ -187,6 +190,8 @@ ew_err ew_quant_run(const struct ew_quant_job *job, struct ew_quant_result *out)
         e = gate_and_finish(&own, &probe, ways.best, out);
     if (e == EW_OK)
         e = own_weights(out->graph);
+    if (e == EW_OK) /* how images are made, names of classes */
+        e = ew_graph_notes_copy(job->net, out->graph);
     ew_quant_ways_fini(&ways);
     ew_quant_probe_fini(&probe);
     return e;

@@ -133,6 +133,22 @@ static void costly_layers_stay_float(void)
 }
 
 /* No drop at all: layers stay float32 until the accuracy is the float network's or better. */
+/* Where nothing is quantised the network is the one that it was: biases corrected for int8, that
+ * was not there, had changed its accuracy. */
+static void nothing_quantised_is_nothing_changed(void)
+{
+    struct ew_quant_result r;
+    struct ew_quant_job job = job_of(evaluation());
+    job.opts.min_sqnr_db = 1000;
+    if (EW_EXPECT_OK(ew_quant_run(&job, &r))) {
+        EW_EXPECT_INT(r.n_float, r.n_layers);
+        EW_EXPECT_INT(r.graph->n_nodes, net->n_nodes);
+        EW_EXPECT(r.sqnr_db > 150);
+        EW_EXPECT_CLOSE(&(float){(float)r.before.loss}, &(float){(float)r.after.loss}, 1, 1e-6, 0);
+    }
+    ew_quant_result_fini(&r);
+}
+
 static void drops_are_met(void)
 {
     struct ew_quant_result r;
@@ -165,6 +181,7 @@ static void times_are_measured(void)
 }
 
 static const struct ew_test tests[] = {EW_TEST(accuracy_stays), EW_TEST(costly_layers_stay_float),
+                                       EW_TEST(nothing_quantised_is_nothing_changed),
                                        EW_TEST(drops_are_met), EW_TEST(times_are_measured)};
 
 int main(void)
