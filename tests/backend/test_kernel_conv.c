@@ -70,6 +70,8 @@ static const struct {
     {"5x5 of 6, images",{16, 1, 6, 16, {A1, {9, 5, 5, 1, 1, 0}, {10, 6, 5, 1, 1, 0}}}},
     {"3x3 s2, images",  {18, 1, 2, 3, {A1, {9, 5, 3, 2, 1, 1}, {8, 4, 3, 2, 1, 1}}}},
     {"6x2, images",     {35, 1, 3, 3, {A1, {7, 4, 6, 1, 1, 1}, {3, 5, 2, 1, 1, 2}}}},
+    {"5x5 of 5, images",{33, 1, 5, 13, {A1, {10, 6, 5, 1, 1, 0}, {9, 7, 5, 1, 1, 1}}}},
+    {"3x7 s2, images",  {34, 1, 4, 7, {A1, {15, 8, 3, 2, 1, 1}, {11, 5, 7, 2, 1, 3}}}},
     {"no image",        {0, 1, 3, 4, {A1, {4, 4, 3, 1, 1, 1}, {4, 4, 3, 1, 1, 1}}}},
 };
 #undef A1
@@ -418,6 +420,9 @@ int main(void)
             {"few", k->few_filter_fits, NULL, NULL, NULL, NULL, NULL, NULL, k->few_filter_partial,
              k->few_filter_tiles, k->few_filter_scratch, k->few_filter_run, k->few_filter_sum_tiles,
              k->few_filter_sum},
+            {"lanes", k->lane_filter_fits, NULL, NULL, NULL, NULL, NULL, NULL,
+             k->lane_filter_partial, k->lane_filter_tiles, k->lane_filter_scratch,
+             k->lane_filter_run, k->lane_filter_sum_tiles, k->lane_filter_sum},
             {"winograd", k->winograd_filter_fits, NULL, NULL, NULL, NULL, NULL, NULL,
              k->winograd_filter_partial, k->winograd_filter_tiles, k->winograd_filter_scratch,
              k->winograd_filter_run, k->winograd_filter_sum_tiles, k->winograd_filter_sum,

@@ -132,6 +132,8 @@ static struct filter_way filter_way(const struct ew_kernels *k, const struct ew_
         return FILTER_WAY(k, few);
     if (k->winograd_filter_fits(s))
         return FILTER_WAY(k, winograd);
+    if (k->lane_filter_fits(s))
+        return FILTER_WAY(k, lane);
     return FILTER_WAY(k, conv);
 }
 

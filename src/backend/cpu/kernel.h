@@ -349,6 +349,15 @@ struct ew_column_sums {
     X(void,    grouped_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
     X(int64_t, grouped_filter_sum_tiles, (const struct ew_conv_shape *s))                          \
     X(void,    grouped_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))   \
+    /* Filters of few channels, but more weights than few_filter takes (lane_filter_fits): the     \
+     * first pass only transposes. */                                                              \
+    X(bool,    lane_filter_fits, (const struct ew_conv_shape *s))                                  \
+    X(size_t,  lane_filter_partial, (const struct ew_conv_shape *s))                               \
+    X(int64_t, lane_filter_tiles, (const struct ew_conv_shape *s))                                 \
+    X(size_t,  lane_filter_scratch, (const struct ew_conv_shape *s))                               \
+    X(void,    lane_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, lane_filter_sum_tiles, (const struct ew_conv_shape *s))                             \
+    X(void,    lane_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))      \
     /* Few outputs over at least LANES images (few_fits), as conv; few_data_pack packs for the     \
      * convolution that few_run makes the gradient for the data with, as winograd_pack with `flip` \
      * does. */                                                                                    \

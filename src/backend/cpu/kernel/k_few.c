@@ -25,51 +25,60 @@ bool EW_K(few_init)(struct few *f, const struct ew_conv_shape *s)
     f->y_row = (int64_t)w->out * s->cout;
     f->y_image = f->y_row * h->out;
     f->groups = div_up(s->batch, LANES);
-    f->rows = div_up(h->out, 4); /* a few tiles even for one group of images */
-    for (;; f->rows = div_up(f->rows, 2)) {
+    /* A few tiles even for one group of images. */
+    for (f->bands = min_i64(h->out, 4);; f->bands = min_i64(h->out, f->bands * 2)) {
+        f->rows = div_up(h->out, f->bands);
         f->lines = (f->rows - 1) * h->stride + h->taps;
-        if (f->lines * f->line * (int64_t)sizeof(float) <= FEW_BAND || f->rows <= 1)
+        if (f->lines * f->line * (int64_t)sizeof(float) <= FEW_BAND || f->bands == h->out)
             break;
     }
-    f->bands = div_up(h->out, max_i64(f->rows, 1));
     return f->lines * f->line * (int64_t)sizeof(float) <= FEW_BAND;
 }
 
 struct few_tile EW_K(few_tile)(const struct few *f, int64_t index)
 {
-    struct few_tile t = {.row = index % f->bands * f->rows, .image = index / f->bands * LANES};
-    t.rows = min_i64(f->rows, f->s->axis[1].out - t.row);
+    const int64_t band = index % f->bands, rows = f->s->axis[1].out;
+    struct few_tile t = {.row = rows * band / f->bands, .image = index / f->bands * LANES};
+    t.rows = rows * (band + 1) / f->bands - t.row;
     t.images = min_i64(LANES, f->s->batch - t.image);
     return t;
 }
 
+void EW_K(few_turn_line)(const struct few *f, const struct few_tile *t, const float *x, int64_t y,
+                         float *to)
+{
+    const int64_t pad = (int64_t)f->s->axis[2].pad * f->s->cin * LANES;
+    const int64_t end = pad + f->x_row * LANES;
+    clear(to, pad);
+    few_turn_in(x + t->image * f->x_image + y * f->x_row, f->x_image, t->images, f->x_row,
+                to + pad);
+    clear(to + end, f->line - end);
+}
+
 void EW_K(few_band)(const struct few *f, const struct few_tile *t, const float *x, float *band)
 {
-    const struct ew_conv_axis *h = &f->s->axis[1], *w = &f->s->axis[2];
-    const int64_t lines = (t->rows - 1) * h->stride + h->taps, first = t->row * h->stride - h->pad;
-    const int64_t pad = (int64_t)w->pad * f->s->cin * LANES;
-    for (int64_t i = 0; i < lines; i++, band += f->line) {
-        const int64_t y = first + i;
-        if (y < 0 || y >= h->in)
-            continue; /* not read */
-        const int64_t end = pad + f->x_row * LANES;
-        clear(band, pad);
-        few_turn_in(x + t->image * f->x_image + y * f->x_row, f->x_image, t->images, f->x_row,
-                    band + pad);
-        clear(band + end, f->line - end);
-    }
+    const struct ew_conv_axis *h = &f->s->axis[1];
+    const int64_t first = t->row * h->stride - h->pad;
+    const int64_t last = first + (t->rows - 1) * h->stride + h->taps;
+    for (int64_t y = max_i64(first, 0); y < min_i64(last, h->in); y++) /* the others are not read */
+        EW_K(few_turn_line)(f, t, x, y, band + (y - first) * f->line);
+}
+
+bool EW_K(few_is_plain)(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = s->axis;
+    bool fits = s->groups == 1 && s->cout > 0 && s->batch >= LANES && a[0].in == 1 &&
+                a[0].out == 1 && a[0].taps == 1 && a[0].pad == 0;
+    for (int i = 1; i < 3; i++)
+        fits = fits && a[i].dilation == 1 && a[i].pad >= 0 && a[i].out > 0 && a[i].in > 0 &&
+               a[i].taps > 0;
+    return fits;
 }
 
 bool EW_K(few_fits)(const struct ew_conv_shape *s)
 {
-    const struct ew_conv_axis *a = s->axis;
     struct few f;
-    bool fits = s->groups == 1 && s->cout < LANES && s->cout > 0 && s->batch >= LANES &&
-                a[0].in == 1 && a[0].out == 1 && a[0].taps == 1 && a[0].pad == 0;
-    for (int i = 1; i < 3; i++)
-        fits = fits && a[i].dilation == 1 && a[i].pad >= 0 && a[i].out > 0 && a[i].in > 0 &&
-               a[i].taps > 0;
-    return fits && EW_K(few_init)(&f, s);
+    return s->cout < LANES && EW_K(few_is_plain)(s) && EW_K(few_init)(&f, s);
 }
 
 bool EW_K(few_data_fits)(const struct ew_conv_shape *s)
@@ -188,15 +197,19 @@ RUN(4)
 #define run_4 run_2
 #endif
 
+/* Pixels near the border, of which taps lie outside, go one by one: none of those is computed. */
 static void run_row(struct run *r, int64_t outputs)
 {
-    const int64_t wide = r->f->s->axis[2].out;
-    r->x = 0;
-    for (; r->x + PIXELS <= wide; r->x += PIXELS)
+    const struct ew_conv_axis *a = &r->f->s->axis[2];
+    const int64_t begin = min_i64(div_up(a->pad, a->stride), a->out);
+    const int64_t end = a->in + a->pad < a->taps ? 0 : (a->in + a->pad - a->taps) / a->stride + 1;
+    for (r->x = 0; r->x < begin; r->x++)
+        run_1(r, outputs);
+    for (; r->x + PIXELS <= end; r->x += PIXELS)
         run_4(r, outputs);
-    for (; r->x + 2 <= wide; r->x += 2)
+    for (; r->x + 2 <= end; r->x += 2)
         run_2(r, outputs);
-    for (; r->x < wide; r->x++)
+    for (; r->x < a->out; r->x++)
         run_1(r, outputs);
 }
 
