@@ -202,6 +202,7 @@ struct gradients {
     int64_t (*sum_tiles)(const struct ew_conv_shape *);
     void (*sum)(const struct ew_conv_filter *, int64_t, int64_t);
     double tolerance; /* of the filter's, of the largest value; 0: that of a direct sum */
+    bool bias;        /* the bias's gradient comes with the filter's */
 };
 
 /* dx by one way, added to what is there (`add`) or not; `scratch` and `packed` are set. */
@@ -258,6 +259,31 @@ static void filter_gradient(const struct gradients *k, const struct ew_conv_shap
     free(want);
 }
 
+/* The bias's is the sum of dy by output; once written, once added to what is there. */
+static void bias_gradient(const struct gradients *k, const struct ew_conv_shape *s,
+                          const struct conv_data *d)
+{
+    double *want = test_zeros(s->cout);
+    const double tol = tolerance((double)d->n_y / (double)s->cout);
+    for (int64_t i = 0; i < d->n_y; i++)
+        want[i % s->cout] += (double)d->add[i];
+    float *db = test_array(s->cout, 3), *dw = test_array(d->n_w, 3);
+    struct ew_conv_filter f = {.shape = *s, .x = d->x, .dy = d->add, .dw = dw, .db = db};
+    f.partial = test_scratch(k->partial(s) * sizeof(float));
+    for (int time = 1; time <= 2; time++) {
+        k->run(&f, 0, k->tiles(s), d->scratch);
+        k->sum(&f, 0, k->sum_tiles(s));
+        test_close(db, want, s->cout, tol * (1 + test_scale(want, s->cout)), "bias gradient");
+        for (int64_t o = 0; o < s->cout; o++)
+            want[o] *= 2;
+        f.add_db = true;
+    }
+    ew_guard_free(f.partial);
+    ew_guard_free(db);
+    ew_guard_free(dw);
+    free(want);
+}
+
 static void walk_gradients(const struct ew_kernels *isa, const struct gradients *k)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -284,6 +310,8 @@ static void walk_gradients(const struct ew_kernels *isa, const struct gradients 
         d.scratch = test_scratch(k->scratch(s));
         filter_gradient(k, s, &d, false);
         filter_gradient(k, s, &d, true);
+        if (k->bias)
+            bias_gradient(k, s, &d);
         ew_guard_free(d.scratch);
         data_fini(&d);
         ew_test_end();
@@ -419,10 +447,10 @@ int main(void)
              k->grouped_filter_sum}, /* strides too */
             {"few", k->few_filter_fits, NULL, NULL, NULL, NULL, NULL, NULL, k->few_filter_partial,
              k->few_filter_tiles, k->few_filter_scratch, k->few_filter_run, k->few_filter_sum_tiles,
-             k->few_filter_sum},
+             k->few_filter_sum, 0, true},
             {"lanes", k->lane_filter_fits, NULL, NULL, NULL, NULL, NULL, NULL,
              k->lane_filter_partial, k->lane_filter_tiles, k->lane_filter_scratch,
-             k->lane_filter_run, k->lane_filter_sum_tiles, k->lane_filter_sum},
+             k->lane_filter_run, k->lane_filter_sum_tiles, k->lane_filter_sum, 0, true},
             {"winograd", k->winograd_filter_fits, NULL, NULL, NULL, NULL, NULL, NULL,
              k->winograd_filter_partial, k->winograd_filter_tiles, k->winograd_filter_scratch,
              k->winograd_filter_run, k->winograd_filter_sum_tiles, k->winograd_filter_sum,

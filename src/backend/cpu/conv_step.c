@@ -113,13 +113,16 @@ struct filter_way {
     void (*run)(const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch);
     int64_t (*sum_tiles)(const struct ew_conv_shape *s);
     void (*sum)(const struct ew_conv_filter *f, int64_t begin, int64_t end);
+    bool bias; /* makes its gradient too */
 };
 
 #define FILTER_WAY(k, kind)                                                                        \
     (struct filter_way)                                                                            \
     {                                                                                              \
         (k)->kind##_filter_partial, (k)->kind##_filter_tiles, (k)->kind##_filter_scratch,          \
-            (k)->kind##_filter_run, (k)->kind##_filter_sum_tiles, (k)->kind##_filter_sum           \
+            (k)->kind##_filter_run, (k)->kind##_filter_sum_tiles, (k)->kind##_filter_sum,          \
+            (k)->kind##_filter_run == (k)->few_filter_run ||                                       \
+                (k)->kind##_filter_run == (k)->lane_filter_run                                     \
     }
 
 static struct filter_way filter_way(const struct ew_kernels *k, const struct ew_conv_shape *s)
@@ -174,6 +177,8 @@ static void run_filter(const struct ew_call *c)
     b->filter.dy = c->dout[0]->data;
     b->filter.dw = c->din[1]->data;
     b->filter.add = !(c->fresh & 2);
+    b->filter.db = b->way.bias && c->n_in > 2 && c->din[2] ? c->din[2]->data : NULL;
+    b->filter.add_db = !(c->fresh & 4);
     b->filter.partial = c->scratch;
     struct ew_update update; /* its settings change from run to run */
     b->filter.update = c->update ? &update : NULL;
@@ -202,13 +207,14 @@ static void run_data(const struct ew_call *c)
 
 static ew_err run_backward(const struct ew_call *c)
 {
+    const struct backward *b = c->state;
     if (!c->dout[0])
         return EW_OK;
     if (c->din[0])
         run_data(c);
     if (c->din[1])
         run_filter(c);
-    if (c->n_in > 2 && c->din[2])
+    if (c->n_in > 2 && c->din[2] && !(b->way.bias && c->din[1]))
         ew_bias_gradient(c);
     return EW_OK;
 }

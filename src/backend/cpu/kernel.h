@@ -92,6 +92,8 @@ struct ew_conv_filter {
      * they do not.
      */
     const struct ew_update *update;
+    float *db;   /* [O]: the gradient of the bias, made too by few and lane; NULL: not wanted */
+    bool add_db; /* to what db holds */
 };
 
 /* Convolutions of few positions and dense layers, in training (see kernel/spots.h).  Filters change

@@ -62,6 +62,9 @@ struct few_line {
 
 void EW_K(few_line)(const struct few_line *l);
 
+/* Adds up dy, [pixel][output][LANES], by output: sum is [output][LANES]. */
+void EW_K(few_bias)(const float *dy, int64_t pixels, int64_t outputs, float *sum);
+
 /* out[i] (+)= the sum of the lanes of vector i. */
 void EW_K(few_add_lanes)(const float *sum, int64_t n, float *out, bool add);
 

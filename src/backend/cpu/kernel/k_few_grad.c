@@ -21,10 +21,15 @@ int64_t EW_K(few_filter_tiles)(const struct ew_conv_shape *s)
     return EW_K(few_tiles)(s);
 }
 
-/* [tile][weights, in whole vectors] */
+static int64_t whole_vectors(int64_t n)
+{
+    return div_up(n, LANES) * LANES;
+}
+
+/* [tile][weights, biases], each in whole vectors */
 static int64_t partial_step(const struct ew_conv_shape *s)
 {
-    return div_up(weights_of(s), LANES) * LANES;
+    return whole_vectors(weights_of(s)) + whole_vectors(s->cout);
 }
 
 size_t EW_K(few_filter_partial)(const struct ew_conv_shape *s)
@@ -124,6 +129,13 @@ void EW_K(few_line)(const struct few_line *l)
         }
 }
 
+void EW_K(few_bias)(const float *dy, int64_t pixels, int64_t outputs, float *sum)
+{
+    for (int64_t i = 0; i < pixels; i++)
+        for (int64_t o = 0; o < outputs; o++, dy += LANES)
+            store(sum + o * LANES, load(sum + o * LANES) + load(dy));
+}
+
 void EW_K(few_add_lanes)(const float *sum, int64_t n, float *out, bool add)
 {
     for (int64_t i = 0; i < n; i += LANES) {
@@ -145,11 +157,15 @@ static void run_tile(const struct ew_conv_filter *c, const struct few *f, int64_
     const struct few_tile t = EW_K(few_tile)(f, index);
     const int64_t run = (int64_t)s->axis[2].taps * s->cin * LANES, dy_row = f->y_row * LANES;
     float *dy = band + f->lines * f->line, *sum = dy + f->rows * dy_row;
+    float *bias = sum + whole_vectors(weights_of(s)) * LANES;
     EW_K(few_band)(f, &t, c->x, band);
-    for (int64_t i = 0; i < t.rows; i++)
+    clear(sum, partial_step(s) * LANES);
+    for (int64_t i = 0; i < t.rows; i++) {
         few_turn_in(c->dy + t.image * f->y_image + (t.row + i) * f->y_row, f->y_image, t.images,
                     f->y_row, dy + i * dy_row);
-    clear(sum, partial_step(s) * LANES);
+        if (c->db)
+            EW_K(few_bias)(dy + i * dy_row, s->axis[2].out, s->cout, bias);
+    }
     for (int64_t tap = 0; tap < h->taps; tap++) {
         int64_t first = t.row, last = t.row + t.rows;
         few_rows(h, tap, &first, &last);
@@ -166,7 +182,7 @@ static void run_tile(const struct ew_conv_filter *c, const struct few *f, int64_
             EW_K(few_line)(&l);
         }
     }
-    EW_K(few_add_lanes)(sum, weights_of(s), c->partial + index * partial_step(s), false);
+    EW_K(few_add_lanes)(sum, partial_step(s), c->partial + index * partial_step(s), false);
 }
 
 void EW_K(few_filter_run)(const struct ew_conv_filter *c, int64_t begin, int64_t end, void *scratch)
@@ -182,13 +198,24 @@ int64_t EW_K(few_filter_sum_tiles)(const struct ew_conv_shape *s)
     return 1;
 }
 
+/* out (+)= the sums of all tiles, n of them from `at` on. */
+static void add_tiles(const struct ew_conv_filter *f, int64_t at, int64_t n, float *out, bool add)
+{
+    const int64_t tiles = EW_K(few_tiles)(&f->shape), step = partial_step(&f->shape);
+    for (int64_t i = 0; i < n; i += LANES) {
+        vec sum = add ? load_n(out + i, n - i) : (vec){0};
+        for (int64_t t = 0; t < tiles; t++)
+            sum += load(f->partial + t * step + at + i);
+        store_n(out + i, sum, n - i);
+    }
+}
+
 void EW_K(few_filter_sum)(const struct ew_conv_filter *f, int64_t begin, int64_t end)
 {
-    const int64_t n = weights_of(&f->shape), tiles = EW_K(few_tiles)(&f->shape);
-    for (int64_t i = 0; i < n && begin < end; i += LANES) {
-        vec sum = f->add ? load_n(f->dw + i, n - i) : (vec){0};
-        for (int64_t t = 0; t < tiles; t++)
-            sum += load_n(f->partial + t * partial_step(&f->shape) + i, n - i);
-        store_n(f->dw + i, sum, n - i);
-    }
+    const int64_t n = weights_of(&f->shape);
+    if (begin >= end)
+        return;
+    add_tiles(f, 0, n, f->dw, f->add);
+    if (f->db)
+        add_tiles(f, whole_vectors(n), f->shape.cout, f->db, f->add_db);
 }

@@ -15,7 +15,7 @@
 struct lanes {
     struct few f;
     int64_t x, dy; /* of a group of LANES images */
-    int64_t dy_at, sum_at, size;
+    int64_t dy_at, sum_at, bias_at, size;
     int64_t blocks; /* of FEW_OUTPUTS outputs */
     int64_t run;    /* floats of the sums of an output and a line of taps */
 };
@@ -30,7 +30,8 @@ static void init(struct lanes *l, const struct ew_conv_shape *s)
     l->sum_at = l->dy_at + l->f.groups * l->dy;
     l->blocks = div_up(s->cout, FEW_OUTPUTS);
     l->run = (int64_t)s->axis[2].taps * s->cin * LANES;
-    l->size = l->sum_at + l->blocks * FEW_OUTPUTS * h->taps * l->run;
+    l->bias_at = l->sum_at + l->blocks * FEW_OUTPUTS * h->taps * l->run;
+    l->size = l->bias_at + s->cout * LANES;
 }
 
 bool EW_K(lane_filter_fits)(const struct ew_conv_shape *s)
@@ -82,10 +83,20 @@ void EW_K(lane_filter_run)(const struct ew_conv_filter *c, int64_t begin, int64_
     }
 }
 
-/* One of the second pass is a block of outputs and a line of taps. */
+/* One of the second pass is a block of outputs and a line of taps; the last one is the bias. */
 int64_t EW_K(lane_filter_sum_tiles)(const struct ew_conv_shape *s)
 {
-    return div_up(s->cout, FEW_OUTPUTS) * s->axis[1].taps;
+    return div_up(s->cout, FEW_OUTPUTS) * s->axis[1].taps + 1;
+}
+
+static void sum_bias(const struct ew_conv_filter *c, const struct lanes *l)
+{
+    const struct ew_conv_shape *s = &c->shape;
+    const int64_t pixels = l->f.groups * s->axis[1].out * s->axis[2].out;
+    float *sum = c->partial + l->bias_at;
+    clear(sum, s->cout * LANES);
+    EW_K(few_bias)(c->partial + l->dy_at, pixels, s->cout, sum);
+    EW_K(few_add_lanes)(sum, s->cout, c->db, c->add_db);
 }
 
 static void sum_tile(const struct ew_conv_filter *c, const struct lanes *l, int64_t index)
@@ -119,6 +130,9 @@ void EW_K(lane_filter_sum)(const struct ew_conv_filter *c, int64_t begin, int64_
 {
     struct lanes l;
     init(&l, &c->shape);
-    for (int64_t i = begin; i < end; i++)
+    const int64_t last = EW_K(lane_filter_sum_tiles)(&c->shape) - 1;
+    for (int64_t i = begin; i < min_i64(end, last); i++)
         sum_tile(c, &l, i);
+    if (end > last && c->db)
+        sum_bias(c, &l);
 }
