@@ -121,7 +121,8 @@ void EW_K(pool_run)(const struct ew_pooling *p, int64_t begin, int64_t end)
     const struct ew_conv_axis *a = s->axis;
     struct image im = {.s = s};
     list_taps(&im);
-    for (int64_t row = begin; row < end; row++) {
+    for (int64_t tile = begin; tile < end; tile++) {
+        const int64_t row = row_of_tile(s, tile);
         im.n = row / a[1].out / a[0].out;
         int64_t o[3] = {row / a[1].out % a[0].out, row % a[1].out, 0};
         const struct inner inner = find_inner(&im, o);

@@ -75,6 +75,17 @@ INLINE int64_t loose_end(const struct inner *r, int64_t channels, int64_t all)
     return channels == all && channels < LANES ? r->to - div_up(LANES, channels) : r->from;
 }
 
+/* The row of outputs, counted through all images, that is tile `index`.  Where convolutions have
+ * images in lanes (few.h), their tiles are rows of all images; pools beside them go by the same
+ * order, so that threads find what they wrote in their own caches. */
+INLINE int64_t row_of_tile(const struct ew_conv_shape *s, int64_t index)
+{
+    const int64_t rows = (int64_t)s->axis[0].out * s->axis[1].out;
+    if (s->cin >= LANES || s->batch < LANES)
+        return index;
+    return index % s->batch * rows + index / s->batch;
+}
+
 /* Windows side by side: no pixel is in two of them, or in none. */
 INLINE bool windows_tile(const struct ew_conv_shape *s)
 {
