@@ -12,9 +12,10 @@
  * late goes away without having looked at the loop, which the caller may be writing anew.
  *
  * Both sides spin for a while, since the next loop of a plan mostly follows within microseconds,
- * and then block.  The flags `asleep` and `waiting` spare the lock and the system call while nobody
- * blocks, by the same rule: the sleeper writes its flag and then reads the counter, the waker the
- * other way round. */
+ * and then block.  A thread that finds itself on the caller's CPU, since something else has taken
+ * the others, yields instead: it would spin in the way of what it waits for.  The flags `asleep`
+ * and `waiting` spare the lock and the system call while nobody blocks, by the same rule: the
+ * sleeper writes its flag and then reads the counter, the waker the other way round. */
 #include "base/pool.h"
 
 #include <errno.h>
@@ -51,6 +52,7 @@ struct ew_pool {
 
     atomic_flag busy;
     _Alignas(EW_ALIGN) atomic_uint epoch;
+    atomic_int cpu; /* the caller's when it last woke a thread; -1: it has not yet */
     _Alignas(EW_ALIGN)
         atomic_int active; /* threads within the loop, or looking whether it is open */
     atomic_bool waiting;   /* the caller blocks or is about to */
@@ -125,12 +127,15 @@ static bool is_new(struct ew_pool *p, unsigned seen)
 static bool spin_for_loop(struct ew_pool *p, unsigned seen)
 {
     const int64_t until = p->spin ? ew_clock_ns() + SPIN_NS : 0;
-    while (p->spin && ew_clock_ns() < until)
+    while (p->spin && ew_clock_ns() < until) {
         for (int i = 0; i < 32; i++) {
             if (is_new(p, seen))
                 return true;
             relax();
         }
+        if (sched_getcpu() == atomic_load_explicit(&p->cpu, memory_order_relaxed))
+            sched_yield();
+    }
     return is_new(p, seen);
 }
 
@@ -181,6 +186,7 @@ static void open_loop(struct ew_pool *p)
     atomic_fetch_add(&p->epoch, 1);
     if (!atomic_load(&p->asleep))
         return;
+    atomic_store_explicit(&p->cpu, sched_getcpu(), memory_order_relaxed);
     pthread_mutex_lock(&p->lock);
     atomic_store(&p->asleep, false);
     pthread_cond_broadcast(&p->start);
@@ -252,6 +258,7 @@ ew_err ew_pool_new(int threads, struct ew_pool **out)
     struct ew_pool *p = mem;
     p->threads = 1;
     p->spin = n <= ew_pool_cpus();
+    atomic_init(&p->cpu, -1);
     atomic_flag_clear(&p->busy);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->start, NULL);
