@@ -45,10 +45,46 @@ bool ew_num_float(const char *text, double *out)
     return true;
 }
 
+/* Times are whole nanoseconds, and most numbers that are printed: those below 1e6 need neither
+ * printf nor reading back.  Writes what "%.15g" would and returns its length; 0: x is another
+ * number. */
+static int billionths_text(double x, char out[EW_NUM_CHARS])
+{
+    const double scaled = x * 1e9;
+    if (!(scaled >= 1 && scaled < 1e15))
+        return 0;
+    int64_t n = (int64_t)(scaled + 0.5);
+    const double back = (double)n / 1e9;
+    if (back < x || back > x)
+        return 0;
+    char digit[16]; /* the last one first */
+    int count = 0, behind = 9, at = 0;
+    for (; n % 10 == 0; n /= 10)
+        behind--;
+    for (; n > 0; n /= 10)
+        digit[count++] = (char)('0' + n % 10);
+    const int power = count - 1 - behind; /* of the first digit */
+    const bool small = power < -4;
+    const int point = small ? count - 1 : behind; /* digits behind the point */
+    if (!small && power < 0)
+        at += snprintf(out, EW_NUM_CHARS, "0.%.*s", -1 - power, "000");
+    for (int i = count - 1; i >= 0; i--) {
+        out[at++] = digit[i];
+        if (i == point && i > 0)
+            out[at++] = '.';
+    }
+    for (int i = behind; i < 0; i++)
+        out[at++] = '0';
+    out[at] = '\0';
+    return small ? at + snprintf(out + at, EW_NUM_CHARS - (size_t)at, "e-%02d", -power) : at;
+}
+
 int ew_num_text(double x, char out[EW_NUM_CHARS])
 {
+    int n = billionths_text(x, out);
+    if (n)
+        return n;
     const locale_t before = uselocale(c_locale());
-    int n = 0;
     for (int digits = 15; digits <= 17; digits++) {
         n = snprintf(out, EW_NUM_CHARS, "%.*g", digits, x);
         double back = 0;

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/rng.h"
 #include "ew_test.h"
 
 static const char *const modes[] = {"same", "valid", "full", NULL};
@@ -203,6 +204,20 @@ static void numbers_round_trip(void)
     EW_EXPECT_STR(text, "0.1");
 }
 
+/* The short way for times gives what printf gives. */
+static void times_as_text(void)
+{
+    struct ew_rng r = {.seed = 7};
+    for (int i = 0; i < 20000; i++) {
+        const uint64_t below = i % 3 == 0 ? 100 : i % 3 == 1 ? 3000000 : 1000000000000000;
+        const double x = (double)ew_rng_next_below(&r, below) / 1e9;
+        char text[EW_NUM_CHARS], want[EW_NUM_CHARS];
+        snprintf(want, sizeof(want), "%.15g", x);
+        EW_EXPECT_INT(ew_num_text(x, text), strlen(want));
+        EW_EXPECT_STR(text, want);
+    }
+}
+
 /* A program that embeds the library may live in a country of decimal commas. */
 static void locale_does_not_matter(void)
 {
@@ -254,5 +269,5 @@ static void nearest(void)
 
 EW_TEST_MAIN(EW_TEST(defaults), EW_TEST(whole_numbers), EW_TEST(sizes), EW_TEST(floats),
              EW_TEST(bools_and_choices), EW_TEST(lists), EW_TEST(prints_what_it_reads),
-             EW_TEST(numbers_round_trip), EW_TEST(locale_does_not_matter), EW_TEST(whole_lines),
-             EW_TEST(nearest))
+             EW_TEST(numbers_round_trip), EW_TEST(times_as_text), EW_TEST(locale_does_not_matter),
+             EW_TEST(whole_lines), EW_TEST(nearest))
