@@ -322,7 +322,8 @@ void ew_loader_release(struct ew_loader *l, const struct ew_batch *b)
     l->held = false;
     pthread_mutex_lock(&l->lock);
     l->released = l->want;
-    pthread_cond_signal(&l->work);
+    if (l->next - l->want <= l->n_slots / 2) /* waking takes as long as a sample or two */
+        pthread_cond_broadcast(&l->work);
     pthread_mutex_unlock(&l->lock);
 }
 
