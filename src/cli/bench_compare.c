@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench A B ...: networks and engines side by side, every figure with where it comes from. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,8 +303,8 @@ static void print_cell(struct ew_table *t, enum form f, const struct cell *v)
     case PERCENT:
         ew_table_cell(t, "%.2f %%", v->v);
         break;
-    case WATT:
-        ew_table_cell(t, "%.2f W", v->v);
+    case WATT: /* noise round 0 is not "-0.00" */
+        ew_table_cell(t, "%.2f W", fabs(v->v) < 0.005 ? 0 : v->v);
         break;
     case PER_WATT:
         ew_table_cell(t, "%.2f", v->v);

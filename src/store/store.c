@@ -157,9 +157,9 @@ static ew_err prepare_file(struct ew_store *s, const struct ew_store_opts *o)
     EW_TRY(check_file(s, &fresh, &older));
     if (s->read_only) {
         EW_CHECK(!older, EW_ERR_UNSUPPORTED,
-                 "%s: made by an older Edgewise, and cannot be brought up to date as it is "
-                 "read-only",
-                 s->path);
+                 "%s: made by an older Edgewise; 'edgewise results --db %s' brings it up to date "
+                 "where it may write",
+                 s->path, s->path);
         return EW_OK;
     }
     EW_TRY(set_wal(s));
