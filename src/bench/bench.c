@@ -65,14 +65,32 @@ void ew_bench_fill(struct ew_plan *p, struct ew_graph *g, int64_t classes, uint6
     }
 }
 
-static ew_err run_trial(struct ew_plan *p, const struct ew_bench_opts *o, int64_t *ns)
+/* Runs under way, and who is told. */
+struct going {
+    ew_bench_tick *tick;
+    void *ctx;
+    int64_t done, total;
+};
+
+static void told(struct going *g)
 {
-    for (int64_t i = 0; i < o->warmup; i++)
+    g->done++;
+    if (g->tick)
+        g->tick(g->ctx, g->done, g->total);
+}
+
+static ew_err run_trial(struct ew_plan *p, const struct ew_bench_opts *o, struct going *g,
+                        int64_t *ns)
+{
+    for (int64_t i = 0; i < o->warmup; i++) {
         EW_TRY(ew_plan_run(p));
+        told(g);
+    }
     for (int64_t i = 0; i < o->iters; i++) {
         const int64_t start = ew_clock_ns();
         EW_TRY(ew_plan_run(p));
         ns[i] = ew_clock_ns() - start;
+        told(g);
     }
     return EW_OK;
 }
@@ -85,11 +103,9 @@ ew_err ew_bench_run(struct ew_plan *p, const struct ew_bench_opts *o, ew_bench_t
              (long long)o->iters, (long long)o->trials);
     EW_CLEANUP(ew_free_ptr) int64_t *ns = calloc((size_t)n, sizeof(*ns));
     EW_CHECK(ns, EW_ERR_MEMORY, "no memory for %lld durations", (long long)n);
-    for (int64_t t = 0; t < o->trials; t++) {
-        EW_TRY(run_trial(p, o, ns + t * o->iters));
-        if (tick)
-            tick(ctx, t + 1, o->trials);
-    }
+    struct going g = {.tick = tick, .ctx = ctx, .total = (o->warmup + o->iters) * o->trials};
+    for (int64_t t = 0; t < o->trials; t++)
+        EW_TRY(run_trial(p, o, &g, ns + t * o->iters));
     ew_bench_stats(ns, n, out);
     return EW_OK;
 }

@@ -24,7 +24,7 @@ void ew_bench_stats(int64_t *ns, int64_t n, struct ew_bench_stats *out);
 /* Fills every input with random numbers: images normal, labels whole numbers below `classes`. */
 void ew_bench_fill(struct ew_plan *p, struct ew_graph *g, int64_t classes, uint64_t seed);
 
-/* Called after each run: how many of how many are done. */
+/* Called after each run, warm-up included: how many of how many are done. */
 typedef void ew_bench_tick(void *ctx, int64_t done, int64_t total);
 
 /* Runs the plan and takes its times; `tick` may be NULL. */

@@ -79,6 +79,17 @@ struct result {
     int threads;
 };
 
+/* The study's own numbers of runs and trials, unless others are asked for. */
+static struct ew_bench_opts bench_opts(const struct opts *o)
+{
+    struct ew_bench_opts b = {.warmup = o->warmup, .iters = o->iters, .trials = o->trials};
+    if (o->protocol == PROTOCOL_SCALE && b.trials == 1)
+        b.trials = 50;
+    if (o->quick)
+        b = (struct ew_bench_opts){.warmup = 2, .iters = 5, .trials = 2};
+    return b;
+}
+
 static void show_tick(void *ctx, int64_t done, int64_t total)
 {
     ew_progress_update(ctx, done);
@@ -88,10 +99,10 @@ static ew_err measure(const struct opts *o, struct ew_graph *g, struct ew_plan *
 {
     int64_t batch = 1;
     EW_TRY(ew_graph_batch(g, &batch));
+    const struct ew_bench_opts b = bench_opts(o);
     struct ew_progress bar;
-    ew_progress_begin(&bar, stderr, "trials", o->trials);
+    ew_progress_begin(&bar, stderr, "runs", (b.warmup + b.iters) * b.trials);
     ew_bench_fill(p, g, 2, 1);
-    const struct ew_bench_opts b = {.warmup = o->warmup, .iters = o->iters, .trials = o->trials};
     const ew_err e = ew_bench_run(p, &b, show_tick, &bar, &r->time);
     ew_progress_end(&bar);
     EW_TRY(e);
@@ -327,17 +338,6 @@ static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struc
 
 /* ---- Several, and protocols ---- */
 
-/* The study's own numbers of runs and trials, unless others are asked for. */
-static struct ew_bench_opts bench_opts(const struct opts *o)
-{
-    struct ew_bench_opts b = {.warmup = o->warmup, .iters = o->iters, .trials = o->trials};
-    if (o->protocol == PROTOCOL_SCALE && b.trials == 1)
-        b.trials = 50;
-    if (o->quick)
-        b = (struct ew_bench_opts){.warmup = 2, .iters = 5, .trials = 2};
-    return b;
-}
-
 static ew_err run_several(struct ew_cmd_call *c, struct ew_tuner *tuner)
 {
     const struct opts *o = c->opts;
@@ -393,6 +393,7 @@ static ew_err bench_network(const struct ew_cmd_call *c, struct ew_tuner *tuner,
 {
     const struct opts *o = c->opts;
     struct ew_graph *g = NULL;
+    EW_CHECK(o->train || !o->memory_limit, EW_ERR_USAGE, "--memory-limit is for --train");
     ew_err e = ew_network_load(c->args[0], &o->net, &g);
     if (e == EW_OK && !ew_network_is_file(c->args[0]))
         e = ew_model_init(c->args[0], 1, g);

@@ -141,6 +141,8 @@ static ew_err compile(struct ew_cmd_call *c, struct ew_graph *g, struct ew_arena
                                  .compact = o->compact};
     EW_TRY(parse_batches(o->batch, &co));
     EW_TRY(describe_images(g, o, a, &co));
+    if (o->tune)
+        EW_INFO("measuring kernels; what was measured before is remembered");
     const int64_t start = ew_clock_ns();
     EW_TRY(ew_engine_compile(g, &co, o->output));
     const double seconds = (double)(ew_clock_ns() - start) * 1e-9;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/progress.h"
 #include "cli/data_cmd.h"
 #include "report/text_table.h"
 
@@ -40,7 +41,7 @@ static struct ew_loader_counts minus(struct ew_loader_counts a, const struct ew_
     return a;
 }
 
-static ew_err read_epoch(struct ew_loader *l, int64_t epoch)
+static ew_err read_epoch(struct ew_loader *l, int64_t epoch, struct ew_progress *bar, int64_t *done)
 {
     EW_TRY(ew_loader_start(l, epoch, 0));
     for (;;) {
@@ -48,18 +49,21 @@ static ew_err read_epoch(struct ew_loader *l, int64_t epoch)
         EW_TRY(ew_loader_next(l, &b));
         if (!b)
             return EW_OK;
+        *done += b->n;
         ew_loader_release(l, b);
+        ew_progress_update(bar, *done);
     }
 }
 
-static ew_err measure(struct result *r, struct ew_loader *l)
+static ew_err measure(struct result *r, struct ew_loader *l, struct ew_progress *bar)
 {
+    int64_t done = 0;
     for (int64_t e = 0; e < r->n; e++) {
         struct epoch *x = &r->epochs[e];
         const struct ew_loader_counts before = ew_loader_counts(l);
         EW_TRY(ew_dataset_resident(r->data, r->loader.split, &x->resident[0]));
         const int64_t start = ew_clock_ns();
-        EW_TRY(read_epoch(l, e));
+        EW_TRY(read_epoch(l, e, bar, &done));
         x->seconds = (double)(ew_clock_ns() - start) * 1e-9;
         x->c = minus(ew_loader_counts(l), &before);
         EW_TRY(ew_dataset_resident(r->data, r->loader.split, &x->resident[1]));
@@ -88,7 +92,7 @@ static ew_err print_text(const struct result *r)
         ew_table_cell(&t, "%s", head[i]);
     for (int64_t e = 0; e < r->n; e++) {
         const struct epoch *x = &r->epochs[e];
-        ew_table_cell(&t, "%lld", (long long)e);
+        ew_table_cell(&t, "%lld", (long long)e + 1);
         ew_table_cell(&t, "%.3f", x->seconds);
         ew_table_count(&t, (int64_t)((double)x->c.samples / x->seconds));
         ew_table_cell(&t, "%.3f", (double)x->c.fetch_ns * 1e-9);
@@ -172,7 +176,10 @@ static ew_err bench(struct ew_cmd_call *c, struct result *r)
         EW_TRY(ew_dataset_drop_cache(r->data, r->loader.split));
     struct ew_loader *l = NULL;
     EW_TRY(ew_loader_open(&r->loader, &l));
-    const ew_err err = measure(r, l);
+    struct ew_progress bar;
+    ew_progress_begin(&bar, stderr, "loading", r->n * ew_loader_samples(l));
+    const ew_err err = measure(r, l, &bar);
+    ew_progress_end(&bar);
     ew_loader_close(l);
     EW_TRY(err);
     return c->json ? print_json(r) : print_text(r);

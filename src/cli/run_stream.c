@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/progress.h"
 #include "base/rootfs.h"
 #include "bench/bench.h"
 #include "cli/run_io.h"
@@ -223,6 +224,8 @@ static ew_err play(struct stream *t, const struct ew_tensor *images, int n_image
         s->seconds > 0 ? (int64_t)ceil(s->seconds * s->fps) : (int64_t)s->frames.n;
     EW_TRY(ew_image_to_input(&images[0], &t->prep, t->to)); /* the first run is slow everywhere */
     EW_TRY(ew_plan_run(s->p));
+    struct ew_progress bar;
+    ew_progress_begin(&bar, stderr, "frames", frames);
     const int64_t start = ew_clock_ns();
     for (int64_t k = 0; k < frames;) {
         const int64_t there = start + (int64_t)((double)k * period);
@@ -235,7 +238,9 @@ static ew_err play(struct stream *t, const struct ew_tensor *images, int n_image
         const int64_t newest = ew_min_i64((int64_t)((double)(now - start) / period), frames);
         t->lost += newest > k + 1 ? newest - k - 1 : 0;
         k = ew_max_i64(newest, k + 1);
+        ew_progress_update(&bar, k);
     }
+    ew_progress_end(&bar);
     return EW_OK;
 }
 

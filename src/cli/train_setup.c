@@ -284,6 +284,7 @@ ew_err ew_train_setup(struct ew_cmd_call *c, struct ew_train_run *r)
     r->job.data = r->data;
     r->job.opts = r->o.train;
     r->job.folder = r->o.output;
+    r->job.talk = stderr;
     return EW_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "base/rng.h"
 
 #define ORDER_STREAM 0x66656174 /* "feat", and the epoch above it */
@@ -38,7 +39,8 @@ static ew_err allocate(const struct ew_learner *l, size_t limit, struct ew_featu
     return EW_OK;
 }
 
-static ew_err fill(struct ew_learner *l, struct ew_loader *loader, struct ew_features *f)
+static ew_err fill(struct ew_learner *l, struct ew_loader *loader, struct ew_progress *bar,
+                   struct ew_features *f)
 {
     int64_t at = 0;
     EW_TRY(ew_loader_start(loader, 0, 0));
@@ -54,15 +56,17 @@ static ew_err fill(struct ew_learner *l, struct ew_loader *loader, struct ew_fea
         memcpy(f->labels + at, b->labels, (size_t)b->n * sizeof(*f->labels));
         at += b->n;
         ew_loader_release(loader, b);
+        ew_progress_update(bar, at);
     }
     f->count = at; /* fewer where samples were bad */
     return EW_OK;
 }
 
 ew_err ew_features_make(struct ew_learner *l, const struct ew_loader_opts *loader, size_t limit,
-                        struct ew_features *out)
+                        FILE *talk, struct ew_features *out)
 {
     struct ew_loader *source;
+    struct ew_progress bar;
     *out = (struct ew_features){
         .batch_size = l->batch, .seed = loader->seed, .shuffle = loader->shuffle};
     EW_CHECK(l->features, EW_ERR_USAGE, "--cache-features: nothing is frozen");
@@ -72,8 +76,10 @@ ew_err ew_features_make(struct ew_learner *l, const struct ew_loader_opts *loade
     EW_TRY(ew_loader_open(&o, &source));
     out->count = ew_loader_samples(source);
     ew_err e = allocate(l, limit, out);
+    ew_progress_begin(&bar, talk, "frozen features", out->count);
     if (e == EW_OK)
-        e = fill(l, source, out);
+        e = fill(l, source, &bar, out);
+    ew_progress_end(&bar);
     ew_loader_close(source);
     if (e != EW_OK)
         ew_features_fini(out);

@@ -3,6 +3,8 @@
 #ifndef EW_TRAIN_FEATURES_H
 #define EW_TRAIN_FEATURES_H
 
+#include <stdio.h>
+
 #include "data/loader.h"
 #include "train/learner.h"
 
@@ -19,9 +21,10 @@ struct ew_features {
 };
 
 /* Runs all samples of `loader` (neither shuffled nor augmented; its batch is the learner's) through
- * the frozen part.  Fails where the result would take more than `limit` bytes. */
+ * the frozen part.  Fails where the result would take more than `limit` bytes.  Progress goes to
+ * `talk` (NULL: nowhere). */
 ew_err ew_features_make(struct ew_learner *l, const struct ew_loader_opts *loader, size_t limit,
-                        struct ew_features *out);
+                        FILE *talk, struct ew_features *out);
 void ew_features_fini(struct ew_features *f);
 
 /* The order of an epoch, fixed by (seed, epoch). */

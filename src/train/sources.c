@@ -90,7 +90,7 @@ static ew_err cache_training(struct ew_trainer *t, const struct ew_loader_opts *
              EW_ERR_USAGE,
              "--cache-features: features are computed once, so --augment must be none");
     const int64_t start = ew_clock_ns();
-    EW_TRY(ew_features_make(&t->learner, l, room_left(t), &t->features));
+    EW_TRY(ew_features_make(&t->learner, l, room_left(t), t->job.talk, &t->features));
     t->batches = t->features.count / t->learner.batch;
     t->features_s += (double)(ew_clock_ns() - start) * 1e-9;
     struct ew_graph *frozen = NULL;
@@ -169,7 +169,7 @@ static ew_err eval_features(struct ew_trainer *t, const struct ew_loader_opts *l
     f.c = in->dim[3];
     f.augment = (struct ew_augment){0};
     f.shuffle = false;
-    return ew_features_make(&t->learner, &f, room_left(t), &t->validation_features);
+    return ew_features_make(&t->learner, &f, room_left(t), t->job.talk, &t->validation_features);
 }
 
 static ew_err open_evaluator(struct ew_trainer *t, struct ew_loader_opts *l, int64_t have,

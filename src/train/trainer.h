@@ -32,6 +32,7 @@ struct ew_train_job {
     struct ew_board *board;             /* whose power is watched; NULL: none */
     const char *folder;                 /* NULL: nothing is written */
     const struct ew_checkpoint *resume; /* whose graph is `net`; NULL: from the beginning */
+    FILE *talk;                         /* progress before the first batch; NULL: nowhere */
 };
 
 enum ew_train_event {

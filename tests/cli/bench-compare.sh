@@ -20,3 +20,4 @@ for bad in "" "a.ewe a.onnx --train" "a.ewe --reference" "a.ewe --batch 2" "a.ew
     # shellcheck disable=SC2086 # words on purpose
     edgewise bench $bad --power-seconds 0 --iters 2 --warmup 0 | grep -v '^hint' || true
 done
+edgewise bench lenet5 --memory-limit 1M --iters 1 2>&1 || true
