@@ -3,7 +3,8 @@
  * its sums. */
 #include "backend/cpu/kernel/qcore.h"
 
-#define AHEAD 8 /* words of k that weights are fetched ahead */
+#define AHEAD     8  /* words of k that weights are fetched ahead */
+#define AHEAD_FEW 32 /* where few rows wait for them */
 
 /* ---- From sums to bytes ---- */
 
@@ -147,7 +148,7 @@ INLINE void step(const uint8_t *const a[5], int64_t row, const int32_t *w, struc
     UNROLL
     for (int v = 0; v < vectors; v++) {
         wv[v] = load_int(w + v * LANES);
-        __builtin_prefetch(w + (AHEAD * vectors + v) * LANES);
+        __builtin_prefetch(w + ((rows > 2 ? AHEAD : AHEAD_FEW) * vectors + v) * LANES);
     }
     UNROLL
     for (int r = 0; r < rows; r++) {
