@@ -99,7 +99,7 @@ def quantize(source, calib, options, out):
     text = measure.call([sides.EDGEWISE, "quantize", source, "--calib", calib, "--time=false",
                          *options, "-o", out])  # fmt: skip
     words = next(line.split() for line in text.splitlines() if line.startswith("images:"))
-    given = dict(zip(words[1::2], words[2::2]))
+    given = {k: v.strip(",") for k, v in zip(words[1::2], words[2::2])}
     return tuple(tuple(float(v) for v in given[k].split(",")) for k in ("--mean", "--std"))
 
 
