@@ -69,6 +69,7 @@ ew_err ew_pass_all(struct ew_graph *g)
     EW_TRY(ew_pass_drop_identity(g));
     EW_TRY(ew_pass_lower_quant(g));
     EW_TRY(ew_pass_fold_constants(g));
+    EW_TRY(ew_pass_fold_pad(g));
     EW_TRY(ew_pass_fold_batch_norm(g));
     EW_TRY(ew_pass_fold_flatten(g));
     EW_TRY(ew_pass_trim_taps(g));

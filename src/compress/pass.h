@@ -13,6 +13,9 @@ ew_err ew_pass_lower_quant(struct ew_graph *g);
 ew_err ew_pass_fold_constants(struct ew_graph *g);
 /* Nodes that only hand their input on disappear: identity, dropout, reshapes to the same shape. */
 ew_err ew_pass_drop_identity(struct ew_graph *g);
+/* Padding with zeros before a convolution becomes its own; reads no weight, so it is for training
+ * too. */
+ew_err ew_pass_fold_pad(struct ew_graph *g);
 /* Batch norm after a convolution goes into its filters and bias. */
 ew_err ew_pass_fold_batch_norm(struct ew_graph *g);
 /* A transpose before flatten and a dense layer goes into the order of the dense layer's weights. */

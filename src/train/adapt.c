@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "compress/pass.h"
 #include "graph/layout.h"
 #include "op/shape_attr.h"
 
@@ -99,13 +100,14 @@ ew_err ew_adapt_images(struct ew_graph *g)
              ew_shape_text(&v->t.shape, text), ew_dtype_name(v->t.dtype));
     EW_CHECK(g->n_outputs >= 1, EW_ERR_ARG, "%s: has no output", g->name);
     EW_TRY(open_batch(g));
-    if (g->values[g->inputs[0]].channels_last)
-        return EW_OK;
-    /* By way of ONNX's order, so that the sweep back takes the transposes out. */
-    EW_TRY(ew_graph_channels_first(g));
-    EW_TRY(transpose_input(g));
-    EW_TRY(ew_graph_channels_last(g));
-    return ew_graph_sweep(g);
+    if (!g->values[g->inputs[0]].channels_last) {
+        /* By way of ONNX's order, so that the sweep back takes the transposes out. */
+        EW_TRY(ew_graph_channels_first(g));
+        EW_TRY(transpose_input(g));
+        EW_TRY(ew_graph_channels_last(g));
+        EW_TRY(ew_graph_sweep(g));
+    }
+    return ew_pass_fold_pad(g); /* no kernel has its gradient */
 }
 
 /* ---- The head ---- */
