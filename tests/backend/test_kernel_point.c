@@ -302,7 +302,8 @@ static void dropout(const struct ew_kernels *k)
             k->dropout_run(&d, i, next);
         }
         for (int64_t i = 0; i < N; i++) {
-            const bool drop = ew_rng_uniform(d.seed, 0, (uint64_t)i) < d.ratio;
+            const struct ew_rng_block b = ew_rng_block(d.seed, 0, (uint64_t)i / 4);
+            const bool drop = b.v[i % 4] * 0x1p-32 < d.ratio;
             const double v = (double)x[i] * (drop ? 0 : d.ratio > 0 ? 1 / (1 - d.ratio) : 1);
             const float want = (float)(d.add ? (double)old[i] + v : v);
             if (d.add) /* the sum may be fused with the product */

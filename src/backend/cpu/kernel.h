@@ -240,8 +240,8 @@ struct ew_softmax {
 };
 
 /* y (+)= x * factor, where the factor of element i is 0 with probability `ratio`, else 1 / (1 -
- * ratio): the one that ew_rng_uniform(seed, 0, i) gives, and the product is computed in double as
- * the operator's reference does, so that the bits are the same (with `add`, up to one rounding). */
+ * ratio): the one that op_dropout.c gives, and the product is computed in double as that does, so
+ * that the bits are the same (with `add`, up to one rounding). */
 struct ew_dropout {
     uint64_t seed;
     double ratio;
