@@ -121,7 +121,7 @@ static void additions(const struct ew_kernels *k)
     double sums[C] = {0};
     for (int i = 0; i < ALL; i++)
         sums[i % C] += (double)a[i];
-    struct ew_column_sums c = {.rows = ROWS, .channels = C, .x = a, .out = shift};
+    struct ew_column_sums c = {.rows = ROWS, .channels = C, .step = C, .x = a, .out = shift};
     k->column_sums(&c, 0, 20);
     k->column_sums(&c, 20, C);
     test_close(shift, sums, C, 1e-5, "column sums");

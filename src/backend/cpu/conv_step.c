@@ -234,11 +234,12 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
                         ew_share_scratch(be, ew_conv_scratch_bytes(k, m, &shape));
     const size_t filter =
         ew_align_up(way.partial(s) * sizeof(float)) + ew_share_scratch(be, way.scratch(s));
+    const size_t bias = ew_bias_scratch(s->cout), most = data > filter ? data : filter;
     return (struct ew_kernel){.name = names[m],
                               .run = run_backward,
                               .fresh = true,
                               .updates = way.run == k->conv_filter_run ||
                                          way.run == k->winograd_filter_run,
-                              .scratch = data > filter ? data : filter,
+                              .scratch = most > bias ? most : bias,
                               .state = sizeof(struct backward)};
 }

@@ -259,9 +259,9 @@ struct ew_transpose {
     float *out;
 };
 
-/* out[c] (+)= sum of x[row][c] */
+/* out[c] (+)= sum of x[row][c]; rows lie `step` apart. */
 struct ew_column_sums {
-    int64_t rows, channels;
+    int64_t rows, channels, step;
     const float *x;
     float *out;
     bool add;

@@ -138,11 +138,13 @@ static ew_err run_backward(const struct ew_call *c)
 
 struct ew_kernel ew_spot_backward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
+    const size_t gradients = floats(be->isa->spots_grad_shared(s)) +
+                             ew_share_scratch(be, be->isa->spots_grad_scratch(s));
+    const size_t bias = ew_bias_scratch(s->cout);
     return (struct ew_kernel){.name = "few positions' gradients",
                               .run = run_backward,
                               .fresh = true,
                               .updates = true,
-                              .scratch = floats(be->isa->spots_grad_shared(s)) +
-                                         ew_share_scratch(be, be->isa->spots_grad_scratch(s)),
+                              .scratch = gradients > bias ? gradients : bias,
                               .state = sizeof(struct ew_conv_shape)};
 }

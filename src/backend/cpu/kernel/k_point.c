@@ -116,18 +116,42 @@ void EW_K(transpose_run)(const struct ew_transpose *t, int64_t begin, int64_t en
 /* ---- Sums over rows ---- */
 
 #define LEVEL 128 /* rows summed up by themselves: keeps the error of long sums small */
+#define WIDE  4   /* vectors at a time */
 
-INLINE vec column_sum(const struct ew_column_sums *s, int64_t c, int64_t n)
+/* Adds one row of `vectors` vectors, the last of which has n lanes. */
+INLINE void add_row(vec *sum, const float *x, const int vectors, int64_t n)
 {
-    vec all = {0};
+    UNROLL
+    for (int v = 0; v < vectors - 1; v++)
+        sum[v] += load(x + v * LANES);
+    sum[vectors - 1] += load_n(x + (vectors - 1) * LANES, n);
+}
+
+/* Four sums for each vector, added up by LEVELs. */
+INLINE void column_sum(const struct ew_column_sums *s, int64_t c, const int vectors, int64_t n)
+{
+    vec all[WIDE] = {{0}};
     for (int64_t row = 0; row < s->rows; row += LEVEL) {
-        vec sum[4] = {{0}};
-        const int64_t last = min_i64(row + LEVEL, s->rows);
-        for (int64_t r = row; r < last; r++)
-            sum[r & 3] += load_n(s->x + r * s->channels + c, n);
-        all += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        vec sum[4][WIDE] = {{{0}}};
+        const float *x = s->x + row * s->step + c;
+        const int64_t rows = min_i64(LEVEL, s->rows - row);
+        for (int64_t r = 0; r + 4 <= rows; r += 4, x += 4 * s->step) {
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                add_row(sum[i], x + i * s->step, vectors, n);
+        }
+        for (int64_t r = rows / 4 * 4; r < rows; r++, x += s->step)
+            add_row(sum[0], x, vectors, n);
+        UNROLL
+        for (int v = 0; v < vectors; v++)
+            all[v] += (sum[0][v] + sum[1][v]) + (sum[2][v] + sum[3][v]);
     }
-    return all;
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        float *out = s->out + c + v * LANES;
+        const int64_t lanes = v < vectors - 1 ? LANES : n;
+        store_n(out, s->add ? load_n(out, lanes) + all[v] : all[v], lanes);
+    }
 }
 
 /* Fewer channels than lanes: `channels` vectors hold LANES rows, and lanes are sorted out at the
@@ -151,13 +175,13 @@ static void narrow_sums(const struct ew_column_sums *s)
 
 void EW_K(column_sums)(const struct ew_column_sums *s, int64_t begin, int64_t end)
 {
-    if (s->channels < LANES && begin == 0 && end == s->channels) {
+    if (s->channels < LANES && begin == 0 && end == s->channels && s->step == s->channels) {
         narrow_sums(s);
         return;
     }
-    for (int64_t c = begin; c < end; c += LANES) {
-        const int64_t n = end - c;
-        const vec sum = column_sum(s, c, n < LANES ? n : LANES);
-        store_n(s->out + c, s->add ? load_n(s->out + c, n) + sum : sum, n);
-    }
+    int64_t c = begin;
+    for (; c + WIDE * LANES <= end; c += WIDE * LANES)
+        column_sum(s, c, WIDE, LANES);
+    for (; c < end; c += LANES)
+        column_sum(s, c, 1, min_i64(end - c, LANES));
 }
