@@ -93,6 +93,10 @@ void EW_K(core_pixels)(const struct core *c, int64_t row, int count, struct pixe
 void EW_K(core_gather)(const struct core *c, const float *x, const struct pixel *p, int count,
                        int64_t k0, int64_t k1, float *panel);
 
+/* Copies what one row of outputs reads into `band`, BAND_FLOATS: lines of the image, band_line
+ * floats apart, with their padding (c->band must hold). */
+void EW_K(core_fill_band)(const struct core *c, const float *x, int64_t row, float *band);
+
 /* The same through a band (c->band must hold): rows [first, last) of the output pixels, in scratch
  * of BAND_FLOATS. */
 struct core_rows {

@@ -6,7 +6,11 @@
  * its part of x is gathered ([PIXELS][KS], 136 KiB: in L2) and its part of dy laid out by MR
  * outputs
  * ([outputs / MR][PIXELS][MR]); then MR outputs x NR columns of dw are held in registers while the
- * pixels pass by.  Where that makes fewer than WANTED tiles, pixels are split as well. */
+ * pixels pass by.  Where that makes fewer than WANTED tiles, pixels are split as well.
+ *
+ * First layers have few columns and many pixels, and laying dy out would take as long as
+ * multiplying.  They go the other way round (`narrow`): columns are rows, outputs lanes, x is read
+ * from a band and dy as it lies. */
 #include <math.h>
 
 #include "backend/cpu/kernel/core.h"
@@ -21,7 +25,16 @@ struct plan {
     int64_t chunks, o_splits, splits, blocks; /* blocks: of PIXELS */
     int64_t tiles, size;                      /* size: of the part of dw that is not zero */
     bool partial; /* sums go there: pixels are split, or taps are left out */
+    bool narrow;
 };
+
+/* The other way round takes whole pieces of dy, and is no more to multiply. */
+static bool is_narrow(const struct plan *p)
+{
+    const struct core *c = &p->core;
+    return c->band && p->partial && p->chunks == 1 && p->o_splits == 1 && c->og % PIECE == 0 &&
+           c->k * div_up(c->og, LANES) <= c->og * div_up(c->k, LANES);
+}
 
 static void init(struct plan *p, const struct ew_conv_shape *s)
 {
@@ -35,6 +48,7 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
     p->tiles = tiles * p->splits;
     p->size = c->groups * c->og * c->k;
     p->partial = p->splits > 1 || c->used.trimmed;
+    p->narrow = is_narrow(p);
 }
 
 size_t EW_K(conv_filter_partial)(const struct ew_conv_shape *s)
@@ -149,6 +163,50 @@ static void clear_behind(const struct work *w)
             store(w->x + i * KS + j, (vec){0});
 }
 
+/* Adds the pixels of one row of outputs to sums [k][og]. */
+static void multiply_line(const struct work *w, int64_t line, int64_t g, bool first)
+{
+    const struct core *c = &w->plan->core;
+    const int64_t run = c->axis[2].taps * c->cg, out = c->axis[2].out;
+    const int64_t step = div_up(run, div_up(run, MR)); /* rows at a time, evenly */
+    int64_t row[MR];
+    for (int r = 0; r < MR; r++)
+        row[r] = r * c->og;
+    EW_K(core_fill_band)(c, w->f->x + g * c->cg, line, w->band);
+    for (int64_t t = 0; t < c->axis[1].taps; t++)
+        for (int64_t k = 0; k < run; k += step)
+            for (int64_t o = 0; o < c->og; o += NR) {
+                float *sums = w->sums + (t * run + k) * c->og + o;
+                const struct micro m = {.a = w->band + t * c->band_line + k,
+                                        .w = w->f->dy + line * out * c->y_step[2] + g * c->og + o,
+                                        .row_step = c->axis[2].stride * c->cg,
+                                        .line_step = c->y_step[2],
+                                        .kc = out,
+                                        .from = first ? NULL : sums,
+                                        .c = sums,
+                                        .row = row,
+                                        .width = min_i64(NR, c->og - o),
+                                        .lo = -INFINITY,
+                                        .hi = INFINITY};
+                EW_K(micro_outer_direct)(&m, (int)min_i64(step, run - k));
+            }
+}
+
+/* A tile is some rows of outputs. */
+static void run_narrow(const struct work *w, int64_t tile)
+{
+    const struct plan *p = w->plan;
+    const struct core *c = &p->core;
+    const int64_t split = tile % p->splits, g = tile / p->splits, lines = c->rows / c->axis[2].out;
+    const int64_t first = lines * split / p->splits, last = lines * (split + 1) / p->splits;
+    float *out = w->f->partial + split * p->size + g * c->og * c->k;
+    for (int64_t i = first; i < last; i++)
+        multiply_line(w, i, g, i == first);
+    for (int64_t o = 0; o < c->og; o++)
+        for (int64_t k = 0; k < c->k; k++)
+            out[o * c->k + k] = first < last ? w->sums[k * c->og + o] : 0;
+}
+
 static void run_tile(struct work *w, int64_t tile)
 {
     const struct plan *p = w->plan;
@@ -194,7 +252,10 @@ void EW_K(conv_filter_run)(const struct ew_conv_filter *f, int64_t begin, int64_
     w.band = w.dy + O_SPLIT / MR * DY_BLOCK;
     w.sums = w.band + BAND_FLOATS;
     for (int64_t i = begin; i < end; i++)
-        run_tile(&w, i);
+        if (p.narrow)
+            run_narrow(&w, i);
+        else
+            run_tile(&w, i);
 }
 
 int64_t EW_K(conv_filter_sum_tiles)(const struct ew_conv_shape *s)

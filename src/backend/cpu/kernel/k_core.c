@@ -214,8 +214,7 @@ void EW_K(core_gather)(const struct core *c, const float *x, const struct pixel 
         gather_pixel(&g, x + p[r].x, &p[r], panel + r * KS);
 }
 
-/* Copies what one row of outputs reads, lines of the image with their padding. */
-static void fill_band(const struct core *c, const float *x, int64_t row, float *band)
+void EW_K(core_fill_band)(const struct core *c, const float *x, int64_t row, float *band)
 {
     const struct ew_conv_axis *a = c->axis;
     const int64_t z = row / a[1].out % a[0].out * a[0].stride - a[0].pad;
@@ -248,7 +247,7 @@ void EW_K(core_gather_band)(const struct core *c, const float *x, struct core_ro
     const int64_t run = c->axis[2].taps * c->cg; /* of the band, where groups lie together */
     for (int64_t row = rows.first; row < rows.last;) {
         const int64_t o = row % out, count = min_i64(out - o, rows.last - row);
-        fill_band(c, x, row / out, band);
+        EW_K(core_fill_band)(c, x, row / out, band);
         for (int64_t t = 0; t < c->axis[1].taps; t++) {
             const int64_t from = max_i64(rows.k0 - t * run, 0);
             const int64_t n = min_i64(rows.k1 - t * run, run) - from;
@@ -363,7 +362,7 @@ static void run_band(struct tile *t, int64_t row)
     const struct core *c = t->run->core;
     const int64_t out = c->axis[2].out, rows = div_up(out, div_up(out, MR));
     struct pixel p;
-    fill_band(c, t->x, row, t->panel);
+    EW_K(core_fill_band)(c, t->x, row, t->panel);
     EW_K(core_pixels)(c, row * out, 1, &p);
     t->k1 = c->k;
     t->lines = c->axis[1].taps;
