@@ -307,6 +307,7 @@ struct tile {
     const float *a;
     int64_t row_step, lines, line_step; /* where a is no panel */
     int64_t row[MR];                    /* outputs of the present panel */
+    const float *next;                  /* the next panel, to be fetched; NULL: not */
 };
 
 /* Weights that the tile, or the one after it, reads after those of block b; each panel fetches as
@@ -321,6 +322,16 @@ static const float *weights_soon(const struct tile *t, int64_t b, int64_t panel)
     return t->w + next * NR * c->k + from * packed_width(min_i64(NR, c->og - next * NR)) + line;
 }
 
+/* What block b fetches while it multiplies, a line with each k: what the next panel reads or, with
+ * a band, writes; else weights. */
+static const float *soon_of(const struct tile *t, int64_t b, int64_t panel)
+{
+    const struct core *c = t->run->core;
+    if (c->band)
+        return t->next ? t->next + (b - t->block) * c->k * LINE : NULL;
+    return t->next && b == t->block ? t->next : weights_soon(t, b, panel);
+}
+
 /* All outputs of the tile for its panel of `rows` pixels, k in [k0, k1). */
 static void run_panel(const struct tile *t, int64_t panel, int rows)
 {
@@ -332,7 +343,7 @@ static void run_panel(const struct tile *t, int64_t panel, int rows)
         const float *from = first ? add : t->y;
         const struct micro m = {.a = t->a,
                                 .w = t->w + o * c->k + t->k0 * packed_width(width),
-                                .soon = c->band ? NULL : weights_soon(t, b, panel),
+                                .soon = soon_of(t, b, panel),
                                 .row_step = t->row_step,
                                 .lines = t->lines,
                                 .line_step = t->line_step,
@@ -373,6 +384,7 @@ static void run_band(struct tile *t, int64_t row)
         for (int r = 0; r < count; r++)
             t->row[r] = p.y + (o + r) * c->y_step[2];
         t->a = t->panel + o * t->row_step;
+        t->next = t->y + t->row[count - 1] + c->y_step[2];
         run_panel(t, 0, count);
     }
 }
@@ -398,11 +410,27 @@ static void flat_panel(struct tile *t, int64_t row, int rows)
     t->a = t->x + row * t->row_step + t->k0;
 }
 
+/* Fetches rows of a matrix into L2 before their panel comes. */
+static void fetch_rows(const float *p, int64_t row, int64_t rows, int64_t step)
+{
+    const float *const end = p + (row + rows) * step;
+    for (p += row * step; p < end; p += LINE)
+        __builtin_prefetch(p, 0, 2);
+}
+
+/* Where all of a pixel is read and written at once, rows follow each other faster than hardware
+ * fetches them. */
+static bool fetches(const struct core *c)
+{
+    return c->flat && c->flat_y && c->o_tiles == 1 && c->groups == 1 && c->k <= c->kc;
+}
+
 static void run_rows(struct tile *t, int64_t first, int64_t last)
 {
     const struct core *c = t->run->core;
     const int64_t panels = div_up(last - first, MR), step = div_up(last - first, panels);
     const int64_t chunk = c->flat && panels == 1 ? c->k : c->kc;
+    const bool fetch = fetches(c);
     t->lines = 1;
     t->row_step = c->flat ? c->x_step[2] : 0;
     do {
@@ -410,6 +438,11 @@ static void run_rows(struct tile *t, int64_t first, int64_t last)
         for (int64_t i = 0; i < panels; i++) {
             const int64_t row = first + i * step;
             const int rows = (int)min_i64(step, last - row);
+            if (fetch) {
+                const int64_t next = min_i64(step, c->rows - row - rows);
+                t->next = next > 0 ? t->x + (row + rows) * c->x_step[2] : NULL;
+                fetch_rows(t->y, row + rows, next, c->y_step[2]);
+            }
             if (c->flat && c->flat_y)
                 flat_panel(t, row, rows);
             else
