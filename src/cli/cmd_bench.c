@@ -187,9 +187,10 @@ static ew_err print_text(const char *name, const struct opts *o, const struct ew
         EW_TRY(print_profile(p, r));
     printf("%s, %s, batch %lld, %d threads, %s\n", name, o->train ? "training step" : "inference",
            (long long)o->net.batch, r->threads, r->isa);
-    printf(
-        "time:      median %.3f ms, min %.3f, mean %.3f, p90 %.3f, p99 %.3f, sd %.3f (%lld runs)\n",
-        t->median_ms, t->min_ms, t->mean_ms, t->p90_ms, t->p99_ms, t->sd_ms, (long long)t->n);
+    printf("time:      median %.3f ms, min %.3f, mean %.3f, p90 %.3f, p99 %.3f, sd %.3f (%lld "
+           "run%s)\n",
+           t->median_ms, t->min_ms, t->mean_ms, t->p90_ms, t->p99_ms, t->sd_ms, (long long)t->n,
+           t->n == 1 ? "" : "s");
     printf("speed:     %.1f images/s\n", r->images_per_s);
     printf("memory:    planned %s, resident %s\n",
            ew_text_bytes((int64_t)(r->plan.arena_bytes + r->plan.weight_bytes), a),

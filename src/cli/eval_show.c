@@ -108,12 +108,13 @@ ew_err ew_eval_print(const struct ew_eval_report *r)
     EW_TRY(print_classes(r));
     putchar('\n');
     EW_TRY(ew_eval_print_matrix(r));
-    printf("\n%s on %s (%s), %lld images\n", r->network, ew_dataset_info(r->data)->name, r->split,
-           (long long)s.samples);
+    char count[EW_TEXT_CHARS];
+    printf("\n%s on %s (%s), %s images\n", r->network, ew_dataset_info(r->data)->name, r->split,
+           ew_text_count(s.samples, count));
     printf("accuracy:  %.2f%%, loss %.4f\n", 100 * s.accuracy, s.loss);
     printf("macro:     precision %.4f, recall %.4f, F1 %.4f\n", s.precision, s.recall, s.f1);
-    printf("speed:     %.0f images/s, loading included\n",
-           r->seconds > 0 ? (double)s.samples / r->seconds : 0);
+    const double rate = r->seconds > 0 ? (double)s.samples / r->seconds : 0;
+    printf("speed:     %s images/s, loading included\n", ew_text_count((int64_t)rate, count));
     if (r->bad)
         printf("samples:   %lld could not be read\n", (long long)r->bad);
     return EW_OK;

@@ -76,11 +76,17 @@ static ew_err print_text(const struct ew_engine *e, const struct ew_engine_info 
         EW_TRY(ew_engine_output(e, n, &port));
         printf("output       %s\n", port_text(&port, text, sizeof(text)));
     }
-    printf("batch        %lld to %lld\n", (long long)i->batch_min, (long long)i->batch_max);
+    printf("batch        %lld", (long long)i->batch_min);
+    if (i->batch_max > i->batch_min)
+        printf(" to %lld", (long long)i->batch_max);
+    printf("\n");
     printf("parameters   %s\n", ew_text_count(i->params, a));
     printf("FLOPs        %s, one image\n", ew_text_count(i->flops, a));
     printf("CDL          %lld\n", (long long)i->cdl);
-    printf("classes      %d named\n", i->n_classes);
+    if (i->n_classes)
+        printf("classes      %d named: %s ...\n", i->n_classes, ew_engine_class(e, 0));
+    else
+        printf("classes      without names\n");
     printf("file         %s\n", ew_text_bytes(i->file_bytes, a));
     printf("packed       %s, what runs read%s\n", ew_text_bytes(i->packed_bytes, a),
            i->repacked ? "; packed again for this machine" : ", from the file itself");

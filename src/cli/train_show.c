@@ -140,9 +140,9 @@ static void print_written(const char *folder)
 ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result *x)
 {
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS], c[EW_TEXT_CHARS], d[EW_TEXT_CHARS];
-    printf("accuracy:  %.2f%% of %lld test images, macro F1 %.4f (precision %.4f, recall %.4f), "
+    printf("accuracy:  %.2f%% of %s test images, macro F1 %.4f (precision %.4f, recall %.4f), "
            "epoch %lld\n",
-           100 * x->test.accuracy, (long long)x->test.samples, x->test.f1, x->test.precision,
+           100 * x->test.accuracy, ew_text_count(x->test.samples, a), x->test.f1, x->test.precision,
            x->test.recall, (long long)x->best_epoch);
     printf("time:      %s s an epoch, %lld epoch%s: compute %s s, stall %s s, overhead %s s\n",
            seconds(x->epoch_s, a), (long long)x->epochs, x->epochs == 1 ? "" : "s",
