@@ -178,8 +178,13 @@ static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
     ew_recording_watch_free(r->watch);
     if (e == EW_OK)
         e = stopped ? stopped_early(c, r, t) : finish(r, t);
-    else if (e != EW_ERR_ARG) /* not diverged: a bad sample, a disk; what was learnt is good */
+    else if (e != EW_ERR_ARG) { /* not diverged: a bad sample, a disk; what was learnt is good */
         ew_trainer_save(t);
+        ew_cmd_hint(c,
+                    "edgewise train --resume %.120s goes on; --on-bad-sample skip leaves out what "
+                    "cannot be read",
+                    r->o.output);
+    }
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
     ew_trainer_close(t);

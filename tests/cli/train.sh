@@ -26,3 +26,9 @@ edgewise train lenet5 --width 2 --init run/best.ckpt --data synthetic:train=64,t
 head -n 1 log
 head -c 1000 run/last.ckpt >cut.ckpt
 edgewise info cut.ckpt || true
+# A file that is gone is named, and what was learnt is kept.
+edgewise data make --kind shapes --side 16 --classes 3 --train 32 --test 6 --to shapes >/dev/null
+rm shapes/train/disc/000000.png
+touch shapes/train/disc/000000.png
+edgewise train lenet5 --input 16x16x3 --data shapes --batch 8 --epochs 2 -o gone 2>&1 >/dev/null | tail -n 2
+edgewise train --resume gone --on-bad-sample skip 2>/dev/null | grep '^samples'
