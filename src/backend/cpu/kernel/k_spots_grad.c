@@ -19,12 +19,13 @@
 #include "backend/cpu/kernel/spots.h"
 #include "backend/cpu/kernel/turn.h"
 
-#define WANTED       8               /* tiles to aim at */
-#define DX_FLOATS    (64 << 10)      /* of a tile: 256 KiB */
-#define CHUNK        (32 << 10)      /* floats of the filter at a time: 128 KiB */
-#define CHUNK_MAX    4               /* blocks of outputs in it */
-#define INPUTS       512             /* of a tile, at most */
-#define TURN         (4 * MR)        /* outputs of a tile of laying out */
+#define WANTED       8          /* tiles to aim at */
+#define SMALL        (64 << 10) /* floats of a filter of which half as many have enough to do */
+#define DX_FLOATS    (64 << 10) /* of a tile: 256 KiB */
+#define CHUNK        (32 << 10) /* floats of the filter at a time: 128 KiB */
+#define CHUNK_MAX    4          /* blocks of outputs in it */
+#define INPUTS       512        /* of a tile, at most */
+#define TURN         (4 * MR)   /* outputs of a tile of laying out */
 #define X_STEP(wide) ((wide) + LINE) /* pixels do not share cache sets */
 
 struct plan {
@@ -47,7 +48,8 @@ static void init(struct plan *p, const struct ew_conv_shape *sh)
     p->wide = div_up(div_up(s->cin, p->c_tiles), NR) * NR;
     p->c_tiles = div_up(s->cin, p->wide);
     p->blocks = div_up(s->cout, MR);
-    p->splits = min_i64(max_i64(WANTED / p->c_tiles, 1), p->blocks);
+    const int64_t wanted = s->cout * s->taps * s->cin < SMALL ? WANTED / 2 : WANTED;
+    p->splits = min_i64(max_i64(wanted / p->c_tiles, 1), p->blocks);
     p->per = min_i64(max_i64(CHUNK / (s->taps * p->wide * MR), 1), CHUNK_MAX);
     p->y_size = s->outs * p->panels * s->cout * MR;
     p->t_size = s->outs * p->blocks * s->batch * MR;
