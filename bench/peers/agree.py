@@ -33,6 +33,7 @@ class Trained:
     network: str
     data: str
     epochs: int
+    samples: int = 0  # of each epoch; 0: all
 
     @property
     def name(self):
@@ -54,7 +55,7 @@ class Pretrained:
 
 CASES = [
     Trained("lenet5", "mnist", 2),
-    Trained("mobilenet_v2_cifar", "cifar10", 1),
+    Trained("mobilenet_v2_cifar", "cifar10", 2, samples=8000),
     Pretrained("squeezenet1_1_imagenet.onnx", (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     Pretrained("mobilenet_v2_imagenet.onnx", (0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
 ]
@@ -114,7 +115,7 @@ def prepare(case, quick, out):
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
         measure.call([sides.EDGEWISE, "train", case.network, "--data", case.data, "--epochs",
-                      case.epochs, "-o", run])  # fmt: skip
+                      case.epochs, "--samples", case.samples, "-o", run])  # fmt: skip
         prep = quantize(run / "best.ckpt", f"{case.data}:500", [], out)
     pixels = {"mnist": mnist, "cifar10": cifar10}[case.data](where)
     return normalised(pixels[: IMAGES[quick]], *prep)
@@ -151,7 +152,7 @@ def compare(case, quick):
 
 def markdown(rows):
     lines = [
-        [r["name"], f"{r['images']:,}", f"{100 * r['like']:.2f} %", f"{100 * r['equal']:.1f} %",
+        [r["name"], f"{r['images']:,}", f"{100 * r['like']:.2f} %", f"{100 * r['equal']:.2f} %",
          f"{r['difference']:.1e}"]
         for r in rows
     ]  # fmt: skip
