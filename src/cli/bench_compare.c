@@ -8,12 +8,14 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "cli/bench_side.h"
+#include "cli/recording.h"
 #include "report/text_table.h"
 #include "train/options.h"
 
 #define MAX_SIDES 16
 
 struct column {
+    struct ew_recording rec; /* a run of its own in the store */
     struct ew_side side;
     struct ew_bench_side time;
     int64_t resident;
@@ -169,7 +171,7 @@ static struct cell per_watt(const struct column *k)
 #define CLOCK_SOURCE "measured: monotonic clock, in turns"
 
 static const struct row {
-    const char *name, *key, *source;
+    const char *name, *key, *source; /* the key is the metric's, too */
     enum form form;
     struct cell (*value)(const struct column *k);
 } rows[] = {
@@ -270,6 +272,65 @@ static ew_err measure(struct comparison *m)
     EW_TRY(time_sides(m));
     EW_TRY(measure_power(m));
     return evaluate(m);
+}
+
+/* ---- The store ---- */
+
+/* Less is better of times, sizes and power. */
+static enum ew_better better(enum form f)
+{
+    switch (f) {
+    case TIMES:
+    case RATE:
+    case PERCENT:
+    case PER_WATT:
+        return EW_BETTER_HIGHER;
+    default:
+        return EW_BETTER_LOWER;
+    }
+}
+
+static ew_err record(struct column *k)
+{
+    for (size_t i = 0; i < EW_COUNT(rows); i++) {
+        const struct row *r = &rows[i];
+        const struct cell v = r->value(k);
+        static const char *const units[] = {
+            [MS] = "ms", [RATE] = "1/s", [BYTES] = "B", [WATT] = "W", [PER_WATT] = "1/J"};
+        if (r->form == TEXT || !v.known)
+            continue;
+        const bool measured = strncmp(r->source, "measured", 8) == 0;
+        const double value = r->form == PERCENT ? v.v / 100 : v.v; /* as eval keeps it */
+        EW_TRY((measured ? ew_recording_metric : ew_recording_derived)(
+            &k->rec, strcmp(r->key, "params") == 0 ? "parameters" : r->key, value, units[r->form],
+            better(r->form)));
+    }
+    return EW_OK;
+}
+
+/* Each network is a run, as if it had been asked for alone. */
+static ew_err begin_records(struct comparison *m)
+{
+    const char *db = m->o->db;
+    EW_CHECK(!db || !getenv("EW_RUN"), EW_ERR_USAGE, "a study's job is one network");
+    for (int i = 0; db && i < m->n; i++) {
+        struct ew_cmd_call one = *m->c;
+        one.n_args = one.n_before = 1;
+        one.args = m->c->args + i;
+        EW_TRY(ew_recording_begin(&one, db, &m->columns[i].rec));
+    }
+    return EW_OK;
+}
+
+static ew_err end_records(struct comparison *m, ew_err e)
+{
+    for (int i = 0; i < m->n; i++) {
+        struct column *k = &m->columns[i];
+        if (e == EW_OK && k->rec.store)
+            e = record(k);
+        e = ew_recording_end(&k->rec, e);
+    }
+    return e;
 }
 
 /* ---- Output ---- */
@@ -413,7 +474,10 @@ ew_err ew_bench_compare(struct ew_cmd_call *c, const struct ew_compare_opts *o)
     struct comparison m = {.c = c, .o = o, .n = c->n_args};
     m.columns = calloc((size_t)m.n, sizeof(*m.columns));
     EW_CHECK(m.columns, EW_ERR_MEMORY, "no memory");
-    ew_err e = measure(&m);
+    ew_err e = begin_records(&m);
+    if (e == EW_OK)
+        e = measure(&m);
+    e = end_records(&m, e);
     if (e == EW_OK)
         e = c->json ? print_json(&m) : print_text(&m);
     for (int i = 0; i < m.n; i++)

@@ -73,6 +73,7 @@ struct ew_compare_opts {
     const char *power_from;
     double power_s; /* 0: power is not measured */
     bool quick;
+    const char *db; /* store; NULL: none */
 };
 
 /* bench A B ...: all of the call's arguments. */

@@ -352,7 +352,8 @@ static ew_err run_several(struct ew_cmd_call *c, struct ew_tuner *tuner)
                                        .images = o->images,
                                        .power_from = o->power_from,
                                        .power_s = o->quick ? 0 : o->power_seconds,
-                                       .quick = o->quick};
+                                       .quick = o->quick,
+                                       .db = o->db};
     if (o->protocol == PROTOCOL_ENGINE)
         return ew_bench_protocol_engine(c, &co);
     if (o->protocol == PROTOCOL_SCALE)
@@ -365,7 +366,8 @@ static ew_err check_several(const struct ew_cmd_call *c)
     const struct opts *o = c->opts;
     EW_CHECK(!o->train && !o->profile && !o->memory_limit, EW_ERR_USAGE,
              "--train, --profile and --memory-limit are for one network");
-    EW_CHECK(!o->db, EW_ERR_USAGE, "--db is for one network");
+    EW_CHECK(!o->db || o->protocol == PROTOCOL_NONE, EW_ERR_USAGE,
+             "--db is for networks; 'edgewise study' keeps protocols");
     EW_CHECK(o->protocol == PROTOCOL_NONE || (!o->plain && !o->reference && !o->eval), EW_ERR_USAGE,
              "a protocol says itself what runs");
     return EW_OK;
