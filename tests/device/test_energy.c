@@ -88,7 +88,9 @@ static struct ew_energy sample(const struct trace *tr, const struct way *w, doub
     struct ew_rng rng = {.seed = seed};
     ew_energy_begin(&e, (int64_t)(from * 1e9), (int64_t)(w->interval_s * 1e9), w->step_w);
     ew_energy_stop(&e, (int64_t)(to * 1e9));
-    for (double t = from - 0.03; t < to + 3 * w->interval_s; t += w->interval_s) {
+    const int n = (int)ceil((to + 0.03 - from) / w->interval_s + 3);
+    for (int i = 0; i < n; i++) {
+        const double t = from - 0.03 + i * w->interval_s;
         const double at = t + w->jitter_s * (2 * ew_rng_next_uniform(&rng) - 1);
         double p = tr->power(at);
         if (w->step_w > 0)
