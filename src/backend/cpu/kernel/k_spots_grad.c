@@ -149,15 +149,21 @@ size_t EW_K(spots_grad_scratch)(const struct ew_conv_shape *s)
 struct work {
     const struct plan *p;
     const struct ew_spots_grad *g;
-    int64_t c0, inputs; /* of the tile */
-    int64_t o, count;   /* outputs of the chunk */
-    float *x, *dx;      /* [in][images][X_STEP], [in][images][wide] */
-    float *sums;        /* [used taps][MR][wide], and `wide` zeros */
-    float *edge;        /* [taps][outputs of the chunk][PIECE] */
-    int64_t row[MR];    /* `wide` apart */
-    struct fetch next;  /* filters of the next chunk */
-    int64_t share;      /* lines to fetch with each product */
+    int64_t c0, inputs;         /* of the tile */
+    int64_t o, count;           /* outputs of the chunk */
+    float *x, *dx;              /* [in][images][X_STEP], [in][images][wide] */
+    float *sums;                /* [used taps][MR][wide], and `wide` zeros */
+    float *edge;                /* [taps][outputs of the chunk][PIECE] */
+    int64_t row[MR];            /* `wide` apart */
+    struct fetch filter, state; /* of the next chunk */
+    int64_t share;              /* lines to fetch with each product */
 };
+
+static void fetch_next(struct work *w)
+{
+    fetch_some(&w->filter, w->share);
+    fetch_some(&w->state, w->share);
+}
 
 static void copy_inputs(const struct work *w)
 {
@@ -221,7 +227,7 @@ static void multiply_data(struct work *w, const struct meeting *pairs, int64_t c
                                 .width = width,
                                 .lo = -INFINITY,
                                 .hi = INFINITY};
-        fetch_some(&w->next, w->share);
+        fetch_next(w);
         EW_K(micro_spans)(&m, (int)min_i64(w->p->rows, s->batch - n));
     }
 }
@@ -264,7 +270,7 @@ static void multiply_filter(struct work *w, int64_t tap, int64_t block, float *s
                                 .width = min_i64(NR, w->inputs - c),
                                 .lo = -INFINITY,
                                 .hi = INFINITY};
-        fetch_some(&w->next, w->share);
+        fetch_next(w);
         EW_K(micro_spans)(&m, (int)min_i64(MR, s->cout - block * MR));
     }
 }
@@ -303,21 +309,34 @@ static void run_filter(struct work *w)
     }
 }
 
-/* Sets out to fetch the chunk of `count` outputs from o on: what dx will be made of.  The rest, and
- * the optimiser's state, is read from end to end, which needs no help. */
+static const float *state_of(const struct ew_spots_grad *g)
+{
+    const struct ew_update *u = g->no_filter ? NULL : g->filter.update;
+    return !u ? NULL : u->is_adam ? u->adam.m : u->sgd.m;
+}
+
+/* Sets out to fetch the chunk of `count` outputs from o on: what dx will be made of, and of a dense
+ * layer of which the tile has some inputs the optimiser's state.  What else there is, is read from
+ * end to end, which needs no help. */
 static void plan_fetch(struct work *w, int64_t o, int64_t count)
 {
     const struct spots *s = &w->p->s;
     const int64_t first = s->count ? s->pair[0].tap : 0;
     const int64_t taps = s->count ? s->pair[s->count - 1].tap + 1 - first : 0;
-    const int64_t wide = w->p->c_tiles == 1 ? taps * s->cin : taps == 1 ? w->inputs : 0;
-    w->next = (struct fetch){.at = w->g->w + (o * s->taps + first) * s->cin + w->c0,
-                             .step = s->taps * s->cin,
-                             .pieces = w->g->dx && wide ? count : 0,
-                             .lines = div_up(wide, LINE)};
+    const bool whole = w->p->c_tiles == 1;
+    const int64_t wide = whole ? taps * s->cin : s->taps == 1 ? w->inputs : 0;
+    const int64_t at = (o * s->taps + first) * s->cin + w->c0;
+    const float *state = whole ? NULL : state_of(w->g);
+    w->filter = (struct fetch){.at = w->g->w + at,
+                               .step = s->taps * s->cin,
+                               .pieces = w->g->dx && wide ? count : 0,
+                               .lines = div_up(wide, LINE)};
+    w->state = w->filter;
+    w->state.at = state ? state + at : NULL;
+    w->state.pieces = state && wide ? count : 0;
     const int64_t blocks = s->used * div_up(w->count, MR);
     const int64_t products = div_up(w->inputs, NR) * (blocks + s->ins * w->p->panels);
-    w->share = div_up(count * w->next.lines, products);
+    w->share = div_up(count * w->filter.lines, products);
 }
 
 static void finish_data(const struct work *w, int64_t split)

@@ -12,7 +12,7 @@
 #ifndef EW_BACKEND_CPU_KERNEL_SPOTS_H
 #define EW_BACKEND_CPU_KERNEL_SPOTS_H
 
-#include "backend/cpu/kernel/micro.h"
+#include "backend/cpu/kernel/fetch.h"
 
 #define SPOT_TAPS  32
 #define SPOT_PAIRS 64
@@ -32,23 +32,5 @@ struct spots {
 
 /* False where there are too many of anything. */
 bool EW_K(spots_init)(struct spots *p, const struct ew_conv_shape *s);
-
-/* Lines of memory that will be needed soon, fetched a few at a time between products: `pieces` of
- * `lines` cache lines that are `step` floats apart. */
-struct fetch {
-    const float *at;
-    int64_t step, pieces, lines, piece, line;
-};
-
-INLINE void fetch_some(struct fetch *f, int64_t count)
-{
-    for (; count > 0 && f->piece < f->pieces; count--) {
-        __builtin_prefetch(f->at + f->piece * f->step + f->line * LINE, 0, 2);
-        if (++f->line == f->lines) {
-            f->line = 0;
-            f->piece++;
-        }
-    }
-}
 
 #endif
