@@ -17,6 +17,10 @@ static const struct {
     {"3x3 wide",        {1, 1, 64, 64, {A1, {14, 14, 3, 1, 1, 1}, {14, 14, 3, 1, 1, 1}}}},
     {"3x3 deep",        {1, 1, 300, 70, {A1, {10, 10, 3, 1, 1, 1}, {9, 9, 3, 1, 1, 1}}}},
     {"3x3 many tiles",  {3, 1, 20, 17, {A1, {21, 19, 3, 1, 1, 0}, {30, 31, 3, 1, 1, 2}}}},
+    {"3x3 mosaic",      {9, 1, 33, 40, {A1, {13, 13, 3, 1, 1, 1}, {5, 5, 3, 1, 1, 1}}}},
+    {"3x3 mosaic, pads",{17, 1, 16, 30, {A1, {5, 6, 3, 1, 1, 2}, {7, 5, 3, 1, 1, 0}}}},
+    {"5x5 mosaic",      {5, 1, 24, 18, {A1, {7, 7, 5, 1, 1, 2}, {5, 5, 5, 1, 1, 2}}}},
+    {"3x3 two blocks",  {20, 1, 24, 30, {A1, {16, 16, 3, 1, 1, 1}, {16, 16, 3, 1, 1, 1}}}},
     {"3x3 stride 2",    {2, 1, 24, 40, {A1, {13, 7, 3, 2, 1, 1}, {12, 6, 3, 2, 1, 1}}}},
     {"1x1",             {1, 1, 70, 130, {A1, {7, 7, 1, 1, 1, 0}, {7, 7, 1, 1, 1, 0}}}},
     {"1x1 deep",        {1, 1, 700, 16, {A1, {5, 5, 1, 1, 1, 0}, {3, 3, 1, 1, 1, 0}}}},
@@ -231,8 +235,30 @@ static void data_gradient(const struct gradients *k, const struct ew_conv_shape 
     free(want);
 }
 
-static void filter_gradient(const struct gradients *k, const struct ew_conv_shape *s,
-                            const struct conv_data *d, bool add)
+/* Tiles at once, or one by one backwards. */
+static void run_filter(const struct gradients *k, const struct ew_kernels *isa,
+                       const struct ew_conv_filter *f, void *scratch, bool apart)
+{
+    const struct ew_conv_shape *s = &f->shape;
+    const int64_t phases = k->run ? 2 : isa->winograd_filter_phases(s);
+    for (int64_t phase = 0; phase < phases; phase++) {
+        const int64_t tiles = !k->run ? isa->winograd_filter_tiles(s, phase)
+                              : phase ? k->sum_tiles(s)
+                                      : k->tiles(s);
+        for (int64_t t = apart ? tiles - 1 : 0; t >= 0; t--) {
+            const int64_t end = apart ? t + 1 : tiles;
+            if (!k->run)
+                isa->winograd_filter_run(f, phase, t, end, scratch);
+            else if (phase)
+                k->sum(f, t, end);
+            else
+                k->run(f, t, end, scratch);
+        }
+    }
+}
+
+static void filter_gradient(const struct gradients *k, const struct ew_kernels *isa,
+                            const struct ew_conv_shape *s, const struct conv_data *d, bool add)
 {
     double *want = test_zeros(d->n_w);
     ref_conv_filter(s, d->add, d->x, want);
@@ -243,15 +269,10 @@ static void filter_gradient(const struct gradients *k, const struct ew_conv_shap
         want[i] += (double)dw[i];
     struct ew_conv_filter f = {.shape = *s, .x = d->x, .dy = d->add, .dw = dw, .add = add};
     f.partial = test_scratch(k->partial(s) * sizeof(float));
-    const int64_t tiles = k->tiles(s), sums = k->sum_tiles(s);
-    k->run(&f, 0, tiles, d->scratch);
-    k->sum(&f, 0, sums);
+    run_filter(k, isa, &f, d->scratch, false);
     test_close(dw, want, d->n_w, tol, "filter gradient");
     f.dw = again;
-    for (int64_t t = tiles - 1; t >= 0; t--)
-        k->run(&f, t, t + 1, d->scratch);
-    for (int64_t t = sums - 1; t >= 0; t--)
-        k->sum(&f, t, t + 1);
+    run_filter(k, isa, &f, d->scratch, true);
     EW_EXPECT(memcmp(again, dw, (size_t)d->n_w * sizeof(float)) == 0);
     ew_guard_free(f.partial);
     ew_guard_free(dw);
@@ -308,8 +329,8 @@ static void walk_gradients(const struct ew_kernels *isa, const struct gradients 
             ew_guard_free(d.scratch);
         }
         d.scratch = test_scratch(k->scratch(s));
-        filter_gradient(k, s, &d, false);
-        filter_gradient(k, s, &d, true);
+        filter_gradient(k, isa, s, &d, false);
+        filter_gradient(k, isa, s, &d, true);
         if (k->bias)
             bias_gradient(k, s, &d);
         ew_guard_free(d.scratch);
@@ -452,9 +473,8 @@ int main(void)
              k->lane_filter_partial, k->lane_filter_tiles, k->lane_filter_scratch,
              k->lane_filter_run, k->lane_filter_sum_tiles, k->lane_filter_sum, 0, true},
             {"winograd", k->winograd_filter_fits, NULL, NULL, NULL, NULL, NULL, NULL,
-             k->winograd_filter_partial, k->winograd_filter_tiles, k->winograd_filter_scratch,
-             k->winograd_filter_run, k->winograd_filter_sum_tiles, k->winograd_filter_sum,
-             WINOGRAD_TOLERANCE},
+             k->winograd_filter_shared, NULL, k->winograd_filter_scratch, NULL, NULL, NULL,
+             WINOGRAD_TOLERANCE}, /* by phases */
         };
         for (size_t g = 0; g < sizeof(gradients) / sizeof(gradients[0]); g++)
             walk_gradients(k, &gradients[g]);

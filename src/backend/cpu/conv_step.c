@@ -105,11 +105,12 @@ static enum ew_conv_method data_method(const struct ew_kernels *k, const struct 
     return EW_CONV_DATA;
 }
 
-/* Filter gradients: the kernels of one method. */
+/* Filter gradients: the kernels of one method, whose phases are tiles and a sum.  Winograd has
+ * phases of its own, and `run` is NULL. */
 struct filter_way {
     size_t (*partial)(const struct ew_conv_shape *s);
-    int64_t (*tiles)(const struct ew_conv_shape *s);
     size_t (*scratch)(const struct ew_conv_shape *s);
+    int64_t (*tiles)(const struct ew_conv_shape *s);
     void (*run)(const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch);
     int64_t (*sum_tiles)(const struct ew_conv_shape *s);
     void (*sum)(const struct ew_conv_filter *f, int64_t begin, int64_t end);
@@ -119,7 +120,7 @@ struct filter_way {
 #define FILTER_WAY(k, kind)                                                                        \
     (struct filter_way)                                                                            \
     {                                                                                              \
-        (k)->kind##_filter_partial, (k)->kind##_filter_tiles, (k)->kind##_filter_scratch,          \
+        (k)->kind##_filter_partial, (k)->kind##_filter_scratch, (k)->kind##_filter_tiles,          \
             (k)->kind##_filter_run, (k)->kind##_filter_sum_tiles, (k)->kind##_filter_sum,          \
             (k)->kind##_filter_run == (k)->few_filter_run ||                                       \
                 (k)->kind##_filter_run == (k)->lane_filter_run                                     \
@@ -134,7 +135,8 @@ static struct filter_way filter_way(const struct ew_kernels *k, const struct ew_
     if (k->few_filter_fits(s))
         return FILTER_WAY(k, few);
     if (k->winograd_filter_fits(s))
-        return FILTER_WAY(k, winograd);
+        return (struct filter_way){.partial = k->winograd_filter_shared,
+                                   .scratch = k->winograd_filter_scratch};
     if (k->lane_filter_fits(s))
         return FILTER_WAY(k, lane);
     return FILTER_WAY(k, conv);
@@ -144,6 +146,7 @@ struct backward {
     struct ew_conv_pass data;
     struct ew_conv_filter filter;
     struct filter_way way;
+    int64_t phase;
 };
 
 void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shape *s)
@@ -169,6 +172,31 @@ static void filter_sum(void *ctx, int64_t begin, int64_t end, int worker)
     b->way.sum(&b->filter, begin, end);
 }
 
+static void phase_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const struct backward *b = c->state;
+    const size_t scratch = b->way.scratch(&b->filter.shape);
+    c->be->isa->winograd_filter_run(&b->filter, b->phase, begin, end,
+                                    ew_worker_scratch(c, scratch, worker));
+}
+
+/* Scratch for the threads is that of `rest`. */
+static void run_filter_phases(const struct ew_call *c, const struct ew_call *rest)
+{
+    struct backward *b = c->state;
+    const struct ew_kernels *k = c->be->isa;
+    const struct ew_conv_shape *s = &b->filter.shape;
+    if (b->way.run) {
+        ew_share_run(rest, b->way.tiles(s), filter_tiles);
+        ew_share_run(c, b->way.sum_tiles(s), filter_sum);
+        return;
+    }
+    const int64_t phases = k->winograd_filter_phases(s);
+    for (b->phase = 0; b->phase < phases; b->phase++)
+        ew_share_run(rest, k->winograd_filter_tiles(s, b->phase), phase_tiles);
+}
+
 static void run_filter(const struct ew_call *c)
 {
     struct backward *b = c->state;
@@ -186,8 +214,7 @@ static void run_filter(const struct ew_call *c)
         ew_cpu_update_of(c->update, &update);
     struct ew_call rest = *c;
     rest.scratch = behind(c->scratch, b->way.partial(s) * sizeof(float));
-    ew_share_run(&rest, b->way.tiles(s), filter_tiles);
-    ew_share_run(c, b->way.sum_tiles(s), filter_sum);
+    run_filter_phases(c, &rest);
     b->filter.update = NULL;
 }
 
@@ -238,8 +265,7 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
     return (struct ew_kernel){.name = names[m],
                               .run = run_backward,
                               .fresh = true,
-                              .updates = way.run == k->conv_filter_run ||
-                                         way.run == k->winograd_filter_run,
+                              .updates = !way.run || way.run == k->conv_filter_run,
                               .scratch = most > bias ? most : bias,
                               .state = sizeof(struct backward)};
 }

@@ -306,14 +306,14 @@ struct ew_column_sums {
     X(int64_t, winograd_tiles, (const struct ew_conv_shape *s))                                    \
     X(size_t,  winograd_scratch, (const struct ew_conv_shape *s))                                  \
     X(void,    winograd_run,   (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    /* The filter gradient by Winograd, as conv's; fits says where it pays, too. */                \
+    /* The filter gradient by Winograd: phases one after the other, each over its tiles; `partial` \
+     * is filter_shared floats.  fits says where it pays, too. */                                  \
     X(bool,    winograd_filter_fits, (const struct ew_conv_shape *s))                              \
-    X(size_t,  winograd_filter_partial, (const struct ew_conv_shape *s))                           \
-    X(int64_t, winograd_filter_tiles, (const struct ew_conv_shape *s))                             \
+    X(size_t,  winograd_filter_shared, (const struct ew_conv_shape *s))                            \
     X(size_t,  winograd_filter_scratch, (const struct ew_conv_shape *s))                           \
-    X(void,    winograd_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, winograd_filter_sum_tiles, (const struct ew_conv_shape *s))                         \
-    X(void,    winograd_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))  \
+    X(int64_t, winograd_filter_phases, (const struct ew_conv_shape *s))                            \
+    X(int64_t, winograd_filter_tiles, (const struct ew_conv_shape *s, int64_t phase))              \
+    X(void,    winograd_filter_run, (const struct ew_conv_filter *f, int64_t phase, int64_t begin, int64_t end, void *scratch)) \
     /* Depthwise: groups = cin = cout. */                                                          \
     X(bool,    depthwise_fits, (const struct ew_conv_shape *s))                                    \
     X(size_t,  depthwise_pack_size, (const struct ew_conv_shape *s))                               \

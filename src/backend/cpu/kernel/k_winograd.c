@@ -28,13 +28,13 @@
 struct wino {
     struct wino_form form;
     int64_t products;
-    int64_t cin, cout, high, wide; /* tiles in an image */
-    int64_t tiles;                 /* in all images */
-    int64_t blocks, block;         /* work tiles along the tiles, and their size */
-    int64_t splits, split;         /* work tiles along the outputs, and their size */
-    int64_t column;                /* columns of a panel that one product takes */
-    int64_t side;                  /* products side by side in a panel */
-    int64_t chunks;                /* panels for one product, where one does not suffice */
+    int64_t cin, cout;
+    struct wino_grid grid;
+    int64_t blocks, block; /* work tiles along the tiles, and their size */
+    int64_t splits, split; /* work tiles along the outputs, and their size */
+    int64_t column;        /* columns of a panel that one product takes */
+    int64_t side;          /* products side by side in a panel */
+    int64_t chunks;        /* panels for one product, where one does not suffice */
 };
 
 /* ---- Which form, and whether it pays ---- */
@@ -52,7 +52,9 @@ static double product_cost(double rows, double weights, int packs)
 
 static int64_t tiles_of(const struct ew_conv_shape *s, int out)
 {
-    return s->batch * div_up(s->axis[1].out, out) * div_up(s->axis[2].out, out);
+    struct wino_grid g;
+    grid_init(&g, s, out);
+    return g.tiles;
 }
 
 static double form_cost(const struct ew_conv_shape *s, struct wino_form f, int packs)
@@ -85,11 +87,9 @@ static void init(struct wino *w, const struct ew_conv_shape *s)
     w->products = points_of(w->form) * points_of(w->form);
     w->cin = s->cin;
     w->cout = s->cout;
-    w->high = div_up(s->axis[1].out, w->form.out);
-    w->wide = div_up(s->axis[2].out, w->form.out);
-    w->tiles = s->batch * w->high * w->wide;
-    w->blocks = div_up(w->tiles, BLOCK);
-    w->block = w->blocks ? div_up(w->tiles, w->blocks) : 0;
+    grid_init(&w->grid, s, w->form.out);
+    w->blocks = div_up(w->grid.tiles, BLOCK);
+    w->block = w->blocks ? div_up(w->grid.tiles, w->blocks) : 0;
     /* Few tiles: split over outputs instead, though each part transforms the input anew. */
     w->splits = w->blocks >= MIN_WORK ? 1 : div_up(MIN_WORK, max_i64(w->blocks, 1));
     w->split = div_up(div_up(w->cout, w->splits), SLICE) * SLICE;
@@ -229,7 +229,7 @@ static void begin_block(struct job *j, int64_t block)
 {
     const struct wino *w = &j->w;
     j->first = block * w->block;
-    j->count = min_i64(w->block, w->tiles - j->first);
+    j->count = min_i64(w->block, w->grid.tiles - j->first);
     const int64_t panels = div_up(j->count, MR);
     j->rows = div_up(j->count, panels);
     j->chunk = panels * MR * KS;
@@ -246,16 +246,13 @@ INLINE int64_t v_at(const struct job *j, int64_t tile, int64_t c)
 
 static void find_pixels(struct job *j, int64_t tile)
 {
-    const struct ew_conv_axis *a = j->conv->shape.axis;
-    const int64_t out = j->w.form.out, points = points_of(j->w.form);
-    const int64_t x0 = tile % j->w.wide * out - a[2].pad;
-    const int64_t y0 = tile / j->w.wide % j->w.high * out - a[1].pad;
-    const float *image = j->conv->x + tile / j->w.wide / j->w.high * a[1].in * a[2].in * j->w.cin;
-    for (int64_t i = 0; i < j->w.products; i++) {
-        const int64_t y = y0 + i / points, x = x0 + i % points;
-        const bool inside = y >= 0 && y < a[1].in && x >= 0 && x < a[2].in;
-        j->pixel[i] = inside ? image + (y * a[2].in + x) * j->w.cin : j->zero;
-    }
+    const struct ew_conv_shape *s = &j->conv->shape;
+    const struct wino_view v = {s->batch, s->axis[1].in,  s->axis[2].in,
+                                s->cin,   s->axis[1].pad, s->axis[2].pad};
+    int64_t at[PRODUCTS];
+    grid_find(&j->w.grid, &v, tile, j->w.form, points_of(j->w.form), at);
+    for (int64_t i = 0; i < j->w.products; i++)
+        j->pixel[i] = at[i] < 0 ? j->zero : j->conv->x + at[i];
 }
 
 /* LANES channels from c on; n of them exist. */
@@ -388,21 +385,20 @@ INLINE void output_points(const float *m, vec out[WINO_OUT][WINO_OUT], const str
 INLINE void output_tile(const struct job *j, int64_t tile, int64_t o, const struct wino_form f)
 {
     const struct ew_conv *c = j->conv;
-    const struct ew_conv_axis *a = c->shape.axis;
-    const int64_t at = j->first + tile, n = at / j->w.wide / j->w.high;
-    const int64_t y0 = at / j->w.wide % j->w.high * f.out, x0 = at % j->w.wide * f.out;
-    const int64_t high = min_i64(f.out, a[1].out - y0), wide = min_i64(f.out, a[2].out - x0);
+    const struct ew_conv_shape *s = &c->shape;
+    const struct wino_view v = {s->batch, s->axis[1].out, s->axis[2].out, s->cout, 0, 0};
     const int64_t width = min_i64(SLICE, j->w.cout - o);
+    int64_t at[WINO_OUT * WINO_OUT];
+    grid_find(&j->w.grid, &v, j->first + tile, f, f.out, at);
     for (int64_t i = 0; i < width; i += LANES) {
         const int64_t part = width - i;
         const vec b = bias_at(&c->end, o + i, part);
         vec out[WINO_OUT][WINO_OUT];
         output_points(j->m + tile * SLICE + i, out, f);
-        for (int64_t y = 0; y < high; y++)
-            for (int64_t x = 0; x < wide; x++) {
-                const int64_t pixel = (n * a[1].out + y0 + y) * a[2].out + x0 + x;
-                put(&c->end, c->y, pixel * j->w.cout + o + i, out[y][x] + b, part);
-            }
+        for (int y = 0; y < f.out; y++)
+            for (int x = 0; x < f.out; x++)
+                if (at[y * f.out + x] >= 0)
+                    put(&c->end, c->y, at[y * f.out + x] + o + i, out[y][x] + b, part);
     }
 }
 

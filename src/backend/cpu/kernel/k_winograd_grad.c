@@ -5,45 +5,45 @@
  *   input --B'dB--> V [products][tiles][C]
  *   dy    --A dy A'-> Y [products][tiles][O]     U += Y' V, 36 times     dw = G' U G
  *
- * A work tile is OUTPUTS x CHANNELS of dw and some of the image tiles; U of a work tile stays in L2
- * while TILES image tiles at a time are transformed and multiplied. */
+ * All threads work on one block of image tiles at a time: they transform both sides of it once,
+ * then share out the products.  V, Y and U of one product stay in L2 while they are multiplied; all
+ * of them are in the last cache.  The alternative, work tiles of dw that transform what they need
+ * themselves, takes no memory but transforms everything several times: a third of its time. */
 #include <math.h>
 
+#include "backend/cpu/kernel/fetch.h"
 #include "backend/cpu/kernel/filter_sum.h"
 #include "backend/cpu/kernel/micro.h"
 #include "backend/cpu/kernel/winograd.h"
 
-#define PRODUCTS (WINO_POINTS * WINO_POINTS)
-#define TILES    64
-#define BLOCKS   8 /* of MR outputs */
-#define OUTPUTS  (BLOCKS * MR)
-#define CHANNELS 64
-/* From product to product: not a multiple of 4 KiB, or their lines would share cache sets. */
-#define V_STEP  (TILES * KS + 5 * LINE)
-#define U_STEP  (OUTPUTS * CHANNELS + 5 * LINE)
-#define Y_STEP  (BLOCKS * Y_BLOCK + 5 * LINE)
-#define WANTED  12                   /* work tiles to aim at */
-#define Y_BLOCK (TILES * MR + LANES) /* whole vectors are stored */
+#define PRODUCTS  (WINO_POINTS * WINO_POINTS)
+#define TILES     128        /* of a block, */
+#define TILES_FEW 256        /* where channels are so few that L2 holds more: */
+#define FEW       384        /* of both sides */
+#define GROUP     8          /* image tiles that are transformed together */
+#define O_SPLIT   16         /* blocks of MR outputs of one work tile */
+#define APART     (5 * LINE) /* between products, that their lines do not share cache sets */
 
 struct plan {
     struct wino_form form;
     int64_t products, taps;
-    int64_t high, wide, tiles; /* of images */
-    int64_t o_splits, c_splits, splits;
-    int64_t column, side; /* floats of a product in a row of V, and products side by side */
-    int64_t size;         /* of dw */
+    struct wino_grid grid;
+    int64_t blocks, block; /* of image tiles, and their size */
+    int64_t o_blocks, o_splits;
+    int64_t v_row, v_step;   /* floats of an image tile in V, of a product */
+    int64_t y_block, y_step; /* of MR outputs in Y, of a product */
+    int64_t u_row, u_step;   /* of an output in U, of a product */
 };
 
 static double form_cost(const struct ew_conv_shape *s, struct wino_form f)
 {
-    const double tiles = (double)s->batch * (double)div_up(s->axis[1].out, f.out) *
-                         (double)div_up(s->axis[2].out, f.out);
+    struct wino_grid g;
+    grid_init(&g, s, f.out);
     const double products = points_of(f) * points_of(f), cin = s->cin, cout = s->cout;
-    const double transforms = cin * (double)div_up(s->cout, OUTPUTS) +
-                              cout * (double)div_up(s->cin, CHANNELS) * LANES / MR;
-    /* A transform takes about four operations a point; U is read and written for each TILES. */
-    return tiles * products * (cin * cout * (1 + 4.0 / TILES) + 4 * transforms) +
-           products * cin * cout * 4;
+    /* A transform takes about seven operations a point; U is read and written for each block. */
+    return products *
+           ((double)g.tiles * (cin * cout * (1 + 2.0 / TILES) + 7 * (cin + cout * LANES / MR)) +
+            cin * cout * 6);
 }
 
 static struct wino_form form_of(const struct ew_conv_shape *s)
@@ -68,72 +68,73 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
     p->form = form_of(s);
     p->products = points_of(p->form) * points_of(p->form);
     p->taps = p->form.taps * p->form.taps;
-    p->high = div_up(s->axis[1].out, p->form.out);
-    p->wide = div_up(s->axis[2].out, p->form.out);
-    p->tiles = s->batch * p->high * p->wide;
-    p->o_splits = div_up(s->cout, OUTPUTS);
-    p->c_splits = div_up(s->cin, CHANNELS);
-    const int64_t tiles = p->o_splits * p->c_splits, blocks = div_up(p->tiles, TILES);
-    p->splits = min_i64(max_i64(WANTED / tiles, 1), blocks);
-    p->column = min_i64(div_up(s->cin, LANES) * LANES, CHANNELS);
-    p->side = KC / p->column;
-    p->size = p->taps * s->cin * s->cout;
+    grid_init(&p->grid, s, p->form.out);
+    p->blocks = div_up(p->grid.tiles, s->cin + s->cout <= FEW ? TILES_FEW : TILES);
+    p->block = p->blocks ? div_up(p->grid.tiles, p->blocks) : 0;
+    p->o_blocks = div_up(s->cout, MR);
+    p->o_splits = div_up(p->o_blocks, O_SPLIT);
+    p->u_row = div_up(s->cin, LANES) * LANES;
+    p->u_step = s->cout * p->u_row + APART;
+    p->v_row = (div_up(p->u_row, LINE) | 1) * LINE; /* odd: rows do not share cache sets */
+    p->v_step = p->block * p->v_row + APART;
+    p->y_block = p->block * MR;
+    p->y_step = p->o_blocks * p->y_block + APART;
 }
 
-int64_t EW_K(winograd_filter_tiles)(const struct ew_conv_shape *s)
+/* V, Y, U. */
+size_t EW_K(winograd_filter_shared)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    return p.o_splits * p.c_splits * p.splits;
+    return (size_t)(p.products * (p.v_step + p.y_step + p.u_step));
 }
 
-size_t EW_K(winograd_filter_partial)(const struct ew_conv_shape *s)
-{
-    struct plan p;
-    init(&p, s);
-    return p.splits > 1 ? (size_t)(p.splits * p.size) : 0;
-}
-
-static int64_t v_size(const struct plan *p)
-{
-    return div_up(p->products, p->side) * V_STEP;
-}
-
-/* V, Y, U, and zeros in place of pixels outside of the image.  At the end dw takes the place of V.
- */
+/* Zeros in place of pixels outside of the image, or the filter of one output. */
 size_t EW_K(winograd_filter_scratch)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    const int64_t v = max_i64(v_size(&p), OUTPUTS * p.taps * CHANNELS);
-    return (size_t)(v + p.products * (Y_STEP + U_STEP) + CHANNELS + OUTPUTS + 2 * LANES) *
-           sizeof(float);
+    const int64_t zeros = max_i64(s->cin, s->cout) + LANES;
+    return (size_t)max_i64(zeros, p.taps * s->cin + LANES) * sizeof(float);
+}
+
+/* Each block is transformed and multiplied; then come the taps. */
+int64_t EW_K(winograd_filter_phases)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    return 2 * p.blocks + 1;
+}
+
+int64_t EW_K(winograd_filter_tiles)(const struct ew_conv_shape *s, int64_t phase)
+{
+    struct plan p;
+    init(&p, s);
+    if (phase == 2 * p.blocks)
+        return s->cout;
+    if (phase % 2)
+        return p.products * p.o_splits;
+    return div_up(min_i64(p.block, p.grid.tiles - phase / 2 * p.block), GROUP);
 }
 
 struct job {
     const struct ew_conv_filter *f;
     struct plan p;
-    int64_t o, outputs, c, channels; /* of the work tile */
+    int64_t first, count; /* image tiles of the block */
     float *v, *y, *u, *zero;
     const float *pixel[PRODUCTS]; /* of one image tile */
 };
 
 /* ---- V: B' d B ---- */
 
-/* Points at `side` x `side` pixels from (y0, x0) on, of an image [high, wide, channels]. */
-static void find_pixels(struct job *j, const float *image, const int64_t size[3], int64_t y0,
-                        int64_t x0, int side)
+/* Points at `side` x `side` pixels of an image tile. */
+static void find_pixels(struct job *j, const float *images, const struct wino_view *v, int64_t tile,
+                        int side)
 {
-    for (int i = 0; i < side * side; i++) {
-        const int64_t y = y0 + i / side, x = x0 + i % side;
-        const bool inside = y >= 0 && y < size[0] && x >= 0 && x < size[1];
-        j->pixel[i] = inside ? image + (y * size[1] + x) * size[2] : j->zero;
-    }
-}
-
-INLINE int64_t v_at(const struct job *j, int64_t product)
-{
-    return product / j->p.side * V_STEP + product % j->p.side * j->p.column;
+    int64_t at[PRODUCTS];
+    grid_find(&j->p.grid, v, tile, j->p.form, side, at);
+    for (int i = 0; i < side * side; i++)
+        j->pixel[i] = at[i] < 0 ? j->zero : images + at[i];
 }
 
 INLINE void input_vector(const struct job *j, float *v, int64_t c, int64_t n,
@@ -160,32 +161,29 @@ INLINE void input_vector(const struct job *j, float *v, int64_t c, int64_t n,
         input_line(t[y], row, f);
         UNROLL
         for (int x = 0; x < points; x++)
-            store(v + v_at(j, y * points + x) + c, row[x]);
+            store(v + (y * points + x) * j->p.v_step + c, row[x]);
     }
 }
 
 INLINE void input_tile(const struct job *j, float *v, const struct wino_form f)
 {
     int64_t c = 0;
-    for (; c + LANES <= j->channels; c += LANES)
+    for (; c + LANES <= j->f->shape.cin; c += LANES)
         input_vector(j, v, c, LANES, f);
-    if (c < j->channels)
-        input_vector(j, v, c, j->channels - c, f);
+    if (c < j->f->shape.cin)
+        input_vector(j, v, c, j->f->shape.cin - c, f);
 }
 
-static void add_input(struct job *j, int64_t tile, int64_t at)
+static void add_input(struct job *j, int64_t at)
 {
     const struct ew_conv_shape *s = &j->f->shape;
-    const struct ew_conv_axis *a = s->axis;
-    const int64_t out = j->p.form.out, size[3] = {a[1].in, a[2].in, s->cin};
-    const int64_t n = tile / j->p.wide / j->p.high;
-    find_pixels(j, j->f->x + n * size[0] * size[1] * size[2] + j->c, size,
-                tile / j->p.wide % j->p.high * out - a[1].pad, tile % j->p.wide * out - a[2].pad,
-                points_of(j->p.form));
+    const struct wino_view v = {s->batch, s->axis[1].in,  s->axis[2].in,
+                                s->cin,   s->axis[1].pad, s->axis[2].pad};
+    find_pixels(j, j->f->x, &v, j->first + at, points_of(j->p.form));
     if (points_of(j->p.form) == 4)
-        input_tile(j, j->v + at * KS, (struct wino_form){2, 3});
+        input_tile(j, j->v + at * j->p.v_row, (struct wino_form){2, 3});
     else
-        input_tile(j, j->v + at * KS, (struct wino_form){4, 3}); /* and of F(2, 5) */
+        input_tile(j, j->v + at * j->p.v_row, (struct wino_form){4, 3}); /* and of F(2, 5) */
 }
 
 /* ---- Y: A dy A' ---- */
@@ -210,7 +208,7 @@ INLINE void spread_line(const vec *y, vec *t, const struct wino_form f)
     t[5] = y[3];
 }
 
-/* n outputs from o on, of one image tile; products are Y_STEP floats apart. */
+/* n outputs from o on, of one image tile; products are y_step floats apart. */
 INLINE void spread_vector(const struct job *j, float *to, int64_t o, int64_t n,
                           const struct wino_form f)
 {
@@ -235,58 +233,88 @@ INLINE void spread_vector(const struct job *j, float *to, int64_t o, int64_t n,
         spread_line(t[y], row, f);
         UNROLL
         for (int x = 0; x < points; x++)
-            store(to + (y * points + x) * Y_STEP, row[x]);
+            store_n(to + (y * points + x) * j->p.y_step, row[x], n);
     }
 }
 
-/* Blocks of MR outputs.  Whole vectors are stored: what is too much is written anew with the next
- * tile, or is the room between blocks. */
+/* Blocks of MR outputs. */
 INLINE void spread_tile(const struct job *j, int64_t at, const struct wino_form f)
 {
-    for (int64_t b = 0; b < j->outputs; b += MR)
-        for (int64_t i = 0; i < min_i64(MR, j->outputs - b); i += LANES)
-            spread_vector(j, j->y + b / MR * Y_BLOCK + at * MR + i, b + i,
-                          min_i64(min_i64(MR, j->outputs - b) - i, LANES), f);
+    for (int64_t b = 0; b < j->f->shape.cout; b += MR)
+        for (int64_t i = 0; i < min_i64(MR, j->f->shape.cout - b); i += LANES)
+            spread_vector(j, j->y + b / MR * j->p.y_block + at * MR + i, b + i,
+                          min_i64(min_i64(MR, j->f->shape.cout - b) - i, LANES), f);
 }
 
-static void add_output(struct job *j, int64_t tile, int64_t at)
+static void add_output(struct job *j, int64_t at)
 {
     const struct ew_conv_shape *s = &j->f->shape;
-    const struct ew_conv_axis *a = s->axis;
-    const int64_t out = j->p.form.out, size[3] = {a[1].out, a[2].out, s->cout};
-    const int64_t n = tile / j->p.wide / j->p.high;
-    find_pixels(j, j->f->dy + n * size[0] * size[1] * size[2] + j->o, size,
-                tile / j->p.wide % j->p.high * out, tile % j->p.wide * out, (int)out);
+    const struct wino_view v = {s->batch, s->axis[1].out, s->axis[2].out, s->cout, 0, 0};
+    find_pixels(j, j->f->dy, &v, j->first + at, j->p.form.out);
     if (j->p.form.taps == 5)
         spread_tile(j, at, (struct wino_form){2, 5});
-    else if (out == 2)
+    else if (j->p.form.out == 2)
         spread_tile(j, at, (struct wino_form){2, 3});
     else
         spread_tile(j, at, (struct wino_form){4, 3});
 }
 
-/* ---- U += Y' V: U is [products][OUTPUTS][CHANNELS] ---- */
-
-static void multiply(const struct job *j, int64_t count, bool first)
+static void transform(struct job *j, int64_t group)
 {
+    const int64_t last = min_i64((group + 1) * GROUP, j->count);
+    for (int64_t i = group * GROUP; i < last; i++) {
+        add_input(j, i);
+        add_output(j, i);
+    }
+}
+
+/* ---- U += Y' V: U is [products][O][C] ---- */
+
+/* What comes next, a few lines with each micro-kernel. */
+struct soon {
+    struct fetch v, y;
+    int64_t share;
+};
+
+static void plan_soon(const struct job *j, int64_t product, int64_t blocks, struct soon *out)
+{
+    const struct plan *p = &j->p;
+    const bool more = product + 1 < p->products;
+    out->v = fetch_lines(j->v + (product + 1) * p->v_step, more ? p->v_step : 0);
+    out->y = fetch_lines(j->y + (product + 1) * p->y_step, more ? p->y_step : 0);
+    out->share = div_up(max_i64(out->v.lines, out->y.lines), div_up(p->u_row, NR) * blocks);
+}
+
+static void multiply(const struct job *j, int64_t index, bool first)
+{
+    const struct plan *p = &j->p;
+    const int64_t product = index / p->o_splits, split = index % p->o_splits;
+    const int64_t begin = p->o_blocks * split / p->o_splits;
+    const int64_t end = p->o_blocks * (split + 1) / p->o_splits;
+    struct soon soon;
+    plan_soon(j, product, end - begin, &soon);
     int64_t row[MR];
     for (int64_t r = 0; r < MR; r++)
-        row[r] = r * CHANNELS;
-    for (int64_t p = 0; p < j->p.products; p++)
-        for (int64_t c = 0; c < j->channels; c += NR)
-            for (int64_t b = 0; b < j->outputs; b += MR) {
-                float *u = j->u + p * U_STEP + b * CHANNELS + c;
-                const struct micro m = {.a = j->y + p * Y_STEP + b / MR * Y_BLOCK,
-                                        .w = j->v + v_at(j, p) + c,
-                                        .kc = count,
-                                        .from = first ? NULL : u,
-                                        .c = u,
-                                        .row = row,
-                                        .width = min_i64(NR, j->channels - c),
-                                        .lo = -INFINITY,
-                                        .hi = INFINITY};
-                EW_K(micro_outer)(&m, (int)min_i64(MR, j->outputs - b));
-            }
+        row[r] = r * p->u_row;
+    for (int64_t c = 0; c < p->u_row; c += NR)
+        for (int64_t b = begin; b < end; b++) {
+            float *u = j->u + product * p->u_step + b * MR * p->u_row + c;
+            const struct micro_span span = {j->y + product * p->y_step + b * p->y_block,
+                                            j->v + product * p->v_step + c};
+            const struct micro m = {.span = &span,
+                                    .lines = 1,
+                                    .line_step = p->v_row,
+                                    .kc = j->count,
+                                    .from = first ? NULL : u,
+                                    .c = u,
+                                    .row = row,
+                                    .width = min_i64(NR, p->u_row - c),
+                                    .lo = -INFINITY,
+                                    .hi = INFINITY};
+            fetch_some(&soon.v, soon.share);
+            fetch_some(&soon.y, soon.share);
+            EW_K(micro_spans)(&m, (int)min_i64(MR, j->f->shape.cout - b * MR));
+        }
 }
 
 /* ---- dw = G' U G ---- */
@@ -312,8 +340,8 @@ INLINE void taps_line(const vec *u, vec *g, const struct wino_form f)
     g[f.taps - 1] += u[5];
 }
 
-/* One output: taps go `step` floats apart, n channels each. */
-INLINE void taps_vector(const float *u, float *dw, int64_t step, int64_t n,
+/* One output, n channels from c on, into dw [taps][C]. */
+INLINE void taps_vector(const struct job *j, const float *u, float *dw, int64_t n,
                         const struct wino_form f)
 {
     const int points = points_of(f);
@@ -323,7 +351,7 @@ INLINE void taps_vector(const float *u, float *dw, int64_t step, int64_t n,
         vec line[WINO_POINTS];
         UNROLL
         for (int x = 0; x < points; x++)
-            line[x] = load(u + (y * points + x) * U_STEP);
+            line[x] = load(u + (y * points + x) * j->p.u_step);
         taps_line(line, t[y], f);
     }
     UNROLL
@@ -335,91 +363,46 @@ INLINE void taps_vector(const float *u, float *dw, int64_t step, int64_t n,
         taps_line(line, column, f);
         UNROLL
         for (int y = 0; y < f.taps; y++)
-            store_n(dw + (y * f.taps + x) * step, column[y], n);
+            store_n(dw + (y * f.taps + x) * j->f->shape.cin, column[y], n);
     }
 }
 
-/* Where finished sums go: rows of `step` floats. */
-static void finish(const struct job *j, float *to, int64_t step)
+static void finish(const struct job *j, int64_t o, float *dw)
 {
-    for (int64_t o = 0; o < j->outputs; o++)
-        for (int64_t c = 0; c < j->channels; c += LANES) {
-            const float *u = j->u + o * CHANNELS + c;
-            float *dw = to + o * j->p.taps * step + c;
-            const int64_t n = min_i64(LANES, j->channels - c);
-            if (j->p.form.taps == 5)
-                taps_vector(u, dw, step, n, (struct wino_form){2, 5});
-            else if (j->p.form.out == 2)
-                taps_vector(u, dw, step, n, (struct wino_form){2, 3});
-            else
-                taps_vector(u, dw, step, n, (struct wino_form){4, 3});
-        }
-}
-
-/* Into dw, or the filter itself, through scratch. */
-static void finish_whole(const struct job *j)
-{
-    float *const sums = j->v;
-    const int64_t cin = j->f->shape.cin;
-    finish(j, sums, CHANNELS);
-    for (int64_t i = 0; i < j->outputs * j->p.taps; i++)
-        filter_sum(j->f, sums + i * CHANNELS, 1, 0, (j->o * j->p.taps + i) * cin + j->c,
-                   j->channels);
-}
-
-/* ---- Work tiles ---- */
-
-static void run_tile(struct job *j, int64_t index)
-{
-    const struct plan *p = &j->p;
-    const struct ew_conv_shape *s = &j->f->shape;
-    const int64_t split = index / p->o_splits / p->c_splits;
-    j->o = index % p->o_splits * OUTPUTS;
-    j->c = index / p->o_splits % p->c_splits * CHANNELS;
-    j->outputs = min_i64(OUTPUTS, s->cout - j->o);
-    j->channels = min_i64(CHANNELS, s->cin - j->c);
-    const int64_t begin = p->tiles * split / p->splits, end = p->tiles * (split + 1) / p->splits;
-    for (int64_t tile = begin; tile < end; tile += TILES) {
-        const int64_t count = min_i64(TILES, end - tile);
-        for (int64_t i = 0; i < count; i++) {
-            add_input(j, tile + i, i);
-            add_output(j, tile + i, i);
-        }
-        multiply(j, count, tile == begin);
+    const int64_t cin = j->f->shape.cin, size = j->p.taps * cin;
+    for (int64_t c = 0; c < cin; c += LANES) {
+        const float *u = j->u + o * j->p.u_row + c;
+        if (j->p.form.taps == 5)
+            taps_vector(j, u, dw + c, cin - c, (struct wino_form){2, 5});
+        else if (j->p.form.out == 2)
+            taps_vector(j, u, dw + c, cin - c, (struct wino_form){2, 3});
+        else
+            taps_vector(j, u, dw + c, cin - c, (struct wino_form){4, 3});
     }
-    if (p->splits > 1)
-        finish(j, j->f->partial + split * p->size + j->o * p->taps * s->cin + j->c, s->cin);
+    if (j->f->update)
+        update_piece(j->f->update, o * size, dw, size);
     else
-        finish_whole(j);
+        filter_sum(j->f, dw, 1, 0, o * size, size);
 }
 
-void EW_K(winograd_filter_run)(const struct ew_conv_filter *f, int64_t begin, int64_t end,
-                               void *scratch)
+/* ---- Phases ---- */
+
+void EW_K(winograd_filter_run)(const struct ew_conv_filter *f, int64_t phase, int64_t begin,
+                               int64_t end, void *scratch)
 {
-    struct job j = {.f = f, .v = scratch};
+    struct job j = {.f = f, .v = f->partial, .zero = scratch};
     init(&j.p, &f->shape);
-    j.y = j.v + max_i64(v_size(&j.p), OUTPUTS * j.p.taps * CHANNELS);
-    j.u = j.y + j.p.products * Y_STEP;
-    j.zero = j.u + j.p.products * U_STEP;
-    for (int64_t i = 0; i < CHANNELS + OUTPUTS; i += LANES)
-        store(j.zero + i, (vec){0});
-    clear(j.v,
-          v_size(&j.p)); /* lanes behind the last channel are multiplied: they may not be slow */
+    j.y = j.v + j.p.products * j.p.v_step;
+    j.u = j.y + j.p.products * j.p.y_step;
+    j.first = phase / 2 * j.p.block;
+    j.count = min_i64(j.p.block, j.p.grid.tiles - j.first);
+    if (phase % 2 == 0 && phase < 2 * j.p.blocks)
+        clear(j.zero, max_i64(f->shape.cin, f->shape.cout) + LANES);
     for (int64_t i = begin; i < end; i++)
-        run_tile(&j, i);
-}
-
-int64_t EW_K(winograd_filter_sum_tiles)(const struct ew_conv_shape *s)
-{
-    struct plan p;
-    init(&p, s);
-    return p.splits > 1 ? div_up(p.size, FILTER_SUM) : 0;
-}
-
-void EW_K(winograd_filter_sum)(const struct ew_conv_filter *f, int64_t begin, int64_t end)
-{
-    struct plan p;
-    init(&p, &f->shape);
-    const int64_t at = begin * FILTER_SUM, last = min_i64(end * FILTER_SUM, p.size);
-    filter_sum(f, f->partial + at, p.splits, p.size, at, last - at);
+        if (phase == 2 * j.p.blocks)
+            finish(&j, i, scratch);
+        else if (phase % 2)
+            multiply(&j, i, phase == 1);
+        else
+            transform(&j, i);
 }

@@ -24,6 +24,84 @@ INLINE int points_of(const struct wino_form f)
     return f.out + f.taps - 1;
 }
 
+/* ---- Where image tiles lie ----
+ *
+ * Images of 13x13 pixels fill 16 tiles of 4x4 outputs to two thirds.  So images are laid side by
+ * side on a mosaic, `pitch` apart: far enough that what lies between them is padding to both
+ * neighbours.  Tiles are cut from the mosaic, and a tile may belong to several images; outputs that
+ * belong to none are thrown away. */
+
+struct wino_grid {
+    int64_t across, down;     /* images of a mosaic */
+    int64_t pitch_y, pitch_x; /* pixels from image to image */
+    int64_t high, wide;       /* tiles of a mosaic */
+    int64_t tiles;            /* of all mosaics */
+};
+
+/* The distance at which outputs do not overlap and no filter reaches two images; 0: there is none,
+ * for the image is cropped. */
+INLINE int64_t grid_pitch(const struct ew_conv_axis *a)
+{
+    const int64_t behind = a->out + a->taps - 1 - a->pad - a->in;
+    if (a->pad < 0 || behind < 0)
+        return 0;
+    return max_i64(a->in + max_i64(a->pad, behind), a->out);
+}
+
+/* The grid of fewest tiles for tiles of `out` outputs a side. */
+INLINE void grid_init(struct wino_grid *g, const struct ew_conv_shape *s, int out)
+{
+    static const int64_t sizes[][2] = {{1, 1}, {1, 2}, {2, 2}, {2, 4}, {4, 4}};
+    const struct ew_conv_axis *y = &s->axis[1], *x = &s->axis[2];
+    const int64_t pitch_y = grid_pitch(y), pitch_x = grid_pitch(x);
+    *g = (struct wino_grid){0};
+    for (int i = 0; i < 5; i++) {
+        const int64_t down = sizes[i][0], across = sizes[i][1], images = down * across;
+        const int64_t high = div_up((down - 1) * pitch_y + y->out, out);
+        const int64_t wide = div_up((across - 1) * pitch_x + x->out, out);
+        const int64_t tiles = div_up(s->batch, images) * high * wide;
+        if (i > 0 && (pitch_y == 0 || pitch_x == 0 || images > s->batch || tiles >= g->tiles))
+            continue;
+        *g = (struct wino_grid){across, down, pitch_y, pitch_x, high, wide, tiles};
+    }
+}
+
+/* Pixels of a batch of images: where `side` x `side` of them, the first `pad` before a tile's first
+ * output, lie behind the beginning of the first image; -1 outside of all images. */
+struct wino_view {
+    int64_t batch, high, wide, channels;
+    int64_t pad_y, pad_x;
+};
+
+/* Along one axis: the image of the mosaic, and the pixel in it; -1: none. */
+INLINE void grid_axis(int64_t at, int64_t images, int64_t pitch, int64_t size, int64_t to[2])
+{
+    const int64_t image = images == 1 || at < 0 ? 0 : at / pitch, pixel = at - image * pitch;
+    to[0] = image;
+    to[1] = image < images && pixel >= 0 && pixel < size ? pixel : -1;
+}
+
+INLINE void grid_find(const struct wino_grid *g, const struct wino_view *v, int64_t tile,
+                      const struct wino_form f, int side, int64_t *at)
+{
+    const int64_t first = tile / g->wide / g->high * g->across * g->down;
+    const int64_t y0 = tile / g->wide % g->high * f.out - v->pad_y;
+    const int64_t x0 = tile % g->wide * f.out - v->pad_x;
+    int64_t column[WINO_POINTS][2];
+    for (int x = 0; x < side; x++)
+        grid_axis(x0 + x, g->across, g->pitch_x, v->wide, column[x]);
+    for (int y = 0; y < side; y++) {
+        int64_t row[2];
+        grid_axis(y0 + y, g->down, g->pitch_y, v->high, row);
+        for (int x = 0; x < side; x++) {
+            const int64_t n = first + row[0] * g->across + column[x][0];
+            const bool inside = row[1] >= 0 && column[x][1] >= 0 && n < v->batch;
+            at[y * side + x] =
+                inside ? ((n * v->high + row[1]) * v->wide + column[x][1]) * v->channels : -1;
+        }
+    }
+}
+
 /* ---- Filters: G g ---- */
 
 /* g at 0, 1, -1 and infinity. */
