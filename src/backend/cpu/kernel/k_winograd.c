@@ -4,9 +4,9 @@
  *
  *   input 6x6 --B'dB--> 36 x [tiles][C]  --36 matrix products--> 36 x [tiles][O] --A'mA--> 4x4
  *
- * There are three forms.  F(4x4, 3x3) as above; F(2x2, 3x3), 16 products for 4 outputs, where
- * images are so small that four times the weights would take longer to read than they save; F(2x2,
- * 5x5), 36 products for 4 outputs, instead of 100.
+ * There are four forms.  F(4x4, 3x3) as above; F(2x2, 3x3), 16 products for 4 outputs, where
+ * images are so small that four times the weights would take longer to read than they save; F(4x4,
+ * 5x5), 64 products for 16 outputs, instead of 400; F(2x2, 5x5), 36 products for 4 outputs.
  *
  * A work tile is BLOCK image tiles: their transformed inputs V lie in panels of the micro-kernel,
  * as many products side by side in a panel's rows as fit into KC columns; products M are kept for
@@ -64,12 +64,14 @@ static double form_cost(const struct ew_conv_shape *s, struct wino_form f, int p
     return product_cost(tiles, products * s->cin * s->cout, packs) + transforms;
 }
 
+static double cost_once(const struct ew_conv_shape *s, struct wino_form f)
+{
+    return form_cost(s, f, 1);
+}
+
 static struct wino_form form_of(const struct ew_conv_shape *s)
 {
-    const struct wino_form large = {4, 3}, small = {2, 3}, five = {2, 5};
-    if (s->axis[1].taps == 5)
-        return five;
-    return form_cost(s, small, 1) < form_cost(s, large, 1) ? small : large;
+    return wino_pick(s, cost_once);
 }
 
 bool EW_K(winograd_pays)(const struct ew_conv_shape *s, bool train)
@@ -180,16 +182,6 @@ static void filter_square(const struct ew_conv_shape *s, const float *w, bool fl
     }
 }
 
-static void filter_vector(const struct wino_filter *p, const struct wino_form f)
-{
-    if (f.taps == 5)
-        filter_points(p, (struct wino_form){2, 5});
-    else if (f.out == 2)
-        filter_points(p, (struct wino_form){2, 3});
-    else
-        filter_points(p, (struct wino_form){4, 3});
-}
-
 void EW_K(winograd_pack)(const struct ew_conv_shape *s, const float *w, bool flip, float *packed,
                          int64_t begin, int64_t end)
 {
@@ -206,7 +198,7 @@ void EW_K(winograd_pack)(const struct ew_conv_shape *s, const float *w, bool fli
                                                      block,
                                               .size = product_size(s),
                                               .width = width - (o - block)};
-                filter_vector(&p, f);
+                WINO_EACH(f, filter_points, &p);
             }
         }
     }
@@ -303,14 +295,22 @@ static void input_tile_6(const struct job *j, int64_t tile)
     input_tile(j, tile, (struct wino_form){4, 3}); /* and of F(2, 5) */
 }
 
+static void input_tile_8(const struct job *j, int64_t tile)
+{
+    input_tile(j, tile, (struct wino_form){4, 5});
+}
+
 static void transform_inputs(struct job *j)
 {
+    const int points = points_of(j->w.form);
     for (int64_t tile = 0; tile < j->count; tile++) {
         find_pixels(j, j->first + tile);
-        if (points_of(j->w.form) == 4)
+        if (points == 4)
             input_tile_4(j, tile);
-        else
+        else if (points == 6)
             input_tile_6(j, tile);
+        else
+            input_tile_8(j, tile);
     }
 }
 
@@ -402,30 +402,11 @@ INLINE void output_tile(const struct job *j, int64_t tile, int64_t o, const stru
     }
 }
 
-static void output_tile_43(const struct job *j, int64_t tile, int64_t o)
-{
-    output_tile(j, tile, o, (struct wino_form){4, 3});
-}
-
-static void output_tile_23(const struct job *j, int64_t tile, int64_t o)
-{
-    output_tile(j, tile, o, (struct wino_form){2, 3});
-}
-
-static void output_tile_25(const struct job *j, int64_t tile, int64_t o)
-{
-    output_tile(j, tile, o, (struct wino_form){2, 5});
-}
-
 /* All tiles, outputs from o on. */
 static void transform_outputs(const struct job *j, int64_t o)
 {
-    void (*const each)(const struct job *, int64_t, int64_t) = j->w.form.out == 4 ? output_tile_43
-                                                               : j->w.form.taps == 3
-                                                                   ? output_tile_23
-                                                                   : output_tile_25;
     for (int64_t tile = 0; tile < j->count; tile++)
-        each(j, tile, o);
+        WINO_EACH(j->w.form, output_tile, j, tile, o);
 }
 
 /* ---- Work tiles ---- */

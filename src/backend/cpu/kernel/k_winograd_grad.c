@@ -19,7 +19,7 @@
 #define PRODUCTS  (WINO_POINTS * WINO_POINTS)
 #define TILES     128        /* of a block, */
 #define TILES_FEW 256        /* where channels are so few that L2 holds more: */
-#define FEW       384        /* of both sides */
+#define FEW       (384 * 36) /* of both sides, times products */
 #define GROUP     8          /* image tiles that are transformed together */
 #define O_SPLIT   16         /* blocks of MR outputs of one work tile */
 #define APART     (5 * LINE) /* between products, that their lines do not share cache sets */
@@ -48,10 +48,7 @@ static double form_cost(const struct ew_conv_shape *s, struct wino_form f)
 
 static struct wino_form form_of(const struct ew_conv_shape *s)
 {
-    const struct wino_form large = {4, 3}, small = {2, 3}, five = {2, 5};
-    if (s->axis[1].taps == 5)
-        return five;
-    return form_cost(s, small) < form_cost(s, large) ? small : large;
+    return wino_pick(s, form_cost);
 }
 
 bool EW_K(winograd_filter_fits)(const struct ew_conv_shape *s)
@@ -69,7 +66,7 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
     p->products = points_of(p->form) * points_of(p->form);
     p->taps = p->form.taps * p->form.taps;
     grid_init(&p->grid, s, p->form.out);
-    p->blocks = div_up(p->grid.tiles, s->cin + s->cout <= FEW ? TILES_FEW : TILES);
+    p->blocks = div_up(p->grid.tiles, p->products * (s->cin + s->cout) <= FEW ? TILES_FEW : TILES);
     p->block = p->blocks ? div_up(p->grid.tiles, p->blocks) : 0;
     p->o_blocks = div_up(s->cout, MR);
     p->o_splits = div_up(p->o_blocks, O_SPLIT);
@@ -180,10 +177,7 @@ static void add_input(struct job *j, int64_t at)
     const struct wino_view v = {s->batch, s->axis[1].in,  s->axis[2].in,
                                 s->cin,   s->axis[1].pad, s->axis[2].pad};
     find_pixels(j, j->f->x, &v, j->first + at, points_of(j->p.form));
-    if (points_of(j->p.form) == 4)
-        input_tile(j, j->v + at * j->p.v_row, (struct wino_form){2, 3});
-    else
-        input_tile(j, j->v + at * j->p.v_row, (struct wino_form){4, 3}); /* and of F(2, 5) */
+    WINO_EACH(j->p.form, input_tile, j, j->v + at * j->p.v_row);
 }
 
 /* ---- Y: A dy A' ---- */
@@ -205,7 +199,12 @@ INLINE void spread_line(const vec *y, vec *t, const struct wino_form f)
     t[2] = even - odd;
     t[3] = far + far_odd;
     t[4] = far - far_odd;
-    t[5] = y[3];
+    if (points_of(f) == 8) {
+        const vec near = y[0] + 0.25f * y[2], near_odd = 0.5f * y[1] + 0.125f * y[3];
+        t[5] = near + near_odd;
+        t[6] = near - near_odd;
+    }
+    t[points_of(f) - 1] = y[3];
 }
 
 /* n outputs from o on, of one image tile; products are y_step floats apart. */
@@ -251,12 +250,7 @@ static void add_output(struct job *j, int64_t at)
     const struct ew_conv_shape *s = &j->f->shape;
     const struct wino_view v = {s->batch, s->axis[1].out, s->axis[2].out, s->cout, 0, 0};
     find_pixels(j, j->f->dy, &v, j->first + at, j->p.form.out);
-    if (j->p.form.taps == 5)
-        spread_tile(j, at, (struct wino_form){2, 5});
-    else if (j->p.form.out == 2)
-        spread_tile(j, at, (struct wino_form){2, 3});
-    else
-        spread_tile(j, at, (struct wino_form){4, 3});
+    WINO_EACH(j->p.form, spread_tile, j, at);
 }
 
 static void transform(struct job *j, int64_t group)
@@ -319,6 +313,18 @@ static void multiply(const struct job *j, int64_t index, bool first)
 
 /* ---- dw = G' U G ---- */
 
+INLINE void taps_8(const vec u[8], vec g[5])
+{
+    const vec even = (u[1] + u[2]) * (-2.0f / 9.0f), odd = (u[1] - u[2]) * (-2.0f / 9.0f);
+    const vec far = (u[3] + u[4]) * (1.0f / 90.0f), far_odd = (u[3] - u[4]) * (1.0f / 90.0f);
+    const vec near = (u[5] + u[6]) * (2.0f / 45.0f), near_odd = (u[5] - u[6]) * (2.0f / 45.0f);
+    g[0] = u[0] + even + far + 16.0f * near;
+    g[1] = odd + 2.0f * far_odd + 8.0f * near_odd;
+    g[2] = even + 4.0f * far + 4.0f * near;
+    g[3] = odd + 8.0f * far_odd + 2.0f * near_odd;
+    g[4] = even + 16.0f * far + near + u[7];
+}
+
 INLINE void taps_line(const vec *u, vec *g, const struct wino_form f)
 {
     if (points_of(f) == 4) {
@@ -326,6 +332,10 @@ INLINE void taps_line(const vec *u, vec *g, const struct wino_form f)
         g[0] = u[0] + even;
         g[1] = (u[1] - u[2]) * 0.5f;
         g[2] = even + u[3];
+        return;
+    }
+    if (points_of(f) == 8) {
+        taps_8(u, g);
         return;
     }
     const vec even = (u[1] + u[2]) * (-1.0f / 6.0f), odd = (u[1] - u[2]) * (-1.0f / 6.0f);
@@ -372,12 +382,7 @@ static void finish(const struct job *j, int64_t o, float *dw)
     const int64_t cin = j->f->shape.cin, size = j->p.taps * cin;
     for (int64_t c = 0; c < cin; c += LANES) {
         const float *u = j->u + o * j->p.u_row + c;
-        if (j->p.form.taps == 5)
-            taps_vector(j, u, dw + c, cin - c, (struct wino_form){2, 5});
-        else if (j->p.form.out == 2)
-            taps_vector(j, u, dw + c, cin - c, (struct wino_form){2, 3});
-        else
-            taps_vector(j, u, dw + c, cin - c, (struct wino_form){4, 3});
+        WINO_EACH(j->p.form, taps_vector, j, u, dw + c, cin - c);
     }
     if (j->f->update)
         update_piece(j->f->update, o * size, dw, size);

@@ -4,14 +4,15 @@
  * are lines of lines.
  *
  * They interpolate polynomials at m + r - 1 points: 0, 1, -1 and infinity for F(2, 3); 2 and -2 too
- * for F(4, 3) and F(2, 5), which therefore share the input's transform.  The factors of 5 and 8 in
- * those cost some digits: tests/backend/test_kernel_conv.c states and checks the bound. */
+ * for F(4, 3) and F(2, 5), which therefore share the input's transform; 1/2 and -1/2 too for
+ * F(4, 5).  The factors of 5 and 8 in those cost some digits: tests/backend/test_kernel_conv.c
+ * states and checks the bound. */
 #ifndef EW_BACKEND_CPU_KERNEL_WINOGRAD_H
 #define EW_BACKEND_CPU_KERNEL_WINOGRAD_H
 
 #include "backend/cpu/kernel/vec.h"
 
-#define WINO_POINTS 6 /* of a line, at most */
+#define WINO_POINTS 8 /* of a line, at most */
 #define WINO_TAPS   5
 #define WINO_OUT    4
 
@@ -133,10 +134,30 @@ INLINE void filter_6(const vec *g, vec out[6], const int taps)
     out[5] = g[taps - 1];
 }
 
+/* And at 1/2 and -1/2; five taps. */
+INLINE void filter_8(const vec g[5], vec out[8])
+{
+    const vec even = (g[0] + g[2] + g[4]) * (-2.0f / 9.0f), odd = (g[1] + g[3]) * (-2.0f / 9.0f);
+    const vec far = (g[0] + 4.0f * g[2] + 16.0f * g[4]) * (1.0f / 90.0f);
+    const vec far_odd = (g[1] + 4.0f * g[3]) * (1.0f / 45.0f);
+    const vec near = (16.0f * g[0] + 4.0f * g[2] + g[4]) * (2.0f / 45.0f);
+    const vec near_odd = (4.0f * g[1] + g[3]) * (4.0f / 45.0f);
+    out[0] = g[0];
+    out[1] = even + odd;
+    out[2] = even - odd;
+    out[3] = far + far_odd;
+    out[4] = far - far_odd;
+    out[5] = near + near_odd;
+    out[6] = near - near_odd;
+    out[7] = g[4];
+}
+
 INLINE void filter_line(const vec *g, vec *out, const struct wino_form f)
 {
     if (points_of(f) == 4)
         filter_4(g, out);
+    else if (points_of(f) == 8)
+        filter_8(g, out);
     else
         filter_6(g, out, f.taps);
 }
@@ -163,10 +184,29 @@ INLINE void input_6(const vec d[6], vec out[6])
     out[5] = 4.0f * d[1] - 5.0f * d[3] + d[5];
 }
 
+INLINE void input_8(const vec d[8], vec out[8])
+{
+    const vec even = d[2] + d[6] - 4.25f * d[4], odd = d[1] + d[5] - 4.25f * d[3];
+    const vec far = d[6] + 0.25f * d[2] - 1.25f * d[4];
+    const vec far_odd = 0.5f * d[1] - 2.5f * d[3] + 2.0f * d[5];
+    const vec near = d[6] + 4.0f * d[2] - 5.0f * d[4];
+    const vec near_odd = 2.0f * d[1] - 2.5f * d[3] + 0.5f * d[5];
+    out[0] = d[0] - d[6] + 5.25f * (d[4] - d[2]);
+    out[1] = even + odd;
+    out[2] = even - odd;
+    out[3] = far + far_odd;
+    out[4] = far - far_odd;
+    out[5] = near + near_odd;
+    out[6] = near - near_odd;
+    out[7] = d[7] - d[1] + 5.25f * (d[3] - d[5]);
+}
+
 INLINE void input_line(const vec *d, vec *out, const struct wino_form f)
 {
     if (points_of(f) == 4)
         input_4(d, out);
+    else if (points_of(f) == 8)
+        input_8(d, out);
     else
         input_6(d, out);
 }
@@ -182,6 +222,14 @@ INLINE void output_line(const vec *m, vec *out, const struct wino_form f)
         return;
     }
     const vec t = m[3] + m[4], e = m[3] - m[4];
+    if (points_of(f) == 8) {
+        const vec n = m[5] + m[6], o = m[5] - m[6];
+        out[0] = m[0] + s + t + n;
+        out[1] = d + 2.0f * e + 0.5f * o;
+        out[2] = s + 4.0f * t + 0.25f * n;
+        out[3] = d + 8.0f * e + 0.125f * o + m[7];
+        return;
+    }
     out[0] = m[0] + s + t;
     if (f.out == 2) {
         out[1] = d + 2.0f * e + m[5];
@@ -190,6 +238,31 @@ INLINE void output_line(const vec *m, vec *out, const struct wino_form f)
     out[1] = d + 2.0f * e;
     out[2] = s + 4.0f * t;
     out[3] = d + 8.0f * e + m[5];
+}
+
+/* ---- The forms there are ---- */
+
+/* Calls `each`, an INLINE function whose last argument is a constant form, with the one that `f`
+ * is. */
+#define WINO_EACH(f, each, ...)                                                                    \
+    do {                                                                                           \
+        if ((f).taps == 5 && (f).out == 4)                                                         \
+            each(__VA_ARGS__, (struct wino_form){4, 5});                                           \
+        else if ((f).taps == 5)                                                                    \
+            each(__VA_ARGS__, (struct wino_form){2, 5});                                           \
+        else if ((f).out == 4)                                                                     \
+            each(__VA_ARGS__, (struct wino_form){4, 3});                                           \
+        else                                                                                       \
+            each(__VA_ARGS__, (struct wino_form){2, 3});                                           \
+    } while (0)
+
+/* The cheaper of the two forms for a filter, by `cost`. */
+INLINE struct wino_form wino_pick(const struct ew_conv_shape *s,
+                                  double (*cost)(const struct ew_conv_shape *, struct wino_form))
+{
+    const int taps = s->axis[1].taps;
+    const struct wino_form large = {4, taps}, small = {2, taps};
+    return cost(s, small) < cost(s, large) ? small : large;
 }
 
 #endif
