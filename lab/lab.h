@@ -42,6 +42,6 @@ const char *lab_layer_name(int i);
 const char *lab_depthwise_name(int i);
 
 /* Ends with the experiment whose kernel is NULL. */
-extern const struct lab_experiment lab_conv[], lab_int[], lab_rest[];
+extern const struct lab_experiment lab_conv[], lab_train[], lab_int[], lab_rest[];
 
 #endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What training alone runs, on layers of the networks that matter: few positions and dense layers
+ * forward and backward with their update, and Winograd's filter gradient. */
+#include "lab.h"
+#include "ref_conv.h"
+
+/* clang-format off */
+#define A1            {1, 1, 1, 1, 1, 0}
+#define SQ(in, k, s, p) {in, (in + 2 * (p) - (k)) / (s) + 1, k, s, 1, p}
+#define L(name, n, ci, co, in, k, s, p) {name, {n, 1, ci, co, {A1, SQ(in, k, s, p), SQ(in, k, s, p)}}}
+#define D(name, n, ci, co) {name, {n, 1, ci, co, {A1, A1, A1}}}
+
+enum { LAYERS = 13 };
+static const struct lab_layer layers[LAYERS] = {
+    L("resnet 3x3 64-64 @8 batch 16",       16, 64, 64, 8, 3, 1, 1),
+    L("resnet 3x3 128-128 @4 batch 16",     16, 128, 128, 4, 3, 1, 1),
+    L("resnet 3x3 s2 128-256 @4 batch 16",  16, 128, 256, 4, 3, 2, 1),
+    L("resnet 3x3 256-256 @2 batch 16",     16, 256, 256, 2, 3, 1, 1),
+    L("resnet 3x3 s2 256-512 @2 batch 16",  16, 256, 512, 2, 3, 2, 1),
+    L("resnet 3x3 512-512 @1 batch 16",     16, 512, 512, 1, 3, 1, 1),
+    L("squeezenet 3x3 64-256 @13 batch 16", 16, 64, 256, 13, 3, 1, 1),
+    L("alexnet 5x5 64-192 @27 batch 16",    16, 64, 192, 27, 5, 1, 2),
+    L("alexnet 3x3 384-256 @13 batch 16",   16, 384, 256, 13, 3, 1, 1),
+    D("lenet dense 400-120 batch 16",       16, 400, 120),
+    D("dense 512-512 batch 64",             64, 512, 512),
+    D("alexnet dense 4096-4096 batch 64",   64, 4096, 4096),
+    D("alexnet dense 9216-4096 batch 64",   64, 9216, 4096),
+};
+/* clang-format on */
+
+static const char *layer_name(int i)
+{
+    return layers[i].name;
+}
+
+struct ctx {
+    const struct ew_kernels *k;
+    struct ew_spots spots;
+    struct ew_spots_grad grad;
+    struct ew_update update;
+    void *scratch;
+};
+
+static void spots(void *p)
+{
+    const struct ctx *c = p;
+    const struct ew_conv_shape *s = &c->spots.shape;
+    c->k->spots_turn(&c->spots, 0, c->k->spots_turn_tiles(s));
+    c->k->spots_run(&c->spots, 0, c->k->spots_tiles(s), c->scratch);
+}
+
+static void spots_grad(void *p)
+{
+    const struct ctx *c = p;
+    const struct ew_conv_shape *s = &c->grad.filter.shape;
+    c->k->spots_grad_turn(&c->grad, 0, c->k->spots_grad_turn_tiles(s));
+    c->k->spots_grad_run(&c->grad, 0, c->k->spots_grad_tiles(s), c->scratch);
+    c->k->spots_grad_sum(&c->grad, 0, c->k->spots_grad_sum_tiles(s));
+}
+
+static void winograd_filter(void *p)
+{
+    const struct ctx *c = p;
+    const struct ew_conv_shape *s = &c->grad.filter.shape;
+    for (int64_t i = 0; i < c->k->winograd_filter_phases(s); i++)
+        c->k->winograd_filter_run(&c->grad.filter, i, 0, c->k->winograd_filter_tiles(s, i),
+                                  c->scratch);
+}
+
+/* Everything but the shared memory and scratch. */
+static struct ctx *setup(const struct ew_kernels *k, const struct ew_conv_shape *s,
+                         struct lab_job *out)
+{
+    static struct ctx c;
+    float *x = lab_array((size_t)ref_conv_in_count(s));
+    float *w = lab_array((size_t)ref_conv_filter_count(s));
+    float *y = lab_array((size_t)ref_conv_out_count(s));
+    c.k = k;
+    c.spots = (struct ew_spots){.shape = *s, .x = x, .w = w, .y = y};
+    c.update.sgd = (struct ew_sgd){
+        .rate = 1e-6f, .momentum = 0.9f, .w = w, .m = lab_array((size_t)ref_conv_filter_count(s))};
+    c.grad = (struct ew_spots_grad){.filter = {.shape = *s, .x = x, .dy = y, .update = &c.update},
+                                    .w = w,
+                                    .dx = lab_array((size_t)ref_conv_in_count(s))};
+    *out = (struct lab_job){.ctx = &c, .flops = 2 * ref_conv_macs(s)};
+    return &c;
+}
+
+/* Flops are those of all taps, padding included; bytes those of the filter. */
+static void spots_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    const struct ew_conv_shape *s = &layers[i].shape;
+    if (!k->spots_fits(s)) {
+        *out = (struct lab_job){0};
+        return;
+    }
+    struct ctx *c = setup(k, s, out);
+    c->spots.turned = lab_array(k->spots_turned(s));
+    c->scratch = lab_array(k->spots_scratch(s) / sizeof(float));
+    out->bytes = 4 * (double)ref_conv_filter_count(s);
+    out->run = spots;
+}
+
+static void spots_grad_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    const struct ew_conv_shape *s = &layers[i].shape;
+    if (!k->spots_fits(s)) {
+        *out = (struct lab_job){0};
+        return;
+    }
+    struct ctx *c = setup(k, s, out);
+    c->grad.shared = lab_array(k->spots_grad_shared(s));
+    c->scratch = lab_array(k->spots_grad_scratch(s) / sizeof(float));
+    out->flops *= 2;
+    out->bytes = 16 * (double)ref_conv_filter_count(s); /* and momentum, both ways */
+    out->run = spots_grad;
+}
+
+static void winograd_filter_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    const struct ew_conv_shape *s = &layers[i].shape;
+    if (!k->winograd_filter_fits(s)) {
+        *out = (struct lab_job){0};
+        return;
+    }
+    struct ctx *c = setup(k, s, out);
+    c->grad.filter.partial = lab_array(k->winograd_filter_shared(s));
+    c->scratch = lab_array(k->winograd_filter_scratch(s) / sizeof(float));
+    out->run = winograd_filter;
+}
+
+const struct lab_experiment lab_train[] = {
+    {"spots", "few positions and dense layers, forward", LAYERS, layer_name, spots_setup},
+    {"spots_grad", "both gradients and the update", LAYERS, layer_name, spots_grad_setup},
+    {"winograd_filter", "gradient for the filter", LAYERS, layer_name, winograd_filter_setup},
+    {0}};
