@@ -60,6 +60,7 @@ struct ew_conv_axis {
 struct ew_conv_shape {
     int32_t batch, groups, cin, cout;
     struct ew_conv_axis axis[3];
+    bool normed; /* depthwise_norms only: the input is what a batch norm makes of x */
 };
 
 /* What is done to a convolution's sums before they are stored:
@@ -72,11 +73,14 @@ struct ew_epilogue {
     float lo, hi; /* the activation's two parameters */
 };
 
+struct ew_batch_norm;
+
 struct ew_conv {
     struct ew_conv_shape shape;
     const float *x, *w; /* w: packed by the same instruction set's conv_pack */
     float *y;
     struct ew_epilogue end;
+    const struct ew_batch_norm *norm; /* where shape.normed; its x, y and rows do not count */
 };
 
 /* Gradient for the filter: dw (+)= sum over pixels of dy x.  Where all of it takes a few tiles
@@ -94,6 +98,7 @@ struct ew_conv_filter {
     const struct ew_update *update;
     float *db;   /* [O]: the gradient of the bias, made too by few and lane; NULL: not wanted */
     bool add_db; /* to what db holds */
+    const struct ew_batch_norm *norm; /* as ew_conv's, of x */
 };
 
 /* Convolutions of few positions and dense layers, in training (see kernel/spots.h).  Filters change
@@ -316,6 +321,7 @@ struct ew_column_sums {
     X(void,    winograd_filter_run, (const struct ew_conv_filter *f, int64_t phase, int64_t begin, int64_t end, void *scratch)) \
     /* Depthwise: groups = cin = cout. */                                                          \
     X(bool,    depthwise_fits, (const struct ew_conv_shape *s))                                    \
+    X(bool,    depthwise_norms, (const struct ew_conv_shape *s)) /* heeds shape.normed */          \
     X(size_t,  depthwise_pack_size, (const struct ew_conv_shape *s))                               \
     X(void,    depthwise_pack, (const struct ew_conv_shape *s, const float *w, float *packed))     \
     X(int64_t, depthwise_tiles, (const struct ew_conv_shape *s))                                   \

@@ -20,10 +20,15 @@ INLINE int64_t wide_of(const struct ew_conv_shape *s)
     return div_up(s->cin, LANES) * LANES;
 }
 
+/* Where the input is what a batch norm makes of x, each line of it is made once, when it is first
+ * read, in a ring of as many lines as the taps of one row of outputs reach over. */
 struct lines {
     int64_t channels, columns;
     const float **at; /* [planes][rows][columns] */
     float *zero;      /* [channels] */
+    const struct ew_batch_norm *norm;
+    int64_t rings, *held; /* lines of the ring; the line of x that each holds, or -1 */
+    float *ring;
 };
 
 INLINE int64_t lines_columns(const struct ew_conv_shape *s)
@@ -32,20 +37,78 @@ INLINE int64_t lines_columns(const struct ew_conv_shape *s)
     return max_i64((int64_t)(a->out - 1) * a->stride + (int64_t)(a->taps - 1) * a->dilation + 1, 1);
 }
 
+INLINE int64_t lines_entries(const struct ew_conv_shape *s)
+{
+    return div_up((int64_t)s->axis[0].taps * s->axis[1].taps * lines_columns(s), 8) * 8;
+}
+
+INLINE int64_t lines_rings(const struct ew_conv_shape *s)
+{
+    return s->normed ? (int64_t)(s->axis[1].taps - 1) * s->axis[1].dilation + 1 : 0;
+}
+
 /* Bytes of scratch behind it. */
 INLINE size_t lines_bytes(const struct ew_conv_shape *s)
 {
-    const int64_t entries = (int64_t)s->axis[0].taps * s->axis[1].taps * lines_columns(s);
-    return (size_t)wide_of(s) * sizeof(float) + (size_t)div_up(entries, 8) * 8 * sizeof(float *);
+    const int64_t rings = lines_rings(s);
+    return (size_t)wide_of(s) * sizeof(float) + (size_t)lines_entries(s) * sizeof(float *) +
+           (size_t)div_up(rings, 8) * 8 * sizeof(int64_t) +
+           (size_t)(rings * s->axis[2].in * s->cin) * sizeof(float);
 }
 
-INLINE void lines_init(struct lines *l, const struct ew_conv_shape *s, void *scratch)
+INLINE void lines_init(struct lines *l, const struct ew_conv_shape *s,
+                       const struct ew_batch_norm *norm, void *scratch)
 {
     l->channels = s->cin;
     l->columns = lines_columns(s);
     l->zero = scratch;
     l->at = (const float **)(void *)(l->zero + wide_of(s));
+    l->norm = s->normed ? norm : NULL;
+    l->rings = lines_rings(s);
+    l->held = (int64_t *)(void *)(l->at + lines_entries(s));
+    l->ring = (float *)(void *)(l->held + div_up(l->rings, 8) * 8);
     clear(l->zero, s->cin);
+    for (int64_t i = 0; i < l->rings; i++)
+        l->held[i] = -1;
+}
+
+/* Line `line` of the input, counted over images, planes and rows; the width has `pixels`. */
+static inline const float *lines_at(struct lines *l, const float *x, int64_t line, int64_t pixels)
+{
+    const int64_t i = l->norm ? line % l->rings : 0, floats = pixels * l->channels;
+    if (!l->norm)
+        return x + line * floats;
+    if (l->held[i] != line) {
+        struct ew_batch_norm norm = *l->norm;
+        norm.x = x + line * floats;
+        norm.y = l->ring + i * floats;
+        EW_KF(batch_apply)(&norm, 0, pixels);
+        l->held[i] = line;
+    }
+    return l->ring + i * floats;
+}
+
+/* Asks for n floats that are soon read or written: of pixels of which a vector of channels is taken
+ * at a time processors do not see what comes next. */
+INLINE void fetch(const float *p, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += 16)
+        __builtin_prefetch(p + i, 0, 2);
+}
+
+/* Asks for what the row of outputs behind `row` reads beyond this one's, share `part` of `parts`.
+ */
+INLINE void lines_fetch(const struct ew_conv_shape *s, const float *x, int64_t row, int64_t part,
+                        int64_t parts)
+{
+    const struct ew_conv_axis *h = &s->axis[1];
+    const int64_t floats = (int64_t)s->axis[2].in * s->cin;
+    const int64_t last = row % h->out * h->stride - h->pad + (int64_t)(h->taps - 1) * h->dilation;
+    const int64_t from = max_i64(last + 1, 0), to = min_i64(last + 1 + h->stride, h->in);
+    const int64_t n = (to - from) * floats, image = row / h->out * h->in;
+    if (n > 0)
+        fetch(x + (image + from) * floats + n * part / parts,
+              n * (part + 1) / parts - n * part / parts);
 }
 
 /* Points the table at the inputs of output row `row` (counted over images, planes and rows). */
@@ -61,7 +124,8 @@ static inline void lines_find(struct lines *l, const struct ew_conv_shape *s, co
         const int64_t z = z0 + i / a[1].taps * a[0].dilation;
         const int64_t y = y0 + i % a[1].taps * a[1].dilation;
         const bool inside = z >= 0 && z < a[0].in && y >= 0 && y < a[1].in;
-        const float *line = x + ((n * a[0].in + z) * a[1].in + y) * a[2].in * l->channels;
+        const float *line =
+            inside ? lines_at(l, x, (n * a[0].in + z) * a[1].in + y, a[2].in) : NULL;
         for (int64_t c = 0; c < l->columns; c++) {
             const int64_t at = c - a[2].pad;
             *out++ = inside && at >= 0 && at < a[2].in ? line + at * l->channels : l->zero;

@@ -18,6 +18,12 @@ bool EW_K(depthwise_fits)(const struct ew_conv_shape *s)
     return s->groups == s->cin && s->cin == s->cout;
 }
 
+/* One plane of taps: its lines follow each other in the ring. */
+bool EW_K(depthwise_norms)(const struct ew_conv_shape *s)
+{
+    return EW_K(depthwise_fits)(s) && s->axis[0].taps == 1 && s->axis[1].taps > 0;
+}
+
 /* [taps][channels, rounded up to whole vectors] */
 size_t EW_K(depthwise_pack_size)(const struct ew_conv_shape *s)
 {
@@ -169,7 +175,7 @@ void EW_K(depthwise_run)(const struct ew_conv *c, int64_t begin, int64_t end, vo
     const int64_t out = s->axis[2].out, wide = wide_of(s);
     span_fn *const run = span_for(s);
     struct lines l;
-    lines_init(&l, s, scratch);
+    lines_init(&l, s, c->norm, scratch);
     for (int64_t row = begin; row < end; row++) {
         lines_find(&l, s, c->x, row);
         for (int64_t o = 0; o < out; o += PIXELS) {
@@ -179,6 +185,8 @@ void EW_K(depthwise_run)(const struct ew_conv *c, int64_t begin, int64_t end, vo
                                       .w = c->w,
                                       .wide = wide,
                                       .y = (row * out + o) * s->cout};
+            lines_fetch(s, c->x, row, o / PIXELS, div_up(out, PIXELS));
+            fetch(c->y + span.y + PIXELS * s->cout, PIXELS * s->cout); /* the next span's */
             run(&span, min_i64(PIXELS, out - o));
         }
     }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of the depthwise convolution.  For data with stride 1 it is the forward kernel on the
- * reversed filter; with strides each input pixel collects the few taps that meet it.  For the
- * filter sums run over rows of outputs, split in a fixed way. */
+/* The gradient of the depthwise convolution for the data.  With stride 1 it is the forward kernel
+ * on the reversed filter.  With stride 2 pixels are made in pairs, for the same outputs meet both:
+ * one through the filter's even taps, one through the odd ones.  Else, and at the edges, each pixel
+ * collects the few taps that meet it. */
 #include "backend/cpu/kernel/act.h"
 #include "backend/cpu/kernel/depth.h"
-
-/* ---- Data ---- */
 
 static bool unit_stride(const struct ew_conv_shape *s)
 {
@@ -16,6 +15,7 @@ static bool unit_stride(const struct ew_conv_shape *s)
 static struct ew_conv_shape reversed(const struct ew_conv_shape *s)
 {
     struct ew_conv_shape r = *s;
+    r.normed = false;
     for (int i = 0; i < 3; i++) {
         const struct ew_conv_axis *a = &s->axis[i];
         r.axis[i].in = a->out;
@@ -77,6 +77,9 @@ struct data_row {
     const struct ew_conv *c;
     struct meet *list;
     const int32_t *columns;
+    int64_t from, to; /* pairs of pixels that are made together */
+    int64_t row;
+    struct ew_epilogue end;
     int64_t n;                         /* lines that meet it */
     const float *dy[LINES], *w[LINES]; /* of each line */
 };
@@ -120,22 +123,130 @@ INLINE vec sum_meets(const struct meet *list, int64_t n, int64_t c, int64_t part
     return sum;
 }
 
-static void data_row(struct data_row *r, int64_t row)
+/* ---- Pairs of pixels: number q is at 2 q - pad, of taps 0, 2, ..., and the one behind it ---- */
+
+#if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
+#define PAIRS 7
+#else
+#define PAIRS 4
+#endif
+
+/* `count` pairs from q on, n channels from c on. */
+INLINE void pair_vector(const struct data_row *r, int64_t q, int64_t c, int64_t n, const int taps,
+                        const int count)
 {
     const struct ew_conv_shape *s = &r->c->shape;
-    const int64_t lines = (int64_t)s->axis[0].taps * s->axis[1].taps, columns = s->axis[2].in;
-    struct ew_epilogue end = r->c->end;
+    const int64_t wide = wide_of(s), channels = s->cin;
+    const int even = (taps + 1) / 2, odd = taps / 2, reach = count + even - 1;
+    vec sum[2][PAIRS] = {{{0}}};
+    for (int64_t i = 0; i < r->n; i++) {
+        const float *dy = r->dy[i] + (q - (even - 1)) * channels + c, *w = r->w[i] + c;
+        vec x[PAIRS + 2];
+        UNROLL
+        for (int p = 0; p < reach; p++)
+            x[p] = load_n(dy + p * channels, n);
+        UNROLL
+        for (int t = 0; t < even; t++) {
+            const vec w0 = load(w + 2 * t * wide);
+            UNROLL
+            for (int p = 0; p < count; p++)
+                sum[0][p] += x[p + even - 1 - t] * w0;
+        }
+        UNROLL
+        for (int t = 0; t < odd; t++) {
+            const vec w1 = load(w + (2 * t + 1) * wide);
+            UNROLL
+            for (int p = 0; p < count; p++)
+                sum[1][p] += x[p + even - 1 - t] * w1;
+        }
+    }
+    const int64_t y = (r->row * s->axis[2].in + 2 * q - s->axis[2].pad) * channels + c;
+    UNROLL
+    for (int p = 0; p < count; p++) {
+        put(&r->end, r->c->y, y + 2 * p * channels, sum[0][p], n);
+        put(&r->end, r->c->y, y + (2 * p + 1) * channels, sum[1][p], n);
+    }
+}
+
+INLINE void pair_span(const struct data_row *r, int64_t q, const int taps, const int count)
+{
+    const int64_t channels = r->c->shape.cin;
+    int64_t c = 0;
+    for (; c + LANES <= channels; c += LANES)
+        pair_vector(r, q, c, LANES, taps, count);
+    if (c < channels)
+        pair_vector(r, q, c, channels - c, taps, count);
+}
+
+#define PAIR_CASE(n)                                                                               \
+    case n:                                                                                        \
+        pair_span(r, q, taps, n);                                                                  \
+        break;
+
+INLINE void pair_row(const struct data_row *r, const int taps)
+{
+    int64_t q = r->from;
+    const struct ew_conv_shape *s = &r->c->shape;
+    for (; q + PAIRS <= r->to; q += PAIRS) {
+        fetch(r->c->y + (r->row * s->axis[2].in + 2 * (q + PAIRS)) * s->cin, 2 * PAIRS * s->cin);
+        pair_span(r, q, taps, PAIRS);
+    }
+    switch (r->to - q) {
+        PAIR_CASE(1)
+        PAIR_CASE(2)
+        PAIR_CASE(3)
+#if PAIRS == 7
+        PAIR_CASE(4)
+        PAIR_CASE(5)
+        PAIR_CASE(6)
+#endif
+    default:
+        break;
+    }
+}
+
+/* Pairs [from, to) that lie in the image and meet no output outside of it; from = to: none. */
+static void find_pairs(const struct ew_conv_axis *a, int64_t *from, int64_t *to)
+{
+    *from = *to = 0;
+    if (a->stride != 2 || a->dilation != 1 || a->pad < 0 || (a->taps != 3 && a->taps != 5))
+        return;
+    *from = max_i64(div_up(a->pad, 2), (a->taps + 1) / 2 - 1);
+    *to = max_i64(min_i64((a->in + a->pad) / 2, a->out), *from);
+}
+
+/* ---- Rows ---- */
+
+/* Pixels [from, to), one by one. */
+static void some_pixels(const struct data_row *r, int64_t from, int64_t to)
+{
+    const struct ew_conv_shape *s = &r->c->shape;
+    for (int64_t x = from; x < to; x++) {
+        const int64_t n = find_meets(r, x), y = (r->row * s->axis[2].in + x) * s->cin;
+        int64_t c = 0;
+        for (; c + LANES <= s->cin; c += LANES)
+            put(&r->end, r->c->y, y + c, sum_meets(r->list, n, c, LANES), LANES);
+        if (c < s->cin)
+            put(&r->end, r->c->y, y + c, sum_meets(r->list, n, c, s->cin - c), s->cin - c);
+    }
+}
+
+static void data_row(struct data_row *r, int64_t row)
+{
+    const struct ew_conv_axis *a = r->c->shape.axis;
+    const int64_t lines = (int64_t)a[0].taps * a[1].taps;
+    const bool pairs = r->from < r->to;
+    r->row = row;
+    r->end = r->c->end;
     for (int64_t first = 0; first < lines; first += LINES) {
         find_lines(r, row, first);
-        for (int64_t x = 0; x < columns; x++) {
-            const int64_t n = find_meets(r, x), y = (row * columns + x) * s->cin;
-            int64_t c = 0;
-            for (; c + LANES <= s->cin; c += LANES)
-                put(&end, r->c->y, y + c, sum_meets(r->list, n, c, LANES), LANES);
-            if (c < s->cin)
-                put(&end, r->c->y, y + c, sum_meets(r->list, n, c, s->cin - c), s->cin - c);
-        }
-        end.add = r->c->y; /* further lines are added */
+        some_pixels(r, 0, pairs ? 2 * r->from - a[2].pad : 0);
+        if (pairs && a[2].taps == 3)
+            pair_row(r, 3);
+        else if (pairs)
+            pair_row(r, 5);
+        some_pixels(r, pairs ? 2 * r->to - a[2].pad : 0, a[2].in);
+        r->end.add = r->c->y; /* further lines are added */
     }
 }
 
@@ -151,215 +262,7 @@ void EW_K(depthwise_data_run)(const struct ew_conv *c, int64_t begin, int64_t en
     int32_t *columns = (int32_t *)(void *)(r.list + taps_of(&c->shape));
     find_columns(&c->shape.axis[2], columns);
     r.columns = columns;
+    find_pairs(&c->shape.axis[2], &r.from, &r.to);
     for (int64_t row = begin; row < end; row++)
         data_row(&r, row);
-}
-
-/* ---- Filter ---- */
-
-#define SPLITS 16 /* of the rows of outputs, at most */
-
-static int64_t rows_of(const struct ew_conv_shape *s)
-{
-    return (int64_t)s->batch * s->axis[0].out * s->axis[1].out;
-}
-
-int64_t EW_K(depthwise_filter_tiles)(const struct ew_conv_shape *s)
-{
-    return max_i64(min_i64(rows_of(s), SPLITS), 1);
-}
-
-/* [tile][taps][channels, in whole vectors] */
-size_t EW_K(depthwise_filter_partial)(const struct ew_conv_shape *s)
-{
-    return (size_t)(EW_K(depthwise_filter_tiles)(s) * taps_of(s) * wide_of(s));
-}
-
-size_t EW_K(depthwise_filter_scratch)(const struct ew_conv_shape *s)
-{
-    return lines_bytes(s);
-}
-
-struct row {
-    const struct ew_conv_shape *s;
-    const struct lines *l;
-    const float *dy; /* of the row's first output */
-    float *sum;      /* [taps][wide] */
-    int64_t wide;
-    int64_t from, to; /* outputs */
-};
-
-/* Sums of `count` taps of one line of the filter, n channels from c on, over outputs of a row. */
-INLINE void filter_taps(const struct row *r, int64_t line, int64_t tap, const int count, int64_t c,
-                        int64_t n)
-{
-    const struct ew_conv_axis *a = &r->s->axis[2];
-    const float *const *at = r->l->at + line * r->l->columns + tap * a->dilation;
-    float *to = r->sum + (line * a->taps + tap) * r->wide + c;
-    vec sum[5];
-    UNROLL
-    for (int t = 0; t < count; t++)
-        sum[t] = load(to + t * r->wide);
-    for (int64_t o = r->from; o < r->to; o++) {
-        const float *from = r->dy + o * r->s->cout + c;
-        const vec dy = load_n(from, n);
-        UNROLL
-        for (int t = 0; t < count; t++) {
-            const float *x = at[o * a->stride + t * a->dilation] + c;
-            sum[t] += dy * (load_n(x, n));
-        }
-    }
-    UNROLL
-    for (int t = 0; t < count; t++)
-        store(to + t * r->wide, sum[t]);
-}
-
-/* All taps of a square filter at once, over outputs [from, to) of a row whose windows lie in the
- * image: `x` is the first one's first pixel, lines are x_row floats apart. */
-struct square {
-    const float *x, *dy;
-    int64_t count, x_row;
-};
-
-#if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
-#define SQUARE 5 /* taps of the largest whose sums fit into registers */
-#else
-#define SQUARE 3
-#endif
-
-INLINE void filter_square(const struct row *r, const struct square *q, const int taps, int64_t c,
-                          int64_t n)
-{
-    const int64_t channels = r->s->cin, step = r->s->axis[2].stride * channels;
-    vec sum[SQUARE * SQUARE];
-    UNROLL
-    for (int t = 0; t < taps * taps; t++)
-        sum[t] = load(r->sum + t * r->wide + c);
-    const float *x = q->x + c, *from = q->dy + c;
-    for (int64_t o = 0; o < q->count; o++, x += step, from += channels) {
-        const vec dy = load_n(from, n);
-        UNROLL
-        for (int y = 0; y < taps; y++)
-            UNROLL
-        for (int t = 0; t < taps; t++)
-            sum[y * taps + t] += dy * load_n(x + y * q->x_row + t * channels, n);
-    }
-    UNROLL
-    for (int t = 0; t < taps * taps; t++)
-        store(r->sum + t * r->wide + c, sum[t]);
-}
-
-INLINE void filter_channels(const struct row *r, const struct square *q, const int taps)
-{
-    const int64_t channels = r->s->cin;
-    int64_t c = 0;
-    for (; c + LANES <= channels; c += LANES)
-        filter_square(r, q, taps, c, LANES);
-    if (c < channels)
-        filter_square(r, q, taps, c, channels - c);
-}
-
-static void filter_line(const struct row *r, int64_t line, int64_t c, int64_t n)
-{
-    const int64_t taps = r->s->axis[2].taps;
-    int64_t t = 0;
-    if (taps == 3 && n >= LANES)
-        filter_taps(r, line, 0, 3, c, LANES);
-    else if (taps == 5 && n >= LANES)
-        filter_taps(r, line, 0, 5, c, LANES);
-    else
-        for (; t < taps; t++)
-            filter_taps(r, line, t, 1, c, n);
-}
-
-/* Outputs [from, to), through the table of pixels. */
-static void filter_some(struct row *r, int64_t from, int64_t to)
-{
-    const int64_t lines = (int64_t)r->s->axis[0].taps * r->s->axis[1].taps;
-    r->from = from;
-    r->to = to;
-    for (int64_t c = 0; from < to && c < r->s->cin; c += LANES)
-        for (int64_t line = 0; line < lines; line++)
-            filter_line(r, line, c, r->s->cin - c);
-}
-
-/* Outputs [from, to) of a row whose windows lie in the image, where all taps can be done at once;
- * none: from = to. */
-static void find_inner(const struct ew_conv_shape *s, int64_t row, int64_t *from, int64_t *to)
-{
-    const struct ew_conv_axis *h = &s->axis[1], *w = &s->axis[2];
-    const int64_t y = row % h->out * h->stride - h->pad;
-    const bool square = s->axis[0].in == 1 && s->axis[0].out == 1 && s->axis[0].taps == 1 &&
-                        s->axis[0].pad == 0 && h->taps == w->taps && h->dilation == 1 &&
-                        w->dilation == 1 && w->pad >= 0 &&
-                        (w->taps == 3 || (w->taps == 5 && SQUARE == 5));
-    *from = *to = 0;
-    if (!square || y < 0 || y + h->taps > h->in || w->in < w->taps)
-        return;
-    *from = min_i64(div_up(w->pad, w->stride), w->out);
-    *to = max_i64(min_i64((w->in - w->taps + w->pad) / w->stride + 1, w->out), *from);
-}
-
-static void filter_row(struct row *r, const float *x, int64_t row)
-{
-    const struct ew_conv_shape *s = r->s;
-    const struct ew_conv_axis *h = &s->axis[1], *w = &s->axis[2];
-    int64_t from, to;
-    find_inner(s, row, &from, &to);
-    filter_some(r, 0, from);
-    if (from < to) {
-        const int64_t y = row / h->out * h->in + row % h->out * h->stride - h->pad;
-        const int64_t first = y * w->in + from * w->stride - w->pad;
-        const struct square q = {.x = x + first * s->cin,
-                                 .dy = r->dy + from * s->cin,
-                                 .count = to - from,
-                                 .x_row = (int64_t)w->in * s->cin};
-        if (w->taps == 3)
-            filter_channels(r, &q, 3);
-        else
-            filter_channels(r, &q, SQUARE);
-    }
-    filter_some(r, to, w->out);
-}
-
-void EW_K(depthwise_filter_run)(const struct ew_conv_filter *f, int64_t begin, int64_t end,
-                                void *scratch)
-{
-    const struct ew_conv_shape *s = &f->shape;
-    const int64_t tiles = EW_K(depthwise_filter_tiles)(s), rows = rows_of(s);
-    struct lines l;
-    lines_init(&l, s, scratch);
-    struct row r = {.s = s, .l = &l, .wide = wide_of(s)};
-    for (int64_t tile = begin; tile < end; tile++) {
-        r.sum = f->partial + tile * taps_of(s) * r.wide;
-        clear(r.sum, taps_of(s) * r.wide);
-        for (int64_t row = rows * tile / tiles; row < rows * (tile + 1) / tiles; row++) {
-            lines_find(&l, s, f->x, row);
-            r.dy = f->dy + row * s->axis[2].out * s->cout;
-            filter_row(&r, f->x, row);
-        }
-    }
-}
-
-/* One tile: depthwise filters are small. */
-int64_t EW_K(depthwise_filter_sum_tiles)(const struct ew_conv_shape *s)
-{
-    return 1;
-}
-
-void EW_K(depthwise_filter_sum)(const struct ew_conv_filter *f, int64_t begin, int64_t end)
-{
-    const struct ew_conv_shape *s = &f->shape;
-    const int64_t tiles = EW_K(depthwise_filter_tiles)(s), taps = taps_of(s), wide = wide_of(s);
-    for (int64_t t = 0; t < taps && begin < end; t++) {
-        for (int64_t c = 0; c < s->cin; c += LANES) {
-            vec sum = {0};
-            for (int64_t i = 0; i < tiles; i++)
-                sum += load(f->partial + (i * taps + t) * wide + c);
-            for (int64_t j = 0; j < min_i64(LANES, s->cin - c); j++) {
-                float *to = f->dw + (c + j) * taps + t;
-                *to = f->add ? *to + sum[j] : sum[j];
-            }
-        }
-    }
 }
