@@ -18,6 +18,7 @@ struct ew_kernel {
     bool fresh;     /* backward: it heeds c->fresh, so gradients need not be cleared before it */
     bool in_place;  /* backward: din[0] may be dout[0] where it is fresh */
     bool updates;   /* backward: it heeds c->update */
+    bool norms;     /* it heeds c->norm; a batch norm: it stores nothing where out[0] has no data */
     /* Fills c->state; called once, when weights and memory are there.  NULL: nothing to prepare. */
     ew_err (*prepare)(const struct ew_call *c);
     /* Fills all of c->packed, after prepare, and again when weights have changed outside of

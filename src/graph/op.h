@@ -30,6 +30,9 @@ struct ew_call {
     /* Kernels that ask for it: the optimiser's call for in[1].  din[1] then has no data: its
      * gradient goes into the parameter as it is made, after everything else has read that. */
     const struct ew_call *update;
+    /* Kernels that ask for it: in[0] has no data, for it is what this batch norm's forward, of
+     * which only the statistics were computed, would give. */
+    const struct ew_call *norm;
     void *aux;                   /* kept from forward to backward (training only) */
     void *scratch;               /* op->scratch() bytes, contents undefined */
     void *state;                 /* a kernel's own, such as geometry; references need none */

@@ -72,7 +72,7 @@ static ew_err prepare_saved(struct ew_plan *p, const struct ew_node *n)
     struct ew_slot *slot;
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] >= 0 && reads_input(n->op, i))
-            EW_TRY(ew_plan_saved_slot(p, n->in[i], &slot));
+            EW_TRY(ew_plan_saved_slot(p, ew_plan_source(p, n->in[i]), &slot));
     for (int i = 0; i < n->n_out; i++)
         if (n->out[i] >= 0 && (n->op->saves >> (8 + i) & 1))
             EW_TRY(ew_plan_saved_slot(p, n->out[i], &slot));
@@ -89,9 +89,9 @@ static ew_err saved_tensor(struct ew_plan *p, int value, bool reads, struct ew_t
     if (!reads)
         return EW_OK;
     struct ew_slot *slot;
-    EW_TRY(ew_plan_saved_slot(p, value, &slot));
+    EW_TRY(ew_plan_saved_slot(p, ew_plan_source(p, value), &slot));
     ew_plan_touch(slot, p->n_steps - 1);
-    *out = &slot->t;
+    *out = p->deferred[value] < 0 ? &slot->t : &p->values[value].t;
     return EW_OK;
 }
 
@@ -103,6 +103,17 @@ static ew_err saved_slots(struct ew_plan *p, const struct ew_node *n, struct ew_
     for (int i = 0; i < n->n_out; i++)
         EW_TRY(saved_tensor(p, n->out[i], n->op->saves >> (8 + i) & 1, &out[i]));
     return EW_OK;
+}
+
+/* The batch norm of in[0], where that is left to this node; else NULL. */
+static ew_err norm_of(struct ew_plan *p, const struct ew_node *n, struct ew_call **out)
+{
+    *out = NULL;
+    if (n->n_in == 0 || n->in[0] < 0 || p->deferred[n->in[0]] < 0)
+        return EW_OK;
+    struct ew_slot *slot;
+    EW_TRY(ew_plan_saved_slot(p, ew_plan_source(p, n->in[0]), &slot));
+    return ew_plan_norm_call(p, n->in[0], slot, out);
 }
 
 static void grad_slots(struct ew_plan *p, const struct ew_node *n, struct ew_tensor **din,
@@ -224,8 +235,11 @@ static ew_err add_backward(struct ew_plan *p, int node)
                            .dout = dout,
                            .train = true};
     struct ew_kernel kernel;
+    struct ew_call *norm;
     EW_TRY(prepare_saved(p, n));
     EW_TRY(saved_slots(p, n, in, out));
+    EW_TRY(norm_of(p, n, &norm));
+    call.norm = norm;
     grad_slots(p, n, din, dout);
     EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_BACKWARD, &call, &kernel));
     call.fresh = kernel.fresh ? fresh_inputs(p, n) : 0;
@@ -239,6 +253,8 @@ static ew_err add_backward(struct ew_plan *p, int node)
     s->aux = p->node_aux[node];
     if (s->aux >= 0)
         p->buffers[s->aux].last = p->n_steps - 1;
+    if (norm)
+        ew_plan_take_norm(p, n->in[0], norm);
     EW_TRY(saved_slots(p, n, in, out)); /* once more: now they are touched by the step itself */
     touch_gradients(p, n);
     return ew_plan_set_kernel(p, &kernel);

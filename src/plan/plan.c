@@ -15,7 +15,7 @@
 ew_err ew_plan_step_new(struct ew_plan *p, struct ew_step **out)
 {
     EW_TRY(ew_grow((void **)&p->steps, &p->cap_steps, p->n_steps + 1, sizeof(*p->steps)));
-    p->steps[p->n_steps] = (struct ew_step){.node = -1, .scratch = -1, .aux = -1};
+    p->steps[p->n_steps] = (struct ew_step){.node = -1, .scratch = -1, .aux = -1, .norm_aux = -1};
     *out = &p->steps[p->n_steps++];
     return EW_OK;
 }
@@ -43,7 +43,7 @@ ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, str
         best++;
     if (!wanted || best == n) {
         best = 0;
-        if (p->opts.tuner && !p->opts.dry)
+        if (p->opts.tuner && !p->opts.dry && !c->norm)
             EW_TRY(ew_tuner_pick(p->opts.tuner, &ask, offers, n, &best));
     }
     *out = offers[best];
@@ -127,22 +127,26 @@ static ew_err forward_call(struct ew_plan *p, const struct ew_node *n, bool agai
                            struct ew_call *c)
 {
     const int step = p->n_steps - 1;
+    struct ew_call *norm = NULL;
     struct ew_tensor **slots =
         ew_arena_array(&p->arena, (size_t)(n->n_in + n->n_out), sizeof(*slots));
     EW_CHECK(slots, EW_ERR_MEMORY, "node %s: no memory for its step", n->name);
     for (int i = 0; i < n->n_in; i++) {
         if (n->in[i] < 0)
             continue;
-        struct ew_slot *s =
-            again && p->again[n->in[i]].first >= 0 ? &p->again[n->in[i]] : &p->values[n->in[i]];
+        const int from = ew_plan_source(p, n->in[i]);
+        struct ew_slot *s = again && p->again[from].first >= 0 ? &p->again[from] : &p->values[from];
         ew_plan_touch(s, step);
-        slots[i] = &s->t;
+        slots[i] = from == n->in[i] ? &s->t : &p->values[n->in[i]].t;
+        if (from != n->in[i])
+            EW_TRY(ew_plan_norm_call(p, n->in[i], s, &norm));
     }
     for (int i = 0; i < n->n_out; i++) {
         if (n->out[i] < 0)
             continue;
         struct ew_slot *s = again ? &p->again[n->out[i]] : &p->values[n->out[i]];
-        ew_plan_touch(s, step);
+        if (p->deferred[n->out[i]] < 0)
+            ew_plan_touch(s, step);
         slots[n->n_in + i] = &s->t;
     }
     *c = (struct ew_call){.name = n->name,
@@ -154,6 +158,8 @@ static ew_err forward_call(struct ew_plan *p, const struct ew_node *n, bool agai
                           .out = slots + n->n_in,
                           .train = p->opts.mode == EW_PLAN_TRAIN,
                           .again = again};
+    if (norm)
+        ew_plan_take_norm(p, n->in[0], norm);
     return EW_OK;
 }
 
@@ -187,6 +193,8 @@ static ew_err add_forwards(struct ew_plan *p)
     EW_CLEANUP(ew_free_ptr) bool *nodes = calloc((size_t)g->n_nodes + 1, sizeof(bool));
     EW_CHECK(values && nodes, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
     mark_needed(p, values, nodes);
+    if (p->opts.mode == EW_PLAN_TRAIN)
+        EW_TRY(ew_plan_defer(p, nodes));
     for (int k = 0; k < g->n_nodes; k++)
         if (nodes[k])
             EW_TRY(ew_plan_add_forward(p, k, false));
@@ -214,7 +222,8 @@ static void share_buffer(struct ew_plan *p, const struct ew_step *s, int step)
     if (!(flags & (EW_OP_INPLACE | EW_OP_VIEW)) || !s->call.in[0] || !s->call.out[0])
         return;
     struct ew_slot *in = slot_of(s->call.in[0]), *out = slot_of(s->call.out[0]);
-    if (in->buffer < 0 || out->buffer >= 0 || ew_tensor_bytes(&in->t) != ew_tensor_bytes(&out->t))
+    if (in->buffer < 0 || out->buffer >= 0 || out->first < 0 ||
+        ew_tensor_bytes(&in->t) != ew_tensor_bytes(&out->t))
         return;
     struct ew_buffer *b = &p->buffers[in->buffer];
     if (!(flags & EW_OP_VIEW) && b->last != step)
@@ -332,11 +341,14 @@ static ew_err init_slots(struct ew_plan *p)
     }
     p->needs_grad = calloc((size_t)g->n_values + 1, sizeof(*p->needs_grad));
     p->keep = calloc((size_t)g->n_values + 1, sizeof(*p->keep));
+    p->deferred = calloc((size_t)g->n_values + 1, sizeof(*p->deferred));
     p->node_aux = calloc((size_t)g->n_nodes + 1, sizeof(*p->node_aux));
-    EW_CHECK(ok && p->needs_grad && p->keep && p->node_aux, EW_ERR_MEMORY,
+    EW_CHECK(ok && p->needs_grad && p->keep && p->deferred && p->node_aux, EW_ERR_MEMORY,
              "no memory to plan graph %s", g->name);
     for (int k = 0; k < g->n_nodes; k++)
         p->node_aux[k] = -1;
+    for (int i = 0; i < g->n_values; i++)
+        p->deferred[i] = -1;
     for (int i = 0; i < g->n_values && !p->opts.dry; i++) {
         const struct ew_value *v = &g->values[i];
         EW_CHECK(v->t.data || v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT, EW_ERR_ARG,
@@ -390,6 +402,8 @@ static ew_err bind_memory(struct ew_plan *p)
             s->call.scratch = p->block + p->buffers[s->scratch].offset;
         if (s->aux >= 0)
             s->call.aux = p->block + p->buffers[s->aux].offset;
+        if (s->norm_aux >= 0)
+            s->norm->aux = p->block + p->buffers[s->norm_aux].offset;
         if (s->kernel.state)
             s->call.state = p->states + s->state_at;
         if (s->kernel.packed)
@@ -511,6 +525,7 @@ void ew_plan_free(struct ew_plan *p)
     free(p->batch_inputs);
     free(p->needs_grad);
     free(p->keep);
+    free(p->deferred);
     free(p->node_aux);
     free(p->steps);
     free(p->buffers);

@@ -20,7 +20,9 @@ struct ew_step {
     int aux;     /* buffer, or -1 */
     /* Where the kernel's own memory begins in the plan's blocks for it. */
     size_t state_at, packed_at;
-    const void *given; /* packed weights that are not the plan's; NULL: they are */
+    struct ew_call *norm; /* of the call, where its aux is to be set; see defer.c */
+    int norm_aux;         /* that buffer, or -1 */
+    const void *given;    /* packed weights that are not the plan's; NULL: they are */
 };
 
 /* A tensor that steps point to, and the steps that need it. */
@@ -56,6 +58,7 @@ struct ew_plan {
     int *node_aux;    /* buffer of a node's aux, or -1 */
     bool *keep;       /* by value: backward may read it where forward left it */
     bool *needs_grad; /* by value */
+    int *deferred;    /* by value: the batch norm that its reader does on the way, or -1 */
     double again_flops;
     size_t released; /* bytes of the caller's weights */
     char *block;     /* what lives by steps */
@@ -94,6 +97,18 @@ ew_err ew_plan_update_call(struct ew_plan *p, int value, struct ew_call *out);
 void ew_plan_release_replaced(struct ew_plan *p);
 /* And those that only this step reads, once it has packed them. */
 void ew_plan_release_packed(struct ew_plan *p, struct ew_step *s);
+
+/* defer.c: fills p->deferred. */
+ew_err ew_plan_defer(struct ew_plan *p, const bool *needed_nodes);
+/* The value that must be there for `value` to be read: itself, or what its reader makes it from. */
+int ew_plan_source(const struct ew_plan *p, int value);
+/* True where the node's output is left to its reader. */
+bool ew_plan_defers(const struct ew_plan *p, int node);
+/* The batch norm's call for the reader of a deferred value. */
+ew_err ew_plan_norm_call(struct ew_plan *p, int value, struct ew_slot *source,
+                         struct ew_call **out);
+/* Makes it the last step's. */
+void ew_plan_take_norm(struct ew_plan *p, int value, struct ew_call *norm);
 
 /* strategy.c: fills p->keep by p->strategy. */
 ew_err ew_plan_choose_kept(struct ew_plan *p);

@@ -14,6 +14,7 @@
 
 static bool available(const struct ew_plan *p, int value)
 {
+    value = ew_plan_source(p, value);
     return value < 0 || ew_plan_has_data(p, value) || p->keep[value] ||
            p->g->values[value].kind == EW_VALUE_INPUT || p->again[value].first >= 0;
 }
@@ -39,7 +40,7 @@ static ew_err compute_again(struct ew_plan *p, int value)
     EW_CHECK(values && nodes, EW_ERR_MEMORY, "no memory to plan graph %s", p->g->name);
     mark_chain(p, value, values, nodes);
     for (int k = 0; k <= p->g->values[value].producer; k++) {
-        if (!nodes[k])
+        if (!nodes[k] || ew_plan_defers(p, k))
             continue;
         struct ew_cost cost;
         ew_graph_node_cost(p->g, k, &cost);

@@ -4,6 +4,7 @@
 
 #include "backend/cpu/bias.h"
 #include "backend/cpu/cpu_update.h"
+#include "backend/cpu/norm_step.h"
 #include "backend/cpu/share.h"
 
 /* The next cache line after `bytes` of what `p` points to. */
@@ -38,14 +39,27 @@ static const float *input_or_null(const struct ew_call *c, int i)
     return i < c->n_in && c->in[i] ? c->in[i]->data : NULL;
 }
 
+/* in[0], or where that is left to this step the input of the batch norm that makes it. */
+static const float *input_of(const struct ew_call *c, struct ew_batch_norm *norm,
+                             const struct ew_batch_norm **out)
+{
+    *out = c->norm ? norm : NULL;
+    if (!c->norm)
+        return c->in[0]->data;
+    ew_norm_of_call(c->norm, norm);
+    return norm->x;
+}
+
 static ew_err run_forward(const struct ew_call *c)
 {
     struct ew_conv_pass *p = c->state;
-    p->conv.x = c->in[0]->data;
+    struct ew_batch_norm norm;
+    p->conv.x = input_of(c, &norm, &p->conv.norm);
     p->conv.y = c->out[0]->data;
     p->conv.end.bias = input_or_null(c, 2);
     p->conv.end.add = input_or_null(c, 3);
     ew_conv_pass_run(c, p);
+    p->conv.norm = NULL;
     return EW_OK;
 }
 
@@ -77,7 +91,8 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
                               .packs = fixed ? 1u << 1 : 0,
                               .packed = fixed ? packed : 0,
                               .scratch = scratch + (fixed ? 0 : ew_align_up(packed)),
-                              .state = sizeof(struct ew_conv_pass)};
+                              .state = sizeof(struct ew_conv_pass),
+                              .norms = s->normed};
 }
 
 /* ---- Backward: scratch is the packed filters and scratch for the threads, first; then the filter
@@ -201,7 +216,8 @@ static void run_filter(const struct ew_call *c)
 {
     struct backward *b = c->state;
     const struct ew_conv_shape *s = &b->filter.shape;
-    b->filter.x = c->in[0]->data;
+    struct ew_batch_norm norm;
+    b->filter.x = input_of(c, &norm, &b->filter.norm);
     b->filter.dy = c->dout[0]->data;
     b->filter.dw = c->din[1]->data;
     b->filter.add = !(c->fresh & 2);
@@ -216,6 +232,7 @@ static void run_filter(const struct ew_call *c)
     rest.scratch = behind(c->scratch, b->way.partial(s) * sizeof(float));
     run_filter_phases(c, &rest);
     b->filter.update = NULL;
+    b->filter.norm = NULL;
 }
 
 static void run_data(const struct ew_call *c)
@@ -266,6 +283,7 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
                               .run = run_backward,
                               .fresh = true,
                               .updates = !way.run || way.run == k->conv_filter_run,
+                              .norms = s->normed,
                               .scratch = most > bias ? most : bias,
                               .state = sizeof(struct backward)};
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "backend/cpu/isa.h"
+#include "backend/cpu/norm_step.h"
 #include "backend/cpu/share.h"
 #include "op/norm.h"
 
@@ -74,26 +75,30 @@ struct training {
     struct ew_batch_norm b;
 };
 
-static struct training training_of(const struct ew_call *c)
+void ew_norm_of_call(const struct ew_call *c, struct ew_batch_norm *out)
 {
     const struct ew_batch_norm_attr *a = c->attr;
-    const int64_t rows = rows_of(c), channels = channels_of(c);
-    const struct ew_kernels *k = c->be->isa;
-    return (struct training){.k = k,
-                             .b = {.rows = rows,
-                                   .channels = channels,
-                                   .x = c->in[X]->data,
-                                   .scale = c->in[SCALE]->data,
-                                   .bias = c->in[SHIFT]->data,
-                                   .eps = (float)a->eps,
-                                   .momentum = (float)(1 - a->momentum),
-                                   .act = (enum ew_act)a->end.act,
-                                   .lo = (float)a->end.lo,
-                                   .hi = (float)a->end.hi,
-                                   .mean = c->aux,
-                                   .rstd = (float *)c->aux + channels,
-                                   .partial = c->scratch,
-                                   .sums = (float *)c->scratch + k->batch_partial(rows, channels)}};
+    *out = (struct ew_batch_norm){.rows = rows_of(c),
+                                  .channels = channels_of(c),
+                                  .x = c->in[X]->data,
+                                  .scale = c->in[SCALE]->data,
+                                  .bias = c->in[SHIFT]->data,
+                                  .eps = (float)a->eps,
+                                  .momentum = (float)(1 - a->momentum),
+                                  .act = (enum ew_act)a->end.act,
+                                  .lo = (float)a->end.lo,
+                                  .hi = (float)a->end.hi,
+                                  .mean = c->aux,
+                                  .rstd = (float *)c->aux + channels_of(c)};
+}
+
+static struct training training_of(const struct ew_call *c)
+{
+    struct training t = {.k = c->be->isa};
+    ew_norm_of_call(c, &t.b);
+    t.b.partial = c->scratch;
+    t.b.sums = t.b.partial + t.k->batch_partial(t.b.rows, t.b.channels);
+    return t;
 }
 
 static void stats_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -130,7 +135,8 @@ static ew_err run_training(const struct ew_call *c)
         ew_pool_run(c->be->pool, t.k->batch_splits(t.b.rows), stats_tiles, &t);
         t.k->batch_finish(&t.b);
     }
-    ew_pool_run(c->be->pool, (t.b.rows + GRAIN - 1) / GRAIN, apply_tiles, &t);
+    if (t.b.y) /* else the reader's kernel does it, line by line */
+        ew_pool_run(c->be->pool, (t.b.rows + GRAIN - 1) / GRAIN, apply_tiles, &t);
     return EW_OK;
 }
 
@@ -180,7 +186,8 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
                                 .run = ask->phase == EW_PHASE_FORWARD ? run_training : run_backward,
                                 .scratch = floats * sizeof(float),
                                 .fresh = true,
-                                .in_place = true};
+                                .in_place = true,
+                                .norms = true};
     return 1;
 }
 

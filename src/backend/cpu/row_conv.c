@@ -9,6 +9,7 @@ static ew_err shape_of(const struct ew_call *c, struct ew_conv_shape *out)
     struct ew_conv_sizes s;
     EW_TRY(ew_conv_resolve(c, &s));
     ew_conv_shape_of(&s, out);
+    out->normed = c->norm != NULL;
     return EW_OK;
 }
 
@@ -75,6 +76,8 @@ static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
         out[n] = ew_conv_forward_kernel(c, EW_CONV_DEPTHWISE, s);
         out[n++].prepare = prepare_depthwise;
     }
+    if (s->normed)
+        return n;
     if (ew_conv_fits(c->be->isa, EW_CONV_GROUPED, s)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_GROUPED, s);
         out[n++].prepare = prepare_grouped;
@@ -101,7 +104,7 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     const struct ew_call *c = ask->c;
     struct ew_conv_shape s;
     if (c->in[0]->dtype != EW_F32 || shape_of(c, &s) != EW_OK ||
-        ew_tensor_count(c->in[0]) >= INT32_MAX)
+        ew_tensor_count(c->in[0]) >= INT32_MAX || (s.normed && !c->be->isa->depthwise_norms(&s)))
         return 0;
     if (ask->phase == EW_PHASE_FORWARD)
         return offer_forward(c, &s, out);

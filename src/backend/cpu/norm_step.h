@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A batch norm in training, for the kernels that do it as they read their input (c->norm). */
+#ifndef EW_BACKEND_CPU_NORM_STEP_H
+#define EW_BACKEND_CPU_NORM_STEP_H
+
+#include "backend/cpu/kernel.h"
+#include "graph/op.h"
+
+/* What the call's forward applies; x is its input, y, partial and sums are nobody's. */
+void ew_norm_of_call(const struct ew_call *c, struct ew_batch_norm *out);
+
+#endif

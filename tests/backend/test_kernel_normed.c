@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Depthwise kernels whose input is what a batch norm makes of x: the same bits as the two one after
+ * the other, on every instruction set, whatever tiles come first. */
+#include <string.h>
+
+#include "kernel_test.h"
+#include "ref_conv.h"
+
+/* clang-format off */
+#define A1 {1, 1, 1, 1, 1, 0}
+static const struct {
+    const char *name;
+    enum ew_act act;
+    struct ew_conv_shape s;
+} cases[] = {
+    {"3x3",          EW_ACT_HARD_SWISH, {2, 20, 20, 20, {A1, {9, 9, 3, 1, 1, 1}, {11, 11, 3, 1, 1, 1}}}},
+    {"3x3 stride 2", EW_ACT_RELU,       {3, 40, 40, 40, {A1, {9, 5, 3, 2, 1, 1}, {12, 6, 3, 2, 1, 1}}}},
+    {"5x5",          EW_ACT_CLIP,       {1, 33, 33, 33, {A1, {6, 6, 5, 1, 1, 2}, {7, 7, 5, 1, 1, 2}}}},
+    {"5x5 stride 2", EW_ACT_NONE,       {2, 16, 16, 16, {A1, {8, 4, 5, 2, 1, 2}, {7, 5, 5, 2, 1, 3}}}},
+    {"dilated",      EW_ACT_SILU,       {2, 19, 19, 19, {A1, {8, 8, 3, 1, 2, 2}, {9, 9, 3, 1, 2, 2}}}},
+    {"stride 3",     EW_ACT_RELU,       {1, 5, 5, 5, {A1, {13, 5, 2, 3, 1, 1}, {9, 3, 3, 3, 1, 0}}}},
+    {"planes",       EW_ACT_RELU,       {2, 9, 9, 9, {{4, 4, 1, 1, 1, 0}, {5, 5, 3, 1, 1, 1}, {6, 3, 3, 2, 1, 1}}}},
+};
+#undef A1
+/* clang-format on */
+
+struct data {
+    struct ew_batch_norm norm;
+    float *x, *z, *w, *packed, *dy;
+    int64_t n_x, n_w, n_y;
+};
+
+static void data_init(const struct ew_kernels *k, const struct ew_conv_shape *s, struct data *d)
+{
+    d->n_x = ref_conv_in_count(s);
+    d->n_w = ref_conv_filter_count(s);
+    d->n_y = ref_conv_out_count(s);
+    d->x = test_array(d->n_x, 1);
+    d->z = test_array(d->n_x, 2);
+    d->w = test_array(d->n_w, 3);
+    d->dy = test_array(d->n_y, 4);
+    d->packed = test_scratch(k->depthwise_pack_size(s) * sizeof(float));
+    d->norm.rows = d->n_x / s->cin;
+    d->norm.channels = s->cin;
+    d->norm.x = d->x;
+    d->norm.y = d->z;
+    d->norm.hi = 0.5f;
+    d->norm.mean = test_array(s->cin, 5);
+    d->norm.rstd = test_array(s->cin, 6);
+    d->norm.scale = test_array(s->cin, 7);
+    d->norm.bias = test_array(s->cin, 8);
+    k->batch_apply(&d->norm, 0, d->norm.rows);
+    k->depthwise_pack(s, d->w, d->packed);
+}
+
+static void data_fini(struct data *d)
+{
+    const float *const all[] = {d->x,         d->z,         d->w,          d->dy,       d->packed,
+                                d->norm.mean, d->norm.rstd, d->norm.scale, d->norm.bias};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        ew_guard_free((void *)(uintptr_t)all[i]);
+}
+
+static void forward(const struct ew_kernels *k, const struct ew_conv_shape *s, const struct data *d)
+{
+    float *want = test_array(d->n_y, 9), *got = test_array(d->n_y, 10);
+    struct ew_conv c = {.shape = *s, .x = d->z, .w = d->packed, .y = want};
+    const int64_t tiles = k->depthwise_tiles(s);
+    void *scratch = test_scratch(k->depthwise_scratch(s));
+    k->depthwise_run(&c, 0, tiles, scratch);
+    ew_guard_free(scratch);
+    c.shape.normed = true;
+    c.x = d->x;
+    c.y = got;
+    c.norm = &d->norm;
+    scratch = test_scratch(k->depthwise_scratch(&c.shape));
+    k->depthwise_run(&c, 0, tiles, scratch);
+    EW_EXPECT(memcmp(want, got, (size_t)d->n_y * sizeof(float)) == 0);
+    memset(got, 0, (size_t)d->n_y * sizeof(float));
+    for (int64_t t = tiles - 1; t >= 0; t--)
+        k->depthwise_run(&c, t, t + 1, scratch);
+    EW_EXPECT(memcmp(want, got, (size_t)d->n_y * sizeof(float)) == 0);
+    ew_guard_free(scratch);
+    ew_guard_free(want);
+    ew_guard_free(got);
+}
+
+static void filter(const struct ew_kernels *k, const struct ew_conv_shape *s, const struct data *d)
+{
+    float *want = test_array(d->n_w, 11), *got = test_array(d->n_w, 12);
+    struct ew_conv_filter f = {.shape = *s, .x = d->z, .dy = d->dy, .dw = want};
+    f.partial = test_scratch(k->depthwise_filter_partial(s) * sizeof(float));
+    const int64_t tiles = k->depthwise_filter_tiles(s);
+    for (int normed = 0; normed < 2; normed++) {
+        f.shape.normed = normed;
+        f.norm = normed ? &d->norm : NULL;
+        f.x = normed ? d->x : d->z;
+        f.dw = normed ? got : want;
+        void *scratch = test_scratch(k->depthwise_filter_scratch(&f.shape));
+        k->depthwise_filter_run(&f, 0, tiles, scratch);
+        k->depthwise_filter_sum(&f, 0, k->depthwise_filter_sum_tiles(s));
+        ew_guard_free(scratch);
+    }
+    EW_EXPECT(memcmp(want, got, (size_t)d->n_w * sizeof(float)) == 0);
+    ew_guard_free(f.partial);
+    ew_guard_free(want);
+    ew_guard_free(got);
+}
+
+int main(void)
+{
+    for (int i = 0; ew_isa_at(i); i++)
+        for (size_t t = 0; t < sizeof(cases) / sizeof(cases[0]); t++) {
+            const struct ew_kernels *k = ew_isa_at(i);
+            ew_test_begin("%s: %s", k->isa, cases[t].name);
+            struct data d = {.norm = {.act = cases[t].act}};
+            EW_EXPECT(k->depthwise_norms(&cases[t].s));
+            data_init(k, &cases[t].s, &d);
+            forward(k, &cases[t].s, &d);
+            filter(k, &cases[t].s, &d);
+            data_fini(&d);
+            ew_test_end();
+        }
+    return ew_test_status();
+}
