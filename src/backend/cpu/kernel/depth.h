@@ -88,6 +88,15 @@ static inline const float *lines_at(struct lines *l, const float *x, int64_t lin
     return l->ring + i * floats;
 }
 
+/* True where tensors are beyond a core's own cache: then it pays to ask for them early. */
+INLINE bool lines_far(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = s->axis;
+    const int64_t in = (int64_t)a[0].in * a[1].in * a[2].in;
+    const int64_t out = (int64_t)a[0].out * a[1].out * a[2].out;
+    return (int64_t)s->batch * s->cin * (in + out) > 1 << 18; /* 1 MiB */
+}
+
 /* Asks for n floats that are soon read or written: of pixels of which a vector of channels is taken
  * at a time processors do not see what comes next. */
 INLINE void fetch(const float *p, int64_t n)

@@ -174,6 +174,7 @@ void EW_K(depthwise_run)(const struct ew_conv *c, int64_t begin, int64_t end, vo
     const struct ew_conv_shape *s = &c->shape;
     const int64_t out = s->axis[2].out, wide = wide_of(s);
     span_fn *const run = span_for(s);
+    const bool far = lines_far(s);
     struct lines l;
     lines_init(&l, s, c->norm, scratch);
     for (int64_t row = begin; row < end; row++) {
@@ -185,8 +186,10 @@ void EW_K(depthwise_run)(const struct ew_conv *c, int64_t begin, int64_t end, vo
                                       .w = c->w,
                                       .wide = wide,
                                       .y = (row * out + o) * s->cout};
-            lines_fetch(s, c->x, row, o / PIXELS, div_up(out, PIXELS));
-            fetch(c->y + span.y + PIXELS * s->cout, PIXELS * s->cout); /* the next span's */
+            if (far) {
+                lines_fetch(s, c->x, row, o / PIXELS, div_up(out, PIXELS));
+                fetch(c->y + span.y + PIXELS * s->cout, PIXELS * s->cout); /* the next span's */
+            }
             run(&span, min_i64(PIXELS, out - o));
         }
     }
