@@ -34,34 +34,46 @@ int64_t EW_K(gate_sum_tiles)(const struct ew_gate *g)
     return g->batch * div_up(g->channels, WIDE);
 }
 
-/* Over the rows of one image, n channels from c on: the sum of dy x, or of dy. */
-INLINE vec gate_sum(const struct ew_gate *g, int64_t image, int64_t c, int64_t n)
+#define GROUP 4 /* vectors of channels that are summed up together */
+
+/* Over the rows of one image, `count` vectors of channels from c on of which the last has n: the
+ * sum of dy x, or of dy. */
+INLINE void gate_sums(const struct ew_gate *g, int64_t image, int64_t c, const int count, int64_t n)
 {
     const int64_t at = image * g->rows * g->channels + c;
-    vec all = {0};
+    float *to = g->ds + image * g->channels + c;
+    vec all[GROUP] = {{0}};
     for (int64_t r = 0; r < g->rows; r += 128) { /* short sums first: small errors */
         const int64_t last = min_i64(r + 128, g->rows);
-        vec sum[2] = {{0}};
-        for (int64_t k = r; k < last; k++) {
-            const vec dy = load_n(g->dy + at + k * g->channels, n);
-            sum[k & 1] += g->sum ? dy : dy * load_n(g->x + at + k * g->channels, n);
+        vec sum[GROUP] = {{0}};
+        for (int64_t k = at + r * g->channels; k < at + last * g->channels; k += g->channels) {
+            UNROLL
+            for (int v = 0; v < count; v++) {
+                const vec dy = load_n(g->dy + k + v * LANES, n);
+                sum[v] += g->sum ? dy : dy * load_n(g->x + k + v * LANES, n);
+            }
         }
-        all += sum[0] + sum[1];
+        UNROLL
+        for (int v = 0; v < count; v++)
+            all[v] += sum[v];
     }
-    return all;
+    UNROLL
+    for (int v = 0; v < count; v++)
+        store_n(to + v * LANES, g->add ? load_n(to + v * LANES, n) + all[v] : all[v], n);
 }
 
 void EW_K(gate_sum)(const struct ew_gate *g, int64_t begin, int64_t end)
 {
     const int64_t parts = div_up(g->channels, WIDE);
     for (int64_t tile = begin; tile < end; tile++) {
-        const int64_t image = tile / parts, first = tile % parts * WIDE;
-        const int64_t last = min_i64(first + WIDE, g->channels);
-        for (int64_t c = first; c < last; c += LANES) {
-            const int64_t n = last - c;
-            float *to = g->ds + image * g->channels + c;
-            const vec sum = n < LANES ? gate_sum(g, image, c, n) : gate_sum(g, image, c, LANES);
-            store_n(to, g->add ? load_n(to, n) + sum : sum, n);
-        }
+        const int64_t image = tile / parts;
+        const int64_t last = min_i64((tile % parts + 1) * WIDE, g->channels);
+        int64_t c = tile % parts * WIDE;
+        for (; c + GROUP * LANES <= last; c += GROUP * LANES)
+            gate_sums(g, image, c, GROUP, LANES);
+        for (; c + LANES <= last; c += LANES)
+            gate_sums(g, image, c, 1, LANES);
+        if (c < last)
+            gate_sums(g, image, c, 1, last - c);
     }
 }
