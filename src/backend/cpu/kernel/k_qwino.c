@@ -35,8 +35,6 @@
 #define MOST_PANELS   4
 #define MIN_TILES     8 /* work tiles to aim at */
 
-typedef uint32_t vuint __attribute__((vector_size(LANES * 4)));
-
 struct wino {
     int64_t cin, words, cout, blocks; /* words: pairs of channels; blocks of WIDE outputs */
     int64_t high, wide, tiles;        /* in an image; in all */

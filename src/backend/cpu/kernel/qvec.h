@@ -52,6 +52,7 @@ INLINE int32_t load_word(const void *p)
     return w;
 }
 
+typedef uint32_t vuint __attribute__((vector_size(LANES * 4)));
 typedef int32_t vint_u __attribute__((vector_size(LANES * 4), may_alias, aligned(4)));
 
 INLINE vint load_int(const int32_t *p)
@@ -62,6 +63,12 @@ INLINE vint load_int(const int32_t *p)
 INLINE void store_int(int32_t *p, vint v)
 {
     *(vint_u *)p = v;
+}
+
+/* Sums may wrap on the way, where Winograd takes them modulo 2^32. */
+INLINE vint wrap_add(vint a, vint b)
+{
+    return (vint)((vuint)a + (vuint)b);
 }
 
 /* ---- Products: sum += a . w, lane by lane; a is one word in all lanes ---- */
@@ -77,7 +84,7 @@ INLINE vint dot(vint sum, vint a, vint w)
 #if defined(EW_ISA_IS_avx512vnni)
     return (vint)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)w);
 #else
-    return sum + (vint)_mm512_madd_epi16((__m512i)a, (__m512i)w);
+    return wrap_add(sum, (vint)_mm512_madd_epi16((__m512i)a, (__m512i)w));
 #endif
 }
 
@@ -108,7 +115,7 @@ INLINE vint splat_word(const void *p)
 
 INLINE vint dot(vint sum, vint a, vint w)
 {
-    return sum + (vint)_mm256_madd_epi16((__m256i)a, (__m256i)w);
+    return wrap_add(sum, (vint)_mm256_madd_epi16((__m256i)a, (__m256i)w));
 }
 
 INLINE vint round_int(vec t)
@@ -160,7 +167,7 @@ INLINE vec to_float(vint i)
 #if defined(__SSE2__)
 INLINE vint dot(vint sum, vint a, vint w)
 {
-    return sum + (vint)_mm_madd_epi16((__m128i)a, (__m128i)w);
+    return wrap_add(sum, (vint)_mm_madd_epi16((__m128i)a, (__m128i)w));
 }
 
 INLINE vint round_int(vec t)
@@ -171,10 +178,10 @@ INLINE vint round_int(vec t)
 INLINE vint dot(vint sum, vint a, vint w)
 {
     const v16 x = (v16)a, y = (v16)w;
-    vint r = sum;
+    vint r;
     for (int i = 0; i < LANES; i++)
-        r[i] += x[2 * i] * y[2 * i] + x[2 * i + 1] * y[2 * i + 1];
-    return r;
+        r[i] = x[2 * i] * y[2 * i] + x[2 * i + 1] * y[2 * i + 1];
+    return wrap_add(sum, r);
 }
 
 INLINE vint round_int(vec t)
