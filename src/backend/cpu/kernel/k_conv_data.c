@@ -13,16 +13,6 @@ struct phase {
     struct ew_conv_axis axis; /* of the convolution of dy */
 };
 
-static int32_t gcd(int32_t a, int32_t b)
-{
-    while (b) {
-        const int32_t t = a % b;
-        a = b;
-        b = t;
-    }
-    return a;
-}
-
 static void find_phase(const struct ew_conv_axis *a, int32_t q, struct phase *out)
 {
     const int32_t common = gcd(a->stride, a->dilation);

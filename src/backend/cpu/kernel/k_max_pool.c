@@ -333,16 +333,6 @@ struct hits {
     int32_t out_step, tap_step; /* to the next: outputs go down, taps up */
 };
 
-static int32_t gcd(int32_t a, int32_t b)
-{
-    while (b) {
-        const int32_t t = a % b;
-        a = b;
-        b = t;
-    }
-    return a;
-}
-
 static struct hits find_hits(const struct ew_conv_axis *a, int32_t i)
 {
     const int32_t at = i + a->pad, common = gcd(a->stride, a->dilation);

@@ -246,6 +246,16 @@ INLINE int64_t div_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
+INLINE int32_t gcd(int32_t a, int32_t b)
+{
+    while (b) {
+        const int32_t t = a % b;
+        a = b;
+        b = t;
+    }
+    return a;
+}
+
 /* Copies n floats.  Libc's memcpy is a call, and most copies here are a few vectors. */
 INLINE void copy(float *restrict to, const float *restrict from, int64_t n)
 {
