@@ -10,7 +10,7 @@
 #define L(name, n, ci, co, in, k, s, p) {name, {n, 1, ci, co, {A1, SQ(in, k, s, p), SQ(in, k, s, p)}}}
 #define D(name, n, ci, co) {name, {n, 1, ci, co, {A1, A1, A1}}}
 
-enum { LAYERS = 13 };
+enum { LAYERS = 14 };
 static const struct lab_layer layers[LAYERS] = {
     L("resnet 3x3 64-64 @8 batch 16",       16, 64, 64, 8, 3, 1, 1),
     L("resnet 3x3 128-128 @4 batch 16",     16, 128, 128, 4, 3, 1, 1),
@@ -19,6 +19,7 @@ static const struct lab_layer layers[LAYERS] = {
     L("resnet 3x3 s2 256-512 @2 batch 16",  16, 256, 512, 2, 3, 2, 1),
     L("resnet 3x3 512-512 @1 batch 16",     16, 512, 512, 1, 3, 1, 1),
     L("squeezenet 3x3 64-256 @13 batch 16", 16, 64, 256, 13, 3, 1, 1),
+    L("alexnet 11x11 s4 3-64 @224 batch 16", 16, 3, 64, 224, 11, 4, 2),
     L("alexnet 5x5 64-192 @27 batch 16",    16, 64, 192, 27, 5, 1, 2),
     L("alexnet 3x3 384-256 @13 batch 16",   16, 384, 256, 13, 3, 1, 1),
     D("lenet dense 400-120 batch 16",       16, 400, 120),

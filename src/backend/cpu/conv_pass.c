@@ -36,8 +36,9 @@ bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struc
 {
     switch (m) {
     case EW_CONV_WINOGRAD:
-    case EW_CONV_WINOGRAD_DATA:
         return k->winograd_fits(s);
+    case EW_CONV_WINOGRAD_DATA:
+        return k->winograd_fits(s) && s->axis[1].stride == 1;
     case EW_CONV_DEPTHWISE:
     case EW_CONV_DEPTHWISE_DATA:
         return k->depthwise_fits(s);

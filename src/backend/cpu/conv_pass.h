@@ -10,16 +10,16 @@
 
 enum ew_conv_method {
     EW_CONV_GEMM,      /* implicit matrix product: any shape */
-    EW_CONV_WINOGRAD,  /* 3x3 and 5x5, stride 1 */
+    EW_CONV_WINOGRAD,  /* filters of 3x3 or 5x5 strides */
     EW_CONV_DEPTHWISE, /* one filter a channel */
     EW_CONV_GROUPED,   /* groups of few channels */
     EW_CONV_FEW,       /* few outputs, many images */
     /* Gradients for the data: */
     EW_CONV_DATA,          /* any shape */
-    EW_CONV_WINOGRAD_DATA, /* the same; its shape is turned round, see ew_conv_turned */
+    EW_CONV_WINOGRAD_DATA, /* stride 1; its shape is turned round, see ew_conv_turned */
     EW_CONV_DEPTHWISE_DATA,
     EW_CONV_GROUPED_DATA,
-    EW_CONV_FEW_DATA /* stride 1; turned round as well */
+    EW_CONV_FEW_DATA /* the same */
 };
 
 struct ew_conv_pass {

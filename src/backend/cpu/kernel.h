@@ -301,8 +301,9 @@ struct ew_column_sums {
     X(void,    conv_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
     X(int64_t, conv_filter_sum_tiles, (const struct ew_conv_shape *s))                             \
     X(void,    conv_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))      \
-    /* Winograd's: the same for 3x3 and 5x5, stride 1, no groups (winograd_fits).  With `flip`     \
-     * the filter is that of a forward convolution whose data gradient `s` describes. */           \
+    /* Winograd's: the same for 3x3 and 5x5, no groups, or 3 and 5 strides (winograd_fits).  With  \
+     * `flip` the filter is that of a forward convolution with stride 1 whose data gradient `s`    \
+     * describes. */                                                                               \
     X(bool,    winograd_fits,  (const struct ew_conv_shape *s))                                    \
     X(bool,    winograd_pays,  (const struct ew_conv_shape *s, bool train)) /* beside conv */      \
     X(size_t,  winograd_pack_size, (const struct ew_conv_shape *s))                                \

@@ -6,7 +6,8 @@
  *
  * There are four forms.  F(4x4, 3x3) as above; F(2x2, 3x3), 16 products for 4 outputs, where
  * images are so small that four times the weights would take longer to read than they save; F(4x4,
- * 5x5), 64 products for 16 outputs, instead of 400; F(2x2, 5x5), 36 products for 4 outputs.
+ * 5x5), 64 products for 16 outputs, instead of 400; F(2x2, 5x5), 36 products for 4 outputs. Strides
+ * are channels: see winograd.h.
  *
  * A work tile is BLOCK image tiles: their transformed inputs V lie in panels of the micro-kernel,
  * as many products side by side in a panel's rows as fit into KC columns; products M are kept for
@@ -60,8 +61,9 @@ static int64_t tiles_of(const struct ew_conv_shape *s, int out)
 static double form_cost(const struct ew_conv_shape *s, struct wino_form f, int packs)
 {
     const double tiles = (double)tiles_of(s, f.out), products = points_of(f) * points_of(f);
-    const double transforms = tiles * products * ((double)s->cin + s->cout) / LANES * 3;
-    return product_cost(tiles, products * s->cin * s->cout, packs) + transforms;
+    const double cin = (double)cell_channels(s);
+    const double transforms = tiles * products * (cin + s->cout) / LANES * 3;
+    return product_cost(tiles, products * cin * s->cout, packs) + transforms;
 }
 
 static double cost_once(const struct ew_conv_shape *s, struct wino_form f)
@@ -79,7 +81,7 @@ bool EW_K(winograd_pays)(const struct ew_conv_shape *s, bool train)
     const double taps = (double)s->axis[1].taps * s->axis[2].taps;
     const double rows = (double)s->batch * s->axis[1].out * s->axis[2].out;
     const int packs = train ? 3 : 1; /* weights read, made and read again at each step */
-    return s->cin >= 16 && s->cout >= 16 &&
+    return cell_channels(s) >= 16 && s->cout >= 16 &&
            form_cost(s, form_of(s), packs) < product_cost(rows, taps * s->cin * s->cout, packs);
 }
 
@@ -87,7 +89,7 @@ static void init(struct wino *w, const struct ew_conv_shape *s)
 {
     w->form = form_of(s);
     w->products = points_of(w->form) * points_of(w->form);
-    w->cin = s->cin;
+    w->cin = cell_channels(s);
     w->cout = s->cout;
     grid_init(&w->grid, s, w->form.out);
     w->blocks = div_up(w->grid.tiles, BLOCK);
@@ -105,17 +107,22 @@ bool EW_K(winograd_fits)(const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *a = s->axis;
     bool fits = s->groups == 1 && a[0].in == 1 && a[0].out == 1 && a[0].taps == 1 && a[0].pad == 0;
-    for (int i = 1; i < 3; i++)
-        fits = fits && a[i].stride == 1 && a[i].dilation == 1;
-    return fits && a[1].taps == a[2].taps && (a[1].taps == 3 || a[1].taps == 5);
+    fits = fits && a[1].dilation == 1 && a[2].dilation == 1 && a[1].stride == a[2].stride;
+    return fits && a[1].taps == a[2].taps && (cell_taps(s) == 3 || cell_taps(s) == 5);
 }
 
 /* ---- Weights: G g G', packed as [products][block of NR outputs][C][NR] like core.h's ---- */
 
+/* Distance between the weights of two products. */
+static int64_t product_size(const struct ew_conv_shape *s)
+{
+    return cell_channels(s) * packed_width(s->cout);
+}
+
 size_t EW_K(winograd_pack_size)(const struct ew_conv_shape *s)
 {
     const int points = points_of(form_of(s));
-    return (size_t)(points * points * s->cin * packed_width(s->cout));
+    return (size_t)(points * points * product_size(s));
 }
 
 /* Where the transforms of one vector of weights, inputs or outputs lie. */
@@ -149,12 +156,6 @@ INLINE void filter_points(const struct wino_filter *p, const struct wino_form f)
     }
 }
 
-/* Distance between the weights of two products. */
-static int64_t product_size(const struct ew_conv_shape *s)
-{
-    return s->cin * packed_width(s->cout);
-}
-
 /* A tile is a block of NR outputs. */
 int64_t EW_K(winograd_pack_tiles)(const struct ew_conv_shape *s)
 {
@@ -162,6 +163,25 @@ int64_t EW_K(winograd_pack_tiles)(const struct ew_conv_shape *s)
 }
 
 #define FILTER_FLOATS (WINO_TAPS * WINO_TAPS * LANES * LANES)
+
+/* filter_square where there are cells. */
+static void filter_cells(const struct ew_conv_shape *s, const float *w, int64_t c, int64_t o,
+                         float *out)
+{
+    const int64_t high = s->axis[1].taps, wide = s->axis[2].taps, stride = s->axis[1].stride;
+    const int64_t cin = s->cin, taps = cell_taps(s), size = high * wide * cin;
+    const int64_t n = min_i64(LANES, cell_channels(s) - c);
+    for (int64_t t = 0; t < taps * taps; t++, out += LANES * LANES)
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t pixel = (c + i) / cin;
+            const int64_t y = t / taps * stride + pixel / stride;
+            const int64_t x = t % taps * stride + pixel % stride;
+            const float *from = w + o * size + (y * wide + x) * cin + (c + i) % cin;
+            const int64_t there = y < high && x < wide ? s->cout - o : 0;
+            for (int64_t l = 0; l < LANES; l++)
+                out[i * LANES + l] = l < there ? from[l * size] : 0;
+        }
+}
 
 /* What LANES input channels from c on and LANES outputs from o on take, as [taps][LANES of c][LANES
  * of o]; zeros in place of what is missing. */
@@ -185,13 +205,17 @@ static void filter_square(const struct ew_conv_shape *s, const float *w, bool fl
 void EW_K(winograd_pack)(const struct ew_conv_shape *s, const float *w, bool flip, float *packed,
                          int64_t begin, int64_t end)
 {
-    const int64_t whole = packed_width(s->cout), cin = s->cin, last = min_i64(end * NR, whole);
+    const int64_t whole = packed_width(s->cout), last = min_i64(end * NR, whole);
+    const int64_t cin = cell_channels(s);
     const struct wino_form f = form_of(s);
     for (int64_t o = begin * NR; o < last; o += LANES) {
         const int64_t block = o / NR * NR, width = min_i64(NR, whole - block);
         for (int64_t c = 0; c < cin; c += LANES) {
             float g[FILTER_FLOATS];
-            filter_square(s, w, flip, c, o, g);
+            if (has_cells(s))
+                filter_cells(s, w, c, o, g);
+            else
+                filter_square(s, w, flip, c, o, g);
             for (int64_t i = 0; i < min_i64(LANES, cin - c); i++) {
                 const struct wino_filter p = {.g = g + i * LANES,
                                               .out = packed + block * cin + (c + i) * width + o -
@@ -213,7 +237,7 @@ struct job {
     int64_t rows;            /* of them in a panel */
     int64_t chunk;           /* floats from one chunk of KC channels to the next */
     int64_t point[PRODUCTS]; /* where the panels of a product begin in v */
-    float *v, *m, *zero;
+    float *v, *m, *zero, *cells;
     const float *pixel[PRODUCTS]; /* of one tile; outside the image: zeros */
 };
 
@@ -239,6 +263,10 @@ INLINE int64_t v_at(const struct job *j, int64_t tile, int64_t c)
 static void find_pixels(struct job *j, int64_t tile)
 {
     const struct ew_conv_shape *s = &j->conv->shape;
+    if (has_cells(s)) { /* pixel[] points at them already */
+        cell_tile(&j->w.grid, s, j->conv->x, tile, j->w.form, j->cells);
+        return;
+    }
     const struct wino_view v = {s->batch, s->axis[1].in,  s->axis[2].in,
                                 s->cin,   s->axis[1].pad, s->axis[2].pad};
     int64_t at[PRODUCTS];
@@ -429,7 +457,8 @@ size_t EW_K(winograd_scratch)(const struct ew_conv_shape *s)
     struct wino w;
     init(&w, s);
     const int64_t zeros = div_up(w.cin, LANES) * LANES;
-    return (size_t)(v_size(&w) + w.products * BLOCK * SLICE + zeros) * sizeof(float);
+    const int64_t cells = has_cells(s) ? w.products * w.cin : 0;
+    return (size_t)(v_size(&w) + w.products * BLOCK * SLICE + zeros + cells) * sizeof(float);
 }
 
 void EW_K(winograd_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
@@ -439,6 +468,9 @@ void EW_K(winograd_run)(const struct ew_conv *c, int64_t begin, int64_t end, voi
     j.m = j.v + v_size(&j.w);
     j.zero = j.m + j.w.products * BLOCK * SLICE;
     clear(j.zero, j.w.cin);
+    j.cells = j.zero + div_up(j.w.cin, LANES) * LANES;
+    for (int64_t p = 0; p < j.w.products; p++)
+        j.pixel[p] = j.cells + p * j.w.cin;
     int64_t last = -1;
     for (int64_t i = begin; i < end; i++) {
         const int64_t block = i / j.w.splits, from = i % j.w.splits * j.w.split;

@@ -27,6 +27,7 @@
 struct plan {
     struct wino_form form;
     int64_t products, taps;
+    int64_t cin; /* of a cell */
     struct wino_grid grid;
     int64_t blocks, block; /* of image tiles, and their size */
     int64_t o_blocks, o_splits;
@@ -39,7 +40,8 @@ static double form_cost(const struct ew_conv_shape *s, struct wino_form f)
 {
     struct wino_grid g;
     grid_init(&g, s, f.out);
-    const double products = points_of(f) * points_of(f), cin = s->cin, cout = s->cout;
+    const double products = points_of(f) * points_of(f), cout = s->cout;
+    const double cin = (double)cell_channels(s);
     /* A transform takes about seven operations a point; U is read and written for each block. */
     return products *
            ((double)g.tiles * (cin * cout * (1 + 2.0 / TILES) + 7 * (cin + cout * LANES / MR)) +
@@ -53,7 +55,7 @@ static struct wino_form form_of(const struct ew_conv_shape *s)
 
 bool EW_K(winograd_filter_fits)(const struct ew_conv_shape *s)
 {
-    if (!EW_K(winograd_fits)(s) || s->cin < LANES || s->cout < MR || s->batch == 0)
+    if (!EW_K(winograd_fits)(s) || cell_channels(s) < LANES || s->cout < MR || s->batch == 0)
         return false;
     const double taps = (double)s->axis[1].taps * s->axis[2].taps;
     const double rows = (double)s->batch * s->axis[1].out * s->axis[2].out;
@@ -65,12 +67,13 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
     p->form = form_of(s);
     p->products = points_of(p->form) * points_of(p->form);
     p->taps = p->form.taps * p->form.taps;
+    p->cin = cell_channels(s);
     grid_init(&p->grid, s, p->form.out);
-    p->blocks = div_up(p->grid.tiles, p->products * (s->cin + s->cout) <= FEW ? TILES_FEW : TILES);
+    p->blocks = div_up(p->grid.tiles, p->products * (p->cin + s->cout) <= FEW ? TILES_FEW : TILES);
     p->block = p->blocks ? div_up(p->grid.tiles, p->blocks) : 0;
     p->o_blocks = div_up(s->cout, MR);
     p->o_splits = div_up(p->o_blocks, O_SPLIT);
-    p->u_row = div_up(s->cin, LANES) * LANES;
+    p->u_row = div_up(p->cin, LANES) * LANES;
     p->u_step = s->cout * p->u_row + APART;
     p->v_row = (div_up(p->u_row, LINE) | 1) * LINE; /* odd: rows do not share cache sets */
     p->v_step = p->block * p->v_row + APART;
@@ -87,12 +90,18 @@ size_t EW_K(winograd_filter_shared)(const struct ew_conv_shape *s)
 }
 
 /* Zeros in place of pixels outside of the image, or the filter of one output. */
+static int64_t zeros_size(const struct plan *p, const struct ew_conv_shape *s)
+{
+    return max_i64(max_i64(p->cin, s->cout), p->taps * p->cin) + LANES;
+}
+
+/* And the cells of one image tile, or what they hold of that filter. */
 size_t EW_K(winograd_filter_scratch)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    const int64_t zeros = max_i64(s->cin, s->cout) + LANES;
-    return (size_t)max_i64(zeros, p.taps * s->cin + LANES) * sizeof(float);
+    const int64_t cells = has_cells(s) ? p.products * p.cin : 0;
+    return (size_t)(zeros_size(&p, s) + cells) * sizeof(float);
 }
 
 /* Each block is transformed and multiplied; then come the taps. */
@@ -118,7 +127,7 @@ struct job {
     const struct ew_conv_filter *f;
     struct plan p;
     int64_t first, count; /* image tiles of the block */
-    float *v, *y, *u, *zero;
+    float *v, *y, *u, *zero, *cells;
     const float *pixel[PRODUCTS]; /* of one image tile */
 };
 
@@ -165,18 +174,24 @@ INLINE void input_vector(const struct job *j, float *v, int64_t c, int64_t n,
 INLINE void input_tile(const struct job *j, float *v, const struct wino_form f)
 {
     int64_t c = 0;
-    for (; c + LANES <= j->f->shape.cin; c += LANES)
+    for (; c + LANES <= j->p.cin; c += LANES)
         input_vector(j, v, c, LANES, f);
-    if (c < j->f->shape.cin)
-        input_vector(j, v, c, j->f->shape.cin - c, f);
+    if (c < j->p.cin)
+        input_vector(j, v, c, j->p.cin - c, f);
 }
 
 static void add_input(struct job *j, int64_t at)
 {
     const struct ew_conv_shape *s = &j->f->shape;
-    const struct wino_view v = {s->batch, s->axis[1].in,  s->axis[2].in,
-                                s->cin,   s->axis[1].pad, s->axis[2].pad};
-    find_pixels(j, j->f->x, &v, j->first + at, points_of(j->p.form));
+    if (has_cells(s)) {
+        cell_tile(&j->p.grid, s, j->f->x, j->first + at, j->p.form, j->cells);
+        for (int64_t p = 0; p < j->p.products; p++)
+            j->pixel[p] = j->cells + p * j->p.cin;
+    } else {
+        const struct wino_view v = {s->batch, s->axis[1].in,  s->axis[2].in,
+                                    s->cin,   s->axis[1].pad, s->axis[2].pad};
+        find_pixels(j, j->f->x, &v, j->first + at, points_of(j->p.form));
+    }
     WINO_EACH(j->p.form, input_tile, j, j->v + at * j->p.v_row);
 }
 
@@ -373,16 +388,34 @@ INLINE void taps_vector(const struct job *j, const float *u, float *dw, int64_t 
         taps_line(line, column, f);
         UNROLL
         for (int y = 0; y < f.taps; y++)
-            store_n(dw + (y * f.taps + x) * j->f->shape.cin, column[y], n);
+            store_n(dw + (y * f.taps + x) * j->p.cin, column[y], n);
     }
+}
+
+/* The taps that cells are made of, without those that fill them up. */
+static void cells_to_taps(const struct job *j, const float *cells, float *dw)
+{
+    const struct ew_conv_shape *s = &j->f->shape;
+    const int64_t high = s->axis[1].taps, wide = s->axis[2].taps, stride = s->axis[1].stride;
+    const int64_t across = j->p.form.taps, part = stride * s->cin;
+    for (int64_t y = 0; y < high; y++)
+        for (int64_t x = 0; x < across; x++)
+            copy_floats(dw + (y * wide + x * stride) * s->cin,
+                        cells + (y / stride * across + x) * j->p.cin + y % stride * part,
+                        min_i64(part, (wide - x * stride) * s->cin));
 }
 
 static void finish(const struct job *j, int64_t o, float *dw)
 {
-    const int64_t cin = j->f->shape.cin, size = j->p.taps * cin;
+    const struct ew_conv_shape *s = &j->f->shape;
+    const int64_t cin = j->p.cin, size = (int64_t)s->axis[1].taps * s->axis[2].taps * s->cin;
     for (int64_t c = 0; c < cin; c += LANES) {
         const float *u = j->u + o * j->p.u_row + c;
         WINO_EACH(j->p.form, taps_vector, j, u, dw + c, cin - c);
+    }
+    if (has_cells(s)) {
+        cells_to_taps(j, dw, j->cells);
+        dw = j->cells;
     }
     if (j->f->update)
         update_piece(j->f->update, o * size, dw, size);
@@ -399,10 +432,11 @@ void EW_K(winograd_filter_run)(const struct ew_conv_filter *f, int64_t phase, in
     init(&j.p, &f->shape);
     j.y = j.v + j.p.products * j.p.v_step;
     j.u = j.y + j.p.products * j.p.y_step;
+    j.cells = j.zero + zeros_size(&j.p, &f->shape);
     j.first = phase / 2 * j.p.block;
     j.count = min_i64(j.p.block, j.p.grid.tiles - j.first);
     if (phase % 2 == 0 && phase < 2 * j.p.blocks)
-        clear(j.zero, max_i64(f->shape.cin, f->shape.cout) + LANES);
+        clear(j.zero, max_i64(j.p.cin, f->shape.cout) + LANES);
     for (int64_t i = begin; i < end; i++)
         if (phase == 2 * j.p.blocks)
             finish(&j, i, scratch);

@@ -40,11 +40,11 @@ struct wino_grid {
 };
 
 /* The distance at which outputs do not overlap and no filter reaches two images; 0: there is none,
- * for the image is cropped. */
+ * for the image is cropped or read with a stride. */
 INLINE int64_t grid_pitch(const struct ew_conv_axis *a)
 {
     const int64_t behind = a->out + a->taps - 1 - a->pad - a->in;
-    if (a->pad < 0 || behind < 0)
+    if (a->pad < 0 || behind < 0 || a->stride != 1)
         return 0;
     return max_i64(a->in + max_i64(a->pad, behind), a->out);
 }
@@ -100,6 +100,64 @@ INLINE void grid_find(const struct wino_grid *g, const struct wino_view *v, int6
             at[y * side + x] =
                 inside ? ((n * v->high + row[1]) * v->wide + column[x][1]) * v->channels : -1;
         }
+    }
+}
+
+/* ---- Strides ----
+ *
+ * A convolution with stride s is one with stride 1 over cells of s x s pixels, the first of which
+ * begins with the padding: a cell's pixels, row by row, are its channels, and a filter of 11 taps
+ * with stride 4 is one of 3 cells, filled up with zeros.  With stride 1 a pixel is a cell. */
+
+INLINE bool has_cells(const struct ew_conv_shape *s)
+{
+    return s->axis[1].stride > 1;
+}
+
+INLINE int64_t cell_channels(const struct ew_conv_shape *s)
+{
+    return (int64_t)s->cin * s->axis[1].stride * s->axis[2].stride;
+}
+
+INLINE int cell_taps(const struct ew_conv_shape *s)
+{
+    return (int)div_up(s->axis[1].taps, s->axis[1].stride);
+}
+
+INLINE void copy_floats(float *to, const float *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += LANES)
+        store_n(to + i, load_n(from + i, n - i), n - i);
+}
+
+/* A row of a cell: the pixels from x on of a line of the image; NULL: it lies outside. */
+INLINE void cell_row(const struct ew_conv_shape *s, const float *line, int64_t x, float *to)
+{
+    const int64_t stride = s->axis[2].stride, cin = s->cin;
+    const int64_t first = max_i64(x, 0), last = min_i64(x + stride, s->axis[2].in);
+    const bool whole = line && last - first == stride;
+    if (!whole)
+        clear(to, stride * cin);
+    if (line && first < last)
+        copy_floats(to + (first - x) * cin, line + first * cin, (last - first) * cin);
+}
+
+/* The cells that a tile reads, [points][points][cell_channels]; the grid has one image a mosaic. */
+INLINE void cell_tile(const struct wino_grid *g, const struct ew_conv_shape *s, const float *x,
+                      int64_t tile, const struct wino_form f, float *to)
+{
+    const struct ew_conv_axis *ay = &s->axis[1], *ax = &s->axis[2];
+    const int64_t channels = cell_channels(s), part = ax->stride * s->cin;
+    const int64_t image = tile / g->wide / g->high * ay->in;
+    const int64_t y0 = tile / g->wide % g->high * f.out * ay->stride - ay->pad;
+    const int64_t x0 = tile % g->wide * f.out * ax->stride - ax->pad;
+    const int points = points_of(f);
+    for (int64_t i = 0; i < points * ay->stride; i++) {
+        const int64_t y = y0 + i;
+        const float *line = y >= 0 && y < ay->in ? x + (image + y) * ax->in * s->cin : NULL;
+        float *row = to + i / ay->stride * points * channels + i % ay->stride * part;
+        for (int j = 0; j < points; j++)
+            cell_row(s, line, x0 + j * ax->stride, row + j * channels);
     }
 }
 
@@ -260,7 +318,7 @@ INLINE void output_line(const vec *m, vec *out, const struct wino_form f)
 INLINE struct wino_form wino_pick(const struct ew_conv_shape *s,
                                   double (*cost)(const struct ew_conv_shape *, struct wino_form))
 {
-    const int taps = s->axis[1].taps;
+    const int taps = cell_taps(s);
     const struct wino_form large = {4, taps}, small = {2, taps};
     return cost(s, small) < cost(s, large) ? small : large;
 }
