@@ -1,45 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fusing the activation behind a batch norm into it, for training: one pass over the tensor less
- * forward and three less backward, and the values between the two need not be kept.  Nodes and
- * values keep their numbers (gradients are asked for by the one, dropout draws by the other): the
- * activation's node stays, and makes what nobody reads. */
+/* Fusing the activation behind a batch norm or a convolution into it, for training: one pass over
+ * the tensor less forward and one to three less backward, and the values between the two need not
+ * be kept.  Nodes and values keep their numbers (gradients are asked for by the one, dropout draws
+ * by the other): the activation's node stays, and makes what nobody reads. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "compress/pass.h"
+#include "op/conv.h"
 #include "op/norm.h"
 
-/* The batch norm whose only reader the node is, and that can take an activation; NULL: none. */
-static struct ew_node *norm_before(struct ew_graph *g, const struct ew_use *uses, int node)
+/* The epilogue in an attribute. */
+static struct ew_epilogue_attr *norm_end(void *attr)
+{
+    return &((struct ew_batch_norm_attr *)attr)->end;
+}
+
+static struct ew_epilogue_attr *conv_end(void *attr)
+{
+    return &((struct ew_conv_attr *)attr)->end;
+}
+
+/* What can take an activation, and which. */
+struct host {
+    const char *op;
+    struct ew_epilogue_attr *(*end)(void *attr);
+    int max_in;
+    bool (*takes)(const struct ew_node *n, enum ew_act act);
+};
+
+static bool norm_takes(const struct ew_node *n, enum ew_act act)
+{
+    return !((const struct ew_batch_norm_attr *)n->attr)->training_mode;
+}
+
+/* Backward tells relu's derivative from its output. */
+static bool conv_takes(const struct ew_node *n, enum ew_act act)
+{
+    return act == EW_ACT_RELU;
+}
+
+static const struct host norm_host = {"batch_norm", norm_end, INT32_MAX, norm_takes};
+static const struct host conv_host = {"conv", conv_end, 3, conv_takes};
+
+/* The host whose only reader the node is, and that can take its activation; NULL: none. */
+static struct ew_node *host_before(struct ew_graph *g, const struct host *h,
+                                   const struct ew_use *uses, int node, enum ew_act act)
 {
     const struct ew_node *n = &g->nodes[node];
     const int from = n->in[0] >= 0 ? g->values[n->in[0]].producer : -1;
-    if (from < 0 || uses[n->in[0]].count != 1 || strcmp(g->nodes[from].op->name, "batch_norm") != 0)
+    if (from < 0 || uses[n->in[0]].count != 1 || strcmp(g->nodes[from].op->name, h->op) != 0)
         return NULL;
-    const struct ew_batch_norm_attr *a = g->nodes[from].attr;
-    const bool plain = a->end.act == EW_ACT_NONE && !a->training_mode && g->nodes[from].n_out == 1;
-    return plain ? &g->nodes[from] : NULL;
+    struct ew_node *host = &g->nodes[from];
+    const bool plain = h->end(host->attr)->act == EW_ACT_NONE && host->n_out == 1 &&
+                       host->n_in <= h->max_in && h->takes(host, act);
+    return plain ? host : NULL;
 }
 
-/* The batch norm makes what the activation made, and the other way round. */
-static ew_err take_over(struct ew_graph *g, struct ew_node *norm, struct ew_node *act,
-                        const struct ew_epilogue_attr *end)
+/* The host makes what the activation made, and the other way round. */
+static ew_err take_over(struct ew_graph *g, const struct host *h, struct ew_node *host,
+                        struct ew_node *act, const struct ew_epilogue_attr *end)
 {
-    const int from = norm->out[0], to = act->out[0];
-    struct ew_batch_norm_attr *a = ew_arena_alloc(&g->arena, sizeof(*a));
-    EW_CHECK(a, EW_ERR_MEMORY, "%s: no memory to fuse it", norm->name);
-    memcpy(a, norm->attr, sizeof(*a));
-    a->end = *end;
-    norm->attr = a;
-    norm->out[0] = to;
+    const int from = host->out[0], to = act->out[0];
+    void *a = ew_arena_alloc(&g->arena, host->op->attr_size);
+    EW_CHECK(a, EW_ERR_MEMORY, "%s: no memory to fuse it", host->name);
+    memcpy(a, host->attr, host->op->attr_size);
+    *h->end(a) = *end;
+    host->attr = a;
+    host->out[0] = to;
     act->in[0] = to;
     act->out[0] = from;
-    g->values[to].producer = (int)(norm - g->nodes);
+    g->values[to].producer = (int)(host - g->nodes);
     g->values[from].producer = (int)(act - g->nodes);
     return EW_OK;
 }
 
-ew_err ew_pass_fuse_norm(struct ew_graph *g)
+static ew_err fuse(struct ew_graph *g, const struct host *h)
 {
     struct ew_use *found;
     EW_TRY(ew_pass_uses(g, &found));
@@ -48,9 +84,19 @@ ew_err ew_pass_fuse_norm(struct ew_graph *g)
         struct ew_epilogue_attr end = {0};
         if (g->nodes[k].n_in == 0 || g->nodes[k].n_out != 1 || !ew_act_of_node(g, k, &end))
             continue;
-        struct ew_node *norm = norm_before(g, uses, k);
-        if (norm)
-            EW_TRY(take_over(g, norm, &g->nodes[k], &end));
+        struct ew_node *host = host_before(g, h, uses, k, (enum ew_act)end.act);
+        if (host)
+            EW_TRY(take_over(g, h, host, &g->nodes[k], &end));
     }
     return EW_OK;
+}
+
+ew_err ew_pass_fuse_norm(struct ew_graph *g)
+{
+    return fuse(g, &norm_host);
+}
+
+ew_err ew_pass_fuse_relu(struct ew_graph *g)
+{
+    return fuse(g, &conv_host);
 }

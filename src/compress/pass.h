@@ -31,6 +31,8 @@ ew_err ew_pass_fuse_epilogue(struct ew_graph *g);
 ew_err ew_pass_fuse_norm(struct ew_graph *g);
 /* Activations before a max pool go behind it; the same holds. */
 ew_err ew_pass_late_act(struct ew_graph *g);
+/* Relu after a convolution becomes its epilogue; the same holds. */
+ew_err ew_pass_fuse_relu(struct ew_graph *g);
 
 /* Scales channels between convolutions so that quantising loses less; for the quantiser.  peaks[v]:
  * largest magnitude by channel of value v, NULL where unknown (filters then stand for them); peaks

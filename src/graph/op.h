@@ -163,6 +163,8 @@ struct ew_op {
     ew_err (*forward)(const struct ew_call *c);
     /* Adds to din.  NULL: the operator cannot be trained through. */
     ew_err (*backward)(const struct ew_call *c);
+    /* What backward reads beside `saves` with these attributes; NULL: nothing. */
+    unsigned (*saves_too)(const void *attr);
 
     /* in[0], and every other input of its rank that is not in known_in, is about to be permuted
      * (new axis i is old axis perm[i]): rewrites the node's attributes and constant inputs so that
@@ -176,6 +178,12 @@ struct ew_op {
     const struct ew_op_case *cases;
     int n_cases;
 };
+
+/* All that backward of a node reads. */
+static inline unsigned ew_op_saved(const struct ew_op *op, const void *attr)
+{
+    return op->saves | (op->saves_too ? op->saves_too(attr) : 0);
+}
 
 /* The registry (op/op.c, made from the files' names by the build). */
 const struct ew_op *ew_op_find(const char *name); /* NULL: none */

@@ -92,11 +92,26 @@ void ew_epilogue_run(const struct ew_epilogue_attr *e, const struct ew_tensor *a
     }
 }
 
-ew_err ew_epilogue_check_none(const struct ew_epilogue_attr *e, const struct ew_tensor *add)
+ew_err ew_epilogue_check_back(const struct ew_epilogue_attr *e, const struct ew_tensor *add)
 {
-    EW_CHECK(e->act == EW_ACT_NONE && !add, EW_ERR_UNSUPPORTED,
-             "a fused activation or addition cannot be trained through");
+    EW_CHECK((e->act == EW_ACT_NONE || e->act == EW_ACT_RELU) && !add, EW_ERR_UNSUPPORTED,
+             "a fused %s cannot be trained through", add ? "addition" : ew_act_names[e->act]);
     return EW_OK;
+}
+
+void ew_epilogue_back(const struct ew_epilogue_attr *e, const struct ew_tensor *y,
+                      const struct ew_tensor *dy, struct ew_tensor *dx)
+{
+    double v[CHUNK], g[CHUNK];
+    const int64_t count = ew_tensor_count(dy);
+    for (int64_t at = 0; at < count; at += CHUNK) {
+        const int64_t n = ew_min_i64(CHUNK, count - at);
+        ew_tensor_load(y, at, n, v);
+        ew_tensor_load(dy, at, n, g);
+        for (int64_t i = 0; i < n; i++)
+            g[i] *= ew_act_slope(e, v[i]);
+        ew_tensor_store(dx, at, n, g);
+    }
 }
 
 /* A scalar input whose value is known; `def` where it is absent, false where it is not known. */

@@ -68,7 +68,11 @@ bool ew_act_of_call(const struct ew_call *c, struct ew_epilogue_attr *out);
 struct ew_graph;
 bool ew_act_of_node(const struct ew_graph *g, int node, struct ew_epilogue_attr *out);
 
-/* Backward goes through separate nodes: fails where an epilogue is set. */
-ew_err ew_epilogue_check_none(const struct ew_epilogue_attr *e, const struct ew_tensor *add);
+/* Fails where backward cannot go through it: only relu's derivative is told by its output, which is
+ * what is kept. */
+ew_err ew_epilogue_check_back(const struct ew_epilogue_attr *e, const struct ew_tensor *add);
+/* dx = dy times the activation's derivative, where it made y. */
+void ew_epilogue_back(const struct ew_epilogue_attr *e, const struct ew_tensor *y,
+                      const struct ew_tensor *dy, struct ew_tensor *dx);
 
 #endif

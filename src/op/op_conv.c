@@ -54,14 +54,36 @@ static ew_err forward(const struct ew_call *c)
     return EW_OK;
 }
 
+static bool has_act(const void *attr)
+{
+    return ((const struct ew_conv_attr *)attr)->end.act != EW_ACT_NONE;
+}
+
+static unsigned saves_too(const void *attr)
+{
+    return has_act(attr) ? EW_SAVE_OUT : 0;
+}
+
+/* The gradient in front of the activation. */
+static size_t scratch(const struct ew_call *c)
+{
+    return c->train && has_act(c->attr) ? ew_tensor_bytes(c->out[0]) : 0;
+}
+
 static ew_err backward(const struct ew_call *c)
 {
+    const struct ew_epilogue_attr *end = &((const struct ew_conv_attr *)c->attr)->end;
     struct ew_conv_sizes s;
     EW_TRY(ew_conv_resolve(c, &s));
-    EW_TRY(ew_epilogue_check_none(&((const struct ew_conv_attr *)c->attr)->end, added(c)));
+    EW_TRY(ew_epilogue_check_back(end, added(c)));
     if (!c->dout[0])
         return EW_OK;
-    struct ew_conv_data d = {.x = c->in[0]->data, .w = c->in[1]->data, .y = c->dout[0]->data};
+    struct ew_tensor dy = *c->dout[0];
+    if (has_act(c->attr)) {
+        dy.data = c->scratch;
+        ew_epilogue_back(end, c->out[0], c->dout[0], &dy);
+    }
+    struct ew_conv_data d = {.x = c->in[0]->data, .w = c->in[1]->data, .y = dy.data};
     if (c->din[0]) {
         d.to = c->din[0]->data;
         ew_conv_grad_x(&s, c->in[0]->dtype, &d);
@@ -71,7 +93,7 @@ static ew_err backward(const struct ew_call *c)
         ew_conv_grad_w(&s, c->in[0]->dtype, &d);
     }
     if (c->n_in > 2 && c->din[2])
-        ew_bias_grad(c->dout[0], c->din[2]);
+        ew_bias_grad(&dy, c->din[2]);
     return EW_OK;
 }
 
@@ -117,8 +139,7 @@ static const struct ew_op_case cases[] = {
     {.name = "wide", .in = {{"1x3x3x19"}, {"7x2x2x19"}, {"7"}}, .n_in = 3,
      .out_shape = "1x2x2x7"},
     {.name = "fused relu", .attrs = "pad=1x1x1x1 act=relu",
-     .in = {{"1x4x4x3", .no_grad = true}, {"5x3x3x3", .no_grad = true}, {"5", .no_grad = true}},
-     .n_in = 3, .out_shape = "1x4x4x5"},
+     .in = {{"1x4x4x3"}, {"5x3x3x3"}, {"5"}}, .n_in = 3, .out_shape = "1x4x4x5", .train = true},
     {.name = "fused add and clip", .attrs = "act=clip act_lo=-1 act_hi=2",
      .in = {{"1x4x4x3", .no_grad = true}, {"5x1x1x3", .no_grad = true}, {NULL},
             {"1x4x4x5", .no_grad = true}},
@@ -144,8 +165,10 @@ const struct ew_op ew_op_conv = {
     .attrs = attrs,
     .infer = infer,
     .cost = cost,
+    .scratch = scratch,
     .forward = forward,
     .backward = backward,
+    .saves_too = saves_too,
     .onnx = {.type = "Conv", .rename = renames, .export = export},
     .cases = cases,
     .n_cases = EW_COUNT(cases),

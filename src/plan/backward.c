@@ -60,10 +60,16 @@ static void mark_gradients(struct ew_plan *p)
     }
 }
 
-/* True where backward of this operator reads in[i]. */
-static bool reads_input(const struct ew_op *op, int i)
+/* True where backward of this node reads in[i], out[i]. */
+static bool reads_input(const struct ew_node *n, int i)
 {
-    return i < 8 ? op->saves >> i & 1 : (op->saves & EW_SAVE_INS) == EW_SAVE_INS;
+    const unsigned saved = ew_op_saved(n->op, n->attr);
+    return i < 8 ? saved >> i & 1 : (saved & EW_SAVE_INS) == EW_SAVE_INS;
+}
+
+static bool reads_output(const struct ew_node *n, int i)
+{
+    return ew_op_saved(n->op, n->attr) >> (8 + i) & 1;
 }
 
 /* Makes everything that backward of the node reads available, before its own step is added. */
@@ -71,10 +77,10 @@ static ew_err prepare_saved(struct ew_plan *p, const struct ew_node *n)
 {
     struct ew_slot *slot;
     for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && reads_input(n->op, i))
+        if (n->in[i] >= 0 && reads_input(n, i))
             EW_TRY(ew_plan_saved_slot(p, ew_plan_source(p, n->in[i]), &slot));
     for (int i = 0; i < n->n_out; i++)
-        if (n->out[i] >= 0 && (n->op->saves >> (8 + i) & 1))
+        if (n->out[i] >= 0 && reads_output(n, i))
             EW_TRY(ew_plan_saved_slot(p, n->out[i], &slot));
     return EW_OK;
 }
@@ -99,9 +105,9 @@ static ew_err saved_slots(struct ew_plan *p, const struct ew_node *n, struct ew_
                           struct ew_tensor **out)
 {
     for (int i = 0; i < n->n_in; i++)
-        EW_TRY(saved_tensor(p, n->in[i], reads_input(n->op, i), &in[i]));
+        EW_TRY(saved_tensor(p, n->in[i], reads_input(n, i), &in[i]));
     for (int i = 0; i < n->n_out; i++)
-        EW_TRY(saved_tensor(p, n->out[i], n->op->saves >> (8 + i) & 1, &out[i]));
+        EW_TRY(saved_tensor(p, n->out[i], reads_output(n, i), &out[i]));
     return EW_OK;
 }
 

@@ -434,6 +434,7 @@ static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)
     if (fuse) {
         EW_TRY(ew_pass_fuse_norm(p->clone));
         EW_TRY(ew_pass_late_act(p->clone));
+        EW_TRY(ew_pass_fuse_relu(p->clone));
     }
     if (p->strategy.parts == 1)
         return EW_OK;

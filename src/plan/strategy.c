@@ -102,7 +102,7 @@ static void drop_large(struct ew_plan *p)
         bool near = cost.macs == 0 && n->n_out == 1;
         for (int i = 0; i < n->n_in && near; i++)
             near = n->in[i] < 0 || ew_plan_has_data(p, n->in[i]) ||
-                   (i < 8 && (n->op->saves >> i & 1) && p->keep[n->in[i]]);
+                   (i < 8 && (ew_op_saved(n->op, n->attr) >> i & 1) && p->keep[n->in[i]]);
         if (near && ew_tensor_bytes(&g->values[n->out[0]].t) >= large)
             p->keep[n->out[0]] = false;
     }

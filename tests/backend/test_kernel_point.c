@@ -93,9 +93,32 @@ static void activations(const struct ew_kernels *k)
     ew_guard_free(y);
 }
 
+enum { ROWS = 17, C = 59, ALL = ROWS * C };
+
+/* Behind a relu that made b: in rows of their own length, and as a part of longer ones. */
+static void masked_sums(const struct ew_kernels *k, float *a, const float *b)
+{
+    double want[ALL], sums[C] = {0};
+    float out[C];
+    for (int i = 0; i < ALL; i++) {
+        want[i] = b[i] > 0 || i % C == C - 1 ? (double)a[i] : 0;
+        sums[i % C] += want[i];
+    }
+    struct ew_column_sums c = {
+        .rows = ROWS, .channels = C - 1, .step = C, .x = a, .y = b, .out = out};
+    k->column_sums(&c, 0, C - 1);
+    test_close(out, sums, C - 1, 1e-5, "masked sums");
+    test_close(a, want, ALL, 0, "what is left");
+    c = (struct ew_column_sums){.rows = ALL / 3, .channels = 3, .step = 3, .x = a, .y = b};
+    c.out = out;
+    k->column_sums(&c, 0, 3);
+    for (int i = 0; i < ALL / 3 * 3; i++)
+        want[i] = b[i] > 0 ? want[i] : 0;
+    test_close(a, want, ALL, 0, "what is left of few channels");
+}
+
 static void additions(const struct ew_kernels *k)
 {
-    enum { ROWS = 17, C = 59, ALL = ROWS * C };
     float *a = test_array(ALL, 1), *b = test_array(ALL, 3), *y = test_array(ALL, 5);
     double want[ALL];
     for (int i = 0; i < ALL; i++)
@@ -129,6 +152,7 @@ static void additions(const struct ew_kernels *k)
     c.out = whole;
     k->column_sums(&c, 0, C);
     EW_EXPECT(memcmp(whole, shift, sizeof(whole)) == 0);
+    masked_sums(k, a, b);
     ew_guard_free(a);
     ew_guard_free(b);
     ew_guard_free(y);

@@ -77,6 +77,7 @@ static void run_forward(const struct data *d, bool apart, const float *bias, flo
                                .x = d->x,
                                .w = d->w,
                                .bias = bias,
+                               .relu = bias != NULL,
                                .y = y,
                                .turned = test_scratch(k->spots_turned(s) * sizeof(float))};
     void *scratch = test_scratch(k->spots_scratch(s));
@@ -98,7 +99,7 @@ static void check_forward(const struct data *d, const float *bias)
     double *want = test_zeros(d->n_y);
     ref_conv(&d->s, d->x, d->w, want);
     for (int64_t i = 0; bias && i < d->n_y; i++)
-        want[i] += (double)bias[i % d->s.cout];
+        want[i] = fmax(want[i] + (double)bias[i % d->s.cout], 0);
     float *y = test_array(d->n_y, 5), *again = test_array(d->n_y, 6);
     run_forward(d, false, bias, y);
     const double terms = ref_conv_macs(&d->s) / (double)d->n_y;

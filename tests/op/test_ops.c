@@ -243,7 +243,7 @@ static void setup_gradients(struct bench *b, bool *any, bool *driven)
 static bool is_kept(const struct bench *b, int i)
 {
     const unsigned weights = b->op->param_in | b->op->state_in | b->op->known_in;
-    const unsigned saves = b->op->saves;
+    const unsigned saves = ew_op_saved(b->op, b->call.attr);
     const bool saved = i < 8 ? saves >> i & 1 : (saves & EW_SAVE_INS) == EW_SAVE_INS;
     return saved || (weights >> i & 1) || b->k->in[i].constant;
 }
@@ -259,7 +259,7 @@ static bool run_backward(struct bench *b)
     }
     for (int i = 0; i < b->n_out; i++) {
         out_data[i] = b->out[i].data;
-        if (!(b->op->saves >> (8 + i) & 1))
+        if (!(ew_op_saved(b->op, b->call.attr) >> (8 + i) & 1))
             b->out[i].data = NULL;
     }
     const bool ok = EW_EXPECT_OK(b->op->backward(&b->call));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradient of a bias: sums of dout[0] over all but the last axis, to din[2].  Many rows are cut
- * into parts of a fixed number, whose sums are added up in a second step. */
+/* The gradient of a bias: sums of dout[0] over all but the last axis, to din[2]; and of the relu
+ * behind it.  Many rows are cut into parts of a fixed number, whose sums are added up in a second
+ * step. */
 #ifndef EW_BACKEND_CPU_BIAS_H
 #define EW_BACKEND_CPU_BIAS_H
 
@@ -26,6 +27,7 @@ static inline void ew_bias_tiles(void *ctx, int64_t begin, int64_t end, int work
         struct ew_column_sums s = w->sums;
         s.rows = w->sums.rows * (part + 1) / w->parts - first;
         s.x += first * s.step;
+        s.y += s.y ? first * s.step : 0;
         s.out += w->parts > 1 ? part * s.channels : 0;
         w->c->be->isa->column_sums(&s, c, ew_min_i64(c + EW_BIAS_WIDE, s.channels));
     }
@@ -37,17 +39,22 @@ static inline size_t ew_bias_scratch(int64_t channels)
     return (size_t)(EW_BIAS_PARTS * channels) * sizeof(float);
 }
 
-static inline void ew_bias_gradient(const struct ew_call *c)
+/* Where y, which a relu made, is not positive, dout[0] is made zero on the way; NULL: it is as it
+ * should be.  A gradient that nobody wants is summed up all the same. */
+static inline void ew_bias_gradient(const struct ew_call *c, const struct ew_tensor *y)
 {
-    const int64_t channels = ew_tensor_count(c->din[2]), count = ew_tensor_count(c->dout[0]);
+    const struct ew_shape *shape = &c->dout[0]->shape;
+    const int64_t channels = shape->dim[shape->rank - 1], count = ew_tensor_count(c->dout[0]);
     const int64_t blocks = (channels + EW_BIAS_WIDE - 1) / EW_BIAS_WIDE;
+    struct ew_tensor *db = c->n_in > 2 ? c->din[2] : NULL;
     struct ew_bias_work w = {.c = c,
-                             .parts = count >= EW_BIAS_MANY ? EW_BIAS_PARTS : 1,
+                             .parts = count >= EW_BIAS_MANY || !db ? EW_BIAS_PARTS : 1,
                              .sums = {.rows = count / channels,
                                       .channels = channels,
                                       .step = channels,
                                       .x = c->dout[0]->data,
-                                      .out = c->din[2]->data,
+                                      .y = y ? y->data : NULL,
+                                      .out = db ? db->data : NULL,
                                       .add = !(c->fresh & 4)}};
     const struct ew_column_sums last = {.rows = EW_BIAS_PARTS,
                                         .channels = channels,
@@ -60,7 +67,7 @@ static inline void ew_bias_gradient(const struct ew_call *c)
         w.sums.add = false;
     }
     ew_pool_run(c->be->pool, blocks * w.parts, ew_bias_tiles, &w);
-    if (w.parts > 1)
+    if (w.parts > 1 && db)
         c->be->isa->column_sums(&last, 0, channels);
 }
 

@@ -162,12 +162,13 @@ struct backward {
     struct ew_conv_filter filter;
     struct filter_way way;
     int64_t phase;
+    bool relu; /* behind it: out[0] tells where dout[0] counts */
 };
 
-void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shape *s)
+void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
     struct backward *b = c->state;
-    *b = (struct backward){.filter = {.shape = *s}};
+    *b = (struct backward){.filter = {.shape = *s}, .relu = relu};
     b->data.method = data_method(c->be->isa, s, &b->data.conv.shape);
     b->way = filter_way(c->be->isa, s);
 }
@@ -212,6 +213,12 @@ static void run_filter_phases(const struct ew_call *c, const struct ew_call *res
         ew_share_run(rest, k->winograd_filter_tiles(s, b->phase), phase_tiles);
 }
 
+/* True where the filter's gradient brings that of the bias. */
+static bool makes_bias(const struct ew_call *c, const struct backward *b)
+{
+    return b->way.bias && !b->relu && c->din[1] && c->n_in > 2 && c->din[2];
+}
+
 static void run_filter(const struct ew_call *c)
 {
     struct backward *b = c->state;
@@ -221,7 +228,7 @@ static void run_filter(const struct ew_call *c)
     b->filter.dy = c->dout[0]->data;
     b->filter.dw = c->din[1]->data;
     b->filter.add = !(c->fresh & 2);
-    b->filter.db = b->way.bias && c->n_in > 2 && c->din[2] ? c->din[2]->data : NULL;
+    b->filter.db = makes_bias(c, b) ? c->din[2]->data : NULL;
     b->filter.add_db = !(c->fresh & 4);
     b->filter.partial = c->scratch;
     struct ew_update update; /* its settings change from run to run */
@@ -254,12 +261,12 @@ static ew_err run_backward(const struct ew_call *c)
     const struct backward *b = c->state;
     if (!c->dout[0])
         return EW_OK;
+    if (b->relu || (c->n_in > 2 && c->din[2] && !makes_bias(c, b)))
+        ew_bias_gradient(c, b->relu ? c->out[0] : NULL);
     if (c->din[0])
         run_data(c);
     if (c->din[1])
         run_filter(c);
-    if (c->n_in > 2 && c->din[2] && !(b->way.bias && c->din[1]))
-        ew_bias_gradient(c);
     return EW_OK;
 }
 

@@ -14,9 +14,10 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
 struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be,
                                          const struct ew_conv_shape *s);
 
-/* What those kernels' prepare functions call; `end` NULL: no epilogue. */
+/* What those kernels' prepare functions call; `end` NULL: no epilogue.  With `relu` the output has
+ * gone through one, and backward clears what it did not let through from dout[0] itself. */
 void ew_conv_forward_prepare(const struct ew_call *c, enum ew_conv_method m,
                              const struct ew_conv_shape *s, const struct ew_epilogue_attr *end);
-void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shape *s);
+void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
 
 #endif

@@ -107,6 +107,7 @@ struct ew_spots {
     struct ew_conv_shape shape;
     const float *x, *w;
     const float *bias; /* [cout]; NULL: none */
+    bool relu;         /* behind the bias */
     float *y;
     float *turned; /* spots_turned floats */
 };
@@ -264,10 +265,12 @@ struct ew_transpose {
     float *out;
 };
 
-/* out[c] (+)= sum of x[row][c]; rows lie `step` apart. */
+/* out[c] (+)= sum of x[row][c]; rows lie `step` apart.  With y, laid out alike, x is made zero
+ * first where that is not positive: the gradient in front of a relu. */
 struct ew_column_sums {
     int64_t rows, channels, step;
-    const float *x;
+    float *x;
+    const float *y; /* NULL: x is as it should be */
     float *out;
     bool add;
 };

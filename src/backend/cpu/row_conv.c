@@ -13,10 +13,15 @@ static ew_err shape_of(const struct ew_call *c, struct ew_conv_shape *out)
     return EW_OK;
 }
 
-/* Something is done to the sums but adding a bias. */
-static bool fused(const struct ew_call *c)
+static enum ew_act act_of(const struct ew_call *c)
 {
-    return ((const struct ew_conv_attr *)c->attr)->end.act != EW_ACT_NONE || c->n_in > 3;
+    return (enum ew_act)((const struct ew_conv_attr *)c->attr)->end.act;
+}
+
+/* What training does to the sums, beside adding a bias: relu at most. */
+static bool trains(const struct ew_call *c)
+{
+    return (act_of(c) == EW_ACT_NONE || act_of(c) == EW_ACT_RELU) && c->n_in <= 3;
 }
 
 static ew_err prepare(const struct ew_call *c, enum ew_conv_method m)
@@ -56,7 +61,7 @@ static ew_err prepare_backward(const struct ew_call *c)
 {
     struct ew_conv_shape s;
     EW_TRY(shape_of(c, &s));
-    ew_conv_backward_prepare(c, &s);
+    ew_conv_backward_prepare(c, &s, act_of(c) == EW_ACT_RELU);
     return EW_OK;
 }
 
@@ -64,7 +69,7 @@ static ew_err prepare_spots(const struct ew_call *c)
 {
     struct ew_conv_shape s;
     EW_TRY(shape_of(c, &s));
-    ew_spot_prepare(c, &s);
+    ew_spot_prepare(c, &s, act_of(c) == EW_ACT_RELU);
     return EW_OK;
 }
 
@@ -86,7 +91,7 @@ static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
         out[n] = ew_conv_forward_kernel(c, EW_CONV_FEW, s);
         out[n++].prepare = prepare_few;
     }
-    if (c->train && !fused(c) && c->be->isa->spots_pays(s)) {
+    if (c->train && trains(c) && c->be->isa->spots_pays(s)) {
         out[n] = ew_spot_forward_kernel(c->be, s);
         out[n++].prepare = prepare_spots;
     }
@@ -108,7 +113,7 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
         return 0;
     if (ask->phase == EW_PHASE_FORWARD)
         return offer_forward(c, &s, out);
-    if (fused(c))
+    if (!trains(c))
         return 0; /* the reference refuses it, and says so */
     if (ask->be->isa->spots_pays(&s)) {
         out[0] = ew_spot_backward_kernel(ask->be, &s);

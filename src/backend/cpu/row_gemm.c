@@ -38,7 +38,7 @@ static ew_err prepare_backward(const struct ew_call *c)
 {
     struct ew_conv_shape s;
     shape_of(c, &s);
-    ew_conv_backward_prepare(c, &s);
+    ew_conv_backward_prepare(c, &s, false);
     return EW_OK;
 }
 
@@ -46,7 +46,7 @@ static ew_err prepare_spots(const struct ew_call *c)
 {
     struct ew_conv_shape s;
     shape_of(c, &s);
-    ew_spot_prepare(c, &s);
+    ew_spot_prepare(c, &s, false);
     return EW_OK;
 }
 

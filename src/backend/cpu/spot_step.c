@@ -8,10 +8,14 @@
 
 #define TURN_ALONE (16 << 10) /* floats: laying out less is done before another thread wakes up */
 
-/* State is the shape. */
-void ew_spot_prepare(const struct ew_call *c, const struct ew_conv_shape *s)
+struct state {
+    struct ew_conv_shape shape;
+    bool relu; /* behind it */
+};
+
+void ew_spot_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
-    *(struct ew_conv_shape *)c->state = *s;
+    *(struct state *)c->state = (struct state){*s, relu};
 }
 
 static size_t floats(size_t n)
@@ -50,13 +54,15 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 static ew_err run_forward(const struct ew_call *c)
 {
     const struct ew_kernels *k = c->be->isa;
-    const struct ew_conv_shape *s = c->state;
+    const struct state *state = c->state;
+    const struct ew_conv_shape *s = &state->shape;
     const size_t turned = k->spots_turned(s);
     struct work w = {.k = k,
                      .spots = {.shape = *s,
                                .x = c->in[0]->data,
                                .w = c->in[1]->data,
                                .bias = c->n_in > 2 && c->in[2] ? c->in[2]->data : NULL,
+                               .relu = state->relu,
                                .y = c->out[0]->data,
                                .turned = c->scratch},
                      .scratch = (char *)c->scratch + floats(turned),
@@ -72,7 +78,7 @@ struct ew_kernel ew_spot_forward_kernel(const struct ew_backend *be, const struc
                               .run = run_forward,
                               .scratch = floats(be->isa->spots_turned(s)) +
                                          ew_share_scratch(be, be->isa->spots_scratch(s)),
-                              .state = sizeof(struct ew_conv_shape)};
+                              .state = sizeof(struct state)};
 }
 
 /* ---- Backward: scratch is dy laid out and sums, then scratch for the threads ---- */
@@ -109,7 +115,8 @@ static void run_gradients(const struct ew_call *c, struct work *w)
 static ew_err run_backward(const struct ew_call *c)
 {
     const struct ew_kernels *k = c->be->isa;
-    const struct ew_conv_shape *s = c->state;
+    const struct state *state = c->state;
+    const struct ew_conv_shape *s = &state->shape;
     struct ew_update update; /* its settings change from run to run */
     if (!c->dout[0])
         return EW_OK;
@@ -129,10 +136,10 @@ static ew_err run_backward(const struct ew_call *c)
                               .shared = c->scratch},
                      .scratch = (char *)c->scratch + floats(k->spots_grad_shared(s)),
                      .size = k->spots_grad_scratch(s)};
+    if (state->relu || (c->n_in > 2 && c->din[2]))
+        ew_bias_gradient(c, state->relu ? c->out[0] : NULL);
     if (c->din[0] || c->din[1])
         run_gradients(c, &w);
-    if (c->n_in > 2 && c->din[2])
-        ew_bias_gradient(c);
     return EW_OK;
 }
 
@@ -146,5 +153,5 @@ struct ew_kernel ew_spot_backward_kernel(const struct ew_backend *be, const stru
                               .fresh = true,
                               .updates = true,
                               .scratch = gradients > bias ? gradients : bias,
-                              .state = sizeof(struct ew_conv_shape)};
+                              .state = sizeof(struct state)};
 }

@@ -13,7 +13,7 @@ struct ew_kernel ew_spot_forward_kernel(const struct ew_backend *be, const struc
 struct ew_kernel ew_spot_backward_kernel(const struct ew_backend *be,
                                          const struct ew_conv_shape *s);
 
-/* What those kernels' prepare functions call. */
-void ew_spot_prepare(const struct ew_call *c, const struct ew_conv_shape *s);
+/* What those kernels' prepare functions call; `relu` as with ew_conv_backward_prepare. */
+void ew_spot_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
 
 #endif

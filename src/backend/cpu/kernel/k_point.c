@@ -84,30 +84,41 @@ void EW_K(transpose_run)(const struct ew_transpose *t, int64_t begin, int64_t en
 #define LEVEL 128 /* rows summed up by themselves: keeps the error of long sums small */
 #define WIDE  4   /* vectors at a time */
 
+/* One vector of x, masked and stored again where there is a y. */
+INLINE vec masked(float *x, const float *y, int64_t n)
+{
+    if (!y)
+        return load_n(x, n);
+    const vec v = keep(load_n(y, n) > 0.0f, load_n(x, n));
+    store_n(x, v, n);
+    return v;
+}
+
 /* Adds one row of `vectors` vectors, the last of which has n lanes. */
-INLINE void add_row(vec *sum, const float *x, const int vectors, int64_t n)
+INLINE void add_row(vec *sum, float *x, const float *y, const int vectors, int64_t n)
 {
     UNROLL
-    for (int v = 0; v < vectors - 1; v++)
-        sum[v] += load(x + v * LANES);
-    sum[vectors - 1] += load_n(x + (vectors - 1) * LANES, n);
+    for (int v = 0; v < vectors; v++)
+        sum[v] += masked(x + v * LANES, y ? y + v * LANES : NULL, v < vectors - 1 ? LANES : n);
 }
 
 /* Four sums for each vector, added up by LEVELs. */
-INLINE void column_sum(const struct ew_column_sums *s, int64_t c, const int vectors, int64_t n)
+INLINE void column_sum(const struct ew_column_sums *s, int64_t c, const int vectors, int64_t n,
+                       const bool mask)
 {
     vec all[WIDE] = {{0}};
     for (int64_t row = 0; row < s->rows; row += LEVEL) {
         vec sum[4][WIDE] = {{{0}}};
-        const float *x = s->x + row * s->step + c;
-        const int64_t rows = min_i64(LEVEL, s->rows - row);
-        for (int64_t r = 0; r + 4 <= rows; r += 4, x += 4 * s->step) {
+        const int64_t rows = min_i64(LEVEL, s->rows - row), first = row * s->step + c;
+        float *x = s->x + first;
+        const float *y = mask ? s->y + first : x;
+        for (int64_t r = 0; r + 4 <= rows; r += 4, x += 4 * s->step, y += 4 * s->step) {
             UNROLL
             for (int i = 0; i < 4; i++)
-                add_row(sum[i], x + i * s->step, vectors, n);
+                add_row(sum[i], x + i * s->step, mask ? y + i * s->step : NULL, vectors, n);
         }
-        for (int64_t r = rows / 4 * 4; r < rows; r++, x += s->step)
-            add_row(sum[0], x, vectors, n);
+        for (int64_t r = rows / 4 * 4; r < rows; r++, x += s->step, y += s->step)
+            add_row(sum[0], x, mask ? y : NULL, vectors, n);
         UNROLL
         for (int v = 0; v < vectors; v++)
             all[v] += (sum[0][v] + sum[1][v]) + (sum[2][v] + sum[3][v]);
@@ -131,7 +142,8 @@ static void narrow_sums(const struct ew_column_sums *s)
         vec sum[LANES] = {{0}};
         for (int64_t at = row * channels; at < last; at += block)
             for (int64_t v = 0; v < channels && at + v * LANES < last; v++)
-                sum[v] += load_n(s->x + at + v * LANES, last - at - v * LANES);
+                sum[v] += masked(s->x + at + v * LANES, s->y ? s->y + at + v * LANES : NULL,
+                                 last - at - v * LANES);
         for (int64_t i = 0; i < block; i++)
             all[i % channels] += sum[i / LANES][i % LANES];
     }
@@ -147,7 +159,13 @@ void EW_K(column_sums)(const struct ew_column_sums *s, int64_t begin, int64_t en
     }
     int64_t c = begin;
     for (; c + WIDE * LANES <= end; c += WIDE * LANES)
-        column_sum(s, c, WIDE, LANES);
+        if (s->y)
+            column_sum(s, c, WIDE, LANES, true);
+        else
+            column_sum(s, c, WIDE, LANES, false);
     for (; c < end; c += LANES)
-        column_sum(s, c, 1, min_i64(end - c, LANES));
+        if (s->y)
+            column_sum(s, c, 1, min_i64(end - c, LANES), true);
+        else
+            column_sum(s, c, 1, min_i64(end - c, LANES), false);
 }

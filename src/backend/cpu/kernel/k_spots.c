@@ -231,6 +231,7 @@ static void multiply(struct work *w, const struct piece *at)
 static void turn_back(const struct work *w)
 {
     const struct spots *s = &w->p->s;
+    const vec lo = splat(w->c->relu ? 0.0f : -INFINITY);
     for (int64_t out = 0; out < s->outs; out++)
         for (int64_t o = 0; o < w->count; o += LANES) {
             const int64_t have = min_i64(w->count - o, LANES), at = w->first + o;
@@ -240,7 +241,8 @@ static void turn_back(const struct work *w)
                 turn_load(w->y + o * w->y_step + out * w->p->wide + n, w->y_step, have,
                           s->batch - n, r);
                 for (int64_t j = 0; j < min_i64(LANES, s->batch - n); j++)
-                    store_n(w->c->y + ((n + j) * s->outs + out) * s->cout + at, r[j] + bias, have);
+                    store_n(w->c->y + ((n + j) * s->outs + out) * s->cout + at,
+                            vmax(r[j] + bias, lo), have);
             }
         }
 }
