@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What training alone runs, on layers of the networks that matter: few positions and dense layers
- * forward and backward with their update, and Winograd's filter gradient. */
+ * forward and backward with their update, Winograd's filter gradient, and Winograd of few
+ * channels. */
 #include "lab.h"
 #include "ref_conv.h"
 
@@ -10,7 +11,7 @@
 #define L(name, n, ci, co, in, k, s, p) {name, {n, 1, ci, co, {A1, SQ(in, k, s, p), SQ(in, k, s, p)}}}
 #define D(name, n, ci, co) {name, {n, 1, ci, co, {A1, A1, A1}}}
 
-enum { LAYERS = 14 };
+enum { LAYERS = 15 };
 static const struct lab_layer layers[LAYERS] = {
     L("resnet 3x3 64-64 @8 batch 16",       16, 64, 64, 8, 3, 1, 1),
     L("resnet 3x3 128-128 @4 batch 16",     16, 128, 128, 4, 3, 1, 1),
@@ -22,6 +23,7 @@ static const struct lab_layer layers[LAYERS] = {
     L("alexnet 11x11 s4 3-64 @224 batch 16", 16, 3, 64, 224, 11, 4, 2),
     L("alexnet 5x5 64-192 @27 batch 16",    16, 64, 192, 27, 5, 1, 2),
     L("alexnet 3x3 384-256 @13 batch 16",   16, 384, 256, 13, 3, 1, 1),
+    L("lenet 5x5 6-16 @14 batch 16",        16, 6, 16, 14, 5, 1, 0),
     D("lenet dense 400-120 batch 16",       16, 400, 120),
     D("dense 512-512 batch 64",             64, 512, 512),
     D("alexnet dense 4096-4096 batch 64",   64, 4096, 4096),
@@ -36,6 +38,7 @@ static const char *layer_name(int i)
 
 struct ctx {
     const struct ew_kernels *k;
+    struct ew_conv conv;
     struct ew_spots spots;
     struct ew_spots_grad grad;
     struct ew_update update;
@@ -66,6 +69,23 @@ static void winograd_filter(void *p)
     for (int64_t i = 0; i < c->k->winograd_filter_phases(s); i++)
         c->k->winograd_filter_run(&c->grad.filter, i, 0, c->k->winograd_filter_tiles(s, i),
                                   c->scratch);
+}
+
+static void patch(void *p)
+{
+    const struct ctx *c = p;
+    const struct ew_conv_shape *s = &c->conv.shape;
+    c->k->patch_pack(s, c->grad.w, c->grad.shared);
+    c->k->patch_run(&c->conv, 0, c->k->patch_tiles(s), c->scratch);
+}
+
+static void patch_grad(void *p)
+{
+    const struct ctx *c = p;
+    const struct ew_conv_shape *s = &c->grad.filter.shape;
+    c->k->patch_grad_pack(&c->grad);
+    c->k->patch_grad_run(&c->grad, 0, c->k->patch_grad_tiles(s), c->scratch);
+    c->k->patch_grad_sum(&c->grad);
 }
 
 /* Everything but the shared memory and scratch. */
@@ -130,8 +150,41 @@ static void winograd_filter_setup(const struct ew_kernels *k, int i, struct lab_
     out->run = winograd_filter;
 }
 
+static void patch_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    const struct ew_conv_shape *s = &layers[i].shape;
+    if (!k->patch_fits(s)) {
+        *out = (struct lab_job){0};
+        return;
+    }
+    struct ctx *c = setup(k, s, out);
+    c->grad.shared = lab_array(k->patch_pack_size(s));
+    c->conv = (struct ew_conv){.shape = *s,
+                               .x = c->spots.x,
+                               .w = c->grad.shared,
+                               .y = lab_array((size_t)ref_conv_out_count(s))};
+    c->scratch = lab_array(k->patch_scratch(s) / sizeof(float));
+    out->run = patch;
+}
+
+static void patch_grad_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+{
+    const struct ew_conv_shape *s = &layers[i].shape;
+    if (!k->patch_fits(s)) {
+        *out = (struct lab_job){0};
+        return;
+    }
+    struct ctx *c = setup(k, s, out);
+    c->grad.shared = lab_array(k->patch_grad_shared(s));
+    c->scratch = lab_array(k->patch_grad_scratch(s) / sizeof(float));
+    out->flops *= 2;
+    out->run = patch_grad;
+}
+
 const struct lab_experiment lab_train[] = {
     {"spots", "few positions and dense layers, forward", LAYERS, layer_name, spots_setup},
     {"spots_grad", "both gradients and the update", LAYERS, layer_name, spots_grad_setup},
     {"winograd_filter", "gradient for the filter", LAYERS, layer_name, winograd_filter_setup},
+    {"patch", "few channels by F(5x5, 5x5), forward", LAYERS, layer_name, patch_setup},
+    {"patch_grad", "both gradients and the update", LAYERS, layer_name, patch_grad_setup},
     {0}};

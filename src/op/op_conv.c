@@ -113,6 +113,8 @@ static ew_err export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 static const struct ew_op_case cases[] = {
     {.name = "3x3", .attrs = "pad=1x1x1x1",
      .in = {{"1x6x5x3"}, {"5x3x3x3"}, {"5"}}, .n_in = 3, .out_shape = "1x6x5x5"},
+    {.name = "5x5", .attrs = "pad=1x0x1x0",
+     .in = {{"3x10x14x6"}, {"16x5x5x6"}, {"16"}}, .n_in = 3, .out_shape = "3x8x10x16"},
     {.name = "pointwise", .in = {{"3x3x4x9"}, {"6x1x1x9"}}, .n_in = 2, .out_shape = "3x3x4x6"},
     {.name = "stride 2, odd padding", .attrs = "stride=2x2 pad=0x1x2x1 kernel=3x3",
      .in = {{"2x7x6x2"}, {"4x3x3x2"}, {"4"}}, .n_in = 3, .out_shape = "2x4x3x4"},

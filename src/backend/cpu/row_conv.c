@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions: forward by the best of six methods, and both gradients. */
+/* Convolutions: forward by the best of seven methods, and both gradients. */
 #include "backend/cpu/conv_step.h"
+#include "backend/cpu/patch_step.h"
 #include "backend/cpu/spot_step.h"
 #include "op/conv.h"
 
@@ -57,6 +58,11 @@ static ew_err prepare_few(const struct ew_call *c)
     return prepare(c, EW_CONV_FEW);
 }
 
+static ew_err prepare_patch(const struct ew_call *c)
+{
+    return prepare(c, EW_CONV_PATCH);
+}
+
 static ew_err prepare_backward(const struct ew_call *c)
 {
     struct ew_conv_shape s;
@@ -73,6 +79,14 @@ static ew_err prepare_spots(const struct ew_call *c)
     return EW_OK;
 }
 
+static ew_err prepare_patch_backward(const struct ew_call *c)
+{
+    struct ew_conv_shape s;
+    EW_TRY(shape_of(c, &s));
+    ew_patch_prepare(c, &s, act_of(c) == EW_ACT_RELU);
+    return EW_OK;
+}
+
 static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
                          struct ew_kernel *out)
 {
@@ -86,6 +100,10 @@ static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
     if (ew_conv_fits(c->be->isa, EW_CONV_GROUPED, s)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_GROUPED, s);
         out[n++].prepare = prepare_grouped;
+    }
+    if (c->train && c->be->isa->patch_pays(s)) {
+        out[n] = ew_conv_forward_kernel(c, EW_CONV_PATCH, s);
+        out[n++].prepare = prepare_patch;
     }
     if (ew_conv_fits(c->be->isa, EW_CONV_FEW, s)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_FEW, s);
@@ -118,6 +136,11 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     if (ask->be->isa->spots_pays(&s)) {
         out[0] = ew_spot_backward_kernel(ask->be, &s);
         out[0].prepare = prepare_spots;
+        return 1;
+    }
+    if (ask->be->isa->patch_pays(&s)) {
+        out[0] = ew_patch_backward_kernel(ask->be, &s);
+        out[0].prepare = prepare_patch_backward;
         return 1;
     }
     out[0] = ew_conv_backward_kernel(ask->be, &s);

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions of few channels by F(5x5, 5x5), forward.  patch.h has the idea. */
+#include "backend/cpu/kernel/patch.h"
+
+#include "backend/cpu/kernel/act.h"
+#include "backend/cpu/kernel/turn.h"
+
+#if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
+#define AT_ONCE 2 /* tiles of a product: 9 sums each have to stay in registers */
+#else
+#define AT_ONCE 1
+#endif
+
+#define TILES_MAX  64                         /* of an image: more would not fit L2 */
+#define HALF_LINES (PATCH_POINTS * PATCH_OUT) /* vectors of a tile transformed one way */
+
+/* ---- Geometry ---- */
+
+void EW_K(patch_init)(struct patch *p, const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *h = &s->axis[1], *w = &s->axis[2];
+    *p = (struct patch){.high = div_up(h->out, PATCH_OUT),
+                        .wide = div_up(w->out, PATCH_OUT),
+                        .cin = s->cin,
+                        .channels = div_up(s->cin, CHANNELS) * CHANNELS,
+                        .cout = s->cout,
+                        .blocks = div_up(s->cout, LANES),
+                        .x_row = (int64_t)w->in * s->cin};
+    p->x_image = p->x_row * h->in;
+    p->tiles = p->high * p->wide;
+    p->images = max_i64(PATCH_UNIT / p->tiles, 1);
+    p->units = div_up(s->batch, p->images);
+    p->unit = p->images * p->tiles;
+    const int64_t line = (p->wide * PATCH_OUT + PATCH_POINTS - PATCH_OUT) * s->cin;
+    p->line = div_up(line + LANES, LANES) * LANES;
+}
+
+/* Images must not be cropped: their last lines would be in no tile. */
+bool EW_K(patch_fits)(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = s->axis;
+    bool fits = s->groups == 1 && s->batch > 0 && s->cin > 0 && s->cout > 0 && a[0].in == 1 &&
+                a[0].out == 1 && a[0].taps == 1 && a[0].pad == 0;
+    for (int i = 1; i < 3; i++)
+        fits = fits && a[i].taps == PATCH_OUT && a[i].stride == 1 && a[i].dilation == 1 &&
+               a[i].in > 0 && a[i].out > 0 && a[i].pad >= 0 &&
+               a[i].out + a[i].taps - 1 - a[i].pad - a[i].in >= 0;
+    return fits && div_up(a[1].out, PATCH_OUT) * div_up(a[2].out, PATCH_OUT) <= TILES_MAX;
+}
+
+/* By vector operations: those of the transforms are counted in patch_lines.h.  With more channels
+ * products outweigh transforms, and winograd.h's larger blocks are as fast. */
+bool EW_K(patch_pays)(const struct ew_conv_shape *s)
+{
+    if (!EW_K(patch_fits)(s) || s->cin < 4 || s->cin > 16 || s->cout < 8 || s->cout > 32)
+        return false;
+    struct patch p;
+    EW_K(patch_init)(&p, s);
+    const double vectors = (double)p.blocks, inputs = (double)p.channels / LANES;
+    const double tile = 81.0 * (double)p.cin * vectors + 14 * 25 * vectors + 18 * 35 * inputs;
+    const double direct = 25.0 * s->axis[1].out * s->axis[2].out * (double)p.cin * vectors;
+    return 1.5 * tile * (double)p.tiles < direct;
+}
+
+/* ---- Weights: [block of outputs][line of points][input][point][LANES], and room to transpose
+ * ---- */
+
+size_t EW_K(patch_pack_size)(const struct ew_conv_shape *s)
+{
+    const int64_t taps = PATCH_OUT * PATCH_OUT;
+    const int64_t vectors = div_up(s->cout, LANES) * PATCH_POINTS * PATCH_POINTS + taps;
+    return (size_t)(vectors * s->cin * LANES);
+}
+
+/* One input of a block of outputs: `taps` are [tap][cin][LANES]. */
+static void pack_input(const float *taps, int64_t cin, float *to)
+{
+    vec half[PATCH_POINTS][PATCH_OUT];
+    UNROLL
+    for (int x = 0; x < PATCH_OUT; x++) {
+        vec g[PATCH_OUT], u[PATCH_POINTS];
+        UNROLL
+        for (int y = 0; y < PATCH_OUT; y++)
+            g[y] = load(taps + (y * PATCH_OUT + x) * cin * LANES);
+        line_filter(g, u);
+        UNROLL
+        for (int i = 0; i < PATCH_POINTS; i++)
+            half[i][x] = u[i];
+    }
+    for (int i = 0; i < PATCH_POINTS; i++) {
+        vec u[PATCH_POINTS];
+        line_filter(half[i], u);
+        UNROLL
+        for (int j = 0; j < PATCH_POINTS; j++)
+            store(to + (i * cin * PATCH_POINTS + j) * LANES, u[j]);
+    }
+}
+
+void EW_K(patch_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
+{
+    const int64_t cin = s->cin, size = PATCH_OUT * PATCH_OUT * cin;
+    const int64_t block = PATCH_POINTS * PATCH_POINTS * cin * LANES;
+    float *taps = packed + div_up(s->cout, LANES) * block;
+    for (int64_t o = 0; o < s->cout; o += LANES, packed += block) {
+        for (int64_t t = 0; t < size; t += LANES) {
+            vec r[LANES];
+            turn_load(w + o * size + t, size, s->cout - o, size - t, r);
+            for (int64_t i = 0; i < min_i64(LANES, size - t); i++)
+                store(taps + (t + i) * LANES, r[i]);
+        }
+        for (int64_t k = 0; k < cin; k++)
+            pack_input(taps + k * LANES, cin, packed + k * PATCH_POINTS * LANES);
+    }
+}
+
+/* ---- Inputs ---- */
+
+/* Down the columns: a row of tiles, whole vectors of a row of pixels. */
+static void columns(const struct patch *p, const float *const row[PATCH_POINTS], float *to)
+{
+    for (int64_t at = 0; at < p->x_row; at += LANES) {
+        const int64_t from = p->x_row < LANES ? 0 : min_i64(at, p->x_row - LANES);
+        vec d[PATCH_POINTS], out[PATCH_POINTS];
+        UNROLL
+        for (int i = 0; i < PATCH_POINTS; i++)
+            d[i] = load_n(row[i] + from, p->x_row);
+        line_input(d, out);
+        UNROLL
+        for (int i = 0; i < PATCH_POINTS; i++)
+            store(to + i * p->line + from, out[i]);
+    }
+}
+
+/* Along the lines: CHANNELS inputs of a tile at a time, what follows them included. */
+static void rows(const struct patch *p, const float *lines, float *v)
+{
+    for (int64_t i = 0; i < PATCH_POINTS; i++)
+        for (int64_t x = 0; x < p->wide; x++)
+            for (int64_t c = 0; c < p->cin; c += CHANNELS) {
+                const float *from = lines + i * p->line + x * PATCH_OUT * p->cin + c;
+                float *to = v + ((i * p->unit + x) * PATCH_POINTS) * p->channels + c;
+                cvec d[PATCH_POINTS], out[PATCH_POINTS];
+                UNROLL
+                for (int j = 0; j < PATCH_POINTS; j++)
+                    d[j] = *(const cvec_u *)(from + j * p->cin);
+                channel_input(d, out);
+                UNROLL
+                for (int j = 0; j < PATCH_POINTS; j++)
+                    *(cvec_u *)(to + j * p->channels) = out[j];
+            }
+}
+
+void EW_K(patch_input)(const struct patch *p, const struct ew_conv_shape *s, const float *x,
+                       int64_t images, float *lines, float *v)
+{
+    const struct ew_conv_axis *h = &s->axis[1];
+    const float *zero = lines + PATCH_POINTS * p->line;
+    for (int64_t n = 0; n < images; n++)
+        for (int64_t ty = 0; ty < p->high; ty++) {
+            const float *row[PATCH_POINTS];
+            for (int64_t i = 0; i < PATCH_POINTS; i++) {
+                const int64_t y = ty * PATCH_OUT + i - h->pad;
+                row[i] = y >= 0 && y < h->in ? x + n * p->x_image + y * p->x_row : zero;
+            }
+            columns(p, row, lines + s->axis[2].pad * p->cin);
+            rows(p, lines, v + (n * p->tiles + ty * p->wide) * PATCH_POINTS * p->channels);
+        }
+}
+
+/* ---- Products and outputs ---- */
+
+/* A line of points of some tiles, then along it: `u` is [input][point][LANES]; v is of the first
+ * tile, as is `half`, [tile][line of points][PATCH_OUT][LANES]. */
+INLINE void product_line(const struct patch *p, const float *u, const float *v, float *half,
+                         const int tiles)
+{
+    vec sum[AT_ONCE][PATCH_POINTS];
+    UNROLL
+    for (int t = 0; t < tiles; t++)
+        UNROLL
+    for (int j = 0; j < PATCH_POINTS; j++)
+        sum[t][j] = (vec){0};
+    for (int64_t k = 0; k < p->cin; k++, u += PATCH_POINTS * LANES)
+        UNROLL
+    for (int j = 0; j < PATCH_POINTS; j++) {
+        const vec w = load(u + j * LANES);
+        UNROLL
+        for (int t = 0; t < tiles; t++)
+            sum[t][j] += w * v[(t * PATCH_POINTS + j) * p->channels + k];
+    }
+    UNROLL
+    for (int t = 0; t < tiles; t++) {
+        vec out[PATCH_OUT];
+        line_output(sum[t], out);
+        UNROLL
+        for (int x = 0; x < PATCH_OUT; x++)
+            store(half + (t * HALF_LINES + x) * LANES, out[x]);
+    }
+}
+
+/* Outputs of a tile, outputs [o, o + LANES). */
+static void put_tile(const struct ew_conv *c, const struct patch *p, int64_t tile, int64_t o,
+                     const float *half)
+{
+    const int64_t wide = c->shape.axis[2].out, high = c->shape.axis[1].out, n = p->cout - o;
+    const int64_t image = tile / p->tiles, y0 = tile % p->tiles / p->wide * PATCH_OUT;
+    const int64_t x0 = tile % p->wide * PATCH_OUT;
+    const vec bias = bias_at(&c->end, o, n);
+    for (int64_t x = 0; x < min_i64(PATCH_OUT, wide - x0); x++) {
+        const int64_t at = ((image * high + y0) * wide + x0 + x) * p->cout + o;
+        vec m[PATCH_POINTS], out[PATCH_OUT];
+        UNROLL
+        for (int i = 0; i < PATCH_POINTS; i++)
+            m[i] = load(half + (i * PATCH_OUT + x) * LANES);
+        line_output(m, out);
+        UNROLL
+        for (int y = 0; y < PATCH_OUT; y++)
+            if (y0 + y < high)
+                put(&c->end, c->y, at + y * wide * p->cout, out[y] + bias, n);
+    }
+}
+
+static void run_unit(const struct ew_conv *c, const struct patch *p, int64_t unit, float *scratch)
+{
+    const int64_t first = unit * p->images, images = min_i64(p->images, c->shape.batch - first);
+    const int64_t tiles = images * p->tiles, line = p->cin * PATCH_POINTS * LANES;
+    float *lines = scratch, *v = lines + patch_lines(p), *half = v + patch_products(p);
+    EW_K(patch_input)(p, &c->shape, c->x + first * p->x_image, images, lines, v);
+    for (int64_t b = 0; b < p->blocks; b++) {
+        for (int64_t i = 0; i < PATCH_POINTS; i++) {
+            const float *u = c->w + (b * PATCH_POINTS + i) * line;
+            const float *in = v + i * p->unit * PATCH_POINTS * p->channels;
+            float *out = half + i * PATCH_OUT * LANES;
+            int64_t t = 0;
+            for (; t + AT_ONCE <= tiles; t += AT_ONCE)
+                product_line(p, u, in + t * PATCH_POINTS * p->channels,
+                             out + t * HALF_LINES * LANES, AT_ONCE);
+            for (; t < tiles; t++)
+                product_line(p, u, in + t * PATCH_POINTS * p->channels,
+                             out + t * HALF_LINES * LANES, 1);
+        }
+        for (int64_t t = 0; t < tiles; t++)
+            put_tile(c, p, first * p->tiles + t, b * LANES, half + t * HALF_LINES * LANES);
+    }
+}
+
+int64_t EW_K(patch_tiles)(const struct ew_conv_shape *s)
+{
+    struct patch p;
+    EW_K(patch_init)(&p, s);
+    return p.units;
+}
+
+size_t EW_K(patch_scratch)(const struct ew_conv_shape *s)
+{
+    struct patch p;
+    EW_K(patch_init)(&p, s);
+    return (size_t)(patch_lines(&p) + patch_products(&p) + p.unit * HALF_LINES * LANES) *
+           sizeof(float);
+}
+
+void EW_K(patch_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
+{
+    struct patch p;
+    EW_K(patch_init)(&p, &c->shape);
+    clear(scratch, patch_lines(&p)); /* padding */
+    for (int64_t i = begin; i < end; i++)
+        run_unit(c, &p, i, scratch);
+}

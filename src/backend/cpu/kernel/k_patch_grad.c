@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Both gradients of convolutions of few channels by F(5x5, 5x5).  patch.h has the idea.
+ *
+ * A work tile is a slot: a fixed range of units, whose products for the filter are added up in one
+ * place.  There are SLOTS at most, and patch_grad_sum adds them up in order. */
+#include "backend/cpu/kernel/filter_sum.h"
+#include "backend/cpu/kernel/patch.h"
+#include "backend/cpu/kernel/turn.h"
+
+#define SLOTS      4 /* each as large as the transformed filter: 31 KiB for LeNet-5's second layer */
+#define INPUTS     6                          /* summed at once for the filter */
+#define HALF_LINES (PATCH_POINTS * PATCH_OUT) /* vectors of a tile transformed one way */
+#define TAPS       (PATCH_OUT * PATCH_OUT)
+#define CARRY      (PATCH_POINTS - PATCH_OUT) /* pixels that neighbours share */
+
+/* Where things are, in floats. */
+struct grad {
+    struct patch p;
+    const struct ew_spots_grad *g;
+    int64_t slots, slot;             /* and floats of one: sums of the filter and the bias */
+    int64_t slots_at, work_at, size; /* in shared memory, behind the transformed filter */
+    int64_t wide_out;                /* outputs, rounded up */
+};
+
+static void init(struct grad *d, const struct ew_spots_grad *g, const struct ew_conv_shape *s)
+{
+    struct patch *p = &d->p;
+    EW_K(patch_init)(p, s);
+    d->g = g;
+    d->wide_out = p->blocks * LANES;
+    d->slots = min_i64(p->units, SLOTS);
+    d->slot = (PATCH_POINTS * PATCH_POINTS * p->cin + 1) * d->wide_out;
+    d->slots_at = div_up(PATCH_POINTS * PATCH_POINTS * p->cout * p->channels, LANES) * LANES;
+    d->work_at = d->slots_at + d->slots * d->slot;
+    d->size = d->work_at + TAPS * p->cin * (LANES + p->cout);
+}
+
+size_t EW_K(patch_grad_shared)(const struct ew_conv_shape *s)
+{
+    struct grad d;
+    init(&d, NULL, s);
+    return (size_t)d.size;
+}
+
+/* ---- The filter for the data's gradient: [point][output][channels], zeros behind cin ---- */
+
+static void pack_output(const struct patch *p, const float *w, int64_t n, float *to)
+{
+    const int64_t step = p->cout * p->channels;
+    cvec half[PATCH_POINTS][PATCH_OUT];
+    for (int x = 0; x < PATCH_OUT; x++) {
+        cvec g[PATCH_OUT], u[PATCH_POINTS];
+        UNROLL
+        for (int y = 0; y < PATCH_OUT; y++)
+            g[y] = channel_load(w + (y * PATCH_OUT + x) * p->cin, n);
+        channel_filter(g, u);
+        UNROLL
+        for (int i = 0; i < PATCH_POINTS; i++)
+            half[i][x] = u[i];
+    }
+    for (int i = 0; i < PATCH_POINTS; i++) {
+        cvec u[PATCH_POINTS];
+        channel_filter(half[i], u);
+        UNROLL
+        for (int j = 0; j < PATCH_POINTS; j++)
+            *(cvec_u *)(to + (i * PATCH_POINTS + j) * step) = u[j];
+    }
+}
+
+void EW_K(patch_grad_pack)(const struct ew_spots_grad *g)
+{
+    struct patch p;
+    EW_K(patch_init)(&p, &g->filter.shape);
+    for (int64_t o = 0; o < p.cout; o++)
+        for (int64_t c = 0; c < p.cin; c += CHANNELS)
+            pack_output(&p, g->w + o * TAPS * p.cin + c, min_i64(CHANNELS, p.cin - c),
+                        g->shared + o * p.channels + c);
+}
+
+/* ---- A dy A' ---- */
+
+/* What a thread works on. */
+struct unit {
+    const struct grad *d;
+    int64_t first, images, tiles;
+    float *slot;
+    bool fresh;       /* nothing is in the slot yet */
+    float *lines, *v; /* see patch_input */
+    float *half;      /* [tile][line of points][PATCH_OUT][outputs] */
+    float *y;         /* of a line of points: [tile][point][outputs] */
+    float *dv;        /* the same: [tile][point][channels] */
+    float *back;      /* [image][row of tiles][line of points][line] */
+};
+
+/* Down the columns of a tile, outputs [o, o + LANES); returns the sum of dy. */
+static vec spread_columns(const struct unit *u, int64_t tile, int64_t o)
+{
+    const struct patch *p = &u->d->p;
+    const struct ew_conv_shape *s = &u->d->g->filter.shape;
+    const int64_t wide = s->axis[2].out, high = s->axis[1].out, n = p->cout - o;
+    const int64_t image = u->first + tile / p->tiles;
+    const int64_t y0 = tile % p->tiles / p->wide * PATCH_OUT, x0 = tile % p->wide * PATCH_OUT;
+    const float *dy = u->d->g->filter.dy + ((image * high + y0) * wide + x0) * p->cout + o;
+    vec sum = {0};
+    for (int64_t x = 0; x < PATCH_OUT; x++) {
+        float *to = u->half + (tile * HALF_LINES + x) * u->d->wide_out + o;
+        vec d[PATCH_OUT], out[PATCH_POINTS];
+        UNROLL
+        for (int y = 0; y < PATCH_OUT; y++) {
+            d[y] = (vec){0};
+            if (x0 + x < wide && y0 + y < high)
+                d[y] = load_n(dy + (y * wide + x) * p->cout, n);
+            sum += d[y];
+        }
+        line_spread(d, out);
+        UNROLL
+        for (int i = 0; i < PATCH_POINTS; i++)
+            store(to + i * PATCH_OUT * u->d->wide_out, out[i]);
+    }
+    return sum;
+}
+
+static void spread_all_columns(const struct unit *u)
+{
+    float *bias = u->slot + u->d->slot - u->d->wide_out;
+    for (int64_t o = 0; o < u->d->wide_out; o += LANES) {
+        vec sum = u->fresh ? (vec){0} : load(bias + o);
+        for (int64_t t = 0; t < u->tiles; t++)
+            sum += spread_columns(u, t, o);
+        store(bias + o, sum);
+    }
+}
+
+/* Along line i of all tiles. */
+static void spread_line(const struct unit *u, int64_t i)
+{
+    const int64_t wide = u->d->wide_out;
+    for (int64_t t = 0; t < u->tiles; t++)
+        for (int64_t o = 0; o < wide; o += LANES) {
+            const float *from = u->half + (t * HALF_LINES + i * PATCH_OUT) * wide + o;
+            float *to = u->y + t * PATCH_POINTS * wide + o;
+            vec d[PATCH_OUT], out[PATCH_POINTS];
+            UNROLL
+            for (int x = 0; x < PATCH_OUT; x++)
+                d[x] = load(from + x * wide);
+            line_spread(d, out);
+            UNROLL
+            for (int j = 0; j < PATCH_POINTS; j++)
+                store(to + j * wide, out[j]);
+        }
+}
+
+/* ---- Products for the filter: [line of points][point][input][outputs] ---- */
+
+INLINE void filter_inputs(const struct unit *u, const float *v, const float *y, float *to,
+                          const int inputs)
+{
+    const struct patch *p = &u->d->p;
+    const int64_t wide = u->d->wide_out;
+    vec sum[INPUTS];
+    UNROLL
+    for (int k = 0; k < inputs; k++)
+        sum[k] = u->fresh ? (vec){0} : load(to + k * wide);
+    for (int64_t t = 0; t < u->tiles; t++) {
+        const vec in = load(y + t * PATCH_POINTS * wide);
+        UNROLL
+        for (int k = 0; k < inputs; k++)
+            sum[k] += in * v[t * PATCH_POINTS * p->channels + k];
+    }
+    UNROLL
+    for (int k = 0; k < inputs; k++)
+        store(to + k * wide, sum[k]);
+}
+
+static void filter_line(const struct unit *u, int64_t i)
+{
+    const struct patch *p = &u->d->p;
+    const int64_t wide = u->d->wide_out;
+    for (int64_t j = 0; j < PATCH_POINTS; j++)
+        for (int64_t o = 0; o < wide; o += LANES) {
+            const float *v = u->v + (i * p->unit * PATCH_POINTS + j) * p->channels;
+            const float *y = u->y + j * wide + o;
+            float *to = u->slot + (i * PATCH_POINTS + j) * p->cin * wide + o;
+            int64_t k = 0;
+            for (; k + INPUTS <= p->cin; k += INPUTS)
+                filter_inputs(u, v + k, y, to + k * wide, INPUTS);
+            for (; k < p->cin; k++)
+                filter_inputs(u, v + k, y, to + k * wide, 1);
+        }
+}
+
+/* ---- Products for the data, and B . B' ---- */
+
+INLINE void data_tiles(const struct unit *u, const float *w, const float *y, float *to,
+                       const int tiles)
+{
+    const struct patch *p = &u->d->p;
+    const int64_t wide = u->d->wide_out;
+    cvec sum[PATCH_UNIT];
+    UNROLL
+    for (int t = 0; t < tiles; t++)
+        sum[t] = (cvec){0};
+    for (int64_t o = 0; o < p->cout; o++) {
+        const cvec in = *(const cvec_u *)(w + o * p->channels);
+        UNROLL
+        for (int t = 0; t < tiles; t++)
+            sum[t] += in * y[t * PATCH_POINTS * wide + o];
+    }
+    UNROLL
+    for (int t = 0; t < tiles; t++)
+        *(cvec_u *)(to + t * PATCH_POINTS * p->channels) = sum[t];
+}
+
+static void data_line(const struct unit *u, int64_t i)
+{
+    const struct patch *p = &u->d->p;
+    const int64_t y_step = PATCH_POINTS * u->d->wide_out, step = PATCH_POINTS * p->channels;
+    for (int64_t j = 0; j < PATCH_POINTS; j++)
+        for (int64_t c = 0; c < p->cin; c += CHANNELS) {
+            const float *w = u->d->g->shared + (i * PATCH_POINTS + j) * p->cout * p->channels + c;
+            const float *y = u->y + j * u->d->wide_out;
+            float *to = u->dv + j * p->channels + c;
+            int64_t t = 0;
+            for (; t + PATCH_UNIT <= u->tiles; t += PATCH_UNIT)
+                data_tiles(u, w, y + t * y_step, to + t * step, PATCH_UNIT);
+            for (; t + 4 <= u->tiles; t += 4)
+                data_tiles(u, w, y + t * y_step, to + t * step, 4);
+            for (; t < u->tiles; t++)
+                data_tiles(u, w, y + t * y_step, to + t * step, 1);
+        }
+}
+
+/* Along line i of a row of tiles: what a tile shares with the next one is carried on.  Whole
+ * vectors reach into the next pixel, which is stored after them; with more than one a pixel they
+ * must not. */
+static void back_row(const struct patch *p, const float *dv, int64_t c, float *to)
+{
+    const int64_t n = p->channels == CHANNELS ? CHANNELS : min_i64(CHANNELS, p->cin - c);
+    cvec carry[CARRY] = {{0}}, v[PATCH_POINTS], d[PATCH_POINTS];
+    for (int64_t x = 0; x < p->wide; x++) {
+        UNROLL
+        for (int j = 0; j < PATCH_POINTS; j++)
+            v[j] = *(const cvec_u *)(dv + (x * PATCH_POINTS + j) * p->channels + c);
+        channel_input_back(v, d);
+        UNROLL
+        for (int j = 0; j < CARRY; j++) {
+            d[j] += carry[j];
+            carry[j] = d[PATCH_OUT + j];
+        }
+        UNROLL
+        for (int j = 0; j < PATCH_OUT; j++)
+            channel_store(to + (x * PATCH_OUT + j) * p->cin + c, d[j], n);
+    }
+    UNROLL
+    for (int j = 0; j < CARRY; j++)
+        channel_store(to + (p->wide * PATCH_OUT + j) * p->cin + c, carry[j], n);
+}
+
+static void back_line(const struct unit *u, int64_t i)
+{
+    const struct patch *p = &u->d->p;
+    for (int64_t r = 0; r < u->images * p->high; r++)
+        for (int64_t c = 0; c < p->cin; c += CHANNELS)
+            back_row(p, u->dv + r * p->wide * PATCH_POINTS * p->channels, c,
+                     u->back + (r * PATCH_POINTS + i) * p->line);
+}
+
+/* n floats of a line of pixels of dx, if there is such a line. */
+INLINE void put_line(const struct unit *u, float *dx, int64_t y, vec v, int64_t n)
+{
+    if (y < 0 || y >= u->d->g->filter.shape.axis[1].in)
+        return;
+    dx += y * u->d->p.x_row;
+    store_n(dx, u->d->g->add_dx ? load_n(dx, n) + v : v, n);
+}
+
+/* Down the columns of an image, up to LANES floats of each line. */
+static void back_columns(const struct unit *u, const float *back, float *dx, int64_t n)
+{
+    const struct patch *p = &u->d->p;
+    const int64_t pad = u->d->g->filter.shape.axis[1].pad;
+    vec carry[CARRY] = {{0}}, v[PATCH_POINTS], d[PATCH_POINTS];
+    for (int64_t y = 0; y < p->high; y++, back += PATCH_POINTS * p->line) {
+        UNROLL
+        for (int i = 0; i < PATCH_POINTS; i++)
+            v[i] = load(back + i * p->line);
+        line_input_back(v, d);
+        UNROLL
+        for (int i = 0; i < CARRY; i++) {
+            d[i] += carry[i];
+            carry[i] = d[PATCH_OUT + i];
+        }
+        UNROLL
+        for (int i = 0; i < PATCH_OUT; i++)
+            put_line(u, dx, y * PATCH_OUT + i - pad, d[i], n);
+    }
+    UNROLL
+    for (int i = 0; i < CARRY; i++)
+        put_line(u, dx, p->high * PATCH_OUT + i - pad, carry[i], n);
+}
+
+static void back_all_columns(const struct unit *u)
+{
+    const struct patch *p = &u->d->p;
+    const int64_t left = u->d->g->filter.shape.axis[2].pad * p->cin;
+    for (int64_t n = 0; n < u->images; n++)
+        for (int64_t at = 0; at < p->x_row; at += LANES)
+            back_columns(u, u->back + n * p->high * PATCH_POINTS * p->line + left + at,
+                         u->d->g->dx + (u->first + n) * p->x_image + at, p->x_row - at);
+}
+
+/* ---- Units and slots ---- */
+
+static void run_unit(const struct unit *u)
+{
+    const struct ew_spots_grad *g = u->d->g;
+    const struct patch *p = &u->d->p;
+    if (!g->no_filter)
+        EW_K(patch_input)
+    (p, &g->filter.shape, g->filter.x + u->first * p->x_image, u->images, u->lines, u->v);
+    spread_all_columns(u);
+    for (int64_t i = 0; i < PATCH_POINTS; i++) {
+        spread_line(u, i);
+        if (!g->no_filter)
+            filter_line(u, i);
+        if (g->dx) {
+            data_line(u, i);
+            back_line(u, i);
+        }
+    }
+    if (g->dx)
+        back_all_columns(u);
+}
+
+/* Sets the parts of a unit's scratch; returns their size. */
+static int64_t lay_out(const struct grad *d, float *scratch, struct unit *u)
+{
+    const struct patch *p = &d->p;
+    const int64_t line = p->unit * PATCH_POINTS;
+    u->lines = scratch;
+    u->v = u->lines + patch_lines(p);
+    u->half = u->v + patch_products(p);
+    u->y = u->half + p->unit * HALF_LINES * d->wide_out;
+    u->dv = u->y + line * d->wide_out;
+    u->back = u->dv + line * p->channels;
+    return u->back + p->images * p->high * PATCH_POINTS * p->line - scratch;
+}
+
+size_t EW_K(patch_grad_scratch)(const struct ew_conv_shape *s)
+{
+    struct grad d;
+    struct unit u;
+    float none;
+    init(&d, NULL, s);
+    return (size_t)lay_out(&d, &none, &u) * sizeof(float);
+}
+
+int64_t EW_K(patch_grad_tiles)(const struct ew_conv_shape *s)
+{
+    struct grad d;
+    init(&d, NULL, s);
+    return d.slots;
+}
+
+void EW_K(patch_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)
+{
+    struct grad d;
+    init(&d, g, &g->filter.shape);
+    struct unit u = {.d = &d};
+    lay_out(&d, scratch, &u);
+    clear(u.lines, patch_lines(&d.p)); /* padding */
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t first = d.p.units * i / d.slots, last = d.p.units * (i + 1) / d.slots;
+        u.slot = g->shared + d.slots_at + i * d.slot;
+        for (int64_t n = first; n < last; n++) {
+            u.fresh = n == first;
+            u.first = n * d.p.images;
+            u.images = min_i64(d.p.images, g->filter.shape.batch - u.first);
+            u.tiles = u.images * d.p.tiles;
+            run_unit(&u);
+        }
+    }
+}
+
+/* ---- The filter's gradient: G' . G of the sums ---- */
+
+/* One input and some outputs, to [tap][cin][LANES]. */
+static void sum_input(const struct grad *d, const float *slots, float *taps)
+{
+    const struct patch *p = &d->p;
+    vec half[PATCH_POINTS][PATCH_OUT];
+    for (int i = 0; i < PATCH_POINTS; i++) {
+        vec u[PATCH_POINTS];
+        UNROLL
+        for (int j = 0; j < PATCH_POINTS; j++) {
+            const float *from = slots + (i * PATCH_POINTS + j) * p->cin * d->wide_out;
+            u[j] = load(from);
+            for (int64_t s = 1; s < d->slots; s++)
+                u[j] += load(from + s * d->slot);
+        }
+        line_taps(u, half[i]);
+    }
+    for (int x = 0; x < PATCH_OUT; x++) {
+        vec u[PATCH_POINTS], g[PATCH_OUT];
+        UNROLL
+        for (int i = 0; i < PATCH_POINTS; i++)
+            u[i] = half[i][x];
+        line_taps(u, g);
+        UNROLL
+        for (int y = 0; y < PATCH_OUT; y++)
+            store(taps + (y * PATCH_OUT + x) * p->cin * LANES, g[y]);
+    }
+}
+
+static void sum_bias(const struct grad *d)
+{
+    const struct ew_conv_filter *f = &d->g->filter;
+    const float *from = d->g->shared + d->slots_at + d->slot - d->wide_out;
+    for (int64_t o = 0; o < d->p.cout; o += LANES) {
+        vec sum = f->add_db ? load_n(f->db + o, d->p.cout - o) : (vec){0};
+        for (int64_t s = 0; s < d->slots; s++)
+            sum += load(from + s * d->slot + o);
+        store_n(f->db + o, sum, d->p.cout - o);
+    }
+}
+
+void EW_K(patch_grad_sum)(const struct ew_spots_grad *g)
+{
+    struct grad d;
+    init(&d, g, &g->filter.shape);
+    const int64_t size = TAPS * d.p.cin;
+    float *taps = g->shared + d.work_at, *dw = taps + size * LANES;
+    for (int64_t o = 0; o < d.p.cout; o += LANES) {
+        for (int64_t k = 0; k < d.p.cin; k++)
+            sum_input(&d, g->shared + d.slots_at + k * d.wide_out + o, taps + k * LANES);
+        for (int64_t t = 0; t < size; t += LANES) {
+            vec r[LANES];
+            turn_load(taps + t * LANES, LANES, size - t, LANES, r);
+            for (int64_t i = 0; i < min_i64(LANES, d.p.cout - o); i++)
+                store_n(dw + (o + i) * size + t, r[i], size - t);
+        }
+    }
+    filter_sum(&g->filter, dw, 1, 0, 0, size * d.p.cout);
+    if (g->filter.db)
+        sum_bias(&d);
+}
