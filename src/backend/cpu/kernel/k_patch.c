@@ -11,8 +11,7 @@
 #define AT_ONCE 1
 #endif
 
-#define TILES_MAX  64                         /* of an image: more would not fit L2 */
-#define HALF_LINES (PATCH_POINTS * PATCH_OUT) /* vectors of a tile transformed one way */
+#define TILES_MAX 64 /* of an image: more would not fit L2 */
 
 /* ---- Geometry ---- */
 
@@ -22,7 +21,7 @@ void EW_K(patch_init)(struct patch *p, const struct ew_conv_shape *s)
     *p = (struct patch){.high = div_up(h->out, PATCH_OUT),
                         .wide = div_up(w->out, PATCH_OUT),
                         .cin = s->cin,
-                        .channels = div_up(s->cin, CHANNELS) * CHANNELS,
+                        .chunks = div_up(s->cin, CHANNELS),
                         .cout = s->cout,
                         .blocks = div_up(s->cout, LANES),
                         .x_row = (int64_t)w->in * s->cin};
@@ -56,7 +55,7 @@ bool EW_K(patch_pays)(const struct ew_conv_shape *s)
         return false;
     struct patch p;
     EW_K(patch_init)(&p, s);
-    const double vectors = (double)p.blocks, inputs = (double)p.channels / LANES;
+    const double vectors = (double)p.blocks, inputs = (double)(p.chunks * CHANNELS) / LANES;
     const double tile = 81.0 * (double)p.cin * vectors + 14 * 25 * vectors + 18 * 35 * inputs;
     const double direct = 25.0 * s->axis[1].out * s->axis[2].out * (double)p.cin * vectors;
     return 1.5 * tile * (double)p.tiles < direct;
@@ -118,35 +117,37 @@ void EW_K(patch_pack)(const struct ew_conv_shape *s, const float *w, float *pack
 /* Down the columns: a row of tiles, whole vectors of a row of pixels. */
 static void columns(const struct patch *p, const float *const row[PATCH_POINTS], float *to)
 {
-    for (int64_t at = 0; at < p->x_row; at += LANES) {
-        const int64_t from = p->x_row < LANES ? 0 : min_i64(at, p->x_row - LANES);
+    const int64_t n = p->x_row, line = p->line;
+    for (int64_t at = 0; at < n; at += LANES) {
+        const int64_t from = n < LANES ? 0 : min_i64(at, n - LANES);
         vec d[PATCH_POINTS], out[PATCH_POINTS];
         UNROLL
         for (int i = 0; i < PATCH_POINTS; i++)
-            d[i] = load_n(row[i] + from, p->x_row);
+            d[i] = load_n(row[i] + from, n);
         line_input(d, out);
         UNROLL
         for (int i = 0; i < PATCH_POINTS; i++)
-            store(to + i * p->line + from, out[i]);
+            store(to + i * line + from, out[i]);
     }
 }
 
 /* Along the lines: CHANNELS inputs of a tile at a time, what follows them included. */
 static void rows(const struct patch *p, const float *lines, float *v)
 {
-    for (int64_t i = 0; i < PATCH_POINTS; i++)
-        for (int64_t x = 0; x < p->wide; x++)
-            for (int64_t c = 0; c < p->cin; c += CHANNELS) {
-                const float *from = lines + i * p->line + x * PATCH_OUT * p->cin + c;
-                float *to = v + ((i * p->unit + x) * PATCH_POINTS) * p->channels + c;
+    const int64_t cin = p->cin, wide = p->wide;
+    for (int64_t i = 0; i < PATCH_POINTS; i++, lines += p->line)
+        for (int64_t c = 0; c < p->chunks; c++, v += p->unit * PATCH_INPUTS)
+            for (int64_t x = 0; x < wide; x++) {
+                const float *from = lines + x * PATCH_OUT * cin + c * CHANNELS;
+                float *to = v + x * PATCH_INPUTS;
                 cvec d[PATCH_POINTS], out[PATCH_POINTS];
                 UNROLL
                 for (int j = 0; j < PATCH_POINTS; j++)
-                    d[j] = *(const cvec_u *)(from + j * p->cin);
+                    d[j] = *(const cvec_u *)(from + j * cin);
                 channel_input(d, out);
                 UNROLL
                 for (int j = 0; j < PATCH_POINTS; j++)
-                    *(cvec_u *)(to + j * p->channels) = out[j];
+                    *(cvec_u *)(to + j * CHANNELS) = out[j];
             }
 }
 
@@ -163,14 +164,14 @@ void EW_K(patch_input)(const struct patch *p, const struct ew_conv_shape *s, con
                 row[i] = y >= 0 && y < h->in ? x + n * p->x_image + y * p->x_row : zero;
             }
             columns(p, row, lines + s->axis[2].pad * p->cin);
-            rows(p, lines, v + (n * p->tiles + ty * p->wide) * PATCH_POINTS * p->channels);
+            rows(p, lines, v + (n * p->tiles + ty * p->wide) * PATCH_INPUTS);
         }
 }
 
 /* ---- Products and outputs ---- */
 
-/* A line of points of some tiles, then along it: `u` is [input][point][LANES]; v is of the first
- * tile, as is `half`, [tile][line of points][PATCH_OUT][LANES]. */
+/* A line of points of some tiles, then along it: `u` is [input][point][LANES]; v and `half`, [tile]
+ * [line of points][PATCH_OUT][LANES], are of the first tile. */
 INLINE void product_line(const struct patch *p, const float *u, const float *v, float *half,
                          const int tiles)
 {
@@ -180,13 +181,14 @@ INLINE void product_line(const struct patch *p, const float *u, const float *v, 
         UNROLL
     for (int j = 0; j < PATCH_POINTS; j++)
         sum[t][j] = (vec){0};
-    for (int64_t k = 0; k < p->cin; k++, u += PATCH_POINTS * LANES)
-        UNROLL
+    for (int64_t c = 0; c < p->cin; c += CHANNELS, v += p->unit * PATCH_INPUTS)
+        for (int64_t k = 0; k < min_i64(CHANNELS, p->cin - c); k++, u += PATCH_OUTPUTS)
+            UNROLL
     for (int j = 0; j < PATCH_POINTS; j++) {
         const vec w = load(u + j * LANES);
         UNROLL
         for (int t = 0; t < tiles; t++)
-            sum[t][j] += w * v[(t * PATCH_POINTS + j) * p->channels + k];
+            sum[t][j] += w * v[t * PATCH_INPUTS + j * CHANNELS + k];
     }
     UNROLL
     for (int t = 0; t < tiles; t++) {
@@ -194,20 +196,32 @@ INLINE void product_line(const struct patch *p, const float *u, const float *v, 
         line_output(sum[t], out);
         UNROLL
         for (int x = 0; x < PATCH_OUT; x++)
-            store(half + (t * HALF_LINES + x) * LANES, out[x]);
+            store(half + t * PATCH_HALF + x * LANES, out[x]);
     }
 }
 
-/* Outputs of a tile, outputs [o, o + LANES). */
-static void put_tile(const struct ew_conv *c, const struct patch *p, int64_t tile, int64_t o,
-                     const float *half)
+/* Line i of all tiles. */
+static void product_lines(const struct patch *p, const float *u, const float *v, float *half,
+                          int64_t tiles)
 {
-    const int64_t wide = c->shape.axis[2].out, high = c->shape.axis[1].out, n = p->cout - o;
+    int64_t t = 0;
+    for (; t + AT_ONCE <= tiles; t += AT_ONCE)
+        product_line(p, u, v + t * PATCH_INPUTS, half + t * PATCH_HALF, AT_ONCE);
+    for (; t < tiles; t++)
+        product_line(p, u, v + t * PATCH_INPUTS, half + t * PATCH_HALF, 1);
+}
+
+/* Outputs of a tile, outputs [o, o + LANES); plain: the tile is whole, and nothing but a bias is
+ * added to whole vectors. */
+INLINE void put_fixed(const struct ew_conv *c, const struct patch *p, int64_t tile, int64_t o,
+                      const float *half, const bool plain)
+{
+    const int64_t wide = c->shape.axis[2].out, high = c->shape.axis[1].out, cout = p->cout;
     const int64_t image = tile / p->tiles, y0 = tile % p->tiles / p->wide * PATCH_OUT;
-    const int64_t x0 = tile % p->wide * PATCH_OUT;
-    const vec bias = bias_at(&c->end, o, n);
-    for (int64_t x = 0; x < min_i64(PATCH_OUT, wide - x0); x++) {
-        const int64_t at = ((image * high + y0) * wide + x0 + x) * p->cout + o;
+    const int64_t x0 = tile % p->wide * PATCH_OUT, row = wide * cout;
+    const vec bias = bias_at(&c->end, o, cout - o);
+    int64_t at = ((image * high + y0) * wide + x0) * cout + o;
+    for (int64_t x = 0; x < (plain ? PATCH_OUT : min_i64(PATCH_OUT, wide - x0)); x++, at += cout) {
         vec m[PATCH_POINTS], out[PATCH_OUT];
         UNROLL
         for (int i = 0; i < PATCH_POINTS; i++)
@@ -215,32 +229,37 @@ static void put_tile(const struct ew_conv *c, const struct patch *p, int64_t til
         line_output(m, out);
         UNROLL
         for (int y = 0; y < PATCH_OUT; y++)
-            if (y0 + y < high)
-                put(&c->end, c->y, at + y * wide * p->cout, out[y] + bias, n);
+            if (plain)
+                store(c->y + at + y * row, out[y] + bias);
+            else if (y0 + y < high)
+                put(&c->end, c->y, at + y * row, out[y] + bias, cout - o);
     }
+}
+
+static void put_tile(const struct ew_conv *c, const struct patch *p, int64_t tile, int64_t o,
+                     const float *half)
+{
+    const bool whole =
+        c->shape.axis[1].out % PATCH_OUT == 0 && c->shape.axis[2].out % PATCH_OUT == 0;
+    if (whole && p->cout - o >= LANES && !c->end.add && c->end.act == EW_ACT_NONE)
+        put_fixed(c, p, tile, o, half, true);
+    else
+        put_fixed(c, p, tile, o, half, false);
 }
 
 static void run_unit(const struct ew_conv *c, const struct patch *p, int64_t unit, float *scratch)
 {
     const int64_t first = unit * p->images, images = min_i64(p->images, c->shape.batch - first);
-    const int64_t tiles = images * p->tiles, line = p->cin * PATCH_POINTS * LANES;
+    const int64_t tiles = images * p->tiles, line = p->cin * PATCH_OUTPUTS;
     float *lines = scratch, *v = lines + patch_lines(p), *half = v + patch_products(p);
     EW_K(patch_input)(p, &c->shape, c->x + first * p->x_image, images, lines, v);
     for (int64_t b = 0; b < p->blocks; b++) {
-        for (int64_t i = 0; i < PATCH_POINTS; i++) {
-            const float *u = c->w + (b * PATCH_POINTS + i) * line;
-            const float *in = v + i * p->unit * PATCH_POINTS * p->channels;
-            float *out = half + i * PATCH_OUT * LANES;
-            int64_t t = 0;
-            for (; t + AT_ONCE <= tiles; t += AT_ONCE)
-                product_line(p, u, in + t * PATCH_POINTS * p->channels,
-                             out + t * HALF_LINES * LANES, AT_ONCE);
-            for (; t < tiles; t++)
-                product_line(p, u, in + t * PATCH_POINTS * p->channels,
-                             out + t * HALF_LINES * LANES, 1);
-        }
+        for (int64_t i = 0; i < PATCH_POINTS; i++)
+            product_lines(p, c->w + (b * PATCH_POINTS + i) * line,
+                          v + i * p->chunks * p->unit * PATCH_INPUTS, half + i * PATCH_OUT * LANES,
+                          tiles);
         for (int64_t t = 0; t < tiles; t++)
-            put_tile(c, p, first * p->tiles + t, b * LANES, half + t * HALF_LINES * LANES);
+            put_tile(c, p, first * p->tiles + t, b * LANES, half + t * PATCH_HALF);
     }
 }
 
@@ -255,8 +274,7 @@ size_t EW_K(patch_scratch)(const struct ew_conv_shape *s)
 {
     struct patch p;
     EW_K(patch_init)(&p, s);
-    return (size_t)(patch_lines(&p) + patch_products(&p) + p.unit * HALF_LINES * LANES) *
-           sizeof(float);
+    return (size_t)(patch_lines(&p) + patch_products(&p) + p.unit * PATCH_HALF) * sizeof(float);
 }
 
 void EW_K(patch_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)

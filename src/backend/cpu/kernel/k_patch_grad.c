@@ -7,11 +7,9 @@
 #include "backend/cpu/kernel/patch.h"
 #include "backend/cpu/kernel/turn.h"
 
-#define SLOTS      4 /* each as large as the transformed filter: 31 KiB for LeNet-5's second layer */
-#define INPUTS     6                          /* summed at once for the filter */
-#define HALF_LINES (PATCH_POINTS * PATCH_OUT) /* vectors of a tile transformed one way */
-#define TAPS       (PATCH_OUT * PATCH_OUT)
-#define CARRY      (PATCH_POINTS - PATCH_OUT) /* pixels that neighbours share */
+#define SLOTS 4 /* each as large as the transformed filter: 31 KiB for LeNet-5's second layer */
+#define TAPS  (PATCH_OUT * PATCH_OUT)
+#define CARRY (PATCH_POINTS - PATCH_OUT) /* pixels that neighbours share */
 
 /* Where things are, in floats. */
 struct grad {
@@ -19,7 +17,6 @@ struct grad {
     const struct ew_spots_grad *g;
     int64_t slots, slot;             /* and floats of one: sums of the filter and the bias */
     int64_t slots_at, work_at, size; /* in shared memory, behind the transformed filter */
-    int64_t wide_out;                /* outputs, rounded up */
 };
 
 static void init(struct grad *d, const struct ew_spots_grad *g, const struct ew_conv_shape *s)
@@ -27,10 +24,9 @@ static void init(struct grad *d, const struct ew_spots_grad *g, const struct ew_
     struct patch *p = &d->p;
     EW_K(patch_init)(p, s);
     d->g = g;
-    d->wide_out = p->blocks * LANES;
     d->slots = min_i64(p->units, SLOTS);
-    d->slot = (PATCH_POINTS * PATCH_POINTS * p->cin + 1) * d->wide_out;
-    d->slots_at = div_up(PATCH_POINTS * PATCH_POINTS * p->cout * p->channels, LANES) * LANES;
+    d->slot = (PATCH_POINTS * PATCH_POINTS * p->cin + 1) * p->blocks * LANES;
+    d->slots_at = div_up(PATCH_POINTS * p->chunks * p->cout * PATCH_INPUTS, LANES) * LANES;
     d->work_at = d->slots_at + d->slots * d->slot;
     d->size = d->work_at + TAPS * p->cin * (LANES + p->cout);
 }
@@ -42,11 +38,12 @@ size_t EW_K(patch_grad_shared)(const struct ew_conv_shape *s)
     return (size_t)d.size;
 }
 
-/* ---- The filter for the data's gradient: [point][output][channels], zeros behind cin ---- */
+/* ---- The filter for the data's gradient: [point][chunk][output][CHANNELS], zeros behind cin ----
+ */
 
 static void pack_output(const struct patch *p, const float *w, int64_t n, float *to)
 {
-    const int64_t step = p->cout * p->channels;
+    const int64_t step = p->chunks * p->cout * CHANNELS;
     cvec half[PATCH_POINTS][PATCH_OUT];
     for (int x = 0; x < PATCH_OUT; x++) {
         cvec g[PATCH_OUT], u[PATCH_POINTS];
@@ -72,9 +69,10 @@ void EW_K(patch_grad_pack)(const struct ew_spots_grad *g)
     struct patch p;
     EW_K(patch_init)(&p, &g->filter.shape);
     for (int64_t o = 0; o < p.cout; o++)
-        for (int64_t c = 0; c < p.cin; c += CHANNELS)
-            pack_output(&p, g->w + o * TAPS * p.cin + c, min_i64(CHANNELS, p.cin - c),
-                        g->shared + o * p.channels + c);
+        for (int64_t c = 0; c < p.chunks; c++)
+            pack_output(&p, g->w + o * TAPS * p.cin + c * CHANNELS,
+                        min_i64(CHANNELS, p.cin - c * CHANNELS),
+                        g->shared + (c * p.cout + o) * CHANNELS);
 }
 
 /* ---- A dy A' ---- */
@@ -86,161 +84,185 @@ struct unit {
     float *slot;
     bool fresh;       /* nothing is in the slot yet */
     float *lines, *v; /* see patch_input */
-    float *half;      /* [tile][line of points][PATCH_OUT][outputs] */
-    float *y;         /* of a line of points: [tile][point][outputs] */
-    float *dv;        /* the same: [tile][point][channels] */
+    float *half;      /* [block][tile][line of points][PATCH_OUT][LANES] */
+    float *y;         /* of a line of points: [block][tile][point][LANES] */
+    float *dv;        /* the same: [chunk][tile][point][CHANNELS] */
     float *back;      /* [image][row of tiles][line of points][line] */
 };
 
-/* Down the columns of a tile, outputs [o, o + LANES); returns the sum of dy. */
-static vec spread_columns(const struct unit *u, int64_t tile, int64_t o)
+/* Down the columns of a tile, outputs [o, o + LANES); returns the sum of dy.  whole: all of the
+ * tile's outputs and lanes are there. */
+INLINE vec spread_fixed(const struct unit *u, int64_t tile, int64_t o, float *to, const bool whole)
 {
     const struct patch *p = &u->d->p;
     const struct ew_conv_shape *s = &u->d->g->filter.shape;
     const int64_t wide = s->axis[2].out, high = s->axis[1].out, n = p->cout - o;
-    const int64_t image = u->first + tile / p->tiles;
+    const int64_t image = u->first + tile / p->tiles, row = wide * p->cout;
     const int64_t y0 = tile % p->tiles / p->wide * PATCH_OUT, x0 = tile % p->wide * PATCH_OUT;
     const float *dy = u->d->g->filter.dy + ((image * high + y0) * wide + x0) * p->cout + o;
     vec sum = {0};
-    for (int64_t x = 0; x < PATCH_OUT; x++) {
-        float *to = u->half + (tile * HALF_LINES + x) * u->d->wide_out + o;
+    for (int64_t x = 0; x < PATCH_OUT; x++, dy += p->cout, to += LANES) {
         vec d[PATCH_OUT], out[PATCH_POINTS];
         UNROLL
-        for (int y = 0; y < PATCH_OUT; y++) {
-            d[y] = (vec){0};
-            if (x0 + x < wide && y0 + y < high)
-                d[y] = load_n(dy + (y * wide + x) * p->cout, n);
-            sum += d[y];
-        }
+        for (int y = 0; y < PATCH_OUT; y++)
+            if (whole)
+                d[y] = load(dy + y * row);
+            else
+                d[y] = x0 + x < wide && y0 + y < high ? load_n(dy + y * row, n) : (vec){0};
         line_spread(d, out);
+        sum += ((d[0] + d[1]) + (d[2] + d[3])) + d[4];
         UNROLL
         for (int i = 0; i < PATCH_POINTS; i++)
-            store(to + i * PATCH_OUT * u->d->wide_out, out[i]);
+            store(to + i * PATCH_OUT * LANES, out[i]);
     }
     return sum;
 }
 
+static vec spread_columns(const struct unit *u, int64_t tile, int64_t b)
+{
+    const struct ew_conv_axis *a = u->d->g->filter.shape.axis;
+    const bool whole = a[1].out % PATCH_OUT == 0 && a[2].out % PATCH_OUT == 0;
+    float *to = u->half + (b * u->d->p.unit + tile) * PATCH_HALF;
+    if (whole && u->d->p.cout - b * LANES >= LANES)
+        return spread_fixed(u, tile, b * LANES, to, true);
+    return spread_fixed(u, tile, b * LANES, to, false);
+}
+
 static void spread_all_columns(const struct unit *u)
 {
-    float *bias = u->slot + u->d->slot - u->d->wide_out;
-    for (int64_t o = 0; o < u->d->wide_out; o += LANES) {
-        vec sum = u->fresh ? (vec){0} : load(bias + o);
+    float *bias = u->slot + u->d->slot - u->d->p.blocks * LANES;
+    for (int64_t b = 0; b < u->d->p.blocks; b++, bias += LANES) {
+        vec sum = u->fresh ? (vec){0} : load(bias);
         for (int64_t t = 0; t < u->tiles; t++)
-            sum += spread_columns(u, t, o);
-        store(bias + o, sum);
+            sum += spread_columns(u, t, b);
+        store(bias, sum);
     }
 }
 
 /* Along line i of all tiles. */
 static void spread_line(const struct unit *u, int64_t i)
 {
-    const int64_t wide = u->d->wide_out;
-    for (int64_t t = 0; t < u->tiles; t++)
-        for (int64_t o = 0; o < wide; o += LANES) {
-            const float *from = u->half + (t * HALF_LINES + i * PATCH_OUT) * wide + o;
-            float *to = u->y + t * PATCH_POINTS * wide + o;
+    for (int64_t b = 0; b < u->d->p.blocks; b++) {
+        const float *from = u->half + b * u->d->p.unit * PATCH_HALF + i * PATCH_OUT * LANES;
+        float *to = u->y + b * u->d->p.unit * PATCH_OUTPUTS;
+        for (int64_t t = 0; t < u->tiles; t++, from += PATCH_HALF, to += PATCH_OUTPUTS) {
             vec d[PATCH_OUT], out[PATCH_POINTS];
             UNROLL
             for (int x = 0; x < PATCH_OUT; x++)
-                d[x] = load(from + x * wide);
+                d[x] = load(from + x * LANES);
             line_spread(d, out);
             UNROLL
             for (int j = 0; j < PATCH_POINTS; j++)
-                store(to + j * wide, out[j]);
+                store(to + j * LANES, out[j]);
         }
+    }
 }
 
-/* ---- Products for the filter: [line of points][point][input][outputs] ---- */
+/* ---- Products for the filter: [block][line of points][point][input][LANES] ---- */
 
-INLINE void filter_inputs(const struct unit *u, const float *v, const float *y, float *to,
+/* Some inputs, over all tiles. */
+INLINE void filter_inputs(const float *v, const float *y, int64_t tiles, bool fresh, float *to,
                           const int inputs)
 {
-    const struct patch *p = &u->d->p;
-    const int64_t wide = u->d->wide_out;
-    vec sum[INPUTS];
+    vec sum[8];
     UNROLL
     for (int k = 0; k < inputs; k++)
-        sum[k] = u->fresh ? (vec){0} : load(to + k * wide);
-    for (int64_t t = 0; t < u->tiles; t++) {
-        const vec in = load(y + t * PATCH_POINTS * wide);
+        sum[k] = fresh ? (vec){0} : load(to + k * LANES);
+    for (int64_t t = 0; t < tiles; t++) {
+        const vec in = load(y + t * PATCH_OUTPUTS);
         UNROLL
         for (int k = 0; k < inputs; k++)
-            sum[k] += in * v[t * PATCH_POINTS * p->channels + k];
+            sum[k] += in * v[t * PATCH_INPUTS + k];
     }
     UNROLL
     for (int k = 0; k < inputs; k++)
-        store(to + k * wide, sum[k]);
+        store(to + k * LANES, sum[k]);
+}
+
+/* n inputs of a chunk. */
+static void filter_chunk(const struct unit *u, const float *v, const float *y, int64_t n, float *to)
+{
+    for (int64_t k = 0; k < n;) {
+        float *at = to + k * LANES;
+        const int64_t left = n - k, step = left >= 8 ? 8 : left >= 6 ? 6 : left >= 4 ? 4 : 1;
+        if (step == 8)
+            filter_inputs(v + k, y, u->tiles, u->fresh, at, 8);
+        else if (step == 6)
+            filter_inputs(v + k, y, u->tiles, u->fresh, at, 6);
+        else if (step == 4)
+            filter_inputs(v + k, y, u->tiles, u->fresh, at, 4);
+        else
+            filter_inputs(v + k, y, u->tiles, u->fresh, at, 1);
+        k += step;
+    }
 }
 
 static void filter_line(const struct unit *u, int64_t i)
 {
     const struct patch *p = &u->d->p;
-    const int64_t wide = u->d->wide_out;
-    for (int64_t j = 0; j < PATCH_POINTS; j++)
-        for (int64_t o = 0; o < wide; o += LANES) {
-            const float *v = u->v + (i * p->unit * PATCH_POINTS + j) * p->channels;
-            const float *y = u->y + j * wide + o;
-            float *to = u->slot + (i * PATCH_POINTS + j) * p->cin * wide + o;
-            int64_t k = 0;
-            for (; k + INPUTS <= p->cin; k += INPUTS)
-                filter_inputs(u, v + k, y, to + k * wide, INPUTS);
-            for (; k < p->cin; k++)
-                filter_inputs(u, v + k, y, to + k * wide, 1);
-        }
+    const int64_t point = p->cin * LANES;
+    for (int64_t b = 0; b < p->blocks; b++) {
+        const float *y = u->y + b * p->unit * PATCH_OUTPUTS;
+        float *to = u->slot + (b * PATCH_POINTS + i) * PATCH_POINTS * point;
+        for (int64_t j = 0; j < PATCH_POINTS; j++, y += LANES, to += point)
+            for (int64_t c = 0; c < p->chunks; c++)
+                filter_chunk(u, u->v + (i * p->chunks + c) * p->unit * PATCH_INPUTS + j * CHANNELS,
+                             y, min_i64(CHANNELS, p->cin - c * CHANNELS),
+                             to + c * CHANNELS * LANES);
+    }
 }
 
 /* ---- Products for the data, and B . B' ---- */
 
-INLINE void data_tiles(const struct unit *u, const float *w, const float *y, float *to,
+/* A point of some tiles: w is [output][CHANNELS]. */
+INLINE void data_tiles(const struct patch *p, const float *w, const float *y, float *to,
                        const int tiles)
 {
-    const struct patch *p = &u->d->p;
-    const int64_t wide = u->d->wide_out;
     cvec sum[PATCH_UNIT];
     UNROLL
     for (int t = 0; t < tiles; t++)
         sum[t] = (cvec){0};
-    for (int64_t o = 0; o < p->cout; o++) {
-        const cvec in = *(const cvec_u *)(w + o * p->channels);
-        UNROLL
-        for (int t = 0; t < tiles; t++)
-            sum[t] += in * y[t * PATCH_POINTS * wide + o];
-    }
+    for (int64_t o = 0; o < p->cout; o += LANES, y += p->unit * PATCH_OUTPUTS)
+        for (int64_t l = 0; l < min_i64(LANES, p->cout - o); l++, w += CHANNELS) {
+            const cvec in = *(const cvec_u *)w;
+            UNROLL
+            for (int t = 0; t < tiles; t++)
+                sum[t] += in * y[t * PATCH_OUTPUTS + l];
+        }
     UNROLL
     for (int t = 0; t < tiles; t++)
-        *(cvec_u *)(to + t * PATCH_POINTS * p->channels) = sum[t];
+        *(cvec_u *)(to + t * PATCH_INPUTS) = sum[t];
 }
 
 static void data_line(const struct unit *u, int64_t i)
 {
     const struct patch *p = &u->d->p;
-    const int64_t y_step = PATCH_POINTS * u->d->wide_out, step = PATCH_POINTS * p->channels;
+    const float *w = u->d->g->shared + i * PATCH_POINTS * p->chunks * p->cout * CHANNELS;
     for (int64_t j = 0; j < PATCH_POINTS; j++)
-        for (int64_t c = 0; c < p->cin; c += CHANNELS) {
-            const float *w = u->d->g->shared + (i * PATCH_POINTS + j) * p->cout * p->channels + c;
-            const float *y = u->y + j * u->d->wide_out;
-            float *to = u->dv + j * p->channels + c;
+        for (int64_t c = 0; c < p->chunks; c++, w += p->cout * CHANNELS) {
+            const float *y = u->y + j * LANES;
+            float *to = u->dv + c * p->unit * PATCH_INPUTS + j * CHANNELS;
             int64_t t = 0;
             for (; t + PATCH_UNIT <= u->tiles; t += PATCH_UNIT)
-                data_tiles(u, w, y + t * y_step, to + t * step, PATCH_UNIT);
+                data_tiles(p, w, y + t * PATCH_OUTPUTS, to + t * PATCH_INPUTS, PATCH_UNIT);
             for (; t + 4 <= u->tiles; t += 4)
-                data_tiles(u, w, y + t * y_step, to + t * step, 4);
+                data_tiles(p, w, y + t * PATCH_OUTPUTS, to + t * PATCH_INPUTS, 4);
             for (; t < u->tiles; t++)
-                data_tiles(u, w, y + t * y_step, to + t * step, 1);
+                data_tiles(p, w, y + t * PATCH_OUTPUTS, to + t * PATCH_INPUTS, 1);
         }
 }
 
 /* Along line i of a row of tiles: what a tile shares with the next one is carried on.  Whole
  * vectors reach into the next pixel, which is stored after them; with more than one a pixel they
  * must not. */
-static void back_row(const struct patch *p, const float *dv, int64_t c, float *to)
+static void back_row(const struct patch *p, const float *dv, int64_t n, float *to)
 {
-    const int64_t n = p->channels == CHANNELS ? CHANNELS : min_i64(CHANNELS, p->cin - c);
+    const int64_t cin = p->cin;
     cvec carry[CARRY] = {{0}}, v[PATCH_POINTS], d[PATCH_POINTS];
-    for (int64_t x = 0; x < p->wide; x++) {
+    for (int64_t x = 0; x < p->wide; x++, dv += PATCH_INPUTS, to += PATCH_OUT * cin) {
         UNROLL
         for (int j = 0; j < PATCH_POINTS; j++)
-            v[j] = *(const cvec_u *)(dv + (x * PATCH_POINTS + j) * p->channels + c);
+            v[j] = *(const cvec_u *)(dv + j * CHANNELS);
         channel_input_back(v, d);
         UNROLL
         for (int j = 0; j < CARRY; j++) {
@@ -249,20 +271,21 @@ static void back_row(const struct patch *p, const float *dv, int64_t c, float *t
         }
         UNROLL
         for (int j = 0; j < PATCH_OUT; j++)
-            channel_store(to + (x * PATCH_OUT + j) * p->cin + c, d[j], n);
+            channel_store(to + j * cin, d[j], n);
     }
     UNROLL
     for (int j = 0; j < CARRY; j++)
-        channel_store(to + (p->wide * PATCH_OUT + j) * p->cin + c, carry[j], n);
+        channel_store(to + j * cin, carry[j], n);
 }
 
 static void back_line(const struct unit *u, int64_t i)
 {
     const struct patch *p = &u->d->p;
     for (int64_t r = 0; r < u->images * p->high; r++)
-        for (int64_t c = 0; c < p->cin; c += CHANNELS)
-            back_row(p, u->dv + r * p->wide * PATCH_POINTS * p->channels, c,
-                     u->back + (r * PATCH_POINTS + i) * p->line);
+        for (int64_t c = 0; c < p->chunks; c++)
+            back_row(p, u->dv + (c * p->unit + r * p->wide) * PATCH_INPUTS,
+                     p->chunks == 1 ? CHANNELS : min_i64(CHANNELS, p->cin - c * CHANNELS),
+                     u->back + (r * PATCH_POINTS + i) * p->line + c * CHANNELS);
 }
 
 /* n floats of a line of pixels of dx, if there is such a line. */
@@ -336,13 +359,12 @@ static void run_unit(const struct unit *u)
 static int64_t lay_out(const struct grad *d, float *scratch, struct unit *u)
 {
     const struct patch *p = &d->p;
-    const int64_t line = p->unit * PATCH_POINTS;
     u->lines = scratch;
     u->v = u->lines + patch_lines(p);
     u->half = u->v + patch_products(p);
-    u->y = u->half + p->unit * HALF_LINES * d->wide_out;
-    u->dv = u->y + line * d->wide_out;
-    u->back = u->dv + line * p->channels;
+    u->y = u->half + p->blocks * p->unit * PATCH_HALF;
+    u->dv = u->y + p->blocks * p->unit * PATCH_OUTPUTS;
+    u->back = u->dv + p->chunks * p->unit * PATCH_INPUTS;
     return u->back + p->images * p->high * PATCH_POINTS * p->line - scratch;
 }
 
@@ -393,7 +415,7 @@ static void sum_input(const struct grad *d, const float *slots, float *taps)
         vec u[PATCH_POINTS];
         UNROLL
         for (int j = 0; j < PATCH_POINTS; j++) {
-            const float *from = slots + (i * PATCH_POINTS + j) * p->cin * d->wide_out;
+            const float *from = slots + (i * PATCH_POINTS + j) * p->cin * LANES;
             u[j] = load(from);
             for (int64_t s = 1; s < d->slots; s++)
                 u[j] += load(from + s * d->slot);
@@ -415,7 +437,7 @@ static void sum_input(const struct grad *d, const float *slots, float *taps)
 static void sum_bias(const struct grad *d)
 {
     const struct ew_conv_filter *f = &d->g->filter;
-    const float *from = d->g->shared + d->slots_at + d->slot - d->wide_out;
+    const float *from = d->g->shared + d->slots_at + d->slot - d->p.blocks * LANES;
     for (int64_t o = 0; o < d->p.cout; o += LANES) {
         vec sum = f->add_db ? load_n(f->db + o, d->p.cout - o) : (vec){0};
         for (int64_t s = 0; s < d->slots; s++)
@@ -430,9 +452,10 @@ void EW_K(patch_grad_sum)(const struct ew_spots_grad *g)
     init(&d, g, &g->filter.shape);
     const int64_t size = TAPS * d.p.cin;
     float *taps = g->shared + d.work_at, *dw = taps + size * LANES;
-    for (int64_t o = 0; o < d.p.cout; o += LANES) {
+    const float *slots = g->shared + d.slots_at;
+    for (int64_t o = 0; o < d.p.cout; o += LANES, slots += PATCH_POINTS * d.p.cin * PATCH_OUTPUTS) {
         for (int64_t k = 0; k < d.p.cin; k++)
-            sum_input(&d, g->shared + d.slots_at + k * d.wide_out + o, taps + k * LANES);
+            sum_input(&d, slots + k * LANES, taps + k * LANES);
         for (int64_t t = 0; t < size; t += LANES) {
             vec r[LANES];
             turn_load(taps + t * LANES, LANES, size - t, LANES, r);

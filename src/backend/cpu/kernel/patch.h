@@ -118,18 +118,24 @@ struct patch {
     int64_t high, wide, tiles; /* tiles of an image */
     int64_t images, units;     /* of a unit, and how many */
     int64_t unit;              /* tiles of a unit */
-    int64_t cin, channels;     /* and rounded up to whole vectors */
-    int64_t cout, blocks;      /* and in vectors */
+    int64_t cin, chunks;       /* and in vectors of CHANNELS */
+    int64_t cout, blocks;      /* and in vectors of LANES */
     int64_t x_row, x_image;    /* floats */
     int64_t line;              /* of a transformed line of an image: padding and slack, too */
 };
 
 void EW_K(patch_init)(struct patch *p, const struct ew_conv_shape *s);
 
-/* B' x B of `images` images: v is [line of points][tile of the unit][point][channels], what is
- * behind cin undefined.  lines: patch_lines floats of scratch that patch_clear has seen. */
+/* B' x B of `images` images: v is [line of points][chunk][tile of the unit][point][CHANNELS], what
+ * is behind cin undefined.  lines: patch_lines floats of scratch, cleared once. */
 void EW_K(patch_input)(const struct patch *p, const struct ew_conv_shape *s, const float *x,
                        int64_t images, float *lines, float *v);
+
+/* Everything a tile needs in one line of points lies together, at distances that compilers know:
+ * vectors of all points of a line, of CHANNELS inputs or LANES outputs. */
+#define PATCH_INPUTS  (PATCH_POINTS * CHANNELS)
+#define PATCH_OUTPUTS (PATCH_POINTS * LANES)
+#define PATCH_HALF    (PATCH_POINTS * PATCH_OUT * LANES) /* a tile transformed one way */
 
 /* Lines of points, and one of zeros. */
 INLINE int64_t patch_lines(const struct patch *p)
@@ -139,7 +145,7 @@ INLINE int64_t patch_lines(const struct patch *p)
 
 INLINE int64_t patch_products(const struct patch *p)
 {
-    return p->unit * PATCH_POINTS * PATCH_POINTS * p->channels;
+    return PATCH_POINTS * p->chunks * p->unit * PATCH_INPUTS;
 }
 
 #endif
