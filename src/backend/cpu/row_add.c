@@ -9,21 +9,26 @@
 
 struct work {
     const struct ew_kernels *k;
-    struct ew_add_map map;
+    struct ew_add_map map; /* without b: copied */
     int64_t count;
 };
 
 static void add_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->add_run(&w->map, begin * GRAIN, ew_min_i64(end * GRAIN, w->count));
+    const int64_t first = begin * GRAIN, last = ew_min_i64(end * GRAIN, w->count);
+    if (w->map.b)
+        w->k->add_run(&w->map, first, last);
+    else
+        memcpy(w->map.y + first, w->map.a + first, (size_t)(last - first) * sizeof(float));
 }
 
+/* b: NULL: only a copy. */
 static void add(const struct ew_call *c, const struct ew_tensor *a, const struct ew_tensor *b,
                 struct ew_tensor *y)
 {
     struct work w = {.k = c->be->isa,
-                     .map = {.a = a->data, .b = b->data, .y = y->data},
+                     .map = {.a = a->data, .b = b ? b->data : NULL, .y = y->data},
                      .count = ew_tensor_count(y)};
     ew_pool_run(c->be->pool, (w.count + GRAIN - 1) / GRAIN, add_tiles, &w);
 }
@@ -41,7 +46,7 @@ static ew_err run_backward(const struct ew_call *c)
         if (!c->dout[0] || !c->din[i] || c->din[i]->data == c->dout[0]->data)
             continue;
         if (c->fresh >> i & 1)
-            memcpy(c->din[i]->data, c->dout[0]->data, ew_tensor_bytes(c->din[i]));
+            add(c, c->dout[0], NULL, c->din[i]);
         else
             add(c, c->din[i], c->dout[0], c->din[i]);
     }
