@@ -19,6 +19,10 @@ struct ew_kernel {
     bool in_place;  /* backward: din[0] may be dout[0] where it is fresh */
     bool updates;   /* backward: it heeds c->update */
     bool norms;     /* it heeds c->norm; a batch norm: it stores nothing where out[0] has no data */
+    bool lates; /* backward: it heeds c->behind; a batch norm: and stores nothing where din[0] has
+                 * no data */
+    bool sums;  /* backward: it leaves the sums of c->norm's backward in that one's aux; a batch
+                 * norm: it heeds c->summed */
     /* Fills c->state; called once, when weights and memory are there.  NULL: nothing to prepare. */
     ew_err (*prepare)(const struct ew_call *c);
     /* Fills all of c->packed, after prepare, and again when weights have changed outside of

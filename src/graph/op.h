@@ -33,10 +33,14 @@ struct ew_call {
     /* Kernels that ask for it: in[0] has no data, for it is what this batch norm's forward, of
      * which only the statistics were computed, would give. */
     const struct ew_call *norm;
-    void *aux;                   /* kept from forward to backward (training only) */
-    void *scratch;               /* op->scratch() bytes, contents undefined */
-    void *state;                 /* a kernel's own, such as geometry; references need none */
-    void *packed;                /* a kernel's own copy of weights, which runs only read */
+    /* Kernels that ask for it, backward: dout[0] has no data, for it is what the backward of this
+     * batch norm, which reads out[0] and has only taken its sums, would give. */
+    const struct ew_call *behind;
+    bool summed;   /* a batch norm that asks for it, backward: aux holds its sums already */
+    void *aux;     /* kept from forward to backward (training only) */
+    void *scratch; /* op->scratch() bytes, contents undefined */
+    void *state;   /* a kernel's own, such as geometry; references need none */
+    void *packed;  /* a kernel's own copy of weights, which runs only read */
     const struct ew_backend *be; /* kernels' threads and instruction set */
     bool train;                  /* batch statistics, dropout on */
     bool again;                  /* forward once more, to save memory: leave running state alone */

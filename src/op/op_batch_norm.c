@@ -79,10 +79,10 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->thop_macs += 4 * n;
 }
 
-/* aux: mean, then 1 / std, of x's own type. */
+/* aux: mean, then 1 / std, of x's own type; two more numbers a channel are for kernels. */
 static size_t aux(const struct ew_call *c)
 {
-    return 2 * (size_t)channels_of(c) * ew_dtype_size(c->in[X]->dtype);
+    return 4 * (size_t)channels_of(c) * ew_dtype_size(c->in[X]->dtype);
 }
 
 static struct ew_tensor aux_tensor(const struct ew_call *c)

@@ -212,6 +212,18 @@ static ew_err add_updates(struct ew_plan *p, int node)
     return EW_OK;
 }
 
+/* The same, but those of a late batch norm wait for what is before it, which still reads them. */
+static ew_err add_updates_of(struct ew_plan *p, int node)
+{
+    const struct ew_node *n = &p->g->nodes[node];
+    const int norm = n->out[0] >= 0 ? p->late[n->out[0]] : -1;
+    if (norm >= 0)
+        EW_TRY(add_updates(p, norm));
+    if (n->n_in > 0 && n->in[0] >= 0 && p->late[n->in[0]] == node)
+        return EW_OK;
+    return add_updates(p, node);
+}
+
 /* Parameters that a node reads which the loss does not depend on. */
 static ew_err add_late_updates(struct ew_plan *p)
 {
@@ -241,11 +253,14 @@ static ew_err add_backward(struct ew_plan *p, int node)
                            .dout = dout,
                            .train = true};
     struct ew_kernel kernel;
-    struct ew_call *norm;
+    struct ew_call *norm, *behind;
     EW_TRY(prepare_saved(p, n));
     EW_TRY(saved_slots(p, n, in, out));
     EW_TRY(norm_of(p, n, &norm));
+    EW_TRY(ew_plan_behind_call(p, n->out[0], &behind));
     call.norm = norm;
+    call.behind = behind;
+    call.summed = p->summed[node];
     grad_slots(p, n, din, dout);
     EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_BACKWARD, &call, &kernel));
     call.fresh = kernel.fresh ? fresh_inputs(p, n) : 0;
@@ -261,6 +276,10 @@ static ew_err add_backward(struct ew_plan *p, int node)
         p->buffers[s->aux].last = p->n_steps - 1;
     if (norm)
         ew_plan_take_norm(p, n->in[0], norm);
+    if (norm && kernel.sums)
+        p->summed[p->deferred[n->in[0]]] = true;
+    if (behind)
+        ew_plan_take_behind(p, n->out[0], behind);
     EW_TRY(saved_slots(p, n, in, out)); /* once more: now they are touched by the step itself */
     touch_gradients(p, n);
     return ew_plan_set_kernel(p, &kernel);
@@ -291,6 +310,7 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
     mark_gradients(p);
     EW_CHECK(p->needs_grad[loss], EW_ERR_ARG, "%s: depends on no trainable parameter",
              g->values[loss].name);
+    EW_TRY(ew_plan_find_late(p));
     const int n_forward = p->n_steps;
     EW_TRY(add_writer(p, &seed_kernel, loss));
     for (int k = n_forward - 1; k >= 0; k--) {
@@ -307,7 +327,7 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
         if (reached && wanted)
             EW_TRY(add_backward(p, node));
         if (reached && wanted && p->opts.update)
-            EW_TRY(add_updates(p, node));
+            EW_TRY(add_updates_of(p, node));
     }
     EW_TRY(add_late_updates(p));
     keep_results(p);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batch norms of a training plan whose output is never stored.
+/* Batch norms of a training plan whose output, or whose input's gradient, is never stored.
  *
  * Where the only reader of a batch norm can make its input from the norm's, line by line as it
  * reads, the norm's step takes the statistics and stops there.  Forward that saves writing the
- * tensor and reading it, backward keeping it.  The norm's backward is as ever: it reads its own
- * input. */
+ * tensor and reading it, backward keeping it.
+ *
+ * Where what is before a batch norm can make its output's gradient from the norm's, block by block,
+ * the norm's backward takes the two sums a channel and stops there ("late"). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,13 +45,22 @@ static ew_err shape_call(struct ew_plan *p, int node, struct ew_call *out)
     return EW_OK;
 }
 
-/* True where the kernel that rules prefer can be part of it. */
-static bool norms(const struct ew_plan *p, const struct ew_call *c, enum ew_phase phase)
+/* The kernel that rules prefer; all zero where there is none. */
+static struct ew_kernel preferred(const struct ew_plan *p, const struct ew_call *c,
+                                  enum ew_phase phase)
 {
     struct ew_kernel offers[EW_OFFERS];
     int n = 0;
     const struct ew_ask ask = {p->be, c->op, phase, c};
-    return ew_backend_offer(&ask, offers, &n) == EW_OK && n > 0 && offers[0].norms;
+    if (ew_backend_offer(&ask, offers, &n) != EW_OK || n == 0)
+        return (struct ew_kernel){0};
+    return offers[0];
+}
+
+/* True where that can be part of it. */
+static bool norms(const struct ew_plan *p, const struct ew_call *c, enum ew_phase phase)
+{
+    return preferred(p, c, phase).norms;
 }
 
 /* The only node that reads the value, and as in[0]; -1: there is none. */
@@ -112,4 +123,93 @@ void ew_plan_take_norm(struct ew_plan *p, int value, struct ew_call *norm)
     s->call.norm = norm;
     s->norm_aux = p->node_aux[p->deferred[value]];
     p->buffers[s->norm_aux].last = step;
+}
+
+/* ---- Gradients ---- */
+
+static bool needs_all(const struct ew_plan *p, const struct ew_node *n)
+{
+    for (int i = 0; i < 3; i++)
+        if (n->n_in <= i || n->in[i] < 0 || !p->needs_grad[n->in[i]])
+            return false;
+    return true;
+}
+
+/* True where the value's gradient may be left to the node that made it; `norm` is the one that
+ * reads it. */
+static ew_err may_be_late(struct ew_plan *p, int value, int norm, bool *out)
+{
+    const int from = p->g->values[value].producer;
+    struct ew_call call, behind, before;
+    *out = false;
+    if (from < 0 || strcmp(p->g->nodes[from].op->name, "conv") != 0 || p->strategy.parts > 1)
+        return EW_OK;
+    EW_TRY(shape_call(p, norm, &behind));
+    if (!preferred(p, &behind, EW_PHASE_FORWARD).lates)
+        return EW_OK;
+    EW_TRY(shape_call(p, from, &call));
+    const int in = p->g->nodes[from].in[0];
+    if (in >= 0 && p->deferred[in] >= 0) {
+        EW_TRY(shape_call(p, p->deferred[in], &before));
+        call.norm = &before;
+    }
+    call.behind = &behind;
+    *out = preferred(p, &call, EW_PHASE_BACKWARD).lates;
+    return EW_OK;
+}
+
+ew_err ew_plan_find_late(struct ew_plan *p)
+{
+    EW_CLEANUP(ew_free_ptr) bool *needed = calloc((size_t)p->g->n_nodes + 1, sizeof(bool));
+    EW_CHECK(needed, EW_ERR_MEMORY, "no memory to plan graph %s", p->g->name);
+    for (int k = 0; k < p->n_steps; k++)
+        if (p->steps[k].node >= 0)
+            needed[p->steps[k].node] = true;
+    for (int k = 0; k < p->g->n_nodes; k++) {
+        const struct ew_node *n = &p->g->nodes[k];
+        bool late;
+        if (!needed[k] || strcmp(n->op->name, "batch_norm") != 0 || !needs_all(p, n) ||
+            only_reader(p->g, needed, n->in[0]) != k)
+            continue;
+        EW_TRY(may_be_late(p, n->in[0], k, &late));
+        if (!late)
+            continue;
+        p->late[n->in[0]] = k;
+        p->grads[n->in[0]].bare = true;
+    }
+    return EW_OK;
+}
+
+ew_err ew_plan_behind_call(struct ew_plan *p, int value, struct ew_call **out)
+{
+    *out = NULL;
+    if (value < 0 || p->late[value] < 0)
+        return EW_OK;
+    const int node = p->late[value], made = p->g->nodes[node].out[0];
+    struct ew_slot *slot;
+    EW_TRY(ew_plan_saved_slot(p, value, &slot));
+    *out = ew_arena_array(&p->arena, 1, sizeof(**out));
+    EW_CHECK(*out, EW_ERR_MEMORY, "%s: no memory for its batch norm", p->g->values[value].name);
+    EW_TRY(shape_call(p, node, *out));
+    const int n_in = (*out)->n_in;
+    struct ew_tensor **t = ew_arena_array(&p->arena, (size_t)n_in + 1, sizeof(*t));
+    EW_CHECK(t, EW_ERR_MEMORY, "%s: no memory for its batch norm", p->g->values[value].name);
+    memcpy(t, (*out)->in, (size_t)n_in * sizeof(*t));
+    t[0] = &slot->t;
+    t[n_in] = &p->grads[made].t;
+    (*out)->in = t;
+    (*out)->dout = t + n_in;
+    return EW_OK;
+}
+
+void ew_plan_take_behind(struct ew_plan *p, int value, struct ew_call *behind)
+{
+    const int step = p->n_steps - 1, node = p->late[value];
+    struct ew_step *s = &p->steps[step];
+    s->behind = behind;
+    s->call.behind = behind;
+    s->behind_aux = p->node_aux[node];
+    p->buffers[s->behind_aux].last = step;
+    ew_plan_touch(p->again[value].first >= 0 ? &p->again[value] : &p->values[value], step);
+    ew_plan_touch(&p->grads[p->g->nodes[node].out[0]], step);
 }

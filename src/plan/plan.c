@@ -15,7 +15,8 @@
 ew_err ew_plan_step_new(struct ew_plan *p, struct ew_step **out)
 {
     EW_TRY(ew_grow((void **)&p->steps, &p->cap_steps, p->n_steps + 1, sizeof(*p->steps)));
-    p->steps[p->n_steps] = (struct ew_step){.node = -1, .scratch = -1, .aux = -1, .norm_aux = -1};
+    p->steps[p->n_steps] =
+        (struct ew_step){.node = -1, .scratch = -1, .aux = -1, .norm_aux = -1, .behind_aux = -1};
     *out = &p->steps[p->n_steps++];
     return EW_OK;
 }
@@ -43,7 +44,7 @@ ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, str
         best++;
     if (!wanted || best == n) {
         best = 0;
-        if (p->opts.tuner && !p->opts.dry && !c->norm)
+        if (p->opts.tuner && !p->opts.dry && !c->norm && !c->behind)
             EW_TRY(ew_tuner_pick(p->opts.tuner, &ask, offers, n, &best));
     }
     *out = offers[best];
@@ -239,7 +240,8 @@ static void share_gradient(struct ew_plan *p, const struct ew_step *s, int step)
     if (!s->kernel.in_place || !(s->call.fresh & 1) || !s->call.din[0] || !s->call.dout[0])
         return;
     struct ew_slot *din = slot_of(s->call.din[0]), *dout = slot_of(s->call.dout[0]);
-    if (din->buffer >= 0 || dout->buffer < 0 || p->buffers[dout->buffer].last != step ||
+    if (din->bare || din->buffer >= 0 || dout->buffer < 0 ||
+        p->buffers[dout->buffer].last != step ||
         ew_tensor_bytes(&din->t) != ew_tensor_bytes(&dout->t))
         return;
     din->buffer = dout->buffer;
@@ -248,7 +250,7 @@ static void share_gradient(struct ew_plan *p, const struct ew_step *s, int step)
 
 static ew_err new_buffer(struct ew_plan *p, struct ew_slot *s)
 {
-    if (s->first < 0 || s->buffer >= 0 || owns_data(s))
+    if (s->first < 0 || s->buffer >= 0 || s->bare || owns_data(s))
         return EW_OK;
     const int last = s->last < p->n_steps ? s->last : p->n_steps;
     return ew_plan_buffer_new(p, ew_tensor_bytes(&s->t), s->first, last, &s->buffer);
@@ -342,13 +344,15 @@ static ew_err init_slots(struct ew_plan *p)
     p->needs_grad = calloc((size_t)g->n_values + 1, sizeof(*p->needs_grad));
     p->keep = calloc((size_t)g->n_values + 1, sizeof(*p->keep));
     p->deferred = calloc((size_t)g->n_values + 1, sizeof(*p->deferred));
+    p->late = calloc((size_t)g->n_values + 1, sizeof(*p->late));
+    p->summed = calloc((size_t)g->n_nodes + 1, sizeof(*p->summed));
     p->node_aux = calloc((size_t)g->n_nodes + 1, sizeof(*p->node_aux));
-    EW_CHECK(ok && p->needs_grad && p->keep && p->deferred && p->node_aux, EW_ERR_MEMORY,
-             "no memory to plan graph %s", g->name);
+    ok &= p->needs_grad && p->keep && p->deferred && p->late && p->summed && p->node_aux;
+    EW_CHECK(ok, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
     for (int k = 0; k < g->n_nodes; k++)
         p->node_aux[k] = -1;
     for (int i = 0; i < g->n_values; i++)
-        p->deferred[i] = -1;
+        p->deferred[i] = p->late[i] = -1;
     for (int i = 0; i < g->n_values && !p->opts.dry; i++) {
         const struct ew_value *v = &g->values[i];
         EW_CHECK(v->t.data || v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT, EW_ERR_ARG,
@@ -404,6 +408,8 @@ static ew_err bind_memory(struct ew_plan *p)
             s->call.aux = p->block + p->buffers[s->aux].offset;
         if (s->norm_aux >= 0)
             s->norm->aux = p->block + p->buffers[s->norm_aux].offset;
+        if (s->behind_aux >= 0)
+            s->behind->aux = p->block + p->buffers[s->behind_aux].offset;
         if (s->kernel.state)
             s->call.state = p->states + s->state_at;
         if (s->kernel.packed)
@@ -527,6 +533,8 @@ void ew_plan_free(struct ew_plan *p)
     free(p->needs_grad);
     free(p->keep);
     free(p->deferred);
+    free(p->late);
+    free(p->summed);
     free(p->node_aux);
     free(p->steps);
     free(p->buffers);

@@ -20,9 +20,11 @@ struct ew_step {
     int aux;     /* buffer, or -1 */
     /* Where the kernel's own memory begins in the plan's blocks for it. */
     size_t state_at, packed_at;
-    struct ew_call *norm; /* of the call, where its aux is to be set; see defer.c */
-    int norm_aux;         /* that buffer, or -1 */
-    const void *given;    /* packed weights that are not the plan's; NULL: they are */
+    struct ew_call *norm;   /* of the call, where its aux is to be set; see defer.c */
+    int norm_aux;           /* that buffer, or -1 */
+    struct ew_call *behind; /* the same for the norm behind it */
+    int behind_aux;
+    const void *given; /* packed weights that are not the plan's; NULL: they are */
 };
 
 /* A tensor that steps point to, and the steps that need it. */
@@ -30,6 +32,7 @@ struct ew_slot {
     struct ew_tensor t; /* data is set when memory is bound */
     int buffer;         /* -1: the value holds its own data, or is not used */
     int first, last;    /* steps that touch it; first -1: none */
+    bool bare;          /* it gets no memory: whoever reads it makes it */
 };
 
 /* What is done to make a training step fit. */
@@ -59,6 +62,9 @@ struct ew_plan {
     bool *keep;       /* by value: backward may read it where forward left it */
     bool *needs_grad; /* by value */
     int *deferred;    /* by value: the batch norm that its reader does on the way, or -1 */
+    int *late;        /* by value: the batch norm that reads it, whose gradient for it is left to
+                       * what has made it, or -1 */
+    bool *summed;     /* by node: a batch norm whose backward's sums its reader leaves */
     double again_flops;
     size_t released; /* bytes of the caller's weights */
     char *block;     /* what lives by steps */
@@ -109,6 +115,12 @@ ew_err ew_plan_norm_call(struct ew_plan *p, int value, struct ew_slot *source,
                          struct ew_call **out);
 /* Makes it the last step's. */
 void ew_plan_take_norm(struct ew_plan *p, int value, struct ew_call *norm);
+/* Fills p->late, when it is known what needs gradients. */
+ew_err ew_plan_find_late(struct ew_plan *p);
+/* The backward call of the batch norm behind `value`, where that is late; else NULL. */
+ew_err ew_plan_behind_call(struct ew_plan *p, int value, struct ew_call **out);
+/* Makes it the last step's. */
+void ew_plan_take_behind(struct ew_plan *p, int value, struct ew_call *behind);
 
 /* strategy.c: fills p->keep by p->strategy. */
 ew_err ew_plan_choose_kept(struct ew_plan *p);

@@ -101,6 +101,17 @@ struct ew_conv_filter {
     const struct ew_batch_norm *norm; /* as ew_conv's, of x */
 };
 
+/* Both gradients of a 1x1 convolution in one pass (see kernel/k_joint.c). */
+struct ew_joint {
+    struct ew_conv_filter filter; /* dy: NULL with `behind`; norm: makes x of its own */
+    bool no_filter;               /* that gradient is not wanted */
+    const float *w;               /* packed by conv_data_pack */
+    float *dx;                    /* NULL: not wanted */
+    bool add_dx;
+    const struct ew_batch_norm *behind; /* makes dy, after its batch_back_finish; NULL: none */
+    float *norm_sums; /* joint_tiles splits of batch_back_stats for filter.norm; NULL: not wanted */
+};
+
 /* Convolutions of few positions and dense layers, in training (see kernel/spots.h).  Filters change
  * at each step and are read where they lie, once. */
 struct ew_spots {
@@ -155,7 +166,8 @@ struct ew_batch_norm {
     float *y;                          /* may be x in inference only */
     float *mean, *rstd;                /* [channels]: made by finish, kept for backward */
     float *running_mean, *running_var; /* NULL: not kept; the variance is the unbiased one */
-    float *partial;                    /* batch_partial floats */
+    float *partial;                    /* batch_partial floats, or of `splits` */
+    int64_t splits;                    /* of partial sums that others have made; 0: batch_splits */
     const float *dy;
     float *dx, *dadd;      /* dadd: gradient of `add`; NULL: not wanted */
     float *dscale, *dbias; /* [channels] */
@@ -304,6 +316,14 @@ struct ew_column_sums {
     X(void,    conv_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
     X(int64_t, conv_filter_sum_tiles, (const struct ew_conv_shape *s))                             \
     X(void,    conv_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))      \
+    /* Both for 1x1 filters at once: run, then sum. */                                             \
+    X(bool,    joint_fits,     (const struct ew_conv_shape *s))                                    \
+    X(size_t,  joint_partial,  (const struct ew_conv_shape *s))                                    \
+    X(int64_t, joint_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  joint_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(void,    joint_run,      (const struct ew_joint *j, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, joint_sum_tiles, (const struct ew_conv_shape *s))                                   \
+    X(void,    joint_sum,      (const struct ew_joint *j, int64_t begin, int64_t end))             \
     /* Winograd's: the same for 3x3 and 5x5, no groups, or 3 and 5 strides (winograd_fits).  With  \
      * `flip` the filter is that of a forward convolution with stride 1 whose data gradient `s`    \
      * describes. */                                                                               \
@@ -436,6 +456,7 @@ struct ew_column_sums {
     X(void,    batch_finish,   (const struct ew_batch_norm *b))                                    \
     X(void,    batch_apply,    (const struct ew_batch_norm *b, int64_t begin, int64_t end))        \
     X(void,    batch_back_stats, (const struct ew_batch_norm *b, int64_t begin, int64_t end))      \
+    X(void,    batch_back_total, (const struct ew_batch_norm *b, float *to)) /* one split of all */ \
     X(void,    batch_back_finish, (const struct ew_batch_norm *b))                                 \
     X(void,    batch_back_apply, (const struct ew_batch_norm *b, int64_t begin, int64_t end))      \
     X(size_t,  lrn_scratch,    (const struct ew_lrn *l))                                           \

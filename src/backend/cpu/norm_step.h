@@ -6,7 +6,8 @@
 #include "backend/cpu/kernel.h"
 #include "graph/op.h"
 
-/* What the call's forward applies; x is its input, y, partial and sums are nobody's. */
+/* What the call's forward applies, or its backward after its sums; x is its input, y, dx and
+ * partial are nobody's. */
 void ew_norm_of_call(const struct ew_call *c, struct ew_batch_norm *out);
 
 #endif

@@ -68,7 +68,7 @@ static ew_err run_inference(const struct ew_call *c)
     return EW_OK;
 }
 
-/* ---- Training: scratch is the partial sums, then two sums a channel ---- */
+/* ---- Training: scratch is the partial sums ---- */
 
 struct training {
     const struct ew_kernels *k;
@@ -89,7 +89,9 @@ void ew_norm_of_call(const struct ew_call *c, struct ew_batch_norm *out)
                                   .lo = (float)a->end.lo,
                                   .hi = (float)a->end.hi,
                                   .mean = c->aux,
-                                  .rstd = (float *)c->aux + channels_of(c)};
+                                  .rstd = (float *)c->aux + channels_of(c),
+                                  .sums = (float *)c->aux + 2 * channels_of(c),
+                                  .dy = c->dout && c->dout[0] ? c->dout[0]->data : NULL};
 }
 
 static struct training training_of(const struct ew_call *c)
@@ -97,7 +99,6 @@ static struct training training_of(const struct ew_call *c)
     struct training t = {.k = c->be->isa};
     ew_norm_of_call(c, &t.b);
     t.b.partial = c->scratch;
-    t.b.sums = t.b.partial + t.k->batch_partial(t.b.rows, t.b.channels);
     return t;
 }
 
@@ -145,15 +146,20 @@ static ew_err run_backward(const struct ew_call *c)
     if (!c->dout[0])
         return EW_OK;
     struct training t = training_of(c);
-    t.b.dy = c->dout[0]->data;
     t.b.dx = c->din[X]->data;
     t.b.dscale = c->din[SCALE]->data;
     t.b.dbias = c->din[SHIFT]->data;
     t.b.add_dx = !(c->fresh >> X & 1);
     t.b.add_dparam = !(c->fresh >> SCALE & 1);
-    ew_pool_run(c->be->pool, t.k->batch_splits(t.b.rows), back_stats_tiles, &t);
+    if (c->summed) {
+        t.b.partial = t.b.sums;
+        t.b.splits = 1;
+    } else {
+        ew_pool_run(c->be->pool, t.k->batch_splits(t.b.rows), back_stats_tiles, &t);
+    }
     t.k->batch_back_finish(&t.b);
-    ew_pool_run(c->be->pool, (t.b.rows + GRAIN - 1) / GRAIN, back_apply_tiles, &t);
+    if (t.b.dx) /* else the kernel of what is before it does it */
+        ew_pool_run(c->be->pool, (t.b.rows + GRAIN - 1) / GRAIN, back_apply_tiles, &t);
     return EW_OK;
 }
 
@@ -181,13 +187,15 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
         ask->phase == EW_PHASE_FORWARD || (c->din[X] && c->din[SCALE] && c->din[SHIFT]);
     if (!whole)
         return 0;
-    const size_t floats = ask->be->isa->batch_partial(rows, channels) + 2 * (size_t)channels;
+    const size_t floats = ask->be->isa->batch_partial(rows, channels);
     out[0] = (struct ew_kernel){.name = "batch norm",
                                 .run = ask->phase == EW_PHASE_FORWARD ? run_training : run_backward,
                                 .scratch = floats * sizeof(float),
                                 .fresh = true,
                                 .in_place = true,
-                                .norms = true};
+                                .norms = true,
+                                .lates = true,
+                                .sums = true};
     return 1;
 }
 

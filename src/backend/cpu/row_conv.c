@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions: forward by the best of seven methods, and both gradients. */
 #include "backend/cpu/conv_step.h"
+#include "backend/cpu/joint_step.h"
 #include "backend/cpu/patch_step.h"
 #include "backend/cpu/spot_step.h"
 #include "op/conv.h"
@@ -71,6 +72,14 @@ static ew_err prepare_backward(const struct ew_call *c)
     return EW_OK;
 }
 
+static ew_err prepare_joint(const struct ew_call *c)
+{
+    struct ew_conv_shape s;
+    EW_TRY(shape_of(c, &s));
+    ew_joint_prepare(c, &s);
+    return EW_OK;
+}
+
 static ew_err prepare_spots(const struct ew_call *c)
 {
     struct ew_conv_shape s;
@@ -133,6 +142,11 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
         return offer_forward(c, &s, out);
     if (!trains(c))
         return 0; /* the reference refuses it, and says so */
+    if (act_of(c) == EW_ACT_NONE && ew_joint_pays(c, &s)) {
+        out[0] = ew_joint_kernel(ask->be, &s);
+        out[0].prepare = prepare_joint;
+        return 1;
+    }
     if (ask->be->isa->spots_pays(&s)) {
         out[0] = ew_spot_backward_kernel(ask->be, &s);
         out[0].prepare = prepare_spots;

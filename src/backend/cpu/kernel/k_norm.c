@@ -5,6 +5,7 @@
  * measured from the channel's first one (so that a large mean does not swamp the variance), and
  * finish adds the splits up in double, in order. */
 #include "backend/cpu/kernel/act.h"
+#include "backend/cpu/kernel/norm_rows.h"
 
 #define SPLITS 64
 #define SHARE  64 /* rows of a split, at least */
@@ -209,7 +210,8 @@ static void totals(const struct ew_batch_norm *b, int64_t c, double out[2][LANES
 {
     const int64_t n = min_i64(LANES, b->channels - c);
     memset(out, 0, 2 * LANES * sizeof(double));
-    for (int64_t i = 0; i < 2 * EW_K(batch_splits)(b->rows); i++) {
+    const int64_t splits = b->splits ? b->splits : EW_K(batch_splits)(b->rows);
+    for (int64_t i = 0; i < 2 * splits; i++) {
         const float *from = b->partial + i * b->channels + c;
         for (int64_t j = 0; j < n; j++)
             out[i % 2][j] += (double)from[j];
@@ -251,17 +253,32 @@ void EW_K(batch_apply)(const struct ew_batch_norm *norm, int64_t begin, int64_t 
 
 /* ---- Backward ---- */
 
-void EW_K(batch_back_stats)(const struct ew_batch_norm *norm, int64_t begin, int64_t end)
+void EW_K(batch_back_rows)(const struct ew_batch_norm *norm, int64_t begin, int64_t end, float *to)
 {
     const struct ew_batch_norm b = *norm;
-    const int64_t splits = EW_K(batch_splits)(b.rows);
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t from = b.rows * i / splits, to = b.rows * (i + 1) / splits;
-        float *out = b.partial + i * 2 * b.channels;
-        clear(out, 2 * b.channels);
-#define STATS(act) each_block(&b, from, to, out, PASS_BACK_STATS, act)
-        BY_ACT(STATS, &b)
+#define STATS(act) each_block(&b, begin, end, to, PASS_BACK_STATS, act)
+    BY_ACT(STATS, &b)
 #undef STATS
+}
+
+void EW_K(batch_back_stats)(const struct ew_batch_norm *b, int64_t begin, int64_t end)
+{
+    const int64_t splits = EW_K(batch_splits)(b->rows);
+    for (int64_t i = begin; i < end; i++) {
+        float *out = b->partial + i * 2 * b->channels;
+        clear(out, 2 * b->channels);
+        EW_K(batch_back_rows)(b, b->rows * i / splits, b->rows * (i + 1) / splits, out);
+    }
+}
+
+void EW_K(batch_back_total)(const struct ew_batch_norm *b, float *to)
+{
+    double sum[2][LANES];
+    for (int64_t c = 0; c < b->channels; c++) {
+        if (c % LANES == 0)
+            totals(b, c, sum);
+        to[c] = (float)sum[0][c % LANES];
+        to[b->channels + c] = (float)sum[1][c % LANES];
     }
 }
 
