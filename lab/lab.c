@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/mem.h"
 #include "lab.h"
 
 #define ROUNDS   9
@@ -25,11 +26,12 @@ static double now_ns(void)
 
 float *lab_array(size_t n)
 {
-    float *p = NULL;
-    if (posix_memalign((void **)&p, 64, (n + 16) * sizeof(float))) {
+    void *array = NULL;
+    if (ew_aligned_new((n + 16) * sizeof(float), &array) != EW_OK) { /* huge pages, as plans have */
         fprintf(stderr, "lab: no memory for %zu floats\n", n);
         exit(1);
     }
+    float *p = array;
     uint32_t state = 1;
     for (size_t i = 0; i < n + 16; i++) {
         state = state * 1664525u + 1013904223u;
