@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The micro-kernel, once for every number of rows and width, in its five forms. */
+/* The micro-kernel, once for every number of rows and width, in its six forms. */
 #include "backend/cpu/kernel/micro.h"
 
 #define AHEAD 8 /* steps of k that weights are fetched ahead: 1 KiB with AVX-512 */
@@ -157,16 +157,24 @@ INLINE void direct(const struct micro *m, const struct form f)
     finish(m, &s, f);
 }
 
-INLINE void spans(const struct micro *m, const struct form f)
+INLINE void add_spans(const struct micro *m, const struct form f, const bool fetch)
 {
     struct sums s;
     begin(m, &s, f);
-    const int64_t step = m->line_step;
+    const int64_t step = m->line_step, step_0 = m->next[0].step, step_1 = m->next[1].step;
+    const float *next_0 = m->next[0].at ? m->next[0].at : m->span->a;
+    const float *next_1 = m->next[1].at ? m->next[1].at : m->span->a;
     for (int64_t l = 0; l < m->lines; l++) {
         const float *a = m->span[l].a, *w = m->span[l].w;
         for (int64_t k = m->kc; k > 0; k--) {
             struct weights wv;
             load_weights(w, (int)(AHEAD * step), &wv, f);
+            if (fetch) {
+                __builtin_prefetch(next_0, 0, 2);
+                __builtin_prefetch(next_1, 0, 2);
+                next_0 += step_0;
+                next_1 += step_1;
+            }
             UNROLL
             for (int r = 0; r < f.rows; r++)
                 add_row(&s, r, a[r], &wv, f);
@@ -175,6 +183,16 @@ INLINE void spans(const struct micro *m, const struct form f)
         }
     }
     finish(m, &s, f);
+}
+
+INLINE void spans(const struct micro *m, const struct form f)
+{
+    add_spans(m, f, false);
+}
+
+INLINE void spans_next(const struct micro *m, const struct form f)
+{
+    add_spans(m, f, true);
 }
 
 /* ---- All instances: rows x {half,} one, {one and a half,} two vectors ---- */
@@ -234,3 +252,4 @@ PUBLIC(micro_outer, outer)
 PUBLIC(micro_direct, direct)
 PUBLIC(micro_outer_direct, outer_direct)
 PUBLIC(micro_spans, spans)
+PUBLIC(micro_spans_next, spans_next)

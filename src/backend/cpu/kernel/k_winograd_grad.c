@@ -11,7 +11,6 @@
  * themselves, takes no memory but transforms everything several times: a third of its time. */
 #include <math.h>
 
-#include "backend/cpu/kernel/fetch.h"
 #include "backend/cpu/kernel/filter_sum.h"
 #include "backend/cpu/kernel/micro.h"
 #include "backend/cpu/kernel/winograd.h"
@@ -31,9 +30,12 @@ struct plan {
     struct wino_grid grid;
     int64_t blocks, block; /* of image tiles, and their size */
     int64_t o_blocks, o_splits;
-    int64_t v_row, v_step;   /* floats of an image tile in V, of a product */
-    int64_t y_block, y_step; /* of MR outputs in Y, of a product */
-    int64_t u_row, u_step;   /* of an output in U, of a product */
+    int64_t u_row;         /* channels in whole vectors */
+    int64_t v_row, v_size; /* floats of an image tile in V, of a product */
+    int64_t y_block;       /* of MR outputs in Y */
+    int64_t step;          /* from product to product, of V and Y */
+    int64_t u_column;      /* of NR channels of all outputs in U */
+    int64_t u_step;        /* from product to product, of U */
 };
 
 static double form_cost(const struct ew_conv_shape *s, struct wino_form f)
@@ -74,11 +76,12 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
     p->o_blocks = div_up(s->cout, MR);
     p->o_splits = div_up(p->o_blocks, O_SPLIT);
     p->u_row = div_up(p->cin, LANES) * LANES;
-    p->u_step = s->cout * p->u_row + APART;
     p->v_row = (div_up(p->u_row, LINE) | 1) * LINE; /* odd: rows do not share cache sets */
-    p->v_step = p->block * p->v_row + APART;
+    p->v_size = p->block * p->v_row;
     p->y_block = p->block * MR;
-    p->y_step = p->o_blocks * p->y_block + APART;
+    p->step = p->v_size + p->o_blocks * p->y_block + APART;
+    p->u_column = s->cout * NR;
+    p->u_step = div_up(p->u_row, NR) * p->u_column + APART;
 }
 
 /* V, Y, U. */
@@ -86,7 +89,7 @@ size_t EW_K(winograd_filter_shared)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    return (size_t)(p.products * (p.v_step + p.y_step + p.u_step));
+    return (size_t)(p.products * (p.step + p.u_step));
 }
 
 /* Zeros in place of pixels outside of the image, or the filter of one output. */
@@ -167,7 +170,7 @@ INLINE void input_vector(const struct job *j, float *v, int64_t c, int64_t n,
         input_line(t[y], row, f);
         UNROLL
         for (int x = 0; x < points; x++)
-            store(v + (y * points + x) * j->p.v_step + c, row[x]);
+            store(v + (y * points + x) * j->p.step + c, row[x]);
     }
 }
 
@@ -222,7 +225,7 @@ INLINE void spread_line(const vec *y, vec *t, const struct wino_form f)
     t[points_of(f) - 1] = y[3];
 }
 
-/* n outputs from o on, of one image tile; products are y_step floats apart. */
+/* n outputs from o on, of one image tile; products are `step` floats apart. */
 INLINE void spread_vector(const struct job *j, float *to, int64_t o, int64_t n,
                           const struct wino_form f)
 {
@@ -247,7 +250,7 @@ INLINE void spread_vector(const struct job *j, float *to, int64_t o, int64_t n,
         spread_line(t[y], row, f);
         UNROLL
         for (int x = 0; x < points; x++)
-            store_n(to + (y * points + x) * j->p.y_step, row[x], n);
+            store_n(to + (y * points + x) * j->p.step, row[x], n);
     }
 }
 
@@ -277,52 +280,39 @@ static void transform(struct job *j, int64_t group)
     }
 }
 
-/* ---- U += Y' V: U is [products][O][C] ---- */
+/* ---- U += Y' V: U is [products][block of NR channels][O][NR] ---- */
 
-/* What comes next, a few lines with each micro-kernel. */
-struct soon {
-    struct fetch v, y;
-    int64_t share;
-};
-
-static void plan_soon(const struct job *j, int64_t product, int64_t blocks, struct soon *out)
-{
-    const struct plan *p = &j->p;
-    const bool more = product + 1 < p->products;
-    out->v = fetch_lines(j->v + (product + 1) * p->v_step, more ? p->v_step : 0);
-    out->y = fetch_lines(j->y + (product + 1) * p->y_step, more ? p->y_step : 0);
-    out->share = div_up(max_i64(out->v.lines, out->y.lines), div_up(p->u_row, NR) * blocks);
-}
-
+/* Meanwhile the next product's operands and the next sums are fetched. */
 static void multiply(const struct job *j, int64_t index, bool first)
 {
     const struct plan *p = &j->p;
     const int64_t product = index / p->o_splits, split = index % p->o_splits;
     const int64_t begin = p->o_blocks * split / p->o_splits;
     const int64_t end = p->o_blocks * (split + 1) / p->o_splits;
-    struct soon soon;
-    plan_soon(j, product, end - begin, &soon);
+    const int64_t calls = div_up(p->u_row, NR) * (end - begin), share = p->step / calls;
+    const float *next = j->v + (product + 1) * p->step;
     int64_t row[MR];
     for (int64_t r = 0; r < MR; r++)
-        row[r] = r * p->u_row;
+        row[r] = r * NR;
     for (int64_t c = 0; c < p->u_row; c += NR)
-        for (int64_t b = begin; b < end; b++) {
-            float *u = j->u + product * p->u_step + b * MR * p->u_row + c;
-            const struct micro_span span = {j->y + product * p->y_step + b * p->y_block,
-                                            j->v + product * p->v_step + c};
-            const struct micro m = {.span = &span,
-                                    .lines = 1,
-                                    .line_step = p->v_row,
-                                    .kc = j->count,
-                                    .from = first ? NULL : u,
-                                    .c = u,
-                                    .row = row,
-                                    .width = min_i64(NR, p->u_row - c),
-                                    .lo = -INFINITY,
-                                    .hi = INFINITY};
-            fetch_some(&soon.v, soon.share);
-            fetch_some(&soon.y, soon.share);
-            EW_K(micro_spans)(&m, (int)min_i64(MR, j->f->shape.cout - b * MR));
+        for (int64_t b = begin; b < end; b++, next += share) {
+            float *u = j->u + product * p->u_step + c / NR * p->u_column + b * MR * NR;
+            const struct micro_span span = {j->y + product * p->step + b * p->y_block,
+                                            j->v + product * p->step + c};
+            const struct micro m = {
+                .span = &span,
+                .lines = 1,
+                .line_step = p->v_row,
+                .kc = j->count,
+                .next = {{product + 1 < p->products ? next : NULL, div_up(share, j->count)},
+                         {first ? NULL : u + MR * NR, div_up(MR * NR, j->count)}},
+                .from = first ? NULL : u,
+                .c = u,
+                .row = row,
+                .width = min_i64(NR, p->u_row - c),
+                .lo = -INFINITY,
+                .hi = INFINITY};
+            EW_K(micro_spans_next)(&m, (int)min_i64(MR, j->f->shape.cout - b * MR));
         }
 }
 
@@ -410,7 +400,7 @@ static void finish(const struct job *j, int64_t o, float *dw)
     const struct ew_conv_shape *s = &j->f->shape;
     const int64_t cin = j->p.cin, size = (int64_t)s->axis[1].taps * s->axis[2].taps * s->cin;
     for (int64_t c = 0; c < cin; c += LANES) {
-        const float *u = j->u + o * j->p.u_row + c;
+        const float *u = j->u + c / NR * j->p.u_column + o * NR + c % NR;
         WINO_EACH(j->p.form, taps_vector, j, u, dw + c, cin - c);
     }
     if (has_cells(s)) {
@@ -430,8 +420,8 @@ void EW_K(winograd_filter_run)(const struct ew_conv_filter *f, int64_t phase, in
 {
     struct job j = {.f = f, .v = f->partial, .zero = scratch};
     init(&j.p, &f->shape);
-    j.y = j.v + j.p.products * j.p.v_step;
-    j.u = j.y + j.p.products * j.p.y_step;
+    j.y = j.v + j.p.v_size;
+    j.u = j.v + j.p.products * j.p.step;
     j.cells = j.zero + zeros_size(&j.p, &f->shape);
     j.first = phase / 2 * j.p.block;
     j.count = min_i64(j.p.block, j.p.grid.tiles - j.first);

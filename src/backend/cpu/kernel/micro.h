@@ -41,12 +41,19 @@ struct micro_span {
     const float *a, *w;
 };
 
+/* Memory that will be needed soon: `step` floats of it are fetched into L2 with each k. */
+struct micro_soon {
+    const float *at; /* NULL: nothing */
+    int64_t step;
+};
+
 struct micro {
     const float *a;                     /* the panel [rows][KS] */
     const float *w;                     /* [kc][vectors * LANES] */
     const float *soon;                  /* fetched into L2, a line with each k; NULL: nothing */
     int64_t row_step, lines, line_step; /* micro_direct only */
     const struct micro_span *span;      /* micro_spans only: [lines], in place of a and w */
+    struct micro_soon next[2];          /* micro_spans_next only */
     int64_t kc;                         /* 0 is fine */
     const float *from;                  /* sums start with from[row[r] + i]; NULL: zero */
     const float *bias;                  /* and with bias[i]; NULL: without */
@@ -81,5 +88,9 @@ void EW_K(micro_outer_direct)(const struct micro *m, int rows);
 /* The same over `lines` spans of kc pixels each: a is [kc][MR], pixels of w lie line_step floats
  * apart. */
 void EW_K(micro_spans)(const struct micro *m, int rows);
+
+/* The same, fetching next[] meanwhile: evenly, for a burst of fetches before a product holds it up.
+ */
+void EW_K(micro_spans_next)(const struct micro *m, int rows);
 
 #endif
