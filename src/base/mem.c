@@ -20,6 +20,17 @@ struct ew_arena_chunk {
     size_t mapped; /* bytes of the mapping that it is; 0: of the heap */
 };
 
+/* Weights of a dense layer are read once, from end to end: with pages of 4 KiB one core gets little
+ * more than half of the memory's speed, for each page's address has to be looked up.  Only whole
+ * huge pages are asked for, so that no byte more becomes resident; a kernel without them does as
+ * before. */
+static void ask_for_huge_pages(void *p, size_t size)
+{
+    const size_t before = -(uintptr_t)p % HUGE_BYTES; /* to the first page that is whole */
+    if (size >= before + 2 * HUGE_BYTES)
+        (void)madvise((char *)p + before, (size - before) / HUGE_BYTES * HUGE_BYTES, MADV_HUGEPAGE);
+}
+
 /* Large chunks are mapped, so that freeing one gives its memory back to the system at once; the
  * heap would keep it. */
 static struct ew_arena_chunk *chunk_new(size_t size)
@@ -29,6 +40,7 @@ static struct ew_arena_chunk *chunk_new(size_t size)
     void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
+    ask_for_huge_pages(p, size);
     struct ew_arena_chunk *c = p;
     c->mapped = size;
     return c;
@@ -53,15 +65,6 @@ ew_err ew_grow(void **array, int *cap, int need, size_t item)
     *array = p;
     *cap = new_cap;
     return EW_OK;
-}
-
-/* Weights of a dense layer are read once, from end to end: with pages of 4 KiB one core gets little
- * more than half of the memory's speed, for each page's address has to be looked up.  Only whole
- * huge pages are asked for, so that no byte more becomes resident; a kernel without them does as
- * before. */
-static void ask_for_huge_pages(void *p, size_t size)
-{
-    (void)madvise(p, size, MADV_HUGEPAGE);
 }
 
 /* Zeros whole pages by giving them back, so that memory is taken where and when it is written. */
