@@ -133,6 +133,25 @@ struct ew_spots_grad {
     float *shared; /* spots_grad_shared floats */
 };
 
+/* A convolution (two axes, one group, stride and dilation 1) with a max pool of 2x2 behind it and
+ * perhaps a ReLU, in training.  What is pooled is never stored, and there is no gradient for x.
+ * Tiles are images, backward those of a few. */
+struct ew_conv_pool {
+    struct ew_conv_shape shape; /* of the convolution */
+    bool relu;
+    const float *x;
+    const float *w;  /* packed by conv_pool_pack, with the bias */
+    float *y;        /* [batch, out / 2, out / 2, cout] */
+    uint8_t *place;  /* [batch, cout, out / 2, out / 2]: EW_CONV_POOL_CUT, or which of the four */
+    const float *dy; /* as y */
+    const int32_t *spots; /* by conv_pool_spots */
+    float *partial;       /* conv_pool_partial floats */
+    float *dw, *db;       /* db: NULL: not wanted */
+    bool add_dw, add_db;  /* to what they hold */
+};
+
+#define EW_CONV_POOL_CUT 4 /* the ReLU lets no gradient through */
+
 /* ---- Pooling --------------------------------------------------------------------------------- */
 
 /* Windows of the input, channel by channel: shape.groups = cin = cout, and only the axes count.
@@ -440,6 +459,20 @@ struct ew_column_sums {
     X(size_t,  patch_grad_scratch, (const struct ew_conv_shape *s))                                \
     X(void,    patch_grad_run, (const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)) \
     X(void,    patch_grad_sum, (const struct ew_spots_grad *g)) /* for dw and db */                 \
+    /* Convolution, max pool and ReLU; scratch for a thread.  Backward: run, then sum. */          \
+    X(bool,    conv_pool_fits, (const struct ew_conv_shape *s))                                    \
+    X(size_t,  conv_pool_pack_size, (const struct ew_conv_shape *s))                               \
+    X(void,    conv_pool_pack, (const struct ew_conv_shape *s, const float *w, const float *bias, float *packed)) \
+    X(size_t,  conv_pool_scratch, (const struct ew_conv_shape *s))                                 \
+    X(void,    conv_pool_run,  (const struct ew_conv_pool *p, int64_t begin, int64_t end, void *scratch)) \
+    X(size_t,  conv_pool_spots_size, (const struct ew_conv_shape *s))                              \
+    X(void,    conv_pool_spots, (const struct ew_conv_shape *s, int32_t *spots))                   \
+    X(size_t,  conv_pool_partial, (const struct ew_conv_shape *s))                                 \
+    X(size_t,  conv_pool_grad_scratch, (const struct ew_conv_shape *s))                            \
+    X(int64_t, conv_pool_grad_tiles, (const struct ew_conv_shape *s))                              \
+    X(void,    conv_pool_grad_run, (const struct ew_conv_pool *p, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, conv_pool_sum_tiles, (const struct ew_conv_shape *s))                               \
+    X(void,    conv_pool_sum,  (const struct ew_conv_pool *p, int64_t begin, int64_t end))         \
     /* Pooling; max_pool_run notes where maxima were, over the same tiles; pool_back_run is the     \
      * average's. */                                                                                 \
     X(int64_t, pool_tiles,     (const struct ew_conv_shape *s))                                    \

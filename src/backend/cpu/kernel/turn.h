@@ -28,8 +28,9 @@
 #define TURN_PICK(f, s, a, b) __builtin_shuffle(a, b, (vint){TURN_LANES(f, s)})
 #endif
 
-#define TURN_STAGE(s, r)                                                                           \
-    UNROLL for (int i = 0; i < LANES; i++)                                                         \
+#define TURN_STAGE(s, r) TURN_STAGE_OF(s, r, LANES)
+#define TURN_STAGE_OF(s, r, rows)                                                                  \
+    UNROLL for (int i = 0; i < (rows); i++)                                                        \
     {                                                                                              \
         if (i & (s))                                                                               \
             continue;                                                                              \
@@ -65,6 +66,71 @@ INLINE void turn_load(const float *in, int64_t step, int64_t rows, int64_t colum
             r[i] = i < rows ? load_n(in + i * step, columns) : (vec){0};
     }
     turn(r);
+}
+
+/* ---- Rows of few floats ---- */
+
+#define TURN_FEW (LANES < 8 ? LANES : 8) /* of a row, at most */
+
+/* Each half of the lanes is a square of its own, where there are more lanes than rows. */
+INLINE void turn_squares(vec r[TURN_FEW])
+{
+    TURN_STAGE_OF(1, r, TURN_FEW)
+    TURN_STAGE_OF(2, r, TURN_FEW)
+#if LANES >= 8
+    TURN_STAGE_OF(4, r, TURN_FEW)
+#endif
+}
+
+/* The first n floats at p to lanes from `lane` on, and back; nothing else is touched. */
+#if HALF
+INLINE vec put_half(vec v, const float *p, int64_t n, int lane)
+{
+    const __mmask16 m = (__mmask16)(((1u << n) - 1) << lane);
+    return (vec)_mm512_mask_loadu_ps((__m512)v, m, p - lane);
+}
+
+INLINE void take_half(vec v, float *p, int64_t n, int lane)
+{
+    _mm512_mask_storeu_ps(p - lane, (__mmask16)(((1u << n) - 1) << lane), (__m512)v);
+}
+#endif
+
+/* n <= TURN_FEW floats of each of `rows` <= LANES rows: column j to the lanes of r[j]. */
+INLINE void turn_few_in(const float *from, int64_t step, int64_t rows, int64_t n, vec r[TURN_FEW])
+{
+    UNROLL
+    for (int i = 0; i < TURN_FEW; i++) {
+        r[i] = (vec){0};
+#if HALF
+        if (i < rows)
+            r[i] = put_half(r[i], from + i * step, n, 0);
+        if (i + HALF < rows)
+            r[i] = put_half(r[i], from + (i + HALF) * step, n, HALF);
+#else
+        if (i < rows)
+            r[i] = load_n(from + i * step, n);
+#endif
+    }
+    turn_squares(r);
+}
+
+/* And back; r is used up. */
+INLINE void turn_few_out(vec r[TURN_FEW], int64_t rows, int64_t n, float *to, int64_t step)
+{
+    turn_squares(r);
+    UNROLL
+    for (int i = 0; i < TURN_FEW; i++) {
+#if HALF
+        if (i < rows)
+            take_half(r[i], to + i * step, n, 0);
+        if (i + HALF < rows)
+            take_half(r[i], to + (i + HALF) * step, n, HALF);
+#else
+        if (i < rows)
+            store_n(to + i * step, r[i], n);
+#endif
+    }
 }
 
 #endif
