@@ -442,11 +442,12 @@ static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)
         EW_TRY(ew_pass_late_act(p->clone));
         EW_TRY(ew_pass_fuse_relu(p->clone));
     }
-    if (p->strategy.parts == 1)
-        return EW_OK;
-    int64_t batch = 0;
-    EW_TRY(ew_graph_batch(g, &batch));
-    return ew_graph_set_batch(p->clone, batch / p->strategy.parts);
+    if (p->strategy.parts > 1) {
+        int64_t batch = 0;
+        EW_TRY(ew_graph_batch(g, &batch));
+        EW_TRY(ew_graph_set_batch(p->clone, batch / p->strategy.parts));
+    }
+    return fuse ? ew_pass_fuse_pool(p->clone) : EW_OK;
 }
 
 /* Where the batch is split the caller's inputs are apart from what the steps read. */

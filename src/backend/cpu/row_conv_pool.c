@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution, max pool and ReLU in one step of training, where there is no gradient for the
+ * input. */
+#include "backend/cpu/conv_pass.h"
+#include "backend/cpu/isa.h"
+#include "backend/cpu/share.h"
+#include "op/conv.h"
+
+static bool resolve(const struct ew_call *c, struct ew_conv_pool *out)
+{
+    struct ew_conv_sizes s;
+    *out = (struct ew_conv_pool){0};
+    if (c->in[0]->dtype != EW_F32 || ew_tensor_count(c->in[0]) >= INT32_MAX ||
+        ew_conv_resolve(c, &s) != EW_OK)
+        return false;
+    ew_conv_shape_of(&s, &out->shape);
+    out->relu = ((const struct ew_conv_attr *)c->attr)->end.act == EW_ACT_RELU;
+    return c->be->isa->conv_pool_fits(&out->shape);
+}
+
+/* ---- Forward: scratch is the packed filters, then that of the threads ---- */
+
+static ew_err prepare_forward(const struct ew_call *c)
+{
+    EW_CHECK(resolve(c, c->state), EW_ERR_INTERNAL, "%s: the convolution has changed", c->name);
+    return EW_OK;
+}
+
+static size_t packed_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return ew_align_up(k->conv_pool_pack_size(s) * sizeof(float));
+}
+
+static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const struct ew_conv_pool *p = c->state;
+    const struct ew_kernels *k = c->be->isa;
+    k->conv_pool_run(p, begin, end, ew_worker_scratch(c, k->conv_pool_scratch(&p->shape), worker));
+}
+
+static ew_err run_forward(const struct ew_call *c)
+{
+    struct ew_conv_pool *p = c->state;
+    const struct ew_kernels *k = c->be->isa;
+    float *packed = c->scratch;
+    struct ew_call rest = *c;
+    rest.scratch = (char *)c->scratch + packed_bytes(k, &p->shape);
+    k->conv_pool_pack(&p->shape, c->in[1]->data, c->n_in > 2 && c->in[2] ? c->in[2]->data : NULL,
+                      packed);
+    p->x = c->in[0]->data;
+    p->w = packed;
+    p->y = c->out[0]->data;
+    p->place = c->aux;
+    ew_share_run(&rest, p->shape.batch, forward_tiles);
+    return EW_OK;
+}
+
+static struct ew_kernel forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+{
+    const size_t threads = ew_share_scratch(be, be->isa->conv_pool_scratch(s));
+    return (struct ew_kernel){.name = "conv and pool",
+                              .run = run_forward,
+                              .prepare = prepare_forward,
+                              .scratch = packed_bytes(be->isa, s) + threads,
+                              .state = sizeof(struct ew_conv_pool)};
+}
+
+/* ---- Backward: the state ends with the spots; scratch is partial sums, then the threads' ---- */
+
+struct backward {
+    struct ew_conv_pool p;
+    int32_t spots[];
+};
+
+static ew_err prepare_backward(const struct ew_call *c)
+{
+    struct backward *b = c->state;
+    EW_CHECK(resolve(c, &b->p), EW_ERR_INTERNAL, "%s: the convolution has changed", c->name);
+    c->be->isa->conv_pool_spots(&b->p.shape, b->spots);
+    b->p.spots = b->spots;
+    return EW_OK;
+}
+
+static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const struct backward *b = c->state;
+    const struct ew_kernels *k = c->be->isa;
+    const size_t scratch = k->conv_pool_grad_scratch(&b->p.shape);
+    k->conv_pool_grad_run(&b->p, begin, end, ew_worker_scratch(c, scratch, worker));
+}
+
+static void sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const struct backward *b = c->state;
+    c->be->isa->conv_pool_sum(&b->p, begin, end);
+}
+
+static size_t partial_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return ew_align_up(k->conv_pool_partial(s) * sizeof(float));
+}
+
+static ew_err run_backward(const struct ew_call *c)
+{
+    struct ew_conv_pool *p = &((struct backward *)c->state)->p;
+    const struct ew_kernels *k = c->be->isa;
+    if (!c->dout[0])
+        return EW_OK;
+    struct ew_call rest = *c;
+    rest.scratch = (char *)c->scratch + partial_bytes(k, &p->shape);
+    p->partial = c->scratch;
+    p->x = c->in[0]->data;
+    p->place = c->aux;
+    p->dy = c->dout[0]->data;
+    p->dw = c->din[1]->data;
+    p->db = c->n_in > 2 && c->din[2] ? c->din[2]->data : NULL;
+    p->add_dw = !(c->fresh & 2);
+    p->add_db = !(c->fresh & 4);
+    ew_share_run(&rest, k->conv_pool_grad_tiles(&p->shape), backward_tiles);
+    ew_share_run(c, k->conv_pool_sum_tiles(&p->shape), sum_tiles);
+    return EW_OK;
+}
+
+static struct ew_kernel backward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+{
+    const struct ew_kernels *k = be->isa;
+    const size_t threads = ew_share_scratch(be, k->conv_pool_grad_scratch(s));
+    return (struct ew_kernel){.name = "conv and pool gradients",
+                              .run = run_backward,
+                              .prepare = prepare_backward,
+                              .fresh = true,
+                              .scratch = partial_bytes(k, s) + threads,
+                              .state = sizeof(struct backward) +
+                                       k->conv_pool_spots_size(s) * sizeof(int32_t)};
+}
+
+static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+{
+    struct ew_conv_pool p;
+    const struct ew_call *c = ask->c;
+    if (!c->train || !resolve(c, &p))
+        return 0;
+    if (ask->phase == EW_PHASE_BACKWARD && (c->din[0] || !c->din[1]))
+        return 0;
+    out[0] = ask->phase == EW_PHASE_FORWARD ? forward_kernel(ask->be, &p.shape)
+                                            : backward_kernel(ask->be, &p.shape);
+    return 1;
+}
+
+const struct ew_row ew_row_conv_pool = {.ops = EW_ROW_OPS("conv_pool"), .offer = offer};
