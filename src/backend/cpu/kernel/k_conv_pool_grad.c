@@ -15,6 +15,21 @@
 typedef float run_t __attribute__((vector_size(RUN * 4)));
 typedef float run_u __attribute__((vector_size(RUN * 4), may_alias, aligned(4)));
 
+INLINE run_t run_load(const float *p)
+{
+    return *(const run_u *)p;
+}
+
+/* The first n < RUN. */
+INLINE run_t run_load_part(const float *p, int64_t n)
+{
+#if HALF
+    return half_load(p, n);
+#else
+    return load_part(p, n);
+#endif
+}
+
 #define ROWS 5 /* of taps, summed at once */
 #define WIDE 2 /* and vectors of each */
 
@@ -28,11 +43,12 @@ static int64_t round_up(int64_t n, int64_t to)
 struct layout {
     int64_t high, wide, windows;
     int64_t run, vectors; /* floats of a line of taps, vectors that hold them */
-    int64_t lines, line,
-        twin; /* floats from line to line, and to the other copy; 0: there is none */
-    int64_t output, bias,
-        tile;       /* partial sums: floats of an output; where biases begin; of a tile */
-    int64_t turned; /* floats of an output's gradients */
+    int64_t lines, line;  /* lines of an image, floats of one with its copy */
+    int64_t lead;         /* floats before the padding, so that the image begins a cache line */
+    int64_t twin;         /* floats to the other copy; 0: there is none */
+    int64_t output, tile; /* floats of partial sums: of an output, of a tile */
+    int64_t bias;         /* where in a tile those of the biases begin, a vector each */
+    int64_t turned;       /* floats of an output's gradients */
 };
 
 static struct layout layout_of(const struct ew_conv_shape *s)
@@ -43,16 +59,18 @@ static struct layout layout_of(const struct ew_conv_shape *s)
     l.run = (int64_t)w->taps * s->cin;
     l.vectors = div_up(l.run, RUN);
     l.lines = 2 * l.high + h->taps - 1;
+    const int64_t pad = max_i64(w->pad, 0) * s->cin;
     const int64_t read = (2 * l.wide + w->taps - 1) * s->cin + RUN;
-    const int64_t written = ((int64_t)w->in + max_i64(w->pad, 0)) * s->cin;
-    l.line = round_up(max_i64(read, written), LINE);
+    const int64_t written = pad + round_up((int64_t)w->in * s->cin, RUN);
+    l.lead = round_up(pad, LINE) - pad;
+    l.line = round_up(l.lead + max_i64(read, written), LINE);
     if (RUN == 8 && l.vectors == 1) {
         l.twin = l.line + LINE / 2;
         l.line = round_up(2 * l.line + LINE / 2, LINE);
     }
     l.output = h->taps * l.vectors * RUN;
     l.bias = s->cout * l.output;
-    l.tile = round_up(l.bias + s->cout, LINE);
+    l.tile = round_up(l.bias + (int64_t)s->cout * LANES, LINE);
     l.turned = round_up(l.windows, LANES);
     return l;
 }
@@ -88,7 +106,7 @@ void EW_K(conv_pool_spots)(const struct ew_conv_shape *s, int32_t *spots)
     for (int64_t right = 0; right < 2; right++)
         for (int64_t i = 0; i < l.turned; i++) {
             const int64_t y = i < l.windows ? i / l.wide : 0, x = i < l.windows ? i % l.wide : 0;
-            const int64_t at = (2 * x + right) * s->cin;
+            const int64_t at = l.lead + (2 * x + right) * s->cin;
             const bool crosses = at % LINE > LINE - RUN;
             spots[right * l.turned + i] = (int32_t)(2 * y * l.line + at + (crosses ? l.twin : 0));
         }
@@ -144,15 +162,13 @@ static void list_windows(const struct layout *l, const uint8_t *place, const flo
     }
 }
 
-static float sum_list(const struct list *from)
+/* Adds the gradients to a vector of sums. */
+static void sum_list(const struct list *from, float *sum)
 {
-    vec v = {0};
+    vec v = load(sum);
     for (int64_t i = 0; i < from->n; i += LANES)
         v += load(from->g + i);
-    float sum = 0;
-    for (int i = 0; i < LANES; i++)
-        sum += v[i];
-    return sum;
+    store(sum, v);
 }
 
 /* ---- Sums ---- */
@@ -163,11 +179,6 @@ struct sums {
     int64_t line, step;
     float *sum; /* rows are `step` apart */
 };
-
-INLINE run_t run_load(const float *p)
-{
-    return *(const run_u *)p;
-}
 
 /* A few chains, so that a sum need not wait for the one before: two windows in turns where rows of
  * taps are too few. */
@@ -231,20 +242,30 @@ static void sum_output(const struct layout *l, const struct list *list, const fl
 
 /* ---- Images ---- */
 
-/* The padding is there and stays. */
+/* Zeros behind a line are as good as its padding; that before it is there and stays. */
+static void copy_line(const float *from, int64_t n, float *to)
+{
+    int64_t i = 0;
+    for (; i + RUN <= n; i += RUN)
+        *(run_u *)(to + i) = run_load(from + i);
+    if (i < n)
+        *(run_u *)(to + i) = run_load_part(from + i, n - i);
+}
+
 static void copy_image(const struct ew_conv_shape *s, const struct layout *l, const float *x,
                        float *to)
 {
     const struct ew_conv_axis *h = &s->axis[1], *w = &s->axis[2];
     const int64_t skip = max_i64(-w->pad, 0), pad = max_i64(w->pad, 0);
+    const int64_t n = (w->in - skip) * s->cin;
     for (int64_t y = 0; y < h->in; y++) {
         if (y + h->pad < 0 || y + h->pad >= l->lines)
             continue;
-        float *line = to + (y + h->pad) * l->line + pad * s->cin;
+        float *line = to + (y + h->pad) * l->line + l->lead + pad * s->cin;
         const float *from = x + (y * w->in + skip) * s->cin;
-        copy(line, from, (w->in - skip) * s->cin);
+        copy_line(from, n, line);
         if (l->twin)
-            copy(line + l->twin, from, (w->in - skip) * s->cin);
+            copy_line(from, n, line + l->twin);
     }
 }
 
@@ -276,7 +297,7 @@ static void run_image(const struct ew_conv_pool *c, const struct layout *l, int6
         const uint8_t *place = c->place + (image * s->cout + o) * l->windows;
         list_windows(l, place, turned + o * l->turned, c->spots, &list);
         sum_output(l, &list, scratch, s->axis[1].taps, partial + o * l->output);
-        partial[l->bias + o] += sum_list(&list);
+        sum_list(&list, partial + l->bias + o * LANES);
     }
 }
 
@@ -323,6 +344,12 @@ void EW_K(conv_pool_sum)(const struct ew_conv_pool *c, int64_t begin, int64_t en
     const int64_t last = min_i64(end * SUM_OUTPUTS, c->shape.cout);
     for (int64_t row = first * taps; row < last * taps; row++)
         add_tiles(c, &l, row * l.vectors * RUN, l.run, c->dw + row * l.run, c->add_dw);
-    if (c->db && first < last)
-        add_tiles(c, &l, l.bias + first, last - first, c->db + first, c->add_db);
+    for (int64_t o = first; c->db && o < last; o++) {
+        float lanes[LANES];
+        add_tiles(c, &l, l.bias + o * LANES, LANES, lanes, false);
+        float sum = c->add_db ? c->db[o] : 0;
+        for (int i = 0; i < LANES; i++)
+            sum += lanes[i];
+        c->db[o] = sum;
+    }
 }
