@@ -30,7 +30,7 @@
 #include "base/mem.h"
 
 #define MAX_THREADS 1024
-#define SPIN_NS     50000 /* longer than a small layer, shorter than anybody notices */
+#define SPIN_NS     300000 /* longer than a small layer, shorter than anybody notices */
 
 struct worker {
     struct ew_pool *pool;
