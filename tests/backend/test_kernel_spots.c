@@ -29,6 +29,7 @@ static const struct {
     {"dense",           {16, 1, 400, 120, {A1, A1, A1}}},
     {"dense, odd",      {5, 1, 301, 37, {A1, A1, A1}}},
     {"dense of one",    {1, 1, 515, 100, {A1, A1, A1}}},
+    {"dense, small",    {7, 1, 84, 10, {A1, A1, A1}}},
     {"dense batch",     {64, 1, 1100, 150, {A1, A1, A1}}},
     {"dense, few",      {130, 1, 3, 2, {A1, A1, A1}}},
     {"dense, aliased",  {33, 1, 1024, 64, {A1, A1, A1}}},
@@ -44,6 +45,7 @@ static double tolerance(double terms, double scale)
 
 struct data {
     const struct ew_kernels *k;
+    bool dense; /* by dense_run and dense_grad_run */
     struct ew_conv_shape s;
     float *x, *w, *bias, *dy;
     int64_t n_x, n_w, n_y;
@@ -68,11 +70,32 @@ static void data_fini(struct data *d)
     ew_guard_free(d->dy);
 }
 
+static void run_dense(const struct data *d, bool apart, const float *bias, float *y)
+{
+    const int64_t tiles = d->k->dense_tiles(&d->s);
+    const struct ew_spots p = {.shape = d->s,
+                               .x = d->x,
+                               .w = d->w,
+                               .bias = bias,
+                               .y = y,
+                               .turned = test_scratch(d->k->dense_turned(&d->s) * sizeof(float))};
+    if (!apart)
+        d->k->dense_run(&p, 0, tiles);
+    for (int64_t t = tiles - 1; apart && t >= 0; t--)
+        d->k->dense_run(&p, t, t + 1);
+    d->k->dense_sum(&p);
+    ew_guard_free(p.turned);
+}
+
 /* Tiles at once (step 0) or one by one backwards. */
 static void run_forward(const struct data *d, bool apart, const float *bias, float *y)
 {
     const struct ew_kernels *k = d->k;
     const struct ew_conv_shape *s = &d->s;
+    if (d->dense) {
+        run_dense(d, apart, bias, y);
+        return;
+    }
     const struct ew_spots p = {.shape = *s,
                                .x = d->x,
                                .w = d->w,
@@ -111,8 +134,21 @@ static void check_forward(const struct data *d, const float *bias)
     free(want);
 }
 
+static void run_dense_grad(const struct data *d, bool apart, const struct ew_spots_grad *g)
+{
+    const int64_t tiles = d->k->dense_tiles(&d->s);
+    if (!apart)
+        d->k->dense_grad_run(g, 0, tiles);
+    for (int64_t t = tiles - 1; apart && t >= 0; t--)
+        d->k->dense_grad_run(g, t, t + 1);
+}
+
 static void run_gradients(const struct data *d, bool apart, struct ew_spots_grad g)
 {
+    if (d->dense) {
+        run_dense_grad(d, apart, &g);
+        return;
+    }
     const struct ew_kernels *k = d->k;
     const struct ew_conv_shape *s = &d->s;
     g.shared = test_scratch(k->spots_grad_shared(s) * sizeof(float));
@@ -248,6 +284,17 @@ static void check_alone(const struct data *d)
     }
 }
 
+static void check_both(const struct data *d)
+{
+    check_forward(d, NULL);
+    check_forward(d, d->bias);
+    check_gradients(d, false);
+    check_gradients(d, true);
+    check_update(d, false);
+    check_update(d, true);
+    check_alone(d);
+}
+
 static void refused(const struct ew_kernels *k)
 {
     ew_test_begin("spots %s: what it does not do", k->isa);
@@ -258,6 +305,8 @@ static void refused(const struct ew_kernels *k)
     EW_EXPECT(!k->spots_fits(&groups));
     EW_EXPECT(!k->spots_fits(&large));
     EW_EXPECT(!k->spots_fits(&none));
+    EW_EXPECT(!k->dense_pays(&groups));
+    EW_EXPECT(!k->dense_pays(&large));
     ew_test_end();
 }
 
@@ -269,13 +318,10 @@ int main(void)
             ew_test_begin("spots %s: %s", d.k->isa, cases[c].name);
             EW_EXPECT(d.k->spots_fits(&d.s));
             data_init(&d, 10 * c + 1);
-            check_forward(&d, NULL);
-            check_forward(&d, d.bias);
-            check_gradients(&d, false);
-            check_gradients(&d, true);
-            check_update(&d, false);
-            check_update(&d, true);
-            check_alone(&d);
+            check_both(&d);
+            d.dense = d.k->dense_pays(&d.s);
+            if (d.dense)
+                check_both(&d);
             data_fini(&d);
             ew_test_end();
         }

@@ -120,7 +120,7 @@ struct ew_spots {
     const float *bias; /* [cout]; NULL: none */
     bool relu;         /* behind the bias */
     float *y;
-    float *turned; /* spots_turned floats */
+    float *turned; /* spots_turned or dense_turned floats */
 };
 
 /* Both gradients, in one pass over the filter. */
@@ -436,6 +436,12 @@ struct ew_column_sums {
     X(int64_t, spots_tiles,    (const struct ew_conv_shape *s))                                    \
     X(size_t,  spots_scratch,  (const struct ew_conv_shape *s))                                    \
     X(void,    spots_run,      (const struct ew_spots *p, int64_t begin, int64_t end, void *scratch)) \
+    X(bool,    dense_pays,     (const struct ew_conv_shape *s)) /* beside spots, both ways */       \
+    X(int64_t, dense_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  dense_turned,   (const struct ew_conv_shape *s))                                    \
+    X(void,    dense_run,      (const struct ew_spots *p, int64_t begin, int64_t end))             \
+    X(void,    dense_sum,      (const struct ew_spots *p))                                         \
+    X(void,    dense_grad_run, (const struct ew_spots_grad *p, int64_t begin, int64_t end)) /* `shared` is not used */ \
     X(size_t,  spots_grad_shared, (const struct ew_conv_shape *s))                                 \
     X(int64_t, spots_grad_turn_tiles, (const struct ew_conv_shape *s))                             \
     X(void,    spots_grad_turn, (const struct ew_spots_grad *p, int64_t begin, int64_t end))       \

@@ -6,7 +6,8 @@
 #include "backend/cpu/cpu_update.h"
 #include "backend/cpu/share.h"
 
-#define TURN_ALONE (16 << 10) /* floats: laying out less is done before another thread wakes up */
+#define TURN_ALONE  (16 << 10) /* floats: laying out less is done before another thread wakes up */
+#define DENSE_ALONE (64 << 10) /* multiply-adds, likewise */
 
 struct state {
     struct ew_conv_shape shape;
@@ -51,12 +52,25 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     w->k->spots_run(&w->spots, begin, end, own(w, worker));
 }
 
+static void dense_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->dense_run(&w->spots, begin, end);
+}
+
+/* A loop of that many multiply-adds. */
+static struct ew_pool *pool_for(const struct ew_call *c, const struct ew_conv_shape *s)
+{
+    return (int64_t)s->batch * s->cin * s->cout < DENSE_ALONE ? NULL : c->be->pool;
+}
+
 static ew_err run_forward(const struct ew_call *c)
 {
     const struct ew_kernels *k = c->be->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
-    const size_t turned = k->spots_turned(s);
+    const bool dense = k->dense_pays(s);
+    const size_t turned = dense ? k->dense_turned(s) : k->spots_turned(s);
     struct work w = {.k = k,
                      .spots = {.shape = *s,
                                .x = c->in[0]->data,
@@ -67,6 +81,11 @@ static ew_err run_forward(const struct ew_call *c)
                                .turned = c->scratch},
                      .scratch = (char *)c->scratch + floats(turned),
                      .size = k->spots_scratch(s)};
+    if (dense) {
+        ew_pool_run(pool_for(c, s), k->dense_tiles(s), dense_tiles, &w);
+        k->dense_sum(&w.spots);
+        return EW_OK;
+    }
     ew_pool_run(turned < TURN_ALONE ? NULL : c->be->pool, k->spots_turn_tiles(s), turn_tiles, &w);
     ew_pool_run(c->be->pool, k->spots_tiles(s), run_tiles, &w);
     return EW_OK;
@@ -74,14 +93,21 @@ static ew_err run_forward(const struct ew_call *c)
 
 struct ew_kernel ew_spot_forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
+    const struct ew_kernels *k = be->isa;
+    const size_t spots = floats(k->spots_turned(s)) + ew_share_scratch(be, k->spots_scratch(s));
     return (struct ew_kernel){.name = "few positions",
                               .run = run_forward,
-                              .scratch = floats(be->isa->spots_turned(s)) +
-                                         ew_share_scratch(be, be->isa->spots_scratch(s)),
+                              .scratch = k->dense_pays(s) ? floats(k->dense_turned(s)) : spots,
                               .state = sizeof(struct state)};
 }
 
 /* ---- Backward: scratch is dy laid out and sums, then scratch for the threads ---- */
+
+static void dense_grad_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->dense_grad_run(&w->grad, begin, end);
+}
 
 static void grad_turn_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
@@ -105,6 +131,10 @@ static void run_gradients(const struct ew_call *c, struct work *w)
 {
     const struct ew_conv_shape *s = &w->grad.filter.shape;
     const int64_t dy = (int64_t)s->batch * s->cout;
+    if (w->k->dense_pays(s)) {
+        ew_pool_run(pool_for(c, s), w->k->dense_tiles(s), dense_grad_tiles, w);
+        return;
+    }
     ew_pool_run(dy < TURN_ALONE ? NULL : c->be->pool, w->k->spots_grad_turn_tiles(s),
                 grad_turn_tiles, w);
     ew_pool_run(c->be->pool, w->k->spots_grad_tiles(s), grad_tiles, w);
@@ -145,8 +175,10 @@ static ew_err run_backward(const struct ew_call *c)
 
 struct ew_kernel ew_spot_backward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
-    const size_t gradients = floats(be->isa->spots_grad_shared(s)) +
-                             ew_share_scratch(be, be->isa->spots_grad_scratch(s));
+    const struct ew_kernels *k = be->isa;
+    const size_t spots =
+        floats(k->spots_grad_shared(s)) + ew_share_scratch(be, k->spots_grad_scratch(s));
+    const size_t gradients = k->dense_pays(s) ? 0 : spots;
     const size_t bias = ew_bias_scratch(s->cout);
     return (struct ew_kernel){.name = "few positions' gradients",
                               .run = run_backward,

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small dense layers, forward: y' [O x images] = w x', a part of the sum from each tile.
+ *
+ * Images are lanes.  A tile turns its inputs, multiplies them with all filters' part and leaves the
+ * sums in `turned`, [tile][O][images]; they are added up in order and turned back at the end. */
+#include "backend/cpu/kernel/dense.h"
+#include "backend/cpu/kernel/turn.h"
+
+#define SMALL (64 << 10) /* floats of a filter: with its state in the second cache */
+#define BATCH 64         /* images: of a tile they are in the first cache */
+#define ROWS  (LANES == 8 ? 12 : 14)
+
+bool EW_K(dense_pays)(const struct ew_conv_shape *s)
+{
+    int64_t positions = 1;
+    for (int i = 0; i < 3; i++)
+        positions *= (int64_t)s->axis[i].in * s->axis[i].out * s->axis[i].taps;
+    return positions == 1 && s->groups == 1 && s->batch <= BATCH &&
+           (int64_t)s->cin * s->cout <= SMALL;
+}
+
+int64_t EW_K(dense_tiles)(const struct ew_conv_shape *s)
+{
+    return div_up(s->cin, DENSE_WIDE);
+}
+
+/* Images in whole vectors. */
+static int64_t lanes_of(const struct ew_conv_shape *s)
+{
+    return div_up(s->batch, LANES) * LANES;
+}
+
+size_t EW_K(dense_turned)(const struct ew_conv_shape *s)
+{
+    return (size_t)(EW_K(dense_tiles)(s) * s->cout * lanes_of(s));
+}
+
+/* Images from n on, LANES of them; inputs [c, c + width) to x [width][LANES]. */
+static void turn_inputs(const struct ew_spots *p, int64_t n, int64_t c, int64_t width, float *x)
+{
+    const int64_t cin = p->shape.cin;
+    for (int64_t i = 0; i < width; i += LANES) {
+        vec r[LANES];
+        turn_load(p->x + n * cin + c + i, cin, p->shape.batch - n, width - i, r);
+        for (int j = 0; j < LANES; j++)
+            store(x + (i + j) * LANES, r[j]);
+    }
+}
+
+/* `rows` filters, `step` floats apart, with inputs [0, width) of x; sums are `gap` floats apart. */
+INLINE void multiply(const float *w, int64_t step, const float *x, int64_t width, float *sums,
+                     int64_t gap, int rows)
+{
+    vec sum[ROWS];
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        sum[r] = (vec){0};
+    for (int64_t i = 0; i < width; i++) {
+        const vec v = load(x + i * LANES);
+        UNROLL
+        for (int r = 0; r < rows; r++)
+            sum[r] += w[r * step + i] * v;
+    }
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        store(sums + r * gap, sum[r]);
+}
+
+static void run_tile(const struct ew_spots *p, int64_t tile, int64_t n, float *x)
+{
+    const struct ew_conv_shape *s = &p->shape;
+    const int64_t c = tile * DENSE_WIDE, width = min_i64(DENSE_WIDE, s->cin - c);
+    const int64_t gap = lanes_of(s);
+    float *sums = p->turned + tile * s->cout * gap + n;
+    int64_t o = 0;
+    turn_inputs(p, n, c, width, x);
+    for (; o + ROWS <= s->cout; o += ROWS)
+        multiply(p->w + o * s->cin + c, s->cin, x, width, sums + o * gap, gap, ROWS);
+    for (; o + 4 <= s->cout; o += 4)
+        multiply(p->w + o * s->cin + c, s->cin, x, width, sums + o * gap, gap, 4);
+    for (; o < s->cout; o++)
+        multiply(p->w + o * s->cin + c, s->cin, x, width, sums + o * gap, gap, 1);
+}
+
+void EW_K(dense_run)(const struct ew_spots *p, int64_t begin, int64_t end)
+{
+    _Alignas(64) float x[DENSE_WIDE * LANES];
+    for (int64_t i = begin; i < end; i++)
+        for (int64_t n = 0; n < p->shape.batch; n += LANES)
+            run_tile(p, i, n, x);
+}
+
+void EW_K(dense_sum)(const struct ew_spots *p)
+{
+    const struct ew_conv_shape *s = &p->shape;
+    const int64_t gap = lanes_of(s), tiles = EW_K(dense_tiles)(s);
+    const vec lo = splat(p->relu ? 0.0f : -INFINITY);
+    for (int64_t o = 0; o < s->cout; o += LANES) {
+        const int64_t have = min_i64(LANES, s->cout - o);
+        const vec bias = p->bias ? load_n(p->bias + o, have) : (vec){0};
+        for (int64_t n = 0; n < s->batch; n += LANES) {
+            vec r[LANES] = {{0}};
+            for (int64_t t = 0; t < tiles; t++)
+                for (int64_t j = 0; j < have; j++)
+                    r[j] += load(p->turned + (t * s->cout + o + j) * gap + n);
+            turn(r);
+            for (int64_t j = 0; j < min_i64(LANES, s->batch - n); j++)
+                store_n(p->y + (n + j) * s->cout + o, vmax(r[j] + bias, lo), have);
+        }
+    }
+}

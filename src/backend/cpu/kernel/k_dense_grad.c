@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small dense layers, backward: both gradients and the update, on what the caches hold.
+ *
+ *   dx [images x I] = dy [images x O] w [O x I]
+ *   dw [O x I]      = dy' x
+ *
+ * Nothing is added up between tiles (see dense.h).  A tile's filters are multiplied for dx and are
+ * still in the first cache when they are updated, from sums that never leave the registers.  Larger
+ * layers go by k_spots_grad.c, which fetches ahead. */
+#include "backend/cpu/kernel/dense.h"
+#include "backend/cpu/kernel/update_piece.h"
+
+#define ROWS 4 /* images for dx, outputs for dw */
+
+/* Sums of ROWS x up to DENSE_VECS vectors; `last` floats count in the last vector. */
+struct block {
+    vec v[ROWS][DENSE_VECS];
+};
+
+/* sum over k of a[r * a_row + k * a_step] b[k * b_step + lane] */
+struct product {
+    const float *a, *b;
+    int64_t a_row, a_step, b_step, k;
+};
+
+INLINE void multiply(struct block *to, const struct product *p, int rows, int vecs, int64_t last)
+{
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+    for (int v = 0; v < vecs; v++)
+        to->v[r][v] = (vec){0};
+    for (int64_t k = 0; k < p->k; k++) {
+        const float *b = p->b + k * p->b_step;
+        vec x[DENSE_VECS];
+        UNROLL
+        for (int v = 0; v < vecs; v++)
+            x[v] = v < vecs - 1 ? load(b + v * LANES) : load_n(b + v * LANES, last);
+        UNROLL
+        for (int r = 0; r < rows; r++) {
+            const vec f = splat(p->a[r * p->a_row + k * p->a_step]);
+            UNROLL
+            for (int v = 0; v < vecs; v++)
+                to->v[r][v] += f * x[v];
+        }
+    }
+}
+
+struct tile {
+    const struct ew_spots_grad *g;
+    struct ew_update update; /* a copy, which no store can change */
+    int64_t c, last;         /* first input; floats of the last vector */
+};
+
+INLINE void data_rows(const struct tile *t, int64_t n, int rows, int vecs)
+{
+    const struct ew_conv_shape *s = &t->g->filter.shape;
+    const struct product p = {.a = t->g->filter.dy + n * s->cout,
+                              .b = t->g->w + t->c,
+                              .a_row = s->cout,
+                              .a_step = 1,
+                              .b_step = s->cin,
+                              .k = s->cout};
+    struct block sum;
+    multiply(&sum, &p, rows, vecs, t->last);
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+    for (int v = 0; v < vecs; v++) {
+        float *to = t->g->dx + (n + r) * s->cin + t->c + v * LANES;
+        const int64_t width = v < vecs - 1 ? LANES : t->last;
+        if (t->g->add_dx)
+            sum.v[r][v] += load_n(to, width);
+        store_n(to, sum.v[r][v], width);
+    }
+}
+
+/* A vector of gradients to where they are wanted. */
+INLINE void finish(const struct tile *t, int64_t at, vec sum, int64_t width)
+{
+    const struct ew_conv_filter *f = &t->g->filter;
+    if (!f->update)
+        store_n(f->dw + at, f->add ? sum + load_n(f->dw + at, width) : sum, width);
+    else if (t->update.is_adam)
+        adam_vec(&t->update.adam, at, sum, width);
+    else
+        sgd_vec(&t->update.sgd, at, sum, width);
+}
+
+INLINE void filter_rows(const struct tile *t, int64_t o, int rows, int vecs)
+{
+    const struct ew_conv_filter *f = &t->g->filter;
+    const struct product p = {.a = f->dy + o,
+                              .b = f->x + t->c,
+                              .a_row = 1,
+                              .a_step = f->shape.cout,
+                              .b_step = f->shape.cin,
+                              .k = f->shape.batch};
+    struct block sum;
+    multiply(&sum, &p, rows, vecs, t->last);
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+    for (int v = 0; v < vecs; v++)
+        finish(t, (o + r) * f->shape.cin + t->c + v * LANES, sum.v[r][v],
+               v < vecs - 1 ? LANES : t->last);
+}
+
+INLINE void run_tile(const struct tile *t, int vecs)
+{
+    const struct ew_conv_shape *s = &t->g->filter.shape;
+    int64_t n = 0, o = 0;
+    for (; t->g->dx && n + ROWS <= s->batch; n += ROWS)
+        data_rows(t, n, ROWS, vecs);
+    for (; t->g->dx && n < s->batch; n++)
+        data_rows(t, n, 1, vecs);
+    if (t->g->no_filter)
+        return;
+    for (; o + ROWS <= s->cout; o += ROWS)
+        filter_rows(t, o, ROWS, vecs);
+    for (; o < s->cout; o++)
+        filter_rows(t, o, 1, vecs);
+}
+
+void EW_K(dense_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t width = min_i64(DENSE_WIDE, g->filter.shape.cin - i * DENSE_WIDE);
+        const int64_t vecs = div_up(width, LANES);
+        struct tile t = {.g = g, .c = i * DENSE_WIDE, .last = width - (vecs - 1) * LANES};
+        if (g->filter.update)
+            t.update = *g->filter.update;
+        if (vecs == DENSE_VECS)
+            run_tile(&t, DENSE_VECS);
+        else if (DENSE_VECS > 3 && vecs == 3)
+            run_tile(&t, 3);
+        else if (DENSE_VECS > 2 && vecs == 2)
+            run_tile(&t, 2);
+        else
+            run_tile(&t, 1);
+    }
+}
