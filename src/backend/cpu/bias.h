@@ -10,6 +10,7 @@
 
 #define EW_BIAS_WIDE  64        /* channels of a tile: a few vectors */
 #define EW_BIAS_PARTS 8         /* of the rows */
+#define EW_BIAS_ALONE (8 << 10) /* elements of dout[0]: done before another thread has woken up */
 #define EW_BIAS_MANY  (1 << 17) /* elements of dout[0] from which on that pays */
 
 struct ew_bias_work {
@@ -66,7 +67,7 @@ static inline void ew_bias_gradient(const struct ew_call *c, const struct ew_ten
         w.sums.out = c->scratch;
         w.sums.add = false;
     }
-    ew_pool_run(c->be->pool, blocks * w.parts, ew_bias_tiles, &w);
+    ew_pool_run(count < EW_BIAS_ALONE ? NULL : c->be->pool, blocks * w.parts, ew_bias_tiles, &w);
     if (w.parts > 1 && db)
         c->be->isa->column_sums(&last, 0, channels);
 }
