@@ -30,6 +30,7 @@ struct ew_optimizer {
     double weight_decay;
     double beta1, beta2, eps; /* adam, adamw */
     int64_t step;             /* updates done so far: the plan counts */
+    int64_t handed; /* times that its tensors were handed out and may have been written: likewise */
 };
 
 extern const char *const ew_optimizer_names[]; /* NULL-terminated */

@@ -101,7 +101,8 @@ void ew_plan_bind_input(struct ew_plan *p, int i, void *data);
 const struct ew_tensor *ew_plan_grad(const struct ew_plan *p, int value);
 /* The optimiser's settings, to be changed between runs (learning rate schedules). */
 struct ew_optimizer *ew_plan_optimizer(struct ew_plan *p);
-/* The optimiser's tensors of a parameter (checkpoints): i from 0, NULL where there is none. */
+/* The optimiser's tensors of a parameter (checkpoints): i from 0, NULL where there is none.  Who
+ * writes to them after a run has to ask for them again first. */
 struct ew_tensor *ew_plan_state(struct ew_plan *p, int value, int i);
 /* Fixes what stochastic operators draw in the next run. */
 void ew_plan_set_step(struct ew_plan *p, uint64_t step);

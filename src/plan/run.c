@@ -161,6 +161,7 @@ struct ew_optimizer *ew_plan_optimizer(struct ew_plan *p)
 
 struct ew_tensor *ew_plan_state(struct ew_plan *p, int value, int i)
 {
+    p->opts.optimizer.handed++;
     return i < EW_UPDATE_STATES && p->state[i][value].buffer >= 0 ? &p->state[i][value].t : NULL;
 }
 

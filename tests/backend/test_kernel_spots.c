@@ -77,6 +77,7 @@ static void run_dense(const struct data *d, bool apart, const float *bias, float
                                .x = d->x,
                                .w = d->w,
                                .bias = bias,
+                               .relu = bias != NULL,
                                .y = y,
                                .turned = test_scratch(d->k->dense_turned(&d->s) * sizeof(float))};
     if (!apart)

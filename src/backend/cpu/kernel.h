@@ -127,6 +127,7 @@ struct ew_spots {
 struct ew_spots_grad {
     struct ew_conv_filter filter; /* `partial` is not used; dx is made of w before it is updated */
     bool no_filter;               /* that gradient is not wanted */
+    bool skip_unmet;              /* with an update: leave taps that meet no pixel as they are */
     const float *w;
     float *dx; /* NULL: not wanted */
     bool add_dx;
@@ -430,6 +431,7 @@ struct ew_column_sums {
     /* Few positions, in training: turn, then run.  Backward: turn, run, sum. */                   \
     X(bool,    spots_fits,     (const struct ew_conv_shape *s))                                    \
     X(bool,    spots_pays,     (const struct ew_conv_shape *s)) /* beside conv and winograd */     \
+    X(uint32_t, spots_met,     (const struct ew_conv_shape *s)) /* bit t: tap t meets a pixel */    \
     X(size_t,  spots_turned,   (const struct ew_conv_shape *s))                                    \
     X(int64_t, spots_turn_tiles, (const struct ew_conv_shape *s))                                  \
     X(void,    spots_turn,     (const struct ew_spots *p, int64_t begin, int64_t end))             \

@@ -2,9 +2,12 @@
 /* Training steps of dense layers, and of convolutions of few positions. */
 #include "backend/cpu/spot_step.h"
 
+#include <math.h>
+
 #include "backend/cpu/bias.h"
 #include "backend/cpu/cpu_update.h"
 #include "backend/cpu/share.h"
+#include "op/optimizer.h"
 
 #define TURN_ALONE  (16 << 10) /* floats: laying out less is done before another thread wakes up */
 #define DENSE_ALONE (64 << 10) /* multiply-adds, likewise */
@@ -12,11 +15,14 @@
 struct state {
     struct ew_conv_shape shape;
     bool relu; /* behind it */
+    /* Backward: 1 + what ew_optimizer.handed was when taps that meet no pixel were seen to have no
+     * state. */
+    int64_t still;
 };
 
 void ew_spot_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
-    *(struct state *)c->state = (struct state){*s, relu};
+    *(struct state *)c->state = (struct state){.shape = *s, .relu = relu};
 }
 
 static size_t floats(size_t n)
@@ -142,10 +148,43 @@ static void run_gradients(const struct ew_call *c, struct work *w)
         ew_pool_run(c->be->pool, w->k->spots_grad_sum_tiles(s), grad_sum_tiles, w);
 }
 
+static bool all_zero(const float *p, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabsf(p[i]) <= 0))
+            return false;
+    return true;
+}
+
+/* True where the optimiser has no state for taps that meet no pixel. */
+static bool are_still(const struct ew_call *update, const struct ew_conv_shape *s, uint32_t met)
+{
+    const int64_t taps = (int64_t)s->axis[0].taps * s->axis[1].taps * s->axis[2].taps;
+    for (int i = 2; i < update->n_in; i++)
+        for (int64_t k = 0; k < s->cout * taps; k++)
+            if (!(met >> k % taps & 1) &&
+                !all_zero((const float *)update->in[i]->data + k * s->cin, s->cin))
+                return false;
+    return true;
+}
+
+/* Filters of 3x3 on single pixels meet padding with eight of nine taps.  Their gradient is zero,
+ * and without state or decay so is their step: they need not be read and written. */
+static bool may_skip(const struct ew_call *c, struct state *state)
+{
+    const struct ew_optimizer *o = c->update ? c->update->attr : NULL;
+    const uint32_t met = c->be->isa->spots_met(&state->shape);
+    if (!o || o->weight_decay > 0)
+        return false;
+    if (state->still != o->handed + 1 && are_still(c->update, &state->shape, met))
+        state->still = o->handed + 1;
+    return state->still == o->handed + 1;
+}
+
 static ew_err run_backward(const struct ew_call *c)
 {
     const struct ew_kernels *k = c->be->isa;
-    const struct state *state = c->state;
+    struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
     struct ew_update update; /* its settings change from run to run */
     if (!c->dout[0])
@@ -160,6 +199,7 @@ static ew_err run_backward(const struct ew_call *c)
                                          .add = !(c->fresh & 2),
                                          .update = c->update ? &update : NULL},
                               .no_filter = !c->din[1],
+                              .skip_unmet = may_skip(c, state),
                               .w = c->in[1]->data,
                               .dx = c->din[0] ? c->din[0]->data : NULL,
                               .add_dx = !(c->fresh & 1),

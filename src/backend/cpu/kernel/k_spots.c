@@ -74,6 +74,17 @@ bool EW_K(spots_fits)(const struct ew_conv_shape *s)
     return EW_K(spots_init)(&p, s);
 }
 
+uint32_t EW_K(spots_met)(const struct ew_conv_shape *s)
+{
+    struct spots p;
+    uint32_t met = 0;
+    if (!EW_K(spots_init)(&p, s))
+        return UINT32_MAX;
+    for (int i = 0; i < p.count; i++)
+        met |= 1u << p.pair[i].tap;
+    return met;
+}
+
 /* Dense layers, and filters that meet so much padding that Winograd's transforms or a matrix
  * product over all taps would multiply more. */
 bool EW_K(spots_pays)(const struct ew_conv_shape *s)

@@ -286,6 +286,8 @@ static void finish_filter(const struct work *w, int64_t o)
             const int64_t at = ((o + r) * s->taps + t) * s->cin + w->c0;
             const bool used = s->first[t] < s->first[t + 1];
             const float *from = used ? sums : w->sums + s->used * block; /* zeros */
+            if (!used && w->g->skip_unmet)
+                continue;
             if (w->g->filter.update)
                 update_piece(w->g->filter.update, at, from, w->inputs);
             else
