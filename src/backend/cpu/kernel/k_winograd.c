@@ -260,16 +260,19 @@ INLINE int64_t v_at(const struct job *j, int64_t tile, int64_t c)
     return c / KC * j->chunk + c % KC + (tile / j->rows * MR + tile % j->rows) * KS;
 }
 
+/* Of a tile; and the next one's are fetched. */
 static void find_pixels(struct job *j, int64_t tile)
 {
     const struct ew_conv_shape *s = &j->conv->shape;
     if (has_cells(s)) { /* pixel[] points at them already */
+        cell_fetch(&j->w.grid, s, j->conv->x, tile + 1, j->w.form);
         cell_tile(&j->w.grid, s, j->conv->x, tile, j->w.form, j->cells);
         return;
     }
     const struct wino_view v = {s->batch, s->axis[1].in,  s->axis[2].in,
                                 s->cin,   s->axis[1].pad, s->axis[2].pad};
     int64_t at[PRODUCTS];
+    grid_fetch(&j->w.grid, &v, j->conv->x, tile + 1, j->w.form, points_of(j->w.form));
     grid_find(&j->w.grid, &v, tile, j->w.form, points_of(j->w.form), at);
     for (int64_t i = 0; i < j->w.products; i++)
         j->pixel[i] = at[i] < 0 ? j->zero : j->conv->x + at[i];

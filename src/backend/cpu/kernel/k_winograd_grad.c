@@ -136,11 +136,12 @@ struct job {
 
 /* ---- V: B' d B ---- */
 
-/* Points at `side` x `side` pixels of an image tile. */
+/* Points at `side` x `side` pixels of an image tile; the next one's are fetched. */
 static void find_pixels(struct job *j, const float *images, const struct wino_view *v, int64_t tile,
                         int side)
 {
     int64_t at[PRODUCTS];
+    grid_fetch(&j->p.grid, v, images, tile + 1, j->p.form, side);
     grid_find(&j->p.grid, v, tile, j->p.form, side, at);
     for (int i = 0; i < side * side; i++)
         j->pixel[i] = at[i] < 0 ? j->zero : images + at[i];
@@ -187,6 +188,7 @@ static void add_input(struct job *j, int64_t at)
 {
     const struct ew_conv_shape *s = &j->f->shape;
     if (has_cells(s)) {
+        cell_fetch(&j->p.grid, s, j->f->x, j->first + at + 1, j->p.form);
         cell_tile(&j->p.grid, s, j->f->x, j->first + at, j->p.form, j->cells);
         for (int64_t p = 0; p < j->p.products; p++)
             j->pixel[p] = j->cells + p * j->p.cin;

@@ -10,7 +10,7 @@
 #ifndef EW_BACKEND_CPU_KERNEL_WINOGRAD_H
 #define EW_BACKEND_CPU_KERNEL_WINOGRAD_H
 
-#include "backend/cpu/kernel/vec.h"
+#include "backend/cpu/kernel/micro.h"
 
 #define WINO_POINTS 8 /* of a line, at most */
 #define WINO_TAPS   5
@@ -103,6 +103,21 @@ INLINE void grid_find(const struct wino_grid *g, const struct wino_view *v, int6
     }
 }
 
+#define NEAR_FLOATS (1 << 20) /* of images that caches have at hand: 4 MiB */
+
+/* Fetches what grid_find finds: rows of a tile are too short for processors to see them coming. */
+INLINE void grid_fetch(const struct wino_grid *g, const struct wino_view *v, const float *images,
+                       int64_t tile, const struct wino_form f, int side)
+{
+    int64_t at[WINO_POINTS * WINO_POINTS];
+    if (tile >= g->tiles || v->batch * v->high * v->wide * v->channels < NEAR_FLOATS)
+        return;
+    grid_find(g, v, tile, f, side, at);
+    for (int i = 0; i < side * side; i++)
+        for (int64_t c = 0; at[i] >= 0 && c < v->channels; c += LINE)
+            __builtin_prefetch(images + at[i] + c, 0, 2);
+}
+
 /* ---- Strides ----
  *
  * A convolution with stride s is one with stride 1 over cells of s x s pixels, the first of which
@@ -135,29 +150,70 @@ INLINE void cell_row(const struct ew_conv_shape *s, const float *line, int64_t x
 {
     const int64_t stride = s->axis[2].stride, cin = s->cin;
     const int64_t first = max_i64(x, 0), last = min_i64(x + stride, s->axis[2].in);
-    const bool whole = line && last - first == stride;
-    if (!whole)
-        clear(to, stride * cin);
+    clear(to, stride * cin);
     if (line && first < last)
         copy_floats(to + (first - x) * cin, line + first * cin, (last - first) * cin);
+}
+
+/* A row of `count` cells, `step` floats apart, all of whose pixels there are. */
+INLINE void cell_rows(const float *from, int64_t n, float *to, int64_t step, int count)
+{
+    if (n <= LANES)
+        for (int i = 0; i < count; i++)
+            store_n(to + i * step, load_n(from + i * n, n), n);
+    else
+        for (int i = 0; i < count; i++)
+            copy_floats(to + i * step, from + i * n, n);
+}
+
+/* Where a tile of cells lies in its image. */
+struct cell_place {
+    const float *image;
+    int64_t y, x, side; /* pixels; may be outside */
+};
+
+INLINE struct cell_place cell_find(const struct wino_grid *g, const struct ew_conv_shape *s,
+                                   const float *x, int64_t tile, const struct wino_form f)
+{
+    const struct ew_conv_axis *ay = &s->axis[1], *ax = &s->axis[2];
+    const int64_t image = tile / g->wide / g->high;
+    return (struct cell_place){x + image * ay->in * ax->in * s->cin,
+                               tile / g->wide % g->high * f.out * ay->stride - ay->pad,
+                               tile % g->wide * f.out * ax->stride - ax->pad,
+                               points_of(f) * ay->stride};
+}
+
+/* Fetches what cell_tile reads. */
+INLINE void cell_fetch(const struct wino_grid *g, const struct ew_conv_shape *s, const float *x,
+                       int64_t tile, const struct wino_form f)
+{
+    const struct cell_place p = cell_find(g, s, x, tile, f);
+    const int64_t high = s->axis[1].in, wide = s->axis[2].in;
+    const int64_t first = max_i64(p.x, 0) * s->cin, last = min_i64(p.x + p.side, wide) * s->cin;
+    if (tile >= g->tiles || s->batch * high * wide * s->cin < NEAR_FLOATS)
+        return;
+    for (int64_t y = max_i64(p.y, 0); y < min_i64(p.y + p.side, high); y++)
+        for (int64_t i = first; i < last; i += LINE)
+            __builtin_prefetch(p.image + y * wide * s->cin + i, 0, 2);
 }
 
 /* The cells that a tile reads, [points][points][cell_channels]; the grid has one image a mosaic. */
 INLINE void cell_tile(const struct wino_grid *g, const struct ew_conv_shape *s, const float *x,
                       int64_t tile, const struct wino_form f, float *to)
 {
-    const struct ew_conv_axis *ay = &s->axis[1], *ax = &s->axis[2];
-    const int64_t channels = cell_channels(s), part = ax->stride * s->cin;
-    const int64_t image = tile / g->wide / g->high * ay->in;
-    const int64_t y0 = tile / g->wide % g->high * f.out * ay->stride - ay->pad;
-    const int64_t x0 = tile % g->wide * f.out * ax->stride - ax->pad;
-    const int points = points_of(f);
-    for (int64_t i = 0; i < points * ay->stride; i++) {
-        const int64_t y = y0 + i;
-        const float *line = y >= 0 && y < ay->in ? x + (image + y) * ax->in * s->cin : NULL;
-        float *row = to + i / ay->stride * points * channels + i % ay->stride * part;
-        for (int j = 0; j < points; j++)
-            cell_row(s, line, x0 + j * ax->stride, row + j * channels);
+    const struct cell_place p = cell_find(g, s, x, tile, f);
+    const int64_t high = s->axis[1].in, wide = s->axis[2].in, stride = s->axis[2].stride;
+    const int64_t channels = cell_channels(s), part = stride * s->cin, points = p.side / stride;
+    const bool whole = p.x >= 0 && p.x + p.side <= wide;
+    for (int64_t i = 0; i < p.side; i++) {
+        const int64_t y = p.y + i;
+        const float *line = y >= 0 && y < high ? p.image + y * wide * s->cin : NULL;
+        float *row = to + i / stride * points * channels + i % stride * part;
+        if (line && whole)
+            cell_rows(line + p.x * s->cin, part, row, channels, (int)points);
+        else
+            for (int64_t j = 0; j < points; j++)
+                cell_row(s, line, p.x + j * stride, row + j * channels);
     }
 }
 
