@@ -6,6 +6,15 @@
 #include "backend/cpu/share.h"
 #include "op/conv.h"
 
+/* Scratch of threads is on their stacks where it is small: lines that no other thread has ever
+ * touched, while those of the plan's memory come out of another's cache. */
+#define OWN_BYTES (32 << 10)
+
+static size_t plan_scratch(const struct ew_backend *be, size_t bytes)
+{
+    return bytes > OWN_BYTES ? ew_share_scratch(be, bytes) : 0;
+}
+
 static bool resolve(const struct ew_call *c, struct ew_conv_pool *out)
 {
     struct ew_conv_sizes s;
@@ -36,7 +45,9 @@ static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_call *c = ctx;
     const struct ew_conv_pool *p = c->state;
     const struct ew_kernels *k = c->be->isa;
-    k->conv_pool_run(p, begin, end, ew_worker_scratch(c, k->conv_pool_scratch(&p->shape), worker));
+    const size_t bytes = k->conv_pool_scratch(&p->shape);
+    _Alignas(EW_ALIGN) char own[OWN_BYTES];
+    k->conv_pool_run(p, begin, end, bytes > OWN_BYTES ? ew_worker_scratch(c, bytes, worker) : own);
 }
 
 static ew_err run_forward(const struct ew_call *c)
@@ -58,7 +69,7 @@ static ew_err run_forward(const struct ew_call *c)
 
 static struct ew_kernel forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
-    const size_t threads = ew_share_scratch(be, be->isa->conv_pool_scratch(s));
+    const size_t threads = plan_scratch(be, be->isa->conv_pool_scratch(s));
     return (struct ew_kernel){.name = "conv and pool",
                               .run = run_forward,
                               .prepare = prepare_forward,
@@ -87,8 +98,10 @@ static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_call *c = ctx;
     const struct backward *b = c->state;
     const struct ew_kernels *k = c->be->isa;
-    const size_t scratch = k->conv_pool_grad_scratch(&b->p.shape);
-    k->conv_pool_grad_run(&b->p, begin, end, ew_worker_scratch(c, scratch, worker));
+    const size_t bytes = k->conv_pool_grad_scratch(&b->p.shape);
+    _Alignas(EW_ALIGN) char own[OWN_BYTES];
+    k->conv_pool_grad_run(&b->p, begin, end,
+                          bytes > OWN_BYTES ? ew_worker_scratch(c, bytes, worker) : own);
 }
 
 static void sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -127,7 +140,7 @@ static ew_err run_backward(const struct ew_call *c)
 static struct ew_kernel backward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
     const struct ew_kernels *k = be->isa;
-    const size_t threads = ew_share_scratch(be, k->conv_pool_grad_scratch(s));
+    const size_t threads = plan_scratch(be, k->conv_pool_grad_scratch(s));
     return (struct ew_kernel){.name = "conv and pool gradients",
                               .run = run_backward,
                               .prepare = prepare_backward,

@@ -8,7 +8,7 @@
 #include "backend/cpu/kernel/turn.h"
 
 #define LINE  16 /* floats of a cache line */
-#define TILES 32 /* of images: they have partial sums of their own */
+#define TILES 32 /* of two images and more, with partial sums of their own */
 
 /* Half a vector where LANES would be mostly empty. */
 #define RUN (LANES < 8 ? LANES : 8)
@@ -77,7 +77,7 @@ static struct layout layout_of(const struct ew_conv_shape *s)
 
 int64_t EW_K(conv_pool_grad_tiles)(const struct ew_conv_shape *s)
 {
-    return min_i64(s->batch, TILES);
+    return min_i64(div_up(s->batch, 2), TILES);
 }
 
 size_t EW_K(conv_pool_partial)(const struct ew_conv_shape *s)
@@ -120,31 +120,34 @@ struct list {
     int32_t *at;
 };
 
-/* Windows [i, i + n), n <= LANES, whose output has the gradients g. */
+/* Of n <= LANES windows, whose output has the gradients g, those that have one; how many. */
 #if defined(EW_ISA_IS_avx512)
-INLINE void append(struct list *to, const uint8_t *place, vec g, const int32_t *left,
-                   const int32_t *right, int64_t line, int64_t n)
+INLINE int64_t append(const struct list *to, const struct layout *by, const uint8_t *place, vec g,
+                      const int32_t *spots, int64_t n)
 {
     const __m512i p = (__m512i)load_index(place, n), one = _mm512_set1_epi32(1);
     const __mmask16 all = (__mmask16)((1u << n) - 1);
     const __mmask16 on = _mm512_mask_cmplt_epi32_mask(all, p, _mm512_set1_epi32(EW_CONV_POOL_CUT));
-    const __m512i l = _mm512_loadu_si512(left), r = _mm512_loadu_si512(right);
+    const __m512i l = _mm512_loadu_si512(spots), r = _mm512_loadu_si512(spots + by->turned);
     __m512i at = _mm512_mask_mov_epi32(l, _mm512_test_epi32_mask(p, one), r);
     at = _mm512_mask_add_epi32(at, _mm512_test_epi32_mask(p, _mm512_set1_epi32(2)), at,
-                               _mm512_set1_epi32((int32_t)line));
-    store(to->g + to->n, (vec)_mm512_maskz_compress_ps(on, (__m512)g));
-    _mm512_storeu_si512(to->at + to->n, _mm512_maskz_compress_epi32(on, at));
-    to->n += __builtin_popcount(on);
+                               _mm512_set1_epi32((int32_t)by->line));
+    store(to->g, (vec)_mm512_maskz_compress_ps(on, (__m512)g));
+    _mm512_storeu_si512(to->at, _mm512_maskz_compress_epi32(on, at));
+    return __builtin_popcount(on);
 }
 #else
-INLINE void append(struct list *to, const uint8_t *place, vec g, const int32_t *left,
-                   const int32_t *right, int64_t line, int64_t n)
+INLINE int64_t append(const struct list *to, const struct layout *by, const uint8_t *place, vec g,
+                      const int32_t *spots, int64_t n)
 {
+    int64_t count = 0;
     for (int64_t i = 0; i < n; i++) {
-        to->g[to->n] = g[i];
-        to->at[to->n] = (place[i] & 1 ? right : left)[i] + (place[i] & 2 ? (int32_t)line : 0);
-        to->n += place[i] < EW_CONV_POOL_CUT;
+        to->g[count] = g[i];
+        to->at[count] =
+            spots[i + (place[i] & 1 ? by->turned : 0)] + (place[i] & 2 ? (int32_t)by->line : 0);
+        count += place[i] < EW_CONV_POOL_CUT;
     }
+    return count;
 }
 #endif
 
@@ -152,14 +155,18 @@ INLINE void append(struct list *to, const uint8_t *place, vec g, const int32_t *
 static void list_windows(const struct layout *l, const uint8_t *place, const float *g,
                          const int32_t *spots, struct list *to)
 {
-    to->n = 0;
-    for (int64_t i = 0; i < l->windows; i += LANES)
-        append(to, place + i, load(g + i), spots + i, spots + l->turned + i, l->line,
-               min_i64(LANES, l->windows - i));
-    for (int64_t i = to->n; i < to->n + LANES; i++) {
-        to->g[i] = 0;
-        to->at[i] = 0;
+    const struct layout by = *l; /* in registers, whatever the list may overlap */
+    struct list end = {.g = to->g, .at = to->at};
+    for (int64_t i = 0; i < by.windows; i += LANES) {
+        const int64_t n =
+            append(&end, &by, place + i, load(g + i), spots + i, min_i64(LANES, by.windows - i));
+        end.g += n;
+        end.at += n;
     }
+    to->n = end.g - to->g;
+    store(end.g, (vec){0});
+    for (int i = 0; i < LANES; i++)
+        end.at[i] = 0;
 }
 
 /* Adds the gradients to a vector of sums. */
