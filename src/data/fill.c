@@ -133,10 +133,8 @@ static ew_err one_or_other(struct ew_filler *f, int64_t index, struct ew_slot *s
     return err;
 }
 
-void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_slot *s)
+static void begin(const struct ew_fill *x, int64_t number, struct ew_slot *s)
 {
-    const struct ew_fill *x = f->shared;
-    const int64_t first = number * x->o.batch, end = ew_min_i64(first + x->o.batch, x->n);
     s->batch = (struct ew_batch){.images = s->images,
                                  .labels = s->labels,
                                  .index = s->index,
@@ -144,6 +142,13 @@ void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_slot *s)
                                  .number = number};
     s->emulated_ns = 0;
     s->err = EW_OK;
+}
+
+void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_slot *s)
+{
+    const struct ew_fill *x = f->shared;
+    const int64_t first = number * x->o.batch, end = ew_min_i64(first + x->o.batch, x->n);
+    begin(x, number, s);
     int64_t now = ew_clock_ns();
     for (int64_t i = first; i < end && s->err == EW_OK; i++) {
         bool got = false;
@@ -152,4 +157,67 @@ void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_slot *s)
     }
     if (s->err != EW_OK)
         snprintf(s->message, sizeof(s->message), "%s", ew_error_message());
+}
+
+/* ---- By several threads ---------------------------------------------------------------------- */
+
+struct sharing {
+    struct ew_filler *fillers;
+    struct ew_slot *s;
+    const int64_t *order; /* of the batch */
+};
+
+/* Samples [first, end) of the batch, each to its place; what they cost is kept by the filler. */
+static void fill_some(void *ctx, int64_t first, int64_t end, int worker)
+{
+    const struct sharing *p = ctx;
+    struct ew_filler *f = &p->fillers[worker];
+    struct ew_slot mine = {.images = p->s->images, .labels = p->s->labels, .index = p->s->index};
+    int64_t now = ew_clock_ns();
+    for (int64_t i = first; i < end; i++)
+        f->failed = one(f, p->order[i], &mine, i, &now) != EW_OK || f->failed;
+    f->cost.fetch_ns += mine.batch.fetch_ns;
+    f->cost.decode_ns += mine.batch.decode_ns;
+    f->cost.augment_ns += mine.batch.augment_ns;
+    f->cost.bytes_read += mine.batch.bytes_read;
+    f->cost.ops_read += mine.batch.ops_read;
+}
+
+static bool add_costs(const struct sharing *p, int threads)
+{
+    bool failed = false;
+    struct ew_batch *b = &p->s->batch;
+    for (int i = 0; i < threads; i++) {
+        const struct ew_batch *c = &p->fillers[i].cost;
+        failed = failed || p->fillers[i].failed;
+        b->fetch_ns += c->fetch_ns;
+        b->decode_ns += c->decode_ns;
+        b->augment_ns += c->augment_ns;
+        b->bytes_read += c->bytes_read;
+        b->ops_read += c->ops_read;
+    }
+    return !failed;
+}
+
+/* Where a sample is bad one thread starts over, since what is to be done about it is told in
+ * order. */
+void ew_fillers_run(struct ew_filler *fillers, int64_t number, struct ew_slot *s)
+{
+    const struct ew_fill *x = fillers[0].shared;
+    const int threads = ew_pool_threads(x->o.pool);
+    const int64_t first = number * x->o.batch, n = ew_min_i64(x->o.batch, x->n - first);
+    if (threads == 1 || x->medium) {
+        ew_filler_run(&fillers[0], number, s);
+        return;
+    }
+    struct sharing p = {fillers, s, x->order + first};
+    begin(x, number, s);
+    for (int i = 0; i < threads; i++) {
+        fillers[i].cost = (struct ew_batch){0};
+        fillers[i].failed = false;
+    }
+    ew_pool_run(x->o.pool, n, fill_some, &p);
+    s->batch.n = n;
+    if (!add_costs(&p, threads))
+        ew_filler_run(&fillers[0], number, s);
 }

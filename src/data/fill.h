@@ -35,6 +35,9 @@ struct ew_filler {
     struct ew_fill *shared;
     struct ew_sample sample;
     struct ew_augmenter *augmenter;
+    /* By several threads: what its samples of the batch took, and whether one of them is bad. */
+    struct ew_batch cost;
+    bool failed;
 };
 
 ew_err ew_filler_init(struct ew_filler *f, struct ew_fill *shared);
@@ -53,5 +56,8 @@ struct ew_slot {
 
 /* Makes batch `number` of the epoch; a failure is left in the slot. */
 void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_slot *s);
+
+/* The same by all threads of o.pool, each with a filler of its own. */
+void ew_fillers_run(struct ew_filler *fillers, int64_t number, struct ew_slot *s);
 
 #endif

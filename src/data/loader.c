@@ -19,7 +19,7 @@
 
 struct worker {
     struct ew_loader *loader;
-    struct ew_filler filler;
+    struct ew_filler *filler;
     pthread_t thread;
     bool running;
 };
@@ -30,7 +30,9 @@ struct ew_loader {
     int64_t batches; /* in an epoch */
     struct ew_slot *slots;
     int64_t n_slots;
-    struct worker *workers; /* max(o.workers, 1): the first one serves inline loading too */
+    struct worker *workers;    /* o.workers */
+    struct ew_filler *fillers; /* one for each of them; inline, for each thread of o.pool */
+    int64_t n_fillers;
     struct ew_loader_counts counts;
     int64_t want; /* the caller's next batch */
     bool held;    /* batch want - 1 is with the caller */
@@ -70,7 +72,7 @@ static void *work(void *arg)
         struct ew_slot *s = slot_of(l, number);
         l->busy++;
         pthread_mutex_unlock(&l->lock);
-        ew_filler_run(&w->filler, number, s);
+        ew_filler_run(w->filler, number, s);
         pthread_mutex_lock(&l->lock);
         s->ready = true;
         l->busy--;
@@ -80,16 +82,27 @@ static void *work(void *arg)
     return NULL;
 }
 
+static ew_err new_fillers(struct ew_loader *l)
+{
+    const struct ew_loader_opts *o = &l->fill.o;
+    const int64_t n = o->workers ? o->workers : ew_pool_threads(o->pool);
+    l->fillers = calloc((size_t)n, sizeof(*l->fillers));
+    EW_CHECK(l->fillers, EW_ERR_MEMORY, "no memory for %lld workers", (long long)n);
+    for (; l->n_fillers < n; l->n_fillers++)
+        EW_TRY(ew_filler_init(&l->fillers[l->n_fillers], &l->fill));
+    return EW_OK;
+}
+
 static ew_err start_workers(struct ew_loader *l)
 {
-    const int64_t n = ew_max_i64(l->fill.o.workers, 1);
-    l->workers = calloc((size_t)n, sizeof(*l->workers));
+    const int64_t n = l->fill.o.workers;
+    EW_TRY(new_fillers(l));
+    l->workers = calloc((size_t)n + 1, sizeof(*l->workers));
     EW_CHECK(l->workers, EW_ERR_MEMORY, "no memory for %lld workers", (long long)n);
-    for (int64_t i = 0; i < n; i++)
-        EW_TRY(ew_filler_init(&l->workers[i].filler, &l->fill));
-    for (int64_t i = 0; i < l->fill.o.workers; i++) {
+    for (int64_t i = 0; i < n; i++) {
         struct worker *w = &l->workers[i];
         w->loader = l;
+        w->filler = &l->fillers[i];
         const int failed = pthread_create(&w->thread, NULL, work, w);
         EW_CHECK(!failed, EW_ERR_MEMORY, "worker %lld of %lld: %s", (long long)i, (long long)n,
                  strerror(failed));
@@ -215,12 +228,13 @@ static void end_workers(struct ew_loader *l)
     l->quit = true;
     pthread_cond_broadcast(&l->work);
     pthread_mutex_unlock(&l->lock);
-    for (int64_t i = 0; l->workers && i < ew_max_i64(l->fill.o.workers, 1); i++) {
+    for (int64_t i = 0; l->workers && i < l->fill.o.workers; i++)
         if (l->workers[i].running)
             pthread_join(l->workers[i].thread, NULL);
-        ew_filler_fini(&l->workers[i].filler);
-    }
     free(l->workers);
+    for (int64_t i = 0; i < l->n_fillers; i++)
+        ew_filler_fini(&l->fillers[i]);
+    free(l->fillers);
 }
 
 void ew_loader_close(struct ew_loader *l)
@@ -294,7 +308,7 @@ ew_err ew_loader_next(struct ew_loader *l, const struct ew_batch **out)
     const int64_t start = ew_clock_ns();
     struct ew_slot *s = slot_of(l, l->want);
     if (l->fill.o.workers == 0) {
-        ew_filler_run(&l->workers[0].filler, l->want, s);
+        ew_fillers_run(l->fillers, l->want, s);
     } else {
         pthread_mutex_lock(&l->lock);
         while (!s->ready)

@@ -21,6 +21,7 @@
 #ifndef EW_DATA_LOADER_H
 #define EW_DATA_LOADER_H
 
+#include "base/pool.h"
 #include "data/augment.h"
 #include "data/data.h"
 #include "data/storage.h"
@@ -33,8 +34,9 @@ struct ew_loader_opts {
     const int64_t *subset; /* only these samples of the split, copied; NULL: all */
     int64_t n_subset;
     int64_t batch;
-    int64_t workers;  /* threads; 0: inline, in ew_loader_next */
-    int64_t prefetch; /* batches kept ready per worker; 0: 2 */
+    int64_t workers;      /* threads; 0: inline, in ew_loader_next */
+    struct ew_pool *pool; /* whose threads share inline loading, borrowed until close; NULL: none */
+    int64_t prefetch;     /* batches kept ready per worker; 0: 2 */
     uint64_t seed;
     bool shuffle;
     bool drop_last;  /* leave out a last batch that is not full */

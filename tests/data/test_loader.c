@@ -63,9 +63,12 @@ static void same_for_any_workers(void)
     if (!EW_EXPECT_OK(ew_dataset_open(SPEC, &d)))
         return;
     uint64_t want[3] = {0};
-    for (int64_t workers = 0; workers < 6; workers++) {
+    struct ew_pool *pool = NULL;
+    EW_EXPECT_OK(ew_pool_new(3, &pool));
+    for (int64_t workers = 0; workers < 7; workers++) {
         struct ew_loader_opts o = all_options(d);
-        o.workers = workers;
+        o.workers = workers % 6;
+        o.pool = workers == 6 ? pool : NULL; /* inline, by its threads */
         o.prefetch = 1 + workers % 3;
         struct ew_loader *l = NULL;
         if (!EW_EXPECT_OK(ew_loader_open(&o, &l)))
@@ -83,6 +86,7 @@ static void same_for_any_workers(void)
         ew_loader_close(l);
     }
     EW_EXPECT(want[0] != want[1] && want[1] != want[2]);
+    ew_pool_free(pool);
     ew_dataset_close(d);
 }
 

@@ -122,8 +122,14 @@ static void bad_samples(void)
     struct ew_dataset *d = NULL;
     if (!EW_EXPECT_OK(ew_dataset_open(dir, &d)))
         return;
-    for (int64_t workers = 0; workers <= 3; workers++) {
-        struct ew_loader_opts o = {.data = d, .batch = 8, .workers = workers, .shuffle = true};
+    struct ew_pool *pool = NULL;
+    EW_EXPECT_OK(ew_pool_new(2, &pool));
+    for (int64_t workers = 0; workers <= 4; workers++) {
+        struct ew_loader_opts o = {.data = d,
+                                   .batch = 8,
+                                   .workers = workers % 4,
+                                   .pool = workers == 4 ? pool : NULL, /* inline, by its threads */
+                                   .shuffle = true};
         struct ew_loader *l = NULL;
         if (!EW_EXPECT_OK(ew_loader_open(&o, &l)))
             break;
@@ -153,6 +159,7 @@ static void bad_samples(void)
         EW_EXPECT(s.bad >= 2);
         ew_loader_close(l);
     }
+    ew_pool_free(pool);
     ew_dataset_close(d);
 }
 
