@@ -16,7 +16,7 @@
 #define FEWER   3 /* the same by Winograd, with two sums of a point each */
 #else
 #define OUTPUTS 2
-#define FEWER   1
+#define FEWER   2
 #endif
 
 #define LINE 16 /* floats of a cache line */
@@ -333,7 +333,7 @@ static void pool_points(const struct part *b, int64_t n)
     if (n == FEWER)
         pool_part(b, FEWER, true);
     else if (n == 2)
-        pool_part(b, FEWER < 2 ? FEWER : 2, true);
+        pool_part(b, 2, true);
     else
         pool_part(b, 1, true);
 }
