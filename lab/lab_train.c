@@ -83,7 +83,7 @@ static void patch_grad(void *p)
 {
     const struct ctx *c = p;
     const struct ew_conv_shape *s = &c->grad.filter.shape;
-    c->k->patch_grad_pack(&c->grad);
+    c->k->patch_grad_pack(&c->grad, c->scratch);
     c->k->patch_grad_run(&c->grad, 0, c->k->patch_grad_tiles(s), c->scratch);
     c->k->patch_grad_sum(&c->grad);
 }

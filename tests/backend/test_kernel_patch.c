@@ -104,7 +104,7 @@ static void run_gradients(const struct data *d, bool apart, struct ew_spots_grad
     void *scratch = test_scratch(k->patch_grad_scratch(&d->s));
     const int64_t tiles = k->patch_grad_tiles(&d->s);
     if (g.dx)
-        k->patch_grad_pack(&g);
+        k->patch_grad_pack(&g, scratch);
     if (!apart)
         k->patch_grad_run(&g, 0, tiles, scratch);
     for (int64_t t = tiles - 1; apart && t >= 0; t--)

@@ -50,8 +50,6 @@ bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struc
         return k->few_fits(s);
     case EW_CONV_FEW_DATA:
         return k->few_data_fits(s);
-    case EW_CONV_PATCH:
-        return k->patch_fits(s);
     case EW_CONV_GEMM:
     case EW_CONV_DATA:
         break;
@@ -67,7 +65,7 @@ bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struc
         [EW_CONV_DATA] = (k)->conv_data_##what, [EW_CONV_WINOGRAD_DATA] = (k)->winograd_##what,    \
         [EW_CONV_DEPTHWISE_DATA] = (k)->depthwise_data_##what,                                     \
         [EW_CONV_GROUPED_DATA] = (k)->grouped_data_##what, [EW_CONV_FEW] = (k)->few_##what,        \
-        [EW_CONV_FEW_DATA] = (k)->few_##what, [EW_CONV_PATCH] = (k)->patch_##what                  \
+        [EW_CONV_FEW_DATA] = (k)->few_##what                                                       \
     }
 
 size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
@@ -83,8 +81,7 @@ size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
         [EW_CONV_DEPTHWISE_DATA] = k->depthwise_pack_size,
         [EW_CONV_GROUPED_DATA] = k->grouped_data_pack_size,
         [EW_CONV_FEW] = k->few_pack_size,
-        [EW_CONV_FEW_DATA] = k->few_pack_size,
-        [EW_CONV_PATCH] = k->patch_pack_size};
+        [EW_CONV_FEW_DATA] = k->few_pack_size};
     return size[m](s) * sizeof(float);
 }
 
@@ -142,9 +139,6 @@ static void pack_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     case EW_CONV_FEW_DATA:
         a->k->few_data_pack(s, a->w, packed);
         break;
-    case EW_CONV_PATCH:
-        a->k->patch_pack(s, a->w, packed);
-        break;
     }
 }
 
@@ -165,7 +159,6 @@ static int64_t pack_tile_count(const struct ew_kernels *k, const struct ew_conv_
     case EW_CONV_GROUPED_DATA:
     case EW_CONV_FEW:
     case EW_CONV_FEW_DATA:
-    case EW_CONV_PATCH:
         break;
     }
     return 1; /* small, and in one piece */

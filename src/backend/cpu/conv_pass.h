@@ -14,7 +14,6 @@ enum ew_conv_method {
     EW_CONV_DEPTHWISE, /* one filter a channel */
     EW_CONV_GROUPED,   /* groups of few channels */
     EW_CONV_FEW,       /* few outputs, many images */
-    EW_CONV_PATCH,     /* 5x5, few channels */
     /* Gradients for the data: */
     EW_CONV_DATA,          /* any shape */
     EW_CONV_WINOGRAD_DATA, /* stride 1; its shape is turned round, see ew_conv_turned */

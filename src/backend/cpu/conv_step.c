@@ -78,10 +78,11 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
 {
     const struct ew_backend *be = c->be;
     const bool fixed = !c->train && c->in[1]->data; /* activations have no memory yet */
-    static const char *const names[] = {
-        [EW_CONV_GEMM] = "gemm",           [EW_CONV_WINOGRAD] = "winograd",
-        [EW_CONV_DEPTHWISE] = "depthwise", [EW_CONV_GROUPED] = "grouped",
-        [EW_CONV_FEW] = "images in lanes", [EW_CONV_PATCH] = "winograd of few channels"};
+    static const char *const names[] = {[EW_CONV_GEMM] = "gemm",
+                                        [EW_CONV_WINOGRAD] = "winograd",
+                                        [EW_CONV_DEPTHWISE] = "depthwise",
+                                        [EW_CONV_GROUPED] = "grouped",
+                                        [EW_CONV_FEW] = "images in lanes"};
     const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(be->isa, m, s));
     const size_t packed = ew_conv_packed_bytes(be->isa, m, s);
     return (struct ew_kernel){.name = names[m],

@@ -453,7 +453,7 @@ struct ew_column_sums {
     X(int64_t, spots_grad_sum_tiles, (const struct ew_conv_shape *s))                              \
     X(void,    spots_grad_sum, (const struct ew_spots_grad *p, int64_t begin, int64_t end))        \
     /* Few channels, 5x5 and stride 1 (patch_fits), as conv; patch_pays: beside the others, in      \
-     * training.  Both gradients: pack, run over tiles, sum; fills filter.db where it is wanted. */ \
+     * training.  Both gradients: pack into each thread's scratch, run over tiles, sum. */          \
     X(bool,    patch_fits,     (const struct ew_conv_shape *s))                                    \
     X(bool,    patch_pays,     (const struct ew_conv_shape *s))                                    \
     X(size_t,  patch_pack_size, (const struct ew_conv_shape *s))                                   \
@@ -462,7 +462,7 @@ struct ew_column_sums {
     X(size_t,  patch_scratch,  (const struct ew_conv_shape *s))                                    \
     X(void,    patch_run,      (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
     X(size_t,  patch_grad_shared, (const struct ew_conv_shape *s))                                 \
-    X(void,    patch_grad_pack, (const struct ew_spots_grad *g)) /* for dx */                       \
+    X(void,    patch_grad_pack, (const struct ew_spots_grad *g, void *scratch)) /* for dx */        \
     X(int64_t, patch_grad_tiles, (const struct ew_conv_shape *s))                                  \
     X(size_t,  patch_grad_scratch, (const struct ew_conv_shape *s))                                \
     X(void,    patch_grad_run, (const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)) \

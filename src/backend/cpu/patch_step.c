@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backward step of convolutions of few channels by F(5x5, 5x5). */
+/* Steps of convolutions of few channels by F(5x5, 5x5), in training. */
 #include "backend/cpu/patch_step.h"
 
 #include "backend/cpu/bias.h"
@@ -16,30 +16,113 @@ void ew_patch_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bo
     *(struct state *)c->state = (struct state){*s, relu};
 }
 
-/* Scratch is what the threads share, then scratch for each. */
+/* ---- What a thread has: a line that says whether the filter is transformed, which each does for
+ * itself (lines that one core writes and another reads cost more), then scratch ---- */
+
+#define HEAD EW_ALIGN /* bytes */
+
+struct work {
+    const struct ew_kernels *k;
+    struct ew_conv conv;
+    const float *w; /* as it is */
+    struct ew_spots_grad grad;
+    char *own; /* of the first thread */
+    size_t size;
+};
+
+static void begin(const struct ew_call *c, const struct work *w)
+{
+    for (int i = 0; i < ew_pool_threads(c->be->pool); i++)
+        w->own[w->size * (size_t)i] = 0;
+}
+
+/* The thread's scratch; *first: this is its first part of the loop. */
+static void *scratch_of(const struct work *w, int worker, bool *first)
+{
+    char *own = w->own + w->size * (size_t)worker;
+    *first = !own[0];
+    own[0] = 1;
+    return own + HEAD;
+}
+
+/* ---- Forward ---- */
+
+static size_t packed_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return ew_align_up(k->patch_pack_size(s) * sizeof(float));
+}
+
+static size_t forward_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return HEAD + packed_bytes(k, s) + ew_align_up(k->patch_scratch(s));
+}
+
+static void forward_tiles(void *ctx, int64_t first, int64_t last, int worker)
+{
+    const struct work *w = ctx;
+    const struct ew_conv_shape *s = &w->conv.shape;
+    struct ew_conv conv = w->conv;
+    bool fresh;
+    float *packed = scratch_of(w, worker, &fresh);
+    if (fresh)
+        w->k->patch_pack(s, w->w, packed);
+    conv.w = packed;
+    w->k->patch_run(&conv, first, last, (char *)packed + packed_bytes(w->k, s));
+}
+
+static ew_err run_forward(const struct ew_call *c)
+{
+    const struct ew_kernels *k = c->be->isa;
+    const struct state *state = c->state;
+    const struct ew_conv_shape *s = &state->shape;
+    struct work w = {.k = k,
+                     .conv = {.shape = *s,
+                              .x = c->in[0]->data,
+                              .y = c->out[0]->data,
+                              .end = {.bias = c->n_in > 2 && c->in[2] ? c->in[2]->data : NULL,
+                                      .act = state->relu ? EW_ACT_RELU : EW_ACT_NONE}},
+                     .w = c->in[1]->data,
+                     .own = c->scratch,
+                     .size = forward_bytes(k, s)};
+    begin(c, &w);
+    ew_pool_run(c->be->pool, k->patch_tiles(s), forward_tiles, &w);
+    return EW_OK;
+}
+
+struct ew_kernel ew_patch_forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+{
+    return (struct ew_kernel){.name = "winograd of few channels",
+                              .run = run_forward,
+                              .scratch = ew_share_scratch(be, forward_bytes(be->isa, s)),
+                              .state = sizeof(struct state)};
+}
+
+/* ---- Backward: scratch is what the threads share, then theirs ---- */
+
 static size_t shared_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
     return ew_align_up(k->patch_grad_shared(s) * sizeof(float));
 }
 
-struct work {
-    const struct ew_kernels *k;
-    struct ew_spots_grad grad;
-    char *scratch;
-    size_t size;
-};
+static size_t backward_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return HEAD + ew_align_up(k->patch_grad_scratch(s));
+}
 
-static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+static void backward_tiles(void *ctx, int64_t first, int64_t last, int worker)
 {
     const struct work *w = ctx;
-    w->k->patch_grad_run(&w->grad, begin, end, w->scratch + ew_align_up(w->size) * (size_t)worker);
+    bool fresh;
+    void *scratch = scratch_of(w, worker, &fresh);
+    if (fresh && w->grad.dx)
+        w->k->patch_grad_pack(&w->grad, scratch);
+    w->k->patch_grad_run(&w->grad, first, last, scratch);
 }
 
 static void run_gradients(const struct ew_call *c, struct work *w)
 {
-    if (w->grad.dx)
-        w->k->patch_grad_pack(&w->grad);
-    ew_pool_run(c->be->pool, w->k->patch_grad_tiles(&w->grad.filter.shape), run_tiles, w);
+    begin(c, w);
+    ew_pool_run(c->be->pool, w->k->patch_grad_tiles(&w->grad.filter.shape), backward_tiles, w);
     if (!w->grad.no_filter)
         w->k->patch_grad_sum(&w->grad);
 }
@@ -70,8 +153,8 @@ static ew_err run_backward(const struct ew_call *c)
                               .dx = c->din[0] ? c->din[0]->data : NULL,
                               .add_dx = !(c->fresh & 1),
                               .shared = c->scratch},
-                     .scratch = (char *)c->scratch + shared_bytes(k, s),
-                     .size = k->patch_grad_scratch(s)};
+                     .own = (char *)c->scratch + shared_bytes(k, s),
+                     .size = backward_bytes(k, s)};
     if (state->relu || (biased && !along))
         ew_bias_gradient(c, state->relu ? c->out[0] : NULL);
     if (c->din[0] || c->din[1])
@@ -83,7 +166,7 @@ struct ew_kernel ew_patch_backward_kernel(const struct ew_backend *be,
                                           const struct ew_conv_shape *s)
 {
     const size_t gradients =
-        shared_bytes(be->isa, s) + ew_share_scratch(be, be->isa->patch_grad_scratch(s));
+        shared_bytes(be->isa, s) + ew_share_scratch(be, backward_bytes(be->isa, s));
     const size_t bias = ew_bias_scratch(s->cout);
     return (struct ew_kernel){.name = "winograd gradients of few channels",
                               .run = run_backward,

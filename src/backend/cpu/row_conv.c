@@ -59,11 +59,6 @@ static ew_err prepare_few(const struct ew_call *c)
     return prepare(c, EW_CONV_FEW);
 }
 
-static ew_err prepare_patch(const struct ew_call *c)
-{
-    return prepare(c, EW_CONV_PATCH);
-}
-
 static ew_err prepare_backward(const struct ew_call *c)
 {
     struct ew_conv_shape s;
@@ -88,7 +83,7 @@ static ew_err prepare_spots(const struct ew_call *c)
     return EW_OK;
 }
 
-static ew_err prepare_patch_backward(const struct ew_call *c)
+static ew_err prepare_patch(const struct ew_call *c)
 {
     struct ew_conv_shape s;
     EW_TRY(shape_of(c, &s));
@@ -110,8 +105,8 @@ static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
         out[n] = ew_conv_forward_kernel(c, EW_CONV_GROUPED, s);
         out[n++].prepare = prepare_grouped;
     }
-    if (c->train && c->be->isa->patch_pays(s)) {
-        out[n] = ew_conv_forward_kernel(c, EW_CONV_PATCH, s);
+    if (c->train && trains(c) && c->be->isa->patch_pays(s)) {
+        out[n] = ew_patch_forward_kernel(c->be, s);
         out[n++].prepare = prepare_patch;
     }
     if (ew_conv_fits(c->be->isa, EW_CONV_FEW, s)) {
@@ -154,7 +149,7 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     }
     if (ask->be->isa->patch_pays(&s)) {
         out[0] = ew_patch_backward_kernel(ask->be, &s);
-        out[0].prepare = prepare_patch_backward;
+        out[0].prepare = prepare_patch;
         return 1;
     }
     out[0] = ew_conv_backward_kernel(ask->be, &s);

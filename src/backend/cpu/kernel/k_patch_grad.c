@@ -1,41 +1,96 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Both gradients of convolutions of few channels by F(5x5, 5x5).  patch.h has the idea.
  *
- * A work tile is a slot: a fixed range of units, whose products for the filter are added up in one
- * place.  There are SLOTS at most, and patch_grad_sum adds them up in order. */
+ * A work tile is a slot: a fixed range of units, whose products for the filter are added up and
+ * transformed back in the thread's scratch.  What is left, a gradient, goes to its place in shared
+ * memory; there are SLOTS at most, and patch_grad_sum adds them up in order.  The transformed
+ * filter is in each thread's scratch too: lines that one core writes and another reads cost more
+ * than making them. */
 #include "backend/cpu/kernel/filter_sum.h"
 #include "backend/cpu/kernel/patch.h"
 #include "backend/cpu/kernel/turn.h"
 
-#define SLOTS 4 /* each as large as the transformed filter: 31 KiB for LeNet-5's second layer */
+#define SLOTS 4
+#define UNIT  16 /* tiles of a unit: with fewer, sums are fetched and stored too often */
 #define TAPS  (PATCH_OUT * PATCH_OUT)
 #define CARRY (PATCH_POINTS - PATCH_OUT) /* pixels that neighbours share */
 
-/* Where things are, in floats. */
+#if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
+#define AT_ONCE 16 /* tiles of a product for the data */
+#else
+#define AT_ONCE 8
+#endif
+
 struct grad {
     struct patch p;
     const struct ew_spots_grad *g;
-    int64_t slots, slot;             /* and floats of one: sums of the filter and the bias */
-    int64_t slots_at, work_at, size; /* in shared memory, behind the transformed filter */
+    int64_t slots;
+    int64_t size, slot; /* floats of the filter, and of a slot: the bias follows */
+};
+
+/* What a thread works on: the first parts are its scratch. */
+struct unit {
+    float *w;         /* the transformed filter: [point][chunk][output][CHANNELS] */
+    float *lines, *v; /* see patch_input */
+    float *half;      /* [block][tile][line of points][PATCH_OUT][LANES] */
+    float *y;         /* of a line of points: [block][tile][point][LANES] */
+    float *dv;        /* the same: [chunk][tile][point][CHANNELS] */
+    float *back;      /* [image][row of tiles][line of points][line] */
+    float *sum;       /* for the filter: [block][line of points][point][input][LANES] */
+    float *bias;      /* [block][LANES] */
+    float *taps;      /* [tap][input][LANES] */
+    const struct grad *d;
+    int64_t first, images, tiles;
+    bool fresh; /* nothing is in `sum` and `bias` yet */
 };
 
 static void init(struct grad *d, const struct ew_spots_grad *g, const struct ew_conv_shape *s)
 {
-    struct patch *p = &d->p;
-    EW_K(patch_init)(p, s);
+    EW_K(patch_init)(&d->p, s, UNIT, SLOTS);
     d->g = g;
-    d->slots = min_i64(p->units, SLOTS);
-    d->slot = (PATCH_POINTS * PATCH_POINTS * p->cin + 1) * p->blocks * LANES;
-    d->slots_at = div_up(PATCH_POINTS * p->chunks * p->cout * PATCH_INPUTS, LANES) * LANES;
-    d->work_at = d->slots_at + d->slots * d->slot;
-    d->size = d->work_at + TAPS * p->cin * (LANES + p->cout);
+    d->slots = min_i64(d->p.units, SLOTS);
+    d->size = TAPS * d->p.cin * d->p.cout;
+    d->slot = div_up(d->size + d->p.cout, LANES) * LANES;
+}
+
+/* Sets the parts of a thread's scratch; returns their size. */
+static int64_t lay_out(const struct patch *p, float *scratch, struct unit *u)
+{
+    const int64_t tiles = p->unit, points = PATCH_POINTS * PATCH_POINTS;
+    u->lines = scratch;
+    u->v = u->lines + patch_lines(p);
+    u->half = u->v + patch_products(p);
+    u->y = u->half + p->blocks * tiles * PATCH_HALF;
+    u->sum = u->y + p->blocks * tiles * PATCH_OUTPUTS;
+    u->bias = u->sum + p->blocks * points * p->cin * LANES;
+    u->taps = u->bias + p->blocks * LANES;
+    u->back = u->taps + TAPS * p->cin * LANES;
+    u->dv = u->back + p->images * p->high * PATCH_POINTS * p->line;
+    u->w = u->dv + p->chunks * tiles * PATCH_INPUTS;
+    return u->w + points * p->chunks * p->cout * CHANNELS - scratch;
 }
 
 size_t EW_K(patch_grad_shared)(const struct ew_conv_shape *s)
 {
     struct grad d;
     init(&d, NULL, s);
-    return (size_t)d.size;
+    return (size_t)(d.slots * d.slot);
+}
+
+size_t EW_K(patch_grad_scratch)(const struct ew_conv_shape *s)
+{
+    struct grad d;
+    struct unit u;
+    float none;
+    init(&d, NULL, s);
+    return (size_t)lay_out(&d.p, &none, &u) * sizeof(float);
+}
+
+int64_t EW_K(patch_grad_tiles)(const struct ew_conv_shape *s)
+{
+    struct grad d;
+    init(&d, NULL, s);
+    return d.slots;
 }
 
 /* ---- The filter for the data's gradient: [point][chunk][output][CHANNELS], zeros behind cin ----
@@ -64,31 +119,20 @@ static void pack_output(const struct patch *p, const float *w, int64_t n, float 
     }
 }
 
-void EW_K(patch_grad_pack)(const struct ew_spots_grad *g)
+void EW_K(patch_grad_pack)(const struct ew_spots_grad *g, void *scratch)
 {
-    struct patch p;
-    EW_K(patch_init)(&p, &g->filter.shape);
-    for (int64_t o = 0; o < p.cout; o++)
-        for (int64_t c = 0; c < p.chunks; c++)
-            pack_output(&p, g->w + o * TAPS * p.cin + c * CHANNELS,
-                        min_i64(CHANNELS, p.cin - c * CHANNELS),
-                        g->shared + (c * p.cout + o) * CHANNELS);
+    struct grad d;
+    struct unit u;
+    init(&d, g, &g->filter.shape);
+    lay_out(&d.p, scratch, &u);
+    for (int64_t o = 0; o < d.p.cout; o++)
+        for (int64_t c = 0; c < d.p.chunks; c++)
+            pack_output(&d.p, g->w + o * TAPS * d.p.cin + c * CHANNELS,
+                        min_i64(CHANNELS, d.p.cin - c * CHANNELS),
+                        u.w + (c * d.p.cout + o) * CHANNELS);
 }
 
 /* ---- A dy A' ---- */
-
-/* What a thread works on. */
-struct unit {
-    const struct grad *d;
-    int64_t first, images, tiles;
-    float *slot;
-    bool fresh;       /* nothing is in the slot yet */
-    float *lines, *v; /* see patch_input */
-    float *half;      /* [block][tile][line of points][PATCH_OUT][LANES] */
-    float *y;         /* of a line of points: [block][tile][point][LANES] */
-    float *dv;        /* the same: [chunk][tile][point][CHANNELS] */
-    float *back;      /* [image][row of tiles][line of points][line] */
-};
 
 /* Down the columns of a tile, outputs [o, o + LANES); returns the sum of dy.  whole: all of the
  * tile's outputs and lanes are there. */
@@ -130,12 +174,11 @@ static vec spread_columns(const struct unit *u, int64_t tile, int64_t b)
 
 static void spread_all_columns(const struct unit *u)
 {
-    float *bias = u->slot + u->d->slot - u->d->p.blocks * LANES;
-    for (int64_t b = 0; b < u->d->p.blocks; b++, bias += LANES) {
-        vec sum = u->fresh ? (vec){0} : load(bias);
+    for (int64_t b = 0; b < u->d->p.blocks; b++) {
+        vec sum = u->fresh ? (vec){0} : load(u->bias + b * LANES);
         for (int64_t t = 0; t < u->tiles; t++)
             sum += spread_columns(u, t, b);
-        store(bias, sum);
+        store(u->bias + b * LANES, sum);
     }
 }
 
@@ -158,7 +201,7 @@ static void spread_line(const struct unit *u, int64_t i)
     }
 }
 
-/* ---- Products for the filter: [block][line of points][point][input][LANES] ---- */
+/* ---- Products for the filter ---- */
 
 /* Some inputs, over all tiles. */
 INLINE void filter_inputs(const float *v, const float *y, int64_t tiles, bool fresh, float *to,
@@ -203,7 +246,7 @@ static void filter_line(const struct unit *u, int64_t i)
     const int64_t point = p->cin * LANES;
     for (int64_t b = 0; b < p->blocks; b++) {
         const float *y = u->y + b * p->unit * PATCH_OUTPUTS;
-        float *to = u->slot + (b * PATCH_POINTS + i) * PATCH_POINTS * point;
+        float *to = u->sum + (b * PATCH_POINTS + i) * PATCH_POINTS * point;
         for (int64_t j = 0; j < PATCH_POINTS; j++, y += LANES, to += point)
             for (int64_t c = 0; c < p->chunks; c++)
                 filter_chunk(u, u->v + (i * p->chunks + c) * p->unit * PATCH_INPUTS + j * CHANNELS,
@@ -218,7 +261,7 @@ static void filter_line(const struct unit *u, int64_t i)
 INLINE void data_tiles(const struct patch *p, const float *w, const float *y, float *to,
                        const int tiles)
 {
-    cvec sum[PATCH_UNIT];
+    cvec sum[AT_ONCE];
     UNROLL
     for (int t = 0; t < tiles; t++)
         sum[t] = (cvec){0};
@@ -237,14 +280,14 @@ INLINE void data_tiles(const struct patch *p, const float *w, const float *y, fl
 static void data_line(const struct unit *u, int64_t i)
 {
     const struct patch *p = &u->d->p;
-    const float *w = u->d->g->shared + i * PATCH_POINTS * p->chunks * p->cout * CHANNELS;
+    const float *w = u->w + i * PATCH_POINTS * p->chunks * p->cout * CHANNELS;
     for (int64_t j = 0; j < PATCH_POINTS; j++)
         for (int64_t c = 0; c < p->chunks; c++, w += p->cout * CHANNELS) {
             const float *y = u->y + j * LANES;
             float *to = u->dv + c * p->unit * PATCH_INPUTS + j * CHANNELS;
             int64_t t = 0;
-            for (; t + PATCH_UNIT <= u->tiles; t += PATCH_UNIT)
-                data_tiles(p, w, y + t * PATCH_OUTPUTS, to + t * PATCH_INPUTS, PATCH_UNIT);
+            for (; t + AT_ONCE <= u->tiles; t += AT_ONCE)
+                data_tiles(p, w, y + t * PATCH_OUTPUTS, to + t * PATCH_INPUTS, AT_ONCE);
             for (; t + 4 <= u->tiles; t += 4)
                 data_tiles(p, w, y + t * PATCH_OUTPUTS, to + t * PATCH_INPUTS, 4);
             for (; t < u->tiles; t++)
@@ -332,6 +375,50 @@ static void back_all_columns(const struct unit *u)
                          u->d->g->dx + (u->first + n) * p->x_image + at, p->x_row - at);
 }
 
+/* ---- The filter's gradient: G' . G of the sums ---- */
+
+/* One input and some outputs, to [tap][input][LANES]. */
+static void taps_input(const struct patch *p, const float *sum, float *taps)
+{
+    vec half[PATCH_POINTS][PATCH_OUT];
+    for (int i = 0; i < PATCH_POINTS; i++) {
+        vec u[PATCH_POINTS];
+        UNROLL
+        for (int j = 0; j < PATCH_POINTS; j++)
+            u[j] = load(sum + (i * PATCH_POINTS + j) * p->cin * LANES);
+        line_taps(u, half[i]);
+    }
+    for (int x = 0; x < PATCH_OUT; x++) {
+        vec u[PATCH_POINTS], g[PATCH_OUT];
+        UNROLL
+        for (int i = 0; i < PATCH_POINTS; i++)
+            u[i] = half[i][x];
+        line_taps(u, g);
+        UNROLL
+        for (int y = 0; y < PATCH_OUT; y++)
+            store(taps + (y * PATCH_OUT + x) * p->cin * LANES, g[y]);
+    }
+}
+
+/* To the slot: as the filter, then the bias. */
+static void finish_slot(const struct unit *u, float *slot)
+{
+    const struct patch *p = &u->d->p;
+    const int64_t size = TAPS * p->cin;
+    for (int64_t o = 0; o < p->cout; o += LANES) {
+        const float *sum = u->sum + o * PATCH_POINTS * PATCH_POINTS * p->cin;
+        for (int64_t k = 0; k < p->cin; k++)
+            taps_input(p, sum + k * LANES, u->taps + k * LANES);
+        for (int64_t t = 0; t < size; t += LANES) {
+            vec r[LANES];
+            turn_load(u->taps + t * LANES, LANES, size - t, LANES, r);
+            for (int64_t i = 0; i < min_i64(LANES, p->cout - o); i++)
+                store_n(slot + (o + i) * size + t, r[i], size - t);
+        }
+        store_n(slot + p->cout * size + o, load(u->bias + o), p->cout - o);
+    }
+}
+
 /* ---- Units and slots ---- */
 
 static void run_unit(const struct unit *u)
@@ -355,45 +442,15 @@ static void run_unit(const struct unit *u)
         back_all_columns(u);
 }
 
-/* Sets the parts of a unit's scratch; returns their size. */
-static int64_t lay_out(const struct grad *d, float *scratch, struct unit *u)
-{
-    const struct patch *p = &d->p;
-    u->lines = scratch;
-    u->v = u->lines + patch_lines(p);
-    u->half = u->v + patch_products(p);
-    u->y = u->half + p->blocks * p->unit * PATCH_HALF;
-    u->dv = u->y + p->blocks * p->unit * PATCH_OUTPUTS;
-    u->back = u->dv + p->chunks * p->unit * PATCH_INPUTS;
-    return u->back + p->images * p->high * PATCH_POINTS * p->line - scratch;
-}
-
-size_t EW_K(patch_grad_scratch)(const struct ew_conv_shape *s)
-{
-    struct grad d;
-    struct unit u;
-    float none;
-    init(&d, NULL, s);
-    return (size_t)lay_out(&d, &none, &u) * sizeof(float);
-}
-
-int64_t EW_K(patch_grad_tiles)(const struct ew_conv_shape *s)
-{
-    struct grad d;
-    init(&d, NULL, s);
-    return d.slots;
-}
-
 void EW_K(patch_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)
 {
     struct grad d;
     init(&d, g, &g->filter.shape);
     struct unit u = {.d = &d};
-    lay_out(&d, scratch, &u);
+    lay_out(&d.p, scratch, &u);
     clear(u.lines, patch_lines(&d.p)); /* padding */
     for (int64_t i = begin; i < end; i++) {
         const int64_t first = d.p.units * i / d.slots, last = d.p.units * (i + 1) / d.slots;
-        u.slot = g->shared + d.slots_at + i * d.slot;
         for (int64_t n = first; n < last; n++) {
             u.fresh = n == first;
             u.first = n * d.p.images;
@@ -401,69 +458,22 @@ void EW_K(patch_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t 
             u.tiles = u.images * d.p.tiles;
             run_unit(&u);
         }
-    }
-}
-
-/* ---- The filter's gradient: G' . G of the sums ---- */
-
-/* One input and some outputs, to [tap][cin][LANES]. */
-static void sum_input(const struct grad *d, const float *slots, float *taps)
-{
-    const struct patch *p = &d->p;
-    vec half[PATCH_POINTS][PATCH_OUT];
-    for (int i = 0; i < PATCH_POINTS; i++) {
-        vec u[PATCH_POINTS];
-        UNROLL
-        for (int j = 0; j < PATCH_POINTS; j++) {
-            const float *from = slots + (i * PATCH_POINTS + j) * p->cin * LANES;
-            u[j] = load(from);
-            for (int64_t s = 1; s < d->slots; s++)
-                u[j] += load(from + s * d->slot);
-        }
-        line_taps(u, half[i]);
-    }
-    for (int x = 0; x < PATCH_OUT; x++) {
-        vec u[PATCH_POINTS], g[PATCH_OUT];
-        UNROLL
-        for (int i = 0; i < PATCH_POINTS; i++)
-            u[i] = half[i][x];
-        line_taps(u, g);
-        UNROLL
-        for (int y = 0; y < PATCH_OUT; y++)
-            store(taps + (y * PATCH_OUT + x) * p->cin * LANES, g[y]);
-    }
-}
-
-static void sum_bias(const struct grad *d)
-{
-    const struct ew_conv_filter *f = &d->g->filter;
-    const float *from = d->g->shared + d->slots_at + d->slot - d->p.blocks * LANES;
-    for (int64_t o = 0; o < d->p.cout; o += LANES) {
-        vec sum = f->add_db ? load_n(f->db + o, d->p.cout - o) : (vec){0};
-        for (int64_t s = 0; s < d->slots; s++)
-            sum += load(from + s * d->slot + o);
-        store_n(f->db + o, sum, d->p.cout - o);
+        if (!g->no_filter)
+            finish_slot(&u, g->shared + i * d.slot);
     }
 }
 
 void EW_K(patch_grad_sum)(const struct ew_spots_grad *g)
 {
+    const struct ew_conv_filter *f = &g->filter;
     struct grad d;
-    init(&d, g, &g->filter.shape);
-    const int64_t size = TAPS * d.p.cin;
-    float *taps = g->shared + d.work_at, *dw = taps + size * LANES;
-    const float *slots = g->shared + d.slots_at;
-    for (int64_t o = 0; o < d.p.cout; o += LANES, slots += PATCH_POINTS * d.p.cin * PATCH_OUTPUTS) {
-        for (int64_t k = 0; k < d.p.cin; k++)
-            sum_input(&d, slots + k * LANES, taps + k * LANES);
-        for (int64_t t = 0; t < size; t += LANES) {
-            vec r[LANES];
-            turn_load(taps + t * LANES, LANES, size - t, LANES, r);
-            for (int64_t i = 0; i < min_i64(LANES, d.p.cout - o); i++)
-                store_n(dw + (o + i) * size + t, r[i], size - t);
-        }
+    init(&d, g, &f->shape);
+    filter_sum(f, g->shared, d.slots, d.slot, 0, d.size);
+    for (int64_t o = 0; f->db && o < d.p.cout; o += LANES) {
+        const int64_t n = d.p.cout - o;
+        vec sum = f->add_db ? load_n(f->db + o, n) : (vec){0};
+        for (int64_t s = 0; s < d.slots; s++)
+            sum += load_n(g->shared + s * d.slot + d.size + o, n);
+        store_n(f->db + o, sum, n);
     }
-    filter_sum(&g->filter, dw, 1, 0, 0, size * d.p.cout);
-    if (g->filter.db)
-        sum_bias(&d);
 }

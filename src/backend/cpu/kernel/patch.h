@@ -22,7 +22,6 @@
 
 #define PATCH_OUT    5 /* outputs of a line, and taps */
 #define PATCH_POINTS 9
-#define PATCH_UNIT   8 /* tiles of a unit, about */
 
 /* ---- Points ---- */
 
@@ -124,7 +123,8 @@ struct patch {
     int64_t line;              /* of a transformed line of an image: padding and slack, too */
 };
 
-void EW_K(patch_init)(struct patch *p, const struct ew_conv_shape *s);
+/* Units of about `tiles` tiles, but at least `units` of them where there are as many images. */
+void EW_K(patch_init)(struct patch *p, const struct ew_conv_shape *s, int64_t tiles, int64_t units);
 
 /* B' x B of `images` images: v is [line of points][chunk][tile of the unit][point][CHANNELS], what
  * is behind cin undefined.  lines: patch_lines floats of scratch, cleared once. */
