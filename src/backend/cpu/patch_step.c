@@ -16,33 +16,28 @@ void ew_patch_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bo
     *(struct state *)c->state = (struct state){*s, relu};
 }
 
-/* ---- What a thread has: a line that says whether the filter is transformed, which each does for
- * itself (lines that one core writes and another reads cost more), then scratch ---- */
-
-#define HEAD EW_ALIGN /* bytes */
+/* Threads transform the filter for themselves, anew for each part of a loop, and work on their
+ * stacks where that is not too much: lines that another core has written last cost more than
+ * making them, and the plan's memory is used by one and then the other. */
+#define OWN_BYTES (256 << 10)
 
 struct work {
     const struct ew_kernels *k;
     struct ew_conv conv;
     const float *w; /* as it is */
     struct ew_spots_grad grad;
-    char *own; /* of the first thread */
-    size_t size;
+    char *scratch; /* behind what is shared */
+    size_t size;   /* bytes of it for a thread */
 };
 
-static void begin(const struct ew_call *c, const struct work *w)
+static void *scratch_of(const struct work *w, int worker, char *own)
 {
-    for (int i = 0; i < ew_pool_threads(c->be->pool); i++)
-        w->own[w->size * (size_t)i] = 0;
+    return w->size > OWN_BYTES ? w->scratch + w->size * (size_t)worker : own;
 }
 
-/* The thread's scratch; *first: this is its first part of the loop. */
-static void *scratch_of(const struct work *w, int worker, bool *first)
+static size_t plan_scratch(const struct ew_backend *be, size_t bytes)
 {
-    char *own = w->own + w->size * (size_t)worker;
-    *first = !own[0];
-    own[0] = 1;
-    return own + HEAD;
+    return bytes > OWN_BYTES ? ew_share_scratch(be, bytes) : 0;
 }
 
 /* ---- Forward ---- */
@@ -54,20 +49,19 @@ static size_t packed_bytes(const struct ew_kernels *k, const struct ew_conv_shap
 
 static size_t forward_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return HEAD + packed_bytes(k, s) + ew_align_up(k->patch_scratch(s));
+    return packed_bytes(k, s) + ew_align_up(k->patch_scratch(s));
 }
 
-static void forward_tiles(void *ctx, int64_t first, int64_t last, int worker)
+static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
     const struct ew_conv_shape *s = &w->conv.shape;
     struct ew_conv conv = w->conv;
-    bool fresh;
-    float *packed = scratch_of(w, worker, &fresh);
-    if (fresh)
-        w->k->patch_pack(s, w->w, packed);
+    _Alignas(EW_ALIGN) char own[OWN_BYTES];
+    float *packed = scratch_of(w, worker, own);
+    w->k->patch_pack(s, w->w, packed);
     conv.w = packed;
-    w->k->patch_run(&conv, first, last, (char *)packed + packed_bytes(w->k, s));
+    w->k->patch_run(&conv, begin, end, (char *)packed + packed_bytes(w->k, s));
 }
 
 static ew_err run_forward(const struct ew_call *c)
@@ -82,9 +76,8 @@ static ew_err run_forward(const struct ew_call *c)
                               .end = {.bias = c->n_in > 2 && c->in[2] ? c->in[2]->data : NULL,
                                       .act = state->relu ? EW_ACT_RELU : EW_ACT_NONE}},
                      .w = c->in[1]->data,
-                     .own = c->scratch,
+                     .scratch = c->scratch,
                      .size = forward_bytes(k, s)};
-    begin(c, &w);
     ew_pool_run(c->be->pool, k->patch_tiles(s), forward_tiles, &w);
     return EW_OK;
 }
@@ -93,7 +86,7 @@ struct ew_kernel ew_patch_forward_kernel(const struct ew_backend *be, const stru
 {
     return (struct ew_kernel){.name = "winograd of few channels",
                               .run = run_forward,
-                              .scratch = ew_share_scratch(be, forward_bytes(be->isa, s)),
+                              .scratch = plan_scratch(be, forward_bytes(be->isa, s)),
                               .state = sizeof(struct state)};
 }
 
@@ -106,22 +99,21 @@ static size_t shared_bytes(const struct ew_kernels *k, const struct ew_conv_shap
 
 static size_t backward_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return HEAD + ew_align_up(k->patch_grad_scratch(s));
+    return ew_align_up(k->patch_grad_scratch(s));
 }
 
-static void backward_tiles(void *ctx, int64_t first, int64_t last, int worker)
+static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    bool fresh;
-    void *scratch = scratch_of(w, worker, &fresh);
-    if (fresh && w->grad.dx)
+    _Alignas(EW_ALIGN) char own[OWN_BYTES];
+    void *scratch = scratch_of(w, worker, own);
+    if (w->grad.dx)
         w->k->patch_grad_pack(&w->grad, scratch);
-    w->k->patch_grad_run(&w->grad, first, last, scratch);
+    w->k->patch_grad_run(&w->grad, begin, end, scratch);
 }
 
 static void run_gradients(const struct ew_call *c, struct work *w)
 {
-    begin(c, w);
     ew_pool_run(c->be->pool, w->k->patch_grad_tiles(&w->grad.filter.shape), backward_tiles, w);
     if (!w->grad.no_filter)
         w->k->patch_grad_sum(&w->grad);
@@ -153,7 +145,7 @@ static ew_err run_backward(const struct ew_call *c)
                               .dx = c->din[0] ? c->din[0]->data : NULL,
                               .add_dx = !(c->fresh & 1),
                               .shared = c->scratch},
-                     .own = (char *)c->scratch + shared_bytes(k, s),
+                     .scratch = (char *)c->scratch + shared_bytes(k, s),
                      .size = backward_bytes(k, s)};
     if (state->relu || (biased && !along))
         ew_bias_gradient(c, state->relu ? c->out[0] : NULL);
@@ -166,7 +158,7 @@ struct ew_kernel ew_patch_backward_kernel(const struct ew_backend *be,
                                           const struct ew_conv_shape *s)
 {
     const size_t gradients =
-        shared_bytes(be->isa, s) + ew_share_scratch(be, backward_bytes(be->isa, s));
+        shared_bytes(be->isa, s) + plan_scratch(be, backward_bytes(be->isa, s));
     const size_t bias = ew_bias_scratch(s->cout);
     return (struct ew_kernel){.name = "winograd gradients of few channels",
                               .run = run_backward,

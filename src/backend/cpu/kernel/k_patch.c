@@ -15,7 +15,7 @@
 
 /* ---- Geometry ---- */
 
-void EW_K(patch_init)(struct patch *p, const struct ew_conv_shape *s, int64_t tiles, int64_t units)
+void EW_K(patch_init)(struct patch *p, const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *h = &s->axis[1], *w = &s->axis[2];
     *p = (struct patch){.high = div_up(h->out, PATCH_OUT),
@@ -27,16 +27,11 @@ void EW_K(patch_init)(struct patch *p, const struct ew_conv_shape *s, int64_t ti
                         .x_row = (int64_t)w->in * s->cin};
     p->x_image = p->x_row * h->in;
     p->tiles = p->high * p->wide;
-    p->images = max_i64(min_i64(tiles / p->tiles, s->batch / units), 1);
+    p->images = max_i64(min_i64(PATCH_UNIT / p->tiles, s->batch / PATCH_UNITS), 1);
     p->units = div_up(s->batch, p->images);
     p->unit = p->images * p->tiles;
     const int64_t line = (p->wide * PATCH_OUT + PATCH_POINTS - PATCH_OUT) * s->cin;
     p->line = div_up(line + LANES, LANES) * LANES;
-}
-
-static void init(struct patch *p, const struct ew_conv_shape *s)
-{
-    EW_K(patch_init)(p, s, 8, 8);
 }
 
 /* Images must not be cropped: their last lines would be in no tile. */
@@ -59,7 +54,7 @@ bool EW_K(patch_pays)(const struct ew_conv_shape *s)
     if (!EW_K(patch_fits)(s) || s->cin < 4 || s->cin > 16 || s->cout < 8 || s->cout > 32)
         return false;
     struct patch p;
-    init(&p, s);
+    EW_K(patch_init)(&p, s);
     const double vectors = (double)p.blocks, inputs = (double)(p.chunks * CHANNELS) / LANES;
     const double tile = 81.0 * (double)p.cin * vectors + 14 * 25 * vectors + 18 * 35 * inputs;
     const double direct = 25.0 * s->axis[1].out * s->axis[2].out * (double)p.cin * vectors;
@@ -271,21 +266,21 @@ static void run_unit(const struct ew_conv *c, const struct patch *p, int64_t uni
 int64_t EW_K(patch_tiles)(const struct ew_conv_shape *s)
 {
     struct patch p;
-    init(&p, s);
+    EW_K(patch_init)(&p, s);
     return p.units;
 }
 
 size_t EW_K(patch_scratch)(const struct ew_conv_shape *s)
 {
     struct patch p;
-    init(&p, s);
+    EW_K(patch_init)(&p, s);
     return (size_t)(patch_lines(&p) + patch_products(&p) + p.unit * PATCH_HALF) * sizeof(float);
 }
 
 void EW_K(patch_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
 {
     struct patch p;
-    init(&p, &c->shape);
+    EW_K(patch_init)(&p, &c->shape);
     clear(scratch, patch_lines(&p)); /* padding */
     for (int64_t i = begin; i < end; i++)
         run_unit(c, &p, i, scratch);

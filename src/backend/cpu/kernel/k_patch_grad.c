@@ -3,15 +3,12 @@
  *
  * A work tile is a slot: a fixed range of units, whose products for the filter are added up and
  * transformed back in the thread's scratch.  What is left, a gradient, goes to its place in shared
- * memory; there are SLOTS at most, and patch_grad_sum adds them up in order.  The transformed
- * filter is in each thread's scratch too: lines that one core writes and another reads cost more
- * than making them. */
+ * memory; there are SLOTS at most, and patch_grad_sum adds them up in order. */
 #include "backend/cpu/kernel/filter_sum.h"
 #include "backend/cpu/kernel/patch.h"
 #include "backend/cpu/kernel/turn.h"
 
-#define SLOTS 4
-#define UNIT  16 /* tiles of a unit: with fewer, sums are fetched and stored too often */
+#define SLOTS PATCH_UNITS
 #define TAPS  (PATCH_OUT * PATCH_OUT)
 #define CARRY (PATCH_POINTS - PATCH_OUT) /* pixels that neighbours share */
 
@@ -46,7 +43,7 @@ struct unit {
 
 static void init(struct grad *d, const struct ew_spots_grad *g, const struct ew_conv_shape *s)
 {
-    EW_K(patch_init)(&d->p, s, UNIT, SLOTS);
+    EW_K(patch_init)(&d->p, s);
     d->g = g;
     d->slots = min_i64(d->p.units, SLOTS);
     d->size = TAPS * d->p.cin * d->p.cout;

@@ -22,6 +22,9 @@
 
 #define PATCH_OUT    5 /* outputs of a line, and taps */
 #define PATCH_POINTS 9
+#define PATCH_UNIT   16 /* tiles of a unit, about: with fewer, filters and sums are read too often \
+                         */
+#define PATCH_UNITS 4   /* at least, where there are as many images */
 
 /* ---- Points ---- */
 
@@ -123,8 +126,7 @@ struct patch {
     int64_t line;              /* of a transformed line of an image: padding and slack, too */
 };
 
-/* Units of about `tiles` tiles, but at least `units` of them where there are as many images. */
-void EW_K(patch_init)(struct patch *p, const struct ew_conv_shape *s, int64_t tiles, int64_t units);
+void EW_K(patch_init)(struct patch *p, const struct ew_conv_shape *s);
 
 /* B' x B of `images` images: v is [line of points][chunk][tile of the unit][point][CHANNELS], what
  * is behind cin undefined.  lines: patch_lines floats of scratch, cleared once. */
