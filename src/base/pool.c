@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/flush.h"
 #include "base/mem.h"
 
 #define MAX_THREADS 1024
@@ -164,6 +165,7 @@ static void *thread_main(void *arg)
 {
     const struct worker *w = arg;
     struct ew_pool *p = w->pool;
+    ew_flush_begin(); /* for good: the thread does nothing else */
     for (unsigned seen = 0;;) {
         wait_for_loop(p, seen);
         atomic_fetch_add(&p->active, 1);
@@ -211,10 +213,8 @@ static void close_loop(struct ew_pool *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-void ew_pool_run(struct ew_pool *p, int64_t n, ew_pool_fn *fn, void *ctx)
+static void run(struct ew_pool *p, int64_t n, ew_pool_fn *fn, void *ctx)
 {
-    if (n <= 0)
-        return;
     const bool alone = ew_pool_threads(p) == 1 || n == 1;
     if (alone || atomic_flag_test_and_set_explicit(&p->busy, memory_order_acquire)) {
         fn(ctx, 0, n, 0);
@@ -231,6 +231,15 @@ void ew_pool_run(struct ew_pool *p, int64_t n, ew_pool_fn *fn, void *ctx)
     work(p, 0);
     close_loop(p);
     atomic_flag_clear_explicit(&p->busy, memory_order_release);
+}
+
+void ew_pool_run(struct ew_pool *p, int64_t n, ew_pool_fn *fn, void *ctx)
+{
+    if (n <= 0)
+        return;
+    const uint64_t mode = ew_flush_begin(); /* as the threads */
+    run(p, n, fn, ctx);
+    ew_flush_end(mode);
 }
 
 /* ---- Life ------------------------------------------------------------------------------------ */

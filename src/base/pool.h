@@ -4,7 +4,8 @@
  * Thread r of T begins with [n * r / T, n * (r + 1) / T), part by part; who has finished takes
  * parts that another has not begun.  A loop's result may not depend on where the parts are cut or
  * on who does them: sums over the whole loop go through one slot per index (or per fixed block of
- * indices), added up afterwards in order.  Then any number of threads gives the same bits. */
+ * indices), added up afterwards in order.  Then any number of threads gives the same bits.  Loops
+ * take denormal numbers as zeros (base/flush.h), whoever does them. */
 #ifndef EW_BASE_POOL_H
 #define EW_BASE_POOL_H
 

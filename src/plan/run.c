@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/flush.h"
 #include "plan/plan.h"
 #include "plan/plan_impl.h"
 
@@ -50,7 +51,10 @@ static ew_err run_parts(struct ew_plan *p)
 ew_err ew_plan_run(struct ew_plan *p)
 {
     EW_CHECK(!p->opts.dry, EW_ERR_ARG, "a dry plan of graph %s cannot run", p->g->name);
-    EW_TRY(p->strategy.parts == 1 ? run_steps(p, 0) : run_parts(p));
+    const uint64_t mode = ew_flush_begin();
+    const ew_err e = p->strategy.parts == 1 ? run_steps(p, 0) : run_parts(p);
+    ew_flush_end(mode);
+    EW_TRY(e);
     p->opts.optimizer.step += p->opts.update;
     return EW_OK;
 }
@@ -98,10 +102,8 @@ bool ew_plan_node_packs(const struct ew_plan *p, int node, int i)
     return s && i < 32 && (s->kernel.packs >> i & 1);
 }
 
-ew_err ew_plan_run_timed(struct ew_plan *p, int64_t *ns)
+static ew_err run_timed(struct ew_plan *p, int64_t *ns)
 {
-    EW_CHECK(!p->opts.dry && p->strategy.parts == 1, EW_ERR_ARG,
-             "only a plan that runs the whole batch at once can be profiled");
     for (int k = 0; k < p->n_steps; k++) {
         const struct ew_step *s = &p->steps[k];
         const int64_t start = ew_clock_ns();
@@ -110,6 +112,17 @@ ew_err ew_plan_run_timed(struct ew_plan *p, int64_t *ns)
         if (e != EW_OK)
             return ew_fail_in(e, "node %s", s->call.name);
     }
+    return EW_OK;
+}
+
+ew_err ew_plan_run_timed(struct ew_plan *p, int64_t *ns)
+{
+    EW_CHECK(!p->opts.dry && p->strategy.parts == 1, EW_ERR_ARG,
+             "only a plan that runs the whole batch at once can be profiled");
+    const uint64_t mode = ew_flush_begin();
+    const ew_err e = run_timed(p, ns);
+    ew_flush_end(mode);
+    EW_TRY(e);
     p->opts.optimizer.step += p->opts.update;
     return EW_OK;
 }

@@ -3,6 +3,7 @@
  * Run under the thread sanitizer by `./run tsan`. */
 #include "base/pool.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -240,6 +241,33 @@ static void *produce(void *arg)
     return NULL;
 }
 
+static void halve_some(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    volatile float *v = ctx;
+    for (int64_t i = begin; i < end; i++)
+        v[i] = v[i] * 0.5f;
+}
+
+static void denormals_are_zeros(void)
+{
+    static float v[4096];
+    volatile float tiny = 1.2e-38f;
+    for (int threads = 1; threads <= 3; threads++) {
+        struct ew_pool *p = NULL;
+        EW_EXPECT_OK(ew_pool_new(threads, &p));
+        for (int i = 0; i < 4096; i++)
+            v[i] = tiny;
+        ew_pool_run(p, 4096, halve_some, v);
+        int wrong = 0;
+        for (int i = 0; i < 4096; i++)
+            wrong += fpclassify(v[i]) != FP_ZERO;
+        EW_EXPECT_INT(wrong, 0);
+        const float half = tiny * 0.5f; /* the caller's own arithmetic is as it was */
+        EW_EXPECT_INT(fpclassify(half), FP_SUBNORMAL);
+        ew_pool_free(p);
+    }
+}
+
 static void queue_keeps_order(void)
 {
     struct ew_queue q;
@@ -274,5 +302,5 @@ static void closed_queue_drains(void)
 
 EW_TEST_MAIN(EW_TEST(each_index_once), EW_TEST(same_bits_for_any_threads), EW_TEST(many_loops),
              EW_TEST(loops_within_loops), EW_TEST(nobody_waits_for_work_not_begun),
-             EW_TEST(two_callers), EW_TEST(bad_counts), EW_TEST(queue_keeps_order),
-             EW_TEST(closed_queue_drains))
+             EW_TEST(two_callers), EW_TEST(bad_counts), EW_TEST(denormals_are_zeros),
+             EW_TEST(queue_keeps_order), EW_TEST(closed_queue_drains))
