@@ -11,7 +11,9 @@
 #define AT_ONCE 1
 #endif
 
-#define TILES_MAX 64 /* of an image: more would not fit L2 */
+#define WEIGHTS_MAX  1024       /* inputs times outputs: 324 KiB, transformed */
+#define PRODUCTS_MAX (64 << 10) /* floats of a unit's transformed inputs */
+#define TILES_MAX    64         /* of an image: more would not fit L2 */
 
 /* ---- Geometry ---- */
 
@@ -47,14 +49,16 @@ bool EW_K(patch_fits)(const struct ew_conv_shape *s)
     return fits && div_up(a[1].out, PATCH_OUT) * div_up(a[2].out, PATCH_OUT) <= TILES_MAX;
 }
 
-/* By vector operations: those of the transforms are counted in patch_lines.h.  With more channels
- * products outweigh transforms, and winograd.h's larger blocks are as fast. */
+/* By vector operations: those of the transforms are counted in patch_lines.h.  Transformed filters
+ * and inputs have to leave room in L2; else winograd.h's blocks are faster. */
 bool EW_K(patch_pays)(const struct ew_conv_shape *s)
 {
-    if (!EW_K(patch_fits)(s) || s->cin < 4 || s->cin > 16 || s->cout < 8 || s->cout > 32)
+    if (!EW_K(patch_fits)(s) || s->cin < 3 || s->cout < 8 || s->cin > 32 || s->cout > 64)
         return false;
     struct patch p;
     EW_K(patch_init)(&p, s);
+    if (p.cin * p.cout > WEIGHTS_MAX || patch_products(&p) > PRODUCTS_MAX)
+        return false;
     const double vectors = (double)p.blocks, inputs = (double)(p.chunks * CHANNELS) / LANES;
     const double tile = 81.0 * (double)p.cin * vectors + 14 * 25 * vectors + 18 * 35 * inputs;
     const double direct = 25.0 * s->axis[1].out * s->axis[2].out * (double)p.cin * vectors;

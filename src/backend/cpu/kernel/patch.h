@@ -22,9 +22,8 @@
 
 #define PATCH_OUT    5 /* outputs of a line, and taps */
 #define PATCH_POINTS 9
-#define PATCH_UNIT   16 /* tiles of a unit, about: with fewer, filters and sums are read too often \
-                         */
-#define PATCH_UNITS 4   /* at least, where there are as many images */
+#define PATCH_UNIT   16 /* tiles of a unit: with fewer, filters are read too often */
+#define PATCH_UNITS  4  /* at least, where there are as many images */
 
 /* ---- Points ---- */
 
