@@ -50,21 +50,34 @@ static void init(struct grad *d, const struct ew_spots_grad *g, const struct ew_
     d->slot = div_up(d->size + d->p.cout, LANES) * LANES;
 }
 
+struct room {
+    float *base; /* NULL: only counts */
+    int64_t used;
+};
+
+static float *take(struct room *r, int64_t n)
+{
+    float *p = r->base ? r->base + r->used : NULL;
+    r->used += n;
+    return p;
+}
+
 /* Sets the parts of a thread's scratch; returns their size. */
 static int64_t lay_out(const struct patch *p, float *scratch, struct unit *u)
 {
-    const int64_t tiles = p->unit, points = PATCH_POINTS * PATCH_POINTS;
-    u->lines = scratch;
-    u->v = u->lines + patch_lines(p);
-    u->half = u->v + patch_products(p);
-    u->y = u->half + p->blocks * tiles * PATCH_HALF;
-    u->sum = u->y + p->blocks * tiles * PATCH_OUTPUTS;
-    u->bias = u->sum + p->blocks * points * p->cin * LANES;
-    u->taps = u->bias + p->blocks * LANES;
-    u->back = u->taps + TAPS * p->cin * LANES;
-    u->dv = u->back + p->images * p->high * PATCH_POINTS * p->line;
-    u->w = u->dv + p->chunks * tiles * PATCH_INPUTS;
-    return u->w + points * p->chunks * p->cout * CHANNELS - scratch;
+    const int64_t points = PATCH_POINTS * PATCH_POINTS;
+    struct room r = {.base = scratch};
+    u->lines = take(&r, patch_lines(p));
+    u->v = take(&r, patch_products(p));
+    u->half = take(&r, p->blocks * p->unit * PATCH_HALF);
+    u->y = take(&r, p->blocks * p->unit * PATCH_OUTPUTS);
+    u->sum = take(&r, p->blocks * points * p->cin * LANES);
+    u->bias = take(&r, p->blocks * LANES);
+    u->taps = take(&r, TAPS * p->cin * LANES);
+    u->back = take(&r, p->images * p->high * PATCH_POINTS * p->line);
+    u->dv = take(&r, p->chunks * p->unit * PATCH_INPUTS);
+    u->w = take(&r, points * p->chunks * p->cout * CHANNELS);
+    return r.used;
 }
 
 size_t EW_K(patch_grad_shared)(const struct ew_conv_shape *s)
@@ -78,9 +91,8 @@ size_t EW_K(patch_grad_scratch)(const struct ew_conv_shape *s)
 {
     struct grad d;
     struct unit u;
-    float none;
     init(&d, NULL, s);
-    return (size_t)lay_out(&d.p, &none, &u) * sizeof(float);
+    return (size_t)lay_out(&d.p, NULL, &u) * sizeof(float);
 }
 
 int64_t EW_K(patch_grad_tiles)(const struct ew_conv_shape *s)
