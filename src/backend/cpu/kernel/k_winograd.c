@@ -417,9 +417,10 @@ INLINE void output_tile(const struct job *j, int64_t tile, int64_t o, const stru
 {
     const struct ew_conv *c = j->conv;
     const struct ew_conv_shape *s = &c->shape;
-    const struct wino_view v = {s->batch, s->axis[1].out, s->axis[2].out, s->cout, 0, 0};
     const int64_t width = min_i64(SLICE, j->w.cout - o);
+    const struct wino_view v = {s->batch, s->axis[1].out, s->axis[2].out, s->cout, 0, 0, width};
     int64_t at[WINO_OUT * WINO_OUT];
+    grid_fetch(&j->w.grid, &v, c->y + o, j->first + tile + 1, f, f.out);
     grid_find(&j->w.grid, &v, j->first + tile, f, f.out, at);
     for (int64_t i = 0; i < width; i += LANES) {
         const int64_t part = width - i;

@@ -72,6 +72,7 @@ INLINE void grid_init(struct wino_grid *g, const struct ew_conv_shape *s, int ou
 struct wino_view {
     int64_t batch, high, wide, channels;
     int64_t pad_y, pad_x;
+    int64_t part; /* of the channels that grid_fetch fetches; 0: all */
 };
 
 /* Along one axis: the image of the mosaic, and the pixel in it; -1: none. */
@@ -105,16 +106,18 @@ INLINE void grid_find(const struct wino_grid *g, const struct wino_view *v, int6
 
 #define NEAR_FLOATS (1 << 20) /* of images that caches have at hand: 4 MiB */
 
-/* Fetches what grid_find finds: rows of a tile are too short for processors to see them coming. */
+/* Fetches what grid_find finds, to be read or written: rows of a tile are too short for processors
+ * to see them coming. */
 INLINE void grid_fetch(const struct wino_grid *g, const struct wino_view *v, const float *images,
                        int64_t tile, const struct wino_form f, int side)
 {
     int64_t at[WINO_POINTS * WINO_POINTS];
     if (tile >= g->tiles || v->batch * v->high * v->wide * v->channels < NEAR_FLOATS)
         return;
+    const int64_t part = v->part ? v->part : v->channels;
     grid_find(g, v, tile, f, side, at);
     for (int i = 0; i < side * side; i++)
-        for (int64_t c = 0; at[i] >= 0 && c < v->channels; c += LINE)
+        for (int64_t c = 0; at[i] >= 0 && c < part; c += LINE)
             __builtin_prefetch(images + at[i] + c, 0, 2);
 }
 
