@@ -10,7 +10,7 @@
 #include "op/optimizer.h"
 
 #define TURN_ALONE  (16 << 10) /* floats: laying out less is done before another thread wakes up */
-#define DENSE_ALONE (64 << 10) /* multiply-adds, likewise */
+#define DENSE_ALONE (256 << 10) /* multiply-adds: likewise, and lines that two threads write cross */
 
 struct state {
     struct ew_conv_shape shape;
