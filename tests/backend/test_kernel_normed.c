@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise kernels whose input is what a batch norm makes of x: the same bits as the two one after
- * the other, on every instruction set, whatever tiles come first. */
+/* Depthwise kernels whose input is what a batch norm makes of x, and whose output's gradient is
+ * what another one does: the same bits as one after the other, on every instruction set, whatever
+ * tiles come first. */
 #include <string.h>
 
 #include "kernel_test.h"
@@ -107,6 +108,102 @@ static void filter(const struct ew_kernels *k, const struct ew_conv_shape *s, co
     ew_guard_free(got);
 }
 
+/* What a batch norm behind the layer makes of its own gradient. */
+static struct ew_batch_norm behind_init(const struct ew_kernels *k, const struct ew_conv_shape *s,
+                                        const struct data *d, float *dy)
+{
+    struct ew_batch_norm b = d->norm;
+    b.rows = d->n_y / s->cout;
+    b.x = test_array(d->n_y, 31);
+    b.dy = d->dy;
+    b.sums = test_array(2 * s->cout, 33);
+    b.dx = dy;
+    k->batch_back_apply(&b, 0, b.rows);
+    return b;
+}
+
+/* The same one after the other: dx, dw and the sums of the norm before the layer. */
+static void apart(const struct ew_kernels *k, const struct ew_conv_shape *s, const struct data *d,
+                  const float *dy, float *const out[3])
+{
+    float *packed = test_scratch(k->depthwise_pack_size(s) * sizeof(float));
+    k->depthwise_data_pack(s, d->w, packed);
+    const struct ew_conv c = {.shape = *s, .x = dy, .w = packed, .y = out[0]};
+    void *scratch = test_scratch(k->depthwise_data_scratch(s));
+    k->depthwise_data_run(&c, 0, k->depthwise_data_tiles(s), scratch);
+    ew_guard_free(scratch);
+    ew_guard_free(packed);
+    struct ew_conv_filter f = {.shape = *s, .x = d->z, .dy = dy, .dw = out[1]};
+    f.partial = test_scratch(k->depthwise_filter_partial(s) * sizeof(float));
+    scratch = test_scratch(k->depthwise_filter_scratch(s));
+    k->depthwise_filter_run(&f, 0, k->depthwise_filter_tiles(s), scratch);
+    k->depthwise_filter_sum(&f, 0, k->depthwise_filter_sum_tiles(s));
+    ew_guard_free(scratch);
+    ew_guard_free(f.partial);
+    struct ew_batch_norm b = d->norm;
+    b.dy = out[0];
+    b.partial = test_scratch(k->batch_partial(b.rows, b.channels) * sizeof(float));
+    k->batch_back_stats(&b, 0, k->batch_splits(b.rows));
+    k->batch_back_total(&b, out[2]);
+    ew_guard_free(b.partial);
+}
+
+static void at_once(const struct ew_kernels *k, const struct ew_conv_shape *s, const struct data *d,
+                    const struct ew_batch_norm *behind, float *const out[3])
+{
+    const int64_t tiles = k->depthwise_filter_tiles(s);
+    float *packed = test_scratch(k->depthwise_pack_size(s) * sizeof(float));
+    k->depthwise_data_pack(s, d->w, packed);
+    struct ew_joint j = {.filter = {.shape = *s, .x = d->x, .dw = out[1], .norm = &d->norm},
+                         .w = packed,
+                         .dx = out[0],
+                         .behind = behind};
+    j.filter.shape.normed = true;
+    j.filter.partial = test_scratch(k->depthwise_filter_partial(s) * sizeof(float));
+    j.norm_sums = test_scratch((size_t)(tiles * 2 * s->cin) * sizeof(float));
+    void *scratch = test_scratch(k->depthwise_joint_scratch(&j.filter.shape));
+    for (int64_t t = tiles - 1; t >= 0; t--)
+        k->depthwise_joint_run(&j, t, t + 1, scratch);
+    k->depthwise_filter_sum(&j.filter, 0, k->depthwise_filter_sum_tiles(s));
+    struct ew_batch_norm b = d->norm;
+    b.partial = j.norm_sums;
+    b.splits = tiles;
+    k->batch_back_total(&b, out[2]);
+    ew_guard_free(scratch);
+    ew_guard_free(packed);
+    ew_guard_free(j.filter.partial);
+    ew_guard_free(j.norm_sums);
+}
+
+/* Both gradients in one pass: the same bits, but for the norm's sums, whose order is another. */
+static void joint(const struct ew_kernels *k, const struct ew_conv_shape *s, const struct data *d)
+{
+    const int64_t n[3] = {d->n_x, d->n_w, 2 * s->cin};
+    float *want[3], *got[3], *dy = test_array(d->n_y, 35);
+    double *sums = test_zeros(n[2]);
+    for (int i = 0; i < 3; i++) {
+        want[i] = test_array(n[i], 37);
+        got[i] = test_array(n[i], 39);
+    }
+    EW_EXPECT(k->depthwise_joint_fits(s));
+    const struct ew_batch_norm behind = behind_init(k, s, d, dy);
+    apart(k, s, d, dy, want);
+    at_once(k, s, d, &behind, got);
+    EW_EXPECT(memcmp(want[0], got[0], (size_t)n[0] * sizeof(float)) == 0);
+    EW_EXPECT(memcmp(want[1], got[1], (size_t)n[1] * sizeof(float)) == 0);
+    for (int64_t i = 0; i < n[2]; i++)
+        sums[i] = (double)want[2][i];
+    test_close(got[2], sums, n[2], 1e-5 * test_scale(sums, n[2]), "sums");
+    for (int i = 0; i < 3; i++) {
+        ew_guard_free(want[i]);
+        ew_guard_free(got[i]);
+    }
+    free(sums);
+    ew_guard_free(dy);
+    ew_guard_free((void *)(uintptr_t)behind.x);
+    ew_guard_free(behind.sums);
+}
+
 int main(void)
 {
     for (int i = 0; ew_isa_at(i); i++)
@@ -118,6 +215,7 @@ int main(void)
             data_init(k, &cases[t].s, &d);
             forward(k, &cases[t].s, &d);
             filter(k, &cases[t].s, &d);
+            joint(k, &cases[t].s, &d);
             data_fini(&d);
             ew_test_end();
         }

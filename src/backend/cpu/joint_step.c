@@ -1,57 +1,102 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of 1x1 convolutions' backward with the batch norms around them.  Scratch is the packed
- * filter, the filter gradient's partial sums, those of the norm before it, and scratch for the
- * threads. */
+/* Steps of 1x1 and depthwise convolutions' backward with the batch norms around them.  Scratch is
+ * the packed filter, the filter gradient's partial sums, those of the norm before it, and scratch
+ * for the threads. */
 #include "backend/cpu/joint_step.h"
 
 #include "backend/cpu/cpu_update.h"
 #include "backend/cpu/norm_step.h"
 #include "backend/cpu/share.h"
 
+/* The kernels of one kind of convolution. */
+struct way {
+    const char *name;
+    size_t (*pack_size)(const struct ew_conv_shape *s);
+    size_t (*partial)(const struct ew_conv_shape *s);
+    size_t (*scratch)(const struct ew_conv_shape *s);
+    int64_t (*tiles)(const struct ew_conv_shape *s);
+    void (*run)(const struct ew_joint *j, int64_t begin, int64_t end, void *scratch);
+    bool updates;
+};
+
+static struct way way_of(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    if (s->groups > 1)
+        return (struct way){"depthwise joint gradients",
+                            k->depthwise_pack_size,
+                            k->depthwise_filter_partial,
+                            k->depthwise_joint_scratch,
+                            k->depthwise_filter_tiles,
+                            k->depthwise_joint_run,
+                            false};
+    return (struct way){"joint gradients",
+                        k->conv_data_pack_size,
+                        k->joint_partial,
+                        k->joint_scratch,
+                        k->joint_tiles,
+                        k->joint_run,
+                        true};
+}
+
 /* Apart from batch norms two passes do as well. */
 bool ew_joint_pays(const struct ew_call *c, const struct ew_conv_shape *s)
 {
-    return (c->behind || c->norm) && c->n_in == 2 && c->be->isa->joint_fits(s);
+    const struct ew_kernels *k = c->be->isa;
+    return (c->behind || c->norm) && c->n_in == 2 &&
+           (s->groups > 1 ? k->depthwise_joint_fits(s) : k->joint_fits(s));
 }
+
+struct state {
+    struct ew_joint j;
+    struct way way;
+};
 
 /* Bytes of the parts of scratch. */
 struct parts {
     size_t packed, partial, sums, each;
 };
 
-static struct parts parts_of(const struct ew_kernels *k, const struct ew_conv_shape *s)
+static struct parts parts_of(const struct way *w, const struct ew_conv_shape *s)
 {
-    const size_t sums = s->normed ? (size_t)k->joint_tiles(s) * 2 * (size_t)s->cin : 0;
-    return (struct parts){.packed = ew_align_up(k->conv_data_pack_size(s) * sizeof(float)),
-                          .partial = ew_align_up(k->joint_partial(s) * sizeof(float)),
+    const size_t sums = s->normed ? (size_t)w->tiles(s) * 2 * (size_t)s->cin : 0;
+    return (struct parts){.packed = ew_align_up(w->pack_size(s) * sizeof(float)),
+                          .partial = ew_align_up(w->partial(s) * sizeof(float)),
                           .sums = ew_align_up(sums * sizeof(float)),
-                          .each = k->joint_scratch(s)};
+                          .each = w->scratch(s)};
 }
 
-struct packing {
-    const struct ew_call *c;
-    float *to;
-};
-
-static void pack_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+/* Filters are small. */
+static void pack(const struct ew_call *c, float *to)
 {
-    const struct packing *p = ctx;
-    const struct ew_joint *j = p->c->state;
-    p->c->be->isa->conv_data_pack(&j->filter.shape, p->c->in[1]->data, p->to, begin, end);
+    const struct ew_kernels *k = c->be->isa;
+    const struct ew_conv_shape *s = &((const struct state *)c->state)->j.filter.shape;
+    if (s->groups > 1)
+        k->depthwise_data_pack(s, c->in[1]->data, to);
+    else
+        k->conv_data_pack(s, c->in[1]->data, to, 0, k->conv_data_pack_tiles(s));
 }
 
 static void joint_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
-    const struct ew_joint *j = c->state;
-    const size_t each = c->be->isa->joint_scratch(&j->filter.shape);
-    c->be->isa->joint_run(j, begin, end, ew_worker_scratch(c, each, worker));
+    const struct state *s = c->state;
+    const size_t each = s->way.scratch(&s->j.filter.shape);
+    s->way.run(&s->j, begin, end, ew_worker_scratch(c, each, worker));
 }
 
 static void sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
-    c->be->isa->joint_sum(c->state, begin, end);
+    const struct ew_joint *j = &((const struct state *)c->state)->j;
+    if (j->filter.shape.groups > 1)
+        c->be->isa->depthwise_filter_sum(&j->filter, begin, end);
+    else
+        c->be->isa->joint_sum(j, begin, end);
+}
+
+static int64_t sum_tile_count(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return s->groups > 1 ? k->depthwise_filter_sum_tiles(s) : k->joint_sum_tiles(s);
 }
 
 /* Points the kernel at the call's tensors. */
@@ -71,16 +116,16 @@ static void leave_sums(const struct ew_call *c, const struct ew_joint *j)
 {
     struct ew_batch_norm b = *j->filter.norm;
     b.partial = j->norm_sums;
-    b.splits = c->be->isa->joint_tiles(&j->filter.shape);
+    b.splits = ((const struct state *)c->state)->way.tiles(&j->filter.shape);
     c->be->isa->batch_back_total(&b, b.sums);
 }
 
 static ew_err run(const struct ew_call *c)
 {
-    struct ew_joint *j = c->state;
-    const struct ew_kernels *k = c->be->isa;
+    struct state *state = c->state;
+    struct ew_joint *j = &state->j;
     const struct ew_conv_shape *s = &j->filter.shape;
-    const struct parts parts = parts_of(k, s);
+    const struct parts parts = parts_of(&state->way, s);
     if (!c->dout[0])
         return EW_OK;
     struct ew_batch_norm norm, behind;
@@ -96,37 +141,38 @@ static ew_err run(const struct ew_call *c)
     j->behind = c->behind ? &behind : NULL;
     j->filter.update = c->update ? &update : NULL;
     bind(c, j);
-    struct packing p = {c, (float *)(void *)at};
-    j->w = p.to;
+    pack(c, (float *)(void *)at);
+    j->w = (float *)(void *)at;
     j->filter.partial = (float *)(void *)(at + parts.packed);
-    j->norm_sums = c->norm ? (float *)(void *)(at + parts.packed + parts.partial) : NULL;
+    j->norm_sums = c->norm && j->dx ? (float *)(void *)(at + parts.packed + parts.partial) : NULL;
     struct ew_call rest = *c;
     rest.scratch = at + parts.packed + parts.partial + parts.sums;
-    ew_pool_run(NULL, k->conv_data_pack_tiles(s), pack_tiles, &p); /* small */
-    ew_share_run(&rest, k->joint_tiles(s), joint_tiles);
+    ew_share_run(&rest, state->way.tiles(s), joint_tiles);
     if (!j->no_filter)
-        ew_share_run(c, k->joint_sum_tiles(s), sum_tiles);
-    if (c->norm)
+        ew_share_run(c, sum_tile_count(c->be->isa, s), sum_tiles);
+    if (j->norm_sums)
         leave_sums(c, j);
     return EW_OK;
 }
 
 void ew_joint_prepare(const struct ew_call *c, const struct ew_conv_shape *s)
 {
-    *(struct ew_joint *)c->state = (struct ew_joint){.filter = {.shape = *s}};
+    *(struct state *)c->state =
+        (struct state){.j = {.filter = {.shape = *s}}, .way = way_of(c->be->isa, s)};
 }
 
 struct ew_kernel ew_joint_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
-    const struct parts p = parts_of(be->isa, s);
-    return (struct ew_kernel){.name = "joint gradients",
+    const struct way way = way_of(be->isa, s);
+    const struct parts p = parts_of(&way, s);
+    return (struct ew_kernel){.name = way.name,
                               .run = run,
                               .fresh = true,
-                              .updates = true,
+                              .updates = way.updates,
                               .norms = s->normed,
                               .lates = true,
                               .sums = s->normed,
                               .scratch =
                                   p.packed + p.partial + p.sums + ew_share_scratch(be, p.each),
-                              .state = sizeof(struct ew_joint)};
+                              .state = sizeof(struct state)};
 }

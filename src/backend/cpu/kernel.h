@@ -101,15 +101,16 @@ struct ew_conv_filter {
     const struct ew_batch_norm *norm; /* as ew_conv's, of x */
 };
 
-/* Both gradients of a 1x1 convolution in one pass (see kernel/k_joint.c). */
+/* Both gradients of a 1x1 or depthwise convolution in one pass (see kernel/k_joint.c). */
 struct ew_joint {
     struct ew_conv_filter filter; /* dy: NULL with `behind`; norm: makes x of its own */
     bool no_filter;               /* that gradient is not wanted */
-    const float *w;               /* packed by conv_data_pack */
+    const float *w;               /* packed by conv_data_pack, or depthwise_data_pack */
     float *dx;                    /* NULL: not wanted */
     bool add_dx;
     const struct ew_batch_norm *behind; /* makes dy, after its batch_back_finish; NULL: none */
-    float *norm_sums; /* joint_tiles splits of batch_back_stats for filter.norm; NULL: not wanted */
+    float *norm_sums; /* as many splits as tiles of batch_back_stats for filter.norm; NULL: not
+                         wanted */
 };
 
 /* Convolutions of few positions and dense layers, in training (see kernel/spots.h).  Filters change
@@ -382,6 +383,10 @@ struct ew_column_sums {
     X(void,    depthwise_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
     X(int64_t, depthwise_filter_sum_tiles, (const struct ew_conv_shape *s))                        \
     X(void,    depthwise_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end)) \
+    /* Both at once, as `joint`; tiles, partial and sum are depthwise_filter's. */                 \
+    X(bool,    depthwise_joint_fits, (const struct ew_conv_shape *s))                              \
+    X(size_t,  depthwise_joint_scratch, (const struct ew_conv_shape *s))                           \
+    X(void,    depthwise_joint_run, (const struct ew_joint *j, int64_t begin, int64_t end, void *scratch)) \
     /* Groups of few channels (grouped_fits), as conv. */                                           \
     X(bool,    grouped_fits,   (const struct ew_conv_shape *s))                                    \
     X(size_t,  grouped_pack_size, (const struct ew_conv_shape *s))                                 \

@@ -7,7 +7,7 @@
 #ifndef EW_BACKEND_CPU_KERNEL_DEPTH_H
 #define EW_BACKEND_CPU_KERNEL_DEPTH_H
 
-#include "backend/cpu/kernel/vec.h"
+#include "backend/cpu/kernel/norm_rows.h"
 
 INLINE int64_t taps_of(const struct ew_conv_shape *s)
 {
@@ -20,14 +20,16 @@ INLINE int64_t wide_of(const struct ew_conv_shape *s)
     return div_up(s->cin, LANES) * LANES;
 }
 
-/* Where the input is what a batch norm makes of x, each line of it is made once, when it is first
- * read, in a ring of as many lines as the taps of one row of outputs reach over. */
+/* Where the input is what a batch norm makes of x, forward or backward, each line of it is made
+ * once, when it is first read, in a ring of as many lines as the taps of one row of outputs reach
+ * over. */
 struct lines {
     int64_t channels, columns;
     const float **at; /* [planes][rows][columns] */
     float *zero;      /* [channels] */
     const struct ew_batch_norm *norm;
-    int64_t rings, *held; /* lines of the ring; the line of x that each holds, or -1 */
+    const struct ew_batch_norm *back; /* in its place: lines are the gradient of its input */
+    int64_t rings, *held;             /* lines of the ring; the line of x that each holds, or -1 */
     float *ring;
 };
 
@@ -64,6 +66,7 @@ INLINE void lines_init(struct lines *l, const struct ew_conv_shape *s,
     l->zero = scratch;
     l->at = (const float **)(void *)(l->zero + wide_of(s));
     l->norm = s->normed ? norm : NULL;
+    l->back = NULL;
     l->rings = lines_rings(s);
     l->held = (int64_t *)(void *)(l->at + lines_entries(s));
     l->ring = (float *)(void *)(l->held + div_up(l->rings, 8) * 8);
@@ -75,16 +78,15 @@ INLINE void lines_init(struct lines *l, const struct ew_conv_shape *s,
 /* Line `line` of the input, counted over images, planes and rows; the width has `pixels`. */
 static inline const float *lines_at(struct lines *l, const float *x, int64_t line, int64_t pixels)
 {
-    const int64_t i = l->norm ? line % l->rings : 0, floats = pixels * l->channels;
-    if (!l->norm)
+    const int64_t floats = pixels * l->channels;
+    if (!l->norm && !l->back)
         return x + line * floats;
-    if (l->held[i] != line) {
-        struct ew_batch_norm norm = *l->norm;
-        norm.x = x + line * floats;
-        norm.y = l->ring + i * floats;
-        EW_KF(batch_apply)(&norm, 0, pixels);
-        l->held[i] = line;
-    }
+    const int64_t i = line % l->rings;
+    if (l->held[i] != line && l->back)
+        norm_back_rows(l->back, line * pixels, pixels, l->ring + i * floats);
+    else if (l->held[i] != line)
+        norm_rows(l->norm, line * pixels, pixels, l->ring + i * floats);
+    l->held[i] = line;
     return l->ring + i * floats;
 }
 
@@ -141,5 +143,22 @@ static inline void lines_find(struct lines *l, const struct ew_conv_shape *s, co
         }
     }
 }
+
+/* Of k_depthwise.c: one row of outputs, whose inputs come through `l`. */
+void EW_KF(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row);
+
+/* Of k_depthwise_filter.c: adds what one row of outputs gives to sums [taps][channels, in whole
+ * vectors]. */
+struct filter_row {
+    const struct ew_conv_shape *s;
+    struct lines *l;
+    const float *x;  /* all of it */
+    int64_t row;     /* of outputs */
+    const float *dy; /* of the row's first output */
+    float *sum;
+    const float *soon[2]; /* rows of the size of dy that are read soon; NULL: none */
+};
+
+void EW_KF(depthwise_filter_row)(const struct filter_row *r);
 
 #endif

@@ -169,28 +169,34 @@ static span_fn *span_for(const struct ew_conv_shape *s)
     return span_any;
 }
 
-void EW_K(depthwise_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
+void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
 {
     const struct ew_conv_shape *s = &c->shape;
-    const int64_t out = s->axis[2].out, wide = wide_of(s);
+    const int64_t out = s->axis[2].out, parts = div_up(out, PIXELS);
     span_fn *const run = span_for(s);
     const bool far = lines_far(s);
-    struct lines l;
-    lines_init(&l, s, c->norm, scratch);
-    for (int64_t row = begin; row < end; row++) {
-        lines_find(&l, s, c->x, row);
-        for (int64_t o = 0; o < out; o += PIXELS) {
-            const struct span span = {.conv = c,
-                                      .at = l.at + o * s->axis[2].stride,
-                                      .columns = l.columns,
-                                      .w = c->w,
-                                      .wide = wide,
-                                      .y = (row * out + o) * s->cout};
-            if (far) {
-                lines_fetch(s, c->x, row, o / PIXELS, div_up(out, PIXELS));
-                fetch(c->y + span.y + PIXELS * s->cout, PIXELS * s->cout); /* the next span's */
-            }
-            run(&span, min_i64(PIXELS, out - o));
+    lines_find(l, s, c->x, row);
+    for (int64_t o = 0; o < out; o += PIXELS) {
+        const struct span span = {.conv = c,
+                                  .at = l->at + o * s->axis[2].stride,
+                                  .columns = l->columns,
+                                  .w = c->w,
+                                  .wide = wide_of(s),
+                                  .y = (row * out + o) * s->cout};
+        if (far) {
+            lines_fetch(s, c->x, row, o / PIXELS, parts);
+            if (l->back)
+                lines_fetch(s, l->back->x, row, o / PIXELS, parts);
+            fetch(c->y + span.y + PIXELS * s->cout, PIXELS * s->cout); /* the next span's */
         }
+        run(&span, min_i64(PIXELS, out - o));
     }
+}
+
+void EW_K(depthwise_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
+{
+    struct lines l;
+    lines_init(&l, &c->shape, c->norm, scratch);
+    for (int64_t row = begin; row < end; row++)
+        EW_K(depthwise_row)(c, &l, row);
 }

@@ -27,15 +27,19 @@ size_t EW_K(depthwise_filter_scratch)(const struct ew_conv_shape *s)
 }
 
 struct row {
+    const struct filter_row *in;
     const struct ew_conv_shape *s;
     const struct lines *l;
-    const float *x;  /* all of it */
-    int64_t row;     /* of outputs */
-    const float *dy; /* of the row's first output */
-    float *sum;      /* [taps][wide] */
+    const float *dy;
+    float *sum; /* [taps][wide] */
     int64_t wide;
     int64_t from, to;     /* outputs */
     int64_t inner, outer; /* of which the windows of these lie in the image */
+};
+
+/* Some outputs of a row. */
+struct piece {
+    int64_t begin, end;
 };
 
 /* Sums of `count` taps of one line of the filter, n channels from c on, over outputs of a row. */
@@ -90,11 +94,13 @@ INLINE void square_inner(const struct row *r, vec sum[SQUARE * SQUARE], int64_t 
                          const int taps)
 {
     const int64_t channels = r->s->cin, step = r->s->axis[2].stride * channels;
-    const float *from = r->dy + r->inner * channels + c, *x[SQUARE];
+    const float *from = r->dy + r->from * channels + c, *x[SQUARE];
+    if (r->from >= r->to)
+        return;
     UNROLL
     for (int y = 0; y < taps; y++)
-        x[y] = r->l->at[y * r->l->columns + r->inner * r->s->axis[2].stride] + c;
-    for (int64_t o = r->inner; o < r->outer; o++, from += channels) {
+        x[y] = r->l->at[y * r->l->columns + r->from * r->s->axis[2].stride] + c;
+    for (int64_t o = r->from; o < r->to; o++, from += channels) {
         const vec dy = load_n(from, n);
         UNROLL
         for (int y = 0; y < taps; y++) {
@@ -106,43 +112,58 @@ INLINE void square_inner(const struct row *r, vec sum[SQUARE * SQUARE], int64_t 
     }
 }
 
-INLINE void filter_square(struct row *r, int64_t c, int64_t n, const int taps)
+/* Outputs [begin, end) of the row. */
+INLINE void filter_square(struct row *r, struct piece p, int64_t c, int64_t n, const int taps)
 {
     vec sum[SQUARE * SQUARE];
     UNROLL
     for (int t = 0; t < taps * taps; t++)
         sum[t] = load(r->sum + t * r->wide + c);
-    r->from = 0;
-    r->to = r->inner;
+    r->from = p.begin;
+    r->to = min_i64(r->inner, p.end);
     square_some(r, sum, c, n, taps);
+    r->from = max_i64(r->inner, p.begin);
+    r->to = min_i64(r->outer, p.end);
     square_inner(r, sum, c, n, taps);
-    r->from = r->outer;
-    r->to = r->s->axis[2].out;
+    r->from = max_i64(r->outer, p.begin);
+    r->to = p.end;
     square_some(r, sum, c, n, taps);
     UNROLL
     for (int t = 0; t < taps * taps; t++)
         store(r->sum + t * r->wide + c, sum[t]);
 }
 
-/* Asks for what the next row reads, while channel c of this one is summed up. */
-INLINE void fetch_share(const struct row *r, int64_t c)
+/* Asks for a share of what the next rows read, while this one is summed up. */
+INLINE void fetch_share(const struct row *r, int64_t part, int64_t parts)
 {
-    const int64_t part = c / LANES, parts = r->wide / LANES;
     const int64_t n = (int64_t)r->s->axis[2].out * r->s->cout, from = n * part / parts;
-    lines_fetch(r->s, r->x, r->row, part, parts);
-    fetch(r->dy + n + from, n * (part + 1) / parts - from);
+    lines_fetch(r->s, r->in->x, r->in->row, part, parts);
+    for (int i = 0; i < 2; i++)
+        if (r->in->soon[i])
+            fetch(r->in->soon[i] + from, n * (part + 1) / parts - from);
 }
+
+/* Pixels a multiple of 256 bytes apart share a quarter of L1's sets, or fewer, and long rows push
+ * themselves out of it. */
+#define STEP_SHARED  64
+#define PIECE_SHARED 14
 
 INLINE void filter_channels(struct row *r, const int taps)
 {
-    const int64_t channels = r->s->cin;
-    int64_t c = 0;
-    for (; c + LANES <= channels; c += LANES) {
-        fetch_share(r, c);
-        filter_square(r, c, LANES, taps);
+    const int64_t channels = r->s->cin, out = r->s->axis[2].out;
+    const int64_t piece = channels % STEP_SHARED == 0 ? PIECE_SHARED : out;
+    const int64_t parts = div_up(out, piece) * (r->wide / LANES);
+    int64_t part = 0;
+    for (int64_t o = 0; o < out; o += piece) {
+        const struct piece p = {o, min_i64(o + piece, out)};
+        int64_t c = 0;
+        for (; c + LANES <= channels; c += LANES) {
+            fetch_share(r, part++, parts);
+            filter_square(r, p, c, LANES, taps);
+        }
+        if (c < channels)
+            filter_square(r, p, c, channels - c, taps);
     }
-    if (c < channels)
-        filter_square(r, c, channels - c, taps);
 }
 
 static void filter_line(const struct row *r, int64_t line, int64_t c, int64_t n)
@@ -179,7 +200,7 @@ static bool is_square(const struct ew_conv_shape *s)
 static void find_inner(struct row *r)
 {
     const struct ew_conv_axis *h = &r->s->axis[1], *w = &r->s->axis[2];
-    const int64_t y = r->row % h->out * h->stride - h->pad;
+    const int64_t y = r->in->row % h->out * h->stride - h->pad;
     r->inner = r->outer = 0;
     if (r->s->axis[0].pad != 0 || r->s->axis[0].out != r->s->axis[0].in || y < 0 ||
         y + (int64_t)(h->taps - 1) * h->dilation >= h->in || w->pad < 0 || w->in < w->taps)
@@ -188,17 +209,20 @@ static void find_inner(struct row *r)
     r->outer = max_i64(min_i64((w->in - w->taps + w->pad) / w->stride + 1, w->out), r->inner);
 }
 
-static void filter_row(struct row *r)
+void EW_K(depthwise_filter_row)(const struct filter_row *in)
 {
-    if (!is_square(r->s)) {
-        filter_any(r);
+    struct row r = {
+        .in = in, .s = in->s, .l = in->l, .dy = in->dy, .sum = in->sum, .wide = wide_of(in->s)};
+    lines_find(in->l, in->s, in->x, in->row);
+    if (!is_square(r.s)) {
+        filter_any(&r);
         return;
     }
-    find_inner(r);
-    if (r->s->axis[2].taps == 3)
-        filter_channels(r, 3);
+    find_inner(&r);
+    if (r.s->axis[2].taps == 3)
+        filter_channels(&r, 3);
     else
-        filter_channels(r, SQUARE);
+        filter_channels(&r, SQUARE);
 }
 
 void EW_K(depthwise_filter_run)(const struct ew_conv_filter *f, int64_t begin, int64_t end,
@@ -206,17 +230,18 @@ void EW_K(depthwise_filter_run)(const struct ew_conv_filter *f, int64_t begin, i
 {
     const struct ew_conv_shape *s = &f->shape;
     const int64_t tiles = EW_K(depthwise_filter_tiles)(s), rows = rows_of(s);
+    const int64_t size = taps_of(s) * wide_of(s), floats = (int64_t)s->axis[2].out * s->cout;
     struct lines l;
     lines_init(&l, s, f->norm, scratch);
-    struct row r = {.s = s, .l = &l, .wide = wide_of(s), .x = f->x};
+    struct filter_row r = {.s = s, .l = &l, .x = f->x};
     for (int64_t tile = begin; tile < end; tile++) {
-        r.sum = f->partial + tile * taps_of(s) * r.wide;
-        clear(r.sum, taps_of(s) * r.wide);
+        r.sum = f->partial + tile * size;
+        clear(r.sum, size);
         for (int64_t row = rows * tile / tiles; row < rows * (tile + 1) / tiles; row++) {
-            lines_find(&l, s, f->x, row);
             r.row = row;
-            r.dy = f->dy + row * s->axis[2].out * s->cout;
-            filter_row(&r);
+            r.dy = f->dy + row * floats;
+            r.soon[0] = r.dy + floats;
+            EW_K(depthwise_filter_row)(&r);
         }
     }
 }

@@ -75,6 +75,7 @@ static void find_columns(const struct ew_conv_axis *a, int32_t *columns)
 /* One row of dx. */
 struct data_row {
     const struct ew_conv *c;
+    struct lines *l; /* of dy */
     struct meet *list;
     const int32_t *columns;
     int64_t from, to; /* pairs of pixels that are made together */
@@ -95,7 +96,7 @@ static void find_lines(struct data_row *r, int64_t row, int64_t first)
         const int64_t o0 = meets(&a[0], z, t / a[1].taps), o1 = meets(&a[1], y, t % a[1].taps);
         if (o0 < 0 || o1 < 0)
             continue;
-        r->dy[r->n] = r->c->x + ((n * a[0].out + o0) * a[1].out + o1) * a[2].out * s->cout;
+        r->dy[r->n] = lines_at(r->l, r->c->x, (n * a[0].out + o0) * a[1].out + o1, a[2].out);
         r->w[r->n++] = r->c->w + t * a[2].taps * wide_of(s);
     }
 }
@@ -250,6 +251,14 @@ static void data_row(struct data_row *r, int64_t row)
     }
 }
 
+static void data_begin(struct data_row *r)
+{
+    int32_t *columns = (int32_t *)(void *)(r->list + taps_of(&r->c->shape));
+    find_columns(&r->c->shape.axis[2], columns);
+    r->columns = columns;
+    find_pairs(&r->c->shape.axis[2], &r->from, &r->to);
+}
+
 void EW_K(depthwise_data_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
 {
     if (unit_stride(&c->shape)) {
@@ -258,11 +267,124 @@ void EW_K(depthwise_data_run)(const struct ew_conv *c, int64_t begin, int64_t en
         EW_K(depthwise_run)(&r, begin, end, scratch);
         return;
     }
-    struct data_row r = {.c = c, .list = scratch};
-    int32_t *columns = (int32_t *)(void *)(r.list + taps_of(&c->shape));
-    find_columns(&c->shape.axis[2], columns);
-    r.columns = columns;
-    find_pairs(&c->shape.axis[2], &r.from, &r.to);
+    struct lines l = {.channels = c->shape.cout};
+    struct data_row r = {.c = c, .l = &l, .list = scratch};
+    data_begin(&r);
     for (int64_t row = begin; row < end; row++)
         data_row(&r, row);
+}
+
+/* ---- Both gradients in one pass over rows of outputs, with the batch norms around them ---- */
+
+bool EW_K(depthwise_joint_fits)(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = &s->axis[0];
+    return EW_K(depthwise_norms)(s) && a->in == a->out && a->stride == 1 && a->pad == 0;
+}
+
+static size_t line_up(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/* The lines of dy, with a ring in any case. */
+static struct ew_conv_shape turned_of(const struct ew_conv_shape *s)
+{
+    struct ew_conv_shape turned = reversed(s);
+    turned.normed = true;
+    return turned;
+}
+
+/* Lines of x, lines of dy, and what data gradients with a stride need. */
+size_t EW_K(depthwise_joint_scratch)(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_shape turned = turned_of(s);
+    return line_up(lines_bytes(s)) + line_up(lines_bytes(&turned)) +
+           EW_K(depthwise_data_scratch)(s);
+}
+
+struct joint {
+    const struct ew_joint *j;
+    struct ew_conv data;
+    struct lines x, dy;
+    struct filter_row filter;
+    struct data_row row;
+    struct ew_batch_norm norm; /* of x, to be summed up */
+    float *sums;               /* NULL: it is not */
+};
+
+static void joint_init(struct joint *k, const struct ew_joint *j, char *scratch)
+{
+    const struct ew_conv_shape *s = &j->filter.shape, turned = turned_of(s);
+    *k = (struct joint){.j = j};
+    lines_init(&k->x, s, j->filter.norm, scratch);
+    scratch += line_up(lines_bytes(s));
+    lines_init(&k->dy, &turned, NULL, scratch);
+    scratch += line_up(lines_bytes(&turned));
+    k->dy.back = j->behind;
+    k->data = (struct ew_conv){.shape = unit_stride(s) ? reversed(s) : *s,
+                               .x = j->behind ? j->behind->dy : j->filter.dy,
+                               .w = j->w,
+                               .y = j->dx,
+                               .end = {.add = j->add_dx ? j->dx : NULL}};
+    k->filter = (struct filter_row){.s = s, .l = &k->x, .x = j->filter.x};
+    if (j->norm_sums)
+        k->norm = *j->filter.norm;
+    k->norm.dy = j->dx;
+    if (unit_stride(s))
+        return;
+    k->row = (struct data_row){.c = &k->data, .l = &k->dy, .list = (void *)scratch};
+    data_begin(&k->row);
+}
+
+/* Rows of dx that are made with a row of outputs: those that it mostly meets. */
+static void joint_data(struct joint *k, int64_t row)
+{
+    const struct ew_conv_shape *s = &k->j->filter.shape;
+    const struct ew_conv_axis *h = &s->axis[1];
+    const int64_t image = row / h->out * h->in, r = row % h->out;
+    const int64_t first = min_i64(r * h->stride, h->in);
+    const int64_t last = r + 1 == h->out ? h->in : min_i64(first + h->stride, h->in);
+    for (int64_t i = image + first; i < image + last; i++) {
+        if (unit_stride(s))
+            EW_K(depthwise_row)(&k->data, &k->dy, i);
+        else
+            data_row(&k->row, i);
+    }
+    if (k->sums)
+        EW_KF(batch_back_rows)
+    (&k->norm, (image + first) * s->axis[2].in, (image + last) * s->axis[2].in, k->sums);
+}
+
+/* Where data gradients do not fetch what they read themselves. */
+static void joint_soon(struct joint *k, int64_t row, int64_t floats)
+{
+    const bool fetch = !unit_stride(&k->j->filter.shape);
+    k->filter.soon[0] = fetch ? k->data.x + (row + 2) * floats : NULL;
+    k->filter.soon[1] = fetch && k->j->behind ? k->j->behind->x + (row + 2) * floats : NULL;
+}
+
+void EW_K(depthwise_joint_run)(const struct ew_joint *j, int64_t begin, int64_t end, void *scratch)
+{
+    const struct ew_conv_shape *s = &j->filter.shape;
+    const int64_t rows = (int64_t)s->batch * s->axis[0].out * s->axis[1].out;
+    const int64_t tiles = EW_K(depthwise_filter_tiles)(s), size = taps_of(s) * wide_of(s);
+    const int64_t floats = (int64_t)s->axis[2].out * s->cout;
+    struct joint k;
+    joint_init(&k, j, scratch);
+    for (int64_t tile = begin; tile < end; tile++) {
+        k.filter.sum = j->filter.partial + tile * size;
+        k.sums = j->norm_sums ? j->norm_sums + tile * 2 * s->cin : NULL;
+        clear(k.filter.sum, size);
+        clear(k.sums, k.sums ? 2 * s->cin : 0);
+        for (int64_t row = rows * tile / tiles; row < rows * (tile + 1) / tiles; row++) {
+            k.filter.row = row;
+            k.filter.dy = lines_at(&k.dy, k.data.x, row, s->axis[2].out);
+            joint_soon(&k, row, floats);
+            if (!j->no_filter)
+                EW_K(depthwise_filter_row)(&k.filter);
+            if (j->dx)
+                joint_data(&k, row);
+        }
+    }
 }
