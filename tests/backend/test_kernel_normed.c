@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise kernels whose input is what a batch norm makes of x, and whose output's gradient is
+/* Kernels whose input is what a batch norm makes of x, and whose output's gradient is
  * what another one does: the same bits as one after the other, on every instruction set, whatever
  * tiles come first. */
 #include <string.h>
@@ -21,6 +21,11 @@ static const struct {
     {"dilated",      EW_ACT_SILU,       {2, 19, 19, 19, {A1, {8, 8, 3, 1, 2, 2}, {9, 9, 3, 1, 2, 2}}}},
     {"stride 3",     EW_ACT_RELU,       {1, 5, 5, 5, {A1, {13, 5, 2, 3, 1, 1}, {9, 3, 3, 3, 1, 0}}}},
     {"planes",       EW_ACT_RELU,       {2, 9, 9, 9, {{4, 4, 1, 1, 1, 0}, {5, 5, 3, 1, 1, 1}, {6, 3, 3, 2, 1, 1}}}},
+};
+static const struct ew_conv_shape points[] = {
+    {2, 1, 64, 24, {A1, {13, 13, 1, 1, 1, 0}, {11, 11, 1, 1, 1, 0}}},
+    {1, 1, 37, 17, {A1, {29, 29, 1, 1, 1, 0}, {9, 9, 1, 1, 1, 0}}},
+    {3, 1, 300, 7, {A1, A1, {25, 25, 1, 1, 1, 0}}},
 };
 #undef A1
 /* clang-format on */
@@ -84,6 +89,41 @@ static void forward(const struct ew_kernels *k, const struct ew_conv_shape *s, c
     ew_guard_free(scratch);
     ew_guard_free(want);
     ew_guard_free(got);
+}
+
+/* A 1x1 layer behind a norm. */
+static void point(const struct ew_kernels *k, const struct ew_conv_shape *s, enum ew_act act)
+{
+    const int64_t n_x = ref_conv_in_count(s), n_y = ref_conv_out_count(s);
+    struct ew_batch_norm b = {.rows = n_x / s->cin, .channels = s->cin, .act = act, .hi = 0.5f};
+    float *x = test_array(n_x, 1), *z = test_array(n_x, 2);
+    float *w = test_array(ref_conv_filter_count(s), 3);
+    float *y[2] = {test_array(n_y, 4), test_array(n_y, 6)};
+    float *packed = test_scratch(k->conv_pack_size(s) * sizeof(float));
+    float *per[4];
+    for (uint64_t i = 0; i < 4; i++)
+        per[i] = test_array(s->cin, 8 + i);
+    b.x = x;
+    b.y = z;
+    b.mean = per[0];
+    b.rstd = per[1];
+    b.scale = per[2];
+    b.bias = per[3];
+    k->batch_apply(&b, 0, b.rows);
+    k->conv_pack(s, w, packed, 0, k->conv_pack_tiles(s));
+    for (int normed = 0; normed < 2; normed++) {
+        struct ew_conv c = {.shape = *s, .x = normed ? x : z, .w = packed, .y = y[normed]};
+        c.shape.normed = normed;
+        c.norm = &b;
+        void *scratch = test_scratch(k->conv_scratch(&c.shape));
+        for (int64_t t = k->conv_tiles(s) - 1; t >= 0; t--)
+            k->conv_run(&c, t, t + 1, scratch);
+        ew_guard_free(scratch);
+    }
+    EW_EXPECT(memcmp(y[0], y[1], (size_t)n_y * sizeof(float)) == 0);
+    float *const all[] = {x, z, w, y[0], y[1], packed, per[0], per[1], per[2], per[3]};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        ew_guard_free(all[i]);
 }
 
 static void filter(const struct ew_kernels *k, const struct ew_conv_shape *s, const struct data *d)
@@ -217,6 +257,13 @@ int main(void)
             filter(k, &cases[t].s, &d);
             joint(k, &cases[t].s, &d);
             data_fini(&d);
+            ew_test_end();
+        }
+    for (int i = 0; ew_isa_at(i); i++)
+        for (size_t t = 0; t < sizeof(points) / sizeof(points[0]); t++) {
+            ew_test_begin("%s: 1x1 of %d channels", ew_isa_at(i)->isa, points[t].cin);
+            if (EW_EXPECT(ew_isa_at(i)->conv_norms(&points[t])))
+                point(ew_isa_at(i), &points[t], EW_ACT_CLIP);
             ew_test_end();
         }
     return ew_test_status();

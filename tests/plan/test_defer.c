@@ -69,7 +69,7 @@ static void limits_change_nothing(void)
         return;
     ew_plan_stats(whole, &full);
     bool cheap = false, segments = false;
-    for (int percent = 95; percent >= 74; percent -= 7) {
+    for (int percent = 95; percent >= 81; percent -= 7) {
         struct ew_plan *p =
             run(g, (full.arena_bytes + full.weight_bytes) * (size_t)percent / 100, 1);
         if (!p)

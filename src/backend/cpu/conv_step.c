@@ -290,7 +290,7 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
                               .run = run_backward,
                               .fresh = true,
                               .updates = !way.run || way.run == k->conv_filter_run,
-                              .norms = s->normed,
+                              .norms = s->normed && m == EW_CONV_DEPTHWISE_DATA,
                               .scratch = most > bias ? most : bias,
                               .state = sizeof(struct backward)};
 }

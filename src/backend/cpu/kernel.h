@@ -60,7 +60,8 @@ struct ew_conv_axis {
 struct ew_conv_shape {
     int32_t batch, groups, cin, cout;
     struct ew_conv_axis axis[3];
-    bool normed; /* depthwise_norms only: the input is what a batch norm makes of x */
+    bool
+        normed; /* depthwise_norms and conv_norms only: the input is what a batch norm makes of x */
 };
 
 /* What is done to a convolution's sums before they are stored:
@@ -233,12 +234,12 @@ struct ew_mul_map {
 };
 
 /* x [batch, rows, channels], s [batch, 1, channels]: y (+)= x s, or x + s with `sum`; and back,
- * ds (+)= sum over rows of dy x, or of dy. */
+ * ds (+)= sum over rows of dy x, or of dy; with dx, which may be dy, dx (+)= dy s on the way. */
 struct ew_gate {
     int64_t batch, rows, channels;
     const float *x, *s, *dy;
-    float *y, *ds;
-    bool sum, add;
+    float *y, *ds, *dx;
+    bool sum, add, add_dx;
 };
 
 /* out[row * out_step + i] (+)= in[row * in_step + i], i < n */
@@ -319,6 +320,7 @@ struct ew_column_sums {
     X(size_t,  conv_pack_size, (const struct ew_conv_shape *s))                                    \
     X(int64_t, conv_pack_tiles, (const struct ew_conv_shape *s))                                   \
     X(void,    conv_pack,      (const struct ew_conv_shape *s, const float *w, float *packed, int64_t begin, int64_t end)) \
+    X(bool,    conv_norms,     (const struct ew_conv_shape *s)) /* heeds shape.normed */           \
     X(int64_t, conv_tiles,     (const struct ew_conv_shape *s))                                    \
     X(size_t,  conv_scratch,   (const struct ew_conv_shape *s))                                    \
     X(void,    conv_run,       (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \

@@ -99,6 +99,10 @@ static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
         out[n] = ew_conv_forward_kernel(c, EW_CONV_DEPTHWISE, s);
         out[n++].prepare = prepare_depthwise;
     }
+    if (s->normed && n == 0) {
+        out[n] = ew_conv_forward_kernel(c, EW_CONV_GEMM, s);
+        out[n++].prepare = prepare_gemm;
+    }
     if (s->normed)
         return n;
     if (ew_conv_fits(c->be->isa, EW_CONV_GROUPED, s)) {
@@ -126,12 +130,18 @@ static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
     return n;
 }
 
+/* Kernels that make their input from a batch norm's. */
+static bool norms(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return k->depthwise_norms(s) || (k->conv_norms(s) && !k->spots_pays(s));
+}
+
 static int offer(const struct ew_ask *ask, struct ew_kernel *out)
 {
     const struct ew_call *c = ask->c;
     struct ew_conv_shape s;
     if (c->in[0]->dtype != EW_F32 || shape_of(c, &s) != EW_OK ||
-        ew_tensor_count(c->in[0]) >= INT32_MAX || (s.normed && !c->be->isa->depthwise_norms(&s)))
+        ew_tensor_count(c->in[0]) >= INT32_MAX || (s.normed && !norms(c->be->isa, &s)))
         return 0;
     if (ask->phase == EW_PHASE_FORWARD)
         return offer_forward(c, &s, out);

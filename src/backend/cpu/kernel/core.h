@@ -75,7 +75,8 @@ struct core_run {
     const float *x, *w;
     float *y;
     const struct ew_epilogue *end;
-    void *scratch; /* CORE_SCRATCH bytes */
+    const struct ew_batch_norm *norm; /* makes x, see conv_norms; NULL: x is there */
+    void *scratch; /* CORE_SCRATCH bytes, or the rows of a tile that the norm makes */
 };
 
 void EW_K(core_run)(const struct core_run *run, int64_t begin, int64_t end);

@@ -130,6 +130,9 @@ static inline void lines_find(struct lines *l, const struct ew_conv_shape *s, co
     const int64_t n = row / a[1].out / a[0].out;
     const int64_t z0 = (int64_t)(row / a[1].out % a[0].out) * a[0].stride - a[0].pad;
     const int64_t y0 = (int64_t)(row % a[1].out) * a[1].stride - a[1].pad;
+    /* Columns [first, last) lie in the image. */
+    const int64_t first = min_i64(max_i64(a[2].pad, 0), l->columns);
+    const int64_t last = max_i64(min_i64((int64_t)a[2].in + a[2].pad, l->columns), first);
     const float **out = l->at;
     for (int64_t i = 0; i < a[0].taps * a[1].taps; i++) {
         const int64_t z = z0 + i / a[1].taps * a[0].dilation;
@@ -137,10 +140,13 @@ static inline void lines_find(struct lines *l, const struct ew_conv_shape *s, co
         const bool inside = z >= 0 && z < a[0].in && y >= 0 && y < a[1].in;
         const float *line =
             inside ? lines_at(l, x, (n * a[0].in + z) * a[1].in + y, a[2].in) : NULL;
-        for (int64_t c = 0; c < l->columns; c++) {
-            const int64_t at = c - a[2].pad;
-            *out++ = inside && at >= 0 && at < a[2].in ? line + at * l->channels : l->zero;
-        }
+        for (int64_t c = 0; c < first; c++)
+            out[c] = l->zero;
+        for (int64_t c = first; c < last && inside; c++)
+            out[c] = line + (c - a[2].pad) * l->channels;
+        for (int64_t c = inside ? last : first; c < l->columns; c++)
+            out[c] = l->zero;
+        out += l->columns;
     }
 }
 

@@ -58,6 +58,16 @@ void EW_K(conv_pack)(const struct ew_conv_shape *s, const float *w, float *packe
     }
 }
 
+#define NORMED_MOST 576 /* channels: a tile's rows are made in L2 */
+
+/* Rows of a matrix that one tile reads and no other. */
+bool EW_K(conv_norms)(const struct ew_conv_shape *s)
+{
+    struct core c;
+    EW_K(core_init)(&c, s);
+    return c.flat && c.flat_y && c.groups == 1 && c.o_tiles == 1 && c.k <= NORMED_MOST;
+}
+
 int64_t EW_K(conv_tiles)(const struct ew_conv_shape *s)
 {
     struct core c;
@@ -67,14 +77,21 @@ int64_t EW_K(conv_tiles)(const struct ew_conv_shape *s)
 
 size_t EW_K(conv_scratch)(const struct ew_conv_shape *s)
 {
-    return CORE_SCRATCH;
+    struct core c;
+    EW_K(core_init)(&c, s);
+    return s->normed ? (size_t)(c.row_block * MR * c.k + LANES) * sizeof(float) : CORE_SCRATCH;
 }
 
 void EW_K(conv_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
 {
     struct core core;
     EW_K(core_init)(&core, &c->shape);
-    const struct core_run run = {
-        .core = &core, .x = c->x, .w = c->w, .y = c->y, .end = &c->end, .scratch = scratch};
+    const struct core_run run = {.core = &core,
+                                 .x = c->x,
+                                 .w = c->w,
+                                 .y = c->y,
+                                 .end = &c->end,
+                                 .norm = c->shape.normed ? c->norm : NULL,
+                                 .scratch = scratch};
     EW_K(core_run)(&run, begin, end);
 }

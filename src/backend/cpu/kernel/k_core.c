@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "backend/cpu/kernel/act.h"
+#include "backend/cpu/kernel/norm_rows.h"
 
 /* If any output sees the input through tap t, the first for which t is not before it does. */
 static bool sees_input(const struct ew_conv_axis *a, int32_t t)
@@ -308,6 +309,7 @@ struct tile {
     int64_t row_step, lines, line_step; /* where a is no panel */
     int64_t row[MR];                    /* outputs of the present panel */
     const float *next;                  /* the next panel, to be fetched; NULL: not */
+    const float *ahead;                 /* in its place: what the next tile makes its rows of */
 };
 
 /* Weights that the tile, or the one after it, reads after those of block b; each panel fetches as
@@ -441,6 +443,8 @@ static void run_rows(struct tile *t, int64_t first, int64_t last)
             if (fetch) {
                 const int64_t next = min_i64(step, c->rows - row - rows);
                 t->next = next > 0 ? t->x + (row + rows) * c->x_step[2] : NULL;
+                if (t->ahead)
+                    t->next = t->ahead + row * c->x_step[2];
                 fetch_rows(t->y, row + rows, next, c->y_step[2]);
             }
             if (c->flat && c->flat_y)
@@ -451,6 +455,19 @@ static void run_rows(struct tile *t, int64_t first, int64_t last)
         }
         t->k0 = t->k1;
     } while (t->k0 < c->k);
+}
+
+/* Rows [first, last), made by a batch norm. */
+static void run_normed(struct tile *t, int64_t first, int64_t last)
+{
+    const struct core *c = t->run->core;
+    const struct ew_batch_norm *norm = t->run->norm;
+    norm_rows(norm, first, last - first, t->panel);
+    t->x = t->panel;
+    t->y += first * c->y_step[2];
+    t->add += t->add ? first * c->y_step[2] : 0;
+    t->ahead = last < c->rows ? norm->x + last * c->x_step[2] : NULL;
+    run_rows(t, 0, last - first);
 }
 
 static void run_tile(const struct core_run *run, int64_t tile)
@@ -477,7 +494,9 @@ static void run_tile(const struct core_run *run, int64_t tile)
         t.lo = e->act == EW_ACT_RELU ? 0.0f : e->lo;
         t.hi = e->act == EW_ACT_RELU ? INFINITY : e->hi;
     }
-    if (c->band)
+    if (run->norm)
+        run_normed(&t, first, last);
+    else if (c->band)
         run_band(&t, tile / c->groups);
     else
         run_rows(&t, first, last);
