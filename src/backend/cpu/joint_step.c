@@ -4,6 +4,7 @@
  * for the threads. */
 #include "backend/cpu/joint_step.h"
 
+#include "backend/cpu/bias.h"
 #include "backend/cpu/cpu_update.h"
 #include "backend/cpu/norm_step.h"
 #include "backend/cpu/share.h"
@@ -38,17 +39,20 @@ static struct way way_of(const struct ew_kernels *k, const struct ew_conv_shape 
                         true};
 }
 
-/* Apart from batch norms two passes do as well. */
-bool ew_joint_pays(const struct ew_call *c, const struct ew_conv_shape *s)
+/* Depthwise layers read little; apart from batch norms two passes do as well. */
+bool ew_joint_pays(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
     const struct ew_kernels *k = c->be->isa;
-    return (c->behind || c->norm) && c->n_in == 2 &&
-           (s->groups > 1 ? k->depthwise_joint_fits(s) : k->joint_fits(s));
+    const bool norms = c->behind || c->norm, plain = c->n_in == 2 && !relu;
+    if (s->groups > 1)
+        return norms && plain && k->depthwise_joint_fits(s);
+    return (plain || !norms) && k->joint_fits(s);
 }
 
 struct state {
     struct ew_joint j;
     struct way way;
+    bool relu; /* behind it: out[0] tells where dout[0] counts */
 };
 
 /* Bytes of the parts of scratch. */
@@ -128,6 +132,8 @@ static ew_err run(const struct ew_call *c)
     const struct parts parts = parts_of(&state->way, s);
     if (!c->dout[0])
         return EW_OK;
+    if (state->relu || (c->n_in > 2 && c->din[2]))
+        ew_bias_gradient(c, state->relu ? c->out[0] : NULL);
     struct ew_batch_norm norm, behind;
     struct ew_update update; /* its settings change from run to run */
     char *at = c->scratch;
@@ -155,16 +161,18 @@ static ew_err run(const struct ew_call *c)
     return EW_OK;
 }
 
-void ew_joint_prepare(const struct ew_call *c, const struct ew_conv_shape *s)
+void ew_joint_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
     *(struct state *)c->state =
-        (struct state){.j = {.filter = {.shape = *s}}, .way = way_of(c->be->isa, s)};
+        (struct state){.j = {.filter = {.shape = *s}}, .way = way_of(c->be->isa, s), .relu = relu};
 }
 
 struct ew_kernel ew_joint_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
     const struct way way = way_of(be->isa, s);
     const struct parts p = parts_of(&way, s);
+    const size_t all = p.packed + p.partial + p.sums + ew_share_scratch(be, p.each);
+    const size_t bias = ew_bias_scratch(s->cout);
     return (struct ew_kernel){.name = way.name,
                               .run = run,
                               .fresh = true,
@@ -172,7 +180,6 @@ struct ew_kernel ew_joint_kernel(const struct ew_backend *be, const struct ew_co
                               .norms = s->normed,
                               .lates = true,
                               .sums = s->normed,
-                              .scratch =
-                                  p.packed + p.partial + p.sums + ew_share_scratch(be, p.each),
+                              .scratch = all > bias ? all : bias,
                               .state = sizeof(struct state)};
 }

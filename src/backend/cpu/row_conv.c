@@ -71,7 +71,7 @@ static ew_err prepare_joint(const struct ew_call *c)
 {
     struct ew_conv_shape s;
     EW_TRY(shape_of(c, &s));
-    ew_joint_prepare(c, &s);
+    ew_joint_prepare(c, &s, act_of(c) == EW_ACT_RELU);
     return EW_OK;
 }
 
@@ -147,7 +147,9 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
         return offer_forward(c, &s, out);
     if (!trains(c))
         return 0; /* the reference refuses it, and says so */
-    if (act_of(c) == EW_ACT_NONE && ew_joint_pays(c, &s)) {
+    const bool alone = !c->behind && !c->norm;
+    if (!(alone && ask->be->isa->spots_pays(&s)) &&
+        ew_joint_pays(c, &s, act_of(c) == EW_ACT_RELU)) {
         out[0] = ew_joint_kernel(ask->be, &s);
         out[0].prepare = prepare_joint;
         return 1;
