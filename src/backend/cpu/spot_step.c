@@ -9,8 +9,9 @@
 #include "backend/cpu/share.h"
 #include "op/optimizer.h"
 
-#define TURN_ALONE  (16 << 10) /* floats: laying out less is done before another thread wakes up */
-#define DENSE_ALONE (256 << 10) /* multiply-adds: likewise, and lines that two threads write cross */
+#define TURN_ALONE (16 << 10) /* floats: laying out less is done before another thread wakes up */
+#define DENSE_ALONE                                                                                \
+    (256 << 10) /* multiply-adds: likewise, and lines that two threads write cross */
 
 struct state {
     struct ew_conv_shape shape;
