@@ -18,6 +18,9 @@ struct ew_kernel {
     bool fresh;     /* backward: it heeds c->fresh, so gradients need not be cleared before it */
     bool in_place;  /* backward: din[0] may be dout[0] where it is fresh */
     bool updates;   /* backward: it heeds c->update */
+    bool steps;     /* it heeds c->out_step */
+    bool masks;     /* backward: it heeds c->mask */
+    bool masked;    /* backward: it heeds c->masked */
     bool norms;     /* it heeds c->norm; a batch norm: it stores nothing where out[0] has no data */
     bool lates; /* backward: it heeds c->behind; a batch norm: and stores nothing where din[0] has
                  * no data */

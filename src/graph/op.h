@@ -36,11 +36,19 @@ struct ew_call {
     /* Kernels that ask for it, backward: dout[0] has no data, for it is what the backward of this
      * batch norm, which reads out[0] and has only taken its sums, would give. */
     const struct ew_call *behind;
-    bool summed;   /* a batch norm that asks for it, backward: aux holds its sums already */
-    void *aux;     /* kept from forward to backward (training only) */
-    void *scratch; /* op->scratch() bytes, contents undefined */
-    void *state;   /* a kernel's own, such as geometry; references need none */
-    void *packed;  /* a kernel's own copy of weights, which runs only read */
+    bool summed; /* a batch norm that asks for it, backward: aux holds its sums already */
+    /* Kernels that ask for it: rows of out[0] and of its gradient, which are all that lies before
+     * the last axis, begin so many elements apart, for they are parts of longer ones; 0: they
+     * follow each other. */
+    int64_t out_step;
+    /* Kernels that ask for it, backward: din[0] is to be 0 where in[0] is not positive, for a relu
+     * has made that; and dout[0] has come so, where this node or one behind it is the relu: out[0]
+     * then has no data. */
+    bool mask, masked;
+    void *aux;                   /* kept from forward to backward (training only) */
+    void *scratch;               /* op->scratch() bytes, contents undefined */
+    void *state;                 /* a kernel's own, such as geometry; references need none */
+    void *packed;                /* a kernel's own copy of weights, which runs only read */
     const struct ew_backend *be; /* kernels' threads and instruction set */
     bool train;                  /* batch statistics, dropout on */
     bool again;                  /* forward once more, to save memory: leave running state alone */

@@ -52,7 +52,7 @@ static inline void ew_bias_gradient(const struct ew_call *c, const struct ew_ten
                              .parts = count >= EW_BIAS_MANY || !db ? EW_BIAS_PARTS : 1,
                              .sums = {.rows = count / channels,
                                       .channels = channels,
-                                      .step = channels,
+                                      .step = c->out_step ? c->out_step : channels,
                                       .x = c->dout[0]->data,
                                       .y = y ? y->data : NULL,
                                       .out = db ? db->data : NULL,

@@ -24,6 +24,8 @@ struct ew_conv_shape ew_conv_turned(const struct ew_conv_shape *s)
     struct ew_conv_shape t = *s;
     t.cin = s->cout;
     t.cout = s->cin;
+    t.x_step = s->y_step;
+    t.y_step = s->x_step;
     for (int i = 0; i < 3; i++) {
         t.axis[i].in = s->axis[i].out;
         t.axis[i].out = s->axis[i].in;

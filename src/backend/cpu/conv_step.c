@@ -85,6 +85,7 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
                                         [EW_CONV_FEW] = "images in lanes"};
     const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(be->isa, m, s));
     const size_t packed = ew_conv_packed_bytes(be->isa, m, s);
+    const bool dense = s->axis[0].stride * s->axis[1].stride * s->axis[2].stride == 1;
     return (struct ew_kernel){.name = names[m],
                               .run = fixed ? run_forward : run_packing,
                               .pack = fixed ? pack_filters : NULL,
@@ -92,6 +93,7 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
                               .packed = fixed ? packed : 0,
                               .scratch = scratch + (fixed ? 0 : ew_align_up(packed)),
                               .state = sizeof(struct ew_conv_pass),
+                              .steps = dense && (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD),
                               .norms = s->normed};
 }
 
@@ -137,8 +139,8 @@ struct filter_way {
     {                                                                                              \
         (k)->kind##_filter_partial, (k)->kind##_filter_scratch, (k)->kind##_filter_tiles,          \
             (k)->kind##_filter_run, (k)->kind##_filter_sum_tiles, (k)->kind##_filter_sum,          \
-            (k)->kind##_filter_run == (k)->few_filter_run ||                                       \
-                (k)->kind##_filter_run == (k)->lane_filter_run                                     \
+            (k)->kind##_filter_run != (k)->depthwise_filter_run &&                                 \
+                (k)->kind##_filter_run != (k)->grouped_filter_run                                  \
     }
 
 static struct filter_way filter_way(const struct ew_kernels *k, const struct ew_conv_shape *s)
@@ -151,7 +153,8 @@ static struct filter_way filter_way(const struct ew_kernels *k, const struct ew_
         return FILTER_WAY(k, few);
     if (k->winograd_filter_fits(s))
         return (struct filter_way){.partial = k->winograd_filter_shared,
-                                   .scratch = k->winograd_filter_scratch};
+                                   .scratch = k->winograd_filter_scratch,
+                                   .bias = true};
     if (k->lane_filter_fits(s))
         return FILTER_WAY(k, lane);
     return FILTER_WAY(k, conv);
@@ -216,7 +219,7 @@ static void run_filter_phases(const struct ew_call *c, const struct ew_call *res
 /* True where the filter's gradient brings that of the bias. */
 static bool makes_bias(const struct ew_call *c, const struct backward *b)
 {
-    return b->way.bias && !b->relu && c->din[1] && c->n_in > 2 && c->din[2];
+    return b->way.bias && (!b->relu || c->masked) && c->din[1] && c->n_in > 2 && c->din[2];
 }
 
 static void run_filter(const struct ew_call *c)
@@ -253,16 +256,18 @@ static void run_data(const struct ew_call *c)
     b->data.conv.x = c->dout[0]->data;
     b->data.conv.y = c->din[0]->data;
     b->data.conv.end.add = c->fresh & 1 ? NULL : c->din[0]->data;
+    b->data.conv.end.mask = c->mask ? c->in[0]->data : NULL;
     ew_conv_pass_run(&rest, &b->data);
 }
 
 static ew_err run_backward(const struct ew_call *c)
 {
     const struct backward *b = c->state;
+    const bool masks = b->relu && !c->masked;
     if (!c->dout[0])
         return EW_OK;
-    if (b->relu || (c->n_in > 2 && c->din[2] && !makes_bias(c, b)))
-        ew_bias_gradient(c, b->relu ? c->out[0] : NULL);
+    if (masks || (c->n_in > 2 && c->din[2] && !makes_bias(c, b)))
+        ew_bias_gradient(c, masks ? c->out[0] : NULL);
     if (c->din[0])
         run_data(c);
     if (c->din[1])
@@ -286,10 +291,16 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
     const size_t filter =
         ew_align_up(way.partial(s) * sizeof(float)) + ew_share_scratch(be, way.scratch(s));
     const size_t bias = ew_bias_scratch(s->cout), most = data > filter ? data : filter;
+    const bool general = !way.run || way.run == k->conv_filter_run; /* winograd or any shape */
+    const bool any_data = m == EW_CONV_DATA || m == EW_CONV_WINOGRAD_DATA;
+    const bool dense = s->axis[0].stride * s->axis[1].stride * s->axis[2].stride == 1;
     return (struct ew_kernel){.name = names[m],
                               .run = run_backward,
                               .fresh = true,
-                              .updates = !way.run || way.run == k->conv_filter_run,
+                              .updates = general,
+                              .steps = general && any_data && dense,
+                              .masks = any_data,
+                              .masked = true,
                               .norms = s->normed && m == EW_CONV_DEPTHWISE_DATA,
                               .scratch = most > bias ? most : bias,
                               .state = sizeof(struct backward)};

@@ -103,6 +103,17 @@ static int64_t sum_tile_count(const struct ew_kernels *k, const struct ew_conv_s
     return s->groups > 1 ? k->depthwise_filter_sum_tiles(s) : k->joint_sum_tiles(s);
 }
 
+/* What relu did not let through has to be cleared first, and the bias's sums come with it. */
+static bool clears(const struct ew_call *c)
+{
+    return ((const struct state *)c->state)->relu && !c->masked;
+}
+
+static bool makes_bias(const struct ew_call *c)
+{
+    return c->n_in > 2 && c->din[2] && !clears(c);
+}
+
 /* Points the kernel at the call's tensors. */
 static void bind(const struct ew_call *c, struct ew_joint *j)
 {
@@ -111,6 +122,9 @@ static void bind(const struct ew_call *c, struct ew_joint *j)
     j->filter.dw = c->din[1] ? c->din[1]->data : NULL;
     j->filter.add = !(c->fresh & 2);
     j->no_filter = !c->din[1];
+    j->filter.db = !j->no_filter && makes_bias(c) ? c->din[2]->data : NULL;
+    j->filter.add_db = !(c->fresh & 4);
+    j->mask = c->mask;
     j->dx = c->din[0] ? c->din[0]->data : NULL;
     j->add_dx = !(c->fresh & 1);
 }
@@ -132,8 +146,8 @@ static ew_err run(const struct ew_call *c)
     const struct parts parts = parts_of(&state->way, s);
     if (!c->dout[0])
         return EW_OK;
-    if (state->relu || (c->n_in > 2 && c->din[2]))
-        ew_bias_gradient(c, state->relu ? c->out[0] : NULL);
+    if (clears(c) || (makes_bias(c) && !c->din[1]))
+        ew_bias_gradient(c, clears(c) ? c->out[0] : NULL);
     struct ew_batch_norm norm, behind;
     struct ew_update update; /* its settings change from run to run */
     char *at = c->scratch;
@@ -180,6 +194,9 @@ struct ew_kernel ew_joint_kernel(const struct ew_backend *be, const struct ew_co
                               .norms = s->normed,
                               .lates = true,
                               .sums = s->normed,
+                              .steps = s->groups == 1,
+                              .masks = s->groups == 1 && !s->normed,
+                              .masked = s->groups == 1,
                               .scratch = all > bias ? all : bias,
                               .state = sizeof(struct state)};
 }

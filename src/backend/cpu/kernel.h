@@ -6,8 +6,8 @@
  * tiles [begin, end) in the caller's scratch (one per thread, `scratch` bytes, 64-byte aligned);
  * ranges may run at the same time and in any order, and the result is the same bits.
  *
- * Tensors are channels-last and contiguous, filters [O, k..., I / groups].  Sizes are checked by
- * the operators; kernels trust them. */
+ * Tensors are channels-last and contiguous but for what the steps of a shape say, filters [O, k...,
+ * I / groups].  Sizes are checked by the operators; kernels trust them. */
 #ifndef EW_BACKEND_CPU_KERNEL_H
 #define EW_BACKEND_CPU_KERNEL_H
 
@@ -62,6 +62,9 @@ struct ew_conv_shape {
     struct ew_conv_axis axis[3];
     bool
         normed; /* depthwise_norms and conv_norms only: the input is what a batch norm makes of x */
+    /* conv and winograd only: floats between pixels of x, and of y or dy; 0: as many as channels.
+     */
+    int32_t x_step, y_step;
 };
 
 /* What is done to a convolution's sums before they are stored:
@@ -72,6 +75,9 @@ struct ew_epilogue {
     bool add_after;
     enum ew_act act;
     float lo, hi; /* the activation's two parameters */
+    /* conv and winograd, without an activation: y becomes 0 where that, laid out as y, is not
+     * positive; NULL: nowhere. */
+    const float *mask;
 };
 
 struct ew_batch_norm;
@@ -97,8 +103,9 @@ struct ew_conv_filter {
      * they do not.
      */
     const struct ew_update *update;
-    float *db;   /* [O]: the gradient of the bias, made too by few and lane; NULL: not wanted */
-    bool add_db; /* to what db holds */
+    /* [O]: the gradient of the bias, made too but by depthwise and grouped; NULL: not wanted. */
+    float *db;
+    bool add_db;                      /* to what db holds */
     const struct ew_batch_norm *norm; /* as ew_conv's, of x */
 };
 
@@ -109,6 +116,7 @@ struct ew_joint {
     const float *w;               /* packed by conv_data_pack, or depthwise_data_pack */
     float *dx;                    /* NULL: not wanted */
     bool add_dx;
+    bool mask;                          /* dx becomes 0 where x is not positive */
     const struct ew_batch_norm *behind; /* makes dy, after its batch_back_finish; NULL: none */
     float *norm_sums; /* as many splits as tiles of batch_back_stats for filter.norm; NULL: not
                          wanted */

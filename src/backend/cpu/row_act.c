@@ -42,17 +42,22 @@ static ew_err run_forward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Where the output was kept instead of the input, the derivative is read off the output. */
+/* Where the output was kept instead of the input, the derivative is read off the output; where
+ * somebody has cleared what does not count, there is nothing left to do but to hand it on. */
 static ew_err run_backward(const struct ew_call *c)
 {
     if (!c->din[0] || !c->dout[0])
         return EW_OK;
     struct work w = work_of(c, ew_tensor_count(c->din[0]));
     w.map.kept = c->op->saves & EW_SAVE_OUT;
-    w.map.x = w.map.kept ? c->out[0]->data : c->in[0]->data;
     w.map.dy = c->dout[0]->data;
     w.map.dx = c->din[0]->data;
     w.map.add = !(c->fresh & 1);
+    if (c->masked && !w.map.add && w.map.dy == w.map.dx)
+        return EW_OK;
+    const struct ew_tensor *x = w.map.kept ? c->out[0] : c->in[0];
+    w.map.act = c->masked ? EW_ACT_NONE : w.map.act;
+    w.map.x = c->masked ? w.map.dy : x->data;
     ew_pool_run(c->be->pool, (w.count + GRAIN - 1) / GRAIN, backward_tiles, &w);
     return EW_OK;
 }
@@ -66,6 +71,7 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     out[0] = (struct ew_kernel){.name = "activation",
                                 .run = forward ? run_forward : run_backward,
                                 .fresh = true,
+                                .masked = e.act == EW_ACT_RELU,
                                 .in_place = true};
     return 1;
 }

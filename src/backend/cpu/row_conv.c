@@ -12,6 +12,7 @@ static ew_err shape_of(const struct ew_call *c, struct ew_conv_shape *out)
     EW_TRY(ew_conv_resolve(c, &s));
     ew_conv_shape_of(&s, out);
     out->normed = c->norm != NULL;
+    out->y_step = (int32_t)c->out_step;
     return EW_OK;
 }
 
@@ -91,7 +92,8 @@ static ew_err prepare_patch(const struct ew_call *c)
     return EW_OK;
 }
 
-static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
+/* Kernels for certain shapes, whose outputs follow each other. */
+static int offer_special(const struct ew_call *c, const struct ew_conv_shape *s,
                          struct ew_kernel *out)
 {
     int n = 0;
@@ -121,6 +123,15 @@ static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
         out[n] = ew_spot_forward_kernel(c->be, s);
         out[n++].prepare = prepare_spots;
     }
+    return n;
+}
+
+static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
+                         struct ew_kernel *out)
+{
+    int n = s->y_step ? 0 : offer_special(c, s, out);
+    if (s->normed)
+        return n;
     if (ew_conv_fits(c->be->isa, EW_CONV_WINOGRAD, s) && c->be->isa->winograd_pays(s, c->train)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_WINOGRAD, s);
         out[n++].prepare = prepare_winograd;

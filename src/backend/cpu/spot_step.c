@@ -207,8 +207,9 @@ static ew_err run_backward(const struct ew_call *c)
                               .shared = c->scratch},
                      .scratch = (char *)c->scratch + floats(k->spots_grad_shared(s)),
                      .size = k->spots_grad_scratch(s)};
-    if (state->relu || (c->n_in > 2 && c->din[2]))
-        ew_bias_gradient(c, state->relu ? c->out[0] : NULL);
+    const bool masks = state->relu && !c->masked;
+    if (masks || (c->n_in > 2 && c->din[2]))
+        ew_bias_gradient(c, masks ? c->out[0] : NULL);
     if (c->din[0] || c->din[1])
         run_gradients(c, &w);
     return EW_OK;
@@ -225,6 +226,7 @@ struct ew_kernel ew_spot_backward_kernel(const struct ew_backend *be, const stru
                               .run = run_backward,
                               .fresh = true,
                               .updates = true,
+                              .masked = true,
                               .scratch = gradients > bias ? gradients : bias,
                               .state = sizeof(struct state)};
 }

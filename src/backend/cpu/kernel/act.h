@@ -168,6 +168,8 @@ INLINE void put(const struct ew_epilogue *e, float *y, int64_t at, vec v, int64_
     const vec add = !e->add ? (vec){0} : load_n(e->add + at, n);
     v = e->add_after ? vact_short(e->act, v, e->lo, e->hi) + add
                      : vact_short(e->act, v + add, e->lo, e->hi);
+    if (e->mask)
+        v = keep(load_n(e->mask + at, n) > 0.0f, v);
     store_n(y + at, v, n);
 }
 

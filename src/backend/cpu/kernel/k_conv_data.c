@@ -54,7 +54,7 @@ static void find_part(const struct ew_conv_shape *s, int64_t index, struct part 
     struct ew_conv_axis axis[3];
     memcpy(axis, s->axis, sizeof(axis));
     EW_K(core_trim)(axis, &c->used);
-    int64_t xs = s->cout, ys = s->cin;
+    int64_t xs = y_step_of(s), ys = x_step_of(s);
     for (int i = 2; i >= 0; i--) {
         const struct ew_conv_axis *a = &axis[i];
         const int32_t q = (int32_t)(index % a->stride);
@@ -151,6 +151,8 @@ void EW_K(conv_data_run)(const struct ew_conv *c, int64_t begin, int64_t end, vo
         struct ew_epilogue e = c->end;
         if (e.add)
             e.add += p.offset;
+        if (e.mask)
+            e.mask += p.offset;
         const struct core_run run = {.core = &p.core,
                                      .x = c->x,
                                      .w = w,

@@ -26,6 +26,7 @@ struct plan {
     int64_t tiles, size;                      /* size: of the part of dw that is not zero */
     bool partial; /* sums go there: pixels are split, or taps are left out */
     bool narrow;
+    int64_t outputs; /* of all groups */
 };
 
 /* The other way round takes whole pieces of dy, and is no more to multiply. */
@@ -46,7 +47,8 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
     const int64_t tiles = c->groups * p->chunks * p->o_splits;
     p->splits = tiles ? min_i64(max_i64(WANTED / tiles, 1), max_i64(p->blocks, 1)) : 1;
     p->tiles = tiles * p->splits;
-    p->size = c->groups * c->og * c->k;
+    p->outputs = c->groups * c->og;
+    p->size = p->outputs * c->k;
     p->partial = p->splits > 1 || c->used.trimmed;
     p->narrow = is_narrow(p);
 }
@@ -55,7 +57,7 @@ size_t EW_K(conv_filter_partial)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    return p.partial ? (size_t)(p.splits * p.size) : 0;
+    return p.partial ? (size_t)(p.splits * (p.size + p.outputs)) : 0; /* filters, then biases */
 }
 
 int64_t EW_K(conv_filter_tiles)(const struct ew_conv_shape *s)
@@ -84,6 +86,56 @@ struct work {
     bool add;
 };
 
+/* ---- The bias: sums of dy, as its pixels pass by ---- */
+
+#define AHEAD 16 /* pixels: parts of longer rows are nothing that hardware fetches */
+
+/* Adds the sums over `count` pixels to sum [outputs]. */
+static void add_bias(const struct work *w, const float *dy, int64_t count, float *sum)
+{
+    const int64_t step = w->plan->core.y_step[2];
+    for (int64_t o = 0; o < w->outputs; o += LANES) {
+        const int64_t n = min_i64(LANES, w->outputs - o);
+        const float *p = dy + o;
+        vec s[4] = {{0}};
+        int64_t i = 0;
+        for (; i + 4 <= count; i += 4, p += 4 * step) {
+            UNROLL
+            for (int j = 0; j < 4; j++) {
+                __builtin_prefetch(p + (AHEAD + j) * step);
+                s[j] += load_n(p + j * step, n);
+            }
+        }
+        for (; i < count; i++, p += step)
+            s[0] += load_n(p, n);
+        store_n(sum + o, load_n(sum + o, n) + ((s[0] + s[1]) + (s[2] + s[3])), n);
+    }
+}
+
+/* Where a tile's sums go, from output o on. */
+static void put_bias(const struct work *w, int64_t split, int64_t o, const float *sum)
+{
+    const struct plan *p = w->plan;
+    const struct ew_conv_filter *f = w->f;
+    float *to = p->partial ? f->partial + p->splits * p->size + split * p->outputs : f->db;
+    for (int64_t i = 0; i < w->outputs; i++)
+        to[o + i] = sum[i] + (!p->partial && f->add_db ? to[o + i] : 0);
+}
+
+/* The last step where pixels are split. */
+static void sum_bias(const struct plan *p, const struct ew_conv_filter *f)
+{
+    const float *from = f->partial + p->splits * p->size;
+    for (int64_t o = 0; o < p->outputs; o++) {
+        float sum = f->add_db ? f->db[o] : 0;
+        for (int64_t i = 0; i < p->splits; i++)
+            sum += from[i * p->outputs + o];
+        f->db[o] = sum;
+    }
+}
+
+/* ---- Filters ---- */
+
 /* dy of `count` pixels, from output o on, as blocks [count][MR].  Whole vectors are stored: what
  * they write too much is written anew with the next pixel, or is the room between blocks. */
 static void lay_out(const struct work *w, const struct pixel *pixel, int64_t count, int64_t o)
@@ -104,7 +156,7 @@ struct direct {
 
 static void multiply(const struct work *w, int64_t count, const struct direct *direct)
 {
-    const struct ew_conv_shape *s = &w->f->shape;
+    const struct core *core = &w->plan->core;
     int64_t row[MR];
     for (int r = 0; r < MR; r++)
         row[r] = r * w->out_step;
@@ -114,8 +166,8 @@ static void multiply(const struct work *w, int64_t count, const struct direct *d
             float *c = w->out + b * w->out_step + j;
             const struct micro m = {.a = direct ? direct->dy + b : w->dy + b / MR * DY_BLOCK,
                                     .w = (direct ? direct->x : w->x) + j,
-                                    .row_step = s->cout,
-                                    .line_step = s->cin,
+                                    .row_step = core->y_step[2],
+                                    .line_step = core->x_step[2],
                                     .kc = count,
                                     .from = w->add ? c : NULL,
                                     .c = c,
@@ -193,15 +245,22 @@ static void multiply_line(const struct work *w, int64_t line, int64_t g, bool fi
 }
 
 /* A tile is some rows of outputs. */
-static void run_narrow(const struct work *w, int64_t tile)
+static void run_narrow(struct work *w, int64_t tile)
 {
     const struct plan *p = w->plan;
     const struct core *c = &p->core;
     const int64_t split = tile % p->splits, g = tile / p->splits, lines = c->rows / c->axis[2].out;
     const int64_t first = lines * split / p->splits, last = lines * (split + 1) / p->splits;
-    float *out = w->f->partial + split * p->size + g * c->og * c->k;
-    for (int64_t i = first; i < last; i++)
+    float *out = w->f->partial + split * p->size + g * c->og * c->k, bias[O_SPLIT + LANES] = {0};
+    w->outputs = c->og;
+    for (int64_t i = first; i < last; i++) {
+        const int64_t out_line = c->axis[2].out * c->y_step[2];
+        if (w->f->db)
+            add_bias(w, w->f->dy + i * out_line + g * c->og, c->axis[2].out, bias);
         multiply_line(w, i, g, i == first);
+    }
+    if (w->f->db)
+        put_bias(w, split, g * c->og, bias);
     for (int64_t o = 0; o < c->og; o++)
         for (int64_t k = 0; k < c->k; k++)
             out[o * c->k + k] = first < last ? w->sums[k * c->og + o] : 0;
@@ -223,11 +282,15 @@ static void run_tile(struct work *w, int64_t tile)
     w->out = update ? w->sums : p->partial ? w->f->partial + split * p->size + at : w->f->dw + at;
     w->out_step = update ? KC : c->k;
     w->add = !p->partial && w->f->add;
+    float bias[O_SPLIT + LANES] = {0};
+    const bool sums = w->f->db && chunk == 0;
     const int64_t first = p->blocks * split / p->splits * PIXELS;
     const int64_t last = min_i64(p->blocks * (split + 1) / p->splits * PIXELS, c->rows);
     int64_t row = first;
     do { /* without pixels dw becomes zero */
         const int64_t count = max_i64(min_i64(PIXELS, last - row), 0);
+        if (sums)
+            add_bias(w, w->f->dy + row * c->y_step[2] + g * c->og + o, count, bias);
         if (is_direct(c, row + count)) {
             const struct direct d = {w->f->x + row * c->x_step[2] + g * c->cg + k0,
                                      w->f->dy + row * c->y_step[2] + g * c->og + o};
@@ -238,6 +301,8 @@ static void run_tile(struct work *w, int64_t tile)
         w->add = true;
         row += PIXELS;
     } while (row < last);
+    if (sums)
+        put_bias(w, split, g * c->og + o, bias);
     for (int64_t i = 0; update && i < w->outputs; i++)
         update_piece(w->f->update, at + i * c->k, w->sums + i * KC, w->width);
 }
@@ -294,6 +359,8 @@ void EW_K(conv_filter_sum)(const struct ew_conv_filter *f, int64_t begin, int64_
 {
     struct plan p;
     init(&p, &f->shape);
+    if (f->db && begin == 0 && end > 0)
+        sum_bias(&p, f);
     if (p.core.used.trimmed) {
         for (int64_t o = begin; o < end; o++)
             sum_filter(&p, f, o);

@@ -41,7 +41,7 @@ void EW_K(core_init)(struct core *c, const struct ew_conv_shape *s)
     c->groups = s->groups;
     c->cg = s->cin / s->groups;
     c->og = s->cout / s->groups;
-    int64_t xs = s->cin, ys = s->cout;
+    int64_t xs = x_step_of(s), ys = y_step_of(s);
     for (int i = 2; i >= 0; i--) {
         c->x_step[i] = xs;
         c->y_step[i] = ys;
@@ -269,6 +269,7 @@ void EW_K(core_gather_band)(const struct core *c, const float *x, struct core_ro
 struct outputs {
     float *y;
     const float *add; /* behind the activation; NULL: nothing */
+    const float *mask;
     const int64_t *row;
     int rows;
     int64_t width;
@@ -286,24 +287,54 @@ INLINE void finish_as(enum ew_act act, const struct ew_epilogue *e, const struct
     }
 }
 
+static void mask_rows(const struct outputs *o)
+{
+    for (int r = 0; r < o->rows; r++) {
+        float *p = o->y + o->row[r];
+        const float *mask = o->mask + o->row[r];
+        for (int64_t i = 0; i < o->width; i += LANES) {
+            const int64_t n = o->width - i;
+            store_n(p + i, keep(load_n(mask + i, n) > 0.0f, load_n(p + i, n)), n);
+        }
+    }
+}
+
 /* What the micro-kernel's clamp cannot do, on rows that are still in L1.  The one that whole
  * networks use has a loop of its own. */
 static void finish_rows(const struct ew_epilogue *e, const struct outputs *o)
 {
-    if (e->act == EW_ACT_HARD_SWISH)
+    if (o->mask)
+        mask_rows(o);
+    else if (e->act == EW_ACT_HARD_SWISH)
         finish_as(EW_ACT_HARD_SWISH, e, o);
     else
         finish_as(e->act, e, o);
 }
 
+/* Fetches rows of a matrix into L2 before their panel comes. */
+static void fetch_rows(const float *p, int64_t row, int64_t rows, int64_t step)
+{
+    const float *const end = p + (row + rows) * step;
+    for (p += row * step; p < end; p += LINE)
+        __builtin_prefetch(p, 0, 2);
+}
+
+/* The same of n floats of each. */
+static void fetch_parts(const float *p, const int64_t *row, int64_t rows, int64_t n)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < n; i += LINE)
+            __builtin_prefetch(p + row[r] + i, 0, 3);
+}
+
 struct tile {
     const struct core_run *run;
-    const float *x, *w, *bias, *add; /* of the group */
+    const float *x, *w, *bias, *add, *mask; /* of the group */
     float *y;
     int64_t block, blocks; /* of NR outputs: [block, blocks) */
     int64_t k0, k1;
     float lo, hi; /* of the last chunk */
-    bool plain;   /* lo and hi are the whole activation, and nothing is added behind it */
+    bool plain;   /* lo and hi are all that is done to the sums */
     float *panel; /* or the band */
     const float *a;
     int64_t row_step, lines, line_step; /* where a is no panel */
@@ -357,13 +388,20 @@ static void run_panel(const struct tile *t, int64_t panel, int rows)
                                 .width = width,
                                 .lo = last ? t->lo : -INFINITY,
                                 .hi = last ? t->hi : INFINITY};
+        if (t->mask && last) /* hardware does not see it coming */
+            fetch_parts(t->mask + o, t->row, rows, width);
         if (t->row_step)
             EW_K(micro_direct)(&m, rows);
         else
             EW_K(micro)(&m, rows);
         if (last && !t->plain) {
             const bool after = t->run->end->add_after && t->add;
-            const struct outputs out = {t->y + o, after ? t->add + o : NULL, t->row, rows, width};
+            const struct outputs out = {.y = t->y + o,
+                                        .add = after ? t->add + o : NULL,
+                                        .mask = t->mask ? t->mask + o : NULL,
+                                        .row = t->row,
+                                        .rows = rows,
+                                        .width = width};
             finish_rows(t->run->end, &out);
         }
     }
@@ -412,19 +450,21 @@ static void flat_panel(struct tile *t, int64_t row, int rows)
     t->a = t->x + row * t->row_step + t->k0;
 }
 
-/* Fetches rows of a matrix into L2 before their panel comes. */
-static void fetch_rows(const float *p, int64_t row, int64_t rows, int64_t step)
-{
-    const float *const end = p + (row + rows) * step;
-    for (p += row * step; p < end; p += LINE)
-        __builtin_prefetch(p, 0, 2);
-}
-
 /* Where all of a pixel is read and written at once, rows follow each other faster than hardware
  * fetches them. */
 static bool fetches(const struct core *c)
 {
     return c->flat && c->flat_y && c->o_tiles == 1 && c->groups == 1 && c->k <= c->kc;
+}
+
+/* The next rows of x, which have others between them: hardware would fetch those too. */
+static void fetch_apart(const struct tile *t, int64_t first, int64_t rows)
+{
+    const int64_t step = t->run->core->x_step[2];
+    int64_t row[MR];
+    for (int64_t r = 0; r < rows; r++)
+        row[r] = (first + r) * step;
+    fetch_parts(t->x + t->k0, row, rows, t->k1 - t->k0);
 }
 
 static void run_rows(struct tile *t, int64_t first, int64_t last)
@@ -451,6 +491,10 @@ static void run_rows(struct tile *t, int64_t first, int64_t last)
                 flat_panel(t, row, rows);
             else
                 gather_panel(t, row, rows);
+            if (c->flat && c->x_step[2] > c->groups * c->cg) {
+                fetch_apart(t, row + rows, min_i64(step, c->rows - row - rows));
+                t->next = NULL;
+            }
             run_panel(t, i, rows);
         }
         t->k0 = t->k1;
@@ -483,10 +527,12 @@ static void run_tile(const struct core_run *run, int64_t tile)
                      .w = run->w + g * EW_K(core_group_size)(c),
                      .bias = e->bias ? e->bias + g * c->og : NULL,
                      .add = e->add ? e->add + g * c->og : NULL,
+                     .mask = e->mask ? e->mask + g * c->og : NULL,
                      .y = run->y + g * c->og,
                      .block = o * c->o_block,
                      .blocks = c->band ? c->blocks : min_i64((o + 1) * c->o_block, c->blocks),
-                     .plain = (clamp || e->act == EW_ACT_NONE) && !(e->add && e->add_after),
+                     .plain =
+                         (clamp || e->act == EW_ACT_NONE) && !(e->add && e->add_after) && !e->mask,
                      .lo = -INFINITY,
                      .hi = INFINITY,
                      .panel = run->scratch};

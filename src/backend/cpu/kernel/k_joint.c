@@ -32,7 +32,7 @@ static int64_t block_of(const struct ew_conv_shape *s)
 
 bool EW_K(joint_fits)(const struct ew_conv_shape *s)
 {
-    bool flat = s->groups == 1 && s->cin % 1024 != 0 && s->cout % 1024 != 0;
+    bool flat = s->groups == 1 && s->cin % 1024 != 0 && y_step_of(s) % 1024 != 0;
     for (int i = 0; i < 3; i++) {
         const struct ew_conv_axis *a = &s->axis[i];
         flat = flat && a->taps == 1 && a->stride == 1 && a->pad == 0 && a->in == a->out;
@@ -45,10 +45,10 @@ int64_t EW_K(joint_tiles)(const struct ew_conv_shape *s)
     return min_i64(TILES, div_up(rows_of(s), block_of(s)));
 }
 
-/* [tile][cout][cin] */
+/* Filters [tile][cout][cin], then biases [tile][cout]. */
 size_t EW_K(joint_partial)(const struct ew_conv_shape *s)
 {
-    return (size_t)(EW_K(joint_tiles)(s) * s->cin * s->cout);
+    return (size_t)(EW_K(joint_tiles)(s) * s->cout * (s->cin + 1));
 }
 
 /* A block of dy, one of x, and room for the last vector. */
@@ -68,8 +68,11 @@ struct block {
     const struct ew_joint *j;
     int64_t row, count;
     const float *x, *dy;
-    float *sums;  /* of the filter */
-    bool started; /* they hold something */
+    int64_t dy_step; /* floats between its pixels */
+    int64_t next;    /* pixels of the next block of this tile */
+    float *sums;     /* of the filter */
+    float *bias;     /* of the bias; NULL: not wanted */
+    bool started;    /* they hold something */
     struct soon soon[4];
     int n_soon;
 };
@@ -100,16 +103,39 @@ static void plan_soon(struct block *b, int64_t next)
     const struct ew_joint *j = b->j;
     const int64_t in = j->filter.shape.cin, out = j->filter.shape.cout, row = b->row + b->count;
     b->n_soon = 0;
+    b->next = next;
     if (next > 0 && j->behind) {
         soon_add(b, j->behind->dy + row * out, next * out);
         soon_add(b, j->behind->x + row * out, next * out);
-    } else if (next > 0) {
+    } else if (next > 0 && b->dy_step == out) {
         soon_add(b, j->filter.dy + row * out, next * out);
     }
     if (next > 0 && j->filter.norm)
         soon_add(b, j->filter.norm->x + row * in, next * in);
-    if (!j->filter.norm)
+    else if (next > 0 && j->mask)
+        soon_add(b, j->filter.x + row * in, next * in);
+    if (!j->filter.norm && !j->mask)
         soon_add(b, b->x, b->count * in);
+}
+
+/* Pixels of dy that have others between them, n of the next block from p on. */
+static void fetch_apart(const struct block *b, int64_t p, int64_t n)
+{
+    const int64_t out = b->j->filter.shape.cout;
+    const float *dy = b->j->filter.dy + (b->row + b->count + p) * b->dy_step;
+    for (int64_t r = 0; r < min_i64(n, b->next - p); r++, dy += b->dy_step)
+        for (int64_t o = 0; o < out; o += LINE)
+            __builtin_prefetch(dy + o, 0, 2);
+}
+
+/* dx of the panel from pixel p on, n of its channels from i on. */
+static void mask_panel(const struct block *b, float *dx, int64_t p, int rows, int64_t n)
+{
+    const int64_t in = b->j->filter.shape.cin;
+    const float *x = b->x + p * in + (dx - (b->j->dx + (b->row + p) * in));
+    for (int r = 0; r < rows; r++, dx += in, x += in)
+        for (int64_t c = 0; c < n; c += LANES)
+            store_n(dx + c, keep(load_n(x + c, n - c) > 0.0f, load_n(dx + c, n - c)), n - c);
 }
 
 /* Fetches what the next panel writes: rows follow each other faster than hardware sees. */
@@ -131,11 +157,13 @@ static void run_data(struct block *b)
         float *dx = b->j->dx + (b->row + p) * in;
         if (p + rows < b->count)
             fetch_panel(dx + rows * in, min_i64(MR, b->count - p - rows) * in);
+        if (b->dy_step != out)
+            fetch_apart(b, p, MR);
         for (int64_t i = 0; i < in; i += NR) {
-            const struct micro m = {.a = b->dy + p * out,
+            const struct micro m = {.a = b->dy + p * b->dy_step,
                                     .w = b->j->w + i * out,
                                     .soon = soon_take(b, out),
-                                    .row_step = out,
+                                    .row_step = b->dy_step,
                                     .lines = 1,
                                     .kc = out,
                                     .from = b->j->add_dx ? dx + i : NULL,
@@ -145,7 +173,21 @@ static void run_data(struct block *b)
                                     .lo = -INFINITY,
                                     .hi = INFINITY};
             EW_K(micro_direct)(&m, rows);
+            if (b->j->mask)
+                mask_panel(b, dx + i, p, rows, m.width);
         }
+    }
+}
+
+static void add_bias(const struct block *b)
+{
+    const int64_t out = b->j->filter.shape.cout;
+    for (int64_t o = 0; o < out; o += LANES) {
+        vec s[4] = {{0}};
+        for (int64_t p = 0; p < b->count; p++)
+            s[p % 4] += load_n(b->dy + p * b->dy_step + o, out - o);
+        const vec old = b->started ? load_n(b->bias + o, out - o) : (vec){0};
+        store_n(b->bias + o, old + ((s[0] + s[1]) + (s[2] + s[3])), out - o);
     }
 }
 
@@ -162,7 +204,7 @@ static void run_filter(struct block *b)
             const struct micro m = {.a = b->dy + o,
                                     .w = b->x + i,
                                     .soon = soon_take(b, b->count),
-                                    .row_step = out,
+                                    .row_step = b->dy_step,
                                     .line_step = in,
                                     .kc = b->count,
                                     .from = b->started ? c : NULL,
@@ -181,7 +223,8 @@ static void feed(struct block *b, float *scratch)
     const struct ew_conv_filter *f = &b->j->filter;
     const int64_t in = f->shape.cin, out = f->shape.cout, rows = rows_of(&f->shape);
     float *x = scratch + block_of(&f->shape) * out + NR;
-    b->dy = b->j->behind ? scratch : f->dy + b->row * out;
+    b->dy_step = b->j->behind ? out : y_step_of(&f->shape);
+    b->dy = b->j->behind ? scratch : f->dy + b->row * b->dy_step;
     if (b->j->behind)
         norm_back_rows(b->j->behind, b->row, b->count, scratch);
     b->x = x;
@@ -199,6 +242,8 @@ static void run_tile(const struct ew_joint *j, int64_t tile, float *scratch)
     const int64_t size = block_of(s), rows = rows_of(s), blocks = div_up(rows, size);
     const int64_t tiles = EW_K(joint_tiles)(s);
     struct block b = {.j = j, .sums = j->filter.partial + tile * s->cin * s->cout};
+    if (j->filter.db)
+        b.bias = j->filter.partial + tiles * s->cin * s->cout + tile * s->cout;
     float *sums = j->norm_sums ? j->norm_sums + tile * 2 * s->cin : NULL;
     struct ew_batch_norm norm = {0};
     if (sums) {
@@ -216,6 +261,8 @@ static void run_tile(const struct ew_joint *j, int64_t tile, float *scratch)
             run_data(&b);
         if (!j->no_filter)
             run_filter(&b);
+        if (b.bias)
+            add_bias(&b);
         if (sums)
             EW_KF(batch_back_rows)(&norm, b.row, b.row + b.count, sums);
         b.started = true;
@@ -238,5 +285,12 @@ void EW_K(joint_sum)(const struct ew_joint *j, int64_t begin, int64_t end)
     const struct ew_conv_filter *f = &j->filter;
     const int64_t size = (int64_t)f->shape.cin * f->shape.cout;
     const int64_t at = begin * FILTER_SUM, last = min_i64(end * FILTER_SUM, size);
-    filter_sum(f, f->partial + at, EW_K(joint_tiles)(&f->shape), size, at, last - at);
+    const int64_t tiles = EW_K(joint_tiles)(&f->shape);
+    filter_sum(f, f->partial + at, tiles, size, at, last - at);
+    for (int64_t o = 0; f->db && begin == 0 && o < f->shape.cout; o++) {
+        float sum = f->add_db ? f->db[o] : 0;
+        for (int64_t i = 0; i < tiles; i++)
+            sum += f->partial[tiles * size + i * f->shape.cout + o];
+        f->db[o] = sum;
+    }
 }

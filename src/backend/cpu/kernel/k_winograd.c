@@ -269,8 +269,8 @@ static void find_pixels(struct job *j, int64_t tile)
         cell_tile(&j->w.grid, s, j->conv->x, tile, j->w.form, j->cells);
         return;
     }
-    const struct wino_view v = {s->batch, s->axis[1].in,  s->axis[2].in,
-                                s->cin,   s->axis[1].pad, s->axis[2].pad};
+    const struct wino_view v = {s->batch,       s->axis[1].in,  s->axis[2].in, x_step_of(s),
+                                s->axis[1].pad, s->axis[2].pad, s->cin};
     int64_t at[PRODUCTS];
     grid_fetch(&j->w.grid, &v, j->conv->x, tile + 1, j->w.form, points_of(j->w.form));
     grid_find(&j->w.grid, &v, tile, j->w.form, points_of(j->w.form), at);
@@ -418,7 +418,8 @@ INLINE void output_tile(const struct job *j, int64_t tile, int64_t o, const stru
     const struct ew_conv *c = j->conv;
     const struct ew_conv_shape *s = &c->shape;
     const int64_t width = min_i64(SLICE, j->w.cout - o);
-    const struct wino_view v = {s->batch, s->axis[1].out, s->axis[2].out, s->cout, 0, 0, width};
+    const struct wino_view v = {s->batch, s->axis[1].out, s->axis[2].out, y_step_of(s), 0,
+                                0,        width};
     int64_t at[WINO_OUT * WINO_OUT];
     grid_fetch(&j->w.grid, &v, c->y + o, j->first + tile + 1, f, f.out);
     grid_find(&j->w.grid, &v, j->first + tile, f, f.out, at);

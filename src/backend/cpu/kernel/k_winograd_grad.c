@@ -84,12 +84,12 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
     p->u_step = div_up(p->u_row, NR) * p->u_column + APART;
 }
 
-/* V, Y, U. */
+/* V, Y, U, and sums of the bias. */
 size_t EW_K(winograd_filter_shared)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    return (size_t)(p.products * (p.step + p.u_step));
+    return (size_t)(p.products * (p.step + p.u_step) + p.o_blocks * MR);
 }
 
 /* Zeros in place of pixels outside of the image, or the filter of one output. */
@@ -130,7 +130,7 @@ struct job {
     const struct ew_conv_filter *f;
     struct plan p;
     int64_t first, count; /* image tiles of the block */
-    float *v, *y, *u, *zero, *cells;
+    float *v, *y, *u, *bias, *zero, *cells;
     const float *pixel[PRODUCTS]; /* of one image tile */
 };
 
@@ -193,8 +193,8 @@ static void add_input(struct job *j, int64_t at)
         for (int64_t p = 0; p < j->p.products; p++)
             j->pixel[p] = j->cells + p * j->p.cin;
     } else {
-        const struct wino_view v = {s->batch, s->axis[1].in,  s->axis[2].in,
-                                    s->cin,   s->axis[1].pad, s->axis[2].pad};
+        const struct wino_view v = {s->batch,       s->axis[1].in,  s->axis[2].in, x_step_of(s),
+                                    s->axis[1].pad, s->axis[2].pad, s->cin};
         find_pixels(j, j->f->x, &v, j->first + at, points_of(j->p.form));
     }
     WINO_EACH(j->p.form, input_tile, j, j->v + at * j->p.v_row);
@@ -268,7 +268,10 @@ INLINE void spread_tile(const struct job *j, int64_t at, const struct wino_form 
 static void add_output(struct job *j, int64_t at)
 {
     const struct ew_conv_shape *s = &j->f->shape;
-    const struct wino_view v = {s->batch, s->axis[1].out, s->axis[2].out, s->cout, 0, 0};
+    const struct wino_view v = {s->batch, s->axis[1].out, s->axis[2].out, y_step_of(s), 0,
+                                0,        s->cout};
+    if (v.step != v.part) /* hardware fetches what lies between, too late */
+        grid_fetch(&j->p.grid, &v, j->f->dy, j->first + at + 1, j->p.form, j->p.form.out);
     find_pixels(j, j->f->dy, &v, j->first + at, j->p.form.out);
     WINO_EACH(j->p.form, spread_tile, j, at);
 }
@@ -284,6 +287,21 @@ static void transform(struct job *j, int64_t group)
 
 /* ---- U += Y' V: U is [products][block of NR channels][O][NR] ---- */
 
+/* At the second point of both axes, which is 1, Y is the sum of a tile's dy. */
+static void add_bias(const struct job *j, int64_t begin, int64_t end, bool first)
+{
+    const float *y = j->y + (points_of(j->p.form) + 1) * j->p.step;
+    for (int64_t b = begin; b < end; b++)
+        for (int64_t i = 0; i < MR; i += LANES) {
+            const float *from = y + b * j->p.y_block + i;
+            float *to = j->bias + b * MR + i;
+            vec sum = first ? (vec){0} : load_n(to, MR - i);
+            for (int64_t tile = 0; tile < j->count; tile++)
+                sum += load_n(from + tile * MR, MR - i);
+            store_n(to, sum, MR - i);
+        }
+}
+
 /* Meanwhile the next product's operands and the next sums are fetched. */
 static void multiply(const struct job *j, int64_t index, bool first)
 {
@@ -293,6 +311,8 @@ static void multiply(const struct job *j, int64_t index, bool first)
     const int64_t end = p->o_blocks * (split + 1) / p->o_splits;
     const int64_t calls = div_up(p->u_row, NR) * (end - begin), share = p->step / calls;
     const float *next = j->v + (product + 1) * p->step;
+    if (product == points_of(p->form) + 1 && j->f->db)
+        add_bias(j, begin, end, first);
     int64_t row[MR];
     for (int64_t r = 0; r < MR; r++)
         row[r] = r * NR;
@@ -399,6 +419,8 @@ static void cells_to_taps(const struct job *j, const float *cells, float *dw)
 
 static void finish(const struct job *j, int64_t o, float *dw)
 {
+    if (j->f->db)
+        j->f->db[o] = j->bias[o] + (j->f->add_db ? j->f->db[o] : 0);
     const struct ew_conv_shape *s = &j->f->shape;
     const int64_t cin = j->p.cin, size = (int64_t)s->axis[1].taps * s->axis[2].taps * s->cin;
     for (int64_t c = 0; c < cin; c += LANES) {
@@ -424,6 +446,7 @@ void EW_K(winograd_filter_run)(const struct ew_conv_filter *f, int64_t phase, in
     init(&j.p, &f->shape);
     j.y = j.v + j.p.v_size;
     j.u = j.v + j.p.products * j.p.step;
+    j.bias = j.u + j.p.products * j.p.u_step;
     j.cells = j.zero + zeros_size(&j.p, &f->shape);
     j.first = phase / 2 * j.p.block;
     j.count = min_i64(j.p.block, j.p.grid.tiles - j.first);

@@ -279,4 +279,15 @@ INLINE void clear(float *to, int64_t n)
         to[i] = 0;
 }
 
+/* Floats between the pixels of a convolution's two sides. */
+INLINE int64_t x_step_of(const struct ew_conv_shape *s)
+{
+    return s->x_step ? s->x_step : s->cin;
+}
+
+INLINE int64_t y_step_of(const struct ew_conv_shape *s)
+{
+    return s->y_step ? s->y_step : s->cout;
+}
+
 #endif

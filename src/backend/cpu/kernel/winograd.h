@@ -70,9 +70,9 @@ INLINE void grid_init(struct wino_grid *g, const struct ew_conv_shape *s, int ou
 /* Pixels of a batch of images: where `side` x `side` of them, the first `pad` before a tile's first
  * output, lie behind the beginning of the first image; -1 outside of all images. */
 struct wino_view {
-    int64_t batch, high, wide, channels;
+    int64_t batch, high, wide, step; /* step: floats between pixels */
     int64_t pad_y, pad_x;
-    int64_t part; /* of the channels that grid_fetch fetches; 0: all */
+    int64_t part; /* floats of a pixel that grid_fetch fetches; 0: all */
 };
 
 /* Along one axis: the image of the mosaic, and the pixel in it; -1: none. */
@@ -99,7 +99,7 @@ INLINE void grid_find(const struct wino_grid *g, const struct wino_view *v, int6
             const int64_t n = first + row[0] * g->across + column[x][0];
             const bool inside = row[1] >= 0 && column[x][1] >= 0 && n < v->batch;
             at[y * side + x] =
-                inside ? ((n * v->high + row[1]) * v->wide + column[x][1]) * v->channels : -1;
+                inside ? ((n * v->high + row[1]) * v->wide + column[x][1]) * v->step : -1;
         }
     }
 }
@@ -112,9 +112,9 @@ INLINE void grid_fetch(const struct wino_grid *g, const struct wino_view *v, con
                        int64_t tile, const struct wino_form f, int side)
 {
     int64_t at[WINO_POINTS * WINO_POINTS];
-    if (tile >= g->tiles || v->batch * v->high * v->wide * v->channels < NEAR_FLOATS)
+    if (tile >= g->tiles || v->batch * v->high * v->wide * v->step < NEAR_FLOATS)
         return;
-    const int64_t part = v->part ? v->part : v->channels;
+    const int64_t part = v->part ? v->part : v->step;
     grid_find(g, v, tile, f, side, at);
     for (int i = 0; i < side * side; i++)
         for (int64_t c = 0; at[i] >= 0 && c < part; c += LINE)
