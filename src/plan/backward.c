@@ -67,9 +67,9 @@ static bool reads_input(const struct ew_node *n, int i)
     return i < 8 ? saved >> i & 1 : (saved & EW_SAVE_INS) == EW_SAVE_INS;
 }
 
-static bool reads_output(const struct ew_node *n, int i)
+static bool reads_output(const struct ew_plan *p, const struct ew_node *n, int i)
 {
-    return ew_op_saved(n->op, n->attr) >> (8 + i) & 1;
+    return (ew_op_saved(n->op, n->attr) >> (8 + i) & 1) && n->out[i] >= 0 && !p->masked[n->out[i]];
 }
 
 /* Makes everything that backward of the node reads available, before its own step is added. */
@@ -80,7 +80,7 @@ static ew_err prepare_saved(struct ew_plan *p, const struct ew_node *n)
         if (n->in[i] >= 0 && reads_input(n, i))
             EW_TRY(ew_plan_saved_slot(p, ew_plan_source(p, n->in[i]), &slot));
     for (int i = 0; i < n->n_out; i++)
-        if (n->out[i] >= 0 && reads_output(n, i))
+        if (n->out[i] >= 0 && reads_output(p, n, i))
             EW_TRY(ew_plan_saved_slot(p, n->out[i], &slot));
     return EW_OK;
 }
@@ -107,7 +107,7 @@ static ew_err saved_slots(struct ew_plan *p, const struct ew_node *n, struct ew_
     for (int i = 0; i < n->n_in; i++)
         EW_TRY(saved_tensor(p, n->in[i], reads_input(n, i), &in[i]));
     for (int i = 0; i < n->n_out; i++)
-        EW_TRY(saved_tensor(p, n->out[i], reads_output(n, i), &out[i]));
+        EW_TRY(saved_tensor(p, n->out[i], reads_output(p, n, i), &out[i]));
     return EW_OK;
 }
 
@@ -251,6 +251,7 @@ static ew_err add_backward(struct ew_plan *p, int node)
                            .out = out,
                            .din = din,
                            .dout = dout,
+                           .out_step = n->n_out ? ew_plan_out_step(p, n->out[0]) : 0,
                            .train = true};
     struct ew_kernel kernel;
     struct ew_call *norm, *behind;
@@ -264,6 +265,9 @@ static ew_err add_backward(struct ew_plan *p, int node)
     grad_slots(p, n, din, dout);
     EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_BACKWARD, &call, &kernel));
     call.fresh = kernel.fresh ? fresh_inputs(p, n) : 0;
+    call.mask = kernel.masks && ew_plan_masks(p, node);
+    call.masked = n->n_out > 0 && n->out[0] >= 0 && p->masked[n->out[0]];
+    ew_plan_note_masks(p, node, call.mask);
     EW_TRY(fuse_update(p, node, &kernel, &call));
     EW_TRY(add_clears(p, n, call.fresh));
     struct ew_step *s;

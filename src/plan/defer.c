@@ -23,8 +23,7 @@ bool ew_plan_defers(const struct ew_plan *p, int node)
     return n->n_out > 0 && n->out[0] >= 0 && p->deferred[n->out[0]] == node;
 }
 
-/* A call with the shapes of the node's values and no memory. */
-static ew_err shape_call(struct ew_plan *p, int node, struct ew_call *out)
+ew_err ew_plan_shape_call(struct ew_plan *p, int node, struct ew_call *out)
 {
     const struct ew_node *n = &p->g->nodes[node];
     struct ew_tensor **t = ew_arena_array(&p->arena, (size_t)(n->n_in + n->n_out), sizeof(*t));
@@ -63,37 +62,37 @@ static bool norms(const struct ew_plan *p, const struct ew_call *c, enum ew_phas
     return preferred(p, c, phase).norms;
 }
 
-/* The only node that reads the value, and as in[0]; -1: there is none. */
-static int only_reader(const struct ew_graph *g, const bool *needed, int value)
+int ew_plan_only_reader(const struct ew_plan *p, int value)
 {
+    const struct ew_graph *g = p->g;
     int reader = -1;
     for (int i = 0; i < g->n_outputs; i++)
         if (g->outputs[i] == value)
             return -1;
     for (int k = 0; k < g->n_nodes; k++)
-        for (int i = 0; needed[k] && i < g->nodes[k].n_in; i++) {
+        for (int i = 0; p->needed[k] && i < g->nodes[k].n_in; i++) {
             if (g->nodes[k].in[i] != value)
                 continue;
-            if (reader >= 0 || i != 0)
+            if (reader >= 0)
                 return -1;
             reader = k;
         }
     return reader;
 }
 
-ew_err ew_plan_defer(struct ew_plan *p, const bool *needed)
+ew_err ew_plan_defer(struct ew_plan *p)
 {
     for (int k = 0; k < p->g->n_nodes; k++) {
         const struct ew_node *n = &p->g->nodes[k];
-        if (!needed[k] || strcmp(n->op->name, "batch_norm") != 0 || n->in[0] < 0 ||
+        if (!p->needed[k] || strcmp(n->op->name, "batch_norm") != 0 || n->in[0] < 0 ||
             ew_plan_has_data(p, n->in[0]))
             continue;
-        const int reader = only_reader(p->g, needed, n->out[0]);
-        if (reader < 0)
+        const int reader = ew_plan_only_reader(p, n->out[0]);
+        if (reader < 0 || p->g->nodes[reader].in[0] != n->out[0])
             continue;
         struct ew_call norm, call;
-        EW_TRY(shape_call(p, k, &norm));
-        EW_TRY(shape_call(p, reader, &call));
+        EW_TRY(ew_plan_shape_call(p, k, &norm));
+        EW_TRY(ew_plan_shape_call(p, reader, &call));
         call.norm = &norm;
         if (norms(p, &norm, EW_PHASE_FORWARD) && norms(p, &call, EW_PHASE_FORWARD) &&
             norms(p, &call, EW_PHASE_BACKWARD))
@@ -106,7 +105,7 @@ ew_err ew_plan_norm_call(struct ew_plan *p, int value, struct ew_slot *source, s
 {
     *out = ew_arena_array(&p->arena, 1, sizeof(**out));
     EW_CHECK(*out, EW_ERR_MEMORY, "%s: no memory for its batch norm", p->g->values[value].name);
-    EW_TRY(shape_call(p, p->deferred[value], *out));
+    EW_TRY(ew_plan_shape_call(p, p->deferred[value], *out));
     struct ew_tensor **in = ew_arena_array(&p->arena, (size_t)(*out)->n_in, sizeof(*in));
     EW_CHECK(in, EW_ERR_MEMORY, "%s: no memory for its batch norm", p->g->values[value].name);
     memcpy(in, (*out)->in, (size_t)(*out)->n_in * sizeof(*in));
@@ -144,13 +143,13 @@ static ew_err may_be_late(struct ew_plan *p, int value, int norm, bool *out)
     *out = false;
     if (from < 0 || strcmp(p->g->nodes[from].op->name, "conv") != 0 || p->strategy.parts > 1)
         return EW_OK;
-    EW_TRY(shape_call(p, norm, &behind));
+    EW_TRY(ew_plan_shape_call(p, norm, &behind));
     if (!preferred(p, &behind, EW_PHASE_FORWARD).lates)
         return EW_OK;
-    EW_TRY(shape_call(p, from, &call));
+    EW_TRY(ew_plan_shape_call(p, from, &call));
     const int in = p->g->nodes[from].in[0];
     if (in >= 0 && p->deferred[in] >= 0) {
-        EW_TRY(shape_call(p, p->deferred[in], &before));
+        EW_TRY(ew_plan_shape_call(p, p->deferred[in], &before));
         call.norm = &before;
     }
     call.behind = &behind;
@@ -160,16 +159,11 @@ static ew_err may_be_late(struct ew_plan *p, int value, int norm, bool *out)
 
 ew_err ew_plan_find_late(struct ew_plan *p)
 {
-    EW_CLEANUP(ew_free_ptr) bool *needed = calloc((size_t)p->g->n_nodes + 1, sizeof(bool));
-    EW_CHECK(needed, EW_ERR_MEMORY, "no memory to plan graph %s", p->g->name);
-    for (int k = 0; k < p->n_steps; k++)
-        if (p->steps[k].node >= 0)
-            needed[p->steps[k].node] = true;
     for (int k = 0; k < p->g->n_nodes; k++) {
         const struct ew_node *n = &p->g->nodes[k];
         bool late;
-        if (!needed[k] || strcmp(n->op->name, "batch_norm") != 0 || !needs_all(p, n) ||
-            only_reader(p->g, needed, n->in[0]) != k)
+        if (!p->needed[k] || strcmp(n->op->name, "batch_norm") != 0 || !needs_all(p, n) ||
+            ew_plan_only_reader(p, n->in[0]) != k)
             continue;
         EW_TRY(may_be_late(p, n->in[0], k, &late));
         if (!late)
@@ -190,7 +184,7 @@ ew_err ew_plan_behind_call(struct ew_plan *p, int value, struct ew_call **out)
     EW_TRY(ew_plan_saved_slot(p, value, &slot));
     *out = ew_arena_array(&p->arena, 1, sizeof(**out));
     EW_CHECK(*out, EW_ERR_MEMORY, "%s: no memory for its batch norm", p->g->values[value].name);
-    EW_TRY(shape_call(p, node, *out));
+    EW_TRY(ew_plan_shape_call(p, node, *out));
     const int n_in = (*out)->n_in;
     struct ew_tensor **t = ew_arena_array(&p->arena, (size_t)n_in + 1, sizeof(*t));
     EW_CHECK(t, EW_ERR_MEMORY, "%s: no memory for its batch norm", p->g->values[value].name);

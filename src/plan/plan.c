@@ -107,9 +107,10 @@ bool ew_plan_has_data(const struct ew_plan *p, int value)
 }
 
 /* Marks the nodes that outputs depend on and that are not computed yet. */
-static void mark_needed(const struct ew_plan *p, bool *value_needed, bool *node_needed)
+static void mark_needed(struct ew_plan *p, bool *value_needed)
 {
     const struct ew_graph *g = p->g;
+    bool *node_needed = p->needed;
     for (int i = 0; i < g->n_outputs; i++)
         value_needed[g->outputs[i]] = true;
     for (int k = g->n_nodes - 1; k >= 0; k--) {
@@ -158,6 +159,7 @@ static ew_err forward_call(struct ew_plan *p, const struct ew_node *n, bool agai
                           .in = slots,
                           .out = slots + n->n_in,
                           .train = p->opts.mode == EW_PLAN_TRAIN,
+                          .out_step = again || n->n_out == 0 ? 0 : ew_plan_out_step(p, n->out[0]),
                           .again = again};
     if (norm)
         ew_plan_take_norm(p, n->in[0], norm);
@@ -191,13 +193,15 @@ static ew_err add_forwards(struct ew_plan *p)
 {
     const struct ew_graph *g = p->g;
     EW_CLEANUP(ew_free_ptr) bool *values = calloc((size_t)g->n_values + 1, sizeof(bool));
-    EW_CLEANUP(ew_free_ptr) bool *nodes = calloc((size_t)g->n_nodes + 1, sizeof(bool));
-    EW_CHECK(values && nodes, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
-    mark_needed(p, values, nodes);
-    if (p->opts.mode == EW_PLAN_TRAIN)
-        EW_TRY(ew_plan_defer(p, nodes));
+    EW_CHECK(values, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
+    mark_needed(p, values);
+    if (p->opts.mode == EW_PLAN_TRAIN) {
+        EW_TRY(ew_plan_defer(p));
+        EW_TRY(ew_plan_find_relus(p));
+    }
+    EW_TRY(ew_plan_join(p));
     for (int k = 0; k < g->n_nodes; k++)
-        if (nodes[k])
+        if (p->needed[k])
             EW_TRY(ew_plan_add_forward(p, k, false));
     return EW_OK;
 }
@@ -248,7 +252,7 @@ static void share_gradient(struct ew_plan *p, const struct ew_step *s, int step)
     p->buffers[dout->buffer].last = din->last < p->n_steps ? din->last : p->n_steps;
 }
 
-static ew_err new_buffer(struct ew_plan *p, struct ew_slot *s)
+ew_err ew_plan_own_buffer(struct ew_plan *p, struct ew_slot *s)
 {
     if (s->first < 0 || s->buffer >= 0 || s->bare || owns_data(s))
         return EW_OK;
@@ -260,11 +264,15 @@ static ew_err new_buffer(struct ew_plan *p, struct ew_slot *s)
 static ew_err make_gradient_buffers(struct ew_plan *p, const struct ew_step *s, int step)
 {
     if (s->node < 0) /* a step that clears or seeds one */
-        return new_buffer(p, slot_of(s->call.out[0]));
+        return ew_plan_own_buffer(p, slot_of(s->call.out[0]));
     share_gradient(p, s, step);
-    for (int i = 0; i < s->call.n_in; i++)
-        if (s->call.din[i])
-            EW_TRY(new_buffer(p, slot_of(s->call.din[i])));
+    for (int i = 0; i < s->call.n_in; i++) {
+        const int v = p->g->nodes[s->node].in[i];
+        if (s->call.din[i] && p->joined[v] == s->node)
+            EW_TRY(ew_plan_place_part(p, v, &p->grads[v], slot_of(s->call.dout[0])));
+        else if (s->call.din[i])
+            EW_TRY(ew_plan_own_buffer(p, slot_of(s->call.din[i])));
+    }
     return EW_OK;
 }
 
@@ -277,7 +285,7 @@ static ew_err make_buffers(struct ew_plan *p)
         struct ew_slot *s = &p->values[g->inputs[i]];
         s->first = 0;
         s->last = end;
-        EW_TRY(new_buffer(p, s));
+        EW_TRY(ew_plan_own_buffer(p, s));
     }
     for (int i = 0; i < g->n_outputs; i++)
         ew_plan_touch(&p->values[g->outputs[i]], end);
@@ -288,13 +296,17 @@ static ew_err make_buffers(struct ew_plan *p)
         if (s->node < 0 || s->phase != EW_PHASE_FORWARD)
             continue;
         share_buffer(p, s, k);
+        if (s->call.out_step) {
+            const int v = g->nodes[s->node].out[0], whole = g->nodes[p->joined[v]].out[0];
+            EW_TRY(ew_plan_place_part(p, v, &p->values[v], &p->values[whole]));
+        }
         for (int i = 0; i < s->call.n_out; i++)
             if (s->call.out[i])
-                EW_TRY(new_buffer(p, slot_of(s->call.out[i])));
+                EW_TRY(ew_plan_own_buffer(p, slot_of(s->call.out[i])));
     }
     for (int i = 0; i < g->n_values; i++)
         for (int k = 0; k < EW_UPDATE_STATES; k++)
-            EW_TRY(new_buffer(p, &p->state[k][i]));
+            EW_TRY(ew_plan_own_buffer(p, &p->state[k][i]));
     return EW_OK;
 }
 
@@ -303,16 +315,22 @@ static ew_err nothing(const struct ew_call *c)
     return EW_OK;
 }
 
-/* A view that shares its input's buffer has nothing left to do. */
+/* A view that shares its input's buffer has nothing left to do, and neither has a concatenation of
+ * what lies there already. */
 static void drop_views(struct ew_plan *p)
 {
     for (int k = 0; k < p->n_steps; k++) {
         struct ew_step *s = &p->steps[k];
-        if (s->node < 0 || s->phase != EW_PHASE_FORWARD ||
-            !(p->g->nodes[s->node].op->flags & EW_OP_VIEW))
+        const bool forward = s->phase == EW_PHASE_FORWARD;
+        if (s->node < 0 || (!forward && s->phase != EW_PHASE_BACKWARD))
             continue;
-        const int in = slot_of(s->call.in[0])->buffer, out = slot_of(s->call.out[0])->buffer;
-        if (in >= 0 && in == out)
+        const struct ew_node *n = &p->g->nodes[s->node];
+        bool view = n->n_in > 0 && n->in[0] >= 0 && p->joined[n->in[0]] == s->node;
+        if (forward && (n->op->flags & EW_OP_VIEW)) {
+            const int in = slot_of(s->call.in[0])->buffer, out = slot_of(s->call.out[0])->buffer;
+            view = in >= 0 && in == out;
+        }
+        if (view)
             s->kernel = (struct ew_kernel){.name = "view", .run = nothing};
     }
 }
@@ -346,13 +364,18 @@ static ew_err init_slots(struct ew_plan *p)
     p->deferred = calloc((size_t)g->n_values + 1, sizeof(*p->deferred));
     p->late = calloc((size_t)g->n_values + 1, sizeof(*p->late));
     p->summed = calloc((size_t)g->n_nodes + 1, sizeof(*p->summed));
+    p->joined = calloc((size_t)g->n_values + 1, sizeof(*p->joined));
+    p->relu = calloc((size_t)g->n_values + 1, sizeof(*p->relu));
+    p->masked = calloc((size_t)g->n_values + 1, sizeof(*p->masked));
+    p->needed = calloc((size_t)g->n_nodes + 1, sizeof(*p->needed));
     p->node_aux = calloc((size_t)g->n_nodes + 1, sizeof(*p->node_aux));
-    ok &= p->needs_grad && p->keep && p->deferred && p->late && p->summed && p->node_aux;
+    ok &= p->needs_grad && p->keep && p->deferred && p->late && p->summed && p->node_aux &&
+          p->joined && p->relu && p->masked && p->needed;
     EW_CHECK(ok, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
     for (int k = 0; k < g->n_nodes; k++)
         p->node_aux[k] = -1;
     for (int i = 0; i < g->n_values; i++)
-        p->deferred[i] = p->late[i] = -1;
+        p->deferred[i] = p->late[i] = p->joined[i] = -1;
     for (int i = 0; i < g->n_values && !p->opts.dry; i++) {
         const struct ew_value *v = &g->values[i];
         EW_CHECK(v->t.data || v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT, EW_ERR_ARG,
@@ -365,7 +388,7 @@ static void bind_slots(struct ew_plan *p, struct ew_slot *slots)
 {
     for (int i = 0; i < p->g->n_values; i++)
         if (slots[i].buffer >= 0)
-            slots[i].t.data = p->block + p->buffers[slots[i].buffer].offset;
+            slots[i].t.data = p->block + p->buffers[slots[i].buffer].offset + slots[i].at;
 }
 
 /* A call's packed weights may be written; those that are given are not. */
@@ -536,6 +559,10 @@ void ew_plan_free(struct ew_plan *p)
     free(p->deferred);
     free(p->late);
     free(p->summed);
+    free(p->joined);
+    free(p->needed);
+    free(p->relu);
+    free(p->masked);
     free(p->node_aux);
     free(p->steps);
     free(p->buffers);

@@ -33,6 +33,7 @@ struct ew_slot {
     int buffer;         /* -1: the value holds its own data, or is not used */
     int first, last;    /* steps that touch it; first -1: none */
     bool bare;          /* it gets no memory: whoever reads it makes it */
+    size_t at;          /* bytes from the buffer's beginning: see join.c */
 };
 
 /* What is done to make a training step fit. */
@@ -65,6 +66,10 @@ struct ew_plan {
     int *late;        /* by value: the batch norm that reads it, whose gradient for it is left to
                        * what has made it, or -1 */
     bool *summed;     /* by node: a batch norm whose backward's sums its reader leaves */
+    bool *needed;     /* by node: outputs depend on it, and it is not computed yet */
+    bool *relu;       /* by value: its gradient may be cleared where it is not positive: mask.c */
+    bool *masked;     /* by value: that has been done */
+    int *joined;      /* by value: the concatenation that it lies in from the beginning, or -1 */
     double again_flops;
     size_t released; /* bytes of the caller's weights */
     char *block;     /* what lives by steps */
@@ -104,8 +109,32 @@ void ew_plan_release_replaced(struct ew_plan *p);
 /* And those that only this step reads, once it has packed them. */
 void ew_plan_release_packed(struct ew_plan *p, struct ew_step *s);
 
+/* A call with the shapes of the node's values and no memory. */
+ew_err ew_plan_shape_call(struct ew_plan *p, int node, struct ew_call *out);
+/* The only needed node that reads the value, and once; -1: there is none. */
+int ew_plan_only_reader(const struct ew_plan *p, int value);
+
+/* mask.c: fills p->relu. */
+ew_err ew_plan_find_relus(struct ew_plan *p);
+/* True where it is for this node's backward to clear the gradient of in[0]. */
+bool ew_plan_masks(const struct ew_plan *p, int node);
+/* True where somebody will probably do so for this value. */
+ew_err ew_plan_will_mask(struct ew_plan *p, int value, bool *out);
+/* Takes note of what the node's backward does to the gradients of its inputs. */
+void ew_plan_note_masks(struct ew_plan *p, int node, bool masks);
+
+/* join.c: fills p->joined. */
+ew_err ew_plan_join(struct ew_plan *p);
+/* What a step that makes `value` gets as out_step. */
+int64_t ew_plan_out_step(const struct ew_plan *p, int value);
+/* Gives a part its place in the whole, which gets its memory now if it has none. */
+ew_err ew_plan_place_part(struct ew_plan *p, int value, struct ew_slot *part,
+                          struct ew_slot *whole);
+/* Memory of a slot's own, where it has none. */
+ew_err ew_plan_own_buffer(struct ew_plan *p, struct ew_slot *s);
+
 /* defer.c: fills p->deferred. */
-ew_err ew_plan_defer(struct ew_plan *p, const bool *needed_nodes);
+ew_err ew_plan_defer(struct ew_plan *p);
 /* The value that must be there for `value` to be read: itself, or what its reader makes it from. */
 int ew_plan_source(const struct ew_plan *p, int value);
 /* True where the node's output is left to its reader. */
