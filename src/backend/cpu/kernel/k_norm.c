@@ -74,10 +74,11 @@ INLINE void back_terms(const struct ew_batch_norm *b, const struct gains *k, int
 /* Rows and vectors of channels that are taken together: what belongs to a channel stays in
  * registers for that many rows, and whole stretches of a row are read at a time.  Sums of a block
  * are added up by themselves, which keeps the error of long sums small.  What is written to memory
- * that is not in the caches yet is best written from end to end. */
+ * that is not in the caches yet is best written from end to end; what stays near is not. */
 #define SUM_ROWS   16
 #define APPLY_ROWS 1
 #define BACK_ROWS  4
+#define NEAR_ROWS  8
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
 #define GROUP 4
 #else
@@ -175,13 +176,17 @@ INLINE void one_block(const struct ew_batch_norm *b, const struct block *k, cons
         back_block(b, k, count, n, act);
 }
 
-/* Rows [from, to), all channels. */
-INLINE void each_block(const struct ew_batch_norm *b, int64_t from, int64_t to, float *sums,
+/* Rows [from, to), `step` at a time. */
+struct rows {
+    int64_t from, to, step;
+};
+
+/* Of all channels. */
+INLINE void each_block(const struct ew_batch_norm *b, const struct rows r, float *sums,
                        const enum pass pass, const enum ew_act act)
 {
-    const int64_t rows = sums ? SUM_ROWS : pass == PASS_BACK ? BACK_ROWS : APPLY_ROWS;
-    for (int64_t row = from; row < to; row += rows) {
-        struct block k = {.row = row, .last = min_i64(row + rows, to), .to = sums};
+    for (int64_t row = r.from; row < r.to; row += r.step) {
+        struct block k = {.row = row, .last = min_i64(row + r.step, r.to), .to = sums};
         for (; k.c + GROUP * LANES <= b->channels; k.c += GROUP * LANES)
             one_block(b, &k, GROUP, LANES, pass, act);
         for (; k.c + LANES <= b->channels; k.c += LANES)
@@ -200,8 +205,8 @@ void EW_K(batch_stats)(const struct ew_batch_norm *norm, int64_t begin, int64_t 
     for (int64_t i = begin; i < end; i++) {
         float *out = b.partial + i * 2 * b.channels;
         clear(out, 2 * b.channels);
-        each_block(&b, b.rows * i / splits, b.rows * (i + 1) / splits, out, PASS_STATS,
-                   EW_ACT_NONE);
+        const struct rows r = {b.rows * i / splits, b.rows * (i + 1) / splits, SUM_ROWS};
+        each_block(&b, r, out, PASS_STATS, EW_ACT_NONE);
     }
 }
 
@@ -243,12 +248,22 @@ void EW_K(batch_finish)(const struct ew_batch_norm *b)
     }
 }
 
-void EW_K(batch_apply)(const struct ew_batch_norm *norm, int64_t begin, int64_t end)
+static void apply(const struct ew_batch_norm *norm, const struct rows r)
 {
     const struct ew_batch_norm b = *norm;
-#define APPLY(act) each_block(&b, begin, end, NULL, PASS_APPLY, act)
+#define APPLY(act) each_block(&b, r, NULL, PASS_APPLY, act)
     BY_ACT(APPLY, &b)
 #undef APPLY
+}
+
+void EW_K(batch_apply)(const struct ew_batch_norm *b, int64_t begin, int64_t end)
+{
+    apply(b, (struct rows){begin, end, APPLY_ROWS});
+}
+
+void EW_K(batch_apply_near)(const struct ew_batch_norm *b, int64_t rows)
+{
+    apply(b, (struct rows){0, rows, NEAR_ROWS});
 }
 
 /* ---- Backward ---- */
@@ -256,7 +271,8 @@ void EW_K(batch_apply)(const struct ew_batch_norm *norm, int64_t begin, int64_t 
 void EW_K(batch_back_rows)(const struct ew_batch_norm *norm, int64_t begin, int64_t end, float *to)
 {
     const struct ew_batch_norm b = *norm;
-#define STATS(act) each_block(&b, begin, end, to, PASS_BACK_STATS, act)
+    const struct rows r = {begin, end, SUM_ROWS};
+#define STATS(act) each_block(&b, r, to, PASS_BACK_STATS, act)
     BY_ACT(STATS, &b)
 #undef STATS
 }
@@ -307,12 +323,22 @@ void EW_K(batch_back_finish)(const struct ew_batch_norm *b)
     }
 }
 
-void EW_K(batch_back_apply)(const struct ew_batch_norm *norm, int64_t begin, int64_t end)
+static void back_apply(const struct ew_batch_norm *norm, const struct rows r)
 {
     const struct ew_batch_norm b = *norm;
-#define BACK(act) each_block(&b, begin, end, NULL, PASS_BACK, act)
+#define BACK(act) each_block(&b, r, NULL, PASS_BACK, act)
     BY_ACT(BACK, &b)
 #undef BACK
+}
+
+void EW_K(batch_back_apply)(const struct ew_batch_norm *b, int64_t begin, int64_t end)
+{
+    back_apply(b, (struct rows){begin, end, BACK_ROWS});
+}
+
+void EW_K(batch_back_near)(const struct ew_batch_norm *b, int64_t rows)
+{
+    back_apply(b, (struct rows){0, rows, NEAR_ROWS});
 }
 
 /* ---- LRN ---- */

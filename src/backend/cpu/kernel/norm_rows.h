@@ -9,13 +9,17 @@
 void EW_KF(batch_back_rows)(const struct ew_batch_norm *norm, int64_t begin, int64_t end,
                             float *to);
 
+/* batch_apply and batch_back_apply of so many rows, to memory that is in a cache. */
+void EW_KF(batch_apply_near)(const struct ew_batch_norm *norm, int64_t rows);
+void EW_KF(batch_back_near)(const struct ew_batch_norm *norm, int64_t rows);
+
 /* x of `rows` rows from `row` on as the norm makes it, at `to`. */
 INLINE void norm_rows(const struct ew_batch_norm *norm, int64_t row, int64_t rows, float *to)
 {
     struct ew_batch_norm b = *norm;
     b.x += row * b.channels;
     b.y = to;
-    EW_KF(batch_apply)(&b, 0, rows);
+    EW_KF(batch_apply_near)(&b, rows);
 }
 
 /* The gradient of the norm's input, of `rows` rows from `row` on, at `to`. */
@@ -26,7 +30,7 @@ INLINE void norm_back_rows(const struct ew_batch_norm *norm, int64_t row, int64_
     b.dy += row * b.channels;
     b.dx = to;
     b.add_dx = false;
-    EW_KF(batch_back_apply)(&b, 0, rows);
+    EW_KF(batch_back_near)(&b, rows);
 }
 
 #endif
