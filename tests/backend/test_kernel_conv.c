@@ -288,19 +288,19 @@ static void filter_gradient(const struct gradients *k, const struct ew_kernels *
 }
 
 /* The bias's is the sum of dy by output; once written, once added to what is there. */
-static void bias_gradient(const struct gradients *k, const struct ew_conv_shape *s,
-                          const struct conv_data *d)
+static void bias_gradient(const struct gradients *k, const struct ew_kernels *isa,
+                          const struct ew_conv_shape *s, const struct conv_data *d)
 {
     double *want = test_zeros(s->cout);
-    const double tol = tolerance((double)d->n_y / (double)s->cout);
+    const double tol =
+        k->tolerance > 0 ? k->tolerance : tolerance((double)d->n_y / (double)s->cout);
     for (int64_t i = 0; i < d->n_y; i++)
         want[i % s->cout] += (double)d->add[i];
     float *db = test_array(s->cout, 3), *dw = test_array(d->n_w, 3);
     struct ew_conv_filter f = {.shape = *s, .x = d->x, .dy = d->add, .dw = dw, .db = db};
     f.partial = test_scratch(k->partial(s) * sizeof(float));
     for (int time = 1; time <= 2; time++) {
-        k->run(&f, 0, k->tiles(s), d->scratch);
-        k->sum(&f, 0, k->sum_tiles(s));
+        run_filter(k, isa, &f, d->scratch, time == 2);
         test_close(db, want, s->cout, tol * (1 + test_scale(want, s->cout)), "bias gradient");
         for (int64_t o = 0; o < s->cout; o++)
             want[o] *= 2;
@@ -339,7 +339,7 @@ static void walk_gradients(const struct ew_kernels *isa, const struct gradients 
         filter_gradient(k, isa, s, &d, false);
         filter_gradient(k, isa, s, &d, true);
         if (k->bias)
-            bias_gradient(k, s, &d);
+            bias_gradient(k, isa, s, &d);
         ew_guard_free(d.scratch);
         data_fini(&d);
         ew_test_end();
@@ -460,7 +460,7 @@ int main(void)
             {"conv", NULL, k->conv_data_pack_size, k->conv_data_pack_tiles, k->conv_data_pack,
              k->conv_data_tiles, k->conv_data_scratch, k->conv_data_run, k->conv_filter_partial,
              k->conv_filter_tiles, k->conv_filter_scratch, k->conv_filter_run,
-             k->conv_filter_sum_tiles, k->conv_filter_sum},
+             k->conv_filter_sum_tiles, k->conv_filter_sum, 0, true},
             {"depthwise", k->depthwise_fits, k->depthwise_pack_size, NULL, NULL,
              k->depthwise_data_tiles, k->depthwise_data_scratch, k->depthwise_data_run,
              k->depthwise_filter_partial, k->depthwise_filter_tiles, k->depthwise_filter_scratch,
@@ -481,7 +481,7 @@ int main(void)
              k->lane_filter_run, k->lane_filter_sum_tiles, k->lane_filter_sum, 0, true},
             {"winograd", k->winograd_filter_fits, NULL, NULL, NULL, NULL, NULL, NULL,
              k->winograd_filter_shared, NULL, k->winograd_filter_scratch, NULL, NULL, NULL,
-             WINOGRAD_TOLERANCE}, /* by phases */
+             WINOGRAD_TOLERANCE, true}, /* by phases */
         };
         for (size_t g = 0; g < sizeof(gradients) / sizeof(gradients[0]); g++)
             walk_gradients(k, &gradients[g]);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions whose output, or whose gradient, is a part of longer rows, and data gradients that
+ * are cleared by a relu's output: the same bits as without. */
+#include <string.h>
+
+#include "backend/cpu/isa.h"
+#include "kernel_test.h"
+#include "ref_conv.h"
+
+#define ROOM 9 /* floats between the rows */
+
+static const struct ew_conv_axis one = {1, 1, 1, 1, 1, 0};
+
+/* n rows of `channels`, with room between them. */
+static float *spread(const float *from, int64_t n, int64_t channels)
+{
+    float *to = test_array(n * (channels + ROOM), 77);
+    for (int64_t i = 0; i < n; i++)
+        memcpy(to + i * (channels + ROOM), from + i * channels, (size_t)channels * sizeof(float));
+    return to;
+}
+
+static void forward(const struct ew_kernels *k, struct ew_conv_shape s, bool winograd)
+{
+    const int64_t n = ref_conv_out_count(&s), rows = n / s.cout;
+    float *x = test_array(ref_conv_in_count(&s), 1), *w = test_array(ref_conv_filter_count(&s), 2);
+    float *y = test_array(n, 3), *apart = test_array(rows * (s.cout + ROOM), 4);
+    float *want = NULL;
+    size_t size = winograd ? k->winograd_pack_size(&s) : k->conv_pack_size(&s);
+    float *packed = test_scratch(size * sizeof(float));
+    void *scratch = test_scratch(winograd ? k->winograd_scratch(&s) : k->conv_scratch(&s));
+    if (winograd)
+        k->winograd_pack(&s, w, false, packed, 0, k->winograd_pack_tiles(&s));
+    else
+        k->conv_pack(&s, w, packed, 0, k->conv_pack_tiles(&s));
+    struct ew_conv c = {.shape = s, .x = x, .w = packed, .y = y};
+    for (int i = 0; i < 2; i++) {
+        if (winograd)
+            k->winograd_run(&c, 0, k->winograd_tiles(&c.shape), scratch);
+        else
+            k->conv_run(&c, 0, k->conv_tiles(&c.shape), scratch);
+        c.shape.y_step = s.cout + ROOM;
+        c.y = apart;
+    }
+    want = spread(y, rows, s.cout);
+    for (int64_t i = 0; i < rows; i++)
+        EW_EXPECT(memcmp(apart + i * (s.cout + ROOM), want + i * (s.cout + ROOM),
+                         (size_t)s.cout * sizeof(float)) == 0);
+    ew_guard_free(x);
+    ew_guard_free(w);
+    ew_guard_free(y);
+    ew_guard_free(apart);
+    ew_guard_free(want);
+    ew_guard_free(packed);
+    ew_guard_free(scratch);
+}
+
+static void data_gradient(const struct ew_kernels *k, struct ew_conv_shape s)
+{
+    const int64_t n = ref_conv_in_count(&s), rows = ref_conv_out_count(&s) / s.cout;
+    float *dy = test_array(rows * s.cout, 1), *w = test_array(ref_conv_filter_count(&s), 2);
+    float *dx = test_array(n, 3), *masked = test_array(n, 4), *x = test_array(n, 5);
+    float *apart = spread(dy, rows, s.cout);
+    float *packed = test_scratch(k->conv_data_pack_size(&s) * sizeof(float));
+    void *scratch = test_scratch(k->conv_data_scratch(&s));
+    k->conv_data_pack(&s, w, packed, 0, k->conv_data_pack_tiles(&s));
+    struct ew_conv c = {.shape = s, .x = dy, .w = packed, .y = dx};
+    k->conv_data_run(&c, 0, k->conv_data_tiles(&s), scratch);
+    c.shape.y_step = s.cout + ROOM;
+    c.x = apart;
+    c.y = masked;
+    c.end.mask = x;
+    k->conv_data_run(&c, 0, k->conv_data_tiles(&c.shape), scratch);
+    for (int64_t i = 0; i < n; i++)
+        dx[i] = x[i] > 0 ? dx[i] : 0;
+    EW_EXPECT(memcmp(dx, masked, (size_t)n * sizeof(float)) == 0);
+    ew_guard_free(dy);
+    ew_guard_free(w);
+    ew_guard_free(dx);
+    ew_guard_free(masked);
+    ew_guard_free(x);
+    ew_guard_free(apart);
+    ew_guard_free(packed);
+    ew_guard_free(scratch);
+}
+
+int main(void)
+{
+    const struct ew_conv_axis same = {9, 9, 3, 1, 1, 1}, point = {9, 9, 1, 1, 1, 0};
+    const struct ew_conv_shape shapes[] = {{3, 1, 20, 24, {one, same, same}},
+                                           {3, 1, 40, 70, {one, point, point}}};
+    const struct ew_kernels *k;
+    for (int i = 0; (k = ew_isa_at(i)); i++)
+        for (int j = 0; j < 2; j++) {
+            ew_test_begin("apart %s, shape %d", k->isa, j);
+            forward(k, shapes[j], false);
+            if (k->winograd_fits(&shapes[j]))
+                forward(k, shapes[j], true);
+            data_gradient(k, shapes[j]);
+            ew_test_end();
+        }
+    return ew_test_status();
+}
