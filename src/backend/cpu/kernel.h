@@ -242,12 +242,12 @@ struct ew_mul_map {
 };
 
 /* x [batch, rows, channels], s [batch, 1, channels]: y (+)= x s, or x + s with `sum`; and back,
- * ds (+)= sum over rows of dy x, or of dy; with dx, which may be dy, dx (+)= dy s on the way. */
+ * ds (+)= sum over rows of dy x, or of dy. */
 struct ew_gate {
     int64_t batch, rows, channels;
     const float *x, *s, *dy;
-    float *y, *ds, *dx;
-    bool sum, add, add_dx;
+    float *y, *ds;
+    bool sum, add;
 };
 
 /* out[row * out_step + i] (+)= in[row * in_step + i], i < n */

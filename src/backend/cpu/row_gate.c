@@ -140,12 +140,6 @@ static ew_err run_backward(const struct ew_call *c)
         }
         return EW_OK;
     }
-    const bool both = c->din[w.small] && c->din[1 - w.small] && !w.g.sum;
-    if (both) {
-        w.g.s = c->in[w.small]->data;
-        w.g.dx = c->din[1 - w.small]->data;
-        w.g.add_dx = adds(c, 1 - w.small);
-    }
     if (c->din[w.small]) {
         w.g.x = w.g.sum ? NULL : c->in[1 - w.small]->data;
         w.g.dy = c->dout[0]->data;
@@ -153,7 +147,7 @@ static ew_err run_backward(const struct ew_call *c)
         w.g.add = adds(c, w.small);
         ew_pool_run(c->be->pool, w.k->gate_sum_tiles(&w.g), sum_tiles, &w);
     }
-    if (c->din[1 - w.small] && !both)
+    if (c->din[1 - w.small])
         back_full(c, &w, c->din[1 - w.small]);
     return EW_OK;
 }

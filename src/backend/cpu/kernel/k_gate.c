@@ -62,20 +62,6 @@ INLINE void gate_sums(const struct ew_gate *g, int64_t image, int64_t c, const i
         store_n(to + v * LANES, g->add ? load_n(to + v * LANES, n) + all[v] : all[v], n);
 }
 
-/* dx of channels [first, last) of one image, whose dy is near. */
-static void gate_back(const struct ew_gate *g, int64_t image, int64_t first, int64_t last)
-{
-    const float *s = g->s + image * g->channels;
-    for (int64_t r = image * g->rows; r < (image + 1) * g->rows; r++) {
-        const float *dy = g->dy + r * g->channels;
-        float *dx = g->dx + r * g->channels;
-        for (int64_t c = first; c < last; c += LANES) {
-            const vec v = load_n(dy + c, last - c) * load_n(s + c, last - c);
-            store_n(dx + c, g->add_dx ? load_n(dx + c, last - c) + v : v, last - c);
-        }
-    }
-}
-
 void EW_K(gate_sum)(const struct ew_gate *g, int64_t begin, int64_t end)
 {
     const int64_t parts = div_up(g->channels, WIDE);
@@ -89,7 +75,5 @@ void EW_K(gate_sum)(const struct ew_gate *g, int64_t begin, int64_t end)
             gate_sums(g, image, c, 1, LANES);
         if (c < last)
             gate_sums(g, image, c, 1, last - c);
-        if (g->dx)
-            gate_back(g, image, tile % parts * WIDE, last);
     }
 }
