@@ -123,7 +123,7 @@ void ew_train_show_epoch(struct ew_train_view *v, const struct ew_trainer *t)
 /* What is in the folder: on a full disk not all of it. */
 static void print_written(const char *folder)
 {
-    static const char *const names[] = {"best.ckpt", "last.ckpt", "epochs.csv", "batches.jsonl"};
+    static const char *const names[] = {"best.ckpt", "last.ckpt", "epochs.csv", "batches.csv"};
     const char *before = "/";
     char path[4096];
     printf("written:   %s", folder);

@@ -76,6 +76,11 @@ ew_err ew_train_normalise(const struct ew_train_opts *o, double mean[EW_SAMPLE_C
     {                                                                                              \
         .name = #member, .type = kind, .offset = offsetof(struct ew_train_position, member)        \
     }
+#define ROWS(field, file)                                                                          \
+    {                                                                                              \
+        .name = #field, .type = EW_FIELD_INT,                                                      \
+        .offset = offsetof(struct ew_train_position, rows_bytes[EW_ROWS_##file])                   \
+    }
 #define TIMES(part)                                                                                \
     POSITION(part.wall_s, EW_FIELD_FLOAT), POSITION(part.compute_s, EW_FIELD_FLOAT),               \
         POSITION(part.stall_s, EW_FIELD_FLOAT), POSITION(part.overhead_s, EW_FIELD_FLOAT),         \
@@ -106,8 +111,10 @@ const struct ew_field ew_train_position_fields[] = {POSITION(epoch, EW_FIELD_INT
                                                     POSITION(best_epoch, EW_FIELD_INT),
                                                     SCORES(best),
                                                     SCORES(last),
-                                                    POSITION(epochs_bytes, EW_FIELD_INT),
-                                                    POSITION(batches_bytes, EW_FIELD_INT),
+                                                    ROWS(epochs_bytes, EPOCHS_CSV),
+                                                    ROWS(epochs_json_bytes, EPOCHS_JSON),
+                                                    ROWS(batches_csv_bytes, BATCHES_CSV),
+                                                    ROWS(batches_bytes, BATCHES_JSON),
                                                     EW_FIELD_END};
 
 /* Without a default: never set, and perhaps not even allowed. */

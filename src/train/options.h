@@ -6,6 +6,7 @@
 
 #include "data/load_args.h"
 #include "op/optimizer.h"
+#include "train/rundir.h"
 #include "train/schedule.h"
 #include "train/scores.h"
 
@@ -129,9 +130,9 @@ struct ew_train_position {
     double eval_s;   /* of all validations */
     double energy_j; /* of the epochs that energy_epochs counts */
     int64_t energy_epochs;
-    int64_t best_epoch;                  /* from 1; 0: none yet */
-    struct ew_scores best, last;         /* of validation */
-    int64_t epochs_bytes, batches_bytes; /* of the row files, when the checkpoint was written */
+    int64_t best_epoch;                /* from 1; 0: none yet */
+    struct ew_scores best, last;       /* of validation */
+    int64_t rows_bytes[EW_ROWS_COUNT]; /* of the row files, when the checkpoint was written */
 };
 
 extern const struct ew_field ew_train_position_fields[];

@@ -18,6 +18,17 @@
 #define SPILL_BYTES                                                                                \
     65536 /* rows that are kept in memory: a write each would be 5 % of a small net */
 
+static const struct {
+    const char *name;
+    enum ew_record kind;
+    bool csv;
+} row_files[EW_ROWS_COUNT] = {
+    [EW_ROWS_EPOCHS_CSV] = {"epochs.csv", EW_RECORD_EPOCH, true},
+    [EW_ROWS_EPOCHS_JSON] = {"epochs.jsonl", EW_RECORD_EPOCH, false},
+    [EW_ROWS_BATCHES_CSV] = {"batches.csv", EW_RECORD_BATCH, true},
+    [EW_ROWS_BATCHES_JSON] = {"batches.jsonl", EW_RECORD_BATCH, false},
+};
+
 /* ---- Opening ---- */
 
 /* As mkdir -p. */
@@ -88,19 +99,21 @@ static void sweep_leftovers(const struct ew_rundir *r)
         closedir(d);
 }
 
-static ew_err open_files(struct ew_rundir *r, int64_t epochs_bytes, int64_t batches_bytes)
+static ew_err open_files(struct ew_rundir *r, const int64_t bytes[EW_ROWS_COUNT])
 {
-    EW_TRY(open_rows(r, "epochs.csv", epochs_bytes, &r->epochs));
-    sweep_leftovers(r);
-    EW_TRY(open_rows(r, "batches.jsonl", batches_bytes, &r->batches));
-    if (epochs_bytes == 0)
-        ew_record_csv_head(r->epochs.rows, EW_RECORD_EPOCH);
+    for (int i = 0; i < EW_ROWS_COUNT; i++) {
+        EW_TRY(open_rows(r, row_files[i].name, bytes[i], &r->rows[i]));
+        if (i == 0)
+            sweep_leftovers(r); /* nobody else is at work here */
+        if (row_files[i].csv && bytes[i] == 0)
+            ew_record_csv_head(r->rows[i].rows, row_files[i].kind);
+    }
     ew_rundir_flush(r);
-    EW_CHECK(!r->warned, EW_ERR_IO, "%s: cannot be written to", r->epochs.path);
+    EW_CHECK(!r->warned, EW_ERR_IO, "%s: cannot be written to", r->path);
     return EW_OK;
 }
 
-ew_err ew_rundir_open(const char *path, int64_t need, int64_t epochs_bytes, int64_t batches_bytes,
+ew_err ew_rundir_open(const char *path, int64_t need, const int64_t bytes[EW_ROWS_COUNT],
                       struct ew_rundir *out)
 {
     memset(out, 0, sizeof(*out));
@@ -111,7 +124,7 @@ ew_err ew_rundir_open(const char *path, int64_t need, int64_t epochs_bytes, int6
     EW_TRY(make_folder(path));
     EW_TRY(check_room(path, need));
     strcpy(out->path, path);
-    const ew_err e = open_files(out, epochs_bytes, batches_bytes);
+    const ew_err e = open_files(out, bytes);
     if (e != EW_OK)
         ew_rundir_close(out);
     return e;
@@ -130,8 +143,8 @@ static void close_rows(struct ew_rowfile *w)
 void ew_rundir_close(struct ew_rundir *r)
 {
     ew_rundir_flush(r);
-    close_rows(&r->epochs);
-    close_rows(&r->batches);
+    for (int i = 0; i < EW_ROWS_COUNT; i++)
+        close_rows(&r->rows[i]);
 }
 
 const char *ew_rundir_file(const struct ew_rundir *r, const char *name, char buf[EW_RUNDIR_PATH])
@@ -175,29 +188,37 @@ static void settle(struct ew_rundir *r, struct ew_rowfile *w)
 
 void ew_rundir_flush(struct ew_rundir *r)
 {
-    struct ew_rowfile *files[] = {&r->epochs, &r->batches};
-    for (size_t i = 0; i < EW_COUNT(files); i++) {
-        settle(r, files[i]);
-        if (files[i]->f)
-            (void)!fdatasync(fileno(files[i]->f)); /* before the checkpoint that counts them */
+    for (int i = 0; i < EW_ROWS_COUNT; i++) {
+        settle(r, &r->rows[i]);
+        if (r->rows[i].f)
+            (void)!fdatasync(fileno(r->rows[i].f)); /* before the checkpoint that counts them */
+    }
+}
+
+/* More than `spill` bytes do not wait. */
+static void add_row(struct ew_rundir *r, enum ew_record kind, const void *row, size_t spill)
+{
+    for (int i = 0; i < EW_ROWS_COUNT; i++) {
+        struct ew_rowfile *w = &r->rows[i];
+        if (row_files[i].kind != kind || !w->f)
+            continue;
+        if (row_files[i].csv)
+            ew_record_csv_row(w->rows, kind, row);
+        else
+            (void)ew_record_json_line(w->rows, kind, row);
+        if (w->bytes > spill || spill == 0)
+            settle(r, w);
     }
 }
 
 void ew_rundir_epoch(struct ew_rundir *r, const struct ew_epoch_row *row)
 {
-    if (!r->epochs.f)
-        return;
-    ew_record_csv_row(r->epochs.rows, EW_RECORD_EPOCH, row);
-    settle(r, &r->epochs);
+    add_row(r, EW_RECORD_EPOCH, row, 0);
 }
 
 void ew_rundir_batch(struct ew_rundir *r, const struct ew_batch_row *row)
 {
-    if (!r->batches.f)
-        return;
-    (void)ew_record_json_line(r->batches.rows, EW_RECORD_BATCH, row);
-    if (r->batches.bytes > SPILL_BYTES)
-        settle(r, &r->batches);
+    add_row(r, EW_RECORD_BATCH, row, SPILL_BYTES);
 }
 
 void ew_rundir_checkpoint(struct ew_rundir *r, const char *name, const struct ew_checkpoint *c)

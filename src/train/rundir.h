@@ -3,8 +3,8 @@
  *
  *   options.ini     every option as it was resolved
  *   machine.json    where it ran
- *   epochs.csv      a row per epoch
- *   batches.jsonl   a row per batch
+ *   epochs.csv, epochs.jsonl     a row per epoch
+ *   batches.csv, batches.jsonl   a row per batch
  *   last.ckpt       to go on from; best.ckpt: the best epoch by validation F1
  *   result.json     once it is over
  *
@@ -31,9 +31,17 @@ struct ew_rowfile {
     int64_t lost; /* rows that were not written */
 };
 
+enum ew_row_file {
+    EW_ROWS_EPOCHS_CSV,
+    EW_ROWS_EPOCHS_JSON,
+    EW_ROWS_BATCHES_CSV,
+    EW_ROWS_BATCHES_JSON,
+    EW_ROWS_COUNT
+};
+
 struct ew_rundir {
     char path[EW_RUNDIR_PATH]; /* "": nothing is written */
-    struct ew_rowfile epochs, batches;
+    struct ew_rowfile rows[EW_ROWS_COUNT];
     bool warned;
     bool behind; /* the last checkpoint could not be written */
 };
@@ -41,7 +49,7 @@ struct ew_rundir {
 /* Makes the folder where it is not there and opens its files, cut to the sizes given (0: new).
  * Fails where it cannot be written to or has less than `need` bytes left.  `path` NULL: no folder,
  * and everything below does nothing. */
-ew_err ew_rundir_open(const char *path, int64_t need, int64_t epochs_bytes, int64_t batches_bytes,
+ew_err ew_rundir_open(const char *path, int64_t need, const int64_t bytes[EW_ROWS_COUNT],
                       struct ew_rundir *out);
 void ew_rundir_close(struct ew_rundir *r);
 

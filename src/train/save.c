@@ -40,6 +40,14 @@ static ew_err restore_states(struct ew_trainer *t, const struct ew_checkpoint *c
     return EW_OK;
 }
 
+static bool rows_fit(const int64_t bytes[EW_ROWS_COUNT])
+{
+    for (int i = 0; i < EW_ROWS_COUNT; i++)
+        if (bytes[i] < 0)
+            return false;
+    return true;
+}
+
 ew_err ew_trainer_restore(struct ew_trainer *t, const struct ew_checkpoint *c)
 {
     EW_CLEANUP(ew_free_ptr) char *text = strdup(c->progress);
@@ -47,7 +55,7 @@ ew_err ew_trainer_restore(struct ew_trainer *t, const struct ew_checkpoint *c)
     EW_TRY(ew_fields_from_text(ew_train_position_fields, text, "progress", &t->at));
     const struct ew_train_position *p = &t->at;
     EW_CHECK(p->epoch >= 0 && p->batch >= 0 && p->step >= 0 && p->batch <= t->batches &&
-                 p->epochs_bytes >= 0 && p->batches_bytes >= 0,
+                 rows_fit(p->rows_bytes),
              EW_ERR_FORMAT, "the checkpoint's position, epoch %lld, batch %lld, does not fit",
              (long long)p->epoch, (long long)p->batch);
     return restore_states(t, c);
@@ -58,8 +66,8 @@ void ew_trainer_write(struct ew_trainer *t, const char *name)
     if (!*t->dir.path)
         return;
     ew_rundir_flush(&t->dir);
-    t->at.epochs_bytes = t->dir.epochs.good;
-    t->at.batches_bytes = t->dir.batches.good;
+    for (int i = 0; i < EW_ROWS_COUNT; i++)
+        t->at.rows_bytes[i] = t->dir.rows[i].good;
     EW_CLEANUP(ew_free_ptr) char *progress = NULL;
     if (ew_fields_text(ew_train_position_fields, &t->at, &progress) != EW_OK) {
         EW_WARN("checkpoint: %s", ew_error_message());

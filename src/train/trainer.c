@@ -81,8 +81,8 @@ static ew_err open_folder(struct ew_trainer *t)
                                     .progress = "",
                                     .states = t->states,
                                     .n_states = t->n_states};
-    EW_TRY(ew_rundir_open(t->job.folder, 3 * ew_checkpoint_size(&c) + (1 << 20), t->at.epochs_bytes,
-                          t->at.batches_bytes, &t->dir));
+    EW_TRY(ew_rundir_open(t->job.folder, 3 * ew_checkpoint_size(&c) + (1 << 20), t->at.rows_bytes,
+                          &t->dir));
     EW_TRY(ew_rundir_text(&t->dir, "options.ini", t->job.options));
     return t->job.machine ? ew_rundir_text(&t->dir, "machine.json", t->job.machine) : EW_OK;
 }

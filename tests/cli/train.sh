@@ -9,6 +9,8 @@ grep -c '^epoch ' log
 ls run
 wc -l <run/batches.jsonl
 wc -l <run/epochs.csv
+wc -l run/batches.csv
+wc -l run/epochs.jsonl
 grep -E '^(network|samples|lr) ' run/options.ini
 edgewise info run/best.ckpt | grep '^parameters'
 edgewise export run/best.ckpt -o net.onnx >/dev/null
