@@ -2,9 +2,9 @@
 /* Denormal numbers as zeros.
  *
  * Momentum of a weight that no longer gets gradients shrinks until it is below 1e-38, and stays
- * there for good.  Some CPUs take a hundred times as long for such numbers, and they mean nothing
- * here.  A thread's setting is changed while it computes and then put back: a library leaves its
- * caller's arithmetic alone. */
+ * there for good.  Some CPUs take far longer for such numbers (a Xeon three times as long for
+ * LeNet's dense gradients), and they mean nothing here.  A thread's setting is changed while it
+ * computes and then put back: a library leaves its caller's arithmetic alone. */
 #ifndef EW_BASE_FLUSH_H
 #define EW_BASE_FLUSH_H
 
