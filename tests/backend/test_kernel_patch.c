@@ -3,8 +3,7 @@
  * guard pages, with the tiles in one range and in many. */
 #include <string.h>
 
-#include "kernel_test.h"
-#include "ref_conv.h"
+#include "conv_data.h"
 
 /* clang-format off */
 #define A1 {1, 1, 1, 1, 1, 0}
@@ -31,32 +30,6 @@ static const struct {
 static double tolerance(const double *want, int64_t n)
 {
     return 5e-5 * (1 + test_scale(want, n));
-}
-
-struct data {
-    const struct ew_kernels *k;
-    struct ew_conv_shape s;
-    float *x, *w, *bias, *dy;
-    int64_t n_x, n_w, n_y;
-};
-
-static void data_init(struct data *d, uint64_t seed)
-{
-    d->n_x = ref_conv_in_count(&d->s);
-    d->n_w = ref_conv_filter_count(&d->s);
-    d->n_y = ref_conv_out_count(&d->s);
-    d->x = test_array(d->n_x, seed);
-    d->w = test_array(d->n_w, seed + 1);
-    d->bias = test_array(d->s.cout, seed + 2);
-    d->dy = test_array(d->n_y, seed + 3);
-}
-
-static void data_fini(struct data *d)
-{
-    ew_guard_free(d->x);
-    ew_guard_free(d->w);
-    ew_guard_free(d->bias);
-    ew_guard_free(d->dy);
 }
 
 static bool same(const float *a, const float *b, int64_t n)

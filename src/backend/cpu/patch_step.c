@@ -5,6 +5,7 @@
 #include "backend/cpu/bias.h"
 #include "backend/cpu/cpu_update.h"
 #include "backend/cpu/share.h"
+#include "backend/cpu/spot_step.h"
 
 struct state {
     struct ew_conv_shape shape;
@@ -132,21 +133,11 @@ static ew_err run_backward(const struct ew_call *c)
     if (c->update)
         ew_cpu_update_of(c->update, &update);
     struct work w = {.k = k,
-                     .grad = {.filter = {.shape = *s,
-                                         .x = c->in[0]->data,
-                                         .dy = c->dout[0]->data,
-                                         .dw = c->din[1] ? c->din[1]->data : NULL,
-                                         .add = !(c->fresh & 2),
-                                         .update = c->update ? &update : NULL,
-                                         .db = along ? c->din[2]->data : NULL,
-                                         .add_db = !(c->fresh & 4)},
-                              .no_filter = !c->din[1],
-                              .w = c->in[1]->data,
-                              .dx = c->din[0] ? c->din[0]->data : NULL,
-                              .add_dx = !(c->fresh & 1),
-                              .shared = c->scratch},
+                     .grad = ew_spot_gradients(c, s, &update),
                      .scratch = (char *)c->scratch + shared_bytes(k, s),
                      .size = backward_bytes(k, s)};
+    w.grad.filter.db = along ? c->din[2]->data : NULL;
+    w.grad.filter.add_db = !(c->fresh & 4);
     if (state->relu || (biased && !along))
         ew_bias_gradient(c, state->relu ? c->out[0] : NULL);
     if (c->din[0] || c->din[1])

@@ -182,6 +182,22 @@ static bool may_skip(const struct ew_call *c, struct state *state)
     return state->still == o->handed + 1;
 }
 
+struct ew_spots_grad ew_spot_gradients(const struct ew_call *c, const struct ew_conv_shape *s,
+                                       const struct ew_update *update)
+{
+    return (struct ew_spots_grad){.filter = {.shape = *s,
+                                             .x = c->in[0]->data,
+                                             .dy = c->dout[0]->data,
+                                             .dw = c->din[1] ? c->din[1]->data : NULL,
+                                             .add = !(c->fresh & 2),
+                                             .update = c->update ? update : NULL},
+                                  .no_filter = !c->din[1],
+                                  .w = c->in[1]->data,
+                                  .dx = c->din[0] ? c->din[0]->data : NULL,
+                                  .add_dx = !(c->fresh & 1),
+                                  .shared = c->scratch};
+}
+
 static ew_err run_backward(const struct ew_call *c)
 {
     const struct ew_kernels *k = c->be->isa;
@@ -193,20 +209,10 @@ static ew_err run_backward(const struct ew_call *c)
     if (c->update)
         ew_cpu_update_of(c->update, &update);
     struct work w = {.k = k,
-                     .grad = {.filter = {.shape = *s,
-                                         .x = c->in[0]->data,
-                                         .dy = c->dout[0]->data,
-                                         .dw = c->din[1] ? c->din[1]->data : NULL,
-                                         .add = !(c->fresh & 2),
-                                         .update = c->update ? &update : NULL},
-                              .no_filter = !c->din[1],
-                              .skip_unmet = may_skip(c, state),
-                              .w = c->in[1]->data,
-                              .dx = c->din[0] ? c->din[0]->data : NULL,
-                              .add_dx = !(c->fresh & 1),
-                              .shared = c->scratch},
+                     .grad = ew_spot_gradients(c, s, &update),
                      .scratch = (char *)c->scratch + floats(k->spots_grad_shared(s)),
                      .size = k->spots_grad_scratch(s)};
+    w.grad.skip_unmet = may_skip(c, state);
     const bool masks = state->relu && !c->masked;
     if (masks || (c->n_in > 2 && c->din[2]))
         ew_bias_gradient(c, masks ? c->out[0] : NULL);
