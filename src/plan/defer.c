@@ -44,9 +44,8 @@ ew_err ew_plan_shape_call(struct ew_plan *p, int node, struct ew_call *out)
     return EW_OK;
 }
 
-/* The kernel that rules prefer; all zero where there is none. */
-static struct ew_kernel preferred(const struct ew_plan *p, const struct ew_call *c,
-                                  enum ew_phase phase)
+struct ew_kernel ew_plan_preferred(const struct ew_plan *p, const struct ew_call *c,
+                                   enum ew_phase phase)
 {
     struct ew_kernel offers[EW_OFFERS];
     int n = 0;
@@ -59,7 +58,7 @@ static struct ew_kernel preferred(const struct ew_plan *p, const struct ew_call 
 /* True where that can be part of it. */
 static bool norms(const struct ew_plan *p, const struct ew_call *c, enum ew_phase phase)
 {
-    return preferred(p, c, phase).norms;
+    return ew_plan_preferred(p, c, phase).norms;
 }
 
 int ew_plan_only_reader(const struct ew_plan *p, int value)
@@ -144,7 +143,7 @@ static ew_err may_be_late(struct ew_plan *p, int value, int norm, bool *out)
     if (from < 0 || strcmp(p->g->nodes[from].op->name, "conv") != 0 || p->strategy.parts > 1)
         return EW_OK;
     EW_TRY(ew_plan_shape_call(p, norm, &behind));
-    if (!preferred(p, &behind, EW_PHASE_FORWARD).lates)
+    if (!ew_plan_preferred(p, &behind, EW_PHASE_FORWARD).lates)
         return EW_OK;
     EW_TRY(ew_plan_shape_call(p, from, &call));
     const int in = p->g->nodes[from].in[0];
@@ -153,7 +152,7 @@ static ew_err may_be_late(struct ew_plan *p, int value, int norm, bool *out)
         call.norm = &before;
     }
     call.behind = &behind;
-    *out = preferred(p, &call, EW_PHASE_BACKWARD).lates;
+    *out = ew_plan_preferred(p, &call, EW_PHASE_BACKWARD).lates;
     return EW_OK;
 }
 

@@ -12,15 +12,6 @@
 
 #define MOST_PARTS 32 /* bits of ew_call.fresh: none of their gradients is cleared first */
 
-/* True where the kernel that rules prefer can leave room. */
-static bool steps(const struct ew_plan *p, const struct ew_call *c, enum ew_phase phase)
-{
-    struct ew_kernel offers[EW_OFFERS];
-    int n = 0;
-    const struct ew_ask ask = {p->be, c->op, phase, c};
-    return ew_backend_offer(&ask, offers, &n) == EW_OK && n > 0 && offers[0].steps;
-}
-
 static bool is_last_axis(const struct ew_node *n, const struct ew_shape *s)
 {
     int axis;
@@ -45,7 +36,8 @@ static ew_err fits(struct ew_plan *p, int node, int value, bool *out)
     struct ew_call c;
     EW_TRY(ew_plan_shape_call(p, from, &c));
     c.train = p->opts.mode == EW_PLAN_TRAIN;
-    bool joins = steps(p, &c, EW_PHASE_FORWARD) && (!c.train || steps(p, &c, EW_PHASE_BACKWARD));
+    bool joins = ew_plan_preferred(p, &c, EW_PHASE_FORWARD).steps &&
+                 (!c.train || ew_plan_preferred(p, &c, EW_PHASE_BACKWARD).steps);
     /* Clearing a part's gradient by itself, row by row, would take longer than copying it. */
     if (joins && c.train && p->relu[value])
         EW_TRY(ew_plan_will_mask(p, whole, &joins));

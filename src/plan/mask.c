@@ -29,14 +29,9 @@ static bool makes_relu(const struct ew_node *n)
 /* The kernel that rules prefer for the node's backward. */
 static ew_err backward_kernel(struct ew_plan *p, int node, struct ew_kernel *out)
 {
-    struct ew_kernel offers[EW_OFFERS];
     struct ew_call c;
-    int n = 0;
     EW_TRY(ew_plan_shape_call(p, node, &c));
-    const struct ew_ask ask = {p->be, c.op, EW_PHASE_BACKWARD, &c};
-    *out = (struct ew_kernel){0};
-    if (ew_backend_offer(&ask, offers, &n) == EW_OK && n > 0)
-        *out = offers[0];
+    *out = ew_plan_preferred(p, &c, EW_PHASE_BACKWARD);
     return EW_OK;
 }
 

@@ -111,6 +111,9 @@ void ew_plan_release_packed(struct ew_plan *p, struct ew_step *s);
 
 /* A call with the shapes of the node's values and no memory. */
 ew_err ew_plan_shape_call(struct ew_plan *p, int node, struct ew_call *out);
+/* The kernel that rules prefer for it; all zero where there is none. */
+struct ew_kernel ew_plan_preferred(const struct ew_plan *p, const struct ew_call *c,
+                                   enum ew_phase phase);
 /* The only needed node that reads the value, and once; -1: there is none. */
 int ew_plan_only_reader(const struct ew_plan *p, int value);
 
