@@ -94,6 +94,8 @@ bool EW_K(spots_pays)(const struct ew_conv_shape *s)
         return false;
     if (p.outs == 1 && p.ins == 1 && p.taps == 1)
         return p.batch <= 4 * p.cout;
+    if (p.taps == 1 && p.count < p.ins) /* a shortcut with a stride */
+        return 8 * p.batch * p.outs <= p.cout && p.cin >= LANES;
     return 4 * p.count <= 3 * p.taps * p.outs && p.cin >= LANES && p.cout >= MR;
 }
 

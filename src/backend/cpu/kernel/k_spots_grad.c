@@ -317,9 +317,8 @@ static const float *state_of(const struct ew_spots_grad *g)
     return !u ? NULL : u->is_adam ? u->adam.m : u->sgd.m;
 }
 
-/* Sets out to fetch the chunk of `count` outputs from o on: what dx will be made of, and of a dense
- * layer of which the tile has some inputs the optimiser's state.  What else there is, is read from
- * end to end, which needs no help. */
+/* Sets out to fetch the chunk of `count` outputs from o on, and the optimiser's state for it: taps
+ * that meet pixels of whole filters, or the tile's inputs of a dense layer. */
 static void plan_fetch(struct work *w, int64_t o, int64_t count)
 {
     const struct spots *s = &w->p->s;
@@ -328,7 +327,7 @@ static void plan_fetch(struct work *w, int64_t o, int64_t count)
     const bool whole = w->p->c_tiles == 1;
     const int64_t wide = whole ? taps * s->cin : s->taps == 1 ? w->inputs : 0;
     const int64_t at = (o * s->taps + first) * s->cin + w->c0;
-    const float *state = whole ? NULL : state_of(w->g);
+    const float *state = state_of(w->g);
     w->filter = (struct fetch){.at = w->g->w + at,
                                .step = s->taps * s->cin,
                                .pieces = w->g->dx && wide ? count : 0,
