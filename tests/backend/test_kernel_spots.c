@@ -109,7 +109,7 @@ static void check_forward(const struct data *d, const float *bias)
 
 static void run_dense_grad(const struct data *d, bool apart, const struct ew_spots_grad *g)
 {
-    const int64_t tiles = d->k->dense_tiles(&d->s);
+    const int64_t tiles = d->k->dense_grad_tiles(&d->s);
     if (!apart)
         d->k->dense_grad_run(g, 0, tiles);
     for (int64_t t = tiles - 1; apart && t >= 0; t--)

@@ -139,7 +139,7 @@ static void run_gradients(const struct ew_call *c, struct work *w)
     const struct ew_conv_shape *s = &w->grad.filter.shape;
     const int64_t dy = (int64_t)s->batch * s->cout;
     if (w->k->dense_pays(s)) {
-        ew_pool_run(pool_for(c, s), w->k->dense_tiles(s), dense_grad_tiles, w);
+        ew_pool_run(pool_for(c, s), w->k->dense_grad_tiles(s), dense_grad_tiles, w);
         return;
     }
     ew_pool_run(dy < TURN_ALONE ? NULL : c->be->pool, w->k->spots_grad_turn_tiles(s),

@@ -1,15 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small dense layers in training: how both directions are cut.
  *
- * A tile is DENSE_WIDE inputs of all images and outputs, forward and backward, so that a core meets
- * the same filters and their state at each step: they stay in its cache, and no line of them
- * crosses to another core. */
+ * A piece is some DENSE_VECS vectors of inputs of all images and outputs; backward a tile is a
+ * piece, forward DENSE_SUMS tiles share them out.  Both begin a thread's range with the same
+ * inputs, so that a core meets the same filters and their state at each step: they stay in its
+ * cache, and no line of them crosses to another core.  Hence pieces are of about one size and of an
+ * even number: who has finished would take over others' filters. */
 #ifndef EW_BACKEND_CPU_KERNEL_DENSE_H
 #define EW_BACKEND_CPU_KERNEL_DENSE_H
 
 #include "backend/cpu/kernel/vec.h"
 
-#define DENSE_VECS (LANES == 8 ? 2 : 4)
+#define DENSE_VECS (LANES == 8 ? 2 : 4) /* of a piece, at most */
 #define DENSE_WIDE (DENSE_VECS * LANES)
+#define DENSE_SUMS 4 /* parts of a sum forward: each is written, and read by one core */
+
+INLINE int64_t dense_pieces(const struct ew_conv_shape *s)
+{
+    const int64_t n = div_up(s->cin, DENSE_WIDE);
+    return n > 1 ? n + n % 2 : n;
+}
+
+/* The first input of a piece. */
+INLINE int64_t dense_first(const struct ew_conv_shape *s, int64_t piece)
+{
+    const int64_t vecs = div_up(s->cin, LANES);
+    return min_i64(vecs * piece / dense_pieces(s) * LANES, s->cin);
+}
 
 #endif

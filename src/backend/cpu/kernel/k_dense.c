@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small dense layers, forward: y' [O x images] = w x', a part of the sum from each tile.
  *
- * Images are lanes.  A tile turns its inputs, multiplies them with all filters' part and leaves the
- * sums in `turned`, [tile][O][images]; they are added up in order and turned back at the end. */
+ * Images are lanes.  A tile turns its inputs piece by piece, multiplies them with all filters' part
+ * and leaves the sums in `turned`, [tile][O][images]; they are added up in order and turned back at
+ * the end. */
 #include "backend/cpu/kernel/dense.h"
 #include "backend/cpu/kernel/turn.h"
 
@@ -21,7 +22,7 @@ bool EW_K(dense_pays)(const struct ew_conv_shape *s)
 
 int64_t EW_K(dense_tiles)(const struct ew_conv_shape *s)
 {
-    return div_up(s->cin, DENSE_WIDE);
+    return min_i64(dense_pieces(s), DENSE_SUMS);
 }
 
 /* Images in whole vectors. */
@@ -47,39 +48,63 @@ static void turn_inputs(const struct ew_spots *p, int64_t n, int64_t c, int64_t 
     }
 }
 
-/* `rows` filters, `step` floats apart, with inputs [0, width) of x; sums are `gap` floats apart. */
-INLINE void multiply(const float *w, int64_t step, const float *x, int64_t width, float *sums,
-                     int64_t gap, int rows)
+/* A piece of inputs and filters, and where its sums go: `gap` floats apart. */
+struct piece {
+    const float *w, *x; /* filters `step` floats apart; x [width][LANES] */
+    float *sums;
+    int64_t step, width, gap;
+    bool add;
+};
+
+/* Filters [o, o + rows). */
+INLINE void multiply(const struct piece *p, int64_t o, int rows)
 {
+    const float *w = p->w + o * p->step;
+    float *sums = p->sums + o * p->gap;
     vec sum[ROWS];
     UNROLL
     for (int r = 0; r < rows; r++)
-        sum[r] = (vec){0};
-    for (int64_t i = 0; i < width; i++) {
-        const vec v = load(x + i * LANES);
+        sum[r] = p->add ? load(sums + r * p->gap) : (vec){0};
+    for (int64_t i = 0; i < p->width; i++) {
+        const vec v = load(p->x + i * LANES);
         UNROLL
         for (int r = 0; r < rows; r++)
-            sum[r] += w[r * step + i] * v;
+            sum[r] += w[r * p->step + i] * v;
     }
     UNROLL
     for (int r = 0; r < rows; r++)
-        store(sums + r * gap, sum[r]);
+        store(sums + r * p->gap, sum[r]);
 }
 
+static void run_piece(const struct piece *p, int64_t outputs)
+{
+    int64_t o = 0;
+    for (; o + ROWS <= outputs; o += ROWS)
+        multiply(p, o, ROWS);
+    for (; o + 4 <= outputs; o += 4)
+        multiply(p, o, 4);
+    for (; o < outputs; o++)
+        multiply(p, o, 1);
+}
+
+/* Images from n on, LANES of them. */
 static void run_tile(const struct ew_spots *p, int64_t tile, int64_t n, float *x)
 {
     const struct ew_conv_shape *s = &p->shape;
-    const int64_t c = tile * DENSE_WIDE, width = min_i64(DENSE_WIDE, s->cin - c);
-    const int64_t gap = lanes_of(s);
-    float *sums = p->turned + tile * s->cout * gap + n;
-    int64_t o = 0;
-    turn_inputs(p, n, c, width, x);
-    for (; o + ROWS <= s->cout; o += ROWS)
-        multiply(p->w + o * s->cin + c, s->cin, x, width, sums + o * gap, gap, ROWS);
-    for (; o + 4 <= s->cout; o += 4)
-        multiply(p->w + o * s->cin + c, s->cin, x, width, sums + o * gap, gap, 4);
-    for (; o < s->cout; o++)
-        multiply(p->w + o * s->cin + c, s->cin, x, width, sums + o * gap, gap, 1);
+    const int64_t pieces = dense_pieces(s), tiles = EW_K(dense_tiles)(s), gap = lanes_of(s);
+    const int64_t first = pieces * tile / tiles, end = pieces * (tile + 1) / tiles;
+    for (int64_t i = first; i < end; i++) {
+        const int64_t c = dense_first(s, i), width = dense_first(s, i + 1) - c;
+        const struct piece piece = {.w = p->w + c,
+                                    .x = x,
+                                    .sums = p->turned + tile * s->cout * gap + n,
+                                    .step = s->cin,
+                                    .width = width,
+                                    .gap = gap,
+                                    .add = i > first};
+        turn_inputs(p, n, c, width, x);
+        run_piece(&piece, s->cout);
+    }
 }
 
 void EW_K(dense_run)(const struct ew_spots *p, int64_t begin, int64_t end)

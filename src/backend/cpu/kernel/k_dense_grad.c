@@ -122,12 +122,18 @@ INLINE void run_tile(const struct tile *t, int vecs)
         filter_rows(t, o, 1, vecs);
 }
 
+int64_t EW_K(dense_grad_tiles)(const struct ew_conv_shape *s)
+{
+    return dense_pieces(s);
+}
+
 void EW_K(dense_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t end)
 {
     for (int64_t i = begin; i < end; i++) {
-        const int64_t width = min_i64(DENSE_WIDE, g->filter.shape.cin - i * DENSE_WIDE);
+        const int64_t c = dense_first(&g->filter.shape, i);
+        const int64_t width = dense_first(&g->filter.shape, i + 1) - c;
         const int64_t vecs = div_up(width, LANES);
-        struct tile t = {.g = g, .c = i * DENSE_WIDE, .last = width - (vecs - 1) * LANES};
+        struct tile t = {.g = g, .c = c, .last = width - (vecs - 1) * LANES};
         if (g->filter.update)
             t.update = *g->filter.update;
         if (vecs == DENSE_VECS)
