@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions whose output, or whose gradient, is a part of longer rows, and data gradients that
- * are cleared by a relu's output: the same bits as without. */
+/* Convolutions whose output, or whose gradient, is a part of longer rows, data gradients that are
+ * cleared by a relu's output, and Winograd with filters that are not packed: the same bits as
+ * without. */
 #include <string.h>
 
 #include "backend/cpu/isa.h"
@@ -55,6 +56,41 @@ static void forward(const struct ew_kernels *k, struct ew_conv_shape s, bool win
     ew_guard_free(scratch);
 }
 
+/* Winograd with filters as they lie, in one range of tiles and one by one. */
+static void raw(const struct ew_kernels *k, struct ew_conv_shape s, bool flip)
+{
+    const int64_t n = ref_conv_out_count(&s);
+    float *x = test_array(ref_conv_in_count(&s), 1), *w = test_array(ref_conv_filter_count(&s), 2);
+    float *want = test_array(n, 3), *y = test_array(n, 4), *bias = test_array(s.cout, 5);
+    float *packed = test_scratch(k->winograd_pack_size(&s) * sizeof(float));
+    void *scratch = test_scratch(k->winograd_scratch(&s));
+    struct ew_conv c = {.shape = s, .x = x, .w = packed, .y = want, .end = {.bias = bias}};
+    k->winograd_pack(&s, w, flip, packed, 0, k->winograd_pack_tiles(&s));
+    k->winograd_run(&c, 0, k->winograd_tiles(&s), scratch);
+    ew_guard_free(scratch);
+    c.shape.raw = true;
+    c.flip = flip;
+    c.w = w;
+    c.y = y;
+    scratch = test_scratch(k->winograd_scratch(&c.shape));
+    for (int apart = 0; apart < 2; apart++) {
+        const int64_t tiles = k->winograd_tiles(&c.shape);
+        if (!apart)
+            k->winograd_run(&c, 0, tiles, scratch);
+        for (int64_t t = tiles - 1; apart && t >= 0; t--)
+            k->winograd_run(&c, t, t + 1, scratch);
+        EW_EXPECT(memcmp(y, want, (size_t)n * sizeof(float)) == 0);
+        memset(y, 0, (size_t)n * sizeof(float));
+    }
+    ew_guard_free(x);
+    ew_guard_free(w);
+    ew_guard_free(want);
+    ew_guard_free(y);
+    ew_guard_free(bias);
+    ew_guard_free(packed);
+    ew_guard_free(scratch);
+}
+
 static void data_gradient(const struct ew_kernels *k, struct ew_conv_shape s)
 {
     const int64_t n = ref_conv_in_count(&s), rows = ref_conv_out_count(&s) / s.cout;
@@ -84,13 +120,31 @@ static void data_gradient(const struct ew_kernels *k, struct ew_conv_shape s)
     ew_guard_free(scratch);
 }
 
+static void walk_raw(const struct ew_kernels *k)
+{
+    const struct ew_conv_axis four = {4, 4, 3, 1, 1, 1}, nine = {9, 9, 3, 1, 1, 1};
+    const struct ew_conv_shape shapes[] = {
+        {16, 1, 128, 128, {one, four, four}},
+        {5, 1, 37, 41, {one, four, nine}},
+        {7, 1, 300, 20, {one, nine, nine}},
+        {1, 1, 64, 70, {one, {7, 7, 5, 1, 1, 2}, {7, 7, 5, 1, 1, 2}}}};
+    for (int i = 0; i < 4; i++) {
+        ew_test_begin("raw %s, shape %d", k->isa, i);
+        raw(k, shapes[i], false);
+        raw(k, shapes[i], true);
+        ew_test_end();
+    }
+    EW_EXPECT(k->winograd_raw(&shapes[0]) && !k->winograd_raw(&shapes[2]));
+}
+
 int main(void)
 {
     const struct ew_conv_axis same = {9, 9, 3, 1, 1, 1}, point = {9, 9, 1, 1, 1, 0};
     const struct ew_conv_shape shapes[] = {{3, 1, 20, 24, {one, same, same}},
                                            {3, 1, 40, 70, {one, point, point}}};
     const struct ew_kernels *k;
-    for (int i = 0; (k = ew_isa_at(i)); i++)
+    for (int i = 0; (k = ew_isa_at(i)); i++) {
+        walk_raw(k);
         for (int j = 0; j < 2; j++) {
             ew_test_begin("apart %s, shape %d", k->isa, j);
             forward(k, shapes[j], false);
@@ -99,5 +153,6 @@ int main(void)
             data_gradient(k, shapes[j]);
             ew_test_end();
         }
+    }
     return ew_test_status();
 }

@@ -168,8 +168,13 @@ static int64_t pack_tile_count(const struct ew_kernels *k, const struct ew_conv_
 
 #define PACK_ALONE (64 << 10) /* bytes: packing less is done before another thread wakes up */
 
-void ew_conv_pack(const struct ew_backend *be, const struct ew_conv_pass *p, const float *w)
+void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const float *w)
 {
+    if (p->conv.shape.raw) {
+        p->conv.w = w;
+        p->conv.flip = p->method == EW_CONV_WINOGRAD_DATA;
+        return;
+    }
     const bool small =
         ew_conv_packed_bytes(be->isa, p->method, &p->conv.shape) < (size_t)PACK_ALONE;
     struct packing a = {be->isa, p, w};
@@ -193,7 +198,8 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 void ew_conv_pass_run(const struct ew_call *c, struct ew_conv_pass *p)
 {
     const struct ew_kernels *k = c->be->isa;
-    p->conv.w = p->packed;
+    if (!p->conv.shape.raw)
+        p->conv.w = p->packed;
     struct shared s = {c, p, ew_conv_scratch_bytes(k, p->method, &p->conv.shape)};
     ew_pool_run(c->be->pool, tiles_of(k, p->method, &p->conv.shape), run_tiles, &s);
 }

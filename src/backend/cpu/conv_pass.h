@@ -43,8 +43,9 @@ size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
 size_t ew_conv_scratch_bytes(const struct ew_kernels *k, enum ew_conv_method m,
                              const struct ew_conv_shape *s);
 
-/* Packs filters into p->packed, over the backend's threads. */
-void ew_conv_pack(const struct ew_backend *be, const struct ew_conv_pass *p, const float *w);
+/* Packs filters into p->packed, over the backend's threads; with shape.raw the pass reads them
+ * where they lie. */
+void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const float *w);
 
 /* Runs the pass over the backend's threads; c->scratch holds scratch for all of them. */
 void ew_conv_pass_run(const struct ew_call *c, struct ew_conv_pass *p);

@@ -16,11 +16,21 @@ static void *behind(void *p, size_t bytes)
 /* ---- Forward: state is a pass.  Filters that change from run to run (in training, or where they
  * are computed) are packed at each, into scratch, and scratch for the threads follows them ---- */
 
+/* s, with filters read where they lie if that pays. */
+static struct ew_conv_shape shape_for(const struct ew_call *c, enum ew_conv_method m,
+                                      const struct ew_conv_shape *s)
+{
+    struct ew_conv_shape out = *s;
+    out.raw = c->train && m == EW_CONV_WINOGRAD && c->be->isa->winograd_raw(s);
+    return out;
+}
+
 void ew_conv_forward_prepare(const struct ew_call *c, enum ew_conv_method m,
                              const struct ew_conv_shape *s, const struct ew_epilogue_attr *end)
 {
     struct ew_conv_pass *p = c->state;
-    *p = (struct ew_conv_pass){.method = m, .conv = {.shape = *s}, .packed = c->packed};
+    *p = (struct ew_conv_pass){
+        .method = m, .conv = {.shape = shape_for(c, m, s)}, .packed = c->packed};
     if (end)
         p->conv.end = (struct ew_epilogue){.add_after = end->add_after,
                                            .act = (enum ew_act)end->act,
@@ -77,14 +87,15 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
                                         const struct ew_conv_shape *s)
 {
     const struct ew_backend *be = c->be;
+    const struct ew_conv_shape shape = shape_for(c, m, s);
     const bool fixed = !c->train && c->in[1]->data; /* activations have no memory yet */
     static const char *const names[] = {[EW_CONV_GEMM] = "gemm",
                                         [EW_CONV_WINOGRAD] = "winograd",
                                         [EW_CONV_DEPTHWISE] = "depthwise",
                                         [EW_CONV_GROUPED] = "grouped",
                                         [EW_CONV_FEW] = "images in lanes"};
-    const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(be->isa, m, s));
-    const size_t packed = ew_conv_packed_bytes(be->isa, m, s);
+    const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(be->isa, m, &shape));
+    const size_t packed = ew_conv_packed_bytes(be->isa, m, &shape);
     const bool dense = s->axis[0].stride * s->axis[1].stride * s->axis[2].stride == 1;
     return (struct ew_kernel){.name = names[m],
                               .run = fixed ? run_forward : run_packing,
@@ -117,6 +128,7 @@ static enum ew_conv_method data_method(const struct ew_kernels *k, const struct 
     if (ew_conv_fits(k, EW_CONV_WINOGRAD, s) && ew_conv_fits(k, EW_CONV_WINOGRAD_DATA, &turned) &&
         k->winograd_pays(&turned, true)) {
         *shape = turned;
+        shape->raw = k->winograd_raw(&turned);
         return EW_CONV_WINOGRAD_DATA;
     }
     return EW_CONV_DATA;

@@ -65,6 +65,7 @@ struct ew_conv_shape {
     /* conv and winograd only: floats between pixels of x, and of y or dy; 0: as many as channels.
      */
     int32_t x_step, y_step;
+    bool raw; /* winograd only, where winograd_raw says so: w is not packed */
 };
 
 /* What is done to a convolution's sums before they are stored:
@@ -88,6 +89,7 @@ struct ew_conv {
     float *y;
     struct ew_epilogue end;
     const struct ew_batch_norm *norm; /* where shape.normed; its x, y and rows do not count */
+    bool flip;                        /* where shape.raw: as with winograd_pack */
 };
 
 /* Gradient for the filter: dw (+)= sum over pixels of dy x.  Where all of it takes a few tiles
@@ -360,6 +362,7 @@ struct ew_column_sums {
      * describes. */                                                                               \
     X(bool,    winograd_fits,  (const struct ew_conv_shape *s))                                    \
     X(bool,    winograd_pays,  (const struct ew_conv_shape *s, bool train)) /* beside conv */      \
+    X(bool,    winograd_raw,   (const struct ew_conv_shape *s)) /* pays where weights change */     \
     X(size_t,  winograd_pack_size, (const struct ew_conv_shape *s))                                \
     X(int64_t, winograd_pack_tiles, (const struct ew_conv_shape *s))                               \
     X(void,    winograd_pack,  (const struct ew_conv_shape *s, const float *w, bool flip, float *packed, int64_t begin, int64_t end)) \

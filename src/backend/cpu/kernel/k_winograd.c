@@ -12,11 +12,15 @@
  * A work tile is BLOCK image tiles: their transformed inputs V lie in panels of the micro-kernel,
  * as many products side by side in a panel's rows as fit into KC columns; products M are kept for
  * SLICE outputs at a time.  With 64 channels V and M are 260 KiB each and stay in L2; the weights
- * of one product are streamed once for each BLOCK. */
+ * of one product are streamed once for each BLOCK.
+ *
+ * In training, weights change at each step, and packing all of them takes as long as a few images'
+ * products: 36 lines are written for 9 that are read.  Where tiles are few (shape.raw), a work tile
+ * transforms those of NR outputs itself, RAW_CHANNELS at a time, and multiplies them at once. */
 #include <math.h>
 
 #include "backend/cpu/kernel/act.h"
-#include "backend/cpu/kernel/micro.h"
+#include "backend/cpu/kernel/fetch.h"
 #include "backend/cpu/kernel/turn.h"
 #include "backend/cpu/kernel/winograd.h"
 
@@ -25,6 +29,11 @@
 #define BLOCK    (PANELS * MR)
 #define SLICE    (2 * NR)
 #define MIN_WORK 8 /* work tiles to aim at */
+
+#define RAW_BLOCK    (div_up(42, MR) * MR)          /* image tiles in a work tile of shape.raw */
+#define RAW_CHANNELS 64                             /* whose weights are transformed at a time */
+#define RAW_STEP     (RAW_CHANNELS * NR + 5 * LINE) /* products do not share cache sets */
+#define RAW_BYTES    (400 << 10)                    /* of V, at most */
 
 struct wino {
     struct wino_form form;
@@ -36,6 +45,8 @@ struct wino {
     int64_t column;        /* columns of a panel that one product takes */
     int64_t side;          /* products side by side in a panel */
     int64_t chunks;        /* panels for one product, where one does not suffice */
+    int64_t slice;         /* outputs of which products are kept */
+    int64_t m_step;        /* floats from product to product of them */
 };
 
 /* ---- Which form, and whether it pays ---- */
@@ -92,11 +103,13 @@ static void init(struct wino *w, const struct ew_conv_shape *s)
     w->cin = cell_channels(s);
     w->cout = s->cout;
     grid_init(&w->grid, s, w->form.out);
-    w->blocks = div_up(w->grid.tiles, BLOCK);
+    w->blocks = div_up(w->grid.tiles, s->raw ? RAW_BLOCK : BLOCK);
     w->block = w->blocks ? div_up(w->grid.tiles, w->blocks) : 0;
+    w->slice = s->raw ? NR : SLICE;
+    w->m_step = s->raw ? RAW_BLOCK * NR : BLOCK * SLICE;
     /* Few tiles: split over outputs instead, though each part transforms the input anew. */
     w->splits = w->blocks >= MIN_WORK ? 1 : div_up(MIN_WORK, max_i64(w->blocks, 1));
-    w->split = div_up(div_up(w->cout, w->splits), SLICE) * SLICE;
+    w->split = s->raw ? NR : div_up(div_up(w->cout, w->splits), SLICE) * SLICE;
     w->splits = div_up(w->cout, w->split);
     w->column = min_i64(div_up(w->cin, LANES) * LANES, KC);
     w->side = KC / w->column;
@@ -111,6 +124,17 @@ bool EW_K(winograd_fits)(const struct ew_conv_shape *s)
     return fits && a[1].taps == a[2].taps && (cell_taps(s) == 3 || cell_taps(s) == 5);
 }
 
+/* Weights are transformed again for each block of tiles, and V has to stay in L2. */
+bool EW_K(winograd_raw)(const struct ew_conv_shape *s)
+{
+    struct ew_conv_shape raw = *s;
+    struct wino w;
+    raw.raw = true;
+    init(&w, &raw);
+    const int64_t bytes = w.products * w.block * w.cin * (int64_t)sizeof(float);
+    return !has_cells(s) && w.blocks <= 2 && bytes <= RAW_BYTES;
+}
+
 /* ---- Weights: G g G', packed as [products][block of NR outputs][C][NR] like core.h's ---- */
 
 /* Distance between the weights of two products. */
@@ -122,13 +146,14 @@ static int64_t product_size(const struct ew_conv_shape *s)
 size_t EW_K(winograd_pack_size)(const struct ew_conv_shape *s)
 {
     const int points = points_of(form_of(s));
-    return (size_t)(points * points * product_size(s));
+    return s->raw ? 0 : (size_t)(points * points * product_size(s));
 }
 
 /* Where the transforms of one vector of weights, inputs or outputs lie. */
 struct wino_filter {
-    const float *g; /* [taps][taps] vectors, LANES * LANES floats apart */
-    float *out;     /* the products, `size` floats apart */
+    const float *g; /* [taps][taps] vectors, `step` floats apart */
+    int64_t step;
+    float *out; /* the products, `size` floats apart */
     int64_t size, width;
 };
 
@@ -140,7 +165,7 @@ INLINE void filter_points(const struct wino_filter *p, const struct wino_form f)
         vec line[WINO_TAPS];
         UNROLL
         for (int j = 0; j < f.taps; j++)
-            line[j] = load(p->g + (f.taps * i + j) * (LANES * LANES));
+            line[j] = load(p->g + (f.taps * i + j) * p->step);
         filter_line(line, t[i], f);
     }
     UNROLL
@@ -192,6 +217,13 @@ static void filter_square(const struct ew_conv_shape *s, const float *w, bool fl
     for (int64_t t = 0; t < taps; t++, out += LANES * LANES) {
         const int64_t n = min_i64(LANES, cin - c);
         vec line[LANES];
+        if (!flip && n == LANES && cout - o >= LANES) { /* all in registers */
+            turn_load(w + (o * taps + t) * cin + c, taps * cin, LANES, LANES, line);
+            UNROLL
+            for (int i = 0; i < LANES; i++)
+                store(out + i * LANES, line[i]);
+            continue;
+        }
         if (flip) /* outputs lie together */
             for (int64_t i = 0; i < n; i++)
                 line[i] = load_n(w + ((c + i) * taps + taps - 1 - t) * cout + o, cout - o);
@@ -202,29 +234,55 @@ static void filter_square(const struct ew_conv_shape *s, const float *w, bool fl
     }
 }
 
+/* Some weights to transform: channels [c, c_end) of at most NR outputs from o on, laid out as
+ * [products][channels][width]. */
+struct some {
+    const float *w;
+    bool flip;
+    int64_t c, c_end, o, width;
+    float *out;
+    int64_t size; /* floats from product to product */
+};
+
+static void transform_filters(const struct ew_conv_shape *s, const struct some *a)
+{
+    const struct wino_form f = form_of(s);
+    const int64_t taps = f.taps * f.taps;
+    for (int64_t o = 0; o < a->width; o += LANES)
+        for (int64_t c = a->c; c < a->c_end; c += LANES) {
+            float g[FILTER_FLOATS];
+            const bool there = a->flip && s->cout - a->o - o >= LANES; /* needs no turning */
+            if (has_cells(s))
+                filter_cells(s, a->w, c, a->o + o, g);
+            else if (!there)
+                filter_square(s, a->w, a->flip, c, a->o + o, g);
+            const float *last = a->w + ((c + 1) * taps - 1) * s->cout + a->o + o;
+            for (int64_t i = 0; i < min_i64(LANES, a->c_end - c); i++) {
+                const struct wino_filter p = {.g =
+                                                  there ? last + i * taps * s->cout : g + i * LANES,
+                                              .step = there ? -s->cout : LANES * LANES,
+                                              .out = a->out + (c - a->c + i) * a->width + o,
+                                              .size = a->size,
+                                              .width = a->width - o};
+                WINO_EACH(f, filter_points, &p);
+            }
+        }
+}
+
 void EW_K(winograd_pack)(const struct ew_conv_shape *s, const float *w, bool flip, float *packed,
                          int64_t begin, int64_t end)
 {
     const int64_t whole = packed_width(s->cout), last = min_i64(end * NR, whole);
     const int64_t cin = cell_channels(s);
-    const struct wino_form f = form_of(s);
-    for (int64_t o = begin * NR; o < last; o += LANES) {
-        const int64_t block = o / NR * NR, width = min_i64(NR, whole - block);
-        for (int64_t c = 0; c < cin; c += LANES) {
-            float g[FILTER_FLOATS];
-            if (has_cells(s))
-                filter_cells(s, w, c, o, g);
-            else
-                filter_square(s, w, flip, c, o, g);
-            for (int64_t i = 0; i < min_i64(LANES, cin - c); i++) {
-                const struct wino_filter p = {.g = g + i * LANES,
-                                              .out = packed + block * cin + (c + i) * width + o -
-                                                     block,
-                                              .size = product_size(s),
-                                              .width = width - (o - block)};
-                WINO_EACH(f, filter_points, &p);
-            }
-        }
+    for (int64_t o = begin * NR; o < last; o += NR) {
+        const struct some all = {.w = w,
+                                 .flip = flip,
+                                 .c_end = cin,
+                                 .o = o,
+                                 .width = min_i64(NR, whole - o),
+                                 .out = packed + o * cin,
+                                 .size = product_size(s)};
+        transform_filters(s, &all);
     }
 }
 
@@ -238,6 +296,7 @@ struct job {
     int64_t chunk;           /* floats from one chunk of KC channels to the next */
     int64_t point[PRODUCTS]; /* where the panels of a product begin in v */
     float *v, *m, *zero, *cells;
+    float *u;                     /* shape.raw: transformed weights, [products][RAW_STEP] */
     const float *pixel[PRODUCTS]; /* of one tile; outside the image: zeros */
 };
 
@@ -331,10 +390,27 @@ static void input_tile_8(const struct job *j, int64_t tile)
     input_tile(j, tile, (struct wino_form){4, 5});
 }
 
-static void transform_inputs(struct job *j)
+/* shape.raw: the weights of NR outputs from o on. */
+static struct fetch fetch_filters(const struct job *j, int64_t o)
+{
+    const struct ew_conv_shape *s = &j->conv->shape;
+    const int64_t taps = s->axis[1].taps * s->axis[2].taps, n = min_i64(NR, s->cout - o);
+    const int64_t filter = taps * s->cin;
+    if (n <= 0 || !s->raw)
+        return (struct fetch){0};
+    if (j->conv->flip)
+        return (struct fetch){j->conv->w + o, s->cout, filter, div_up(n, LINE), 0, 0};
+    return (struct fetch){j->conv->w + o * filter, 0, 1, div_up(n * filter, LINE), 0, 0};
+}
+
+/* Meanwhile the weights from output o on are fetched. */
+static void transform_inputs(struct job *j, int64_t o)
 {
     const int points = points_of(j->w.form);
+    struct fetch next = fetch_filters(j, o);
+    const int64_t share = div_up(next.pieces * next.lines, max_i64(j->count, 1));
     for (int64_t tile = 0; tile < j->count; tile++) {
+        fetch_some(&next, share);
         find_pixels(j, j->first + tile);
         if (points == 4)
             input_tile_4(j, tile);
@@ -358,7 +434,7 @@ static void multiply_panel(const struct job *j, int64_t p, int64_t k, int64_t ti
     /* The next weights of these outputs, a line for each k from each of two panels. */
     const int64_t line = tile / j->rows * kc * LINE;
     const float *soon = last ? j->conv->w + (p + 1) * size + o * w->cin : weights + kc * wide;
-    float *m = j->m + (p * BLOCK + tile) * SLICE + b;
+    float *m = j->m + p * w->m_step + tile * SLICE + b;
     int64_t row[MR];
     for (int64_t r = 0; r < MR; r++)
         row[r] = r * SLICE;
@@ -386,9 +462,57 @@ static void multiply(const struct job *j, int64_t o, int64_t width)
                     multiply_panel(j, p, k, tile, o + b);
 }
 
+/* Weights in u, of `kc` channels from k on and `width` outputs, with all image tiles. */
+static void multiply_raw(const struct job *j, int64_t k, int64_t kc, int64_t width,
+                         struct fetch *next)
+{
+    const int64_t calls = j->w.products * div_up(j->count, j->rows) * div_up(j->w.cin, kc);
+    const int64_t share = div_up(next->pieces * next->lines, calls);
+    int64_t row[MR];
+    for (int64_t r = 0; r < MR; r++)
+        row[r] = r * NR;
+    for (int64_t p = 0; p < j->w.products; p++)
+        for (int64_t tile = 0; tile < j->count; tile += j->rows) {
+            float *m = j->m + p * j->w.m_step + tile * NR;
+            const struct micro micro = {.a = j->v + j->point[p] + v_at(j, tile, k),
+                                        .w = j->u + p * RAW_STEP,
+                                        .kc = kc,
+                                        .from = k ? m : NULL,
+                                        .c = m,
+                                        .row = row,
+                                        .width = width,
+                                        .lo = -INFINITY,
+                                        .hi = INFINITY};
+            fetch_some(next, share);
+            EW_K(micro)(&micro, (int)min_i64(j->rows, j->count - tile));
+        }
+}
+
+/* NR outputs from o on, weights as they lie. */
+static void run_raw(const struct job *j, int64_t o)
+{
+    const struct ew_conv_shape *s = &j->conv->shape;
+    const int64_t width = min_i64(NR, packed_width(s->cout) - o);
+    struct fetch next = fetch_filters(j, o + NR);
+    for (int64_t k = 0; k < s->cin; k += RAW_CHANNELS) {
+        const int64_t kc = min_i64(RAW_CHANNELS, s->cin - k);
+        const struct some part = {.w = j->conv->w,
+                                  .flip = j->conv->flip,
+                                  .c = k,
+                                  .c_end = k + kc,
+                                  .o = o,
+                                  .width = width,
+                                  .out = j->u,
+                                  .size = RAW_STEP};
+        transform_filters(s, &part);
+        multiply_raw(j, k, kc, width, &next);
+    }
+}
+
 /* ---- Output: A' m A, and the epilogue ---- */
 
-INLINE void output_points(const float *m, vec out[WINO_OUT][WINO_OUT], const struct wino_form f)
+INLINE void output_points(const float *m, int64_t step, vec out[WINO_OUT][WINO_OUT],
+                          const struct wino_form f)
 {
     const int points = points_of(f);
     vec t[WINO_POINTS][WINO_OUT];
@@ -397,7 +521,7 @@ INLINE void output_points(const float *m, vec out[WINO_OUT][WINO_OUT], const str
         vec line[WINO_POINTS];
         UNROLL
         for (int x = 0; x < points; x++)
-            line[x] = load(m + (y * points + x) * (BLOCK * SLICE));
+            line[x] = load(m + (y * points + x) * step);
         output_line(line, t[y], f);
     }
     UNROLL
@@ -417,7 +541,7 @@ INLINE void output_tile(const struct job *j, int64_t tile, int64_t o, const stru
 {
     const struct ew_conv *c = j->conv;
     const struct ew_conv_shape *s = &c->shape;
-    const int64_t width = min_i64(SLICE, j->w.cout - o);
+    const int64_t width = min_i64(j->w.slice, j->w.cout - o);
     const struct wino_view v = {s->batch, s->axis[1].out, s->axis[2].out, y_step_of(s), 0,
                                 0,        width};
     int64_t at[WINO_OUT * WINO_OUT];
@@ -427,7 +551,7 @@ INLINE void output_tile(const struct job *j, int64_t tile, int64_t o, const stru
         const int64_t part = width - i;
         const vec b = bias_at(&c->end, o + i, part);
         vec out[WINO_OUT][WINO_OUT];
-        output_points(j->m + tile * SLICE + i, out, f);
+        output_points(j->m + tile * j->w.slice + i, j->w.m_step, out, f);
         for (int y = 0; y < f.out; y++)
             for (int x = 0; x < f.out; x++)
                 if (at[y * f.out + x] >= 0)
@@ -454,7 +578,12 @@ int64_t EW_K(winograd_tiles)(const struct ew_conv_shape *s)
 static int64_t v_size(const struct wino *w)
 {
     const int64_t slots = w->chunks > 1 ? w->products * w->chunks : div_up(w->products, w->side);
-    return slots * PANELS * MR * KS;
+    return slots * div_up(w->block, MR) * MR * KS;
+}
+
+static int64_t u_size(const struct ew_conv_shape *s, const struct wino *w)
+{
+    return s->raw ? w->products * RAW_STEP : 0;
 }
 
 size_t EW_K(winograd_scratch)(const struct ew_conv_shape *s)
@@ -463,7 +592,8 @@ size_t EW_K(winograd_scratch)(const struct ew_conv_shape *s)
     init(&w, s);
     const int64_t zeros = div_up(w.cin, LANES) * LANES;
     const int64_t cells = has_cells(s) ? w.products * w.cin : 0;
-    return (size_t)(v_size(&w) + w.products * BLOCK * SLICE + zeros + cells) * sizeof(float);
+    return (size_t)(v_size(&w) + w.products * w.m_step + zeros + cells + u_size(s, &w)) *
+           sizeof(float);
 }
 
 void EW_K(winograd_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
@@ -471,9 +601,9 @@ void EW_K(winograd_run)(const struct ew_conv *c, int64_t begin, int64_t end, voi
     struct job j = {.conv = c, .v = scratch};
     init(&j.w, &c->shape);
     j.m = j.v + v_size(&j.w);
-    j.zero = j.m + j.w.products * BLOCK * SLICE;
+    j.zero = j.m + j.w.products * j.w.m_step;
     clear(j.zero, j.w.cin);
-    j.cells = j.zero + div_up(j.w.cin, LANES) * LANES;
+    j.cells = j.u = j.zero + div_up(j.w.cin, LANES) * LANES; /* there is one of them */
     for (int64_t p = 0; p < j.w.products; p++)
         j.pixel[p] = j.cells + p * j.w.cin;
     int64_t last = -1;
@@ -481,11 +611,14 @@ void EW_K(winograd_run)(const struct ew_conv *c, int64_t begin, int64_t end, voi
         const int64_t block = i / j.w.splits, from = i % j.w.splits * j.w.split;
         if (block != last) { /* else the tile before has left what is needed */
             begin_block(&j, block);
-            transform_inputs(&j);
+            transform_inputs(&j, from);
         }
         last = block;
-        for (int64_t o = from; o < min_i64(from + j.w.split, j.w.cout); o += SLICE) {
-            multiply(&j, o, min_i64(SLICE, j.w.cout - o));
+        for (int64_t o = from; o < min_i64(from + j.w.split, j.w.cout); o += j.w.slice) {
+            if (c->shape.raw)
+                run_raw(&j, o);
+            else
+                multiply(&j, o, min_i64(SLICE, j.w.cout - o));
             transform_outputs(&j, o);
         }
     }
