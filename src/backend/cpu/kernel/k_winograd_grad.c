@@ -8,34 +8,39 @@
  * All threads work on one block of image tiles at a time: they transform both sides of it once,
  * then share out the products.  V, Y and U of one product stay in L2 while they are multiplied; all
  * of them are in the last cache.  The alternative, work tiles of dw that transform what they need
- * themselves, takes no memory but transforms everything several times: a third of its time. */
+ * themselves, takes no memory but transforms everything several times: a third of its time.
+ *
+ * Of few image tiles U is much the largest: then a work tile makes all products of some outputs,
+ * and their taps at once, while U is in L2 (`whole` below). */
 #include <math.h>
 
 #include "backend/cpu/kernel/filter_sum.h"
 #include "backend/cpu/kernel/micro.h"
 #include "backend/cpu/kernel/winograd.h"
 
-#define PRODUCTS  (WINO_POINTS * WINO_POINTS)
-#define TILES     128        /* of a block, */
-#define TILES_FEW 256        /* where channels are so few that L2 holds more: */
-#define FEW       (384 * 36) /* of both sides, times products */
-#define GROUP     8          /* image tiles that are transformed together */
-#define O_SPLIT   16         /* blocks of MR outputs of one work tile */
-#define APART     (5 * LINE) /* between products, that their lines do not share cache sets */
+#define PRODUCTS    (WINO_POINTS * WINO_POINTS)
+#define TILES       128        /* of a block, */
+#define TILES_FEW   256        /* where channels are so few that L2 holds more: */
+#define FEW         (384 * 36) /* of both sides, times products */
+#define TILES_WHOLE 32         /* of which U is made whole */
+#define GROUP       8          /* image tiles that are transformed together */
+#define O_SPLIT     16         /* blocks of MR outputs of one work tile */
+#define APART       (5 * LINE) /* between products, that their lines do not share cache sets */
 
 struct plan {
     struct wino_form form;
     int64_t products, taps;
     int64_t cin; /* of a cell */
     struct wino_grid grid;
-    int64_t blocks, block; /* of image tiles, and their size */
-    int64_t o_blocks, o_splits;
-    int64_t u_row;         /* channels in whole vectors */
-    int64_t v_row, v_size; /* floats of an image tile in V, of a product */
-    int64_t y_block;       /* of MR outputs in Y */
-    int64_t step;          /* from product to product, of V and Y */
-    int64_t u_column;      /* of NR channels of all outputs in U */
-    int64_t u_step;        /* from product to product, of U */
+    int64_t blocks, block;            /* of image tiles, and their size */
+    bool whole;                       /* work tiles are blocks of outputs, with all products */
+    int64_t o_blocks, rows, o_splits; /* of outputs; of them in a block; work tiles along them */
+    int64_t u_row;                    /* channels in whole vectors */
+    int64_t v_row, v_size;            /* floats of an image tile in V, of a product */
+    int64_t y_block;                  /* of a block of outputs in Y, MR floats an image tile */
+    int64_t step;                     /* from product to product, of V and Y */
+    int64_t u_column;                 /* of NR channels of all outputs in U, or of a block's */
+    int64_t u_step;                   /* from product to product, of U */
 };
 
 static double form_cost(const struct ew_conv_shape *s, struct wino_form f)
@@ -73,23 +78,25 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
     grid_init(&p->grid, s, p->form.out);
     p->blocks = div_up(p->grid.tiles, p->products * (p->cin + s->cout) <= FEW ? TILES_FEW : TILES);
     p->block = p->blocks ? div_up(p->grid.tiles, p->blocks) : 0;
+    p->whole = p->blocks == 1 && p->block <= TILES_WHOLE && !has_cells(s);
     p->o_blocks = div_up(s->cout, MR);
+    p->rows = div_up(s->cout, max_i64(p->o_blocks, 1));
     p->o_splits = div_up(p->o_blocks, O_SPLIT);
     p->u_row = div_up(p->cin, LANES) * LANES;
     p->v_row = (div_up(p->u_row, LINE) | 1) * LINE; /* odd: rows do not share cache sets */
     p->v_size = p->block * p->v_row;
     p->y_block = p->block * MR;
     p->step = p->v_size + p->o_blocks * p->y_block + APART;
-    p->u_column = s->cout * NR;
+    p->u_column = (p->whole ? p->rows : s->cout) * NR;
     p->u_step = div_up(p->u_row, NR) * p->u_column + APART;
 }
 
-/* V, Y, U, and sums of the bias. */
+/* V, Y, sums of the bias, and U unless threads have their own. */
 size_t EW_K(winograd_filter_shared)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    return (size_t)(p.products * (p.step + p.u_step) + p.o_blocks * MR);
+    return (size_t)(p.products * (p.step + (p.whole ? 0 : p.u_step)) + s->cout);
 }
 
 /* Zeros in place of pixels outside of the image, or the filter of one output. */
@@ -98,21 +105,22 @@ static int64_t zeros_size(const struct plan *p, const struct ew_conv_shape *s)
     return max_i64(max_i64(p->cin, s->cout), p->taps * p->cin) + LANES;
 }
 
-/* And the cells of one image tile, or what they hold of that filter. */
+/* And the cells of one image tile, or what they hold of that filter; or U. */
 size_t EW_K(winograd_filter_scratch)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
     const int64_t cells = has_cells(s) ? p.products * p.cin : 0;
-    return (size_t)(zeros_size(&p, s) + cells) * sizeof(float);
+    const int64_t u = p.whole ? p.products * p.u_step : 0;
+    return (size_t)(zeros_size(&p, s) + cells + u) * sizeof(float);
 }
 
-/* Each block is transformed and multiplied; then come the taps. */
+/* Each block is transformed and multiplied; then come the taps, unless they are made at once. */
 int64_t EW_K(winograd_filter_phases)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    return 2 * p.blocks + 1;
+    return 2 * p.blocks + !p.whole;
 }
 
 int64_t EW_K(winograd_filter_tiles)(const struct ew_conv_shape *s, int64_t phase)
@@ -122,7 +130,7 @@ int64_t EW_K(winograd_filter_tiles)(const struct ew_conv_shape *s, int64_t phase
     if (phase == 2 * p.blocks)
         return s->cout;
     if (phase % 2)
-        return p.products * p.o_splits;
+        return p.whole ? p.o_blocks : p.products * p.o_splits;
     return div_up(min_i64(p.block, p.grid.tiles - phase / 2 * p.block), GROUP);
 }
 
@@ -256,13 +264,18 @@ INLINE void spread_vector(const struct job *j, float *to, int64_t o, int64_t n,
     }
 }
 
-/* Blocks of MR outputs. */
+/* Outputs of block b. */
+INLINE int64_t rows_of(const struct job *j, int64_t b)
+{
+    return min_i64(j->p.rows, j->f->shape.cout - b * j->p.rows);
+}
+
 INLINE void spread_tile(const struct job *j, int64_t at, const struct wino_form f)
 {
-    for (int64_t b = 0; b < j->f->shape.cout; b += MR)
-        for (int64_t i = 0; i < min_i64(MR, j->f->shape.cout - b); i += LANES)
-            spread_vector(j, j->y + b / MR * j->p.y_block + at * MR + i, b + i,
-                          min_i64(min_i64(MR, j->f->shape.cout - b) - i, LANES), f);
+    for (int64_t b = 0; b < j->p.o_blocks; b++)
+        for (int64_t i = 0; i < rows_of(j, b); i += LANES)
+            spread_vector(j, j->y + b * j->p.y_block + at * MR + i, b * j->p.rows + i,
+                          min_i64(rows_of(j, b) - i, LANES), f);
 }
 
 static void add_output(struct job *j, int64_t at)
@@ -292,13 +305,14 @@ static void add_bias(const struct job *j, int64_t begin, int64_t end, bool first
 {
     const float *y = j->y + (points_of(j->p.form) + 1) * j->p.step;
     for (int64_t b = begin; b < end; b++)
-        for (int64_t i = 0; i < MR; i += LANES) {
+        for (int64_t i = 0; i < rows_of(j, b); i += LANES) {
+            const int64_t n = rows_of(j, b) - i;
             const float *from = y + b * j->p.y_block + i;
-            float *to = j->bias + b * MR + i;
-            vec sum = first ? (vec){0} : load_n(to, MR - i);
+            float *to = j->bias + b * j->p.rows + i;
+            vec sum = first ? (vec){0} : load_n(to, n);
             for (int64_t tile = 0; tile < j->count; tile++)
-                sum += load_n(from + tile * MR, MR - i);
-            store_n(to, sum, MR - i);
+                sum += load_n(from + tile * MR, n);
+            store_n(to, sum, n);
         }
 }
 
@@ -318,7 +332,7 @@ static void multiply(const struct job *j, int64_t index, bool first)
         row[r] = r * NR;
     for (int64_t c = 0; c < p->u_row; c += NR)
         for (int64_t b = begin; b < end; b++, next += share) {
-            float *u = j->u + product * p->u_step + c / NR * p->u_column + b * MR * NR;
+            float *u = j->u + product * p->u_step + c / NR * p->u_column + b * p->rows * NR;
             const struct micro_span span = {j->y + product * p->step + b * p->y_block,
                                             j->v + product * p->step + c};
             const struct micro m = {
@@ -334,8 +348,57 @@ static void multiply(const struct job *j, int64_t index, bool first)
                 .width = min_i64(NR, p->u_row - c),
                 .lo = -INFINITY,
                 .hi = INFINITY};
-            EW_K(micro_spans_next)(&m, (int)min_i64(MR, j->f->shape.cout - b * MR));
+            EW_K(micro_spans_next)(&m, (int)rows_of(j, b));
         }
+}
+
+/* The floats from `at` on of the filter and of the optimiser's state, one range for each of `calls`
+ * products: fetched while they are made. */
+struct soon {
+    const float *at[2];
+    int64_t share;
+};
+
+static struct soon soon_of(const struct job *j, int64_t at, int64_t n, int64_t calls)
+{
+    const struct ew_update *u = j->f->update;
+    struct soon out = {.share = div_up(n, calls)};
+    if (!u)
+        return out;
+    const float *state = u->is_adam ? u->adam.m : u->sgd.m;
+    out.at[0] = (u->is_adam ? u->adam.w : u->sgd.w) + at;
+    out.at[1] = state ? state + at : NULL;
+    return out;
+}
+
+/* All products of block b. */
+static void multiply_block(const struct job *j, int64_t b)
+{
+    const struct plan *p = &j->p;
+    const int64_t size = p->taps * p->cin, columns = div_up(p->u_row, NR);
+    const struct soon soon =
+        soon_of(j, b * p->rows * size, rows_of(j, b) * size, p->products * columns);
+    int64_t row[MR], done = 0;
+    for (int64_t r = 0; r < MR; r++)
+        row[r] = r * NR;
+    for (int64_t i = 0; i < p->products * columns; i++, done += soon.share) {
+        const int64_t product = i / columns, column = i % columns;
+        const struct micro_span span = {j->y + product * p->step + b * p->y_block,
+                                        j->v + product * p->step + column * NR};
+        const int64_t step = div_up(soon.share, j->count);
+        const struct micro m = {.span = &span,
+                                .lines = 1,
+                                .line_step = p->v_row,
+                                .kc = j->count,
+                                .next = {{soon.at[0] ? soon.at[0] + done : NULL, step},
+                                         {soon.at[1] ? soon.at[1] + done : NULL, step}},
+                                .c = j->u + product * p->u_step + column * p->u_column,
+                                .row = row,
+                                .width = min_i64(NR, p->u_row - column * NR),
+                                .lo = -INFINITY,
+                                .hi = INFINITY};
+        EW_K(micro_spans_next)(&m, (int)rows_of(j, b));
+    }
 }
 
 /* ---- dw = G' U G ---- */
@@ -417,14 +480,15 @@ static void cells_to_taps(const struct job *j, const float *cells, float *dw)
                         min_i64(part, (wide - x * stride) * s->cin));
 }
 
-static void finish(const struct job *j, int64_t o, float *dw)
+/* Output o, of which U begins with output `first`. */
+static void finish(const struct job *j, int64_t o, int64_t first, float *dw)
 {
     if (j->f->db)
         j->f->db[o] = j->bias[o] + (j->f->add_db ? j->f->db[o] : 0);
     const struct ew_conv_shape *s = &j->f->shape;
     const int64_t cin = j->p.cin, size = (int64_t)s->axis[1].taps * s->axis[2].taps * s->cin;
     for (int64_t c = 0; c < cin; c += LANES) {
-        const float *u = j->u + c / NR * j->p.u_column + o * NR + c % NR;
+        const float *u = j->u + c / NR * j->p.u_column + (o - first) * NR + c % NR;
         WINO_EACH(j->p.form, taps_vector, j, u, dw + c, cin - c);
     }
     if (has_cells(s)) {
@@ -437,6 +501,16 @@ static void finish(const struct job *j, int64_t o, float *dw)
         filter_sum(j->f, dw, 1, 0, o * size, size);
 }
 
+static void run_block(const struct job *j, int64_t b, float *dw)
+{
+    const int64_t first = b * j->p.rows;
+    if (j->f->db)
+        add_bias(j, b, b + 1, true);
+    multiply_block(j, b);
+    for (int64_t o = first; o < first + rows_of(j, b); o++)
+        finish(j, o, first, dw);
+}
+
 /* ---- Phases ---- */
 
 void EW_K(winograd_filter_run)(const struct ew_conv_filter *f, int64_t phase, int64_t begin,
@@ -445,16 +519,18 @@ void EW_K(winograd_filter_run)(const struct ew_conv_filter *f, int64_t phase, in
     struct job j = {.f = f, .v = f->partial, .zero = scratch};
     init(&j.p, &f->shape);
     j.y = j.v + j.p.v_size;
-    j.u = j.v + j.p.products * j.p.step;
-    j.bias = j.u + j.p.products * j.p.u_step;
     j.cells = j.zero + zeros_size(&j.p, &f->shape);
+    j.u = j.p.whole ? j.cells : j.v + j.p.products * j.p.step;
+    j.bias = j.v + j.p.products * (j.p.step + (j.p.whole ? 0 : j.p.u_step));
     j.first = phase / 2 * j.p.block;
     j.count = min_i64(j.p.block, j.p.grid.tiles - j.first);
     if (phase % 2 == 0 && phase < 2 * j.p.blocks)
         clear(j.zero, max_i64(j.p.cin, f->shape.cout) + LANES);
     for (int64_t i = begin; i < end; i++)
         if (phase == 2 * j.p.blocks)
-            finish(&j, i, scratch);
+            finish(&j, i, 0, scratch);
+        else if (phase % 2 && j.p.whole)
+            run_block(&j, i, scratch);
         else if (phase % 2)
             multiply(&j, i, phase == 1);
         else
