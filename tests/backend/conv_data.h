@@ -6,12 +6,15 @@
 #include "kernel_test.h"
 #include "ref_conv.h"
 
+enum way { BY_SPOTS, BY_DENSE, BY_SPARSE };
+
 struct data {
     const struct ew_kernels *k;
     struct ew_conv_shape s;
     float *x, *w, *bias, *dy;
     int64_t n_x, n_w, n_y;
-    bool dense; /* test_kernel_spots.c: by dense_run and dense_grad_run */
+    enum way way; /* test_kernel_spots.c */
+    bool by_x;    /* BY_SPARSE: the filter's gradient */
 };
 
 static inline void data_init(struct data *d, uint64_t seed)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels for few positions of every instruction set against the reference in double, between
- * guard pages, with the tiles in one range and in many. */
+/* The kernels for few positions, dense layers and many zeros of every instruction set against the
+ * reference in double, between guard pages, with the tiles in one range and in many. */
 #include <float.h>
 #include <string.h>
 
@@ -32,6 +32,11 @@ static const struct {
     {"dense batch",     {64, 1, 1100, 150, {A1, A1, A1}}},
     {"dense, few",      {130, 1, 3, 2, {A1, A1, A1}}},
     {"dense, aliased",  {33, 1, 1024, 64, {A1, A1, A1}}},
+}, zeros[] = {
+    {"dense",       {64, 1, 260, 150, {A1, A1, A1}}},
+    {"dense, odd",  {33, 1, 301, 137, {A1, A1, A1}}},
+    {"pixels",      {2, 1, 128, 131, {A1, {5, 5, 1, 1, 1, 0}, {7, 7, 1, 1, 1, 0}}}},
+    {"many pixels", {3, 1, 140, 133, {A1, {15, 15, 1, 1, 1, 0}, {13, 13, 1, 1, 1, 0}}}},
 };
 #undef A1
 /* clang-format on */
@@ -60,13 +65,30 @@ static void run_dense(const struct data *d, bool apart, const float *bias, float
     ew_guard_free(p.turned);
 }
 
+static void run_sparse(const struct data *d, bool apart, const float *bias, float *y)
+{
+    const int64_t tiles = d->k->sparse_tiles(&d->s);
+    const struct ew_spots p = {
+        .shape = d->s, .x = d->x, .w = d->w, .bias = bias, .relu = bias != NULL, .y = y};
+    void *scratch = test_scratch(d->k->sparse_scratch(&d->s));
+    if (!apart)
+        d->k->sparse_run(&p, 0, tiles, scratch);
+    for (int64_t t = tiles - 1; apart && t >= 0; t--)
+        d->k->sparse_run(&p, t, t + 1, scratch);
+    ew_guard_free(scratch);
+}
+
 /* Tiles at once (step 0) or one by one backwards. */
 static void run_forward(const struct data *d, bool apart, const float *bias, float *y)
 {
     const struct ew_kernels *k = d->k;
     const struct ew_conv_shape *s = &d->s;
-    if (d->dense) {
+    if (d->way == BY_DENSE) {
         run_dense(d, apart, bias, y);
+        return;
+    }
+    if (d->way == BY_SPARSE) {
+        run_sparse(d, apart, bias, y);
         return;
     }
     const struct ew_spots p = {.shape = *s,
@@ -116,10 +138,34 @@ static void run_dense_grad(const struct data *d, bool apart, const struct ew_spo
         d->k->dense_grad_run(g, t, t + 1);
 }
 
+static void run_sparse_grad(const struct data *d, bool apart, const struct ew_spots_grad *g)
+{
+    const struct ew_kernels *k = d->k;
+    const bool by_x = d->by_x && !g->no_filter;
+    const int64_t tiles = k->sparse_grad_tiles(&d->s);
+    const int64_t filters = g->no_filter ? 0 : k->sparse_filter_tiles(&d->s, by_x);
+    void *scratch = test_scratch(k->sparse_grad_scratch(&d->s));
+    void *other = test_scratch(k->sparse_filter_scratch(&d->s));
+    if (!apart) {
+        k->sparse_grad_run(g, 0, tiles, scratch);
+        k->sparse_filter_run(g, by_x, 0, filters, other);
+    }
+    for (int64_t t = tiles - 1; apart && t >= 0; t--)
+        k->sparse_grad_run(g, t, t + 1, scratch);
+    for (int64_t t = filters - 1; apart && t >= 0; t--)
+        k->sparse_filter_run(g, by_x, t, t + 1, other);
+    ew_guard_free(scratch);
+    ew_guard_free(other);
+}
+
 static void run_gradients(const struct data *d, bool apart, struct ew_spots_grad g)
 {
-    if (d->dense) {
+    if (d->way == BY_DENSE) {
         run_dense_grad(d, apart, &g);
+        return;
+    }
+    if (d->way == BY_SPARSE) {
+        run_sparse_grad(d, apart, &g);
         return;
     }
     const struct ew_kernels *k = d->k;
@@ -268,6 +314,70 @@ static void check_both(const struct data *d)
     check_alone(d);
 }
 
+/* What a ReLU would clear of the data's gradient, dx itself else. */
+static void check_mask(const struct data *d)
+{
+    float *dx[2] = {test_array(d->n_x, 7), test_array(d->n_x, 8)};
+    for (int i = 0; i < 2; i++)
+        run_gradients(d, false,
+                      (struct ew_spots_grad){.filter = {.shape = d->s, .x = d->x, .dy = d->dy},
+                                             .no_filter = true,
+                                             .w = d->w,
+                                             .dx = dx[i],
+                                             .mask = i == 1});
+    bool same = true;
+    for (int64_t i = 0; i < d->n_x; i++)
+        same = same && !(fabsf(dx[1][i] - (d->x[i] > 0 ? dx[0][i] : 0)) > 0);
+    EW_EXPECT(same);
+    ew_guard_free(dx[0]);
+    ew_guard_free(dx[1]);
+}
+
+/* Rows apart: the rest of them is left alone. */
+static void check_steps(const struct data *d)
+{
+    const int64_t rows = d->n_y / d->s.cout, step = d->s.cout + 5;
+    float *y = test_array(d->n_y, 5), *wide = test_array(rows * step, 6);
+    float *was = test_array(rows * step, 6);
+    struct data apart = *d;
+    run_forward(d, false, NULL, y);
+    apart.s.y_step = (int32_t)step;
+    run_forward(&apart, false, NULL, wide);
+    bool same = true;
+    for (int64_t i = 0; i < rows * step; i++) {
+        const int64_t row = i / step, c = i % step;
+        const float want = c < d->s.cout ? y[row * d->s.cout + c] : was[i];
+        same = same && !(fabsf(wide[i] - want) > 0);
+    }
+    EW_EXPECT(same);
+    ew_guard_free(y);
+    ew_guard_free(wide);
+    ew_guard_free(was);
+}
+
+/* Half of x and three quarters of dy are zero, and whole rows. */
+static void many_zeros(const struct ew_kernels *k, size_t c)
+{
+    struct data d = {.k = k, .s = zeros[c].s, .way = BY_SPARSE};
+    ew_test_begin("zeros %s: %s", k->isa, zeros[c].name);
+    EW_EXPECT(k->sparse_fits(&d.s));
+    data_init(&d, 10 * c + 1);
+    for (int64_t i = 0; i < d.n_x; i++)
+        d.x[i] *= d.x[i] > 0 && i / d.s.cin != 1;
+    for (int64_t i = 0; i < d.n_y; i++)
+        d.dy[i] *= d.dy[i] > 0 && i % 2 == 0;
+    const double share = k->sparse_share(d.x, d.n_x / d.s.cin, d.s.cin, d.s.cin);
+    EW_EXPECT(share > 0.4 && share < 0.55);
+    for (int i = 0; i < 2; i++) {
+        d.by_x = i == 1;
+        check_both(&d);
+    }
+    check_mask(&d);
+    check_steps(&d);
+    data_fini(&d);
+    ew_test_end();
+}
+
 static void refused(const struct ew_kernels *k)
 {
     ew_test_begin("spots %s: what it does not do", k->isa);
@@ -280,6 +390,8 @@ static void refused(const struct ew_kernels *k)
     EW_EXPECT(!k->spots_fits(&none));
     EW_EXPECT(!k->dense_pays(&groups));
     EW_EXPECT(!k->dense_pays(&large));
+    EW_EXPECT(!k->sparse_fits(&groups));
+    EW_EXPECT(!k->sparse_fits(&large));
     ew_test_end();
 }
 
@@ -292,13 +404,15 @@ int main(void)
             EW_EXPECT(d.k->spots_fits(&d.s));
             data_init(&d, 10 * c + 1);
             check_both(&d);
-            d.dense = d.k->dense_pays(&d.s);
-            if (d.dense)
+            d.way = BY_DENSE;
+            if (d.k->dense_pays(&d.s))
                 check_both(&d);
             data_fini(&d);
             ew_test_end();
         }
         refused(ew_isa_at(i));
+        for (size_t c = 0; c < sizeof(zeros) / sizeof(zeros[0]); c++)
+            many_zeros(ew_isa_at(i), c);
     }
     return ew_test_status();
 }

@@ -62,7 +62,8 @@ struct ew_conv_shape {
     struct ew_conv_axis axis[3];
     bool
         normed; /* depthwise_norms and conv_norms only: the input is what a batch norm makes of x */
-    /* conv and winograd only: floats between pixels of x, and of y or dy; 0: as many as channels.
+    /* conv, winograd and sparse only: floats between pixels of x, and of y or dy; 0: as many as
+     * channels.
      */
     int32_t x_step, y_step;
     bool raw; /* winograd only, where winograd_raw says so: w is not packed */
@@ -143,6 +144,7 @@ struct ew_spots_grad {
     const float *w;
     float *dx; /* NULL: not wanted */
     bool add_dx;
+    bool mask;     /* sparse only: dx becomes 0 where x is not positive */
     float *shared; /* spots_grad_shared floats */
 };
 
@@ -471,6 +473,21 @@ struct ew_column_sums {
     X(void,    spots_grad_run, (const struct ew_spots_grad *p, int64_t begin, int64_t end, void *scratch)) \
     X(int64_t, spots_grad_sum_tiles, (const struct ew_conv_shape *s))                              \
     X(void,    spots_grad_sum, (const struct ew_spots_grad *p, int64_t begin, int64_t end))        \
+    /* Dense layers and 1x1 filters of many zeros, in training (see kernel/sparse.h): in x, and      \
+     * backward in dy.  share: of [rows, n], rows `step` apart, what is not zero.  Backward: grad,   \
+     * then filter, whose tiles are 0 where grad makes both; `by_x`: by the zeros of x, not of dy.   \
+     * Scratch is for a thread; neither `turned` nor `shared` is used. */                            \
+    X(bool,    sparse_fits,    (const struct ew_conv_shape *s))                                    \
+    X(double,  sparse_share,   (const float *a, int64_t rows, int64_t n, int64_t step))            \
+    X(int64_t, sparse_tiles,   (const struct ew_conv_shape *s))                                    \
+    X(size_t,  sparse_scratch, (const struct ew_conv_shape *s))                                    \
+    X(void,    sparse_run,     (const struct ew_spots *p, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, sparse_grad_tiles, (const struct ew_conv_shape *s))                                 \
+    X(size_t,  sparse_grad_scratch, (const struct ew_conv_shape *s))                               \
+    X(void,    sparse_grad_run, (const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, sparse_filter_tiles, (const struct ew_conv_shape *s, bool by_x))                    \
+    X(size_t,  sparse_filter_scratch, (const struct ew_conv_shape *s))                             \
+    X(void,    sparse_filter_run, (const struct ew_spots_grad *g, bool by_x, int64_t begin, int64_t end, void *scratch)) \
     /* Few channels, 5x5 and stride 1 (patch_fits), as conv; patch_pays: beside the others, in      \
      * training.  Both gradients: pack into each thread's scratch, run over tiles, sum. */          \
     X(bool,    patch_fits,     (const struct ew_conv_shape *s))                                    \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions: forward by the best of seven methods, and both gradients. */
+/* Convolutions: forward by the best of eight methods, and both gradients. */
 #include "backend/cpu/conv_step.h"
 #include "backend/cpu/joint_step.h"
 #include "backend/cpu/patch_step.h"
+#include "backend/cpu/sparse_step.h"
 #include "backend/cpu/spot_step.h"
 #include "op/conv.h"
 
@@ -147,37 +148,76 @@ static bool norms(const struct ew_kernels *k, const struct ew_conv_shape *s)
     return k->depthwise_norms(s) || (k->conv_norms(s) && !k->spots_pays(s));
 }
 
+static struct ew_kernel backward_kernel(const struct ew_call *c, const struct ew_conv_shape *s)
+{
+    const struct ew_kernels *k = c->be->isa;
+    const bool alone = !c->behind && !c->norm;
+    struct ew_kernel out;
+    if (!(alone && k->spots_pays(s)) && ew_joint_pays(c, s, act_of(c) == EW_ACT_RELU)) {
+        out = ew_joint_kernel(c->be, s);
+        out.prepare = prepare_joint;
+    } else if (k->spots_pays(s)) {
+        out = ew_spot_backward_kernel(c->be, s);
+        out.prepare = prepare_spots;
+    } else if (k->patch_pays(s)) {
+        out = ew_patch_backward_kernel(c->be, s);
+        out.prepare = prepare_patch;
+    } else {
+        out = ew_conv_backward_kernel(c->be, s);
+        out.prepare = prepare_backward;
+    }
+    return out;
+}
+
+/* The best kernel that does not look at the data. */
+static struct ew_kernel plain(const struct ew_call *c, enum ew_phase phase,
+                              const struct ew_conv_shape *s)
+{
+    struct ew_kernel offers[EW_OFFERS];
+    if (phase == EW_PHASE_BACKWARD)
+        return backward_kernel(c, s);
+    offer_forward(c, s, offers);
+    return offers[0];
+}
+
+static ew_err prepare_sparse(const struct ew_call *c, enum ew_phase phase)
+{
+    struct ew_conv_shape s;
+    EW_TRY(shape_of(c, &s));
+    const struct ew_kernel otherwise = plain(c, phase, &s);
+    return ew_sparse_prepare(c, &s, act_of(c) == EW_ACT_RELU, &otherwise);
+}
+
+static ew_err prepare_sparse_forward(const struct ew_call *c)
+{
+    return prepare_sparse(c, EW_PHASE_FORWARD);
+}
+
+static ew_err prepare_sparse_backward(const struct ew_call *c)
+{
+    return prepare_sparse(c, EW_PHASE_BACKWARD);
+}
+
 static int offer(const struct ew_ask *ask, struct ew_kernel *out)
 {
     const struct ew_call *c = ask->c;
+    const bool forward = ask->phase == EW_PHASE_FORWARD;
     struct ew_conv_shape s;
+    int n = 1;
     if (c->in[0]->dtype != EW_F32 || shape_of(c, &s) != EW_OK ||
         ew_tensor_count(c->in[0]) >= INT32_MAX || (s.normed && !norms(c->be->isa, &s)))
         return 0;
-    if (ask->phase == EW_PHASE_FORWARD)
-        return offer_forward(c, &s, out);
-    if (!trains(c))
+    if (!forward && !trains(c))
         return 0; /* the reference refuses it, and says so */
-    const bool alone = !c->behind && !c->norm;
-    if (!(alone && ask->be->isa->spots_pays(&s)) &&
-        ew_joint_pays(c, &s, act_of(c) == EW_ACT_RELU)) {
-        out[0] = ew_joint_kernel(ask->be, &s);
-        out[0].prepare = prepare_joint;
-        return 1;
+    if (forward)
+        n = offer_forward(c, &s, out);
+    else
+        out[0] = backward_kernel(c, &s);
+    if (trains(c) && ew_sparse_worth(ask, &s)) {
+        out[0] = ew_sparse_kernel(ask, &s, out[0]);
+        out[0].prepare = forward ? prepare_sparse_forward : prepare_sparse_backward;
     }
-    if (ask->be->isa->spots_pays(&s)) {
-        out[0] = ew_spot_backward_kernel(ask->be, &s);
-        out[0].prepare = prepare_spots;
-        return 1;
-    }
-    if (ask->be->isa->patch_pays(&s)) {
-        out[0] = ew_patch_backward_kernel(ask->be, &s);
-        out[0].prepare = prepare_patch;
-        return 1;
-    }
-    out[0] = ew_conv_backward_kernel(ask->be, &s);
-    out[0].prepare = prepare_backward;
-    return 1;
+    return n;
 }
 
 const struct ew_row ew_row_conv = {.ops = EW_ROW_OPS("conv"), .offer = offer};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dense layers: a convolution of one tap with the rows as its batch. */
 #include "backend/cpu/conv_step.h"
+#include "backend/cpu/sparse_step.h"
 #include "backend/cpu/spot_step.h"
 #include "op/math_attr.h"
 
@@ -50,6 +51,44 @@ static ew_err prepare_spots(const struct ew_call *c)
     return EW_OK;
 }
 
+/* The kernel that does not look at the data. */
+static struct ew_kernel plain(const struct ew_call *c, enum ew_phase phase,
+                              const struct ew_conv_shape *s)
+{
+    const bool forward = phase == EW_PHASE_FORWARD;
+    struct ew_kernel k;
+    if (c->train && c->be->isa->spots_pays(s)) {
+        k = forward ? ew_spot_forward_kernel(c->be, s) : ew_spot_backward_kernel(c->be, s);
+        k.name = forward ? "dense" : "dense gradients";
+        k.prepare = prepare_spots;
+    } else if (forward) {
+        k = ew_conv_forward_kernel(c, EW_CONV_GEMM, s);
+        k.prepare = prepare;
+    } else {
+        k = ew_conv_backward_kernel(c->be, s);
+        k.prepare = prepare_backward;
+    }
+    return k;
+}
+
+static ew_err prepare_sparse(const struct ew_call *c, enum ew_phase phase)
+{
+    struct ew_conv_shape s;
+    shape_of(c, &s);
+    const struct ew_kernel otherwise = plain(c, phase, &s);
+    return ew_sparse_prepare(c, &s, false, &otherwise);
+}
+
+static ew_err prepare_sparse_forward(const struct ew_call *c)
+{
+    return prepare_sparse(c, EW_PHASE_FORWARD);
+}
+
+static ew_err prepare_sparse_backward(const struct ew_call *c)
+{
+    return prepare_sparse(c, EW_PHASE_BACKWARD);
+}
+
 static int offer(const struct ew_ask *ask, struct ew_kernel *out)
 {
     const struct ew_call *c = ask->c;
@@ -57,17 +96,11 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     if (!fits(c))
         return 0;
     shape_of(c, &s);
-    if (c->train && ask->be->isa->spots_pays(&s)) {
-        out[0] = ask->phase == EW_PHASE_FORWARD ? ew_spot_forward_kernel(ask->be, &s)
-                                                : ew_spot_backward_kernel(ask->be, &s);
-        out[0].name = ask->phase == EW_PHASE_FORWARD ? "dense" : "dense gradients";
-        out[0].prepare = prepare_spots;
-    } else if (ask->phase == EW_PHASE_FORWARD) {
-        out[0] = ew_conv_forward_kernel(c, EW_CONV_GEMM, &s);
-        out[0].prepare = prepare;
-    } else {
-        out[0] = ew_conv_backward_kernel(ask->be, &s);
-        out[0].prepare = prepare_backward;
+    out[0] = plain(c, ask->phase, &s);
+    if (ew_sparse_worth(ask, &s)) {
+        out[0] = ew_sparse_kernel(ask, &s, out[0]);
+        out[0].prepare =
+            ask->phase == EW_PHASE_FORWARD ? prepare_sparse_forward : prepare_sparse_backward;
     }
     return 1;
 }

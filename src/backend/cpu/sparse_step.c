@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training steps of dense layers and 1x1 convolutions that skip zeros. */
+#include "backend/cpu/sparse_step.h"
+
+#include "backend/cpu/bias.h"
+#include "backend/cpu/cpu_update.h"
+#include "backend/cpu/share.h"
+#include "backend/cpu/spot_step.h"
+
+#define DENSE 0.67 /* of a tensor that is not zero: from there on skipping gains nothing */
+
+/* The other kernel's state follows it. */
+struct state {
+    struct ew_conv_shape shape;
+    bool relu; /* behind it */
+    ew_err (*otherwise)(const struct ew_call *c);
+};
+
+bool ew_sparse_worth(const struct ew_ask *ask, const struct ew_conv_shape *s)
+{
+    return ask->c->train && !ask->c->norm && !ask->c->behind && ask->be->isa->sparse_fits(s);
+}
+
+static struct ew_call other_call(const struct ew_call *c)
+{
+    struct ew_call other = *c;
+    other.state = (char *)c->state + ew_align_up(sizeof(struct state));
+    return other;
+}
+
+ew_err ew_sparse_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu,
+                         const struct ew_kernel *otherwise)
+{
+    const struct ew_call other = other_call(c);
+    *(struct state *)c->state =
+        (struct state){.shape = *s, .relu = relu, .otherwise = otherwise->run};
+    return otherwise->prepare ? otherwise->prepare(&other) : EW_OK;
+}
+
+static ew_err run_otherwise(const struct ew_call *c)
+{
+    const struct ew_call other = other_call(c);
+    return ((const struct state *)c->state)->otherwise(&other);
+}
+
+/* How much of a tensor, its rows `step` apart or, with 0, one behind the other, is not zero. */
+static double share_of(const struct ew_call *c, const struct ew_tensor *t, int64_t step)
+{
+    const int64_t n = t->shape.dim[t->shape.rank - 1];
+    return c->be->isa->sparse_share(t->data, ew_tensor_count(t) / n, n, step ? step : n);
+}
+
+struct work {
+    const struct ew_kernels *k;
+    struct ew_spots forward;
+    struct ew_spots_grad backward;
+    char *scratch;
+    size_t size; /* of a thread's scratch */
+    bool by_x;
+};
+
+static void *own(const struct work *w, int worker)
+{
+    return w->scratch + ew_align_up(w->size) * (size_t)worker;
+}
+
+static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->sparse_run(&w->forward, begin, end, own(w, worker));
+}
+
+static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->sparse_grad_run(&w->backward, begin, end, own(w, worker));
+}
+
+static void filter_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->sparse_filter_run(&w->backward, w->by_x, begin, end, own(w, worker));
+}
+
+static ew_err run_forward(const struct ew_call *c)
+{
+    const struct ew_kernels *k = c->be->isa;
+    const struct state *state = c->state;
+    const struct ew_conv_shape *s = &state->shape;
+    if (share_of(c, c->in[0], 0) > DENSE)
+        return run_otherwise(c);
+    struct work w = {.k = k,
+                     .forward = {.shape = *s,
+                                 .x = c->in[0]->data,
+                                 .w = c->in[1]->data,
+                                 .bias = c->n_in > 2 && c->in[2] ? c->in[2]->data : NULL,
+                                 .relu = state->relu,
+                                 .y = c->out[0]->data},
+                     .scratch = c->scratch,
+                     .size = k->sparse_scratch(s)};
+    ew_pool_run(c->be->pool, k->sparse_tiles(s), forward_tiles, &w);
+    return EW_OK;
+}
+
+/* Scratch for a thread, backward. */
+static size_t grad_scratch(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    const size_t data = k->sparse_grad_scratch(s), filter = k->sparse_filter_scratch(s);
+    return k->sparse_filter_tiles(s, false) > 0 && filter > data ? filter : data;
+}
+
+static void run_gradients(const struct ew_call *c, struct work *w)
+{
+    const struct ew_conv_shape *s = &w->backward.filter.shape;
+    const int64_t tiles = w->k->sparse_filter_tiles(s, w->by_x);
+    if (c->din[0] || (c->din[1] && tiles == 0))
+        ew_pool_run(c->be->pool, w->k->sparse_grad_tiles(s), backward_tiles, w);
+    if (c->din[1])
+        ew_pool_run(c->be->pool, tiles, filter_tiles, w);
+}
+
+static ew_err run_backward(const struct ew_call *c)
+{
+    const struct state *state = c->state;
+    const struct ew_conv_shape *s = &state->shape;
+    const bool masks = state->relu && !c->masked;
+    struct ew_update update; /* its settings change from run to run */
+    if (!c->dout[0])
+        return EW_OK;
+    const double share = share_of(c, masks ? c->out[0] : c->dout[0], c->out_step);
+    if (share > DENSE)
+        return run_otherwise(c);
+    if (c->update)
+        ew_cpu_update_of(c->update, &update);
+    struct work w = {.k = c->be->isa,
+                     .backward = ew_spot_gradients(c, s, &update),
+                     .scratch = c->scratch,
+                     .size = grad_scratch(c->be->isa, s),
+                     .by_x = share_of(c, c->in[0], 0) < share};
+    w.backward.mask = c->mask;
+    if (masks || (c->n_in > 2 && c->din[2]))
+        ew_bias_gradient(c, masks ? c->out[0] : NULL);
+    run_gradients(c, &w);
+    return EW_OK;
+}
+
+struct ew_kernel ew_sparse_kernel(const struct ew_ask *ask, const struct ew_conv_shape *s,
+                                  struct ew_kernel otherwise)
+{
+    const struct ew_kernels *k = ask->be->isa;
+    const bool forward = ask->phase == EW_PHASE_FORWARD;
+    const size_t own = forward ? k->sparse_scratch(s) : grad_scratch(k, s);
+    const size_t bias = forward ? 0 : ew_bias_scratch(s->cout);
+    const size_t shared = ew_share_scratch(ask->be, own), all = shared > bias ? shared : bias;
+    return (struct ew_kernel){.name = forward ? "zeros skipped" : "gradients, zeros skipped",
+                              .run = forward ? run_forward : run_backward,
+                              .fresh = otherwise.fresh,
+                              .updates = otherwise.updates,
+                              .steps = otherwise.steps,
+                              .masks = otherwise.masks,
+                              .masked = otherwise.masked,
+                              .scratch = all > otherwise.scratch ? all : otherwise.scratch,
+                              .state = ew_align_up(sizeof(struct state)) + otherwise.state};
+}
