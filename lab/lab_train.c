@@ -11,8 +11,9 @@
 #define L(name, n, ci, co, in, k, s, p) {name, {n, 1, ci, co, {A1, SQ(in, k, s, p), SQ(in, k, s, p)}}}
 #define D(name, n, ci, co) {name, {n, 1, ci, co, {A1, A1, A1}}}
 
-enum { LAYERS = 15 };
+enum { LAYERS = 16 };
 static const struct lab_layer layers[LAYERS] = {
+    L("resnet 7x7 s2 3-64 @32 batch 16",    16, 3, 64, 32, 7, 2, 3),
     L("resnet 3x3 64-64 @8 batch 16",       16, 64, 64, 8, 3, 1, 1),
     L("resnet 3x3 128-128 @4 batch 16",     16, 128, 128, 4, 3, 1, 1),
     L("resnet 3x3 s2 128-256 @4 batch 16",  16, 128, 256, 4, 3, 2, 1),

@@ -10,7 +10,7 @@
 
 enum ew_conv_method {
     EW_CONV_GEMM,      /* implicit matrix product: any shape */
-    EW_CONV_WINOGRAD,  /* filters of 3x3 or 5x5 strides */
+    EW_CONV_WINOGRAD,  /* filters of 3 to 5 strides */
     EW_CONV_DEPTHWISE, /* one filter a channel */
     EW_CONV_GROUPED,   /* groups of few channels */
     EW_CONV_FEW,       /* few outputs, many images */

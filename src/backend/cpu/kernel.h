@@ -359,7 +359,7 @@ struct ew_column_sums {
     X(void,    joint_run,      (const struct ew_joint *j, int64_t begin, int64_t end, void *scratch)) \
     X(int64_t, joint_sum_tiles, (const struct ew_conv_shape *s))                                   \
     X(void,    joint_sum,      (const struct ew_joint *j, int64_t begin, int64_t end))             \
-    /* Winograd's: the same for 3x3 and 5x5, no groups, or 3 and 5 strides (winograd_fits).  With  \
+    /* Winograd's: the same for 3x3 and 5x5, no groups, or 3 to 5 strides (winograd_fits).  With   \
      * `flip` the filter is that of a forward convolution with stride 1 whose data gradient `s`    \
      * describes. */                                                                               \
     X(bool,    winograd_fits,  (const struct ew_conv_shape *s))                                    \

@@ -4,10 +4,11 @@
  *
  *   input 6x6 --B'dB--> 36 x [tiles][C]  --36 matrix products--> 36 x [tiles][O] --A'mA--> 4x4
  *
- * There are four forms.  F(4x4, 3x3) as above; F(2x2, 3x3), 16 products for 4 outputs, where
+ * There are five forms.  F(4x4, 3x3) as above; F(2x2, 3x3), 16 products for 4 outputs, where
  * images are so small that four times the weights would take longer to read than they save; F(4x4,
- * 5x5), 64 products for 16 outputs, instead of 400; F(2x2, 5x5), 36 products for 4 outputs. Strides
- * are channels: see winograd.h.
+ * 5x5), 64 products for 16 outputs, instead of 400; F(2x2, 5x5), 36 products for 4 outputs; F(4x4,
+ * 4x4), 49 products for 16 outputs, for 7x7 filters with stride 2. Strides are channels: see
+ * winograd.h.
  *
  * A work tile is BLOCK image tiles: their transformed inputs V lie in panels of the micro-kernel,
  * as many products side by side in a panel's rows as fit into KC columns; products M are kept for
@@ -92,7 +93,7 @@ bool EW_K(winograd_pays)(const struct ew_conv_shape *s, bool train)
     const double taps = (double)s->axis[1].taps * s->axis[2].taps;
     const double rows = (double)s->batch * s->axis[1].out * s->axis[2].out;
     const int packs = train ? 3 : 1; /* weights read, made and read again at each step */
-    return cell_channels(s) >= 16 && s->cout >= 16 &&
+    return cell_channels(s) >= (has_cells(s) && train ? 12 : 16) && s->cout >= 16 &&
            form_cost(s, form_of(s), packs) < product_cost(rows, taps * s->cin * s->cout, packs);
 }
 
@@ -121,7 +122,9 @@ bool EW_K(winograd_fits)(const struct ew_conv_shape *s)
     const struct ew_conv_axis *a = s->axis;
     bool fits = s->groups == 1 && a[0].in == 1 && a[0].out == 1 && a[0].taps == 1 && a[0].pad == 0;
     fits = fits && a[1].dilation == 1 && a[2].dilation == 1 && a[1].stride == a[2].stride;
-    return fits && a[1].taps == a[2].taps && (cell_taps(s) == 3 || cell_taps(s) == 5);
+    const int taps = cell_taps(s);
+    return fits && a[1].taps == a[2].taps &&
+           (taps == 3 || taps == 5 || (taps == 4 && has_cells(s)));
 }
 
 /* Weights are transformed again for each block of tiles, and V has to stay in L2. */
@@ -385,6 +388,11 @@ static void input_tile_6(const struct job *j, int64_t tile)
     input_tile(j, tile, (struct wino_form){4, 3}); /* and of F(2, 5) */
 }
 
+static void input_tile_7(const struct job *j, int64_t tile)
+{
+    input_tile(j, tile, (struct wino_form){4, 4});
+}
+
 static void input_tile_8(const struct job *j, int64_t tile)
 {
     input_tile(j, tile, (struct wino_form){4, 5});
@@ -416,6 +424,8 @@ static void transform_inputs(struct job *j, int64_t o)
             input_tile_4(j, tile);
         else if (points == 6)
             input_tile_6(j, tile);
+        else if (points == 7)
+            input_tile_7(j, tile);
         else
             input_tile_8(j, tile);
     }

@@ -62,11 +62,21 @@ static struct wino_form form_of(const struct ew_conv_shape *s)
 
 bool EW_K(winograd_filter_fits)(const struct ew_conv_shape *s)
 {
-    if (!EW_K(winograd_fits)(s) || cell_channels(s) < LANES || s->cout < MR || s->batch == 0)
+    if (!EW_K(winograd_fits)(s) || 4 * cell_channels(s) < 3 * LANES || s->cout < MR ||
+        s->batch == 0)
         return false;
     const double taps = (double)s->axis[1].taps * s->axis[2].taps;
     const double rows = (double)s->batch * s->axis[1].out * s->axis[2].out;
     return form_cost(s, form_of(s)) < 0.9 * rows * taps * s->cin * s->cout;
+}
+
+/* Image tiles of a block, at most.  What takes so little time also finds V and Y outside of all
+ * caches: they had better be small. */
+static int64_t block_of(const struct plan *p, const struct ew_conv_shape *s)
+{
+    if (p->products * (p->cin + s->cout) > FEW)
+        return TILES;
+    return p->grid.tiles > TILES_FEW ? TILES_FEW : TILES_FEW / 4;
 }
 
 static void init(struct plan *p, const struct ew_conv_shape *s)
@@ -76,7 +86,7 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
     p->taps = p->form.taps * p->form.taps;
     p->cin = cell_channels(s);
     grid_init(&p->grid, s, p->form.out);
-    p->blocks = div_up(p->grid.tiles, p->products * (p->cin + s->cout) <= FEW ? TILES_FEW : TILES);
+    p->blocks = div_up(p->grid.tiles, block_of(p, s));
     p->block = p->blocks ? div_up(p->grid.tiles, p->blocks) : 0;
     p->whole = p->blocks == 1 && p->block <= TILES_WHOLE && !has_cells(s);
     p->o_blocks = div_up(s->cout, MR);
@@ -227,6 +237,8 @@ INLINE void spread_line(const vec *y, vec *t, const struct wino_form f)
     t[2] = even - odd;
     t[3] = far + far_odd;
     t[4] = far - far_odd;
+    if (points_of(f) == 7)
+        t[5] = y[0] + 0.5f * y[1] + 0.25f * y[2] + 0.125f * y[3];
     if (points_of(f) == 8) {
         const vec near = y[0] + 0.25f * y[2], near_odd = 0.5f * y[1] + 0.125f * y[3];
         t[5] = near + near_odd;
@@ -415,6 +427,18 @@ INLINE void taps_8(const vec u[8], vec g[5])
     g[4] = even + 16.0f * far + near + u[7];
 }
 
+INLINE void taps_7(const vec u[7], vec g[4])
+{
+    const vec one = u[1] * (-1.0f / 3.0f), minus = u[2] * (1.0f / 9.0f);
+    const vec two = u[3] * (1.0f / 36.0f), minus_two = u[4] * (-1.0f / 60.0f);
+    const vec even = one + minus, odd = one - minus, half = u[5] * (4.0f / 45.0f);
+    const vec far = two + minus_two, far_odd = two - minus_two;
+    g[0] = u[0] * -0.5f + even + far + 8.0f * half;
+    g[1] = odd + 2.0f * far_odd + 4.0f * half;
+    g[2] = even + 4.0f * far + 2.0f * half;
+    g[3] = odd + 8.0f * far_odd + half + u[6];
+}
+
 INLINE void taps_line(const vec *u, vec *g, const struct wino_form f)
 {
     if (points_of(f) == 4) {
@@ -422,6 +446,10 @@ INLINE void taps_line(const vec *u, vec *g, const struct wino_form f)
         g[0] = u[0] + even;
         g[1] = (u[1] - u[2]) * 0.5f;
         g[2] = even + u[3];
+        return;
+    }
+    if (points_of(f) == 7) {
+        taps_7(u, g);
         return;
     }
     if (points_of(f) == 8) {

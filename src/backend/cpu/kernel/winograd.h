@@ -4,9 +4,9 @@
  * are lines of lines.
  *
  * They interpolate polynomials at m + r - 1 points: 0, 1, -1 and infinity for F(2, 3); 2 and -2 too
- * for F(4, 3) and F(2, 5), which therefore share the input's transform; 1/2 and -1/2 too for
- * F(4, 5).  The factors of 5 and 8 in those cost some digits: tests/backend/test_kernel_conv.c
- * states and checks the bound. */
+ * for F(4, 3) and F(2, 5), which therefore share the input's transform; 1/2 too for F(4, 4), and
+ * -1/2 for F(4, 5).  The factors of 5 and 8 in those cost some digits:
+ * tests/backend/test_kernel_conv.c states and checks the bound. */
 #ifndef EW_BACKEND_CPU_KERNEL_WINOGRAD_H
 #define EW_BACKEND_CPU_KERNEL_WINOGRAD_H
 
@@ -125,7 +125,8 @@ INLINE void grid_fetch(const struct wino_grid *g, const struct wino_view *v, con
  *
  * A convolution with stride s is one with stride 1 over cells of s x s pixels, the first of which
  * begins with the padding: a cell's pixels, row by row, are its channels, and a filter of 11 taps
- * with stride 4 is one of 3 cells, filled up with zeros.  With stride 1 a pixel is a cell. */
+ * with stride 4 is one of 3 cells, filled up with zeros, one of 7 with stride 2 of 4.  With stride
+ * 1 a pixel is a cell. */
 
 INLINE bool has_cells(const struct ew_conv_shape *s)
 {
@@ -251,6 +252,20 @@ INLINE void filter_6(const vec *g, vec out[6], const int taps)
     out[5] = g[taps - 1];
 }
 
+/* And at 1/2; four taps. */
+INLINE void filter_7(const vec g[4], vec out[7])
+{
+    const vec even = g[0] + g[2], odd = g[1] + g[3];
+    const vec far = g[0] + 4.0f * g[2], far_odd = 2.0f * g[1] + 8.0f * g[3];
+    out[0] = g[0] * -0.5f;
+    out[1] = (even + odd) * (-1.0f / 3.0f);
+    out[2] = (even - odd) * (1.0f / 9.0f);
+    out[3] = (far + far_odd) * (1.0f / 36.0f);
+    out[4] = (far - far_odd) * (-1.0f / 60.0f);
+    out[5] = (8.0f * g[0] + 4.0f * g[1] + 2.0f * g[2] + g[3]) * (4.0f / 45.0f);
+    out[6] = g[3];
+}
+
 /* And at 1/2 and -1/2; five taps. */
 INLINE void filter_8(const vec g[5], vec out[8])
 {
@@ -273,6 +288,8 @@ INLINE void filter_line(const vec *g, vec *out, const struct wino_form f)
 {
     if (points_of(f) == 4)
         filter_4(g, out);
+    else if (points_of(f) == 7)
+        filter_7(g, out);
     else if (points_of(f) == 8)
         filter_8(g, out);
     else
@@ -301,6 +318,18 @@ INLINE void input_6(const vec d[6], vec out[6])
     out[5] = 4.0f * d[1] - 5.0f * d[3] + d[5];
 }
 
+/* A further point is a further factor of the polynomials, here t - 1/2. */
+INLINE void input_7(const vec d[7], vec out[7])
+{
+    vec e[6];
+    UNROLL
+    for (int i = 0; i < 6; i++)
+        e[i] = d[i + 1] - 0.5f * d[i];
+    input_6(e, out);
+    out[6] = out[5];
+    out[5] = 4.0f * d[1] - 5.0f * d[3] + d[5];
+}
+
 INLINE void input_8(const vec d[8], vec out[8])
 {
     const vec even = d[2] + d[6] - 4.25f * d[4], odd = d[1] + d[5] - 4.25f * d[3];
@@ -322,6 +351,8 @@ INLINE void input_line(const vec *d, vec *out, const struct wino_form f)
 {
     if (points_of(f) == 4)
         input_4(d, out);
+    else if (points_of(f) == 7)
+        input_7(d, out);
     else if (points_of(f) == 8)
         input_8(d, out);
     else
@@ -339,6 +370,13 @@ INLINE void output_line(const vec *m, vec *out, const struct wino_form f)
         return;
     }
     const vec t = m[3] + m[4], e = m[3] - m[4];
+    if (points_of(f) == 7) {
+        out[0] = m[0] + s + t + m[5];
+        out[1] = d + 2.0f * e + 0.5f * m[5];
+        out[2] = s + 4.0f * t + 0.25f * m[5];
+        out[3] = d + 8.0f * e + 0.125f * m[5] + m[6];
+        return;
+    }
     if (points_of(f) == 8) {
         const vec n = m[5] + m[6], o = m[5] - m[6];
         out[0] = m[0] + s + t + n;
@@ -363,7 +401,9 @@ INLINE void output_line(const vec *m, vec *out, const struct wino_form f)
  * is. */
 #define WINO_EACH(f, each, ...)                                                                    \
     do {                                                                                           \
-        if ((f).taps == 5 && (f).out == 4)                                                         \
+        if ((f).taps == 4)                                                                         \
+            each(__VA_ARGS__, (struct wino_form){4, 4});                                           \
+        else if ((f).taps == 5 && (f).out == 4)                                                    \
             each(__VA_ARGS__, (struct wino_form){4, 5});                                           \
         else if ((f).taps == 5)                                                                    \
             each(__VA_ARGS__, (struct wino_form){2, 5});                                           \
@@ -373,13 +413,13 @@ INLINE void output_line(const vec *m, vec *out, const struct wino_form f)
             each(__VA_ARGS__, (struct wino_form){2, 3});                                           \
     } while (0)
 
-/* The cheaper of the two forms for a filter, by `cost`. */
+/* The cheaper of the two forms for a filter, by `cost`; of four taps there is one. */
 INLINE struct wino_form wino_pick(const struct ew_conv_shape *s,
                                   double (*cost)(const struct ew_conv_shape *, struct wino_form))
 {
     const int taps = cell_taps(s);
     const struct wino_form large = {4, taps}, small = {2, taps};
-    return cost(s, small) < cost(s, large) ? small : large;
+    return taps != 4 && cost(s, small) < cost(s, large) ? small : large;
 }
 
 #endif
