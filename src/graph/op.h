@@ -34,9 +34,10 @@ struct ew_call {
      * which only the statistics were computed, would give. */
     const struct ew_call *norm;
     /* Kernels that ask for it, backward: dout[0] has no data, for it is what the backward of this
-     * batch norm, which reads out[0] and has only taken its sums, would give. */
+     * batch norm, which reads out[0] and has only taken its sums, would give.  Forward: the
+     * statistics of this one are to be made on the way. */
     const struct ew_call *behind;
-    bool summed; /* a batch norm that asks for it, backward: aux holds its sums already */
+    bool summed; /* a batch norm that asks for it: aux holds its sums, or statistics, already */
     /* Kernels that ask for it: rows of out[0] and of its gradient, which are all that lies before
      * the last axis, begin so many elements apart, for they are parts of longer ones; 0: they
      * follow each other. */

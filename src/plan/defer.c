@@ -6,7 +6,10 @@
  * tensor and reading it, backward keeping it.
  *
  * Where what is before a batch norm can make its output's gradient from the norm's, block by block,
- * the norm's backward takes the two sums a channel and stops there ("late"). */
+ * the norm's backward takes the two sums a channel and stops there ("late").
+ *
+ * And where what is before it can take the statistics of what it writes while that is near, the
+ * norm's step finds them ready. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,4 +208,46 @@ void ew_plan_take_behind(struct ew_plan *p, int value, struct ew_call *behind)
     p->buffers[s->behind_aux].last = step;
     ew_plan_touch(p->again[value].first >= 0 ? &p->again[value] : &p->values[value], step);
     ew_plan_touch(&p->grads[p->g->nodes[node].out[0]], step);
+}
+
+/* ---- Statistics ---- */
+
+/* The first batch norm that reads the value; -1: none. */
+static int norm_of_value(const struct ew_plan *p, int value)
+{
+    for (int k = 0; k < p->g->n_nodes; k++)
+        if (p->needed[k] && strcmp(p->g->nodes[k].op->name, "batch_norm") == 0 &&
+            p->g->nodes[k].in[0] == value)
+            return k;
+    return -1;
+}
+
+ew_err ew_plan_lend_stats(struct ew_plan *p, int node, struct ew_kernel *kernel)
+{
+    if (!kernel->stats || p->opts.mode != EW_PLAN_TRAIN)
+        return EW_OK;
+    const int norm = norm_of_value(p, p->g->nodes[node].out[0]);
+    if (norm < 0)
+        return EW_OK;
+    struct ew_call *behind = ew_arena_array(&p->arena, 1, sizeof(*behind));
+    EW_CHECK(behind, EW_ERR_MEMORY, "node %s: no memory for its batch norm",
+             p->g->nodes[node].name);
+    EW_TRY(ew_plan_shape_call(p, norm, behind));
+    if (!ew_plan_preferred(p, behind, EW_PHASE_FORWARD).sums)
+        return EW_OK;
+    struct ew_step *s = &p->steps[p->n_steps - 1];
+    s->behind = behind;
+    s->call.behind = behind;
+    kernel->scratch = ew_align_up(kernel->scratch) + kernel->stats;
+    p->stats_step[norm] = p->n_steps - 1;
+    return EW_OK;
+}
+
+void ew_plan_link_stats(struct ew_plan *p, int node)
+{
+    const int step = p->stats_step[node];
+    if (step < 0)
+        return;
+    p->steps[step].behind_aux = p->node_aux[node];
+    p->buffers[p->node_aux[node]].first = step;
 }

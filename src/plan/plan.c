@@ -44,7 +44,7 @@ ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, str
         best++;
     if (!wanted || best == n) {
         best = 0;
-        if (p->opts.tuner && !p->opts.dry && !c->norm && !c->behind)
+        if (p->opts.tuner && !p->opts.dry && !c->norm && !c->behind && !c->summed)
             EW_TRY(ew_tuner_pick(p->opts.tuner, &ask, offers, n, &best));
     }
     *out = offers[best];
@@ -160,7 +160,8 @@ static ew_err forward_call(struct ew_plan *p, const struct ew_node *n, bool agai
                           .out = slots + n->n_in,
                           .train = p->opts.mode == EW_PLAN_TRAIN,
                           .out_step = again || n->n_out == 0 ? 0 : ew_plan_out_step(p, n->out[0]),
-                          .again = again};
+                          .again = again,
+                          .summed = !again && p->stats_step[n - p->g->nodes] >= 0};
     if (norm)
         ew_plan_take_norm(p, n->in[0], norm);
     return EW_OK;
@@ -177,6 +178,8 @@ ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again)
     EW_TRY(forward_call(p, n, again, &s->call));
     struct ew_kernel kernel;
     EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_FORWARD, &s->call, &kernel));
+    if (!again)
+        EW_TRY(ew_plan_lend_stats(p, node, &kernel));
     EW_TRY(ew_plan_set_kernel(p, &kernel));
     if (again && p->node_aux[node] >= 0) { /* it holds what it would get again */
         s = &p->steps[step];
@@ -185,6 +188,7 @@ ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again)
     } else if (p->opts.mode == EW_PLAN_TRAIN && n->op->aux) {
         EW_TRY(ew_plan_buffer_new(p, n->op->aux(&s->call), step, step, &s->aux));
         p->node_aux[node] = s->aux;
+        ew_plan_link_stats(p, node);
     }
     return EW_OK;
 }
@@ -364,16 +368,17 @@ static ew_err init_slots(struct ew_plan *p)
     p->deferred = calloc((size_t)g->n_values + 1, sizeof(*p->deferred));
     p->late = calloc((size_t)g->n_values + 1, sizeof(*p->late));
     p->summed = calloc((size_t)g->n_nodes + 1, sizeof(*p->summed));
+    p->stats_step = calloc((size_t)g->n_nodes + 1, sizeof(*p->stats_step));
     p->joined = calloc((size_t)g->n_values + 1, sizeof(*p->joined));
     p->relu = calloc((size_t)g->n_values + 1, sizeof(*p->relu));
     p->masked = calloc((size_t)g->n_values + 1, sizeof(*p->masked));
     p->needed = calloc((size_t)g->n_nodes + 1, sizeof(*p->needed));
     p->node_aux = calloc((size_t)g->n_nodes + 1, sizeof(*p->node_aux));
-    ok &= p->needs_grad && p->keep && p->deferred && p->late && p->summed && p->node_aux &&
-          p->joined && p->relu && p->masked && p->needed;
+    ok &= p->needs_grad && p->keep && p->deferred && p->late && p->summed && p->stats_step &&
+          p->node_aux && p->joined && p->relu && p->masked && p->needed;
     EW_CHECK(ok, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
     for (int k = 0; k < g->n_nodes; k++)
-        p->node_aux[k] = -1;
+        p->node_aux[k] = p->stats_step[k] = -1;
     for (int i = 0; i < g->n_values; i++)
         p->deferred[i] = p->late[i] = p->joined[i] = -1;
     for (int i = 0; i < g->n_values && !p->opts.dry; i++) {
@@ -559,6 +564,7 @@ void ew_plan_free(struct ew_plan *p)
     free(p->deferred);
     free(p->late);
     free(p->summed);
+    free(p->stats_step);
     free(p->joined);
     free(p->needed);
     free(p->relu);

@@ -66,6 +66,7 @@ struct ew_plan {
     int *late;        /* by value: the batch norm that reads it, whose gradient for it is left to
                        * what has made it, or -1 */
     bool *summed;     /* by node: a batch norm whose backward's sums its reader leaves */
+    int *stats_step;  /* by node: the step that makes a batch norm's statistics, or -1: its own */
     bool *needed;     /* by node: outputs depend on it, and it is not computed yet */
     bool *relu;       /* by value: its gradient may be cleared where it is not positive: mask.c */
     bool *masked;     /* by value: that has been done */
@@ -153,6 +154,11 @@ ew_err ew_plan_find_late(struct ew_plan *p);
 ew_err ew_plan_behind_call(struct ew_plan *p, int value, struct ew_call **out);
 /* Makes it the last step's. */
 void ew_plan_take_behind(struct ew_plan *p, int value, struct ew_call *behind);
+
+/* Lets the last step, of that node and kernel, take the statistics of a batch norm behind it. */
+ew_err ew_plan_lend_stats(struct ew_plan *p, int node, struct ew_kernel *kernel);
+/* Hands the batch norm's aux, which it has got, to the step that does. */
+void ew_plan_link_stats(struct ew_plan *p, int node);
 
 /* strategy.c: fills p->keep by p->strategy. */
 ew_err ew_plan_choose_kept(struct ew_plan *p);

@@ -181,10 +181,22 @@ void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const flo
     ew_pool_run(small ? NULL : be->pool, pack_tile_count(be->isa, p), pack_tiles, &a);
 }
 
+bool ew_conv_cut(const struct ew_kernels *k, enum ew_conv_method m, const struct ew_conv_shape *s,
+                 struct ew_cut *out)
+{
+    *out = (struct ew_cut){0};
+    if (m == EW_CONV_GEMM)
+        *out = k->conv_cut(s);
+    else if (m == EW_CONV_DEPTHWISE)
+        *out = k->depthwise_cut(s);
+    return out->size > 0;
+}
+
 struct shared {
     const struct ew_call *c;
     const struct ew_conv_pass *p;
     size_t scratch;
+    int64_t tiles, together; /* all, and how many make one of the loop's */
 };
 
 static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -192,7 +204,8 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct shared *s = ctx;
     const struct ew_kernels *k = s->c->be->isa;
     void (*const run[])(const struct ew_conv *, int64_t, int64_t, void *) = BY_METHOD(k, run);
-    run[s->p->method](&s->p->conv, begin, end, ew_worker_scratch(s->c, s->scratch, worker));
+    run[s->p->method](&s->p->conv, begin * s->together, ew_min_i64(end * s->together, s->tiles),
+                      ew_worker_scratch(s->c, s->scratch, worker));
 }
 
 void ew_conv_pass_run(const struct ew_call *c, struct ew_conv_pass *p)
@@ -200,6 +213,10 @@ void ew_conv_pass_run(const struct ew_call *c, struct ew_conv_pass *p)
     const struct ew_kernels *k = c->be->isa;
     if (!p->conv.shape.raw)
         p->conv.w = p->packed;
-    struct shared s = {c, p, ew_conv_scratch_bytes(k, p->method, &p->conv.shape)};
-    ew_pool_run(c->be->pool, tiles_of(k, p->method, &p->conv.shape), run_tiles, &s);
+    struct ew_cut cut = {.tiles = 1};
+    if (p->conv.stats)
+        ew_conv_cut(k, p->method, &p->conv.shape, &cut);
+    struct shared s = {c, p, ew_conv_scratch_bytes(k, p->method, &p->conv.shape),
+                       tiles_of(k, p->method, &p->conv.shape), cut.tiles};
+    ew_pool_run(c->be->pool, (s.tiles + s.together - 1) / s.together, run_tiles, &s);
 }

@@ -43,6 +43,10 @@ size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
 size_t ew_conv_scratch_bytes(const struct ew_kernels *k, enum ew_conv_method m,
                              const struct ew_conv_shape *s);
 
+/* How the method takes statistics of what it writes (ew_conv.stats); false where it does not. */
+bool ew_conv_cut(const struct ew_kernels *k, enum ew_conv_method m, const struct ew_conv_shape *s,
+                 struct ew_cut *out);
+
 /* Packs filters into p->packed, over the backend's threads; with shape.raw the pass reads them
  * where they lie. */
 void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const float *w);

@@ -60,6 +60,28 @@ static const float *input_of(const struct ew_call *c, struct ew_batch_norm *norm
     return norm->x;
 }
 
+/* Bytes of statistics for a batch norm behind it, which lie behind the scratch of all threads; 0:
+ * it takes none. */
+static size_t stats_bytes(const struct ew_kernels *k, enum ew_conv_method m,
+                          const struct ew_conv_shape *s)
+{
+    struct ew_cut cut;
+    return ew_conv_cut(k, m, s, &cut) ? cut.size * sizeof(float) : 0;
+}
+
+static void run_with_stats(const struct ew_call *c, struct ew_conv_pass *p)
+{
+    const struct ew_kernels *k = c->be->isa;
+    const struct ew_conv_shape *s = &p->conv.shape;
+    struct ew_cut cut = {0};
+    ew_conv_cut(k, p->method, s, &cut);
+    p->conv.stats =
+        behind(c->scratch, ew_share_scratch(c->be, ew_conv_scratch_bytes(k, p->method, s)));
+    ew_conv_pass_run(c, p);
+    ew_norm_finish(c->behind, p->conv.stats, cut.rows);
+    p->conv.stats = NULL;
+}
+
 static ew_err run_forward(const struct ew_call *c)
 {
     struct ew_conv_pass *p = c->state;
@@ -68,7 +90,10 @@ static ew_err run_forward(const struct ew_call *c)
     p->conv.y = c->out[0]->data;
     p->conv.end.bias = input_or_null(c, 2);
     p->conv.end.add = input_or_null(c, 3);
-    ew_conv_pass_run(c, p);
+    if (c->behind)
+        run_with_stats(c, p);
+    else
+        ew_conv_pass_run(c, p);
     p->conv.norm = NULL;
     return EW_OK;
 }
@@ -105,7 +130,8 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
                               .scratch = scratch + (fixed ? 0 : ew_align_up(packed)),
                               .state = sizeof(struct ew_conv_pass),
                               .steps = dense && (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD),
-                              .norms = s->normed};
+                              .norms = s->normed,
+                              .stats = c->train ? stats_bytes(be->isa, m, s) : 0};
 }
 
 /* ---- Backward: scratch is the packed filters and scratch for the threads, first; then the filter

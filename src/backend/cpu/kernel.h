@@ -91,6 +91,16 @@ struct ew_conv {
     struct ew_epilogue end;
     const struct ew_batch_norm *norm; /* where shape.normed; its x, y and rows do not count */
     bool flip;                        /* where shape.raw: as with winograd_pack */
+    /* conv and depthwise: the statistics of what is written, for a batch norm that reads it: its
+     * `partial`, in splits of ew_cut.rows.  NULL: not wanted. */
+    float *stats;
+};
+
+/* How that is cut: pixels of a split but for the last, tiles that go to `run` together, and floats
+ * of all splits; 0: it does not pay. */
+struct ew_cut {
+    int64_t rows, tiles;
+    size_t size;
 };
 
 /* Gradient for the filter: dw (+)= sum over pixels of dy x.  Where all of it takes a few tiles
@@ -188,7 +198,8 @@ struct ew_pooling {
 
 /* Batch norm of [rows, channels] in training, with an addition and an activation behind it:
  *   y = act((x - mean) * rstd * scale + bias + add)
- * Forward: batch_stats over batch_splits tiles, batch_finish once, batch_apply over rows.
+ * Forward: batch_stats over batch_splits tiles, or a convolution before it as it writes x; then
+ * batch_finish once, batch_apply over rows.
  * Backward: batch_back_stats over the tiles, batch_back_finish once, batch_back_apply over rows. */
 struct ew_batch_norm {
     int64_t rows, channels;
@@ -200,8 +211,11 @@ struct ew_batch_norm {
     float *y;                          /* may be x in inference only */
     float *mean, *rstd;                /* [channels]: made by finish, kept for backward */
     float *running_mean, *running_var; /* NULL: not kept; the variance is the unbiased one */
-    float *partial;                    /* batch_partial floats, or of `splits` */
-    int64_t splits;                    /* of partial sums that others have made; 0: batch_splits */
+    /* batch_partial floats, or splits that others have made: forward as kernel/stats.h says,
+     * backward [2][channels]. */
+    float *partial;
+    int64_t splits;     /* of others, backward; 0: batch_splits */
+    int64_t split_rows; /* and forward: rows of each but the last; 0: batch_splits of equal size */
     const float *dy;
     float *dx, *dadd;      /* dadd: gradient of `add`; NULL: not wanted */
     float *dscale, *dbias; /* [channels] */
@@ -334,6 +348,7 @@ struct ew_column_sums {
     X(void,    conv_pack,      (const struct ew_conv_shape *s, const float *w, float *packed, int64_t begin, int64_t end)) \
     X(bool,    conv_norms,     (const struct ew_conv_shape *s)) /* heeds shape.normed */           \
     X(int64_t, conv_tiles,     (const struct ew_conv_shape *s))                                    \
+    X(struct ew_cut, conv_cut, (const struct ew_conv_shape *s)) /* with ew_conv.stats */           \
     X(size_t,  conv_scratch,   (const struct ew_conv_shape *s))                                    \
     X(void,    conv_run,       (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
     /* Gradient for the data: shape is the forward convolution's, c->x is dy, c->y is dx, w packed \
@@ -385,6 +400,7 @@ struct ew_column_sums {
     X(size_t,  depthwise_pack_size, (const struct ew_conv_shape *s))                               \
     X(void,    depthwise_pack, (const struct ew_conv_shape *s, const float *w, float *packed))     \
     X(int64_t, depthwise_tiles, (const struct ew_conv_shape *s))                                   \
+    X(struct ew_cut, depthwise_cut, (const struct ew_conv_shape *s))                               \
     X(size_t,  depthwise_scratch, (const struct ew_conv_shape *s))                                 \
     X(void,    depthwise_run,  (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
     /* Its gradients, as those of conv. */                                                         \

@@ -10,4 +10,8 @@
  * partial are nobody's. */
 void ew_norm_of_call(const struct ew_call *c, struct ew_batch_norm *out);
 
+/* Makes the statistics of the call's forward, and the running ones, of sums that are there:
+ * `partial` and `split_rows` are those of struct ew_batch_norm. */
+void ew_norm_finish(const struct ew_call *c, float *partial, int64_t split_rows);
+
 #endif

@@ -126,15 +126,24 @@ static void back_apply_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     t->k->batch_back_apply(&t->b, begin * GRAIN, ew_min_i64(end * GRAIN, t->b.rows));
 }
 
+void ew_norm_finish(const struct ew_call *c, float *partial, int64_t split_rows)
+{
+    struct ew_batch_norm b;
+    ew_norm_of_call(c, &b);
+    b.partial = partial;
+    b.split_rows = split_rows;
+    b.running_mean = c->in[MEAN]->data;
+    b.running_var = c->in[VAR]->data;
+    c->be->isa->batch_finish(&b);
+}
+
 static ew_err run_training(const struct ew_call *c)
 {
     struct training t = training_of(c);
     t.b.y = c->out[0]->data;
-    if (!c->again) { /* else aux has them */
-        t.b.running_mean = c->in[MEAN]->data;
-        t.b.running_var = c->in[VAR]->data;
+    if (!c->again && !c->summed) { /* else aux has them */
         ew_pool_run(c->be->pool, t.k->batch_splits(t.b.rows), stats_tiles, &t);
-        t.k->batch_finish(&t.b);
+        ew_norm_finish(c, t.b.partial, 0);
     }
     if (t.b.y) /* else the reader's kernel does it, line by line */
         ew_pool_run(c->be->pool, (t.b.rows + GRAIN - 1) / GRAIN, apply_tiles, &t);

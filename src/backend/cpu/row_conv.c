@@ -28,6 +28,12 @@ static bool trains(const struct ew_call *c)
     return (act_of(c) == EW_ACT_NONE || act_of(c) == EW_ACT_RELU) && c->n_in <= 3;
 }
 
+/* Statistics are taken of the sums, to which nothing more may be done. */
+static bool bare(const struct ew_call *c)
+{
+    return act_of(c) == EW_ACT_NONE && c->n_in <= 3;
+}
+
 static ew_err prepare(const struct ew_call *c, enum ew_conv_method m)
 {
     struct ew_conv_shape s;
@@ -216,7 +222,10 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     if (trains(c) && ew_sparse_worth(ask, &s)) {
         out[0] = ew_sparse_kernel(ask, &s, out[0]);
         out[0].prepare = forward ? prepare_sparse_forward : prepare_sparse_backward;
+        out[0].stats = 0;
     }
+    for (int i = 0; i < n && !bare(c); i++)
+        out[i].stats = 0;
     return n;
 }
 

@@ -52,6 +52,7 @@ struct core {
     int64_t blocks;    /* of NR outputs in a group */
     int64_t row_tiles, row_block, o_tiles, o_block;
     int64_t tiles;
+    int64_t split; /* row tiles of a split of statistics */
 };
 
 /* Of a forward convolution. */
@@ -76,6 +77,7 @@ struct core_run {
     float *y;
     const struct ew_epilogue *end;
     const struct ew_batch_norm *norm; /* makes x, see conv_norms; NULL: x is there */
+    float *stats;                     /* see ew_conv */
     void *scratch; /* CORE_SCRATCH bytes, or the rows of a tile that the norm makes */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forward convolution and dense layers: packing, and the implicit GEMM of core.h. */
 #include "backend/cpu/kernel/core.h"
+#include "backend/cpu/kernel/stats.h"
 #include "backend/cpu/kernel/turn.h"
 
 size_t EW_K(conv_pack_size)(const struct ew_conv_shape *s)
@@ -75,6 +76,20 @@ int64_t EW_K(conv_tiles)(const struct ew_conv_shape *s)
     return c.tiles;
 }
 
+/* Tiles of the same rows may be apart, for they have other channels; those of several rows add to
+ * the same numbers. */
+struct ew_cut EW_K(conv_cut)(const struct ew_conv_shape *s)
+{
+    struct core c;
+    EW_K(core_init)(&c, s);
+    const int64_t rows = c.band ? c.axis[2].out : c.row_block * MR;
+    if (!stats_splits(c.rows))
+        return (struct ew_cut){0};
+    return (struct ew_cut){.rows = c.split * rows,
+                           .tiles = c.split == 1 ? 1 : c.split * c.groups * c.o_tiles,
+                           .size = (size_t)(div_up(c.row_tiles, c.split) * stats_size(s->cout))};
+}
+
 size_t EW_K(conv_scratch)(const struct ew_conv_shape *s)
 {
     struct core c;
@@ -92,6 +107,7 @@ void EW_K(conv_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *s
                                  .y = c->y,
                                  .end = &c->end,
                                  .norm = c->shape.normed ? c->norm : NULL,
+                                 .stats = c->stats,
                                  .scratch = scratch};
     EW_K(core_run)(&run, begin, end);
 }

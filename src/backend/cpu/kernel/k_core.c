@@ -6,6 +6,7 @@
 
 #include "backend/cpu/kernel/act.h"
 #include "backend/cpu/kernel/norm_rows.h"
+#include "backend/cpu/kernel/stats.h"
 
 /* If any output sees the input through tap t, the first for which t is not before it does. */
 static bool sees_input(const struct ew_conv_axis *a, int32_t t)
@@ -102,6 +103,7 @@ void EW_K(core_plan)(struct core *c)
         c->o_tiles = 1;
     }
     c->tiles = c->row_tiles * c->groups * c->o_tiles;
+    c->split = max_i64(div_up(c->row_tiles, STATS_SPLITS), 1);
 }
 
 int64_t EW_K(core_group_size)(const struct core *c)
@@ -335,6 +337,9 @@ struct tile {
     int64_t k0, k1;
     float lo, hi; /* of the last chunk */
     bool plain;   /* lo and hi are all that is done to the sums */
+    float *stats; /* the split's, of the group; NULL: not wanted */
+    bool begins;  /* its tile is the first of the split */
+    bool first;   /* and its panel */
     float *panel; /* or the band */
     const float *a;
     int64_t row_step, lines, line_step; /* where a is no panel */
@@ -387,7 +392,10 @@ static void run_panel(const struct tile *t, int64_t panel, int rows)
                                 .row = t->row,
                                 .width = width,
                                 .lo = last ? t->lo : -INFINITY,
-                                .hi = last ? t->hi : INFINITY};
+                                .hi = last ? t->hi : INFINITY,
+                                .stats = last && t->stats ? t->stats + o : NULL,
+                                .stats_step = stats_wide(c->groups * c->og),
+                                .begins = t->first};
         if (t->mask && last) /* hardware does not see it coming */
             fetch_parts(t->mask + o, t->row, rows, width);
         if (t->row_step)
@@ -425,6 +433,7 @@ static void run_band(struct tile *t, int64_t row)
             t->row[r] = p.y + (o + r) * c->y_step[2];
         t->a = t->panel + o * t->row_step;
         t->next = t->y + t->row[count - 1] + c->y_step[2];
+        t->first = t->begins && o == 0;
         run_panel(t, 0, count);
     }
 }
@@ -495,6 +504,7 @@ static void run_rows(struct tile *t, int64_t first, int64_t last)
                 fetch_apart(t, row + rows, min_i64(step, c->rows - row - rows));
                 t->next = NULL;
             }
+            t->first = t->begins && i == 0;
             run_panel(t, i, rows);
         }
         t->k0 = t->k1;
@@ -519,7 +529,7 @@ static void run_tile(const struct core_run *run, int64_t tile)
     const struct core *c = run->core;
     const struct ew_epilogue *e = run->end;
     const int64_t o = tile % c->o_tiles, g = tile / c->o_tiles % c->groups;
-    const int64_t first = tile / c->o_tiles / c->groups * c->row_block * MR;
+    const int64_t row_tile = tile / c->o_tiles / c->groups, first = row_tile * c->row_block * MR;
     const int64_t last = min_i64(first + c->row_block * MR, c->rows);
     const bool clamp = e->act == EW_ACT_RELU || e->act == EW_ACT_CLIP;
     struct tile t = {.run = run,
@@ -540,6 +550,9 @@ static void run_tile(const struct core_run *run, int64_t tile)
         t.lo = e->act == EW_ACT_RELU ? 0.0f : e->lo;
         t.hi = e->act == EW_ACT_RELU ? INFINITY : e->hi;
     }
+    if (run->stats)
+        t.stats = run->stats + row_tile / c->split * stats_size(c->groups * c->og) + g * c->og;
+    t.begins = row_tile % c->split == 0;
     if (run->norm)
         run_normed(&t, first, last);
     else if (c->band)

@@ -4,6 +4,7 @@
  * unrolled, all else goes tap by tap. */
 #include "backend/cpu/kernel/act.h"
 #include "backend/cpu/kernel/depth.h"
+#include "backend/cpu/kernel/stats.h"
 
 /* 7 divides the widths of all ImageNet networks; a row of a 5x5 with stride 2 then holds 17 inputs,
  * 7 sums and a weight in registers, of which there are 32, or 16 with AVX2. */
@@ -43,6 +44,24 @@ int64_t EW_K(depthwise_tiles)(const struct ew_conv_shape *s)
     return s->axis[2].out ? (int64_t)s->batch * s->axis[0].out * s->axis[1].out : 0;
 }
 
+/* Lines of outputs of a split of statistics, for one thread. */
+static int64_t split_of(const struct ew_conv_shape *s)
+{
+    const int64_t lines = EW_K(depthwise_tiles)(s);
+    const int64_t splits = stats_splits(lines * s->axis[2].out);
+    return splits ? div_up(lines, splits) : 1;
+}
+
+struct ew_cut EW_K(depthwise_cut)(const struct ew_conv_shape *s)
+{
+    const int64_t lines = EW_K(depthwise_tiles)(s), split = split_of(s);
+    if (!stats_splits(lines * s->axis[2].out))
+        return (struct ew_cut){0};
+    return (struct ew_cut){.rows = split * s->axis[2].out,
+                           .tiles = split,
+                           .size = (size_t)(div_up(lines, split) * stats_size(s->cout))};
+}
+
 size_t EW_K(depthwise_scratch)(const struct ew_conv_shape *s)
 {
     return lines_bytes(s);
@@ -54,8 +73,9 @@ struct span {
     const float *const *at; /* column of the first output's first tap, first line */
     int64_t columns;        /* between lines */
     const float *w;
-    int64_t wide; /* between taps of w */
-    int64_t y;    /* offset of the first output */
+    int64_t wide;       /* between taps of w */
+    int64_t y;          /* offset of the first output */
+    struct stats stats; /* to: NULL: not wanted */
 };
 
 /* n channels from c on, n = LANES but for the last. */
@@ -83,6 +103,13 @@ INLINE void span_vector(const struct span *s, const int taps, const int stride, 
             for (int p = 0; p < pixels; p++)
                 sum[p] += x[p * stride + u] * w;
         }
+    }
+    if (s->stats.to) {
+        struct stats_sums all = stats_load(&s->stats, c, sum[0], n);
+        UNROLL
+        for (int p = 0; p < pixels; p++)
+            stats_add(&all, sum[p]);
+        stats_store(&s->stats, c, &all, n);
     }
     UNROLL
     for (int p = 0; p < pixels; p++)
@@ -150,6 +177,12 @@ static void span_any(const struct span *s, int64_t pixels)
                 sum += (load_n(from, n)) * load(s->w + i * s->wide + c);
             }
             put(&s->conv->end, s->conv->y, s->y + p * shape->cout + c, sum, n);
+            if (s->stats.to) {
+                const struct stats to = {s->stats.to, s->stats.step, s->stats.begins && p == 0};
+                struct stats_sums all = stats_load(&to, c, sum, n);
+                stats_add(&all, sum);
+                stats_store(&to, c, &all, n);
+            }
         }
     }
 }
@@ -169,12 +202,23 @@ static span_fn *span_for(const struct ew_conv_shape *s)
     return span_any;
 }
 
+/* Where a row of outputs goes. */
+static struct stats stats_of(const struct ew_conv *c, int64_t row)
+{
+    if (!c->stats)
+        return (struct stats){NULL};
+    const int64_t split = split_of(&c->shape), channels = c->shape.cout;
+    return (struct stats){c->stats + row / split * stats_size(channels), stats_wide(channels),
+                          row % split == 0};
+}
+
 void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
 {
     const struct ew_conv_shape *s = &c->shape;
     const int64_t out = s->axis[2].out, parts = div_up(out, PIXELS);
     span_fn *const run = span_for(s);
     const bool far = lines_far(s);
+    struct stats stats = stats_of(c, row);
     lines_find(l, s, c->x, row);
     for (int64_t o = 0; o < out; o += PIXELS) {
         const struct span span = {.conv = c,
@@ -182,7 +226,8 @@ void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
                                   .columns = l->columns,
                                   .w = c->w,
                                   .wide = wide_of(s),
-                                  .y = (row * out + o) * s->cout};
+                                  .y = (row * out + o) * s->cout,
+                                  .stats = stats};
         if (far) {
             lines_fetch(s, c->x, row, o / PIXELS, parts);
             if (l->back)
@@ -190,6 +235,7 @@ void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
             fetch(c->y + span.y + PIXELS * s->cout, PIXELS * s->cout); /* the next span's */
         }
         run(&span, min_i64(PIXELS, out - o));
+        stats.begins = false;
     }
 }
 

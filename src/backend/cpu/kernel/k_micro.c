@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The micro-kernel, once for every number of rows and width, in its six forms. */
 #include "backend/cpu/kernel/micro.h"
+#include "backend/cpu/kernel/stats.h"
 
 #define AHEAD 8 /* steps of k that weights are fetched ahead: 1 KiB with AVX-512 */
 
@@ -68,6 +69,43 @@ INLINE void finish(const struct micro *m, struct sums *s, const struct form f)
     }
 }
 
+/* The same without a clamp, and with the statistics of it. */
+INLINE void finish_stats(const struct micro *m, const struct sums *s, const struct form f)
+{
+    const struct stats to = {m->stats, m->stats_step, m->begins};
+    UNROLL
+    for (int v = 0; v < f.full; v++) {
+        const int64_t n = lanes(m, v, f);
+        struct stats_sums all = stats_load(&to, v * LANES, s->full[0][v], n);
+        UNROLL
+        for (int r = 0; r < f.rows; r++) {
+            store_n(m->c + m->row[r] + v * LANES, s->full[r][v], n);
+            stats_add(&all, s->full[r][v]);
+        }
+        stats_store(&to, v * LANES, &all, n);
+    }
+    if (!f.half)
+        return;
+    const int64_t at = f.full * LANES, n = m->width - at;
+    float *first = m->stats + at, *sum = first + m->stats_step, *squares = sum + m->stats_step;
+    if (m->begins) {
+        half_store(first, s->half[0], n);
+        half_store(sum, (hvec){0}, n);
+        half_store(squares, (hvec){0}, n);
+    }
+    const hvec from = half_load(first, n);
+    hvec all[2] = {{0}};
+    UNROLL
+    for (int r = 0; r < f.rows; r++) {
+        half_store(m->c + m->row[r] + at, s->half[r], n);
+        const hvec d = s->half[r] - from;
+        all[0] += d;
+        all[1] += d * d;
+    }
+    half_store(sum, half_load(sum, n) + all[0], n);
+    half_store(squares, half_load(squares, n) + all[1], n);
+}
+
 /* ---- One step of k ---- */
 
 struct weights {
@@ -100,7 +138,8 @@ struct steps {
     int row, a, w; /* from row to row of a; from k to k of a and of w */
 };
 
-INLINE void fixed(const struct micro *m, const struct form f, const struct steps step)
+INLINE void fixed(const struct micro *m, const struct form f, const struct steps step,
+                  const bool stats)
 {
     struct sums s;
     begin(m, &s, f);
@@ -116,7 +155,10 @@ INLINE void fixed(const struct micro *m, const struct form f, const struct steps
         a += step.a;
         w += step.w;
     }
-    finish(m, &s, f);
+    if (stats && m->stats)
+        finish_stats(m, &s, f);
+    else
+        finish(m, &s, f);
 }
 
 /* Rows at a distance known at run time only.  Multiples 1, 2, 4 and 8 of an index register are free
@@ -154,7 +196,10 @@ INLINE void direct(const struct micro *m, const struct form f)
             w += wide_of(f);
         }
     }
-    finish(m, &s, f);
+    if (m->stats)
+        finish_stats(m, &s, f);
+    else
+        finish(m, &s, f);
 }
 
 INLINE void add_spans(const struct micro *m, const struct form f, const bool fetch)
@@ -199,17 +244,17 @@ INLINE void spans_next(const struct micro *m, const struct form f)
 
 INLINE void panel(const struct micro *m, const struct form f)
 {
-    fixed(m, f, (struct steps){KS, 1, wide_of(f)});
+    fixed(m, f, (struct steps){KS, 1, wide_of(f)}, true);
 }
 
 INLINE void outer(const struct micro *m, const struct form f)
 {
-    fixed(m, f, (struct steps){1, MR, KS});
+    fixed(m, f, (struct steps){1, MR, KS}, false);
 }
 
 INLINE void outer_direct(const struct micro *m, const struct form f)
 {
-    fixed(m, f, (struct steps){1, (int)m->row_step, (int)m->line_step});
+    fixed(m, f, (struct steps){1, (int)m->row_step, (int)m->line_step}, false);
 }
 
 #define INSTANCE(kind, r, full, half)                                                              \

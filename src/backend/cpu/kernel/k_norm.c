@@ -2,10 +2,11 @@
 /* Batch norm in training, forward and backward with the activation behind it, and LRN.
  *
  * Statistics: rows are split in a fixed way; each split leaves two sums per channel, of values
- * measured from the channel's first one (so that a large mean does not swamp the variance), and
- * finish adds the splits up in double, in order. */
+ * measured from the channel's first one in it (so that a large mean does not swamp the variance),
+ * and finish adds the splits up in double, in order. */
 #include "backend/cpu/kernel/act.h"
 #include "backend/cpu/kernel/norm_rows.h"
+#include "backend/cpu/kernel/stats.h"
 
 #define SPLITS 64
 #define SHARE  64 /* rows of a split, at least */
@@ -15,10 +16,16 @@ int64_t EW_K(batch_splits)(int64_t rows)
     return max_i64(min_i64(SPLITS, rows / SHARE), 1);
 }
 
-/* [split][2][channels] */
+/* Splits of statistics; backward's take less, [2][channels]. */
 size_t EW_K(batch_partial)(int64_t rows, int64_t channels)
 {
-    return (size_t)(EW_K(batch_splits)(rows) * 2 * channels);
+    return (size_t)(EW_K(batch_splits)(rows) * stats_size(channels));
+}
+
+/* Forward, rows of a split but for the last. */
+static int64_t split_rows(const struct ew_batch_norm *b)
+{
+    return b->split_rows ? b->split_rows : div_up(b->rows, EW_K(batch_splits)(b->rows));
 }
 
 /* The activation as a constant, so that loops do not choose: `what` is a statement with ACT. */
@@ -88,10 +95,10 @@ INLINE void back_terms(const struct ew_batch_norm *b, const struct gains *k, int
 /* Rows [row, last), and vectors of channels from c on. */
 struct block {
     int64_t row, last, c;
-    float *to; /* sums: [2][channels] */
+    float *to; /* sums: [2][channels], forward a split's statistics */
 };
 
-/* Adds up x and x^2 (from the channel's first x), or backward dz and dz x. */
+/* Adds up x and x^2, or backward dz and dz x. */
 INLINE void sum_block(const struct ew_batch_norm *b, const struct block *k, const int count,
                       const int64_t n, const bool back, const enum ew_act act)
 {
@@ -100,8 +107,9 @@ INLINE void sum_block(const struct ew_batch_norm *b, const struct block *k, cons
     UNROLL
     for (int v = 0; v < count; v++) {
         const int64_t c = k->c + v * LANES;
-        g[v] = back ? gains_at(b, c, n, false) : (struct gains){.mean = load_n(b->x + c, n)};
+        g[v] = back ? gains_at(b, c, n, false) : (struct gains){.mean = load_n(k->to + c, n)};
     }
+    const int64_t step = back ? b->channels : stats_wide(b->channels);
     for (int64_t row = k->row; row < k->last; row++) {
         const int64_t at = row * b->channels + k->c;
         UNROLL
@@ -117,7 +125,7 @@ INLINE void sum_block(const struct ew_batch_norm *b, const struct block *k, cons
     }
     UNROLL
     for (int v = 0; v < count; v++) {
-        float *to0 = k->to + k->c + v * LANES, *to1 = to0 + b->channels;
+        float *to0 = k->to + k->c + v * LANES + (back ? 0 : step), *to1 = to0 + step;
         store_n(to0, load_n(to0, n) + s0[v], n);
         store_n(to1, load_n(to1, n) + s1[v], n);
     }
@@ -201,16 +209,36 @@ INLINE void each_block(const struct ew_batch_norm *b, const struct rows r, float
 void EW_K(batch_stats)(const struct ew_batch_norm *norm, int64_t begin, int64_t end)
 {
     const struct ew_batch_norm b = *norm;
-    const int64_t splits = EW_K(batch_splits)(b.rows);
-    for (int64_t i = begin; i < end; i++) {
-        float *out = b.partial + i * 2 * b.channels;
-        clear(out, 2 * b.channels);
-        const struct rows r = {b.rows * i / splits, b.rows * (i + 1) / splits, SUM_ROWS};
-        each_block(&b, r, out, PASS_STATS, EW_ACT_NONE);
+    const int64_t size = split_rows(&b), wide = stats_wide(b.channels);
+    for (int64_t i = begin; i < end && i * size < b.rows; i++) {
+        float *to = b.partial + i * stats_size(b.channels);
+        const struct rows r = {i * size, min_i64((i + 1) * size, b.rows), SUM_ROWS};
+        copy(to, b.x + r.from * b.channels, b.channels);
+        clear(to + wide, 2 * wide);
+        each_block(&b, r, to, PASS_STATS, EW_ACT_NONE);
     }
 }
 
-/* Both sums of up to LANES channels from c on, over all splits. */
+/* Both sums of LANES channels from c on over all splits, measured from the first one's values;
+ * what is behind the last channel does not count. */
+static void moments(const struct ew_batch_norm *b, int64_t c, double out[2][LANES])
+{
+    const int64_t size = split_rows(b), wide = stats_wide(b->channels);
+    const float *first = b->partial + c;
+    memset(out, 0, 2 * LANES * sizeof(double));
+    for (int64_t row = 0; row < b->rows; row += size) {
+        const float *from = first + row / size * stats_size(b->channels);
+        const double rows = (double)min_i64(size, b->rows - row);
+        for (int j = 0; j < LANES; j++) {
+            const double apart = (double)from[j] - (double)first[j];
+            const double sum = (double)from[wide + j], all = rows * apart;
+            out[0][j] += sum + all;
+            out[1][j] += (double)from[2 * wide + j] + apart * (2 * sum + all);
+        }
+    }
+}
+
+/* Both sums backward, of up to LANES channels. */
 static void totals(const struct ew_batch_norm *b, int64_t c, double out[2][LANES])
 {
     const int64_t n = min_i64(LANES, b->channels - c);
@@ -227,7 +255,7 @@ static void finish_channel(const struct ew_batch_norm *b, int64_t c, double sum,
 {
     const double n = (double)b->rows, shift = sum / n;
     const double var = fmax(squares / n - shift * shift, 0.0);
-    const double mean = (double)b->x[c] + shift;
+    const double mean = (double)b->partial[c] + shift;
     b->mean[c] = (float)mean;
     b->rstd[c] = (float)(1.0 / sqrt(var + (double)b->eps));
     if (b->running_mean)
@@ -243,7 +271,7 @@ void EW_K(batch_finish)(const struct ew_batch_norm *b)
     double sum[2][LANES];
     for (int64_t c = 0; c < b->channels && b->rows > 0; c++) {
         if (c % LANES == 0)
-            totals(b, c, sum);
+            moments(b, c, sum);
         finish_channel(b, c, sum[0][c % LANES], sum[1][c % LANES]);
     }
 }
