@@ -15,43 +15,48 @@
 
 struct ew_arena_chunk {
     struct ew_arena_chunk *next;
-    size_t size; /* bytes after the head */
-    size_t used;
-    size_t mapped; /* bytes of the mapping that it is; 0: of the heap */
+    size_t size, used; /* bytes */
+    char *base;        /* behind this head, or a mapping of its own */
+    bool mapped;
 };
 
 /* Weights of a dense layer are read once, from end to end: with pages of 4 KiB one core gets little
- * more than half of the memory's speed, for each page's address has to be looked up.  Only whole
- * huge pages are asked for, so that no byte more becomes resident; a kernel without them does as
- * before. */
+ * more than half of the memory's speed, for each page's address has to be looked up.  Systems take
+ * mappings that lie side by side and ask for the same as one, so that a huge page may hold several
+ * of them, or the end of one and the beginning of the next; beyond a mapping's end no byte becomes
+ * resident.  A kernel without huge pages does as before. */
 static void ask_for_huge_pages(void *p, size_t size)
 {
-    const size_t before = -(uintptr_t)p % HUGE_BYTES; /* to the first page that is whole */
-    if (size >= before + 2 * HUGE_BYTES)
-        (void)madvise((char *)p + before, (size - before) / HUGE_BYTES * HUGE_BYTES, MADV_HUGEPAGE);
+    (void)madvise(p, size, MADV_HUGEPAGE);
 }
 
 /* Large chunks are mapped, so that freeing one gives its memory back to the system at once; the
- * heap would keep it. */
+ * heap would keep it.  Their heads are apart: a mapping has no page yet, so that those which are
+ * made before any is written get huge pages together. */
 static struct ew_arena_chunk *chunk_new(size_t size)
 {
-    if (size < MAPPED_BYTES)
-        return calloc(1, size);
-    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
+    const bool mapped = size >= MAPPED_BYTES;
+    struct ew_arena_chunk *c = calloc(1, sizeof(*c) + (mapped ? 0 : size));
+    if (!c)
         return NULL;
+    *c = (struct ew_arena_chunk){.size = size, .base = (char *)(c + 1), .mapped = mapped};
+    if (!mapped)
+        return c;
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+        free(c);
+        return NULL;
+    }
     ask_for_huge_pages(p, size);
-    struct ew_arena_chunk *c = p;
-    c->mapped = size;
+    c->base = p;
     return c;
 }
 
 static void chunk_free(struct ew_arena_chunk *c)
 {
     if (c->mapped)
-        munmap(c, c->mapped);
-    else
-        free(c);
+        munmap(c->base, c->size);
+    free(c);
 }
 
 ew_err ew_grow(void **array, int *cap, int need, size_t item)
@@ -127,7 +132,7 @@ bool ew_arena_release(struct ew_arena *a, const void *p, size_t bytes)
         return false;
     for (struct ew_arena_chunk **c = &a->chunks->next; *c; c = &(*c)->next) {
         struct ew_arena_chunk *chunk = *c;
-        const char *base = (const char *)(chunk + 1);
+        const char *base = chunk->base;
         if ((const char *)p < base || (const char *)p >= base + chunk->size)
             continue;
         if (chunk->size <= CHUNK_BYTES || (const char *)p + bytes != base + chunk->used)
@@ -155,7 +160,7 @@ void ew_arena_join(struct ew_arena *a, struct ew_arena *from)
 static size_t object_start(const struct ew_arena_chunk *c, size_t bytes)
 {
     const uintptr_t align = bytes >= BIG_OBJECT ? EW_ALIGN : 16;
-    const uintptr_t base = (uintptr_t)(c + 1);
+    const uintptr_t base = (uintptr_t)c->base;
     return (size_t)(((base + c->used + align - 1) & ~(align - 1)) - base);
 }
 
@@ -166,10 +171,9 @@ static struct ew_arena_chunk *new_chunk(struct ew_arena *a, size_t bytes)
         return NULL;
     if (size < CHUNK_BYTES)
         size = CHUNK_BYTES;
-    struct ew_arena_chunk *c = chunk_new(sizeof(*c) + size);
+    struct ew_arena_chunk *c = chunk_new(size);
     if (!c)
         return NULL;
-    c->size = size;
     /* A big object's own chunk goes behind the current one, which keeps filling. */
     if (a->chunks && size > CHUNK_BYTES) {
         c->next = a->chunks->next;
@@ -195,7 +199,7 @@ void *ew_arena_alloc(struct ew_arena *a, size_t bytes)
     const size_t start = object_start(c, bytes);
     c->used = start + bytes;
     a->used += bytes;
-    return (char *)(c + 1) + start;
+    return c->base + start;
 }
 
 void *ew_arena_array(struct ew_arena *a, size_t n, size_t item)
