@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network's first convolution with the max pool of 2x2 and the ReLU behind it, for training: one
- * node, which never stores what it pools and whose gradient is of one output in four.  It goes by
- * images from its input on, as most steps do, so that threads stay with theirs.
+/* A convolution with the max pool of 2x2 and the ReLU behind it, for training: one node, which
+ * never stores what it pools.  It goes by images from its input on, as most steps do, so that
+ * threads stay with theirs.  A network's first convolution, whose gradient is then of one output in
+ * four; and one of few channels and 5x5 taps whose pooled output is flattened, with the transpose
+ * that puts channels first (LeNet-5's second).
  *
  * Nodes and values keep their numbers, as in fuse_norm.c: the pool and the ReLU stay, and make what
  * nobody reads. */
@@ -9,14 +11,25 @@
 #include <string.h>
 
 #include "compress/pass.h"
+#include "graph/layout.h"
 #include "op/conv.h"
 #include "op/pooling.h"
 
 #define FEW_CHANNELS 4 /* beyond, products of matrices are as fast */
 #define IMAGES       4 /* of a batch at least: threads share them out */
 
-struct first_layer {
-    int conv, pool, act; /* nodes; act -1: none */
+/* Inside the network: where F(5x5, 5x5) pays, whatever the instruction set (kernel/patch.h). */
+#define INNER_TAPS     5
+#define INNER_CHANNELS 8  /* and at least 3 */
+#define INNER_FILTERS  64 /* and at least 8 */
+#define INNER_PIXELS   40 /* a line of what is pooled, and at least 8 */
+
+#define CHAIN 3 /* pool, activation, transpose */
+
+/* A convolution and the nodes behind it that it takes over. */
+struct layer {
+    int conv, behind[CHAIN], n;
+    bool relu, turned;
 };
 
 /* True where all of the list is `value`, and where it is empty. */
@@ -28,6 +41,11 @@ static bool all_are(const struct ew_ints *list, int64_t value)
     return true;
 }
 
+static bool is_between(int64_t n, int64_t least, int64_t most)
+{
+    return n >= least && n <= most;
+}
+
 static bool takes_conv(const struct ew_graph *g, const struct ew_node *n)
 {
     if (strcmp(n->op->name, "conv") != 0 || n->n_in > 3 || n->channels_first)
@@ -35,10 +53,24 @@ static bool takes_conv(const struct ew_graph *g, const struct ew_node *n)
     const struct ew_conv_attr *a = n->attr;
     const struct ew_value *x = &g->values[n->in[0]], *w = &g->values[n->in[1]];
     const struct ew_shape *shape = &x->t.shape;
-    return x->kind == EW_VALUE_INPUT && w->kind == EW_VALUE_PARAM && !w->frozen &&
-           x->t.dtype == EW_F32 && shape->rank == 4 && shape->dim[0] >= IMAGES &&
-           shape->dim[3] <= FEW_CHANNELS && a->groups == 1 && a->end.act == EW_ACT_NONE &&
+    return w->kind == EW_VALUE_PARAM && !w->frozen && x->t.dtype == EW_F32 && shape->rank == 4 &&
+           shape->dim[0] >= IMAGES && a->groups == 1 && a->end.act == EW_ACT_NONE &&
            all_are(&a->win.stride, 1) && all_are(&a->win.dilation, 1);
+}
+
+static bool is_first(const struct ew_graph *g, const struct ew_node *conv)
+{
+    const struct ew_value *x = &g->values[conv->in[0]];
+    return x->kind == EW_VALUE_INPUT && x->t.shape.dim[3] <= FEW_CHANNELS;
+}
+
+static bool is_inner(const struct ew_graph *g, const struct ew_node *conv)
+{
+    const struct ew_shape *w = &g->values[conv->in[1]].t.shape;
+    const struct ew_shape *y = &g->values[conv->out[0]].t.shape;
+    return w->dim[1] == INNER_TAPS && w->dim[2] == INNER_TAPS &&
+           is_between(w->dim[3], 3, INNER_CHANNELS) && is_between(w->dim[0], 8, INNER_FILTERS) &&
+           is_between(y->dim[1], 8, INNER_PIXELS) && is_between(y->dim[2], 8, INNER_PIXELS);
 }
 
 /* Windows of 2x2 side by side; those that stick out are not there, for sizes are rounded down. */
@@ -60,21 +92,44 @@ static int reader_of(const struct ew_graph *g, const struct ew_use *uses, int no
     return u->count == 1 ? u->consumer : -1;
 }
 
-static bool find_layer(const struct ew_graph *g, const struct ew_use *uses, int node,
-                       struct first_layer *out)
+static bool is_relu(const struct ew_graph *g, int node)
 {
     struct ew_epilogue_attr end = {0};
-    *out = (struct first_layer){.conv = node, .act = -1};
+    return node >= 0 && g->nodes[node].n_out == 1 && ew_act_of_node(g, node, &end) &&
+           end.act == EW_ACT_RELU;
+}
+
+/* [N, d, d, O] to [N, O, d, d]. */
+static bool is_turn(const struct ew_graph *g, int node)
+{
+    if (node < 0 || strcmp(g->nodes[node].op->name, "transpose") != 0)
+        return false;
+    const struct ew_ints *p = &((const struct ew_transpose_attr *)g->nodes[node].attr)->perm;
+    return p->n == 4 && p->v[0] == 0 && p->v[1] == 3 && p->v[2] == 1 && p->v[3] == 2;
+}
+
+static bool find_layer(const struct ew_graph *g, const struct ew_use *uses, int node,
+                       struct layer *out)
+{
+    *out = (struct layer){.conv = node};
     if (!takes_conv(g, &g->nodes[node]))
         return false;
-    out->pool = reader_of(g, uses, node);
-    if (out->pool < 0 || !takes_pool(&g->nodes[out->pool]))
+    int last = reader_of(g, uses, node);
+    if (last < 0 || !takes_pool(&g->nodes[last]))
         return false;
-    const int act = reader_of(g, uses, out->pool);
-    if (act >= 0 && g->nodes[act].n_out == 1 && ew_act_of_node(g, act, &end) &&
-        end.act == EW_ACT_RELU)
-        out->act = act;
-    return true;
+    out->behind[out->n++] = last;
+    const int act = reader_of(g, uses, last);
+    if (is_relu(g, act)) {
+        out->relu = true;
+        out->behind[out->n++] = last = act;
+    }
+    if (is_first(g, &g->nodes[node]))
+        return true;
+    const int turn = reader_of(g, uses, last);
+    out->turned = is_inner(g, &g->nodes[node]) && is_turn(g, turn);
+    if (out->turned)
+        out->behind[out->n++] = turn;
+    return out->turned;
 }
 
 /* The node hands `from` on to what it made until now. */
@@ -90,22 +145,26 @@ static void hand_on(struct ew_graph *g, int node, int from, int to)
     g->values[to].t.shape = g->values[from].t.shape;
 }
 
-static ew_err fuse(struct ew_graph *g, const struct first_layer *l)
+/* The convolution makes what the last node made, and each of the others what was made before it. */
+static ew_err fuse(struct ew_graph *g, const struct layer *l)
 {
     struct ew_node *conv = &g->nodes[l->conv];
-    const int last = l->act >= 0 ? l->act : l->pool, made = g->nodes[last].out[0];
-    const int inner = conv->out[0], middle = g->nodes[l->pool].out[0];
     struct ew_conv_attr *a = ew_arena_alloc(&g->arena, sizeof(*a));
     EW_CHECK(a, EW_ERR_MEMORY, "%s: no memory to fuse it", conv->name);
     memcpy(a, conv->attr, sizeof(*a));
-    a->end.act = l->act >= 0 ? EW_ACT_RELU : EW_ACT_NONE;
+    a->end.act = l->relu ? EW_ACT_RELU : EW_ACT_NONE;
+    a->turned = l->turned;
+    int before = conv->out[0], from = g->nodes[l->behind[l->n - 1]].out[0];
     conv->attr = a;
     conv->op = ew_op_find("conv_pool");
-    conv->out[0] = made;
-    g->values[made].producer = l->conv;
-    hand_on(g, l->pool, made, inner);
-    if (l->act >= 0)
-        hand_on(g, l->act, inner, middle);
+    conv->out[0] = from;
+    g->values[from].producer = l->conv;
+    for (int i = 0; i < l->n; i++) {
+        const int made = g->nodes[l->behind[i]].out[0];
+        hand_on(g, l->behind[i], from, before);
+        from = before;
+        before = made;
+    }
     return EW_OK;
 }
 
@@ -115,7 +174,7 @@ ew_err ew_pass_fuse_pool(struct ew_graph *g)
     EW_TRY(ew_pass_uses(g, &found));
     EW_CLEANUP(ew_free_ptr) struct ew_use *uses = found;
     for (int k = 0; k < g->n_nodes; k++) {
-        struct first_layer l;
+        struct layer l;
         if (find_layer(g, uses, k, &l))
             EW_TRY(fuse(g, &l));
     }

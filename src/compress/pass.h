@@ -33,8 +33,9 @@ ew_err ew_pass_fuse_norm(struct ew_graph *g);
 ew_err ew_pass_late_act(struct ew_graph *g);
 /* Relu after a convolution becomes its epilogue; the same holds. */
 ew_err ew_pass_fuse_relu(struct ew_graph *g);
-/* The first convolution, the max pool of 2x2 and the ReLU behind it become one node; the same
- * holds.  After ew_pass_late_act, at the batch that is run. */
+/* The first convolution, or one of few channels before a flatten, and the max pool of 2x2, ReLU and
+ * transpose behind it become one node; the same holds.  After ew_pass_late_act, at the batch that
+ * is run. */
 ew_err ew_pass_fuse_pool(struct ew_graph *g);
 
 /* Scales channels between convolutions so that quantising loses less; for the quantiser.  peaks[v]:

@@ -12,6 +12,7 @@ struct ew_conv_attr {
     struct ew_window_attr win; /* kernel may be empty */
     int64_t groups;            /* default 1 */
     struct ew_epilogue_attr end;
+    bool turned; /* conv_pool: the output is [N, O, d...] */
 };
 
 /* in: x [N, d..., C], w [C, k..., O / groups], optional b [O]. */

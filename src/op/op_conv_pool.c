@@ -2,8 +2,8 @@
 /* A 2-D convolution, the largest of each 2x2 outputs, and perhaps a ReLU: what training makes of
  * three nodes (compress/fuse_pool.c).  Files have separate nodes.
  *
- * For backward it keeps one byte an output, [N, O, windows]: which of the four it was, or that the
- * ReLU cut it off. */
+ * For backward it keeps one byte an output: which of the four it was, or that the ReLU cut it off.
+ * They lie the other way round than outputs: [N, O, windows], and with `turned` [N, windows, O]. */
 #include <math.h>
 #include <string.h>
 
@@ -16,6 +16,8 @@ static const struct ew_field attrs[] = {
     EW_WINDOW_FIELDS(struct ew_conv_attr, win),
     EW_GROUPS_FIELD(struct ew_conv_attr),
     EW_EPILOGUE_FIELDS(struct ew_conv_attr, end),
+    {.name = "turned", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_conv_attr, turned),
+     .help = "the output's channels come before its windows"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -30,14 +32,22 @@ static ew_err resolve(const struct ew_call *c, struct ew_conv_sizes *out)
     return EW_OK;
 }
 
+static bool is_turned(const struct ew_call *c)
+{
+    return ((const struct ew_conv_attr *)c->attr)->turned;
+}
+
 static ew_err infer(const struct ew_call *c)
 {
     struct ew_conv_sizes s;
     EW_TRY(resolve(c, &s));
     struct ew_shape *y = &c->out[0]->shape;
     ew_window_shape(&s.w, c->in[0]->shape.rank, s.filters, y);
-    y->dim[1] /= 2;
-    y->dim[2] /= 2;
+    const int64_t high = y->dim[1] / 2, wide = y->dim[2] / 2;
+    const bool turned = is_turned(c);
+    y->dim[1] = turned ? s.filters : high;
+    y->dim[2] = turned ? high : wide;
+    y->dim[3] = turned ? wide : s.filters;
     return EW_OK;
 }
 
@@ -72,7 +82,7 @@ static size_t aux(const struct ew_call *c)
     return (size_t)ew_tensor_count(c->out[0]);
 }
 
-/* Output i, [N, windows, O]: place `t` of its window in what is pooled. */
+/* Output i of [N, windows, O]: place `t` of its window in what is pooled. */
 static int64_t pooled_at(const struct ew_conv_sizes *s, int64_t i, int t)
 {
     const int64_t high = s->w.out[1] / 2, wide = s->w.out[2] / 2, window = i / s->filters;
@@ -81,8 +91,8 @@ static int64_t pooled_at(const struct ew_conv_sizes *s, int64_t i, int t)
     return (row * s->w.out[2] + x) * s->filters + i % s->filters;
 }
 
-/* And its place in the memory that is kept. */
-static int64_t kept_at(const struct ew_conv_sizes *s, int64_t i)
+/* And its place in [N, O, windows]. */
+static int64_t turned_at(const struct ew_conv_sizes *s, int64_t i)
 {
     const int64_t windows = s->w.out[1] / 2 * (s->w.out[2] / 2), window = i / s->filters;
     return (window / windows * s->filters + i % s->filters) * windows + window % windows;
@@ -92,6 +102,7 @@ static ew_err forward(const struct ew_call *c)
 {
     struct ew_conv_sizes s;
     EW_TRY(resolve(c, &s));
+    const bool turned = is_turned(c);
     const bool relu = ((const struct ew_conv_attr *)c->attr)->end.act == EW_ACT_RELU;
     struct ew_tensor all = pooled(c, &s);
     const struct ew_conv_data d = {.x = c->in[0]->data, .w = c->in[1]->data, .to = all.data};
@@ -112,9 +123,9 @@ static ew_err forward(const struct ew_call *c)
             best = isnan(best) ? best : 0;
             place = CUT;
         }
-        ew_tensor_store(c->out[0], i, 1, &best);
+        ew_tensor_store(c->out[0], turned ? turned_at(&s, i) : i, 1, &best);
         if (c->aux)
-            ((uint8_t *)c->aux)[kept_at(&s, i)] = (uint8_t)place;
+            ((uint8_t *)c->aux)[turned ? i : turned_at(&s, i)] = (uint8_t)place;
     }
     return EW_OK;
 }
@@ -125,12 +136,14 @@ static ew_err backward(const struct ew_call *c)
     EW_TRY(resolve(c, &s));
     if (!c->dout[0])
         return EW_OK;
+    const bool turned = is_turned(c);
     struct ew_tensor all = pooled(c, &s);
     memset(all.data, 0, ew_tensor_bytes(&all));
     for (int64_t i = 0; i < ew_tensor_count(c->dout[0]); i++) {
         double v;
-        const int place = ((const uint8_t *)c->aux)[kept_at(&s, i)];
-        ew_tensor_load(c->dout[0], i, 1, &v);
+        const int64_t other = turned_at(&s, i);
+        const int place = ((const uint8_t *)c->aux)[turned ? i : other];
+        ew_tensor_load(c->dout[0], turned ? other : i, 1, &v);
         if (place != CUT)
             ew_tensor_store(&all, pooled_at(&s, i, place), 1, &v);
     }
@@ -162,6 +175,13 @@ static const struct ew_op_case cases[] = {
     {.name = "the first layer, no bias", .attrs = "pad=1x1x1x1",
      .in = {{"3x17x40x3", .no_grad = true}, {"9x3x3x3"}}, .n_in = 2,
      .out_shape = "3x8x20x9", .train = true},
+    {.name = "turned", .attrs = "pad=1x2x1x2 act=relu turned=true",
+     .in = {{"5x13x14x6"}, {"16x5x5x6"}, {"16"}}, .n_in = 3, .out_shape = "5x16x5x7",
+     .train = true},
+    {.name = "turned, no bias", .attrs = "turned=true",
+     .in = {{"2x11x6x2"}, {"19x5x5x2"}}, .n_in = 2, .out_shape = "2x19x3x1", .train = true},
+    {.name = "turned, 3x3", .attrs = "turned=true act=relu",
+     .in = {{"2x6x7x3"}, {"4x3x3x3"}}, .n_in = 2, .out_shape = "2x4x2x2", .train = true},
 };
 /* clang-format on */
 

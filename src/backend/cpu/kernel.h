@@ -84,10 +84,21 @@ struct ew_epilogue {
 
 struct ew_batch_norm;
 
+/* A max pool of 2x2 behind a convolution of patch_run, and perhaps a ReLU; what is pooled is stored
+ * nowhere. */
+struct ew_patch_pool {
+    bool relu;
+    float *y;        /* [batch, cout, out / 2, out / 2] */
+    const float *dy; /* as y */
+    uint8_t *place;  /* [batch, out / 2, out / 2, cout]: EW_CONV_POOL_CUT, or which of the four */
+};
+
 struct ew_conv {
     struct ew_conv_shape shape;
     const float *x, *w; /* w: packed by the same instruction set's conv_pack */
     float *y;
+    /* patch only, with a bias and nothing else behind the sums: takes them instead of y. */
+    const struct ew_patch_pool *pool;
     struct ew_epilogue end;
     const struct ew_batch_norm *norm; /* where shape.normed; its x, y and rows do not count */
     bool flip;                        /* where shape.raw: as with winograd_pack */
@@ -154,8 +165,9 @@ struct ew_spots_grad {
     const float *w;
     float *dx; /* NULL: not wanted */
     bool add_dx;
-    bool mask;     /* sparse only: dx becomes 0 where x is not positive */
-    float *shared; /* spots_grad_shared floats */
+    bool mask;                        /* sparse only: dx becomes 0 where x is not positive */
+    float *shared;                    /* spots_grad_shared floats */
+    const struct ew_patch_pool *pool; /* patch only: makes filter.dy; NULL: none */
 };
 
 /* A convolution (two axes, one group, stride and dilation 1) with a max pool of 2x2 behind it and

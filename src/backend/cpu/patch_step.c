@@ -9,12 +9,18 @@
 
 struct state {
     struct ew_conv_shape shape;
-    bool relu; /* behind it */
+    bool relu;   /* behind it */
+    bool pooled; /* a max pool is between the two */
 };
 
 void ew_patch_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
-    *(struct state *)c->state = (struct state){*s, relu};
+    *(struct state *)c->state = (struct state){.shape = *s, .relu = relu};
+}
+
+void ew_patch_prepare_pool(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
+{
+    *(struct state *)c->state = (struct state){.shape = *s, .relu = relu, .pooled = true};
 }
 
 /* Threads transform the filter for themselves, anew for each part of a loop, and work on their
@@ -70,12 +76,15 @@ static ew_err run_forward(const struct ew_call *c)
     const struct ew_kernels *k = c->be->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
+    const struct ew_patch_pool pool = {.relu = state->relu, .y = c->out[0]->data, .place = c->aux};
+    const bool relu = state->relu && !state->pooled;
     struct work w = {.k = k,
                      .conv = {.shape = *s,
                               .x = c->in[0]->data,
-                              .y = c->out[0]->data,
+                              .y = state->pooled ? NULL : c->out[0]->data,
                               .end = {.bias = c->n_in > 2 && c->in[2] ? c->in[2]->data : NULL,
-                                      .act = state->relu ? EW_ACT_RELU : EW_ACT_NONE}},
+                                      .act = relu ? EW_ACT_RELU : EW_ACT_NONE},
+                              .pool = state->pooled ? &pool : NULL},
                      .w = c->in[1]->data,
                      .scratch = c->scratch,
                      .size = forward_bytes(k, s)};
@@ -126,7 +135,8 @@ static ew_err run_backward(const struct ew_call *c)
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
     /* Where a relu's gradient takes a pass over dy, that brings the bias's. */
-    const bool biased = c->n_in > 2 && c->din[2], along = biased && c->din[1] && !state->relu;
+    const bool relu = state->relu && !state->pooled;
+    const bool biased = c->n_in > 2 && c->din[2], along = biased && c->din[1] && !relu;
     struct ew_update update; /* its settings change from run to run */
     if (!c->dout[0])
         return EW_OK;
@@ -136,10 +146,12 @@ static ew_err run_backward(const struct ew_call *c)
                      .grad = ew_spot_gradients(c, s, &update),
                      .scratch = (char *)c->scratch + shared_bytes(k, s),
                      .size = backward_bytes(k, s)};
+    const struct ew_patch_pool pool = {.dy = c->dout[0]->data, .place = c->aux};
+    w.grad.pool = state->pooled ? &pool : NULL;
     w.grad.filter.db = along ? c->din[2]->data : NULL;
     w.grad.filter.add_db = !(c->fresh & 4);
-    if (state->relu || (biased && !along))
-        ew_bias_gradient(c, state->relu ? c->out[0] : NULL);
+    if (relu || (biased && !along))
+        ew_bias_gradient(c, relu ? c->out[0] : NULL);
     if (c->din[0] || c->din[1])
         run_gradients(c, &w);
     return EW_OK;

@@ -15,5 +15,7 @@ struct ew_kernel ew_patch_backward_kernel(const struct ew_backend *be,
 
 /* What those kernels' prepare functions call; `relu` as with ew_conv_backward_prepare. */
 void ew_patch_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
+/* The same for conv_pool, turned; backward makes the filter's gradient at least. */
+void ew_patch_prepare_pool(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution, max pool and ReLU in one step of training, where there is no gradient for the
- * input. */
+/* Convolution, max pool and ReLU in one step of training: where there is no gradient for the input
+ * or, with channels first in the output, by patch_step.h. */
 #include "backend/cpu/conv_pass.h"
 #include "backend/cpu/isa.h"
+#include "backend/cpu/patch_step.h"
 #include "backend/cpu/share.h"
 #include "op/conv.h"
 
@@ -15,6 +16,11 @@ static size_t plan_scratch(const struct ew_backend *be, size_t bytes)
     return bytes > OWN_BYTES ? ew_share_scratch(be, bytes) : 0;
 }
 
+static bool is_turned(const struct ew_call *c)
+{
+    return ((const struct ew_conv_attr *)c->attr)->turned;
+}
+
 static bool resolve(const struct ew_call *c, struct ew_conv_pool *out)
 {
     struct ew_conv_sizes s;
@@ -24,7 +30,8 @@ static bool resolve(const struct ew_call *c, struct ew_conv_pool *out)
         return false;
     ew_conv_shape_of(&s, &out->shape);
     out->relu = ((const struct ew_conv_attr *)c->attr)->end.act == EW_ACT_RELU;
-    return c->be->isa->conv_pool_fits(&out->shape);
+    return is_turned(c) ? c->be->isa->patch_fits(&out->shape)
+                        : c->be->isa->conv_pool_fits(&out->shape);
 }
 
 /* ---- Forward: scratch is the packed filters, then that of the threads ---- */
@@ -150,12 +157,35 @@ static struct ew_kernel backward_kernel(const struct ew_backend *be, const struc
                                        k->conv_pool_spots_size(s) * sizeof(int32_t)};
 }
 
+/* ---- Channels first ---- */
+
+static ew_err prepare_turned(const struct ew_call *c)
+{
+    struct ew_conv_pool p;
+    EW_CHECK(resolve(c, &p), EW_ERR_INTERNAL, "%s: the convolution has changed", c->name);
+    ew_patch_prepare_pool(c, &p.shape, p.relu);
+    return EW_OK;
+}
+
+static int offer_turned(const struct ew_ask *ask, const struct ew_conv_shape *s,
+                        struct ew_kernel *out)
+{
+    if (ask->phase == EW_PHASE_BACKWARD && !ask->c->din[1])
+        return 0;
+    out[0] = ask->phase == EW_PHASE_FORWARD ? ew_patch_forward_kernel(ask->be, s)
+                                            : ew_patch_backward_kernel(ask->be, s);
+    out[0].prepare = prepare_turned;
+    return 1;
+}
+
 static int offer(const struct ew_ask *ask, struct ew_kernel *out)
 {
     struct ew_conv_pool p;
     const struct ew_call *c = ask->c;
     if (!c->train || !resolve(c, &p))
         return 0;
+    if (is_turned(c))
+        return offer_turned(ask, &p.shape, out);
     if (ask->phase == EW_PHASE_BACKWARD && (c->din[0] || !c->din[1]))
         return 0;
     out[0] = ask->phase == EW_PHASE_FORWARD ? forward_kernel(ask->be, &p.shape)

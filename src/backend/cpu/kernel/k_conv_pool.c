@@ -294,10 +294,8 @@ INLINE void pool_part(const struct part *b, const int n, const bool winograd)
         UNROLL
         for (int t = 1; t < 4; t++)
             take_larger(&best, sum[t][o], t);
-        if (b->c->relu) {
-            best.tap = choose((mask)~is_less((vec){0}, best.v), EW_CONV_POOL_CUT, best.tap);
-            best.v = vmax(best.v, (vec){0});
-        }
+        if (b->c->relu)
+            take_positive(&best, EW_CONV_POOL_CUT);
         store(b->y + o * b->p->width, best.v);
         store_index(b->place + o * windows, best.tap, b->windows);
     }

@@ -215,17 +215,25 @@ static void product_lines(const struct patch *p, const float *u, const float *v,
         product_line(p, u, v + t * PATCH_INPUTS, half + t * PATCH_HALF, 1);
 }
 
-/* Outputs of a tile, outputs [o, o + LANES); plain: the tile is whole, and nothing but a bias is
- * added to whole vectors. */
-INLINE void put_fixed(const struct ew_conv *c, const struct patch *p, int64_t tile, int64_t o,
-                      const float *half, const bool plain)
+/* Where outputs [o, o + n) of some images go, from y[at] on: floats between pixels, rows and
+ * images.
+ */
+struct sink {
+    float *y;
+    int64_t at, o, n, pixel, row, image;
+};
+
+/* Outputs of a tile of those images; plain: the tile is whole, and nothing but a bias is added to
+ * whole vectors. */
+INLINE void put_fixed(const struct ew_conv *c, const struct patch *p, const struct sink *to,
+                      int64_t tile, const float *half, const bool plain)
 {
-    const int64_t wide = c->shape.axis[2].out, high = c->shape.axis[1].out, cout = p->cout;
-    const int64_t image = tile / p->tiles, y0 = tile % p->tiles / p->wide * PATCH_OUT;
-    const int64_t x0 = tile % p->wide * PATCH_OUT, row = wide * cout;
-    const vec bias = bias_at(&c->end, o, cout - o);
-    int64_t at = ((image * high + y0) * wide + x0) * cout + o;
-    for (int64_t x = 0; x < (plain ? PATCH_OUT : min_i64(PATCH_OUT, wide - x0)); x++, at += cout) {
+    const int64_t wide = c->shape.axis[2].out, high = c->shape.axis[1].out;
+    const int64_t y0 = tile % p->tiles / p->wide * PATCH_OUT, x0 = tile % p->wide * PATCH_OUT;
+    const vec bias = bias_at(&c->end, to->o, p->cout - to->o);
+    int64_t at = to->at + tile / p->tiles * to->image + y0 * to->row + x0 * to->pixel;
+    for (int64_t x = 0; x < (plain ? PATCH_OUT : min_i64(PATCH_OUT, wide - x0));
+         x++, at += to->pixel) {
         vec m[PATCH_POINTS], out[PATCH_OUT];
         UNROLL
         for (int i = 0; i < PATCH_POINTS; i++)
@@ -234,36 +242,82 @@ INLINE void put_fixed(const struct ew_conv *c, const struct patch *p, int64_t ti
         UNROLL
         for (int y = 0; y < PATCH_OUT; y++)
             if (plain)
-                store(c->y + at + y * row, out[y] + bias);
+                store(to->y + at + y * to->row, out[y] + bias);
             else if (y0 + y < high)
-                put(&c->end, c->y, at + y * row, out[y] + bias, cout - o);
+                put(&c->end, to->y, at + y * to->row, out[y] + bias, to->n);
     }
 }
 
-static void put_tile(const struct ew_conv *c, const struct patch *p, int64_t tile, int64_t o,
-                     const float *half)
+static void put_tile(const struct ew_conv *c, const struct patch *p, const struct sink *to,
+                     int64_t tile, const float *half)
 {
     const bool whole =
         c->shape.axis[1].out % PATCH_OUT == 0 && c->shape.axis[2].out % PATCH_OUT == 0;
-    if (whole && p->cout - o >= LANES && !c->end.add && c->end.act == EW_ACT_NONE)
-        put_fixed(c, p, tile, o, half, true);
+    if (whole && to->n >= LANES && !c->end.add && c->end.act == EW_ACT_NONE)
+        put_fixed(c, p, to, tile, half, true);
     else
-        put_fixed(c, p, tile, o, half, false);
+        put_fixed(c, p, to, tile, half, false);
 }
 
-static void run_unit(const struct ew_conv *c, const struct patch *p, int64_t unit, float *scratch)
+/* What a thread works on: parts of its scratch. */
+struct room {
+    float *lines, *v, *half; /* half: of all tiles of a unit */
+    float *pixels;           /* LANES outputs of an image, where a pool follows */
+};
+
+static struct room lay_out(const struct patch *p, float *scratch)
+{
+    struct room r = {.lines = scratch};
+    r.v = r.lines + patch_lines(p);
+    r.half = r.v + patch_products(p);
+    r.pixels = r.half + p->unit * PATCH_HALF;
+    return r;
+}
+
+/* Outputs [o, o + LANES) of `images` images from `first` on. */
+static void put_images(const struct ew_conv *c, const struct patch *p, int64_t first,
+                       int64_t images, int64_t o, const struct room *r)
+{
+    const int64_t wide = c->shape.axis[2].out, row = wide * p->cout;
+    const struct sink y = {.y = c->y,
+                           .at = o,
+                           .o = o,
+                           .n = p->cout - o,
+                           .pixel = p->cout,
+                           .row = row,
+                           .image = c->shape.axis[1].out * row};
+    for (int64_t t = 0; t < images * p->tiles; t++)
+        put_tile(c, p, &y, first * p->tiles + t, r->half + t * PATCH_HALF);
+}
+
+static void pool_images(const struct ew_conv *c, const struct patch *p, int64_t first,
+                        int64_t images, int64_t o, const struct room *r)
+{
+    const struct sink pixels = {
+        .y = r->pixels, .o = o, .n = LANES, .pixel = LANES, .row = c->shape.axis[2].out * LANES};
+    for (int64_t n = 0; n < images; n++) {
+        const struct patch_part part = {.image = first + n, .output = o, .pixels = r->pixels};
+        for (int64_t t = 0; t < p->tiles; t++)
+            put_tile(c, p, &pixels, t, r->half + (n * p->tiles + t) * PATCH_HALF);
+        EW_K(patch_pool)(&c->shape, c->pool, &part);
+    }
+}
+
+static void run_unit(const struct ew_conv *c, const struct patch *p, int64_t unit,
+                     const struct room *r)
 {
     const int64_t first = unit * p->images, images = min_i64(p->images, c->shape.batch - first);
-    const int64_t tiles = images * p->tiles, line = p->cin * PATCH_OUTPUTS;
-    float *lines = scratch, *v = lines + patch_lines(p), *half = v + patch_products(p);
-    EW_K(patch_input)(p, &c->shape, c->x + first * p->x_image, images, lines, v);
+    const int64_t line = p->cin * PATCH_OUTPUTS;
+    EW_K(patch_input)(p, &c->shape, c->x + first * p->x_image, images, r->lines, r->v);
     for (int64_t b = 0; b < p->blocks; b++) {
         for (int64_t i = 0; i < PATCH_POINTS; i++)
             product_lines(p, c->w + (b * PATCH_POINTS + i) * line,
-                          v + i * p->chunks * p->unit * PATCH_INPUTS, half + i * PATCH_OUT * LANES,
-                          tiles);
-        for (int64_t t = 0; t < tiles; t++)
-            put_tile(c, p, first * p->tiles + t, b * LANES, half + t * PATCH_HALF);
+                          r->v + i * p->chunks * p->unit * PATCH_INPUTS,
+                          r->half + i * PATCH_OUT * LANES, images * p->tiles);
+        if (c->pool)
+            pool_images(c, p, first, images, b * LANES, r);
+        else
+            put_images(c, p, first, images, b * LANES, r);
     }
 }
 
@@ -278,14 +332,17 @@ size_t EW_K(patch_scratch)(const struct ew_conv_shape *s)
 {
     struct patch p;
     EW_K(patch_init)(&p, s);
-    return (size_t)(patch_lines(&p) + patch_products(&p) + p.unit * PATCH_HALF) * sizeof(float);
+    const int64_t floats =
+        patch_lines(&p) + patch_products(&p) + p.unit * PATCH_HALF + patch_pixels(&p);
+    return (size_t)floats * sizeof(float);
 }
 
 void EW_K(patch_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
 {
     struct patch p;
     EW_K(patch_init)(&p, &c->shape);
-    clear(scratch, patch_lines(&p)); /* padding */
+    const struct room r = lay_out(&p, scratch);
+    clear(r.lines, patch_lines(&p)); /* padding */
     for (int64_t i = begin; i < end; i++)
-        run_unit(c, &p, i, scratch);
+        run_unit(c, &p, i, &r);
 }

@@ -36,6 +36,7 @@ struct unit {
     float *sum;       /* for the filter: [block][line of points][point][input][LANES] */
     float *bias;      /* [block][LANES] */
     float *taps;      /* [tap][input][LANES] */
+    float *pixels;    /* see patch_unpool */
     const struct grad *d;
     int64_t first, images, tiles;
     bool fresh; /* nothing is in `sum` and `bias` yet */
@@ -76,6 +77,7 @@ static int64_t lay_out(const struct patch *p, float *scratch, struct unit *u)
     u->taps = take(&r, TAPS * p->cin * LANES);
     u->back = take(&r, p->images * p->high * PATCH_POINTS * p->line);
     u->dv = take(&r, p->chunks * p->unit * PATCH_INPUTS);
+    u->pixels = take(&r, patch_pixels(p));
     u->w = take(&r, points * p->chunks * p->cout * CHANNELS);
     return r.used;
 }
@@ -143,25 +145,31 @@ void EW_K(patch_grad_pack)(const struct ew_spots_grad *g, void *scratch)
 
 /* ---- A dy A' ---- */
 
-/* Down the columns of a tile, outputs [o, o + LANES); returns the sum of dy.  whole: all of the
- * tile's outputs and lanes are there. */
-INLINE vec spread_fixed(const struct unit *u, int64_t tile, int64_t o, float *to, const bool whole)
+/* LANES outputs of an image's dy: floats between pixels and rows. */
+struct source {
+    const float *dy;
+    int64_t n, pixel, row;
+};
+
+/* Down the columns of a tile; returns the sum of dy.  whole: all of the tile's outputs and lanes
+ * are there. */
+INLINE vec spread_fixed(const struct unit *u, const struct source *from, int64_t tile, float *to,
+                        const bool whole)
 {
     const struct patch *p = &u->d->p;
     const struct ew_conv_shape *s = &u->d->g->filter.shape;
-    const int64_t wide = s->axis[2].out, high = s->axis[1].out, n = p->cout - o;
-    const int64_t image = u->first + tile / p->tiles, row = wide * p->cout;
-    const int64_t y0 = tile % p->tiles / p->wide * PATCH_OUT, x0 = tile % p->wide * PATCH_OUT;
-    const float *dy = u->d->g->filter.dy + ((image * high + y0) * wide + x0) * p->cout + o;
+    const int64_t wide = s->axis[2].out, high = s->axis[1].out, row = from->row;
+    const int64_t y0 = tile / p->wide * PATCH_OUT, x0 = tile % p->wide * PATCH_OUT;
+    const float *dy = from->dy + y0 * row + x0 * from->pixel;
     vec sum = {0};
-    for (int64_t x = 0; x < PATCH_OUT; x++, dy += p->cout, to += LANES) {
+    for (int64_t x = 0; x < PATCH_OUT; x++, dy += from->pixel, to += LANES) {
         vec d[PATCH_OUT], out[PATCH_POINTS];
         UNROLL
         for (int y = 0; y < PATCH_OUT; y++)
             if (whole)
                 d[y] = load(dy + y * row);
             else
-                d[y] = x0 + x < wide && y0 + y < high ? load_n(dy + y * row, n) : (vec){0};
+                d[y] = x0 + x < wide && y0 + y < high ? load_n(dy + y * row, from->n) : (vec){0};
         line_spread(d, out);
         sum += ((d[0] + d[1]) + (d[2] + d[3])) + d[4];
         UNROLL
@@ -171,22 +179,38 @@ INLINE vec spread_fixed(const struct unit *u, int64_t tile, int64_t o, float *to
     return sum;
 }
 
-static vec spread_columns(const struct unit *u, int64_t tile, int64_t b)
+/* Outputs [o, o + LANES) of an image of the unit, where they lie or made from what was pooled. */
+static struct source find_source(const struct unit *u, int64_t image, int64_t o)
 {
-    const struct ew_conv_axis *a = u->d->g->filter.shape.axis;
-    const bool whole = a[1].out % PATCH_OUT == 0 && a[2].out % PATCH_OUT == 0;
-    float *to = u->half + (b * u->d->p.unit + tile) * PATCH_HALF;
-    if (whole && u->d->p.cout - b * LANES >= LANES)
-        return spread_fixed(u, tile, b * LANES, to, true);
-    return spread_fixed(u, tile, b * LANES, to, false);
+    const struct ew_spots_grad *g = u->d->g;
+    const struct ew_conv_shape *s = &g->filter.shape;
+    const int64_t wide = s->axis[2].out, row = wide * s->cout;
+    const struct patch_part part = {.image = u->first + image, .output = o, .pixels = u->pixels};
+    if (!g->pool)
+        return (struct source){.dy = g->filter.dy + part.image * s->axis[1].out * row + o,
+                               .n = s->cout - o,
+                               .pixel = s->cout,
+                               .row = row};
+    EW_K(patch_unpool)(s, g->pool, &part);
+    return (struct source){.dy = u->pixels, .n = LANES, .pixel = LANES, .row = wide * LANES};
 }
 
 static void spread_all_columns(const struct unit *u)
 {
-    for (int64_t b = 0; b < u->d->p.blocks; b++) {
+    const struct patch *p = &u->d->p;
+    const struct ew_conv_axis *a = u->d->g->filter.shape.axis;
+    const bool whole = a[1].out % PATCH_OUT == 0 && a[2].out % PATCH_OUT == 0;
+    for (int64_t b = 0; b < p->blocks; b++) {
         vec sum = u->fresh ? (vec){0} : load(u->bias + b * LANES);
-        for (int64_t t = 0; t < u->tiles; t++)
-            sum += spread_columns(u, t, b);
+        float *to = u->half + b * p->unit * PATCH_HALF;
+        for (int64_t n = 0; n < u->images; n++) {
+            const struct source from = find_source(u, n, b * LANES);
+            for (int64_t t = 0; t < p->tiles; t++, to += PATCH_HALF)
+                if (whole && from.n >= LANES)
+                    sum += spread_fixed(u, &from, t, to, true);
+                else
+                    sum += spread_fixed(u, &from, t, to, false);
+        }
         store(u->bias + b * LANES, sum);
     }
 }

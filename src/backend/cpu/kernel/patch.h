@@ -132,6 +132,23 @@ void EW_K(patch_init)(struct patch *p, const struct ew_conv_shape *s);
 void EW_K(patch_input)(const struct patch *p, const struct ew_conv_shape *s, const float *x,
                        int64_t images, float *lines, float *v);
 
+/* LANES outputs of an image, [out][out][LANES]. */
+struct patch_part {
+    int64_t image, output; /* the first */
+    float *pixels;
+};
+
+INLINE int64_t patch_pixels(const struct patch *p)
+{
+    return p->tiles * PATCH_OUT * PATCH_OUT * LANES;
+}
+
+/* To the pool's y and place, and from its dy. */
+void EW_K(patch_pool)(const struct ew_conv_shape *s, const struct ew_patch_pool *p,
+                      const struct patch_part *at);
+void EW_K(patch_unpool)(const struct ew_conv_shape *s, const struct ew_patch_pool *p,
+                        const struct patch_part *at);
+
 /* Everything a tile needs in one line of points lies together, at distances that compilers know:
  * vectors of all points of a line, of CHANNELS inputs or LANES outputs. */
 #define PATCH_INPUTS  (PATCH_POINTS * CHANNELS)
