@@ -68,6 +68,25 @@ bool EW_K(spots_init)(struct spots *p, const struct ew_conv_shape *s)
     return true;
 }
 
+void EW_K(spots_fold)(struct spots *p, const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = s->axis;
+    for (int i = 1; i < 3; i++)
+        if (a[i].in != 2 || a[i].out != 2 || a[i].taps != 3 || a[i].stride != 1 ||
+            a[i].dilation != 1 || a[i].pad != 1)
+            return;
+    if (a[0].in != 1 || a[0].out != 1 || a[0].taps != 1 || a[0].pad != 0)
+        return;
+    p->folded = true;
+    p->count = FOLDED;
+    p->outs = p->ins = FOLDED;
+    for (int i = 0; i < FOLDED; i++) {
+        p->pair[i] = (struct spot_pair){i, i, i};
+        p->first[i] = i;
+    }
+    p->first[FOLDED] = FOLDED;
+}
+
 bool EW_K(spots_fits)(const struct ew_conv_shape *s)
 {
     struct spots p;
@@ -111,6 +130,7 @@ struct plan {
 static void init(struct plan *p, const struct ew_conv_shape *s)
 {
     EW_K(spots_init)(&p->s, s);
+    EW_K(spots_fold)(&p->s, s);
     p->wide = packed_width(s->batch);
     p->chunks = div_up(s->cin, KC);
     p->blocks = div_up(s->cout, MR);
@@ -129,7 +149,7 @@ int64_t EW_K(spots_turn_tiles)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    return p.s.ins * p.chunks;
+    return (p.s.folded ? 1 : p.s.ins) * p.chunks;
 }
 
 /* Where x' of images from n on, n a multiple of NR, begins; and floats from input to input. */
@@ -153,12 +173,38 @@ static void turn_chunk(const struct plan *p, const struct ew_spots *c, int64_t i
     }
 }
 
+/* All positions of a chunk. */
+static void fold_chunk(const struct plan *p, const struct ew_spots *c, int64_t chunk)
+{
+    const int64_t cin = p->s.cin, last = min_i64((chunk + 1) * KC, cin);
+    for (int64_t n = 0; n < p->wide; n += LANES) {
+        const int64_t block = n / NR * NR, width = min_i64(NR, p->wide - block);
+        for (int64_t i = chunk * KC; i < last; i += LANES) {
+            vec r[SQUARE][LANES];
+            for (int64_t in = 0; in < SQUARE; in++)
+                turn_load(c->x + (n * SQUARE + in) * cin + i, SQUARE * cin, p->s.batch - n,
+                          last - i, r[in]);
+            for (int64_t j = 0; j < min_i64(LANES, last - i); j++) {
+                const vec pixels[SQUARE] = {r[0][j], r[1][j], r[2][j], r[3][j]};
+                vec out[FOLDED];
+                fold_pixels(pixels, out, false);
+                for (int64_t k = 0; k < FOLDED; k++)
+                    store_n(c->turned + turned_at(p, k, block) + n - block + (i + j) * width,
+                            out[k], width - (n - block));
+            }
+        }
+    }
+}
+
 void EW_K(spots_turn)(const struct ew_spots *c, int64_t begin, int64_t end)
 {
     struct plan p;
     init(&p, &c->shape);
     for (int64_t i = begin; i < end; i++)
-        turn_chunk(&p, c, i / p.chunks, i % p.chunks);
+        if (p.s.folded)
+            fold_chunk(&p, c, i);
+        else
+            turn_chunk(&p, c, i / p.chunks, i % p.chunks);
 }
 
 /* ---- y' ---- */
@@ -170,12 +216,18 @@ int64_t EW_K(spots_tiles)(const struct ew_conv_shape *s)
     return p.tiles;
 }
 
+/* Floats of the panel, of which folded filters have one for each tap. */
+static int64_t panel_size(const struct plan *p)
+{
+    return (p->s.folded ? FOLDED : 1) * MR * KS;
+}
+
 /* The panel and y'. */
 size_t EW_K(spots_scratch)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    return (size_t)(MR * KS + p.per * MR * p.s.outs * p.wide) * sizeof(float);
+    return (size_t)(panel_size(&p) + p.per * MR * p.s.outs * p.wide) * sizeof(float);
 }
 
 struct work {
@@ -186,6 +238,7 @@ struct work {
     float *panel, *y;
     int64_t row[MR];
     struct fetch next;
+    const float *soon; /* or a line with each input; NULL: nothing */
 };
 
 /* One tap, inputs [c0, c0 + kc), of the filters from `o` of the tile on. */
@@ -206,6 +259,25 @@ static void gather(const struct work *w, const struct piece *at)
         copy(w->panel + r * KS, from + r * step, at->kc);
 }
 
+/* All taps of the piece's filters, into as many panels. */
+static void fold_filters(const struct work *w, const struct piece *at)
+{
+    const int64_t cin = w->p->s.cin;
+    for (int64_t r = 0; r < at->rows; r++) {
+        const float *from = filter_at(w, at->o + r, 0, at->c0);
+        for (int64_t i = 0; i < at->kc; i += LANES) {
+            vec taps[FOLDED], out[FOLDED];
+            UNROLL
+            for (int t = 0; t < FOLDED; t++)
+                taps[t] = load_n(from + t * cin + i, at->kc - i);
+            fold_taps(taps, out);
+            UNROLL
+            for (int t = 0; t < FOLDED; t++)
+                store(w->panel + (t * MR + r) * KS + i, out[t]);
+        }
+    }
+}
+
 static void multiply(struct work *w, const struct piece *at)
 {
     const struct spots *s = &w->p->s;
@@ -213,14 +285,18 @@ static void multiply(struct work *w, const struct piece *at)
     const int64_t blocks = div_up(w->p->wide, NR);
     const int64_t share = div_up(w->next.pieces * w->next.lines, (end - begin) * blocks);
     const int64_t step = s->taps * s->cin;
-    const bool direct = step % 1024 != 0; /* else filters share cache sets */
-    if (!direct)
+    const bool direct = !s->folded && step % 1024 != 0; /* else filters share cache sets */
+    const float *panel = w->panel + (s->folded ? at->tap * MR * KS : 0);
+    if (s->folded && at->tap == 0)
+        fold_filters(w, at);
+    else if (!direct && !s->folded)
         gather(w, at);
     for (int64_t n = 0; n < w->p->wide; n += NR)
         for (int i = begin; i < end; i++) {
             const int64_t width = min_i64(NR, w->p->wide - n);
             float *y = w->y + at->o * w->y_step + s->pair[i].out * w->p->wide + n;
-            const struct micro m = {.a = direct ? filter_at(w, at->o, at->tap, at->c0) : w->panel,
+            const struct micro m = {.soon = w->soon,
+                                    .a = direct ? filter_at(w, at->o, at->tap, at->c0) : panel,
                                     .row_step = step,
                                     .lines = 1,
                                     .w = w->c->turned + turned_at(w->p, s->pair[i].in, n) +
@@ -240,12 +316,31 @@ static void multiply(struct work *w, const struct piece *at)
         }
 }
 
+/* y' of pixels, in place of that of the first positions. */
+static void unfold(const struct work *w)
+{
+    const int64_t wide = w->p->wide;
+    for (int64_t o = 0; o < w->count; o++)
+        for (int64_t n = 0; n < wide; n += LANES) {
+            float *y = w->y + o * w->y_step + n;
+            vec m[FOLDED], out[SQUARE];
+            for (int64_t k = 0; k < FOLDED; k++)
+                m[k] = load_n(y + k * wide, wide - n);
+            unfold_pixels(m, out, false);
+            for (int64_t k = 0; k < SQUARE; k++)
+                store_n(y + k * wide, out[k], wide - n);
+        }
+}
+
 /* y' to y. */
 static void turn_back(const struct work *w)
 {
     const struct spots *s = &w->p->s;
+    const int64_t outs = pixels_of(s, s->outs);
     const vec lo = splat(w->c->relu ? 0.0f : -INFINITY);
-    for (int64_t out = 0; out < s->outs; out++)
+    if (s->folded)
+        unfold(w);
+    for (int64_t out = 0; out < outs; out++)
         for (int64_t o = 0; o < w->count; o += LANES) {
             const int64_t have = min_i64(w->count - o, LANES), at = w->first + o;
             const vec bias = w->c->bias ? load_n(w->c->bias + at, have) : (vec){0};
@@ -254,16 +349,37 @@ static void turn_back(const struct work *w)
                 turn_load(w->y + o * w->y_step + out * w->p->wide + n, w->y_step, have,
                           s->batch - n, r);
                 for (int64_t j = 0; j < min_i64(LANES, s->batch - n); j++)
-                    store_n(w->c->y + ((n + j) * s->outs + out) * s->cout + at,
-                            vmax(r[j] + bias, lo), have);
+                    store_n(w->c->y + ((n + j) * outs + out) * s->cout + at, vmax(r[j] + bias, lo),
+                            have);
             }
         }
 }
 
-/* The next piece of the tile; false behind the last. */
+/* The next filters, of which the first tap; false behind the last. */
+static bool advance_filters(const struct work *w, struct piece *at)
+{
+    at->tap = 0;
+    at->o += MR;
+    if (at->o >= w->count) {
+        at->o = 0;
+        at->c0 += at->kc;
+    }
+    at->kc = min_i64(KC, w->p->s.cin - at->c0);
+    at->rows = min_i64(MR, w->count - at->o);
+    return at->kc > 0;
+}
+
+/* The next piece of the tile; false behind the last.  Folded filters have all their taps in turn.
+ */
 static bool advance(const struct work *w, struct piece *at)
 {
     const struct spots *s = &w->p->s;
+    if (s->folded && at->tap >= 0 && at->tap < FOLDED - 1) {
+        at->tap++;
+        return true;
+    }
+    if (s->folded)
+        return advance_filters(w, at);
     at->o += MR;
     if (at->o >= w->count) {
         at->o = 0;
@@ -280,6 +396,15 @@ static bool advance(const struct work *w, struct piece *at)
     return at->tap < s->taps;
 }
 
+/* While folded filters are multiplied, a tap after the other, as many parts of the next ones are
+ * fetched, which follow them in memory unless a panel has some of their inputs. */
+static void plan_soon(struct work *w, const struct piece *at)
+{
+    struct piece next = *at;
+    const bool more = advance_filters(w, &next) && w->p->chunks == 1;
+    w->soon = more ? filter_at(w, next.o, 0, 0) + at->tap * next.rows * w->p->s.cin : NULL;
+}
+
 static void run_tile(struct work *w, int64_t tile)
 {
     const struct spots *s = &w->p->s;
@@ -291,10 +416,13 @@ static void run_tile(struct work *w, int64_t tile)
     while (more) {
         struct piece next = at;
         more = advance(w, &next);
-        w->next = (struct fetch){.at = more ? filter_at(w, next.o, next.tap, next.c0) : NULL,
-                                 .step = s->taps * s->cin,
-                                 .pieces = more ? next.rows : 0,
-                                 .lines = div_up(next.kc, LINE)};
+        if (s->folded)
+            plan_soon(w, &at);
+        else
+            w->next = (struct fetch){.at = more ? filter_at(w, next.o, next.tap, next.c0) : NULL,
+                                     .step = s->taps * s->cin,
+                                     .pieces = more ? next.rows : 0,
+                                     .lines = div_up(next.kc, LINE)};
         multiply(w, &at);
         at = next;
     }
@@ -306,7 +434,7 @@ void EW_K(spots_run)(const struct ew_spots *c, int64_t begin, int64_t end, void 
     struct plan p;
     init(&p, &c->shape);
     struct work w = {.p = &p, .c = c, .y_step = p.s.outs * p.wide, .panel = scratch};
-    w.y = w.panel + MR * KS;
+    w.y = w.panel + panel_size(&p);
     for (int r = 0; r < MR; r++)
         w.row[r] = r * w.y_step;
     for (int64_t i = begin; i < end; i++)

@@ -25,6 +25,7 @@
 #define CHUNK        (32 << 10) /* floats of the filter at a time: 128 KiB */
 #define CHUNK_MAX    4          /* blocks of outputs in it */
 #define INPUTS       512        /* of a tile, at most */
+#define INPUTS_FOLD  128        /* of folded filters: more of them are multiplied at a time */
 #define TURN         (4 * MR)   /* outputs of a tile of laying out */
 #define X_STEP(wide) ((wide) + LINE) /* pixels do not share cache sets */
 
@@ -41,9 +42,11 @@ static void init(struct plan *p, const struct ew_conv_shape *sh)
 {
     struct spots *s = &p->s;
     EW_K(spots_init)(s, sh);
+    EW_K(spots_fold)(s, sh);
     p->panels = div_up(s->batch, MR);
     p->rows = div_up(s->batch, p->panels);
-    const int64_t most = min_i64(INPUTS, max_i64(DX_FLOATS / (s->ins * s->batch) / NR, 1) * NR);
+    const int64_t most = min_i64(s->folded ? INPUTS_FOLD : INPUTS,
+                                 max_i64(DX_FLOATS / (s->ins * s->batch) / NR, 1) * NR);
     p->c_tiles = div_up(s->cin, most);
     p->wide = div_up(div_up(s->cin, p->c_tiles), NR) * NR;
     p->c_tiles = div_up(s->cin, p->wide);
@@ -55,11 +58,16 @@ static void init(struct plan *p, const struct ew_conv_shape *sh)
     p->t_size = s->outs * p->blocks * s->batch * MR;
 }
 
+static int64_t dx_size(const struct plan *p)
+{
+    return pixels_of(&p->s, p->s.ins) * p->s.batch * p->s.cin;
+}
+
 size_t EW_K(spots_grad_shared)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    const int64_t sums = p.splits > 1 ? p.splits * p.s.ins * p.s.batch * p.s.cin : 0;
+    const int64_t sums = p.splits > 1 ? p.splits * dx_size(&p) : 0;
     return (size_t)(p.y_size + p.t_size + sums);
 }
 
@@ -79,7 +87,7 @@ int64_t EW_K(spots_grad_turn_tiles)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    return p.s.outs * div_up(p.s.cout, TURN);
+    return (p.s.folded ? 1 : p.s.outs) * div_up(p.s.cout, TURN);
 }
 
 /* Images [n, n + count) of a panel, count at most LANES, the first of them row r of it. */
@@ -109,6 +117,42 @@ static void turn_outputs(const struct plan *p, const struct ew_spots_grad *g, in
     }
 }
 
+/* The same of all positions. */
+static void fold_images(const struct plan *p, const struct ew_spots_grad *g, int64_t first,
+                        int64_t n, int64_t count)
+{
+    const int64_t cout = p->s.cout, last = min_i64(first + TURN, cout), r = n % p->rows;
+    for (int64_t o = first; o < last; o += LANES) {
+        vec v[SQUARE][LANES];
+        for (int64_t i = 0; i < SQUARE; i++)
+            turn_load(g->filter.dy + (n * SQUARE + i) * cout + o, SQUARE * cout, count, last - o,
+                      v[i]);
+        for (int64_t j = 0; j < min_i64(LANES, last - o); j++) {
+            const vec pixels[SQUARE] = {v[0][j], v[1][j], v[2][j], v[3][j]};
+            vec out[FOLDED];
+            fold_pixels(pixels, out, true);
+            for (int64_t k = 0; k < FOLDED; k++)
+                store_n(g->shared + images_at(p, k, n / p->rows, o + j) + r, out[k],
+                        min_i64(MR - r, LANES));
+        }
+    }
+}
+
+static void fold_outputs(const struct plan *p, const struct ew_spots_grad *g, int64_t block)
+{
+    const int64_t cout = p->s.cout, width = min_i64(MR, cout - block * MR);
+    for (int64_t n = 0; n < p->s.batch; n++)
+        for (int64_t i = 0; i < width; i += LANES) {
+            const float *from = g->filter.dy + n * SQUARE * cout + block * MR + i;
+            vec pixels[SQUARE], out[FOLDED];
+            for (int64_t k = 0; k < SQUARE; k++)
+                pixels[k] = load_n(from + k * cout, width - i);
+            fold_pixels(pixels, out, true);
+            for (int64_t k = 0; k < FOLDED; k++)
+                store_n(g->shared + outputs_at(p, k, block) + n * MR + i, out[k], width - i);
+        }
+}
+
 void EW_K(spots_grad_turn)(const struct ew_spots_grad *g, int64_t begin, int64_t end)
 {
     struct plan p;
@@ -118,10 +162,16 @@ void EW_K(spots_grad_turn)(const struct ew_spots_grad *g, int64_t begin, int64_t
         const int64_t out = i / groups, first = i % groups * TURN;
         for (int64_t n = 0, count; n < p.s.batch; n += count) {
             count = min_i64(min_i64(LANES, p.rows - n % p.rows), p.s.batch - n);
-            turn_images(&p, g, out, first, n, count);
+            if (p.s.folded)
+                fold_images(&p, g, first, n, count);
+            else
+                turn_images(&p, g, out, first, n, count);
         }
         for (int64_t o = first; o < min_i64(first + TURN, p.s.cout); o += MR)
-            turn_outputs(&p, g, out, o / MR);
+            if (p.s.folded)
+                fold_outputs(&p, g, o / MR);
+            else
+                turn_outputs(&p, g, out, o / MR);
     }
 }
 
@@ -134,36 +184,35 @@ int64_t EW_K(spots_grad_tiles)(const struct ew_conv_shape *s)
     return p.c_tiles * p.splits;
 }
 
-/* x and dx of the tile's inputs, sums of a block of filters (or zeros), filters of a last vector
- * that is not whole. */
+/* Filters of a last vector that is not whole, or all of them folded. */
+static int64_t edge_size(const struct plan *p)
+{
+    return p->per * MR * p->s.taps * (p->s.folded ? p->wide : PIECE);
+}
+
+/* x and dx of the tile's inputs, sums of a block of filters (or zeros), and those. */
 size_t EW_K(spots_grad_scratch)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
     const int64_t rows = p.s.ins * p.s.batch;
     return (size_t)(rows * (X_STEP(p.wide) + p.wide) + (p.s.used * MR + 1) * p.wide +
-                    p.per * MR * p.s.taps * PIECE) *
+                    edge_size(&p)) *
            sizeof(float);
 }
 
 struct work {
     const struct plan *p;
     const struct ew_spots_grad *g;
-    int64_t c0, inputs;         /* of the tile */
-    int64_t o, count;           /* outputs of the chunk */
-    float *x, *dx;              /* [in][images][X_STEP], [in][images][wide] */
-    float *sums;                /* [used taps][MR][wide], and `wide` zeros */
-    float *edge;                /* [taps][outputs of the chunk][PIECE] */
-    int64_t row[MR];            /* `wide` apart */
-    struct fetch filter, state; /* of the next chunk */
-    int64_t share;              /* lines to fetch with each product */
+    int64_t c0, inputs;                /* of the tile */
+    int64_t o, count;                  /* outputs of the chunk */
+    float *x, *dx;                     /* [in][images][X_STEP], [in][images][wide] */
+    float *sums;                       /* [used taps][MR][wide], and `wide` zeros */
+    float *edge;                       /* [taps][outputs of the chunk][PIECE or wide] */
+    int64_t row[MR];                   /* `wide` apart */
+    struct fetch filter, state;        /* of the next chunk; of this one */
+    int64_t filter_share, state_share; /* lines to fetch with each product */
 };
-
-static void fetch_next(struct work *w)
-{
-    fetch_some(&w->filter, w->share);
-    fetch_some(&w->state, w->share);
-}
 
 static void copy_inputs(const struct work *w)
 {
@@ -173,6 +222,43 @@ static void copy_inputs(const struct work *w)
             float *to = w->x + (in * s->batch + n) * X_STEP(w->p->wide);
             copy(to, w->g->filter.x + (n * s->ins + in) * s->cin + w->c0, w->inputs);
             clear(to + w->inputs, w->p->wide - w->inputs);
+        }
+}
+
+static void fold_inputs(const struct work *w)
+{
+    const struct spots *s = &w->p->s;
+    const int64_t wide = w->p->wide;
+    for (int64_t n = 0; n < s->batch; n++)
+        for (int64_t c = 0; c < wide; c += LANES) {
+            const float *from = w->g->filter.x + n * SQUARE * s->cin + w->c0 + c;
+            const int64_t there = max_i64(w->inputs - c, 0);
+            vec pixels[SQUARE], out[FOLDED];
+            for (int64_t i = 0; i < SQUARE; i++)
+                pixels[i] = load_n(from + i * s->cin, there);
+            fold_pixels(pixels, out, false);
+            for (int64_t k = 0; k < FOLDED; k++)
+                store(w->x + (k * s->batch + n) * X_STEP(wide) + c, out[k]);
+        }
+}
+
+/* All filters of the chunk, with zeros behind them. */
+static void fold_filters(const struct work *w)
+{
+    const struct spots *s = &w->p->s;
+    const int64_t wide = w->p->wide;
+    for (int64_t o = 0; o < w->count; o++)
+        for (int64_t c = 0; c < wide; c += LANES) {
+            const float *from = w->g->w + (w->o + o) * FOLDED * s->cin + w->c0 + c;
+            const int64_t there = max_i64(w->inputs - c, 0);
+            vec taps[FOLDED], out[FOLDED];
+            UNROLL
+            for (int t = 0; t < FOLDED; t++)
+                taps[t] = load_n(from + t * s->cin, there);
+            fold_taps(taps, out);
+            UNROLL
+            for (int t = 0; t < FOLDED; t++)
+                store(w->edge + (t * w->count + o) * wide + c, out[t]);
         }
 }
 
@@ -202,24 +288,25 @@ static void find_pairs(const struct spots *s, int in, struct meeting *out)
             out->pair[out->count++] = i;
 }
 
-/* dx of one input position, `width` inputs from c on; `edge`: filters lie there. */
+/* dx of one input position, `width` inputs from c on; `edge`: filters lie there, or folded ones. */
 static void multiply_data(struct work *w, const struct meeting *pairs, int64_t c, int64_t width,
                           bool edge)
 {
     const struct spots *s = &w->p->s;
     struct micro_span span[SPOT_PAIRS];
+    const int64_t edge_step = s->folded ? w->p->wide : PIECE;
     for (int64_t panel = 0; panel < w->p->panels; panel++) {
         const int64_t n = panel * w->p->rows;
         for (int i = 0; i < pairs->count; i++) {
             const struct spot_pair *p = &s->pair[pairs->pair[i]];
             span[i].a = w->g->shared + images_at(w->p, p->out, panel, w->o);
-            span[i].w = edge ? w->edge + p->tap * w->count * PIECE
+            span[i].w = edge ? w->edge + p->tap * w->count * edge_step + (s->folded ? c : 0)
                              : w->g->w + (w->o * s->taps + p->tap) * s->cin + w->c0 + c;
         }
         float *dx = w->dx + (s->pair[pairs->pair[0]].in * s->batch + n) * w->p->wide + c;
         const struct micro m = {.span = span,
                                 .lines = pairs->count,
-                                .line_step = edge ? PIECE : s->taps * s->cin,
+                                .line_step = edge ? edge_step : s->taps * s->cin,
                                 .kc = w->count,
                                 .from = dx,
                                 .c = dx,
@@ -227,15 +314,21 @@ static void multiply_data(struct work *w, const struct meeting *pairs, int64_t c
                                 .width = width,
                                 .lo = -INFINITY,
                                 .hi = INFINITY};
-        fetch_next(w);
+        if (w->g->no_filter)
+            fetch_some(&w->filter, w->filter_share);
+        else
+            fetch_some(&w->state, w->state_share);
         EW_K(micro_spans)(&m, (int)min_i64(w->p->rows, s->batch - n));
     }
 }
 
 static void run_data(struct work *w)
 {
-    const int64_t whole = w->inputs / PIECE * PIECE;
-    if (whole < w->inputs)
+    const bool folded = w->p->s.folded;
+    const int64_t whole = folded ? w->inputs : w->inputs / PIECE * PIECE;
+    if (folded)
+        fold_filters(w);
+    else if (whole < w->inputs)
         copy_edge(w, whole);
     for (int in = 0; in < w->p->s.ins; in++) {
         struct meeting pairs;
@@ -243,7 +336,7 @@ static void run_data(struct work *w)
         if (pairs.count == 0)
             continue;
         for (int64_t c = 0; c < whole; c += NR)
-            multiply_data(w, &pairs, c, min_i64(NR, whole - c), false);
+            multiply_data(w, &pairs, c, min_i64(NR, whole - c), folded);
         if (whole < w->inputs)
             multiply_data(w, &pairs, whole, w->inputs - whole, true);
     }
@@ -270,9 +363,43 @@ static void multiply_filter(struct work *w, int64_t tap, int64_t block, float *s
                                 .width = min_i64(NR, w->inputs - c),
                                 .lo = -INFINITY,
                                 .hi = INFINITY};
-        fetch_next(w);
+        fetch_some(&w->filter, w->filter_share);
         EW_K(micro_spans)(&m, (int)min_i64(MR, s->cout - block * MR));
     }
+}
+
+/* One step of n elements from `at` on, of gradient g; LANES of them at most. */
+INLINE void put_vec(const struct ew_conv_filter *f, const struct ew_update *u, int64_t at, vec g,
+                    int64_t n)
+{
+    if (!f->update)
+        store_n(f->dw + at, f->add ? g + load_n(f->dw + at, n) : g, n);
+    else if (u->is_adam)
+        adam_vec(&u->adam, at, g, n);
+    else
+        sgd_vec(&u->sgd, at, g, n);
+}
+
+/* Into the filter, of folded sums. */
+static void finish_folded(const struct work *w, int64_t o)
+{
+    const struct spots *s = &w->p->s;
+    const int64_t block = MR * w->p->wide;
+    const struct ew_conv_filter f = w->g->filter; /* copies: nothing that is stored changes them */
+    const struct ew_update u = f.update ? *f.update : (struct ew_update){0};
+    for (int64_t r = 0; r < min_i64(MR, s->cout - o); r++)
+        for (int64_t c = 0; c < w->inputs; c += LANES) {
+            const float *sums = w->sums + r * w->p->wide + c;
+            const int64_t at = (o + r) * FOLDED * s->cin + w->c0 + c;
+            vec g[FOLDED], out[FOLDED];
+            UNROLL
+            for (int t = 0; t < FOLDED; t++)
+                g[t] = load(sums + t * block);
+            unfold_taps(g, out);
+            UNROLL
+            for (int t = 0; t < FOLDED; t++)
+                put_vec(&f, &u, at + t * s->cin, out[t], w->inputs - c);
+        }
 }
 
 /* Into the filter, output by output in the order of memory. */
@@ -307,7 +434,10 @@ static void run_filter(struct work *w)
                 multiply_filter(w, t, o / MR, sums);
                 sums += MR * w->p->wide;
             }
-        finish_filter(w, o);
+        if (s->folded)
+            finish_folded(w, o);
+        else
+            finish_filter(w, o);
     }
 }
 
@@ -317,39 +447,68 @@ static const float *state_of(const struct ew_spots_grad *g)
     return !u ? NULL : u->is_adam ? u->adam.m : u->sgd.m;
 }
 
-/* Sets out to fetch the chunk of `count` outputs from o on, and the optimiser's state for it: taps
- * that meet pixels of whole filters, or the tile's inputs of a dense layer. */
-static void plan_fetch(struct work *w, int64_t o, int64_t count)
+/* What is needed of p, laid out as the filter, for `count` outputs from o on: taps that meet pixels
+ * of whole filters, or the tile's inputs of a dense layer or of all taps. */
+static struct fetch fetch_chunk(const struct work *w, const float *p, int64_t o, int64_t count)
 {
     const struct spots *s = &w->p->s;
     const int64_t first = s->count ? s->pair[0].tap : 0;
     const int64_t taps = s->count ? s->pair[s->count - 1].tap + 1 - first : 0;
-    const bool whole = w->p->c_tiles == 1;
-    const int64_t wide = whole ? taps * s->cin : s->taps == 1 ? w->inputs : 0;
-    const int64_t at = (o * s->taps + first) * s->cin + w->c0;
-    const float *state = state_of(w->g);
-    w->filter = (struct fetch){.at = w->g->w + at,
-                               .step = s->taps * s->cin,
-                               .pieces = w->g->dx && wide ? count : 0,
-                               .lines = div_up(wide, LINE)};
-    w->state = w->filter;
-    w->state.at = state ? state + at : NULL;
-    w->state.pieces = state && wide ? count : 0;
-    const int64_t blocks = s->used * div_up(w->count, MR);
-    const int64_t products = div_up(w->inputs, NR) * (blocks + s->ins * w->p->panels);
-    w->share = div_up(count * w->filter.lines, products);
+    if (!p || count <= 0)
+        return (struct fetch){0};
+    if (w->p->c_tiles == 1)
+        return (struct fetch){.at = p + (o * s->taps + first) * s->cin,
+                              .step = s->taps * s->cin,
+                              .pieces = count,
+                              .lines = div_up(taps * s->cin, LINE)};
+    return (struct fetch){.at = p + o * s->taps * s->cin + w->c0,
+                          .step = s->cin,
+                          .pieces = s->used == s->taps ? count * s->taps : 0,
+                          .lines = div_up(w->inputs, LINE)};
+}
+
+/* While dx is made of a chunk the optimiser's state is fetched for it, and then the next one's
+ * filters: all of both at once would not stay in L2. */
+static void plan_fetch(struct work *w, int64_t last)
+{
+    const struct spots *s = &w->p->s;
+    const int64_t next = w->o + w->count;
+    const int64_t columns = div_up(w->inputs, NR);
+    const int64_t data = w->g->dx ? columns * s->ins * w->p->panels : 0;
+    const int64_t filter = w->g->no_filter ? 0 : columns * s->used * div_up(w->count, MR);
+    w->state = fetch_chunk(w, state_of(w->g), w->o, w->count);
+    w->filter = fetch_chunk(w, w->g->w, next, min_i64(w->p->per * MR, last - next));
+    w->state_share = data ? div_up(w->state.pieces * w->state.lines, data) : 0;
+    w->filter_share =
+        div_up(w->filter.pieces * w->filter.lines, max_i64(filter ? filter : data, 1));
+}
+
+/* dx of pixels, in place of that of the first positions. */
+static void unfold_data(const struct work *w)
+{
+    const int64_t size = w->p->s.batch * w->p->wide;
+    for (int64_t i = 0; i < size; i += LANES) {
+        vec m[FOLDED], out[SQUARE];
+        for (int64_t k = 0; k < FOLDED; k++)
+            m[k] = load(w->dx + k * size + i);
+        unfold_pixels(m, out, true);
+        for (int64_t k = 0; k < SQUARE; k++)
+            store(w->dx + k * size + i, out[k]);
+    }
 }
 
 static void finish_data(const struct work *w, int64_t split)
 {
     const struct spots *s = &w->p->s;
+    const int64_t ins = pixels_of(s, s->ins);
     const bool whole = w->p->splits == 1;
+    if (s->folded)
+        unfold_data(w);
     float *to =
-        whole ? w->g->dx
-              : w->g->shared + w->p->y_size + w->p->t_size + split * s->ins * s->batch * s->cin;
-    for (int64_t i = 0; i < s->ins * s->batch; i++) {
+        whole ? w->g->dx : w->g->shared + w->p->y_size + w->p->t_size + split * dx_size(w->p);
+    for (int64_t i = 0; i < ins * s->batch; i++) {
         const float *from = w->dx + i * w->p->wide;
-        float *out = to + (i % s->batch * s->ins + i / s->batch) * s->cin + w->c0;
+        float *out = to + (i % s->batch * ins + i / s->batch) * s->cin + w->c0;
         for (int64_t c = 0; c < w->inputs; c += LANES) {
             const int64_t n = w->inputs - c;
             vec v = load_n(from + c, n);
@@ -367,11 +526,14 @@ static void run_tile(struct work *w, int64_t tile)
     const int64_t last = min_i64(p->blocks * (split + 1) / p->splits * MR, p->s.cout);
     w->c0 = tile % p->c_tiles * p->wide;
     w->inputs = min_i64(p->wide, p->s.cin - w->c0);
-    copy_inputs(w);
+    if (p->s.folded)
+        fold_inputs(w);
+    else
+        copy_inputs(w);
     clear(w->dx, p->s.ins * p->s.batch * p->wide);
     for (w->o = p->blocks * split / p->splits * MR; w->o < last; w->o += w->count) {
         w->count = min_i64(p->per * MR, last - w->o);
-        plan_fetch(w, w->o + w->count, min_i64(p->per * MR, last - w->o - w->count));
+        plan_fetch(w, last);
         if (w->g->dx)
             run_data(w);
         if (!w->g->no_filter)
@@ -403,14 +565,14 @@ int64_t EW_K(spots_grad_sum_tiles)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
-    return p.splits > 1 ? div_up(p.s.ins * p.s.batch * p.s.cin, FILTER_SUM) : 0;
+    return p.splits > 1 ? div_up(dx_size(&p), FILTER_SUM) : 0;
 }
 
 void EW_K(spots_grad_sum)(const struct ew_spots_grad *g, int64_t begin, int64_t end)
 {
     struct plan p;
     init(&p, &g->filter.shape);
-    const int64_t size = p.s.ins * p.s.batch * p.s.cin, at = begin * FILTER_SUM;
+    const int64_t size = dx_size(&p), at = begin * FILTER_SUM;
     const struct ew_conv_filter sum = {.dw = g->dx, .add = g->add_dx};
     filter_sum(&sum, g->shared + p.y_size + p.t_size + at, p.splits, size, at,
                min_i64(end * FILTER_SUM, size) - at);
