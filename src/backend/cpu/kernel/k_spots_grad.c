@@ -25,8 +25,9 @@
 #define CHUNK        (32 << 10) /* floats of the filter at a time: 128 KiB */
 #define CHUNK_MAX    4          /* blocks of outputs in it */
 #define INPUTS       512        /* of a tile, at most */
-#define INPUTS_FOLD  128        /* of folded filters: more of them are multiplied at a time */
-#define TURN         (4 * MR)   /* outputs of a tile of laying out */
+#define INPUTS_FOLD  64         /* of folded filters, with CHUNK_FOLD: measured */
+#define CHUNK_FOLD   2
+#define TURN         (4 * MR)        /* outputs of a tile of laying out */
 #define X_STEP(wide) ((wide) + LINE) /* pixels do not share cache sets */
 
 struct plan {
@@ -53,7 +54,8 @@ static void init(struct plan *p, const struct ew_conv_shape *sh)
     p->blocks = div_up(s->cout, MR);
     const int64_t wanted = s->cout * s->taps * s->cin < SMALL ? WANTED / 2 : WANTED;
     p->splits = min_i64(max_i64(wanted / p->c_tiles, 1), p->blocks);
-    p->per = min_i64(max_i64(CHUNK / (s->taps * p->wide * MR), 1), CHUNK_MAX);
+    p->per =
+        min_i64(max_i64(CHUNK / (s->taps * p->wide * MR), 1), s->folded ? CHUNK_FOLD : CHUNK_MAX);
     p->y_size = s->outs * p->panels * s->cout * MR;
     p->t_size = s->outs * p->blocks * s->batch * MR;
 }
@@ -184,10 +186,11 @@ int64_t EW_K(spots_grad_tiles)(const struct ew_conv_shape *s)
     return p.c_tiles * p.splits;
 }
 
-/* Filters of a last vector that is not whole, or all of them folded. */
-static int64_t edge_size(const struct plan *p)
+/* Floats of a filter's tap in `edge`, where those of a last vector that is not whole lie, or NR of
+ * folded ones. */
+static int64_t edge_step(const struct plan *p)
 {
-    return p->per * MR * p->s.taps * (p->s.folded ? p->wide : PIECE);
+    return p->s.folded ? NR : PIECE;
 }
 
 /* x and dx of the tile's inputs, sums of a block of filters (or zeros), and those. */
@@ -197,7 +200,7 @@ size_t EW_K(spots_grad_scratch)(const struct ew_conv_shape *s)
     init(&p, s);
     const int64_t rows = p.s.ins * p.s.batch;
     return (size_t)(rows * (X_STEP(p.wide) + p.wide) + (p.s.used * MR + 1) * p.wide +
-                    edge_size(&p)) *
+                    p.per * MR * p.s.taps * edge_step(&p)) *
            sizeof(float);
 }
 
@@ -208,8 +211,8 @@ struct work {
     int64_t o, count;                  /* outputs of the chunk */
     float *x, *dx;                     /* [in][images][X_STEP], [in][images][wide] */
     float *sums;                       /* [used taps][MR][wide], and `wide` zeros */
-    float *edge;                       /* [taps][outputs of the chunk][PIECE or wide] */
-    int64_t row[MR];                   /* `wide` apart */
+    float *edge;                       /* [taps][outputs of the chunk][edge_step] */
+    int64_t row[MR], sum_row[MR];      /* of dx: `wide` apart; of sums: as much, or NR if folded */
     struct fetch filter, state;        /* of the next chunk; of this one */
     int64_t filter_share, state_share; /* lines to fetch with each product */
 };
@@ -242,15 +245,15 @@ static void fold_inputs(const struct work *w)
         }
 }
 
-/* All filters of the chunk, with zeros behind them. */
-static void fold_filters(const struct work *w)
+/* NR inputs from c on of all filters of the chunk, with zeros behind them: all taps of them stay in
+ * L1 until they are multiplied. */
+static void fold_filters(const struct work *w, int64_t c)
 {
     const struct spots *s = &w->p->s;
-    const int64_t wide = w->p->wide;
     for (int64_t o = 0; o < w->count; o++)
-        for (int64_t c = 0; c < wide; c += LANES) {
-            const float *from = w->g->w + (w->o + o) * FOLDED * s->cin + w->c0 + c;
-            const int64_t there = max_i64(w->inputs - c, 0);
+        for (int64_t i = 0; i < NR; i += LANES) {
+            const float *from = w->g->w + (w->o + o) * FOLDED * s->cin + w->c0 + c + i;
+            const int64_t there = max_i64(w->inputs - c - i, 0);
             vec taps[FOLDED], out[FOLDED];
             UNROLL
             for (int t = 0; t < FOLDED; t++)
@@ -258,7 +261,7 @@ static void fold_filters(const struct work *w)
             fold_taps(taps, out);
             UNROLL
             for (int t = 0; t < FOLDED; t++)
-                store(w->edge + (t * w->count + o) * wide + c, out[t]);
+                store(w->edge + (t * w->count + o) * NR + i, out[t]);
         }
 }
 
@@ -294,19 +297,19 @@ static void multiply_data(struct work *w, const struct meeting *pairs, int64_t c
 {
     const struct spots *s = &w->p->s;
     struct micro_span span[SPOT_PAIRS];
-    const int64_t edge_step = s->folded ? w->p->wide : PIECE;
+    const int64_t step = edge ? edge_step(w->p) : s->taps * s->cin;
     for (int64_t panel = 0; panel < w->p->panels; panel++) {
         const int64_t n = panel * w->p->rows;
         for (int i = 0; i < pairs->count; i++) {
             const struct spot_pair *p = &s->pair[pairs->pair[i]];
             span[i].a = w->g->shared + images_at(w->p, p->out, panel, w->o);
-            span[i].w = edge ? w->edge + p->tap * w->count * edge_step + (s->folded ? c : 0)
+            span[i].w = edge ? w->edge + p->tap * w->count * step
                              : w->g->w + (w->o * s->taps + p->tap) * s->cin + w->c0 + c;
         }
         float *dx = w->dx + (s->pair[pairs->pair[0]].in * s->batch + n) * w->p->wide + c;
         const struct micro m = {.span = span,
                                 .lines = pairs->count,
-                                .line_step = edge ? edge_step : s->taps * s->cin,
+                                .line_step = step,
                                 .kc = w->count,
                                 .from = dx,
                                 .c = dx,
@@ -324,11 +327,8 @@ static void multiply_data(struct work *w, const struct meeting *pairs, int64_t c
 
 static void run_data(struct work *w)
 {
-    const bool folded = w->p->s.folded;
-    const int64_t whole = folded ? w->inputs : w->inputs / PIECE * PIECE;
-    if (folded)
-        fold_filters(w);
-    else if (whole < w->inputs)
+    const int64_t whole = w->inputs / PIECE * PIECE;
+    if (whole < w->inputs)
         copy_edge(w, whole);
     for (int in = 0; in < w->p->s.ins; in++) {
         struct meeting pairs;
@@ -336,36 +336,45 @@ static void run_data(struct work *w)
         if (pairs.count == 0)
             continue;
         for (int64_t c = 0; c < whole; c += NR)
-            multiply_data(w, &pairs, c, min_i64(NR, whole - c), folded);
+            multiply_data(w, &pairs, c, min_i64(NR, whole - c), false);
         if (whole < w->inputs)
             multiply_data(w, &pairs, whole, w->inputs - whole, true);
     }
 }
 
-/* Gradients of one tap of a block of outputs. */
-static void multiply_filter(struct work *w, int64_t tap, int64_t block, float *sums)
+static void run_folded_data(struct work *w)
+{
+    for (int64_t c = 0; c < w->inputs; c += NR) {
+        fold_filters(w, c);
+        for (int k = 0; k < FOLDED; k++) {
+            const struct meeting pair = {1, {k}};
+            multiply_data(w, &pair, c, min_i64(NR, w->inputs - c), true);
+        }
+    }
+}
+
+/* Gradients of one tap of a block of outputs, NR inputs from c on. */
+static void multiply_filter(struct work *w, int64_t tap, int64_t block, int64_t c, float *sums)
 {
     const struct spots *s = &w->p->s;
     struct micro_span span[SPOT_PAIRS];
     const int first = s->first[tap], count = s->first[tap + 1] - first;
-    for (int64_t c = 0; c < w->inputs; c += NR) {
-        for (int i = 0; i < count; i++) {
-            const struct spot_pair *p = &s->pair[first + i];
-            span[i] = (struct micro_span){w->g->shared + outputs_at(w->p, p->out, block),
-                                          w->x + p->in * s->batch * X_STEP(w->p->wide) + c};
-        }
-        const struct micro m = {.span = span,
-                                .lines = count,
-                                .line_step = X_STEP(w->p->wide),
-                                .kc = s->batch,
-                                .c = sums + c,
-                                .row = w->row,
-                                .width = min_i64(NR, w->inputs - c),
-                                .lo = -INFINITY,
-                                .hi = INFINITY};
-        fetch_some(&w->filter, w->filter_share);
-        EW_K(micro_spans)(&m, (int)min_i64(MR, s->cout - block * MR));
+    for (int i = 0; i < count; i++) {
+        const struct spot_pair *p = &s->pair[first + i];
+        span[i] = (struct micro_span){w->g->shared + outputs_at(w->p, p->out, block),
+                                      w->x + p->in * s->batch * X_STEP(w->p->wide) + c};
     }
+    const struct micro m = {.span = span,
+                            .lines = count,
+                            .line_step = X_STEP(w->p->wide),
+                            .kc = s->batch,
+                            .c = sums,
+                            .row = w->sum_row,
+                            .width = min_i64(NR, w->inputs - c),
+                            .lo = -INFINITY,
+                            .hi = INFINITY};
+    fetch_some(&w->filter, w->filter_share);
+    EW_K(micro_spans)(&m, (int)min_i64(MR, s->cout - block * MR));
 }
 
 /* One step of n elements from `at` on, of gradient g; LANES of them at most. */
@@ -380,25 +389,34 @@ INLINE void put_vec(const struct ew_conv_filter *f, const struct ew_update *u, i
         sgd_vec(&u->sgd, at, g, n);
 }
 
-/* Into the filter, of folded sums. */
-static void finish_folded(const struct work *w, int64_t o)
+/* Into the filter, of folded sums: NR inputs from c on. */
+static void finish_folded(const struct work *w, int64_t o, int64_t c)
 {
     const struct spots *s = &w->p->s;
-    const int64_t block = MR * w->p->wide;
     const struct ew_conv_filter f = w->g->filter; /* copies: nothing that is stored changes them */
     const struct ew_update u = f.update ? *f.update : (struct ew_update){0};
+    const int64_t n = min_i64(NR, w->inputs - c);
     for (int64_t r = 0; r < min_i64(MR, s->cout - o); r++)
-        for (int64_t c = 0; c < w->inputs; c += LANES) {
-            const float *sums = w->sums + r * w->p->wide + c;
-            const int64_t at = (o + r) * FOLDED * s->cin + w->c0 + c;
+        for (int64_t i = 0; i < n; i += LANES) {
+            const int64_t at = (o + r) * FOLDED * s->cin + w->c0 + c + i;
             vec g[FOLDED], out[FOLDED];
             UNROLL
             for (int t = 0; t < FOLDED; t++)
-                g[t] = load(sums + t * block);
+                g[t] = load(w->sums + (t * MR + r) * NR + i);
             unfold_taps(g, out);
             UNROLL
             for (int t = 0; t < FOLDED; t++)
-                put_vec(&f, &u, at + t * s->cin, out[t], w->inputs - c);
+                put_vec(&f, &u, at + t * s->cin, out[t], n - i);
+        }
+}
+
+static void run_folded_filter(struct work *w)
+{
+    for (int64_t o = w->o; o < w->o + w->count; o += MR)
+        for (int64_t c = 0; c < w->inputs; c += NR) {
+            for (int64_t t = 0; t < FOLDED; t++)
+                multiply_filter(w, t, o / MR, c, w->sums + t * MR * NR);
+            finish_folded(w, o, c);
         }
 }
 
@@ -431,13 +449,11 @@ static void run_filter(struct work *w)
         float *sums = w->sums;
         for (int64_t t = 0; t < s->taps; t++)
             if (s->first[t] < s->first[t + 1]) {
-                multiply_filter(w, t, o / MR, sums);
+                for (int64_t c = 0; c < w->inputs; c += NR)
+                    multiply_filter(w, t, o / MR, c, sums + c);
                 sums += MR * w->p->wide;
             }
-        if (s->folded)
-            finish_folded(w, o);
-        else
-            finish_filter(w, o);
+        finish_filter(w, o);
     }
 }
 
@@ -534,9 +550,13 @@ static void run_tile(struct work *w, int64_t tile)
     for (w->o = p->blocks * split / p->splits * MR; w->o < last; w->o += w->count) {
         w->count = min_i64(p->per * MR, last - w->o);
         plan_fetch(w, last);
-        if (w->g->dx)
+        if (w->g->dx && p->s.folded)
+            run_folded_data(w);
+        else if (w->g->dx)
             run_data(w);
-        if (!w->g->no_filter)
+        if (!w->g->no_filter && p->s.folded)
+            run_folded_filter(w);
+        else if (!w->g->no_filter)
             run_filter(w);
     }
     if (w->g->dx)
@@ -553,8 +573,10 @@ void EW_K(spots_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t 
     w.sums = w.dx + rows * p.wide;
     w.edge = w.sums + (p.s.used * MR + 1) * p.wide;
     clear(w.edge - p.wide, p.wide);
-    for (int r = 0; r < MR; r++)
+    for (int r = 0; r < MR; r++) {
         w.row[r] = r * p.wide;
+        w.sum_row[r] = p.s.folded ? r * NR : w.row[r];
+    }
     for (int64_t i = begin; i < end; i++)
         run_tile(&w, i);
 }
