@@ -400,9 +400,22 @@ static bool advance(const struct work *w, struct piece *at)
  * fetched, which follow them in memory unless a panel has some of their inputs. */
 static void plan_soon(struct work *w, const struct piece *at)
 {
-    struct piece next = *at;
-    const bool more = advance_filters(w, &next) && w->p->chunks == 1;
-    w->soon = more ? filter_at(w, next.o, 0, 0) + at->tap * next.rows * w->p->s.cin : NULL;
+    const int64_t o = at->o + MR, rows = min_i64(MR, w->p->s.cout - w->first - o);
+    const bool more = rows > 0 && w->p->chunks == 1;
+    w->soon = more ? filter_at(w, o, 0, 0) + at->tap * rows * w->p->s.cin : NULL;
+}
+
+/* Sets out to fetch the next piece, or the next tile's first. */
+static void plan_fetch(struct work *w, const struct piece *next, bool more)
+{
+    const struct spots *s = &w->p->s;
+    const int64_t o = more ? next->o : w->count;
+    const int64_t tap = more ? next->tap : s->count ? s->pair[0].tap : 0;
+    const int64_t rows = more ? next->rows : min_i64(MR, s->cout - w->first - o);
+    w->next = (struct fetch){.at = filter_at(w, o, tap, more ? next->c0 : 0),
+                             .step = s->taps * s->cin,
+                             .pieces = max_i64(rows, 0),
+                             .lines = div_up(more ? next->kc : min_i64(KC, s->cin), LINE)};
 }
 
 static void run_tile(struct work *w, int64_t tile)
@@ -419,10 +432,7 @@ static void run_tile(struct work *w, int64_t tile)
         if (s->folded)
             plan_soon(w, &at);
         else
-            w->next = (struct fetch){.at = more ? filter_at(w, next.o, next.tap, next.c0) : NULL,
-                                     .step = s->taps * s->cin,
-                                     .pieces = more ? next.rows : 0,
-                                     .lines = div_up(next.kc, LINE)};
+            plan_fetch(w, &next, more);
         multiply(w, &at);
         at = next;
     }

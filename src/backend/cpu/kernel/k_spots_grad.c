@@ -463,11 +463,20 @@ static const float *state_of(const struct ew_spots_grad *g)
     return !u ? NULL : u->is_adam ? u->adam.m : u->sgd.m;
 }
 
-/* What is needed of p, laid out as the filter, for `count` outputs from o on: taps that meet pixels
- * of whole filters, or the tile's inputs of a dense layer or of all taps. */
-static struct fetch fetch_chunk(const struct work *w, const float *p, int64_t o, int64_t count)
+/* Where a range of outputs begins. */
+static int64_t split_at(const struct plan *p, int64_t split)
+{
+    return min_i64(p->blocks * split / p->splits * MR, p->s.cout);
+}
+
+/* What is needed of p, laid out as the filter, for the chunk of a tile that begins with output o:
+ * taps that meet pixels of whole filters, or the tile's inputs of a dense layer or of all taps. */
+static struct fetch fetch_chunk(const struct work *w, const float *p, int64_t tile, int64_t o)
 {
     const struct spots *s = &w->p->s;
+    const int64_t c0 = tile % w->p->c_tiles * w->p->wide;
+    const int64_t last = split_at(w->p, tile / w->p->c_tiles + 1);
+    const int64_t count = min_i64(w->p->per * MR, last - o);
     const int64_t first = s->count ? s->pair[0].tap : 0;
     const int64_t taps = s->count ? s->pair[s->count - 1].tap + 1 - first : 0;
     if (!p || count <= 0)
@@ -477,23 +486,25 @@ static struct fetch fetch_chunk(const struct work *w, const float *p, int64_t o,
                               .step = s->taps * s->cin,
                               .pieces = count,
                               .lines = div_up(taps * s->cin, LINE)};
-    return (struct fetch){.at = p + o * s->taps * s->cin + w->c0,
+    return (struct fetch){.at = p + o * s->taps * s->cin + c0,
                           .step = s->cin,
                           .pieces = s->used == s->taps ? count * s->taps : 0,
-                          .lines = div_up(w->inputs, LINE)};
+                          .lines = div_up(min_i64(w->p->wide, s->cin - c0), LINE)};
 }
 
 /* While dx is made of a chunk the optimiser's state is fetched for it, and then the next one's
- * filters: all of both at once would not stay in L2. */
-static void plan_fetch(struct work *w, int64_t last)
+ * filters, or the next tile's first: all of both at once would not stay in L2. */
+static void plan_fetch(struct work *w, int64_t tile)
 {
     const struct spots *s = &w->p->s;
-    const int64_t next = w->o + w->count;
+    const int64_t next = w->o + w->count, c_tiles = w->p->c_tiles;
+    const bool ends = next >= split_at(w->p, tile / c_tiles + 1);
     const int64_t columns = div_up(w->inputs, NR);
     const int64_t data = w->g->dx ? columns * s->ins * w->p->panels : 0;
     const int64_t filter = w->g->no_filter ? 0 : columns * s->used * div_up(w->count, MR);
-    w->state = fetch_chunk(w, state_of(w->g), w->o, w->count);
-    w->filter = fetch_chunk(w, w->g->w, next, min_i64(w->p->per * MR, last - next));
+    w->state = fetch_chunk(w, state_of(w->g), tile, w->o);
+    w->filter =
+        fetch_chunk(w, w->g->w, tile + ends, ends ? split_at(w->p, (tile + 1) / c_tiles) : next);
     w->state_share = data ? div_up(w->state.pieces * w->state.lines, data) : 0;
     w->filter_share =
         div_up(w->filter.pieces * w->filter.lines, max_i64(filter ? filter : data, 1));
@@ -539,7 +550,7 @@ static void run_tile(struct work *w, int64_t tile)
 {
     const struct plan *p = w->p;
     const int64_t split = tile / p->c_tiles;
-    const int64_t last = min_i64(p->blocks * (split + 1) / p->splits * MR, p->s.cout);
+    const int64_t last = split_at(p, split + 1);
     w->c0 = tile % p->c_tiles * p->wide;
     w->inputs = min_i64(p->wide, p->s.cin - w->c0);
     if (p->s.folded)
@@ -547,9 +558,9 @@ static void run_tile(struct work *w, int64_t tile)
     else
         copy_inputs(w);
     clear(w->dx, p->s.ins * p->s.batch * p->wide);
-    for (w->o = p->blocks * split / p->splits * MR; w->o < last; w->o += w->count) {
+    for (w->o = split_at(p, split); w->o < last; w->o += w->count) {
         w->count = min_i64(p->per * MR, last - w->o);
-        plan_fetch(w, last);
+        plan_fetch(w, tile);
         if (w->g->dx && p->s.folded)
             run_folded_data(w);
         else if (w->g->dx)
