@@ -6,7 +6,7 @@
 #include "backend/cpu/kernel/sparse.h"
 
 #define CHANNELS 128 /* of each side at least: with fewer, what is not multiplying counts */
-#define SAMPLE   32  /* rows that are looked at */
+#define SAMPLE   64  /* rows that are looked at */
 
 bool EW_K(sparse_fits)(const struct ew_conv_shape *s)
 {
@@ -17,14 +17,17 @@ bool EW_K(sparse_fits)(const struct ew_conv_shape *s)
            s->cout >= CHANNELS && sparse_rows(s) >= SPAN / 2;
 }
 
+/* Rows far apart, which do not fall on the same pixel of all images. */
 double EW_K(sparse_share)(const float *a, int64_t rows, int64_t n, int64_t step)
 {
-    const int64_t skip = max_i64(rows / SAMPLE, 1);
-    int64_t set = 0, all = 0;
-    for (int64_t r = 0; r < rows; r += skip, all += n)
+    const int64_t count = min_i64(rows, SAMPLE);
+    int64_t set = 0;
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t r = (int64_t)((uint64_t)k * 2654435769u % (uint64_t)rows);
         for (int64_t i = 0; i < n; i += SPAN)
             set += __builtin_popcountll(marks(a + r * step + i, min_i64(SPAN, n - i)));
-    return (double)set / (double)all;
+    }
+    return (double)set / (double)(count * n);
 }
 
 int64_t EW_K(sparse_tiles)(const struct ew_conv_shape *s)
