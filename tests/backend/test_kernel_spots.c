@@ -37,6 +37,12 @@ static const struct {
     {"dense, odd",  {33, 1, 301, 137, {A1, A1, A1}}},
     {"pixels",      {2, 1, 128, 131, {A1, {5, 5, 1, 1, 1, 0}, {7, 7, 1, 1, 1, 0}}}},
     {"many pixels", {3, 1, 140, 133, {A1, {15, 15, 1, 1, 1, 0}, {13, 13, 1, 1, 1, 0}}}},
+}, rare[] = {
+    {"3x3",           {5, 1, 48, 70, {A1, {9, 9, 3, 1, 1, 1}, {7, 7, 3, 1, 1, 1}}}},
+    {"3x3, cropped",  {4, 1, 16, 33, {A1, {9, 4, 3, 2, 1, 0}, {8, 3, 3, 2, 1, 0}}}},
+    {"5x5",           {7, 1, 32, 20, {A1, {6, 6, 5, 1, 1, 2}, {6, 6, 5, 1, 1, 2}}}},
+    {"wide",          {4, 1, 160, 18, {A1, {4, 4, 3, 1, 1, 1}, {5, 5, 3, 1, 1, 1}}}},
+    {"a first layer", {6, 1, 3, 64, {A1, {23, 11, 11, 2, 1, 4}, {23, 11, 11, 2, 1, 4}}}},
 };
 #undef A1
 /* clang-format on */
@@ -158,8 +164,31 @@ static void run_sparse_grad(const struct data *d, bool apart, const struct ew_sp
     ew_guard_free(other);
 }
 
+static void run_rare(const struct data *d, bool apart, struct ew_spots_grad g)
+{
+    const struct ew_kernels *k = d->k;
+    const int64_t tiles = k->rare_tiles(&d->s);
+    const int64_t outputs = g.no_filter ? 0 : d->s.cout;
+    void *scratch = test_scratch(k->rare_scratch(&d->s));
+    g.shared = test_scratch(k->rare_shared(&d->s) * sizeof(float));
+    if (!apart) {
+        k->rare_run(&g, 0, tiles, scratch);
+        k->rare_sum(&g, 0, outputs);
+    }
+    for (int64_t t = tiles - 1; apart && t >= 0; t--)
+        k->rare_run(&g, t, t + 1, scratch);
+    for (int64_t o = outputs - 1; apart && o >= 0; o--)
+        k->rare_sum(&g, o, o + 1);
+    ew_guard_free(scratch);
+    ew_guard_free(g.shared);
+}
+
 static void run_gradients(const struct data *d, bool apart, struct ew_spots_grad g)
 {
+    if (d->way == BY_RARE) {
+        run_rare(d, apart, g);
+        return;
+    }
     if (d->way == BY_DENSE) {
         run_dense_grad(d, apart, &g);
         return;
@@ -378,6 +407,48 @@ static void many_zeros(const struct ew_kernels *k, size_t c)
     ew_test_end();
 }
 
+/* The bias's gradient, where it comes with the filter's. */
+static void check_bias(const struct data *d)
+{
+    float *dw = test_array(d->n_w, 9), *db = test_array(d->s.cout, 10);
+    run_gradients(
+        d, false,
+        (struct ew_spots_grad){
+            .filter = {.shape = d->s, .x = d->x, .dy = d->dy, .dw = dw, .db = db}, .w = d->w});
+    for (int64_t o = 0; o < d->s.cout; o++) {
+        double want = 0;
+        for (int64_t i = o; i < d->n_y; i += d->s.cout)
+            want += (double)d->dy[i];
+        EW_EXPECT(fabs((double)db[o] - want) < 1e-4);
+    }
+    ew_guard_free(dw);
+    ew_guard_free(db);
+}
+
+/* One element of dy in ten is left, and none of some outputs. */
+static void nearly_all_zeros(const struct ew_kernels *k, size_t c)
+{
+    struct data d = {.k = k, .s = rare[c].s, .way = BY_RARE};
+    ew_test_begin("rare %s: %s", k->isa, rare[c].name);
+    const bool data = d.s.cin * d.s.axis[2].taps % k->lanes == 0;
+    EW_EXPECT(k->rare_fits(&d.s, data));
+    EW_EXPECT(data || !k->rare_fits(&d.s, true));
+    data_init(&d, 10 * c + 1);
+    for (int64_t i = 0; i < d.n_y; i++)
+        d.dy[i] *= i * 7 % 10 == 3 && i % d.s.cout != 1;
+    if (data) {
+        check_gradients(&d, false);
+        check_gradients(&d, true);
+        check_update(&d, false);
+        check_update(&d, true);
+        check_alone(&d);
+        check_mask(&d);
+    }
+    check_bias(&d);
+    data_fini(&d);
+    ew_test_end();
+}
+
 static void refused(const struct ew_kernels *k)
 {
     ew_test_begin("spots %s: what it does not do", k->isa);
@@ -392,6 +463,8 @@ static void refused(const struct ew_kernels *k)
     EW_EXPECT(!k->dense_pays(&large));
     EW_EXPECT(!k->sparse_fits(&groups));
     EW_EXPECT(!k->sparse_fits(&large));
+    EW_EXPECT(!k->rare_fits(&groups, false));
+    EW_EXPECT(!k->rare_fits(&none, false));
     ew_test_end();
 }
 
@@ -413,6 +486,8 @@ int main(void)
         refused(ew_isa_at(i));
         for (size_t c = 0; c < sizeof(zeros) / sizeof(zeros[0]); c++)
             many_zeros(ew_isa_at(i), c);
+        for (size_t c = 0; c < sizeof(rare) / sizeof(rare[0]); c++)
+            nearly_all_zeros(ew_isa_at(i), c);
     }
     return ew_test_status();
 }

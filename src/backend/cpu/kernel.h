@@ -165,7 +165,7 @@ struct ew_spots_grad {
     const float *w;
     float *dx; /* NULL: not wanted */
     bool add_dx;
-    bool mask;                        /* sparse only: dx becomes 0 where x is not positive */
+    bool mask;                        /* sparse and rare: dx becomes 0 where x is not positive */
     float *shared;                    /* spots_grad_shared floats */
     const struct ew_patch_pool *pool; /* patch only: makes filter.dy; NULL: none */
 };
@@ -516,6 +516,14 @@ struct ew_column_sums {
     X(int64_t, sparse_filter_tiles, (const struct ew_conv_shape *s, bool by_x))                    \
     X(size_t,  sparse_filter_scratch, (const struct ew_conv_shape *s))                             \
     X(void,    sparse_filter_run, (const struct ew_spots_grad *g, bool by_x, int64_t begin, int64_t end, void *scratch)) \
+    /* Any filters, where dy is nearly all zeros (see kernel/k_rare.c): run over tiles, then sum over  \
+     * outputs, the bias's gradient too.  Fits: with or without a gradient for the data. */            \
+    X(bool,    rare_fits,      (const struct ew_conv_shape *s, bool data))                         \
+    X(int64_t, rare_tiles,     (const struct ew_conv_shape *s))                                    \
+    X(size_t,  rare_shared,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  rare_scratch,   (const struct ew_conv_shape *s))                                    \
+    X(void,    rare_run,       (const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)) \
+    X(void,    rare_sum,       (const struct ew_spots_grad *g, int64_t begin, int64_t end))        \
     /* Few channels, 5x5 and stride 1 (patch_fits), as conv; patch_pays: beside the others, in      \
      * training.  Both gradients: pack into each thread's scratch, run over tiles, sum. */          \
     X(bool,    patch_fits,     (const struct ew_conv_shape *s))                                    \

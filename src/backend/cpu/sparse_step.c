@@ -7,18 +7,26 @@
 #include "backend/cpu/share.h"
 #include "backend/cpu/spot_step.h"
 
-#define DENSE 0.67 /* of a tensor that is not zero: from there on skipping gains nothing */
-
 /* The other kernel's state follows it. */
 struct state {
     struct ew_conv_shape shape;
-    bool relu; /* behind it */
+    bool relu;   /* behind it */
+    double most; /* of what is looked at that may not be zero */
     ew_err (*otherwise)(const struct ew_call *c);
 };
 
 bool ew_sparse_worth(const struct ew_ask *ask, const struct ew_conv_shape *s)
 {
-    return ask->c->train && !ask->c->norm && !ask->c->behind && ask->be->isa->sparse_fits(s);
+    const struct ew_kernels *k = ask->be->isa;
+    const bool backward = ask->phase == EW_PHASE_BACKWARD;
+    return ask->c->train && !ask->c->norm && !ask->c->behind &&
+           (k->sparse_fits(s) || (backward && k->rare_fits(s, ask->c->din && ask->c->din[0])));
+}
+
+/* From there on skipping gains nothing.  The more taps, the fewer products Winograd makes. */
+static double most_of(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return k->sparse_fits(s) ? 0.67 : 1.0 / ((double)s->axis[1].taps * s->axis[2].taps);
 }
 
 static struct ew_call other_call(const struct ew_call *c)
@@ -32,8 +40,8 @@ ew_err ew_sparse_prepare(const struct ew_call *c, const struct ew_conv_shape *s,
                          const struct ew_kernel *otherwise)
 {
     const struct ew_call other = other_call(c);
-    *(struct state *)c->state =
-        (struct state){.shape = *s, .relu = relu, .otherwise = otherwise->run};
+    *(struct state *)c->state = (struct state){
+        .shape = *s, .relu = relu, .most = most_of(c->be->isa, s), .otherwise = otherwise->run};
     return otherwise->prepare ? otherwise->prepare(&other) : EW_OK;
 }
 
@@ -82,12 +90,24 @@ static void filter_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     w->k->sparse_filter_run(&w->backward, w->by_x, begin, end, own(w, worker));
 }
 
+static void rare_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->rare_run(&w->backward, begin, end, own(w, worker));
+}
+
+static void rare_outputs(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->rare_sum(&w->backward, begin, end);
+}
+
 static ew_err run_forward(const struct ew_call *c)
 {
     const struct ew_kernels *k = c->be->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
-    if (share_of(c, c->in[0], 0) > DENSE)
+    if (share_of(c, c->in[0], 0) > state->most)
         return run_otherwise(c);
     struct work w = {.k = k,
                      .forward = {.shape = *s,
@@ -102,9 +122,17 @@ static ew_err run_forward(const struct ew_call *c)
     return EW_OK;
 }
 
-/* Scratch for a thread, backward. */
+/* What the threads share, backward. */
+static size_t shared_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return k->sparse_fits(s) ? 0 : ew_align_up(k->rare_shared(s) * sizeof(float));
+}
+
+/* Scratch for a thread. */
 static size_t grad_scratch(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
+    if (!k->sparse_fits(s))
+        return k->rare_scratch(s);
     const size_t data = k->sparse_grad_scratch(s), filter = k->sparse_filter_scratch(s);
     return k->sparse_filter_tiles(s, false) > 0 && filter > data ? filter : data;
 }
@@ -112,6 +140,12 @@ static size_t grad_scratch(const struct ew_kernels *k, const struct ew_conv_shap
 static void run_gradients(const struct ew_call *c, struct work *w)
 {
     const struct ew_conv_shape *s = &w->backward.filter.shape;
+    if (!w->k->sparse_fits(s)) {
+        ew_pool_run(c->be->pool, w->k->rare_tiles(s), rare_tiles, w);
+        if (c->din[1])
+            ew_pool_run(c->be->pool, s->cout, rare_outputs, w);
+        return;
+    }
     const int64_t tiles = w->k->sparse_filter_tiles(s, w->by_x);
     if (c->din[0] || (c->din[1] && tiles == 0))
         ew_pool_run(c->be->pool, w->k->sparse_grad_tiles(s), backward_tiles, w);
@@ -128,17 +162,20 @@ static ew_err run_backward(const struct ew_call *c)
     if (!c->dout[0])
         return EW_OK;
     const double share = share_of(c, masks ? c->out[0] : c->dout[0], c->out_step);
-    if (share > DENSE)
+    if (share > state->most)
         return run_otherwise(c);
     if (c->update)
         ew_cpu_update_of(c->update, &update);
     struct work w = {.k = c->be->isa,
                      .backward = ew_spot_gradients(c, s, &update),
-                     .scratch = c->scratch,
+                     .scratch = (char *)c->scratch + shared_bytes(c->be->isa, s),
                      .size = grad_scratch(c->be->isa, s),
                      .by_x = share_of(c, c->in[0], 0) < share};
+    const bool bias = c->n_in > 2 && c->din[2], rare = !c->be->isa->sparse_fits(s);
     w.backward.mask = c->mask;
-    if (masks || (c->n_in > 2 && c->din[2]))
+    w.backward.filter.db = bias && rare && !masks && c->din[1] ? c->din[2]->data : NULL;
+    w.backward.filter.add_db = !(c->fresh & 4);
+    if (masks || (bias && !w.backward.filter.db))
         ew_bias_gradient(c, masks ? c->out[0] : NULL);
     run_gradients(c, &w);
     return EW_OK;
@@ -151,7 +188,8 @@ struct ew_kernel ew_sparse_kernel(const struct ew_ask *ask, const struct ew_conv
     const bool forward = ask->phase == EW_PHASE_FORWARD;
     const size_t own = forward ? k->sparse_scratch(s) : grad_scratch(k, s);
     const size_t bias = forward ? 0 : ew_bias_scratch(s->cout);
-    const size_t shared = ew_share_scratch(ask->be, own), all = shared > bias ? shared : bias;
+    const size_t shared = forward ? 0 : shared_bytes(k, s);
+    const size_t mine = shared + ew_share_scratch(ask->be, own), all = mine > bias ? mine : bias;
     return (struct ew_kernel){.name = forward ? "zeros skipped" : "gradients, zeros skipped",
                               .run = forward ? run_forward : run_backward,
                               .fresh = otherwise.fresh,
