@@ -22,7 +22,7 @@
 #define WANTED       8          /* tiles to aim at */
 #define SMALL        (64 << 10) /* floats of a filter of which half as many have enough to do */
 #define DX_FLOATS    (64 << 10) /* of a tile: 256 KiB */
-#define CHUNK        (32 << 10) /* floats of the filter at a time: 128 KiB */
+#define CHUNK        (32 << 10) /* floats of taps that meet pixels at a time: 128 KiB */
 #define CHUNK_MAX    4          /* blocks of outputs in it */
 #define INPUTS       512        /* of a tile, at most */
 #define INPUTS_FOLD  64         /* of folded filters, with CHUNK_FOLD: measured */
@@ -54,8 +54,8 @@ static void init(struct plan *p, const struct ew_conv_shape *sh)
     p->blocks = div_up(s->cout, MR);
     const int64_t wanted = s->cout * s->taps * s->cin < SMALL ? WANTED / 2 : WANTED;
     p->splits = min_i64(max_i64(wanted / p->c_tiles, 1), p->blocks);
-    p->per =
-        min_i64(max_i64(CHUNK / (s->taps * p->wide * MR), 1), s->folded ? CHUNK_FOLD : CHUNK_MAX);
+    p->per = min_i64(max_i64(CHUNK / (max_i64(s->used, 1) * p->wide * MR), 1),
+                     s->folded ? CHUNK_FOLD : CHUNK_MAX);
     p->y_size = s->outs * p->panels * s->cout * MR;
     p->t_size = s->outs * p->blocks * s->batch * MR;
 }
