@@ -218,5 +218,9 @@ void ew_conv_pass_run(const struct ew_call *c, struct ew_conv_pass *p)
         ew_conv_cut(k, p->method, &p->conv.shape, &cut);
     struct shared s = {c, p, ew_conv_scratch_bytes(k, p->method, &p->conv.shape),
                        tiles_of(k, p->method, &p->conv.shape), cut.tiles};
+    if (p->conv.shape.raw && !p->conv.stats) { /* each range transforms its inputs anew */
+        const int64_t threads = ew_pool_threads(c->be->pool);
+        s.together = ew_max_i64((s.tiles + threads - 1) / threads, 1);
+    }
     ew_pool_run(c->be->pool, (s.tiles + s.together - 1) / s.together, run_tiles, &s);
 }
