@@ -222,7 +222,6 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     if (trains(c) && ew_sparse_worth(ask, &s)) {
         out[0] = ew_sparse_kernel(ask, &s, out[0]);
         out[0].prepare = forward ? prepare_sparse_forward : prepare_sparse_backward;
-        out[0].stats = 0;
     }
     for (int i = 0; i < n && !bare(c); i++)
         out[i].stats = 0;

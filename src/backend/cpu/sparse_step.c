@@ -107,7 +107,7 @@ static ew_err run_forward(const struct ew_call *c)
     const struct ew_kernels *k = c->be->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
-    if (share_of(c, c->in[0], 0) > state->most)
+    if (c->behind || share_of(c, c->in[0], 0) > state->most)
         return run_otherwise(c);
     struct work w = {.k = k,
                      .forward = {.shape = *s,
@@ -190,13 +190,11 @@ struct ew_kernel ew_sparse_kernel(const struct ew_ask *ask, const struct ew_conv
     const size_t bias = forward ? 0 : ew_bias_scratch(s->cout);
     const size_t shared = forward ? 0 : shared_bytes(k, s);
     const size_t mine = shared + ew_share_scratch(ask->be, own), all = mine > bias ? mine : bias;
-    return (struct ew_kernel){.name = forward ? "zeros skipped" : "gradients, zeros skipped",
-                              .run = forward ? run_forward : run_backward,
-                              .fresh = otherwise.fresh,
-                              .updates = otherwise.updates,
-                              .steps = otherwise.steps,
-                              .masks = otherwise.masks,
-                              .masked = otherwise.masked,
-                              .scratch = all > otherwise.scratch ? all : otherwise.scratch,
-                              .state = ew_align_up(sizeof(struct state)) + otherwise.state};
+    struct ew_kernel out = otherwise;
+    out.name = forward ? "sparse or dense" : "gradients, sparse or dense";
+    out.run = forward ? run_forward : run_backward;
+    out.prepare = NULL;
+    out.scratch = all > otherwise.scratch ? all : otherwise.scratch;
+    out.state = ew_align_up(sizeof(struct state)) + otherwise.state;
+    return out;
 }

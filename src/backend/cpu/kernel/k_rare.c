@@ -63,7 +63,7 @@ bool EW_K(rare_fits)(const struct ew_conv_shape *s, bool data)
     const struct ew_conv_axis *z = &s->axis[0], *y = &s->axis[1], *x = &s->axis[2];
     if (s->groups != 1 || s->normed || s->x_step || z->in != 1 || z->out != 1 || z->taps != 1 ||
         y->stride != x->stride || y->dilation != 1 || x->dilation != 1 || y->pad < 0 ||
-        x->pad < 0 || s->batch < PARTS || y->out < 1 || x->out < 1)
+        x->pad < 0 || s->batch < PARTS || y->out < 1 || x->out < 1 || y->taps * x->taps == 1)
         return false;
     init(&p, s);
     return p.taps * p.line <= FILTER && frame_size(&p, p.taps) <= FRAME &&
