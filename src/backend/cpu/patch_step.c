@@ -30,6 +30,7 @@ void ew_patch_prepare_pool(const struct ew_call *c, const struct ew_conv_shape *
 
 struct work {
     const struct ew_kernels *k;
+    int64_t tiles, parts;
     struct ew_conv conv;
     const float *w; /* as it is */
     struct ew_spots_grad grad;
@@ -45,6 +46,22 @@ static void *scratch_of(const struct work *w, int worker, char *own)
 static size_t plan_scratch(const struct ew_backend *be, size_t bytes)
 {
     return bytes > OWN_BYTES ? ew_share_scratch(be, bytes) : 0;
+}
+
+/* Runs over so many tiles, in parts that threads do whole: of two tiles at least, and up to two for
+ * a thread, since each begins with the filter. */
+static void share_out(const struct ew_call *c, struct work *w, int64_t tiles, ew_pool_fn *fn)
+{
+    const int64_t threads = ew_pool_threads(c->be->pool), pairs = tiles / 2;
+    const int64_t most = ew_max_i64(threads, ew_min_i64(2 * threads, pairs));
+    w->tiles = tiles;
+    w->parts = ew_min_i64(tiles, most);
+    ew_pool_run(c->be->pool, w->parts, fn, w);
+}
+
+static int64_t first_tile(const struct work *w, int64_t part)
+{
+    return w->tiles * part / w->parts;
 }
 
 /* ---- Forward ---- */
@@ -68,7 +85,8 @@ static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     float *packed = scratch_of(w, worker, own);
     w->k->patch_pack(s, w->w, packed);
     conv.w = packed;
-    w->k->patch_run(&conv, begin, end, (char *)packed + packed_bytes(w->k, s));
+    w->k->patch_run(&conv, first_tile(w, begin), first_tile(w, end),
+                    (char *)packed + packed_bytes(w->k, s));
 }
 
 static ew_err run_forward(const struct ew_call *c)
@@ -88,7 +106,7 @@ static ew_err run_forward(const struct ew_call *c)
                      .w = c->in[1]->data,
                      .scratch = c->scratch,
                      .size = forward_bytes(k, s)};
-    ew_pool_run(c->be->pool, k->patch_tiles(s), forward_tiles, &w);
+    share_out(c, &w, k->patch_tiles(s), forward_tiles);
     return EW_OK;
 }
 
@@ -119,12 +137,12 @@ static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     void *scratch = scratch_of(w, worker, own);
     if (w->grad.dx)
         w->k->patch_grad_pack(&w->grad, scratch);
-    w->k->patch_grad_run(&w->grad, begin, end, scratch);
+    w->k->patch_grad_run(&w->grad, first_tile(w, begin), first_tile(w, end), scratch);
 }
 
 static void run_gradients(const struct ew_call *c, struct work *w)
 {
-    ew_pool_run(c->be->pool, w->k->patch_grad_tiles(&w->grad.filter.shape), backward_tiles, w);
+    share_out(c, w, w->k->patch_grad_tiles(&w->grad.filter.shape), backward_tiles);
     if (!w->grad.no_filter)
         w->k->patch_grad_sum(&w->grad);
 }
