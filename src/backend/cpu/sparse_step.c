@@ -23,10 +23,13 @@ bool ew_sparse_worth(const struct ew_ask *ask, const struct ew_conv_shape *s)
            (k->sparse_fits(s) || (backward && k->rare_fits(s, ask->c->din && ask->c->din[0])));
 }
 
+#define RARE 0.2 /* of any filter, at most: 1x1 filters with a stride would always be taken */
+
 /* From there on skipping gains nothing.  The more taps, the fewer products Winograd makes. */
 static double most_of(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return k->sparse_fits(s) ? 0.67 : 1.0 / ((double)s->axis[1].taps * s->axis[2].taps);
+    const double one = 1.0 / ((double)s->axis[1].taps * s->axis[2].taps);
+    return k->sparse_fits(s) ? 0.67 : one < RARE ? one : RARE;
 }
 
 static struct ew_call other_call(const struct ew_call *c)
