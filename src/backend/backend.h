@@ -25,6 +25,7 @@ struct ew_kernel {
     bool norms;     /* it heeds c->norm; a batch norm: it stores nothing where out[0] has no data */
     bool lates; /* backward: it heeds c->behind; a batch norm: and stores nothing where din[0] has
                  * no data */
+    bool gates; /* backward: it heeds c->gated, or c->behind's */
     bool sums;  /* backward: it leaves the sums of c->norm's backward in that one's aux; a batch
                  * norm, both ways: it heeds c->summed */
     /* Fills c->state; called once, when weights and memory are there.  NULL: nothing to prepare. */

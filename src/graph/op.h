@@ -16,6 +16,13 @@ struct ew_graph;
 struct ew_onnx_node;
 struct ew_op;
 
+/* What the gradient of a batch norm's output is made of, where it is never stored: that of its
+ * product with `factor`, times the factor, and that of its average over an image, by its pixels. */
+struct ew_gated {
+    const struct ew_tensor *product, *factor, *average;
+    float *sums; /* that the product's backward leaves to the norm's: [4][N, C] */
+};
+
 /* What an operator function sees.  Optional inputs that are absent are NULL. */
 struct ew_call {
     const char *name; /* of the node, for messages */
@@ -37,6 +44,10 @@ struct ew_call {
      * batch norm, which reads out[0] and has only taken its sums, would give.  Forward: the
      * statistics of this one are to be made on the way. */
     const struct ew_call *behind;
+    /* Kernels that ask for it, backward: of a batch norm, that dout[0] has no data, for it is made
+     * of this; of the product, that it leaves sums there, that `norm` makes the one input that is
+     * not the factor, and that its gradient has no data. */
+    struct ew_gated *gated;
     bool summed; /* a batch norm that asks for it: aux holds its sums, or statistics, already */
     /* Kernels that ask for it: rows of out[0] and of its gradient, which are all that lies before
      * the last axis, begin so many elements apart, for they are parts of longer ones; 0: they

@@ -61,9 +61,12 @@ static void mark_gradients(struct ew_plan *p)
 }
 
 /* True where backward of this node reads in[i], out[i]. */
-static bool reads_input(const struct ew_node *n, int i)
+static bool reads_input(const struct ew_plan *p, const struct ew_node *n, int i)
 {
     const unsigned saved = ew_op_saved(n->op, n->attr);
+    const struct ew_gate *gate = ew_plan_gate_product(p, (int)(n - p->g->nodes));
+    if (gate && gate->full == i)
+        return false;
     return i < 8 ? saved >> i & 1 : (saved & EW_SAVE_INS) == EW_SAVE_INS;
 }
 
@@ -77,7 +80,7 @@ static ew_err prepare_saved(struct ew_plan *p, const struct ew_node *n)
 {
     struct ew_slot *slot;
     for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && reads_input(n, i))
+        if (n->in[i] >= 0 && reads_input(p, n, i))
             EW_TRY(ew_plan_saved_slot(p, ew_plan_source(p, n->in[i]), &slot));
     for (int i = 0; i < n->n_out; i++)
         if (n->out[i] >= 0 && reads_output(p, n, i))
@@ -105,7 +108,7 @@ static ew_err saved_slots(struct ew_plan *p, const struct ew_node *n, struct ew_
                           struct ew_tensor **out)
 {
     for (int i = 0; i < n->n_in; i++)
-        EW_TRY(saved_tensor(p, n->in[i], reads_input(n, i), &in[i]));
+        EW_TRY(saved_tensor(p, n->in[i], reads_input(p, n, i), &in[i]));
     for (int i = 0; i < n->n_out; i++)
         EW_TRY(saved_tensor(p, n->out[i], reads_output(p, n, i), &out[i]));
     return EW_OK;
@@ -254,14 +257,19 @@ static ew_err add_backward(struct ew_plan *p, int node)
                            .out_step = n->n_out ? ew_plan_out_step(p, n->out[0]) : 0,
                            .train = true};
     struct ew_kernel kernel;
-    struct ew_call *norm, *behind;
+    struct ew_call *norm, *behind, *gated = NULL;
+    struct ew_gate *product = ew_plan_gate_product(p, node), *gate = ew_plan_gate_norm(p, node);
     EW_TRY(prepare_saved(p, n));
     EW_TRY(saved_slots(p, n, in, out));
     EW_TRY(norm_of(p, n, &norm));
+    if (product)
+        EW_TRY(ew_plan_gate_call(p, product, &gated));
     EW_TRY(ew_plan_behind_call(p, n->out[0], &behind));
     call.norm = norm;
     call.behind = behind;
     call.summed = p->summed[node];
+    if (product || gate)
+        call.gated = product ? &product->gated : &gate->gated;
     grad_slots(p, n, din, dout);
     EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_BACKWARD, &call, &kernel));
     call.fresh = kernel.fresh ? fresh_inputs(p, n) : 0;
@@ -284,6 +292,10 @@ static ew_err add_backward(struct ew_plan *p, int node)
         p->summed[p->deferred[n->in[0]]] = true;
     if (behind)
         ew_plan_take_behind(p, n->out[0], behind);
+    if (product)
+        EW_TRY(ew_plan_take_product(p, product, gated));
+    if (gate)
+        ew_plan_touch_gate(p, gate);
     EW_TRY(saved_slots(p, n, in, out)); /* once more: now they are touched by the step itself */
     touch_gradients(p, n);
     return ew_plan_set_kernel(p, &kernel);
@@ -315,6 +327,7 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
     EW_CHECK(p->needs_grad[loss], EW_ERR_ARG, "%s: depends on no trainable parameter",
              g->values[loss].name);
     EW_TRY(ew_plan_find_late(p));
+    EW_TRY(ew_plan_find_gates(p));
     const int n_forward = p->n_steps;
     EW_TRY(add_writer(p, &seed_kernel, loss));
     for (int k = n_forward - 1; k >= 0; k--) {
@@ -328,6 +341,7 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
         for (int i = 0; i < n->n_in; i++)
             wanted |= n->in[i] >= 0 && p->needs_grad[n->in[i]];
         const int node = s->node;
+        wanted = wanted && !ew_plan_gate_average(p, node); /* the norm's readers do it */
         if (reached && wanted)
             EW_TRY(add_backward(p, node));
         if (reached && wanted && p->opts.update)

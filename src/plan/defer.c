@@ -105,11 +105,16 @@ ew_err ew_plan_defer(struct ew_plan *p)
 
 ew_err ew_plan_norm_call(struct ew_plan *p, int value, struct ew_slot *source, struct ew_call **out)
 {
+    return ew_plan_call_of(p, p->deferred[value], source, out);
+}
+
+ew_err ew_plan_call_of(struct ew_plan *p, int node, struct ew_slot *source, struct ew_call **out)
+{
     *out = ew_arena_array(&p->arena, 1, sizeof(**out));
-    EW_CHECK(*out, EW_ERR_MEMORY, "%s: no memory for its batch norm", p->g->values[value].name);
-    EW_TRY(ew_plan_shape_call(p, p->deferred[value], *out));
+    EW_CHECK(*out, EW_ERR_MEMORY, "node %s: no memory for its call", p->g->nodes[node].name);
+    EW_TRY(ew_plan_shape_call(p, node, *out));
     struct ew_tensor **in = ew_arena_array(&p->arena, (size_t)(*out)->n_in, sizeof(*in));
-    EW_CHECK(in, EW_ERR_MEMORY, "%s: no memory for its batch norm", p->g->values[value].name);
+    EW_CHECK(in, EW_ERR_MEMORY, "node %s: no memory for its call", p->g->nodes[node].name);
     memcpy(in, (*out)->in, (size_t)(*out)->n_in * sizeof(*in));
     in[0] = &source->t;
     (*out)->in = in;
@@ -136,26 +141,36 @@ static bool needs_all(const struct ew_plan *p, const struct ew_node *n)
     return true;
 }
 
+ew_err ew_plan_late_kernel(struct ew_plan *p, int value, struct ew_call *behind,
+                           struct ew_kernel *out)
+{
+    const int from = p->g->values[value].producer, in = p->g->nodes[from].in[0];
+    struct ew_call call, before;
+    EW_TRY(ew_plan_shape_call(p, from, &call));
+    if (in >= 0 && p->deferred[in] >= 0) {
+        EW_TRY(ew_plan_shape_call(p, p->deferred[in], &before));
+        call.norm = &before;
+    }
+    call.behind = behind;
+    *out = ew_plan_preferred(p, &call, EW_PHASE_BACKWARD);
+    return EW_OK;
+}
+
 /* True where the value's gradient may be left to the node that made it; `norm` is the one that
  * reads it. */
 static ew_err may_be_late(struct ew_plan *p, int value, int norm, bool *out)
 {
     const int from = p->g->values[value].producer;
-    struct ew_call call, behind, before;
+    struct ew_call behind;
+    struct ew_kernel kernel;
     *out = false;
     if (from < 0 || strcmp(p->g->nodes[from].op->name, "conv") != 0 || p->strategy.parts > 1)
         return EW_OK;
     EW_TRY(ew_plan_shape_call(p, norm, &behind));
     if (!ew_plan_preferred(p, &behind, EW_PHASE_FORWARD).lates)
         return EW_OK;
-    EW_TRY(ew_plan_shape_call(p, from, &call));
-    const int in = p->g->nodes[from].in[0];
-    if (in >= 0 && p->deferred[in] >= 0) {
-        EW_TRY(ew_plan_shape_call(p, p->deferred[in], &before));
-        call.norm = &before;
-    }
-    call.behind = &behind;
-    *out = ew_plan_preferred(p, &call, EW_PHASE_BACKWARD).lates;
+    EW_TRY(ew_plan_late_kernel(p, value, &behind, &kernel));
+    *out = kernel.lates;
     return EW_OK;
 }
 
@@ -195,6 +210,8 @@ ew_err ew_plan_behind_call(struct ew_plan *p, int value, struct ew_call **out)
     t[n_in] = &p->grads[made].t;
     (*out)->in = t;
     (*out)->dout = t + n_in;
+    struct ew_gate *gate = ew_plan_gate_norm(p, node);
+    (*out)->gated = gate ? &gate->gated : NULL;
     return EW_OK;
 }
 
@@ -208,6 +225,9 @@ void ew_plan_take_behind(struct ew_plan *p, int value, struct ew_call *behind)
     p->buffers[s->behind_aux].last = step;
     ew_plan_touch(p->again[value].first >= 0 ? &p->again[value] : &p->values[value], step);
     ew_plan_touch(&p->grads[p->g->nodes[node].out[0]], step);
+    struct ew_gate *gate = ew_plan_gate_norm(p, node);
+    if (gate)
+        ew_plan_touch_gate(p, gate);
 }
 
 /* ---- Statistics ---- */

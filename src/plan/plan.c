@@ -15,8 +15,8 @@
 ew_err ew_plan_step_new(struct ew_plan *p, struct ew_step **out)
 {
     EW_TRY(ew_grow((void **)&p->steps, &p->cap_steps, p->n_steps + 1, sizeof(*p->steps)));
-    p->steps[p->n_steps] =
-        (struct ew_step){.node = -1, .scratch = -1, .aux = -1, .norm_aux = -1, .behind_aux = -1};
+    p->steps[p->n_steps] = (struct ew_step){
+        .node = -1, .scratch = -1, .aux = -1, .norm_aux = -1, .behind_aux = -1, .gated_sums = -1};
     *out = &p->steps[p->n_steps++];
     return EW_OK;
 }
@@ -369,18 +369,19 @@ static ew_err init_slots(struct ew_plan *p)
     p->late = calloc((size_t)g->n_values + 1, sizeof(*p->late));
     p->summed = calloc((size_t)g->n_nodes + 1, sizeof(*p->summed));
     p->stats_step = calloc((size_t)g->n_nodes + 1, sizeof(*p->stats_step));
+    p->gate = calloc((size_t)g->n_values + 1, sizeof(*p->gate));
     p->joined = calloc((size_t)g->n_values + 1, sizeof(*p->joined));
     p->relu = calloc((size_t)g->n_values + 1, sizeof(*p->relu));
     p->masked = calloc((size_t)g->n_values + 1, sizeof(*p->masked));
     p->needed = calloc((size_t)g->n_nodes + 1, sizeof(*p->needed));
     p->node_aux = calloc((size_t)g->n_nodes + 1, sizeof(*p->node_aux));
     ok &= p->needs_grad && p->keep && p->deferred && p->late && p->summed && p->stats_step &&
-          p->node_aux && p->joined && p->relu && p->masked && p->needed;
+          p->gate && p->node_aux && p->joined && p->relu && p->masked && p->needed;
     EW_CHECK(ok, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
     for (int k = 0; k < g->n_nodes; k++)
         p->node_aux[k] = p->stats_step[k] = -1;
     for (int i = 0; i < g->n_values; i++)
-        p->deferred[i] = p->late[i] = p->joined[i] = -1;
+        p->deferred[i] = p->late[i] = p->joined[i] = p->gate[i].product = -1;
     for (int i = 0; i < g->n_values && !p->opts.dry; i++) {
         const struct ew_value *v = &g->values[i];
         EW_CHECK(v->t.data || v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT, EW_ERR_ARG,
@@ -438,6 +439,8 @@ static ew_err bind_memory(struct ew_plan *p)
             s->norm->aux = p->block + p->buffers[s->norm_aux].offset;
         if (s->behind_aux >= 0)
             s->behind->aux = p->block + p->buffers[s->behind_aux].offset;
+        if (s->gated_sums >= 0)
+            s->call.gated->sums = (float *)(void *)(p->block + p->buffers[s->gated_sums].offset);
         if (s->kernel.state)
             s->call.state = p->states + s->state_at;
         if (s->kernel.packed)
@@ -565,6 +568,7 @@ void ew_plan_free(struct ew_plan *p)
     free(p->late);
     free(p->summed);
     free(p->stats_step);
+    free(p->gate);
     free(p->joined);
     free(p->needed);
     free(p->relu);

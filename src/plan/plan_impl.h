@@ -24,6 +24,7 @@ struct ew_step {
     int norm_aux;           /* that buffer, or -1 */
     struct ew_call *behind; /* the same for the norm behind it */
     int behind_aux;
+    int gated_sums;    /* buffer of call.gated's sums, which it leaves, or -1 */
     const void *given; /* packed weights that are not the plan's; NULL: they are */
 };
 
@@ -41,6 +42,15 @@ struct ew_strategy {
     bool cheap;   /* values of operators without multiply-accumulates are computed again */
     int segments; /* over 1: only what crosses a segment's border is kept */
     int parts;    /* the batch is run in so many equal parts */
+};
+
+/* Nodes that read a batch norm's output, whose gradient is not stored. */
+struct ew_gate {
+    int product, average; /* -1: it is stored */
+    int full;             /* input of the product that it is */
+    struct ew_gated gated;
+    struct ew_slot *factor;
+    int sums; /* buffer */
 };
 
 struct ew_plan {
@@ -67,10 +77,11 @@ struct ew_plan {
                        * what has made it, or -1 */
     bool *summed;     /* by node: a batch norm whose backward's sums its reader leaves */
     int *stats_step;  /* by node: the step that makes a batch norm's statistics, or -1: its own */
-    bool *needed;     /* by node: outputs depend on it, and it is not computed yet */
-    bool *relu;       /* by value: its gradient may be cleared where it is not positive: mask.c */
-    bool *masked;     /* by value: that has been done */
-    int *joined;      /* by value: the concatenation that it lies in from the beginning, or -1 */
+    struct ew_gate *gate; /* by value: what its gradient is made of, see squeeze.c */
+    bool *needed;         /* by node: outputs depend on it, and it is not computed yet */
+    bool *relu;   /* by value: its gradient may be cleared where it is not positive: mask.c */
+    bool *masked; /* by value: that has been done */
+    int *joined;  /* by value: the concatenation that it lies in from the beginning, or -1 */
     double again_flops;
     size_t released; /* bytes of the caller's weights */
     char *block;     /* what lives by steps */
@@ -146,6 +157,8 @@ bool ew_plan_defers(const struct ew_plan *p, int node);
 /* The batch norm's call for the reader of a deferred value. */
 ew_err ew_plan_norm_call(struct ew_plan *p, int value, struct ew_slot *source,
                          struct ew_call **out);
+/* A batch norm's call by its node, which reads `source`. */
+ew_err ew_plan_call_of(struct ew_plan *p, int node, struct ew_slot *source, struct ew_call **out);
 /* Makes it the last step's. */
 void ew_plan_take_norm(struct ew_plan *p, int value, struct ew_call *norm);
 /* Fills p->late, when it is known what needs gradients. */
@@ -159,6 +172,23 @@ void ew_plan_take_behind(struct ew_plan *p, int value, struct ew_call *behind);
 ew_err ew_plan_lend_stats(struct ew_plan *p, int node, struct ew_kernel *kernel);
 /* Hands the batch norm's aux, which it has got, to the step that does. */
 void ew_plan_link_stats(struct ew_plan *p, int node);
+
+/* The kernel for the backward of the node before a batch norm, which that one and perhaps one
+ * before it are part of. */
+ew_err ew_plan_late_kernel(struct ew_plan *p, int value, struct ew_call *behind,
+                           struct ew_kernel *out);
+
+/* squeeze.c: fills p->gate, after p->late. */
+ew_err ew_plan_find_gates(struct ew_plan *p);
+/* The gate that the node's backward is part of as its product, average or norm; else NULL. */
+struct ew_gate *ew_plan_gate_product(const struct ew_plan *p, int node);
+struct ew_gate *ew_plan_gate_average(const struct ew_plan *p, int node);
+struct ew_gate *ew_plan_gate_norm(const struct ew_plan *p, int node);
+/* Before the product's backward step: its batch norm's call. */
+ew_err ew_plan_gate_call(struct ew_plan *p, struct ew_gate *gate, struct ew_call **norm);
+/* Gives the last step its part in it. */
+ew_err ew_plan_take_product(struct ew_plan *p, struct ew_gate *gate, struct ew_call *norm);
+void ew_plan_touch_gate(struct ew_plan *p, struct ew_gate *gate);
 
 /* strategy.c: fills p->keep by p->strategy. */
 ew_err ew_plan_choose_kept(struct ew_plan *p);

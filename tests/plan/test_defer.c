@@ -3,9 +3,9 @@
  * compute values again, change nothing of the gradients. */
 #include "train_once.h"
 
-static void threads_change_nothing(void)
+static void threads_of(const char *network)
 {
-    struct ew_graph *g = train_build("mobilenet_v2", 64), *h = train_build("mobilenet_v2", 64);
+    struct ew_graph *g = train_build(network, 64), *h = train_build(network, 64);
     struct ew_plan *a = g ? train_run(g, 0, 1) : NULL, *b = h ? train_run(h, 0, 2) : NULL;
     if (a && b)
         same_gradients(g, a, b);
@@ -15,16 +15,22 @@ static void threads_change_nothing(void)
     ew_graph_free(h);
 }
 
-static void limits_change_nothing(void)
+static void threads_change_nothing(void)
 {
-    struct ew_graph *g = train_build("mobilenet_v2", 64);
+    threads_of("mobilenet_v2");
+    threads_of("mobilenet_v3_small"); /* with gates */
+}
+
+static void limits_of(const char *network, int least)
+{
+    struct ew_graph *g = train_build(network, 64);
     struct ew_plan *whole = g ? train_run(g, 0, 1) : NULL;
     struct ew_plan_stats full, s;
     if (!whole)
         return;
     ew_plan_stats(whole, &full);
     bool cheap = false, segments = false;
-    for (int percent = 95; percent >= 81; percent -= 7) {
+    for (int percent = 95; percent >= least; percent -= 7) {
         struct ew_plan *p =
             train_run(g, (full.arena_bytes + full.weight_bytes) * (size_t)percent / 100, 1);
         if (!p)
@@ -39,6 +45,12 @@ static void limits_change_nothing(void)
     EW_EXPECT(cheap || segments);
     ew_plan_free(whole);
     ew_graph_free(g);
+}
+
+static void limits_change_nothing(void)
+{
+    limits_of("mobilenet_v2", 81);
+    limits_of("mobilenet_v3_small", 92);
 }
 
 EW_TEST_MAIN(EW_TEST(threads_change_nothing), EW_TEST(limits_change_nothing))

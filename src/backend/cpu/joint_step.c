@@ -193,6 +193,7 @@ struct ew_kernel ew_joint_kernel(const struct ew_backend *be, const struct ew_co
                               .updates = way.updates,
                               .norms = s->normed,
                               .lates = true,
+                              .gates = s->groups > 1, /* lines, which are of one image each */
                               .sums = s->normed,
                               .steps = s->groups == 1,
                               .masks = s->groups == 1 && !s->normed,

@@ -229,10 +229,24 @@ struct ew_batch_norm {
     int64_t splits;     /* of others, backward; 0: batch_splits */
     int64_t split_rows; /* and forward: rows of each but the last; 0: batch_splits of equal size */
     const float *dy;
+    /* batch_back_apply: dy times gate plus `lift_by` times lift is what counts, [image][channels],
+     * of `image` rows each; NULL: dy itself. */
+    const float *gate, *lift;
+    float lift_by;
+    int64_t image;
     float *dx, *dadd;      /* dadd: gradient of `add`; NULL: not wanted */
     float *dscale, *dbias; /* [channels] */
     float *sums;           /* [2 * channels]: made by back_finish */
     bool add_dx, add_dparam;
+};
+
+/* Of y = act(norm(x)), whose product with a factor a channel and image has the gradient norm->dy:
+ * that of the factor, and by images sums from which the norm's are made once `lift` is known. */
+struct ew_gated_norm {
+    const struct ew_batch_norm *norm; /* with its image; `gate` and `lift` for the total only */
+    float *dgate;                     /* [image][channels] */
+    bool add;                         /* to what that holds */
+    float *sums;                      /* [4][image][channels] */
 };
 
 /* y = x / (k + alpha / size * sum of x^2 over `size` channels around)^beta, [rows, channels]. */
@@ -570,6 +584,9 @@ struct ew_column_sums {
     X(void,    batch_apply,    (const struct ew_batch_norm *b, int64_t begin, int64_t end))        \
     X(void,    batch_back_stats, (const struct ew_batch_norm *b, int64_t begin, int64_t end))      \
     X(void,    batch_back_total, (const struct ew_batch_norm *b, float *to)) /* one split of all */ \
+    X(int64_t, gated_tiles,    (const struct ew_gated_norm *g))                                    \
+    X(void,    gated_run,      (const struct ew_gated_norm *g, int64_t begin, int64_t end))        \
+    X(void,    gated_total,    (const struct ew_gated_norm *g, float *to)) /* as batch_back_total */ \
     X(void,    batch_back_finish, (const struct ew_batch_norm *b))                                 \
     X(void,    batch_back_apply, (const struct ew_batch_norm *b, int64_t begin, int64_t end))      \
     X(size_t,  lrn_scratch,    (const struct ew_lrn *l))                                           \

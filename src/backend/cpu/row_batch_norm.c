@@ -92,6 +92,13 @@ void ew_norm_of_call(const struct ew_call *c, struct ew_batch_norm *out)
                                   .rstd = (float *)c->aux + channels_of(c),
                                   .sums = (float *)c->aux + 2 * channels_of(c),
                                   .dy = c->dout && c->dout[0] ? c->dout[0]->data : NULL};
+    out->image = out->rows / c->in[X]->shape.dim[0];
+    if (!c->gated)
+        return;
+    out->dy = c->gated->product->data;
+    out->gate = c->gated->factor->data;
+    out->lift = c->gated->average->data;
+    out->lift_by = 1.0f / (float)out->image;
 }
 
 static struct training training_of(const struct ew_call *c)
@@ -160,7 +167,9 @@ static ew_err run_backward(const struct ew_call *c)
     t.b.dbias = c->din[SHIFT]->data;
     t.b.add_dx = !(c->fresh >> X & 1);
     t.b.add_dparam = !(c->fresh >> SCALE & 1);
-    if (c->summed) {
+    if (c->gated)
+        t.k->gated_total(&(struct ew_gated_norm){.norm = &t.b, .sums = c->gated->sums}, t.b.sums);
+    if (c->summed || c->gated) {
         t.b.partial = t.b.sums;
         t.b.splits = 1;
     } else {
@@ -204,6 +213,7 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
                                 .in_place = true,
                                 .norms = true,
                                 .lates = true,
+                                .gates = true,
                                 .sums = true};
     return 1;
 }

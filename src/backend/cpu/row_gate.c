@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/cpu/isa.h"
+#include "backend/cpu/norm_step.h"
 #include "backend/cpu/share.h"
 
 #define GRAIN    8192 /* elements a tile, about */
@@ -15,6 +16,7 @@ struct work {
     struct ew_mul_map m;
     int64_t rows, grain; /* rows, or elements, and how many a tile has */
     int small;           /* the input with one entry a channel */
+    struct ew_gated_norm gated;
 };
 
 /* `small` is [b..., 1..., c...] where `full` is [b..., r..., c...]. */
@@ -123,6 +125,25 @@ static void back_full(const struct ew_call *c, struct work *w, struct ew_tensor 
     }
 }
 
+static void gated_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->gated_run(&w->gated, begin, end);
+}
+
+/* The full input is what a batch norm would make, and its gradient is left to that. */
+static void back_gated(const struct ew_call *c, struct work *w)
+{
+    struct ew_batch_norm norm;
+    ew_norm_of_call(c->norm, &norm);
+    norm.dy = c->dout[0]->data;
+    w->gated = (struct ew_gated_norm){.norm = &norm,
+                                      .dgate = c->din[w->small]->data,
+                                      .add = adds(c, w->small),
+                                      .sums = c->gated->sums};
+    ew_pool_run(c->be->pool, w->k->gated_tiles(&w->gated), gated_tiles, w);
+}
+
 /* din[0] may be dout[0]: what reads dout[0] besides comes before it. */
 static ew_err run_backward(const struct ew_call *c)
 {
@@ -138,6 +159,10 @@ static ew_err run_backward(const struct ew_call *c)
                                       adds(c, i)};
             run_tiles(c, &w, mul_tiles);
         }
+        return EW_OK;
+    }
+    if (c->gated) {
+        back_gated(c, &w);
         return EW_OK;
     }
     if (c->din[w.small]) {
@@ -161,7 +186,8 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     out[0] = (struct ew_kernel){.name = w.small < 0 ? "product" : "by channel",
                                 .run = ask->phase == EW_PHASE_FORWARD ? run_forward : run_backward,
                                 .fresh = true,
-                                .in_place = true};
+                                .in_place = true,
+                                .gates = w.small >= 0 && !w.g.sum};
     return 1;
 }
 

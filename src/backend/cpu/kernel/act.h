@@ -181,4 +181,23 @@ INLINE vec bias_at(const struct ew_epilogue *e, int64_t c, int64_t n)
     return load_n(e->bias + c, n);
 }
 
+/* The activation as a constant, so that loops do not choose: `what` is a statement with ACT. */
+#define BY_ACT(what, b)                                                                            \
+    switch ((b)->act) {                                                                            \
+    case EW_ACT_NONE:                                                                              \
+        what(EW_ACT_NONE);                                                                         \
+        break;                                                                                     \
+    case EW_ACT_RELU:                                                                              \
+        what(EW_ACT_RELU);                                                                         \
+        break;                                                                                     \
+    case EW_ACT_CLIP:                                                                              \
+        what(EW_ACT_CLIP);                                                                         \
+        break;                                                                                     \
+    case EW_ACT_HARD_SWISH:                                                                        \
+        what(EW_ACT_HARD_SWISH);                                                                   \
+        break;                                                                                     \
+    default:                                                                                       \
+        what((b)->act);                                                                            \
+    }
+
 #endif

@@ -28,29 +28,11 @@ static int64_t split_rows(const struct ew_batch_norm *b)
     return b->split_rows ? b->split_rows : div_up(b->rows, EW_K(batch_splits)(b->rows));
 }
 
-/* The activation as a constant, so that loops do not choose: `what` is a statement with ACT. */
-#define BY_ACT(what, b)                                                                            \
-    switch ((b)->act) {                                                                            \
-    case EW_ACT_NONE:                                                                              \
-        what(EW_ACT_NONE);                                                                         \
-        break;                                                                                     \
-    case EW_ACT_RELU:                                                                              \
-        what(EW_ACT_RELU);                                                                         \
-        break;                                                                                     \
-    case EW_ACT_CLIP:                                                                              \
-        what(EW_ACT_CLIP);                                                                         \
-        break;                                                                                     \
-    case EW_ACT_HARD_SWISH:                                                                        \
-        what(EW_ACT_HARD_SWISH);                                                                   \
-        break;                                                                                     \
-    default:                                                                                       \
-        what((b)->act);                                                                            \
-    }
-
 /* Constants of n channels from c on: z = (x - mean) * gain + bias, and backward dx = gain dz +
  * slope (x - mean) + level. */
 struct gains {
     vec mean, gain, bias, slope, level;
+    vec gate, lift; /* dy is to be scaled and shifted */
 };
 
 INLINE struct gains gains_at(const struct ew_batch_norm *b, int64_t c, int64_t n, const bool back)
@@ -59,7 +41,9 @@ INLINE struct gains gains_at(const struct ew_batch_norm *b, int64_t c, int64_t n
                           .gain = load_n(b->rstd + c, n) * load_n(b->scale + c, n),
                           .bias = load_n(b->bias + c, n),
                           .slope = back ? load_n(b->sums + c, n) : (vec){0},
-                          .level = back ? load_n(b->sums + b->channels + c, n) : (vec){0}};
+                          .level = back ? load_n(b->sums + b->channels + c, n) : (vec){0},
+                          .gate = back && b->gate ? load_n(b->gate + c, n) : splat(1.0f),
+                          .lift = back && b->gate ? load_n(b->lift + c, n) * b->lift_by : (vec){0}};
 }
 
 /* The input from its mean, and the gradient before the activation; `at` is an element's number. */
@@ -68,6 +52,8 @@ INLINE void back_terms(const struct ew_batch_norm *b, const struct gains *k, int
 {
     const vec x = load_n(b->x + at, n) - k->mean;
     vec dz = load_n(b->dy + at, n);
+    if (b->gate)
+        dz = dz * k->gate + k->lift;
     if (act != EW_ACT_NONE) {
         vec z = x * k->gain + k->bias;
         if (b->add)

@@ -22,10 +22,16 @@ INLINE void norm_rows(const struct ew_batch_norm *norm, int64_t row, int64_t row
     EW_KF(batch_apply_near)(&b, rows);
 }
 
-/* The gradient of the norm's input, of `rows` rows from `row` on, at `to`. */
+/* The gradient of the norm's input, of `rows` rows from `row` on, of one image with a gate, at
+ * `to`.
+ */
 INLINE void norm_back_rows(const struct ew_batch_norm *norm, int64_t row, int64_t rows, float *to)
 {
     struct ew_batch_norm b = *norm;
+    if (b.gate) {
+        b.gate += row / b.image * b.channels;
+        b.lift += row / b.image * b.channels;
+    }
     b.x += row * b.channels;
     b.dy += row * b.channels;
     b.dx = to;
