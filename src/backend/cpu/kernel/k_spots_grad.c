@@ -25,9 +25,9 @@
 #define CHUNK        (32 << 10) /* floats of taps that meet pixels at a time: 128 KiB */
 #define CHUNK_MAX    4          /* blocks of outputs in it */
 #define INPUTS       512        /* of a tile, at most */
-#define INPUTS_FOLD  64         /* of folded filters, with CHUNK_FOLD: measured */
-#define CHUNK_FOLD   2
-#define TURN         (4 * MR)        /* outputs of a tile of laying out */
+#define INPUTS_FEW   64         /* of filters with several taps, all of which meet pixels */
+#define CHUNK_FOLD   2          /* of folded filters; both as measured */
+#define TURN         (4 * MR)   /* outputs of a tile of laying out */
 #define X_STEP(wide) ((wide) + LINE) /* pixels do not share cache sets */
 
 struct plan {
@@ -46,7 +46,7 @@ static void init(struct plan *p, const struct ew_conv_shape *sh)
     EW_K(spots_fold)(s, sh);
     p->panels = div_up(s->batch, MR);
     p->rows = div_up(s->batch, p->panels);
-    const int64_t most = min_i64(s->folded ? INPUTS_FOLD : INPUTS,
+    const int64_t most = min_i64(s->taps > 1 && s->used == s->taps ? INPUTS_FEW : INPUTS,
                                  max_i64(DX_FLOATS / (s->ins * s->batch) / NR, 1) * NR);
     p->c_tiles = div_up(s->cin, most);
     p->wide = div_up(div_up(s->cin, p->c_tiles), NR) * NR;
@@ -425,6 +425,8 @@ static void finish_filter(const struct work *w, int64_t o)
 {
     const struct spots *s = &w->p->s;
     const int64_t block = MR * w->p->wide;
+    const struct ew_conv_filter f = w->g->filter;
+    const struct ew_update u = f.update ? *f.update : (struct ew_update){0};
     for (int64_t r = 0; r < min_i64(MR, s->cout - o); r++) {
         const float *sums = w->sums + r * w->p->wide;
         for (int64_t t = 0; t < s->taps; t++) {
@@ -433,10 +435,8 @@ static void finish_filter(const struct work *w, int64_t o)
             const float *from = used ? sums : w->sums + s->used * block; /* zeros */
             if (!used && w->g->skip_unmet)
                 continue;
-            if (w->g->filter.update)
-                update_piece(w->g->filter.update, at, from, w->inputs);
-            else
-                filter_sum(&w->g->filter, from, 1, 0, at, w->inputs);
+            for (int64_t c = 0; c < w->inputs; c += LANES)
+                put_vec(&f, &u, at + c, load(from + c), w->inputs - c);
             sums += used ? block : 0;
         }
     }
