@@ -422,4 +422,27 @@ INLINE struct wino_form wino_pick(const struct ew_conv_shape *s,
     return taps != 4 && cost(s, small) < cost(s, large) ? small : large;
 }
 
+/* ---- Weights: G g G' ---- */
+
+/* The form of a convolution forward, or of the gradient for the data. */
+struct wino_form EW_K(winograd_form)(const struct ew_conv_shape *s);
+
+/* Distance between the packed weights of two products. */
+INLINE int64_t wino_product_size(const struct ew_conv_shape *s)
+{
+    return cell_channels(s) * packed_width(s->cout);
+}
+
+/* Some weights to transform: channels [c, c_end) of at most NR outputs from o on, laid out as
+ * [products][channels][width]; `flip` as with winograd_pack. */
+struct wino_some {
+    const float *w;
+    bool flip;
+    int64_t c, c_end, o, width;
+    float *out;
+    int64_t size; /* floats from product to product */
+};
+
+void EW_K(winograd_transform)(const struct ew_conv_shape *s, const struct wino_some *a);
+
 #endif
