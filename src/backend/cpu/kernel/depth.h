@@ -31,6 +31,8 @@ struct lines {
     const struct ew_batch_norm *back; /* in its place: lines are the gradient of its input */
     int64_t rings, *held;             /* lines of the ring; the line of x that each holds, or -1 */
     float *ring;
+    bool far; /* the next line is fetched while one is made: with a stride there are two for each
+               * row of outputs, and asking for them at once holds it up */
 };
 
 INLINE int64_t lines_columns(const struct ew_conv_shape *s)
@@ -58,6 +60,15 @@ INLINE size_t lines_bytes(const struct ew_conv_shape *s)
            (size_t)(rings * s->axis[2].in * s->cin) * sizeof(float);
 }
 
+/* True where tensors are beyond a core's own cache: then it pays to ask for them early. */
+INLINE bool lines_far(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = s->axis;
+    const int64_t in = (int64_t)a[0].in * a[1].in * a[2].in;
+    const int64_t out = (int64_t)a[0].out * a[1].out * a[2].out;
+    return (int64_t)s->batch * s->cin * (in + out) > 1 << 18; /* 1 MiB */
+}
+
 INLINE void lines_init(struct lines *l, const struct ew_conv_shape *s,
                        const struct ew_batch_norm *norm, void *scratch)
 {
@@ -68,6 +79,7 @@ INLINE void lines_init(struct lines *l, const struct ew_conv_shape *s,
     l->norm = s->normed ? norm : NULL;
     l->back = NULL;
     l->rings = lines_rings(s);
+    l->far = lines_far(s) && s->axis[1].stride > 1;
     l->held = (int64_t *)(void *)(l->at + lines_entries(s));
     l->ring = (float *)(void *)(l->held + div_up(l->rings, 8) * 8);
     clear(l->zero, s->cin);
@@ -83,20 +95,11 @@ static inline const float *lines_at(struct lines *l, const float *x, int64_t lin
         return x + line * floats;
     const int64_t i = line % l->rings;
     if (l->held[i] != line && l->back)
-        norm_back_rows(l->back, line * pixels, pixels, l->ring + i * floats);
+        norm_back_rows(l->back, line * pixels, pixels, l->ring + i * floats, l->far ? floats : 0);
     else if (l->held[i] != line)
-        norm_rows(l->norm, line * pixels, pixels, l->ring + i * floats);
+        norm_rows(l->norm, line * pixels, pixels, l->ring + i * floats, l->far ? floats : 0);
     l->held[i] = line;
     return l->ring + i * floats;
-}
-
-/* True where tensors are beyond a core's own cache: then it pays to ask for them early. */
-INLINE bool lines_far(const struct ew_conv_shape *s)
-{
-    const struct ew_conv_axis *a = s->axis;
-    const int64_t in = (int64_t)a[0].in * a[1].in * a[2].in;
-    const int64_t out = (int64_t)a[0].out * a[1].out * a[2].out;
-    return (int64_t)s->batch * s->cin * (in + out) > 1 << 18; /* 1 MiB */
 }
 
 /* Asks for n floats that are soon read or written: of pixels of which a vector of channels is taken

@@ -516,7 +516,7 @@ static void run_normed(struct tile *t, int64_t first, int64_t last)
 {
     const struct core *c = t->run->core;
     const struct ew_batch_norm *norm = t->run->norm;
-    norm_rows(norm, first, last - first, t->panel);
+    norm_rows(norm, first, last - first, t->panel, 0);
     t->x = t->panel;
     t->y += first * c->y_step[2];
     t->add += t->add ? first * c->y_step[2] : 0;

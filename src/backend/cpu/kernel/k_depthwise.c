@@ -229,8 +229,9 @@ void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
                                   .y = (row * out + o) * s->cout,
                                   .stats = stats};
         if (far) {
-            lines_fetch(s, c->x, row, o / PIXELS, parts);
-            if (l->back)
+            if (!l->far || (!l->norm && !l->back))
+                lines_fetch(s, c->x, row, o / PIXELS, parts);
+            if (!l->far && l->back)
                 lines_fetch(s, l->back->x, row, o / PIXELS, parts);
             fetch(c->y + span.y + PIXELS * s->cout, PIXELS * s->cout); /* the next span's */
         }

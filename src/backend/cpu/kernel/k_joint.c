@@ -226,10 +226,10 @@ static void feed(struct block *b, float *scratch)
     b->dy_step = b->j->behind ? out : y_step_of(&f->shape);
     b->dy = b->j->behind ? scratch : f->dy + b->row * b->dy_step;
     if (b->j->behind)
-        norm_back_rows(b->j->behind, b->row, b->count, scratch);
+        norm_back_rows(b->j->behind, b->row, b->count, scratch, 0);
     b->x = x;
     if (f->norm)
-        norm_rows(f->norm, b->row, b->count, x);
+        norm_rows(f->norm, b->row, b->count, x, 0);
     else if ((rows - b->row - b->count) * in < NR) /* whole vectors would reach behind x */
         copy(x, f->x + b->row * in, b->count * in);
     else

@@ -81,7 +81,8 @@ INLINE void back_terms(const struct ew_batch_norm *b, const struct gains *k, int
 /* Rows [row, last), and vectors of channels from c on. */
 struct block {
     int64_t row, last, c;
-    float *to; /* sums: [2][channels], forward a split's statistics */
+    int64_t ahead; /* see struct rows */
+    float *to;     /* sums: [2][channels], forward a split's statistics */
 };
 
 /* Adds up x and x^2, or backward dz and dz x. */
@@ -128,6 +129,8 @@ INLINE void apply_block(const struct ew_batch_norm *b, const struct block *k, co
         UNROLL
         for (int v = 0; v < count; v++) {
             const int64_t at = row * b->channels + k->c + v * LANES;
+            if (k->ahead)
+                __builtin_prefetch(b->x + at + k->ahead, 0, 2);
             vec z = (load_n(b->x + at, n) - g[v].mean) * g[v].gain + g[v].bias;
             if (b->add)
                 z += load_n(b->add + at, n);
@@ -148,6 +151,10 @@ INLINE void back_block(const struct ew_batch_norm *b, const struct block *k, con
         for (int v = 0; v < count; v++) {
             const int64_t at = row * b->channels + k->c + v * LANES;
             vec t[2];
+            if (k->ahead) {
+                __builtin_prefetch(b->x + at + k->ahead, 0, 2);
+                __builtin_prefetch(b->dy + at + k->ahead, 0, 2);
+            }
             back_terms(b, &g[v], at, n, t, act);
             const vec dx = t[0] * g[v].gain + (t[1] * g[v].slope + g[v].level);
             if (b->dadd)
@@ -170,9 +177,10 @@ INLINE void one_block(const struct ew_batch_norm *b, const struct block *k, cons
         back_block(b, k, count, n, act);
 }
 
-/* Rows [from, to), `step` at a time. */
+/* Rows [from, to), `step` at a time; what lies `ahead` floats behind them is fetched meanwhile, for
+ * columns of rows are no stream to hardware; 0: nothing. */
 struct rows {
-    int64_t from, to, step;
+    int64_t from, to, step, ahead;
 };
 
 /* Of all channels. */
@@ -180,7 +188,8 @@ INLINE void each_block(const struct ew_batch_norm *b, const struct rows r, float
                        const enum pass pass, const enum ew_act act)
 {
     for (int64_t row = r.from; row < r.to; row += r.step) {
-        struct block k = {.row = row, .last = min_i64(row + r.step, r.to), .to = sums};
+        struct block k = {
+            .row = row, .last = min_i64(row + r.step, r.to), .to = sums, .ahead = r.ahead};
         for (; k.c + GROUP * LANES <= b->channels; k.c += GROUP * LANES)
             one_block(b, &k, GROUP, LANES, pass, act);
         for (; k.c + LANES <= b->channels; k.c += LANES)
@@ -275,9 +284,9 @@ void EW_K(batch_apply)(const struct ew_batch_norm *b, int64_t begin, int64_t end
     apply(b, (struct rows){begin, end, APPLY_ROWS});
 }
 
-void EW_K(batch_apply_near)(const struct ew_batch_norm *b, int64_t rows)
+void EW_K(batch_apply_near)(const struct ew_batch_norm *b, int64_t rows, int64_t ahead)
 {
-    apply(b, (struct rows){0, rows, NEAR_ROWS});
+    apply(b, (struct rows){0, rows, NEAR_ROWS, ahead});
 }
 
 /* ---- Backward ---- */
@@ -350,9 +359,9 @@ void EW_K(batch_back_apply)(const struct ew_batch_norm *b, int64_t begin, int64_
     back_apply(b, (struct rows){begin, end, BACK_ROWS});
 }
 
-void EW_K(batch_back_near)(const struct ew_batch_norm *b, int64_t rows)
+void EW_K(batch_back_near)(const struct ew_batch_norm *b, int64_t rows, int64_t ahead)
 {
-    back_apply(b, (struct rows){0, rows, NEAR_ROWS});
+    back_apply(b, (struct rows){0, rows, NEAR_ROWS, ahead});
 }
 
 /* ---- LRN ---- */

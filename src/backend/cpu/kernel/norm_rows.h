@@ -9,23 +9,26 @@
 void EW_KF(batch_back_rows)(const struct ew_batch_norm *norm, int64_t begin, int64_t end,
                             float *to);
 
-/* batch_apply and batch_back_apply of so many rows, to memory that is in a cache. */
-void EW_KF(batch_apply_near)(const struct ew_batch_norm *norm, int64_t rows);
-void EW_KF(batch_back_near)(const struct ew_batch_norm *norm, int64_t rows);
+/* batch_apply and batch_back_apply of so many rows, to memory that is in a cache; what they read is
+ * also fetched `ahead` floats further on, where that is not 0. */
+void EW_KF(batch_apply_near)(const struct ew_batch_norm *norm, int64_t rows, int64_t ahead);
+void EW_KF(batch_back_near)(const struct ew_batch_norm *norm, int64_t rows, int64_t ahead);
 
 /* x of `rows` rows from `row` on as the norm makes it, at `to`. */
-INLINE void norm_rows(const struct ew_batch_norm *norm, int64_t row, int64_t rows, float *to)
+INLINE void norm_rows(const struct ew_batch_norm *norm, int64_t row, int64_t rows, float *to,
+                      int64_t ahead)
 {
     struct ew_batch_norm b = *norm;
     b.x += row * b.channels;
     b.y = to;
-    EW_KF(batch_apply_near)(&b, rows);
+    EW_KF(batch_apply_near)(&b, rows, ahead);
 }
 
 /* The gradient of the norm's input, of `rows` rows from `row` on, of one image with a gate, at
  * `to`.
  */
-INLINE void norm_back_rows(const struct ew_batch_norm *norm, int64_t row, int64_t rows, float *to)
+INLINE void norm_back_rows(const struct ew_batch_norm *norm, int64_t row, int64_t rows, float *to,
+                           int64_t ahead)
 {
     struct ew_batch_norm b = *norm;
     if (b.gate) {
@@ -36,7 +39,7 @@ INLINE void norm_back_rows(const struct ew_batch_norm *norm, int64_t row, int64_
     b.dy += row * b.channels;
     b.dx = to;
     b.add_dx = false;
-    EW_KF(batch_back_near)(&b, rows);
+    EW_KF(batch_back_near)(&b, rows, ahead);
 }
 
 #endif
