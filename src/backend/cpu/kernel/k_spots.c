@@ -9,8 +9,10 @@
 #include "backend/cpu/kernel/spots.h"
 #include "backend/cpu/kernel/turn.h"
 
-#define BLOCKS 4 /* of filters in a tile, at most: they share what they read of x' */
-#define WANTED 8 /* tiles to aim at */
+#define BLOCKS 4  /* of filters in a tile, at most: they share what they read of x' */
+#define WANTED 8  /* tiles to aim at */
+#define BURST  64 /* lines: fetching more at once holds up the product behind it, which is cut */
+#define PART   64 /* into so many inputs */
 
 static int64_t positions(const struct ew_conv_axis a[3], bool in)
 {
@@ -284,6 +286,7 @@ static void multiply(struct work *w, const struct piece *at)
     const int begin = s->first[at->tap], end = s->first[at->tap + 1];
     const int64_t blocks = div_up(w->p->wide, NR);
     const int64_t share = div_up(w->next.pieces * w->next.lines, (end - begin) * blocks);
+    const int64_t part = share > BURST ? PART : at->kc;
     const int64_t step = s->taps * s->cin;
     const bool direct = !s->folded && step % 1024 != 0; /* else filters share cache sets */
     const float *panel = w->panel + (s->folded ? at->tap * MR * KS : 0);
@@ -291,29 +294,31 @@ static void multiply(struct work *w, const struct piece *at)
         fold_filters(w, at);
     else if (!direct && !s->folded)
         gather(w, at);
+    const float *a = direct ? filter_at(w, at->o, at->tap, at->c0) : panel;
     for (int64_t n = 0; n < w->p->wide; n += NR)
-        for (int i = begin; i < end; i++) {
-            const int64_t width = min_i64(NR, w->p->wide - n);
-            float *y = w->y + at->o * w->y_step + s->pair[i].out * w->p->wide + n;
-            const struct micro m = {.soon = w->soon,
-                                    .a = direct ? filter_at(w, at->o, at->tap, at->c0) : panel,
-                                    .row_step = step,
-                                    .lines = 1,
-                                    .w = w->c->turned + turned_at(w->p, s->pair[i].in, n) +
-                                         at->c0 * width,
-                                    .kc = at->kc,
-                                    .from = y,
-                                    .c = y,
-                                    .row = w->row,
-                                    .width = width,
-                                    .lo = -INFINITY,
-                                    .hi = INFINITY};
-            fetch_some(&w->next, share);
-            if (direct)
-                EW_K(micro_direct)(&m, (int)at->rows);
-            else
-                EW_K(micro)(&m, (int)at->rows);
-        }
+        for (int i = begin; i < end; i++)
+            for (int64_t k = 0; k < at->kc; k += part) {
+                const int64_t width = min_i64(NR, w->p->wide - n);
+                float *y = w->y + at->o * w->y_step + s->pair[i].out * w->p->wide + n;
+                const struct micro m = {.soon = w->soon,
+                                        .a = a + k,
+                                        .row_step = step,
+                                        .lines = 1,
+                                        .w = w->c->turned + turned_at(w->p, s->pair[i].in, n) +
+                                             (at->c0 + k) * width,
+                                        .kc = min_i64(part, at->kc - k),
+                                        .from = y,
+                                        .c = y,
+                                        .row = w->row,
+                                        .width = width,
+                                        .lo = -INFINITY,
+                                        .hi = INFINITY};
+                fetch_some(&w->next, div_up(share, div_up(at->kc, part)));
+                if (direct)
+                    EW_K(micro_direct)(&m, (int)at->rows);
+                else
+                    EW_K(micro)(&m, (int)at->rows);
+            }
 }
 
 /* y' of pixels, in place of that of the first positions. */
