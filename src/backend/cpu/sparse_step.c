@@ -15,12 +15,21 @@ struct state {
     ew_err (*otherwise)(const struct ew_call *c);
 };
 
-bool ew_sparse_worth(const struct ew_ask *ask, const struct ew_conv_shape *s)
+/* Threads have a gradient of the filter each: not where that is more than there are elements to
+ * skip, as in layers of many channels and few pixels. */
+static bool rare_worth(const struct ew_ask *ask, const struct ew_conv_shape *s)
 {
     const struct ew_kernels *k = ask->be->isa;
-    const bool backward = ask->phase == EW_PHASE_BACKWARD;
+    const size_t elements =
+        (size_t)s->batch * (size_t)s->axis[1].out * (size_t)s->axis[2].out * (size_t)s->cout;
+    return ask->phase == EW_PHASE_BACKWARD && k->rare_fits(s, ask->c->din && ask->c->din[0]) &&
+           k->rare_shared(s) <= elements;
+}
+
+bool ew_sparse_worth(const struct ew_ask *ask, const struct ew_conv_shape *s)
+{
     return ask->c->train && !ask->c->norm && !ask->c->behind &&
-           (k->sparse_fits(s) || (backward && k->rare_fits(s, ask->c->din && ask->c->din[0])));
+           (ask->be->isa->sparse_fits(s) || rare_worth(ask, s));
 }
 
 #define RARE 0.2 /* of any filter, at most: 1x1 filters with a stride would always be taken */
