@@ -30,7 +30,7 @@ void ew_patch_prepare_pool(const struct ew_call *c, const struct ew_conv_shape *
 
 struct work {
     const struct ew_kernels *k;
-    int64_t tiles, parts;
+    const struct ew_backend *be;
     struct ew_conv conv;
     const float *w; /* as it is */
     struct ew_spots_grad grad;
@@ -46,22 +46,6 @@ static void *scratch_of(const struct work *w, int worker, char *own)
 static size_t plan_scratch(const struct ew_backend *be, size_t bytes)
 {
     return bytes > OWN_BYTES ? ew_share_scratch(be, bytes) : 0;
-}
-
-/* Runs over so many tiles, in parts that threads do whole: of two tiles at least, and up to two for
- * a thread, since each begins with the filter. */
-static void share_out(const struct ew_call *c, struct work *w, int64_t tiles, ew_pool_fn *fn)
-{
-    const int64_t threads = ew_pool_threads(c->be->pool), pairs = tiles / 2;
-    const int64_t most = ew_max_i64(threads, ew_min_i64(2 * threads, pairs));
-    w->tiles = tiles;
-    w->parts = ew_min_i64(tiles, most);
-    ew_pool_run(c->be->pool, w->parts, fn, w);
-}
-
-static int64_t first_tile(const struct work *w, int64_t part)
-{
-    return w->tiles * part / w->parts;
 }
 
 /* ---- Forward ---- */
@@ -85,7 +69,8 @@ static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     float *packed = scratch_of(w, worker, own);
     w->k->patch_pack(s, w->w, packed);
     conv.w = packed;
-    w->k->patch_run(&conv, first_tile(w, begin), first_tile(w, end),
+    const int64_t tiles = w->k->patch_tiles(s);
+    w->k->patch_run(&conv, ew_part_tile(w->be, tiles, begin), ew_part_tile(w->be, tiles, end),
                     (char *)packed + packed_bytes(w->k, s));
 }
 
@@ -97,6 +82,7 @@ static ew_err run_forward(const struct ew_call *c)
     const struct ew_patch_pool pool = {.relu = state->relu, .y = c->out[0]->data, .place = c->aux};
     const bool relu = state->relu && !state->pooled;
     struct work w = {.k = k,
+                     .be = c->be,
                      .conv = {.shape = *s,
                               .x = c->in[0]->data,
                               .y = state->pooled ? NULL : c->out[0]->data,
@@ -106,7 +92,7 @@ static ew_err run_forward(const struct ew_call *c)
                      .w = c->in[1]->data,
                      .scratch = c->scratch,
                      .size = forward_bytes(k, s)};
-    share_out(c, &w, k->patch_tiles(s), forward_tiles);
+    ew_pool_run(c->be->pool, ew_share_parts(c->be, k->patch_tiles(s)), forward_tiles, &w);
     return EW_OK;
 }
 
@@ -137,12 +123,15 @@ static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     void *scratch = scratch_of(w, worker, own);
     if (w->grad.dx)
         w->k->patch_grad_pack(&w->grad, scratch);
-    w->k->patch_grad_run(&w->grad, first_tile(w, begin), first_tile(w, end), scratch);
+    const int64_t tiles = w->k->patch_grad_tiles(&w->grad.filter.shape);
+    w->k->patch_grad_run(&w->grad, ew_part_tile(w->be, tiles, begin),
+                         ew_part_tile(w->be, tiles, end), scratch);
 }
 
 static void run_gradients(const struct ew_call *c, struct work *w)
 {
-    share_out(c, w, w->k->patch_grad_tiles(&w->grad.filter.shape), backward_tiles);
+    const int64_t tiles = w->k->patch_grad_tiles(&w->grad.filter.shape);
+    ew_pool_run(c->be->pool, ew_share_parts(c->be, tiles), backward_tiles, w);
     if (!w->grad.no_filter)
         w->k->patch_grad_sum(&w->grad);
 }
@@ -161,6 +150,7 @@ static ew_err run_backward(const struct ew_call *c)
     if (c->update)
         ew_cpu_update_of(c->update, &update);
     struct work w = {.k = k,
+                     .be = c->be,
                      .grad = ew_spot_gradients(c, s, &update),
                      .scratch = (char *)c->scratch + shared_bytes(k, s),
                      .size = backward_bytes(k, s)};

@@ -54,7 +54,9 @@ static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_kernels *k = c->be->isa;
     const size_t bytes = k->conv_pool_scratch(&p->shape);
     _Alignas(EW_ALIGN) char own[OWN_BYTES];
-    k->conv_pool_run(p, begin, end, bytes > OWN_BYTES ? ew_worker_scratch(c, bytes, worker) : own);
+    k->conv_pool_run(p, ew_part_tile(c->be, p->shape.batch, begin),
+                     ew_part_tile(c->be, p->shape.batch, end),
+                     bytes > OWN_BYTES ? ew_worker_scratch(c, bytes, worker) : own);
 }
 
 static ew_err run_forward(const struct ew_call *c)
@@ -70,7 +72,7 @@ static ew_err run_forward(const struct ew_call *c)
     p->w = packed;
     p->y = c->out[0]->data;
     p->place = c->aux;
-    ew_share_run(&rest, p->shape.batch, forward_tiles);
+    ew_share_run(&rest, ew_share_parts(c->be, p->shape.batch), forward_tiles);
     return EW_OK;
 }
 
@@ -107,7 +109,8 @@ static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_kernels *k = c->be->isa;
     const size_t bytes = k->conv_pool_grad_scratch(&b->p.shape);
     _Alignas(EW_ALIGN) char own[OWN_BYTES];
-    k->conv_pool_grad_run(&b->p, begin, end,
+    const int64_t tiles = k->conv_pool_grad_tiles(&b->p.shape);
+    k->conv_pool_grad_run(&b->p, ew_part_tile(c->be, tiles, begin), ew_part_tile(c->be, tiles, end),
                           bytes > OWN_BYTES ? ew_worker_scratch(c, bytes, worker) : own);
 }
 
@@ -139,7 +142,7 @@ static ew_err run_backward(const struct ew_call *c)
     p->db = c->n_in > 2 && c->din[2] ? c->din[2]->data : NULL;
     p->add_dw = !(c->fresh & 2);
     p->add_db = !(c->fresh & 4);
-    ew_share_run(&rest, k->conv_pool_grad_tiles(&p->shape), backward_tiles);
+    ew_share_run(&rest, ew_share_parts(c->be, k->conv_pool_grad_tiles(&p->shape)), backward_tiles);
     ew_share_run(c, k->conv_pool_sum_tiles(&p->shape), sum_tiles);
     return EW_OK;
 }

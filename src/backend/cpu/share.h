@@ -25,4 +25,19 @@ static inline void ew_share_run(const struct ew_call *c, int64_t tiles, ew_pool_
     ew_pool_run(c->be->pool, tiles, fn, &copy);
 }
 
+/* Where each part of a loop begins with work of its own (scratch to clear, filters to transform),
+ * tiles go in parts that threads do whole: of two tiles at least, and up to two for a thread. */
+static inline int64_t ew_share_parts(const struct ew_backend *be, int64_t tiles)
+{
+    const int64_t threads = ew_pool_threads(be->pool);
+    const int64_t most = ew_max_i64(threads, ew_min_i64(2 * threads, tiles / 2));
+    return ew_min_i64(tiles, most);
+}
+
+/* The first tile of a part. */
+static inline int64_t ew_part_tile(const struct ew_backend *be, int64_t tiles, int64_t part)
+{
+    return tiles * part / ew_share_parts(be, tiles);
+}
+
 #endif
