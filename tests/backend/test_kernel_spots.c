@@ -27,6 +27,8 @@ static const struct {
     {"3-D",             {2, 1, 18, 9, {{2, 2, 2, 1, 1, 1}, {2, 2, 3, 1, 1, 1}, {1, 1, 5, 1, 1, 2}}}},
     {"dense",           {16, 1, 400, 120, {A1, A1, A1}}},
     {"dense, odd",      {5, 1, 301, 37, {A1, A1, A1}}},
+    {"by outputs",      {16, 1, 120, 84, {A1, A1, A1}}},
+    {"by outputs, odd", {21, 1, 133, 61, {A1, A1, A1}}},
     {"dense of one",    {1, 1, 515, 100, {A1, A1, A1}}},
     {"dense, small",    {7, 1, 84, 10, {A1, A1, A1}}},
     {"dense batch",     {64, 1, 1100, 150, {A1, A1, A1}}},
@@ -135,13 +137,16 @@ static void check_forward(const struct data *d, const float *bias)
     free(want);
 }
 
-static void run_dense_grad(const struct data *d, bool apart, const struct ew_spots_grad *g)
+static void run_dense_grad(const struct data *d, bool apart, struct ew_spots_grad *g)
 {
     const int64_t tiles = d->k->dense_grad_tiles(&d->s);
+    g->shared = test_scratch(d->k->dense_grad_shared(&d->s) * sizeof(float));
     if (!apart)
         d->k->dense_grad_run(g, 0, tiles);
     for (int64_t t = tiles - 1; apart && t >= 0; t--)
         d->k->dense_grad_run(g, t, t + 1);
+    d->k->dense_grad_sum(g);
+    ew_guard_free(g->shared);
 }
 
 static void run_sparse_grad(const struct data *d, bool apart, const struct ew_spots_grad *g)

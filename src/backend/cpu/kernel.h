@@ -506,7 +506,9 @@ struct ew_column_sums {
     X(void,    dense_run,      (const struct ew_spots *p, int64_t begin, int64_t end))             \
     X(void,    dense_sum,      (const struct ew_spots *p))                                         \
     X(int64_t, dense_grad_tiles, (const struct ew_conv_shape *s))                                  \
-    X(void,    dense_grad_run, (const struct ew_spots_grad *p, int64_t begin, int64_t end)) /* `shared` is not used */ \
+    X(size_t,  dense_grad_shared, (const struct ew_conv_shape *s))                                 \
+    X(void,    dense_grad_run, (const struct ew_spots_grad *p, int64_t begin, int64_t end))        \
+    X(void,    dense_grad_sum, (const struct ew_spots_grad *p))                                    \
     X(size_t,  spots_grad_shared, (const struct ew_conv_shape *s))                                 \
     X(int64_t, spots_grad_turn_tiles, (const struct ew_conv_shape *s))                             \
     X(void,    spots_grad_turn, (const struct ew_spots_grad *p, int64_t begin, int64_t end))       \

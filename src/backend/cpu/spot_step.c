@@ -11,7 +11,7 @@
 
 #define TURN_ALONE (16 << 10) /* floats: laying out less is done before another thread wakes up */
 #define DENSE_ALONE                                                                                \
-    (256 << 10) /* multiply-adds: likewise, and lines that two threads write cross */
+    (128 << 10) /* multiply-adds: likewise, and lines that two threads write cross */
 
 struct state {
     struct ew_conv_shape shape;
@@ -140,6 +140,7 @@ static void run_gradients(const struct ew_call *c, struct work *w)
     const int64_t dy = (int64_t)s->batch * s->cout;
     if (w->k->dense_pays(s)) {
         ew_pool_run(pool_for(c, s), w->k->dense_grad_tiles(s), dense_grad_tiles, w);
+        w->k->dense_grad_sum(&w->grad);
         return;
     }
     ew_pool_run(dy < TURN_ALONE ? NULL : c->be->pool, w->k->spots_grad_turn_tiles(s),
@@ -226,7 +227,7 @@ struct ew_kernel ew_spot_backward_kernel(const struct ew_backend *be, const stru
     const struct ew_kernels *k = be->isa;
     const size_t spots =
         floats(k->spots_grad_shared(s)) + ew_share_scratch(be, k->spots_grad_scratch(s));
-    const size_t gradients = k->dense_pays(s) ? 0 : spots;
+    const size_t gradients = k->dense_pays(s) ? floats(k->dense_grad_shared(s)) : spots;
     const size_t bias = ew_bias_scratch(s->cout);
     return (struct ew_kernel){.name = "few positions' gradients",
                               .run = run_backward,

@@ -15,6 +15,24 @@
 #define DENSE_WIDE (DENSE_VECS * LANES)
 #define DENSE_SUMS 4 /* parts of a sum forward: each is written, and read by one core */
 
+/* Multiply-adds of layers that are cut by outputs, in two: their rows seldom begin cache lines, and
+ * threads that share rows would write into each other's.  Backward leaves parts of dx.  Smaller
+ * ones are for one thread, which takes all tiles (see spot_step.c). */
+#define DENSE_LEAST (128 << 10)
+#define DENSE_MOST  (256 << 10)
+
+INLINE bool dense_by_outputs(const struct ew_conv_shape *s)
+{
+    const int64_t macs = (int64_t)s->batch * s->cin * s->cout;
+    return macs >= DENSE_LEAST && macs < DENSE_MOST && s->cout > 1;
+}
+
+/* The first output of a part. */
+INLINE int64_t dense_output(const struct ew_conv_shape *s, int64_t part)
+{
+    return s->cout * part / 2;
+}
+
 INLINE int64_t dense_pieces(const struct ew_conv_shape *s)
 {
     const int64_t n = div_up(s->cin, DENSE_WIDE);

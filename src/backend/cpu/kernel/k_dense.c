@@ -22,7 +22,13 @@ bool EW_K(dense_pays)(const struct ew_conv_shape *s)
 
 int64_t EW_K(dense_tiles)(const struct ew_conv_shape *s)
 {
-    return min_i64(dense_pieces(s), DENSE_SUMS);
+    return dense_by_outputs(s) ? 2 : min_i64(dense_pieces(s), DENSE_SUMS);
+}
+
+/* Parts of a sum. */
+static int64_t sums_of(const struct ew_conv_shape *s)
+{
+    return dense_by_outputs(s) ? 1 : EW_K(dense_tiles)(s);
 }
 
 /* Images in whole vectors. */
@@ -33,7 +39,7 @@ static int64_t lanes_of(const struct ew_conv_shape *s)
 
 size_t EW_K(dense_turned)(const struct ew_conv_shape *s)
 {
-    return (size_t)(EW_K(dense_tiles)(s) * s->cout * lanes_of(s));
+    return (size_t)(sums_of(s) * s->cout * lanes_of(s));
 }
 
 /* Images from n on, LANES of them; inputs [c, c + width) to x [width][LANES]. */
@@ -76,14 +82,14 @@ INLINE void multiply(const struct piece *p, int64_t o, int rows)
         store(sums + r * p->gap, sum[r]);
 }
 
-static void run_piece(const struct piece *p, int64_t outputs)
+/* Filters [o, end). */
+static void run_piece(const struct piece *p, int64_t o, int64_t end)
 {
-    int64_t o = 0;
-    for (; o + ROWS <= outputs; o += ROWS)
+    for (; o + ROWS <= end; o += ROWS)
         multiply(p, o, ROWS);
-    for (; o + 4 <= outputs; o += 4)
+    for (; o + 4 <= end; o += 4)
         multiply(p, o, 4);
-    for (; o < outputs; o++)
+    for (; o < end; o++)
         multiply(p, o, 1);
 }
 
@@ -91,19 +97,22 @@ static void run_piece(const struct piece *p, int64_t outputs)
 static void run_tile(const struct ew_spots *p, int64_t tile, int64_t n, float *x)
 {
     const struct ew_conv_shape *s = &p->shape;
-    const int64_t pieces = dense_pieces(s), tiles = EW_K(dense_tiles)(s), gap = lanes_of(s);
-    const int64_t first = pieces * tile / tiles, end = pieces * (tile + 1) / tiles;
+    const bool by_outputs = dense_by_outputs(s);
+    const int64_t pieces = dense_pieces(s), sums = sums_of(s), gap = lanes_of(s);
+    const int64_t sum = by_outputs ? 0 : tile;
+    const int64_t first = pieces * sum / sums, end = pieces * (sum + 1) / sums;
     for (int64_t i = first; i < end; i++) {
         const int64_t c = dense_first(s, i), width = dense_first(s, i + 1) - c;
         const struct piece piece = {.w = p->w + c,
                                     .x = x,
-                                    .sums = p->turned + tile * s->cout * gap + n,
+                                    .sums = p->turned + sum * s->cout * gap + n,
                                     .step = s->cin,
                                     .width = width,
                                     .gap = gap,
                                     .add = i > first};
         turn_inputs(p, n, c, width, x);
-        run_piece(&piece, s->cout);
+        run_piece(&piece, by_outputs ? dense_output(s, tile) : 0,
+                  by_outputs ? dense_output(s, tile + 1) : s->cout);
     }
 }
 
@@ -118,7 +127,7 @@ void EW_K(dense_run)(const struct ew_spots *p, int64_t begin, int64_t end)
 void EW_K(dense_sum)(const struct ew_spots *p)
 {
     const struct ew_conv_shape *s = &p->shape;
-    const int64_t gap = lanes_of(s), tiles = EW_K(dense_tiles)(s);
+    const int64_t gap = lanes_of(s), tiles = sums_of(s);
     const vec lo = splat(p->relu ? 0.0f : -INFINITY);
     for (int64_t o = 0; o < s->cout; o += LANES) {
         const int64_t have = min_i64(LANES, s->cout - o);
