@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolution with the max pool of 2x2 and the ReLU behind it, for training: one node, which
- * never stores what it pools.  It goes by images from its input on, as most steps do, so that
- * threads stay with theirs.  A network's first convolution, whose gradient is then of one output in
- * four; and one of few channels and 5x5 taps whose pooled output is flattened, with the transpose
- * that puts channels first (LeNet-5's second).
+/* A convolution with the max pool and the ReLU behind it, for training: one node, which never
+ * stores what it pools.  It goes by images from its input on, as most steps do, so that threads
+ * stay with theirs.  A network's first convolution and windows of 2x2, whose gradient is then of
+ * one output in four; one with stride 2 and windows of 3x3, whose output is the largest tensor of
+ * the network (SqueezeNet's); and one of few channels and 5x5 taps whose pooled output is
+ * flattened, with the transpose that puts channels first (LeNet-5's second).
  *
  * Nodes and values keep their numbers, as in fuse_norm.c: the pool and the ReLU stay, and make what
  * nobody reads. */
@@ -24,11 +25,16 @@
 #define INNER_FILTERS  64 /* and at least 8 */
 #define INNER_PIXELS   40 /* a line of what is pooled, and at least 8 */
 
+/* With windows of 3x3. */
+#define LARGE         (2 << 20) /* elements of what is pooled, at least */
+#define LARGE_FILTERS 16        /* at least */
+
 #define CHAIN 3 /* pool, activation, transpose */
 
 /* A convolution and the nodes behind it that it takes over. */
 struct layer {
     int conv, behind[CHAIN], n;
+    int pool; /* the window's size */
     bool relu, turned;
 };
 
@@ -55,7 +61,7 @@ static bool takes_conv(const struct ew_graph *g, const struct ew_node *n)
     const struct ew_shape *shape = &x->t.shape;
     return w->kind == EW_VALUE_PARAM && !w->frozen && x->t.dtype == EW_F32 && shape->rank == 4 &&
            shape->dim[0] >= IMAGES && a->groups == 1 && a->end.act == EW_ACT_NONE &&
-           all_are(&a->win.stride, 1) && all_are(&a->win.dilation, 1);
+           all_are(&a->win.dilation, 1);
 }
 
 static bool is_first(const struct ew_graph *g, const struct ew_node *conv)
@@ -73,16 +79,38 @@ static bool is_inner(const struct ew_graph *g, const struct ew_node *conv)
            is_between(y->dim[1], 8, INNER_PIXELS) && is_between(y->dim[2], 8, INNER_PIXELS);
 }
 
-/* Windows of 2x2 side by side; those that stick out are not there, for sizes are rounded down. */
-static bool takes_pool(const struct ew_node *n)
+/* Windows of that size two pixels apart; those that stick out are not there. */
+static bool takes_pool(const struct ew_graph *g, const struct ew_node *n, int size)
 {
     if (strcmp(n->op->name, "max_pool") != 0 || n->n_out != 1 || n->channels_first)
         return false;
     const struct ew_pool_attr *a = n->attr;
-    return !a->ceil_mode && a->win.kernel.n == 2 && all_are(&a->win.kernel, 2) &&
+    const struct ew_shape *x = &g->values[n->in[0]].t.shape;
+    const bool even = (x->dim[1] - size) % 2 == 0 && (x->dim[2] - size) % 2 == 0;
+    return (!a->ceil_mode || even) && a->win.kernel.n == 2 && all_are(&a->win.kernel, size) &&
            a->win.stride.n == 2 && all_are(&a->win.stride, 2) && all_are(&a->win.pad, 0) &&
            all_are(&a->win.dilation, 1) &&
            (a->win.auto_pad == EW_AUTO_PAD_NOTSET || a->win.auto_pad == EW_AUTO_PAD_VALID);
+}
+
+/* A first convolution that multiplies little and whose output no cache holds. */
+static bool is_large(const struct ew_graph *g, const struct ew_node *conv)
+{
+    const struct ew_conv_attr *a = conv->attr;
+    const struct ew_shape *w = &g->values[conv->in[1]].t.shape;
+    const struct ew_tensor *y = &g->values[conv->out[0]].t;
+    return w->dim[1] == 3 && w->dim[2] == 3 && a->win.stride.n == 2 && all_are(&a->win.stride, 2) &&
+           w->dim[0] >= LARGE_FILTERS && ew_tensor_count(y) >= LARGE;
+}
+
+/* The size of the windows that it can be pooled by in one go; 0: it cannot. */
+static int window_of(const struct ew_graph *g, const struct ew_node *conv,
+                     const struct ew_node *pool)
+{
+    const struct ew_conv_attr *a = conv->attr;
+    if (all_are(&a->win.stride, 1))
+        return takes_pool(g, pool, 2) ? 2 : 0;
+    return is_first(g, conv) && is_large(g, conv) && takes_pool(g, pool, 3) ? 3 : 0;
 }
 
 /* The only reader of what the node makes, or -1. */
@@ -115,7 +143,8 @@ static bool find_layer(const struct ew_graph *g, const struct ew_use *uses, int 
     if (!takes_conv(g, &g->nodes[node]))
         return false;
     int last = reader_of(g, uses, node);
-    if (last < 0 || !takes_pool(&g->nodes[last]))
+    out->pool = last < 0 ? 0 : window_of(g, &g->nodes[node], &g->nodes[last]);
+    if (out->pool == 0)
         return false;
     out->behind[out->n++] = last;
     const int act = reader_of(g, uses, last);
@@ -154,6 +183,7 @@ static ew_err fuse(struct ew_graph *g, const struct layer *l)
     memcpy(a, conv->attr, sizeof(*a));
     a->end.act = l->relu ? EW_ACT_RELU : EW_ACT_NONE;
     a->turned = l->turned;
+    a->pool = l->pool;
     int before = conv->out[0], from = g->nodes[l->behind[l->n - 1]].out[0];
     conv->attr = a;
     conv->op = ew_op_find("conv_pool");

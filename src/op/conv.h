@@ -12,7 +12,8 @@ struct ew_conv_attr {
     struct ew_window_attr win; /* kernel may be empty */
     int64_t groups;            /* default 1 */
     struct ew_epilogue_attr end;
-    bool turned; /* conv_pool: the output is [N, O, d...] */
+    bool turned;  /* conv_pool: the output is [N, O, d...] */
+    int64_t pool; /* conv_pool: windows of 3x3, else of 2x2; two apart in any case */
 };
 
 /* in: x [N, d..., C], w [C, k..., O / groups], optional b [O]. */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A 2-D convolution, the largest of each 2x2 outputs, and perhaps a ReLU: what training makes of
- * three nodes (compress/fuse_pool.c).  Files have separate nodes.
+/* A 2-D convolution, the largest of each 2x2 or 3x3 outputs, and perhaps a ReLU: what training
+ * makes of three nodes (compress/fuse_pool.c).  Files have separate nodes.
  *
- * For backward it keeps one byte an output: which of the four it was, or that the ReLU cut it off.
- * They lie the other way round than outputs: [N, O, windows], and with `turned` [N, windows, O]. */
+ * For backward it keeps one byte an output: which of its window it was, or that the ReLU cut it
+ * off. Of windows of 3x3 they lie as outputs do, else the other way round: [N, O, windows], and
+ * with `turned` [N, windows, O]. */
 #include <math.h>
 #include <string.h>
 
 #include "op/conv.h"
 
-#define CUT 4 /* no gradient */
+#define STEP 2 /* from window to window */
 
 /* clang-format off */
 static const struct ew_field attrs[] = {
@@ -18,15 +19,36 @@ static const struct ew_field attrs[] = {
     EW_EPILOGUE_FIELDS(struct ew_conv_attr, end),
     {.name = "turned", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_conv_attr, turned),
      .help = "the output's channels come before its windows"},
+    {.name = "pool", .type = EW_FIELD_INT, .offset = offsetof(struct ew_conv_attr, pool),
+     .help = "3: windows of 3x3 outputs, else of 2x2"},
     EW_FIELD_END};
 /* clang-format on */
+
+/* Taps of a window along an axis. */
+static int size_of(const struct ew_call *c)
+{
+    return ((const struct ew_conv_attr *)c->attr)->pool == 3 ? 3 : 2;
+}
+
+/* The byte of an output that has no gradient. */
+static int cut_of(int size)
+{
+    return size == 2 ? 4 : 255;
+}
+
+static int64_t windows_of(int64_t in, int size)
+{
+    return (in - size) / STEP + 1;
+}
 
 static ew_err resolve(const struct ew_call *c, struct ew_conv_sizes *out)
 {
     const struct ew_conv_attr *a = c->attr;
+    const int size = size_of(c);
     EW_TRY(ew_conv_resolve(c, out));
-    EW_CHECK(c->in[0]->shape.rank == 4 && out->w.out[1] > 1 && out->w.out[2] > 1, EW_ERR_SHAPE,
-             "what is pooled has no windows of 2x2");
+    EW_CHECK(c->in[0]->shape.rank == 4 && out->w.out[1] >= size && out->w.out[2] >= size,
+             EW_ERR_SHAPE, "what is pooled has no windows of %dx%d", size, size);
+    EW_CHECK(!a->turned || size == 2, EW_ERR_UNSUPPORTED, "windows of 3x3 and channels first");
     EW_CHECK(a->end.act == EW_ACT_NONE || a->end.act == EW_ACT_RELU, EW_ERR_UNSUPPORTED,
              "activation %s behind a pool", ew_act_names[a->end.act]);
     return EW_OK;
@@ -43,7 +65,8 @@ static ew_err infer(const struct ew_call *c)
     EW_TRY(resolve(c, &s));
     struct ew_shape *y = &c->out[0]->shape;
     ew_window_shape(&s.w, c->in[0]->shape.rank, s.filters, y);
-    const int64_t high = y->dim[1] / 2, wide = y->dim[2] / 2;
+    const int64_t high = windows_of(y->dim[1], size_of(c));
+    const int64_t wide = windows_of(y->dim[2], size_of(c));
     const bool turned = is_turned(c);
     y->dim[1] = turned ? s.filters : high;
     y->dim[2] = turned ? high : wide;
@@ -57,7 +80,7 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     if (resolve(c, &s) != EW_OK)
         return;
     ew_conv_cost(&s, c, out);
-    out->flops += 4 * ew_tensor_count(c->out[0]);
+    out->flops += size_of(c) * size_of(c) * ew_tensor_count(c->out[0]);
 }
 
 /* What is pooled, in the scratch memory. */
@@ -83,15 +106,16 @@ static size_t aux(const struct ew_call *c)
 }
 
 /* Output i of [N, windows, O]: place `t` of its window in what is pooled. */
-static int64_t pooled_at(const struct ew_conv_sizes *s, int64_t i, int t)
+static int64_t pooled_at(const struct ew_conv_sizes *s, int size, int64_t i, int t)
 {
-    const int64_t high = s->w.out[1] / 2, wide = s->w.out[2] / 2, window = i / s->filters;
-    const int64_t y = window / wide % high * 2 + t / 2, x = window % wide * 2 + t % 2;
+    const int64_t high = windows_of(s->w.out[1], size), wide = windows_of(s->w.out[2], size);
+    const int64_t window = i / s->filters;
+    const int64_t y = window / wide % high * STEP + t / size, x = window % wide * STEP + t % size;
     const int64_t row = window / wide / high * s->w.out[1] + y;
     return (row * s->w.out[2] + x) * s->filters + i % s->filters;
 }
 
-/* And its place in [N, O, windows]. */
+/* And, of windows of 2x2, its place in [N, O, windows]. */
 static int64_t turned_at(const struct ew_conv_sizes *s, int64_t i)
 {
     const int64_t windows = s->w.out[1] / 2 * (s->w.out[2] / 2), window = i / s->filters;
@@ -103,6 +127,7 @@ static ew_err forward(const struct ew_call *c)
     struct ew_conv_sizes s;
     EW_TRY(resolve(c, &s));
     const bool turned = is_turned(c);
+    const int size = size_of(c);
     const bool relu = ((const struct ew_conv_attr *)c->attr)->end.act == EW_ACT_RELU;
     struct ew_tensor all = pooled(c, &s);
     const struct ew_conv_data d = {.x = c->in[0]->data, .w = c->in[1]->data, .to = all.data};
@@ -111,9 +136,9 @@ static ew_err forward(const struct ew_call *c)
     for (int64_t i = 0; i < ew_tensor_count(c->out[0]); i++) {
         double best = 0;
         int place = 0;
-        for (int t = 0; t < 4; t++) {
+        for (int t = 0; t < size * size; t++) {
             double v;
-            ew_tensor_load(&all, pooled_at(&s, i, t), 1, &v);
+            ew_tensor_load(&all, pooled_at(&s, size, i, t), 1, &v);
             if (t == 0 || v > best || isnan(v)) {
                 best = v;
                 place = t;
@@ -121,11 +146,11 @@ static ew_err forward(const struct ew_call *c)
         }
         if (relu && !(best > 0)) {
             best = isnan(best) ? best : 0;
-            place = CUT;
+            place = cut_of(size);
         }
         ew_tensor_store(c->out[0], turned ? turned_at(&s, i) : i, 1, &best);
         if (c->aux)
-            ((uint8_t *)c->aux)[turned ? i : turned_at(&s, i)] = (uint8_t)place;
+            ((uint8_t *)c->aux)[turned || size > STEP ? i : turned_at(&s, i)] = (uint8_t)place;
     }
     return EW_OK;
 }
@@ -137,15 +162,19 @@ static ew_err backward(const struct ew_call *c)
     if (!c->dout[0])
         return EW_OK;
     const bool turned = is_turned(c);
+    const int size = size_of(c);
     struct ew_tensor all = pooled(c, &s);
     memset(all.data, 0, ew_tensor_bytes(&all));
     for (int64_t i = 0; i < ew_tensor_count(c->dout[0]); i++) {
-        double v;
+        double v, sum;
         const int64_t other = turned_at(&s, i);
-        const int place = ((const uint8_t *)c->aux)[turned ? i : other];
+        const int place = ((const uint8_t *)c->aux)[turned || size > STEP ? i : other];
         ew_tensor_load(c->dout[0], turned ? other : i, 1, &v);
-        if (place != CUT)
-            ew_tensor_store(&all, pooled_at(&s, i, place), 1, &v);
+        if (place == cut_of(size))
+            continue;
+        ew_tensor_load(&all, pooled_at(&s, size, i, place), 1, &sum);
+        sum += v; /* windows of 3x3 overlap */
+        ew_tensor_store(&all, pooled_at(&s, size, i, place), 1, &sum);
     }
     struct ew_conv_data d = {.x = c->in[0]->data, .w = c->in[1]->data, .y = all.data};
     if (c->din[0]) {
@@ -182,12 +211,20 @@ static const struct ew_op_case cases[] = {
      .in = {{"2x11x6x2"}, {"19x5x5x2"}}, .n_in = 2, .out_shape = "2x19x3x1", .train = true},
     {.name = "turned, 3x3", .attrs = "turned=true act=relu",
      .in = {{"2x6x7x3"}, {"4x3x3x3"}}, .n_in = 2, .out_shape = "2x4x2x2", .train = true},
+    {.name = "3x3", .attrs = "pool=3 stride=2x2 act=relu",
+     .in = {{"2x15x17x3"}, {"5x3x3x3"}, {"5"}}, .n_in = 3, .out_shape = "2x3x3x5", .train = true},
+    {.name = "3x3, the first layer", .attrs = "pool=3 stride=2x2 pad=1x1x1x1 act=relu",
+     .in = {{"4x34x26x3", .no_grad = true}, {"18x3x3x3"}, {"18"}}, .n_in = 3,
+     .out_shape = "4x8x6x18", .train = true},
+    {.name = "3x3, the first layer, no bias", .attrs = "pool=3",
+     .in = {{"2x9x12x2", .no_grad = true}, {"16x3x3x2"}}, .n_in = 2,
+     .out_shape = "2x3x4x16", .train = true},
 };
 /* clang-format on */
 
 const struct ew_op ew_op_conv_pool = {
     .name = "conv_pool",
-    .help = "2-D convolution, then the largest of each 2x2 outputs",
+    .help = "2-D convolution, then the largest of each 2x2 or 3x3 outputs",
     .flags = EW_OP_SPATIAL,
     .saves = EW_SAVE_IN0 | EW_SAVE_IN1 | EW_SAVE_AUX,
     .min_in = 2,

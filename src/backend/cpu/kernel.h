@@ -201,10 +201,15 @@ struct ew_pooling {
     const float *x;
     float *y;
     uint8_t *index; /* max_pool_*: the maximum's place in its window, of at most 256 elements */
+    /* max_pool_run: a ReLU is behind it, and places of what that cuts off are EW_POOL_CUT; of
+     * windows with fewer than 256 elements. */
+    bool relu;
     const float *dy;
     float *dx;
     bool add; /* to what dx holds */
 };
+
+#define EW_POOL_CUT 255
 
 /* ---- Normalisation --------------------------------------------------------------------------- */
 

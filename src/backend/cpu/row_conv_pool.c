@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution, max pool and ReLU in one step of training: where there is no gradient for the input
- * or, with channels first in the output, by patch_step.h. */
+/* Convolution, max pool and ReLU in one step of training: where there is no gradient for the input,
+ * with windows of 3x3 by band_step.h, or with channels first in the output by patch_step.h. */
+#include "backend/cpu/band_step.h"
 #include "backend/cpu/conv_pass.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/patch_step.h"
@@ -21,6 +22,11 @@ static bool is_turned(const struct ew_call *c)
     return ((const struct ew_conv_attr *)c->attr)->turned;
 }
 
+static bool is_banded(const struct ew_call *c)
+{
+    return ((const struct ew_conv_attr *)c->attr)->pool == 3;
+}
+
 static bool resolve(const struct ew_call *c, struct ew_conv_pool *out)
 {
     struct ew_conv_sizes s;
@@ -30,6 +36,8 @@ static bool resolve(const struct ew_call *c, struct ew_conv_pool *out)
         return false;
     ew_conv_shape_of(&s, &out->shape);
     out->relu = ((const struct ew_conv_attr *)c->attr)->end.act == EW_ACT_RELU;
+    if (is_banded(c))
+        return ew_band_fits(&out->shape);
     return is_turned(c) ? c->be->isa->patch_fits(&out->shape)
                         : c->be->isa->conv_pool_fits(&out->shape);
 }
@@ -181,6 +189,25 @@ static int offer_turned(const struct ew_ask *ask, const struct ew_conv_shape *s,
     return 1;
 }
 
+/* ---- Windows of 3x3 ---- */
+
+static ew_err prepare_band(const struct ew_call *c)
+{
+    struct ew_conv_pool p;
+    EW_CHECK(resolve(c, &p), EW_ERR_INTERNAL, "%s: the convolution has changed", c->name);
+    ew_band_prepare(c, &p.shape, p.relu);
+    return EW_OK;
+}
+
+static int offer_band(const struct ew_ask *ask, const struct ew_conv_shape *s,
+                      struct ew_kernel *out)
+{
+    out[0] = ask->phase == EW_PHASE_FORWARD ? ew_band_forward_kernel(ask->be, s)
+                                            : ew_band_backward_kernel(ask->be, s);
+    out[0].prepare = prepare_band;
+    return 1;
+}
+
 static int offer(const struct ew_ask *ask, struct ew_kernel *out)
 {
     struct ew_conv_pool p;
@@ -191,6 +218,8 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
         return offer_turned(ask, &p.shape, out);
     if (ask->phase == EW_PHASE_BACKWARD && (c->din[0] || !c->din[1]))
         return 0;
+    if (is_banded(c))
+        return offer_band(ask, &p.shape, out);
     out[0] = ask->phase == EW_PHASE_FORWARD ? forward_kernel(ask->be, &p.shape)
                                             : backward_kernel(ask->be, &p.shape);
     return 1;

@@ -54,6 +54,8 @@ static void max_pixel(const struct ew_pooling *p, const struct spots *w, int64_t
             else
                 take_larger(&b, next, w->tap[i]);
         }
+        if (p->relu)
+            take_positive(&b, EW_POOL_CUT);
         store_n(p->y + out + c, b.v, n);
         store_index(p->index + out + c, b.tap, n);
     }
@@ -66,6 +68,8 @@ INLINE void max_listed(const struct ew_pooling *p, const struct image *im, int64
     UNROLL
     for (int32_t t = 1; t < taps; t++)
         take_larger(&b, load_n(p->x + x + im->offset[t], n), t);
+    if (p->relu)
+        take_positive(&b, EW_POOL_CUT);
     store_n(p->y + out, b.v, n);
     store_index(p->index + out, b.tap, n);
 }
