@@ -40,7 +40,8 @@ static void put_value(struct ew_put *p, const struct ew_value *v)
 
 static bool is_set(const struct ew_field *f, const void *attr)
 {
-    return f->type != EW_FIELD_STR || *(const char *const *)((const char *)attr + f->offset);
+    const void *at = (const char *)attr + f->offset;
+    return f->type != EW_FIELD_STR || *(const char *const *)at;
 }
 
 static void put_attrs(struct ew_put *p, const struct ew_node *n)

@@ -120,7 +120,7 @@ const struct ew_field ew_train_position_fields[] = {POSITION(epoch, EW_FIELD_INT
 /* Without a default: never set, and perhaps not even allowed. */
 static bool is_unset(const struct ew_field *f, const void *object)
 {
-    const char *at = (const char *)object + f->offset;
+    const void *at = (const char *)object + f->offset;
     if (f->def)
         return false;
     if (f->type == EW_FIELD_STR)

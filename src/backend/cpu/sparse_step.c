@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training steps of dense layers and 1x1 convolutions that skip zeros. */
+/* Training steps of dense layers and convolutions that skip zeros. */
 #include "backend/cpu/sparse_step.h"
 
 #include "backend/cpu/bias.h"
@@ -32,7 +32,7 @@ bool ew_sparse_worth(const struct ew_ask *ask, const struct ew_conv_shape *s)
            (ask->be->isa->sparse_fits(s) || rare_worth(ask, s));
 }
 
-#define RARE 0.2 /* of any filter, at most: 1x1 filters with a stride would always be taken */
+#define RARE 0.2 /* at most, however few taps there are */
 
 /* From there on skipping gains nothing.  The more taps, the fewer products Winograd makes. */
 static double most_of(const struct ew_kernels *k, const struct ew_conv_shape *s)

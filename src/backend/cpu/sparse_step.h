@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training steps of dense layers and 1x1 convolutions that look at their data first: where it has
- * many zeros these are skipped, and otherwise another kernel runs. */
+/* Training steps of dense layers and 1x1 convolutions, and gradients of other convolutions, that
+ * look at their data first: where it has many zeros these are skipped, and otherwise another kernel
+ * runs.
+ */
 #ifndef EW_BACKEND_CPU_SPARSE_STEP_H
 #define EW_BACKEND_CPU_SPARSE_STEP_H
 

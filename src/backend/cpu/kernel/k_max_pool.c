@@ -65,7 +65,6 @@ INLINE void max_listed(const struct ew_pooling *p, const struct image *im, int64
                        int64_t n, const int64_t taps)
 {
     struct best b = {.v = load_n(p->x + x + im->offset[0], n)};
-    UNROLL
     for (int32_t t = 1; t < taps; t++)
         take_larger(&b, load_n(p->x + x + im->offset[t], n), t);
     if (p->relu)
@@ -138,7 +137,6 @@ INLINE void back_listed(const struct ew_pooling *p, const struct image *im, int6
 {
     const vec dy = load_n(p->dy + out, n);
     const vint index = load_index(p->index + out, n);
-    UNROLL
     for (int32_t t = 0; t < taps; t++)
         give(im, p->dx + at + im->offset[t], is_tap(index, t), dy, n);
 }

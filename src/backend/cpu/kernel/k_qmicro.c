@@ -87,7 +87,6 @@ INLINE void finish_plain(const struct qmicro *m, const vint *sums, int rows, con
 {
     const struct qplain p = plain_of(m->end);
     const vec ratio[SIDE] = {load(m->ratio), load(m->ratio + (vectors - 1) * LANES)};
-    UNROLL
     for (int r = 0; r < rows; r++)
         put_plain(m, &p, sums + r * SIDE, ratio, vectors, r);
 }

@@ -90,13 +90,13 @@ static void run_data(const struct work *w, int64_t o, int64_t outputs, struct fe
                div_up(soon->pieces * soon->lines, w->rows));
 }
 
-/* What the outputs behind o take of a filter, or of the optimiser's state for it; NULL: nothing. */
+/* What the outputs behind o take of a filter, or of the optimiser's state for it. */
 static struct fetch soon_of(const struct work *w, int64_t o, const float *at)
 {
     const int64_t next = o + SPAN;
-    return (struct fetch){.at = at ? at + next * w->cin + w->c0 : NULL,
+    return (struct fetch){.at = at + next * w->cin + w->c0,
                           .step = w->cin,
-                          .pieces = at ? max_i64(min_i64(SPAN, w->cout - next), 0) : 0,
+                          .pieces = max_i64(min_i64(SPAN, w->cout - next), 0),
                           .lines = div_up(w->inputs, LINE)};
 }
 
@@ -110,6 +110,7 @@ static void run_tile(struct work *w, int64_t tile)
     const struct ew_conv_shape *s = &w->g->filter.shape;
     const int64_t across = div_up(w->cin, WIDE);
     const bool filter = is_joint(s) && !w->g->no_filter;
+    const float *state = state_of(w->g->filter.update);
     w->first = tile / across * ROWS;
     w->rows = min_i64(ROWS, sparse_rows(s) - w->first);
     w->c0 = tile % across * WIDE;
@@ -118,13 +119,14 @@ static void run_tile(struct work *w, int64_t tile)
     if (filter)
         copy_wide(block_of(w->g->filter.x + w->c0, w->cin, w->rows, w->inputs), w->x);
     for (int64_t o = 0; o < w->cout; o += SPAN) {
-        struct fetch soon = soon_of(w, o, w->g->w);
-        struct fetch state = soon_of(w, o, state_of(w->g->filter.update));
+        struct fetch soon = soon_of(w, o, w->g->w), later = {.pieces = 0};
+        if (state)
+            later = soon_of(w, o, state);
         const int64_t outputs = min_i64(SPAN, w->cout - o);
         if (w->g->dx)
             run_data(w, o, outputs, &soon);
         if (filter)
-            run_filter(w, o, outputs, &state);
+            run_filter(w, o, outputs, &later);
     }
     if (w->g->dx)
         finish_data(w);

@@ -22,7 +22,7 @@ INLINE uint64_t lane_marks(vec v)
 #else
 INLINE uint64_t lane_marks(vec v)
 {
-    const vint bits = (v != 0) & (vint){1, 2, 4, 8};
+    const vint bits = ~((v >= 0) & (v <= 0)) & (vint){1, 2, 4, 8}; /* a nan is none */
     return (uint64_t)(bits[0] + bits[1] + bits[2] + bits[3]);
 }
 #endif

@@ -9,24 +9,24 @@
 #if defined(EW_ISA_IS_avx512)
 INLINE vint widen(const uint8_t *from)
 {
-    return (vint)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)from));
+    return (vint)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)from));
 }
 
 INLINE void narrow(uint8_t *to, vint v)
 {
-    _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8((__m512i)v));
+    _mm_storeu_si128((__m128i *)(void *)to, _mm512_cvtepi32_epi8((__m512i)v));
 }
 #elif defined(EW_ISA_IS_avx2)
 INLINE vint widen(const uint8_t *from)
 {
-    return (vint)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)from));
+    return (vint)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)from));
 }
 
 INLINE void narrow(uint8_t *to, vint v)
 {
     const __m128i low = _mm256_castsi256_si128((__m256i)v);
     const __m128i words = _mm_packus_epi32(low, _mm256_extracti128_si256((__m256i)v, 1));
-    _mm_storel_epi64((__m128i *)to, _mm_packus_epi16(words, words));
+    _mm_storel_epi64((__m128i *)(void *)to, _mm_packus_epi16(words, words));
 }
 #else
 INLINE vint widen(const uint8_t *from)
