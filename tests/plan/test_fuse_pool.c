@@ -210,5 +210,72 @@ static void where_it_is(void)
     }
 }
 
+/* A first layer with a stride and overlapping windows, of more rows than a band has. */
+static ew_err banded_graph(struct ew_graph *g)
+{
+    const struct ew_shape x = {4, {9, 125, 161, 3}};
+    const struct ew_conv_attr conv = {.groups = 1,
+                                      .win = {.stride = {2, {2, 2}}, .pad = {4, {1, 0, 1, 0}}}};
+    const struct ew_pool_attr pool = {.win = {.kernel = {2, {3, 3}}, .stride = {2, {2, 2}}}};
+    float w[64 * 27], b[64];
+    for (int i = 0; i < 64 * 27; i++)
+        w[i] = 0.3f * sinf((float)(3 * i));
+    for (int i = 0; i < 64; i++)
+        b[i] = 0.3f * sinf((float)(5 * i));
+    const struct ew_tensor filter = {.dtype = EW_F32, .shape = {4, {64, 3, 3, 3}}, .data = w};
+    const struct ew_tensor bias = {.dtype = EW_F32, .shape = {1, {64}}, .data = b};
+    int in[3], v, square[2];
+    EW_TRY(ew_graph_input(g, "x", EW_F32, &x, &in[0]));
+    EW_TRY(ew_graph_const(g, "w", EW_VALUE_PARAM, &filter, true, &in[1]));
+    EW_TRY(ew_graph_const(g, "b", EW_VALUE_PARAM, &bias, true, &in[2]));
+    EW_TRY(ew_graph_add(g, ew_op_find("conv"), "conv", &conv, in, 3, &v, 1));
+    EW_TRY(ew_graph_add(g, ew_op_find("max_pool"), "pool", &pool, &v, 1, &v, 1));
+    EW_TRY(ew_graph_add(g, ew_op_find("relu"), "relu", NULL, &v, 1, &square[0], 1));
+    square[1] = square[0];
+    EW_TRY(ew_graph_add(g, ew_op_find("mul"), "square", NULL, square, 2, &v, 1));
+    EW_TRY(ew_graph_add(g, ew_op_find("reduce_mean"), "loss", NULL, &v, 1, &v, 1));
+    return ew_graph_output(g, v);
+}
+
+static struct ew_plan *banded_plan(struct ew_graph *g, const struct ew_backend_opts *be)
+{
+    struct ew_plan *p = NULL;
+    const struct ew_plan_opts o = {.mode = EW_PLAN_TRAIN, .backend = *be};
+    if (!EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
+        return NULL;
+    EW_EXPECT_INT(count(p, "conv_pool"), be->reference ? 0 : 2);
+    struct ew_tensor *x = ew_plan_input(p, 0);
+    for (int64_t i = 0; i < ew_tensor_count(x); i++)
+        ((float *)x->data)[i] = sinf((float)(i % 99991) * 0.37f);
+    EW_EXPECT_OK(ew_plan_run(p));
+    return p;
+}
+
+static void bands_change_nothing(void)
+{
+    struct ew_graph *g = NULL;
+    struct ew_plan *p[3] = {NULL};
+    if (!EW_EXPECT_OK(ew_graph_new("banded", &g)))
+        return;
+    if (EW_EXPECT_OK(banded_graph(g))) {
+        p[0] = banded_plan(g, &(struct ew_backend_opts){.threads = 1, .reference = true});
+        p[1] = banded_plan(g, &(struct ew_backend_opts){.threads = 1});
+        p[2] = banded_plan(g, &(struct ew_backend_opts){.threads = 2});
+    }
+    for (int v = 0; p[0] && p[1] && p[2] && v < g->n_values; v++) {
+        const struct ew_tensor *t[3];
+        for (int i = 0; i < 3; i++)
+            t[i] = ew_plan_grad(p[i], v);
+        if (g->values[v].kind != EW_VALUE_PARAM || !EW_EXPECT(t[0] && t[1] && t[2]))
+            continue;
+        EW_EXPECT_CLOSE((const float *)t[1]->data, (const float *)t[0]->data, ew_tensor_count(t[0]),
+                        1e-3, 1e-6);
+        EW_EXPECT(memcmp(t[1]->data, t[2]->data, ew_tensor_bytes(t[1])) == 0);
+    }
+    for (int i = 0; i < 3; i++)
+        ew_plan_free(p[i]);
+    ew_graph_free(g);
+}
+
 EW_TEST_MAIN(EW_TEST(trains_as_three_steps_do), EW_TEST(threads_change_nothing),
-             EW_TEST(limits_change_nothing), EW_TEST(where_it_is))
+             EW_TEST(limits_change_nothing), EW_TEST(where_it_is), EW_TEST(bands_change_nothing))
