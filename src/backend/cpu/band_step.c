@@ -23,8 +23,8 @@ void ew_band_prepare(const struct ew_call *c, const struct ew_conv_shape *s, boo
 bool ew_band_fits(const struct ew_conv_shape *s)
 {
     return s->groups == 1 && s->axis[0].in == 1 && s->axis[0].out == 1 && s->axis[0].taps == 1 &&
-           s->axis[1].pad >= 0 && s->axis[1].dilation == 1 && s->axis[1].out >= TAPS &&
-           s->axis[2].out >= TAPS;
+           s->axis[1].pad >= 0 && s->axis[1].pad < s->axis[1].taps && s->axis[1].dilation == 1 &&
+           s->axis[1].out >= TAPS && s->axis[2].out >= TAPS;
 }
 
 static int64_t windows_of(int64_t in)
@@ -96,15 +96,10 @@ static const float *input_at(const struct ew_conv_shape *s, const float *x, int6
     return x + (image * s->axis[1].in + row) * s->axis[2].in * s->cin;
 }
 
-static size_t floats(size_t n)
-{
-    return ew_align_up(n * sizeof(float));
-}
-
 /* Bytes of what is pooled of a band; the rest of a thread's scratch is behind it. */
 static size_t band_bytes(const struct ew_conv_shape *s)
 {
-    return floats((size_t)(rows_of(band_of(s)) * row_floats(s)));
+    return ew_float_bytes((size_t)(rows_of(band_of(s)) * row_floats(s)));
 }
 
 struct work {
@@ -113,13 +108,8 @@ struct work {
     const struct state *state;
     float *shared; /* forward: the packed filter; backward: gradients of each image */
     char *scratch;
-    size_t size;
+    size_t size, partial; /* bytes for a thread, and of them for partial sums */
 };
-
-static char *own(const struct work *w, int worker)
-{
-    return w->scratch + ew_align_up(w->size) * (size_t)worker;
-}
 
 /* ---- Forward: scratch is the packed filter, then that of the threads ---- */
 
@@ -151,7 +141,7 @@ static void forward_images(void *ctx, int64_t begin, int64_t end, int worker)
     const struct work *w = ctx;
     const struct ew_conv_shape *s = &w->state->shape;
     const int64_t high = windows_of(s->axis[1].out), each = band_of(s);
-    char *scratch = own(w, worker);
+    char *scratch = ew_scratch_of(w->scratch, w->size, worker);
     for (struct band b = {.image = begin}; b.image < end; b.image++)
         for (b.first = 0; b.first < high; b.first += each) {
             b.windows = ew_min_i64(each, high - b.first);
@@ -159,8 +149,8 @@ static void forward_images(void *ctx, int64_t begin, int64_t end, int worker)
         }
 }
 
-/* The convolution of a band in the middle of an image: its filter is packed as every band's. */
-static struct ew_conv_shape usual(const struct ew_conv_shape *s)
+/* The convolution of an image's first band: all of them meet all taps, and pack filters alike. */
+static struct ew_conv_shape first_band(const struct ew_conv_shape *s)
 {
     int64_t x;
     return part_of(s, 0, rows_of(band_of(s)), &x);
@@ -168,7 +158,7 @@ static struct ew_conv_shape usual(const struct ew_conv_shape *s)
 
 static size_t forward_size(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    const struct ew_conv_shape part = usual(s);
+    const struct ew_conv_shape part = first_band(s);
     return band_bytes(s) + k->conv_scratch(&part);
 }
 
@@ -176,12 +166,12 @@ static ew_err run_forward(const struct ew_call *c)
 {
     const struct ew_kernels *k = c->be->isa;
     const struct state *state = c->state;
-    const struct ew_conv_shape part = usual(&state->shape);
+    const struct ew_conv_shape part = first_band(&state->shape);
     struct work w = {.c = c,
                      .k = k,
                      .state = state,
                      .shared = c->scratch,
-                     .scratch = (char *)c->scratch + floats(k->conv_pack_size(&part)),
+                     .scratch = (char *)c->scratch + ew_float_bytes(k->conv_pack_size(&part)),
                      .size = forward_size(k, &state->shape)};
     k->conv_pack(&part, c->in[1]->data, w.shared, 0, k->conv_pack_tiles(&part));
     ew_pool_run(c->be->pool, state->shape.batch, forward_images, &w);
@@ -190,10 +180,10 @@ static ew_err run_forward(const struct ew_call *c)
 
 struct ew_kernel ew_band_forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
-    const struct ew_conv_shape part = usual(s);
+    const struct ew_conv_shape part = first_band(s);
     return (struct ew_kernel){.name = "conv and pool by bands",
                               .run = run_forward,
-                              .scratch = floats(be->isa->conv_pack_size(&part)) +
+                              .scratch = ew_float_bytes(be->isa->conv_pack_size(&part)) +
                                          ew_share_scratch(be, forward_size(be->isa, s)),
                               .state = sizeof(struct state)};
 }
@@ -211,13 +201,6 @@ static int64_t image_of(const struct ew_conv_shape *s)
     return filter_of(s) + s->cout;
 }
 
-/* The convolution of so many rows of windows at the top of an image, or below it. */
-static struct ew_conv_shape back_part(const struct ew_conv_shape *s, int64_t windows)
-{
-    int64_t x;
-    return part_of(s, 0, rows_of(windows), &x);
-}
-
 /* Bytes for partial sums: bands differ in their rows and in what padding they meet. */
 static size_t partial_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
@@ -227,7 +210,7 @@ static size_t partial_bytes(const struct ew_kernels *k, const struct ew_conv_sha
         int64_t x;
         const int64_t rows = rows_of(ew_min_i64(each, high - first));
         const struct ew_conv_shape part = part_of(s, first * STEP, first * STEP + rows, &x);
-        const size_t bytes = floats(k->conv_filter_partial(&part));
+        const size_t bytes = ew_float_bytes(k->conv_filter_partial(&part));
         most = bytes > most ? bytes : most;
     }
     return most;
@@ -235,7 +218,7 @@ static size_t partial_bytes(const struct ew_kernels *k, const struct ew_conv_sha
 
 static size_t backward_size(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    const struct ew_conv_shape part = back_part(s, band_of(s));
+    const struct ew_conv_shape part = first_band(s);
     return band_bytes(s) + partial_bytes(k, s) + k->conv_filter_scratch(&part);
 }
 
@@ -260,7 +243,7 @@ static void backward_band(const struct work *w, const struct band *b, char *scra
     f.x = input_at(s, w->c->in[0]->data, b->image, x);
     w->k->max_pool_back_run(&pool, 0, w->k->max_pool_back_tiles(&pool.shape));
     w->k->conv_filter_run(&f, 0, w->k->conv_filter_tiles(&f.shape),
-                          scratch + band_bytes(s) + partial_bytes(w->k, s));
+                          scratch + band_bytes(s) + w->partial);
     w->k->conv_filter_sum(&f, 0, w->k->conv_filter_sum_tiles(&f.shape));
 }
 
@@ -272,7 +255,7 @@ static void backward_images(void *ctx, int64_t begin, int64_t end, int worker)
     for (struct band b = {.image = begin}; b.image < end; b.image++)
         for (b.first = 0; b.first < high; b.first += each) {
             b.windows = ew_min_i64(each, high - b.first);
-            backward_band(w, &b, own(w, worker));
+            backward_band(w, &b, ew_scratch_of(w->scratch, w->size, worker));
         }
 }
 
@@ -293,7 +276,7 @@ static ew_err run_backward(const struct ew_call *c)
     const struct ew_kernels *k = c->be->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
-    const size_t shared = floats((size_t)(s->batch * image_of(s)));
+    const size_t shared = ew_float_bytes((size_t)(s->batch * image_of(s)));
     if (!c->dout[0])
         return EW_OK;
     struct work w = {.c = c,
@@ -301,7 +284,8 @@ static ew_err run_backward(const struct ew_call *c)
                      .state = state,
                      .shared = c->scratch,
                      .scratch = (char *)c->scratch + shared,
-                     .size = backward_size(k, s)};
+                     .size = backward_size(k, s),
+                     .partial = partial_bytes(k, s)};
     ew_pool_run(c->be->pool, s->batch, backward_images, &w);
     add_images(s, w.shared, c->din[1]->data, filter_of(s), !(c->fresh & 2));
     if (c->n_in > 2 && c->din[2])
@@ -314,7 +298,7 @@ struct ew_kernel ew_band_backward_kernel(const struct ew_backend *be, const stru
     return (struct ew_kernel){.name = "conv and pool gradients by bands",
                               .run = run_backward,
                               .fresh = true,
-                              .scratch = floats((size_t)(s->batch * image_of(s))) +
+                              .scratch = ew_float_bytes((size_t)(s->batch * image_of(s))) +
                                          ew_share_scratch(be, backward_size(be->isa, s)),
                               .state = sizeof(struct state)};
 }

@@ -326,8 +326,7 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
                                         [EW_CONV_FEW_DATA] = "gradients, images in lanes"};
     const size_t data = ew_align_up(ew_conv_packed_bytes(k, m, &shape)) +
                         ew_share_scratch(be, ew_conv_scratch_bytes(k, m, &shape));
-    const size_t filter =
-        ew_align_up(way.partial(s) * sizeof(float)) + ew_share_scratch(be, way.scratch(s));
+    const size_t filter = ew_float_bytes(way.partial(s)) + ew_share_scratch(be, way.scratch(s));
     const size_t bias = ew_bias_scratch(s->cout), most = data > filter ? data : filter;
     const bool general = !way.run || way.run == k->conv_filter_run; /* winograd or any shape */
     const bool any_data = m == EW_CONV_DATA || m == EW_CONV_WINOGRAD_DATA;

@@ -63,9 +63,9 @@ struct parts {
 static struct parts parts_of(const struct way *w, const struct ew_conv_shape *s)
 {
     const size_t sums = s->normed ? (size_t)w->tiles(s) * 2 * (size_t)s->cin : 0;
-    return (struct parts){.packed = ew_align_up(w->pack_size(s) * sizeof(float)),
-                          .partial = ew_align_up(w->partial(s) * sizeof(float)),
-                          .sums = ew_align_up(sums * sizeof(float)),
+    return (struct parts){.packed = ew_float_bytes(w->pack_size(s)),
+                          .partial = ew_float_bytes(w->partial(s)),
+                          .sums = ew_float_bytes(sums),
                           .each = w->scratch(s)};
 }
 

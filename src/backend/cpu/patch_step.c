@@ -52,7 +52,7 @@ static size_t plan_scratch(const struct ew_backend *be, size_t bytes)
 
 static size_t packed_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return ew_align_up(k->patch_pack_size(s) * sizeof(float));
+    return ew_float_bytes(k->patch_pack_size(s));
 }
 
 static size_t forward_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
@@ -108,7 +108,7 @@ struct ew_kernel ew_patch_forward_kernel(const struct ew_backend *be, const stru
 
 static size_t shared_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return ew_align_up(k->patch_grad_shared(s) * sizeof(float));
+    return ew_float_bytes(k->patch_grad_shared(s));
 }
 
 static size_t backward_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)

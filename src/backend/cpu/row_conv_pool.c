@@ -52,7 +52,7 @@ static ew_err prepare_forward(const struct ew_call *c)
 
 static size_t packed_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return ew_align_up(k->conv_pool_pack_size(s) * sizeof(float));
+    return ew_float_bytes(k->conv_pool_pack_size(s));
 }
 
 static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -131,7 +131,7 @@ static void sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 
 static size_t partial_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return ew_align_up(k->conv_pool_partial(s) * sizeof(float));
+    return ew_float_bytes(k->conv_pool_partial(s));
 }
 
 static ew_err run_backward(const struct ew_call *c)

@@ -12,10 +12,22 @@ static inline size_t ew_share_scratch(const struct ew_backend *be, size_t bytes)
     return ew_align_up(bytes) * (size_t)ew_pool_threads(be->pool);
 }
 
-/* That of one of them. */
+/* That of one of them, of what begins at `all`. */
+static inline void *ew_scratch_of(void *all, size_t bytes, int worker)
+{
+    return (char *)all + ew_align_up(bytes) * (size_t)worker;
+}
+
+/* The same, of all of the call's. */
 static inline void *ew_worker_scratch(const struct ew_call *c, size_t bytes, int worker)
 {
-    return (char *)c->scratch + ew_align_up(bytes) * (size_t)worker;
+    return ew_scratch_of(c->scratch, bytes, worker);
+}
+
+/* Bytes of n floats, up to the next cache line. */
+static inline size_t ew_float_bytes(size_t n)
+{
+    return ew_align_up(n * sizeof(float));
 }
 
 /* Runs `fn` over the tiles; its ctx is the call. */

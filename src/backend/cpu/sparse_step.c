@@ -79,33 +79,29 @@ struct work {
     bool by_x;
 };
 
-static void *own(const struct work *w, int worker)
-{
-    return w->scratch + ew_align_up(w->size) * (size_t)worker;
-}
-
 static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->sparse_run(&w->forward, begin, end, own(w, worker));
+    w->k->sparse_run(&w->forward, begin, end, ew_scratch_of(w->scratch, w->size, worker));
 }
 
 static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->sparse_grad_run(&w->backward, begin, end, own(w, worker));
+    w->k->sparse_grad_run(&w->backward, begin, end, ew_scratch_of(w->scratch, w->size, worker));
 }
 
 static void filter_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->sparse_filter_run(&w->backward, w->by_x, begin, end, own(w, worker));
+    w->k->sparse_filter_run(&w->backward, w->by_x, begin, end,
+                            ew_scratch_of(w->scratch, w->size, worker));
 }
 
 static void rare_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->rare_run(&w->backward, begin, end, own(w, worker));
+    w->k->rare_run(&w->backward, begin, end, ew_scratch_of(w->scratch, w->size, worker));
 }
 
 static void rare_outputs(void *ctx, int64_t begin, int64_t end, int worker)
@@ -137,7 +133,7 @@ static ew_err run_forward(const struct ew_call *c)
 /* What the threads share, backward. */
 static size_t shared_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return k->sparse_fits(s) ? 0 : ew_align_up(k->rare_shared(s) * sizeof(float));
+    return k->sparse_fits(s) ? 0 : ew_float_bytes(k->rare_shared(s));
 }
 
 /* Scratch for a thread. */

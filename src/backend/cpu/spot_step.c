@@ -26,11 +26,6 @@ void ew_spot_prepare(const struct ew_call *c, const struct ew_conv_shape *s, boo
     *(struct state *)c->state = (struct state){.shape = *s, .relu = relu};
 }
 
-static size_t floats(size_t n)
-{
-    return ew_align_up(n * sizeof(float));
-}
-
 /* What the threads do, on scratch of `size` bytes each. */
 struct work {
     const struct ew_kernels *k;
@@ -39,11 +34,6 @@ struct work {
     char *scratch;
     size_t size;
 };
-
-static void *own(const struct work *w, int worker)
-{
-    return w->scratch + ew_align_up(w->size) * (size_t)worker;
-}
 
 /* ---- Forward: scratch is x laid out, then scratch for the threads ---- */
 
@@ -56,7 +46,7 @@ static void turn_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->spots_run(&w->spots, begin, end, own(w, worker));
+    w->k->spots_run(&w->spots, begin, end, ew_scratch_of(w->scratch, w->size, worker));
 }
 
 static void dense_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -86,7 +76,7 @@ static ew_err run_forward(const struct ew_call *c)
                                .relu = state->relu,
                                .y = c->out[0]->data,
                                .turned = c->scratch},
-                     .scratch = (char *)c->scratch + floats(turned),
+                     .scratch = (char *)c->scratch + ew_float_bytes(turned),
                      .size = k->spots_scratch(s)};
     if (dense) {
         ew_pool_run(pool_for(c, s), k->dense_tiles(s), dense_tiles, &w);
@@ -101,10 +91,12 @@ static ew_err run_forward(const struct ew_call *c)
 struct ew_kernel ew_spot_forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
     const struct ew_kernels *k = be->isa;
-    const size_t spots = floats(k->spots_turned(s)) + ew_share_scratch(be, k->spots_scratch(s));
+    const size_t spots =
+        ew_float_bytes(k->spots_turned(s)) + ew_share_scratch(be, k->spots_scratch(s));
     return (struct ew_kernel){.name = "few positions",
                               .run = run_forward,
-                              .scratch = k->dense_pays(s) ? floats(k->dense_turned(s)) : spots,
+                              .scratch =
+                                  k->dense_pays(s) ? ew_float_bytes(k->dense_turned(s)) : spots,
                               .state = sizeof(struct state)};
 }
 
@@ -125,7 +117,7 @@ static void grad_turn_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 static void grad_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->spots_grad_run(&w->grad, begin, end, own(w, worker));
+    w->k->spots_grad_run(&w->grad, begin, end, ew_scratch_of(w->scratch, w->size, worker));
 }
 
 static void grad_sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -211,7 +203,7 @@ static ew_err run_backward(const struct ew_call *c)
         ew_cpu_update_of(c->update, &update);
     struct work w = {.k = k,
                      .grad = ew_spot_gradients(c, s, &update),
-                     .scratch = (char *)c->scratch + floats(k->spots_grad_shared(s)),
+                     .scratch = (char *)c->scratch + ew_float_bytes(k->spots_grad_shared(s)),
                      .size = k->spots_grad_scratch(s)};
     w.grad.skip_unmet = may_skip(c, state);
     const bool masks = state->relu && !c->masked;
@@ -226,8 +218,8 @@ struct ew_kernel ew_spot_backward_kernel(const struct ew_backend *be, const stru
 {
     const struct ew_kernels *k = be->isa;
     const size_t spots =
-        floats(k->spots_grad_shared(s)) + ew_share_scratch(be, k->spots_grad_scratch(s));
-    const size_t gradients = k->dense_pays(s) ? floats(k->dense_grad_shared(s)) : spots;
+        ew_float_bytes(k->spots_grad_shared(s)) + ew_share_scratch(be, k->spots_grad_scratch(s));
+    const size_t gradients = k->dense_pays(s) ? ew_float_bytes(k->dense_grad_shared(s)) : spots;
     const size_t bias = ew_bias_scratch(s->cout);
     return (struct ew_kernel){.name = "few positions' gradients",
                               .run = run_backward,
