@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "compress/pass.h"
+#include "graph/readers.h"
 
 static bool hands_on(const struct ew_graph *g, const struct ew_node *n)
 {
@@ -17,7 +18,7 @@ static bool hands_on(const struct ew_graph *g, const struct ew_node *n)
     return (n->op->flags & (EW_OP_VIEW | EW_OP_HANDS_ON)) != 0;
 }
 
-ew_err ew_pass_drop_identity(struct ew_graph *g)
+static ew_err drop(struct ew_graph *g, struct ew_readers *r)
 {
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
@@ -30,8 +31,19 @@ ew_err ew_pass_drop_identity(struct ew_graph *g)
         /* An output keeps its name and its own memory where its source is an input or a weight. */
         if (is_output && g->values[in].kind != EW_VALUE_ACT)
             continue;
-        ew_pass_replace(g, out, in);
+        ew_readers_detach(r, k);
+        EW_TRY(ew_readers_replace(r, out, in));
     }
+    return EW_OK;
+}
+
+ew_err ew_pass_drop_identity(struct ew_graph *g)
+{
+    struct ew_readers *r;
+    EW_TRY(ew_readers_new(g, &r));
+    const ew_err e = drop(g, r);
+    ew_readers_free(r);
+    EW_TRY(e);
     EW_TRY(ew_graph_sweep(g));
     return ew_graph_infer(g);
 }

@@ -9,10 +9,11 @@
 #include <string.h>
 
 #include "compress/pass.h"
+#include "graph/readers.h"
 #include "op/conv.h"
 
 struct pair {
-    struct ew_node *first, *second;
+    const struct ew_node *first, *second;
     int between; /* the value that the second reads */
 };
 
@@ -45,7 +46,7 @@ static bool keeps_scale(const struct ew_conv_attr *a)
 }
 
 /* The convolution that `second` reads through single uses, if there is one. */
-static bool find_pair(const struct ew_graph *g, const struct ew_use *uses, int second,
+static bool find_pair(const struct ew_graph *g, const struct ew_readers *r, int second,
                       struct pair *p)
 {
     p->second = &g->nodes[second];
@@ -54,8 +55,8 @@ static bool find_pair(const struct ew_graph *g, const struct ew_use *uses, int s
     p->between = p->second->in[0];
     int v = p->between;
     for (;;) {
-        const int from = g->values[v].producer;
-        if (uses[v].count != 1 || from < 0)
+        const int from = ew_readers_sole_maker(r, v);
+        if (from < 0)
             return false;
         p->first = &g->nodes[from];
         if (!scales_with_input(p->first))
@@ -125,23 +126,27 @@ static void choose(const struct pair *p, const struct ew_graph *g, const float *
         s[c] = s[c] > 0 ? fminf(fmaxf(s[c] / mean, 1.0f / 64), 64) : 1; /* dead channels stay */
 }
 
-/* A copy of a weight that this graph may change; `in` is a node's input. */
-static ew_err own(struct ew_graph *g, int *in)
+/* Input `slot` of the node becomes a copy of the weight that is the node's own. */
+static ew_err own(struct ew_graph *g, struct ew_readers *r, const struct ew_node *n, int slot)
 {
-    const struct ew_tensor old = g->values[*in].t;
+    const int was = n->in[slot];
+    const struct ew_tensor old = g->values[was].t;
     int fresh;
-    EW_TRY(ew_pass_new_param(g, g->values[*in].name, &old.shape, &fresh));
+    EW_TRY(ew_pass_new_param(g, g->values[was].name, &old.shape, &fresh));
     memcpy(g->values[fresh].t.data, old.data, ew_tensor_bytes(&old));
-    *in = fresh;
-    return EW_OK;
+    return ew_readers_set(r, (int)(n - g->nodes), slot, fresh);
+}
+
+static ew_err own_weights(struct ew_graph *g, struct ew_readers *r, const struct pair *p)
+{
+    EW_TRY(own(g, r, p->first, 1));
+    if (p->first->n_in > 2 && p->first->in[2] >= 0)
+        EW_TRY(own(g, r, p->first, 2));
+    return own(g, r, p->second, 1);
 }
 
 static ew_err equalize(struct ew_graph *g, const struct pair *p, const float *peaks)
 {
-    EW_TRY(own(g, &p->first->in[1]));
-    if (p->first->n_in > 2 && p->first->in[2] >= 0)
-        EW_TRY(own(g, &p->first->in[2]));
-    EW_TRY(own(g, &p->second->in[1]));
     const struct ew_tensor *w1 = &g->values[p->first->in[1]].t;
     float *w2 = g->values[p->second->in[1]].t.data;
     float *b1 =
@@ -163,13 +168,19 @@ static ew_err equalize(struct ew_graph *g, const struct pair *p, const float *pe
 
 ew_err ew_pass_equalize(struct ew_graph *g, const float *const *peaks)
 {
-    EW_CLEANUP(ew_free_ptr) struct ew_use *uses = NULL;
-    EW_TRY(ew_pass_uses(g, &uses));
-    for (int k = 0; k < g->n_nodes; k++) {
+    struct ew_readers *r;
+    EW_TRY(ew_readers_new(g, &r));
+    ew_err e = EW_OK;
+    for (int k = 0; k < g->n_nodes && e == EW_OK; k++) {
         struct pair p;
-        if (find_pair(g, uses, k, &p))
-            EW_TRY(equalize(g, &p, peaks ? peaks[p.between] : NULL));
+        if (!find_pair(g, r, k, &p))
+            continue;
+        e = own_weights(g, r, &p);
+        if (e == EW_OK)
+            e = equalize(g, &p, peaks ? peaks[p.between] : NULL);
     }
+    ew_readers_free(r);
+    EW_TRY(e);
     EW_TRY(ew_graph_sweep(g));
     return ew_graph_infer(g);
 }

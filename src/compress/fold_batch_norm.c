@@ -6,18 +6,19 @@
 #include <string.h>
 
 #include "compress/pass.h"
+#include "graph/readers.h"
 #include "op/conv.h"
 #include "op/norm.h"
 
 enum { X, SCALE, SHIFT, MEAN, VAR }; /* inputs of batch norm */
 
-static bool can_fold(const struct ew_graph *g, const struct ew_use *uses, const struct ew_node *bn)
+static bool can_fold(const struct ew_graph *g, const struct ew_readers *r, const struct ew_node *bn)
 {
     const struct ew_op *conv_op = ew_op_find("conv");
     const struct ew_batch_norm_attr *a = bn->attr;
-    const int from = g->values[bn->in[X]].producer;
-    if (from < 0 || g->nodes[from].op != conv_op || uses[bn->in[X]].count != 1 ||
-        a->training_mode || a->end.act != EW_ACT_NONE || bn->n_out != 1)
+    const int from = ew_readers_sole_maker(r, bn->in[X]);
+    if (from < 0 || g->nodes[from].op != conv_op || a->training_mode || a->end.act != EW_ACT_NONE ||
+        bn->n_out != 1)
         return false;
     const struct ew_node *conv = &g->nodes[from];
     const struct ew_conv_attr *c = conv->attr;
@@ -54,34 +55,33 @@ static void fold_weights(const struct ew_graph *g, const struct ew_node *conv,
     }
 }
 
-static ew_err fold(struct ew_graph *g, const struct ew_node *bn)
+static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node)
 {
-    struct ew_node *conv = &g->nodes[g->values[bn->in[X]].producer];
+    const struct ew_node *bn = &g->nodes[node];
+    const int at = g->values[bn->in[X]].producer;
+    const struct ew_node *conv = &g->nodes[at];
     const struct ew_shape ws = g->values[conv->in[1]].t.shape;
     const struct ew_shape bs = {1, {ws.dim[0]}};
     int w, b;
     EW_TRY(ew_pass_new_param(g, g->values[conv->in[1]].name, &ws, &w));
     EW_TRY(ew_pass_new_param(g, g->values[bn->in[SHIFT]].name, &bs, &b));
     fold_weights(g, conv, bn, g->values[w].t.data, g->values[b].t.data);
-    int *in = ew_arena_array(&g->arena, 3, sizeof(*in));
-    EW_CHECK(in, EW_ERR_MEMORY, "%s: no memory to fold it", bn->name);
-    in[0] = conv->in[0];
-    in[1] = w;
-    in[2] = b;
-    conv->in = in;
-    conv->n_in = 3;
-    ew_pass_replace(g, bn->out[0], conv->out[0]);
-    return EW_OK;
+    EW_TRY(ew_readers_set_all(r, at, (const int[]){conv->in[0], w, b}, 3));
+    ew_readers_detach(r, node);
+    return ew_readers_replace(r, bn->out[0], conv->out[0]);
 }
 
 ew_err ew_pass_fold_batch_norm(struct ew_graph *g)
 {
     const struct ew_op *bn_op = ew_op_find("batch_norm");
-    EW_CLEANUP(ew_free_ptr) struct ew_use *uses = NULL;
-    EW_TRY(ew_pass_uses(g, &uses));
-    for (int k = 0; k < g->n_nodes; k++)
-        if (g->nodes[k].op == bn_op && can_fold(g, uses, &g->nodes[k]))
-            EW_TRY(fold(g, &g->nodes[k]));
+    struct ew_readers *r;
+    EW_TRY(ew_readers_new(g, &r));
+    ew_err e = EW_OK;
+    for (int k = 0; k < g->n_nodes && e == EW_OK; k++)
+        if (g->nodes[k].op == bn_op && can_fold(g, r, &g->nodes[k]))
+            e = fold(g, r, k);
+    ew_readers_free(r);
+    EW_TRY(e);
     EW_TRY(ew_graph_sweep(g));
     return ew_graph_infer(g);
 }

@@ -7,12 +7,13 @@
 
 #include "compress/pass.h"
 #include "graph/layout.h"
+#include "graph/readers.h"
 #include "op/math_attr.h"
 #include "op/qlinear.h"
 
 /* The nodes of one pattern. */
 struct match {
-    struct ew_node *transpose, *flatten, *gemm;
+    const struct ew_node *transpose, *flatten, *gemm;
     int weights; /* the gemm's input */
 };
 
@@ -30,19 +31,19 @@ static bool find_gemm(const struct ew_graph *g, struct match *m)
 }
 
 /* gemm(flatten(transpose(x)), constant [n, k]) with nothing else reading what lies between. */
-static bool find(struct ew_graph *g, const struct ew_use *uses, int node, struct match *m)
+static bool find(const struct ew_graph *g, const struct ew_readers *r, int node, struct match *m)
 {
     m->gemm = &g->nodes[node];
     if (!find_gemm(g, m))
         return false;
     const int flat = m->gemm->in[0];
-    const int from = g->values[flat].producer;
-    if (from < 0 || !(g->nodes[from].op->flags & EW_OP_VIEW) || uses[flat].count != 1)
+    const int from = ew_readers_sole_maker(r, flat);
+    if (from < 0 || !(g->nodes[from].op->flags & EW_OP_VIEW))
         return false;
     m->flatten = &g->nodes[from];
     const int image = m->flatten->in[0];
-    const int before = g->values[image].producer;
-    if (before < 0 || g->nodes[before].op != ew_op_find("transpose") || uses[image].count != 1)
+    const int before = ew_readers_sole_maker(r, image);
+    if (before < 0 || g->nodes[before].op != ew_op_find("transpose"))
         return false;
     m->transpose = &g->nodes[before];
     /* The batch stays in front, and only it. */
@@ -52,7 +53,7 @@ static bool find(struct ew_graph *g, const struct ew_use *uses, int node, struct
 }
 
 /* Columns of the weights follow the elements of x as they lie in memory. */
-static ew_err fold(struct ew_graph *g, const struct match *m)
+static ew_err fold(struct ew_graph *g, struct ew_readers *r, const struct match *m)
 {
     const struct ew_transpose_attr *t = m->transpose->attr;
     const struct ew_value *old = &g->values[m->gemm->in[m->weights]];
@@ -70,19 +71,21 @@ static ew_err fold(struct ew_graph *g, const struct match *m)
     moved = wide;
     moved.data = g->values[id].t.data;
     ew_tensor_permute(&wide, perm, &moved);
-    m->gemm->in[m->weights] = id;
-    m->flatten->in[0] = m->transpose->in[0];
-    return EW_OK;
+    EW_TRY(ew_readers_set(r, (int)(m->gemm - g->nodes), m->weights, id));
+    return ew_readers_set(r, (int)(m->flatten - g->nodes), 0, m->transpose->in[0]);
 }
 
 ew_err ew_pass_fold_flatten(struct ew_graph *g)
 {
-    EW_CLEANUP(ew_free_ptr) struct ew_use *uses = NULL;
-    EW_TRY(ew_pass_uses(g, &uses));
+    struct ew_readers *r;
+    EW_TRY(ew_readers_new(g, &r));
     struct match m;
-    for (int k = 0; k < g->n_nodes; k++)
-        if (find(g, uses, k, &m))
-            EW_TRY(fold(g, &m));
+    ew_err e = EW_OK;
+    for (int k = 0; k < g->n_nodes && e == EW_OK; k++)
+        if (find(g, r, k, &m))
+            e = fold(g, r, &m);
+    ew_readers_free(r);
+    EW_TRY(e);
     EW_TRY(ew_graph_sweep(g));
     return ew_graph_infer(g);
 }

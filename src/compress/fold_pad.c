@@ -7,6 +7,7 @@
 
 #include "compress/pass.h"
 #include "graph/layout.h"
+#include "graph/readers.h"
 #include "op/conv.h"
 #include "op/shape_attr.h"
 
@@ -15,14 +16,6 @@ enum { DATA, PADS, VALUE, AXES };
 static bool is_op(const struct ew_graph *g, int node, const char *op)
 {
     return node >= 0 && strcmp(g->nodes[node].op->name, op) == 0;
-}
-
-/* The node that makes the value, where nobody else reads it; or -1. */
-static int only_maker(const struct ew_graph *g, const struct ew_use *uses, int value)
-{
-    return value >= 0 && g->values[value].kind == EW_VALUE_ACT && uses[value].count == 1
-               ? g->values[value].producer
-               : -1;
 }
 
 /* What a pad of float32 zeros adds before and after each axis of the input; false where it is
@@ -87,16 +80,16 @@ static bool widen(const struct ew_conv_attr *a, int rank, const int64_t *before,
     return true;
 }
 
-static ew_err fold(struct ew_graph *g, const struct ew_use *uses, int conv)
+static ew_err fold(struct ew_graph *g, struct ew_readers *r, int conv)
 {
     struct ew_node *c = &g->nodes[conv];
     const int rank = g->values[c->in[0]].t.shape.rank;
     int64_t before[EW_MAX_RANK], after[EW_MAX_RANK];
     struct ew_conv_attr wide, *kept;
-    int at = only_maker(g, uses, c->in[0]);
+    int at = ew_readers_sole_maker(r, c->in[0]);
     const int transpose = is_op(g, at, "transpose") ? at : -1;
     if (transpose >= 0)
-        at = only_maker(g, uses, g->nodes[transpose].in[0]);
+        at = ew_readers_sole_maker(r, g->nodes[transpose].in[0]);
     if (!is_op(g, at, "pad") || !read_pads(g, &g->nodes[at], before, after))
         return EW_OK;
     if (transpose >= 0) {
@@ -109,19 +102,18 @@ static ew_err fold(struct ew_graph *g, const struct ew_use *uses, int conv)
     EW_CHECK(kept, EW_ERR_MEMORY, "no memory for a convolution's attributes");
     *kept = wide;
     c->attr = kept;
-    g->nodes[transpose >= 0 ? transpose : conv].in[0] = g->nodes[at].in[DATA];
-    return EW_OK;
+    return ew_readers_set(r, transpose >= 0 ? transpose : conv, 0, g->nodes[at].in[DATA]);
 }
 
 ew_err ew_pass_fold_pad(struct ew_graph *g)
 {
-    struct ew_use *uses;
-    EW_TRY(ew_pass_uses(g, &uses));
+    struct ew_readers *r;
+    EW_TRY(ew_readers_new(g, &r));
     ew_err e = EW_OK;
     for (int k = 0; k < g->n_nodes && e == EW_OK; k++)
         if (is_op(g, k, "conv") && !g->nodes[k].channels_first)
-            e = fold(g, uses, k);
-    free(uses);
+            e = fold(g, r, k);
+    ew_readers_free(r);
     EW_TRY(e);
     EW_TRY(ew_graph_sweep(g));
     return ew_graph_infer(g);

@@ -12,51 +12,55 @@
 #include <string.h>
 
 #include "compress/pass.h"
+#include "graph/readers.h"
 #include "op/conv.h"
 #include "op/norm.h"
 
 struct fuser {
     struct ew_graph *g;
-    struct ew_use *uses;
+    struct ew_readers *readers;
     const struct ew_op *conv, *add, *norm;
 };
 
 /* The node of this operator that makes `value`, which nothing else reads; NULL: none. */
-static struct ew_node *sole(const struct fuser *f, const struct ew_op *op, int value)
+static const struct ew_node *sole(const struct fuser *f, const struct ew_op *op, int value)
 {
-    if (value < 0)
-        return NULL;
-    const int from = f->g->values[value].producer;
-    if (from < 0 || f->g->nodes[from].op != op || f->uses[value].count != 1)
-        return NULL;
-    return &f->g->nodes[from];
+    const int from = ew_readers_sole_maker(f->readers, value);
+    return from >= 0 && f->g->nodes[from].op == op ? &f->g->nodes[from] : NULL;
 }
 
-static struct ew_node *sole_conv(const struct fuser *f, int value)
+static const struct ew_node *sole_conv(const struct fuser *f, int value)
 {
     return sole(f, f->conv, value);
+}
+
+/* Puts `host` with these inputs and attributes in the place of node `at`, whose output it makes. */
+static ew_err put(struct fuser *f, const struct ew_node *host, int at, const int *in, int n_in,
+                  const void *attr)
+{
+    struct ew_node *n = &f->g->nodes[at];
+    void *own = ew_arena_alloc(&f->g->arena, host->op->attr_size);
+    EW_CHECK(own, EW_ERR_MEMORY, "%s: no memory to fuse it", host->name);
+    memcpy(own, attr, host->op->attr_size);
+    EW_TRY(ew_readers_set_all(f->readers, at, in, n_in));
+    n->op = host->op;
+    n->name = host->name;
+    n->attr = own;
+    n->channels_first = host->channels_first;
+    ew_readers_detach(f->readers, (int)(host - f->g->nodes));
+    return EW_OK;
 }
 
 /* Puts the convolution, with `attr` and perhaps another input, in the place of node `at`. */
 static ew_err replace(struct fuser *f, const struct ew_node *conv, int at,
                       const struct ew_conv_attr *attr, int add)
 {
-    struct ew_graph *g = f->g;
-    struct ew_node n = *conv;
-    n.attr = ew_arena_alloc(&g->arena, sizeof(*attr));
-    n.in = ew_arena_array(&g->arena, 4, sizeof(int));
-    EW_CHECK(n.attr && n.in, EW_ERR_MEMORY, "%s: no memory to fuse it", conv->name);
-    memcpy(n.attr, attr, sizeof(*attr));
+    int in[4];
     for (int i = 0; i < 4; i++)
-        n.in[i] = i < conv->n_in ? conv->in[i] : -1;
-    if (add >= 0) {
-        n.in[3] = add;
-        n.n_in = 4;
-    }
-    n.out = g->nodes[at].out; /* what the last node made */
-    n.n_out = 1;
-    g->nodes[at] = n;
-    return EW_OK; /* the old convolution has lost its reader: the sweep takes it */
+        in[i] = i < conv->n_in ? conv->in[i] : -1;
+    if (add >= 0)
+        in[3] = add;
+    return put(f, conv, at, in, add >= 0 ? 4 : conv->n_in, attr);
 }
 
 static bool has_add(const struct ew_node *conv)
@@ -86,13 +90,7 @@ static ew_err fuse_norm(struct fuser *f, int at)
     struct ew_batch_norm_attr attr = *(const struct ew_batch_norm_attr *)norm->attr;
     if (attr.end.act != EW_ACT_NONE || attr.training_mode || !ew_act_of_node(g, at, &attr.end))
         return EW_OK;
-    struct ew_node n = *norm;
-    n.attr = ew_arena_alloc(&g->arena, sizeof(attr));
-    EW_CHECK(n.attr, EW_ERR_MEMORY, "%s: no memory to fuse it", norm->name);
-    memcpy(n.attr, &attr, sizeof(attr));
-    n.out = act->out;
-    g->nodes[at] = n; /* the old one has lost its reader */
-    return EW_OK;
+    return put(f, norm, at, norm->in, norm->n_in, &attr);
 }
 
 static ew_err fuse_add(struct fuser *f, int at)
@@ -114,7 +112,7 @@ static ew_err fuse_add(struct fuser *f, int at)
     }
     if (side < 0)
         return EW_OK;
-    const struct ew_node *conv = sole_conv(f, n->in[side]);
+    const struct ew_node *conv = &f->g->nodes[f->g->values[n->in[side]].producer];
     struct ew_conv_attr attr = *(const struct ew_conv_attr *)conv->attr;
     attr.end.add_after = attr.end.act != EW_ACT_NONE;
     return replace(f, conv, at, &attr, n->in[1 - side]);
@@ -126,7 +124,7 @@ ew_err ew_pass_fuse_epilogue(struct ew_graph *g)
                       .conv = ew_op_find("conv"),
                       .add = ew_op_find("add"),
                       .norm = ew_op_find("batch_norm")};
-    EW_TRY(ew_pass_uses(g, &f.uses));
+    EW_TRY(ew_readers_new(g, &f.readers));
     ew_err e = EW_OK;
     for (int k = 0; k < g->n_nodes && e == EW_OK; k++) {
         e = fuse_activation(&f, k);
@@ -139,7 +137,7 @@ ew_err ew_pass_fuse_epilogue(struct ew_graph *g)
             if (g->nodes[k].out[i] >= 0)
                 g->values[g->nodes[k].out[i]].producer = k;
     }
-    free(f.uses);
+    ew_readers_free(f.readers);
     EW_TRY(e);
     EW_TRY(ew_graph_sweep(g));
     return ew_graph_infer(g);

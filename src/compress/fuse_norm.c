@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compress/pass.h"
+#include "graph/readers.h"
 #include "op/conv.h"
 #include "op/norm.h"
 
@@ -45,11 +46,10 @@ static const struct host conv_host = {"conv", conv_end, 3, conv_takes};
 
 /* The host whose only reader the node is, and that can take its activation; NULL: none. */
 static struct ew_node *host_before(struct ew_graph *g, const struct host *h,
-                                   const struct ew_use *uses, int node, enum ew_act act)
+                                   const struct ew_readers *r, int node, enum ew_act act)
 {
-    const struct ew_node *n = &g->nodes[node];
-    const int from = n->in[0] >= 0 ? g->values[n->in[0]].producer : -1;
-    if (from < 0 || uses[n->in[0]].count != 1 || strcmp(g->nodes[from].op->name, h->op) != 0)
+    const int from = ew_readers_sole_maker(r, g->nodes[node].in[0]);
+    if (from < 0 || strcmp(g->nodes[from].op->name, h->op) != 0)
         return NULL;
     struct ew_node *host = &g->nodes[from];
     const bool plain = h->end(host->attr)->act == EW_ACT_NONE && host->n_out == 1 &&
@@ -58,9 +58,10 @@ static struct ew_node *host_before(struct ew_graph *g, const struct host *h,
 }
 
 /* The host makes what the activation made, and the other way round. */
-static ew_err take_over(struct ew_graph *g, const struct host *h, struct ew_node *host,
-                        struct ew_node *act, const struct ew_epilogue_attr *end)
+static ew_err take_over(struct ew_graph *g, struct ew_readers *r, const struct host *h,
+                        struct ew_node *host, int node, const struct ew_epilogue_attr *end)
 {
+    const struct ew_node *act = &g->nodes[node];
     const int from = host->out[0], to = act->out[0];
     void *a = ew_arena_alloc(&g->arena, host->op->attr_size);
     EW_CHECK(a, EW_ERR_MEMORY, "%s: no memory to fuse it", host->name);
@@ -68,25 +69,23 @@ static ew_err take_over(struct ew_graph *g, const struct host *h, struct ew_node
     *h->end(a) = *end;
     host->attr = a;
     host->out[0] = to;
-    act->in[0] = to;
     act->out[0] = from;
     g->values[to].producer = (int)(host - g->nodes);
-    g->values[from].producer = (int)(act - g->nodes);
-    return EW_OK;
+    g->values[from].producer = node;
+    return ew_readers_set(r, node, 0, to);
 }
 
 static ew_err fuse(struct ew_graph *g, const struct host *h)
 {
-    struct ew_use *found;
-    EW_TRY(ew_pass_uses(g, &found));
-    EW_CLEANUP(ew_free_ptr) struct ew_use *uses = found;
+    EW_CLEANUP(ew_readers_free_ptr) struct ew_readers *r = NULL;
+    EW_TRY(ew_readers_new(g, &r));
     for (int k = 0; k < g->n_nodes; k++) {
         struct ew_epilogue_attr end = {0};
         if (g->nodes[k].n_in == 0 || g->nodes[k].n_out != 1 || !ew_act_of_node(g, k, &end))
             continue;
-        struct ew_node *host = host_before(g, h, uses, k, (enum ew_act)end.act);
+        struct ew_node *host = host_before(g, h, r, k, (enum ew_act)end.act);
         if (host)
-            EW_TRY(take_over(g, h, host, &g->nodes[k], &end));
+            EW_TRY(take_over(g, r, h, host, k, &end));
     }
     return EW_OK;
 }

@@ -13,6 +13,7 @@
 
 #include "compress/pass.h"
 #include "graph/layout.h"
+#include "graph/readers.h"
 #include "op/conv.h"
 #include "op/pooling.h"
 
@@ -114,10 +115,9 @@ static int window_of(const struct ew_graph *g, const struct ew_node *conv,
 }
 
 /* The only reader of what the node makes, or -1. */
-static int reader_of(const struct ew_graph *g, const struct ew_use *uses, int node)
+static int reader_of(const struct ew_graph *g, const struct ew_readers *r, int node)
 {
-    const struct ew_use *u = &uses[g->nodes[node].out[0]];
-    return u->count == 1 ? u->consumer : -1;
+    return ew_readers_only(r, g->nodes[node].out[0]);
 }
 
 static bool is_relu(const struct ew_graph *g, int node)
@@ -136,25 +136,25 @@ static bool is_turn(const struct ew_graph *g, int node)
     return p->n == 4 && p->v[0] == 0 && p->v[1] == 3 && p->v[2] == 1 && p->v[3] == 2;
 }
 
-static bool find_layer(const struct ew_graph *g, const struct ew_use *uses, int node,
+static bool find_layer(const struct ew_graph *g, const struct ew_readers *r, int node,
                        struct layer *out)
 {
     *out = (struct layer){.conv = node};
     if (!takes_conv(g, &g->nodes[node]))
         return false;
-    int last = reader_of(g, uses, node);
+    int last = reader_of(g, r, node);
     out->pool = last < 0 ? 0 : window_of(g, &g->nodes[node], &g->nodes[last]);
     if (out->pool == 0)
         return false;
     out->behind[out->n++] = last;
-    const int act = reader_of(g, uses, last);
+    const int act = reader_of(g, r, last);
     if (is_relu(g, act)) {
         out->relu = true;
         out->behind[out->n++] = last = act;
     }
     if (is_first(g, &g->nodes[node]))
         return true;
-    const int turn = reader_of(g, uses, last);
+    const int turn = reader_of(g, r, last);
     out->turned = is_inner(g, &g->nodes[node]) && is_turn(g, turn);
     if (out->turned)
         out->behind[out->n++] = turn;
@@ -162,20 +162,19 @@ static bool find_layer(const struct ew_graph *g, const struct ew_use *uses, int 
 }
 
 /* The node hands `from` on to what it made until now. */
-static void hand_on(struct ew_graph *g, int node, int from, int to)
+static ew_err hand_on(struct ew_graph *g, struct ew_readers *r, int node, int from, int to)
 {
     struct ew_node *n = &g->nodes[node];
     n->op = ew_op_find("identity");
     n->attr = NULL;
-    n->n_in = 1;
-    n->in[0] = from;
     n->out[0] = to;
     g->values[to].producer = node;
     g->values[to].t.shape = g->values[from].t.shape;
+    return ew_readers_set_all(r, node, &from, 1);
 }
 
 /* The convolution makes what the last node made, and each of the others what was made before it. */
-static ew_err fuse(struct ew_graph *g, const struct layer *l)
+static ew_err fuse(struct ew_graph *g, struct ew_readers *r, const struct layer *l)
 {
     struct ew_node *conv = &g->nodes[l->conv];
     struct ew_conv_attr *a = ew_arena_alloc(&g->arena, sizeof(*a));
@@ -191,7 +190,7 @@ static ew_err fuse(struct ew_graph *g, const struct layer *l)
     g->values[from].producer = l->conv;
     for (int i = 0; i < l->n; i++) {
         const int made = g->nodes[l->behind[i]].out[0];
-        hand_on(g, l->behind[i], from, before);
+        EW_TRY(hand_on(g, r, l->behind[i], from, before));
         from = before;
         before = made;
     }
@@ -200,13 +199,12 @@ static ew_err fuse(struct ew_graph *g, const struct layer *l)
 
 ew_err ew_pass_fuse_pool(struct ew_graph *g)
 {
-    struct ew_use *found;
-    EW_TRY(ew_pass_uses(g, &found));
-    EW_CLEANUP(ew_free_ptr) struct ew_use *uses = found;
+    EW_CLEANUP(ew_readers_free_ptr) struct ew_readers *r = NULL;
+    EW_TRY(ew_readers_new(g, &r));
     for (int k = 0; k < g->n_nodes; k++) {
         struct layer l;
-        if (find_layer(g, uses, k, &l))
-            EW_TRY(fuse(g, &l));
+        if (find_layer(g, r, k, &l))
+            EW_TRY(fuse(g, r, &l));
     }
     return EW_OK;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compress/pass.h"
+#include "graph/readers.h"
 #include "op/epilogue.h"
 
 /* True where the node is an activation that keeps the order, and whose gradient is zero wherever it
@@ -19,33 +20,38 @@ static bool clamps(const struct ew_graph *g, int node)
 }
 
 /* The two nodes trade places between the values before and behind them. */
-static void trade(struct ew_graph *g, int act, int pool)
+static ew_err trade(struct ew_graph *g, struct ew_readers *r, int act, int pool)
 {
     struct ew_node *a = &g->nodes[act], *p = &g->nodes[pool];
-    const int from = a->in[0], between = a->out[0];
-    const struct ew_node old = *a;
-    int *const made = p->out;
-    *a = *p;
-    a->out = old.out;
-    a->in[0] = from;
-    *p = old;
-    p->out = made;
-    p->in[0] = between;
-    g->values[between].t.shape = g->values[made[0]].t.shape;
+    const struct ew_node was_act = *a, was_pool = *p;
+    *a = was_pool;
+    *p = was_act;
+    a->in = was_act.in; /* inputs change through the lists alone */
+    a->n_in = was_act.n_in;
+    p->in = was_pool.in;
+    p->n_in = was_pool.n_in;
+    a->out = was_act.out;
+    p->out = was_pool.out;
+    const int from = was_act.in[0], between = was_act.out[0];
+    EW_TRY(ew_readers_set_all(r, act, was_pool.in, was_pool.n_in));
+    EW_TRY(ew_readers_set_all(r, pool, was_act.in, was_act.n_in));
+    EW_TRY(ew_readers_set(r, act, 0, from));
+    EW_TRY(ew_readers_set(r, pool, 0, between));
+    g->values[between].t.shape = g->values[p->out[0]].t.shape;
+    return EW_OK;
 }
 
 ew_err ew_pass_late_act(struct ew_graph *g)
 {
-    struct ew_use *found;
-    EW_TRY(ew_pass_uses(g, &found));
-    EW_CLEANUP(ew_free_ptr) struct ew_use *uses = found;
+    EW_CLEANUP(ew_readers_free_ptr) struct ew_readers *r = NULL;
+    EW_TRY(ew_readers_new(g, &r));
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
         if (strcmp(n->op->name, "max_pool") != 0 || n->n_out != 1)
             continue;
-        const int before = g->values[n->in[0]].producer;
-        if (uses[n->in[0]].count == 1 && clamps(g, before))
-            trade(g, before, k);
+        const int before = ew_readers_sole_maker(r, n->in[0]);
+        if (clamps(g, before))
+            EW_TRY(trade(g, r, before, k));
     }
     return EW_OK;
 }

@@ -4,37 +4,6 @@
 
 #include <stdlib.h>
 
-ew_err ew_pass_uses(const struct ew_graph *g, struct ew_use **out)
-{
-    struct ew_use *u = calloc((size_t)g->n_values + 1, sizeof(*u));
-    EW_CHECK(u, EW_ERR_MEMORY, "no memory for a pass over graph %s", g->name);
-    for (int v = 0; v < g->n_values; v++)
-        u[v].consumer = -1;
-    for (int k = 0; k < g->n_nodes; k++) {
-        for (int i = 0; i < g->nodes[k].n_in; i++) {
-            if (g->nodes[k].in[i] < 0)
-                continue;
-            u[g->nodes[k].in[i]].count++;
-            u[g->nodes[k].in[i]].consumer = k;
-        }
-    }
-    for (int i = 0; i < g->n_outputs; i++)
-        u[g->outputs[i]].count++;
-    *out = u;
-    return EW_OK;
-}
-
-void ew_pass_replace(struct ew_graph *g, int old, int new)
-{
-    for (int k = 0; k < g->n_nodes; k++)
-        for (int i = 0; i < g->nodes[k].n_in; i++)
-            if (g->nodes[k].in[i] == old)
-                g->nodes[k].in[i] = new;
-    for (int i = 0; i < g->n_outputs; i++)
-        if (g->outputs[i] == old)
-            g->outputs[i] = new;
-}
-
 bool ew_pass_is_constant(const struct ew_graph *g, int value)
 {
     if (value < 0)

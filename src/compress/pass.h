@@ -52,16 +52,6 @@ ew_err ew_pass_all(struct ew_graph *g);
 
 /* ---- For the passes ---- */
 
-/* Who reads a value. */
-struct ew_use {
-    int count;    /* reads by nodes, and as an output of the graph */
-    int consumer; /* the last node that reads it, or -1 */
-};
-
-/* One entry per value; release with free(). */
-ew_err ew_pass_uses(const struct ew_graph *g, struct ew_use **out);
-/* All that read `old` read `new` instead, outputs of the graph included. */
-void ew_pass_replace(struct ew_graph *g, int old, int new);
 /* True where the value is a weight or constant whose data is there. */
 bool ew_pass_is_constant(const struct ew_graph *g, int value);
 /* A float32 parameter of the graph's own, contents undefined. */

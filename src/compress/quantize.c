@@ -10,6 +10,7 @@
 
 #include "compress/quant_view.h"
 #include "compress/quantize_weights.h"
+#include "graph/readers.h"
 
 #define NAME 256
 
@@ -24,13 +25,13 @@ enum kind {
 struct quantizer {
     struct ew_graph *g;
     const struct ew_quantize_opts *o;
-    struct ew_use *uses;
-    enum kind *kinds;    /* by node */
-    int *share;          /* by value: another one with the same scale, or itself */
-    bool *wanted;        /* by value: it gets a quantiser */
-    struct ew_range *of; /* by value: of all that share its scale */
-    int *made;           /* by value: graph inputs after their quantiser, or -1 */
-    int n_values;        /* before anything was added */
+    struct ew_readers *readers; /* until nodes are added */
+    enum kind *kinds;           /* by node */
+    int *share;                 /* by value: another one with the same scale, or itself */
+    bool *wanted;               /* by value: it gets a quantiser */
+    struct ew_range *of;        /* by value: of all that share its scale */
+    int *made;                  /* by value: graph inputs after their quantiser, or -1 */
+    int n_values;               /* before anything was added */
 };
 
 static bool is_one_of(const struct ew_node *n, const char *const *names)
@@ -124,7 +125,7 @@ static bool is_inner(const struct quantizer *q, int v)
 {
     const int from = q->g->values[v].producer;
     return from >= 0 && (q->kinds[from] == LAYER || q->kinds[from] == JOIN) &&
-           q->uses[v].count == 1 && is_cut(q, q->uses[v].consumer);
+           is_cut(q, ew_readers_only(q->readers, v));
 }
 
 static void want(struct quantizer *q, int v)
@@ -145,7 +146,7 @@ static void choose_values(struct quantizer *q)
         for (int i = 0; i < data_inputs(q, k); i++)
             want(q, g->nodes[k].in[i]);
         for (int i = 0; i < g->nodes[k].n_out; i++)
-            if (g->nodes[k].out[i] >= 0 && q->uses[g->nodes[k].out[i]].count > 0)
+            if (ew_readers_count(q->readers, g->nodes[k].out[i]) > 0)
                 want(q, g->nodes[k].out[i]);
     }
     for (int i = 0; i < g->n_outputs; i++)
@@ -239,7 +240,7 @@ static ew_err run(struct quantizer *q)
     q->made = calloc(values, sizeof(*q->made));
     EW_CHECK(q->kinds && q->share && q->wanted && q->of && q->made, EW_ERR_MEMORY,
              "no memory to quantise graph %s", q->g->name);
-    EW_TRY(ew_pass_uses(q->g, &q->uses));
+    EW_TRY(ew_readers_new(q->g, &q->readers));
     for (int v = 0; v < q->n_values; v++) {
         q->share[v] = v;
         q->made[v] = -1;
@@ -248,6 +249,8 @@ static ew_err run(struct quantizer *q)
         q->kinds[k] = kind_of(q, k);
     share_scales(q);
     choose_values(q);
+    ew_readers_free(q->readers);
+    q->readers = NULL;
     return insert(q);
 }
 
@@ -255,7 +258,7 @@ ew_err ew_quantize(struct ew_graph *g, const struct ew_quantize_opts *o)
 {
     struct quantizer q = {.g = g, .o = o, .n_values = g->n_values};
     const ew_err e = run(&q);
-    free(q.uses);
+    ew_readers_free(q.readers);
     free(q.kinds);
     free(q.share);
     free(q.wanted);

@@ -10,6 +10,7 @@
 
 #include "compress/pass.h"
 #include "edgewise.h"
+#include "graph/readers.h"
 
 #define SLOWER 1.05  /* times as long, before int8 counts as slower: below that it is noise */
 #define COUNTS 0.005 /* of the network's time that a layer must take for its time to matter */
@@ -31,10 +32,9 @@ static int node_of(const struct ew_graph *g, const char *name)
 }
 
 /* The activation that alone reads what a node makes, or -1. */
-static int follower(const struct ew_graph *g, const struct ew_use *uses, int node)
+static int follower(const struct ew_graph *g, const struct ew_readers *r, int node)
 {
-    const int v = g->nodes[node].out[0];
-    const int next = uses[v].count == 1 ? uses[v].consumer : -1;
+    const int next = ew_readers_only(r, g->nodes[node].out[0]);
     static const char *const acts[] = {"relu",    "clip", "leaky_relu",  "hard_swish",
                                        "sigmoid", "silu", "hard_sigmoid"};
     for (size_t i = 0; next >= 0 && i < EW_COUNT(acts); i++)
@@ -50,7 +50,7 @@ static void mark(const struct ew_quant_gate *gate, const char *name, bool keep)
     if (k < 0)
         return;
     gate->keep[k] = keep;
-    const int next = follower(gate->v->g, gate->uses, k);
+    const int next = follower(gate->v->g, gate->readers, k);
     if (next >= 0)
         gate->keep[next] = keep;
 }
@@ -64,7 +64,7 @@ static ew_err list_layers(struct ew_quant_gate *gate)
     for (int k = 0; k < g->n_nodes; k++) {
         if (!ew_quant_is_layer(g, k))
             continue;
-        const int next = follower(g, gate->uses, k);
+        const int next = follower(g, gate->readers, k);
         const int v = g->nodes[next >= 0 ? next : k].out[0];
         r->layers[r->n_layers++] =
             (struct ew_quant_layer){.name = ew_arena_strdup(&r->arena, g->nodes[k].name),
@@ -152,7 +152,7 @@ ew_err ew_quant_gate_open(struct ew_quant_gate *gate)
 {
     gate->keep = calloc((size_t)gate->v->g->n_nodes + 1, sizeof(*gate->keep));
     EW_CHECK(gate->keep, EW_ERR_MEMORY, "no memory for decisions");
-    EW_TRY(ew_pass_uses(gate->v->g, &gate->uses));
+    EW_TRY(ew_readers_new(gate->v->g, &gate->readers));
     EW_TRY(list_layers(gate));
     EW_TRY(rate_layers(gate));
     if (gate->job->opts.time)
@@ -164,7 +164,7 @@ ew_err ew_quant_gate_open(struct ew_quant_gate *gate)
 void ew_quant_gate_close(struct ew_quant_gate *gate)
 {
     free(gate->keep);
-    free(gate->uses);
+    ew_readers_free(gate->readers);
 }
 
 /* What is no layer and reads only what is float32 stays so too: between two of its kind int8 would

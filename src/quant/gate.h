@@ -12,7 +12,7 @@ struct ew_quant_gate {
     const struct ew_quant_variant *v;
     struct ew_quant_result *out; /* its layers are filled in */
     bool *keep;                  /* by node of v->g: it stays float32 */
-    struct ew_use *uses;
+    struct ew_readers *readers;
 };
 
 /* Rates and times every layer and decides; release with close, also after a failure. */

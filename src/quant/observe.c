@@ -5,6 +5,7 @@
 
 #include "compress/pass.h"
 #include "edgewise.h"
+#include "graph/readers.h"
 #include "quant/quant_impl.h"
 
 void ew_quant_variant_fini(struct ew_quant_variant *v)
@@ -16,25 +17,25 @@ void ew_quant_variant_fini(struct ew_quant_variant *v)
 }
 
 /* relu and clip read it and nothing else does: only what they give is ever stored. */
-static bool is_inner(const struct ew_graph *g, const struct ew_use *uses, int value)
+static bool is_inner(const struct ew_graph *g, const struct ew_readers *r, int value)
 {
-    const int reader = uses[value].consumer;
-    if (uses[value].count != 1 || reader < 0)
+    const int reader = ew_readers_only(r, value);
+    if (reader < 0)
         return false;
     const char *op = g->nodes[reader].op->name;
     return strcmp(op, "relu") == 0 || strcmp(op, "clip") == 0 || strcmp(op, "relu6") == 0;
 }
 
-static ew_err choose_values(const struct ew_graph *g, int *values, int *n)
+static ew_err choose_values(struct ew_graph *g, int *values, int *n)
 {
-    EW_CLEANUP(ew_free_ptr) struct ew_use *uses = NULL;
-    EW_TRY(ew_pass_uses(g, &uses));
+    EW_CLEANUP(ew_readers_free_ptr) struct ew_readers *r = NULL;
+    EW_TRY(ew_readers_new(g, &r));
     *n = 0;
     for (int v = 0; v < g->n_values; v++) {
         const struct ew_value *x = &g->values[v];
         const bool flows = x->kind == EW_VALUE_ACT || x->kind == EW_VALUE_INPUT;
-        if (flows && x->t.dtype == EW_F32 && !x->t.data && uses[v].count > 0 &&
-            !is_inner(g, uses, v))
+        if (flows && x->t.dtype == EW_F32 && !x->t.data && ew_readers_count(r, v) > 0 &&
+            !is_inner(g, r, v))
             values[(*n)++] = v;
     }
     return EW_OK;
