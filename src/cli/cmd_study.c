@@ -10,12 +10,13 @@
 #include "cli/board_text.h"
 #include "cli/cmd.h"
 #include "cli/study_show.h"
+#include "study/outputs.h"
 
 #define FILE_LIMIT (1 << 20)
 
 struct opts {
     const char *db, *only, *scratch;
-    bool dry_run, quick, text;
+    bool dry_run, quick, text, outside;
     int64_t repeat, repeat_noisy;
     double busy, temp;
 };
@@ -79,6 +80,10 @@ static const struct ew_field fields[] = {
      .def = "runs",
      .metavar = "DIR",
      .help = "where jobs put what is removed after them"},
+    {.name = "allow-outside",
+     .type = EW_FIELD_BOOL,
+     .offset = offsetof(struct opts, outside),
+     .help = "let keep and setup name paths outside of this folder"},
     {.name = "print",
      .type = EW_FIELD_BOOL,
      .offset = offsetof(struct opts, text),
@@ -277,6 +282,7 @@ static ew_err run_study(struct context *x)
     const struct ew_runner_opts ro = {.program = program,
                                       .db = o->db,
                                       .scratch = o->scratch,
+                                      .outside = o->outside,
                                       .repeat_noisy = o->repeat_noisy,
                                       .look_s = x->study.quick ? 0.1 : 1,
                                       .sample_s = x->study.quick ? 0.2 : 1,
@@ -302,6 +308,7 @@ static ew_err dispatch(struct context *x)
         return EW_OK;
     }
     EW_TRY(parse(x));
+    EW_TRY(ew_output_check(&x->study, x->opts->outside));
     return x->opts->dry_run ? dry_run(x) : run_study(x);
 }
 

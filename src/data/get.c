@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/owned.h"
 #include "base/sha256.h"
 #include "data/download.h"
 #include "data/reader.h"
@@ -262,7 +263,7 @@ static ew_err get_into(struct get *g, const char *from, const char *to)
     if (err != EW_OK)
         ew_staging_end_downloads(g->set->name, err == EW_ERR_IO);
     EW_TRY(err);
-    EW_CHECK(rename(g->stage, to) == 0, EW_ERR_IO, "%s: %s", to, strerror(errno));
+    EW_TRY(ew_owned_publish(g->stage, to));
     ew_staging_end_downloads(g->set->name, false);
     return EW_OK;
 }

@@ -5,8 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,55 +14,36 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/owned.h"
 
 extern char **environ;
 
 /* ---- Folders --------------------------------------------------------------------------------- */
 
-static ew_err make_all(const char *path)
+/* The folder of ours that `path` is made in. */
+static void remove_around(const char *path)
 {
-    char at[EW_DATA_PATH];
-    EW_CHECK(strlen(path) < sizeof(at), EW_ERR_LIMIT, "%s: too long a path", path);
-    strcpy(at, path);
-    for (char *p = at + 1; *p; p++) {
-        if (*p != '/')
-            continue;
-        *p = '\0';
-        EW_CHECK(mkdir(at, 0777) == 0 || errno == EEXIST, EW_ERR_IO, "%s: %s", at, strerror(errno));
-        *p = '/';
-    }
-    EW_CHECK(mkdir(at, 0777) == 0 || errno == EEXIST, EW_ERR_IO, "%s: %s", at, strerror(errno));
-    return EW_OK;
-}
-
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st;
-    (void)kind;
-    (void)at;
-    return remove(path);
+    char folder[EW_DATA_PATH];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 0, path);
+    ew_owned_remove(folder);
 }
 
 void ew_staging_remove(const char *path)
 {
     if (*path)
-        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        remove_around(path);
 }
 
-/* What programs that are no more have left: ".name.kind.PID". */
+/* What programs that are no more have left: ".name.kind.PID" with our marker in it. */
 static void remove_stale(const char *dir, const char *prefix)
 {
     DIR *d = opendir(dir);
     const size_t n = strlen(prefix);
     for (const struct dirent *e; d && (e = readdir(d));) {
         char path[EW_DATA_PATH];
-        if (strncmp(e->d_name, prefix, n) != 0)
-            continue;
-        char *end = NULL;
-        const long pid = strtol(e->d_name + n, &end, 10);
-        if (pid > 0 && !*end && kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
-            ew_data_join(path, dir, e->d_name))
-            ew_staging_remove(path);
+        if (strncmp(e->d_name, prefix, n) == 0 && ew_data_join(path, dir, e->d_name))
+            ew_owned_remove(path);
     }
     if (d)
         closedir(d);
@@ -72,25 +51,26 @@ static void remove_stale(const char *dir, const char *prefix)
 
 ew_err ew_staging_new(const char *to, const char *kind, char path[EW_DATA_PATH])
 {
-    char dir[EW_DATA_PATH], prefix[300], name[320];
+    char dir[EW_DATA_PATH], folder[EW_DATA_PATH], prefix[300], name[320];
     const char *slash = strrchr(to, '/'), *base = slash ? slash + 1 : to;
     path[0] = '\0';
     EW_CHECK(*base && strlen(base) < 200, EW_ERR_ARG, "%s: no name for a folder", to);
     snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - to) : 1, slash ? to : ".");
     if (!*dir)
         strcpy(dir, "/");
-    EW_TRY(make_all(dir));
+    EW_TRY(ew_folder_make(dir));
     snprintf(prefix, sizeof(prefix), ".%s.%s.", base, kind);
     remove_stale(dir, prefix);
     snprintf(name, sizeof(name), "%s%d", prefix, (int)getpid());
-    EW_CHECK(ew_data_join(path, dir, name), EW_ERR_LIMIT, "%s: too long a path", to);
-    ew_staging_remove(path);
-    if (mkdir(path, 0777) != 0) {
-        const ew_err err = ew_fail(EW_ERR_IO, "%s: %s", path, strerror(errno));
-        path[0] = '\0';
-        return err;
-    }
-    return EW_OK;
+    EW_CHECK(ew_data_join(folder, dir, name), EW_ERR_LIMIT, "%s: too long a path", to);
+    EW_TRY(ew_owned_make(folder));
+    EW_CHECK(ew_data_join(path, folder, "set"), EW_ERR_LIMIT, "%s: too long a path", to);
+    if (mkdir(path, 0777) == 0)
+        return EW_OK;
+    const ew_err err = ew_fail(EW_ERR_IO, "%s: %s", path, strerror(errno));
+    ew_owned_remove(folder);
+    path[0] = '\0';
+    return err;
 }
 
 /* ---- Downloads ------------------------------------------------------------------------------- */
@@ -108,9 +88,25 @@ ew_err ew_staging_downloads(const char *set, const char *name, char path[EW_DATA
 {
     char dir[EW_DATA_PATH];
     EW_TRY(downloads_of(set, dir));
-    EW_TRY(make_all(dir));
+    struct stat st;
+    if (lstat(dir, &st) != 0) /* parts of an earlier try are gone on with */
+        EW_TRY(ew_owned_make(dir));
     EW_CHECK(ew_data_join(path, dir, name), EW_ERR_LIMIT, "%s: too long a path", dir);
     return EW_OK;
+}
+
+/* Where nothing but our marker is in it. */
+static void remove_empty(const char *dir)
+{
+    int n = 0;
+    DIR *d = opendir(dir);
+    for (const struct dirent *e; d && (e = readdir(d));)
+        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+             strcmp(e->d_name, EW_OWNED_MARK) != 0;
+    if (d)
+        closedir(d);
+    if (d && n == 0)
+        ew_owned_remove(dir);
 }
 
 void ew_staging_end_downloads(const char *set, bool keep)
@@ -119,9 +115,9 @@ void ew_staging_end_downloads(const char *set, bool keep)
     if (downloads_of(set, dir) != EW_OK)
         return;
     if (keep)
-        rmdir(dir); /* where it is empty */
+        remove_empty(dir);
     else
-        ew_staging_remove(dir);
+        ew_owned_remove(dir);
     *strrchr(dir, '/') = '\0';
     rmdir(dir); /* where it was the last one */
 }

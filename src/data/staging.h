@@ -5,11 +5,11 @@
 
 #include "data/reader.h"
 
-/* Makes an empty folder ".name.kind.PID" beside `to`, and the folders above.  Those that ended
- * programs have left are removed. */
+/* Makes an empty folder in one of ours (base/owned.h), ".name.kind.PID" beside `to`, and the
+ * folders above.  Those that ended programs have left are removed. */
 ew_err ew_staging_new(const char *to, const char *kind, char path[EW_DATA_PATH]);
 
-/* Removes a folder and all in it; "" and what is not there are fine. */
+/* Removes what ew_staging_new has made; "" and what is not there are fine. */
 void ew_staging_remove(const char *path);
 
 /* The path of a download of this set, for which folders are made. */

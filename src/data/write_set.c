@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/owned.h"
 #include "data/image_file.h"
 #include "data/packed.h"
 #include "data/staging.h"
@@ -179,8 +180,8 @@ static ew_err write_dir(struct writing *w, enum ew_set_format format, const char
     char stage[EW_DATA_PATH];
     EW_TRY(ew_staging_new(to, "stage", stage));
     ew_err err = format == EW_SET_IDX ? write_idx(w, stage) : write_folder(w, stage);
-    if (err == EW_OK && rename(stage, to) != 0)
-        err = ew_fail(EW_ERR_IO, "%s: %s", to, strerror(errno));
+    if (err == EW_OK)
+        err = ew_owned_publish(stage, to);
     ew_staging_remove(stage);
     free(w->pixels.at);
     ew_sample_fini(&w->s);

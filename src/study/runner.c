@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "study/child.h"
-#include "study/paths.h"
+#include "study/outputs.h"
 #include "study/summary.h"
 #include "study/watch.h"
 
@@ -101,11 +101,48 @@ static ew_err put_head(struct ew_runner *r)
     return err == EW_OK ? ended : err;
 }
 
+static void describe_run(const struct ew_runner *r, const struct ew_study_job *j,
+                         const struct ew_guard *g, struct ew_run_row *out)
+{
+    ew_record_clear(EW_RECORD_RUN, out);
+    out->job = j->row.id;
+    out->machine = r->machine.id;
+    out->study = r->study->name;
+    out->label = j->label;
+    out->repeat = j->repeat;
+    out->quality = EW_QUALITY_MEASURED;
+    if (g) {
+        out->load = g->busy;
+        out->temp_c = g->temp_c;
+        out->cpu_mhz = g->cpu_mhz;
+        out->free_memory_bytes = g->free_memory_bytes;
+        out->free_disk_bytes = g->free_disk_bytes;
+    }
+}
+
+/* Before hours of work, not after: names that are to be kept are free. */
+static ew_err check_outputs(struct ew_runner *r)
+{
+    EW_TRY(ew_output_check(r->study, r->opts.outside));
+    for (int i = 0; i < r->study->n_jobs; i++) {
+        const struct ew_study_job *j = &r->study->jobs[i];
+        struct ew_run_row key;
+        bool done = true;
+        describe_run(r, j, NULL, &key);
+        if (j->keep)
+            EW_TRY(ew_store_job_done(r->store, &key, r->machine.unit, &done));
+        if (!done)
+            EW_TRY(ew_output_check_free(r->study, j));
+    }
+    return EW_OK;
+}
+
 static ew_err open_runner(struct ew_runner *r)
 {
     EW_TRY(ew_store_open(r->opts.db, NULL, &r->store));
     EW_TRY(ew_board_open(&(struct ew_board_opts){.root = NULL}, &r->board));
     EW_TRY(ew_machine_read(r->board, &r->arena, &r->machine));
+    EW_TRY(check_outputs(r));
     EW_TRY(estimate_all(r));
     r->counts.total = r->study->n_jobs;
     r->counts.left_s = NAN;
@@ -173,25 +210,6 @@ const struct ew_machine_row *ew_runner_machine(const struct ew_runner *r)
 
 /* ---- One run --------------------------------------------------------------------------------- */
 
-static void describe_run(const struct ew_runner *r, const struct ew_study_job *j,
-                         const struct ew_guard *g, struct ew_run_row *out)
-{
-    ew_record_clear(EW_RECORD_RUN, out);
-    out->job = j->row.id;
-    out->machine = r->machine.id;
-    out->study = r->study->name;
-    out->label = j->label;
-    out->repeat = j->repeat;
-    out->quality = EW_QUALITY_MEASURED;
-    if (g) {
-        out->load = g->busy;
-        out->temp_c = g->temp_c;
-        out->cpu_mhz = g->cpu_mhz;
-        out->free_memory_bytes = g->free_memory_bytes;
-        out->free_disk_bytes = g->free_disk_bytes;
-    }
-}
-
 static ew_err begin_run(struct ew_runner *r, const struct ew_study_job *j, struct ew_run_row *run,
                         int64_t *id)
 {
@@ -232,25 +250,6 @@ static void pause_for(double seconds)
                          .tv_nsec = (long)(1e9 * (seconds - floor(seconds)))};
     while (nanosleep(&t, &t) != 0 && errno == EINTR)
         ;
-}
-
-/* The file or folder that the job writes; "" where it writes none. */
-static ew_err job_output(const struct ew_runner *r, const struct ew_study_job *j,
-                         char out[FOLDER_CHARS])
-{
-    out[0] = '\0';
-    const struct ew_field *f = ew_field_find(j->fields, "output");
-    if (!f || ew_study_given(j, "seconds"))
-        return EW_OK;
-    const bool onnx = f->metavar && strcmp(f->metavar, "FILE.onnx") == 0;
-    const int n = j->keep ? snprintf(out, FOLDER_CHARS, "%s", j->keep)
-                          : snprintf(out, FOLDER_CHARS, "%s/%s-%s-%lld%s",
-                                     r->opts.scratch ? r->opts.scratch : ".", r->study->name,
-                                     j->row.id, (long long)j->repeat, onnx ? ".onnx" : "");
-    EW_CHECK(n > 0 && n < FOLDER_CHARS, EW_ERR_LIMIT, "%s: the path is too long", r->study->name);
-    EW_TRY(ew_path_make_folders(out));
-    ew_path_remove(out); /* what a killed run has left is not gone on with: its time is a part */
-    return EW_OK;
 }
 
 /* "edgewise power set MAXN -- edgewise train lenet5 --batch=16 --db=FILE". */
@@ -402,7 +401,7 @@ static ew_err run_job(struct ew_runner *r, const struct ew_study_job *j,
                       struct ew_runner_report *out)
 {
     const char *power[POWER_WORDS], **argv = NULL;
-    char folder[FOLDER_CHARS];
+    struct ew_output output;
     int n_power = 0;
     if (ew_runner_power(r->board, &j->power, power, POWER_WORDS, &n_power) != EW_OK)
         return skip(r, j, out);
@@ -412,12 +411,15 @@ static ew_err run_job(struct ew_runner *r, const struct ew_study_job *j,
     }
     if (r->ran)
         pause_for(fmax(r->study->cool_down_s, j->cool_down_s));
-    EW_TRY(job_output(r, j, folder));
-    EW_TRY(command_line(r, j, power, n_power, folder, &argv));
+    EW_TRY(ew_output_check_free(r->study, j));
+    EW_TRY(ew_output_find(r->study, j, r->opts.scratch, &output));
+    EW_TRY(ew_output_begin(&output)); /* a killed run is not gone on with: its time is a part */
+    EW_TRY(command_line(r, j, power, n_power, output.path, &argv));
     r->ran = true;
     const ew_err err = run_child(r, j, argv, n_power > 0, out);
-    if (*folder && !j->keep)
-        ew_path_remove(folder);
+    if (err == EW_OK && out->event == EW_RUNNER_DONE)
+        return ew_output_keep(&output);
+    ew_output_drop(&output);
     return err;
 }
 
@@ -458,6 +460,14 @@ static void count(struct ew_runner *r, const struct ew_runner_report *report)
     guess_left(r);
 }
 
+/* A study that was killed after a job was done and before its output had its name. */
+static ew_err keep_late(const struct ew_runner *r, const struct ew_study_job *j)
+{
+    struct ew_output output;
+    EW_TRY(ew_output_find(r->study, j, r->opts.scratch, &output));
+    return output.keep && access(output.path, F_OK) == 0 ? ew_output_keep(&output) : EW_OK;
+}
+
 ew_err ew_runner_step(struct ew_runner *r, struct ew_runner_report *out)
 {
     *out = (struct ew_runner_report){.event = EW_RUNNER_END, .job = ew_runner_next(r, NULL)};
@@ -467,6 +477,8 @@ ew_err ew_runner_step(struct ew_runner *r, struct ew_runner_report *out)
     bool done;
     describe_run(r, out->job, NULL, &key);
     EW_TRY(ew_store_job_done(r->store, &key, r->machine.unit, &done));
+    if (done)
+        EW_TRY(keep_late(r, out->job));
     r->reason[0] = r->noise[0] = '\0';
     out->event = EW_RUNNER_KNOWN;
     if (!done) {

@@ -24,6 +24,7 @@ struct ew_runner_opts {
     const char *program; /* path of edgewise */
     const char *db;
     const char *scratch;  /* folder for what jobs write; each one's part is removed after it */
+    bool outside;         /* `keep` and `setup` may leave the present folder */
     int64_t repeat_noisy; /* how often a noisy run is made again */
     double look_s;        /* the guard's look before each run */
     double sample_s;      /* between samples of the board while a job runs; 0: 1 */

@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/owned.h"
 
 #define SPILL_BYTES                                                                                \
     65536 /* rows that are kept in memory: a write each would be 5 % of a small net */
@@ -30,23 +31,6 @@ static const struct {
 };
 
 /* ---- Opening ---- */
-
-/* As mkdir -p. */
-static ew_err make_folder(const char *path)
-{
-    char part[EW_RUNDIR_PATH];
-    for (size_t n = 1; n <= strlen(path); n++) {
-        if (path[n] != '/' && path[n] != '\0')
-            continue;
-        memcpy(part, path, n);
-        part[n] = '\0';
-        EW_CHECK(mkdir(part, 0777) == 0 || errno == EEXIST || errno == EISDIR, EW_ERR_IO, "%s: %s",
-                 part, strerror(errno));
-    }
-    struct stat st;
-    EW_CHECK(stat(path, &st) == 0 && S_ISDIR(st.st_mode), EW_ERR_IO, "%s: is no folder", path);
-    return EW_OK;
-}
 
 /* Says before hours of work that they could not be kept. */
 static ew_err check_room(const char *path, int64_t need)
@@ -82,6 +66,47 @@ static ew_err open_rows(const struct ew_rundir *r, const char *name, int64_t byt
     return EW_OK;
 }
 
+/* The file is the head line that a run writes first, and no more. */
+static bool only_head(const char *path)
+{
+    EW_CLEANUP(ew_free_ptr) char *head = NULL;
+    EW_CLEANUP(ew_free_ptr) char *text = NULL;
+    size_t n = 0, size = 0;
+    FILE *f = open_memstream(&head, &n);
+    if (!f)
+        return false;
+    ew_record_csv_head(f, EW_RECORD_EPOCH);
+    if (fclose(f) != 0 || ew_file_read(path, (size_t)1 << 16, &text, &size) != EW_OK)
+        return false;
+    return size == n && memcmp(text, head, n) == 0;
+}
+
+/* A new run takes a folder that has none of its files, or the beginning of a run that was ended
+ * before its first epoch; anything else in their place is somebody's. */
+static ew_err check_free(const struct ew_rundir *r)
+{
+    static const char *const others[] = {"options.ini", "machine.json", "last.ckpt", "best.ckpt",
+                                         "result.json"};
+    char path[EW_RUNDIR_PATH];
+    struct stat st;
+    if (only_head(ew_rundir_file(r, row_files[EW_ROWS_EPOCHS_CSV].name, path)))
+        return EW_OK;
+    for (size_t i = 0; i < EW_ROWS_COUNT + EW_COUNT(others); i++) {
+        ew_rundir_file(r, i < EW_ROWS_COUNT ? row_files[i].name : others[i - EW_ROWS_COUNT], path);
+        EW_CHECK(lstat(path, &st) != 0 || (S_ISREG(st.st_mode) && st.st_size == 0), EW_ERR_IO,
+                 "%s: exists, and a new run replaces nothing; choose another folder", path);
+    }
+    return EW_OK;
+}
+
+/* "3127-0.tmp": what base/file.h adds to the names of files in the making. */
+static bool is_temp(const char *rest)
+{
+    const size_t pid = strspn(rest, "0123456789");
+    const size_t n = pid && rest[pid] == '-' ? strspn(rest + pid + 1, "0123456789") : 0;
+    return n && strcmp(rest + pid + 1 + n, ".tmp") == 0;
+}
+
 /* A run that was killed while it wrote leaves files that nobody will rename. */
 static void sweep_leftovers(const struct ew_rundir *r)
 {
@@ -91,8 +116,8 @@ static void sweep_leftovers(const struct ew_rundir *r)
     for (const struct dirent *e; d && (e = readdir(d));) {
         const size_t n = strlen(e->d_name);
         for (size_t i = 0; i < EW_COUNT(ours); i++)
-            if (n > 4 && n < 64 && strcmp(e->d_name + n - 4, ".tmp") == 0 &&
-                strncmp(e->d_name, ours[i], strlen(ours[i])) == 0)
+            if (n > 4 && n < 64 && strncmp(e->d_name, ours[i], strlen(ours[i])) == 0 &&
+                is_temp(e->d_name + strlen(ours[i])))
                 unlink(ew_rundir_file(r, e->d_name, path));
     }
     if (d)
@@ -121,9 +146,11 @@ ew_err ew_rundir_open(const char *path, int64_t need, const int64_t bytes[EW_ROW
         return EW_OK;
     EW_CHECK(*path && strlen(path) < EW_RUNDIR_PATH - 64, EW_ERR_ARG,
              "the run folder's name is empty or too long");
-    EW_TRY(make_folder(path));
+    EW_TRY(ew_folder_make(path));
     EW_TRY(check_room(path, need));
     strcpy(out->path, path);
+    if (bytes[EW_ROWS_EPOCHS_CSV] == 0)
+        EW_TRY(check_free(out));
     const ew_err e = open_files(out, bytes);
     if (e != EW_OK)
         ew_rundir_close(out);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Folders with a marker. */
+#include "base/owned.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/process.h"
+
+#define MARK_HEAD "edgewise made this folder and may remove it: process "
+
+/* ---- Making folders -------------------------------------------------------------------------- */
+
+static ew_err make_one(const char *path)
+{
+    struct stat st;
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
+        return EW_OK;
+    return ew_fail(EW_ERR_IO, "%s: %s", path, strerror(errno == EEXIST ? ENOTDIR : errno));
+}
+
+ew_err ew_folder_make_parents(const char *path)
+{
+    char part[PATH_MAX];
+    EW_CHECK(*path && strlen(path) < sizeof(part), EW_ERR_LIMIT,
+             "%.60s: the path is empty or too long", path);
+    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        if (!slash[1])
+            break;
+        snprintf(part, sizeof(part), "%.*s", (int)(slash - path), path);
+        EW_TRY(make_one(part));
+    }
+    return EW_OK;
+}
+
+ew_err ew_folder_make(const char *path)
+{
+    EW_TRY(ew_folder_make_parents(path));
+    return make_one(path);
+}
+
+/* ---- The marker ------------------------------------------------------------------------------ */
+
+static ew_err mark_path(const char *folder, char out[PATH_MAX])
+{
+    const int n = snprintf(out, PATH_MAX, "%s/%s", folder, EW_OWNED_MARK);
+    EW_CHECK(n < PATH_MAX, EW_ERR_LIMIT, "%.60s...: the path is too long", folder);
+    return EW_OK;
+}
+
+static ew_err write_mark(const char *folder)
+{
+    char path[PATH_MAX], stamp[EW_STAMP_CHARS], text[200];
+    EW_TRY(mark_path(folder, path));
+    ew_process_stamp((int)getpid(), stamp);
+    const int n = snprintf(text, sizeof(text), MARK_HEAD "%d %s\n", (int)getpid(), stamp);
+    return ew_file_write(path, text, (size_t)n);
+}
+
+/* Whether the folder has our marker, and which process that still runs has put it there (0: none).
+ */
+static bool read_mark(const char *folder, int *holder)
+{
+    char path[PATH_MAX], *text = NULL;
+    size_t size;
+    struct stat st;
+    *holder = 0;
+    if (mark_path(folder, path) != EW_OK || lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    if (ew_file_read(path, 4096, &text, &size) != EW_OK)
+        return false;
+    const size_t head = strlen(MARK_HEAD);
+    const bool ours = strncmp(text, MARK_HEAD, head) == 0;
+    if (ours) {
+        char *stamp;
+        const int pid = (int)strtol(text + head, &stamp, 10);
+        stamp += *stamp == ' ';
+        stamp[strcspn(stamp, "\n")] = '\0';
+        if (pid != (int)getpid() && ew_process_alive(pid, stamp))
+            *holder = pid;
+    }
+    free(text);
+    return ours;
+}
+
+/* ---- Folders of ours ------------------------------------------------------------------------- */
+
+/* The folder itself and its marker go last: a removal that is interrupted is gone on with. */
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st;
+    (void)kind;
+    if (at->level == 0 || (at->level == 1 && strcmp(path + at->base, EW_OWNED_MARK) == 0))
+        return 0;
+    return remove(path);
+}
+
+bool ew_owned_remove(const char *path)
+{
+    char mark[PATH_MAX];
+    struct stat st;
+    int holder;
+    if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode) || !read_mark(path, &holder) || holder)
+        return false;
+    if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0)
+        return false;
+    return mark_path(path, mark) == EW_OK && unlink(mark) == 0 && rmdir(path) == 0;
+}
+
+ew_err ew_owned_make(const char *path)
+{
+    int holder = 0;
+    EW_TRY(ew_folder_make_parents(path));
+    if (mkdir(path, 0777) == 0)
+        return write_mark(path);
+    EW_CHECK(errno == EEXIST, EW_ERR_IO, "%s: %s", path, strerror(errno));
+    const bool ours = read_mark(path, &holder);
+    EW_CHECK(!holder, EW_ERR_IO, "%s: process %d is at work there", path, holder);
+    /* Killed between mkdir and the marker we left an empty folder, which rmdir takes. */
+    EW_CHECK(ours ? ew_owned_remove(path) : rmdir(path) == 0, EW_ERR_IO,
+             "%s: exists, and is not a folder of Edgewise's own; it is left alone: move it away",
+             path);
+    EW_CHECK(mkdir(path, 0777) == 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
+    return write_mark(path);
+}
+
+ew_err ew_owned_publish(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return EW_OK;
+    if (errno == EINVAL || errno == ENOSYS) { /* a file system that cannot: look, then rename */
+        struct stat st;
+        errno = lstat(to, &st) == 0 ? EEXIST : 0;
+        if (errno == 0 && rename(from, to) == 0)
+            return EW_OK;
+    }
+    return ew_fail(EW_ERR_IO, "%s: %s; what was made is at %s", to, strerror(errno), from);
+}

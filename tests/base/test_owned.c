@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Folders that may be removed, and all others, which may not. */
+#include "base/owned.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "ew_test.h"
+
+static bool there(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+static void put(const char *path)
+{
+    EW_EXPECT_OK(ew_file_write(path, "x", 1));
+}
+
+/* The path of `name` under the test's folder, kept. */
+static void at(const char *name, char out[512])
+{
+    snprintf(out, 512, "%s", ew_test_path(name));
+}
+
+static void removes_what_it_made(void)
+{
+    char dir[512], file[600], outside[512], link[600];
+    at("owned/deep/stage", dir);
+    at("outside", outside);
+    mkdir(outside, 0777);
+    snprintf(file, sizeof(file), "%s/file", outside);
+    put(file);
+    EW_EXPECT_OK(ew_owned_make(dir));
+    snprintf(link, sizeof(link), "%s/link", dir);
+    EW_EXPECT_INT(symlink(outside, link), 0);
+    EW_EXPECT_OK(ew_owned_make(dir)); /* empties it */
+    EW_EXPECT(!there(link));
+    EW_EXPECT_INT(symlink(outside, link), 0);
+    EW_EXPECT(ew_owned_remove(dir));
+    EW_EXPECT(!there(dir));
+    EW_EXPECT(there(file)); /* behind the link */
+}
+
+static void leaves_what_is_not_its_own(void)
+{
+    char dir[512], file[600], mark[600];
+    at("theirs", dir);
+    mkdir(dir, 0777);
+    snprintf(file, sizeof(file), "%s/file", dir);
+    snprintf(mark, sizeof(mark), "%s/%s", dir, EW_OWNED_MARK);
+    put(file);
+    EW_EXPECT(!ew_owned_remove(dir));
+    EW_EXPECT_ERR(ew_owned_make(dir), EW_ERR_IO, "left alone");
+    put(mark); /* a file of that name, but not ours */
+    EW_EXPECT(!ew_owned_remove(dir));
+    unlink(mark);
+    EW_EXPECT_INT(mkdir(mark, 0777), 0);
+    EW_EXPECT(!ew_owned_remove(dir));
+    EW_EXPECT(there(file));
+    EW_EXPECT(!ew_owned_remove(file));
+    EW_EXPECT_ERR(ew_owned_make(file), EW_ERR_IO, "left alone");
+    EW_EXPECT(there(file));
+}
+
+/* Another process's folder: while it runs it is refused, then it is cleared away. */
+static void respects_the_living(void)
+{
+    char dir[512];
+    int made[2], end[2];
+    at("living", dir);
+    if (!EW_EXPECT(pipe(made) == 0 && pipe(end) == 0))
+        return;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        char c = ew_owned_make(dir) == EW_OK ? 'y' : 'n';
+        close(end[1]);
+        (void)!write(made[1], &c, 1);
+        (void)!read(end[0], &c, 1);
+        _exit(0);
+    }
+    char c = 0;
+    close(end[0]);
+    EW_EXPECT_INT(read(made[0], &c, 1), 1);
+    EW_EXPECT_INT(c, 'y');
+    EW_EXPECT_ERR(ew_owned_make(dir), EW_ERR_IO, "is at work there");
+    EW_EXPECT(!ew_owned_remove(dir));
+    close(end[1]);
+    waitpid(pid, NULL, 0);
+    EW_EXPECT_OK(ew_owned_make(dir));
+    EW_EXPECT(ew_owned_remove(dir));
+    close(made[0]);
+    close(made[1]);
+}
+
+static void publishes_without_replacing(void)
+{
+    char from[512], to[512], inside[600];
+    at("from", from);
+    at("to", to);
+    mkdir(from, 0777);
+    mkdir(to, 0777); /* an empty folder, which a plain rename would replace */
+    snprintf(inside, sizeof(inside), "%s/file", from);
+    put(inside);
+    EW_EXPECT_ERR(ew_owned_publish(from, to), EW_ERR_IO, "File exists");
+    EW_EXPECT(there(inside));
+    rmdir(to);
+    EW_EXPECT_OK(ew_owned_publish(from, to));
+    EW_EXPECT(there(to) && !there(from));
+}
+
+EW_TEST_MAIN(EW_TEST(removes_what_it_made), EW_TEST(leaves_what_is_not_its_own),
+             EW_TEST(respects_the_living), EW_TEST(publishes_without_replacing))
