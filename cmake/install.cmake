@@ -21,6 +21,8 @@ endif()
 configure_file(cmake/edgewise.pc.in ${PROJECT_BINARY_DIR}/gen/edgewise.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/gen/edgewise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+install(FILES ${PROJECT_BINARY_DIR}/gen/edgewise.spdx.json DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
 # The studies are in the program too; as files they are to be read and changed.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/share/studies DESTINATION ${CMAKE_INSTALL_DATADIR}/edgewise)
 

@@ -2,13 +2,15 @@
 /* Runs a fuzz target without libFuzzer: first its corpus, then mutations of it, always the same
  * ones.
  *
- *   fuzz_x CORPUS_DIR [COUNT]      the corpus, then COUNT mutated inputs
+ *   fuzz_x CORPUS_DIR [COUNT]      the corpus, then COUNT mutated inputs; without COUNT as many,
+ *                                  20,000 at most, as take BUDGET_S of the processor's time
  *   fuzz_x --at N CORPUS_DIR       writes mutated input N to ./crash-input and runs it alone
  *   fuzz_x FILE...                 these files
  *
  * The inputs run in a child, so that a crash can be told from its number; one that takes longer
  * than LIMIT_S counts as a hang. */
 #include <dirent.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -26,6 +29,7 @@
 #include "ew_test.h"
 
 #define LIMIT_S   20
+#define BUDGET_S  5
 #define MAX_BYTES ((size_t)1 << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -172,12 +176,22 @@ static void run_one(const uint8_t *data, size_t size)
     free(copy);
 }
 
-static void run_all(struct corpus *c, int64_t count)
+/* Seconds of the processor's, so that a busy machine does as much as a quiet one. */
+static double used_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void run_all(struct corpus *c, int64_t count, double budget_s)
 {
     uint8_t *data = malloc(MAX_BYTES);
     if (!data)
         stop("no memory");
     for (*c->at = 0; *c->at < c->n + count; ++*c->at) {
+        if (*c->at > c->n && used_s() > budget_s)
+            break;
         if (*c->at < c->n)
             run_one(c->files[*c->at].data, c->files[*c->at].size);
         else
@@ -186,7 +200,7 @@ static void run_all(struct corpus *c, int64_t count)
     free(data);
 }
 
-static int watch(struct corpus *c, const char *target, int64_t count)
+static int watch(struct corpus *c, const char *target, int64_t count, double budget_s)
 {
     c->at = mmap(NULL, sizeof(*c->at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (c->at == MAP_FAILED)
@@ -194,13 +208,13 @@ static int watch(struct corpus *c, const char *target, int64_t count)
     fflush(stdout);
     const pid_t pid = fork();
     if (pid == 0) {
-        run_all(c, count);
+        run_all(c, count, budget_s);
         exit(0);
     }
     int status = 0;
     waitpid(pid, &status, 0);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-        printf("ok %s: %d files and %lld mutations\n", target, c->n, (long long)count);
+        printf("ok %s: %d files and %lld mutations\n", target, c->n, (long long)(*c->at - c->n));
         return 0;
     }
     const char *how = WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "stopped by a sanitizer";
@@ -240,7 +254,8 @@ int main(int argc, char **argv)
             stop("COUNT must be a number");
         load_corpus(&c, argv[1]);
         const char *slash = strrchr(argv[0], '/');
-        const int status = watch(&c, slash ? slash + 1 : argv[0], count);
+        const int status =
+            watch(&c, slash ? slash + 1 : argv[0], count, argc > 2 ? INFINITY : BUDGET_S);
         for (int i = 0; i < c.n; i++)
             free(c.files[i].data);
         ew_arena_fini(&c.arena);

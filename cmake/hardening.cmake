@@ -1,0 +1,27 @@
+# What an attacker meets, and what makes two builds the same bytes.
+# Release builds take the protections that compilers and linkers offer; dev and sanitizer builds have
+# better tools.  Kernels keep them too: `bench/compare_builds` shows no cost outside of the noise.
+include(CheckCCompilerFlag)
+include(CheckLinkerFlag)
+
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT EW_SANITIZE)
+  # Neither the folder of the sources nor that of the build is written into the program.
+  add_compile_options(-ffile-prefix-map=${PROJECT_BINARY_DIR}=build -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+  foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -mbranch-protection=standard)
+    string(MAKE_C_IDENTIFIER "EW_CC${flag}" known)
+    check_c_compiler_flag(${flag} ${known})
+    if(${known})
+      add_compile_options(${flag})
+    endif()
+  endforeach()
+  add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+  # Full RELRO: what the loader resolves is read-only before main begins.
+  foreach(flag relro now noexecstack)
+    check_linker_flag(C -Wl,-z,${flag} EW_LD_${flag})
+    if(EW_LD_${flag})
+      add_link_options(-Wl,-z,${flag})
+    endif()
+  endforeach()
+  include(CheckPIESupported)
+  check_pie_supported(LANGUAGES C)
+endif()

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Two release builds in two folders give the same bytes and have their protections; the list of parts (SPDX)
+# names every library that the program links.
+# usage: check_reproducible.sh SOURCE_DIR BUILD_DIR
+# Only a part is built here: the commands, the engine, the files that the build writes, two kernels.
+# EW_REPRODUCE=all builds all of it (minutes).
+set -euo pipefail
+source=$1 dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+status=0
+unset CMAKE_C_COMPILER_LAUNCHER
+
+verdict() {
+    if [ -n "$2" ]; then
+        printf '%s\n' "$2" | head -n 20
+        echo "FAIL $1"
+        status=1
+    else
+        echo "ok $1"
+    fi
+}
+
+if ! git -C "$source" rev-parse 2>/dev/null; then echo "skip reproducible: not a git checkout"; exit 77; fi
+
+targets=(ew_cli ew_engine ew_protos)
+[ "${EW_REPRODUCE:-}" = all ] && targets=(all)
+for place in one two/deeper; do
+    mkdir -p "$dir/$place"
+    (cd "$source" && git ls-files -z | tar --null -T - --ignore-failed-read -cf - 2>/dev/null) |
+        tar -C "$dir/$place" -xf -
+    # Without a compiler cache: it would hand the first build's objects to the second.
+    if ! { SOURCE_DATE_EPOCH=1 cmake -S "$dir/$place" -B "$dir/$place/build/release" -G Ninja \
+        -DCMAKE_BUILD_TYPE=Release -DEW_TESTS=OFF -DEW_LAB=OFF -DEW_CCACHE= \
+        -DEW_CHARTS_FOLDER="$source/build/charts" && ninja -C "$dir/$place/build/release" "${targets[@]}"; } \
+        >"$dir/log" 2>&1; then
+        tail -n 20 "$dir/log"
+        echo "FAIL release build"
+        exit 1
+    fi
+done
+
+made() { (cd "$dir/$1/build/release" && find . \( -name '*.o' -o -path './gen/*' -o -name 'edgewise' -o -name '*.so.*' \) \
+    -type f ! -name '*.cmake' -print0 | sort -z | xargs -0 sha256sum); }
+made one >"$dir/sums-one"
+made two/deeper >"$dir/sums-two"
+verdict "two builds in two folders, same bytes ($(wc -l <"$dir/sums-one") files)" \
+    "$(diff "$dir/sums-one" "$dir/sums-two" || true)"
+
+commands=$dir/one/build/release/compile_commands.json
+lacking=$(for flag in -D_FORTIFY_SOURCE=3 -fstack-protector-strong; do
+    grep -h '"command"' "$commands" | grep -v -- "$flag" | grep -oE '[^ ]*\.c"' | sed "s/$/ without $flag/" || true
+done)
+verdict "release builds are hardened" "$lacking"
+
+sbom=$2/gen/edgewise.spdx.json
+needed=$(readelf -d "$2/src/edgewise" | sed -n 's/.*NEEDED.*\[lib\([^.]*\)\.so.*/\1/p' |
+    grep -vE '^(m|c|asan|ubsan|tsan|gcc_s)$' | sed -e 's/^png16$/png/' -e 's/^z$/zlib/')
+verdict "the list of parts names every library" "$(for lib in $needed; do
+    grep -qE "\"name\": \"(lib)?$lib\"" "$sbom" || echo "$lib is not in $sbom"
+done)"
+exit $status
