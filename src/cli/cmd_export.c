@@ -45,7 +45,7 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g)
     const struct opts *o = c->opts;
     char bytes[EW_TEXT_CHARS], count[EW_TEXT_CHARS];
     struct ew_cost cost;
-    ew_graph_cost(g, &cost);
+    EW_TRY(ew_graph_cost(g, &cost, NULL));
     if (!c->json) {
         printf("%s: %s, %s parameters, batch %s\n", o->output,
                ew_text_bytes(file_bytes(o->output), bytes), ew_text_count(cost.params, count),

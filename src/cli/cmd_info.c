@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edgewise info: one network: its size, arithmetic and memory, layer by layer, and its picture. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -149,6 +150,10 @@ static ew_err print_layers(const struct ew_graph *g)
 {
     static const char *const head[] = {"layer", "operator", "output", "parameters", "MACs"};
     struct ew_table t;
+    struct ew_cost total;
+    EW_CLEANUP(ew_free_ptr) struct ew_cost *each = calloc((size_t)g->n_nodes + 1, sizeof(*each));
+    EW_CHECK(each, EW_ERR_MEMORY, "no memory for the layers of %s", g->name);
+    EW_TRY(ew_graph_cost(g, &total, each));
     ew_table_init(&t, "lllrr");
     for (size_t i = 0; i < EW_COUNT(head); i++)
         ew_table_cell(&t, "%s", head[i]);
@@ -156,14 +161,12 @@ static ew_err print_layers(const struct ew_graph *g)
         const struct ew_node *n = &g->nodes[k];
         if (ew_node_is_known(g, n))
             continue;
-        struct ew_cost cost;
         char shape[EW_SHAPE_TEXT];
-        ew_graph_node_cost(g, k, &cost);
         ew_table_cell(&t, "%s", n->name);
         ew_table_cell(&t, "%s", n->op->name);
         ew_table_cell(&t, "%s", ew_shape_text(&g->values[n->out[0]].t.shape, shape));
-        ew_table_count(&t, cost.params);
-        ew_table_count(&t, cost.macs);
+        ew_table_count(&t, each[k].params);
+        ew_table_count(&t, each[k].macs);
     }
     return ew_table_print(&t, stdout);
 }

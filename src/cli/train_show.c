@@ -45,7 +45,8 @@ void ew_train_show_begin(struct ew_train_view *v, const struct ew_train_run *r,
     *v = (struct ew_train_view){.terminal = isatty(STDERR_FILENO) != 0,
                                 .loss_every = r->o.loss_every};
     ew_trainer_plan_stats(t, &s);
-    ew_graph_cost(g, &cost);
+    if (ew_graph_cost(g, &cost, NULL) != EW_OK)
+        cost.params = 0; /* a line of talk is not worth failing for */
     fprintf(stderr, "%s, %lldx%lldx%lld, %s parameters; %s: %s images", g->name,
             (long long)in->dim[1], (long long)in->dim[2], (long long)in->dim[3],
             ew_text_count(cost.params, a), d->name, ew_text_count(training, b));

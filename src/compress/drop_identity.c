@@ -20,17 +20,19 @@ static bool hands_on(const struct ew_graph *g, const struct ew_node *n)
 
 static ew_err drop(struct ew_graph *g, struct ew_readers *r)
 {
+    EW_CLEANUP(ew_free_ptr) bool *is_output = calloc((size_t)g->n_values + 1, sizeof(*is_output));
+    EW_CHECK(is_output, EW_ERR_MEMORY, "no memory for a pass over graph %s", g->name);
+    for (int i = 0; i < g->n_outputs; i++)
+        is_output[g->outputs[i]] = true;
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
         if (!hands_on(g, n))
             continue;
         const int in = n->in[0], out = n->out[0];
-        bool is_output = false;
-        for (int i = 0; i < g->n_outputs; i++)
-            is_output |= g->outputs[i] == out;
         /* An output keeps its name and its own memory where its source is an input or a weight. */
-        if (is_output && g->values[in].kind != EW_VALUE_ACT)
+        if (is_output[out] && g->values[in].kind != EW_VALUE_ACT)
             continue;
+        is_output[in] |= is_output[out];
         ew_readers_detach(r, k);
         EW_TRY(ew_readers_replace(r, out, in));
     }

@@ -10,6 +10,7 @@
 struct ew_engine {
     struct ew_engine_file file;
     struct ew_plan_packed *packed; /* weights in the form that this machine's kernels want */
+    int *packed_of;                /* by node: see ew_plan_given */
     int n_packed;
     struct ew_plan *packer; /* where the file's are for another machine: it owns them; else NULL */
     size_t block_bytes;     /* activations and scratch at batch_max, here */

@@ -24,6 +24,7 @@ struct build {
     } * planned;          /* by batch - batch_min, where the plan owns packed weights; else NULL */
     const char **choices; /* file.choices */
     struct ew_plan_packed *packed; /* the same list as file.packed */
+    int *packed_of;                /* by node: see ew_plan_given */
     struct ew_engine_packed *entries;
     int n_packed, cap_packed, cap_entries;
     bool *absent; /* file.absent */
@@ -131,6 +132,8 @@ static ew_err add_packed(struct build *b, const struct ew_plan_packed *p)
     EW_TRY(ew_grow((void **)&b->packed, &b->cap_packed, b->n_packed + 1, sizeof(*b->packed)));
     EW_TRY(ew_grow((void **)&b->entries, &b->cap_entries, b->n_packed + 1, sizeof(*b->entries)));
     b->packed[b->n_packed] = *p;
+    b->packed[b->n_packed].next = b->packed_of[p->node];
+    b->packed_of[p->node] = b->n_packed;
     b->entries[b->n_packed++] = (struct ew_engine_packed){
         .node = p->node, .kernel = p->kernel, .bytes = p->bytes, .data = p->data};
     return EW_OK;
@@ -138,9 +141,8 @@ static ew_err add_packed(struct build *b, const struct ew_plan_packed *p)
 
 static bool have_packed(const struct build *b, const struct ew_plan_packed *p)
 {
-    for (int i = 0; i < b->n_packed; i++)
-        if (b->packed[i].node == p->node && b->packed[i].bytes == p->bytes &&
-            strcmp(b->packed[i].kernel, p->kernel) == 0)
+    for (int i = b->packed_of[p->node]; i >= 0; i = b->packed[i].next)
+        if (b->packed[i].bytes == p->bytes && strcmp(b->packed[i].kernel, p->kernel) == 0)
             return true;
     return false;
 }
@@ -168,7 +170,7 @@ static ew_err compile(const struct build *b, int row, struct ew_tuner *tuner, bo
                       struct planned *out)
 {
     const struct ew_plan_given given = {
-        .kernels = row ? b->choices : NULL, .packed = b->packed, .n_packed = b->n_packed};
+        .kernels = row ? b->choices : NULL, .packed = b->packed, .packed_of = b->packed_of};
     const struct ew_plan_opts o = {.mode = EW_PLAN_INFER,
                                    .tuner = tuner,
                                    .given = &given,
@@ -216,7 +218,11 @@ static ew_err plan_batches(struct build *b)
     b->n_batches = (int)(c->batch_max - c->batch_min) + 1;
     b->planned = calloc((size_t)b->n_batches, sizeof(*b->planned));
     b->choices = calloc((size_t)b->n_batches * nodes + 1, sizeof(*b->choices));
-    EW_CHECK(b->planned && b->choices, EW_ERR_MEMORY, "no memory to compile %s", b->source->name);
+    b->packed_of = calloc(nodes + 1, sizeof(*b->packed_of));
+    EW_CHECK(b->planned && b->choices && b->packed_of, EW_ERR_MEMORY, "no memory to compile %s",
+             b->source->name);
+    for (size_t k = 0; k < nodes; k++)
+        b->packed_of[k] = -1;
     struct ew_tuner *tuner = NULL;
     if (b->o->tune)
         EW_TRY(ew_tuner_open(b->o->tune_cache, &tuner));
@@ -233,6 +239,8 @@ static ew_err find_absent(struct build *b)
     const struct ew_graph *g = b->file.graph;
     b->absent = calloc((size_t)g->n_values + 1, sizeof(*b->absent));
     EW_CHECK(b->absent, EW_ERR_MEMORY, "no memory to compile %s", b->source->name);
+    if (b->n_packed == 0)
+        return EW_OK; /* and no plan was kept */
     for (int k = 0; k < g->n_nodes; k++)
         for (int i = 0; i < g->nodes[k].n_in; i++)
             if (g->nodes[k].in[i] >= 0 && ew_plan_node_packs(b->planned[0].p, k, i))
@@ -329,6 +337,7 @@ EW_API ew_err ew_engine_compile(struct ew_graph *g, const struct ew_compile_opts
     free(b.planned);
     free(b.choices);
     free(b.packed);
+    free(b.packed_of);
     free(b.entries);
     free(b.absent);
     ew_graph_free(b.file.graph);

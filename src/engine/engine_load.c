@@ -31,7 +31,7 @@ void ew_engine_plan_opts(const struct ew_engine *e, int64_t batch, struct ew_pla
     const int64_t row = (batch - e->file.card.batch_min) * e->file.graph->n_nodes;
     *given = (struct ew_plan_given){.kernels = e->file.choices + row,
                                     .packed = e->packed,
-                                    .n_packed = e->n_packed,
+                                    .packed_of = e->packed_of,
                                     .absent = e->file.absent};
     *out = (struct ew_plan_opts){
         .mode = EW_PLAN_INFER, .given = given, .backend = {.threads = (int)e->file.card.threads}};
@@ -48,15 +48,33 @@ ew_err ew_engine_graph_at(const struct ew_engine *e, int64_t batch, struct ew_gr
 
 /* ---- Packed weights ---- */
 
+/* Room for n entries, and none yet. */
+static ew_err new_packed(struct ew_engine *e, int n)
+{
+    const int nodes = e->file.graph->n_nodes;
+    e->packed = calloc((size_t)n + 1, sizeof(*e->packed));
+    e->packed_of = calloc((size_t)nodes + 1, sizeof(*e->packed_of));
+    EW_CHECK(e->packed && e->packed_of, EW_ERR_MEMORY, "engine %s: no memory", e->file.card.name);
+    for (int k = 0; k < nodes; k++)
+        e->packed_of[k] = -1;
+    return EW_OK;
+}
+
+static void add_packed(struct ew_engine *e, const struct ew_plan_packed *p)
+{
+    e->packed[e->n_packed] = *p;
+    e->packed[e->n_packed].next = e->packed_of[p->node];
+    e->packed_of[p->node] = e->n_packed++;
+}
+
 static ew_err use_packed(struct ew_engine *e)
 {
-    e->n_packed = e->file.n_packed;
-    e->packed = calloc((size_t)e->n_packed + 1, sizeof(*e->packed));
-    EW_CHECK(e->packed, EW_ERR_MEMORY, "engine %s: no memory", e->file.card.name);
-    for (int i = 0; i < e->n_packed; i++) {
+    EW_TRY(new_packed(e, e->file.n_packed));
+    for (int i = 0; i < e->file.n_packed; i++) {
         const struct ew_engine_packed *p = &e->file.packed[i];
-        e->packed[i] = (struct ew_plan_packed){
-            .node = p->node, .kernel = p->kernel, .bytes = p->bytes, .data = p->data};
+        add_packed(e,
+                   &(struct ew_plan_packed){
+                       .node = p->node, .kernel = p->kernel, .bytes = p->bytes, .data = p->data});
     }
     return EW_OK;
 }
@@ -65,13 +83,12 @@ static ew_err use_packed(struct ew_engine *e)
 static ew_err take_packed(struct ew_engine *e, const struct ew_plan *p)
 {
     const int nodes = e->file.graph->n_nodes;
-    e->packed = calloc((size_t)nodes + 1, sizeof(*e->packed));
-    EW_CHECK(e->packed, EW_ERR_MEMORY, "engine %s: no memory", e->file.card.name);
+    EW_TRY(new_packed(e, nodes));
     for (int k = 0; k < nodes; k++) {
-        struct ew_plan_packed *to = &e->packed[e->n_packed];
-        *to = (struct ew_plan_packed){.node = k};
-        to->kernel = ew_plan_node_kernel(p, k, &to->data, &to->bytes);
-        e->n_packed += to->kernel && to->data;
+        struct ew_plan_packed to = {.node = k};
+        to.kernel = ew_plan_node_kernel(p, k, &to.data, &to.bytes);
+        if (to.kernel && to.data)
+            add_packed(e, &to);
     }
     return EW_OK;
 }
@@ -175,6 +192,7 @@ EW_API void ew_engine_free(struct ew_engine *e)
         return;
     ew_plan_free(e->packer);
     free(e->packed);
+    free(e->packed_of);
     ew_engine_file_close(&e->file);
     free(e);
 }

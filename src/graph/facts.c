@@ -62,22 +62,26 @@ static bool is_quantiser(const struct ew_node *n)
     return is(n, "quantize_linear") || is(n, "dequantize_linear");
 }
 
-/* Weights, or the biases that a quantised node reads. */
-static bool is_quantised(const struct ew_graph *g, int value)
+/* by_quantised[v]: a quantised node reads value v. */
+static void mark_quantised(const struct ew_graph *g, bool *by_quantised)
 {
-    const struct ew_value *v = &g->values[value];
+    for (int k = 0; k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        const bool fits = is_quantiser(n) || strncmp(n->op->name, "qlinear", 7) == 0;
+        for (int i = 0; fits && i < n->n_in; i++)
+            if (n->in[i] >= 0)
+                by_quantised[n->in[i]] = true;
+    }
+}
+
+/* Weights, or the biases that a quantised node reads. */
+static bool is_quantised(const struct ew_value *v, bool by_quantised)
+{
     if (v->kind != EW_VALUE_CONST)
         return false;
     if (v->t.dtype == EW_S8 || v->t.dtype == EW_U8)
         return v->t.shape.rank >= 2;
-    bool read = false;
-    for (int k = 0; v->t.dtype == EW_S32 && v->t.shape.rank == 1 && k < g->n_nodes && !read; k++) {
-        const struct ew_node *n = &g->nodes[k];
-        const bool fits = is_quantiser(n) || strncmp(n->op->name, "qlinear", 7) == 0;
-        for (int i = 0; fits && i < n->n_in; i++)
-            read |= n->in[i] == value;
-    }
-    return read;
+    return v->t.dtype == EW_S32 && v->t.shape.rank == 1 && by_quantised;
 }
 
 bool ew_node_is_known(const struct ew_graph *g, const struct ew_node *n)
@@ -112,19 +116,21 @@ ew_err ew_graph_facts(const struct ew_graph *g, struct ew_facts *out)
 {
     EW_CLEANUP(ew_free_ptr) int *uses = calloc((size_t)g->n_values + 1, sizeof(*uses));
     EW_CLEANUP(ew_free_ptr) int *depth = calloc((size_t)g->n_values + 1, sizeof(*depth));
-    EW_CHECK(uses && depth, EW_ERR_MEMORY, "no memory to count graph %s", g->name);
+    EW_CLEANUP(ew_free_ptr) bool *quantised = calloc((size_t)g->n_values + 1, sizeof(*quantised));
+    EW_CHECK(uses && depth && quantised, EW_ERR_MEMORY, "no memory to count graph %s", g->name);
     struct ew_cost cost;
-    ew_graph_cost(g, &cost);
+    EW_TRY(ew_graph_cost(g, &cost, NULL));
     *out = (struct ew_facts){.macs = cost.macs,
                              .flops = cost.flops,
                              .flops_thop = 2 * cost.thop_macs,
                              .nodes = g->n_nodes};
     count_uses(g, uses);
+    mark_quantised(g, quantised);
     for (int i = 0; i < g->n_values; i++) {
         const struct ew_value *v = &g->values[i];
         if (uses[i] == 0)
             continue; /* left over from an earlier layout */
-        const bool param = v->kind == EW_VALUE_PARAM || is_quantised(g, i);
+        const bool param = v->kind == EW_VALUE_PARAM || is_quantised(v, quantised[i]);
         if (param)
             out->params += ew_tensor_count(&v->t);
         if (param || v->kind == EW_VALUE_STATE)

@@ -159,9 +159,11 @@ ew_err ew_graph_find_shuffles(struct ew_graph *g);
 /* The value called `name`, or -1. */
 int ew_graph_find(const struct ew_graph *g, const char *name);
 
-/* Cost of one node, and of the whole graph, for the present shapes. */
+/* Cost of one node for the present shapes; parameters, which nodes may share, are left out. */
 void ew_graph_node_cost(const struct ew_graph *g, int node, struct ew_cost *out);
-void ew_graph_cost(const struct ew_graph *g, struct ew_cost *out);
+/* Of the whole graph, and by node where `each` is not NULL: a parameter counts at the first node
+ * that reads it. */
+ew_err ew_graph_cost(const struct ew_graph *g, struct ew_cost *total, struct ew_cost *each);
 
 /* Gives every PARAM and STATE without data its own memory and zeroes it. */
 ew_err ew_graph_alloc_weights(struct ew_graph *g);

@@ -231,7 +231,7 @@ ew_err ew_graph_keep_known(struct ew_graph *g)
 
 /* ---- Cost ---- */
 
-/* What holds for every operator: bytes moved, and a parameter counted at its first use. */
+/* What holds for every operator: bytes moved. */
 static void common_cost(const struct ew_graph *g, int node, struct ew_cost *out)
 {
     const struct ew_node *n = &g->nodes[node];
@@ -241,18 +241,6 @@ static void common_cost(const struct ew_graph *g, int node, struct ew_cost *out)
     for (int i = 0; i < n->n_out; i++)
         if (n->out[i] >= 0)
             out->bytes += (int64_t)ew_tensor_bytes(&g->values[n->out[i]].t);
-    for (int i = 0; i < n->n_in; i++) {
-        if (n->in[i] < 0 || g->values[n->in[i]].kind != EW_VALUE_PARAM)
-            continue;
-        bool earlier = false; /* shared weights count once */
-        for (int j = 0; j < i; j++)
-            earlier |= n->in[j] == n->in[i];
-        for (int k = 0; k < node && !earlier; k++)
-            for (int j = 0; j < g->nodes[k].n_in; j++)
-                earlier |= g->nodes[k].in[j] == n->in[i];
-        if (!earlier)
-            out->params += ew_tensor_count(&g->values[n->in[i]].t);
-    }
 }
 
 void ew_graph_node_cost(const struct ew_graph *g, int node, struct ew_cost *out)
@@ -277,16 +265,37 @@ void ew_graph_node_cost(const struct ew_graph *g, int node, struct ew_cost *out)
         out->flops += ew_tensor_count(c.out[0]);
 }
 
-void ew_graph_cost(const struct ew_graph *g, struct ew_cost *out)
+/* Parameters that no earlier node has read; `seen` marks them, by value. */
+static int64_t new_params(const struct ew_graph *g, int node, bool *seen)
 {
-    *out = (struct ew_cost){0};
+    const struct ew_node *n = &g->nodes[node];
+    int64_t sum = 0;
+    for (int i = 0; i < n->n_in; i++) {
+        const int v = n->in[i];
+        if (v < 0 || seen[v] || g->values[v].kind != EW_VALUE_PARAM)
+            continue;
+        seen[v] = true;
+        sum += ew_tensor_count(&g->values[v].t);
+    }
+    return sum;
+}
+
+ew_err ew_graph_cost(const struct ew_graph *g, struct ew_cost *total, struct ew_cost *each)
+{
+    *total = (struct ew_cost){0};
+    EW_CLEANUP(ew_free_ptr) bool *seen = calloc((size_t)g->n_values + 1, sizeof(*seen));
+    EW_CHECK(seen, EW_ERR_MEMORY, "no memory to count graph %s", g->name);
     for (int k = 0; k < g->n_nodes; k++) {
         struct ew_cost c;
         ew_graph_node_cost(g, k, &c);
-        out->macs += c.macs;
-        out->flops += c.flops;
-        out->thop_macs += c.thop_macs;
-        out->bytes += c.bytes;
-        out->params += c.params;
+        c.params = new_params(g, k, seen);
+        total->macs += c.macs;
+        total->flops += c.flops;
+        total->thop_macs += c.thop_macs;
+        total->bytes += c.bytes;
+        total->params += c.params;
+        if (each)
+            each[k] = c;
     }
+    return EW_OK;
 }

@@ -175,14 +175,10 @@ static void touch_gradients(struct ew_plan *p, const struct ew_node *n)
             ew_plan_touch(&p->grads[n->out[i]], step);
 }
 
-/* True where no node before this one reads the value: its gradient is complete behind it. */
+/* True where no needed node before this one reads the value: its gradient is complete behind it. */
 static bool first_reader(const struct ew_plan *p, int node, int value)
 {
-    for (int k = 0; k < node; k++)
-        for (int i = 0; i < p->g->nodes[k].n_in; i++)
-            if (p->g->nodes[k].in[i] == value)
-                return false;
-    return true;
+    return p->reading[value].first == node;
 }
 
 /* Lets the kernel update in[1] itself where it can and the gradient is nobody else's. */

@@ -66,20 +66,7 @@ static bool norms(const struct ew_plan *p, const struct ew_call *c, enum ew_phas
 
 int ew_plan_only_reader(const struct ew_plan *p, int value)
 {
-    const struct ew_graph *g = p->g;
-    int reader = -1;
-    for (int i = 0; i < g->n_outputs; i++)
-        if (g->outputs[i] == value)
-            return -1;
-    for (int k = 0; k < g->n_nodes; k++)
-        for (int i = 0; p->needed[k] && i < g->nodes[k].n_in; i++) {
-            if (g->nodes[k].in[i] != value)
-                continue;
-            if (reader >= 0)
-                return -1;
-            reader = k;
-        }
-    return reader;
+    return p->reading[value].count == 1 ? p->reading[value].first : -1;
 }
 
 ew_err ew_plan_defer(struct ew_plan *p)

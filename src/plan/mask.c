@@ -58,11 +58,7 @@ ew_err ew_plan_find_relus(struct ew_plan *p)
 /* The first needed node that reads the value, whose backward completes its gradient; -1: none. */
 static int first_reader(const struct ew_plan *p, int value)
 {
-    for (int k = 0; k < p->g->n_nodes; k++)
-        for (int i = 0; p->needed[k] && i < p->g->nodes[k].n_in; i++)
-            if (p->g->nodes[k].in[i] == value)
-                return k;
-    return -1;
+    return p->reading[value].first;
 }
 
 bool ew_plan_masks(const struct ew_plan *p, int node)

@@ -2,7 +2,9 @@
 /* Placing buffers. */
 #include "plan/memory.h"
 
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -41,39 +43,50 @@ static int by_life(const void *a, const void *b)
     return by_size(a, b);
 }
 
-static int by_offset(const void *a, const void *b)
+/* The place of `b` among n placed buffers, which are sorted by offset: the lowest gap between those
+ * that live at the same time. */
+static size_t lowest_gap(struct ew_buffer *const *placed, int n, const struct ew_buffer *b,
+                         int64_t *looks)
 {
-    const struct ew_buffer *x = *(struct ew_buffer *const *)a, *y = *(struct ew_buffer *const *)b;
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    return x < y ? -1 : x > y;
-}
-
-/* The lowest gap among `busy` (sorted by offset) that holds `size` bytes. */
-static size_t lowest_gap(struct ew_buffer *const *busy, int n, size_t size)
-{
+    const size_t size = ew_align_up(b->size);
     size_t at = 0;
-    for (int i = 0; i < n; i++) {
-        if (busy[i]->offset >= at && busy[i]->offset - at >= size)
-            return at;
-        const size_t end = busy[i]->offset + ew_align_up(busy[i]->size);
+    int i = 0;
+    for (; i < n; i++) {
+        const struct ew_buffer *q = placed[i];
+        if (q->first > b->last || b->first > q->last)
+            continue;
+        if (q->offset >= at && q->offset - at >= size)
+            break;
+        const size_t end = q->offset + ew_align_up(q->size);
         at = end > at ? end : at;
     }
+    *looks += i + 1;
     return at;
 }
 
+/* Adds `b` to the n placed ones, behind those of the same offset. */
+static void insert(struct ew_buffer **placed, int n, struct ew_buffer *b)
+{
+    int low = 0, high = n;
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+        if (placed[middle]->offset <= b->offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    memmove(&placed[low + 1], &placed[low], (size_t)(n - low) * sizeof(struct ew_buffer *));
+    placed[low] = b;
+}
+
 /* Each in its order to the lowest gap; returns what that takes. */
-static size_t place(struct ew_buffer **order, struct ew_buffer **busy, int n)
+static size_t place(struct ew_buffer **order, struct ew_buffer **placed, int n, int64_t *looks)
 {
     size_t total = 0;
     for (int i = 0; i < n; i++) {
         struct ew_buffer *b = order[i];
-        int n_busy = 0;
-        for (int j = 0; j < i; j++)
-            if (order[j]->first <= b->last && b->first <= order[j]->last)
-                busy[n_busy++] = order[j];
-        qsort(busy, (size_t)n_busy, sizeof(*busy), by_offset);
-        b->offset = lowest_gap(busy, n_busy, ew_align_up(b->size));
+        b->offset = lowest_gap(placed, i, b, looks);
+        insert(placed, i, b);
         const size_t end = b->offset + ew_align_up(b->size);
         total = end > total ? end : total;
     }
@@ -81,23 +94,35 @@ static size_t place(struct ew_buffer **order, struct ew_buffer **busy, int n)
 }
 
 /* No order is best for all: of three the one that takes the least is used. */
-ew_err ew_memory_place(struct ew_buffer *buffers, int n, size_t *total)
+static ew_err place_best(struct ew_buffer *buffers, int n, size_t *total, int64_t *looks)
 {
     int (*const orders[])(const void *, const void *) = {by_size, by_area, by_life};
     EW_CLEANUP(ew_free_ptr) struct ew_buffer **order = calloc((size_t)n + 1, sizeof(*order));
-    EW_CLEANUP(ew_free_ptr) struct ew_buffer **busy = calloc((size_t)n + 1, sizeof(*busy));
-    EW_CHECK(order && busy, EW_ERR_MEMORY, "no memory to plan %d buffers", n);
+    EW_CLEANUP(ew_free_ptr) struct ew_buffer **placed = calloc((size_t)n + 1, sizeof(*placed));
+    EW_CHECK(order && placed, EW_ERR_MEMORY, "no memory to plan %d buffers", n);
     for (int i = 0; i < n; i++)
         order[i] = &buffers[i];
-    size_t best = 0;
-    for (size_t k = 1; k < EW_COUNT(orders); k++) {
+    size_t best = 0, least = SIZE_MAX, now = 0;
+    for (size_t k = 0; k < EW_COUNT(orders); k++) {
         qsort(order, (size_t)n, sizeof(*order), orders[k]);
-        const size_t now = place(order, busy, n);
-        qsort(order, (size_t)n, sizeof(*order), orders[best]);
-        if (now < place(order, busy, n))
+        now = place(order, placed, n, looks);
+        if (now < least) {
+            least = now;
             best = k;
+        }
     }
-    qsort(order, (size_t)n, sizeof(*order), orders[best]);
-    *total = place(order, busy, n);
+    if (best + 1 != EW_COUNT(orders)) { /* else it is in place already */
+        qsort(order, (size_t)n, sizeof(*order), orders[best]);
+        now = place(order, placed, n, looks);
+    }
+    *total = now;
     return EW_OK;
+}
+
+ew_err ew_memory_place(struct ew_buffer *buffers, int n, size_t *total, int64_t *looks)
+{
+    int64_t own = 0;
+    int64_t *count = looks ? looks : &own;
+    return n <= EW_MEMORY_FEW ? place_best(buffers, n, total, count)
+                              : ew_memory_sweep(buffers, n, total, count);
 }

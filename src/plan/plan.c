@@ -55,11 +55,10 @@ ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, str
 static const void *find_packed(const struct ew_plan *p, int node, const struct ew_kernel *k)
 {
     const struct ew_plan_given *given = p->opts.given;
-    for (int i = 0; given && k->packed && i < given->n_packed; i++) {
-        const struct ew_plan_packed *e = &given->packed[i];
-        if (e->node == node && e->bytes == k->packed && strcmp(e->kernel, k->name) == 0)
-            return e->data;
-    }
+    int i = given && given->packed_of && k->packed ? given->packed_of[node] : -1;
+    for (; i >= 0; i = given->packed[i].next)
+        if (given->packed[i].bytes == k->packed && strcmp(given->packed[i].kernel, k->name) == 0)
+            return given->packed[i].data;
     return NULL;
 }
 
@@ -124,6 +123,22 @@ static void mark_needed(struct ew_plan *p, bool *value_needed)
     }
 }
 
+/* Fills p->reading. */
+static void count_reads(struct ew_plan *p)
+{
+    const struct ew_graph *g = p->g;
+    for (int v = 0; v < g->n_values; v++)
+        p->reading[v].first = -1;
+    for (int k = g->n_nodes - 1; k >= 0; k--)
+        for (int i = 0; p->needed[k] && i < g->nodes[k].n_in; i++)
+            if (g->nodes[k].in[i] >= 0) {
+                p->reading[g->nodes[k].in[i]].count++;
+                p->reading[g->nodes[k].in[i]].first = k;
+            }
+    for (int i = 0; i < g->n_outputs; i++)
+        p->reading[g->outputs[i]].count++;
+}
+
 /* The call of a forward step; values computed again are read where that has put them. */
 static ew_err forward_call(struct ew_plan *p, const struct ew_node *n, bool again,
                            struct ew_call *c)
@@ -175,6 +190,8 @@ ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again)
     EW_TRY(ew_plan_step_new(p, &s));
     const int step = p->n_steps - 1;
     s->node = node;
+    if (p->node_step[node] < 0)
+        p->node_step[node] = step;
     EW_TRY(forward_call(p, n, again, &s->call));
     struct ew_kernel kernel;
     EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_FORWARD, &s->call, &kernel));
@@ -199,6 +216,7 @@ static ew_err add_forwards(struct ew_plan *p)
     EW_CLEANUP(ew_free_ptr) bool *values = calloc((size_t)g->n_values + 1, sizeof(bool));
     EW_CHECK(values, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
     mark_needed(p, values);
+    count_reads(p);
     if (p->opts.mode == EW_PLAN_TRAIN) {
         EW_TRY(ew_plan_defer(p));
         EW_TRY(ew_plan_find_relus(p));
@@ -375,11 +393,14 @@ static ew_err init_slots(struct ew_plan *p)
     p->masked = calloc((size_t)g->n_values + 1, sizeof(*p->masked));
     p->needed = calloc((size_t)g->n_nodes + 1, sizeof(*p->needed));
     p->node_aux = calloc((size_t)g->n_nodes + 1, sizeof(*p->node_aux));
+    p->node_step = calloc((size_t)g->n_nodes + 1, sizeof(*p->node_step));
+    p->reading = calloc((size_t)g->n_values + 1, sizeof(*p->reading));
     ok &= p->needs_grad && p->keep && p->deferred && p->late && p->summed && p->stats_step &&
-          p->gate && p->node_aux && p->joined && p->relu && p->masked && p->needed;
+          p->gate && p->node_aux && p->joined && p->relu && p->masked && p->needed &&
+          p->node_step && p->reading;
     EW_CHECK(ok, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
     for (int k = 0; k < g->n_nodes; k++)
-        p->node_aux[k] = p->stats_step[k] = -1;
+        p->node_aux[k] = p->stats_step[k] = p->node_step[k] = -1;
     for (int i = 0; i < g->n_values; i++)
         p->deferred[i] = p->late[i] = p->joined[i] = p->gate[i].product = -1;
     for (int i = 0; i < g->n_values && !p->opts.dry; i++) {
@@ -465,8 +486,7 @@ static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)
     p->g = p->clone;
     if (optimize) {
         EW_TRY(ew_pass_all(p->clone));
-        ew_plan_release_replaced(p);
-        return EW_OK;
+        return ew_plan_release_replaced(p);
     }
     if (fuse) {
         EW_TRY(ew_pass_fuse_norm(p->clone));
@@ -515,7 +535,7 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
         EW_TRY(ew_plan_add_backward(p));
     EW_TRY(make_buffers(p));
     drop_views(p);
-    EW_TRY(ew_memory_place(p->buffers, p->n_buffers, &p->block_bytes));
+    EW_TRY(ew_memory_place(p->buffers, p->n_buffers, &p->block_bytes, NULL));
     if (!p->opts.dry)
         EW_TRY(bind_memory(p));
     EW_TRY(make_batch_inputs(p, g));
@@ -574,6 +594,8 @@ void ew_plan_free(struct ew_plan *p)
     free(p->relu);
     free(p->masked);
     free(p->node_aux);
+    free(p->node_step);
+    free(p->reading);
     free(p->steps);
     free(p->buffers);
     if (!p->block_given)

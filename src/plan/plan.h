@@ -31,8 +31,9 @@ struct ew_plan_given {
         const char *kernel;
         size_t bytes;
         const void *data; /* what this kernel of this node packs: it is used, not made again */
+        int next;         /* another entry of the node, or -1 */
     } * packed;
-    int n_packed;
+    const int *packed_of; /* by node: an entry of `packed`, or -1; NULL: there are none */
     /* By value: the data is no more than a place holder.  Compiling fails where a kernel would read
      * it. */
     const bool *absent;

@@ -44,6 +44,12 @@ struct ew_strategy {
     int parts;    /* the batch is run in so many equal parts */
 };
 
+/* Who reads a value: needed nodes, and the graph's outputs. */
+struct ew_reading {
+    int count;
+    int first; /* node, or -1: none, or an output alone */
+};
+
 /* Nodes that read a batch norm's output, whose gradient is not stored. */
 struct ew_gate {
     int product, average; /* -1: it is stored */
@@ -69,14 +75,16 @@ struct ew_plan {
     int n_steps, cap_steps;
     struct ew_buffer *buffers;
     int n_buffers, cap_buffers;
-    int *node_aux;    /* buffer of a node's aux, or -1 */
-    bool *keep;       /* by value: backward may read it where forward left it */
-    bool *needs_grad; /* by value */
-    int *deferred;    /* by value: the batch norm that its reader does on the way, or -1 */
-    int *late;        /* by value: the batch norm that reads it, whose gradient for it is left to
-                       * what has made it, or -1 */
-    bool *summed;     /* by node: a batch norm whose backward's sums its reader leaves */
-    int *stats_step;  /* by node: the step that makes a batch norm's statistics, or -1: its own */
+    int *node_aux;              /* buffer of a node's aux, or -1 */
+    int *node_step;             /* by node: its (first) forward step, or -1 */
+    struct ew_reading *reading; /* by value: who of the needed nodes reads it */
+    bool *keep;                 /* by value: backward may read it where forward left it */
+    bool *needs_grad;           /* by value */
+    int *deferred;   /* by value: the batch norm that its reader does on the way, or -1 */
+    int *late;       /* by value: the batch norm that reads it, whose gradient for it is left to
+                      * what has made it, or -1 */
+    bool *summed;    /* by node: a batch norm whose backward's sums its reader leaves */
+    int *stats_step; /* by node: the step that makes a batch norm's statistics, or -1: its own */
     struct ew_gate *gate; /* by value: what its gradient is made of, see squeeze.c */
     bool *needed;         /* by node: outputs depend on it, and it is not computed yet */
     bool *relu;   /* by value: its gradient may be cleared where it is not positive: mask.c */
@@ -117,9 +125,13 @@ ew_err ew_plan_add_update(struct ew_plan *p, int value);
 ew_err ew_plan_update_call(struct ew_plan *p, int value, struct ew_call *out);
 
 /* release.c: gives back weights of the caller's that passes have replaced, where it may. */
-void ew_plan_release_replaced(struct ew_plan *p);
-/* And those that only this step reads, once it has packed them. */
-void ew_plan_release_packed(struct ew_plan *p, struct ew_step *s);
+ew_err ew_plan_release_replaced(struct ew_plan *p);
+/* And those that only this step reads, once it has packed them; between open and close, during
+ * which no other weights change.  *out is NULL where the plan may release nothing. */
+struct ew_release;
+ew_err ew_release_open(const struct ew_plan *p, struct ew_release **out);
+void ew_release_close(struct ew_release *r); /* NULL is fine */
+void ew_plan_release_packed(struct ew_plan *p, struct ew_release *r, struct ew_step *s);
 
 /* A call with the shapes of the node's values and no memory. */
 ew_err ew_plan_shape_call(struct ew_plan *p, int node, struct ew_call *out);

@@ -5,84 +5,172 @@
  *
  * Folded copies go when they are packed.  The caller's weights stay, since other plans may want
  * them, unless the caller has said otherwise (`consume`). */
+#include <stdlib.h>
+
 #include "plan/plan_impl.h"
 
-/* A value of the graph whose data lies there, or -1. */
-static int find_data(const struct ew_graph *g, const void *data)
+/* Data of a graph's values. */
+struct held {
+    const void *data;
+    int value; /* one of those that have it */
+    int count; /* how many do; 0: it is released */
+};
+
+/* Sorted by address, so that finding who has some data takes log n. */
+struct index {
+    struct held *held;
+    int n;
+};
+
+struct ew_release {
+    struct index mine, theirs; /* of the plan's graph and of the caller's */
+    int *reads;                /* by value of the plan's: by nodes, and as outputs */
+};
+
+/* ---- Who has which data ---- */
+
+static int by_data(const void *a, const void *b)
 {
-    for (int i = 0; i < g->n_values; i++)
-        if (g->values[i].t.data == data)
-            return i;
-    return -1;
+    const struct held *x = a, *y = b;
+    if (x->data != y->data)
+        return (uintptr_t)x->data < (uintptr_t)y->data ? -1 : 1;
+    return x->value < y->value ? -1 : x->value > y->value;
 }
 
-/* Weights of the caller's: `value` is its number there. */
-static void release_source(struct ew_plan *p, int value)
+static ew_err make_index(const struct ew_graph *g, struct index *out)
 {
-    struct ew_tensor *t = &p->source->values[value].t;
-    const size_t bytes = ew_tensor_bytes(t);
-    void *data = t->data;
-    t->data = NULL;
-    if (find_data(p->source, data) < 0 && ew_arena_release(&p->source->arena, data, bytes))
-        p->released += bytes;
-    else
-        t->data = data; /* shared, or too small to be worth it */
-}
-
-void ew_plan_release_replaced(struct ew_plan *p)
-{
-    if (!p->opts.consume)
-        return;
-    for (int i = 0; i < p->source->n_values; i++) {
-        const struct ew_value *v = &p->source->values[i];
-        const bool weights = v->kind != EW_VALUE_ACT && v->kind != EW_VALUE_INPUT;
-        if (weights && v->t.data && find_data(p->g, v->t.data) < 0)
-            release_source(p, i);
-    }
-}
-
-/* How often nodes read the value; outputs count too. */
-static int uses(const struct ew_graph *g, int value)
-{
+    *out = (struct index){.held = calloc((size_t)g->n_values + 1, sizeof(*out->held))};
+    EW_CHECK(out->held, EW_ERR_MEMORY, "no memory for the weights of graph %s", g->name);
     int n = 0;
-    for (int k = 0; k < g->n_nodes; k++)
-        for (int i = 0; i < g->nodes[k].n_in; i++)
-            n += g->nodes[k].in[i] == value;
-    for (int i = 0; i < g->n_outputs; i++)
-        n += g->outputs[i] == value;
-    return n;
+    for (int i = 0; i < g->n_values; i++)
+        if (g->values[i].t.data)
+            out->held[n++] = (struct held){g->values[i].t.data, i, 1};
+    qsort(out->held, (size_t)n, sizeof(*out->held), by_data);
+    for (int i = 0; i < n; i++) {
+        if (out->n && out->held[out->n - 1].data == out->held[i].data)
+            out->held[out->n - 1].count++;
+        else
+            out->held[out->n++] = out->held[i];
+    }
+    return EW_OK;
 }
 
-/* True where the value is gone. */
-static bool release_value(struct ew_plan *p, int value)
+/* The entry of data that somebody has; NULL: nobody. */
+static struct held *find(const struct index *x, const void *data)
 {
-    struct ew_tensor *t = &p->g->values[value].t;
+    int low = 0, high = x->n;
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+        if ((uintptr_t)x->held[middle].data < (uintptr_t)data)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < x->n && x->held[low].data == data && x->held[low].count ? &x->held[low] : NULL;
+}
+
+/* ---- Releasing ---- */
+
+/* Weights of the caller's, unless they are shared or too small to be worth it. */
+static bool release_source(struct ew_plan *p, struct held *h)
+{
+    struct ew_tensor *t = &p->source->values[h->value].t;
     const size_t bytes = ew_tensor_bytes(t);
-    void *data = t->data;
-    if (!data || uses(p->g, value) != 1)
+    if (h->count != 1 || !ew_arena_release(&p->source->arena, t->data, bytes))
         return false;
     t->data = NULL;
-    bool gone = find_data(p->g, data) < 0;
-    const int theirs = find_data(p->source, data);
-    if (gone && theirs < 0)
-        gone = ew_arena_release(&p->clone->arena, data, bytes);
-    else if (gone && p->opts.consume) {
-        release_source(p, theirs);
-        gone = !p->source->values[theirs].t.data;
-    } else {
-        gone = false;
+    h->count = 0;
+    p->released += bytes;
+    return true;
+}
+
+ew_err ew_plan_release_replaced(struct ew_plan *p)
+{
+    if (!p->opts.consume)
+        return EW_OK;
+    struct index mine = {0}, theirs = {0};
+    ew_err e = make_index(p->g, &mine);
+    if (e == EW_OK)
+        e = make_index(p->source, &theirs);
+    for (int i = 0; e == EW_OK && i < theirs.n; i++) {
+        struct held *h = &theirs.held[i];
+        const enum ew_value_kind kind = p->source->values[h->value].kind;
+        const bool weights = kind != EW_VALUE_ACT && kind != EW_VALUE_INPUT;
+        if (weights && !find(&mine, h->data))
+            release_source(p, h);
     }
-    t->data = gone ? NULL : data;
+    free(mine.held);
+    free(theirs.held);
+    return e;
+}
+
+static ew_err count_reads(const struct ew_graph *g, int **out)
+{
+    int *reads = calloc((size_t)g->n_values + 1, sizeof(*reads));
+    EW_CHECK(reads, EW_ERR_MEMORY, "no memory for the weights of graph %s", g->name);
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int i = 0; i < g->nodes[k].n_in; i++)
+            if (g->nodes[k].in[i] >= 0)
+                reads[g->nodes[k].in[i]]++;
+    for (int i = 0; i < g->n_outputs; i++)
+        reads[g->outputs[i]]++;
+    *out = reads;
+    return EW_OK;
+}
+
+ew_err ew_release_open(const struct ew_plan *p, struct ew_release **out)
+{
+    *out = NULL;
+    if (!p->clone || !p->opts.optimize || p->opts.mode != EW_PLAN_INFER)
+        return EW_OK;
+    struct ew_release *r = calloc(1, sizeof(*r));
+    EW_CHECK(r, EW_ERR_MEMORY, "no memory for the weights of graph %s", p->g->name);
+    ew_err e = make_index(p->g, &r->mine);
+    if (e == EW_OK)
+        e = make_index(p->source, &r->theirs);
+    if (e == EW_OK)
+        e = count_reads(p->g, &r->reads);
+    if (e == EW_OK)
+        *out = r;
+    else
+        ew_release_close(r);
+    return e;
+}
+
+void ew_release_close(struct ew_release *r)
+{
+    if (!r)
+        return;
+    free(r->mine.held);
+    free(r->theirs.held);
+    free(r->reads);
+    free(r);
+}
+
+/* True where the value's data is gone. */
+static bool release_value(struct ew_plan *p, struct ew_release *r, int value)
+{
+    struct ew_tensor *t = &p->g->values[value].t;
+    struct held *h = t->data ? find(&r->mine, t->data) : NULL;
+    if (!h || h->count != 1 || r->reads[value] != 1)
+        return false;
+    struct held *theirs = find(&r->theirs, t->data);
+    const bool gone = theirs ? p->opts.consume && release_source(p, theirs)
+                             : ew_arena_release(&p->clone->arena, t->data, ew_tensor_bytes(t));
+    if (gone) {
+        t->data = NULL;
+        h->count = 0;
+    }
     return gone;
 }
 
-void ew_plan_release_packed(struct ew_plan *p, struct ew_step *s)
+void ew_plan_release_packed(struct ew_plan *p, struct ew_release *r, struct ew_step *s)
 {
-    if (!p->clone || !p->opts.optimize || p->opts.mode != EW_PLAN_INFER || s->node < 0)
+    if (!r || s->node < 0)
         return;
     const struct ew_node *n = &p->g->nodes[s->node];
-    for (int i = 0; i < n->n_in; i++) {
-        if (!(s->kernel.packs >> i & 1) || n->in[i] < 0 || !release_value(p, n->in[i]))
+    for (int i = 0; i < n->n_in && i < 32; i++) {
+        if (!(s->kernel.packs >> i & 1) || n->in[i] < 0 || !release_value(p, r, n->in[i]))
             continue;
         p->values[n->in[i]].t.data = NULL;
         s->sealed = true;

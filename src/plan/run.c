@@ -81,10 +81,7 @@ void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *o
 
 static const struct ew_step *forward_step(const struct ew_plan *p, int node)
 {
-    for (int k = 0; k < p->n_steps; k++)
-        if (p->steps[k].node == node && p->steps[k].phase == EW_PHASE_FORWARD)
-            return &p->steps[k];
-    return NULL;
+    return p->node_step[node] < 0 ? NULL : &p->steps[p->node_step[node]];
 }
 
 const char *ew_plan_node_kernel(const struct ew_plan *p, int node, const void **packed,
@@ -134,12 +131,17 @@ const struct ew_backend *ew_plan_backend(const struct ew_plan *p)
 
 ew_err ew_plan_refresh(struct ew_plan *p)
 {
-    for (int k = 0; k < p->n_steps; k++)
+    struct ew_release *r;
+    EW_TRY(ew_release_open(p, &r));
+    ew_err e = EW_OK;
+    for (int k = 0; k < p->n_steps && e == EW_OK; k++)
         if (p->steps[k].kernel.pack && !p->steps[k].given && !p->steps[k].sealed) {
-            EW_TRY(p->steps[k].kernel.pack(&p->steps[k].call));
-            ew_plan_release_packed(p, &p->steps[k]);
+            e = p->steps[k].kernel.pack(&p->steps[k].call);
+            if (e == EW_OK)
+                ew_plan_release_packed(p, r, &p->steps[k]);
         }
-    return EW_OK;
+    ew_release_close(r);
+    return e;
 }
 
 struct ew_tensor *ew_plan_input(struct ew_plan *p, int i)
@@ -247,7 +249,11 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
     /* The caller's whole batch, where the steps have a part of their own. */
     for (int i = 0; i < p->g->n_inputs && p->strategy.parts > 1; i++)
         out->arena_bytes += ew_tensor_bytes(&p->batch_inputs[i]);
-    struct ew_cost cost;
-    ew_graph_cost(p->g, &cost);
-    out->again_share = cost.flops > 0 ? p->again_flops / (double)cost.flops : 0;
+    double flops = 0;
+    for (int k = 0; k < p->g->n_nodes; k++) {
+        struct ew_cost cost;
+        ew_graph_node_cost(p->g, k, &cost);
+        flops += (double)cost.flops;
+    }
+    out->again_share = flops > 0 ? p->again_flops / flops : 0;
 }

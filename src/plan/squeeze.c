@@ -21,13 +21,13 @@ static bool is(const struct ew_plan *p, int node, const char *name)
 static bool find_readers(const struct ew_plan *p, int value, struct ew_gate *out)
 {
     out->product = out->average = -1;
-    for (int i = 0; i < p->g->n_outputs; i++)
-        if (p->g->outputs[i] == value)
-            return false;
-    for (int k = 0; k < p->g->n_nodes; k++)
+    if (p->reading[value].count != 2 || p->reading[value].first < 0)
+        return false;
+    for (int k = p->reading[value].first, found = 0; k < p->g->n_nodes && found < 2; k++)
         for (int i = 0; p->needed[k] && i < p->g->nodes[k].n_in; i++) {
             if (p->g->nodes[k].in[i] != value)
                 continue;
+            found++;
             if (is(p, k, "mul") && out->product < 0) {
                 out->product = k;
                 out->full = i;

@@ -56,7 +56,7 @@ static ew_err same_outputs(struct ew_graph *g, struct ew_graph *back, int64_t ba
 static int64_t parameters(const struct ew_graph *g)
 {
     struct ew_cost cost;
-    ew_graph_cost(g, &cost);
+    EW_EXPECT_OK(ew_graph_cost(g, &cost, NULL));
     return cost.params;
 }
 

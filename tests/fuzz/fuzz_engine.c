@@ -67,8 +67,8 @@ static uint8_t *mend(const uint8_t *data, size_t size)
 static void run_small(const struct ew_engine *e)
 {
     struct ew_cost cost;
-    ew_graph_cost(e->file.graph, &cost);
-    if (e->block_bytes > (size_t)SMALL_BYTES || cost.flops < 0 || cost.flops > SMALL_FLOPS)
+    if (ew_graph_cost(e->file.graph, &cost, NULL) != EW_OK ||
+        e->block_bytes > (size_t)SMALL_BYTES || cost.flops < 0 || cost.flops > SMALL_FLOPS)
         return;
     struct ew_context *c = NULL;
     const ew_err err = ew_context_new(e, 1, &c);

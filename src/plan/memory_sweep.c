@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Placing very many buffers: one sweep over the steps, with a heap that knows what is free.
+ *
+ * The block is a list of regions in the order of their addresses, each in use or free, no two free
+ * ones side by side.  Free regions also stand in lists by size, four to each power of two: a buffer
+ * takes one of the first few of its own class that is large enough, else one of the next class that
+ * has any, which always is (Masmano et al. 2004, TLSF); else the block grows. */
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "plan/memory.h"
+
+#define NONE     (-1)
+#define CLASSES  256
+#define OWN_ONES 8 /* regions of the buffer's own class that are tried */
+
+struct region {
+    size_t at, size;
+    int before, behind; /* in the order of addresses */
+    int prev, next;     /* in its class, where it is free */
+    bool free;
+};
+
+struct heap {
+    struct region *regions;
+    int n_regions;
+    int top;            /* the region of the highest address, or NONE */
+    int class[CLASSES]; /* first free region, or NONE */
+    int64_t *looks;
+};
+
+/* Rising with the size; regions of a higher class are at least as large as all of a lower one. */
+static int class_of(size_t size)
+{
+    const size_t units = size / EW_ALIGN;
+    if (units < 4)
+        return (int)units;
+    const int log = (int)(sizeof(long) * CHAR_BIT) - 1 - __builtin_clzl(units);
+    return 4 * log + (int)(units >> (log - 2) & 3);
+}
+
+static void leave_class(struct heap *h, int at)
+{
+    const struct region *r = &h->regions[at];
+    if (r->prev != NONE)
+        h->regions[r->prev].next = r->next;
+    else
+        h->class[class_of(r->size)] = r->next;
+    if (r->next != NONE)
+        h->regions[r->next].prev = r->prev;
+    h->regions[at].free = false;
+}
+
+static void enter_class(struct heap *h, int at)
+{
+    struct region *r = &h->regions[at];
+    int *first = &h->class[class_of(r->size)];
+    r->free = true;
+    r->prev = NONE;
+    r->next = *first;
+    if (r->next != NONE)
+        h->regions[r->next].prev = at;
+    *first = at;
+}
+
+/* A new region behind `before` (NONE: the first of all). */
+static int add_region(struct heap *h, int before, size_t at, size_t size)
+{
+    const int id = h->n_regions++;
+    const int behind = before == NONE ? NONE : h->regions[before].behind;
+    h->regions[id] = (struct region){.at = at, .size = size, .before = before, .behind = behind};
+    if (before != NONE)
+        h->regions[before].behind = id;
+    if (behind != NONE)
+        h->regions[behind].before = id;
+    else
+        h->top = id;
+    return id;
+}
+
+/* Takes `gone`, which is behind `at`, into it.  Numbers of regions are not used again: a buffer
+ * adds two at most. */
+static void swallow(struct heap *h, int at, int gone)
+{
+    struct region *r = &h->regions[at];
+    r->size += h->regions[gone].size;
+    r->behind = h->regions[gone].behind;
+    if (r->behind != NONE)
+        h->regions[r->behind].before = at;
+    else
+        h->top = at;
+}
+
+static int find_free(const struct heap *h, size_t size)
+{
+    int class = class_of(size), tried = 0;
+    for (int at = h->class[class]; at != NONE && tried < OWN_ONES; at = h->regions[at].next) {
+        ++*h->looks;
+        tried++;
+        if (h->regions[at].size >= size)
+            return at;
+    }
+    while (++class < CLASSES)
+        if (h->class[class] != NONE)
+            return h->class[class];
+    return NONE;
+}
+
+static int take(struct heap *h, size_t size)
+{
+    int at = find_free(h, size);
+    ++*h->looks;
+    if (at == NONE && h->top != NONE && h->regions[h->top].free) { /* the block grows */
+        at = h->top;
+        leave_class(h, at);
+        h->regions[at].size = size;
+        return at;
+    }
+    if (at == NONE)
+        return add_region(
+            h, h->top, h->top == NONE ? 0 : h->regions[h->top].at + h->regions[h->top].size, size);
+    leave_class(h, at);
+    if (h->regions[at].size > size) {
+        const size_t rest = h->regions[at].size - size;
+        h->regions[at].size = size;
+        enter_class(h, add_region(h, at, h->regions[at].at + size, rest));
+    }
+    return at;
+}
+
+static void give(struct heap *h, int at)
+{
+    const int before = h->regions[at].before, behind = h->regions[at].behind;
+    ++*h->looks;
+    if (behind != NONE && h->regions[behind].free) {
+        leave_class(h, behind);
+        swallow(h, at, behind);
+    }
+    if (before != NONE && h->regions[before].free) {
+        leave_class(h, before);
+        swallow(h, before, at);
+        at = before;
+    }
+    enter_class(h, at);
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct ew_buffer *x = *(struct ew_buffer *const *)a, *y = *(struct ew_buffer *const *)b;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    if (x->last != y->last)
+        return x->last > y->last ? -1 : 1; /* what stays long goes to the bottom */
+    return x < y ? -1 : x > y;
+}
+
+static int by_last(const void *a, const void *b)
+{
+    const struct ew_buffer *x = *(struct ew_buffer *const *)a, *y = *(struct ew_buffer *const *)b;
+    if (x->last != y->last)
+        return x->last < y->last ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* `begin` and `end` are sorted by first and last step, and NULL at their end. */
+static void sweep(struct heap *h, const struct ew_buffer *buffers, struct ew_buffer *const *begin,
+                  struct ew_buffer *const *end, int *region)
+{
+    for (; *begin; begin++) {
+        struct ew_buffer *b = *begin;
+        for (; *end && (*end)->last < b->first; end++)
+            if ((*end)->size)
+                give(h, region[*end - buffers]);
+        b->offset = 0;
+        if (b->size == 0)
+            continue;
+        region[b - buffers] = take(h, ew_align_up(b->size));
+        b->offset = h->regions[region[b - buffers]].at;
+    }
+}
+
+ew_err ew_memory_sweep(struct ew_buffer *buffers, int n, size_t *total, int64_t *looks)
+{
+    const size_t room = (size_t)n + 1;
+    struct heap h = {.top = NONE, .looks = looks};
+    EW_CLEANUP(ew_free_ptr) struct region *regions = calloc(2 * room, sizeof(*regions));
+    EW_CLEANUP(ew_free_ptr) struct ew_buffer **begin = calloc(room, sizeof(*begin));
+    EW_CLEANUP(ew_free_ptr) struct ew_buffer **end = calloc(room, sizeof(*end));
+    EW_CLEANUP(ew_free_ptr) int *region = calloc(room, sizeof(*region));
+    EW_CHECK(regions && begin && end && region, EW_ERR_MEMORY, "no memory to plan %d buffers", n);
+    h.regions = regions;
+    for (int i = 0; i < CLASSES; i++)
+        h.class[i] = NONE;
+    for (int i = 0; i < n; i++)
+        begin[i] = end[i] = &buffers[i];
+    qsort(begin, (size_t)n, sizeof(*begin), by_first);
+    qsort(end, (size_t)n, sizeof(*end), by_last);
+    sweep(&h, buffers, begin, end, region);
+    *total = h.top == NONE ? 0 : h.regions[h.top].at + h.regions[h.top].size;
+    return EW_OK;
+}
