@@ -1,10 +1,10 @@
-# ew_isa_objects(NAME FOLDER NAMES): compiles all C files of FOLDER once per instruction set of the
+# ew_isa_objects(NAME FOLDER NAMES): compiles all C files of FOLDER's folders once per instruction set of the
 # target machine, as object libraries NAME_<isa>, and appends their names to the list NAMES.  Each
 # pass sees EW_ISA=<isa>, the suffix of its symbols, and EW_ISA_<ISA>; all of the program sees
 # EW_ISA_LIST as an X-macro list.  Nothing is probed: which one runs is decided at run time.
 #
 # Float kernels may contract a*b+c into one rounding (they state a tolerance); nothing else may:
-# integer kernels, k_q*.c, round as their references do.
+# integer kernels, int8/, round as their references do.
 set(EW_ISA_FLAGS_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512)
 set(EW_ISA_FLAGS_avx512vnni ${EW_ISA_FLAGS_avx512} -mavx512vnni -mavx512vbmi)
 set(EW_ISA_FLAGS_avx2 -mavx2 -mfma)
@@ -40,8 +40,8 @@ if(EW_FUZZ) # for readers of files; clang takes as long as gcc even at -O1
 endif()
 
 function(ew_isa_objects name folder names)
-  file(GLOB all CONFIGURE_DEPENDS ${folder}/*.c)
-  file(GLOB integer CONFIGURE_DEPENDS ${folder}/k_q*.c)
+  file(GLOB all CONFIGURE_DEPENDS ${folder}/*/*.c)
+  file(GLOB integer CONFIGURE_DEPENDS ${folder}/int8/*.c)
   set_source_files_properties(${integer} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
   set(list ${${names}})
   set(text "/* Made by the build: the instruction sets that this target has, best first. */\n")
@@ -50,7 +50,7 @@ function(ew_isa_objects name folder names)
     set(files ${all})
     if(EW_ISA_FLOAT_${isa})
       set(float ${EW_ISA_FLOAT_${isa}})
-      set(files ${integer} ${folder}/k_table.c)
+      set(files ${integer} ${folder}/common/k_table.c)
     endif()
     add_library(${name}_${isa} OBJECT ${files})
     target_link_libraries(${name}_${isa} PUBLIC ew_include)

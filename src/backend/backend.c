@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/cpu/cpu_update.h"
+#include "backend/cpu/step/cpu_update.h"
 #include "backend/cpu/isa.h"
 #include "op/optimizer.h"
 

@@ -13,7 +13,7 @@ struct data {
     struct ew_conv_shape s;
     float *x, *w, *bias, *dy;
     int64_t n_x, n_w, n_y;
-    enum way way; /* test_kernel_spots.c */
+    enum way way; /* test_kernel_tap_pairs.c */
     bool by_x;    /* BY_SPARSE: the filter's gradient */
 };
 

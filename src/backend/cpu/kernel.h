@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backend/cpu/kernel_int.h"
+#include "backend/cpu/kernel_int8.h"
 #include "op/epilogue.h" /* enum ew_act */
 
 /* ---- Optimisers ------------------------------------------------------------------------------ */
@@ -133,7 +133,7 @@ struct ew_conv_filter {
     const struct ew_batch_norm *norm; /* as ew_conv's, of x */
 };
 
-/* Both gradients of a 1x1 or depthwise convolution in one pass (see kernel/k_joint.c). */
+/* Both gradients of a 1x1 or depthwise convolution in one pass (see kernel/gemm/k_fused_grads.c). */
 struct ew_joint {
     struct ew_conv_filter filter; /* dy: NULL with `behind`; norm: makes x of its own */
     bool no_filter;               /* that gradient is not wanted */
@@ -146,7 +146,7 @@ struct ew_joint {
                          wanted */
 };
 
-/* Convolutions of few positions and dense layers, in training (see kernel/spots.h).  Filters change
+/* Convolutions of few positions and dense layers, in training (see kernel/unpacked/tap_pairs.h).  Filters change
  * at each step and are read where they lie, once. */
 struct ew_spots {
     struct ew_conv_shape shape;
@@ -228,7 +228,7 @@ struct ew_batch_norm {
     float *y;                          /* may be x in inference only */
     float *mean, *rstd;                /* [channels]: made by finish, kept for backward */
     float *running_mean, *running_var; /* NULL: not kept; the variance is the unbiased one */
-    /* batch_partial floats, or splits that others have made: forward as kernel/stats.h says,
+    /* batch_partial floats, or splits that others have made: forward as kernel/norm/norm_stats.h says,
      * backward [2][channels]. */
     float *partial;
     int64_t splits;     /* of others, backward; 0: batch_splits */
@@ -522,7 +522,7 @@ struct ew_column_sums {
     X(void,    spots_grad_run, (const struct ew_spots_grad *p, int64_t begin, int64_t end, void *scratch)) \
     X(int64_t, spots_grad_sum_tiles, (const struct ew_conv_shape *s))                              \
     X(void,    spots_grad_sum, (const struct ew_spots_grad *p, int64_t begin, int64_t end))        \
-    /* Dense layers and 1x1 filters of many zeros, in training (see kernel/sparse.h): in x, and      \
+    /* Dense layers and 1x1 filters of many zeros, in training (see kernel/sparse/sparse.h): in x, and      \
      * backward in dy.  share: of [rows, n], rows `step` apart, what is not zero.  Backward: grad,   \
      * then filter, whose tiles are 0 where grad makes both; `by_x`: by the zeros of x, not of dy.   \
      * Scratch is for a thread; neither `turned` nor `shared` is used. */                            \
@@ -537,7 +537,7 @@ struct ew_column_sums {
     X(int64_t, sparse_filter_tiles, (const struct ew_conv_shape *s, bool by_x))                    \
     X(size_t,  sparse_filter_scratch, (const struct ew_conv_shape *s))                             \
     X(void,    sparse_filter_run, (const struct ew_spots_grad *g, bool by_x, int64_t begin, int64_t end, void *scratch)) \
-    /* Any filters, where dy is nearly all zeros (see kernel/k_rare.c): run over tiles, then sum over  \
+    /* Any filters, where dy is nearly all zeros (see kernel/sparse/k_scatter_grad.c): run over tiles, then sum over  \
      * outputs, the bias's gradient too.  Fits: with or without a gradient for the data. */            \
     X(bool,    rare_fits,      (const struct ew_conv_shape *s, bool data))                         \
     X(int64_t, rare_tiles,     (const struct ew_conv_shape *s))                                    \

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the depthwise kernels share: the table of pixels that one row of outputs reads.
+ *
+ * Entry [plane][row][column] points at the channels of one input pixel, or at zeros where the taps
+ * hang over the edge: the loops that follow know no edges.  Column o * stride + t * dilation is
+ * output o's tap t. */
+#ifndef EW_BACKEND_CPU_KERNEL_DEPTHWISE_DEPTHWISE_H
+#define EW_BACKEND_CPU_KERNEL_DEPTHWISE_DEPTHWISE_H
+
+#include "backend/cpu/kernel/norm/norm_rows.h"
+
+INLINE int64_t taps_of(const struct ew_conv_shape *s)
+{
+    return (int64_t)s->axis[0].taps * s->axis[1].taps * s->axis[2].taps;
+}
+
+/* Channels, rounded up to whole vectors: the distance between taps of a packed filter. */
+INLINE int64_t wide_of(const struct ew_conv_shape *s)
+{
+    return div_up(s->cin, LANES) * LANES;
+}
+
+/* Where the input is what a batch norm makes of x, forward or backward, each line of it is made
+ * once, when it is first read, in a ring of as many lines as the taps of one row of outputs reach
+ * over. */
+struct lines {
+    int64_t channels, columns;
+    const float **at; /* [planes][rows][columns] */
+    float *zero;      /* [channels] */
+    const struct ew_batch_norm *norm;
+    const struct ew_batch_norm *back; /* in its place: lines are the gradient of its input */
+    int64_t rings, *held;             /* lines of the ring; the line of x that each holds, or -1 */
+    float *ring;
+    bool far; /* the next line is fetched while one is made: with a stride there are two for each
+               * row of outputs, and asking for them at once holds it up */
+};
+
+INLINE int64_t lines_columns(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = &s->axis[2];
+    return max_i64((int64_t)(a->out - 1) * a->stride + (int64_t)(a->taps - 1) * a->dilation + 1, 1);
+}
+
+INLINE int64_t lines_entries(const struct ew_conv_shape *s)
+{
+    return div_up((int64_t)s->axis[0].taps * s->axis[1].taps * lines_columns(s), 8) * 8;
+}
+
+INLINE int64_t lines_rings(const struct ew_conv_shape *s)
+{
+    return s->normed ? (int64_t)(s->axis[1].taps - 1) * s->axis[1].dilation + 1 : 0;
+}
+
+/* Bytes of scratch behind it. */
+INLINE size_t lines_bytes(const struct ew_conv_shape *s)
+{
+    const int64_t rings = lines_rings(s);
+    return (size_t)wide_of(s) * sizeof(float) + (size_t)lines_entries(s) * sizeof(float *) +
+           (size_t)div_up(rings, 8) * 8 * sizeof(int64_t) +
+           (size_t)(rings * s->axis[2].in * s->cin) * sizeof(float);
+}
+
+/* True where tensors are beyond a core's own cache: then it pays to ask for them early. */
+INLINE bool lines_far(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = s->axis;
+    const int64_t in = (int64_t)a[0].in * a[1].in * a[2].in;
+    const int64_t out = (int64_t)a[0].out * a[1].out * a[2].out;
+    return (int64_t)s->batch * s->cin * (in + out) > 1 << 18; /* 1 MiB */
+}
+
+INLINE void lines_init(struct lines *l, const struct ew_conv_shape *s,
+                       const struct ew_batch_norm *norm, void *scratch)
+{
+    l->channels = s->cin;
+    l->columns = lines_columns(s);
+    l->zero = scratch;
+    l->at = (const float **)(void *)(l->zero + wide_of(s));
+    l->norm = s->normed ? norm : NULL;
+    l->back = NULL;
+    l->rings = lines_rings(s);
+    l->far = lines_far(s) && s->axis[1].stride > 1;
+    l->held = (int64_t *)(void *)(l->at + lines_entries(s));
+    l->ring = (float *)(void *)(l->held + div_up(l->rings, 8) * 8);
+    clear(l->zero, s->cin);
+    for (int64_t i = 0; i < l->rings; i++)
+        l->held[i] = -1;
+}
+
+/* Line `line` of the input, counted over images, planes and rows; the width has `pixels`. */
+static inline const float *lines_at(struct lines *l, const float *x, int64_t line, int64_t pixels)
+{
+    const int64_t floats = pixels * l->channels;
+    if (!l->norm && !l->back)
+        return x + line * floats;
+    const int64_t i = line % l->rings;
+    if (l->held[i] != line && l->back)
+        norm_back_rows(l->back, line * pixels, pixels, l->ring + i * floats, l->far ? floats : 0);
+    else if (l->held[i] != line)
+        norm_rows(l->norm, line * pixels, pixels, l->ring + i * floats, l->far ? floats : 0);
+    l->held[i] = line;
+    return l->ring + i * floats;
+}
+
+/* Asks for n floats that are soon read or written: of pixels of which a vector of channels is taken
+ * at a time processors do not see what comes next. */
+INLINE void fetch(const float *p, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += 16)
+        __builtin_prefetch(p + i, 0, 2);
+}
+
+/* Asks for what the row of outputs behind `row` reads beyond this one's, share `part` of `parts`.
+ */
+INLINE void lines_fetch(const struct ew_conv_shape *s, const float *x, int64_t row, int64_t part,
+                        int64_t parts)
+{
+    const struct ew_conv_axis *h = &s->axis[1];
+    const int64_t floats = (int64_t)s->axis[2].in * s->cin;
+    const int64_t last = row % h->out * h->stride - h->pad + (int64_t)(h->taps - 1) * h->dilation;
+    const int64_t from = max_i64(last + 1, 0), to = min_i64(last + 1 + h->stride, h->in);
+    const int64_t n = (to - from) * floats, image = row / h->out * h->in;
+    if (n > 0)
+        fetch(x + (image + from) * floats + n * part / parts,
+              n * (part + 1) / parts - n * part / parts);
+}
+
+/* Points the table at the inputs of output row `row` (counted over images, planes and rows). */
+static inline void lines_find(struct lines *l, const struct ew_conv_shape *s, const float *x,
+                              int64_t row)
+{
+    const struct ew_conv_axis *a = s->axis;
+    const int64_t n = row / a[1].out / a[0].out;
+    const int64_t z0 = (int64_t)(row / a[1].out % a[0].out) * a[0].stride - a[0].pad;
+    const int64_t y0 = (int64_t)(row % a[1].out) * a[1].stride - a[1].pad;
+    /* Columns [first, last) lie in the image. */
+    const int64_t first = min_i64(max_i64(a[2].pad, 0), l->columns);
+    const int64_t last = max_i64(min_i64((int64_t)a[2].in + a[2].pad, l->columns), first);
+    const float **out = l->at;
+    for (int64_t i = 0; i < a[0].taps * a[1].taps; i++) {
+        const int64_t z = z0 + i / a[1].taps * a[0].dilation;
+        const int64_t y = y0 + i % a[1].taps * a[1].dilation;
+        const bool inside = z >= 0 && z < a[0].in && y >= 0 && y < a[1].in;
+        const float *line =
+            inside ? lines_at(l, x, (n * a[0].in + z) * a[1].in + y, a[2].in) : NULL;
+        for (int64_t c = 0; c < first; c++)
+            out[c] = l->zero;
+        for (int64_t c = first; c < last && inside; c++)
+            out[c] = line + (c - a[2].pad) * l->channels;
+        for (int64_t c = inside ? last : first; c < l->columns; c++)
+            out[c] = l->zero;
+        out += l->columns;
+    }
+}
+
+/* Of k_depthwise.c: one row of outputs, whose inputs come through `l`. */
+void EW_KF(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row);
+
+/* Of k_depthwise_wgrad.c: adds what one row of outputs gives to sums [taps][channels, in whole
+ * vectors]. */
+struct filter_row {
+    const struct ew_conv_shape *s;
+    struct lines *l;
+    const float *x;  /* all of it */
+    int64_t row;     /* of outputs */
+    const float *dy; /* of the row's first output */
+    float *sum;
+    const float *soon[2]; /* rows of the size of dy that are read soon; NULL: none */
+};
+
+void EW_KF(depthwise_filter_row)(const struct filter_row *r);
+
+#endif

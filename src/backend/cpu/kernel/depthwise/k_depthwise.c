@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Depthwise convolution, forward.  Lanes are channels; PIXELS outputs of a row are made at once, so
+ * that a loaded input pixel serves all taps that meet it.  3x3 and 5x5 with strides 1 and 2 are
+ * unrolled, all else goes tap by tap. */
+#include "backend/cpu/kernel/common/act.h"
+#include "backend/cpu/kernel/depthwise/depthwise.h"
+#include "backend/cpu/kernel/norm/norm_stats.h"
+
+/* 7 divides the widths of all ImageNet networks; a row of a 5x5 with stride 2 then holds 17 inputs,
+ * 7 sums and a weight in registers, of which there are 32, or 16 with AVX2. */
+#if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
+#define PIXELS 7
+#else
+#define PIXELS 4
+#endif
+
+bool EW_K(depthwise_fits)(const struct ew_conv_shape *s)
+{
+    return s->groups == s->cin && s->cin == s->cout;
+}
+
+/* One plane of taps: its lines follow each other in the ring. */
+bool EW_K(depthwise_norms)(const struct ew_conv_shape *s)
+{
+    return EW_K(depthwise_fits)(s) && s->axis[0].taps == 1 && s->axis[1].taps > 0;
+}
+
+/* [taps][channels, rounded up to whole vectors] */
+size_t EW_K(depthwise_pack_size)(const struct ew_conv_shape *s)
+{
+    return (size_t)(taps_of(s) * wide_of(s));
+}
+
+void EW_K(depthwise_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
+{
+    const int64_t taps = taps_of(s), wide = wide_of(s);
+    for (int64_t t = 0; t < taps; t++)
+        for (int64_t c = 0; c < wide; c++)
+            packed[t * wide + c] = c < s->cin ? w[c * taps + t] : 0;
+}
+
+int64_t EW_K(depthwise_tiles)(const struct ew_conv_shape *s)
+{
+    return s->axis[2].out ? (int64_t)s->batch * s->axis[0].out * s->axis[1].out : 0;
+}
+
+/* Lines of outputs of a split of statistics, for one thread. */
+static int64_t split_of(const struct ew_conv_shape *s)
+{
+    const int64_t lines = EW_K(depthwise_tiles)(s);
+    const int64_t splits = stats_splits(lines * s->axis[2].out);
+    return splits ? div_up(lines, splits) : 1;
+}
+
+struct ew_cut EW_K(depthwise_cut)(const struct ew_conv_shape *s)
+{
+    const int64_t lines = EW_K(depthwise_tiles)(s), split = split_of(s);
+    if (!stats_splits(lines * s->axis[2].out))
+        return (struct ew_cut){0};
+    return (struct ew_cut){.rows = split * s->axis[2].out,
+                           .tiles = split,
+                           .size = (size_t)(div_up(lines, split) * stats_size(s->cout))};
+}
+
+size_t EW_K(depthwise_scratch)(const struct ew_conv_shape *s)
+{
+    return lines_bytes(s);
+}
+
+/* A run of outputs of one row. */
+struct span {
+    const struct ew_conv *conv;
+    const float *const *at; /* column of the first output's first tap, first line */
+    int64_t columns;        /* between lines */
+    const float *w;
+    int64_t wide;       /* between taps of w */
+    int64_t y;          /* offset of the first output */
+    struct stats stats; /* to: NULL: not wanted */
+};
+
+/* n channels from c on, n = LANES but for the last. */
+INLINE void span_vector(const struct span *s, const int taps, const int stride, const int pixels,
+                        int64_t c, int64_t n)
+{
+    const struct ew_epilogue *e = &s->conv->end;
+    const int reach = (pixels - 1) * stride + taps;
+    vec sum[PIXELS];
+    UNROLL
+    for (int p = 0; p < pixels; p++)
+        sum[p] = bias_at(e, c, n);
+    UNROLL
+    for (int t = 0; t < taps; t++) {
+        vec x[(PIXELS - 1) * 2 + 5];
+        UNROLL
+        for (int i = 0; i < reach; i++) {
+            const float *from = s->at[t * s->columns + i] + c;
+            x[i] = load_n(from, n);
+        }
+        UNROLL
+        for (int u = 0; u < taps; u++) {
+            const vec w = load(s->w + (t * taps + u) * s->wide + c);
+            UNROLL
+            for (int p = 0; p < pixels; p++)
+                sum[p] += x[p * stride + u] * w;
+        }
+    }
+    if (s->stats.to) {
+        struct stats_sums all = stats_load(&s->stats, c, sum[0], n);
+        UNROLL
+        for (int p = 0; p < pixels; p++)
+            stats_add(&all, sum[p]);
+        stats_store(&s->stats, c, &all, n);
+    }
+    UNROLL
+    for (int p = 0; p < pixels; p++)
+        put(e, s->conv->y, s->y + p * s->conv->shape.cout + c, sum[p], n);
+}
+
+INLINE void span_fixed(const struct span *s, const int taps, const int stride, const int pixels)
+{
+    const int64_t channels = s->conv->shape.cin;
+    int64_t c = 0;
+    for (; c + LANES <= channels; c += LANES)
+        span_vector(s, taps, stride, pixels, c, LANES);
+    if (c < channels)
+        span_vector(s, taps, stride, pixels, c, channels - c);
+}
+
+#define SPAN_CASE(taps, stride, n)                                                                 \
+    case n:                                                                                        \
+        span_fixed(s, taps, stride, n);                                                            \
+        break;
+
+#if PIXELS == 7
+#define SPAN_CASES(taps, stride)                                                                   \
+    SPAN_CASE(taps, stride, 1)                                                                     \
+    SPAN_CASE(taps, stride, 2)                                                                     \
+    SPAN_CASE(taps, stride, 3)                                                                     \
+    SPAN_CASE(taps, stride, 4)                                                                     \
+    SPAN_CASE(taps, stride, 5)                                                                     \
+    SPAN_CASE(taps, stride, 6)
+#else
+#define SPAN_CASES(taps, stride)                                                                   \
+    SPAN_CASE(taps, stride, 1)                                                                     \
+    SPAN_CASE(taps, stride, 2)                                                                     \
+    SPAN_CASE(taps, stride, 3)
+#endif
+
+#define SPAN(taps, stride)                                                                         \
+    static void span_##taps##_##stride(const struct span *s, int64_t pixels)                       \
+    {                                                                                              \
+        switch (pixels) {                                                                          \
+            SPAN_CASES(taps, stride)                                                               \
+        default:                                                                                   \
+            span_fixed(s, taps, stride, PIXELS);                                                   \
+        }                                                                                          \
+    }
+
+SPAN(3, 1)
+SPAN(3, 2)
+SPAN(5, 1)
+SPAN(5, 2)
+
+/* Any taps, strides and dilations. */
+static void span_any(const struct span *s, int64_t pixels)
+{
+    const struct ew_conv_shape *shape = &s->conv->shape;
+    const struct ew_conv_axis *a = &shape->axis[2];
+    const int64_t lines = (int64_t)shape->axis[0].taps * shape->axis[1].taps;
+    for (int64_t p = 0; p < pixels; p++) {
+        for (int64_t c = 0; c < shape->cin; c += LANES) {
+            const int64_t n = shape->cin - c;
+            vec sum = bias_at(&s->conv->end, c, n);
+            for (int64_t i = 0; i < lines * a->taps; i++) {
+                const int64_t column = p * a->stride + i % a->taps * a->dilation;
+                const float *from = s->at[i / a->taps * s->columns + column] + c;
+                sum += (load_n(from, n)) * load(s->w + i * s->wide + c);
+            }
+            put(&s->conv->end, s->conv->y, s->y + p * shape->cout + c, sum, n);
+            if (s->stats.to) {
+                const struct stats to = {s->stats.to, s->stats.step, s->stats.begins && p == 0};
+                struct stats_sums all = stats_load(&to, c, sum, n);
+                stats_add(&all, sum);
+                stats_store(&to, c, &all, n);
+            }
+        }
+    }
+}
+
+typedef void span_fn(const struct span *s, int64_t pixels);
+
+static span_fn *span_for(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = s->axis;
+    const int taps = a[2].taps, stride = a[2].stride;
+    if (a[0].taps != 1 || a[1].taps != taps || a[2].dilation != 1 || stride > 2)
+        return span_any;
+    if (taps == 3)
+        return stride == 1 ? span_3_1 : span_3_2;
+    if (taps == 5)
+        return stride == 1 ? span_5_1 : span_5_2;
+    return span_any;
+}
+
+/* Where a row of outputs goes. */
+static struct stats stats_of(const struct ew_conv *c, int64_t row)
+{
+    if (!c->stats)
+        return (struct stats){NULL};
+    const int64_t split = split_of(&c->shape), channels = c->shape.cout;
+    return (struct stats){c->stats + row / split * stats_size(channels), stats_wide(channels),
+                          row % split == 0};
+}
+
+void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
+{
+    const struct ew_conv_shape *s = &c->shape;
+    const int64_t out = s->axis[2].out, parts = div_up(out, PIXELS);
+    span_fn *const run = span_for(s);
+    const bool far = lines_far(s);
+    struct stats stats = stats_of(c, row);
+    lines_find(l, s, c->x, row);
+    for (int64_t o = 0; o < out; o += PIXELS) {
+        const struct span span = {.conv = c,
+                                  .at = l->at + o * s->axis[2].stride,
+                                  .columns = l->columns,
+                                  .w = c->w,
+                                  .wide = wide_of(s),
+                                  .y = (row * out + o) * s->cout,
+                                  .stats = stats};
+        if (far) {
+            if (!l->far || (!l->norm && !l->back))
+                lines_fetch(s, c->x, row, o / PIXELS, parts);
+            if (!l->far && l->back)
+                lines_fetch(s, l->back->x, row, o / PIXELS, parts);
+            fetch(c->y + span.y + PIXELS * s->cout, PIXELS * s->cout); /* the next span's */
+        }
+        run(&span, min_i64(PIXELS, out - o));
+        stats.begins = false;
+    }
+}
+
+void EW_K(depthwise_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
+{
+    struct lines l;
+    lines_init(&l, &c->shape, c->norm, scratch);
+    for (int64_t row = begin; row < end; row++)
+        EW_K(depthwise_row)(c, &l, row);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The implicit GEMM behind convolutions, dense layers and data gradients: geometry, blocking and
+ * the pieces that its users share.  The inner loop is micro.h's.
+ *
+ * Output pixels are rows, output channels columns, and k runs over (tap, input channel).  Rows of
+ * MR pixels are gathered into a panel [MR][KS] (no im2col of the whole input: a panel lives in L1
+ * and serves all columns of its tile), weights are packed once as
+ *
+ *   [group][block of NR outputs][k][NR]      (the last block is narrower: packed_width)
+ *
+ * Two kinds of input need no panel.  Pixels of a 1x1 convolution with stride 1 are `flat`: rows of
+ * a matrix.  Where few channels make runs short (the first layers of all networks), the lines of
+ * one row of outputs are copied, with their padding, into a `band`, and a tile is that row.
+ *
+ * A tile is row_block * MR pixels x o_block * NR outputs of one group; inside it k is cut into
+ * equal chunks of at most KC, so that the weights of a chunk (o_block * NR * KC floats, 128 KiB)
+ * stay in L2 while the tile's pixels pass by.  Weights that only one panel of a matrix meets are
+ * read from end to end instead, which memory likes best. */
+#ifndef EW_BACKEND_CPU_KERNEL_GEMM_IMPLICIT_GEMM_H
+#define EW_BACKEND_CPU_KERNEL_GEMM_IMPLICIT_GEMM_H
+
+#include "backend/cpu/kernel/gemm/micro.h"
+
+#define O_BLOCK  4  /* blocks of NR outputs in a tile, at most */
+#define ROW_MAX  16 /* panels of MR pixels in a tile, at most */
+#define ROW_FEW  4  /* so few panels are not shared out: weights are what takes time */
+#define MIN_WORK 8  /* tiles to aim at before tiles grow */
+
+/* Taps of the filter that see the input for some output.  On small images the others see padding
+ * only: of the 3x3 taps on one pixel, eight.  Nothing else is packed or multiplied. */
+struct used {
+    int64_t first[3], all[3]; /* the first that is used; taps of the filter */
+    bool trimmed;             /* not all of them are */
+};
+
+/* Cuts the axes down to those taps. */
+void EW_KF(core_trim)(struct ew_conv_axis axis[3], struct used *used);
+
+/* A convolution whose output may be a strided view of a larger tensor. */
+struct core {
+    struct used used;
+    struct ew_conv_axis axis[3];
+    int64_t batch, groups, cg, og; /* channels of one group */
+    int64_t x_image, x_step[3];    /* floats between images, and between pixels by axis */
+    int64_t y_image, y_step[3];
+    int64_t rows; /* output pixels of all images */
+    bool flat, band;
+    bool flat_y;       /* so are the output's pixels, y_step[2] apart */
+    int64_t band_line; /* floats of a line */
+    int64_t run, runs; /* k is `runs` runs of `run` floats, contiguous in x */
+    int64_t k, kc;     /* kc: a chunk, at most KC */
+    int64_t blocks;    /* of NR outputs in a group */
+    int64_t row_tiles, row_block, o_tiles, o_block;
+    int64_t tiles;
+    int64_t split; /* row tiles of a split of statistics */
+};
+
+/* Of a forward convolution. */
+void EW_K(core_init)(struct core *c, const struct ew_conv_shape *s);
+
+/* After axis, batch, groups, cg, og and the steps have been set. */
+void EW_K(core_plan)(struct core *c);
+
+/* Floats of one group's packed weights. */
+int64_t EW_K(core_group_size)(const struct core *c);
+
+#define BAND_MAX     6144       /* floats of a band: 24 KiB, so that it stays in L1 */
+#define BAND_WEIGHTS (96 << 10) /* all floats of weights: each band reads them from L2 */
+
+#define BAND_FLOATS (BAND_MAX + LANES) /* whole vectors are read */
+
+#define CORE_SCRATCH ((MR * KS > BAND_FLOATS ? MR * KS : BAND_FLOATS) * sizeof(float))
+
+struct core_run {
+    const struct core *core;
+    const float *x, *w;
+    float *y;
+    const struct ew_epilogue *end;
+    const struct ew_batch_norm *norm; /* makes x, see conv_norms; NULL: x is there */
+    float *stats;                     /* see ew_conv */
+    void *scratch; /* CORE_SCRATCH bytes, or the rows of a tile that the norm makes */
+};
+
+void EW_K(core_run)(const struct core_run *run, int64_t begin, int64_t end);
+
+/* Where the pixels of a panel lie. */
+struct pixel {
+    int64_t x;     /* offset of the image in x */
+    int64_t at[3]; /* input coordinates of tap 0; may be outside */
+    int64_t y;     /* offset of the output pixel */
+};
+
+void EW_K(core_pixels)(const struct core *c, int64_t row, int count, struct pixel *out);
+
+/* Gathers k in [k0, k1) of these pixels; x is that of the group. */
+void EW_K(core_gather)(const struct core *c, const float *x, const struct pixel *p, int count,
+                       int64_t k0, int64_t k1, float *panel);
+
+/* Copies what one row of outputs reads into `band`, BAND_FLOATS: lines of the image, band_line
+ * floats apart, with their padding (c->band must hold). */
+void EW_K(core_fill_band)(const struct core *c, const float *x, int64_t row, float *band);
+
+/* The same through a band (c->band must hold): rows [first, last) of the output pixels, in scratch
+ * of BAND_FLOATS. */
+struct core_rows {
+    int64_t first, last, k0, k1;
+};
+
+void EW_K(core_gather_band)(const struct core *c, const float *x, struct core_rows rows,
+                            float *band, float *panel);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forward convolution and dense layers: packing, and the implicit GEMM of implicit_gemm.h. */
+#include "backend/cpu/kernel/gemm/implicit_gemm.h"
+#include "backend/cpu/kernel/norm/norm_stats.h"
+#include "backend/cpu/kernel/common/transpose_tile.h"
+
+size_t EW_K(conv_pack_size)(const struct ew_conv_shape *s)
+{
+    struct core c;
+    EW_K(core_init)(&c, s);
+    return (size_t)(s->groups * EW_K(core_group_size)(&c));
+}
+
+/* Outputs [0, width) of w, `step` apart, to [k][packed_width]; missing outputs become zero. */
+static void pack_block(const float *w, int64_t step, int64_t k, int64_t width, float *out)
+{
+    const int64_t wide = packed_width(width);
+    for (int64_t i = 0; i < k; i += LANES, out += LANES * wide)
+        for (int64_t o = 0; o < wide; o += LANES) {
+            vec column[LANES];
+            turn_load(w + o * step + i, step, width - o, k - i, column);
+            for (int64_t j = 0; j < min_i64(LANES, k - i); j++)
+                store_n(out + j * wide + o, column[j], wide - o);
+        }
+}
+
+/* The same where some taps are left out: by rows of taps. */
+static void pack_rows(const struct core *c, const float *w, int64_t width, float *out)
+{
+    const struct used *u = &c->used;
+    const int64_t run = c->axis[2].taps * c->cg, step = u->all[0] * u->all[1] * u->all[2] * c->cg;
+    for (int64_t t0 = 0; t0 < c->axis[0].taps; t0++)
+        for (int64_t t1 = 0; t1 < c->axis[1].taps; t1++) {
+            const int64_t row = (u->first[0] + t0) * u->all[1] + u->first[1] + t1;
+            pack_block(w + (row * u->all[2] + u->first[2]) * c->cg, step, run, width, out);
+            out += run * packed_width(width);
+        }
+}
+
+int64_t EW_K(conv_pack_tiles)(const struct ew_conv_shape *s)
+{
+    return s->groups * div_up(s->cout / s->groups, NR);
+}
+
+void EW_K(conv_pack)(const struct ew_conv_shape *s, const float *w, float *packed, int64_t begin,
+                     int64_t end)
+{
+    struct core c;
+    EW_K(core_init)(&c, s);
+    const int64_t filter = c.used.all[0] * c.used.all[1] * c.used.all[2] * c.cg;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t g = i / c.blocks, o = i % c.blocks * NR, width = min_i64(NR, c.og - o);
+        const float *from = w + (g * c.og + o) * filter;
+        float *to = packed + g * EW_K(core_group_size)(&c) + o * c.k;
+        if (c.used.trimmed)
+            pack_rows(&c, from, width, to);
+        else
+            pack_block(from, c.k, c.k, width, to);
+    }
+}
+
+#define NORMED_MOST 576 /* channels: a tile's rows are made in L2 */
+
+/* Rows of a matrix that one tile reads and no other. */
+bool EW_K(conv_norms)(const struct ew_conv_shape *s)
+{
+    struct core c;
+    EW_K(core_init)(&c, s);
+    return c.flat && c.flat_y && c.groups == 1 && c.o_tiles == 1 && c.k <= NORMED_MOST;
+}
+
+int64_t EW_K(conv_tiles)(const struct ew_conv_shape *s)
+{
+    struct core c;
+    EW_K(core_init)(&c, s);
+    return c.tiles;
+}
+
+/* Tiles of the same rows may be apart, for they have other channels; those of several rows add to
+ * the same numbers. */
+struct ew_cut EW_K(conv_cut)(const struct ew_conv_shape *s)
+{
+    struct core c;
+    EW_K(core_init)(&c, s);
+    const int64_t rows = c.band ? c.axis[2].out : c.row_block * MR;
+    if (!stats_splits(c.rows))
+        return (struct ew_cut){0};
+    return (struct ew_cut){.rows = c.split * rows,
+                           .tiles = c.split == 1 ? 1 : c.split * c.groups * c.o_tiles,
+                           .size = (size_t)(div_up(c.row_tiles, c.split) * stats_size(s->cout))};
+}
+
+size_t EW_K(conv_scratch)(const struct ew_conv_shape *s)
+{
+    struct core c;
+    EW_K(core_init)(&c, s);
+    return s->normed ? (size_t)(c.row_block * MR * c.k + LANES) * sizeof(float) : CORE_SCRATCH;
+}
+
+void EW_K(conv_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
+{
+    struct core core;
+    EW_K(core_init)(&core, &c->shape);
+    const struct core_run run = {.core = &core,
+                                 .x = c->x,
+                                 .w = c->w,
+                                 .y = c->y,
+                                 .end = &c->end,
+                                 .norm = c->shape.normed ? c->norm : NULL,
+                                 .stats = c->stats,
+                                 .scratch = scratch};
+    EW_K(core_run)(&run, begin, end);
+}

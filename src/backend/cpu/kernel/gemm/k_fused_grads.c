@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Both gradients of a 1x1 convolution in one pass over its pixels.
+ *
+ * A block of pixels is a few hundred rows of dy and x that stay in L2: dx is multiplied from dy and
+ * the packed filter, then dy and x go into the sums of the filter's gradient.  Where a batch norm
+ * stands behind the convolution, the block of dy is made from that norm's own gradient and input,
+ * and is never stored; one before it makes x, and its sums over dx are taken while both are near.
+ * A tile is a fixed share of the blocks, with partial sums of its own. */
+#include <math.h>
+
+#include "backend/cpu/kernel/gemm/wgrad_sum.h"
+#include "backend/cpu/kernel/gemm/micro.h"
+#include "backend/cpu/kernel/norm/norm_rows.h"
+
+#define TILES        16
+#define BLOCK        8            /* panels of MR pixels, at most */
+#define BLOCK_FLOATS (48 << 10)   /* of a block's dy and x */
+#define FILTER_MOST  (76 << 10)   /* floats: filter and sums stay in L2 beside a block */
+#define PIXELS_LEAST (TILES * MR) /* fewer are no stream */
+
+static int64_t rows_of(const struct ew_conv_shape *s)
+{
+    return (int64_t)s->batch * s->axis[0].out * s->axis[1].out * s->axis[2].out;
+}
+
+/* Pixels of a block. */
+static int64_t block_of(const struct ew_conv_shape *s)
+{
+    const int64_t panels = BLOCK_FLOATS / (s->cin + s->cout) / MR;
+    return max_i64(min_i64(panels, BLOCK), 1) * MR;
+}
+
+bool EW_K(joint_fits)(const struct ew_conv_shape *s)
+{
+    bool flat = s->groups == 1 && s->cin % 1024 != 0 && y_step_of(s) % 1024 != 0;
+    for (int i = 0; i < 3; i++) {
+        const struct ew_conv_axis *a = &s->axis[i];
+        flat = flat && a->taps == 1 && a->stride == 1 && a->pad == 0 && a->in == a->out;
+    }
+    return flat && (int64_t)s->cin * s->cout <= FILTER_MOST && rows_of(s) >= PIXELS_LEAST;
+}
+
+int64_t EW_K(joint_tiles)(const struct ew_conv_shape *s)
+{
+    return min_i64(TILES, div_up(rows_of(s), block_of(s)));
+}
+
+/* Filters [tile][cout][cin], then biases [tile][cout]. */
+size_t EW_K(joint_partial)(const struct ew_conv_shape *s)
+{
+    return (size_t)(EW_K(joint_tiles)(s) * s->cout * (s->cin + 1));
+}
+
+/* A block of dy, one of x, and room for the last vector. */
+size_t EW_K(joint_scratch)(const struct ew_conv_shape *s)
+{
+    return (size_t)(block_of(s) * (s->cin + s->cout) + 2 * NR) * sizeof(float);
+}
+
+/* What is to be fetched into L2 while the micro-kernel multiplies. */
+struct soon {
+    const float *at;
+    int64_t lines;
+};
+
+/* Rows of a block. */
+struct block {
+    const struct ew_joint *j;
+    int64_t row, count;
+    const float *x, *dy;
+    int64_t dy_step; /* floats between its pixels */
+    int64_t next;    /* pixels of the next block of this tile */
+    float *sums;     /* of the filter */
+    float *bias;     /* of the bias; NULL: not wanted */
+    bool started;    /* they hold something */
+    struct soon soon[4];
+    int n_soon;
+};
+
+static void soon_add(struct block *b, const float *p, int64_t floats)
+{
+    b->soon[b->n_soon++] = (struct soon){p, div_up(floats, LINE)};
+}
+
+/* The next of it, of which a sum over k fetches so many lines; NULL: nothing is left. */
+static const float *soon_take(struct block *b, int64_t lines)
+{
+    while (b->n_soon > 0 && b->soon[b->n_soon - 1].lines <= 0)
+        b->n_soon--;
+    if (b->n_soon == 0)
+        return NULL;
+    struct soon *s = &b->soon[b->n_soon - 1];
+    const float *p = s->at;
+    s->at += lines * LINE;
+    s->lines -= lines;
+    return p;
+}
+
+/* Blocks follow each other with much between them, which hardware does not see through: the next
+ * one's operands, and before them the present one's x. */
+static void plan_soon(struct block *b, int64_t next)
+{
+    const struct ew_joint *j = b->j;
+    const int64_t in = j->filter.shape.cin, out = j->filter.shape.cout, row = b->row + b->count;
+    b->n_soon = 0;
+    b->next = next;
+    if (next > 0 && j->behind) {
+        soon_add(b, j->behind->dy + row * out, next * out);
+        soon_add(b, j->behind->x + row * out, next * out);
+    } else if (next > 0 && b->dy_step == out) {
+        soon_add(b, j->filter.dy + row * out, next * out);
+    }
+    if (next > 0 && j->filter.norm)
+        soon_add(b, j->filter.norm->x + row * in, next * in);
+    else if (next > 0 && j->mask)
+        soon_add(b, j->filter.x + row * in, next * in);
+    if (!j->filter.norm && !j->mask)
+        soon_add(b, b->x, b->count * in);
+}
+
+/* Pixels of dy that have others between them, n of the next block from p on. */
+static void fetch_apart(const struct block *b, int64_t p, int64_t n)
+{
+    const int64_t out = b->j->filter.shape.cout;
+    const float *dy = b->j->filter.dy + (b->row + b->count + p) * b->dy_step;
+    for (int64_t r = 0; r < min_i64(n, b->next - p); r++, dy += b->dy_step)
+        for (int64_t o = 0; o < out; o += LINE)
+            __builtin_prefetch(dy + o, 0, 2);
+}
+
+/* dx of the panel from pixel p on, n of its channels from i on. */
+static void mask_panel(const struct block *b, float *dx, int64_t p, int rows, int64_t n)
+{
+    const int64_t in = b->j->filter.shape.cin;
+    const float *x = b->x + p * in + (dx - (b->j->dx + (b->row + p) * in));
+    for (int r = 0; r < rows; r++, dx += in, x += in)
+        for (int64_t c = 0; c < n; c += LANES)
+            store_n(dx + c, keep(load_n(x + c, n - c) > 0.0f, load_n(dx + c, n - c)), n - c);
+}
+
+/* Fetches what the next panel writes: rows follow each other faster than hardware sees. */
+static void fetch_panel(const float *p, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += LINE)
+        __builtin_prefetch(p + i, 0, 2);
+}
+
+static void run_data(struct block *b)
+{
+    const struct ew_conv_shape *s = &b->j->filter.shape;
+    const int64_t in = s->cin, out = s->cout;
+    int64_t row[MR];
+    for (int r = 0; r < MR; r++)
+        row[r] = r * in;
+    for (int64_t p = 0; p < b->count; p += MR) {
+        const int rows = (int)min_i64(MR, b->count - p);
+        float *dx = b->j->dx + (b->row + p) * in;
+        if (p + rows < b->count)
+            fetch_panel(dx + rows * in, min_i64(MR, b->count - p - rows) * in);
+        if (b->dy_step != out)
+            fetch_apart(b, p, MR);
+        for (int64_t i = 0; i < in; i += NR) {
+            const struct micro m = {.a = b->dy + p * b->dy_step,
+                                    .w = b->j->w + i * out,
+                                    .soon = soon_take(b, out),
+                                    .row_step = b->dy_step,
+                                    .lines = 1,
+                                    .kc = out,
+                                    .from = b->j->add_dx ? dx + i : NULL,
+                                    .c = dx + i,
+                                    .row = row,
+                                    .width = min_i64(NR, in - i),
+                                    .lo = -INFINITY,
+                                    .hi = INFINITY};
+            EW_K(micro_direct)(&m, rows);
+            if (b->j->mask)
+                mask_panel(b, dx + i, p, rows, m.width);
+        }
+    }
+}
+
+static void add_bias(const struct block *b)
+{
+    const int64_t out = b->j->filter.shape.cout;
+    for (int64_t o = 0; o < out; o += LANES) {
+        vec s[4] = {{0}};
+        for (int64_t p = 0; p < b->count; p++)
+            s[p % 4] += load_n(b->dy + p * b->dy_step + o, out - o);
+        const vec old = b->started ? load_n(b->bias + o, out - o) : (vec){0};
+        store_n(b->bias + o, old + ((s[0] + s[1]) + (s[2] + s[3])), out - o);
+    }
+}
+
+static void run_filter(struct block *b)
+{
+    const struct ew_conv_shape *s = &b->j->filter.shape;
+    const int64_t in = s->cin, out = s->cout;
+    int64_t row[MR];
+    for (int r = 0; r < MR; r++)
+        row[r] = r * in;
+    for (int64_t i = 0; i < in; i += NR)
+        for (int64_t o = 0; o < out; o += MR) {
+            float *c = b->sums + o * in + i;
+            const struct micro m = {.a = b->dy + o,
+                                    .w = b->x + i,
+                                    .soon = soon_take(b, b->count),
+                                    .row_step = b->dy_step,
+                                    .line_step = in,
+                                    .kc = b->count,
+                                    .from = b->started ? c : NULL,
+                                    .c = c,
+                                    .row = row,
+                                    .width = min_i64(NR, in - i),
+                                    .lo = -INFINITY,
+                                    .hi = INFINITY};
+            EW_K(micro_outer_direct)(&m, (int)min_i64(MR, out - o));
+        }
+}
+
+/* Points the block at its pixels, or makes them. */
+static void feed(struct block *b, float *scratch)
+{
+    const struct ew_conv_filter *f = &b->j->filter;
+    const int64_t in = f->shape.cin, out = f->shape.cout, rows = rows_of(&f->shape);
+    float *x = scratch + block_of(&f->shape) * out + NR;
+    b->dy_step = b->j->behind ? out : y_step_of(&f->shape);
+    b->dy = b->j->behind ? scratch : f->dy + b->row * b->dy_step;
+    if (b->j->behind)
+        norm_back_rows(b->j->behind, b->row, b->count, scratch, 0);
+    b->x = x;
+    if (f->norm)
+        norm_rows(f->norm, b->row, b->count, x, 0);
+    else if ((rows - b->row - b->count) * in < NR) /* whole vectors would reach behind x */
+        copy(x, f->x + b->row * in, b->count * in);
+    else
+        b->x = f->x + b->row * in;
+}
+
+static void run_tile(const struct ew_joint *j, int64_t tile, float *scratch)
+{
+    const struct ew_conv_shape *s = &j->filter.shape;
+    const int64_t size = block_of(s), rows = rows_of(s), blocks = div_up(rows, size);
+    const int64_t tiles = EW_K(joint_tiles)(s);
+    struct block b = {.j = j, .sums = j->filter.partial + tile * s->cin * s->cout};
+    if (j->filter.db)
+        b.bias = j->filter.partial + tiles * s->cin * s->cout + tile * s->cout;
+    float *sums = j->norm_sums ? j->norm_sums + tile * 2 * s->cin : NULL;
+    struct ew_batch_norm norm = {0};
+    if (sums) {
+        norm = *j->filter.norm;
+        norm.dy = j->dx;
+        clear(sums, 2 * s->cin);
+    }
+    const int64_t last = blocks * (tile + 1) / tiles;
+    for (int64_t i = blocks * tile / tiles; i < last; i++) {
+        b.row = i * size;
+        b.count = min_i64(size, rows - b.row);
+        feed(&b, scratch);
+        plan_soon(&b, i + 1 < last ? min_i64(size, rows - b.row - b.count) : 0);
+        if (j->dx)
+            run_data(&b);
+        if (!j->no_filter)
+            run_filter(&b);
+        if (b.bias)
+            add_bias(&b);
+        if (sums)
+            EW_KF(batch_back_rows)(&norm, b.row, b.row + b.count, sums);
+        b.started = true;
+    }
+}
+
+void EW_K(joint_run)(const struct ew_joint *j, int64_t begin, int64_t end, void *scratch)
+{
+    for (int64_t i = begin; i < end; i++)
+        run_tile(j, i, scratch);
+}
+
+int64_t EW_K(joint_sum_tiles)(const struct ew_conv_shape *s)
+{
+    return div_up((int64_t)s->cin * s->cout, FILTER_SUM);
+}
+
+void EW_K(joint_sum)(const struct ew_joint *j, int64_t begin, int64_t end)
+{
+    const struct ew_conv_filter *f = &j->filter;
+    const int64_t size = (int64_t)f->shape.cin * f->shape.cout;
+    const int64_t at = begin * FILTER_SUM, last = min_i64(end * FILTER_SUM, size);
+    const int64_t tiles = EW_K(joint_tiles)(&f->shape);
+    filter_sum(f, f->partial + at, tiles, size, at, last - at);
+    for (int64_t o = 0; f->db && begin == 0 && o < f->shape.cout; o++) {
+        float sum = f->add_db ? f->db[o] : 0;
+        for (int64_t i = 0; i < tiles; i++)
+            sum += f->partial[tiles * size + i * f->shape.cout + o];
+        f->db[o] = sum;
+    }
+}

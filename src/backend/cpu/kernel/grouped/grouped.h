@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernels of grouped convolutions share: blocks of outputs, tiles, and the band of inputs
+ * that a tile reads.
+ *
+ * Lanes are outputs.  With few channels a group one vector spans several groups, and lane l needs
+ * the i-th input of its own group: a permutation of one vector of inputs.
+ *
+ *   og = cg = 4, 16 lanes:   x   a b c d  e f g h  i j k l  m n o p
+ *                     i = 1      b b b b  f f f f  j j j j  n n n n    times w[tap][1]
+ *
+ * With as many channels as lanes a block is of one group, and inputs are broadcast.
+ *
+ * The pixels that a tile reads are copied into a band, [chunk][plane][line][column][LANES], with
+ * zeros for padding: pixels there lie at a fixed distance, and no loop knows an edge. */
+#ifndef EW_BACKEND_CPU_KERNEL_GROUPED_GROUPED_H
+#define EW_BACKEND_CPU_KERNEL_GROUPED_GROUPED_H
+
+#include "backend/cpu/kernel/common/vec.h"
+#if defined(EW_ISA_IS_neon)
+#include <arm_neon.h>
+#endif
+
+#define PX_MAX    8
+#define GROUP_MAX 15   /* inputs of a group; the implicit GEMM is as good from there on */
+#define BAND_MAX  6144 /* floats of a band: 24 KiB, so that it stays in L1 */
+
+/* Vectors of outputs in a block of one group: what 3 taps of weights and 8 pixels leave room for.
+ */
+#if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
+#define VECTORS 2
+#else
+#define VECTORS 1
+#endif
+
+/* out[l] = x[index[l]] */
+#if defined(EW_ISA_IS_avx512)
+INLINE vec permute(vec x, vint index)
+{
+    return (vec)_mm512_permutexvar_ps((__m512i)index, (__m512)x);
+}
+#elif defined(EW_ISA_IS_avx2)
+INLINE vec permute(vec x, vint index)
+{
+    return (vec)_mm256_permutevar8x32_ps((__m256)x, (__m256i)index);
+}
+#elif defined(EW_ISA_IS_neon)
+INLINE vec permute(vec x, vint index)
+{
+    const vint bytes = index * 0x04040404 + 0x03020100;
+    return (vec)vqtbl1q_u8((uint8x16_t)x, (uint8x16_t)bytes);
+}
+#else
+INLINE vec permute(vec x, vint index)
+{
+    return (vec){x[index[0]], x[index[1]], x[index[2]], x[index[3]]};
+}
+#endif
+
+struct grouped {
+    const struct ew_conv_shape *s;
+    int64_t cg, og;  /* channels of a group */
+    int64_t span;    /* groups of a block; 1: inputs are broadcast */
+    int64_t vectors; /* of outputs in a block */
+    int64_t parts;   /* blocks of one group, where span is 1 */
+    int64_t blocks;
+    int64_t chunks;                             /* vectors of inputs of a block */
+    int64_t px;                                 /* pixels made at once */
+    int64_t columns, lines, line, plane, chunk; /* of the band; the last three in floats */
+    int64_t rows, row_tiles;                    /* rows of outputs in a tile */
+    int64_t pixels, pixel_tiles;                /* outputs of a row in a tile */
+    int64_t tiles;
+};
+
+/* One block of outputs. */
+struct block {
+    int64_t in, out, n_in, n_out; /* channels */
+    int64_t index;
+};
+
+void EW_K(grouped_init)(struct grouped *g, const struct ew_conv_shape *s);
+
+INLINE struct block grouped_block(const struct grouped *g, int64_t index)
+{
+    struct block b = {.index = index};
+    if (g->span > 1) {
+        const int64_t first = index * g->span, n = min_i64(g->span, g->s->groups - first);
+        b.in = first * g->cg;
+        b.out = first * g->og;
+        b.n_in = n * g->cg;
+        b.n_out = n * g->og;
+    } else {
+        const int64_t group = index / g->parts, at = index % g->parts * g->vectors * LANES;
+        b.in = group * g->cg;
+        b.out = group * g->og + at;
+        b.n_in = g->cg;
+        b.n_out = min_i64(g->vectors * LANES, g->og - at);
+    }
+    return b;
+}
+
+/* Floats of a block's packed weights: [plane, line][input][tap][vectors][LANES]. */
+INLINE int64_t grouped_weights(const struct grouped *g)
+{
+    const struct ew_conv_axis *a = g->s->axis;
+    return (int64_t)a[0].taps * a[1].taps * a[2].taps * g->cg * g->vectors * LANES;
+}
+
+INLINE size_t grouped_band_bytes(const struct grouped *g)
+{
+    return (size_t)(g->chunks * g->chunk) * sizeof(float);
+}
+
+/* Which input of a vector the lanes take as the first of their group. */
+INLINE vint grouped_index(const struct grouped *g)
+{
+    vint index = {0};
+    for (int64_t l = 0; g->span > 1 && l < g->span * g->og; l++)
+        index[l] = (int32_t)(l / g->og * g->cg);
+    return index;
+}
+
+/* A tile: its block, and the first of its outputs. */
+struct tile {
+    struct block block;
+    int64_t image, at[3];
+    int64_t rows, pixels;
+};
+
+void EW_K(grouped_tile)(const struct grouped *g, int64_t index, struct tile *t);
+
+/* With `turn`, w is the filter of the convolution whose data gradient `s` describes. */
+void EW_K(grouped_pack_any)(const struct ew_conv_shape *s, const float *w, bool turn,
+                            float *packed);
+
+/* Copies what the tile reads of x. */
+void EW_K(grouped_band)(const struct grouped *g, const struct tile *t, const float *x, float *band);
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Grouped convolution with few channels a group (ResNeXt), forward: `px` outputs of a row and one
+ * block of channels stay in registers while the taps pass.  3 taps with strides 1 and 2 are
+ * unrolled, so that an input, once permuted or broadcast, serves all taps that meet it. */
+#include "backend/cpu/kernel/common/act.h"
+#include "backend/cpu/kernel/grouped/grouped.h"
+
+/* ---- Geometry ---- */
+
+static int64_t columns_for(const struct grouped *g, int64_t pixels)
+{
+    const struct ew_conv_axis *a = &g->s->axis[2];
+    const int64_t made = div_up(pixels, g->px) * g->px;
+    return (made - 1) * a->stride + (int64_t)(a->taps - 1) * a->dilation + 1;
+}
+
+static int64_t lines_for(const struct grouped *g, int64_t rows)
+{
+    const struct ew_conv_axis *a = &g->s->axis[1];
+    return (rows - 1) * a->stride + (int64_t)(a->taps - 1) * a->dilation + 1;
+}
+
+/* Tiles as large as their band may be; a few rows save copying lines again and again. */
+static void plan_tiles(struct grouped *g)
+{
+    const struct ew_conv_axis *a = g->s->axis;
+    const int64_t column = g->chunks * a[0].taps * LANES; /* floats of one, in one line */
+    g->pixels = max_i64(a[2].out, 1);
+    while (g->pixels > g->px && columns_for(g, g->pixels) * column * lines_for(g, 1) > BAND_MAX)
+        g->pixels = div_up(div_up(g->pixels, 2), g->px) * g->px;
+    g->columns = columns_for(g, g->pixels);
+    const int64_t lines = BAND_MAX / (g->columns * column);
+    const int64_t rows = (lines - lines_for(g, 1)) / a[1].stride + 1;
+    const int64_t most = max_i64(min_i64(rows, a[1].out), 1);
+    g->row_tiles = div_up(a[1].out, most);
+    g->rows = g->row_tiles ? div_up(a[1].out, g->row_tiles) : 1;
+    g->pixel_tiles = div_up(a[2].out, g->pixels);
+    g->lines = lines_for(g, g->rows);
+    g->line = g->columns * LANES;
+    g->plane = g->lines * g->line;
+    g->chunk = a[0].taps * g->plane;
+    g->tiles = g->s->batch * a[0].out * g->row_tiles * g->pixel_tiles * g->blocks;
+}
+
+void EW_K(grouped_init)(struct grouped *g, const struct ew_conv_shape *s)
+{
+    *g = (struct grouped){.s = s, .cg = s->cin / s->groups, .og = s->cout / s->groups};
+    const int64_t span = min_i64(LANES / g->og, LANES / g->cg);
+    g->span = max_i64(min_i64(span, s->groups), 1);
+    g->vectors = g->span == 1 && g->og > LANES ? VECTORS : 1;
+    g->parts = div_up(g->og, g->vectors * LANES);
+    g->blocks = g->span > 1 ? div_up(s->groups, g->span) : s->groups * g->parts;
+    g->chunks = div_up(g->cg * g->span, LANES);
+    const int64_t out = s->axis[2].out; /* the one of 7 and 8 that wastes less */
+    g->px = div_up(out, 7) * 7 < div_up(out, 8) * 8 ? 7 : 8;
+    plan_tiles(g);
+}
+
+void EW_K(grouped_tile)(const struct grouped *g, int64_t index, struct tile *t)
+{
+    const struct ew_conv_axis *a = g->s->axis;
+    t->block = grouped_block(g, index % g->blocks);
+    index /= g->blocks;
+    t->at[2] = index % g->pixel_tiles * g->pixels;
+    index /= g->pixel_tiles;
+    t->at[1] = index % g->row_tiles * g->rows;
+    index /= g->row_tiles;
+    t->at[0] = index % a[0].out;
+    t->image = index / a[0].out;
+    t->rows = min_i64(g->rows, a[1].out - t->at[1]);
+    t->pixels = min_i64(g->pixels, a[2].out - t->at[2]);
+}
+
+/* One line of one chunk: columns from input `first` on, some of which may be outside. */
+static void band_line(const struct grouped *g, const float *x, int64_t first, int64_t left,
+                      float *to)
+{
+    const int64_t in = g->s->axis[2].in, step = g->s->cin;
+    const int64_t before = min_i64(max_i64(-first, 0), g->columns);
+    const int64_t inside = max_i64(min_i64(in - first, g->columns), before);
+    clear(to, before * LANES);
+    for (int64_t c = before; c < inside; c++)
+        store(to + c * LANES, load_n(x + (first + c) * step, left));
+    clear(to + inside * LANES, (g->columns - inside) * LANES);
+}
+
+void EW_K(grouped_band)(const struct grouped *g, const struct tile *t, const float *x, float *band)
+{
+    const struct ew_conv_shape *s = g->s;
+    const struct ew_conv_axis *a = s->axis;
+    const int64_t lines = lines_for(g, t->rows);
+    for (int64_t i = 0; i < g->chunks * a[0].taps; i++) {
+        const int64_t c = t->block.in + i / a[0].taps * LANES, p = i % a[0].taps;
+        const int64_t z = t->at[0] * a[0].stride - a[0].pad + p * a[0].dilation;
+        float *to = band + i / a[0].taps * g->chunk + p * g->plane;
+        for (int64_t l = 0; l < lines; l++, to += g->line) {
+            const int64_t y = t->at[1] * a[1].stride - a[1].pad + l;
+            const float *line = x + ((t->image * a[0].in + z) * a[1].in + y) * a[2].in * s->cin + c;
+            if (z < 0 || z >= a[0].in || y < 0 || y >= a[1].in)
+                clear(to, g->line);
+            else
+                band_line(g, line, t->at[2] * a[2].stride - a[2].pad, s->cin - c, to);
+        }
+    }
+}
+
+/* ---- Weights ---- */
+
+/* Depthwise has its own kernels; from 16 channels a group on the implicit GEMM is as good. */
+bool EW_K(grouped_fits)(const struct ew_conv_shape *s)
+{
+    return s->groups > 1 && s->cin / s->groups <= GROUP_MAX &&
+           (s->cin != s->groups || s->cout != s->groups);
+}
+
+size_t EW_K(grouped_pack_size)(const struct ew_conv_shape *s)
+{
+    struct grouped g;
+    EW_K(grouped_init)(&g, s);
+    return (size_t)(g.blocks * grouped_weights(&g));
+}
+
+/* Where the weight of one output, tap and input lies.  Turned round, outputs and inputs of a group
+ * have changed places, and the taps go backwards. */
+INLINE int64_t weight_at(const struct grouped *g, int64_t out, int64_t tap, int64_t in, bool turn)
+{
+    const struct ew_conv_axis *a = g->s->axis;
+    const int64_t taps = (int64_t)a[0].taps * a[1].taps * a[2].taps;
+    if (!turn)
+        return (out * taps + tap) * g->cg + in;
+    return ((out / g->og * g->cg + in) * taps + taps - 1 - tap) * g->og + out % g->og;
+}
+
+/* Lanes behind the last output are zero. */
+void EW_K(grouped_pack_any)(const struct ew_conv_shape *s, const float *w, bool turn, float *packed)
+{
+    struct grouped g;
+    EW_K(grouped_init)(&g, s);
+    const int64_t taps = s->axis[2].taps, wide = g.vectors * LANES;
+    const int64_t lines = (int64_t)s->axis[0].taps * s->axis[1].taps;
+    for (int64_t b = 0; b < g.blocks; b++) {
+        const struct block k = grouped_block(&g, b);
+        for (int64_t i = 0; i < lines * g.cg * taps; i++, packed += wide) {
+            const int64_t tap = i / taps / g.cg * taps + i % taps, c = i / taps % g.cg;
+            for (int64_t l = 0; l < wide; l++)
+                packed[l] = l < k.n_out ? w[weight_at(&g, k.out + l, tap, c, turn)] : 0;
+        }
+    }
+}
+
+void EW_K(grouped_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
+{
+    EW_K(grouped_pack_any)(s, w, false, packed);
+}
+
+int64_t EW_K(grouped_tiles)(const struct ew_conv_shape *s)
+{
+    struct grouped g;
+    EW_K(grouped_init)(&g, s);
+    return g.tiles;
+}
+
+size_t EW_K(grouped_scratch)(const struct ew_conv_shape *s)
+{
+    struct grouped g;
+    EW_K(grouped_init)(&g, s);
+    return grouped_band_bytes(&g);
+}
+
+/* ---- The run ---- */
+
+/* px outputs of one row. */
+struct strip {
+    const struct grouped *g;
+    const struct ew_conv *conv;
+    const float *band; /* column and line of the first output's first tap */
+    const float *w;    /* of the block */
+    struct block block;
+    vint first;        /* grouped_index */
+    int64_t y, pixels; /* offset of the first output; how many there are */
+};
+
+/* How a strip is made: all constants, so that one loop below becomes many unrolled ones. */
+struct way {
+    int px, vectors;
+    bool mix;   /* inputs are permuted, not broadcast */
+    int stride; /* of 3 taps without dilation; 0: anything */
+};
+
+/* One input of each pixel, for all lanes. */
+INLINE vec input(const struct way way, const float *from, vint index)
+{
+    if (way.mix)
+        return permute(load(from), index);
+    return splat(*from);
+}
+
+/* 3 taps of one line: input q meets output p at tap q - p * stride. */
+INLINE void three_taps(const struct way way, vec sum[PX_MAX][VECTORS], const float *from,
+                       const float *w, vint index)
+{
+    vec k[3][VECTORS];
+    UNROLL
+    for (int u = 0; u < 3; u++)
+        UNROLL
+    for (int v = 0; v < way.vectors; v++)
+        k[u][v] = load(w + (u * way.vectors + v) * LANES);
+    UNROLL
+    for (int q = 0; q < (way.px - 1) * way.stride + 3; q++) {
+        const vec x = input(way, from + q * LANES, index);
+        UNROLL
+        for (int u = 0; u < 3; u++) {
+            if (q < u || (q - u) % way.stride != 0 || (q - u) / way.stride >= way.px)
+                continue;
+            UNROLL
+            for (int v = 0; v < way.vectors; v++)
+                sum[(q - u) / way.stride][v] += x * k[u][v];
+        }
+    }
+}
+
+/* Any taps of one line, one by one. */
+INLINE void any_taps(const struct way way, vec sum[PX_MAX][VECTORS], const struct ew_conv_axis *a,
+                     const float *from, const float *w, vint index)
+{
+    const int64_t step = (int64_t)a->stride * LANES;
+    for (int64_t u = 0; u < a->taps; u++) {
+        const float *at = from + u * a->dilation * LANES;
+        vec k[VECTORS];
+        UNROLL
+        for (int v = 0; v < way.vectors; v++)
+            k[v] = load(w + (u * way.vectors + v) * LANES);
+        UNROLL
+        for (int p = 0; p < way.px; p++) {
+            const vec x = input(way, at + p * step, index);
+            UNROLL
+            for (int v = 0; v < way.vectors; v++)
+                sum[p][v] += x * k[v];
+        }
+    }
+}
+
+/* Stores the sums of the pixels that there are. */
+static void finish(const struct strip *s, const float *sum, int64_t vectors)
+{
+    const struct ew_epilogue *e = &s->conv->end;
+    for (int64_t p = 0; p < s->pixels; p++) {
+        for (int64_t v = 0; v < vectors; v++, sum += LANES) {
+            const int64_t n = s->block.n_out - v * LANES, c = s->block.out + v * LANES;
+            if (n > 0)
+                put(e, s->conv->y, s->y + p * s->conv->shape.cout + c, load(sum) + bias_at(e, c, n),
+                    n);
+        }
+    }
+}
+
+INLINE void strip_run(const struct way way, const struct strip *s)
+{
+    const struct grouped *g = s->g;
+    const struct ew_conv_axis *a = g->s->axis;
+    const int64_t step = (int64_t)a[2].taps * way.vectors * LANES;
+    const float *w = s->w;
+    vec sum[PX_MAX][VECTORS];
+    UNROLL
+    for (int p = 0; p < way.px; p++)
+        UNROLL
+    for (int v = 0; v < way.vectors; v++)
+        sum[p][v] = (vec){0};
+    for (int64_t t = 0; t < a[0].taps * a[1].taps; t++) {
+        const float *line =
+            s->band + t / a[1].taps * g->plane + t % a[1].taps * a[1].dilation * g->line;
+        vint index = s->first;
+        for (int64_t i = 0; i < g->cg; i++, w += step) {
+            const float *from = way.mix ? line : line + i / LANES * g->chunk + i % LANES;
+            if (way.stride)
+                three_taps(way, sum, from, w, index);
+            else
+                any_taps(way, sum, &a[2], from, w, index);
+            index += 1;
+        }
+    }
+    float out[PX_MAX * VECTORS * LANES];
+    UNROLL
+    for (int p = 0; p < way.px; p++)
+        UNROLL
+    for (int v = 0; v < way.vectors; v++)
+        store(out + (p * way.vectors + v) * LANES, sum[p][v]);
+    finish(s, out, way.vectors);
+}
+
+typedef void strip_fn(const struct strip *s);
+
+#define STRIP(px, vectors, mix, stride)                                                            \
+    static void strip_##px##_##vectors##_##mix##_##stride(const struct strip *s)                   \
+    {                                                                                              \
+        strip_run((struct way){px, vectors, mix, stride}, s);                                      \
+    }
+
+#define STRIPS(px, vectors, mix)                                                                   \
+    STRIP(px, vectors, mix, 0)                                                                     \
+    STRIP(px, vectors, mix, 1)                                                                     \
+    STRIP(px, vectors, mix, 2)                                                                     \
+    static strip_fn *const strips_##px##_##vectors##_##mix[] = {                                   \
+        strip_##px##_##vectors##_##mix##_0, strip_##px##_##vectors##_##mix##_1,                    \
+        strip_##px##_##vectors##_##mix##_2};
+
+STRIPS(7, 1, 1)
+STRIPS(8, 1, 1)
+STRIPS(7, 1, 0)
+STRIPS(8, 1, 0)
+#if VECTORS > 1
+STRIPS(7, 2, 0)
+STRIPS(8, 2, 0)
+#endif
+
+static strip_fn *strip_for(const struct grouped *g)
+{
+    const struct ew_conv_axis *a = &g->s->axis[2];
+    const int stride = a->taps == 3 && a->dilation == 1 && a->stride <= 2 ? a->stride : 0;
+#if VECTORS > 1
+    if (g->vectors > 1)
+        return (g->px == 7 ? strips_7_2_0 : strips_8_2_0)[stride];
+#endif
+    if (g->span > 1)
+        return (g->px == 7 ? strips_7_1_1 : strips_8_1_1)[stride];
+    return (g->px == 7 ? strips_7_1_0 : strips_8_1_0)[stride];
+}
+
+void EW_K(grouped_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
+{
+    struct grouped g;
+    EW_K(grouped_init)(&g, &c->shape);
+    const struct ew_conv_axis *a = c->shape.axis;
+    strip_fn *const run = strip_for(&g);
+    const vint first = grouped_index(&g);
+    for (int64_t tile = begin; tile < end; tile++) {
+        struct tile t;
+        EW_K(grouped_tile)(&g, tile, &t);
+        EW_K(grouped_band)(&g, &t, c->x, scratch);
+        const int64_t row =
+            ((t.image * a[0].out + t.at[0]) * a[1].out + t.at[1]) * a[2].out + t.at[2];
+        struct strip s = {.g = &g, .conv = c, .block = t.block, .first = first};
+        s.w = c->w + t.block.index * grouped_weights(&g);
+        for (int64_t r = 0; r < t.rows; r++) {
+            for (int64_t o = 0; o < t.pixels; o += g.px) {
+                s.band =
+                    (const float *)scratch + r * a[1].stride * g.line + o * a[2].stride * LANES;
+                s.y = (row + r * a[2].out + o) * c->shape.cout;
+                s.pixels = min_i64(g.px, t.pixels - o);
+                run(&s);
+            }
+        }
+    }
+}

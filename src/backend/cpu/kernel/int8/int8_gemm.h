@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The implicit GEMM of 8-bit convolutions and dense layers: geometry, packed weights and the
+ * micro-kernel.
+ *
+ * As in implicit_gemm.h output pixels are rows, output channels columns, k runs over (tap, input channel)
+ * and MR pixels are gathered into a panel; but a step of k is a word (int8_vec.h), and k is never cut:
+ * sums stay in registers until they are bytes.  A panel of all of k is at most some hundred KiB,
+ * read in order, MR streams at a time, which caches follow.
+ *
+ * Packed weights: ratio [groups][columns], bias [groups][columns], then
+ *
+ *   [group][block of WIDE columns][words of k][columns of the block]     (one word each)
+ *
+ * with columns rounded up to whole vectors.
+ *
+ * Where few channels make runs short the lines of the image that a row of outputs reads are copied,
+ * with their padding, into a `band`: each pixel's runs lie there at a fixed distance from its
+ * neighbour's, so nothing is gathered.  Each run is then rounded up to whole words.  The bias has
+ * the zero point of x in it: a sum over x less its zero point is the sum over x less zero point
+ * times the sum of the weights. */
+#ifndef EW_BACKEND_CPU_KERNEL_INT8_INT8_GEMM_H
+#define EW_BACKEND_CPU_KERNEL_INT8_INT8_GEMM_H
+
+#include "backend/cpu/kernel/gemm/implicit_gemm.h"
+#include "backend/cpu/kernel/int8/int8_vec.h"
+
+#define Q_L2        (512 << 10) /* bytes of weights that a tile keeps coming back to */
+#define PANEL_SLACK 64          /* bytes that may be written behind a row of a panel */
+
+struct qcore {
+    struct used used;
+    struct ew_conv_axis axis[3];
+    int64_t batch, groups, cg, og, cin, cout;
+    int64_t x_image, x_step[3]; /* bytes */
+    int64_t rows;               /* output pixels of all images */
+    int64_t run, runs, k;       /* k is `runs` runs of `run` bytes, contiguous in x */
+    int64_t words;              /* of k, rounded up as lines are */
+    int64_t columns;            /* of a group, rounded up to whole vectors */
+    bool flat;                  /* pixels are rows of a matrix, and bytes are words' */
+    bool band;                  /* a row of outputs reads lines that are copied for it, see below */
+    int64_t lines, line_k, line_words; /* k is so many lines of line_k bytes, each in whole words */
+    int64_t line;                      /* band: bytes between lines */
+    int64_t panel;                     /* bytes between rows of a panel */
+    int64_t blocks, o_block, o_tiles, row_block, row_tiles, tiles;
+};
+
+void EW_K(qcore_init)(struct qcore *c, const struct ew_conv_shape *s);
+
+/* The parts of packed weights. */
+INLINE const float *packed_ratio(const struct qcore *c, const void *packed)
+{
+    return packed;
+}
+
+INLINE const int32_t *packed_bias(const struct qcore *c, const void *packed)
+{
+    return (const int32_t *)packed + c->groups * c->columns;
+}
+
+INLINE const int32_t *packed_words(const struct qcore *c, const void *packed)
+{
+    return (const int32_t *)packed + 2 * c->groups * c->columns;
+}
+
+/* Bytes of x in the form that products take them: a panel's. */
+#if defined(EW_ISA_IS_neondot)
+#define X_OFFSET 128 /* signed: 128 less */
+#else
+#define X_OFFSET 0
+#endif
+
+struct qmicro {
+    const uint8_t *a; /* rows of words */
+    int64_t row_step; /* bytes */
+    const int32_t *w; /* [lines][words][vectors * LANES] */
+    int64_t words;    /* of a line */
+    int64_t lines, line_step;
+    const int32_t *bias; /* of the block */
+    const float *ratio;
+    const struct ew_qend *end;
+    bool plain; /* tame, and neither add, table nor float */
+    void *y;    /* of the first row and column; bytes or floats */
+    const uint8_t *add;
+    int64_t y_step;            /* elements between rows */
+    int64_t width;             /* columns that exist */
+    const int32_t *soon[SIDE]; /* qmicro_pairs: weights to fetch, a line for each word of k */
+};
+
+/* rows in [1, MR]. */
+void EW_K(qmicro)(const struct qmicro *m, int rows);
+
+/* The same for words of two 16-bit numbers, two vectors wide; the sums themselves are stored: y is
+ * int32, there is neither bias nor end. */
+void EW_K(qmicro_pairs)(const struct qmicro *m, int rows);
+
+INLINE bool is_plain(const struct ew_qend *e)
+{
+    return e->tame && !e->add && !e->table && !e->to_float;
+}
+
+/* What it does to sums [rows][SIDE], for the others.  Two vectors hold columns as column_of says,
+ * one alone holds them in order. */
+void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows, int vectors);
+
+/* q = clamp(round((float)sum * ratio) + zero) of WIDE columns.  Where sums are tame (ew_qend)
+ * integers that saturate are clamped at the end; else floats are before they are rounded. */
+struct qplain {
+    vec low, high; /* of what is rounded */
+    v16 zero, lo, hi;
+    vbytes flip;
+};
+
+INLINE struct qplain plain_of(const struct ew_qend *e)
+{
+    return (struct qplain){.low = splat((float)(e->lo - e->y.zero)),
+                           .high = splat((float)(e->hi - e->y.zero)),
+                           .zero = splat16(e->y.zero),
+                           .lo = splat16(e->lo),
+                           .hi = splat16(e->hi),
+                           .flip = e->y.flip - (vbytes){0}};
+}
+
+/* Of a tame sum. */
+INLINE vint requantize(vint sum, vec ratio)
+{
+    return round_int(to_float(sum) * ratio);
+}
+
+/* Of any. */
+INLINE vint requantize_any(vec t, const struct qplain *p)
+{
+    return round_int(vmin(vmax(t, p->low), p->high));
+}
+
+INLINE vbytes plain_bytes(v16 q, const struct qplain *p)
+{
+    return bytes_of(min16(max16(add16(q, p->zero), p->lo), p->hi)) ^ p->flip;
+}
+
+#endif

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the integer kernels need of an instruction set: products of words, rounding, narrowing.
+ *
+ * A word is 32 bits of k: four bytes where there is an instruction for that (VNNI, dot product),
+ * else two 16-bit numbers.  It is no use to multiply bytes into 16 bits and add those in pairs
+ * (AVX2's maddubs): that saturates.
+ *
+ * Two vectors of int32 are narrowed to one of int16 within 128-bit parts, as x86 does it: the
+ * columns of a block are dealt out to its vectors so that they come out in order (column_of). */
+#ifndef EW_BACKEND_CPU_KERNEL_INT8_INT8_VEC_H
+#define EW_BACKEND_CPU_KERNEL_INT8_INT8_VEC_H
+
+#include "backend/cpu/kernel/common/vec.h"
+
+#if defined(EW_ISA_IS_neon)
+#include <arm_neon.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#if defined(EW_ISA_IS_avx512vnni) || defined(EW_ISA_IS_neondot)
+#define WORD_BYTES 1
+#define WORD       4 /* elements of k */
+#else
+#define WORD_BYTES 0
+#define WORD       2
+#endif
+#define SIDE 2 /* vectors that are narrowed together */
+#define WIDE (SIDE * LANES)
+
+typedef int16_t v16 __attribute__((vector_size(WIDE * 2)));
+typedef uint8_t vbytes __attribute__((vector_size(WIDE)));
+
+/* The column of lane l of vector v of a block of WIDE. */
+INLINE int column_of(int v, int l)
+{
+    return l / 4 * 8 + v * 4 + l % 4;
+}
+
+/* Where element j of the word of lane l is, in a vector of packed weights: that of one column is
+ * together, but for NEON without dot products. */
+#if defined(EW_ISA_IS_neon) && !defined(EW_ISA_IS_neondot)
+#define WORD_AT(l, j) ((j)*LANES + (l))
+#else
+#define WORD_AT(l, j) ((l)*WORD + (j))
+#endif
+
+INLINE int32_t load_word(const void *p)
+{
+    int32_t w;
+    memcpy(&w, p, sizeof(w));
+    return w;
+}
+
+typedef uint32_t vuint __attribute__((vector_size(LANES * 4)));
+typedef int32_t vint_u __attribute__((vector_size(LANES * 4), may_alias, aligned(4)));
+
+INLINE vint load_int(const int32_t *p)
+{
+    return *(const vint_u *)p;
+}
+
+INLINE void store_int(int32_t *p, vint v)
+{
+    *(vint_u *)p = v;
+}
+
+/* Sums may wrap on the way, where Winograd takes them modulo 2^32. */
+INLINE vint wrap_add(vint a, vint b)
+{
+    return (vint)((vuint)a + (vuint)b);
+}
+
+/* ---- Products: sum += a . w, lane by lane; a is one word in all lanes ---- */
+
+#if defined(EW_ISA_IS_avx512)
+INLINE vint splat_word(const void *p)
+{
+    return (vint)_mm512_set1_epi32(load_word(p));
+}
+
+INLINE vint dot(vint sum, vint a, vint w)
+{
+#if defined(EW_ISA_IS_avx512vnni)
+    return (vint)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)w);
+#else
+    return wrap_add(sum, (vint)_mm512_madd_epi16((__m512i)a, (__m512i)w));
+#endif
+}
+
+/* The same of pairs of 16-bit numbers. */
+INLINE vint dot_pairs(vint sum, vint a, vint w)
+{
+#if defined(EW_ISA_IS_avx512vnni)
+    return (vint)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)w);
+#else
+    return dot(sum, a, w);
+#endif
+}
+
+INLINE vint round_int(vec t)
+{
+    return (vint)_mm512_cvtps_epi32((__m512)t);
+}
+
+INLINE vec to_float(vint i)
+{
+    return (vec)_mm512_cvtepi32_ps((__m512i)i);
+}
+#elif defined(EW_ISA_IS_avx2)
+INLINE vint splat_word(const void *p)
+{
+    return (vint)_mm256_set1_epi32(load_word(p));
+}
+
+INLINE vint dot(vint sum, vint a, vint w)
+{
+    return wrap_add(sum, (vint)_mm256_madd_epi16((__m256i)a, (__m256i)w));
+}
+
+INLINE vint round_int(vec t)
+{
+    return (vint)_mm256_cvtps_epi32((__m256)t);
+}
+
+INLINE vec to_float(vint i)
+{
+    return (vec)_mm256_cvtepi32_ps((__m256i)i);
+}
+#elif defined(EW_ISA_IS_neon)
+INLINE vint splat_word(const void *p)
+{
+    return (vint)vdupq_n_s32(load_word(p));
+}
+
+INLINE vint dot(vint sum, vint a, vint w)
+{
+#if defined(EW_ISA_IS_neondot)
+    return (vint)vdotq_s32((int32x4_t)sum, (int8x16_t)a, (int8x16_t)w);
+#else
+    const int16x4_t pair = vget_low_s16((int16x8_t)a);
+    const int32x4_t half = vmlal_lane_s16((int32x4_t)sum, vget_low_s16((int16x8_t)w), pair, 0);
+    return (vint)vmlal_lane_s16(half, vget_high_s16((int16x8_t)w), pair, 1);
+#endif
+}
+
+INLINE vint round_int(vec t)
+{
+    return (vint)vcvtnq_s32_f32((float32x4_t)t);
+}
+
+INLINE vec to_float(vint i)
+{
+    return (vec)vcvtq_f32_s32((int32x4_t)i);
+}
+#else
+INLINE vint splat_word(const void *p)
+{
+    return load_word(p) - (vint){0};
+}
+
+INLINE vec to_float(vint i)
+{
+    return __builtin_convertvector(i, vec);
+}
+
+#if defined(__SSE2__)
+INLINE vint dot(vint sum, vint a, vint w)
+{
+    return wrap_add(sum, (vint)_mm_madd_epi16((__m128i)a, (__m128i)w));
+}
+
+INLINE vint round_int(vec t)
+{
+    return (vint)_mm_cvtps_epi32((__m128)t);
+}
+#else
+INLINE vint dot(vint sum, vint a, vint w)
+{
+    const v16 x = (v16)a, y = (v16)w;
+    vint r;
+    for (int i = 0; i < LANES; i++)
+        r[i] = x[2 * i] * y[2 * i] + x[2 * i + 1] * y[2 * i + 1];
+    return wrap_add(sum, r);
+}
+
+INLINE vint round_int(vec t)
+{
+    return (vint){(int32_t)rintf(t[0]), (int32_t)rintf(t[1]), (int32_t)rintf(t[2]),
+                  (int32_t)rintf(t[3])};
+}
+#endif
+#endif
+
+#if !defined(EW_ISA_IS_avx512)
+INLINE vint dot_pairs(vint sum, vint a, vint w)
+{
+    return dot(sum, a, w);
+}
+#endif
+
+/* ---- Narrowing, which saturates ---- */
+
+#if defined(EW_ISA_IS_avx512)
+INLINE v16 narrow2(vint a, vint b)
+{
+    return (v16)_mm512_packs_epi32((__m512i)a, (__m512i)b);
+}
+
+/* One vector alone, whose columns are in order; what follows is undefined. */
+INLINE v16 narrow1(vint a)
+{
+    return (v16)_mm512_castsi256_si512(_mm512_cvtsepi32_epi16((__m512i)a));
+}
+
+INLINE v16 add16(v16 a, v16 b)
+{
+    return (v16)_mm512_adds_epi16((__m512i)a, (__m512i)b);
+}
+
+INLINE v16 max16(v16 a, v16 b)
+{
+    return (v16)_mm512_max_epi16((__m512i)a, (__m512i)b);
+}
+
+INLINE v16 min16(v16 a, v16 b)
+{
+    return (v16)_mm512_min_epi16((__m512i)a, (__m512i)b);
+}
+
+/* Of numbers in [0, 255]. */
+INLINE vbytes bytes_of(v16 v)
+{
+    return (vbytes)_mm512_cvtepi16_epi8((__m512i)v);
+}
+
+INLINE vbytes load_bytes(const uint8_t *p, int64_t n)
+{
+    return (vbytes)_mm256_maskz_loadu_epi8((__mmask32)((1ull << n) - 1), p);
+}
+
+INLINE void store_bytes(uint8_t *p, vbytes v, int64_t n)
+{
+    _mm256_mask_storeu_epi8(p, (__mmask32)((1ull << n) - 1), (__m256i)v);
+}
+
+INLINE v16 widen(vbytes v)
+{
+    return (v16)_mm512_cvtepu8_epi16((__m256i)v);
+}
+
+INLINE vint widen_a(v16 v)
+{
+    return (vint)_mm512_unpacklo_epi16((__m512i)v, _mm512_setzero_si512());
+}
+
+INLINE vint widen_b(v16 v)
+{
+    return (vint)_mm512_unpackhi_epi16((__m512i)v, _mm512_setzero_si512());
+}
+
+INLINE vint widen_one(v16 v)
+{
+    return (vint)_mm512_cvtepi16_epi32(_mm512_castsi512_si256((__m512i)v));
+}
+#elif defined(EW_ISA_IS_avx2)
+INLINE v16 narrow2(vint a, vint b)
+{
+    return (v16)_mm256_packs_epi32((__m256i)a, (__m256i)b);
+}
+
+INLINE v16 narrow1(vint a)
+{
+    return (v16)_mm256_permute4x64_epi64(_mm256_packs_epi32((__m256i)a, (__m256i)a), 0x08);
+}
+
+INLINE v16 add16(v16 a, v16 b)
+{
+    return (v16)_mm256_adds_epi16((__m256i)a, (__m256i)b);
+}
+
+INLINE v16 max16(v16 a, v16 b)
+{
+    return (v16)_mm256_max_epi16((__m256i)a, (__m256i)b);
+}
+
+INLINE v16 min16(v16 a, v16 b)
+{
+    return (v16)_mm256_min_epi16((__m256i)a, (__m256i)b);
+}
+
+INLINE vbytes bytes_of(v16 v)
+{
+    const __m256i pairs = _mm256_packus_epi16((__m256i)v, (__m256i)v);
+    return (vbytes)_mm256_castsi256_si128(_mm256_permute4x64_epi64(pairs, 0x08));
+}
+
+INLINE v16 widen(vbytes v)
+{
+    return (v16)_mm256_cvtepu8_epi16((__m128i)v);
+}
+
+INLINE vint widen_a(v16 v)
+{
+    return (vint)_mm256_unpacklo_epi16((__m256i)v, _mm256_setzero_si256());
+}
+
+INLINE vint widen_b(v16 v)
+{
+    return (vint)_mm256_unpackhi_epi16((__m256i)v, _mm256_setzero_si256());
+}
+
+INLINE vint widen_one(v16 v)
+{
+    return (vint)_mm256_cvtepi16_epi32(_mm256_castsi256_si128((__m256i)v));
+}
+#elif defined(EW_ISA_IS_neon)
+INLINE v16 narrow2(vint a, vint b)
+{
+    return (v16)vcombine_s16(vqmovn_s32((int32x4_t)a), vqmovn_s32((int32x4_t)b));
+}
+
+INLINE v16 narrow1(vint a)
+{
+    return narrow2(a, a);
+}
+
+INLINE v16 add16(v16 a, v16 b)
+{
+    return (v16)vqaddq_s16((int16x8_t)a, (int16x8_t)b);
+}
+
+INLINE v16 max16(v16 a, v16 b)
+{
+    return (v16)vmaxq_s16((int16x8_t)a, (int16x8_t)b);
+}
+
+INLINE v16 min16(v16 a, v16 b)
+{
+    return (v16)vminq_s16((int16x8_t)a, (int16x8_t)b);
+}
+
+INLINE vbytes bytes_of(v16 v)
+{
+    return (vbytes)vmovn_u16((uint16x8_t)v);
+}
+
+INLINE v16 widen(vbytes v)
+{
+    return (v16)vmovl_u8((uint8x8_t)v);
+}
+
+INLINE vint widen_a(v16 v)
+{
+    return (vint)vmovl_s16(vget_low_s16((int16x8_t)v));
+}
+
+INLINE vint widen_b(v16 v)
+{
+    return (vint)vmovl_s16(vget_high_s16((int16x8_t)v));
+}
+
+INLINE vint widen_one(v16 v)
+{
+    return widen_a(v);
+}
+#else
+#if defined(__SSE2__)
+INLINE v16 narrow2(vint a, vint b)
+{
+    return (v16)_mm_packs_epi32((__m128i)a, (__m128i)b);
+}
+
+INLINE v16 add16(v16 a, v16 b)
+{
+    return (v16)_mm_adds_epi16((__m128i)a, (__m128i)b);
+}
+
+INLINE v16 max16(v16 a, v16 b)
+{
+    return (v16)_mm_max_epi16((__m128i)a, (__m128i)b);
+}
+
+INLINE v16 min16(v16 a, v16 b)
+{
+    return (v16)_mm_min_epi16((__m128i)a, (__m128i)b);
+}
+#else
+INLINE int16_t saturate16(int32_t i)
+{
+    return (int16_t)(i < INT16_MIN ? INT16_MIN : i > INT16_MAX ? INT16_MAX : i);
+}
+
+INLINE v16 narrow2(vint a, vint b)
+{
+    return (v16){saturate16(a[0]), saturate16(a[1]), saturate16(a[2]), saturate16(a[3]),
+                 saturate16(b[0]), saturate16(b[1]), saturate16(b[2]), saturate16(b[3])};
+}
+
+INLINE v16 add16(v16 a, v16 b)
+{
+    for (int i = 0; i < WIDE; i++)
+        a[i] = saturate16(a[i] + b[i]);
+    return a;
+}
+
+INLINE v16 max16(v16 a, v16 b)
+{
+    const v16 more = (v16)(a > b);
+    return (a & more) | (b & ~more);
+}
+
+INLINE v16 min16(v16 a, v16 b)
+{
+    const v16 less = (v16)(a < b);
+    return (a & less) | (b & ~less);
+}
+#endif
+
+INLINE v16 narrow1(vint a)
+{
+    return narrow2(a, a);
+}
+
+INLINE vbytes bytes_of(v16 v)
+{
+    return __builtin_convertvector(v, vbytes);
+}
+
+INLINE v16 widen(vbytes v)
+{
+    return __builtin_convertvector(v, v16);
+}
+
+INLINE vint widen_a(v16 v)
+{
+    return (vint){v[0], v[1], v[2], v[3]};
+}
+
+INLINE vint widen_b(v16 v)
+{
+    return (vint){v[4], v[5], v[6], v[7]};
+}
+
+INLINE vint widen_one(v16 v)
+{
+    return widen_a(v);
+}
+#endif
+
+#if !defined(EW_ISA_IS_avx512)
+/* n bytes, 1 to WIDE. */
+INLINE vbytes load_bytes(const uint8_t *p, int64_t n)
+{
+    vbytes v = {0};
+    if (n == WIDE)
+        memcpy(&v, p, WIDE);
+    else
+        memcpy(&v, p, (size_t)n);
+    return v;
+}
+
+INLINE void store_bytes(uint8_t *p, vbytes v, int64_t n)
+{
+    if (n == WIDE)
+        memcpy(p, &v, WIDE);
+    else
+        memcpy(p, &v, (size_t)n);
+}
+#endif
+
+/* ---- Whole vectors of bytes ---- */
+
+#define BIG (LANES * 4)
+typedef uint8_t vbig __attribute__((vector_size(BIG)));
+
+#if defined(EW_ISA_IS_avx512)
+/* n bytes, 1 to BIG. */
+INLINE vbig load_big(const uint8_t *p, int64_t n)
+{
+    return (vbig)_mm512_maskz_loadu_epi8((__mmask64)(~0ull >> (64 - n)), p);
+}
+
+INLINE void store_big(uint8_t *p, vbig v, int64_t n)
+{
+    _mm512_mask_storeu_epi8(p, (__mmask64)(~0ull >> (64 - n)), (__m512i)v);
+}
+
+INLINE vbig max_bytes(vbig a, vbig b)
+{
+    return (vbig)_mm512_max_epu8((__m512i)a, (__m512i)b);
+}
+#else
+INLINE vbig load_big(const uint8_t *p, int64_t n)
+{
+    vbig v = {0};
+    if (n == BIG)
+        memcpy(&v, p, BIG);
+    else
+        memcpy(&v, p, (size_t)n);
+    return v;
+}
+
+INLINE void store_big(uint8_t *p, vbig v, int64_t n)
+{
+    if (n == BIG)
+        memcpy(p, &v, BIG);
+    else
+        memcpy(p, &v, (size_t)n);
+}
+
+#if defined(EW_ISA_IS_avx2)
+INLINE vbig max_bytes(vbig a, vbig b)
+{
+    return (vbig)_mm256_max_epu8((__m256i)a, (__m256i)b);
+}
+#elif defined(EW_ISA_IS_neon)
+INLINE vbig max_bytes(vbig a, vbig b)
+{
+    return (vbig)vmaxq_u8((uint8x16_t)a, (uint8x16_t)b);
+}
+#else
+INLINE vbig max_bytes(vbig a, vbig b)
+{
+    const vbig more = (vbig)(a > b);
+    return (a & more) | (b & ~more);
+}
+#endif
+#endif
+
+INLINE v16 splat16(int32_t i)
+{
+    return (int16_t)i - (v16){0};
+}
+
+/* Round to nearest even, as a float. */
+INLINE vec round_float(vec t)
+{
+#if defined(EW_ISA_IS_avx512)
+    return (vec)_mm512_roundscale_ps((__m512)t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+#else
+    return to_float(round_int(t));
+#endif
+}
+
+INLINE vec clamp(vec t, float lo, float hi)
+{
+    return vmin(vmax(t, splat(lo)), splat(hi));
+}
+
+/* ---- Tables of 256 bytes ---- */
+
+#if defined(EW_ISA_IS_avx512vnni)
+INLINE __m512i lookup64(__m512i x, const uint8_t *table)
+{
+    const __m512i low =
+        _mm512_permutex2var_epi8(_mm512_loadu_si512(table), x, _mm512_loadu_si512(table + 64));
+    const __m512i high = _mm512_permutex2var_epi8(_mm512_loadu_si512(table + 128), x,
+                                                  _mm512_loadu_si512(table + 192));
+    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(x), low, high);
+}
+
+INLINE vbytes lookup(vbytes x, const uint8_t *table)
+{
+    return (vbytes)_mm512_castsi512_si256(lookup64(_mm512_castsi256_si512((__m256i)x), table));
+}
+#else
+INLINE vbytes lookup(vbytes x, const uint8_t *table)
+{
+    for (int i = 0; i < WIDE; i++)
+        x[i] = table[x[i]];
+    return x;
+}
+#endif
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* 8-bit depthwise convolution by words, with VNNI: four taps of a column of the window are the four
+ * bytes of a word.
+ *
+ *   rows r0 r1 r2 r3 of 64 channels -> interleaved -> 4 vectors of 16 channels x 4 taps
+ *
+ * A column is interleaved once and serves all outputs whose windows it is in.  Bytes and words are
+ * unpacked within 128-bit parts; narrowing brings channels back into order, so weights, biases and
+ * ratios are packed in that order: vector i, lane 4 p + j holds channel 16 p + 4 i + j. */
+#include "backend/cpu/kernel/int8/int8_depthwise.h"
+
+#if defined(EW_ISA_IS_avx512vnni)
+
+#define BLOCK  64 /* channels */
+#define PARTS  4  /* vectors of a block */
+#define PIXELS 6  /* outputs at once: 24 sums, a column of 4 */
+
+static int64_t groups_of(const struct ew_conv_shape *s)
+{
+    return div_up(s->axis[1].taps, 4);
+}
+
+/* Words of one block: ratio and bias, then [group][column][PARTS][LANES]. */
+static int64_t block_words(const struct ew_conv_shape *s)
+{
+    return BLOCK * (2 + groups_of(s) * s->axis[2].taps);
+}
+
+size_t EW_K(qcolumn_pack_size)(const struct ew_conv_shape *s)
+{
+    return (size_t)(div_up(s->cin, BLOCK) * block_words(s)) * sizeof(int32_t);
+}
+
+/* The channel of lane l of vector i. */
+static int64_t channel_of(int64_t i, int64_t l)
+{
+    return l / 4 * 16 + i * 4 + l % 4;
+}
+
+static void pack_channel(const struct ew_conv_shape *s, const struct ew_qconv_weights *w, int64_t c,
+                         int32_t *words, int64_t lane)
+{
+    const int64_t high = s->axis[1].taps, across = s->axis[2].taps;
+    const bool exists = c < s->cin;
+    int8_t *bytes = (int8_t *)(words + 2 * BLOCK);
+    uint32_t sum = 0;
+    for (int64_t r = 0; r < groups_of(s) * 4; r++)
+        for (int64_t t = 0; t < across; t++) {
+            const bool tap = exists && r < high;
+            const int value = tap ? (int8_t)(w->w[(c * high + r) * across + t] ^ w->flip) : 0;
+            bytes[((r / 4 * across + t) * BLOCK + lane) * 4 + r % 4] = (int8_t)value;
+            sum += (uint32_t)value;
+        }
+    const float ratio = exists ? w->ratio[c] : 0;
+    memcpy(words + lane, &ratio, sizeof(ratio));
+    const uint32_t start = (uint32_t)(w->bias && exists ? w->bias[c] : 0);
+    words[BLOCK + lane] = (int32_t)(start - (uint32_t)w->of_x.zero * sum);
+}
+
+void EW_K(qcolumn_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w,
+                        void *packed)
+{
+    int32_t *words = packed;
+    for (int64_t c = 0; c < s->cin; c += BLOCK, words += block_words(s))
+        for (int64_t lane = 0; lane < BLOCK; lane++)
+            pack_channel(s, w, c + channel_of(lane / LANES, lane % LANES), words, lane);
+}
+
+/* Some outputs of one row, some channels of them. */
+struct span {
+    const uint8_t *const *at; /* of the first output's first tap, first line */
+    int64_t columns;          /* between lines */
+    const int32_t *words;     /* of the block */
+    int64_t c, n;             /* channels */
+    int lines;
+    uint8_t *y;
+    int64_t y_step;
+    const struct ew_qend *end;
+};
+
+INLINE __m512i load_line(const struct span *s, int line, int column)
+{
+    if (line >= s->lines)
+        return _mm512_setzero_si512();
+    return (__m512i)load_big(s->at[line * s->columns + column] + s->c, s->n);
+}
+
+/* Lines 4 g to 4 g + 3 of one column. */
+INLINE void interleave(const struct span *s, int g, int column, __m512i out[PARTS])
+{
+    const __m512i a = load_line(s, 4 * g, column), b = load_line(s, 4 * g + 1, column);
+    const __m512i c = load_line(s, 4 * g + 2, column), d = load_line(s, 4 * g + 3, column);
+    const __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
+    const __m512i cd_low = _mm512_unpacklo_epi8(c, d), cd_high = _mm512_unpackhi_epi8(c, d);
+    out[0] = _mm512_unpacklo_epi16(ab_low, cd_low);
+    out[1] = _mm512_unpackhi_epi16(ab_low, cd_low);
+    out[2] = _mm512_unpacklo_epi16(ab_high, cd_high);
+    out[3] = _mm512_unpackhi_epi16(ab_high, cd_high);
+}
+
+/* Sums of few taps are tame: the row sees to that. */
+INLINE void finish_pixel(const struct span *s, const vint sum[PARTS], int pixel)
+{
+    const float *ratio = (const float *)(const void *)s->words;
+    const struct ew_qend *e = s->end;
+    const v16 zero = splat16(e->y.zero);
+    const v16 low = add16(
+        narrow2(requantize(sum[0], load(ratio)), requantize(sum[1], load(ratio + LANES))), zero);
+    const v16 high = add16(narrow2(requantize(sum[2], load(ratio + 2 * LANES)),
+                                   requantize(sum[3], load(ratio + 3 * LANES))),
+                           zero);
+    __m512i q = _mm512_packus_epi16((__m512i)low, (__m512i)high);
+    q = _mm512_max_epu8(q, _mm512_set1_epi8((char)e->lo));
+    q = _mm512_min_epu8(q, _mm512_set1_epi8((char)e->hi));
+    q = _mm512_xor_si512(q, _mm512_set1_epi8((char)e->y.flip));
+    if (e->table)
+        q = lookup64(q, e->table);
+    store_big(s->y + pixel * s->y_step, (vbig)q, s->n);
+}
+
+INLINE void span_fixed(const struct span *s, const int high, const int across, const int stride,
+                       const int pixels)
+{
+    const int groups = (high + 3) / 4, reach = (pixels - 1) * stride + across;
+    vint sum[PIXELS][PARTS];
+    UNROLL
+    for (int i = 0; i < PARTS; i++) {
+        const vint bias = load_int(s->words + BLOCK + i * LANES);
+        UNROLL
+        for (int p = 0; p < pixels; p++)
+            sum[p][i] = bias;
+    }
+    UNROLL
+    for (int g = 0; g < groups; g++) {
+        const int32_t *w = s->words + (2 + g * across) * BLOCK;
+        UNROLL
+        for (int column = 0; column < reach; column++) {
+            __m512i x[PARTS];
+            interleave(s, g, column, x);
+            UNROLL
+            for (int p = 0; p < pixels; p++) {
+                const int t = column - p * stride;
+                if (t < 0 || t >= across)
+                    continue;
+                UNROLL
+                for (int i = 0; i < PARTS; i++)
+                    sum[p][i] = dot(sum[p][i], (vint)x[i], load_int(w + (t * PARTS + i) * LANES));
+            }
+        }
+    }
+    UNROLL
+    for (int p = 0; p < pixels; p++)
+        finish_pixel(s, sum[p], p);
+}
+
+#define SPAN_CASE(high, across, stride, n)                                                         \
+    case n:                                                                                        \
+        span_fixed(s, high, across, stride, n);                                                    \
+        break;
+
+#define SPAN(high, across, stride)                                                                 \
+    static void span_##high##_##stride(struct span *s, int pixels)                                 \
+    {                                                                                              \
+        s->lines = high;                                                                           \
+        switch (pixels) {                                                                          \
+            SPAN_CASE(high, across, stride, 1)                                                     \
+            SPAN_CASE(high, across, stride, 2)                                                     \
+            SPAN_CASE(high, across, stride, 3)                                                     \
+            SPAN_CASE(high, across, stride, 4)                                                     \
+            SPAN_CASE(high, across, stride, 5)                                                     \
+        default:                                                                                   \
+            span_fixed(s, high, across, stride, PIXELS);                                           \
+        }                                                                                          \
+    }
+
+SPAN(1, 1, 1)
+SPAN(3, 3, 1)
+SPAN(3, 3, 2)
+SPAN(5, 5, 1)
+SPAN(5, 5, 2)
+
+typedef void span_fn(struct span *s, int pixels);
+
+static span_fn *span_for(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = s->axis;
+    if (a[0].taps != 1 || a[1].taps != a[2].taps || a[2].dilation != 1 || a[2].stride > 2)
+        return NULL;
+    if (a[2].taps == 1)
+        return a[2].stride == 1 ? span_1_1 : NULL;
+    if (a[2].taps == 3)
+        return a[2].stride == 1 ? span_3_1 : span_3_2;
+    if (a[2].taps == 5)
+        return a[2].stride == 1 ? span_5_1 : span_5_2;
+    return NULL;
+}
+
+bool EW_K(qcolumn_fits)(const struct ew_conv_shape *s)
+{
+    return s->groups == s->cin && s->cin == s->cout && span_for(s);
+}
+
+int64_t EW_K(qcolumn_tiles)(const struct ew_conv_shape *s)
+{
+    return EW_K(qdepth_tiles)(s);
+}
+
+size_t EW_K(qcolumn_scratch)(const struct ew_conv_shape *s)
+{
+    return qlines_bytes(s);
+}
+
+void EW_K(qcolumn_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
+{
+    const struct ew_conv_shape *s = q->shape;
+    const int64_t out = s->axis[2].out, words = block_words(s);
+    span_fn *const run = span_for(s);
+    struct qlines l;
+    qlines_init(&l, q, scratch);
+    for (int64_t row = begin; row < end; row++) {
+        qlines_find(&l, q, row);
+        for (int64_t c = 0; c < s->cin; c += BLOCK)
+            for (int64_t o = 0; o < out; o += PIXELS) {
+                struct span span = {.at = l.at + o * s->axis[2].stride,
+                                    .columns = l.columns,
+                                    .words = (const int32_t *)q->packed + c / BLOCK * words,
+                                    .c = c,
+                                    .n = min_i64(BLOCK, s->cin - c),
+                                    .y = (uint8_t *)q->y + (row * out + o) * s->cout + c,
+                                    .y_step = s->cout,
+                                    .end = &q->end};
+                run(&span, (int)min_i64(PIXELS, out - o));
+            }
+    }
+}
+
+#else /* words are of two: nothing is won by packing columns */
+
+bool EW_K(qcolumn_fits)(const struct ew_conv_shape *s)
+{
+    return false;
+}
+
+size_t EW_K(qcolumn_pack_size)(const struct ew_conv_shape *s)
+{
+    return 0;
+}
+
+void EW_K(qcolumn_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w,
+                        void *packed)
+{
+}
+
+int64_t EW_K(qcolumn_tiles)(const struct ew_conv_shape *s)
+{
+    return 0;
+}
+
+size_t EW_K(qcolumn_scratch)(const struct ew_conv_shape *s)
+{
+    return 0;
+}
+
+void EW_K(qcolumn_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
+{
+}
+
+#endif

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* 8-bit convolutions and dense layers: geometry, packing, panels and tiles. */
+#include "backend/cpu/kernel/int8/int8_gemm.h"
+
+/* ---- Geometry ---- */
+
+/* Elements of panels and bands: bytes, or 16-bit numbers. */
+#if WORD_BYTES
+typedef uint8_t element;
+#else
+typedef uint16_t element;
+#endif
+
+#define BAND_RUN      256        /* bytes of a run, at most, for which a band is made */
+#define BAND_RUN_MOST 1536       /* where a row of outputs fills a panel */
+#define BAND_BYTES    (24 << 10) /* of a band, so that it stays in L1 */
+#define BAND_MOST     (48 << 10) /* where a panel would take more */
+
+static void plan_tiles(struct qcore *c)
+{
+    const int64_t block = WIDE * c->words * (int64_t)sizeof(int32_t);
+    c->blocks = div_up(c->columns, WIDE);
+    c->o_block = min_i64(max_i64(Q_L2 / max_i64(block, 1), 1), c->blocks);
+    c->o_tiles = div_up(c->blocks, c->o_block);
+    c->o_block = div_up(c->blocks, max_i64(c->o_tiles, 1)); /* all about equal */
+    c->o_tiles = div_up(c->blocks, max_i64(c->o_block, 1));
+    if (c->band) {
+        c->row_tiles = c->batch * c->axis[1].out;
+        c->tiles = c->row_tiles * c->o_tiles;
+        return;
+    }
+    const int64_t panels = div_up(c->rows, MR);
+    const int64_t most = min_i64(max_i64(panels * c->groups * c->o_tiles / MIN_WORK, 1), ROW_MAX);
+    c->row_tiles = div_up(panels, most);
+    c->row_block = c->row_tiles ? div_up(panels, c->row_tiles) : 1;
+    c->row_tiles = div_up(panels, c->row_block);
+    c->tiles = c->row_tiles * c->groups * c->o_tiles;
+}
+
+/* How pixels reach the products. */
+static void plan_feed(struct qcore *c)
+{
+    const struct ew_conv_axis *a = c->axis;
+    /* Rows a multiple of 4 KiB apart would share cache sets. */
+    c->flat = WORD_BYTES && X_OFFSET == 0 && c->cg % WORD == 0 && c->x_step[2] % 4096 != 0;
+    for (int i = 0; i < 3; i++)
+        c->flat =
+            c->flat && a[i].taps == 1 && a[i].stride == 1 && a[i].pad == 0 && a[i].in == a[i].out;
+    const int64_t reach = (int64_t)(a[2].out - 1) * a[2].stride + a[2].taps;
+    c->line = div_up(reach * c->cg * (int64_t)sizeof(element) + PANEL_SLACK, 64) * 64;
+    const int64_t all = a[1].taps * c->line, panel = MR * c->k * (int64_t)sizeof(element);
+    c->band = c->groups == 1 && a[0].taps == 1 && a[0].in == 1 && a[0].out == 1 && a[0].pad == 0 &&
+              a[2].taps > 1 && a[2].dilation == 1 && a[2].out > 0 &&
+              c->run <= (a[2].out < MR ? BAND_RUN : BAND_RUN_MOST) &&
+              (all <= BAND_BYTES || (all <= BAND_MOST && all < panel));
+    c->lines = c->band ? a[1].taps : 1;
+    c->line_k = c->k / max_i64(c->lines, 1);
+    c->line_words = div_up(c->line_k, WORD);
+    c->words = c->lines * c->line_words;
+    c->panel = div_up(c->words * (int64_t)sizeof(int32_t) + PANEL_SLACK, 64) * 64;
+    c->panel += c->panel % 4096 == 0 ? 64 : 0;
+}
+
+void EW_K(qcore_init)(struct qcore *c, const struct ew_conv_shape *s)
+{
+    memcpy(c->axis, s->axis, sizeof(c->axis));
+    EW_KF(core_trim)(c->axis, &c->used);
+    const struct ew_conv_axis *a = c->axis;
+    c->batch = s->batch;
+    c->groups = s->groups;
+    c->cin = s->cin;
+    c->cout = s->cout;
+    c->cg = s->cin / s->groups;
+    c->og = s->cout / s->groups;
+    int64_t step = s->cin;
+    c->rows = s->batch;
+    for (int i = 2; i >= 0; i--) {
+        c->x_step[i] = step;
+        step *= a[i].in;
+        c->rows *= a[i].out;
+    }
+    c->x_image = step;
+    /* Neighbouring taps of a row of the image are neighbours in memory: one run. */
+    const bool whole = a[2].dilation == 1 && c->groups == 1;
+    c->run = whole ? a[2].taps * c->cg : c->cg;
+    c->runs = (int64_t)a[0].taps * a[1].taps * (whole ? 1 : a[2].taps);
+    c->k = c->run * c->runs;
+    c->columns = div_up(c->og, LANES) * LANES;
+    plan_feed(c);
+    plan_tiles(c);
+}
+
+/* ---- Packing: a tile is a block of WIDE columns ---- */
+
+size_t EW_K(qconv_pack_size)(const struct ew_conv_shape *s)
+{
+    struct qcore c;
+    EW_K(qcore_init)(&c, s);
+    return (size_t)(c.groups * c.columns * (c.words + 2)) * sizeof(int32_t);
+}
+
+int64_t EW_K(qconv_pack_tiles)(const struct ew_conv_shape *s)
+{
+    struct qcore c;
+    EW_K(qcore_init)(&c, s);
+    return c.groups * c.blocks;
+}
+
+/* Weight k of output o, as a number; k counts over the taps that are used. */
+INLINE int weight_at(const struct qcore *c, const struct ew_qconv_weights *w, int64_t o, int64_t k)
+{
+    const struct used *u = &c->used;
+    const int64_t tap = k / c->cg, i = k % c->cg;
+    const int64_t t2 = tap % c->axis[2].taps + u->first[2];
+    const int64_t t1 = tap / c->axis[2].taps % c->axis[1].taps + u->first[1];
+    const int64_t t0 = tap / c->axis[2].taps / c->axis[1].taps + u->first[0];
+    const int64_t at = w->by_row
+                           ? k * c->cout + o
+                           : (((o * u->all[0] + t0) * u->all[1] + t1) * u->all[2] + t2) * c->cg + i;
+    return (int8_t)(w->w[at] ^ w->flip);
+}
+
+static void put_weight(int32_t *words, int lane, int j, int value)
+{
+#if WORD_BYTES
+    ((int8_t *)words)[WORD_AT(lane, j)] = (int8_t)value;
+#else
+    ((int16_t *)words)[WORD_AT(lane, j)] = (int16_t)value;
+#endif
+}
+
+/* One vector of a block: its weights, bias and ratio.  `o` is lane 0's block's first column. */
+struct pack_vector {
+    int32_t *words; /* of the first step */
+    int64_t step;   /* words between steps */
+    float *ratio;
+    int32_t *bias;
+    int64_t group, o;
+    int v, vectors;
+};
+
+static void pack_lane(const struct qcore *c, const struct ew_qconv_weights *w,
+                      const struct pack_vector *p, int lane)
+{
+    const int64_t column = p->o + (p->vectors == 2 ? column_of(p->v, lane) : lane);
+    const bool exists = column < c->og;
+    const int64_t o = p->group * c->og + column;
+    const int64_t line = c->line_words * WORD;
+    uint32_t sum = 0;
+    for (int64_t i = 0; i < c->words * WORD; i++) {
+        const int64_t k = i / line * c->line_k + i % line;
+        const int value = exists && i % line < c->line_k ? weight_at(c, w, o, k) : 0;
+        put_weight(p->words + i / WORD * p->step, lane, (int)(i % WORD), value);
+        sum += (uint32_t)value;
+    }
+    p->ratio[lane] = exists ? w->ratio[o] : 0;
+    const uint32_t zero = (uint32_t)(w->of_x.zero - X_OFFSET);
+    p->bias[lane] = exists ? (int32_t)((uint32_t)(w->bias ? w->bias[o] : 0) - zero * sum) : 0;
+}
+
+void EW_K(qconv_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed,
+                      int64_t begin, int64_t end)
+{
+    struct qcore c;
+    EW_K(qcore_init)(&c, s);
+    float *ratio = packed;
+    int32_t *bias = (int32_t *)packed + c.groups * c.columns;
+    int32_t *words = bias + c.groups * c.columns;
+    for (int64_t tile = begin; tile < end; tile++) {
+        const int64_t group = tile / c.blocks, o = tile % c.blocks * WIDE;
+        const int64_t at = group * c.columns + o;
+        const int vectors = c.columns - o > LANES ? 2 : 1;
+        for (int v = 0; v < vectors; v++) {
+            const struct pack_vector p = {.words = words + at * c.words + v * LANES,
+                                          .step = (int64_t)vectors * LANES,
+                                          .ratio = ratio + at + v * LANES,
+                                          .bias = bias + at + v * LANES,
+                                          .group = group,
+                                          .o = o,
+                                          .v = v,
+                                          .vectors = vectors};
+            for (int lane = 0; lane < LANES; lane++)
+                pack_lane(&c, w, &p, lane);
+        }
+    }
+}
+
+/* ---- Panels ---- */
+
+/* n bytes of x; up to PANEL_SLACK bytes more may be written. */
+#if defined(EW_ISA_IS_avx512vnni)
+INLINE void put_run(element *to, const uint8_t *from, int64_t n, uint8_t flip)
+{
+    const __m512i turn = _mm512_set1_epi8((char)flip);
+    for (; n >= 64; n -= 64, from += 64, to += 64)
+        _mm512_storeu_si512(to, _mm512_xor_si512(_mm512_loadu_si512(from), turn));
+    if (n > 0) {
+        const __m512i last = _mm512_maskz_loadu_epi8((__mmask64)((1ull << n) - 1), from);
+        _mm512_storeu_si512(to, _mm512_xor_si512(last, turn));
+    }
+}
+#else
+INLINE void put_run(element *to, const uint8_t *from, int64_t n, uint8_t flip)
+{
+    const uint8_t turn = flip ^ X_OFFSET;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = from[i] ^ turn;
+}
+#endif
+
+INLINE void put_zeros(element *to, int64_t n, int32_t zero)
+{
+    const element value = (element)((uint8_t)zero ^ X_OFFSET);
+    for (int64_t i = 0; i < n; i++)
+        to[i] = value;
+}
+
+struct position {
+    const uint8_t *image;
+    int64_t at[3]; /* input coordinates of tap 0; may be outside */
+};
+
+/* One run of taps along the width from `p` on. */
+INLINE void gather_run(const struct qcore *c, const struct ew_qconv *q, const struct position *p,
+                       element *to)
+{
+    const struct ew_conv_axis *a = c->axis;
+    const int64_t taps = c->run / c->cg;
+    const bool inside = p->at[0] >= 0 && p->at[0] < a[0].in && p->at[1] >= 0 && p->at[1] < a[1].in;
+    const uint8_t *x =
+        p->image + p->at[0] * c->x_step[0] + p->at[1] * c->x_step[1] + p->at[2] * c->x_step[2];
+    if (inside && p->at[2] >= 0 && p->at[2] + taps <= a[2].in) {
+        put_run(to, x, c->run, q->of_x.flip);
+        return;
+    }
+    const int64_t lo = min_i64(max_i64(-p->at[2], 0), taps) * c->cg;
+    const int64_t hi = inside ? max_i64(min_i64(a[2].in - p->at[2], taps) * c->cg, lo) : lo;
+    put_zeros(to, lo, q->of_x.zero);
+    if (hi > lo)
+        put_run(to + lo, x + lo, hi - lo, q->of_x.flip);
+    put_zeros(to + hi, c->run - hi, q->of_x.zero);
+}
+
+INLINE void gather_pixel(const struct qcore *c, const struct ew_qconv *q, const struct position *p,
+                         element *to)
+{
+    const struct ew_conv_axis *a = c->axis;
+    const int64_t across = c->run == c->cg ? a[2].taps : 1; /* runs in a row of taps */
+    for (int64_t t0 = 0; t0 < a[0].taps; t0++)
+        for (int64_t t1 = 0; t1 < a[1].taps; t1++)
+            for (int64_t t2 = 0; t2 < across; t2++) {
+                const struct position at = {p->image,
+                                            {p->at[0] + t0 * a[0].dilation,
+                                             p->at[1] + t1 * a[1].dilation,
+                                             p->at[2] + t2 * a[2].dilation}};
+                gather_run(c, q, &at, to);
+                to += c->run;
+            }
+}
+
+/* Rows [row, row + count) of the output of one group. */
+static void gather(const struct qcore *c, const struct ew_qconv *q, int64_t row, int count,
+                   int64_t group, uint8_t *panel)
+{
+    const struct ew_conv_axis *a = c->axis;
+    int64_t o[3], n = row;
+    for (int i = 2; i >= 0; i--) {
+        o[i] = n % a[i].out;
+        n /= a[i].out;
+    }
+    for (int r = 0; r < count; r++) {
+        struct position p = {.image = q->x + n * c->x_image + group * c->cg};
+        for (int i = 0; i < 3; i++)
+            p.at[i] = o[i] * a[i].stride - a[i].pad;
+        gather_pixel(c, q, &p, (element *)(void *)(panel + r * c->panel));
+        for (int i = 2; i >= 0 && ++o[i] == a[i].out; i--) {
+            o[i] = 0;
+            n += i == 0;
+        }
+    }
+}
+
+/* The lines of the image that row `row` of outputs (over all images) reads, with their padding. */
+static void fill_band(const struct qcore *c, const struct ew_qconv *q, int64_t row, uint8_t *band)
+{
+    const struct ew_conv_axis *a = c->axis;
+    const int64_t all = ((int64_t)(a[2].out - 1) * a[2].stride + a[2].taps) * c->cg;
+    const int64_t y0 = row % a[1].out * a[1].stride - a[1].pad;
+    const int64_t lo = min_i64(max_i64((int64_t)a[2].pad * c->cg, 0), all);
+    const int64_t hi = max_i64(min_i64(((int64_t)a[2].in + a[2].pad) * c->cg, all), lo);
+    for (int64_t t = 0; t < a[1].taps; t++, band += c->line) {
+        const int64_t y = y0 + t * a[1].dilation;
+        element *to = (element *)(void *)band;
+        if (y < 0 || y >= a[1].in) {
+            put_zeros(to, all, q->of_x.zero);
+            continue;
+        }
+        const uint8_t *x = q->x + row / a[1].out * c->x_image + y * c->x_step[1];
+        put_zeros(to, lo, q->of_x.zero);
+        put_run(to + lo, x + lo - (int64_t)a[2].pad * c->cg, hi - lo, q->of_x.flip);
+        put_zeros(to + hi, all - hi, q->of_x.zero);
+    }
+}
+
+/* ---- Tiles ---- */
+
+int64_t EW_K(qconv_tiles)(const struct ew_conv_shape *s)
+{
+    struct qcore c;
+    EW_K(qcore_init)(&c, s);
+    return c.tiles;
+}
+
+size_t EW_K(qconv_scratch)(const struct ew_conv_shape *s)
+{
+    struct qcore c;
+    EW_K(qcore_init)(&c, s);
+    return (size_t)(c.band ? c.lines * c.line : MR * c.panel);
+}
+
+/* Blocks [block, blocks) of the columns, for one panel. */
+struct panel {
+    const uint8_t *a;
+    int64_t step; /* bytes between rows */
+    int64_t row;
+    int rows;
+    int64_t group, block, blocks;
+};
+
+static void run_panel(const struct qcore *c, const struct ew_qconv *q, const struct panel *p)
+{
+    const struct ew_qend *e = &q->end;
+    struct qmicro m = {.a = p->a,
+                       .row_step = p->step,
+                       .words = c->line_words,
+                       .lines = c->lines,
+                       .line_step = c->line,
+                       .end = e,
+                       .plain = is_plain(e),
+                       .y_step = c->cout};
+    for (int64_t b = p->block; b < p->blocks; b++) {
+        const int64_t at = p->group * c->columns + b * WIDE;
+        const int64_t y = p->row * c->cout + p->group * c->og + b * WIDE;
+        m.w = packed_words(c, q->packed) + at * c->words;
+        m.bias = packed_bias(c, q->packed) + at;
+        m.ratio = packed_ratio(c, q->packed) + at;
+        m.y = e->to_float ? (void *)((float *)q->y + y) : (void *)((uint8_t *)q->y + y);
+        m.add = e->add ? e->add + y : NULL;
+        m.width = min_i64(WIDE, c->og - b * WIDE);
+        EW_K(qmicro)(&m, p->rows);
+    }
+}
+
+static void run_tile(const struct qcore *c, const struct ew_qconv *q, int64_t tile, void *scratch)
+{
+    const int64_t o_tile = tile % c->o_tiles, group = tile / c->o_tiles % c->groups;
+    const int64_t first = tile / c->o_tiles / c->groups * c->row_block * MR;
+    const int64_t last = min_i64(first + c->row_block * MR, c->rows);
+    const bool direct = c->flat && q->of_x.flip == 0;
+    struct panel p = {.step = direct ? c->cin : c->panel,
+                      .group = group,
+                      .block = o_tile * c->o_block,
+                      .blocks = min_i64((o_tile + 1) * c->o_block, c->blocks)};
+    for (p.row = first; p.row < last; p.row += MR) {
+        p.rows = (int)min_i64(MR, last - p.row);
+        p.a = direct ? q->x + p.row * c->cin + group * c->cg : scratch;
+        if (!direct)
+            gather(c, q, p.row, p.rows, group, scratch);
+        run_panel(c, q, &p);
+    }
+}
+
+/* A row of outputs. */
+static void run_band(const struct qcore *c, const struct ew_qconv *q, int64_t tile, void *scratch)
+{
+    /* One row is soon done: the weights stay for all rows. */
+    const int64_t o_tile = tile / c->row_tiles, row = tile % c->row_tiles, out = c->axis[2].out;
+    struct panel p = {.step = c->axis[2].stride * c->cg * (int64_t)sizeof(element),
+                      .block = o_tile * c->o_block,
+                      .blocks = min_i64((o_tile + 1) * c->o_block, c->blocks)};
+    fill_band(c, q, row, scratch);
+    for (int64_t o = 0; o < out; o += MR) {
+        p.row = row * out + o;
+        p.rows = (int)min_i64(MR, out - o);
+        p.a = (const uint8_t *)scratch + o * p.step;
+        run_panel(c, q, &p);
+    }
+}
+
+void EW_K(qconv_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
+{
+    struct qcore c;
+    EW_K(qcore_init)(&c, q->shape);
+    for (int64_t tile = begin; tile < end; tile++)
+        (c.band ? run_band : run_tile)(&c, q, tile, scratch);
+}

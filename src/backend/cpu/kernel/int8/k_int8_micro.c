@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The micro-kernel of 8-bit products, once for every number of rows and width, and what becomes of
+ * its sums. */
+#include "backend/cpu/kernel/int8/int8_gemm.h"
+
+#define AHEAD     8  /* words of k that weights are fetched ahead */
+#define AHEAD_FEW 32 /* where few rows wait for them */
+
+/* ---- From sums to bytes ---- */
+
+static void finish_float(const struct qmicro *m, vec t, int v, int vectors, int64_t row)
+{
+    float *y = (float *)m->y + row * m->y_step;
+    for (int l = 0; l < LANES; l++) {
+        const int column = vectors == 2 ? column_of(v, l) : l;
+        if (column < m->width)
+            y[column] = t[l];
+    }
+}
+
+/* A tame sum, and nothing but a clamp behind it. */
+INLINE void put_plain(const struct qmicro *m, const struct qplain *p, const vint sums[SIDE],
+                      const vec ratio[SIDE], const int vectors, int64_t row)
+{
+    const v16 q = vectors == 2
+                      ? narrow2(requantize(sums[0], ratio[0]), requantize(sums[1], ratio[1]))
+                      : narrow1(requantize(sums[0], ratio[0]));
+    store_bytes((uint8_t *)m->y + row * m->y_step, plain_bytes(q, p), m->width);
+}
+
+/* What does not change from row to row. */
+struct finish {
+    struct qplain p;
+    vec mid_lo, mid_hi, mid_ratio, add_ratio;
+    vint add_zero;
+    vbytes add_flip;
+    vec a, b; /* ratios of the two vectors */
+};
+
+/* Adds and rounds once more: t is not rounded yet, b is what is added. */
+INLINE vint add_int(const struct finish *f, vec t, vint b)
+{
+    const vec mid = round_float(vmin(vmax(t, f->mid_lo), f->mid_hi)) * f->mid_ratio;
+    const vec other = to_float(b - f->add_zero) * f->add_ratio;
+    return requantize_any(mid + other, &f->p);
+}
+
+INLINE v16 finish_row(const struct qmicro *m, const struct finish *f, const vint *sums,
+                      const int vectors, int64_t row)
+{
+    const vec a = to_float(sums[0]) * f->a, b = to_float(sums[vectors - 1]) * f->b;
+    if (!m->add) {
+        const vint q = requantize_any(a, &f->p);
+        return vectors == 1 ? narrow1(q) : narrow2(q, requantize_any(b, &f->p));
+    }
+    const v16 other = widen(load_bytes(m->add + row * m->y_step, m->width) ^ f->add_flip);
+    if (vectors == 1)
+        return narrow1(add_int(f, a, widen_one(other)));
+    return narrow2(add_int(f, a, widen_a(other)), add_int(f, b, widen_b(other)));
+}
+
+INLINE void finish_rows(const struct qmicro *m, const vint *sums, int rows, const int vectors)
+{
+    const struct ew_qend *e = m->end;
+    const struct finish f = {.p = plain_of(e),
+                             .mid_lo = splat((float)-e->mid.zero),
+                             .mid_hi = splat((float)(255 - e->mid.zero)),
+                             .mid_ratio = splat(e->mid_ratio),
+                             .add_ratio = splat(e->add_ratio),
+                             .add_zero = e->of_add.zero - (vint){0},
+                             .add_flip = e->of_add.flip - (vbytes){0},
+                             .a = load(m->ratio),
+                             .b = load(m->ratio + (vectors - 1) * LANES)};
+    for (int r = 0; r < rows; r++, sums += SIDE) {
+        if (e->to_float) {
+            finish_float(m, to_float(sums[0]) * f.a, 0, vectors, r);
+            if (vectors == 2)
+                finish_float(m, to_float(sums[1]) * f.b, 1, vectors, r);
+            continue;
+        }
+        const vbytes q = plain_bytes(finish_row(m, &f, sums, vectors, r), &f.p);
+        store_bytes((uint8_t *)m->y + r * m->y_step, e->table ? lookup(q, e->table) : q, m->width);
+    }
+}
+
+INLINE void finish_plain(const struct qmicro *m, const vint *sums, int rows, const int vectors)
+{
+    const struct qplain p = plain_of(m->end);
+    const vec ratio[SIDE] = {load(m->ratio), load(m->ratio + (vectors - 1) * LANES)};
+    for (int r = 0; r < rows; r++)
+        put_plain(m, &p, sums + r * SIDE, ratio, vectors, r);
+}
+
+void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows, int vectors)
+{
+    if (vectors == 2 && m->plain)
+        finish_plain(m, sums, rows, 2);
+    else if (vectors == 2)
+        finish_rows(m, sums, rows, 2);
+    else
+        finish_rows(m, sums, rows, 1);
+}
+
+/* ---- Sums ---- */
+
+struct qsums {
+    vint v[MR][SIDE];
+};
+
+INLINE void begin(const struct qmicro *m, struct qsums *s, const int rows, const int vectors)
+{
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        const vint bias = load_int(m->bias + v * LANES);
+        UNROLL
+        for (int r = 0; r < rows; r++)
+            s->v[r][v] = bias;
+    }
+}
+
+INLINE void finish(const struct qmicro *m, struct qsums *s, const int rows, const int vectors)
+{
+    if (!m->plain) {
+        struct qsums out; /* a copy: the sums themselves must not be addressed */
+        UNROLL
+        for (int r = 0; r < rows; r++) {
+            UNROLL
+            for (int v = 0; v < vectors; v++)
+                out.v[r][v] = s->v[r][v];
+        }
+        EW_K(qfinish)(m, out.v[0], rows, vectors);
+        return;
+    }
+    finish_plain(m, s->v[0], rows, vectors);
+}
+
+/* Multiples 1, 2, 4 and 8 of an index register are free in an x86 address: five pointers reach 14
+ * rows. */
+INLINE void step(const uint8_t *const a[5], int64_t row, const int32_t *w, struct qsums *s,
+                 const int rows, const int vectors, const bool pairs)
+{
+    static const struct {
+        int base, times;
+    } at[14] = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {0, 4}, {1, 2}, {2, 0},
+                {1, 4}, {0, 8}, {3, 0}, {2, 4}, {1, 8}, {4, 0}, {3, 4}};
+    vint wv[SIDE];
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        wv[v] = load_int(w + v * LANES);
+        __builtin_prefetch(w + ((rows > 2 ? AHEAD : AHEAD_FEW) * vectors + v) * LANES);
+    }
+    UNROLL
+    for (int r = 0; r < rows; r++) {
+        const vint x = splat_word(a[at[r].base] + at[r].times * row);
+        UNROLL
+        for (int v = 0; v < vectors; v++)
+            s->v[r][v] = (pairs ? dot_pairs : dot)(s->v[r][v], x, wv[v]);
+    }
+}
+
+INLINE void sum_up(const struct qmicro *m, struct qsums *s, const int rows, const int vectors,
+                   const bool pairs)
+{
+    const int64_t row = m->row_step;
+    const int32_t *w = m->w;
+    for (int64_t l = 0; l < m->lines; l++) {
+        const uint8_t *const line = m->a + l * m->line_step;
+        const uint8_t *a[5] = {line, line + 3 * row, line + 6 * row, line + 9 * row,
+                               line + 12 * row};
+        for (int64_t k = 0; k < m->words; k++) {
+            UNROLL
+            for (int i = 0; i < SIDE && pairs; i++)
+                __builtin_prefetch(m->soon[i] + k * SIDE * LANES, 0, 2);
+            step(a, row, w, s, rows, vectors, pairs);
+            UNROLL
+            for (int i = 0; i < 5; i++)
+                a[i] += sizeof(int32_t);
+            w += vectors * LANES;
+        }
+    }
+}
+
+INLINE void run_rows(const struct qmicro *m, const int rows, const int vectors)
+{
+    struct qsums s;
+    begin(m, &s, rows, vectors);
+    sum_up(m, &s, rows, vectors, false);
+    finish(m, &s, rows, vectors);
+}
+
+INLINE void run_pairs(const struct qmicro *m, const int rows)
+{
+    struct qsums s = {0};
+    sum_up(m, &s, rows, SIDE, true);
+    UNROLL
+    for (int r = 0; r < rows; r++) {
+        UNROLL
+        for (int v = 0; v < SIDE; v++)
+            store_int((int32_t *)m->y + r * m->y_step + v * LANES, s.v[r][v]);
+    }
+}
+
+/* ---- All instances ---- */
+
+#define INSTANCE(r, v)                                                                             \
+    static void rows_##r##x##v(const struct qmicro *m)                                             \
+    {                                                                                              \
+        run_rows(m, r, v);                                                                         \
+    }
+#define PAIRS(r)                                                                                   \
+    static void pairs_##r(const struct qmicro *m)                                                  \
+    {                                                                                              \
+        run_pairs(m, r);                                                                           \
+    }
+#define INSTANCES(r)  INSTANCE(r, 1) INSTANCE(r, 2) PAIRS(r)
+#define NAMES(r)      {rows_##r##x1, rows_##r##x2},
+#define PAIR_NAMES(r) pairs_##r,
+
+/* clang-format off */
+#if MR == 14
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#elif MR == 8
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#else
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#endif
+/* clang-format on */
+
+EACH_ROWS(INSTANCES)
+
+void EW_K(qmicro)(const struct qmicro *m, int rows)
+{
+    static void (*const table[MR][SIDE])(const struct qmicro *) = {EACH_ROWS(NAMES)};
+    table[rows - 1][m->width > LANES](m);
+}
+
+void EW_K(qmicro_pairs)(const struct qmicro *m, int rows)
+{
+    static void (*const table[MR])(const struct qmicro *) = {EACH_ROWS(PAIR_NAMES)};
+    table[rows - 1](m);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moving bytes: rows, shuffles of channels, transposes. */
+#include "backend/cpu/kernel/int8/int8_vec.h"
+
+/* Libc's memcpy is a call, and most rows are a few vectors. */
+INLINE void copy_bytes(uint8_t *restrict to, const uint8_t *restrict from, int64_t n)
+{
+    for (; n > BIG; n -= BIG, from += BIG, to += BIG)
+        store_big(to, load_big(from, BIG), BIG);
+    if (n > 0)
+        store_big(to, load_big(from, n), n);
+}
+
+void EW_K(qrows_run)(const struct ew_qrows *r, int64_t begin, int64_t end)
+{
+    for (int64_t row = begin; row < end; row++)
+        copy_bytes(r->out + row * r->out_step, r->in + row * r->in_step, r->n);
+}
+
+/* [groups, each] to [each, groups]; few groups are the usual case, and then each is one stream. */
+INLINE void deal(uint8_t *restrict to, const uint8_t *restrict from, const int64_t groups,
+                 int64_t each)
+{
+    for (int64_t i = 0; i < each; i++)
+        for (int64_t g = 0; g < groups; g++)
+            to[i * groups + g] = from[g * each + i];
+}
+
+static void deal_any(uint8_t *to, const uint8_t *from, int64_t groups, int64_t each)
+{
+    switch (groups) {
+    case 2:
+        deal(to, from, 2, each);
+        break;
+    case 3:
+        deal(to, from, 3, each);
+        break;
+    case 4:
+        deal(to, from, 4, each);
+        break;
+    default:
+        deal(to, from, groups, each);
+    }
+}
+
+void EW_K(qshuffle_run)(const struct ew_qshuffle *s, int64_t begin, int64_t end)
+{
+    const int64_t n = s->groups * s->each;
+    for (int64_t row = begin; row < end; row++)
+        deal_any(s->out + row * n, s->in + row * n, s->groups, s->each);
+}
+
+#define EDGE 64 /* of the square that is turned at a time */
+
+int64_t EW_K(qtranspose_tiles)(const struct ew_qtranspose *t)
+{
+    return t->rows <= 4 ? t->batch : t->batch * div_up(t->columns, EDGE);
+}
+
+static void turn(const struct ew_qtranspose *t, int64_t matrix, int64_t column)
+{
+    const uint8_t *in = t->in + matrix * t->rows * t->columns;
+    uint8_t *out = t->out + matrix * t->rows * t->columns;
+    const int64_t last = min_i64(column + EDGE, t->columns);
+    for (int64_t r0 = 0; r0 < t->rows; r0 += EDGE)
+        for (int64_t c = column; c < last; c++)
+            for (int64_t r = r0; r < min_i64(r0 + EDGE, t->rows); r++)
+                out[c * t->rows + r] = in[r * t->columns + c];
+}
+
+void EW_K(qtranspose_run)(const struct ew_qtranspose *t, int64_t begin, int64_t end)
+{
+    const int64_t count = t->rows * t->columns, tiles = div_up(t->columns, EDGE);
+    for (int64_t tile = begin; tile < end; tile++) {
+        if (t->rows <= 4) /* an image */
+            deal_any(t->out + tile * count, t->in + tile * count, t->rows, t->columns);
+        else
+            turn(t, tile / tiles, tile % tiles * EDGE);
+    }
+}

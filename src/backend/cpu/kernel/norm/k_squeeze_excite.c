@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Backward of a batch norm whose output goes into a gate (squeeze and excite): y times a factor
+ * that is made of y's averages.
+ *
+ * With z = norm(x), y = act(z) and dm the product's gradient, the factor's gradient is the sum over
+ * an image of dm y.  The norm's own is dy = dm factor + lift, and lift, which comes through the
+ * averages, is not known before that of the factor.  But the norm's two sums are linear in both: of
+ * dm act'(z), act'(z), and each of them times x.  So one pass takes all five sums of each image,
+ * and dy is made by whoever reads it, a line at a time.  Product, average and norm by themselves
+ * read and write eight tensors where this reads two. */
+#include "backend/cpu/kernel/common/act.h"
+
+#define WIDE 256 /* channels a tile */
+#define ROWS 16  /* rows that are added up by themselves, which keeps the error of sums small */
+#define SUMS 5
+
+int64_t EW_K(gated_tiles)(const struct ew_gated_norm *g)
+{
+    return g->norm->rows / g->norm->image * div_up(g->norm->channels, WIDE);
+}
+
+/* Rows [row, last), n channels from c on, to sums[.][at]. */
+struct part {
+    int64_t row, last, c, n, at;
+    float (*sums)[WIDE];
+};
+
+INLINE void add_part(const struct ew_batch_norm *b, const struct part *p, const enum ew_act act)
+{
+    const int64_t n = p->n;
+    const vec mean = load_n(b->mean + p->c, n), bias = load_n(b->bias + p->c, n);
+    const vec gain = load_n(b->rstd + p->c, n) * load_n(b->scale + p->c, n);
+    const int64_t ahead = 2 * ROWS * b->channels; /* columns of rows are no stream to hardware */
+    vec s[SUMS] = {{0}};
+    for (int64_t row = p->row; row < p->last; row++) {
+        const int64_t at = row * b->channels + p->c;
+        __builtin_prefetch(b->x + at + ahead, 0, 2);
+        __builtin_prefetch(b->dy + at + ahead, 0, 2);
+        const vec x = load_n(b->x + at, n) - mean, z = x * gain + bias, dm = load_n(b->dy + at, n);
+        const vec slope = vact_back(act, z, splat(1.0f), b->lo, b->hi), dz = dm * slope;
+        s[0] += dm * vact(act, z, b->lo, b->hi);
+        s[1] += dz;
+        s[2] += slope;
+        s[3] += dz * x;
+        s[4] += slope * x;
+    }
+    for (int i = 0; i < SUMS; i++) {
+        float *to = p->sums[i] + p->at;
+        store(to, load(to) + s[i]);
+    }
+}
+
+/* One image and the channels from first on. */
+INLINE void sum_tile(const struct ew_batch_norm *b, int64_t image, int64_t first,
+                     float sums[SUMS][WIDE], const enum ew_act act)
+{
+    const int64_t channels = min_i64(b->channels - first, WIDE), end = (image + 1) * b->image;
+    for (int64_t row = image * b->image; row < end; row += ROWS) {
+        struct part p = {.row = row, .last = min_i64(row + ROWS, end), .c = first, .sums = sums};
+        p.n = LANES;
+        for (; p.at + LANES <= channels; p.at += LANES, p.c += LANES)
+            add_part(b, &p, act);
+        p.n = channels - p.at;
+        if (p.n > 0)
+            add_part(b, &p, act);
+    }
+}
+
+void EW_K(gated_run)(const struct ew_gated_norm *g, int64_t begin, int64_t end)
+{
+    const struct ew_batch_norm b = *g->norm;
+    const int64_t bands = div_up(b.channels, WIDE), size = b.rows / b.image * b.channels;
+    for (int64_t tile = begin; tile < end; tile++) {
+        const int64_t image = tile / bands, first = tile % bands * WIDE;
+        const int64_t n = min_i64(b.channels - first, WIDE), at = image * b.channels + first;
+        _Alignas(64) float sums[SUMS][WIDE] = {{0}};
+#define TILE(act) sum_tile(&b, image, first, sums, act)
+        BY_ACT(TILE, &b)
+#undef TILE
+        for (int64_t c = 0; c < n; c++)
+            g->dgate[at + c] = sums[0][c] + (g->add ? g->dgate[at + c] : 0);
+        for (int i = 1; i < SUMS; i++)
+            copy(g->sums + (i - 1) * size + at, sums[i], n);
+    }
+}
+
+void EW_K(gated_total)(const struct ew_gated_norm *g, float *to)
+{
+    const struct ew_batch_norm *b = g->norm;
+    const int64_t images = b->rows / b->image, size = images * b->channels;
+    for (int64_t c = 0; c < b->channels; c++) {
+        double total[2] = {0, 0};
+        for (int64_t at = c; at < size; at += b->channels) {
+            const double gate = (double)b->gate[at];
+            const double lift = (double)b->lift[at] * (double)b->lift_by;
+            for (int i = 0; i < 2; i++) {
+                const float *s = g->sums + 2 * i * size + at;
+                total[i] += gate * (double)s[0] + lift * (double)s[size];
+            }
+        }
+        to[c] = (float)total[0];
+        to[b->channels + c] = (float)total[1];
+    }
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that memory rules: activations, additions, scale and shift, transposes, sums
+ * over rows.  Results do not depend on how a range is cut: a part of a vector goes through the
+ * same operations as a whole one. */
+#include "backend/cpu/kernel/common/act.h"
+#include "backend/cpu/kernel/common/transpose_tile.h"
+
+void EW_K(act_run)(const struct ew_act_map *a, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i += LANES)
+        store_n(a->y + i, vact(a->act, load_n(a->x + i, end - i), a->lo, a->hi), end - i);
+}
+
+void EW_K(act_back)(const struct ew_act_map *a, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i += LANES) {
+        const int64_t n = end - i;
+        const vec x = load_n(a->x + i, n);
+        const vec slope = a->kept ? vact_slope_kept(a->act, x, a->lo, a->hi)
+                                  : vact_slope(a->act, x, a->lo, a->hi);
+        const vec old = a->add ? load_n(a->dx + i, n) : (vec){0};
+        store_n(a->dx + i, old + load_n(a->dy + i, n) * slope, n);
+    }
+}
+
+void EW_K(add_run)(const struct ew_add_map *a, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i += LANES) {
+        const int64_t n = end - i;
+        const vec sum = load_n(a->a + i, n) + load_n(a->b + i, n);
+        store_n(a->y + i, vact(a->act, sum, a->lo, a->hi), n);
+    }
+}
+
+void EW_K(exp_run)(const float *x, float *y, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i += LANES)
+        store_n(y + i, vexp(load_n(x + i, end - i)), end - i);
+}
+
+void EW_K(scale_shift)(const struct ew_scale_shift *s, int64_t begin, int64_t end)
+{
+    const struct ew_epilogue e = {.add = s->add, .act = s->act, .lo = s->lo, .hi = s->hi};
+    for (int64_t row = begin; row < end; row++) {
+        for (int64_t c = 0; c < s->channels; c += LANES) {
+            const int64_t n = s->channels - c, at = row * s->channels + c;
+            const vec x = load_n(s->x + at, n) * load_n(s->scale + c, n) + load_n(s->shift + c, n);
+            put(&e, s->y, at, x, n);
+        }
+    }
+}
+
+/* ---- Transposes ---- */
+
+int64_t EW_K(transpose_tiles)(const struct ew_transpose *t)
+{
+    return t->batch * div_up(t->rows, LANES);
+}
+
+/* LANES rows to LANES columns: whole lines of the input, parts of lines of the output. */
+static void turn_rows(const struct ew_transpose *t, const float *in, int64_t i0, float *out)
+{
+    const int64_t rows = min_i64(LANES, t->rows - i0);
+    const vec bias = t->bias ? load_n(t->bias + i0, rows) : (vec){0};
+    for (int64_t j = 0; j < t->columns; j += LANES) {
+        vec r[LANES];
+        turn_load(in + i0 * t->columns + j, t->columns, rows, t->columns - j, r);
+        for (int64_t i = 0; i < min_i64(LANES, t->columns - j); i++)
+            store_n(out + (j + i) * t->rows + i0, r[i] + bias, rows);
+    }
+}
+
+void EW_K(transpose_run)(const struct ew_transpose *t, int64_t begin, int64_t end)
+{
+    const int64_t bands = div_up(t->rows, LANES);
+    for (int64_t tile = begin; tile < end; tile++) {
+        const int64_t matrix = tile / bands * t->rows * t->columns;
+        turn_rows(t, t->in + matrix, tile % bands * LANES, t->out + matrix);
+    }
+}
+
+/* ---- Sums over rows ---- */
+
+#define LEVEL 128 /* rows summed up by themselves: keeps the error of long sums small */
+#define WIDE  4   /* vectors at a time */
+
+/* One vector of x, masked and stored again where there is a y. */
+INLINE vec masked(float *x, const float *y, int64_t n)
+{
+    if (!y)
+        return load_n(x, n);
+    const vec v = keep(load_n(y, n) > 0.0f, load_n(x, n));
+    store_n(x, v, n);
+    return v;
+}
+
+/* Adds one row of `vectors` vectors, the last of which has n lanes. */
+INLINE void add_row(vec *sum, float *x, const float *y, const int vectors, int64_t n)
+{
+    UNROLL
+    for (int v = 0; v < vectors; v++)
+        sum[v] += masked(x + v * LANES, y ? y + v * LANES : NULL, v < vectors - 1 ? LANES : n);
+}
+
+/* Four sums for each vector, added up by LEVELs. */
+INLINE void column_sum(const struct ew_column_sums *s, int64_t c, const int vectors, int64_t n,
+                       const bool mask)
+{
+    vec all[WIDE] = {{0}};
+    for (int64_t row = 0; row < s->rows; row += LEVEL) {
+        vec sum[4][WIDE] = {{{0}}};
+        const int64_t rows = min_i64(LEVEL, s->rows - row), first = row * s->step + c;
+        float *x = s->x + first;
+        const float *y = mask ? s->y + first : x;
+        for (int64_t r = 0; r + 4 <= rows; r += 4, x += 4 * s->step, y += 4 * s->step) {
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                add_row(sum[i], x + i * s->step, mask ? y + i * s->step : NULL, vectors, n);
+        }
+        for (int64_t r = rows / 4 * 4; r < rows; r++, x += s->step, y += s->step)
+            add_row(sum[0], x, mask ? y : NULL, vectors, n);
+        UNROLL
+        for (int v = 0; v < vectors; v++)
+            all[v] += (sum[0][v] + sum[1][v]) + (sum[2][v] + sum[3][v]);
+    }
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        float *out = s->out + c + v * LANES;
+        const int64_t lanes = v < vectors - 1 ? LANES : n;
+        store_n(out, s->add ? load_n(out, lanes) + all[v] : all[v], lanes);
+    }
+}
+
+/* Fewer channels than lanes: `channels` vectors hold LANES rows, and lanes are sorted out at the
+ * end. */
+static void narrow_sums(const struct ew_column_sums *s)
+{
+    const int64_t channels = s->channels, block = channels * LANES, n = s->rows * channels;
+    float all[LANES] = {0};
+    for (int64_t row = 0; row < s->rows; row += LEVEL * LANES) {
+        const int64_t last = min_i64(n, (row + LEVEL * LANES) * channels);
+        vec sum[LANES] = {{0}};
+        for (int64_t at = row * channels; at < last; at += block)
+            for (int64_t v = 0; v < channels && at + v * LANES < last; v++)
+                sum[v] += masked(s->x + at + v * LANES, s->y ? s->y + at + v * LANES : NULL,
+                                 last - at - v * LANES);
+        for (int64_t i = 0; i < block; i++)
+            all[i % channels] += sum[i / LANES][i % LANES];
+    }
+    for (int64_t c = 0; c < channels; c++)
+        s->out[c] = s->add ? s->out[c] + all[c] : all[c];
+}
+
+void EW_K(column_sums)(const struct ew_column_sums *s, int64_t begin, int64_t end)
+{
+    if (s->channels < LANES && begin == 0 && end == s->channels && s->step == s->channels) {
+        narrow_sums(s);
+        return;
+    }
+    int64_t c = begin;
+    for (; c + WIDE * LANES <= end; c += WIDE * LANES)
+        if (s->y)
+            column_sum(s, c, WIDE, LANES, true);
+        else
+            column_sum(s, c, WIDE, LANES, false);
+    for (; c < end; c += LANES)
+        if (s->y)
+            column_sum(s, c, 1, min_i64(end - c, LANES), true);
+        else
+            column_sum(s, c, 1, min_i64(end - c, LANES), false);
+}

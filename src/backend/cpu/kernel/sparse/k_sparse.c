@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dense layers and 1x1 convolutions of inputs with many zeros, forward.
+ *
+ * A tile is WIDE outputs of some rows.  Weights are read where they lie, and turned SPAN inputs at
+ * a time. */
+#include "backend/cpu/kernel/sparse/sparse.h"
+
+#define CHANNELS 128 /* of each side at least: with fewer, what is not multiplying counts */
+#define SAMPLE   64  /* rows that are looked at */
+
+bool EW_K(sparse_fits)(const struct ew_conv_shape *s)
+{
+    for (int i = 0; i < 3; i++)
+        if (s->axis[i].taps != 1 || s->axis[i].stride != 1 || s->axis[i].in != s->axis[i].out)
+            return false;
+    return s->groups == 1 && !s->normed && !s->x_step && s->cin >= CHANNELS &&
+           s->cout >= CHANNELS && sparse_rows(s) >= SPAN / 2;
+}
+
+/* Rows far apart, which do not fall on the same pixel of all images. */
+double EW_K(sparse_share)(const float *a, int64_t rows, int64_t n, int64_t step)
+{
+    const int64_t count = min_i64(rows, SAMPLE);
+    int64_t set = 0;
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t r = (int64_t)((uint64_t)k * 2654435769u % (uint64_t)rows);
+        for (int64_t i = 0; i < n; i += SPAN)
+            set += __builtin_popcountll(marks(a + r * step + i, min_i64(SPAN, n - i)));
+    }
+    return (double)set / (double)(count * n);
+}
+
+int64_t EW_K(sparse_tiles)(const struct ew_conv_shape *s)
+{
+    return div_up(sparse_rows(s), ROWS) * div_up(s->cout, WIDE);
+}
+
+size_t EW_K(sparse_scratch)(const struct ew_conv_shape *s)
+{
+    const int64_t rows = min_i64(sparse_rows(s), ROWS);
+    return (size_t)((rows + SPAN) * WIDE) * sizeof(float);
+}
+
+static void finish(const struct ew_spots *p, const float *sums, float *y, int64_t o, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += LANES) {
+        vec v = load(sums + i);
+        if (p->bias)
+            v += load_n(p->bias + o + i, n - i);
+        if (p->relu)
+            v = vmax(v, (vec){0});
+        store_n(y + o + i, v, n - i);
+    }
+}
+
+static void run_tile(const struct ew_spots *p, int64_t tile, float *scratch)
+{
+    const struct ew_conv_shape *s = &p->shape;
+    const int64_t across = div_up(s->cout, WIDE);
+    const int64_t first = tile / across * ROWS, rows = min_i64(ROWS, sparse_rows(s) - first);
+    const int64_t o = tile % across * WIDE, outputs = min_i64(WIDE, s->cout - o);
+    float *turned = scratch, *sums = scratch + SPAN * WIDE;
+    clear_wide(sums, rows);
+    clear_wide(turned, SPAN);
+    for (int64_t k = 0; k < s->cin; k += SPAN) {
+        const int64_t n = min_i64(SPAN, s->cin - k), next = k + SPAN;
+        struct fetch soon = {.at = p->w + o * s->cin + next,
+                             .step = s->cin,
+                             .pieces = next < s->cin ? outputs : 0,
+                             .lines = div_up(min_i64(SPAN, s->cin - next), LINE)};
+        const int64_t share = div_up(soon.pieces * soon.lines, rows);
+        turn_block(block_of(p->w + o * s->cin + k, s->cin, outputs, n), turned, WIDE);
+        sparse_add(block_of(p->x + first * s->cin + k, s->cin, rows, n), turned, sums, &soon,
+                   share);
+    }
+    for (int64_t r = 0; r < rows; r++)
+        finish(p, sums + r * WIDE, p->y + (first + r) * y_step_of(s), o, outputs);
+}
+
+void EW_K(sparse_run)(const struct ew_spots *p, int64_t begin, int64_t end, void *scratch)
+{
+    for (int64_t i = begin; i < end; i++)
+        run_tile(p, i, scratch);
+}

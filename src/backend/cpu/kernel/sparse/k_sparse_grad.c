@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gradients of dense layers and 1x1 convolutions whose output's gradient has many zeros: for the
+ * data, and where rows are few for the filter too.
+ *
+ * A tile is WIDE inputs of some rows and all outputs.  It goes through SPAN outputs at a time: dx
+ * is added to by their part of the filter, which may then be updated by the gradient that dy and x
+ * make while it is in the cache.  With more rows than a tile has k_sparse_wgrad.c does that. */
+#include "backend/cpu/kernel/gemm/wgrad_sum.h"
+#include "backend/cpu/kernel/sparse/sparse.h"
+
+struct work {
+    const struct ew_spots_grad *g;
+    int64_t cin, cout, dy_step;
+    int64_t first, rows, c0, inputs; /* of this tile */
+    float *dx;                       /* [ROWS][WIDE] */
+    float *w;                        /* [SPAN][WIDE] */
+    float *x;                        /* [ROWS][WIDE], where rows are few */
+    float *sums;                     /* [SPAN][WIDE]: the filter's gradient */
+    float *turned;                   /* [SPAN][SPAN]: dy, outputs first */
+};
+
+/* True where a tile has all rows and makes both gradients. */
+static bool is_joint(const struct ew_conv_shape *s)
+{
+    return sparse_rows(s) <= ROWS;
+}
+
+int64_t EW_K(sparse_grad_tiles)(const struct ew_conv_shape *s)
+{
+    return div_up(sparse_rows(s), ROWS) * div_up(s->cin, WIDE);
+}
+
+size_t EW_K(sparse_grad_scratch)(const struct ew_conv_shape *s)
+{
+    const int64_t rows = min_i64(sparse_rows(s), ROWS);
+    const int64_t filter = is_joint(s) ? (rows + SPAN) * WIDE + SPAN * SPAN : 0;
+    return (size_t)((rows + SPAN) * WIDE + filter) * sizeof(float);
+}
+
+/* ---- The filter ---- */
+
+static void finish_filter(const struct work *w, int64_t o, int64_t outputs)
+{
+    const struct ew_conv_filter *f = &w->g->filter;
+    for (int64_t i = 0; i < outputs; i++) {
+        const int64_t at = (o + i) * w->cin + w->c0;
+        if (f->update)
+            update_piece(f->update, at, w->sums + i * WIDE, w->inputs);
+        else
+            filter_sum(f, w->sums + i * WIDE, 1, 0, at, w->inputs);
+    }
+}
+
+static void run_filter(const struct work *w, int64_t o, int64_t outputs, struct fetch *soon)
+{
+    clear_wide(w->sums, outputs);
+    for (int64_t r = 0; r < w->rows; r += SPAN) {
+        const int64_t n = min_i64(SPAN, w->rows - r);
+        const float *dy = w->g->filter.dy + r * w->dy_step + o;
+        turn_block(block_of(dy, w->dy_step, n, outputs), w->turned, SPAN);
+        sparse_add(block_of(w->turned, SPAN, outputs, n), w->x + r * WIDE, w->sums, soon,
+                   soon->lines);
+    }
+    finish_filter(w, o, outputs);
+}
+
+/* ---- The data ---- */
+
+static void finish_data(const struct work *w)
+{
+    for (int64_t r = 0; r < w->rows; r++) {
+        const int64_t at = (w->first + r) * w->cin + w->c0;
+        for (int64_t c = 0; c < w->inputs; c += LANES) {
+            const int64_t n = w->inputs - c;
+            vec v = load(w->dx + r * WIDE + c);
+            if (w->g->add_dx)
+                v += load_n(w->g->dx + at + c, n);
+            if (w->g->mask)
+                v = keep(load_n(w->g->filter.x + at + c, n) > 0, v);
+            store_n(w->g->dx + at + c, v, n);
+        }
+    }
+}
+
+static void run_data(const struct work *w, int64_t o, int64_t outputs, struct fetch *soon)
+{
+    const float *dy = w->g->filter.dy + w->first * w->dy_step + o;
+    copy_wide(block_of(w->g->w + o * w->cin + w->c0, w->cin, outputs, w->inputs), w->w);
+    sparse_add(block_of(dy, w->dy_step, w->rows, outputs), w->w, w->dx, soon,
+               div_up(soon->pieces * soon->lines, w->rows));
+}
+
+/* What the outputs behind o take of a filter, or of the optimiser's state for it. */
+static struct fetch soon_of(const struct work *w, int64_t o, const float *at)
+{
+    const int64_t next = o + SPAN;
+    return (struct fetch){.at = at + next * w->cin + w->c0,
+                          .step = w->cin,
+                          .pieces = max_i64(min_i64(SPAN, w->cout - next), 0),
+                          .lines = div_up(w->inputs, LINE)};
+}
+
+static const float *state_of(const struct ew_update *u)
+{
+    return !u ? NULL : u->is_adam ? u->adam.m : u->sgd.m;
+}
+
+static void run_tile(struct work *w, int64_t tile)
+{
+    const struct ew_conv_shape *s = &w->g->filter.shape;
+    const int64_t across = div_up(w->cin, WIDE);
+    const bool filter = is_joint(s) && !w->g->no_filter;
+    const float *state = state_of(w->g->filter.update);
+    w->first = tile / across * ROWS;
+    w->rows = min_i64(ROWS, sparse_rows(s) - w->first);
+    w->c0 = tile % across * WIDE;
+    w->inputs = min_i64(WIDE, w->cin - w->c0);
+    clear_wide(w->dx, w->rows);
+    if (filter)
+        copy_wide(block_of(w->g->filter.x + w->c0, w->cin, w->rows, w->inputs), w->x);
+    for (int64_t o = 0; o < w->cout; o += SPAN) {
+        struct fetch soon = soon_of(w, o, w->g->w), later = {.pieces = 0};
+        if (state)
+            later = soon_of(w, o, state);
+        const int64_t outputs = min_i64(SPAN, w->cout - o);
+        if (w->g->dx)
+            run_data(w, o, outputs, &soon);
+        if (filter)
+            run_filter(w, o, outputs, &later);
+    }
+    if (w->g->dx)
+        finish_data(w);
+}
+
+void EW_K(sparse_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)
+{
+    const struct ew_conv_shape *s = &g->filter.shape;
+    const int64_t rows = min_i64(sparse_rows(s), ROWS);
+    struct work w = {
+        .g = g, .cin = s->cin, .cout = s->cout, .dy_step = y_step_of(s), .dx = scratch};
+    w.w = w.dx + rows * WIDE;
+    w.x = w.w + SPAN * WIDE;
+    w.sums = w.x + rows * WIDE;
+    w.turned = w.sums + SPAN * WIDE;
+    for (int64_t i = begin; i < end; i++)
+        run_tile(&w, i);
+}

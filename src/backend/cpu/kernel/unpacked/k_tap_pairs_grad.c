@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions of few positions and dense layers, backward: both gradients, and the update, in one
+ * pass over the filter.
+ *
+ *   dx[in]  [images x I] += dy[out] [images x O] w[tap] [O x I]
+ *   dw[tap] [O x I]      += dy[out]' x[in]
+ *
+ * A tile is a range of outputs x a range of inputs.  A chunk of its filters at a time is multiplied
+ * for dx, then replaced by what the optimiser makes of its gradient while it is still in the cache;
+ * meanwhile the next chunk and the optimiser's state are fetched.  Where outputs are cut, each
+ * range leaves its dx in `shared`, to be added up in order.
+ *
+ * dy is laid out twice before, for the micro-kernel's rows to be images and to be outputs:
+ *
+ *   [out][panel of images][O][MR]      [out][block of MR outputs][images][MR] */
+#include <math.h>
+
+#include "backend/cpu/kernel/gemm/wgrad_sum.h"
+#include "backend/cpu/kernel/unpacked/tap_pairs.h"
+#include "backend/cpu/kernel/common/transpose_tile.h"
+
+#define WANTED       8          /* tiles to aim at */
+#define SMALL        (64 << 10) /* floats of a filter of which half as many have enough to do */
+#define DX_FLOATS    (64 << 10) /* of a tile: 256 KiB */
+#define CHUNK        (32 << 10) /* floats of taps that meet pixels at a time: 128 KiB */
+#define CHUNK_MAX    4          /* blocks of outputs in it */
+#define INPUTS       512        /* of a tile, at most */
+#define INPUTS_FEW   64         /* of filters with several taps, all of which meet pixels */
+#define CHUNK_FOLD   2          /* of folded filters; both as measured */
+#define TURN         (4 * MR)   /* outputs of a tile of laying out */
+#define X_STEP(wide) ((wide) + LINE) /* pixels do not share cache sets */
+
+struct plan {
+    struct spots s;
+    int64_t panels, rows;        /* of images, and of them in a panel */
+    int64_t wide, c_tiles;       /* inputs of a tile */
+    int64_t blocks, per, splits; /* of MR outputs; of them in a chunk; tiles along them */
+    int64_t y_size;              /* floats of dy laid out with images as rows; the other way */
+    int64_t t_size;
+};
+
+static void init(struct plan *p, const struct ew_conv_shape *sh)
+{
+    struct spots *s = &p->s;
+    EW_K(spots_init)(s, sh);
+    EW_K(spots_fold)(s, sh);
+    p->panels = div_up(s->batch, MR);
+    p->rows = div_up(s->batch, p->panels);
+    const int64_t most = min_i64(s->taps > 1 && s->used == s->taps ? INPUTS_FEW : INPUTS,
+                                 max_i64(DX_FLOATS / (s->ins * s->batch) / NR, 1) * NR);
+    p->c_tiles = div_up(s->cin, most);
+    p->wide = div_up(div_up(s->cin, p->c_tiles), NR) * NR;
+    p->c_tiles = div_up(s->cin, p->wide);
+    p->blocks = div_up(s->cout, MR);
+    const int64_t wanted = s->cout * s->taps * s->cin < SMALL ? WANTED / 2 : WANTED;
+    p->splits = min_i64(max_i64(wanted / p->c_tiles, 1), p->blocks);
+    p->per = min_i64(max_i64(CHUNK / (max_i64(s->used, 1) * p->wide * MR), 1),
+                     s->folded ? CHUNK_FOLD : CHUNK_MAX);
+    p->y_size = s->outs * p->panels * s->cout * MR;
+    p->t_size = s->outs * p->blocks * s->batch * MR;
+}
+
+static int64_t dx_size(const struct plan *p)
+{
+    return pixels_of(&p->s, p->s.ins) * p->s.batch * p->s.cin;
+}
+
+size_t EW_K(spots_grad_shared)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    const int64_t sums = p.splits > 1 ? p.splits * dx_size(&p) : 0;
+    return (size_t)(p.y_size + p.t_size + sums);
+}
+
+/* ---- dy, twice ---- */
+
+static int64_t images_at(const struct plan *p, int64_t out, int64_t panel, int64_t o)
+{
+    return ((out * p->panels + panel) * p->s.cout + o) * MR;
+}
+
+static int64_t outputs_at(const struct plan *p, int64_t out, int64_t block)
+{
+    return p->y_size + (out * p->blocks + block) * p->s.batch * MR;
+}
+
+int64_t EW_K(spots_grad_turn_tiles)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    return (p.s.folded ? 1 : p.s.outs) * div_up(p.s.cout, TURN);
+}
+
+/* Images [n, n + count) of a panel, count at most LANES, the first of them row r of it. */
+static void turn_images(const struct plan *p, const struct ew_spots_grad *g, int64_t out,
+                        int64_t first, int64_t n, int64_t count)
+{
+    const int64_t step = p->s.outs * p->s.cout, last = min_i64(first + TURN, p->s.cout);
+    const int64_t r = n % p->rows;
+    for (int64_t o = first; o < last; o += LANES) {
+        vec v[LANES];
+        turn_load(g->filter.dy + n * step + out * p->s.cout + o, step, count, last - o, v);
+        float *to = g->shared + images_at(p, out, n / p->rows, o) + r;
+        for (int64_t j = 0; j < min_i64(LANES, last - o); j++)
+            store_n(to + j * MR, v[j], min_i64(MR - r, LANES));
+    }
+}
+
+static void turn_outputs(const struct plan *p, const struct ew_spots_grad *g, int64_t out,
+                         int64_t block)
+{
+    const int64_t o = block * MR, width = min_i64(MR, p->s.cout - o);
+    for (int64_t n = 0; n < p->s.batch; n++) {
+        const float *from = g->filter.dy + (n * p->s.outs + out) * p->s.cout + o;
+        float *to = g->shared + outputs_at(p, out, block) + n * MR;
+        for (int64_t i = 0; i < width; i += LANES)
+            store_n(to + i, load_n(from + i, width - i), width - i);
+    }
+}
+
+/* The same of all positions. */
+static void fold_images(const struct plan *p, const struct ew_spots_grad *g, int64_t first,
+                        int64_t n, int64_t count)
+{
+    const int64_t cout = p->s.cout, last = min_i64(first + TURN, cout), r = n % p->rows;
+    for (int64_t o = first; o < last; o += LANES) {
+        vec v[SQUARE][LANES];
+        for (int64_t i = 0; i < SQUARE; i++)
+            turn_load(g->filter.dy + (n * SQUARE + i) * cout + o, SQUARE * cout, count, last - o,
+                      v[i]);
+        for (int64_t j = 0; j < min_i64(LANES, last - o); j++) {
+            const vec pixels[SQUARE] = {v[0][j], v[1][j], v[2][j], v[3][j]};
+            vec out[FOLDED];
+            fold_pixels(pixels, out, true);
+            for (int64_t k = 0; k < FOLDED; k++)
+                store_n(g->shared + images_at(p, k, n / p->rows, o + j) + r, out[k],
+                        min_i64(MR - r, LANES));
+        }
+    }
+}
+
+static void fold_outputs(const struct plan *p, const struct ew_spots_grad *g, int64_t block)
+{
+    const int64_t cout = p->s.cout, width = min_i64(MR, cout - block * MR);
+    for (int64_t n = 0; n < p->s.batch; n++)
+        for (int64_t i = 0; i < width; i += LANES) {
+            const float *from = g->filter.dy + n * SQUARE * cout + block * MR + i;
+            vec pixels[SQUARE], out[FOLDED];
+            for (int64_t k = 0; k < SQUARE; k++)
+                pixels[k] = load_n(from + k * cout, width - i);
+            fold_pixels(pixels, out, true);
+            for (int64_t k = 0; k < FOLDED; k++)
+                store_n(g->shared + outputs_at(p, k, block) + n * MR + i, out[k], width - i);
+        }
+}
+
+void EW_K(spots_grad_turn)(const struct ew_spots_grad *g, int64_t begin, int64_t end)
+{
+    struct plan p;
+    init(&p, &g->filter.shape);
+    const int64_t groups = div_up(p.s.cout, TURN);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t out = i / groups, first = i % groups * TURN;
+        for (int64_t n = 0, count; n < p.s.batch; n += count) {
+            count = min_i64(min_i64(LANES, p.rows - n % p.rows), p.s.batch - n);
+            if (p.s.folded)
+                fold_images(&p, g, first, n, count);
+            else
+                turn_images(&p, g, out, first, n, count);
+        }
+        for (int64_t o = first; o < min_i64(first + TURN, p.s.cout); o += MR)
+            if (p.s.folded)
+                fold_outputs(&p, g, o / MR);
+            else
+                turn_outputs(&p, g, out, o / MR);
+    }
+}
+
+/* ---- Tiles ---- */
+
+int64_t EW_K(spots_grad_tiles)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    return p.c_tiles * p.splits;
+}
+
+/* Floats of a filter's tap in `edge`, where those of a last vector that is not whole lie, or NR of
+ * folded ones. */
+static int64_t edge_step(const struct plan *p)
+{
+    return p->s.folded ? NR : PIECE;
+}
+
+/* x and dx of the tile's inputs, sums of a block of filters (or zeros), and those. */
+size_t EW_K(spots_grad_scratch)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    const int64_t rows = p.s.ins * p.s.batch;
+    return (size_t)(rows * (X_STEP(p.wide) + p.wide) + (p.s.used * MR + 1) * p.wide +
+                    p.per * MR * p.s.taps * edge_step(&p)) *
+           sizeof(float);
+}
+
+struct work {
+    const struct plan *p;
+    const struct ew_spots_grad *g;
+    int64_t c0, inputs;                /* of the tile */
+    int64_t o, count;                  /* outputs of the chunk */
+    float *x, *dx;                     /* [in][images][X_STEP], [in][images][wide] */
+    float *sums;                       /* [used taps][MR][wide], and `wide` zeros */
+    float *edge;                       /* [taps][outputs of the chunk][edge_step] */
+    int64_t row[MR], sum_row[MR];      /* of dx: `wide` apart; of sums: as much, or NR if folded */
+    struct fetch filter, state;        /* of the next chunk; of this one */
+    int64_t filter_share, state_share; /* lines to fetch with each product */
+};
+
+static void copy_inputs(const struct work *w)
+{
+    const struct spots *s = &w->p->s;
+    for (int64_t in = 0; in < s->ins; in++)
+        for (int64_t n = 0; n < s->batch; n++) {
+            float *to = w->x + (in * s->batch + n) * X_STEP(w->p->wide);
+            copy(to, w->g->filter.x + (n * s->ins + in) * s->cin + w->c0, w->inputs);
+            clear(to + w->inputs, w->p->wide - w->inputs);
+        }
+}
+
+static void fold_inputs(const struct work *w)
+{
+    const struct spots *s = &w->p->s;
+    const int64_t wide = w->p->wide;
+    for (int64_t n = 0; n < s->batch; n++)
+        for (int64_t c = 0; c < wide; c += LANES) {
+            const float *from = w->g->filter.x + n * SQUARE * s->cin + w->c0 + c;
+            const int64_t there = max_i64(w->inputs - c, 0);
+            vec pixels[SQUARE], out[FOLDED];
+            for (int64_t i = 0; i < SQUARE; i++)
+                pixels[i] = load_n(from + i * s->cin, there);
+            fold_pixels(pixels, out, false);
+            for (int64_t k = 0; k < FOLDED; k++)
+                store(w->x + (k * s->batch + n) * X_STEP(wide) + c, out[k]);
+        }
+}
+
+/* NR inputs from c on of all filters of the chunk, with zeros behind them: all taps of them stay in
+ * L1 until they are multiplied. */
+static void fold_filters(const struct work *w, int64_t c)
+{
+    const struct spots *s = &w->p->s;
+    for (int64_t o = 0; o < w->count; o++)
+        for (int64_t i = 0; i < NR; i += LANES) {
+            const float *from = w->g->w + (w->o + o) * FOLDED * s->cin + w->c0 + c + i;
+            const int64_t there = max_i64(w->inputs - c - i, 0);
+            vec taps[FOLDED], out[FOLDED];
+            UNROLL
+            for (int t = 0; t < FOLDED; t++)
+                taps[t] = load_n(from + t * s->cin, there);
+            fold_taps(taps, out);
+            UNROLL
+            for (int t = 0; t < FOLDED; t++)
+                store(w->edge + (t * w->count + o) * NR + i, out[t]);
+        }
+}
+
+/* The last inputs of all filters of the chunk, with zeros behind them: whole pieces are read. */
+static void copy_edge(const struct work *w, int64_t c)
+{
+    const struct spots *s = &w->p->s;
+    for (int64_t t = 0; t < s->taps; t++)
+        for (int64_t o = 0; o < w->count; o++) {
+            float *to = w->edge + (t * w->count + o) * PIECE;
+            const float *from = w->g->w + ((w->o + o) * s->taps + t) * s->cin + w->c0 + c;
+            clear(to, PIECE);
+            copy(to, from, w->inputs - c);
+        }
+}
+
+/* The pairs of one input position. */
+struct meeting {
+    int count, pair[SPOT_PAIRS];
+};
+
+static void find_pairs(const struct spots *s, int in, struct meeting *out)
+{
+    out->count = 0;
+    for (int i = 0; i < s->count; i++)
+        if (s->pair[i].in == in)
+            out->pair[out->count++] = i;
+}
+
+/* dx of one input position, `width` inputs from c on; `edge`: filters lie there, or folded ones. */
+static void multiply_data(struct work *w, const struct meeting *pairs, int64_t c, int64_t width,
+                          bool edge)
+{
+    const struct spots *s = &w->p->s;
+    struct micro_span span[SPOT_PAIRS];
+    const int64_t step = edge ? edge_step(w->p) : s->taps * s->cin;
+    for (int64_t panel = 0; panel < w->p->panels; panel++) {
+        const int64_t n = panel * w->p->rows;
+        for (int i = 0; i < pairs->count; i++) {
+            const struct spot_pair *p = &s->pair[pairs->pair[i]];
+            span[i].a = w->g->shared + images_at(w->p, p->out, panel, w->o);
+            span[i].w = edge ? w->edge + p->tap * w->count * step
+                             : w->g->w + (w->o * s->taps + p->tap) * s->cin + w->c0 + c;
+        }
+        float *dx = w->dx + (s->pair[pairs->pair[0]].in * s->batch + n) * w->p->wide + c;
+        const struct micro m = {.span = span,
+                                .lines = pairs->count,
+                                .line_step = step,
+                                .kc = w->count,
+                                .from = dx,
+                                .c = dx,
+                                .row = w->row,
+                                .width = width,
+                                .lo = -INFINITY,
+                                .hi = INFINITY};
+        if (w->g->no_filter)
+            fetch_some(&w->filter, w->filter_share);
+        else
+            fetch_some(&w->state, w->state_share);
+        EW_K(micro_spans)(&m, (int)min_i64(w->p->rows, s->batch - n));
+    }
+}
+
+static void run_data(struct work *w)
+{
+    const int64_t whole = w->inputs / PIECE * PIECE;
+    if (whole < w->inputs)
+        copy_edge(w, whole);
+    for (int in = 0; in < w->p->s.ins; in++) {
+        struct meeting pairs;
+        find_pairs(&w->p->s, in, &pairs);
+        if (pairs.count == 0)
+            continue;
+        for (int64_t c = 0; c < whole; c += NR)
+            multiply_data(w, &pairs, c, min_i64(NR, whole - c), false);
+        if (whole < w->inputs)
+            multiply_data(w, &pairs, whole, w->inputs - whole, true);
+    }
+}
+
+static void run_folded_data(struct work *w)
+{
+    for (int64_t c = 0; c < w->inputs; c += NR) {
+        fold_filters(w, c);
+        for (int k = 0; k < FOLDED; k++) {
+            const struct meeting pair = {1, {k}};
+            multiply_data(w, &pair, c, min_i64(NR, w->inputs - c), true);
+        }
+    }
+}
+
+/* Gradients of one tap of a block of outputs, NR inputs from c on. */
+static void multiply_filter(struct work *w, int64_t tap, int64_t block, int64_t c, float *sums)
+{
+    const struct spots *s = &w->p->s;
+    struct micro_span span[SPOT_PAIRS];
+    const int first = s->first[tap], count = s->first[tap + 1] - first;
+    for (int i = 0; i < count; i++) {
+        const struct spot_pair *p = &s->pair[first + i];
+        span[i] = (struct micro_span){w->g->shared + outputs_at(w->p, p->out, block),
+                                      w->x + p->in * s->batch * X_STEP(w->p->wide) + c};
+    }
+    const struct micro m = {.span = span,
+                            .lines = count,
+                            .line_step = X_STEP(w->p->wide),
+                            .kc = s->batch,
+                            .c = sums,
+                            .row = w->sum_row,
+                            .width = min_i64(NR, w->inputs - c),
+                            .lo = -INFINITY,
+                            .hi = INFINITY};
+    fetch_some(&w->filter, w->filter_share);
+    EW_K(micro_spans)(&m, (int)min_i64(MR, s->cout - block * MR));
+}
+
+/* One step of n elements from `at` on, of gradient g; LANES of them at most. */
+INLINE void put_vec(const struct ew_conv_filter *f, const struct ew_update *u, int64_t at, vec g,
+                    int64_t n)
+{
+    if (!f->update)
+        store_n(f->dw + at, f->add ? g + load_n(f->dw + at, n) : g, n);
+    else if (u->is_adam)
+        adam_vec(&u->adam, at, g, n);
+    else
+        sgd_vec(&u->sgd, at, g, n);
+}
+
+/* Into the filter, of folded sums: NR inputs from c on. */
+static void finish_folded(const struct work *w, int64_t o, int64_t c)
+{
+    const struct spots *s = &w->p->s;
+    const struct ew_conv_filter f = w->g->filter; /* copies: nothing that is stored changes them */
+    const struct ew_update u = f.update ? *f.update : (struct ew_update){0};
+    const int64_t n = min_i64(NR, w->inputs - c);
+    for (int64_t r = 0; r < min_i64(MR, s->cout - o); r++)
+        for (int64_t i = 0; i < n; i += LANES) {
+            const int64_t at = (o + r) * FOLDED * s->cin + w->c0 + c + i;
+            vec g[FOLDED], out[FOLDED];
+            UNROLL
+            for (int t = 0; t < FOLDED; t++)
+                g[t] = load(w->sums + (t * MR + r) * NR + i);
+            unfold_taps(g, out);
+            UNROLL
+            for (int t = 0; t < FOLDED; t++)
+                put_vec(&f, &u, at + t * s->cin, out[t], n - i);
+        }
+}
+
+static void run_folded_filter(struct work *w)
+{
+    for (int64_t o = w->o; o < w->o + w->count; o += MR)
+        for (int64_t c = 0; c < w->inputs; c += NR) {
+            for (int64_t t = 0; t < FOLDED; t++)
+                multiply_filter(w, t, o / MR, c, w->sums + t * MR * NR);
+            finish_folded(w, o, c);
+        }
+}
+
+/* Into the filter, output by output in the order of memory. */
+static void finish_filter(const struct work *w, int64_t o)
+{
+    const struct spots *s = &w->p->s;
+    const int64_t block = MR * w->p->wide;
+    const struct ew_conv_filter f = w->g->filter;
+    const struct ew_update u = f.update ? *f.update : (struct ew_update){0};
+    for (int64_t r = 0; r < min_i64(MR, s->cout - o); r++) {
+        const float *sums = w->sums + r * w->p->wide;
+        for (int64_t t = 0; t < s->taps; t++) {
+            const int64_t at = ((o + r) * s->taps + t) * s->cin + w->c0;
+            const bool used = s->first[t] < s->first[t + 1];
+            const float *from = used ? sums : w->sums + s->used * block; /* zeros */
+            if (!used && w->g->skip_unmet)
+                continue;
+            for (int64_t c = 0; c < w->inputs; c += LANES)
+                put_vec(&f, &u, at + c, load(from + c), w->inputs - c);
+            sums += used ? block : 0;
+        }
+    }
+}
+
+static void run_filter(struct work *w)
+{
+    const struct spots *s = &w->p->s;
+    for (int64_t o = w->o; o < w->o + w->count; o += MR) {
+        float *sums = w->sums;
+        for (int64_t t = 0; t < s->taps; t++)
+            if (s->first[t] < s->first[t + 1]) {
+                for (int64_t c = 0; c < w->inputs; c += NR)
+                    multiply_filter(w, t, o / MR, c, sums + c);
+                sums += MR * w->p->wide;
+            }
+        finish_filter(w, o);
+    }
+}
+
+static const float *state_of(const struct ew_spots_grad *g)
+{
+    const struct ew_update *u = g->no_filter ? NULL : g->filter.update;
+    return !u ? NULL : u->is_adam ? u->adam.m : u->sgd.m;
+}
+
+/* Where a range of outputs begins. */
+static int64_t split_at(const struct plan *p, int64_t split)
+{
+    return min_i64(p->blocks * split / p->splits * MR, p->s.cout);
+}
+
+/* What is needed of p, laid out as the filter, for the chunk of a tile that begins with output o:
+ * taps that meet pixels of whole filters, or the tile's inputs of a dense layer or of all taps. */
+static struct fetch fetch_chunk(const struct work *w, const float *p, int64_t tile, int64_t o)
+{
+    const struct spots *s = &w->p->s;
+    const int64_t c0 = tile % w->p->c_tiles * w->p->wide;
+    const int64_t last = split_at(w->p, tile / w->p->c_tiles + 1);
+    const int64_t count = min_i64(w->p->per * MR, last - o);
+    const int64_t first = s->count ? s->pair[0].tap : 0;
+    const int64_t taps = s->count ? s->pair[s->count - 1].tap + 1 - first : 0;
+    if (!p || count <= 0)
+        return (struct fetch){0};
+    if (w->p->c_tiles == 1)
+        return (struct fetch){.at = p + (o * s->taps + first) * s->cin,
+                              .step = s->taps * s->cin,
+                              .pieces = count,
+                              .lines = div_up(taps * s->cin, LINE)};
+    return (struct fetch){.at = p + o * s->taps * s->cin + c0,
+                          .step = s->cin,
+                          .pieces = s->used == s->taps ? count * s->taps : 0,
+                          .lines = div_up(min_i64(w->p->wide, s->cin - c0), LINE)};
+}
+
+/* While dx is made of a chunk the optimiser's state is fetched for it, and then the next one's
+ * filters, or the next tile's first: all of both at once would not stay in L2. */
+static void plan_fetch(struct work *w, int64_t tile)
+{
+    const struct spots *s = &w->p->s;
+    const int64_t next = w->o + w->count, c_tiles = w->p->c_tiles;
+    const bool ends = next >= split_at(w->p, tile / c_tiles + 1);
+    const int64_t columns = div_up(w->inputs, NR);
+    const int64_t data = w->g->dx ? columns * s->ins * w->p->panels : 0;
+    const int64_t filter = w->g->no_filter ? 0 : columns * s->used * div_up(w->count, MR);
+    w->state = fetch_chunk(w, state_of(w->g), tile, w->o);
+    w->filter =
+        fetch_chunk(w, w->g->w, tile + ends, ends ? split_at(w->p, (tile + 1) / c_tiles) : next);
+    w->state_share = data ? div_up(w->state.pieces * w->state.lines, data) : 0;
+    w->filter_share =
+        div_up(w->filter.pieces * w->filter.lines, max_i64(filter ? filter : data, 1));
+}
+
+/* dx of pixels, in place of that of the first positions. */
+static void unfold_data(const struct work *w)
+{
+    const int64_t size = w->p->s.batch * w->p->wide;
+    for (int64_t i = 0; i < size; i += LANES) {
+        vec m[FOLDED], out[SQUARE];
+        for (int64_t k = 0; k < FOLDED; k++)
+            m[k] = load(w->dx + k * size + i);
+        unfold_pixels(m, out, true);
+        for (int64_t k = 0; k < SQUARE; k++)
+            store(w->dx + k * size + i, out[k]);
+    }
+}
+
+static void finish_data(const struct work *w, int64_t split)
+{
+    const struct spots *s = &w->p->s;
+    const int64_t ins = pixels_of(s, s->ins);
+    const bool whole = w->p->splits == 1;
+    if (s->folded)
+        unfold_data(w);
+    float *to =
+        whole ? w->g->dx : w->g->shared + w->p->y_size + w->p->t_size + split * dx_size(w->p);
+    for (int64_t i = 0; i < ins * s->batch; i++) {
+        const float *from = w->dx + i * w->p->wide;
+        float *out = to + (i % s->batch * ins + i / s->batch) * s->cin + w->c0;
+        for (int64_t c = 0; c < w->inputs; c += LANES) {
+            const int64_t n = w->inputs - c;
+            vec v = load_n(from + c, n);
+            if (whole && w->g->add_dx)
+                v += load_n(out + c, n);
+            store_n(out + c, v, n);
+        }
+    }
+}
+
+static void run_tile(struct work *w, int64_t tile)
+{
+    const struct plan *p = w->p;
+    const int64_t split = tile / p->c_tiles;
+    const int64_t last = split_at(p, split + 1);
+    w->c0 = tile % p->c_tiles * p->wide;
+    w->inputs = min_i64(p->wide, p->s.cin - w->c0);
+    if (p->s.folded)
+        fold_inputs(w);
+    else
+        copy_inputs(w);
+    clear(w->dx, p->s.ins * p->s.batch * p->wide);
+    for (w->o = split_at(p, split); w->o < last; w->o += w->count) {
+        w->count = min_i64(p->per * MR, last - w->o);
+        plan_fetch(w, tile);
+        if (w->g->dx && p->s.folded)
+            run_folded_data(w);
+        else if (w->g->dx)
+            run_data(w);
+        if (!w->g->no_filter && p->s.folded)
+            run_folded_filter(w);
+        else if (!w->g->no_filter)
+            run_filter(w);
+    }
+    if (w->g->dx)
+        finish_data(w, split);
+}
+
+void EW_K(spots_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)
+{
+    struct plan p;
+    init(&p, &g->filter.shape);
+    const int64_t rows = p.s.ins * p.s.batch;
+    struct work w = {.p = &p, .g = g, .x = scratch};
+    w.dx = w.x + rows * X_STEP(p.wide);
+    w.sums = w.dx + rows * p.wide;
+    w.edge = w.sums + (p.s.used * MR + 1) * p.wide;
+    clear(w.edge - p.wide, p.wide);
+    for (int r = 0; r < MR; r++) {
+        w.row[r] = r * p.wide;
+        w.sum_row[r] = p.s.folded ? r * NR : w.row[r];
+    }
+    for (int64_t i = begin; i < end; i++)
+        run_tile(&w, i);
+}
+
+/* ---- dx of several ranges of outputs ---- */
+
+int64_t EW_K(spots_grad_sum_tiles)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    return p.splits > 1 ? div_up(dx_size(&p), FILTER_SUM) : 0;
+}
+
+void EW_K(spots_grad_sum)(const struct ew_spots_grad *g, int64_t begin, int64_t end)
+{
+    struct plan p;
+    init(&p, &g->filter.shape);
+    const int64_t size = dx_size(&p), at = begin * FILTER_SUM;
+    const struct ew_conv_filter sum = {.dw = g->dx, .add = g->add_dx};
+    filter_sum(&sum, g->shared + p.y_size + p.t_size + at, p.splits, size, at,
+               min_i64(end * FILTER_SUM, size) - at);
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Winograd's convolutions: 36 products for 16 outputs of a 3x3 filter, where the direct way takes
+ * 144.  winograd.h has the transforms, k_winograd_pack.c the weights.
+ *
+ *   input 6x6 --B'dB--> 36 x [tiles][C]  --36 matrix products--> 36 x [tiles][O] --A'mA--> 4x4
+ *
+ * There are five forms.  F(4x4, 3x3) as above; F(2x2, 3x3), 16 products for 4 outputs, where
+ * images are so small that four times the weights would take longer to read than they save; F(4x4,
+ * 5x5), 64 products for 16 outputs, instead of 400; F(2x2, 5x5), 36 products for 4 outputs; F(4x4,
+ * 4x4), 49 products for 16 outputs, for 7x7 filters with stride 2. Strides are channels: see
+ * winograd.h.
+ *
+ * A work tile is BLOCK image tiles: their transformed inputs V lie in panels of the micro-kernel,
+ * as many products side by side in a panel's rows as fit into KC columns; products M are kept for
+ * SLICE outputs at a time.  With 64 channels V and M are 260 KiB each and stay in L2; the weights
+ * of one product are streamed once for each BLOCK.
+ *
+ * In training, weights change at each step, and packing all of them takes as long as a few images'
+ * products: 36 lines are written for 9 that are read.  Where tiles are few (shape.raw), a work tile
+ * transforms those of NR outputs itself, RAW_CHANNELS at a time, and multiplies them at once. */
+#include <math.h>
+
+#include "backend/cpu/kernel/common/act.h"
+#include "backend/cpu/kernel/common/fetch.h"
+#include "backend/cpu/kernel/winograd/winograd.h"
+
+#define PRODUCTS (WINO_POINTS * WINO_POINTS) /* at most */
+#define PANELS   (28 / MR)                   /* of image tiles in a work tile */
+#define BLOCK    (PANELS * MR)
+#define SLICE    (2 * NR)
+#define MIN_WORK 8 /* work tiles to aim at */
+
+#define RAW_BLOCK    (div_up(42, MR) * MR)          /* image tiles in a work tile of shape.raw */
+#define RAW_CHANNELS 64                             /* whose weights are transformed at a time */
+#define RAW_STEP     (RAW_CHANNELS * NR + 5 * LINE) /* products do not share cache sets */
+#define RAW_BYTES    (400 << 10)                    /* of V, at most */
+
+struct wino {
+    struct wino_form form;
+    int64_t products;
+    int64_t cin, cout;
+    struct wino_grid grid;
+    int64_t blocks, block; /* work tiles along the tiles, and their size */
+    int64_t splits, split; /* work tiles along the outputs, and their size */
+    int64_t column;        /* columns of a panel that one product takes */
+    int64_t side;          /* products side by side in a panel */
+    int64_t chunks;        /* panels for one product, where one does not suffice */
+    int64_t slice;         /* outputs of which products are kept */
+    int64_t m_step;        /* floats from product to product of them */
+};
+
+static void init(struct wino *w, const struct ew_conv_shape *s)
+{
+    w->form = EW_K(winograd_form)(s);
+    w->products = points_of(w->form) * points_of(w->form);
+    w->cin = cell_channels(s);
+    w->cout = s->cout;
+    grid_init(&w->grid, s, w->form.out);
+    w->blocks = div_up(w->grid.tiles, s->raw ? RAW_BLOCK : BLOCK);
+    w->block = w->blocks ? div_up(w->grid.tiles, w->blocks) : 0;
+    w->slice = s->raw ? NR : SLICE;
+    w->m_step = s->raw ? RAW_BLOCK * NR : BLOCK * SLICE;
+    /* Few tiles: split over outputs instead, though each part transforms the input anew. */
+    w->splits = w->blocks >= MIN_WORK ? 1 : div_up(MIN_WORK, max_i64(w->blocks, 1));
+    w->split = s->raw ? NR : div_up(div_up(w->cout, w->splits), SLICE) * SLICE;
+    w->splits = div_up(w->cout, w->split);
+    w->column = min_i64(div_up(w->cin, LANES) * LANES, KC);
+    w->side = KC / w->column;
+    w->chunks = div_up(w->cin, KC);
+}
+
+/* Weights are transformed again for each block of tiles, and V has to stay in L2. */
+bool EW_K(winograd_raw)(const struct ew_conv_shape *s)
+{
+    struct ew_conv_shape raw = *s;
+    struct wino w;
+    raw.raw = true;
+    init(&w, &raw);
+    const int64_t bytes = w.products * w.block * w.cin * (int64_t)sizeof(float);
+    return !has_cells(s) && w.blocks <= 2 && bytes <= RAW_BYTES;
+}
+
+/* ---- Input: B' d B ---- */
+
+struct job {
+    const struct ew_conv *conv;
+    struct wino w;
+    int64_t first, count;    /* image tiles of this work tile */
+    int64_t rows;            /* of them in a panel */
+    int64_t chunk;           /* floats from one chunk of KC channels to the next */
+    int64_t point[PRODUCTS]; /* where the panels of a product begin in v */
+    float *v, *m, *zero, *cells;
+    float *u;                     /* shape.raw: transformed weights, [products][RAW_STEP] */
+    const float *pixel[PRODUCTS]; /* of one tile; outside the image: zeros */
+};
+
+static void begin_block(struct job *j, int64_t block)
+{
+    const struct wino *w = &j->w;
+    j->first = block * w->block;
+    j->count = min_i64(w->block, w->grid.tiles - j->first);
+    const int64_t panels = div_up(j->count, MR);
+    j->rows = div_up(j->count, panels);
+    j->chunk = panels * MR * KS;
+    for (int64_t p = 0; p < w->products; p++)
+        j->point[p] = w->chunks > 1 ? p * w->chunks * j->chunk
+                                    : p / w->side * j->chunk + p % w->side * w->column;
+}
+
+/* Where a tile's channels from c on lie in v, beside point[]. */
+INLINE int64_t v_at(const struct job *j, int64_t tile, int64_t c)
+{
+    return c / KC * j->chunk + c % KC + (tile / j->rows * MR + tile % j->rows) * KS;
+}
+
+/* Of a tile; and the next one's are fetched. */
+static void find_pixels(struct job *j, int64_t tile)
+{
+    const struct ew_conv_shape *s = &j->conv->shape;
+    if (has_cells(s)) { /* pixel[] points at them already */
+        cell_fetch(&j->w.grid, s, j->conv->x, tile + 1, j->w.form);
+        cell_tile(&j->w.grid, s, j->conv->x, tile, j->w.form, j->cells);
+        return;
+    }
+    const struct wino_view v = {s->batch,       s->axis[1].in,  s->axis[2].in, x_step_of(s),
+                                s->axis[1].pad, s->axis[2].pad, s->cin};
+    int64_t at[PRODUCTS];
+    grid_fetch(&j->w.grid, &v, j->conv->x, tile + 1, j->w.form, points_of(j->w.form));
+    grid_find(&j->w.grid, &v, tile, j->w.form, points_of(j->w.form), at);
+    for (int64_t i = 0; i < j->w.products; i++)
+        j->pixel[i] = at[i] < 0 ? j->zero : j->conv->x + at[i];
+}
+
+/* LANES channels from c on; n of them exist. */
+INLINE void input_vector(const struct job *j, float *v, int64_t c, int64_t n,
+                         const struct wino_form f)
+{
+    const int points = points_of(f);
+    vec t[WINO_POINTS][WINO_POINTS];
+    UNROLL
+    for (int x = 0; x < points; x++) {
+        vec d[WINO_POINTS], column[WINO_POINTS];
+        UNROLL
+        for (int y = 0; y < points; y++) {
+            const float *p = j->pixel[y * points + x] + c;
+            d[y] = load_n(p, n);
+        }
+        input_line(d, column, f);
+        UNROLL
+        for (int y = 0; y < points; y++)
+            t[y][x] = column[y];
+    }
+    UNROLL
+    for (int y = 0; y < points; y++) {
+        vec row[WINO_POINTS];
+        input_line(t[y], row, f);
+        UNROLL
+        for (int x = 0; x < points; x++)
+            store(v + j->point[y * points + x], row[x]);
+    }
+}
+
+INLINE void input_tile(const struct job *j, int64_t tile, const struct wino_form f)
+{
+    int64_t c = 0;
+    for (; c + LANES <= j->w.cin; c += LANES)
+        input_vector(j, j->v + v_at(j, tile, c), c, LANES, f);
+    if (c < j->w.cin)
+        input_vector(j, j->v + v_at(j, tile, c), c, j->w.cin - c, f);
+}
+
+static void input_tile_4(const struct job *j, int64_t tile)
+{
+    input_tile(j, tile, (struct wino_form){2, 3});
+}
+
+static void input_tile_6(const struct job *j, int64_t tile)
+{
+    input_tile(j, tile, (struct wino_form){4, 3}); /* and of F(2, 5) */
+}
+
+static void input_tile_7(const struct job *j, int64_t tile)
+{
+    input_tile(j, tile, (struct wino_form){4, 4});
+}
+
+static void input_tile_8(const struct job *j, int64_t tile)
+{
+    input_tile(j, tile, (struct wino_form){4, 5});
+}
+
+/* shape.raw: the weights of NR outputs from o on. */
+static struct fetch fetch_filters(const struct job *j, int64_t o)
+{
+    const struct ew_conv_shape *s = &j->conv->shape;
+    const int64_t taps = s->axis[1].taps * s->axis[2].taps, n = min_i64(NR, s->cout - o);
+    const int64_t filter = taps * s->cin;
+    if (n <= 0 || !s->raw)
+        return (struct fetch){0};
+    if (j->conv->flip)
+        return (struct fetch){j->conv->w + o, s->cout, filter, div_up(n, LINE), 0, 0};
+    return (struct fetch){j->conv->w + o * filter, 0, 1, div_up(n * filter, LINE), 0, 0};
+}
+
+/* Meanwhile the weights from output o on are fetched. */
+static void transform_inputs(struct job *j, int64_t o)
+{
+    const int points = points_of(j->w.form);
+    struct fetch next = fetch_filters(j, o);
+    const int64_t share = div_up(next.pieces * next.lines, max_i64(j->count, 1));
+    for (int64_t tile = 0; tile < j->count; tile++) {
+        fetch_some(&next, share);
+        find_pixels(j, j->first + tile);
+        if (points == 4)
+            input_tile_4(j, tile);
+        else if (points == 6)
+            input_tile_6(j, tile);
+        else if (points == 7)
+            input_tile_7(j, tile);
+        else
+            input_tile_8(j, tile);
+    }
+}
+
+/* ---- Products ---- */
+
+/* A panel of image tiles, k in [k, k + KC), outputs from o + b on, of product p. */
+static void multiply_panel(const struct job *j, int64_t p, int64_t k, int64_t tile, int64_t o)
+{
+    const struct wino *w = &j->w;
+    const int64_t size = wino_product_size(&j->conv->shape), kc = min_i64(KC, w->cin - k);
+    const int64_t b = o % SLICE, wide = min_i64(NR, packed_width(w->cout) - o);
+    const float *weights = j->conv->w + p * size + o * w->cin + k * wide;
+    const bool last = k + KC >= w->cin;
+    /* The next weights of these outputs, a line for each k from each of two panels. */
+    const int64_t line = tile / j->rows * kc * LINE;
+    const float *soon = last ? j->conv->w + (p + 1) * size + o * w->cin : weights + kc * wide;
+    float *m = j->m + p * w->m_step + tile * SLICE + b;
+    int64_t row[MR];
+    for (int64_t r = 0; r < MR; r++)
+        row[r] = r * SLICE;
+    const struct micro micro = {
+        .a = j->v + j->point[p] + v_at(j, tile, k),
+        .w = weights,
+        .soon = line < kc * wide && (!last || p + 1 < w->products) ? soon + line : NULL,
+        .kc = kc,
+        .from = k ? m : NULL,
+        .c = m,
+        .row = row,
+        .width = wide,
+        .lo = -INFINITY,
+        .hi = INFINITY};
+    EW_K(micro)(&micro, (int)min_i64(j->rows, j->count - tile));
+}
+
+/* Outputs [o, o + width) of all products: m is [products][BLOCK][SLICE]. */
+static void multiply(const struct job *j, int64_t o, int64_t width)
+{
+    for (int64_t p = 0; p < j->w.products; p++)
+        for (int64_t k = 0; k < j->w.cin; k += KC)
+            for (int64_t tile = 0; tile < j->count; tile += j->rows)
+                for (int64_t b = 0; b < width; b += NR)
+                    multiply_panel(j, p, k, tile, o + b);
+}
+
+/* Weights in u, of `kc` channels from k on and `width` outputs, with all image tiles. */
+static void multiply_raw(const struct job *j, int64_t k, int64_t kc, int64_t width,
+                         struct fetch *next)
+{
+    const int64_t calls = j->w.products * div_up(j->count, j->rows) * div_up(j->w.cin, kc);
+    const int64_t share = div_up(next->pieces * next->lines, calls);
+    int64_t row[MR];
+    for (int64_t r = 0; r < MR; r++)
+        row[r] = r * NR;
+    for (int64_t p = 0; p < j->w.products; p++)
+        for (int64_t tile = 0; tile < j->count; tile += j->rows) {
+            float *m = j->m + p * j->w.m_step + tile * NR;
+            const struct micro micro = {.a = j->v + j->point[p] + v_at(j, tile, k),
+                                        .w = j->u + p * RAW_STEP,
+                                        .kc = kc,
+                                        .from = k ? m : NULL,
+                                        .c = m,
+                                        .row = row,
+                                        .width = width,
+                                        .lo = -INFINITY,
+                                        .hi = INFINITY};
+            fetch_some(next, share);
+            EW_K(micro)(&micro, (int)min_i64(j->rows, j->count - tile));
+        }
+}
+
+/* NR outputs from o on, weights as they lie. */
+static void run_raw(const struct job *j, int64_t o)
+{
+    const struct ew_conv_shape *s = &j->conv->shape;
+    const int64_t width = min_i64(NR, packed_width(s->cout) - o);
+    struct fetch next = fetch_filters(j, o + NR);
+    for (int64_t k = 0; k < s->cin; k += RAW_CHANNELS) {
+        const int64_t kc = min_i64(RAW_CHANNELS, s->cin - k);
+        const struct wino_some part = {.w = j->conv->w,
+                                       .flip = j->conv->flip,
+                                       .c = k,
+                                       .c_end = k + kc,
+                                       .o = o,
+                                       .width = width,
+                                       .out = j->u,
+                                       .size = RAW_STEP};
+        EW_K(winograd_transform)(s, &part);
+        multiply_raw(j, k, kc, width, &next);
+    }
+}
+
+/* ---- Output: A' m A, and the epilogue ---- */
+
+INLINE void output_points(const float *m, int64_t step, vec out[WINO_OUT][WINO_OUT],
+                          const struct wino_form f)
+{
+    const int points = points_of(f);
+    vec t[WINO_POINTS][WINO_OUT];
+    UNROLL
+    for (int y = 0; y < points; y++) {
+        vec line[WINO_POINTS];
+        UNROLL
+        for (int x = 0; x < points; x++)
+            line[x] = load(m + (y * points + x) * step);
+        output_line(line, t[y], f);
+    }
+    UNROLL
+    for (int x = 0; x < f.out; x++) {
+        vec line[WINO_POINTS], column[WINO_OUT];
+        UNROLL
+        for (int y = 0; y < points; y++)
+            line[y] = t[y][x];
+        output_line(line, column, f);
+        UNROLL
+        for (int y = 0; y < f.out; y++)
+            out[y][x] = column[y];
+    }
+}
+
+INLINE void output_tile(const struct job *j, int64_t tile, int64_t o, const struct wino_form f)
+{
+    const struct ew_conv *c = j->conv;
+    const struct ew_conv_shape *s = &c->shape;
+    const int64_t width = min_i64(j->w.slice, j->w.cout - o);
+    const struct wino_view v = {s->batch, s->axis[1].out, s->axis[2].out, y_step_of(s), 0,
+                                0,        width};
+    int64_t at[WINO_OUT * WINO_OUT];
+    grid_fetch(&j->w.grid, &v, c->y + o, j->first + tile + 1, f, f.out);
+    grid_find(&j->w.grid, &v, j->first + tile, f, f.out, at);
+    for (int64_t i = 0; i < width; i += LANES) {
+        const int64_t part = width - i;
+        const vec b = bias_at(&c->end, o + i, part);
+        vec out[WINO_OUT][WINO_OUT];
+        output_points(j->m + tile * j->w.slice + i, j->w.m_step, out, f);
+        for (int y = 0; y < f.out; y++)
+            for (int x = 0; x < f.out; x++)
+                if (at[y * f.out + x] >= 0)
+                    put(&c->end, c->y, at[y * f.out + x] + o + i, out[y][x] + b, part);
+    }
+}
+
+/* All tiles, outputs from o on. */
+static void transform_outputs(const struct job *j, int64_t o)
+{
+    for (int64_t tile = 0; tile < j->count; tile++)
+        WINO_EACH(j->w.form, output_tile, j, tile, o);
+}
+
+/* ---- Work tiles ---- */
+
+int64_t EW_K(winograd_tiles)(const struct ew_conv_shape *s)
+{
+    struct wino w;
+    init(&w, s);
+    return w.blocks * w.splits;
+}
+
+static int64_t v_size(const struct wino *w)
+{
+    const int64_t slots = w->chunks > 1 ? w->products * w->chunks : div_up(w->products, w->side);
+    return slots * div_up(w->block, MR) * MR * KS;
+}
+
+static int64_t u_size(const struct ew_conv_shape *s, const struct wino *w)
+{
+    return s->raw ? w->products * RAW_STEP : 0;
+}
+
+size_t EW_K(winograd_scratch)(const struct ew_conv_shape *s)
+{
+    struct wino w;
+    init(&w, s);
+    const int64_t zeros = div_up(w.cin, LANES) * LANES;
+    const int64_t cells = has_cells(s) ? w.products * w.cin : 0;
+    return (size_t)(v_size(&w) + w.products * w.m_step + zeros + cells + u_size(s, &w)) *
+           sizeof(float);
+}
+
+void EW_K(winograd_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
+{
+    struct job j = {.conv = c, .v = scratch};
+    init(&j.w, &c->shape);
+    j.m = j.v + v_size(&j.w);
+    j.zero = j.m + j.w.products * j.w.m_step;
+    clear(j.zero, j.w.cin);
+    j.cells = j.u = j.zero + div_up(j.w.cin, LANES) * LANES; /* there is one of them */
+    for (int64_t p = 0; p < j.w.products; p++)
+        j.pixel[p] = j.cells + p * j.w.cin;
+    int64_t last = -1;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t block = i / j.w.splits, from = i % j.w.splits * j.w.split;
+        if (block != last) { /* else the tile before has left what is needed */
+            begin_block(&j, block);
+            transform_inputs(&j, from);
+        }
+        last = block;
+        for (int64_t o = from; o < min_i64(from + j.w.split, j.w.cout); o += j.w.slice) {
+            if (c->shape.raw)
+                run_raw(&j, o);
+            else
+                multiply(&j, o, min_i64(SLICE, j.w.cout - o));
+            transform_outputs(&j, o);
+        }
+    }
+}

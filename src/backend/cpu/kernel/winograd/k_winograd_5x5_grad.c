@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Both gradients of convolutions of few channels by F(5x5, 5x5).  winograd_5x5.h has the idea.
+ *
+ * A work tile is a slot: a fixed range of units, whose products for the filter are added up and
+ * transformed back in the thread's scratch.  What is left, a gradient, goes to its place in shared
+ * memory; there are SLOTS at most, and patch_grad_sum adds them up in order. */
+#include "backend/cpu/kernel/gemm/wgrad_sum.h"
+#include "backend/cpu/kernel/winograd/winograd_5x5.h"
+#include "backend/cpu/kernel/common/transpose_tile.h"
+
+#define SLOTS PATCH_UNITS
+#define TAPS  (PATCH_OUT * PATCH_OUT)
+#define CARRY (PATCH_POINTS - PATCH_OUT) /* pixels that neighbours share */
+
+#if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
+#define AT_ONCE 16 /* tiles of a product for the data */
+#else
+#define AT_ONCE 8
+#endif
+
+struct grad {
+    struct patch p;
+    const struct ew_spots_grad *g;
+    int64_t slots;
+    int64_t size, slot; /* floats of the filter, and of a slot: the bias follows */
+};
+
+/* What a thread works on: the first parts are its scratch. */
+struct unit {
+    float *w;         /* the transformed filter: [point][chunk][output][CHANNELS] */
+    float *lines, *v; /* see patch_input */
+    float *half;      /* [block][tile][line of points][PATCH_OUT][LANES] */
+    float *y;         /* of a line of points: [block][tile][point][LANES] */
+    float *dv;        /* the same: [chunk][tile][point][CHANNELS] */
+    float *back;      /* [image][row of tiles][line of points][line] */
+    float *sum;       /* for the filter: [block][line of points][point][input][LANES] */
+    float *bias;      /* [block][LANES] */
+    float *taps;      /* [tap][input][LANES] */
+    float *pixels;    /* see patch_unpool */
+    const struct grad *d;
+    int64_t first, images, tiles;
+    bool fresh; /* nothing is in `sum` and `bias` yet */
+};
+
+static void init(struct grad *d, const struct ew_spots_grad *g, const struct ew_conv_shape *s)
+{
+    EW_K(patch_init)(&d->p, s);
+    d->g = g;
+    d->slots = min_i64(d->p.units, SLOTS);
+    d->size = TAPS * d->p.cin * d->p.cout;
+    d->slot = div_up(d->size + d->p.cout, LANES) * LANES;
+}
+
+struct room {
+    float *base; /* NULL: only counts */
+    int64_t used;
+};
+
+static float *take(struct room *r, int64_t n)
+{
+    float *p = r->base ? r->base + r->used : NULL;
+    r->used += n;
+    return p;
+}
+
+/* Sets the parts of a thread's scratch; returns their size. */
+static int64_t lay_out(const struct patch *p, float *scratch, struct unit *u)
+{
+    const int64_t points = PATCH_POINTS * PATCH_POINTS;
+    struct room r = {.base = scratch};
+    u->lines = take(&r, patch_lines(p));
+    u->v = take(&r, patch_products(p));
+    u->half = take(&r, p->blocks * p->unit * PATCH_HALF);
+    u->y = take(&r, p->blocks * p->unit * PATCH_OUTPUTS);
+    u->sum = take(&r, p->blocks * points * p->cin * LANES);
+    u->bias = take(&r, p->blocks * LANES);
+    u->taps = take(&r, TAPS * p->cin * LANES);
+    u->back = take(&r, p->images * p->high * PATCH_POINTS * p->line);
+    u->dv = take(&r, p->chunks * p->unit * PATCH_INPUTS);
+    u->pixels = take(&r, patch_pixels(p));
+    u->w = take(&r, points * p->chunks * p->cout * CHANNELS);
+    return r.used;
+}
+
+size_t EW_K(patch_grad_shared)(const struct ew_conv_shape *s)
+{
+    struct grad d;
+    init(&d, NULL, s);
+    return (size_t)(d.slots * d.slot);
+}
+
+size_t EW_K(patch_grad_scratch)(const struct ew_conv_shape *s)
+{
+    struct grad d;
+    struct unit u;
+    init(&d, NULL, s);
+    return (size_t)lay_out(&d.p, NULL, &u) * sizeof(float);
+}
+
+int64_t EW_K(patch_grad_tiles)(const struct ew_conv_shape *s)
+{
+    struct grad d;
+    init(&d, NULL, s);
+    return d.slots;
+}
+
+/* ---- The filter for the data's gradient: [point][chunk][output][CHANNELS], zeros behind cin ----
+ */
+
+static void pack_output(const struct patch *p, const float *w, int64_t n, float *to)
+{
+    const int64_t step = p->chunks * p->cout * CHANNELS;
+    cvec half[PATCH_POINTS][PATCH_OUT];
+    for (int x = 0; x < PATCH_OUT; x++) {
+        cvec g[PATCH_OUT], u[PATCH_POINTS];
+        UNROLL
+        for (int y = 0; y < PATCH_OUT; y++)
+            g[y] = channel_load(w + (y * PATCH_OUT + x) * p->cin, n);
+        channel_filter(g, u);
+        UNROLL
+        for (int i = 0; i < PATCH_POINTS; i++)
+            half[i][x] = u[i];
+    }
+    for (int i = 0; i < PATCH_POINTS; i++) {
+        cvec u[PATCH_POINTS];
+        channel_filter(half[i], u);
+        UNROLL
+        for (int j = 0; j < PATCH_POINTS; j++)
+            *(cvec_u *)(to + (i * PATCH_POINTS + j) * step) = u[j];
+    }
+}
+
+void EW_K(patch_grad_pack)(const struct ew_spots_grad *g, void *scratch)
+{
+    struct grad d;
+    struct unit u;
+    init(&d, g, &g->filter.shape);
+    lay_out(&d.p, scratch, &u);
+    for (int64_t o = 0; o < d.p.cout; o++)
+        for (int64_t c = 0; c < d.p.chunks; c++)
+            pack_output(&d.p, g->w + o * TAPS * d.p.cin + c * CHANNELS,
+                        min_i64(CHANNELS, d.p.cin - c * CHANNELS),
+                        u.w + (c * d.p.cout + o) * CHANNELS);
+}
+
+/* ---- A dy A' ---- */
+
+/* LANES outputs of an image's dy: floats between pixels and rows. */
+struct source {
+    const float *dy;
+    int64_t n, pixel, row;
+};
+
+/* Down the columns of a tile; returns the sum of dy.  whole: all of the tile's outputs and lanes
+ * are there. */
+INLINE vec spread_fixed(const struct unit *u, const struct source *from, int64_t tile, float *to,
+                        const bool whole)
+{
+    const struct patch *p = &u->d->p;
+    const struct ew_conv_shape *s = &u->d->g->filter.shape;
+    const int64_t wide = s->axis[2].out, high = s->axis[1].out, row = from->row;
+    const int64_t y0 = tile / p->wide * PATCH_OUT, x0 = tile % p->wide * PATCH_OUT;
+    const float *dy = from->dy + y0 * row + x0 * from->pixel;
+    vec sum = {0};
+    for (int64_t x = 0; x < PATCH_OUT; x++, dy += from->pixel, to += LANES) {
+        vec d[PATCH_OUT], out[PATCH_POINTS];
+        UNROLL
+        for (int y = 0; y < PATCH_OUT; y++)
+            if (whole)
+                d[y] = load(dy + y * row);
+            else
+                d[y] = x0 + x < wide && y0 + y < high ? load_n(dy + y * row, from->n) : (vec){0};
+        line_spread(d, out);
+        sum += ((d[0] + d[1]) + (d[2] + d[3])) + d[4];
+        UNROLL
+        for (int i = 0; i < PATCH_POINTS; i++)
+            store(to + i * PATCH_OUT * LANES, out[i]);
+    }
+    return sum;
+}
+
+/* Outputs [o, o + LANES) of an image of the unit, where they lie or made from what was pooled. */
+static struct source find_source(const struct unit *u, int64_t image, int64_t o)
+{
+    const struct ew_spots_grad *g = u->d->g;
+    const struct ew_conv_shape *s = &g->filter.shape;
+    const int64_t wide = s->axis[2].out, row = wide * s->cout;
+    const struct patch_part part = {.image = u->first + image, .output = o, .pixels = u->pixels};
+    if (!g->pool)
+        return (struct source){.dy = g->filter.dy + part.image * s->axis[1].out * row + o,
+                               .n = s->cout - o,
+                               .pixel = s->cout,
+                               .row = row};
+    EW_K(patch_unpool)(s, g->pool, &part);
+    return (struct source){.dy = u->pixels, .n = LANES, .pixel = LANES, .row = wide * LANES};
+}
+
+static void spread_all_columns(const struct unit *u)
+{
+    const struct patch *p = &u->d->p;
+    const struct ew_conv_axis *a = u->d->g->filter.shape.axis;
+    const bool whole = a[1].out % PATCH_OUT == 0 && a[2].out % PATCH_OUT == 0;
+    for (int64_t b = 0; b < p->blocks; b++) {
+        vec sum = u->fresh ? (vec){0} : load(u->bias + b * LANES);
+        float *to = u->half + b * p->unit * PATCH_HALF;
+        for (int64_t n = 0; n < u->images; n++) {
+            const struct source from = find_source(u, n, b * LANES);
+            for (int64_t t = 0; t < p->tiles; t++, to += PATCH_HALF)
+                if (whole && from.n >= LANES)
+                    sum += spread_fixed(u, &from, t, to, true);
+                else
+                    sum += spread_fixed(u, &from, t, to, false);
+        }
+        store(u->bias + b * LANES, sum);
+    }
+}
+
+/* Along line i of all tiles. */
+static void spread_line(const struct unit *u, int64_t i)
+{
+    for (int64_t b = 0; b < u->d->p.blocks; b++) {
+        const float *from = u->half + b * u->d->p.unit * PATCH_HALF + i * PATCH_OUT * LANES;
+        float *to = u->y + b * u->d->p.unit * PATCH_OUTPUTS;
+        for (int64_t t = 0; t < u->tiles; t++, from += PATCH_HALF, to += PATCH_OUTPUTS) {
+            vec d[PATCH_OUT], out[PATCH_POINTS];
+            UNROLL
+            for (int x = 0; x < PATCH_OUT; x++)
+                d[x] = load(from + x * LANES);
+            line_spread(d, out);
+            UNROLL
+            for (int j = 0; j < PATCH_POINTS; j++)
+                store(to + j * LANES, out[j]);
+        }
+    }
+}
+
+/* ---- Products for the filter ---- */
+
+/* Some inputs, over all tiles. */
+INLINE void filter_inputs(const float *v, const float *y, int64_t tiles, bool fresh, float *to,
+                          const int inputs)
+{
+    vec sum[8];
+    UNROLL
+    for (int k = 0; k < inputs; k++)
+        sum[k] = fresh ? (vec){0} : load(to + k * LANES);
+    for (int64_t t = 0; t < tiles; t++) {
+        const vec in = load(y + t * PATCH_OUTPUTS);
+        UNROLL
+        for (int k = 0; k < inputs; k++)
+            sum[k] += in * v[t * PATCH_INPUTS + k];
+    }
+    UNROLL
+    for (int k = 0; k < inputs; k++)
+        store(to + k * LANES, sum[k]);
+}
+
+/* n inputs of a chunk. */
+static void filter_chunk(const struct unit *u, const float *v, const float *y, int64_t n, float *to)
+{
+    for (int64_t k = 0; k < n;) {
+        float *at = to + k * LANES;
+        const int64_t left = n - k, step = left >= 8 ? 8 : left >= 6 ? 6 : left >= 4 ? 4 : 1;
+        if (step == 8)
+            filter_inputs(v + k, y, u->tiles, u->fresh, at, 8);
+        else if (step == 6)
+            filter_inputs(v + k, y, u->tiles, u->fresh, at, 6);
+        else if (step == 4)
+            filter_inputs(v + k, y, u->tiles, u->fresh, at, 4);
+        else
+            filter_inputs(v + k, y, u->tiles, u->fresh, at, 1);
+        k += step;
+    }
+}
+
+static void filter_line(const struct unit *u, int64_t i)
+{
+    const struct patch *p = &u->d->p;
+    const int64_t point = p->cin * LANES;
+    for (int64_t b = 0; b < p->blocks; b++) {
+        const float *y = u->y + b * p->unit * PATCH_OUTPUTS;
+        float *to = u->sum + (b * PATCH_POINTS + i) * PATCH_POINTS * point;
+        for (int64_t j = 0; j < PATCH_POINTS; j++, y += LANES, to += point)
+            for (int64_t c = 0; c < p->chunks; c++)
+                filter_chunk(u, u->v + (i * p->chunks + c) * p->unit * PATCH_INPUTS + j * CHANNELS,
+                             y, min_i64(CHANNELS, p->cin - c * CHANNELS),
+                             to + c * CHANNELS * LANES);
+    }
+}
+
+/* ---- Products for the data, and B . B' ---- */
+
+/* A point of some tiles: w is [output][CHANNELS]. */
+INLINE void data_tiles(const struct patch *p, const float *w, const float *y, float *to,
+                       const int tiles)
+{
+    cvec sum[AT_ONCE];
+    UNROLL
+    for (int t = 0; t < tiles; t++)
+        sum[t] = (cvec){0};
+    for (int64_t o = 0; o < p->cout; o += LANES, y += p->unit * PATCH_OUTPUTS)
+        for (int64_t l = 0; l < min_i64(LANES, p->cout - o); l++, w += CHANNELS) {
+            const cvec in = *(const cvec_u *)w;
+            UNROLL
+            for (int t = 0; t < tiles; t++)
+                sum[t] += in * y[t * PATCH_OUTPUTS + l];
+        }
+    UNROLL
+    for (int t = 0; t < tiles; t++)
+        *(cvec_u *)(to + t * PATCH_INPUTS) = sum[t];
+}
+
+static void data_line(const struct unit *u, int64_t i)
+{
+    const struct patch *p = &u->d->p;
+    const float *w = u->w + i * PATCH_POINTS * p->chunks * p->cout * CHANNELS;
+    for (int64_t j = 0; j < PATCH_POINTS; j++)
+        for (int64_t c = 0; c < p->chunks; c++, w += p->cout * CHANNELS) {
+            const float *y = u->y + j * LANES;
+            float *to = u->dv + c * p->unit * PATCH_INPUTS + j * CHANNELS;
+            int64_t t = 0;
+            for (; t + AT_ONCE <= u->tiles; t += AT_ONCE)
+                data_tiles(p, w, y + t * PATCH_OUTPUTS, to + t * PATCH_INPUTS, AT_ONCE);
+            for (; t + 4 <= u->tiles; t += 4)
+                data_tiles(p, w, y + t * PATCH_OUTPUTS, to + t * PATCH_INPUTS, 4);
+            for (; t < u->tiles; t++)
+                data_tiles(p, w, y + t * PATCH_OUTPUTS, to + t * PATCH_INPUTS, 1);
+        }
+}
+
+/* Along line i of a row of tiles: what a tile shares with the next one is carried on.  Whole
+ * vectors reach into the next pixel, which is stored after them; with more than one a pixel they
+ * must not. */
+static void back_row(const struct patch *p, const float *dv, int64_t n, float *to)
+{
+    const int64_t cin = p->cin;
+    cvec carry[CARRY] = {{0}}, v[PATCH_POINTS], d[PATCH_POINTS];
+    for (int64_t x = 0; x < p->wide; x++, dv += PATCH_INPUTS, to += PATCH_OUT * cin) {
+        UNROLL
+        for (int j = 0; j < PATCH_POINTS; j++)
+            v[j] = *(const cvec_u *)(dv + j * CHANNELS);
+        channel_input_back(v, d);
+        UNROLL
+        for (int j = 0; j < CARRY; j++) {
+            d[j] += carry[j];
+            carry[j] = d[PATCH_OUT + j];
+        }
+        UNROLL
+        for (int j = 0; j < PATCH_OUT; j++)
+            channel_store(to + j * cin, d[j], n);
+    }
+    UNROLL
+    for (int j = 0; j < CARRY; j++)
+        channel_store(to + j * cin, carry[j], n);
+}
+
+static void back_line(const struct unit *u, int64_t i)
+{
+    const struct patch *p = &u->d->p;
+    for (int64_t r = 0; r < u->images * p->high; r++)
+        for (int64_t c = 0; c < p->chunks; c++)
+            back_row(p, u->dv + (c * p->unit + r * p->wide) * PATCH_INPUTS,
+                     p->chunks == 1 ? CHANNELS : min_i64(CHANNELS, p->cin - c * CHANNELS),
+                     u->back + (r * PATCH_POINTS + i) * p->line + c * CHANNELS);
+}
+
+/* n floats of a line of pixels of dx, if there is such a line. */
+INLINE void put_line(const struct unit *u, float *dx, int64_t y, vec v, int64_t n)
+{
+    if (y < 0 || y >= u->d->g->filter.shape.axis[1].in)
+        return;
+    dx += y * u->d->p.x_row;
+    store_n(dx, u->d->g->add_dx ? load_n(dx, n) + v : v, n);
+}
+
+/* Down the columns of an image, up to LANES floats of each line. */
+static void back_columns(const struct unit *u, const float *back, float *dx, int64_t n)
+{
+    const struct patch *p = &u->d->p;
+    const int64_t pad = u->d->g->filter.shape.axis[1].pad;
+    vec carry[CARRY] = {{0}}, v[PATCH_POINTS], d[PATCH_POINTS];
+    for (int64_t y = 0; y < p->high; y++, back += PATCH_POINTS * p->line) {
+        UNROLL
+        for (int i = 0; i < PATCH_POINTS; i++)
+            v[i] = load(back + i * p->line);
+        line_input_back(v, d);
+        UNROLL
+        for (int i = 0; i < CARRY; i++) {
+            d[i] += carry[i];
+            carry[i] = d[PATCH_OUT + i];
+        }
+        UNROLL
+        for (int i = 0; i < PATCH_OUT; i++)
+            put_line(u, dx, y * PATCH_OUT + i - pad, d[i], n);
+    }
+    UNROLL
+    for (int i = 0; i < CARRY; i++)
+        put_line(u, dx, p->high * PATCH_OUT + i - pad, carry[i], n);
+}
+
+static void back_all_columns(const struct unit *u)
+{
+    const struct patch *p = &u->d->p;
+    const int64_t left = u->d->g->filter.shape.axis[2].pad * p->cin;
+    for (int64_t n = 0; n < u->images; n++)
+        for (int64_t at = 0; at < p->x_row; at += LANES)
+            back_columns(u, u->back + n * p->high * PATCH_POINTS * p->line + left + at,
+                         u->d->g->dx + (u->first + n) * p->x_image + at, p->x_row - at);
+}
+
+/* ---- The filter's gradient: G' . G of the sums ---- */
+
+/* One input and some outputs, to [tap][input][LANES]. */
+static void taps_input(const struct patch *p, const float *sum, float *taps)
+{
+    vec half[PATCH_POINTS][PATCH_OUT];
+    for (int i = 0; i < PATCH_POINTS; i++) {
+        vec u[PATCH_POINTS];
+        UNROLL
+        for (int j = 0; j < PATCH_POINTS; j++)
+            u[j] = load(sum + (i * PATCH_POINTS + j) * p->cin * LANES);
+        line_taps(u, half[i]);
+    }
+    for (int x = 0; x < PATCH_OUT; x++) {
+        vec u[PATCH_POINTS], g[PATCH_OUT];
+        UNROLL
+        for (int i = 0; i < PATCH_POINTS; i++)
+            u[i] = half[i][x];
+        line_taps(u, g);
+        UNROLL
+        for (int y = 0; y < PATCH_OUT; y++)
+            store(taps + (y * PATCH_OUT + x) * p->cin * LANES, g[y]);
+    }
+}
+
+/* To the slot: as the filter, then the bias. */
+static void finish_slot(const struct unit *u, float *slot)
+{
+    const struct patch *p = &u->d->p;
+    const int64_t size = TAPS * p->cin;
+    for (int64_t o = 0; o < p->cout; o += LANES) {
+        const float *sum = u->sum + o * PATCH_POINTS * PATCH_POINTS * p->cin;
+        for (int64_t k = 0; k < p->cin; k++)
+            taps_input(p, sum + k * LANES, u->taps + k * LANES);
+        for (int64_t t = 0; t < size; t += LANES) {
+            vec r[LANES];
+            turn_load(u->taps + t * LANES, LANES, size - t, LANES, r);
+            for (int64_t i = 0; i < min_i64(LANES, p->cout - o); i++)
+                store_n(slot + (o + i) * size + t, r[i], size - t);
+        }
+        store_n(slot + p->cout * size + o, load(u->bias + o), p->cout - o);
+    }
+}
+
+/* ---- Units and slots ---- */
+
+static void run_unit(const struct unit *u)
+{
+    const struct ew_spots_grad *g = u->d->g;
+    const struct patch *p = &u->d->p;
+    if (!g->no_filter)
+        EW_K(patch_input)
+    (p, &g->filter.shape, g->filter.x + u->first * p->x_image, u->images, u->lines, u->v);
+    spread_all_columns(u);
+    for (int64_t i = 0; i < PATCH_POINTS; i++) {
+        spread_line(u, i);
+        if (!g->no_filter)
+            filter_line(u, i);
+        if (g->dx) {
+            data_line(u, i);
+            back_line(u, i);
+        }
+    }
+    if (g->dx)
+        back_all_columns(u);
+}
+
+void EW_K(patch_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)
+{
+    struct grad d;
+    init(&d, g, &g->filter.shape);
+    struct unit u = {.d = &d};
+    lay_out(&d.p, scratch, &u);
+    clear(u.lines, patch_lines(&d.p)); /* padding */
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t first = d.p.units * i / d.slots, last = d.p.units * (i + 1) / d.slots;
+        for (int64_t n = first; n < last; n++) {
+            u.fresh = n == first;
+            u.first = n * d.p.images;
+            u.images = min_i64(d.p.images, g->filter.shape.batch - u.first);
+            u.tiles = u.images * d.p.tiles;
+            run_unit(&u);
+        }
+        if (!g->no_filter)
+            finish_slot(&u, g->shared + i * d.slot);
+    }
+}
+
+void EW_K(patch_grad_sum)(const struct ew_spots_grad *g)
+{
+    const struct ew_conv_filter *f = &g->filter;
+    struct grad d;
+    init(&d, g, &f->shape);
+    filter_sum(f, g->shared, d.slots, d.slot, 0, d.size);
+    for (int64_t o = 0; f->db && o < d.p.cout; o += LANES) {
+        const int64_t n = d.p.cout - o;
+        vec sum = f->add_db ? load_n(f->db + o, n) : (vec){0};
+        for (int64_t s = 0; s < d.slots; s++)
+            sum += load_n(g->shared + s * d.slot + d.size + o, n);
+        store_n(f->db + o, sum, n);
+    }
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Winograd's convolutions: which form, whether it pays, and the weights. */
+#include "backend/cpu/kernel/common/transpose_tile.h"
+#include "backend/cpu/kernel/winograd/winograd.h"
+
+/* ---- Which form, and whether it pays ---- */
+
+#define L2_BYTES 768e3 /* weights that mostly stay in L2 */
+
+/* Cycles, about: multiply-adds of a vector take one, and reading weights is not hidden behind them;
+ * L2 gives 32 bytes a cycle, memory 10.  Measured on a Zen 4; only the order of the forms counts.
+ */
+static double product_cost(double rows, double weights, int packs)
+{
+    const double bytes = weights * sizeof(float);
+    return rows * weights / LANES + bytes * packs / (bytes < L2_BYTES ? 32 : 10);
+}
+
+static int64_t tiles_of(const struct ew_conv_shape *s, int out)
+{
+    struct wino_grid g;
+    grid_init(&g, s, out);
+    return g.tiles;
+}
+
+static double form_cost(const struct ew_conv_shape *s, struct wino_form f, int packs)
+{
+    const double tiles = (double)tiles_of(s, f.out), products = points_of(f) * points_of(f);
+    const double cin = (double)cell_channels(s);
+    const double transforms = tiles * products * (cin + s->cout) / LANES * 3;
+    return product_cost(tiles, products * cin * s->cout, packs) + transforms;
+}
+
+static double cost_once(const struct ew_conv_shape *s, struct wino_form f)
+{
+    return form_cost(s, f, 1);
+}
+
+struct wino_form EW_K(winograd_form)(const struct ew_conv_shape *s)
+{
+    return wino_pick(s, cost_once);
+}
+
+bool EW_K(winograd_pays)(const struct ew_conv_shape *s, bool train)
+{
+    const double taps = (double)s->axis[1].taps * s->axis[2].taps;
+    const double rows = (double)s->batch * s->axis[1].out * s->axis[2].out;
+    const int packs = train ? 3 : 1; /* weights read, made and read again at each step */
+    return cell_channels(s) >= (has_cells(s) && train ? 12 : 16) && s->cout >= 16 &&
+           form_cost(s, EW_K(winograd_form)(s), packs) <
+               product_cost(rows, taps * s->cin * s->cout, packs);
+}
+
+bool EW_K(winograd_fits)(const struct ew_conv_shape *s)
+{
+    const struct ew_conv_axis *a = s->axis;
+    bool fits = s->groups == 1 && a[0].in == 1 && a[0].out == 1 && a[0].taps == 1 && a[0].pad == 0;
+    fits = fits && a[1].dilation == 1 && a[2].dilation == 1 && a[1].stride == a[2].stride;
+    const int taps = cell_taps(s);
+    return fits && a[1].taps == a[2].taps &&
+           (taps == 3 || taps == 5 || (taps == 4 && has_cells(s)));
+}
+
+/* ---- Weights: G g G', packed as [products][block of NR outputs][C][NR] like implicit_gemm.h's ---- */
+
+size_t EW_K(winograd_pack_size)(const struct ew_conv_shape *s)
+{
+    const int points = points_of(EW_K(winograd_form)(s));
+    return s->raw ? 0 : (size_t)(points * points * wino_product_size(s));
+}
+
+/* Where the transforms of one vector of weights, inputs or outputs lie. */
+struct wino_filter {
+    const float *g; /* [taps][taps] vectors, `step` floats apart */
+    int64_t step;
+    float *out; /* the products, `size` floats apart */
+    int64_t size, width;
+};
+
+INLINE void filter_points(const struct wino_filter *p, const struct wino_form f)
+{
+    vec t[WINO_TAPS][WINO_POINTS];
+    UNROLL
+    for (int i = 0; i < f.taps; i++) {
+        vec line[WINO_TAPS];
+        UNROLL
+        for (int j = 0; j < f.taps; j++)
+            line[j] = load(p->g + (f.taps * i + j) * p->step);
+        filter_line(line, t[i], f);
+    }
+    UNROLL
+    for (int j = 0; j < points_of(f); j++) {
+        vec line[WINO_TAPS], column[WINO_POINTS];
+        UNROLL
+        for (int i = 0; i < f.taps; i++)
+            line[i] = t[i][j];
+        filter_line(line, column, f);
+        UNROLL
+        for (int i = 0; i < points_of(f); i++)
+            store_n(p->out + (i * points_of(f) + j) * p->size, column[i], p->width);
+    }
+}
+
+/* A tile is a block of NR outputs. */
+int64_t EW_K(winograd_pack_tiles)(const struct ew_conv_shape *s)
+{
+    return div_up(s->cout, NR);
+}
+
+#define FILTER_FLOATS (WINO_TAPS * WINO_TAPS * LANES * LANES)
+
+/* filter_square where there are cells. */
+static void filter_cells(const struct ew_conv_shape *s, const float *w, int64_t c, int64_t o,
+                         float *out)
+{
+    const int64_t high = s->axis[1].taps, wide = s->axis[2].taps, stride = s->axis[1].stride;
+    const int64_t cin = s->cin, taps = cell_taps(s), size = high * wide * cin;
+    const int64_t n = min_i64(LANES, cell_channels(s) - c);
+    for (int64_t t = 0; t < taps * taps; t++, out += LANES * LANES)
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t pixel = (c + i) / cin;
+            const int64_t y = t / taps * stride + pixel / stride;
+            const int64_t x = t % taps * stride + pixel % stride;
+            const float *from = w + o * size + (y * wide + x) * cin + (c + i) % cin;
+            const int64_t there = y < high && x < wide ? s->cout - o : 0;
+            for (int64_t l = 0; l < LANES; l++)
+                out[i * LANES + l] = l < there ? from[l * size] : 0;
+        }
+}
+
+/* What LANES input channels from c on and LANES outputs from o on take, as [taps][LANES of c][LANES
+ * of o]; zeros in place of what is missing. */
+static void filter_square(const struct ew_conv_shape *s, const float *w, bool flip, int64_t c,
+                          int64_t o, float out[FILTER_FLOATS])
+{
+    const int64_t cin = s->cin, cout = s->cout, taps = s->axis[1].taps * s->axis[2].taps;
+    for (int64_t t = 0; t < taps; t++, out += LANES * LANES) {
+        const int64_t n = min_i64(LANES, cin - c);
+        vec line[LANES];
+        if (!flip && n == LANES && cout - o >= LANES) { /* all in registers */
+            turn_load(w + (o * taps + t) * cin + c, taps * cin, LANES, LANES, line);
+            UNROLL
+            for (int i = 0; i < LANES; i++)
+                store(out + i * LANES, line[i]);
+            continue;
+        }
+        if (flip) /* outputs lie together */
+            for (int64_t i = 0; i < n; i++)
+                line[i] = load_n(w + ((c + i) * taps + taps - 1 - t) * cout + o, cout - o);
+        else
+            turn_load(w + (o * taps + t) * cin + c, taps * cin, cout - o, n, line);
+        for (int64_t i = 0; i < n; i++)
+            store(out + i * LANES, line[i]);
+    }
+}
+
+void EW_K(winograd_transform)(const struct ew_conv_shape *s, const struct wino_some *a)
+{
+    const struct wino_form f = EW_K(winograd_form)(s);
+    const int64_t taps = f.taps * f.taps;
+    for (int64_t o = 0; o < a->width; o += LANES)
+        for (int64_t c = a->c; c < a->c_end; c += LANES) {
+            float g[FILTER_FLOATS];
+            const bool there = a->flip && s->cout - a->o - o >= LANES; /* needs no turning */
+            if (has_cells(s))
+                filter_cells(s, a->w, c, a->o + o, g);
+            else if (!there)
+                filter_square(s, a->w, a->flip, c, a->o + o, g);
+            const float *last = a->w + ((c + 1) * taps - 1) * s->cout + a->o + o;
+            for (int64_t i = 0; i < min_i64(LANES, a->c_end - c); i++) {
+                const struct wino_filter p = {.g =
+                                                  there ? last + i * taps * s->cout : g + i * LANES,
+                                              .step = there ? -s->cout : LANES * LANES,
+                                              .out = a->out + (c - a->c + i) * a->width + o,
+                                              .size = a->size,
+                                              .width = a->width - o};
+                WINO_EACH(f, filter_points, &p);
+            }
+        }
+}
+
+void EW_K(winograd_pack)(const struct ew_conv_shape *s, const float *w, bool flip, float *packed,
+                         int64_t begin, int64_t end)
+{
+    const int64_t whole = packed_width(s->cout), last = min_i64(end * NR, whole);
+    const int64_t cin = cell_channels(s);
+    for (int64_t o = begin * NR; o < last; o += NR) {
+        const struct wino_some all = {.w = w,
+                                      .flip = flip,
+                                      .c_end = cin,
+                                      .o = o,
+                                      .width = min_i64(NR, whole - o),
+                                      .out = packed + o * cin,
+                                      .size = wino_product_size(s)};
+        EW_K(winograd_transform)(s, &all);
+    }
+}

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gradient for the filter by Winograd's way: what the forward pass multiplies point by point is
+ * summed up point by point, and G' ... G turns the sums into taps.
+ *
+ *   input --B'dB--> V [products][tiles][C]
+ *   dy    --A dy A'-> Y [products][tiles][O]     U += Y' V, 36 times     dw = G' U G
+ *
+ * All threads work on one block of image tiles at a time: they transform both sides of it once,
+ * then share out the products.  V, Y and U of one product stay in L2 while they are multiplied; all
+ * of them are in the last cache.  The alternative, work tiles of dw that transform what they need
+ * themselves, takes no memory but transforms everything several times: a third of its time.
+ *
+ * Of few image tiles U is much the largest: then a work tile makes all products of some outputs,
+ * and their taps at once, while U is in L2 (`whole` below). */
+#include <math.h>
+
+#include "backend/cpu/kernel/gemm/wgrad_sum.h"
+#include "backend/cpu/kernel/gemm/micro.h"
+#include "backend/cpu/kernel/winograd/winograd.h"
+
+#define PRODUCTS    (WINO_POINTS * WINO_POINTS)
+#define TILES       128        /* of a block, */
+#define TILES_FEW   256        /* where channels are so few that L2 holds more: */
+#define FEW         (384 * 36) /* of both sides, times products */
+#define TILES_WHOLE 32         /* of which U is made whole */
+#define GROUP       8          /* image tiles that are transformed together */
+#define O_SPLIT     16         /* blocks of MR outputs of one work tile */
+#define APART       (5 * LINE) /* between products, that their lines do not share cache sets */
+
+struct plan {
+    struct wino_form form;
+    int64_t products, taps;
+    int64_t cin; /* of a cell */
+    struct wino_grid grid;
+    int64_t blocks, block;            /* of image tiles, and their size */
+    bool whole;                       /* work tiles are blocks of outputs, with all products */
+    int64_t o_blocks, rows, o_splits; /* of outputs; of them in a block; work tiles along them */
+    int64_t u_row;                    /* channels in whole vectors */
+    int64_t v_row, v_size;            /* floats of an image tile in V, of a product */
+    int64_t y_block;                  /* of a block of outputs in Y, MR floats an image tile */
+    int64_t step;                     /* from product to product, of V and Y */
+    int64_t u_column;                 /* of NR channels of all outputs in U, or of a block's */
+    int64_t u_step;                   /* from product to product, of U */
+};
+
+static double form_cost(const struct ew_conv_shape *s, struct wino_form f)
+{
+    struct wino_grid g;
+    grid_init(&g, s, f.out);
+    const double products = points_of(f) * points_of(f), cout = s->cout;
+    const double cin = (double)cell_channels(s);
+    /* A transform takes about seven operations a point; U is read and written for each block. */
+    return products *
+           ((double)g.tiles * (cin * cout * (1 + 2.0 / TILES) + 7 * (cin + cout * LANES / MR)) +
+            cin * cout * 6);
+}
+
+static struct wino_form form_of(const struct ew_conv_shape *s)
+{
+    return wino_pick(s, form_cost);
+}
+
+bool EW_K(winograd_filter_fits)(const struct ew_conv_shape *s)
+{
+    if (!EW_K(winograd_fits)(s) || 4 * cell_channels(s) < 3 * LANES || s->cout < MR ||
+        s->batch == 0)
+        return false;
+    const double taps = (double)s->axis[1].taps * s->axis[2].taps;
+    const double rows = (double)s->batch * s->axis[1].out * s->axis[2].out;
+    return form_cost(s, form_of(s)) < 0.9 * rows * taps * s->cin * s->cout;
+}
+
+/* Image tiles of a block, at most.  What takes so little time also finds V and Y outside of all
+ * caches: they had better be small. */
+static int64_t block_of(const struct plan *p, const struct ew_conv_shape *s)
+{
+    if (p->products * (p->cin + s->cout) > FEW)
+        return TILES;
+    return p->grid.tiles > TILES_FEW ? TILES_FEW : TILES_FEW / 4;
+}
+
+static void init(struct plan *p, const struct ew_conv_shape *s)
+{
+    p->form = form_of(s);
+    p->products = points_of(p->form) * points_of(p->form);
+    p->taps = p->form.taps * p->form.taps;
+    p->cin = cell_channels(s);
+    grid_init(&p->grid, s, p->form.out);
+    p->blocks = div_up(p->grid.tiles, block_of(p, s));
+    p->block = p->blocks ? div_up(p->grid.tiles, p->blocks) : 0;
+    p->whole = p->blocks == 1 && p->block <= TILES_WHOLE && !has_cells(s);
+    p->o_blocks = div_up(s->cout, MR);
+    p->rows = div_up(s->cout, max_i64(p->o_blocks, 1));
+    p->o_splits = div_up(p->o_blocks, O_SPLIT);
+    p->u_row = div_up(p->cin, LANES) * LANES;
+    p->v_row = (div_up(p->u_row, LINE) | 1) * LINE; /* odd: rows do not share cache sets */
+    p->v_size = p->block * p->v_row;
+    p->y_block = p->block * MR;
+    p->step = p->v_size + p->o_blocks * p->y_block + APART;
+    p->u_column = (p->whole ? p->rows : s->cout) * NR;
+    p->u_step = div_up(p->u_row, NR) * p->u_column + APART;
+}
+
+/* V, Y, sums of the bias, and U unless threads have their own. */
+size_t EW_K(winograd_filter_shared)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    return (size_t)(p.products * (p.step + (p.whole ? 0 : p.u_step)) + s->cout);
+}
+
+/* Zeros in place of pixels outside of the image, or the filter of one output. */
+static int64_t zeros_size(const struct plan *p, const struct ew_conv_shape *s)
+{
+    return max_i64(max_i64(p->cin, s->cout), p->taps * p->cin) + LANES;
+}
+
+/* And the cells of one image tile, or what they hold of that filter; or U. */
+size_t EW_K(winograd_filter_scratch)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    const int64_t cells = has_cells(s) ? p.products * p.cin : 0;
+    const int64_t u = p.whole ? p.products * p.u_step : 0;
+    return (size_t)(zeros_size(&p, s) + cells + u) * sizeof(float);
+}
+
+/* Each block is transformed and multiplied; then come the taps, unless they are made at once. */
+int64_t EW_K(winograd_filter_phases)(const struct ew_conv_shape *s)
+{
+    struct plan p;
+    init(&p, s);
+    return 2 * p.blocks + !p.whole;
+}
+
+int64_t EW_K(winograd_filter_tiles)(const struct ew_conv_shape *s, int64_t phase)
+{
+    struct plan p;
+    init(&p, s);
+    if (phase == 2 * p.blocks)
+        return s->cout;
+    if (phase % 2)
+        return p.whole ? p.o_blocks : p.products * p.o_splits;
+    return div_up(min_i64(p.block, p.grid.tiles - phase / 2 * p.block), GROUP);
+}
+
+struct job {
+    const struct ew_conv_filter *f;
+    struct plan p;
+    int64_t first, count; /* image tiles of the block */
+    float *v, *y, *u, *bias, *zero, *cells;
+    const float *pixel[PRODUCTS]; /* of one image tile */
+};
+
+/* ---- V: B' d B ---- */
+
+/* Points at `side` x `side` pixels of an image tile; the next one's are fetched. */
+static void find_pixels(struct job *j, const float *images, const struct wino_view *v, int64_t tile,
+                        int side)
+{
+    int64_t at[PRODUCTS];
+    grid_fetch(&j->p.grid, v, images, tile + 1, j->p.form, side);
+    grid_find(&j->p.grid, v, tile, j->p.form, side, at);
+    for (int i = 0; i < side * side; i++)
+        j->pixel[i] = at[i] < 0 ? j->zero : images + at[i];
+}
+
+INLINE void input_vector(const struct job *j, float *v, int64_t c, int64_t n,
+                         const struct wino_form f)
+{
+    const int points = points_of(f);
+    vec t[WINO_POINTS][WINO_POINTS];
+    UNROLL
+    for (int x = 0; x < points; x++) {
+        vec d[WINO_POINTS], column[WINO_POINTS];
+        UNROLL
+        for (int y = 0; y < points; y++) {
+            const float *p = j->pixel[y * points + x] + c;
+            d[y] = load_n(p, n);
+        }
+        input_line(d, column, f);
+        UNROLL
+        for (int y = 0; y < points; y++)
+            t[y][x] = column[y];
+    }
+    UNROLL
+    for (int y = 0; y < points; y++) {
+        vec row[WINO_POINTS];
+        input_line(t[y], row, f);
+        UNROLL
+        for (int x = 0; x < points; x++)
+            store(v + (y * points + x) * j->p.step + c, row[x]);
+    }
+}
+
+INLINE void input_tile(const struct job *j, float *v, const struct wino_form f)
+{
+    int64_t c = 0;
+    for (; c + LANES <= j->p.cin; c += LANES)
+        input_vector(j, v, c, LANES, f);
+    if (c < j->p.cin)
+        input_vector(j, v, c, j->p.cin - c, f);
+}
+
+static void add_input(struct job *j, int64_t at)
+{
+    const struct ew_conv_shape *s = &j->f->shape;
+    if (has_cells(s)) {
+        cell_fetch(&j->p.grid, s, j->f->x, j->first + at + 1, j->p.form);
+        cell_tile(&j->p.grid, s, j->f->x, j->first + at, j->p.form, j->cells);
+        for (int64_t p = 0; p < j->p.products; p++)
+            j->pixel[p] = j->cells + p * j->p.cin;
+    } else {
+        const struct wino_view v = {s->batch,       s->axis[1].in,  s->axis[2].in, x_step_of(s),
+                                    s->axis[1].pad, s->axis[2].pad, s->cin};
+        find_pixels(j, j->f->x, &v, j->first + at, points_of(j->p.form));
+    }
+    WINO_EACH(j->p.form, input_tile, j, j->v + at * j->p.v_row);
+}
+
+/* ---- Y: A dy A' ---- */
+
+INLINE void spread_line(const vec *y, vec *t, const struct wino_form f)
+{
+    t[0] = y[0];
+    if (f.out == 2) {
+        t[1] = y[0] + y[1];
+        t[2] = y[0] - y[1];
+        t[3] = points_of(f) == 4 ? -y[1] : y[0] + 2.0f * y[1];
+        t[4] = y[0] - 2.0f * y[1];
+        t[5] = y[1];
+        return;
+    }
+    const vec even = y[0] + y[2], odd = y[1] + y[3];
+    const vec far = y[0] + 4.0f * y[2], far_odd = 2.0f * y[1] + 8.0f * y[3];
+    t[1] = even + odd;
+    t[2] = even - odd;
+    t[3] = far + far_odd;
+    t[4] = far - far_odd;
+    if (points_of(f) == 7)
+        t[5] = y[0] + 0.5f * y[1] + 0.25f * y[2] + 0.125f * y[3];
+    if (points_of(f) == 8) {
+        const vec near = y[0] + 0.25f * y[2], near_odd = 0.5f * y[1] + 0.125f * y[3];
+        t[5] = near + near_odd;
+        t[6] = near - near_odd;
+    }
+    t[points_of(f) - 1] = y[3];
+}
+
+/* n outputs from o on, of one image tile; products are `step` floats apart. */
+INLINE void spread_vector(const struct job *j, float *to, int64_t o, int64_t n,
+                          const struct wino_form f)
+{
+    const int points = points_of(f);
+    vec t[WINO_POINTS][WINO_OUT];
+    UNROLL
+    for (int x = 0; x < f.out; x++) {
+        vec d[WINO_OUT], column[WINO_POINTS];
+        UNROLL
+        for (int y = 0; y < f.out; y++) {
+            const float *p = j->pixel[y * f.out + x] + o;
+            d[y] = load_n(p, n);
+        }
+        spread_line(d, column, f);
+        UNROLL
+        for (int y = 0; y < points; y++)
+            t[y][x] = column[y];
+    }
+    UNROLL
+    for (int y = 0; y < points; y++) {
+        vec row[WINO_POINTS];
+        spread_line(t[y], row, f);
+        UNROLL
+        for (int x = 0; x < points; x++)
+            store_n(to + (y * points + x) * j->p.step, row[x], n);
+    }
+}
+
+/* Outputs of block b. */
+INLINE int64_t rows_of(const struct job *j, int64_t b)
+{
+    return min_i64(j->p.rows, j->f->shape.cout - b * j->p.rows);
+}
+
+INLINE void spread_tile(const struct job *j, int64_t at, const struct wino_form f)
+{
+    for (int64_t b = 0; b < j->p.o_blocks; b++)
+        for (int64_t i = 0; i < rows_of(j, b); i += LANES)
+            spread_vector(j, j->y + b * j->p.y_block + at * MR + i, b * j->p.rows + i,
+                          min_i64(rows_of(j, b) - i, LANES), f);
+}
+
+static void add_output(struct job *j, int64_t at)
+{
+    const struct ew_conv_shape *s = &j->f->shape;
+    const struct wino_view v = {s->batch, s->axis[1].out, s->axis[2].out, y_step_of(s), 0,
+                                0,        s->cout};
+    if (v.step != v.part) /* hardware fetches what lies between, too late */
+        grid_fetch(&j->p.grid, &v, j->f->dy, j->first + at + 1, j->p.form, j->p.form.out);
+    find_pixels(j, j->f->dy, &v, j->first + at, j->p.form.out);
+    WINO_EACH(j->p.form, spread_tile, j, at);
+}
+
+static void transform(struct job *j, int64_t group)
+{
+    const int64_t last = min_i64((group + 1) * GROUP, j->count);
+    for (int64_t i = group * GROUP; i < last; i++) {
+        add_input(j, i);
+        add_output(j, i);
+    }
+}
+
+/* ---- U += Y' V: U is [products][block of NR channels][O][NR] ---- */
+
+/* At the second point of both axes, which is 1, Y is the sum of a tile's dy. */
+static void add_bias(const struct job *j, int64_t begin, int64_t end, bool first)
+{
+    const float *y = j->y + (points_of(j->p.form) + 1) * j->p.step;
+    for (int64_t b = begin; b < end; b++)
+        for (int64_t i = 0; i < rows_of(j, b); i += LANES) {
+            const int64_t n = rows_of(j, b) - i;
+            const float *from = y + b * j->p.y_block + i;
+            float *to = j->bias + b * j->p.rows + i;
+            vec sum = first ? (vec){0} : load_n(to, n);
+            for (int64_t tile = 0; tile < j->count; tile++)
+                sum += load_n(from + tile * MR, n);
+            store_n(to, sum, n);
+        }
+}
+
+/* Meanwhile the next product's operands and the next sums are fetched. */
+static void multiply(const struct job *j, int64_t index, bool first)
+{
+    const struct plan *p = &j->p;
+    const int64_t product = index / p->o_splits, split = index % p->o_splits;
+    const int64_t begin = p->o_blocks * split / p->o_splits;
+    const int64_t end = p->o_blocks * (split + 1) / p->o_splits;
+    const int64_t calls = div_up(p->u_row, NR) * (end - begin), share = p->step / calls;
+    const float *next = j->v + (product + 1) * p->step;
+    if (product == points_of(p->form) + 1 && j->f->db)
+        add_bias(j, begin, end, first);
+    int64_t row[MR];
+    for (int64_t r = 0; r < MR; r++)
+        row[r] = r * NR;
+    for (int64_t c = 0; c < p->u_row; c += NR)
+        for (int64_t b = begin; b < end; b++, next += share) {
+            float *u = j->u + product * p->u_step + c / NR * p->u_column + b * p->rows * NR;
+            const struct micro_span span = {j->y + product * p->step + b * p->y_block,
+                                            j->v + product * p->step + c};
+            const struct micro m = {
+                .span = &span,
+                .lines = 1,
+                .line_step = p->v_row,
+                .kc = j->count,
+                .next = {{product + 1 < p->products ? next : NULL, div_up(share, j->count)},
+                         {first ? NULL : u + MR * NR, div_up(MR * NR, j->count)}},
+                .from = first ? NULL : u,
+                .c = u,
+                .row = row,
+                .width = min_i64(NR, p->u_row - c),
+                .lo = -INFINITY,
+                .hi = INFINITY};
+            EW_K(micro_spans_next)(&m, (int)rows_of(j, b));
+        }
+}
+
+/* The floats from `at` on of the filter and of the optimiser's state, one range for each of `calls`
+ * products: fetched while they are made. */
+struct soon {
+    const float *at[2];
+    int64_t share;
+};
+
+static struct soon soon_of(const struct job *j, int64_t at, int64_t n, int64_t calls)
+{
+    const struct ew_update *u = j->f->update;
+    struct soon out = {.share = div_up(n, calls)};
+    if (!u)
+        return out;
+    const float *state = u->is_adam ? u->adam.m : u->sgd.m;
+    out.at[0] = (u->is_adam ? u->adam.w : u->sgd.w) + at;
+    out.at[1] = state ? state + at : NULL;
+    return out;
+}
+
+/* All products of block b. */
+static void multiply_block(const struct job *j, int64_t b)
+{
+    const struct plan *p = &j->p;
+    const int64_t size = p->taps * p->cin, columns = div_up(p->u_row, NR);
+    const struct soon soon =
+        soon_of(j, b * p->rows * size, rows_of(j, b) * size, p->products * columns);
+    int64_t row[MR], done = 0;
+    for (int64_t r = 0; r < MR; r++)
+        row[r] = r * NR;
+    for (int64_t i = 0; i < p->products * columns; i++, done += soon.share) {
+        const int64_t product = i / columns, column = i % columns;
+        const struct micro_span span = {j->y + product * p->step + b * p->y_block,
+                                        j->v + product * p->step + column * NR};
+        const int64_t step = div_up(soon.share, j->count);
+        const struct micro m = {.span = &span,
+                                .lines = 1,
+                                .line_step = p->v_row,
+                                .kc = j->count,
+                                .next = {{soon.at[0] ? soon.at[0] + done : NULL, step},
+                                         {soon.at[1] ? soon.at[1] + done : NULL, step}},
+                                .c = j->u + product * p->u_step + column * p->u_column,
+                                .row = row,
+                                .width = min_i64(NR, p->u_row - column * NR),
+                                .lo = -INFINITY,
+                                .hi = INFINITY};
+        EW_K(micro_spans_next)(&m, (int)rows_of(j, b));
+    }
+}
+
+/* ---- dw = G' U G ---- */
+
+INLINE void taps_8(const vec u[8], vec g[5])
+{
+    const vec even = (u[1] + u[2]) * (-2.0f / 9.0f), odd = (u[1] - u[2]) * (-2.0f / 9.0f);
+    const vec far = (u[3] + u[4]) * (1.0f / 90.0f), far_odd = (u[3] - u[4]) * (1.0f / 90.0f);
+    const vec near = (u[5] + u[6]) * (2.0f / 45.0f), near_odd = (u[5] - u[6]) * (2.0f / 45.0f);
+    g[0] = u[0] + even + far + 16.0f * near;
+    g[1] = odd + 2.0f * far_odd + 8.0f * near_odd;
+    g[2] = even + 4.0f * far + 4.0f * near;
+    g[3] = odd + 8.0f * far_odd + 2.0f * near_odd;
+    g[4] = even + 16.0f * far + near + u[7];
+}
+
+INLINE void taps_7(const vec u[7], vec g[4])
+{
+    const vec one = u[1] * (-1.0f / 3.0f), minus = u[2] * (1.0f / 9.0f);
+    const vec two = u[3] * (1.0f / 36.0f), minus_two = u[4] * (-1.0f / 60.0f);
+    const vec even = one + minus, odd = one - minus, half = u[5] * (4.0f / 45.0f);
+    const vec far = two + minus_two, far_odd = two - minus_two;
+    g[0] = u[0] * -0.5f + even + far + 8.0f * half;
+    g[1] = odd + 2.0f * far_odd + 4.0f * half;
+    g[2] = even + 4.0f * far + 2.0f * half;
+    g[3] = odd + 8.0f * far_odd + half + u[6];
+}
+
+INLINE void taps_line(const vec *u, vec *g, const struct wino_form f)
+{
+    if (points_of(f) == 4) {
+        const vec even = (u[1] + u[2]) * 0.5f;
+        g[0] = u[0] + even;
+        g[1] = (u[1] - u[2]) * 0.5f;
+        g[2] = even + u[3];
+        return;
+    }
+    if (points_of(f) == 7) {
+        taps_7(u, g);
+        return;
+    }
+    if (points_of(f) == 8) {
+        taps_8(u, g);
+        return;
+    }
+    const vec even = (u[1] + u[2]) * (-1.0f / 6.0f), odd = (u[1] - u[2]) * (-1.0f / 6.0f);
+    const vec far = u[3] + u[4], far_odd = u[3] - u[4];
+    g[0] = u[0] * 0.25f + even + far * (1.0f / 24.0f);
+    g[1] = odd + far_odd * (1.0f / 12.0f);
+    g[2] = even + far * (1.0f / 6.0f);
+    if (f.taps == 5) {
+        g[3] = odd + far_odd * (1.0f / 3.0f);
+        g[4] = even + far * (2.0f / 3.0f);
+    }
+    g[f.taps - 1] += u[5];
+}
+
+/* One output, n channels from c on, into dw [taps][C]. */
+INLINE void taps_vector(const struct job *j, const float *u, float *dw, int64_t n,
+                        const struct wino_form f)
+{
+    const int points = points_of(f);
+    vec t[WINO_POINTS][WINO_TAPS];
+    UNROLL
+    for (int y = 0; y < points; y++) {
+        vec line[WINO_POINTS];
+        UNROLL
+        for (int x = 0; x < points; x++)
+            line[x] = load(u + (y * points + x) * j->p.u_step);
+        taps_line(line, t[y], f);
+    }
+    UNROLL
+    for (int x = 0; x < f.taps; x++) {
+        vec line[WINO_POINTS], column[WINO_TAPS];
+        UNROLL
+        for (int y = 0; y < points; y++)
+            line[y] = t[y][x];
+        taps_line(line, column, f);
+        UNROLL
+        for (int y = 0; y < f.taps; y++)
+            store_n(dw + (y * f.taps + x) * j->p.cin, column[y], n);
+    }
+}
+
+/* The taps that cells are made of, without those that fill them up. */
+static void cells_to_taps(const struct job *j, const float *cells, float *dw)
+{
+    const struct ew_conv_shape *s = &j->f->shape;
+    const int64_t high = s->axis[1].taps, wide = s->axis[2].taps, stride = s->axis[1].stride;
+    const int64_t across = j->p.form.taps, part = stride * s->cin;
+    for (int64_t y = 0; y < high; y++)
+        for (int64_t x = 0; x < across; x++)
+            copy_floats(dw + (y * wide + x * stride) * s->cin,
+                        cells + (y / stride * across + x) * j->p.cin + y % stride * part,
+                        min_i64(part, (wide - x * stride) * s->cin));
+}
+
+/* Output o, of which U begins with output `first`. */
+static void finish(const struct job *j, int64_t o, int64_t first, float *dw)
+{
+    if (j->f->db)
+        j->f->db[o] = j->bias[o] + (j->f->add_db ? j->f->db[o] : 0);
+    const struct ew_conv_shape *s = &j->f->shape;
+    const int64_t cin = j->p.cin, size = (int64_t)s->axis[1].taps * s->axis[2].taps * s->cin;
+    for (int64_t c = 0; c < cin; c += LANES) {
+        const float *u = j->u + c / NR * j->p.u_column + (o - first) * NR + c % NR;
+        WINO_EACH(j->p.form, taps_vector, j, u, dw + c, cin - c);
+    }
+    if (has_cells(s)) {
+        cells_to_taps(j, dw, j->cells);
+        dw = j->cells;
+    }
+    if (j->f->update)
+        update_piece(j->f->update, o * size, dw, size);
+    else
+        filter_sum(j->f, dw, 1, 0, o * size, size);
+}
+
+static void run_block(const struct job *j, int64_t b, float *dw)
+{
+    const int64_t first = b * j->p.rows;
+    if (j->f->db)
+        add_bias(j, b, b + 1, true);
+    multiply_block(j, b);
+    for (int64_t o = first; o < first + rows_of(j, b); o++)
+        finish(j, o, first, dw);
+}
+
+/* ---- Phases ---- */
+
+void EW_K(winograd_filter_run)(const struct ew_conv_filter *f, int64_t phase, int64_t begin,
+                               int64_t end, void *scratch)
+{
+    struct job j = {.f = f, .v = f->partial, .zero = scratch};
+    init(&j.p, &f->shape);
+    j.y = j.v + j.p.v_size;
+    j.cells = j.zero + zeros_size(&j.p, &f->shape);
+    j.u = j.p.whole ? j.cells : j.v + j.p.products * j.p.step;
+    j.bias = j.v + j.p.products * (j.p.step + (j.p.whole ? 0 : j.p.u_step));
+    j.first = phase / 2 * j.p.block;
+    j.count = min_i64(j.p.block, j.p.grid.tiles - j.first);
+    if (phase % 2 == 0 && phase < 2 * j.p.blocks)
+        clear(j.zero, max_i64(j.p.cin, f->shape.cout) + LANES);
+    for (int64_t i = begin; i < end; i++)
+        if (phase == 2 * j.p.blocks)
+            finish(&j, i, 0, scratch);
+        else if (phase % 2 && j.p.whole)
+            run_block(&j, i, scratch);
+        else if (phase % 2)
+            multiply(&j, i, phase == 1);
+        else
+            transform(&j, i);
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The transforms of Winograd's convolutions F(m, r), m outputs of a filter of r taps (Lavin and
+ * Gray, "Fast algorithms for convolutional neural networks", 2015), along one line.  Two dimensions
+ * are lines of lines.
+ *
+ * They interpolate polynomials at m + r - 1 points: 0, 1, -1 and infinity for F(2, 3); 2 and -2 too
+ * for F(4, 3) and F(2, 5), which therefore share the input's transform; 1/2 too for F(4, 4), and
+ * -1/2 for F(4, 5).  The factors of 5 and 8 in those cost some digits:
+ * tests/backend/test_kernel_conv.c states and checks the bound. */
+#ifndef EW_BACKEND_CPU_KERNEL_WINOGRAD_WINOGRAD_H
+#define EW_BACKEND_CPU_KERNEL_WINOGRAD_WINOGRAD_H
+
+#include "backend/cpu/kernel/gemm/micro.h"
+
+#define WINO_POINTS 8 /* of a line, at most */
+#define WINO_TAPS   5
+#define WINO_OUT    4
+
+struct wino_form {
+    int out, taps; /* of a line */
+};
+
+INLINE int points_of(const struct wino_form f)
+{
+    return f.out + f.taps - 1;
+}
+
+/* ---- Where image tiles lie ----
+ *
+ * Images of 13x13 pixels fill 16 tiles of 4x4 outputs to two thirds.  So images are laid side by
+ * side on a mosaic, `pitch` apart: far enough that what lies between them is padding to both
+ * neighbours.  Tiles are cut from the mosaic, and a tile may belong to several images; outputs that
+ * belong to none are thrown away. */
+
+struct wino_grid {
+    int64_t across, down;     /* images of a mosaic */
+    int64_t pitch_y, pitch_x; /* pixels from image to image */
+    int64_t high, wide;       /* tiles of a mosaic */
+    int64_t tiles;            /* of all mosaics */
+};
+
+/* The distance at which outputs do not overlap and no filter reaches two images; 0: there is none,
+ * for the image is cropped or read with a stride. */
+INLINE int64_t grid_pitch(const struct ew_conv_axis *a)
+{
+    const int64_t behind = a->out + a->taps - 1 - a->pad - a->in;
+    if (a->pad < 0 || behind < 0 || a->stride != 1)
+        return 0;
+    return max_i64(a->in + max_i64(a->pad, behind), a->out);
+}
+
+/* The grid of fewest tiles for tiles of `out` outputs a side. */
+INLINE void grid_init(struct wino_grid *g, const struct ew_conv_shape *s, int out)
+{
+    static const int64_t sizes[][2] = {{1, 1}, {1, 2}, {2, 2}, {2, 4}, {4, 4}};
+    const struct ew_conv_axis *y = &s->axis[1], *x = &s->axis[2];
+    const int64_t pitch_y = grid_pitch(y), pitch_x = grid_pitch(x);
+    *g = (struct wino_grid){0};
+    for (int i = 0; i < 5; i++) {
+        const int64_t down = sizes[i][0], across = sizes[i][1], images = down * across;
+        const int64_t high = div_up((down - 1) * pitch_y + y->out, out);
+        const int64_t wide = div_up((across - 1) * pitch_x + x->out, out);
+        const int64_t tiles = div_up(s->batch, images) * high * wide;
+        if (i > 0 && (pitch_y == 0 || pitch_x == 0 || images > s->batch || tiles >= g->tiles))
+            continue;
+        *g = (struct wino_grid){across, down, pitch_y, pitch_x, high, wide, tiles};
+    }
+}
+
+/* Pixels of a batch of images: where `side` x `side` of them, the first `pad` before a tile's first
+ * output, lie behind the beginning of the first image; -1 outside of all images. */
+struct wino_view {
+    int64_t batch, high, wide, step; /* step: floats between pixels */
+    int64_t pad_y, pad_x;
+    int64_t part; /* floats of a pixel that grid_fetch fetches; 0: all */
+};
+
+/* Along one axis: the image of the mosaic, and the pixel in it; -1: none. */
+INLINE void grid_axis(int64_t at, int64_t images, int64_t pitch, int64_t size, int64_t to[2])
+{
+    const int64_t image = images == 1 || at < 0 ? 0 : at / pitch, pixel = at - image * pitch;
+    to[0] = image;
+    to[1] = image < images && pixel >= 0 && pixel < size ? pixel : -1;
+}
+
+INLINE void grid_find(const struct wino_grid *g, const struct wino_view *v, int64_t tile,
+                      const struct wino_form f, int side, int64_t *at)
+{
+    const int64_t first = tile / g->wide / g->high * g->across * g->down;
+    const int64_t y0 = tile / g->wide % g->high * f.out - v->pad_y;
+    const int64_t x0 = tile % g->wide * f.out - v->pad_x;
+    int64_t column[WINO_POINTS][2];
+    for (int x = 0; x < side; x++)
+        grid_axis(x0 + x, g->across, g->pitch_x, v->wide, column[x]);
+    for (int y = 0; y < side; y++) {
+        int64_t row[2];
+        grid_axis(y0 + y, g->down, g->pitch_y, v->high, row);
+        for (int x = 0; x < side; x++) {
+            const int64_t n = first + row[0] * g->across + column[x][0];
+            const bool inside = row[1] >= 0 && column[x][1] >= 0 && n < v->batch;
+            at[y * side + x] =
+                inside ? ((n * v->high + row[1]) * v->wide + column[x][1]) * v->step : -1;
+        }
+    }
+}
+
+#define NEAR_FLOATS (1 << 20) /* of images that caches have at hand: 4 MiB */
+
+/* Fetches what grid_find finds, to be read or written: rows of a tile are too short for processors
+ * to see them coming. */
+INLINE void grid_fetch(const struct wino_grid *g, const struct wino_view *v, const float *images,
+                       int64_t tile, const struct wino_form f, int side)
+{
+    int64_t at[WINO_POINTS * WINO_POINTS];
+    if (tile >= g->tiles || v->batch * v->high * v->wide * v->step < NEAR_FLOATS)
+        return;
+    const int64_t part = v->part ? v->part : v->step;
+    grid_find(g, v, tile, f, side, at);
+    for (int i = 0; i < side * side; i++)
+        for (int64_t c = 0; at[i] >= 0 && c < part; c += LINE)
+            __builtin_prefetch(images + at[i] + c, 0, 2);
+}
+
+/* ---- Strides ----
+ *
+ * A convolution with stride s is one with stride 1 over cells of s x s pixels, the first of which
+ * begins with the padding: a cell's pixels, row by row, are its channels, and a filter of 11 taps
+ * with stride 4 is one of 3 cells, filled up with zeros, one of 7 with stride 2 of 4.  With stride
+ * 1 a pixel is a cell. */
+
+INLINE bool has_cells(const struct ew_conv_shape *s)
+{
+    return s->axis[1].stride > 1;
+}
+
+INLINE int64_t cell_channels(const struct ew_conv_shape *s)
+{
+    return (int64_t)s->cin * s->axis[1].stride * s->axis[2].stride;
+}
+
+INLINE int cell_taps(const struct ew_conv_shape *s)
+{
+    return (int)div_up(s->axis[1].taps, s->axis[1].stride);
+}
+
+INLINE void copy_floats(float *to, const float *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += LANES)
+        store_n(to + i, load_n(from + i, n - i), n - i);
+}
+
+/* A row of a cell: the pixels from x on of a line of the image; NULL: it lies outside. */
+INLINE void cell_row(const struct ew_conv_shape *s, const float *line, int64_t x, float *to)
+{
+    const int64_t stride = s->axis[2].stride, cin = s->cin;
+    const int64_t first = max_i64(x, 0), last = min_i64(x + stride, s->axis[2].in);
+    clear(to, stride * cin);
+    if (line && first < last)
+        copy_floats(to + (first - x) * cin, line + first * cin, (last - first) * cin);
+}
+
+/* A row of `count` cells, `step` floats apart, all of whose pixels there are. */
+INLINE void cell_rows(const float *from, int64_t n, float *to, int64_t step, int count)
+{
+    if (n <= LANES)
+        for (int i = 0; i < count; i++)
+            store_n(to + i * step, load_n(from + i * n, n), n);
+    else
+        for (int i = 0; i < count; i++)
+            copy_floats(to + i * step, from + i * n, n);
+}
+
+/* Where a tile of cells lies in its image. */
+struct cell_place {
+    const float *image;
+    int64_t y, x, side; /* pixels; may be outside */
+};
+
+INLINE struct cell_place cell_find(const struct wino_grid *g, const struct ew_conv_shape *s,
+                                   const float *x, int64_t tile, const struct wino_form f)
+{
+    const struct ew_conv_axis *ay = &s->axis[1], *ax = &s->axis[2];
+    const int64_t image = tile / g->wide / g->high;
+    return (struct cell_place){x + image * ay->in * ax->in * s->cin,
+                               tile / g->wide % g->high * f.out * ay->stride - ay->pad,
+                               tile % g->wide * f.out * ax->stride - ax->pad,
+                               points_of(f) * ay->stride};
+}
+
+/* Fetches what cell_tile reads. */
+INLINE void cell_fetch(const struct wino_grid *g, const struct ew_conv_shape *s, const float *x,
+                       int64_t tile, const struct wino_form f)
+{
+    const struct cell_place p = cell_find(g, s, x, tile, f);
+    const int64_t high = s->axis[1].in, wide = s->axis[2].in;
+    const int64_t first = max_i64(p.x, 0) * s->cin, last = min_i64(p.x + p.side, wide) * s->cin;
+    if (tile >= g->tiles || s->batch * high * wide * s->cin < NEAR_FLOATS)
+        return;
+    for (int64_t y = max_i64(p.y, 0); y < min_i64(p.y + p.side, high); y++)
+        for (int64_t i = first; i < last; i += LINE)
+            __builtin_prefetch(p.image + y * wide * s->cin + i, 0, 2);
+}
+
+/* The cells that a tile reads, [points][points][cell_channels]; the grid has one image a mosaic. */
+INLINE void cell_tile(const struct wino_grid *g, const struct ew_conv_shape *s, const float *x,
+                      int64_t tile, const struct wino_form f, float *to)
+{
+    const struct cell_place p = cell_find(g, s, x, tile, f);
+    const int64_t high = s->axis[1].in, wide = s->axis[2].in, stride = s->axis[2].stride;
+    const int64_t channels = cell_channels(s), part = stride * s->cin, points = p.side / stride;
+    const bool whole = p.x >= 0 && p.x + p.side <= wide;
+    for (int64_t i = 0; i < p.side; i++) {
+        const int64_t y = p.y + i;
+        const float *line = y >= 0 && y < high ? p.image + y * wide * s->cin : NULL;
+        float *row = to + i / stride * points * channels + i % stride * part;
+        if (line && whole)
+            cell_rows(line + p.x * s->cin, part, row, channels, (int)points);
+        else
+            for (int64_t j = 0; j < points; j++)
+                cell_row(s, line, p.x + j * stride, row + j * channels);
+    }
+}
+
+/* ---- Filters: G g ---- */
+
+/* g at 0, 1, -1 and infinity. */
+INLINE void filter_4(const vec g[3], vec out[4])
+{
+    const vec even = (g[0] + g[2]) * 0.5f, odd = g[1] * 0.5f;
+    out[0] = g[0];
+    out[1] = even + odd;
+    out[2] = even - odd;
+    out[3] = g[2];
+}
+
+/* And at 2 and -2: even and odd powers apart. */
+INLINE void filter_6(const vec *g, vec out[6], const int taps)
+{
+    vec even = g[0] + g[2], far = g[0] * (1.0f / 24.0f) + g[2] * (1.0f / 6.0f);
+    vec odd = g[1], far_odd = g[1] * (1.0f / 12.0f);
+    if (taps == 5) {
+        even += g[4];
+        far += g[4] * (2.0f / 3.0f);
+        odd += g[3];
+        far_odd += g[3] * (1.0f / 3.0f);
+    }
+    out[0] = g[0] * 0.25f;
+    out[1] = (even + odd) * (-1.0f / 6.0f);
+    out[2] = (even - odd) * (-1.0f / 6.0f);
+    out[3] = far + far_odd;
+    out[4] = far - far_odd;
+    out[5] = g[taps - 1];
+}
+
+/* And at 1/2; four taps. */
+INLINE void filter_7(const vec g[4], vec out[7])
+{
+    const vec even = g[0] + g[2], odd = g[1] + g[3];
+    const vec far = g[0] + 4.0f * g[2], far_odd = 2.0f * g[1] + 8.0f * g[3];
+    out[0] = g[0] * -0.5f;
+    out[1] = (even + odd) * (-1.0f / 3.0f);
+    out[2] = (even - odd) * (1.0f / 9.0f);
+    out[3] = (far + far_odd) * (1.0f / 36.0f);
+    out[4] = (far - far_odd) * (-1.0f / 60.0f);
+    out[5] = (8.0f * g[0] + 4.0f * g[1] + 2.0f * g[2] + g[3]) * (4.0f / 45.0f);
+    out[6] = g[3];
+}
+
+/* And at 1/2 and -1/2; five taps. */
+INLINE void filter_8(const vec g[5], vec out[8])
+{
+    const vec even = (g[0] + g[2] + g[4]) * (-2.0f / 9.0f), odd = (g[1] + g[3]) * (-2.0f / 9.0f);
+    const vec far = (g[0] + 4.0f * g[2] + 16.0f * g[4]) * (1.0f / 90.0f);
+    const vec far_odd = (g[1] + 4.0f * g[3]) * (1.0f / 45.0f);
+    const vec near = (16.0f * g[0] + 4.0f * g[2] + g[4]) * (2.0f / 45.0f);
+    const vec near_odd = (4.0f * g[1] + g[3]) * (4.0f / 45.0f);
+    out[0] = g[0];
+    out[1] = even + odd;
+    out[2] = even - odd;
+    out[3] = far + far_odd;
+    out[4] = far - far_odd;
+    out[5] = near + near_odd;
+    out[6] = near - near_odd;
+    out[7] = g[4];
+}
+
+INLINE void filter_line(const vec *g, vec *out, const struct wino_form f)
+{
+    if (points_of(f) == 4)
+        filter_4(g, out);
+    else if (points_of(f) == 7)
+        filter_7(g, out);
+    else if (points_of(f) == 8)
+        filter_8(g, out);
+    else
+        filter_6(g, out, f.taps);
+}
+
+/* ---- Inputs: B' d ---- */
+
+INLINE void input_4(const vec d[4], vec out[4])
+{
+    out[0] = d[0] - d[2];
+    out[1] = d[1] + d[2];
+    out[2] = d[2] - d[1];
+    out[3] = d[1] - d[3];
+}
+
+INLINE void input_6(const vec d[6], vec out[6])
+{
+    const vec a = d[4] - 4.0f * d[2], b = d[3] - 4.0f * d[1];
+    const vec e = d[4] - d[2], f = 2.0f * (d[3] - d[1]);
+    out[0] = 4.0f * d[0] - 5.0f * d[2] + d[4];
+    out[1] = a + b;
+    out[2] = a - b;
+    out[3] = e + f;
+    out[4] = e - f;
+    out[5] = 4.0f * d[1] - 5.0f * d[3] + d[5];
+}
+
+/* A further point is a further factor of the polynomials, here t - 1/2. */
+INLINE void input_7(const vec d[7], vec out[7])
+{
+    vec e[6];
+    UNROLL
+    for (int i = 0; i < 6; i++)
+        e[i] = d[i + 1] - 0.5f * d[i];
+    input_6(e, out);
+    out[6] = out[5];
+    out[5] = 4.0f * d[1] - 5.0f * d[3] + d[5];
+}
+
+INLINE void input_8(const vec d[8], vec out[8])
+{
+    const vec even = d[2] + d[6] - 4.25f * d[4], odd = d[1] + d[5] - 4.25f * d[3];
+    const vec far = d[6] + 0.25f * d[2] - 1.25f * d[4];
+    const vec far_odd = 0.5f * d[1] - 2.5f * d[3] + 2.0f * d[5];
+    const vec near = d[6] + 4.0f * d[2] - 5.0f * d[4];
+    const vec near_odd = 2.0f * d[1] - 2.5f * d[3] + 0.5f * d[5];
+    out[0] = d[0] - d[6] + 5.25f * (d[4] - d[2]);
+    out[1] = even + odd;
+    out[2] = even - odd;
+    out[3] = far + far_odd;
+    out[4] = far - far_odd;
+    out[5] = near + near_odd;
+    out[6] = near - near_odd;
+    out[7] = d[7] - d[1] + 5.25f * (d[3] - d[5]);
+}
+
+INLINE void input_line(const vec *d, vec *out, const struct wino_form f)
+{
+    if (points_of(f) == 4)
+        input_4(d, out);
+    else if (points_of(f) == 7)
+        input_7(d, out);
+    else if (points_of(f) == 8)
+        input_8(d, out);
+    else
+        input_6(d, out);
+}
+
+/* ---- Outputs: A' m ---- */
+
+INLINE void output_line(const vec *m, vec *out, const struct wino_form f)
+{
+    const vec s = m[1] + m[2], d = m[1] - m[2];
+    if (points_of(f) == 4) {
+        out[0] = m[0] + s;
+        out[1] = d - m[3];
+        return;
+    }
+    const vec t = m[3] + m[4], e = m[3] - m[4];
+    if (points_of(f) == 7) {
+        out[0] = m[0] + s + t + m[5];
+        out[1] = d + 2.0f * e + 0.5f * m[5];
+        out[2] = s + 4.0f * t + 0.25f * m[5];
+        out[3] = d + 8.0f * e + 0.125f * m[5] + m[6];
+        return;
+    }
+    if (points_of(f) == 8) {
+        const vec n = m[5] + m[6], o = m[5] - m[6];
+        out[0] = m[0] + s + t + n;
+        out[1] = d + 2.0f * e + 0.5f * o;
+        out[2] = s + 4.0f * t + 0.25f * n;
+        out[3] = d + 8.0f * e + 0.125f * o + m[7];
+        return;
+    }
+    out[0] = m[0] + s + t;
+    if (f.out == 2) {
+        out[1] = d + 2.0f * e + m[5];
+        return;
+    }
+    out[1] = d + 2.0f * e;
+    out[2] = s + 4.0f * t;
+    out[3] = d + 8.0f * e + m[5];
+}
+
+/* ---- The forms there are ---- */
+
+/* Calls `each`, an INLINE function whose last argument is a constant form, with the one that `f`
+ * is. */
+#define WINO_EACH(f, each, ...)                                                                    \
+    do {                                                                                           \
+        if ((f).taps == 4)                                                                         \
+            each(__VA_ARGS__, (struct wino_form){4, 4});                                           \
+        else if ((f).taps == 5 && (f).out == 4)                                                    \
+            each(__VA_ARGS__, (struct wino_form){4, 5});                                           \
+        else if ((f).taps == 5)                                                                    \
+            each(__VA_ARGS__, (struct wino_form){2, 5});                                           \
+        else if ((f).out == 4)                                                                     \
+            each(__VA_ARGS__, (struct wino_form){4, 3});                                           \
+        else                                                                                       \
+            each(__VA_ARGS__, (struct wino_form){2, 3});                                           \
+    } while (0)
+
+/* The cheaper of the two forms for a filter, by `cost`; of four taps there is one. */
+INLINE struct wino_form wino_pick(const struct ew_conv_shape *s,
+                                  double (*cost)(const struct ew_conv_shape *, struct wino_form))
+{
+    const int taps = cell_taps(s);
+    const struct wino_form large = {4, taps}, small = {2, taps};
+    return taps != 4 && cost(s, small) < cost(s, large) ? small : large;
+}
+
+/* ---- Weights: G g G' ---- */
+
+/* The form of a convolution forward, or of the gradient for the data. */
+struct wino_form EW_K(winograd_form)(const struct ew_conv_shape *s);
+
+/* Distance between the packed weights of two products. */
+INLINE int64_t wino_product_size(const struct ew_conv_shape *s)
+{
+    return cell_channels(s) * packed_width(s->cout);
+}
+
+/* Some weights to transform: channels [c, c_end) of at most NR outputs from o on, laid out as
+ * [products][channels][width]; `flip` as with winograd_pack. */
+struct wino_some {
+    const float *w;
+    bool flip;
+    int64_t c, c_end, o, width;
+    float *out;
+    int64_t size; /* floats from product to product */
+};
+
+void EW_K(winograd_transform)(const struct ew_conv_shape *s, const struct wino_some *a);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Winograd's F(5x5, 5x5) for few channels, in training: 81 products for 25 outputs where the direct
+ * way takes 625.  What its two passes share.
+ *
+ *   forward:  y = A' ((G w G') . (B' x B)) A
+ *   backward: dx = B ((G w G') . (A dy A')) B',  dw = G' ((B' x B) . (A dy A')) G
+ *
+ * With 6 inputs and 16 outputs transforms take as long as products, so winograd.h's way (panels for
+ * the micro-kernel, in phases) loses.  Here a unit is an image or a few, whose transforms stay in
+ * L1 and L2: lines of 9 products go straight into the output's transform, and backward makes A dy
+ * A' once for both gradients.
+ *
+ * The points of interpolation 0, +-1/2, +-7/8, +-5/4, 3 and infinity are the best of some 3700
+ * symmetric sets of short fractions.  Error in float32 of y, dx and dw, as the largest error over
+ * the largest value, LeNet-5's second layer, the worst of 72 runs: 1.6e-5, 2.1e-5, 1.7e-5, the mean
+ * half of that.  With 0, +-1, +-2, +-1/2 and 4: 3.7e-5, 6.1e-5, 6.1e-5 in two runs; F(4x4, 5x5):
+ * 0.3e-5, but 144 products for those 25 outputs, for 3 x 3 tiles are needed instead of 2 x 2. */
+#ifndef EW_BACKEND_CPU_KERNEL_WINOGRAD_WINOGRAD_5X5_H
+#define EW_BACKEND_CPU_KERNEL_WINOGRAD_WINOGRAD_5X5_H
+
+#include "backend/cpu/kernel/common/vec.h"
+
+#define PATCH_OUT    5 /* outputs of a line, and taps */
+#define PATCH_POINTS 9
+#define PATCH_UNIT   16 /* tiles of a unit: with fewer, filters are read too often */
+#define PATCH_UNITS  4  /* at least, where there are as many images */
+
+/* ---- Points ---- */
+
+#define PATCH_D 3.0f
+
+/* A, B and C. */
+INLINE float patch_at(int i)
+{
+    return i == 0 ? 0.5f : i == 1 ? 0.875f : 1.25f;
+}
+
+INLINE float patch_square(int i)
+{
+    return patch_at(i) * patch_at(i);
+}
+
+/* Sum and product of the squares of the other two. */
+INLINE float patch_s(int i)
+{
+    return patch_square((i + 1) % 3) + patch_square((i + 2) % 3);
+}
+
+INLINE float patch_t(int i)
+{
+    return patch_square((i + 1) % 3) * patch_square((i + 2) % 3);
+}
+
+#define PATCH_S (patch_square(0) + patch_s(0))
+#define PATCH_Q (patch_t(0) + patch_t(1) + patch_t(2))
+#define PATCH_P (patch_square(0) * patch_t(0))
+
+/* 1 / the product of a finite point's distances from the others. */
+INLINE float patch_scale(int point)
+{
+    const int pair = (point - 1) / 2;
+    const float d = PATCH_D, d2 = d * d;
+    if (point == 0)
+        return 1 / (d * PATCH_P);
+    if (point == 7)
+        return 1 / (d * (d2 - patch_square(0)) * (d2 - patch_square(1)) * (d2 - patch_square(2)));
+    const float a = point % 2 ? patch_at(pair) : -patch_at(pair), a2 = a * a;
+    return 1 / (2 * a2 * (a - d) * (a2 - patch_square((pair + 1) % 3)) *
+                (a2 - patch_square((pair + 2) % 3)));
+}
+
+/* ---- Lines: of outputs (LANES of them) and of inputs, which are fewer ---- */
+
+#if LANES > 8
+#define CHANNELS 8
+typedef hvec cvec;
+#else
+#define CHANNELS LANES
+typedef vec cvec;
+#endif
+typedef float cvec_u __attribute__((vector_size(CHANNELS * 4), may_alias, aligned(4)));
+
+/* n of them, zeros behind. */
+INLINE cvec channel_load(const float *p, int64_t n)
+{
+#if LANES > 8
+    return half_load(p, n);
+#else
+    return load_n(p, n);
+#endif
+}
+
+INLINE void channel_store(float *p, cvec v, int64_t n)
+{
+    if (n >= CHANNELS)
+        *(cvec_u *)p = v;
+    else
+#if LANES > 8
+        half_store(p, v, n);
+#else
+        store_part(p, v, n);
+#endif
+}
+
+#define LINE_VEC   vec
+#define LINE(name) line_##name
+#include "backend/cpu/kernel/winograd/winograd_5x5_lines.h"
+#undef LINE_VEC
+#undef LINE
+#define LINE_VEC   cvec
+#define LINE(name) channel_##name
+#include "backend/cpu/kernel/winograd/winograd_5x5_lines.h"
+#undef LINE_VEC
+#undef LINE
+
+/* ---- Geometry ---- */
+
+struct patch {
+    int64_t high, wide, tiles; /* tiles of an image */
+    int64_t images, units;     /* of a unit, and how many */
+    int64_t unit;              /* tiles of a unit */
+    int64_t cin, chunks;       /* and in vectors of CHANNELS */
+    int64_t cout, blocks;      /* and in vectors of LANES */
+    int64_t x_row, x_image;    /* floats */
+    int64_t line;              /* of a transformed line of an image: padding and slack, too */
+};
+
+void EW_K(patch_init)(struct patch *p, const struct ew_conv_shape *s);
+
+/* B' x B of `images` images: v is [line of points][chunk][tile of the unit][point][CHANNELS], what
+ * is behind cin undefined.  lines: patch_lines floats of scratch, cleared once. */
+void EW_K(patch_input)(const struct patch *p, const struct ew_conv_shape *s, const float *x,
+                       int64_t images, float *lines, float *v);
+
+/* LANES outputs of an image, [out][out][LANES]. */
+struct patch_part {
+    int64_t image, output; /* the first */
+    float *pixels;
+};
+
+INLINE int64_t patch_pixels(const struct patch *p)
+{
+    return p->tiles * PATCH_OUT * PATCH_OUT * LANES;
+}
+
+/* To the pool's y and place, and from its dy. */
+void EW_K(patch_pool)(const struct ew_conv_shape *s, const struct ew_patch_pool *p,
+                      const struct patch_part *at);
+void EW_K(patch_unpool)(const struct ew_conv_shape *s, const struct ew_patch_pool *p,
+                        const struct patch_part *at);
+
+/* Everything a tile needs in one line of points lies together, at distances that compilers know:
+ * vectors of all points of a line, of CHANNELS inputs or LANES outputs. */
+#define PATCH_INPUTS  (PATCH_POINTS * CHANNELS)
+#define PATCH_OUTPUTS (PATCH_POINTS * LANES)
+#define PATCH_HALF    (PATCH_POINTS * PATCH_OUT * LANES) /* a tile transformed one way */
+
+/* Lines of points, and one of zeros. */
+INLINE int64_t patch_lines(const struct patch *p)
+{
+    return (PATCH_POINTS + 1) * p->line;
+}
+
+INLINE int64_t patch_products(const struct patch *p)
+{
+    return PATCH_POINTS * p->chunks * p->unit * PATCH_INPUTS;
+}
+
+#endif

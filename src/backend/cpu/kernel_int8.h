@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The 8-bit kernels of the CPU, on plain pointers; kernel.h says what holds for all kernels.
+ *
+ * Bytes are unsigned here.  An int8 tensor is read as the bytes that it has, and its `flip` is
+ * 0x80: byte ^ flip is its value + 128, and its zero point is given as that too.  What is computed
+ * from int32 sums is op/quant.h's, to the bit. */
+#ifndef EW_BACKEND_CPU_KERNEL_INT8_H
+#define EW_BACKEND_CPU_KERNEL_INT8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ew_conv_shape;
+
+/* An 8-bit tensor's type and zero point. */
+struct ew_qbyte {
+    uint8_t flip;
+    int32_t zero; /* 0 to 255 */
+};
+
+/* What is done to a sum s before it is stored; t = (float)s * ratio.
+ *   no add:   q = clamp(round(t) + y.zero)
+ *   with add: m = saturate(round(t) + mid.zero) - mid.zero,
+ *             q = clamp(round(m * mid_ratio + (add - add_zero) * add_ratio) + y.zero)
+ *   stored:   (table ? table[q ^ y.flip] : q ^ y.flip), or t where to_float is set */
+struct ew_qend {
+    bool to_float;
+    bool tame; /* all ratios are below 1, so that t stays below 2^31 */
+    struct ew_qbyte y, mid, of_add;
+    int32_t lo, hi; /* of q, 0 to 255 */
+    const uint8_t *add;
+    float mid_ratio, add_ratio;
+    const uint8_t *table; /* 256 bytes; NULL: none */
+};
+
+/* A convolution or a dense layer.  `packed` is made by the same instruction set's qconv_pack. */
+struct ew_qconv {
+    const struct ew_conv_shape *shape;
+    const uint8_t *x;
+    struct ew_qbyte of_x;
+    const void *packed;
+    void *y; /* bytes, or floats where end.to_float is set */
+    struct ew_qend end;
+};
+
+/* What qconv_pack packs.  Filters are int8, or uint8 with zero point 128 (`flip` 0x80). */
+struct ew_qconv_weights {
+    const uint8_t
+        *w; /* [O, k..., I / groups], or [I, O] where by_row is set (one tap, one group) */
+    bool by_row;
+    uint8_t flip;
+    struct ew_qbyte of_x;
+    const int32_t *bias; /* [O]; NULL: none */
+    const float *ratio;  /* [O] */
+};
+
+/* ---- Element by element ---------------------------------------------------------------------- */
+
+/* y = clamp(round(a * a_ratio + b * b_ratio) + zero), a and b less their zero points, or with
+ * `times` of one product, round(a * b * a_ratio).  With channels a is [batch, rows, channels] and b
+ * [batch, 1, channels]; else both are alike. */
+struct ew_qpair {
+    const uint8_t *a, *b;
+    uint8_t *y;
+    struct ew_qbyte of_a, of_b, of_y;
+    float a_ratio, b_ratio;
+    int32_t lo, hi;
+    bool times;
+    int64_t rows, channels; /* channels 0: alike */
+};
+
+/* y = table[x] */
+struct ew_qtable {
+    const uint8_t *x, *table;
+    uint8_t *y;
+};
+
+/* y = saturate(round(x / scale) + zero), and back: (x - zero) * scale. */
+struct ew_qfloat {
+    float *real;
+    uint8_t *bytes;
+    float scale;
+    struct ew_qbyte of;
+};
+
+/* Windows channel by channel: the largest byte, or the mean as round((float)sum * ratio) + zero
+ * with ratio = scale_x / (scale_y * n), n being elements inside the input, or all of the window's
+ * where count_pads is set. */
+struct ew_qpool {
+    const struct ew_conv_shape *shape; /* groups = cin = cout */
+    bool max, count_pads;
+    const uint8_t *x;
+    uint8_t *y;
+    struct ew_qbyte of_x, of_y;
+    float scale_x, scale_y;
+};
+
+/* Rows of n bytes: out[row * out_step + i] = in[row * in_step + i]. */
+struct ew_qrows {
+    int64_t n, in_step, out_step;
+    const uint8_t *in;
+    uint8_t *out;
+};
+
+/* Each row [groups, each] to [each, groups]. */
+struct ew_qshuffle {
+    int64_t groups, each;
+    const uint8_t *in;
+    uint8_t *out;
+};
+
+/* Each of `batch` matrices [rows, columns] to [columns, rows]. */
+struct ew_qtranspose {
+    int64_t batch, rows, columns;
+    const uint8_t *in;
+    uint8_t *out;
+};
+
+/* clang-format off */
+#define EW_QKERNEL_MAP(X)                                                                          \
+    /* Operations (a multiply-add is two) done in that many steps on registers. */                 \
+    X(int64_t, qpeak,          (int64_t steps, int32_t *sink))                                     \
+    /* As conv_*: bytes packed, packing, tiles, bytes of scratch for a thread, run. */             \
+    X(size_t,  qconv_pack_size, (const struct ew_conv_shape *s))                                   \
+    X(int64_t, qconv_pack_tiles, (const struct ew_conv_shape *s))                                  \
+    X(void,    qconv_pack,     (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed, int64_t begin, int64_t end)) \
+    X(int64_t, qconv_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qconv_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(void,    qconv_run,      (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* Depthwise: groups = cin = cout. */                                                          \
+    X(bool,    qdepth_fits,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qdepth_pack_size, (const struct ew_conv_shape *s))                                  \
+    X(void,    qdepth_pack,    (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \
+    X(int64_t, qdepth_tiles,   (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qdepth_scratch, (const struct ew_conv_shape *s))                                    \
+    X(void,    qdepth_run,     (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* The same by columns of the window; x is uint8, the end tame, nothing added nor float. */    \
+    X(bool,    qcolumn_fits,   (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qcolumn_pack_size, (const struct ew_conv_shape *s))                                 \
+    X(void,    qcolumn_pack,   (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \
+    X(int64_t, qcolumn_tiles,  (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qcolumn_scratch, (const struct ew_conv_shape *s))                                   \
+    X(void,    qcolumn_run,    (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* Groups of few channels; x is uint8. */                                                       \
+    X(bool,    qgroup_fits,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qgroup_pack_size, (const struct ew_conv_shape *s))                                  \
+    X(void,    qgroup_pack,    (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \
+    X(int64_t, qgroup_tiles,   (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qgroup_scratch, (const struct ew_conv_shape *s))                                    \
+    X(void,    qgroup_run,     (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* Winograd's, of 3x3 filters with stride 1; `pays`: sooner done than qconv. */ \
+    X(bool,    qwino_fits,     (const struct ew_conv_shape *s))                                    \
+    X(bool,    qwino_pays,     (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qwino_pack_size, (const struct ew_conv_shape *s))                                   \
+    X(int64_t, qwino_pack_tiles, (const struct ew_conv_shape *s))                                  \
+    X(void,    qwino_pack,     (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed, int64_t begin, int64_t end)) \
+    X(int64_t, qwino_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  qwino_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(void,    qwino_run,      (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* Rows of outputs. */                                                                         \
+    X(int64_t, qpool_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(void,    qpool_run,      (const struct ew_qpool *p, int64_t begin, int64_t end))             \
+    /* Elements, or rows where the struct has channels. */                                         \
+    X(void,    qpair_run,      (const struct ew_qpair *q, int64_t begin, int64_t end))             \
+    X(void,    qtable_run,     (const struct ew_qtable *t, int64_t begin, int64_t end))            \
+    X(void,    quantize_run,   (const struct ew_qfloat *f, int64_t begin, int64_t end))            \
+    X(void,    dequantize_run, (const struct ew_qfloat *f, int64_t begin, int64_t end))            \
+    /* Rows. */                                                                                    \
+    X(void,    qrows_run,      (const struct ew_qrows *r, int64_t begin, int64_t end))             \
+    X(void,    qshuffle_run,   (const struct ew_qshuffle *s, int64_t begin, int64_t end))          \
+    X(int64_t, qtranspose_tiles, (const struct ew_qtranspose *t))                                  \
+    X(void,    qtranspose_run, (const struct ew_qtranspose *t, int64_t begin, int64_t end))
+/* clang-format on */
+
+#endif

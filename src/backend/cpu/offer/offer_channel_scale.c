@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of two tensors of one shape, and products and sums with a factor or a bias a channel,
+ * forward and backward.  Sums of one shape are offer_add.c's. */
+#include <string.h>
+
+#include "backend/cpu/isa.h"
+#include "backend/cpu/step/norm_step.h"
+#include "backend/cpu/share.h"
+
+#define GRAIN    8192 /* elements a tile, about */
+#define CHANNELS 4    /* fewer, and vectors stay empty: the reference does it */
+
+struct work {
+    const struct ew_kernels *k;
+    struct ew_gate g;
+    struct ew_mul_map m;
+    int64_t rows, grain; /* rows, or elements, and how many a tile has */
+    int small;           /* the input with one entry a channel */
+    struct ew_gated_norm gated;
+};
+
+/* `small` is [b..., 1..., c...] where `full` is [b..., r..., c...]. */
+static bool broadcasts(const struct ew_shape *full, const struct ew_shape *small, struct ew_gate *g)
+{
+    const int lead = full->rank - small->rank;
+    if (lead < 0)
+        return false;
+    int64_t size[3] = {1, 1, 1};
+    int phase = 0;
+    for (int i = 0; i < full->rank; i++) {
+        const int64_t d = full->dim[i], s = i < lead ? 1 : small->dim[i - lead];
+        if (s != d && s != 1)
+            return false;
+        if (s != d && phase == 2)
+            return false; /* a second run of broadcast dimensions */
+        if (s != d)
+            phase = 1;
+        else if (phase == 1 && d != 1)
+            phase = 2;
+        size[phase] *= d;
+    }
+    *g = (struct ew_gate){.batch = size[0], .rows = size[1], .channels = size[2]};
+    return phase == 2 && g->channels >= CHANNELS;
+}
+
+static bool resolve(const struct ew_call *c, struct work *w)
+{
+    *w = (struct work){.k = c->be->isa, .small = -1};
+    const struct ew_shape *a = &c->in[0]->shape, *b = &c->in[1]->shape;
+    const bool sum = strcmp(c->op->name, "add") == 0;
+    if (ew_shape_equal(a, b)) {
+        w->rows = ew_tensor_count(c->in[0]);
+        w->grain = GRAIN;
+        return !sum;
+    }
+    if (broadcasts(a, b, &w->g))
+        w->small = 1;
+    else if (broadcasts(b, a, &w->g))
+        w->small = 0;
+    w->g.sum = sum;
+    w->rows = w->g.batch * w->g.rows;
+    w->grain = w->small < 0 || w->g.channels >= GRAIN ? 1 : GRAIN / w->g.channels;
+    return w->small >= 0;
+}
+
+static void mul_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->mul_run(&w->m, begin * w->grain, ew_min_i64(end * w->grain, w->rows));
+}
+
+static void gate_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->gate_run(&w->g, begin * w->grain, ew_min_i64(end * w->grain, w->rows));
+}
+
+static void sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->gate_sum(&w->g, begin, end);
+}
+
+static void run_tiles(const struct ew_call *c, struct work *w, ew_pool_fn *fn)
+{
+    ew_pool_run(c->be->pool, (w->rows + w->grain - 1) / w->grain, fn, w);
+}
+
+static ew_err run_forward(const struct ew_call *c)
+{
+    struct work w;
+    EW_CHECK(resolve(c, &w), EW_ERR_INTERNAL, "%s: its shapes have changed", c->name);
+    if (w.small < 0) {
+        w.m = (struct ew_mul_map){c->in[0]->data, c->in[1]->data, c->out[0]->data, false};
+        run_tiles(c, &w, mul_tiles);
+        return EW_OK;
+    }
+    w.g.x = c->in[1 - w.small]->data;
+    w.g.s = c->in[w.small]->data;
+    w.g.y = c->out[0]->data;
+    run_tiles(c, &w, gate_tiles);
+    return EW_OK;
+}
+
+static bool adds(const struct ew_call *c, int i)
+{
+    return !(c->fresh >> i & 1);
+}
+
+/* The full input's gradient: dy s, or dy itself. */
+static void back_full(const struct ew_call *c, struct work *w, struct ew_tensor *dx)
+{
+    const bool add = adds(c, 1 - w->small);
+    if (!w->g.sum) {
+        w->g.x = c->dout[0]->data;
+        w->g.s = c->in[w->small]->data;
+        w->g.y = dx->data;
+        w->g.add = add;
+        run_tiles(c, w, gate_tiles);
+    } else if (add) {
+        const struct ew_add_map sum = {.a = dx->data, .b = c->dout[0]->data, .y = dx->data};
+        w->k->add_run(&sum, 0, ew_tensor_count(dx));
+    } else if (dx->data != c->dout[0]->data) {
+        memcpy(dx->data, c->dout[0]->data, ew_tensor_bytes(dx));
+    }
+}
+
+static void gated_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->gated_run(&w->gated, begin, end);
+}
+
+/* The full input is what a batch norm would make, and its gradient is left to that. */
+static void back_gated(const struct ew_call *c, struct work *w)
+{
+    struct ew_batch_norm norm;
+    ew_norm_of_call(c->norm, &norm);
+    norm.dy = c->dout[0]->data;
+    w->gated = (struct ew_gated_norm){.norm = &norm,
+                                      .dgate = c->din[w->small]->data,
+                                      .add = adds(c, w->small),
+                                      .sums = c->gated->sums};
+    ew_pool_run(c->be->pool, w->k->gated_tiles(&w->gated), gated_tiles, w);
+}
+
+/* din[0] may be dout[0]: what reads dout[0] besides comes before it. */
+static ew_err run_backward(const struct ew_call *c)
+{
+    struct work w;
+    EW_CHECK(resolve(c, &w), EW_ERR_INTERNAL, "%s: its shapes have changed", c->name);
+    if (!c->dout[0])
+        return EW_OK;
+    if (w.small < 0) {
+        for (int i = 1; i >= 0; i--) {
+            if (!c->din[i])
+                continue;
+            w.m = (struct ew_mul_map){c->dout[0]->data, c->in[1 - i]->data, c->din[i]->data,
+                                      adds(c, i)};
+            run_tiles(c, &w, mul_tiles);
+        }
+        return EW_OK;
+    }
+    if (c->gated) {
+        back_gated(c, &w);
+        return EW_OK;
+    }
+    if (c->din[w.small]) {
+        w.g.x = w.g.sum ? NULL : c->in[1 - w.small]->data;
+        w.g.dy = c->dout[0]->data;
+        w.g.ds = c->din[w.small]->data;
+        w.g.add = adds(c, w.small);
+        ew_pool_run(c->be->pool, w.k->gate_sum_tiles(&w.g), sum_tiles, &w);
+    }
+    if (c->din[1 - w.small])
+        back_full(c, &w, c->din[1 - w.small]);
+    return EW_OK;
+}
+
+static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+{
+    const struct ew_call *c = ask->c;
+    struct work w;
+    if (c->in[0]->dtype != EW_F32 || c->in[0] == c->in[1] || !resolve(c, &w))
+        return 0;
+    out[0] = (struct ew_kernel){.name = w.small < 0 ? "product" : "by channel",
+                                .run = ask->phase == EW_PHASE_FORWARD ? run_forward : run_backward,
+                                .fresh = true,
+                                .in_place = true,
+                                .gates = w.small >= 0 && !w.g.sum};
+    return 1;
+}
+
+const struct ew_row ew_row_gate = {.ops = EW_ROW_OPS("mul", "add"), .offer = offer};

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution, max pool and ReLU in one step of training: where there is no gradient for the input,
+ * with windows of 3x3 by conv_pool_tiled.h, or with channels first in the output by winograd_5x5_step.h. */
+#include "backend/cpu/step/conv_pool_tiled.h"
+#include "backend/cpu/step/conv_pass.h"
+#include "backend/cpu/isa.h"
+#include "backend/cpu/step/winograd_5x5_step.h"
+#include "backend/cpu/share.h"
+#include "op/conv.h"
+
+/* Scratch of threads is on their stacks where it is small: lines that no other thread has ever
+ * touched, while those of the plan's memory come out of another's cache. */
+#define OWN_BYTES (32 << 10)
+
+static size_t plan_scratch(const struct ew_backend *be, size_t bytes)
+{
+    return bytes > OWN_BYTES ? ew_share_scratch(be, bytes) : 0;
+}
+
+static bool is_turned(const struct ew_call *c)
+{
+    return ((const struct ew_conv_attr *)c->attr)->turned;
+}
+
+static bool is_banded(const struct ew_call *c)
+{
+    return ((const struct ew_conv_attr *)c->attr)->pool == 3;
+}
+
+static bool resolve(const struct ew_call *c, struct ew_conv_pool *out)
+{
+    struct ew_conv_sizes s;
+    *out = (struct ew_conv_pool){0};
+    if (c->in[0]->dtype != EW_F32 || ew_tensor_count(c->in[0]) >= INT32_MAX ||
+        ew_conv_resolve(c, &s) != EW_OK)
+        return false;
+    ew_conv_shape_of(&s, &out->shape);
+    out->relu = ((const struct ew_conv_attr *)c->attr)->end.act == EW_ACT_RELU;
+    if (is_banded(c))
+        return ew_band_fits(&out->shape);
+    return is_turned(c) ? c->be->isa->patch_fits(&out->shape)
+                        : c->be->isa->conv_pool_fits(&out->shape);
+}
+
+/* ---- Forward: scratch is the packed filters, then that of the threads ---- */
+
+static ew_err prepare_forward(const struct ew_call *c)
+{
+    EW_CHECK(resolve(c, c->state), EW_ERR_INTERNAL, "%s: the convolution has changed", c->name);
+    return EW_OK;
+}
+
+static size_t packed_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return ew_float_bytes(k->conv_pool_pack_size(s));
+}
+
+static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const struct ew_conv_pool *p = c->state;
+    const struct ew_kernels *k = c->be->isa;
+    const size_t bytes = k->conv_pool_scratch(&p->shape);
+    _Alignas(EW_ALIGN) char own[OWN_BYTES];
+    k->conv_pool_run(p, ew_part_tile(c->be, p->shape.batch, begin),
+                     ew_part_tile(c->be, p->shape.batch, end),
+                     bytes > OWN_BYTES ? ew_worker_scratch(c, bytes, worker) : own);
+}
+
+static ew_err run_forward(const struct ew_call *c)
+{
+    struct ew_conv_pool *p = c->state;
+    const struct ew_kernels *k = c->be->isa;
+    float *packed = c->scratch;
+    struct ew_call rest = *c;
+    rest.scratch = (char *)c->scratch + packed_bytes(k, &p->shape);
+    k->conv_pool_pack(&p->shape, c->in[1]->data, c->n_in > 2 && c->in[2] ? c->in[2]->data : NULL,
+                      packed);
+    p->x = c->in[0]->data;
+    p->w = packed;
+    p->y = c->out[0]->data;
+    p->place = c->aux;
+    ew_share_run(&rest, ew_share_parts(c->be, p->shape.batch), forward_tiles);
+    return EW_OK;
+}
+
+static struct ew_kernel forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+{
+    const size_t threads = plan_scratch(be, be->isa->conv_pool_scratch(s));
+    return (struct ew_kernel){.name = "conv and pool",
+                              .run = run_forward,
+                              .prepare = prepare_forward,
+                              .scratch = packed_bytes(be->isa, s) + threads,
+                              .state = sizeof(struct ew_conv_pool)};
+}
+
+/* ---- Backward: the state ends with the spots; scratch is partial sums, then the threads' ---- */
+
+struct backward {
+    struct ew_conv_pool p;
+    int32_t spots[];
+};
+
+static ew_err prepare_backward(const struct ew_call *c)
+{
+    struct backward *b = c->state;
+    EW_CHECK(resolve(c, &b->p), EW_ERR_INTERNAL, "%s: the convolution has changed", c->name);
+    c->be->isa->conv_pool_spots(&b->p.shape, b->spots);
+    b->p.spots = b->spots;
+    return EW_OK;
+}
+
+static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const struct backward *b = c->state;
+    const struct ew_kernels *k = c->be->isa;
+    const size_t bytes = k->conv_pool_grad_scratch(&b->p.shape);
+    _Alignas(EW_ALIGN) char own[OWN_BYTES];
+    const int64_t tiles = k->conv_pool_grad_tiles(&b->p.shape);
+    k->conv_pool_grad_run(&b->p, ew_part_tile(c->be, tiles, begin), ew_part_tile(c->be, tiles, end),
+                          bytes > OWN_BYTES ? ew_worker_scratch(c, bytes, worker) : own);
+}
+
+static void sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const struct backward *b = c->state;
+    c->be->isa->conv_pool_sum(&b->p, begin, end);
+}
+
+static size_t partial_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return ew_float_bytes(k->conv_pool_partial(s));
+}
+
+static ew_err run_backward(const struct ew_call *c)
+{
+    struct ew_conv_pool *p = &((struct backward *)c->state)->p;
+    const struct ew_kernels *k = c->be->isa;
+    if (!c->dout[0])
+        return EW_OK;
+    struct ew_call rest = *c;
+    rest.scratch = (char *)c->scratch + partial_bytes(k, &p->shape);
+    p->partial = c->scratch;
+    p->x = c->in[0]->data;
+    p->place = c->aux;
+    p->dy = c->dout[0]->data;
+    p->dw = c->din[1]->data;
+    p->db = c->n_in > 2 && c->din[2] ? c->din[2]->data : NULL;
+    p->add_dw = !(c->fresh & 2);
+    p->add_db = !(c->fresh & 4);
+    ew_share_run(&rest, ew_share_parts(c->be, k->conv_pool_grad_tiles(&p->shape)), backward_tiles);
+    ew_share_run(c, k->conv_pool_sum_tiles(&p->shape), sum_tiles);
+    return EW_OK;
+}
+
+static struct ew_kernel backward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+{
+    const struct ew_kernels *k = be->isa;
+    const size_t threads = plan_scratch(be, k->conv_pool_grad_scratch(s));
+    return (struct ew_kernel){.name = "conv and pool gradients",
+                              .run = run_backward,
+                              .prepare = prepare_backward,
+                              .fresh = true,
+                              .scratch = partial_bytes(k, s) + threads,
+                              .state = sizeof(struct backward) +
+                                       k->conv_pool_spots_size(s) * sizeof(int32_t)};
+}
+
+/* ---- Channels first ---- */
+
+static ew_err prepare_turned(const struct ew_call *c)
+{
+    struct ew_conv_pool p;
+    EW_CHECK(resolve(c, &p), EW_ERR_INTERNAL, "%s: the convolution has changed", c->name);
+    ew_patch_prepare_pool(c, &p.shape, p.relu);
+    return EW_OK;
+}
+
+static int offer_turned(const struct ew_ask *ask, const struct ew_conv_shape *s,
+                        struct ew_kernel *out)
+{
+    if (ask->phase == EW_PHASE_BACKWARD && !ask->c->din[1])
+        return 0;
+    out[0] = ask->phase == EW_PHASE_FORWARD ? ew_patch_forward_kernel(ask->be, s)
+                                            : ew_patch_backward_kernel(ask->be, s);
+    out[0].prepare = prepare_turned;
+    return 1;
+}
+
+/* ---- Windows of 3x3 ---- */
+
+static ew_err prepare_band(const struct ew_call *c)
+{
+    struct ew_conv_pool p;
+    EW_CHECK(resolve(c, &p), EW_ERR_INTERNAL, "%s: the convolution has changed", c->name);
+    ew_band_prepare(c, &p.shape, p.relu);
+    return EW_OK;
+}
+
+static int offer_band(const struct ew_ask *ask, const struct ew_conv_shape *s,
+                      struct ew_kernel *out)
+{
+    out[0] = ask->phase == EW_PHASE_FORWARD ? ew_band_forward_kernel(ask->be, s)
+                                            : ew_band_backward_kernel(ask->be, s);
+    out[0].prepare = prepare_band;
+    return 1;
+}
+
+static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+{
+    struct ew_conv_pool p;
+    const struct ew_call *c = ask->c;
+    if (!c->train || !resolve(c, &p))
+        return 0;
+    if (is_turned(c))
+        return offer_turned(ask, &p.shape, out);
+    if (ask->phase == EW_PHASE_BACKWARD && (c->din[0] || !c->din[1]))
+        return 0;
+    if (is_banded(c))
+        return offer_band(ask, &p.shape, out);
+    out[0] = ask->phase == EW_PHASE_FORWARD ? forward_kernel(ask->be, &p.shape)
+                                            : backward_kernel(ask->be, &p.shape);
+    return 1;
+}
+
+const struct ew_row ew_row_conv_pool = {.ops = EW_ROW_OPS("conv_pool"), .offer = offer};

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pools: sliding, global, and adaptive where their windows are even. */
+#include "backend/cpu/isa.h"
+#include "backend/cpu/step/pool_shape.h"
+#include "backend/cpu/share.h"
+#include "op/pooling.h"
+
+static bool resolve(const struct ew_call *c, struct ew_pooling *out)
+{
+    *out = (struct ew_pooling){0};
+    return ew_pool_shape_of(c, &out->shape, &out->max, &out->count_pads);
+}
+
+static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const struct ew_pooling *p = c->state;
+    if (p->index)
+        c->be->isa->max_pool_run(p, begin, end);
+    else
+        c->be->isa->pool_run(p, begin, end);
+}
+
+static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const struct ew_pooling *p = c->state;
+    if (p->max)
+        c->be->isa->max_pool_back_run(p, begin, end);
+    else
+        c->be->isa->pool_back_run(p, begin, end);
+}
+
+static ew_err prepare(const struct ew_call *c)
+{
+    EW_CHECK(resolve(c, c->state), EW_ERR_INTERNAL, "%s: the pool has changed", c->name);
+    return EW_OK;
+}
+
+static ew_err run_forward(const struct ew_call *c)
+{
+    struct ew_pooling *p = c->state;
+    p->x = c->in[0]->data;
+    p->y = c->out[0]->data;
+    p->index = p->max && c->train ? c->aux : NULL;
+    ew_share_run(c, c->be->isa->pool_tiles(&p->shape), forward_tiles);
+    return EW_OK;
+}
+
+static ew_err run_backward(const struct ew_call *c)
+{
+    struct ew_pooling *p = c->state;
+    const struct ew_kernels *k = c->be->isa;
+    if (!c->din[0] || !c->dout[0])
+        return EW_OK;
+    p->index = c->aux;
+    p->dy = c->dout[0]->data;
+    p->dx = c->din[0]->data;
+    p->add = !(c->fresh & 1);
+    ew_share_run(c, p->max ? k->max_pool_back_tiles(&p->shape) : k->pool_back_tiles(&p->shape),
+                 backward_tiles);
+    return EW_OK;
+}
+
+/* Larger windows have places that do not fit a byte. */
+static bool takes(const struct ew_call *c, const struct ew_pooling *p)
+{
+    const struct ew_conv_axis *a = p->shape.axis;
+    return !p->max || !c->train || (int64_t)a[0].taps * a[1].taps <= EW_MAX_POOL_SMALL / a[2].taps;
+}
+
+static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+{
+    struct ew_pooling p;
+    if (ask->c->in[0]->dtype != EW_F32 || ask->c->n_out != 1 ||
+        ew_tensor_count(ask->c->in[0]) >= INT32_MAX || !resolve(ask->c, &p) || !takes(ask->c, &p))
+        return 0;
+    out[0] = (struct ew_kernel){.name = "pool",
+                                .run = ask->phase == EW_PHASE_FORWARD ? run_forward : run_backward,
+                                .prepare = prepare,
+                                .state = sizeof(p),
+                                .fresh = true};
+    return 1;
+}
+
+const struct ew_row ew_row_pooling = {.ops = EW_ROW_OPS("max_pool", "average_pool",
+                                                        "global_average_pool", "global_max_pool",
+                                                        "adaptive_avg_pool"),
+                                      .offer = offer};

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One convolution-shaped pass over the CPU's kernels. */
+#include "backend/cpu/step/conv_pass.h"
+
+#include "backend/cpu/share.h"
+
+void ew_conv_shape_of(const struct ew_conv_sizes *s, struct ew_conv_shape *out)
+{
+    *out = (struct ew_conv_shape){.batch = (int32_t)s->w.batch,
+                                  .groups = (int32_t)s->groups,
+                                  .cin = (int32_t)s->w.channels,
+                                  .cout = (int32_t)s->filters};
+    for (int i = 0; i < EW_WINDOW_DIMS; i++)
+        out->axis[i] = (struct ew_conv_axis){.in = (int32_t)s->w.in[i],
+                                             .out = (int32_t)s->w.out[i],
+                                             .taps = (int32_t)s->w.kernel[i],
+                                             .stride = (int32_t)s->w.stride[i],
+                                             .dilation = (int32_t)s->w.dilation[i],
+                                             .pad = (int32_t)s->w.pad[i]};
+}
+
+struct ew_conv_shape ew_conv_turned(const struct ew_conv_shape *s)
+{
+    struct ew_conv_shape t = *s;
+    t.cin = s->cout;
+    t.cout = s->cin;
+    t.x_step = s->y_step;
+    t.y_step = s->x_step;
+    for (int i = 0; i < 3; i++) {
+        t.axis[i].in = s->axis[i].out;
+        t.axis[i].out = s->axis[i].in;
+        t.axis[i].pad = s->axis[i].taps - 1 - s->axis[i].pad;
+    }
+    return t;
+}
+
+bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struct ew_conv_shape *s)
+{
+    switch (m) {
+    case EW_CONV_WINOGRAD:
+        return k->winograd_fits(s);
+    case EW_CONV_WINOGRAD_DATA:
+        return k->winograd_fits(s) && s->axis[1].stride == 1;
+    case EW_CONV_DEPTHWISE:
+    case EW_CONV_DEPTHWISE_DATA:
+        return k->depthwise_fits(s);
+    case EW_CONV_GROUPED:
+        return k->grouped_fits(s);
+    case EW_CONV_GROUPED_DATA:
+        return k->grouped_data_fits(s);
+    case EW_CONV_FEW:
+        return k->few_fits(s);
+    case EW_CONV_FEW_DATA:
+        return k->few_data_fits(s);
+    case EW_CONV_GEMM:
+    case EW_CONV_DATA:
+        break;
+    }
+    return true;
+}
+
+/* One function of the table by method. */
+#define BY_METHOD(k, what)                                                                         \
+    {                                                                                              \
+        [EW_CONV_GEMM] = (k)->conv_##what, [EW_CONV_WINOGRAD] = (k)->winograd_##what,              \
+        [EW_CONV_DEPTHWISE] = (k)->depthwise_##what, [EW_CONV_GROUPED] = (k)->grouped_##what,      \
+        [EW_CONV_DATA] = (k)->conv_data_##what, [EW_CONV_WINOGRAD_DATA] = (k)->winograd_##what,    \
+        [EW_CONV_DEPTHWISE_DATA] = (k)->depthwise_data_##what,                                     \
+        [EW_CONV_GROUPED_DATA] = (k)->grouped_data_##what, [EW_CONV_FEW] = (k)->few_##what,        \
+        [EW_CONV_FEW_DATA] = (k)->few_##what                                                       \
+    }
+
+size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
+                            const struct ew_conv_shape *s)
+{
+    size_t (*const size[])(const struct ew_conv_shape *) = {
+        [EW_CONV_GEMM] = k->conv_pack_size,
+        [EW_CONV_WINOGRAD] = k->winograd_pack_size,
+        [EW_CONV_DEPTHWISE] = k->depthwise_pack_size,
+        [EW_CONV_GROUPED] = k->grouped_pack_size,
+        [EW_CONV_DATA] = k->conv_data_pack_size,
+        [EW_CONV_WINOGRAD_DATA] = k->winograd_pack_size,
+        [EW_CONV_DEPTHWISE_DATA] = k->depthwise_pack_size,
+        [EW_CONV_GROUPED_DATA] = k->grouped_data_pack_size,
+        [EW_CONV_FEW] = k->few_pack_size,
+        [EW_CONV_FEW_DATA] = k->few_pack_size};
+    return size[m](s) * sizeof(float);
+}
+
+size_t ew_conv_scratch_bytes(const struct ew_kernels *k, enum ew_conv_method m,
+                             const struct ew_conv_shape *s)
+{
+    size_t (*const size[])(const struct ew_conv_shape *) = BY_METHOD(k, scratch);
+    return size[m](s);
+}
+
+static int64_t tiles_of(const struct ew_kernels *k, enum ew_conv_method m,
+                        const struct ew_conv_shape *s)
+{
+    int64_t (*const tiles[])(const struct ew_conv_shape *) = BY_METHOD(k, tiles);
+    return tiles[m](s);
+}
+
+struct packing {
+    const struct ew_kernels *k;
+    const struct ew_conv_pass *p;
+    const float *w;
+};
+
+static void pack_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct packing *a = ctx;
+    const struct ew_conv_shape *s = &a->p->conv.shape;
+    float *packed = a->p->packed;
+    switch (a->p->method) {
+    case EW_CONV_GEMM:
+        a->k->conv_pack(s, a->w, packed, begin, end);
+        break;
+    case EW_CONV_WINOGRAD:
+    case EW_CONV_WINOGRAD_DATA:
+        a->k->winograd_pack(s, a->w, a->p->method == EW_CONV_WINOGRAD_DATA, packed, begin, end);
+        break;
+    case EW_CONV_DATA:
+        a->k->conv_data_pack(s, a->w, packed, begin, end);
+        break;
+    case EW_CONV_DEPTHWISE:
+        a->k->depthwise_pack(s, a->w, packed);
+        break;
+    case EW_CONV_GROUPED:
+        a->k->grouped_pack(s, a->w, packed);
+        break;
+    case EW_CONV_DEPTHWISE_DATA:
+        a->k->depthwise_data_pack(s, a->w, packed);
+        break;
+    case EW_CONV_GROUPED_DATA:
+        a->k->grouped_data_pack(s, a->w, packed);
+        break;
+    case EW_CONV_FEW:
+        a->k->few_pack(s, a->w, packed);
+        break;
+    case EW_CONV_FEW_DATA:
+        a->k->few_data_pack(s, a->w, packed);
+        break;
+    }
+}
+
+static int64_t pack_tile_count(const struct ew_kernels *k, const struct ew_conv_pass *p)
+{
+    const struct ew_conv_shape *s = &p->conv.shape;
+    switch (p->method) {
+    case EW_CONV_GEMM:
+        return k->conv_pack_tiles(s);
+    case EW_CONV_WINOGRAD:
+    case EW_CONV_WINOGRAD_DATA:
+        return k->winograd_pack_tiles(s);
+    case EW_CONV_DATA:
+        return k->conv_data_pack_tiles(s);
+    case EW_CONV_DEPTHWISE:
+    case EW_CONV_GROUPED:
+    case EW_CONV_DEPTHWISE_DATA:
+    case EW_CONV_GROUPED_DATA:
+    case EW_CONV_FEW:
+    case EW_CONV_FEW_DATA:
+        break;
+    }
+    return 1; /* small, and in one piece */
+}
+
+#define PACK_ALONE (64 << 10) /* bytes: packing less is done before another thread wakes up */
+
+void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const float *w)
+{
+    if (p->conv.shape.raw) {
+        p->conv.w = w;
+        p->conv.flip = p->method == EW_CONV_WINOGRAD_DATA;
+        return;
+    }
+    const bool small =
+        ew_conv_packed_bytes(be->isa, p->method, &p->conv.shape) < (size_t)PACK_ALONE;
+    struct packing a = {be->isa, p, w};
+    ew_pool_run(small ? NULL : be->pool, pack_tile_count(be->isa, p), pack_tiles, &a);
+}
+
+bool ew_conv_cut(const struct ew_kernels *k, enum ew_conv_method m, const struct ew_conv_shape *s,
+                 struct ew_cut *out)
+{
+    *out = (struct ew_cut){0};
+    if (m == EW_CONV_GEMM)
+        *out = k->conv_cut(s);
+    else if (m == EW_CONV_DEPTHWISE)
+        *out = k->depthwise_cut(s);
+    return out->size > 0;
+}
+
+struct shared {
+    const struct ew_call *c;
+    const struct ew_conv_pass *p;
+    size_t scratch;
+    int64_t tiles, together; /* all, and how many make one of the loop's */
+};
+
+static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct shared *s = ctx;
+    const struct ew_kernels *k = s->c->be->isa;
+    void (*const run[])(const struct ew_conv *, int64_t, int64_t, void *) = BY_METHOD(k, run);
+    run[s->p->method](&s->p->conv, begin * s->together, ew_min_i64(end * s->together, s->tiles),
+                      ew_worker_scratch(s->c, s->scratch, worker));
+}
+
+void ew_conv_pass_run(const struct ew_call *c, struct ew_conv_pass *p)
+{
+    const struct ew_kernels *k = c->be->isa;
+    if (!p->conv.shape.raw)
+        p->conv.w = p->packed;
+    struct ew_cut cut = {.tiles = 1};
+    if (p->conv.stats)
+        ew_conv_cut(k, p->method, &p->conv.shape, &cut);
+    struct shared s = {c, p, ew_conv_scratch_bytes(k, p->method, &p->conv.shape),
+                       tiles_of(k, p->method, &p->conv.shape), cut.tiles};
+    if (p->conv.shape.raw && !p->conv.stats) { /* each range transforms its inputs anew */
+        const int64_t threads = ew_pool_threads(c->be->pool);
+        s.together = ew_max_i64((s.tiles + threads - 1) / threads, 1);
+    }
+    ew_pool_run(c->be->pool, (s.tiles + s.together - 1) / s.together, run_tiles, &s);
+}

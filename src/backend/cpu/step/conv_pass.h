@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One convolution-shaped pass over the CPU's kernels: forward by any of its methods, or the
+ * gradient for the data.  Geometry and packed filters are kept with the step. */
+#ifndef EW_BACKEND_CPU_STEP_CONV_PASS_H
+#define EW_BACKEND_CPU_STEP_CONV_PASS_H
+
+#include "backend/backend.h"
+#include "backend/cpu/isa.h"
+#include "op/conv.h"
+
+enum ew_conv_method {
+    EW_CONV_GEMM,      /* implicit matrix product: any shape */
+    EW_CONV_WINOGRAD,  /* filters of 3 to 5 strides */
+    EW_CONV_DEPTHWISE, /* one filter a channel */
+    EW_CONV_GROUPED,   /* groups of few channels */
+    EW_CONV_FEW,       /* few outputs, many images */
+    /* Gradients for the data: */
+    EW_CONV_DATA,          /* any shape */
+    EW_CONV_WINOGRAD_DATA, /* stride 1; its shape is turned round, see ew_conv_turned */
+    EW_CONV_DEPTHWISE_DATA,
+    EW_CONV_GROUPED_DATA,
+    EW_CONV_FEW_DATA /* the same */
+};
+
+struct ew_conv_pass {
+    struct ew_conv conv;
+    enum ew_conv_method method;
+    int64_t tiles;
+    float *packed;
+};
+
+void ew_conv_shape_of(const struct ew_conv_sizes *s, struct ew_conv_shape *out);
+
+/* The convolution that computes the gradient for the data of one with stride 1. */
+struct ew_conv_shape ew_conv_turned(const struct ew_conv_shape *s);
+
+/* True where the method can do this shape. */
+bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struct ew_conv_shape *s);
+
+/* Bytes of packed filters, and of scratch for one thread. */
+size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
+                            const struct ew_conv_shape *s);
+size_t ew_conv_scratch_bytes(const struct ew_kernels *k, enum ew_conv_method m,
+                             const struct ew_conv_shape *s);
+
+/* How the method takes statistics of what it writes (ew_conv.stats); false where it does not. */
+bool ew_conv_cut(const struct ew_kernels *k, enum ew_conv_method m, const struct ew_conv_shape *s,
+                 struct ew_cut *out);
+
+/* Packs filters into p->packed, over the backend's threads; with shape.raw the pass reads them
+ * where they lie. */
+void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const float *w);
+
+/* Runs the pass over the backend's threads; c->scratch holds scratch for all of them. */
+void ew_conv_pass_run(const struct ew_call *c, struct ew_conv_pass *p);
+
+#endif

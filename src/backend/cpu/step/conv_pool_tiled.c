@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training steps of a first convolution with a max pool of 3x3, two apart.  A tile is an image. */
+#include "backend/cpu/step/conv_pool_tiled.h"
+
+#include <string.h>
+
+#include "backend/cpu/share.h"
+
+#define TAPS   3
+#define STEP   2
+#define FLOATS (96 << 10) /* of what is pooled of a band, about: it stays in L2 */
+
+struct state {
+    struct ew_conv_shape shape;
+    bool relu;
+};
+
+void ew_band_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
+{
+    *(struct state *)c->state = (struct state){*s, relu};
+}
+
+bool ew_band_fits(const struct ew_conv_shape *s)
+{
+    return s->groups == 1 && s->axis[0].in == 1 && s->axis[0].out == 1 && s->axis[0].taps == 1 &&
+           s->axis[1].pad >= 0 && s->axis[1].pad < s->axis[1].taps && s->axis[1].dilation == 1 &&
+           s->axis[1].out >= TAPS && s->axis[2].out >= TAPS;
+}
+
+static int64_t windows_of(int64_t in)
+{
+    return (in - TAPS) / STEP + 1;
+}
+
+/* Rows of what is pooled that so many rows of windows take. */
+static int64_t rows_of(int64_t windows)
+{
+    return (windows - 1) * STEP + TAPS;
+}
+
+static int64_t row_floats(const struct ew_conv_shape *s)
+{
+    return (int64_t)s->axis[2].out * s->cout;
+}
+
+/* Rows of windows in a band. */
+static int64_t band_of(const struct ew_conv_shape *s)
+{
+    const int64_t fit = (FLOATS / row_floats(s) - TAPS) / STEP + 1;
+    return ew_min_i64(fit > 1 ? fit : 1, windows_of(s->axis[1].out));
+}
+
+/* Rows [first, last) of an image's convolution alone; *x: the row of the input that it begins with.
+ */
+static struct ew_conv_shape part_of(const struct ew_conv_shape *s, int64_t first, int64_t last,
+                                    int64_t *x)
+{
+    struct ew_conv_shape part = *s;
+    struct ew_conv_axis *a = &part.axis[1];
+    const int64_t from = first * a->stride - a->pad, to = (last - 1) * a->stride - a->pad + a->taps;
+    *x = from > 0 ? from : 0;
+    part.batch = 1;
+    a->in = (int32_t)(ew_min_i64(to, a->in) - *x);
+    a->out = (int32_t)(last - first);
+    a->pad = (int32_t)(*x - from);
+    return part;
+}
+
+static struct ew_conv_shape pool_of(const struct ew_conv_shape *s, int64_t windows)
+{
+    struct ew_conv_shape pool = {.batch = 1, .groups = s->cout, .cin = s->cout, .cout = s->cout};
+    const struct ew_conv_axis one = {1, 1, 1, 1, 1, 0};
+    pool.axis[0] = one;
+    pool.axis[1] =
+        (struct ew_conv_axis){(int32_t)rows_of(windows), (int32_t)windows, TAPS, STEP, 1, 0};
+    pool.axis[2] = (struct ew_conv_axis){
+        s->axis[2].out, (int32_t)windows_of(s->axis[2].out), TAPS, STEP, 1, 0};
+    return pool;
+}
+
+/* A band of an image. */
+struct band {
+    int64_t image, first, windows; /* rows of windows */
+};
+
+/* Its first element of y, dy and places. */
+static int64_t pooled_at(const struct ew_conv_shape *s, const struct band *b)
+{
+    const int64_t high = windows_of(s->axis[1].out), wide = windows_of(s->axis[2].out);
+    return (b->image * high + b->first) * wide * s->cout;
+}
+
+static const float *input_at(const struct ew_conv_shape *s, const float *x, int64_t image,
+                             int64_t row)
+{
+    return x + (image * s->axis[1].in + row) * s->axis[2].in * s->cin;
+}
+
+/* Bytes of what is pooled of a band; the rest of a thread's scratch is behind it. */
+static size_t band_bytes(const struct ew_conv_shape *s)
+{
+    return ew_float_bytes((size_t)(rows_of(band_of(s)) * row_floats(s)));
+}
+
+struct work {
+    const struct ew_call *c;
+    const struct ew_kernels *k;
+    const struct state *state;
+    float *shared; /* forward: the packed filter; backward: gradients of each image */
+    char *scratch;
+    size_t size, partial; /* bytes for a thread, and of them for partial sums */
+};
+
+/* ---- Forward: scratch is the packed filter, then that of the threads ---- */
+
+/* The row that two bands share is there from the last one. */
+static void forward_band(const struct work *w, const struct band *b, float *pooled, char *scratch)
+{
+    const struct ew_conv_shape *s = &w->state->shape;
+    const struct ew_call *c = w->c;
+    const int64_t kept = b->first > 0, row = b->first * STEP + kept, floats = row_floats(s);
+    int64_t x;
+    struct ew_conv conv = {.shape = part_of(s, row, b->first * STEP + rows_of(b->windows), &x),
+                           .w = w->shared,
+                           .y = pooled + kept * floats};
+    const struct ew_pooling pool = {.shape = pool_of(s, b->windows),
+                                    .max = true,
+                                    .x = pooled,
+                                    .y = (float *)c->out[0]->data + pooled_at(s, b),
+                                    .index = (uint8_t *)c->aux + pooled_at(s, b),
+                                    .relu = w->state->relu};
+    conv.x = input_at(s, c->in[0]->data, b->image, x);
+    conv.end.bias = c->n_in > 2 && c->in[2] ? c->in[2]->data : NULL;
+    w->k->conv_run(&conv, 0, w->k->conv_tiles(&conv.shape), scratch);
+    w->k->max_pool_run(&pool, 0, b->windows);
+    memcpy(pooled, pooled + b->windows * STEP * floats, (size_t)floats * sizeof(float));
+}
+
+static void forward_images(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    const struct ew_conv_shape *s = &w->state->shape;
+    const int64_t high = windows_of(s->axis[1].out), each = band_of(s);
+    char *scratch = ew_scratch_of(w->scratch, w->size, worker);
+    for (struct band b = {.image = begin}; b.image < end; b.image++)
+        for (b.first = 0; b.first < high; b.first += each) {
+            b.windows = ew_min_i64(each, high - b.first);
+            forward_band(w, &b, (float *)(void *)scratch, scratch + band_bytes(s));
+        }
+}
+
+/* The convolution of an image's first band: all of them meet all taps, and pack filters alike. */
+static struct ew_conv_shape first_band(const struct ew_conv_shape *s)
+{
+    int64_t x;
+    return part_of(s, 0, rows_of(band_of(s)), &x);
+}
+
+static size_t forward_size(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    const struct ew_conv_shape part = first_band(s);
+    return band_bytes(s) + k->conv_scratch(&part);
+}
+
+static ew_err run_forward(const struct ew_call *c)
+{
+    const struct ew_kernels *k = c->be->isa;
+    const struct state *state = c->state;
+    const struct ew_conv_shape part = first_band(&state->shape);
+    struct work w = {.c = c,
+                     .k = k,
+                     .state = state,
+                     .shared = c->scratch,
+                     .scratch = (char *)c->scratch + ew_float_bytes(k->conv_pack_size(&part)),
+                     .size = forward_size(k, &state->shape)};
+    k->conv_pack(&part, c->in[1]->data, w.shared, 0, k->conv_pack_tiles(&part));
+    ew_pool_run(c->be->pool, state->shape.batch, forward_images, &w);
+    return EW_OK;
+}
+
+struct ew_kernel ew_band_forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+{
+    const struct ew_conv_shape part = first_band(s);
+    return (struct ew_kernel){.name = "conv and pool by bands",
+                              .run = run_forward,
+                              .scratch = ew_float_bytes(be->isa->conv_pack_size(&part)) +
+                                         ew_share_scratch(be, forward_size(be->isa, s)),
+                              .state = sizeof(struct state)};
+}
+
+/* ---- Backward: scratch is the gradients of each image, then that of the threads ---- */
+
+static int64_t filter_of(const struct ew_conv_shape *s)
+{
+    return (int64_t)s->cout * s->axis[1].taps * s->axis[2].taps * s->cin;
+}
+
+/* Gradients of an image: the filter's, then the bias's. */
+static int64_t image_of(const struct ew_conv_shape *s)
+{
+    return filter_of(s) + s->cout;
+}
+
+/* Bytes for partial sums: bands differ in their rows and in what padding they meet. */
+static size_t partial_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    const int64_t each = band_of(s), high = windows_of(s->axis[1].out);
+    size_t most = 0;
+    for (int64_t first = 0; first < high; first += each) {
+        int64_t x;
+        const int64_t rows = rows_of(ew_min_i64(each, high - first));
+        const struct ew_conv_shape part = part_of(s, first * STEP, first * STEP + rows, &x);
+        const size_t bytes = ew_float_bytes(k->conv_filter_partial(&part));
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+static size_t backward_size(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    const struct ew_conv_shape part = first_band(s);
+    return band_bytes(s) + partial_bytes(k, s) + k->conv_filter_scratch(&part);
+}
+
+static void backward_band(const struct work *w, const struct band *b, char *scratch)
+{
+    const struct ew_conv_shape *s = &w->state->shape;
+    const int64_t row = b->first * STEP;
+    float *pooled = (float *)(void *)scratch, *to = w->shared + b->image * image_of(s);
+    int64_t x;
+    const struct ew_pooling pool = {.shape = pool_of(s, b->windows),
+                                    .max = true,
+                                    .dy = (const float *)w->c->dout[0]->data + pooled_at(s, b),
+                                    .index = (uint8_t *)w->c->aux + pooled_at(s, b),
+                                    .dx = pooled};
+    struct ew_conv_filter f = {.shape = part_of(s, row, row + rows_of(b->windows), &x),
+                               .dy = pooled,
+                               .dw = to,
+                               .db = to + filter_of(s),
+                               .partial = (float *)(void *)(scratch + band_bytes(s)),
+                               .add = b->first > 0,
+                               .add_db = b->first > 0};
+    f.x = input_at(s, w->c->in[0]->data, b->image, x);
+    w->k->max_pool_back_run(&pool, 0, w->k->max_pool_back_tiles(&pool.shape));
+    w->k->conv_filter_run(&f, 0, w->k->conv_filter_tiles(&f.shape),
+                          scratch + band_bytes(s) + w->partial);
+    w->k->conv_filter_sum(&f, 0, w->k->conv_filter_sum_tiles(&f.shape));
+}
+
+static void backward_images(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    const struct ew_conv_shape *s = &w->state->shape;
+    const int64_t high = windows_of(s->axis[1].out), each = band_of(s);
+    for (struct band b = {.image = begin}; b.image < end; b.image++)
+        for (b.first = 0; b.first < high; b.first += each) {
+            b.windows = ew_min_i64(each, high - b.first);
+            backward_band(w, &b, ew_scratch_of(w->scratch, w->size, worker));
+        }
+}
+
+/* Images in order. */
+static void add_images(const struct ew_conv_shape *s, const float *from, float *to, int64_t n,
+                       bool add)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float sum = add ? to[i] : 0;
+        for (int64_t image = 0; image < s->batch; image++)
+            sum += from[image * image_of(s) + i];
+        to[i] = sum;
+    }
+}
+
+static ew_err run_backward(const struct ew_call *c)
+{
+    const struct ew_kernels *k = c->be->isa;
+    const struct state *state = c->state;
+    const struct ew_conv_shape *s = &state->shape;
+    const size_t shared = ew_float_bytes((size_t)(s->batch * image_of(s)));
+    if (!c->dout[0])
+        return EW_OK;
+    struct work w = {.c = c,
+                     .k = k,
+                     .state = state,
+                     .shared = c->scratch,
+                     .scratch = (char *)c->scratch + shared,
+                     .size = backward_size(k, s),
+                     .partial = partial_bytes(k, s)};
+    ew_pool_run(c->be->pool, s->batch, backward_images, &w);
+    add_images(s, w.shared, c->din[1]->data, filter_of(s), !(c->fresh & 2));
+    if (c->n_in > 2 && c->din[2])
+        add_images(s, w.shared + filter_of(s), c->din[2]->data, s->cout, !(c->fresh & 4));
+    return EW_OK;
+}
+
+struct ew_kernel ew_band_backward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+{
+    return (struct ew_kernel){.name = "conv and pool gradients by bands",
+                              .run = run_backward,
+                              .fresh = true,
+                              .scratch = ew_float_bytes((size_t)(s->batch * image_of(s))) +
+                                         ew_share_scratch(be, backward_size(be->isa, s)),
+                              .state = sizeof(struct state)};
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training steps of a first convolution with a max pool of 3x3, two apart, and perhaps a ReLU
+ * behind it: band by band of each image, so that what is pooled never leaves a core's cache.  The
+ * kernels are those of the two operators. */
+#ifndef EW_BACKEND_CPU_STEP_CONV_POOL_TILED_H
+#define EW_BACKEND_CPU_STEP_CONV_POOL_TILED_H
+
+#include "backend/backend.h"
+#include "backend/cpu/isa.h"
+
+bool ew_band_fits(const struct ew_conv_shape *s);
+
+/* Kernels without their prepare function, which is the row's. */
+struct ew_kernel ew_band_forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s);
+struct ew_kernel ew_band_backward_kernel(const struct ew_backend *be,
+                                         const struct ew_conv_shape *s);
+void ew_band_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
+
+#endif

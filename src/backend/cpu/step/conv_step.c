@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps of everything that is a convolution to the kernels. */
+#include "backend/cpu/step/conv_step.h"
+
+#include "backend/cpu/step/bias_grad.h"
+#include "backend/cpu/step/cpu_update.h"
+#include "backend/cpu/step/norm_step.h"
+#include "backend/cpu/share.h"
+
+/* The next cache line after `bytes` of what `p` points to. */
+static void *behind(void *p, size_t bytes)
+{
+    return (char *)p + ew_align_up(bytes);
+}
+
+/* ---- Forward: state is a pass.  Filters that change from run to run (in training, or where they
+ * are computed) are packed at each, into scratch, and scratch for the threads follows them ---- */
+
+/* s, with filters read where they lie if that pays. */
+static struct ew_conv_shape shape_for(const struct ew_call *c, enum ew_conv_method m,
+                                      const struct ew_conv_shape *s)
+{
+    struct ew_conv_shape out = *s;
+    out.raw = c->train && m == EW_CONV_WINOGRAD && c->be->isa->winograd_raw(s);
+    return out;
+}
+
+void ew_conv_forward_prepare(const struct ew_call *c, enum ew_conv_method m,
+                             const struct ew_conv_shape *s, const struct ew_epilogue_attr *end)
+{
+    struct ew_conv_pass *p = c->state;
+    *p = (struct ew_conv_pass){
+        .method = m, .conv = {.shape = shape_for(c, m, s)}, .packed = c->packed};
+    if (end)
+        p->conv.end = (struct ew_epilogue){.add_after = end->add_after,
+                                           .act = (enum ew_act)end->act,
+                                           .lo = (float)end->lo,
+                                           .hi = (float)end->hi};
+}
+
+static ew_err pack_filters(const struct ew_call *c)
+{
+    ew_conv_pack(c->be, c->state, c->in[1]->data);
+    return EW_OK;
+}
+
+static const float *input_or_null(const struct ew_call *c, int i)
+{
+    return i < c->n_in && c->in[i] ? c->in[i]->data : NULL;
+}
+
+/* in[0], or where that is left to this step the input of the batch norm that makes it. */
+static const float *input_of(const struct ew_call *c, struct ew_batch_norm *norm,
+                             const struct ew_batch_norm **out)
+{
+    *out = c->norm ? norm : NULL;
+    if (!c->norm)
+        return c->in[0]->data;
+    ew_norm_of_call(c->norm, norm);
+    return norm->x;
+}
+
+/* Bytes of statistics for a batch norm behind it, which lie behind the scratch of all threads; 0:
+ * it takes none. */
+static size_t stats_bytes(const struct ew_kernels *k, enum ew_conv_method m,
+                          const struct ew_conv_shape *s)
+{
+    struct ew_cut cut;
+    return ew_conv_cut(k, m, s, &cut) ? cut.size * sizeof(float) : 0;
+}
+
+static void run_with_stats(const struct ew_call *c, struct ew_conv_pass *p)
+{
+    const struct ew_kernels *k = c->be->isa;
+    const struct ew_conv_shape *s = &p->conv.shape;
+    struct ew_cut cut = {0};
+    ew_conv_cut(k, p->method, s, &cut);
+    p->conv.stats =
+        behind(c->scratch, ew_share_scratch(c->be, ew_conv_scratch_bytes(k, p->method, s)));
+    ew_conv_pass_run(c, p);
+    ew_norm_finish(c->behind, p->conv.stats, cut.rows);
+    p->conv.stats = NULL;
+}
+
+static ew_err run_forward(const struct ew_call *c)
+{
+    struct ew_conv_pass *p = c->state;
+    struct ew_batch_norm norm;
+    p->conv.x = input_of(c, &norm, &p->conv.norm);
+    p->conv.y = c->out[0]->data;
+    p->conv.end.bias = input_or_null(c, 2);
+    p->conv.end.add = input_or_null(c, 3);
+    if (c->behind)
+        run_with_stats(c, p);
+    else
+        ew_conv_pass_run(c, p);
+    p->conv.norm = NULL;
+    return EW_OK;
+}
+
+static ew_err run_packing(const struct ew_call *c)
+{
+    struct ew_conv_pass *p = c->state;
+    struct ew_call rest = *c;
+    p->packed = c->scratch;
+    rest.scratch = behind(c->scratch, ew_conv_packed_bytes(c->be->isa, p->method, &p->conv.shape));
+    ew_conv_pack(c->be, p, c->in[1]->data);
+    return run_forward(&rest);
+}
+
+struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_method m,
+                                        const struct ew_conv_shape *s)
+{
+    const struct ew_backend *be = c->be;
+    const struct ew_conv_shape shape = shape_for(c, m, s);
+    const bool fixed = !c->train && c->in[1]->data; /* activations have no memory yet */
+    static const char *const names[] = {[EW_CONV_GEMM] = "gemm",
+                                        [EW_CONV_WINOGRAD] = "winograd",
+                                        [EW_CONV_DEPTHWISE] = "depthwise",
+                                        [EW_CONV_GROUPED] = "grouped",
+                                        [EW_CONV_FEW] = "images in lanes"};
+    const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(be->isa, m, &shape));
+    const size_t packed = ew_conv_packed_bytes(be->isa, m, &shape);
+    const bool dense = s->axis[0].stride * s->axis[1].stride * s->axis[2].stride == 1;
+    return (struct ew_kernel){.name = names[m],
+                              .run = fixed ? run_forward : run_packing,
+                              .pack = fixed ? pack_filters : NULL,
+                              .packs = fixed ? 1u << 1 : 0,
+                              .packed = fixed ? packed : 0,
+                              .scratch = scratch + (fixed ? 0 : ew_align_up(packed)),
+                              .state = sizeof(struct ew_conv_pass),
+                              .steps = dense && (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD),
+                              .norms = s->normed,
+                              .stats = c->train ? stats_bytes(be->isa, m, s) : 0};
+}
+
+/* ---- Backward: scratch is the packed filters and scratch for the threads, first; then the filter
+ * gradient's partial sums and scratch for the threads ---- */
+
+/* The best method for the data's gradient, and the shape that it works on. */
+static enum ew_conv_method data_method(const struct ew_kernels *k, const struct ew_conv_shape *s,
+                                       struct ew_conv_shape *shape)
+{
+    *shape = *s;
+    if (ew_conv_fits(k, EW_CONV_DEPTHWISE_DATA, s))
+        return EW_CONV_DEPTHWISE_DATA;
+    if (ew_conv_fits(k, EW_CONV_GROUPED_DATA, s))
+        return EW_CONV_GROUPED_DATA;
+    const struct ew_conv_shape turned = ew_conv_turned(s);
+    if (ew_conv_fits(k, EW_CONV_FEW_DATA, &turned)) {
+        *shape = turned;
+        return EW_CONV_FEW_DATA;
+    }
+    if (ew_conv_fits(k, EW_CONV_WINOGRAD, s) && ew_conv_fits(k, EW_CONV_WINOGRAD_DATA, &turned) &&
+        k->winograd_pays(&turned, true)) {
+        *shape = turned;
+        shape->raw = k->winograd_raw(&turned);
+        return EW_CONV_WINOGRAD_DATA;
+    }
+    return EW_CONV_DATA;
+}
+
+/* Filter gradients: the kernels of one method, whose phases are tiles and a sum.  Winograd has
+ * phases of its own, and `run` is NULL. */
+struct filter_way {
+    size_t (*partial)(const struct ew_conv_shape *s);
+    size_t (*scratch)(const struct ew_conv_shape *s);
+    int64_t (*tiles)(const struct ew_conv_shape *s);
+    void (*run)(const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch);
+    int64_t (*sum_tiles)(const struct ew_conv_shape *s);
+    void (*sum)(const struct ew_conv_filter *f, int64_t begin, int64_t end);
+    bool bias; /* makes its gradient too */
+};
+
+#define FILTER_WAY(k, kind)                                                                        \
+    (struct filter_way)                                                                            \
+    {                                                                                              \
+        (k)->kind##_filter_partial, (k)->kind##_filter_scratch, (k)->kind##_filter_tiles,          \
+            (k)->kind##_filter_run, (k)->kind##_filter_sum_tiles, (k)->kind##_filter_sum,          \
+            (k)->kind##_filter_run != (k)->depthwise_filter_run &&                                 \
+                (k)->kind##_filter_run != (k)->grouped_filter_run                                  \
+    }
+
+static struct filter_way filter_way(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    if (ew_conv_fits(k, EW_CONV_DEPTHWISE, s))
+        return FILTER_WAY(k, depthwise);
+    if (ew_conv_fits(k, EW_CONV_GROUPED, s))
+        return FILTER_WAY(k, grouped);
+    if (k->few_filter_fits(s))
+        return FILTER_WAY(k, few);
+    if (k->winograd_filter_fits(s))
+        return (struct filter_way){.partial = k->winograd_filter_shared,
+                                   .scratch = k->winograd_filter_scratch,
+                                   .bias = true};
+    if (k->lane_filter_fits(s))
+        return FILTER_WAY(k, lane);
+    return FILTER_WAY(k, conv);
+}
+
+struct backward {
+    struct ew_conv_pass data;
+    struct ew_conv_filter filter;
+    struct filter_way way;
+    int64_t phase;
+    bool relu; /* behind it: out[0] tells where dout[0] counts */
+};
+
+void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
+{
+    struct backward *b = c->state;
+    *b = (struct backward){.filter = {.shape = *s}, .relu = relu};
+    b->data.method = data_method(c->be->isa, s, &b->data.conv.shape);
+    b->way = filter_way(c->be->isa, s);
+}
+
+static void filter_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const struct backward *b = c->state;
+    const size_t scratch = b->way.scratch(&b->filter.shape);
+    b->way.run(&b->filter, begin, end, ew_worker_scratch(c, scratch, worker));
+}
+
+static void filter_sum(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const struct backward *b = c->state;
+    b->way.sum(&b->filter, begin, end);
+}
+
+static void phase_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const struct backward *b = c->state;
+    const size_t scratch = b->way.scratch(&b->filter.shape);
+    c->be->isa->winograd_filter_run(&b->filter, b->phase, begin, end,
+                                    ew_worker_scratch(c, scratch, worker));
+}
+
+/* Scratch for the threads is that of `rest`. */
+static void run_filter_phases(const struct ew_call *c, const struct ew_call *rest)
+{
+    struct backward *b = c->state;
+    const struct ew_kernels *k = c->be->isa;
+    const struct ew_conv_shape *s = &b->filter.shape;
+    if (b->way.run) {
+        ew_share_run(rest, b->way.tiles(s), filter_tiles);
+        ew_share_run(c, b->way.sum_tiles(s), filter_sum);
+        return;
+    }
+    const int64_t phases = k->winograd_filter_phases(s);
+    for (b->phase = 0; b->phase < phases; b->phase++)
+        ew_share_run(rest, k->winograd_filter_tiles(s, b->phase), phase_tiles);
+}
+
+/* True where the filter's gradient brings that of the bias. */
+static bool makes_bias(const struct ew_call *c, const struct backward *b)
+{
+    return b->way.bias && (!b->relu || c->masked) && c->din[1] && c->n_in > 2 && c->din[2];
+}
+
+static void run_filter(const struct ew_call *c)
+{
+    struct backward *b = c->state;
+    const struct ew_conv_shape *s = &b->filter.shape;
+    struct ew_batch_norm norm;
+    b->filter.x = input_of(c, &norm, &b->filter.norm);
+    b->filter.dy = c->dout[0]->data;
+    b->filter.dw = c->din[1]->data;
+    b->filter.add = !(c->fresh & 2);
+    b->filter.db = makes_bias(c, b) ? c->din[2]->data : NULL;
+    b->filter.add_db = !(c->fresh & 4);
+    b->filter.partial = c->scratch;
+    struct ew_update update; /* its settings change from run to run */
+    b->filter.update = c->update ? &update : NULL;
+    if (c->update)
+        ew_cpu_update_of(c->update, &update);
+    struct ew_call rest = *c;
+    rest.scratch = behind(c->scratch, b->way.partial(s) * sizeof(float));
+    run_filter_phases(c, &rest);
+    b->filter.update = NULL;
+    b->filter.norm = NULL;
+}
+
+static void run_data(const struct ew_call *c)
+{
+    struct backward *b = c->state;
+    struct ew_call rest = *c;
+    b->data.packed = c->scratch;
+    rest.scratch =
+        behind(c->scratch, ew_conv_packed_bytes(c->be->isa, b->data.method, &b->data.conv.shape));
+    ew_conv_pack(c->be, &b->data, c->in[1]->data);
+    b->data.conv.x = c->dout[0]->data;
+    b->data.conv.y = c->din[0]->data;
+    b->data.conv.end.add = c->fresh & 1 ? NULL : c->din[0]->data;
+    b->data.conv.end.mask = c->mask ? c->in[0]->data : NULL;
+    ew_conv_pass_run(&rest, &b->data);
+}
+
+static ew_err run_backward(const struct ew_call *c)
+{
+    const struct backward *b = c->state;
+    const bool masks = b->relu && !c->masked;
+    if (!c->dout[0])
+        return EW_OK;
+    if (masks || (c->n_in > 2 && c->din[2] && !makes_bias(c, b)))
+        ew_bias_gradient(c, masks ? c->out[0] : NULL);
+    if (c->din[0])
+        run_data(c);
+    if (c->din[1])
+        run_filter(c);
+    return EW_OK;
+}
+
+struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+{
+    const struct ew_kernels *k = be->isa;
+    struct ew_conv_shape shape;
+    const enum ew_conv_method m = data_method(k, s, &shape);
+    const struct filter_way way = filter_way(k, s);
+    static const char *const names[] = {[EW_CONV_DATA] = "gradients",
+                                        [EW_CONV_WINOGRAD_DATA] = "winograd gradients",
+                                        [EW_CONV_DEPTHWISE_DATA] = "depthwise gradients",
+                                        [EW_CONV_GROUPED_DATA] = "grouped gradients",
+                                        [EW_CONV_FEW_DATA] = "gradients, images in lanes"};
+    const size_t data = ew_align_up(ew_conv_packed_bytes(k, m, &shape)) +
+                        ew_share_scratch(be, ew_conv_scratch_bytes(k, m, &shape));
+    const size_t filter = ew_float_bytes(way.partial(s)) + ew_share_scratch(be, way.scratch(s));
+    const size_t bias = ew_bias_scratch(s->cout), most = data > filter ? data : filter;
+    const bool general = !way.run || way.run == k->conv_filter_run; /* winograd or any shape */
+    const bool any_data = m == EW_CONV_DATA || m == EW_CONV_WINOGRAD_DATA;
+    const bool dense = s->axis[0].stride * s->axis[1].stride * s->axis[2].stride == 1;
+    return (struct ew_kernel){.name = names[m],
+                              .run = run_backward,
+                              .fresh = true,
+                              .updates = general,
+                              .steps = general && any_data && dense,
+                              .masks = any_data,
+                              .masked = true,
+                              .norms = s->normed && m == EW_CONV_DEPTHWISE_DATA,
+                              .scratch = most > bias ? most : bias,
+                              .state = sizeof(struct backward)};
+}

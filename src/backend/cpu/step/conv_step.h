@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps of everything that is a convolution to the kernels: convolutions and dense layers, forward
+ * and backward.  Inputs are x, filters, bias, addition in this order; the rows say what shape it
+ * is. */
+#ifndef EW_BACKEND_CPU_STEP_CONV_STEP_H
+#define EW_BACKEND_CPU_STEP_CONV_STEP_H
+
+#include "backend/backend.h"
+#include "backend/cpu/step/conv_pass.h"
+
+/* A kernel without its prepare function, which is the row's. */
+struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_method m,
+                                        const struct ew_conv_shape *s);
+struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be,
+                                         const struct ew_conv_shape *s);
+
+/* What those kernels' prepare functions call; `end` NULL: no epilogue.  With `relu` the output has
+ * gone through one, and backward clears what it did not let through from dout[0] itself. */
+void ew_conv_forward_prepare(const struct ew_call *c, enum ew_conv_method m,
+                             const struct ew_conv_shape *s, const struct ew_epilogue_attr *end);
+void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps of 1x1 and depthwise convolutions' backward with the batch norms around them.  Scratch is
+ * the packed filter, the filter gradient's partial sums, those of the norm before it, and scratch
+ * for the threads. */
+#include "backend/cpu/step/fused_grads_step.h"
+
+#include "backend/cpu/step/bias_grad.h"
+#include "backend/cpu/step/cpu_update.h"
+#include "backend/cpu/step/norm_step.h"
+#include "backend/cpu/share.h"
+
+/* The kernels of one kind of convolution. */
+struct way {
+    const char *name;
+    size_t (*pack_size)(const struct ew_conv_shape *s);
+    size_t (*partial)(const struct ew_conv_shape *s);
+    size_t (*scratch)(const struct ew_conv_shape *s);
+    int64_t (*tiles)(const struct ew_conv_shape *s);
+    void (*run)(const struct ew_joint *j, int64_t begin, int64_t end, void *scratch);
+    bool updates;
+};
+
+static struct way way_of(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    if (s->groups > 1)
+        return (struct way){"depthwise joint gradients",
+                            k->depthwise_pack_size,
+                            k->depthwise_filter_partial,
+                            k->depthwise_joint_scratch,
+                            k->depthwise_filter_tiles,
+                            k->depthwise_joint_run,
+                            false};
+    return (struct way){"joint gradients",
+                        k->conv_data_pack_size,
+                        k->joint_partial,
+                        k->joint_scratch,
+                        k->joint_tiles,
+                        k->joint_run,
+                        true};
+}
+
+/* Depthwise layers read little; apart from batch norms two passes do as well. */
+bool ew_joint_pays(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
+{
+    const struct ew_kernels *k = c->be->isa;
+    const bool norms = c->behind || c->norm, plain = c->n_in == 2 && !relu;
+    if (s->groups > 1)
+        return norms && plain && k->depthwise_joint_fits(s);
+    return (plain || !norms) && k->joint_fits(s);
+}
+
+struct state {
+    struct ew_joint j;
+    struct way way;
+    bool relu; /* behind it: out[0] tells where dout[0] counts */
+};
+
+/* Bytes of the parts of scratch. */
+struct parts {
+    size_t packed, partial, sums, each;
+};
+
+static struct parts parts_of(const struct way *w, const struct ew_conv_shape *s)
+{
+    const size_t sums = s->normed ? (size_t)w->tiles(s) * 2 * (size_t)s->cin : 0;
+    return (struct parts){.packed = ew_float_bytes(w->pack_size(s)),
+                          .partial = ew_float_bytes(w->partial(s)),
+                          .sums = ew_float_bytes(sums),
+                          .each = w->scratch(s)};
+}
+
+/* Filters are small. */
+static void pack(const struct ew_call *c, float *to)
+{
+    const struct ew_kernels *k = c->be->isa;
+    const struct ew_conv_shape *s = &((const struct state *)c->state)->j.filter.shape;
+    if (s->groups > 1)
+        k->depthwise_data_pack(s, c->in[1]->data, to);
+    else
+        k->conv_data_pack(s, c->in[1]->data, to, 0, k->conv_data_pack_tiles(s));
+}
+
+static void joint_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const struct state *s = c->state;
+    const size_t each = s->way.scratch(&s->j.filter.shape);
+    s->way.run(&s->j, begin, end, ew_worker_scratch(c, each, worker));
+}
+
+static void sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const struct ew_joint *j = &((const struct state *)c->state)->j;
+    if (j->filter.shape.groups > 1)
+        c->be->isa->depthwise_filter_sum(&j->filter, begin, end);
+    else
+        c->be->isa->joint_sum(j, begin, end);
+}
+
+static int64_t sum_tile_count(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return s->groups > 1 ? k->depthwise_filter_sum_tiles(s) : k->joint_sum_tiles(s);
+}
+
+/* What relu did not let through has to be cleared first, and the bias's sums come with it. */
+static bool clears(const struct ew_call *c)
+{
+    return ((const struct state *)c->state)->relu && !c->masked;
+}
+
+static bool makes_bias(const struct ew_call *c)
+{
+    return c->n_in > 2 && c->din[2] && !clears(c);
+}
+
+/* Points the kernel at the call's tensors. */
+static void bind(const struct ew_call *c, struct ew_joint *j)
+{
+    j->filter.x = c->norm ? j->filter.norm->x : c->in[0]->data;
+    j->filter.dy = c->behind ? NULL : c->dout[0]->data;
+    j->filter.dw = c->din[1] ? c->din[1]->data : NULL;
+    j->filter.add = !(c->fresh & 2);
+    j->no_filter = !c->din[1];
+    j->filter.db = !j->no_filter && makes_bias(c) ? c->din[2]->data : NULL;
+    j->filter.add_db = !(c->fresh & 4);
+    j->mask = c->mask;
+    j->dx = c->din[0] ? c->din[0]->data : NULL;
+    j->add_dx = !(c->fresh & 1);
+}
+
+/* The norm's step finds its sums as one split. */
+static void leave_sums(const struct ew_call *c, const struct ew_joint *j)
+{
+    struct ew_batch_norm b = *j->filter.norm;
+    b.partial = j->norm_sums;
+    b.splits = ((const struct state *)c->state)->way.tiles(&j->filter.shape);
+    c->be->isa->batch_back_total(&b, b.sums);
+}
+
+static ew_err run(const struct ew_call *c)
+{
+    struct state *state = c->state;
+    struct ew_joint *j = &state->j;
+    const struct ew_conv_shape *s = &j->filter.shape;
+    const struct parts parts = parts_of(&state->way, s);
+    if (!c->dout[0])
+        return EW_OK;
+    if (clears(c) || (makes_bias(c) && !c->din[1]))
+        ew_bias_gradient(c, clears(c) ? c->out[0] : NULL);
+    struct ew_batch_norm norm, behind;
+    struct ew_update update; /* its settings change from run to run */
+    char *at = c->scratch;
+    if (c->norm)
+        ew_norm_of_call(c->norm, &norm);
+    if (c->behind)
+        ew_norm_of_call(c->behind, &behind);
+    if (c->update)
+        ew_cpu_update_of(c->update, &update);
+    j->filter.norm = c->norm ? &norm : NULL;
+    j->behind = c->behind ? &behind : NULL;
+    j->filter.update = c->update ? &update : NULL;
+    bind(c, j);
+    pack(c, (float *)(void *)at);
+    j->w = (float *)(void *)at;
+    j->filter.partial = (float *)(void *)(at + parts.packed);
+    j->norm_sums = c->norm && j->dx ? (float *)(void *)(at + parts.packed + parts.partial) : NULL;
+    struct ew_call rest = *c;
+    rest.scratch = at + parts.packed + parts.partial + parts.sums;
+    ew_share_run(&rest, state->way.tiles(s), joint_tiles);
+    if (!j->no_filter)
+        ew_share_run(c, sum_tile_count(c->be->isa, s), sum_tiles);
+    if (j->norm_sums)
+        leave_sums(c, j);
+    return EW_OK;
+}
+
+void ew_joint_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
+{
+    *(struct state *)c->state =
+        (struct state){.j = {.filter = {.shape = *s}}, .way = way_of(c->be->isa, s), .relu = relu};
+}
+
+struct ew_kernel ew_joint_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+{
+    const struct way way = way_of(be->isa, s);
+    const struct parts p = parts_of(&way, s);
+    const size_t all = p.packed + p.partial + p.sums + ew_share_scratch(be, p.each);
+    const size_t bias = ew_bias_scratch(s->cout);
+    return (struct ew_kernel){.name = way.name,
+                              .run = run,
+                              .fresh = true,
+                              .updates = way.updates,
+                              .norms = s->normed,
+                              .lates = true,
+                              .gates = s->groups > 1, /* lines, which are of one image each */
+                              .sums = s->normed,
+                              .steps = s->groups == 1,
+                              .masks = s->groups == 1 && !s->normed,
+                              .masked = s->groups == 1,
+                              .scratch = all > bias ? all : bias,
+                              .state = sizeof(struct state)};
+}

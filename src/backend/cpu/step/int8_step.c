@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps of 8-bit convolutions and dense layers. */
+#include "backend/cpu/step/int8_step.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "backend/cpu/share.h"
+
+struct step {
+    struct ew_conv_shape shape;
+    struct ew_qconv conv;
+    enum ew_qlayer_method method;
+    int x, add;
+};
+
+/* One function of the table by method. */
+#define BY_METHOD(k, what)                                                                         \
+    {                                                                                              \
+        [EW_QLAYER_GEMM] = (k)->qconv_##what, [EW_QLAYER_DEPTH] = (k)->qdepth_##what,              \
+        [EW_QLAYER_COLUMN] = (k)->qcolumn_##what, [EW_QLAYER_GROUP] = (k)->qgroup_##what,          \
+        [EW_QLAYER_WINO] = (k)->qwino_##what                                                       \
+    }
+
+static size_t scratch_of(const struct ew_kernels *k, enum ew_qlayer_method m,
+                         const struct ew_conv_shape *s)
+{
+    size_t (*const scratch[])(const struct ew_conv_shape *) = BY_METHOD(k, scratch);
+    return scratch[m](s);
+}
+
+/* ---- Reading inputs ---- */
+
+static const struct ew_tensor *input(const struct ew_call *c, int slot)
+{
+    return slot < 0 ? NULL : ew_call_in(c, slot);
+}
+
+struct ew_qbyte ew_qbyte_of(const struct ew_call *c, int like, int zero)
+{
+    const struct ew_tensor *z = input(c, zero);
+    const bool is_signed = c->in[like]->dtype == EW_S8;
+    return (struct ew_qbyte){.flip = is_signed ? 0x80 : 0,
+                             .zero = (int32_t)ew_quant_zero(z, 0) + (is_signed ? 128 : 0)};
+}
+
+void ew_qclamp_of(const struct ew_quant_clamp *clamp, const struct ew_qbyte *y, int32_t *lo,
+                  int32_t *hi)
+{
+    const int64_t offset = y->flip ? 128 : 0;
+    *lo = (int32_t)ew_max_i64(clamp->lo + offset, 0);
+    *hi = (int32_t)ew_min_i64(clamp->hi + offset, 255);
+}
+
+bool ew_qknown(const struct ew_call *c, int slot)
+{
+    const struct ew_tensor *t = input(c, slot);
+    return !t || t->data;
+}
+
+/* Filters are int8 around 0, or uint8 around 128, which is the same. */
+static bool is_symmetric(const struct ew_call *c, const struct ew_qlayer_slots *s)
+{
+    const struct ew_tensor *w = c->in[s->w], *zero = input(c, s->w_zero);
+    const int64_t middle = w->dtype == EW_U8 ? 128 : 0;
+    if (!zero)
+        return middle == 0;
+    for (int64_t i = 0; i < ew_tensor_count(zero); i++)
+        if (ew_tensor_get_int(zero, i) != middle)
+            return false;
+    return true;
+}
+
+static float ratio_at(const struct ew_call *c, const struct ew_qlayer_slots *s, int64_t i)
+{
+    const struct ew_tensor *y = input(c, s->y_scale);
+    return ew_quant_ratio(ew_tensor_get(c->in[s->x_scale], 0), ew_quant_scale(c->in[s->w_scale], i),
+                          y ? ew_tensor_get(y, 0) : 1);
+}
+
+/* A sum of 32 bits times the ratio must stay a float. */
+static bool is_sane(float ratio)
+{
+    return fabsf(ratio) < 0x1p60f; /* false for NaN */
+}
+
+/* Ratios below 1 keep what is rounded below 2^31. */
+static bool is_tame(const struct ew_call *c, const struct ew_qlayer *l)
+{
+    for (int64_t i = 0; i < ew_tensor_count(c->in[l->slots->w_scale]); i++)
+        if (!(fabsf(ratio_at(c, l->slots, i)) < 1))
+            return false;
+    return true;
+}
+
+bool ew_qlayer_fits(const struct ew_call *c, const struct ew_qlayer *l)
+{
+    const struct ew_qlayer_slots *s = l->slots;
+    const int known[] = {s->x_scale,   s->x_zero,   s->w,    s->w_scale,   s->w_zero,
+                         s->y_scale,   s->y_zero,   s->bias, s->add_scale, s->add_zero,
+                         s->sum_scale, s->sum_zero, s->table};
+    for (size_t i = 0; i < EW_COUNT(known); i++)
+        if (!ew_qknown(c, known[i]))
+            return false;
+    if (!is_symmetric(c, s) || ew_tensor_count(c->in[s->x]) >= INT32_MAX ||
+        ew_tensor_count(c->in[s->x]) == 0)
+        return false;
+    for (int64_t i = 0; i < l->shape.cout; i++)
+        if (!is_sane(ratio_at(c, s, i)))
+            return false;
+    return true;
+}
+
+int ew_qlayer_methods(const struct ew_call *c, const struct ew_qlayer *l,
+                      enum ew_qlayer_method out[EW_QLAYER_METHODS])
+{
+    const struct ew_kernels *k = c->be->isa;
+    const struct ew_qlayer_slots *s = l->slots;
+    const bool plain = c->in[s->x]->dtype == EW_U8;
+    int n = 0;
+    if (plain && k->qcolumn_fits(&l->shape) && input(c, s->y_scale) && !input(c, s->add) &&
+        is_tame(c, l))
+        out[n++] = EW_QLAYER_COLUMN;
+    if (plain && k->qgroup_fits(&l->shape))
+        out[n++] = EW_QLAYER_GROUP;
+    const bool wino = !l->by_row && k->qwino_fits(&l->shape);
+    const bool first = wino && k->qwino_pays(&l->shape);
+    if (first)
+        out[n++] = EW_QLAYER_WINO;
+    if (k->qdepth_fits(&l->shape))
+        out[n++] = EW_QLAYER_DEPTH;
+    else
+        out[n++] = EW_QLAYER_GEMM;
+    if (wino && !first)
+        out[n++] = EW_QLAYER_WINO;
+    return n;
+}
+
+/* ---- Epilogues ---- */
+
+static void set_end(const struct ew_call *c, const struct ew_qlayer *l, struct ew_qend *e)
+{
+    const struct ew_qlayer_slots *s = l->slots;
+    const struct ew_tensor *table = input(c, s->table);
+    *e = (struct ew_qend){.to_float = !input(c, s->y_scale), .tame = is_tame(c, l)};
+    if (e->to_float)
+        return;
+    e->y = ew_qbyte_of(c, s->y_zero, s->y_zero);
+    if (input(c, s->add)) {
+        const double sum = ew_tensor_get(c->in[s->sum_scale], 0);
+        e->mid = e->y;
+        e->y = ew_qbyte_of(c, s->sum_zero, s->sum_zero);
+        e->of_add = ew_qbyte_of(c, s->add, s->add_zero);
+        e->mid_ratio = ew_quant_ratio(ew_tensor_get(c->in[s->y_scale], 0), 1, sum);
+        e->add_ratio = ew_quant_ratio(ew_tensor_get(c->in[s->add_scale], 0), 1, sum);
+    }
+    ew_qclamp_of(&l->clamp, &e->y, &e->lo, &e->hi);
+    e->table = table ? table->data : NULL;
+}
+
+ew_err ew_qlayer_prepare(const struct ew_call *c, const struct ew_qlayer *l,
+                         enum ew_qlayer_method m)
+{
+    struct step *p = c->state;
+    *p = (struct step){.shape = l->shape, .method = m, .x = l->slots->x, .add = l->slots->add};
+    p->conv = (struct ew_qconv){.shape = &p->shape,
+                                .of_x = ew_qbyte_of(c, l->slots->x, l->slots->x_zero),
+                                .packed = c->packed};
+    set_end(c, l, &p->conv.end);
+    return EW_OK;
+}
+
+/* ---- Packing ---- */
+
+struct packing {
+    const struct ew_call *c;
+    const struct ew_conv_shape *shape;
+    struct ew_qconv_weights weights;
+};
+
+static void pack_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct packing *p = ctx;
+    p->c->be->isa->qconv_pack(p->shape, &p->weights, p->c->packed, begin, end);
+}
+
+static void pack_wino_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct packing *p = ctx;
+    p->c->be->isa->qwino_pack(p->shape, &p->weights, p->c->packed, begin, end);
+}
+
+ew_err ew_qlayer_pack(const struct ew_call *c, const struct ew_qlayer *l)
+{
+    const struct ew_qlayer_slots *s = l->slots;
+    const struct ew_tensor *bias = input(c, s->bias);
+    EW_CLEANUP(ew_free_ptr) float *ratio = calloc((size_t)l->shape.cout + 1, sizeof(*ratio));
+    EW_CHECK(ratio, EW_ERR_MEMORY, "%s: no memory to pack its weights", c->name);
+    for (int64_t i = 0; i < l->shape.cout; i++)
+        ratio[i] = ratio_at(c, s, i);
+    struct packing p = {.c = c,
+                        .shape = &l->shape,
+                        .weights = {.w = c->in[s->w]->data,
+                                    .by_row = l->by_row,
+                                    .flip = c->in[s->w]->dtype == EW_U8 ? 0x80 : 0,
+                                    .of_x = ew_qbyte_of(c, s->x, s->x_zero),
+                                    .bias = bias ? bias->data : NULL,
+                                    .ratio = ratio}};
+    const struct ew_kernels *k = c->be->isa;
+    const enum ew_qlayer_method method = ((const struct step *)c->state)->method;
+    if (method == EW_QLAYER_DEPTH)
+        k->qdepth_pack(&l->shape, &p.weights, c->packed);
+    else if (method == EW_QLAYER_COLUMN)
+        k->qcolumn_pack(&l->shape, &p.weights, c->packed);
+    else if (method == EW_QLAYER_GROUP)
+        k->qgroup_pack(&l->shape, &p.weights, c->packed);
+    else if (method == EW_QLAYER_WINO)
+        ew_pool_run(c->be->pool, k->qwino_pack_tiles(&l->shape), pack_wino_tiles, &p);
+    else
+        ew_pool_run(c->be->pool, k->qconv_pack_tiles(&l->shape), pack_tiles, &p);
+    return EW_OK;
+}
+
+/* ---- Runs ---- */
+
+static void conv_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    const struct step *p = c->state;
+    void (*const run[])(const struct ew_qconv *, int64_t, int64_t, void *) =
+        BY_METHOD(c->be->isa, run);
+    void *scratch = ew_worker_scratch(c, scratch_of(c->be->isa, p->method, &p->shape), worker);
+    run[p->method](&p->conv, begin, end, scratch);
+}
+
+static ew_err run(const struct ew_call *c)
+{
+    struct step *p = c->state;
+    const struct ew_tensor *add = input(c, p->add);
+    int64_t (*const tiles[])(const struct ew_conv_shape *) = BY_METHOD(c->be->isa, tiles);
+    p->conv.x = c->in[p->x]->data;
+    p->conv.y = c->out[0]->data;
+    p->conv.end.add = add ? add->data : NULL;
+    ew_share_run(c, tiles[p->method](&p->shape), conv_tiles);
+    return EW_OK;
+}
+
+struct ew_kernel ew_qlayer_kernel(const struct ew_call *c, const struct ew_qlayer *l,
+                                  enum ew_qlayer_method m)
+{
+    static const char *const names[] = {[EW_QLAYER_GEMM] = "gemm int8",
+                                        [EW_QLAYER_DEPTH] = "taps int8",
+                                        [EW_QLAYER_COLUMN] = "columns int8",
+                                        [EW_QLAYER_GROUP] = "grouped int8",
+                                        [EW_QLAYER_WINO] = "winograd int8"};
+    const struct ew_kernels *k = c->be->isa;
+    size_t (*const packed[])(const struct ew_conv_shape *) = BY_METHOD(k, pack_size);
+    return (struct ew_kernel){.name = names[m],
+                              .run = run,
+                              .scratch = ew_share_scratch(c->be, scratch_of(k, m, &l->shape)),
+                              .state = sizeof(struct step),
+                              .packed = packed[m](&l->shape),
+                              .packs = 1u << l->slots->w};
+}

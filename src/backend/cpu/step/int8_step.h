@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps of 8-bit convolutions and dense layers: from an operator's inputs to the kernels. */
+#ifndef EW_BACKEND_CPU_STEP_INT8_STEP_H
+#define EW_BACKEND_CPU_STEP_INT8_STEP_H
+
+#include "backend/backend.h"
+#include "backend/cpu/isa.h"
+#include "op/qlinear.h"
+
+/* Where an operator has what; -1: it has no such input. */
+struct ew_qlayer_slots {
+    int x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias;
+    int add, add_scale, add_zero, sum_scale, sum_zero, table;
+};
+
+/* One layer: its slots, shape and attributes. */
+struct ew_qlayer {
+    const struct ew_qlayer_slots *slots;
+    struct ew_conv_shape shape;
+    struct ew_quant_clamp clamp;
+    bool by_row; /* weights are [I, O] */
+};
+
+/* The type of in[like] with zero point in[zero], which may be absent. */
+struct ew_qbyte ew_qbyte_of(const struct ew_call *c, int like, int zero);
+/* A clamp as the kernels want it, for outputs of this type. */
+void ew_qclamp_of(const struct ew_quant_clamp *clamp, const struct ew_qbyte *y, int32_t *lo,
+                  int32_t *hi);
+/* True where the value of in[slot] is known, or it is absent. */
+bool ew_qknown(const struct ew_call *c, int slot);
+
+enum ew_qlayer_method {
+    EW_QLAYER_GEMM,   /* any shape */
+    EW_QLAYER_DEPTH,  /* depthwise */
+    EW_QLAYER_COLUMN, /* the usual depthwise ones, by columns of the window */
+    EW_QLAYER_GROUP,  /* groups of few channels */
+    EW_QLAYER_WINO,   /* 3x3 with stride 1 */
+    EW_QLAYER_METHODS
+};
+
+/* True where the kernels can do it: weights and parameters are constant, filters symmetric. */
+bool ew_qlayer_fits(const struct ew_call *c, const struct ew_qlayer *l);
+/* The methods that can, best first. */
+int ew_qlayer_methods(const struct ew_call *c, const struct ew_qlayer *l,
+                      enum ew_qlayer_method out[EW_QLAYER_METHODS]);
+/* A kernel without prepare and pack, which are the row's and call the next two. */
+struct ew_kernel ew_qlayer_kernel(const struct ew_call *c, const struct ew_qlayer *l,
+                                  enum ew_qlayer_method m);
+ew_err ew_qlayer_prepare(const struct ew_call *c, const struct ew_qlayer *l,
+                         enum ew_qlayer_method m);
+ew_err ew_qlayer_pack(const struct ew_call *c, const struct ew_qlayer *l);
+
+#endif

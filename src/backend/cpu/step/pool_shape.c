@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The windows of all pooling operators. */
+#include "backend/cpu/step/pool_shape.h"
+
+#include <string.h>
+
+#include "op/pooling.h"
+
+static bool is(const struct ew_call *c, const char *name)
+{
+    return strcmp(c->op->name, name) == 0;
+}
+
+/* Even adaptive windows slide. */
+static bool make_even(struct ew_window *w)
+{
+    for (int i = 0; w->adaptive && i < EW_WINDOW_DIMS; i++) {
+        if (w->in[i] % w->out[i])
+            return false;
+        w->kernel[i] = w->stride[i] = w->in[i] / w->out[i];
+        w->dilation[i] = 1;
+        w->pad[i] = w->pad_end[i] = 0;
+    }
+    return true;
+}
+
+/* The average over a last window that reaches beyond the padding has a divisor of its own. */
+static bool reaches_beyond(const struct ew_window *w)
+{
+    for (int i = 0; i < EW_WINDOW_DIMS; i++) {
+        const int64_t end =
+            (w->out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
+        if (end > w->in[i] + w->pad[i] + w->pad_end[i])
+            return true;
+    }
+    return false;
+}
+
+bool ew_pool_shape_of(const struct ew_call *c, struct ew_conv_shape *out, bool *max,
+                      bool *count_pads)
+{
+    struct ew_window w;
+    const bool average = is(c, "average_pool") || is(c, "qlinear_average_pool");
+    const bool sliding = is(c, "max_pool") || average;
+    const bool adaptive = is(c, "adaptive_avg_pool");
+    const ew_err e = sliding    ? ew_pool_resolve(c, &w)
+                     : adaptive ? ew_adaptive_resolve(c, &w)
+                                : ew_global_resolve(c, &w);
+    if (e != EW_OK || !make_even(&w))
+        return false;
+    const struct ew_pool_attr *a = c->attr;
+    *max = is(c, "max_pool") || is(c, "global_max_pool");
+    *count_pads = average && a->count_include_pad;
+    if (*count_pads && reaches_beyond(&w))
+        return false;
+    *out = (struct ew_conv_shape){.batch = (int32_t)w.batch,
+                                  .groups = (int32_t)w.channels,
+                                  .cin = (int32_t)w.channels,
+                                  .cout = (int32_t)w.channels};
+    for (int i = 0; i < EW_WINDOW_DIMS; i++)
+        out->axis[i] = (struct ew_conv_axis){.in = (int32_t)w.in[i],
+                                             .out = (int32_t)w.out[i],
+                                             .taps = (int32_t)w.kernel[i],
+                                             .stride = (int32_t)w.stride[i],
+                                             .dilation = (int32_t)w.dilation[i],
+                                             .pad = (int32_t)w.pad[i]};
+    return true;
+}

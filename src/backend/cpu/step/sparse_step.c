@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training steps of dense layers and convolutions that skip zeros. */
+#include "backend/cpu/step/sparse_step.h"
+
+#include "backend/cpu/step/bias_grad.h"
+#include "backend/cpu/step/cpu_update.h"
+#include "backend/cpu/share.h"
+#include "backend/cpu/step/tap_pairs_step.h"
+
+/* The other kernel's state follows it. */
+struct state {
+    struct ew_conv_shape shape;
+    bool relu;   /* behind it */
+    double most; /* of what is looked at that may not be zero */
+    ew_err (*otherwise)(const struct ew_call *c);
+};
+
+/* Threads have a gradient of the filter each: not where that is more than there are elements to
+ * skip, as in layers of many channels and few pixels. */
+static bool rare_worth(const struct ew_ask *ask, const struct ew_conv_shape *s)
+{
+    const struct ew_kernels *k = ask->be->isa;
+    const size_t elements =
+        (size_t)s->batch * (size_t)s->axis[1].out * (size_t)s->axis[2].out * (size_t)s->cout;
+    return ask->phase == EW_PHASE_BACKWARD && k->rare_fits(s, ask->c->din && ask->c->din[0]) &&
+           k->rare_shared(s) <= elements;
+}
+
+bool ew_sparse_worth(const struct ew_ask *ask, const struct ew_conv_shape *s)
+{
+    return ask->c->train && !ask->c->norm && !ask->c->behind &&
+           (ask->be->isa->sparse_fits(s) || rare_worth(ask, s));
+}
+
+#define RARE 0.2 /* at most, however few taps there are */
+
+/* From there on skipping gains nothing.  The more taps, the fewer products Winograd makes. */
+static double most_of(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    const double one = 1.0 / ((double)s->axis[1].taps * s->axis[2].taps);
+    return k->sparse_fits(s) ? 0.67 : one < RARE ? one : RARE;
+}
+
+static struct ew_call other_call(const struct ew_call *c)
+{
+    struct ew_call other = *c;
+    other.state = (char *)c->state + ew_align_up(sizeof(struct state));
+    return other;
+}
+
+ew_err ew_sparse_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu,
+                         const struct ew_kernel *otherwise)
+{
+    const struct ew_call other = other_call(c);
+    *(struct state *)c->state = (struct state){
+        .shape = *s, .relu = relu, .most = most_of(c->be->isa, s), .otherwise = otherwise->run};
+    return otherwise->prepare ? otherwise->prepare(&other) : EW_OK;
+}
+
+static ew_err run_otherwise(const struct ew_call *c)
+{
+    const struct ew_call other = other_call(c);
+    return ((const struct state *)c->state)->otherwise(&other);
+}
+
+/* How much of a tensor, its rows `step` apart or, with 0, one behind the other, is not zero. */
+static double share_of(const struct ew_call *c, const struct ew_tensor *t, int64_t step)
+{
+    const int64_t n = t->shape.dim[t->shape.rank - 1];
+    return c->be->isa->sparse_share(t->data, ew_tensor_count(t) / n, n, step ? step : n);
+}
+
+struct work {
+    const struct ew_kernels *k;
+    struct ew_spots forward;
+    struct ew_spots_grad backward;
+    char *scratch;
+    size_t size; /* of a thread's scratch */
+    bool by_x;
+};
+
+static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->sparse_run(&w->forward, begin, end, ew_scratch_of(w->scratch, w->size, worker));
+}
+
+static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->sparse_grad_run(&w->backward, begin, end, ew_scratch_of(w->scratch, w->size, worker));
+}
+
+static void filter_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->sparse_filter_run(&w->backward, w->by_x, begin, end,
+                            ew_scratch_of(w->scratch, w->size, worker));
+}
+
+static void rare_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->rare_run(&w->backward, begin, end, ew_scratch_of(w->scratch, w->size, worker));
+}
+
+static void rare_outputs(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->rare_sum(&w->backward, begin, end);
+}
+
+static ew_err run_forward(const struct ew_call *c)
+{
+    const struct ew_kernels *k = c->be->isa;
+    const struct state *state = c->state;
+    const struct ew_conv_shape *s = &state->shape;
+    if (c->behind || share_of(c, c->in[0], 0) > state->most)
+        return run_otherwise(c);
+    struct work w = {.k = k,
+                     .forward = {.shape = *s,
+                                 .x = c->in[0]->data,
+                                 .w = c->in[1]->data,
+                                 .bias = c->n_in > 2 && c->in[2] ? c->in[2]->data : NULL,
+                                 .relu = state->relu,
+                                 .y = c->out[0]->data},
+                     .scratch = c->scratch,
+                     .size = k->sparse_scratch(s)};
+    ew_pool_run(c->be->pool, k->sparse_tiles(s), forward_tiles, &w);
+    return EW_OK;
+}
+
+/* What the threads share, backward. */
+static size_t shared_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return k->sparse_fits(s) ? 0 : ew_float_bytes(k->rare_shared(s));
+}
+
+/* Scratch for a thread. */
+static size_t grad_scratch(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    if (!k->sparse_fits(s))
+        return k->rare_scratch(s);
+    const size_t data = k->sparse_grad_scratch(s), filter = k->sparse_filter_scratch(s);
+    return k->sparse_filter_tiles(s, false) > 0 && filter > data ? filter : data;
+}
+
+static void run_gradients(const struct ew_call *c, struct work *w)
+{
+    const struct ew_conv_shape *s = &w->backward.filter.shape;
+    if (!w->k->sparse_fits(s)) {
+        ew_pool_run(c->be->pool, w->k->rare_tiles(s), rare_tiles, w);
+        if (c->din[1])
+            ew_pool_run(c->be->pool, s->cout, rare_outputs, w);
+        return;
+    }
+    const int64_t tiles = w->k->sparse_filter_tiles(s, w->by_x);
+    if (c->din[0] || (c->din[1] && tiles == 0))
+        ew_pool_run(c->be->pool, w->k->sparse_grad_tiles(s), backward_tiles, w);
+    if (c->din[1])
+        ew_pool_run(c->be->pool, tiles, filter_tiles, w);
+}
+
+static ew_err run_backward(const struct ew_call *c)
+{
+    const struct state *state = c->state;
+    const struct ew_conv_shape *s = &state->shape;
+    const bool masks = state->relu && !c->masked;
+    struct ew_update update; /* its settings change from run to run */
+    if (!c->dout[0])
+        return EW_OK;
+    const double share = share_of(c, masks ? c->out[0] : c->dout[0], c->out_step);
+    if (share > state->most)
+        return run_otherwise(c);
+    if (c->update)
+        ew_cpu_update_of(c->update, &update);
+    struct work w = {.k = c->be->isa,
+                     .backward = ew_spot_gradients(c, s, &update),
+                     .scratch = (char *)c->scratch + shared_bytes(c->be->isa, s),
+                     .size = grad_scratch(c->be->isa, s),
+                     .by_x = share_of(c, c->in[0], 0) < share};
+    const bool bias = c->n_in > 2 && c->din[2], rare = !c->be->isa->sparse_fits(s);
+    w.backward.mask = c->mask;
+    w.backward.filter.db = bias && rare && !masks && c->din[1] ? c->din[2]->data : NULL;
+    w.backward.filter.add_db = !(c->fresh & 4);
+    if (masks || (bias && !w.backward.filter.db))
+        ew_bias_gradient(c, masks ? c->out[0] : NULL);
+    run_gradients(c, &w);
+    return EW_OK;
+}
+
+struct ew_kernel ew_sparse_kernel(const struct ew_ask *ask, const struct ew_conv_shape *s,
+                                  struct ew_kernel otherwise)
+{
+    const struct ew_kernels *k = ask->be->isa;
+    const bool forward = ask->phase == EW_PHASE_FORWARD;
+    const size_t own = forward ? k->sparse_scratch(s) : grad_scratch(k, s);
+    const size_t bias = forward ? 0 : ew_bias_scratch(s->cout);
+    const size_t shared = forward ? 0 : shared_bytes(k, s);
+    const size_t mine = shared + ew_share_scratch(ask->be, own), all = mine > bias ? mine : bias;
+    struct ew_kernel out = otherwise;
+    out.name = forward ? "sparse or dense" : "gradients, sparse or dense";
+    out.run = forward ? run_forward : run_backward;
+    out.prepare = NULL;
+    out.scratch = all > otherwise.scratch ? all : otherwise.scratch;
+    out.state = ew_align_up(sizeof(struct state)) + otherwise.state;
+    return out;
+}

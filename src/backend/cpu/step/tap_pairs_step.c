@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training steps of dense layers, and of convolutions of few positions. */
+#include "backend/cpu/step/tap_pairs_step.h"
+
+#include <math.h>
+
+#include "backend/cpu/step/bias_grad.h"
+#include "backend/cpu/step/cpu_update.h"
+#include "backend/cpu/share.h"
+#include "op/optimizer.h"
+
+#define TURN_ALONE (16 << 10) /* floats: laying out less is done before another thread wakes up */
+#define DENSE_ALONE                                                                                \
+    (128 << 10) /* multiply-adds: likewise, and lines that two threads write cross */
+
+struct state {
+    struct ew_conv_shape shape;
+    bool relu; /* behind it */
+    /* Backward: 1 + what ew_optimizer.handed was when taps that meet no pixel were seen to have no
+     * state. */
+    int64_t still;
+};
+
+void ew_spot_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
+{
+    *(struct state *)c->state = (struct state){.shape = *s, .relu = relu};
+}
+
+/* What the threads do, on scratch of `size` bytes each. */
+struct work {
+    const struct ew_kernels *k;
+    struct ew_spots spots;
+    struct ew_spots_grad grad;
+    char *scratch;
+    size_t size;
+};
+
+/* ---- Forward: scratch is x laid out, then scratch for the threads ---- */
+
+static void turn_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->spots_turn(&w->spots, begin, end);
+}
+
+static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->spots_run(&w->spots, begin, end, ew_scratch_of(w->scratch, w->size, worker));
+}
+
+static void dense_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->dense_run(&w->spots, begin, end);
+}
+
+/* A loop of that many multiply-adds. */
+static struct ew_pool *pool_for(const struct ew_call *c, const struct ew_conv_shape *s)
+{
+    return (int64_t)s->batch * s->cin * s->cout < DENSE_ALONE ? NULL : c->be->pool;
+}
+
+static ew_err run_forward(const struct ew_call *c)
+{
+    const struct ew_kernels *k = c->be->isa;
+    const struct state *state = c->state;
+    const struct ew_conv_shape *s = &state->shape;
+    const bool dense = k->dense_pays(s);
+    const size_t turned = dense ? k->dense_turned(s) : k->spots_turned(s);
+    struct work w = {.k = k,
+                     .spots = {.shape = *s,
+                               .x = c->in[0]->data,
+                               .w = c->in[1]->data,
+                               .bias = c->n_in > 2 && c->in[2] ? c->in[2]->data : NULL,
+                               .relu = state->relu,
+                               .y = c->out[0]->data,
+                               .turned = c->scratch},
+                     .scratch = (char *)c->scratch + ew_float_bytes(turned),
+                     .size = k->spots_scratch(s)};
+    if (dense) {
+        ew_pool_run(pool_for(c, s), k->dense_tiles(s), dense_tiles, &w);
+        k->dense_sum(&w.spots);
+        return EW_OK;
+    }
+    ew_pool_run(turned < TURN_ALONE ? NULL : c->be->pool, k->spots_turn_tiles(s), turn_tiles, &w);
+    ew_pool_run(c->be->pool, k->spots_tiles(s), run_tiles, &w);
+    return EW_OK;
+}
+
+struct ew_kernel ew_spot_forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+{
+    const struct ew_kernels *k = be->isa;
+    const size_t spots =
+        ew_float_bytes(k->spots_turned(s)) + ew_share_scratch(be, k->spots_scratch(s));
+    return (struct ew_kernel){.name = "few positions",
+                              .run = run_forward,
+                              .scratch =
+                                  k->dense_pays(s) ? ew_float_bytes(k->dense_turned(s)) : spots,
+                              .state = sizeof(struct state)};
+}
+
+/* ---- Backward: scratch is dy laid out and sums, then scratch for the threads ---- */
+
+static void dense_grad_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->dense_grad_run(&w->grad, begin, end);
+}
+
+static void grad_turn_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->spots_grad_turn(&w->grad, begin, end);
+}
+
+static void grad_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->spots_grad_run(&w->grad, begin, end, ew_scratch_of(w->scratch, w->size, worker));
+}
+
+static void grad_sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->spots_grad_sum(&w->grad, begin, end);
+}
+
+static void run_gradients(const struct ew_call *c, struct work *w)
+{
+    const struct ew_conv_shape *s = &w->grad.filter.shape;
+    const int64_t dy = (int64_t)s->batch * s->cout;
+    if (w->k->dense_pays(s)) {
+        ew_pool_run(pool_for(c, s), w->k->dense_grad_tiles(s), dense_grad_tiles, w);
+        w->k->dense_grad_sum(&w->grad);
+        return;
+    }
+    ew_pool_run(dy < TURN_ALONE ? NULL : c->be->pool, w->k->spots_grad_turn_tiles(s),
+                grad_turn_tiles, w);
+    ew_pool_run(c->be->pool, w->k->spots_grad_tiles(s), grad_tiles, w);
+    if (w->grad.dx)
+        ew_pool_run(c->be->pool, w->k->spots_grad_sum_tiles(s), grad_sum_tiles, w);
+}
+
+static bool all_zero(const float *p, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabsf(p[i]) <= 0))
+            return false;
+    return true;
+}
+
+/* True where the optimiser has no state for taps that meet no pixel. */
+static bool are_still(const struct ew_call *update, const struct ew_conv_shape *s, uint32_t met)
+{
+    const int64_t taps = (int64_t)s->axis[0].taps * s->axis[1].taps * s->axis[2].taps;
+    for (int i = 2; i < update->n_in; i++)
+        for (int64_t k = 0; k < s->cout * taps; k++)
+            if (!(met >> k % taps & 1) &&
+                !all_zero((const float *)update->in[i]->data + k * s->cin, s->cin))
+                return false;
+    return true;
+}
+
+/* Filters of 3x3 on single pixels meet padding with eight of nine taps.  Their gradient is zero,
+ * and without state or decay so is their step: they need not be read and written. */
+static bool may_skip(const struct ew_call *c, struct state *state)
+{
+    const struct ew_optimizer *o = c->update ? c->update->attr : NULL;
+    const uint32_t met = c->be->isa->spots_met(&state->shape);
+    if (!o || o->weight_decay > 0)
+        return false;
+    if (state->still != o->handed + 1 && are_still(c->update, &state->shape, met))
+        state->still = o->handed + 1;
+    return state->still == o->handed + 1;
+}
+
+struct ew_spots_grad ew_spot_gradients(const struct ew_call *c, const struct ew_conv_shape *s,
+                                       const struct ew_update *update)
+{
+    return (struct ew_spots_grad){.filter = {.shape = *s,
+                                             .x = c->in[0]->data,
+                                             .dy = c->dout[0]->data,
+                                             .dw = c->din[1] ? c->din[1]->data : NULL,
+                                             .add = !(c->fresh & 2),
+                                             .update = c->update ? update : NULL},
+                                  .no_filter = !c->din[1],
+                                  .w = c->in[1]->data,
+                                  .dx = c->din[0] ? c->din[0]->data : NULL,
+                                  .add_dx = !(c->fresh & 1),
+                                  .shared = c->scratch};
+}
+
+static ew_err run_backward(const struct ew_call *c)
+{
+    const struct ew_kernels *k = c->be->isa;
+    struct state *state = c->state;
+    const struct ew_conv_shape *s = &state->shape;
+    struct ew_update update; /* its settings change from run to run */
+    if (!c->dout[0])
+        return EW_OK;
+    if (c->update)
+        ew_cpu_update_of(c->update, &update);
+    struct work w = {.k = k,
+                     .grad = ew_spot_gradients(c, s, &update),
+                     .scratch = (char *)c->scratch + ew_float_bytes(k->spots_grad_shared(s)),
+                     .size = k->spots_grad_scratch(s)};
+    w.grad.skip_unmet = may_skip(c, state);
+    const bool masks = state->relu && !c->masked;
+    if (masks || (c->n_in > 2 && c->din[2]))
+        ew_bias_gradient(c, masks ? c->out[0] : NULL);
+    if (c->din[0] || c->din[1])
+        run_gradients(c, &w);
+    return EW_OK;
+}
+
+struct ew_kernel ew_spot_backward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+{
+    const struct ew_kernels *k = be->isa;
+    const size_t spots =
+        ew_float_bytes(k->spots_grad_shared(s)) + ew_share_scratch(be, k->spots_grad_scratch(s));
+    const size_t gradients = k->dense_pays(s) ? ew_float_bytes(k->dense_grad_shared(s)) : spots;
+    const size_t bias = ew_bias_scratch(s->cout);
+    return (struct ew_kernel){.name = "few positions' gradients",
+                              .run = run_backward,
+                              .fresh = true,
+                              .updates = true,
+                              .masked = true,
+                              .scratch = gradients > bias ? gradients : bias,
+                              .state = sizeof(struct state)};
+}
