@@ -46,7 +46,7 @@ static double peak_ns(const struct ew_kernels *k, bool integer)
     static float sink = 0;
     static int32_t int_sink = 0;
     const double t = now_ns();
-    const int64_t flops = integer ? k->qpeak(20000, &int_sink) : k->peak(20000, &sink);
+    const int64_t flops = integer ? k->int8_peak(20000, &int_sink) : k->peak(20000, &sink);
     return (now_ns() - t) / (double)flops;
 }
 

@@ -71,7 +71,7 @@ const char *lab_layer_name(int i)
 struct conv_ctx {
     const struct ew_kernels *k;
     struct ew_conv conv, grad;
-    struct ew_conv_filter filter;
+    struct ew_conv_wgrad filter;
     const float *w;
     double *want;
     int64_t tiles, sums;
@@ -132,7 +132,7 @@ static void winograd(void *ctx)
 static void data_gradient(void *ctx)
 {
     const struct conv_ctx *c = ctx;
-    c->k->conv_data_run(&c->grad, 0, c->tiles, c->scratch);
+    c->k->conv_dgrad_run(&c->grad, 0, c->tiles, c->scratch);
 }
 
 static void data_setup(const struct ew_kernels *k, int i, struct lab_job *out)
@@ -140,19 +140,19 @@ static void data_setup(const struct ew_kernels *k, int i, struct lab_job *out)
     const struct ew_conv_shape *s = &lab_layers[i].shape;
     conv_setup(k, i, out);
     struct conv_ctx *c = out->ctx;
-    float *packed = lab_array(k->conv_data_pack_size(s));
-    k->conv_data_pack(s, c->w, packed, 0, k->conv_data_pack_tiles(s));
+    float *packed = lab_array(k->conv_dgrad_pack_size(s));
+    k->conv_dgrad_pack(s, c->w, packed, 0, k->conv_dgrad_pack_tiles(s));
     c->grad = (struct ew_conv){
         .shape = *s, .x = c->conv.y, .w = packed, .y = lab_array((size_t)ref_conv_in_count(s))};
-    c->tiles = k->conv_data_tiles(s);
+    c->tiles = k->conv_dgrad_tiles(s);
     out->run = data_gradient;
 }
 
 static void filter_gradient(void *ctx)
 {
     const struct conv_ctx *c = ctx;
-    c->k->conv_filter_run(&c->filter, 0, c->tiles, c->scratch);
-    c->k->conv_filter_sum(&c->filter, 0, c->sums);
+    c->k->conv_wgrad_run(&c->filter, 0, c->tiles, c->scratch);
+    c->k->conv_wgrad_sum(&c->filter, 0, c->sums);
 }
 
 static void filter_setup(const struct ew_kernels *k, int i, struct lab_job *out)
@@ -160,14 +160,14 @@ static void filter_setup(const struct ew_kernels *k, int i, struct lab_job *out)
     const struct ew_conv_shape *s = &lab_layers[i].shape;
     conv_setup(k, i, out);
     struct conv_ctx *c = out->ctx;
-    c->filter = (struct ew_conv_filter){.shape = *s,
-                                        .x = c->conv.x,
-                                        .dy = c->conv.y,
-                                        .dw = lab_array((size_t)ref_conv_filter_count(s)),
-                                        .partial = lab_array(k->conv_filter_partial(s))};
-    c->tiles = k->conv_filter_tiles(s);
-    c->sums = k->conv_filter_sum_tiles(s);
-    c->scratch = lab_array(k->conv_filter_scratch(s) / sizeof(float));
+    c->filter = (struct ew_conv_wgrad){.shape = *s,
+                                       .x = c->conv.x,
+                                       .dy = c->conv.y,
+                                       .dw = lab_array((size_t)ref_conv_filter_count(s)),
+                                       .partial = lab_array(k->conv_wgrad_partial(s))};
+    c->tiles = k->conv_wgrad_tiles(s);
+    c->sums = k->conv_wgrad_sum_tiles(s);
+    c->scratch = lab_array(k->conv_wgrad_scratch(s) / sizeof(float));
     out->run = filter_gradient;
 }
 
@@ -220,47 +220,47 @@ static void depthwise_setup(const struct ew_kernels *k, int i, struct lab_job *o
     out->bytes = 4 * (double)(ref_conv_in_count(s) + ref_conv_out_count(s));
 }
 
-static void depthwise_data(void *ctx)
+static void depthwise_dgrad(void *ctx)
 {
     const struct conv_ctx *c = ctx;
-    c->k->depthwise_data_run(&c->grad, 0, c->tiles, c->scratch);
+    c->k->depthwise_dgrad_run(&c->grad, 0, c->tiles, c->scratch);
 }
 
-static void depthwise_data_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+static void depthwise_dgrad_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
     const struct ew_conv_shape *s = &lab_depthwise[i].shape;
     depthwise_setup(k, i, out);
     struct conv_ctx *c = out->ctx;
     float *packed = lab_array(k->depthwise_pack_size(s));
-    k->depthwise_data_pack(s, c->w, packed);
+    k->depthwise_dgrad_pack(s, c->w, packed);
     c->grad = (struct ew_conv){
         .shape = *s, .x = c->conv.y, .w = packed, .y = lab_array((size_t)ref_conv_in_count(s))};
-    c->tiles = k->depthwise_data_tiles(s);
-    c->scratch = lab_array(k->depthwise_data_scratch(s) / sizeof(float));
-    out->run = depthwise_data;
+    c->tiles = k->depthwise_dgrad_tiles(s);
+    c->scratch = lab_array(k->depthwise_dgrad_scratch(s) / sizeof(float));
+    out->run = depthwise_dgrad;
 }
 
-static void depthwise_filter(void *ctx)
+static void depthwise_wgrad(void *ctx)
 {
     const struct conv_ctx *c = ctx;
-    c->k->depthwise_filter_run(&c->filter, 0, c->tiles, c->scratch);
-    c->k->depthwise_filter_sum(&c->filter, 0, c->sums);
+    c->k->depthwise_wgrad_run(&c->filter, 0, c->tiles, c->scratch);
+    c->k->depthwise_wgrad_sum(&c->filter, 0, c->sums);
 }
 
-static void depthwise_filter_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+static void depthwise_wgrad_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
     const struct ew_conv_shape *s = &lab_depthwise[i].shape;
     depthwise_setup(k, i, out);
     struct conv_ctx *c = out->ctx;
-    c->filter = (struct ew_conv_filter){.shape = *s,
-                                        .x = c->conv.x,
-                                        .dy = c->conv.y,
-                                        .dw = lab_array((size_t)ref_conv_filter_count(s)),
-                                        .partial = lab_array(k->depthwise_filter_partial(s))};
-    c->tiles = k->depthwise_filter_tiles(s);
-    c->sums = k->depthwise_filter_sum_tiles(s);
-    c->scratch = lab_array(k->depthwise_filter_scratch(s) / sizeof(float));
-    out->run = depthwise_filter;
+    c->filter = (struct ew_conv_wgrad){.shape = *s,
+                                       .x = c->conv.x,
+                                       .dy = c->conv.y,
+                                       .dw = lab_array((size_t)ref_conv_filter_count(s)),
+                                       .partial = lab_array(k->depthwise_wgrad_partial(s))};
+    c->tiles = k->depthwise_wgrad_tiles(s);
+    c->sums = k->depthwise_wgrad_sum_tiles(s);
+    c->scratch = lab_array(k->depthwise_wgrad_scratch(s) / sizeof(float));
+    out->run = depthwise_wgrad;
 }
 
 /* clang-format off */
@@ -270,7 +270,7 @@ const struct lab_experiment lab_conv[] = {
     {"data", "implicit GEMM, gradient for the data", LAB_LAYERS, lab_layer_name, data_setup},
     {"filter", "implicit GEMM, gradient for the filter", LAB_LAYERS, lab_layer_name, filter_setup},
     {"depthwise", "depthwise, forward", LAB_DEPTHWISE, lab_depthwise_name, depthwise_setup},
-    {"depthwise_data", "gradient for the data", LAB_DEPTHWISE, lab_depthwise_name, depthwise_data_setup},
-    {"depthwise_filter", "gradient for the filter", LAB_DEPTHWISE, lab_depthwise_name, depthwise_filter_setup},
+    {"depthwise_dgrad", "gradient for the data", LAB_DEPTHWISE, lab_depthwise_name, depthwise_dgrad_setup},
+    {"depthwise_wgrad", "gradient for the filter", LAB_DEPTHWISE, lab_depthwise_name, depthwise_wgrad_setup},
     {0}};
 /* clang-format on */

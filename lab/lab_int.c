@@ -46,12 +46,12 @@ static void conv_setup(const struct ew_kernels *k, int i, struct lab_job *out)
     static struct int_ctx c;
     const struct ew_conv_shape *s = &lab_layers[i].shape;
     const struct ew_qconv_weights w = begin(k, s, &c, out);
-    void *packed = bytes((int64_t)k->qconv_pack_size(s));
-    k->qconv_pack(s, &w, packed, 0, k->qconv_pack_tiles(s));
+    void *packed = bytes((int64_t)k->int8_gemm_pack_size(s));
+    k->int8_gemm_pack(s, &w, packed, 0, k->int8_gemm_pack_tiles(s));
     c.conv.packed = packed;
-    c.tiles = k->qconv_tiles(s);
-    c.scratch = bytes((int64_t)k->qconv_scratch(s));
-    c.kernel = k->qconv_run;
+    c.tiles = k->int8_gemm_tiles(s);
+    c.scratch = bytes((int64_t)k->int8_gemm_scratch(s));
+    c.kernel = k->int8_gemm_run;
 }
 
 static void wino_setup(const struct ew_kernels *k, int i, struct lab_job *out)
@@ -59,16 +59,16 @@ static void wino_setup(const struct ew_kernels *k, int i, struct lab_job *out)
     static struct int_ctx c;
     const struct ew_conv_shape *s = &lab_layers[i].shape;
     const struct ew_qconv_weights w = begin(k, s, &c, out);
-    if (!k->qwino_fits(s)) {
+    if (!k->int8_winograd_fits(s)) {
         out->run = NULL;
         return;
     }
-    void *packed = bytes((int64_t)k->qwino_pack_size(s));
-    k->qwino_pack(s, &w, packed, 0, k->qwino_pack_tiles(s));
+    void *packed = bytes((int64_t)k->int8_winograd_pack_size(s));
+    k->int8_winograd_pack(s, &w, packed, 0, k->int8_winograd_pack_tiles(s));
     c.conv.packed = packed;
-    c.tiles = k->qwino_tiles(s);
-    c.scratch = bytes((int64_t)k->qwino_scratch(s));
-    c.kernel = k->qwino_run;
+    c.tiles = k->int8_winograd_tiles(s);
+    c.scratch = bytes((int64_t)k->int8_winograd_scratch(s));
+    c.kernel = k->int8_winograd_run;
 }
 
 static void group_setup(const struct ew_kernels *k, int i, struct lab_job *out)
@@ -76,16 +76,16 @@ static void group_setup(const struct ew_kernels *k, int i, struct lab_job *out)
     static struct int_ctx c;
     const struct ew_conv_shape *s = &lab_layers[i].shape;
     const struct ew_qconv_weights w = begin(k, s, &c, out);
-    if (!k->qgroup_fits(s)) {
+    if (!k->int8_grouped_fits(s)) {
         out->run = NULL;
         return;
     }
-    void *packed = bytes((int64_t)k->qgroup_pack_size(s));
-    k->qgroup_pack(s, &w, packed);
+    void *packed = bytes((int64_t)k->int8_grouped_pack_size(s));
+    k->int8_grouped_pack(s, &w, packed);
     c.conv.packed = packed;
-    c.tiles = k->qgroup_tiles(s);
-    c.scratch = bytes((int64_t)k->qgroup_scratch(s));
-    c.kernel = k->qgroup_run;
+    c.tiles = k->int8_grouped_tiles(s);
+    c.scratch = bytes((int64_t)k->int8_grouped_scratch(s));
+    c.kernel = k->int8_grouped_run;
 }
 
 static void depth_setup(const struct ew_kernels *k, int i, struct lab_job *out)
@@ -93,23 +93,25 @@ static void depth_setup(const struct ew_kernels *k, int i, struct lab_job *out)
     static struct int_ctx c;
     const struct ew_conv_shape *s = &lab_depthwise[i].shape;
     const struct ew_qconv_weights w = begin(k, s, &c, out);
-    const bool columns = k->qcolumn_fits(s);
-    const size_t size = columns ? k->qcolumn_pack_size(s) : k->qdepth_pack_size(s);
+    const bool columns = k->int8_depthwise_column_fits(s);
+    const size_t size =
+        columns ? k->int8_depthwise_column_pack_size(s) : k->int8_depthwise_pack_size(s);
     void *packed = bytes((int64_t)size);
-    (columns ? k->qcolumn_pack : k->qdepth_pack)(s, &w, packed);
+    (columns ? k->int8_depthwise_column_pack : k->int8_depthwise_pack)(s, &w, packed);
     c.conv.packed = packed;
-    c.tiles = (columns ? k->qcolumn_tiles : k->qdepth_tiles)(s);
-    c.scratch = bytes((int64_t)(columns ? k->qcolumn_scratch : k->qdepth_scratch)(s));
-    c.kernel = columns ? k->qcolumn_run : k->qdepth_run;
+    c.tiles = (columns ? k->int8_depthwise_column_tiles : k->int8_depthwise_tiles)(s);
+    c.scratch =
+        bytes((int64_t)(columns ? k->int8_depthwise_column_scratch : k->int8_depthwise_scratch)(s));
+    c.kernel = columns ? k->int8_depthwise_column_run : k->int8_depthwise_run;
     out->bytes = (double)(ref_conv_in_count(s) + ref_conv_out_count(s));
 }
 
 /* clang-format off */
 const struct lab_experiment lab_int[] = {
-    {"qconv", "8-bit implicit GEMM", LAB_LAYERS, lab_layer_name, conv_setup},
-    {"qwino", "8-bit Winograd; rates by direct count", LAB_LAYERS, lab_layer_name, wino_setup},
-    {"qgroup", "8-bit convolution of many small groups", LAB_LAYERS, lab_layer_name, group_setup},
-    {"qdepth", "8-bit depthwise convolution", LAB_DEPTHWISE, lab_depthwise_name, depth_setup},
+    {"int8_gemm", "8-bit implicit GEMM", LAB_LAYERS, lab_layer_name, conv_setup},
+    {"int8_winograd", "8-bit Winograd; rates by direct count", LAB_LAYERS, lab_layer_name, wino_setup},
+    {"int8_grouped", "8-bit convolution of many small groups", LAB_LAYERS, lab_layer_name, group_setup},
+    {"int8_depthwise", "8-bit depthwise convolution", LAB_DEPTHWISE, lab_depthwise_name, depth_setup},
     {NULL, NULL, 0, NULL, NULL},
 };
 /* clang-format on */

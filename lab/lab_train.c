@@ -40,53 +40,53 @@ static const char *layer_name(int i)
 struct ctx {
     const struct ew_kernels *k;
     struct ew_conv conv;
-    struct ew_spots spots;
-    struct ew_spots_grad grad;
+    struct ew_unpacked_conv tap_pairs;
+    struct ew_unpacked_grads grad;
     struct ew_update update;
     void *scratch;
 };
 
-static void spots(void *p)
+static void tap_pairs(void *p)
 {
     const struct ctx *c = p;
-    const struct ew_conv_shape *s = &c->spots.shape;
-    c->k->spots_turn(&c->spots, 0, c->k->spots_turn_tiles(s));
-    c->k->spots_run(&c->spots, 0, c->k->spots_tiles(s), c->scratch);
+    const struct ew_conv_shape *s = &c->tap_pairs.shape;
+    c->k->tap_pairs_transpose(&c->tap_pairs, 0, c->k->tap_pairs_transpose_tiles(s));
+    c->k->tap_pairs_run(&c->tap_pairs, 0, c->k->tap_pairs_tiles(s), c->scratch);
 }
 
-static void spots_grad(void *p)
-{
-    const struct ctx *c = p;
-    const struct ew_conv_shape *s = &c->grad.filter.shape;
-    c->k->spots_grad_turn(&c->grad, 0, c->k->spots_grad_turn_tiles(s));
-    c->k->spots_grad_run(&c->grad, 0, c->k->spots_grad_tiles(s), c->scratch);
-    c->k->spots_grad_sum(&c->grad, 0, c->k->spots_grad_sum_tiles(s));
-}
-
-static void winograd_filter(void *p)
+static void tap_pairs_grad(void *p)
 {
     const struct ctx *c = p;
     const struct ew_conv_shape *s = &c->grad.filter.shape;
-    for (int64_t i = 0; i < c->k->winograd_filter_phases(s); i++)
-        c->k->winograd_filter_run(&c->grad.filter, i, 0, c->k->winograd_filter_tiles(s, i),
-                                  c->scratch);
+    c->k->tap_pairs_grad_transpose(&c->grad, 0, c->k->tap_pairs_grad_transpose_tiles(s));
+    c->k->tap_pairs_grad_run(&c->grad, 0, c->k->tap_pairs_grad_tiles(s), c->scratch);
+    c->k->tap_pairs_grad_sum(&c->grad, 0, c->k->tap_pairs_grad_sum_tiles(s));
 }
 
-static void patch(void *p)
+static void winograd_wgrad(void *p)
+{
+    const struct ctx *c = p;
+    const struct ew_conv_shape *s = &c->grad.filter.shape;
+    for (int64_t i = 0; i < c->k->winograd_wgrad_phases(s); i++)
+        c->k->winograd_wgrad_run(&c->grad.filter, i, 0, c->k->winograd_wgrad_tiles(s, i),
+                                 c->scratch);
+}
+
+static void winograd_5x5(void *p)
 {
     const struct ctx *c = p;
     const struct ew_conv_shape *s = &c->conv.shape;
-    c->k->patch_pack(s, c->grad.w, c->grad.shared);
-    c->k->patch_run(&c->conv, 0, c->k->patch_tiles(s), c->scratch);
+    c->k->winograd_5x5_pack(s, c->grad.w, c->grad.shared);
+    c->k->winograd_5x5_run(&c->conv, 0, c->k->winograd_5x5_tiles(s), c->scratch);
 }
 
-static void patch_grad(void *p)
+static void winograd_5x5_grad(void *p)
 {
     const struct ctx *c = p;
     const struct ew_conv_shape *s = &c->grad.filter.shape;
-    c->k->patch_grad_pack(&c->grad, c->scratch);
-    c->k->patch_grad_run(&c->grad, 0, c->k->patch_grad_tiles(s), c->scratch);
-    c->k->patch_grad_sum(&c->grad);
+    c->k->winograd_5x5_grad_pack(&c->grad, c->scratch);
+    c->k->winograd_5x5_grad_run(&c->grad, 0, c->k->winograd_5x5_grad_tiles(s), c->scratch);
+    c->k->winograd_5x5_grad_sum(&c->grad);
 }
 
 /* Everything but the shared memory and scratch. */
@@ -98,94 +98,98 @@ static struct ctx *setup(const struct ew_kernels *k, const struct ew_conv_shape 
     float *w = lab_array((size_t)ref_conv_filter_count(s));
     float *y = lab_array((size_t)ref_conv_out_count(s));
     c.k = k;
-    c.spots = (struct ew_spots){.shape = *s, .x = x, .w = w, .y = y};
+    c.tap_pairs = (struct ew_unpacked_conv){.shape = *s, .x = x, .w = w, .y = y};
     c.update.sgd = (struct ew_sgd){
         .rate = 1e-6f, .momentum = 0.9f, .w = w, .m = lab_array((size_t)ref_conv_filter_count(s))};
-    c.grad = (struct ew_spots_grad){.filter = {.shape = *s, .x = x, .dy = y, .update = &c.update},
-                                    .w = w,
-                                    .dx = lab_array((size_t)ref_conv_in_count(s))};
+    c.grad =
+        (struct ew_unpacked_grads){.filter = {.shape = *s, .x = x, .dy = y, .update = &c.update},
+                                   .w = w,
+                                   .dx = lab_array((size_t)ref_conv_in_count(s))};
     *out = (struct lab_job){.ctx = &c, .flops = 2 * ref_conv_macs(s)};
     return &c;
 }
 
 /* Flops are those of all taps, padding included; bytes those of the filter. */
-static void spots_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+static void tap_pairs_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
     const struct ew_conv_shape *s = &layers[i].shape;
-    if (!k->spots_fits(s)) {
+    if (!k->tap_pairs_fits(s)) {
         *out = (struct lab_job){0};
         return;
     }
     struct ctx *c = setup(k, s, out);
-    c->spots.turned = lab_array(k->spots_turned(s));
-    c->scratch = lab_array(k->spots_scratch(s) / sizeof(float));
+    c->tap_pairs.transposed = lab_array(k->tap_pairs_transposed(s));
+    c->scratch = lab_array(k->tap_pairs_scratch(s) / sizeof(float));
     out->bytes = 4 * (double)ref_conv_filter_count(s);
-    out->run = spots;
+    out->run = tap_pairs;
 }
 
-static void spots_grad_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+static void tap_pairs_grad_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
     const struct ew_conv_shape *s = &layers[i].shape;
-    if (!k->spots_fits(s)) {
+    if (!k->tap_pairs_fits(s)) {
         *out = (struct lab_job){0};
         return;
     }
     struct ctx *c = setup(k, s, out);
-    c->grad.shared = lab_array(k->spots_grad_shared(s));
-    c->scratch = lab_array(k->spots_grad_scratch(s) / sizeof(float));
+    c->grad.shared = lab_array(k->tap_pairs_grad_shared(s));
+    c->scratch = lab_array(k->tap_pairs_grad_scratch(s) / sizeof(float));
     out->flops *= 2;
     out->bytes = 16 * (double)ref_conv_filter_count(s); /* and momentum, both ways */
-    out->run = spots_grad;
+    out->run = tap_pairs_grad;
 }
 
-static void winograd_filter_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+static void winograd_wgrad_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
     const struct ew_conv_shape *s = &layers[i].shape;
-    if (!k->winograd_filter_fits(s)) {
+    if (!k->winograd_wgrad_fits(s)) {
         *out = (struct lab_job){0};
         return;
     }
     struct ctx *c = setup(k, s, out);
-    c->grad.filter.partial = lab_array(k->winograd_filter_shared(s));
-    c->scratch = lab_array(k->winograd_filter_scratch(s) / sizeof(float));
-    out->run = winograd_filter;
+    c->grad.filter.partial = lab_array(k->winograd_wgrad_shared(s));
+    c->scratch = lab_array(k->winograd_wgrad_scratch(s) / sizeof(float));
+    out->run = winograd_wgrad;
 }
 
-static void patch_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+static void winograd_5x5_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
     const struct ew_conv_shape *s = &layers[i].shape;
-    if (!k->patch_fits(s)) {
+    if (!k->winograd_5x5_fits(s)) {
         *out = (struct lab_job){0};
         return;
     }
     struct ctx *c = setup(k, s, out);
-    c->grad.shared = lab_array(k->patch_pack_size(s));
+    c->grad.shared = lab_array(k->winograd_5x5_pack_size(s));
     c->conv = (struct ew_conv){.shape = *s,
-                               .x = c->spots.x,
+                               .x = c->tap_pairs.x,
                                .w = c->grad.shared,
                                .y = lab_array((size_t)ref_conv_out_count(s))};
-    c->scratch = lab_array(k->patch_scratch(s) / sizeof(float));
-    out->run = patch;
+    c->scratch = lab_array(k->winograd_5x5_scratch(s) / sizeof(float));
+    out->run = winograd_5x5;
 }
 
-static void patch_grad_setup(const struct ew_kernels *k, int i, struct lab_job *out)
+static void winograd_5x5_grad_setup(const struct ew_kernels *k, int i, struct lab_job *out)
 {
     const struct ew_conv_shape *s = &layers[i].shape;
-    if (!k->patch_fits(s)) {
+    if (!k->winograd_5x5_fits(s)) {
         *out = (struct lab_job){0};
         return;
     }
     struct ctx *c = setup(k, s, out);
-    c->grad.shared = lab_array(k->patch_grad_shared(s));
-    c->scratch = lab_array(k->patch_grad_scratch(s) / sizeof(float));
+    c->grad.shared = lab_array(k->winograd_5x5_grad_shared(s));
+    c->scratch = lab_array(k->winograd_5x5_grad_scratch(s) / sizeof(float));
     out->flops *= 2;
-    out->run = patch_grad;
+    out->run = winograd_5x5_grad;
 }
 
 const struct lab_experiment lab_train[] = {
-    {"spots", "few positions and dense layers, forward", LAYERS, layer_name, spots_setup},
-    {"spots_grad", "both gradients and the update", LAYERS, layer_name, spots_grad_setup},
-    {"winograd_filter", "gradient for the filter", LAYERS, layer_name, winograd_filter_setup},
-    {"patch", "few channels by F(5x5, 5x5), forward", LAYERS, layer_name, patch_setup},
-    {"patch_grad", "both gradients and the update", LAYERS, layer_name, patch_grad_setup},
+    {"tap_pairs", "small feature maps and dense layers, forward", LAYERS, layer_name,
+     tap_pairs_setup},
+    {"tap_pairs_grad", "both gradients and the update", LAYERS, layer_name, tap_pairs_grad_setup},
+    {"winograd_wgrad", "gradient for the filter", LAYERS, layer_name, winograd_wgrad_setup},
+    {"winograd_5x5", "few channels by F(5x5, 5x5), forward", LAYERS, layer_name,
+     winograd_5x5_setup},
+    {"winograd_5x5_grad", "both gradients and the update", LAYERS, layer_name,
+     winograd_5x5_grad_setup},
     {0}};

@@ -5,18 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/cpu/step/cpu_update.h"
 #include "backend/cpu/isa.h"
+#include "backend/cpu/step/cpu_update.h"
 #include "op/optimizer.h"
 
-#define EW_ROW(name) extern const struct ew_row ew_row_##name;
-#include "row_list.h"
-#undef EW_ROW
+#define EW_OFFER(name) extern const struct ew_kernel_family ew_offer_##name;
+#include "offer_list.h"
+#undef EW_OFFER
 
-static const struct ew_row *const rows[] = {
-#define EW_ROW(name) &ew_row_##name,
-#include "row_list.h"
-#undef EW_ROW
+static const struct ew_kernel_family *const rows[] = {
+#define EW_OFFER(name) &ew_offer_##name,
+#include "offer_list.h"
+#undef EW_OFFER
 };
 
 ew_err ew_backend_open(const struct ew_backend_opts *o, struct ew_backend **out)
@@ -41,7 +41,7 @@ void ew_backend_close(struct ew_backend *be)
     free(be);
 }
 
-static bool takes(const struct ew_row *row, const struct ew_op *op)
+static bool takes(const struct ew_kernel_family *row, const struct ew_op *op)
 {
     for (const char *const *name = row->ops; *name; name++)
         if (strcmp(*name, op->name) == 0)
@@ -63,23 +63,24 @@ static ew_err run_view_backward(const struct ew_call *c)
 static const struct ew_kernel view_backward = {
     .name = "view", .run = run_view_backward, .fresh = true, .in_place = true};
 
-ew_err ew_backend_offer(const struct ew_ask *ask, struct ew_kernel out[EW_OFFERS], int *n)
+ew_err ew_backend_offer(const struct ew_kernel_query *query, struct ew_kernel out[EW_OFFERS],
+                        int *n)
 {
-    const struct ew_op *op = ask->op;
+    const struct ew_op *op = query->op;
     *n = 0;
-    for (size_t i = 0; ask->be->isa && i < EW_COUNT(rows) && *n == 0; i++)
+    for (size_t i = 0; query->be->isa && i < EW_COUNT(rows) && *n == 0; i++)
         if (takes(rows[i], op))
-            *n = rows[i]->offer(ask, out);
-    if (ask->phase == EW_PHASE_BACKWARD && (op->flags & EW_OP_VIEW) && op->backward)
+            *n = rows[i]->offer(query, out);
+    if (query->phase == EW_PHASE_BACKWARD && (op->flags & EW_OP_VIEW) && op->backward)
         out[(*n)++] = view_backward;
     const struct ew_kernel reference = {.name = "reference",
-                                        .run = ask->phase == EW_PHASE_FORWARD ? op->forward
-                                                                              : op->backward,
-                                        .scratch = op->scratch ? op->scratch(ask->c) : 0};
+                                        .run = query->phase == EW_PHASE_FORWARD ? op->forward
+                                                                                : op->backward,
+                                        .scratch = op->scratch ? op->scratch(query->c) : 0};
     if (reference.run)
         out[(*n)++] = reference;
-    EW_CHECK(*n > 0, EW_ERR_UNSUPPORTED, "node %s: operator %s cannot be %s", ask->c->name,
-             op->name, ask->phase == EW_PHASE_FORWARD ? "run" : "trained through");
+    EW_CHECK(*n > 0, EW_ERR_UNSUPPORTED, "node %s: operator %s cannot be %s", query->c->name,
+             op->name, query->phase == EW_PHASE_FORWARD ? "run" : "trained through");
     return EW_OK;
 }
 

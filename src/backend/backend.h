@@ -55,7 +55,7 @@ void ew_backend_close(struct ew_backend *be); /* NULL is fine */
 #define EW_OFFERS 6
 
 /* What a kernel is wanted for. */
-struct ew_ask {
+struct ew_kernel_query {
     const struct ew_backend *be;
     const struct ew_op *op;
     enum ew_phase phase;
@@ -65,7 +65,8 @@ struct ew_ask {
 /* The kernels that can do it, the one that rules prefer first; the operator's reference is the
  * last. Fails with EW_ERR_UNSUPPORTED where there is none (backward of an operator that has none).
  */
-ew_err ew_backend_offer(const struct ew_ask *ask, struct ew_kernel out[EW_OFFERS], int *n);
+ew_err ew_backend_offer(const struct ew_kernel_query *query, struct ew_kernel out[EW_OFFERS],
+                        int *n);
 
 /* The kernel of a parameter's update (op/optimizer.h says what its call is). */
 struct ew_optimizer;
@@ -73,11 +74,11 @@ struct ew_kernel ew_backend_update(const struct ew_backend *be, const struct ew_
 
 /* A row: fast kernels for a few operators.  `offer` writes up to EW_OFFERS - 1 kernels, best first,
  * and returns how many; 0 where none fits. */
-struct ew_row {
+struct ew_kernel_family {
     const char *const *ops; /* NULL-terminated */
-    int (*offer)(const struct ew_ask *ask, struct ew_kernel *out);
+    int (*offer)(const struct ew_kernel_query *query, struct ew_kernel *out);
 };
 
-#define EW_ROW_OPS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define EW_FAMILY_OPS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 #endif

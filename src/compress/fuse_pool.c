@@ -20,7 +20,8 @@
 #define FEW_CHANNELS 4 /* beyond, products of matrices are as fast */
 #define IMAGES       4 /* of a batch at least: threads share them out */
 
-/* Inside the network: where F(5x5, 5x5) pays, whatever the instruction set (kernel/winograd/winograd_5x5.h). */
+/* Inside the network: where F(5x5, 5x5) pays, whatever the instruction set
+ * (kernel/winograd/winograd_5x5.h). */
 #define INNER_TAPS     5
 #define INNER_CHANNELS 8  /* and at least 3 */
 #define INNER_FILTERS  64 /* and at least 8 */

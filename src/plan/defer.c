@@ -52,8 +52,8 @@ struct ew_kernel ew_plan_preferred(const struct ew_plan *p, const struct ew_call
 {
     struct ew_kernel offers[EW_OFFERS];
     int n = 0;
-    const struct ew_ask ask = {p->be, c->op, phase, c};
-    if (ew_backend_offer(&ask, offers, &n) != EW_OK || n == 0)
+    const struct ew_kernel_query query = {p->be, c->op, phase, c};
+    if (ew_backend_offer(&query, offers, &n) != EW_OK || n == 0)
         return (struct ew_kernel){0};
     return offers[0];
 }

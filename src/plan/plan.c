@@ -35,8 +35,8 @@ ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, str
     struct ew_kernel offers[EW_OFFERS];
     int n;
     c->be = p->be;
-    const struct ew_ask ask = {p->be, p->g->nodes[node].op, phase, c};
-    EW_TRY(ew_backend_offer(&ask, offers, &n));
+    const struct ew_kernel_query query = {p->be, p->g->nodes[node].op, phase, c};
+    EW_TRY(ew_backend_offer(&query, offers, &n));
     const struct ew_plan_given *given = p->opts.given;
     const char *wanted = given && given->kernels ? given->kernels[node] : NULL;
     int best = 0;
@@ -45,7 +45,7 @@ ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, str
     if (!wanted || best == n) {
         best = 0;
         if (p->opts.tuner && !p->opts.dry && !c->norm && !c->behind && !c->summed)
-            EW_TRY(ew_tuner_pick(p->opts.tuner, &ask, offers, n, &best));
+            EW_TRY(ew_tuner_pick(p->opts.tuner, &query, offers, n, &best));
     }
     *out = offers[best];
     return EW_OK;

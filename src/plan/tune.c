@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 
-#define HEADER      "edgewise-tune 1\n"
+#define HEADER      "edgewise-tune 2\n"
 #define CACHE_LIMIT ((size_t)16 << 20)
 #define ROUNDS      5
 #define NAME_CHARS  32
@@ -54,18 +54,18 @@ static uint64_t hash_machine(void)
     return h;
 }
 
-static uint64_t key_of(const struct ew_tuner *t, const struct ew_ask *ask)
+static uint64_t key_of(const struct ew_tuner *t, const struct ew_kernel_query *query)
 {
     char text[256];
-    uint64_t h = hash_text(t->machine, ask->be->isa->isa);
-    snprintf(text, sizeof(text), "%d %d", ew_pool_threads(ask->be->pool), ask->phase);
-    h = hash_text(hash_text(h, text), ask->op->name);
-    for (const struct ew_field *f = ask->op->attrs; f && f->name; f++) {
-        ew_field_print(f, ask->c->attr, text, sizeof(text));
+    uint64_t h = hash_text(t->machine, query->be->isa->isa);
+    snprintf(text, sizeof(text), "%d %d", ew_pool_threads(query->be->pool), query->phase);
+    h = hash_text(hash_text(h, text), query->op->name);
+    for (const struct ew_field *f = query->op->attrs; f && f->name; f++) {
+        ew_field_print(f, query->c->attr, text, sizeof(text));
         h = hash_text(h, text);
     }
-    for (int i = 0; i < ask->c->n_in; i++)
-        h = hash_text(h, ask->c->in[i] ? ew_shape_text(&ask->c->in[i]->shape, text) : "-");
+    for (int i = 0; i < query->c->n_in; i++)
+        h = hash_text(h, query->c->in[i] ? ew_shape_text(&query->c->in[i]->shape, text) : "-");
     return h;
 }
 
@@ -223,13 +223,13 @@ static int64_t measure(struct trial *t, const struct ew_kernel *k)
     return best;
 }
 
-static int fastest(const struct ew_ask *ask, const struct ew_kernel *offers, int n)
+static int fastest(const struct ew_kernel_query *query, const struct ew_kernel *offers, int n)
 {
-    struct trial t = {.c = *ask->c};
+    struct trial t = {.c = *query->c};
     t.c.out_step = 0; /* its output has no neighbours here */
     ew_arena_init(&t.arena);
-    struct ew_tensor **in = copy_tensors(&t, ask->c->in, ask->c->n_in);
-    struct ew_tensor **out = copy_tensors(&t, ask->c->out, ask->c->n_out);
+    struct ew_tensor **in = copy_tensors(&t, query->c->in, query->c->n_in);
+    struct ew_tensor **out = copy_tensors(&t, query->c->out, query->c->n_out);
     t.c.in = in;
     t.c.out = out;
     int best = 0;
@@ -243,15 +243,15 @@ static int fastest(const struct ew_ask *ask, const struct ew_kernel *offers, int
     return best;
 }
 
-ew_err ew_tuner_pick(struct ew_tuner *t, const struct ew_ask *ask, const struct ew_kernel *offers,
-                     int n, int *best)
+ew_err ew_tuner_pick(struct ew_tuner *t, const struct ew_kernel_query *query,
+                     const struct ew_kernel *offers, int n, int *best)
 {
     *best = 0;
     if (n > 1 && strcmp(offers[n - 1].name, "reference") == 0)
         n--; /* it is there to be right, not to be timed */
-    if (n < 2 || ask->phase != EW_PHASE_FORWARD || !ask->be->isa)
+    if (n < 2 || query->phase != EW_PHASE_FORWARD || !query->be->isa)
         return EW_OK;
-    const uint64_t key = key_of(t, ask);
+    const uint64_t key = key_of(t, query);
     const struct entry *e = find(t, key);
     for (int i = 0; e && i < n; i++) {
         if (strcmp(offers[i].name, e->kernel) == 0) {
@@ -259,7 +259,7 @@ ew_err ew_tuner_pick(struct ew_tuner *t, const struct ew_ask *ask, const struct 
             return EW_OK;
         }
     }
-    *best = fastest(ask, offers, n);
+    *best = fastest(query, offers, n);
     t->measured++;
     return e ? EW_OK : remember(t, key, offers[*best].name);
 }

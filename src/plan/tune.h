@@ -3,7 +3,7 @@
  *
  * The cache is a text file, one line for each question that was ever asked:
  *
- *   edgewise-tune 1
+ *   edgewise-tune 2
  *   <hash of CPU, instruction set, threads, operator, attributes and shapes> <kernel>
  */
 #ifndef EW_PLAN_TUNE_H
@@ -22,8 +22,8 @@ ew_err ew_tuner_close(struct ew_tuner *t);
 /* The fastest of n kernels for this question: from the cache, or by running each a few times on
  * random inputs.  Kernels whose memory cannot be had are left out; the first offer is the answer in
  * doubt. */
-ew_err ew_tuner_pick(struct ew_tuner *t, const struct ew_ask *ask, const struct ew_kernel *offers,
-                     int n, int *best);
+ew_err ew_tuner_pick(struct ew_tuner *t, const struct ew_kernel_query *query,
+                     const struct ew_kernel *offers, int n, int *best);
 
 /* How many questions were answered by measuring. */
 int ew_tuner_measured(const struct ew_tuner *t);

@@ -6,7 +6,7 @@
 #include "kernel_test.h"
 #include "ref_conv.h"
 
-enum way { BY_SPOTS, BY_DENSE, BY_SPARSE, BY_RARE };
+enum way { BY_SPOTS, BY_DENSE, BY_SPARSE, BY_SCATTER_GRAD };
 
 struct data {
     const struct ew_kernels *k;

@@ -209,9 +209,9 @@ struct gradients {
     size_t (*partial)(const struct ew_conv_shape *);
     int64_t (*tiles)(const struct ew_conv_shape *);
     size_t (*scratch)(const struct ew_conv_shape *);
-    void (*run)(const struct ew_conv_filter *, int64_t, int64_t, void *);
+    void (*run)(const struct ew_conv_wgrad *, int64_t, int64_t, void *);
     int64_t (*sum_tiles)(const struct ew_conv_shape *);
-    void (*sum)(const struct ew_conv_filter *, int64_t, int64_t);
+    void (*sum)(const struct ew_conv_wgrad *, int64_t, int64_t);
     double tolerance; /* of the filter's, of the largest value; 0: that of a direct sum */
     bool bias;        /* the bias's gradient comes with the filter's */
 };
@@ -244,18 +244,18 @@ static void data_gradient(const struct gradients *k, const struct ew_conv_shape 
 
 /* Tiles at once, or one by one backwards. */
 static void run_filter(const struct gradients *k, const struct ew_kernels *isa,
-                       const struct ew_conv_filter *f, void *scratch, bool apart)
+                       const struct ew_conv_wgrad *f, void *scratch, bool apart)
 {
     const struct ew_conv_shape *s = &f->shape;
-    const int64_t phases = k->run ? 2 : isa->winograd_filter_phases(s);
+    const int64_t phases = k->run ? 2 : isa->winograd_wgrad_phases(s);
     for (int64_t phase = 0; phase < phases; phase++) {
-        const int64_t tiles = !k->run ? isa->winograd_filter_tiles(s, phase)
+        const int64_t tiles = !k->run ? isa->winograd_wgrad_tiles(s, phase)
                               : phase ? k->sum_tiles(s)
                                       : k->tiles(s);
         for (int64_t t = apart ? tiles - 1 : 0; t >= 0; t--) {
             const int64_t end = apart ? t + 1 : tiles;
             if (!k->run)
-                isa->winograd_filter_run(f, phase, t, end, scratch);
+                isa->winograd_wgrad_run(f, phase, t, end, scratch);
             else if (phase)
                 k->sum(f, t, end);
             else
@@ -274,7 +274,7 @@ static void filter_gradient(const struct gradients *k, const struct ew_kernels *
     float *dw = test_array(d->n_w, 3), *again = test_array(d->n_w, 3);
     for (int64_t i = 0; add && i < d->n_w; i++)
         want[i] += (double)dw[i];
-    struct ew_conv_filter f = {.shape = *s, .x = d->x, .dy = d->add, .dw = dw, .add = add};
+    struct ew_conv_wgrad f = {.shape = *s, .x = d->x, .dy = d->add, .dw = dw, .add = add};
     f.partial = test_scratch(k->partial(s) * sizeof(float));
     run_filter(k, isa, &f, d->scratch, false);
     test_close(dw, want, d->n_w, tol, "filter gradient");
@@ -297,7 +297,7 @@ static void bias_gradient(const struct gradients *k, const struct ew_kernels *is
     for (int64_t i = 0; i < d->n_y; i++)
         want[i % s->cout] += (double)d->add[i];
     float *db = test_array(s->cout, 3), *dw = test_array(d->n_w, 3);
-    struct ew_conv_filter f = {.shape = *s, .x = d->x, .dy = d->add, .dw = dw, .db = db};
+    struct ew_conv_wgrad f = {.shape = *s, .x = d->x, .dy = d->add, .dw = dw, .db = db};
     f.partial = test_scratch(k->partial(s) * sizeof(float));
     for (int time = 1; time <= 2; time++) {
         run_filter(k, isa, &f, d->scratch, time == 2);
@@ -326,10 +326,10 @@ static void walk_gradients(const struct ew_kernels *isa, const struct gradients 
             d.scratch = test_scratch(k->data_scratch(s));
             if (k->pack_tiles)
                 pack_twice(k->pack, s, k->pack_tiles(s), k->pack_size(s), d.w, d.packed);
-            else if (k->data_run == isa->grouped_data_run)
-                isa->grouped_data_pack(s, d.w, d.packed);
+            else if (k->data_run == isa->grouped_dgrad_run)
+                isa->grouped_dgrad_pack(s, d.w, d.packed);
             else
-                isa->depthwise_data_pack(s, d.w, d.packed);
+                isa->depthwise_dgrad_pack(s, d.w, d.packed);
             data_gradient(k, s, &d, false);
             data_gradient(k, s, &d, true);
             ew_guard_free(d.packed);
@@ -376,8 +376,8 @@ static void walk_forward(const struct ew_kernels *k, const struct way *way)
             k->depthwise_pack(s, d.w, d.packed);
         else if (way->run == k->grouped_run)
             k->grouped_pack(s, d.w, d.packed);
-        else if (way->run == k->few_run)
-            k->few_pack(s, d.w, d.packed);
+        else if (way->run == k->batch_lanes_run)
+            k->batch_lanes_pack(s, d.w, d.packed);
         else
             pack_twice(k->conv_pack, s, k->conv_pack_tiles(s), k->conv_pack_size(s), d.w, d.packed);
         for (int e = 0; e < (int)(sizeof(ends) / sizeof(ends[0])); e++)
@@ -416,7 +416,7 @@ static void turned_gradient(const struct ew_kernels *k, const struct way *way,
     if (way->run == k->winograd_run)
         winograd_pack_twice(k, &r, d.w, true, d.packed);
     else
-        k->few_data_pack(&r, d.w, d.packed);
+        k->batch_lanes_dgrad_pack(&r, d.w, d.packed);
     const struct ew_conv c = {.shape = r, .x = d.add, .w = d.packed, .y = d.x};
     way->run(&c, 0, way->tiles(&r), d.scratch);
     test_close(d.x, want, d.n_x, WINOGRAD_TOLERANCE * (1 + test_scale(want, d.n_x)), "dx");
@@ -451,42 +451,44 @@ int main(void)
              k->depthwise_scratch, k->depthwise_run, 0},
             {"grouped", k->grouped_fits, k->grouped_pack_size, k->grouped_tiles,
              k->grouped_scratch, k->grouped_run, 0},
-            {"few", k->few_fits, k->few_pack_size, k->few_tiles, k->few_scratch, k->few_run, 0},
+            {"batch lanes", k->batch_lanes_fits, k->batch_lanes_pack_size, k->batch_lanes_tiles, k->batch_lanes_scratch, k->batch_lanes_run, 0},
         };
         /* clang-format on */
         for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++)
             walk_forward(k, &ways[w]);
         const struct gradients gradients[] = {
-            {"conv", NULL, k->conv_data_pack_size, k->conv_data_pack_tiles, k->conv_data_pack,
-             k->conv_data_tiles, k->conv_data_scratch, k->conv_data_run, k->conv_filter_partial,
-             k->conv_filter_tiles, k->conv_filter_scratch, k->conv_filter_run,
-             k->conv_filter_sum_tiles, k->conv_filter_sum, 0, true},
+            {"conv", NULL, k->conv_dgrad_pack_size, k->conv_dgrad_pack_tiles, k->conv_dgrad_pack,
+             k->conv_dgrad_tiles, k->conv_dgrad_scratch, k->conv_dgrad_run, k->conv_wgrad_partial,
+             k->conv_wgrad_tiles, k->conv_wgrad_scratch, k->conv_wgrad_run, k->conv_wgrad_sum_tiles,
+             k->conv_wgrad_sum, 0, true},
             {"depthwise", k->depthwise_fits, k->depthwise_pack_size, NULL, NULL,
-             k->depthwise_data_tiles, k->depthwise_data_scratch, k->depthwise_data_run,
-             k->depthwise_filter_partial, k->depthwise_filter_tiles, k->depthwise_filter_scratch,
-             k->depthwise_filter_run, k->depthwise_filter_sum_tiles, k->depthwise_filter_sum},
-            {"grouped", k->grouped_data_fits, k->grouped_data_pack_size, NULL, NULL,
-             k->grouped_data_tiles, k->grouped_data_scratch, k->grouped_data_run,
-             k->grouped_filter_partial, k->grouped_filter_tiles, k->grouped_filter_scratch,
-             k->grouped_filter_run, k->grouped_filter_sum_tiles, k->grouped_filter_sum},
+             k->depthwise_dgrad_tiles, k->depthwise_dgrad_scratch, k->depthwise_dgrad_run,
+             k->depthwise_wgrad_partial, k->depthwise_wgrad_tiles, k->depthwise_wgrad_scratch,
+             k->depthwise_wgrad_run, k->depthwise_wgrad_sum_tiles, k->depthwise_wgrad_sum},
+            {"grouped", k->grouped_dgrad_fits, k->grouped_dgrad_pack_size, NULL, NULL,
+             k->grouped_dgrad_tiles, k->grouped_dgrad_scratch, k->grouped_dgrad_run,
+             k->grouped_wgrad_partial, k->grouped_wgrad_tiles, k->grouped_wgrad_scratch,
+             k->grouped_wgrad_run, k->grouped_wgrad_sum_tiles, k->grouped_wgrad_sum},
             {"grouped", k->grouped_fits, NULL, NULL, NULL, NULL, NULL, NULL,
-             k->grouped_filter_partial, k->grouped_filter_tiles, k->grouped_filter_scratch,
-             k->grouped_filter_run, k->grouped_filter_sum_tiles,
-             k->grouped_filter_sum}, /* strides too */
-            {"few", k->few_filter_fits, NULL, NULL, NULL, NULL, NULL, NULL, k->few_filter_partial,
-             k->few_filter_tiles, k->few_filter_scratch, k->few_filter_run, k->few_filter_sum_tiles,
-             k->few_filter_sum, 0, true},
-            {"lanes", k->lane_filter_fits, NULL, NULL, NULL, NULL, NULL, NULL,
-             k->lane_filter_partial, k->lane_filter_tiles, k->lane_filter_scratch,
-             k->lane_filter_run, k->lane_filter_sum_tiles, k->lane_filter_sum, 0, true},
-            {"winograd", k->winograd_filter_fits, NULL, NULL, NULL, NULL, NULL, NULL,
-             k->winograd_filter_shared, NULL, k->winograd_filter_scratch, NULL, NULL, NULL,
+             k->grouped_wgrad_partial, k->grouped_wgrad_tiles, k->grouped_wgrad_scratch,
+             k->grouped_wgrad_run, k->grouped_wgrad_sum_tiles,
+             k->grouped_wgrad_sum}, /* strides too */
+            {"batch lanes", k->batch_lanes_wgrad_fits, NULL, NULL, NULL, NULL, NULL, NULL,
+             k->batch_lanes_wgrad_partial, k->batch_lanes_wgrad_tiles, k->batch_lanes_wgrad_scratch,
+             k->batch_lanes_wgrad_run, k->batch_lanes_wgrad_sum_tiles, k->batch_lanes_wgrad_sum, 0,
+             true},
+            {"lanes", k->batch_lanes_large_wgrad_fits, NULL, NULL, NULL, NULL, NULL, NULL,
+             k->batch_lanes_large_wgrad_partial, k->batch_lanes_large_wgrad_tiles,
+             k->batch_lanes_large_wgrad_scratch, k->batch_lanes_large_wgrad_run,
+             k->batch_lanes_large_wgrad_sum_tiles, k->batch_lanes_large_wgrad_sum, 0, true},
+            {"winograd", k->winograd_wgrad_fits, NULL, NULL, NULL, NULL, NULL, NULL,
+             k->winograd_wgrad_shared, NULL, k->winograd_wgrad_scratch, NULL, NULL, NULL,
              WINOGRAD_TOLERANCE, true}, /* by phases */
         };
         for (size_t g = 0; g < sizeof(gradients) / sizeof(gradients[0]); g++)
             walk_gradients(k, &gradients[g]);
         for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++)
-            if (ways[w].run == k->winograd_run || ways[w].run == k->few_run)
+            if (ways[w].run == k->winograd_run || ways[w].run == k->batch_lanes_run)
                 walk_turned(k, &ways[w]);
     }
     return ew_test_status();

@@ -110,11 +110,11 @@ static void check_output(const struct data *d, bool relu, int64_t i)
     const int place = d->place[place_at(d, i)];
     if (fabs((double)d->y[i] - want) > d->tol)
         EW_FAIL("y[%lld] is %g, not %g", (long long)i, (double)d->y[i], want);
-    if (relu && (place == EW_CONV_POOL_CUT) != (d->y[i] <= 0))
+    if (relu && (place == EW_CONV_POOL_NO_GRAD) != (d->y[i] <= 0))
         EW_FAIL("y[%lld] is %g, but its place %d", (long long)i, (double)d->y[i], place);
-    if (place > EW_CONV_POOL_CUT || (place == EW_CONV_POOL_CUT && !relu))
+    if (place > EW_CONV_POOL_NO_GRAD || (place == EW_CONV_POOL_NO_GRAD && !relu))
         EW_FAIL("place[%lld] is %d", (long long)i, place);
-    else if (place < EW_CONV_POOL_CUT && d->full[full_at(d, i, place)] < best - 2 * d->tol)
+    else if (place < EW_CONV_POOL_NO_GRAD && d->full[full_at(d, i, place)] < best - 2 * d->tol)
         EW_FAIL("place[%lld] is %d, which is no maximum", (long long)i, place);
 }
 
@@ -142,13 +142,14 @@ static void run_gradients(const struct data *d, bool apart, struct ew_conv_pool 
 {
     const struct ew_kernels *k = d->k;
     const struct ew_conv_shape *s = &d->s;
-    int32_t *spots = ew_guard_end(k->conv_pool_spots_size(s) * sizeof(int32_t), sizeof(int32_t));
+    int32_t *offsets =
+        ew_guard_end(k->conv_pool_offsets_size(s) * sizeof(int32_t), sizeof(int32_t));
     p.partial = test_scratch(k->conv_pool_partial(s) * sizeof(float));
-    p.spots = spots;
+    p.offsets = offsets;
     p.place = d->place;
     void *scratch = test_scratch(k->conv_pool_grad_scratch(s));
     const int64_t tiles = k->conv_pool_grad_tiles(s), sums = k->conv_pool_sum_tiles(s);
-    k->conv_pool_spots(s, spots);
+    k->conv_pool_offsets(s, offsets);
     if (!apart) {
         k->conv_pool_grad_run(&p, 0, tiles, scratch);
         k->conv_pool_sum(&p, 0, sums);
@@ -158,7 +159,7 @@ static void run_gradients(const struct data *d, bool apart, struct ew_conv_pool 
     for (int64_t t = sums - 1; apart && t >= 0; t--)
         k->conv_pool_sum(&p, t, t + 1);
     ew_guard_free(p.partial);
-    ew_guard_free(spots);
+    ew_guard_free(offsets);
     ew_guard_free(scratch);
 }
 
@@ -168,7 +169,7 @@ static void reference(const struct data *d, double *dw, double *db)
     float *dense = calloc((size_t)d->n_full, sizeof(*dense));
     for (int64_t i = 0; dense && i < d->n_y; i++) {
         const int place = d->place[place_at(d, i)];
-        if (place == EW_CONV_POOL_CUT)
+        if (place == EW_CONV_POOL_NO_GRAD)
             continue;
         dense[full_at(d, i, place)] = d->dy[i];
         db[i % d->s.cout] += (double)d->dy[i];
@@ -239,7 +240,7 @@ static void check_special(struct data *d)
     run_forward(d, true, false, d->place, d->y);
     for (int64_t i = 0; i < d->n_y; i++) {
         const bool lost = i % 2 || i < d->s.cout;
-        EW_EXPECT_INT(d->place[place_at(d, i)], lost ? EW_CONV_POOL_CUT : 0);
+        EW_EXPECT_INT(d->place[place_at(d, i)], lost ? EW_CONV_POOL_NO_GRAD : 0);
         if (i < d->s.cout)
             EW_EXPECT(isnan(d->y[i]));
         else

@@ -62,8 +62,8 @@ static void data_init(struct data *d, enum ew_act act)
     norm_init(&d->norm, n_x / s->cin, s->cin, act);
     norm_init(&d->behind, n_x / s->cin, s->cout, act);
     d->w = test_array(ref_conv_filter_count(s), 3);
-    d->packed = test_scratch(d->k->conv_data_pack_size(s) * sizeof(float));
-    d->k->conv_data_pack(s, d->w, d->packed, 0, d->k->conv_data_pack_tiles(s));
+    d->packed = test_scratch(d->k->conv_dgrad_pack_size(s) * sizeof(float));
+    d->k->conv_dgrad_pack(s, d->w, d->packed, 0, d->k->conv_dgrad_pack_tiles(s));
     d->x = test_array(n_x, 5);
     d->dy = test_array(n_y, 7);
     for (int i = 0; i < 2; i++) {
@@ -99,14 +99,14 @@ static void apart(const struct data *d, bool add)
                                  .w = d->packed,
                                  .y = d->dx[0],
                                  .end = {.add = add ? d->dx[0] : NULL}};
-    void *scratch = test_scratch(k->conv_data_scratch(s));
-    k->conv_data_run(&data, 0, k->conv_data_tiles(s), scratch);
+    void *scratch = test_scratch(k->conv_dgrad_scratch(s));
+    k->conv_dgrad_run(&data, 0, k->conv_dgrad_tiles(s), scratch);
     ew_guard_free(scratch);
-    struct ew_conv_filter f = {.shape = *s, .x = d->x, .dy = d->dy, .dw = d->dw[0], .add = add};
-    f.partial = test_scratch(k->conv_filter_partial(s) * sizeof(float));
-    scratch = test_scratch(k->conv_filter_scratch(s));
-    k->conv_filter_run(&f, 0, k->conv_filter_tiles(s), scratch);
-    k->conv_filter_sum(&f, 0, k->conv_filter_sum_tiles(s));
+    struct ew_conv_wgrad f = {.shape = *s, .x = d->x, .dy = d->dy, .dw = d->dw[0], .add = add};
+    f.partial = test_scratch(k->conv_wgrad_partial(s) * sizeof(float));
+    scratch = test_scratch(k->conv_wgrad_scratch(s));
+    k->conv_wgrad_run(&f, 0, k->conv_wgrad_tiles(s), scratch);
+    k->conv_wgrad_sum(&f, 0, k->conv_wgrad_sum_tiles(s));
     ew_guard_free(scratch);
     ew_guard_free(f.partial);
     struct ew_batch_norm b = d->norm;
@@ -121,13 +121,13 @@ static void at_once(const struct data *d, bool norms, bool add, bool turned)
 {
     const struct ew_kernels *k = d->k;
     const struct ew_conv_shape *s = d->s;
-    const int64_t tiles = k->joint_tiles(s);
-    struct ew_joint j = {.filter = {.shape = *s, .x = d->x, .dy = d->dy, .dw = d->dw[1]},
-                         .w = d->packed,
-                         .dx = d->dx[1],
-                         .add_dx = add};
+    const int64_t tiles = k->fused_grads_tiles(s);
+    struct ew_fused_grads j = {.filter = {.shape = *s, .x = d->x, .dy = d->dy, .dw = d->dw[1]},
+                               .w = d->packed,
+                               .dx = d->dx[1],
+                               .add_dx = add};
     j.filter.add = add;
-    j.filter.partial = test_scratch(k->joint_partial(s) * sizeof(float));
+    j.filter.partial = test_scratch(k->fused_grads_partial(s) * sizeof(float));
     float *sums = test_scratch((size_t)(tiles * 2 * s->cin) * sizeof(float));
     if (norms) {
         j.filter.norm = &d->norm;
@@ -136,12 +136,12 @@ static void at_once(const struct data *d, bool norms, bool add, bool turned)
         j.behind = &d->behind;
         j.norm_sums = sums;
     }
-    void *scratch = test_scratch(k->joint_scratch(s));
+    void *scratch = test_scratch(k->fused_grads_scratch(s));
     for (int64_t i = 0; i < tiles; i++) {
         const int64_t tile = turned ? tiles - 1 - i : i;
-        k->joint_run(&j, tile, tile + 1, scratch);
+        k->fused_grads_run(&j, tile, tile + 1, scratch);
     }
-    k->joint_sum(&j, 0, k->joint_sum_tiles(s));
+    k->fused_grads_sum(&j, 0, k->fused_grads_sum_tiles(s));
     struct ew_batch_norm b = d->norm;
     b.partial = sums;
     b.splits = tiles;
@@ -182,7 +182,7 @@ int main(void)
         for (size_t t = 0; t < sizeof(cases) / sizeof(cases[0]); t++) {
             struct data d = {.k = ew_isa_at(i), .s = &cases[t].s};
             ew_test_begin("%s: %s", d.k->isa, cases[t].name);
-            EW_EXPECT(d.k->joint_fits(d.s));
+            EW_EXPECT(d.k->fused_grads_fits(d.s));
             data_init(&d, cases[t].act);
             check(&d, false, false);
             check(&d, false, true);

@@ -129,17 +129,17 @@ static void point(const struct ew_kernels *k, const struct ew_conv_shape *s, enu
 static void filter(const struct ew_kernels *k, const struct ew_conv_shape *s, const struct data *d)
 {
     float *want = test_array(d->n_w, 11), *got = test_array(d->n_w, 12);
-    struct ew_conv_filter f = {.shape = *s, .x = d->z, .dy = d->dy, .dw = want};
-    f.partial = test_scratch(k->depthwise_filter_partial(s) * sizeof(float));
-    const int64_t tiles = k->depthwise_filter_tiles(s);
+    struct ew_conv_wgrad f = {.shape = *s, .x = d->z, .dy = d->dy, .dw = want};
+    f.partial = test_scratch(k->depthwise_wgrad_partial(s) * sizeof(float));
+    const int64_t tiles = k->depthwise_wgrad_tiles(s);
     for (int normed = 0; normed < 2; normed++) {
         f.shape.normed = normed;
         f.norm = normed ? &d->norm : NULL;
         f.x = normed ? d->x : d->z;
         f.dw = normed ? got : want;
-        void *scratch = test_scratch(k->depthwise_filter_scratch(&f.shape));
-        k->depthwise_filter_run(&f, 0, tiles, scratch);
-        k->depthwise_filter_sum(&f, 0, k->depthwise_filter_sum_tiles(s));
+        void *scratch = test_scratch(k->depthwise_wgrad_scratch(&f.shape));
+        k->depthwise_wgrad_run(&f, 0, tiles, scratch);
+        k->depthwise_wgrad_sum(&f, 0, k->depthwise_wgrad_sum_tiles(s));
         ew_guard_free(scratch);
     }
     EW_EXPECT(memcmp(want, got, (size_t)d->n_w * sizeof(float)) == 0);
@@ -167,17 +167,17 @@ static void apart(const struct ew_kernels *k, const struct ew_conv_shape *s, con
                   const float *dy, float *const out[3])
 {
     float *packed = test_scratch(k->depthwise_pack_size(s) * sizeof(float));
-    k->depthwise_data_pack(s, d->w, packed);
+    k->depthwise_dgrad_pack(s, d->w, packed);
     const struct ew_conv c = {.shape = *s, .x = dy, .w = packed, .y = out[0]};
-    void *scratch = test_scratch(k->depthwise_data_scratch(s));
-    k->depthwise_data_run(&c, 0, k->depthwise_data_tiles(s), scratch);
+    void *scratch = test_scratch(k->depthwise_dgrad_scratch(s));
+    k->depthwise_dgrad_run(&c, 0, k->depthwise_dgrad_tiles(s), scratch);
     ew_guard_free(scratch);
     ew_guard_free(packed);
-    struct ew_conv_filter f = {.shape = *s, .x = d->z, .dy = dy, .dw = out[1]};
-    f.partial = test_scratch(k->depthwise_filter_partial(s) * sizeof(float));
-    scratch = test_scratch(k->depthwise_filter_scratch(s));
-    k->depthwise_filter_run(&f, 0, k->depthwise_filter_tiles(s), scratch);
-    k->depthwise_filter_sum(&f, 0, k->depthwise_filter_sum_tiles(s));
+    struct ew_conv_wgrad f = {.shape = *s, .x = d->z, .dy = dy, .dw = out[1]};
+    f.partial = test_scratch(k->depthwise_wgrad_partial(s) * sizeof(float));
+    scratch = test_scratch(k->depthwise_wgrad_scratch(s));
+    k->depthwise_wgrad_run(&f, 0, k->depthwise_wgrad_tiles(s), scratch);
+    k->depthwise_wgrad_sum(&f, 0, k->depthwise_wgrad_sum_tiles(s));
     ew_guard_free(scratch);
     ew_guard_free(f.partial);
     struct ew_batch_norm b = d->norm;
@@ -191,20 +191,20 @@ static void apart(const struct ew_kernels *k, const struct ew_conv_shape *s, con
 static void at_once(const struct ew_kernels *k, const struct ew_conv_shape *s, const struct data *d,
                     const struct ew_batch_norm *behind, float *const out[3])
 {
-    const int64_t tiles = k->depthwise_filter_tiles(s);
+    const int64_t tiles = k->depthwise_wgrad_tiles(s);
     float *packed = test_scratch(k->depthwise_pack_size(s) * sizeof(float));
-    k->depthwise_data_pack(s, d->w, packed);
-    struct ew_joint j = {.filter = {.shape = *s, .x = d->x, .dw = out[1], .norm = &d->norm},
-                         .w = packed,
-                         .dx = out[0],
-                         .behind = behind};
+    k->depthwise_dgrad_pack(s, d->w, packed);
+    struct ew_fused_grads j = {.filter = {.shape = *s, .x = d->x, .dw = out[1], .norm = &d->norm},
+                               .w = packed,
+                               .dx = out[0],
+                               .behind = behind};
     j.filter.shape.normed = true;
-    j.filter.partial = test_scratch(k->depthwise_filter_partial(s) * sizeof(float));
+    j.filter.partial = test_scratch(k->depthwise_wgrad_partial(s) * sizeof(float));
     j.norm_sums = test_scratch((size_t)(tiles * 2 * s->cin) * sizeof(float));
-    void *scratch = test_scratch(k->depthwise_joint_scratch(&j.filter.shape));
+    void *scratch = test_scratch(k->depthwise_fused_grads_scratch(&j.filter.shape));
     for (int64_t t = tiles - 1; t >= 0; t--)
-        k->depthwise_joint_run(&j, t, t + 1, scratch);
-    k->depthwise_filter_sum(&j.filter, 0, k->depthwise_filter_sum_tiles(s));
+        k->depthwise_fused_grads_run(&j, t, t + 1, scratch);
+    k->depthwise_wgrad_sum(&j.filter, 0, k->depthwise_wgrad_sum_tiles(s));
     struct ew_batch_norm b = d->norm;
     b.partial = j.norm_sums;
     b.splits = tiles;
@@ -225,7 +225,7 @@ static void joint(const struct ew_kernels *k, const struct ew_conv_shape *s, con
         want[i] = test_array(n[i], 37);
         got[i] = test_array(n[i], 39);
     }
-    EW_EXPECT(k->depthwise_joint_fits(s));
+    EW_EXPECT(k->depthwise_fused_grads_fits(s));
     const struct ew_batch_norm behind = behind_init(k, s, d, dy);
     apart(k, s, d, dy, want);
     at_once(k, s, d, &behind, got);

@@ -65,12 +65,12 @@ static void check(const struct ew_kernels *k, const struct ew_conv_shape *s, enu
     for (int64_t o = 0; o < s->cout; o++)
         ratio[o] = 1;
     const struct ew_qconv_weights weights = {.w = w, .ratio = ratio};
-    void *packed = test_scratch(k->qwino_pack_size(s));
-    void *scratch = test_scratch(k->qwino_scratch(s));
+    void *packed = test_scratch(k->int8_winograd_pack_size(s));
+    void *scratch = test_scratch(k->int8_winograd_scratch(s));
     const struct ew_qconv q = {
         .shape = s, .x = x, .packed = packed, .y = y, .end = {.to_float = true}};
-    k->qwino_pack(s, &weights, packed, 0, k->qwino_pack_tiles(s));
-    k->qwino_run(&q, 0, k->qwino_tiles(s), scratch);
+    k->int8_winograd_pack(s, &weights, packed, 0, k->int8_winograd_pack_tiles(s));
+    k->int8_winograd_run(&q, 0, k->int8_winograd_tiles(s), scratch);
     for (int64_t i = 0; i < n_y; i++) {
         const int64_t want = sum_at(s, x, w, i);
         if (y[i] < (float)want || y[i] > (float)want) {
@@ -91,7 +91,7 @@ int main(void)
     for (int i = 0; ew_isa_at(i); i++) {
         const struct ew_kernels *k = ew_isa_at(i);
         for (size_t s = 0; s < EW_COUNT(shapes); s++)
-            for (int p = 0; p < PATTERNS && k->qwino_fits(&shapes[s]); p++) {
+            for (int p = 0; p < PATTERNS && k->int8_winograd_fits(&shapes[s]); p++) {
                 ew_test_begin("%s: %d channels, pattern %d", k->isa, shapes[s].cin, p);
                 check(k, &shapes[s], p);
                 ew_test_end();
@@ -99,7 +99,7 @@ int main(void)
         ew_test_begin("%s: too many channels", k->isa);
         struct ew_conv_shape deep = shapes[3];
         deep.cin++;
-        EW_EXPECT(!k->qwino_fits(&deep));
+        EW_EXPECT(!k->int8_winograd_fits(&deep));
         ew_test_end();
     }
     return ew_test_status();

@@ -54,16 +54,16 @@ static void gate(const struct ew_kernels *k, int64_t channels, bool sum, bool ad
     float *x = test_array(all, 1), *s = test_array(few, 3), *y = test_array(all, 5);
     float *ds = test_array(few, 7), *again = test_array(few, 7);
     double *want = test_zeros(all), *back = test_zeros(few);
-    const struct ew_gate g = {.batch = BATCH,
-                              .rows = PIXELS,
-                              .channels = channels,
-                              .x = x,
-                              .s = s,
-                              .dy = x,
-                              .y = y,
-                              .ds = ds,
-                              .sum = sum,
-                              .add = add};
+    const struct ew_channel_scale g = {.batch = BATCH,
+                                       .rows = PIXELS,
+                                       .channels = channels,
+                                       .x = x,
+                                       .s = s,
+                                       .dy = x,
+                                       .y = y,
+                                       .ds = ds,
+                                       .sum = sum,
+                                       .add = add};
     for (int64_t i = 0; i < few && add; i++)
         back[i] = (double)ds[i];
     for (int64_t i = 0; i < all; i++) {
@@ -72,16 +72,16 @@ static void gate(const struct ew_kernels *k, int64_t channels, bool sum, bool ad
         want[i] = (sum ? a + b : a * b) + (add ? (double)y[i] : 0);
         back[c] += sum ? a : a * a;
     }
-    k->gate_run(&g, 0, 100);
-    k->gate_run(&g, 100, BATCH * PIXELS);
+    k->channel_scale_run(&g, 0, 100);
+    k->channel_scale_run(&g, 100, BATCH * PIXELS);
     test_close(y, want, all, 1e-6, "gate");
-    const int64_t tiles = k->gate_sum_tiles(&g);
-    k->gate_sum(&g, 0, tiles);
+    const int64_t tiles = k->channel_scale_sum_tiles(&g);
+    k->channel_scale_sum(&g, 0, tiles);
     test_close(ds, back, few, 1e-4, "gate, back");
-    struct ew_gate h = g;
+    struct ew_channel_scale h = g;
     h.ds = again;
     for (int64_t t = tiles - 1; t >= 0; t--)
-        k->gate_sum(&h, t, t + 1);
+        k->channel_scale_sum(&h, t, t + 1);
     EW_EXPECT(memcmp(again, ds, (size_t)few * sizeof(float)) == 0);
     ew_guard_free(x);
     ew_guard_free(s);

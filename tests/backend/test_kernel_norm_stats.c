@@ -29,7 +29,7 @@ typedef void run_fn(const struct ew_conv *c, int64_t begin, int64_t end, void *s
 
 /* What a method's kernels say of a shape. */
 struct way {
-    struct ew_cut cut;
+    struct ew_stats_split cut;
     int64_t tiles;
     size_t scratch;
     run_fn *run;
@@ -38,9 +38,9 @@ struct way {
 static struct way way_of(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
     if (k->depthwise_fits(s))
-        return (struct way){k->depthwise_cut(s), k->depthwise_tiles(s), k->depthwise_scratch(s),
-                            k->depthwise_run};
-    return (struct way){k->conv_cut(s), k->conv_tiles(s), k->conv_scratch(s), k->conv_run};
+        return (struct way){k->depthwise_stats_split(s), k->depthwise_tiles(s),
+                            k->depthwise_scratch(s), k->depthwise_run};
+    return (struct way){k->conv_stats_split(s), k->conv_tiles(s), k->conv_scratch(s), k->conv_run};
 }
 
 static float *pack(const struct ew_kernels *k, const struct ew_conv_shape *s, const float *w)

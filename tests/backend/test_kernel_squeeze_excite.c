@@ -88,7 +88,8 @@ static void gated(const struct ew_kernels *k, struct data *d)
 {
     double *dgate = test_zeros(d->small), *total = test_zeros(2 * d->channels);
     const double by = 1 / (double)d->rows;
-    struct ew_gated_norm g = {.norm = &d->b, .dgate = d->dgate, .add = true, .sums = d->sums};
+    struct ew_squeeze_excite_norm g = {
+        .norm = &d->b, .dgate = d->dgate, .add = true, .sums = d->sums};
     keep_off_kinks(d);
     for (int64_t i = 0; i < d->small; i++)
         dgate[i] = (double)d->dgate[i];
@@ -100,12 +101,12 @@ static void gated(const struct ew_kernels *k, struct data *d)
         total[c] += dz;
         total[d->channels + c] += dz * ((double)d->x[i] - (double)d->per[MEAN][c]);
     }
-    for (int64_t t = k->gated_tiles(&g) - 1; t >= 0; t--)
-        k->gated_run(&g, t, t + 1);
+    for (int64_t t = k->squeeze_excite_tiles(&g) - 1; t >= 0; t--)
+        k->squeeze_excite_run(&g, t, t + 1);
     d->b.gate = d->gate;
     d->b.lift = d->lift;
     d->b.lift_by = (float)by;
-    k->gated_total(&g, d->total);
+    k->squeeze_excite_total(&g, d->total);
     test_close(d->dgate, dgate, d->small, 1e-5 * (1 + test_scale(dgate, d->small)), "factor");
     test_close(d->total, total, 2 * d->channels, 1e-5 * (1 + test_scale(total, 2 * d->channels)),
                "sums");

@@ -39,7 +39,7 @@ static const struct {
     {"dense, odd",  {33, 1, 301, 137, {A1, A1, A1}}},
     {"pixels",      {2, 1, 128, 131, {A1, {5, 5, 1, 1, 1, 0}, {7, 7, 1, 1, 1, 0}}}},
     {"many pixels", {3, 1, 140, 133, {A1, {15, 15, 1, 1, 1, 0}, {13, 13, 1, 1, 1, 0}}}},
-}, rare[] = {
+}, scattered[] = {
     {"3x3",           {5, 1, 48, 70, {A1, {9, 9, 3, 1, 1, 1}, {7, 7, 3, 1, 1, 1}}}},
     {"3x3, cropped",  {4, 1, 16, 33, {A1, {9, 4, 3, 2, 1, 0}, {8, 3, 3, 2, 1, 0}}}},
     {"5x5",           {7, 1, 32, 20, {A1, {6, 6, 5, 1, 1, 2}, {6, 6, 5, 1, 1, 2}}}},
@@ -57,26 +57,27 @@ static double tolerance(double terms, double scale)
 
 static void run_dense(const struct data *d, bool apart, const float *bias, float *y)
 {
-    const int64_t tiles = d->k->dense_tiles(&d->s);
-    const struct ew_spots p = {.shape = d->s,
-                               .x = d->x,
-                               .w = d->w,
-                               .bias = bias,
-                               .relu = bias != NULL,
-                               .y = y,
-                               .turned = test_scratch(d->k->dense_turned(&d->s) * sizeof(float))};
+    const int64_t tiles = d->k->small_dense_tiles(&d->s);
+    const struct ew_unpacked_conv p = {
+        .shape = d->s,
+        .x = d->x,
+        .w = d->w,
+        .bias = bias,
+        .relu = bias != NULL,
+        .y = y,
+        .transposed = test_scratch(d->k->small_dense_transposed(&d->s) * sizeof(float))};
     if (!apart)
-        d->k->dense_run(&p, 0, tiles);
+        d->k->small_dense_run(&p, 0, tiles);
     for (int64_t t = tiles - 1; apart && t >= 0; t--)
-        d->k->dense_run(&p, t, t + 1);
-    d->k->dense_sum(&p);
-    ew_guard_free(p.turned);
+        d->k->small_dense_run(&p, t, t + 1);
+    d->k->small_dense_sum(&p);
+    ew_guard_free(p.transposed);
 }
 
 static void run_sparse(const struct data *d, bool apart, const float *bias, float *y)
 {
     const int64_t tiles = d->k->sparse_tiles(&d->s);
-    const struct ew_spots p = {
+    const struct ew_unpacked_conv p = {
         .shape = d->s, .x = d->x, .w = d->w, .bias = bias, .relu = bias != NULL, .y = y};
     void *scratch = test_scratch(d->k->sparse_scratch(&d->s));
     if (!apart)
@@ -99,24 +100,25 @@ static void run_forward(const struct data *d, bool apart, const float *bias, flo
         run_sparse(d, apart, bias, y);
         return;
     }
-    const struct ew_spots p = {.shape = *s,
-                               .x = d->x,
-                               .w = d->w,
-                               .bias = bias,
-                               .relu = bias != NULL,
-                               .y = y,
-                               .turned = test_scratch(k->spots_turned(s) * sizeof(float))};
-    void *scratch = test_scratch(k->spots_scratch(s));
-    const int64_t turns = k->spots_turn_tiles(s), tiles = k->spots_tiles(s);
+    const struct ew_unpacked_conv p = {
+        .shape = *s,
+        .x = d->x,
+        .w = d->w,
+        .bias = bias,
+        .relu = bias != NULL,
+        .y = y,
+        .transposed = test_scratch(k->tap_pairs_transposed(s) * sizeof(float))};
+    void *scratch = test_scratch(k->tap_pairs_scratch(s));
+    const int64_t turns = k->tap_pairs_transpose_tiles(s), tiles = k->tap_pairs_tiles(s);
     if (!apart) {
-        k->spots_turn(&p, 0, turns);
-        k->spots_run(&p, 0, tiles, scratch);
+        k->tap_pairs_transpose(&p, 0, turns);
+        k->tap_pairs_run(&p, 0, tiles, scratch);
     }
     for (int64_t t = turns - 1; apart && t >= 0; t--)
-        k->spots_turn(&p, t, t + 1);
+        k->tap_pairs_transpose(&p, t, t + 1);
     for (int64_t t = tiles - 1; apart && t >= 0; t--)
-        k->spots_run(&p, t, t + 1, scratch);
-    ew_guard_free(p.turned);
+        k->tap_pairs_run(&p, t, t + 1, scratch);
+    ew_guard_free(p.transposed);
     ew_guard_free(scratch);
 }
 
@@ -137,61 +139,61 @@ static void check_forward(const struct data *d, const float *bias)
     free(want);
 }
 
-static void run_dense_grad(const struct data *d, bool apart, struct ew_spots_grad *g)
+static void run_dense_grad(const struct data *d, bool apart, struct ew_unpacked_grads *g)
 {
-    const int64_t tiles = d->k->dense_grad_tiles(&d->s);
-    g->shared = test_scratch(d->k->dense_grad_shared(&d->s) * sizeof(float));
+    const int64_t tiles = d->k->small_dense_grad_tiles(&d->s);
+    g->shared = test_scratch(d->k->small_dense_grad_shared(&d->s) * sizeof(float));
     if (!apart)
-        d->k->dense_grad_run(g, 0, tiles);
+        d->k->small_dense_grad_run(g, 0, tiles);
     for (int64_t t = tiles - 1; apart && t >= 0; t--)
-        d->k->dense_grad_run(g, t, t + 1);
-    d->k->dense_grad_sum(g);
+        d->k->small_dense_grad_run(g, t, t + 1);
+    d->k->small_dense_grad_sum(g);
     ew_guard_free(g->shared);
 }
 
-static void run_sparse_grad(const struct data *d, bool apart, const struct ew_spots_grad *g)
+static void run_sparse_grad(const struct data *d, bool apart, const struct ew_unpacked_grads *g)
 {
     const struct ew_kernels *k = d->k;
     const bool by_x = d->by_x && !g->no_filter;
     const int64_t tiles = k->sparse_grad_tiles(&d->s);
-    const int64_t filters = g->no_filter ? 0 : k->sparse_filter_tiles(&d->s, by_x);
+    const int64_t filters = g->no_filter ? 0 : k->sparse_wgrad_tiles(&d->s, by_x);
     void *scratch = test_scratch(k->sparse_grad_scratch(&d->s));
-    void *other = test_scratch(k->sparse_filter_scratch(&d->s));
+    void *other = test_scratch(k->sparse_wgrad_scratch(&d->s));
     if (!apart) {
         k->sparse_grad_run(g, 0, tiles, scratch);
-        k->sparse_filter_run(g, by_x, 0, filters, other);
+        k->sparse_wgrad_run(g, by_x, 0, filters, other);
     }
     for (int64_t t = tiles - 1; apart && t >= 0; t--)
         k->sparse_grad_run(g, t, t + 1, scratch);
     for (int64_t t = filters - 1; apart && t >= 0; t--)
-        k->sparse_filter_run(g, by_x, t, t + 1, other);
+        k->sparse_wgrad_run(g, by_x, t, t + 1, other);
     ew_guard_free(scratch);
     ew_guard_free(other);
 }
 
-static void run_rare(const struct data *d, bool apart, struct ew_spots_grad g)
+static void run_scatter_grad(const struct data *d, bool apart, struct ew_unpacked_grads g)
 {
     const struct ew_kernels *k = d->k;
-    const int64_t tiles = k->rare_tiles(&d->s);
+    const int64_t tiles = k->scatter_grad_tiles(&d->s);
     const int64_t outputs = g.no_filter ? 0 : d->s.cout;
-    void *scratch = test_scratch(k->rare_scratch(&d->s));
-    g.shared = test_scratch(k->rare_shared(&d->s) * sizeof(float));
+    void *scratch = test_scratch(k->scatter_grad_scratch(&d->s));
+    g.shared = test_scratch(k->scatter_grad_shared(&d->s) * sizeof(float));
     if (!apart) {
-        k->rare_run(&g, 0, tiles, scratch);
-        k->rare_sum(&g, 0, outputs);
+        k->scatter_grad_run(&g, 0, tiles, scratch);
+        k->scatter_grad_sum(&g, 0, outputs);
     }
     for (int64_t t = tiles - 1; apart && t >= 0; t--)
-        k->rare_run(&g, t, t + 1, scratch);
+        k->scatter_grad_run(&g, t, t + 1, scratch);
     for (int64_t o = outputs - 1; apart && o >= 0; o--)
-        k->rare_sum(&g, o, o + 1);
+        k->scatter_grad_sum(&g, o, o + 1);
     ew_guard_free(scratch);
     ew_guard_free(g.shared);
 }
 
-static void run_gradients(const struct data *d, bool apart, struct ew_spots_grad g)
+static void run_gradients(const struct data *d, bool apart, struct ew_unpacked_grads g)
 {
-    if (d->way == BY_RARE) {
-        run_rare(d, apart, g);
+    if (d->way == BY_SCATTER_GRAD) {
+        run_scatter_grad(d, apart, g);
         return;
     }
     if (d->way == BY_DENSE) {
@@ -204,21 +206,21 @@ static void run_gradients(const struct data *d, bool apart, struct ew_spots_grad
     }
     const struct ew_kernels *k = d->k;
     const struct ew_conv_shape *s = &d->s;
-    g.shared = test_scratch(k->spots_grad_shared(s) * sizeof(float));
-    void *scratch = test_scratch(k->spots_grad_scratch(s));
-    const int64_t turns = k->spots_grad_turn_tiles(s), tiles = k->spots_grad_tiles(s);
-    const int64_t sums = g.dx ? k->spots_grad_sum_tiles(s) : 0;
+    g.shared = test_scratch(k->tap_pairs_grad_shared(s) * sizeof(float));
+    void *scratch = test_scratch(k->tap_pairs_grad_scratch(s));
+    const int64_t turns = k->tap_pairs_grad_transpose_tiles(s), tiles = k->tap_pairs_grad_tiles(s);
+    const int64_t sums = g.dx ? k->tap_pairs_grad_sum_tiles(s) : 0;
     if (!apart) {
-        k->spots_grad_turn(&g, 0, turns);
-        k->spots_grad_run(&g, 0, tiles, scratch);
-        k->spots_grad_sum(&g, 0, sums);
+        k->tap_pairs_grad_transpose(&g, 0, turns);
+        k->tap_pairs_grad_run(&g, 0, tiles, scratch);
+        k->tap_pairs_grad_sum(&g, 0, sums);
     }
     for (int64_t t = turns - 1; apart && t >= 0; t--)
-        k->spots_grad_turn(&g, t, t + 1);
+        k->tap_pairs_grad_transpose(&g, t, t + 1);
     for (int64_t t = tiles - 1; apart && t >= 0; t--)
-        k->spots_grad_run(&g, t, t + 1, scratch);
+        k->tap_pairs_grad_run(&g, t, t + 1, scratch);
     for (int64_t t = sums - 1; apart && t >= 0; t--)
-        k->spots_grad_sum(&g, t, t + 1);
+        k->tap_pairs_grad_sum(&g, t, t + 1);
     ew_guard_free(g.shared);
     ew_guard_free(scratch);
 }
@@ -241,7 +243,7 @@ static void check_gradients(const struct data *d, bool add)
     for (int i = 0; i < 2; i++)
         run_gradients(
             d, i == 1,
-            (struct ew_spots_grad){
+            (struct ew_unpacked_grads){
                 .filter = {.shape = d->s, .x = d->x, .dy = d->dy, .dw = dw[i], .add = add},
                 .w = d->w,
                 .dx = dx[i],
@@ -261,7 +263,7 @@ static void check_gradients(const struct data *d, bool add)
 /* Gradients that go into the filter: as if stored first, and dx is made of the filter before. */
 static void check_update(const struct data *d, bool adam)
 {
-    const struct ew_spots_grad plain = {
+    const struct ew_unpacked_grads plain = {
         .filter = {.shape = d->s, .x = d->x, .dy = d->dy, .dw = test_array(d->n_w, 9)},
         .w = d->w,
         .dx = test_array(d->n_x, 7)};
@@ -293,7 +295,7 @@ static void check_update(const struct data *d, bool adam)
                                   .g = plain.filter.dw};
         if (i == 1)
             run_gradients(d, true,
-                          (struct ew_spots_grad){
+                          (struct ew_unpacked_grads){
                               .filter = {.shape = d->s, .x = d->x, .dy = d->dy, .update = &u},
                               .w = w[1],
                               .dx = dx});
@@ -320,7 +322,7 @@ static void check_alone(const struct data *d)
 {
     float *dx[2] = {test_array(d->n_x, 7), test_array(d->n_x, 7)};
     float *dw[2] = {test_array(d->n_w, 9), test_array(d->n_w, 9)};
-    struct ew_spots_grad g = {
+    struct ew_unpacked_grads g = {
         .filter = {.shape = d->s, .x = d->x, .dy = d->dy, .dw = dw[0]}, .w = d->w, .dx = dx[0]};
     run_gradients(d, false, g);
     g.filter.dw = dw[1];
@@ -354,11 +356,11 @@ static void check_mask(const struct data *d)
     float *dx[2] = {test_array(d->n_x, 7), test_array(d->n_x, 8)};
     for (int i = 0; i < 2; i++)
         run_gradients(d, false,
-                      (struct ew_spots_grad){.filter = {.shape = d->s, .x = d->x, .dy = d->dy},
-                                             .no_filter = true,
-                                             .w = d->w,
-                                             .dx = dx[i],
-                                             .mask = i == 1});
+                      (struct ew_unpacked_grads){.filter = {.shape = d->s, .x = d->x, .dy = d->dy},
+                                                 .no_filter = true,
+                                                 .w = d->w,
+                                                 .dx = dx[i],
+                                                 .mask = i == 1});
     bool same = true;
     for (int64_t i = 0; i < d->n_x; i++)
         same = same && !(fabsf(dx[1][i] - (d->x[i] > 0 ? dx[0][i] : 0)) > 0);
@@ -418,7 +420,7 @@ static void check_bias(const struct data *d)
     float *dw = test_array(d->n_w, 9), *db = test_array(d->s.cout, 10);
     run_gradients(
         d, false,
-        (struct ew_spots_grad){
+        (struct ew_unpacked_grads){
             .filter = {.shape = d->s, .x = d->x, .dy = d->dy, .dw = dw, .db = db}, .w = d->w});
     for (int64_t o = 0; o < d->s.cout; o++) {
         double want = 0;
@@ -433,11 +435,11 @@ static void check_bias(const struct data *d)
 /* One element of dy in ten is left, and none of some outputs. */
 static void nearly_all_zeros(const struct ew_kernels *k, size_t c)
 {
-    struct data d = {.k = k, .s = rare[c].s, .way = BY_RARE};
-    ew_test_begin("rare %s: %s", k->isa, rare[c].name);
+    struct data d = {.k = k, .s = scattered[c].s, .way = BY_SCATTER_GRAD};
+    ew_test_begin("scatter_grad %s: %s", k->isa, scattered[c].name);
     const bool data = d.s.cin * d.s.axis[2].taps % k->lanes == 0;
-    EW_EXPECT(k->rare_fits(&d.s, data));
-    EW_EXPECT(data || !k->rare_fits(&d.s, true));
+    EW_EXPECT(k->scatter_grad_fits(&d.s, data));
+    EW_EXPECT(data || !k->scatter_grad_fits(&d.s, true));
     data_init(&d, 10 * c + 1);
     for (int64_t i = 0; i < d.n_y; i++)
         d.dy[i] *= i * 7 % 10 == 3 && i % d.s.cout != 1;
@@ -456,20 +458,20 @@ static void nearly_all_zeros(const struct ew_kernels *k, size_t c)
 
 static void refused(const struct ew_kernels *k)
 {
-    ew_test_begin("spots %s: what it does not do", k->isa);
+    ew_test_begin("tap pairs %s: what it does not do", k->isa);
     const struct ew_conv_axis one = {1, 1, 1, 1, 1, 0}, many = {9, 9, 3, 1, 1, 1};
     const struct ew_conv_shape groups = {16, 2, 64, 64, {one, one, one}};
     const struct ew_conv_shape large = {16, 1, 64, 64, {one, many, many}};
     const struct ew_conv_shape none = {0, 1, 64, 64, {one, one, one}};
-    EW_EXPECT(!k->spots_fits(&groups));
-    EW_EXPECT(!k->spots_fits(&large));
-    EW_EXPECT(!k->spots_fits(&none));
-    EW_EXPECT(!k->dense_pays(&groups));
-    EW_EXPECT(!k->dense_pays(&large));
+    EW_EXPECT(!k->tap_pairs_fits(&groups));
+    EW_EXPECT(!k->tap_pairs_fits(&large));
+    EW_EXPECT(!k->tap_pairs_fits(&none));
+    EW_EXPECT(!k->small_dense_pays(&groups));
+    EW_EXPECT(!k->small_dense_pays(&large));
     EW_EXPECT(!k->sparse_fits(&groups));
     EW_EXPECT(!k->sparse_fits(&large));
-    EW_EXPECT(!k->rare_fits(&groups, false));
-    EW_EXPECT(!k->rare_fits(&none, false));
+    EW_EXPECT(!k->scatter_grad_fits(&groups, false));
+    EW_EXPECT(!k->scatter_grad_fits(&none, false));
     ew_test_end();
 }
 
@@ -478,12 +480,12 @@ int main(void)
     for (int i = 0; ew_isa_at(i); i++) {
         for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
             struct data d = {.k = ew_isa_at(i), .s = cases[c].s};
-            ew_test_begin("spots %s: %s", d.k->isa, cases[c].name);
-            EW_EXPECT(d.k->spots_fits(&d.s));
+            ew_test_begin("tap pairs %s: %s", d.k->isa, cases[c].name);
+            EW_EXPECT(d.k->tap_pairs_fits(&d.s));
             data_init(&d, 10 * c + 1);
             check_both(&d);
             d.way = BY_DENSE;
-            if (d.k->dense_pays(&d.s))
+            if (d.k->small_dense_pays(&d.s))
                 check_both(&d);
             data_fini(&d);
             ew_test_end();
@@ -491,7 +493,7 @@ int main(void)
         refused(ew_isa_at(i));
         for (size_t c = 0; c < sizeof(zeros) / sizeof(zeros[0]); c++)
             many_zeros(ew_isa_at(i), c);
-        for (size_t c = 0; c < sizeof(rare) / sizeof(rare[0]); c++)
+        for (size_t c = 0; c < sizeof(scattered) / sizeof(scattered[0]); c++)
             nearly_all_zeros(ew_isa_at(i), c);
     }
     return ew_test_status();

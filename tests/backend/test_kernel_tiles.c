@@ -97,16 +97,16 @@ static void data_gradient(const struct ew_kernels *k, struct ew_conv_shape s)
     float *dy = test_array(rows * s.cout, 1), *w = test_array(ref_conv_filter_count(&s), 2);
     float *dx = test_array(n, 3), *masked = test_array(n, 4), *x = test_array(n, 5);
     float *apart = spread(dy, rows, s.cout);
-    float *packed = test_scratch(k->conv_data_pack_size(&s) * sizeof(float));
-    void *scratch = test_scratch(k->conv_data_scratch(&s));
-    k->conv_data_pack(&s, w, packed, 0, k->conv_data_pack_tiles(&s));
+    float *packed = test_scratch(k->conv_dgrad_pack_size(&s) * sizeof(float));
+    void *scratch = test_scratch(k->conv_dgrad_scratch(&s));
+    k->conv_dgrad_pack(&s, w, packed, 0, k->conv_dgrad_pack_tiles(&s));
     struct ew_conv c = {.shape = s, .x = dy, .w = packed, .y = dx};
-    k->conv_data_run(&c, 0, k->conv_data_tiles(&s), scratch);
+    k->conv_dgrad_run(&c, 0, k->conv_dgrad_tiles(&s), scratch);
     c.shape.y_step = s.cout + ROOM;
     c.x = apart;
     c.y = masked;
     c.end.mask = x;
-    k->conv_data_run(&c, 0, k->conv_data_tiles(&c.shape), scratch);
+    k->conv_dgrad_run(&c, 0, k->conv_dgrad_tiles(&c.shape), scratch);
     for (int64_t i = 0; i < n; i++)
         dx[i] = x[i] > 0 ? dx[i] : 0;
     EW_EXPECT(memcmp(dx, masked, (size_t)n * sizeof(float)) == 0);

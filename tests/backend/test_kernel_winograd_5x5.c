@@ -25,8 +25,8 @@ static const struct {
 #undef A1
 /* clang-format on */
 
-/* Points as far apart as 1/2 and 3 cost digits: winograd_5x5.h has what was measured.  Short sums of
- * random numbers may cancel, so the scale is that of the terms, too. */
+/* Points as far apart as 1/2 and 3 cost digits: winograd_5x5.h has what was measured.  Short sums
+ * of random numbers may cancel, so the scale is that of the terms, too. */
 static double tolerance(const double *want, int64_t n)
 {
     return 5e-5 * (1 + test_scale(want, n));
@@ -41,15 +41,15 @@ static bool same(const float *a, const float *b, int64_t n)
 static void run_forward(const struct data *d, bool apart, struct ew_epilogue end, float *y)
 {
     const struct ew_kernels *k = d->k;
-    float *packed = test_scratch(k->patch_pack_size(&d->s) * sizeof(float));
-    void *scratch = test_scratch(k->patch_scratch(&d->s));
-    const int64_t tiles = k->patch_tiles(&d->s);
-    k->patch_pack(&d->s, d->w, packed);
+    float *packed = test_scratch(k->winograd_5x5_pack_size(&d->s) * sizeof(float));
+    void *scratch = test_scratch(k->winograd_5x5_scratch(&d->s));
+    const int64_t tiles = k->winograd_5x5_tiles(&d->s);
+    k->winograd_5x5_pack(&d->s, d->w, packed);
     const struct ew_conv c = {.shape = d->s, .x = d->x, .w = packed, .y = y, .end = end};
     if (!apart)
-        k->patch_run(&c, 0, tiles, scratch);
+        k->winograd_5x5_run(&c, 0, tiles, scratch);
     for (int64_t t = tiles - 1; apart && t >= 0; t--)
-        k->patch_run(&c, t, t + 1, scratch);
+        k->winograd_5x5_run(&c, t, t + 1, scratch);
     ew_guard_free(packed);
     ew_guard_free(scratch);
 }
@@ -70,20 +70,20 @@ static void check_forward(const struct data *d, struct ew_epilogue end)
     free(want);
 }
 
-static void run_gradients(const struct data *d, bool apart, struct ew_spots_grad g)
+static void run_gradients(const struct data *d, bool apart, struct ew_unpacked_grads g)
 {
     const struct ew_kernels *k = d->k;
-    g.shared = test_scratch(k->patch_grad_shared(&d->s) * sizeof(float));
-    void *scratch = test_scratch(k->patch_grad_scratch(&d->s));
-    const int64_t tiles = k->patch_grad_tiles(&d->s);
+    g.shared = test_scratch(k->winograd_5x5_grad_shared(&d->s) * sizeof(float));
+    void *scratch = test_scratch(k->winograd_5x5_grad_scratch(&d->s));
+    const int64_t tiles = k->winograd_5x5_grad_tiles(&d->s);
     if (g.dx)
-        k->patch_grad_pack(&g, scratch);
+        k->winograd_5x5_grad_pack(&g, scratch);
     if (!apart)
-        k->patch_grad_run(&g, 0, tiles, scratch);
+        k->winograd_5x5_grad_run(&g, 0, tiles, scratch);
     for (int64_t t = tiles - 1; apart && t >= 0; t--)
-        k->patch_grad_run(&g, t, t + 1, scratch);
+        k->winograd_5x5_grad_run(&g, t, t + 1, scratch);
     if (!g.no_filter)
-        k->patch_grad_sum(&g);
+        k->winograd_5x5_grad_sum(&g);
     ew_guard_free(g.shared);
     ew_guard_free(scratch);
 }
@@ -106,18 +106,18 @@ static void gradients_free(struct gradients *g)
     ew_guard_free(g->db);
 }
 
-static struct ew_spots_grad call_of(const struct data *d, const struct gradients *to, bool add)
+static struct ew_unpacked_grads call_of(const struct data *d, const struct gradients *to, bool add)
 {
-    return (struct ew_spots_grad){.filter = {.shape = d->s,
-                                             .x = d->x,
-                                             .dy = d->dy,
-                                             .dw = to->dw,
-                                             .add = add,
-                                             .db = to->db,
-                                             .add_db = add},
-                                  .w = d->w,
-                                  .dx = to->dx,
-                                  .add_dx = add};
+    return (struct ew_unpacked_grads){.filter = {.shape = d->s,
+                                                 .x = d->x,
+                                                 .dy = d->dy,
+                                                 .dw = to->dw,
+                                                 .add = add,
+                                                 .db = to->db,
+                                                 .add_db = add},
+                                      .w = d->w,
+                                      .dx = to->dx,
+                                      .add_dx = add};
 }
 
 /* All three gradients, stored or added to what is there. */
@@ -156,7 +156,7 @@ static void check_alone(const struct data *d)
 {
     struct gradients to[2] = {gradients_new(d), gradients_new(d)};
     run_gradients(d, false, call_of(d, &to[0], false));
-    struct ew_spots_grad filter = call_of(d, &to[1], false), data = filter;
+    struct ew_unpacked_grads filter = call_of(d, &to[1], false), data = filter;
     filter.dx = NULL;
     filter.filter.db = NULL;
     run_gradients(d, false, filter);
@@ -184,7 +184,7 @@ static void check_update(const struct data *d)
                                             .w = w[i],
                                             .m = m[i],
                                             .g = to[0].dw}};
-        struct ew_spots_grad g = call_of(d, &to[1], false);
+        struct ew_unpacked_grads g = call_of(d, &to[1], false);
         g.w = w[i];
         g.filter.update = &u;
         if (i == 0)
@@ -204,7 +204,7 @@ static void check_update(const struct data *d)
 
 static void refused(const struct ew_kernels *k)
 {
-    ew_test_begin("patch %s: what it does not do", k->isa);
+    ew_test_begin("winograd 5x5 %s: what it does not do", k->isa);
     const struct ew_conv_axis one = {1, 1, 1, 1, 1, 0}, plain = {14, 10, 5, 1, 1, 0};
     const struct ew_conv_axis stride = {14, 5, 5, 2, 1, 0}, taps = {14, 12, 3, 1, 1, 0};
     const struct ew_conv_axis cropped = {14, 9, 5, 1, 1, 0}, before = {14, 9, 5, 1, 1, -1};
@@ -212,20 +212,20 @@ static void refused(const struct ew_kernels *k)
                                                                               &cropped, &before};
     for (int i = 0; i < 4; i++) {
         const struct ew_conv_shape s = {16, 1, 6, 16, {one, plain, *bad[i]}};
-        EW_EXPECT(!k->patch_fits(&s));
+        EW_EXPECT(!k->winograd_5x5_fits(&s));
     }
     const struct ew_conv_shape groups = {16, 2, 6, 16, {one, plain, plain}};
     const struct ew_conv_shape many = {16, 1, 6, 16, {one, large, large}};
-    EW_EXPECT(!k->patch_fits(&groups));
-    EW_EXPECT(!k->patch_fits(&many));
+    EW_EXPECT(!k->winograd_5x5_fits(&groups));
+    EW_EXPECT(!k->winograd_5x5_fits(&many));
     ew_test_end();
 }
 
 static void check_case(const struct ew_kernels *k, size_t i)
 {
     struct data d = {.k = k, .s = cases[i].s};
-    ew_test_begin("patch %s: %s", k->isa, cases[i].name);
-    EW_EXPECT(k->patch_fits(&d.s));
+    ew_test_begin("winograd 5x5 %s: %s", k->isa, cases[i].name);
+    EW_EXPECT(k->winograd_5x5_fits(&d.s));
     data_init(&d, 10 * i + 1);
     check_forward(&d, (struct ew_epilogue){0});
     check_forward(&d, (struct ew_epilogue){

@@ -135,8 +135,9 @@ static int offers(const struct job *j, const struct set *s, const struct ew_back
         bare.out_p[i] = &bare.out[i];
         bare.out[i].data = NULL;
     }
-    const struct ew_ask ask = {.be = be, .op = j->op, .phase = j->phase, .c = &bare.call};
-    return EW_EXPECT_OK(ew_backend_offer(&ask, out, &n)) ? n : 0;
+    const struct ew_kernel_query query = {
+        .be = be, .op = j->op, .phase = j->phase, .c = &bare.call};
+    return EW_EXPECT_OK(ew_backend_offer(&query, out, &n)) ? n : 0;
 }
 
 static void poison(struct ew_tensor *t)

@@ -46,8 +46,8 @@ static void without_a_file_nothing_is_remembered(void)
 static void damaged_files_are_replaced(void)
 {
     static const char *const bad[] = {"", "edgewise-tune 9\nabc\n",
-                                      "edgewise-tune 1\nnot a line\n0123456789abcdef\n",
-                                      "edgewise-tune 1\n0123456789abcdef no such kernel\n"};
+                                      "edgewise-tune 2\nnot a line\n0123456789abcdef\n",
+                                      "edgewise-tune 2\n0123456789abcdef no such kernel\n"};
     for (size_t i = 0; i < EW_COUNT(bad); i++) {
         const char *path = ew_test_file("damaged", bad[i], strlen(bad[i]));
         EW_EXPECT(compile_measured(path) > 0);

@@ -84,44 +84,45 @@ struct ew_epilogue {
 
 struct ew_batch_norm;
 
-/* A max pool of 2x2 behind a convolution of patch_run, and perhaps a ReLU; what is pooled is stored
- * nowhere. */
-struct ew_patch_pool {
+/* A max pool of 2x2 behind a convolution of winograd_5x5_run, and perhaps a ReLU; what is pooled is
+ * stored nowhere. */
+struct ew_winograd_5x5_pool {
     bool relu;
     float *y;        /* [batch, cout, out / 2, out / 2] */
     const float *dy; /* as y */
-    uint8_t *place;  /* [batch, out / 2, out / 2, cout]: EW_CONV_POOL_CUT, or which of the four */
+    uint8_t
+        *place; /* [batch, out / 2, out / 2, cout]: EW_CONV_POOL_NO_GRAD, or which of the four */
 };
 
 struct ew_conv {
     struct ew_conv_shape shape;
     const float *x, *w; /* w: packed by the same instruction set's conv_pack */
     float *y;
-    /* patch only, with a bias and nothing else behind the sums: takes them instead of y. */
-    const struct ew_patch_pool *pool;
+    /* winograd_5x5 only, with a bias and nothing else behind the sums: takes them instead of y. */
+    const struct ew_winograd_5x5_pool *pool;
     struct ew_epilogue end;
     const struct ew_batch_norm *norm; /* where shape.normed; its x, y and rows do not count */
     bool flip;                        /* where shape.raw: as with winograd_pack */
     /* conv and depthwise: the statistics of what is written, for a batch norm that reads it: its
-     * `partial`, in splits of ew_cut.rows.  NULL: not wanted. */
+     * `partial`, in splits of ew_stats_split.rows.  NULL: not wanted. */
     float *stats;
 };
 
 /* How that is cut: pixels of a split but for the last, tiles that go to `run` together, and floats
  * of all splits; 0: it does not pay. */
-struct ew_cut {
+struct ew_stats_split {
     int64_t rows, tiles;
     size_t size;
 };
 
 /* Gradient for the filter: dw (+)= sum over pixels of dy x.  Where all of it takes a few tiles
- * only, pixels are split too: each tile then leaves its sums in `partial`, and conv_filter_sum adds
+ * only, pixels are split too: each tile then leaves its sums in `partial`, and conv_wgrad_sum adds
  * them up in order when all tiles are done. */
-struct ew_conv_filter {
+struct ew_conv_wgrad {
     struct ew_conv_shape shape;
     const float *x, *dy;
     float *dw;      /* [O, k..., I / groups], as the filter */
-    float *partial; /* conv_filter_partial floats */
+    float *partial; /* conv_wgrad_partial floats */
     bool add;       /* to what dw holds */
     /* Instead of being written to dw, gradients go into the filter; conv and winograd only.  NULL:
      * they do not.
@@ -133,12 +134,13 @@ struct ew_conv_filter {
     const struct ew_batch_norm *norm; /* as ew_conv's, of x */
 };
 
-/* Both gradients of a 1x1 or depthwise convolution in one pass (see kernel/gemm/k_fused_grads.c). */
-struct ew_joint {
-    struct ew_conv_filter filter; /* dy: NULL with `behind`; norm: makes x of its own */
-    bool no_filter;               /* that gradient is not wanted */
-    const float *w;               /* packed by conv_data_pack, or depthwise_data_pack */
-    float *dx;                    /* NULL: not wanted */
+/* Both gradients of a 1x1 or depthwise convolution in one pass (see kernel/gemm/k_fused_grads.c).
+ */
+struct ew_fused_grads {
+    struct ew_conv_wgrad filter; /* dy: NULL with `behind`; norm: makes x of its own */
+    bool no_filter;              /* that gradient is not wanted */
+    const float *w;              /* packed by conv_dgrad_pack, or depthwise_dgrad_pack */
+    float *dx;                   /* NULL: not wanted */
     bool add_dx;
     bool mask;                          /* dx becomes 0 where x is not positive */
     const struct ew_batch_norm *behind; /* makes dy, after its batch_back_finish; NULL: none */
@@ -146,28 +148,28 @@ struct ew_joint {
                          wanted */
 };
 
-/* Convolutions of few positions and dense layers, in training (see kernel/unpacked/tap_pairs.h).  Filters change
- * at each step and are read where they lie, once. */
-struct ew_spots {
+/* Convolutions of few positions and dense layers, in training (see kernel/unpacked/tap_pairs.h).
+ * Filters change at each step and are read where they lie, once. */
+struct ew_unpacked_conv {
     struct ew_conv_shape shape;
     const float *x, *w;
     const float *bias; /* [cout]; NULL: none */
     bool relu;         /* behind the bias */
     float *y;
-    float *turned; /* spots_turned or dense_turned floats */
+    float *transposed; /* tap_pairs_transposed or small_dense_transposed floats */
 };
 
 /* Both gradients, in one pass over the filter. */
-struct ew_spots_grad {
-    struct ew_conv_filter filter; /* `partial` is not used; dx is made of w before it is updated */
-    bool no_filter;               /* that gradient is not wanted */
-    bool skip_unmet;              /* with an update: leave taps that meet no pixel as they are */
+struct ew_unpacked_grads {
+    struct ew_conv_wgrad filter; /* `partial` is not used; dx is made of w before it is updated */
+    bool no_filter;              /* that gradient is not wanted */
+    bool skip_unmet;             /* with an update: leave taps that meet no pixel as they are */
     const float *w;
     float *dx; /* NULL: not wanted */
     bool add_dx;
-    bool mask;                        /* sparse and rare: dx becomes 0 where x is not positive */
-    float *shared;                    /* spots_grad_shared floats */
-    const struct ew_patch_pool *pool; /* patch only: makes filter.dy; NULL: none */
+    bool mask;     /* sparse and scatter_grad: dx becomes 0 where x is not positive */
+    float *shared; /* tap_pairs_grad_shared floats */
+    const struct ew_winograd_5x5_pool *pool; /* winograd_5x5 only: makes filter.dy; NULL: none */
 };
 
 /* A convolution (two axes, one group, stride and dilation 1) with a max pool of 2x2 behind it and
@@ -177,17 +179,18 @@ struct ew_conv_pool {
     struct ew_conv_shape shape; /* of the convolution */
     bool relu;
     const float *x;
-    const float *w;  /* packed by conv_pool_pack, with the bias */
-    float *y;        /* [batch, out / 2, out / 2, cout] */
-    uint8_t *place;  /* [batch, cout, out / 2, out / 2]: EW_CONV_POOL_CUT, or which of the four */
-    const float *dy; /* as y */
-    const int32_t *spots; /* by conv_pool_spots */
-    float *partial;       /* conv_pool_partial floats */
-    float *dw, *db;       /* db: NULL: not wanted */
-    bool add_dw, add_db;  /* to what they hold */
+    const float *w; /* packed by conv_pool_pack, with the bias */
+    float *y;       /* [batch, out / 2, out / 2, cout] */
+    uint8_t
+        *place; /* [batch, cout, out / 2, out / 2]: EW_CONV_POOL_NO_GRAD, or which of the four */
+    const float *dy;        /* as y */
+    const int32_t *offsets; /* by conv_pool_offsets */
+    float *partial;         /* conv_pool_partial floats */
+    float *dw, *db;         /* db: NULL: not wanted */
+    bool add_dw, add_db;    /* to what they hold */
 };
 
-#define EW_CONV_POOL_CUT 4 /* the ReLU lets no gradient through */
+#define EW_CONV_POOL_NO_GRAD 4 /* the ReLU lets no gradient through */
 
 /* ---- Pooling --------------------------------------------------------------------------------- */
 
@@ -201,7 +204,7 @@ struct ew_pooling {
     const float *x;
     float *y;
     uint8_t *index; /* max_pool_*: the maximum's place in its window, of at most 256 elements */
-    /* max_pool_run: a ReLU is behind it, and places of what that cuts off are EW_POOL_CUT; of
+    /* max_pool_run: a ReLU is behind it, and places of what that cuts off are EW_POOL_NO_GRAD; of
      * windows with fewer than 256 elements. */
     bool relu;
     const float *dy;
@@ -209,7 +212,7 @@ struct ew_pooling {
     bool add; /* to what dx holds */
 };
 
-#define EW_POOL_CUT 255
+#define EW_POOL_NO_GRAD 255
 
 /* ---- Normalisation --------------------------------------------------------------------------- */
 
@@ -228,8 +231,8 @@ struct ew_batch_norm {
     float *y;                          /* may be x in inference only */
     float *mean, *rstd;                /* [channels]: made by finish, kept for backward */
     float *running_mean, *running_var; /* NULL: not kept; the variance is the unbiased one */
-    /* batch_partial floats, or splits that others have made: forward as kernel/norm/norm_stats.h says,
-     * backward [2][channels]. */
+    /* batch_partial floats, or splits that others have made: forward as kernel/norm/norm_stats.h
+     * says, backward [2][channels]. */
     float *partial;
     int64_t splits;     /* of others, backward; 0: batch_splits */
     int64_t split_rows; /* and forward: rows of each but the last; 0: batch_splits of equal size */
@@ -247,7 +250,7 @@ struct ew_batch_norm {
 
 /* Of y = act(norm(x)), whose product with a factor a channel and image has the gradient norm->dy:
  * that of the factor, and by images sums from which the norm's are made once `lift` is known. */
-struct ew_gated_norm {
+struct ew_squeeze_excite_norm {
     const struct ew_batch_norm *norm; /* with its image; `gate` and `lift` for the total only */
     float *dgate;                     /* [image][channels] */
     bool add;                         /* to what that holds */
@@ -292,7 +295,7 @@ struct ew_mul_map {
 
 /* x [batch, rows, channels], s [batch, 1, channels]: y (+)= x s, or x + s with `sum`; and back,
  * ds (+)= sum over rows of dy x, or of dy. */
-struct ew_gate {
+struct ew_channel_scale {
     int64_t batch, rows, channels;
     const float *x, *s, *dy;
     float *y, *ds;
@@ -379,32 +382,32 @@ struct ew_column_sums {
     X(void,    conv_pack,      (const struct ew_conv_shape *s, const float *w, float *packed, int64_t begin, int64_t end)) \
     X(bool,    conv_norms,     (const struct ew_conv_shape *s)) /* heeds shape.normed */           \
     X(int64_t, conv_tiles,     (const struct ew_conv_shape *s))                                    \
-    X(struct ew_cut, conv_cut, (const struct ew_conv_shape *s)) /* with ew_conv.stats */           \
+    X(struct ew_stats_split, conv_stats_split, (const struct ew_conv_shape *s)) /* with ew_conv.stats */           \
     X(size_t,  conv_scratch,   (const struct ew_conv_shape *s))                                    \
     X(void,    conv_run,       (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
     /* Gradient for the data: shape is the forward convolution's, c->x is dy, c->y is dx, w packed \
-     * by conv_data_pack; end.add = dx adds to what is there. */                                   \
-    X(size_t,  conv_data_pack_size, (const struct ew_conv_shape *s))                               \
-    X(int64_t, conv_data_pack_tiles, (const struct ew_conv_shape *s))                              \
-    X(void,    conv_data_pack, (const struct ew_conv_shape *s, const float *w, float *packed, int64_t begin, int64_t end)) \
-    X(int64_t, conv_data_tiles, (const struct ew_conv_shape *s))                                   \
-    X(size_t,  conv_data_scratch, (const struct ew_conv_shape *s))                                 \
-    X(void,    conv_data_run,  (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+     * by conv_dgrad_pack; end.add = dx adds to what is there. */                                   \
+    X(size_t,  conv_dgrad_pack_size, (const struct ew_conv_shape *s))                               \
+    X(int64_t, conv_dgrad_pack_tiles, (const struct ew_conv_shape *s))                              \
+    X(void,    conv_dgrad_pack, (const struct ew_conv_shape *s, const float *w, float *packed, int64_t begin, int64_t end)) \
+    X(int64_t, conv_dgrad_tiles, (const struct ew_conv_shape *s))                                   \
+    X(size_t,  conv_dgrad_scratch, (const struct ew_conv_shape *s))                                 \
+    X(void,    conv_dgrad_run,  (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
     /* Gradient for the filter; both loops in this order.  sum_tiles is 0 where nothing is left. */ \
-    X(size_t,  conv_filter_partial, (const struct ew_conv_shape *s))                               \
-    X(int64_t, conv_filter_tiles, (const struct ew_conv_shape *s))                                 \
-    X(size_t,  conv_filter_scratch, (const struct ew_conv_shape *s))                               \
-    X(void,    conv_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, conv_filter_sum_tiles, (const struct ew_conv_shape *s))                             \
-    X(void,    conv_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))      \
+    X(size_t,  conv_wgrad_partial, (const struct ew_conv_shape *s))                               \
+    X(int64_t, conv_wgrad_tiles, (const struct ew_conv_shape *s))                                 \
+    X(size_t,  conv_wgrad_scratch, (const struct ew_conv_shape *s))                               \
+    X(void,    conv_wgrad_run, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, conv_wgrad_sum_tiles, (const struct ew_conv_shape *s))                             \
+    X(void,    conv_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end))      \
     /* Both for 1x1 filters at once: run, then sum. */                                             \
-    X(bool,    joint_fits,     (const struct ew_conv_shape *s))                                    \
-    X(size_t,  joint_partial,  (const struct ew_conv_shape *s))                                    \
-    X(int64_t, joint_tiles,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  joint_scratch,  (const struct ew_conv_shape *s))                                    \
-    X(void,    joint_run,      (const struct ew_joint *j, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, joint_sum_tiles, (const struct ew_conv_shape *s))                                   \
-    X(void,    joint_sum,      (const struct ew_joint *j, int64_t begin, int64_t end))             \
+    X(bool,    fused_grads_fits,     (const struct ew_conv_shape *s))                                    \
+    X(size_t,  fused_grads_partial,  (const struct ew_conv_shape *s))                                    \
+    X(int64_t, fused_grads_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  fused_grads_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(void,    fused_grads_run,      (const struct ew_fused_grads *j, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, fused_grads_sum_tiles, (const struct ew_conv_shape *s))                                   \
+    X(void,    fused_grads_sum,      (const struct ew_fused_grads *j, int64_t begin, int64_t end))             \
     /* Winograd's: the same for 3x3 and 5x5, no groups, or 3 to 5 strides (winograd_fits).  With   \
      * `flip` the filter is that of a forward convolution with stride 1 whose data gradient `s`    \
      * describes. */                                                                               \
@@ -419,36 +422,36 @@ struct ew_column_sums {
     X(void,    winograd_run,   (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
     /* The filter gradient by Winograd: phases one after the other, each over its tiles; `partial` \
      * is filter_shared floats.  fits says where it pays, too. */                                  \
-    X(bool,    winograd_filter_fits, (const struct ew_conv_shape *s))                              \
-    X(size_t,  winograd_filter_shared, (const struct ew_conv_shape *s))                            \
-    X(size_t,  winograd_filter_scratch, (const struct ew_conv_shape *s))                           \
-    X(int64_t, winograd_filter_phases, (const struct ew_conv_shape *s))                            \
-    X(int64_t, winograd_filter_tiles, (const struct ew_conv_shape *s, int64_t phase))              \
-    X(void,    winograd_filter_run, (const struct ew_conv_filter *f, int64_t phase, int64_t begin, int64_t end, void *scratch)) \
+    X(bool,    winograd_wgrad_fits, (const struct ew_conv_shape *s))                              \
+    X(size_t,  winograd_wgrad_shared, (const struct ew_conv_shape *s))                            \
+    X(size_t,  winograd_wgrad_scratch, (const struct ew_conv_shape *s))                           \
+    X(int64_t, winograd_wgrad_phases, (const struct ew_conv_shape *s))                            \
+    X(int64_t, winograd_wgrad_tiles, (const struct ew_conv_shape *s, int64_t phase))              \
+    X(void,    winograd_wgrad_run, (const struct ew_conv_wgrad *f, int64_t phase, int64_t begin, int64_t end, void *scratch)) \
     /* Depthwise: groups = cin = cout. */                                                          \
     X(bool,    depthwise_fits, (const struct ew_conv_shape *s))                                    \
     X(bool,    depthwise_norms, (const struct ew_conv_shape *s)) /* heeds shape.normed */          \
     X(size_t,  depthwise_pack_size, (const struct ew_conv_shape *s))                               \
     X(void,    depthwise_pack, (const struct ew_conv_shape *s, const float *w, float *packed))     \
     X(int64_t, depthwise_tiles, (const struct ew_conv_shape *s))                                   \
-    X(struct ew_cut, depthwise_cut, (const struct ew_conv_shape *s))                               \
+    X(struct ew_stats_split, depthwise_stats_split, (const struct ew_conv_shape *s))                               \
     X(size_t,  depthwise_scratch, (const struct ew_conv_shape *s))                                 \
     X(void,    depthwise_run,  (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
     /* Its gradients, as those of conv. */                                                         \
-    X(void,    depthwise_data_pack, (const struct ew_conv_shape *s, const float *w, float *packed)) \
-    X(int64_t, depthwise_data_tiles, (const struct ew_conv_shape *s))                              \
-    X(size_t,  depthwise_data_scratch, (const struct ew_conv_shape *s))                            \
-    X(void,    depthwise_data_run, (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    X(size_t,  depthwise_filter_partial, (const struct ew_conv_shape *s))                          \
-    X(int64_t, depthwise_filter_tiles, (const struct ew_conv_shape *s))                            \
-    X(size_t,  depthwise_filter_scratch, (const struct ew_conv_shape *s))                          \
-    X(void,    depthwise_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, depthwise_filter_sum_tiles, (const struct ew_conv_shape *s))                        \
-    X(void,    depthwise_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end)) \
-    /* Both at once, as `joint`; tiles, partial and sum are depthwise_filter's. */                 \
-    X(bool,    depthwise_joint_fits, (const struct ew_conv_shape *s))                              \
-    X(size_t,  depthwise_joint_scratch, (const struct ew_conv_shape *s))                           \
-    X(void,    depthwise_joint_run, (const struct ew_joint *j, int64_t begin, int64_t end, void *scratch)) \
+    X(void,    depthwise_dgrad_pack, (const struct ew_conv_shape *s, const float *w, float *packed)) \
+    X(int64_t, depthwise_dgrad_tiles, (const struct ew_conv_shape *s))                              \
+    X(size_t,  depthwise_dgrad_scratch, (const struct ew_conv_shape *s))                            \
+    X(void,    depthwise_dgrad_run, (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+    X(size_t,  depthwise_wgrad_partial, (const struct ew_conv_shape *s))                          \
+    X(int64_t, depthwise_wgrad_tiles, (const struct ew_conv_shape *s))                            \
+    X(size_t,  depthwise_wgrad_scratch, (const struct ew_conv_shape *s))                          \
+    X(void,    depthwise_wgrad_run, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, depthwise_wgrad_sum_tiles, (const struct ew_conv_shape *s))                        \
+    X(void,    depthwise_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end)) \
+    /* Both at once, as `fused_grads`; tiles, partial and sum are depthwise_wgrad's. */                 \
+    X(bool,    depthwise_fused_grads_fits, (const struct ew_conv_shape *s))                              \
+    X(size_t,  depthwise_fused_grads_scratch, (const struct ew_conv_shape *s))                           \
+    X(void,    depthwise_fused_grads_run, (const struct ew_fused_grads *j, int64_t begin, int64_t end, void *scratch)) \
     /* Groups of few channels (grouped_fits), as conv. */                                           \
     X(bool,    grouped_fits,   (const struct ew_conv_shape *s))                                    \
     X(size_t,  grouped_pack_size, (const struct ew_conv_shape *s))                                 \
@@ -456,118 +459,118 @@ struct ew_column_sums {
     X(int64_t, grouped_tiles,  (const struct ew_conv_shape *s))                                    \
     X(size_t,  grouped_scratch, (const struct ew_conv_shape *s))                                   \
     X(void,    grouped_run,    (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    X(bool,    grouped_data_fits, (const struct ew_conv_shape *s)) /* stride 1 */                  \
-    X(size_t,  grouped_data_pack_size, (const struct ew_conv_shape *s))                            \
-    X(void,    grouped_data_pack, (const struct ew_conv_shape *s, const float *w, float *packed))  \
-    X(int64_t, grouped_data_tiles, (const struct ew_conv_shape *s))                                \
-    X(size_t,  grouped_data_scratch, (const struct ew_conv_shape *s))                              \
-    X(void,    grouped_data_run, (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    X(size_t,  grouped_filter_partial, (const struct ew_conv_shape *s))                            \
-    X(int64_t, grouped_filter_tiles, (const struct ew_conv_shape *s))                              \
-    X(size_t,  grouped_filter_scratch, (const struct ew_conv_shape *s))                            \
-    X(void,    grouped_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, grouped_filter_sum_tiles, (const struct ew_conv_shape *s))                          \
-    X(void,    grouped_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))   \
-    /* Filters of few channels, but more weights than few_filter takes (lane_filter_fits): the     \
+    X(bool,    grouped_dgrad_fits, (const struct ew_conv_shape *s)) /* stride 1 */                  \
+    X(size_t,  grouped_dgrad_pack_size, (const struct ew_conv_shape *s))                            \
+    X(void,    grouped_dgrad_pack, (const struct ew_conv_shape *s, const float *w, float *packed))  \
+    X(int64_t, grouped_dgrad_tiles, (const struct ew_conv_shape *s))                                \
+    X(size_t,  grouped_dgrad_scratch, (const struct ew_conv_shape *s))                              \
+    X(void,    grouped_dgrad_run, (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+    X(size_t,  grouped_wgrad_partial, (const struct ew_conv_shape *s))                            \
+    X(int64_t, grouped_wgrad_tiles, (const struct ew_conv_shape *s))                              \
+    X(size_t,  grouped_wgrad_scratch, (const struct ew_conv_shape *s))                            \
+    X(void,    grouped_wgrad_run, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, grouped_wgrad_sum_tiles, (const struct ew_conv_shape *s))                          \
+    X(void,    grouped_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end))   \
+    /* Filters of few channels, but more weights than batch_lanes_wgrad takes (batch_lanes_large_wgrad_fits): the     \
      * first pass only transposes. */                                                              \
-    X(bool,    lane_filter_fits, (const struct ew_conv_shape *s))                                  \
-    X(size_t,  lane_filter_partial, (const struct ew_conv_shape *s))                               \
-    X(int64_t, lane_filter_tiles, (const struct ew_conv_shape *s))                                 \
-    X(size_t,  lane_filter_scratch, (const struct ew_conv_shape *s))                               \
-    X(void,    lane_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, lane_filter_sum_tiles, (const struct ew_conv_shape *s))                             \
-    X(void,    lane_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))      \
-    /* Few outputs over at least LANES images (few_fits), as conv; few_data_pack packs for the     \
-     * convolution that few_run makes the gradient for the data with, as winograd_pack with `flip` \
+    X(bool,    batch_lanes_large_wgrad_fits, (const struct ew_conv_shape *s))                                  \
+    X(size_t,  batch_lanes_large_wgrad_partial, (const struct ew_conv_shape *s))                               \
+    X(int64_t, batch_lanes_large_wgrad_tiles, (const struct ew_conv_shape *s))                                 \
+    X(size_t,  batch_lanes_large_wgrad_scratch, (const struct ew_conv_shape *s))                               \
+    X(void,    batch_lanes_large_wgrad_run, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, batch_lanes_large_wgrad_sum_tiles, (const struct ew_conv_shape *s))                             \
+    X(void,    batch_lanes_large_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end))      \
+    /* Few outputs over at least LANES images (batch_lanes_fits), as conv; batch_lanes_dgrad_pack packs for the     \
+     * convolution that batch_lanes_run makes the gradient for the data with, as winograd_pack with `flip` \
      * does. */                                                                                    \
-    X(bool,    few_fits,       (const struct ew_conv_shape *s))                                    \
-    X(bool,    few_data_fits,  (const struct ew_conv_shape *s))                                    \
-    X(bool,    few_filter_fits, (const struct ew_conv_shape *s))                                   \
-    X(size_t,  few_pack_size,  (const struct ew_conv_shape *s))                                    \
-    X(void,    few_pack,       (const struct ew_conv_shape *s, const float *w, float *packed))     \
-    X(void,    few_data_pack,  (const struct ew_conv_shape *s, const float *w, float *packed))     \
-    X(int64_t, few_tiles,      (const struct ew_conv_shape *s))                                    \
-    X(size_t,  few_scratch,    (const struct ew_conv_shape *s))                                    \
-    X(void,    few_run,        (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    X(size_t,  few_filter_partial, (const struct ew_conv_shape *s))                                \
-    X(int64_t, few_filter_tiles, (const struct ew_conv_shape *s))                                  \
-    X(size_t,  few_filter_scratch, (const struct ew_conv_shape *s))                                \
-    X(void,    few_filter_run, (const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, few_filter_sum_tiles, (const struct ew_conv_shape *s))                              \
-    X(void,    few_filter_sum, (const struct ew_conv_filter *f, int64_t begin, int64_t end))       \
-    /* Few positions, in training: turn, then run.  Backward: turn, run, sum. */                   \
-    X(bool,    spots_fits,     (const struct ew_conv_shape *s))                                    \
-    X(bool,    spots_pays,     (const struct ew_conv_shape *s)) /* beside conv and winograd */     \
-    X(uint32_t, spots_met,     (const struct ew_conv_shape *s)) /* bit t: tap t meets a pixel */    \
-    X(size_t,  spots_turned,   (const struct ew_conv_shape *s))                                    \
-    X(int64_t, spots_turn_tiles, (const struct ew_conv_shape *s))                                  \
-    X(void,    spots_turn,     (const struct ew_spots *p, int64_t begin, int64_t end))             \
-    X(int64_t, spots_tiles,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  spots_scratch,  (const struct ew_conv_shape *s))                                    \
-    X(void,    spots_run,      (const struct ew_spots *p, int64_t begin, int64_t end, void *scratch)) \
-    X(bool,    dense_pays,     (const struct ew_conv_shape *s)) /* beside spots, both ways */       \
-    X(int64_t, dense_tiles,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  dense_turned,   (const struct ew_conv_shape *s))                                    \
-    X(void,    dense_run,      (const struct ew_spots *p, int64_t begin, int64_t end))             \
-    X(void,    dense_sum,      (const struct ew_spots *p))                                         \
-    X(int64_t, dense_grad_tiles, (const struct ew_conv_shape *s))                                  \
-    X(size_t,  dense_grad_shared, (const struct ew_conv_shape *s))                                 \
-    X(void,    dense_grad_run, (const struct ew_spots_grad *p, int64_t begin, int64_t end))        \
-    X(void,    dense_grad_sum, (const struct ew_spots_grad *p))                                    \
-    X(size_t,  spots_grad_shared, (const struct ew_conv_shape *s))                                 \
-    X(int64_t, spots_grad_turn_tiles, (const struct ew_conv_shape *s))                             \
-    X(void,    spots_grad_turn, (const struct ew_spots_grad *p, int64_t begin, int64_t end))       \
-    X(int64_t, spots_grad_tiles, (const struct ew_conv_shape *s))                                  \
-    X(size_t,  spots_grad_scratch, (const struct ew_conv_shape *s))                                \
-    X(void,    spots_grad_run, (const struct ew_spots_grad *p, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, spots_grad_sum_tiles, (const struct ew_conv_shape *s))                              \
-    X(void,    spots_grad_sum, (const struct ew_spots_grad *p, int64_t begin, int64_t end))        \
+    X(bool,    batch_lanes_fits,       (const struct ew_conv_shape *s))                                    \
+    X(bool,    batch_lanes_dgrad_fits,  (const struct ew_conv_shape *s))                                    \
+    X(bool,    batch_lanes_wgrad_fits, (const struct ew_conv_shape *s))                                   \
+    X(size_t,  batch_lanes_pack_size,  (const struct ew_conv_shape *s))                                    \
+    X(void,    batch_lanes_pack,       (const struct ew_conv_shape *s, const float *w, float *packed))     \
+    X(void,    batch_lanes_dgrad_pack,  (const struct ew_conv_shape *s, const float *w, float *packed))     \
+    X(int64_t, batch_lanes_tiles,      (const struct ew_conv_shape *s))                                    \
+    X(size_t,  batch_lanes_scratch,    (const struct ew_conv_shape *s))                                    \
+    X(void,    batch_lanes_run,        (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+    X(size_t,  batch_lanes_wgrad_partial, (const struct ew_conv_shape *s))                                \
+    X(int64_t, batch_lanes_wgrad_tiles, (const struct ew_conv_shape *s))                                  \
+    X(size_t,  batch_lanes_wgrad_scratch, (const struct ew_conv_shape *s))                                \
+    X(void,    batch_lanes_wgrad_run, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, batch_lanes_wgrad_sum_tiles, (const struct ew_conv_shape *s))                              \
+    X(void,    batch_lanes_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end))       \
+    /* Few positions, in training: transpose, then run.  Backward: transpose, run, sum. */                   \
+    X(bool,    tap_pairs_fits,     (const struct ew_conv_shape *s))                                    \
+    X(bool,    tap_pairs_pays,     (const struct ew_conv_shape *s)) /* beside conv and winograd */     \
+    X(uint32_t, tap_pairs_met,     (const struct ew_conv_shape *s)) /* bit t: tap t meets a pixel */    \
+    X(size_t,  tap_pairs_transposed,   (const struct ew_conv_shape *s))                                    \
+    X(int64_t, tap_pairs_transpose_tiles, (const struct ew_conv_shape *s))                                  \
+    X(void,    tap_pairs_transpose,     (const struct ew_unpacked_conv *p, int64_t begin, int64_t end))             \
+    X(int64_t, tap_pairs_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  tap_pairs_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(void,    tap_pairs_run,      (const struct ew_unpacked_conv *p, int64_t begin, int64_t end, void *scratch)) \
+    X(bool,    small_dense_pays,     (const struct ew_conv_shape *s)) /* beside tap_pairs, both ways */       \
+    X(int64_t, small_dense_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  small_dense_transposed,   (const struct ew_conv_shape *s))                                    \
+    X(void,    small_dense_run,      (const struct ew_unpacked_conv *p, int64_t begin, int64_t end))             \
+    X(void,    small_dense_sum,      (const struct ew_unpacked_conv *p))                                         \
+    X(int64_t, small_dense_grad_tiles, (const struct ew_conv_shape *s))                                  \
+    X(size_t,  small_dense_grad_shared, (const struct ew_conv_shape *s))                                 \
+    X(void,    small_dense_grad_run, (const struct ew_unpacked_grads *p, int64_t begin, int64_t end))        \
+    X(void,    small_dense_grad_sum, (const struct ew_unpacked_grads *p))                                    \
+    X(size_t,  tap_pairs_grad_shared, (const struct ew_conv_shape *s))                                 \
+    X(int64_t, tap_pairs_grad_transpose_tiles, (const struct ew_conv_shape *s))                             \
+    X(void,    tap_pairs_grad_transpose, (const struct ew_unpacked_grads *p, int64_t begin, int64_t end))       \
+    X(int64_t, tap_pairs_grad_tiles, (const struct ew_conv_shape *s))                                  \
+    X(size_t,  tap_pairs_grad_scratch, (const struct ew_conv_shape *s))                                \
+    X(void,    tap_pairs_grad_run, (const struct ew_unpacked_grads *p, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, tap_pairs_grad_sum_tiles, (const struct ew_conv_shape *s))                              \
+    X(void,    tap_pairs_grad_sum, (const struct ew_unpacked_grads *p, int64_t begin, int64_t end))        \
     /* Dense layers and 1x1 filters of many zeros, in training (see kernel/sparse/sparse.h): in x, and      \
      * backward in dy.  share: of [rows, n], rows `step` apart, what is not zero.  Backward: grad,   \
      * then filter, whose tiles are 0 where grad makes both; `by_x`: by the zeros of x, not of dy.   \
-     * Scratch is for a thread; neither `turned` nor `shared` is used. */                            \
+     * Scratch is for a thread; neither `transposed` nor `shared` is used. */                            \
     X(bool,    sparse_fits,    (const struct ew_conv_shape *s))                                    \
     X(double,  sparse_share,   (const float *a, int64_t rows, int64_t n, int64_t step))            \
     X(int64_t, sparse_tiles,   (const struct ew_conv_shape *s))                                    \
     X(size_t,  sparse_scratch, (const struct ew_conv_shape *s))                                    \
-    X(void,    sparse_run,     (const struct ew_spots *p, int64_t begin, int64_t end, void *scratch)) \
+    X(void,    sparse_run,     (const struct ew_unpacked_conv *p, int64_t begin, int64_t end, void *scratch)) \
     X(int64_t, sparse_grad_tiles, (const struct ew_conv_shape *s))                                 \
     X(size_t,  sparse_grad_scratch, (const struct ew_conv_shape *s))                               \
-    X(void,    sparse_grad_run, (const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)) \
-    X(int64_t, sparse_filter_tiles, (const struct ew_conv_shape *s, bool by_x))                    \
-    X(size_t,  sparse_filter_scratch, (const struct ew_conv_shape *s))                             \
-    X(void,    sparse_filter_run, (const struct ew_spots_grad *g, bool by_x, int64_t begin, int64_t end, void *scratch)) \
+    X(void,    sparse_grad_run, (const struct ew_unpacked_grads *g, int64_t begin, int64_t end, void *scratch)) \
+    X(int64_t, sparse_wgrad_tiles, (const struct ew_conv_shape *s, bool by_x))                    \
+    X(size_t,  sparse_wgrad_scratch, (const struct ew_conv_shape *s))                             \
+    X(void,    sparse_wgrad_run, (const struct ew_unpacked_grads *g, bool by_x, int64_t begin, int64_t end, void *scratch)) \
     /* Any filters, where dy is nearly all zeros (see kernel/sparse/k_scatter_grad.c): run over tiles, then sum over  \
      * outputs, the bias's gradient too.  Fits: with or without a gradient for the data. */            \
-    X(bool,    rare_fits,      (const struct ew_conv_shape *s, bool data))                         \
-    X(int64_t, rare_tiles,     (const struct ew_conv_shape *s))                                    \
-    X(size_t,  rare_shared,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  rare_scratch,   (const struct ew_conv_shape *s))                                    \
-    X(void,    rare_run,       (const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)) \
-    X(void,    rare_sum,       (const struct ew_spots_grad *g, int64_t begin, int64_t end))        \
-    /* Few channels, 5x5 and stride 1 (patch_fits), as conv; patch_pays: beside the others, in      \
+    X(bool,    scatter_grad_fits,      (const struct ew_conv_shape *s, bool data))                         \
+    X(int64_t, scatter_grad_tiles,     (const struct ew_conv_shape *s))                                    \
+    X(size_t,  scatter_grad_shared,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  scatter_grad_scratch,   (const struct ew_conv_shape *s))                                    \
+    X(void,    scatter_grad_run,       (const struct ew_unpacked_grads *g, int64_t begin, int64_t end, void *scratch)) \
+    X(void,    scatter_grad_sum,       (const struct ew_unpacked_grads *g, int64_t begin, int64_t end))        \
+    /* Few channels, 5x5 and stride 1 (winograd_5x5_fits), as conv; winograd_5x5_pays: beside the others, in      \
      * training.  Both gradients: pack into each thread's scratch, run over tiles, sum. */          \
-    X(bool,    patch_fits,     (const struct ew_conv_shape *s))                                    \
-    X(bool,    patch_pays,     (const struct ew_conv_shape *s))                                    \
-    X(size_t,  patch_pack_size, (const struct ew_conv_shape *s))                                   \
-    X(void,    patch_pack,     (const struct ew_conv_shape *s, const float *w, float *packed))     \
-    X(int64_t, patch_tiles,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  patch_scratch,  (const struct ew_conv_shape *s))                                    \
-    X(void,    patch_run,      (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
-    X(size_t,  patch_grad_shared, (const struct ew_conv_shape *s))                                 \
-    X(void,    patch_grad_pack, (const struct ew_spots_grad *g, void *scratch)) /* for dx */        \
-    X(int64_t, patch_grad_tiles, (const struct ew_conv_shape *s))                                  \
-    X(size_t,  patch_grad_scratch, (const struct ew_conv_shape *s))                                \
-    X(void,    patch_grad_run, (const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)) \
-    X(void,    patch_grad_sum, (const struct ew_spots_grad *g)) /* for dw and db */                 \
+    X(bool,    winograd_5x5_fits,     (const struct ew_conv_shape *s))                                    \
+    X(bool,    winograd_5x5_pays,     (const struct ew_conv_shape *s))                                    \
+    X(size_t,  winograd_5x5_pack_size, (const struct ew_conv_shape *s))                                   \
+    X(void,    winograd_5x5_pack,     (const struct ew_conv_shape *s, const float *w, float *packed))     \
+    X(int64_t, winograd_5x5_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  winograd_5x5_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(void,    winograd_5x5_run,      (const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)) \
+    X(size_t,  winograd_5x5_grad_shared, (const struct ew_conv_shape *s))                                 \
+    X(void,    winograd_5x5_grad_pack, (const struct ew_unpacked_grads *g, void *scratch)) /* for dx */        \
+    X(int64_t, winograd_5x5_grad_tiles, (const struct ew_conv_shape *s))                                  \
+    X(size_t,  winograd_5x5_grad_scratch, (const struct ew_conv_shape *s))                                \
+    X(void,    winograd_5x5_grad_run, (const struct ew_unpacked_grads *g, int64_t begin, int64_t end, void *scratch)) \
+    X(void,    winograd_5x5_grad_sum, (const struct ew_unpacked_grads *g)) /* for dw and db */                 \
     /* Convolution, max pool and ReLU; scratch for a thread.  Backward: run, then sum. */          \
     X(bool,    conv_pool_fits, (const struct ew_conv_shape *s))                                    \
     X(size_t,  conv_pool_pack_size, (const struct ew_conv_shape *s))                               \
     X(void,    conv_pool_pack, (const struct ew_conv_shape *s, const float *w, const float *bias, float *packed)) \
     X(size_t,  conv_pool_scratch, (const struct ew_conv_shape *s))                                 \
     X(void,    conv_pool_run,  (const struct ew_conv_pool *p, int64_t begin, int64_t end, void *scratch)) \
-    X(size_t,  conv_pool_spots_size, (const struct ew_conv_shape *s))                              \
-    X(void,    conv_pool_spots, (const struct ew_conv_shape *s, int32_t *spots))                   \
+    X(size_t,  conv_pool_offsets_size, (const struct ew_conv_shape *s))                              \
+    X(void,    conv_pool_offsets, (const struct ew_conv_shape *s, int32_t *offsets))                   \
     X(size_t,  conv_pool_partial, (const struct ew_conv_shape *s))                                 \
     X(size_t,  conv_pool_grad_scratch, (const struct ew_conv_shape *s))                            \
     X(int64_t, conv_pool_grad_tiles, (const struct ew_conv_shape *s))                              \
@@ -591,9 +594,9 @@ struct ew_column_sums {
     X(void,    batch_apply,    (const struct ew_batch_norm *b, int64_t begin, int64_t end))        \
     X(void,    batch_back_stats, (const struct ew_batch_norm *b, int64_t begin, int64_t end))      \
     X(void,    batch_back_total, (const struct ew_batch_norm *b, float *to)) /* one split of all */ \
-    X(int64_t, gated_tiles,    (const struct ew_gated_norm *g))                                    \
-    X(void,    gated_run,      (const struct ew_gated_norm *g, int64_t begin, int64_t end))        \
-    X(void,    gated_total,    (const struct ew_gated_norm *g, float *to)) /* as batch_back_total */ \
+    X(int64_t, squeeze_excite_tiles,    (const struct ew_squeeze_excite_norm *g))                                    \
+    X(void,    squeeze_excite_run,      (const struct ew_squeeze_excite_norm *g, int64_t begin, int64_t end))        \
+    X(void,    squeeze_excite_total,    (const struct ew_squeeze_excite_norm *g, float *to)) /* as batch_back_total */ \
     X(void,    batch_back_finish, (const struct ew_batch_norm *b))                                 \
     X(void,    batch_back_apply, (const struct ew_batch_norm *b, int64_t begin, int64_t end))      \
     X(size_t,  lrn_scratch,    (const struct ew_lrn *l))                                           \
@@ -603,9 +606,9 @@ struct ew_column_sums {
     X(void,    act_back,       (const struct ew_act_map *a, int64_t begin, int64_t end))           \
     X(void,    add_run,        (const struct ew_add_map *a, int64_t begin, int64_t end))           \
     X(void,    mul_run,        (const struct ew_mul_map *m, int64_t begin, int64_t end))           \
-    X(void,    gate_run,       (const struct ew_gate *g, int64_t begin, int64_t end))              \
-    X(int64_t, gate_sum_tiles, (const struct ew_gate *g))                                          \
-    X(void,    gate_sum,       (const struct ew_gate *g, int64_t begin, int64_t end))              \
+    X(void,    channel_scale_run,       (const struct ew_channel_scale *g, int64_t begin, int64_t end))              \
+    X(int64_t, channel_scale_sum_tiles, (const struct ew_channel_scale *g))                                          \
+    X(void,    channel_scale_sum,       (const struct ew_channel_scale *g, int64_t begin, int64_t end))              \
     X(void,    copy_rows,      (const struct ew_copy_rows *c, int64_t begin, int64_t end))         \
     X(void,    shuffle_run,    (const struct ew_shuffle *s, int64_t begin, int64_t end))           \
     X(void,    scale_shift,    (const struct ew_scale_shift *s, int64_t begin, int64_t end))       \
@@ -627,7 +630,7 @@ struct ew_kernels {
     int lanes;       /* floats in a vector */
 #define EW_KERNEL_FIELD(ret, name, args) ret(*name) args;
     EW_KERNEL_MAP(EW_KERNEL_FIELD)
-    EW_QKERNEL_MAP(EW_KERNEL_FIELD)
+    EW_INT8_KERNEL_MAP(EW_KERNEL_FIELD)
 #undef EW_KERNEL_FIELD
 };
 

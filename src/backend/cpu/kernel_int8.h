@@ -34,7 +34,8 @@ struct ew_qend {
     const uint8_t *table; /* 256 bytes; NULL: none */
 };
 
-/* A convolution or a dense layer.  `packed` is made by the same instruction set's qconv_pack. */
+/* A convolution or a dense layer.  `packed` is made by the same instruction set's int8_gemm_pack.
+ */
 struct ew_qconv {
     const struct ew_conv_shape *shape;
     const uint8_t *x;
@@ -44,7 +45,7 @@ struct ew_qconv {
     struct ew_qend end;
 };
 
-/* What qconv_pack packs.  Filters are int8, or uint8 with zero point 128 (`flip` 0x80). */
+/* What int8_gemm_pack packs.  Filters are int8, or uint8 with zero point 128 (`flip` 0x80). */
 struct ew_qconv_weights {
     const uint8_t
         *w; /* [O, k..., I / groups], or [I, O] where by_row is set (one tap, one group) */
@@ -118,59 +119,59 @@ struct ew_qtranspose {
 };
 
 /* clang-format off */
-#define EW_QKERNEL_MAP(X)                                                                          \
+#define EW_INT8_KERNEL_MAP(X)                                                                          \
     /* Operations (a multiply-add is two) done in that many steps on registers. */                 \
-    X(int64_t, qpeak,          (int64_t steps, int32_t *sink))                                     \
+    X(int64_t, int8_peak,          (int64_t steps, int32_t *sink))                                     \
     /* As conv_*: bytes packed, packing, tiles, bytes of scratch for a thread, run. */             \
-    X(size_t,  qconv_pack_size, (const struct ew_conv_shape *s))                                   \
-    X(int64_t, qconv_pack_tiles, (const struct ew_conv_shape *s))                                  \
-    X(void,    qconv_pack,     (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed, int64_t begin, int64_t end)) \
-    X(int64_t, qconv_tiles,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  qconv_scratch,  (const struct ew_conv_shape *s))                                    \
-    X(void,    qconv_run,      (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
+    X(size_t,  int8_gemm_pack_size, (const struct ew_conv_shape *s))                                   \
+    X(int64_t, int8_gemm_pack_tiles, (const struct ew_conv_shape *s))                                  \
+    X(void,    int8_gemm_pack,     (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed, int64_t begin, int64_t end)) \
+    X(int64_t, int8_gemm_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  int8_gemm_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(void,    int8_gemm_run,      (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
     /* Depthwise: groups = cin = cout. */                                                          \
-    X(bool,    qdepth_fits,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  qdepth_pack_size, (const struct ew_conv_shape *s))                                  \
-    X(void,    qdepth_pack,    (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \
-    X(int64_t, qdepth_tiles,   (const struct ew_conv_shape *s))                                    \
-    X(size_t,  qdepth_scratch, (const struct ew_conv_shape *s))                                    \
-    X(void,    qdepth_run,     (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
+    X(bool,    int8_depthwise_fits,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  int8_depthwise_pack_size, (const struct ew_conv_shape *s))                                  \
+    X(void,    int8_depthwise_pack,    (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \
+    X(int64_t, int8_depthwise_tiles,   (const struct ew_conv_shape *s))                                    \
+    X(size_t,  int8_depthwise_scratch, (const struct ew_conv_shape *s))                                    \
+    X(void,    int8_depthwise_run,     (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
     /* The same by columns of the window; x is uint8, the end tame, nothing added nor float. */    \
-    X(bool,    qcolumn_fits,   (const struct ew_conv_shape *s))                                    \
-    X(size_t,  qcolumn_pack_size, (const struct ew_conv_shape *s))                                 \
-    X(void,    qcolumn_pack,   (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \
-    X(int64_t, qcolumn_tiles,  (const struct ew_conv_shape *s))                                    \
-    X(size_t,  qcolumn_scratch, (const struct ew_conv_shape *s))                                   \
-    X(void,    qcolumn_run,    (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
+    X(bool,    int8_depthwise_column_fits,   (const struct ew_conv_shape *s))                                    \
+    X(size_t,  int8_depthwise_column_pack_size, (const struct ew_conv_shape *s))                                 \
+    X(void,    int8_depthwise_column_pack,   (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \
+    X(int64_t, int8_depthwise_column_tiles,  (const struct ew_conv_shape *s))                                    \
+    X(size_t,  int8_depthwise_column_scratch, (const struct ew_conv_shape *s))                                   \
+    X(void,    int8_depthwise_column_run,    (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
     /* Groups of few channels; x is uint8. */                                                       \
-    X(bool,    qgroup_fits,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  qgroup_pack_size, (const struct ew_conv_shape *s))                                  \
-    X(void,    qgroup_pack,    (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \
-    X(int64_t, qgroup_tiles,   (const struct ew_conv_shape *s))                                    \
-    X(size_t,  qgroup_scratch, (const struct ew_conv_shape *s))                                    \
-    X(void,    qgroup_run,     (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
-    /* Winograd's, of 3x3 filters with stride 1; `pays`: sooner done than qconv. */ \
-    X(bool,    qwino_fits,     (const struct ew_conv_shape *s))                                    \
-    X(bool,    qwino_pays,     (const struct ew_conv_shape *s))                                    \
-    X(size_t,  qwino_pack_size, (const struct ew_conv_shape *s))                                   \
-    X(int64_t, qwino_pack_tiles, (const struct ew_conv_shape *s))                                  \
-    X(void,    qwino_pack,     (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed, int64_t begin, int64_t end)) \
-    X(int64_t, qwino_tiles,    (const struct ew_conv_shape *s))                                    \
-    X(size_t,  qwino_scratch,  (const struct ew_conv_shape *s))                                    \
-    X(void,    qwino_run,      (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
+    X(bool,    int8_grouped_fits,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  int8_grouped_pack_size, (const struct ew_conv_shape *s))                                  \
+    X(void,    int8_grouped_pack,    (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \
+    X(int64_t, int8_grouped_tiles,   (const struct ew_conv_shape *s))                                    \
+    X(size_t,  int8_grouped_scratch, (const struct ew_conv_shape *s))                                    \
+    X(void,    int8_grouped_run,     (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
+    /* Winograd's, of 3x3 filters with stride 1; `pays`: sooner done than int8_gemm. */ \
+    X(bool,    int8_winograd_fits,     (const struct ew_conv_shape *s))                                    \
+    X(bool,    int8_winograd_pays,     (const struct ew_conv_shape *s))                                    \
+    X(size_t,  int8_winograd_pack_size, (const struct ew_conv_shape *s))                                   \
+    X(int64_t, int8_winograd_pack_tiles, (const struct ew_conv_shape *s))                                  \
+    X(void,    int8_winograd_pack,     (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed, int64_t begin, int64_t end)) \
+    X(int64_t, int8_winograd_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(size_t,  int8_winograd_scratch,  (const struct ew_conv_shape *s))                                    \
+    X(void,    int8_winograd_run,      (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
     /* Rows of outputs. */                                                                         \
-    X(int64_t, qpool_tiles,    (const struct ew_conv_shape *s))                                    \
-    X(void,    qpool_run,      (const struct ew_qpool *p, int64_t begin, int64_t end))             \
+    X(int64_t, int8_pool_tiles,    (const struct ew_conv_shape *s))                                    \
+    X(void,    int8_pool_run,      (const struct ew_qpool *p, int64_t begin, int64_t end))             \
     /* Elements, or rows where the struct has channels. */                                         \
-    X(void,    qpair_run,      (const struct ew_qpair *q, int64_t begin, int64_t end))             \
-    X(void,    qtable_run,     (const struct ew_qtable *t, int64_t begin, int64_t end))            \
+    X(void,    int8_pair_run,      (const struct ew_qpair *q, int64_t begin, int64_t end))             \
+    X(void,    int8_table_run,     (const struct ew_qtable *t, int64_t begin, int64_t end))            \
     X(void,    quantize_run,   (const struct ew_qfloat *f, int64_t begin, int64_t end))            \
     X(void,    dequantize_run, (const struct ew_qfloat *f, int64_t begin, int64_t end))            \
     /* Rows. */                                                                                    \
-    X(void,    qrows_run,      (const struct ew_qrows *r, int64_t begin, int64_t end))             \
-    X(void,    qshuffle_run,   (const struct ew_qshuffle *s, int64_t begin, int64_t end))          \
-    X(int64_t, qtranspose_tiles, (const struct ew_qtranspose *t))                                  \
-    X(void,    qtranspose_run, (const struct ew_qtranspose *t, int64_t begin, int64_t end))
+    X(void,    int8_copy_rows,      (const struct ew_qrows *r, int64_t begin, int64_t end))             \
+    X(void,    int8_shuffle_run,   (const struct ew_qshuffle *s, int64_t begin, int64_t end))          \
+    X(int64_t, int8_transpose_tiles, (const struct ew_qtranspose *t))                                  \
+    X(void,    int8_transpose_run, (const struct ew_qtranspose *t, int64_t begin, int64_t end))
 /* clang-format on */
 
 #endif

@@ -62,12 +62,12 @@ static ew_err run_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     struct ew_epilogue_attr e = {0};
-    if (ask->c->in[0]->dtype != EW_F32 || !ew_act_of_call(ask->c, &e))
+    if (query->c->in[0]->dtype != EW_F32 || !ew_act_of_call(query->c, &e))
         return 0;
-    const bool forward = ask->phase == EW_PHASE_FORWARD;
+    const bool forward = query->phase == EW_PHASE_FORWARD;
     out[0] = (struct ew_kernel){.name = "activation",
                                 .run = forward ? run_forward : run_backward,
                                 .fresh = true,
@@ -76,6 +76,7 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_row ew_row_act = {.ops = EW_ROW_OPS("relu", "clip", "leaky_relu", "hard_swish",
-                                                    "hard_sigmoid", "silu", "sigmoid", "tanh"),
-                                  .offer = offer};
+const struct ew_kernel_family ew_offer_act = {.ops = EW_FAMILY_OPS("relu", "clip", "leaky_relu",
+                                                                   "hard_swish", "hard_sigmoid",
+                                                                   "silu", "sigmoid", "tanh"),
+                                              .offer = offer};

@@ -53,16 +53,17 @@ static ew_err run_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
-    const struct ew_call *c = ask->c;
+    const struct ew_call *c = query->c;
     if (c->in[0]->dtype != EW_F32 || !ew_shape_equal(&c->in[0]->shape, &c->in[1]->shape))
         return 0;
-    out[0] = (struct ew_kernel){.name = "add",
-                                .run = ask->phase == EW_PHASE_FORWARD ? run_forward : run_backward,
-                                .fresh = true,
-                                .in_place = true};
+    out[0] =
+        (struct ew_kernel){.name = "add",
+                           .run = query->phase == EW_PHASE_FORWARD ? run_forward : run_backward,
+                           .fresh = true,
+                           .in_place = true};
     return 1;
 }
 
-const struct ew_row ew_row_add = {.ops = EW_ROW_OPS("add"), .offer = offer};
+const struct ew_kernel_family ew_offer_add = {.ops = EW_FAMILY_OPS("add"), .offer = offer};

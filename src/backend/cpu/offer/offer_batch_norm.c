@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "backend/cpu/isa.h"
-#include "backend/cpu/step/norm_step.h"
 #include "backend/cpu/share.h"
+#include "backend/cpu/step/norm_step.h"
 #include "op/norm.h"
 
 enum { X, SCALE, SHIFT, MEAN, VAR };
@@ -168,7 +168,8 @@ static ew_err run_backward(const struct ew_call *c)
     t.b.add_dx = !(c->fresh >> X & 1);
     t.b.add_dparam = !(c->fresh >> SCALE & 1);
     if (c->gated)
-        t.k->gated_total(&(struct ew_gated_norm){.norm = &t.b, .sums = c->gated->sums}, t.b.sums);
+        t.k->squeeze_excite_total(
+            &(struct ew_squeeze_excite_norm){.norm = &t.b, .sums = c->gated->sums}, t.b.sums);
     if (c->summed || c->gated) {
         t.b.partial = t.b.sums;
         t.b.splits = 1;
@@ -181,9 +182,9 @@ static ew_err run_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
-    const struct ew_call *c = ask->c;
+    const struct ew_call *c = query->c;
     const struct ew_batch_norm_attr *a = c->attr;
     const int64_t channels = channels_of(c), rows = rows_of(c);
     if (c->in[X]->dtype != EW_F32 || c->in[SCALE]->dtype != EW_F32 ||
@@ -202,20 +203,22 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     }
     /* Parts of it are frozen, or shared with another node: rare, and the reference's. */
     const bool whole =
-        ask->phase == EW_PHASE_FORWARD || (c->din[X] && c->din[SCALE] && c->din[SHIFT]);
+        query->phase == EW_PHASE_FORWARD || (c->din[X] && c->din[SCALE] && c->din[SHIFT]);
     if (!whole)
         return 0;
-    const size_t floats = ask->be->isa->batch_partial(rows, channels);
-    out[0] = (struct ew_kernel){.name = "batch norm",
-                                .run = ask->phase == EW_PHASE_FORWARD ? run_training : run_backward,
-                                .scratch = floats * sizeof(float),
-                                .fresh = true,
-                                .in_place = true,
-                                .norms = true,
-                                .lates = true,
-                                .gates = true,
-                                .sums = true};
+    const size_t floats = query->be->isa->batch_partial(rows, channels);
+    out[0] =
+        (struct ew_kernel){.name = "batch norm",
+                           .run = query->phase == EW_PHASE_FORWARD ? run_training : run_backward,
+                           .scratch = floats * sizeof(float),
+                           .fresh = true,
+                           .in_place = true,
+                           .norms = true,
+                           .lates = true,
+                           .gates = true,
+                           .sums = true};
     return 1;
 }
 
-const struct ew_row ew_row_batch_norm = {.ops = EW_ROW_OPS("batch_norm"), .offer = offer};
+const struct ew_kernel_family ew_offer_batch_norm = {.ops = EW_FAMILY_OPS("batch_norm"),
+                                                     .offer = offer};

@@ -4,23 +4,24 @@
 #include <string.h>
 
 #include "backend/cpu/isa.h"
-#include "backend/cpu/step/norm_step.h"
 #include "backend/cpu/share.h"
+#include "backend/cpu/step/norm_step.h"
 
 #define GRAIN    8192 /* elements a tile, about */
 #define CHANNELS 4    /* fewer, and vectors stay empty: the reference does it */
 
 struct work {
     const struct ew_kernels *k;
-    struct ew_gate g;
+    struct ew_channel_scale g;
     struct ew_mul_map m;
     int64_t rows, grain; /* rows, or elements, and how many a tile has */
     int small;           /* the input with one entry a channel */
-    struct ew_gated_norm gated;
+    struct ew_squeeze_excite_norm gated;
 };
 
 /* `small` is [b..., 1..., c...] where `full` is [b..., r..., c...]. */
-static bool broadcasts(const struct ew_shape *full, const struct ew_shape *small, struct ew_gate *g)
+static bool broadcasts(const struct ew_shape *full, const struct ew_shape *small,
+                       struct ew_channel_scale *g)
 {
     const int lead = full->rank - small->rank;
     if (lead < 0)
@@ -39,7 +40,7 @@ static bool broadcasts(const struct ew_shape *full, const struct ew_shape *small
             phase = 2;
         size[phase] *= d;
     }
-    *g = (struct ew_gate){.batch = size[0], .rows = size[1], .channels = size[2]};
+    *g = (struct ew_channel_scale){.batch = size[0], .rows = size[1], .channels = size[2]};
     return phase == 2 && g->channels >= CHANNELS;
 }
 
@@ -69,16 +70,16 @@ static void mul_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     w->k->mul_run(&w->m, begin * w->grain, ew_min_i64(end * w->grain, w->rows));
 }
 
-static void gate_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+static void channel_scale_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->gate_run(&w->g, begin * w->grain, ew_min_i64(end * w->grain, w->rows));
+    w->k->channel_scale_run(&w->g, begin * w->grain, ew_min_i64(end * w->grain, w->rows));
 }
 
 static void sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->gate_sum(&w->g, begin, end);
+    w->k->channel_scale_sum(&w->g, begin, end);
 }
 
 static void run_tiles(const struct ew_call *c, struct work *w, ew_pool_fn *fn)
@@ -98,7 +99,7 @@ static ew_err run_forward(const struct ew_call *c)
     w.g.x = c->in[1 - w.small]->data;
     w.g.s = c->in[w.small]->data;
     w.g.y = c->out[0]->data;
-    run_tiles(c, &w, gate_tiles);
+    run_tiles(c, &w, channel_scale_tiles);
     return EW_OK;
 }
 
@@ -116,7 +117,7 @@ static void back_full(const struct ew_call *c, struct work *w, struct ew_tensor 
         w->g.s = c->in[w->small]->data;
         w->g.y = dx->data;
         w->g.add = add;
-        run_tiles(c, w, gate_tiles);
+        run_tiles(c, w, channel_scale_tiles);
     } else if (add) {
         const struct ew_add_map sum = {.a = dx->data, .b = c->dout[0]->data, .y = dx->data};
         w->k->add_run(&sum, 0, ew_tensor_count(dx));
@@ -125,10 +126,10 @@ static void back_full(const struct ew_call *c, struct work *w, struct ew_tensor 
     }
 }
 
-static void gated_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+static void squeeze_excite_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->gated_run(&w->gated, begin, end);
+    w->k->squeeze_excite_run(&w->gated, begin, end);
 }
 
 /* The full input is what a batch norm would make, and its gradient is left to that. */
@@ -137,11 +138,11 @@ static void back_gated(const struct ew_call *c, struct work *w)
     struct ew_batch_norm norm;
     ew_norm_of_call(c->norm, &norm);
     norm.dy = c->dout[0]->data;
-    w->gated = (struct ew_gated_norm){.norm = &norm,
-                                      .dgate = c->din[w->small]->data,
-                                      .add = adds(c, w->small),
-                                      .sums = c->gated->sums};
-    ew_pool_run(c->be->pool, w->k->gated_tiles(&w->gated), gated_tiles, w);
+    w->gated = (struct ew_squeeze_excite_norm){.norm = &norm,
+                                               .dgate = c->din[w->small]->data,
+                                               .add = adds(c, w->small),
+                                               .sums = c->gated->sums};
+    ew_pool_run(c->be->pool, w->k->squeeze_excite_tiles(&w->gated), squeeze_excite_tiles, w);
 }
 
 /* din[0] may be dout[0]: what reads dout[0] besides comes before it. */
@@ -170,25 +171,27 @@ static ew_err run_backward(const struct ew_call *c)
         w.g.dy = c->dout[0]->data;
         w.g.ds = c->din[w.small]->data;
         w.g.add = adds(c, w.small);
-        ew_pool_run(c->be->pool, w.k->gate_sum_tiles(&w.g), sum_tiles, &w);
+        ew_pool_run(c->be->pool, w.k->channel_scale_sum_tiles(&w.g), sum_tiles, &w);
     }
     if (c->din[1 - w.small])
         back_full(c, &w, c->din[1 - w.small]);
     return EW_OK;
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
-    const struct ew_call *c = ask->c;
+    const struct ew_call *c = query->c;
     struct work w;
     if (c->in[0]->dtype != EW_F32 || c->in[0] == c->in[1] || !resolve(c, &w))
         return 0;
-    out[0] = (struct ew_kernel){.name = w.small < 0 ? "product" : "by channel",
-                                .run = ask->phase == EW_PHASE_FORWARD ? run_forward : run_backward,
-                                .fresh = true,
-                                .in_place = true,
-                                .gates = w.small >= 0 && !w.g.sum};
+    out[0] =
+        (struct ew_kernel){.name = w.small < 0 ? "mul" : "channel scale",
+                           .run = query->phase == EW_PHASE_FORWARD ? run_forward : run_backward,
+                           .fresh = true,
+                           .in_place = true,
+                           .gates = w.small >= 0 && !w.g.sum};
     return 1;
 }
 
-const struct ew_row ew_row_gate = {.ops = EW_ROW_OPS("mul", "add"), .offer = offer};
+const struct ew_kernel_family ew_offer_channel_scale = {.ops = EW_FAMILY_OPS("mul", "add"),
+                                                        .offer = offer};

@@ -2,9 +2,9 @@
 /* Convolutions: forward by the best of eight methods, and both gradients. */
 #include "backend/cpu/step/conv_step.h"
 #include "backend/cpu/step/fused_grads_step.h"
-#include "backend/cpu/step/winograd_5x5_step.h"
 #include "backend/cpu/step/sparse_step.h"
 #include "backend/cpu/step/tap_pairs_step.h"
+#include "backend/cpu/step/winograd_5x5_step.h"
 #include "op/conv.h"
 
 static ew_err shape_of(const struct ew_call *c, struct ew_conv_shape *out)
@@ -62,9 +62,9 @@ static ew_err prepare_grouped(const struct ew_call *c)
     return prepare(c, EW_CONV_GROUPED);
 }
 
-static ew_err prepare_few(const struct ew_call *c)
+static ew_err prepare_batch_lanes(const struct ew_call *c)
 {
-    return prepare(c, EW_CONV_FEW);
+    return prepare(c, EW_CONV_BATCH_LANES);
 }
 
 static ew_err prepare_backward(const struct ew_call *c)
@@ -75,27 +75,27 @@ static ew_err prepare_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-static ew_err prepare_joint(const struct ew_call *c)
+static ew_err prepare_fused_grads(const struct ew_call *c)
 {
     struct ew_conv_shape s;
     EW_TRY(shape_of(c, &s));
-    ew_joint_prepare(c, &s, act_of(c) == EW_ACT_RELU);
+    ew_fused_grads_prepare(c, &s, act_of(c) == EW_ACT_RELU);
     return EW_OK;
 }
 
-static ew_err prepare_spots(const struct ew_call *c)
+static ew_err prepare_tap_pairs(const struct ew_call *c)
 {
     struct ew_conv_shape s;
     EW_TRY(shape_of(c, &s));
-    ew_spot_prepare(c, &s, act_of(c) == EW_ACT_RELU);
+    ew_tap_pairs_prepare(c, &s, act_of(c) == EW_ACT_RELU);
     return EW_OK;
 }
 
-static ew_err prepare_patch(const struct ew_call *c)
+static ew_err prepare_winograd_5x5(const struct ew_call *c)
 {
     struct ew_conv_shape s;
     EW_TRY(shape_of(c, &s));
-    ew_patch_prepare(c, &s, act_of(c) == EW_ACT_RELU);
+    ew_winograd_5x5_prepare(c, &s, act_of(c) == EW_ACT_RELU);
     return EW_OK;
 }
 
@@ -118,17 +118,17 @@ static int offer_special(const struct ew_call *c, const struct ew_conv_shape *s,
         out[n] = ew_conv_forward_kernel(c, EW_CONV_GROUPED, s);
         out[n++].prepare = prepare_grouped;
     }
-    if (c->train && trains(c) && c->be->isa->patch_pays(s)) {
-        out[n] = ew_patch_forward_kernel(c->be, s);
-        out[n++].prepare = prepare_patch;
+    if (c->train && trains(c) && c->be->isa->winograd_5x5_pays(s)) {
+        out[n] = ew_winograd_5x5_forward_kernel(c->be, s);
+        out[n++].prepare = prepare_winograd_5x5;
     }
-    if (ew_conv_fits(c->be->isa, EW_CONV_FEW, s)) {
-        out[n] = ew_conv_forward_kernel(c, EW_CONV_FEW, s);
-        out[n++].prepare = prepare_few;
+    if (ew_conv_fits(c->be->isa, EW_CONV_BATCH_LANES, s)) {
+        out[n] = ew_conv_forward_kernel(c, EW_CONV_BATCH_LANES, s);
+        out[n++].prepare = prepare_batch_lanes;
     }
-    if (c->train && trains(c) && c->be->isa->spots_pays(s)) {
-        out[n] = ew_spot_forward_kernel(c->be, s);
-        out[n++].prepare = prepare_spots;
+    if (c->train && trains(c) && c->be->isa->tap_pairs_pays(s)) {
+        out[n] = ew_tap_pairs_forward_kernel(c->be, s);
+        out[n++].prepare = prepare_tap_pairs;
     }
     return n;
 }
@@ -151,7 +151,7 @@ static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
 /* Kernels that make their input from a batch norm's. */
 static bool norms(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return k->depthwise_norms(s) || (k->conv_norms(s) && !k->spots_pays(s));
+    return k->depthwise_norms(s) || (k->conv_norms(s) && !k->tap_pairs_pays(s));
 }
 
 static struct ew_kernel backward_kernel(const struct ew_call *c, const struct ew_conv_shape *s)
@@ -159,15 +159,15 @@ static struct ew_kernel backward_kernel(const struct ew_call *c, const struct ew
     const struct ew_kernels *k = c->be->isa;
     const bool alone = !c->behind && !c->norm;
     struct ew_kernel out;
-    if (!(alone && k->spots_pays(s)) && ew_joint_pays(c, s, act_of(c) == EW_ACT_RELU)) {
-        out = ew_joint_kernel(c->be, s);
-        out.prepare = prepare_joint;
-    } else if (k->spots_pays(s)) {
-        out = ew_spot_backward_kernel(c->be, s);
-        out.prepare = prepare_spots;
-    } else if (k->patch_pays(s)) {
-        out = ew_patch_backward_kernel(c->be, s);
-        out.prepare = prepare_patch;
+    if (!(alone && k->tap_pairs_pays(s)) && ew_fused_grads_pays(c, s, act_of(c) == EW_ACT_RELU)) {
+        out = ew_fused_grads_kernel(c->be, s);
+        out.prepare = prepare_fused_grads;
+    } else if (k->tap_pairs_pays(s)) {
+        out = ew_tap_pairs_backward_kernel(c->be, s);
+        out.prepare = prepare_tap_pairs;
+    } else if (k->winograd_5x5_pays(s)) {
+        out = ew_winograd_5x5_backward_kernel(c->be, s);
+        out.prepare = prepare_winograd_5x5;
     } else {
         out = ew_conv_backward_kernel(c->be, s);
         out.prepare = prepare_backward;
@@ -204,10 +204,10 @@ static ew_err prepare_sparse_backward(const struct ew_call *c)
     return prepare_sparse(c, EW_PHASE_BACKWARD);
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
-    const struct ew_call *c = ask->c;
-    const bool forward = ask->phase == EW_PHASE_FORWARD;
+    const struct ew_call *c = query->c;
+    const bool forward = query->phase == EW_PHASE_FORWARD;
     struct ew_conv_shape s;
     int n = 1;
     if (c->in[0]->dtype != EW_F32 || shape_of(c, &s) != EW_OK ||
@@ -219,8 +219,8 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
         n = offer_forward(c, &s, out);
     else
         out[0] = backward_kernel(c, &s);
-    if (trains(c) && ew_sparse_worth(ask, &s)) {
-        out[0] = ew_sparse_kernel(ask, &s, out[0]);
+    if (trains(c) && ew_sparse_worth(query, &s)) {
+        out[0] = ew_sparse_kernel(query, &s, out[0]);
         out[0].prepare = forward ? prepare_sparse_forward : prepare_sparse_backward;
     }
     for (int i = 0; i < n && !bare(c); i++)
@@ -228,4 +228,4 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     return n;
 }
 
-const struct ew_row ew_row_conv = {.ops = EW_ROW_OPS("conv"), .offer = offer};
+const struct ew_kernel_family ew_offer_conv = {.ops = EW_FAMILY_OPS("conv"), .offer = offer};

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution, max pool and ReLU in one step of training: where there is no gradient for the input,
- * with windows of 3x3 by conv_pool_tiled.h, or with channels first in the output by winograd_5x5_step.h. */
-#include "backend/cpu/step/conv_pool_tiled.h"
-#include "backend/cpu/step/conv_pass.h"
+ * with windows of 3x3 by conv_pool_tiled.h, or with channels first in the output by
+ * winograd_5x5_step.h. */
 #include "backend/cpu/isa.h"
-#include "backend/cpu/step/winograd_5x5_step.h"
 #include "backend/cpu/share.h"
+#include "backend/cpu/step/conv_pass.h"
+#include "backend/cpu/step/conv_pool_tiled.h"
+#include "backend/cpu/step/winograd_5x5_step.h"
 #include "op/conv.h"
 
 /* Scratch of threads is on their stacks where it is small: lines that no other thread has ever
@@ -37,8 +38,8 @@ static bool resolve(const struct ew_call *c, struct ew_conv_pool *out)
     ew_conv_shape_of(&s, &out->shape);
     out->relu = ((const struct ew_conv_attr *)c->attr)->end.act == EW_ACT_RELU;
     if (is_banded(c))
-        return ew_band_fits(&out->shape);
-    return is_turned(c) ? c->be->isa->patch_fits(&out->shape)
+        return ew_conv_pool_tiled_fits(&out->shape);
+    return is_turned(c) ? c->be->isa->winograd_5x5_fits(&out->shape)
                         : c->be->isa->conv_pool_fits(&out->shape);
 }
 
@@ -87,26 +88,27 @@ static ew_err run_forward(const struct ew_call *c)
 static struct ew_kernel forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
     const size_t threads = plan_scratch(be, be->isa->conv_pool_scratch(s));
-    return (struct ew_kernel){.name = "conv and pool",
+    return (struct ew_kernel){.name = "fused conv+max pool",
                               .run = run_forward,
                               .prepare = prepare_forward,
                               .scratch = packed_bytes(be->isa, s) + threads,
                               .state = sizeof(struct ew_conv_pool)};
 }
 
-/* ---- Backward: the state ends with the spots; scratch is partial sums, then the threads' ---- */
+/* ---- Backward: the state ends with the offsets; scratch is partial sums, then the threads' ----
+ */
 
 struct backward {
     struct ew_conv_pool p;
-    int32_t spots[];
+    int32_t offsets[];
 };
 
 static ew_err prepare_backward(const struct ew_call *c)
 {
     struct backward *b = c->state;
     EW_CHECK(resolve(c, &b->p), EW_ERR_INTERNAL, "%s: the convolution has changed", c->name);
-    c->be->isa->conv_pool_spots(&b->p.shape, b->spots);
-    b->p.spots = b->spots;
+    c->be->isa->conv_pool_offsets(&b->p.shape, b->offsets);
+    b->p.offsets = b->offsets;
     return EW_OK;
 }
 
@@ -159,13 +161,13 @@ static struct ew_kernel backward_kernel(const struct ew_backend *be, const struc
 {
     const struct ew_kernels *k = be->isa;
     const size_t threads = plan_scratch(be, k->conv_pool_grad_scratch(s));
-    return (struct ew_kernel){.name = "conv and pool gradients",
+    return (struct ew_kernel){.name = "fused conv+max pool wgrad",
                               .run = run_backward,
                               .prepare = prepare_backward,
                               .fresh = true,
                               .scratch = partial_bytes(k, s) + threads,
                               .state = sizeof(struct backward) +
-                                       k->conv_pool_spots_size(s) * sizeof(int32_t)};
+                                       k->conv_pool_offsets_size(s) * sizeof(int32_t)};
 }
 
 /* ---- Channels first ---- */
@@ -174,55 +176,56 @@ static ew_err prepare_turned(const struct ew_call *c)
 {
     struct ew_conv_pool p;
     EW_CHECK(resolve(c, &p), EW_ERR_INTERNAL, "%s: the convolution has changed", c->name);
-    ew_patch_prepare_pool(c, &p.shape, p.relu);
+    ew_winograd_5x5_prepare_pool(c, &p.shape, p.relu);
     return EW_OK;
 }
 
-static int offer_turned(const struct ew_ask *ask, const struct ew_conv_shape *s,
+static int offer_turned(const struct ew_kernel_query *query, const struct ew_conv_shape *s,
                         struct ew_kernel *out)
 {
-    if (ask->phase == EW_PHASE_BACKWARD && !ask->c->din[1])
+    if (query->phase == EW_PHASE_BACKWARD && !query->c->din[1])
         return 0;
-    out[0] = ask->phase == EW_PHASE_FORWARD ? ew_patch_forward_kernel(ask->be, s)
-                                            : ew_patch_backward_kernel(ask->be, s);
+    out[0] = query->phase == EW_PHASE_FORWARD ? ew_winograd_5x5_forward_kernel(query->be, s)
+                                              : ew_winograd_5x5_backward_kernel(query->be, s);
     out[0].prepare = prepare_turned;
     return 1;
 }
 
 /* ---- Windows of 3x3 ---- */
 
-static ew_err prepare_band(const struct ew_call *c)
+static ew_err prepare_tiled(const struct ew_call *c)
 {
     struct ew_conv_pool p;
     EW_CHECK(resolve(c, &p), EW_ERR_INTERNAL, "%s: the convolution has changed", c->name);
-    ew_band_prepare(c, &p.shape, p.relu);
+    ew_conv_pool_tiled_prepare(c, &p.shape, p.relu);
     return EW_OK;
 }
 
-static int offer_band(const struct ew_ask *ask, const struct ew_conv_shape *s,
-                      struct ew_kernel *out)
+static int offer_tiled(const struct ew_kernel_query *query, const struct ew_conv_shape *s,
+                       struct ew_kernel *out)
 {
-    out[0] = ask->phase == EW_PHASE_FORWARD ? ew_band_forward_kernel(ask->be, s)
-                                            : ew_band_backward_kernel(ask->be, s);
-    out[0].prepare = prepare_band;
+    out[0] = query->phase == EW_PHASE_FORWARD ? ew_conv_pool_tiled_forward_kernel(query->be, s)
+                                              : ew_conv_pool_tiled_backward_kernel(query->be, s);
+    out[0].prepare = prepare_tiled;
     return 1;
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     struct ew_conv_pool p;
-    const struct ew_call *c = ask->c;
+    const struct ew_call *c = query->c;
     if (!c->train || !resolve(c, &p))
         return 0;
     if (is_turned(c))
-        return offer_turned(ask, &p.shape, out);
-    if (ask->phase == EW_PHASE_BACKWARD && (c->din[0] || !c->din[1]))
+        return offer_turned(query, &p.shape, out);
+    if (query->phase == EW_PHASE_BACKWARD && (c->din[0] || !c->din[1]))
         return 0;
     if (is_banded(c))
-        return offer_band(ask, &p.shape, out);
-    out[0] = ask->phase == EW_PHASE_FORWARD ? forward_kernel(ask->be, &p.shape)
-                                            : backward_kernel(ask->be, &p.shape);
+        return offer_tiled(query, &p.shape, out);
+    out[0] = query->phase == EW_PHASE_FORWARD ? forward_kernel(query->be, &p.shape)
+                                              : backward_kernel(query->be, &p.shape);
     return 1;
 }
 
-const struct ew_row ew_row_conv_pool = {.ops = EW_ROW_OPS("conv_pool"), .offer = offer};
+const struct ew_kernel_family ew_offer_conv_pool = {.ops = EW_FAMILY_OPS("conv_pool"),
+                                                    .offer = offer};

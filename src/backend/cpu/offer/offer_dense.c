@@ -43,11 +43,11 @@ static ew_err prepare_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-static ew_err prepare_spots(const struct ew_call *c)
+static ew_err prepare_tap_pairs(const struct ew_call *c)
 {
     struct ew_conv_shape s;
     shape_of(c, &s);
-    ew_spot_prepare(c, &s, false);
+    ew_tap_pairs_prepare(c, &s, false);
     return EW_OK;
 }
 
@@ -57,10 +57,11 @@ static struct ew_kernel plain(const struct ew_call *c, enum ew_phase phase,
 {
     const bool forward = phase == EW_PHASE_FORWARD;
     struct ew_kernel k;
-    if (c->train && c->be->isa->spots_pays(s)) {
-        k = forward ? ew_spot_forward_kernel(c->be, s) : ew_spot_backward_kernel(c->be, s);
+    if (c->train && c->be->isa->tap_pairs_pays(s)) {
+        k = forward ? ew_tap_pairs_forward_kernel(c->be, s)
+                    : ew_tap_pairs_backward_kernel(c->be, s);
         k.name = forward ? "dense" : "dense gradients";
-        k.prepare = prepare_spots;
+        k.prepare = prepare_tap_pairs;
     } else if (forward) {
         k = ew_conv_forward_kernel(c, EW_CONV_GEMM, s);
         k.prepare = prepare;
@@ -89,20 +90,20 @@ static ew_err prepare_sparse_backward(const struct ew_call *c)
     return prepare_sparse(c, EW_PHASE_BACKWARD);
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
-    const struct ew_call *c = ask->c;
+    const struct ew_call *c = query->c;
     struct ew_conv_shape s;
     if (!fits(c))
         return 0;
     shape_of(c, &s);
-    out[0] = plain(c, ask->phase, &s);
-    if (ew_sparse_worth(ask, &s)) {
-        out[0] = ew_sparse_kernel(ask, &s, out[0]);
+    out[0] = plain(c, query->phase, &s);
+    if (ew_sparse_worth(query, &s)) {
+        out[0] = ew_sparse_kernel(query, &s, out[0]);
         out[0].prepare =
-            ask->phase == EW_PHASE_FORWARD ? prepare_sparse_forward : prepare_sparse_backward;
+            query->phase == EW_PHASE_FORWARD ? prepare_sparse_forward : prepare_sparse_backward;
     }
     return 1;
 }
 
-const struct ew_row ew_row_gemm = {.ops = EW_ROW_OPS("gemm"), .offer = offer};
+const struct ew_kernel_family ew_offer_dense = {.ops = EW_FAMILY_OPS("gemm"), .offer = offer};

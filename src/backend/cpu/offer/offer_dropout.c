@@ -44,16 +44,17 @@ static ew_err run_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
-    const struct ew_call *c = ask->c;
+    const struct ew_call *c = query->c;
     if (c->in[0]->dtype != EW_F32 || (c->n_out > 1 && c->out[1]))
         return 0;
-    out[0] = (struct ew_kernel){.name = "dropout",
-                                .run = ask->phase == EW_PHASE_FORWARD ? run_forward : run_backward,
-                                .fresh = true,
-                                .in_place = true};
+    out[0] =
+        (struct ew_kernel){.name = "dropout",
+                           .run = query->phase == EW_PHASE_FORWARD ? run_forward : run_backward,
+                           .fresh = true,
+                           .in_place = true};
     return 1;
 }
 
-const struct ew_row ew_row_dropout = {.ops = EW_ROW_OPS("dropout"), .offer = offer};
+const struct ew_kernel_family ew_offer_dropout = {.ops = EW_FAMILY_OPS("dropout"), .offer = offer};

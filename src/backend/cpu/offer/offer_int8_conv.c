@@ -43,22 +43,22 @@ static ew_err prepare_gemm(const struct ew_call *c)
 
 static ew_err prepare_depth(const struct ew_call *c)
 {
-    return prepare(c, EW_QLAYER_DEPTH);
+    return prepare(c, EW_QLAYER_DEPTHWISE);
 }
 
 static ew_err prepare_column(const struct ew_call *c)
 {
-    return prepare(c, EW_QLAYER_COLUMN);
+    return prepare(c, EW_QLAYER_DEPTHWISE_COLUMN);
 }
 
 static ew_err prepare_group(const struct ew_call *c)
 {
-    return prepare(c, EW_QLAYER_GROUP);
+    return prepare(c, EW_QLAYER_GROUPED);
 }
 
 static ew_err prepare_wino(const struct ew_call *c)
 {
-    return prepare(c, EW_QLAYER_WINO);
+    return prepare(c, EW_QLAYER_WINOGRAD);
 }
 
 static ew_err pack(const struct ew_call *c)
@@ -68,25 +68,28 @@ static ew_err pack(const struct ew_call *c)
     return ew_qlayer_pack(c, &l);
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     static ew_err (*const prepares[])(const struct ew_call *) = {
-        [EW_QLAYER_GEMM] = prepare_gemm,     [EW_QLAYER_DEPTH] = prepare_depth,
-        [EW_QLAYER_COLUMN] = prepare_column, [EW_QLAYER_GROUP] = prepare_group,
-        [EW_QLAYER_WINO] = prepare_wino,
+        [EW_QLAYER_GEMM] = prepare_gemm,
+        [EW_QLAYER_DEPTHWISE] = prepare_depth,
+        [EW_QLAYER_DEPTHWISE_COLUMN] = prepare_column,
+        [EW_QLAYER_GROUPED] = prepare_group,
+        [EW_QLAYER_WINOGRAD] = prepare_wino,
     };
     struct ew_qlayer l;
     enum ew_qlayer_method methods[EW_QLAYER_METHODS];
-    if (ask->phase != EW_PHASE_FORWARD || layer_of(ask->c, &l) != EW_OK ||
-        !ew_qlayer_fits(ask->c, &l))
+    if (query->phase != EW_PHASE_FORWARD || layer_of(query->c, &l) != EW_OK ||
+        !ew_qlayer_fits(query->c, &l))
         return 0;
-    const int n = ew_qlayer_methods(ask->c, &l, methods);
+    const int n = ew_qlayer_methods(query->c, &l, methods);
     for (int i = 0; i < n; i++) {
-        out[i] = ew_qlayer_kernel(ask->c, &l, methods[i]);
+        out[i] = ew_qlayer_kernel(query->c, &l, methods[i]);
         out[i].prepare = prepares[methods[i]];
         out[i].pack = pack;
     }
     return n;
 }
 
-const struct ew_row ew_row_qconv = {.ops = EW_ROW_OPS("qlinear_conv"), .offer = offer};
+const struct ew_kernel_family ew_offer_int8_conv = {.ops = EW_FAMILY_OPS("qlinear_conv"),
+                                                    .offer = offer};

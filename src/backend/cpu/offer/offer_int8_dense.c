@@ -74,16 +74,17 @@ static ew_err pack(const struct ew_call *c)
     return ew_qlayer_pack(c, &l);
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     struct ew_qlayer l;
-    if (ask->phase != EW_PHASE_FORWARD || !layer_of(ask->c, &l) || !ew_qlayer_fits(ask->c, &l))
+    if (query->phase != EW_PHASE_FORWARD || !layer_of(query->c, &l) ||
+        !ew_qlayer_fits(query->c, &l))
         return 0;
-    out[0] = ew_qlayer_kernel(ask->c, &l, EW_QLAYER_GEMM);
+    out[0] = ew_qlayer_kernel(query->c, &l, EW_QLAYER_GEMM);
     out[0].prepare = prepare;
     out[0].pack = pack;
     return 1;
 }
 
-const struct ew_row ew_row_qgemm = {.ops = EW_ROW_OPS("qlinear_gemm", "qlinear_matmul"),
-                                    .offer = offer};
+const struct ew_kernel_family ew_offer_int8_dense = {
+    .ops = EW_FAMILY_OPS("qlinear_gemm", "qlinear_matmul"), .offer = offer};

@@ -36,7 +36,7 @@ static void tiles(void *ctx, int64_t begin, int64_t end, int worker)
                                       .out_step = w->join ? whole : n,
                                       .in = w->join ? w->parts[i]->data : at,
                                       .out = w->join ? at : w->parts[i]->data};
-        w->c->be->isa->qrows_run(&rows, begin * w->grain, ew_min_i64(end * w->grain, w->rows));
+        w->c->be->isa->int8_copy_rows(&rows, begin * w->grain, ew_min_i64(end * w->grain, w->rows));
         at += n;
     }
 }
@@ -71,7 +71,7 @@ struct shuffle {
 static void shuffle_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct shuffle *s = ctx;
-    s->k->qshuffle_run(&s->s, begin * s->grain, ew_min_i64(end * s->grain, s->rows));
+    s->k->int8_shuffle_run(&s->s, begin * s->grain, ew_min_i64(end * s->grain, s->rows));
 }
 
 static ew_err run_shuffle(const struct ew_call *c)
@@ -90,23 +90,23 @@ static ew_err run_shuffle(const struct ew_call *c)
     return EW_OK;
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     static const struct {
         const char *op;
         ew_err (*run)(const struct ew_call *c);
     } runs[] = {{"concat", run_concat}, {"split", run_split}, {"channel_shuffle", run_shuffle}};
-    const struct ew_call *c = ask->c;
-    if (ew_dtype_size(c->in[0]->dtype) != 1 || ask->phase != EW_PHASE_FORWARD)
+    const struct ew_call *c = query->c;
+    if (ew_dtype_size(c->in[0]->dtype) != 1 || query->phase != EW_PHASE_FORWARD)
         return 0;
     for (int i = 0; i < c->n_out; i++)
         if (!c->out[i])
             return 0; /* parts that nobody asked for have no size here */
     for (size_t i = 0; i < EW_COUNT(runs); i++)
-        if (strcmp(runs[i].op, ask->op->name) == 0)
-            out[0] = (struct ew_kernel){.name = "bytes", .run = runs[i].run};
+        if (strcmp(runs[i].op, query->op->name) == 0)
+            out[0] = (struct ew_kernel){.name = "int8 copy", .run = runs[i].run};
     return 1;
 }
 
-const struct ew_row ew_row_qmove = {.ops = EW_ROW_OPS("concat", "split", "channel_shuffle"),
-                                    .offer = offer};
+const struct ew_kernel_family ew_offer_int8_move = {
+    .ops = EW_FAMILY_OPS("concat", "split", "channel_shuffle"), .offer = offer};

@@ -2,8 +2,8 @@
 /* Sums and products of two 8-bit tensors that are alike, or one of which has one pixel. */
 #include <string.h>
 
-#include "backend/cpu/step/int8_step.h"
 #include "backend/cpu/share.h"
+#include "backend/cpu/step/int8_step.h"
 
 #define GRAIN 16384 /* elements a tile, about */
 
@@ -64,7 +64,7 @@ static void tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
     const struct step *s = c->state;
-    c->be->isa->qpair_run(&s->pair, begin * s->grain, ew_min_i64(end * s->grain, s->count));
+    c->be->isa->int8_pair_run(&s->pair, begin * s->grain, ew_min_i64(end * s->grain, s->count));
 }
 
 static ew_err run(const struct ew_call *c)
@@ -77,15 +77,15 @@ static ew_err run(const struct ew_call *c)
     return EW_OK;
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     struct step s;
-    if (ask->phase != EW_PHASE_FORWARD || !resolve(ask->c, &s))
+    if (query->phase != EW_PHASE_FORWARD || !resolve(query->c, &s))
         return 0;
     out[0] = (struct ew_kernel){
-        .name = "pair int8", .run = run, .prepare = prepare, .state = sizeof(struct step)};
+        .name = "int8 add/mul", .run = run, .prepare = prepare, .state = sizeof(struct step)};
     return 1;
 }
 
-const struct ew_row ew_row_qpair = {.ops = EW_ROW_OPS("qlinear_add", "qlinear_mul"),
-                                    .offer = offer};
+const struct ew_kernel_family ew_offer_int8_pair = {
+    .ops = EW_FAMILY_OPS("qlinear_add", "qlinear_mul"), .offer = offer};

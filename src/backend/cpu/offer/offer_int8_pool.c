@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pools of 8-bit tensors. */
-#include "backend/cpu/step/pool_shape.h"
-#include "backend/cpu/step/int8_step.h"
 #include "backend/cpu/share.h"
+#include "backend/cpu/step/int8_step.h"
+#include "backend/cpu/step/pool_shape.h"
 
 struct step {
     struct ew_conv_shape shape;
@@ -38,7 +38,7 @@ static void tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
     const struct step *s = c->state;
-    c->be->isa->qpool_run(&s->pool, begin, end);
+    c->be->isa->int8_pool_run(&s->pool, begin, end);
 }
 
 static ew_err run(const struct ew_call *c)
@@ -46,23 +46,24 @@ static ew_err run(const struct ew_call *c)
     struct step *s = c->state;
     s->pool.x = c->in[0]->data;
     s->pool.y = c->out[0]->data;
-    ew_share_run(c, c->be->isa->qpool_tiles(&s->shape), tiles);
+    ew_share_run(c, c->be->isa->int8_pool_tiles(&s->shape), tiles);
     return EW_OK;
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     struct step s;
-    const enum ew_dtype dtype = ask->c->in[0]->dtype;
-    if ((dtype != EW_U8 && dtype != EW_S8) || ask->phase != EW_PHASE_FORWARD ||
-        ask->c->n_out != 1 || ew_tensor_count(ask->c->in[0]) >= INT32_MAX || !resolve(ask->c, &s))
+    const enum ew_dtype dtype = query->c->in[0]->dtype;
+    if ((dtype != EW_U8 && dtype != EW_S8) || query->phase != EW_PHASE_FORWARD ||
+        query->c->n_out != 1 || ew_tensor_count(query->c->in[0]) >= INT32_MAX ||
+        !resolve(query->c, &s))
         return 0;
     out[0] = (struct ew_kernel){
-        .name = "pool int8", .run = run, .prepare = prepare, .state = sizeof(struct step)};
+        .name = "int8 pool", .run = run, .prepare = prepare, .state = sizeof(struct step)};
     return 1;
 }
 
-const struct ew_row ew_row_qpool = {.ops = EW_ROW_OPS("max_pool", "global_max_pool",
-                                                      "qlinear_average_pool",
-                                                      "qlinear_global_average_pool"),
-                                    .offer = offer};
+const struct ew_kernel_family ew_offer_int8_pool = {
+    .ops = EW_FAMILY_OPS("max_pool", "global_max_pool", "qlinear_average_pool",
+                         "qlinear_global_average_pool"),
+    .offer = offer};

@@ -143,7 +143,7 @@ static ew_err run_shuffle_back(const struct ew_call *c)
     return c->din[0] && c->dout[0] ? shuffle(c, c->dout[0], c->din[0], true) : EW_OK;
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     static const struct {
         const char *op;
@@ -151,18 +151,19 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     } runs[] = {{"concat", {run_concat, run_concat_back}},
                 {"split", {run_split, run_split_back}},
                 {"channel_shuffle", {run_shuffle, run_shuffle_back}}};
-    const struct ew_call *c = ask->c;
+    const struct ew_call *c = query->c;
     if (c->in[0]->dtype != EW_F32)
         return 0;
     for (int i = 0; i < c->n_out; i++)
         if (!c->out[i])
             return 0; /* parts that nobody asked for have no size here */
     for (size_t i = 0; i < EW_COUNT(runs); i++)
-        if (strcmp(runs[i].op, ask->op->name) == 0)
-            out[0] = (struct ew_kernel){
-                .name = "rows", .run = runs[i].run[ask->phase == EW_PHASE_BACKWARD], .fresh = true};
+        if (strcmp(runs[i].op, query->op->name) == 0)
+            out[0] = (struct ew_kernel){.name = "copy",
+                                        .run = runs[i].run[query->phase == EW_PHASE_BACKWARD],
+                                        .fresh = true};
     return 1;
 }
 
-const struct ew_row ew_row_move = {.ops = EW_ROW_OPS("concat", "split", "channel_shuffle"),
-                                   .offer = offer};
+const struct ew_kernel_family ew_offer_move = {
+    .ops = EW_FAMILY_OPS("concat", "split", "channel_shuffle"), .offer = offer};

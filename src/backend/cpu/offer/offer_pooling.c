@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pools: sliding, global, and adaptive where their windows are even. */
 #include "backend/cpu/isa.h"
-#include "backend/cpu/step/pool_shape.h"
 #include "backend/cpu/share.h"
+#include "backend/cpu/step/pool_shape.h"
 #include "op/pooling.h"
 
 static bool resolve(const struct ew_call *c, struct ew_pooling *out)
@@ -69,21 +69,23 @@ static bool takes(const struct ew_call *c, const struct ew_pooling *p)
     return !p->max || !c->train || (int64_t)a[0].taps * a[1].taps <= EW_MAX_POOL_SMALL / a[2].taps;
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     struct ew_pooling p;
-    if (ask->c->in[0]->dtype != EW_F32 || ask->c->n_out != 1 ||
-        ew_tensor_count(ask->c->in[0]) >= INT32_MAX || !resolve(ask->c, &p) || !takes(ask->c, &p))
+    if (query->c->in[0]->dtype != EW_F32 || query->c->n_out != 1 ||
+        ew_tensor_count(query->c->in[0]) >= INT32_MAX || !resolve(query->c, &p) ||
+        !takes(query->c, &p))
         return 0;
-    out[0] = (struct ew_kernel){.name = "pool",
-                                .run = ask->phase == EW_PHASE_FORWARD ? run_forward : run_backward,
-                                .prepare = prepare,
-                                .state = sizeof(p),
-                                .fresh = true};
+    out[0] =
+        (struct ew_kernel){.name = "pool",
+                           .run = query->phase == EW_PHASE_FORWARD ? run_forward : run_backward,
+                           .prepare = prepare,
+                           .state = sizeof(p),
+                           .fresh = true};
     return 1;
 }
 
-const struct ew_row ew_row_pooling = {.ops = EW_ROW_OPS("max_pool", "average_pool",
-                                                        "global_average_pool", "global_max_pool",
-                                                        "adaptive_avg_pool"),
-                                      .offer = offer};
+const struct ew_kernel_family ew_offer_pooling = {
+    .ops = EW_FAMILY_OPS("max_pool", "average_pool", "global_average_pool", "global_max_pool",
+                         "adaptive_avg_pool"),
+    .offer = offer};

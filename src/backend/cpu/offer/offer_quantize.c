@@ -2,8 +2,8 @@
 /* Between floats and bytes with one scale, and bytes by table. */
 #include <string.h>
 
-#include "backend/cpu/step/int8_step.h"
 #include "backend/cpu/share.h"
+#include "backend/cpu/step/int8_step.h"
 
 #define GRAIN 16384 /* elements a tile */
 
@@ -31,7 +31,7 @@ static void dequantize_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 static void table_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->qtable_run(&w->table, begin * GRAIN, ew_min_i64(end * GRAIN, w->count));
+    w->k->int8_table_run(&w->table, begin * GRAIN, ew_min_i64(end * GRAIN, w->count));
 }
 
 static ew_err share(const struct ew_call *c, struct work *w, ew_pool_fn *fn)
@@ -83,14 +83,14 @@ static bool has_one_scale(const struct ew_call *c)
            c->in[SCALE]->dtype == EW_F32;
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
-    const struct ew_call *c = ask->c;
-    const bool to = strcmp(ask->op->name, "quantize_linear") == 0;
-    if (ask->phase != EW_PHASE_FORWARD)
+    const struct ew_call *c = query->c;
+    const bool to = strcmp(query->op->name, "quantize_linear") == 0;
+    if (query->phase != EW_PHASE_FORWARD)
         return 0;
-    if (strcmp(ask->op->name, "lookup") == 0) {
-        out[0] = (struct ew_kernel){.name = "table", .run = run_lookup};
+    if (strcmp(query->op->name, "lookup") == 0) {
+        out[0] = (struct ew_kernel){.name = "int8 lookup", .run = run_lookup};
         return 1;
     }
     const struct ew_tensor *real = to ? c->in[X] : c->out[0], *bytes = to ? c->out[0] : c->in[X];
@@ -102,5 +102,5 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_row ew_row_quantize = {
-    .ops = EW_ROW_OPS("quantize_linear", "dequantize_linear", "lookup"), .offer = offer};
+const struct ew_kernel_family ew_offer_quantize = {
+    .ops = EW_FAMILY_OPS("quantize_linear", "dequantize_linear", "lookup"), .offer = offer};

@@ -82,12 +82,12 @@ static bool loss_fits(const struct ew_call *c)
            c->in[1]->dtype == EW_S64 && l.inner == 1 && l.n > 0;
 }
 
-static int offer_loss(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer_loss(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
-    const struct ew_call *c = ask->c;
+    const struct ew_call *c = query->c;
     if (!loss_fits(c))
         return 0;
-    const bool back = ask->phase == EW_PHASE_BACKWARD;
+    const bool back = query->phase == EW_PHASE_BACKWARD;
     const int64_t floats = back ? ew_tensor_count(c->in[0]) : ew_loss_lanes(c).outer;
     out[0] = (struct ew_kernel){.name = "softmax",
                                 .run = back ? run_loss_back : run_loss,
@@ -96,20 +96,20 @@ static int offer_loss(const struct ew_ask *ask, struct ew_kernel *out)
     return 1;
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
-    const struct ew_call *c = ask->c;
+    const struct ew_call *c = query->c;
     struct ew_lanes l;
     if (c->in[0]->dtype != EW_F32)
         return 0;
     if (c->n_in > 1)
-        return offer_loss(ask, out);
-    if (ask->phase != EW_PHASE_FORWARD || ew_softmax_lanes(c, &c->in[0]->shape, &l) != EW_OK ||
+        return offer_loss(query, out);
+    if (query->phase != EW_PHASE_FORWARD || ew_softmax_lanes(c, &c->in[0]->shape, &l) != EW_OK ||
         l.inner != 1 || l.n == 0)
         return 0;
     out[0] = (struct ew_kernel){.name = "softmax", .run = run_softmax};
     return 1;
 }
 
-const struct ew_row ew_row_softmax = {.ops = EW_ROW_OPS("softmax", "softmax_cross_entropy"),
-                                      .offer = offer};
+const struct ew_kernel_family ew_offer_softmax = {
+    .ops = EW_FAMILY_OPS("softmax", "softmax_cross_entropy"), .offer = offer};

@@ -51,7 +51,7 @@ static ew_err run(const struct ew_call *c)
 static void byte_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
-    c->be->isa->qtranspose_run(c->state, begin, end);
+    c->be->isa->int8_transpose_run(c->state, begin, end);
 }
 
 static ew_err run_bytes(const struct ew_call *c)
@@ -64,7 +64,7 @@ static ew_err run_bytes(const struct ew_call *c)
                                   .out = c->out[0]->data};
     struct ew_call call = *c;
     call.state = &bytes;
-    ew_share_run(&call, c->be->isa->qtranspose_tiles(&bytes), byte_tiles);
+    ew_share_run(&call, c->be->isa->int8_transpose_tiles(&bytes), byte_tiles);
     return EW_OK;
 }
 
@@ -91,19 +91,19 @@ static ew_err run_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-static int offer(const struct ew_ask *ask, struct ew_kernel *out)
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     struct ew_transpose t;
-    const struct ew_call *c = ask->c;
-    const bool bytes =
-        ew_dtype_size(c->in[0]->dtype) == 1 && ask->phase == EW_PHASE_FORWARD; /* of any meaning */
+    const struct ew_call *c = query->c;
+    const bool bytes = ew_dtype_size(c->in[0]->dtype) == 1 &&
+                       query->phase == EW_PHASE_FORWARD; /* of any meaning */
     if ((c->in[0]->dtype != EW_F32 && !bytes) || !resolve(c, &t))
         return 0;
     out[0] = (struct ew_kernel){.name = "transpose",
                                 .run = bytes ? run_bytes : run,
                                 .prepare = prepare,
                                 .state = sizeof(t)};
-    if (ask->phase == EW_PHASE_BACKWARD) {
+    if (query->phase == EW_PHASE_BACKWARD) {
         out[0].run = run_backward;
         out[0].scratch = ew_tensor_bytes(c->in[0]);
         out[0].fresh = true;
@@ -111,4 +111,5 @@ static int offer(const struct ew_ask *ask, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_row ew_row_transpose = {.ops = EW_ROW_OPS("transpose"), .offer = offer};
+const struct ew_kernel_family ew_offer_transpose = {.ops = EW_FAMILY_OPS("transpose"),
+                                                    .offer = offer};

@@ -19,7 +19,7 @@ void ew_conv_shape_of(const struct ew_conv_sizes *s, struct ew_conv_shape *out)
                                              .pad = (int32_t)s->w.pad[i]};
 }
 
-struct ew_conv_shape ew_conv_turned(const struct ew_conv_shape *s)
+struct ew_conv_shape ew_conv_dgrad_shape(const struct ew_conv_shape *s)
 {
     struct ew_conv_shape t = *s;
     t.cin = s->cout;
@@ -39,21 +39,21 @@ bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struc
     switch (m) {
     case EW_CONV_WINOGRAD:
         return k->winograd_fits(s);
-    case EW_CONV_WINOGRAD_DATA:
+    case EW_CONV_WINOGRAD_DGRAD:
         return k->winograd_fits(s) && s->axis[1].stride == 1;
     case EW_CONV_DEPTHWISE:
-    case EW_CONV_DEPTHWISE_DATA:
+    case EW_CONV_DEPTHWISE_DGRAD:
         return k->depthwise_fits(s);
     case EW_CONV_GROUPED:
         return k->grouped_fits(s);
-    case EW_CONV_GROUPED_DATA:
-        return k->grouped_data_fits(s);
-    case EW_CONV_FEW:
-        return k->few_fits(s);
-    case EW_CONV_FEW_DATA:
-        return k->few_data_fits(s);
+    case EW_CONV_GROUPED_DGRAD:
+        return k->grouped_dgrad_fits(s);
+    case EW_CONV_BATCH_LANES:
+        return k->batch_lanes_fits(s);
+    case EW_CONV_BATCH_LANES_DGRAD:
+        return k->batch_lanes_dgrad_fits(s);
     case EW_CONV_GEMM:
-    case EW_CONV_DATA:
+    case EW_CONV_DGRAD:
         break;
     }
     return true;
@@ -64,10 +64,11 @@ bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struc
     {                                                                                              \
         [EW_CONV_GEMM] = (k)->conv_##what, [EW_CONV_WINOGRAD] = (k)->winograd_##what,              \
         [EW_CONV_DEPTHWISE] = (k)->depthwise_##what, [EW_CONV_GROUPED] = (k)->grouped_##what,      \
-        [EW_CONV_DATA] = (k)->conv_data_##what, [EW_CONV_WINOGRAD_DATA] = (k)->winograd_##what,    \
-        [EW_CONV_DEPTHWISE_DATA] = (k)->depthwise_data_##what,                                     \
-        [EW_CONV_GROUPED_DATA] = (k)->grouped_data_##what, [EW_CONV_FEW] = (k)->few_##what,        \
-        [EW_CONV_FEW_DATA] = (k)->few_##what                                                       \
+        [EW_CONV_DGRAD] = (k)->conv_dgrad_##what, [EW_CONV_WINOGRAD_DGRAD] = (k)->winograd_##what, \
+        [EW_CONV_DEPTHWISE_DGRAD] = (k)->depthwise_dgrad_##what,                                   \
+        [EW_CONV_GROUPED_DGRAD] = (k)->grouped_dgrad_##what,                                       \
+        [EW_CONV_BATCH_LANES] = (k)->batch_lanes_##what,                                           \
+        [EW_CONV_BATCH_LANES_DGRAD] = (k)->batch_lanes_##what                                      \
     }
 
 size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
@@ -78,12 +79,12 @@ size_t ew_conv_packed_bytes(const struct ew_kernels *k, enum ew_conv_method m,
         [EW_CONV_WINOGRAD] = k->winograd_pack_size,
         [EW_CONV_DEPTHWISE] = k->depthwise_pack_size,
         [EW_CONV_GROUPED] = k->grouped_pack_size,
-        [EW_CONV_DATA] = k->conv_data_pack_size,
-        [EW_CONV_WINOGRAD_DATA] = k->winograd_pack_size,
-        [EW_CONV_DEPTHWISE_DATA] = k->depthwise_pack_size,
-        [EW_CONV_GROUPED_DATA] = k->grouped_data_pack_size,
-        [EW_CONV_FEW] = k->few_pack_size,
-        [EW_CONV_FEW_DATA] = k->few_pack_size};
+        [EW_CONV_DGRAD] = k->conv_dgrad_pack_size,
+        [EW_CONV_WINOGRAD_DGRAD] = k->winograd_pack_size,
+        [EW_CONV_DEPTHWISE_DGRAD] = k->depthwise_pack_size,
+        [EW_CONV_GROUPED_DGRAD] = k->grouped_dgrad_pack_size,
+        [EW_CONV_BATCH_LANES] = k->batch_lanes_pack_size,
+        [EW_CONV_BATCH_LANES_DGRAD] = k->batch_lanes_pack_size};
     return size[m](s) * sizeof(float);
 }
 
@@ -117,11 +118,11 @@ static void pack_tiles(void *ctx, int64_t begin, int64_t end, int worker)
         a->k->conv_pack(s, a->w, packed, begin, end);
         break;
     case EW_CONV_WINOGRAD:
-    case EW_CONV_WINOGRAD_DATA:
-        a->k->winograd_pack(s, a->w, a->p->method == EW_CONV_WINOGRAD_DATA, packed, begin, end);
+    case EW_CONV_WINOGRAD_DGRAD:
+        a->k->winograd_pack(s, a->w, a->p->method == EW_CONV_WINOGRAD_DGRAD, packed, begin, end);
         break;
-    case EW_CONV_DATA:
-        a->k->conv_data_pack(s, a->w, packed, begin, end);
+    case EW_CONV_DGRAD:
+        a->k->conv_dgrad_pack(s, a->w, packed, begin, end);
         break;
     case EW_CONV_DEPTHWISE:
         a->k->depthwise_pack(s, a->w, packed);
@@ -129,17 +130,17 @@ static void pack_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     case EW_CONV_GROUPED:
         a->k->grouped_pack(s, a->w, packed);
         break;
-    case EW_CONV_DEPTHWISE_DATA:
-        a->k->depthwise_data_pack(s, a->w, packed);
+    case EW_CONV_DEPTHWISE_DGRAD:
+        a->k->depthwise_dgrad_pack(s, a->w, packed);
         break;
-    case EW_CONV_GROUPED_DATA:
-        a->k->grouped_data_pack(s, a->w, packed);
+    case EW_CONV_GROUPED_DGRAD:
+        a->k->grouped_dgrad_pack(s, a->w, packed);
         break;
-    case EW_CONV_FEW:
-        a->k->few_pack(s, a->w, packed);
+    case EW_CONV_BATCH_LANES:
+        a->k->batch_lanes_pack(s, a->w, packed);
         break;
-    case EW_CONV_FEW_DATA:
-        a->k->few_data_pack(s, a->w, packed);
+    case EW_CONV_BATCH_LANES_DGRAD:
+        a->k->batch_lanes_dgrad_pack(s, a->w, packed);
         break;
     }
 }
@@ -151,16 +152,16 @@ static int64_t pack_tile_count(const struct ew_kernels *k, const struct ew_conv_
     case EW_CONV_GEMM:
         return k->conv_pack_tiles(s);
     case EW_CONV_WINOGRAD:
-    case EW_CONV_WINOGRAD_DATA:
+    case EW_CONV_WINOGRAD_DGRAD:
         return k->winograd_pack_tiles(s);
-    case EW_CONV_DATA:
-        return k->conv_data_pack_tiles(s);
+    case EW_CONV_DGRAD:
+        return k->conv_dgrad_pack_tiles(s);
     case EW_CONV_DEPTHWISE:
     case EW_CONV_GROUPED:
-    case EW_CONV_DEPTHWISE_DATA:
-    case EW_CONV_GROUPED_DATA:
-    case EW_CONV_FEW:
-    case EW_CONV_FEW_DATA:
+    case EW_CONV_DEPTHWISE_DGRAD:
+    case EW_CONV_GROUPED_DGRAD:
+    case EW_CONV_BATCH_LANES:
+    case EW_CONV_BATCH_LANES_DGRAD:
         break;
     }
     return 1; /* small, and in one piece */
@@ -172,7 +173,7 @@ void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const flo
 {
     if (p->conv.shape.raw) {
         p->conv.w = w;
-        p->conv.flip = p->method == EW_CONV_WINOGRAD_DATA;
+        p->conv.flip = p->method == EW_CONV_WINOGRAD_DGRAD;
         return;
     }
     const bool small =
@@ -181,14 +182,14 @@ void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const flo
     ew_pool_run(small ? NULL : be->pool, pack_tile_count(be->isa, p), pack_tiles, &a);
 }
 
-bool ew_conv_cut(const struct ew_kernels *k, enum ew_conv_method m, const struct ew_conv_shape *s,
-                 struct ew_cut *out)
+bool ew_conv_stats_split(const struct ew_kernels *k, enum ew_conv_method m,
+                         const struct ew_conv_shape *s, struct ew_stats_split *out)
 {
-    *out = (struct ew_cut){0};
+    *out = (struct ew_stats_split){0};
     if (m == EW_CONV_GEMM)
-        *out = k->conv_cut(s);
+        *out = k->conv_stats_split(s);
     else if (m == EW_CONV_DEPTHWISE)
-        *out = k->depthwise_cut(s);
+        *out = k->depthwise_stats_split(s);
     return out->size > 0;
 }
 
@@ -213,9 +214,9 @@ void ew_conv_pass_run(const struct ew_call *c, struct ew_conv_pass *p)
     const struct ew_kernels *k = c->be->isa;
     if (!p->conv.shape.raw)
         p->conv.w = p->packed;
-    struct ew_cut cut = {.tiles = 1};
+    struct ew_stats_split cut = {.tiles = 1};
     if (p->conv.stats)
-        ew_conv_cut(k, p->method, &p->conv.shape, &cut);
+        ew_conv_stats_split(k, p->method, &p->conv.shape, &cut);
     struct shared s = {c, p, ew_conv_scratch_bytes(k, p->method, &p->conv.shape),
                        tiles_of(k, p->method, &p->conv.shape), cut.tiles};
     if (p->conv.shape.raw && !p->conv.stats) { /* each range transforms its inputs anew */

@@ -9,17 +9,17 @@
 #include "op/conv.h"
 
 enum ew_conv_method {
-    EW_CONV_GEMM,      /* implicit matrix product: any shape */
-    EW_CONV_WINOGRAD,  /* filters of 3 to 5 strides */
-    EW_CONV_DEPTHWISE, /* one filter a channel */
-    EW_CONV_GROUPED,   /* groups of few channels */
-    EW_CONV_FEW,       /* few outputs, many images */
+    EW_CONV_GEMM,        /* implicit matrix product: any shape */
+    EW_CONV_WINOGRAD,    /* filters of 3 to 5 strides */
+    EW_CONV_DEPTHWISE,   /* one filter a channel */
+    EW_CONV_GROUPED,     /* groups of few channels */
+    EW_CONV_BATCH_LANES, /* few outputs, many images */
     /* Gradients for the data: */
-    EW_CONV_DATA,          /* any shape */
-    EW_CONV_WINOGRAD_DATA, /* stride 1; its shape is turned round, see ew_conv_turned */
-    EW_CONV_DEPTHWISE_DATA,
-    EW_CONV_GROUPED_DATA,
-    EW_CONV_FEW_DATA /* the same */
+    EW_CONV_DGRAD,          /* any shape */
+    EW_CONV_WINOGRAD_DGRAD, /* stride 1; on the shape of ew_conv_dgrad_shape */
+    EW_CONV_DEPTHWISE_DGRAD,
+    EW_CONV_GROUPED_DGRAD,
+    EW_CONV_BATCH_LANES_DGRAD /* the same */
 };
 
 struct ew_conv_pass {
@@ -32,7 +32,7 @@ struct ew_conv_pass {
 void ew_conv_shape_of(const struct ew_conv_sizes *s, struct ew_conv_shape *out);
 
 /* The convolution that computes the gradient for the data of one with stride 1. */
-struct ew_conv_shape ew_conv_turned(const struct ew_conv_shape *s);
+struct ew_conv_shape ew_conv_dgrad_shape(const struct ew_conv_shape *s);
 
 /* True where the method can do this shape. */
 bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struct ew_conv_shape *s);
@@ -44,8 +44,8 @@ size_t ew_conv_scratch_bytes(const struct ew_kernels *k, enum ew_conv_method m,
                              const struct ew_conv_shape *s);
 
 /* How the method takes statistics of what it writes (ew_conv.stats); false where it does not. */
-bool ew_conv_cut(const struct ew_kernels *k, enum ew_conv_method m, const struct ew_conv_shape *s,
-                 struct ew_cut *out);
+bool ew_conv_stats_split(const struct ew_kernels *k, enum ew_conv_method m,
+                         const struct ew_conv_shape *s, struct ew_stats_split *out);
 
 /* Packs filters into p->packed, over the backend's threads; with shape.raw the pass reads them
  * where they lie. */

@@ -15,12 +15,12 @@ struct state {
     bool relu;
 };
 
-void ew_band_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
+void ew_conv_pool_tiled_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
     *(struct state *)c->state = (struct state){*s, relu};
 }
 
-bool ew_band_fits(const struct ew_conv_shape *s)
+bool ew_conv_pool_tiled_fits(const struct ew_conv_shape *s)
 {
     return s->groups == 1 && s->axis[0].in == 1 && s->axis[0].out == 1 && s->axis[0].taps == 1 &&
            s->axis[1].pad >= 0 && s->axis[1].pad < s->axis[1].taps && s->axis[1].dilation == 1 &&
@@ -178,10 +178,11 @@ static ew_err run_forward(const struct ew_call *c)
     return EW_OK;
 }
 
-struct ew_kernel ew_band_forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+struct ew_kernel ew_conv_pool_tiled_forward_kernel(const struct ew_backend *be,
+                                                   const struct ew_conv_shape *s)
 {
     const struct ew_conv_shape part = first_band(s);
-    return (struct ew_kernel){.name = "conv and pool by bands",
+    return (struct ew_kernel){.name = "tiled conv+max pool",
                               .run = run_forward,
                               .scratch = ew_float_bytes(be->isa->conv_pack_size(&part)) +
                                          ew_share_scratch(be, forward_size(be->isa, s)),
@@ -210,7 +211,7 @@ static size_t partial_bytes(const struct ew_kernels *k, const struct ew_conv_sha
         int64_t x;
         const int64_t rows = rows_of(ew_min_i64(each, high - first));
         const struct ew_conv_shape part = part_of(s, first * STEP, first * STEP + rows, &x);
-        const size_t bytes = ew_float_bytes(k->conv_filter_partial(&part));
+        const size_t bytes = ew_float_bytes(k->conv_wgrad_partial(&part));
         most = bytes > most ? bytes : most;
     }
     return most;
@@ -219,7 +220,7 @@ static size_t partial_bytes(const struct ew_kernels *k, const struct ew_conv_sha
 static size_t backward_size(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
     const struct ew_conv_shape part = first_band(s);
-    return band_bytes(s) + partial_bytes(k, s) + k->conv_filter_scratch(&part);
+    return band_bytes(s) + partial_bytes(k, s) + k->conv_wgrad_scratch(&part);
 }
 
 static void backward_band(const struct work *w, const struct band *b, char *scratch)
@@ -233,18 +234,18 @@ static void backward_band(const struct work *w, const struct band *b, char *scra
                                     .dy = (const float *)w->c->dout[0]->data + pooled_at(s, b),
                                     .index = (uint8_t *)w->c->aux + pooled_at(s, b),
                                     .dx = pooled};
-    struct ew_conv_filter f = {.shape = part_of(s, row, row + rows_of(b->windows), &x),
-                               .dy = pooled,
-                               .dw = to,
-                               .db = to + filter_of(s),
-                               .partial = (float *)(void *)(scratch + band_bytes(s)),
-                               .add = b->first > 0,
-                               .add_db = b->first > 0};
+    struct ew_conv_wgrad f = {.shape = part_of(s, row, row + rows_of(b->windows), &x),
+                              .dy = pooled,
+                              .dw = to,
+                              .db = to + filter_of(s),
+                              .partial = (float *)(void *)(scratch + band_bytes(s)),
+                              .add = b->first > 0,
+                              .add_db = b->first > 0};
     f.x = input_at(s, w->c->in[0]->data, b->image, x);
     w->k->max_pool_back_run(&pool, 0, w->k->max_pool_back_tiles(&pool.shape));
-    w->k->conv_filter_run(&f, 0, w->k->conv_filter_tiles(&f.shape),
-                          scratch + band_bytes(s) + w->partial);
-    w->k->conv_filter_sum(&f, 0, w->k->conv_filter_sum_tiles(&f.shape));
+    w->k->conv_wgrad_run(&f, 0, w->k->conv_wgrad_tiles(&f.shape),
+                         scratch + band_bytes(s) + w->partial);
+    w->k->conv_wgrad_sum(&f, 0, w->k->conv_wgrad_sum_tiles(&f.shape));
 }
 
 static void backward_images(void *ctx, int64_t begin, int64_t end, int worker)
@@ -293,9 +294,10 @@ static ew_err run_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-struct ew_kernel ew_band_backward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+struct ew_kernel ew_conv_pool_tiled_backward_kernel(const struct ew_backend *be,
+                                                    const struct ew_conv_shape *s)
 {
-    return (struct ew_kernel){.name = "conv and pool gradients by bands",
+    return (struct ew_kernel){.name = "tiled conv+max pool wgrad",
                               .run = run_backward,
                               .fresh = true,
                               .scratch = ew_float_bytes((size_t)(s->batch * image_of(s))) +

@@ -8,12 +8,13 @@
 #include "backend/backend.h"
 #include "backend/cpu/isa.h"
 
-bool ew_band_fits(const struct ew_conv_shape *s);
+bool ew_conv_pool_tiled_fits(const struct ew_conv_shape *s);
 
 /* Kernels without their prepare function, which is the row's. */
-struct ew_kernel ew_band_forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s);
-struct ew_kernel ew_band_backward_kernel(const struct ew_backend *be,
-                                         const struct ew_conv_shape *s);
-void ew_band_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
+struct ew_kernel ew_conv_pool_tiled_forward_kernel(const struct ew_backend *be,
+                                                   const struct ew_conv_shape *s);
+struct ew_kernel ew_conv_pool_tiled_backward_kernel(const struct ew_backend *be,
+                                                    const struct ew_conv_shape *s);
+void ew_conv_pool_tiled_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
 
 #endif

@@ -2,10 +2,10 @@
 /* Steps of everything that is a convolution to the kernels. */
 #include "backend/cpu/step/conv_step.h"
 
+#include "backend/cpu/share.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
 #include "backend/cpu/step/norm_step.h"
-#include "backend/cpu/share.h"
 
 /* The next cache line after `bytes` of what `p` points to. */
 static void *behind(void *p, size_t bytes)
@@ -65,16 +65,16 @@ static const float *input_of(const struct ew_call *c, struct ew_batch_norm *norm
 static size_t stats_bytes(const struct ew_kernels *k, enum ew_conv_method m,
                           const struct ew_conv_shape *s)
 {
-    struct ew_cut cut;
-    return ew_conv_cut(k, m, s, &cut) ? cut.size * sizeof(float) : 0;
+    struct ew_stats_split cut;
+    return ew_conv_stats_split(k, m, s, &cut) ? cut.size * sizeof(float) : 0;
 }
 
 static void run_with_stats(const struct ew_call *c, struct ew_conv_pass *p)
 {
     const struct ew_kernels *k = c->be->isa;
     const struct ew_conv_shape *s = &p->conv.shape;
-    struct ew_cut cut = {0};
-    ew_conv_cut(k, p->method, s, &cut);
+    struct ew_stats_split cut = {0};
+    ew_conv_stats_split(k, p->method, s, &cut);
     p->conv.stats =
         behind(c->scratch, ew_share_scratch(c->be, ew_conv_scratch_bytes(k, p->method, s)));
     ew_conv_pass_run(c, p);
@@ -114,11 +114,11 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
     const struct ew_backend *be = c->be;
     const struct ew_conv_shape shape = shape_for(c, m, s);
     const bool fixed = !c->train && c->in[1]->data; /* activations have no memory yet */
-    static const char *const names[] = {[EW_CONV_GEMM] = "gemm",
+    static const char *const names[] = {[EW_CONV_GEMM] = "implicit gemm",
                                         [EW_CONV_WINOGRAD] = "winograd",
                                         [EW_CONV_DEPTHWISE] = "depthwise",
                                         [EW_CONV_GROUPED] = "grouped",
-                                        [EW_CONV_FEW] = "images in lanes"};
+                                        [EW_CONV_BATCH_LANES] = "batch in lanes"};
     const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(be->isa, m, &shape));
     const size_t packed = ew_conv_packed_bytes(be->isa, m, &shape);
     const bool dense = s->axis[0].stride * s->axis[1].stride * s->axis[2].stride == 1;
@@ -142,22 +142,22 @@ static enum ew_conv_method data_method(const struct ew_kernels *k, const struct 
                                        struct ew_conv_shape *shape)
 {
     *shape = *s;
-    if (ew_conv_fits(k, EW_CONV_DEPTHWISE_DATA, s))
-        return EW_CONV_DEPTHWISE_DATA;
-    if (ew_conv_fits(k, EW_CONV_GROUPED_DATA, s))
-        return EW_CONV_GROUPED_DATA;
-    const struct ew_conv_shape turned = ew_conv_turned(s);
-    if (ew_conv_fits(k, EW_CONV_FEW_DATA, &turned)) {
-        *shape = turned;
-        return EW_CONV_FEW_DATA;
+    if (ew_conv_fits(k, EW_CONV_DEPTHWISE_DGRAD, s))
+        return EW_CONV_DEPTHWISE_DGRAD;
+    if (ew_conv_fits(k, EW_CONV_GROUPED_DGRAD, s))
+        return EW_CONV_GROUPED_DGRAD;
+    const struct ew_conv_shape mirrored = ew_conv_dgrad_shape(s);
+    if (ew_conv_fits(k, EW_CONV_BATCH_LANES_DGRAD, &mirrored)) {
+        *shape = mirrored;
+        return EW_CONV_BATCH_LANES_DGRAD;
     }
-    if (ew_conv_fits(k, EW_CONV_WINOGRAD, s) && ew_conv_fits(k, EW_CONV_WINOGRAD_DATA, &turned) &&
-        k->winograd_pays(&turned, true)) {
-        *shape = turned;
-        shape->raw = k->winograd_raw(&turned);
-        return EW_CONV_WINOGRAD_DATA;
+    if (ew_conv_fits(k, EW_CONV_WINOGRAD, s) &&
+        ew_conv_fits(k, EW_CONV_WINOGRAD_DGRAD, &mirrored) && k->winograd_pays(&mirrored, true)) {
+        *shape = mirrored;
+        shape->raw = k->winograd_raw(&mirrored);
+        return EW_CONV_WINOGRAD_DGRAD;
     }
-    return EW_CONV_DATA;
+    return EW_CONV_DGRAD;
 }
 
 /* Filter gradients: the kernels of one method, whose phases are tiles and a sum.  Winograd has
@@ -166,19 +166,19 @@ struct filter_way {
     size_t (*partial)(const struct ew_conv_shape *s);
     size_t (*scratch)(const struct ew_conv_shape *s);
     int64_t (*tiles)(const struct ew_conv_shape *s);
-    void (*run)(const struct ew_conv_filter *f, int64_t begin, int64_t end, void *scratch);
+    void (*run)(const struct ew_conv_wgrad *f, int64_t begin, int64_t end, void *scratch);
     int64_t (*sum_tiles)(const struct ew_conv_shape *s);
-    void (*sum)(const struct ew_conv_filter *f, int64_t begin, int64_t end);
+    void (*sum)(const struct ew_conv_wgrad *f, int64_t begin, int64_t end);
     bool bias; /* makes its gradient too */
 };
 
 #define FILTER_WAY(k, kind)                                                                        \
     (struct filter_way)                                                                            \
     {                                                                                              \
-        (k)->kind##_filter_partial, (k)->kind##_filter_scratch, (k)->kind##_filter_tiles,          \
-            (k)->kind##_filter_run, (k)->kind##_filter_sum_tiles, (k)->kind##_filter_sum,          \
-            (k)->kind##_filter_run != (k)->depthwise_filter_run &&                                 \
-                (k)->kind##_filter_run != (k)->grouped_filter_run                                  \
+        (k)->kind##_wgrad_partial, (k)->kind##_wgrad_scratch, (k)->kind##_wgrad_tiles,             \
+            (k)->kind##_wgrad_run, (k)->kind##_wgrad_sum_tiles, (k)->kind##_wgrad_sum,             \
+            (k)->kind##_wgrad_run != (k)->depthwise_wgrad_run &&                                   \
+                (k)->kind##_wgrad_run != (k)->grouped_wgrad_run                                    \
     }
 
 static struct filter_way filter_way(const struct ew_kernels *k, const struct ew_conv_shape *s)
@@ -187,20 +187,20 @@ static struct filter_way filter_way(const struct ew_kernels *k, const struct ew_
         return FILTER_WAY(k, depthwise);
     if (ew_conv_fits(k, EW_CONV_GROUPED, s))
         return FILTER_WAY(k, grouped);
-    if (k->few_filter_fits(s))
-        return FILTER_WAY(k, few);
-    if (k->winograd_filter_fits(s))
-        return (struct filter_way){.partial = k->winograd_filter_shared,
-                                   .scratch = k->winograd_filter_scratch,
+    if (k->batch_lanes_wgrad_fits(s))
+        return FILTER_WAY(k, batch_lanes);
+    if (k->winograd_wgrad_fits(s))
+        return (struct filter_way){.partial = k->winograd_wgrad_shared,
+                                   .scratch = k->winograd_wgrad_scratch,
                                    .bias = true};
-    if (k->lane_filter_fits(s))
-        return FILTER_WAY(k, lane);
+    if (k->batch_lanes_large_wgrad_fits(s))
+        return FILTER_WAY(k, batch_lanes_large);
     return FILTER_WAY(k, conv);
 }
 
 struct backward {
     struct ew_conv_pass data;
-    struct ew_conv_filter filter;
+    struct ew_conv_wgrad filter;
     struct filter_way way;
     int64_t phase;
     bool relu; /* behind it: out[0] tells where dout[0] counts */
@@ -234,8 +234,8 @@ static void phase_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_call *c = ctx;
     const struct backward *b = c->state;
     const size_t scratch = b->way.scratch(&b->filter.shape);
-    c->be->isa->winograd_filter_run(&b->filter, b->phase, begin, end,
-                                    ew_worker_scratch(c, scratch, worker));
+    c->be->isa->winograd_wgrad_run(&b->filter, b->phase, begin, end,
+                                   ew_worker_scratch(c, scratch, worker));
 }
 
 /* Scratch for the threads is that of `rest`. */
@@ -249,9 +249,9 @@ static void run_filter_phases(const struct ew_call *c, const struct ew_call *res
         ew_share_run(c, b->way.sum_tiles(s), filter_sum);
         return;
     }
-    const int64_t phases = k->winograd_filter_phases(s);
+    const int64_t phases = k->winograd_wgrad_phases(s);
     for (b->phase = 0; b->phase < phases; b->phase++)
-        ew_share_run(rest, k->winograd_filter_tiles(s, b->phase), phase_tiles);
+        ew_share_run(rest, k->winograd_wgrad_tiles(s, b->phase), phase_tiles);
 }
 
 /* True where the filter's gradient brings that of the bias. */
@@ -319,17 +319,17 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
     struct ew_conv_shape shape;
     const enum ew_conv_method m = data_method(k, s, &shape);
     const struct filter_way way = filter_way(k, s);
-    static const char *const names[] = {[EW_CONV_DATA] = "gradients",
-                                        [EW_CONV_WINOGRAD_DATA] = "winograd gradients",
-                                        [EW_CONV_DEPTHWISE_DATA] = "depthwise gradients",
-                                        [EW_CONV_GROUPED_DATA] = "grouped gradients",
-                                        [EW_CONV_FEW_DATA] = "gradients, images in lanes"};
+    static const char *const names[] = {[EW_CONV_DGRAD] = "implicit gemm gradients",
+                                        [EW_CONV_WINOGRAD_DGRAD] = "winograd gradients",
+                                        [EW_CONV_DEPTHWISE_DGRAD] = "depthwise gradients",
+                                        [EW_CONV_GROUPED_DGRAD] = "grouped gradients",
+                                        [EW_CONV_BATCH_LANES_DGRAD] = "batch in lanes gradients"};
     const size_t data = ew_align_up(ew_conv_packed_bytes(k, m, &shape)) +
                         ew_share_scratch(be, ew_conv_scratch_bytes(k, m, &shape));
     const size_t filter = ew_float_bytes(way.partial(s)) + ew_share_scratch(be, way.scratch(s));
     const size_t bias = ew_bias_scratch(s->cout), most = data > filter ? data : filter;
-    const bool general = !way.run || way.run == k->conv_filter_run; /* winograd or any shape */
-    const bool any_data = m == EW_CONV_DATA || m == EW_CONV_WINOGRAD_DATA;
+    const bool general = !way.run || way.run == k->conv_wgrad_run; /* winograd or any shape */
+    const bool any_data = m == EW_CONV_DGRAD || m == EW_CONV_WINOGRAD_DGRAD;
     const bool dense = s->axis[0].stride * s->axis[1].stride * s->axis[2].stride == 1;
     return (struct ew_kernel){.name = names[m],
                               .run = run_backward,
@@ -338,7 +338,7 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
                               .steps = general && any_data && dense,
                               .masks = any_data,
                               .masked = true,
-                              .norms = s->normed && m == EW_CONV_DEPTHWISE_DATA,
+                              .norms = s->normed && m == EW_CONV_DEPTHWISE_DGRAD,
                               .scratch = most > bias ? most : bias,
                               .state = sizeof(struct backward)};
 }

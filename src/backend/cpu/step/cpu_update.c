@@ -2,9 +2,9 @@
 /* Optimiser steps on the CPU's kernels. */
 #include <math.h>
 
-#include "backend/cpu/step/cpu_update.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
+#include "backend/cpu/step/cpu_update.h"
 #include "op/optimizer.h"
 
 #define GRAIN 4096 /* elements a tile: worth handing to another thread */

@@ -4,10 +4,10 @@
  * for the threads. */
 #include "backend/cpu/step/fused_grads_step.h"
 
+#include "backend/cpu/share.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
 #include "backend/cpu/step/norm_step.h"
-#include "backend/cpu/share.h"
 
 /* The kernels of one kind of convolution. */
 struct way {
@@ -16,41 +16,41 @@ struct way {
     size_t (*partial)(const struct ew_conv_shape *s);
     size_t (*scratch)(const struct ew_conv_shape *s);
     int64_t (*tiles)(const struct ew_conv_shape *s);
-    void (*run)(const struct ew_joint *j, int64_t begin, int64_t end, void *scratch);
+    void (*run)(const struct ew_fused_grads *j, int64_t begin, int64_t end, void *scratch);
     bool updates;
 };
 
 static struct way way_of(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
     if (s->groups > 1)
-        return (struct way){"depthwise joint gradients",
+        return (struct way){"depthwise fused dgrad+wgrad",
                             k->depthwise_pack_size,
-                            k->depthwise_filter_partial,
-                            k->depthwise_joint_scratch,
-                            k->depthwise_filter_tiles,
-                            k->depthwise_joint_run,
+                            k->depthwise_wgrad_partial,
+                            k->depthwise_fused_grads_scratch,
+                            k->depthwise_wgrad_tiles,
+                            k->depthwise_fused_grads_run,
                             false};
-    return (struct way){"joint gradients",
-                        k->conv_data_pack_size,
-                        k->joint_partial,
-                        k->joint_scratch,
-                        k->joint_tiles,
-                        k->joint_run,
+    return (struct way){"fused dgrad+wgrad",
+                        k->conv_dgrad_pack_size,
+                        k->fused_grads_partial,
+                        k->fused_grads_scratch,
+                        k->fused_grads_tiles,
+                        k->fused_grads_run,
                         true};
 }
 
 /* Depthwise layers read little; apart from batch norms two passes do as well. */
-bool ew_joint_pays(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
+bool ew_fused_grads_pays(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
     const struct ew_kernels *k = c->be->isa;
     const bool norms = c->behind || c->norm, plain = c->n_in == 2 && !relu;
     if (s->groups > 1)
-        return norms && plain && k->depthwise_joint_fits(s);
-    return (plain || !norms) && k->joint_fits(s);
+        return norms && plain && k->depthwise_fused_grads_fits(s);
+    return (plain || !norms) && k->fused_grads_fits(s);
 }
 
 struct state {
-    struct ew_joint j;
+    struct ew_fused_grads j;
     struct way way;
     bool relu; /* behind it: out[0] tells where dout[0] counts */
 };
@@ -75,12 +75,12 @@ static void pack(const struct ew_call *c, float *to)
     const struct ew_kernels *k = c->be->isa;
     const struct ew_conv_shape *s = &((const struct state *)c->state)->j.filter.shape;
     if (s->groups > 1)
-        k->depthwise_data_pack(s, c->in[1]->data, to);
+        k->depthwise_dgrad_pack(s, c->in[1]->data, to);
     else
-        k->conv_data_pack(s, c->in[1]->data, to, 0, k->conv_data_pack_tiles(s));
+        k->conv_dgrad_pack(s, c->in[1]->data, to, 0, k->conv_dgrad_pack_tiles(s));
 }
 
-static void joint_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+static void fused_grads_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
     const struct state *s = c->state;
@@ -91,16 +91,16 @@ static void joint_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 static void sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
-    const struct ew_joint *j = &((const struct state *)c->state)->j;
+    const struct ew_fused_grads *j = &((const struct state *)c->state)->j;
     if (j->filter.shape.groups > 1)
-        c->be->isa->depthwise_filter_sum(&j->filter, begin, end);
+        c->be->isa->depthwise_wgrad_sum(&j->filter, begin, end);
     else
-        c->be->isa->joint_sum(j, begin, end);
+        c->be->isa->fused_grads_sum(j, begin, end);
 }
 
 static int64_t sum_tile_count(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return s->groups > 1 ? k->depthwise_filter_sum_tiles(s) : k->joint_sum_tiles(s);
+    return s->groups > 1 ? k->depthwise_wgrad_sum_tiles(s) : k->fused_grads_sum_tiles(s);
 }
 
 /* What relu did not let through has to be cleared first, and the bias's sums come with it. */
@@ -115,7 +115,7 @@ static bool makes_bias(const struct ew_call *c)
 }
 
 /* Points the kernel at the call's tensors. */
-static void bind(const struct ew_call *c, struct ew_joint *j)
+static void bind(const struct ew_call *c, struct ew_fused_grads *j)
 {
     j->filter.x = c->norm ? j->filter.norm->x : c->in[0]->data;
     j->filter.dy = c->behind ? NULL : c->dout[0]->data;
@@ -130,7 +130,7 @@ static void bind(const struct ew_call *c, struct ew_joint *j)
 }
 
 /* The norm's step finds its sums as one split. */
-static void leave_sums(const struct ew_call *c, const struct ew_joint *j)
+static void leave_sums(const struct ew_call *c, const struct ew_fused_grads *j)
 {
     struct ew_batch_norm b = *j->filter.norm;
     b.partial = j->norm_sums;
@@ -141,7 +141,7 @@ static void leave_sums(const struct ew_call *c, const struct ew_joint *j)
 static ew_err run(const struct ew_call *c)
 {
     struct state *state = c->state;
-    struct ew_joint *j = &state->j;
+    struct ew_fused_grads *j = &state->j;
     const struct ew_conv_shape *s = &j->filter.shape;
     const struct parts parts = parts_of(&state->way, s);
     if (!c->dout[0])
@@ -167,7 +167,7 @@ static ew_err run(const struct ew_call *c)
     j->norm_sums = c->norm && j->dx ? (float *)(void *)(at + parts.packed + parts.partial) : NULL;
     struct ew_call rest = *c;
     rest.scratch = at + parts.packed + parts.partial + parts.sums;
-    ew_share_run(&rest, state->way.tiles(s), joint_tiles);
+    ew_share_run(&rest, state->way.tiles(s), fused_grads_tiles);
     if (!j->no_filter)
         ew_share_run(c, sum_tile_count(c->be->isa, s), sum_tiles);
     if (j->norm_sums)
@@ -175,13 +175,13 @@ static ew_err run(const struct ew_call *c)
     return EW_OK;
 }
 
-void ew_joint_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
+void ew_fused_grads_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
     *(struct state *)c->state =
         (struct state){.j = {.filter = {.shape = *s}}, .way = way_of(c->be->isa, s), .relu = relu};
 }
 
-struct ew_kernel ew_joint_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+struct ew_kernel ew_fused_grads_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
     const struct way way = way_of(be->isa, s);
     const struct parts p = parts_of(&way, s);

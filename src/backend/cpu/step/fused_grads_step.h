@@ -7,10 +7,10 @@
 #include "backend/cpu/isa.h"
 
 /* True where the kernel can do this call, and is worth it. */
-bool ew_joint_pays(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
+bool ew_fused_grads_pays(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
 
 /* A kernel without its prepare function, which is the row's. */
-struct ew_kernel ew_joint_kernel(const struct ew_backend *be, const struct ew_conv_shape *s);
-void ew_joint_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
+struct ew_kernel ew_fused_grads_kernel(const struct ew_backend *be, const struct ew_conv_shape *s);
+void ew_fused_grads_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
 
 #endif

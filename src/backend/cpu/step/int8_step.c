@@ -17,9 +17,11 @@ struct step {
 /* One function of the table by method. */
 #define BY_METHOD(k, what)                                                                         \
     {                                                                                              \
-        [EW_QLAYER_GEMM] = (k)->qconv_##what, [EW_QLAYER_DEPTH] = (k)->qdepth_##what,              \
-        [EW_QLAYER_COLUMN] = (k)->qcolumn_##what, [EW_QLAYER_GROUP] = (k)->qgroup_##what,          \
-        [EW_QLAYER_WINO] = (k)->qwino_##what                                                       \
+        [EW_QLAYER_GEMM] = (k)->int8_gemm_##what,                                                  \
+        [EW_QLAYER_DEPTHWISE] = (k)->int8_depthwise_##what,                                        \
+        [EW_QLAYER_DEPTHWISE_COLUMN] = (k)->int8_depthwise_column_##what,                          \
+        [EW_QLAYER_GROUPED] = (k)->int8_grouped_##what,                                            \
+        [EW_QLAYER_WINOGRAD] = (k)->int8_winograd_##what                                           \
     }
 
 static size_t scratch_of(const struct ew_kernels *k, enum ew_qlayer_method m,
@@ -118,21 +120,21 @@ int ew_qlayer_methods(const struct ew_call *c, const struct ew_qlayer *l,
     const struct ew_qlayer_slots *s = l->slots;
     const bool plain = c->in[s->x]->dtype == EW_U8;
     int n = 0;
-    if (plain && k->qcolumn_fits(&l->shape) && input(c, s->y_scale) && !input(c, s->add) &&
-        is_tame(c, l))
-        out[n++] = EW_QLAYER_COLUMN;
-    if (plain && k->qgroup_fits(&l->shape))
-        out[n++] = EW_QLAYER_GROUP;
-    const bool wino = !l->by_row && k->qwino_fits(&l->shape);
-    const bool first = wino && k->qwino_pays(&l->shape);
+    if (plain && k->int8_depthwise_column_fits(&l->shape) && input(c, s->y_scale) &&
+        !input(c, s->add) && is_tame(c, l))
+        out[n++] = EW_QLAYER_DEPTHWISE_COLUMN;
+    if (plain && k->int8_grouped_fits(&l->shape))
+        out[n++] = EW_QLAYER_GROUPED;
+    const bool wino = !l->by_row && k->int8_winograd_fits(&l->shape);
+    const bool first = wino && k->int8_winograd_pays(&l->shape);
     if (first)
-        out[n++] = EW_QLAYER_WINO;
-    if (k->qdepth_fits(&l->shape))
-        out[n++] = EW_QLAYER_DEPTH;
+        out[n++] = EW_QLAYER_WINOGRAD;
+    if (k->int8_depthwise_fits(&l->shape))
+        out[n++] = EW_QLAYER_DEPTHWISE;
     else
         out[n++] = EW_QLAYER_GEMM;
     if (wino && !first)
-        out[n++] = EW_QLAYER_WINO;
+        out[n++] = EW_QLAYER_WINOGRAD;
     return n;
 }
 
@@ -181,13 +183,13 @@ struct packing {
 static void pack_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct packing *p = ctx;
-    p->c->be->isa->qconv_pack(p->shape, &p->weights, p->c->packed, begin, end);
+    p->c->be->isa->int8_gemm_pack(p->shape, &p->weights, p->c->packed, begin, end);
 }
 
 static void pack_wino_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct packing *p = ctx;
-    p->c->be->isa->qwino_pack(p->shape, &p->weights, p->c->packed, begin, end);
+    p->c->be->isa->int8_winograd_pack(p->shape, &p->weights, p->c->packed, begin, end);
 }
 
 ew_err ew_qlayer_pack(const struct ew_call *c, const struct ew_qlayer *l)
@@ -208,16 +210,16 @@ ew_err ew_qlayer_pack(const struct ew_call *c, const struct ew_qlayer *l)
                                     .ratio = ratio}};
     const struct ew_kernels *k = c->be->isa;
     const enum ew_qlayer_method method = ((const struct step *)c->state)->method;
-    if (method == EW_QLAYER_DEPTH)
-        k->qdepth_pack(&l->shape, &p.weights, c->packed);
-    else if (method == EW_QLAYER_COLUMN)
-        k->qcolumn_pack(&l->shape, &p.weights, c->packed);
-    else if (method == EW_QLAYER_GROUP)
-        k->qgroup_pack(&l->shape, &p.weights, c->packed);
-    else if (method == EW_QLAYER_WINO)
-        ew_pool_run(c->be->pool, k->qwino_pack_tiles(&l->shape), pack_wino_tiles, &p);
+    if (method == EW_QLAYER_DEPTHWISE)
+        k->int8_depthwise_pack(&l->shape, &p.weights, c->packed);
+    else if (method == EW_QLAYER_DEPTHWISE_COLUMN)
+        k->int8_depthwise_column_pack(&l->shape, &p.weights, c->packed);
+    else if (method == EW_QLAYER_GROUPED)
+        k->int8_grouped_pack(&l->shape, &p.weights, c->packed);
+    else if (method == EW_QLAYER_WINOGRAD)
+        ew_pool_run(c->be->pool, k->int8_winograd_pack_tiles(&l->shape), pack_wino_tiles, &p);
     else
-        ew_pool_run(c->be->pool, k->qconv_pack_tiles(&l->shape), pack_tiles, &p);
+        ew_pool_run(c->be->pool, k->int8_gemm_pack_tiles(&l->shape), pack_tiles, &p);
     return EW_OK;
 }
 
@@ -248,11 +250,11 @@ static ew_err run(const struct ew_call *c)
 struct ew_kernel ew_qlayer_kernel(const struct ew_call *c, const struct ew_qlayer *l,
                                   enum ew_qlayer_method m)
 {
-    static const char *const names[] = {[EW_QLAYER_GEMM] = "gemm int8",
-                                        [EW_QLAYER_DEPTH] = "taps int8",
-                                        [EW_QLAYER_COLUMN] = "columns int8",
-                                        [EW_QLAYER_GROUP] = "grouped int8",
-                                        [EW_QLAYER_WINO] = "winograd int8"};
+    static const char *const names[] = {[EW_QLAYER_GEMM] = "int8 implicit gemm",
+                                        [EW_QLAYER_DEPTHWISE] = "int8 depthwise",
+                                        [EW_QLAYER_DEPTHWISE_COLUMN] = "int8 depthwise columns",
+                                        [EW_QLAYER_GROUPED] = "int8 grouped",
+                                        [EW_QLAYER_WINOGRAD] = "int8 winograd"};
     const struct ew_kernels *k = c->be->isa;
     size_t (*const packed[])(const struct ew_conv_shape *) = BY_METHOD(k, pack_size);
     return (struct ew_kernel){.name = names[m],

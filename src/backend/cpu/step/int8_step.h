@@ -30,11 +30,11 @@ void ew_qclamp_of(const struct ew_quant_clamp *clamp, const struct ew_qbyte *y, 
 bool ew_qknown(const struct ew_call *c, int slot);
 
 enum ew_qlayer_method {
-    EW_QLAYER_GEMM,   /* any shape */
-    EW_QLAYER_DEPTH,  /* depthwise */
-    EW_QLAYER_COLUMN, /* the usual depthwise ones, by columns of the window */
-    EW_QLAYER_GROUP,  /* groups of few channels */
-    EW_QLAYER_WINO,   /* 3x3 with stride 1 */
+    EW_QLAYER_GEMM,             /* any shape */
+    EW_QLAYER_DEPTHWISE,        /* depthwise */
+    EW_QLAYER_DEPTHWISE_COLUMN, /* the usual depthwise ones, by columns of the window */
+    EW_QLAYER_GROUPED,          /* groups of few channels */
+    EW_QLAYER_WINOGRAD,         /* 3x3 with stride 1 */
     EW_QLAYER_METHODS
 };
 

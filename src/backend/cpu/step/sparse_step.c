@@ -2,9 +2,9 @@
 /* Training steps of dense layers and convolutions that skip zeros. */
 #include "backend/cpu/step/sparse_step.h"
 
+#include "backend/cpu/share.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
-#include "backend/cpu/share.h"
 #include "backend/cpu/step/tap_pairs_step.h"
 
 /* The other kernel's state follows it. */
@@ -17,19 +17,20 @@ struct state {
 
 /* Threads have a gradient of the filter each: not where that is more than there are elements to
  * skip, as in layers of many channels and few pixels. */
-static bool rare_worth(const struct ew_ask *ask, const struct ew_conv_shape *s)
+static bool scatter_grad_worth(const struct ew_kernel_query *query, const struct ew_conv_shape *s)
 {
-    const struct ew_kernels *k = ask->be->isa;
+    const struct ew_kernels *k = query->be->isa;
     const size_t elements =
         (size_t)s->batch * (size_t)s->axis[1].out * (size_t)s->axis[2].out * (size_t)s->cout;
-    return ask->phase == EW_PHASE_BACKWARD && k->rare_fits(s, ask->c->din && ask->c->din[0]) &&
-           k->rare_shared(s) <= elements;
+    return query->phase == EW_PHASE_BACKWARD &&
+           k->scatter_grad_fits(s, query->c->din && query->c->din[0]) &&
+           k->scatter_grad_shared(s) <= elements;
 }
 
-bool ew_sparse_worth(const struct ew_ask *ask, const struct ew_conv_shape *s)
+bool ew_sparse_worth(const struct ew_kernel_query *query, const struct ew_conv_shape *s)
 {
-    return ask->c->train && !ask->c->norm && !ask->c->behind &&
-           (ask->be->isa->sparse_fits(s) || rare_worth(ask, s));
+    return query->c->train && !query->c->norm && !query->c->behind &&
+           (query->be->isa->sparse_fits(s) || scatter_grad_worth(query, s));
 }
 
 #define RARE 0.2 /* at most, however few taps there are */
@@ -72,8 +73,8 @@ static double share_of(const struct ew_call *c, const struct ew_tensor *t, int64
 
 struct work {
     const struct ew_kernels *k;
-    struct ew_spots forward;
-    struct ew_spots_grad backward;
+    struct ew_unpacked_conv forward;
+    struct ew_unpacked_grads backward;
     char *scratch;
     size_t size; /* of a thread's scratch */
     bool by_x;
@@ -94,20 +95,20 @@ static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 static void filter_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->sparse_filter_run(&w->backward, w->by_x, begin, end,
-                            ew_scratch_of(w->scratch, w->size, worker));
+    w->k->sparse_wgrad_run(&w->backward, w->by_x, begin, end,
+                           ew_scratch_of(w->scratch, w->size, worker));
 }
 
-static void rare_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+static void scatter_grad_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->rare_run(&w->backward, begin, end, ew_scratch_of(w->scratch, w->size, worker));
+    w->k->scatter_grad_run(&w->backward, begin, end, ew_scratch_of(w->scratch, w->size, worker));
 }
 
-static void rare_outputs(void *ctx, int64_t begin, int64_t end, int worker)
+static void scatter_grad_outputs(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->rare_sum(&w->backward, begin, end);
+    w->k->scatter_grad_sum(&w->backward, begin, end);
 }
 
 static ew_err run_forward(const struct ew_call *c)
@@ -133,28 +134,28 @@ static ew_err run_forward(const struct ew_call *c)
 /* What the threads share, backward. */
 static size_t shared_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return k->sparse_fits(s) ? 0 : ew_float_bytes(k->rare_shared(s));
+    return k->sparse_fits(s) ? 0 : ew_float_bytes(k->scatter_grad_shared(s));
 }
 
 /* Scratch for a thread. */
 static size_t grad_scratch(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
     if (!k->sparse_fits(s))
-        return k->rare_scratch(s);
-    const size_t data = k->sparse_grad_scratch(s), filter = k->sparse_filter_scratch(s);
-    return k->sparse_filter_tiles(s, false) > 0 && filter > data ? filter : data;
+        return k->scatter_grad_scratch(s);
+    const size_t data = k->sparse_grad_scratch(s), filter = k->sparse_wgrad_scratch(s);
+    return k->sparse_wgrad_tiles(s, false) > 0 && filter > data ? filter : data;
 }
 
 static void run_gradients(const struct ew_call *c, struct work *w)
 {
     const struct ew_conv_shape *s = &w->backward.filter.shape;
     if (!w->k->sparse_fits(s)) {
-        ew_pool_run(c->be->pool, w->k->rare_tiles(s), rare_tiles, w);
+        ew_pool_run(c->be->pool, w->k->scatter_grad_tiles(s), scatter_grad_tiles, w);
         if (c->din[1])
-            ew_pool_run(c->be->pool, s->cout, rare_outputs, w);
+            ew_pool_run(c->be->pool, s->cout, scatter_grad_outputs, w);
         return;
     }
-    const int64_t tiles = w->k->sparse_filter_tiles(s, w->by_x);
+    const int64_t tiles = w->k->sparse_wgrad_tiles(s, w->by_x);
     if (c->din[0] || (c->din[1] && tiles == 0))
         ew_pool_run(c->be->pool, w->k->sparse_grad_tiles(s), backward_tiles, w);
     if (c->din[1])
@@ -175,7 +176,7 @@ static ew_err run_backward(const struct ew_call *c)
     if (c->update)
         ew_cpu_update_of(c->update, &update);
     struct work w = {.k = c->be->isa,
-                     .backward = ew_spot_gradients(c, s, &update),
+                     .backward = ew_unpacked_grads_of(c, s, &update),
                      .scratch = (char *)c->scratch + shared_bytes(c->be->isa, s),
                      .size = grad_scratch(c->be->isa, s),
                      .by_x = share_of(c, c->in[0], 0) < share};
@@ -189,17 +190,17 @@ static ew_err run_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-struct ew_kernel ew_sparse_kernel(const struct ew_ask *ask, const struct ew_conv_shape *s,
-                                  struct ew_kernel otherwise)
+struct ew_kernel ew_sparse_kernel(const struct ew_kernel_query *query,
+                                  const struct ew_conv_shape *s, struct ew_kernel otherwise)
 {
-    const struct ew_kernels *k = ask->be->isa;
-    const bool forward = ask->phase == EW_PHASE_FORWARD;
+    const struct ew_kernels *k = query->be->isa;
+    const bool forward = query->phase == EW_PHASE_FORWARD;
     const size_t own = forward ? k->sparse_scratch(s) : grad_scratch(k, s);
     const size_t bias = forward ? 0 : ew_bias_scratch(s->cout);
     const size_t shared = forward ? 0 : shared_bytes(k, s);
-    const size_t mine = shared + ew_share_scratch(ask->be, own), all = mine > bias ? mine : bias;
+    const size_t mine = shared + ew_share_scratch(query->be, own), all = mine > bias ? mine : bias;
     struct ew_kernel out = otherwise;
-    out.name = forward ? "sparse or dense" : "gradients, sparse or dense";
+    out.name = forward ? "zero-skipping" : "zero-skipping gradients";
     out.run = forward ? run_forward : run_backward;
     out.prepare = NULL;
     out.scratch = all > otherwise.scratch ? all : otherwise.scratch;

@@ -10,12 +10,12 @@
 #include "backend/cpu/isa.h"
 
 /* True where such a step is worth offering. */
-bool ew_sparse_worth(const struct ew_ask *ask, const struct ew_conv_shape *s);
+bool ew_sparse_worth(const struct ew_kernel_query *query, const struct ew_conv_shape *s);
 
 /* `otherwise` with what skips zeros before it, forward or backward, without its prepare function,
  * which is the row's. */
-struct ew_kernel ew_sparse_kernel(const struct ew_ask *ask, const struct ew_conv_shape *s,
-                                  struct ew_kernel otherwise);
+struct ew_kernel ew_sparse_kernel(const struct ew_kernel_query *query,
+                                  const struct ew_conv_shape *s, struct ew_kernel otherwise);
 
 /* What that function calls; `relu` as with ew_conv_backward_prepare.  `otherwise` has its own
  * prepare function here. */

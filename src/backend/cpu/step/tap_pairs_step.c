@@ -4,12 +4,13 @@
 
 #include <math.h>
 
+#include "backend/cpu/share.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
-#include "backend/cpu/share.h"
 #include "op/optimizer.h"
 
-#define TURN_ALONE (16 << 10) /* floats: laying out less is done before another thread wakes up */
+#define TRANSPOSE_ALONE                                                                            \
+    (16 << 10) /* floats: laying out less is done before another thread wakes up */
 #define DENSE_ALONE                                                                                \
     (128 << 10) /* multiply-adds: likewise, and lines that two threads write cross */
 
@@ -21,7 +22,7 @@ struct state {
     int64_t still;
 };
 
-void ew_spot_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
+void ew_tap_pairs_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
     *(struct state *)c->state = (struct state){.shape = *s, .relu = relu};
 }
@@ -29,30 +30,30 @@ void ew_spot_prepare(const struct ew_call *c, const struct ew_conv_shape *s, boo
 /* What the threads do, on scratch of `size` bytes each. */
 struct work {
     const struct ew_kernels *k;
-    struct ew_spots spots;
-    struct ew_spots_grad grad;
+    struct ew_unpacked_conv conv;
+    struct ew_unpacked_grads grad;
     char *scratch;
     size_t size;
 };
 
 /* ---- Forward: scratch is x laid out, then scratch for the threads ---- */
 
-static void turn_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+static void transpose_tiles_of(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->spots_turn(&w->spots, begin, end);
+    w->k->tap_pairs_transpose(&w->conv, begin, end);
 }
 
 static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->spots_run(&w->spots, begin, end, ew_scratch_of(w->scratch, w->size, worker));
+    w->k->tap_pairs_run(&w->conv, begin, end, ew_scratch_of(w->scratch, w->size, worker));
 }
 
-static void dense_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+static void small_dense_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->dense_run(&w->spots, begin, end);
+    w->k->small_dense_run(&w->conv, begin, end);
 }
 
 /* A loop of that many multiply-adds. */
@@ -66,80 +67,82 @@ static ew_err run_forward(const struct ew_call *c)
     const struct ew_kernels *k = c->be->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
-    const bool dense = k->dense_pays(s);
-    const size_t turned = dense ? k->dense_turned(s) : k->spots_turned(s);
+    const bool dense = k->small_dense_pays(s);
+    const size_t transposed = dense ? k->small_dense_transposed(s) : k->tap_pairs_transposed(s);
     struct work w = {.k = k,
-                     .spots = {.shape = *s,
-                               .x = c->in[0]->data,
-                               .w = c->in[1]->data,
-                               .bias = c->n_in > 2 && c->in[2] ? c->in[2]->data : NULL,
-                               .relu = state->relu,
-                               .y = c->out[0]->data,
-                               .turned = c->scratch},
-                     .scratch = (char *)c->scratch + ew_float_bytes(turned),
-                     .size = k->spots_scratch(s)};
+                     .conv = {.shape = *s,
+                              .x = c->in[0]->data,
+                              .w = c->in[1]->data,
+                              .bias = c->n_in > 2 && c->in[2] ? c->in[2]->data : NULL,
+                              .relu = state->relu,
+                              .y = c->out[0]->data,
+                              .transposed = c->scratch},
+                     .scratch = (char *)c->scratch + ew_float_bytes(transposed),
+                     .size = k->tap_pairs_scratch(s)};
     if (dense) {
-        ew_pool_run(pool_for(c, s), k->dense_tiles(s), dense_tiles, &w);
-        k->dense_sum(&w.spots);
+        ew_pool_run(pool_for(c, s), k->small_dense_tiles(s), small_dense_tiles, &w);
+        k->small_dense_sum(&w.conv);
         return EW_OK;
     }
-    ew_pool_run(turned < TURN_ALONE ? NULL : c->be->pool, k->spots_turn_tiles(s), turn_tiles, &w);
-    ew_pool_run(c->be->pool, k->spots_tiles(s), run_tiles, &w);
+    ew_pool_run(transposed < TRANSPOSE_ALONE ? NULL : c->be->pool, k->tap_pairs_transpose_tiles(s),
+                transpose_tiles_of, &w);
+    ew_pool_run(c->be->pool, k->tap_pairs_tiles(s), run_tiles, &w);
     return EW_OK;
 }
 
-struct ew_kernel ew_spot_forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+struct ew_kernel ew_tap_pairs_forward_kernel(const struct ew_backend *be,
+                                             const struct ew_conv_shape *s)
 {
     const struct ew_kernels *k = be->isa;
-    const size_t spots =
-        ew_float_bytes(k->spots_turned(s)) + ew_share_scratch(be, k->spots_scratch(s));
-    return (struct ew_kernel){.name = "few positions",
-                              .run = run_forward,
-                              .scratch =
-                                  k->dense_pays(s) ? ew_float_bytes(k->dense_turned(s)) : spots,
-                              .state = sizeof(struct state)};
+    const size_t conv =
+        ew_float_bytes(k->tap_pairs_transposed(s)) + ew_share_scratch(be, k->tap_pairs_scratch(s));
+    return (struct ew_kernel){
+        .name = "tap pairs",
+        .run = run_forward,
+        .scratch = k->small_dense_pays(s) ? ew_float_bytes(k->small_dense_transposed(s)) : conv,
+        .state = sizeof(struct state)};
 }
 
 /* ---- Backward: scratch is dy laid out and sums, then scratch for the threads ---- */
 
-static void dense_grad_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+static void small_dense_grad_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->dense_grad_run(&w->grad, begin, end);
+    w->k->small_dense_grad_run(&w->grad, begin, end);
 }
 
 static void grad_turn_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->spots_grad_turn(&w->grad, begin, end);
+    w->k->tap_pairs_grad_transpose(&w->grad, begin, end);
 }
 
 static void grad_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->spots_grad_run(&w->grad, begin, end, ew_scratch_of(w->scratch, w->size, worker));
+    w->k->tap_pairs_grad_run(&w->grad, begin, end, ew_scratch_of(w->scratch, w->size, worker));
 }
 
 static void grad_sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
-    w->k->spots_grad_sum(&w->grad, begin, end);
+    w->k->tap_pairs_grad_sum(&w->grad, begin, end);
 }
 
 static void run_gradients(const struct ew_call *c, struct work *w)
 {
     const struct ew_conv_shape *s = &w->grad.filter.shape;
     const int64_t dy = (int64_t)s->batch * s->cout;
-    if (w->k->dense_pays(s)) {
-        ew_pool_run(pool_for(c, s), w->k->dense_grad_tiles(s), dense_grad_tiles, w);
-        w->k->dense_grad_sum(&w->grad);
+    if (w->k->small_dense_pays(s)) {
+        ew_pool_run(pool_for(c, s), w->k->small_dense_grad_tiles(s), small_dense_grad_tiles, w);
+        w->k->small_dense_grad_sum(&w->grad);
         return;
     }
-    ew_pool_run(dy < TURN_ALONE ? NULL : c->be->pool, w->k->spots_grad_turn_tiles(s),
+    ew_pool_run(dy < TRANSPOSE_ALONE ? NULL : c->be->pool, w->k->tap_pairs_grad_transpose_tiles(s),
                 grad_turn_tiles, w);
-    ew_pool_run(c->be->pool, w->k->spots_grad_tiles(s), grad_tiles, w);
+    ew_pool_run(c->be->pool, w->k->tap_pairs_grad_tiles(s), grad_tiles, w);
     if (w->grad.dx)
-        ew_pool_run(c->be->pool, w->k->spots_grad_sum_tiles(s), grad_sum_tiles, w);
+        ew_pool_run(c->be->pool, w->k->tap_pairs_grad_sum_tiles(s), grad_sum_tiles, w);
 }
 
 static bool all_zero(const float *p, int64_t n)
@@ -167,7 +170,7 @@ static bool are_still(const struct ew_call *update, const struct ew_conv_shape *
 static bool may_skip(const struct ew_call *c, struct state *state)
 {
     const struct ew_optimizer *o = c->update ? c->update->attr : NULL;
-    const uint32_t met = c->be->isa->spots_met(&state->shape);
+    const uint32_t met = c->be->isa->tap_pairs_met(&state->shape);
     if (!o || o->weight_decay > 0)
         return false;
     if (state->still != o->handed + 1 && are_still(c->update, &state->shape, met))
@@ -175,20 +178,21 @@ static bool may_skip(const struct ew_call *c, struct state *state)
     return state->still == o->handed + 1;
 }
 
-struct ew_spots_grad ew_spot_gradients(const struct ew_call *c, const struct ew_conv_shape *s,
-                                       const struct ew_update *update)
+struct ew_unpacked_grads ew_unpacked_grads_of(const struct ew_call *c,
+                                              const struct ew_conv_shape *s,
+                                              const struct ew_update *update)
 {
-    return (struct ew_spots_grad){.filter = {.shape = *s,
-                                             .x = c->in[0]->data,
-                                             .dy = c->dout[0]->data,
-                                             .dw = c->din[1] ? c->din[1]->data : NULL,
-                                             .add = !(c->fresh & 2),
-                                             .update = c->update ? update : NULL},
-                                  .no_filter = !c->din[1],
-                                  .w = c->in[1]->data,
-                                  .dx = c->din[0] ? c->din[0]->data : NULL,
-                                  .add_dx = !(c->fresh & 1),
-                                  .shared = c->scratch};
+    return (struct ew_unpacked_grads){.filter = {.shape = *s,
+                                                 .x = c->in[0]->data,
+                                                 .dy = c->dout[0]->data,
+                                                 .dw = c->din[1] ? c->din[1]->data : NULL,
+                                                 .add = !(c->fresh & 2),
+                                                 .update = c->update ? update : NULL},
+                                      .no_filter = !c->din[1],
+                                      .w = c->in[1]->data,
+                                      .dx = c->din[0] ? c->din[0]->data : NULL,
+                                      .add_dx = !(c->fresh & 1),
+                                      .shared = c->scratch};
 }
 
 static ew_err run_backward(const struct ew_call *c)
@@ -202,9 +206,9 @@ static ew_err run_backward(const struct ew_call *c)
     if (c->update)
         ew_cpu_update_of(c->update, &update);
     struct work w = {.k = k,
-                     .grad = ew_spot_gradients(c, s, &update),
-                     .scratch = (char *)c->scratch + ew_float_bytes(k->spots_grad_shared(s)),
-                     .size = k->spots_grad_scratch(s)};
+                     .grad = ew_unpacked_grads_of(c, s, &update),
+                     .scratch = (char *)c->scratch + ew_float_bytes(k->tap_pairs_grad_shared(s)),
+                     .size = k->tap_pairs_grad_scratch(s)};
     w.grad.skip_unmet = may_skip(c, state);
     const bool masks = state->relu && !c->masked;
     if (masks || (c->n_in > 2 && c->din[2]))
@@ -214,14 +218,16 @@ static ew_err run_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-struct ew_kernel ew_spot_backward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+struct ew_kernel ew_tap_pairs_backward_kernel(const struct ew_backend *be,
+                                              const struct ew_conv_shape *s)
 {
     const struct ew_kernels *k = be->isa;
-    const size_t spots =
-        ew_float_bytes(k->spots_grad_shared(s)) + ew_share_scratch(be, k->spots_grad_scratch(s));
-    const size_t gradients = k->dense_pays(s) ? ew_float_bytes(k->dense_grad_shared(s)) : spots;
+    const size_t conv = ew_float_bytes(k->tap_pairs_grad_shared(s)) +
+                        ew_share_scratch(be, k->tap_pairs_grad_scratch(s));
+    const size_t gradients =
+        k->small_dense_pays(s) ? ew_float_bytes(k->small_dense_grad_shared(s)) : conv;
     const size_t bias = ew_bias_scratch(s->cout);
-    return (struct ew_kernel){.name = "few positions' gradients",
+    return (struct ew_kernel){.name = "tap pairs gradients",
                               .run = run_backward,
                               .fresh = true,
                               .updates = true,

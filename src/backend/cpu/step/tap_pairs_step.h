@@ -9,16 +9,18 @@
 #include "backend/cpu/isa.h"
 
 /* Kernels without their prepare function, which is the row's. */
-struct ew_kernel ew_spot_forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s);
-struct ew_kernel ew_spot_backward_kernel(const struct ew_backend *be,
-                                         const struct ew_conv_shape *s);
+struct ew_kernel ew_tap_pairs_forward_kernel(const struct ew_backend *be,
+                                             const struct ew_conv_shape *s);
+struct ew_kernel ew_tap_pairs_backward_kernel(const struct ew_backend *be,
+                                              const struct ew_conv_shape *s);
 
 /* What a backward call asks of kernels that make both gradients in one pass.  `update`: what
  * ew_cpu_update_of makes of c->update; not read where there is none. */
-struct ew_spots_grad ew_spot_gradients(const struct ew_call *c, const struct ew_conv_shape *s,
-                                       const struct ew_update *update);
+struct ew_unpacked_grads ew_unpacked_grads_of(const struct ew_call *c,
+                                              const struct ew_conv_shape *s,
+                                              const struct ew_update *update);
 
 /* What those kernels' prepare functions call; `relu` as with ew_conv_backward_prepare. */
-void ew_spot_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
+void ew_tap_pairs_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
 
 #endif

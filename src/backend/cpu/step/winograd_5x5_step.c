@@ -2,9 +2,9 @@
 /* Steps of convolutions of few channels by F(5x5, 5x5), in training. */
 #include "backend/cpu/step/winograd_5x5_step.h"
 
+#include "backend/cpu/share.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
-#include "backend/cpu/share.h"
 #include "backend/cpu/step/tap_pairs_step.h"
 
 struct state {
@@ -13,12 +13,12 @@ struct state {
     bool pooled; /* a max pool is between the two */
 };
 
-void ew_patch_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
+void ew_winograd_5x5_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
     *(struct state *)c->state = (struct state){.shape = *s, .relu = relu};
 }
 
-void ew_patch_prepare_pool(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
+void ew_winograd_5x5_prepare_pool(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
     *(struct state *)c->state = (struct state){.shape = *s, .relu = relu, .pooled = true};
 }
@@ -33,7 +33,7 @@ struct work {
     const struct ew_backend *be;
     struct ew_conv conv;
     const float *w; /* as it is */
-    struct ew_spots_grad grad;
+    struct ew_unpacked_grads grad;
     char *scratch; /* behind what is shared */
     size_t size;   /* bytes of it for a thread */
 };
@@ -52,12 +52,12 @@ static size_t plan_scratch(const struct ew_backend *be, size_t bytes)
 
 static size_t packed_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return ew_float_bytes(k->patch_pack_size(s));
+    return ew_float_bytes(k->winograd_5x5_pack_size(s));
 }
 
 static size_t forward_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return packed_bytes(k, s) + ew_align_up(k->patch_scratch(s));
+    return packed_bytes(k, s) + ew_align_up(k->winograd_5x5_scratch(s));
 }
 
 static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -67,11 +67,11 @@ static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     struct ew_conv conv = w->conv;
     _Alignas(EW_ALIGN) char own[OWN_BYTES];
     float *packed = scratch_of(w, worker, own);
-    w->k->patch_pack(s, w->w, packed);
+    w->k->winograd_5x5_pack(s, w->w, packed);
     conv.w = packed;
-    const int64_t tiles = w->k->patch_tiles(s);
-    w->k->patch_run(&conv, ew_part_tile(w->be, tiles, begin), ew_part_tile(w->be, tiles, end),
-                    (char *)packed + packed_bytes(w->k, s));
+    const int64_t tiles = w->k->winograd_5x5_tiles(s);
+    w->k->winograd_5x5_run(&conv, ew_part_tile(w->be, tiles, begin),
+                           ew_part_tile(w->be, tiles, end), (char *)packed + packed_bytes(w->k, s));
 }
 
 static ew_err run_forward(const struct ew_call *c)
@@ -79,7 +79,8 @@ static ew_err run_forward(const struct ew_call *c)
     const struct ew_kernels *k = c->be->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
-    const struct ew_patch_pool pool = {.relu = state->relu, .y = c->out[0]->data, .place = c->aux};
+    const struct ew_winograd_5x5_pool pool = {
+        .relu = state->relu, .y = c->out[0]->data, .place = c->aux};
     const bool relu = state->relu && !state->pooled;
     struct work w = {.k = k,
                      .be = c->be,
@@ -92,13 +93,14 @@ static ew_err run_forward(const struct ew_call *c)
                      .w = c->in[1]->data,
                      .scratch = c->scratch,
                      .size = forward_bytes(k, s)};
-    ew_pool_run(c->be->pool, ew_share_parts(c->be, k->patch_tiles(s)), forward_tiles, &w);
+    ew_pool_run(c->be->pool, ew_share_parts(c->be, k->winograd_5x5_tiles(s)), forward_tiles, &w);
     return EW_OK;
 }
 
-struct ew_kernel ew_patch_forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
+struct ew_kernel ew_winograd_5x5_forward_kernel(const struct ew_backend *be,
+                                                const struct ew_conv_shape *s)
 {
-    return (struct ew_kernel){.name = "winograd of few channels",
+    return (struct ew_kernel){.name = "winograd F(5x5,5x5)",
                               .run = run_forward,
                               .scratch = plan_scratch(be, forward_bytes(be->isa, s)),
                               .state = sizeof(struct state)};
@@ -108,12 +110,12 @@ struct ew_kernel ew_patch_forward_kernel(const struct ew_backend *be, const stru
 
 static size_t shared_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return ew_float_bytes(k->patch_grad_shared(s));
+    return ew_float_bytes(k->winograd_5x5_grad_shared(s));
 }
 
 static size_t backward_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    return ew_align_up(k->patch_grad_scratch(s));
+    return ew_align_up(k->winograd_5x5_grad_scratch(s));
 }
 
 static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -122,18 +124,18 @@ static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     _Alignas(EW_ALIGN) char own[OWN_BYTES];
     void *scratch = scratch_of(w, worker, own);
     if (w->grad.dx)
-        w->k->patch_grad_pack(&w->grad, scratch);
-    const int64_t tiles = w->k->patch_grad_tiles(&w->grad.filter.shape);
-    w->k->patch_grad_run(&w->grad, ew_part_tile(w->be, tiles, begin),
-                         ew_part_tile(w->be, tiles, end), scratch);
+        w->k->winograd_5x5_grad_pack(&w->grad, scratch);
+    const int64_t tiles = w->k->winograd_5x5_grad_tiles(&w->grad.filter.shape);
+    w->k->winograd_5x5_grad_run(&w->grad, ew_part_tile(w->be, tiles, begin),
+                                ew_part_tile(w->be, tiles, end), scratch);
 }
 
 static void run_gradients(const struct ew_call *c, struct work *w)
 {
-    const int64_t tiles = w->k->patch_grad_tiles(&w->grad.filter.shape);
+    const int64_t tiles = w->k->winograd_5x5_grad_tiles(&w->grad.filter.shape);
     ew_pool_run(c->be->pool, ew_share_parts(c->be, tiles), backward_tiles, w);
     if (!w->grad.no_filter)
-        w->k->patch_grad_sum(&w->grad);
+        w->k->winograd_5x5_grad_sum(&w->grad);
 }
 
 static ew_err run_backward(const struct ew_call *c)
@@ -151,10 +153,10 @@ static ew_err run_backward(const struct ew_call *c)
         ew_cpu_update_of(c->update, &update);
     struct work w = {.k = k,
                      .be = c->be,
-                     .grad = ew_spot_gradients(c, s, &update),
+                     .grad = ew_unpacked_grads_of(c, s, &update),
                      .scratch = (char *)c->scratch + shared_bytes(k, s),
                      .size = backward_bytes(k, s)};
-    const struct ew_patch_pool pool = {.dy = c->dout[0]->data, .place = c->aux};
+    const struct ew_winograd_5x5_pool pool = {.dy = c->dout[0]->data, .place = c->aux};
     w.grad.pool = state->pooled ? &pool : NULL;
     w.grad.filter.db = along ? c->din[2]->data : NULL;
     w.grad.filter.add_db = !(c->fresh & 4);
@@ -165,13 +167,13 @@ static ew_err run_backward(const struct ew_call *c)
     return EW_OK;
 }
 
-struct ew_kernel ew_patch_backward_kernel(const struct ew_backend *be,
-                                          const struct ew_conv_shape *s)
+struct ew_kernel ew_winograd_5x5_backward_kernel(const struct ew_backend *be,
+                                                 const struct ew_conv_shape *s)
 {
     const size_t gradients =
         shared_bytes(be->isa, s) + plan_scratch(be, backward_bytes(be->isa, s));
     const size_t bias = ew_bias_scratch(s->cout);
-    return (struct ew_kernel){.name = "winograd gradients of few channels",
+    return (struct ew_kernel){.name = "winograd F(5x5,5x5) gradients",
                               .run = run_backward,
                               .fresh = true,
                               .updates = true,

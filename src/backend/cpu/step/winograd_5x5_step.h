@@ -8,14 +8,15 @@
 #include "backend/cpu/isa.h"
 
 /* Kernels without their prepare function, which is the row's. */
-struct ew_kernel ew_patch_forward_kernel(const struct ew_backend *be,
-                                         const struct ew_conv_shape *s);
-struct ew_kernel ew_patch_backward_kernel(const struct ew_backend *be,
-                                          const struct ew_conv_shape *s);
+struct ew_kernel ew_winograd_5x5_forward_kernel(const struct ew_backend *be,
+                                                const struct ew_conv_shape *s);
+struct ew_kernel ew_winograd_5x5_backward_kernel(const struct ew_backend *be,
+                                                 const struct ew_conv_shape *s);
 
 /* What those kernels' prepare functions call; `relu` as with ew_conv_backward_prepare. */
-void ew_patch_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
+void ew_winograd_5x5_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
 /* The same for conv_pool, turned; backward makes the filter's gradient at least. */
-void ew_patch_prepare_pool(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
+void ew_winograd_5x5_prepare_pool(const struct ew_call *c, const struct ew_conv_shape *s,
+                                  bool relu);
 
 #endif

@@ -13,6 +13,6 @@ const struct ew_kernels EW_K(kernels) = {.isa = TEXT(EW_ISA),
                                          EW_KERNEL_MAP(EW_KERNEL_ROW)
 #undef EW_KERNEL_ROW
 #define EW_KERNEL_ROW(ret, name, args) .name = EW_K(name),
-                                             EW_QKERNEL_MAP(EW_KERNEL_ROW)
+                                             EW_INT8_KERNEL_MAP(EW_KERNEL_ROW)
 #undef EW_KERNEL_ROW
 };

@@ -11,50 +11,52 @@
 
 /* Stage s swaps, in each pair of rows i and i + s, the lanes with bit s of the first for those
  * without it of the second; s = 1, 2, 4 ... LANES / 2 is the whole transpose. */
-#define TURN_LOW(s, l)  ((l) & (s) ? LANES + (l) - (s) : (l))
-#define TURN_HIGH(s, l) ((l) & (s) ? LANES + (l) : (l) + (s))
-#define TURN_4(f, s, l) f(s, l), f(s, (l) + 1), f(s, (l) + 2), f(s, (l) + 3)
+#define TRANSPOSE_LOW(s, l)  ((l) & (s) ? LANES + (l) - (s) : (l))
+#define TRANSPOSE_HIGH(s, l) ((l) & (s) ? LANES + (l) : (l) + (s))
+#define TRANSPOSE_4(f, s, l) f(s, l), f(s, (l) + 1), f(s, (l) + 2), f(s, (l) + 3)
 #if LANES == 16
-#define TURN_LANES(f, s) TURN_4(f, s, 0), TURN_4(f, s, 4), TURN_4(f, s, 8), TURN_4(f, s, 12)
+#define TRANSPOSE_LANES(f, s)                                                                      \
+    TRANSPOSE_4(f, s, 0), TRANSPOSE_4(f, s, 4), TRANSPOSE_4(f, s, 8), TRANSPOSE_4(f, s, 12)
 #elif LANES == 8
-#define TURN_LANES(f, s) TURN_4(f, s, 0), TURN_4(f, s, 4)
+#define TRANSPOSE_LANES(f, s) TRANSPOSE_4(f, s, 0), TRANSPOSE_4(f, s, 4)
 #else
-#define TURN_LANES(f, s) TURN_4(f, s, 0)
+#define TRANSPOSE_LANES(f, s) TRANSPOSE_4(f, s, 0)
 #endif
 
 #if defined(__clang__)
-#define TURN_PICK(f, s, a, b) __builtin_shufflevector(a, b, TURN_LANES(f, s))
+#define TRANSPOSE_PICK(f, s, a, b) __builtin_shufflevector(a, b, TRANSPOSE_LANES(f, s))
 #else
-#define TURN_PICK(f, s, a, b) __builtin_shuffle(a, b, (vint){TURN_LANES(f, s)})
+#define TRANSPOSE_PICK(f, s, a, b) __builtin_shuffle(a, b, (vint){TRANSPOSE_LANES(f, s)})
 #endif
 
-#define TURN_STAGE(s, r) TURN_STAGE_OF(s, r, LANES)
-#define TURN_STAGE_OF(s, r, rows)                                                                  \
+#define TRANSPOSE_STAGE(s, r) TRANSPOSE_STAGE_OF(s, r, LANES)
+#define TRANSPOSE_STAGE_OF(s, r, rows)                                                             \
     UNROLL for (int i = 0; i < (rows); i++)                                                        \
     {                                                                                              \
         if (i & (s))                                                                               \
             continue;                                                                              \
         const vec a = r[i], b = r[i | (s)];                                                        \
-        r[i] = TURN_PICK(TURN_LOW, s, a, b);                                                       \
-        r[i | (s)] = TURN_PICK(TURN_HIGH, s, a, b);                                                \
+        r[i] = TRANSPOSE_PICK(TRANSPOSE_LOW, s, a, b);                                             \
+        r[i | (s)] = TRANSPOSE_PICK(TRANSPOSE_HIGH, s, a, b);                                      \
     }
 
 /* r[i][j] becomes r[j][i]. */
-INLINE void turn(vec r[LANES])
+INLINE void transpose_tile(vec r[LANES])
 {
-    TURN_STAGE(1, r)
-    TURN_STAGE(2, r)
+    TRANSPOSE_STAGE(1, r)
+    TRANSPOSE_STAGE(2, r)
 #if LANES >= 8
-    TURN_STAGE(4, r)
+    TRANSPOSE_STAGE(4, r)
 #endif
 #if LANES >= 16
-    TURN_STAGE(8, r)
+    TRANSPOSE_STAGE(8, r)
 #endif
 }
 
 /* A square of rows [0, rows) x columns [0, columns) of `in`, LANES of each at most, with zeros in
  * place of what is missing: r[j] is column j. */
-INLINE void turn_load(const float *in, int64_t step, int64_t rows, int64_t columns, vec r[LANES])
+INLINE void transpose_load(const float *in, int64_t step, int64_t rows, int64_t columns,
+                           vec r[LANES])
 {
     if (rows >= LANES && columns >= LANES) {
         UNROLL
@@ -65,20 +67,20 @@ INLINE void turn_load(const float *in, int64_t step, int64_t rows, int64_t colum
         for (int i = 0; i < LANES; i++)
             r[i] = i < rows ? load_n(in + i * step, columns) : (vec){0};
     }
-    turn(r);
+    transpose_tile(r);
 }
 
 /* ---- Rows of few floats ---- */
 
-#define TURN_FEW (LANES < 8 ? LANES : 8) /* of a row, at most */
+#define TRANSPOSE_NARROW (LANES < 8 ? LANES : 8) /* of a row, at most */
 
 /* Each half of the lanes is a square of its own, where there are more lanes than rows. */
-INLINE void turn_squares(vec r[TURN_FEW])
+INLINE void transpose_squares(vec r[TRANSPOSE_NARROW])
 {
-    TURN_STAGE_OF(1, r, TURN_FEW)
-    TURN_STAGE_OF(2, r, TURN_FEW)
+    TRANSPOSE_STAGE_OF(1, r, TRANSPOSE_NARROW)
+    TRANSPOSE_STAGE_OF(2, r, TRANSPOSE_NARROW)
 #if LANES >= 8
-    TURN_STAGE_OF(4, r, TURN_FEW)
+    TRANSPOSE_STAGE_OF(4, r, TRANSPOSE_NARROW)
 #endif
 }
 
@@ -96,11 +98,12 @@ INLINE void take_half(vec v, float *p, int64_t n, int lane)
 }
 #endif
 
-/* n <= TURN_FEW floats of each of `rows` <= LANES rows: column j to the lanes of r[j]. */
-INLINE void turn_few_in(const float *from, int64_t step, int64_t rows, int64_t n, vec r[TURN_FEW])
+/* n <= TRANSPOSE_NARROW floats of each of `rows` <= LANES rows: column j to the lanes of r[j]. */
+INLINE void transpose_narrow_in(const float *from, int64_t step, int64_t rows, int64_t n,
+                                vec r[TRANSPOSE_NARROW])
 {
     UNROLL
-    for (int i = 0; i < TURN_FEW; i++) {
+    for (int i = 0; i < TRANSPOSE_NARROW; i++) {
         r[i] = (vec){0};
 #if HALF
         if (i < rows)
@@ -112,15 +115,16 @@ INLINE void turn_few_in(const float *from, int64_t step, int64_t rows, int64_t n
             r[i] = load_n(from + i * step, n);
 #endif
     }
-    turn_squares(r);
+    transpose_squares(r);
 }
 
 /* And back; r is used up. */
-INLINE void turn_few_out(vec r[TURN_FEW], int64_t rows, int64_t n, float *to, int64_t step)
+INLINE void transpose_narrow_out(vec r[TRANSPOSE_NARROW], int64_t rows, int64_t n, float *to,
+                                 int64_t step)
 {
-    turn_squares(r);
+    transpose_squares(r);
     UNROLL
-    for (int i = 0; i < TURN_FEW; i++) {
+    for (int i = 0; i < TRANSPOSE_NARROW; i++) {
 #if HALF
         if (i < rows)
             take_half(r[i], to + i * step, n, 0);

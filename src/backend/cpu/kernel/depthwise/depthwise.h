@@ -168,6 +168,6 @@ struct filter_row {
     const float *soon[2]; /* rows of the size of dy that are read soon; NULL: none */
 };
 
-void EW_KF(depthwise_filter_row)(const struct filter_row *r);
+void EW_KF(depthwise_wgrad_row)(const struct filter_row *r);
 
 #endif

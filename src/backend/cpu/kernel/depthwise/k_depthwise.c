@@ -52,14 +52,14 @@ static int64_t split_of(const struct ew_conv_shape *s)
     return splits ? div_up(lines, splits) : 1;
 }
 
-struct ew_cut EW_K(depthwise_cut)(const struct ew_conv_shape *s)
+struct ew_stats_split EW_K(depthwise_stats_split)(const struct ew_conv_shape *s)
 {
     const int64_t lines = EW_K(depthwise_tiles)(s), split = split_of(s);
     if (!stats_splits(lines * s->axis[2].out))
-        return (struct ew_cut){0};
-    return (struct ew_cut){.rows = split * s->axis[2].out,
-                           .tiles = split,
-                           .size = (size_t)(div_up(lines, split) * stats_size(s->cout))};
+        return (struct ew_stats_split){0};
+    return (struct ew_stats_split){.rows = split * s->axis[2].out,
+                                   .tiles = split,
+                                   .size = (size_t)(div_up(lines, split) * stats_size(s->cout))};
 }
 
 size_t EW_K(depthwise_scratch)(const struct ew_conv_shape *s)

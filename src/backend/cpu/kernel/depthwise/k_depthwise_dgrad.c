@@ -25,17 +25,17 @@ static struct ew_conv_shape reversed(const struct ew_conv_shape *s)
     return r;
 }
 
-void EW_K(depthwise_data_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
+void EW_K(depthwise_dgrad_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
 {
     const int64_t taps = taps_of(s), wide = wide_of(s);
-    const bool turn = unit_stride(s);
+    const bool rotate = unit_stride(s);
     for (int64_t t = 0; t < taps; t++)
         for (int64_t c = 0; c < wide; c++)
-            packed[t * wide + c] = c < s->cin ? w[c * taps + (turn ? taps - 1 - t : t)] : 0;
+            packed[t * wide + c] = c < s->cin ? w[c * taps + (rotate ? taps - 1 - t : t)] : 0;
 }
 
 /* A tile is a row of dx. */
-int64_t EW_K(depthwise_data_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(depthwise_dgrad_tiles)(const struct ew_conv_shape *s)
 {
     return s->axis[2].in ? (int64_t)s->batch * s->axis[0].in * s->axis[1].in : 0;
 }
@@ -46,7 +46,7 @@ struct meet {
 };
 
 /* The list of those, then for each column the output that each tap brings; -1: none. */
-size_t EW_K(depthwise_data_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(depthwise_dgrad_scratch)(const struct ew_conv_shape *s)
 {
     const struct ew_conv_shape r = reversed(s);
     if (unit_stride(s))
@@ -259,7 +259,7 @@ static void data_begin(struct data_row *r)
     find_pairs(&r->c->shape.axis[2], &r->from, &r->to);
 }
 
-void EW_K(depthwise_data_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
+void EW_K(depthwise_dgrad_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
 {
     if (unit_stride(&c->shape)) {
         struct ew_conv r = *c;
@@ -276,7 +276,7 @@ void EW_K(depthwise_data_run)(const struct ew_conv *c, int64_t begin, int64_t en
 
 /* ---- Both gradients in one pass over rows of outputs, with the batch norms around them ---- */
 
-bool EW_K(depthwise_joint_fits)(const struct ew_conv_shape *s)
+bool EW_K(depthwise_fused_grads_fits)(const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *a = &s->axis[0];
     return EW_K(depthwise_norms)(s) && a->in == a->out && a->stride == 1 && a->pad == 0;
@@ -288,23 +288,23 @@ static size_t line_up(size_t bytes)
 }
 
 /* The lines of dy, with a ring in any case. */
-static struct ew_conv_shape turned_of(const struct ew_conv_shape *s)
+static struct ew_conv_shape dgrad_shape(const struct ew_conv_shape *s)
 {
-    struct ew_conv_shape turned = reversed(s);
-    turned.normed = true;
-    return turned;
+    struct ew_conv_shape reversed_shape = reversed(s);
+    reversed_shape.normed = true;
+    return reversed_shape;
 }
 
 /* Lines of x, lines of dy, and what data gradients with a stride need. */
-size_t EW_K(depthwise_joint_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(depthwise_fused_grads_scratch)(const struct ew_conv_shape *s)
 {
-    const struct ew_conv_shape turned = turned_of(s);
-    return line_up(lines_bytes(s)) + line_up(lines_bytes(&turned)) +
-           EW_K(depthwise_data_scratch)(s);
+    const struct ew_conv_shape reversed_shape = dgrad_shape(s);
+    return line_up(lines_bytes(s)) + line_up(lines_bytes(&reversed_shape)) +
+           EW_K(depthwise_dgrad_scratch)(s);
 }
 
-struct joint {
-    const struct ew_joint *j;
+struct fused_grads {
+    const struct ew_fused_grads *j;
     struct ew_conv data;
     struct lines x, dy;
     struct filter_row filter;
@@ -313,14 +313,14 @@ struct joint {
     float *sums;               /* NULL: it is not */
 };
 
-static void joint_init(struct joint *k, const struct ew_joint *j, char *scratch)
+static void fused_grads_init(struct fused_grads *k, const struct ew_fused_grads *j, char *scratch)
 {
-    const struct ew_conv_shape *s = &j->filter.shape, turned = turned_of(s);
-    *k = (struct joint){.j = j};
+    const struct ew_conv_shape *s = &j->filter.shape, reversed_shape = dgrad_shape(s);
+    *k = (struct fused_grads){.j = j};
     lines_init(&k->x, s, j->filter.norm, scratch);
     scratch += line_up(lines_bytes(s));
-    lines_init(&k->dy, &turned, NULL, scratch);
-    scratch += line_up(lines_bytes(&turned));
+    lines_init(&k->dy, &reversed_shape, NULL, scratch);
+    scratch += line_up(lines_bytes(&reversed_shape));
     k->dy.back = j->behind;
     k->data = (struct ew_conv){.shape = unit_stride(s) ? reversed(s) : *s,
                                .x = j->behind ? j->behind->dy : j->filter.dy,
@@ -338,7 +338,7 @@ static void joint_init(struct joint *k, const struct ew_joint *j, char *scratch)
 }
 
 /* Rows of dx that are made with a row of outputs: those that it mostly meets. */
-static void joint_data(struct joint *k, int64_t row)
+static void fused_grads_data(struct fused_grads *k, int64_t row)
 {
     const struct ew_conv_shape *s = &k->j->filter.shape;
     const struct ew_conv_axis *h = &s->axis[1];
@@ -357,21 +357,22 @@ static void joint_data(struct joint *k, int64_t row)
 }
 
 /* Where data gradients do not fetch what they read themselves. */
-static void joint_soon(struct joint *k, int64_t row, int64_t floats)
+static void fused_grads_soon(struct fused_grads *k, int64_t row, int64_t floats)
 {
     const bool fetch = !unit_stride(&k->j->filter.shape);
     k->filter.soon[0] = fetch ? k->data.x + (row + 2) * floats : NULL;
     k->filter.soon[1] = fetch && k->j->behind ? k->j->behind->x + (row + 2) * floats : NULL;
 }
 
-void EW_K(depthwise_joint_run)(const struct ew_joint *j, int64_t begin, int64_t end, void *scratch)
+void EW_K(depthwise_fused_grads_run)(const struct ew_fused_grads *j, int64_t begin, int64_t end,
+                                     void *scratch)
 {
     const struct ew_conv_shape *s = &j->filter.shape;
     const int64_t rows = (int64_t)s->batch * s->axis[0].out * s->axis[1].out;
-    const int64_t tiles = EW_K(depthwise_filter_tiles)(s), size = taps_of(s) * wide_of(s);
+    const int64_t tiles = EW_K(depthwise_wgrad_tiles)(s), size = taps_of(s) * wide_of(s);
     const int64_t floats = (int64_t)s->axis[2].out * s->cout;
-    struct joint k;
-    joint_init(&k, j, scratch);
+    struct fused_grads k;
+    fused_grads_init(&k, j, scratch);
     for (int64_t tile = begin; tile < end; tile++) {
         k.filter.sum = j->filter.partial + tile * size;
         k.sums = j->norm_sums ? j->norm_sums + tile * 2 * s->cin : NULL;
@@ -380,11 +381,11 @@ void EW_K(depthwise_joint_run)(const struct ew_joint *j, int64_t begin, int64_t 
         for (int64_t row = rows * tile / tiles; row < rows * (tile + 1) / tiles; row++) {
             k.filter.row = row;
             k.filter.dy = lines_at(&k.dy, k.data.x, row, s->axis[2].out);
-            joint_soon(&k, row, floats);
+            fused_grads_soon(&k, row, floats);
             if (!j->no_filter)
-                EW_K(depthwise_filter_row)(&k.filter);
+                EW_K(depthwise_wgrad_row)(&k.filter);
             if (j->dx)
-                joint_data(&k, row);
+                fused_grads_data(&k, row);
         }
     }
 }

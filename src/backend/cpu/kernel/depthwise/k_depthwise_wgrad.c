@@ -10,18 +10,18 @@ static int64_t rows_of(const struct ew_conv_shape *s)
     return (int64_t)s->batch * s->axis[0].out * s->axis[1].out;
 }
 
-int64_t EW_K(depthwise_filter_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(depthwise_wgrad_tiles)(const struct ew_conv_shape *s)
 {
     return max_i64(min_i64(rows_of(s), SPLITS), 1);
 }
 
 /* [tile][taps][channels, in whole vectors] */
-size_t EW_K(depthwise_filter_partial)(const struct ew_conv_shape *s)
+size_t EW_K(depthwise_wgrad_partial)(const struct ew_conv_shape *s)
 {
-    return (size_t)(EW_K(depthwise_filter_tiles)(s) * taps_of(s) * wide_of(s));
+    return (size_t)(EW_K(depthwise_wgrad_tiles)(s) * taps_of(s) * wide_of(s));
 }
 
-size_t EW_K(depthwise_filter_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(depthwise_wgrad_scratch)(const struct ew_conv_shape *s)
 {
     return lines_bytes(s);
 }
@@ -209,7 +209,7 @@ static void find_inner(struct row *r)
     r->outer = max_i64(min_i64((w->in - w->taps + w->pad) / w->stride + 1, w->out), r->inner);
 }
 
-void EW_K(depthwise_filter_row)(const struct filter_row *in)
+void EW_K(depthwise_wgrad_row)(const struct filter_row *in)
 {
     struct row r = {
         .in = in, .s = in->s, .l = in->l, .dy = in->dy, .sum = in->sum, .wide = wide_of(in->s)};
@@ -225,11 +225,11 @@ void EW_K(depthwise_filter_row)(const struct filter_row *in)
         filter_channels(&r, SQUARE);
 }
 
-void EW_K(depthwise_filter_run)(const struct ew_conv_filter *f, int64_t begin, int64_t end,
-                                void *scratch)
+void EW_K(depthwise_wgrad_run)(const struct ew_conv_wgrad *f, int64_t begin, int64_t end,
+                               void *scratch)
 {
     const struct ew_conv_shape *s = &f->shape;
-    const int64_t tiles = EW_K(depthwise_filter_tiles)(s), rows = rows_of(s);
+    const int64_t tiles = EW_K(depthwise_wgrad_tiles)(s), rows = rows_of(s);
     const int64_t size = taps_of(s) * wide_of(s), floats = (int64_t)s->axis[2].out * s->cout;
     struct lines l;
     lines_init(&l, s, f->norm, scratch);
@@ -241,21 +241,21 @@ void EW_K(depthwise_filter_run)(const struct ew_conv_filter *f, int64_t begin, i
             r.row = row;
             r.dy = f->dy + row * floats;
             r.soon[0] = r.dy + floats;
-            EW_K(depthwise_filter_row)(&r);
+            EW_K(depthwise_wgrad_row)(&r);
         }
     }
 }
 
 /* One tile: depthwise filters are small. */
-int64_t EW_K(depthwise_filter_sum_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(depthwise_wgrad_sum_tiles)(const struct ew_conv_shape *s)
 {
     return 1;
 }
 
-void EW_K(depthwise_filter_sum)(const struct ew_conv_filter *f, int64_t begin, int64_t end)
+void EW_K(depthwise_wgrad_sum)(const struct ew_conv_wgrad *f, int64_t begin, int64_t end)
 {
     const struct ew_conv_shape *s = &f->shape;
-    const int64_t tiles = EW_K(depthwise_filter_tiles)(s), taps = taps_of(s), wide = wide_of(s);
+    const int64_t tiles = EW_K(depthwise_wgrad_tiles)(s), taps = taps_of(s), wide = wide_of(s);
     for (int64_t t = 0; t < taps && begin < end; t++) {
         for (int64_t c = 0; c < s->cin; c += LANES) {
             vec sum = {0};

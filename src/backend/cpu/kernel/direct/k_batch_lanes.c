@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions with few outputs over many images, and their gradient for the data where the stride
- * is 1: a convolution of dy with the filter turned round. */
+ * is 1: a convolution of dy with the filter rotated by 180 degrees. */
 #include "backend/cpu/kernel/direct/batch_lanes.h"
 
 #include "backend/cpu/kernel/common/act.h"
@@ -14,7 +14,7 @@
 
 /* ---- Geometry ---- */
 
-bool EW_K(few_init)(struct few *f, const struct ew_conv_shape *s)
+bool EW_K(batch_lanes_init)(struct batch_lanes *f, const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *h = &s->axis[1], *w = &s->axis[2];
     f->s = s;
@@ -29,42 +29,43 @@ bool EW_K(few_init)(struct few *f, const struct ew_conv_shape *s)
     for (f->bands = min_i64(h->out, 4);; f->bands = min_i64(h->out, f->bands * 2)) {
         f->rows = div_up(h->out, f->bands);
         f->lines = (f->rows - 1) * h->stride + h->taps;
-        if (f->lines * f->line * (int64_t)sizeof(float) <= FEW_BAND || f->bands == h->out)
+        if (f->lines * f->line * (int64_t)sizeof(float) <= BATCH_LANES_BAND || f->bands == h->out)
             break;
     }
-    return f->lines * f->line * (int64_t)sizeof(float) <= FEW_BAND;
+    return f->lines * f->line * (int64_t)sizeof(float) <= BATCH_LANES_BAND;
 }
 
-struct few_tile EW_K(few_tile)(const struct few *f, int64_t index)
+struct batch_lanes_tile EW_K(batch_lanes_tile)(const struct batch_lanes *f, int64_t index)
 {
     const int64_t band = index % f->bands, rows = f->s->axis[1].out;
-    struct few_tile t = {.row = rows * band / f->bands, .image = index / f->bands * LANES};
+    struct batch_lanes_tile t = {.row = rows * band / f->bands, .image = index / f->bands * LANES};
     t.rows = rows * (band + 1) / f->bands - t.row;
     t.images = min_i64(LANES, f->s->batch - t.image);
     return t;
 }
 
-void EW_K(few_turn_line)(const struct few *f, const struct few_tile *t, const float *x, int64_t y,
-                         float *to)
+void EW_K(batch_lanes_transpose_line)(const struct batch_lanes *f, const struct batch_lanes_tile *t,
+                                      const float *x, int64_t y, float *to)
 {
     const int64_t pad = (int64_t)f->s->axis[2].pad * f->s->cin * LANES;
     const int64_t end = pad + f->x_row * LANES;
     clear(to, pad);
-    few_turn_in(x + t->image * f->x_image + y * f->x_row, f->x_image, t->images, f->x_row,
-                to + pad);
+    batch_lanes_transpose_in(x + t->image * f->x_image + y * f->x_row, f->x_image, t->images,
+                             f->x_row, to + pad);
     clear(to + end, f->line - end);
 }
 
-void EW_K(few_band)(const struct few *f, const struct few_tile *t, const float *x, float *band)
+void EW_K(batch_lanes_band)(const struct batch_lanes *f, const struct batch_lanes_tile *t,
+                            const float *x, float *band)
 {
     const struct ew_conv_axis *h = &f->s->axis[1];
     const int64_t first = t->row * h->stride - h->pad;
     const int64_t last = first + (t->rows - 1) * h->stride + h->taps;
     for (int64_t y = max_i64(first, 0); y < min_i64(last, h->in); y++) /* the others are not read */
-        EW_K(few_turn_line)(f, t, x, y, band + (y - first) * f->line);
+        EW_K(batch_lanes_transpose_line)(f, t, x, y, band + (y - first) * f->line);
 }
 
-bool EW_K(few_is_plain)(const struct ew_conv_shape *s)
+bool EW_K(batch_lanes_is_plain)(const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *a = s->axis;
     bool fits = s->groups == 1 && s->cout > 0 && s->batch >= LANES && a[0].in == 1 &&
@@ -75,20 +76,20 @@ bool EW_K(few_is_plain)(const struct ew_conv_shape *s)
     return fits;
 }
 
-bool EW_K(few_fits)(const struct ew_conv_shape *s)
+bool EW_K(batch_lanes_fits)(const struct ew_conv_shape *s)
 {
-    struct few f;
-    return s->cout < LANES && EW_K(few_is_plain)(s) && EW_K(few_init)(&f, s);
+    struct batch_lanes f;
+    return s->cout < LANES && EW_K(batch_lanes_is_plain)(s) && EW_K(batch_lanes_init)(&f, s);
 }
 
-bool EW_K(few_data_fits)(const struct ew_conv_shape *s)
+bool EW_K(batch_lanes_dgrad_fits)(const struct ew_conv_shape *s)
 {
-    return s->axis[1].stride == 1 && s->axis[2].stride == 1 && EW_K(few_fits)(s);
+    return s->axis[1].stride == 1 && s->axis[2].stride == 1 && EW_K(batch_lanes_fits)(s);
 }
 
 /* ---- Weights: [chunk of OUTPUTS][line][column][input][outputs of the chunk] ---- */
 
-size_t EW_K(few_pack_size)(const struct ew_conv_shape *s)
+size_t EW_K(batch_lanes_pack_size)(const struct ew_conv_shape *s)
 {
     return (size_t)s->cout * (size_t)s->cin * (size_t)s->axis[1].taps * (size_t)s->axis[2].taps;
 }
@@ -105,14 +106,14 @@ static void pack(const struct ew_conv_shape *s, const float *w, const int64_t st
                     *packed++ = w[t * step[0] + c * step[1] + (o + i) * step[2]];
 }
 
-void EW_K(few_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
+void EW_K(batch_lanes_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
 {
     const int64_t taps = (int64_t)s->axis[1].taps * s->axis[2].taps;
     pack(s, w, (int64_t[]){s->cin, 1, taps * s->cin}, packed);
 }
 
-/* s is the turned shape: its inputs are the filter's outputs, and taps run backwards. */
-void EW_K(few_data_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
+/* s is the dgrad shape: its inputs are the filter's outputs, and taps run backwards. */
+void EW_K(batch_lanes_dgrad_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
 {
     const int64_t taps = (int64_t)s->axis[1].taps * s->axis[2].taps;
     pack(s, w + (taps - 1) * s->cout, (int64_t[]){-(int64_t)s->cout, taps * s->cout, 1}, packed);
@@ -122,7 +123,7 @@ void EW_K(few_data_pack)(const struct ew_conv_shape *s, const float *w, float *p
 
 /* Some pixels of one row of outputs. */
 struct run {
-    const struct few *f;
+    const struct batch_lanes *f;
     const float *band;     /* the line of tap 0; lines outside of the image are not there */
     int64_t tap_y, last_y; /* taps that meet lines of the image */
     const float *w;        /* of the chunk */
@@ -133,7 +134,7 @@ struct run {
 
 INLINE void run_fixed(const struct run *r, const int pixels, const int outputs)
 {
-    const struct few *f = r->f;
+    const struct batch_lanes *f = r->f;
     const struct ew_conv_axis *a = &f->s->axis[2];
     const int64_t cin = f->s->cin, first = r->x * a->stride - a->pad;
     /* Taps that meet the image for one of the pixels. */
@@ -214,13 +215,13 @@ static void run_row(struct run *r, int64_t outputs)
 }
 
 /* [n][LANES] back to a row of each image, through the epilogue. */
-static void turn_out(const struct ew_conv *c, const struct few_tile *t, const float *from,
-                     int64_t at, int64_t image)
+static void transpose_out(const struct ew_conv *c, const struct batch_lanes_tile *t,
+                          const float *from, int64_t at, int64_t image)
 {
     const int64_t n = (int64_t)c->shape.axis[2].out * c->shape.cout;
     for (int64_t i = 0; i < n; i += LANES) {
         vec r[LANES];
-        turn_load(from + i * LANES, LANES, n - i, LANES, r);
+        transpose_load(from + i * LANES, LANES, n - i, LANES, r);
         for (int64_t j = 0; j < t->images; j++)
             put(&c->end, c->y, at + j * image + i, r[j], n - i);
     }
@@ -228,29 +229,30 @@ static void turn_out(const struct ew_conv *c, const struct few_tile *t, const fl
 
 /* ---- Tiles ---- */
 
-int64_t EW_K(few_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(batch_lanes_tiles)(const struct ew_conv_shape *s)
 {
-    struct few f;
-    EW_K(few_init)(&f, s);
+    struct batch_lanes f;
+    EW_K(batch_lanes_init)(&f, s);
     return f.bands * f.groups;
 }
 
 /* A band, then a row of outputs. */
-size_t EW_K(few_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(batch_lanes_scratch)(const struct ew_conv_shape *s)
 {
-    struct few f;
-    EW_K(few_init)(&f, s);
+    struct batch_lanes f;
+    EW_K(batch_lanes_init)(&f, s);
     return (size_t)(f.lines * f.line + f.y_row * LANES) * sizeof(float);
 }
 
-static void run_tile(const struct ew_conv *c, const struct few *f, int64_t index, float *band)
+static void run_tile(const struct ew_conv *c, const struct batch_lanes *f, int64_t index,
+                     float *band)
 {
     const struct ew_conv_shape *s = &c->shape;
     const struct ew_conv_axis *h = &s->axis[1];
-    const struct few_tile t = EW_K(few_tile)(f, index);
+    const struct batch_lanes_tile t = EW_K(batch_lanes_tile)(f, index);
     const int64_t size = (int64_t)s->cin * h->taps * s->axis[2].taps;
     float *out = band + f->lines * f->line;
-    EW_K(few_band)(f, &t, c->x, band);
+    EW_K(batch_lanes_band)(f, &t, c->x, band);
     for (int64_t row = 0; row < t.rows; row++) {
         const int64_t first = (t.row + row) * h->stride - h->pad;
         struct run r = {.f = f,
@@ -263,14 +265,14 @@ static void run_tile(const struct ew_conv *c, const struct few *f, int64_t index
             r.out = out + o * LANES;
             run_row(&r, min_i64(OUTPUTS, s->cout - o));
         }
-        turn_out(c, &t, out, t.image * f->y_image + (t.row + row) * f->y_row, f->y_image);
+        transpose_out(c, &t, out, t.image * f->y_image + (t.row + row) * f->y_row, f->y_image);
     }
 }
 
-void EW_K(few_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
+void EW_K(batch_lanes_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
 {
-    struct few f;
-    EW_K(few_init)(&f, &c->shape);
+    struct batch_lanes f;
+    EW_K(batch_lanes_init)(&f, &c->shape);
     for (int64_t i = begin; i < end; i++)
         run_tile(c, &f, i, scratch);
 }

@@ -11,14 +11,14 @@ static int64_t weights_of(const struct ew_conv_shape *s)
     return (int64_t)s->cout * s->cin * s->axis[1].taps * s->axis[2].taps;
 }
 
-bool EW_K(few_filter_fits)(const struct ew_conv_shape *s)
+bool EW_K(batch_lanes_wgrad_fits)(const struct ew_conv_shape *s)
 {
-    return weights_of(s) * LANES * (int64_t)sizeof(float) <= SUMS_MAX && EW_K(few_fits)(s);
+    return weights_of(s) * LANES * (int64_t)sizeof(float) <= SUMS_MAX && EW_K(batch_lanes_fits)(s);
 }
 
-int64_t EW_K(few_filter_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(batch_lanes_wgrad_tiles)(const struct ew_conv_shape *s)
 {
-    return EW_K(few_tiles)(s);
+    return EW_K(batch_lanes_tiles)(s);
 }
 
 static int64_t whole_vectors(int64_t n)
@@ -32,16 +32,16 @@ static int64_t partial_step(const struct ew_conv_shape *s)
     return whole_vectors(weights_of(s)) + whole_vectors(s->cout);
 }
 
-size_t EW_K(few_filter_partial)(const struct ew_conv_shape *s)
+size_t EW_K(batch_lanes_wgrad_partial)(const struct ew_conv_shape *s)
 {
-    return (size_t)(EW_K(few_tiles)(s) * partial_step(s));
+    return (size_t)(EW_K(batch_lanes_tiles)(s) * partial_step(s));
 }
 
 /* A band, its rows of dy, the sums. */
-size_t EW_K(few_filter_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(batch_lanes_wgrad_scratch)(const struct ew_conv_shape *s)
 {
-    struct few f;
-    EW_K(few_init)(&f, s);
+    struct batch_lanes f;
+    EW_K(batch_lanes_init)(&f, s);
     return (size_t)(f.lines * f.line + f.rows * f.y_row * LANES + partial_step(s) * LANES) *
            sizeof(float);
 }
@@ -50,18 +50,18 @@ size_t EW_K(few_filter_scratch)(const struct ew_conv_shape *s)
 
 /* `taps` columns of taps of one input. */
 struct sums {
-    const struct few_line *l;
+    const struct batch_lanes_line *l;
     const float *x;
     float *sum;
 };
 
 INLINE void sum_fixed(const struct sums *b, const int taps, const int outputs)
 {
-    const struct few_line *l = b->l;
+    const struct batch_lanes_line *l = b->l;
     const struct ew_conv_shape *s = l->s;
     const int64_t tap = (int64_t)s->cin * LANES, step = s->axis[2].stride * tap;
     const int64_t next = (int64_t)s->cout * LANES;
-    vec sum[FEW_OUTPUTS][TAPS];
+    vec sum[BATCH_LANES_OUTPUTS][TAPS];
     UNROLL
     for (int o = 0; o < outputs; o++)
         UNROLL
@@ -101,10 +101,10 @@ INLINE void sum_fixed(const struct sums *b, const int taps, const int outputs)
             sum_fixed(b, taps, 2);                                                                 \
             break;                                                                                 \
         case 3:                                                                                    \
-            sum_fixed(b, taps, FEW_OUTPUTS < 3 ? FEW_OUTPUTS : 3);                                 \
+            sum_fixed(b, taps, BATCH_LANES_OUTPUTS < 3 ? BATCH_LANES_OUTPUTS : 3);                 \
             break;                                                                                 \
         default:                                                                                   \
-            sum_fixed(b, taps, FEW_OUTPUTS);                                                       \
+            sum_fixed(b, taps, BATCH_LANES_OUTPUTS);                                               \
         }                                                                                          \
     }
 
@@ -112,7 +112,7 @@ SUM(1)
 SUM(3)
 SUM(5)
 
-void EW_K(few_line)(const struct few_line *l)
+void EW_K(batch_lanes_line)(const struct batch_lanes_line *l)
 {
     const int64_t taps = l->s->axis[2].taps, cin = l->s->cin;
     for (int64_t c = 0; c < cin; c++)
@@ -129,18 +129,18 @@ void EW_K(few_line)(const struct few_line *l)
         }
 }
 
-void EW_K(few_bias)(const float *dy, int64_t pixels, int64_t outputs, float *sum)
+void EW_K(batch_lanes_bias)(const float *dy, int64_t pixels, int64_t outputs, float *sum)
 {
     for (int64_t i = 0; i < pixels; i++)
         for (int64_t o = 0; o < outputs; o++, dy += LANES)
             store(sum + o * LANES, load(sum + o * LANES) + load(dy));
 }
 
-void EW_K(few_add_lanes)(const float *sum, int64_t n, float *out, bool add)
+void EW_K(batch_lanes_add_lanes)(const float *sum, int64_t n, float *out, bool add)
 {
     for (int64_t i = 0; i < n; i += LANES) {
         vec r[LANES];
-        turn_load(sum + i * LANES, LANES, n - i, LANES, r);
+        transpose_load(sum + i * LANES, LANES, n - i, LANES, r);
         for (int j = 1; j < LANES; j++)
             r[0] += r[j];
         store_n(out + i, add ? load_n(out + i, n - i) + r[0] : r[0], n - i);
@@ -149,59 +149,61 @@ void EW_K(few_add_lanes)(const float *sum, int64_t n, float *out, bool add)
 
 /* ---- Tiles of rows ---- */
 
-static void run_tile(const struct ew_conv_filter *c, const struct few *f, int64_t index,
+static void run_tile(const struct ew_conv_wgrad *c, const struct batch_lanes *f, int64_t index,
                      float *band)
 {
     const struct ew_conv_shape *s = &c->shape;
     const struct ew_conv_axis *h = &s->axis[1];
-    const struct few_tile t = EW_K(few_tile)(f, index);
+    const struct batch_lanes_tile t = EW_K(batch_lanes_tile)(f, index);
     const int64_t run = (int64_t)s->axis[2].taps * s->cin * LANES, dy_row = f->y_row * LANES;
     float *dy = band + f->lines * f->line, *sum = dy + f->rows * dy_row;
     float *bias = sum + whole_vectors(weights_of(s)) * LANES;
-    EW_K(few_band)(f, &t, c->x, band);
+    EW_K(batch_lanes_band)(f, &t, c->x, band);
     clear(sum, partial_step(s) * LANES);
     for (int64_t i = 0; i < t.rows; i++) {
-        few_turn_in(c->dy + t.image * f->y_image + (t.row + i) * f->y_row, f->y_image, t.images,
-                    f->y_row, dy + i * dy_row);
+        batch_lanes_transpose_in(c->dy + t.image * f->y_image + (t.row + i) * f->y_row, f->y_image,
+                                 t.images, f->y_row, dy + i * dy_row);
         if (c->db)
-            EW_K(few_bias)(dy + i * dy_row, s->axis[2].out, s->cout, bias);
+            EW_K(batch_lanes_bias)(dy + i * dy_row, s->axis[2].out, s->cout, bias);
     }
     for (int64_t tap = 0; tap < h->taps; tap++) {
         int64_t first = t.row, last = t.row + t.rows;
-        few_rows(h, tap, &first, &last);
-        for (int64_t o = 0; o < s->cout; o += FEW_OUTPUTS) {
-            const struct few_line l = {.s = s,
-                                       .x = band + ((first - t.row) * h->stride + tap) * f->line,
-                                       .dy = dy + (first - t.row) * dy_row + o * LANES,
-                                       .rows = last - first,
-                                       .x_row = h->stride * f->line,
-                                       .dy_row = dy_row,
-                                       .sum = sum + (o * h->taps + tap) * run,
-                                       .sum_step = h->taps * run,
-                                       .outputs = min_i64(FEW_OUTPUTS, s->cout - o)};
-            EW_K(few_line)(&l);
+        batch_lanes_rows(h, tap, &first, &last);
+        for (int64_t o = 0; o < s->cout; o += BATCH_LANES_OUTPUTS) {
+            const struct batch_lanes_line l = {
+                .s = s,
+                .x = band + ((first - t.row) * h->stride + tap) * f->line,
+                .dy = dy + (first - t.row) * dy_row + o * LANES,
+                .rows = last - first,
+                .x_row = h->stride * f->line,
+                .dy_row = dy_row,
+                .sum = sum + (o * h->taps + tap) * run,
+                .sum_step = h->taps * run,
+                .outputs = min_i64(BATCH_LANES_OUTPUTS, s->cout - o)};
+            EW_K(batch_lanes_line)(&l);
         }
     }
-    EW_K(few_add_lanes)(sum, partial_step(s), c->partial + index * partial_step(s), false);
+    EW_K(batch_lanes_add_lanes)(sum, partial_step(s), c->partial + index * partial_step(s), false);
 }
 
-void EW_K(few_filter_run)(const struct ew_conv_filter *c, int64_t begin, int64_t end, void *scratch)
+void EW_K(batch_lanes_wgrad_run)(const struct ew_conv_wgrad *c, int64_t begin, int64_t end,
+                                 void *scratch)
 {
-    struct few f;
-    EW_K(few_init)(&f, &c->shape);
+    struct batch_lanes f;
+    EW_K(batch_lanes_init)(&f, &c->shape);
     for (int64_t i = begin; i < end; i++)
         run_tile(c, &f, i, scratch);
 }
 
-int64_t EW_K(few_filter_sum_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(batch_lanes_wgrad_sum_tiles)(const struct ew_conv_shape *s)
 {
     return 1;
 }
 
 /* out (+)= the sums of all tiles, n of them from `at` on. */
-static void add_tiles(const struct ew_conv_filter *f, int64_t at, int64_t n, float *out, bool add)
+static void add_tiles(const struct ew_conv_wgrad *f, int64_t at, int64_t n, float *out, bool add)
 {
-    const int64_t tiles = EW_K(few_tiles)(&f->shape), step = partial_step(&f->shape);
+    const int64_t tiles = EW_K(batch_lanes_tiles)(&f->shape), step = partial_step(&f->shape);
     for (int64_t i = 0; i < n; i += LANES) {
         vec sum = add ? load_n(out + i, n - i) : (vec){0};
         for (int64_t t = 0; t < tiles; t++)
@@ -210,7 +212,7 @@ static void add_tiles(const struct ew_conv_filter *f, int64_t at, int64_t n, flo
     }
 }
 
-void EW_K(few_filter_sum)(const struct ew_conv_filter *f, int64_t begin, int64_t end)
+void EW_K(batch_lanes_wgrad_sum)(const struct ew_conv_wgrad *f, int64_t begin, int64_t end)
 {
     const int64_t n = weights_of(&f->shape);
     if (begin >= end)

@@ -8,8 +8,8 @@
  * Filters of 5x5 go down the two lines of a window by Winograd's F(2, 5), with the points 0, 1, -1,
  * 2, -2 and infinity: 6 products instead of 10.  Along the lines too, transforms of the few inputs
  * would cost what they save. */
-#include "backend/cpu/kernel/pool/argmax.h"
 #include "backend/cpu/kernel/common/transpose_tile.h"
+#include "backend/cpu/kernel/pool/argmax.h"
 
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
 #define OUTPUTS 6 /* summed at once, times the four of a window */
@@ -133,8 +133,8 @@ static void split_line(const float *x, int64_t n, int64_t step, float *even, flo
         for (int64_t i = 0; i < n; i += 2 * LANES) {
             const vec a = load_n(x + i, n - i);
             const vec b = n - i > LANES ? load_n(x + i + LANES, n - i - LANES) : (vec){0};
-            store(even + i / 2, TURN_PICK(EVEN, 0, a, b));
-            store(odd + i / 2, TURN_PICK(ODD, 0, a, b));
+            store(even + i / 2, TRANSPOSE_PICK(EVEN, 0, a, b));
+            store(odd + i / 2, TRANSPOSE_PICK(ODD, 0, a, b));
         }
     else
         for (int64_t i = 0; i < n; i++)
@@ -295,7 +295,7 @@ INLINE void pool_part(const struct part *b, const int n, const bool winograd)
         for (int t = 1; t < 4; t++)
             take_larger(&best, sum[t][o], t);
         if (b->c->relu)
-            take_positive(&best, EW_CONV_POOL_CUT);
+            take_positive(&best, EW_CONV_POOL_NO_GRAD);
         store(b->y + o * b->p->width, best.v);
         store_index(b->place + o * windows, best.tap, b->windows);
     }
@@ -340,7 +340,7 @@ static void pool_points(const struct part *b, int64_t n)
 
 static int64_t line_rows(const struct ew_conv_shape *s)
 {
-    return round_up(s->cout, TURN_FEW);
+    return round_up(s->cout, TRANSPOSE_NARROW);
 }
 
 size_t EW_K(conv_pool_scratch)(const struct ew_conv_shape *s)
@@ -353,14 +353,15 @@ size_t EW_K(conv_pool_scratch)(const struct ew_conv_shape *s)
 static void put_line(const struct ew_conv_shape *s, const struct split *p, const float *from,
                      float *y)
 {
-    for (int64_t o = 0; o < s->cout; o += TURN_FEW)
+    for (int64_t o = 0; o < s->cout; o += TRANSPOSE_NARROW)
         for (int64_t at = 0; at < p->wide; at += LANES) {
-            vec r[TURN_FEW];
+            vec r[TRANSPOSE_NARROW];
             UNROLL
-            for (int i = 0; i < TURN_FEW; i++)
+            for (int i = 0; i < TRANSPOSE_NARROW; i++)
                 r[i] = load(from + (o + i) * p->width + at);
-            turn_few_out(r, min_i64(LANES, p->wide - at), min_i64(TURN_FEW, s->cout - o),
-                         y + at * s->cout + o, s->cout);
+            transpose_narrow_out(r, min_i64(LANES, p->wide - at),
+                                 min_i64(TRANSPOSE_NARROW, s->cout - o), y + at * s->cout + o,
+                                 s->cout);
         }
 }
 

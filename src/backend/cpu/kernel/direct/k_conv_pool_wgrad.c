@@ -4,8 +4,8 @@
  * One output of a window has a gradient, and where a ReLU follows, perhaps none.  So the windows of
  * an output are listed first, by gradient and place in the image; then each adds its patch of the
  * image, times its gradient, to the filter's.  Lanes are a line of taps. */
-#include "backend/cpu/kernel/pool/argmax.h"
 #include "backend/cpu/kernel/common/transpose_tile.h"
+#include "backend/cpu/kernel/pool/argmax.h"
 
 #define LINE  16 /* floats of a cache line */
 #define TILES 32 /* of two images and more, with partial sums of their own */
@@ -48,7 +48,7 @@ struct layout {
     int64_t twin;         /* floats to the other copy; 0: there is none */
     int64_t output, tile; /* floats of partial sums: of an output, of a tile */
     int64_t bias;         /* where in a tile those of the biases begin, a vector each */
-    int64_t turned;       /* floats of an output's gradients */
+    int64_t transposed;   /* floats of an output's gradients */
 };
 
 static struct layout layout_of(const struct ew_conv_shape *s)
@@ -71,7 +71,7 @@ static struct layout layout_of(const struct ew_conv_shape *s)
     l.output = h->taps * l.vectors * RUN;
     l.bias = s->cout * l.output;
     l.tile = round_up(l.bias + (int64_t)s->cout * LANES, LINE);
-    l.turned = round_up(l.windows, LANES);
+    l.transposed = round_up(l.windows, LANES);
     return l;
 }
 
@@ -85,30 +85,32 @@ size_t EW_K(conv_pool_partial)(const struct ew_conv_shape *s)
     return (size_t)(EW_K(conv_pool_grad_tiles)(s) * layout_of(s).tile);
 }
 
-/* The image, all gradients by output, and a list: gradients and spots. */
+/* The image, all gradients by output, and a list: gradients and offsets. */
 size_t EW_K(conv_pool_grad_scratch)(const struct ew_conv_shape *s)
 {
     const struct layout l = layout_of(s);
-    return (size_t)(l.lines * l.line + (round_up(s->cout, TURN_FEW) + 2) * l.turned + 2 * LANES) *
+    return (size_t)(l.lines * l.line + (round_up(s->cout, TRANSPOSE_NARROW) + 2) * l.transposed +
+                    2 * LANES) *
            sizeof(float);
 }
 
-/* ---- Spots: where the patch of a window's outputs 0 and 1 begins, of all windows each ---- */
+/* ---- Offsets: where the patch of a window's outputs 0 and 1 begins, of all windows each ---- */
 
-size_t EW_K(conv_pool_spots_size)(const struct ew_conv_shape *s)
+size_t EW_K(conv_pool_offsets_size)(const struct ew_conv_shape *s)
 {
-    return (size_t)(2 * layout_of(s).turned);
+    return (size_t)(2 * layout_of(s).transposed);
 }
 
-void EW_K(conv_pool_spots)(const struct ew_conv_shape *s, int32_t *spots)
+void EW_K(conv_pool_offsets)(const struct ew_conv_shape *s, int32_t *offsets)
 {
     const struct layout l = layout_of(s);
     for (int64_t right = 0; right < 2; right++)
-        for (int64_t i = 0; i < l.turned; i++) {
+        for (int64_t i = 0; i < l.transposed; i++) {
             const int64_t y = i < l.windows ? i / l.wide : 0, x = i < l.windows ? i % l.wide : 0;
             const int64_t at = l.lead + (2 * x + right) * s->cin;
             const bool crosses = at % LINE > LINE - RUN;
-            spots[right * l.turned + i] = (int32_t)(2 * y * l.line + at + (crosses ? l.twin : 0));
+            offsets[right * l.transposed + i] =
+                (int32_t)(2 * y * l.line + at + (crosses ? l.twin : 0));
         }
 }
 
@@ -123,12 +125,13 @@ struct list {
 /* Of n <= LANES windows, whose output has the gradients g, those that have one; how many. */
 #if defined(EW_ISA_IS_avx512)
 INLINE int64_t append(const struct list *to, const struct layout *by, const uint8_t *place, vec g,
-                      const int32_t *spots, int64_t n)
+                      const int32_t *offsets, int64_t n)
 {
     const __m512i p = (__m512i)load_index(place, n), one = _mm512_set1_epi32(1);
     const __mmask16 all = (__mmask16)((1u << n) - 1);
-    const __mmask16 on = _mm512_mask_cmplt_epi32_mask(all, p, _mm512_set1_epi32(EW_CONV_POOL_CUT));
-    const __m512i l = _mm512_loadu_si512(spots), r = _mm512_loadu_si512(spots + by->turned);
+    const __mmask16 on =
+        _mm512_mask_cmplt_epi32_mask(all, p, _mm512_set1_epi32(EW_CONV_POOL_NO_GRAD));
+    const __m512i l = _mm512_loadu_si512(offsets), r = _mm512_loadu_si512(offsets + by->transposed);
     __m512i at = _mm512_mask_mov_epi32(l, _mm512_test_epi32_mask(p, one), r);
     at = _mm512_mask_add_epi32(at, _mm512_test_epi32_mask(p, _mm512_set1_epi32(2)), at,
                                _mm512_set1_epi32((int32_t)by->line));
@@ -138,14 +141,14 @@ INLINE int64_t append(const struct list *to, const struct layout *by, const uint
 }
 #else
 INLINE int64_t append(const struct list *to, const struct layout *by, const uint8_t *place, vec g,
-                      const int32_t *spots, int64_t n)
+                      const int32_t *offsets, int64_t n)
 {
     int64_t count = 0;
     for (int64_t i = 0; i < n; i++) {
         to->g[count] = g[i];
-        to->at[count] =
-            spots[i + (place[i] & 1 ? by->turned : 0)] + (place[i] & 2 ? (int32_t)by->line : 0);
-        count += place[i] < EW_CONV_POOL_CUT;
+        to->at[count] = offsets[i + (place[i] & 1 ? by->transposed : 0)] +
+                        (place[i] & 2 ? (int32_t)by->line : 0);
+        count += place[i] < EW_CONV_POOL_NO_GRAD;
     }
     return count;
 }
@@ -153,13 +156,13 @@ INLINE int64_t append(const struct list *to, const struct layout *by, const uint
 
 /* The windows of one output that have a gradient; then zeros, up to whole vectors. */
 static void list_windows(const struct layout *l, const uint8_t *place, const float *g,
-                         const int32_t *spots, struct list *to)
+                         const int32_t *offsets, struct list *to)
 {
     const struct layout by = *l; /* in registers, whatever the list may overlap */
     struct list end = {.g = to->g, .at = to->at};
     for (int64_t i = 0; i < by.windows; i += LANES) {
         const int64_t n =
-            append(&end, &by, place + i, load(g + i), spots + i, min_i64(LANES, by.windows - i));
+            append(&end, &by, place + i, load(g + i), offsets + i, min_i64(LANES, by.windows - i));
         end.g += n;
         end.at += n;
     }
@@ -277,17 +280,17 @@ static void copy_image(const struct ew_conv_shape *s, const struct layout *l, co
 }
 
 /* [windows][cout] to [cout][windows] */
-static void turn_gradients(const struct ew_conv_shape *s, const struct layout *l, const float *dy,
-                           float *to)
+static void transpose_gradients(const struct ew_conv_shape *s, const struct layout *l,
+                                const float *dy, float *to)
 {
-    for (int64_t o = 0; o < s->cout; o += TURN_FEW)
+    for (int64_t o = 0; o < s->cout; o += TRANSPOSE_NARROW)
         for (int64_t i = 0; i < l->windows; i += LANES) {
-            vec r[TURN_FEW];
-            turn_few_in(dy + i * s->cout + o, s->cout, min_i64(LANES, l->windows - i),
-                        min_i64(TURN_FEW, s->cout - o), r);
+            vec r[TRANSPOSE_NARROW];
+            transpose_narrow_in(dy + i * s->cout + o, s->cout, min_i64(LANES, l->windows - i),
+                                min_i64(TRANSPOSE_NARROW, s->cout - o), r);
             UNROLL
-            for (int j = 0; j < TURN_FEW; j++)
-                store(to + (o + j) * l->turned + i, r[j]);
+            for (int j = 0; j < TRANSPOSE_NARROW; j++)
+                store(to + (o + j) * l->transposed + i, r[j]);
         }
 }
 
@@ -295,14 +298,14 @@ static void run_image(const struct ew_conv_pool *c, const struct layout *l, int6
                       float *scratch, float *partial)
 {
     const struct ew_conv_shape *s = &c->shape;
-    float *turned = scratch + l->lines * l->line;
-    float *listed = turned + round_up(s->cout, TURN_FEW) * l->turned;
-    struct list list = {.g = listed, .at = (int32_t *)(listed + l->turned + LANES)};
+    float *transposed = scratch + l->lines * l->line;
+    float *listed = transposed + round_up(s->cout, TRANSPOSE_NARROW) * l->transposed;
+    struct list list = {.g = listed, .at = (int32_t *)(listed + l->transposed + LANES)};
     copy_image(s, l, c->x + image * s->axis[1].in * s->axis[2].in * s->cin, scratch);
-    turn_gradients(s, l, c->dy + image * l->windows * s->cout, turned);
+    transpose_gradients(s, l, c->dy + image * l->windows * s->cout, transposed);
     for (int64_t o = 0; o < s->cout; o++) {
         const uint8_t *place = c->place + (image * s->cout + o) * l->windows;
-        list_windows(l, place, turned + o * l->turned, c->spots, &list);
+        list_windows(l, place, transposed + o * l->transposed, c->offsets, &list);
         sum_output(l, &list, scratch, s->axis[1].taps, partial + o * l->output);
         sum_list(&list, partial + l->bias + o * LANES);
     }

@@ -34,10 +34,10 @@ struct used {
 };
 
 /* Cuts the axes down to those taps. */
-void EW_KF(core_trim)(struct ew_conv_axis axis[3], struct used *used);
+void EW_KF(implicit_gemm_trim)(struct ew_conv_axis axis[3], struct used *used);
 
 /* A convolution whose output may be a strided view of a larger tensor. */
-struct core {
+struct implicit_gemm {
     struct used used;
     struct ew_conv_axis axis[3];
     int64_t batch, groups, cg, og; /* channels of one group */
@@ -56,13 +56,13 @@ struct core {
 };
 
 /* Of a forward convolution. */
-void EW_K(core_init)(struct core *c, const struct ew_conv_shape *s);
+void EW_K(implicit_gemm_init)(struct implicit_gemm *c, const struct ew_conv_shape *s);
 
 /* After axis, batch, groups, cg, og and the steps have been set. */
-void EW_K(core_plan)(struct core *c);
+void EW_K(implicit_gemm_plan)(struct implicit_gemm *c);
 
 /* Floats of one group's packed weights. */
-int64_t EW_K(core_group_size)(const struct core *c);
+int64_t EW_K(implicit_gemm_group_size)(const struct implicit_gemm *c);
 
 #define BAND_MAX     6144       /* floats of a band: 24 KiB, so that it stays in L1 */
 #define BAND_WEIGHTS (96 << 10) /* all floats of weights: each band reads them from L2 */
@@ -71,8 +71,8 @@ int64_t EW_K(core_group_size)(const struct core *c);
 
 #define CORE_SCRATCH ((MR * KS > BAND_FLOATS ? MR * KS : BAND_FLOATS) * sizeof(float))
 
-struct core_run {
-    const struct core *core;
+struct implicit_gemm_run {
+    const struct implicit_gemm *core;
     const float *x, *w;
     float *y;
     const struct ew_epilogue *end;
@@ -81,7 +81,7 @@ struct core_run {
     void *scratch; /* CORE_SCRATCH bytes, or the rows of a tile that the norm makes */
 };
 
-void EW_K(core_run)(const struct core_run *run, int64_t begin, int64_t end);
+void EW_K(implicit_gemm_run)(const struct implicit_gemm_run *run, int64_t begin, int64_t end);
 
 /* Where the pixels of a panel lie. */
 struct pixel {
@@ -90,23 +90,26 @@ struct pixel {
     int64_t y;     /* offset of the output pixel */
 };
 
-void EW_K(core_pixels)(const struct core *c, int64_t row, int count, struct pixel *out);
+void EW_K(implicit_gemm_pixels)(const struct implicit_gemm *c, int64_t row, int count,
+                                struct pixel *out);
 
 /* Gathers k in [k0, k1) of these pixels; x is that of the group. */
-void EW_K(core_gather)(const struct core *c, const float *x, const struct pixel *p, int count,
-                       int64_t k0, int64_t k1, float *panel);
+void EW_K(implicit_gemm_gather)(const struct implicit_gemm *c, const float *x,
+                                const struct pixel *p, int count, int64_t k0, int64_t k1,
+                                float *panel);
 
 /* Copies what one row of outputs reads into `band`, BAND_FLOATS: lines of the image, band_line
  * floats apart, with their padding (c->band must hold). */
-void EW_K(core_fill_band)(const struct core *c, const float *x, int64_t row, float *band);
+void EW_K(implicit_gemm_fill_band)(const struct implicit_gemm *c, const float *x, int64_t row,
+                                   float *band);
 
 /* The same through a band (c->band must hold): rows [first, last) of the output pixels, in scratch
  * of BAND_FLOATS. */
-struct core_rows {
+struct implicit_gemm_rows {
     int64_t first, last, k0, k1;
 };
 
-void EW_K(core_gather_band)(const struct core *c, const float *x, struct core_rows rows,
-                            float *band, float *panel);
+void EW_K(implicit_gemm_gather_band)(const struct implicit_gemm *c, const float *x,
+                                     struct implicit_gemm_rows rows, float *band, float *panel);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forward convolution and dense layers: packing, and the implicit GEMM of implicit_gemm.h. */
+#include "backend/cpu/kernel/common/transpose_tile.h"
 #include "backend/cpu/kernel/gemm/implicit_gemm.h"
 #include "backend/cpu/kernel/norm/norm_stats.h"
-#include "backend/cpu/kernel/common/transpose_tile.h"
 
 size_t EW_K(conv_pack_size)(const struct ew_conv_shape *s)
 {
-    struct core c;
-    EW_K(core_init)(&c, s);
-    return (size_t)(s->groups * EW_K(core_group_size)(&c));
+    struct implicit_gemm c;
+    EW_K(implicit_gemm_init)(&c, s);
+    return (size_t)(s->groups * EW_K(implicit_gemm_group_size)(&c));
 }
 
 /* Outputs [0, width) of w, `step` apart, to [k][packed_width]; missing outputs become zero. */
@@ -18,14 +18,14 @@ static void pack_block(const float *w, int64_t step, int64_t k, int64_t width, f
     for (int64_t i = 0; i < k; i += LANES, out += LANES * wide)
         for (int64_t o = 0; o < wide; o += LANES) {
             vec column[LANES];
-            turn_load(w + o * step + i, step, width - o, k - i, column);
+            transpose_load(w + o * step + i, step, width - o, k - i, column);
             for (int64_t j = 0; j < min_i64(LANES, k - i); j++)
                 store_n(out + j * wide + o, column[j], wide - o);
         }
 }
 
 /* The same where some taps are left out: by rows of taps. */
-static void pack_rows(const struct core *c, const float *w, int64_t width, float *out)
+static void pack_rows(const struct implicit_gemm *c, const float *w, int64_t width, float *out)
 {
     const struct used *u = &c->used;
     const int64_t run = c->axis[2].taps * c->cg, step = u->all[0] * u->all[1] * u->all[2] * c->cg;
@@ -45,13 +45,13 @@ int64_t EW_K(conv_pack_tiles)(const struct ew_conv_shape *s)
 void EW_K(conv_pack)(const struct ew_conv_shape *s, const float *w, float *packed, int64_t begin,
                      int64_t end)
 {
-    struct core c;
-    EW_K(core_init)(&c, s);
+    struct implicit_gemm c;
+    EW_K(implicit_gemm_init)(&c, s);
     const int64_t filter = c.used.all[0] * c.used.all[1] * c.used.all[2] * c.cg;
     for (int64_t i = begin; i < end; i++) {
         const int64_t g = i / c.blocks, o = i % c.blocks * NR, width = min_i64(NR, c.og - o);
         const float *from = w + (g * c.og + o) * filter;
-        float *to = packed + g * EW_K(core_group_size)(&c) + o * c.k;
+        float *to = packed + g * EW_K(implicit_gemm_group_size)(&c) + o * c.k;
         if (c.used.trimmed)
             pack_rows(&c, from, width, to);
         else
@@ -64,50 +64,51 @@ void EW_K(conv_pack)(const struct ew_conv_shape *s, const float *w, float *packe
 /* Rows of a matrix that one tile reads and no other. */
 bool EW_K(conv_norms)(const struct ew_conv_shape *s)
 {
-    struct core c;
-    EW_K(core_init)(&c, s);
+    struct implicit_gemm c;
+    EW_K(implicit_gemm_init)(&c, s);
     return c.flat && c.flat_y && c.groups == 1 && c.o_tiles == 1 && c.k <= NORMED_MOST;
 }
 
 int64_t EW_K(conv_tiles)(const struct ew_conv_shape *s)
 {
-    struct core c;
-    EW_K(core_init)(&c, s);
+    struct implicit_gemm c;
+    EW_K(implicit_gemm_init)(&c, s);
     return c.tiles;
 }
 
 /* Tiles of the same rows may be apart, for they have other channels; those of several rows add to
  * the same numbers. */
-struct ew_cut EW_K(conv_cut)(const struct ew_conv_shape *s)
+struct ew_stats_split EW_K(conv_stats_split)(const struct ew_conv_shape *s)
 {
-    struct core c;
-    EW_K(core_init)(&c, s);
+    struct implicit_gemm c;
+    EW_K(implicit_gemm_init)(&c, s);
     const int64_t rows = c.band ? c.axis[2].out : c.row_block * MR;
     if (!stats_splits(c.rows))
-        return (struct ew_cut){0};
-    return (struct ew_cut){.rows = c.split * rows,
-                           .tiles = c.split == 1 ? 1 : c.split * c.groups * c.o_tiles,
-                           .size = (size_t)(div_up(c.row_tiles, c.split) * stats_size(s->cout))};
+        return (struct ew_stats_split){0};
+    return (struct ew_stats_split){
+        .rows = c.split * rows,
+        .tiles = c.split == 1 ? 1 : c.split * c.groups * c.o_tiles,
+        .size = (size_t)(div_up(c.row_tiles, c.split) * stats_size(s->cout))};
 }
 
 size_t EW_K(conv_scratch)(const struct ew_conv_shape *s)
 {
-    struct core c;
-    EW_K(core_init)(&c, s);
+    struct implicit_gemm c;
+    EW_K(implicit_gemm_init)(&c, s);
     return s->normed ? (size_t)(c.row_block * MR * c.k + LANES) * sizeof(float) : CORE_SCRATCH;
 }
 
 void EW_K(conv_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
 {
-    struct core core;
-    EW_K(core_init)(&core, &c->shape);
-    const struct core_run run = {.core = &core,
-                                 .x = c->x,
-                                 .w = c->w,
-                                 .y = c->y,
-                                 .end = &c->end,
-                                 .norm = c->shape.normed ? c->norm : NULL,
-                                 .stats = c->stats,
-                                 .scratch = scratch};
-    EW_K(core_run)(&run, begin, end);
+    struct implicit_gemm core;
+    EW_K(implicit_gemm_init)(&core, &c->shape);
+    const struct implicit_gemm_run run = {.core = &core,
+                                          .x = c->x,
+                                          .w = c->w,
+                                          .y = c->y,
+                                          .end = &c->end,
+                                          .norm = c->shape.normed ? c->norm : NULL,
+                                          .stats = c->stats,
+                                          .scratch = scratch};
+    EW_K(implicit_gemm_run)(&run, begin, end);
 }

@@ -39,13 +39,13 @@ static int64_t phase_count(const struct ew_conv_shape *s)
 
 struct part {
     struct phase phase[3];
-    struct core core;
+    struct implicit_gemm core;
     int64_t offset; /* of its first output in dx */
 };
 
 static void find_part(const struct ew_conv_shape *s, int64_t index, struct part *out)
 {
-    struct core *c = &out->core;
+    struct implicit_gemm *c = &out->core;
     c->batch = s->batch;
     c->groups = s->groups;
     c->cg = s->cout / s->groups;
@@ -53,7 +53,7 @@ static void find_part(const struct ew_conv_shape *s, int64_t index, struct part 
     out->offset = 0;
     struct ew_conv_axis axis[3];
     memcpy(axis, s->axis, sizeof(axis));
-    EW_K(core_trim)(axis, &c->used);
+    EW_K(implicit_gemm_trim)(axis, &c->used);
     int64_t xs = y_step_of(s), ys = x_step_of(s);
     for (int i = 2; i >= 0; i--) {
         const struct ew_conv_axis *a = &axis[i];
@@ -69,16 +69,16 @@ static void find_part(const struct ew_conv_shape *s, int64_t index, struct part 
     }
     c->x_image = xs;
     c->y_image = ys;
-    EW_K(core_plan)(c);
+    EW_K(implicit_gemm_plan)(c);
 }
 
-size_t EW_K(conv_data_pack_size)(const struct ew_conv_shape *s)
+size_t EW_K(conv_dgrad_pack_size)(const struct ew_conv_shape *s)
 {
     size_t size = 0;
     for (int64_t i = 0; i < phase_count(s); i++) {
         struct part p;
         find_part(s, i, &p);
-        size += (size_t)(s->groups * EW_K(core_group_size)(&p.core));
+        size += (size_t)(s->groups * EW_K(implicit_gemm_group_size)(&p.core));
     }
     return size;
 }
@@ -105,18 +105,18 @@ static void pack_block(const struct part *p, int64_t g, int64_t c, const float *
 }
 
 /* A tile is a block of one group, of all phases. */
-int64_t EW_K(conv_data_pack_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(conv_dgrad_pack_tiles)(const struct ew_conv_shape *s)
 {
     return s->groups * div_up(s->cin / s->groups, NR);
 }
 
-void EW_K(conv_data_pack)(const struct ew_conv_shape *s, const float *w, float *packed,
-                          int64_t begin, int64_t end)
+void EW_K(conv_dgrad_pack)(const struct ew_conv_shape *s, const float *w, float *packed,
+                           int64_t begin, int64_t end)
 {
     for (int64_t i = 0; i < phase_count(s); i++) {
         struct part p;
         find_part(s, i, &p);
-        const int64_t size = EW_K(core_group_size)(&p.core), blocks = p.core.blocks;
+        const int64_t size = EW_K(implicit_gemm_group_size)(&p.core), blocks = p.core.blocks;
         for (int64_t tile = begin; tile < end; tile++) {
             const int64_t g = tile / blocks, c = tile % blocks * NR;
             pack_block(&p, g, c, w, packed + g * size + c * p.core.k);
@@ -125,7 +125,7 @@ void EW_K(conv_data_pack)(const struct ew_conv_shape *s, const float *w, float *
     }
 }
 
-int64_t EW_K(conv_data_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(conv_dgrad_tiles)(const struct ew_conv_shape *s)
 {
     int64_t tiles = 0;
     for (int64_t i = 0; i < phase_count(s); i++) {
@@ -136,12 +136,12 @@ int64_t EW_K(conv_data_tiles)(const struct ew_conv_shape *s)
     return tiles;
 }
 
-size_t EW_K(conv_data_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(conv_dgrad_scratch)(const struct ew_conv_shape *s)
 {
     return CORE_SCRATCH;
 }
 
-void EW_K(conv_data_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
+void EW_K(conv_dgrad_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
 {
     const float *w = c->w;
     int64_t before = 0; /* tiles of the phases before */
@@ -153,14 +153,15 @@ void EW_K(conv_data_run)(const struct ew_conv *c, int64_t begin, int64_t end, vo
             e.add += p.offset;
         if (e.mask)
             e.mask += p.offset;
-        const struct core_run run = {.core = &p.core,
-                                     .x = c->x,
-                                     .w = w,
-                                     .y = c->y + p.offset,
-                                     .end = &e,
-                                     .scratch = scratch};
-        EW_K(core_run)(&run, max_i64(begin - before, 0), min_i64(end - before, p.core.tiles));
+        const struct implicit_gemm_run run = {.core = &p.core,
+                                              .x = c->x,
+                                              .w = w,
+                                              .y = c->y + p.offset,
+                                              .end = &e,
+                                              .scratch = scratch};
+        EW_K(implicit_gemm_run)
+        (&run, max_i64(begin - before, 0), min_i64(end - before, p.core.tiles));
         before += p.core.tiles;
-        w += c->shape.groups * EW_K(core_group_size)(&p.core);
+        w += c->shape.groups * EW_K(implicit_gemm_group_size)(&p.core);
     }
 }

@@ -21,7 +21,7 @@
 #define WANTED  12
 
 struct plan {
-    struct core core;
+    struct implicit_gemm core;
     int64_t chunks, o_splits, splits, blocks; /* blocks: of PIXELS */
     int64_t tiles, size;                      /* size: of the part of dw that is not zero */
     bool partial; /* sums go there: pixels are split, or taps are left out */
@@ -32,15 +32,15 @@ struct plan {
 /* The other way round takes whole pieces of dy, and is no more to multiply. */
 static bool is_narrow(const struct plan *p)
 {
-    const struct core *c = &p->core;
+    const struct implicit_gemm *c = &p->core;
     return c->band && p->partial && p->chunks == 1 && p->o_splits == 1 && c->og % PIECE == 0 &&
            c->k * div_up(c->og, LANES) <= c->og * div_up(c->k, LANES);
 }
 
 static void init(struct plan *p, const struct ew_conv_shape *s)
 {
-    EW_K(core_init)(&p->core, s);
-    const struct core *c = &p->core;
+    EW_K(implicit_gemm_init)(&p->core, s);
+    const struct implicit_gemm *c = &p->core;
     p->chunks = c->k ? div_up(c->k, c->kc) : 0;
     p->o_splits = div_up(c->og, O_SPLIT);
     p->blocks = div_up(c->rows, PIXELS);
@@ -53,14 +53,14 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
     p->narrow = is_narrow(p);
 }
 
-size_t EW_K(conv_filter_partial)(const struct ew_conv_shape *s)
+size_t EW_K(conv_wgrad_partial)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
     return p.partial ? (size_t)(p.splits * (p.size + p.outputs)) : 0; /* filters, then biases */
 }
 
-int64_t EW_K(conv_filter_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(conv_wgrad_tiles)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
@@ -70,14 +70,14 @@ int64_t EW_K(conv_filter_tiles)(const struct ew_conv_shape *s)
 #define DY_BLOCK       (PIXELS * MR + LANES)
 #define SCRATCH_FLOATS (PIXELS * KS + O_SPLIT / MR * DY_BLOCK + BAND_FLOATS + O_SPLIT * KC)
 
-size_t EW_K(conv_filter_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(conv_wgrad_scratch)(const struct ew_conv_shape *s)
 {
     return SCRATCH_FLOATS * sizeof(float);
 }
 
 struct work {
     const struct plan *plan;
-    const struct ew_conv_filter *f;
+    const struct ew_conv_wgrad *f;
     float *x, *dy, *band; /* scratch */
     float *sums;          /* scratch: the tile's gradients, where they are not kept */
     float *out;           /* dw of the tile's first output and column */
@@ -116,14 +116,14 @@ static void add_bias(const struct work *w, const float *dy, int64_t count, float
 static void put_bias(const struct work *w, int64_t split, int64_t o, const float *sum)
 {
     const struct plan *p = w->plan;
-    const struct ew_conv_filter *f = w->f;
+    const struct ew_conv_wgrad *f = w->f;
     float *to = p->partial ? f->partial + p->splits * p->size + split * p->outputs : f->db;
     for (int64_t i = 0; i < w->outputs; i++)
         to[o + i] = sum[i] + (!p->partial && f->add_db ? to[o + i] : 0);
 }
 
 /* The last step where pixels are split. */
-static void sum_bias(const struct plan *p, const struct ew_conv_filter *f)
+static void sum_bias(const struct plan *p, const struct ew_conv_wgrad *f)
 {
     const float *from = f->partial + p->splits * p->size;
     for (int64_t o = 0; o < p->outputs; o++) {
@@ -156,7 +156,7 @@ struct direct {
 
 static void multiply(const struct work *w, int64_t count, const struct direct *direct)
 {
-    const struct core *core = &w->plan->core;
+    const struct implicit_gemm *core = &w->plan->core;
     int64_t row[MR];
     for (int r = 0; r < MR; r++)
         row[r] = r * w->out_step;
@@ -185,22 +185,23 @@ static void multiply(const struct work *w, int64_t count, const struct direct *d
 
 /* Pixels that can be multiplied as they lie: those of a 1x1 filter with stride 1, but for the last,
  * where whole vectors would reach behind x. */
-static bool is_direct(const struct core *c, int64_t last)
+static bool is_direct(const struct implicit_gemm *c, int64_t last)
 {
     return c->flat && c->y_step[2] % 1024 != 0 && (c->rows - last) * c->cg >= NR;
 }
 
 /* Gathers and multiplies `count` pixels from `row` on, columns [k0, k1) of group g. */
-static void multiply_gathered(const struct work *w, struct core_rows at, int64_t g, int64_t o)
+static void multiply_gathered(const struct work *w, struct implicit_gemm_rows at, int64_t g,
+                              int64_t o)
 {
-    const struct core *c = &w->plan->core;
+    const struct implicit_gemm *c = &w->plan->core;
     const int64_t count = at.last - at.first;
     struct pixel pixel[PIXELS];
-    EW_K(core_pixels)(c, at.first, (int)count, pixel);
+    EW_K(implicit_gemm_pixels)(c, at.first, (int)count, pixel);
     if (c->band)
-        EW_K(core_gather_band)(c, w->f->x + g * c->cg, at, w->band, w->x);
+        EW_K(implicit_gemm_gather_band)(c, w->f->x + g * c->cg, at, w->band, w->x);
     else
-        EW_K(core_gather)
+        EW_K(implicit_gemm_gather)
     (c, w->f->x + g * c->cg, pixel, (int)count, at.k0, at.k1, w->x);
     lay_out(w, pixel, count, g * c->og + o);
     multiply(w, count, NULL);
@@ -218,13 +219,13 @@ static void clear_behind(const struct work *w)
 /* Adds the pixels of one row of outputs to sums [k][og]. */
 static void multiply_line(const struct work *w, int64_t line, int64_t g, bool first)
 {
-    const struct core *c = &w->plan->core;
+    const struct implicit_gemm *c = &w->plan->core;
     const int64_t run = c->axis[2].taps * c->cg, out = c->axis[2].out;
     const int64_t step = div_up(run, div_up(run, MR)); /* rows at a time, evenly */
     int64_t row[MR];
     for (int r = 0; r < MR; r++)
         row[r] = r * c->og;
-    EW_K(core_fill_band)(c, w->f->x + g * c->cg, line, w->band);
+    EW_K(implicit_gemm_fill_band)(c, w->f->x + g * c->cg, line, w->band);
     for (int64_t t = 0; t < c->axis[1].taps; t++)
         for (int64_t k = 0; k < run; k += step)
             for (int64_t o = 0; o < c->og; o += NR) {
@@ -248,7 +249,7 @@ static void multiply_line(const struct work *w, int64_t line, int64_t g, bool fi
 static void run_narrow(struct work *w, int64_t tile)
 {
     const struct plan *p = w->plan;
-    const struct core *c = &p->core;
+    const struct implicit_gemm *c = &p->core;
     const int64_t split = tile % p->splits, g = tile / p->splits, lines = c->rows / c->axis[2].out;
     const int64_t first = lines * split / p->splits, last = lines * (split + 1) / p->splits;
     float *out = w->f->partial + split * p->size + g * c->og * c->k, bias[O_SPLIT + LANES] = {0};
@@ -269,7 +270,7 @@ static void run_narrow(struct work *w, int64_t tile)
 static void run_tile(struct work *w, int64_t tile)
 {
     const struct plan *p = w->plan;
-    const struct core *c = &p->core;
+    const struct implicit_gemm *c = &p->core;
     const int64_t o = tile % p->o_splits * O_SPLIT, split = tile / p->o_splits % p->splits;
     const int64_t chunk = tile / p->o_splits / p->splits % p->chunks;
     const int64_t g = tile / p->o_splits / p->splits / p->chunks;
@@ -296,7 +297,7 @@ static void run_tile(struct work *w, int64_t tile)
                                      w->f->dy + row * c->y_step[2] + g * c->og + o};
             multiply(w, count, &d);
         } else {
-            multiply_gathered(w, (struct core_rows){row, row + count, k0, k1}, g, o);
+            multiply_gathered(w, (struct implicit_gemm_rows){row, row + count, k0, k1}, g, o);
         }
         w->add = true;
         row += PIXELS;
@@ -307,8 +308,7 @@ static void run_tile(struct work *w, int64_t tile)
         update_piece(w->f->update, at + i * c->k, w->sums + i * KC, w->width);
 }
 
-void EW_K(conv_filter_run)(const struct ew_conv_filter *f, int64_t begin, int64_t end,
-                           void *scratch)
+void EW_K(conv_wgrad_run)(const struct ew_conv_wgrad *f, int64_t begin, int64_t end, void *scratch)
 {
     struct plan p;
     init(&p, &f->shape);
@@ -323,7 +323,7 @@ void EW_K(conv_filter_run)(const struct ew_conv_filter *f, int64_t begin, int64_
             run_tile(&w, i);
 }
 
-int64_t EW_K(conv_filter_sum_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(conv_wgrad_sum_tiles)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
@@ -333,9 +333,9 @@ int64_t EW_K(conv_filter_sum_tiles)(const struct ew_conv_shape *s)
 }
 
 /* One output's filter, of which only some taps were computed: the others are zero. */
-static void sum_filter(const struct plan *p, const struct ew_conv_filter *f, int64_t o)
+static void sum_filter(const struct plan *p, const struct ew_conv_wgrad *f, int64_t o)
 {
-    const struct core *c = &p->core;
+    const struct implicit_gemm *c = &p->core;
     const struct used *u = &c->used;
     const int64_t run = c->axis[2].taps * c->cg, line = u->all[2] * c->cg;
     const float *from = f->partial + o * c->k;
@@ -355,7 +355,7 @@ static void sum_filter(const struct plan *p, const struct ew_conv_filter *f, int
         }
 }
 
-void EW_K(conv_filter_sum)(const struct ew_conv_filter *f, int64_t begin, int64_t end)
+void EW_K(conv_wgrad_sum)(const struct ew_conv_wgrad *f, int64_t begin, int64_t end)
 {
     struct plan p;
     init(&p, &f->shape);

@@ -8,8 +8,8 @@
  * A tile is a fixed share of the blocks, with partial sums of its own. */
 #include <math.h>
 
-#include "backend/cpu/kernel/gemm/wgrad_sum.h"
 #include "backend/cpu/kernel/gemm/micro.h"
+#include "backend/cpu/kernel/gemm/wgrad_sum.h"
 #include "backend/cpu/kernel/norm/norm_rows.h"
 
 #define TILES        16
@@ -30,7 +30,7 @@ static int64_t block_of(const struct ew_conv_shape *s)
     return max_i64(min_i64(panels, BLOCK), 1) * MR;
 }
 
-bool EW_K(joint_fits)(const struct ew_conv_shape *s)
+bool EW_K(fused_grads_fits)(const struct ew_conv_shape *s)
 {
     bool flat = s->groups == 1 && s->cin % 1024 != 0 && y_step_of(s) % 1024 != 0;
     for (int i = 0; i < 3; i++) {
@@ -40,19 +40,19 @@ bool EW_K(joint_fits)(const struct ew_conv_shape *s)
     return flat && (int64_t)s->cin * s->cout <= FILTER_MOST && rows_of(s) >= PIXELS_LEAST;
 }
 
-int64_t EW_K(joint_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(fused_grads_tiles)(const struct ew_conv_shape *s)
 {
     return min_i64(TILES, div_up(rows_of(s), block_of(s)));
 }
 
 /* Filters [tile][cout][cin], then biases [tile][cout]. */
-size_t EW_K(joint_partial)(const struct ew_conv_shape *s)
+size_t EW_K(fused_grads_partial)(const struct ew_conv_shape *s)
 {
-    return (size_t)(EW_K(joint_tiles)(s) * s->cout * (s->cin + 1));
+    return (size_t)(EW_K(fused_grads_tiles)(s) * s->cout * (s->cin + 1));
 }
 
 /* A block of dy, one of x, and room for the last vector. */
-size_t EW_K(joint_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(fused_grads_scratch)(const struct ew_conv_shape *s)
 {
     return (size_t)(block_of(s) * (s->cin + s->cout) + 2 * NR) * sizeof(float);
 }
@@ -65,7 +65,7 @@ struct soon {
 
 /* Rows of a block. */
 struct block {
-    const struct ew_joint *j;
+    const struct ew_fused_grads *j;
     int64_t row, count;
     const float *x, *dy;
     int64_t dy_step; /* floats between its pixels */
@@ -100,7 +100,7 @@ static const float *soon_take(struct block *b, int64_t lines)
  * one's operands, and before them the present one's x. */
 static void plan_soon(struct block *b, int64_t next)
 {
-    const struct ew_joint *j = b->j;
+    const struct ew_fused_grads *j = b->j;
     const int64_t in = j->filter.shape.cin, out = j->filter.shape.cout, row = b->row + b->count;
     b->n_soon = 0;
     b->next = next;
@@ -220,7 +220,7 @@ static void run_filter(struct block *b)
 /* Points the block at its pixels, or makes them. */
 static void feed(struct block *b, float *scratch)
 {
-    const struct ew_conv_filter *f = &b->j->filter;
+    const struct ew_conv_wgrad *f = &b->j->filter;
     const int64_t in = f->shape.cin, out = f->shape.cout, rows = rows_of(&f->shape);
     float *x = scratch + block_of(&f->shape) * out + NR;
     b->dy_step = b->j->behind ? out : y_step_of(&f->shape);
@@ -236,11 +236,11 @@ static void feed(struct block *b, float *scratch)
         b->x = f->x + b->row * in;
 }
 
-static void run_tile(const struct ew_joint *j, int64_t tile, float *scratch)
+static void run_tile(const struct ew_fused_grads *j, int64_t tile, float *scratch)
 {
     const struct ew_conv_shape *s = &j->filter.shape;
     const int64_t size = block_of(s), rows = rows_of(s), blocks = div_up(rows, size);
-    const int64_t tiles = EW_K(joint_tiles)(s);
+    const int64_t tiles = EW_K(fused_grads_tiles)(s);
     struct block b = {.j = j, .sums = j->filter.partial + tile * s->cin * s->cout};
     if (j->filter.db)
         b.bias = j->filter.partial + tiles * s->cin * s->cout + tile * s->cout;
@@ -269,23 +269,24 @@ static void run_tile(const struct ew_joint *j, int64_t tile, float *scratch)
     }
 }
 
-void EW_K(joint_run)(const struct ew_joint *j, int64_t begin, int64_t end, void *scratch)
+void EW_K(fused_grads_run)(const struct ew_fused_grads *j, int64_t begin, int64_t end,
+                           void *scratch)
 {
     for (int64_t i = begin; i < end; i++)
         run_tile(j, i, scratch);
 }
 
-int64_t EW_K(joint_sum_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(fused_grads_sum_tiles)(const struct ew_conv_shape *s)
 {
     return div_up((int64_t)s->cin * s->cout, FILTER_SUM);
 }
 
-void EW_K(joint_sum)(const struct ew_joint *j, int64_t begin, int64_t end)
+void EW_K(fused_grads_sum)(const struct ew_fused_grads *j, int64_t begin, int64_t end)
 {
-    const struct ew_conv_filter *f = &j->filter;
+    const struct ew_conv_wgrad *f = &j->filter;
     const int64_t size = (int64_t)f->shape.cin * f->shape.cout;
     const int64_t at = begin * FILTER_SUM, last = min_i64(end * FILTER_SUM, size);
-    const int64_t tiles = EW_K(joint_tiles)(&f->shape);
+    const int64_t tiles = EW_K(fused_grads_tiles)(&f->shape);
     filter_sum(f, f->partial + at, tiles, size, at, last - at);
     for (int64_t o = 0; f->db && begin == 0 && o < f->shape.cout; o++) {
         float sum = f->add_db ? f->db[o] : 0;

@@ -16,7 +16,7 @@ static bool sees_input(const struct ew_conv_axis *a, int32_t t)
     return o < a->out && o * a->stride - before < a->in;
 }
 
-void EW_KF(core_trim)(struct ew_conv_axis axis[3], struct used *used)
+void EW_KF(implicit_gemm_trim)(struct ew_conv_axis axis[3], struct used *used)
 {
     used->trimmed = false;
     for (int i = 0; i < 3; i++) {
@@ -34,10 +34,10 @@ void EW_KF(core_trim)(struct ew_conv_axis axis[3], struct used *used)
     }
 }
 
-void EW_K(core_init)(struct core *c, const struct ew_conv_shape *s)
+void EW_K(implicit_gemm_init)(struct implicit_gemm *c, const struct ew_conv_shape *s)
 {
     memcpy(c->axis, s->axis, sizeof(c->axis));
-    EW_KF(core_trim)(c->axis, &c->used);
+    EW_KF(implicit_gemm_trim)(c->axis, &c->used);
     c->batch = s->batch;
     c->groups = s->groups;
     c->cg = s->cin / s->groups;
@@ -51,10 +51,10 @@ void EW_K(core_init)(struct core *c, const struct ew_conv_shape *s)
     }
     c->x_image = xs;
     c->y_image = ys;
-    EW_K(core_plan)(c);
+    EW_K(implicit_gemm_plan)(c);
 }
 
-static void plan_feed(struct core *c)
+static void plan_feed(struct implicit_gemm *c)
 {
     const struct ew_conv_axis *a = c->axis;
     /* Many rows a multiple of 4 KiB apart would share cache sets. */
@@ -71,7 +71,7 @@ static void plan_feed(struct core *c)
               a[2].out > 0 && a[1].taps * c->band_line <= BAND_MAX && c->k * c->og <= BAND_WEIGHTS;
 }
 
-static void plan_tiles(struct core *c)
+static void plan_tiles(struct implicit_gemm *c)
 {
     const int64_t panels = div_up(c->rows, MR);
     c->blocks = div_up(c->og, NR);
@@ -86,7 +86,7 @@ static void plan_tiles(struct core *c)
     c->row_tiles = div_up(panels, c->row_block);
 }
 
-void EW_K(core_plan)(struct core *c)
+void EW_K(implicit_gemm_plan)(struct implicit_gemm *c)
 {
     const struct ew_conv_axis *a = c->axis;
     c->rows = c->batch * a[0].out * a[1].out * a[2].out;
@@ -106,14 +106,15 @@ void EW_K(core_plan)(struct core *c)
     c->split = max_i64(div_up(c->row_tiles, STATS_SPLITS), 1);
 }
 
-int64_t EW_K(core_group_size)(const struct core *c)
+int64_t EW_K(implicit_gemm_group_size)(const struct implicit_gemm *c)
 {
     return c->k * packed_width(c->og);
 }
 
 /* ---- Panels ---- */
 
-void EW_K(core_pixels)(const struct core *c, int64_t row, int count, struct pixel *out)
+void EW_K(implicit_gemm_pixels)(const struct implicit_gemm *c, int64_t row, int count,
+                                struct pixel *out)
 {
     const struct ew_conv_axis *a = c->axis;
     int64_t o[3], n = row;
@@ -136,7 +137,7 @@ void EW_K(core_pixels)(const struct core *c, int64_t row, int count, struct pixe
 }
 
 struct gather {
-    const struct core *c;
+    const struct implicit_gemm *c;
     int64_t k0, k1;
     int64_t taps;  /* taps along the width in one run */
     int64_t first; /* the run that k0 is in */
@@ -163,7 +164,7 @@ INLINE void clear_over(float *to, int64_t n)
 INLINE void gather_run(const struct gather *g, const float *x, const int64_t at[3], int64_t from,
                        int64_t to, float *out)
 {
-    const struct core *c = g->c;
+    const struct implicit_gemm *c = g->c;
     const struct ew_conv_axis *a = c->axis;
     const bool inside = at[0] >= 0 && at[0] < a[0].in && at[1] >= 0 && at[1] < a[1].in;
     const float *p = x + at[0] * c->x_step[0] + at[1] * c->x_step[1] + at[2] * c->x_step[2];
@@ -182,7 +183,7 @@ INLINE void gather_run(const struct gather *g, const float *x, const int64_t at[
 
 INLINE void gather_pixel(const struct gather *g, const float *x, const struct pixel *p, float *out)
 {
-    const struct core *c = g->c;
+    const struct implicit_gemm *c = g->c;
     const struct ew_conv_axis *a = c->axis;
     const int64_t across = g->taps == 1 ? a[2].taps : 1; /* runs in a row of taps */
     int64_t t0 = g->tap[0], t1 = g->tap[1], t2 = g->tap[2];
@@ -201,8 +202,9 @@ INLINE void gather_pixel(const struct gather *g, const float *x, const struct pi
     }
 }
 
-void EW_K(core_gather)(const struct core *c, const float *x, const struct pixel *p, int count,
-                       int64_t k0, int64_t k1, float *panel)
+void EW_K(implicit_gemm_gather)(const struct implicit_gemm *c, const float *x,
+                                const struct pixel *p, int count, int64_t k0, int64_t k1,
+                                float *panel)
 {
     if (k0 == k1)
         return;
@@ -217,7 +219,8 @@ void EW_K(core_gather)(const struct core *c, const float *x, const struct pixel 
         gather_pixel(&g, x + p[r].x, &p[r], panel + r * KS);
 }
 
-void EW_K(core_fill_band)(const struct core *c, const float *x, int64_t row, float *band)
+void EW_K(implicit_gemm_fill_band)(const struct implicit_gemm *c, const float *x, int64_t row,
+                                   float *band)
 {
     const struct ew_conv_axis *a = c->axis;
     const int64_t z = row / a[1].out % a[0].out * a[0].stride - a[0].pad;
@@ -243,14 +246,14 @@ void EW_K(core_fill_band)(const struct core *c, const float *x, int64_t row, flo
 
 /* Line by line rather than pixel by pixel: a line of short runs is a loop of one load, one store.
  */
-void EW_K(core_gather_band)(const struct core *c, const float *x, struct core_rows rows,
-                            float *band, float *panel)
+void EW_K(implicit_gemm_gather_band)(const struct implicit_gemm *c, const float *x,
+                                     struct implicit_gemm_rows rows, float *band, float *panel)
 {
     const int64_t out = c->axis[2].out, step = c->axis[2].stride * c->cg;
     const int64_t run = c->axis[2].taps * c->cg; /* of the band, where groups lie together */
     for (int64_t row = rows.first; row < rows.last;) {
         const int64_t o = row % out, count = min_i64(out - o, rows.last - row);
-        EW_K(core_fill_band)(c, x, row / out, band);
+        EW_K(implicit_gemm_fill_band)(c, x, row / out, band);
         for (int64_t t = 0; t < c->axis[1].taps; t++) {
             const int64_t from = max_i64(rows.k0 - t * run, 0);
             const int64_t n = min_i64(rows.k1 - t * run, run) - from;
@@ -330,7 +333,7 @@ static void fetch_parts(const float *p, const int64_t *row, int64_t rows, int64_
 }
 
 struct tile {
-    const struct core_run *run;
+    const struct implicit_gemm_run *run;
     const float *x, *w, *bias, *add, *mask; /* of the group */
     float *y;
     int64_t block, blocks; /* of NR outputs: [block, blocks) */
@@ -352,7 +355,7 @@ struct tile {
  * many lines of them into L2 as it takes steps. */
 static const float *weights_soon(const struct tile *t, int64_t b, int64_t panel)
 {
-    const struct core *c = t->run->core;
+    const struct implicit_gemm *c = t->run->core;
     const int64_t next = t->k1 < c->k ? b : b + c->o_block, from = t->k1 < c->k ? t->k1 : 0;
     const int64_t line = panel * (t->k1 - t->k0) * LINE;
     if (next >= c->blocks || line >= (t->k1 - t->k0) * NR)
@@ -364,7 +367,7 @@ static const float *weights_soon(const struct tile *t, int64_t b, int64_t panel)
  * a band, writes; else weights. */
 static const float *soon_of(const struct tile *t, int64_t b, int64_t panel)
 {
-    const struct core *c = t->run->core;
+    const struct implicit_gemm *c = t->run->core;
     if (c->band)
         return t->next ? t->next + (b - t->block) * c->k * LINE : NULL;
     return t->next && b == t->block ? t->next : weights_soon(t, b, panel);
@@ -373,7 +376,7 @@ static const float *soon_of(const struct tile *t, int64_t b, int64_t panel)
 /* All outputs of the tile for its panel of `rows` pixels, k in [k0, k1). */
 static void run_panel(const struct tile *t, int64_t panel, int rows)
 {
-    const struct core *c = t->run->core;
+    const struct implicit_gemm *c = t->run->core;
     const bool first = t->k0 == 0, last = t->k1 == c->k;
     const float *add = t->run->end->add_after ? NULL : t->add;
     for (int64_t b = t->block; b < t->blocks; b++) {
@@ -418,11 +421,11 @@ static void run_panel(const struct tile *t, int64_t panel, int rows)
 /* One row of outputs. */
 static void run_band(struct tile *t, int64_t row)
 {
-    const struct core *c = t->run->core;
+    const struct implicit_gemm *c = t->run->core;
     const int64_t out = c->axis[2].out, rows = div_up(out, div_up(out, MR));
     struct pixel p;
-    EW_K(core_fill_band)(c, t->x, row, t->panel);
-    EW_K(core_pixels)(c, row * out, 1, &p);
+    EW_K(implicit_gemm_fill_band)(c, t->x, row, t->panel);
+    EW_K(implicit_gemm_pixels)(c, row * out, 1, &p);
     t->k1 = c->k;
     t->lines = c->axis[1].taps;
     t->line_step = c->band_line;
@@ -440,14 +443,14 @@ static void run_band(struct tile *t, int64_t row)
 
 static void gather_panel(struct tile *t, int64_t row, int rows)
 {
-    const struct core *c = t->run->core;
+    const struct implicit_gemm *c = t->run->core;
     struct pixel p[MR];
-    EW_K(core_pixels)(c, row, rows, p);
+    EW_K(implicit_gemm_pixels)(c, row, rows, p);
     for (int r = 0; r < rows; r++)
         t->row[r] = p[r].y;
     t->a = c->flat ? t->x + row * t->row_step + t->k0 : t->panel;
     if (!c->flat)
-        EW_K(core_gather)(c, t->x, p, rows, t->k0, t->k1, t->panel);
+        EW_K(implicit_gemm_gather)(c, t->x, p, rows, t->k0, t->k1, t->panel);
 }
 
 /* The same where pixels are rows of two matrices. */
@@ -461,7 +464,7 @@ static void flat_panel(struct tile *t, int64_t row, int rows)
 
 /* Where all of a pixel is read and written at once, rows follow each other faster than hardware
  * fetches them. */
-static bool fetches(const struct core *c)
+static bool fetches(const struct implicit_gemm *c)
 {
     return c->flat && c->flat_y && c->o_tiles == 1 && c->groups == 1 && c->k <= c->kc;
 }
@@ -478,7 +481,7 @@ static void fetch_apart(const struct tile *t, int64_t first, int64_t rows)
 
 static void run_rows(struct tile *t, int64_t first, int64_t last)
 {
-    const struct core *c = t->run->core;
+    const struct implicit_gemm *c = t->run->core;
     const int64_t panels = div_up(last - first, MR), step = div_up(last - first, panels);
     const int64_t chunk = c->flat && panels == 1 ? c->k : c->kc;
     const bool fetch = fetches(c);
@@ -514,7 +517,7 @@ static void run_rows(struct tile *t, int64_t first, int64_t last)
 /* Rows [first, last), made by a batch norm. */
 static void run_normed(struct tile *t, int64_t first, int64_t last)
 {
-    const struct core *c = t->run->core;
+    const struct implicit_gemm *c = t->run->core;
     const struct ew_batch_norm *norm = t->run->norm;
     norm_rows(norm, first, last - first, t->panel, 0);
     t->x = t->panel;
@@ -524,9 +527,9 @@ static void run_normed(struct tile *t, int64_t first, int64_t last)
     run_rows(t, 0, last - first);
 }
 
-static void run_tile(const struct core_run *run, int64_t tile)
+static void run_tile(const struct implicit_gemm_run *run, int64_t tile)
 {
-    const struct core *c = run->core;
+    const struct implicit_gemm *c = run->core;
     const struct ew_epilogue *e = run->end;
     const int64_t o = tile % c->o_tiles, g = tile / c->o_tiles % c->groups;
     const int64_t row_tile = tile / c->o_tiles / c->groups, first = row_tile * c->row_block * MR;
@@ -534,7 +537,7 @@ static void run_tile(const struct core_run *run, int64_t tile)
     const bool clamp = e->act == EW_ACT_RELU || e->act == EW_ACT_CLIP;
     struct tile t = {.run = run,
                      .x = run->x + g * c->cg,
-                     .w = run->w + g * EW_K(core_group_size)(c),
+                     .w = run->w + g * EW_K(implicit_gemm_group_size)(c),
                      .bias = e->bias ? e->bias + g * c->og : NULL,
                      .add = e->add ? e->add + g * c->og : NULL,
                      .mask = e->mask ? e->mask + g * c->og : NULL,
@@ -561,7 +564,7 @@ static void run_tile(const struct core_run *run, int64_t tile)
         run_rows(&t, first, last);
 }
 
-void EW_K(core_run)(const struct core_run *run, int64_t begin, int64_t end)
+void EW_K(implicit_gemm_run)(const struct implicit_gemm_run *run, int64_t begin, int64_t end)
 {
     for (int64_t i = begin; i < end; i++)
         run_tile(run, i);

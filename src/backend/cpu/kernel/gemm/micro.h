@@ -61,8 +61,8 @@ struct micro {
     const int64_t *row;                 /* [rows] */
     int64_t width;                      /* outputs, 1 to NR: what exists of c, from and bias */
     float lo, hi;                       /* -inf, inf: no clamping */
-    float *
-        stats; /* micro and micro_direct only: a split's, see norm_stats.h, of c's columns; NULL: none */
+    float *stats; /* micro and micro_direct only: a split's, see norm_stats.h, of c's columns; NULL:
+                     none */
     int64_t stats_step;
     bool begins; /* the split */
 };

@@ -10,7 +10,7 @@
 
 /* Adds up n floats of dw, from `at` on, of which `from` has `splits` partial sums, each `size`
  * floats apart; without `from` they are zero. */
-static void filter_sum(const struct ew_conv_filter *f, const float *from, int64_t splits,
+static void filter_sum(const struct ew_conv_wgrad *f, const float *from, int64_t splits,
                        int64_t size, int64_t at, int64_t n)
 {
     float piece[FILTER_SUM];

@@ -128,8 +128,8 @@ struct tile {
 
 void EW_K(grouped_tile)(const struct grouped *g, int64_t index, struct tile *t);
 
-/* With `turn`, w is the filter of the convolution whose data gradient `s` describes. */
-void EW_K(grouped_pack_any)(const struct ew_conv_shape *s, const float *w, bool turn,
+/* With `rotate`, w is the filter of the convolution whose data gradient `s` describes. */
+void EW_K(grouped_pack_any)(const struct ew_conv_shape *s, const float *w, bool rotate,
                             float *packed);
 
 /* Copies what the tile reads of x. */

@@ -122,17 +122,18 @@ size_t EW_K(grouped_pack_size)(const struct ew_conv_shape *s)
 
 /* Where the weight of one output, tap and input lies.  Turned round, outputs and inputs of a group
  * have changed places, and the taps go backwards. */
-INLINE int64_t weight_at(const struct grouped *g, int64_t out, int64_t tap, int64_t in, bool turn)
+INLINE int64_t weight_at(const struct grouped *g, int64_t out, int64_t tap, int64_t in, bool rotate)
 {
     const struct ew_conv_axis *a = g->s->axis;
     const int64_t taps = (int64_t)a[0].taps * a[1].taps * a[2].taps;
-    if (!turn)
+    if (!rotate)
         return (out * taps + tap) * g->cg + in;
     return ((out / g->og * g->cg + in) * taps + taps - 1 - tap) * g->og + out % g->og;
 }
 
 /* Lanes behind the last output are zero. */
-void EW_K(grouped_pack_any)(const struct ew_conv_shape *s, const float *w, bool turn, float *packed)
+void EW_K(grouped_pack_any)(const struct ew_conv_shape *s, const float *w, bool rotate,
+                            float *packed)
 {
     struct grouped g;
     EW_K(grouped_init)(&g, s);
@@ -143,7 +144,7 @@ void EW_K(grouped_pack_any)(const struct ew_conv_shape *s, const float *w, bool 
         for (int64_t i = 0; i < lines * g.cg * taps; i++, packed += wide) {
             const int64_t tap = i / taps / g.cg * taps + i % taps, c = i / taps % g.cg;
             for (int64_t l = 0; l < wide; l++)
-                packed[l] = l < k.n_out ? w[weight_at(&g, k.out + l, tap, c, turn)] : 0;
+                packed[l] = l < k.n_out ? w[weight_at(&g, k.out + l, tap, c, rotate)] : 0;
         }
     }
 }

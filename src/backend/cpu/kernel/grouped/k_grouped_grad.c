@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gradients of the grouped convolution.  For data with stride 1 it is the forward kernel on
- * dy with the filter turned round; the implicit GEMM does better with strides.  For the filter,
- * lanes are outputs again, and sums of 3 taps and 4 inputs stay in registers while the pixels of a
- * tile pass. */
+ * dy with the filter rotated by 180 degrees; the implicit GEMM does better with strides.  For the
+ * filter, lanes are outputs again, and sums of 3 taps and 4 inputs stay in registers while the
+ * pixels of a tile pass. */
 #include "backend/cpu/kernel/grouped/grouped.h"
 
 /* ---- Data ---- */
 
 /* The convolution of dy that gives dx. */
-static struct ew_conv_shape turned(const struct ew_conv_shape *s)
+static struct ew_conv_shape dgrad_shape(const struct ew_conv_shape *s)
 {
     struct ew_conv_shape r = *s;
     r.cin = s->cout;
@@ -22,41 +22,41 @@ static struct ew_conv_shape turned(const struct ew_conv_shape *s)
     return r;
 }
 
-bool EW_K(grouped_data_fits)(const struct ew_conv_shape *s)
+bool EW_K(grouped_dgrad_fits)(const struct ew_conv_shape *s)
 {
-    const struct ew_conv_shape r = turned(s);
+    const struct ew_conv_shape r = dgrad_shape(s);
     return EW_K(grouped_fits)(s) && EW_K(grouped_fits)(&r) && s->axis[0].stride == 1 &&
            s->axis[1].stride == 1 && s->axis[2].stride == 1;
 }
 
-size_t EW_K(grouped_data_pack_size)(const struct ew_conv_shape *s)
+size_t EW_K(grouped_dgrad_pack_size)(const struct ew_conv_shape *s)
 {
-    const struct ew_conv_shape r = turned(s);
+    const struct ew_conv_shape r = dgrad_shape(s);
     return EW_K(grouped_pack_size)(&r);
 }
 
-void EW_K(grouped_data_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
+void EW_K(grouped_dgrad_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
 {
-    const struct ew_conv_shape r = turned(s);
+    const struct ew_conv_shape r = dgrad_shape(s);
     EW_K(grouped_pack_any)(&r, w, true, packed);
 }
 
-int64_t EW_K(grouped_data_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(grouped_dgrad_tiles)(const struct ew_conv_shape *s)
 {
-    const struct ew_conv_shape r = turned(s);
+    const struct ew_conv_shape r = dgrad_shape(s);
     return EW_K(grouped_tiles)(&r);
 }
 
-size_t EW_K(grouped_data_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(grouped_dgrad_scratch)(const struct ew_conv_shape *s)
 {
-    const struct ew_conv_shape r = turned(s);
+    const struct ew_conv_shape r = dgrad_shape(s);
     return EW_K(grouped_scratch)(&r);
 }
 
-void EW_K(grouped_data_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
+void EW_K(grouped_dgrad_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
 {
     struct ew_conv r = *c;
-    r.shape = turned(&c->shape);
+    r.shape = dgrad_shape(&c->shape);
     EW_K(grouped_run)(&r, begin, end, scratch);
 }
 
@@ -76,21 +76,21 @@ static int64_t splits(const struct grouped *g)
     return max_i64(min_i64(WORK / g->blocks, places(g)), 1);
 }
 
-size_t EW_K(grouped_filter_partial)(const struct ew_conv_shape *s)
+size_t EW_K(grouped_wgrad_partial)(const struct ew_conv_shape *s)
 {
     struct grouped g;
     EW_K(grouped_init)(&g, s);
     return (size_t)(splits(&g) * g.blocks * grouped_weights(&g));
 }
 
-int64_t EW_K(grouped_filter_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(grouped_wgrad_tiles)(const struct ew_conv_shape *s)
 {
     struct grouped g;
     EW_K(grouped_init)(&g, s);
     return splits(&g) * g.blocks;
 }
 
-size_t EW_K(grouped_filter_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(grouped_wgrad_scratch)(const struct ew_conv_shape *s)
 {
     return EW_K(grouped_scratch)(s);
 }
@@ -192,8 +192,8 @@ static void sum_tile(const struct grouped *g, const struct tile *t, const float 
     }
 }
 
-void EW_K(grouped_filter_run)(const struct ew_conv_filter *f, int64_t begin, int64_t end,
-                              void *scratch)
+void EW_K(grouped_wgrad_run)(const struct ew_conv_wgrad *f, int64_t begin, int64_t end,
+                             void *scratch)
 {
     struct grouped g;
     EW_K(grouped_init)(&g, &f->shape);
@@ -212,14 +212,14 @@ void EW_K(grouped_filter_run)(const struct ew_conv_filter *f, int64_t begin, int
 }
 
 /* A tile is a block. */
-int64_t EW_K(grouped_filter_sum_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(grouped_wgrad_sum_tiles)(const struct ew_conv_shape *s)
 {
     struct grouped g;
     EW_K(grouped_init)(&g, s);
     return g.blocks;
 }
 
-void EW_K(grouped_filter_sum)(const struct ew_conv_filter *f, int64_t begin, int64_t end)
+void EW_K(grouped_wgrad_sum)(const struct ew_conv_wgrad *f, int64_t begin, int64_t end)
 {
     const struct ew_conv_shape *s = &f->shape;
     struct grouped g;

@@ -2,10 +2,10 @@
 /* The implicit GEMM of 8-bit convolutions and dense layers: geometry, packed weights and the
  * micro-kernel.
  *
- * As in implicit_gemm.h output pixels are rows, output channels columns, k runs over (tap, input channel)
- * and MR pixels are gathered into a panel; but a step of k is a word (int8_vec.h), and k is never cut:
- * sums stay in registers until they are bytes.  A panel of all of k is at most some hundred KiB,
- * read in order, MR streams at a time, which caches follow.
+ * As in implicit_gemm.h output pixels are rows, output channels columns, k runs over (tap, input
+ * channel) and MR pixels are gathered into a panel; but a step of k is a word (int8_vec.h), and k
+ * is never cut: sums stay in registers until they are bytes.  A panel of all of k is at most some
+ * hundred KiB, read in order, MR streams at a time, which caches follow.
  *
  * Packed weights: ratio [groups][columns], bias [groups][columns], then
  *

@@ -3,7 +3,7 @@
  * which is what 16-bit products add up (x86), or one after the other (NEON). */
 #include "backend/cpu/kernel/int8/int8_depthwise.h"
 
-bool EW_K(qdepth_fits)(const struct ew_conv_shape *s)
+bool EW_K(int8_depthwise_fits)(const struct ew_conv_shape *s)
 {
     return s->groups == s->cin && s->cin == s->cout;
 }
@@ -20,7 +20,7 @@ static int64_t pairs_of(const struct ew_conv_shape *s)
 
 /* ratio [channels], bias [channels], weights [block of WIDE][pair of taps][vector][lane][2], with
  * channels rounded up and in the order of column_of within a block. */
-size_t EW_K(qdepth_pack_size)(const struct ew_conv_shape *s)
+size_t EW_K(int8_depthwise_pack_size)(const struct ew_conv_shape *s)
 {
     return (size_t)(wide_of(s) * (pairs_of(s) + 2)) * sizeof(int32_t);
 }
@@ -55,19 +55,19 @@ static void pack_channel(const struct ew_conv_shape *s, const struct ew_qconv_we
     ((int32_t *)packed)[wide + lane] = (int32_t)(start - (uint32_t)w->of_x.zero * sum);
 }
 
-void EW_K(qdepth_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w,
-                       void *packed)
+void EW_K(int8_depthwise_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w,
+                               void *packed)
 {
     for (int64_t lane = 0; lane < wide_of(s); lane++)
         pack_channel(s, w, packed, lane);
 }
 
-int64_t EW_K(qdepth_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(int8_depthwise_tiles)(const struct ew_conv_shape *s)
 {
     return s->axis[2].out ? (int64_t)s->batch * s->axis[0].out * s->axis[1].out : 0;
 }
 
-size_t EW_K(qdepth_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(int8_depthwise_scratch)(const struct ew_conv_shape *s)
 {
     return qlines_bytes(s) + (size_t)(qdepth_taps(s) + 1) * sizeof(uint8_t *);
 }
@@ -176,7 +176,7 @@ static void find_taps(const struct qlines *l, const struct ew_conv_axis *a, int6
     taps[0] = taps[-1];
 }
 
-void EW_K(qdepth_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
+void EW_K(int8_depthwise_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
 {
     const struct ew_conv_shape *s = q->shape;
     const struct ew_qend *e = &q->end;

@@ -26,7 +26,7 @@ static int64_t block_words(const struct ew_conv_shape *s)
     return BLOCK * (2 + groups_of(s) * s->axis[2].taps);
 }
 
-size_t EW_K(qcolumn_pack_size)(const struct ew_conv_shape *s)
+size_t EW_K(int8_depthwise_column_pack_size)(const struct ew_conv_shape *s)
 {
     return (size_t)(div_up(s->cin, BLOCK) * block_words(s)) * sizeof(int32_t);
 }
@@ -57,8 +57,8 @@ static void pack_channel(const struct ew_conv_shape *s, const struct ew_qconv_we
     words[BLOCK + lane] = (int32_t)(start - (uint32_t)w->of_x.zero * sum);
 }
 
-void EW_K(qcolumn_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w,
-                        void *packed)
+void EW_K(int8_depthwise_column_pack)(const struct ew_conv_shape *s,
+                                      const struct ew_qconv_weights *w, void *packed)
 {
     int32_t *words = packed;
     for (int64_t c = 0; c < s->cin; c += BLOCK, words += block_words(s))
@@ -195,22 +195,23 @@ static span_fn *span_for(const struct ew_conv_shape *s)
     return NULL;
 }
 
-bool EW_K(qcolumn_fits)(const struct ew_conv_shape *s)
+bool EW_K(int8_depthwise_column_fits)(const struct ew_conv_shape *s)
 {
     return s->groups == s->cin && s->cin == s->cout && span_for(s);
 }
 
-int64_t EW_K(qcolumn_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(int8_depthwise_column_tiles)(const struct ew_conv_shape *s)
 {
-    return EW_K(qdepth_tiles)(s);
+    return EW_K(int8_depthwise_tiles)(s);
 }
 
-size_t EW_K(qcolumn_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(int8_depthwise_column_scratch)(const struct ew_conv_shape *s)
 {
     return qlines_bytes(s);
 }
 
-void EW_K(qcolumn_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
+void EW_K(int8_depthwise_column_run)(const struct ew_qconv *q, int64_t begin, int64_t end,
+                                     void *scratch)
 {
     const struct ew_conv_shape *s = q->shape;
     const int64_t out = s->axis[2].out, words = block_words(s);
@@ -236,32 +237,33 @@ void EW_K(qcolumn_run)(const struct ew_qconv *q, int64_t begin, int64_t end, voi
 
 #else /* words are of two: nothing is won by packing columns */
 
-bool EW_K(qcolumn_fits)(const struct ew_conv_shape *s)
+bool EW_K(int8_depthwise_column_fits)(const struct ew_conv_shape *s)
 {
     return false;
 }
 
-size_t EW_K(qcolumn_pack_size)(const struct ew_conv_shape *s)
+size_t EW_K(int8_depthwise_column_pack_size)(const struct ew_conv_shape *s)
 {
     return 0;
 }
 
-void EW_K(qcolumn_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w,
-                        void *packed)
+void EW_K(int8_depthwise_column_pack)(const struct ew_conv_shape *s,
+                                      const struct ew_qconv_weights *w, void *packed)
 {
 }
 
-int64_t EW_K(qcolumn_tiles)(const struct ew_conv_shape *s)
-{
-    return 0;
-}
-
-size_t EW_K(qcolumn_scratch)(const struct ew_conv_shape *s)
+int64_t EW_K(int8_depthwise_column_tiles)(const struct ew_conv_shape *s)
 {
     return 0;
 }
 
-void EW_K(qcolumn_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
+size_t EW_K(int8_depthwise_column_scratch)(const struct ew_conv_shape *s)
+{
+    return 0;
+}
+
+void EW_K(int8_depthwise_column_run)(const struct ew_qconv *q, int64_t begin, int64_t end,
+                                     void *scratch)
 {
 }
 

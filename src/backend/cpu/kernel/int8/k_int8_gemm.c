@@ -64,7 +64,7 @@ static void plan_feed(struct qcore *c)
 void EW_K(qcore_init)(struct qcore *c, const struct ew_conv_shape *s)
 {
     memcpy(c->axis, s->axis, sizeof(c->axis));
-    EW_KF(core_trim)(c->axis, &c->used);
+    EW_KF(implicit_gemm_trim)(c->axis, &c->used);
     const struct ew_conv_axis *a = c->axis;
     c->batch = s->batch;
     c->groups = s->groups;
@@ -92,14 +92,14 @@ void EW_K(qcore_init)(struct qcore *c, const struct ew_conv_shape *s)
 
 /* ---- Packing: a tile is a block of WIDE columns ---- */
 
-size_t EW_K(qconv_pack_size)(const struct ew_conv_shape *s)
+size_t EW_K(int8_gemm_pack_size)(const struct ew_conv_shape *s)
 {
     struct qcore c;
     EW_K(qcore_init)(&c, s);
     return (size_t)(c.groups * c.columns * (c.words + 2)) * sizeof(int32_t);
 }
 
-int64_t EW_K(qconv_pack_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(int8_gemm_pack_tiles)(const struct ew_conv_shape *s)
 {
     struct qcore c;
     EW_K(qcore_init)(&c, s);
@@ -158,8 +158,8 @@ static void pack_lane(const struct qcore *c, const struct ew_qconv_weights *w,
     p->bias[lane] = exists ? (int32_t)((uint32_t)(w->bias ? w->bias[o] : 0) - zero * sum) : 0;
 }
 
-void EW_K(qconv_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed,
-                      int64_t begin, int64_t end)
+void EW_K(int8_gemm_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w,
+                          void *packed, int64_t begin, int64_t end)
 {
     struct qcore c;
     EW_K(qcore_init)(&c, s);
@@ -191,20 +191,20 @@ void EW_K(qconv_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weigh
 #if defined(EW_ISA_IS_avx512vnni)
 INLINE void put_run(element *to, const uint8_t *from, int64_t n, uint8_t flip)
 {
-    const __m512i turn = _mm512_set1_epi8((char)flip);
+    const __m512i flip_x = _mm512_set1_epi8((char)flip);
     for (; n >= 64; n -= 64, from += 64, to += 64)
-        _mm512_storeu_si512(to, _mm512_xor_si512(_mm512_loadu_si512(from), turn));
+        _mm512_storeu_si512(to, _mm512_xor_si512(_mm512_loadu_si512(from), flip_x));
     if (n > 0) {
         const __m512i last = _mm512_maskz_loadu_epi8((__mmask64)((1ull << n) - 1), from);
-        _mm512_storeu_si512(to, _mm512_xor_si512(last, turn));
+        _mm512_storeu_si512(to, _mm512_xor_si512(last, flip_x));
     }
 }
 #else
 INLINE void put_run(element *to, const uint8_t *from, int64_t n, uint8_t flip)
 {
-    const uint8_t turn = flip ^ X_OFFSET;
+    const uint8_t flip_x = flip ^ X_OFFSET;
     for (int64_t i = 0; i < n; i++)
-        to[i] = from[i] ^ turn;
+        to[i] = from[i] ^ flip_x;
 }
 #endif
 
@@ -304,14 +304,14 @@ static void fill_band(const struct qcore *c, const struct ew_qconv *q, int64_t r
 
 /* ---- Tiles ---- */
 
-int64_t EW_K(qconv_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(int8_gemm_tiles)(const struct ew_conv_shape *s)
 {
     struct qcore c;
     EW_K(qcore_init)(&c, s);
     return c.tiles;
 }
 
-size_t EW_K(qconv_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(int8_gemm_scratch)(const struct ew_conv_shape *s)
 {
     struct qcore c;
     EW_K(qcore_init)(&c, s);
@@ -387,7 +387,7 @@ static void run_band(const struct qcore *c, const struct ew_qconv *q, int64_t ti
     }
 }
 
-void EW_K(qconv_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
+void EW_K(int8_gemm_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
 {
     struct qcore c;
     EW_K(qcore_init)(&c, q->shape);

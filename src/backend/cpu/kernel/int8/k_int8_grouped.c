@@ -4,7 +4,8 @@
  * Sixteen output channels read sixteen input channels, whatever the size of the groups.  Those are
  * four words, loaded into each 128-bit part of a vector; lane l of 16 then takes word
  * l / each * (each / 4) + j of them for j in [0, each / 4), and is multiplied with its own weights.
- * As in k_int8_depthwise_column.c a pixel is loaded once for all outputs of a row whose windows it is in. */
+ * As in k_int8_depthwise_column.c a pixel is loaded once for all outputs of a row whose windows it
+ * is in. */
 #include "backend/cpu/kernel/int8/int8_depthwise.h"
 
 #if defined(EW_ISA_IS_avx512vnni)
@@ -13,7 +14,7 @@
 #define TAPS   3
 #define PIXELS 7 /* outputs at once */
 
-bool EW_K(qgroup_fits)(const struct ew_conv_shape *s)
+bool EW_K(int8_grouped_fits)(const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *a = s->axis;
     const int64_t each = s->cin / s->groups;
@@ -33,13 +34,13 @@ static int64_t block_words(const struct ew_conv_shape *s)
     return BLOCK * (2 + TAPS * TAPS * each_of(s) / 4);
 }
 
-size_t EW_K(qgroup_pack_size)(const struct ew_conv_shape *s)
+size_t EW_K(int8_grouped_pack_size)(const struct ew_conv_shape *s)
 {
     return (size_t)(s->cin / BLOCK * block_words(s)) * sizeof(int32_t);
 }
 
-void EW_K(qgroup_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w,
-                       void *packed)
+void EW_K(int8_grouped_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w,
+                             void *packed)
 {
     const int64_t each = each_of(s), size = TAPS * TAPS * each;
     for (int64_t o = 0; o < s->cout; o++) {
@@ -57,12 +58,12 @@ void EW_K(qgroup_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weig
     }
 }
 
-int64_t EW_K(qgroup_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(int8_grouped_tiles)(const struct ew_conv_shape *s)
 {
-    return EW_K(qdepth_tiles)(s);
+    return EW_K(int8_depthwise_tiles)(s);
 }
 
-size_t EW_K(qgroup_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(int8_grouped_scratch)(const struct ew_conv_shape *s)
 {
     return qlines_bytes(s);
 }
@@ -77,7 +78,7 @@ struct span {
 };
 
 /* Which word of its 128-bit part lane l takes for word j of a group. */
-INLINE __m512i turn_of(const int each, const int j)
+INLINE __m512i permutation_of(const int each, const int j)
 {
     int32_t at[LANES];
     UNROLL
@@ -102,13 +103,14 @@ INLINE void span_fixed(const struct span *s, const int each, const int stride, c
             const __m512i x = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)from));
             UNROLL
             for (int j = 0; j < words; j++) {
-                const __m512i turned = (__m512i)_mm512_permutevar_ps((__m512)x, turn_of(each, j));
+                const __m512i permuted =
+                    (__m512i)_mm512_permutevar_ps((__m512)x, permutation_of(each, j));
                 UNROLL
                 for (int p = 0; p < pixels; p++) {
                     const int t = column - p * stride;
                     if (t >= 0 && t < TAPS)
                         sum[p][0] =
-                            dot(sum[p][0], (vint)turned, load_int(w + (t * words + j) * LANES));
+                            dot(sum[p][0], (vint)permuted, load_int(w + (t * words + j) * LANES));
                 }
             }
         }
@@ -178,7 +180,7 @@ static void run_row(const struct ew_qconv *q, const struct qlines *l, int64_t ro
     }
 }
 
-void EW_K(qgroup_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
+void EW_K(int8_grouped_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
 {
     struct qlines l;
     qlines_init(&l, q, scratch);
@@ -191,32 +193,32 @@ void EW_K(qgroup_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void
 
 #else /* a product of words takes two bytes of k: the GEMM does as well */
 
-bool EW_K(qgroup_fits)(const struct ew_conv_shape *s)
+bool EW_K(int8_grouped_fits)(const struct ew_conv_shape *s)
 {
     return false;
 }
 
-size_t EW_K(qgroup_pack_size)(const struct ew_conv_shape *s)
+size_t EW_K(int8_grouped_pack_size)(const struct ew_conv_shape *s)
 {
     return 0;
 }
 
-void EW_K(qgroup_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w,
-                       void *packed)
+void EW_K(int8_grouped_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w,
+                             void *packed)
 {
 }
 
-int64_t EW_K(qgroup_tiles)(const struct ew_conv_shape *s)
-{
-    return 0;
-}
-
-size_t EW_K(qgroup_scratch)(const struct ew_conv_shape *s)
+int64_t EW_K(int8_grouped_tiles)(const struct ew_conv_shape *s)
 {
     return 0;
 }
 
-void EW_K(qgroup_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
+size_t EW_K(int8_grouped_scratch)(const struct ew_conv_shape *s)
+{
+    return 0;
+}
+
+void EW_K(int8_grouped_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
 {
 }
 

@@ -11,7 +11,7 @@ INLINE void copy_bytes(uint8_t *restrict to, const uint8_t *restrict from, int64
         store_big(to, load_big(from, n), n);
 }
 
-void EW_K(qrows_run)(const struct ew_qrows *r, int64_t begin, int64_t end)
+void EW_K(int8_copy_rows)(const struct ew_qrows *r, int64_t begin, int64_t end)
 {
     for (int64_t row = begin; row < end; row++)
         copy_bytes(r->out + row * r->out_step, r->in + row * r->in_step, r->n);
@@ -43,21 +43,21 @@ static void deal_any(uint8_t *to, const uint8_t *from, int64_t groups, int64_t e
     }
 }
 
-void EW_K(qshuffle_run)(const struct ew_qshuffle *s, int64_t begin, int64_t end)
+void EW_K(int8_shuffle_run)(const struct ew_qshuffle *s, int64_t begin, int64_t end)
 {
     const int64_t n = s->groups * s->each;
     for (int64_t row = begin; row < end; row++)
         deal_any(s->out + row * n, s->in + row * n, s->groups, s->each);
 }
 
-#define EDGE 64 /* of the square that is turned at a time */
+#define EDGE 64 /* of the square that is transposed at a time */
 
-int64_t EW_K(qtranspose_tiles)(const struct ew_qtranspose *t)
+int64_t EW_K(int8_transpose_tiles)(const struct ew_qtranspose *t)
 {
     return t->rows <= 4 ? t->batch : t->batch * div_up(t->columns, EDGE);
 }
 
-static void turn(const struct ew_qtranspose *t, int64_t matrix, int64_t column)
+static void transpose(const struct ew_qtranspose *t, int64_t matrix, int64_t column)
 {
     const uint8_t *in = t->in + matrix * t->rows * t->columns;
     uint8_t *out = t->out + matrix * t->rows * t->columns;
@@ -68,13 +68,13 @@ static void turn(const struct ew_qtranspose *t, int64_t matrix, int64_t column)
                 out[c * t->rows + r] = in[r * t->columns + c];
 }
 
-void EW_K(qtranspose_run)(const struct ew_qtranspose *t, int64_t begin, int64_t end)
+void EW_K(int8_transpose_run)(const struct ew_qtranspose *t, int64_t begin, int64_t end)
 {
     const int64_t count = t->rows * t->columns, tiles = div_up(t->columns, EDGE);
     for (int64_t tile = begin; tile < end; tile++) {
         if (t->rows <= 4) /* an image */
             deal_any(t->out + tile * count, t->in + tile * count, t->rows, t->columns);
         else
-            turn(t, tile / tiles, tile % tiles * EDGE);
+            transpose(t, tile / tiles, tile % tiles * EDGE);
     }
 }

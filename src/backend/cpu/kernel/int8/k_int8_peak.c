@@ -4,7 +4,7 @@
 
 #define SUMS 10 /* more than latency x units of any core that we know, less than its registers */
 
-int64_t EW_K(qpeak)(int64_t steps, int32_t *sink)
+int64_t EW_K(int8_peak)(int64_t steps, int32_t *sink)
 {
     vint sum[SUMS], y[SUMS], x = splat_word(sink);
     UNROLL

@@ -55,7 +55,7 @@ static void pair_row(const struct pair *p, const uint8_t *a, const uint8_t *b, u
         pair_wide(p, a, b, y, n);
 }
 
-void EW_K(qpair_run)(const struct ew_qpair *q, int64_t begin, int64_t end)
+void EW_K(int8_pair_run)(const struct ew_qpair *q, int64_t begin, int64_t end)
 {
     const struct pair p = pair_of(q);
     if (!q->channels) {
@@ -69,7 +69,7 @@ void EW_K(qpair_run)(const struct ew_qpair *q, int64_t begin, int64_t end)
 
 /* ---- Tables ---- */
 
-void EW_K(qtable_run)(const struct ew_qtable *t, int64_t begin, int64_t end)
+void EW_K(int8_table_run)(const struct ew_qtable *t, int64_t begin, int64_t end)
 {
 #if defined(EW_ISA_IS_avx512vnni)
     for (int64_t i = begin; i < end; i += BIG) {

@@ -2,7 +2,7 @@
 /* 8-bit pools, lanes being channels.  A tile is a row of outputs. */
 #include "backend/cpu/kernel/int8/int8_gemm.h"
 
-int64_t EW_K(qpool_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(int8_pool_tiles)(const struct ew_conv_shape *s)
 {
     return s->axis[2].out ? (int64_t)s->batch * s->axis[0].out * s->axis[1].out : 0;
 }
@@ -91,7 +91,7 @@ static void mean_pixel(const struct ew_qpool *p, const struct window *w, uint8_t
         mean_wide(p, w, y, c, channels - c);
 }
 
-void EW_K(qpool_run)(const struct ew_qpool *p, int64_t begin, int64_t end)
+void EW_K(int8_pool_run)(const struct ew_qpool *p, int64_t begin, int64_t end)
 {
     const struct ew_conv_axis *a = p->shape->axis;
     const int64_t channels = p->shape->cin;

@@ -67,7 +67,7 @@ static void init(struct wino *w, const struct ew_conv_shape *s)
 
 /* ---- Whether it pays ---- */
 
-bool EW_K(qwino_fits)(const struct ew_conv_shape *s)
+bool EW_K(int8_winograd_fits)(const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *a = s->axis;
     bool fits = s->groups == 1 && a[0].in == 1 && a[0].out == 1 && a[0].taps == 1 && a[0].pad == 0;
@@ -84,7 +84,7 @@ static double product_cost(double rows, double words)
     return rows * words / LANES + bytes / (bytes < 768e3 ? 32 : 10);
 }
 
-bool EW_K(qwino_pays)(const struct ew_conv_shape *s)
+bool EW_K(int8_winograd_pays)(const struct ew_conv_shape *s)
 {
     struct wino w;
     init(&w, s);
@@ -103,14 +103,14 @@ static int64_t columns_of(const struct wino *w)
     return w->blocks * WIDE;
 }
 
-size_t EW_K(qwino_pack_size)(const struct ew_conv_shape *s)
+size_t EW_K(int8_winograd_pack_size)(const struct ew_conv_shape *s)
 {
     struct wino w;
     init(&w, s);
     return (size_t)(columns_of(&w) * (2 + PRODUCTS * w.words)) * sizeof(int32_t);
 }
 
-int64_t EW_K(qwino_pack_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(int8_winograd_pack_tiles)(const struct ew_conv_shape *s)
 {
     return div_up(s->cout, WIDE);
 }
@@ -160,8 +160,8 @@ static int pack_channel(const struct wino *w, const struct ew_qconv_weights *q, 
     return sum;
 }
 
-void EW_K(qwino_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *q, void *packed,
-                      int64_t begin, int64_t end)
+void EW_K(int8_winograd_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *q,
+                              void *packed, int64_t begin, int64_t end)
 {
     struct wino w;
     init(&w, s);
@@ -363,7 +363,7 @@ static void transform_outputs(const struct job *j, int64_t block)
 
 /* ---- Work tiles ---- */
 
-int64_t EW_K(qwino_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(int8_winograd_tiles)(const struct ew_conv_shape *s)
 {
     struct wino w;
     init(&w, s);
@@ -381,14 +381,14 @@ static int64_t m_bytes(const struct wino *w)
     return PRODUCTS * w->most * WIDE * (int64_t)sizeof(int32_t);
 }
 
-size_t EW_K(qwino_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(int8_winograd_scratch)(const struct ew_conv_shape *s)
 {
     struct wino w;
     init(&w, s);
     return (size_t)(v_bytes(&w) + m_bytes(&w) + div_up(w.cin, 64) * 64);
 }
 
-void EW_K(qwino_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
+void EW_K(int8_winograd_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
 {
     struct job j = {.conv = q, .v = scratch};
     init(&j.w, q->shape);
@@ -414,42 +414,42 @@ void EW_K(qwino_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void 
 
 #else
 
-bool EW_K(qwino_fits)(const struct ew_conv_shape *s)
+bool EW_K(int8_winograd_fits)(const struct ew_conv_shape *s)
 {
     return false;
 }
 
-bool EW_K(qwino_pays)(const struct ew_conv_shape *s)
+bool EW_K(int8_winograd_pays)(const struct ew_conv_shape *s)
 {
     return false;
 }
 
-size_t EW_K(qwino_pack_size)(const struct ew_conv_shape *s)
+size_t EW_K(int8_winograd_pack_size)(const struct ew_conv_shape *s)
 {
     return 0;
 }
 
-int64_t EW_K(qwino_pack_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(int8_winograd_pack_tiles)(const struct ew_conv_shape *s)
 {
     return 0;
 }
 
-void EW_K(qwino_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *q, void *packed,
-                      int64_t begin, int64_t end)
+void EW_K(int8_winograd_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *q,
+                              void *packed, int64_t begin, int64_t end)
 {
 }
 
-int64_t EW_K(qwino_tiles)(const struct ew_conv_shape *s)
-{
-    return 0;
-}
-
-size_t EW_K(qwino_scratch)(const struct ew_conv_shape *s)
+int64_t EW_K(int8_winograd_tiles)(const struct ew_conv_shape *s)
 {
     return 0;
 }
 
-void EW_K(qwino_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
+size_t EW_K(int8_winograd_scratch)(const struct ew_conv_shape *s)
+{
+    return 0;
+}
+
+void EW_K(int8_winograd_run)(const struct ew_qconv *q, int64_t begin, int64_t end, void *scratch)
 {
 }
 

@@ -14,7 +14,7 @@
 #define ROWS 16  /* rows that are added up by themselves, which keeps the error of sums small */
 #define SUMS 5
 
-int64_t EW_K(gated_tiles)(const struct ew_gated_norm *g)
+int64_t EW_K(squeeze_excite_tiles)(const struct ew_squeeze_excite_norm *g)
 {
     return g->norm->rows / g->norm->image * div_up(g->norm->channels, WIDE);
 }
@@ -66,7 +66,7 @@ INLINE void sum_tile(const struct ew_batch_norm *b, int64_t image, int64_t first
     }
 }
 
-void EW_K(gated_run)(const struct ew_gated_norm *g, int64_t begin, int64_t end)
+void EW_K(squeeze_excite_run)(const struct ew_squeeze_excite_norm *g, int64_t begin, int64_t end)
 {
     const struct ew_batch_norm b = *g->norm;
     const int64_t bands = div_up(b.channels, WIDE), size = b.rows / b.image * b.channels;
@@ -84,7 +84,7 @@ void EW_K(gated_run)(const struct ew_gated_norm *g, int64_t begin, int64_t end)
     }
 }
 
-void EW_K(gated_total)(const struct ew_gated_norm *g, float *to)
+void EW_K(squeeze_excite_total)(const struct ew_squeeze_excite_norm *g, float *to)
 {
     const struct ew_batch_norm *b = g->norm;
     const int64_t images = b->rows / b->image, size = images * b->channels;

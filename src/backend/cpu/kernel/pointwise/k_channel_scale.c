@@ -12,7 +12,7 @@ void EW_K(mul_run)(const struct ew_mul_map *m, int64_t begin, int64_t end)
     }
 }
 
-void EW_K(gate_run)(const struct ew_gate *g, int64_t begin, int64_t end)
+void EW_K(channel_scale_run)(const struct ew_channel_scale *g, int64_t begin, int64_t end)
 {
     for (int64_t row = begin; row < end; row++) {
         const float *s = g->s + row / g->rows * g->channels;
@@ -29,7 +29,7 @@ void EW_K(gate_run)(const struct ew_gate *g, int64_t begin, int64_t end)
 
 #define WIDE 64 /* channels a tile of sums */
 
-int64_t EW_K(gate_sum_tiles)(const struct ew_gate *g)
+int64_t EW_K(channel_scale_sum_tiles)(const struct ew_channel_scale *g)
 {
     return g->batch * div_up(g->channels, WIDE);
 }
@@ -38,7 +38,8 @@ int64_t EW_K(gate_sum_tiles)(const struct ew_gate *g)
 
 /* Over the rows of one image, `count` vectors of channels from c on of which the last has n: the
  * sum of dy x, or of dy. */
-INLINE void gate_sums(const struct ew_gate *g, int64_t image, int64_t c, const int count, int64_t n)
+INLINE void gate_sums(const struct ew_channel_scale *g, int64_t image, int64_t c, const int count,
+                      int64_t n)
 {
     const int64_t at = image * g->rows * g->channels + c;
     float *to = g->ds + image * g->channels + c;
@@ -62,7 +63,7 @@ INLINE void gate_sums(const struct ew_gate *g, int64_t image, int64_t c, const i
         store_n(to + v * LANES, g->add ? load_n(to + v * LANES, n) + all[v] : all[v], n);
 }
 
-void EW_K(gate_sum)(const struct ew_gate *g, int64_t begin, int64_t end)
+void EW_K(channel_scale_sum)(const struct ew_channel_scale *g, int64_t begin, int64_t end)
 {
     const int64_t parts = div_up(g->channels, WIDE);
     for (int64_t tile = begin; tile < end; tile++) {

@@ -58,13 +58,13 @@ int64_t EW_K(transpose_tiles)(const struct ew_transpose *t)
 }
 
 /* LANES rows to LANES columns: whole lines of the input, parts of lines of the output. */
-static void turn_rows(const struct ew_transpose *t, const float *in, int64_t i0, float *out)
+static void transpose_rows(const struct ew_transpose *t, const float *in, int64_t i0, float *out)
 {
     const int64_t rows = min_i64(LANES, t->rows - i0);
     const vec bias = t->bias ? load_n(t->bias + i0, rows) : (vec){0};
     for (int64_t j = 0; j < t->columns; j += LANES) {
         vec r[LANES];
-        turn_load(in + i0 * t->columns + j, t->columns, rows, t->columns - j, r);
+        transpose_load(in + i0 * t->columns + j, t->columns, rows, t->columns - j, r);
         for (int64_t i = 0; i < min_i64(LANES, t->columns - j); i++)
             store_n(out + (j + i) * t->rows + i0, r[i] + bias, rows);
     }
@@ -75,7 +75,7 @@ void EW_K(transpose_run)(const struct ew_transpose *t, int64_t begin, int64_t en
     const int64_t bands = div_up(t->rows, LANES);
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t matrix = tile / bands * t->rows * t->columns;
-        turn_rows(t, t->in + matrix, tile % bands * LANES, t->out + matrix);
+        transpose_rows(t, t->in + matrix, tile % bands * LANES, t->out + matrix);
     }
 }
 

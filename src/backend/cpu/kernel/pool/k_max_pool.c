@@ -11,13 +11,13 @@
 #define LIST 256 /* a byte tells so many apart */
 
 /* Pixels of one window, or windows of one pixel: where they lie, and the tap between the two. */
-struct spots {
+struct window_range {
     int64_t n, at[LIST];
     int32_t tap[LIST];
 };
 
 /* The pixels of an output's window that lie in the image. */
-static void list_window(const struct image *im, const int64_t o[3], struct spots *out)
+static void list_window(const struct image *im, const int64_t o[3], struct window_range *out)
 {
     const struct ew_conv_axis *a = im->s->axis;
     int64_t at[3];
@@ -42,7 +42,7 @@ static void list_window(const struct image *im, const int64_t o[3], struct spots
 /* ---- Forward ---- */
 
 /* Any window. */
-static void max_pixel(const struct ew_pooling *p, const struct spots *w, int64_t out)
+static void max_pixel(const struct ew_pooling *p, const struct window_range *w, int64_t out)
 {
     for (int64_t c = 0; c < p->shape.cin; c += LANES) {
         const int64_t n = p->shape.cin - c;
@@ -55,7 +55,7 @@ static void max_pixel(const struct ew_pooling *p, const struct spots *w, int64_t
                 take_larger(&b, next, w->tap[i]);
         }
         if (p->relu)
-            take_positive(&b, EW_POOL_CUT);
+            take_positive(&b, EW_POOL_NO_GRAD);
         store_n(p->y + out + c, b.v, n);
         store_index(p->index + out + c, b.tap, n);
     }
@@ -68,7 +68,7 @@ INLINE void max_listed(const struct ew_pooling *p, const struct image *im, int64
     for (int32_t t = 1; t < taps; t++)
         take_larger(&b, load_n(p->x + x + im->offset[t], n), t);
     if (p->relu)
-        take_positive(&b, EW_POOL_CUT);
+        take_positive(&b, EW_POOL_NO_GRAD);
     store_n(p->y + out, b.v, n);
     store_index(p->index + out, b.tap, n);
 }
@@ -117,7 +117,7 @@ void EW_K(max_pool_run)(const struct ew_pooling *p, int64_t begin, int64_t end)
         for (; o[2] < a[2].out; o[2]++) {
             if (o[2] >= inner.from && o[2] < inner.to)
                 continue;
-            struct spots w;
+            struct window_range w;
             list_window(&im, o, &w);
             max_pixel(p, &w, out + o[2] * p->shape.cin);
         }
@@ -158,8 +158,8 @@ INLINE void back_inner(const struct ew_pooling *p, const struct image *im, const
     }
 }
 
-static void back_window(const struct ew_pooling *p, const struct image *im, const struct spots *w,
-                        int64_t out)
+static void back_window(const struct ew_pooling *p, const struct image *im,
+                        const struct window_range *w, int64_t out)
 {
     for (int64_t c = 0; c < p->shape.cin; c += LANES) {
         const int64_t n = p->shape.cin - c;
@@ -185,7 +185,7 @@ static void back_windows(const struct ew_pooling *p, struct image *im, int64_t r
     for (; o[2] < a[2].out; o[2]++) {
         if (o[2] >= inner.from && o[2] < inner.to)
             continue;
-        struct spots w;
+        struct window_range w;
         list_window(im, o, &w);
         back_window(p, im, &w, out + o[2] * p->shape.cin);
     }
@@ -223,7 +223,8 @@ static struct hits find_hits(const struct ew_conv_axis *a, int32_t i)
 struct lines {
     const struct ew_pooling *p;
     struct hits x[LINE];
-    struct spots rows; /* rows of windows that the present row is in, and their first tap in it */
+    struct window_range
+        rows; /* rows of windows that the present row is in, and their first tap in it */
 };
 
 /* A window that the present pixel is in. */
@@ -283,7 +284,7 @@ static void list_rows(struct lines *l, int64_t row)
     const int64_t n = row / a[1].in / a[0].in;
     const struct hits z = find_hits(&a[0], (int32_t)(row / a[1].in % a[0].in));
     const struct hits y = find_hits(&a[1], (int32_t)(row % a[1].in));
-    struct spots *out = &l->rows;
+    struct window_range *out = &l->rows;
     out->n = 0;
     for (int32_t i = 0; i < z.n; i++)
         for (int32_t j = 0; j < y.n; j++) {

@@ -76,8 +76,8 @@ INLINE int64_t loose_end(const struct inner *r, int64_t channels, int64_t all)
 }
 
 /* The row of outputs, counted through all images, that is tile `index`.  Where convolutions have
- * images in lanes (batch_lanes.h), their tiles are rows of all images; pools beside them go by the same
- * order, so that threads find what they wrote in their own caches. */
+ * images in lanes (batch_lanes.h), their tiles are rows of all images; pools beside them go by the
+ * same order, so that threads find what they wrote in their own caches. */
 INLINE int64_t row_of_tile(const struct ew_conv_shape *s, int64_t index)
 {
     const int64_t rows = (int64_t)s->axis[0].out * s->axis[1].out;

@@ -57,7 +57,7 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
 }
 
 /* Vectors of dx are whole, and a frame of it stays in L2. */
-bool EW_K(rare_fits)(const struct ew_conv_shape *s, bool data)
+bool EW_K(scatter_grad_fits)(const struct ew_conv_shape *s, bool data)
 {
     struct plan p;
     const struct ew_conv_axis *z = &s->axis[0], *y = &s->axis[1], *x = &s->axis[2];
@@ -71,7 +71,7 @@ bool EW_K(rare_fits)(const struct ew_conv_shape *s, bool data)
            (!data || (p.line % LANES == 0 && frame_size(&p, p.frame_high) <= FRAME));
 }
 
-int64_t EW_K(rare_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(scatter_grad_tiles)(const struct ew_conv_shape *s)
 {
     return PARTS;
 }
@@ -82,7 +82,7 @@ INLINE int64_t part_size(const struct plan *p)
     return p->s->cout * (p->vecs * LANES + 1);
 }
 
-size_t EW_K(rare_shared)(const struct ew_conv_shape *s)
+size_t EW_K(scatter_grad_shared)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
@@ -98,7 +98,7 @@ struct entries {
 
 struct work {
     const struct plan *p;
-    const struct ew_spots_grad *g;
+    const struct ew_unpacked_grads *g;
     float *frame; /* of x or dx */
     float *sums;  /* of this part: the filter's, and the bias's */
     float *bias;
@@ -112,7 +112,7 @@ static int64_t listed(const struct plan *p)
     return p->s->cout * p->rows * p->wide;
 }
 
-size_t EW_K(rare_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(scatter_grad_scratch)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
@@ -334,7 +334,8 @@ static void run_filter(const struct work *w, int64_t image)
 
 /* ---- Both ---- */
 
-void EW_K(rare_run)(const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)
+void EW_K(scatter_grad_run)(const struct ew_unpacked_grads *g, int64_t begin, int64_t end,
+                            void *scratch)
 {
     struct plan p;
     init(&p, &g->filter.shape);
@@ -359,7 +360,7 @@ void EW_K(rare_run)(const struct ew_spots_grad *g, int64_t begin, int64_t end, v
 }
 
 /* Outputs [begin, end) of the filter's gradient. */
-void EW_K(rare_sum)(const struct ew_spots_grad *g, int64_t begin, int64_t end)
+void EW_K(scatter_grad_sum)(const struct ew_unpacked_grads *g, int64_t begin, int64_t end)
 {
     struct plan p;
     init(&p, &g->filter.shape);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dense layers and 1x1 convolutions of inputs with many zeros, forward.
  *
- * A tile is WIDE outputs of some rows.  Weights are read where they lie, and turned SPAN inputs at
- * a time. */
+ * A tile is WIDE outputs of some rows.  Weights are read where they lie, and transposed SPAN inputs
+ * at a time. */
 #include "backend/cpu/kernel/sparse/sparse.h"
 
 #define CHANNELS 128 /* of each side at least: with fewer, what is not multiplying counts */
@@ -41,7 +41,8 @@ size_t EW_K(sparse_scratch)(const struct ew_conv_shape *s)
     return (size_t)((rows + SPAN) * WIDE) * sizeof(float);
 }
 
-static void finish(const struct ew_spots *p, const float *sums, float *y, int64_t o, int64_t n)
+static void finish(const struct ew_unpacked_conv *p, const float *sums, float *y, int64_t o,
+                   int64_t n)
 {
     for (int64_t i = 0; i < n; i += LANES) {
         vec v = load(sums + i);
@@ -53,15 +54,15 @@ static void finish(const struct ew_spots *p, const float *sums, float *y, int64_
     }
 }
 
-static void run_tile(const struct ew_spots *p, int64_t tile, float *scratch)
+static void run_tile(const struct ew_unpacked_conv *p, int64_t tile, float *scratch)
 {
     const struct ew_conv_shape *s = &p->shape;
     const int64_t across = div_up(s->cout, WIDE);
     const int64_t first = tile / across * ROWS, rows = min_i64(ROWS, sparse_rows(s) - first);
     const int64_t o = tile % across * WIDE, outputs = min_i64(WIDE, s->cout - o);
-    float *turned = scratch, *sums = scratch + SPAN * WIDE;
+    float *transposed = scratch, *sums = scratch + SPAN * WIDE;
     clear_wide(sums, rows);
-    clear_wide(turned, SPAN);
+    clear_wide(transposed, SPAN);
     for (int64_t k = 0; k < s->cin; k += SPAN) {
         const int64_t n = min_i64(SPAN, s->cin - k), next = k + SPAN;
         struct fetch soon = {.at = p->w + o * s->cin + next,
@@ -69,15 +70,15 @@ static void run_tile(const struct ew_spots *p, int64_t tile, float *scratch)
                              .pieces = next < s->cin ? outputs : 0,
                              .lines = div_up(min_i64(SPAN, s->cin - next), LINE)};
         const int64_t share = div_up(soon.pieces * soon.lines, rows);
-        turn_block(block_of(p->w + o * s->cin + k, s->cin, outputs, n), turned, WIDE);
-        sparse_add(block_of(p->x + first * s->cin + k, s->cin, rows, n), turned, sums, &soon,
+        transpose_block(block_of(p->w + o * s->cin + k, s->cin, outputs, n), transposed, WIDE);
+        sparse_add(block_of(p->x + first * s->cin + k, s->cin, rows, n), transposed, sums, &soon,
                    share);
     }
     for (int64_t r = 0; r < rows; r++)
         finish(p, sums + r * WIDE, p->y + (first + r) * y_step_of(s), o, outputs);
 }
 
-void EW_K(sparse_run)(const struct ew_spots *p, int64_t begin, int64_t end, void *scratch)
+void EW_K(sparse_run)(const struct ew_unpacked_conv *p, int64_t begin, int64_t end, void *scratch)
 {
     for (int64_t i = begin; i < end; i++)
         run_tile(p, i, scratch);

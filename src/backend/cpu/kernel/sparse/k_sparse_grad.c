@@ -9,14 +9,14 @@
 #include "backend/cpu/kernel/sparse/sparse.h"
 
 struct work {
-    const struct ew_spots_grad *g;
+    const struct ew_unpacked_grads *g;
     int64_t cin, cout, dy_step;
     int64_t first, rows, c0, inputs; /* of this tile */
     float *dx;                       /* [ROWS][WIDE] */
     float *w;                        /* [SPAN][WIDE] */
     float *x;                        /* [ROWS][WIDE], where rows are few */
     float *sums;                     /* [SPAN][WIDE]: the filter's gradient */
-    float *turned;                   /* [SPAN][SPAN]: dy, outputs first */
+    float *transposed;               /* [SPAN][SPAN]: dy, outputs first */
 };
 
 /* True where a tile has all rows and makes both gradients. */
@@ -41,7 +41,7 @@ size_t EW_K(sparse_grad_scratch)(const struct ew_conv_shape *s)
 
 static void finish_filter(const struct work *w, int64_t o, int64_t outputs)
 {
-    const struct ew_conv_filter *f = &w->g->filter;
+    const struct ew_conv_wgrad *f = &w->g->filter;
     for (int64_t i = 0; i < outputs; i++) {
         const int64_t at = (o + i) * w->cin + w->c0;
         if (f->update)
@@ -57,8 +57,8 @@ static void run_filter(const struct work *w, int64_t o, int64_t outputs, struct 
     for (int64_t r = 0; r < w->rows; r += SPAN) {
         const int64_t n = min_i64(SPAN, w->rows - r);
         const float *dy = w->g->filter.dy + r * w->dy_step + o;
-        turn_block(block_of(dy, w->dy_step, n, outputs), w->turned, SPAN);
-        sparse_add(block_of(w->turned, SPAN, outputs, n), w->x + r * WIDE, w->sums, soon,
+        transpose_block(block_of(dy, w->dy_step, n, outputs), w->transposed, SPAN);
+        sparse_add(block_of(w->transposed, SPAN, outputs, n), w->x + r * WIDE, w->sums, soon,
                    soon->lines);
     }
     finish_filter(w, o, outputs);
@@ -132,7 +132,8 @@ static void run_tile(struct work *w, int64_t tile)
         finish_data(w);
 }
 
-void EW_K(sparse_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)
+void EW_K(sparse_grad_run)(const struct ew_unpacked_grads *g, int64_t begin, int64_t end,
+                           void *scratch)
 {
     const struct ew_conv_shape *s = &g->filter.shape;
     const int64_t rows = min_i64(sparse_rows(s), ROWS);
@@ -141,7 +142,7 @@ void EW_K(sparse_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t
     w.w = w.dx + rows * WIDE;
     w.x = w.w + SPAN * WIDE;
     w.sums = w.x + rows * WIDE;
-    w.turned = w.sums + SPAN * WIDE;
+    w.transposed = w.sums + SPAN * WIDE;
     for (int64_t i = begin; i < end; i++)
         run_tile(&w, i);
 }

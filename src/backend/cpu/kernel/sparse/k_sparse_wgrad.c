@@ -2,13 +2,13 @@
 /* Gradients of 1x1 filters by the zeros of dy, or of x, where rows are many.
  *
  * One side of the filter is sparse, the other is cut into tiles of WIDE.  Rows pass SPAN at a time:
- * the sparse side turned, and the dense one copied together, while all sums of the tile stay in
+ * the sparse side transposed, and the dense one copied together, while all sums of the tile stay in
  * L2. */
 #include "backend/cpu/kernel/gemm/wgrad_sum.h"
 #include "backend/cpu/kernel/sparse/sparse.h"
 
-#define MANY   1024                                 /* sparse channels at a time */
-#define TURNED (SPAN * (WIDE > SPAN ? WIDE : SPAN)) /* floats of a turned block */
+#define MANY       1024                                 /* sparse channels at a time */
+#define TRANSPOSED (SPAN * (WIDE > SPAN ? WIDE : SPAN)) /* floats of a transposed block */
 
 /* x or dy. */
 struct side {
@@ -17,15 +17,15 @@ struct side {
 };
 
 struct work {
-    const struct ew_spots_grad *g;
+    const struct ew_unpacked_grads *g;
     bool by_x;
     int64_t rows;
     struct side sparse, dense;
-    int64_t s0, some; /* sparse channels at present */
-    int64_t d0, wide; /* dense ones */
-    float *sums;      /* [MANY][WIDE] */
-    float *b;         /* [SPAN][WIDE]: of the dense side */
-    float *turned;    /* [SPAN][SPAN] of the sparse one, or [WIDE][SPAN] of sums */
+    int64_t s0, some;  /* sparse channels at present */
+    int64_t d0, wide;  /* dense ones */
+    float *sums;       /* [MANY][WIDE] */
+    float *b;          /* [SPAN][WIDE]: of the dense side */
+    float *transposed; /* [SPAN][SPAN] of the sparse one, or [WIDE][SPAN] of sums */
 };
 
 static int64_t most(const struct ew_conv_shape *s)
@@ -33,18 +33,18 @@ static int64_t most(const struct ew_conv_shape *s)
     return min_i64(MANY, max_i64(s->cin, s->cout));
 }
 
-int64_t EW_K(sparse_filter_tiles)(const struct ew_conv_shape *s, bool by_x)
+int64_t EW_K(sparse_wgrad_tiles)(const struct ew_conv_shape *s, bool by_x)
 {
     return sparse_rows(s) > ROWS ? div_up(by_x ? s->cout : s->cin, WIDE) : 0;
 }
 
-size_t EW_K(sparse_filter_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(sparse_wgrad_scratch)(const struct ew_conv_shape *s)
 {
-    return (size_t)((most(s) + SPAN) * WIDE + TURNED) * sizeof(float);
+    return (size_t)((most(s) + SPAN) * WIDE + TRANSPOSED) * sizeof(float);
 }
 
 /* n floats of the gradient from `at` on. */
-static void finish_piece(const struct ew_conv_filter *f, const float *from, int64_t at, int64_t n)
+static void finish_piece(const struct ew_conv_wgrad *f, const float *from, int64_t at, int64_t n)
 {
     if (f->update)
         update_piece(f->update, at, from, n);
@@ -55,15 +55,15 @@ static void finish_piece(const struct ew_conv_filter *f, const float *from, int6
 /* Rows of sums are outputs where dy is the sparse side, and inputs where x is. */
 static void finish(const struct work *w)
 {
-    const struct ew_conv_filter *f = &w->g->filter;
+    const struct ew_conv_wgrad *f = &w->g->filter;
     const int64_t cin = f->shape.cin;
     for (int64_t i = 0; !w->by_x && i < w->some; i++)
         finish_piece(f, w->sums + i * WIDE, (w->s0 + i) * cin + w->d0, w->wide);
     for (int64_t i = 0; w->by_x && i < w->some; i += SPAN) {
         const int64_t n = min_i64(SPAN, w->some - i);
-        turn_block(block_of(w->sums + i * WIDE, WIDE, n, w->wide), w->turned, SPAN);
+        transpose_block(block_of(w->sums + i * WIDE, WIDE, n, w->wide), w->transposed, SPAN);
         for (int64_t o = 0; o < w->wide; o++)
-            finish_piece(f, w->turned + o * SPAN, (w->d0 + o) * cin + w->s0 + i, n);
+            finish_piece(f, w->transposed + o * SPAN, (w->d0 + o) * cin + w->s0 + i, n);
     }
 }
 
@@ -76,14 +76,14 @@ static void add_rows(const struct work *w, int64_t r)
         const int64_t channels = min_i64(SPAN, w->some - i);
         const float *from = w->sparse.at + r * w->sparse.step + w->s0 + i;
         struct fetch soon = {from + SPAN, w->sparse.step, n, SPAN / LINE};
-        turn_block(block_of(from, w->sparse.step, n, channels), w->turned, SPAN);
-        sparse_add(block_of(w->turned, SPAN, channels, n), w->b, w->sums + i * WIDE, &soon,
+        transpose_block(block_of(from, w->sparse.step, n, channels), w->transposed, SPAN);
+        sparse_add(block_of(w->transposed, SPAN, channels, n), w->b, w->sums + i * WIDE, &soon,
                    SPAN / LINE);
     }
 }
 
-void EW_K(sparse_filter_run)(const struct ew_spots_grad *g, bool by_x, int64_t begin, int64_t end,
-                             void *scratch)
+void EW_K(sparse_wgrad_run)(const struct ew_unpacked_grads *g, bool by_x, int64_t begin,
+                            int64_t end, void *scratch)
 {
     const struct ew_conv_shape *s = &g->filter.shape;
     const struct side x = {g->filter.x, s->cin, s->cin};
@@ -95,7 +95,7 @@ void EW_K(sparse_filter_run)(const struct ew_spots_grad *g, bool by_x, int64_t b
                      .dense = by_x ? dy : x,
                      .sums = scratch};
     w.b = w.sums + most(s) * WIDE;
-    w.turned = w.b + SPAN * WIDE;
+    w.transposed = w.b + SPAN * WIDE;
     for (int64_t tile = begin; tile < end; tile++) {
         w.d0 = tile * WIDE;
         w.wide = min_i64(WIDE, w.dense.channels - w.d0);

@@ -11,8 +11,8 @@
 #define EW_BACKEND_CPU_KERNEL_SPARSE_SPARSE_H
 
 #include "backend/cpu/kernel/common/fetch.h"
-#include "backend/cpu/kernel/sparse/nonzero_bits.h"
 #include "backend/cpu/kernel/common/transpose_tile.h"
+#include "backend/cpu/kernel/sparse/nonzero_bits.h"
 
 #define WIDTH 8 /* vectors of a row of b: sums that do not wait for each other */
 #define WIDE  (WIDTH * LANES)
@@ -75,13 +75,13 @@ INLINE void copy_wide(struct block from, float *to)
 }
 
 /* to[j][i] = from[i][j], rows of `to` `step` floats apart and zeros up to whole squares. */
-static void turn_block(struct block from, float *to, int64_t step)
+static void transpose_block(struct block from, float *to, int64_t step)
 {
     for (int64_t i = 0; i < from.rows; i += LANES)
         for (int64_t j = 0; j < from.columns; j += LANES) {
             vec square[LANES];
-            turn_load(from.at + i * from.step + j, from.step, from.rows - i, from.columns - j,
-                      square);
+            transpose_load(from.at + i * from.step + j, from.step, from.rows - i, from.columns - j,
+                           square);
             UNROLL
             for (int l = 0; l < LANES; l++)
                 store(to + (j + l) * step + i, square[l]);

@@ -2,16 +2,16 @@
 /* Small dense layers, forward: y' [O x images] = w x', a part of the sum from each tile.
  *
  * Images are lanes.  A tile turns its inputs piece by piece, multiplies them with all filters' part
- * and leaves the sums in `turned`, [tile][O][images]; they are added up in order and turned back at
- * the end. */
-#include "backend/cpu/kernel/unpacked/small_dense.h"
+ * and leaves the sums in `transposed`, [tile][O][images]; they are added up in order and transposed
+ * back at the end. */
 #include "backend/cpu/kernel/common/transpose_tile.h"
+#include "backend/cpu/kernel/unpacked/small_dense.h"
 
 #define SMALL (64 << 10) /* floats of a filter: with its state in the second cache */
 #define BATCH 64         /* images: of a tile they are in the first cache */
 #define ROWS  (LANES == 8 ? 12 : 14)
 
-bool EW_K(dense_pays)(const struct ew_conv_shape *s)
+bool EW_K(small_dense_pays)(const struct ew_conv_shape *s)
 {
     int64_t positions = 1;
     for (int i = 0; i < 3; i++)
@@ -20,7 +20,7 @@ bool EW_K(dense_pays)(const struct ew_conv_shape *s)
            (int64_t)s->cin * s->cout <= SMALL;
 }
 
-int64_t EW_K(dense_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(small_dense_tiles)(const struct ew_conv_shape *s)
 {
     return dense_by_outputs(s) ? 2 : min_i64(dense_pieces(s), DENSE_SUMS);
 }
@@ -28,7 +28,7 @@ int64_t EW_K(dense_tiles)(const struct ew_conv_shape *s)
 /* Parts of a sum. */
 static int64_t sums_of(const struct ew_conv_shape *s)
 {
-    return dense_by_outputs(s) ? 1 : EW_K(dense_tiles)(s);
+    return dense_by_outputs(s) ? 1 : EW_K(small_dense_tiles)(s);
 }
 
 /* Images in whole vectors. */
@@ -37,18 +37,19 @@ static int64_t lanes_of(const struct ew_conv_shape *s)
     return div_up(s->batch, LANES) * LANES;
 }
 
-size_t EW_K(dense_turned)(const struct ew_conv_shape *s)
+size_t EW_K(small_dense_transposed)(const struct ew_conv_shape *s)
 {
     return (size_t)(sums_of(s) * s->cout * lanes_of(s));
 }
 
 /* Images from n on, LANES of them; inputs [c, c + width) to x [width][LANES]. */
-static void turn_inputs(const struct ew_spots *p, int64_t n, int64_t c, int64_t width, float *x)
+static void transpose_inputs(const struct ew_unpacked_conv *p, int64_t n, int64_t c, int64_t width,
+                             float *x)
 {
     const int64_t cin = p->shape.cin;
     for (int64_t i = 0; i < width; i += LANES) {
         vec r[LANES];
-        turn_load(p->x + n * cin + c + i, cin, p->shape.batch - n, width - i, r);
+        transpose_load(p->x + n * cin + c + i, cin, p->shape.batch - n, width - i, r);
         for (int j = 0; j < LANES; j++)
             store(x + (i + j) * LANES, r[j]);
     }
@@ -94,7 +95,7 @@ static void run_piece(const struct piece *p, int64_t o, int64_t end)
 }
 
 /* Images from n on, LANES of them. */
-static void run_tile(const struct ew_spots *p, int64_t tile, int64_t n, float *x)
+static void run_tile(const struct ew_unpacked_conv *p, int64_t tile, int64_t n, float *x)
 {
     const struct ew_conv_shape *s = &p->shape;
     const bool by_outputs = dense_by_outputs(s);
@@ -105,18 +106,18 @@ static void run_tile(const struct ew_spots *p, int64_t tile, int64_t n, float *x
         const int64_t c = dense_first(s, i), width = dense_first(s, i + 1) - c;
         const struct piece piece = {.w = p->w + c,
                                     .x = x,
-                                    .sums = p->turned + sum * s->cout * gap + n,
+                                    .sums = p->transposed + sum * s->cout * gap + n,
                                     .step = s->cin,
                                     .width = width,
                                     .gap = gap,
                                     .add = i > first};
-        turn_inputs(p, n, c, width, x);
+        transpose_inputs(p, n, c, width, x);
         run_piece(&piece, by_outputs ? dense_output(s, tile) : 0,
                   by_outputs ? dense_output(s, tile + 1) : s->cout);
     }
 }
 
-void EW_K(dense_run)(const struct ew_spots *p, int64_t begin, int64_t end)
+void EW_K(small_dense_run)(const struct ew_unpacked_conv *p, int64_t begin, int64_t end)
 {
     _Alignas(64) float x[DENSE_WIDE * LANES];
     for (int64_t i = begin; i < end; i++)
@@ -124,7 +125,7 @@ void EW_K(dense_run)(const struct ew_spots *p, int64_t begin, int64_t end)
             run_tile(p, i, n, x);
 }
 
-void EW_K(dense_sum)(const struct ew_spots *p)
+void EW_K(small_dense_sum)(const struct ew_unpacked_conv *p)
 {
     const struct ew_conv_shape *s = &p->shape;
     const int64_t gap = lanes_of(s), tiles = sums_of(s);
@@ -136,8 +137,8 @@ void EW_K(dense_sum)(const struct ew_spots *p)
             vec r[LANES] = {{0}};
             for (int64_t t = 0; t < tiles; t++)
                 for (int64_t j = 0; j < have; j++)
-                    r[j] += load(p->turned + (t * s->cout + o + j) * gap + n);
-            turn(r);
+                    r[j] += load(p->transposed + (t * s->cout + o + j) * gap + n);
+            transpose_tile(r);
             for (int64_t j = 0; j < min_i64(LANES, s->batch - n); j++)
                 store_n(p->y + (n + j) * s->cout + o, vmax(r[j] + bias, lo), have);
         }

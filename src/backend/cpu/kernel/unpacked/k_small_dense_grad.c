@@ -4,11 +4,11 @@
  *   dx [images x I] = dy [images x O] w [O x I]
  *   dw [O x I]      = dy' x
  *
- * Nothing is added up between tiles (see small_dense.h).  A tile's filters are multiplied for dx and are
- * still in the first cache when they are updated, from sums that never leave the registers.  Larger
- * layers go by k_tap_pairs_grad.c, which fetches ahead. */
-#include "backend/cpu/kernel/unpacked/small_dense.h"
+ * Nothing is added up between tiles (see small_dense.h).  A tile's filters are multiplied for dx
+ * and are still in the first cache when they are updated, from sums that never leave the registers.
+ * Larger layers go by k_tap_pairs_grad.c, which fetches ahead. */
 #include "backend/cpu/kernel/pointwise/update_piece.h"
+#include "backend/cpu/kernel/unpacked/small_dense.h"
 
 #define ROWS 4 /* images for dx, outputs for dw */
 
@@ -47,7 +47,7 @@ INLINE void multiply(struct block *to, const struct product *p, int rows, int ve
 }
 
 struct tile {
-    const struct ew_spots_grad *g;
+    const struct ew_unpacked_grads *g;
     struct ew_update update; /* a copy, which no store can change */
     int64_t c, last;         /* first input; floats of the last vector */
     int64_t o, end;          /* outputs */
@@ -81,7 +81,7 @@ INLINE void data_rows(const struct tile *t, int64_t n, int rows, int vecs)
 /* A vector of gradients to where they are wanted. */
 INLINE void finish(const struct tile *t, int64_t at, vec sum, int64_t width)
 {
-    const struct ew_conv_filter *f = &t->g->filter;
+    const struct ew_conv_wgrad *f = &t->g->filter;
     if (!f->update)
         store_n(f->dw + at, f->add ? sum + load_n(f->dw + at, width) : sum, width);
     else if (t->update.is_adam)
@@ -92,7 +92,7 @@ INLINE void finish(const struct tile *t, int64_t at, vec sum, int64_t width)
 
 INLINE void filter_rows(const struct tile *t, int64_t o, int rows, int vecs)
 {
-    const struct ew_conv_filter *f = &t->g->filter;
+    const struct ew_conv_wgrad *f = &t->g->filter;
     const struct product p = {.a = f->dy + o,
                               .b = f->x + t->c,
                               .a_row = 1,
@@ -155,17 +155,17 @@ static void run_outputs(struct tile *t, int64_t part)
         run_piece(t, i);
 }
 
-int64_t EW_K(dense_grad_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(small_dense_grad_tiles)(const struct ew_conv_shape *s)
 {
     return dense_by_outputs(s) ? 2 : dense_pieces(s);
 }
 
-size_t EW_K(dense_grad_shared)(const struct ew_conv_shape *s)
+size_t EW_K(small_dense_grad_shared)(const struct ew_conv_shape *s)
 {
     return dense_by_outputs(s) ? (size_t)(2 * s->batch) * (size_t)s->cin : 0;
 }
 
-void EW_K(dense_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t end)
+void EW_K(small_dense_grad_run)(const struct ew_unpacked_grads *g, int64_t begin, int64_t end)
 {
     struct tile t = {.g = g, .end = g->filter.shape.cout, .dx = g->dx, .add = g->add_dx};
     if (g->filter.update)
@@ -177,7 +177,7 @@ void EW_K(dense_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t 
             run_piece(&t, i);
 }
 
-void EW_K(dense_grad_sum)(const struct ew_spots_grad *g)
+void EW_K(small_dense_grad_sum)(const struct ew_unpacked_grads *g)
 {
     const struct ew_conv_shape *s = &g->filter.shape;
     const int64_t n = (int64_t)s->batch * s->cin;

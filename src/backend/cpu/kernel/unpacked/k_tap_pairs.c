@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions of few positions and dense layers, forward: y' [O][out][images] = w x'.
  *
- * Images are lanes.  x is turned once into [in][block of NR images][I][NR], which the micro-kernel
- * reads as packed weights; its panel is MR filters, of which it reads one tap and at most KC inputs
- * at a time, in the order in which they lie in memory.  A tile is some blocks of MR filters. */
+ * Images are lanes.  x is transposed once into [in][block of NR images][I][NR], which the
+ * micro-kernel reads as packed weights; its panel is MR filters, of which it reads one tap and at
+ * most KC inputs at a time, in the order in which they lie in memory.  A tile is some blocks of MR
+ * filters. */
 #include <math.h>
 
-#include "backend/cpu/kernel/unpacked/tap_pairs.h"
 #include "backend/cpu/kernel/common/transpose_tile.h"
+#include "backend/cpu/kernel/unpacked/tap_pairs.h"
 
 #define BLOCKS 4  /* of filters in a tile, at most: they share what they read of x' */
 #define WANTED 8  /* tiles to aim at */
@@ -23,7 +24,8 @@ static int64_t positions(const struct ew_conv_axis a[3], bool in)
 }
 
 /* The pairs of one tap, outputs in order. */
-static bool add_pairs(struct spots *p, const struct ew_conv_axis a[3], const int32_t t[3], int tap)
+static bool add_pairs(struct tap_pairs *p, const struct ew_conv_axis a[3], const int32_t t[3],
+                      int tap)
 {
     int64_t o[3];
     int out = 0;
@@ -37,25 +39,25 @@ static bool add_pairs(struct spots *p, const struct ew_conv_axis a[3], const int
                     inside = inside && at >= 0 && at < a[i].in;
                     in = in * a[i].in + at;
                 }
-                if (inside && p->count == SPOT_PAIRS)
+                if (inside && p->count == TAP_PAIRS_PAIRS)
                     return false;
                 if (inside)
-                    p->pair[p->count++] = (struct spot_pair){tap, out, (int)in};
+                    p->pair[p->count++] = (struct tap_pair){tap, out, (int)in};
             }
     return true;
 }
 
-bool EW_K(spots_init)(struct spots *p, const struct ew_conv_shape *s)
+bool EW_K(tap_pairs_init)(struct tap_pairs *p, const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *a = s->axis;
-    *p = (struct spots){.batch = s->batch,
-                        .cin = s->cin,
-                        .cout = s->cout,
-                        .taps = (int64_t)a[0].taps * a[1].taps * a[2].taps,
-                        .outs = positions(a, false),
-                        .ins = positions(a, true)};
-    if (s->groups != 1 || p->taps > SPOT_TAPS || p->batch < 1 || p->outs < 1 || p->ins < 1 ||
-        p->batch * p->outs > SPOT_ROWS || p->batch * p->ins > SPOT_ROWS)
+    *p = (struct tap_pairs){.batch = s->batch,
+                            .cin = s->cin,
+                            .cout = s->cout,
+                            .taps = (int64_t)a[0].taps * a[1].taps * a[2].taps,
+                            .outs = positions(a, false),
+                            .ins = positions(a, true)};
+    if (s->groups != 1 || p->taps > TAP_PAIRS_TAPS || p->batch < 1 || p->outs < 1 || p->ins < 1 ||
+        p->batch * p->outs > TAP_PAIRS_ROWS || p->batch * p->ins > TAP_PAIRS_ROWS)
         return false;
     int32_t t[3];
     int tap = 0;
@@ -70,7 +72,7 @@ bool EW_K(spots_init)(struct spots *p, const struct ew_conv_shape *s)
     return true;
 }
 
-void EW_K(spots_fold)(struct spots *p, const struct ew_conv_shape *s)
+void EW_K(tap_pairs_fold)(struct tap_pairs *p, const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *a = s->axis;
     for (int i = 1; i < 3; i++)
@@ -83,23 +85,23 @@ void EW_K(spots_fold)(struct spots *p, const struct ew_conv_shape *s)
     p->count = FOLDED;
     p->outs = p->ins = FOLDED;
     for (int i = 0; i < FOLDED; i++) {
-        p->pair[i] = (struct spot_pair){i, i, i};
+        p->pair[i] = (struct tap_pair){i, i, i};
         p->first[i] = i;
     }
     p->first[FOLDED] = FOLDED;
 }
 
-bool EW_K(spots_fits)(const struct ew_conv_shape *s)
+bool EW_K(tap_pairs_fits)(const struct ew_conv_shape *s)
 {
-    struct spots p;
-    return EW_K(spots_init)(&p, s);
+    struct tap_pairs p;
+    return EW_K(tap_pairs_init)(&p, s);
 }
 
-uint32_t EW_K(spots_met)(const struct ew_conv_shape *s)
+uint32_t EW_K(tap_pairs_met)(const struct ew_conv_shape *s)
 {
-    struct spots p;
+    struct tap_pairs p;
     uint32_t met = 0;
-    if (!EW_K(spots_init)(&p, s))
+    if (!EW_K(tap_pairs_init)(&p, s))
         return UINT32_MAX;
     for (int i = 0; i < p.count; i++)
         met |= 1u << p.pair[i].tap;
@@ -108,10 +110,10 @@ uint32_t EW_K(spots_met)(const struct ew_conv_shape *s)
 
 /* Dense layers, and filters that meet so much padding that Winograd's transforms or a matrix
  * product over all taps would multiply more. */
-bool EW_K(spots_pays)(const struct ew_conv_shape *s)
+bool EW_K(tap_pairs_pays)(const struct ew_conv_shape *s)
 {
-    struct spots p;
-    if (!EW_K(spots_init)(&p, s))
+    struct tap_pairs p;
+    if (!EW_K(tap_pairs_init)(&p, s))
         return false;
     if (p.outs == 1 && p.ins == 1 && p.taps == 1)
         return p.batch <= 4 * p.cout;
@@ -123,7 +125,7 @@ bool EW_K(spots_pays)(const struct ew_conv_shape *s)
 /* ---- x' ---- */
 
 struct plan {
-    struct spots s;
+    struct tap_pairs s;
     int64_t wide;               /* images in whole pieces */
     int64_t chunks;             /* of KC inputs */
     int64_t blocks, per, tiles; /* of MR filters; of them in a tile; of y */
@@ -131,8 +133,8 @@ struct plan {
 
 static void init(struct plan *p, const struct ew_conv_shape *s)
 {
-    EW_K(spots_init)(&p->s, s);
-    EW_K(spots_fold)(&p->s, s);
+    EW_K(tap_pairs_init)(&p->s, s);
+    EW_K(tap_pairs_fold)(&p->s, s);
     p->wide = packed_width(s->batch);
     p->chunks = div_up(s->cin, KC);
     p->blocks = div_up(s->cout, MR);
@@ -140,14 +142,14 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
     p->tiles = div_up(p->blocks, p->per);
 }
 
-size_t EW_K(spots_turned)(const struct ew_conv_shape *s)
+size_t EW_K(tap_pairs_transposed)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
     return (size_t)(p.s.ins * p.s.cin * p.wide);
 }
 
-int64_t EW_K(spots_turn_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(tap_pairs_transpose_tiles)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
@@ -155,20 +157,21 @@ int64_t EW_K(spots_turn_tiles)(const struct ew_conv_shape *s)
 }
 
 /* Where x' of images from n on, n a multiple of NR, begins; and floats from input to input. */
-static int64_t turned_at(const struct plan *p, int64_t in, int64_t n)
+static int64_t transposed_at(const struct plan *p, int64_t in, int64_t n)
 {
     return (in * p->wide + n) * p->s.cin;
 }
 
-static void turn_chunk(const struct plan *p, const struct ew_spots *c, int64_t in, int64_t chunk)
+static void transpose_chunk(const struct plan *p, const struct ew_unpacked_conv *c, int64_t in,
+                            int64_t chunk)
 {
     const int64_t cin = p->s.cin, step = p->s.ins * cin, last = min_i64((chunk + 1) * KC, cin);
     for (int64_t n = 0; n < p->wide; n += LANES) {
         const int64_t block = n / NR * NR, width = min_i64(NR, p->wide - block);
-        float *to = c->turned + turned_at(p, in, block) + n - block;
+        float *to = c->transposed + transposed_at(p, in, block) + n - block;
         for (int64_t i = chunk * KC; i < last; i += LANES) {
             vec r[LANES];
-            turn_load(c->x + n * step + in * cin + i, step, p->s.batch - n, last - i, r);
+            transpose_load(c->x + n * step + in * cin + i, step, p->s.batch - n, last - i, r);
             for (int64_t j = 0; j < min_i64(LANES, last - i); j++)
                 store_n(to + (i + j) * width, r[j], width - (n - block));
         }
@@ -176,7 +179,7 @@ static void turn_chunk(const struct plan *p, const struct ew_spots *c, int64_t i
 }
 
 /* All positions of a chunk. */
-static void fold_chunk(const struct plan *p, const struct ew_spots *c, int64_t chunk)
+static void fold_chunk(const struct plan *p, const struct ew_unpacked_conv *c, int64_t chunk)
 {
     const int64_t cin = p->s.cin, last = min_i64((chunk + 1) * KC, cin);
     for (int64_t n = 0; n < p->wide; n += LANES) {
@@ -184,21 +187,22 @@ static void fold_chunk(const struct plan *p, const struct ew_spots *c, int64_t c
         for (int64_t i = chunk * KC; i < last; i += LANES) {
             vec r[SQUARE][LANES];
             for (int64_t in = 0; in < SQUARE; in++)
-                turn_load(c->x + (n * SQUARE + in) * cin + i, SQUARE * cin, p->s.batch - n,
-                          last - i, r[in]);
+                transpose_load(c->x + (n * SQUARE + in) * cin + i, SQUARE * cin, p->s.batch - n,
+                               last - i, r[in]);
             for (int64_t j = 0; j < min_i64(LANES, last - i); j++) {
                 const vec pixels[SQUARE] = {r[0][j], r[1][j], r[2][j], r[3][j]};
                 vec out[FOLDED];
                 fold_pixels(pixels, out, false);
                 for (int64_t k = 0; k < FOLDED; k++)
-                    store_n(c->turned + turned_at(p, k, block) + n - block + (i + j) * width,
+                    store_n(c->transposed + transposed_at(p, k, block) + n - block +
+                                (i + j) * width,
                             out[k], width - (n - block));
             }
         }
     }
 }
 
-void EW_K(spots_turn)(const struct ew_spots *c, int64_t begin, int64_t end)
+void EW_K(tap_pairs_transpose)(const struct ew_unpacked_conv *c, int64_t begin, int64_t end)
 {
     struct plan p;
     init(&p, &c->shape);
@@ -206,12 +210,12 @@ void EW_K(spots_turn)(const struct ew_spots *c, int64_t begin, int64_t end)
         if (p.s.folded)
             fold_chunk(&p, c, i);
         else
-            turn_chunk(&p, c, i / p.chunks, i % p.chunks);
+            transpose_chunk(&p, c, i / p.chunks, i % p.chunks);
 }
 
 /* ---- y' ---- */
 
-int64_t EW_K(spots_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(tap_pairs_tiles)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
@@ -225,7 +229,7 @@ static int64_t panel_size(const struct plan *p)
 }
 
 /* The panel and y'. */
-size_t EW_K(spots_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(tap_pairs_scratch)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
@@ -234,7 +238,7 @@ size_t EW_K(spots_scratch)(const struct ew_conv_shape *s)
 
 struct work {
     const struct plan *p;
-    const struct ew_spots *c;
+    const struct ew_unpacked_conv *c;
     int64_t first, count; /* filters of the tile */
     int64_t y_step;       /* floats of one filter in y' */
     float *panel, *y;
@@ -282,7 +286,7 @@ static void fold_filters(const struct work *w, const struct piece *at)
 
 static void multiply(struct work *w, const struct piece *at)
 {
-    const struct spots *s = &w->p->s;
+    const struct tap_pairs *s = &w->p->s;
     const int begin = s->first[at->tap], end = s->first[at->tap + 1];
     const int64_t blocks = div_up(w->p->wide, NR);
     const int64_t share = div_up(w->next.pieces * w->next.lines, (end - begin) * blocks);
@@ -304,7 +308,8 @@ static void multiply(struct work *w, const struct piece *at)
                                         .a = a + k,
                                         .row_step = step,
                                         .lines = 1,
-                                        .w = w->c->turned + turned_at(w->p, s->pair[i].in, n) +
+                                        .w = w->c->transposed +
+                                             transposed_at(w->p, s->pair[i].in, n) +
                                              (at->c0 + k) * width,
                                         .kc = min_i64(part, at->kc - k),
                                         .from = y,
@@ -338,9 +343,9 @@ static void unfold(const struct work *w)
 }
 
 /* y' to y. */
-static void turn_back(const struct work *w)
+static void transpose_back(const struct work *w)
 {
-    const struct spots *s = &w->p->s;
+    const struct tap_pairs *s = &w->p->s;
     const int64_t outs = pixels_of(s, s->outs);
     const vec lo = splat(w->c->relu ? 0.0f : -INFINITY);
     if (s->folded)
@@ -351,8 +356,8 @@ static void turn_back(const struct work *w)
             const vec bias = w->c->bias ? load_n(w->c->bias + at, have) : (vec){0};
             for (int64_t n = 0; n < s->batch; n += LANES) {
                 vec r[LANES];
-                turn_load(w->y + o * w->y_step + out * w->p->wide + n, w->y_step, have,
-                          s->batch - n, r);
+                transpose_load(w->y + o * w->y_step + out * w->p->wide + n, w->y_step, have,
+                               s->batch - n, r);
                 for (int64_t j = 0; j < min_i64(LANES, s->batch - n); j++)
                     store_n(w->c->y + ((n + j) * outs + out) * s->cout + at, vmax(r[j] + bias, lo),
                             have);
@@ -378,7 +383,7 @@ static bool advance_filters(const struct work *w, struct piece *at)
  */
 static bool advance(const struct work *w, struct piece *at)
 {
-    const struct spots *s = &w->p->s;
+    const struct tap_pairs *s = &w->p->s;
     if (s->folded && at->tap >= 0 && at->tap < FOLDED - 1) {
         at->tap++;
         return true;
@@ -413,7 +418,7 @@ static void plan_soon(struct work *w, const struct piece *at)
 /* Sets out to fetch the next piece, or the next tile's first. */
 static void plan_fetch(struct work *w, const struct piece *next, bool more)
 {
-    const struct spots *s = &w->p->s;
+    const struct tap_pairs *s = &w->p->s;
     const int64_t o = more ? next->o : w->count;
     const int64_t tap = more ? next->tap : s->count ? s->pair[0].tap : 0;
     const int64_t rows = more ? next->rows : min_i64(MR, s->cout - w->first - o);
@@ -425,7 +430,7 @@ static void plan_fetch(struct work *w, const struct piece *next, bool more)
 
 static void run_tile(struct work *w, int64_t tile)
 {
-    const struct spots *s = &w->p->s;
+    const struct tap_pairs *s = &w->p->s;
     w->first = tile * w->p->per * MR;
     w->count = min_i64(w->p->per * MR, s->cout - w->first);
     clear(w->y, w->count * w->y_step);
@@ -441,10 +446,11 @@ static void run_tile(struct work *w, int64_t tile)
         multiply(w, &at);
         at = next;
     }
-    turn_back(w);
+    transpose_back(w);
 }
 
-void EW_K(spots_run)(const struct ew_spots *c, int64_t begin, int64_t end, void *scratch)
+void EW_K(tap_pairs_run)(const struct ew_unpacked_conv *c, int64_t begin, int64_t end,
+                         void *scratch)
 {
     struct plan p;
     init(&p, &c->shape);

@@ -15,9 +15,9 @@
  *   [out][panel of images][O][MR]      [out][block of MR outputs][images][MR] */
 #include <math.h>
 
+#include "backend/cpu/kernel/common/transpose_tile.h"
 #include "backend/cpu/kernel/gemm/wgrad_sum.h"
 #include "backend/cpu/kernel/unpacked/tap_pairs.h"
-#include "backend/cpu/kernel/common/transpose_tile.h"
 
 #define WANTED       8          /* tiles to aim at */
 #define SMALL        (64 << 10) /* floats of a filter of which half as many have enough to do */
@@ -31,7 +31,7 @@
 #define X_STEP(wide) ((wide) + LINE) /* pixels do not share cache sets */
 
 struct plan {
-    struct spots s;
+    struct tap_pairs s;
     int64_t panels, rows;        /* of images, and of them in a panel */
     int64_t wide, c_tiles;       /* inputs of a tile */
     int64_t blocks, per, splits; /* of MR outputs; of them in a chunk; tiles along them */
@@ -41,9 +41,9 @@ struct plan {
 
 static void init(struct plan *p, const struct ew_conv_shape *sh)
 {
-    struct spots *s = &p->s;
-    EW_K(spots_init)(s, sh);
-    EW_K(spots_fold)(s, sh);
+    struct tap_pairs *s = &p->s;
+    EW_K(tap_pairs_init)(s, sh);
+    EW_K(tap_pairs_fold)(s, sh);
     p->panels = div_up(s->batch, MR);
     p->rows = div_up(s->batch, p->panels);
     const int64_t most = min_i64(s->taps > 1 && s->used == s->taps ? INPUTS_FEW : INPUTS,
@@ -65,7 +65,7 @@ static int64_t dx_size(const struct plan *p)
     return pixels_of(&p->s, p->s.ins) * p->s.batch * p->s.cin;
 }
 
-size_t EW_K(spots_grad_shared)(const struct ew_conv_shape *s)
+size_t EW_K(tap_pairs_grad_shared)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
@@ -85,7 +85,7 @@ static int64_t outputs_at(const struct plan *p, int64_t out, int64_t block)
     return p->y_size + (out * p->blocks + block) * p->s.batch * MR;
 }
 
-int64_t EW_K(spots_grad_turn_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(tap_pairs_grad_transpose_tiles)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
@@ -93,22 +93,22 @@ int64_t EW_K(spots_grad_turn_tiles)(const struct ew_conv_shape *s)
 }
 
 /* Images [n, n + count) of a panel, count at most LANES, the first of them row r of it. */
-static void turn_images(const struct plan *p, const struct ew_spots_grad *g, int64_t out,
-                        int64_t first, int64_t n, int64_t count)
+static void transpose_images(const struct plan *p, const struct ew_unpacked_grads *g, int64_t out,
+                             int64_t first, int64_t n, int64_t count)
 {
     const int64_t step = p->s.outs * p->s.cout, last = min_i64(first + TURN, p->s.cout);
     const int64_t r = n % p->rows;
     for (int64_t o = first; o < last; o += LANES) {
         vec v[LANES];
-        turn_load(g->filter.dy + n * step + out * p->s.cout + o, step, count, last - o, v);
+        transpose_load(g->filter.dy + n * step + out * p->s.cout + o, step, count, last - o, v);
         float *to = g->shared + images_at(p, out, n / p->rows, o) + r;
         for (int64_t j = 0; j < min_i64(LANES, last - o); j++)
             store_n(to + j * MR, v[j], min_i64(MR - r, LANES));
     }
 }
 
-static void turn_outputs(const struct plan *p, const struct ew_spots_grad *g, int64_t out,
-                         int64_t block)
+static void transpose_outputs(const struct plan *p, const struct ew_unpacked_grads *g, int64_t out,
+                              int64_t block)
 {
     const int64_t o = block * MR, width = min_i64(MR, p->s.cout - o);
     for (int64_t n = 0; n < p->s.batch; n++) {
@@ -120,15 +120,15 @@ static void turn_outputs(const struct plan *p, const struct ew_spots_grad *g, in
 }
 
 /* The same of all positions. */
-static void fold_images(const struct plan *p, const struct ew_spots_grad *g, int64_t first,
+static void fold_images(const struct plan *p, const struct ew_unpacked_grads *g, int64_t first,
                         int64_t n, int64_t count)
 {
     const int64_t cout = p->s.cout, last = min_i64(first + TURN, cout), r = n % p->rows;
     for (int64_t o = first; o < last; o += LANES) {
         vec v[SQUARE][LANES];
         for (int64_t i = 0; i < SQUARE; i++)
-            turn_load(g->filter.dy + (n * SQUARE + i) * cout + o, SQUARE * cout, count, last - o,
-                      v[i]);
+            transpose_load(g->filter.dy + (n * SQUARE + i) * cout + o, SQUARE * cout, count,
+                           last - o, v[i]);
         for (int64_t j = 0; j < min_i64(LANES, last - o); j++) {
             const vec pixels[SQUARE] = {v[0][j], v[1][j], v[2][j], v[3][j]};
             vec out[FOLDED];
@@ -140,7 +140,7 @@ static void fold_images(const struct plan *p, const struct ew_spots_grad *g, int
     }
 }
 
-static void fold_outputs(const struct plan *p, const struct ew_spots_grad *g, int64_t block)
+static void fold_outputs(const struct plan *p, const struct ew_unpacked_grads *g, int64_t block)
 {
     const int64_t cout = p->s.cout, width = min_i64(MR, cout - block * MR);
     for (int64_t n = 0; n < p->s.batch; n++)
@@ -155,7 +155,7 @@ static void fold_outputs(const struct plan *p, const struct ew_spots_grad *g, in
         }
 }
 
-void EW_K(spots_grad_turn)(const struct ew_spots_grad *g, int64_t begin, int64_t end)
+void EW_K(tap_pairs_grad_transpose)(const struct ew_unpacked_grads *g, int64_t begin, int64_t end)
 {
     struct plan p;
     init(&p, &g->filter.shape);
@@ -167,19 +167,19 @@ void EW_K(spots_grad_turn)(const struct ew_spots_grad *g, int64_t begin, int64_t
             if (p.s.folded)
                 fold_images(&p, g, first, n, count);
             else
-                turn_images(&p, g, out, first, n, count);
+                transpose_images(&p, g, out, first, n, count);
         }
         for (int64_t o = first; o < min_i64(first + TURN, p.s.cout); o += MR)
             if (p.s.folded)
                 fold_outputs(&p, g, o / MR);
             else
-                turn_outputs(&p, g, out, o / MR);
+                transpose_outputs(&p, g, out, o / MR);
     }
 }
 
 /* ---- Tiles ---- */
 
-int64_t EW_K(spots_grad_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(tap_pairs_grad_tiles)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
@@ -194,7 +194,7 @@ static int64_t edge_step(const struct plan *p)
 }
 
 /* x and dx of the tile's inputs, sums of a block of filters (or zeros), and those. */
-size_t EW_K(spots_grad_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(tap_pairs_grad_scratch)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
@@ -206,7 +206,7 @@ size_t EW_K(spots_grad_scratch)(const struct ew_conv_shape *s)
 
 struct work {
     const struct plan *p;
-    const struct ew_spots_grad *g;
+    const struct ew_unpacked_grads *g;
     int64_t c0, inputs;                /* of the tile */
     int64_t o, count;                  /* outputs of the chunk */
     float *x, *dx;                     /* [in][images][X_STEP], [in][images][wide] */
@@ -219,7 +219,7 @@ struct work {
 
 static void copy_inputs(const struct work *w)
 {
-    const struct spots *s = &w->p->s;
+    const struct tap_pairs *s = &w->p->s;
     for (int64_t in = 0; in < s->ins; in++)
         for (int64_t n = 0; n < s->batch; n++) {
             float *to = w->x + (in * s->batch + n) * X_STEP(w->p->wide);
@@ -230,7 +230,7 @@ static void copy_inputs(const struct work *w)
 
 static void fold_inputs(const struct work *w)
 {
-    const struct spots *s = &w->p->s;
+    const struct tap_pairs *s = &w->p->s;
     const int64_t wide = w->p->wide;
     for (int64_t n = 0; n < s->batch; n++)
         for (int64_t c = 0; c < wide; c += LANES) {
@@ -249,7 +249,7 @@ static void fold_inputs(const struct work *w)
  * L1 until they are multiplied. */
 static void fold_filters(const struct work *w, int64_t c)
 {
-    const struct spots *s = &w->p->s;
+    const struct tap_pairs *s = &w->p->s;
     for (int64_t o = 0; o < w->count; o++)
         for (int64_t i = 0; i < NR; i += LANES) {
             const float *from = w->g->w + (w->o + o) * FOLDED * s->cin + w->c0 + c + i;
@@ -268,7 +268,7 @@ static void fold_filters(const struct work *w, int64_t c)
 /* The last inputs of all filters of the chunk, with zeros behind them: whole pieces are read. */
 static void copy_edge(const struct work *w, int64_t c)
 {
-    const struct spots *s = &w->p->s;
+    const struct tap_pairs *s = &w->p->s;
     for (int64_t t = 0; t < s->taps; t++)
         for (int64_t o = 0; o < w->count; o++) {
             float *to = w->edge + (t * w->count + o) * PIECE;
@@ -280,10 +280,10 @@ static void copy_edge(const struct work *w, int64_t c)
 
 /* The pairs of one input position. */
 struct meeting {
-    int count, pair[SPOT_PAIRS];
+    int count, pair[TAP_PAIRS_PAIRS];
 };
 
-static void find_pairs(const struct spots *s, int in, struct meeting *out)
+static void find_pairs(const struct tap_pairs *s, int in, struct meeting *out)
 {
     out->count = 0;
     for (int i = 0; i < s->count; i++)
@@ -295,13 +295,13 @@ static void find_pairs(const struct spots *s, int in, struct meeting *out)
 static void multiply_data(struct work *w, const struct meeting *pairs, int64_t c, int64_t width,
                           bool edge)
 {
-    const struct spots *s = &w->p->s;
-    struct micro_span span[SPOT_PAIRS];
+    const struct tap_pairs *s = &w->p->s;
+    struct micro_span span[TAP_PAIRS_PAIRS];
     const int64_t step = edge ? edge_step(w->p) : s->taps * s->cin;
     for (int64_t panel = 0; panel < w->p->panels; panel++) {
         const int64_t n = panel * w->p->rows;
         for (int i = 0; i < pairs->count; i++) {
-            const struct spot_pair *p = &s->pair[pairs->pair[i]];
+            const struct tap_pair *p = &s->pair[pairs->pair[i]];
             span[i].a = w->g->shared + images_at(w->p, p->out, panel, w->o);
             span[i].w = edge ? w->edge + p->tap * w->count * step
                              : w->g->w + (w->o * s->taps + p->tap) * s->cin + w->c0 + c;
@@ -356,11 +356,11 @@ static void run_folded_data(struct work *w)
 /* Gradients of one tap of a block of outputs, NR inputs from c on. */
 static void multiply_filter(struct work *w, int64_t tap, int64_t block, int64_t c, float *sums)
 {
-    const struct spots *s = &w->p->s;
-    struct micro_span span[SPOT_PAIRS];
+    const struct tap_pairs *s = &w->p->s;
+    struct micro_span span[TAP_PAIRS_PAIRS];
     const int first = s->first[tap], count = s->first[tap + 1] - first;
     for (int i = 0; i < count; i++) {
-        const struct spot_pair *p = &s->pair[first + i];
+        const struct tap_pair *p = &s->pair[first + i];
         span[i] = (struct micro_span){w->g->shared + outputs_at(w->p, p->out, block),
                                       w->x + p->in * s->batch * X_STEP(w->p->wide) + c};
     }
@@ -378,7 +378,7 @@ static void multiply_filter(struct work *w, int64_t tap, int64_t block, int64_t 
 }
 
 /* One step of n elements from `at` on, of gradient g; LANES of them at most. */
-INLINE void put_vec(const struct ew_conv_filter *f, const struct ew_update *u, int64_t at, vec g,
+INLINE void put_vec(const struct ew_conv_wgrad *f, const struct ew_update *u, int64_t at, vec g,
                     int64_t n)
 {
     if (!f->update)
@@ -392,8 +392,8 @@ INLINE void put_vec(const struct ew_conv_filter *f, const struct ew_update *u, i
 /* Into the filter, of folded sums: NR inputs from c on. */
 static void finish_folded(const struct work *w, int64_t o, int64_t c)
 {
-    const struct spots *s = &w->p->s;
-    const struct ew_conv_filter f = w->g->filter; /* copies: nothing that is stored changes them */
+    const struct tap_pairs *s = &w->p->s;
+    const struct ew_conv_wgrad f = w->g->filter; /* copies: nothing that is stored changes them */
     const struct ew_update u = f.update ? *f.update : (struct ew_update){0};
     const int64_t n = min_i64(NR, w->inputs - c);
     for (int64_t r = 0; r < min_i64(MR, s->cout - o); r++)
@@ -423,9 +423,9 @@ static void run_folded_filter(struct work *w)
 /* Into the filter, output by output in the order of memory. */
 static void finish_filter(const struct work *w, int64_t o)
 {
-    const struct spots *s = &w->p->s;
+    const struct tap_pairs *s = &w->p->s;
     const int64_t block = MR * w->p->wide;
-    const struct ew_conv_filter f = w->g->filter;
+    const struct ew_conv_wgrad f = w->g->filter;
     const struct ew_update u = f.update ? *f.update : (struct ew_update){0};
     for (int64_t r = 0; r < min_i64(MR, s->cout - o); r++) {
         const float *sums = w->sums + r * w->p->wide;
@@ -444,7 +444,7 @@ static void finish_filter(const struct work *w, int64_t o)
 
 static void run_filter(struct work *w)
 {
-    const struct spots *s = &w->p->s;
+    const struct tap_pairs *s = &w->p->s;
     for (int64_t o = w->o; o < w->o + w->count; o += MR) {
         float *sums = w->sums;
         for (int64_t t = 0; t < s->taps; t++)
@@ -457,7 +457,7 @@ static void run_filter(struct work *w)
     }
 }
 
-static const float *state_of(const struct ew_spots_grad *g)
+static const float *state_of(const struct ew_unpacked_grads *g)
 {
     const struct ew_update *u = g->no_filter ? NULL : g->filter.update;
     return !u ? NULL : u->is_adam ? u->adam.m : u->sgd.m;
@@ -473,7 +473,7 @@ static int64_t split_at(const struct plan *p, int64_t split)
  * taps that meet pixels of whole filters, or the tile's inputs of a dense layer or of all taps. */
 static struct fetch fetch_chunk(const struct work *w, const float *p, int64_t tile, int64_t o)
 {
-    const struct spots *s = &w->p->s;
+    const struct tap_pairs *s = &w->p->s;
     const int64_t c0 = tile % w->p->c_tiles * w->p->wide;
     const int64_t last = split_at(w->p, tile / w->p->c_tiles + 1);
     const int64_t count = min_i64(w->p->per * MR, last - o);
@@ -496,7 +496,7 @@ static struct fetch fetch_chunk(const struct work *w, const float *p, int64_t ti
  * filters, or the next tile's first: all of both at once would not stay in L2. */
 static void plan_fetch(struct work *w, int64_t tile)
 {
-    const struct spots *s = &w->p->s;
+    const struct tap_pairs *s = &w->p->s;
     const int64_t next = w->o + w->count, c_tiles = w->p->c_tiles;
     const bool ends = next >= split_at(w->p, tile / c_tiles + 1);
     const int64_t columns = div_up(w->inputs, NR);
@@ -526,7 +526,7 @@ static void unfold_data(const struct work *w)
 
 static void finish_data(const struct work *w, int64_t split)
 {
-    const struct spots *s = &w->p->s;
+    const struct tap_pairs *s = &w->p->s;
     const int64_t ins = pixels_of(s, s->ins);
     const bool whole = w->p->splits == 1;
     if (s->folded)
@@ -574,7 +574,8 @@ static void run_tile(struct work *w, int64_t tile)
         finish_data(w, split);
 }
 
-void EW_K(spots_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t end, void *scratch)
+void EW_K(tap_pairs_grad_run)(const struct ew_unpacked_grads *g, int64_t begin, int64_t end,
+                              void *scratch)
 {
     struct plan p;
     init(&p, &g->filter.shape);
@@ -594,19 +595,19 @@ void EW_K(spots_grad_run)(const struct ew_spots_grad *g, int64_t begin, int64_t 
 
 /* ---- dx of several ranges of outputs ---- */
 
-int64_t EW_K(spots_grad_sum_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(tap_pairs_grad_sum_tiles)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
     return p.splits > 1 ? div_up(dx_size(&p), FILTER_SUM) : 0;
 }
 
-void EW_K(spots_grad_sum)(const struct ew_spots_grad *g, int64_t begin, int64_t end)
+void EW_K(tap_pairs_grad_sum)(const struct ew_unpacked_grads *g, int64_t begin, int64_t end)
 {
     struct plan p;
     init(&p, &g->filter.shape);
     const int64_t size = dx_size(&p), at = begin * FILTER_SUM;
-    const struct ew_conv_filter sum = {.dw = g->dx, .add = g->add_dx};
+    const struct ew_conv_wgrad sum = {.dw = g->dx, .add = g->add_dx};
     filter_sum(&sum, g->shared + p.y_size + p.t_size + at, p.splits, size, at,
                min_i64(end * FILTER_SUM, size) - at);
 }

@@ -23,34 +23,34 @@
 
 #include "backend/cpu/kernel/common/fetch.h"
 
-#define SPOT_TAPS  32
-#define SPOT_PAIRS 64
-#define SPOT_ROWS  1024 /* images x positions, at most, of either side */
+#define TAP_PAIRS_TAPS  32
+#define TAP_PAIRS_PAIRS 64
+#define TAP_PAIRS_ROWS  1024 /* images x positions, at most, of either side */
 
-struct spot_pair {
+struct tap_pair {
     int tap, out, in;
 };
 
-struct spots {
+struct tap_pairs {
     int64_t batch, cin, cout, taps, outs, ins;
     int count;
-    struct spot_pair pair[SPOT_PAIRS]; /* by tap */
-    int first[SPOT_TAPS + 1];          /* pairs of tap t: [first[t], first[t + 1]) */
-    int used;                          /* taps that have any */
-    bool folded;                       /* outs and ins are FOLDED, of SQUARE pixels */
+    struct tap_pair pair[TAP_PAIRS_PAIRS]; /* by tap */
+    int first[TAP_PAIRS_TAPS + 1];         /* pairs of tap t: [first[t], first[t + 1]) */
+    int used;                              /* taps that have any */
+    bool folded;                           /* outs and ins are FOLDED, of SQUARE pixels */
 };
 
 /* False where there are too many of anything. */
-bool EW_K(spots_init)(struct spots *p, const struct ew_conv_shape *s);
+bool EW_K(tap_pairs_init)(struct tap_pairs *p, const struct ew_conv_shape *s);
 
 /* Folds 3x3 filters on 2x2 pixels; leaves others alone. */
-void EW_K(spots_fold)(struct spots *p, const struct ew_conv_shape *s);
+void EW_K(tap_pairs_fold)(struct tap_pairs *p, const struct ew_conv_shape *s);
 
 #define SQUARE 4 /* pixels */
 #define FOLDED 9 /* positions made of them, and taps */
 
 /* Positions as x and y have them, of n as they are laid out. */
-INLINE int64_t pixels_of(const struct spots *s, int64_t n)
+INLINE int64_t pixels_of(const struct tap_pairs *s, int64_t n)
 {
     return s->folded ? SQUARE : n;
 }

@@ -17,47 +17,47 @@
 
 /* ---- Geometry ---- */
 
-void EW_K(patch_init)(struct patch *p, const struct ew_conv_shape *s)
+void EW_K(f5x5_init)(struct f5x5 *p, const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *h = &s->axis[1], *w = &s->axis[2];
-    *p = (struct patch){.high = div_up(h->out, PATCH_OUT),
-                        .wide = div_up(w->out, PATCH_OUT),
-                        .cin = s->cin,
-                        .chunks = div_up(s->cin, CHANNELS),
-                        .cout = s->cout,
-                        .blocks = div_up(s->cout, LANES),
-                        .x_row = (int64_t)w->in * s->cin};
+    *p = (struct f5x5){.high = div_up(h->out, F5X5_OUT),
+                       .wide = div_up(w->out, F5X5_OUT),
+                       .cin = s->cin,
+                       .chunks = div_up(s->cin, CHANNELS),
+                       .cout = s->cout,
+                       .blocks = div_up(s->cout, LANES),
+                       .x_row = (int64_t)w->in * s->cin};
     p->x_image = p->x_row * h->in;
     p->tiles = p->high * p->wide;
-    p->images = max_i64(min_i64(PATCH_UNIT / p->tiles, s->batch / PATCH_UNITS), 1);
+    p->images = max_i64(min_i64(F5X5_UNIT / p->tiles, s->batch / F5X5_UNITS), 1);
     p->units = div_up(s->batch, p->images);
     p->unit = p->images * p->tiles;
-    const int64_t line = (p->wide * PATCH_OUT + PATCH_POINTS - PATCH_OUT) * s->cin;
+    const int64_t line = (p->wide * F5X5_OUT + F5X5_POINTS - F5X5_OUT) * s->cin;
     p->line = div_up(line + LANES, LANES) * LANES;
 }
 
 /* Images must not be cropped: their last lines would be in no tile. */
-bool EW_K(patch_fits)(const struct ew_conv_shape *s)
+bool EW_K(winograd_5x5_fits)(const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *a = s->axis;
     bool fits = s->groups == 1 && s->batch > 0 && s->cin > 0 && s->cout > 0 && a[0].in == 1 &&
                 a[0].out == 1 && a[0].taps == 1 && a[0].pad == 0;
     for (int i = 1; i < 3; i++)
-        fits = fits && a[i].taps == PATCH_OUT && a[i].stride == 1 && a[i].dilation == 1 &&
+        fits = fits && a[i].taps == F5X5_OUT && a[i].stride == 1 && a[i].dilation == 1 &&
                a[i].in > 0 && a[i].out > 0 && a[i].pad >= 0 &&
                a[i].out + a[i].taps - 1 - a[i].pad - a[i].in >= 0;
-    return fits && div_up(a[1].out, PATCH_OUT) * div_up(a[2].out, PATCH_OUT) <= TILES_MAX;
+    return fits && div_up(a[1].out, F5X5_OUT) * div_up(a[2].out, F5X5_OUT) <= TILES_MAX;
 }
 
-/* By vector operations: those of the transforms are counted in winograd_5x5_lines.h.  Transformed filters
- * and inputs have to leave room in L2; else winograd.h's blocks are faster. */
-bool EW_K(patch_pays)(const struct ew_conv_shape *s)
+/* By vector operations: those of the transforms are counted in winograd_5x5_lines.h.  Transformed
+ * filters and inputs have to leave room in L2; else winograd.h's blocks are faster. */
+bool EW_K(winograd_5x5_pays)(const struct ew_conv_shape *s)
 {
-    if (!EW_K(patch_fits)(s) || s->cin < 3 || s->cout < 8 || s->cin > 32 || s->cout > 64)
+    if (!EW_K(winograd_5x5_fits)(s) || s->cin < 3 || s->cout < 8 || s->cin > 32 || s->cout > 64)
         return false;
-    struct patch p;
-    EW_K(patch_init)(&p, s);
-    if (p.cin * p.cout > WEIGHTS_MAX || patch_products(&p) > PRODUCTS_MAX)
+    struct f5x5 p;
+    EW_K(f5x5_init)(&p, s);
+    if (p.cin * p.cout > WEIGHTS_MAX || f5x5_products(&p) > PRODUCTS_MAX)
         return false;
     const double vectors = (double)p.blocks, inputs = (double)(p.chunks * CHANNELS) / LANES;
     const double tile = 81.0 * (double)p.cin * vectors + 14 * 25 * vectors + 18 * 35 * inputs;
@@ -68,151 +68,151 @@ bool EW_K(patch_pays)(const struct ew_conv_shape *s)
 /* ---- Weights: [block of outputs][line of points][input][point][LANES], and room to transpose
  * ---- */
 
-size_t EW_K(patch_pack_size)(const struct ew_conv_shape *s)
+size_t EW_K(winograd_5x5_pack_size)(const struct ew_conv_shape *s)
 {
-    const int64_t taps = PATCH_OUT * PATCH_OUT;
-    const int64_t vectors = div_up(s->cout, LANES) * PATCH_POINTS * PATCH_POINTS + taps;
+    const int64_t taps = F5X5_OUT * F5X5_OUT;
+    const int64_t vectors = div_up(s->cout, LANES) * F5X5_POINTS * F5X5_POINTS + taps;
     return (size_t)(vectors * s->cin * LANES);
 }
 
 /* One input of a block of outputs: `taps` are [tap][cin][LANES]. */
 static void pack_input(const float *taps, int64_t cin, float *to)
 {
-    vec half[PATCH_POINTS][PATCH_OUT];
+    vec half[F5X5_POINTS][F5X5_OUT];
     UNROLL
-    for (int x = 0; x < PATCH_OUT; x++) {
-        vec g[PATCH_OUT], u[PATCH_POINTS];
+    for (int x = 0; x < F5X5_OUT; x++) {
+        vec g[F5X5_OUT], u[F5X5_POINTS];
         UNROLL
-        for (int y = 0; y < PATCH_OUT; y++)
-            g[y] = load(taps + (y * PATCH_OUT + x) * cin * LANES);
+        for (int y = 0; y < F5X5_OUT; y++)
+            g[y] = load(taps + (y * F5X5_OUT + x) * cin * LANES);
         line_filter(g, u);
         UNROLL
-        for (int i = 0; i < PATCH_POINTS; i++)
+        for (int i = 0; i < F5X5_POINTS; i++)
             half[i][x] = u[i];
     }
-    for (int i = 0; i < PATCH_POINTS; i++) {
-        vec u[PATCH_POINTS];
+    for (int i = 0; i < F5X5_POINTS; i++) {
+        vec u[F5X5_POINTS];
         line_filter(half[i], u);
         UNROLL
-        for (int j = 0; j < PATCH_POINTS; j++)
-            store(to + (i * cin * PATCH_POINTS + j) * LANES, u[j]);
+        for (int j = 0; j < F5X5_POINTS; j++)
+            store(to + (i * cin * F5X5_POINTS + j) * LANES, u[j]);
     }
 }
 
-void EW_K(patch_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
+void EW_K(winograd_5x5_pack)(const struct ew_conv_shape *s, const float *w, float *packed)
 {
-    const int64_t cin = s->cin, size = PATCH_OUT * PATCH_OUT * cin;
-    const int64_t block = PATCH_POINTS * PATCH_POINTS * cin * LANES;
+    const int64_t cin = s->cin, size = F5X5_OUT * F5X5_OUT * cin;
+    const int64_t block = F5X5_POINTS * F5X5_POINTS * cin * LANES;
     float *taps = packed + div_up(s->cout, LANES) * block;
     for (int64_t o = 0; o < s->cout; o += LANES, packed += block) {
         for (int64_t t = 0; t < size; t += LANES) {
             vec r[LANES];
-            turn_load(w + o * size + t, size, s->cout - o, size - t, r);
+            transpose_load(w + o * size + t, size, s->cout - o, size - t, r);
             for (int64_t i = 0; i < min_i64(LANES, size - t); i++)
                 store(taps + (t + i) * LANES, r[i]);
         }
         for (int64_t k = 0; k < cin; k++)
-            pack_input(taps + k * LANES, cin, packed + k * PATCH_POINTS * LANES);
+            pack_input(taps + k * LANES, cin, packed + k * F5X5_POINTS * LANES);
     }
 }
 
 /* ---- Inputs ---- */
 
 /* Down the columns: a row of tiles, whole vectors of a row of pixels. */
-static void columns(const struct patch *p, const float *const row[PATCH_POINTS], float *to)
+static void columns(const struct f5x5 *p, const float *const row[F5X5_POINTS], float *to)
 {
     const int64_t n = p->x_row, line = p->line;
     for (int64_t at = 0; at < n; at += LANES) {
         const int64_t from = n < LANES ? 0 : min_i64(at, n - LANES);
-        vec d[PATCH_POINTS], out[PATCH_POINTS];
+        vec d[F5X5_POINTS], out[F5X5_POINTS];
         UNROLL
-        for (int i = 0; i < PATCH_POINTS; i++)
+        for (int i = 0; i < F5X5_POINTS; i++)
             d[i] = load_n(row[i] + from, n);
         line_input(d, out);
         UNROLL
-        for (int i = 0; i < PATCH_POINTS; i++)
+        for (int i = 0; i < F5X5_POINTS; i++)
             store(to + i * line + from, out[i]);
     }
 }
 
 /* Along the lines: CHANNELS inputs of a tile at a time, what follows them included. */
-static void rows(const struct patch *p, const float *lines, float *v)
+static void rows(const struct f5x5 *p, const float *lines, float *v)
 {
     const int64_t cin = p->cin, wide = p->wide;
-    for (int64_t i = 0; i < PATCH_POINTS; i++, lines += p->line)
-        for (int64_t c = 0; c < p->chunks; c++, v += p->unit * PATCH_INPUTS)
+    for (int64_t i = 0; i < F5X5_POINTS; i++, lines += p->line)
+        for (int64_t c = 0; c < p->chunks; c++, v += p->unit * F5X5_INPUTS)
             for (int64_t x = 0; x < wide; x++) {
-                const float *from = lines + x * PATCH_OUT * cin + c * CHANNELS;
-                float *to = v + x * PATCH_INPUTS;
-                cvec d[PATCH_POINTS], out[PATCH_POINTS];
+                const float *from = lines + x * F5X5_OUT * cin + c * CHANNELS;
+                float *to = v + x * F5X5_INPUTS;
+                cvec d[F5X5_POINTS], out[F5X5_POINTS];
                 UNROLL
-                for (int j = 0; j < PATCH_POINTS; j++)
+                for (int j = 0; j < F5X5_POINTS; j++)
                     d[j] = *(const cvec_u *)(from + j * cin);
                 channel_input(d, out);
                 UNROLL
-                for (int j = 0; j < PATCH_POINTS; j++)
+                for (int j = 0; j < F5X5_POINTS; j++)
                     *(cvec_u *)(to + j * CHANNELS) = out[j];
             }
 }
 
-void EW_K(patch_input)(const struct patch *p, const struct ew_conv_shape *s, const float *x,
-                       int64_t images, float *lines, float *v)
+void EW_K(f5x5_input)(const struct f5x5 *p, const struct ew_conv_shape *s, const float *x,
+                      int64_t images, float *lines, float *v)
 {
     const struct ew_conv_axis *h = &s->axis[1];
-    const float *zero = lines + PATCH_POINTS * p->line;
+    const float *zero = lines + F5X5_POINTS * p->line;
     for (int64_t n = 0; n < images; n++)
         for (int64_t ty = 0; ty < p->high; ty++) {
-            const float *row[PATCH_POINTS];
-            for (int64_t i = 0; i < PATCH_POINTS; i++) {
-                const int64_t y = ty * PATCH_OUT + i - h->pad;
+            const float *row[F5X5_POINTS];
+            for (int64_t i = 0; i < F5X5_POINTS; i++) {
+                const int64_t y = ty * F5X5_OUT + i - h->pad;
                 row[i] = y >= 0 && y < h->in ? x + n * p->x_image + y * p->x_row : zero;
             }
             columns(p, row, lines + s->axis[2].pad * p->cin);
-            rows(p, lines, v + (n * p->tiles + ty * p->wide) * PATCH_INPUTS);
+            rows(p, lines, v + (n * p->tiles + ty * p->wide) * F5X5_INPUTS);
         }
 }
 
 /* ---- Products and outputs ---- */
 
 /* A line of points of some tiles, then along it: `u` is [input][point][LANES]; v and `half`, [tile]
- * [line of points][PATCH_OUT][LANES], are of the first tile. */
-INLINE void product_line(const struct patch *p, const float *u, const float *v, float *half,
+ * [line of points][F5X5_OUT][LANES], are of the first tile. */
+INLINE void product_line(const struct f5x5 *p, const float *u, const float *v, float *half,
                          const int tiles)
 {
-    vec sum[AT_ONCE][PATCH_POINTS];
+    vec sum[AT_ONCE][F5X5_POINTS];
     UNROLL
     for (int t = 0; t < tiles; t++)
         UNROLL
-    for (int j = 0; j < PATCH_POINTS; j++)
+    for (int j = 0; j < F5X5_POINTS; j++)
         sum[t][j] = (vec){0};
-    for (int64_t c = 0; c < p->cin; c += CHANNELS, v += p->unit * PATCH_INPUTS)
-        for (int64_t k = 0; k < min_i64(CHANNELS, p->cin - c); k++, u += PATCH_OUTPUTS)
+    for (int64_t c = 0; c < p->cin; c += CHANNELS, v += p->unit * F5X5_INPUTS)
+        for (int64_t k = 0; k < min_i64(CHANNELS, p->cin - c); k++, u += F5X5_OUTPUTS)
             UNROLL
-    for (int j = 0; j < PATCH_POINTS; j++) {
+    for (int j = 0; j < F5X5_POINTS; j++) {
         const vec w = load(u + j * LANES);
         UNROLL
         for (int t = 0; t < tiles; t++)
-            sum[t][j] += w * v[t * PATCH_INPUTS + j * CHANNELS + k];
+            sum[t][j] += w * v[t * F5X5_INPUTS + j * CHANNELS + k];
     }
     UNROLL
     for (int t = 0; t < tiles; t++) {
-        vec out[PATCH_OUT];
+        vec out[F5X5_OUT];
         line_output(sum[t], out);
         UNROLL
-        for (int x = 0; x < PATCH_OUT; x++)
-            store(half + t * PATCH_HALF + x * LANES, out[x]);
+        for (int x = 0; x < F5X5_OUT; x++)
+            store(half + t * F5X5_HALF + x * LANES, out[x]);
     }
 }
 
 /* Line i of all tiles. */
-static void product_lines(const struct patch *p, const float *u, const float *v, float *half,
+static void product_lines(const struct f5x5 *p, const float *u, const float *v, float *half,
                           int64_t tiles)
 {
     int64_t t = 0;
     for (; t + AT_ONCE <= tiles; t += AT_ONCE)
-        product_line(p, u, v + t * PATCH_INPUTS, half + t * PATCH_HALF, AT_ONCE);
+        product_line(p, u, v + t * F5X5_INPUTS, half + t * F5X5_HALF, AT_ONCE);
     for (; t < tiles; t++)
-        product_line(p, u, v + t * PATCH_INPUTS, half + t * PATCH_HALF, 1);
+        product_line(p, u, v + t * F5X5_INPUTS, half + t * F5X5_HALF, 1);
 }
 
 /* Where outputs [o, o + n) of some images go, from y[at] on: floats between pixels, rows and
@@ -225,22 +225,22 @@ struct sink {
 
 /* Outputs of a tile of those images; plain: the tile is whole, and nothing but a bias is added to
  * whole vectors. */
-INLINE void put_fixed(const struct ew_conv *c, const struct patch *p, const struct sink *to,
+INLINE void put_fixed(const struct ew_conv *c, const struct f5x5 *p, const struct sink *to,
                       int64_t tile, const float *half, const bool plain)
 {
     const int64_t wide = c->shape.axis[2].out, high = c->shape.axis[1].out;
-    const int64_t y0 = tile % p->tiles / p->wide * PATCH_OUT, x0 = tile % p->wide * PATCH_OUT;
+    const int64_t y0 = tile % p->tiles / p->wide * F5X5_OUT, x0 = tile % p->wide * F5X5_OUT;
     const vec bias = bias_at(&c->end, to->o, p->cout - to->o);
     int64_t at = to->at + tile / p->tiles * to->image + y0 * to->row + x0 * to->pixel;
-    for (int64_t x = 0; x < (plain ? PATCH_OUT : min_i64(PATCH_OUT, wide - x0));
+    for (int64_t x = 0; x < (plain ? F5X5_OUT : min_i64(F5X5_OUT, wide - x0));
          x++, at += to->pixel) {
-        vec m[PATCH_POINTS], out[PATCH_OUT];
+        vec m[F5X5_POINTS], out[F5X5_OUT];
         UNROLL
-        for (int i = 0; i < PATCH_POINTS; i++)
-            m[i] = load(half + (i * PATCH_OUT + x) * LANES);
+        for (int i = 0; i < F5X5_POINTS; i++)
+            m[i] = load(half + (i * F5X5_OUT + x) * LANES);
         line_output(m, out);
         UNROLL
-        for (int y = 0; y < PATCH_OUT; y++)
+        for (int y = 0; y < F5X5_OUT; y++)
             if (plain)
                 store(to->y + at + y * to->row, out[y] + bias);
             else if (y0 + y < high)
@@ -248,11 +248,10 @@ INLINE void put_fixed(const struct ew_conv *c, const struct patch *p, const stru
     }
 }
 
-static void put_tile(const struct ew_conv *c, const struct patch *p, const struct sink *to,
+static void put_tile(const struct ew_conv *c, const struct f5x5 *p, const struct sink *to,
                      int64_t tile, const float *half)
 {
-    const bool whole =
-        c->shape.axis[1].out % PATCH_OUT == 0 && c->shape.axis[2].out % PATCH_OUT == 0;
+    const bool whole = c->shape.axis[1].out % F5X5_OUT == 0 && c->shape.axis[2].out % F5X5_OUT == 0;
     if (whole && to->n >= LANES && !c->end.add && c->end.act == EW_ACT_NONE)
         put_fixed(c, p, to, tile, half, true);
     else
@@ -265,18 +264,18 @@ struct room {
     float *pixels;           /* LANES outputs of an image, where a pool follows */
 };
 
-static struct room lay_out(const struct patch *p, float *scratch)
+static struct room lay_out(const struct f5x5 *p, float *scratch)
 {
     struct room r = {.lines = scratch};
-    r.v = r.lines + patch_lines(p);
-    r.half = r.v + patch_products(p);
-    r.pixels = r.half + p->unit * PATCH_HALF;
+    r.v = r.lines + f5x5_lines(p);
+    r.half = r.v + f5x5_products(p);
+    r.pixels = r.half + p->unit * F5X5_HALF;
     return r;
 }
 
 /* Outputs [o, o + LANES) of `images` images from `first` on. */
-static void put_images(const struct ew_conv *c, const struct patch *p, int64_t first,
-                       int64_t images, int64_t o, const struct room *r)
+static void put_images(const struct ew_conv *c, const struct f5x5 *p, int64_t first, int64_t images,
+                       int64_t o, const struct room *r)
 {
     const int64_t wide = c->shape.axis[2].out, row = wide * p->cout;
     const struct sink y = {.y = c->y,
@@ -287,33 +286,33 @@ static void put_images(const struct ew_conv *c, const struct patch *p, int64_t f
                            .row = row,
                            .image = c->shape.axis[1].out * row};
     for (int64_t t = 0; t < images * p->tiles; t++)
-        put_tile(c, p, &y, first * p->tiles + t, r->half + t * PATCH_HALF);
+        put_tile(c, p, &y, first * p->tiles + t, r->half + t * F5X5_HALF);
 }
 
-static void pool_images(const struct ew_conv *c, const struct patch *p, int64_t first,
+static void pool_images(const struct ew_conv *c, const struct f5x5 *p, int64_t first,
                         int64_t images, int64_t o, const struct room *r)
 {
     const struct sink pixels = {
         .y = r->pixels, .o = o, .n = LANES, .pixel = LANES, .row = c->shape.axis[2].out * LANES};
     for (int64_t n = 0; n < images; n++) {
-        const struct patch_part part = {.image = first + n, .output = o, .pixels = r->pixels};
+        const struct f5x5_part part = {.image = first + n, .output = o, .pixels = r->pixels};
         for (int64_t t = 0; t < p->tiles; t++)
-            put_tile(c, p, &pixels, t, r->half + (n * p->tiles + t) * PATCH_HALF);
-        EW_K(patch_pool)(&c->shape, c->pool, &part);
+            put_tile(c, p, &pixels, t, r->half + (n * p->tiles + t) * F5X5_HALF);
+        EW_K(f5x5_pool)(&c->shape, c->pool, &part);
     }
 }
 
-static void run_unit(const struct ew_conv *c, const struct patch *p, int64_t unit,
+static void run_unit(const struct ew_conv *c, const struct f5x5 *p, int64_t unit,
                      const struct room *r)
 {
     const int64_t first = unit * p->images, images = min_i64(p->images, c->shape.batch - first);
-    const int64_t line = p->cin * PATCH_OUTPUTS;
-    EW_K(patch_input)(p, &c->shape, c->x + first * p->x_image, images, r->lines, r->v);
+    const int64_t line = p->cin * F5X5_OUTPUTS;
+    EW_K(f5x5_input)(p, &c->shape, c->x + first * p->x_image, images, r->lines, r->v);
     for (int64_t b = 0; b < p->blocks; b++) {
-        for (int64_t i = 0; i < PATCH_POINTS; i++)
-            product_lines(p, c->w + (b * PATCH_POINTS + i) * line,
-                          r->v + i * p->chunks * p->unit * PATCH_INPUTS,
-                          r->half + i * PATCH_OUT * LANES, images * p->tiles);
+        for (int64_t i = 0; i < F5X5_POINTS; i++)
+            product_lines(p, c->w + (b * F5X5_POINTS + i) * line,
+                          r->v + i * p->chunks * p->unit * F5X5_INPUTS,
+                          r->half + i * F5X5_OUT * LANES, images * p->tiles);
         if (c->pool)
             pool_images(c, p, first, images, b * LANES, r);
         else
@@ -321,28 +320,28 @@ static void run_unit(const struct ew_conv *c, const struct patch *p, int64_t uni
     }
 }
 
-int64_t EW_K(patch_tiles)(const struct ew_conv_shape *s)
+int64_t EW_K(winograd_5x5_tiles)(const struct ew_conv_shape *s)
 {
-    struct patch p;
-    EW_K(patch_init)(&p, s);
+    struct f5x5 p;
+    EW_K(f5x5_init)(&p, s);
     return p.units;
 }
 
-size_t EW_K(patch_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(winograd_5x5_scratch)(const struct ew_conv_shape *s)
 {
-    struct patch p;
-    EW_K(patch_init)(&p, s);
+    struct f5x5 p;
+    EW_K(f5x5_init)(&p, s);
     const int64_t floats =
-        patch_lines(&p) + patch_products(&p) + p.unit * PATCH_HALF + patch_pixels(&p);
+        f5x5_lines(&p) + f5x5_products(&p) + p.unit * F5X5_HALF + f5x5_pixels(&p);
     return (size_t)floats * sizeof(float);
 }
 
-void EW_K(patch_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
+void EW_K(winograd_5x5_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
 {
-    struct patch p;
-    EW_K(patch_init)(&p, &c->shape);
+    struct f5x5 p;
+    EW_K(f5x5_init)(&p, &c->shape);
     const struct room r = lay_out(&p, scratch);
-    clear(r.lines, patch_lines(&p)); /* padding */
+    clear(r.lines, f5x5_lines(&p)); /* padding */
     for (int64_t i = begin; i < end; i++)
         run_unit(c, &p, i, &r);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The max pool of 2x2 behind a convolution of winograd_5x5.h, an image and LANES outputs at a time: what
- * is pooled stays in the first cache, and what is left is turned to channels first on the way. */
-#include "backend/cpu/kernel/winograd/winograd_5x5.h"
-#include "backend/cpu/kernel/pool/argmax.h"
+/* The max pool of 2x2 behind a convolution of winograd_5x5.h, an image and LANES outputs at a time:
+ * what is pooled stays in the first cache, and what is left is turned to channels first on the way.
+ */
 #include "backend/cpu/kernel/common/transpose_tile.h"
+#include "backend/cpu/kernel/pool/argmax.h"
+#include "backend/cpu/kernel/winograd/winograd_5x5.h"
 
 /* Where a window's pixels lie in the image, [high][wide][LANES]. */
 INLINE int64_t pixel_of(int64_t wide, int64_t window, int t)
@@ -24,12 +25,12 @@ INLINE struct best largest(const float *image, int64_t wide, int64_t window, boo
     for (int t = 1; t < 4; t++)
         take_larger(&b, load(image + pixel_of(wide, window, t)), t);
     if (relu)
-        take_positive(&b, EW_CONV_POOL_CUT);
+        take_positive(&b, EW_CONV_POOL_NO_GRAD);
     return b;
 }
 
-void EW_K(patch_pool)(const struct ew_conv_shape *s, const struct ew_patch_pool *p,
-                      const struct patch_part *at)
+void EW_K(f5x5_pool)(const struct ew_conv_shape *s, const struct ew_winograd_5x5_pool *p,
+                     const struct f5x5_part *at)
 {
     const int64_t windows = windows_of(s), n = min_i64(LANES, s->cout - at->output);
     float *y = p->y + (at->image * s->cout + at->output) * windows;
@@ -42,14 +43,14 @@ void EW_K(patch_pool)(const struct ew_conv_shape *s, const struct ew_patch_pool 
             store_index(place + (w + i) * s->cout, b.tap, n);
             r[i] = b.v;
         }
-        turn(r);
+        transpose_tile(r);
         for (int64_t o = 0; o < n; o++)
             store_n(y + o * windows + w, r[o], count);
     }
 }
 
-void EW_K(patch_unpool)(const struct ew_conv_shape *s, const struct ew_patch_pool *p,
-                        const struct patch_part *at)
+void EW_K(f5x5_unpool)(const struct ew_conv_shape *s, const struct ew_winograd_5x5_pool *p,
+                       const struct f5x5_part *at)
 {
     const int64_t high = s->axis[1].out, wide = s->axis[2].out, windows = windows_of(s);
     const int64_t n = min_i64(LANES, s->cout - at->output);
@@ -59,7 +60,7 @@ void EW_K(patch_unpool)(const struct ew_conv_shape *s, const struct ew_patch_poo
         clear(at->pixels, high * wide * LANES);
     for (int64_t w = 0; w < windows; w += LANES) {
         vec r[LANES];
-        turn_load(dy + w, windows, n, windows - w, r);
+        transpose_load(dy + w, windows, n, windows - w, r);
         for (int64_t i = 0; i < min_i64(LANES, windows - w); i++) {
             const vint index = load_index(place + (w + i) * s->cout, n);
             UNROLL

@@ -61,7 +61,8 @@ bool EW_K(winograd_fits)(const struct ew_conv_shape *s)
            (taps == 3 || taps == 5 || (taps == 4 && has_cells(s)));
 }
 
-/* ---- Weights: G g G', packed as [products][block of NR outputs][C][NR] like implicit_gemm.h's ---- */
+/* ---- Weights: G g G', packed as [products][block of NR outputs][C][NR] like implicit_gemm.h's
+ * ---- */
 
 size_t EW_K(winograd_pack_size)(const struct ew_conv_shape *s)
 {
@@ -138,7 +139,7 @@ static void filter_square(const struct ew_conv_shape *s, const float *w, bool fl
         const int64_t n = min_i64(LANES, cin - c);
         vec line[LANES];
         if (!flip && n == LANES && cout - o >= LANES) { /* all in registers */
-            turn_load(w + (o * taps + t) * cin + c, taps * cin, LANES, LANES, line);
+            transpose_load(w + (o * taps + t) * cin + c, taps * cin, LANES, LANES, line);
             UNROLL
             for (int i = 0; i < LANES; i++)
                 store(out + i * LANES, line[i]);
@@ -148,7 +149,7 @@ static void filter_square(const struct ew_conv_shape *s, const float *w, bool fl
             for (int64_t i = 0; i < n; i++)
                 line[i] = load_n(w + ((c + i) * taps + taps - 1 - t) * cout + o, cout - o);
         else
-            turn_load(w + (o * taps + t) * cin + c, taps * cin, cout - o, n, line);
+            transpose_load(w + (o * taps + t) * cin + c, taps * cin, cout - o, n, line);
         for (int64_t i = 0; i < n; i++)
             store(out + i * LANES, line[i]);
     }

@@ -14,8 +14,8 @@
  * and their taps at once, while U is in L2 (`whole` below). */
 #include <math.h>
 
-#include "backend/cpu/kernel/gemm/wgrad_sum.h"
 #include "backend/cpu/kernel/gemm/micro.h"
+#include "backend/cpu/kernel/gemm/wgrad_sum.h"
 #include "backend/cpu/kernel/winograd/winograd.h"
 
 #define PRODUCTS    (WINO_POINTS * WINO_POINTS)
@@ -60,7 +60,7 @@ static struct wino_form form_of(const struct ew_conv_shape *s)
     return wino_pick(s, form_cost);
 }
 
-bool EW_K(winograd_filter_fits)(const struct ew_conv_shape *s)
+bool EW_K(winograd_wgrad_fits)(const struct ew_conv_shape *s)
 {
     if (!EW_K(winograd_fits)(s) || 4 * cell_channels(s) < 3 * LANES || s->cout < MR ||
         s->batch == 0)
@@ -102,7 +102,7 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
 }
 
 /* V, Y, sums of the bias, and U unless threads have their own. */
-size_t EW_K(winograd_filter_shared)(const struct ew_conv_shape *s)
+size_t EW_K(winograd_wgrad_shared)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
@@ -116,7 +116,7 @@ static int64_t zeros_size(const struct plan *p, const struct ew_conv_shape *s)
 }
 
 /* And the cells of one image tile, or what they hold of that filter; or U. */
-size_t EW_K(winograd_filter_scratch)(const struct ew_conv_shape *s)
+size_t EW_K(winograd_wgrad_scratch)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
@@ -126,14 +126,14 @@ size_t EW_K(winograd_filter_scratch)(const struct ew_conv_shape *s)
 }
 
 /* Each block is transformed and multiplied; then come the taps, unless they are made at once. */
-int64_t EW_K(winograd_filter_phases)(const struct ew_conv_shape *s)
+int64_t EW_K(winograd_wgrad_phases)(const struct ew_conv_shape *s)
 {
     struct plan p;
     init(&p, s);
     return 2 * p.blocks + !p.whole;
 }
 
-int64_t EW_K(winograd_filter_tiles)(const struct ew_conv_shape *s, int64_t phase)
+int64_t EW_K(winograd_wgrad_tiles)(const struct ew_conv_shape *s, int64_t phase)
 {
     struct plan p;
     init(&p, s);
@@ -145,7 +145,7 @@ int64_t EW_K(winograd_filter_tiles)(const struct ew_conv_shape *s, int64_t phase
 }
 
 struct job {
-    const struct ew_conv_filter *f;
+    const struct ew_conv_wgrad *f;
     struct plan p;
     int64_t first, count; /* image tiles of the block */
     float *v, *y, *u, *bias, *zero, *cells;
@@ -541,8 +541,8 @@ static void run_block(const struct job *j, int64_t b, float *dw)
 
 /* ---- Phases ---- */
 
-void EW_K(winograd_filter_run)(const struct ew_conv_filter *f, int64_t phase, int64_t begin,
-                               int64_t end, void *scratch)
+void EW_K(winograd_wgrad_run)(const struct ew_conv_wgrad *f, int64_t phase, int64_t begin,
+                              int64_t end, void *scratch)
 {
     struct job j = {.f = f, .v = f->partial, .zero = scratch};
     init(&j.p, &f->shape);

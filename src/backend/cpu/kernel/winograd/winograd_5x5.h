@@ -20,53 +20,53 @@
 
 #include "backend/cpu/kernel/common/vec.h"
 
-#define PATCH_OUT    5 /* outputs of a line, and taps */
-#define PATCH_POINTS 9
-#define PATCH_UNIT   16 /* tiles of a unit: with fewer, filters are read too often */
-#define PATCH_UNITS  4  /* at least, where there are as many images */
+#define F5X5_OUT    5 /* outputs of a line, and taps */
+#define F5X5_POINTS 9
+#define F5X5_UNIT   16 /* tiles of a unit: with fewer, filters are read too often */
+#define F5X5_UNITS  4  /* at least, where there are as many images */
 
 /* ---- Points ---- */
 
-#define PATCH_D 3.0f
+#define F5X5_D 3.0f
 
 /* A, B and C. */
-INLINE float patch_at(int i)
+INLINE float f5x5_at(int i)
 {
     return i == 0 ? 0.5f : i == 1 ? 0.875f : 1.25f;
 }
 
-INLINE float patch_square(int i)
+INLINE float f5x5_square(int i)
 {
-    return patch_at(i) * patch_at(i);
+    return f5x5_at(i) * f5x5_at(i);
 }
 
 /* Sum and product of the squares of the other two. */
-INLINE float patch_s(int i)
+INLINE float f5x5_s(int i)
 {
-    return patch_square((i + 1) % 3) + patch_square((i + 2) % 3);
+    return f5x5_square((i + 1) % 3) + f5x5_square((i + 2) % 3);
 }
 
-INLINE float patch_t(int i)
+INLINE float f5x5_t(int i)
 {
-    return patch_square((i + 1) % 3) * patch_square((i + 2) % 3);
+    return f5x5_square((i + 1) % 3) * f5x5_square((i + 2) % 3);
 }
 
-#define PATCH_S (patch_square(0) + patch_s(0))
-#define PATCH_Q (patch_t(0) + patch_t(1) + patch_t(2))
-#define PATCH_P (patch_square(0) * patch_t(0))
+#define F5X5_S (f5x5_square(0) + f5x5_s(0))
+#define F5X5_Q (f5x5_t(0) + f5x5_t(1) + f5x5_t(2))
+#define F5X5_P (f5x5_square(0) * f5x5_t(0))
 
 /* 1 / the product of a finite point's distances from the others. */
-INLINE float patch_scale(int point)
+INLINE float f5x5_scale(int point)
 {
     const int pair = (point - 1) / 2;
-    const float d = PATCH_D, d2 = d * d;
+    const float d = F5X5_D, d2 = d * d;
     if (point == 0)
-        return 1 / (d * PATCH_P);
+        return 1 / (d * F5X5_P);
     if (point == 7)
-        return 1 / (d * (d2 - patch_square(0)) * (d2 - patch_square(1)) * (d2 - patch_square(2)));
-    const float a = point % 2 ? patch_at(pair) : -patch_at(pair), a2 = a * a;
-    return 1 / (2 * a2 * (a - d) * (a2 - patch_square((pair + 1) % 3)) *
-                (a2 - patch_square((pair + 2) % 3)));
+        return 1 / (d * (d2 - f5x5_square(0)) * (d2 - f5x5_square(1)) * (d2 - f5x5_square(2)));
+    const float a = point % 2 ? f5x5_at(pair) : -f5x5_at(pair), a2 = a * a;
+    return 1 / (2 * a2 * (a - d) * (a2 - f5x5_square((pair + 1) % 3)) *
+                (a2 - f5x5_square((pair + 2) % 3)));
 }
 
 /* ---- Lines: of outputs (LANES of them) and of inputs, which are fewer ---- */
@@ -115,7 +115,7 @@ INLINE void channel_store(float *p, cvec v, int64_t n)
 
 /* ---- Geometry ---- */
 
-struct patch {
+struct f5x5 {
     int64_t high, wide, tiles; /* tiles of an image */
     int64_t images, units;     /* of a unit, and how many */
     int64_t unit;              /* tiles of a unit */
@@ -125,45 +125,45 @@ struct patch {
     int64_t line;              /* of a transformed line of an image: padding and slack, too */
 };
 
-void EW_K(patch_init)(struct patch *p, const struct ew_conv_shape *s);
+void EW_K(f5x5_init)(struct f5x5 *p, const struct ew_conv_shape *s);
 
 /* B' x B of `images` images: v is [line of points][chunk][tile of the unit][point][CHANNELS], what
- * is behind cin undefined.  lines: patch_lines floats of scratch, cleared once. */
-void EW_K(patch_input)(const struct patch *p, const struct ew_conv_shape *s, const float *x,
-                       int64_t images, float *lines, float *v);
+ * is behind cin undefined.  lines: f5x5_lines floats of scratch, cleared once. */
+void EW_K(f5x5_input)(const struct f5x5 *p, const struct ew_conv_shape *s, const float *x,
+                      int64_t images, float *lines, float *v);
 
 /* LANES outputs of an image, [out][out][LANES]. */
-struct patch_part {
+struct f5x5_part {
     int64_t image, output; /* the first */
     float *pixels;
 };
 
-INLINE int64_t patch_pixels(const struct patch *p)
+INLINE int64_t f5x5_pixels(const struct f5x5 *p)
 {
-    return p->tiles * PATCH_OUT * PATCH_OUT * LANES;
+    return p->tiles * F5X5_OUT * F5X5_OUT * LANES;
 }
 
 /* To the pool's y and place, and from its dy. */
-void EW_K(patch_pool)(const struct ew_conv_shape *s, const struct ew_patch_pool *p,
-                      const struct patch_part *at);
-void EW_K(patch_unpool)(const struct ew_conv_shape *s, const struct ew_patch_pool *p,
-                        const struct patch_part *at);
+void EW_K(f5x5_pool)(const struct ew_conv_shape *s, const struct ew_winograd_5x5_pool *p,
+                     const struct f5x5_part *at);
+void EW_K(f5x5_unpool)(const struct ew_conv_shape *s, const struct ew_winograd_5x5_pool *p,
+                       const struct f5x5_part *at);
 
 /* Everything a tile needs in one line of points lies together, at distances that compilers know:
  * vectors of all points of a line, of CHANNELS inputs or LANES outputs. */
-#define PATCH_INPUTS  (PATCH_POINTS * CHANNELS)
-#define PATCH_OUTPUTS (PATCH_POINTS * LANES)
-#define PATCH_HALF    (PATCH_POINTS * PATCH_OUT * LANES) /* a tile transformed one way */
+#define F5X5_INPUTS  (F5X5_POINTS * CHANNELS)
+#define F5X5_OUTPUTS (F5X5_POINTS * LANES)
+#define F5X5_HALF    (F5X5_POINTS * F5X5_OUT * LANES) /* a tile transformed one way */
 
 /* Lines of points, and one of zeros. */
-INLINE int64_t patch_lines(const struct patch *p)
+INLINE int64_t f5x5_lines(const struct f5x5 *p)
 {
-    return (PATCH_POINTS + 1) * p->line;
+    return (F5X5_POINTS + 1) * p->line;
 }
 
-INLINE int64_t patch_products(const struct patch *p)
+INLINE int64_t f5x5_products(const struct f5x5 *p)
 {
-    return PATCH_POINTS * p->chunks * p->unit * PATCH_INPUTS;
+    return F5X5_POINTS * p->chunks * p->unit * F5X5_INPUTS;
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transforms of winograd_5x5.h along one line, for vectors LINE_VEC; LINE(name) names them.  Included
- * once for each type of vector, so it has no guard.
+/* The transforms of winograd_5x5.h along one line, for vectors LINE_VEC; LINE(name) names them.
+ * Included once for each type of vector, so it has no guard.
  *
  * The points are 0, +-A, +-B, +-C, D and infinity, in this order.  (x^2 - a^2)(x^2 - b^2) = x^4 - s
  * x^2 + t for two of the pairs, and x^6 - S x^4 + Q x^2 - P for all three, have the coefficients
@@ -13,17 +13,17 @@ INLINE void LINE(input)(const LINE_VEC d[9], LINE_VEC out[9])
     LINE_VEC e[8];
     UNROLL
     for (int i = 0; i < 8; i++)
-        e[i] = d[i + 1] - PATCH_D * d[i];
-    out[0] = e[6] - PATCH_S * e[4] + PATCH_Q * e[2] - PATCH_P * e[0];
+        e[i] = d[i + 1] - F5X5_D * d[i];
+    out[0] = e[6] - F5X5_S * e[4] + F5X5_Q * e[2] - F5X5_P * e[0];
     UNROLL
     for (int i = 0; i < 3; i++) {
-        const float s = patch_s(i), t = patch_t(i);
+        const float s = f5x5_s(i), t = f5x5_t(i);
         const LINE_VEC even = e[6] - s * e[4] + t * e[2], odd = e[5] - s * e[3] + t * e[1];
-        out[1 + 2 * i] = even + patch_at(i) * odd;
-        out[2 + 2 * i] = even - patch_at(i) * odd;
+        out[1 + 2 * i] = even + f5x5_at(i) * odd;
+        out[2 + 2 * i] = even - f5x5_at(i) * odd;
     }
-    out[7] = d[7] - PATCH_S * d[5] + PATCH_Q * d[3] - PATCH_P * d[1];
-    out[8] = e[7] - PATCH_S * e[5] + PATCH_Q * e[3] - PATCH_P * e[1];
+    out[7] = d[7] - F5X5_S * d[5] + F5X5_Q * d[3] - F5X5_P * d[1];
+    out[8] = e[7] - F5X5_S * e[5] + F5X5_Q * e[3] - F5X5_P * e[1];
 }
 
 /* B v: the same, transposed. */
@@ -32,15 +32,15 @@ INLINE void LINE(input_back)(const LINE_VEC v[9], LINE_VEC d[9])
     LINE_VEC e[8];
     e[7] = v[8];
     e[6] = v[0];
-    e[5] = -PATCH_S * v[8];
-    e[4] = -PATCH_S * v[0];
-    e[3] = PATCH_Q * v[8];
-    e[2] = PATCH_Q * v[0];
-    e[1] = -PATCH_P * v[8];
-    e[0] = -PATCH_P * v[0];
+    e[5] = -F5X5_S * v[8];
+    e[4] = -F5X5_S * v[0];
+    e[3] = F5X5_Q * v[8];
+    e[2] = F5X5_Q * v[0];
+    e[1] = -F5X5_P * v[8];
+    e[0] = -F5X5_P * v[0];
     UNROLL
     for (int i = 0; i < 3; i++) {
-        const float a = patch_at(i), s = patch_s(i), t = patch_t(i);
+        const float a = f5x5_at(i), s = f5x5_s(i), t = f5x5_t(i);
         const LINE_VEC even = v[1 + 2 * i] + v[2 + 2 * i], odd = v[1 + 2 * i] - v[2 + 2 * i];
         e[6] += even;
         e[5] += a * odd;
@@ -49,21 +49,21 @@ INLINE void LINE(input_back)(const LINE_VEC v[9], LINE_VEC d[9])
         e[2] += t * even;
         e[1] += (a * t) * odd;
     }
-    d[0] = -PATCH_D * e[0];
+    d[0] = -F5X5_D * e[0];
     UNROLL
     for (int i = 1; i < 8; i++)
-        d[i] = e[i - 1] - PATCH_D * e[i];
+        d[i] = e[i - 1] - F5X5_D * e[i];
     d[8] = e[7];
     d[7] += v[7];
-    d[5] -= PATCH_S * v[7];
-    d[3] += PATCH_Q * v[7];
-    d[1] -= PATCH_P * v[7];
+    d[5] -= F5X5_S * v[7];
+    d[3] += F5X5_Q * v[7];
+    d[1] -= F5X5_P * v[7];
 }
 
 /* A' m: powers of the points. */
 INLINE void LINE(output)(const LINE_VEC m[9], LINE_VEC out[5])
 {
-    const float d = PATCH_D;
+    const float d = F5X5_D;
     out[0] = m[0] + m[7];
     out[1] = d * m[7];
     out[2] = (d * d) * m[7];
@@ -71,7 +71,7 @@ INLINE void LINE(output)(const LINE_VEC m[9], LINE_VEC out[5])
     out[4] = m[8] + (d * d * d * d) * m[7];
     UNROLL
     for (int i = 0; i < 3; i++) {
-        const float a = patch_at(i);
+        const float a = f5x5_at(i);
         const LINE_VEC even = m[1 + 2 * i] + m[2 + 2 * i], odd = m[1 + 2 * i] - m[2 + 2 * i];
         out[0] += even;
         out[1] += a * odd;
@@ -84,11 +84,11 @@ INLINE void LINE(output)(const LINE_VEC m[9], LINE_VEC out[5])
 /* A y: five numbers as a polynomial, at the points. */
 INLINE void LINE(spread)(const LINE_VEC y[5], LINE_VEC out[9])
 {
-    const float d = PATCH_D;
+    const float d = F5X5_D;
     out[0] = y[0];
     UNROLL
     for (int i = 0; i < 3; i++) {
-        const float a = patch_at(i);
+        const float a = f5x5_at(i);
         const LINE_VEC even = y[0] + (a * a) * y[2] + (a * a * a * a) * y[4];
         const LINE_VEC odd = y[1] + (a * a) * y[3];
         out[1 + 2 * i] = even + a * odd;
@@ -104,7 +104,7 @@ INLINE void LINE(filter)(const LINE_VEC g[5], LINE_VEC out[9])
     LINE(spread)(g, out);
     UNROLL
     for (int i = 0; i < 8; i++)
-        out[i] *= patch_scale(i);
+        out[i] *= f5x5_scale(i);
 }
 
 INLINE void LINE(taps)(const LINE_VEC u[9], LINE_VEC out[5])
@@ -112,7 +112,7 @@ INLINE void LINE(taps)(const LINE_VEC u[9], LINE_VEC out[5])
     LINE_VEC m[9];
     UNROLL
     for (int i = 0; i < 8; i++)
-        m[i] = u[i] * patch_scale(i);
+        m[i] = u[i] * f5x5_scale(i);
     m[8] = u[8];
     LINE(output)(m, out);
 }
