@@ -79,11 +79,36 @@ ew_err ew_file_read_fd(int fd, const char *name, size_t limit, char **data, size
     return EW_OK;
 }
 
+/* A pipe that nobody writes would keep open() waiting, and a device might do worse. */
+ew_err ew_file_open(const char *path, int *out)
+{
+    struct stat st;
+    *out = -1;
+    EW_CLEANUP(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return failed(path);
+    EW_CHECK(!S_ISDIR(st.st_mode), EW_ERR_IO, "%s: is a folder", path);
+    EW_CHECK(S_ISREG(st.st_mode), EW_ERR_IO, "%s: is a pipe or a device, not a regular file", path);
+    *out = fd;
+    fd = -1;
+    return EW_OK;
+}
+
+size_t ew_file_head(const char *path, void *to, size_t room)
+{
+    int fd;
+    size_t got = 0;
+    if (ew_file_open(path, &fd) != EW_OK)
+        return 0;
+    const ew_err err = read_some(fd, path, to, room, &got);
+    close(fd);
+    return err == EW_OK ? got : 0;
+}
+
 ew_err ew_file_read(const char *path, size_t limit, char **data, size_t *size)
 {
-    EW_CLEANUP(close_fd) const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return failed(path);
+    EW_CLEANUP(close_fd) int fd;
+    EW_TRY(ew_file_open(path, &fd));
     return ew_file_read_fd(fd, path, limit, data, size);
 }
 

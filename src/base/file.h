@@ -10,6 +10,14 @@
 
 #include "base/err.h"
 
+/* Opens a regular file to read; pipes, devices and folders are refused, and nothing waits for them.
+ * Whatever a user or a folder names is opened so. */
+ew_err ew_file_open(const char *path, int *fd);
+
+/* The first bytes of a regular file, up to `room`: how many there are, 0 where it cannot be read.
+ */
+size_t ew_file_head(const char *path, void *to, size_t room);
+
 /* Reads all of `path`, at most `limit` bytes, and adds a NUL that *size does not count.  Release
  * with free().  EW_ERR_NOT_FOUND, EW_ERR_LIMIT, EW_ERR_IO. */
 ew_err ew_file_read(const char *path, size_t limit, char **data, size_t *size);

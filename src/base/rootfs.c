@@ -137,7 +137,8 @@ static int open_below(const struct ew_root *r, const char *path, int flags)
         errno = ENAMETOOLONG;
         return -1;
     }
-    return openat(r->fd, w.done[0] ? w.done : ".", flags | O_NOFOLLOW | O_CLOEXEC);
+    /* O_NONBLOCK: a pipe in a captured board is opened, or refused, at once. */
+    return openat(r->fd, w.done[0] ? w.done : ".", flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
 
 /* Section 4.2.2: the first 32 bits of the fractional parts of the cube roots of the first 64
  * primes. */
@@ -95,8 +98,13 @@ void ew_sha256_text(struct ew_sha256 *s, char text[EW_SHA256_TEXT])
 
 ew_err ew_sha256_file(const char *path, char text[EW_SHA256_TEXT])
 {
-    FILE *f = fopen(path, "rbe");
-    EW_CHECK(f, errno == ENOENT ? EW_ERR_NOT_FOUND : EW_ERR_IO, "%s: %s", path, strerror(errno));
+    int fd;
+    EW_TRY(ew_file_open(path, &fd));
+    FILE *f = fdopen(fd, "rb");
+    if (!f) {
+        close(fd);
+        return ew_fail(EW_ERR_MEMORY, "%s: no memory to read it", path);
+    }
     struct ew_sha256 s;
     ew_sha256_init(&s);
     uint8_t buf[16384];

@@ -2,7 +2,9 @@
 /* Inputs of `edgewise run`: tensors, images, or random numbers. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/rng.h"
 #include "cli/network.h"
 #include "cli/run_io.h"
@@ -15,11 +17,10 @@
 static ew_err looks_like_image(const char *path, bool *out)
 {
     unsigned char head[8] = {0};
-    FILE *f = fopen(path, "rb");
-    EW_CHECK(f, EW_ERR_NOT_FOUND, "%s: cannot be read", path);
-    const size_t n = fread(head, 1, sizeof(head), f);
-    fclose(f);
-    *out = ew_image_is(head, n);
+    int fd;
+    EW_TRY(ew_file_open(path, &fd)); /* says why where it cannot be read */
+    close(fd);
+    *out = ew_image_is(head, ew_file_head(path, head, sizeof(head)));
     return EW_OK;
 }
 

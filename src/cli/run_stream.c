@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/progress.h"
 #include "base/rootfs.h"
 #include "bench/bench.h"
@@ -41,11 +42,7 @@ static ew_err add_path(struct finding *f, const char *path)
 static bool is_image(const char *path)
 {
     unsigned char head[8] = {0};
-    FILE *f = fopen(path, "rbe");
-    const size_t n = f ? fread(head, 1, sizeof(head), f) : 0;
-    if (f)
-        fclose(f);
-    return ew_image_is(head, n);
+    return ew_image_is(head, ew_file_head(path, head, sizeof(head)));
 }
 
 static ew_err add_folder(struct finding *f, const char *folder)

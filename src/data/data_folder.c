@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "data/folder.h"
 #include "data/image_file.h"
 #include "data/reader.h"
@@ -141,13 +142,12 @@ static ew_err fetch(const struct ew_dataset *d, enum ew_split split, int64_t i, 
     const struct ew_folder_part *p = &((const struct ew_folder *)d->state)->part[split];
     char path[EW_DATA_PATH];
     EW_CHECK(path_of(p, i, path), EW_ERR_LIMIT, "%s: too long a path", p->files[i].path);
-    EW_CLEANUP(close_fd) const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    EW_CHECK(fd >= 0, errno == ENOENT ? EW_ERR_NOT_FOUND : EW_ERR_IO, "%s: %s", path,
-             strerror(errno));
+    EW_CLEANUP(close_fd) int fd;
+    EW_TRY(ew_file_open(path, &fd));
     struct stat st;
     EW_CHECK(fstat(fd, &st) == 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
-    EW_CHECK(S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= MAX_FILE, EW_ERR_FORMAT,
-             "%s: %lld bytes are no image", path, (long long)st.st_size);
+    EW_CHECK(st.st_size > 0 && st.st_size <= MAX_FILE, EW_ERR_FORMAT, "%s: %lld bytes are no image",
+             path, (long long)st.st_size);
     EW_TRY(ew_bytes_need(&s->raw, (size_t)st.st_size));
     int64_t got = 0;
     for (ssize_t n = 1; got < st.st_size && n > 0; got += n, s->ops_read++) {

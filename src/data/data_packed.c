@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "data/blob.h"
 #include "data/packed.h"
@@ -23,11 +24,7 @@ struct state {
 static bool knows(const char *path)
 {
     char magic[8] = "";
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const bool ok = fd >= 0 && pread(fd, magic, 8, 0) == 8 && memcmp(magic, EW_PACK_MAGIC, 8) == 0;
-    if (fd >= 0)
-        close(fd);
-    return ok;
+    return ew_file_head(path, magic, 8) == 8 && memcmp(magic, EW_PACK_MAGIC, 8) == 0;
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */

@@ -110,14 +110,19 @@ static ew_err take_classes(struct ew_dataset *d, struct ew_folder *f, const stru
     return EW_OK;
 }
 
-static ew_err add_dir(struct ew_dataset *d, struct ew_folder_part *p, const struct ew_root *root,
-                      const char *dir, int64_t label)
+/* A class's folder may be a link to somewhere else, as a file may. */
+static ew_err add_dir(struct ew_dataset *d, struct ew_folder_part *p, const char *dir,
+                      int64_t label)
 {
+    char path[EW_DATA_PATH];
     struct ew_arena names_arena;
+    EW_CLEANUP(ew_root_close) struct ew_root root = {.fd = -1};
+    EW_CHECK(ew_data_join(path, p->dir, dir), EW_ERR_LIMIT, "%s/%s: too long a path", p->dir, dir);
+    EW_TRY(ew_root_open(path, &root));
     ew_arena_init(&names_arena);
     const char *const *names = NULL;
     int n = 0;
-    ew_err err = ew_root_list(root, dir, &names_arena, &names, &n);
+    ew_err err = ew_root_list(&root, "/", &names_arena, &names, &n);
     for (int i = 0; i < n && err == EW_OK; i++)
         if (ew_folder_is_image(names[i]))
             err = add(d, p, ew_arena_printf(&d->arena, "%s/%s", dir, names[i]), label);
@@ -135,11 +140,11 @@ ew_err ew_folder_add_classes(struct ew_dataset *d, struct ew_folder *f, enum ew_
     for (int k = 0; k < f->n_classes; k++) {
         if (!is_dir(p->dir, f->classes[k]))
             continue; /* a class without samples in this part */
-        EW_TRY(add_dir(d, p, &root, f->classes[k], k));
+        EW_TRY(add_dir(d, p, f->classes[k], k));
         const char *images = ew_arena_printf(&d->arena, "%s/images", f->classes[k]);
         EW_CHECK(images, EW_ERR_MEMORY, "%s: no memory", p->dir);
         if (is_dir(p->dir, images))
-            EW_TRY(add_dir(d, p, &root, images, k));
+            EW_TRY(add_dir(d, p, images, k));
     }
     return EW_OK;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "data/reader.h"
@@ -187,8 +188,8 @@ static int open_kth(const struct ew_dataset *d, enum ew_split split, int64_t k, 
     struct stat st;
     if (!d->reader->file || !d->reader->file(d, split, k, path))
         return -2;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+    int fd;
+    if (ew_file_open(path, &fd) == EW_OK && fstat(fd, &st) == 0) {
         *size = st.st_size;
         return fd;
     }

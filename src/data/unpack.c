@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -25,10 +26,13 @@ static void close_gz(gzFile *g)
 
 static ew_err open_gz(const char *path, gzFile *out)
 {
-    errno = 0;
-    *out = gzopen(path, "rbe"); /* plain files pass through */
-    EW_CHECK(*out, errno == ENOENT ? EW_ERR_NOT_FOUND : EW_ERR_IO, "%s: %s", path,
-             errno ? strerror(errno) : "no memory");
+    int fd;
+    EW_TRY(ew_file_open(path, &fd));
+    *out = gzdopen(fd, "rb"); /* plain files pass through */
+    if (!*out) {
+        close(fd);
+        return ew_fail(EW_ERR_MEMORY, "%s: no memory to read it", path);
+    }
     gzbuffer(*out, COPY_BYTES);
     return EW_OK;
 }

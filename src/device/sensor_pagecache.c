@@ -129,7 +129,7 @@ static struct ew_value measure(const struct state *s)
 {
     size_t all = 0, resident = 0;
     for (int i = 0; i < s->n; i++) {
-        const int fd = open(s->files[i], O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        const int fd = open(s->files[i], O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         struct stat st;
         if (fd < 0)
             continue; /* removed meanwhile */

@@ -228,10 +228,6 @@ void ew_checkpoint_fini(struct ew_checkpoint *c)
 bool ew_checkpoint_is(const char *path)
 {
     char head[sizeof(magic)];
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return false;
-    const size_t n = fread(head, 1, sizeof(head), f);
-    fclose(f);
-    return n == sizeof(head) && memcmp(head, magic, sizeof(magic)) == 0;
+    return ew_file_head(path, head, sizeof(head)) == sizeof(head) &&
+           memcmp(head, magic, sizeof(magic)) == 0;
 }

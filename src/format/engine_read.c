@@ -338,10 +338,9 @@ ew_err ew_engine_file_parse(const void *bytes, size_t size, const char *what,
 static ew_err map_file(const char *path, void **map, size_t *size)
 {
     struct stat st;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    EW_CHECK(fd >= 0, errno == ENOENT ? EW_ERR_NOT_FOUND : EW_ERR_IO, "%s: %s", path,
-             strerror(errno));
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
+    int fd;
+    EW_TRY(ew_file_open(path, &fd));
+    if (fstat(fd, &st) != 0 || st.st_size == 0) {
         close(fd);
         return ew_fail(EW_ERR_FORMAT, "%s: is no engine file", path);
     }
@@ -390,9 +389,5 @@ ew_err ew_engine_file_check_weights(const struct ew_engine_file *e, const char *
 bool ew_engine_file_is(const char *path)
 {
     char head[8] = {0};
-    FILE *f = fopen(path, "rbe");
-    const bool is = f && fread(head, 1, 8, f) == 8 && memcmp(head, EW_ENGINE_MAGIC, 8) == 0;
-    if (f)
-        fclose(f);
-    return is;
+    return ew_file_head(path, head, 8) == 8 && memcmp(head, EW_ENGINE_MAGIC, 8) == 0;
 }

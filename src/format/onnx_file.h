@@ -16,12 +16,15 @@ struct ew_onnx_file {
     size_t spent, limit;        /* bytes that unpacking took and may take */
     struct ew_onnx_span *spans; /* large tensor data that lies in the arena */
     int n_spans, cap_spans;
-    struct ew_names externs; /* "=path" and "offset length path" of external data: its index */
+    /* Of external data: "@location", "=device:inode", "offset length file", each with its index. */
+    struct ew_names externs;
     struct ew_onnx_extern {
         void *data;   /* of a range that has been read */
         int64_t left; /* bytes of a file that no range has taken */
+        int file;     /* index of a location's file */
     } * extern_list;
     int n_externs, cap_externs;
+    size_t external_bytes; /* that were read */
 };
 
 struct ew_onnx_span {

@@ -10,10 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/num.h"
 #include "format/onnx_file.h"
 
 #define SMALL ((size_t)4 << 10) /* bytes: copied to the graph at once */
+#define MAX_EXTERNAL                                                                               \
+    ((size_t)64 << 30) /* bytes of external files together: a sparse one costs none */
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "tensors in files are little-endian, and are used as they are"
@@ -243,25 +246,31 @@ static void close_fd(int *fd)
         close(*fd);
 }
 
-static ew_err read_range(struct ew_onnx_file *f, const struct external *x, const char *what,
-                         struct ew_tensor *out, int64_t *file_size)
+/* Opens the file; *fd is the caller's. */
+static ew_err open_external(const struct ew_onnx_file *f, const char *location, const char *what,
+                            int *fd, struct stat *st)
 {
     EW_CLEANUP(ew_free_ptr) char *path = NULL;
-    EW_ASSERT(x->location); /* what makes it external */
-    EW_TRY(locate(f, x->location, what, &path));
+    EW_TRY(locate(f, location, what, &path));
     EW_ASSERT(path);
-    EW_CLEANUP(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    EW_TRY(ew_fail_in(ew_file_open(path, fd), "tensor %s: external data", what));
+    EW_CHECK(fstat(*fd, st) == 0, EW_ERR_IO, "tensor %s: external data %.200s: %s", what, location,
+             strerror(errno));
+    return EW_OK;
+}
+
+static ew_err read_range(struct ew_onnx_file *f, const struct external *x, const char *what,
+                         struct ew_tensor *out)
+{
+    EW_CLEANUP(close_fd) int fd = -1;
     struct stat st;
-    EW_CHECK(fd >= 0 && fstat(fd, &st) == 0, EW_ERR_IO, "tensor %s: external data %.200s: %s", what,
-             x->location, strerror(errno));
+    EW_TRY(open_external(f, x->location, what, &fd, &st));
     const size_t bytes = ew_tensor_bytes(out);
-    EW_CHECK(
-        S_ISREG(st.st_mode) && x->offset <= st.st_size && bytes <= (size_t)(st.st_size - x->offset),
-        EW_ERR_FORMAT, "tensor %s: external data %.200s has %lld bytes, %zu at %lld are needed",
-        what, x->location, (long long)st.st_size, bytes, (long long)x->offset);
+    EW_CHECK(x->offset <= st.st_size && bytes <= (size_t)(st.st_size - x->offset), EW_ERR_FORMAT,
+             "tensor %s: external data %.200s has %lld bytes, %zu at %lld are needed", what,
+             x->location, (long long)st.st_size, bytes, (long long)x->offset);
     out->data = ew_arena_alloc(&f->arena, bytes);
     EW_CHECK(out->data, EW_ERR_MEMORY, "tensor %s: no memory for %zu bytes", what, bytes);
-    *file_size = st.st_size;
     const ew_err e = read_at(fd, x->offset, out->data, bytes);
     return ew_fail_in(e, "tensor %s: external data %.200s", what, x->location);
 }
@@ -281,6 +290,30 @@ static ew_err enter(struct ew_onnx_file *f, const char *key, bool *fresh, int *o
     return ew_names_add(&f->externs, key, *out);
 }
 
+/* The entry of the file that a location means.  "w", "./w" and a link to it are one file: what
+ * counts is the device and the inode. */
+static ew_err find_file(struct ew_onnx_file *f, const char *location, const char *what, int *out)
+{
+    bool fresh = false;
+    int at;
+    EW_TRY(enter(f, ew_arena_printf(&f->arena, "@%s", location), &fresh, &at));
+    if (fresh) {
+        EW_CLEANUP(close_fd) int fd = -1;
+        struct stat st;
+        int file;
+        EW_TRY(open_external(f, location, what, &fd, &st));
+        EW_TRY(enter(f,
+                     ew_arena_printf(&f->arena, "=%llx:%llx", (unsigned long long)st.st_dev,
+                                     (unsigned long long)st.st_ino),
+                     &fresh, &file));
+        if (fresh)
+            f->extern_list[file].left = st.st_size;
+        f->extern_list[at].file = file;
+    }
+    *out = f->extern_list[at].file;
+    return EW_OK;
+}
+
 /* Reads the tensor's range, or takes what an equal range gave: tensors may share one.  All other
  * ranges together must fit the file, so that it cannot make us read its bytes a million times. */
 static ew_err read_external(struct ew_onnx_file *f, const Ew__OnnxTensor *t, const char *what,
@@ -294,21 +327,22 @@ static ew_err read_external(struct ew_onnx_file *f, const Ew__OnnxTensor *t, con
              "tensor %s is %s of %s, but its external data has length %lld", what,
              ew_shape_text(&out->shape, shape), ew_dtype_name(out->dtype), (long long)x.length);
     int range = 0, file = 0;
-    bool new_range = false, new_file = false;
-    EW_TRY(enter(f,
-                 ew_arena_printf(&f->arena, "%lld %zu %s", (long long)x.offset, bytes, x.location),
+    bool new_range = false;
+    EW_TRY(find_file(f, x.location, what, &file));
+    EW_TRY(enter(f, ew_arena_printf(&f->arena, "%lld %zu %d", (long long)x.offset, bytes, file),
                  &new_range, &range));
-    EW_TRY(enter(f, ew_arena_printf(&f->arena, "=%s", x.location), &new_file, &file));
     if (!new_range) {
         out->data = f->extern_list[range].data;
         return bytes < SMALL ? keep_or_note(f, out->data, keep, out) : EW_OK;
     }
-    EW_CHECK(new_file || f->extern_list[file].left >= (int64_t)bytes, EW_ERR_FORMAT,
+    EW_CHECK(f->extern_list[file].left >= (int64_t)bytes, EW_ERR_FORMAT,
              "tensor %s: more is taken from external data %.200s than it has", what, x.location);
-    int64_t size = 0;
-    EW_TRY(read_range(f, &x, what, out, &size));
+    EW_CHECK(bytes <= MAX_EXTERNAL - f->external_bytes, EW_ERR_LIMIT,
+             "tensor %s: more than %zu GiB of external data", what, MAX_EXTERNAL >> 30);
+    EW_TRY(read_range(f, &x, what, out));
     f->extern_list[range].data = out->data;
-    f->extern_list[file].left = (new_file ? size : f->extern_list[file].left) - (int64_t)bytes;
+    f->extern_list[file].left -= (int64_t)bytes;
+    f->external_bytes += bytes;
     return keep_or_note(f, out->data, keep, out);
 }
 

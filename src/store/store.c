@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -177,7 +178,9 @@ static ew_err prepare_file(struct ew_store *s, const struct ew_store_opts *o)
 ew_err ew_store_open(const char *path, const struct ew_store_opts *opts, struct ew_store **out)
 {
     const struct ew_store_opts none = {0}, *o = opts ? opts : &none;
-    const bool there = access(path, F_OK) == 0;
+    struct stat st;
+    const bool there = stat(path, &st) == 0;
+    EW_CHECK(!there || S_ISREG(st.st_mode), EW_ERR_IO, "%s: is not a regular file", path);
     EW_CHECK(there || (!o->read_only && !o->existing), EW_ERR_NOT_FOUND, "%s: %s", path,
              strerror(errno));
     EW_CHECK(sqlite3_libversion_number() >= 3022000, EW_ERR_UNSUPPORTED, "SQLite %s is too old",

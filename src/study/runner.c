@@ -89,10 +89,33 @@ static ew_err put_study(struct ew_runner *r, const char *now)
     return ew_store_put(r->store, EW_RECORD_STUDY, 0, &row);
 }
 
+/* One process at a time runs a study on a store: two would measure each other, and both do every
+ * job.  Its row says which; called inside the transaction that puts ours there. */
+static ew_err check_holder(struct ew_runner *r)
+{
+    struct ew_rows *rows;
+    EW_TRY(ew_store_query(r->store, &rows, "SELECT pid, stamp, updated FROM study WHERE name = ?1",
+                          "s", r->study->name));
+    ew_err err = EW_OK;
+    if (ew_rows_next(rows)) {
+        const int pid = (int)ew_rows_int(rows, 0);
+        const char *stamp = ew_rows_text(rows, 1), *updated = ew_rows_text(rows, 2);
+        if (stamp && pid != (int)getpid() && ew_process_alive(pid, stamp))
+            err = ew_fail(EW_ERR_IO,
+                          "%s: process %d is running this study on %s (last heard of %s); wait for "
+                          "it, or give another --db",
+                          r->study->name, pid, r->opts.db, updated ? updated : "never");
+    }
+    const ew_err ended = ew_rows_free(rows);
+    return err == EW_OK ? ended : err;
+}
+
 static ew_err put_head(struct ew_runner *r)
 {
     EW_TRY(ew_store_begin(r->store));
-    ew_err err = ew_store_put(r->store, EW_RECORD_MACHINE, 0, &r->machine);
+    ew_err err = check_holder(r);
+    if (err == EW_OK)
+        err = ew_store_put(r->store, EW_RECORD_MACHINE, 0, &r->machine);
     for (int i = 0; err == EW_OK && i < r->study->n_published; i++)
         err = ew_store_put(r->store, EW_RECORD_PUBLISHED, 0, &r->study->published[i]);
     if (err == EW_OK)

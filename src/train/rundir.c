@@ -45,13 +45,43 @@ static ew_err check_room(const char *path, int64_t need)
     return EW_OK;
 }
 
+/* The end of the last whole row within the first `bytes` of an open file. */
+static int64_t whole_rows(int fd, int64_t bytes)
+{
+    char block[4096];
+    while (bytes > 0) {
+        const int64_t n = ew_min_i64(bytes, (int64_t)sizeof(block));
+        if (pread(fd, block, (size_t)n, (off_t)(bytes - n)) != n)
+            return 0;
+        const char *end = memrchr(block, '\n', (size_t)n);
+        if (end)
+            return bytes - n + (end - block) + 1;
+        bytes -= n;
+    }
+    return 0;
+}
+
+/* Cuts the file to what the checkpoint counts; where less is there, to the rows that are. */
+static bool cut(int fd, const char *path, int64_t *bytes)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return false;
+    if (st.st_size < *bytes) {
+        EW_WARN("%s: has %lld bytes, the checkpoint counts %lld: rows were lost; training goes on",
+                path, (long long)st.st_size, (long long)*bytes);
+        *bytes = whole_rows(fd, st.st_size);
+    }
+    return ftruncate(fd, (off_t)*bytes) == 0;
+}
+
 static ew_err open_rows(const struct ew_rundir *r, const char *name, int64_t bytes,
                         struct ew_rowfile *out)
 {
     ew_rundir_file(r, name, out->path);
-    const int fd = open(out->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    const int fd = open(out->path, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
     EW_CHECK(fd >= 0, EW_ERR_IO, "%s: %s", out->path, strerror(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0 || ftruncate(fd, (off_t)bytes) != 0 ||
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 || !cut(fd, out->path, &bytes) ||
         !(out->f = fdopen(fd, "a"))) {
         const ew_err e =
             ew_fail(EW_ERR_IO, "%s: %s", out->path,
@@ -66,33 +96,43 @@ static ew_err open_rows(const struct ew_rundir *r, const char *name, int64_t byt
     return EW_OK;
 }
 
-/* The file is the head line that a run writes first, and no more. */
-static bool only_head(const char *path)
+/* The rows of a file that begins with the line that a run writes first, which has *head_bytes; -1:
+ * it does not. */
+static int rows_of(const char *path, int64_t *head_bytes)
 {
     EW_CLEANUP(ew_free_ptr) char *head = NULL;
     EW_CLEANUP(ew_free_ptr) char *text = NULL;
     size_t n = 0, size = 0;
     FILE *f = open_memstream(&head, &n);
     if (!f)
-        return false;
+        return -1;
     ew_record_csv_head(f, EW_RECORD_EPOCH);
-    if (fclose(f) != 0 || ew_file_read(path, (size_t)1 << 16, &text, &size) != EW_OK)
-        return false;
-    return size == n && memcmp(text, head, n) == 0;
+    if (fclose(f) != 0 || ew_file_read(path, (size_t)1 << 24, &text, &size) != EW_OK)
+        return -1;
+    if (size < n || memcmp(text, head, n) != 0)
+        return -1;
+    int rows = 0;
+    *head_bytes = (int64_t)n;
+    for (size_t i = n; i < size; i++)
+        rows += text[i] == '\n';
+    return rows;
 }
 
-/* A new run takes a folder that has none of its files, or the beginning of a run that was ended
- * before its first epoch; anything else in their place is somebody's. */
-static ew_err check_free(const struct ew_rundir *r)
+/* A new run takes a folder that has none of its files, or the beginning of a run that was killed
+ * before its first checkpoint; anything else in their place is somebody's. */
+static ew_err check_free(const struct ew_rundir *r, int64_t *head_bytes)
 {
-    static const char *const others[] = {"options.ini", "machine.json", "last.ckpt", "best.ckpt",
-                                         "result.json"};
+    static const char *const others[] = {"last.ckpt", "result.json", "best.ckpt", "options.ini",
+                                         "machine.json"};
     char path[EW_RUNDIR_PATH];
     struct stat st;
-    if (only_head(ew_rundir_file(r, row_files[EW_ROWS_EPOCHS_CSV].name, path)))
-        return EW_OK;
-    for (size_t i = 0; i < EW_ROWS_COUNT + EW_COUNT(others); i++) {
-        ew_rundir_file(r, i < EW_ROWS_COUNT ? row_files[i].name : others[i - EW_ROWS_COUNT], path);
+    const int rows =
+        rows_of(ew_rundir_file(r, row_files[EW_ROWS_EPOCHS_CSV].name, path), head_bytes);
+    /* The first epoch's best.ckpt comes before its last.ckpt. */
+    const size_t n = rows < 0 ? EW_COUNT(others) + EW_ROWS_COUNT : rows <= 1 ? 2 : 3;
+    for (size_t i = 0; i < n; i++) {
+        const bool other = i < EW_COUNT(others);
+        ew_rundir_file(r, other ? others[i] : row_files[i - EW_COUNT(others)].name, path);
         EW_CHECK(lstat(path, &st) != 0 || (S_ISREG(st.st_mode) && st.st_size == 0), EW_ERR_IO,
                  "%s: exists, and a new run replaces nothing; choose another folder", path);
     }
@@ -130,7 +170,7 @@ static ew_err open_files(struct ew_rundir *r, const int64_t bytes[EW_ROWS_COUNT]
         EW_TRY(open_rows(r, row_files[i].name, bytes[i], &r->rows[i]));
         if (i == 0)
             sweep_leftovers(r); /* nobody else is at work here */
-        if (row_files[i].csv && bytes[i] == 0)
+        if (row_files[i].csv && r->rows[i].good == 0)
             ew_record_csv_head(r->rows[i].rows, row_files[i].kind);
     }
     ew_rundir_flush(r);
@@ -149,9 +189,13 @@ ew_err ew_rundir_open(const char *path, int64_t need, const int64_t bytes[EW_ROW
     EW_TRY(ew_folder_make(path));
     EW_TRY(check_room(path, need));
     strcpy(out->path, path);
+    int64_t keep[EW_ROWS_COUNT];
+    memcpy(keep, bytes, sizeof(keep));
+    /* The head of a run that is begun again stays: killed now, it still tells whose folder it is.
+     */
     if (bytes[EW_ROWS_EPOCHS_CSV] == 0)
-        EW_TRY(check_free(out));
-    const ew_err e = open_files(out, bytes);
+        EW_TRY(check_free(out, &keep[EW_ROWS_EPOCHS_CSV]));
+    const ew_err e = open_files(out, keep);
     if (e != EW_OK)
         ew_rundir_close(out);
     return e;

@@ -52,14 +52,18 @@ static void reads(void)
     EW_EXPECT_SAME(data, NULL);
 }
 
-/* Files that do not tell their size: endless ones stop at the limit, those of /proc are read whole.
- */
+/* Files that do not tell their size, as those of /proc, are read whole; devices and pipes, which
+ * may not end or not begin, are refused. */
 static void reads_without_size(void)
 {
     char *data = NULL;
     size_t size = 0;
-    EW_EXPECT_ERR(ew_file_read("/dev/zero", 1 << 20, &data, &size), EW_ERR_LIMIT,
-                  "more than the limit");
+    EW_EXPECT_ERR(ew_file_read("/dev/zero", 1 << 20, &data, &size), EW_ERR_IO,
+                  "not a regular file");
+    EW_EXPECT_INT(mkfifo(ew_test_path("fifo"), 0666), 0);
+    EW_EXPECT_ERR(ew_file_read(ew_test_path("fifo"), 9, &data, &size), EW_ERR_IO,
+                  "not a regular file");
+    EW_EXPECT_INT(ew_file_head(ew_test_path("fifo"), (char[4]){0}, 4), 0);
     EW_EXPECT_OK(ew_file_read("/proc/self/status", 1 << 20, &data, &size));
     EW_EXPECT(size > 100 && size == strlen(data));
     free(data);

@@ -135,6 +135,46 @@ static void failures_are_recorded(void)
     ew_arena_fini(&a);
 }
 
+/* Two processes once ran one study on one store, and each removed the other's folders. */
+static void one_process_at_a_time(void)
+{
+    struct ew_arena a;
+    struct ew_study s;
+    struct ew_runner_counts c;
+    char db[256], log[256];
+    int started[2], end[2];
+    ew_arena_init(&a);
+    snprintf(db, sizeof(db), "%s", ew_test_path("lock.db"));
+    snprintf(log, sizeof(log), "%s", ew_test_path("lock.log"));
+    const struct ew_runner_opts o = options(make_program("lock.sh", "", log), db);
+    EW_EXPECT_OK(kit_parse(&a, HEAD "[a]\nnetwork = n\nworkers = 0 1\n", false, NULL, &s));
+    if (!EW_EXPECT(pipe(started) == 0 && pipe(end) == 0))
+        return;
+    const pid_t pid = fork();
+    if (pid == 0) { /* holds the study until `end` closes */
+        struct ew_runner *r;
+        char ok = ew_runner_open(&s, &o, &r) == EW_OK ? 'y' : 'n';
+        close(end[1]);
+        (void)!write(started[1], &ok, 1);
+        (void)!read(end[0], &ok, 1);
+        _exit(0);
+    }
+    char ok = 0, want[32];
+    close(end[0]);
+    EW_EXPECT_INT(read(started[0], &ok, 1), 1);
+    EW_EXPECT_INT(ok, 'y');
+    snprintf(want, sizeof(want), "process %d is running", (int)pid);
+    EW_EXPECT_ERR(run_all(&s, &o, &c), EW_ERR_IO, want);
+    EW_EXPECT_INT(lines_of(log), 0);
+    close(end[1]);
+    waitpid(pid, NULL, 0);
+    EW_EXPECT_OK(run_all(&s, &o, &c)); /* the holder is gone, whatever its row says */
+    EW_EXPECT_INT(c.done, 2);
+    close(started[0]);
+    close(started[1]);
+    ew_arena_fini(&a);
+}
+
 /* The program is given the store, the run and nothing of ours that would change what it does. */
 static void children_know_their_run(void)
 {
@@ -248,5 +288,6 @@ static void a_full_disk_stops_the_study(void)
 }
 
 EW_TEST_MAIN(EW_TEST(jobs_are_run_once), EW_TEST(failures_are_recorded),
-             EW_TEST(children_know_their_run), EW_TEST(noisy_runs_are_marked_and_repeated),
-             EW_TEST(kills_lose_nothing), EW_TEST(a_full_disk_stops_the_study))
+             EW_TEST(one_process_at_a_time), EW_TEST(children_know_their_run),
+             EW_TEST(noisy_runs_are_marked_and_repeated), EW_TEST(kills_lose_nothing),
+             EW_TEST(a_full_disk_stops_the_study))

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training as a whole: it learns, its times add up, it goes on bit for bit, it survives a full
  * disk. */
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -287,12 +289,93 @@ static pid_t spawn_training(const struct ew_train_opts *o, const char *folder)
     if (pid != 0)
         return pid;
     struct session s;
-    if (session_open(&s, o, folder) != EW_OK)
+    if (session_open(&s, o, folder) != EW_OK) {
+        fprintf(stderr, "%s\n", ew_error_message());
         _exit(3);
+    }
     train_some(s.t, 0);
     ew_trainer_save(s.t);
     ew_trainer_close(s.t);
     _exit(0);
+}
+
+/* A new run begins in an empty folder. */
+static void clear_folder(const char *folder)
+{
+    char path[1024];
+    DIR *d = opendir(folder);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+        unlink(path); /* "." and ".." cannot be */
+    }
+    if (d)
+        closedir(d);
+}
+
+/* Rows that were taken away from a run, or that its checkpoint counts and that never were, once
+ * became zeros, up to a gigabyte of them. */
+static void goes_on_without_lost_rows(void)
+{
+    struct ew_train_opts o = small_opts();
+    o.epochs = 1;
+    char folder[512], path[600];
+    snprintf(folder, sizeof(folder), "%s", ew_test_path("cut"));
+    snprintf(path, sizeof(path), "%s/epochs.csv", folder);
+    for (int cut = 0; cut < 2; cut++) {
+        struct session s;
+        char *text = NULL;
+        size_t size = 0;
+        o.epochs++;
+        EW_EXPECT_OK(session_open(&s, &o, folder));
+        train_some(s.t, 0);
+        ew_trainer_save(s.t);
+        session_close(&s);
+        EW_EXPECT_OK(ew_file_read(path, 1 << 20, &text, &size));
+        EW_EXPECT(text && strncmp(text, "epoch", 5) == 0 && strlen(text) == size);
+        EW_EXPECT(size && text[size - 1] == '\n');
+        if (cut == 0) /* in the middle of a row */
+            EW_EXPECT_INT(truncate(path, (off_t)size - 5), 0);
+        if (cut == 1)
+            EW_EXPECT_INT(unlink(path), 0);
+        free(text);
+    }
+    struct session s;
+    char *text = NULL;
+    size_t size = 0;
+    o.epochs++;
+    EW_EXPECT_OK(session_open(&s, &o, folder));
+    train_some(s.t, 0);
+    session_close(&s);
+    EW_EXPECT_OK(ew_file_read(path, 1 << 20, &text, &size));
+    EW_EXPECT(text && strncmp(text, "epoch", 5) == 0 && strlen(text) == size);
+    int rows = 0;
+    for (size_t i = 0; i < size; i++)
+        rows += text[i] == '\n';
+    EW_EXPECT_INT(rows, 2); /* the head and the last epoch */
+    free(text);
+}
+
+/* A new run replaces neither rows nor checkpoints of another, nor files that are not of a run. */
+static void leaves_the_folders_of_others(void)
+{
+    static const char *const theirs[] = {"options.ini", "epochs.csv", "best.ckpt", "result.json"};
+    const struct ew_train_opts o = small_opts();
+    char folder[512], path[600];
+    snprintf(folder, sizeof(folder), "%s", ew_test_path("theirs"));
+    mkdir(folder, 0777);
+    for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++) {
+        struct session s;
+        char *text = NULL;
+        size_t size = 0;
+        clear_folder(folder);
+        snprintf(path, sizeof(path), "%s/%s", folder, theirs[i]);
+        EW_EXPECT_OK(ew_file_write(path, "mine", 4));
+        EW_EXPECT_ERR(session_open(&s, &o, folder), EW_ERR_IO, "replaces nothing");
+        session_close(&s);
+        EW_EXPECT_OK(ew_file_read(path, 99, &text, &size));
+        EW_EXPECT_INT(size, 4);
+        free(text);
+    }
 }
 
 /* Kill -9 at twenty random points, wherever they fall: computing, writing rows, in the middle of a
@@ -319,7 +402,7 @@ static void survives_being_killed(void)
             break;
         if (WIFEXITED(status)) { /* it was over too soon: once more from the beginning */
             EW_EXPECT_INT(WEXITSTATUS(status), 0);
-            unlink(ew_test_path("killed/last.ckpt"));
+            clear_folder(folder);
         }
     }
     EW_EXPECT_INT(kills, 20);
@@ -382,6 +465,8 @@ int main(int argc, char **argv)
 {
     static const struct ew_test tests[] = {
         /* First: a process that forks has no threads of its own yet. */
+        EW_TEST(goes_on_without_lost_rows),
+        EW_TEST(leaves_the_folders_of_others),
         EW_TEST(survives_being_killed),
         EW_TEST(a_finished_run_stays_finished),
         EW_TEST(a_schedule_has_its_milestones),

@@ -1,0 +1,37 @@
+# What lies in a folder may be a pipe that nobody writes, a link, a file that names one file many times, or one
+# that unpacks to a thousand times its size.  None of it may hang, or take memory without bound.
+export EW_UNIT=test
+limit() { ulimit -v "$1" && edgewise version; } # which a program built with sanitizers cannot run under
+bounded() {
+    (limit "$1") >/dev/null 2>&1 || set -- unlimited "${@:2}"
+    (ulimit -v "$1" && shift && timeout 60 edgewise "$@" 2>&1) || echo "exit $?"
+}
+
+# A pipe: refused at once by every command that is given one, passed by in a folder.
+mkdir -p images/a images/b
+mkfifo pipe images/a/x.png
+edgewise data make --kind digits --train 2 --test 1 --to set >/dev/null 2>&1
+cp "$(find set -name '*.png' | head -n 1)" images/b/y.png
+for command in "info pipe" "run pipe --random" "run lenet5 -i pipe" "compile pipe -o x.ewe" "study ./pipe" \
+    "data info pipe" "train lenet5 --data images --init pipe --classes 2" "eval pipe --data images" "report --db pipe"; do
+    # shellcheck disable=SC2086
+    timeout 20 edgewise $command >/dev/null 2>err.txt && echo "$command: ok" || echo "$command: exit $? $(head -n 1 err.txt)"
+done
+timeout 20 edgewise data info images | grep -E '^(train|from)'
+mkdir -p board/proc && mkfifo board/proc/cpuinfo board/proc/meminfo
+timeout 20 edgewise probe --root board >/dev/null && echo "probe: ok"
+timeout 20 edgewise probe --root board --capture copy >/dev/null && echo "capture: ok"
+
+# A class folder behind a link is followed, as its files are.
+mkdir -p linked/a && mv images/b linked-b && ln -s ../linked-b linked/b && cp linked-b/y.png linked/a/z.png
+edgewise data info linked | grep -E '^(train|classes)'
+
+# 200 names of one file of 20 MB once were 4 GB.
+cp "$CASES/../fixtures/finds/external-alias.onnx" .
+truncate -s 20000000 w.bin
+bounded 1000000 info external-alias.onnx | grep parameters | tail -n 1
+
+# 1 GB of zeros in 1 MB.
+mkdir gz
+head -c 1000000000 /dev/zero | gzip -9 >gz/train-images-idx3-ubyte.gz
+bounded 1500000 data info gz
