@@ -1,0 +1,84 @@
+# The CUDA module, libedgewise-cuda.so: kernels by nvcc, and calls of cuDNN and cuBLASLt.  The library opens it
+# at run time (src/backend/cuda/cuda_module.c), so nothing else is linked to CUDA.
+#
+# nvcc is called by rules of our own: as a language of CMake's it would get the C compiler's warning flags.
+ew_feature(CUDA "NVIDIA GPUs through CUDA and cuDNN")
+set(EW_CUDA_ARCHITECTURES "" CACHE STRING
+  "compute capabilities that kernels are compiled for (72;75;80;87;89;90); empty: in a release all of these that nvcc knows, else PTX alone")
+set(EW_HAVE_CUDA OFF)
+
+# The sanitizers' runtimes and CUDA's driver do not agree about memory.
+if(EW_CUDA STREQUAL "AUTO" AND (EW_SANITIZE OR CMAKE_CROSSCOMPILING))
+  return()
+endif()
+if(NOT EW_CUDA STREQUAL "OFF")
+  find_program(EW_NVCC nvcc PATHS /usr/local/cuda/bin)
+  get_filename_component(cuda_root "${EW_NVCC}" REALPATH)
+  get_filename_component(cuda_root "${cuda_root}" DIRECTORY)
+  get_filename_component(cuda_root "${cuda_root}" DIRECTORY)
+  find_path(EW_CUDNN_INCLUDE cudnn.h PATHS ${cuda_root}/include)
+  foreach(library cudnn cublasLt cudart_static)
+    find_library(EW_CUDA_${library} ${library} PATHS ${cuda_root}/lib64 ${cuda_root}/lib)
+    mark_as_advanced(EW_CUDA_${library})
+  endforeach()
+  mark_as_advanced(EW_NVCC EW_CUDNN_INCLUDE)
+  set(found OFF)
+  if(EW_NVCC AND EW_CUDNN_INCLUDE AND EW_CUDA_cudnn AND EW_CUDA_cublasLt AND EW_CUDA_cudart_static)
+    set(found ON)
+  endif()
+  ew_feature_found(CUDA ${found} "CUDA toolkit with nvcc, cuDNN and cuBLAS (docs/jetson.md)")
+endif()
+
+# ew_cuda_code(OUT): nvcc's -gencode flags.
+function(ew_cuda_code out)
+  set(wanted ${EW_CUDA_ARCHITECTURES})
+  if(NOT wanted)
+    set(wanted 72 75 80 87 89 90)
+  endif()
+  execute_process(COMMAND ${EW_NVCC} --list-gpu-arch OUTPUT_VARIABLE known)
+  set(flags)
+  set(last)
+  foreach(arch IN LISTS wanted)
+    if(known MATCHES "compute_${arch}\n")
+      list(APPEND flags -gencode=arch=compute_${arch},code=sm_${arch})
+      set(last ${arch})
+      if(NOT EW_CUDA_ARCHITECTURES AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+        set(flags) # the driver compiles PTX when the module is opened
+        break()
+      endif()
+    endif()
+  endforeach()
+  if(NOT last)
+    message(FATAL_ERROR "${EW_NVCC} compiles for none of ${wanted}")
+  endif()
+  set(${out} ${flags} -gencode=arch=compute_${last},code=compute_${last} PARENT_SCOPE)
+endfunction()
+
+# ew_cuda_module(TARGET FOLDER): the module of all .cu and .c files of a folder.
+function(ew_cuda_module target folder)
+  ew_cuda_code(code)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cu)
+  file(GLOB headers CONFIGURE_DEPENDS ${folder}/*.cuh ${folder}/../kernels.h)
+  set(objects)
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/cuda/${name}.o)
+    add_custom_command(OUTPUT ${object} DEPENDS ${source} ${headers}
+      COMMAND ${EW_NVCC} -std=c++14 -O3 ${code} -ccbin ${CMAKE_C_COMPILER} -I${PROJECT_SOURCE_DIR}/src
+              -Xcompiler=-fPIC,-fvisibility=hidden --expt-relaxed-constexpr -c ${source} -o ${object}
+      COMMENT "Building CUDA object ${name}" VERBATIM)
+    list(APPEND objects ${object})
+  endforeach()
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/cuda)
+  file(GLOB files CONFIGURE_DEPENDS ${folder}/*.c)
+  add_library(${target} MODULE ${files} ${objects})
+  set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT TRUE)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${target} SYSTEM PRIVATE ${EW_CUDNN_INCLUDE} ${cuda_root}/include)
+  target_compile_options(${target} PRIVATE -Wno-deprecated-declarations) # cuDNN 8's calls, in 9
+  target_link_libraries(${target} PRIVATE ${EW_CUDA_cudnn} ${EW_CUDA_cublasLt} ${EW_CUDA_cudart_static}
+    Threads::Threads rt ${CMAKE_DL_LIBS} stdc++)
+  target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME edgewise-cuda INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()

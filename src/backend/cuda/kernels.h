@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The boundary to the CUDA module (libedgewise-cuda.so): launchers over plain pointers and numbers.
+ *
+ * The library itself knows no header of CUDA's.  It opens the module at run time and gets the table
+ * at the end of this file; everything that needs nvcc, cuDNN or cuBLASLt is behind it.
+ *
+ * Unless it says otherwise a pointer is to device memory, a tensor is channels-last ([N, H, W, C])
+ * without gaps and of the launch's `type`, parameters and statistics are float32, sums are float32
+ * or better.  Reductions go in a fixed order: same input, same card, same bits.
+ * Functions return 0, or a code that `error_text` explains. */
+#ifndef EW_BACKEND_CUDA_KERNELS_H
+#define EW_BACKEND_CUDA_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define EW_CUDA_MODULE_VERSION 1 /* of this file: the library and its module must agree */
+
+/* How activations are stored. */
+enum ew_cuda_type { EW_CUDA_F32, EW_CUDA_F16, EW_CUDA_BF16 };
+
+/* What float32 products are computed with. */
+enum ew_cuda_math {
+    EW_CUDA_MATH_FP32, /* FMA units: full float32 */
+    EW_CUDA_MATH_TF32  /* tensor cores: 10 bits of mantissa, float32 sums */
+};
+
+/* A stream with what launches on it share. */
+struct ew_cuda_queue {
+    void *stream;       /* cudaStream_t */
+    unsigned *counters; /* EW_CUDA_COUNTERS zeros; a launch leaves zeros */
+    int processors;     /* of the device */
+    int deterministic;  /* libraries' algorithms must give the same bits each time */
+    void *cudnn, *blas; /* handles */
+    void *workspace;    /* of the libraries */
+    size_t workspace_bytes;
+};
+
+#define EW_CUDA_COUNTERS 65536
+
+/* ---- Activations: as op/epilogue.h numbers them ---- */
+
+enum ew_cuda_act_kind {
+    EW_CUDA_ACT_NONE,
+    EW_CUDA_ACT_RELU,
+    EW_CUDA_ACT_CLIP,
+    EW_CUDA_ACT_LEAKY,
+    EW_CUDA_ACT_HARD_SWISH,
+    EW_CUDA_ACT_HARD_SIGMOID,
+    EW_CUDA_ACT_SILU,
+    EW_CUDA_ACT_SIGMOID,
+    EW_CUDA_ACT_TANH
+};
+
+struct ew_cuda_act {
+    int kind;
+    float lo, hi;
+};
+
+/* ---- Element-wise chains ---- */
+
+/* Numbers below EW_CUDA_OP_ADD are activations. */
+enum ew_cuda_op {
+    EW_CUDA_OP_ADD = 16,
+    EW_CUDA_OP_SUB,
+    EW_CUDA_OP_MUL,
+    EW_CUDA_OP_DIV,
+    EW_CUDA_OP_MAX,
+    EW_CUDA_OP_MIN,
+    EW_CUDA_OP_POW,
+    EW_CUDA_OP_LAST_BINARY = EW_CUDA_OP_POW,
+    EW_CUDA_OP_NEG = 32,
+    EW_CUDA_OP_ABS,
+    EW_CUDA_OP_EXP,
+    EW_CUDA_OP_LOG,
+    EW_CUDA_OP_SQRT,
+    EW_CUDA_OP_RECIPROCAL,
+    EW_CUDA_OP_ERF,
+    EW_CUDA_OP_GELU,
+    EW_CUDA_OP_SOFTPLUS,
+    EW_CUDA_OP_ELU, /* lo: alpha */
+    EW_CUDA_OP_MISH,
+    EW_CUDA_OP_FLOOR,
+    EW_CUDA_OP_CEIL,
+    EW_CUDA_OP_AFFINE /* x * lo + hi */
+};
+
+#define EW_CUDA_DIMS  4
+#define EW_CUDA_LINKS 6
+
+/* One operation: v = op(v), or v = op(v, b). */
+struct ew_cuda_link {
+    int op;
+    float lo, hi;
+    const void *b;
+    int64_t stride[EW_CUDA_DIMS]; /* of b, in elements; 0 repeats it */
+};
+
+/* y = link[n - 1](... link[0](a)), over dim[0] x ... x dim[3], outermost first; y has no gaps. */
+struct ew_cuda_chain {
+    int type;
+    int n;
+    int add; /* add to y */
+    int64_t dim[EW_CUDA_DIMS];
+    const void *a;
+    int64_t a_stride[EW_CUDA_DIMS];
+    struct ew_cuda_link link[EW_CUDA_LINKS];
+    void *y;
+};
+
+/* y = act(y + bias + residual), or act(y + bias) + residual, over [rows, cols], in place. */
+struct ew_cuda_epilogue {
+    int type;
+    struct ew_cuda_act act;
+    int add_after;
+    int64_t rows;
+    int cols;
+    const float *bias;    /* may be NULL */
+    const void *residual; /* may be NULL */
+    void *y;
+};
+
+/* dx = dy * act'(x); by_output: x is what the activation made (relu). */
+struct ew_cuda_act_back {
+    int type;
+    struct ew_cuda_act act;
+    int by_output;
+    int add; /* add to dx */
+    int64_t n;
+    const void *x, *dy;
+    void *dx;
+};
+
+/* Dropout: element i is dropped where Philox(seed, 0, i / 4)[i % 4] * 2^-32 < ratio. */
+struct ew_cuda_dropout {
+    int type;
+    int add;
+    int64_t n;
+    double ratio;
+    const uint64_t *seed;
+    const void *x;
+    void *y;
+};
+
+/* ---- Reductions ---- */
+
+enum ew_cuda_reduce_kind { EW_CUDA_SUM, EW_CUDA_MAXIMUM };
+
+/* out[o][i] = scale * sum over m of a[o][m][i] (times b[o][m][i], where b is given). */
+struct ew_cuda_reduce {
+    int type;
+    int out_f32; /* the output is float32 whatever the type */
+    int kind;
+    int add;
+    int64_t outer, mid, inner;
+    float scale;
+    const void *a, *b;
+    void *out;
+    float *scratch; /* ew_cuda_reduce_scratch() bytes, also below */
+};
+
+/* ---- Batch norm: x [pixels, channels] ---- */
+
+struct ew_cuda_norm {
+    int type;
+    int64_t pixels;
+    int channels;
+    float eps, momentum; /* momentum: the share of the old running statistics */
+    int batch_stats;     /* statistics of this batch, else the running ones */
+    int update_running;
+    struct ew_cuda_act act;
+    const void *x, *residual; /* y = act(norm(x) + residual); residual may be NULL */
+    void *y;
+    const float *scale, *bias;
+    float *mean, *var; /* running */
+    float *kept;       /* [2][channels]: mean, 1 / std */
+    float *scratch;
+};
+
+/* dz = dy * act'(z), where z went into the activation; dx by the chain rule; dresidual = dz. */
+struct ew_cuda_norm_back {
+    int type;
+    int64_t pixels;
+    int channels;
+    int batch_stats;
+    struct ew_cuda_act act;
+    int add_dx, add_dscale, add_dbias, add_dresidual;
+    const void *x, *y, *dy; /* y: only where there was a residual: relu's mask */
+    void *dx, *dresidual;   /* either may be NULL */
+    const float *scale, *bias, *kept;
+    float *dscale, *dbias; /* either may be NULL */
+    float *sums;           /* [2][channels], written */
+    float *scratch;
+};
+
+/* ---- Windows ---- */
+
+/* x [n, h, w, c], y [n, oh, ow, k]; pads at the end follow from the sizes. */
+struct ew_cuda_window {
+    int n, h, w, c;
+    int oh, ow, k;
+    int kh, kw, sh, sw, ph, pw, dh, dw;
+    int groups;
+};
+
+/* y = act(conv(x, w) + bias + residual), or act(conv + bias) + residual with add_after.
+ * w [k, kh, kw, c / groups]; bias float32 and residual may be NULL. */
+struct ew_cuda_conv {
+    int type, math;
+    struct ew_cuda_window g;
+    struct ew_cuda_act act;
+    int add_after;
+    const void *x, *w, *residual;
+    const float *bias;
+    void *y;
+    int algo; /* of the library: from conv_find; -1: its heuristics' first */
+};
+
+/* dx (of x's shape) and dw (float32) of dy.  Either of dx and dw is NULL. */
+struct ew_cuda_conv_back {
+    int type, math;
+    struct ew_cuda_window g;
+    int add; /* add to what is there */
+    const void *x, *w, *dy;
+    void *dx;
+    float *dw;
+    float *scratch;
+    int algo;
+};
+
+enum ew_cuda_conv_pass { EW_CUDA_FORWARD, EW_CUDA_DGRAD, EW_CUDA_WGRAD };
+
+/* What the library offers for a convolution, best first. */
+struct ew_cuda_algo {
+    int algo;
+    int deterministic;
+    size_t workspace;
+    float ms; /* measured; negative: by heuristics */
+};
+
+/* ---- Pools ---- */
+
+enum ew_cuda_pool_kind { EW_CUDA_POOL_MAX, EW_CUDA_POOL_MEAN };
+
+struct ew_cuda_pool {
+    int type;
+    int kind;
+    int count_pad; /* mean: padding counts as zeros */
+    int pad_end_h, pad_end_w;
+    int adaptive;            /* window o of n is [floor(o * in / n), ceil((o + 1) * in / n)) */
+    struct ew_cuda_window g; /* k = c */
+    const void *x;
+    void *y;
+    uint8_t *index; /* max: place of the maximum in its window; may be NULL forward */
+    const void *dy; /* backward */
+    void *dx;
+    int add;
+};
+
+/* ---- Loss and softmax ---- */
+
+/* Softmax cross-entropy of x [samples, classes]: as op/op_softmax_cross_entropy.c. */
+struct ew_cuda_loss {
+    int type;
+    int label_bytes; /* 4 or 8 */
+    int mean;        /* the mean over counted samples, else the sum */
+    int64_t samples;
+    int classes;
+    float smoothing;
+    int64_t ignore;
+    const void *x, *labels;
+    const float *weights; /* [classes], or NULL */
+    float *loss;          /* forward */
+    void *dx;             /* backward */
+    const float *dloss;   /* backward: the gradient of the loss; NULL: 1 */
+    int add;
+    float *scratch; /* samples + 1 floats */
+};
+
+enum ew_cuda_softmax_kind { EW_CUDA_SOFTMAX, EW_CUDA_LOG_SOFTMAX };
+
+struct ew_cuda_softmax {
+    int type;
+    int kind;
+    int64_t rows;
+    int cols;
+    const void *x; /* backward: y */
+    void *y;       /* backward: dx */
+    const void *dy;
+    int add;
+};
+
+/* ---- Moving ---- */
+
+#define EW_CUDA_COPY_DIMS 6
+
+/* y[sum i_d * y_stride_d] = x[sum i_d * x_stride_d] for all i: slices, parts of a concatenation,
+ * transposes, shuffles.  Strides are in elements. */
+struct ew_cuda_copy {
+    int bytes; /* of an element: 1, 2, 4 or 8 */
+    int rank;
+    int add_type; /* -1: copy; else the type in which it adds to y */
+    int64_t dim[EW_CUDA_COPY_DIMS], x_stride[EW_CUDA_COPY_DIMS], y_stride[EW_CUDA_COPY_DIMS];
+    const void *x;
+    void *y;
+};
+
+/* A resampling of [n, h, w, c] by tables: output row o reads `taps_h` rows of x. */
+struct ew_cuda_resize {
+    int type;
+    int n, h, w, c, oh, ow, taps_h, taps_w;
+    const int *at_h, *at_w;           /* [oh][taps_h], [ow][taps_w] */
+    const float *weight_h, *weight_w; /* likewise */
+    const void *x;
+    void *y;
+};
+
+/* ---- Matrix products ---- */
+
+/* y [m, n] = act(alpha * A B + beta * y + bias); everything row-major, A [m, k] or, trans_a,
+ * [k, m]; B [k, n] or [n, k].  Activations that the library's epilogue does not have are done
+ * behind it. */
+struct ew_cuda_gemm {
+    int type, math;
+    int out_f32; /* y is float32 whatever the type */
+    int trans_a, trans_b;
+    int64_t m, n, k;
+    int64_t batch, stride_a, stride_b, stride_y; /* batch 0 or 1: one product */
+    float alpha, beta;
+    struct ew_cuda_act act;
+    const void *a, *b, *residual; /* residual: added before the activation; may be NULL */
+    const float *bias;            /* [n], or NULL */
+    void *y;
+};
+
+/* ---- Optimiser ---- */
+
+enum ew_cuda_update_kind { EW_CUDA_SGD, EW_CUDA_NESTEROV, EW_CUDA_ADAM, EW_CUDA_ADAMW };
+
+/* One parameter; tables of these are in device memory. */
+struct ew_cuda_param {
+    float *w, *state[2];
+    const float *g;
+    void *copy; /* the parameter once more in `copy_type`, for mixed precision; NULL: none */
+    int copy_type;
+    int64_t n;
+};
+
+/* What changes from step to step, in device memory, written before a run. */
+struct ew_cuda_rates {
+    double lr, momentum, weight_decay, beta1, beta2, eps;
+    double bias1, bias2; /* 1 - beta^t */
+    float grad_scale;    /* gradients are multiplied by it: 1 / loss scale */
+    int skip;            /* leave everything as it is: overflow of scaled gradients */
+};
+
+#define EW_CUDA_UPDATE_CHUNK 4096 /* elements of a parameter that a block takes */
+
+struct ew_cuda_update {
+    int kind;
+    int n_chunks;
+    const struct ew_cuda_param *params;
+    const int *chunk_param, *chunk_index; /* [n_chunks]: parameter, and number of the chunk in it */
+    const struct ew_cuda_rates *rates;
+};
+
+/* ---- The device ---- */
+
+struct ew_cuda_device {
+    char name[128];
+    int major, minor; /* compute capability */
+    int processors;   /* streaming multiprocessors */
+    int integrated;   /* shares its memory with the host (Jetson) */
+    int clock_khz, memory_clock_khz, bus_bits;
+    size_t memory, l2_bytes;
+    char uuid[40];                    /* "GPU-..." without the prefix */
+    int driver, runtime, cudnn, blas; /* versions as their libraries number them */
+};
+
+enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE };
+
+/* ---- The table ----
+ * X(name, parameters): each is `int name(parameters)`. */
+/* clang-format off */
+#define EW_CUDA_MAP(X)                                                                             \
+    X(device_count, (int *n))                                                                      \
+    X(device_info, (int device, struct ew_cuda_device *out))                                       \
+    X(device_use, (int device)) /* by this thread, from now on */                                  \
+    X(device_memory, (size_t *free_bytes, size_t *total))                                          \
+    X(alloc, (size_t bytes, void **out))                                                           \
+    X(release, (void *p))                                                                          \
+    X(alloc_host, (size_t bytes, void **out)) /* pinned */                                         \
+    X(release_host, (void *p))                                                                     \
+    X(copy, (struct ew_cuda_queue *q, void *to, const void *from, size_t bytes, int kind))         \
+    X(clear, (struct ew_cuda_queue *q, void *p, size_t bytes))                                     \
+    X(queue_open, (int deterministic, size_t workspace, struct ew_cuda_queue **out))               \
+    X(queue_close, (struct ew_cuda_queue *q))                                                      \
+    X(queue_wait, (struct ew_cuda_queue *q)) /* until it is idle; tells errors of launches */      \
+    X(event_new, (int timing, void **out))                                                         \
+    X(event_free, (void *event))                                                                   \
+    X(event_record, (struct ew_cuda_queue *q, void *event))                                        \
+    X(event_wait, (void *event))                                                                   \
+    X(event_hold, (struct ew_cuda_queue *q, void *event)) /* the queue waits for the event */      \
+    X(event_ms, (void *from, void *to, float *out))                                                \
+    X(capture_begin, (struct ew_cuda_queue *q))                                                    \
+    X(capture_end, (struct ew_cuda_queue *q, void **graph))                                        \
+    X(graph_launch, (struct ew_cuda_queue *q, void *graph))                                        \
+    X(graph_free, (void *graph))                                                                   \
+    X(chain, (struct ew_cuda_queue *q, const struct ew_cuda_chain *p))                             \
+    X(epilogue, (struct ew_cuda_queue *q, const struct ew_cuda_epilogue *p))                       \
+    X(act_back, (struct ew_cuda_queue *q, const struct ew_cuda_act_back *p))                       \
+    X(dropout, (struct ew_cuda_queue *q, const struct ew_cuda_dropout *p))                         \
+    X(reduce, (struct ew_cuda_queue *q, const struct ew_cuda_reduce *p))                           \
+    X(norm, (struct ew_cuda_queue *q, const struct ew_cuda_norm *p))                               \
+    X(norm_back, (struct ew_cuda_queue *q, const struct ew_cuda_norm_back *p))                     \
+    X(depthwise, (struct ew_cuda_queue *q, const struct ew_cuda_conv *p))                          \
+    X(depthwise_dx, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                  \
+    X(depthwise_dw, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                  \
+    X(direct, (struct ew_cuda_queue *q, const struct ew_cuda_conv *p)) /* any convolution, small */\
+    X(direct_dx, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                     \
+    X(direct_dw, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                     \
+    X(conv, (struct ew_cuda_queue *q, const struct ew_cuda_conv *p)) /* cuDNN */                   \
+    X(conv_back, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                     \
+    X(conv_find, (struct ew_cuda_queue *q, int pass, const struct ew_cuda_conv *p, int measure,    \
+                  struct ew_cuda_algo *out, int *n)) /* n: room in, number out */                  \
+    X(pool, (struct ew_cuda_queue *q, const struct ew_cuda_pool *p))                               \
+    X(pool_back, (struct ew_cuda_queue *q, const struct ew_cuda_pool *p))                          \
+    X(loss, (struct ew_cuda_queue *q, const struct ew_cuda_loss *p))                               \
+    X(softmax, (struct ew_cuda_queue *q, const struct ew_cuda_softmax *p))                         \
+    X(softmax_back, (struct ew_cuda_queue *q, const struct ew_cuda_softmax *p))                    \
+    X(strided_copy, (struct ew_cuda_queue *q, const struct ew_cuda_copy *p))                       \
+    X(cast, (struct ew_cuda_queue *q, int from, const void *x, int to, void *y, int64_t n))        \
+    X(resize, (struct ew_cuda_queue *q, const struct ew_cuda_resize *p))                           \
+    X(gemm, (struct ew_cuda_queue *q, const struct ew_cuda_gemm *p))                               \
+    X(update, (struct ew_cuda_queue *q, const struct ew_cuda_update *p))
+/* clang-format on */
+
+struct ew_cuda_api {
+    int version; /* EW_CUDA_MODULE_VERSION */
+    const char *(*error_text)(int code);
+#define EW_CUDA_FIELD(name, parameters) int(*name) parameters;
+    EW_CUDA_MAP(EW_CUDA_FIELD)
+#undef EW_CUDA_FIELD
+};
+
+/* Reductions over `rows` of [outer, rows, cols] are cut into this many parts, whose sums are then
+ * added in order; the same rule on both sides of the boundary, for scratch. */
+static inline int ew_cuda_splits(int64_t outer, int64_t rows, int64_t cols)
+{
+    const int64_t most = (rows + 31) / 32, fill = 1024 / (outer * ((cols + 31) / 32));
+    const int64_t n = fill < most ? fill : most;
+    return n < 1 ? 1 : n > 256 ? 256 : (int)n;
+}
+
+/* Bytes of scratch of a reduction of so many quantities (reduce: 1; norm, norm_back: 2;
+ * depthwise_dw: one a tap, over n * oh * ow rows). */
+static inline size_t ew_cuda_reduce_scratch(int64_t outer, int64_t rows, int64_t cols,
+                                            int quantities)
+{
+    return (size_t)(outer * cols * quantities) * (size_t)ew_cuda_splits(outer, rows, cols) *
+           sizeof(float);
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* The module's one exported symbol. */
+const struct ew_cuda_api *ew_cuda_module(void);
+
+#define EW_CUDA_DECLARE(name, parameters) int ew_cu_##name parameters;
+EW_CUDA_MAP(EW_CUDA_DECLARE)
+#undef EW_CUDA_DECLARE
+const char *ew_cu_error_text(int code);
+#ifdef __cplusplus
+}
+#endif
+
+#endif

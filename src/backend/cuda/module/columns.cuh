@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of columns of [outer, rows, cols], of Q quantities at once, in one launch and a fixed order.
+ *
+ * A block takes up to 32 * V columns and one of `splits` parts of the rows; its threads' sums go
+ * through shared memory, the block's to scratch.  The last block to arrive at a set of columns adds
+ * the parts up in order, in double, so the result does not depend on which block that is. */
+#ifndef EW_BACKEND_CUDA_MODULE_COLUMNS_CUH
+#define EW_BACKEND_CUDA_MODULE_COLUMNS_CUH
+
+#include "backend/cuda/module/device_math.cuh"
+
+struct column_shape {
+    int64_t rows;
+    int cols, splits;
+    float *partial; /* [outer][splits][Q][cols] */
+    unsigned *counters;
+};
+
+#define COLUMN_THREADS 256
+
+/* True in all threads of the block that arrives last of `n`; the counter is zero again then. */
+__device__ inline bool last_block(unsigned *counter, unsigned n)
+{
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0 && threadIdx.y == 0)
+        last = atomicInc(counter, n - 1) == n - 1;
+    __syncthreads();
+    if (last)
+        __threadfence();
+    return last;
+}
+
+/* map.add(outer, row, col, sum): sum[q][i] += the quantities of V columns.
+ * end(outer, col, total): total[q] of one column. */
+template <int V, int Q, class Map, class End>
+__global__ void __launch_bounds__(COLUMN_THREADS)
+    column_kernel(const column_shape s, const Map map, const End end)
+{
+    __shared__ union {
+        float block[Q * V][COLUMN_THREADS];
+        double total[V][COLUMN_THREADS];
+    } fold;
+    const int x = threadIdx.x, y = threadIdx.y, width = blockDim.x, height = blockDim.y;
+    const int self = y * width + x, base = blockIdx.x * width * V, col = base + x * V;
+    const int64_t outer = blockIdx.z;
+    float sum[Q][V] = {};
+    if (col < s.cols)
+        for (int64_t row = (int64_t)blockIdx.y * height + y; row < s.rows;
+             row += (int64_t)s.splits * height)
+            map.add(outer, row, col, sum);
+#pragma unroll
+    for (int q = 0; q < Q; q++)
+#pragma unroll
+        for (int i = 0; i < V; i++)
+            fold.block[q * V + i][self] = sum[q][i];
+    __syncthreads();
+    float *mine = s.partial + (outer * s.splits + blockIdx.y) * Q * s.cols;
+    for (int k = self; k < Q * V * width; k += COLUMN_THREADS) {
+        const int q = k / (V * width), c = k % (V * width);
+        float t = 0;
+        for (int j = 0; j < height; j++)
+            t += fold.block[q * V + c % V][j * width + c / V];
+        if (base + c < s.cols)
+            mine[q * s.cols + base + c] = t;
+    }
+    if (!last_block(s.counters + outer * gridDim.x + blockIdx.x, s.splits))
+        return;
+    const float *parts = s.partial + outer * s.splits * Q * s.cols;
+    double total[Q] = {};
+#pragma unroll
+    for (int q = 0; q < Q; q++) {
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < V; i++) {
+            double part = 0;
+            if (col < s.cols)
+                for (int k = y; k < s.splits; k += height)
+                    part += __ldcg(&parts[((int64_t)k * Q + q) * s.cols + col + i]);
+            fold.total[i][self] = part;
+        }
+        __syncthreads();
+        if (self < V * width)
+            for (int j = 0; j < height; j++)
+                total[q] += fold.total[self % V][j * width + self / V];
+    }
+    if (self < V * width && base + self < s.cols)
+        end(outer, base + self, total);
+}
+
+/* Threads along columns: a power of two, at most 32. */
+static inline int column_width(int cols, int v)
+{
+    int w = 1;
+    while (w < 32 && w * v < cols)
+        w *= 2;
+    return w;
+}
+
+template <int V, int Q, class Map, class End>
+static int column_launch(ew_cuda_queue *q, int64_t outer, int64_t rows, int cols, float *scratch,
+                         const Map &map, const End &end)
+{
+    const int width = column_width(cols, V);
+    const column_shape s = {rows, cols, ew_cuda_splits(outer, rows, cols), scratch, q->counters};
+    const dim3 grid((cols + width * V - 1) / (width * V), s.splits, (unsigned)outer);
+    if ((int64_t)grid.x * grid.z > EW_CUDA_COUNTERS || outer > 65535)
+        return cudaErrorInvalidConfiguration;
+    column_kernel<V, Q>
+        <<<grid, dim3(width, COLUMN_THREADS / width), 0, stream_of(q)>>>(s, map, end);
+    return cudaGetLastError();
+}
+
+#endif

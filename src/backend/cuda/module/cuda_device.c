@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The module's table, devices, memory, queues, events and graphs. */
+#include <cublasLt.h>
+#include <cuda_runtime.h>
+#include <cudnn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cuda/module/cuda_status.h"
+
+const char *ew_cu_error_text(int code)
+{
+    if (code >= EW_CU_BLAS)
+        return cublasLtGetStatusString((cublasStatus_t)(code - EW_CU_BLAS));
+    if (code >= EW_CU_CUDNN)
+        return cudnnGetErrorString((cudnnStatus_t)(code - EW_CU_CUDNN));
+    if (code == cudaErrorInsufficientDriver)
+        return "there is no NVIDIA driver, or one that is too old for this build's CUDA";
+    return cudaGetErrorString((cudaError_t)code);
+}
+
+static cudaStream_t stream_of(const struct ew_cuda_queue *q)
+{
+    return (cudaStream_t)q->stream;
+}
+
+/* ---- Devices ---- */
+
+int ew_cu_device_count(int *n)
+{
+    *n = 0;
+    return cudaGetDeviceCount(n);
+}
+
+static int attribute(enum cudaDeviceAttr a, int device)
+{
+    int v = 0;
+    cudaDeviceGetAttribute(&v, a, device);
+    return v;
+}
+
+int ew_cu_device_info(int device, struct ew_cuda_device *out)
+{
+    struct cudaDeviceProp p;
+    EW_CU_TRY(cudaGetDeviceProperties(&p, device));
+    memset(out, 0, sizeof(*out));
+    snprintf(out->name, sizeof(out->name), "%.127s", p.name);
+    out->major = p.major;
+    out->minor = p.minor;
+    out->processors = p.multiProcessorCount;
+    out->integrated = p.integrated;
+    out->clock_khz = attribute(cudaDevAttrClockRate, device);
+    out->memory_clock_khz = attribute(cudaDevAttrMemoryClockRate, device);
+    out->bus_bits = attribute(cudaDevAttrGlobalMemoryBusWidth, device);
+    out->memory = p.totalGlobalMem;
+    out->l2_bytes = (size_t)p.l2CacheSize;
+    const unsigned char *u = (const unsigned char *)p.uuid.bytes;
+    for (int i = 0, at = 0; i < 16; i++)
+        at += snprintf(out->uuid + at, sizeof(out->uuid) - (size_t)at, "%s%02x",
+                       i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
+    cudaDriverGetVersion(&out->driver);
+    cudaRuntimeGetVersion(&out->runtime);
+    out->cudnn = (int)cudnnGetVersion();
+    out->blas = (int)cublasLtGetVersion();
+    return 0;
+}
+
+int ew_cu_device_use(int device)
+{
+    return cudaSetDevice(device);
+}
+
+int ew_cu_device_memory(size_t *free_bytes, size_t *total)
+{
+    return cudaMemGetInfo(free_bytes, total);
+}
+
+/* ---- Memory ---- */
+
+int ew_cu_alloc(size_t bytes, void **out)
+{
+    return cudaMalloc(out, bytes ? bytes : 1);
+}
+
+int ew_cu_release(void *p)
+{
+    return cudaFree(p);
+}
+
+int ew_cu_alloc_host(size_t bytes, void **out)
+{
+    return cudaHostAlloc(out, bytes ? bytes : 1, cudaHostAllocPortable);
+}
+
+int ew_cu_release_host(void *p)
+{
+    return cudaFreeHost(p);
+}
+
+int ew_cu_copy(struct ew_cuda_queue *q, void *to, const void *from, size_t bytes, int kind)
+{
+    static const enum cudaMemcpyKind kinds[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
+                                                cudaMemcpyDeviceToDevice};
+    return cudaMemcpyAsync(to, from, bytes, kinds[kind], stream_of(q));
+}
+
+int ew_cu_clear(struct ew_cuda_queue *q, void *p, size_t bytes)
+{
+    return cudaMemsetAsync(p, 0, bytes, stream_of(q));
+}
+
+/* ---- Queues ---- */
+
+int ew_cu_queue_close(struct ew_cuda_queue *q)
+{
+    if (!q)
+        return 0;
+    if (q->cudnn)
+        cudnnDestroy((cudnnHandle_t)q->cudnn);
+    if (q->blas)
+        cublasLtDestroy((cublasLtHandle_t)q->blas);
+    cudaFree(q->workspace);
+    cudaFree(q->counters);
+    const int e = q->stream ? cudaStreamDestroy(stream_of(q)) : 0;
+    free(q);
+    return e;
+}
+
+static int queue_fill(struct ew_cuda_queue *q)
+{
+    int device;
+    cudaStream_t stream;
+    EW_CU_TRY(cudaGetDevice(&device));
+    q->processors = attribute(cudaDevAttrMultiProcessorCount, device);
+    EW_CU_TRY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    q->stream = stream;
+    EW_CU_TRY(cudaMalloc((void **)&q->counters, EW_CUDA_COUNTERS * sizeof(unsigned)));
+    EW_CU_TRY(cudaMemset(q->counters, 0, EW_CUDA_COUNTERS * sizeof(unsigned)));
+    if (!q->workspace_bytes)
+        return 0; /* for copies only */
+    EW_CU_TRY(cudaMalloc(&q->workspace, q->workspace_bytes));
+    EW_CU_CUDNN_TRY(cudnnCreate((cudnnHandle_t *)&q->cudnn));
+    EW_CU_CUDNN_TRY(cudnnSetStream((cudnnHandle_t)q->cudnn, stream));
+    EW_CU_BLAS_TRY(cublasLtCreate((cublasLtHandle_t *)&q->blas));
+    return 0;
+}
+
+int ew_cu_queue_open(int deterministic, size_t workspace, struct ew_cuda_queue **out)
+{
+    struct ew_cuda_queue *q = calloc(1, sizeof(*q));
+    if (!q)
+        return cudaErrorMemoryAllocation;
+    q->deterministic = deterministic;
+    q->workspace_bytes = workspace;
+    const int e = queue_fill(q);
+    if (e)
+        ew_cu_queue_close(q);
+    else
+        *out = q;
+    return e;
+}
+
+int ew_cu_queue_wait(struct ew_cuda_queue *q)
+{
+    return cudaStreamSynchronize(stream_of(q));
+}
+
+/* ---- Events ---- */
+
+int ew_cu_event_new(int timing, void **out)
+{
+    return cudaEventCreateWithFlags((cudaEvent_t *)out, timing ? 0 : cudaEventDisableTiming);
+}
+
+int ew_cu_event_free(void *event)
+{
+    return event ? cudaEventDestroy((cudaEvent_t)event) : 0;
+}
+
+int ew_cu_event_record(struct ew_cuda_queue *q, void *event)
+{
+    return cudaEventRecord((cudaEvent_t)event, stream_of(q));
+}
+
+int ew_cu_event_wait(void *event)
+{
+    return cudaEventSynchronize((cudaEvent_t)event);
+}
+
+int ew_cu_event_hold(struct ew_cuda_queue *q, void *event)
+{
+    return cudaStreamWaitEvent(stream_of(q), (cudaEvent_t)event, 0);
+}
+
+int ew_cu_event_ms(void *from, void *to, float *out)
+{
+    return cudaEventElapsedTime(out, (cudaEvent_t)from, (cudaEvent_t)to);
+}
+
+/* ---- Graphs ---- */
+
+int ew_cu_capture_begin(struct ew_cuda_queue *q)
+{
+    return cudaStreamBeginCapture(stream_of(q), cudaStreamCaptureModeThreadLocal);
+}
+
+int ew_cu_capture_end(struct ew_cuda_queue *q, void **graph)
+{
+    cudaGraph_t g = NULL;
+    EW_CU_TRY(cudaStreamEndCapture(stream_of(q), &g));
+    const int e = cudaGraphInstantiateWithFlags((cudaGraphExec_t *)graph, g, 0);
+    cudaGraphDestroy(g);
+    return e;
+}
+
+int ew_cu_graph_launch(struct ew_cuda_queue *q, void *graph)
+{
+    return cudaGraphLaunch((cudaGraphExec_t)graph, stream_of(q));
+}
+
+int ew_cu_graph_free(void *graph)
+{
+    return graph ? cudaGraphExecDestroy((cudaGraphExec_t)graph) : 0;
+}
+
+/* ---- The table ---- */
+
+__attribute__((visibility("default"))) const struct ew_cuda_api *ew_cuda_module(void)
+{
+    static const struct ew_cuda_api api = {.version = EW_CUDA_MODULE_VERSION,
+                                           .error_text = ew_cu_error_text,
+#define EW_CUDA_ENTRY(name, parameters) .name = ew_cu_##name,
+                                           EW_CUDA_MAP(EW_CUDA_ENTRY)
+#undef EW_CUDA_ENTRY
+    };
+    return &api;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One number for the errors of three libraries: CUDA's as they are, the others' above them. */
+#ifndef EW_BACKEND_CUDA_MODULE_CUDA_STATUS_H
+#define EW_BACKEND_CUDA_MODULE_CUDA_STATUS_H
+
+#include "backend/cuda/kernels.h"
+
+enum { EW_CU_CUDNN = 100000, EW_CU_BLAS = 200000 };
+
+#define EW_CU_STEP(call, base)                                                                     \
+    do {                                                                                           \
+        const int ew_status = (int)(call);                                                         \
+        if (ew_status)                                                                             \
+            return (base) + ew_status;                                                             \
+    } while (0)
+
+#define EW_CU_TRY(call)       EW_CU_STEP(call, 0)
+#define EW_CU_CUDNN_TRY(call) EW_CU_STEP(call, EW_CU_CUDNN)
+#define EW_CU_BLAS_TRY(call)  EW_CU_STEP(call, EW_CU_BLAS)
+
+#endif

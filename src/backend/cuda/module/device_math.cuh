@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the .cu files share: storage types, vector loads, activations, launch sizes. */
+#ifndef EW_BACKEND_CUDA_MODULE_DEVICE_MATH_CUH
+#define EW_BACKEND_CUDA_MODULE_DEVICE_MATH_CUH
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "backend/cuda/kernels.h"
+
+/* bfloat16 as bits: CUDA 11's own type cannot be converted on cards before 8.0. */
+struct bf16 {
+    uint16_t bits;
+};
+
+__device__ inline float to_float(float v)
+{
+    return v;
+}
+__device__ inline float to_float(__half v)
+{
+    return __half2float(v);
+}
+__device__ inline float to_float(bf16 v)
+{
+    return __uint_as_float((unsigned)v.bits << 16);
+}
+
+template <typename T> __device__ inline T from_float(float v);
+template <> __device__ inline float from_float<float>(float v)
+{
+    return v;
+}
+template <> __device__ inline __half from_float<__half>(float v)
+{
+    return __float2half_rn(v);
+}
+template <> __device__ inline bf16 from_float<bf16>(float v)
+{
+    const unsigned u = __float_as_uint(v);
+    bf16 r;
+    r.bits = isnan(v) ? 0x7fc0 : (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+    return r;
+}
+
+template <typename T, int V> struct alignas(sizeof(T) * V) pack {
+    T v[V];
+};
+
+template <int V, typename T> __device__ inline void load(const T *p, float out[V])
+{
+    const pack<T, V> r = *reinterpret_cast<const pack<T, V> *>(p);
+#pragma unroll
+    for (int i = 0; i < V; i++)
+        out[i] = to_float(r.v[i]);
+}
+
+template <int V, typename T> __device__ inline void store(T *p, const float in[V])
+{
+    pack<T, V> r;
+#pragma unroll
+    for (int i = 0; i < V; i++)
+        r.v[i] = from_float<T>(in[i]);
+    *reinterpret_cast<pack<T, V> *>(p) = r;
+}
+
+/* store, or add to what is there */
+template <int V, typename T> __device__ inline void put(T *p, const float in[V], int add)
+{
+    float v[V];
+    if (add)
+        load<V>(p, v);
+#pragma unroll
+    for (int i = 0; i < V; i++)
+        v[i] = add ? v[i] + in[i] : in[i];
+    store<V>(p, v);
+}
+
+__device__ inline float sigmoid(float x)
+{
+    return 1 / (1 + expf(-x));
+}
+
+__device__ inline float act_apply(const ew_cuda_act &a, float x)
+{
+    switch (a.kind) {
+    case EW_CUDA_ACT_RELU:
+        return x > 0 || isnan(x) ? x : 0;
+    case EW_CUDA_ACT_CLIP:
+        return x < a.lo ? a.lo : x > a.hi ? a.hi : x;
+    case EW_CUDA_ACT_LEAKY:
+        return x > 0 ? x : x * a.lo;
+    case EW_CUDA_ACT_HARD_SWISH:
+        return x >= 3 ? x : x <= -3 ? 0 : x * (x + 3) * (1 / 6.f);
+    case EW_CUDA_ACT_HARD_SIGMOID:
+        return fminf(fmaxf(x * a.lo + a.hi, 0), 1);
+    case EW_CUDA_ACT_SILU:
+        return x * sigmoid(x);
+    case EW_CUDA_ACT_SIGMOID:
+        return sigmoid(x);
+    case EW_CUDA_ACT_TANH:
+        return tanhf(x);
+    }
+    return x;
+}
+
+/* At a kink: of the side where the function is constant, as op/epilogue.c. */
+__device__ inline float act_slope(const ew_cuda_act &a, float x)
+{
+    switch (a.kind) {
+    case EW_CUDA_ACT_RELU:
+        return x > 0;
+    case EW_CUDA_ACT_CLIP:
+        return x > a.lo && x < a.hi;
+    case EW_CUDA_ACT_LEAKY:
+        return x > 0 ? 1 : a.lo;
+    case EW_CUDA_ACT_HARD_SWISH:
+        return x >= 3 ? 1 : x <= -3 ? 0 : x * (1 / 3.f) + 0.5f;
+    case EW_CUDA_ACT_HARD_SIGMOID:
+        return x * a.lo + a.hi > 0 && x * a.lo + a.hi < 1 ? a.lo : 0;
+    case EW_CUDA_ACT_SILU: {
+        const float s = sigmoid(x);
+        return s * (1 + x * (1 - s));
+    }
+    case EW_CUDA_ACT_SIGMOID: {
+        const float s = sigmoid(x);
+        return s * (1 - s);
+    }
+    case EW_CUDA_ACT_TANH: {
+        const float t = tanhf(x);
+        return 1 - t * t;
+    }
+    }
+    return 1;
+}
+
+static inline cudaStream_t stream_of(const ew_cuda_queue *q)
+{
+    return static_cast<cudaStream_t>(q->stream);
+}
+
+/* Blocks for n elements of work, `per` a block, but no more than fill the device a few times: the
+ * kernels loop. */
+static inline unsigned blocks_for(const ew_cuda_queue *q, int64_t n, int per)
+{
+    const int64_t need = (n + per - 1) / per, most = (int64_t)q->processors * 16;
+    return (unsigned)(need < 1 ? 1 : need < most ? need : most);
+}
+
+static inline bool aligned(const void *p, size_t bytes)
+{
+    return reinterpret_cast<uintptr_t>(p) % bytes == 0;
+}
+
+/* Calls f<T>() with the storage type. */
+#define FOR_TYPE(type, ...)                                                                        \
+    switch (type) {                                                                                \
+    case EW_CUDA_F16: {                                                                            \
+        using T = __half;                                                                          \
+        __VA_ARGS__;                                                                               \
+        break;                                                                                     \
+    }                                                                                              \
+    case EW_CUDA_BF16: {                                                                           \
+        using T = bf16;                                                                            \
+        __VA_ARGS__;                                                                               \
+        break;                                                                                     \
+    }                                                                                              \
+    default: {                                                                                     \
+        using T = float;                                                                           \
+        __VA_ARGS__;                                                                               \
+    }                                                                                              \
+    }
+
+#endif

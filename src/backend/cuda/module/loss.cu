@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Softmax over rows and softmax cross-entropy, a warp a row; the optimiser's step over all
+ * parameters at once. */
+#include "backend/cuda/module/columns.cuh"
+
+#define THREADS 256
+#define WARPS   (THREADS / 32)
+#define ALL     0xffffffffu
+
+__device__ static float warp_max(float v)
+{
+    for (int d = 16; d > 0; d /= 2)
+        v = fmaxf(v, __shfl_xor_sync(ALL, v, d));
+    return v;
+}
+
+/* The same in every lane: xor pairs are added in either order with the same bits. */
+__device__ static float warp_sum(float v)
+{
+    for (int d = 16; d > 0; d /= 2)
+        v += __shfl_xor_sync(ALL, v, d);
+    return v;
+}
+
+/* Largest element, and the log of the sum of exp(x - largest). */
+template <typename T> __device__ static float log_sum(const T *x, int n, int lane, float *largest)
+{
+    float most = -INFINITY, sum = 0;
+    for (int i = lane; i < n; i += 32)
+        most = fmaxf(most, to_float(x[i]));
+    most = warp_max(most);
+    for (int i = lane; i < n; i += 32)
+        sum += expf(to_float(x[i]) - most);
+    *largest = most;
+    return logf(warp_sum(sum));
+}
+
+/* ---- Softmax ---- */
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS) softmax_kernel(const ew_cuda_softmax p)
+{
+    const int lane = threadIdx.x % 32;
+    for (int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; row < p.rows;
+         row += (int64_t)gridDim.x * WARPS) {
+        const T *x = static_cast<const T *>(p.x) + row * p.cols;
+        T *y = static_cast<T *>(p.y) + row * p.cols;
+        float most;
+        const float sum = log_sum(x, p.cols, lane, &most);
+        const float inv = expf(-sum);
+        for (int i = lane; i < p.cols; i += 32) {
+            const float v = to_float(x[i]) - most;
+            y[i] = from_float<T>(p.kind == EW_CUDA_SOFTMAX ? expf(v) * inv : v - sum);
+        }
+    }
+}
+
+/* softmax: dx = y (dy - sum(dy y)); log_softmax: dx = dy - exp(y) sum(dy). */
+template <typename T>
+__global__ void __launch_bounds__(THREADS) softmax_back_kernel(const ew_cuda_softmax p)
+{
+    const int lane = threadIdx.x % 32;
+    for (int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; row < p.rows;
+         row += (int64_t)gridDim.x * WARPS) {
+        const T *y = static_cast<const T *>(p.x) + row * p.cols;
+        const T *dy = static_cast<const T *>(p.dy) + row * p.cols;
+        T *dx = static_cast<T *>(p.y) + row * p.cols;
+        float sum = 0;
+        for (int i = lane; i < p.cols; i += 32)
+            sum += to_float(dy[i]) * (p.kind == EW_CUDA_SOFTMAX ? to_float(y[i]) : 1);
+        sum = warp_sum(sum);
+        for (int i = lane; i < p.cols; i += 32) {
+            const float v = to_float(y[i]), g = to_float(dy[i]);
+            const float d = p.kind == EW_CUDA_SOFTMAX ? v * (g - sum) : g - expf(v) * sum;
+            put<1>(dx + i, &d, p.add);
+        }
+    }
+}
+
+extern "C" int ew_cu_softmax(ew_cuda_queue *q, const ew_cuda_softmax *p)
+{
+    const unsigned blocks = blocks_for(q, p->rows, WARPS);
+    FOR_TYPE(p->type, (softmax_kernel<T><<<blocks, THREADS, 0, stream_of(q)>>>(*p)));
+    return cudaGetLastError();
+}
+
+extern "C" int ew_cu_softmax_back(ew_cuda_queue *q, const ew_cuda_softmax *p)
+{
+    const unsigned blocks = blocks_for(q, p->rows, WARPS);
+    FOR_TYPE(p->type, (softmax_back_kernel<T><<<blocks, THREADS, 0, stream_of(q)>>>(*p)));
+    return cudaGetLastError();
+}
+
+/* ---- Cross-entropy ---- */
+
+/* -1: the sample does not count. A label outside [0, classes) gives nan, as no launch can fail. */
+__device__ static int64_t label_at(const ew_cuda_loss &p, int64_t i)
+{
+    const int64_t l = p.label_bytes == 8 ? static_cast<const int64_t *>(p.labels)[i]
+                                         : static_cast<const int *>(p.labels)[i];
+    return l == p.ignore ? -1 : l;
+}
+
+__device__ static float weight_of(const ew_cuda_loss &p, int64_t label)
+{
+    return p.weights ? p.weights[label] : 1;
+}
+
+/* Sum over the block of THREADS, the same in every thread. */
+__device__ static double block_total(double v)
+{
+    __shared__ double part[THREADS];
+    part[threadIdx.x] = v;
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half)
+            part[threadIdx.x] += part[threadIdx.x + half];
+    }
+    __syncthreads();
+    v = part[0];
+    __syncthreads();
+    return v;
+}
+
+/* What the sum of the samples' losses is divided by. */
+__device__ static double divisor_of(const ew_cuda_loss &p)
+{
+    if (!p.mean)
+        return 1;
+    double sum = 0;
+    for (int64_t i = threadIdx.x; i < p.samples; i += THREADS) {
+        const int64_t l = label_at(p, i);
+        sum += l < 0 || l >= p.classes ? 0 : weight_of(p, l);
+    }
+    return block_total(sum);
+}
+
+/* scratch: the samples' losses.  The target of class k is (1 - e) w_l [k = l] + e / K w_k. */
+template <typename T> __global__ void __launch_bounds__(THREADS) loss_kernel(const ew_cuda_loss p)
+{
+    const int lane = threadIdx.x % 32;
+    const double divisor = divisor_of(p);
+    const float up = (float)((p.dloss ? (double)*p.dloss : 1.0) / divisor);
+    const float even = p.smoothing / (float)p.classes;
+    for (int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; row < p.samples;
+         row += (int64_t)gridDim.x * WARPS) {
+        const T *x = static_cast<const T *>(p.x) + row * p.classes;
+        const int64_t label = label_at(p, row);
+        const bool counts = label >= 0 && label < p.classes,
+                   wrong = label >= p.classes || label < -1;
+        float most, loss = 0, targets = 0;
+        const float sum = log_sum(x, p.classes, lane, &most);
+        for (int k = lane; k < p.classes && counts; k += 32) {
+            const float t = (k == label ? (1 - p.smoothing) * weight_of(p, label) : 0) +
+                            (p.smoothing > 0 ? even * weight_of(p, k) : 0);
+            loss -= t * (to_float(x[k]) - most - sum);
+            targets += t;
+        }
+        loss = warp_sum(loss);
+        targets = warp_sum(targets);
+        if (lane == 0 && p.loss)
+            p.scratch[row] = wrong ? NAN : loss;
+        if (!p.dx)
+            continue;
+        T *dx = static_cast<T *>(p.dx) + row * p.classes;
+        for (int k = lane; k < p.classes; k += 32) {
+            const float t = (k == label ? (1 - p.smoothing) * weight_of(p, label) : 0) +
+                            (p.smoothing > 0 ? even * weight_of(p, k) : 0);
+            const float d = counts ? up * (expf(to_float(x[k]) - most - sum) * targets - t) : 0;
+            put<1>(dx + k, &d, p.add);
+        }
+    }
+    if (!p.loss || !last_block(reinterpret_cast<unsigned *>(p.scratch + p.samples), gridDim.x))
+        return;
+    double total = 0;
+    for (int64_t i = threadIdx.x; i < p.samples; i += THREADS)
+        total += __ldcg(&p.scratch[i]);
+    total = block_total(total);
+    if (threadIdx.x == 0)
+        *p.loss = (float)(total / divisor);
+}
+
+extern "C" int ew_cu_loss(ew_cuda_queue *q, const ew_cuda_loss *p)
+{
+    const unsigned blocks = blocks_for(q, p->samples, WARPS);
+    if (p->loss) {
+        const cudaError_t e =
+            cudaMemsetAsync(p->scratch + p->samples, 0, sizeof(unsigned), stream_of(q));
+        if (e)
+            return e;
+    }
+    FOR_TYPE(p->type, (loss_kernel<T><<<blocks, THREADS, 0, stream_of(q)>>>(*p)));
+    return cudaGetLastError();
+}
+
+/* ---- Optimiser ---- */
+
+__device__ static void step_sgd(const ew_cuda_rates &r, bool nesterov, const ew_cuda_param &p,
+                                int64_t i, float g)
+{
+    const float w = p.w[i];
+    g += (float)r.weight_decay * w;
+    float step = g;
+    if (p.state[0]) {
+        const float m = (float)r.momentum * p.state[0][i] + g;
+        p.state[0][i] = m;
+        step = nesterov ? g + (float)r.momentum * m : m;
+    }
+    p.w[i] = w - (float)r.lr * step;
+}
+
+__device__ static void step_adam(const ew_cuda_rates &r, bool decoupled, const ew_cuda_param &p,
+                                 int64_t i, float g)
+{
+    float w = p.w[i];
+    if (decoupled)
+        w -= (float)(r.lr * r.weight_decay) * w;
+    else
+        g += (float)r.weight_decay * w;
+    const float m = (float)r.beta1 * p.state[0][i] + (float)(1 - r.beta1) * g;
+    const float v = (float)r.beta2 * p.state[1][i] + (float)(1 - r.beta2) * g * g;
+    p.state[0][i] = m;
+    p.state[1][i] = v;
+    p.w[i] = w - (float)(r.lr / r.bias1) * m / (sqrtf(v * (float)(1 / r.bias2)) + (float)r.eps);
+}
+
+__global__ void __launch_bounds__(THREADS) update_kernel(const ew_cuda_update u)
+{
+    const ew_cuda_rates r = *u.rates;
+    if (r.skip)
+        return;
+    const ew_cuda_param p = u.params[u.chunk_param[blockIdx.x]];
+    const int64_t first = (int64_t)u.chunk_index[blockIdx.x] * EW_CUDA_UPDATE_CHUNK;
+    const int64_t end = first + EW_CUDA_UPDATE_CHUNK < p.n ? first + EW_CUDA_UPDATE_CHUNK : p.n;
+#pragma unroll 4
+    for (int64_t i = first + threadIdx.x; i < end; i += THREADS) {
+        const float g = p.g[i] * r.grad_scale;
+        if (u.kind == EW_CUDA_ADAM || u.kind == EW_CUDA_ADAMW)
+            step_adam(r, u.kind == EW_CUDA_ADAMW, p, i, g);
+        else
+            step_sgd(r, u.kind == EW_CUDA_NESTEROV, p, i, g);
+        if (p.copy && p.copy_type == EW_CUDA_F16)
+            static_cast<__half *>(p.copy)[i] = from_float<__half>(p.w[i]);
+        else if (p.copy)
+            static_cast<bf16 *>(p.copy)[i] = from_float<bf16>(p.w[i]);
+    }
+}
+
+extern "C" int ew_cu_update(ew_cuda_queue *q, const ew_cuda_update *p)
+{
+    if (p->n_chunks > 0)
+        update_kernel<<<p->n_chunks, THREADS, 0, stream_of(q)>>>(*p);
+    return cudaGetLastError();
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strided copies (slices, concatenations, transposes, shuffles) and resampling by tables. */
+#include "backend/cuda/module/device_math.cuh"
+
+#define THREADS 256
+#define TILE    32
+
+/* ---- Any strides ---- */
+
+template <typename T> __device__ static void add_one(const void *x, void *y)
+{
+    const float v = to_float(*static_cast<const T *>(x));
+    put<1>(static_cast<T *>(y), &v, 1);
+}
+
+template <typename W>
+__global__ void __launch_bounds__(THREADS) copy_kernel(const ew_cuda_copy p, int64_t n)
+{
+    for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < n;
+         k += (int64_t)gridDim.x * THREADS) {
+        int64_t rest = k, from = 0, to = 0;
+#pragma unroll
+        for (int d = EW_CUDA_COPY_DIMS - 1; d >= 0; d--) {
+            if (p.dim[d] == 1)
+                continue;
+            const int64_t next = rest / p.dim[d], i = rest - next * p.dim[d];
+            from += i * p.x_stride[d];
+            to += i * p.y_stride[d];
+            rest = next;
+        }
+        const W *x = static_cast<const W *>(p.x) + from;
+        W *y = static_cast<W *>(p.y) + to;
+        if (p.add_type < 0)
+            *y = *x;
+        else if (p.add_type == EW_CUDA_F32)
+            add_one<float>(x, y);
+        else if (p.add_type == EW_CUDA_F16)
+            add_one<__half>(x, y);
+        else
+            add_one<bf16>(x, y);
+    }
+}
+
+/* ---- Matrix transposes: y[b][j][i] = x[b][i][j] through shared memory ---- */
+
+template <typename W>
+__global__ void transpose_kernel(const W *x, W *y, int rows, int cols, int64_t batch)
+{
+    __shared__ W tile[TILE][TILE + 1];
+    for (int64_t b = blockIdx.z; b < batch; b += gridDim.z) {
+        const W *from = x + b * rows * cols;
+        W *to = y + b * rows * cols;
+        const int i0 = blockIdx.y * TILE, j0 = blockIdx.x * TILE;
+        for (int i = threadIdx.y; i < TILE; i += 8)
+            if (i0 + i < rows && j0 + (int)threadIdx.x < cols)
+                tile[i][threadIdx.x] = from[(int64_t)(i0 + i) * cols + j0 + threadIdx.x];
+        __syncthreads();
+        for (int j = threadIdx.y; j < TILE; j += 8)
+            if (j0 + j < cols && i0 + (int)threadIdx.x < rows)
+                to[(int64_t)(j0 + j) * rows + i0 + threadIdx.x] = tile[threadIdx.x][j];
+        __syncthreads();
+    }
+}
+
+/* Whether the copy is [batch, rows, cols] -> [batch, cols, rows] with dim[3..5] as the loop's. */
+static bool is_transpose(const ew_cuda_copy *p)
+{
+    const int64_t rows = p->dim[5], cols = p->dim[4];
+    return p->add_type < 0 && p->dim[0] == 1 && p->dim[1] == 1 && p->dim[2] == 1 && rows > 1 &&
+           cols > 1 && p->x_stride[4] == 1 && p->x_stride[5] == cols && p->y_stride[5] == 1 &&
+           p->y_stride[4] == rows &&
+           (p->dim[3] == 1 || (p->x_stride[3] == rows * cols && p->y_stride[3] == rows * cols)) &&
+           rows <= 65535 * TILE;
+}
+
+template <typename W> static int copy_launch(ew_cuda_queue *q, const ew_cuda_copy *p)
+{
+    int64_t n = 1;
+    for (int d = 0; d < EW_CUDA_COPY_DIMS; d++)
+        n *= p->dim[d];
+    if (is_transpose(p)) {
+        const int rows = (int)p->dim[5], cols = (int)p->dim[4];
+        const int64_t batch = p->dim[3];
+        const dim3 grid((cols + TILE - 1) / TILE, (rows + TILE - 1) / TILE,
+                        (unsigned)(batch < 65535 ? batch : 65535));
+        transpose_kernel<W><<<grid, dim3(TILE, 8), 0, stream_of(q)>>>(
+            static_cast<const W *>(p->x), static_cast<W *>(p->y), rows, cols, batch);
+    } else if (n > 0) {
+        copy_kernel<W><<<blocks_for(q, n, THREADS), THREADS, 0, stream_of(q)>>>(*p, n);
+    }
+    return cudaGetLastError();
+}
+
+/* Joins neighbouring dimensions that both sides walk in one, and puts them last. */
+static void simplify(ew_cuda_copy *p)
+{
+    ew_cuda_copy r = *p;
+    int n = 0;
+    for (int d = 0; d < p->rank; d++) {
+        if (p->dim[d] == 1)
+            continue;
+        if (n > 0 && r.x_stride[n - 1] == p->x_stride[d] * p->dim[d] &&
+            r.y_stride[n - 1] == p->y_stride[d] * p->dim[d]) {
+            r.dim[n - 1] *= p->dim[d];
+        } else {
+            r.dim[n++] = p->dim[d];
+        }
+        r.x_stride[n - 1] = p->x_stride[d];
+        r.y_stride[n - 1] = p->y_stride[d];
+    }
+    const int shift = EW_CUDA_COPY_DIMS - n;
+    for (int d = EW_CUDA_COPY_DIMS - 1; d >= 0; d--) {
+        p->dim[d] = d < shift ? 1 : r.dim[d - shift];
+        p->x_stride[d] = d < shift ? 0 : r.x_stride[d - shift];
+        p->y_stride[d] = d < shift ? 0 : r.y_stride[d - shift];
+    }
+    p->rank = EW_CUDA_COPY_DIMS;
+}
+
+/* Makes elements `times` as large where rows, strides and addresses allow. */
+static bool widen(ew_cuda_copy *p, int times)
+{
+    const int last = EW_CUDA_COPY_DIMS - 1;
+    if (p->add_type >= 0 || p->bytes * times > 16 || p->x_stride[last] != 1 ||
+        p->y_stride[last] != 1 || p->dim[last] % times || !aligned(p->x, p->bytes * times) ||
+        !aligned(p->y, p->bytes * times))
+        return false;
+    for (int d = 0; d < last; d++)
+        if (p->dim[d] > 1 && (p->x_stride[d] % times || p->y_stride[d] % times))
+            return false;
+    for (int d = 0; d < last; d++)
+        p->x_stride[d] /= times, p->y_stride[d] /= times;
+    p->dim[last] /= times;
+    p->bytes *= times;
+    return true;
+}
+
+extern "C" int ew_cu_strided_copy(ew_cuda_queue *q, const ew_cuda_copy *given)
+{
+    ew_cuda_copy p = *given;
+    simplify(&p);
+    while (p.bytes < 16 && widen(&p, 2))
+        ;
+    switch (p.bytes) {
+    case 1:
+        return copy_launch<uint8_t>(q, &p);
+    case 2:
+        return copy_launch<uint16_t>(q, &p);
+    case 4:
+        return copy_launch<uint32_t>(q, &p);
+    case 8:
+        return copy_launch<uint2>(q, &p);
+    case 16:
+        return copy_launch<uint4>(q, &p);
+    }
+    return cudaErrorNotSupported;
+}
+
+/* ---- Resampling ---- */
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS) resize_kernel(const ew_cuda_resize p)
+{
+    const T *x = static_cast<const T *>(p.x);
+    const int64_t count = (int64_t)p.n * p.oh * p.ow * p.c;
+    for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < count;
+         k += (int64_t)gridDim.x * THREADS) {
+        const int c = (int)(k % p.c), ox = (int)(k / p.c % p.ow);
+        const int oy = (int)(k / p.c / p.ow % p.oh);
+        const int64_t n = k / p.c / p.ow / p.oh;
+        float sum = 0;
+        for (int i = 0; i < p.taps_h; i++) {
+            const float wy = p.weight_h[oy * p.taps_h + i];
+            const T *row = x + (n * p.h + p.at_h[oy * p.taps_h + i]) * p.w * p.c + c;
+            float part = 0;
+            for (int j = 0; j < p.taps_w; j++)
+                part += p.weight_w[ox * p.taps_w + j] *
+                        to_float(row[(int64_t)p.at_w[ox * p.taps_w + j] * p.c]);
+            sum += wy * part;
+        }
+        static_cast<T *>(p.y)[k] = from_float<T>(sum);
+    }
+}
+
+extern "C" int ew_cu_resize(ew_cuda_queue *q, const ew_cuda_resize *p)
+{
+    const int64_t n = (int64_t)p->n * p->oh * p->ow * p->c;
+    const unsigned blocks = blocks_for(q, n, THREADS);
+    FOR_TYPE(p->type, (resize_kernel<T><<<blocks, THREADS, 0, stream_of(q)>>>(*p)));
+    return cudaGetLastError();
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions and batch norm: statistics and application, forward and backward, two launches each.
+ */
+#include "backend/cuda/module/columns.cuh"
+
+/* ---- Sums ---- */
+
+template <int V, typename T> struct reduce_map {
+    const T *a, *b;
+    int64_t rows;
+    int cols, maximum;
+    __device__ void add(int64_t outer, int64_t row, int col, float sum[1][V]) const
+    {
+        const int64_t at = (outer * rows + row) * cols + col;
+        float v[V], w[V];
+        load<V>(a + at, v);
+        if (b)
+            load<V>(b + at, w);
+#pragma unroll
+        for (int i = 0; i < V; i++)
+            sum[0][i] += b ? v[i] * w[i] : v[i];
+    }
+};
+
+template <typename T> struct reduce_end {
+    void *out;
+    int cols, out_f32, add;
+    float scale;
+    __device__ void operator()(int64_t outer, int col, const double *total) const
+    {
+        const float v = (float)(total[0] * scale);
+        if (out_f32)
+            put<1>(static_cast<float *>(out) + outer * cols + col, &v, add);
+        else
+            put<1>(static_cast<T *>(out) + outer * cols + col, &v, add);
+    }
+};
+
+template <typename T> static int reduce_launch(ew_cuda_queue *q, const ew_cuda_reduce *p)
+{
+    const T *a = static_cast<const T *>(p->a), *b = static_cast<const T *>(p->b);
+    const int cols = (int)p->inner;
+    const reduce_end<T> end = {p->out, cols, p->out_f32, p->add, p->scale};
+    if (cols % 4 == 0 && aligned(a, 4 * sizeof(T)) && aligned(b, 4 * sizeof(T))) {
+        const reduce_map<4, T> map = {a, b, p->mid, cols, 0};
+        return column_launch<4, 1>(q, p->outer, p->mid, cols, p->scratch, map, end);
+    }
+    const reduce_map<1, T> map = {a, b, p->mid, cols, 0};
+    return column_launch<1, 1>(q, p->outer, p->mid, cols, p->scratch, map, end);
+}
+
+extern "C" int ew_cu_reduce(ew_cuda_queue *q, const ew_cuda_reduce *p)
+{
+    int status = 0;
+    if (p->kind != EW_CUDA_SUM)
+        return cudaErrorNotSupported;
+    FOR_TYPE(p->type, status = reduce_launch<T>(q, p));
+    return status;
+}
+
+/* ---- Statistics: sums of x - pivot and of its square; the pivot is the first pixel ---- */
+
+template <int V, typename T> struct stats_map {
+    const T *x;
+    int cols;
+    __device__ void add(int64_t, int64_t row, int col, float sum[2][V]) const
+    {
+        float v[V], pivot[V];
+        load<V>(x + row * cols + col, v);
+        load<V>(x + col, pivot);
+#pragma unroll
+        for (int i = 0; i < V; i++) {
+            const float d = v[i] - pivot[i];
+            sum[0][i] += d;
+            sum[1][i] += d * d;
+        }
+    }
+};
+
+template <typename T> struct stats_end {
+    ew_cuda_norm p;
+    __device__ void operator()(int64_t, int c, const double *total) const
+    {
+        const double n = (double)p.pixels, shift = total[0] / n;
+        const double mean = to_float(static_cast<const T *>(p.x)[c]) + shift;
+        const double var = fmax(total[1] / n - shift * shift, 0.0);
+        p.kept[c] = (float)mean;
+        p.kept[p.channels + c] = (float)(1 / sqrt(var + p.eps));
+        if (!p.update_running)
+            return;
+        const double unbiased = p.pixels > 1 ? n / (n - 1) : 1;
+        p.mean[c] = (float)(p.momentum * (double)p.mean[c] + (1 - p.momentum) * mean);
+        p.var[c] = (float)(p.momentum * (double)p.var[c] + (1 - p.momentum) * unbiased * var);
+    }
+};
+
+/* ---- Application: threads keep the coefficients of their channels ---- */
+
+template <int V, typename T>
+__global__ void __launch_bounds__(COLUMN_THREADS) norm_apply_kernel(const ew_cuda_norm p)
+{
+    const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
+    if (c >= p.channels)
+        return;
+    float slope[V], shift[V];
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+        const float mean = p.batch_stats ? p.kept[c + i] : p.mean[c + i];
+        const float inv = p.batch_stats ? p.kept[p.channels + c + i] : rsqrtf(p.var[c + i] + p.eps);
+        slope[i] = inv * p.scale[c + i];
+        shift[i] = p.bias[c + i] - mean * slope[i];
+        if (!p.batch_stats && p.kept && blockIdx.y == 0 && threadIdx.y == 0) {
+            p.kept[c + i] = mean;
+            p.kept[p.channels + c + i] = inv;
+        }
+    }
+    const T *x = static_cast<const T *>(p.x), *residual = static_cast<const T *>(p.residual);
+    for (int64_t row = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; row < p.pixels;
+         row += (int64_t)gridDim.y * blockDim.y) {
+        const int64_t at = row * p.channels + c;
+        float v[V], r[V];
+        load<V>(x + at, v);
+        if (residual)
+            load<V>(residual + at, r);
+#pragma unroll
+        for (int i = 0; i < V; i++)
+            v[i] = act_apply(p.act, v[i] * slope[i] + shift[i] + (residual ? r[i] : 0));
+        store<V>(static_cast<T *>(p.y) + at, v);
+    }
+}
+
+/* Blocks over (columns, rows) that fill the device a few times. */
+static dim3 sheet(const ew_cuda_queue *q, int64_t rows, int cols, int v, dim3 *block)
+{
+    const int width = column_width(cols, v), height = COLUMN_THREADS / width;
+    *block = dim3(width, height);
+    const int64_t across = (cols + width * v - 1) / (width * v);
+    const int64_t need = (rows + height - 1) / height, most = q->processors * 16 / across + 1;
+    const int64_t down = need < most ? need : most;
+    return dim3((unsigned)across, (unsigned)(down < 1 ? 1 : down > 65535 ? 65535 : down));
+}
+
+template <int V, typename T> static int norm_launch(ew_cuda_queue *q, const ew_cuda_norm *p)
+{
+    if (p->batch_stats) {
+        const stats_map<V, T> map = {static_cast<const T *>(p->x), p->channels};
+        const stats_end<T> end = {*p};
+        const int status = column_launch<V, 2>(q, 1, p->pixels, p->channels, p->scratch, map, end);
+        if (status)
+            return status;
+    }
+    dim3 block;
+    const dim3 grid = sheet(q, p->pixels, p->channels, V, &block);
+    norm_apply_kernel<V, T><<<grid, block, 0, stream_of(q)>>>(*p);
+    return cudaGetLastError();
+}
+
+template <typename T> static bool norm_wide(int channels, const void *const *p, int n)
+{
+    bool fits = channels % 4 == 0;
+    for (int i = 0; i < n && fits; i++)
+        fits = aligned(p[i], 4 * sizeof(T));
+    return fits;
+}
+
+extern "C" int ew_cu_norm(ew_cuda_queue *q, const ew_cuda_norm *p)
+{
+    const void *const all[] = {p->x, p->y, p->residual};
+    int status = 0;
+    FOR_TYPE(p->type, status = norm_wide<T>(p->channels, all, 3) ? norm_launch<4, T>(q, p)
+                                                                 : norm_launch<1, T>(q, p));
+    return status;
+}
+
+/* ---- Backward ---- */
+
+/* xhat and dz of V channels of a pixel. */
+template <int V, typename T>
+__device__ inline void norm_gradient(const ew_cuda_norm_back &p, int64_t at, const float *mean,
+                                     const float *inv, const float *scale, const float *bias,
+                                     float *xhat, float *dz)
+{
+    load<V>(static_cast<const T *>(p.x) + at, xhat);
+    load<V>(static_cast<const T *>(p.dy) + at, dz);
+    float y[V];
+    if (p.y)
+        load<V>(static_cast<const T *>(p.y) + at, y);
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+        xhat[i] = (xhat[i] - mean[i]) * inv[i];
+        if (p.act.kind != EW_CUDA_ACT_NONE)
+            dz[i] *= act_slope(p.act, p.y ? y[i] : xhat[i] * scale[i] + bias[i]);
+    }
+}
+
+template <int V, typename T> struct norm_back_map {
+    ew_cuda_norm_back p;
+    __device__ void add(int64_t, int64_t row, int c, float sum[2][V]) const
+    {
+        float mean[V], inv[V], scale[V], bias[V], xhat[V], dz[V];
+#pragma unroll
+        for (int i = 0; i < V; i++) {
+            mean[i] = p.kept[c + i];
+            inv[i] = p.kept[p.channels + c + i];
+            scale[i] = p.scale[c + i];
+            bias[i] = p.bias[c + i];
+        }
+        norm_gradient<V, T>(p, row * p.channels + c, mean, inv, scale, bias, xhat, dz);
+#pragma unroll
+        for (int i = 0; i < V; i++) {
+            sum[0][i] += dz[i];
+            sum[1][i] += dz[i] * xhat[i];
+        }
+    }
+};
+
+struct norm_back_end {
+    ew_cuda_norm_back p;
+    __device__ void operator()(int64_t, int c, const double *total) const
+    {
+        const float dz = (float)total[0], dzx = (float)total[1];
+        p.sums[c] = dz;
+        p.sums[p.channels + c] = dzx;
+        if (p.dbias)
+            put<1>(p.dbias + c, &dz, p.add_dbias);
+        if (p.dscale)
+            put<1>(p.dscale + c, &dzx, p.add_dscale);
+    }
+};
+
+template <int V, typename T>
+__global__ void __launch_bounds__(COLUMN_THREADS) norm_dx_kernel(const ew_cuda_norm_back p)
+{
+    const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
+    if (c >= p.channels)
+        return;
+    float mean[V], inv[V], scale[V], bias[V], dz_mean[V], dzx_mean[V];
+    const float share = p.batch_stats ? 1.f / (float)p.pixels : 0;
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+        mean[i] = p.kept[c + i];
+        inv[i] = p.kept[p.channels + c + i];
+        scale[i] = p.scale[c + i];
+        bias[i] = p.bias[c + i];
+        dz_mean[i] = p.sums[c + i] * share;
+        dzx_mean[i] = p.sums[p.channels + c + i] * share;
+    }
+    for (int64_t row = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; row < p.pixels;
+         row += (int64_t)gridDim.y * blockDim.y) {
+        const int64_t at = row * p.channels + c;
+        float xhat[V], dz[V];
+        norm_gradient<V, T>(p, at, mean, inv, scale, bias, xhat, dz);
+        if (p.dresidual)
+            put<V>(static_cast<T *>(p.dresidual) + at, dz, p.add_dresidual);
+        if (!p.dx)
+            continue;
+#pragma unroll
+        for (int i = 0; i < V; i++)
+            dz[i] = scale[i] * inv[i] * (dz[i] - dz_mean[i] - xhat[i] * dzx_mean[i]);
+        put<V>(static_cast<T *>(p.dx) + at, dz, p.add_dx);
+    }
+}
+
+template <int V, typename T>
+static int norm_back_launch(ew_cuda_queue *q, const ew_cuda_norm_back *p)
+{
+    const norm_back_map<V, T> map = {*p};
+    const norm_back_end end = {*p};
+    const int status = column_launch<V, 2>(q, 1, p->pixels, p->channels, p->scratch, map, end);
+    if (status || (!p->dx && !p->dresidual))
+        return status;
+    dim3 block;
+    const dim3 grid = sheet(q, p->pixels, p->channels, V, &block);
+    norm_dx_kernel<V, T><<<grid, block, 0, stream_of(q)>>>(*p);
+    return cudaGetLastError();
+}
+
+extern "C" int ew_cu_norm_back(ew_cuda_queue *q, const ew_cuda_norm_back *p)
+{
+    const void *const all[] = {p->x, p->y, p->dy, p->dx, p->dresidual};
+    int status = 0;
+    FOR_TYPE(p->type, status = norm_wide<T>(p->channels, all, 5) ? norm_back_launch<4, T>(q, p)
+                                                                 : norm_back_launch<1, T>(q, p));
+    return status;
+}
