@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order_stats.h"
 #include "report/figure_stat.h"
 
 #define MOST_SERIES 12 /* more cannot be told apart; the table has them all */
@@ -194,43 +195,46 @@ static int by_x(const void *a, const void *b)
 
 /* ---- The Pareto front ---- */
 
-/* Whether q is at least as good as p in both and better in one. */
-static bool beats(const struct ew_figure *f, const struct ew_point *q, const struct ew_point *p)
-{
-    const double sx = f->x.better == EW_BETTER_HIGHER ? -1 : 1;
-    const double sy = f->y[0].better == EW_BETTER_HIGHER ? -1 : 1;
-    return sx * q->x <= sx * p->x && sy * q->y <= sy * p->y &&
-           (sx * q->x < sx * p->x || sy * q->y < sy * p->y);
-}
-
 static bool comparable(const struct ew_point *p, const struct ew_point *q)
 {
     return p->group->quality == q->group->quality &&
            strcmp(p->group->machine, q->group->machine) == 0;
 }
 
-/* The front of the points that are comparable with `first`, over all series; true where there is
- * one. */
-static bool front_of(struct ew_figure *f, int own, const struct ew_point *first,
-                     struct ew_series *front)
+/* The points that are comparable with `first`, over all series. */
+static int comparable_points(const struct ew_figure *f, int own, const struct ew_point *first,
+                             struct ew_point *out)
 {
+    int n = 0;
     for (int i = 0; i < own; i++)
-        for (int j = 0; j < f->series[i].n_points; j++) {
-            const struct ew_point *p = &f->series[i].points[j];
-            bool beaten = !comparable(first, p);
-            for (int m = 0; m < own && !beaten; m++)
-                for (int n = 0; n < f->series[m].n_points && !beaten; n++)
-                    beaten = comparable(first, &f->series[m].points[n]) &&
-                             beats(f, &f->series[m].points[n], p);
-            if (beaten)
-                continue;
-            front->points[front->n_points] = *p;
-            front->points[front->n_points].label = NULL;
-            front->points[front->n_points].low = front->points[front->n_points].high = NAN;
-            front->points[front->n_points++].group = NULL;
-        }
+        for (int j = 0; j < f->series[i].n_points; j++)
+            if (comparable(first, &f->series[i].points[j]))
+                out[n++] = f->series[i].points[j];
+    return n;
+}
+
+/* Leaves those of the front, bare and in order. */
+static ew_err keep_front(struct ew_arena *a, const struct ew_figure *f, struct ew_series *front)
+{
+    const double sx = f->x.better == EW_BETTER_HIGHER ? -1 : 1;
+    const double sy = f->y[0].better == EW_BETTER_HIGHER ? -1 : 1;
+    const int n = front->n_points;
+    double *x = ew_arena_array(a, (size_t)n, sizeof(*x));
+    double *y = ew_arena_array(a, (size_t)n, sizeof(*y));
+    bool *on = ew_arena_array(a, (size_t)n, sizeof(*on));
+    EW_CHECK(x && y && on, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    for (int i = 0; i < n; i++) {
+        x[i] = sx * front->points[i].x;
+        y[i] = sy * front->points[i].y;
+    }
+    EW_TRY(ew_pareto(x, y, n, on));
+    front->n_points = 0;
+    for (int i = 0; i < n; i++)
+        if (on[i])
+            front->points[front->n_points++] = (struct ew_point){
+                .x = front->points[i].x, .y = front->points[i].y, .low = NAN, .high = NAN};
     qsort(front->points, (size_t)front->n_points, sizeof(*front->points), by_x);
-    return front->n_points > 1;
+    return EW_OK;
 }
 
 static bool seen_before(const struct ew_figure *f, int i)
@@ -257,7 +261,9 @@ static ew_err add_fronts(struct ew_arena *a, struct ew_figure *f)
         if (*first->group->machine)
             front.name = ew_arena_printf(a, "Pareto front, %s", first->group->machine);
         EW_CHECK(front.points && front.name, EW_ERR_MEMORY, "no memory for figure %s", f->id);
-        if (front_of(f, own, first, &front))
+        front.n_points = comparable_points(f, own, first, front.points);
+        EW_TRY(keep_front(a, f, &front));
+        if (front.n_points > 1)
             f->series[f->n_series++] = front;
     }
     return EW_OK;

@@ -8,20 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Linear between the two nearest of sorted v[n]. */
-static double quantile(const double *v, int n, double q)
-{
-    const double at = q * (n - 1);
-    const int i = (int)at;
-    return i + 1 < n ? v[i] + (at - i) * (v[i + 1] - v[i]) : v[n - 1];
-}
+#include "base/order_stats.h"
 
 void ew_stat_of(double *v, int n, struct ew_stat *out)
 {
@@ -29,7 +16,7 @@ void ew_stat_of(double *v, int n, struct ew_stat *out)
     out->low = out->q1 = out->median = out->q3 = out->high = NAN;
     if (n == 0)
         return;
-    qsort(v, (size_t)n, sizeof(*v), by_value);
+    ew_sort(v, n);
     double sum = 0, squares = 0;
     for (int i = 0; i < n; i++)
         sum += v[i];
@@ -39,9 +26,9 @@ void ew_stat_of(double *v, int n, struct ew_stat *out)
     if (n > 1)
         out->sd = sqrt(squares / (n - 1));
     out->low = v[0];
-    out->q1 = quantile(v, n, 0.25);
-    out->median = quantile(v, n, 0.5);
-    out->q3 = quantile(v, n, 0.75);
+    out->q1 = ew_quantile(v, n, 0.25);
+    out->median = ew_quantile(v, n, 0.5);
+    out->q3 = ew_quantile(v, n, 0.75);
     out->high = v[n - 1];
 }
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fitting a law to measurements: the most probable parameters under a prior and Student errors,
+ * their covariance, a Gaussian process for what the law leaves over, and how far the measurements
+ * are from what the others say. */
+#ifndef EW_ADVISE_FIT_H
+#define EW_ADVISE_FIT_H
+
+#include "advise/law.h"
+#include "base/mem.h"
+
+#define EW_FIT_ROWS 128 /* that the process for the rest and the checks use */
+
+/* What the law leaves over: Matern 5/2 over the logarithms of cores and clocks. */
+struct ew_rest {
+    double amplitude; /* standard deviation of ln; 0: the law suffices */
+    double length;    /* in logarithms */
+    int n;
+    struct ew_mode *logs; /* of the measurements */
+    double *alpha;        /* (K + Sigma)^-1 r */
+    double *chol;         /* of K + Sigma */
+};
+
+struct ew_fit {
+    ew_law *law;
+    const void *ctx;
+    struct ew_prior prior; /* moved to the units of the measurements */
+    double theta[EW_LAW_PARAMS];
+    double cov[EW_LAW_PARAMS * EW_LAW_PARAMS]; /* of theta */
+    struct ew_rest rest;
+    int n;        /* measurements */
+    double *z;    /* each against what the others say, in standard deviations; n */
+    double *odd;  /* the same as if every measurement were as good as the others; n */
+    double *off;  /* each against the law fitted to all, in ln; n */
+    double scale; /* of standard deviations, by what z shows */
+};
+
+struct ew_fit_data {
+    const struct ew_mode *modes;
+    const double *y; /* ln of the quantity */
+    int n;
+    bool own_units; /* the prior's amounts are not this board's: move them to the median */
+};
+
+/* The arena holds what the fit keeps.  EW_ERR_MEMORY, EW_ERR_ARG (the measurements are not
+ * finite). */
+ew_err ew_fit(struct ew_arena *a, ew_law *law, const void *ctx, const struct ew_prior *prior,
+              const struct ew_fit_data *data, struct ew_fit *out);
+
+/* Mean of ln of the quantity at a mode where the law was evaluated, and the variance of that mean
+ * (the noise of a measurement is not in it).  `scratch` has room for EW_FIT_ROWS. */
+void ew_fit_at(const struct ew_fit *f, const struct ew_mode *m, const struct ew_law_point *p,
+               double *scratch, double *mean, double *var);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measurements of power modes from a CSV file: columns cores, cpu_mhz, gpu_mhz, mem_mhz, time_s,
+ * power_w, and, where there are several, workload. */
+#ifndef EW_ADVISE_MEASURED_H
+#define EW_ADVISE_MEASURED_H
+
+#include "advise/law.h"
+#include "base/mem.h"
+
+#define EW_MEASURED_ROWS 1000000
+
+struct ew_measured_row {
+    const char *workload; /* "": the file has no such column */
+    const char *name;     /* of the mode; "": none */
+    struct ew_mode mode;  /* 1 GHz for a clock that the file does not have */
+    double time, power;   /* nan: not measured */
+    int line;
+};
+
+struct ew_measured {
+    const char *file;
+    struct ew_measured_row *rows;
+    int n;
+    const char **workloads; /* in the order of the file */
+    int n_workloads;
+};
+
+/* `text` is cut up and must outlive the result.  EW_ERR_FORMAT names line and column. */
+ew_err ew_measured_parse(struct ew_arena *a, const char *name, char *text, struct ew_measured *out);
+
+/* One workload as arrays. */
+struct ew_series_of_modes {
+    const char *workload;
+    struct ew_mode *modes;
+    const char **names;
+    double *time, *power; /* nan: not measured */
+    int n;
+    bool any_power;
+};
+
+/* The rows of a workload that have a time (`untried` false) or none.  Rows of the same mode become
+ * one: medians of what was measured. */
+ew_err ew_measured_of(struct ew_arena *a, const struct ew_measured *m, const char *workload,
+                      bool untried, struct ew_series_of_modes *out);
+
+#endif

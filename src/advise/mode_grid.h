@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The modes that a board can be put into, from its profile or from what was measured. */
+#ifndef EW_ADVISE_MODE_GRID_H
+#define EW_ADVISE_MODE_GRID_H
+
+#include "advise/law.h"
+#include "device/profile.h"
+
+#define EW_GRID_MODES 200000 /* at most */
+
+/* All combinations of the profile's tables of clocks and 1 to `cores` cores; a table that is not
+ * known counts as its one highest clock. */
+ew_err ew_grid_of_board(struct ew_arena *a, const struct ew_profile *p, struct ew_mode **out,
+                        int *n);
+
+/* All combinations of the values that occur. */
+ew_err ew_grid_of_modes(struct ew_arena *a, const struct ew_mode *modes, int n,
+                        struct ew_mode **out, int *n_out);
+
+/* The board whose tables hold all of these modes' clocks (within 2 %) and whose highest CPU clock
+ * and cores are the nearest above; NULL: none. */
+const struct ew_profile *ew_grid_guess(const struct ew_profile *list, int n_list,
+                                       const struct ew_mode *modes, int n);
+
+/* Highest settings of a profile; 0 where it does not say. */
+struct ew_mode ew_grid_top(const struct ew_profile *p);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time, power and energy of untried modes, with intervals. */
+#include "advise/predictor.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Widths ---------------------------------------------------------------------------------- */
+
+/* Half widths of 90 % intervals in standard deviations, by the number of measured modes: conformal,
+ * from workloads on an AGX Orin and on the boards of tests/made_boards.c.  They are above the
+ * normal 1.64 since no law is right everywhere. */
+static const struct kappa {
+    int n;
+    double time, power;         /* modes chosen by design.h */
+    double time_any, power_any; /* modes chosen by chance */
+} kappas[] = {
+    {4, 2.6, 2.7, 2.6, 3.3},   {6, 2.5, 2.65, 2.8, 3.4},  {8, 2.4, 2.65, 2.7, 3.0},
+    {10, 2.3, 2.65, 2.6, 3.2}, {15, 2.35, 2.7, 2.6, 3.1}, {25, 2.4, 2.75, 2.6, 3.1},
+    {50, 2.4, 2.75, 2.6, 3.0},
+};
+
+/* A 50 % interval's width over a 90 % one's, for Student errors of four degrees of freedom. */
+#define HALF_OF_90 0.347
+
+#define KAPPA_WEIGHT 160 /* measurements that the table above is worth */
+
+static void set_kappas(struct ew_predictor *p, int n, bool designed)
+{
+    const size_t last = EW_COUNT(kappas) - 1;
+    size_t i = 0;
+    while (i < last && kappas[i + 1].n <= n)
+        i++;
+    const struct kappa *a = &kappas[i], *b = &kappas[i < last ? i + 1 : last];
+    double f = 0;
+    if (b->n > a->n && n > a->n)
+        f = log((double)n / a->n) / log((double)b->n / a->n);
+    p->time_kappa = designed ? a->time + f * (b->time - a->time)
+                             : a->time_any + f * (b->time_any - a->time_any);
+    p->power_kappa = designed ? a->power + f * (b->power - a->power)
+                              : a->power_any + f * (b->power_any - a->power_any);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Draws a half width towards the one that would have held nine of ten measurements against the
+ * others. */
+static ew_err own_kappa(struct ew_arena *a, const struct ew_fit *f, double *kappa)
+{
+    const int n = f->n < EW_FIT_ROWS ? f->n : EW_FIT_ROWS;
+    double *z = ew_arena_array(a, (size_t)f->n, sizeof(*z));
+    EW_CHECK(z, EW_ERR_MEMORY, "no memory for %d measurements", f->n);
+    for (int i = 0; i < n; i++)
+        z[i] = fabs(f->z[(int64_t)i * f->n / n]) / f->scale;
+    qsort(z, (size_t)n, sizeof(*z), by_value);
+    const double place = fmin(0.9 * (n + 1), n) - 1;
+    const int low = (int)place;
+    const double q = z[low] + (low + 1 < n ? (place - low) * (z[low + 1] - z[low]) : 0);
+    *kappa = (KAPPA_WEIGHT * *kappa + n * q) / (KAPPA_WEIGHT + n);
+    return EW_OK;
+}
+
+/* ---- Fitting --------------------------------------------------------------------------------- */
+
+static double higher(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static struct ew_mode highest(const struct ew_predict_data *d)
+{
+    struct ew_mode top = d->top;
+    for (int i = 0; i < d->n; i++) {
+        top.cores = higher(top.cores, d->modes[i].cores);
+        top.cpu = higher(top.cpu, d->modes[i].cpu);
+        top.gpu = higher(top.gpu, d->modes[i].gpu);
+        top.mem = higher(top.mem, d->modes[i].mem);
+    }
+    return top;
+}
+
+static bool has_top(const struct ew_predict_data *d, const struct ew_mode *top)
+{
+    for (int i = 0; i < d->n; i++) {
+        const struct ew_mode *m = &d->modes[i];
+        if (m->cores >= top->cores && m->cpu >= 0.99 * top->cpu && m->gpu >= 0.99 * top->gpu &&
+            m->mem >= 0.99 * top->mem)
+            return true;
+    }
+    return false;
+}
+
+static ew_err fit_time(struct ew_arena *a, const struct ew_predict_data *d, struct ew_predictor *p)
+{
+    double *y = ew_arena_array(a, (size_t)d->n, sizeof(*y));
+    EW_CHECK(y, EW_ERR_MEMORY, "no memory for %d measurements", d->n);
+    for (int i = 0; i < d->n; i++)
+        y[i] = log(d->time[i]);
+    const struct ew_fit_data data = {.modes = d->modes, .y = y, .n = d->n, .own_units = true};
+    return ew_fit(a, ew_time_law, NULL, &ew_time_prior, &data, &p->time);
+}
+
+/* A prior of the board fits where the measurements are near it; else they set the amounts. */
+static ew_err fit_power(struct ew_arena *a, const struct ew_predict_data *d, struct ew_predictor *p)
+{
+    struct ew_mode *modes = ew_arena_array(a, (size_t)d->n, sizeof(*modes));
+    double *y = ew_arena_array(a, (size_t)d->n, sizeof(*y));
+    EW_CHECK(y && modes, EW_ERR_MEMORY, "no memory for %d measurements", d->n);
+    struct ew_fit_data data = {.modes = modes, .y = y};
+    for (int i = 0; i < d->n; i++)
+        if (isfinite(d->power[i])) {
+            modes[data.n] = d->modes[i];
+            y[data.n++] = log(d->power[i]);
+        }
+    if (data.n < EW_PREDICT_MIN)
+        return EW_OK;
+    p->has_power = true;
+    ew_power_ctx_init(&p->power_ctx, &p->top, p->time.theta);
+    if (d->board && strcmp(d->board, "agx-orin") == 0) {
+        EW_TRY(ew_fit(a, ew_power_law, &p->power_ctx, &ew_power_prior_orin, &data, &p->power));
+        if (p->power.scale < 2)
+            return EW_OK;
+    }
+    data.own_units = true;
+    return ew_fit(a, ew_power_law, &p->power_ctx, &ew_power_prior, &data, &p->power);
+}
+
+/* Of the leave-one-out errors, drawn to 0 as if five more had shown none. */
+static double correlation(const struct ew_predict_data *d, const struct ew_predictor *p)
+{
+    double tt = 5, pp = 5, tp = 0;
+    for (int i = 0, j = 0; i < d->n; i++) {
+        if (!isfinite(d->power[i]))
+            continue;
+        const double a = p->time.z[i], b = p->power.z[j++];
+        tt += a * a;
+        pp += b * b;
+        tp += a * b;
+    }
+    return tp / sqrt(tt * pp);
+}
+
+static ew_err check(const struct ew_predict_data *d)
+{
+    EW_CHECK(d->n >= EW_PREDICT_MIN, EW_ERR_ARG,
+             "%d measured mode%s: a prediction needs at least %d", d->n, d->n == 1 ? "" : "s",
+             EW_PREDICT_MIN);
+    for (int i = 0; i < d->n; i++)
+        EW_CHECK(d->time[i] > 0 && isfinite(d->time[i]), EW_ERR_ARG,
+                 "measurement %d: its time is not a positive number", i + 1);
+    return EW_OK;
+}
+
+ew_err ew_predictor_fit(struct ew_arena *a, const struct ew_predict_data *d,
+                        struct ew_predictor **out)
+{
+    EW_TRY(check(d));
+    struct ew_predictor *p = ew_arena_alloc(a, sizeof(*p));
+    EW_CHECK(p, EW_ERR_MEMORY, "no memory for a predictor");
+    p->top = highest(d);
+    EW_TRY(fit_time(a, d, p));
+    if (d->power)
+        EW_TRY(fit_power(a, d, p));
+    if (p->has_power)
+        p->correlation = correlation(d, p);
+    set_kappas(p, d->n, has_top(d, &p->top));
+    EW_TRY(own_kappa(a, &p->time, &p->time_kappa));
+    if (p->has_power)
+        EW_TRY(own_kappa(a, &p->power, &p->power_kappa));
+    *out = p;
+    return EW_OK;
+}
+
+/* ---- Predicting ------------------------------------------------------------------------------ */
+
+static struct ew_guess guess(double mean, double half90)
+{
+    const double half50 = HALF_OF_90 * half90;
+    return (struct ew_guess){.mid = exp(mean),
+                             .low50 = exp(mean - half50),
+                             .high50 = exp(mean + half50),
+                             .low90 = exp(mean - half90),
+                             .high90 = exp(mean + half90)};
+}
+
+static void predict_one(const struct ew_predictor *p, const struct ew_mode *m,
+                        const struct ew_law_point *t, const struct ew_law_point *w, double *scratch,
+                        struct ew_prediction *out)
+{
+    static const struct ew_guess none = {NAN, NAN, NAN, NAN, NAN};
+    double time_mean, time_var, power_mean, power_var;
+    ew_fit_at(&p->time, m, t, scratch, &time_mean, &time_var);
+    out->time_sd = p->time_kappa / 1.645 * p->time.scale * sqrt(time_var + t->sigma * t->sigma);
+    out->time = guess(time_mean, 1.645 * out->time_sd);
+    out->power = out->energy = none;
+    out->power_sd = NAN;
+    out->correlation = p->correlation;
+    if (!p->has_power)
+        return;
+    ew_fit_at(&p->power, m, w, scratch, &power_mean, &power_var);
+    out->power_sd = p->power_kappa / 1.645 * p->power.scale * sqrt(power_var + w->sigma * w->sigma);
+    out->power = guess(power_mean, 1.645 * out->power_sd);
+    const double energy_var = out->time_sd * out->time_sd + out->power_sd * out->power_sd +
+                              2 * p->correlation * out->time_sd * out->power_sd;
+    out->energy = guess(time_mean + power_mean, 1.645 * sqrt(energy_var));
+}
+
+#define BLOCK 256
+
+ew_err ew_predict(const struct ew_predictor *p, const struct ew_mode *modes, int n,
+                  struct ew_prediction *out)
+{
+    struct ew_law_point *t = calloc(2 * BLOCK, sizeof(*t)), *w = t + BLOCK;
+    EW_CHECK(t, EW_ERR_MEMORY, "no memory for predictions");
+    for (int first = 0; first < n; first += BLOCK) {
+        const int count = n - first < BLOCK ? n - first : BLOCK;
+        struct ew_time_parts parts[BLOCK];
+        double scratch[EW_FIT_ROWS];
+        ew_time_law(NULL, p->time.theta, modes + first, count, t);
+        ew_time_parts(p->time.theta, modes + first, count, parts);
+        if (p->has_power)
+            ew_power_law(&p->power_ctx, p->power.theta, modes + first, count, w);
+        for (int i = 0; i < count; i++) {
+            predict_one(p, &modes[first + i], &t[i], &w[i], scratch, &out[first + i]);
+            out[first + i].share = parts[i].share;
+        }
+    }
+    free(t);
+    return EW_OK;
+}
+
+double ew_guess_below(const struct ew_guess *g, double limit)
+{
+    if (!(limit > 0))
+        return 0;
+    const double sd = log(g->high90 / g->mid) / 1.645;
+    return 0.5 * erfc(-log(limit / g->mid) / (sd * sqrt(2)));
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time, power and energy of untried modes from a few that were measured, with intervals. */
+#ifndef EW_ADVISE_PREDICTOR_H
+#define EW_ADVISE_PREDICTOR_H
+
+#include "advise/fit.h"
+
+#define EW_PREDICT_MIN 3 /* measured modes, at least */
+
+/* What was measured; times in any unit, power in watts. */
+struct ew_predict_data {
+    const struct ew_mode *modes;
+    const double *time;  /* n */
+    const double *power; /* n; NULL: not measured; nan: not measured here */
+    int n;
+    struct ew_mode top; /* the board's highest settings; 0: the highest that was measured */
+    const char *board;  /* profile name; NULL: not known */
+};
+
+/* A quantity with what it lies between at 50 and at 90 % of untried modes. */
+struct ew_guess {
+    double mid, low50, high50, low90, high90;
+};
+
+struct ew_prediction {
+    struct ew_guess time, power, energy; /* of power and energy nan where power was not measured */
+    double share;                        /* of the loader in the time, 0 to 1 */
+    /* For sums and probabilities: ln of time and power as a normal pair. */
+    double time_sd, power_sd, correlation;
+};
+
+struct ew_predictor {
+    struct ew_fit time, power;
+    bool has_power;
+    struct ew_power_ctx power_ctx;
+    struct ew_mode top;
+    double correlation;             /* of what time and power are off */
+    double time_kappa, power_kappa; /* half of a 90 % interval, in standard deviations */
+};
+
+/* Fits both laws.  All lives in the arena.  EW_ERR_ARG names what cannot be used and why. */
+ew_err ew_predictor_fit(struct ew_arena *a, const struct ew_predict_data *d,
+                        struct ew_predictor **out);
+
+/* Predicts n modes; EW_ERR_MEMORY alone. */
+ew_err ew_predict(const struct ew_predictor *p, const struct ew_mode *modes, int n,
+                  struct ew_prediction *out);
+
+/* The chance that a guess ends at or below a limit. */
+double ew_guess_below(const struct ew_guess *g, double limit);
+
+#endif

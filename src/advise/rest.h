@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a law leaves over, as a Gaussian process whose size the evidence decides. */
+#ifndef EW_ADVISE_REST_H
+#define EW_ADVISE_REST_H
+
+#include "advise/fit.h"
+
+/* Sets rest, z and scale of a fitted law; `points` are the law at the measurements. */
+ew_err ew_rest_fit(struct ew_arena *a, struct ew_fit *f, const struct ew_fit_data *data,
+                   const struct ew_law_point *points);
+
+/* Adds the process's mean and variance at a mode. */
+void ew_rest_at(const struct ew_rest *r, const struct ew_mode *m, double *scratch, double *mean,
+                double *var);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How good predictions are: some of what was measured is left out, predicted, and compared. */
+#ifndef EW_ADVISE_TRIAL_H
+#define EW_ADVISE_TRIAL_H
+
+#include "advise/measured.h"
+#include "advise/methods.h"
+
+/* What was left out, and what was predicted for it. */
+struct ew_trial {
+    enum ew_method method;
+    int fitted; /* modes that each prediction was made from */
+    int n;
+    int *row; /* of the workload, n */
+    struct ew_prediction *predicted;
+};
+
+/* Errors in percent, coverage in shares; nan where there was nothing to compare. */
+struct ew_score {
+    int fitted, tested;
+    double time, power, energy; /* mean absolute error */
+    double time_in50, time_in90, power_in50, power_in90, energy_in50, energy_in90;
+};
+
+/* The board that the measurements are from. */
+struct ew_trial_board {
+    const char *name; /* profile; NULL: not known */
+    struct ew_mode top;
+};
+
+/* Fits to the given rows and predicts all others. */
+ew_err ew_trial_split(struct ew_arena *a, const struct ew_series_of_modes *s,
+                      const struct ew_trial_board *b, enum ew_method m, const int *rows, int n_rows,
+                      struct ew_trial *out);
+
+/* Leaves out each row in turn. */
+ew_err ew_trial_each(struct ew_arena *a, const struct ew_series_of_modes *s,
+                     const struct ew_trial_board *b, enum ew_method m, struct ew_trial *out);
+
+void ew_trial_score(const struct ew_series_of_modes *s, const struct ew_trial *t,
+                    struct ew_score *out);
+
+/* The rows that design.h would measure first. */
+ew_err ew_trial_design(struct ew_arena *a, const struct ew_series_of_modes *s, int n, int **rows,
+                       int *n_rows);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading CSV text. */
+#include "base/csv.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
+void ew_csv_init(struct ew_csv *csv, char *text, const char *name)
+{
+    *csv = (struct ew_csv){.name = name, .rest = text, .next_line = 1};
+    if (strncmp(text, BYTE_ORDER_MARK, 3) == 0)
+        csv->rest += 3;
+}
+
+static bool fail(struct ew_csv *csv, const char *why)
+{
+    csv->err = ew_fail(EW_ERR_FORMAT, "%s:%d: %s", csv->name, csv->line, why);
+    return false;
+}
+
+/* A cell in quotes, whose text moves to the front of it; leaves `rest` behind the closing quote. */
+static bool quoted(struct ew_csv *csv, char **cell)
+{
+    char *from = csv->rest + 1, *to = from;
+    *cell = from;
+    for (; *from; from++) {
+        if (*from == '"' && from[1] == '"')
+            from++;
+        else if (*from == '"')
+            break;
+        if (*from == '\n')
+            csv->next_line++;
+        *to++ = *from;
+    }
+    if (*from != '"')
+        return fail(csv, "a quote is not closed");
+    csv->rest = from + 1;
+    *to = '\0';
+    return true;
+}
+
+/* A cell up to a comma or the end of the line, without the blanks around it. */
+static char *plain(struct ew_csv *csv, char **end)
+{
+    char *cell = csv->rest + strspn(csv->rest, " \t");
+    char *stop = cell + strcspn(cell, ",\n");
+    csv->rest = stop;
+    while (stop > cell && (stop[-1] == ' ' || stop[-1] == '\t' || stop[-1] == '\r'))
+        stop--;
+    *end = stop;
+    return cell;
+}
+
+/* Takes one cell; true where another follows in this row. */
+static bool take(struct ew_csv *csv)
+{
+    char *cell, *end = NULL;
+    if (csv->n == EW_CSV_CELLS)
+        return fail(csv, "more than 64 columns");
+    if (csv->rest[strspn(csv->rest, " \t")] == '"') {
+        csv->rest += strspn(csv->rest, " \t");
+        if (!quoted(csv, &cell))
+            return false;
+        csv->rest += strspn(csv->rest, " \t\r");
+        if (*csv->rest && *csv->rest != ',' && *csv->rest != '\n')
+            return fail(csv, "text after a closing quote");
+    } else {
+        cell = plain(csv, &end);
+    }
+    const char separator = *csv->rest;
+    if (separator)
+        *csv->rest++ = '\0';
+    if (end)
+        *end = '\0';
+    if (separator == '\n')
+        csv->next_line++;
+    csv->cells[csv->n++] = cell;
+    return separator == ',';
+}
+
+static bool skip_line(struct ew_csv *csv)
+{
+    const char *text = csv->rest + strspn(csv->rest, " \t\r");
+    if (*text && *text != '\n' && *text != '#')
+        return false;
+    csv->rest += strcspn(csv->rest, "\n");
+    if (*csv->rest == '\n') {
+        csv->rest++;
+        csv->next_line++;
+    }
+    return true;
+}
+
+bool ew_csv_next(struct ew_csv *csv)
+{
+    csv->n = 0;
+    if (csv->err != EW_OK)
+        return false;
+    while (*csv->rest && skip_line(csv))
+        ;
+    if (!*csv->rest)
+        return false;
+    csv->line = csv->next_line;
+    while (take(csv))
+        ;
+    return csv->err == EW_OK;
+}
+
+int ew_csv_column(const struct ew_csv *csv, const char *name)
+{
+    for (int i = 0; i < csv->n; i++)
+        if (strcasecmp(csv->cells[i], name) == 0)
+            return i;
+    return -1;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Order statistics and the Pareto front of lists of numbers. */
+#ifndef EW_BASE_ORDER_STATS_H
+#define EW_BASE_ORDER_STATS_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/* Rising. */
+void ew_sort(double *v, int n);
+
+/* Of sorted v[n], n > 0: linear between the two nearest. */
+double ew_quantile(const double *v, int n, double q);
+
+/* Sorts v[n]; nan where n is 0. */
+double ew_median(double *v, int n);
+
+/* Marks the points that no other beats: lower is better in both, and equal points do not beat each
+ * other.  Points with a nan are never on the front. */
+ew_err ew_pareto(const double *x, const double *y, int n, bool *front);
+
+#endif

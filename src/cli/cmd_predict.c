@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise predict: time, power and energy of power modes that were never tried. */
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/order_stats.h"
+#include "cli/cmd.h"
+#include "cli/predict_show.h"
+#include "cli/predict_source.h"
+
+struct opts {
+    const char *from, *board, *modes, *workload, *csv;
+    int64_t count;
+    bool plan, check, compare;
+};
+
+/* clang-format off */
+static const struct ew_field fields[] = {
+    {.name = "from", .type = EW_FIELD_STR, .offset = offsetof(struct opts, from),
+     .metavar = "FILE.csv",
+     .help = "what was measured: columns cores, cpu_mhz, gpu_mhz, mem_mhz, time_s, power_w; workload where there are several"},
+    {.name = "board", .type = EW_FIELD_STR, .offset = offsetof(struct opts, board),
+     .metavar = "NAME", .help = "profile of the board; default: the one whose clocks fit"},
+    {.name = "modes", .type = EW_FIELD_STR, .offset = offsetof(struct opts, modes),
+     .metavar = "all|FILE.csv|LIST",
+     .help = "what to predict: all of the board's, those of a file, or CORES/CPU/GPU/MEM in MHz, comma-separated; default: rows without a time, else all"},
+    {.name = "workload", .type = EW_FIELD_STR, .offset = offsetof(struct opts, workload),
+     .metavar = "NAME", .help = "only this one of the file"},
+    {.name = "plan", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, plan),
+     .help = "which modes to measure next, and what they will teach"},
+    {.name = "check", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, check),
+     .help = "leaves out what was measured, and prints errors and how many lie in the intervals"},
+    {.name = "compare", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, compare),
+     .help = "a check of several methods on the same modes: laws, Gaussian process, linear regression"},
+    {.name = "count", .type = EW_FIELD_INT, .offset = offsetof(struct opts, count),
+     .min = 0, .max = 1000, .letter = 'n',
+     .help = "modes to plan, or to measure in a check; default: 10, in a check 10 and 50"},
+    {.name = "csv", .type = EW_FIELD_STR, .offset = offsetof(struct opts, csv),
+     .metavar = "FILE", .help = "all predictions, or the plan, as CSV; - is standard output"},
+    EW_FIELD_END};
+/* clang-format on */
+
+struct job {
+    struct ew_cmd_call *c;
+    const struct opts *o;
+    struct ew_advice_source s;
+    struct ew_json j;
+    struct ew_file_out csv;
+    bool to_stdout;
+};
+
+static bool wanted(const struct job *b, const char *workload)
+{
+    return !b->o->workload || strcmp(b->o->workload, workload) == 0;
+}
+
+/* ---- Plan ------------------------------------------------------------------------------------ */
+
+/* Places among the candidates of what has been measured. */
+static ew_err already(struct job *b, struct ew_mode *candidates, int n, const int **out, int *count)
+{
+    int *places = ew_arena_array(&b->s.arena, (size_t)b->s.measured.n + 1, sizeof(*places));
+    EW_CHECK(places, EW_ERR_MEMORY, "no memory");
+    *count = 0;
+    for (int i = 0; i < b->s.measured.n; i++) {
+        const struct ew_measured_row *r = &b->s.measured.rows[i];
+        if (isnan(r->time) || !wanted(b, r->workload))
+            continue;
+        for (int k = 0; k < n; k++)
+            if (fabs(candidates[k].cores - r->mode.cores) < 0.5 &&
+                fabs(candidates[k].cpu / r->mode.cpu - 1) < 0.005 &&
+                fabs(candidates[k].gpu / r->mode.gpu - 1) < 0.005 &&
+                fabs(candidates[k].mem / r->mode.mem - 1) < 0.005) {
+                places[(*count)++] = k;
+                break;
+            }
+    }
+    *out = places;
+    return EW_OK;
+}
+
+static ew_err plan(struct job *b)
+{
+    struct ew_mode *modes;
+    struct ew_design d = {0};
+    const int want = b->o->count ? (int)b->o->count : 10;
+    EW_TRY(ew_advice_modes(&b->s, b->o->workload ? b->o->workload : "", b->o->modes, &modes, &d.n));
+    d.candidates = modes;
+    EW_TRY(already(b, modes, d.n, &d.measured, &d.n_measured));
+    struct ew_design_step *steps = ew_arena_array(&b->s.arena, (size_t)want, sizeof(*steps));
+    int n;
+    EW_CHECK(steps, EW_ERR_MEMORY, "no memory");
+    EW_TRY(ew_design_modes(&d, want, steps, &n));
+    if (b->csv.f)
+        ew_plan_csv(b->csv.f, modes, steps, n);
+    if (b->to_stdout)
+        ew_plan_csv(stdout, modes, steps, n);
+    else if (b->c->json)
+        ew_plan_json(&b->j, modes, steps, n);
+    else
+        return ew_plan_text(modes, steps, n);
+    return EW_OK;
+}
+
+/* ---- Check ----------------------------------------------------------------------------------- */
+
+struct checks {
+    struct ew_check_row *rows;
+    int n, cap;
+};
+
+static ew_err add_check(struct job *b, struct checks *list, const struct ew_series_of_modes *m,
+                        const struct ew_trial *t, const char *split)
+{
+    EW_TRY(ew_grow((void **)&list->rows, &list->cap, list->n + 1, sizeof(*list->rows)));
+    struct ew_check_row *r = &list->rows[list->n++];
+    *r = (struct ew_check_row){.workload = m->workload,
+                               .method = ew_method_name(t->method),
+                               .split = ew_arena_strdup(&b->s.arena, split)};
+    EW_CHECK(r->split, EW_ERR_MEMORY, "no memory");
+    ew_trial_score(m, t, &r->score);
+    return EW_OK;
+}
+
+static ew_err check_rows(struct job *b, struct checks *list, const struct ew_series_of_modes *m,
+                         const int *rows, int n_rows, const char *split)
+{
+    const struct ew_trial_board board = ew_advice_board(&b->s);
+    for (int k = 0; k < (b->o->compare ? EW_METHODS : 1); k++) {
+        struct ew_trial t;
+        EW_TRY(ew_trial_split(&b->s.arena, m, &board, (enum ew_method)k, rows, n_rows, &t));
+        EW_TRY(add_check(b, list, m, &t, split));
+    }
+    return EW_OK;
+}
+
+static ew_err check_each(struct job *b, struct checks *list, const struct ew_series_of_modes *m)
+{
+    const struct ew_trial_board board = ew_advice_board(&b->s);
+    for (int k = 0; k < (b->o->compare ? EW_METHODS : 1); k++) {
+        struct ew_trial t;
+        EW_TRY(ew_trial_each(&b->s.arena, m, &board, (enum ew_method)k, &t));
+        EW_TRY(add_check(b, list, m, &t, "all but one"));
+    }
+    return EW_OK;
+}
+
+static ew_err check_designed(struct job *b, struct checks *list, const struct ew_series_of_modes *m,
+                             int n)
+{
+    char split[32];
+    int *rows, n_rows;
+    EW_TRY(ew_trial_design(&b->s.arena, m, n, &rows, &n_rows));
+    snprintf(split, sizeof(split), "%d designed", n_rows);
+    return check_rows(b, list, m, rows, n_rows, split);
+}
+
+/* Enough is left out to tell anything. */
+static bool enough(const struct ew_series_of_modes *m, int n)
+{
+    return m->n >= n + (n < 10 ? 3 : 10);
+}
+
+static ew_err check_workload(struct job *b, struct checks *list, const char *workload)
+{
+    struct ew_series_of_modes m;
+    EW_TRY(ew_measured_of(&b->s.arena, &b->s.measured, workload, false, &m));
+    const int want = (int)b->o->count;
+    EW_CHECK(m.n > EW_PREDICT_MIN, EW_ERR_ARG,
+             "%s: %s%s%d measured modes: a check leaves some out and needs at least %d",
+             b->s.measured.file, workload, *workload ? ": " : "", m.n, EW_PREDICT_MIN + 1);
+    EW_CHECK(want == 0 || (want >= EW_PREDICT_MIN && m.n > want), EW_ERR_ARG,
+             "--count %d: %d modes were measured, and a fit needs %d", want, m.n, EW_PREDICT_MIN);
+    if (want)
+        return check_designed(b, list, &m, want);
+    if (enough(&m, 10))
+        EW_TRY(check_designed(b, list, &m, 10));
+    else
+        EW_TRY(check_each(b, list, &m));
+    return enough(&m, 50) ? check_designed(b, list, &m, 50) : EW_OK;
+}
+
+static bool has_mode(const struct ew_series_of_modes *m, const struct ew_mode *mode, int *at)
+{
+    for (*at = 0; *at < m->n; (*at)++)
+        if (memcmp(&m->modes[*at], mode, sizeof(*mode)) == 0)
+            return true;
+    return false;
+}
+
+/* Leaves of each workload the modes that all have, in the same order. */
+static void keep_common(struct ew_series_of_modes *m, int n)
+{
+    int kept = 0;
+    for (int i = 0; i < m[0].n; i++) {
+        const struct ew_mode mode = m[0].modes[i];
+        bool all = true;
+        int at;
+        for (int w = 1; w < n && all; w++)
+            all = has_mode(&m[w], &mode, &at);
+        for (int w = 0; w < n && all; w++) {
+            has_mode(&m[w], &mode, &at); /* at or behind `kept`: rows are sorted by mode */
+            m[w].modes[kept] = m[w].modes[at];
+            m[w].time[kept] = m[w].time[at];
+            m[w].power[kept] = m[w].power[at];
+        }
+        kept += all;
+    }
+    for (int w = 0; w < n; w++)
+        m[w].n = kept;
+}
+
+/* TRAIN's way: the four modes that linear regression likes best, and all methods from those. */
+static ew_err compare_four(struct job *b, struct checks *list)
+{
+    const struct ew_measured *f = &b->s.measured;
+    struct ew_series_of_modes *m = ew_arena_array(&b->s.arena, (size_t)f->n_workloads, sizeof(*m));
+    const double **time = ew_arena_array(&b->s.arena, (size_t)f->n_workloads, sizeof(*time));
+    EW_CHECK(m && time, EW_ERR_MEMORY, "no memory");
+    int n = 0, four[4];
+    for (int i = 0; i < f->n_workloads; i++)
+        if (wanted(b, f->workloads[i])) {
+            EW_TRY(ew_measured_of(&b->s.arena, f, f->workloads[i], false, &m[n]));
+            time[n] = m[n].time;
+            if (m[n++].n > 40)
+                return EW_OK; /* 91,390 quadruples: an exhaustive search takes few modes */
+        }
+    keep_common(m, n);
+    if (m[0].n < 6)
+        return EW_OK;
+    EW_TRY(ew_method_best_four(m[0].modes, time, n, m[0].n, four));
+    for (int i = 0; i < n; i++) {
+        EW_TRY(check_rows(b, list, &m[i], four, 4, "linear's best four"));
+        EW_TRY(check_designed(b, list, &m[i], 4));
+    }
+    return EW_OK;
+}
+
+static ew_err check_all(struct job *b, struct checks *list)
+{
+    const struct ew_measured *f = &b->s.measured;
+    for (int i = 0; i < f->n_workloads; i++)
+        if (wanted(b, f->workloads[i]))
+            EW_TRY(check_workload(b, list, f->workloads[i]));
+    EW_CHECK(list->n, EW_ERR_NOT_FOUND, "%s: no workload '%s'", f->file, b->o->workload);
+    if (b->o->compare && !b->o->count)
+        EW_TRY(compare_four(b, list));
+    return EW_OK;
+}
+
+static ew_err check(struct job *b)
+{
+    struct checks list = {0};
+    ew_err err = check_all(b, &list);
+    if (err == EW_OK && b->c->json)
+        ew_check_json(&b->j, list.rows, list.n);
+    else if (err == EW_OK)
+        err = ew_check_text(list.rows, list.n);
+    ew_free_ptr(&list.rows);
+    return err;
+}
+
+/* ---- Predict --------------------------------------------------------------------------------- */
+
+/* Not beaten in time and energy; where power is missing, the fastest. */
+static ew_err mark_front(struct ew_arena *a, const struct ew_prediction *v, int n, bool **out)
+{
+    double *time = ew_arena_array(a, (size_t)n, sizeof(*time));
+    double *energy = ew_arena_array(a, (size_t)n, sizeof(*energy));
+    *out = ew_arena_array(a, (size_t)n, sizeof(**out));
+    EW_CHECK(time && energy && *out, EW_ERR_MEMORY, "no memory for %d modes", n);
+    for (int i = 0; i < n; i++) {
+        time[i] = v[i].time.mid;
+        energy[i] = isfinite(v[i].energy.mid) ? v[i].energy.mid : 0;
+    }
+    return ew_pareto(time, energy, n, *out);
+}
+
+static ew_err predict_workload(struct job *b, const char *workload)
+{
+    struct ew_arena *a = &b->s.arena;
+    struct ew_series_of_modes m;
+    struct ew_predictor *p;
+    struct ew_mode *modes;
+    bool *front;
+    struct ew_predicted out = {.workload = workload, .board = b->s.board ? b->s.board->name : ""};
+    EW_TRY(ew_measured_of(a, &b->s.measured, workload, false, &m));
+    EW_TRY(ew_advice_fit(&b->s, &m, &p));
+    EW_TRY(ew_advice_modes(&b->s, workload, b->o->modes, &modes, &out.n));
+    struct ew_prediction *v = ew_arena_array(a, (size_t)out.n, sizeof(*v));
+    EW_CHECK(v, EW_ERR_MEMORY, "no memory for %d modes", out.n);
+    EW_TRY(ew_predict(p, modes, out.n, v));
+    EW_TRY(mark_front(a, v, out.n, &front));
+    out.modes = modes;
+    out.measured = m.n;
+    out.v = v;
+    out.front = front;
+    if (b->csv.f || b->to_stdout)
+        ew_predicted_csv(b->to_stdout ? stdout : b->csv.f, &out);
+    if (b->c->json)
+        ew_predicted_json(&b->j, &out);
+    else if (!b->to_stdout)
+        return ew_predicted_text(&out);
+    return EW_OK;
+}
+
+static ew_err predict(struct job *b)
+{
+    const struct ew_measured *f = &b->s.measured;
+    bool any = false;
+    if (b->csv.f || b->to_stdout)
+        ew_predicted_csv_head(b->to_stdout ? stdout : b->csv.f);
+    if (b->c->json)
+        ew_json_array(&b->j, NULL);
+    for (int i = 0; i < f->n_workloads; i++)
+        if (wanted(b, f->workloads[i])) {
+            EW_TRY(predict_workload(b, f->workloads[i]));
+            any = true;
+        }
+    EW_CHECK(any, EW_ERR_NOT_FOUND, "%s: no workload '%s'", f->file, b->o->workload);
+    if (b->c->json)
+        ew_json_end(&b->j);
+    return EW_OK;
+}
+
+static ew_err work(struct job *b)
+{
+    const struct opts *o = b->o;
+    EW_CHECK(o->from || o->plan, EW_ERR_USAGE, "predict: needs --from FILE.csv, or --plan");
+    EW_CHECK(o->plan + (o->check || o->compare) < 2, EW_ERR_USAGE,
+             "predict: --plan and --check exclude each other");
+    EW_TRY(ew_advice_open(o->from, o->board, &b->s));
+    if (o->from && !o->board && b->s.board)
+        EW_INFO("%s: its clocks are those of %s", o->from, b->s.board->name);
+    b->to_stdout = o->csv && strcmp(o->csv, "-") == 0;
+    if (o->csv && !b->to_stdout)
+        EW_TRY(ew_file_out_open(o->csv, &b->csv));
+    if (o->plan)
+        return plan(b);
+    return o->check || o->compare ? check(b) : predict(b);
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    struct job b = {.c = c, .o = c->opts};
+    ew_arena_init(&b.s.arena);
+    if (c->json)
+        ew_json_init(&b.j, stdout);
+    ew_err err = work(&b);
+    if (err != EW_OK)
+        ew_file_out_abort(&b.csv);
+    else if (b.csv.f)
+        err = ew_file_out_commit(&b.csv);
+    if (err == EW_ERR_ARG)
+        ew_cmd_hint(c, "'edgewise predict --plan --board NAME' says which modes tell most");
+    if (c->json && err == EW_OK)
+        err = ew_json_finish(&b.j);
+    ew_advice_close(&b.s);
+    return err;
+}
+
+const struct ew_cmd ew_cmd_predict = {
+    .name = "predict",
+    .group = EW_CMD_STUDY,
+    .summary = "time, power and energy of power modes that were never tried",
+    .about = "Fits laws of time and power to a few measured modes and predicts the others, with\n"
+             "what they lie between in 50 and in 90 of 100 cases.\n"
+             "--plan says which modes to measure, best before anything else; ten tell a lot.\n"
+             "--check leaves out what was measured and shows how good predictions are.",
+    .examples = "predict --plan --board agx-orin\n"
+                "predict --from modes.csv\n"
+                "predict --from modes.csv --modes all --csv predicted.csv\n"
+                "predict --from many.csv --check\n"
+                "predict --from many.csv --compare --count 10",
+    .opts_size = sizeof(struct opts),
+    .opts = fields,
+    .run = run,
+};

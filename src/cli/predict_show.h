@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Predictions, plans and checks as text, CSV and JSON. */
+#ifndef EW_CLI_PREDICT_SHOW_H
+#define EW_CLI_PREDICT_SHOW_H
+
+#include "advise/design.h"
+#include "base/json.h"
+#include "cli/predict_source.h"
+
+/* One workload's predictions. */
+struct ew_predicted {
+    const char *workload;
+    const char *board; /* "": not known */
+    int measured;
+    const struct ew_mode *modes;
+    const struct ew_prediction *v;
+    const bool
+        *front; /* not beaten in time and energy (in time and power's absence: the fastest) */
+    int n;
+};
+
+ew_err ew_predicted_text(const struct ew_predicted *p);
+void ew_predicted_json(struct ew_json *j, const struct ew_predicted *p);
+void ew_predicted_csv_head(FILE *out);
+void ew_predicted_csv(FILE *out, const struct ew_predicted *p);
+
+/* Modes to measure, the most telling first. */
+ew_err ew_plan_text(const struct ew_mode *modes, const struct ew_design_step *steps, int n);
+void ew_plan_json(struct ew_json *j, const struct ew_mode *modes,
+                  const struct ew_design_step *steps, int n);
+void ew_plan_csv(FILE *out, const struct ew_mode *modes, const struct ew_design_step *steps, int n);
+
+/* One line of a check: a workload, a method, how well it did. */
+struct ew_check_row {
+    const char *workload, *method, *split;
+    struct ew_score score;
+};
+
+ew_err ew_check_text(const struct ew_check_row *rows, int n);
+void ew_check_json(struct ew_json *j, const struct ew_check_row *rows, int n);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `predict` and `recommend` work from. */
+#include "cli/predict_source.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/num.h"
+
+#define FILE_LIMIT ((size_t)256 << 20)
+#define ODD        4.0 /* leave-one-out, in standard deviations */
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static ew_err read_csv(struct ew_arena *a, const char *path, struct ew_measured *out)
+{
+    EW_CLEANUP(ew_free_ptr) char *data = NULL;
+    size_t size;
+    EW_TRY(ew_file_read(path, FILE_LIMIT, &data, &size));
+    char *text = ew_arena_strdup(a, data); /* a NUL byte ends it, as in any text */
+    EW_CHECK(text, EW_ERR_MEMORY, "%s: no memory for %zu bytes", path, size);
+    return ew_measured_parse(a, path, text, out);
+}
+
+static ew_err find_board(struct ew_advice_source *s, const char *name)
+{
+    if (name) {
+        s->board = ew_profile_find(s->profiles, s->n_profiles, name);
+        s->board_given = true;
+        EW_CHECK(s->board, EW_ERR_NOT_FOUND, "no board called '%s': 'edgewise boards' lists them",
+                 name);
+        return EW_OK;
+    }
+    if (!s->measured.n)
+        return EW_OK;
+    struct ew_mode *modes = ew_arena_array(&s->arena, (size_t)s->measured.n, sizeof(*modes));
+    EW_CHECK(modes, EW_ERR_MEMORY, "no memory for %d modes", s->measured.n);
+    for (int i = 0; i < s->measured.n; i++)
+        modes[i] = s->measured.rows[i].mode;
+    s->board = ew_grid_guess(s->profiles, s->n_profiles, modes, s->measured.n);
+    return EW_OK;
+}
+
+ew_err ew_advice_open(const char *file, const char *board, struct ew_advice_source *s)
+{
+    *s = (struct ew_advice_source){.measured = {.n = 0}};
+    ew_arena_init(&s->arena);
+    EW_TRY(ew_profiles_load(&s->arena, &s->profiles, &s->n_profiles));
+    if (file)
+        EW_TRY(read_csv(&s->arena, file, &s->measured));
+    return find_board(s, board);
+}
+
+void ew_advice_close(struct ew_advice_source *s)
+{
+    ew_arena_fini(&s->arena);
+}
+
+struct ew_trial_board ew_advice_board(const struct ew_advice_source *s)
+{
+    struct ew_trial_board b = {.name = NULL};
+    if (s->board) {
+        b.name = s->board->name;
+        b.top = ew_grid_top(s->board);
+    }
+    return b;
+}
+
+/* ---- Modes ----------------------------------------------------------------------------------- */
+
+static ew_err read_mode(char *text, struct ew_mode *m)
+{
+    double v[4];
+    char *rest = text;
+    int slashes = 0;
+    for (const char *c = text; *c; c++)
+        slashes += *c == '/';
+    EW_CHECK(slashes == 3, EW_ERR_USAGE, "--modes: '%s' is not CORES/CPU/GPU/MEM in MHz", text);
+    for (int i = 0; i < 4; i++) {
+        char *word = strsep(&rest, "/");
+        EW_CHECK(ew_num_float(word, &v[i]) && v[i] > 0 && isfinite(v[i]), EW_ERR_USAGE,
+                 "--modes: '%s' is not a positive number", word);
+    }
+    *m = (struct ew_mode){v[0], v[1] / 1000, v[2] / 1000, v[3] / 1000};
+    return EW_OK;
+}
+
+static ew_err read_list(struct ew_advice_source *s, const char *words, struct ew_mode **out, int *n)
+{
+    char *text = ew_arena_strdup(&s->arena, words);
+    EW_CHECK(text, EW_ERR_MEMORY, "no memory");
+    int count = 1;
+    for (const char *c = words; *c; c++)
+        count += *c == ',';
+    *out = ew_arena_array(&s->arena, (size_t)count, sizeof(**out));
+    EW_CHECK(*out, EW_ERR_MEMORY, "no memory");
+    *n = 0;
+    for (char *rest = text, *word; (word = strsep(&rest, ","));)
+        EW_TRY(read_mode(word, &(*out)[(*n)++]));
+    return EW_OK;
+}
+
+static ew_err modes_of_rows(struct ew_arena *a, const struct ew_measured *m, struct ew_mode **out,
+                            int *n)
+{
+    *out = ew_arena_array(a, (size_t)m->n, sizeof(**out));
+    EW_CHECK(*out, EW_ERR_MEMORY, "no memory for %d modes", m->n);
+    for (int i = 0; i < m->n; i++)
+        (*out)[i] = m->rows[i].mode;
+    *n = m->n;
+    return EW_OK;
+}
+
+static ew_err all_modes(struct ew_advice_source *s, struct ew_mode **out, int *n)
+{
+    if (s->board && s->board->gpu_hz)
+        return ew_grid_of_board(&s->arena, s->board, out, n);
+    EW_CHECK(s->measured.n || s->board, EW_ERR_USAGE,
+             "no modes to choose from: name the board (--board) or a file (--from, --modes)");
+    if (!s->measured.n)
+        return ew_grid_of_board(&s->arena, s->board, out, n);
+    struct ew_mode *rows;
+    int count;
+    EW_TRY(modes_of_rows(&s->arena, &s->measured, &rows, &count));
+    return ew_grid_of_modes(&s->arena, rows, count, out, n);
+}
+
+ew_err ew_advice_modes(struct ew_advice_source *s, const char *workload, const char *words,
+                       struct ew_mode **out, int *n)
+{
+    if (!words && s->measured.n) {
+        struct ew_series_of_modes untried;
+        EW_TRY(ew_measured_of(&s->arena, &s->measured, workload, true, &untried));
+        *out = untried.modes;
+        *n = untried.n;
+        if (*n > 0)
+            return EW_OK;
+    }
+    if (!words || strcmp(words, "all") == 0)
+        return all_modes(s, out, n);
+    if (strchr(words, '/') && !strstr(words, ".csv"))
+        return read_list(s, words, out, n);
+    struct ew_measured file;
+    EW_TRY(read_csv(&s->arena, words, &file));
+    return modes_of_rows(&s->arena, &file, out, n);
+}
+
+/* ---- Fitting --------------------------------------------------------------------------------- */
+
+static void say_constant(const struct ew_series_of_modes *m, const char *file)
+{
+    static const char *const names[] = {"cores", "cpu_mhz", "gpu_mhz", "mem_mhz"};
+    for (int k = 0; k < 4; k++) {
+        bool same = true;
+        for (int i = 1; i < m->n && same; i++) {
+            const double a[] = {m->modes[0].cores, m->modes[0].cpu, m->modes[0].gpu,
+                                m->modes[0].mem};
+            const double b[] = {m->modes[i].cores, m->modes[i].cpu, m->modes[i].gpu,
+                                m->modes[i].mem};
+            same = fabs(a[k] - b[k]) < 1e-9;
+        }
+        if (same)
+            EW_WARN("%s: %s is the same in all measured modes: what it does is a guess "
+                    "from other boards; measure another value",
+                    file, names[k]);
+    }
+}
+
+static void say_odd(const struct ew_series_of_modes *m, const struct ew_predictor *p,
+                    const char *file)
+{
+    for (int i = 0; i < m->n; i++)
+        if (fabs(p->time.odd[i]) > ODD)
+            EW_WARN(
+                "%s: %.0f/%.0f/%.0f/%.0f took %.0f %% %s than the other modes say (throttled?): "
+                "measure it again or leave it out",
+                file, m->modes[i].cores, 1000 * m->modes[i].cpu, 1000 * m->modes[i].gpu,
+                1000 * m->modes[i].mem, 100 * fabs(expm1(p->time.off[i])),
+                p->time.off[i] > 0 ? "longer" : "shorter");
+}
+
+ew_err ew_advice_fit(struct ew_advice_source *s, const struct ew_series_of_modes *m,
+                     struct ew_predictor **out)
+{
+    const struct ew_trial_board b = ew_advice_board(s);
+    const struct ew_predict_data d = {.modes = m->modes,
+                                      .time = m->time,
+                                      .power = m->any_power ? m->power : NULL,
+                                      .n = m->n,
+                                      .top = b.top,
+                                      .board = b.name};
+    EW_TRY(ew_fail_in(ew_predictor_fit(&s->arena, &d, out), "%s%s%s", s->measured.file,
+                      *m->workload ? ": " : "", m->workload));
+    say_constant(m, s->measured.file);
+    say_odd(m, *out, s->measured.file);
+    if (!(*out)->has_power)
+        EW_WARN("%s: fewer than %d modes have power_w: time only", s->measured.file,
+                EW_PREDICT_MIN);
+    return EW_OK;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `predict` and `recommend` work from: measurements, the board, and the modes to consider. */
+#ifndef EW_CLI_PREDICT_SOURCE_H
+#define EW_CLI_PREDICT_SOURCE_H
+
+#include "advise/measured.h"
+#include "advise/mode_grid.h"
+#include "advise/predictor.h"
+#include "advise/trial.h"
+
+struct ew_advice_source {
+    struct ew_arena arena;
+    struct ew_measured measured; /* no rows: there is no file */
+    const struct ew_profile *profiles;
+    int n_profiles;
+    const struct ew_profile *board; /* NULL: not known */
+    bool board_given;
+};
+
+/* Reads the file (NULL: none), the profiles, and which board it is: the one given, or the one whose
+ * clocks fit.  Release with ew_advice_close, whether it failed or not. */
+ew_err ew_advice_open(const char *file, const char *board, struct ew_advice_source *s);
+void ew_advice_close(struct ew_advice_source *s);
+
+/* Modes by the words of --modes: "all" (the board's; without a board all combinations of what the
+ * file has), a CSV file, or a list of CORES/CPU/GPU/MEM in MHz, separated by commas.  NULL: rows
+ * of the file without a time where there are some, else all. */
+ew_err ew_advice_modes(struct ew_advice_source *s, const char *workload, const char *words,
+                       struct ew_mode **out, int *n);
+
+struct ew_trial_board ew_advice_board(const struct ew_advice_source *s);
+
+/* Fits one workload, and says on standard error what is odd about its measurements. */
+ew_err ew_advice_fit(struct ew_advice_source *s, const struct ew_series_of_modes *m,
+                     struct ew_predictor **out);
+
+#endif

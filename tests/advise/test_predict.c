@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Predictions of untried modes: laws, fits, intervals, designs, bad input. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/cholesky.h"
+#include "advise/design.h"
+#include "advise/measured.h"
+#include "advise/mode_grid.h"
+#include "advise/predictor.h"
+#include "advise/trial.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/order_stats.h"
+#include "base/rng.h"
+#include "ew_test.h"
+#include "made_boards.h"
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
+static void factors_solve(void)
+{
+    enum { N = 20 };
+    double a[N * N], l[N * N], x[N], b[N], inverse[N * N];
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            a[i * N + j] = (i == j ? 2 : 0) + cos(i) * cos(j) + sin(3 * i) * sin(3 * j);
+    for (int i = 0; i < N; i++) {
+        x[i] = i - 7.5;
+        b[i] = 0;
+    }
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            b[i] += a[i * N + j] * x[j];
+    memcpy(l, a, sizeof(a));
+    EW_EXPECT(ew_chol(l, N));
+    ew_chol_solve(l, N, b);
+    for (int i = 0; i < N; i++)
+        EW_EXPECT_NEAR(b[i], x[i], 1e-10);
+    ew_chol_inverse(l, N, inverse);
+    double trace = 0;
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            trace += inverse[i * N + j] * a[j * N + i];
+    EW_EXPECT_NEAR(trace, N, 1e-9);
+    a[0] = -1;
+    EW_EXPECT(!ew_chol(a, N));
+}
+
+static const struct ew_mode some[] = {
+    {12, 2.2, 1.3, 3.199}, {2, 0.3, 0.2, 0.204}, {6, 1.5, 0.6, 2.133}, {1, 2.2, 1.3, 0.6656}};
+
+static void derivatives(ew_law *law, const void *ctx, const struct ew_prior *prior)
+{
+    for (int j = 0; j < prior->n; j++) {
+        const double h = 1e-4;
+        double up[EW_LAW_PARAMS], down[EW_LAW_PARAMS];
+        struct ew_law_point at[4], high[4], low[4];
+        memcpy(up, prior->mean, sizeof(up));
+        memcpy(down, prior->mean, sizeof(down));
+        up[j] += h;
+        down[j] -= h;
+        law(ctx, prior->mean, some, 4, at);
+        law(ctx, up, some, 4, high);
+        law(ctx, down, some, 4, low);
+        for (int i = 0; i < 4; i++)
+            EW_EXPECT_NEAR(at[i].jac[j], (high[i].y - low[i].y) / (2 * h), 1e-4);
+    }
+}
+
+static void laws_have_right_derivatives(void)
+{
+    struct ew_power_ctx ctx;
+    ew_power_ctx_init(&ctx, &some[0], ew_time_prior.mean);
+    derivatives(ew_time_law, NULL, &ew_time_prior);
+    derivatives(ew_power_law, &ctx, &ew_power_prior);
+}
+
+/* Faster clocks and more cores never take longer. */
+static void time_falls_with_clocks(void)
+{
+    struct ew_time_parts slow, fast;
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 4; k++) {
+            struct ew_mode m = some[i];
+            double *const setting[] = {&m.cores, &m.cpu, &m.gpu, &m.mem};
+            ew_time_parts(ew_time_prior.mean, &m, 1, &slow);
+            *setting[k] *= 1.5;
+            ew_time_parts(ew_time_prior.mean, &m, 1, &fast);
+            EW_EXPECT(fast.total <= slow.total);
+        }
+}
+
+/* ---- Made-up boards -------------------------------------------------------------------------- */
+
+struct outcome {
+    struct ew_score score;
+    bool ok;
+};
+
+/* One workload measured in full, predicted from n designed modes. */
+static struct outcome try_workload(const struct made_workload *w, const struct ew_mode *modes,
+                                   int n_modes, int n)
+{
+    struct outcome out = {.ok = false};
+    struct ew_arena a;
+    ew_arena_init(&a);
+    double *time = ew_arena_array(&a, (size_t)n_modes, sizeof(*time));
+    double *power = ew_arena_array(&a, (size_t)n_modes, sizeof(*power));
+    struct ew_mode *copy = ew_arena_array(&a, (size_t)n_modes, sizeof(*copy));
+    memcpy(copy, modes, (size_t)n_modes * sizeof(*copy));
+    for (int i = 0; i < n_modes; i++)
+        made_measure(w, &modes[i], i, &time[i], &power[i]);
+    const struct ew_series_of_modes s = {.workload = "",
+                                         .modes = copy,
+                                         .time = time,
+                                         .power = power,
+                                         .n = n_modes,
+                                         .any_power = true};
+    const struct ew_trial_board board = {.name = NULL};
+    int *rows, n_rows;
+    struct ew_trial t;
+    out.ok = EW_EXPECT_OK(ew_trial_design(&a, &s, n, &rows, &n_rows)) &&
+             EW_EXPECT_OK(ew_trial_split(&a, &s, &board, EW_METHOD_PHYSICAL, rows, n_rows, &t));
+    if (out.ok)
+        ew_trial_score(&s, &t, &out.score);
+    ew_arena_fini(&a);
+    return out;
+}
+
+struct goal {
+    int n;
+    double time, power; /* percent, medians over workloads */
+};
+
+/* Six laws, two of them near the predictor's own: errors and intervals as promised. */
+static void predicts(enum made_board board, const struct goal *g)
+{
+    enum { SEEDS = 3, ALL = MADE_LAWS * SEEDS };
+    EW_CLEANUP(ew_free_ptr) struct ew_mode *modes = calloc(MADE_MODES, sizeof(*modes));
+    const int n_modes = made_modes(board, modes);
+    double time[ALL], power[ALL], in_time = 0, in_power = 0, in_energy = 0, half = 0;
+    for (int i = 0; i < ALL; i++) {
+        const struct made_workload w = {
+            .law = (enum made_law)(i % MADE_LAWS), .board = board, .seed = 1000 + (unsigned)i};
+        const struct outcome o = try_workload(&w, modes, n_modes, g->n);
+        if (!o.ok)
+            return;
+        time[i] = o.score.time;
+        power[i] = o.score.power;
+        in_time += o.score.time_in90 / ALL;
+        in_power += o.score.power_in90 / ALL;
+        in_energy += o.score.energy_in90 / ALL;
+        half += (o.score.time_in50 + o.score.power_in50) / (2 * ALL);
+    }
+    printf("board %d, %d modes: time %.2f %%, power %.2f %%; in 90: %.3f %.3f %.3f, in 50: %.3f\n",
+           board, g->n, ew_median(time, ALL), ew_median(power, ALL), in_time, in_power, in_energy,
+           half);
+    EW_EXPECT(ew_median(time, ALL) < g->time);
+    EW_EXPECT(ew_median(power, ALL) < g->power);
+    EW_EXPECT(in_time > 0.84 && in_time < 0.96);
+    EW_EXPECT(in_power > 0.84 && in_power < 0.97);
+    EW_EXPECT(in_energy > 0.84 && in_energy < 0.97);
+    EW_EXPECT(half > 0.4 && half < 0.65);
+}
+
+static void ten_modes_of_a_large_board(void)
+{
+    predicts(MADE_ORIN, &(struct goal){10, 5, 4});
+}
+
+static void ten_modes_of_a_small_board(void)
+{
+    predicts(MADE_ORIN_NANO, &(struct goal){10, 5, 4});
+}
+
+static void fifty_modes(void)
+{
+    predicts(MADE_ORIN, &(struct goal){50, 3.5, 2.5});
+    predicts(MADE_ORIN_NANO, &(struct goal){50, 3.5, 2.5});
+}
+
+/* A run that was throttled is named, and does not spoil the rest. */
+static void throttled_run_stands_out(void)
+{
+    struct ew_arena a;
+    ew_arena_init(&a);
+    struct ew_mode *modes = ew_arena_array(&a, MADE_MODES, sizeof(*modes));
+    const int n = made_modes(MADE_ORIN_NANO, modes);
+    const struct made_workload w = {.law = MADE_ROOFLINE, .board = MADE_ORIN_NANO, .seed = 4};
+    struct ew_design_step steps[25];
+    int got;
+    EW_EXPECT_OK(
+        ew_design_modes(&(struct ew_design){.candidates = modes, .n = n}, 25, steps, &got));
+    struct ew_mode m[25];
+    double time[25], power[25], error = 0;
+    for (int i = 0; i < got; i++) {
+        m[i] = modes[steps[i].candidate];
+        made_measure(&w, &m[i], steps[i].candidate, &time[i], &power[i]);
+    }
+    time[6] *= 1.5;
+    struct ew_predictor *p;
+    const struct ew_predict_data d = {.modes = m, .time = time, .power = power, .n = got};
+    if (EW_EXPECT_OK(ew_predictor_fit(&a, &d, &p))) {
+        for (int i = 0; i < got; i++)
+            EW_EXPECT_INT(fabs(p->time.odd[i]) > 5, i == 6);
+        struct ew_prediction *v = ew_arena_array(&a, (size_t)n, sizeof(*v));
+        EW_EXPECT_OK(ew_predict(p, modes, n, v));
+        for (int i = 0; i < n; i++) {
+            double t, w_unused;
+            made_truth(&w, &modes[i], &t, &w_unused);
+            error += 100 * fabs(v[i].time.mid / t - 1) / n;
+        }
+        EW_EXPECT(error < 6);
+    }
+    ew_arena_fini(&a);
+}
+
+/* ---- Designs, intervals ---------------------------------------------------------------------- */
+
+static void designs_differ_and_teach(void)
+{
+    EW_CLEANUP(ew_free_ptr) struct ew_mode *modes = calloc(MADE_MODES, sizeof(*modes));
+    const int n = made_modes(MADE_XAVIER, modes);
+    EW_EXPECT_INT(n, 29232);
+    struct ew_design_step s[10], more[3];
+    int got, known[4];
+    EW_EXPECT_OK(ew_design_modes(&(struct ew_design){.candidates = modes, .n = n}, 10, s, &got));
+    EW_EXPECT_INT(got, 10);
+    EW_EXPECT_INT(s[0].candidate, n - 1); /* the top mode */
+    for (int i = 0; i < got; i++) {
+        EW_EXPECT(s[i].time_after < s[i].time_before);
+        EW_EXPECT(s[i].power_after < s[i].power_before);
+        for (int j = 0; j < i; j++)
+            EW_EXPECT(s[i].candidate != s[j].candidate);
+    }
+    /* Going on from what is known is the same list. */
+    for (int i = 0; i < 4; i++)
+        known[i] = s[i].candidate;
+    const struct ew_design rest = {.candidates = modes, .n = n, .measured = known, .n_measured = 4};
+    EW_EXPECT_OK(ew_design_modes(&rest, 3, more, &got));
+    for (int i = 0; i < 3; i++)
+        EW_EXPECT_INT(more[i].candidate, s[4 + i].candidate);
+}
+
+/* Energy's interval is narrower than the product of time's and power's. */
+static void energy_is_joint(void)
+{
+    struct ew_arena a;
+    ew_arena_init(&a);
+    struct ew_mode m[8];
+    double time[8], power[8];
+    const struct made_workload w = {.law = MADE_SAME, .board = MADE_ORIN, .seed = 2};
+    for (int i = 0; i < 8; i++) {
+        m[i] = (struct ew_mode){2 + 10 * (i & 1), 0.5 + 1.7 * (i >> 1 & 1), 0.3 + (i >> 2 & 1),
+                                i % 3 ? 3.199 : 0.6656};
+        made_measure(&w, &m[i], i, &time[i], &power[i]);
+    }
+    struct ew_predictor *p;
+    struct ew_prediction v;
+    const struct ew_predict_data d = {.modes = m, .time = time, .power = power, .n = 8};
+    const struct ew_mode at = {6, 1.5, 0.6, 2.133};
+    if (EW_EXPECT_OK(ew_predictor_fit(&a, &d, &p)) && EW_EXPECT_OK(ew_predict(p, &at, 1, &v))) {
+        EW_EXPECT_NEAR(v.energy.mid, v.time.mid * v.power.mid, 1e-9 * v.energy.mid);
+        EW_EXPECT(v.energy.high90 < v.time.high90 * v.power.high90);
+        EW_EXPECT(v.time.low90 < v.time.low50 && v.time.low50 < v.time.mid);
+        EW_EXPECT_NEAR(ew_guess_below(&v.time, v.time.mid), 0.5, 1e-9);
+        EW_EXPECT_NEAR(ew_guess_below(&v.time, v.time.high90), 0.95, 1e-3);
+    }
+    ew_arena_fini(&a);
+}
+
+/* Of the same data in another unit, the same percentages. */
+static void units_do_not_matter(void)
+{
+    struct ew_arena a;
+    ew_arena_init(&a);
+    struct ew_mode m[6];
+    double time[6], scaled[6];
+    const struct made_workload w = {.law = MADE_ADDED, .board = MADE_ORIN, .seed = 2};
+    for (int i = 0; i < 6; i++) {
+        double unused;
+        m[i] = (struct ew_mode){2 + 2 * i, 2.2 - 0.3 * i, i & 1 ? 1.3 : 0.3, i & 2 ? 3.199 : 0.666};
+        made_measure(&w, &m[i], i, &time[i], &unused);
+        scaled[i] = 1e6 * time[i];
+    }
+    struct ew_predictor *p, *q;
+    struct ew_prediction v, u;
+    const struct ew_predict_data d = {.modes = m, .time = time, .n = 6};
+    const struct ew_predict_data e = {.modes = m, .time = scaled, .n = 6};
+    const struct ew_mode at = {6, 1.5, 0.6, 2.133};
+    EW_EXPECT_OK(ew_predictor_fit(&a, &d, &p));
+    EW_EXPECT_OK(ew_predictor_fit(&a, &e, &q));
+    EW_EXPECT_OK(ew_predict(p, &at, 1, &v));
+    EW_EXPECT_OK(ew_predict(q, &at, 1, &u));
+    EW_EXPECT_NEAR(u.time.mid / v.time.mid, 1e6, 1);
+    EW_EXPECT_NEAR(u.time.high90 / v.time.high90, 1e6, 1);
+    EW_EXPECT(isnan(v.power.mid) && isnan(v.energy.mid));
+    ew_arena_fini(&a);
+}
+
+/* ---- Published measurements ------------------------------------------------------------------ */
+
+static bool is_profiled(const char *mode)
+{
+    return strstr("efij", mode) != NULL;
+}
+
+/* TRAIN's epochs on an AGX Xavier: from its modes e, f, i, j its others.  Its own linear regression
+ * has 7.4 % (ResNet) and 4.7 % (MobileNet) in time and 25 % in energy. */
+static void published_epochs(void)
+{
+    static const struct {
+        const char *workload;
+        double time, energy;
+    } goals[] = {{"lenet", 10, 8}, {"resnet", 3, 5}, {"mobnet", 4.5, 5}};
+    struct ew_arena a;
+    ew_arena_init(&a);
+    char *text = NULL;
+    size_t size;
+    struct ew_measured file;
+    if (!EW_EXPECT_OK(ew_file_read("tests/fixtures/train-modes.csv", 1 << 20, &text, &size)) ||
+        !EW_EXPECT_OK(ew_measured_parse(&a, "train-modes.csv", text, &file)))
+        return;
+    EW_EXPECT_INT(file.n_workloads, 3);
+    for (size_t g = 0; g < EW_COUNT(goals); g++) {
+        struct ew_series_of_modes s;
+        struct ew_trial t;
+        struct ew_score score;
+        int rows[4], n = 0;
+        EW_EXPECT_OK(ew_measured_of(&a, &file, goals[g].workload, false, &s));
+        for (int i = 0; i < s.n && n < 4; i++)
+            if (is_profiled(s.names[i]))
+                rows[n++] = i;
+        EW_EXPECT_INT(n, 4);
+        const struct ew_trial_board board = {.name = "agx-xavier",
+                                             .top = {8, 2.2656, 1.377, 2.133}};
+        EW_EXPECT_OK(ew_trial_split(&a, &s, &board, EW_METHOD_PHYSICAL, rows, 4, &t));
+        ew_trial_score(&s, &t, &score);
+        printf("%s: time %.1f %%, energy %.1f %%\n", goals[g].workload, score.time, score.energy);
+        EW_EXPECT(score.time < goals[g].time);
+        EW_EXPECT(score.energy < goals[g].energy);
+        EW_EXPECT(score.time_in90 >= 0.8);
+    }
+    free(text);
+    ew_arena_fini(&a);
+}
+
+static void board_is_known_by_its_clocks(void)
+{
+    struct ew_arena a;
+    ew_arena_init(&a);
+    const struct ew_profile *list;
+    int n;
+    EW_EXPECT_OK(ew_profiles_load(&a, &list, &n));
+    const struct ew_mode orin[] = {{12, 2.2016, 1.3005, 3.199}, {4, 0.576, 0.115, 0.6656}};
+    const struct ew_mode xavier[] = {{8, 2.2656, 1.377, 2.133}, {2, 1.1904, 0.905, 1.0656}};
+    const struct ew_mode none[] = {{64, 3.5, 1.9, 4.8}};
+    const struct ew_profile *p = ew_grid_guess(list, n, orin, 2);
+    EW_EXPECT_STR(p ? p->name : "none", "agx-orin");
+    p = ew_grid_guess(list, n, xavier, 2);
+    EW_EXPECT_STR(p ? p->name : "none", "agx-xavier");
+    EW_EXPECT(!ew_grid_guess(list, n, none, 1));
+    ew_arena_fini(&a);
+}
+
+/* ---- Bad input ------------------------------------------------------------------------------- */
+
+static void bad(const char *csv, ew_err code, const char *why)
+{
+    struct ew_arena a;
+    ew_arena_init(&a);
+    struct ew_measured m;
+    char *text = ew_arena_strdup(&a, csv);
+    EW_EXPECT_ERR(ew_measured_parse(&a, "m.csv", text, &m), code, why);
+    ew_arena_fini(&a);
+}
+
+static void bad_files_are_named(void)
+{
+    bad("", EW_ERR_FORMAT, "m.csv: the file is empty");
+    bad("a,b\n1,2\n", EW_ERR_FORMAT, "m.csv:1: no column cores");
+    bad("cores,cpu_mhz,time_s\n", EW_ERR_FORMAT, "a heading and no rows");
+    bad("cores,time_s\n4,1\n4,fast\n", EW_ERR_FORMAT, "m.csv:3: time_s is 'fast'");
+    bad("cores,time_s\n-4,1\n", EW_ERR_FORMAT, "m.csv:2: cores is '-4'");
+    bad("cores,time_s\n4,0\n", EW_ERR_FORMAT, "not a positive number");
+}
+
+static void too_few_modes(void)
+{
+    struct ew_arena a;
+    ew_arena_init(&a);
+    struct ew_predictor *p;
+    const double time[] = {1, 2};
+    const struct ew_predict_data d = {.modes = some, .time = time, .n = 2};
+    EW_EXPECT_ERR(ew_predictor_fit(&a, &d, &p), EW_ERR_ARG, "2 measured modes");
+    ew_arena_fini(&a);
+}
+
+static void repeated_modes_become_one(void)
+{
+    struct ew_arena a;
+    ew_arena_init(&a);
+    char text[] =
+        "cores,cpu_mhz,gpu_mhz,mem_mhz,time_s,power_w\n"
+        "4,1000,500,1600,2,\n4,1000,500,1600,4,9\n4,1000,500,1600,3,7\n2,1000,500,1600,,\n";
+    struct ew_measured m;
+    struct ew_series_of_modes s, untried;
+    EW_EXPECT_OK(ew_measured_parse(&a, "m.csv", text, &m));
+    EW_EXPECT_OK(ew_measured_of(&a, &m, "", false, &s));
+    EW_EXPECT_OK(ew_measured_of(&a, &m, "", true, &untried));
+    EW_EXPECT_INT(s.n, 1);
+    EW_EXPECT_NEAR(s.time[0], 3, 1e-12);
+    EW_EXPECT_NEAR(s.power[0], 8, 1e-12);
+    EW_EXPECT_INT(untried.n, 1);
+    ew_arena_fini(&a);
+}
+
+EW_TEST_MAIN(EW_TEST(factors_solve), EW_TEST(laws_have_right_derivatives),
+             EW_TEST(time_falls_with_clocks), EW_TEST(ten_modes_of_a_large_board),
+             EW_TEST(ten_modes_of_a_small_board), EW_TEST(fifty_modes),
+             EW_TEST(throttled_run_stands_out), EW_TEST(designs_differ_and_teach),
+             EW_TEST(energy_is_joint), EW_TEST(units_do_not_matter), EW_TEST(published_epochs),
+             EW_TEST(board_is_known_by_its_clocks), EW_TEST(bad_files_are_named),
+             EW_TEST(too_few_modes), EW_TEST(repeated_modes_become_one))

@@ -1,0 +1,18 @@
+# Predictions from a file: the plan, a check, a table, CSV, and input that cannot be used.
+modes=$CASES/../fixtures/train-modes.csv
+edgewise predict --plan --board agx-orin --count 3 --csv -
+edgewise predict --from "$modes" --check --workload resnet | head -2 | cut -c 1-50
+edgewise predict --from "$modes" --workload resnet --modes 8/2265/1377/2133 | sed 's/[0-9]*\.[0-9]*/N/g'
+edgewise predict --from "$modes" --modes all --board agx-xavier --csv all.csv >/dev/null
+wc -l <all.csv
+head -1 all.csv
+edgewise predict --from "$modes" --json --workload lenet --modes 8/2265/1377/2133 | grep -c mid
+head -3 "$modes" >two.csv
+edgewise predict --from two.csv --modes 8/1200/900/1600 2>&1 || echo "exit $?"
+edgewise predict 2>&1 || echo "exit $?"
+edgewise predict --from "$modes" --modes 8/1200 2>&1 || echo "exit $?"
+edgewise predict --from "$modes" --workload none 2>&1 || echo "exit $?"
+printf 'cores,cpu_mhz,gpu_mhz,mem_mhz,time_s\n8,1200,900,1600,3\n4,1200,900,1600,4\n8,2265,900,1600,2\n' >same.csv
+edgewise predict --from same.csv --modes 2/1200/900/1600 2>&1 >/dev/null
+printf 'cores,time_s\n4,fast\n' >bad.csv
+edgewise predict --from bad.csv 2>&1 || echo "exit $?"
