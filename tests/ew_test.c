@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "poison_backend.h"
+
 #define CANARY 0xa5
 
 struct guard {
@@ -30,8 +32,17 @@ static struct {
 
 /* ---- Cases ----------------------------------------------------------------------------------- */
 
+/* EW_DEVICE may name a device that only tests have. */
+static void add_devices(void)
+{
+    const char *device = getenv("EW_DEVICE");
+    if (device && strncmp(device, "poison", 6) == 0)
+        ew_poison_register();
+}
+
 void ew_test_begin(const char *fmt, ...)
 {
+    add_devices();
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(state.name, sizeof(state.name), fmt, ap);

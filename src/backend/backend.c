@@ -1,91 +1,232 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel choice: the rows of cpu/row_*.c, then the operator's reference. */
+/* Which backends there are, and calls through their tables. */
 #include "backend/backend.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/cpu/isa.h"
-#include "backend/cpu/step/cpu_update.h"
-#include "op/optimizer.h"
+#include "backend/cpu/cpu_backend.h"
 
-#define EW_OFFER(name) extern const struct ew_kernel_family ew_offer_##name;
-#include "offer_list.h"
-#undef EW_OFFER
+/* ---- Which there are ---- */
 
-static const struct ew_kernel_family *const rows[] = {
-#define EW_OFFER(name) &ew_offer_##name,
-#include "offer_list.h"
-#undef EW_OFFER
+#define MOST_TYPES 16
+
+/* The CPU, and what was registered before anything was opened: the one list of the program that
+ * grows, since modules and tests add to it. */
+static const struct ew_backend_type *types[MOST_TYPES] = {&ew_cpu_type};
+static int n_types = 1;
+
+static const struct ew_backend_type *find_type(const char *name, size_t chars)
+{
+    for (int i = 0; i < n_types; i++)
+        if (strlen(types[i]->name) == chars && strncmp(types[i]->name, name, chars) == 0)
+            return types[i];
+    return NULL;
+}
+
+ew_err ew_backend_register(const struct ew_backend_type *type)
+{
+    EW_CHECK(!find_type(type->name, strlen(type->name)), EW_ERR_ARG,
+             "there is a backend %s already", type->name);
+    EW_CHECK(n_types < MOST_TYPES, EW_ERR_LIMIT, "backend %s: there are %d already", type->name,
+             n_types);
+    types[n_types++] = type;
+    return EW_OK;
+}
+
+/* "cpu, cuda" */
+static const char *list_types(char *buf, size_t size)
+{
+    size_t used = 0;
+    buf[0] = '\0';
+    for (int i = 0; i < n_types && used < size; i++)
+        used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? ", " : "", types[i]->name);
+    return buf;
+}
+
+bool ew_backend_find(int i, struct ew_device_found *out)
+{
+    for (int t = 0; t < n_types; t++)
+        for (int k = 0;; k++) {
+            *out = (struct ew_device_found){.backend = types[t]->name, .help = types[t]->help};
+            if (!types[t]->find(k, out))
+                break;
+            if (i-- == 0)
+                return true;
+        }
+    return false;
+}
+
+/* ---- Devices ---- */
+
+/* A device's text, taken apart. */
+struct wanted {
+    const char *device, *arguments;
+    const struct ew_backend_type *type;
 };
+
+static ew_err resolve(const char *device, struct wanted *out)
+{
+    device = device ? device : getenv("EW_DEVICE");
+    device = device && *device ? device : "cpu";
+    const size_t chars = strcspn(device, ":");
+    char names[256];
+    *out = (struct wanted){.device = device,
+                           .arguments = device + chars + (device[chars] == ':'),
+                           .type = find_type(device, chars)};
+    EW_CHECK(out->type, EW_ERR_USAGE, "device %s: there is no backend %.*s; this program has %s",
+             device, (int)chars, device, list_types(names, sizeof(names)));
+    return EW_OK;
+}
 
 ew_err ew_backend_open(const struct ew_backend_opts *o, struct ew_backend **out)
 {
-    struct ew_backend *be = calloc(1, sizeof(*be));
-    EW_CHECK(be, EW_ERR_MEMORY, "no memory for a backend");
-    ew_err e = o->reference ? EW_OK : ew_isa_pick(&be->isa);
-    if (e == EW_OK && o->threads != 1)
-        e = ew_pool_new(o->threads, &be->pool);
-    if (e != EW_OK)
-        ew_backend_close(be);
-    else
-        *out = be;
-    return e;
+    struct wanted w;
+    EW_TRY(resolve(o->device, &w));
+    return ew_fail_in(w.type->open(w.arguments, o, out), "device %s", w.device);
+}
+
+/* What it is may depend on its arguments, so it is opened. */
+ew_err ew_backend_probe(const char *device, struct ew_device_found *out)
+{
+    struct wanted w;
+    struct ew_backend *be = NULL;
+    EW_TRY(resolve(device, &w));
+    EW_TRY(ew_backend_open(&(struct ew_backend_opts){.device = w.device, .threads = 1}, &be));
+    const struct ew_device_info *i = &be->info;
+    *out = (struct ew_device_found){
+        .backend = w.type->name, .help = w.type->help, .memory_bytes = i->memory_bytes};
+    snprintf(out->device, sizeof(out->device), "%s", w.device);
+    snprintf(out->name, sizeof(out->name), "%s", i->name);
+    snprintf(out->target, sizeof(out->target), "%s", i->target);
+    snprintf(out->kernels, sizeof(out->kernels), "%s", i->kernels);
+    ew_backend_close(be);
+    return EW_OK;
 }
 
 void ew_backend_close(struct ew_backend *be)
 {
-    if (!be)
-        return;
-    ew_pool_free(be->pool);
-    free(be);
+    if (be)
+        be->type->close(be);
 }
 
-static bool takes(const struct ew_kernel_family *row, const struct ew_op *op)
+void ew_backend_identify(struct ew_backend *be)
 {
-    for (const char *const *name = row->ops; *name; name++)
-        if (strcmp(*name, op->name) == 0)
-            return true;
-    return false;
+    struct ew_device_info *i = &be->info;
+    snprintf(i->identity, sizeof(i->identity), "%s/%s/%s/%s", i->backend, i->name, i->target,
+             i->kernels);
 }
 
-/* Backward of a view: the gradient is the same bytes. */
-static ew_err run_view_backward(const struct ew_call *c)
+const struct ew_device_info *ew_backend_info(const struct ew_backend *be)
 {
-    if (!c->din[0] || !c->dout[0] || c->din[0]->data == c->dout[0]->data)
-        return EW_OK;
-    if (!(c->fresh & 1))
-        return c->op->backward(c);
-    memcpy(c->din[0]->data, c->dout[0]->data, ew_tensor_bytes(c->din[0]));
-    return EW_OK;
+    return &be->info;
 }
 
-static const struct ew_kernel view_backward = {
-    .name = "view", .run = run_view_backward, .fresh = true, .in_place = true};
+struct ew_pool *ew_backend_pool(const struct ew_backend *be)
+{
+    return be->type->pool ? be->type->pool(be) : NULL;
+}
+
+ew_err ew_backend_peaks(struct ew_backend *be, struct ew_peaks *out)
+{
+    *out = (struct ew_peaks){0};
+    return be->type->peaks ? be->type->peaks(be, out) : EW_OK;
+}
+
+/* ---- Memory ---- */
+
+ew_err ew_backend_alloc(struct ew_backend *be, size_t bytes, struct ew_memory **out)
+{
+    return be->type->alloc(be, bytes, out);
+}
+
+void ew_backend_free(struct ew_memory *m)
+{
+    if (m)
+        m->be->type->free(m);
+}
+
+size_t ew_backend_bytes(const struct ew_memory *m)
+{
+    return m->bytes;
+}
+
+static void check_range(const struct ew_memory *m, size_t offset, size_t bytes)
+{
+    EW_ASSERT(offset <= m->bytes && bytes <= m->bytes - offset);
+}
+
+ew_err ew_backend_write(struct ew_memory *m, size_t offset, const void *from, size_t bytes)
+{
+    check_range(m, offset, bytes);
+    return bytes ? m->be->type->write(m, offset, from, bytes) : EW_OK;
+}
+
+ew_err ew_backend_read(struct ew_memory *m, size_t offset, void *to, size_t bytes)
+{
+    check_range(m, offset, bytes);
+    return bytes ? m->be->type->read(m, offset, to, bytes) : EW_OK;
+}
+
+ew_err ew_backend_fill(struct ew_memory *m, size_t offset, int byte, size_t bytes)
+{
+    check_range(m, offset, bytes);
+    return bytes ? m->be->type->fill(m, offset, byte, bytes) : EW_OK;
+}
+
+void *ew_backend_map(struct ew_memory *m)
+{
+    return m->be->type->map ? m->be->type->map(m) : NULL;
+}
+
+void *ew_backend_address(struct ew_memory *m, size_t offset)
+{
+    check_range(m, offset, 0);
+    return m->be->type->address(m, offset);
+}
+
+/* ---- Kernels ---- */
 
 ew_err ew_backend_offer(const struct ew_kernel_query *query, struct ew_kernel out[EW_OFFERS],
                         int *n)
 {
-    const struct ew_op *op = query->op;
-    *n = 0;
-    for (size_t i = 0; query->be->isa && i < EW_COUNT(rows) && *n == 0; i++)
-        if (takes(rows[i], op))
-            *n = rows[i]->offer(query, out);
-    if (query->phase == EW_PHASE_BACKWARD && (op->flags & EW_OP_VIEW) && op->backward)
-        out[(*n)++] = view_backward;
-    const struct ew_kernel reference = {.name = "reference",
-                                        .run = query->phase == EW_PHASE_FORWARD ? op->forward
-                                                                                : op->backward,
-                                        .scratch = op->scratch ? op->scratch(query->c) : 0};
-    if (reference.run)
-        out[(*n)++] = reference;
-    EW_CHECK(*n > 0, EW_ERR_UNSUPPORTED, "node %s: operator %s cannot be %s", query->c->name,
-             op->name, query->phase == EW_PHASE_FORWARD ? "run" : "trained through");
+    *n = query->be->type->offer(query, out);
+    EW_ASSERT(*n >= 0 && *n <= EW_OFFERS);
     return EW_OK;
 }
 
-struct ew_kernel ew_backend_update(const struct ew_backend *be, const struct ew_optimizer *o)
+bool ew_backend_task(const struct ew_backend *be, enum ew_task task, const struct ew_optimizer *o,
+                     struct ew_kernel *out)
 {
-    return (struct ew_kernel){.name = ew_optimizer_names[o->kind],
-                              .run = be->isa ? ew_cpu_update : ew_update_run};
+    return be->type->task && be->type->task(be, task, o, out);
+}
+
+/* ---- Running ---- */
+
+ew_err ew_backend_load(struct ew_backend *be, const struct ew_command *commands, int n,
+                       struct ew_program **out)
+{
+    return be->type->load(be, commands, n, out);
+}
+
+void ew_backend_unload(struct ew_program *p)
+{
+    if (p)
+        p->be->type->unload(p);
+}
+
+ew_err ew_backend_run(struct ew_program *p, const struct ew_run_params *params)
+{
+    return p->be->type->run(p, params, NULL);
+}
+
+ew_err ew_backend_run_timed(struct ew_program *p, const struct ew_run_params *params, int64_t *ns)
+{
+    return p->be->type->run(p, params, ns);
+}
+
+ew_err ew_backend_sync(struct ew_backend *be)
+{
+    return be->type->sync ? be->type->sync(be) : EW_OK;
 }

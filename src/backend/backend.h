@@ -1,18 +1,112 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a backend hands to the plan: for a node and a phase, the functions that can run it. */
+/* Backends: the devices that run networks.  A backend has memory of its own, kernels, and a way to
+ * run lists of them; everything else in the program knows a device by this file alone.  How one is
+ * made is backend_type.h's; docs/adding-a-backend.md walks through it.
+ *
+ *   open -> offer (kernels of each node) -> memory -> load (a list of commands, once)
+ *        -> write inputs, run, read outputs (each time) -> unload -> close
+ *
+ * One thread at a time, unless a function says otherwise. */
 #ifndef EW_BACKEND_BACKEND_H
 #define EW_BACKEND_BACKEND_H
 
 #include "base/pool.h"
 #include "graph/op.h"
 
+struct ew_backend; /* a device that was opened */
+struct ew_memory;  /* a block of its memory */
+struct ew_program; /* a list of commands that it has loaded */
+struct ew_optimizer;
+
+/* ---- Devices --------------------------------------------------------------------------------- */
+
+struct ew_backend_opts {
+    const char *device; /* "cpu", "cuda:0", "NAME:ARGUMENTS"; NULL: what EW_DEVICE names, and
+                         * without it the CPU */
+    int threads;        /* of the host; 0: as many as there are CPUs */
+    bool reference;     /* the operators' references only: slow, obvious */
+};
+
+/* Fails with EW_ERR_USAGE where there is no such backend (the message names those that there are),
+ * and with EW_ERR_UNSUPPORTED, saying why, where this build or this machine has no such device. */
+ew_err ew_backend_open(const struct ew_backend_opts *o, struct ew_backend **out);
+void ew_backend_close(struct ew_backend *be); /* NULL is fine */
+
+/* Nodes of training graphs that become one, where a device has kernels for the result. */
+enum ew_fused {
+    EW_FUSED_NORM_ACT = 1 << 0,  /* batch norm, activation */
+    EW_FUSED_CONV_RELU = 1 << 1, /* convolution, relu */
+    EW_FUSED_SINK_ACT = 1 << 2,  /* an activation before a max pool goes behind it */
+    EW_FUSED_CONV_POOL = 1 << 3, /* convolution, max pool, relu: op conv_pool; with SINK_ACT */
+};
+
+#define EW_IDENTITY_CHARS 256
+
+/* What a device is.  Texts are never NULL and live as long as the backend. */
+struct ew_device_info {
+    const char *backend; /* "cpu" */
+    const char *device;  /* what opens it: "cpu", "cuda:0" */
+    const char *name;    /* "Intel(R) Xeon(R) Platinum 8488C" */
+    const char *target;  /* what packed weights are for: "avx512", "cuda sm_90", "reference" */
+    const char *kernels; /* hash of the kernels' sources: two builds of the same have the same */
+    int threads;         /* of the host that its kernels use */
+    size_t memory_bytes; /* of the device; 0: not known */
+    /* Kernels read and write any memory of the host: addresses are ordinary pointers, and weights
+     * are used where the graph has them. */
+    bool shares_host;
+    unsigned fused; /* enum ew_fused */
+    /* backend, name, target and kernels: two devices with the same one run the same kernels in
+     * about the same time.  Keys of measurements (the tuner's cache) begin with it. */
+    char identity[EW_IDENTITY_CHARS];
+};
+
+const struct ew_device_info *ew_backend_info(const struct ew_backend *be);
+
+/* Threads of the host that are idle between runs, for others to use then; NULL: the caller alone.
+ */
+struct ew_pool *ew_backend_pool(const struct ew_backend *be);
+
+/* What the device does at best, measured now (a fraction of a second); 0: not known. */
+struct ew_peaks {
+    double flops;   /* float32 a second, all threads */
+    double bytes_s; /* of its memory */
+};
+
+ew_err ew_backend_peaks(struct ew_backend *be, struct ew_peaks *out);
+
+/* ---- Memory ----------------------------------------------------------------------------------
+ * Writes, fills, runs and reads of one backend take effect in the order of the calls. */
+
+/* Contents are undefined.  Pages that nothing touches may take no memory. */
+ew_err ew_backend_alloc(struct ew_backend *be, size_t bytes, struct ew_memory **out);
+void ew_backend_free(struct ew_memory *m); /* NULL is fine */
+size_t ew_backend_bytes(const struct ew_memory *m);
+
+/* Copies into the block; `from` may be used again as soon as it returns. */
+ew_err ew_backend_write(struct ew_memory *m, size_t offset, const void *from, size_t bytes);
+/* Copies out of it, after all that was started before. */
+ew_err ew_backend_read(struct ew_memory *m, size_t offset, void *to, size_t bytes);
+ew_err ew_backend_fill(struct ew_memory *m, size_t offset, int byte, size_t bytes);
+
+/* Where the host finds the block, to read after a sync and to write before a run; NULL: it cannot.
+ */
+void *ew_backend_map(struct ew_memory *m);
+
+/* The place as kernels of this backend see it, for ew_tensor.data and pointers of calls.  Only they
+ * may look there. */
+void *ew_backend_address(struct ew_memory *m, size_t offset);
+
+/* ---- Kernels --------------------------------------------------------------------------------- */
+
 enum ew_phase { EW_PHASE_FORWARD, EW_PHASE_BACKWARD, EW_PHASE_UPDATE };
 
 struct ew_kernel {
     const char *name; /* shown in profiles: "reference", "conv gemm" */
+    /* Does it, or starts it on the device: called once for each run, or once to record what later
+     * runs repeat (backend_type.h). */
     ew_err (*run)(const struct ew_call *c);
     size_t scratch; /* bytes, contents undefined at each run */
-    size_t state;   /* bytes in c->state, kept with the step */
+    size_t state;   /* bytes in c->state, which is the host's memory; kept with the step */
     size_t stats;  /* bytes of scratch more with which it heeds c->behind forward; 0: it does not */
     size_t packed; /* bytes in c->packed: its own copy of weights, see `pack` */
     unsigned packs; /* bit i: `run` knows in[i] only by what is packed of it */
@@ -32,53 +126,109 @@ struct ew_kernel {
     ew_err (*prepare)(const struct ew_call *c);
     /* Fills all of c->packed, after prepare, and again when weights have changed outside of
      * training.  Runs only read it: plans share it, and engine files hold it.  So it has no
-     * pointers, and it follows from weights, attributes and instruction set; at another batch the
-     * kernel of this name and size packs the same bytes. */
+     * pointers, and it follows from weights, attributes and the device's target; at another batch
+     * the kernel of this name and size packs the same bytes. */
     ew_err (*pack)(const struct ew_call *c);
 };
 
-struct ew_kernels;
-
-struct ew_backend {
-    struct ew_pool *pool;         /* NULL: the caller alone */
-    const struct ew_kernels *isa; /* NULL: references only */
-};
-
-struct ew_backend_opts {
-    int threads;    /* 0: as many as there are CPUs */
-    bool reference; /* references only: slow, obvious */
-};
-
-ew_err ew_backend_open(const struct ew_backend_opts *o, struct ew_backend **out);
-void ew_backend_close(struct ew_backend *be); /* NULL is fine */
-
 #define EW_OFFERS 6
 
-/* What a kernel is wanted for. */
+/* What a kernel is wanted for.  Weights and constants have the host's data, which an offer may
+ * look at; activations have shapes but no memory yet. */
 struct ew_kernel_query {
     const struct ew_backend *be;
     const struct ew_op *op;
     enum ew_phase phase;
-    const struct ew_call *c; /* activations have shapes but no memory yet */
+    const struct ew_call *c;
 };
 
-/* The kernels that can do it, the one that rules prefer first; the operator's reference is the
- * last. Fails with EW_ERR_UNSUPPORTED where there is none (backward of an operator that has none).
- */
+/* The kernels that can do it, the one that rules prefer first; *n 0: the device has none, and the
+ * plan runs the node on the host. */
 ew_err ew_backend_offer(const struct ew_kernel_query *query, struct ew_kernel out[EW_OFFERS],
                         int *n);
 
-/* The kernel of a parameter's update (op/optimizer.h says what its call is). */
-struct ew_optimizer;
-struct ew_kernel ew_backend_update(const struct ew_backend *be, const struct ew_optimizer *o);
-
-/* A row: fast kernels for a few operators.  `offer` writes up to EW_OFFERS - 1 kernels, best first,
- * and returns how many; 0 where none fits. */
+/* A family of the CPU: fast kernels for a few operators.  `offer` writes up to EW_OFFERS - 1
+ * kernels, best first, and returns how many; 0 where none fits. */
 struct ew_kernel_family {
     const char *const *ops; /* NULL-terminated */
     int (*offer)(const struct ew_kernel_query *query, struct ew_kernel *out);
 };
 
 #define EW_FAMILY_OPS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* What plans need beside operators. */
+enum ew_task {
+    EW_TASK_CLEAR, /* out[0] becomes zero */
+    EW_TASK_SEED,  /* out[0], the gradient of the loss, becomes 1 / *(int *)attr */
+    EW_TASK_UPDATE /* a parameter's update: op/optimizer.h says what its call is */
+};
+
+/* False where the device has none, and the host does it. */
+bool ew_backend_task(const struct ew_backend *be, enum ew_task task, const struct ew_optimizer *o,
+                     struct ew_kernel *out);
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+/* One kernel and what it works on.  Both live as long as the program that they are loaded into. */
+struct ew_command {
+    const struct ew_kernel *kernel;
+    const struct ew_call *call;
+    int node; /* of the graph, for seeds; -1: none */
+};
+
+/* What changes from run to run beside the contents of memory.  The calls point to the same values
+ * in the host's memory (ew_call.attr of updates, ew_call.seed), which kernels that run on the host
+ * read.  A device that records a program takes them from here at each run: they must not be part
+ * of what is recorded. */
+struct ew_run_params {
+    const struct ew_optimizer *optimizer; /* rate, step count, moments; NULL: nothing is updated */
+    uint64_t key;                         /* a node's seed is ew_run_seed(key, node) */
+};
+
+/* splitmix64: spreads its argument over all bits. */
+static inline uint64_t ew_run_mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static inline uint64_t ew_run_seed(uint64_t key, int node)
+{
+    return ew_run_mix(key ^ (uint64_t)node);
+}
+
+/* Makes a program of n commands, which run in this order, each seeing what the ones before it have
+ * written.  Memory must be bound and kernels prepared.  The list is copied. */
+ew_err ew_backend_load(struct ew_backend *be, const struct ew_command *commands, int n,
+                       struct ew_program **out);
+void ew_backend_unload(struct ew_program *p); /* NULL is fine */
+
+/* Runs all of it; may return before the device is done.  A failure that shows later is reported by
+ * the next read or sync. */
+ew_err ew_backend_run(struct ew_program *p, const struct ew_run_params *params);
+/* The same with the duration of every command in nanoseconds, when all are done. */
+ew_err ew_backend_run_timed(struct ew_program *p, const struct ew_run_params *params, int64_t *ns);
+/* Waits for everything that was started. */
+ew_err ew_backend_sync(struct ew_backend *be);
+
+/* ---- What there is --------------------------------------------------------------------------- */
+
+/* A device that could be opened, or a kind of which there is none here. */
+struct ew_device_found {
+    const char *backend, *help; /* "cuda", "NVIDIA GPUs" */
+    char device[64];            /* what opens it; empty: there is none, and `why` says why */
+    char name[128];
+    char target[64], kernels[64]; /* as ew_device_info */
+    char why[256];
+    size_t memory_bytes; /* 0: not known */
+};
+
+/* Device i of all that this build and this machine have, in a fixed order, the CPU first; false
+ * beyond the last. */
+bool ew_backend_find(int i, struct ew_device_found *out);
+/* The one that `device` opens, NULL as in ew_backend_opts.  Fails as ew_backend_open does. */
+ew_err ew_backend_probe(const char *device, struct ew_device_found *out);
 
 #endif

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/cpu/isa.h"
 #include "base/clock.h"
 #include "base/rng.h"
 
@@ -130,38 +129,6 @@ ew_err ew_bench_profile(struct ew_plan *p, int64_t iters, int64_t *ns)
 }
 
 /* ---- The machine ---- */
-
-struct peak {
-    const struct ew_kernels *isa;
-    int64_t flops[256]; /* by thread */
-};
-
-static void peak_range(void *ctx, int64_t begin, int64_t end, int worker)
-{
-    struct peak *p = ctx;
-    float sink[64] = {0};
-    for (int64_t i = begin; i < end; i++)
-        p->flops[worker] += p->isa->peak(20000, sink);
-}
-
-double ew_bench_peak(const struct ew_backend *be)
-{
-    if (!be->isa)
-        return 0;
-    const int threads = ew_pool_threads(be->pool);
-    double best = 0;
-    for (int round = 0; round < 12; round++) {
-        struct peak p = {.isa = be->isa};
-        const int64_t start = ew_clock_ns();
-        ew_pool_run(be->pool, (int64_t)threads * 4, peak_range, &p);
-        const double seconds = (double)(ew_clock_ns() - start) * 1e-9;
-        double flops = 0;
-        for (int i = 0; i < 256; i++)
-            flops += (double)p.flops[i];
-        best = fmax(best, flops / seconds);
-    }
-    return best;
-}
 
 /* "VmRSS:   1234 kB" of /proc/self/status. */
 static int64_t status_bytes(const char *key)

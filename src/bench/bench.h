@@ -50,10 +50,6 @@ ew_err ew_bench_interleave(struct ew_bench_side *sides, int n, const struct ew_b
 /* Median nanoseconds of each step over `iters` runs; `ns` has one entry per step. */
 ew_err ew_bench_profile(struct ew_plan *p, int64_t iters, int64_t *ns);
 
-/* Multiply-adds that this machine's threads do together, in flops a second: the best of a few
- * rounds. */
-double ew_bench_peak(const struct ew_backend *be);
-
 /* Bytes that the process has in memory now, and the most that it has had; 0 where the system does
  * not say. */
 int64_t ew_bench_resident(void);

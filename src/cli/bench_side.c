@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend/cpu/isa.h"
 #include "base/clock.h"
 #include "format/image_card.h"
 
@@ -36,9 +35,9 @@ static void describe(struct ew_side *s)
     ew_plan_stats(s->p, &stats);
     s->activation_bytes = (int64_t)stats.block_bytes;
     s->weight_bytes = (int64_t)(stats.weight_bytes + stats.packed_bytes);
-    const struct ew_backend *be = ew_plan_backend(s->p);
-    s->threads = ew_pool_threads(be->pool);
-    s->isa = be->isa ? be->isa->isa : "reference";
+    const struct ew_device_info *device = ew_backend_info(ew_plan_backend(s->p));
+    s->threads = device->threads;
+    s->isa = device->target;
     ew_bench_fill(s->p, s->g, 2, 1);
 }
 

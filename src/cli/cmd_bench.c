@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/cpu/isa.h"
 #include "base/json.h"
 #include "base/progress.h"
 #include "bench/bench.h"
@@ -110,15 +109,17 @@ static ew_err measure(const struct opts *o, struct ew_graph *g, struct ew_plan *
     r->images_per_s = 1e3 * (double)batch / r->time.median_ms;
     r->resident = ew_bench_resident();
     r->resident_peak = ew_bench_resident_peak();
-    const struct ew_backend *be = ew_plan_backend(p);
-    r->threads = ew_pool_threads(be->pool);
-    r->isa = be->isa ? be->isa->isa : "reference";
+    const struct ew_device_info *device = ew_backend_info(ew_plan_backend(p));
+    struct ew_peaks peaks;
+    r->threads = device->threads;
+    r->isa = device->target;
     if (!o->profile)
         return EW_OK;
     r->step_ns = calloc((size_t)ew_plan_step_count(p) + 1, sizeof(*r->step_ns));
     EW_CHECK(r->step_ns, EW_ERR_MEMORY, "no memory for the profile");
     EW_TRY(ew_bench_profile(p, o->iters < 20 ? o->iters : 20, r->step_ns));
-    r->peak_flops = ew_bench_peak(be);
+    EW_TRY(ew_backend_peaks(ew_plan_backend(p), &peaks));
+    r->peak_flops = peaks.flops;
     return EW_OK;
 }
 

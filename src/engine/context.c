@@ -5,7 +5,6 @@
  * of threads, since they take turns; weights are the engine's. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "data/image_file.h"
 #include "engine/engine.h"
@@ -19,8 +18,7 @@ struct at_batch {
 struct ew_context {
     const struct ew_engine *e;
     struct ew_backend *be;
-    void *block; /* anonymous pages: those that no batch has needed yet take no memory */
-    size_t block_bytes;
+    struct ew_memory *block;  /* pages that no batch has needed yet take no memory */
     struct at_batch *batches; /* by batch - batch_min; p NULL: not yet */
     struct at_batch *now;
 };
@@ -34,7 +32,6 @@ static ew_err compile(struct ew_context *c, int64_t batch, struct at_batch *out)
     ew_engine_plan_opts(c->e, batch, &given, &o);
     given.backend = c->be;
     given.block = c->block;
-    given.block_bytes = c->block_bytes;
     EW_TRY(ew_engine_graph_at(c->e, batch, &out->g));
     const ew_err err = ew_plan_compile(out->g, &o, &out->p);
     if (err != EW_OK) {
@@ -64,13 +61,7 @@ static ew_err take_memory(struct ew_context *c)
     EW_CHECK(c->batches, EW_ERR_MEMORY, "engine %s: no memory for a context", card->name);
     size_t bytes = 0;
     EW_TRY(ew_engine_block(c->e, c->be, &bytes));
-    bytes += bytes == 0; /* a map cannot be empty */
-    void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    EW_CHECK(block != MAP_FAILED, EW_ERR_MEMORY, "engine %s: no memory for %zu bytes", card->name,
-             bytes);
-    c->block = block;
-    c->block_bytes = bytes;
-    return EW_OK;
+    return ew_fail_in(ew_backend_alloc(c->be, bytes, &c->block), "engine %s", card->name);
 }
 
 static ew_err start(struct ew_context *c, int threads)
@@ -104,9 +95,8 @@ EW_API void ew_context_free(struct ew_context *c)
         ew_plan_free(c->batches[i].p);
         ew_graph_free(c->batches[i].g);
     }
+    ew_backend_free(c->block);
     ew_backend_close(c->be);
-    if (c->block)
-        munmap(c->block, c->block_bytes);
     free(c->batches);
     free(c);
 }

@@ -37,7 +37,5 @@ struct ew_graph *ew_context_graph(struct ew_context *c);
 
 /* "x86_64", "aarch64": what packed weights and numbers are for. */
 const char *ew_engine_arch(void);
-/* Which edition of the kernels packs: two builds of the same sources have the same. */
-const char *ew_engine_kernels(void);
 
 #endif

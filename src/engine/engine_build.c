@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/cpu/isa.h"
 #include "compress/pass.h"
 #include "engine/engine.h"
 #include "graph/facts.h"
@@ -28,6 +27,7 @@ struct build {
     struct ew_engine_packed *entries;
     int n_packed, cap_packed, cap_entries;
     bool *absent; /* file.absent */
+    struct ew_device_found device;
 };
 
 /* ---- The graph ---- */
@@ -148,8 +148,7 @@ static bool have_packed(const struct build *b, const struct ew_plan_packed *p)
 }
 
 /* Notes the plan's kernels; *missing: some of its packed weights were not in the list. */
-static ew_err note_choices(struct build *b, int row, const struct ew_plan *p, bool add,
-                           bool *missing)
+static ew_err note_choices(struct build *b, int row, struct ew_plan *p, bool add, bool *missing)
 {
     const int nodes = b->file.graph->n_nodes;
     *missing = false;
@@ -262,13 +261,12 @@ static ew_err fill_card(struct build *b, const struct ew_graph *g)
 {
     const struct ew_compile_opts *o = b->o;
     struct ew_engine_card *c = &b->file.card;
-    const struct ew_kernels *isa = NULL;
-    EW_TRY(ew_isa_pick(&isa));
+    EW_TRY(ew_backend_probe(NULL, &b->device));
     c->name = g->name;
     c->program = EW_VERSION;
     c->arch = ew_engine_arch();
-    c->isa = isa->isa;
-    c->kernels = ew_engine_kernels();
+    c->isa = b->device.target;
+    c->kernels = b->device.kernels;
     c->batch_min = o->batch_min ? o->batch_min : 1;
     c->batch_max = o->batch_max ? o->batch_max : c->batch_min;
     c->threads = o->threads;

@@ -3,9 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/cpu/isa.h"
 #include "engine/engine.h"
-#include "kernel_id.h"
 
 const char *ew_engine_arch(void)
 {
@@ -18,11 +16,6 @@ const char *ew_engine_arch(void)
 #else
     return "big-endian";
 #endif
-}
-
-const char *ew_engine_kernels(void)
-{
-    return EW_KERNEL_ID;
 }
 
 void ew_engine_plan_opts(const struct ew_engine *e, int64_t batch, struct ew_plan_given *given,
@@ -80,7 +73,7 @@ static ew_err use_packed(struct ew_engine *e)
 }
 
 /* What a plan has packed. */
-static ew_err take_packed(struct ew_engine *e, const struct ew_plan *p)
+static ew_err take_packed(struct ew_engine *e, struct ew_plan *p)
 {
     const int nodes = e->file.graph->n_nodes;
     EW_TRY(new_packed(e, nodes));
@@ -94,16 +87,16 @@ static ew_err take_packed(struct ew_engine *e, const struct ew_plan *p)
 }
 
 /* Packs the plain weights for this machine, once for all contexts. */
-static ew_err pack_again(struct ew_engine *e, const char *what, const char *isa)
+static ew_err pack_again(struct ew_engine *e, const char *what, const struct ew_device_found *here)
 {
     const struct ew_engine_card *c = &e->file.card;
-    EW_CHECK(!e->file.absent || strcmp(c->isa, isa) == 0, EW_ERR_UNSUPPORTED,
+    EW_CHECK(!e->file.absent || strcmp(c->isa, here->target) == 0, EW_ERR_UNSUPPORTED,
              "%s: has its weights only as packed for %s, and this machine runs %s: compile it here",
-             what, c->isa, isa);
+             what, c->isa, here->target);
     EW_CHECK(!e->file.absent, EW_ERR_UNSUPPORTED,
              "%s: has its weights only as packed by other kernels (%s %s, here %s %s): compile it "
              "again",
-             what, c->program, c->kernels, EW_VERSION, ew_engine_kernels());
+             what, c->program, c->kernels, EW_VERSION, here->kernels);
     EW_TRY(ew_engine_file_check_weights(&e->file, what));
     struct ew_plan_given given;
     struct ew_plan_opts o;
@@ -152,12 +145,12 @@ static ew_err check_machine(const struct ew_engine *e, const char *what)
 /* Everything after the file has been read. */
 static ew_err finish(struct ew_engine *e, const char *what)
 {
-    const struct ew_kernels *isa = NULL;
+    struct ew_device_found here;
     EW_TRY(check_machine(e, what));
-    EW_TRY(ew_isa_pick(&isa));
-    const bool same = strcmp(e->file.card.isa, isa->isa) == 0 &&
-                      strcmp(e->file.card.kernels, ew_engine_kernels()) == 0;
-    EW_TRY(same ? use_packed(e) : pack_again(e, what, isa->isa));
+    EW_TRY(ew_backend_probe(NULL, &here));
+    const bool same = strcmp(e->file.card.isa, here.target) == 0 &&
+                      strcmp(e->file.card.kernels, here.kernels) == 0;
+    EW_TRY(same ? use_packed(e) : pack_again(e, what, &here));
     const ew_err err = ew_engine_block(e, NULL, &e->block_bytes);
     return err == EW_OK ? err : ew_fail_in(err, "%s", what);
 }

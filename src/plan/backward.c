@@ -4,26 +4,10 @@
  * Gradients are added to, so the first step that adds to one is preceded by a step that clears it.
  * A backward step sees only the inputs and outputs that its operator says it saves: the others have
  * a shape but no data, and their memory is free for other use. */
-#include <string.h>
-
 #include "plan/plan_impl.h"
 
-static ew_err clear(const struct ew_call *c)
-{
-    memset(c->out[0]->data, 0, ew_tensor_bytes(c->out[0]));
-    return EW_OK;
-}
-
-/* The loss of a part counts for its share of the batch. */
-static ew_err seed_loss(const struct ew_call *c)
-{
-    const double share = 1.0 / *(const int *)c->attr;
-    ew_tensor_store(c->out[0], 0, 1, &share);
-    return EW_OK;
-}
-
 /* A step that writes one gradient. */
-static ew_err add_writer(struct ew_plan *p, const struct ew_kernel *kernel, int value)
+static ew_err add_writer(struct ew_plan *p, enum ew_task task, int value)
 {
     struct ew_step *s;
     EW_TRY(ew_plan_step_new(p, &s));
@@ -31,14 +15,13 @@ static ew_err add_writer(struct ew_plan *p, const struct ew_kernel *kernel, int 
     EW_CHECK(slot, EW_ERR_MEMORY, "no memory for a step");
     slot[0] = &p->grads[value].t;
     s->phase = EW_PHASE_BACKWARD;
-    s->kernel = *kernel;
     s->call = (struct ew_call){
         .name = p->g->values[value].name, .attr = &p->strategy.parts, .n_out = 1, .out = slot};
     /* Parameter gradients are summed over the parts of a batch. */
     if (p->g->values[value].kind == EW_VALUE_PARAM)
         s->when = EW_WHEN_FIRST_PART;
     ew_plan_touch(&p->grads[value], p->n_steps - 1);
-    return EW_OK;
+    return ew_plan_set_task(p, task);
 }
 
 /* Values through which the loss reaches a trainable parameter. */
@@ -150,16 +133,13 @@ static unsigned fresh_inputs(const struct ew_plan *p, const struct ew_node *n)
     return fresh;
 }
 
-static const struct ew_kernel clear_kernel = {.name = "clear", .run = clear};
-static const struct ew_kernel seed_kernel = {.name = "seed", .run = seed_loss};
-
 /* Steps that clear what the node's backward will add to. */
 static ew_err add_clears(struct ew_plan *p, const struct ew_node *n, unsigned fresh)
 {
     for (int i = 0; i < n->n_in; i++) {
         const int v = n->in[i];
         if (v >= 0 && p->needs_grad[v] && p->grads[v].first < 0 && !(i < 32 && (fresh >> i & 1)))
-            EW_TRY(add_writer(p, &clear_kernel, v));
+            EW_TRY(add_writer(p, EW_TASK_CLEAR, v));
     }
     return EW_OK;
 }
@@ -325,7 +305,7 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
     EW_TRY(ew_plan_find_late(p));
     EW_TRY(ew_plan_find_gates(p));
     const int n_forward = p->n_steps;
-    EW_TRY(add_writer(p, &seed_kernel, loss));
+    EW_TRY(add_writer(p, EW_TASK_SEED, loss));
     for (int k = n_forward - 1; k >= 0; k--) {
         const struct ew_step *s = &p->steps[k];
         if (s->node < 0 || s->phase != EW_PHASE_FORWARD)

@@ -42,7 +42,7 @@ ew_err ew_plan_shape_call(struct ew_plan *p, int node, struct ew_call *out)
                             .n_out = n->n_out,
                             .in = t,
                             .out = t + n->n_in,
-                            .be = p->be,
+                            .be = p->on_host[node] ? p->host : p->be,
                             .train = true};
     return EW_OK;
 }
@@ -53,7 +53,7 @@ struct ew_kernel ew_plan_preferred(const struct ew_plan *p, const struct ew_call
     struct ew_kernel offers[EW_OFFERS];
     int n = 0;
     const struct ew_kernel_query query = {p->be, c->op, phase, c};
-    if (ew_backend_offer(&query, offers, &n) != EW_OK || n == 0)
+    if (c->be != p->be || ew_backend_offer(&query, offers, &n) != EW_OK || n == 0)
         return (struct ew_kernel){0};
     return offers[0];
 }

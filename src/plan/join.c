@@ -47,7 +47,7 @@ static ew_err fits(struct ew_plan *p, int node, int value, bool *out)
 
 ew_err ew_plan_join(struct ew_plan *p)
 {
-    for (int k = 0; k < p->g->n_nodes && p->be->isa; k++) {
+    for (int k = 0; k < p->g->n_nodes; k++) {
         const struct ew_node *n = &p->g->nodes[k];
         if (!p->needed[k] || strcmp(n->op->name, "concat") != 0 || n->n_in > MOST_PARTS ||
             p->g->values[n->out[0]].t.dtype != EW_F32 ||

@@ -39,7 +39,7 @@ ew_err ew_plan_find_relus(struct ew_plan *p)
 {
     for (int k = 0; k < p->g->n_nodes; k++) {
         const struct ew_node *n = &p->g->nodes[k];
-        if (!p->needed[k] || n->n_out != 1)
+        if (!p->needed[k] || p->on_host[k] || n->n_out != 1)
             continue;
         const int inputs = handed_on(n);
         bool relu = inputs > 0;

@@ -29,14 +29,46 @@ ew_err ew_plan_buffer_new(struct ew_plan *p, size_t size, int first, int last, i
     return EW_OK;
 }
 
+/* What a kernel can do beyond its node is for kernels of the device: the others work on copies. */
+static struct ew_kernel alone(const struct ew_kernel *k)
+{
+    return (struct ew_kernel){.name = k->name,
+                              .run = k->run,
+                              .scratch = k->scratch,
+                              .state = k->state,
+                              .packed = k->packed,
+                              .packs = k->packs,
+                              .fresh = k->fresh,
+                              .prepare = k->prepare,
+                              .pack = k->pack};
+}
+
+/* The kernels for a node's call: the device's, or where it has none the host's; c->be says which.
+ */
+static ew_err find_kernels(struct ew_plan *p, int node, struct ew_kernel_query *query,
+                           struct ew_call *c, struct ew_kernel offers[EW_OFFERS], int *n)
+{
+    *n = 0;
+    query->be = c->be = p->on_host[node] ? p->host : p->be;
+    EW_TRY(ew_backend_offer(query, offers, n));
+    if (*n == 0 && query->be != p->host) {
+        query->be = c->be = p->host;
+        EW_TRY(ew_backend_offer(query, offers, n));
+    }
+    EW_CHECK(*n > 0, EW_ERR_UNSUPPORTED, "node %s: operator %s cannot be %s", c->name,
+             query->op->name, query->phase == EW_PHASE_FORWARD ? "run" : "trained through");
+    for (int i = 0; i < *n && query->be != p->be; i++)
+        offers[i] = alone(&offers[i]);
+    return EW_OK;
+}
+
 ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
                            struct ew_kernel *out)
 {
     struct ew_kernel offers[EW_OFFERS];
     int n;
-    c->be = p->be;
-    const struct ew_kernel_query query = {p->be, p->g->nodes[node].op, phase, c};
-    EW_TRY(ew_backend_offer(&query, offers, &n));
+    struct ew_kernel_query query = {.op = p->g->nodes[node].op, .phase = phase, .c = c};
+    EW_TRY(find_kernels(p, node, &query, c, offers, &n));
     const struct ew_plan_given *given = p->opts.given;
     const char *wanted = given && given->kernels ? given->kernels[node] : NULL;
     int best = 0;
@@ -45,9 +77,22 @@ ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, str
     if (!wanted || best == n) {
         best = 0;
         if (p->opts.tuner && !p->opts.dry && !c->norm && !c->behind && !c->summed)
-            EW_TRY(ew_tuner_pick(p->opts.tuner, &query, offers, n, &best));
+            EW_TRY(ew_tuner_pick(p->opts.tuner, query.be == p->host ? p->host : p->be, &query,
+                                 offers, n, &best));
     }
     *out = offers[best];
+    return EW_OK;
+}
+
+ew_err ew_plan_set_task(struct ew_plan *p, enum ew_task task)
+{
+    struct ew_step *s = &p->steps[p->n_steps - 1];
+    s->call.be = p->be;
+    if (ew_backend_task(p->be, task, &p->opts.optimizer, &s->kernel))
+        return EW_OK;
+    s->call.be = p->host;
+    EW_CHECK(ew_backend_task(p->host, task, &p->opts.optimizer, &s->kernel), EW_ERR_INTERNAL,
+             "%s: the host can neither clear nor update", s->call.name);
     return EW_OK;
 }
 
@@ -60,6 +105,12 @@ static const void *find_packed(const struct ew_plan *p, int node, const struct e
         if (given->packed[i].bytes == k->packed && strcmp(given->packed[i].kernel, k->name) == 0)
             return given->packed[i].data;
     return NULL;
+}
+
+/* True where the step reads what was packed before where that lies. */
+static bool uses_given(const struct ew_plan *p, const struct ew_step *s)
+{
+    return s->given && (!ew_plan_is_remote(p) || ew_plan_step_on_host(p, s));
 }
 
 /* No kernel may read weights that are not there. */
@@ -80,15 +131,17 @@ ew_err ew_plan_set_kernel(struct ew_plan *p, const struct ew_kernel *k)
 {
     const int step = p->n_steps - 1;
     struct ew_step *s = &p->steps[step];
+    const bool on_host = ew_plan_step_on_host(p, s);
+    size_t *packed = on_host ? &p->host_packed_bytes : &p->packed_bytes;
     s->kernel = *k;
-    if (k->scratch)
+    if (k->scratch && !on_host)
         EW_TRY(ew_plan_buffer_new(p, k->scratch, step, step, &s->scratch));
     s->state_at = p->states_bytes;
-    s->packed_at = p->packed_bytes;
+    s->packed_at = *packed;
     p->states_bytes += ew_align_up(k->state);
     s->given = s->node >= 0 && s->phase == EW_PHASE_FORWARD ? find_packed(p, s->node, k) : NULL;
-    if (!s->given)
-        p->packed_bytes += ew_align_up(k->packed);
+    if (!uses_given(p, s))
+        *packed += ew_align_up(k->packed);
     return s->node >= 0 ? check_absent(p, s) : EW_OK;
 }
 
@@ -217,6 +270,7 @@ static ew_err add_forwards(struct ew_plan *p)
     EW_CHECK(values, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
     mark_needed(p, values);
     count_reads(p);
+    EW_TRY(ew_plan_find_host_nodes(p));
     if (p->opts.mode == EW_PLAN_TRAIN) {
         EW_TRY(ew_plan_defer(p));
         EW_TRY(ew_plan_find_relus(p));
@@ -332,11 +386,6 @@ static ew_err make_buffers(struct ew_plan *p)
     return EW_OK;
 }
 
-static ew_err nothing(const struct ew_call *c)
-{
-    return EW_OK;
-}
-
 /* A view that shares its input's buffer has nothing left to do, and neither has a concatenation of
  * what lies there already. */
 static void drop_views(struct ew_plan *p)
@@ -353,7 +402,7 @@ static void drop_views(struct ew_plan *p)
             view = in >= 0 && in == out;
         }
         if (view)
-            s->kernel = (struct ew_kernel){.name = "view", .run = nothing};
+            s->kernel = (struct ew_kernel){.name = "view"};
     }
 }
 
@@ -395,9 +444,10 @@ static ew_err init_slots(struct ew_plan *p)
     p->node_aux = calloc((size_t)g->n_nodes + 1, sizeof(*p->node_aux));
     p->node_step = calloc((size_t)g->n_nodes + 1, sizeof(*p->node_step));
     p->reading = calloc((size_t)g->n_values + 1, sizeof(*p->reading));
+    p->on_host = calloc((size_t)g->n_nodes + 1, sizeof(*p->on_host));
     ok &= p->needs_grad && p->keep && p->deferred && p->late && p->summed && p->stats_step &&
           p->gate && p->node_aux && p->joined && p->relu && p->masked && p->needed &&
-          p->node_step && p->reading;
+          p->node_step && p->reading && p->on_host;
     EW_CHECK(ok, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
     for (int k = 0; k < g->n_nodes; k++)
         p->node_aux[k] = p->stats_step[k] = p->node_step[k] = -1;
@@ -413,9 +463,11 @@ static ew_err init_slots(struct ew_plan *p)
 
 static void bind_slots(struct ew_plan *p, struct ew_slot *slots)
 {
+    struct ew_memory *m;
+    size_t at;
     for (int i = 0; i < p->g->n_values; i++)
-        if (slots[i].buffer >= 0)
-            slots[i].t.data = p->block + p->buffers[slots[i].buffer].offset + slots[i].at;
+        if (ew_plan_place(p, &slots[i], &m, &at))
+            slots[i].t.data = ew_backend_address(m, at);
 }
 
 /* A call's packed weights may be written; those that are given are not. */
@@ -434,42 +486,90 @@ static ew_err new_block(size_t bytes, char **out)
     return EW_OK;
 }
 
-/* Takes the memory and turns offsets into pointers. */
-static ew_err bind_memory(struct ew_plan *p)
+static ew_err take_memory(struct ew_plan *p)
 {
     const struct ew_plan_given *given = p->opts.given;
-    p->block_given = given && given->block && given->block_bytes >= p->block_bytes;
+    p->block_given = given && given->block && ew_backend_bytes(given->block) >= p->block_bytes;
     if (p->block_given)
         p->block = given->block;
     else
-        EW_TRY(new_block(p->block_bytes, &p->block));
+        EW_TRY(ew_backend_alloc(p->be, p->block_bytes, &p->block));
+    EW_TRY(ew_backend_alloc(p->be, p->packed_bytes, &p->packed));
     EW_TRY(new_block(p->states_bytes, &p->states));
-    EW_TRY(new_block(p->packed_bytes, &p->packed));
+    if (!ew_plan_is_remote(p))
+        return EW_OK;
+    EW_TRY(ew_backend_alloc(p->be, p->weights_bytes, &p->weights));
+    EW_TRY(new_block(p->staging_bytes, &p->staging));
+    return new_block(p->host_packed_bytes, &p->host_packed);
+}
+
+static void *address_of(const struct ew_plan *p, int buffer)
+{
+    return ew_backend_address(p->block, p->buffers[buffer].offset);
+}
+
+/* The step's packed weights: those that were given are used, or copied to the device. */
+static ew_err bind_packed(struct ew_plan *p, struct ew_step *s, struct ew_call *c)
+{
+    if (uses_given(p, s)) {
+        c->packed = unconst(s->given);
+        return EW_OK;
+    }
+    if (s->host) {
+        c->packed = p->host_packed + s->packed_at;
+        return EW_OK;
+    }
+    c->packed = ew_backend_address(p->packed, s->packed_at);
+    return s->given ? ew_backend_write(p->packed, s->packed_at, s->given, s->kernel.packed) : EW_OK;
+}
+
+static ew_err bind_step(struct ew_plan *p, struct ew_step *s)
+{
+    struct ew_call *c = s->host ? &s->host->call : &s->call;
+    if (s->scratch >= 0)
+        c->scratch = address_of(p, s->scratch);
+    if (s->aux >= 0 && !s->host)
+        c->aux = address_of(p, s->aux);
+    if (s->norm_aux >= 0)
+        s->norm->aux = address_of(p, s->norm_aux);
+    if (s->behind_aux >= 0)
+        s->behind->aux = address_of(p, s->behind_aux);
+    if (s->gated_sums >= 0)
+        s->call.gated->sums = address_of(p, s->gated_sums);
+    if (s->kernel.state)
+        c->state = p->states + s->state_at;
+    if (s->kernel.packed)
+        EW_TRY(bind_packed(p, s, c));
+    return s->kernel.prepare ? s->kernel.prepare(c) : EW_OK;
+}
+
+/* The optimiser begins with nothing. */
+static ew_err clear_states(struct ew_plan *p)
+{
+    struct ew_memory *m;
+    size_t at;
+    for (int k = 0; k < EW_UPDATE_STATES; k++)
+        for (int i = 0; i < p->g->n_values; i++)
+            if (ew_plan_place(p, &p->state[k][i], &m, &at))
+                EW_TRY(ew_backend_fill(m, at, 0, ew_tensor_bytes(&p->state[k][i].t)));
+    return EW_OK;
+}
+
+/* Takes the memory, and has the device turn places into addresses. */
+static ew_err bind_memory(struct ew_plan *p)
+{
+    EW_TRY(take_memory(p));
     bind_slots(p, p->values);
     bind_slots(p, p->grads);
     bind_slots(p, p->again);
     for (int k = 0; k < EW_UPDATE_STATES; k++)
         bind_slots(p, p->state[k]);
-    for (int k = 0; k < p->n_steps; k++) {
-        struct ew_step *s = &p->steps[k];
-        if (s->scratch >= 0)
-            s->call.scratch = p->block + p->buffers[s->scratch].offset;
-        if (s->aux >= 0)
-            s->call.aux = p->block + p->buffers[s->aux].offset;
-        if (s->norm_aux >= 0)
-            s->norm->aux = p->block + p->buffers[s->norm_aux].offset;
-        if (s->behind_aux >= 0)
-            s->behind->aux = p->block + p->buffers[s->behind_aux].offset;
-        if (s->gated_sums >= 0)
-            s->call.gated->sums = (float *)(void *)(p->block + p->buffers[s->gated_sums].offset);
-        if (s->kernel.state)
-            s->call.state = p->states + s->state_at;
-        if (s->kernel.packed)
-            s->call.packed = s->given ? unconst(s->given) : p->packed + s->packed_at;
-        if (s->kernel.prepare)
-            EW_TRY(s->kernel.prepare(&s->call));
-    }
-    return ew_plan_refresh(p);
+    ew_plan_bind_host_steps(p);
+    EW_TRY(clear_states(p));
+    for (int k = 0; k < p->n_steps; k++)
+        EW_TRY(bind_step(p, &p->steps[k]));
+    EW_TRY(ew_plan_refresh(p));
+    return ew_plan_load(p);
 }
 
 /* The graph that is run: the caller's, or a copy of it that passes have improved or whose batch is
@@ -477,10 +577,10 @@ static ew_err bind_memory(struct ew_plan *p)
 static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)
 {
     const bool optimize = p->opts.optimize && p->opts.mode == EW_PLAN_INFER && !p->opts.dry;
-    const bool fuse = p->opts.mode == EW_PLAN_TRAIN && !p->opts.backend.reference;
+    const unsigned fused = p->opts.mode == EW_PLAN_TRAIN ? ew_backend_info(p->be)->fused : 0;
     p->g = g;
     p->source = g;
-    if (p->strategy.parts == 1 && !optimize && !fuse)
+    if (p->strategy.parts == 1 && !optimize && !fused)
         return EW_OK;
     EW_TRY(ew_graph_clone(g, &p->clone));
     p->g = p->clone;
@@ -488,45 +588,42 @@ static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)
         EW_TRY(ew_pass_all(p->clone));
         return ew_plan_release_replaced(p);
     }
-    if (fuse) {
+    if (fused & EW_FUSED_NORM_ACT)
         EW_TRY(ew_pass_fuse_norm(p->clone));
+    if (fused & EW_FUSED_SINK_ACT)
         EW_TRY(ew_pass_late_act(p->clone));
+    if (fused & EW_FUSED_CONV_RELU)
         EW_TRY(ew_pass_fuse_relu(p->clone));
-    }
     if (p->strategy.parts > 1) {
         int64_t batch = 0;
         EW_TRY(ew_graph_batch(g, &batch));
         EW_TRY(ew_graph_set_batch(p->clone, batch / p->strategy.parts));
     }
-    return fuse ? ew_pass_fuse_pool(p->clone) : EW_OK;
+    return fused & EW_FUSED_CONV_POOL ? ew_pass_fuse_pool(p->clone) : EW_OK;
 }
 
-/* Where the batch is split the caller's inputs are apart from what the steps read. */
-static ew_err make_batch_inputs(struct ew_plan *p, const struct ew_graph *g)
+/* The device, and the host for what that cannot do. */
+static ew_err open_devices(struct ew_plan *p)
 {
-    p->batch_inputs = calloc((size_t)g->n_inputs + 1, sizeof(*p->batch_inputs));
-    EW_CHECK(p->batch_inputs, EW_ERR_MEMORY, "no memory for the inputs of graph %s", g->name);
-    for (int i = 0; i < g->n_inputs; i++) {
-        p->batch_inputs[i] = g->values[g->inputs[i]].t;
-        p->batch_inputs[i].data = p->values[p->g->inputs[i]].t.data;
-        if (p->strategy.parts == 1 || p->opts.dry)
-            continue;
-        p->batch_inputs[i].data = ew_arena_alloc(&p->arena, ew_tensor_bytes(&p->batch_inputs[i]));
-        EW_CHECK(p->batch_inputs[i].data, EW_ERR_MEMORY, "no memory for input %s",
-                 g->values[g->inputs[i]].name);
+    p->backend_given = p->opts.given && p->opts.given->backend;
+    if (p->backend_given)
+        p->be = p->opts.given->backend;
+    else
+        EW_TRY(ew_backend_open(&p->opts.backend, &p->be));
+    if (ew_backend_info(p->be)->shares_host) {
+        p->host = p->be;
+        return EW_OK;
     }
-    return EW_OK;
+    struct ew_backend_opts o = p->opts.backend;
+    o.device = "cpu";
+    return ew_backend_open(&o, &p->host);
 }
 
 static ew_err compile(struct ew_plan *p, struct ew_graph *g)
 {
     if (!g->inferred)
         EW_TRY(ew_graph_infer(g));
-    p->backend_given = p->opts.given && p->opts.given->backend;
-    if (p->backend_given)
-        p->be = p->opts.given->backend;
-    else
-        EW_TRY(ew_backend_open(&p->opts.backend, &p->be));
+    EW_TRY(open_devices(p));
     EW_TRY(own_graph(p, g));
     EW_TRY(init_slots(p));
     EW_TRY(ew_plan_choose_kept(p));
@@ -535,10 +632,12 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
         EW_TRY(ew_plan_add_backward(p));
     EW_TRY(make_buffers(p));
     drop_views(p);
+    ew_plan_place_weights(p);
+    EW_TRY(ew_plan_make_host_steps(p));
     EW_TRY(ew_memory_place(p->buffers, p->n_buffers, &p->block_bytes, NULL));
     if (!p->opts.dry)
         EW_TRY(bind_memory(p));
-    EW_TRY(make_batch_inputs(p, g));
+    EW_TRY(ew_plan_make_views(p, g));
     ew_plan_set_step(p, 0);
     p->opts.given = NULL;
     return EW_OK;
@@ -572,10 +671,17 @@ void ew_plan_free(struct ew_plan *p)
 {
     if (!p)
         return;
-    ew_arena_fini(&p->arena);
-    ew_graph_free(p->clone);
+    ew_plan_unload(p);
+    if (!p->block_given)
+        ew_backend_free(p->block);
+    ew_backend_free(p->packed);
+    ew_backend_free(p->weights);
+    if (ew_plan_is_remote(p))
+        ew_backend_close(p->host);
     if (!p->backend_given)
         ew_backend_close(p->be);
+    ew_arena_fini(&p->arena);
+    ew_graph_free(p->clone);
     free(p->values);
     free(p->grads);
     free(p->again);
@@ -598,9 +704,13 @@ void ew_plan_free(struct ew_plan *p)
     free(p->reading);
     free(p->steps);
     free(p->buffers);
-    if (!p->block_given)
-        free(p->block);
+    for (int k = 0; k < EW_UPDATE_STATES; k++)
+        free(p->host_states[k]);
+    free(p->host_grads);
+    free(p->outputs);
+    free(p->on_host);
     free(p->states);
-    free(p->packed);
+    free(p->staging);
+    free(p->host_packed);
     free(p);
 }

@@ -38,8 +38,8 @@ struct ew_plan_given {
      * it. */
     const bool *absent;
     struct ew_backend *backend; /* threads that several plans take turns with; it outlives them */
-    void *block; /* memory for the steps, used where it is large enough; it outlives the plan */
-    size_t block_bytes;
+    struct ew_memory *block; /* of that backend, for the steps; used where it is large enough, and
+                              * outlives the plan */
 };
 
 struct ew_plan_opts {
@@ -67,6 +67,9 @@ struct ew_plan_stats {
     size_t grad_bytes;     /* parameter gradients, part of arena_bytes; of those that are used up
                             * one by one, the largest */
     size_t state_bytes;    /* optimiser's, part of arena_bytes */
+    size_t resident_bytes; /* weights' copies on the device, part of arena_bytes */
+    int host_steps;        /* that the device has no kernel for */
+    size_t copied_bytes;   /* to and from the host for those, each run */
     /* What was done to meet the limit, mildest first. */
     bool recompute_cheap;
     int segments;                  /* 1: none */
@@ -83,15 +86,21 @@ struct ew_plan;
 ew_err ew_plan_compile(struct ew_graph *g, const struct ew_plan_opts *o, struct ew_plan **out);
 void ew_plan_free(struct ew_plan *p); /* NULL is fine */
 
-/* Runs all steps.  Inputs keep their contents.  Where the batch is split, the loss is the mean over
- * its parts, and other outputs hold the last part. */
+/* Hands the inputs to the device, runs all steps, and waits for the outputs.  Inputs keep their
+ * contents.  Where the batch is split, the loss is the mean over its parts, and other outputs hold
+ * the last part. */
 ew_err ew_plan_run(struct ew_plan *p);
 
-/* Packs weights anew: call it after changing the graph's weights outside of a training plan.  What
- * passes have folded stays as it is. */
+/* Takes over what the host has changed outside of runs: the graph's weights, which are packed anew,
+ * and the optimiser's tensors.  What passes have folded stays as it is. */
 ew_err ew_plan_refresh(struct ew_plan *p);
+/* The opposite: what runs have changed (parameters, running statistics, the optimiser's tensors)
+ * comes back into the graph and the tensors of ew_plan_state.  Before anybody but the plan reads
+ * them; nothing has to be done on devices that share the host's memory. */
+ew_err ew_plan_pull(struct ew_plan *p);
 
-/* The tensors of the graph's inputs (write before a run) and outputs (read after it), with data. */
+/* The tensors of the graph's inputs (write before a run) and outputs (read after it), with data of
+ * the host. */
 struct ew_tensor *ew_plan_input(struct ew_plan *p, int i);
 const struct ew_tensor *ew_plan_output(const struct ew_plan *p, int i);
 /* Uses the caller's memory for an input from now on; it must be as large as the input. */
@@ -99,10 +108,11 @@ void ew_plan_bind_input(struct ew_plan *p, int i, void *data);
 /* The gradient of a parameter after a training run; NULL where there is none, and in plans that
  * update: there each gradient goes into its parameter as soon as it is complete, and its memory is
  * used again. */
-const struct ew_tensor *ew_plan_grad(const struct ew_plan *p, int value);
+const struct ew_tensor *ew_plan_grad(struct ew_plan *p, int value);
 /* The optimiser's settings, to be changed between runs (learning rate schedules). */
 struct ew_optimizer *ew_plan_optimizer(struct ew_plan *p);
-/* The optimiser's tensors of a parameter (checkpoints): i from 0, NULL where there is none.  Who
+/* The optimiser's tensors of a parameter (checkpoints): i from 0, NULL where there is none.  They
+ * are as of the last ew_plan_pull, and what is written to them counts from ew_plan_refresh on.  Who
  * writes to them after a run has to ask for them again first. */
 struct ew_tensor *ew_plan_state(struct ew_plan *p, int value, int i);
 /* Fixes what stochastic operators draw in the next run. */
@@ -116,6 +126,9 @@ struct ew_step_info {
     const char *kernel;
     enum ew_phase phase;
     bool again;
+    bool on_host;        /* the device has no kernel for it */
+    size_t copied_bytes; /* between host and device for that */
+    int64_t copy_ns;     /* of the last run that was timed, part of the step's time */
     struct ew_shape out; /* forward: of the first output */
     double flops;        /* arithmetic; backward counts twice its forward */
 };
@@ -123,15 +136,14 @@ struct ew_step_info {
 int ew_plan_step_count(const struct ew_plan *p);
 /* The kernel that a node's forward step has, and what it has packed (NULL, 0: nothing); NULL where
  * the node has no step. */
-const char *ew_plan_node_kernel(const struct ew_plan *p, int node, const void **packed,
-                                size_t *bytes);
+const char *ew_plan_node_kernel(struct ew_plan *p, int node, const void **packed, size_t *bytes);
 /* True where the node's step knows its input i only by what is packed of it. */
 bool ew_plan_node_packs(const struct ew_plan *p, int node, int i);
 void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *out);
 /* One run with the duration of every step in nanoseconds; the batch must not be split. */
 ew_err ew_plan_run_timed(struct ew_plan *p, int64_t *ns);
-/* Its threads and instruction set. */
-const struct ew_backend *ew_plan_backend(const struct ew_plan *p);
+/* The device that it runs on. */
+struct ew_backend *ew_plan_backend(const struct ew_plan *p);
 
 void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out);
 

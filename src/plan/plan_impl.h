@@ -9,8 +9,29 @@
 /* When a step runs, where the batch is split into parts. */
 enum ew_when { EW_WHEN_ALWAYS, EW_WHEN_FIRST_PART, EW_WHEN_LAST_PART };
 
+/* What a host step copies between the device and its own memory. */
+struct ew_copy {
+    const struct ew_slot *slot; /* NULL: the step's aux */
+    struct ew_tensor *t;        /* on the host; aux: NULL */
+    size_t host_at, bytes;
+    bool in, out; /* before the step to the host, behind it back */
+    /* When memory is there: */
+    struct ew_memory *device;
+    size_t at;
+    void *host;
+};
+
+/* A step that the device has no kernel for: it runs on the host, on copies (host_step.c). */
+struct ew_host_step {
+    struct ew_call call; /* the step's, on the host's memory */
+    struct ew_copy *copies;
+    int n_copies;
+    size_t scratch_at, bytes; /* in the plan's memory for such steps; bytes it needs there */
+    int64_t copy_ns;          /* of the last run that was timed */
+};
+
 struct ew_step {
-    struct ew_kernel kernel;
+    struct ew_kernel kernel; /* run NULL: there is nothing left to do */
     struct ew_call call;
     bool sealed; /* what it has packed is released: it cannot pack again */
     int node;    /* of the graph, or -1 */
@@ -24,18 +45,39 @@ struct ew_step {
     int norm_aux;           /* that buffer, or -1 */
     struct ew_call *behind; /* the same for the norm behind it */
     int behind_aux;
-    int gated_sums;    /* buffer of call.gated's sums, which it leaves, or -1 */
-    const void *given; /* packed weights that are not the plan's; NULL: they are */
+    int gated_sums;            /* buffer of call.gated's sums, which it leaves, or -1 */
+    struct ew_host_step *host; /* NULL: it runs on the device */
+    const void *given;         /* packed weights that are not the plan's; NULL: they are */
 };
 
 /* A tensor that steps point to, and the steps that need it. */
 struct ew_slot {
-    struct ew_tensor t; /* data is set when memory is bound */
+    struct ew_tensor t; /* data: the host's where it is known when planning; an address of the
+                         * device when memory is bound */
     int buffer;         /* -1: the value holds its own data, or is not used */
     int first, last;    /* steps that touch it; first -1: none */
     bool bare;          /* it gets no memory: whoever reads it makes it */
+    bool resident;      /* weights that have a copy on the device, at `at` of p->weights */
     size_t at;          /* bytes from the buffer's beginning: see join.c */
 };
+
+/* Steps that run as one program, or one step on the host. */
+struct ew_segment {
+    struct ew_program *program;
+    struct ew_host_step *host;
+    int first, n; /* of ew_run_list.steps */
+};
+
+/* All segments of a run, and the steps whose commands they are. */
+struct ew_run_list {
+    struct ew_segment *segments;
+    int n, cap;
+    int *steps;
+    int n_steps;
+};
+
+/* Which part of a batch is run: they differ in the steps that are left out. */
+enum ew_part { EW_PART_FIRST, EW_PART_MIDDLE, EW_PART_LAST, EW_PART_KINDS };
 
 /* What is done to make a training step fit. */
 struct ew_strategy {
@@ -65,6 +107,9 @@ struct ew_plan {
     struct ew_graph *clone;  /* owned, where the batch is split; else NULL */
     struct ew_plan_opts opts;
     struct ew_backend *be;
+    struct ew_backend *host; /* where nodes run that `be` has no kernel for; `be` itself, where that
+                              * shares the host's memory */
+    bool *on_host;           /* by node */
     struct ew_strategy strategy;
     struct ew_arena arena; /* steps' pointer lists */
     struct ew_slot *values, *grads;
@@ -91,21 +136,40 @@ struct ew_plan {
     bool *masked; /* by value: that has been done */
     int *joined;  /* by value: the concatenation that it lies in from the beginning, or -1 */
     double again_flops;
-    size_t released; /* bytes of the caller's weights */
-    char *block;     /* what lives by steps */
+    size_t released;         /* bytes of the caller's weights */
+    struct ew_memory *block; /* what lives by steps */
     bool block_given, backend_given;
     size_t block_bytes;
-    char *states; /* kernels' states, kept from run to run */
+    char *states; /* kernels' states, kept from run to run; the host's */
     size_t states_bytes;
-    char *packed; /* kernels' copies of weights */
+    struct ew_memory *packed; /* kernels' copies of weights */
     size_t packed_bytes;
+    struct ew_memory *weights; /* the graph's, where the device cannot read those */
+    size_t weights_bytes;
+    char *staging; /* of host steps, which take turns */
+    size_t staging_bytes;
+    char *host_packed; /* as `packed`, of host steps */
+    size_t host_packed_bytes;
+    struct ew_tensor *outputs; /* on the host, where the device's are not; else NULL */
+    struct ew_tensor *host_states[EW_UPDATE_STATES],
+        *host_grads; /* likewise, made when asked for */
+    struct ew_run_list lists[EW_PART_KINDS];
+    struct ew_run_params params;
 };
+
+/* True where steps work on memory that the host has no part in. */
+static inline bool ew_plan_is_remote(const struct ew_plan *p)
+{
+    return p->host != p->be;
+}
 
 /* Adds an empty step. */
 ew_err ew_plan_step_new(struct ew_plan *p, struct ew_step **out);
 /* The kernel for a node's call. */
 ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
                            struct ew_kernel *out);
+/* Gives the last step the kernel of a task that no operator does. */
+ew_err ew_plan_set_task(struct ew_plan *p, enum ew_task task);
 /* Gives the last step its kernel, and that its memory. */
 ew_err ew_plan_set_kernel(struct ew_plan *p, const struct ew_kernel *k);
 /* Adds a buffer that is needed from step `first` to step `last`. */
@@ -123,6 +187,31 @@ ew_err ew_plan_add_backward(struct ew_plan *p);
 ew_err ew_plan_add_update(struct ew_plan *p, int value);
 /* The same as a call, for kernels that update as they go: the gradient has no memory. */
 ew_err ew_plan_update_call(struct ew_plan *p, int value, struct ew_call *out);
+
+/* host_step.c: finds the nodes that have to run on the host, when it is known what is needed. */
+ew_err ew_plan_find_host_nodes(struct ew_plan *p);
+/* True where the step runs there. */
+bool ew_plan_step_on_host(const struct ew_plan *p, const struct ew_step *s);
+/* Gives such steps calls on copies, when buffers are known. */
+ew_err ew_plan_make_host_steps(struct ew_plan *p);
+/* Turns their places into pointers, when memory is there. */
+void ew_plan_bind_host_steps(struct ew_plan *p);
+
+/* residency.c: which weights the device needs a copy of, and where. */
+void ew_plan_place_weights(struct ew_plan *p);
+/* Where a slot's contents lie on the device; false where they do not. */
+bool ew_plan_place(const struct ew_plan *p, const struct ew_slot *s, struct ew_memory **m,
+                   size_t *at);
+ew_err ew_plan_read_slot(const struct ew_plan *p, const struct ew_slot *s, void *to);
+/* The host's view of inputs and outputs. */
+ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g);
+/* Before and behind the steps of a part: inputs to the device, outputs from it. */
+ew_err ew_plan_write_inputs(struct ew_plan *p, int part);
+ew_err ew_plan_read_outputs(struct ew_plan *p);
+
+/* execute.c: makes programs of the steps. */
+ew_err ew_plan_load(struct ew_plan *p);
+void ew_plan_unload(struct ew_plan *p);
 
 /* release.c: gives back weights of the caller's that passes have replaced, where it may. */
 ew_err ew_plan_release_replaced(struct ew_plan *p);

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/cpu/isa.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -27,7 +25,6 @@ struct ew_tuner {
     char *path;
     struct entry *entries;
     int n, cap, measured;
-    uint64_t machine;
 };
 
 /* ---- Keys ---- */
@@ -39,26 +36,12 @@ static uint64_t hash_text(uint64_t h, const char *s)
     return (h ^ 0x1f) * 1099511628211u;               /* the end of the text counts */
 }
 
-/* The CPU as /proc/cpuinfo names it: kernels are ranked per model. */
-static uint64_t hash_machine(void)
-{
-    EW_CLEANUP(ew_free_ptr) char *text = NULL;
-    size_t size = 0;
-    uint64_t h = 1469598103934665603u;
-    if (ew_file_read("/proc/cpuinfo", CACHE_LIMIT, &text, &size) != EW_OK)
-        return h;
-    char *save = NULL;
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-        if (strncmp(line, "model name", 10) == 0 || strncmp(line, "CPU part", 8) == 0)
-            return hash_text(h, line);
-    return h;
-}
-
-static uint64_t key_of(const struct ew_tuner *t, const struct ew_kernel_query *query)
+static uint64_t key_of(const struct ew_kernel_query *query)
 {
     char text[256];
-    uint64_t h = hash_text(t->machine, query->be->isa->isa);
-    snprintf(text, sizeof(text), "%d %d", ew_pool_threads(query->be->pool), query->phase);
+    const struct ew_device_info *device = ew_backend_info(query->be);
+    uint64_t h = hash_text(1469598103934665603u, device->identity);
+    snprintf(text, sizeof(text), "%d %d", device->threads, query->phase);
     h = hash_text(hash_text(h, text), query->op->name);
     for (const struct ew_field *f = query->op->attrs; f && f->name; f++) {
         ew_field_print(f, query->c->attr, text, sizeof(text));
@@ -108,7 +91,6 @@ ew_err ew_tuner_open(const char *path, struct ew_tuner **out)
 {
     struct ew_tuner *t = calloc(1, sizeof(*t));
     EW_CHECK(t, EW_ERR_MEMORY, "no memory to tune");
-    t->machine = hash_machine();
     t->path = path ? strdup(path) : NULL;
     EW_CLEANUP(ew_free_ptr) char *text = NULL;
     size_t size = 0;
@@ -171,11 +153,40 @@ const char *ew_tuner_default_path(char *buf)
 
 /* ---- Measuring ---- */
 
-/* A copy of the call whose activations have memory of their own. */
+/* A copy of the call on memory of its own. */
 struct trial {
+    struct ew_backend *be;
     struct ew_arena arena;
     struct ew_call c;
+    struct ew_memory *blocks[2 * EW_CASE_INS + 4]; /* all that was taken */
+    int n_blocks;
 };
+
+static void *take(struct trial *t, size_t bytes, struct ew_memory **out)
+{
+    struct ew_memory *m;
+    if (t->n_blocks == (int)EW_COUNT(t->blocks) || ew_backend_alloc(t->be, bytes, &m) != EW_OK)
+        return NULL;
+    t->blocks[t->n_blocks++] = *out = m;
+    return ew_backend_address(m, 0);
+}
+
+/* Weights as they are; activations of some numbers. */
+static bool fill_tensor(struct trial *t, struct ew_tensor *to, const struct ew_tensor *from)
+{
+    struct ew_memory *m = NULL;
+    const size_t bytes = ew_tensor_bytes(from);
+    *to = *from;
+    if (from->data && ew_backend_info(t->be)->shares_host)
+        return true;
+    to->data = take(t, bytes, &m);
+    if (to->data && from->data)
+        return ew_backend_write(m, 0, from->data, bytes) == EW_OK;
+    EW_CLEANUP(ew_free_ptr) char *host = calloc(1, bytes + 1);
+    for (int64_t k = 0; host && k < ew_tensor_count(from) && from->dtype == EW_F32; k++)
+        ((float *)(void *)host)[k] = (float)((k * 2654435761u % 1024) - 512) * 0.002f;
+    return to->data && host && ew_backend_write(m, 0, host, bytes) == EW_OK;
+}
 
 static struct ew_tensor **copy_tensors(struct trial *t, struct ew_tensor *const *from, int n)
 {
@@ -184,48 +195,56 @@ static struct ew_tensor **copy_tensors(struct trial *t, struct ew_tensor *const 
         if (!from[i])
             continue;
         list[i] = ew_arena_alloc(&t->arena, sizeof(**list));
-        if (!list[i])
+        if (!list[i] || !fill_tensor(t, list[i], from[i]))
             return NULL;
-        *list[i] = *from[i];
-        if (list[i]->data)
-            continue;
-        list[i]->data = ew_arena_alloc(&t->arena, ew_tensor_bytes(list[i]));
-        if (!list[i]->data)
-            return NULL;
-        for (int64_t k = 0; k < ew_tensor_count(list[i]) && list[i]->dtype == EW_F32; k++)
-            ((float *)list[i]->data)[k] = (float)((k * 2654435761u % 1024) - 512) * 0.002f;
     }
     return list;
 }
 
-/* Nanoseconds of the best of a few runs; INT64_MAX where it cannot run. */
-static int64_t measure(struct trial *t, const struct ew_kernel *k)
+static void give_back(struct trial *t, int n_blocks)
 {
-    void *scratch = NULL, *state = NULL, *packed = NULL;
-    int64_t best = INT64_MAX;
-    if (ew_aligned_new(k->scratch, &scratch) == EW_OK &&
-        ew_aligned_new(k->state, &state) == EW_OK && ew_aligned_new(k->packed, &packed) == EW_OK) {
-        t->c.scratch = scratch;
-        t->c.state = state;
-        t->c.packed = packed;
-        bool ok = !k->prepare || k->prepare(&t->c) == EW_OK;
-        ok = ok && (!k->pack || k->pack(&t->c) == EW_OK);
-        for (int round = 0; ok && round < ROUNDS; round++) {
-            const int64_t start = ew_clock_ns();
-            ok = k->run(&t->c) == EW_OK;
-            const int64_t ns = ew_clock_ns() - start;
-            best = ok && ns < best ? ns : best;
-        }
+    while (t->n_blocks > n_blocks)
+        ew_backend_free(t->blocks[--t->n_blocks]);
+}
+
+/* Nanoseconds of the best of a few runs; INT64_MAX where it cannot run. */
+static int64_t run_rounds(struct trial *t, const struct ew_kernel *k)
+{
+    const struct ew_command command = {k, &t->c, -1};
+    const struct ew_run_params params = {0};
+    struct ew_program *program = NULL;
+    int64_t best = INT64_MAX, ns = 0;
+    bool ok = (!k->prepare || k->prepare(&t->c) == EW_OK) && (!k->pack || k->pack(&t->c) == EW_OK);
+    ok = ok && ew_backend_load(t->be, &command, 1, &program) == EW_OK;
+    for (int round = 0; ok && round < ROUNDS; round++) {
+        ok = ew_backend_run_timed(program, &params, &ns) == EW_OK;
+        best = ok && ns < best ? ns : best;
     }
-    free(scratch);
-    free(state);
-    free(packed);
+    ew_backend_unload(program);
     return best;
 }
 
-static int fastest(const struct ew_kernel_query *query, const struct ew_kernel *offers, int n)
+static int64_t measure(struct trial *t, const struct ew_kernel *k)
 {
-    struct trial t = {.c = *query->c};
+    const int before = t->n_blocks;
+    struct ew_memory *m;
+    void *state = NULL;
+    int64_t best = INT64_MAX;
+    t->c.scratch = take(t, k->scratch, &m);
+    t->c.packed = take(t, k->packed, &m);
+    if (t->c.scratch && t->c.packed && ew_aligned_new(k->state, &state) == EW_OK) {
+        t->c.state = state;
+        best = run_rounds(t, k);
+    }
+    free(state);
+    give_back(t, before);
+    return best;
+}
+
+static int fastest(struct ew_backend *be, const struct ew_kernel_query *query,
+                   const struct ew_kernel *offers, int n)
+{
+    struct trial t = {.be = be, .c = *query->c};
     t.c.out_step = 0; /* its output has no neighbours here */
     ew_arena_init(&t.arena);
     struct ew_tensor **in = copy_tensors(&t, query->c->in, query->c->n_in);
@@ -239,19 +258,20 @@ static int fastest(const struct ew_kernel_query *query, const struct ew_kernel *
         best = ns < best_ns ? i : best;
         best_ns = ns < best_ns ? ns : best_ns;
     }
+    give_back(&t, 0);
     ew_arena_fini(&t.arena);
     return best;
 }
 
-ew_err ew_tuner_pick(struct ew_tuner *t, const struct ew_kernel_query *query,
+ew_err ew_tuner_pick(struct ew_tuner *t, struct ew_backend *be, const struct ew_kernel_query *query,
                      const struct ew_kernel *offers, int n, int *best)
 {
     *best = 0;
     if (n > 1 && strcmp(offers[n - 1].name, "reference") == 0)
         n--; /* it is there to be right, not to be timed */
-    if (n < 2 || query->phase != EW_PHASE_FORWARD || !query->be->isa)
+    if (n < 2 || query->phase != EW_PHASE_FORWARD)
         return EW_OK;
-    const uint64_t key = key_of(t, query);
+    const uint64_t key = key_of(query);
     const struct entry *e = find(t, key);
     for (int i = 0; e && i < n; i++) {
         if (strcmp(offers[i].name, e->kernel) == 0) {
@@ -259,7 +279,7 @@ ew_err ew_tuner_pick(struct ew_tuner *t, const struct ew_kernel_query *query,
             return EW_OK;
         }
     }
-    *best = fastest(query, offers, n);
+    *best = fastest(be, query, offers, n);
     t->measured++;
     return e ? EW_OK : remember(t, key, offers[*best].name);
 }

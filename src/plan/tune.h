@@ -4,7 +4,7 @@
  * The cache is a text file, one line for each question that was ever asked:
  *
  *   edgewise-tune 2
- *   <hash of CPU, instruction set, threads, operator, attributes and shapes> <kernel>
+ *   <hash of the device's identity, threads, operator, attributes and shapes> <kernel>
  */
 #ifndef EW_PLAN_TUNE_H
 #define EW_PLAN_TUNE_H
@@ -19,10 +19,10 @@ ew_err ew_tuner_open(const char *path, struct ew_tuner **out);
 /* Writes what is new, and releases all; NULL is fine. */
 ew_err ew_tuner_close(struct ew_tuner *t);
 
-/* The fastest of n kernels for this question: from the cache, or by running each a few times on
- * random inputs.  Kernels whose memory cannot be had are left out; the first offer is the answer in
- * doubt. */
-ew_err ew_tuner_pick(struct ew_tuner *t, const struct ew_kernel_query *query,
+/* The fastest of n kernels of `be` for this question: from the cache, or by running each a few
+ * times on random inputs.  Kernels whose memory cannot be had are left out; the first offer is the
+ * answer in doubt. */
+ew_err ew_tuner_pick(struct ew_tuner *t, struct ew_backend *be, const struct ew_kernel_query *query,
                      const struct ew_kernel *offers, int n, int *best);
 
 /* How many questions were answered by measuring. */

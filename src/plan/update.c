@@ -29,6 +29,6 @@ ew_err ew_plan_add_update(struct ew_plan *p, int value)
     ew_plan_touch(&p->grads[value], p->n_steps - 1);
     s->phase = EW_PHASE_UPDATE;
     s->when = EW_WHEN_LAST_PART;
-    s->kernel = ew_backend_update(p->be, &p->opts.optimizer);
-    return ew_plan_update_call(p, value, &s->call);
+    EW_TRY(ew_plan_update_call(p, value, &s->call));
+    return ew_plan_set_task(p, EW_TASK_UPDATE);
 }

@@ -22,9 +22,11 @@ ew_err ew_estimate_rate(double *flops_per_s)
 {
     struct ew_backend *be;
     EW_TRY(ew_backend_open(&(struct ew_backend_opts){.threads = 0}, &be));
-    *flops_per_s = TRUSTED_SHARE * ew_bench_peak(be);
+    struct ew_peaks peaks;
+    const ew_err e = ew_backend_peaks(be, &peaks);
+    *flops_per_s = TRUSTED_SHARE * peaks.flops;
     ew_backend_close(be);
-    return EW_OK;
+    return e;
 }
 
 /* What a job works on. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/cpu/isa.h"
+#include "backend/backend.h"
 #include "device/nvpmodel.h"
 #include "device/powermode.h"
 
@@ -110,7 +110,7 @@ static ew_err hash_row(struct ew_machine_row *m, struct ew_arena *a)
 ew_err ew_machine_read(struct ew_board *b, struct ew_arena *a, struct ew_machine_row *out)
 {
     struct ew_machine_row *m = out;
-    const struct ew_kernels *isa;
+    struct ew_device_found device;
     ew_record_clear(EW_RECORD_MACHINE, m);
     m->unit = read_unit(b, a);
     m->board = b->profile ? b->profile->title : b->id.model;
@@ -126,8 +126,8 @@ ew_err ew_machine_read(struct ew_board *b, struct ew_arena *a, struct ew_machine
     m->power_mode = read_mode(b, a);
     m->sensors = channel_names(b, a);
     m->power_covers = b->total.power >= 0 ? b->total.covers : NULL;
-    EW_TRY(ew_isa_pick(&isa));
-    m->isa = isa->isa;
+    EW_TRY(ew_backend_probe(NULL, &device));
+    m->isa = ew_arena_strdup(a, device.target);
     m->version = EW_VERSION;
     m->compiler = COMPILER;
     EW_TRY(hash_row(m, a));

@@ -37,7 +37,7 @@ static ew_err restore_states(struct ew_trainer *t, const struct ew_checkpoint *c
         memcpy(to->data, from->t.data, ew_tensor_bytes(to));
     }
     ew_plan_optimizer(t->learner.train)->step = t->at.step;
-    return EW_OK;
+    return ew_plan_refresh(t->learner.train);
 }
 
 static bool rows_fit(const int64_t bytes[EW_ROWS_COUNT])
@@ -69,7 +69,8 @@ void ew_trainer_write(struct ew_trainer *t, const char *name)
     for (int i = 0; i < EW_ROWS_COUNT; i++)
         t->at.rows_bytes[i] = t->dir.rows[i].good;
     EW_CLEANUP(ew_free_ptr) char *progress = NULL;
-    if (ew_fields_text(ew_train_position_fields, &t->at, &progress) != EW_OK) {
+    if (ew_plan_pull(t->learner.train) != EW_OK ||
+        ew_fields_text(ew_train_position_fields, &t->at, &progress) != EW_OK) {
         EW_WARN("checkpoint: %s", ew_error_message());
         return;
     }

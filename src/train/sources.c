@@ -105,7 +105,7 @@ static ew_err open_loader(struct ew_trainer *t)
     EW_TRY(loader_opts(t, &l));
     l.drop_last = l.refill = true;
     l.shuffle = t->job.opts.shuffle;
-    l.pool = ew_plan_backend(t->learner.train)->pool;
+    l.pool = ew_backend_pool(ew_plan_backend(t->learner.train));
     if (t->order) {
         l.subset = t->order + t->n_validation;
         l.n_subset = t->n_training;

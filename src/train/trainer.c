@@ -180,6 +180,7 @@ static ew_err begin_validation(struct ew_trainer *t)
     t->eval_ns = now;
     t->energy = ew_energy_watch_end(t->power, now);
     t->phase = EW_DOING_VALIDATION;
+    EW_TRY(ew_plan_pull(t->learner.train));
     return ew_evaluator_begin(&t->validation, t->net);
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/cpu/isa.h"
+#include "backend/cpu/cpu_backend.h"
 #include "base/mem.h"
 #include "ew_test.h"
 #include "graph/graph.h"
@@ -232,14 +232,15 @@ static bool attempt(const struct job *j, const struct ew_backend *be, struct set
 
 static bool check_kernel(const struct job *j, const struct ew_kernels *isa, struct ew_pool *pool)
 {
-    const struct ew_backend one = {.isa = isa}, two = {.isa = isa, .pool = pool};
+    const struct ew_backend base = {.type = &ew_cpu_type};
+    const struct ew_cpu one = {.base = base, .isa = isa}, two = {base, pool, isa};
     struct set got, again, want;
-    const bool offered = attempt(j, &one, &got);
+    const bool offered = attempt(j, &one.base, &got);
     if (offered) {
         set_init(&want, j);
         if (run_reference(j, &want))
             compare(j, &got, &want);
-        if (EW_EXPECT(attempt(j, &two, &again)))
+        if (EW_EXPECT(attempt(j, &two.base, &again)))
             expect_same_bits(&got, &again);
         set_fini(&again);
         set_fini(&want);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/cpu/isa.h"
+#include "backend/backend.h"
 #include "base/hash.h"
 #include "engine/engine.h"
 #include "format/engine_layout.h"
@@ -85,14 +85,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ew_engine_file file;
     struct ew_engine *e = NULL;
-    const struct ew_kernels *isa = NULL;
+    struct ew_device_found here;
     uint8_t *bytes = mend(data, size);
     ew_err err = bytes ? ew_engine_file_parse(bytes, size, "fuzz.ewe", &file) : EW_ERR_ARG;
     check(err);
-    if (err == EW_OK && ew_isa_pick(&isa) == EW_OK) {
+    if (err == EW_OK && ew_backend_probe(NULL, &here) == EW_OK) {
         file.card.arch = ew_engine_arch();
-        file.card.isa = isa->isa;
-        file.card.kernels = ew_engine_kernels();
+        file.card.isa = here.target;
+        file.card.kernels = here.kernels;
         file.card.threads = 1;
         err = ew_engine_take(&file, "fuzz.ewe", &e);
         check(err);

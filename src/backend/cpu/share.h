@@ -4,12 +4,13 @@
 #define EW_BACKEND_CPU_SHARE_H
 
 #include "backend/backend.h"
+#include "backend/cpu/cpu_backend.h"
 #include "base/mem.h"
 
 /* Scratch for all threads, where one needs `bytes`. */
 static inline size_t ew_share_scratch(const struct ew_backend *be, size_t bytes)
 {
-    return ew_align_up(bytes) * (size_t)ew_pool_threads(be->pool);
+    return ew_align_up(bytes) * (size_t)ew_pool_threads(ew_cpu(be)->pool);
 }
 
 /* That of one of them, of what begins at `all`. */
@@ -34,14 +35,14 @@ static inline size_t ew_float_bytes(size_t n)
 static inline void ew_share_run(const struct ew_call *c, int64_t tiles, ew_pool_fn *fn)
 {
     struct ew_call copy = *c;
-    ew_pool_run(c->be->pool, tiles, fn, &copy);
+    ew_pool_run(ew_cpu(c->be)->pool, tiles, fn, &copy);
 }
 
 /* Where each part of a loop begins with work of its own (scratch to clear, filters to transform),
  * tiles go in parts that threads do whole: of two tiles at least, and up to two for a thread. */
 static inline int64_t ew_share_parts(const struct ew_backend *be, int64_t tiles)
 {
-    const int64_t threads = ew_pool_threads(be->pool);
+    const int64_t threads = ew_pool_threads(ew_cpu(be)->pool);
     const int64_t most = ew_max_i64(threads, ew_min_i64(2 * threads, tiles / 2));
     return ew_min_i64(tiles, most);
 }

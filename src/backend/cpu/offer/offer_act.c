@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Activations that stand alone, forward and backward. */
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "op/epilogue.h"
@@ -28,7 +29,7 @@ static struct work work_of(const struct ew_call *c, int64_t count)
 {
     struct ew_epilogue_attr e = {0};
     ew_act_of_call(c, &e);
-    return (struct work){.k = c->be->isa,
+    return (struct work){.k = ew_cpu(c->be)->isa,
                          .map = {.act = (enum ew_act)e.act, .lo = (float)e.lo, .hi = (float)e.hi},
                          .count = count};
 }
@@ -38,7 +39,7 @@ static ew_err run_forward(const struct ew_call *c)
     struct work w = work_of(c, ew_tensor_count(c->in[0]));
     w.map.x = c->in[0]->data;
     w.map.y = c->out[0]->data;
-    ew_pool_run(c->be->pool, (w.count + GRAIN - 1) / GRAIN, forward_tiles, &w);
+    ew_pool_run(ew_cpu(c->be)->pool, (w.count + GRAIN - 1) / GRAIN, forward_tiles, &w);
     return EW_OK;
 }
 
@@ -58,7 +59,7 @@ static ew_err run_backward(const struct ew_call *c)
     const struct ew_tensor *x = w.map.kept ? c->out[0] : c->in[0];
     w.map.act = c->masked ? EW_ACT_NONE : w.map.act;
     w.map.x = c->masked ? w.map.dy : x->data;
-    ew_pool_run(c->be->pool, (w.count + GRAIN - 1) / GRAIN, backward_tiles, &w);
+    ew_pool_run(ew_cpu(c->be)->pool, (w.count + GRAIN - 1) / GRAIN, backward_tiles, &w);
     return EW_OK;
 }
 

@@ -2,6 +2,7 @@
 /* Sums of two tensors of one shape, and their gradients. */
 #include <string.h>
 
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 
@@ -27,10 +28,10 @@ static void add_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 static void add(const struct ew_call *c, const struct ew_tensor *a, const struct ew_tensor *b,
                 struct ew_tensor *y)
 {
-    struct work w = {.k = c->be->isa,
+    struct work w = {.k = ew_cpu(c->be)->isa,
                      .map = {.a = a->data, .b = b ? b->data : NULL, .y = y->data},
                      .count = ew_tensor_count(y)};
-    ew_pool_run(c->be->pool, (w.count + GRAIN - 1) / GRAIN, add_tiles, &w);
+    ew_pool_run(ew_cpu(c->be)->pool, (w.count + GRAIN - 1) / GRAIN, add_tiles, &w);
 }
 
 static ew_err run_forward(const struct ew_call *c)

@@ -2,6 +2,7 @@
 /* Batch norm: scale and shift in inference, batch statistics and their gradient in training. */
 #include <math.h>
 
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/norm_step.h"
@@ -54,7 +55,7 @@ static ew_err run_inference(const struct ew_call *c)
 {
     const int64_t channels = channels_of(c);
     const struct ew_epilogue_attr *end = &((const struct ew_batch_norm_attr *)c->attr)->end;
-    struct inference w = {.k = c->be->isa,
+    struct inference w = {.k = ew_cpu(c->be)->isa,
                           .map = {.channels = channels,
                                   .x = c->in[X]->data,
                                   .scale = c->packed,
@@ -64,7 +65,7 @@ static ew_err run_inference(const struct ew_call *c)
                                   .hi = (float)end->hi,
                                   .y = c->out[0]->data},
                           .rows = rows_of(c)};
-    ew_pool_run(c->be->pool, (w.rows + GRAIN - 1) / GRAIN, inference_tiles, &w);
+    ew_pool_run(ew_cpu(c->be)->pool, (w.rows + GRAIN - 1) / GRAIN, inference_tiles, &w);
     return EW_OK;
 }
 
@@ -103,7 +104,7 @@ void ew_norm_of_call(const struct ew_call *c, struct ew_batch_norm *out)
 
 static struct training training_of(const struct ew_call *c)
 {
-    struct training t = {.k = c->be->isa};
+    struct training t = {.k = ew_cpu(c->be)->isa};
     ew_norm_of_call(c, &t.b);
     t.b.partial = c->scratch;
     return t;
@@ -141,7 +142,7 @@ void ew_norm_finish(const struct ew_call *c, float *partial, int64_t split_rows)
     b.split_rows = split_rows;
     b.running_mean = c->in[MEAN]->data;
     b.running_var = c->in[VAR]->data;
-    c->be->isa->batch_finish(&b);
+    ew_cpu(c->be)->isa->batch_finish(&b);
 }
 
 static ew_err run_training(const struct ew_call *c)
@@ -149,11 +150,11 @@ static ew_err run_training(const struct ew_call *c)
     struct training t = training_of(c);
     t.b.y = c->out[0]->data;
     if (!c->again && !c->summed) { /* else aux has them */
-        ew_pool_run(c->be->pool, t.k->batch_splits(t.b.rows), stats_tiles, &t);
+        ew_pool_run(ew_cpu(c->be)->pool, t.k->batch_splits(t.b.rows), stats_tiles, &t);
         ew_norm_finish(c, t.b.partial, 0);
     }
     if (t.b.y) /* else the reader's kernel does it, line by line */
-        ew_pool_run(c->be->pool, (t.b.rows + GRAIN - 1) / GRAIN, apply_tiles, &t);
+        ew_pool_run(ew_cpu(c->be)->pool, (t.b.rows + GRAIN - 1) / GRAIN, apply_tiles, &t);
     return EW_OK;
 }
 
@@ -174,11 +175,11 @@ static ew_err run_backward(const struct ew_call *c)
         t.b.partial = t.b.sums;
         t.b.splits = 1;
     } else {
-        ew_pool_run(c->be->pool, t.k->batch_splits(t.b.rows), back_stats_tiles, &t);
+        ew_pool_run(ew_cpu(c->be)->pool, t.k->batch_splits(t.b.rows), back_stats_tiles, &t);
     }
     t.k->batch_back_finish(&t.b);
     if (t.b.dx) /* else the kernel of what is before it does it */
-        ew_pool_run(c->be->pool, (t.b.rows + GRAIN - 1) / GRAIN, back_apply_tiles, &t);
+        ew_pool_run(ew_cpu(c->be)->pool, (t.b.rows + GRAIN - 1) / GRAIN, back_apply_tiles, &t);
     return EW_OK;
 }
 
@@ -206,7 +207,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
         query->phase == EW_PHASE_FORWARD || (c->din[X] && c->din[SCALE] && c->din[SHIFT]);
     if (!whole)
         return 0;
-    const size_t floats = query->be->isa->batch_partial(rows, channels);
+    const size_t floats = ew_cpu(query->be)->isa->batch_partial(rows, channels);
     out[0] =
         (struct ew_kernel){.name = "batch norm",
                            .run = query->phase == EW_PHASE_FORWARD ? run_training : run_backward,

@@ -3,6 +3,7 @@
  * forward and backward.  Sums of one shape are offer_add.c's. */
 #include <string.h>
 
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/norm_step.h"
@@ -46,7 +47,7 @@ static bool broadcasts(const struct ew_shape *full, const struct ew_shape *small
 
 static bool resolve(const struct ew_call *c, struct work *w)
 {
-    *w = (struct work){.k = c->be->isa, .small = -1};
+    *w = (struct work){.k = ew_cpu(c->be)->isa, .small = -1};
     const struct ew_shape *a = &c->in[0]->shape, *b = &c->in[1]->shape;
     const bool sum = strcmp(c->op->name, "add") == 0;
     if (ew_shape_equal(a, b)) {
@@ -84,7 +85,7 @@ static void sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 
 static void run_tiles(const struct ew_call *c, struct work *w, ew_pool_fn *fn)
 {
-    ew_pool_run(c->be->pool, (w->rows + w->grain - 1) / w->grain, fn, w);
+    ew_pool_run(ew_cpu(c->be)->pool, (w->rows + w->grain - 1) / w->grain, fn, w);
 }
 
 static ew_err run_forward(const struct ew_call *c)
@@ -142,7 +143,8 @@ static void back_gated(const struct ew_call *c, struct work *w)
                                                .dgate = c->din[w->small]->data,
                                                .add = adds(c, w->small),
                                                .sums = c->gated->sums};
-    ew_pool_run(c->be->pool, w->k->squeeze_excite_tiles(&w->gated), squeeze_excite_tiles, w);
+    ew_pool_run(ew_cpu(c->be)->pool, w->k->squeeze_excite_tiles(&w->gated), squeeze_excite_tiles,
+                w);
 }
 
 /* din[0] may be dout[0]: what reads dout[0] besides comes before it. */
@@ -171,7 +173,7 @@ static ew_err run_backward(const struct ew_call *c)
         w.g.dy = c->dout[0]->data;
         w.g.ds = c->din[w.small]->data;
         w.g.add = adds(c, w.small);
-        ew_pool_run(c->be->pool, w.k->channel_scale_sum_tiles(&w.g), sum_tiles, &w);
+        ew_pool_run(ew_cpu(c->be)->pool, w.k->channel_scale_sum_tiles(&w.g), sum_tiles, &w);
     }
     if (c->din[1 - w.small])
         back_full(c, &w, c->din[1 - w.small]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions: forward by the best of eight methods, and both gradients. */
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/step/conv_step.h"
 #include "backend/cpu/step/fused_grads_step.h"
 #include "backend/cpu/step/sparse_step.h"
@@ -104,7 +105,7 @@ static int offer_special(const struct ew_call *c, const struct ew_conv_shape *s,
                          struct ew_kernel *out)
 {
     int n = 0;
-    if (ew_conv_fits(c->be->isa, EW_CONV_DEPTHWISE, s)) {
+    if (ew_conv_fits(ew_cpu(c->be)->isa, EW_CONV_DEPTHWISE, s)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_DEPTHWISE, s);
         out[n++].prepare = prepare_depthwise;
     }
@@ -114,19 +115,19 @@ static int offer_special(const struct ew_call *c, const struct ew_conv_shape *s,
     }
     if (s->normed)
         return n;
-    if (ew_conv_fits(c->be->isa, EW_CONV_GROUPED, s)) {
+    if (ew_conv_fits(ew_cpu(c->be)->isa, EW_CONV_GROUPED, s)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_GROUPED, s);
         out[n++].prepare = prepare_grouped;
     }
-    if (c->train && trains(c) && c->be->isa->winograd_5x5_pays(s)) {
+    if (c->train && trains(c) && ew_cpu(c->be)->isa->winograd_5x5_pays(s)) {
         out[n] = ew_winograd_5x5_forward_kernel(c->be, s);
         out[n++].prepare = prepare_winograd_5x5;
     }
-    if (ew_conv_fits(c->be->isa, EW_CONV_BATCH_LANES, s)) {
+    if (ew_conv_fits(ew_cpu(c->be)->isa, EW_CONV_BATCH_LANES, s)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_BATCH_LANES, s);
         out[n++].prepare = prepare_batch_lanes;
     }
-    if (c->train && trains(c) && c->be->isa->tap_pairs_pays(s)) {
+    if (c->train && trains(c) && ew_cpu(c->be)->isa->tap_pairs_pays(s)) {
         out[n] = ew_tap_pairs_forward_kernel(c->be, s);
         out[n++].prepare = prepare_tap_pairs;
     }
@@ -139,7 +140,8 @@ static int offer_forward(const struct ew_call *c, const struct ew_conv_shape *s,
     int n = s->y_step ? 0 : offer_special(c, s, out);
     if (s->normed)
         return n;
-    if (ew_conv_fits(c->be->isa, EW_CONV_WINOGRAD, s) && c->be->isa->winograd_pays(s, c->train)) {
+    if (ew_conv_fits(ew_cpu(c->be)->isa, EW_CONV_WINOGRAD, s) &&
+        ew_cpu(c->be)->isa->winograd_pays(s, c->train)) {
         out[n] = ew_conv_forward_kernel(c, EW_CONV_WINOGRAD, s);
         out[n++].prepare = prepare_winograd;
     }
@@ -156,7 +158,7 @@ static bool norms(const struct ew_kernels *k, const struct ew_conv_shape *s)
 
 static struct ew_kernel backward_kernel(const struct ew_call *c, const struct ew_conv_shape *s)
 {
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const bool alone = !c->behind && !c->norm;
     struct ew_kernel out;
     if (!(alone && k->tap_pairs_pays(s)) && ew_fused_grads_pays(c, s, act_of(c) == EW_ACT_RELU)) {
@@ -211,7 +213,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     struct ew_conv_shape s;
     int n = 1;
     if (c->in[0]->dtype != EW_F32 || shape_of(c, &s) != EW_OK ||
-        ew_tensor_count(c->in[0]) >= INT32_MAX || (s.normed && !norms(c->be->isa, &s)))
+        ew_tensor_count(c->in[0]) >= INT32_MAX || (s.normed && !norms(ew_cpu(c->be)->isa, &s)))
         return 0;
     if (!forward && !trains(c))
         return 0; /* the reference refuses it, and says so */

@@ -2,6 +2,7 @@
 /* Convolution, max pool and ReLU in one step of training: where there is no gradient for the input,
  * with windows of 3x3 by conv_pool_tiled.h, or with channels first in the output by
  * winograd_5x5_step.h. */
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/conv_pass.h"
@@ -39,8 +40,8 @@ static bool resolve(const struct ew_call *c, struct ew_conv_pool *out)
     out->relu = ((const struct ew_conv_attr *)c->attr)->end.act == EW_ACT_RELU;
     if (is_banded(c))
         return ew_conv_pool_tiled_fits(&out->shape);
-    return is_turned(c) ? c->be->isa->winograd_5x5_fits(&out->shape)
-                        : c->be->isa->conv_pool_fits(&out->shape);
+    return is_turned(c) ? ew_cpu(c->be)->isa->winograd_5x5_fits(&out->shape)
+                        : ew_cpu(c->be)->isa->conv_pool_fits(&out->shape);
 }
 
 /* ---- Forward: scratch is the packed filters, then that of the threads ---- */
@@ -60,7 +61,7 @@ static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
     const struct ew_conv_pool *p = c->state;
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const size_t bytes = k->conv_pool_scratch(&p->shape);
     _Alignas(EW_ALIGN) char own[OWN_BYTES];
     k->conv_pool_run(p, ew_part_tile(c->be, p->shape.batch, begin),
@@ -71,7 +72,7 @@ static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 static ew_err run_forward(const struct ew_call *c)
 {
     struct ew_conv_pool *p = c->state;
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     float *packed = c->scratch;
     struct ew_call rest = *c;
     rest.scratch = (char *)c->scratch + packed_bytes(k, &p->shape);
@@ -87,11 +88,11 @@ static ew_err run_forward(const struct ew_call *c)
 
 static struct ew_kernel forward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
-    const size_t threads = plan_scratch(be, be->isa->conv_pool_scratch(s));
+    const size_t threads = plan_scratch(be, ew_cpu(be)->isa->conv_pool_scratch(s));
     return (struct ew_kernel){.name = "fused conv+max pool",
                               .run = run_forward,
                               .prepare = prepare_forward,
-                              .scratch = packed_bytes(be->isa, s) + threads,
+                              .scratch = packed_bytes(ew_cpu(be)->isa, s) + threads,
                               .state = sizeof(struct ew_conv_pool)};
 }
 
@@ -107,7 +108,7 @@ static ew_err prepare_backward(const struct ew_call *c)
 {
     struct backward *b = c->state;
     EW_CHECK(resolve(c, &b->p), EW_ERR_INTERNAL, "%s: the convolution has changed", c->name);
-    c->be->isa->conv_pool_offsets(&b->p.shape, b->offsets);
+    ew_cpu(c->be)->isa->conv_pool_offsets(&b->p.shape, b->offsets);
     b->p.offsets = b->offsets;
     return EW_OK;
 }
@@ -116,7 +117,7 @@ static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
     const struct backward *b = c->state;
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const size_t bytes = k->conv_pool_grad_scratch(&b->p.shape);
     _Alignas(EW_ALIGN) char own[OWN_BYTES];
     const int64_t tiles = k->conv_pool_grad_tiles(&b->p.shape);
@@ -128,7 +129,7 @@ static void sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
     const struct backward *b = c->state;
-    c->be->isa->conv_pool_sum(&b->p, begin, end);
+    ew_cpu(c->be)->isa->conv_pool_sum(&b->p, begin, end);
 }
 
 static size_t partial_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
@@ -139,7 +140,7 @@ static size_t partial_bytes(const struct ew_kernels *k, const struct ew_conv_sha
 static ew_err run_backward(const struct ew_call *c)
 {
     struct ew_conv_pool *p = &((struct backward *)c->state)->p;
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     if (!c->dout[0])
         return EW_OK;
     struct ew_call rest = *c;
@@ -159,7 +160,7 @@ static ew_err run_backward(const struct ew_call *c)
 
 static struct ew_kernel backward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
-    const struct ew_kernels *k = be->isa;
+    const struct ew_kernels *k = ew_cpu(be)->isa;
     const size_t threads = plan_scratch(be, k->conv_pool_grad_scratch(s));
     return (struct ew_kernel){.name = "fused conv+max pool wgrad",
                               .run = run_backward,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dense layers: a convolution of one tap with the rows as its batch. */
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/step/conv_step.h"
 #include "backend/cpu/step/sparse_step.h"
 #include "backend/cpu/step/tap_pairs_step.h"
@@ -57,7 +58,7 @@ static struct ew_kernel plain(const struct ew_call *c, enum ew_phase phase,
 {
     const bool forward = phase == EW_PHASE_FORWARD;
     struct ew_kernel k;
-    if (c->train && c->be->isa->tap_pairs_pays(s)) {
+    if (c->train && ew_cpu(c->be)->isa->tap_pairs_pays(s)) {
         k = forward ? ew_tap_pairs_forward_kernel(c->be, s)
                     : ew_tap_pairs_backward_kernel(c->be, s);
         k.name = forward ? "dense" : "dense gradients";

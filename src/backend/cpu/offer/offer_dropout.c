@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dropout, forward and backward; where the mask is wanted too, the reference does it. */
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "op/math_attr.h"
@@ -20,14 +21,14 @@ static void tiles(void *ctx, int64_t begin, int64_t end, int worker)
 
 static void run(const struct ew_call *c, const struct ew_tensor *x, struct ew_tensor *y, bool add)
 {
-    struct work w = {.k = c->be->isa,
+    struct work w = {.k = ew_cpu(c->be)->isa,
                      .drop = {.seed = c->seed,
                               .ratio = ew_dropout_ratio(c),
                               .x = x->data,
                               .y = y->data,
                               .add = add},
                      .count = ew_tensor_count(y)};
-    ew_pool_run(c->be->pool, (w.count + GRAIN - 1) / GRAIN, tiles, &w);
+    ew_pool_run(ew_cpu(c->be)->pool, (w.count + GRAIN - 1) / GRAIN, tiles, &w);
 }
 
 static ew_err run_forward(const struct ew_call *c)

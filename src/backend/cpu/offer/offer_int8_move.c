@@ -2,6 +2,7 @@
 /* Operators that move rows of bytes: concat, split and channel_shuffle, forward. */
 #include <string.h>
 
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "graph/shuffle.h"
@@ -36,7 +37,8 @@ static void tiles(void *ctx, int64_t begin, int64_t end, int worker)
                                       .out_step = w->join ? whole : n,
                                       .in = w->join ? w->parts[i]->data : at,
                                       .out = w->join ? at : w->parts[i]->data};
-        w->c->be->isa->int8_copy_rows(&rows, begin * w->grain, ew_min_i64(end * w->grain, w->rows));
+        ew_cpu(w->c->be)->isa->int8_copy_rows(&rows, begin * w->grain,
+                                              ew_min_i64(end * w->grain, w->rows));
         at += n;
     }
 }
@@ -46,7 +48,7 @@ static ew_err run_parts(struct work *w, int64_t axis)
     EW_TRY(ew_shape_axis(axis, w->whole->shape.rank, &w->axis));
     w->rows = ew_shape_span(&w->whole->shape, 0, w->axis);
     w->grain = ew_max_i64(GRAIN / ew_max_i64(row_of(w->whole, w->axis), 1), 1);
-    ew_pool_run(w->c->be->pool, (w->rows + w->grain - 1) / w->grain, tiles, w);
+    ew_pool_run(ew_cpu(w->c->be)->pool, (w->rows + w->grain - 1) / w->grain, tiles, w);
     return EW_OK;
 }
 
@@ -79,14 +81,14 @@ static ew_err run_shuffle(const struct ew_call *c)
     const int64_t groups = ((const struct ew_channel_shuffle_attr *)c->attr)->groups;
     const struct ew_shape *x = &c->in[0]->shape;
     const int64_t channels = x->dim[x->rank - 1];
-    struct shuffle s = {.k = c->be->isa,
+    struct shuffle s = {.k = ew_cpu(c->be)->isa,
                         .s = {.groups = groups,
                               .each = channels / groups,
                               .in = c->in[0]->data,
                               .out = c->out[0]->data},
                         .rows = ew_shape_span(x, 0, x->rank - 1),
                         .grain = ew_max_i64(GRAIN / ew_max_i64(channels, 1), 1)};
-    ew_pool_run(c->be->pool, (s.rows + s.grain - 1) / s.grain, shuffle_tiles, &s);
+    ew_pool_run(ew_cpu(c->be)->pool, (s.rows + s.grain - 1) / s.grain, shuffle_tiles, &s);
     return EW_OK;
 }
 

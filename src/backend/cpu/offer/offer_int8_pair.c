@@ -2,6 +2,7 @@
 /* Sums and products of two 8-bit tensors that are alike, or one of which has one pixel. */
 #include <string.h>
 
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/int8_step.h"
 
@@ -64,7 +65,8 @@ static void tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
     const struct step *s = c->state;
-    c->be->isa->int8_pair_run(&s->pair, begin * s->grain, ew_min_i64(end * s->grain, s->count));
+    ew_cpu(c->be)->isa->int8_pair_run(&s->pair, begin * s->grain,
+                                      ew_min_i64(end * s->grain, s->count));
 }
 
 static ew_err run(const struct ew_call *c)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pools of 8-bit tensors. */
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/int8_step.h"
 #include "backend/cpu/step/pool_shape.h"
@@ -38,7 +39,7 @@ static void tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
     const struct step *s = c->state;
-    c->be->isa->int8_pool_run(&s->pool, begin, end);
+    ew_cpu(c->be)->isa->int8_pool_run(&s->pool, begin, end);
 }
 
 static ew_err run(const struct ew_call *c)
@@ -46,7 +47,7 @@ static ew_err run(const struct ew_call *c)
     struct step *s = c->state;
     s->pool.x = c->in[0]->data;
     s->pool.y = c->out[0]->data;
-    ew_share_run(c, c->be->isa->int8_pool_tiles(&s->shape), tiles);
+    ew_share_run(c, ew_cpu(c->be)->isa->int8_pool_tiles(&s->shape), tiles);
     return EW_OK;
 }
 

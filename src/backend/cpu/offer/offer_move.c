@@ -2,6 +2,7 @@
 /* Operators that move rows of channels: concat, split and channel_shuffle, forward and backward. */
 #include <string.h>
 
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "graph/shuffle.h"
@@ -58,7 +59,7 @@ static void parts_tiles(void *ctx, int64_t begin, int64_t end, int worker)
                                               .in = out ? at : part,
                                               .out = out ? part : at,
                                               .add = back && !fresh};
-            c->be->isa->copy_rows(&rows, first, last);
+            ew_cpu(c->be)->isa->copy_rows(&rows, first, last);
         } else if (w->what == PART_BACK && fresh) {
             clear_rows(at + first * whole, n, whole, last - first);
         }
@@ -71,7 +72,7 @@ static ew_err run_parts(struct work *w, int64_t axis)
     EW_TRY(ew_shape_axis(axis, w->whole->shape.rank, &w->axis));
     w->rows = ew_shape_span(&w->whole->shape, 0, w->axis);
     w->grain = grain_of(row_of(w->whole, w->axis));
-    ew_pool_run(w->c->be->pool, (w->rows + w->grain - 1) / w->grain, parts_tiles, w);
+    ew_pool_run(ew_cpu(w->c->be)->pool, (w->rows + w->grain - 1) / w->grain, parts_tiles, w);
     return EW_OK;
 }
 
@@ -121,7 +122,7 @@ static ew_err shuffle(const struct ew_call *c, const struct ew_tensor *from, str
 {
     const int64_t groups = ((const struct ew_channel_shuffle_attr *)c->attr)->groups;
     const int64_t channels = from->shape.dim[from->shape.rank - 1], each = channels / groups;
-    struct shuffle s = {.k = c->be->isa,
+    struct shuffle s = {.k = ew_cpu(c->be)->isa,
                         .s = {.groups = back ? each : groups,
                               .each = back ? groups : each,
                               .in = from->data,
@@ -129,7 +130,7 @@ static ew_err shuffle(const struct ew_call *c, const struct ew_tensor *from, str
                               .add = back && !(c->fresh & 1)},
                         .rows = ew_shape_span(&from->shape, 0, from->shape.rank - 1),
                         .grain = grain_of(channels)};
-    ew_pool_run(c->be->pool, (s.rows + s.grain - 1) / s.grain, shuffle_tiles, &s);
+    ew_pool_run(ew_cpu(c->be)->pool, (s.rows + s.grain - 1) / s.grain, shuffle_tiles, &s);
     return EW_OK;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pools: sliding, global, and adaptive where their windows are even. */
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/pool_shape.h"
@@ -16,9 +17,9 @@ static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_call *c = ctx;
     const struct ew_pooling *p = c->state;
     if (p->index)
-        c->be->isa->max_pool_run(p, begin, end);
+        ew_cpu(c->be)->isa->max_pool_run(p, begin, end);
     else
-        c->be->isa->pool_run(p, begin, end);
+        ew_cpu(c->be)->isa->pool_run(p, begin, end);
 }
 
 static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -26,9 +27,9 @@ static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_call *c = ctx;
     const struct ew_pooling *p = c->state;
     if (p->max)
-        c->be->isa->max_pool_back_run(p, begin, end);
+        ew_cpu(c->be)->isa->max_pool_back_run(p, begin, end);
     else
-        c->be->isa->pool_back_run(p, begin, end);
+        ew_cpu(c->be)->isa->pool_back_run(p, begin, end);
 }
 
 static ew_err prepare(const struct ew_call *c)
@@ -43,14 +44,14 @@ static ew_err run_forward(const struct ew_call *c)
     p->x = c->in[0]->data;
     p->y = c->out[0]->data;
     p->index = p->max && c->train ? c->aux : NULL;
-    ew_share_run(c, c->be->isa->pool_tiles(&p->shape), forward_tiles);
+    ew_share_run(c, ew_cpu(c->be)->isa->pool_tiles(&p->shape), forward_tiles);
     return EW_OK;
 }
 
 static ew_err run_backward(const struct ew_call *c)
 {
     struct ew_pooling *p = c->state;
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     if (!c->din[0] || !c->dout[0])
         return EW_OK;
     p->index = c->aux;

@@ -2,6 +2,7 @@
 /* Between floats and bytes with one scale, and bytes by table. */
 #include <string.h>
 
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/int8_step.h"
 
@@ -36,9 +37,9 @@ static void table_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 
 static ew_err share(const struct ew_call *c, struct work *w, ew_pool_fn *fn)
 {
-    w->k = c->be->isa;
+    w->k = ew_cpu(c->be)->isa;
     w->count = ew_tensor_count(c->out[0]);
-    ew_pool_run(c->be->pool, (w->count + GRAIN - 1) / GRAIN, fn, w);
+    ew_pool_run(ew_cpu(c->be)->pool, (w->count + GRAIN - 1) / GRAIN, fn, w);
     return EW_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Softmax along the last axis, and its cross-entropy with one label a row, forward and backward.
  * Weights, ignored labels, smoothing and other layouts are left to the references. */
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "op/loss.h"
@@ -21,8 +22,9 @@ static ew_err run_softmax(const struct ew_call *c)
 {
     struct ew_lanes l;
     EW_TRY(ew_softmax_lanes(c, &c->in[0]->shape, &l));
-    struct work w = {c->be->isa, {.classes = l.n, .x = c->in[0]->data, .p = c->out[0]->data}};
-    ew_pool_run(c->be->pool, l.outer, tiles, &w);
+    struct work w = {ew_cpu(c->be)->isa,
+                     {.classes = l.n, .x = c->in[0]->data, .p = c->out[0]->data}};
+    ew_pool_run(ew_cpu(c->be)->pool, l.outer, tiles, &w);
     return EW_OK;
 }
 
@@ -30,7 +32,7 @@ static ew_err run_softmax(const struct ew_call *c)
 
 static struct work loss_of(const struct ew_call *c, const struct ew_lanes *l)
 {
-    return (struct work){c->be->isa,
+    return (struct work){ew_cpu(c->be)->isa,
                          {.classes = l->n, .x = c->in[0]->data, .label = c->in[1]->data}};
 }
 
@@ -47,7 +49,7 @@ static ew_err run_loss(const struct ew_call *c)
     EW_TRY(ew_loss_divisor(c, &l, &divisor));
     struct work w = loss_of(c, &l);
     w.s.loss = c->scratch;
-    ew_pool_run(c->be->pool, l.outer, tiles, &w);
+    ew_pool_run(ew_cpu(c->be)->pool, l.outer, tiles, &w);
     for (int64_t i = 0; i < l.outer; i++)
         sum += (double)w.s.loss[i];
     *(float *)c->out[0]->data = (float)(a->reduction == EW_LOSS_MEAN ? sum / divisor : sum);
@@ -65,10 +67,10 @@ static ew_err run_loss_back(const struct ew_call *c)
     struct work w = loss_of(c, &l);
     w.s.dx = c->fresh & 1 ? c->din[0]->data : c->scratch;
     w.s.grad = (float)ew_loss_gradient(c, 0, divisor);
-    ew_pool_run(c->be->pool, l.outer, tiles, &w);
+    ew_pool_run(ew_cpu(c->be)->pool, l.outer, tiles, &w);
     if (!(c->fresh & 1)) {
         const struct ew_add_map sum = {.a = c->din[0]->data, .b = c->scratch, .y = c->din[0]->data};
-        c->be->isa->add_run(&sum, 0, ew_tensor_count(c->din[0]));
+        ew_cpu(c->be)->isa->add_run(&sum, 0, ew_tensor_count(c->din[0]));
     }
     return EW_OK;
 }

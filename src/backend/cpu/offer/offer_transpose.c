@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transposes that move one block of axes past another: [b, r, c] to [b, c, r].  NCHW to NHWC and
  * back are of this kind. */
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "graph/layout.h"
@@ -28,7 +29,7 @@ static bool resolve(const struct ew_call *c, struct ew_transpose *out)
 static void tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
-    c->be->isa->transpose_run(c->state, begin, end);
+    ew_cpu(c->be)->isa->transpose_run(c->state, begin, end);
 }
 
 static ew_err prepare(const struct ew_call *c)
@@ -42,7 +43,7 @@ static ew_err run(const struct ew_call *c)
     struct ew_transpose *t = c->state;
     t->in = c->in[0]->data;
     t->out = c->out[0]->data;
-    ew_share_run(c, c->be->isa->transpose_tiles(t), tiles);
+    ew_share_run(c, ew_cpu(c->be)->isa->transpose_tiles(t), tiles);
     return EW_OK;
 }
 
@@ -51,7 +52,7 @@ static ew_err run(const struct ew_call *c)
 static void byte_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct ew_call *c = ctx;
-    c->be->isa->int8_transpose_run(c->state, begin, end);
+    ew_cpu(c->be)->isa->int8_transpose_run(c->state, begin, end);
 }
 
 static ew_err run_bytes(const struct ew_call *c)
@@ -64,7 +65,7 @@ static ew_err run_bytes(const struct ew_call *c)
                                   .out = c->out[0]->data};
     struct ew_call call = *c;
     call.state = &bytes;
-    ew_share_run(&call, c->be->isa->int8_transpose_tiles(&bytes), byte_tiles);
+    ew_share_run(&call, ew_cpu(c->be)->isa->int8_transpose_tiles(&bytes), byte_tiles);
     return EW_OK;
 }
 
@@ -83,11 +84,11 @@ static ew_err run_backward(const struct ew_call *c)
                                 .out = c->fresh & 1 ? c->din[0]->data : c->scratch};
     struct ew_call call = *c;
     call.state = &back;
-    ew_share_run(&call, c->be->isa->transpose_tiles(&back), tiles);
+    ew_share_run(&call, ew_cpu(c->be)->isa->transpose_tiles(&back), tiles);
     if (c->fresh & 1)
         return EW_OK;
     const struct ew_add_map sum = {.a = c->din[0]->data, .b = c->scratch, .y = c->din[0]->data};
-    c->be->isa->add_run(&sum, 0, ew_tensor_count(c->din[0]));
+    ew_cpu(c->be)->isa->add_run(&sum, 0, ew_tensor_count(c->din[0]));
     return EW_OK;
 }
 

@@ -5,6 +5,7 @@
 #ifndef EW_BACKEND_CPU_STEP_BIAS_GRAD_H
 #define EW_BACKEND_CPU_STEP_BIAS_GRAD_H
 
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 
@@ -30,7 +31,7 @@ static inline void ew_bias_tiles(void *ctx, int64_t begin, int64_t end, int work
         s.x += first * s.step;
         s.y += s.y ? first * s.step : 0;
         s.out += w->parts > 1 ? part * s.channels : 0;
-        w->c->be->isa->column_sums(&s, c, ew_min_i64(c + EW_BIAS_WIDE, s.channels));
+        ew_cpu(w->c->be)->isa->column_sums(&s, c, ew_min_i64(c + EW_BIAS_WIDE, s.channels));
     }
 }
 
@@ -67,9 +68,10 @@ static inline void ew_bias_gradient(const struct ew_call *c, const struct ew_ten
         w.sums.out = c->scratch;
         w.sums.add = false;
     }
-    ew_pool_run(count < EW_BIAS_ALONE ? NULL : c->be->pool, blocks * w.parts, ew_bias_tiles, &w);
+    ew_pool_run(count < EW_BIAS_ALONE ? NULL : ew_cpu(c->be)->pool, blocks * w.parts, ew_bias_tiles,
+                &w);
     if (w.parts > 1 && db)
-        c->be->isa->column_sums(&last, 0, channels);
+        ew_cpu(c->be)->isa->column_sums(&last, 0, channels);
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One convolution-shaped pass over the CPU's kernels. */
 #include "backend/cpu/step/conv_pass.h"
+#include "backend/cpu/cpu_backend.h"
 
 #include "backend/cpu/share.h"
 
@@ -177,9 +178,10 @@ void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const flo
         return;
     }
     const bool small =
-        ew_conv_packed_bytes(be->isa, p->method, &p->conv.shape) < (size_t)PACK_ALONE;
-    struct packing a = {be->isa, p, w};
-    ew_pool_run(small ? NULL : be->pool, pack_tile_count(be->isa, p), pack_tiles, &a);
+        ew_conv_packed_bytes(ew_cpu(be)->isa, p->method, &p->conv.shape) < (size_t)PACK_ALONE;
+    struct packing a = {ew_cpu(be)->isa, p, w};
+    ew_pool_run(small ? NULL : ew_cpu(be)->pool, pack_tile_count(ew_cpu(be)->isa, p), pack_tiles,
+                &a);
 }
 
 bool ew_conv_stats_split(const struct ew_kernels *k, enum ew_conv_method m,
@@ -203,7 +205,7 @@ struct shared {
 static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct shared *s = ctx;
-    const struct ew_kernels *k = s->c->be->isa;
+    const struct ew_kernels *k = ew_cpu(s->c->be)->isa;
     void (*const run[])(const struct ew_conv *, int64_t, int64_t, void *) = BY_METHOD(k, run);
     run[s->p->method](&s->p->conv, begin * s->together, ew_min_i64(end * s->together, s->tiles),
                       ew_worker_scratch(s->c, s->scratch, worker));
@@ -211,7 +213,7 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 
 void ew_conv_pass_run(const struct ew_call *c, struct ew_conv_pass *p)
 {
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     if (!p->conv.shape.raw)
         p->conv.w = p->packed;
     struct ew_stats_split cut = {.tiles = 1};
@@ -220,8 +222,8 @@ void ew_conv_pass_run(const struct ew_call *c, struct ew_conv_pass *p)
     struct shared s = {c, p, ew_conv_scratch_bytes(k, p->method, &p->conv.shape),
                        tiles_of(k, p->method, &p->conv.shape), cut.tiles};
     if (p->conv.shape.raw && !p->conv.stats) { /* each range transforms its inputs anew */
-        const int64_t threads = ew_pool_threads(c->be->pool);
+        const int64_t threads = ew_pool_threads(ew_cpu(c->be)->pool);
         s.together = ew_max_i64((s.tiles + threads - 1) / threads, 1);
     }
-    ew_pool_run(c->be->pool, (s.tiles + s.together - 1) / s.together, run_tiles, &s);
+    ew_pool_run(ew_cpu(c->be)->pool, (s.tiles + s.together - 1) / s.together, run_tiles, &s);
 }

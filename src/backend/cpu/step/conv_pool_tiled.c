@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training steps of a first convolution with a max pool of 3x3, two apart.  A tile is an image. */
 #include "backend/cpu/step/conv_pool_tiled.h"
+#include "backend/cpu/cpu_backend.h"
 
 #include <string.h>
 
@@ -164,7 +165,7 @@ static size_t forward_size(const struct ew_kernels *k, const struct ew_conv_shap
 
 static ew_err run_forward(const struct ew_call *c)
 {
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape part = first_band(&state->shape);
     struct work w = {.c = c,
@@ -174,7 +175,7 @@ static ew_err run_forward(const struct ew_call *c)
                      .scratch = (char *)c->scratch + ew_float_bytes(k->conv_pack_size(&part)),
                      .size = forward_size(k, &state->shape)};
     k->conv_pack(&part, c->in[1]->data, w.shared, 0, k->conv_pack_tiles(&part));
-    ew_pool_run(c->be->pool, state->shape.batch, forward_images, &w);
+    ew_pool_run(ew_cpu(c->be)->pool, state->shape.batch, forward_images, &w);
     return EW_OK;
 }
 
@@ -184,8 +185,8 @@ struct ew_kernel ew_conv_pool_tiled_forward_kernel(const struct ew_backend *be,
     const struct ew_conv_shape part = first_band(s);
     return (struct ew_kernel){.name = "tiled conv+max pool",
                               .run = run_forward,
-                              .scratch = ew_float_bytes(be->isa->conv_pack_size(&part)) +
-                                         ew_share_scratch(be, forward_size(be->isa, s)),
+                              .scratch = ew_float_bytes(ew_cpu(be)->isa->conv_pack_size(&part)) +
+                                         ew_share_scratch(be, forward_size(ew_cpu(be)->isa, s)),
                               .state = sizeof(struct state)};
 }
 
@@ -274,7 +275,7 @@ static void add_images(const struct ew_conv_shape *s, const float *from, float *
 
 static ew_err run_backward(const struct ew_call *c)
 {
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
     const size_t shared = ew_float_bytes((size_t)(s->batch * image_of(s)));
@@ -287,7 +288,7 @@ static ew_err run_backward(const struct ew_call *c)
                      .scratch = (char *)c->scratch + shared,
                      .size = backward_size(k, s),
                      .partial = partial_bytes(k, s)};
-    ew_pool_run(c->be->pool, s->batch, backward_images, &w);
+    ew_pool_run(ew_cpu(c->be)->pool, s->batch, backward_images, &w);
     add_images(s, w.shared, c->din[1]->data, filter_of(s), !(c->fresh & 2));
     if (c->n_in > 2 && c->din[2])
         add_images(s, w.shared + filter_of(s), c->din[2]->data, s->cout, !(c->fresh & 4));
@@ -301,6 +302,6 @@ struct ew_kernel ew_conv_pool_tiled_backward_kernel(const struct ew_backend *be,
                               .run = run_backward,
                               .fresh = true,
                               .scratch = ew_float_bytes((size_t)(s->batch * image_of(s))) +
-                                         ew_share_scratch(be, backward_size(be->isa, s)),
+                                         ew_share_scratch(be, backward_size(ew_cpu(be)->isa, s)),
                               .state = sizeof(struct state)};
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of everything that is a convolution to the kernels. */
 #include "backend/cpu/step/conv_step.h"
+#include "backend/cpu/cpu_backend.h"
 
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/bias_grad.h"
@@ -21,7 +22,7 @@ static struct ew_conv_shape shape_for(const struct ew_call *c, enum ew_conv_meth
                                       const struct ew_conv_shape *s)
 {
     struct ew_conv_shape out = *s;
-    out.raw = c->train && m == EW_CONV_WINOGRAD && c->be->isa->winograd_raw(s);
+    out.raw = c->train && m == EW_CONV_WINOGRAD && ew_cpu(c->be)->isa->winograd_raw(s);
     return out;
 }
 
@@ -71,7 +72,7 @@ static size_t stats_bytes(const struct ew_kernels *k, enum ew_conv_method m,
 
 static void run_with_stats(const struct ew_call *c, struct ew_conv_pass *p)
 {
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct ew_conv_shape *s = &p->conv.shape;
     struct ew_stats_split cut = {0};
     ew_conv_stats_split(k, p->method, s, &cut);
@@ -103,7 +104,8 @@ static ew_err run_packing(const struct ew_call *c)
     struct ew_conv_pass *p = c->state;
     struct ew_call rest = *c;
     p->packed = c->scratch;
-    rest.scratch = behind(c->scratch, ew_conv_packed_bytes(c->be->isa, p->method, &p->conv.shape));
+    rest.scratch =
+        behind(c->scratch, ew_conv_packed_bytes(ew_cpu(c->be)->isa, p->method, &p->conv.shape));
     ew_conv_pack(c->be, p, c->in[1]->data);
     return run_forward(&rest);
 }
@@ -119,8 +121,8 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
                                         [EW_CONV_DEPTHWISE] = "depthwise",
                                         [EW_CONV_GROUPED] = "grouped",
                                         [EW_CONV_BATCH_LANES] = "batch in lanes"};
-    const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(be->isa, m, &shape));
-    const size_t packed = ew_conv_packed_bytes(be->isa, m, &shape);
+    const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(ew_cpu(be)->isa, m, &shape));
+    const size_t packed = ew_conv_packed_bytes(ew_cpu(be)->isa, m, &shape);
     const bool dense = s->axis[0].stride * s->axis[1].stride * s->axis[2].stride == 1;
     return (struct ew_kernel){.name = names[m],
                               .run = fixed ? run_forward : run_packing,
@@ -131,7 +133,7 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
                               .state = sizeof(struct ew_conv_pass),
                               .steps = dense && (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD),
                               .norms = s->normed,
-                              .stats = c->train ? stats_bytes(be->isa, m, s) : 0};
+                              .stats = c->train ? stats_bytes(ew_cpu(be)->isa, m, s) : 0};
 }
 
 /* ---- Backward: scratch is the packed filters and scratch for the threads, first; then the filter
@@ -210,8 +212,8 @@ void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shap
 {
     struct backward *b = c->state;
     *b = (struct backward){.filter = {.shape = *s}, .relu = relu};
-    b->data.method = data_method(c->be->isa, s, &b->data.conv.shape);
-    b->way = filter_way(c->be->isa, s);
+    b->data.method = data_method(ew_cpu(c->be)->isa, s, &b->data.conv.shape);
+    b->way = filter_way(ew_cpu(c->be)->isa, s);
 }
 
 static void filter_tiles(void *ctx, int64_t begin, int64_t end, int worker)
@@ -234,15 +236,15 @@ static void phase_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_call *c = ctx;
     const struct backward *b = c->state;
     const size_t scratch = b->way.scratch(&b->filter.shape);
-    c->be->isa->winograd_wgrad_run(&b->filter, b->phase, begin, end,
-                                   ew_worker_scratch(c, scratch, worker));
+    ew_cpu(c->be)->isa->winograd_wgrad_run(&b->filter, b->phase, begin, end,
+                                           ew_worker_scratch(c, scratch, worker));
 }
 
 /* Scratch for the threads is that of `rest`. */
 static void run_filter_phases(const struct ew_call *c, const struct ew_call *rest)
 {
     struct backward *b = c->state;
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct ew_conv_shape *s = &b->filter.shape;
     if (b->way.run) {
         ew_share_run(rest, b->way.tiles(s), filter_tiles);
@@ -288,8 +290,8 @@ static void run_data(const struct ew_call *c)
     struct backward *b = c->state;
     struct ew_call rest = *c;
     b->data.packed = c->scratch;
-    rest.scratch =
-        behind(c->scratch, ew_conv_packed_bytes(c->be->isa, b->data.method, &b->data.conv.shape));
+    rest.scratch = behind(
+        c->scratch, ew_conv_packed_bytes(ew_cpu(c->be)->isa, b->data.method, &b->data.conv.shape));
     ew_conv_pack(c->be, &b->data, c->in[1]->data);
     b->data.conv.x = c->dout[0]->data;
     b->data.conv.y = c->din[0]->data;
@@ -315,7 +317,7 @@ static ew_err run_backward(const struct ew_call *c)
 
 struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
-    const struct ew_kernels *k = be->isa;
+    const struct ew_kernels *k = ew_cpu(be)->isa;
     struct ew_conv_shape shape;
     const enum ew_conv_method m = data_method(k, s, &shape);
     const struct filter_way way = filter_way(k, s);

@@ -2,6 +2,7 @@
 /* Optimiser steps on the CPU's kernels. */
 #include <math.h>
 
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/cpu_update.h"
@@ -67,8 +68,8 @@ ew_err ew_cpu_update(const struct ew_call *c)
 {
     if (c->in[0]->dtype != EW_F32)
         return ew_update_run(c);
-    struct work w = {.k = c->be->isa, .count = ew_tensor_count(c->in[0])};
+    struct work w = {.k = ew_cpu(c->be)->isa, .count = ew_tensor_count(c->in[0])};
     ew_cpu_update_of(c, &w.u);
-    ew_pool_run(c->be->pool, (w.count + GRAIN - 1) / GRAIN, update_tiles, &w);
+    ew_pool_run(ew_cpu(c->be)->pool, (w.count + GRAIN - 1) / GRAIN, update_tiles, &w);
     return EW_OK;
 }

@@ -3,6 +3,7 @@
  * the packed filter, the filter gradient's partial sums, those of the norm before it, and scratch
  * for the threads. */
 #include "backend/cpu/step/fused_grads_step.h"
+#include "backend/cpu/cpu_backend.h"
 
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/bias_grad.h"
@@ -42,7 +43,7 @@ static struct way way_of(const struct ew_kernels *k, const struct ew_conv_shape 
 /* Depthwise layers read little; apart from batch norms two passes do as well. */
 bool ew_fused_grads_pays(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const bool norms = c->behind || c->norm, plain = c->n_in == 2 && !relu;
     if (s->groups > 1)
         return norms && plain && k->depthwise_fused_grads_fits(s);
@@ -72,7 +73,7 @@ static struct parts parts_of(const struct way *w, const struct ew_conv_shape *s)
 /* Filters are small. */
 static void pack(const struct ew_call *c, float *to)
 {
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct ew_conv_shape *s = &((const struct state *)c->state)->j.filter.shape;
     if (s->groups > 1)
         k->depthwise_dgrad_pack(s, c->in[1]->data, to);
@@ -93,9 +94,9 @@ static void sum_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_call *c = ctx;
     const struct ew_fused_grads *j = &((const struct state *)c->state)->j;
     if (j->filter.shape.groups > 1)
-        c->be->isa->depthwise_wgrad_sum(&j->filter, begin, end);
+        ew_cpu(c->be)->isa->depthwise_wgrad_sum(&j->filter, begin, end);
     else
-        c->be->isa->fused_grads_sum(j, begin, end);
+        ew_cpu(c->be)->isa->fused_grads_sum(j, begin, end);
 }
 
 static int64_t sum_tile_count(const struct ew_kernels *k, const struct ew_conv_shape *s)
@@ -135,7 +136,7 @@ static void leave_sums(const struct ew_call *c, const struct ew_fused_grads *j)
     struct ew_batch_norm b = *j->filter.norm;
     b.partial = j->norm_sums;
     b.splits = ((const struct state *)c->state)->way.tiles(&j->filter.shape);
-    c->be->isa->batch_back_total(&b, b.sums);
+    ew_cpu(c->be)->isa->batch_back_total(&b, b.sums);
 }
 
 static ew_err run(const struct ew_call *c)
@@ -169,7 +170,7 @@ static ew_err run(const struct ew_call *c)
     rest.scratch = at + parts.packed + parts.partial + parts.sums;
     ew_share_run(&rest, state->way.tiles(s), fused_grads_tiles);
     if (!j->no_filter)
-        ew_share_run(c, sum_tile_count(c->be->isa, s), sum_tiles);
+        ew_share_run(c, sum_tile_count(ew_cpu(c->be)->isa, s), sum_tiles);
     if (j->norm_sums)
         leave_sums(c, j);
     return EW_OK;
@@ -177,13 +178,13 @@ static ew_err run(const struct ew_call *c)
 
 void ew_fused_grads_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
-    *(struct state *)c->state =
-        (struct state){.j = {.filter = {.shape = *s}}, .way = way_of(c->be->isa, s), .relu = relu};
+    *(struct state *)c->state = (struct state){
+        .j = {.filter = {.shape = *s}}, .way = way_of(ew_cpu(c->be)->isa, s), .relu = relu};
 }
 
 struct ew_kernel ew_fused_grads_kernel(const struct ew_backend *be, const struct ew_conv_shape *s)
 {
-    const struct way way = way_of(be->isa, s);
+    const struct way way = way_of(ew_cpu(be)->isa, s);
     const struct parts p = parts_of(&way, s);
     const size_t all = p.packed + p.partial + p.sums + ew_share_scratch(be, p.each);
     const size_t bias = ew_bias_scratch(s->cout);

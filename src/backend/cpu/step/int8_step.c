@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of 8-bit convolutions and dense layers. */
 #include "backend/cpu/step/int8_step.h"
+#include "backend/cpu/cpu_backend.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -116,7 +117,7 @@ bool ew_qlayer_fits(const struct ew_call *c, const struct ew_qlayer *l)
 int ew_qlayer_methods(const struct ew_call *c, const struct ew_qlayer *l,
                       enum ew_qlayer_method out[EW_QLAYER_METHODS])
 {
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct ew_qlayer_slots *s = l->slots;
     const bool plain = c->in[s->x]->dtype == EW_U8;
     int n = 0;
@@ -183,13 +184,13 @@ struct packing {
 static void pack_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct packing *p = ctx;
-    p->c->be->isa->int8_gemm_pack(p->shape, &p->weights, p->c->packed, begin, end);
+    ew_cpu(p->c->be)->isa->int8_gemm_pack(p->shape, &p->weights, p->c->packed, begin, end);
 }
 
 static void pack_wino_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct packing *p = ctx;
-    p->c->be->isa->int8_winograd_pack(p->shape, &p->weights, p->c->packed, begin, end);
+    ew_cpu(p->c->be)->isa->int8_winograd_pack(p->shape, &p->weights, p->c->packed, begin, end);
 }
 
 ew_err ew_qlayer_pack(const struct ew_call *c, const struct ew_qlayer *l)
@@ -208,7 +209,7 @@ ew_err ew_qlayer_pack(const struct ew_call *c, const struct ew_qlayer *l)
                                     .of_x = ew_qbyte_of(c, s->x, s->x_zero),
                                     .bias = bias ? bias->data : NULL,
                                     .ratio = ratio}};
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const enum ew_qlayer_method method = ((const struct step *)c->state)->method;
     if (method == EW_QLAYER_DEPTHWISE)
         k->int8_depthwise_pack(&l->shape, &p.weights, c->packed);
@@ -217,9 +218,10 @@ ew_err ew_qlayer_pack(const struct ew_call *c, const struct ew_qlayer *l)
     else if (method == EW_QLAYER_GROUPED)
         k->int8_grouped_pack(&l->shape, &p.weights, c->packed);
     else if (method == EW_QLAYER_WINOGRAD)
-        ew_pool_run(c->be->pool, k->int8_winograd_pack_tiles(&l->shape), pack_wino_tiles, &p);
+        ew_pool_run(ew_cpu(c->be)->pool, k->int8_winograd_pack_tiles(&l->shape), pack_wino_tiles,
+                    &p);
     else
-        ew_pool_run(c->be->pool, k->int8_gemm_pack_tiles(&l->shape), pack_tiles, &p);
+        ew_pool_run(ew_cpu(c->be)->pool, k->int8_gemm_pack_tiles(&l->shape), pack_tiles, &p);
     return EW_OK;
 }
 
@@ -230,8 +232,9 @@ static void conv_tiles(void *ctx, int64_t begin, int64_t end, int worker)
     const struct ew_call *c = ctx;
     const struct step *p = c->state;
     void (*const run[])(const struct ew_qconv *, int64_t, int64_t, void *) =
-        BY_METHOD(c->be->isa, run);
-    void *scratch = ew_worker_scratch(c, scratch_of(c->be->isa, p->method, &p->shape), worker);
+        BY_METHOD(ew_cpu(c->be)->isa, run);
+    void *scratch =
+        ew_worker_scratch(c, scratch_of(ew_cpu(c->be)->isa, p->method, &p->shape), worker);
     run[p->method](&p->conv, begin, end, scratch);
 }
 
@@ -239,7 +242,7 @@ static ew_err run(const struct ew_call *c)
 {
     struct step *p = c->state;
     const struct ew_tensor *add = input(c, p->add);
-    int64_t (*const tiles[])(const struct ew_conv_shape *) = BY_METHOD(c->be->isa, tiles);
+    int64_t (*const tiles[])(const struct ew_conv_shape *) = BY_METHOD(ew_cpu(c->be)->isa, tiles);
     p->conv.x = c->in[p->x]->data;
     p->conv.y = c->out[0]->data;
     p->conv.end.add = add ? add->data : NULL;
@@ -255,7 +258,7 @@ struct ew_kernel ew_qlayer_kernel(const struct ew_call *c, const struct ew_qlaye
                                         [EW_QLAYER_DEPTHWISE_COLUMN] = "int8 depthwise columns",
                                         [EW_QLAYER_GROUPED] = "int8 grouped",
                                         [EW_QLAYER_WINOGRAD] = "int8 winograd"};
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     size_t (*const packed[])(const struct ew_conv_shape *) = BY_METHOD(k, pack_size);
     return (struct ew_kernel){.name = names[m],
                               .run = run,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training steps of dense layers and convolutions that skip zeros. */
 #include "backend/cpu/step/sparse_step.h"
+#include "backend/cpu/cpu_backend.h"
 
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/bias_grad.h"
@@ -19,7 +20,7 @@ struct state {
  * skip, as in layers of many channels and few pixels. */
 static bool scatter_grad_worth(const struct ew_kernel_query *query, const struct ew_conv_shape *s)
 {
-    const struct ew_kernels *k = query->be->isa;
+    const struct ew_kernels *k = ew_cpu(query->be)->isa;
     const size_t elements =
         (size_t)s->batch * (size_t)s->axis[1].out * (size_t)s->axis[2].out * (size_t)s->cout;
     return query->phase == EW_PHASE_BACKWARD &&
@@ -30,7 +31,7 @@ static bool scatter_grad_worth(const struct ew_kernel_query *query, const struct
 bool ew_sparse_worth(const struct ew_kernel_query *query, const struct ew_conv_shape *s)
 {
     return query->c->train && !query->c->norm && !query->c->behind &&
-           (query->be->isa->sparse_fits(s) || scatter_grad_worth(query, s));
+           (ew_cpu(query->be)->isa->sparse_fits(s) || scatter_grad_worth(query, s));
 }
 
 #define RARE 0.2 /* at most, however few taps there are */
@@ -53,8 +54,10 @@ ew_err ew_sparse_prepare(const struct ew_call *c, const struct ew_conv_shape *s,
                          const struct ew_kernel *otherwise)
 {
     const struct ew_call other = other_call(c);
-    *(struct state *)c->state = (struct state){
-        .shape = *s, .relu = relu, .most = most_of(c->be->isa, s), .otherwise = otherwise->run};
+    *(struct state *)c->state = (struct state){.shape = *s,
+                                               .relu = relu,
+                                               .most = most_of(ew_cpu(c->be)->isa, s),
+                                               .otherwise = otherwise->run};
     return otherwise->prepare ? otherwise->prepare(&other) : EW_OK;
 }
 
@@ -68,7 +71,7 @@ static ew_err run_otherwise(const struct ew_call *c)
 static double share_of(const struct ew_call *c, const struct ew_tensor *t, int64_t step)
 {
     const int64_t n = t->shape.dim[t->shape.rank - 1];
-    return c->be->isa->sparse_share(t->data, ew_tensor_count(t) / n, n, step ? step : n);
+    return ew_cpu(c->be)->isa->sparse_share(t->data, ew_tensor_count(t) / n, n, step ? step : n);
 }
 
 struct work {
@@ -113,7 +116,7 @@ static void scatter_grad_outputs(void *ctx, int64_t begin, int64_t end, int work
 
 static ew_err run_forward(const struct ew_call *c)
 {
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
     if (c->behind || share_of(c, c->in[0], 0) > state->most)
@@ -127,7 +130,7 @@ static ew_err run_forward(const struct ew_call *c)
                                  .y = c->out[0]->data},
                      .scratch = c->scratch,
                      .size = k->sparse_scratch(s)};
-    ew_pool_run(c->be->pool, k->sparse_tiles(s), forward_tiles, &w);
+    ew_pool_run(ew_cpu(c->be)->pool, k->sparse_tiles(s), forward_tiles, &w);
     return EW_OK;
 }
 
@@ -150,16 +153,16 @@ static void run_gradients(const struct ew_call *c, struct work *w)
 {
     const struct ew_conv_shape *s = &w->backward.filter.shape;
     if (!w->k->sparse_fits(s)) {
-        ew_pool_run(c->be->pool, w->k->scatter_grad_tiles(s), scatter_grad_tiles, w);
+        ew_pool_run(ew_cpu(c->be)->pool, w->k->scatter_grad_tiles(s), scatter_grad_tiles, w);
         if (c->din[1])
-            ew_pool_run(c->be->pool, s->cout, scatter_grad_outputs, w);
+            ew_pool_run(ew_cpu(c->be)->pool, s->cout, scatter_grad_outputs, w);
         return;
     }
     const int64_t tiles = w->k->sparse_wgrad_tiles(s, w->by_x);
     if (c->din[0] || (c->din[1] && tiles == 0))
-        ew_pool_run(c->be->pool, w->k->sparse_grad_tiles(s), backward_tiles, w);
+        ew_pool_run(ew_cpu(c->be)->pool, w->k->sparse_grad_tiles(s), backward_tiles, w);
     if (c->din[1])
-        ew_pool_run(c->be->pool, tiles, filter_tiles, w);
+        ew_pool_run(ew_cpu(c->be)->pool, tiles, filter_tiles, w);
 }
 
 static ew_err run_backward(const struct ew_call *c)
@@ -175,12 +178,12 @@ static ew_err run_backward(const struct ew_call *c)
         return run_otherwise(c);
     if (c->update)
         ew_cpu_update_of(c->update, &update);
-    struct work w = {.k = c->be->isa,
+    struct work w = {.k = ew_cpu(c->be)->isa,
                      .backward = ew_unpacked_grads_of(c, s, &update),
-                     .scratch = (char *)c->scratch + shared_bytes(c->be->isa, s),
-                     .size = grad_scratch(c->be->isa, s),
+                     .scratch = (char *)c->scratch + shared_bytes(ew_cpu(c->be)->isa, s),
+                     .size = grad_scratch(ew_cpu(c->be)->isa, s),
                      .by_x = share_of(c, c->in[0], 0) < share};
-    const bool bias = c->n_in > 2 && c->din[2], rare = !c->be->isa->sparse_fits(s);
+    const bool bias = c->n_in > 2 && c->din[2], rare = !ew_cpu(c->be)->isa->sparse_fits(s);
     w.backward.mask = c->mask;
     w.backward.filter.db = bias && rare && !masks && c->din[1] ? c->din[2]->data : NULL;
     w.backward.filter.add_db = !(c->fresh & 4);
@@ -193,7 +196,7 @@ static ew_err run_backward(const struct ew_call *c)
 struct ew_kernel ew_sparse_kernel(const struct ew_kernel_query *query,
                                   const struct ew_conv_shape *s, struct ew_kernel otherwise)
 {
-    const struct ew_kernels *k = query->be->isa;
+    const struct ew_kernels *k = ew_cpu(query->be)->isa;
     const bool forward = query->phase == EW_PHASE_FORWARD;
     const size_t own = forward ? k->sparse_scratch(s) : grad_scratch(k, s);
     const size_t bias = forward ? 0 : ew_bias_scratch(s->cout);

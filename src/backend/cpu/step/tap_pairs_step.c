@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training steps of dense layers, and of convolutions of few positions. */
 #include "backend/cpu/step/tap_pairs_step.h"
+#include "backend/cpu/cpu_backend.h"
 
 #include <math.h>
 
@@ -59,12 +60,12 @@ static void small_dense_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 /* A loop of that many multiply-adds. */
 static struct ew_pool *pool_for(const struct ew_call *c, const struct ew_conv_shape *s)
 {
-    return (int64_t)s->batch * s->cin * s->cout < DENSE_ALONE ? NULL : c->be->pool;
+    return (int64_t)s->batch * s->cin * s->cout < DENSE_ALONE ? NULL : ew_cpu(c->be)->pool;
 }
 
 static ew_err run_forward(const struct ew_call *c)
 {
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
     const bool dense = k->small_dense_pays(s);
@@ -84,16 +85,16 @@ static ew_err run_forward(const struct ew_call *c)
         k->small_dense_sum(&w.conv);
         return EW_OK;
     }
-    ew_pool_run(transposed < TRANSPOSE_ALONE ? NULL : c->be->pool, k->tap_pairs_transpose_tiles(s),
-                transpose_tiles_of, &w);
-    ew_pool_run(c->be->pool, k->tap_pairs_tiles(s), run_tiles, &w);
+    ew_pool_run(transposed < TRANSPOSE_ALONE ? NULL : ew_cpu(c->be)->pool,
+                k->tap_pairs_transpose_tiles(s), transpose_tiles_of, &w);
+    ew_pool_run(ew_cpu(c->be)->pool, k->tap_pairs_tiles(s), run_tiles, &w);
     return EW_OK;
 }
 
 struct ew_kernel ew_tap_pairs_forward_kernel(const struct ew_backend *be,
                                              const struct ew_conv_shape *s)
 {
-    const struct ew_kernels *k = be->isa;
+    const struct ew_kernels *k = ew_cpu(be)->isa;
     const size_t conv =
         ew_float_bytes(k->tap_pairs_transposed(s)) + ew_share_scratch(be, k->tap_pairs_scratch(s));
     return (struct ew_kernel){
@@ -138,11 +139,11 @@ static void run_gradients(const struct ew_call *c, struct work *w)
         w->k->small_dense_grad_sum(&w->grad);
         return;
     }
-    ew_pool_run(dy < TRANSPOSE_ALONE ? NULL : c->be->pool, w->k->tap_pairs_grad_transpose_tiles(s),
-                grad_turn_tiles, w);
-    ew_pool_run(c->be->pool, w->k->tap_pairs_grad_tiles(s), grad_tiles, w);
+    ew_pool_run(dy < TRANSPOSE_ALONE ? NULL : ew_cpu(c->be)->pool,
+                w->k->tap_pairs_grad_transpose_tiles(s), grad_turn_tiles, w);
+    ew_pool_run(ew_cpu(c->be)->pool, w->k->tap_pairs_grad_tiles(s), grad_tiles, w);
     if (w->grad.dx)
-        ew_pool_run(c->be->pool, w->k->tap_pairs_grad_sum_tiles(s), grad_sum_tiles, w);
+        ew_pool_run(ew_cpu(c->be)->pool, w->k->tap_pairs_grad_sum_tiles(s), grad_sum_tiles, w);
 }
 
 static bool all_zero(const float *p, int64_t n)
@@ -170,7 +171,7 @@ static bool are_still(const struct ew_call *update, const struct ew_conv_shape *
 static bool may_skip(const struct ew_call *c, struct state *state)
 {
     const struct ew_optimizer *o = c->update ? c->update->attr : NULL;
-    const uint32_t met = c->be->isa->tap_pairs_met(&state->shape);
+    const uint32_t met = ew_cpu(c->be)->isa->tap_pairs_met(&state->shape);
     if (!o || o->weight_decay > 0)
         return false;
     if (state->still != o->handed + 1 && are_still(c->update, &state->shape, met))
@@ -197,7 +198,7 @@ struct ew_unpacked_grads ew_unpacked_grads_of(const struct ew_call *c,
 
 static ew_err run_backward(const struct ew_call *c)
 {
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
     struct ew_update update; /* its settings change from run to run */
@@ -221,7 +222,7 @@ static ew_err run_backward(const struct ew_call *c)
 struct ew_kernel ew_tap_pairs_backward_kernel(const struct ew_backend *be,
                                               const struct ew_conv_shape *s)
 {
-    const struct ew_kernels *k = be->isa;
+    const struct ew_kernels *k = ew_cpu(be)->isa;
     const size_t conv = ew_float_bytes(k->tap_pairs_grad_shared(s)) +
                         ew_share_scratch(be, k->tap_pairs_grad_scratch(s));
     const size_t gradients =

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of convolutions of few channels by F(5x5, 5x5), in training. */
 #include "backend/cpu/step/winograd_5x5_step.h"
+#include "backend/cpu/cpu_backend.h"
 
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/bias_grad.h"
@@ -76,7 +77,7 @@ static void forward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 
 static ew_err run_forward(const struct ew_call *c)
 {
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
     const struct ew_winograd_5x5_pool pool = {
@@ -93,7 +94,8 @@ static ew_err run_forward(const struct ew_call *c)
                      .w = c->in[1]->data,
                      .scratch = c->scratch,
                      .size = forward_bytes(k, s)};
-    ew_pool_run(c->be->pool, ew_share_parts(c->be, k->winograd_5x5_tiles(s)), forward_tiles, &w);
+    ew_pool_run(ew_cpu(c->be)->pool, ew_share_parts(c->be, k->winograd_5x5_tiles(s)), forward_tiles,
+                &w);
     return EW_OK;
 }
 
@@ -102,7 +104,7 @@ struct ew_kernel ew_winograd_5x5_forward_kernel(const struct ew_backend *be,
 {
     return (struct ew_kernel){.name = "winograd F(5x5,5x5)",
                               .run = run_forward,
-                              .scratch = plan_scratch(be, forward_bytes(be->isa, s)),
+                              .scratch = plan_scratch(be, forward_bytes(ew_cpu(be)->isa, s)),
                               .state = sizeof(struct state)};
 }
 
@@ -133,14 +135,14 @@ static void backward_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 static void run_gradients(const struct ew_call *c, struct work *w)
 {
     const int64_t tiles = w->k->winograd_5x5_grad_tiles(&w->grad.filter.shape);
-    ew_pool_run(c->be->pool, ew_share_parts(c->be, tiles), backward_tiles, w);
+    ew_pool_run(ew_cpu(c->be)->pool, ew_share_parts(c->be, tiles), backward_tiles, w);
     if (!w->grad.no_filter)
         w->k->winograd_5x5_grad_sum(&w->grad);
 }
 
 static ew_err run_backward(const struct ew_call *c)
 {
-    const struct ew_kernels *k = c->be->isa;
+    const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
     /* Where a relu's gradient takes a pass over dy, that brings the bias's. */
@@ -171,7 +173,7 @@ struct ew_kernel ew_winograd_5x5_backward_kernel(const struct ew_backend *be,
                                                  const struct ew_conv_shape *s)
 {
     const size_t gradients =
-        shared_bytes(be->isa, s) + plan_scratch(be, backward_bytes(be->isa, s));
+        shared_bytes(ew_cpu(be)->isa, s) + plan_scratch(be, backward_bytes(ew_cpu(be)->isa, s));
     const size_t bias = ew_bias_scratch(s->cout);
     return (struct ew_kernel){.name = "winograd F(5x5,5x5) gradients",
                               .run = run_backward,

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a backend implements.  Included by backends, and by nobody who only uses them.
+ *
+ * A backend defines structs of its own that begin with the ones below, fills a table of functions,
+ * and adds it: cpu/ is listed in backend.c, others call ew_backend_register or are modules.
+ *
+ * Recording.  The plan loads a list of commands once and runs it many times with the same addresses
+ * and shapes, so a device may record it (capture it into a graph of launches) the first time and
+ * repeat that afterwards: kernels' `run` is then called while recording only.  What differs between
+ * runs comes with `run`: contents of memory that was written before, and ew_run_params.  The
+ * backend copies those to a place in its memory that its kernels read (or patches what it has
+ * recorded); a node's seed is ew_run_seed(key, command.node), which can be computed there too.
+ *
+ * Host steps.  Where `offer` or `task` has nothing, the plan runs the node on the CPU: it reads
+ * what the node reads, and writes back what it writes.  Such a step ends one program and begins the
+ * next.  A backend that offers nothing at all is complete. */
+#ifndef EW_BACKEND_TYPE_H
+#define EW_BACKEND_TYPE_H
+
+#include "backend/backend.h"
+
+struct ew_backend_type {
+    const char *name; /* before the ':' of a device */
+    const char *help; /* one line: what it runs on */
+
+    /* Fills *out for device i of this kind: `device`, or `why` there is none (for i 0 only); false
+     * beyond the last.  Does not open anything for long. */
+    bool (*find)(int i, struct ew_device_found *out);
+    /* `arguments`: what stands behind "NAME:", else "". */
+    ew_err (*open)(const char *arguments, const struct ew_backend_opts *o, struct ew_backend **out);
+    void (*close)(struct ew_backend *be);
+    struct ew_pool *(*pool)(const struct ew_backend *be);         /* NULL: it has none */
+    ew_err (*peaks)(struct ew_backend *be, struct ew_peaks *out); /* NULL: not known */
+
+    /* Memory.  Blocks begin at multiples of EW_ALIGN at least.  write: synchronous for the caller,
+     * or through pinned memory of the backend's own; map NULL: the host cannot see it. */
+    ew_err (*alloc)(struct ew_backend *be, size_t bytes, struct ew_memory **out);
+    void (*free)(struct ew_memory *m);
+    ew_err (*write)(struct ew_memory *m, size_t offset, const void *from, size_t bytes);
+    ew_err (*read)(struct ew_memory *m, size_t offset, void *to, size_t bytes);
+    ew_err (*fill)(struct ew_memory *m, size_t offset, int byte, size_t bytes);
+    void *(*map)(struct ew_memory *m);
+    void *(*address)(struct ew_memory *m, size_t offset);
+
+    /* Kernels, best first; returns how many, up to EW_OFFERS. */
+    int (*offer)(const struct ew_kernel_query *query, struct ew_kernel *out);
+    bool (*task)(const struct ew_backend *be, enum ew_task task, const struct ew_optimizer *o,
+                 struct ew_kernel *out);
+
+    ew_err (*load)(struct ew_backend *be, const struct ew_command *commands, int n,
+                   struct ew_program **out);
+    void (*unload)(struct ew_program *p);
+    ew_err (*run)(struct ew_program *p, const struct ew_run_params *params, int64_t *ns);
+    ew_err (*sync)(struct ew_backend *be); /* NULL: run returns when all is done */
+};
+
+/* These stand first in the backend's own structs, and the backend fills them. */
+struct ew_backend {
+    const struct ew_backend_type *type;
+    struct ew_device_info info;
+};
+
+struct ew_memory {
+    struct ew_backend *be;
+    size_t bytes;
+};
+
+struct ew_program {
+    struct ew_backend *be;
+};
+
+/* Joins the texts of be->info into its identity. */
+void ew_backend_identify(struct ew_backend *be);
+
+/* Adds a kind of devices to those that can be opened, once for the whole program and before any is;
+ * the table must stay.  Fails where the name is taken or there is no place left. */
+ew_err ew_backend_register(const struct ew_backend_type *type);
+
+#endif

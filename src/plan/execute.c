@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running plans: steps that follow each other on the device are one program, loaded once; a step on
+ * the host stands between two of them. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "plan/plan_impl.h"
+
+/* ---- Loading ---- */
+
+static bool runs_in(const struct ew_plan *p, const struct ew_step *s, enum ew_part part)
+{
+    const bool first = part == EW_PART_FIRST, last = part == EW_PART_LAST || p->strategy.parts == 1;
+    return s->kernel.run && (s->when != EW_WHEN_FIRST_PART || first) &&
+           (s->when != EW_WHEN_LAST_PART || last);
+}
+
+/* Ends a segment with the commands since `first`. */
+static ew_err add_segment(struct ew_plan *p, struct ew_run_list *l, struct ew_host_step *host,
+                          const struct ew_command *commands, int first)
+{
+    const int n = l->n_steps - first;
+    if (n == 0)
+        return EW_OK;
+    EW_TRY(ew_grow((void **)&l->segments, &l->cap, l->n + 1, sizeof(*l->segments)));
+    struct ew_segment *s = &l->segments[l->n];
+    *s = (struct ew_segment){.host = host, .first = first, .n = n};
+    EW_TRY(ew_backend_load(host ? p->host : p->be, commands + first, n, &s->program));
+    l->n++;
+    return EW_OK;
+}
+
+static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list *l)
+{
+    EW_CLEANUP(ew_free_ptr)
+    struct ew_command *commands = calloc((size_t)p->n_steps + 1, sizeof(*commands));
+    l->steps = calloc((size_t)p->n_steps + 1, sizeof(*l->steps));
+    EW_CHECK(commands && l->steps, EW_ERR_MEMORY, "no memory to run graph %s", p->g->name);
+    int first = 0;
+    for (int k = 0; k < p->n_steps; k++) {
+        const struct ew_step *s = &p->steps[k];
+        if (!runs_in(p, s, part))
+            continue;
+        if (s->host) {
+            EW_TRY(add_segment(p, l, NULL, commands, first));
+            first = l->n_steps;
+        }
+        l->steps[l->n_steps] = k;
+        commands[l->n_steps++] =
+            (struct ew_command){&s->kernel, s->host ? &s->host->call : &s->call, s->node};
+        if (s->host) {
+            EW_TRY(add_segment(p, l, s->host, commands, first));
+            first = l->n_steps;
+        }
+    }
+    return add_segment(p, l, NULL, commands, first);
+}
+
+ew_err ew_plan_load(struct ew_plan *p)
+{
+    for (enum ew_part part = 0; part < EW_PART_KINDS; part++)
+        if (part == EW_PART_FIRST || p->strategy.parts > 1)
+            EW_TRY(load_list(p, part, &p->lists[part]));
+    return EW_OK;
+}
+
+void ew_plan_unload(struct ew_plan *p)
+{
+    for (int part = 0; part < EW_PART_KINDS; part++) {
+        struct ew_run_list *l = &p->lists[part];
+        for (int i = 0; i < l->n; i++)
+            ew_backend_unload(l->segments[i].program);
+        free(l->segments);
+        free(l->steps);
+        *l = (struct ew_run_list){0};
+    }
+}
+
+/* ---- Running ---- */
+
+static ew_err copy_in(const struct ew_host_step *h)
+{
+    for (int i = 0; i < h->n_copies; i++) {
+        const struct ew_copy *c = &h->copies[i];
+        if (c->in)
+            EW_TRY(ew_backend_read(c->device, c->at, c->host, c->bytes));
+    }
+    return EW_OK;
+}
+
+static ew_err copy_out(const struct ew_host_step *h)
+{
+    for (int i = 0; i < h->n_copies; i++) {
+        const struct ew_copy *c = &h->copies[i];
+        if (c->out)
+            EW_TRY(ew_backend_write(c->device, c->at, c->host, c->bytes));
+    }
+    return EW_OK;
+}
+
+static ew_err run_segment(struct ew_plan *p, const struct ew_segment *s)
+{
+    if (s->host)
+        EW_TRY(copy_in(s->host));
+    EW_TRY(ew_backend_run(s->program, &p->params));
+    return s->host ? copy_out(s->host) : EW_OK;
+}
+
+static ew_err run_list(struct ew_plan *p, const struct ew_run_list *l)
+{
+    for (int i = 0; i < l->n; i++)
+        EW_TRY(run_segment(p, &l->segments[i]));
+    return EW_OK;
+}
+
+static ew_err run_parts(struct ew_plan *p)
+{
+    const int parts = p->strategy.parts;
+    const struct ew_slot *slot = &p->values[p->g->outputs[0]];
+    struct ew_tensor loss = slot->t;
+    double bytes = 0, sum = 0; /* room for a number of any type */
+    loss.data = &bytes;
+    for (int part = 0; part < parts; part++) {
+        EW_TRY(ew_plan_write_inputs(p, part));
+        EW_TRY(run_list(p, &p->lists[part == 0           ? EW_PART_FIRST
+                                     : part == parts - 1 ? EW_PART_LAST
+                                                         : EW_PART_MIDDLE]));
+        EW_TRY(ew_plan_read_slot(p, slot, loss.data));
+        sum += ew_tensor_get(&loss, 0);
+    }
+    EW_TRY(ew_plan_read_outputs(p));
+    sum /= parts;
+    struct ew_tensor *out = p->outputs ? &p->outputs[0] : &p->values[p->g->outputs[0]].t;
+    ew_tensor_store(out, 0, 1, &sum);
+    return EW_OK;
+}
+
+static ew_err run_whole(struct ew_plan *p)
+{
+    EW_TRY(ew_plan_write_inputs(p, 0));
+    EW_TRY(run_list(p, &p->lists[EW_PART_FIRST]));
+    EW_TRY(ew_plan_read_outputs(p));
+    return ew_backend_sync(p->be);
+}
+
+ew_err ew_plan_run(struct ew_plan *p)
+{
+    EW_CHECK(!p->opts.dry, EW_ERR_ARG, "a dry plan of graph %s cannot run", p->g->name);
+    EW_TRY(p->strategy.parts == 1 ? run_whole(p) : run_parts(p));
+    p->opts.optimizer.step += p->opts.update;
+    return EW_OK;
+}
+
+/* ---- With a clock ---- */
+
+static ew_err time_host_step(struct ew_plan *p, const struct ew_segment *s, int64_t *ns)
+{
+    const int64_t start = ew_clock_ns();
+    EW_TRY(copy_in(s->host));
+    const int64_t before = ew_clock_ns();
+    EW_TRY(ew_backend_run_timed(s->program, &p->params, ns));
+    const int64_t behind = ew_clock_ns();
+    EW_TRY(copy_out(s->host));
+    EW_TRY(ew_backend_sync(p->be));
+    s->host->copy_ns = ew_clock_ns() - behind + before - start;
+    *ns += s->host->copy_ns;
+    return EW_OK;
+}
+
+static ew_err time_list(struct ew_plan *p, const struct ew_run_list *l, int64_t *ns)
+{
+    EW_CLEANUP(ew_free_ptr) int64_t *each = calloc((size_t)l->n_steps + 1, sizeof(*each));
+    EW_CHECK(each, EW_ERR_MEMORY, "no memory to profile %d steps", l->n_steps);
+    for (int i = 0; i < l->n; i++) {
+        const struct ew_segment *s = &l->segments[i];
+        int64_t *to = each + s->first;
+        EW_TRY(s->host ? time_host_step(p, s, to)
+                       : ew_backend_run_timed(s->program, &p->params, to));
+    }
+    for (int k = 0; k < l->n_steps; k++)
+        ns[l->steps[k]] = each[k];
+    return EW_OK;
+}
+
+ew_err ew_plan_run_timed(struct ew_plan *p, int64_t *ns)
+{
+    EW_CHECK(!p->opts.dry && p->strategy.parts == 1, EW_ERR_ARG,
+             "only a plan that runs the whole batch at once can be profiled");
+    for (int k = 0; k < p->n_steps; k++)
+        ns[k] = 0;
+    EW_TRY(ew_plan_write_inputs(p, 0));
+    EW_TRY(time_list(p, &p->lists[EW_PART_FIRST], ns));
+    EW_TRY(ew_plan_read_outputs(p));
+    p->opts.optimizer.step += p->opts.update;
+    return EW_OK;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What callers see of plans.  Running them is execute.c's. */
+#include <string.h>
+
+#include "plan/plan.h"
+#include "plan/plan_impl.h"
+
+int ew_plan_step_count(const struct ew_plan *p)
+{
+    return p->n_steps;
+}
+
+/* Both ways, each run. */
+static size_t copied_bytes(const struct ew_host_step *h)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < h->n_copies; i++)
+        bytes += h->copies[i].bytes * (size_t)(h->copies[i].in + h->copies[i].out);
+    return bytes;
+}
+
+void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *out)
+{
+    const struct ew_step *s = &p->steps[step];
+    *out = (struct ew_step_info){
+        .name = s->call.name, .kernel = s->kernel.name, .phase = s->phase, .again = s->call.again};
+    if (s->host) {
+        out->on_host = true;
+        out->copied_bytes = copied_bytes(s->host);
+        out->copy_ns = s->host->copy_ns;
+    }
+    if (s->node < 0)
+        return;
+    struct ew_cost cost;
+    ew_graph_node_cost(p->g, s->node, &cost);
+    out->op = p->g->nodes[s->node].op->name;
+    out->flops = (double)cost.flops * (s->phase == EW_PHASE_BACKWARD ? 2 : 1);
+    if (s->call.n_out && s->call.out[0])
+        out->out = s->call.out[0]->shape;
+}
+
+static const struct ew_step *forward_step(const struct ew_plan *p, int node)
+{
+    return p->node_step[node] < 0 ? NULL : &p->steps[p->node_step[node]];
+}
+
+/* What the step has packed, for the host to read; NULL where it has not, or there is no memory. */
+static const void *read_packed(struct ew_plan *p, const struct ew_step *s)
+{
+    if (!s->kernel.packed || p->opts.dry)
+        return NULL;
+    if (s->given)
+        return s->given;
+    if (s->host || !ew_plan_is_remote(p))
+        return s->host ? s->host->call.packed : s->call.packed;
+    void *copy = ew_arena_alloc(&p->arena, s->kernel.packed);
+    const bool ok =
+        copy && ew_backend_read(p->packed, s->packed_at, copy, s->kernel.packed) == EW_OK;
+    return ok ? copy : NULL;
+}
+
+const char *ew_plan_node_kernel(struct ew_plan *p, int node, const void **packed, size_t *bytes)
+{
+    const struct ew_step *s = forward_step(p, node);
+    *packed = s ? read_packed(p, s) : NULL;
+    *bytes = s ? s->kernel.packed : 0;
+    return s ? s->kernel.name : NULL;
+}
+
+bool ew_plan_node_packs(const struct ew_plan *p, int node, int i)
+{
+    const struct ew_step *s = forward_step(p, node);
+    return s && i < 32 && (s->kernel.packs >> i & 1);
+}
+
+struct ew_backend *ew_plan_backend(const struct ew_plan *p)
+{
+    return p->be;
+}
+
+struct ew_optimizer *ew_plan_optimizer(struct ew_plan *p)
+{
+    return &p->opts.optimizer;
+}
+
+void ew_plan_set_step(struct ew_plan *p, uint64_t step)
+{
+    p->params.key = ew_run_mix(p->opts.seed ^ ew_run_mix(step));
+    p->params.optimizer = p->opts.update ? &p->opts.optimizer : NULL;
+    for (int k = 0; k < p->n_steps; k++) {
+        struct ew_step *s = &p->steps[k];
+        s->call.seed = ew_run_seed(p->params.key, s->node);
+        if (s->host)
+            s->host->call.seed = s->call.seed;
+    }
+}
+
+static bool has_batch_statistics(const struct ew_graph *g)
+{
+    for (int k = 0; k < g->n_nodes; k++)
+        if (g->nodes[k].op->state_in)
+            return true;
+    return false;
+}
+
+static size_t graph_weights(const struct ew_graph *g)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < g->n_values; i++)
+        if (g->values[i].kind != EW_VALUE_ACT && g->values[i].kind != EW_VALUE_INPUT)
+            bytes += ew_tensor_bytes(&g->values[i].t);
+    return bytes;
+}
+
+/* Gradients that are used up one after the other share their memory. */
+static size_t add_gradient(const struct ew_plan *p, size_t sum, size_t bytes)
+{
+    if (p->opts.update && p->strategy.parts == 1)
+        return sum > bytes ? sum : bytes;
+    return sum + bytes;
+}
+
+void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
+{
+    const size_t own = p->states_bytes + p->packed_bytes + p->weights_bytes + p->staging_bytes +
+                       p->host_packed_bytes;
+    *out = (struct ew_plan_stats){.steps = p->n_steps,
+                                  .arena_bytes = p->block_bytes + own,
+                                  .unshared_bytes = own,
+                                  .block_bytes = p->block_bytes,
+                                  .resident_bytes = p->weights_bytes,
+                                  .recompute_cheap = p->strategy.cheap,
+                                  .segments = p->strategy.segments,
+                                  .parts = p->strategy.parts,
+                                  .split_changes_statistics =
+                                      p->strategy.parts > 1 && has_batch_statistics(p->g)};
+    for (int k = 0; k < p->n_steps; k++) {
+        const struct ew_step *s = &p->steps[k];
+        out->packed_bytes += ew_align_up(s->kernel.packed);
+        out->host_steps += s->host != NULL;
+        out->copied_bytes += s->host ? copied_bytes(s->host) : 0;
+    }
+    for (int i = 0; i < p->n_buffers; i++)
+        out->unshared_bytes += ew_align_up(p->buffers[i].size);
+    out->weight_bytes =
+        graph_weights(p->source) - p->released + (p->clone ? p->clone->arena.used : 0);
+    for (int i = 0; i < p->g->n_values; i++) {
+        const struct ew_value *v = &p->g->values[i];
+        if (v->kind == EW_VALUE_PARAM && p->grads[i].buffer >= 0)
+            out->grad_bytes = add_gradient(p, out->grad_bytes, ew_tensor_bytes(&v->t));
+        for (int k = 0; k < EW_UPDATE_STATES; k++)
+            if (p->state[k][i].buffer >= 0)
+                out->state_bytes += ew_tensor_bytes(&v->t);
+    }
+    /* The caller's whole batch, where the steps have a part of their own. */
+    for (int i = 0; i < p->g->n_inputs && p->strategy.parts > 1; i++)
+        out->arena_bytes += ew_tensor_bytes(&p->batch_inputs[i]);
+    double flops = 0;
+    for (int k = 0; k < p->g->n_nodes; k++) {
+        struct ew_cost cost;
+        ew_graph_node_cost(p->g, k, &cost);
+        flops += (double)cost.flops;
+    }
+    out->again_share = flops > 0 ? p->again_flops / flops : 0;
+}

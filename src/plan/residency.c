@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where values are: on the device, and what the host sees of them.
+ *
+ * A device that shares the host's memory uses weights where the graph has them, and the host reads
+ * inputs and outputs where the steps do.  Any other has copies of the weights, which runs change
+ * and `pull` brings back; inputs are written before each run, and outputs read behind it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/plan_impl.h"
+
+bool ew_plan_place(const struct ew_plan *p, const struct ew_slot *s, struct ew_memory **m,
+                   size_t *at)
+{
+    if (s->resident) {
+        *m = p->weights;
+        *at = s->at;
+        return true;
+    }
+    if (s->buffer < 0)
+        return false;
+    *m = p->block;
+    *at = p->buffers[s->buffer].offset + s->at;
+    return true;
+}
+
+ew_err ew_plan_read_slot(const struct ew_plan *p, const struct ew_slot *s, void *to)
+{
+    struct ew_memory *m;
+    size_t at;
+    EW_CHECK(ew_plan_place(p, s, &m, &at), EW_ERR_INTERNAL, "a value has no memory to read");
+    return ew_backend_read(m, at, to, ew_tensor_bytes(&s->t));
+}
+
+static ew_err write_slot(const struct ew_plan *p, const struct ew_slot *s, const void *from)
+{
+    struct ew_memory *m;
+    size_t at;
+    EW_CHECK(ew_plan_place(p, s, &m, &at), EW_ERR_INTERNAL, "a value has no memory to write");
+    return ew_backend_write(m, at, from, ew_tensor_bytes(&s->t));
+}
+
+/* ---- Weights ---- */
+
+void ew_plan_place_weights(struct ew_plan *p)
+{
+    for (int i = 0; i < p->g->n_values && ew_plan_is_remote(p); i++) {
+        struct ew_slot *s = &p->values[i];
+        if (s->first < 0 || s->buffer >= 0 || !ew_plan_has_data(p, i))
+            continue;
+        s->resident = true;
+        s->at = p->weights_bytes;
+        p->weights_bytes += ew_align_up(ew_tensor_bytes(&s->t));
+    }
+}
+
+/* Weights that are released have been packed, and nobody reads them. */
+static ew_err push_weights(struct ew_plan *p)
+{
+    for (int i = 0; i < p->g->n_values; i++)
+        if (p->values[i].resident && p->g->values[i].t.data)
+            EW_TRY(write_slot(p, &p->values[i], p->g->values[i].t.data));
+    return EW_OK;
+}
+
+static bool is_changed(const struct ew_plan *p, int value)
+{
+    const struct ew_value *v = &p->g->values[value];
+    return p->opts.mode == EW_PLAN_TRAIN && p->values[value].resident && v->t.data &&
+           ((v->kind == EW_VALUE_PARAM && !v->frozen) || v->kind == EW_VALUE_STATE);
+}
+
+/* The optimiser's tensors that the host has been given, to the device or from it. */
+static ew_err move_states(struct ew_plan *p, bool push)
+{
+    for (int k = 0; k < EW_UPDATE_STATES; k++)
+        for (int i = 0; p->host_states[k] && i < p->g->n_values; i++) {
+            void *data = p->host_states[k][i].data;
+            if (data)
+                EW_TRY(push ? write_slot(p, &p->state[k][i], data)
+                            : ew_plan_read_slot(p, &p->state[k][i], data));
+        }
+    return EW_OK;
+}
+
+ew_err ew_plan_pull(struct ew_plan *p)
+{
+    if (!ew_plan_is_remote(p) || p->opts.dry)
+        return EW_OK;
+    for (int i = 0; i < p->g->n_values; i++)
+        if (is_changed(p, i))
+            EW_TRY(ew_plan_read_slot(p, &p->values[i], p->g->values[i].t.data));
+    return move_states(p, false);
+}
+
+static ew_err pack_all(struct ew_plan *p)
+{
+    struct ew_release *r;
+    EW_TRY(ew_release_open(p, &r));
+    ew_err e = EW_OK;
+    for (int k = 0; k < p->n_steps && e == EW_OK; k++) {
+        struct ew_step *s = &p->steps[k];
+        if (!s->kernel.pack || s->given || s->sealed)
+            continue;
+        e = s->kernel.pack(s->host ? &s->host->call : &s->call);
+        if (e == EW_OK)
+            ew_plan_release_packed(p, r, s);
+    }
+    ew_release_close(r);
+    return e;
+}
+
+ew_err ew_plan_refresh(struct ew_plan *p)
+{
+    if (ew_plan_is_remote(p)) {
+        EW_TRY(push_weights(p));
+        EW_TRY(move_states(p, true));
+    }
+    EW_TRY(pack_all(p));
+    return ew_backend_sync(p->be);
+}
+
+/* ---- What the host asks for ---- */
+
+/* A tensor of the host for a slot of the device, made when it is first asked for. */
+static struct ew_tensor *host_tensor(struct ew_plan *p, struct ew_tensor **list, int value,
+                                     const struct ew_slot *slot)
+{
+    if (!*list)
+        *list = calloc((size_t)p->g->n_values + 1, sizeof(**list));
+    struct ew_tensor *t = *list ? &(*list)[value] : NULL;
+    if (!t || t->data)
+        return t;
+    *t = slot->t;
+    t->data = ew_arena_alloc(&p->arena, ew_tensor_bytes(t));
+    return t->data ? t : NULL;
+}
+
+const struct ew_tensor *ew_plan_grad(struct ew_plan *p, int value)
+{
+    const struct ew_slot *s = &p->grads[value];
+    if (s->buffer < 0 || p->opts.update)
+        return NULL;
+    if (!ew_plan_is_remote(p))
+        return &s->t;
+    struct ew_tensor *t = host_tensor(p, &p->host_grads, value, s);
+    return t && ew_plan_read_slot(p, s, t->data) == EW_OK ? t : NULL;
+}
+
+struct ew_tensor *ew_plan_state(struct ew_plan *p, int value, int i)
+{
+    p->opts.optimizer.handed++;
+    if (i >= EW_UPDATE_STATES || p->state[i][value].buffer < 0)
+        return NULL;
+    struct ew_slot *s = &p->state[i][value];
+    if (!ew_plan_is_remote(p) || p->opts.dry)
+        return &s->t;
+    const bool known = p->host_states[i] && p->host_states[i][value].data;
+    struct ew_tensor *t = host_tensor(p, &p->host_states[i], value, s);
+    return t && (known || ew_plan_read_slot(p, s, t->data) == EW_OK) ? t : NULL;
+}
+
+/* ---- Inputs and outputs ---- */
+
+struct ew_tensor *ew_plan_input(struct ew_plan *p, int i)
+{
+    return &p->batch_inputs[i];
+}
+
+const struct ew_tensor *ew_plan_output(const struct ew_plan *p, int i)
+{
+    return p->outputs ? &p->outputs[i] : &p->values[p->g->outputs[i]].t;
+}
+
+void ew_plan_bind_input(struct ew_plan *p, int i, void *data)
+{
+    p->batch_inputs[i].data = data;
+    const int buffer = p->values[p->g->inputs[i]].buffer;
+    if (ew_plan_is_remote(p) || p->strategy.parts > 1 || buffer < 0)
+        return;
+    /* Views of the input share its buffer and must follow it. */
+    for (int v = 0; v < p->g->n_values; v++)
+        if (p->values[v].buffer == buffer)
+            p->values[v].t.data = data;
+}
+
+/* Where steps read a part of the batch, or not the host's memory, the caller's inputs are apart. */
+static ew_err make_inputs(struct ew_plan *p, const struct ew_graph *g)
+{
+    p->batch_inputs = calloc((size_t)g->n_inputs + 1, sizeof(*p->batch_inputs));
+    EW_CHECK(p->batch_inputs, EW_ERR_MEMORY, "no memory for the inputs of graph %s", g->name);
+    for (int i = 0; i < g->n_inputs; i++) {
+        struct ew_tensor *t = &p->batch_inputs[i];
+        *t = g->values[g->inputs[i]].t;
+        t->data = p->values[p->g->inputs[i]].t.data;
+        if ((p->strategy.parts == 1 && !ew_plan_is_remote(p)) || p->opts.dry)
+            continue;
+        t->data = ew_arena_alloc(&p->arena, ew_tensor_bytes(t));
+        EW_CHECK(t->data, EW_ERR_MEMORY, "no memory for input %s", g->values[g->inputs[i]].name);
+    }
+    return EW_OK;
+}
+
+static ew_err make_outputs(struct ew_plan *p)
+{
+    if (!ew_plan_is_remote(p))
+        return EW_OK;
+    p->outputs = calloc((size_t)p->g->n_outputs + 1, sizeof(*p->outputs));
+    EW_CHECK(p->outputs, EW_ERR_MEMORY, "no memory for the outputs of graph %s", p->g->name);
+    for (int i = 0; i < p->g->n_outputs; i++) {
+        const int v = p->g->outputs[i];
+        p->outputs[i] = p->g->values[v].t;
+        if (p->values[v].buffer < 0 || p->opts.dry)
+            continue; /* known before any run */
+        p->outputs[i].data = ew_arena_alloc(&p->arena, ew_tensor_bytes(&p->outputs[i]));
+        EW_CHECK(p->outputs[i].data, EW_ERR_MEMORY, "no memory for output %s",
+                 p->g->values[v].name);
+    }
+    return EW_OK;
+}
+
+ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g)
+{
+    EW_TRY(make_inputs(p, g));
+    return make_outputs(p);
+}
+
+ew_err ew_plan_write_inputs(struct ew_plan *p, int part)
+{
+    if (!ew_plan_is_remote(p) && p->strategy.parts == 1)
+        return EW_OK;
+    for (int i = 0; i < p->g->n_inputs; i++) {
+        const struct ew_slot *s = &p->values[p->g->inputs[i]];
+        const size_t bytes = ew_tensor_bytes(&s->t);
+        const bool split = ew_tensor_bytes(&p->batch_inputs[i]) != bytes;
+        const char *from = p->batch_inputs[i].data;
+        EW_TRY(write_slot(p, s, from + (split ? (size_t)part * bytes : 0)));
+    }
+    return EW_OK;
+}
+
+ew_err ew_plan_read_outputs(struct ew_plan *p)
+{
+    for (int i = 0; p->outputs && i < p->g->n_outputs; i++)
+        if (p->values[p->g->outputs[i]].buffer >= 0)
+            EW_TRY(ew_plan_read_slot(p, &p->values[p->g->outputs[i]], p->outputs[i].data));
+    return EW_OK;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A device whose memory the host must not touch. */
+#include "poison_backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backend/backend_type.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "op/optimizer.h"
+
+#define POISON 0xcb
+
+enum { NO_KERNELS, SOME_KERNELS, ALL_KERNELS };
+
+struct block {
+    struct ew_memory base;
+    struct block *next, **link;
+    char *data;
+    size_t mapped;
+};
+
+struct poison {
+    struct ew_backend base;
+    int kernels;
+    struct block *blocks;
+    struct ew_poison_counts counts;
+};
+
+struct program {
+    struct ew_program base;
+    bool recorded;
+    int n;
+    struct ew_command commands[];
+};
+
+static const struct ew_backend_type poison_type;
+
+static struct poison *poison(const struct ew_backend *be)
+{
+    struct poison *p;
+    memcpy(&p, &be, sizeof(p));
+    return p;
+}
+
+static bool find(int i, struct ew_device_found *out)
+{
+    strcpy(out->device, "poison");
+    strcpy(out->name, "memory without access");
+    strcpy(out->target, "poison");
+    strcpy(out->kernels, "references");
+    return i == 0;
+}
+
+static ew_err open_poison(const char *arguments, const struct ew_backend_opts *o,
+                          struct ew_backend **out)
+{
+    static const char *const words[] = {"", "some", "all"};
+    struct poison *p = calloc(1, sizeof(*p));
+    EW_CHECK(p, EW_ERR_MEMORY, "no memory for a backend");
+    while (p->kernels < 3 && strcmp(words[p->kernels], arguments) != 0)
+        p->kernels++;
+    if (p->kernels == 3) {
+        free(p);
+        return ew_fail(EW_ERR_USAGE, "%s is none of some, all", arguments);
+    }
+    p->base.type = &poison_type;
+    p->base.info = (struct ew_device_info){.backend = "poison",
+                                           .device = "poison",
+                                           .name = "memory without access",
+                                           .target = "poison",
+                                           .kernels = "references",
+                                           .threads = 1};
+    ew_backend_identify(&p->base);
+    *out = &p->base;
+    return EW_OK;
+}
+
+static void close_poison(struct ew_backend *be)
+{
+    struct poison *p = poison(be);
+    EW_ASSERT(!p->blocks); /* somebody has not given memory back */
+    free(p);
+}
+
+/* ---- Memory ---- */
+
+static void allow(struct block *b, bool access)
+{
+    if (mprotect(b->data, b->mapped, access ? PROT_READ | PROT_WRITE : PROT_NONE) != 0)
+        abort();
+}
+
+static ew_err alloc(struct ew_backend *be, size_t bytes, struct ew_memory **out)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    struct block *b = calloc(1, sizeof(*b));
+    EW_CHECK(b, EW_ERR_MEMORY, "no memory for a block");
+    b->mapped = (bytes + page) / page * page;
+    b->data = mmap(NULL, b->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (b->data == MAP_FAILED) {
+        free(b);
+        return ew_fail(EW_ERR_MEMORY, "no memory for %zu bytes", bytes);
+    }
+    memset(b->data, POISON, bytes);
+    allow(b, false);
+    b->base = (struct ew_memory){be, bytes};
+    b->link = &poison(be)->blocks;
+    b->next = *b->link;
+    if (b->next)
+        b->next->link = &b->next;
+    *b->link = b;
+    *out = &b->base;
+    return EW_OK;
+}
+
+static void release(struct ew_memory *m)
+{
+    struct block *b = (struct block *)m;
+    *b->link = b->next;
+    if (b->next)
+        b->next->link = b->link;
+    munmap(b->data, b->mapped);
+    free(b);
+}
+
+static ew_err put(struct ew_memory *m, size_t offset, const void *from, size_t bytes)
+{
+    struct block *b = (struct block *)m;
+    struct ew_poison_counts *c = &poison(m->be)->counts;
+    allow(b, true);
+    memcpy(b->data + offset, from, bytes);
+    allow(b, false);
+    c->writes++;
+    c->written_bytes += (int64_t)bytes;
+    return EW_OK;
+}
+
+static ew_err get(struct ew_memory *m, size_t offset, void *to, size_t bytes)
+{
+    struct block *b = (struct block *)m;
+    struct ew_poison_counts *c = &poison(m->be)->counts;
+    allow(b, true);
+    memcpy(to, b->data + offset, bytes);
+    allow(b, false);
+    c->reads++;
+    c->read_bytes += (int64_t)bytes;
+    return EW_OK;
+}
+
+static ew_err fill(struct ew_memory *m, size_t offset, int byte, size_t bytes)
+{
+    struct block *b = (struct block *)m;
+    allow(b, true);
+    memset(b->data + offset, byte, bytes);
+    allow(b, false);
+    poison(m->be)->counts.fills++;
+    return EW_OK;
+}
+
+static void *address(struct ew_memory *m, size_t offset)
+{
+    return ((struct block *)m)->data + offset;
+}
+
+/* ---- Kernels ---- */
+
+static int index_of(const struct ew_op *op)
+{
+    for (int i = 0; i < ew_op_count(); i++)
+        if (ew_op_at(i) == op)
+            return i;
+    return -1;
+}
+
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
+{
+    const struct ew_op *op = query->op;
+    const int kernels = poison(query->be)->kernels;
+    const bool has = kernels == ALL_KERNELS || (kernels == SOME_KERNELS && index_of(op) % 2 == 0);
+    *out = (struct ew_kernel){.name = "poison",
+                              .run = query->phase == EW_PHASE_FORWARD ? op->forward : op->backward,
+                              .scratch = op->scratch ? op->scratch(query->c) : 0};
+    return has && out->run;
+}
+
+static ew_err clear(const struct ew_call *c)
+{
+    memset(c->out[0]->data, 0, ew_tensor_bytes(c->out[0]));
+    return EW_OK;
+}
+
+/* The gradient of the loss is left to the host. */
+static bool task(const struct ew_backend *be, enum ew_task what, const struct ew_optimizer *o,
+                 struct ew_kernel *out)
+{
+    *out = what == EW_TASK_CLEAR
+               ? (struct ew_kernel){.name = "poison clear", .run = clear}
+               : (struct ew_kernel){.name = "poison update", .run = ew_update_run};
+    return what != EW_TASK_SEED && poison(be)->kernels != NO_KERNELS;
+}
+
+/* ---- Programs ---- */
+
+static ew_err load(struct ew_backend *be, const struct ew_command *commands, int n,
+                   struct ew_program **out)
+{
+    struct program *p = calloc(1, sizeof(*p) + (size_t)n * sizeof(*commands));
+    EW_CHECK(p, EW_ERR_MEMORY, "no memory for %d steps", n);
+    p->base.be = be;
+    p->n = n;
+    memcpy(p->commands, commands, (size_t)n * sizeof(*commands));
+    *out = &p->base;
+    return EW_OK;
+}
+
+static void unload(struct ew_program *p)
+{
+    free(p);
+}
+
+static void allow_all(struct poison *p, bool access)
+{
+    for (struct block *b = p->blocks; b; b = b->next)
+        allow(b, access);
+}
+
+static ew_err run(struct ew_program *base, const struct ew_run_params *params, int64_t *ns)
+{
+    struct program *p = (struct program *)base;
+    struct poison *be = poison(base->be);
+    ew_err e = EW_OK;
+    allow_all(be, true);
+    for (int k = 0; k < p->n && e == EW_OK; k++) {
+        const int64_t start = ew_clock_ns();
+        e = p->commands[k].kernel->run(p->commands[k].call);
+        if (ns)
+            ns[k] = ew_clock_ns() - start;
+    }
+    allow_all(be, false);
+    be->counts.runs++;
+    be->counts.recordings += !p->recorded;
+    p->recorded = true;
+    return e;
+}
+
+/* ---- The kind ---- */
+
+static const struct ew_backend_type poison_type = {.name = "poison",
+                                                   .help = "memory without access, for tests",
+                                                   .find = find,
+                                                   .open = open_poison,
+                                                   .close = close_poison,
+                                                   .alloc = alloc,
+                                                   .free = release,
+                                                   .write = put,
+                                                   .read = get,
+                                                   .fill = fill,
+                                                   .address = address,
+                                                   .offer = offer,
+                                                   .task = task,
+                                                   .load = load,
+                                                   .unload = unload,
+                                                   .run = run};
+
+ew_err ew_poison_register(void)
+{
+    struct ew_device_found found;
+    for (int i = 0; ew_backend_find(i, &found); i++)
+        if (strcmp(found.backend, "poison") == 0)
+            return EW_OK;
+    return ew_backend_register(&poison_type);
+}
+
+struct ew_poison_counts ew_poison_counts(const struct ew_backend *be)
+{
+    return poison(be)->counts;
+}
