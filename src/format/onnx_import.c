@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 
-#define OPSET_MAX 21
-#define IR_MAX    10
+#define OPSET_MAX 24
+#define IR_MAX    13
 
 #define MAX_FILE ((size_t)INT32_MAX) /* what protobuf allows */
 
@@ -62,7 +62,7 @@ static ew_err input_dtype(const Ew__OnnxValue *v, const struct ew_onnx_input *gi
 
 static bool is_open(const Ew__OnnxDim *d)
 {
-    return !d->has_dim_value;
+    return !d->has_dim_value || d->dim_value == -1; /* as some tools write an unknown one */
 }
 
 /* The shape that the file and the caller agree on, and which dimensions the file leaves open. */

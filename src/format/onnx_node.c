@@ -100,6 +100,10 @@ ew_err ew_onnx_opset(const Ew__OnnxModel *m, const char *domain, int *out)
         *out = (int)o->version;
         return EW_OK;
     }
+    if (domain && strcmp(domain, "com.microsoft") == 0) {
+        *out = 1; /* there is no other, and ONNX Runtime does not ask for the line either */
+        return EW_OK;
+    }
     return ew_fail(EW_ERR_FORMAT, "the file names no opset for domain \"%.100s\"",
                    *plain_domain(domain) ? domain : "ai.onnx");
 }

@@ -217,6 +217,17 @@ ew_err ew_onnx_input_or_attr(struct ew_graph *g, const struct ew_onnx_node *n, i
     return ew_graph_const(g, name, EW_VALUE_CONST, &t, false, out);
 }
 
+ew_err ew_onnx_scalar(struct ew_graph *g, enum ew_dtype dtype, double v, int *out)
+{
+    union {
+        int64_t i;
+        double d;
+    } room;
+    struct ew_tensor t = {.dtype = dtype, .data = &room};
+    ew_tensor_store(&t, 0, 1, &v);
+    return ew_graph_const(g, NULL, EW_VALUE_CONST, &t, true, out);
+}
+
 /* Strings must outlive the file they were read from. */
 static ew_err keep_strings(struct ew_graph *g, const struct ew_op *op, void *attr)
 {

@@ -68,6 +68,9 @@ ew_err ew_onnx_fill(const struct ew_op *op, const struct ew_onnx_node *n, const 
 ew_err ew_onnx_input_or_attr(struct ew_graph *g, const struct ew_onnx_node *n, int slot,
                              const char *attr, int *out);
 
+/* A scalar constant, for hooks that make several nodes of one. */
+ew_err ew_onnx_scalar(struct ew_graph *g, enum ew_dtype dtype, double v, int *out);
+
 /* The generic import: ew_onnx_fill where attr is NULL, then one node (channels_first where
  * SPATIAL). Hooks call it after preparing attr; `in` and `n_in` replace the node's own where in is
  * not NULL. */

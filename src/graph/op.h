@@ -149,7 +149,7 @@ struct ew_onnx_map {
     int since;                 /* the oldest opset whose meaning fits without a hook; 0: any */
     const char *const *rename; /* pairs (field name, ONNX attribute), NULL-terminated; a NULL ONNX
                                 * name: the field is not exchanged */
-    const char *const *also;   /* further node types that `import` takes, NULL-terminated */
+    const char *const *also; /* more types that `import` takes, or "domain:Type"; ends with NULL */
     /* Adds nodes for n to the graph and gives the values of its outputs. */
     ew_err (*import)(struct ew_graph *g, const struct ew_onnx_node *n, int *out);
     /* Edits what the generic exporter has filled in (see graph/onnx.h). */

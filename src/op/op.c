@@ -41,12 +41,20 @@ static bool same_domain(const char *a, const char *b)
     return strcmp(x, y) == 0;
 }
 
-static bool takes(const struct ew_onnx_map *m, const char *type)
+/* `name` is "domain:Type". */
+static bool is_qualified(const char *name, const char *type, const char *domain)
 {
-    if (m->type && strcmp(m->type, type) == 0)
+    const size_t n = domain ? strlen(domain) : 0;
+    return n && strncmp(name, domain, n) == 0 && name[n] == ':' && strcmp(name + n + 1, type) == 0;
+}
+
+static bool takes(const struct ew_onnx_map *m, const char *type, const char *domain)
+{
+    const bool same = same_domain(m->domain, domain);
+    if (same && m->type && strcmp(m->type, type) == 0)
         return true;
     for (const char *const *p = m->also; p && *p; p++)
-        if (strcmp(*p, type) == 0)
+        if ((same && strcmp(*p, type) == 0) || is_qualified(*p, type, domain))
             return true;
     return false;
 }
@@ -54,7 +62,7 @@ static bool takes(const struct ew_onnx_map *m, const char *type)
 const struct ew_op *ew_op_find_onnx(const char *type, const char *domain)
 {
     for (int i = 0; i < ew_op_count(); i++)
-        if (takes(&table[i]->onnx, type) && same_domain(table[i]->onnx.domain, domain))
+        if (takes(&table[i]->onnx, type, domain))
             return table[i];
     return NULL;
 }

@@ -3,6 +3,10 @@
 #include "op/conv.h"
 
 #include "graph/graph.h"
+#include "graph/onnx.h"
+#include "op/act_node.h"
+
+extern const struct ew_op ew_op_conv;
 
 /* clang-format off */
 static const struct ew_field attrs[] = {
@@ -100,6 +104,37 @@ static ew_err backward(const struct ew_call *c)
 static const char *const renames[] = {EW_WINDOW_RENAMES, "groups", "group", EW_EPILOGUE_RENAMES,
                                       NULL};
 
+/* ONNX Runtime's FusedConv is act(conv + Z); the plan fuses it again where it pays. */
+static ew_err import_fused(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    static const char *const ignore[] = {"activation", "activation_params", NULL};
+    struct ew_act_params act = {.type = ew_onnx_str(n, "activation", "")};
+    const struct ew_onnx_attr *params = ew_onnx_attr(n, "activation_params");
+    struct ew_conv_attr attr;
+    EW_TRY(ew_onnx_fill(&ew_op_conv, n, ignore, &attr));
+    EW_CHECK(!params || (params->type == EW_ONNX_FLOATS && params->n <= (int)EW_COUNT(act.v)),
+             EW_ERR_FORMAT, "activation_params are not at most %d floats", (int)EW_COUNT(act.v));
+    for (; params && act.n < params->n; act.n++)
+        act.v[act.n] = params->floats[act.n];
+    EW_CHECK(n->n_out == 1 && n->n_in <= 4, EW_ERR_FORMAT, "has %d inputs and %d outputs", n->n_in,
+             n->n_out);
+    EW_TRY(ew_onnx_import_default(g, &ew_op_conv, n, &attr, n->in, n->n_in > 3 ? 3 : n->n_in, out));
+    const int sum[2] = {out[0], n->n_in > 3 ? n->in[3] : -1};
+    if (sum[1] >= 0)
+        EW_TRY(ew_graph_add(g, ew_op_find("add"), NULL, NULL, sum, 2, out, 1));
+    return *act.type ? ew_act_add_node(g, &act, out[0], out) : EW_OK;
+}
+
+static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    if (*n->domain)
+        return import_fused(g, n, out);
+    EW_CHECK(n->n_in <= 3, EW_ERR_FORMAT, "has %d inputs, at most 3", n->n_in);
+    return ew_onnx_import_default(g, &ew_op_conv, n, NULL, NULL, 0, out);
+}
+
+static const char *const also[] = {"com.microsoft:FusedConv", NULL};
+
 /* A fused node has no ONNX form. */
 static ew_err export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
@@ -171,7 +206,7 @@ const struct ew_op ew_op_conv = {
     .forward = forward,
     .backward = backward,
     .saves_too = saves_too,
-    .onnx = {.type = "Conv", .rename = renames, .export = export},
+    .onnx = {.type = "Conv", .rename = renames, .also = also, .import = import, .export = export},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DequantizeLinear: (x - zero point) * scale. */
+#include "op/dtype_attr.h"
 #include "op/quant.h"
+
+extern const struct ew_op ew_op_dequantize_linear;
 
 enum { X, SCALE, ZERO };
 
@@ -32,6 +35,24 @@ static ew_err forward(const struct ew_call *c)
     return EW_OK;
 }
 
+/* From opset 23 on the type of the output may be another one than the scale's. */
+static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    static const char *const ignore[] = {"output_dtype", NULL};
+    struct ew_quant_attr attr;
+    EW_TRY(ew_onnx_fill(&ew_op_dequantize_linear, n, ignore, &attr));
+    EW_CHECK(n->n_in >= 2 && n->in[SCALE] >= 0, EW_ERR_FORMAT, "has no scale");
+    const enum ew_dtype scale = g->values[n->in[SCALE]].t.dtype;
+    enum ew_dtype to = scale;
+    if (ew_onnx_int(n, "output_dtype", 0) != 0)
+        EW_TRY(ew_dtype_attr(n, "output_dtype", scale, &to));
+    EW_CHECK(to == scale, EW_ERR_UNSUPPORTED, "output_dtype is %s, the scale's is %s",
+             ew_dtype_name(to), ew_dtype_name(scale));
+    return ew_onnx_import_default(g, &ew_op_dequantize_linear, n, &attr, NULL, 0, out);
+}
+
+static const char *const also[] = {"com.microsoft:DequantizeLinear", NULL};
+
 /* clang-format off */
 static const struct ew_op_case cases[] = {
     {.name = "one scale", .in = {{"2x3x4", EW_U8}, {"", .fill = EW_FILL_POSITIVE}, {"", EW_U8}},
@@ -58,7 +79,11 @@ const struct ew_op ew_op_dequantize_linear = {
     .infer = infer,
     .forward = forward,
     .permute = ew_quant_permute,
-    .onnx = {.type = "DequantizeLinear", .since = 10, .export = ew_quant_export},
+    .onnx = {.type = "DequantizeLinear",
+             .since = 10,
+             .also = also,
+             .import = import,
+             .export = ew_quant_export},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gelu: x times the probability that a standard normal variable is below x, exactly or by the usual
  * approximation with tanh (Hendrycks and Gimpel, 2016). */
+#include <string.h>
+
+#include "graph/onnx.h"
 #include "op/pointwise.h"
+
+extern const struct ew_op ew_op_gelu;
 
 enum approximate { NONE, TANH };
 
@@ -50,6 +55,28 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
     out->flops += 8 * ew_tensor_count(c->out[0]);
 }
 
+/* ONNX Runtime has Gelu, the same with a bias, and the approximation with one that may be absent.
+ */
+static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    struct attr attr;
+    EW_TRY(ew_onnx_fill(&ew_op_gelu, n, NULL, &attr));
+    EW_CHECK(*n->domain || n->opset >= 20, EW_ERR_UNSUPPORTED,
+             "operator Gelu of opset %d is not supported, only 20 and later", n->opset);
+    if (strcmp(n->type, "FastGelu") == 0)
+        attr.approximate = TANH;
+    const bool biased = n->n_in > 1 && n->in[1] >= 0;
+    EW_CHECK(!biased || strcmp(n->type, "Gelu") != 0, EW_ERR_FORMAT, "has more than one input");
+    EW_CHECK(n->n_in > 0, EW_ERR_FORMAT, "has no input");
+    int x = n->in[0];
+    if (biased)
+        EW_TRY(ew_graph_add(g, ew_op_find("add"), NULL, NULL, n->in, 2, &x, 1));
+    return ew_graph_add(g, &ew_op_gelu, n->name, &attr, &x, 1, out, 1);
+}
+
+static const char *const also[] = {"com.microsoft:Gelu", "com.microsoft:BiasGelu",
+                                   "com.microsoft:FastGelu", NULL};
+
 static const struct ew_op_case cases[] = {
     {.name = "exact", .in = {{"2x3x5"}}, .n_in = 1, .out_shape = "2x3x5"},
     {.name = "tanh",
@@ -72,7 +99,7 @@ const struct ew_op ew_op_gelu = {
     .cost = cost,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Gelu", .since = 20},
+    .onnx = {.type = "Gelu", .since = 20, .also = also, .import = import},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -2,9 +2,13 @@
 /* Gemm: alpha A B + beta C, with A and B possibly stored transposed. */
 #include <string.h>
 
+#include "graph/onnx.h"
+#include "op/act_node.h"
 #include "op/math_attr.h"
 #include "op/pointwise.h"
 #include "op/product.h"
+
+extern const struct ew_op ew_op_gemm;
 
 #define TYPES (EW_TYPES_FLOAT | 1 << EW_S32 | 1 << EW_U32 | 1 << EW_S64 | 1 << EW_U64)
 
@@ -145,6 +149,24 @@ static ew_err backward(const struct ew_call *c)
     return EW_OK;
 }
 
+/* ONNX Runtime's FusedGemm is Gemm and an activation. */
+static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    static const char *const fused[] = {"activation", "activation_alpha", "activation_beta",
+                                        "activation_gamma", NULL};
+    struct ew_gemm_attr attr;
+    EW_CHECK(*n->domain || n->opset >= 7, EW_ERR_UNSUPPORTED,
+             "operator Gemm of opset %d is not supported, only 7 and later", n->opset);
+    EW_TRY(ew_onnx_fill(&ew_op_gemm, n, *n->domain ? fused : NULL, &attr));
+    EW_TRY(ew_onnx_import_default(g, &ew_op_gemm, n, &attr, NULL, 0, out));
+    struct ew_act_params act = {.type = ew_onnx_str(n, "activation", "")};
+    for (; act.n < 3 && ew_onnx_attr(n, fused[1 + act.n]); act.n++)
+        act.v[act.n] = (float)ew_onnx_float(n, fused[1 + act.n], 0);
+    return *act.type ? ew_act_add_node(g, &act, out[0], out) : EW_OK;
+}
+
+static const char *const also[] = {"com.microsoft:FusedGemm", NULL};
+
 static const struct ew_op_case cases[] = {
     {.name = "linear",
      .attrs = "trans_b=true",
@@ -184,7 +206,7 @@ const struct ew_op ew_op_gemm = {
     .cost = cost,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Gemm", .since = 7, .rename = rename},
+    .onnx = {.type = "Gemm", .since = 7, .rename = rename, .also = also, .import = import},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

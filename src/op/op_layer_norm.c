@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LayerNormalization: the dimensions from an axis on to mean 0 and variance 1, scale and bias. */
+#include <string.h>
+
+#include "graph/onnx.h"
 #include "op/norm.h"
 #include "op/types.h"
+
+extern const struct ew_op ew_op_layer_norm;
 
 /* clang-format off */
 static const struct ew_field attrs[] = {
@@ -78,6 +83,40 @@ static ew_err backward(const struct ew_call *c)
 
 static const char *const renames[] = {"eps", "epsilon", NULL};
 
+/* ONNX Runtime's SkipLayerNormalization: (input + skip + bias) normalised along its last axis, with
+ * gamma and beta; the fourth output is that sum. */
+static ew_err import_skip(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    enum { INPUT, SKIP, GAMMA, BETA, BIAS };
+    const struct ew_layer_norm_attr attr = {
+        .axis = -1, .eps = ew_onnx_float(n, "epsilon", (double)1e-12f), .stash_type = 1};
+    EW_CHECK(n->n_in >= 3 && n->n_in <= 5 && n->in[GAMMA] >= 0, EW_ERR_FORMAT,
+             "has %d inputs, must be 3 to 5", n->n_in);
+    EW_CHECK(n->n_out == 1 || n->n_out == 4, EW_ERR_UNSUPPORTED, "%d outputs", n->n_out);
+    EW_CHECK(n->n_out == 1 || (!n->out_used[1] && !n->out_used[2]), EW_ERR_UNSUPPORTED,
+             "mean and deviation as outputs");
+    int sum[2] = {n->in[INPUT], n->in[SKIP]};
+    EW_TRY(ew_graph_add(g, ew_op_find("add"), NULL, NULL, sum, 2, &sum[0], 1));
+    sum[1] = n->n_in > BIAS ? n->in[BIAS] : -1;
+    if (sum[1] >= 0)
+        EW_TRY(ew_graph_add(g, ew_op_find("add"), NULL, NULL, sum, 2, &sum[0], 1));
+    const int in[3] = {sum[0], n->in[GAMMA], n->n_in > BETA ? n->in[BETA] : -1};
+    if (n->n_out == 4)
+        out[3] = sum[0];
+    return ew_graph_add(g, &ew_op_layer_norm, n->name, &attr, in, in[2] < 0 ? 2 : 3, out, 1);
+}
+
+/* Tools write LayerNormalization at any opset: ONNX Runtime has had it before ONNX had. */
+static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    if (*n->domain && strcmp(n->type, "SkipLayerNormalization") == 0)
+        return import_skip(g, n, out);
+    return ew_onnx_import_default(g, &ew_op_layer_norm, n, NULL, NULL, 0, out);
+}
+
+static const char *const also[] = {"com.microsoft:SkipLayerNormalization",
+                                   "com.microsoft:LayerNormalization", NULL};
+
 /* clang-format off */
 static const struct ew_op_case cases[] = {
     {.name = "last", .in = {{"2x3x5"}, {"5"}, {"5"}}, .n_in = 3, .out_shape = "2x3x5"},
@@ -106,7 +145,7 @@ const struct ew_op ew_op_layer_norm = {
     .aux = aux,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "LayerNormalization", .since = 17, .rename = renames},
+    .onnx = {.type = "LayerNormalization", .since = 17, .rename = renames, .also = also, .import = import},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

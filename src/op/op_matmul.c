@@ -2,6 +2,8 @@
 /* MatMul: the product of matrices, or of stacks of them with broadcasting, as NumPy has it. */
 #include <string.h>
 
+#include "graph/layout.h"
+#include "graph/onnx.h"
 #include "op/product.h"
 
 #define TYPES (EW_TYPES_FLOAT | 1 << EW_S32 | 1 << EW_U32 | 1 << EW_S64 | 1 << EW_U64)
@@ -65,6 +67,41 @@ static ew_err backward(const struct ew_call *c)
     return EW_OK;
 }
 
+/* The value with its last two axes exchanged. */
+static ew_err add_transpose(struct ew_graph *g, int value, int *out)
+{
+    struct ew_transpose_attr attr = {.perm.n = g->values[value].t.shape.rank};
+    const int rank = attr.perm.n;
+    for (int i = 0; i < rank; i++)
+        attr.perm.v[i] = rank > 1 && i >= rank - 2 ? 2 * rank - 3 - i : i;
+    return ew_graph_add(g, ew_op_find("transpose"), NULL, &attr, &value, 1, out, 1);
+}
+
+/* ONNX Runtime's FusedMatMul: alpha times the product of matrices that may be stored transposed. */
+static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    const double alpha = ew_onnx_float(n, "alpha", 1);
+    if (!*n->domain)
+        return ew_onnx_import_default(g, ew_op_find("matmul"), n, NULL, NULL, 0, out);
+    EW_CHECK(n->n_in == 2 && n->in[0] >= 0 && n->in[1] >= 0, EW_ERR_FORMAT, "needs two inputs");
+    EW_CHECK(!ew_onnx_int(n, "transBatchA", 0) && !ew_onnx_int(n, "transBatchB", 0),
+             EW_ERR_UNSUPPORTED, "transposed batches are not supported");
+    int in[2] = {n->in[0], n->in[1]};
+    if (ew_onnx_int(n, "transA", 0))
+        EW_TRY(add_transpose(g, in[0], &in[0]));
+    if (ew_onnx_int(n, "transB", 0))
+        EW_TRY(add_transpose(g, in[1], &in[1]));
+    EW_TRY(ew_graph_add(g, ew_op_find("matmul"), n->name, NULL, in, 2, out, 1));
+    if (!(alpha < 1) && !(alpha > 1))
+        return EW_OK;
+    int scaled[2] = {out[0]};
+    EW_TRY(ew_onnx_scalar(g, g->values[out[0]].t.dtype, alpha, &scaled[1]));
+    return ew_graph_add(g, ew_op_find("mul"), NULL, NULL, scaled, 2, out, 1);
+}
+
+static const char *const also[] = {"com.microsoft:FusedMatMul", "com.microsoft:TransposeMatMul",
+                                   NULL};
+
 static const struct ew_op_case cases[] = {
     {.name = "matrices", .in = {{"3x5"}, {"5x4"}}, .n_in = 2, .out_shape = "3x4"},
     {.name = "stack", .in = {{"2x3x5"}, {"2x5x4"}}, .n_in = 2, .out_shape = "2x3x4"},
@@ -89,7 +126,7 @@ const struct ew_op ew_op_matmul = {
     .cost = cost,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "MatMul"},
+    .onnx = {.type = "MatMul", .also = also, .import = import},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

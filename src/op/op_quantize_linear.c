@@ -56,9 +56,12 @@ static ew_err forward(const struct ew_call *c)
 /* `saturate` concerns the 8-bit floats only, which are not supported. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
-    static const char *const ignore[] = {"saturate", "output_dtype", NULL};
+    static const char *const ignore[] = {"saturate", "output_dtype", "precision", NULL};
     struct ew_quant_attr attr;
     EW_TRY(ew_onnx_fill(&ew_op_quantize_linear, n, ignore, &attr));
+    const int64_t precision = ew_onnx_int(n, "precision", 0);
+    EW_CHECK(precision == 0 || precision == ew_dtype_onnx(EW_F32), EW_ERR_UNSUPPORTED,
+             "precision is element type %lld, only float32 is supported", (long long)precision);
     if (ew_onnx_int(n, "output_dtype", 0) != 0) {
         enum ew_dtype dtype;
         EW_TRY(ew_dtype_attr(n, "output_dtype", EW_U8, &dtype));
@@ -82,6 +85,7 @@ static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_nod
     return ew_quant_export(g, node, n);
 }
 
+static const char *const also[] = {"com.microsoft:QuantizeLinear", NULL};
 static const char *const rename[] = {"dtype", NULL, NULL};
 
 /* clang-format off */
@@ -115,6 +119,7 @@ const struct ew_op ew_op_quantize_linear = {
     .onnx = {.type = "QuantizeLinear",
              .since = 10,
              .rename = rename,
+             .also = also,
              .import = import,
              .export = export_node},
     .cases = cases,

@@ -78,8 +78,8 @@ static void not_onnx(void)
 static void versions(void)
 {
     REFUSED(EW_ERR_FORMAT, "no graph", b.model.graph = NULL);
-    REFUSED(EW_ERR_UNSUPPORTED, "IR version 11", b.model.ir_version = 11);
-    REFUSED(EW_ERR_UNSUPPORTED, "opset 22", b.model.opset_import[0]->version = 22);
+    REFUSED(EW_ERR_UNSUPPORTED, "IR version 14", b.model.ir_version = 14);
+    REFUSED(EW_ERR_UNSUPPORTED, "opset 25", b.model.opset_import[0]->version = 25);
     REFUSED(EW_ERR_FORMAT, "node conv1: the file names no opset", b.model.n_opset_import = 0);
     REFUSED(EW_ERR_FORMAT, "no opset for domain \"com.x\"",
             relu->domain = ew_build_text(&b, "com.x"));

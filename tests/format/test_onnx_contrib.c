@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators of the domain com.microsoft, which tools write into files: each beside the plain nodes
+ * that it stands for, in one model; both outputs must agree. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ew_test.h"
+#include "graph/graph.h"
+#include "onnx_build.h"
+#include "run_graph.h"
+
+/* No line says the domain's version: tools leave it out. */
+static Ew__OnnxNode *contrib(struct ew_build *b, const char *type, const char *in, const char *out)
+{
+    Ew__OnnxNode *n = ew_build_node(b, type, in, out);
+    n->domain = ew_build_text(b, "com.microsoft");
+    return n;
+}
+
+static void set_int(struct ew_build *b, Ew__OnnxNode *n, const char *name, int64_t v)
+{
+    Ew__OnnxAttr *a = ew_build_attr(b, n, name, EW_PB_ATTR_INT);
+    a->has_i = true;
+    a->i = v;
+}
+
+static void set_float(struct ew_build *b, Ew__OnnxNode *n, const char *name, float v)
+{
+    Ew__OnnxAttr *a = ew_build_attr(b, n, name, EW_PB_ATTR_FLOAT);
+    a->has_f = true;
+    a->f = v;
+}
+
+static void set_text(struct ew_build *b, Ew__OnnxNode *n, const char *name, const char *v)
+{
+    Ew__OnnxAttr *a = ew_build_attr(b, n, name, EW_PB_ATTR_STRING);
+    a->has_s = true;
+    a->s.data = (uint8_t *)ew_build_text(b, v);
+    a->s.len = strlen(v);
+}
+
+/* A constant with elements round 0, not too large. */
+static void constant(struct ew_build *b, const char *name, const char *dims)
+{
+    Ew__OnnxTensor *t = ew_build_init_tensor(b, name, EW_PB_FLOAT, dims);
+    float *v = (float *)(void *)t->raw_data.data;
+    for (size_t i = 0; i < t->raw_data.len / sizeof(*v); i++)
+        v[i] = (float)((int)(i * 7 % 11) - 5) * 0.1f;
+}
+
+static void scalar(struct ew_build *b, const char *name, float value)
+{
+    Ew__OnnxTensor *t = ew_build_init_tensor(b, name, EW_PB_FLOAT, "");
+    memcpy(t->raw_data.data, &value, sizeof(value));
+}
+
+/* Runs the model on one input and compares its outputs, the first against the second, the third
+ * against the fourth.  Takes the build over. */
+static void pairs_agree(struct ew_build *b)
+{
+    struct ew_graph *g = NULL;
+    struct ew_plan *p = NULL;
+    if (EW_EXPECT_OK(ew_onnx_load(ew_build_file(b, "contrib.onnx"), NULL, &g))) {
+        struct ew_tensor x = g->values[g->inputs[0]].t;
+        const struct ew_tensor *in = &x;
+        x.data = calloc(1, ew_tensor_bytes(&x));
+        for (int64_t k = 0; k < ew_tensor_count(&x); k++)
+            ew_tensor_store(&x, k, 1, &(double){(double)(k * 5 % 13) * 0.5 - 3});
+        if (EW_EXPECT_OK(ew_run_graph(g, &in, &p)))
+            for (int i = 0; i + 1 < g->n_outputs; i += 2)
+                EW_EXPECT_OK(
+                    ew_tensors_agree(ew_plan_output(p, i), ew_plan_output(p, i + 1), 1e-5, 1e-6));
+        ew_plan_free(p);
+        free(x.data);
+        ew_graph_free(g);
+    }
+    ew_build_fini(b);
+}
+
+static void begin(struct ew_build *b, int64_t opset, const char *dims)
+{
+    ew_build_init(b);
+    b->model.opset_import[0]->version = opset;
+    b->model.ir_version = 13;
+    ew_build_input(b, "x", EW_PB_FLOAT, dims);
+}
+
+static void two_outputs(struct ew_build *b, const char *first, const char *second)
+{
+    ew_build_output(b, first);
+    ew_build_output(b, second);
+}
+
+static void gelus(void)
+{
+    struct ew_build b;
+    begin(&b, 24, "2,3,4");
+    constant(&b, "c", "4");
+    ew_build_node(&b, "Add", "x,c", "s");
+    contrib(&b, "BiasGelu", "x,c", "y0");
+    ew_build_node(&b, "Gelu", "s", "y1");
+    contrib(&b, "FastGelu", "x,c", "y2");
+    set_text(&b, ew_build_node(&b, "Gelu", "s", "y3"), "approximate", "tanh");
+    contrib(&b, "Gelu", "x", "y4");
+    ew_build_node(&b, "Gelu", "x", "y5");
+    set_float(&b, contrib(&b, "QuickGelu", "x", "y6"), "alpha", 1.5f);
+    set_float(&b, ew_build_node(&b, "Swish", "x", "y7"), "alpha", 1.5f);
+    contrib(&b, "QuickGelu", "x", "y8");
+    scalar(&b, "a", 1.702f);
+    ew_build_node(&b, "Mul", "x,a", "t");
+    ew_build_node(&b, "Sigmoid", "t", "u");
+    ew_build_node(&b, "Mul", "x,u", "y9");
+    ew_build_node(&b, "Swish", "x", "ya");
+    ew_build_node(&b, "Sigmoid", "x", "v");
+    ew_build_node(&b, "Mul", "x,v", "yb");
+    two_outputs(&b, "y0", "y1");
+    two_outputs(&b, "y2", "y3");
+    two_outputs(&b, "y4", "y5");
+    two_outputs(&b, "y6", "y7");
+    two_outputs(&b, "y8", "y9");
+    two_outputs(&b, "ya", "yb");
+    pairs_agree(&b);
+}
+
+/* At an opset before ONNX had LayerNormalization. */
+static void skip_layer_norm(void)
+{
+    struct ew_build b;
+    begin(&b, 12, "2,3,4");
+    constant(&b, "skip", "3,4");
+    constant(&b, "gamma", "4");
+    constant(&b, "beta", "4");
+    constant(&b, "bias", "4");
+    Ew__OnnxNode *n = contrib(&b, "SkipLayerNormalization", "x,skip,gamma,beta,bias", "y0,,,y2");
+    set_float(&b, n, "epsilon", 1e-3f);
+    ew_build_node(&b, "Add", "x,skip", "s");
+    ew_build_node(&b, "Add", "s,bias", "y3");
+    n = ew_build_node(&b, "LayerNormalization", "y3,gamma,beta", "y1");
+    set_float(&b, n, "epsilon", 1e-3f);
+    two_outputs(&b, "y0", "y1");
+    two_outputs(&b, "y2", "y3");
+    pairs_agree(&b);
+}
+
+static void fused_conv(void)
+{
+    struct ew_build b;
+    begin(&b, 22, "1,2,5,5");
+    constant(&b, "w", "3,2,3,3");
+    constant(&b, "c", "3");
+    constant(&b, "z", "1,3,3,3");
+    Ew__OnnxNode *n = contrib(&b, "FusedConv", "x,w,c,z", "y0");
+    set_text(&b, n, "activation", "LeakyRelu");
+    float slope = 0.25f;
+    Ew__OnnxAttr *a = ew_build_attr(&b, n, "activation_params", EW_PB_ATTR_FLOATS);
+    a->floats = &slope;
+    a->n_floats = 1;
+    ew_build_node(&b, "Conv", "x,w,c", "s");
+    ew_build_node(&b, "Add", "s,z", "t");
+    set_float(&b, ew_build_node(&b, "LeakyRelu", "t", "y1"), "alpha", slope);
+    set_text(&b, contrib(&b, "FusedConv", "x,w", "y2"), "activation", "Relu");
+    ew_build_node(&b, "Conv", "x,w", "u");
+    ew_build_node(&b, "Relu", "u", "y3");
+    two_outputs(&b, "y0", "y1");
+    two_outputs(&b, "y2", "y3");
+    pairs_agree(&b);
+}
+
+static void fused_products(void)
+{
+    struct ew_build b;
+    begin(&b, 13, "4,3");
+    constant(&b, "w", "5,4");
+    constant(&b, "c", "5");
+    Ew__OnnxNode *n = contrib(&b, "FusedMatMul", "x,w", "y0");
+    set_int(&b, n, "transA", 1);
+    set_int(&b, n, "transB", 1);
+    set_float(&b, n, "alpha", 0.5f);
+    Ew__OnnxNode *gemm[2] = {ew_build_node(&b, "Gemm", "x,w", "y1"),
+                             ew_build_node(&b, "Gemm", "x,w,c", "s")};
+    n = contrib(&b, "FusedGemm", "x,w,c", "y2");
+    set_text(&b, n, "activation", "HardSigmoid");
+    set_float(&b, n, "activation_alpha", 0.1f);
+    set_float(&b, n, "activation_beta", 0.4f);
+    for (int i = 0; i < 3; i++) {
+        Ew__OnnxNode *k = i < 2 ? gemm[i] : n;
+        set_int(&b, k, "transA", 1);
+        set_int(&b, k, "transB", 1);
+        set_float(&b, k, "alpha", 0.5f);
+    }
+    n = ew_build_node(&b, "HardSigmoid", "s", "y3");
+    set_float(&b, n, "alpha", 0.1f);
+    set_float(&b, n, "beta", 0.4f);
+    two_outputs(&b, "y0", "y1");
+    two_outputs(&b, "y2", "y3");
+    pairs_agree(&b);
+}
+
+static void quantize(void)
+{
+    struct ew_build b;
+    begin(&b, 13, "4,3");
+    scalar(&b, "s", 0.05f);
+    Ew__OnnxTensor *z = ew_build_init_tensor(&b, "z", 2, ""); /* uint8 */
+    z->raw_data.data[0] = 128;
+    contrib(&b, "QuantizeLinear", "x,s,z", "q");
+    contrib(&b, "DequantizeLinear", "q,s,z", "y0");
+    ew_build_node(&b, "QuantizeLinear", "x,s,z", "r");
+    ew_build_node(&b, "DequantizeLinear", "r,s,z", "y1");
+    two_outputs(&b, "y0", "y1");
+    pairs_agree(&b);
+}
+
+/* What is refused says so. */
+static void refused(void)
+{
+    struct ew_build b;
+    struct ew_graph *g;
+    begin(&b, 13, "1,2,5,5");
+    constant(&b, "w", "3,2,3,3");
+    set_text(&b, contrib(&b, "FusedConv", "x,w", "y"), "activation", "Frobnicate");
+    ew_build_output(&b, "y");
+    EW_EXPECT_ERR(ew_onnx_load(ew_build_file(&b, "bad.onnx"), NULL, &g), EW_ERR_UNSUPPORTED,
+                  "activation \"Frobnicate\" is not supported");
+    ew_build_fini(&b);
+    begin(&b, 13, "2,3");
+    contrib(&b, "FusedMatMul", "x", "y");
+    ew_build_output(&b, "y");
+    EW_EXPECT_ERR(ew_onnx_load(ew_build_file(&b, "bad.onnx"), NULL, &g), EW_ERR_FORMAT,
+                  "needs two inputs");
+    ew_build_fini(&b);
+}
+
+EW_TEST_MAIN(EW_TEST(gelus), EW_TEST(skip_layer_norm), EW_TEST(fused_conv), EW_TEST(fused_products),
+             EW_TEST(quantize), EW_TEST(refused))
