@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/utf8.h"
 
 #define MAX_DEPTH 64 /* bits of the level masks */
 
@@ -30,23 +31,6 @@ void ew_json_init_text(struct ew_json *j, char **text)
         j->err = ew_fail(EW_ERR_MEMORY, "no memory for JSON text");
 }
 
-/* Length of the UTF-8 sequence at s (table 3-7 of the Unicode standard), 0 where it is not one. */
-static int utf8_length(const unsigned char *s)
-{
-    if (s[0] < 0x80)
-        return 1;
-    const int n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    if (s[0] < 0xc2 || s[0] > 0xf4)
-        return 0;
-    for (int i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    const bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
-    const bool surrogate = s[0] == 0xed && s[1] > 0x9f;
-    const bool beyond = s[0] == 0xf4 && s[1] > 0x8f;
-    return overlong || surrogate || beyond ? 0 : n;
-}
-
 static void put_escaped(FILE *out, unsigned char c)
 {
     static const char from[] = "\"\\\b\f\n\r\t";
@@ -62,11 +46,15 @@ static void put_string(FILE *out, const char *text)
 {
     putc('"', out);
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        const int n = utf8_length(s);
+        const int n = ew_utf8_length(s, 4); /* the zero at the end stops it */
         if (n == 0)
             fputs("\\ufffd", out); /* the replacement character, for a byte that is no text */
-        else if (*s < 0x20 || *s == '"' || *s == '\\')
+        else if (n == 1 && (*s < 0x20 || *s == '"' || *s == '\\' || *s == 0x7f))
             put_escaped(out, *s);
+        else if (ew_utf8_is_control(s, n)) /* a terminal would act on it */
+            fprintf(out, "\\u%04x",
+                    n == 2 ? (s[0] & 0x1f) << 6 | (s[1] & 0x3f)
+                           : (s[0] & 0xf) << 12 | (s[1] & 0x3f) << 6 | (s[2] & 0x3f));
         else
             fwrite(s, 1, (size_t)n, out);
         s += n ? n : 1;

@@ -11,11 +11,24 @@
 #define REDRAW_NS (EW_NS_PER_S / 10)
 #define FIRST_NS  (EW_NS_PER_S / 2) /* what is over sooner needs no line */
 
+/* Streams that filter what passes have no descriptor of their own. */
+int ew_term_fd(FILE *out)
+{
+    return out == stdout ? STDOUT_FILENO : out == stderr ? STDERR_FILENO : fileno(out);
+}
+
+void ew_term_clear_line(FILE *out)
+{
+    static const char sequence[] = "\r\033[K";
+    fflush(out);
+    (void)!write(ew_term_fd(out), sequence, sizeof(sequence) - 1);
+}
+
 void ew_progress_begin(struct ew_progress *p, FILE *out, const char *what, int64_t total)
 {
     *p = (struct ew_progress){.what = what, .total = total, .start_ns = ew_clock_ns()};
     p->shown_ns = p->start_ns + FIRST_NS - REDRAW_NS;
-    if (out && isatty(fileno(out)))
+    if (out && isatty(ew_term_fd(out)))
         p->out = out;
 }
 
@@ -45,7 +58,7 @@ void ew_progress_text(const struct ew_progress *p, int64_t done, int64_t elapsed
 static int columns(FILE *out)
 {
     struct winsize w;
-    return ioctl(fileno(out), TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
+    return ioctl(ew_term_fd(out), TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
 }
 
 void ew_progress_update(struct ew_progress *p, int64_t done)
@@ -59,7 +72,8 @@ void ew_progress_update(struct ew_progress *p, int64_t done)
     char text[256];
     ew_progress_text(p, done, now - p->start_ns, text, sizeof(text));
     /* A line that wraps could not be rewritten. */
-    fprintf(p->out, "\r\033[K%.*s", columns(p->out) - 1, text);
+    ew_term_clear_line(p->out);
+    fprintf(p->out, "%.*s", columns(p->out) - 1, text);
     fflush(p->out);
 }
 
@@ -67,7 +81,7 @@ void ew_progress_end(struct ew_progress *p)
 {
     if (!p->out)
         return;
-    fputs("\r\033[K", p->out);
+    ew_term_clear_line(p->out);
     fflush(p->out);
     p->out = NULL;
 }

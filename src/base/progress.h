@@ -27,4 +27,10 @@ void ew_progress_end(struct ew_progress *p);
 void ew_progress_text(const struct ew_progress *p, int64_t done, int64_t elapsed_ns, char *buf,
                       size_t size);
 
+/* The descriptor behind a stream, also where stdout and stderr are filtered (cli/printable.h). */
+int ew_term_fd(FILE *out);
+
+/* Wipes the terminal's line, past such a filter. */
+void ew_term_clear_line(FILE *out);
+
 #endif

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "cli/board_text.h"
 #include "cli/monitor.h"
+#include "cli/printable.h"
 
 #define RUN_INTERVAL_S  0.1
 #define VIEW_INTERVAL_S 1.0
@@ -94,6 +95,7 @@ static void terminal_begin(struct terminal *t, bool draw)
         raw.c_lflag &= (tcflag_t) ~(ICANON | ECHO);
         tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     }
+    ew_printable_raw(true);
     fputs("\033[?1049h\033[?25l", stdout); /* the other screen, no cursor */
 }
 
@@ -101,7 +103,7 @@ static void terminal_end(struct terminal *t)
 {
     if (t->screen) {
         fputs("\033[?25h\033[?1049l", stdout);
-        fflush(stdout);
+        ew_printable_raw(false);
     }
     if (t->keys)
         tcsetattr(STDIN_FILENO, TCSANOW, &t->before);

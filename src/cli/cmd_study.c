@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/progress.h"
 #include "cli/board_text.h"
 #include "cli/cmd.h"
 #include "cli/study_show.h"
@@ -227,7 +228,8 @@ static void show_now(const struct context *x, const struct ew_runner *r)
     if (!j || !isatty(STDERR_FILENO))
         return;
     ew_study_job_text(&x->study, j, text);
-    fprintf(stderr, "\r\033[K%s %lld/%lld: %s%.100s, %s left", x->name, (long long)c.at + 1,
+    ew_term_clear_line(stderr);
+    fprintf(stderr, "%s %lld/%lld: %s%.100s, %s left", x->name, (long long)c.at + 1,
             (long long)c.total, j->label, text, ew_duration_text(c.left_s, left));
     fflush(stderr);
 }
@@ -239,7 +241,7 @@ static ew_err follow(const struct context *x, struct ew_runner *r)
         show_now(x, r);
         const ew_err err = ew_runner_step(r, &report);
         if (isatty(STDERR_FILENO))
-            fprintf(stderr, "\r\033[K");
+            ew_term_clear_line(stderr);
         EW_TRY(err);
         const struct ew_runner_counts c = ew_runner_counts(r);
         ew_study_show_report(&x->study, &report, &c);

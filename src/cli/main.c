@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/cmd.h"
+#include "cli/printable.h"
 
 /* Exit statuses, as the man page has them. */
 static int status_of(ew_err err)
@@ -109,6 +110,7 @@ int main(int argc, char **argv)
 {
     const struct ew_log_sink sink = {.write = write_log, .level = wanted_level()};
     ew_log_set(&sink);
+    ew_printable_begin();
     const char *verb = argc > 1 ? argv[1] : "";
     if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0)
         verb = "help";

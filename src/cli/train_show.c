@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/progress.h"
 #include "cli/train_run.h"
 #include "report/text_table.h"
 
@@ -67,7 +68,7 @@ void ew_train_show_begin(struct ew_train_view *v, const struct ew_train_run *r,
 void ew_train_show_wipe(const struct ew_train_view *v)
 {
     if (v->terminal)
-        fputs("\r\033[K", stderr);
+        ew_term_clear_line(stderr);
 }
 
 static void line_of(const struct ew_train_status *s, char *buf, size_t size)
@@ -100,7 +101,8 @@ void ew_train_show_step(struct ew_train_view *v, const struct ew_train_status *s
         return;
     v->shown_ns = now;
     line_of(s, line, sizeof(line));
-    fprintf(stderr, "\r\033[K%s", line);
+    ew_term_clear_line(stderr);
+    fputs(line, stderr);
     fflush(stderr);
 }
 

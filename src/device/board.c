@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "device/sensor.h"
 
 #define EW_SENSOR(name) extern const struct ew_sensor ew_sensor_##name;
@@ -74,8 +75,14 @@ ew_err ew_probe_add(struct ew_probe *p, const struct ew_channel *c, int *index)
 {
     /* Two chips may name a rail alike: the second is called name#2. */
     struct ew_channel unique = *c;
+    char tame[256];
+    snprintf(tame, sizeof(tame), "%s", c->name);
+    ew_utf8_tame(tame);
+    if (strcmp(tame, c->name) != 0) /* labels come from files, and end up on terminals */
+        EW_TRY(ew_probe_text(p, &unique.name, "%s", tame));
+    const char *name = unique.name;
     for (int i = 2; ew_board_channel(p->board, unique.name) >= 0; i++)
-        EW_TRY(ew_probe_text(p, &unique.name, "%s#%d", c->name, i));
+        EW_TRY(ew_probe_text(p, &unique.name, "%s#%d", name, i));
     return add_channel(p->board, &unique, index);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "device/board.h"
 #include "device/cpulist.h"
 
@@ -16,6 +17,7 @@ static const char *text_of(struct ew_board *b, const char *path)
     char text[4096];
     if (ew_root_read(&b->root, path, text, sizeof(text)) != EW_OK || !text[0] || text[0] == '!')
         return NULL;
+    ew_utf8_tame(text);
     return ew_arena_strdup(&b->arena, text);
 }
 
@@ -37,6 +39,7 @@ static const char *strings_of(struct ew_board *b, const char *path)
     while (end > 0 && text[end - 1] == ' ')
         end--;
     text[end] = '\0';
+    ew_utf8_tame(text);
     return ew_arena_strdup(&b->arena, text);
 }
 
@@ -50,7 +53,10 @@ static const char *cpuinfo(struct ew_board *b, const char *text, const char *key
             continue;
         colon++;
         colon += strspn(colon, " \t");
-        return ew_arena_printf(&b->arena, "%.*s", (int)strcspn(colon, "\n"), colon);
+        char *value = ew_arena_printf(&b->arena, "%.*s", (int)strcspn(colon, "\n"), colon);
+        if (value)
+            ew_utf8_tame(value);
+        return value;
     }
     return NULL;
 }

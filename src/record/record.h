@@ -195,7 +195,8 @@ void ew_record_json(struct ew_json *j, enum ew_record r, const void *row);
 /* A whole line: {"record":"epoch",...}. */
 ew_err ew_record_json_line(FILE *out, enum ew_record r, const void *row);
 
-/* One cell of CSV, quoted where it must be. */
+/* One cell of CSV, quoted where it must be.  Text that a spreadsheet would run as a formula (it
+ * begins with = + - @ and is no number) gets a ' before it. */
 void ew_csv_cell(FILE *out, const char *text);
 
 /* A new run's uid and the time now as `started` has it. */

@@ -5,17 +5,27 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/num.h"
 #include "record/record.h"
 
 #define CELL_CHARS 512 /* of anything but text, which is taken as it is */
 
+/* Spreadsheets take a text that begins so for a formula, and run it; a number may begin with a
+ * sign. */
+static bool is_formula(const char *text)
+{
+    double x;
+    return *text && strchr("=+-@\t\r", *text) && text[1] && !ew_num_float(text, &x);
+}
+
 void ew_csv_cell(FILE *out, const char *text)
 {
+    const char *mark = is_formula(text) ? "'" : "";
     if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, out);
+        fprintf(out, "%s%s", mark, text);
         return;
     }
-    putc('"', out);
+    fprintf(out, "\"%s", mark);
     for (const char *p = text; *p; p++) {
         if (*p == '"')
             putc('"', out);

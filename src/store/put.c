@@ -45,6 +45,7 @@ ew_err ew_store_bind(struct ew_store *s, sqlite3_stmt *st, int first, enum ew_re
 
 ew_err ew_store_step(struct ew_store *s, sqlite3_stmt *st)
 {
+    s->steps = 0;
     const int rc = sqlite3_step(st);
     const ew_err err = rc == SQLITE_DONE || rc == SQLITE_ROW ? EW_OK : ew_store_fail(s, rc);
     sqlite3_reset(st);

@@ -2,6 +2,7 @@
 /* Reading: statements with parameters, rows and cells, records from rows. */
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,13 +192,34 @@ static ew_err read_field(const struct ew_rows *r, int column, const struct ew_fi
     return ew_field_parse(f, copy, row);
 }
 
+/* The run that the present row is, or belongs to; 0: none. */
+static int64_t run_of(const struct ew_rows *r)
+{
+    const int run = ew_rows_find(r, "run"), id = ew_rows_find(r, "id");
+    const int column = run >= 0 ? run : id;
+    return column >= 0 && ew_rows_cell(r, column) == EW_CELL_INT ? ew_rows_int(r, column) : 0;
+}
+
+/* Says which row of which file has a value that is none. */
+static ew_err bad_row(const struct ew_rows *r, enum ew_record kind, ew_err err)
+{
+    const int64_t run = run_of(r);
+    char text[32] = "";
+    if (run)
+        snprintf(text, sizeof(text), " of run %lld", (long long)run);
+    const ew_err code =
+        err == EW_ERR_USAGE ? EW_ERR_FORMAT : err; /* not a user's word: the file's */
+    return ew_fail_in(code, "%s: a row '%s'%s", r->store->path, ew_record_kind(kind)->name, text);
+}
+
 ew_err ew_rows_read(const struct ew_rows *r, enum ew_record kind, struct ew_arena *a, void *row)
 {
     ew_record_clear(kind, row);
     for (const struct ew_field *f = ew_record_kind(kind)->fields; f->name; f++) {
         const int column = ew_rows_find(r, f->name);
-        if (column >= 0)
-            EW_TRY(read_field(r, column, f, a, row));
+        const ew_err err = column >= 0 ? read_field(r, column, f, a, row) : EW_OK;
+        if (err != EW_OK)
+            return bad_row(r, kind, err);
     }
     return EW_OK;
 }

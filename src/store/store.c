@@ -14,6 +14,8 @@
 
 #define APPLICATION "1162299223" /* "EDGW": the file is ours */
 #define WAIT_MS     15000        /* for other writers */
+#define STEP_UNIT   1000000      /* SQLite's virtual machine steps between looks at the budget */
+#define MAX_STEPS   4000         /* of these: a minute or so, hundreds of times what reports need */
 
 ew_err ew_store_fail(const struct ew_store *s, int rc)
 {
@@ -28,6 +30,10 @@ ew_err ew_store_fail(const struct ew_store *s, int rc)
     if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED)
         return ew_fail(EW_ERR_IO, "%s: another program has kept it locked for %d s", s->path,
                        WAIT_MS / 1000);
+    if (primary == SQLITE_INTERRUPT)
+        return ew_fail(EW_ERR_LIMIT,
+                       "%s: a query was stopped after %lld million steps; ask for less (--where)",
+                       s->path, (long long)s->max_steps);
     if (primary == SQLITE_NOTADB || primary == SQLITE_CORRUPT)
         return ew_fail(EW_ERR_FORMAT, "%s: not a file of results, or damaged: %s", s->path, why);
     if (primary == SQLITE_CANTOPEN)
@@ -35,8 +41,16 @@ ew_err ew_store_fail(const struct ew_store *s, int rc)
     return ew_fail(primary == SQLITE_NOMEM ? EW_ERR_MEMORY : EW_ERR_IO, "%s: %s", s->path, why);
 }
 
+/* Counts instead of looking at a clock: the same query has the same fate everywhere. */
+static int count_steps(void *store)
+{
+    struct ew_store *s = store;
+    return ++s->steps > s->max_steps;
+}
+
 ew_err ew_store_exec(struct ew_store *s, const char *sql)
 {
+    s->steps = 0;
     const int rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
     return rc == SQLITE_OK ? EW_OK : ew_store_fail(s, rc);
 }
@@ -44,6 +58,7 @@ ew_err ew_store_exec(struct ew_store *s, const char *sql)
 ew_err ew_store_prepare(struct ew_store *s, const char *sql, unsigned flags, sqlite3_stmt **out)
 {
     const char *tail = NULL;
+    s->steps = 0;
     const int rc = sqlite3_prepare_v3(s->db, sql, -1, flags, out, &tail);
     if (rc != SQLITE_OK)
         return ew_store_fail(s, rc);
@@ -130,6 +145,36 @@ static ew_err upgrade(struct ew_store *s)
     return err != EW_OK ? err : ended;
 }
 
+/* The file may be anybody's: what it holds is data.  No view, trigger or virtual table, of which
+ * ours has none, does anything when a table is read, and nothing writes behind SQLite's back. */
+static ew_err distrust(struct ew_store *s)
+{
+#ifdef SQLITE_DBCONFIG_DEFENSIVE /* 3.26 */
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+#endif
+#ifdef SQLITE_DBCONFIG_ENABLE_VIEW /* 3.30 */
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+#endif
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_progress_handler(s->db, STEP_UNIT, count_steps, s);
+    return ew_store_exec(s, "PRAGMA trusted_schema = OFF");
+}
+
+static ew_err check_schema(struct ew_store *s)
+{
+    struct ew_rows *rows;
+    EW_TRY(ew_store_query(s, &rows,
+                          "SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', "
+                          "'index') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1",
+                          ""));
+    ew_err err = EW_OK;
+    if (ew_rows_next(rows))
+        err = ew_fail(EW_ERR_FORMAT, "%s: has a %s '%.60s', and results have only plain tables",
+                      s->path, ew_rows_text(rows, 0), ew_rows_text(rows, 1));
+    const ew_err read = ew_rows_free(rows);
+    return err == EW_OK ? read : err;
+}
+
 /* Runs whose process is gone. */
 static ew_err recover(struct ew_store *s)
 {
@@ -154,8 +199,9 @@ static ew_err prepare_file(struct ew_store *s, const struct ew_store_opts *o)
     sqlite3_busy_timeout(s->db, WAIT_MS);
     sqlite3_extended_result_codes(s->db, 1);
     sqlite3_limit(s->db, SQLITE_LIMIT_ATTACHED, 0);
-    EW_TRY(ew_store_exec(s, "PRAGMA trusted_schema = OFF"));
+    EW_TRY(distrust(s));
     EW_TRY(check_file(s, &fresh, &older));
+    EW_TRY(check_schema(s));
     if (s->read_only) {
         EW_CHECK(!older, EW_ERR_UNSUPPORTED,
                  "%s: made by an older Edgewise; 'edgewise results --db %s' brings it up to date "
@@ -194,6 +240,7 @@ ew_err ew_store_open(const char *path, const struct ew_store_opts *opts, struct 
     }
     s->path = name;
     s->read_only = o->read_only;
+    s->max_steps = o->max_steps ? o->max_steps : MAX_STEPS;
     const int flags =
         o->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     const int rc = sqlite3_open_v2(path, &s->db, flags | SQLITE_OPEN_NOMUTEX, NULL);

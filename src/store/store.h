@@ -25,6 +25,8 @@ struct ew_store_opts {
     bool read_only;    /* must exist, and nothing is changed */
     bool existing;     /* must exist */
     int64_t max_pages; /* for tests: the disk is full beyond these; 0: no limit */
+    int64_t max_steps; /* for tests: millions of SQLite's steps that a statement may take; 0: 4,000,
+                          which is about a minute */
 };
 
 /* Opens or makes the file and brings its tables up to date.  `opts` may be NULL.  Refuses what is

@@ -12,6 +12,7 @@ struct ew_store {
     char *path;
     bool read_only;
     bool grouped;                   /* between begin and end */
+    int64_t steps, max_steps;       /* of the present statement, in units of STEP_UNIT */
     sqlite3_stmt *put[EW_RECORD_N]; /* prepared when first used */
 };
 

@@ -84,7 +84,7 @@ static void put_num(struct ew_json *j, const void *v)
 static void escapes(void)
 {
     expect_value(put_str, "a\"b\\c/d", "\"a\\\"b\\\\c/d\"\n");
-    expect_value(put_str, "\n\r\t\b\f\x01\x1f\x7f", "\"\\n\\r\\t\\b\\f\\u0001\\u001f\x7f\"\n");
+    expect_value(put_str, "\n\r\t\b\f\x01\x1f\x7f", "\"\\n\\r\\t\\b\\f\\u0001\\u001f\\u007f\"\n");
     expect_value(put_str, "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80",
                  "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"\n");
     /* A byte that is no UTF-8: lone continuation, overlong, surrogate, beyond U+10FFFF, cut short.

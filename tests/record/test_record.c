@@ -122,5 +122,33 @@ static void ids(void)
     EW_EXPECT_INT(strlen(t), 20);
 }
 
-EW_TEST_MAIN(EW_TEST(tables_are_sound), EW_TEST(cleared_is_absent), EW_TEST(csv_has_empty_cells),
-             EW_TEST(json_line_has_nulls), EW_TEST(measures_say_which_way), EW_TEST(ids))
+/* A label "=cmd|..." would be run by a spreadsheet; numbers keep their sign. */
+static void csv_has_no_formulas(void)
+{
+    static const char *const cells[][2] = {
+        {"=1+1", "'=1+1"},
+        {"@SUM(a)", "'@SUM(a)"},
+        {"-2+3", "'-2+3"},
+        {"+a", "'+a"},
+        {"=a,\"b", "\"'=a,\"\"b\""},
+        {"-0.5", "-0.5"},
+        {"-1e-9", "-1e-9"},
+        {"-", "-"},
+        {"a=b", "a=b"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < EW_COUNT(cells); i++) {
+        EW_CLEANUP(ew_free_ptr) char *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+        if (!EW_EXPECT(out))
+            return;
+        ew_csv_cell(out, cells[i][0]);
+        fclose(out);
+        EW_EXPECT_STR(text, cells[i][1]);
+    }
+}
+
+EW_TEST_MAIN(EW_TEST(csv_has_no_formulas), EW_TEST(tables_are_sound), EW_TEST(cleared_is_absent),
+             EW_TEST(csv_has_empty_cells), EW_TEST(json_line_has_nulls),
+             EW_TEST(measures_say_which_way), EW_TEST(ids))

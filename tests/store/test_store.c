@@ -131,6 +131,62 @@ static void newer_and_foreign_files_are_refused(void)
                   "folder.db");
 }
 
+/* A file may be made to harm its reader: a view in the place of a table that never ends, a trigger,
+ * a value that is none of its names. */
+static void hostile_files_are_refused(void)
+{
+    const char *path = ew_test_path("hostile.db");
+    struct ew_store *s = NULL;
+    EW_EXPECT_OK(ew_store_open(path, NULL, &s));
+    EW_EXPECT(kit_begin(s, 1) > 0);
+    ew_store_close(s);
+    alter(path, "CREATE VIEW endless AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
+                "FROM n) SELECT i FROM n");
+    EW_EXPECT_ERR(ew_store_open(path, NULL, &s), EW_ERR_FORMAT, "has a view 'endless'");
+    EW_EXPECT_ERR(ew_store_open(path, &(struct ew_store_opts){.read_only = true}, &s),
+                  EW_ERR_FORMAT, "has a view 'endless'");
+    alter(path,
+          "DROP VIEW endless; CREATE TRIGGER t AFTER INSERT ON job BEGIN DELETE FROM run; END");
+    EW_EXPECT_ERR(ew_store_open(path, NULL, &s), EW_ERR_FORMAT, "has a trigger 't'");
+    alter(path, "DROP TRIGGER t; UPDATE run SET quality = 'invented'");
+    struct ew_rows *rows;
+    struct ew_run_row run;
+    struct ew_arena a;
+    ew_arena_init(&a);
+    EW_EXPECT_OK(ew_store_open(path, NULL, &s));
+    EW_EXPECT_OK(ew_store_query(s, &rows, "SELECT * FROM run", ""));
+    EW_EXPECT(ew_rows_next(rows));
+    EW_EXPECT_ERR(ew_rows_read(rows, EW_RECORD_RUN, &a, &run), EW_ERR_FORMAT,
+                  "hostile.db: a row 'run' of run 1");
+    ew_rows_free(rows);
+    ew_store_close(s);
+    ew_arena_fini(&a);
+}
+
+/* A condition may be as slow as it likes, up to a bound. */
+static void queries_have_a_bound(void)
+{
+    struct ew_store *s = NULL;
+    struct ew_rows *rows;
+    EW_EXPECT_OK(
+        ew_store_open(ew_test_path("slow.db"), &(struct ew_store_opts){.max_steps = 3}, &s));
+    const int64_t run = kit_begin(s, 1);
+    EW_EXPECT_OK(ew_store_begin(s));
+    for (int i = 0; i < 300; i++)
+        EW_EXPECT_OK(kit_epoch(s, run, i, 1));
+    EW_EXPECT_OK(ew_store_end(s, true));
+    EW_EXPECT_OK(ew_store_results(
+        s,
+        "(SELECT count(*) FROM epoch a, epoch b, epoch c WHERE a.wall_s + b.wall_s > c.epoch) > 0",
+        NULL, &rows));
+    EW_EXPECT(!ew_rows_next(rows));
+    EW_EXPECT_ERR(ew_rows_free(rows), EW_ERR_LIMIT, "stopped after 3 million steps");
+    EW_EXPECT_OK(ew_store_results(s, "(SELECT count(*) FROM epoch) = 300", NULL, &rows));
+    EW_EXPECT(ew_rows_next(rows)); /* each statement has its own */
+    EW_EXPECT_OK(ew_rows_free(rows));
+    ew_store_close(s);
+}
+
 static void tables_are_strict(void)
 {
     if (sqlite3_libversion_number() < 3037000)
@@ -307,6 +363,7 @@ static void a_full_disk_leaves_the_file_whole(void)
 
 EW_TEST_MAIN(EW_TEST(rows_come_back), EW_TEST(groups_come_whole_or_not),
              EW_TEST(old_files_are_widened), EW_TEST(newer_and_foreign_files_are_refused),
+             EW_TEST(hostile_files_are_refused), EW_TEST(queries_have_a_bound),
              EW_TEST(tables_are_strict), EW_TEST(same_hash_other_options),
              EW_TEST(conditions_see_everything), EW_TEST(conditions_only_read),
              EW_TEST(matrices_are_no_columns), EW_TEST(copies_are_made_once),
