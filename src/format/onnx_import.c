@@ -8,8 +8,7 @@
 
 #include "base/file.h"
 
-#define OPSET_MAX 24
-#define IR_MAX    13
+#define IR_MAX 13
 
 #define MAX_FILE ((size_t)INT32_MAX) /* what protobuf allows */
 
@@ -20,17 +19,9 @@ static ew_err check_model(const Ew__OnnxModel *m)
     EW_CHECK(m->graph, EW_ERR_FORMAT, "is not an ONNX model: there is no graph in it");
     EW_CHECK(m->ir_version >= 1 && m->ir_version <= IR_MAX, EW_ERR_UNSUPPORTED,
              "IR version %lld is not supported, only up to %d", (long long)m->ir_version, IR_MAX);
-    for (size_t i = 0; i < m->n_functions; i++)
-        EW_CHECK(!m->functions[i], EW_ERR_UNSUPPORTED,
-                 "function %.100s (%.100s) is not supported: no functions are",
-                 ew_onnx_text(m->functions[i]->name), ew_onnx_text(m->functions[i]->domain));
     EW_CHECK(!ew_onnx_has_unknown(&m->graph->base, 15), EW_ERR_UNSUPPORTED,
              "sparse initializers are not supported");
-    int opset;
-    if (ew_onnx_opset(m, "", &opset) == EW_OK) /* else each node says what it misses */
-        EW_CHECK(opset <= OPSET_MAX, EW_ERR_UNSUPPORTED, "opset %d is not supported, only up to %d",
-                 opset, OPSET_MAX);
-    return EW_OK;
+    return ew_onnx_check_opset(m->opset_import, m->n_opset_import);
 }
 
 /* ---- Inputs ---- */
@@ -107,7 +98,7 @@ static ew_err add_input(struct ew_onnx_import *im, const Ew__OnnxValue *v, int i
     if (!given || !given->data || !im->needed[value])
         return EW_OK;
     const size_t bytes = ew_tensor_bytes(&t);
-    t.data = ew_arena_alloc(&im->file.arena, bytes);
+    t.data = ew_arena_alloc(&im->file->arena, bytes);
     EW_CHECK(t.data, EW_ERR_MEMORY, "input %.150s: no memory", v->name);
     if (bytes)
         memcpy(t.data, given->data, bytes);
@@ -116,7 +107,7 @@ static ew_err add_input(struct ew_onnx_import *im, const Ew__OnnxValue *v, int i
 
 static ew_err add_inputs(struct ew_onnx_import *im)
 {
-    const Ew__OnnxGraph *og = im->model->graph;
+    const Ew__OnnxGraph *og = im->graph;
     int index = 0;
     for (int i = 0; im->opts && i < im->opts->n_inputs; i++) {
         const char *name = ew_onnx_text(im->opts->inputs[i].name);
@@ -141,10 +132,11 @@ static void mark_needed(struct ew_onnx_import *im)
         bool any = false;
         for (int i = w->first_out[k]; i < w->first_out[k + 1]; i++)
             any |= w->out[i] >= 0 && im->needed[w->out[i]];
-        any &= !(im->op[k]->flags & EW_OP_SHAPE_ONLY);
+        any &= !im->op[k] || !(im->op[k]->flags & EW_OP_SHAPE_ONLY);
+        const unsigned known = im->op[k] ? im->op[k]->known_in : ew_onnx_call_known(im, k);
         for (int i = w->first_in[k]; i < w->first_in[k + 1]; i++) {
             const int slot = i - w->first_in[k];
-            if (w->in[i] >= 0 && (any || (slot < 32 && (im->op[k]->known_in >> slot & 1))))
+            if (w->in[i] >= 0 && (any || (slot < 32 && (known >> slot & 1))))
                 im->needed[w->in[i]] = true;
         }
     }
@@ -152,13 +144,13 @@ static void mark_needed(struct ew_onnx_import *im)
 
 /* ---- Constants and outputs ---- */
 
-static ew_err add_constants(struct ew_onnx_import *im)
+ew_err ew_onnx_add_constants(struct ew_onnx_import *im)
 {
-    const Ew__OnnxGraph *og = im->model->graph;
+    const Ew__OnnxGraph *og = im->graph;
     for (size_t i = 0; i < og->n_initializer; i++) {
         struct ew_tensor t;
         const char *name = og->initializer[i]->name;
-        EW_TRY(ew_onnx_tensor(&im->file, og->initializer[i], name, &im->g->arena, &t));
+        EW_TRY(ew_onnx_tensor(im->file, og->initializer[i], name, &im->g->arena, &t));
         EW_TRY(ew_graph_const(im->g, name, EW_VALUE_CONST, &t, false, &im->value[i]));
     }
     return EW_OK;
@@ -182,7 +174,7 @@ static ew_err add_output(struct ew_onnx_import *im, const char *name)
 
 static ew_err add_outputs(struct ew_onnx_import *im)
 {
-    const Ew__OnnxGraph *og = im->model->graph;
+    const Ew__OnnxGraph *og = im->graph;
     EW_CHECK(og->n_output > 0, EW_ERR_FORMAT, "the graph has no outputs");
     for (size_t i = 0; i < og->n_output; i++)
         EW_TRY(add_output(im, ew_onnx_text(og->output[i]->name)));
@@ -191,25 +183,28 @@ static ew_err add_outputs(struct ew_onnx_import *im)
 
 /* ---- The whole ---- */
 
-static ew_err build(struct ew_onnx_import *im)
+ew_err ew_onnx_begin(struct ew_onnx_import *im)
 {
-    const Ew__OnnxGraph *og = im->model->graph;
-    EW_TRY(ew_onnx_wire_init(&im->wire, og, &im->file.arena));
+    EW_TRY(ew_onnx_wire_init(&im->wire, im->graph, &im->file->arena));
     const size_t n = (size_t)im->wire.n_names;
-    im->value = ew_arena_array(&im->file.arena, n, sizeof(*im->value));
-    im->needed = ew_arena_array(&im->file.arena, n, sizeof(*im->needed));
+    im->value = ew_arena_array(&im->file->arena, n, sizeof(*im->value));
+    im->needed = ew_arena_array(&im->file->arena, n, sizeof(*im->needed));
     EW_CHECK(im->value && im->needed, EW_ERR_MEMORY, "no memory for %zu values", n);
     for (size_t i = 0; i < n; i++)
         im->value[i] = -1;
-    EW_TRY(ew_onnx_find_ops(im));
+    return ew_onnx_find_ops(im);
+}
+
+static ew_err build(struct ew_onnx_import *im)
+{
+    EW_TRY(ew_onnx_begin(im));
     mark_needed(im);
     EW_TRY(add_inputs(im));
-    EW_TRY(add_constants(im));
+    EW_TRY(ew_onnx_add_constants(im));
     for (int o = 0; o < im->wire.n_nodes; o++)
         EW_TRY(ew_onnx_import_node(im, im->wire.order[o]));
     return add_outputs(im);
 }
-
 /* From ONNX's order to the one in which it runs. */
 static ew_err settle(struct ew_onnx_import *im)
 {
@@ -220,7 +215,7 @@ static ew_err settle(struct ew_onnx_import *im)
     EW_TRY(ew_graph_find_shuffles(g));
     EW_TRY(ew_graph_channels_last(g));
     EW_TRY(ew_graph_sweep(g));
-    EW_TRY(ew_onnx_file_keep(&im->file, g));
+    EW_TRY(ew_onnx_file_keep(im->file, g));
     EW_TRY(ew_graph_infer(g));
     return ew_graph_check(g);
 }
@@ -228,9 +223,13 @@ static ew_err settle(struct ew_onnx_import *im)
 static ew_err unpack(struct ew_onnx_import *im, const void *bytes, size_t size)
 {
     ProtobufCMessage *m;
-    EW_TRY(ew_onnx_unpack(&im->file, bytes, size, &ew__onnx_model__descriptor, &m));
+    EW_TRY(ew_onnx_unpack(im->file, bytes, size, &ew__onnx_model__descriptor, &m));
     im->model = (const Ew__OnnxModel *)(const void *)m;
-    return check_model(im->model);
+    EW_TRY(check_model(im->model));
+    im->graph = im->model->graph;
+    im->opsets = im->model->opset_import;
+    im->n_opsets = im->model->n_opset_import;
+    return ew_onnx_find_functions(im);
 }
 
 /* Setting a note looks through those before it: a made file with a million would take for ever. */
@@ -249,7 +248,7 @@ static ew_err keep_notes(struct ew_onnx_import *im)
 
 static ew_err import(struct ew_onnx_import *im)
 {
-    const char *name = ew_onnx_text(im->model->graph->name);
+    const char *name = ew_onnx_text(im->graph->name);
     EW_TRY(ew_graph_new(*name ? name : "onnx", &im->g));
     EW_TRY(build(im));
     EW_TRY(keep_notes(im));
@@ -262,17 +261,20 @@ static ew_err finish(struct ew_onnx_import *im, ew_err e, struct ew_graph **out)
         *out = im->g;
     else
         ew_graph_free(im->g);
-    const ew_err named = ew_fail_in(e, "%s", im->file.path);
+    const ew_err named = ew_fail_in(e, "%s", im->file->path);
     ew_onnx_wire_fini(&im->wire);
-    ew_onnx_file_fini(&im->file);
+    ew_names_fini(&im->shared->functions);
+    ew_onnx_file_fini(im->file);
     return named;
 }
 
 ew_err ew_onnx_parse(const void *bytes, size_t size, const char *name,
                      const struct ew_onnx_opts *opts, struct ew_graph **out)
 {
-    struct ew_onnx_import im = {.opts = opts};
-    ew_onnx_file_init(&im.file, name, true);
+    struct ew_onnx_file file;
+    struct ew_onnx_shared shared = EW_ONNX_SHARED;
+    struct ew_onnx_import im = {.file = &file, .shared = &shared, .opts = opts};
+    ew_onnx_file_init(&file, name, true);
     ew_err e = unpack(&im, bytes, size);
     if (e == EW_OK)
         e = import(&im);
@@ -284,8 +286,10 @@ EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts, st
     char *bytes;
     size_t size;
     EW_TRY(ew_file_read(path, MAX_FILE, &bytes, &size));
-    struct ew_onnx_import im = {.opts = opts};
-    ew_onnx_file_init(&im.file, path, false);
+    struct ew_onnx_file file;
+    struct ew_onnx_shared shared = EW_ONNX_SHARED;
+    struct ew_onnx_import im = {.file = &file, .shared = &shared, .opts = opts};
+    ew_onnx_file_init(&file, path, false);
     ew_err e = unpack(&im, bytes, size);
     free(bytes); /* the messages have their own copies */
     if (e == EW_OK)

@@ -8,20 +8,47 @@
 #include "graph/graph.h"
 #include "graph/onnx.h"
 
-/* An import in progress. */
+/* What the import of a file and of the bodies in it (functions, branches, loops) share. */
+struct ew_onnx_shared {
+    struct ew_names functions; /* "domain:name": which of the model's */
+    int64_t nodes_left;        /* that bodies may still add */
+    int64_t bytes_left;        /* of graphs in attributes that may still be unpacked */
+};
+#define EW_ONNX_SHARED                                                                             \
+    {                                                                                              \
+        .nodes_left = 1 << 18, .bytes_left = (int64_t)1 << 28                                      \
+    }
+
+/* An import in progress: of the file's graph, or of a body. */
 struct ew_onnx_import {
-    struct ew_onnx_file file;
+    struct ew_onnx_file *file;
+    struct ew_onnx_shared *shared;
     const Ew__OnnxModel *model;
+    const Ew__OnnxGraph *graph; /* the model's, or the body's */
+    Ew__OnnxOpset *const *opsets;
+    size_t n_opsets;
+    const struct ew_onnx_import *outer; /* of a branch or loop: where its other values are */
+    const struct ew_onnx_node *call;    /* within a function: the node that calls it */
+    const Ew__OnnxFunction *function;
+    int depth;
     const struct ew_onnx_opts *opts;
     struct ew_onnx_wire wire;
     struct ew_graph *g;
-    const struct ew_op **op; /* by node of the file */
+    const struct ew_op **op; /* by node of the graph; NULL: a body is imported in its place */
     int *value;              /* by value of the wiring: value of g, or -1 */
     bool *needed;            /* by value of the wiring: some shape depends on what it holds */
 };
 
-/* The opset of a domain; fails where the file does not say. */
-ew_err ew_onnx_opset(const Ew__OnnxModel *m, const char *domain, int *out);
+/* Fails where the default domain's opset is too new. */
+ew_err ew_onnx_check_opset(Ew__OnnxOpset *const *list, size_t n);
+
+/* The wiring, the operators and room for the values of im->graph. */
+ew_err ew_onnx_begin(struct ew_onnx_import *im);
+ew_err ew_onnx_add_constants(struct ew_onnx_import *im);
+
+/* Reads an attribute as it stands. */
+ew_err ew_onnx_read_attr(struct ew_onnx_import *im, const Ew__OnnxAttr *a,
+                         struct ew_onnx_attr *out);
 
 /* Finds the operator of each node; the error names the first that is missing. */
 ew_err ew_onnx_find_ops(struct ew_onnx_import *im);
@@ -31,6 +58,18 @@ ew_err ew_onnx_upgrade(struct ew_onnx_import *im, struct ew_onnx_node *n, int *i
 
 /* Adds node k of the file to the graph. */
 ew_err ew_onnx_import_node(struct ew_onnx_import *im, int node);
+
+/* ---- Bodies (onnx_body.c) ---- */
+
+/* Enters the model's functions into im->shared. */
+ew_err ew_onnx_find_functions(struct ew_onnx_import *im);
+/* The node calls a function, or is a branch or a loop. */
+bool ew_onnx_is_call(const struct ew_onnx_import *im, const Ew__OnnxNode *n);
+/* Bits of the inputs whose value must be known, as an operator's known_in. */
+unsigned ew_onnx_call_known(const struct ew_onnx_import *im, int node);
+/* Imports the body of such a node; n has its inputs and attributes. */
+ew_err ew_onnx_import_call(struct ew_onnx_import *im, const Ew__OnnxNode *from,
+                           const struct ew_onnx_node *n, int *out);
 
 /* The same as ew_onnx_load from bytes; `name` is for messages. */
 ew_err ew_onnx_parse(const void *bytes, size_t size, const char *name,

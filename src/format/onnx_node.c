@@ -4,6 +4,8 @@
 
 #include "format/onnx_import.h"
 
+#define OPSET_MAX 24
+
 /* AttributeProto.AttributeType */
 enum { FLOAT = 1, INT, STRING, TENSOR, GRAPH, FLOATS, INTS };
 
@@ -25,7 +27,7 @@ static int attr_type(const Ew__OnnxAttr *a)
     return a->n_ints ? INTS : 0;
 }
 
-static ew_err read_attr(struct ew_onnx_import *im, const Ew__OnnxAttr *a, struct ew_onnx_attr *out)
+ew_err ew_onnx_read_attr(struct ew_onnx_import *im, const Ew__OnnxAttr *a, struct ew_onnx_attr *out)
 {
     *out = (struct ew_onnx_attr){.name = ew_onnx_text(a->name), .type = EW_ONNX_OTHER};
     char *text;
@@ -39,7 +41,7 @@ static ew_err read_attr(struct ew_onnx_import *im, const Ew__OnnxAttr *a, struct
         out->i = a->i;
         return EW_OK;
     case STRING:
-        text = ew_arena_alloc(&im->file.arena, a->s.len + 1);
+        text = ew_arena_alloc(&im->file->arena, a->s.len + 1);
         EW_CHECK(text, EW_ERR_MEMORY, "no memory for attribute %.100s", out->name);
         if (a->s.len)
             memcpy(text, a->s.data, a->s.len);
@@ -49,7 +51,7 @@ static ew_err read_attr(struct ew_onnx_import *im, const Ew__OnnxAttr *a, struct
     case TENSOR:
         EW_CHECK(a->t, EW_ERR_FORMAT, "attribute %.100s: its tensor is missing", out->name);
         out->type = EW_ONNX_TENSOR;
-        return ew_onnx_tensor(&im->file, a->t, out->name, &im->g->arena, &out->tensor);
+        return ew_onnx_tensor(im->file, a->t, out->name, &im->g->arena, &out->tensor);
     case FLOATS:
         out->type = EW_ONNX_FLOATS;
         out->n = (int64_t)a->n_floats;
@@ -65,6 +67,27 @@ static ew_err read_attr(struct ew_onnx_import *im, const Ew__OnnxAttr *a, struct
     }
 }
 
+/* Within a function an attribute may be one of the call's, or have the function's default. */
+static ew_err read_reference(struct ew_onnx_import *im, const Ew__OnnxAttr *a,
+                             struct ew_onnx_attr *out, bool *there)
+{
+    EW_CHECK(im->function, EW_ERR_FORMAT, "attribute %.100s belongs to a function",
+             ew_onnx_text(a->name));
+    const struct ew_onnx_attr *given = ew_onnx_attr(im->call, a->ref_attr_name);
+    *there = given != NULL;
+    if (given)
+        *out = *given;
+    for (size_t i = 0; !*there && i < im->function->n_attribute_proto; i++) {
+        const Ew__OnnxAttr *def = im->function->attribute_proto[i];
+        if (strcmp(ew_onnx_text(def->name), a->ref_attr_name) != 0)
+            continue;
+        EW_TRY(ew_onnx_read_attr(im, def, out));
+        *there = true;
+    }
+    out->name = ew_onnx_text(a->name);
+    return EW_OK;
+}
+
 static ew_err read_attrs(struct ew_onnx_import *im, const Ew__OnnxNode *from,
                          struct ew_onnx_node *n)
 {
@@ -72,12 +95,14 @@ static ew_err read_attrs(struct ew_onnx_import *im, const Ew__OnnxNode *from,
              "has %zu attributes, at most %d are read", from->n_attribute, EW_ONNX_MAX_ATTRS);
     for (size_t i = 0; i < from->n_attribute; i++) {
         const Ew__OnnxAttr *a = from->attribute[i];
-        EW_CHECK(!a->ref_attr_name || !*a->ref_attr_name, EW_ERR_UNSUPPORTED,
-                 "attribute %.100s belongs to a function", ew_onnx_text(a->name));
         EW_CHECK(!ew_onnx_attr(n, ew_onnx_text(a->name)), EW_ERR_FORMAT,
                  "attribute %.100s is there twice", ew_onnx_text(a->name));
-        EW_TRY(read_attr(im, a, &n->attrs[n->n_attrs]));
-        n->n_attrs++;
+        bool there = true;
+        if (a->ref_attr_name && *a->ref_attr_name)
+            EW_TRY(read_reference(im, a, &n->attrs[n->n_attrs], &there));
+        else
+            EW_TRY(ew_onnx_read_attr(im, a, &n->attrs[n->n_attrs]));
+        n->n_attrs += there;
     }
     return EW_OK;
 }
@@ -89,10 +114,11 @@ static const char *plain_domain(const char *domain)
     return domain && strcmp(domain, "ai.onnx") != 0 ? domain : "";
 }
 
-ew_err ew_onnx_opset(const Ew__OnnxModel *m, const char *domain, int *out)
+/* The opset of a domain; fails where the file does not say. */
+static ew_err find_opset(Ew__OnnxOpset *const *list, size_t n, const char *domain, int *out)
 {
-    for (size_t i = 0; i < m->n_opset_import; i++) {
-        const Ew__OnnxOpset *o = m->opset_import[i];
+    for (size_t i = 0; i < n; i++) {
+        const Ew__OnnxOpset *o = list[i];
         if (strcmp(plain_domain(o->domain), plain_domain(domain)) != 0)
             continue;
         EW_CHECK(o->version >= 1 && o->version <= 1000, EW_ERR_FORMAT, "opset is %lld",
@@ -108,27 +134,39 @@ ew_err ew_onnx_opset(const Ew__OnnxModel *m, const char *domain, int *out)
                    *plain_domain(domain) ? domain : "ai.onnx");
 }
 
+ew_err ew_onnx_check_opset(Ew__OnnxOpset *const *list, size_t n)
+{
+    int opset = 0;
+    if (find_opset(list, n, "", &opset) == EW_OK) /* else each node says what it misses */
+        EW_CHECK(opset <= OPSET_MAX, EW_ERR_UNSUPPORTED, "opset %d is not supported, only up to %d",
+                 opset, OPSET_MAX);
+    return EW_OK;
+}
+
 static ew_err find_op(const struct ew_onnx_import *im, int node, const struct ew_op **out)
 {
-    const Ew__OnnxNode *n = im->model->graph->node[node];
+    const Ew__OnnxNode *n = im->graph->node[node];
     char label[EW_ONNX_LABEL];
     int opset;
     const char *type = ew_onnx_text(n->op_type);
-    const ew_err e = ew_onnx_opset(im->model, n->domain, &opset);
+    *out = NULL;
+    if (ew_onnx_is_call(im, n))
+        return EW_OK;
+    const ew_err e = find_opset(im->opsets, im->n_opsets, n->domain, &opset);
     if (e != EW_OK)
-        return ew_fail_in(e, "node %s", ew_onnx_label(im->model->graph, node, label));
+        return ew_fail_in(e, "node %s", ew_onnx_label(im->graph, node, label));
     *out = ew_op_find_onnx(type, plain_domain(n->domain));
     const char *domain = *plain_domain(n->domain) ? n->domain : "ai.onnx";
     EW_CHECK(*out, EW_ERR_UNSUPPORTED,
              "operator %.100s (%.100s, opset %d) of node %s is not supported", type, domain, opset,
-             ew_onnx_label(im->model->graph, node, label));
+             ew_onnx_label(im->graph, node, label));
     return EW_OK;
 }
 
 ew_err ew_onnx_find_ops(struct ew_onnx_import *im)
 {
     const struct ew_onnx_wire *w = &im->wire;
-    im->op = ew_arena_array(&im->file.arena, (size_t)w->n_nodes, sizeof(*im->op));
+    im->op = ew_arena_array(&im->file->arena, (size_t)w->n_nodes, sizeof(*im->op));
     EW_CHECK(im->op, EW_ERR_MEMORY, "no memory for %d nodes", w->n_nodes);
     for (int o = 0; o < w->n_nodes; o++)
         EW_TRY(find_op(im, w->order[o], &im->op[w->order[o]]));
@@ -158,17 +196,18 @@ static ew_err name_outputs(struct ew_onnx_import *im, int node, const int *out, 
 static ew_err import_node(struct ew_onnx_import *im, int node, const char *label)
 {
     const struct ew_onnx_wire *w = &im->wire;
-    const Ew__OnnxNode *from = im->model->graph->node[node];
+    const Ew__OnnxNode *from = im->graph->node[node];
     struct ew_onnx_node n = {.type = from->op_type,
                              .domain = plain_domain(from->domain),
                              .name = label,
                              .n_in = w->first_in[node + 1] - w->first_in[node],
                              .n_out = w->first_out[node + 1] - w->first_out[node]};
     EW_CHECK(n.n_out > 0, EW_ERR_FORMAT, "has no outputs");
-    EW_TRY(ew_onnx_opset(im->model, from->domain, &n.opset));
-    int *in = ew_arena_array(&im->file.arena, (size_t)n.n_in, sizeof(*in));
-    int *used = ew_arena_array(&im->file.arena, (size_t)n.n_out, sizeof(*used));
-    int *out = ew_arena_array(&im->file.arena, (size_t)n.n_out, sizeof(*out));
+    if (im->op[node])
+        EW_TRY(find_opset(im->opsets, im->n_opsets, from->domain, &n.opset));
+    int *in = ew_arena_array(&im->file->arena, (size_t)n.n_in, sizeof(*in));
+    int *used = ew_arena_array(&im->file->arena, (size_t)n.n_out, sizeof(*used));
+    int *out = ew_arena_array(&im->file->arena, (size_t)n.n_out, sizeof(*out));
     EW_CHECK(in && used && out, EW_ERR_MEMORY, "no memory");
     for (int i = 0; i < n.n_in; i++)
         in[i] = w->in[w->first_in[node] + i] < 0 ? -1 : im->value[w->in[w->first_in[node] + i]];
@@ -179,18 +218,22 @@ static ew_err import_node(struct ew_onnx_import *im, int node, const char *label
     n.in = in;
     n.out_used = used;
     EW_TRY(read_attrs(im, from, &n));
-    EW_TRY(ew_onnx_upgrade(im, &n, in));
     const int n_before = im->g->n_values;
-    EW_TRY(ew_onnx_import(im->g, im->op[node], &n, out));
+    if (im->op[node]) {
+        EW_TRY(ew_onnx_upgrade(im, &n, in));
+        EW_TRY(ew_onnx_import(im->g, im->op[node], &n, out));
+    } else {
+        EW_TRY(ew_onnx_import_call(im, from, &n, out));
+    }
     return name_outputs(im, node, out, n_before);
 }
 
 ew_err ew_onnx_import_node(struct ew_onnx_import *im, int node)
 {
     char label[EW_ONNX_LABEL];
-    ew_onnx_label(im->model->graph, node, label);
+    ew_onnx_label(im->graph, node, label);
     const ew_err e = import_node(im, node, label);
     if (e == EW_OK || strncmp(ew_error_message(), "node ", 5) == 0)
         return e; /* shape inference has named it already */
-    return ew_fail_in(e, "node %s (%.100s)", label, im->model->graph->node[node]->op_type);
+    return ew_fail_in(e, "node %s (%.100s)", label, im->graph->node[node]->op_type);
 }

@@ -83,10 +83,6 @@ static void versions(void)
     REFUSED(EW_ERR_FORMAT, "node conv1: the file names no opset", b.model.n_opset_import = 0);
     REFUSED(EW_ERR_FORMAT, "no opset for domain \"com.x\"",
             relu->domain = ew_build_text(&b, "com.x"));
-    Ew__OnnxFunction f, *list[] = {&f};
-    ew__onnx_function__init(&f);
-    REFUSED(EW_ERR_UNSUPPORTED, "function Block (my)", f.name = ew_build_text(&b, "Block");
-            f.domain = ew_build_text(&b, "my"); b.model.functions = list; b.model.n_functions = 1);
 }
 
 static void wiring(void)
@@ -158,7 +154,7 @@ static void nodes(void)
             ew_build_ints(&b, conv, "pads", "1,1,1,1"));
     REFUSED(EW_ERR_LIMIT, "has 30 attributes",
             for (int i = 0; i < 29; i++) ew_build_ints(&b, conv, "pads", "1"));
-    REFUSED(EW_ERR_UNSUPPORTED, "belongs to a function",
+    REFUSED(EW_ERR_FORMAT, "belongs to a function",
             ew_build_attr(&b, conv, "group", EW_PB_ATTR_INT)->ref_attr_name =
                 ew_build_text(&b, "g"));
     REFUSED(EW_ERR_ARG, "node conv1 (Conv)", conv->n_input = 1);
