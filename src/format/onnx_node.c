@@ -7,7 +7,7 @@
 #define OPSET_MAX 24
 
 /* AttributeProto.AttributeType */
-enum { FLOAT = 1, INT, STRING, TENSOR, GRAPH, FLOATS, INTS };
+enum { FLOAT = 1, INT, STRING, TENSOR, GRAPH, FLOATS, INTS, STRINGS };
 
 /* Files of IR 1 do not say the type; then it is what is there. */
 static int attr_type(const Ew__OnnxAttr *a)
@@ -25,6 +25,28 @@ static int attr_type(const Ew__OnnxAttr *a)
     if (a->n_floats)
         return FLOATS;
     return a->n_ints ? INTS : 0;
+}
+
+/* A list of strings as one, divided by commas. */
+static ew_err join_strings(struct ew_onnx_import *im, const Ew__OnnxAttr *a,
+                           struct ew_onnx_attr *out)
+{
+    size_t size = 1;
+    for (size_t i = 0; i < a->n_strings; i++)
+        size += a->strings[i].len + 1;
+    char *text = ew_arena_alloc(&im->file->arena, size), *at = text;
+    EW_CHECK(text, EW_ERR_MEMORY, "no memory for attribute %.100s", out->name);
+    for (size_t i = 0; i < a->n_strings; i++) {
+        if (i)
+            *at++ = ',';
+        if (a->strings[i].len)
+            memcpy(at, a->strings[i].data, a->strings[i].len);
+        at += a->strings[i].len;
+    }
+    *at = '\0';
+    out->type = EW_ONNX_STRING;
+    out->s = text;
+    return EW_OK;
 }
 
 ew_err ew_onnx_read_attr(struct ew_onnx_import *im, const Ew__OnnxAttr *a, struct ew_onnx_attr *out)
@@ -62,6 +84,8 @@ ew_err ew_onnx_read_attr(struct ew_onnx_import *im, const Ew__OnnxAttr *a, struc
         out->n = (int64_t)a->n_ints;
         out->ints = a->ints;
         return EW_OK;
+    case STRINGS:
+        return join_strings(im, a, out);
     default:
         return EW_OK;
     }

@@ -235,7 +235,7 @@ static void conformance(void)
     if (tally.n_words)
         return;
     EW_EXPECT_INT(tally.wrong, 0);
-    EW_EXPECT(node >= 800);
+    EW_EXPECT(node >= 840);
     EW_EXPECT_INT(converted, 82);
     EW_EXPECT_INT(operators, 35);
 }
