@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What training alone runs, on layers of the networks that matter: few positions and dense layers
- * forward and backward with their update, Winograd's filter gradient, and Winograd of few
+/* What training alone runs, on layers of the networks that matter: small feature maps and dense
+ * layers forward and backward with their update, Winograd's filter gradient, and Winograd of few
  * channels. */
 #include "lab.h"
 #include "ref_conv.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/candidates.h"
 #include "backend/cpu/cpu_backend.h"
 
 /* ---- Which there are ---- */
@@ -194,6 +195,13 @@ ew_err ew_backend_offer(const struct ew_kernel_query *query, struct ew_kernel ou
     *n = query->be->type->offer(query, out);
     EW_ASSERT(*n >= 0 && *n <= EW_OFFERS);
     return EW_OK;
+}
+
+int ew_backend_candidates(const struct ew_kernel_query *query, struct ew_kernel_candidate *out,
+                          int most)
+{
+    const struct ew_backend_type *type = query->be->type;
+    return type->candidates ? type->candidates(query, out, most) : 0;
 }
 
 bool ew_backend_task(const struct ew_backend *be, enum ew_task task, const struct ew_optimizer *o,

@@ -19,6 +19,8 @@
 
 #include "backend/backend.h"
 
+struct ew_kernel_candidate;
+
 struct ew_backend_type {
     const char *name; /* before the ':' of a device */
     const char *help; /* one line: what it runs on */
@@ -44,6 +46,9 @@ struct ew_backend_type {
 
     /* Kernels, best first; returns how many, up to EW_OFFERS. */
     int (*offer)(const struct ew_kernel_query *query, struct ew_kernel *out);
+    /* For ew_backend_candidates (candidates.h); NULL: it does not say. */
+    int (*candidates)(const struct ew_kernel_query *query, struct ew_kernel_candidate *out,
+                      int most);
     bool (*task)(const struct ew_backend *be, enum ew_task task, const struct ew_optimizer *o,
                  struct ew_kernel *out);
 

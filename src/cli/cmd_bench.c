@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "bench/bench.h"
 #include "cli/bench_side.h"
+#include "cli/bench_why.h"
 #include "cli/cmd.h"
 #include "cli/network.h"
 #include "cli/recording.h"
@@ -21,7 +22,7 @@ struct opts {
     int64_t threads, warmup, iters, trials, memory_limit;
     double power_seconds;
     int protocol;
-    const char *db, *eval, *power_from;
+    const char *db, *eval, *power_from, *why;
     struct ew_classifier_opts images;
 };
 
@@ -50,6 +51,9 @@ static const struct ew_field table[] = {
      .help = "measure kernels here and remember the fastest, instead of choosing by rules"},
     {.name = "profile", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, profile),
      .help = "a table of all steps: time, share, GFLOP/s, share of the peak, kernel"},
+    {.name = "why", .type = EW_FIELD_STR, .offset = offsetof(struct opts, why), .metavar = "STEP",
+     .help = "instead of timing: the kernels that could run this step (a name or number of "
+             "--profile), their estimates, with --tune their times, and why one was chosen"},
     {.name = "plain", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, plain),
      .help = "the graph as it is: a step for every operator, nothing folded or fused"},
     {.name = "protocol", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, protocol),
@@ -325,15 +329,16 @@ static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struc
     const struct ew_plan_opts po = {
         .tuner = tuner,
         .mode = o->train ? EW_PLAN_TRAIN : EW_PLAN_INFER,
+        .dry = o->why != NULL,
         .optimize = !o->reference && !o->plain,
-        .consume = !o->train && !o->reference && !o->plain,
+        .consume = !o->train && !o->why && !o->reference && !o->plain,
         .update = o->train,
         .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 1e-4, .momentum = 0.9},
         .memory_limit = (size_t)o->memory_limit,
         .backend = {.threads = (int)o->threads, .reference = o->reference}};
     struct ew_plan *p;
     EW_TRY(ew_plan_compile(g, &po, &p));
-    const ew_err e = bench_plan(c, g, p, rec);
+    const ew_err e = o->why ? ew_bench_why(p, o->why, o->tune, c->json) : bench_plan(c, g, p, rec);
     ew_plan_free(p);
     return e;
 }
@@ -365,8 +370,8 @@ static ew_err run_several(struct ew_cmd_call *c, struct ew_tuner *tuner)
 static ew_err check_several(const struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
-    EW_CHECK(!o->train && !o->profile && !o->memory_limit, EW_ERR_USAGE,
-             "--train, --profile and --memory-limit are for one network");
+    EW_CHECK(!o->train && !o->profile && !o->why && !o->memory_limit, EW_ERR_USAGE,
+             "--train, --profile, --why and --memory-limit are for one network");
     EW_CHECK(!o->db || o->protocol == PROTOCOL_NONE, EW_ERR_USAGE,
              "--db is for networks; 'edgewise study' keeps protocols");
     EW_CHECK(o->protocol == PROTOCOL_NONE || (!o->plain && !o->reference && !o->eval), EW_ERR_USAGE,
@@ -387,7 +392,7 @@ static ew_err bench_engine(const struct ew_cmd_call *c, struct ew_recording *rec
              "%s: is compiled: --train, --tune and --memory-limit are too late", c->args[0]);
     ew_err e = ew_side_load(c->args[0], &so, &s);
     if (e == EW_OK)
-        e = bench_plan(c, s.g, s.p, rec);
+        e = o->why ? ew_bench_why(s.p, o->why, false, c->json) : bench_plan(c, s.g, s.p, rec);
     ew_side_fini(&s);
     return e;
 }
@@ -413,6 +418,7 @@ static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
 {
     const struct opts *o = c->opts;
     struct ew_recording rec;
+    EW_CHECK(!o->why || !o->db, EW_ERR_USAGE, "--why measures nothing that --db could keep");
     EW_CHECK(!o->eval, EW_ERR_USAGE, "--eval is for several networks; edgewise eval is for one");
     EW_TRY(ew_recording_begin(c, o->db, &rec));
     const ew_err e =
@@ -448,6 +454,7 @@ const struct ew_cmd ew_cmd_bench = {
         "--protocol engine is the engine study's table, --protocol scale the scaling study's.",
     .examples = "bench resnet50 --threads 1\n"
                 "bench mobilenet_v2 --batch 8 --profile\n"
+                "bench resnet18 --why layer1.0.conv1 --tune\n"
                 "bench net.onnx net.ewe net-int8.ewe --eval cifar10:1000\n"
                 "bench --protocol engine\n"
                 "bench resnet18 --train --batch 16 --memory-limit 300M",

@@ -140,6 +140,8 @@ const char *ew_plan_node_kernel(struct ew_plan *p, int node, const void **packed
 /* True where the node's step knows its input i only by what is packed of it. */
 bool ew_plan_node_packs(const struct ew_plan *p, int node, int i);
 void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *out);
+/* What a step's kernel was asked for; false for steps of the plan's own and updates. */
+bool ew_plan_step_query(const struct ew_plan *p, int step, struct ew_kernel_query *out);
 /* One run with the duration of every step in nanoseconds; the batch must not be split. */
 ew_err ew_plan_run_timed(struct ew_plan *p, int64_t *ns);
 /* The device that it runs on. */

@@ -39,6 +39,15 @@ void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *o
         out->out = s->call.out[0]->shape;
 }
 
+bool ew_plan_step_query(const struct ew_plan *p, int step, struct ew_kernel_query *out)
+{
+    const struct ew_step *s = &p->steps[step];
+    if (s->node < 0 || s->phase == EW_PHASE_UPDATE)
+        return false;
+    *out = (struct ew_kernel_query){s->call.be, p->g->nodes[s->node].op, s->phase, &s->call};
+    return true;
+}
+
 static const struct ew_step *forward_step(const struct ew_plan *p, int node)
 {
     return p->node_step[node] < 0 ? NULL : &p->steps[p->node_step[node]];

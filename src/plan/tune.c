@@ -241,8 +241,8 @@ static int64_t measure(struct trial *t, const struct ew_kernel *k)
     return best;
 }
 
-static int fastest(struct ew_backend *be, const struct ew_kernel_query *query,
-                   const struct ew_kernel *offers, int n)
+void ew_tuner_times(struct ew_backend *be, const struct ew_kernel_query *query,
+                    const struct ew_kernel *offers, int n, int64_t *ns)
 {
     struct trial t = {.be = be, .c = *query->c};
     t.c.out_step = 0; /* its output has no neighbours here */
@@ -251,15 +251,20 @@ static int fastest(struct ew_backend *be, const struct ew_kernel_query *query,
     struct ew_tensor **out = copy_tensors(&t, query->c->out, query->c->n_out);
     t.c.in = in;
     t.c.out = out;
-    int best = 0;
-    int64_t best_ns = INT64_MAX;
-    for (int i = 0; in && out && i < n; i++) {
-        const int64_t ns = measure(&t, &offers[i]);
-        best = ns < best_ns ? i : best;
-        best_ns = ns < best_ns ? ns : best_ns;
-    }
+    for (int i = 0; i < n; i++)
+        ns[i] = in && out ? measure(&t, &offers[i]) : INT64_MAX;
     give_back(&t, 0);
     ew_arena_fini(&t.arena);
+}
+
+static int fastest(struct ew_backend *be, const struct ew_kernel_query *query,
+                   const struct ew_kernel *offers, int n)
+{
+    int64_t ns[EW_OFFERS];
+    int best = 0;
+    ew_tuner_times(be, query, offers, n, ns);
+    for (int i = 1; i < n; i++)
+        best = ns[i] < ns[best] ? i : best;
     return best;
 }
 

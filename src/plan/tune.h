@@ -25,6 +25,11 @@ ew_err ew_tuner_close(struct ew_tuner *t);
 ew_err ew_tuner_pick(struct ew_tuner *t, struct ew_backend *be, const struct ew_kernel_query *query,
                      const struct ew_kernel *offers, int n, int *best);
 
+/* Nanoseconds of the best of a few runs of n forward kernels of `be`, at most EW_OFFERS, on random
+ * inputs; INT64_MAX for one that cannot run. */
+void ew_tuner_times(struct ew_backend *be, const struct ew_kernel_query *query,
+                    const struct ew_kernel *offers, int n, int64_t *ns);
+
 /* How many questions were answered by measuring. */
 int ew_tuner_measured(const struct ew_tuner *t);
 

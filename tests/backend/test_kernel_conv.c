@@ -389,8 +389,8 @@ static void walk_forward(const struct ew_kernels *k, const struct way *way)
     }
 }
 
-/* Data gradients as a forward convolution of dy with the filter turned round. */
-static struct ew_conv_shape turned(const struct ew_conv_shape *s)
+/* Data gradients as a forward convolution of dy with the filter rotated by 180 degrees. */
+static struct ew_conv_shape dgrad_shape(const struct ew_conv_shape *s)
 {
     struct ew_conv_shape r = *s;
     r.cin = s->cout;
@@ -403,10 +403,10 @@ static struct ew_conv_shape turned(const struct ew_conv_shape *s)
     return r;
 }
 
-static void turned_gradient(const struct ew_kernels *k, const struct way *way,
-                            const struct ew_conv_shape *s, uint64_t seed)
+static void mirrored_gradient(const struct ew_kernels *k, const struct way *way,
+                              const struct ew_conv_shape *s, uint64_t seed)
 {
-    const struct ew_conv_shape r = turned(s);
+    const struct ew_conv_shape r = dgrad_shape(s);
     struct conv_data d = {0};
     data_init(&d, s, seed);
     double *want = test_zeros(d.n_x);
@@ -426,14 +426,14 @@ static void turned_gradient(const struct ew_kernels *k, const struct way *way,
     free(want);
 }
 
-static void walk_turned(const struct ew_kernels *k, const struct way *way)
+static void walk_mirrored(const struct ew_kernels *k, const struct way *way)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const struct ew_conv_shape *s = &cases[i].s, r = turned(s);
+        const struct ew_conv_shape *s = &cases[i].s, r = dgrad_shape(s);
         if (s->axis[1].stride != 1 || s->axis[2].stride != 1 || !way->fits(&r))
             continue;
         ew_test_begin("%s data gradient %s: %s", way->name, k->isa, cases[i].name);
-        turned_gradient(k, way, s, 10 * i + 3);
+        mirrored_gradient(k, way, s, 10 * i + 3);
         ew_test_end();
     }
 }
@@ -489,7 +489,7 @@ int main(void)
             walk_gradients(k, &gradients[g]);
         for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++)
             if (ways[w].run == k->winograd_run || ways[w].run == k->batch_lanes_run)
-                walk_turned(k, &ways[w]);
+                walk_mirrored(k, &ways[w]);
     }
     return ew_test_status();
 }

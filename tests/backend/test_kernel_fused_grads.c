@@ -117,7 +117,7 @@ static void apart(const struct data *d, bool add)
     ew_guard_free(b.partial);
 }
 
-static void at_once(const struct data *d, bool norms, bool add, bool turned)
+static void at_once(const struct data *d, bool norms, bool add, bool reversed)
 {
     const struct ew_kernels *k = d->k;
     const struct ew_conv_shape *s = d->s;
@@ -138,7 +138,7 @@ static void at_once(const struct data *d, bool norms, bool add, bool turned)
     }
     void *scratch = test_scratch(k->fused_grads_scratch(s));
     for (int64_t i = 0; i < tiles; i++) {
-        const int64_t tile = turned ? tiles - 1 - i : i;
+        const int64_t tile = reversed ? tiles - 1 - i : i;
         k->fused_grads_run(&j, tile, tile + 1, scratch);
     }
     k->fused_grads_sum(&j, 0, k->fused_grads_sum_tiles(s));

@@ -47,7 +47,7 @@ static void rows(const struct ew_kernels *k, int64_t n, bool add)
 }
 
 /* Forward, and the sums that go back, over two images of many rows. */
-static void gate(const struct ew_kernels *k, int64_t channels, bool sum, bool add)
+static void channel_scale(const struct ew_kernels *k, int64_t channels, bool sum, bool add)
 {
     enum { BATCH = 2, PIXELS = 131 };
     const int64_t all = BATCH * PIXELS * channels, few = BATCH * channels;
@@ -74,10 +74,10 @@ static void gate(const struct ew_kernels *k, int64_t channels, bool sum, bool ad
     }
     k->channel_scale_run(&g, 0, 100);
     k->channel_scale_run(&g, 100, BATCH * PIXELS);
-    test_close(y, want, all, 1e-6, "gate");
+    test_close(y, want, all, 1e-6, "channel_scale");
     const int64_t tiles = k->channel_scale_sum_tiles(&g);
     k->channel_scale_sum(&g, 0, tiles);
-    test_close(ds, back, few, 1e-4, "gate, back");
+    test_close(ds, back, few, 1e-4, "channel_scale, back");
     struct ew_channel_scale h = g;
     h.ds = again;
     for (int64_t t = tiles - 1; t >= 0; t--)
@@ -150,8 +150,8 @@ int main(void)
             ew_test_end();
             ew_test_begin("products %s%s", k->isa, add ? ", added" : "");
             for (size_t n = 0; n < COUNT(sizes); n++) {
-                gate(k, sizes[n], false, add);
-                gate(k, sizes[n], true, add);
+                channel_scale(k, sizes[n], false, add);
+                channel_scale(k, sizes[n], true, add);
                 mul(k, sizes[n], add);
             }
             ew_test_end();

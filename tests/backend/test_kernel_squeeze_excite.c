@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backward of a batch norm in front of a gate: the factor's gradient and the norm's two sums in
- * one pass, against plain C in double.  tests/plan/test_defer.c runs whole networks. */
+/* The backward of a batch norm in front of squeeze-and-excite: the factor's gradient and the norm's
+ * two sums in one pass, against plain C in double.  tests/plan/test_defer.c runs whole networks. */
 #include "kernel_test.h"
 #include "ref_conv.h"
 
@@ -18,7 +18,7 @@ enum { MEAN, RSTD, SCALE, BIAS, PER };
 
 struct data {
     int64_t images, rows, channels, n, small;
-    float *per[PER], *x, *dm, *gate, *lift, *dgate, *sums, *total;
+    float *per[PER], *x, *dm, *factor, *average_grad, *dfactor, *sums, *total;
     struct ew_batch_norm b;
 };
 
@@ -30,9 +30,9 @@ static void data_init(struct data *d)
         d->per[i] = test_array(d->channels, 31 + i);
     d->x = test_array(d->n, 1);
     d->dm = test_array(d->n, 3);
-    d->gate = test_array(d->small, 5);
-    d->lift = test_array(d->small, 7);
-    d->dgate = test_array(d->small, 9);
+    d->factor = test_array(d->small, 5);
+    d->average_grad = test_array(d->small, 7);
+    d->dfactor = test_array(d->small, 9);
     d->sums = test_array(4 * d->small, 11);
     d->total = test_array(2 * d->channels, 13);
     d->b.rows = d->images * d->rows;
@@ -49,7 +49,7 @@ static void data_init(struct data *d)
 
 static void data_fini(struct data *d)
 {
-    float *const all[] = {d->x, d->dm, d->gate, d->lift, d->dgate, d->sums, d->total};
+    float *const all[] = {d->x, d->dm, d->factor, d->average_grad, d->dfactor, d->sums, d->total};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         ew_guard_free(all[i]);
     for (int i = 0; i < PER; i++)
@@ -86,31 +86,32 @@ static void keep_off_kinks(struct data *d)
 
 static void gated(const struct ew_kernels *k, struct data *d)
 {
-    double *dgate = test_zeros(d->small), *total = test_zeros(2 * d->channels);
+    double *dfactor = test_zeros(d->small), *total = test_zeros(2 * d->channels);
     const double by = 1 / (double)d->rows;
     struct ew_squeeze_excite_norm g = {
-        .norm = &d->b, .dgate = d->dgate, .add = true, .sums = d->sums};
+        .norm = &d->b, .dfactor = d->dfactor, .add = true, .sums = d->sums};
     keep_off_kinks(d);
     for (int64_t i = 0; i < d->small; i++)
-        dgate[i] = (double)d->dgate[i];
+        dfactor[i] = (double)d->dfactor[i];
     for (int64_t i = 0; i < d->n; i++) {
         const int64_t c = i % d->channels, at = i / d->channels / d->rows * d->channels + c;
         const double z = z_of(d, i), dm = (double)d->dm[i];
-        dgate[at] += dm * ref_act(d->b.act, z, 0, 0.5);
-        const double dz = (dm * (double)d->gate[at] + (double)d->lift[at] * by) * slope(&d->b, z);
+        dfactor[at] += dm * ref_act(d->b.act, z, 0, 0.5);
+        const double dz =
+            (dm * (double)d->factor[at] + (double)d->average_grad[at] * by) * slope(&d->b, z);
         total[c] += dz;
         total[d->channels + c] += dz * ((double)d->x[i] - (double)d->per[MEAN][c]);
     }
     for (int64_t t = k->squeeze_excite_tiles(&g) - 1; t >= 0; t--)
         k->squeeze_excite_run(&g, t, t + 1);
-    d->b.gate = d->gate;
-    d->b.lift = d->lift;
-    d->b.lift_by = (float)by;
+    d->b.factor = d->factor;
+    d->b.average_grad = d->average_grad;
+    d->b.average_scale = (float)by;
     k->squeeze_excite_total(&g, d->total);
-    test_close(d->dgate, dgate, d->small, 1e-5 * (1 + test_scale(dgate, d->small)), "factor");
+    test_close(d->dfactor, dfactor, d->small, 1e-5 * (1 + test_scale(dfactor, d->small)), "factor");
     test_close(d->total, total, 2 * d->channels, 1e-5 * (1 + test_scale(total, 2 * d->channels)),
                "sums");
-    free(dgate);
+    free(dfactor);
     free(total);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels for few positions, dense layers and many zeros of every instruction set against the
- * reference in double, between guard pages, with the tiles in one range and in many. */
+/* The kernels for small feature maps, dense layers and many zeros of every instruction set against
+ * the reference in double, between guard pages, with the tiles in one range and in many. */
 #include <float.h>
 #include <string.h>
 

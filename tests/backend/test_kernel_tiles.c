@@ -57,7 +57,7 @@ static void forward(const struct ew_kernels *k, struct ew_conv_shape s, bool win
 }
 
 /* Winograd with filters as they lie, in one range of tiles and one by one. */
-static void raw(const struct ew_kernels *k, struct ew_conv_shape s, bool flip)
+static void unpacked(const struct ew_kernels *k, struct ew_conv_shape s, bool flip)
 {
     const int64_t n = ref_conv_out_count(&s);
     float *x = test_array(ref_conv_in_count(&s), 1), *w = test_array(ref_conv_filter_count(&s), 2);
@@ -68,7 +68,7 @@ static void raw(const struct ew_kernels *k, struct ew_conv_shape s, bool flip)
     k->winograd_pack(&s, w, flip, packed, 0, k->winograd_pack_tiles(&s));
     k->winograd_run(&c, 0, k->winograd_tiles(&s), scratch);
     ew_guard_free(scratch);
-    c.shape.raw = true;
+    c.shape.unpacked = true;
     c.flip = flip;
     c.w = w;
     c.y = y;
@@ -129,12 +129,12 @@ static void walk_raw(const struct ew_kernels *k)
         {7, 1, 300, 20, {one, nine, nine}},
         {1, 1, 64, 70, {one, {7, 7, 5, 1, 1, 2}, {7, 7, 5, 1, 1, 2}}}};
     for (int i = 0; i < 4; i++) {
-        ew_test_begin("raw %s, shape %d", k->isa, i);
-        raw(k, shapes[i], false);
-        raw(k, shapes[i], true);
+        ew_test_begin("unpacked %s, shape %d", k->isa, i);
+        unpacked(k, shapes[i], false);
+        unpacked(k, shapes[i], true);
         ew_test_end();
     }
-    EW_EXPECT(k->winograd_raw(&shapes[0]) && !k->winograd_raw(&shapes[2]));
+    EW_EXPECT(k->winograd_unpacked(&shapes[0]) && !k->winograd_unpacked(&shapes[2]));
 }
 
 int main(void)

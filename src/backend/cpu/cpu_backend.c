@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/cpu/catalogue/catalogue.h"
 #include "backend/cpu/cpu_offer.h"
 #include "base/clock.h"
 #include "base/flush.h"
@@ -259,6 +260,7 @@ const struct ew_backend_type ew_cpu_type = {.name = "cpu",
                                             .map = map,
                                             .address = address,
                                             .offer = ew_cpu_offer,
+                                            .candidates = ew_cpu_candidates,
                                             .task = ew_cpu_task,
                                             .load = load,
                                             .unload = unload,

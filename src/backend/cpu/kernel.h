@@ -66,7 +66,7 @@ struct ew_conv_shape {
      * channels.
      */
     int32_t x_step, y_step;
-    bool raw; /* winograd only, where winograd_raw says so: w is not packed */
+    bool unpacked; /* winograd only, where winograd_unpacked says so: w is not packed */
 };
 
 /* What is done to a convolution's sums before they are stored:
@@ -102,7 +102,7 @@ struct ew_conv {
     const struct ew_winograd_5x5_pool *pool;
     struct ew_epilogue end;
     const struct ew_batch_norm *norm; /* where shape.normed; its x, y and rows do not count */
-    bool flip;                        /* where shape.raw: as with winograd_pack */
+    bool flip;                        /* where shape.unpacked: as with winograd_pack */
     /* conv and depthwise: the statistics of what is written, for a batch norm that reads it: its
      * `partial`, in splits of ew_stats_split.rows.  NULL: not wanted. */
     float *stats;
@@ -148,8 +148,8 @@ struct ew_fused_grads {
                          wanted */
 };
 
-/* Convolutions of few positions and dense layers, in training (see kernel/unpacked/tap_pairs.h).
- * Filters change at each step and are read where they lie, once. */
+/* Convolutions on small feature maps and dense layers, in training (see
+ * kernel/unpacked/tap_pairs.h). Filters change at each step and are read where they lie, once. */
 struct ew_unpacked_conv {
     struct ew_conv_shape shape;
     const float *x, *w;
@@ -237,10 +237,10 @@ struct ew_batch_norm {
     int64_t splits;     /* of others, backward; 0: batch_splits */
     int64_t split_rows; /* and forward: rows of each but the last; 0: batch_splits of equal size */
     const float *dy;
-    /* batch_back_apply: dy times gate plus `lift_by` times lift is what counts, [image][channels],
-     * of `image` rows each; NULL: dy itself. */
-    const float *gate, *lift;
-    float lift_by;
+    /* batch_back_apply in front of squeeze-and-excite: the gradient is dy factor + average_scale
+     * average_grad, both [image][channels], of `image` rows each; NULL: dy itself. */
+    const float *factor, *average_grad;
+    float average_scale;
     int64_t image;
     float *dx, *dadd;      /* dadd: gradient of `add`; NULL: not wanted */
     float *dscale, *dbias; /* [channels] */
@@ -249,12 +249,14 @@ struct ew_batch_norm {
 };
 
 /* Of y = act(norm(x)), whose product with a factor a channel and image has the gradient norm->dy:
- * that of the factor, and by images sums from which the norm's are made once `lift` is known. */
+ * that of the factor, and by images sums from which the norm's are made once `average_grad` is
+ * known. */
 struct ew_squeeze_excite_norm {
-    const struct ew_batch_norm *norm; /* with its image; `gate` and `lift` for the total only */
-    float *dgate;                     /* [image][channels] */
-    bool add;                         /* to what that holds */
-    float *sums;                      /* [4][image][channels] */
+    const struct ew_batch_norm
+        *norm;      /* with its image; `factor` and `average_grad` for the total only */
+    float *dfactor; /* [image][channels] */
+    bool add;       /* to what that holds */
+    float *sums;    /* [4][image][channels] */
 };
 
 /* y = x / (k + alpha / size * sum of x^2 over `size` channels around)^beta, [rows, channels]. */
@@ -413,7 +415,10 @@ struct ew_column_sums {
      * describes. */                                                                               \
     X(bool,    winograd_fits,  (const struct ew_conv_shape *s))                                    \
     X(bool,    winograd_pays,  (const struct ew_conv_shape *s, bool train)) /* beside conv */      \
-    X(bool,    winograd_raw,   (const struct ew_conv_shape *s)) /* pays where weights change */     \
+    /* Cycles of one core, estimated; with `train` filters are packed at each run. */              \
+    X(double,  winograd_cycles, (const struct ew_conv_shape *s, bool train))                       \
+    X(double,  conv_cycles,    (const struct ew_conv_shape *s, bool train))                        \
+    X(bool,    winograd_unpacked,   (const struct ew_conv_shape *s)) /* pays where weights change */     \
     X(size_t,  winograd_pack_size, (const struct ew_conv_shape *s))                                \
     X(int64_t, winograd_pack_tiles, (const struct ew_conv_shape *s))                               \
     X(void,    winograd_pack,  (const struct ew_conv_shape *s, const float *w, bool flip, float *packed, int64_t begin, int64_t end)) \
@@ -498,7 +503,7 @@ struct ew_column_sums {
     X(void,    batch_lanes_wgrad_run, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end, void *scratch)) \
     X(int64_t, batch_lanes_wgrad_sum_tiles, (const struct ew_conv_shape *s))                              \
     X(void,    batch_lanes_wgrad_sum, (const struct ew_conv_wgrad *f, int64_t begin, int64_t end))       \
-    /* Few positions, in training: transpose, then run.  Backward: transpose, run, sum. */                   \
+    /* Small feature maps, in training: transpose, then run.  Backward: transpose, run, sum. */                   \
     X(bool,    tap_pairs_fits,     (const struct ew_conv_shape *s))                                    \
     X(bool,    tap_pairs_pays,     (const struct ew_conv_shape *s)) /* beside conv and winograd */     \
     X(uint32_t, tap_pairs_met,     (const struct ew_conv_shape *s)) /* bit t: tap t meets a pixel */    \

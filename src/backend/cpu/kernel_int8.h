@@ -152,6 +152,8 @@ struct ew_qtranspose {
     X(void,    int8_grouped_run,     (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
     /* Winograd's, of 3x3 filters with stride 1; `pays`: sooner done than int8_gemm. */ \
     X(bool,    int8_winograd_fits,     (const struct ew_conv_shape *s))                                    \
+    X(double,  int8_winograd_cycles, (const struct ew_conv_shape *s)) /* estimated, as int8_gemm's */ \
+    X(double,  int8_gemm_cycles, (const struct ew_conv_shape *s)) /* of 3x3 */                      \
     X(bool,    int8_winograd_pays,     (const struct ew_conv_shape *s))                                    \
     X(size_t,  int8_winograd_pack_size, (const struct ew_conv_shape *s))                                   \
     X(int64_t, int8_winograd_pack_tiles, (const struct ew_conv_shape *s))                                  \

@@ -97,9 +97,9 @@ void ew_norm_of_call(const struct ew_call *c, struct ew_batch_norm *out)
     if (!c->gated)
         return;
     out->dy = c->gated->product->data;
-    out->gate = c->gated->factor->data;
-    out->lift = c->gated->average->data;
-    out->lift_by = 1.0f / (float)out->image;
+    out->factor = c->gated->factor->data;
+    out->average_grad = c->gated->average->data;
+    out->average_scale = 1.0f / (float)out->image;
 }
 
 static struct training training_of(const struct ew_call *c)

@@ -140,7 +140,7 @@ static void back_gated(const struct ew_call *c, struct work *w)
     ew_norm_of_call(c->norm, &norm);
     norm.dy = c->dout[0]->data;
     w->gated = (struct ew_squeeze_excite_norm){.norm = &norm,
-                                               .dgate = c->din[w->small]->data,
+                                               .dfactor = c->din[w->small]->data,
                                                .add = adds(c, w->small),
                                                .sums = c->gated->sums};
     ew_pool_run(ew_cpu(c->be)->pool, w->k->squeeze_excite_tiles(&w->gated), squeeze_excite_tiles,

@@ -19,12 +19,12 @@ static size_t plan_scratch(const struct ew_backend *be, size_t bytes)
     return bytes > OWN_BYTES ? ew_share_scratch(be, bytes) : 0;
 }
 
-static bool is_turned(const struct ew_call *c)
+static bool is_channels_first(const struct ew_call *c)
 {
     return ((const struct ew_conv_attr *)c->attr)->turned;
 }
 
-static bool is_banded(const struct ew_call *c)
+static bool is_tiled(const struct ew_call *c)
 {
     return ((const struct ew_conv_attr *)c->attr)->pool == 3;
 }
@@ -38,10 +38,10 @@ static bool resolve(const struct ew_call *c, struct ew_conv_pool *out)
         return false;
     ew_conv_shape_of(&s, &out->shape);
     out->relu = ((const struct ew_conv_attr *)c->attr)->end.act == EW_ACT_RELU;
-    if (is_banded(c))
+    if (is_tiled(c))
         return ew_conv_pool_tiled_fits(&out->shape);
-    return is_turned(c) ? ew_cpu(c->be)->isa->winograd_5x5_fits(&out->shape)
-                        : ew_cpu(c->be)->isa->conv_pool_fits(&out->shape);
+    return is_channels_first(c) ? ew_cpu(c->be)->isa->winograd_5x5_fits(&out->shape)
+                                : ew_cpu(c->be)->isa->conv_pool_fits(&out->shape);
 }
 
 /* ---- Forward: scratch is the packed filters, then that of the threads ---- */
@@ -173,7 +173,7 @@ static struct ew_kernel backward_kernel(const struct ew_backend *be, const struc
 
 /* ---- Channels first ---- */
 
-static ew_err prepare_turned(const struct ew_call *c)
+static ew_err prepare_channels_first(const struct ew_call *c)
 {
     struct ew_conv_pool p;
     EW_CHECK(resolve(c, &p), EW_ERR_INTERNAL, "%s: the convolution has changed", c->name);
@@ -181,14 +181,14 @@ static ew_err prepare_turned(const struct ew_call *c)
     return EW_OK;
 }
 
-static int offer_turned(const struct ew_kernel_query *query, const struct ew_conv_shape *s,
-                        struct ew_kernel *out)
+static int offer_channels_first(const struct ew_kernel_query *query, const struct ew_conv_shape *s,
+                                struct ew_kernel *out)
 {
     if (query->phase == EW_PHASE_BACKWARD && !query->c->din[1])
         return 0;
     out[0] = query->phase == EW_PHASE_FORWARD ? ew_winograd_5x5_forward_kernel(query->be, s)
                                               : ew_winograd_5x5_backward_kernel(query->be, s);
-    out[0].prepare = prepare_turned;
+    out[0].prepare = prepare_channels_first;
     return 1;
 }
 
@@ -217,11 +217,11 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     const struct ew_call *c = query->c;
     if (!c->train || !resolve(c, &p))
         return 0;
-    if (is_turned(c))
-        return offer_turned(query, &p.shape, out);
+    if (is_channels_first(c))
+        return offer_channels_first(query, &p.shape, out);
     if (query->phase == EW_PHASE_BACKWARD && (c->din[0] || !c->din[1]))
         return 0;
-    if (is_banded(c))
+    if (is_tiled(c))
         return offer_tiled(query, &p.shape, out);
     out[0] = query->phase == EW_PHASE_FORWARD ? forward_kernel(query->be, &p.shape)
                                               : backward_kernel(query->be, &p.shape);

@@ -172,7 +172,7 @@ static int64_t pack_tile_count(const struct ew_kernels *k, const struct ew_conv_
 
 void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const float *w)
 {
-    if (p->conv.shape.raw) {
+    if (p->conv.shape.unpacked) {
         p->conv.w = w;
         p->conv.flip = p->method == EW_CONV_WINOGRAD_DGRAD;
         return;
@@ -214,14 +214,14 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 void ew_conv_pass_run(const struct ew_call *c, struct ew_conv_pass *p)
 {
     const struct ew_kernels *k = ew_cpu(c->be)->isa;
-    if (!p->conv.shape.raw)
+    if (!p->conv.shape.unpacked)
         p->conv.w = p->packed;
     struct ew_stats_split cut = {.tiles = 1};
     if (p->conv.stats)
         ew_conv_stats_split(k, p->method, &p->conv.shape, &cut);
     struct shared s = {c, p, ew_conv_scratch_bytes(k, p->method, &p->conv.shape),
                        tiles_of(k, p->method, &p->conv.shape), cut.tiles};
-    if (p->conv.shape.raw && !p->conv.stats) { /* each range transforms its inputs anew */
+    if (p->conv.shape.unpacked && !p->conv.stats) { /* each range transforms its inputs anew */
         const int64_t threads = ew_pool_threads(ew_cpu(c->be)->pool);
         s.together = ew_max_i64((s.tiles + threads - 1) / threads, 1);
     }

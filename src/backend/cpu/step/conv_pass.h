@@ -47,7 +47,7 @@ size_t ew_conv_scratch_bytes(const struct ew_kernels *k, enum ew_conv_method m,
 bool ew_conv_stats_split(const struct ew_kernels *k, enum ew_conv_method m,
                          const struct ew_conv_shape *s, struct ew_stats_split *out);
 
-/* Packs filters into p->packed, over the backend's threads; with shape.raw the pass reads them
+/* Packs filters into p->packed, over the backend's threads; with shape.unpacked the pass reads them
  * where they lie. */
 void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const float *w);
 

@@ -22,7 +22,7 @@ static struct ew_conv_shape shape_for(const struct ew_call *c, enum ew_conv_meth
                                       const struct ew_conv_shape *s)
 {
     struct ew_conv_shape out = *s;
-    out.raw = c->train && m == EW_CONV_WINOGRAD && ew_cpu(c->be)->isa->winograd_raw(s);
+    out.unpacked = c->train && m == EW_CONV_WINOGRAD && ew_cpu(c->be)->isa->winograd_unpacked(s);
     return out;
 }
 
@@ -110,6 +110,12 @@ static ew_err run_packing(const struct ew_call *c)
     return run_forward(&rest);
 }
 
+bool ew_conv_trains(const struct ew_call *c)
+{
+    const enum ew_act act = (enum ew_act)((const struct ew_conv_attr *)c->attr)->end.act;
+    return (act == EW_ACT_NONE || act == EW_ACT_RELU) && c->n_in <= 3;
+}
+
 struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_method m,
                                         const struct ew_conv_shape *s)
 {
@@ -139,9 +145,8 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
 /* ---- Backward: scratch is the packed filters and scratch for the threads, first; then the filter
  * gradient's partial sums and scratch for the threads ---- */
 
-/* The best method for the data's gradient, and the shape that it works on. */
-static enum ew_conv_method data_method(const struct ew_kernels *k, const struct ew_conv_shape *s,
-                                       struct ew_conv_shape *shape)
+enum ew_conv_method ew_conv_dgrad_method(const struct ew_kernels *k, const struct ew_conv_shape *s,
+                                         struct ew_conv_shape *shape)
 {
     *shape = *s;
     if (ew_conv_fits(k, EW_CONV_DEPTHWISE_DGRAD, s))
@@ -156,7 +161,7 @@ static enum ew_conv_method data_method(const struct ew_kernels *k, const struct 
     if (ew_conv_fits(k, EW_CONV_WINOGRAD, s) &&
         ew_conv_fits(k, EW_CONV_WINOGRAD_DGRAD, &mirrored) && k->winograd_pays(&mirrored, true)) {
         *shape = mirrored;
-        shape->raw = k->winograd_raw(&mirrored);
+        shape->unpacked = k->winograd_unpacked(&mirrored);
         return EW_CONV_WINOGRAD_DGRAD;
     }
     return EW_CONV_DGRAD;
@@ -165,6 +170,7 @@ static enum ew_conv_method data_method(const struct ew_kernels *k, const struct 
 /* Filter gradients: the kernels of one method, whose phases are tiles and a sum.  Winograd has
  * phases of its own, and `run` is NULL. */
 struct filter_way {
+    const char *text;
     size_t (*partial)(const struct ew_conv_shape *s);
     size_t (*scratch)(const struct ew_conv_shape *s);
     int64_t (*tiles)(const struct ew_conv_shape *s);
@@ -174,10 +180,10 @@ struct filter_way {
     bool bias; /* makes its gradient too */
 };
 
-#define FILTER_WAY(k, kind)                                                                        \
+#define FILTER_WAY(k, kind, words)                                                                 \
     (struct filter_way)                                                                            \
     {                                                                                              \
-        (k)->kind##_wgrad_partial, (k)->kind##_wgrad_scratch, (k)->kind##_wgrad_tiles,             \
+        words, (k)->kind##_wgrad_partial, (k)->kind##_wgrad_scratch, (k)->kind##_wgrad_tiles,      \
             (k)->kind##_wgrad_run, (k)->kind##_wgrad_sum_tiles, (k)->kind##_wgrad_sum,             \
             (k)->kind##_wgrad_run != (k)->depthwise_wgrad_run &&                                   \
                 (k)->kind##_wgrad_run != (k)->grouped_wgrad_run                                    \
@@ -186,18 +192,24 @@ struct filter_way {
 static struct filter_way filter_way(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
     if (ew_conv_fits(k, EW_CONV_DEPTHWISE, s))
-        return FILTER_WAY(k, depthwise);
+        return FILTER_WAY(k, depthwise, "wgrad: depthwise");
     if (ew_conv_fits(k, EW_CONV_GROUPED, s))
-        return FILTER_WAY(k, grouped);
+        return FILTER_WAY(k, grouped, "wgrad: grouped");
     if (k->batch_lanes_wgrad_fits(s))
-        return FILTER_WAY(k, batch_lanes);
+        return FILTER_WAY(k, batch_lanes, "wgrad: batch in lanes");
     if (k->winograd_wgrad_fits(s))
-        return (struct filter_way){.partial = k->winograd_wgrad_shared,
+        return (struct filter_way){.text = "wgrad: winograd",
+                                   .partial = k->winograd_wgrad_shared,
                                    .scratch = k->winograd_wgrad_scratch,
                                    .bias = true};
     if (k->batch_lanes_large_wgrad_fits(s))
-        return FILTER_WAY(k, batch_lanes_large);
-    return FILTER_WAY(k, conv);
+        return FILTER_WAY(k, batch_lanes_large, "wgrad: batch in lanes, transposed whole");
+    return FILTER_WAY(k, conv, "wgrad: implicit gemm");
+}
+
+const char *ew_conv_wgrad_text(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return filter_way(k, s).text;
 }
 
 struct backward {
@@ -212,7 +224,7 @@ void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shap
 {
     struct backward *b = c->state;
     *b = (struct backward){.filter = {.shape = *s}, .relu = relu};
-    b->data.method = data_method(ew_cpu(c->be)->isa, s, &b->data.conv.shape);
+    b->data.method = ew_conv_dgrad_method(ew_cpu(c->be)->isa, s, &b->data.conv.shape);
     b->way = filter_way(ew_cpu(c->be)->isa, s);
 }
 
@@ -319,7 +331,7 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
 {
     const struct ew_kernels *k = ew_cpu(be)->isa;
     struct ew_conv_shape shape;
-    const enum ew_conv_method m = data_method(k, s, &shape);
+    const enum ew_conv_method m = ew_conv_dgrad_method(k, s, &shape);
     const struct filter_way way = filter_way(k, s);
     static const char *const names[] = {[EW_CONV_DGRAD] = "implicit gemm gradients",
                                         [EW_CONV_WINOGRAD_DGRAD] = "winograd gradients",

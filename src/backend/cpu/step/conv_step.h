@@ -20,4 +20,12 @@ void ew_conv_forward_prepare(const struct ew_call *c, enum ew_conv_method m,
                              const struct ew_conv_shape *s, const struct ew_epilogue_attr *end);
 void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
 
+/* True where the epilogue is what training does to the sums: a bias, and ReLU at most. */
+bool ew_conv_trains(const struct ew_call *c);
+/* The best method for the gradient for the data, and the shape that it works on. */
+enum ew_conv_method ew_conv_dgrad_method(const struct ew_kernels *k, const struct ew_conv_shape *s,
+                                         struct ew_conv_shape *shape);
+/* "wgrad: " and the best method for the gradient for the filter. */
+const char *ew_conv_wgrad_text(const struct ew_kernels *k, const struct ew_conv_shape *s);
+
 #endif

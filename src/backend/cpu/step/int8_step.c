@@ -114,29 +114,9 @@ bool ew_qlayer_fits(const struct ew_call *c, const struct ew_qlayer *l)
     return true;
 }
 
-int ew_qlayer_methods(const struct ew_call *c, const struct ew_qlayer *l,
-                      enum ew_qlayer_method out[EW_QLAYER_METHODS])
+bool ew_qlayer_ends_tame(const struct ew_call *c, const struct ew_qlayer *l)
 {
-    const struct ew_kernels *k = ew_cpu(c->be)->isa;
-    const struct ew_qlayer_slots *s = l->slots;
-    const bool plain = c->in[s->x]->dtype == EW_U8;
-    int n = 0;
-    if (plain && k->int8_depthwise_column_fits(&l->shape) && input(c, s->y_scale) &&
-        !input(c, s->add) && is_tame(c, l))
-        out[n++] = EW_QLAYER_DEPTHWISE_COLUMN;
-    if (plain && k->int8_grouped_fits(&l->shape))
-        out[n++] = EW_QLAYER_GROUPED;
-    const bool wino = !l->by_row && k->int8_winograd_fits(&l->shape);
-    const bool first = wino && k->int8_winograd_pays(&l->shape);
-    if (first)
-        out[n++] = EW_QLAYER_WINOGRAD;
-    if (k->int8_depthwise_fits(&l->shape))
-        out[n++] = EW_QLAYER_DEPTHWISE;
-    else
-        out[n++] = EW_QLAYER_GEMM;
-    if (wino && !first)
-        out[n++] = EW_QLAYER_WINOGRAD;
-    return n;
+    return input(c, l->slots->y_scale) && !input(c, l->slots->add) && is_tame(c, l);
 }
 
 /* ---- Epilogues ---- */

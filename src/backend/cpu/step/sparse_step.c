@@ -18,7 +18,7 @@ struct state {
 
 /* Threads have a gradient of the filter each: not where that is more than there are elements to
  * skip, as in layers of many channels and few pixels. */
-static bool scatter_grad_worth(const struct ew_kernel_query *query, const struct ew_conv_shape *s)
+bool ew_scatter_grad_worth(const struct ew_kernel_query *query, const struct ew_conv_shape *s)
 {
     const struct ew_kernels *k = ew_cpu(query->be)->isa;
     const size_t elements =
@@ -28,19 +28,13 @@ static bool scatter_grad_worth(const struct ew_kernel_query *query, const struct
            k->scatter_grad_shared(s) <= elements;
 }
 
-bool ew_sparse_worth(const struct ew_kernel_query *query, const struct ew_conv_shape *s)
-{
-    return query->c->train && !query->c->norm && !query->c->behind &&
-           (ew_cpu(query->be)->isa->sparse_fits(s) || scatter_grad_worth(query, s));
-}
-
-#define RARE 0.2 /* at most, however few taps there are */
+#define SCATTER_MOST 0.2 /* at most, however few taps there are */
 
 /* From there on skipping gains nothing.  The more taps, the fewer products Winograd makes. */
 static double most_of(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
     const double one = 1.0 / ((double)s->axis[1].taps * s->axis[2].taps);
-    return k->sparse_fits(s) ? 0.67 : one < RARE ? one : RARE;
+    return k->sparse_fits(s) ? 0.67 : one < SCATTER_MOST ? one : SCATTER_MOST;
 }
 
 static struct ew_call other_call(const struct ew_call *c)
@@ -183,9 +177,9 @@ static ew_err run_backward(const struct ew_call *c)
                      .scratch = (char *)c->scratch + shared_bytes(ew_cpu(c->be)->isa, s),
                      .size = grad_scratch(ew_cpu(c->be)->isa, s),
                      .by_x = share_of(c, c->in[0], 0) < share};
-    const bool bias = c->n_in > 2 && c->din[2], rare = !ew_cpu(c->be)->isa->sparse_fits(s);
+    const bool bias = c->n_in > 2 && c->din[2], scattered = !ew_cpu(c->be)->isa->sparse_fits(s);
     w.backward.mask = c->mask;
-    w.backward.filter.db = bias && rare && !masks && c->din[1] ? c->din[2]->data : NULL;
+    w.backward.filter.db = bias && scattered && !masks && c->din[1] ? c->din[2]->data : NULL;
     w.backward.filter.add_db = !(c->fresh & 4);
     if (masks || (bias && !w.backward.filter.db))
         ew_bias_gradient(c, masks ? c->out[0] : NULL);

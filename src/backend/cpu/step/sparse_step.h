@@ -9,8 +9,8 @@
 #include "backend/backend.h"
 #include "backend/cpu/isa.h"
 
-/* True where such a step is worth offering. */
-bool ew_sparse_worth(const struct ew_kernel_query *query, const struct ew_conv_shape *s);
+/* True where a backward step is worth offering for filters of more than one tap. */
+bool ew_scatter_grad_worth(const struct ew_kernel_query *query, const struct ew_conv_shape *s);
 
 /* `otherwise` with what skips zeros before it, forward or backward, without its prepare function,
  * which is the row's. */

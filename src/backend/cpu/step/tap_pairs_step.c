@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training steps of dense layers, and of convolutions of few positions. */
+/* Training steps of dense layers, and of convolutions on small feature maps. */
 #include "backend/cpu/step/tap_pairs_step.h"
 #include "backend/cpu/cpu_backend.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training steps of dense layers, and of convolutions of few positions.  Weights change at each
- * step, so packing them costs as much as a small batch's products: they are read where they lie.
- * Inputs are x, weights, bias in this order; the rows say what shape it is. */
+/* Training steps of dense layers, and of convolutions on small feature maps.  Weights change at
+ * each step, so packing them costs as much as a small batch's products: they are read where they
+ * lie. Inputs are x, weights, bias in this order; the rows say what shape it is. */
 #ifndef EW_BACKEND_CPU_STEP_TAP_PAIRS_STEP_H
 #define EW_BACKEND_CPU_STEP_TAP_PAIRS_STEP_H
 

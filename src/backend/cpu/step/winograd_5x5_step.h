@@ -15,7 +15,8 @@ struct ew_kernel ew_winograd_5x5_backward_kernel(const struct ew_backend *be,
 
 /* What those kernels' prepare functions call; `relu` as with ew_conv_backward_prepare. */
 void ew_winograd_5x5_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu);
-/* The same for conv_pool, turned; backward makes the filter's gradient at least. */
+/* The same for conv_pool with channels first in the output; backward makes the filter's gradient at
+ * least. */
 void ew_winograd_5x5_prepare_pool(const struct ew_call *c, const struct ew_conv_shape *s,
                                   bool relu);
 

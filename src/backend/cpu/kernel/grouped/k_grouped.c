@@ -120,7 +120,7 @@ size_t EW_K(grouped_pack_size)(const struct ew_conv_shape *s)
     return (size_t)(g.blocks * grouped_weights(&g));
 }
 
-/* Where the weight of one output, tap and input lies.  Turned round, outputs and inputs of a group
+/* Where the weight of one output, tap and input lies.  Rotated, outputs and inputs of a group
  * have changed places, and the taps go backwards. */
 INLINE int64_t weight_at(const struct grouped *g, int64_t out, int64_t tap, int64_t in, bool rotate)
 {

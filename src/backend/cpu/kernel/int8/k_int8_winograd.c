@@ -84,16 +84,26 @@ static double product_cost(double rows, double words)
     return rows * words / LANES + bytes / (bytes < 768e3 ? 32 : 10);
 }
 
-bool EW_K(int8_winograd_pays)(const struct ew_conv_shape *s)
+double EW_K(int8_winograd_cycles)(const struct ew_conv_shape *s)
 {
     struct wino w;
     init(&w, s);
     const double columns = (double)w.blocks * WIDE, tiles = (double)w.tiles;
-    const double pixels = (double)s->batch * s->axis[1].out * s->axis[2].out;
     const double transforms =
         tiles * ((double)w.cin / WIDE * 250 + (double)w.blocks * 500); /* measured on a Zen 4 */
-    const double products = product_cost(tiles, PRODUCTS * (double)w.words * columns);
-    return products + transforms < product_cost(pixels, 9.0 * s->cin / WORD * columns);
+    return product_cost(tiles, PRODUCTS * (double)w.words * columns) + transforms;
+}
+
+double EW_K(int8_gemm_cycles)(const struct ew_conv_shape *s)
+{
+    const double columns = (double)div_up(s->cout, WIDE) * WIDE;
+    const double pixels = (double)s->batch * s->axis[1].out * s->axis[2].out;
+    return product_cost(pixels, 9.0 * s->cin / WORD * columns);
+}
+
+bool EW_K(int8_winograd_pays)(const struct ew_conv_shape *s)
+{
+    return EW_K(int8_winograd_cycles)(s) < EW_K(int8_gemm_cycles)(s);
 }
 
 /* ---- Weights: [block of WIDE outputs][products][words][WIDE], behind ratio and bias ---- */
@@ -417,6 +427,16 @@ void EW_K(int8_winograd_run)(const struct ew_qconv *q, int64_t begin, int64_t en
 bool EW_K(int8_winograd_fits)(const struct ew_conv_shape *s)
 {
     return false;
+}
+
+double EW_K(int8_winograd_cycles)(const struct ew_conv_shape *s)
+{
+    return 0;
+}
+
+double EW_K(int8_gemm_cycles)(const struct ew_conv_shape *s)
+{
+    return 0;
 }
 
 bool EW_K(int8_winograd_pays)(const struct ew_conv_shape *s)

@@ -32,7 +32,7 @@ static int64_t split_rows(const struct ew_batch_norm *b)
  * slope (x - mean) + level. */
 struct gains {
     vec mean, gain, bias, slope, level;
-    vec gate, lift; /* dy is to be scaled and shifted */
+    vec factor, average_grad; /* dy is to be scaled and shifted */
 };
 
 INLINE struct gains gains_at(const struct ew_batch_norm *b, int64_t c, int64_t n, const bool back)
@@ -42,8 +42,10 @@ INLINE struct gains gains_at(const struct ew_batch_norm *b, int64_t c, int64_t n
                           .bias = load_n(b->bias + c, n),
                           .slope = back ? load_n(b->sums + c, n) : (vec){0},
                           .level = back ? load_n(b->sums + b->channels + c, n) : (vec){0},
-                          .gate = back && b->gate ? load_n(b->gate + c, n) : splat(1.0f),
-                          .lift = back && b->gate ? load_n(b->lift + c, n) * b->lift_by : (vec){0}};
+                          .factor = back && b->factor ? load_n(b->factor + c, n) : splat(1.0f),
+                          .average_grad = back && b->factor
+                                              ? load_n(b->average_grad + c, n) * b->average_scale
+                                              : (vec){0}};
 }
 
 /* The input from its mean, and the gradient before the activation; `at` is an element's number. */
@@ -52,8 +54,8 @@ INLINE void back_terms(const struct ew_batch_norm *b, const struct gains *k, int
 {
     const vec x = load_n(b->x + at, n) - k->mean;
     vec dz = load_n(b->dy + at, n);
-    if (b->gate)
-        dz = dz * k->gate + k->lift;
+    if (b->factor)
+        dz = dz * k->factor + k->average_grad;
     if (act != EW_ACT_NONE) {
         vec z = x * k->gain + k->bias;
         if (b->add)

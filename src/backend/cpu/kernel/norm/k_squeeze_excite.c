@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Backward of a batch norm whose output goes into a gate (squeeze and excite): y times a factor
+/* Backward of a batch norm whose output goes into squeeze-and-excite: y times a factor
  * that is made of y's averages.
  *
  * With z = norm(x), y = act(z) and dm the product's gradient, the factor's gradient is the sum over
- * an image of dm y.  The norm's own is dy = dm factor + lift, and lift, which comes through the
- * averages, is not known before that of the factor.  But the norm's two sums are linear in both: of
- * dm act'(z), act'(z), and each of them times x.  So one pass takes all five sums of each image,
- * and dy is made by whoever reads it, a line at a time.  Product, average and norm by themselves
- * read and write eight tensors where this reads two. */
+ * an image of dm y.  The norm's own is dy = dm factor + average_grad, and average_grad, which comes
+ * through the averages, is not known before that of the factor.  But the norm's two sums are linear
+ * in both: of dm act'(z), act'(z), and each of them times x.  So one pass takes all five sums of
+ * each image, and dy is made by whoever reads it, a line at a time.  Product, average and norm by
+ * themselves read and write eight tensors where this reads two. */
 #include "backend/cpu/kernel/common/act.h"
 
 #define WIDE 256 /* channels a tile */
@@ -78,7 +78,7 @@ void EW_K(squeeze_excite_run)(const struct ew_squeeze_excite_norm *g, int64_t be
         BY_ACT(TILE, &b)
 #undef TILE
         for (int64_t c = 0; c < n; c++)
-            g->dgate[at + c] = sums[0][c] + (g->add ? g->dgate[at + c] : 0);
+            g->dfactor[at + c] = sums[0][c] + (g->add ? g->dfactor[at + c] : 0);
         for (int i = 1; i < SUMS; i++)
             copy(g->sums + (i - 1) * size + at, sums[i], n);
     }
@@ -91,11 +91,11 @@ void EW_K(squeeze_excite_total)(const struct ew_squeeze_excite_norm *g, float *t
     for (int64_t c = 0; c < b->channels; c++) {
         double total[2] = {0, 0};
         for (int64_t at = c; at < size; at += b->channels) {
-            const double gate = (double)b->gate[at];
-            const double lift = (double)b->lift[at] * (double)b->lift_by;
+            const double factor = (double)b->factor[at];
+            const double average_grad = (double)b->average_grad[at] * (double)b->average_scale;
             for (int i = 0; i < 2; i++) {
                 const float *s = g->sums + 2 * i * size + at;
-                total[i] += gate * (double)s[0] + lift * (double)s[size];
+                total[i] += factor * (double)s[0] + average_grad * (double)s[size];
             }
         }
         to[c] = (float)total[0];

@@ -24,16 +24,16 @@ INLINE void norm_rows(const struct ew_batch_norm *norm, int64_t row, int64_t row
     EW_KF(batch_apply_near)(&b, rows, ahead);
 }
 
-/* The gradient of the norm's input, of `rows` rows from `row` on, of one image with a gate, at
- * `to`.
+/* The gradient of the norm's input, of `rows` rows from `row` on, of one image with
+ * squeeze-and-excite, at `to`.
  */
 INLINE void norm_back_rows(const struct ew_batch_norm *norm, int64_t row, int64_t rows, float *to,
                            int64_t ahead)
 {
     struct ew_batch_norm b = *norm;
-    if (b.gate) {
-        b.gate += row / b.image * b.channels;
-        b.lift += row / b.image * b.channels;
+    if (b.factor) {
+        b.factor += row / b.image * b.channels;
+        b.average_grad += row / b.image * b.channels;
     }
     b.x += row * b.channels;
     b.dy += row * b.channels;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of few positions and dense layers, forward: y' [O][out][images] = w x'.
+/* Convolutions on small feature maps and dense layers, forward: y' [O][out][images] = w x'.
  *
  * Images are lanes.  x is transposed once into [in][block of NR images][I][NR], which the
  * micro-kernel reads as packed weights; its panel is MR filters, of which it reads one tap and at

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of few positions and dense layers, backward: both gradients, and the update, in one
- * pass over the filter.
+/* Convolutions on small feature maps and dense layers, backward: both gradients, and the update, in
+ * one pass over the filter.
  *
  *   dx[in]  [images x I] += dy[out] [images x O] w[tap] [O x I]
  *   dw[tap] [O x I]      += dy[out]' x[in]

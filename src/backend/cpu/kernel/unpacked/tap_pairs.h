@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of few positions: the geometry that both directions share.
+/* Convolutions on small feature maps: the geometry that both directions share.
  *
  * On images of 2x2 pixels a 3x3 filter meets padding with five of its nine taps at every output.
  * What is left are 16 pairs of an output and an input position, each a product of its own between

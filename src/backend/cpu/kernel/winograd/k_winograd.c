@@ -16,8 +16,9 @@
  * of one product are streamed once for each BLOCK.
  *
  * In training, weights change at each step, and packing all of them takes as long as a few images'
- * products: 36 lines are written for 9 that are read.  Where tiles are few (shape.raw), a work tile
- * transforms those of NR outputs itself, RAW_CHANNELS at a time, and multiplies them at once. */
+ * products: 36 lines are written for 9 that are read.  Where tiles are few (shape.unpacked), a work
+ * tile transforms those of NR outputs itself, RAW_CHANNELS at a time, and multiplies them at once.
+ */
 #include <math.h>
 
 #include "backend/cpu/kernel/common/act.h"
@@ -30,10 +31,10 @@
 #define SLICE    (2 * NR)
 #define MIN_WORK 8 /* work tiles to aim at */
 
-#define RAW_BLOCK    (div_up(42, MR) * MR)          /* image tiles in a work tile of shape.raw */
-#define RAW_CHANNELS 64                             /* whose weights are transformed at a time */
-#define RAW_STEP     (RAW_CHANNELS * NR + 5 * LINE) /* products do not share cache sets */
-#define RAW_BYTES    (400 << 10)                    /* of V, at most */
+#define RAW_BLOCK      (div_up(42, MR) * MR) /* image tiles in a work tile of shape.unpacked */
+#define RAW_CHANNELS   64                    /* whose weights are transformed at a time */
+#define RAW_STEP       (RAW_CHANNELS * NR + 5 * LINE) /* products do not share cache sets */
+#define UNPACKED_BYTES (400 << 10)                    /* of V, at most */
 
 struct wino {
     struct wino_form form;
@@ -56,13 +57,13 @@ static void init(struct wino *w, const struct ew_conv_shape *s)
     w->cin = cell_channels(s);
     w->cout = s->cout;
     grid_init(&w->grid, s, w->form.out);
-    w->blocks = div_up(w->grid.tiles, s->raw ? RAW_BLOCK : BLOCK);
+    w->blocks = div_up(w->grid.tiles, s->unpacked ? RAW_BLOCK : BLOCK);
     w->block = w->blocks ? div_up(w->grid.tiles, w->blocks) : 0;
-    w->slice = s->raw ? NR : SLICE;
-    w->m_step = s->raw ? RAW_BLOCK * NR : BLOCK * SLICE;
+    w->slice = s->unpacked ? NR : SLICE;
+    w->m_step = s->unpacked ? RAW_BLOCK * NR : BLOCK * SLICE;
     /* Few tiles: split over outputs instead, though each part transforms the input anew. */
     w->splits = w->blocks >= MIN_WORK ? 1 : div_up(MIN_WORK, max_i64(w->blocks, 1));
-    w->split = s->raw ? NR : div_up(div_up(w->cout, w->splits), SLICE) * SLICE;
+    w->split = s->unpacked ? NR : div_up(div_up(w->cout, w->splits), SLICE) * SLICE;
     w->splits = div_up(w->cout, w->split);
     w->column = min_i64(div_up(w->cin, LANES) * LANES, KC);
     w->side = KC / w->column;
@@ -70,14 +71,14 @@ static void init(struct wino *w, const struct ew_conv_shape *s)
 }
 
 /* Weights are transformed again for each block of tiles, and V has to stay in L2. */
-bool EW_K(winograd_raw)(const struct ew_conv_shape *s)
+bool EW_K(winograd_unpacked)(const struct ew_conv_shape *s)
 {
-    struct ew_conv_shape raw = *s;
+    struct ew_conv_shape unpacked = *s;
     struct wino w;
-    raw.raw = true;
-    init(&w, &raw);
+    unpacked.unpacked = true;
+    init(&w, &unpacked);
     const int64_t bytes = w.products * w.block * w.cin * (int64_t)sizeof(float);
-    return !has_cells(s) && w.blocks <= 2 && bytes <= RAW_BYTES;
+    return !has_cells(s) && w.blocks <= 2 && bytes <= UNPACKED_BYTES;
 }
 
 /* ---- Input: B' d B ---- */
@@ -90,7 +91,7 @@ struct job {
     int64_t chunk;           /* floats from one chunk of KC channels to the next */
     int64_t point[PRODUCTS]; /* where the panels of a product begin in v */
     float *v, *m, *zero, *cells;
-    float *u;                     /* shape.raw: transformed weights, [products][RAW_STEP] */
+    float *u;                     /* shape.unpacked: transformed weights, [products][RAW_STEP] */
     const float *pixel[PRODUCTS]; /* of one tile; outside the image: zeros */
 };
 
@@ -189,13 +190,13 @@ static void input_tile_8(const struct job *j, int64_t tile)
     input_tile(j, tile, (struct wino_form){4, 5});
 }
 
-/* shape.raw: the weights of NR outputs from o on. */
+/* shape.unpacked: the weights of NR outputs from o on. */
 static struct fetch fetch_filters(const struct job *j, int64_t o)
 {
     const struct ew_conv_shape *s = &j->conv->shape;
     const int64_t taps = s->axis[1].taps * s->axis[2].taps, n = min_i64(NR, s->cout - o);
     const int64_t filter = taps * s->cin;
-    if (n <= 0 || !s->raw)
+    if (n <= 0 || !s->unpacked)
         return (struct fetch){0};
     if (j->conv->flip)
         return (struct fetch){j->conv->w + o, s->cout, filter, div_up(n, LINE), 0, 0};
@@ -384,7 +385,7 @@ static int64_t v_size(const struct wino *w)
 
 static int64_t u_size(const struct ew_conv_shape *s, const struct wino *w)
 {
-    return s->raw ? w->products * RAW_STEP : 0;
+    return s->unpacked ? w->products * RAW_STEP : 0;
 }
 
 size_t EW_K(winograd_scratch)(const struct ew_conv_shape *s)
@@ -416,7 +417,7 @@ void EW_K(winograd_run)(const struct ew_conv *c, int64_t begin, int64_t end, voi
         }
         last = block;
         for (int64_t o = from; o < min_i64(from + j.w.split, j.w.cout); o += j.w.slice) {
-            if (c->shape.raw)
+            if (c->shape.unpacked)
                 run_raw(&j, o);
             else
                 multiply(&j, o, min_i64(SLICE, j.w.cout - o));

@@ -41,14 +41,31 @@ struct wino_form EW_K(winograd_form)(const struct ew_conv_shape *s)
     return wino_pick(s, cost_once);
 }
 
+/* In training weights are read, made and read again at each step. */
+static int packs_of(bool train)
+{
+    return train ? 3 : 1;
+}
+
+double EW_K(winograd_cycles)(const struct ew_conv_shape *s, bool train)
+{
+    return form_cost(s, EW_K(winograd_form)(s), packs_of(train));
+}
+
+double EW_K(conv_cycles)(const struct ew_conv_shape *s, bool train)
+{
+    double taps = 1, rows = s->batch;
+    for (int i = 0; i < 3; i++) {
+        taps *= s->axis[i].taps;
+        rows *= s->axis[i].out;
+    }
+    return product_cost(rows, taps * s->cin * s->cout / s->groups, packs_of(train));
+}
+
 bool EW_K(winograd_pays)(const struct ew_conv_shape *s, bool train)
 {
-    const double taps = (double)s->axis[1].taps * s->axis[2].taps;
-    const double rows = (double)s->batch * s->axis[1].out * s->axis[2].out;
-    const int packs = train ? 3 : 1; /* weights read, made and read again at each step */
     return cell_channels(s) >= (has_cells(s) && train ? 12 : 16) && s->cout >= 16 &&
-           form_cost(s, EW_K(winograd_form)(s), packs) <
-               product_cost(rows, taps * s->cin * s->cout, packs);
+           EW_K(winograd_cycles)(s, train) < EW_K(conv_cycles)(s, train);
 }
 
 bool EW_K(winograd_fits)(const struct ew_conv_shape *s)
@@ -67,7 +84,7 @@ bool EW_K(winograd_fits)(const struct ew_conv_shape *s)
 size_t EW_K(winograd_pack_size)(const struct ew_conv_shape *s)
 {
     const int points = points_of(EW_K(winograd_form)(s));
-    return s->raw ? 0 : (size_t)(points * points * wino_product_size(s));
+    return s->unpacked ? 0 : (size_t)(points * points * wino_product_size(s));
 }
 
 /* Where the transforms of one vector of weights, inputs or outputs lie. */

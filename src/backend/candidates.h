@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a step has the kernel that it has: the kernels that its backend knows for such a step, and
+ * which condition keeps each from running it. */
+#ifndef EW_BACKEND_CANDIDATES_H
+#define EW_BACKEND_CANDIDATES_H
+
+#include "backend/backend.h"
+
+struct ew_kernel_candidate {
+    const char *name;
+    const char *technique; /* its folder */
+    const char *refused;   /* the condition that does not hold; NULL: it can run it */
+    const char *detail;    /* what else was chosen with it; NULL: nothing */
+    double cycles;         /* estimate for one core; 0: none */
+    bool wraps;            /* looks at the data as it runs, and else runs the next one */
+};
+
+/* In the order of preference; at most `most`.  Returns how many. */
+int ew_backend_candidates(const struct ew_kernel_query *query, struct ew_kernel_candidate *out,
+                          int most);
+
+#endif

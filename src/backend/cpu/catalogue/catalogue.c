@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walking the catalogue: offers of a list, and what became of each candidate. */
+#include "backend/cpu/catalogue/catalogue.h"
+
+#include <string.h>
+
+#include "backend/candidates.h"
+
+const struct ew_kernel_list *ew_catalogue_at(int i)
+{
+    const struct ew_kernel_list *const ruled[] = {&ew_conv_kernels[0], &ew_conv_kernels[1],
+                                                  &ew_dense_kernels[0], &ew_dense_kernels[1],
+                                                  &ew_int8_conv_kernels};
+    const int n = (int)EW_COUNT(ruled);
+    if (i < n)
+        return ruled[i];
+    return i - n < ew_other_kernels_count ? &ew_other_kernels[i - n] : NULL;
+}
+
+const struct ew_kernel_rule *ew_catalogue_refuses(const struct ew_kernel_entry *e,
+                                                  const struct ew_kernel_case *c)
+{
+    for (int i = 0; i < EW_KERNEL_RULES && e->rules[i].holds; i++)
+        if (!e->rules[i].holds(c))
+            return &e->rules[i];
+    return NULL;
+}
+
+int ew_catalogue_offer_dense(const struct ew_kernel_list *l, const struct ew_kernel_case *c,
+                             struct ew_kernel *out)
+{
+    const int most = l->most ? l->most : EW_OFFERS - 1;
+    int n = 0;
+    for (int i = 0; i < l->n && n < most; i++)
+        if (l->entries[i].make && !ew_catalogue_refuses(&l->entries[i], c))
+            out[n++] = l->entries[i].make(c);
+    return n;
+}
+
+int ew_catalogue_offer(const struct ew_kernel_list *l, const struct ew_kernel_query *query,
+                       struct ew_kernel *out)
+{
+    struct ew_kernel_case c;
+    if (query->phase != l->phase || !l->resolve(query, &c))
+        return 0;
+    const int n = ew_catalogue_offer_dense(l, &c, out);
+    for (int i = 0; i < l->n && n > 0; i++)
+        if (l->entries[i].wrap && !ew_catalogue_refuses(&l->entries[i], &c))
+            out[0] = l->entries[i].wrap(&c, out[0]);
+    return n;
+}
+
+/* ---- Candidates ---- */
+
+static bool lists(const struct ew_kernel_list *l, const struct ew_kernel_query *query)
+{
+    if (l->phase != query->phase)
+        return false;
+    for (const char *const *op = l->ops; *op; op++)
+        if (strcmp(*op, query->op->name) == 0)
+            return true;
+    return false;
+}
+
+static struct ew_kernel_candidate describe(const struct ew_kernel_entry *e,
+                                           const struct ew_kernel_case *c)
+{
+    const struct ew_kernel_rule *no = ew_catalogue_refuses(e, c);
+    struct ew_kernel_candidate out = {.name = e->name,
+                                      .technique = e->folder,
+                                      .refused = no ? no->says : NULL,
+                                      .wraps = e->wrap != NULL};
+    if (e->cycles && !no)
+        out.cycles = e->cycles(c);
+    if (e->detail && !no)
+        out.detail = e->detail(c);
+    return out;
+}
+
+/* Of a list whose kernel is offered elsewhere, or whose case this is not. */
+static struct ew_kernel_candidate describe_only(const struct ew_kernel_list *l,
+                                                const struct ew_kernel_entry *e,
+                                                const struct ew_kernel *offers, int n)
+{
+    struct ew_kernel_candidate out = {.name = e->name, .technique = e->folder, .refused = l->needs};
+    for (int i = 0; i < n && !l->resolve; i++)
+        if (strcmp(offers[i].name, e->name) == 0)
+            out.refused = NULL;
+    return out;
+}
+
+int ew_cpu_candidates(const struct ew_kernel_query *query, struct ew_kernel_candidate *out,
+                      int most)
+{
+    struct ew_kernel offers[EW_OFFERS];
+    const struct ew_kernel_list *l;
+    int n = 0, n_offers = 0;
+    if (!ew_cpu(query->be)->isa || ew_backend_offer(query, offers, &n_offers) != EW_OK)
+        return 0;
+    for (int i = 0; (l = ew_catalogue_at(i)) != NULL; i++) {
+        struct ew_kernel_case c;
+        if (!lists(l, query))
+            continue;
+        const bool is_case = l->resolve && l->resolve(query, &c);
+        for (int k = 0; k < l->n && n < most; k++)
+            out[n++] = is_case ? describe(&l->entries[k], &c)
+                               : describe_only(l, &l->entries[k], offers, n_offers);
+    }
+    return n;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The catalogue's convolutions: forward, and both gradients. */
+#include "backend/cpu/catalogue/conv_rules.h"
+#include "backend/cpu/step/conv_step.h"
+#include "backend/cpu/step/fused_grads_step.h"
+#include "backend/cpu/step/sparse_step.h"
+#include "backend/cpu/step/tap_pairs_step.h"
+#include "backend/cpu/step/winograd_5x5_step.h"
+#include "op/conv.h"
+
+/* ---- From a call to its case ---- */
+
+static ew_err shape_of(const struct ew_call *c, struct ew_conv_shape *out)
+{
+    struct ew_conv_sizes s;
+    EW_TRY(ew_conv_resolve(c, &s));
+    ew_conv_shape_of(&s, out);
+    out->normed = c->norm != NULL;
+    out->y_step = (int32_t)c->out_step;
+    return EW_OK;
+}
+
+static enum ew_act act_of(const struct ew_call *c)
+{
+    return (enum ew_act)((const struct ew_conv_attr *)c->attr)->end.act;
+}
+
+/* Kernels that make their input from a batch norm's. */
+static bool norms(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return k->depthwise_norms(s) || (k->conv_norms(s) && !k->tap_pairs_pays(s));
+}
+
+static bool resolve(const struct ew_kernel_query *query, struct ew_kernel_case *out)
+{
+    const struct ew_call *c = query->c;
+    *out = (struct ew_kernel_case){.query = query, .c = c, .k = ew_cpu(query->be)->isa};
+    if (c->in[0]->dtype != EW_F32 || shape_of(c, &out->shape) != EW_OK ||
+        ew_tensor_count(c->in[0]) >= INT32_MAX ||
+        (out->shape.normed && !norms(out->k, &out->shape)))
+        return false;
+    out->relu = act_of(c) == EW_ACT_RELU;
+    /* Else the reference refuses the gradient, and says so. */
+    return query->phase == EW_PHASE_FORWARD || ew_conv_trains(c);
+}
+
+/* ---- Kernels with their prepare functions ---- */
+
+static ew_err prepare_method(const struct ew_call *c, enum ew_conv_method m)
+{
+    struct ew_conv_shape s;
+    EW_TRY(shape_of(c, &s));
+    ew_conv_forward_prepare(c, m, &s, &((const struct ew_conv_attr *)c->attr)->end);
+    return EW_OK;
+}
+
+/* Statistics are taken of the sums, to which nothing more may be done. */
+static struct ew_kernel forward_by(const struct ew_kernel_case *c, enum ew_conv_method m,
+                                   ew_err (*prepare)(const struct ew_call *))
+{
+    struct ew_kernel k = ew_conv_forward_kernel(c->c, m, &c->shape);
+    k.prepare = prepare;
+    if (act_of(c->c) != EW_ACT_NONE || c->c->n_in > 3)
+        k.stats = 0;
+    return k;
+}
+
+#define EW_FORWARD_BY(name, method)                                                                \
+    static ew_err prepare_##name(const struct ew_call *c)                                          \
+    {                                                                                              \
+        return prepare_method(c, method);                                                          \
+    }                                                                                              \
+    static struct ew_kernel make_##name(const struct ew_kernel_case *c)                            \
+    {                                                                                              \
+        return forward_by(c, method, prepare_##name);                                              \
+    }
+
+EW_FORWARD_BY(gemm, EW_CONV_GEMM)
+EW_FORWARD_BY(winograd, EW_CONV_WINOGRAD)
+EW_FORWARD_BY(depthwise, EW_CONV_DEPTHWISE)
+EW_FORWARD_BY(grouped, EW_CONV_GROUPED)
+EW_FORWARD_BY(batch_lanes, EW_CONV_BATCH_LANES)
+
+/* The others, whose prepare functions know forward from backward. */
+#define EW_PREPARE_BY(name, call)                                                                  \
+    static ew_err prepare_##name(const struct ew_call *c)                                          \
+    {                                                                                              \
+        struct ew_conv_shape s;                                                                    \
+        EW_TRY(shape_of(c, &s));                                                                   \
+        call(c, &s, act_of(c) == EW_ACT_RELU);                                                     \
+        return EW_OK;                                                                              \
+    }
+
+EW_PREPARE_BY(backward, ew_conv_backward_prepare)
+EW_PREPARE_BY(fused_grads, ew_fused_grads_prepare)
+EW_PREPARE_BY(tap_pairs, ew_tap_pairs_prepare)
+EW_PREPARE_BY(winograd_5x5, ew_winograd_5x5_prepare)
+
+static struct ew_kernel make_tap_pairs(const struct ew_kernel_case *c)
+{
+    const bool forward = c->query->phase == EW_PHASE_FORWARD;
+    struct ew_kernel k = forward ? ew_tap_pairs_forward_kernel(c->c->be, &c->shape)
+                                 : ew_tap_pairs_backward_kernel(c->c->be, &c->shape);
+    k.prepare = prepare_tap_pairs;
+    return k;
+}
+
+static struct ew_kernel make_winograd_5x5(const struct ew_kernel_case *c)
+{
+    const bool forward = c->query->phase == EW_PHASE_FORWARD;
+    struct ew_kernel k = forward ? ew_winograd_5x5_forward_kernel(c->c->be, &c->shape)
+                                 : ew_winograd_5x5_backward_kernel(c->c->be, &c->shape);
+    k.prepare = prepare_winograd_5x5;
+    return k;
+}
+
+static struct ew_kernel make_fused_grads(const struct ew_kernel_case *c)
+{
+    struct ew_kernel k = ew_fused_grads_kernel(c->c->be, &c->shape);
+    k.prepare = prepare_fused_grads;
+    return k;
+}
+
+static struct ew_kernel make_backward(const struct ew_kernel_case *c)
+{
+    struct ew_kernel k = ew_conv_backward_kernel(c->c->be, &c->shape);
+    k.prepare = prepare_backward;
+    return k;
+}
+
+static const char *wgrad_of(const struct ew_kernel_case *c)
+{
+    return ew_conv_wgrad_text(c->k, &c->shape);
+}
+
+/* ---- Zeros: the kernel that runs where there are few is the list's next ---- */
+
+static ew_err prepare_sparse(const struct ew_call *c, enum ew_phase phase)
+{
+    const struct ew_kernel_query query = {c->be, c->op, phase, c};
+    const struct ew_kernel_list *l = &ew_conv_kernels[phase == EW_PHASE_BACKWARD];
+    struct ew_kernel_case it;
+    struct ew_kernel offers[EW_OFFERS];
+    EW_CHECK(resolve(&query, &it) && ew_catalogue_offer_dense(l, &it, offers) > 0, EW_ERR_INTERNAL,
+             "%s: the convolution has changed", c->name);
+    return ew_sparse_prepare(c, &it.shape, it.relu, &offers[0]);
+}
+
+static ew_err prepare_sparse_forward(const struct ew_call *c)
+{
+    return prepare_sparse(c, EW_PHASE_FORWARD);
+}
+
+static ew_err prepare_sparse_backward(const struct ew_call *c)
+{
+    return prepare_sparse(c, EW_PHASE_BACKWARD);
+}
+
+static struct ew_kernel wrap_sparse(const struct ew_kernel_case *c, struct ew_kernel next)
+{
+    struct ew_kernel k = ew_sparse_kernel(c->query, &c->shape, next);
+    k.prepare =
+        c->query->phase == EW_PHASE_FORWARD ? prepare_sparse_forward : prepare_sparse_backward;
+    return k;
+}
+
+/* ---- The lists ---- */
+
+#define EPILOGUE "bias, activation, residual addition"
+
+static const struct ew_kernel_entry forward[] = {
+    {.name = "zero-skipping",
+     .folder = "sparse",
+     .fuses = "bias, ReLU",
+     .test = "backend/test_kernel_tap_pairs.c",
+     .rules = {EW_IF_TRAINING, EW_IF_RELU_AT_MOST, EW_IF_NO_FUSED_NORM, EW_IF_WIDE_PRODUCT},
+     .wrap = wrap_sparse},
+    {.name = "depthwise",
+     .folder = "depthwise",
+     .fuses = EPILOGUE "; batch norm before it; statistics of the batch norm after it",
+     .test = "backend/test_kernel_conv.c",
+     .rules = {EW_IF_CONTIGUOUS, EW_IF_DEPTHWISE},
+     .make = make_depthwise},
+    {.name = "grouped",
+     .folder = "grouped",
+     .fuses = EPILOGUE,
+     .test = "backend/test_kernel_conv.c",
+     .rules = {EW_IF_CONTIGUOUS, EW_IF_NO_INPUT_NORM, EW_IF_GROUPED},
+     .make = make_grouped},
+    {.name = "winograd F(5x5,5x5)",
+     .folder = "winograd",
+     .fuses = "bias, ReLU; max pool 2x2 and transpose",
+     .test = "backend/test_kernel_winograd_5x5.c",
+     .rules = {EW_IF_CONTIGUOUS, EW_IF_NO_INPUT_NORM, EW_IF_TRAINING, EW_IF_RELU_AT_MOST,
+               EW_IF_WINOGRAD_5X5},
+     .make = make_winograd_5x5},
+    {.name = "batch in lanes",
+     .folder = "direct",
+     .fuses = EPILOGUE,
+     .test = "backend/test_kernel_conv.c",
+     .rules = {EW_IF_CONTIGUOUS, EW_IF_NO_INPUT_NORM, EW_IF_BATCH_LANES},
+     .make = make_batch_lanes},
+    {.name = "tap pairs",
+     .folder = "unpacked",
+     .fuses = "bias, ReLU",
+     .test = "backend/test_kernel_tap_pairs.c",
+     .rules = {EW_IF_CONTIGUOUS, EW_IF_NO_INPUT_NORM, EW_IF_TRAINING, EW_IF_RELU_AT_MOST,
+               EW_IF_TAP_PAIRS},
+     .make = make_tap_pairs},
+    {.name = "winograd",
+     .folder = "winograd",
+     .fuses = EPILOGUE,
+     .test = "backend/test_kernel_conv.c",
+     .rules = {EW_IF_NO_INPUT_NORM, EW_IF_WINOGRAD, EW_IF_WINOGRAD_WINS},
+     .cycles = ew_conv_winograd_cycles,
+     .make = make_winograd},
+    {.name = "implicit gemm",
+     .folder = "gemm",
+     .fuses = EPILOGUE "; batch norm before a 1x1; statistics of the batch norm after it",
+     .test = "backend/test_kernel_conv.c",
+     .rules = {EW_IF_GEMM_INPUT},
+     .cycles = ew_conv_gemm_cycles,
+     .make = make_gemm},
+};
+
+#define GRADS "ReLU's gradient; bias gradient; optimiser step"
+
+static const struct ew_kernel_entry backward[] = {
+    {.name = "zero-skipping gradients",
+     .folder = "sparse",
+     .fuses = GRADS,
+     .test = "backend/test_kernel_tap_pairs.c",
+     .rules = {EW_IF_TRAINING, EW_IF_RELU_AT_MOST, EW_IF_NO_FUSED_NORM, EW_IF_SPARSE_GRADS},
+     .wrap = wrap_sparse},
+    {.name = "fused dgrad+wgrad",
+     .folder = "gemm",
+     .fuses = GRADS "; gradients of the batch norms before and after it",
+     .test = "backend/test_kernel_fused_grads.c",
+     .rules = {EW_IF_NOT_TAP_PAIRS, EW_IF_FUSED_1X1},
+     .make = make_fused_grads},
+    {.name = "depthwise fused dgrad+wgrad",
+     .folder = "depthwise",
+     .fuses = "gradients of the batch norms before and after it",
+     .test = "backend/test_kernel_fused_norm.c",
+     .rules = {EW_IF_NOT_TAP_PAIRS, EW_IF_FUSED_DEPTHWISE},
+     .make = make_fused_grads},
+    {.name = "tap pairs gradients",
+     .folder = "unpacked",
+     .fuses = GRADS,
+     .test = "backend/test_kernel_tap_pairs.c",
+     .rules = {EW_IF_TAP_PAIRS},
+     .make = make_tap_pairs},
+    {.name = "winograd F(5x5,5x5) gradients",
+     .folder = "winograd",
+     .fuses = GRADS "; max pool 2x2 and transpose",
+     .test = "backend/test_kernel_winograd_5x5.c",
+     .rules = {EW_IF_WINOGRAD_5X5},
+     .make = make_winograd_5x5},
+    {.name = "depthwise gradients",
+     .folder = "depthwise",
+     .fuses = "ReLU's gradient; bias gradient",
+     .test = "backend/test_kernel_conv.c",
+     .rules = {EW_IF_DEPTHWISE},
+     .make = make_backward},
+    {.name = "grouped gradients",
+     .folder = "grouped",
+     .fuses = "ReLU's gradient; bias gradient",
+     .test = "backend/test_kernel_conv.c",
+     .rules = {EW_IF_GROUPED_DGRAD},
+     .detail = wgrad_of,
+     .make = make_backward},
+    {.name = "batch in lanes gradients",
+     .folder = "direct",
+     .fuses = GRADS,
+     .test = "backend/test_kernel_conv.c",
+     .rules = {EW_IF_LANES_DGRAD},
+     .detail = wgrad_of,
+     .make = make_backward},
+    {.name = "winograd gradients",
+     .folder = "winograd",
+     .fuses = GRADS,
+     .test = "backend/test_kernel_conv.c",
+     .rules = {EW_IF_WINOGRAD_DGRAD},
+     .detail = wgrad_of,
+     .make = make_backward},
+    {.name = "implicit gemm gradients",
+     .folder = "gemm",
+     .fuses = GRADS,
+     .test = "backend/test_kernel_conv.c",
+     .detail = wgrad_of,
+     .make = make_backward},
+};
+
+#define NEEDS "float32, fewer than 2^31 elements"
+
+const struct ew_kernel_list ew_conv_kernels[2] = {
+    {.ops = EW_FAMILY_OPS("conv"),
+     .phase = EW_PHASE_FORWARD,
+     .needs = NEEDS,
+     .resolve = resolve,
+     .entries = forward,
+     .n = (int)EW_COUNT(forward)},
+    {.ops = EW_FAMILY_OPS("conv"),
+     .phase = EW_PHASE_BACKWARD,
+     .needs = NEEDS ", no activation but ReLU",
+     .resolve = resolve,
+     .entries = backward,
+     .n = (int)EW_COUNT(backward),
+     .most = 1},
+};

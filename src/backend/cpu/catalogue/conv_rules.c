@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conditions of the kernels for convolutions and dense layers. */
+#include "backend/cpu/catalogue/conv_rules.h"
+
+#include "backend/cpu/step/conv_step.h"
+#include "backend/cpu/step/fused_grads_step.h"
+#include "backend/cpu/step/sparse_step.h"
+
+bool ew_if_training(const struct ew_kernel_case *c)
+{
+    return c->c->train;
+}
+
+bool ew_if_relu_at_most(const struct ew_kernel_case *c)
+{
+    return ew_conv_trains(c->c);
+}
+
+bool ew_if_contiguous(const struct ew_kernel_case *c)
+{
+    return c->shape.y_step == 0;
+}
+
+bool ew_if_no_input_norm(const struct ew_kernel_case *c)
+{
+    return !c->shape.normed;
+}
+
+bool ew_if_no_fused_norm(const struct ew_kernel_case *c)
+{
+    return !c->c->norm && !c->c->behind;
+}
+
+bool ew_if_depthwise(const struct ew_kernel_case *c)
+{
+    return ew_conv_fits(c->k, EW_CONV_DEPTHWISE, &c->shape);
+}
+
+bool ew_if_grouped(const struct ew_kernel_case *c)
+{
+    return ew_conv_fits(c->k, EW_CONV_GROUPED, &c->shape);
+}
+
+bool ew_if_batch_lanes(const struct ew_kernel_case *c)
+{
+    return ew_conv_fits(c->k, EW_CONV_BATCH_LANES, &c->shape);
+}
+
+bool ew_if_winograd(const struct ew_kernel_case *c)
+{
+    return ew_conv_fits(c->k, EW_CONV_WINOGRAD, &c->shape);
+}
+
+bool ew_if_winograd_wins(const struct ew_kernel_case *c)
+{
+    return c->k->winograd_pays(&c->shape, c->c->train);
+}
+
+bool ew_if_winograd_5x5(const struct ew_kernel_case *c)
+{
+    return c->k->winograd_5x5_pays(&c->shape);
+}
+
+bool ew_if_tap_pairs(const struct ew_kernel_case *c)
+{
+    return c->k->tap_pairs_pays(&c->shape);
+}
+
+bool ew_if_gemm_input(const struct ew_kernel_case *c)
+{
+    return ew_if_no_input_norm(c) || (ew_if_contiguous(c) && !ew_if_depthwise(c));
+}
+
+bool ew_if_wide_product(const struct ew_kernel_case *c)
+{
+    return c->k->sparse_fits(&c->shape);
+}
+
+bool ew_if_sparse_grads(const struct ew_kernel_case *c)
+{
+    return ew_if_wide_product(c) || ew_scatter_grad_worth(c->query, &c->shape);
+}
+
+bool ew_if_not_tap_pairs(const struct ew_kernel_case *c)
+{
+    return !ew_if_no_fused_norm(c) || !ew_if_tap_pairs(c);
+}
+
+bool ew_if_fused_1x1(const struct ew_kernel_case *c)
+{
+    return c->shape.groups == 1 && ew_fused_grads_pays(c->c, &c->shape, c->relu);
+}
+
+bool ew_if_fused_depthwise(const struct ew_kernel_case *c)
+{
+    return c->shape.groups > 1 && ew_fused_grads_pays(c->c, &c->shape, c->relu);
+}
+
+/* ---- The data gradients of ew_conv_backward_kernel ---- */
+
+static bool has_dgrad(const struct ew_kernel_case *c, enum ew_conv_method m)
+{
+    struct ew_conv_shape shape;
+    return ew_conv_dgrad_method(c->k, &c->shape, &shape) == m;
+}
+
+bool ew_if_grouped_dgrad(const struct ew_kernel_case *c)
+{
+    return has_dgrad(c, EW_CONV_GROUPED_DGRAD);
+}
+
+bool ew_if_batch_lanes_dgrad(const struct ew_kernel_case *c)
+{
+    return has_dgrad(c, EW_CONV_BATCH_LANES_DGRAD);
+}
+
+bool ew_if_winograd_dgrad(const struct ew_kernel_case *c)
+{
+    return has_dgrad(c, EW_CONV_WINOGRAD_DGRAD);
+}
+
+/* ---- Estimates ---- */
+
+double ew_conv_gemm_cycles(const struct ew_kernel_case *c)
+{
+    return c->k->conv_cycles(&c->shape, c->c->train);
+}
+
+double ew_conv_winograd_cycles(const struct ew_kernel_case *c)
+{
+    return c->k->winograd_cycles(&c->shape, c->c->train);
+}

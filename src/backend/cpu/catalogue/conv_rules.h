@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conditions of the kernels for convolutions and dense layers: what each says, and the function
+ * that tells whether it holds. */
+#ifndef EW_BACKEND_CPU_CATALOGUE_CONV_RULES_H
+#define EW_BACKEND_CPU_CATALOGUE_CONV_RULES_H
+
+#include "backend/cpu/catalogue/catalogue.h"
+
+/* clang-format off */
+#define EW_IF_TRAINING        {"training", ew_if_training}
+#define EW_IF_RELU_AT_MOST    {"no activation but ReLU, no residual addition", ew_if_relu_at_most}
+#define EW_IF_CONTIGUOUS      {"output not written into a concatenation", ew_if_contiguous}
+#define EW_IF_NO_INPUT_NORM   {"no batch norm fused into the input", ew_if_no_input_norm}
+#define EW_IF_NO_FUSED_NORM   {"no batch norm fused before or after", ew_if_no_fused_norm}
+#define EW_IF_DEPTHWISE       {"groups = input channels = output channels", ew_if_depthwise}
+#define EW_IF_GROUPED         {"several groups of fewer than 16 input channels, not depthwise", ew_if_grouped}
+#define EW_IF_BATCH_LANES     {"2-D, no groups or dilation, fewer outputs than vector lanes, at least as many images", ew_if_batch_lanes}
+#define EW_IF_WINOGRAD        {"2-D, no groups or dilation, square filter: 3x3 or 5x5 with stride 1, or of 3 to 5 strides", ew_if_winograd}
+#define EW_IF_WINOGRAD_WINS   {"16 channels or more on both sides, fewer estimated cycles than implicit gemm", ew_if_winograd_wins}
+#define EW_IF_WINOGRAD_5X5    {"5x5 with stride 1, 3 to 32 inputs, 8 to 64 outputs, 1.5 times fewer operations than direct, transforms fit L2", ew_if_winograd_5x5}
+#define EW_IF_TAP_PAIRS       {"at most 3/4 of the (output, tap) pairs meet a pixel, or a strided 1x1 of few pixels", ew_if_tap_pairs}
+#define EW_IF_DENSE_PAIRS     {"at most 4 images per output and 1024 images", ew_if_tap_pairs}
+#define EW_IF_GEMM_INPUT      {"no batch norm fused into the input, or a contiguous output and not depthwise", ew_if_gemm_input}
+#define EW_IF_WIDE_PRODUCT    {"dense, or 1x1 with stride 1; 128 channels or more on both sides, 32 rows or more", ew_if_wide_product}
+#define EW_IF_SPARSE_GRADS    {"as forward; or a larger filter with fewer partial sums than dy has elements, 2-D, no groups or dilation", ew_if_sparse_grads}
+#define EW_IF_NOT_TAP_PAIRS   {"next to a fused batch norm, or not a case for tap pairs", ew_if_not_tap_pairs}
+#define EW_IF_FUSED_1X1       {"1x1 with stride 1, filter and partial sums fit L2, channels not a multiple of 1024", ew_if_fused_1x1}
+#define EW_IF_FUSED_DEPTHWISE {"depthwise next to a fused batch norm, without bias or ReLU", ew_if_fused_depthwise}
+#define EW_IF_GROUPED_DGRAD   {"grouped forward and backward, stride 1", ew_if_grouped_dgrad}
+#define EW_IF_LANES_DGRAD     {"stride 1, fewer inputs than vector lanes, at least as many images", ew_if_batch_lanes_dgrad}
+#define EW_IF_WINOGRAD_DGRAD  {"3x3 or 5x5 with stride 1, fewer estimated cycles than implicit gemm", ew_if_winograd_dgrad}
+/* clang-format on */
+
+bool ew_if_training(const struct ew_kernel_case *c);
+bool ew_if_relu_at_most(const struct ew_kernel_case *c);
+bool ew_if_contiguous(const struct ew_kernel_case *c);
+bool ew_if_no_input_norm(const struct ew_kernel_case *c);
+bool ew_if_no_fused_norm(const struct ew_kernel_case *c);
+bool ew_if_depthwise(const struct ew_kernel_case *c);
+bool ew_if_grouped(const struct ew_kernel_case *c);
+bool ew_if_batch_lanes(const struct ew_kernel_case *c);
+bool ew_if_winograd(const struct ew_kernel_case *c);
+bool ew_if_winograd_wins(const struct ew_kernel_case *c);
+bool ew_if_winograd_5x5(const struct ew_kernel_case *c);
+bool ew_if_tap_pairs(const struct ew_kernel_case *c);
+bool ew_if_gemm_input(const struct ew_kernel_case *c);
+bool ew_if_wide_product(const struct ew_kernel_case *c);
+bool ew_if_sparse_grads(const struct ew_kernel_case *c);
+bool ew_if_not_tap_pairs(const struct ew_kernel_case *c);
+bool ew_if_fused_1x1(const struct ew_kernel_case *c);
+bool ew_if_fused_depthwise(const struct ew_kernel_case *c);
+bool ew_if_grouped_dgrad(const struct ew_kernel_case *c);
+bool ew_if_batch_lanes_dgrad(const struct ew_kernel_case *c);
+bool ew_if_winograd_dgrad(const struct ew_kernel_case *c);
+
+/* Estimates: cycles of one core. */
+double ew_conv_gemm_cycles(const struct ew_kernel_case *c);
+double ew_conv_winograd_cycles(const struct ew_kernel_case *c);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The catalogue's families of one kernel: what each takes is decided where it is offered
+ * (offer/offer_*.c); here it is said in words. */
+#include "backend/cpu/catalogue/catalogue.h"
+
+#define FORWARD  EW_PHASE_FORWARD
+#define BACKWARD EW_PHASE_BACKWARD
+
+/* One list: operators, phase, what it needs, and its only entry. */
+#define EW_ONLY(kernel, in, when, covered, does, needed, ...)                                      \
+    {                                                                                              \
+        .ops = EW_FAMILY_OPS(__VA_ARGS__), .phase = (when), .needs = (needed),                     \
+        .entries =                                                                                 \
+            &(const struct ew_kernel_entry){                                                       \
+                .name = (kernel), .folder = (in), .fuses = (does), .test = (covered)},             \
+        .n = 1                                                                                     \
+    }
+
+#define POINTWISE "backend/test_kernel_pointwise.c"
+#define MOVE      "backend/test_kernel_move.c"
+#define NORM      "backend/test_kernel_norm.c"
+#define POOL      "backend/test_kernel_conv_pool.c"
+#define FLOATS    "float32"
+#define ACTIVATIONS                                                                                \
+    "relu", "clip", "leaky_relu", "hard_swish", "hard_sigmoid", "silu", "sigmoid", "tanh"
+#define POOLS                                                                                      \
+    "max_pool", "average_pool", "global_average_pool", "global_max_pool", "adaptive_avg_pool"
+
+const struct ew_kernel_list ew_other_kernels[] = {
+    EW_ONLY("activation", "pointwise", FORWARD, POINTWISE, NULL, FLOATS, ACTIVATIONS),
+    EW_ONLY("activation", "pointwise", BACKWARD, POINTWISE, NULL, FLOATS, ACTIVATIONS),
+    EW_ONLY("add", "pointwise", FORWARD, POINTWISE, "activation", "float32, equal shapes", "add"),
+    EW_ONLY("add", "pointwise", BACKWARD, POINTWISE, NULL, "float32, equal shapes", "add"),
+    EW_ONLY("mul", "pointwise", FORWARD, MOVE, NULL, "float32, equal shapes", "mul"),
+    EW_ONLY("mul", "pointwise", BACKWARD, MOVE, NULL, "float32, equal shapes", "mul"),
+    EW_ONLY("channel scale", "pointwise", FORWARD, MOVE, NULL,
+            "float32, [N, ..., C] with [N, 1, C] or [C]", "mul", "add"),
+    EW_ONLY("channel scale", "pointwise", BACKWARD, MOVE,
+            "squeeze-and-excite: sums of the batch norm before it",
+            "float32, [N, ..., C] with [N, 1, C] or [C]", "mul", "add"),
+    EW_ONLY("scale and shift", "norm", FORWARD, POINTWISE, "activation, residual addition",
+            "float32, inference", "batch_norm"),
+    EW_ONLY("batch norm", "norm", FORWARD, NORM,
+            "activation, residual addition; statistics from the convolution before it",
+            "float32, training", "batch_norm"),
+    EW_ONLY("batch norm", "norm", BACKWARD, NORM,
+            "activation's gradient; sums from the layer after it", "float32, nothing frozen",
+            "batch_norm"),
+    EW_ONLY("fused conv+max pool", "direct", FORWARD, POOL, "bias, ReLU, max pool 2x2",
+            "training, first layer, 2-D, stride 1", "conv_pool"),
+    EW_ONLY("fused conv+max pool wgrad", "direct", BACKWARD, POOL, "bias gradient",
+            "no gradient for the input", "conv_pool"),
+    EW_ONLY("winograd F(5x5,5x5)", "winograd", FORWARD, "backend/test_kernel_winograd_5x5.c",
+            "bias, ReLU, max pool 2x2, transpose", "training, channels first in the output",
+            "conv_pool"),
+    EW_ONLY("winograd F(5x5,5x5) gradients", "winograd", BACKWARD,
+            "backend/test_kernel_winograd_5x5.c", "max pool 2x2, transpose",
+            "channels first in the output", "conv_pool"),
+    EW_ONLY("tiled conv+max pool", "direct", FORWARD, "plan/test_fuse_pool.c",
+            "bias, ReLU, max pool 3x3", "training, first layer, pool of stride 2", "conv_pool"),
+    EW_ONLY("tiled conv+max pool wgrad", "direct", BACKWARD, "plan/test_fuse_pool.c",
+            "bias gradient", "no gradient for the input, pool of stride 2", "conv_pool"),
+    EW_ONLY("dropout", "pointwise", FORWARD, POINTWISE, NULL, "float32, mask not wanted",
+            "dropout"),
+    EW_ONLY("dropout", "pointwise", BACKWARD, POINTWISE, NULL, "float32, mask not wanted",
+            "dropout"),
+    EW_ONLY("copy", "move", FORWARD, MOVE, NULL, FLOATS, "concat", "split", "channel_shuffle"),
+    EW_ONLY("copy", "move", BACKWARD, MOVE, NULL, FLOATS, "concat", "split", "channel_shuffle"),
+    EW_ONLY("pool", "pool", FORWARD, NORM, "ReLU after max", FLOATS, POOLS),
+    EW_ONLY("pool", "pool", BACKWARD, NORM, "ReLU's gradient", FLOATS, POOLS),
+    EW_ONLY("softmax", "pointwise", FORWARD, POINTWISE, "cross-entropy and its gradient",
+            "float32, last axis, one label a row, no weights or smoothing", "softmax",
+            "softmax_cross_entropy"),
+    EW_ONLY("softmax", "pointwise", BACKWARD, POINTWISE, NULL,
+            "float32, last axis, one label a row, no weights or smoothing",
+            "softmax_cross_entropy"),
+    EW_ONLY("transpose", "pointwise", FORWARD, POINTWISE, NULL,
+            "float32, one block of axes past another", "transpose"),
+    EW_ONLY("transpose", "pointwise", BACKWARD, POINTWISE, NULL,
+            "float32, one block of axes past another", "transpose"),
+    EW_ONLY("int8 implicit gemm", "int8", FORWARD, "compress/test_quant.c",
+            "bias, clamp, requantisation", "constant symmetric weights", "qlinear_gemm",
+            "qlinear_matmul"),
+    EW_ONLY("int8 copy", "int8", FORWARD, "compress/test_quant.c", NULL, "bytes", "concat", "split",
+            "channel_shuffle"),
+    EW_ONLY("int8 add/mul", "int8", FORWARD, "compress/test_quant.c", "clamp",
+            "equal shapes, or one pixel", "qlinear_add", "qlinear_mul"),
+    EW_ONLY("int8 pool", "int8", FORWARD, "compress/test_quant.c", NULL, "bytes", "max_pool",
+            "global_max_pool", "qlinear_average_pool", "qlinear_global_average_pool"),
+    EW_ONLY("quantize", "int8", FORWARD, "compress/test_quant.c", NULL, "one scale",
+            "quantize_linear"),
+    EW_ONLY("dequantize", "int8", FORWARD, "compress/test_quant.c", NULL, "one scale",
+            "dequantize_linear"),
+    EW_ONLY("int8 lookup", "int8", FORWARD, "compress/test_quant.c", NULL, "bytes", "lookup"),
+};
+
+const int ew_other_kernels_count = (int)EW_COUNT(ew_other_kernels);

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The catalogue of CPU kernels: docs/kernels.md says what it says, the tests and folders that it
+ * names exist, and it knows every kernel that rules choose over the zoo.
+ *
+ * With EW_TEST_DUMP=FILE the page is written there. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/cpu/catalogue/catalogue.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "ew_test.h"
+
+#define PAGE   "docs/kernels.md"
+#define CHOSEN "tests/plan/kernel_choice.txt"
+
+/* ---- The page ---- */
+
+static void put_ops(FILE *f, const struct ew_kernel_list *l)
+{
+    for (const char *const *op = l->ops; *op; op++)
+        fprintf(f, "%s`%s`", op == l->ops ? "" : ", ", *op);
+}
+
+static void put_rules(FILE *f, const struct ew_kernel_entry *e)
+{
+    if (!e->rules[0].holds)
+        fputs("all others", f);
+    for (int i = 0; i < EW_KERNEL_RULES && e->rules[i].holds; i++)
+        fprintf(f, "%s%s", i ? "; " : "", e->rules[i].says);
+}
+
+static void put_row(FILE *f, const struct ew_kernel_entry *e, int number)
+{
+    fprintf(f, "| %d | %s | ", number, e->name);
+    put_rules(f, e);
+    fprintf(f, " | %s | %s | [%s](../src/backend/cpu/kernel/%s/README.md) | `%s` |\n",
+            e->wrap     ? "share of zeros, when it runs"
+            : e->cycles ? "cycles"
+                        : "-",
+            e->fuses ? e->fuses : "-", e->folder, e->folder, e->test);
+}
+
+static void put_list(FILE *f, const struct ew_kernel_list *l)
+{
+    fputs("\n## ", f);
+    put_ops(f, l);
+    fprintf(f, ", %s\n\nNeeds: %s.%s\n\n", l->phase == EW_PHASE_FORWARD ? "forward" : "backward",
+            l->needs,
+            l->most == 1 ? "\nThe first that fits is offered."
+                         : "\n`--tune` measures all that fit.");
+    fputs("| | kernel | cases | estimate | fuses | technique | test |\n"
+          "| --- | --- | --- | --- | --- | --- | --- |\n",
+          f);
+    for (int i = 0; i < l->n; i++)
+        put_row(f, &l->entries[i], i + 1);
+}
+
+static void put_others(FILE *f)
+{
+    fputs("\n## Operators with one kernel\n\n"
+          "| operators | phase | kernel | cases | fuses | technique | test |\n"
+          "| --- | --- | --- | --- | --- | --- | --- |\n",
+          f);
+    for (int i = 0; i < ew_other_kernels_count; i++) {
+        const struct ew_kernel_list *l = &ew_other_kernels[i];
+        const struct ew_kernel_entry *e = l->entries;
+        fputs("| ", f);
+        put_ops(f, l);
+        fprintf(f, " | %s | %s | %s | %s | [%s](../src/backend/cpu/kernel/%s/README.md) | `%s` |\n",
+                l->phase == EW_PHASE_FORWARD ? "forward" : "backward", e->name, l->needs,
+                e->fuses ? e->fuses : "-", e->folder, e->folder, e->test);
+    }
+}
+
+static void put_page(FILE *f)
+{
+    fputs(
+        "# CPU kernels\n\n"
+        "Made of the catalogue (`src/backend/cpu/catalogue/`), and checked against it by "
+        "`tests/backend/test_catalogue.c`;\n"
+        "`EW_TEST_DUMP=docs/kernels.md build/dev/tests/test_catalogue` writes it anew.\n\n"
+        "Of an operator's kernels the first whose conditions all hold runs a step.\n"
+        "An estimate decides where a condition compares it; it is in cycles of one core, and only "
+        "the order counts.\n"
+        "What no kernel takes runs the operator's reference.\n"
+        "`edgewise bench NET --why STEP` goes through the list for one step of a network, with "
+        "`--tune` with times.\n",
+        f);
+    for (int i = 0; ew_catalogue_at(i); i++)
+        if (ew_catalogue_at(i)->resolve)
+            put_list(f, ew_catalogue_at(i));
+    put_others(f);
+}
+
+static void page_is_the_catalogue(void)
+{
+    char *made = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&made, &size);
+    if (!EW_EXPECT(f != NULL))
+        return;
+    put_page(f);
+    fclose(f);
+    EW_CLEANUP(ew_free_ptr) char *text = made, *page = NULL;
+    if (getenv("EW_TEST_DUMP")) {
+        EW_EXPECT_OK(ew_file_write(getenv("EW_TEST_DUMP"), text, size));
+        return;
+    }
+    size_t page_size = 0;
+    if (EW_EXPECT_OK(ew_file_read(PAGE, 1 << 20, &page, &page_size)))
+        EW_EXPECT_STR(page, text);
+}
+
+/* ---- What it names ---- */
+
+static void entries_are_whole(void)
+{
+    char path[512];
+    for (int i = 0; ew_catalogue_at(i); i++) {
+        const struct ew_kernel_list *l = ew_catalogue_at(i);
+        EW_EXPECT(l->n > 0 && l->needs && l->ops[0]);
+        for (int k = 0; k < l->n; k++) {
+            const struct ew_kernel_entry *e = &l->entries[k];
+            snprintf(path, sizeof(path), "tests/%s", e->test);
+            if (!EW_EXPECT(access(path, R_OK) == 0))
+                printf("  %s: no %s\n", e->name, path);
+            snprintf(path, sizeof(path), "src/backend/cpu/kernel/%s/README.md", e->folder);
+            if (!EW_EXPECT(access(path, R_OK) == 0))
+                printf("  %s: no %s\n", e->name, path);
+            EW_EXPECT(!l->resolve || (e->make != NULL) != (e->wrap != NULL));
+            EW_EXPECT(strlen(e->name) < 32); /* tune caches hold no more */
+        }
+        /* The last resort of a list takes what the others leave. */
+        EW_EXPECT(!l->resolve || l->entries[l->n - 1].make);
+    }
+}
+
+static bool knows(const char *name)
+{
+    for (int i = 0; ew_catalogue_at(i); i++)
+        for (int k = 0; k < ew_catalogue_at(i)->n; k++)
+            if (strcmp(ew_catalogue_at(i)->entries[k].name, name) == 0)
+                return true;
+    return strcmp(name, "view") == 0 || strcmp(name, "reference") == 0;
+}
+
+/* Lines are "isa network mode; kernel count; ...; hash". */
+static void chosen_kernels_are_known(void)
+{
+    EW_CLEANUP(ew_free_ptr) char *text = NULL;
+    size_t size = 0;
+    int n = 0;
+    if (!EW_EXPECT_OK(ew_file_read(CHOSEN, 1 << 20, &text, &size)))
+        return;
+    char *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char *save = NULL, *part = strtok_r(line, ";", &save);
+        while ((part = strtok_r(NULL, ";", &save)) != NULL) {
+            char *count = strrchr(part + 1, ' ');
+            if (!count)
+                continue; /* the hash */
+            *count = 0;
+            if (!EW_EXPECT(knows(part + 1)))
+                printf("  %s\n", part + 1);
+            n++;
+        }
+    }
+    EW_EXPECT(n > 500);
+}
+
+EW_TEST_MAIN(EW_TEST(page_is_the_catalogue), EW_TEST(entries_are_whole),
+             EW_TEST(chosen_kernels_are_known))
