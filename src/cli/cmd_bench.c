@@ -10,6 +10,7 @@
 #include "cli/bench_side.h"
 #include "cli/bench_why.h"
 #include "cli/cmd.h"
+#include "cli/device_opt.h"
 #include "cli/network.h"
 #include "cli/recording.h"
 #include "graph/facts.h"
@@ -17,6 +18,7 @@
 #include "report/text_table.h"
 
 struct opts {
+    const char *device;
     struct ew_network_opts net;
     bool train, profile, reference, plain, tune, quick;
     int64_t threads, warmup, iters, trials, memory_limit;
@@ -34,6 +36,7 @@ static const struct ew_field table[] = {
     EW_NETWORK_FIELDS(struct opts, net),
     {.name = "train", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, train),
      .help = "time whole training steps: forward, backward, SGD update"},
+    EW_DEVICE_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
      .min = 0, .max = 256, .metavar = "N", .help = "threads; 0: one for each CPU"},
     {.name = "warmup", .type = EW_FIELD_INT, .offset = offsetof(struct opts, warmup), .def = "20",
@@ -160,12 +163,32 @@ static ew_err print_profile(const struct ew_plan *p, const struct result *r)
         ew_table_cell(&t, "%.1f%%", 100 * ns / total);
         ew_table_cell(&t, "%.1f", rate);
         ew_table_cell(&t, "%.0f%%", r->peak_flops > 0 ? 100 * rate * 1e9 / r->peak_flops : 0);
-        ew_table_cell(&t, "%s", s.kernel);
+        ew_table_cell(&t, "%s%s", s.on_host ? "host: " : "", s.kernel);
     }
     EW_TRY(ew_table_print(&t, stdout));
     printf("peak measured beside it: %.1f GFLOP/s on %d threads\n", r->peak_flops * 1e-9,
            r->threads);
     return EW_OK;
+}
+
+/* What the device left to the host. */
+static void print_host_steps(const struct ew_plan *p, const struct result *r)
+{
+    char bytes[EW_TEXT_CHARS];
+    int64_t ns = 0;
+    if (r->plan.host_steps == 0)
+        return;
+    printf("host:      %d of %d steps, for which %s has no kernel; %s copied each run",
+           r->plan.host_steps, r->plan.steps, ew_backend_info(ew_plan_backend(p))->device,
+           ew_text_bytes((int64_t)r->plan.copied_bytes, bytes));
+    for (int k = 0; r->step_ns && k < r->plan.steps; k++) {
+        struct ew_step_info s;
+        ew_plan_step_info(p, k, &s);
+        ns += s.copy_ns;
+    }
+    if (r->step_ns)
+        printf(", in %.3f ms", (double)ns * 1e-6);
+    printf("\n");
 }
 
 static void print_fit(const struct ew_plan_stats *s)
@@ -200,6 +223,7 @@ static ew_err print_text(const char *name, const struct opts *o, const struct ew
     printf("memory:    planned %s, resident %s\n",
            ew_text_bytes((int64_t)(r->plan.arena_bytes + r->plan.weight_bytes), a),
            ew_text_bytes(r->resident, b));
+    print_host_steps(p, r);
     print_fit(&r->plan);
     return EW_OK;
 }
@@ -235,6 +259,9 @@ static ew_err print_json(const char *name, const struct opts *o, const struct ew
     ew_json_int(&j, "batch", o->net.batch);
     ew_json_int(&j, "threads", r->threads);
     ew_json_str(&j, "isa", r->isa);
+    ew_json_str(&j, "device", ew_backend_info(ew_plan_backend(p))->device);
+    ew_json_int(&j, "host_steps", r->plan.host_steps);
+    ew_json_int(&j, "copied_bytes", (int64_t)r->plan.copied_bytes);
     ew_json_int(&j, "runs", t->n);
     ew_json_num(&j, "median_ms", t->median_ms);
     ew_json_num(&j, "min_ms", t->min_ms);

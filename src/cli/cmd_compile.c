@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "cli/classifier.h"
 #include "cli/cmd.h"
+#include "cli/device_opt.h"
 #include "cli/image_opts.h"
 #include "cli/network.h"
 #include "format/image_card.h"
@@ -17,6 +18,7 @@
 #include "report/text_table.h"
 
 struct opts {
+    const char *device;
     struct ew_network_opts net;
     struct ew_image_opts image;
     const char *output, *batch, *calib;
@@ -37,6 +39,7 @@ static const struct ew_field fields[] = {
     EW_NETWORK_SIZE_FIELDS(struct opts, net),
     {.name = "batch", .type = EW_FIELD_STR, .offset = offsetof(struct opts, batch), .def = "1",
      .metavar = "B|A-B", .help = "images at a time, or a range of which each run takes its own"},
+    EW_DEVICE_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
      .min = 0, .max = 256, .metavar = "N", .help = "threads of its runs; 0: one for each CPU"},
     {.name = "tune", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, tune),

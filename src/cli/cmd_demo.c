@@ -13,12 +13,14 @@
 #include "bench/bench.h"
 #include "cli/cmd.h"
 #include "cli/demo_study.h"
+#include "cli/device_opt.h"
 #include "data/get.h"
 #include "graph/facts.h"
 #include "report/text_table.h"
 #include "train/trainer.h"
 
 struct opts {
+    const char *device;
     const char *network, *output;
     int64_t threads;
 };
@@ -27,6 +29,7 @@ struct opts {
 static const struct ew_field table[] = {
     {.name = "network", .type = EW_FIELD_STR, .offset = offsetof(struct opts, network),
      .def = "mobilenet_v2", .metavar = "NAME", .help = "the network of the zoo to show"},
+    EW_DEVICE_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
      .min = 0, .max = 256, .metavar = "N", .help = "threads; 0: one for each CPU"},
     {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),

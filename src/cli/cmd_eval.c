@@ -5,12 +5,14 @@
 #include "base/clock.h"
 #include "base/progress.h"
 #include "cli/classifier.h"
+#include "cli/device_opt.h"
 #include "cli/eval_show.h"
 #include "cli/recording.h"
 #include "data/load_args.h"
 #include "train/evaluate.h"
 
 struct opts {
+    const char *device;
     struct ew_classifier_opts net;
     const char *data, *csv, *png;
     int split;
@@ -30,6 +32,7 @@ static const struct ew_field fields[] = {
     EW_CLASSIFIER_FIELDS(struct opts, net),
     {.name = "batch", .type = EW_FIELD_INT, .offset = offsetof(struct opts, batch), .def = "32",
      .min = 1, .max = 65536, .metavar = "B", .help = "images at a time"},
+    EW_DEVICE_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
      .min = 0, .max = 256, .metavar = "N", .help = "threads that compute; 0: one for each CPU"},
     {.name = "workers", .type = EW_FIELD_INT, .offset = offsetof(struct opts, workers), .def = "1",

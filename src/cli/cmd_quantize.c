@@ -6,11 +6,13 @@
 
 #include "base/log.h"
 #include "cli/classifier.h"
+#include "cli/device_opt.h"
 #include "cli/quantize_show.h"
 #include "cli/recording.h"
 #include "edgewise.h"
 
 struct opts {
+    const char *device;
     struct ew_classifier_opts classifier;
     const char *calib, *eval, *output;
     int method; /* enum ew_calibrate_method */
@@ -47,6 +49,7 @@ static const struct ew_field fields[] = {
     {.name = "time", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, time),
      .def = "true", .help = "time layers in both precisions; those slower in int8 stay float32"},
     EW_CLASSIFIER_FIELDS(struct opts, classifier),
+    EW_DEVICE_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads),
      .def = "0", .min = 0, .max = 256, .metavar = "N", .help = "0: one for each CPU"},
     {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/cmd.h"
+#include "cli/device_opt.h"
 #include "cli/image_opts.h"
 #include "cli/network.h"
 #include "cli/run_io.h"
@@ -15,6 +16,7 @@
 #include "format/tensor_file.h"
 
 struct opts {
+    const char *device;
     const char *input, *output;
     struct ew_image_opts image;
     bool random, reference;
@@ -42,6 +44,7 @@ static const struct ew_field fields[] = {
      .max = 65536, .metavar = "HxWxC", .help = "size of the first input, where it is open"},
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "1",
      .metavar = "N", .help = "of --random, and of the weights of a network of the zoo"},
+    EW_DEVICE_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
      .min = 0, .max = 256, .metavar = "N", .help = "threads; 0: one for each CPU"},
     {.name = "reference", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, reference),

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "cli/device_opt.h"
 #include "cli/train_board.h"
 #include "cli/train_run.h"
 
@@ -26,6 +27,7 @@ const struct ew_field ew_train_cmd_fields[] = {
     {.name = "loss-every", .type = EW_FIELD_INT, .offset = offsetof(struct ew_train_cmd, loss_every),
      .def = "0", .min = 0, .max = 1e12, .metavar = "N",
      .help = "a line that stays every N batches; 0: only after epochs"},
+    EW_DEVICE_FIELD(struct ew_train_cmd),
     EW_RECORDING_FIELD(struct ew_train_cmd),
     EW_FIELD_END};
 /* clang-format on */

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/cmd.h"
+#include "cli/device_opt.h"
 #include "cli/printable.h"
 
 /* Exit statuses, as the man page has them. */
@@ -52,7 +53,11 @@ static int run(const struct ew_cmd_line *line)
                                .args = line->args,
                                .json = line->json,
                                .given = line->given};
-    ew_err err = line->cmd->run(&call);
+    ew_err err = ew_device_choose(line);
+    if (err != EW_OK)
+        ew_cmd_hint(&call, "edgewise devices");
+    else
+        err = line->cmd->run(&call);
     if (err == EW_OK)
         err = flush_output();
     if (err == EW_ERR_USAGE && !call.hint[0])

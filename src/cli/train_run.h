@@ -12,7 +12,7 @@
 struct ew_train_cmd {
     struct ew_network_opts net;
     struct ew_train_opts train;
-    const char *init, *output, *resume, *db;
+    const char *init, *output, *resume, *db, *device;
     const char *model; /* not an option: the argument, kept with them */
     bool find_batch;
     int64_t loss_every;

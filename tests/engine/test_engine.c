@@ -177,8 +177,8 @@ static void batches_share_packed_weights(void)
 static void packs_again_for_another_machine(void)
 {
     const struct ew_kernels *other = ew_isa_at(1);
-    if (!other)
-        EW_SKIP("this machine has one instruction set");
+    if (!other || getenv("EW_DEVICE"))
+        EW_SKIP("there is one instruction set");
     for (size_t i = 0; i < n_samples(); i++) {
         const struct ew_compile_opts compact = {.size = sizeof(compact), .compact = 1};
         struct ew_engine_info info = {.size = sizeof(info)}, small = {.size = sizeof(small)};
@@ -355,7 +355,7 @@ static void refuses_damage(void)
     expect_refused(bytes, n - 1, EW_ERR_FORMAT, "cut off");
     expect_refused(bytes, n / 2, EW_ERR_FORMAT, "cut off");
     /* Every byte counts, but in plain weights, which are only read to be packed again. */
-    const struct ew_kernels *other = ew_isa_at(1);
+    const struct ew_kernels *other = getenv("EW_DEVICE") ? NULL : ew_isa_at(1);
     const size_t step = n / 97;
     for (size_t i = 0; i < n; i += i < 200 ? 1 : step) {
         bytes[i] ^= 0x10;

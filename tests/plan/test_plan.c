@@ -128,6 +128,14 @@ static double loss_of(struct ew_plan *p)
     return ew_tensor_get(ew_plan_output(p, 0), 0);
 }
 
+/* With element i of a weight at x. */
+static double loss_at(struct ew_plan *p, struct ew_tensor *w, int64_t i, double x)
+{
+    ew_tensor_store(w, i, 1, &x);
+    EW_EXPECT_OK(ew_plan_refresh(p));
+    return loss_of(p);
+}
+
 static const struct ew_plan_opts train = {.mode = EW_PLAN_TRAIN};
 
 /* ---- Gradients of the whole graph ---- */
@@ -148,13 +156,8 @@ static void gradients_match(bool with_norm)
             continue;
         const int64_t i = ew_tensor_count(w) / 2;
         const double analytic = ew_tensor_get(grad, i), x = ew_tensor_get(w, i);
-        const double up = x + 1e-5, down = x - 1e-5;
-        ew_tensor_store(w, i, 1, &up);
-        const double high = loss_of(p);
-        ew_tensor_store(w, i, 1, &down);
-        const double low = loss_of(p);
-        ew_tensor_store(w, i, 1, &x);
-        loss_of(p);
+        const double high = loss_at(p, w, i, x + 1e-5), low = loss_at(p, w, i, x - 1e-5);
+        loss_at(p, w, i, x);
         EW_EXPECT_NEAR(analytic, (high - low) / 2e-5, 1e-7);
     }
     ew_plan_free(p);

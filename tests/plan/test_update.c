@@ -49,6 +49,7 @@ static struct ew_plan *train(struct ew_graph *g, bool update, int threads, doubl
     for (int64_t i = 0; i < ew_tensor_count(y); i++)
         ((int64_t *)y->data)[i] = i % 7;
     EW_EXPECT_OK(ew_plan_run(p));
+    EW_EXPECT_OK(ew_plan_pull(p));
     return p;
 }
 

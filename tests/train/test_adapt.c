@@ -201,6 +201,7 @@ static void cut_losses(struct ew_graph *g, const float *x, const int64_t *labels
         EW_EXPECT_OK(ew_learner_step(&l, features, labels, 0.05, i));
         out[i] = ew_learner_loss(&l);
     }
+    EW_EXPECT_OK(ew_plan_pull(l.train));
     ew_learner_close(&l);
 }
 

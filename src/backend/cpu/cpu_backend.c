@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backend/cpu/catalogue/catalogue.h"
 #include "backend/cpu/cpu_offer.h"
@@ -38,12 +39,19 @@ static void read_name(char *out, size_t size)
         fclose(f);
 }
 
+static size_t memory_bytes(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
+}
+
 static bool find(int i, struct ew_device_found *out)
 {
     const struct ew_kernels *isa;
     if (i > 0)
         return false;
     read_name(out->name, sizeof(out->name));
+    out->memory_bytes = memory_bytes();
     if (ew_isa_pick(&isa) == EW_OK) {
         snprintf(out->device, sizeof(out->device), "cpu");
         snprintf(out->target, sizeof(out->target), "%s", isa->isa);
@@ -89,6 +97,7 @@ static ew_err open_cpu(const char *arguments, const struct ew_backend_opts *o,
                                 .target = cpu->isa ? cpu->isa->isa : "reference",
                                 .kernels = EW_KERNEL_ID,
                                 .threads = ew_pool_threads(cpu->pool),
+                                .memory_bytes = memory_bytes(),
                                 .shares_host = true,
                                 .fused = cpu->isa ? EW_FUSED_NORM_ACT | EW_FUSED_CONV_RELU |
                                                         EW_FUSED_SINK_ACT | EW_FUSED_CONV_POOL

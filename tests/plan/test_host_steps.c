@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps on the host for a device that has no kernel for them: results, copies, weights' places. */
+#include <string.h>
+
+#include "edgewise.h"
+#include "ew_test.h"
+#include "model/objective.h"
+#include "plan/plan.h"
+#include "poison_backend.h"
+
+#define BATCH 4
+
+static struct ew_graph *network(const char *name, bool with_loss)
+{
+    struct ew_graph *g = NULL;
+    const struct ew_model_opts o = {.size = sizeof(o), .batch = BATCH, .classes = 10};
+    if (!EW_EXPECT_OK(ew_model_build(name, &o, &g)) || !EW_EXPECT_OK(ew_model_init(name, 1, g)))
+        return NULL;
+    if (with_loss)
+        EW_EXPECT_OK(ew_objective_add(g));
+    return g;
+}
+
+static struct ew_plan *compile(struct ew_graph *g, bool train, const char *device, bool reference)
+{
+    const struct ew_plan_opts o = {
+        .mode = train ? EW_PLAN_TRAIN : EW_PLAN_INFER,
+        .update = train,
+        .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 0.05, .momentum = 0.9},
+        .backend = {.device = device, .threads = 1, .reference = reference}};
+    struct ew_plan *p = NULL;
+    if (!EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
+        return NULL;
+    struct ew_tensor *x = ew_plan_input(p, 0);
+    for (int64_t i = 0; i < ew_tensor_count(x); i++)
+        ((float *)x->data)[i] = (float)((i * 31) % 97) / 48 - 1;
+    for (int i = 0; train && i < BATCH; i++)
+        ((int64_t *)ew_plan_input(p, 1)->data)[i] = i;
+    return p;
+}
+
+static size_t total(const struct ew_graph *g, const int *list, int n)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += ew_tensor_bytes(&g->values[list[i]].t);
+    return bytes;
+}
+
+/* Every byte that crosses is one that the plan has said. */
+static void copies_what_the_plan_says(void)
+{
+    EW_EXPECT_OK(ew_poison_register());
+    struct ew_graph *g = network("lenet5", false);
+    struct ew_plan *p = compile(g, false, "poison", false), *q = compile(g, false, "cpu", false);
+    struct ew_plan_stats s;
+    ew_plan_stats(p, &s);
+    EW_EXPECT(s.host_steps > 0 && s.copied_bytes > 0 && s.resident_bytes > 0);
+    const struct ew_poison_counts before = ew_poison_counts(ew_plan_backend(p));
+    EW_EXPECT_OK(ew_plan_run(p));
+    EW_EXPECT_OK(ew_plan_run(q));
+    const struct ew_poison_counts after = ew_poison_counts(ew_plan_backend(p));
+    const int64_t crossed =
+        after.read_bytes - before.read_bytes + after.written_bytes - before.written_bytes;
+    EW_EXPECT_INT(crossed, s.copied_bytes + total(g, g->inputs, g->n_inputs) +
+                               total(g, g->outputs, g->n_outputs));
+    EW_EXPECT_INT(after.runs, 0);
+    const struct ew_tensor *a = ew_plan_output(p, 0), *b = ew_plan_output(q, 0);
+    EW_EXPECT(memcmp(a->data, b->data, ew_tensor_bytes(a)) == 0);
+    int on_host = 0;
+    for (int k = 0; k < ew_plan_step_count(p); k++) {
+        struct ew_step_info info;
+        ew_plan_step_info(p, k, &info);
+        on_host += info.on_host;
+        EW_EXPECT(info.on_host == (info.copied_bytes > 0));
+    }
+    EW_EXPECT_INT(on_host, s.host_steps);
+    ew_plan_free(p);
+    ew_plan_free(q);
+    ew_graph_free(g);
+}
+
+/* Training on the device changes its copy; the graph's weights follow when they are pulled, and are
+ * then what the references make of them. */
+static void pulls_what_it_has_learnt(const char *device)
+{
+    struct ew_graph *ours = network("lenet5", true), *theirs = network("lenet5", true);
+    struct ew_graph *fresh = network("lenet5", true);
+    struct ew_plan *p = compile(ours, true, device, true);
+    struct ew_plan *q = compile(theirs, true, "cpu", true);
+    for (int i = 0; i < 3; i++) {
+        EW_EXPECT_OK(ew_plan_run(p));
+        EW_EXPECT_OK(ew_plan_run(q));
+        EW_EXPECT_NEAR(ew_tensor_get(ew_plan_output(p, 0), 0),
+                       ew_tensor_get(ew_plan_output(q, 0), 0), 0);
+    }
+    for (int pulled = 0; pulled < 2; pulled++) {
+        for (int v = 0; v < ours->n_values; v++)
+            if (ours->values[v].kind == EW_VALUE_PARAM)
+                EW_EXPECT_INT(memcmp(ours->values[v].t.data,
+                                     (pulled ? theirs : fresh)->values[v].t.data,
+                                     ew_tensor_bytes(&ours->values[v].t)),
+                              0);
+        EW_EXPECT_OK(ew_plan_pull(p));
+    }
+    const int w = ew_graph_find(ours, "fc1.weight");
+    const struct ew_tensor *m = ew_plan_state(p, w, 0), *n = ew_plan_state(q, w, 0);
+    if (EW_EXPECT(m && n))
+        EW_EXPECT_INT(memcmp(m->data, n->data, ew_tensor_bytes(m)), 0);
+    ew_plan_free(p);
+    ew_plan_free(q);
+    ew_graph_free(ours);
+    ew_graph_free(theirs);
+    ew_graph_free(fresh);
+}
+
+static void trains_without_kernels(void)
+{
+    EW_EXPECT_OK(ew_poison_register());
+    pulls_what_it_has_learnt("poison");
+}
+
+static void trains_with_some_kernels(void)
+{
+    EW_EXPECT_OK(ew_poison_register());
+    pulls_what_it_has_learnt("poison:some");
+}
+
+static void trains_with_all_kernels(void)
+{
+    EW_EXPECT_OK(ew_poison_register());
+    pulls_what_it_has_learnt("poison:all");
+}
+
+/* Programs are loaded once: a device that records them does so at the first run. */
+static void repeats_programs(void)
+{
+    EW_EXPECT_OK(ew_poison_register());
+    struct ew_graph *g = network("lenet5", true);
+    struct ew_plan *p = compile(g, true, "poison:some", true);
+    EW_EXPECT_OK(ew_plan_run(p));
+    const struct ew_poison_counts first = ew_poison_counts(ew_plan_backend(p));
+    EW_EXPECT_OK(ew_plan_run(p));
+    const struct ew_poison_counts second = ew_poison_counts(ew_plan_backend(p));
+    EW_EXPECT(first.recordings > 1);
+    EW_EXPECT_INT(first.recordings, first.runs);
+    EW_EXPECT_INT(second.recordings, first.recordings);
+    EW_EXPECT_INT(second.runs, 2 * first.runs);
+    ew_plan_free(p);
+    ew_graph_free(g);
+}
+
+static void unknown_devices_are_named(void)
+{
+    struct ew_backend *be = NULL;
+    EW_EXPECT_ERR(ew_backend_open(&(struct ew_backend_opts){.device = "abacus:7"}, &be),
+                  EW_ERR_USAGE, "no backend abacus");
+    EW_EXPECT_ERR(ew_backend_open(&(struct ew_backend_opts){.device = "cpu:7"}, &be), EW_ERR_USAGE,
+                  "device cpu:7");
+}
+
+EW_TEST_MAIN(EW_TEST(copies_what_the_plan_says), EW_TEST(trains_without_kernels),
+             EW_TEST(trains_with_some_kernels), EW_TEST(trains_with_all_kernels),
+             EW_TEST(repeats_programs), EW_TEST(unknown_devices_are_named))
