@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Add: a + b with broadcasting. */
+#include <string.h>
+
+#include "graph/onnx.h"
 #include "op/pointwise.h"
+
+extern const struct ew_op ew_op_add;
 
 static double f(double a, double b)
 {
@@ -21,6 +26,33 @@ static void df(double a, double b, double *ga, double *gb)
 EW_BINARY_FORWARD(f, fi)
 EW_BINARY_BACKWARD(df)
 
+/* ImageScaler of early tools: x scale + a bias for each channel of [N, C, H, W]. */
+static ew_err import_scaler(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    const struct ew_onnx_attr *bias = ew_onnx_attr(n, "bias");
+    EW_CHECK(n->n_in == 1 && n->in[0] >= 0, EW_ERR_FORMAT, "needs one input");
+    EW_CHECK(bias && bias->type == EW_ONNX_FLOATS, EW_ERR_FORMAT, "has no bias");
+    struct ew_tensor t = {.dtype = EW_F32, .shape = {4, {1, bias->n, 1, 1}}};
+    t.data = ew_arena_alloc(&g->arena, ew_tensor_bytes(&t));
+    EW_CHECK(t.data, EW_ERR_MEMORY, "no memory for its bias");
+    if (bias->n)
+        memcpy(t.data, bias->floats, ew_tensor_bytes(&t));
+    int in[2] = {n->in[0]};
+    EW_TRY(ew_onnx_scalar(g, EW_F32, ew_onnx_float(n, "scale", 1), &in[1]));
+    EW_TRY(ew_graph_add(g, ew_op_find("mul"), NULL, NULL, in, 2, &in[0], 1));
+    EW_TRY(ew_graph_const(g, NULL, EW_VALUE_CONST, &t, false, &in[1]));
+    return ew_graph_add(g, &ew_op_add, n->name, NULL, in, 2, out, 1);
+}
+
+static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    if (strcmp(n->type, "ImageScaler") == 0)
+        return import_scaler(g, n, out);
+    return ew_onnx_import_default(g, &ew_op_add, n, NULL, NULL, 0, out);
+}
+
+static const char *const also[] = {"ImageScaler", NULL};
+
 static const struct ew_op_case cases[] = {
     {.name = "same", .in = {{"2x3x4"}, {"2x3x4"}}, .n_in = 2, .out_shape = "2x3x4"},
     {.name = "bias", .in = {{"2x3x4"}, {"4"}}, .n_in = 2, .out_shape = "2x3x4"},
@@ -39,7 +71,7 @@ const struct ew_op ew_op_add = {
     .infer = ew_broadcast_infer_number,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Add", .since = 7},
+    .onnx = {.type = "Add", .since = 7, .also = also, .import = import},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -68,13 +68,30 @@ static ew_err read_ports(const char *dir, const char *kind, struct ew_arena *a, 
     return EW_OK;
 }
 
+/* NonMaxSuppression gives as many rows as there can be: those behind the boxes that it has selected
+ * must be -1, and do not count. */
+static ew_err trim_boxes(const struct ew_tensor *want, struct ew_tensor *t)
+{
+    const struct ew_shape *s = &want->shape;
+    if (t->dtype != EW_S64 || s->rank != 2 || t->shape.rank != 2 || s->dim[0] > t->shape.dim[0])
+        return EW_OK;
+    for (int64_t i = ew_tensor_count(want); i < ew_tensor_count(t); i++)
+        EW_CHECK(ew_tensor_get_int(t, i) == -1, EW_ERR_SHAPE, "row %lld is none too many",
+                 (long long)(i / t->shape.dim[1]));
+    t->shape.dim[0] = s->dim[0];
+    return EW_OK;
+}
+
 static ew_err compare(struct ew_graph *g, const struct ew_plan *p, const struct ports *want)
 {
     EW_CHECK(want->n == g->n_outputs, EW_ERR_ARG, "%d outputs, expected %d", g->n_outputs, want->n);
     for (int i = 0; i < want->n; i++) {
         const bool coarse = want->t[i].dtype == EW_BF16; /* the data is truncated, we round */
-        const ew_err e =
-            ew_tensors_agree(ew_plan_output(p, i), &want->t[i], coarse ? 0x1p-7 : RTOL, ATOL);
+        struct ew_tensor out = *ew_plan_output(p, i);
+        const int maker = g->values[g->outputs[i]].producer;
+        if (maker >= 0 && strcmp(g->nodes[maker].op->name, "non_max_suppression") == 0)
+            EW_TRY(trim_boxes(&want->t[i], &out));
+        const ew_err e = ew_tensors_agree(&out, &want->t[i], coarse ? 0x1p-7 : RTOL, ATOL);
         if (e != EW_OK)
             return ew_fail_in(e, "output %d", i);
     }
@@ -235,7 +252,7 @@ static void conformance(void)
     if (tally.n_words)
         return;
     EW_EXPECT_INT(tally.wrong, 0);
-    EW_EXPECT(node >= 840);
+    EW_EXPECT(node >= 864);
     EW_EXPECT_INT(converted, 82);
     EW_EXPECT_INT(operators, 35);
 }

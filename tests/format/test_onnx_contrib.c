@@ -211,6 +211,23 @@ static void quantize(void)
     pairs_agree(&b);
 }
 
+static void image_scaler(void)
+{
+    struct ew_build b;
+    begin(&b, 9, "1,3,2,2");
+    constant(&b, "c", "1,3,1,1");
+    scalar(&b, "s", 0.25f);
+    Ew__OnnxNode *n = ew_build_node(&b, "ImageScaler", "x", "y0");
+    set_float(&b, n, "scale", 0.25f);
+    Ew__OnnxAttr *a = ew_build_attr(&b, n, "bias", EW_PB_ATTR_FLOATS);
+    a->floats = (float *)(void *)b.graph.initializer[0]->raw_data.data;
+    a->n_floats = 3;
+    ew_build_node(&b, "Mul", "x,s", "t");
+    ew_build_node(&b, "Add", "t,c", "y1");
+    two_outputs(&b, "y0", "y1");
+    pairs_agree(&b);
+}
+
 /* What is refused says so. */
 static void refused(void)
 {
@@ -232,4 +249,4 @@ static void refused(void)
 }
 
 EW_TEST_MAIN(EW_TEST(gelus), EW_TEST(skip_layer_norm), EW_TEST(fused_conv), EW_TEST(fused_products),
-             EW_TEST(quantize), EW_TEST(refused))
+             EW_TEST(quantize), EW_TEST(image_scaler), EW_TEST(refused))
