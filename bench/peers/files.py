@@ -25,14 +25,23 @@ TIMEOUT_S = 120
 
 # Largest difference as a share of the largest output.  Where halves or 8-bit numbers are on the way,
 # either program may keep more digits between two nodes than the other.
+LEAST = {"float64": 1e-6, "float32": 1e-6, "float16": 6.1e-5}  # halves below it lose their digits
 TOLERANCE = {"float64": 1e-4, "float32": 1e-4, "float16": 1e-2}
 TOLERANCE_HALF = 1e-2
 TOLERANCE_INT8 = 0.1  # as check.py has it: a rounding that tips over is seen by all nodes behind it
 
 
+# Files of ONNX Runtime's repository on which the specification leaves the result open.
+OPEN = {
+    "ort_github_issue_19590.onnx": "a negative float32 as uint8",
+    "webgpu_pow_cast_test.onnx": "a NaN as int64",
+    "dropout.onnx": "the mask of Dropout before opset 12, in inference",
+}
+
+
 @dataclass
 class Verdict:
-    kind: str  # agree, differ, refused by us, refused by ONNX Runtime, crash
+    kind: str  # agree, differ, open, refused by us, refused by ONNX Runtime, crash
     why: str = ""
 
 
@@ -98,14 +107,14 @@ def difference(a, b, least):
     if a.dtype.kind != "f":
         worst = np.abs(a.astype(np.int64) - b.astype(np.int64)).max()
         return "" if a.dtype.itemsize == 1 and a.dtype.kind in "iu" and worst <= 1 else f"by {worst}"
-    tolerance = max(TOLERANCE[a.dtype.name], least)
+    tolerance, floor = max(TOLERANCE[a.dtype.name], least), LEAST[a.dtype.name]
     a, b = a.astype(np.float64), b.astype(np.float64)
     if not np.array_equal(np.isfinite(a), np.isfinite(b)):
         return "not finite at the same places"
     ok = np.isfinite(b)
     if not np.array_equal(a[~ok], b[~ok], equal_nan=True):
         return "other infinities"
-    worst = np.abs(a[ok] - b[ok]).max() / max(np.abs(b[ok]).max(), 1e-6) if ok.any() else 0
+    worst = np.abs(a[ok] - b[ok]).max() / max(np.abs(b[ok]).max(), floor) if ok.any() else 0
     return "" if worst <= tolerance else f"by {worst:.2g} of the largest"
 
 
@@ -124,7 +133,8 @@ def judge(path):
         ours = folder / ("ours.npy" if i == 0 else f"ours_{i}.npy")
         why = difference(np.load(ours), np.load(folder / f"out_{i}.npy"), least_tolerance(path))
         if why:
-            return Verdict("differ", f"output {name}: {why}")
+            kind = "open" if path.name in OPEN else "differ"
+            return Verdict(kind, f"output {name}: {why} {OPEN.get(path.name, '')}")
     return Verdict("agree")
 
 
@@ -170,14 +180,14 @@ def main():
     (sides.OUT / "files.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for kind in ("refused by ONNX Runtime", "refused by us"):
         print_reasons(verdicts, kind)
-    bad = [(q, v) for q, v in verdicts if v.kind in ("differ", "crash")]
-    if bad:
-        print("\n### differ or crash\n")
-    for path, v in bad:
+    shown = [(q, v) for q, v in verdicts if v.kind in ("open", "differ", "crash")]
+    if shown:
+        print("\n### differ, crash, or open in the specification\n")
+    for path, v in shown:
         print(f"{v.kind}: {path.relative_to(o.folder.resolve())}: {v.why}")
     counts = collections.Counter(v.kind for _, v in verdicts)
     print("\n" + ", ".join(f"{n} {kind}" for kind, n in counts.most_common()) + f"; {len(paths)} files")
-    sys.exit(1 if bad else 0)
+    sys.exit(1 if any(v.kind != "open" for _, v in shown) else 0)
 
 
 if __name__ == "__main__":

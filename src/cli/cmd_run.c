@@ -12,6 +12,7 @@
 #include "cli/network.h"
 #include "cli/run_io.h"
 #include "engine/engine.h"
+#include "format/checkpoint.h"
 #include "format/image_card.h"
 #include "format/tensor_file.h"
 
@@ -243,15 +244,25 @@ static ew_err run_frames(struct job *j)
     return ew_run_stream(&s);
 }
 
+/* The importer knows the file's inputs by name, also those whose value became a constant. */
+static bool names_are_checked(const struct job *j)
+{
+    const char *what = j->c->args[0];
+    return !j->engine && ew_network_is_file(what) && !ew_checkpoint_is(what);
+}
+
 /* Several images for a network with one input are one after the other; more files than inputs are
  * a mistake. */
 static ew_err sort_inputs(struct job *j)
 {
     const struct ew_run_inputs *in = &j->in;
     bool images = j->g->n_inputs == 1;
-    for (int i = 0; i < in->n; i++)
+    int counted = 0;
+    for (int i = 0; i < in->n; i++) {
         images = images && in->list[i].is_image && !*in->list[i].name;
-    EW_CHECK(in->n <= j->g->n_inputs || images, EW_ERR_USAGE, "%d files for %d input%s", in->n,
+        counted += !*in->list[i].name || !names_are_checked(j);
+    }
+    EW_CHECK(counted <= j->g->n_inputs || images, EW_ERR_USAGE, "%d files for %d input%s", counted,
              j->g->n_inputs, j->g->n_inputs == 1 ? "" : "s");
     return in->n > 1 && images ? ew_run_frames_of(in, &j->arena, &j->frames) : EW_OK;
 }
