@@ -219,3 +219,14 @@ ew_err ew_file_write(const char *path, const void *data, size_t size)
         fwrite(data, 1, size, o.f); /* commit looks at the stream's error */
     return ew_file_out_commit(&o);
 }
+
+bool ew_memstream_close(FILE *f, char **text)
+{
+    const bool bad = ferror(f) != 0;
+    const bool closed = fclose(f) == 0;
+    if (!bad && closed && *text)
+        return true;
+    free(*text);
+    *text = NULL;
+    return false;
+}

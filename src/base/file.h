@@ -4,6 +4,7 @@
 #ifndef EW_BASE_FILE_H
 #define EW_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -38,5 +39,9 @@ struct ew_file_out {
 ew_err ew_file_out_open(const char *path, struct ew_file_out *o);
 ew_err ew_file_out_commit(struct ew_file_out *o); /* always releases everything */
 void ew_file_out_abort(struct ew_file_out *o);    /* leaves no trace; fine after commit */
+
+/* Closes a stream of open_memstream: false where memory was short, and then *text is NULL. (glibc's
+ * fclose succeeds even where it could not make the text.) */
+bool ew_memstream_close(FILE *f, char **text);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/num.h"
 #include "base/utf8.h"
 
@@ -181,7 +182,8 @@ ew_err ew_json_finish(struct ew_json *j)
     if (j->err == EW_OK && !flushed)
         j->err = ew_fail(EW_ERR_IO, "writing JSON: %s", strerror(errno));
     if (j->text) {
-        fclose(j->out);
+        if (!ew_memstream_close(j->out, &j->mem) && j->err == EW_OK)
+            j->err = ew_fail(EW_ERR_MEMORY, "no memory for JSON text");
         if (j->err == EW_OK)
             *j->text = j->mem;
         else

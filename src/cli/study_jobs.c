@@ -8,6 +8,8 @@
 #include "cli/study_show.h"
 #include "report/text_table.h"
 
+#define MAX_COMMANDS 40 /* that a table shows */
+
 /* What is known of a job before it runs. */
 struct outlook {
     struct ew_estimate e;
@@ -79,6 +81,35 @@ static void print_totals(const struct ew_study *study, const struct outlook *lis
     printf("* a guess from the arithmetic; others are from earlier runs\n");
 }
 
+/* The command lines that the study starts: a file from somebody else is read here before it runs.
+ */
+static void print_commands(const struct ew_study *study)
+{
+    int shown = 0, n = 0;
+    printf("it would start, each as a process:\n");
+    for (const char *line = study->setup; line && *line;) {
+        line += strspn(line, " \t\n");
+        const size_t length = strcspn(line, "\n"), path = strcspn(line, " \t|");
+        const char *bar = memchr(line, '|', length);
+        if (bar)
+            printf("  edgewise%.*s   (where %.*s is not there)\n",
+                   (int)(length - (size_t)(bar + 1 - line)), bar + 1, (int)path, line);
+        line += length;
+    }
+    for (int i = 0; i < study->n_jobs; i++) {
+        const struct ew_study_job *j = &study->jobs[i];
+        if (j->repeat > 0 || n++ >= MAX_COMMANDS)
+            continue;
+        printf("  edgewise");
+        for (int k = 0; k < j->n_argv; k++)
+            printf(strpbrk(j->argv[k], " \t'\"") ? " '%s'" : " %s", j->argv[k]);
+        printf("\n");
+        shown++;
+    }
+    if (n > shown)
+        printf("  and %d more, which --json lists\n", n - shown);
+}
+
 static ew_err print_table(const struct ew_study *study, const struct outlook *list)
 {
     static const char *const head[] = {"section", "settings", "job", "time", "memory", "disk", ""};
@@ -90,6 +121,7 @@ static ew_err print_table(const struct ew_study *study, const struct outlook *li
         job_row(&t, study, &study->jobs[i], &list[i]);
     EW_TRY(ew_table_print(&t, stdout));
     print_totals(study, list);
+    print_commands(study);
     return EW_OK;
 }
 
@@ -104,6 +136,10 @@ static void job_json(struct ew_json *out, const struct ew_study_job *j, const st
     ew_json_str(out, "network", j->network);
     ew_json_int(out, "repeat", j->repeat);
     ew_json_str(out, "options", j->row.options);
+    ew_json_array(out, "argv");
+    for (int i = 0; i < j->n_argv; i++)
+        ew_json_str(out, NULL, j->argv[i]);
+    ew_json_end(out);
     ew_json_num(out, "seconds", o->e.seconds);
     ew_json_bool(out, "measured", o->e.measured);
     if (o->e.memory_bytes == EW_INT_ABSENT)

@@ -115,8 +115,7 @@ static ew_err put_plan(struct writer *w)
     if (e == EW_OK)
         e = put_choices(&p, w->e);
     put_tables(&p, w);
-    const bool failed = ferror(p.f) != 0;
-    EW_CHECK((fclose(p.f) == 0) & !failed, EW_ERR_MEMORY, "no memory to write engine %s",
+    EW_CHECK(ew_memstream_close(p.f, &w->plan), EW_ERR_MEMORY, "no memory to write engine %s",
              w->e->card.name);
     w->section[EW_ENGINE_PLAN].bytes = (int64_t)w->plan_bytes;
     w->section[EW_ENGINE_PLAN].sum = ew_hash_sum(&p.hash);

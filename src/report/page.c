@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "report/figure_grid.h"
 #include "report/figure_json.h"
 #include "report/figure_svg.h"
@@ -21,7 +22,7 @@ static ew_err csv_link(const struct ew_figure *f, FILE *out)
     FILE *m = open_memstream(&text, &size);
     EW_CHECK(m, EW_ERR_MEMORY, "no memory for a table");
     const ew_err e = ew_figure_csv(f, m);
-    EW_CHECK(fclose(m) == 0, EW_ERR_MEMORY, "no memory for a table");
+    EW_CHECK(ew_memstream_close(m, &text), EW_ERR_MEMORY, "no memory for a table");
     EW_TRY(e);
     fprintf(out, "<a class=\"csv\" download=\"%s.csv\" href=\"data:text/csv;charset=utf-8;base64,",
             f->id);
@@ -79,7 +80,7 @@ static ew_err panel(const struct ew_figure *f, const char *name, FILE *out)
     FILE *m = open_memstream(&note, &size);
     if (m) {
         ew_figure_note(f, false, m);
-        fclose(m);
+        (void)!ew_memstream_close(m, &note);
     }
     ew_html_text(out, note ? note : "");
     fprintf(out, "</figcaption><details%s><summary>Table, %d %s</summary>",

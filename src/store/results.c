@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "store/store_impl.h"
 
 /* Names of columns that are taken, and the text of the SELECT so far. */
@@ -189,7 +190,7 @@ static ew_err open_results(struct ew_store *s, struct builder *b, const char *wh
     b->sql = open_memstream(&sql, &size);
     EW_CHECK(b->sql, EW_ERR_MEMORY, "no memory for the query");
     ew_err err = build(s, b, where, order);
-    const bool whole = fclose(b->sql) == 0;
+    const bool whole = ew_memstream_close(b->sql, &sql);
     if (err == EW_OK && !whole)
         err = ew_fail(EW_ERR_MEMORY, "no memory for the query");
     sqlite3_stmt *st = NULL;

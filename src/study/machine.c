@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "base/file.h"
 #include "device/nvpmodel.h"
 #include "device/powermode.h"
 
@@ -100,7 +101,7 @@ static ew_err hash_row(struct ew_machine_row *m, struct ew_arena *a)
     FILE *out = open_memstream(&text, &size);
     EW_CHECK(out, EW_ERR_MEMORY, "no memory for the machine");
     ew_record_csv_row(out, EW_RECORD_MACHINE, m);
-    fclose(out);
+    EW_CHECK(ew_memstream_close(out, &text), EW_ERR_MEMORY, "no memory for the machine");
     ew_record_id(text, id);
     free(text);
     m->id = ew_arena_strdup(a, id);

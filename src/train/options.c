@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/ini.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -143,7 +144,7 @@ ew_err ew_fields_text(const struct ew_field *table, const void *object, char **o
         ew_field_print(table, object, line, sizeof(line));
         fprintf(f, "%s = %s\n", table->name, line);
     }
-    EW_CHECK(fclose(f) == 0, EW_ERR_MEMORY, "no memory for the options' text");
+    EW_CHECK(ew_memstream_close(f, out), EW_ERR_MEMORY, "no memory for the options' text");
     return EW_OK;
 }
 

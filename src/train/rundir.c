@@ -107,7 +107,7 @@ static int rows_of(const char *path, int64_t *head_bytes)
     if (!f)
         return -1;
     ew_record_csv_head(f, EW_RECORD_EPOCH);
-    if (fclose(f) != 0 || ew_file_read(path, (size_t)1 << 24, &text, &size) != EW_OK)
+    if (!ew_memstream_close(f, &head) || ew_file_read(path, (size_t)1 << 24, &text, &size) != EW_OK)
         return -1;
     if (size < n || memcmp(text, head, n) != 0)
         return -1;
@@ -244,14 +244,16 @@ static void settle(struct ew_rundir *r, struct ew_rowfile *w)
 {
     if (!w->f || !w->rows)
         return;
-    fflush(w->rows);
-    fwrite(w->text, 1, w->bytes, w->f);
+    const bool whole = fflush(w->rows) == 0 && !ferror(w->rows) && w->text;
+    if (whole)
+        fwrite(w->text, 1, w->bytes, w->f);
+    clearerr(w->rows);
     rewind(w->rows);
-    if (fflush(w->f) == 0 && !ferror(w->f)) {
+    if (whole && fflush(w->f) == 0 && !ferror(w->f)) {
         w->good = (int64_t)ftell(w->f);
         return;
     }
-    warn(r, w->path, strerror(errno));
+    warn(r, w->path, whole ? strerror(errno) : "no memory for its rows");
     w->lost++;
     clearerr(w->f);
     (void)!ftruncate(fileno(w->f), (off_t)w->good);

@@ -20,7 +20,7 @@
 
 #define TOKEN "0123456789abcdef"
 
-static int port;
+static int port, request_s;
 static pid_t server;
 
 static void serve(const struct ew_serve_opts *o, int to)
@@ -42,7 +42,7 @@ static bool begin(const char *db, const char *token)
         return false;
     server = fork();
     if (server == 0)
-        serve(&(struct ew_serve_opts){.db = db, .token = token}, ends[1]);
+        serve(&(struct ew_serve_opts){.db = db, .token = token, .request_s = request_s}, ends[1]);
     close(ends[1]);
     EW_EXPECT(server > 0 && read(ends[0], answer, sizeof(answer)) == sizeof(answer));
     close(ends[0]);
@@ -253,5 +253,60 @@ static void bad_clients(void)
     end();
 }
 
-EW_TEST_MAIN(EW_TEST(answers), EW_TEST(refusals), EW_TEST(tokens), EW_TEST(addresses),
-             EW_TEST(no_store_yet), EW_TEST(bad_clients))
+/* A connection from one of this machine's own addresses, 127.0.0.N. */
+static int dial_from(int n)
+{
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const struct sockaddr_in own = {.sin_family = AF_INET,
+                                    .sin_addr = {htonl(0x7f000000u + (unsigned)n)}};
+    const struct sockaddr_in at = {.sin_family = AF_INET,
+                                   .sin_port = htons((uint16_t)port),
+                                   .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    EW_EXPECT(bind(fd, (const struct sockaddr *)&own, sizeof(own)) == 0);
+    EW_EXPECT(connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0);
+    return fd;
+}
+
+/* 24 connections that said little kept their address out, 48 of two addresses everybody. */
+static void slow_clients_make_room(void)
+{
+    if (!begin(make_store(), NULL))
+        return;
+    int slow[120];
+    for (size_t i = 0; i < EW_COUNT(slow); i++) {
+        slow[i] = dial_from(1 + (int)(i % 3));
+        say(slow[i], "GET /s", 6);
+        if (i % 24 == 23)
+            expect(GET("/state.json", ""), "HTTP/1.1 200", NULL);
+    }
+    expect(GET("/state.json", ""), "HTTP/1.1 200", NULL);
+    for (size_t i = 0; i < EW_COUNT(slow); i++)
+        close(slow[i]);
+    end();
+}
+
+/* A byte now and then is no silence; the request as a whole has an end all the same. */
+static void requests_have_an_end(void)
+{
+    request_s = 1;
+    const bool begun = begin(make_store(), NULL);
+    request_s = 0;
+    if (!begun)
+        return;
+    const int fd = dial();
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    bool closed = false;
+    say(fd, "GET /state.json HTTP/1.1\r\nX: ", 29);
+    for (int i = 0; i < 300 && !closed; i++) { /* 30 s: far more than it may take */
+        char c;
+        say(fd, "x", 1);
+        closed = poll(&p, 1, 100) > 0 && recv(fd, &c, 1, 0) <= 0;
+    }
+    EW_EXPECT(closed);
+    close(fd);
+    end();
+}
+
+EW_TEST_MAIN(EW_TEST(slow_clients_make_room), EW_TEST(requests_have_an_end), EW_TEST(answers),
+             EW_TEST(refusals), EW_TEST(tokens), EW_TEST(addresses), EW_TEST(no_store_yet),
+             EW_TEST(bad_clients))

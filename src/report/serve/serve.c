@@ -10,17 +10,18 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/library.h"
 #include "base/mem.h"
 #include "report/html.h"
 #include "report/serve/answer.h"
+#include "report/serve/clients.h"
 
 #if EW_HAVE_SERVE
 #include <microhttpd.h>
 
-#define MOST_CONNECTIONS   48
-#define MOST_FROM_ONE      24    /* connections of one address */
 #define TIMEOUT_S          10    /* of silence */
+#define REQUEST_S          30    /* of a request as a whole, its answer included */
 #define REQUEST_BYTES      16384 /* head of a request, and what is kept to answer it */
 #define MOST_ANSWERS       16
 #define TOKEN_COOKIE       "edgewise"
@@ -38,6 +39,7 @@ static struct {
     __typeof__(MHD_destroy_response) *destroy_response;
     __typeof__(MHD_add_response_header) *add_response_header;
     __typeof__(MHD_lookup_connection_value) *lookup_connection_value;
+    __typeof__(MHD_get_connection_info) *get_connection_info;
 } mhd;
 
 static ew_err open_library(void)
@@ -52,6 +54,7 @@ static ew_err open_library(void)
         {"MHD_destroy_response", &mhd.destroy_response},
         {"MHD_add_response_header", &mhd.add_response_header},
         {"MHD_lookup_connection_value", &mhd.lookup_connection_value},
+        {"MHD_get_connection_info", &mhd.get_connection_info},
         {NULL, NULL}};
     return mhd.handle ? EW_OK : ew_library_open(EW_SERVE_FILE, symbols, &mhd.handle);
 }
@@ -68,6 +71,7 @@ struct ew_serve {
     const char *db, *token;
     int port;
     struct kept kept[MOST_ANSWERS];
+    struct ew_clients clients;
 };
 
 /* ---- Who may ask ---- */
@@ -167,7 +171,7 @@ static void make(struct ew_serve *s, const struct ew_answer *a, struct kept *k)
     *k = (struct kept){.made_ns = ew_clock_ns(), .status = MHD_HTTP_OK};
     FILE *f = open_memstream(&k->text, &k->size);
     ew_err e = f ? a->make(s->db, f) : ew_fail(EW_ERR_MEMORY, "no memory for an answer");
-    if (f && fclose(f) != 0 && e == EW_OK)
+    if (f && !ew_memstream_close(f, &k->text) && e == EW_OK)
         e = ew_fail(EW_ERR_MEMORY, "no memory for an answer");
     if (e == EW_OK)
         return;
@@ -222,6 +226,37 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
     return refuse(s, c, MHD_HTTP_NOT_FOUND, "there is no such page");
 }
 
+/* ---- Connections ---- */
+
+static void on_connection(void *ctx, struct MHD_Connection *c, void **client,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct ew_serve *s = ctx;
+    if (code != MHD_CONNECTION_NOTIFY_STARTED) {
+        ew_clients_remove(*client);
+        *client = NULL;
+        return;
+    }
+    const union MHD_ConnectionInfo *fd =
+        mhd.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *from =
+        mhd.get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (fd)
+        *client = ew_clients_add(&s->clients, fd->connect_fd, from ? from->client_addr : NULL,
+                                 ew_clock_ns());
+}
+
+/* The time of a request counts from the end of the one before it. */
+static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
+                         enum MHD_RequestTerminationCode code)
+{
+    const union MHD_ConnectionInfo *own =
+        mhd.get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct ew_client *client = own ? own->socket_context : NULL;
+    if (client)
+        client->since_ns = ew_clock_ns();
+}
+
 /* ---- Opening ---- */
 
 union address {
@@ -267,12 +302,12 @@ static ew_err start(struct ew_serve *s, const union address *at)
     const unsigned flags =
         MHD_USE_EPOLL | MHD_NO_FLAG | (at->any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     errno = 0;
-    s->daemon = mhd.start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR,
-                                 &at->any, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
-                                 MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)MOST_FROM_ONE,
-                                 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,
-                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
-                                 MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
+    s->daemon = mhd.start_daemon(
+        flags, 0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, &at->any,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)EW_CLIENTS_ROOM, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)REQUEST_BYTES, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
     EW_CHECK(s->daemon, EW_ERR_IO, "cannot listen: %s", errno ? strerror(errno) : "port in use?");
     const union MHD_DaemonInfo *port = mhd.get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
     s->port = port ? port->port : 0;
@@ -289,6 +324,7 @@ ew_err ew_serve_open(const struct ew_serve_opts *o, struct ew_serve **out)
     EW_CHECK(s, EW_ERR_MEMORY, "no memory for the server");
     s->db = o->db;
     s->token = o->token;
+    ew_clients_init(&s->clients, (o->request_s ? o->request_s : REQUEST_S) * EW_NS_PER_S);
     const ew_err e = start(s, &at);
     if (e != EW_OK) {
         free(s);
@@ -308,6 +344,7 @@ int ew_serve_port(const struct ew_serve *s)
 ew_err ew_serve_step(struct ew_serve *s, int wait_ms)
 {
     EW_CHECK(mhd.run_wait(s->daemon, wait_ms) == MHD_YES, EW_ERR_IO, "the server has stopped");
+    ew_clients_expire(&s->clients, ew_clock_ns());
     return EW_OK;
 }
 

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Every allocation, and every write, sync, rename and new folder of the main commands fails once (strided where
+# there are many: EW_FAULT_POINTS of each, 0 for all).  Then the program must end by itself, with a line that
+# says why or with a whole result, and leave nothing half-written.
+# usage: check_faults.sh SOURCE_DIR BUILD_DIR [CASE...]
+set -uo pipefail
+build=$(cd "$2" && pwd)
+shift 2
+library=$build/tests/libew_fault.so
+points=${EW_FAULT_POINTS:-20}
+export PATH=$build/src:$PATH LC_ALL=C EW_UNIT=test OMP_NUM_THREADS=1
+[ -e "$library" ] || { echo "no library of faults in this build (sanitizers, or another machine's)" >&2; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0 runs=0
+
+# What the commands below work on.
+edgewise export lenet5 -o net.onnx >/dev/null 2>&1 || exit 1
+edgewise data make --kind digits --format idx --train 64 --test 32 --to digits >/dev/null 2>&1 || exit 1
+printf '[a]\ncommand = bench\nnetwork = lenet5\niters = 1\nwarmup = 0\nthreads = 1\n' >one.study
+edgewise study one.study --db store.db --busy 1 >/dev/null 2>&1 || exit 1
+edgewise run net.onnx --random --seed 1 --save in.npy >/dev/null 2>&1 || true
+small="--data digits --batch 32 --epochs 1 --threads 1 --workers 0"
+
+# name | command | what it makes (none: -); % is the case's folder, new for each run
+cases="info|info net.onnx|-
+run|run net.onnx --random --threads 1|-
+export|export lenet5 -o %/out.onnx|out.onnx
+compile|compile net.onnx -o %/out.ewe|out.ewe
+quantize|quantize net.onnx --calib digits:8 --mean 0.5 --std 0.5 --threads 1 -o %/out.onnx|out.onnx
+pack|data pack digits --to %/out.pack|out.pack
+train|train lenet5 $small -o %/run|run
+study|study one.study --db %/s.db --busy 1 --scratch %/runs|s.db
+dry-run|study one.study --db store.db --dry-run|-
+results|results --db store.db|-
+report|report --db store.db -o %/out.html|out.html"
+
+say() {
+    echo "FAIL $1: $2 $3: $4"
+    [ ! -s "$work/err" ] || sed 's/^/    /' "$work/err" | tail -n 3
+    failures=$((failures + 1))
+}
+
+# judge NAME KIND N STATUS MADE: what one run left
+judge() {
+    local left
+    if [ "$4" -ge 124 ]; then
+        say "$1" "$2" "$3" "ended by a signal or a time-out ($4)"
+    elif [ "$4" -ne 0 ] && ! grep -q '^edgewise: ' err; then
+        say "$1" "$2" "$3" "exit $4 without a reason"
+    fi
+    left=$(find now -name '*.tmp' -o -name '.*.part' -o -name '.*.stage.*' | head -n 1)
+    [ -z "$left" ] || say "$1" "$2" "$3" "left $left"
+    case $5 in
+    - | run | s.db) ;;
+    *)
+        if [ "$4" -eq 0 ] && [ ! -s "now/$5" ]; then say "$1" "$2" "$3" "exit 0, but no $5"; fi
+        if [ -e "now/$5" ] && [ "$(stat -c %s "now/$5")" -lt "$(($(stat -c %s "whole/$5") * 9 / 10))" ]; then
+            say "$1" "$2" "$3" "half of $5"
+        fi
+        ;;
+    esac
+    if [ "$5" = run ] && [ -e now/run/last.ckpt ]; then
+        edgewise info now/run/last.ckpt >/dev/null 2>&1 || say "$1" "$2" "$3" "a damaged checkpoint"
+    fi
+    if [ "$5" = s.db ] && [ -e now/s.db ]; then
+        edgewise results --db now/s.db >/dev/null 2>&1 || say "$1" "$2" "$3" "a damaged store"
+    fi
+}
+
+# one KIND N COMMAND: the command in a fresh folder with its n-th fault
+one() {
+    rm -rf now && mkdir now
+    # shellcheck disable=SC2086
+    timeout 60 env FAULT_KIND="$1" FAULT_AT="$2" FAULT_COUNT="$work/count" LD_PRELOAD="$library" \
+        edgewise ${3//%/now} >out 2>err
+}
+
+while IFS='|' read -r name command makes; do
+    [ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
+    for kind in alloc io; do
+        one $kind 0 "$command" || { say "$name" $kind 0 "fails without a fault"; continue; }
+        rm -rf whole && mv now whole
+        total=$(cat count)
+        stride=1
+        if [ "$points" -gt 0 ] && [ "$total" -gt "$points" ]; then stride=$(((total + points - 1) / points)); fi
+        for ((n = 1; n <= total; n += stride)); do
+            one $kind "$n" "$command"
+            judge "$name" $kind "$n" $? "$makes"
+            runs=$((runs + 1))
+        done
+        echo "$name: $total of $kind, each $stride. failed once"
+    done
+done <<<"$cases"
+echo "$runs runs with a fault, $failures failures"
+[ "$failures" -eq 0 ]
