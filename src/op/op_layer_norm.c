@@ -145,7 +145,11 @@ const struct ew_op ew_op_layer_norm = {
     .aux = aux,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "LayerNormalization", .since = 17, .rename = renames, .also = also, .import = import},
+    .onnx = {.type = "LayerNormalization",
+             .since = 17,
+             .rename = renames,
+             .also = also,
+             .import = import},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };
