@@ -41,5 +41,8 @@ verdict "functions have at most 100 lines" "$(
         "${files[@]}"
 )"
 verdict "file names are unique" "$(find src tests -name '*.[ch]' -printf '%f\n' | sort | uniq -d)"
+verdict "struct tags are defined once" "$(
+    grep -rhoE --include='*.[ch]' '^struct ew_[a-z0-9_]+ \{' include src | sort | uniq -d
+)"
 verdict "no TODO without an issue number" "$(grep -nE '\b(TODO|FIXME|XXX)\b' "${files[@]}" | grep -vE '#[0-9]+' || true)"
 exit $status

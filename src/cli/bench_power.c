@@ -13,14 +13,14 @@
 struct ew_power_meter {
     struct ew_board *board;
     struct ew_sampler *sampler;
-    struct ew_value *values;
+    struct ew_sample_value *values;
     struct ew_energy_sum sum;
     double idle_w;
 };
 
-static struct ew_value channel_value(const struct ew_power_meter *m, int channel)
+static struct ew_sample_value channel_value(const struct ew_power_meter *m, int channel)
 {
-    return channel >= 0 ? m->values[channel] : ew_value_absent(EW_ABSENT_NO_SENSOR);
+    return channel >= 0 ? m->values[channel] : ew_sample_value_absent(EW_ABSENT_NO_SENSOR);
 }
 
 void ew_power_meter_poll(struct ew_power_meter *m)

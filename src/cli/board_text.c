@@ -20,14 +20,14 @@ static void bytes_text(double v, const char *per, char out[EW_VALUE_CHARS])
     snprintf(out, EW_VALUE_CHARS, "%.*f %s%s", i ? 1 : 0, v, units[i], per);
 }
 
-void ew_value_text(enum ew_quantity q, struct ew_value v, char out[EW_VALUE_CHARS])
+void ew_value_text(enum ew_quantity q, struct ew_sample_value v, char out[EW_VALUE_CHARS])
 {
     static const int decimals[EW_QUANTITY_N] = {
         [EW_QUANTITY_LOAD] = 0,   [EW_QUANTITY_FREQ] = 0,    [EW_QUANTITY_POWER] = 3,
         [EW_QUANTITY_ENERGY] = 3, [EW_QUANTITY_VOLTAGE] = 3, [EW_QUANTITY_CURRENT] = 3,
         [EW_QUANTITY_TEMP] = 1,   [EW_QUANTITY_OPS] = 0,     [EW_QUANTITY_SHARE] = 1,
     };
-    if (!ew_value_is(v)) {
+    if (!ew_sample_value_is(v)) {
         snprintf(out, EW_VALUE_CHARS, "-");
     } else if (q == EW_QUANTITY_BYTES || q == EW_QUANTITY_RATE) {
         bytes_text(v.v, q == EW_QUANTITY_RATE ? "/s" : "", out);
@@ -90,20 +90,20 @@ void ew_board_json_head(struct ew_json *j, const struct ew_board *b)
     ew_json_end(j);
 }
 
-void ew_value_json(struct ew_json *j, const char *key, struct ew_value v)
+void ew_value_json(struct ew_json *j, const char *key, struct ew_sample_value v)
 {
-    if (ew_value_is(v))
+    if (ew_sample_value_is(v))
         ew_json_num(j, key, v.v);
     else
         ew_json_null(j, key);
 }
 
-void ew_channel_json(struct ew_json *j, const struct ew_channel *c, struct ew_value v)
+void ew_channel_json(struct ew_json *j, const struct ew_channel *c, struct ew_sample_value v)
 {
     ew_json_object(j, NULL);
     ew_json_str(j, "name", c->name);
     ew_value_json(j, "value", v);
-    ew_json_str(j, "absent", ew_value_is(v) ? NULL : ew_absent_text(v.absent));
+    ew_json_str(j, "absent", ew_sample_value_is(v) ? NULL : ew_absent_text(v.absent));
     ew_json_str(j, "unit", ew_quantity_unit(c->quantity));
     ew_json_str(j, "quality", ew_quality_name(c->quality));
     ew_json_num(j, "resolution", c->resolution);

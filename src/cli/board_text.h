@@ -34,7 +34,7 @@
 #define EW_VALUE_CHARS 48
 
 /* "12.3 W", "1.5 GiB", "41.5 C"; "-" where absent. */
-void ew_value_text(enum ew_quantity q, struct ew_value v, char out[EW_VALUE_CHARS]);
+void ew_value_text(enum ew_quantity q, struct ew_sample_value v, char out[EW_VALUE_CHARS]);
 
 /* Puts back what a run that was killed had left changed, and says so.  Where that fails (no
  * permission) it warns and goes on: looking at a board does not depend on it. */
@@ -47,9 +47,9 @@ void ew_board_print_head(const struct ew_board *b);
 void ew_board_json_head(struct ew_json *j, const struct ew_board *b);
 
 /* One channel as an object of an array. */
-void ew_channel_json(struct ew_json *j, const struct ew_channel *c, struct ew_value v);
+void ew_channel_json(struct ew_json *j, const struct ew_channel *c, struct ew_sample_value v);
 
 /* A number where the value is there, else null. */
-void ew_value_json(struct ew_json *j, const char *key, struct ew_value v);
+void ew_value_json(struct ew_json *j, const char *key, struct ew_sample_value v);
 
 #endif

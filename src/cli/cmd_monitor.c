@@ -136,7 +136,7 @@ static bool quit_pressed(const struct terminal *t)
 struct live {
     struct ew_board *board;
     struct ew_sampler *sampler;
-    struct ew_value *values;
+    struct ew_sample_value *values;
     struct ew_view view;
     struct terminal terminal;
     struct ew_monitor_log log, lines; /* lines: to standard output instead of drawing */

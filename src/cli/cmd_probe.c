@@ -36,14 +36,14 @@ static const struct ew_field fields[] = {
     EW_FIELD_END,
 };
 
-static void print_channels(const struct ew_board *b, const struct ew_value *values)
+static void print_channels(const struct ew_board *b, const struct ew_sample_value *values)
 {
     printf("\n%-30s %-26s %-10s %s\n", "channel", "value", "quality", "source");
     for (int i = 0; i < b->n_channels; i++) {
         const struct ew_channel *c = &b->channels[i];
         char text[EW_VALUE_CHARS];
         ew_value_text(c->quantity, values[i], text);
-        if (!ew_value_is(values[i]))
+        if (!ew_sample_value_is(values[i]))
             snprintf(text, sizeof(text), "- (%s)", ew_absent_text(values[i].absent));
         printf("%-30s %-26s %-10s %s\n", c->name, text, ew_quality_name(c->quality), c->source);
     }
@@ -55,7 +55,7 @@ static void print_channels(const struct ew_board *b, const struct ew_value *valu
     }
 }
 
-static ew_err print_json(const struct ew_board *b, const struct ew_value *values)
+static ew_err print_json(const struct ew_board *b, const struct ew_sample_value *values)
 {
     struct ew_json j;
     ew_json_init(&j, stdout);
@@ -102,7 +102,8 @@ static ew_err run(struct ew_cmd_call *c)
         printf("%d files in %s\n", files, o->capture);
         return EW_OK;
     }
-    struct ew_value *values = ew_arena_array(&b->arena, (size_t)b->n_channels + 1, sizeof(*values));
+    struct ew_sample_value *values =
+        ew_arena_array(&b->arena, (size_t)b->n_channels + 1, sizeof(*values));
     EW_CHECK(values, EW_ERR_MEMORY, "no memory for %d values", b->n_channels);
     ew_board_read(b, values);
     if (!o->root) { /* a captured board stands still: a second reading would show rates of 0 */

@@ -36,7 +36,7 @@ struct ew_monitor_log {
 ew_err ew_monitor_log_open(const char *path, const struct ew_board *b, struct ew_monitor_log *log);
 void ew_monitor_log_stdout(struct ew_monitor_log *log); /* JSON lines */
 ew_err ew_monitor_log_row(struct ew_monitor_log *log, const struct ew_board *b, int64_t t_ns,
-                          const struct ew_value *values);
+                          const struct ew_sample_value *values);
 ew_err ew_monitor_log_close(struct ew_monitor_log *log);
 
 /* ---- View ------------------------------------------------------------------------------------ */
@@ -53,10 +53,10 @@ struct ew_view {
 };
 
 /* Remembers the frame's power values. */
-void ew_view_remember(struct ew_view *v, const struct ew_value *values);
+void ew_view_remember(struct ew_view *v, const struct ew_sample_value *values);
 
 /* Draws one frame; lines end in `end_of_line`. */
-void ew_view_draw(const struct ew_view *v, const struct ew_value *values,
+void ew_view_draw(const struct ew_view *v, const struct ew_sample_value *values,
                   const struct ew_sampler_stats *stats, const char *end_of_line, FILE *out);
 
 /* ---- A command ------------------------------------------------------------------------------- */

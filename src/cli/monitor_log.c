@@ -41,11 +41,11 @@ void ew_monitor_log_stdout(struct ew_monitor_log *log)
 }
 
 static void csv_row(struct ew_monitor_log *log, const struct ew_board *b,
-                    const struct ew_value *values)
+                    const struct ew_sample_value *values)
 {
     for (int i = 0; i < b->n_channels; i++) {
         char text[EW_NUM_CHARS] = "";
-        if (ew_value_is(values[i]))
+        if (ew_sample_value_is(values[i]))
             ew_num_text(values[i].v, text);
         fprintf(log->f, ",%s", text);
     }
@@ -53,7 +53,7 @@ static void csv_row(struct ew_monitor_log *log, const struct ew_board *b,
 }
 
 static ew_err json_row(struct ew_monitor_log *log, const struct ew_board *b, double time_s,
-                       const struct ew_value *values)
+                       const struct ew_sample_value *values)
 {
     struct ew_json j;
     ew_json_init(&j, log->f);
@@ -62,12 +62,12 @@ static ew_err json_row(struct ew_monitor_log *log, const struct ew_board *b, dou
     ew_json_num(&j, "time_s", time_s);
     ew_json_object(&j, "values");
     for (int i = 0; i < b->n_channels; i++)
-        if (ew_value_is(values[i]))
+        if (ew_sample_value_is(values[i]))
             ew_json_num(&j, b->channels[i].name, values[i].v);
     ew_json_end(&j);
     ew_json_object(&j, "absent");
     for (int i = 0; i < b->n_channels; i++)
-        if (!ew_value_is(values[i]))
+        if (!ew_sample_value_is(values[i]))
             ew_json_str(&j, b->channels[i].name, ew_absent_text(values[i].absent));
     if (b->total.power < 0)
         ew_json_str(&j, "power.total", ew_absent_text(EW_ABSENT_NO_SENSOR));
@@ -77,7 +77,7 @@ static ew_err json_row(struct ew_monitor_log *log, const struct ew_board *b, dou
 }
 
 ew_err ew_monitor_log_row(struct ew_monitor_log *log, const struct ew_board *b, int64_t t_ns,
-                          const struct ew_value *values)
+                          const struct ew_sample_value *values)
 {
     if (!log->f)
         return EW_OK;

@@ -39,7 +39,7 @@ struct outcome {
 struct watch {
     const struct ew_monitor_run *run;
     struct ew_sampler *sampler;
-    struct ew_value *values, *before;
+    struct ew_sample_value *values, *before;
     bool have_before;
     int64_t before_ns;
     struct ew_energy_sum energy;
@@ -49,9 +49,9 @@ struct watch {
 
 /* ---- Frames ---------------------------------------------------------------------------------- */
 
-static struct ew_value channel_value(const struct ew_value *values, int channel)
+static struct ew_sample_value channel_value(const struct ew_sample_value *values, int channel)
 {
-    return channel >= 0 ? values[channel] : ew_value_absent(EW_ABSENT_NO_SENSOR);
+    return channel >= 0 ? values[channel] : ew_sample_value_absent(EW_ABSENT_NO_SENSOR);
 }
 
 static void watch_heat(struct watch *w)
@@ -60,7 +60,7 @@ static void watch_heat(struct watch *w)
     bool held_back = false;
     for (int i = 0; i < b->n_channels; i++) {
         const struct ew_channel *c = &b->channels[i];
-        if (!ew_value_is(w->values[i]))
+        if (!ew_sample_value_is(w->values[i]))
             continue;
         if (strncmp(c->name, "throttle.", 9) == 0) {
             const bool counter = c->quantity == EW_QUANTITY_COUNT;
@@ -252,7 +252,8 @@ static void print_bytes(FILE *f, const char *what, double bytes, const char *not
     char text[EW_VALUE_CHARS];
     const bool known = bytes >= 0;
     ew_value_text(EW_QUANTITY_BYTES,
-                  known ? ew_value_of(bytes) : ew_value_absent(EW_ABSENT_UNSUPPORTED), text);
+                  known ? ew_sample_value_of(bytes) : ew_sample_value_absent(EW_ABSENT_UNSUPPORTED),
+                  text);
     const char *after = known ? note : "the kernel does not tell";
     fprintf(f, "  %-18s %14s%s%s\n", what, text, after[0] ? "   " : "", after);
 }
@@ -330,7 +331,8 @@ static void print_text(FILE *f, const struct ew_monitor_run *r, const struct out
 
 static void json_known(struct ew_json *j, const char *key, bool known, double v)
 {
-    ew_value_json(j, key, known ? ew_value_of(v) : ew_value_absent(EW_ABSENT_NO_SENSOR));
+    ew_value_json(j, key,
+                  known ? ew_sample_value_of(v) : ew_sample_value_absent(EW_ABSENT_NO_SENSOR));
 }
 
 static void json_energy(struct ew_json *j, const struct ew_board *b, const struct outcome *o)

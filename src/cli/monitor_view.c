@@ -22,7 +22,7 @@
 /* The line being put together. */
 struct pen {
     const struct ew_view *view;
-    const struct ew_value *values;
+    const struct ew_sample_value *values;
     FILE *out;
     const char *end_of_line;
     int row;
@@ -82,16 +82,16 @@ static void end_line(struct pen *p)
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-static struct ew_value value_of(const struct pen *p, const char *name)
+static struct ew_sample_value value_of(const struct pen *p, const char *name)
 {
     const int i = ew_board_channel(p->view->board, name);
-    return i < 0 ? ew_value_absent(EW_ABSENT_NO_SENSOR) : p->values[i];
+    return i < 0 ? ew_sample_value_absent(EW_ABSENT_NO_SENSOR) : p->values[i];
 }
 
 /* "[||||||        ]", red from 90 % on. */
-static void bar(struct pen *p, struct ew_value share, int width)
+static void bar(struct pen *p, struct ew_sample_value share, int width)
 {
-    const double s = ew_value_is(share) ? fmin(fmax(share.v / 100, 0), 1) : 0;
+    const double s = ew_sample_value_is(share) ? fmin(fmax(share.v / 100, 0), 1) : 0;
     const int full = (int)lround(s * width);
     put(p, "[");
     colour(p, s >= 0.9 ? RED : s >= 0.6 ? YELLOW : GREEN);
@@ -102,11 +102,11 @@ static void bar(struct pen *p, struct ew_value share, int width)
 }
 
 /* A value with its unit in a field, or its reason. */
-static void figure(struct pen *p, enum ew_quantity q, struct ew_value v, int width)
+static void figure(struct pen *p, enum ew_quantity q, struct ew_sample_value v, int width)
 {
     char text[EW_VALUE_CHARS];
     ew_value_text(q, v, text);
-    put(p, "%*s", width, ew_value_is(v) ? text : ew_absent_text(v.absent));
+    put(p, "%*s", width, ew_sample_value_is(v) ? text : ew_absent_text(v.absent));
 }
 
 /* The last readings of a channel, scaled to its own highest. */
@@ -174,14 +174,14 @@ static void cores(struct pen *p)
             continue;
         char name[32];
         snprintf(name, sizeof(name), "cpu%d.freq", cpu);
-        const struct ew_value freq = value_of(p, name);
+        const struct ew_sample_value freq = value_of(p, name);
         put(p, "  %3d ", cpu);
         bar(p, p->values[i], INSIDE);
-        if (ew_value_is(p->values[i]))
+        if (ew_sample_value_is(p->values[i]))
             figure(p, EW_QUANTITY_LOAD, p->values[i], 6);
         else
             put(p, "%6s", p->values[i].absent == EW_ABSENT_OFF ? "off" : "-");
-        if (ew_value_is(freq))
+        if (ew_sample_value_is(freq))
             figure(p, EW_QUANTITY_FREQ, freq, 10);
         if (++on_line == per_line) {
             end_line(p);
@@ -222,17 +222,19 @@ static void gpus(struct pen *p)
 
 static void memory(struct pen *p)
 {
-    const struct ew_value used = value_of(p, "mem.used"), total = value_of(p, "mem.total");
+    const struct ew_sample_value used = value_of(p, "mem.used"), total = value_of(p, "mem.total");
     title(p, "memory");
-    const bool known = ew_value_is(used) && ew_value_is(total) && total.v > 0;
-    bar(p, known ? ew_value_of(100 * used.v / total.v) : ew_value_absent(EW_ABSENT_BAD), BAR);
+    const bool known = ew_sample_value_is(used) && ew_sample_value_is(total) && total.v > 0;
+    bar(p,
+        known ? ew_sample_value_of(100 * used.v / total.v) : ew_sample_value_absent(EW_ABSENT_BAD),
+        BAR);
     figure(p, EW_QUANTITY_BYTES, used, 11);
     put(p, " of ");
     figure(p, EW_QUANTITY_BYTES, total, 8);
     put(p, ", swap ");
     figure(p, EW_QUANTITY_BYTES, value_of(p, "mem.swap_used"), 9);
-    const struct ew_value emc = value_of(p, "emc.freq");
-    if (ew_value_is(emc)) {
+    const struct ew_sample_value emc = value_of(p, "emc.freq");
+    if (ew_sample_value_is(emc)) {
         put(p, ", clock");
         figure(p, EW_QUANTITY_FREQ, emc, 9);
     }
@@ -281,7 +283,7 @@ static bool listing(struct pen *p, const char *name, enum ew_quantity q, const c
         ew_value_text(q, p->values[i], text);
         const int n =
             snprintf(item, sizeof(item), "%.40s %s", c->name + skip,
-                     ew_value_is(p->values[i]) ? text : ew_absent_text(p->values[i].absent));
+                     ew_sample_value_is(p->values[i]) ? text : ew_absent_text(p->values[i].absent));
         if (shown == 0 || column + n + 3 > p->view->columns) {
             if (shown)
                 end_line(p);
@@ -313,7 +315,7 @@ static void held_back(struct pen *p)
     for (int i = 0; i < b->n_channels; i++) {
         const struct ew_channel *c = &b->channels[i];
         if (strncmp(c->name, "throttle.", 9) != 0 || c->quantity != EW_QUANTITY_STATE ||
-            !ew_value_is(p->values[i]))
+            !ew_sample_value_is(p->values[i]))
             continue;
         known = true;
         if (p->values[i].v <= 0)
@@ -331,16 +333,16 @@ static void held_back(struct pen *p)
     end_line(p);
 }
 
-void ew_view_remember(struct ew_view *v, const struct ew_value *values)
+void ew_view_remember(struct ew_view *v, const struct ew_sample_value *values)
 {
     for (int i = 0; i < v->board->n_channels; i++)
         v->past[(size_t)i * EW_VIEW_HISTORY + (size_t)v->past_at] =
-            ew_value_is(values[i]) ? (float)values[i].v : -1.0f;
+            ew_sample_value_is(values[i]) ? (float)values[i].v : -1.0f;
     v->past_at = (v->past_at + 1) % EW_VIEW_HISTORY;
     v->n_past += v->n_past < EW_VIEW_HISTORY;
 }
 
-void ew_view_draw(const struct ew_view *v, const struct ew_value *values,
+void ew_view_draw(const struct ew_view *v, const struct ew_sample_value *values,
                   const struct ew_sampler_stats *stats, const char *end_of_line, FILE *out)
 {
     struct pen p = {.view = v, .values = values, .out = out, .end_of_line = end_of_line};

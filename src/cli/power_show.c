@@ -115,9 +115,9 @@ static ew_err open_cards(const struct ew_power_view *x, struct ew_nvml **nvml)
     return ew_nvml_open(&x->board->root, x->captured, nvml, &why);
 }
 
-static void print_clock(const char *what, struct ew_value mhz)
+static void print_clock(const char *what, struct ew_sample_value mhz)
 {
-    if (ew_value_is(mhz))
+    if (ew_sample_value_is(mhz))
         printf("  %s %.0f MHz\n", what, mhz.v);
     else
         printf("  %s: %s\n", what, ew_absent_text(mhz.absent));
@@ -128,15 +128,15 @@ static ew_err print_cards(const struct ew_power_view *x)
     struct ew_nvml *nvml;
     EW_TRY(open_cards(x, &nvml));
     for (int i = 0; nvml && i < ew_nvml_count(nvml); i++) {
-        const struct ew_value now = ew_nvml_ask(nvml, i, EW_NVML_LIMIT);
-        const struct ew_value low = ew_nvml_ask(nvml, i, EW_NVML_LIMIT_MIN);
-        const struct ew_value high = ew_nvml_ask(nvml, i, EW_NVML_LIMIT_MAX);
+        const struct ew_sample_value now = ew_nvml_ask(nvml, i, EW_NVML_LIMIT);
+        const struct ew_sample_value low = ew_nvml_ask(nvml, i, EW_NVML_LIMIT_MIN);
+        const struct ew_sample_value high = ew_nvml_ask(nvml, i, EW_NVML_LIMIT_MAX);
         printf("\ngpu%d %s\n", i, ew_nvml_name(nvml, i));
-        if (ew_value_is(now))
+        if (ew_sample_value_is(now))
             printf("  power limit %.0f W", now.v / 1000);
         else
             printf("  power limit: %s", ew_absent_text(now.absent));
-        if (ew_value_is(low) && ew_value_is(high))
+        if (ew_sample_value_is(low) && ew_sample_value_is(high))
             printf(", allowed %.0f to %.0f W", low.v / 1000, high.v / 1000);
         putchar('\n');
         print_clock("highest clock", ew_nvml_ask(nvml, i, EW_NVML_SM_MAX));
@@ -156,7 +156,7 @@ static ew_err json_cards(struct ew_json *j, const struct ew_power_view *x)
         ew_json_object(j, NULL);
         ew_json_str(j, "name", ew_nvml_name(nvml, i));
         for (size_t k = 0; k < EW_COUNT(card_rows); k++) {
-            struct ew_value v = ew_nvml_ask(nvml, i, card_rows[k].what);
+            struct ew_sample_value v = ew_nvml_ask(nvml, i, card_rows[k].what);
             v.v *= card_rows[k].scale;
             ew_value_json(j, card_rows[k].key, v);
         }

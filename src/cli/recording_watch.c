@@ -16,7 +16,7 @@ struct ew_recording_watch {
     struct ew_recording *rec;
     struct ew_board *board;
     struct ew_sampler *sampler;
-    struct ew_value *values;
+    struct ew_sample_value *values;
     int *channels; /* that are kept */
     int n_channels;
     double kept_s; /* when the last reading was kept */
@@ -74,7 +74,7 @@ static ew_err keep(struct ew_recording_watch *w, double t_s)
     EW_TRY(ew_grow((void **)&w->rows, &w->cap_rows, w->n_rows + w->n_channels, sizeof(*w->rows)));
     for (int i = 0; i < w->n_channels; i++) {
         const struct ew_channel *c = &w->board->channels[w->channels[i]];
-        const struct ew_value *v = &w->values[w->channels[i]];
+        const struct ew_sample_value *v = &w->values[w->channels[i]];
         if (v->absent == EW_ABSENT_NOT)
             w->rows[w->n_rows++] = (struct ew_sample_row){.t_s = t_s,
                                                           .channel = c->name,

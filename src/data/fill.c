@@ -69,7 +69,8 @@ void ew_filler_fini(struct ew_filler *f)
 }
 
 /* Puts sample `index` into place `at` of the slot.  *now is the time before and after. */
-static ew_err one(struct ew_filler *f, int64_t index, struct ew_slot *s, int64_t at, int64_t *now)
+static ew_err one(struct ew_filler *f, int64_t index, struct ew_batch_slot *s, int64_t at,
+                  int64_t *now)
 {
     const struct ew_fill *x = f->shared;
     const struct ew_loader_opts *o = &x->o;
@@ -110,7 +111,7 @@ static bool is_bad(const struct ew_filler *f, ew_err err)
 }
 
 /* One of the samples, where wanted with another in its place.  *got tells whether there is one. */
-static ew_err one_or_other(struct ew_filler *f, int64_t index, struct ew_slot *s, bool *got,
+static ew_err one_or_other(struct ew_filler *f, int64_t index, struct ew_batch_slot *s, bool *got,
                            int64_t *now)
 {
     struct ew_fill *x = f->shared;
@@ -133,7 +134,7 @@ static ew_err one_or_other(struct ew_filler *f, int64_t index, struct ew_slot *s
     return err;
 }
 
-static void begin(const struct ew_fill *x, int64_t number, struct ew_slot *s)
+static void begin(const struct ew_fill *x, int64_t number, struct ew_batch_slot *s)
 {
     s->batch = (struct ew_batch){.images = s->images,
                                  .labels = s->labels,
@@ -144,7 +145,7 @@ static void begin(const struct ew_fill *x, int64_t number, struct ew_slot *s)
     s->err = EW_OK;
 }
 
-void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_slot *s)
+void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_batch_slot *s)
 {
     const struct ew_fill *x = f->shared;
     const int64_t first = number * x->o.batch, end = ew_min_i64(first + x->o.batch, x->n);
@@ -163,7 +164,7 @@ void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_slot *s)
 
 struct sharing {
     struct ew_filler *fillers;
-    struct ew_slot *s;
+    struct ew_batch_slot *s;
     const int64_t *order; /* of the batch */
 };
 
@@ -172,7 +173,8 @@ static void fill_some(void *ctx, int64_t first, int64_t end, int worker)
 {
     const struct sharing *p = ctx;
     struct ew_filler *f = &p->fillers[worker];
-    struct ew_slot mine = {.images = p->s->images, .labels = p->s->labels, .index = p->s->index};
+    struct ew_batch_slot mine = {
+        .images = p->s->images, .labels = p->s->labels, .index = p->s->index};
     int64_t now = ew_clock_ns();
     for (int64_t i = first; i < end; i++)
         f->failed = one(f, p->order[i], &mine, i, &now) != EW_OK || f->failed;
@@ -201,7 +203,7 @@ static bool add_costs(const struct sharing *p, int threads)
 
 /* Where a sample is bad one thread starts over, since what is to be done about it is told in
  * order. */
-void ew_fillers_run(struct ew_filler *fillers, int64_t number, struct ew_slot *s)
+void ew_fillers_run(struct ew_filler *fillers, int64_t number, struct ew_batch_slot *s)
 {
     const struct ew_fill *x = fillers[0].shared;
     const int threads = ew_pool_threads(x->o.pool);

@@ -44,7 +44,7 @@ ew_err ew_filler_init(struct ew_filler *f, struct ew_fill *shared);
 void ew_filler_fini(struct ew_filler *f);
 
 /* A batch's memory. */
-struct ew_slot {
+struct ew_batch_slot {
     struct ew_batch batch;
     float *images;
     int64_t *labels, *index;
@@ -55,9 +55,9 @@ struct ew_slot {
 };
 
 /* Makes batch `number` of the epoch; a failure is left in the slot. */
-void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_slot *s);
+void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_batch_slot *s);
 
 /* The same by all threads of o.pool, each with a filler of its own. */
-void ew_fillers_run(struct ew_filler *fillers, int64_t number, struct ew_slot *s);
+void ew_fillers_run(struct ew_filler *fillers, int64_t number, struct ew_batch_slot *s);
 
 #endif

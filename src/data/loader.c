@@ -28,7 +28,7 @@ struct ew_loader {
     struct ew_fill fill; /* order and epoch change only while no worker is busy */
     int64_t *members;
     int64_t batches; /* in an epoch */
-    struct ew_slot *slots;
+    struct ew_batch_slot *slots;
     int64_t n_slots;
     struct worker *workers;    /* o.workers */
     struct ew_filler *fillers; /* one for each of them; inline, for each thread of o.pool */
@@ -47,7 +47,7 @@ struct ew_loader {
 
 /* ---- Workers --------------------------------------------------------------------------------- */
 
-static struct ew_slot *slot_of(struct ew_loader *l, int64_t number)
+static struct ew_batch_slot *slot_of(struct ew_loader *l, int64_t number)
 {
     return &l->slots[number % l->n_slots];
 }
@@ -69,7 +69,7 @@ static void *work(void *arg)
         if (l->quit)
             break;
         const int64_t number = l->next++;
-        struct ew_slot *s = slot_of(l, number);
+        struct ew_batch_slot *s = slot_of(l, number);
         l->busy++;
         pthread_mutex_unlock(&l->lock);
         ew_filler_run(w->filler, number, s);
@@ -284,7 +284,7 @@ ew_err ew_loader_start(struct ew_loader *l, int64_t epoch, int64_t first)
     return EW_OK;
 }
 
-static void add_up(struct ew_loader_counts *c, const struct ew_slot *s)
+static void add_up(struct ew_loader_counts *c, const struct ew_batch_slot *s)
 {
     const struct ew_batch *b = &s->batch;
     c->batches++;
@@ -306,7 +306,7 @@ ew_err ew_loader_next(struct ew_loader *l, const struct ew_batch **out)
     if (l->want >= l->batches)
         return EW_OK;
     const int64_t start = ew_clock_ns();
-    struct ew_slot *s = slot_of(l, l->want);
+    struct ew_batch_slot *s = slot_of(l, l->want);
     if (l->fill.o.workers == 0) {
         ew_fillers_run(l->fillers, l->want, s);
     } else {

@@ -169,15 +169,15 @@ static ew_err add_total(struct ew_board *b)
 }
 
 /* A sum is there only where each part is. */
-static struct ew_value add_up(const int *rails, int n, const struct ew_value *values)
+static struct ew_sample_value add_up(const int *rails, int n, const struct ew_sample_value *values)
 {
     double sum = 0;
     for (int i = 0; i < n; i++) {
-        if (!ew_value_is(values[rails[i]]))
+        if (!ew_sample_value_is(values[rails[i]]))
             return values[rails[i]];
         sum += values[rails[i]].v;
     }
-    return ew_value_of(sum);
+    return ew_sample_value_of(sum);
 }
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -230,10 +230,10 @@ void ew_board_close(struct ew_board *b)
     free(b);
 }
 
-void ew_board_read(struct ew_board *b, struct ew_value *values)
+void ew_board_read(struct ew_board *b, struct ew_sample_value *values)
 {
     for (int i = 0; i < b->n_channels; i++)
-        values[i] = ew_value_absent(EW_ABSENT_NO_SENSOR);
+        values[i] = ew_sample_value_absent(EW_ABSENT_NO_SENSOR);
     for (size_t i = 0; i < EW_COUNT(table); i++)
         if (b->impl->state[i] && table[i]->read)
             table[i]->read(b->impl->state[i], ew_clock_ns(), values);

@@ -63,7 +63,7 @@ ew_err ew_board_open(const struct ew_board_opts *opts, struct ew_board **out);
 void ew_board_close(struct ew_board *b); /* NULL is fine */
 
 /* Reads all channels: n_channels values.  Allocates nothing; one thread at a time. */
-void ew_board_read(struct ew_board *b, struct ew_value *values);
+void ew_board_read(struct ew_board *b, struct ew_sample_value *values);
 
 /* The channel's index, or -1. */
 int ew_board_channel(const struct ew_board *b, const char *name);

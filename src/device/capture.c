@@ -224,8 +224,8 @@ static ew_err put_nvml(struct capture *c, bool captured)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "[gpu%d]\nname = %.90s\n", gpu,
                                  ew_nvml_name(nvml, gpu));
         for (int i = 0; i < EW_NVML_N && used + 100 < sizeof(text); i++) {
-            const struct ew_value v = ew_nvml_ask(nvml, gpu, (enum ew_nvml_what)i);
-            if (ew_value_is(v))
+            const struct ew_sample_value v = ew_nvml_ask(nvml, gpu, (enum ew_nvml_what)i);
+            if (ew_sample_value_is(v))
                 used += (size_t)snprintf(text + used, sizeof(text) - used, "%s = %.0f\n",
                                          ew_nvml_key((enum ew_nvml_what)i), v.v);
         }

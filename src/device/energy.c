@@ -106,19 +106,19 @@ static void add_counter(struct ew_energy_sum *e, int64_t t, double j)
     e->counter.last_j = j;
 }
 
-void ew_energy_add(struct ew_energy_sum *e, int64_t t_ns, struct ew_value power,
-                   struct ew_value counter)
+void ew_energy_add(struct ew_energy_sum *e, int64_t t_ns, struct ew_sample_value power,
+                   struct ew_sample_value counter)
 {
     if (e->last_ns > e->end_ns && e->counter.ended)
         return; /* both ends are known */
-    if (ew_value_is(power)) {
+    if (ew_sample_value_is(power)) {
         if (e->last_ns == INT64_MIN || e->last_ns <= e->end_ns)
             add_power(e, t_ns, power.v);
     } else if (t_ns >= e->begin_ns && t_ns <= e->end_ns) {
         e->absent++;
         e->why = power.absent;
     }
-    if (ew_value_is(counter))
+    if (ew_sample_value_is(counter))
         add_counter(e, t_ns, counter.v);
 }
 

@@ -54,8 +54,8 @@ void ew_energy_begin(struct ew_energy_sum *e, int64_t begin_ns, int64_t interval
                      double resolution_w);
 
 /* The next sample, in order of time: power in W, and a counter in J where there is one. */
-void ew_energy_add(struct ew_energy_sum *e, int64_t t_ns, struct ew_value power,
-                   struct ew_value counter);
+void ew_energy_add(struct ew_energy_sum *e, int64_t t_ns, struct ew_sample_value power,
+                   struct ew_sample_value counter);
 
 /* The interval ends here.  Samples up to the first one after it may still be added. */
 void ew_energy_stop(struct ew_energy_sum *e, int64_t end_ns);

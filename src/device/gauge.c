@@ -27,14 +27,14 @@ ew_err ew_gauges_add(struct ew_probe *p, struct ew_gauges *g, const struct ew_ga
     return ew_probe_add(p, c, &g->list[g->n - 1].channel);
 }
 
-void ew_gauges_read(struct ew_gauges *g, struct ew_value *values)
+void ew_gauges_read(struct ew_gauges *g, struct ew_sample_value *values)
 {
     for (int i = 0; i < g->n; i++) {
         const struct ew_gauge *one = &g->list[i];
-        struct ew_value v = ew_source_value(&one->file, one->scale);
+        struct ew_sample_value v = ew_source_value(&one->file, one->scale);
         const bool checked = one->lowest < one->highest;
-        if (ew_value_is(v) && checked && (v.v < one->lowest || v.v > one->highest))
-            v = ew_value_absent(EW_ABSENT_BAD);
+        if (ew_sample_value_is(v) && checked && (v.v < one->lowest || v.v > one->highest))
+            v = ew_sample_value_absent(EW_ABSENT_BAD);
         values[one->channel] = v;
     }
 }
@@ -45,7 +45,7 @@ void ew_gauges_close(struct ew_gauges *g)
         ew_source_close(&g->list[i].file);
 }
 
-void ew_gauges_sensor_read(void *state, int64_t now_ns, struct ew_value *values)
+void ew_gauges_sensor_read(void *state, int64_t now_ns, struct ew_sample_value *values)
 {
     ew_gauges_read(state, values);
 }

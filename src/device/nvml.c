@@ -29,7 +29,7 @@ struct ew_nvml {
     int n;
     nvml_device device[EW_NVML_GPUS];
     char name[EW_NVML_GPUS][NAME_CHARS];
-    struct ew_value captured[EW_NVML_GPUS][EW_NVML_N];
+    struct ew_sample_value captured[EW_NVML_GPUS][EW_NVML_N];
     int (*shutdown)(void);
     int (*power)(nvml_device, unsigned *);
     int (*energy)(nvml_device, unsigned long long *);
@@ -66,7 +66,7 @@ static ew_err read_captured(struct ew_nvml *n, char *text)
             EW_CHECK(n->n < EW_NVML_GPUS, EW_ERR_LIMIT, "captured/nvml: more than %d cards",
                      EW_NVML_GPUS);
             for (int i = 0; i < EW_NVML_N; i++)
-                n->captured[n->n][i] = ew_value_absent(EW_ABSENT_UNSUPPORTED);
+                n->captured[n->n][i] = ew_sample_value_absent(EW_ABSENT_UNSUPPORTED);
             n->n++;
             continue;
         }
@@ -77,7 +77,7 @@ static ew_err read_captured(struct ew_nvml *n, char *text)
         for (int i = 0; i < EW_NVML_N; i++)
             if (strcmp(ini.key, ew_nvml_key((enum ew_nvml_what)i)) == 0 &&
                 ew_num_float(ini.value, &v))
-                n->captured[n->n - 1][i] = ew_value_of(v);
+                n->captured[n->n - 1][i] = ew_sample_value_of(v);
     }
     return ini.err;
 }
@@ -196,14 +196,15 @@ static enum ew_absent absent_of(int code)
     }
 }
 
-static struct ew_value answer(int code, double v)
+static struct ew_sample_value answer(int code, double v)
 {
-    return code == 0 ? ew_value_of(v) : ew_value_absent(absent_of(code));
+    return code == 0 ? ew_sample_value_of(v) : ew_sample_value_absent(absent_of(code));
 }
 
 #define NOT_SUPPORTED 3 /* also what a missing function counts as */
 
-static struct ew_value ask_small(const struct ew_nvml *n, nvml_device d, enum ew_nvml_what what)
+static struct ew_sample_value ask_small(const struct ew_nvml *n, nvml_device d,
+                                        enum ew_nvml_what what)
 {
     unsigned v = 0, high = 0;
     int code = NOT_SUPPORTED;
@@ -226,7 +227,7 @@ static struct ew_value ask_small(const struct ew_nvml *n, nvml_device d, enum ew
     return answer(code, what == EW_NVML_LIMIT_MAX ? high : v);
 }
 
-struct ew_value ew_nvml_ask(const struct ew_nvml *n, int gpu, enum ew_nvml_what what)
+struct ew_sample_value ew_nvml_ask(const struct ew_nvml *n, int gpu, enum ew_nvml_what what)
 {
     if (!n->library)
         return n->captured[gpu][what];

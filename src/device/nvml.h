@@ -44,7 +44,7 @@ void ew_nvml_close(struct ew_nvml *n); /* NULL is fine */
 int ew_nvml_count(const struct ew_nvml *n);
 const char *ew_nvml_name(const struct ew_nvml *n, int gpu);
 const char *ew_nvml_key(enum ew_nvml_what what);
-struct ew_value ew_nvml_ask(const struct ew_nvml *n, int gpu, enum ew_nvml_what what);
+struct ew_sample_value ew_nvml_ask(const struct ew_nvml *n, int gpu, enum ew_nvml_what what);
 
 /* Sets the card's power limit; needs root.  Never called unless the user asks for it. */
 ew_err ew_nvml_set_limit(const struct ew_nvml *n, int gpu, double watts);

@@ -121,9 +121,9 @@ static ew_err read_card(const struct ew_root *root, int card, char out[EW_POWER_
 {
     struct ew_nvml *nvml;
     EW_TRY(open_card(root, card, &nvml));
-    const struct ew_value v = ew_nvml_ask(nvml, card, EW_NVML_LIMIT);
+    const struct ew_sample_value v = ew_nvml_ask(nvml, card, EW_NVML_LIMIT);
     ew_nvml_close(nvml);
-    EW_CHECK(ew_value_is(v), EW_ERR_UNSUPPORTED, "gpu%d: power limit: %s", card,
+    EW_CHECK(ew_sample_value_is(v), EW_ERR_UNSUPPORTED, "gpu%d: power limit: %s", card,
              ew_absent_text(v.absent));
     snprintf(out, EW_POWER_TEXT, "%.0f", v.v);
     return EW_OK;

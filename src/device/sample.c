@@ -34,14 +34,14 @@ const char *ew_absent_text(enum ew_absent a)
     return texts[a];
 }
 
-struct ew_value ew_counter_rate(struct ew_counter *c, double value, int64_t now_ns)
+struct ew_sample_value ew_counter_rate(struct ew_counter *c, double value, int64_t now_ns)
 {
     const struct ew_counter before = *c;
     *c = (struct ew_counter){value, now_ns};
     if (before.ns == 0 || now_ns <= before.ns)
-        return ew_value_absent(EW_ABSENT_FIRST);
+        return ew_sample_value_absent(EW_ABSENT_FIRST);
     if (value < before.value)
-        return ew_value_absent(EW_ABSENT_BAD);
+        return ew_sample_value_absent(EW_ABSENT_BAD);
     const double seconds = (double)(now_ns - before.ns) / (double)EW_NS_PER_S;
-    return ew_value_of((value - before.value) / seconds);
+    return ew_sample_value_of((value - before.value) / seconds);
 }

@@ -64,22 +64,22 @@ struct ew_channel {
     double resolution;  /* smallest step in the quantity's unit; 0: not known */
 };
 
-struct ew_value {
+struct ew_sample_value {
     double v;
     enum ew_absent absent; /* EW_ABSENT_NOT: v holds */
 };
 
-static inline struct ew_value ew_value_of(double v)
+static inline struct ew_sample_value ew_sample_value_of(double v)
 {
-    return (struct ew_value){v, EW_ABSENT_NOT};
+    return (struct ew_sample_value){v, EW_ABSENT_NOT};
 }
 
-static inline struct ew_value ew_value_absent(enum ew_absent why)
+static inline struct ew_sample_value ew_sample_value_absent(enum ew_absent why)
 {
-    return (struct ew_value){0, why};
+    return (struct ew_sample_value){0, why};
 }
 
-static inline bool ew_value_is(struct ew_value v)
+static inline bool ew_sample_value_is(struct ew_sample_value v)
 {
     return v.absent == EW_ABSENT_NOT;
 }
@@ -94,6 +94,6 @@ struct ew_counter {
     double value;
     int64_t ns; /* 0: no reading yet */
 };
-struct ew_value ew_counter_rate(struct ew_counter *c, double value, int64_t now_ns);
+struct ew_sample_value ew_counter_rate(struct ew_counter *c, double value, int64_t now_ns);
 
 #endif

@@ -19,8 +19,8 @@ struct ew_sampler {
     int64_t interval_ns, start_ns;
     int capacity; /* frames; slots are used in turn */
     int64_t *times;
-    struct ew_value *values; /* capacity x n_channels */
-    struct ew_value *spare;  /* where a frame goes that finds the ring full */
+    struct ew_sample_value *values; /* capacity x n_channels */
+    struct ew_sample_value *spare;  /* where a frame goes that finds the ring full */
 
     /* head: written by the thread; tail: by the consumer.  head - tail frames are there. */
     _Atomic uint64_t head, tail;
@@ -49,7 +49,8 @@ static void read_frame(struct ew_sampler *s)
     const uint64_t tail = atomic_load_explicit(&s->tail, memory_order_acquire);
     const bool full = head - tail >= (uint64_t)s->capacity;
     const size_t slot = (size_t)(head % (uint64_t)s->capacity);
-    struct ew_value *values = full ? s->spare : s->values + slot * (size_t)s->board->n_channels;
+    struct ew_sample_value *values =
+        full ? s->spare : s->values + slot * (size_t)s->board->n_channels;
     const int64_t begin = ew_clock_ns();
     ew_board_read(s->board, values);
     const int64_t end = ew_clock_ns();
@@ -155,7 +156,7 @@ ew_err ew_sampler_start(struct ew_board *board, int64_t interval_ns, int frames,
     return EW_OK;
 }
 
-bool ew_sampler_next(struct ew_sampler *s, int64_t *t_ns, struct ew_value *values)
+bool ew_sampler_next(struct ew_sampler *s, int64_t *t_ns, struct ew_sample_value *values)
 {
     const uint64_t tail = atomic_load_explicit(&s->tail, memory_order_relaxed);
     if (tail == atomic_load_explicit(&s->head, memory_order_acquire))

@@ -23,7 +23,7 @@ ew_err ew_sampler_start(struct ew_board *board, int64_t interval_ns, int frames,
 
 /* Takes the oldest frame: its time (the middle of the reading) and the board's n_channels values.
  * False: none is there.  One consumer thread. */
-bool ew_sampler_next(struct ew_sampler *s, int64_t *t_ns, struct ew_value *values);
+bool ew_sampler_next(struct ew_sampler *s, int64_t *t_ns, struct ew_sample_value *values);
 
 /* Reads one last frame and ends the thread; frames can still be taken.  Fine to call twice. */
 void ew_sampler_stop(struct ew_sampler *s);

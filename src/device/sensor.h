@@ -37,7 +37,7 @@ struct ew_sensor {
 
     /* Writes values[i] for each of its channels.  Allocates nothing.  `values` starts out absent.
      */
-    void (*read)(void *state, int64_t now_ns, struct ew_value *values);
+    void (*read)(void *state, int64_t now_ns, struct ew_sample_value *values);
 
     void (*close)(void *state); /* files and libraries; NULL: nothing to close */
 };
@@ -94,7 +94,7 @@ void ew_source_close(struct ew_source *s);
 enum ew_absent ew_source_read(const struct ew_source *s, char *buf, size_t size);
 
 /* The file's first number times `scale`. */
-struct ew_value ew_source_value(const struct ew_source *s, double scale);
+struct ew_sample_value ew_source_value(const struct ew_source *s, double scale);
 
 /* The reason that an errno stands for. */
 enum ew_absent ew_absent_of(int error);

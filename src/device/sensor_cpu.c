@@ -81,23 +81,23 @@ static bool parse_counters(const char *p, uint64_t *all, uint64_t *idle)
     return true;
 }
 
-static struct ew_value load_of(struct core *core, const char *counters)
+static struct ew_sample_value load_of(struct core *core, const char *counters)
 {
     uint64_t all, idle;
     if (!parse_counters(counters, &all, &idle))
-        return ew_value_absent(EW_ABSENT_BAD);
+        return ew_sample_value_absent(EW_ABSENT_BAD);
     const struct core before = *core;
     core->all = all;
     core->idle = idle;
     core->known = true;
     if (!before.known)
-        return ew_value_absent(EW_ABSENT_FIRST);
+        return ew_sample_value_absent(EW_ABSENT_FIRST);
     if (all < before.all || idle < before.idle) /* the core was off, or idle was corrected */
-        return ew_value_absent(EW_ABSENT_BAD);
+        return ew_sample_value_absent(EW_ABSENT_BAD);
     if (all == before.all)
-        return ew_value_absent(EW_ABSENT_STILL);
+        return ew_sample_value_absent(EW_ABSENT_STILL);
     const double share = (double)(idle - before.idle) / (double)(all - before.all);
-    return ew_value_of(100.0 * (1.0 - (share < 1.0 ? share : 1.0)));
+    return ew_sample_value_of(100.0 * (1.0 - (share < 1.0 ? share : 1.0)));
 }
 
 static struct core *find(struct state *s, int cpu)
@@ -108,7 +108,7 @@ static struct core *find(struct state *s, int cpu)
     return NULL;
 }
 
-static void read_cores(void *state, int64_t now_ns, struct ew_value *values)
+static void read_cores(void *state, int64_t now_ns, struct ew_sample_value *values)
 {
     struct state *s = state;
     const enum ew_absent absent = ew_source_read(&s->stat, s->text, s->size);
@@ -131,10 +131,11 @@ static void read_cores(void *state, int64_t now_ns, struct ew_value *values)
     for (int i = 0; i < s->n; i++)
         if (!s->cores[i].seen) {
             values[s->cores[i].channel] =
-                ew_value_absent(absent == EW_ABSENT_NOT ? EW_ABSENT_OFF : absent);
+                ew_sample_value_absent(absent == EW_ABSENT_NOT ? EW_ABSENT_OFF : absent);
             s->cores[i].known = false;
         }
-    values[s->online] = absent == EW_ABSENT_NOT ? ew_value_of(on) : ew_value_absent(absent);
+    values[s->online] =
+        absent == EW_ABSENT_NOT ? ew_sample_value_of(on) : ew_sample_value_absent(absent);
 }
 
 static void close_files(void *state)

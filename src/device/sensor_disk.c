@@ -79,7 +79,7 @@ static ew_err probe(struct ew_probe *p, void **state)
 }
 
 /* reads merged sectors ms writes merged sectors ms in_flight */
-static void read_disk(struct disk *d, int64_t now_ns, struct ew_value *values)
+static void read_disk(struct disk *d, int64_t now_ns, struct ew_sample_value *values)
 {
     char text[512];
     enum ew_absent absent = ew_source_read(&d->file, text, sizeof(text));
@@ -94,17 +94,17 @@ static void read_disk(struct disk *d, int64_t now_ns, struct ew_value *values)
     }
     if (absent != EW_ABSENT_NOT) {
         for (int i = 0; i < N_RATES; i++)
-            values[d->channel[i]] = ew_value_absent(absent);
-        values[d->queue] = ew_value_absent(absent);
+            values[d->channel[i]] = ew_sample_value_absent(absent);
+        values[d->queue] = ew_sample_value_absent(absent);
         return;
     }
     const double count[N_RATES] = {field[2] * 512, field[6] * 512, field[0], field[4]};
     for (int i = 0; i < N_RATES; i++)
         values[d->channel[i]] = ew_counter_rate(&d->counter[i], count[i], now_ns);
-    values[d->queue] = ew_value_of(field[8]);
+    values[d->queue] = ew_sample_value_of(field[8]);
 }
 
-static void read_all(void *state, int64_t now_ns, struct ew_value *values)
+static void read_all(void *state, int64_t now_ns, struct ew_sample_value *values)
 {
     struct state *s = state;
     for (int i = 0; i < s->n; i++)

@@ -67,10 +67,10 @@ static double step_of(struct ew_probe *p, const char *dir, int i, const struct r
 {
     struct ew_source shunt;
     ew_source_open(p, &shunt, "%s/shunt%d_resistor", dir, i);
-    const struct ew_value ohms = ew_source_value(&shunt, 1e-6);
+    const struct ew_sample_value ohms = ew_source_value(&shunt, 1e-6);
     ew_source_close(&shunt);
-    const struct ew_value volts = ew_source_value(&r->voltage, 1e-3);
-    if (!ew_value_is(ohms) || !ew_value_is(volts) || ohms.v <= 0)
+    const struct ew_sample_value volts = ew_source_value(&r->voltage, 1e-3);
+    if (!ew_sample_value_is(ohms) || !ew_sample_value_is(volts) || ohms.v <= 0)
         return profile_step(p);
     return volts.v * SHUNT_STEP_V / ohms.v;
 }
@@ -146,14 +146,14 @@ static ew_err probe(struct ew_probe *p, void **state)
     return EW_OK;
 }
 
-static struct ew_value product(struct ew_value a, struct ew_value b)
+static struct ew_sample_value product(struct ew_sample_value a, struct ew_sample_value b)
 {
-    if (!ew_value_is(a))
+    if (!ew_sample_value_is(a))
         return a;
-    return ew_value_is(b) ? ew_value_of(a.v * b.v) : b;
+    return ew_sample_value_is(b) ? ew_sample_value_of(a.v * b.v) : b;
 }
 
-static void read_rails(void *state, int64_t now_ns, struct ew_value *values)
+static void read_rails(void *state, int64_t now_ns, struct ew_sample_value *values)
 {
     const struct state *s = state;
     for (int i = 0; i < s->n; i++) {
@@ -162,8 +162,8 @@ static void read_rails(void *state, int64_t now_ns, struct ew_value *values)
             values[r->power_channel] = ew_source_value(&r->power, 1e-3);
             continue;
         }
-        const struct ew_value v = ew_source_value(&r->voltage, 1e-3);
-        const struct ew_value a = ew_source_value(&r->current, 1e-3);
+        const struct ew_sample_value v = ew_source_value(&r->voltage, 1e-3);
+        const struct ew_sample_value a = ew_source_value(&r->current, 1e-3);
         values[r->voltage_channel] = v;
         values[r->current_channel] = a;
         values[r->power_channel] = product(v, a);

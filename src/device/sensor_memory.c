@@ -42,10 +42,10 @@ static ew_err probe(struct ew_probe *p, void **state)
 }
 
 /* Bytes of each key; absent where the file has none. */
-static void parse(const char *text, struct ew_value *out)
+static void parse(const char *text, struct ew_sample_value *out)
 {
     for (int k = 0; k < N_KEYS; k++) {
-        out[k] = ew_value_absent(EW_ABSENT_UNSUPPORTED);
+        out[k] = ew_sample_value_absent(EW_ABSENT_UNSUPPORTED);
         const char *p = strstr(text, keys[k]);
         if (!p)
             continue;
@@ -53,26 +53,26 @@ static void parse(const char *text, struct ew_value *out)
         char *end;
         const unsigned long long kilobytes = strtoull(p, &end, 10);
         if (end > p)
-            out[k] = ew_value_of((double)kilobytes * 1024.0);
+            out[k] = ew_sample_value_of((double)kilobytes * 1024.0);
     }
 }
 
-static struct ew_value minus(struct ew_value a, struct ew_value b)
+static struct ew_sample_value minus(struct ew_sample_value a, struct ew_sample_value b)
 {
-    if (!ew_value_is(a))
+    if (!ew_sample_value_is(a))
         return a;
-    return ew_value_is(b) ? ew_value_of(a.v - b.v) : b;
+    return ew_sample_value_is(b) ? ew_sample_value_of(a.v - b.v) : b;
 }
 
-static void read_memory(void *state, int64_t now_ns, struct ew_value *values)
+static void read_memory(void *state, int64_t now_ns, struct ew_sample_value *values)
 {
     const struct state *s = state;
     char text[8192];
-    struct ew_value v[N_KEYS];
+    struct ew_sample_value v[N_KEYS];
     const enum ew_absent absent = ew_source_read(&s->file, text, sizeof(text));
     parse(text, v);
     for (int k = 0; k < N_KEYS && absent != EW_ABSENT_NOT; k++)
-        v[k] = ew_value_absent(absent);
+        v[k] = ew_sample_value_absent(absent);
     values[s->total] = v[TOTAL];
     values[s->available] = v[AVAILABLE];
     values[s->used] = minus(v[TOTAL], v[AVAILABLE]);

@@ -52,17 +52,18 @@ static ew_err probe(struct ew_probe *p, void **state)
     return ew_probe_add(p, &c, &s->channel);
 }
 
-static void read_meter(void *state, int64_t now_ns, struct ew_value *values)
+static void read_meter(void *state, int64_t now_ns, struct ew_sample_value *values)
 {
     struct state *s = state;
     char line[256];
-    struct ew_value v = ew_value_absent(EW_ABSENT_STALE);
+    struct ew_sample_value v = ew_sample_value_absent(EW_ABSENT_STALE);
     while (ew_feed_line(&s->feed, line, sizeof(line))) {
         double watts;
-        v = ew_meter_parse(line, &watts) ? ew_value_of(watts) : ew_value_absent(EW_ABSENT_BAD);
+        v = ew_meter_parse(line, &watts) ? ew_sample_value_of(watts)
+                                         : ew_sample_value_absent(EW_ABSENT_BAD);
     }
-    if (!ew_value_is(v) && s->feed.ended)
-        v = ew_value_absent(EW_ABSENT_LOST);
+    if (!ew_sample_value_is(v) && s->feed.ended)
+        v = ew_sample_value_absent(EW_ABSENT_LOST);
     values[s->channel] = v;
 }
 

@@ -32,7 +32,7 @@ static const struct row {
 struct state {
     struct ew_nvml *nvml;
     int64_t slow_at_ns; /* when the slow ones are due */
-    struct ew_value last[EW_NVML_GPUS][EW_COUNT(rows)];
+    struct ew_sample_value last[EW_NVML_GPUS][EW_COUNT(rows)];
     int channel[EW_NVML_GPUS][EW_COUNT(rows)]; /* -1: this card does not tell */
 };
 
@@ -71,16 +71,16 @@ static ew_err probe(struct ew_probe *p, void **state)
     return EW_OK;
 }
 
-static struct ew_value ask(const struct state *s, int gpu, const struct row *r)
+static struct ew_sample_value ask(const struct state *s, int gpu, const struct row *r)
 {
-    struct ew_value v = ew_nvml_ask(s->nvml, gpu, r->what);
-    if (r->what == EW_NVML_THROTTLE && ew_value_is(v))
+    struct ew_sample_value v = ew_nvml_ask(s->nvml, gpu, r->what);
+    if (r->what == EW_NVML_THROTTLE && ew_sample_value_is(v))
         v.v = ((unsigned)v.v & HELD_BACK) ? 1 : 0;
     v.v *= r->scale;
     return v;
 }
 
-static void read_cards(void *state, int64_t now_ns, struct ew_value *values)
+static void read_cards(void *state, int64_t now_ns, struct ew_sample_value *values)
 {
     struct state *s = state;
     const bool due = now_ns >= s->slow_at_ns;

@@ -28,7 +28,7 @@ struct state {
     unsigned char *resident; /* PAGES */
     size_t page;
     int64_t next_ns;
-    struct ew_value last;
+    struct ew_sample_value last;
 };
 
 static ew_err add_file(struct ew_probe *p, struct state *s, const char *path)
@@ -125,7 +125,7 @@ static bool count_pages(const struct state *s, int fd, size_t size, size_t *all,
     return true;
 }
 
-static struct ew_value measure(const struct state *s)
+static struct ew_sample_value measure(const struct state *s)
 {
     size_t all = 0, resident = 0;
     for (int i = 0; i < s->n; i++) {
@@ -137,14 +137,14 @@ static struct ew_value measure(const struct state *s)
                           count_pages(s, fd, (size_t)st.st_size, &all, &resident);
         close(fd);
         if (!told)
-            return ew_value_absent(EW_ABSENT_UNSUPPORTED);
+            return ew_sample_value_absent(EW_ABSENT_UNSUPPORTED);
     }
     if (all == 0)
-        return ew_value_absent(EW_ABSENT_LOST);
-    return ew_value_of(100.0 * (double)resident / (double)all);
+        return ew_sample_value_absent(EW_ABSENT_LOST);
+    return ew_sample_value_of(100.0 * (double)resident / (double)all);
 }
 
-static void read_share(void *state, int64_t now_ns, struct ew_value *values)
+static void read_share(void *state, int64_t now_ns, struct ew_sample_value *values)
 {
     struct state *s = state;
     if (now_ns >= s->next_ns) {

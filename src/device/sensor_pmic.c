@@ -66,7 +66,7 @@ enum ew_absent ew_pmic_ask(const struct ew_root *root, bool captured, char answe
 }
 
 /* The number after NAME_x in "     NAME_A current(7)=0.12300000A". */
-static struct ew_value figure(const char *answer, const char *name, const char *suffix)
+static struct ew_sample_value figure(const char *answer, const char *name, const char *suffix)
 {
     char key[48];
     const int n = snprintf(key, sizeof(key), "%s%s ", name, suffix);
@@ -79,9 +79,10 @@ static struct ew_value figure(const char *answer, const char *name, const char *
             break;
         text[strspn(text, "0123456789.-")] = '\0';
         double v;
-        return ew_num_float(text, &v) ? ew_value_of(v) : ew_value_absent(EW_ABSENT_BAD);
+        return ew_num_float(text, &v) ? ew_sample_value_of(v)
+                                      : ew_sample_value_absent(EW_ABSENT_BAD);
     }
-    return ew_value_absent(EW_ABSENT_NO_SENSOR);
+    return ew_sample_value_absent(EW_ABSENT_NO_SENSOR);
 }
 
 /* Every NAME_A that has a NAME_V is a rail. */
@@ -93,7 +94,7 @@ static ew_err add_rails(struct ew_probe *p, struct state *s, const char *answer)
             start--;
         struct rail *r = &s->rails[s->n];
         snprintf(r->name, sizeof(r->name), "%.*s", (int)(at - start), start);
-        if (!ew_value_is(figure(answer, r->name, "_V")))
+        if (!ew_sample_value_is(figure(answer, r->name, "_V")))
             continue;
         struct ew_channel c = {.quantity = EW_QUANTITY_POWER,
                                .quality = EW_QUALITY_DERIVED,
@@ -105,7 +106,7 @@ static ew_err add_rails(struct ew_probe *p, struct state *s, const char *answer)
     const struct ew_channel input = {"voltage.EXT5V", EW_QUANTITY_VOLTAGE, EW_QUALITY_MEASURED,
                                      "pmic_read_adc", 0};
     s->input = -1;
-    if (ew_value_is(figure(answer, "EXT5V", "_V")))
+    if (ew_sample_value_is(figure(answer, "EXT5V", "_V")))
         EW_TRY(ew_probe_add(p, &input, &s->input));
     return EW_OK;
 }
@@ -129,7 +130,7 @@ static ew_err probe(struct ew_probe *p, void **state)
     return add_rails(p, s, answer);
 }
 
-static void read_rails(void *state, int64_t now_ns, struct ew_value *values)
+static void read_rails(void *state, int64_t now_ns, struct ew_sample_value *values)
 {
     const struct state *s = state;
     char answer[EW_PMIC_BYTES];
@@ -138,18 +139,18 @@ static void read_rails(void *state, int64_t now_ns, struct ew_value *values)
     for (int i = 0; i < s->n; i++) {
         const struct rail *r = &s->rails[i];
         if (absent != EW_ABSENT_NOT) {
-            values[r->channel] = ew_value_absent(absent);
+            values[r->channel] = ew_sample_value_absent(absent);
             continue;
         }
-        const struct ew_value amps = figure(answer, r->name, "_A");
-        const struct ew_value volts = figure(answer, r->name, "_V");
-        values[r->channel] = !ew_value_is(amps)    ? amps
-                             : !ew_value_is(volts) ? volts
-                                                   : ew_value_of(amps.v * volts.v);
+        const struct ew_sample_value amps = figure(answer, r->name, "_A");
+        const struct ew_sample_value volts = figure(answer, r->name, "_V");
+        values[r->channel] = !ew_sample_value_is(amps)    ? amps
+                             : !ew_sample_value_is(volts) ? volts
+                                                          : ew_sample_value_of(amps.v * volts.v);
     }
     if (s->input >= 0)
-        values[s->input] =
-            absent == EW_ABSENT_NOT ? figure(answer, "EXT5V", "_V") : ew_value_absent(absent);
+        values[s->input] = absent == EW_ABSENT_NOT ? figure(answer, "EXT5V", "_V")
+                                                   : ew_sample_value_absent(absent);
 }
 
 const struct ew_sensor ew_sensor_pmic = {

@@ -69,7 +69,7 @@ static bool key_value(const char *text, const char *key, double *out)
     return end > p;
 }
 
-static void read_stat(struct state *s, int64_t now_ns, struct ew_value *values)
+static void read_stat(struct state *s, int64_t now_ns, struct ew_sample_value *values)
 {
     char text[1024];
     double user, sys, pages;
@@ -77,16 +77,16 @@ static void read_stat(struct state *s, int64_t now_ns, struct ew_value *values)
     if (absent != EW_ABSENT_NOT || !stat_field(text, 14, &user) || !stat_field(text, 15, &sys) ||
         !stat_field(text, 24, &pages)) {
         const enum ew_absent why = absent == EW_ABSENT_NOT ? EW_ABSENT_BAD : EW_ABSENT_LOST;
-        values[s->load] = values[s->rss] = ew_value_absent(why);
+        values[s->load] = values[s->rss] = ew_sample_value_absent(why);
         return;
     }
-    struct ew_value load = ew_counter_rate(&s->cpu_s, (user + sys) * s->tick_s, now_ns);
+    struct ew_sample_value load = ew_counter_rate(&s->cpu_s, (user + sys) * s->tick_s, now_ns);
     load.v *= 100.0;
     values[s->load] = load;
-    values[s->rss] = ew_value_of(pages * s->page_bytes);
+    values[s->rss] = ew_sample_value_of(pages * s->page_bytes);
 }
 
-static void read_process(void *state, int64_t now_ns, struct ew_value *values)
+static void read_process(void *state, int64_t now_ns, struct ew_sample_value *values)
 {
     struct state *s = state;
     read_stat(s, now_ns, values);
@@ -96,7 +96,7 @@ static void read_process(void *state, int64_t now_ns, struct ew_value *values)
     if (absent != EW_ABSENT_NOT || !key_value(text, "\nread_bytes:", &in) ||
         !key_value(text, "\nwrite_bytes:", &out)) {
         const enum ew_absent why = absent == EW_ABSENT_NOT ? EW_ABSENT_LOST : absent;
-        values[s->read] = values[s->write] = ew_value_absent(why);
+        values[s->read] = values[s->write] = ew_sample_value_absent(why);
         return;
     }
     values[s->read] = ew_counter_rate(&s->read_bytes, in, now_ns);

@@ -45,8 +45,8 @@ static ew_err add_zone(struct ew_probe *p, struct state *s, const char *entry)
     if (!zone_name(p, entry, name, sizeof(name)) ||
         !ew_source_open(p, &z->file, "sys/class/powercap/%s/energy_uj", entry))
         return EW_OK;
-    const struct ew_value now = ew_source_value(&z->file, MICRO);
-    if (!ew_value_is(now)) {
+    const struct ew_sample_value now = ew_source_value(&z->file, MICRO);
+    if (!ew_sample_value_is(now)) {
         ew_source_close(&z->file);
         return ew_probe_missing(p, now.absent, "%s: energy_uj cannot be read%s", name,
                                 now.absent == EW_ABSENT_NO_PERMISSION ? "; it is for root only"
@@ -56,9 +56,9 @@ static ew_err add_zone(struct ew_probe *p, struct state *s, const char *entry)
     z->always_on = strncmp(name, "package-", 8) == 0 || strcmp(name, "psys") == 0;
     struct ew_source range;
     ew_source_open(p, &range, "sys/class/powercap/%s/max_energy_range_uj", entry);
-    const struct ew_value max = ew_source_value(&range, MICRO);
+    const struct ew_sample_value max = ew_source_value(&range, MICRO);
     ew_source_close(&range);
-    z->wrap.range = ew_value_is(max) ? max.v : 0;
+    z->wrap.range = ew_sample_value_is(max) ? max.v : 0;
     struct ew_channel energy = {.quantity = EW_QUANTITY_ENERGY,
                                 .quality = EW_QUALITY_MEASURED,
                                 .source = z->file.path,
@@ -91,22 +91,25 @@ static ew_err probe(struct ew_probe *p, void **state)
     return EW_OK;
 }
 
-static struct ew_value power_of(struct zone *z, struct ew_value joules, int64_t now_ns)
+static struct ew_sample_value power_of(struct zone *z, struct ew_sample_value joules,
+                                       int64_t now_ns)
 {
-    if (!ew_value_is(joules))
+    if (!ew_sample_value_is(joules))
         return joules;
-    const struct ew_value watts = ew_counter_rate(&z->power, joules.v, now_ns);
-    if (z->always_on && ew_value_is(watts) && watts.v <= 0)
-        return ew_value_absent(EW_ABSENT_STILL); /* as on virtual machines that only pretend */
+    const struct ew_sample_value watts = ew_counter_rate(&z->power, joules.v, now_ns);
+    if (z->always_on && ew_sample_value_is(watts) && watts.v <= 0)
+        return ew_sample_value_absent(
+            EW_ABSENT_STILL); /* as on virtual machines that only pretend */
     return watts;
 }
 
-static void read_zones(void *state, int64_t now_ns, struct ew_value *values)
+static void read_zones(void *state, int64_t now_ns, struct ew_sample_value *values)
 {
     struct state *s = state;
     for (int i = 0; i < s->n; i++) {
         struct zone *z = &s->zones[i];
-        const struct ew_value joules = ew_wrap_add(&z->wrap, ew_source_value(&z->file, MICRO));
+        const struct ew_sample_value joules =
+            ew_wrap_add(&z->wrap, ew_source_value(&z->file, MICRO));
         values[z->energy_channel] = joules;
         values[z->power_channel] = power_of(z, joules, now_ns);
     }

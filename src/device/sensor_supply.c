@@ -63,24 +63,24 @@ static ew_err probe(struct ew_probe *p, void **state)
     return EW_OK;
 }
 
-static struct ew_value measure(const struct supply *u)
+static struct ew_sample_value measure(const struct supply *u)
 {
     char status[32];
     const bool told = ew_source_read(&u->status, status, sizeof(status)) == EW_ABSENT_NOT;
     if (u->battery && told && strcmp(status, "Discharging") != 0)
-        return ew_value_absent(EW_ABSENT_OFF);
-    const struct ew_value watts = ew_source_value(&u->power, 1e-6);
-    if (ew_value_is(watts) || u->power.fd >= 0)
-        return ew_value_is(watts) ? ew_value_of(fabs(watts.v)) : watts;
-    const struct ew_value volts = ew_source_value(&u->voltage, 1e-6);
-    const struct ew_value amps = ew_source_value(&u->current, 1e-6);
-    if (!ew_value_is(volts))
+        return ew_sample_value_absent(EW_ABSENT_OFF);
+    const struct ew_sample_value watts = ew_source_value(&u->power, 1e-6);
+    if (ew_sample_value_is(watts) || u->power.fd >= 0)
+        return ew_sample_value_is(watts) ? ew_sample_value_of(fabs(watts.v)) : watts;
+    const struct ew_sample_value volts = ew_source_value(&u->voltage, 1e-6);
+    const struct ew_sample_value amps = ew_source_value(&u->current, 1e-6);
+    if (!ew_sample_value_is(volts))
         return volts;
     /* Some drivers count a discharge as negative. */
-    return ew_value_is(amps) ? ew_value_of(volts.v * fabs(amps.v)) : amps;
+    return ew_sample_value_is(amps) ? ew_sample_value_of(volts.v * fabs(amps.v)) : amps;
 }
 
-static void read_supplies(void *state, int64_t now_ns, struct ew_value *values)
+static void read_supplies(void *state, int64_t now_ns, struct ew_sample_value *values)
 {
     const struct state *s = state;
     for (int i = 0; i < s->n; i++)

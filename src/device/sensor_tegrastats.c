@@ -25,7 +25,7 @@ struct state {
 struct place {
     const char *name;
     enum ew_quantity quantity;
-    struct ew_value value;
+    struct ew_sample_value value;
 };
 
 /* Lists a line's figures in a fixed order; with names where `names` is set. */
@@ -111,7 +111,7 @@ static ew_err probe(struct ew_probe *p, void **state)
 }
 
 /* Figures by name: a line may lack some, and have others that the first one lacked. */
-static void give(struct state *s, const char *line, struct ew_value *values)
+static void give(struct state *s, const char *line, struct ew_sample_value *values)
 {
     struct ew_tegrastats first, now;
     struct place want[MAX_CHANNELS], have[MAX_CHANNELS];
@@ -119,13 +119,13 @@ static void give(struct state *s, const char *line, struct ew_value *values)
     ew_tegrastats_parse(s->first_line, &first);
     if (!ew_tegrastats_parse(line, &now)) {
         for (int i = 0; i < s->n; i++)
-            values[s->first + i] = ew_value_absent(EW_ABSENT_BAD);
+            values[s->first + i] = ew_sample_value_absent(EW_ABSENT_BAD);
         return;
     }
     list_figures(&first, want, want_names);
     const int n = list_figures(&now, have, have_names);
     for (int i = 0; i < s->n; i++) {
-        struct ew_value v = ew_value_absent(EW_ABSENT_LOST);
+        struct ew_sample_value v = ew_sample_value_absent(EW_ABSENT_LOST);
         for (int k = 0; k < n; k++)
             if (strcmp(want[i].name, have[k].name) == 0)
                 v = have[k].value;
@@ -133,7 +133,7 @@ static void give(struct state *s, const char *line, struct ew_value *values)
     }
 }
 
-static void read_lines(void *state, int64_t now_ns, struct ew_value *values)
+static void read_lines(void *state, int64_t now_ns, struct ew_sample_value *values)
 {
     struct state *s = state;
     char line[EW_FEED_BYTES], newer[EW_FEED_BYTES];
@@ -147,7 +147,7 @@ static void read_lines(void *state, int64_t now_ns, struct ew_value *values)
         memcpy(line, newer, sizeof(line));
     for (int i = 0; i < s->n && !got; i++)
         values[s->first + i] =
-            ew_value_absent(s->live && !s->feed.ended ? EW_ABSENT_STALE : EW_ABSENT_LOST);
+            ew_sample_value_absent(s->live && !s->feed.ended ? EW_ABSENT_STALE : EW_ABSENT_LOST);
     if (got)
         give(s, line, values);
 }

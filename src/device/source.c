@@ -107,17 +107,17 @@ enum ew_absent ew_source_read(const struct ew_source *s, char *buf, size_t size)
     return error ? ew_absent_of(error) : EW_ABSENT_NOT;
 }
 
-struct ew_value ew_source_value(const struct ew_source *s, double scale)
+struct ew_sample_value ew_source_value(const struct ew_source *s, double scale)
 {
     char text[64];
     const enum ew_absent absent = ew_source_read(s, text, sizeof(text));
     if (absent != EW_ABSENT_NOT)
-        return ew_value_absent(absent);
+        return ew_sample_value_absent(absent);
     text[strcspn(text, " \t\n@")] = '\0'; /* "32760 ma" and "40@1300" begin with the number */
     double v;
     if (!ew_num_float(text, &v) || !(v < 1e300 && v > -1e300))
-        return ew_value_absent(EW_ABSENT_BAD);
-    return ew_value_of(v * scale);
+        return ew_sample_value_absent(EW_ABSENT_BAD);
+    return ew_sample_value_of(v * scale);
 }
 
 /* ---- Probes ---------------------------------------------------------------------------------- */

@@ -52,23 +52,24 @@ static bool number(const char **p, double *out)
 }
 
 /* "2690/6854MB" */
-static void used_of_total(const char *p, struct ew_value *used, struct ew_value *total)
+static void used_of_total(const char *p, struct ew_sample_value *used,
+                          struct ew_sample_value *total)
 {
     double a, b;
     if (!number(&p, &a) || *p++ != '/' || !number(&p, &b))
         return;
     const double unit = *p == 'k' ? 1024.0 : *p == 'G' ? 1073741824.0 : 1048576.0;
-    *used = ew_value_of(a * unit);
+    *used = ew_sample_value_of(a * unit);
     if (total)
-        *total = ew_value_of(b * unit);
+        *total = ew_sample_value_of(b * unit);
 }
 
 /* "12%", "12%@1300", "12%@[1300,1300]", "@[1300,0,0]": of several clocks the first that is on. */
-static void load_at(const char *p, struct ew_value *load, struct ew_value *mhz)
+static void load_at(const char *p, struct ew_sample_value *load, struct ew_sample_value *mhz)
 {
     double v;
     if (number(&p, &v) && *p == '%') {
-        *load = ew_value_of(v);
+        *load = ew_sample_value_of(v);
         p++;
     }
     if (*p != '@')
@@ -77,7 +78,7 @@ static void load_at(const char *p, struct ew_value *load, struct ew_value *mhz)
     const bool list = *p == '[';
     p += list;
     while (number(&p, &v)) {
-        *mhz = ew_value_of(v);
+        *mhz = ew_sample_value_of(v);
         if (!list || v > 0 || *p++ != ',')
             break;
     }
@@ -89,7 +90,7 @@ static void cores(const char *p, struct ew_tegrastats *out)
     for (p++; *p && *p != ']' && out->n_cores < EW_TEGRA_CORES;) {
         const int i = out->n_cores++;
         out->core_load[i] = out->core_mhz[i] =
-            ew_value_absent(strncmp(p, "off", 3) == 0 ? EW_ABSENT_OFF : EW_ABSENT_BAD);
+            ew_sample_value_absent(strncmp(p, "off", 3) == 0 ? EW_ABSENT_OFF : EW_ABSENT_BAD);
         load_at(p, &out->core_load[i], &out->core_mhz[i]);
         p += strcspn(p, ",]");
         p += *p == ',';
@@ -97,7 +98,7 @@ static void cores(const char *p, struct ew_tegrastats *out)
 }
 
 static void add_item(struct ew_tegra_item *list, int *n, const char *name, size_t length,
-                     struct ew_value value)
+                     struct ew_sample_value value)
 {
     if (*n == EW_TEGRA_ITEMS || length == 0 || length >= EW_TEGRA_NAME)
         return;
@@ -117,7 +118,8 @@ static bool temperature(const char *word, struct ew_tegrastats *out)
     double v;
     if (!number(&p, &v) || *p != 'C')
         return false;
-    const struct ew_value value = v > -200 ? ew_value_of(v) : ew_value_absent(EW_ABSENT_NOT_READY);
+    const struct ew_sample_value value =
+        v > -200 ? ew_sample_value_of(v) : ew_sample_value_absent(EW_ABSENT_NOT_READY);
     if (strncmp(word, "PMIC@", 5) != 0) /* always 50 or 100 */
         add_item(out->temps, &out->n_temps, word, (size_t)(at - word), value);
     return true;
@@ -136,7 +138,7 @@ static bool rail(const char *name, const char *p, struct ew_tegrastats *out)
     if (*p && *p != '/')
         return false;
     if (strcmp(name, "NC") != 0)
-        add_item(out->rails, &out->n_rails, name, strlen(name), ew_value_of(now * 1e-3));
+        add_item(out->rails, &out->n_rails, name, strlen(name), ew_sample_value_of(now * 1e-3));
     return true;
 }
 
@@ -160,11 +162,11 @@ static bool pair(const char *word, const char *next, struct ew_tegrastats *out)
 
 bool ew_tegrastats_parse(const char *line, struct ew_tegrastats *out)
 {
-    const struct ew_value none = ew_value_absent(EW_ABSENT_NO_SENSOR);
+    const struct ew_sample_value none = ew_sample_value_absent(EW_ABSENT_NO_SENSOR);
     memset(out, 0, sizeof(*out));
-    struct ew_value *const all[] = {&out->ram_used, &out->ram_total, &out->swap_used,
-                                    &out->gpu_load, &out->gpu_mhz,   &out->emc_load,
-                                    &out->emc_mhz};
+    struct ew_sample_value *const all[] = {&out->ram_used, &out->ram_total, &out->swap_used,
+                                           &out->gpu_load, &out->gpu_mhz,   &out->emc_load,
+                                           &out->emc_mhz};
     for (size_t i = 0; i < EW_COUNT(all); i++)
         *all[i] = none;
     struct words w = {.rest = line};
@@ -175,5 +177,5 @@ bool ew_tegrastats_parse(const char *line, struct ew_tegrastats *out)
         if (pair(w.word, w.next, out))
             advance(&w);
     }
-    return out->n_cores || out->n_temps || out->n_rails || ew_value_is(out->ram_used);
+    return out->n_cores || out->n_temps || out->n_rails || ew_sample_value_is(out->ram_used);
 }

@@ -12,14 +12,14 @@
 
 struct ew_tegra_item {
     char name[EW_TEGRA_NAME];
-    struct ew_value value;
+    struct ew_sample_value value;
 };
 
 struct ew_tegrastats {
-    struct ew_value ram_used, ram_total, swap_used; /* bytes */
-    struct ew_value gpu_load, gpu_mhz, emc_load, emc_mhz;
+    struct ew_sample_value ram_used, ram_total, swap_used; /* bytes */
+    struct ew_sample_value gpu_load, gpu_mhz, emc_load, emc_mhz;
     int n_cores, n_temps, n_rails;
-    struct ew_value core_load[EW_TEGRA_CORES], core_mhz[EW_TEGRA_CORES];
+    struct ew_sample_value core_load[EW_TEGRA_CORES], core_mhz[EW_TEGRA_CORES];
     struct ew_tegra_item temps[EW_TEGRA_ITEMS]; /* C */
     struct ew_tegra_item rails[EW_TEGRA_ITEMS]; /* W, the present figure and not the average */
 };

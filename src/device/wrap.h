@@ -13,9 +13,9 @@ struct ew_wrap {
 
 /* The counter without its wraps.  It must be read more than once per range: more wraps than one
  * between two readings cannot be seen. */
-static inline struct ew_value ew_wrap_add(struct ew_wrap *w, struct ew_value raw)
+static inline struct ew_sample_value ew_wrap_add(struct ew_wrap *w, struct ew_sample_value raw)
 {
-    if (!ew_value_is(raw))
+    if (!ew_sample_value_is(raw))
         return raw;
     double step = w->known ? raw.v - w->last : 0;
     if (!w->known)
@@ -23,11 +23,11 @@ static inline struct ew_value ew_wrap_add(struct ew_wrap *w, struct ew_value raw
     w->known = true;
     w->last = raw.v;
     if (step < 0 && w->range <= 0)
-        return ew_value_absent(EW_ABSENT_BAD);
+        return ew_sample_value_absent(EW_ABSENT_BAD);
     if (step < 0)
         step += w->range;
     w->total += step;
-    return ew_value_of(w->total);
+    return ew_sample_value_of(w->total);
 }
 
 #endif

@@ -72,7 +72,7 @@ ew_err ew_guard_look(struct ew_board *b, const char *folder, double seconds, str
                              .mhz_share = mhz_share(b),
                              .free_memory_bytes = EW_INT_ABSENT,
                              .free_disk_bytes = free_disk(folder)};
-    struct ew_value *values = calloc((size_t)b->n_channels + 1, sizeof(*values));
+    struct ew_sample_value *values = calloc((size_t)b->n_channels + 1, sizeof(*values));
     EW_CHECK(values, EW_ERR_MEMORY, "no memory for %d values", b->n_channels);
     ew_board_read(b, values);
     const struct timespec wait = {.tv_sec = (time_t)seconds,
@@ -81,7 +81,7 @@ ew_err ew_guard_look(struct ew_board *b, const char *folder, double seconds, str
     ew_board_read(b, values);
     int clocks = 0;
     for (int i = 0; i < b->n_channels; i++)
-        if (ew_value_is(values[i]))
+        if (ew_sample_value_is(values[i]))
             take(out, &b->channels[i], values[i].v, &clocks);
     if (clocks)
         out->cpu_mhz /= clocks;

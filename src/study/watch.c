@@ -15,14 +15,14 @@
 /* What is kept of a frame until the end, for the epochs. */
 struct frame {
     int64_t t_ns;
-    struct ew_value power, counter;
+    struct ew_sample_value power, counter;
     double cpu_load, gpu_load, temp_c; /* nan: none */
 };
 
 struct ew_watch {
     struct ew_board *board;
     struct ew_sampler *sampler;
-    struct ew_value *values;
+    struct ew_sample_value *values;
     bool *kept; /* by channel: goes to the store */
     int64_t start_ns, interval_ns;
     struct frame *frames;
@@ -90,9 +90,9 @@ ew_err ew_watch_start(struct ew_board *b, double interval_s, struct ew_watch **o
 
 /* ---- Frames ---------------------------------------------------------------------------------- */
 
-static struct ew_value channel(const struct ew_watch *w, int i)
+static struct ew_sample_value channel(const struct ew_watch *w, int i)
 {
-    return i >= 0 ? w->values[i] : ew_value_absent(EW_ABSENT_NO_SENSOR);
+    return i >= 0 ? w->values[i] : ew_sample_value_absent(EW_ABSENT_NO_SENSOR);
 }
 
 static ew_err keep_frame(struct ew_watch *w, int64_t t_ns)
@@ -106,7 +106,7 @@ static ew_err keep_frame(struct ew_watch *w, int64_t t_ns)
                       .temp_c = NAN};
     for (int i = 0; i < b->n_channels; i++) {
         const struct ew_channel *c = &b->channels[i];
-        if (!ew_value_is(w->values[i]))
+        if (!ew_sample_value_is(w->values[i]))
             continue;
         const double v = w->values[i].v;
         if (c->quantity == EW_QUANTITY_TEMP)
@@ -138,7 +138,7 @@ static ew_err put_frame(struct ew_watch *w, struct ew_store *s, int64_t run, int
     const double t_s = fmax(0, (double)(t_ns - w->start_ns) / (double)EW_NS_PER_S);
     for (int i = 0; i < w->board->n_channels; i++) {
         const struct ew_channel *c = &w->board->channels[i];
-        if (!w->kept[i] || !ew_value_is(w->values[i]))
+        if (!w->kept[i] || !ew_sample_value_is(w->values[i]))
             continue;
         EW_TRY(put_sample(s, run,
                           &(struct ew_sample_row){.t_s = t_s,

@@ -14,10 +14,10 @@
 struct ew_energy_watch {
     struct ew_board *board;
     struct ew_sampler *sampler;
-    struct ew_value *values;
+    struct ew_sample_value *values;
     struct ew_energy_sum sum;
     int64_t last_ns; /* of the last frame; 0: none yet */
-    struct ew_value last_power, last_counter;
+    struct ew_sample_value last_power, last_counter;
 };
 
 ew_err ew_energy_watch_new(struct ew_board *board, struct ew_energy_watch **out)
@@ -47,9 +47,9 @@ void ew_energy_watch_free(struct ew_energy_watch *w)
     free(w);
 }
 
-static struct ew_value channel(const struct ew_energy_watch *w, int i)
+static struct ew_sample_value channel(const struct ew_energy_watch *w, int i)
 {
-    return i >= 0 ? w->values[i] : ew_value_absent(EW_ABSENT_NO_SENSOR);
+    return i >= 0 ? w->values[i] : ew_sample_value_absent(EW_ABSENT_NO_SENSOR);
 }
 
 void ew_energy_watch_drain(struct ew_energy_watch *w)

@@ -15,7 +15,7 @@
 
 #define TENTH (EW_NS_PER_S / 10)
 
-static const struct ew_value none = {0, EW_ABSENT_NO_SENSOR};
+static const struct ew_sample_value none = {0, EW_ABSENT_NO_SENSOR};
 
 /* ---- Traces ---------------------------------------------------------------------------------- */
 
@@ -99,7 +99,8 @@ static struct ew_energy sample(const struct trace *tr, const struct way *w, doub
         if (at > w->gap_from && at < w->gap_to)
             continue;
         ew_energy_add(&e, (int64_t)(at * 1e9),
-                      lost ? ew_value_absent(EW_ABSENT_NOT_READY) : ew_value_of(p), none);
+                      lost ? ew_sample_value_absent(EW_ABSENT_NOT_READY) : ew_sample_value_of(p),
+                      none);
     }
     return ew_energy_result(&e);
 }
@@ -144,23 +145,23 @@ static void ends_and_absence(void)
     struct ew_energy_sum e;
     /* Nothing at all: absent with the sensor's reason, not 0. */
     ew_energy_begin(&e, 0, TENTH, 0);
-    ew_energy_add(&e, TENTH, ew_value_absent(EW_ABSENT_NO_PERMISSION), none);
+    ew_energy_add(&e, TENTH, ew_sample_value_absent(EW_ABSENT_NO_PERMISSION), none);
     ew_energy_stop(&e, EW_NS_PER_S);
     struct ew_energy r = ew_energy_result(&e);
     EW_EXPECT_INT(r.absent, EW_ABSENT_NO_PERMISSION);
     EW_EXPECT_INT(r.missing, 1);
     /* One sample in the middle is held to both ends. */
     ew_energy_begin(&e, 0, TENTH, 0);
-    ew_energy_add(&e, EW_NS_PER_S / 2, ew_value_of(4), none);
+    ew_energy_add(&e, EW_NS_PER_S / 2, ew_sample_value_of(4), none);
     ew_energy_stop(&e, EW_NS_PER_S);
     r = ew_energy_result(&e);
     EW_EXPECT_NEAR(r.joules, 4, 1e-12);
     EW_EXPECT_NEAR(r.held_s, 1, 1e-12);
     /* An interval between two samples is interpolated. */
     ew_energy_begin(&e, TENTH, EW_NS_PER_S, 0);
-    ew_energy_add(&e, 0, ew_value_of(0), none);
+    ew_energy_add(&e, 0, ew_sample_value_of(0), none);
     ew_energy_stop(&e, 2 * TENTH);
-    ew_energy_add(&e, EW_NS_PER_S, ew_value_of(10), none);
+    ew_energy_add(&e, EW_NS_PER_S, ew_sample_value_of(10), none);
     r = ew_energy_result(&e);
     EW_EXPECT_NEAR(r.joules, 0.1 * 1.5, 1e-12);
     EW_EXPECT_NEAR(r.held_s, 0, 0);
@@ -178,7 +179,8 @@ static struct ew_energy count(double scale, bool falls)
         double j = 1e6 + wave_j(t);
         if (falls && i == 20)
             j -= 1000;
-        ew_energy_add(&e, (int64_t)(t * 1e9), ew_value_of(scale * wave(t)), ew_value_of(j));
+        ew_energy_add(&e, (int64_t)(t * 1e9), ew_sample_value_of(scale * wave(t)),
+                      ew_sample_value_of(j));
     }
     return ew_energy_result(&e);
 }
@@ -207,7 +209,7 @@ static void counter_that_stands_still(void)
         ew_energy_begin(&e, EW_NS_PER_S, TENTH, 0);
         ew_energy_stop(&e, 2 * EW_NS_PER_S);
         for (int i = 9; i < 22; i++)
-            ew_energy_add(&e, i * TENTH, ew_value_of(power[k]), ew_value_of(8482));
+            ew_energy_add(&e, i * TENTH, ew_sample_value_of(power[k]), ew_sample_value_of(8482));
         const struct ew_energy r = ew_energy_result(&e);
         EW_EXPECT(!r.counted && !r.disagree);
         EW_EXPECT_INT(r.absent, power[k] > 0 ? EW_ABSENT_NOT : EW_ABSENT_STILL);
@@ -224,7 +226,7 @@ static void sampler_keeps_time(void)
     const struct ew_board_opts opts = {.root = "tests/fixtures/boards/agx-orin-jp6"};
     if (!EW_EXPECT_OK(ew_board_open(&opts, &b)))
         return;
-    struct ew_value *values = calloc((size_t)b->n_channels, sizeof(*values));
+    struct ew_sample_value *values = calloc((size_t)b->n_channels, sizeof(*values));
     EW_EXPECT_OK(ew_sampler_start(b, TENTH, 0, &s));
     const int64_t begin = ew_clock_ns();
     struct ew_energy_sum e;
@@ -267,7 +269,7 @@ static void full_ring_drops(void)
     const struct ew_board_opts opts = {.root = "tests/fixtures/boards/rpi4"};
     if (!EW_EXPECT_OK(ew_board_open(&opts, &b)))
         return;
-    struct ew_value *values = calloc((size_t)b->n_channels, sizeof(*values));
+    struct ew_sample_value *values = calloc((size_t)b->n_channels, sizeof(*values));
     EW_EXPECT_OK(ew_sampler_start(b, EW_NS_PER_S / 200, 4, &s));
     nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
     ew_sampler_stop(s);

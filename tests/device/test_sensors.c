@@ -21,7 +21,7 @@
 
 struct opened {
     struct ew_board *board;
-    struct ew_value *values;
+    struct ew_sample_value *values;
 };
 
 static bool open_board(const struct ew_board_opts *opts, struct opened *out)
@@ -40,12 +40,12 @@ static void close_board(struct opened *o)
     free(o->values);
 }
 
-static struct ew_value value_of(const struct opened *o, const char *channel)
+static struct ew_sample_value value_of(const struct opened *o, const char *channel)
 {
     const int i = ew_board_channel(o->board, channel);
     if (i < 0)
         EW_FAIL("no channel %s", channel);
-    return i < 0 ? ew_value_absent(EW_ABSENT_N) : o->values[i];
+    return i < 0 ? ew_sample_value_absent(EW_ABSENT_N) : o->values[i];
 }
 
 /* Figures that follow from the files of each board, worked out by hand. */
@@ -104,7 +104,7 @@ static void boards_read_as_written(void)
         snprintf(root, sizeof(root), BOARDS "%s", expected[i].board);
         if (!open_board(&(struct ew_board_opts){.root = root}, &o))
             continue;
-        const struct ew_value v = value_of(&o, expected[i].channel);
+        const struct ew_sample_value v = value_of(&o, expected[i].channel);
         if (v.absent != expected[i].absent || fabs(v.v - expected[i].value) > 1e-6)
             EW_FAIL("%s %s: %g (%s), expected %g (%s)", expected[i].board, expected[i].channel, v.v,
                     v.absent < EW_ABSENT_N ? ew_absent_text(v.absent) : "?", expected[i].value,
@@ -272,10 +272,10 @@ static void meter_lines(void)
 static void wraps_without_range(void)
 {
     struct ew_wrap w = {.range = 0};
-    EW_EXPECT_NEAR(ew_wrap_add(&w, ew_value_of(5)).v, 5, 0);
-    EW_EXPECT_INT(ew_wrap_add(&w, ew_value_of(4)).absent, EW_ABSENT_BAD);
-    EW_EXPECT_NEAR(ew_wrap_add(&w, ew_value_of(6)).v, 7, 0);
-    EW_EXPECT_INT(ew_wrap_add(&w, ew_value_absent(EW_ABSENT_LOST)).absent, EW_ABSENT_LOST);
+    EW_EXPECT_NEAR(ew_wrap_add(&w, ew_sample_value_of(5)).v, 5, 0);
+    EW_EXPECT_INT(ew_wrap_add(&w, ew_sample_value_of(4)).absent, EW_ABSENT_BAD);
+    EW_EXPECT_NEAR(ew_wrap_add(&w, ew_sample_value_of(6)).v, 7, 0);
+    EW_EXPECT_INT(ew_wrap_add(&w, ew_sample_value_absent(EW_ABSENT_LOST)).absent, EW_ABSENT_LOST);
 }
 
 static void cpu_lists(void)
@@ -297,9 +297,9 @@ static void lives_here(void)
     if (!open_board(&(struct ew_board_opts){.pid = 1, .watch = "tests/device"}, &o))
         return;
     EW_EXPECT(value_of(&o, "mem.total").v > 0);
-    EW_EXPECT(ew_value_is(value_of(&o, "cache.share")));
+    EW_EXPECT(ew_sample_value_is(value_of(&o, "cache.share")));
     for (int i = 0; i < o.board->n_channels; i++)
-        if (ew_value_is(o.values[i]))
+        if (ew_sample_value_is(o.values[i]))
             EW_EXPECT(isfinite(o.values[i].v));
     close_board(&o);
 }

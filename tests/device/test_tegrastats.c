@@ -7,20 +7,20 @@
 #include "base/mem.h"
 #include "ew_test.h"
 
-static struct ew_value rail(const struct ew_tegrastats *t, const char *name)
+static struct ew_sample_value rail(const struct ew_tegrastats *t, const char *name)
 {
     for (int i = 0; i < t->n_rails; i++)
         if (strcmp(t->rails[i].name, name) == 0)
             return t->rails[i].value;
-    return ew_value_absent(EW_ABSENT_NO_SENSOR);
+    return ew_sample_value_absent(EW_ABSENT_NO_SENSOR);
 }
 
-static struct ew_value temp(const struct ew_tegrastats *t, const char *name)
+static struct ew_sample_value temp(const struct ew_tegrastats *t, const char *name)
 {
     for (int i = 0; i < t->n_temps; i++)
         if (strcmp(t->temps[i].name, name) == 0)
             return t->temps[i].value;
-    return ew_value_absent(EW_ABSENT_NO_SENSOR);
+    return ew_sample_value_absent(EW_ABSENT_NO_SENSOR);
 }
 
 static void jetpack_4(void)

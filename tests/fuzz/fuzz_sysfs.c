@@ -143,7 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ew_board *b = NULL;
     if (ew_board_open(&(struct ew_board_opts){.root = board}, &b) != EW_OK)
         return 0;
-    static struct ew_value values[VALUES];
+    static struct ew_sample_value values[VALUES];
     struct ew_clock_info clocks[EW_MAX_CLOCKS];
     struct ew_nvpmodel modes;
     int n;
@@ -152,7 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int round = 0; round < 2; round++)
         ew_board_read(b, values);
     for (int i = 0; i < b->n_channels; i++)
-        if (ew_value_is(values[i]) && isnan(values[i].v))
+        if (ew_sample_value_is(values[i]) && isnan(values[i].v))
             abort();
     ew_clocks_read(b, clocks, &n);
     ew_nvpmodel_read(&b->root, &b->arena, &modes);

@@ -177,7 +177,7 @@ static void epochs_get_their_energy(void)
     EW_EXPECT_OK(ew_store_open(ew_test_path("watch.db"), NULL, &s));
     if (!b || !s || !EW_EXPECT(b->total.power >= 0))
         return;
-    struct ew_value *values = calloc((size_t)b->n_channels, sizeof(*values));
+    struct ew_sample_value *values = calloc((size_t)b->n_channels, sizeof(*values));
     ew_board_read(b, values);
     const double power_w = values[b->total.power].v;
     const int64_t run = kit_begin(s, 1);
