@@ -10,10 +10,26 @@
 #include "base/num.h"
 #include "base/order_stats.h"
 
-enum column { CORES, CPU, GPU, MEM, TIME, POWER, WORKLOAD, NETWORK, MODE, COLUMNS };
+enum column {
+    CORES,
+    CPU,
+    GPU,
+    MEM,
+    TIME,
+    POWER,
+    WORKLOAD,
+    NETWORK,
+    MODE,
+    ACCURACY,
+    MEMORY,
+    LATENCY,
+    PRICE,
+    COLUMNS
+};
 
-static const char *const titles[COLUMNS] = {"cores",   "cpu_mhz",  "gpu_mhz", "mem_mhz", "time_s",
-                                            "power_w", "workload", "network", "mode"};
+static const char *const titles[COLUMNS] = {
+    "cores",   "cpu_mhz", "gpu_mhz",  "mem_mhz",    "time_s",     "power_w",  "workload",
+    "network", "mode",    "accuracy", "memory_mib", "latency_ms", "price_usd"};
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
@@ -58,6 +74,10 @@ static ew_err read_row(const struct ew_csv *csv, const int *column, struct ew_me
     EW_TRY(number(csv, column, MEM, 1000, &r->mode.mem));
     EW_TRY(number(csv, column, TIME, NAN, &r->time));
     EW_TRY(number(csv, column, POWER, NAN, &r->power));
+    EW_TRY(number(csv, column, ACCURACY, NAN, &r->accuracy));
+    EW_TRY(number(csv, column, MEMORY, NAN, &r->memory_mib));
+    EW_TRY(number(csv, column, LATENCY, NAN, &r->latency_ms));
+    EW_TRY(number(csv, column, PRICE, NAN, &r->price_usd));
     r->mode.cpu /= 1000;
     r->mode.gpu /= 1000;
     r->mode.mem /= 1000;
@@ -104,6 +124,9 @@ ew_err ew_measured_parse(struct ew_arena *a, const char *name, char *text, struc
     if (!ew_csv_next(&csv))
         return csv.err != EW_OK ? csv.err : ew_fail(EW_ERR_FORMAT, "%s: the file is empty", name);
     EW_TRY(heading(&csv, column));
+    out->has_clocks = column[CPU] >= 0 || column[GPU] >= 0 || column[MEM] >= 0;
+    for (int c = ACCURACY; c <= PRICE; c++)
+        out->has_more |= column[c] >= 0;
     while (ew_csv_next(&csv)) {
         EW_TRY(read_row(&csv, column, &out->rows[out->n]));
         EW_TRY(add_workload(a, out, out->rows[out->n].workload, &cap));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measurements of power modes from a CSV file: columns cores, cpu_mhz, gpu_mhz, mem_mhz, time_s,
- * power_w, and, where there are several, workload. */
+ * power_w, and, where there are several, workload; accuracy, memory_mib, latency_ms and price_usd
+ * for recommendations. */
 #ifndef EW_ADVISE_MEASURED_H
 #define EW_ADVISE_MEASURED_H
 
@@ -14,6 +15,7 @@ struct ew_measured_row {
     const char *name;     /* of the mode; "": none */
     struct ew_mode mode;  /* 1 GHz for a clock that the file does not have */
     double time, power;   /* nan: not measured */
+    double accuracy, memory_mib, latency_ms, price_usd; /* likewise */
     int line;
 };
 
@@ -23,6 +25,8 @@ struct ew_measured {
     int n;
     const char **workloads; /* in the order of the file */
     int n_workloads;
+    bool has_clocks; /* at least one of them */
+    bool has_more;   /* accuracy, memory_mib, latency_ms or price_usd */
 };
 
 /* `text` is cut up and must outlive the result.  EW_ERR_FORMAT names line and column. */

@@ -135,9 +135,25 @@ static ew_err unknown_option(const struct ew_cmd *cmd, const char *name)
     return ew_fail(EW_ERR_USAGE, "%s: no option --%s", cmd->name, name);
 }
 
+/* An option that may come several times keeps what it has. */
+static ew_err join(struct reader *r, struct target t, const char **text)
+{
+    const size_t n = t.field->metavar ? strlen(t.field->metavar) : 0;
+    if (t.field->type != EW_FIELD_STR || n < 3 || strcmp(t.field->metavar + n - 3, "...") != 0)
+        return EW_OK;
+    char *joined = r->line->joined;
+    const size_t used = strlen(joined), room = sizeof(r->line->joined);
+    EW_CHECK(used + strlen(*text) + 2 <= room, EW_ERR_USAGE, "%s: --%s: too many",
+             r->line->cmd->name, t.field->name);
+    snprintf(joined + used, room - used, "%s%s", used ? "," : "", *text);
+    *text = joined;
+    return EW_OK;
+}
+
 /* The field's messages begin with its name; here it wears its dashes, after the verb. */
 static ew_err set_option(struct reader *r, struct target t, const char *text)
 {
+    EW_TRY(join(r, t, &text));
     const ew_err err = ew_field_parse(t.field, text, t.object);
     if (t.object == r->line->opts)
         r->line->given |= UINT64_C(1) << (t.field - r->line->cmd->opts);
@@ -208,6 +224,7 @@ ew_err ew_cmd_parse(int n_words, char *const *words, struct ew_cmd_line *line)
     struct reader r = {.line = line, .words = words, .n = n_words};
     bool options = true;
     line->n_args = line->n_before = 0;
+    line->joined[0] = '\0';
     while (r.at < r.n) {
         const char *word = r.words[r.at++];
         if (options && strcmp(word, "--") == 0)

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Choosing a configuration. */
+#include "advise/choose.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+
+const struct ew_quantity_info ew_quantities[EW_QUANTITIES] = {
+#define EW_QUANTITY_INFO(id, name, unit, at_least) {name, unit, at_least},
+    EW_QUANTITY_MAP(EW_QUANTITY_INFO)
+#undef EW_QUANTITY_INFO
+};
+
+/* ---- Limits ---------------------------------------------------------------------------------- */
+
+/* Units that people write, and what one of them is in the quantity's own. */
+static const struct unit {
+    enum ew_quantity of;
+    const char *name;
+    double size;
+} units[] = {
+    {EW_QUANTITY_TIME, "s", 1},        {EW_QUANTITY_TIME, "ms", 1e-3},
+    {EW_QUANTITY_TIME, "min", 60},     {EW_QUANTITY_TIME, "h", 3600},
+    {EW_QUANTITY_POWER, "W", 1},       {EW_QUANTITY_POWER, "mW", 1e-3},
+    {EW_QUANTITY_ENERGY, "J", 1},      {EW_QUANTITY_ENERGY, "kJ", 1e3},
+    {EW_QUANTITY_ENERGY, "Wh", 3600},  {EW_QUANTITY_ENERGY, "mWh", 3.6},
+    {EW_QUANTITY_MEMORY, "M", 1},      {EW_QUANTITY_MEMORY, "MiB", 1},
+    {EW_QUANTITY_MEMORY, "G", 1024},   {EW_QUANTITY_MEMORY, "GiB", 1024},
+    {EW_QUANTITY_LATENCY, "ms", 1},    {EW_QUANTITY_LATENCY, "s", 1e3},
+    {EW_QUANTITY_LATENCY, "us", 1e-3}, {EW_QUANTITY_PRICE, "USD", 1},
+    {EW_QUANTITY_ACCURACY, "%", 0.01}, {EW_QUANTITY_LIFE, "h", 1},
+    {EW_QUANTITY_LIFE, "d", 24},
+};
+
+static bool unit_size(enum ew_quantity of, const char *name, double *size)
+{
+    *size = 1;
+    if (!*name)
+        return true;
+    for (size_t i = 0; i < EW_COUNT(units); i++)
+        if (units[i].of == of && strcmp(units[i].name, name) == 0) {
+            *size = units[i].size;
+            return true;
+        }
+    return false;
+}
+
+ew_err ew_limit_parse(const char *text, struct ew_limit *out)
+{
+    char number[32];
+    const char *equals = strchr(text, '=');
+    int of = 0;
+    EW_CHECK(equals, EW_ERR_USAGE, "limit '%.60s' is not NAME=VALUE, as in power=10W", text);
+    while (of < EW_QUANTITIES && (strlen(ew_quantities[of].name) != (size_t)(equals - text) ||
+                                  strncmp(ew_quantities[of].name, text, (size_t)(equals - text))))
+        of++;
+    EW_CHECK(of < EW_QUANTITIES, EW_ERR_USAGE,
+             "limit '%.60s': not one of time, power, energy, memory, latency, cost, accuracy, life",
+             text);
+    const size_t digits = strspn(equals + 1, "0123456789.");
+    double value, size;
+    EW_CHECK(digits > 0 && digits < sizeof(number), EW_ERR_USAGE, "limit '%.60s' has no number",
+             text);
+    memcpy(number, equals + 1, digits);
+    number[digits] = '\0';
+    EW_CHECK(ew_num_float(number, &value) && value > 0, EW_ERR_USAGE,
+             "limit '%.60s': '%s' is not a positive number", text, number);
+    EW_CHECK(unit_size((enum ew_quantity)of, equals + 1 + digits, &size), EW_ERR_USAGE,
+             "limit '%.60s': '%.20s' is no unit of %s", text, equals + 1 + digits,
+             ew_quantities[of].name);
+    *out = (struct ew_limit){.of = (enum ew_quantity)of, .bound = value * size};
+    return EW_OK;
+}
+
+double ew_limit_holds(const struct ew_limit *l, const struct ew_option *o)
+{
+    const struct ew_guess *g = &o->v[l->of];
+    const bool at_least = ew_quantities[l->of].at_least;
+    if (!isfinite(g->mid))
+        return 0;
+    if (o->measured || !(g->high90 > g->mid))
+        return at_least ? g->mid >= l->bound : g->mid <= l->bound;
+    const double below = ew_guess_below(g, l->bound);
+    return at_least ? 1 - below : below;
+}
+
+struct ew_guess ew_life(const struct ew_guess *power, double battery_wh, double duty, double idle_w)
+{
+    const double rest = (1 - duty) * idle_w;
+    return (struct ew_guess){.mid = battery_wh / (duty * power->mid + rest),
+                             .low50 = battery_wh / (duty * power->high50 + rest),
+                             .high50 = battery_wh / (duty * power->low50 + rest),
+                             .low90 = battery_wh / (duty * power->high90 + rest),
+                             .high90 = battery_wh / (duty * power->low90 + rest)};
+}
+
+/* ---- Choosing -------------------------------------------------------------------------------- */
+
+/* Chance that all limits hold; those of untried options are taken as independent. */
+static double all_hold(const struct ew_choose_data *d, const struct ew_limit *limits, int i)
+{
+    double p = 1;
+    for (int k = 0; k < d->n_limits; k++)
+        p *= ew_limit_holds(&limits[k], &d->options[i]);
+    return p;
+}
+
+/* Lower is better, whatever the quantity. */
+static double loss(const struct ew_choose_data *d, int i)
+{
+    const double mid = d->options[i].v[d->goal].mid;
+    return ew_quantities[d->goal].at_least ? -mid : mid;
+}
+
+/* The best option within these limits but for `skip`; -1: none. */
+static int find_best(const struct ew_choose_data *d, const struct ew_limit *limits, int skip,
+                     bool measured_only, int *n_good)
+{
+    int best = -1, good = 0;
+    for (int i = 0; i < d->n; i++) {
+        const struct ew_option *o = &d->options[i];
+        if (i == skip || !isfinite(o->v[d->goal].mid) || (measured_only && !o->measured) ||
+            all_hold(d, limits, i) < (o->measured ? 1 : d->sure))
+            continue;
+        good++;
+        if (best < 0 || loss(d, i) < loss(d, best))
+            best = i;
+    }
+    if (n_good)
+        *n_good = good;
+    return best;
+}
+
+static void relax(const struct ew_choose_data *d, struct ew_choice *c)
+{
+    double most = 0.001; /* of the goal: less is nothing */
+    const double now = loss(d, c->best);
+    c->binding = -1;
+    for (int k = 0; k < d->n_limits; k++) {
+        struct ew_limit wider[EW_LIMITS];
+        memcpy(wider, d->limits, (size_t)d->n_limits * sizeof(*wider));
+        wider[k].bound *= ew_quantities[wider[k].of].at_least ? 0.9 : 1.1;
+        const int i = find_best(d, wider, -1, false, NULL);
+        c->relaxed[k] = d->options[i >= 0 ? i : c->best].v[d->goal].mid;
+        const double won = i >= 0 ? (now - loss(d, i)) / fabs(now) : 0;
+        if (won > most) {
+            most = won;
+            c->binding = k;
+        }
+    }
+}
+
+/* The untried option that most likely is better than the answer and meets all limits; the answer
+ * itself where it is untried and nothing else is open. */
+static void what_to_measure(const struct ew_choose_data *d, struct ew_choice *c)
+{
+    const double now = d->options[c->best].v[d->goal].mid;
+    const bool at_least = ew_quantities[d->goal].at_least;
+    double most = 0;
+    c->measure = d->options[c->best].measured ? -1 : c->best;
+    c->measure_chance = c->measure < 0 ? 0 : all_hold(d, d->limits, c->best);
+    for (int i = 0; i < d->n; i++) {
+        const struct ew_option *o = &d->options[i];
+        const struct ew_guess *g = &o->v[d->goal];
+        if (o->measured || i == c->best || !isfinite(g->mid) || !(g->high90 > g->mid))
+            continue;
+        const double better =
+            at_least ? 1 - ew_guess_below(g, 1.01 * now) : ew_guess_below(g, 0.99 * now);
+        const double chance = better * all_hold(d, d->limits, i);
+        const double gain = chance * fabs(log(now / g->mid));
+        if (chance > 0.1 && gain > most && loss(d, i) < loss(d, c->best)) {
+            most = gain;
+            c->measure = i;
+            c->measure_chance = chance;
+        }
+    }
+}
+
+/* ---- Nothing fits ---------------------------------------------------------------------------- */
+
+/* The option nearest to a limit among those that meet another (NULL: all); -1: none. */
+static int nearest(const struct ew_choose_data *d, const struct ew_limit *to,
+                   const struct ew_limit *within)
+{
+    const bool at_least = ew_quantities[to->of].at_least;
+    int best = -1;
+    for (int i = 0; i < d->n; i++) {
+        const double v = d->options[i].v[to->of].mid;
+        if (!isfinite(v) || (within && ew_limit_holds(within, &d->options[i]) < d->sure))
+            continue;
+        const double b = best < 0 ? 0 : d->options[best].v[to->of].mid;
+        if (best < 0 || (at_least ? v > b : v < b))
+            best = i;
+    }
+    return best;
+}
+
+static ew_err nothing_fits(const struct ew_choose_data *d)
+{
+    for (int k = 0; k < d->n_limits; k++) {
+        const struct ew_limit *l = &d->limits[k];
+        const struct ew_quantity_info *q = &ew_quantities[l->of];
+        const int i = nearest(d, l, NULL);
+        EW_CHECK(i >= 0, EW_ERR_NOT_FOUND, "limit %s: nothing here says what %s it has", q->name,
+                 q->name);
+        if (ew_limit_holds(l, &d->options[i]) < d->sure)
+            return ew_fail(
+                EW_ERR_NOT_FOUND,
+                "limit %s %.6g %s: nothing meets it surely enough; the nearest is %.6g %s", q->name,
+                l->bound, q->unit, d->options[i].v[l->of].mid, q->unit);
+    }
+    for (int k = 0; k < d->n_limits; k++)
+        for (int j = k + 1; j < d->n_limits; j++) {
+            const struct ew_limit *a = &d->limits[k], *b = &d->limits[j];
+            const int i = nearest(d, b, a);
+            if (i < 0 || ew_limit_holds(b, &d->options[i]) < d->sure)
+                return ew_fail(
+                    EW_ERR_NOT_FOUND,
+                    "limits %s and %s contradict each other: within %s %.6g %s the nearest %s is "
+                    "%.6g %s",
+                    ew_quantities[a->of].name, ew_quantities[b->of].name, ew_quantities[a->of].name,
+                    a->bound, ew_quantities[a->of].unit, ew_quantities[b->of].name,
+                    i < 0 ? (double)NAN : d->options[i].v[b->of].mid, ew_quantities[b->of].unit);
+        }
+    return ew_fail(EW_ERR_NOT_FOUND, "no configuration meets all %d limits surely enough",
+                   d->n_limits);
+}
+
+ew_err ew_choose(const struct ew_choose_data *d, struct ew_choice *out)
+{
+    *out = (struct ew_choice){.best = -1, .second = -1, .binding = -1, .measure = -1};
+    EW_CHECK(d->n_limits <= EW_LIMITS, EW_ERR_LIMIT, "more than %d limits", EW_LIMITS);
+    int known = 0;
+    for (int i = 0; i < d->n; i++)
+        known += isfinite(d->options[i].v[d->goal].mid);
+    EW_CHECK(known, EW_ERR_NOT_FOUND, "goal %s: nothing here says what %s it has",
+             ew_quantities[d->goal].name, ew_quantities[d->goal].name);
+    out->best = find_best(d, d->limits, -1, false, &out->n_good);
+    if (out->best < 0)
+        return nothing_fits(d);
+    if (!d->options[out->best].measured)
+        out->second = find_best(d, d->limits, out->best, true, NULL);
+    if (out->second < 0)
+        out->second = find_best(d, d->limits, out->best, false, NULL);
+    for (int k = 0; k < d->n_limits; k++)
+        out->holds[k] = ew_limit_holds(&d->limits[k], &d->options[out->best]);
+    relax(d, out);
+    what_to_measure(d, out);
+    return EW_OK;
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise recommend: the best configuration within limits, and how sure that is. */
+#include <errno.h>
+#include <math.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "advise/choose.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "cli/cmd.h"
+#include "cli/predict_source.h"
+#include "report/figure.h"
+
+extern char **environ;
+
+struct opts {
+    const char *from, *board, *modes, *workload, *limits;
+    int goal;
+    double sure, times, battery_wh, duty, idle_w;
+    bool apply;
+};
+
+static const char *const goals[] = {"time", "power",    "energy", "memory", "latency",
+                                    "cost", "accuracy", "life",   NULL};
+
+/* clang-format off */
+static const struct ew_field fields[] = {
+    {.name = "from", .type = EW_FIELD_STR, .offset = offsetof(struct opts, from),
+     .metavar = "FILE.csv", .help = "what was measured, as in predict; columns accuracy, memory_mib, latency_ms, price_usd too"},
+    {.name = "goal", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, goal),
+     .choices = goals, .def = "time", .help = "what is to be best: the lowest, or the highest accuracy or life"},
+    {.name = "limit", .type = EW_FIELD_STR, .offset = offsetof(struct opts, limits),
+     .metavar = "NAME=VALUE...", .help = "power=10W, time=2h, energy=5Wh, memory=3G, latency=16.7ms, accuracy=0.9, cost=500, life=24h; may come several times"},
+    {.name = "board", .type = EW_FIELD_STR, .offset = offsetof(struct opts, board),
+     .metavar = "NAME", .help = "profile of the board; default: the one whose clocks fit"},
+    {.name = "modes", .type = EW_FIELD_STR, .offset = offsetof(struct opts, modes),
+     .metavar = "all|FILE.csv|LIST", .help = "untried modes to consider too, as in predict; default: rows without a time, and all where fewer than 50 were measured"},
+    {.name = "workload", .type = EW_FIELD_STR, .offset = offsetof(struct opts, workload),
+     .metavar = "NAME", .help = "which of the file's; needed where it has several"},
+    {.name = "sure", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, sure), .def = "0.8",
+     .min = 0.5, .max = 0.999, .help = "chance with which an untried mode must meet all limits"},
+    {.name = "times", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, times), .def = "1",
+     .min = 1e-9, .max = 1e12, .metavar = "N", .help = "steps or epochs of the job: its time and energy are N times the file's"},
+    {.name = "battery", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, battery_wh),
+     .min = 0, .max = 1e6, .metavar = "WH", .help = "the job's energy comes out of this many watt-hours; life says how long it lasts"},
+    {.name = "duty", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, duty), .def = "1",
+     .min = 0.001, .max = 1, .help = "share of the time in which the board works"},
+    {.name = "idle-w", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, idle_w), .def = "0",
+     .min = 0, .max = 1e4, .metavar = "W", .help = "what it takes in between"},
+    {.name = "apply", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, apply),
+     .help = "sets the mode, runs the command after --, puts all back, and says how right it was"},
+    EW_FIELD_END};
+/* clang-format on */
+
+struct job {
+    struct ew_cmd_call *c;
+    const struct opts *o;
+    struct ew_advice_source s;
+    struct ew_option *options;
+    int n;
+    struct ew_limit limits[EW_LIMITS];
+    int n_limits;
+    struct ew_choose_data d;
+    struct ew_choice choice;
+};
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+static struct ew_guess known(double v)
+{
+    return (struct ew_guess){v, v, v, v, v};
+}
+
+static struct ew_guess scaled(const struct ew_guess *g, double by)
+{
+    return (struct ew_guess){by * g->mid, by * g->low50, by * g->high50, by * g->low90,
+                             by * g->high90};
+}
+
+static void fill(const struct opts *o, struct ew_option *x, const struct ew_guess *time,
+                 const struct ew_guess *power, const struct ew_guess *energy)
+{
+    for (int k = 0; k < EW_QUANTITIES; k++)
+        x->v[k] = known(NAN);
+    x->v[EW_QUANTITY_TIME] = scaled(time, o->times);
+    x->v[EW_QUANTITY_POWER] = *power;
+    x->v[EW_QUANTITY_ENERGY] = scaled(energy, o->times);
+    if (o->battery_wh > 0)
+        x->v[EW_QUANTITY_LIFE] = ew_life(power, o->battery_wh, o->duty, o->idle_w);
+}
+
+static void add_measured(struct job *b, const char *name, const struct ew_mode *mode, double time,
+                         double power)
+{
+    struct ew_option *x = &b->options[b->n++];
+    const struct ew_guess t = known(time), p = known(power), e = known(time * power);
+    *x = (struct ew_option){.name = name, .mode = *mode, .measured = true};
+    fill(b->o, x, &t, &p, &e);
+}
+
+/* Every row of the file is a configuration of its own; nothing is predicted. */
+static ew_err options_of_rows(struct job *b, const char *workload)
+{
+    const struct ew_measured *f = &b->s.measured;
+    b->options = ew_arena_array(&b->s.arena, (size_t)f->n, sizeof(*b->options));
+    EW_CHECK(b->options, EW_ERR_MEMORY, "no memory for %d rows", f->n);
+    for (int i = 0; i < f->n; i++) {
+        const struct ew_measured_row *r = &f->rows[i];
+        if (strcmp(r->workload, workload) != 0)
+            continue;
+        const struct ew_mode none = {0};
+        add_measured(b, r->name, f->has_clocks ? &r->mode : &none, r->time, r->power);
+        struct ew_option *x = &b->options[b->n - 1];
+        x->v[EW_QUANTITY_ACCURACY] = known(r->accuracy);
+        x->v[EW_QUANTITY_MEMORY] = known(r->memory_mib);
+        x->v[EW_QUANTITY_LATENCY] = known(r->latency_ms);
+        x->v[EW_QUANTITY_PRICE] = known(r->price_usd);
+    }
+    return EW_OK;
+}
+
+static bool was_measured(const struct ew_series_of_modes *m, const struct ew_mode *mode)
+{
+    for (int i = 0; i < m->n; i++)
+        if (fabs(m->modes[i].cores - mode->cores) < 0.5 &&
+            fabs(m->modes[i].cpu / mode->cpu - 1) < 0.005 &&
+            fabs(m->modes[i].gpu / mode->gpu - 1) < 0.005 &&
+            fabs(m->modes[i].mem / mode->mem - 1) < 0.005)
+            return true;
+    return false;
+}
+
+#define ENOUGH 50 /* measured modes: then untried ones are considered only where asked for */
+
+static ew_err untried_modes(struct job *b, const char *workload, const struct ew_series_of_modes *m,
+                            struct ew_mode **modes, int *n)
+{
+    struct ew_series_of_modes untried;
+    EW_TRY(ew_measured_of(&b->s.arena, &b->s.measured, workload, true, &untried));
+    *modes = untried.modes;
+    *n = untried.n;
+    if (*n == 0 && (b->o->modes || m->n < ENOUGH))
+        return ew_advice_modes(&b->s, workload, b->o->modes ? b->o->modes : "all", modes, n);
+    return EW_OK;
+}
+
+static ew_err options_of_modes(struct job *b, const char *workload)
+{
+    struct ew_series_of_modes m;
+    struct ew_mode *modes = NULL;
+    int n = 0;
+    EW_TRY(ew_measured_of(&b->s.arena, &b->s.measured, workload, false, &m));
+    if (m.n >= EW_PREDICT_MIN)
+        EW_TRY(untried_modes(b, workload, &m, &modes, &n));
+    b->options = ew_arena_array(&b->s.arena, (size_t)(m.n + n), sizeof(*b->options));
+    struct ew_prediction *v = ew_arena_array(&b->s.arena, (size_t)n + 1, sizeof(*v));
+    EW_CHECK(b->options && v, EW_ERR_MEMORY, "no memory for %d modes", m.n + n);
+    for (int i = 0; i < m.n; i++)
+        add_measured(b, m.names[i], &m.modes[i], m.time[i], m.power[i]);
+    if (n == 0)
+        return EW_OK;
+    struct ew_predictor *p;
+    EW_TRY(ew_advice_fit(&b->s, &m, &p));
+    EW_TRY(ew_predict(p, modes, n, v));
+    for (int i = 0; i < n; i++)
+        if (!was_measured(&m, &modes[i])) {
+            struct ew_option *x = &b->options[b->n++];
+            *x = (struct ew_option){.name = "", .mode = modes[i]};
+            fill(b->o, x, &v[i].time, &v[i].power, &v[i].energy);
+        }
+    return EW_OK;
+}
+
+static ew_err read_limits(struct job *b)
+{
+    char text[1024], *rest = text, *word;
+    snprintf(text, sizeof(text), "%s", b->o->limits ? b->o->limits : "");
+    while ((word = strsep(&rest, ",")))
+        if (*word) {
+            EW_CHECK(b->n_limits < EW_LIMITS, EW_ERR_USAGE, "more than %d limits", EW_LIMITS);
+            EW_TRY(ew_limit_parse(word, &b->limits[b->n_limits++]));
+        }
+    bool life = false;
+    for (int i = 0; i < b->n_limits; i++)
+        life |= b->limits[i].of == EW_QUANTITY_LIFE;
+    EW_CHECK(!life || b->o->battery_wh > 0, EW_ERR_USAGE,
+             "limit life: say how much --battery holds");
+    if (b->o->battery_wh > 0 && !life && b->n_limits < EW_LIMITS)
+        b->limits[b->n_limits++] = (struct ew_limit){EW_QUANTITY_ENERGY, 3600 * b->o->battery_wh};
+    return EW_OK;
+}
+
+static ew_err find_workload(const struct job *b, const char **out)
+{
+    const struct ew_measured *f = &b->s.measured;
+    *out = f->workloads[0];
+    if (!b->o->workload) {
+        EW_CHECK(f->n_workloads == 1, EW_ERR_USAGE,
+                 "%s has %d workloads: --workload says which, as in %s", f->file, f->n_workloads,
+                 f->workloads[0]);
+        return EW_OK;
+    }
+    for (int i = 0; i < f->n_workloads; i++)
+        if (strcmp(f->workloads[i], b->o->workload) == 0) {
+            *out = f->workloads[i];
+            return EW_OK;
+        }
+    return ew_fail(EW_ERR_NOT_FOUND, "%s: no workload '%s'", f->file, b->o->workload);
+}
+
+/* ---- Showing --------------------------------------------------------------------------------- */
+
+static void print_mode(const struct ew_option *x)
+{
+    if (!(x->mode.cpu > 0)) {
+        printf("%s", *x->name ? x->name : "a configuration without a name (column mode)");
+        return;
+    }
+    printf("%s%s%.0f cores, CPU %.0f, GPU %.0f, memory %.0f MHz", x->name, *x->name ? ": " : "",
+           x->mode.cores, 1000 * x->mode.cpu, 1000 * x->mode.gpu, 1000 * x->mode.mem);
+}
+
+static void print_option(const struct ew_option *x)
+{
+    char mid[EW_VALUE_CHARS], low[EW_VALUE_CHARS], high[EW_VALUE_CHARS];
+    print_mode(x);
+    printf(" (%s)\n", x->measured ? "measured" : "predicted, never tried");
+    for (int k = 0; k < EW_QUANTITIES; k++) {
+        const struct ew_guess *g = &x->v[k];
+        if (!isfinite(g->mid))
+            continue;
+        printf("  %-9s %s %s", ew_quantities[k].name, ew_text_value(g->mid, mid),
+               ew_quantities[k].unit);
+        if (g->high90 > g->low90)
+            printf(", in 90 of 100 cases %s to %s", ew_text_value(g->low90, low),
+                   ew_text_value(g->high90, high));
+        printf("\n");
+    }
+}
+
+static void print_why(const struct job *b)
+{
+    const struct ew_choice *c = &b->choice;
+    const struct ew_quantity_info *goal = &ew_quantities[b->d.goal];
+    char text[EW_VALUE_CHARS], now[EW_VALUE_CHARS];
+    ew_text_value(b->options[c->best].v[b->d.goal].mid, now);
+    printf("\nwhy: of %d configurations %d keep within the limits, and this has the best %s\n",
+           b->n, c->n_good, goal->name);
+    for (int k = 0; k < b->n_limits; k++) {
+        const struct ew_quantity_info *q = &ew_quantities[b->limits[k].of];
+        printf("  %s %s %s %s: holds with a chance of %.0f %%", q->name,
+               q->at_least ? "at least" : "at most", ew_text_value(b->limits[k].bound, text),
+               q->unit, 100 * c->holds[k]);
+        ew_text_value(c->relaxed[k], text);
+        if (strcmp(text, now) == 0)
+            printf("; a tenth wider brings nothing\n");
+        else
+            printf("; a tenth wider: %s %s instead of %s%s\n", goal->name, text, now,
+                   k == c->binding ? " (this limit binds)" : "");
+    }
+    if (c->measure >= 0) {
+        printf("\nmeasure next: ");
+        print_mode(&b->options[c->measure]);
+        printf("\n  with a chance of %.0f %% it %s\n", 100 * c->measure_chance,
+               c->measure == c->best ? "keeps within the limits as predicted"
+                                     : "turns out to be the better answer");
+    }
+}
+
+static void show_text(const struct job *b)
+{
+    const struct ew_choice *c = &b->choice;
+    printf("use ");
+    print_option(&b->options[c->best]);
+    if (c->second >= 0) {
+        printf("\nor ");
+        print_option(&b->options[c->second]);
+    }
+    print_why(b);
+}
+
+static void json_option(struct ew_json *j, const char *key, const struct ew_option *x)
+{
+    ew_json_object(j, key);
+    ew_json_str(j, "name", *x->name ? x->name : NULL);
+    if (x->mode.cpu > 0) {
+        ew_json_num(j, "cores", x->mode.cores);
+        ew_json_num(j, "cpu_mhz", round(x->mode.cpu * 1e6) / 1e3);
+        ew_json_num(j, "gpu_mhz", round(x->mode.gpu * 1e6) / 1e3);
+        ew_json_num(j, "mem_mhz", round(x->mode.mem * 1e6) / 1e3);
+    }
+    ew_json_bool(j, "measured", x->measured);
+    for (int k = 0; k < EW_QUANTITIES; k++)
+        if (isfinite(x->v[k].mid)) {
+            ew_json_object(j, ew_quantities[k].name);
+            ew_json_num(j, "mid", x->v[k].mid);
+            ew_json_num(j, "low90", x->v[k].low90);
+            ew_json_num(j, "high90", x->v[k].high90);
+            ew_json_end(j);
+        }
+    ew_json_end(j);
+}
+
+static ew_err show_json(const struct job *b)
+{
+    const struct ew_choice *c = &b->choice;
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_str(&j, "goal", ew_quantities[b->d.goal].name);
+    json_option(&j, "use", &b->options[c->best]);
+    if (c->second >= 0)
+        json_option(&j, "runner_up", &b->options[c->second]);
+    ew_json_int(&j, "configurations", b->n);
+    ew_json_int(&j, "within_limits", c->n_good);
+    ew_json_array(&j, "limits");
+    for (int k = 0; k < b->n_limits; k++) {
+        ew_json_object(&j, NULL);
+        ew_json_str(&j, "of", ew_quantities[b->limits[k].of].name);
+        ew_json_num(&j, "bound", b->limits[k].bound);
+        ew_json_num(&j, "holds", c->holds[k]);
+        ew_json_num(&j, "goal_if_a_tenth_wider", c->relaxed[k]);
+        ew_json_bool(&j, "binds", k == c->binding);
+        ew_json_end(&j);
+    }
+    ew_json_end(&j);
+    if (c->measure >= 0) {
+        json_option(&j, "measure_next", &b->options[c->measure]);
+        ew_json_num(&j, "measure_chance", c->measure_chance);
+    }
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+/* ---- Applying -------------------------------------------------------------------------------- */
+
+static ew_err wait_for(const char *const *argv)
+{
+    char **words;
+    pid_t pid;
+    int status = 0;
+    memcpy(&words, &argv, sizeof(words));
+    const int failed = posix_spawn(&pid, "/proc/self/exe", NULL, NULL, words, environ);
+    EW_CHECK(!failed, EW_ERR_IO, "%s: %s", argv[0], strerror(failed));
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    EW_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, EW_ERR_IO,
+             "the command failed (status %d); the mode was put back", status);
+    return EW_OK;
+}
+
+/* `edgewise power set ... -- COMMAND` holds the mode and puts it back whatever happens. */
+static ew_err apply(const struct job *b)
+{
+    const struct ew_option *x = &b->options[b->choice.best];
+    EW_CHECK(x->mode.cpu > 0, EW_ERR_ARG, "--apply: the answer is no power mode");
+    char text[4][32];
+    const double values[] = {x->mode.cores, 1000 * x->mode.cpu, 1000 * x->mode.gpu,
+                             1000 * x->mode.mem};
+    for (int i = 0; i < 4; i++)
+        snprintf(text[i], sizeof(text[i]), "%.0f", values[i]);
+    const char *set[] = {"edgewise", "power",     "set",   "--cores",   text[0], "--cpu-mhz",
+                         text[1],    "--gpu-mhz", text[2], "--mem-mhz", text[3], "--"};
+    const size_t n = EW_COUNT(set);
+    EW_CLEANUP(ew_free_ptr)
+    const char **argv = calloc(n + (size_t)b->c->n_args + 1, sizeof(*argv));
+    EW_CHECK(argv, EW_ERR_MEMORY, "no memory");
+    memcpy(argv, set, sizeof(set));
+    for (int i = 0; i < b->c->n_args; i++)
+        argv[n + (size_t)i] = b->c->args[i];
+    const int64_t start = ew_clock_ns();
+    EW_TRY(wait_for(argv));
+    const double took = 1e-9 * (double)(ew_clock_ns() - start);
+    const struct ew_guess *t = &x->v[EW_QUANTITY_TIME];
+    printf("\nit took %.4g s; %s were %.4g s (%+.1f %%)%s\n", took,
+           x->measured ? "measured" : "predicted", t->mid, 100 * (took / t->mid - 1),
+           x->measured || (took >= t->low90 && took <= t->high90) ? ""
+                                                                  : ", outside of the interval");
+    return EW_OK;
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static ew_err work(struct job *b)
+{
+    const struct opts *o = b->o;
+    const char *workload;
+    EW_CHECK(o->from, EW_ERR_USAGE, "recommend: needs --from FILE.csv");
+    EW_CHECK(o->apply == (b->c->n_args > 0), EW_ERR_USAGE,
+             "recommend: --apply and a command after -- go together");
+    EW_TRY(read_limits(b));
+    EW_TRY(ew_advice_open(o->from, o->board, &b->s));
+    EW_TRY(find_workload(b, &workload));
+    EW_TRY(b->s.measured.has_more ? options_of_rows(b, workload) : options_of_modes(b, workload));
+    b->d = (struct ew_choose_data){.options = b->options,
+                                   .n = b->n,
+                                   .goal = (enum ew_quantity)o->goal,
+                                   .limits = b->limits,
+                                   .n_limits = b->n_limits,
+                                   .sure = o->sure};
+    EW_TRY(ew_choose(&b->d, &b->choice));
+    if (b->c->json)
+        EW_TRY(show_json(b));
+    else
+        show_text(b);
+    fflush(stdout);
+    return o->apply ? apply(b) : EW_OK;
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    struct job b = {.c = c, .o = c->opts};
+    ew_arena_init(&b.s.arena);
+    const ew_err err = work(&b);
+    ew_advice_close(&b.s);
+    return err;
+}
+
+const struct ew_cmd ew_cmd_recommend = {
+    .name = "recommend",
+    .group = EW_CMD_STUDY,
+    .summary = "the best configuration within limits, and how sure that is",
+    .args = "[-- COMMAND...]",
+    .about =
+        "Chooses among measured configurations and, where they are power modes, untried ones\n"
+        "that predict sees: one answer, the runner-up, which limit binds and what a wider one\n"
+        "would bring, the chance that each limit holds, and what to measure to be surer.\n"
+        "What was measured to break a limit is never recommended.",
+    .examples = "recommend --from modes.csv --goal energy --limit time=2h --times 30\n"
+                "recommend --from modes.csv --limit power=15W --limit energy=2Wh\n"
+                "recommend --from modes.csv --battery 50 --duty 0.2 --idle-w 3 --limit life=24h\n"
+                "recommend --from modes.csv --limit power=15W --apply -- edgewise bench resnet18",
+    .max_args = -1,
+    .opts_size = sizeof(struct opts),
+    .opts = fields,
+    .run = run,
+};

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recommendations: limits, the best within them, what is said where nothing is. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/choose.h"
+#include "advise/design.h"
+#include "base/order_stats.h"
+#include "base/rng.h"
+#include "ew_test.h"
+#include "made_boards.h"
+
+static struct ew_guess known(double v)
+{
+    return (struct ew_guess){v, v, v, v, v};
+}
+
+static struct ew_option option(double time, double power, bool measured)
+{
+    struct ew_option o = {.name = "", .measured = measured};
+    for (int k = 0; k < EW_QUANTITIES; k++)
+        o.v[k] = known(NAN);
+    o.v[EW_QUANTITY_TIME] = known(time);
+    o.v[EW_QUANTITY_POWER] = known(power);
+    o.v[EW_QUANTITY_ENERGY] = known(time * power);
+    if (!measured)
+        o.v[EW_QUANTITY_POWER] =
+            (struct ew_guess){power, 0.97 * power, 1.03 * power, 0.9 * power, 1.11 * power};
+    return o;
+}
+
+static void limits_are_read(void)
+{
+    struct ew_limit l;
+    EW_EXPECT_OK(ew_limit_parse("time=2h", &l));
+    EW_EXPECT_INT(l.of, EW_QUANTITY_TIME);
+    EW_EXPECT_NEAR(l.bound, 7200, 1e-9);
+    EW_EXPECT_OK(ew_limit_parse("memory=3G", &l));
+    EW_EXPECT_NEAR(l.bound, 3072, 1e-9);
+    EW_EXPECT_OK(ew_limit_parse("latency=16.7ms", &l));
+    EW_EXPECT_NEAR(l.bound, 16.7, 1e-9);
+    EW_EXPECT_OK(ew_limit_parse("accuracy=90%", &l));
+    EW_EXPECT_NEAR(l.bound, 0.9, 1e-9);
+    EW_EXPECT_ERR(ew_limit_parse("power", &l), EW_ERR_USAGE, "not NAME=VALUE");
+    EW_EXPECT_ERR(ew_limit_parse("volume=3", &l), EW_ERR_USAGE, "not one of");
+    EW_EXPECT_ERR(ew_limit_parse("power=10h", &l), EW_ERR_USAGE, "no unit of power");
+    EW_EXPECT_ERR(ew_limit_parse("power=W", &l), EW_ERR_USAGE, "no number");
+    EW_EXPECT_ERR(ew_limit_parse("power=0W", &l), EW_ERR_USAGE, "not a positive number");
+}
+
+/* The fastest within 10 W is measured; an untried one that may break the limit is not taken, but
+ * named as what to measure. */
+static void chooses_and_says_why(void)
+{
+    const struct ew_option all[] = {option(10, 5, true), option(8, 9.8, true), option(5, 12, true),
+                                    option(7, 9.9, false), option(9, 7, false)};
+    const struct ew_limit limit = {EW_QUANTITY_POWER, 10};
+    const struct ew_choose_data d = {.options = all,
+                                     .n = 5,
+                                     .goal = EW_QUANTITY_TIME,
+                                     .limits = &limit,
+                                     .n_limits = 1,
+                                     .sure = 0.8};
+    struct ew_choice c;
+    EW_EXPECT_OK(ew_choose(&d, &c));
+    EW_EXPECT_INT(c.best, 1);
+    EW_EXPECT_INT(c.second, 4);
+    EW_EXPECT_INT(c.n_good, 3);
+    EW_EXPECT_NEAR(c.holds[0], 1, 1e-12);
+    EW_EXPECT_INT(c.binding, 0);
+    EW_EXPECT_NEAR(c.relaxed[0], 7, 1e-12);
+}
+
+static void says_what_contradicts(void)
+{
+    const struct ew_option all[] = {option(10, 5, true), option(8, 9.8, true), option(5, 12, true)};
+    struct ew_limit limits[2] = {{EW_QUANTITY_POWER, 4}};
+    struct ew_choose_data d = {.options = all,
+                               .n = 3,
+                               .goal = EW_QUANTITY_TIME,
+                               .limits = limits,
+                               .n_limits = 1,
+                               .sure = 0.8};
+    struct ew_choice c;
+    EW_EXPECT_ERR(ew_choose(&d, &c), EW_ERR_NOT_FOUND, "the nearest is 5 W");
+    limits[0].bound = 6;
+    limits[1] = (struct ew_limit){EW_QUANTITY_TIME, 6};
+    d.n_limits = 2;
+    EW_EXPECT_ERR(
+        ew_choose(&d, &c), EW_ERR_NOT_FOUND,
+        "power and time contradict each other: within power 6 W the nearest time is 10 s");
+    d.n_limits = 1;
+    d.goal = EW_QUANTITY_ACCURACY;
+    EW_EXPECT_ERR(ew_choose(&d, &c), EW_ERR_NOT_FOUND, "nothing here says what accuracy it has");
+}
+
+static void battery_and_duty(void)
+{
+    const struct ew_guess power = {10, 9, 11, 8, 13};
+    const struct ew_guess life = ew_life(&power, 50, 0.2, 3);
+    EW_EXPECT_NEAR(life.mid, 50 / (2 + 2.4), 1e-9);
+    EW_EXPECT(life.low90 < life.mid && life.mid < life.high90);
+    struct ew_option o = option(1, 10, false);
+    o.v[EW_QUANTITY_LIFE] = life;
+    const struct ew_limit at_least = {EW_QUANTITY_LIFE, life.low90};
+    EW_EXPECT(ew_limit_holds(&at_least, &o) > 0.8);
+}
+
+/* ---- Random limits --------------------------------------------------------------------------- */
+
+#define SETS 200
+
+struct board {
+    struct ew_mode *modes;
+    double *time, *power; /* as measured; of a few known modes, as they truly are */
+    struct ew_option *options;
+    int n;
+};
+
+/* Measures all modes of a workload; `known` designed ones are given to the predictor (all: -1). */
+static bool make_board(struct ew_arena *a, const struct made_workload *w, int n_known,
+                       struct board *b)
+{
+    b->modes = ew_arena_array(a, MADE_MODES, sizeof(*b->modes));
+    b->n = made_modes(w->board, b->modes);
+    b->time = ew_arena_array(a, (size_t)b->n, sizeof(double));
+    b->power = ew_arena_array(a, (size_t)b->n, sizeof(double));
+    b->options = ew_arena_array(a, (size_t)b->n, sizeof(*b->options));
+    for (int i = 0; i < b->n; i++) {
+        made_measure(w, &b->modes[i], i, &b->time[i], &b->power[i]);
+        b->options[i] = option(b->time[i], b->power[i], true);
+    }
+    if (n_known < 0)
+        return true;
+    struct ew_design_step steps[64];
+    int got;
+    const struct ew_design design = {.candidates = b->modes, .n = b->n};
+    if (!EW_EXPECT_OK(ew_design_modes(&design, n_known, steps, &got)))
+        return false;
+    struct ew_mode m[64];
+    double t[64], p[64];
+    struct ew_predictor *predictor;
+    struct ew_prediction *v = ew_arena_array(a, (size_t)b->n, sizeof(*v));
+    for (int i = 0; i < got; i++) {
+        const int c = steps[i].candidate;
+        m[i] = b->modes[c];
+        t[i] = b->time[c];
+        p[i] = b->power[c];
+    }
+    const struct ew_predict_data data = {.modes = m, .time = t, .power = p, .n = got};
+    if (!EW_EXPECT_OK(ew_predictor_fit(a, &data, &predictor)) ||
+        !EW_EXPECT_OK(ew_predict(predictor, b->modes, b->n, v)))
+        return false;
+    for (int i = 0; i < b->n; i++) {
+        bool measured = false;
+        for (int k = 0; k < got; k++)
+            measured |= steps[k].candidate == i;
+        if (measured)
+            continue;
+        b->options[i].measured = false;
+        b->options[i].v[EW_QUANTITY_TIME] = v[i].time;
+        b->options[i].v[EW_QUANTITY_POWER] = v[i].power;
+        b->options[i].v[EW_QUANTITY_ENERGY] = v[i].energy;
+    }
+    for (int i = 0; i < b->n; i++) /* the luckiest of hundreds of noisy runs is no yardstick */
+        made_truth(w, &b->modes[i], &b->time[i], &b->power[i]);
+    return true;
+}
+
+static double value(const struct board *b, enum ew_quantity q, int i)
+{
+    return q == EW_QUANTITY_TIME    ? b->time[i]
+           : q == EW_QUANTITY_POWER ? b->power[i]
+                                    : b->time[i] * b->power[i];
+}
+
+/* One or two limits, each between the 10 and 90 % points of what was measured. */
+static int draw_limits(const struct board *b, int set, enum ew_quantity goal, struct ew_limit *l)
+{
+    int n = 0;
+    for (int k = 0; k < 3; k++) {
+        if ((enum ew_quantity)k == goal || (n == 1 && set % 2))
+            continue;
+        const int i = (int)(ew_rng_u64(9, (uint64_t)set, (uint64_t)k) % (uint64_t)b->n);
+        l[n++] = (struct ew_limit){(enum ew_quantity)k, value(b, (enum ew_quantity)k, i)};
+    }
+    return n;
+}
+
+static double best_measured(const struct board *b, enum ew_quantity goal, const struct ew_limit *l,
+                            int n)
+{
+    double best = HUGE_VAL;
+    for (int i = 0; i < b->n; i++) {
+        bool good = true;
+        for (int k = 0; k < n && good; k++)
+            good = value(b, l[k].of, i) <= l[k].bound;
+        if (good)
+            best = fmin(best, value(b, goal, i));
+    }
+    return best;
+}
+
+/* Of 200 random sets of limits: how many answers are within 3 % of the best that was measured, and
+ * how many break a limit that was measured for the predictor. */
+static void random_limits(int n_known, double least_near)
+{
+    struct ew_arena a;
+    ew_arena_init(&a);
+    int near = 0, judged = 0, broken = 0, seen_broken = 0;
+    for (int l = 0; l < MADE_LAWS; l++) {
+        const struct made_workload w = {
+            .law = (enum made_law)l, .board = MADE_ORIN_NANO, .seed = 50 + (unsigned)l};
+        struct board b;
+        if (!make_board(&a, &w, n_known, &b))
+            break;
+        for (int set = l; set < SETS; set += MADE_LAWS) {
+            const enum ew_quantity goal = (enum ew_quantity)(set % 3);
+            struct ew_limit limits[3];
+            const int n = draw_limits(&b, set, goal, limits);
+            const double best = best_measured(&b, goal, limits, n);
+            const struct ew_choose_data d = {.options = b.options,
+                                             .n = b.n,
+                                             .goal = goal,
+                                             .limits = limits,
+                                             .n_limits = n,
+                                             .sure = 0.8};
+            struct ew_choice c;
+            if (ew_choose(&d, &c) != EW_OK) {
+                judged += best < HUGE_VAL;
+                continue;
+            }
+            judged++;
+            near += value(&b, goal, c.best) <= 1.03 * best;
+            for (int k = 0; k < n; k++) {
+                broken += value(&b, limits[k].of, c.best) > limits[k].bound;
+                seen_broken += b.options[c.best].measured &&
+                               b.options[c.best].v[limits[k].of].mid > limits[k].bound;
+            }
+        }
+    }
+    printf("%d known: of %d sets %d within 3 %%, %d limits broken, %d of them known\n", n_known,
+           judged, near, broken, seen_broken);
+    EW_EXPECT(judged > SETS / 2);
+    EW_EXPECT_INT(seen_broken, 0);
+    EW_EXPECT(near >= least_near * judged);
+    ew_arena_fini(&a);
+}
+
+static void random_limits_all_measured(void)
+{
+    random_limits(-1, 1);
+}
+
+static void random_limits_fifty_measured(void)
+{
+    random_limits(50, 0.65);
+}
+
+EW_TEST_MAIN(EW_TEST(limits_are_read), EW_TEST(chooses_and_says_why),
+             EW_TEST(says_what_contradicts), EW_TEST(battery_and_duty),
+             EW_TEST(random_limits_all_measured), EW_TEST(random_limits_fifty_measured))
