@@ -63,6 +63,22 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
+/* A 0 in the shape is the input's dimension of that position: it must be the same one in both
+ * orders, else the transpose stays. */
+static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_perm)
+{
+    const struct ew_node *n = &g->nodes[node];
+    const struct ew_reshape_attr *a = n->attr;
+    const struct ew_value *v = &g->values[n->in[1]];
+    struct ew_ints shape = {0};
+    EW_CHECK(v->t.data, EW_ERR_UNSUPPORTED, "%s: shape %s is not known", n->name, v->name);
+    EW_TRY(ew_tensor_ints(&v->t, v->name, &shape));
+    for (int i = 0; i < shape.n && !a->allowzero; i++)
+        EW_CHECK(shape.v[i] != 0 || perm[i] == i, EW_ERR_UNSUPPORTED,
+                 "%s: dimension %d of the shape is another one of the input", n->name, i);
+    return ew_view_permute(g, node, perm, out_perm);
+}
+
 /* Opset 13 does not know allowzero. */
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
@@ -117,7 +133,7 @@ const struct ew_op ew_op_reshape = {
     .cost = ew_move_cost,
     .forward = ew_view_forward,
     .backward = ew_view_backward,
-    .permute = ew_view_permute,
+    .permute = permute,
     .onnx = {.type = "Reshape", .since = 5, .rename = rename, .export = export_node},
     .cases = cases,
     .n_cases = EW_COUNT(cases),

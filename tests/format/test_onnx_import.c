@@ -248,6 +248,28 @@ static void many_known_values(void)
     ew_graph_free(g);
 }
 
+/* A transpose that only moves axes of one element leaves the bytes in order, and a reshape may take
+ * its input; but 0 in the shape is then another dimension.  The output was 1x2x2. */
+static void zero_behind_transpose(void)
+{
+    struct ew_build b;
+    ew_build_init(&b);
+    ew_build_input(&b, "x", EW_PB_FLOAT, "1,2,1,2");
+    Ew__OnnxTensor *t = ew_build_init_tensor(&b, "shape", EW_PB_INT64, "3");
+    memcpy(t->raw_data.data, (const int64_t[]){0, 0, -1}, 3 * sizeof(int64_t));
+    ew_build_ints(&b, ew_build_node(&b, "Transpose", "x", "t"), "perm", "0,2,1,3");
+    ew_build_node(&b, "Reshape", "t,shape", "y");
+    ew_build_output(&b, "y");
+    struct ew_graph *g = load(&b, NULL);
+    if (!g)
+        return;
+    const struct ew_shape *y = &g->values[g->outputs[0]].t.shape;
+    EW_EXPECT_INT(y->dim[1], 1);
+    EW_EXPECT_INT(y->dim[2], 4);
+    EW_EXPECT_NEAR(run_at(g, 3), 4, 0);
+    ew_graph_free(g);
+}
+
 /* ---- Before opset 7 ---- */
 
 static void old_broadcasting(void)
@@ -283,4 +305,4 @@ static void old_broadcasting(void)
 EW_TEST_MAIN(EW_TEST(nodes_out_of_order), EW_TEST(initializer_is_an_input),
              EW_TEST(open_dimensions), EW_TEST(shape_as_input), EW_TEST(outputs_keep_their_names),
              EW_TEST(external_data), EW_TEST(one_copy_of_weights), EW_TEST(saved_beside),
-             EW_TEST(many_known_values), EW_TEST(old_broadcasting))
+             EW_TEST(many_known_values), EW_TEST(old_broadcasting), EW_TEST(zero_behind_transpose))
