@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slice: from start to end by a step along each axis; a negative step goes backwards. */
+#include <string.h>
+
 #include "graph/onnx.h"
 #include "op/axis.h"
 #include "op/move.h"
@@ -86,9 +88,40 @@ static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_pe
     return ew_axes_input_permute(g, node, AXES, count, perm);
 }
 
+/* Crop of early tools: images [N, C, H, W] less a border (left, top, right, bottom), or `scale`
+ * (height, width) of it from the left and top border on. */
+static ew_err import_crop(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    const struct ew_onnx_attr *border = ew_onnx_attr(n, "border"),
+                              *scale = ew_onnx_attr(n, "scale");
+    EW_CHECK(n->n_in == 1 && n->in[0] >= 0, EW_ERR_FORMAT, "needs one input");
+    EW_CHECK(border && border->type == EW_ONNX_INTS && border->n == 4, EW_ERR_FORMAT,
+             "border has not four entries");
+    EW_CHECK(!scale || (scale->type == EW_ONNX_INTS && scale->n == 2), EW_ERR_FORMAT,
+             "scale has not two entries");
+    const struct ew_shape *x = &g->values[n->in[0]].t.shape;
+    EW_CHECK(x->rank == 4, EW_ERR_SHAPE, "the input has %d dimensions, must be 4", x->rank);
+    int64_t from[2], to[2];
+    for (int i = 0; i < 2; i++) {
+        const int64_t size = x->dim[2 + i], first = border->ints[1 - i];
+        const int64_t room = size - first - border->ints[3 - i];
+        from[i] = first;
+        to[i] = first + (scale ? scale->ints[i] : room);
+        EW_CHECK(first >= 0 && first <= to[i] && to[i] <= size, EW_ERR_SHAPE,
+                 "from %lld to %lld of %lld", (long long)first, (long long)to[i], (long long)size);
+    }
+    int in[4] = {n->in[0]};
+    EW_TRY(ew_graph_const_ints(g, NULL, from, 2, &in[STARTS]));
+    EW_TRY(ew_graph_const_ints(g, NULL, to, 2, &in[ENDS]));
+    EW_TRY(ew_graph_const_ints(g, NULL, (const int64_t[]){2, 3}, 2, &in[AXES]));
+    return ew_graph_add(g, &ew_op_slice, n->name, NULL, in, 4, out, 1);
+}
+
 /* Before opset 10 all but the data are attributes. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
+    if (strcmp(n->type, "Crop") == 0)
+        return import_crop(g, n, out);
     static const char *const names[INPUTS] = {NULL, "starts", "ends", "axes", "steps"};
     int in[INPUTS] = {n->in[DATA]};
     int n_in = 1;
@@ -133,6 +166,8 @@ static const struct ew_op_case cases[] = {
      .out_shape = "2"},
 };
 
+static const char *const also[] = {"Crop", NULL};
+
 const struct ew_op ew_op_slice = {
     .name = "slice",
     .help = "from start to end by a step along each axis",
@@ -144,7 +179,7 @@ const struct ew_op ew_op_slice = {
     .forward = forward,
     .backward = backward,
     .permute = permute,
-    .onnx = {.type = "Slice", .import = import},
+    .onnx = {.type = "Slice", .also = also, .import = import},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -228,6 +228,27 @@ static void image_scaler(void)
     pairs_agree(&b);
 }
 
+static void crop(void)
+{
+    struct ew_build b;
+    begin(&b, 7, "1,2,5,6");
+    ew_build_ints(&b, ew_build_node(&b, "Crop", "x", "y0"), "border", "1,2,3,0");
+    Ew__OnnxNode *n = ew_build_node(&b, "Slice", "x", "y1");
+    ew_build_ints(&b, n, "axes", "2,3");
+    ew_build_ints(&b, n, "starts", "2,1");
+    ew_build_ints(&b, n, "ends", "5,3");
+    n = ew_build_node(&b, "Crop", "x", "y2");
+    ew_build_ints(&b, n, "border", "1,2,0,0");
+    ew_build_ints(&b, n, "scale", "2,3");
+    n = ew_build_node(&b, "Slice", "x", "y3");
+    ew_build_ints(&b, n, "axes", "2,3");
+    ew_build_ints(&b, n, "starts", "2,1");
+    ew_build_ints(&b, n, "ends", "4,4");
+    two_outputs(&b, "y0", "y1");
+    two_outputs(&b, "y2", "y3");
+    pairs_agree(&b);
+}
+
 /* What is refused says so. */
 static void refused(void)
 {
@@ -249,4 +270,4 @@ static void refused(void)
 }
 
 EW_TEST_MAIN(EW_TEST(gelus), EW_TEST(skip_layer_norm), EW_TEST(fused_conv), EW_TEST(fused_products),
-             EW_TEST(quantize), EW_TEST(image_scaler), EW_TEST(refused))
+             EW_TEST(quantize), EW_TEST(image_scaler), EW_TEST(crop), EW_TEST(refused))
