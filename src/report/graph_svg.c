@@ -6,6 +6,7 @@
 
 #include "graph/facts.h"
 #include "report/graph_boxes.h"
+#include "report/html.h"
 #include "report/text_table.h"
 
 #define MARGIN  24
@@ -52,28 +53,6 @@ static int box_y(const struct sheet *s, const struct ew_box *b)
 
 /* ---- Texts ---- */
 
-static void put_text(FILE *out, const char *text)
-{
-    for (; *text; text++) {
-        switch (*text) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
-            fputc((unsigned char)*text < 0x20 ? ' ' : *text, out);
-        }
-    }
-}
-
 /* The end of a name that is too long tells more than its beginning; cut at a whole character. */
 static void put_name(FILE *out, const char *name, int chars)
 {
@@ -84,7 +63,7 @@ static void put_name(FILE *out, const char *name, int chars)
         while (((unsigned char)*name & 0xc0) == 0x80)
             name++;
     }
-    put_text(out, name);
+    ew_html_text(out, name);
 }
 
 /* Wide enough for the usual box; names give way, titles do not. */
@@ -112,7 +91,7 @@ static void draw_box_at(const struct sheet *s, const struct ew_box *b, int x, in
             "stroke=\"%s\"/>",
             style, x, y, w, EW_BOX_HEIGHT, colours[b->kind].fill, colours[b->kind].line);
     fprintf(s->out, "<text class=\"t\" x=\"%d\" y=\"%d\">", x + 10, y + 15);
-    put_text(s->out, b->title);
+    ew_html_text(s->out, b->title);
     fprintf(s->out, "</text><text class=\"n\" x=\"%d\" y=\"%d\">", x + 10, y + 29);
     put_name(s->out, b->name, (w - 20) * 10 / 54 - shape_chars - 2);
     fprintf(s->out, "</text><text class=\"n e\" x=\"%d\" y=\"%d\">%s</text></g>\n", x + w - 10,
@@ -210,7 +189,7 @@ static ew_err draw_heading(const struct sheet *s, const struct ew_graph *g)
     EW_TRY(ew_graph_facts(g, &f));
     fprintf(s->out, "<text x=\"%d\" y=\"%d\" style=\"font-size:18px;font-weight:600\">", MARGIN,
             MARGIN + 8);
-    put_text(s->out, g->name);
+    ew_html_text(s->out, g->name);
     fprintf(s->out, "</text><text class=\"n\" x=\"%d\" y=\"%d\">%s parameters, %s MACs</text>\n",
             MARGIN, MARGIN + 24, ew_text_count(f.params, params), ew_text_count(f.macs, macs));
     return EW_OK;
