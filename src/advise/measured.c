@@ -24,12 +24,13 @@ enum column {
     MEMORY,
     LATENCY,
     PRICE,
+    QUALITY,
     COLUMNS
 };
 
 static const char *const titles[COLUMNS] = {
-    "cores",   "cpu_mhz", "gpu_mhz",  "mem_mhz",    "time_s",     "power_w",  "workload",
-    "network", "mode",    "accuracy", "memory_mib", "latency_ms", "price_usd"};
+    "cores",   "cpu_mhz", "gpu_mhz",  "mem_mhz",    "time_s",     "power_w",   "workload",
+    "network", "mode",    "accuracy", "memory_mib", "latency_ms", "price_usd", "quality"};
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
@@ -129,6 +130,7 @@ ew_err ew_measured_parse(struct ew_arena *a, const char *name, char *text, struc
         out->has_more |= column[c] >= 0;
     while (ew_csv_next(&csv)) {
         EW_TRY(read_row(&csv, column, &out->rows[out->n]));
+        out->simulated |= strcmp(word(&csv, column, QUALITY), "simulated") == 0;
         EW_TRY(add_workload(a, out, out->rows[out->n].workload, &cap));
         out->n++;
     }

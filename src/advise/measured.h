@@ -25,6 +25,7 @@ struct ew_measured {
     int n;
     const char **workloads; /* in the order of the file */
     int n_workloads;
+    bool simulated;  /* a column quality says so of a row: nothing of it was measured */
     bool has_clocks; /* at least one of them */
     bool has_more;   /* accuracy, memory_mib, latency_ms or price_usd */
 };

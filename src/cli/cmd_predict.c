@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "advise/simulate.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/order_stats.h"
@@ -11,8 +12,8 @@
 #include "cli/predict_source.h"
 
 struct opts {
-    const char *from, *board, *modes, *workload, *csv;
-    int64_t count;
+    const char *from, *board, *modes, *workload, *csv, *simulate;
+    int64_t count, workers, seed;
     bool plan, check, compare;
 };
 
@@ -34,6 +35,12 @@ static const struct ew_field fields[] = {
      .help = "leaves out what was measured, and prints errors and how many lie in the intervals"},
     {.name = "compare", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, compare),
      .help = "a check of several methods on the same modes: laws, Gaussian process, linear regression"},
+    {.name = "simulate", .type = EW_FIELD_STR, .offset = offsetof(struct opts, simulate),
+     .metavar = "BOARD", .help = "epochs of a board that is not here, as CSV that --from reads; --workload is lenet5, resnet18 or mobilenet_v3_large; --workers"},
+    {.name = "workers", .type = EW_FIELD_INT, .offset = offsetof(struct opts, workers),
+     .def = "4", .min = 0, .max = 64, .help = "of a simulation"},
+    {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "0",
+     .min = 0, .max = 1e9, .help = "of a simulation's noise; 0: none"},
     {.name = "count", .type = EW_FIELD_INT, .offset = offsetof(struct opts, count),
      .min = 0, .max = 1000, .letter = 'n',
      .help = "modes to plan, or to measure in a check; default: 10, in a check 10 and 50"},
@@ -295,6 +302,7 @@ static ew_err predict_workload(struct job *b, const char *workload)
     EW_TRY(mark_front(a, v, out.n, &front));
     out.modes = modes;
     out.measured = m.n;
+    out.simulated = b->s.measured.simulated;
     out.v = v;
     out.front = front;
     if (b->csv.f || b->to_stdout)
@@ -325,18 +333,60 @@ static ew_err predict(struct job *b)
     return EW_OK;
 }
 
+/* ---- Simulate -------------------------------------------------------------------------------- */
+
+static ew_err simulate_work(struct job *b, FILE *out, const struct ew_sim_work *w,
+                            const struct ew_mode *modes, int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct ew_sim_epoch e;
+        const uint64_t seed = b->o->seed ? (uint64_t)(b->o->seed * 1000003 + i) : 0;
+        const struct ew_sim_setting s = {
+            .mode = modes[i], .workers = (int)b->o->workers, .seed = seed};
+        EW_TRY(ew_simulate(b->s.board, w, &s, &e));
+        fprintf(out, "%s,%.0f,%.7g,%.7g,%.7g,%.6g,%.5g,%.6g,%.6g,simulated\n", w->network,
+                modes[i].cores, 1000 * modes[i].cpu, 1000 * modes[i].gpu, 1000 * modes[i].mem,
+                e.epoch_s, e.power_w, e.compute_s, e.stall_s);
+    }
+    return EW_OK;
+}
+
+static ew_err simulate(struct job *b)
+{
+    struct ew_mode *modes;
+    int n;
+    const struct ew_sim_work *w = NULL;
+    if (b->o->workload)
+        w = ew_sim_work_find(b->o->workload);
+    EW_CHECK(w || !b->o->workload, EW_ERR_NOT_FOUND,
+             "no simulated workload '%s': lenet5, resnet18 and mobilenet_v3_large are known",
+             b->o->workload);
+    EW_TRY(ew_advice_modes(&b->s, "", b->o->modes, &modes, &n));
+    FILE *out = b->csv.f ? b->csv.f : stdout;
+    fputs("workload,cores,cpu_mhz,gpu_mhz,mem_mhz,time_s,power_w,compute_s,stall_s,quality\n", out);
+    for (int i = 0; ew_sim_work_at(i); i++)
+        if (!w || w == ew_sim_work_at(i))
+            EW_TRY(simulate_work(b, out, ew_sim_work_at(i), modes, n));
+    return EW_OK;
+}
+
 static ew_err work(struct job *b)
 {
     const struct opts *o = b->o;
-    EW_CHECK(o->from || o->plan, EW_ERR_USAGE, "predict: needs --from FILE.csv, or --plan");
+    EW_CHECK(!o->simulate || (!o->from && !o->plan && !o->board && !b->c->json), EW_ERR_USAGE,
+             "predict: --simulate names its board and writes CSV; without --from, --plan, --json");
+    EW_CHECK(o->from || o->plan || o->simulate, EW_ERR_USAGE,
+             "predict: needs --from FILE.csv, or --plan");
     EW_CHECK(o->plan + (o->check || o->compare) < 2, EW_ERR_USAGE,
              "predict: --plan and --check exclude each other");
-    EW_TRY(ew_advice_open(o->from, o->board, &b->s));
+    EW_TRY(ew_advice_open(o->from, o->simulate ? o->simulate : o->board, &b->s));
     if (o->from && !o->board && b->s.board)
         EW_INFO("%s: its clocks are those of %s", o->from, b->s.board->name);
     b->to_stdout = o->csv && strcmp(o->csv, "-") == 0;
     if (o->csv && !b->to_stdout)
         EW_TRY(ew_file_out_open(o->csv, &b->csv));
+    if (o->simulate)
+        return simulate(b);
     if (o->plan)
         return plan(b);
     return o->check || o->compare ? check(b) : predict(b);
@@ -372,6 +422,7 @@ const struct ew_cmd ew_cmd_predict = {
     .examples = "predict --plan --board agx-orin\n"
                 "predict --from modes.csv\n"
                 "predict --from modes.csv --modes all --csv predicted.csv\n"
+                "predict --simulate agx-xavier --workload resnet18 --csv simulated.csv\n"
                 "predict --from many.csv --check\n"
                 "predict --from many.csv --compare --count 10",
     .opts_size = sizeof(struct opts),

@@ -315,6 +315,7 @@ static ew_err show_json(const struct job *b)
     json_option(&j, "use", &b->options[c->best]);
     if (c->second >= 0)
         json_option(&j, "runner_up", &b->options[c->second]);
+    ew_json_bool(&j, "simulated", b->s.measured.simulated);
     ew_json_int(&j, "configurations", b->n);
     ew_json_int(&j, "within_limits", c->n_good);
     ew_json_array(&j, "limits");
@@ -403,6 +404,8 @@ static ew_err work(struct job *b)
                                    .n_limits = b->n_limits,
                                    .sure = o->sure};
     EW_TRY(ew_choose(&b->d, &b->choice));
+    if (b->s.measured.simulated)
+        EW_WARN("%s holds simulated values: nothing of this was measured", b->s.measured.file);
     if (b->c->json)
         EW_TRY(show_json(b));
     else

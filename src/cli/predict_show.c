@@ -82,8 +82,9 @@ ew_err ew_predicted_text(const struct ew_predicted *p)
     for (int i = 0; all && i < n; i++)
         rows[i].i = i;
     struct ew_table t;
-    printf("%s%s%d modes predicted from %d measured%s%s\n", p->workload, *p->workload ? ": " : "",
-           p->n, p->measured, *p->board ? ", board " : "", p->board);
+    printf("%s%s%d modes predicted from %d %s%s%s\n", p->workload, *p->workload ? ": " : "", p->n,
+           p->measured, p->simulated ? "simulated" : "measured", *p->board ? ", board " : "",
+           p->board);
     if (!all)
         printf("Modes that no other beats in time and energy; --csv FILE has all.\n");
     ew_table_init(&t, "rrrrrlrlrll");
@@ -128,6 +129,7 @@ void ew_predicted_json(struct ew_json *j, const struct ew_predicted *p)
     ew_json_str(j, "workload", *p->workload ? p->workload : NULL);
     ew_json_str(j, "board", *p->board ? p->board : NULL);
     ew_json_int(j, "measured", p->measured);
+    ew_json_bool(j, "simulated", p->simulated);
     ew_json_array(j, "modes");
     for (int i = 0; i < p->n; i++) {
         ew_json_object(j, NULL);
@@ -174,7 +176,7 @@ void ew_predicted_csv(FILE *out, const struct ew_predicted *p)
             csv_num(out, g[k]->low90);
             csv_num(out, g[k]->high90);
         }
-        fprintf(out, ",%d,modelled\n", p->front[i]);
+        fprintf(out, ",%d,%s\n", p->front[i], p->simulated ? "simulated" : "modelled");
     }
 }
 

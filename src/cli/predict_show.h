@@ -12,6 +12,7 @@ struct ew_predicted {
     const char *workload;
     const char *board; /* "": not known */
     int measured;
+    bool simulated; /* what it was predicted from is a simulation */
     const struct ew_mode *modes;
     const struct ew_prediction *v;
     const bool

@@ -78,6 +78,28 @@ static const struct ew_field mode_fields[] = {
     EW_FIELD_END,
 };
 
+#define MODEL_NUM(member)                                                                          \
+    {                                                                                              \
+        .name = #member, .type = EW_FIELD_FLOAT,                                                   \
+        .offset = offsetof(struct ew_profile_model, member), .min = 0, .max = 1e6                  \
+    }
+
+static const struct ew_field model_fields[] = {
+    MODEL_NUM(gpu),
+    MODEL_NUM(mem),
+    MODEL_NUM(host),
+    MODEL_NUM(stall),
+    MODEL_NUM(fetch),
+    MODEL_NUM(gpu_energy),
+    MODEL_NUM(cpu_energy),
+    MODEL_NUM(base_w),
+    MODEL_NUM(base_mem_w),
+    MODEL_NUM(base_gpu_w),
+    MODEL_NUM(base_cpu_w),
+    {.name = "source", .type = EW_FIELD_STR, .offset = offsetof(struct ew_profile_model, source)},
+    EW_FIELD_END,
+};
+
 #define MAX_MODES 32
 
 static ew_err read_key(const struct ew_ini *ini, const struct ew_field *table, void *object)
@@ -98,14 +120,18 @@ ew_err ew_profile_parse(struct ew_arena *a, const char *name, char *text, struct
     while (ew_ini_next(&ini)) {
         const bool board = strcmp(ini.section, "board") == 0;
         const bool mode = strncmp(ini.section, "mode ", 5) == 0;
-        EW_CHECK(board || mode, EW_ERR_FORMAT, "%s:%d: [%s] is neither [board] nor [mode NAME]",
-                 name, ini.line, ini.section);
+        const bool model = strcmp(ini.section, "model") == 0;
+        EW_CHECK(board || mode || model, EW_ERR_FORMAT,
+                 "%s:%d: [%s] is none of [board], [mode NAME] and [model]", name, ini.line,
+                 ini.section);
         if (!ini.key && mode) {
             EW_CHECK(out->n_modes < MAX_MODES, EW_ERR_LIMIT, "%s: more than %d modes", name,
                      MAX_MODES);
             modes[out->n_modes++].name = ini.section + 5;
         } else if (ini.key && board) {
             EW_TRY(read_key(&ini, ew_profile_fields, out));
+        } else if (ini.key && model) {
+            EW_TRY(read_key(&ini, model_fields, &out->model));
         } else if (ini.key) {
             EW_TRY(read_key(&ini, mode_fields, &modes[out->n_modes - 1]));
         }

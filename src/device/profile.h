@@ -16,6 +16,15 @@ struct ew_profile_mode {
     const char *note;
 };
 
+/* Constants of the simulated board (advise/simulate.h); all 0: there is no model of it.  Factors
+ * are on an AGX Xavier's at the same clocks. */
+struct ew_profile_model {
+    double gpu, mem, host, stall, fetch; /* times */
+    double gpu_energy, cpu_energy;
+    double base_w, base_mem_w, base_gpu_w, base_cpu_w; /* idle; the last three at full clocks */
+    const char *source;
+};
+
 struct ew_profile {
     const char *name;  /* file name without .ini */
     const char *title; /* "Jetson AGX Xavier" */
@@ -31,6 +40,7 @@ struct ew_profile {
     const char *notes;
     const struct ew_profile_mode *modes;
     int n_modes;
+    struct ew_profile_model model;
 };
 
 /* The rows of a [board] section, for listings. */

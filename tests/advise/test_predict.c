@@ -100,9 +100,9 @@ struct outcome {
     bool ok;
 };
 
-/* One workload measured in full, predicted from n designed modes. */
+/* One workload measured in full, predicted from some designed modes. */
 static struct outcome try_workload(const struct made_workload *w, const struct ew_mode *modes,
-                                   int n_modes, int n)
+                                   int n_modes, const int *rows, int n_rows)
 {
     struct outcome out = {.ok = false};
     struct ew_arena a;
@@ -120,10 +120,8 @@ static struct outcome try_workload(const struct made_workload *w, const struct e
                                          .n = n_modes,
                                          .any_power = true};
     const struct ew_trial_board board = {.name = NULL};
-    int *rows, n_rows;
     struct ew_trial t;
-    out.ok = EW_EXPECT_OK(ew_trial_design(&a, &s, n, &rows, &n_rows)) &&
-             EW_EXPECT_OK(ew_trial_split(&a, &s, &board, EW_METHOD_PHYSICAL, rows, n_rows, &t));
+    out.ok = EW_EXPECT_OK(ew_trial_split(&a, &s, &board, EW_METHOD_PHYSICAL, rows, n_rows, &t));
     if (out.ok)
         ew_trial_score(&s, &t, &out.score);
     ew_arena_fini(&a);
@@ -141,11 +139,18 @@ static void predicts(enum made_board board, const struct goal *g)
     enum { SEEDS = 3, ALL = MADE_LAWS * SEEDS };
     EW_CLEANUP(ew_free_ptr) struct ew_mode *modes = calloc(MADE_MODES, sizeof(*modes));
     const int n_modes = made_modes(board, modes);
+    struct ew_design_step steps[50];
+    int rows[50], n_rows;
+    const struct ew_design design = {.candidates = modes, .n = n_modes};
+    if (!EW_EXPECT_OK(ew_design_modes(&design, g->n, steps, &n_rows)))
+        return;
+    for (int i = 0; i < n_rows; i++)
+        rows[i] = steps[i].candidate;
     double time[ALL], power[ALL], in_time = 0, in_power = 0, in_energy = 0, half = 0;
     for (int i = 0; i < ALL; i++) {
         const struct made_workload w = {
             .law = (enum made_law)(i % MADE_LAWS), .board = board, .seed = 1000 + (unsigned)i};
-        const struct outcome o = try_workload(&w, modes, n_modes, g->n);
+        const struct outcome o = try_workload(&w, modes, n_modes, rows, n_rows);
         if (!o.ok)
             return;
         time[i] = o.score.time;
@@ -168,6 +173,8 @@ static void predicts(enum made_board board, const struct goal *g)
 
 static void ten_modes_of_a_large_board(void)
 {
+    if (getenv("EW_TEST_QUICK"))
+        EW_SKIP("an emulator takes minutes for it");
     predicts(MADE_ORIN, &(struct goal){10, 5, 4});
 }
 
@@ -178,6 +185,8 @@ static void ten_modes_of_a_small_board(void)
 
 static void fifty_modes(void)
 {
+    if (getenv("EW_TEST_QUICK"))
+        EW_SKIP("an emulator takes minutes for it");
     predicts(MADE_ORIN, &(struct goal){50, 3.5, 2.5});
     predicts(MADE_ORIN_NANO, &(struct goal){50, 3.5, 2.5});
 }

@@ -16,3 +16,8 @@ printf 'cores,cpu_mhz,gpu_mhz,mem_mhz,time_s\n8,1200,900,1600,3\n4,1200,900,1600
 edgewise predict --from same.csv --modes 2/1200/900/1600 2>&1 >/dev/null
 printf 'cores,time_s\n4,fast\n' >bad.csv
 edgewise predict --from bad.csv 2>&1 || echo "exit $?"
+edgewise predict --simulate agx-xavier --workload resnet18 --modes 8/2265/1377/2133,4/1200/670/1333,8/1200/900/1600 --csv sim.csv
+cat sim.csv
+edgewise predict --from sim.csv --modes 8/1200/900/2133 | head -1
+edgewise predict --simulate rpi4 --workload resnet18 2>&1 || echo "exit $?"
+edgewise predict --simulate agx-xavier --workload vgg11 2>&1 || echo "exit $?"

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Simulated boards against what was published: values, changes from one setting to another, and
+ * which modes are best.  Prints published, simulated and error of all. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/simulate.h"
+#include "base/csv.h"
+#include "base/file.h"
+#include "base/num.h"
+#include "base/order_stats.h"
+#include "ew_test.h"
+
+static struct ew_arena arena;
+static const struct ew_profile *boards;
+static int n_boards;
+
+static struct ew_sim_epoch epoch(const char *board, const char *network, struct ew_mode mode,
+                                 int workers, enum ew_sim_medium medium)
+{
+    const struct ew_sim_setting s = {.mode = mode, .workers = workers, .medium = medium};
+    struct ew_sim_epoch out = {0};
+    EW_EXPECT_OK(
+        ew_simulate(ew_profile_find(boards, n_boards, board), ew_sim_work_find(network), &s, &out));
+    return out;
+}
+
+static void load(void)
+{
+    ew_arena_init(&arena);
+    EW_EXPECT_OK(ew_profiles_load(&arena, &boards, &n_boards));
+}
+
+/* ---- Figure 9: 34 points, of which modes a, c, e, g, i, k, m made the constants -------------- */
+
+struct row {
+    char network[32], mode;
+    struct ew_mode at;
+    double stall, compute, seconds, watts, base;
+    struct ew_sim_epoch sim;
+};
+
+static int rows_of_fig9(struct row *rows)
+{
+    char *text = NULL;
+    size_t size;
+    int n = 0;
+    struct ew_csv c;
+    if (!EW_EXPECT_OK(ew_file_read("tests/fixtures/train-fig9.csv", 1 << 20, &text, &size)))
+        return 0;
+    ew_csv_init(&c, text, "train-fig9.csv");
+    ew_csv_next(&c);
+    while (ew_csv_next(&c)) {
+        struct row *r = &rows[n++];
+        double v[9];
+        for (int i = 0; i < 9; i++)
+            EW_EXPECT(ew_num_float(c.cells[2 + i], &v[i]));
+        snprintf(r->network, sizeof(r->network), "%s", c.cells[0]);
+        r->mode = c.cells[1][0];
+        r->at = (struct ew_mode){v[0], v[1] / 1000, v[2] / 1000, v[3] / 1000};
+        r->stall = v[4];
+        r->compute = v[5];
+        r->seconds = v[6];
+        r->watts = v[7];
+        r->base = v[8];
+        r->sim = epoch("agx-xavier", r->network, r->at, 4, EW_SIM_CACHED);
+    }
+    free(text);
+    return n;
+}
+
+static bool was_fitted(const struct row *r)
+{
+    return strchr("acegikm", r->mode) != NULL;
+}
+
+static void modes_of_an_agx_xavier(void)
+{
+    static struct row rows[64];
+    double errors[3][64];
+    int held = 0;
+    load();
+    const int n = rows_of_fig9(rows);
+    EW_EXPECT_INT(n, 34);
+    for (int i = 0; i < n; i++) {
+        const struct row *r = &rows[i];
+        const double e[] = {r->sim.epoch_s / r->seconds - 1, r->sim.power_w / r->watts - 1,
+                            r->sim.compute_s / r->compute - 1};
+        printf("%-18s %c %s epoch %6.1f %6.1f %+5.1f %%  power %5.2f %5.2f %+5.1f %%\n", r->network,
+               r->mode, was_fitted(r) ? "fitted" : "held  ", r->seconds, r->sim.epoch_s, 100 * e[0],
+               r->watts, r->sim.power_w, 100 * e[1]);
+        if (was_fitted(r))
+            continue;
+        for (int k = 0; k < 3; k++)
+            errors[k][held] = fabs(e[k]);
+        held++;
+    }
+    for (int k = 0; k < 3; k++)
+        EW_EXPECT(ew_median(errors[k], held) < 0.05);
+    EW_EXPECT(errors[0][held - 1] < 0.2 && errors[1][held - 1] < 0.2);
+    ew_arena_fini(&arena);
+}
+
+/* Of any two modes the faster, the thriftier in power, the thriftier in energy: as published,
+ * where the two are further apart than the reading of a figure (2 %). */
+static void order_of_modes(void)
+{
+    static struct row rows[64];
+    int right = 0, all = 0;
+    load();
+    const int n = rows_of_fig9(rows);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++) {
+            const struct row *a = &rows[i], *b = &rows[j];
+            if (strcmp(a->network, b->network) != 0)
+                continue;
+            const double published[] = {a->seconds / b->seconds, a->watts / b->watts,
+                                        a->seconds * a->watts / (b->seconds * b->watts)};
+            const double simulated[] = {a->sim.epoch_s / b->sim.epoch_s,
+                                        a->sim.power_w / b->sim.power_w,
+                                        a->sim.energy_j / b->sim.energy_j};
+            for (int k = 0; k < 3; k++)
+                if (fabs(log(published[k])) > 0.02) {
+                    all++;
+                    right += (published[k] > 1) == (simulated[k] > 1);
+                }
+        }
+    printf("%d of %d comparisons of modes are as published\n", right, all);
+    EW_EXPECT(right >= 0.9 * all);
+    ew_arena_fini(&arena);
+}
+
+/* ---- Other boards, workers, media ------------------------------------------------------------ */
+
+static const struct ew_mode agx = {8, 2.265, 1.377, 2.133}, nx = {6, 1.4, 1.1, 1.6},
+                            nano = {4, 1.479, 0.921, 1.6}, gpu114 = {8, 2.265, 0.11475, 2.133},
+                            orin = {12, 2.2, 1.3, 3.2};
+
+enum what { STALL, EPOCH, POWER };
+
+static void published_values(void)
+{
+    static const struct {
+        const char *board, *network;
+        const struct ew_mode *mode;
+        int workers;
+        enum ew_sim_medium medium;
+        enum what what;
+        double value;
+        bool fitted; /* it made a constant */
+    } all[] = {
+        {"agx-xavier", "lenet5", &agx, 0, EW_SIM_CACHED, STALL, 22, true},
+        {"agx-xavier", "lenet5", &agx, 1, EW_SIM_CACHED, STALL, 12.1, false},
+        {"xavier-nx", "lenet5", &nx, 0, EW_SIM_CACHED, STALL, 33.8, true},
+        {"xavier-nx", "lenet5", &nx, 1, EW_SIM_CACHED, STALL, 18.7, false},
+        {"jetson-nano", "lenet5", &nano, 0, EW_SIM_CACHED, STALL, 42.6, true},
+        {"jetson-nano", "lenet5", &nano, 1, EW_SIM_CACHED, STALL, 17.2, true},
+        {"jetson-nano", "lenet5", &nano, 4, EW_SIM_CACHED, EPOCH, 80.6, false},
+        {"jetson-nano", "lenet5", &nano, 4, EW_SIM_CACHED, POWER, 5, true},
+        {"agx-xavier", "mobilenet_v3_large", &agx, 0, EW_SIM_SSD, STALL, 306, true},
+        {"agx-xavier", "mobilenet_v3_large", &agx, 0, EW_SIM_SD, STALL, 485, true},
+        {"agx-xavier", "mobilenet_v3_large", &agx, 0, EW_SIM_HDD, STALL, 741, true},
+        {"agx-xavier", "mobilenet_v3_large", &agx, 4, EW_SIM_CACHED, STALL, 12.9, false},
+        {"agx-xavier", "mobilenet_v3_large", &agx, 4, EW_SIM_CACHED, EPOCH, 298, false},
+        {"xavier-nx", "mobilenet_v3_large", &nx, 0, EW_SIM_HDD, EPOCH, 1649, false},
+        {"xavier-nx", "mobilenet_v3_large", &nx, 1, EW_SIM_HDD, EPOCH, 1011, true},
+        {"xavier-nx", "mobilenet_v3_large", &nx, 2, EW_SIM_HDD, EPOCH, 704, true},
+        {"xavier-nx", "mobilenet_v3_large", &nx, 4, EW_SIM_HDD, EPOCH, 576, false},
+        {"xavier-nx", "mobilenet_v3_large", &nx, 8, EW_SIM_HDD, EPOCH, 576, false},
+        {"xavier-nx", "mobilenet_v3_large", &nx, 4, EW_SIM_SSD, EPOCH, 568.4, false},
+        {"agx-xavier", "resnet18", &agx, 4, EW_SIM_CACHED, EPOCH, 349, false},
+        {"agx-xavier", "resnet18", &agx, 4, EW_SIM_CACHED, POWER, 31.3, false},
+        {"agx-xavier", "resnet18", &gpu114, 4, EW_SIM_CACHED, EPOCH, 3595, false},
+        {"agx-xavier", "resnet18", &gpu114, 4, EW_SIM_CACHED, POWER, 8.7, false},
+    };
+    static const char *const names[] = {"stall s", "epoch s", "power W"};
+    double errors[EW_COUNT(all)];
+    int held = 0;
+    load();
+    for (size_t i = 0; i < EW_COUNT(all); i++) {
+        const struct ew_sim_epoch e =
+            epoch(all[i].board, all[i].network, *all[i].mode, all[i].workers, all[i].medium);
+        const double v = all[i].what == STALL   ? e.stall_s
+                         : all[i].what == EPOCH ? e.epoch_s
+                                                : e.power_w;
+        const double error = v / all[i].value - 1;
+        printf("%-11s %-18s w%d %s published %7.1f simulated %7.1f %+5.1f %% %s\n", all[i].board,
+               all[i].network, all[i].workers, names[all[i].what], all[i].value, v, 100 * error,
+               all[i].fitted ? "fitted" : "held");
+        if (!all[i].fitted)
+            errors[held++] = fabs(error);
+    }
+    const double median = ew_median(errors, held);
+    printf("median of %d that made no constant: %.1f %%\n", held, 100 * median);
+    EW_EXPECT(median < 0.2);
+    ew_arena_fini(&arena);
+}
+
+/* TRAIN: an AGX Orin is 1.8 to 3.9 times as fast as an AGX Xavier. */
+static void orin_is_as_much_faster(void)
+{
+    load();
+    for (int i = 0; ew_sim_work_at(i); i++) {
+        const char *network = ew_sim_work_at(i)->network;
+        const double ratio = epoch("agx-xavier", network, agx, 4, EW_SIM_CACHED).epoch_s /
+                             epoch("agx-orin", network, orin, 4, EW_SIM_CACHED).epoch_s;
+        printf("%s: %.2f times\n", network, ratio);
+        EW_EXPECT(ratio > 1.6 && ratio < 4.2);
+    }
+    ew_arena_fini(&arena);
+}
+
+static void noise_depends_on_the_seed_alone(void)
+{
+    load();
+    struct ew_sim_epoch a, b, c;
+    struct ew_sim_setting s = {.mode = agx, .workers = 4, .seed = 5};
+    const struct ew_profile *p = ew_profile_find(boards, n_boards, "agx-xavier");
+    const struct ew_sim_work *w = ew_sim_work_find("resnet18");
+    EW_EXPECT_OK(ew_simulate(p, w, &s, &a));
+    EW_EXPECT_OK(ew_simulate(p, w, &s, &b));
+    s.seed = 6;
+    EW_EXPECT_OK(ew_simulate(p, w, &s, &c));
+    EW_EXPECT_NEAR(a.epoch_s, b.epoch_s, 1e-12);
+    EW_EXPECT(fabs(a.epoch_s - c.epoch_s) > 1e-6);
+    EW_EXPECT_NEAR(c.epoch_s / a.epoch_s, 1, 0.06);
+    EW_EXPECT_ERR(ew_simulate(ew_profile_find(boards, n_boards, "rpi4"), w, &s, &a),
+                  EW_ERR_UNSUPPORTED, "no [model]");
+    ew_arena_fini(&arena);
+}
+
+EW_TEST_MAIN(EW_TEST(modes_of_an_agx_xavier), EW_TEST(order_of_modes), EW_TEST(published_values),
+             EW_TEST(orin_is_as_much_faster), EW_TEST(noise_depends_on_the_seed_alone))
