@@ -33,7 +33,8 @@ static ew_err fold(struct ew_graph *g, int node)
     EW_CHECK(slots, EW_ERR_MEMORY, "%s: no memory to fold it", n->name);
     struct ew_call c;
     ew_graph_call(g, n, slots, &c);
-    if (n->op->scratch)
+    const bool empty = ew_call_is_empty(&c);
+    if (n->op->scratch && !empty)
         EW_TRY(ew_aligned_new(n->op->scratch(&c), &scratch));
     c.scratch = scratch;
     for (int i = 0; i < n->n_out; i++) {
@@ -42,7 +43,8 @@ static ew_err fold(struct ew_graph *g, int node)
         c.out[i]->data = ew_arena_alloc(&g->arena, ew_tensor_bytes(c.out[i]));
         EW_CHECK(c.out[i]->data, EW_ERR_MEMORY, "%s: no memory to fold it", n->name);
     }
-    EW_TRY(n->op->forward(&c));
+    if (!empty)
+        EW_TRY(n->op->forward(&c));
     for (int i = 0; i < n->n_out; i++) {
         if (n->out[i] < 0)
             continue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiling a network into an engine file.
  *
- * Passes run once, at the smallest batch; kernels are chosen there too and kept at every other
- * batch where they are offered, so that all batches read the same packed weights. */
+ * Passes run once, at the largest batch; kernels are chosen at the smallest and kept at every other
+ * one where they are offered, so that all batches read the same packed weights. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,7 +79,7 @@ static int64_t first_dim(const struct ew_graph *g)
     return s && s->rank ? s->dim[0] : 1;
 }
 
-/* A copy at batch_min with all passes done. */
+/* A copy at batch_min with all passes done, as they hold for every batch. */
 static ew_err make_graph(struct build *b, const struct ew_graph *g)
 {
     const struct ew_engine_card *c = &b->file.card;
@@ -89,9 +89,12 @@ static ew_err make_graph(struct build *b, const struct ew_graph *g)
     EW_TRY(ew_graph_clone(g, &b->source));
     EW_TRY(ew_graph_set_batch(b->source, c->batch_min));
     EW_TRY(ew_graph_clone(b->source, &b->file.graph));
+    /* At batch 1 shapes are equal that are not at others: a constant that is added to every image
+     * is then like the output, and a reshape to one row changes nothing. */
+    EW_TRY(ew_graph_set_batch(b->file.graph, c->batch_max));
     EW_TRY(ew_pass_all(b->file.graph));
     EW_TRY(ew_graph_sweep(b->file.graph));
-    EW_TRY(ew_graph_infer(b->file.graph));
+    EW_TRY(ew_graph_set_batch(b->file.graph, c->batch_min));
     return check_batches(b);
 }
 

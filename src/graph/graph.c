@@ -188,8 +188,9 @@ static ew_err check_inputs(const struct ew_graph *g, const struct ew_op *op, con
     for (int i = 0; i < n_in; i++) {
         EW_CHECK(in[i] >= -1 && in[i] < g->n_values, EW_ERR_ARG, "%s: input %d is not a value",
                  name, i);
-        EW_CHECK(in[i] >= 0 || i >= op->min_in, EW_ERR_ARG, "%s: operator %s needs its input %d",
-                 name, op->name, i);
+        /* Of any number of inputs each is one: only a fixed list has optional places. */
+        EW_CHECK(in[i] >= 0 || (i >= op->min_in && op->max_in >= 0), EW_ERR_ARG,
+                 "%s: operator %s needs its input %d", name, op->name, i);
     }
     return EW_OK;
 }

@@ -30,6 +30,14 @@ void ew_graph_call(const struct ew_graph *g, const struct ew_node *n, struct ew_
         slots[n->n_in + i] = n->out[i] < 0 ? NULL : &g->values[n->out[i]].t;
 }
 
+bool ew_call_is_empty(const struct ew_call *c)
+{
+    for (int i = 0; i < c->n_out; i++)
+        if (c->out[i] && ew_tensor_count(c->out[i]) > 0)
+            return false;
+    return true;
+}
+
 /* [N, C, d...] to [N, d..., C], or back. */
 static struct ew_shape channels_moved(const struct ew_shape *s, bool to_last)
 {
@@ -125,6 +133,8 @@ static ew_err compute_known(struct ew_graph *g, const struct ew_node *n, struct 
         c->out[i]->data = ew_arena_alloc(&g->known, ew_tensor_bytes(c->out[i]));
         EW_CHECK(c->out[i]->data, EW_ERR_MEMORY, "no memory for a known value");
     }
+    if (ew_call_is_empty(c))
+        return EW_OK;
     EW_CLEANUP(ew_free_ptr) void *scratch = NULL;
     if (n->op->scratch)
         EW_TRY(ew_aligned_new(n->op->scratch(c), &scratch));

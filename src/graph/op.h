@@ -203,6 +203,9 @@ struct ew_op {
     int n_cases;
 };
 
+/* True where no output has an element: there is nothing to compute, and no operator need care. */
+bool ew_call_is_empty(const struct ew_call *c);
+
 /* All that backward of a node reads. */
 static inline unsigned ew_op_saved(const struct ew_op *op, const void *attr)
 {

@@ -62,11 +62,21 @@ static ew_err find_kernels(struct ew_plan *p, int node, struct ew_kernel_query *
     return EW_OK;
 }
 
+static ew_err nothing(const struct ew_call *c)
+{
+    return EW_OK;
+}
+
 ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
                            struct ew_kernel *out)
 {
     struct ew_kernel offers[EW_OFFERS];
     int n;
+    if (ew_call_is_empty(c)) {
+        c->be = p->be;
+        *out = (struct ew_kernel){.name = "empty", .run = nothing};
+        return EW_OK;
+    }
     struct ew_kernel_query query = {.op = p->g->nodes[node].op, .phase = phase, .c = c};
     EW_TRY(find_kernels(p, node, &query, c, offers, &n));
     const struct ew_plan_given *given = p->opts.given;
