@@ -89,17 +89,16 @@ int ew_graph_find(const struct ew_graph *g, const char *name)
     return g->names.size ? *name_slot(g, name) - 1 : -1;
 }
 
-/* A copy of `name` that no value has yet: "name", "name_1", "name_2", ... */
+/* A copy of `name` that no value has yet: "name", "name_1", "name_2", ...; without one "v1", ... */
 static const char *unique_name(struct ew_graph *g, const char *name)
 {
-    if (!name || !*name)
-        return ew_arena_printf(&g->arena, "v%d", g->n_values);
-    if (ew_graph_find(g, name) < 0)
+    const bool named = name && *name;
+    if (named && ew_graph_find(g, name) < 0)
         return ew_arena_strdup(&g->arena, name);
     char buf[256];
     int suffix = g->n_values; /* starting here keeps many equal names from being quadratic */
     do
-        snprintf(buf, sizeof(buf), "%.230s_%d", name, suffix++);
+        snprintf(buf, sizeof(buf), "%.230s%s%d", named ? name : "v", named ? "_" : "", suffix++);
     while (ew_graph_find(g, buf) >= 0);
     return ew_arena_strdup(&g->arena, buf);
 }

@@ -219,11 +219,30 @@ static ew_err backward(const struct ew_call *c)
 
 /* ---- Layout and ONNX ---- */
 
+/* ONNX Runtime interpolates along neighbouring axes, behind the batch alone or behind it and the
+ * channels; cubic the latter only.  `perm` NULL: as the node stands. */
+static bool is_common(const struct ew_graph *g, const struct ew_node *n, const int *perm)
+{
+    const struct ew_resize_attr *a = n->attr;
+    const struct ew_shape *x = &g->values[n->in[EW_RESIZE_X]].t.shape;
+    const struct ew_shape *y = &g->values[n->out[0]].t.shape;
+    unsigned changed = 0;
+    for (int i = 0; i < x->rank; i++)
+        if (x->dim[i] != y->dim[i])
+            changed |= 1u << (perm ? ew_axis_moved(i, perm, x->rank) : i);
+    const unsigned first = 3, last = 1u << (x->rank - 1);
+    if (a->mode == EW_RESIZE_NEAREST || !(changed & first))
+        return true;
+    return a->mode == EW_RESIZE_LINEAR && !(changed & 1) && !(changed & last);
+}
+
 /* The axes move; scales, sizes and roi stay as they are. */
 static ew_err permute(struct ew_graph *g, int node, const int *perm, int *out_perm)
 {
     struct ew_resize_attr *a = g->nodes[node].attr;
     const int rank = g->values[g->nodes[node].in[EW_RESIZE_X]].t.shape.rank;
+    EW_CHECK(is_common(g, &g->nodes[node], perm) || !is_common(g, &g->nodes[node], NULL),
+             EW_ERR_UNSUPPORTED, "other programs would not read it along these axes");
     struct ew_ints moved = {.n = a->axes.n ? a->axes.n : rank};
     bool plain = moved.n == rank;
     for (int i = 0; i < moved.n; i++) {
@@ -297,6 +316,18 @@ static bool all_const(const struct ew_graph *g, const struct ew_node *n)
     return true;
 }
 
+/* True where sizes are given, but not that of the batch: as a size of all axes it would be fixed.
+ */
+static bool leaves_batch_open(const struct ew_graph *g, const struct ew_node *n)
+{
+    const struct ew_resize_attr *a = n->attr;
+    const int rank = g->values[n->in[EW_RESIZE_X]].t.shape.rank;
+    bool batch = false;
+    for (int i = 0; i < a->axes.n; i++)
+        batch |= a->axes.v[i] == 0 || a->axes.v[i] == -rank;
+    return n->n_in > EW_RESIZE_SIZES && n->in[EW_RESIZE_SIZES] >= 0 && !batch;
+}
+
 /* Opset 18 brought antialias, axes and the aspect, 19 half_pixel_symmetric. */
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
@@ -306,8 +337,8 @@ static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_nod
         n->opset = 19;
     EW_CHECK(a->coordinate != EW_RESIZE_TF_HALF_PIXEL_FOR_NN, EW_ERR_UNSUPPORTED,
              "tf_half_pixel_for_nn is in opset 11 only");
-    if (n->opset < 18 &&
-        (a->antialias || a->aspect != EW_RESIZE_STRETCH || (a->axes.n && !all_const(g, from))))
+    if (n->opset < 18 && (a->antialias || a->aspect != EW_RESIZE_STRETCH ||
+                          (a->axes.n && (!all_const(g, from) || leaves_batch_open(g, from)))))
         n->opset = 18;
     if (n->opset >= 18)
         return EW_OK;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: bytes as a checkpoint.  Its checksum is set right first, or nothing behind it would
- * ever be tried. */
+ * ever be tried.  What is small is run in every way, and all must agree. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "every_way.h"
 #include "format/checkpoint.h"
 #include "plan/plan.h"
 
@@ -46,6 +47,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(planned);
         if (planned == EW_OK)
             ew_plan_free(p);
+        if (ew_run_every_way_small(c.graph) != EW_OK) {
+            fprintf(stderr, "%s\n", ew_error_message());
+            abort();
+        }
         ew_checkpoint_fini(&c);
     }
     free(bytes);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes as an ONNX model.  What is read must also plan, clone and write. */
+/* Fuzz target: bytes as an ONNX model.  What is read must also plan and clone; what is small is
+ * run in every way, and all must agree. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "every_way.h"
 #include "ew_test.h"
 #include "format/onnx_import.h"
 #include "plan/plan.h"
@@ -72,6 +74,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(e);
     if (e == EW_OK) {
         use(g);
+        if (ew_run_every_way_small(g) != EW_OK) {
+            fprintf(stderr, "%s\n", ew_error_message());
+            abort();
+        }
         ew_graph_free(g);
     }
     return 0;

@@ -202,9 +202,12 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
                                     .packed = 2 * (size_t)channels * sizeof(float)};
         return 1;
     }
-    /* Parts of it are frozen, or shared with another node: rare, and the reference's. */
-    const bool whole =
-        query->phase == EW_PHASE_FORWARD || (c->din[X] && c->din[SCALE] && c->din[SHIFT]);
+    if (c->norm)
+        return 0; /* behind another batch norm: it reads what that one has stored */
+    /* Parts of it are frozen, or shared with another node: rare, and the reference's.  Without
+     * gradients the question is about shapes alone. */
+    const bool whole = query->phase == EW_PHASE_FORWARD || !c->din ||
+                       (c->din[X] && c->din[SCALE] && c->din[SHIFT]);
     if (!whole)
         return 0;
     const size_t floats = ew_cpu(query->be)->isa->batch_partial(rows, channels);

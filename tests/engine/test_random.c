@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random graphs, run in every way and compared with the references, and their gradients.
+ *
+ * EW_SEED=N begins with another seed, EW_RUNS=N makes so many graphs.  A graph that fails is made
+ * again with fewer nodes until it is as small as its seed can show it, and printed. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "every_way.h"
+#include "ew_test.h"
+#include "model/objective.h"
+#include "plan/plan.h"
+#include "random_graph.h"
+
+#define GRAPHS    300
+#define GRADIENTS 120
+#define NODES     30 /* at most */
+
+/* Sums in another order; the references add up in double.  Quantisers may be a step apart, which
+ * layers behind them enlarge. */
+#define TOLERANCE       2e-4
+#define QUANT_TOLERANCE 0.1
+#define GRAD_TOLERANCE  2e-3
+
+static uint64_t number(const char *name, uint64_t def)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 10) : def;
+}
+
+static uint64_t runs(uint64_t def)
+{
+    return number("EW_RUNS", getenv("EW_TEST_QUICK") ? def / 20 : def);
+}
+
+/* ---- Inference ---- */
+
+static ew_err check_forward(uint64_t seed, int nodes, bool print)
+{
+    struct ew_graph *g = NULL;
+    EW_TRY(ew_random_graph(&(struct ew_random_graph){.seed = seed, .nodes = nodes}, &g));
+    const bool quant = ew_random_graph_quantises(g);
+    const struct ew_every_way o = {.seed = seed,
+                                   .tolerance = quant ? QUANT_TOLERANCE : TOLERANCE,
+                                   .files = true,
+                                   .must_run = true};
+    const ew_err e = ew_run_every_way(g, &o);
+    if (e != EW_OK && print)
+        ew_random_graph_print(g, stderr);
+    ew_graph_free(g);
+    return e;
+}
+
+/* ---- Training ---- */
+
+static void fill(struct ew_plan *p, const struct ew_graph *g, uint64_t seed)
+{
+    for (int i = 0; i < g->n_inputs; i++) {
+        struct ew_tensor *t = ew_plan_input(p, i);
+        for (int64_t k = 0; k < ew_tensor_count(t); k++) {
+            const double x = t->dtype == EW_S64 ? (double)(k % 5)
+                                                : ew_rng_normal(seed, (uint64_t)i, (uint64_t)k);
+            ew_tensor_store(t, k, 1, &x);
+        }
+    }
+}
+
+static ew_err train(struct ew_graph *g, uint64_t seed, bool reference, int threads,
+                    struct ew_plan **out)
+{
+    const struct ew_plan_opts o = {.mode = EW_PLAN_TRAIN,
+                                   .backend = {.threads = threads, .reference = reference}};
+    EW_TRY(ew_plan_compile(g, &o, out));
+    fill(*out, g, seed);
+    return ew_plan_run(*out);
+}
+
+/* Of a parameter; those of other values have gone by the end. */
+static const struct ew_tensor *gradient(const struct ew_graph *g, struct ew_plan *p, int value)
+{
+    return g->values[value].kind == EW_VALUE_PARAM ? ew_plan_grad(p, value) : NULL;
+}
+
+static ew_err same_gradients(const struct ew_graph *g, struct ew_plan *want, struct ew_plan *got)
+{
+    double most = 0; /* of all: where one parameter's cancel out, only their rounding is left */
+    for (int v = 0; v < g->n_values; v++) {
+        const struct ew_tensor *a = gradient(g, want, v);
+        for (int64_t i = 0; a && i < ew_tensor_count(a); i++)
+            most = fmax(most, fabs(ew_tensor_get(a, i)));
+    }
+    for (int v = 0; v < g->n_values; v++) {
+        const struct ew_tensor *a = gradient(g, want, v), *b = gradient(g, got, v);
+        EW_CHECK(!a == !b, EW_ERR_ARG, "%s: has a gradient in one plan only", g->values[v].name);
+        for (int64_t i = 0; a && i < ew_tensor_count(a); i++) {
+            const double x = ew_tensor_get(a, i), y = ew_tensor_get(b, i);
+            EW_CHECK(fabs(x - y) <= GRAD_TOLERANCE * most, EW_ERR_ARG,
+                     "gradient of %s, element %lld is %.9g, by the references %.9g (largest %.3g)",
+                     g->values[v].name, (long long)i, y, x, most);
+        }
+    }
+    return EW_OK;
+}
+
+static ew_err check_gradients(uint64_t seed, int nodes, bool print)
+{
+    struct ew_graph *g = NULL;
+    struct ew_plan *want = NULL;
+    const struct ew_random_graph o = {.seed = seed, .nodes = nodes, .trainable = true};
+    EW_TRY(ew_random_graph(&o, &g));
+    ew_err e = ew_objective_add(g);
+    if (e == EW_OK)
+        e = ew_graph_infer(g);
+    if (e == EW_OK)
+        e = train(g, seed, true, 1, &want);
+    for (int threads = 1; e == EW_OK && threads < 4; threads += 2) {
+        struct ew_plan *got = NULL;
+        e = train(g, seed, false, threads, &got);
+        if (e == EW_OK)
+            e = same_gradients(g, want, got);
+        ew_plan_free(got);
+    }
+    if (e != EW_OK && print)
+        ew_random_graph_print(g, stderr);
+    ew_plan_free(want);
+    ew_graph_free(g);
+    return e;
+}
+
+/* ---- Both ---- */
+
+static void check_all(ew_err (*check)(uint64_t seed, int nodes, bool print), uint64_t n)
+{
+    const uint64_t first = number("EW_SEED", 1);
+    for (uint64_t seed = first; seed < first + n; seed++) {
+        if (check(seed, 0, false) == EW_OK)
+            continue;
+        int nodes = 1;
+        while (nodes < NODES && check(seed, nodes, false) == EW_OK)
+            nodes++;
+        const ew_err e = nodes < NODES ? check(seed, nodes, true) : check(seed, 0, true);
+        EW_FAIL("seed %" PRIu64 ", %d nodes: %s", seed, nodes < NODES ? nodes : 0,
+                e == EW_OK ? "fails now and then" : ew_error_message());
+    }
+}
+
+static void results_agree(void)
+{
+    check_all(check_forward, runs(GRAPHS));
+}
+
+static void gradients_agree(void)
+{
+    check_all(check_gradients, runs(GRADIENTS));
+}
+
+EW_TEST_MAIN(EW_TEST(results_agree), EW_TEST(gradients_agree))
