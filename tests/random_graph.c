@@ -183,6 +183,8 @@ static ew_err add_pool(struct maker *m)
         a.win.pad.v[i] = a.win.pad.v[i + 2] = chance(m, 3) ? (a.win.kernel.v[i] - 1) / 2 : 0;
         if (s->dim[1 + i] + 2 * a.win.pad.v[i] < a.win.kernel.v[i])
             return EW_OK;
+        /* A last window beyond the input is not there, but ONNX's inference counts it. */
+        a.ceil_mode = a.ceil_mode && a.win.kernel.v[i] >= stride;
     }
     return add(m, max ? "max_pool" : "average_pool", &a, &x, 1);
 }
@@ -281,6 +283,9 @@ static ew_err add_resize(struct maker *m)
         EW_TRY(ew_graph_const_ints(m->g, NULL, &sizes[1], 2, &in[3]));
         return add(m, "resize", &some, in, 4);
     }
+    /* Programs differ on where the corners of a size that is not whole are. */
+    if (a.coordinate == EW_RESIZE_ALIGN_CORNERS)
+        return EW_OK;
     float scales[] = {1, (float)draw(m, 1, 4) / 2, (float)draw(m, 1, 4) / 2, 1};
     if ((float)s->dim[1] * scales[1] < 1 || (float)s->dim[2] * scales[2] < 1)
         return EW_OK;

@@ -81,14 +81,15 @@ static double reflect(double x, double low, double high)
 }
 
 /* The position in pixels of coordinate g on an axis of n; outside positions are brought back by the
- * padding, except zeros'. */
+ * padding, except zeros'.  Cubic keeps its position and brings back the pixels that it reads, as
+ * PyTorch and ONNX Runtime do: ONNX's text leaves it open. */
 static double position(const struct ew_grid_sample_attr *a, double g, int64_t n)
 {
     const double low = a->align_corners ? 0 : -0.5, high = (double)(n - 1) - low;
     double x = a->align_corners ? (g + 1) / 2 * (double)(n - 1) : ((g + 1) * (double)n - 1) / 2;
     if (a->mode == NEAREST)
         x = rint(x);
-    if ((x >= low && x <= high) || a->padding == ZEROS)
+    if ((x >= low && x <= high) || a->padding == ZEROS || a->mode == CUBIC)
         return x;
     return a->padding == BORDER ? fmin(fmax(x, 0), (double)(n - 1)) : reflect(x, low, high);
 }

@@ -86,6 +86,13 @@ static const struct row values[] = {
 
     {"affine_grid", NULL, {F32("1x2x3", "1,0,0,0,1,0"), S64("4", "1,1,2,2")},
      "-0.5,-0.5,0.5,-0.5,-0.5,0.5,0.5,0.5"},
+    /* Of a size that is not whole (4 x 0.6 = 2.4) ONNX's own tests take all digits, PyTorch and ONNX
+     * Runtime take 2: what the standard tests is what counts. */
+    {"resize", "mode=linear coordinate=align_corners",
+     {F32("1x1x4x1", "1,2,3,4"), NONE, F32("4", "1,1,0.6,1")}, "1,3.142857"},
+    /* Position 3.3 reads pixels 2, 3, 3, 3: 4 + (2 - 4) w(1.3), w being the cubic of -0.75. */
+    {"grid_sample", "mode=cubic padding=border align_corners=true",
+     {F32("1x1x4x1", "0,1,2,4"), F32("1x1x1x2", "1.2,0")}, "4.2205"},
     {"grid_sample", "mode=nearest padding=reflection",
      {F32("1x1x3x1", "1,2,3"), F32("1x1x3x2", "-1.5,0,0,0,1.8,0")}, "1,2,2"},
     {"roi_align", "mode=max sampling_ratio=1 coordinate=output_half_pixel",
