@@ -133,10 +133,14 @@ static ew_err limit_eval(struct ew_loader_opts *l, int64_t have, int64_t want, i
     return EW_OK;
 }
 
-/* The batch of evaluations, as large as is of use and small in memory, and what its plan takes. */
-static ew_err eval_batch(struct ew_graph *net, int64_t most, int64_t *out, size_t *bytes)
+/* The batch of evaluations, as large as is of use and small in memory, under a limit an eighth of
+ * it at most; and what its plan takes. */
+static ew_err eval_batch(struct ew_graph *net, const struct ew_train_opts *o, int64_t *out,
+                         size_t *bytes)
 {
-    *out = ew_min_i64(most, EVAL_BATCH);
+    const size_t eighth = (size_t)o->memory_limit / 8;
+    const size_t most = eighth && eighth < EVAL_BYTES ? eighth : EVAL_BYTES;
+    *out = ew_min_i64(o->batch, EVAL_BATCH);
     for (;; *out = (*out + 1) / 2) {
         struct ew_plan *p;
         struct ew_plan_stats s;
@@ -144,8 +148,8 @@ static ew_err eval_batch(struct ew_graph *net, int64_t most, int64_t *out, size_
         EW_TRY(ew_plan_compile(net, &(struct ew_plan_opts){.dry = true}, &p));
         ew_plan_stats(p, &s);
         ew_plan_free(p);
-        *bytes = s.arena_bytes + s.weight_bytes; /* batch norms are folded into copies */
-        if (*out == 1 || s.arena_bytes - s.packed_bytes <= EVAL_BYTES)
+        *bytes = s.arena_bytes; /* copies of folded weights go as they are packed */
+        if (*out == 1 || s.arena_bytes - s.packed_bytes <= most)
             return EW_OK;
     }
 }
@@ -153,7 +157,7 @@ static ew_err eval_batch(struct ew_graph *net, int64_t most, int64_t *out, size_
 ew_err ew_train_reserve(struct ew_graph *net, const struct ew_train_opts *o, size_t *out)
 {
     int64_t batch;
-    EW_TRY(eval_batch(net, o->batch, &batch, out));
+    EW_TRY(eval_batch(net, o, &batch, out));
     const struct ew_shape *in = &net->values[net->inputs[0]].t.shape;
     const size_t image = (size_t)ew_shape_span(in, 1, in->rank) * sizeof(float);
     const size_t ring = (size_t)(o->load.workers * ew_max_i64(o->load.prefetch, 1) + 1);
@@ -194,7 +198,7 @@ static ew_err open_evaluators(struct ew_trainer *t)
     const int64_t n_test = ew_dataset_info(t->job.data)->count[EW_SPLIT_TEST];
     EW_TRY(loader_opts(t, &l));
     size_t bytes;
-    EW_TRY(eval_batch(t->net, t->job.opts.batch, &l.batch, &bytes));
+    EW_TRY(eval_batch(t->net, &t->job.opts, &l.batch, &bytes));
     if (t->n_validation) {
         l.subset = t->order;
         l.n_subset = t->n_validation;

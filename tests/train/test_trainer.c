@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/rng.h"
+#include "train/trainer_impl.h"
 #include "train_test.h"
 
 /* A job in a folder of the test's (NULL: none), fresh or resumed from its last checkpoint. */
@@ -312,6 +313,34 @@ static void clear_folder(const char *folder)
         closedir(d);
 }
 
+/* The figure of memory has all plans of a run in it: evaluation's was missing, and a run that
+ * planned 220 MiB took 380. */
+static void planned_memory_has_evaluation(void)
+{
+    const struct ew_train_opts o = small_opts();
+    struct session s;
+    EW_EXPECT_OK(session_open(&s, &o, NULL));
+    const struct ew_trainer *t = s.t;
+    const int64_t planned = ew_trainer_result(t).planned_bytes;
+    const double rest = (double)planned - (double)ew_learner_bytes(&t->learner);
+    enum ew_train_event event = EW_TRAIN_BATCH;
+    while (event != EW_TRAIN_EVAL && event != EW_TRAIN_DONE)
+        EW_EXPECT_OK(ew_trainer_step(s.t, &event));
+    struct ew_plan_stats eval;
+    if (EW_EXPECT(t->validation.plan)) {
+        ew_plan_stats(t->validation.plan, &eval);
+        EW_EXPECT(eval.arena_bytes > 0);
+        EW_EXPECT(rest >= 0.95 * (double)eval.arena_bytes);
+    }
+    session_close(&s);
+
+    struct ew_train_opts tight = o; /* and the limit is for all of it */
+    tight.memory_limit = planned * 9 / 10;
+    EW_EXPECT_OK(session_open(&s, &tight, NULL));
+    EW_EXPECT(ew_trainer_result(s.t).planned_bytes <= tight.memory_limit);
+    session_close(&s);
+}
+
 /* Rows that were taken away from a run, or that its checkpoint counts and that never were, once
  * became zeros, up to a gigabyte of them. */
 static void goes_on_without_lost_rows(void)
@@ -465,6 +494,7 @@ int main(int argc, char **argv)
 {
     static const struct ew_test tests[] = {
         /* First: a process that forks has no threads of its own yet. */
+        EW_TEST(planned_memory_has_evaluation),
         EW_TEST(goes_on_without_lost_rows),
         EW_TEST(leaves_the_folders_of_others),
         EW_TEST(survives_being_killed),
