@@ -1,6 +1,6 @@
-# cmake -DFOLDER=src/backend/cpu -DOUT=kernel_id.h -P kernel_id.cmake: a hash of the kernels' sources.  Weights
+# cmake -DFOLDER=src/backend/cpu -DNAME=EW_KERNEL_ID -DOUT=kernel_id.h -P kernel_id.cmake: a hash of the kernels' sources.  Weights
 # that other kernels have packed may lie differently: an engine file says which ones packed its own.
-file(GLOB_RECURSE files ${FOLDER}/*.c ${FOLDER}/*.h)
+file(GLOB_RECURSE files ${FOLDER}/*.c ${FOLDER}/*.h ${FOLDER}/*.cu ${FOLDER}/*.cuh)
 list(SORT files)
 set(all "")
 foreach(f IN LISTS files)
@@ -10,7 +10,7 @@ foreach(f IN LISTS files)
 endforeach()
 string(SHA256 id "${all}")
 string(SUBSTRING ${id} 0 16 id)
-set(text "/* Made by the build: which edition of the kernels this is. */\n#define EW_KERNEL_ID \"${id}\"\n")
+set(text "/* Made by the build: which edition of the kernels this is. */\n#define ${NAME} \"${id}\"\n")
 if(EXISTS ${OUT})
   file(READ ${OUT} old)
 endif()

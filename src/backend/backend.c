@@ -8,6 +8,7 @@
 
 #include "backend/candidates.h"
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cuda/cuda_backend.h"
 
 /* ---- Which there are ---- */
 
@@ -15,8 +16,8 @@
 
 /* The CPU, and what was registered before anything was opened: the one list of the program that
  * grows, since modules and tests add to it. */
-static const struct ew_backend_type *types[MOST_TYPES] = {&ew_cpu_type};
-static int n_types = 1;
+static const struct ew_backend_type *types[MOST_TYPES] = {&ew_cpu_type, &ew_cuda_type};
+static int n_types = 2;
 
 static const struct ew_backend_type *find_type(const char *name, size_t chars)
 {

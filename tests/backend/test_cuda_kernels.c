@@ -3,6 +3,7 @@
  * loss, moving, products, updates.  Windows are test_cuda_windows.c's. */
 #include <math.h>
 
+#include "backend/backend.h"
 #include "cuda_buffers.h"
 #include "op/epilogue.h"
 #include "op/optimizer.h"
@@ -132,10 +133,14 @@ static void drops(void)
 {
     if (!gpu_open())
         return;
-    const uint64_t seed = 0x123456789abcdefu;
+    const uint64_t key = 0x123456789abcdefu, seed = ew_run_seed(key, 5);
     struct buf x = buf_new(EW_CUDA_F32, 1003, 1), y = buf_new(EW_CUDA_F32, 1003, 0);
-    const struct ew_cuda_dropout p = {
-        .n = 1003, .ratio = 0.3, .seed = device_bytes(&seed, sizeof(seed)), .x = x.d, .y = y.d};
+    const struct ew_cuda_dropout p = {.n = 1003,
+                                      .ratio = 0.3,
+                                      .key = device_bytes(&key, sizeof(key)),
+                                      .node = 5,
+                                      .x = x.d,
+                                      .y = y.d};
     EXPECT_LAUNCH(dropout(gpu.q, &p));
     double want[1003];
     for (int i = 0; i < 1003; i++) {

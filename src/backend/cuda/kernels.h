@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EW_CUDA_MODULE_VERSION 1 /* of this file: the library and its module must agree */
+#define EW_CUDA_MODULE_VERSION 2 /* of this file: the library and its module must agree */
 
 /* How activations are stored. */
 enum ew_cuda_type { EW_CUDA_F32, EW_CUDA_F16, EW_CUDA_BF16 };
@@ -120,24 +120,28 @@ struct ew_cuda_epilogue {
     void *y;
 };
 
-/* dx = dy * act'(x); by_output: x is what the activation made (relu). */
+/* dx = dy * act'(x); by_output: x is what the activation made (not of hard_swish and silu).
+ * lo and hi, where given, are clip's bounds. */
 struct ew_cuda_act_back {
     int type;
     struct ew_cuda_act act;
     int by_output;
     int add; /* add to dx */
     int64_t n;
+    const float *lo, *hi;
     const void *x, *dy;
     void *dx;
 };
 
-/* Dropout: element i is dropped where Philox(seed, 0, i / 4)[i % 4] * 2^-32 < ratio. */
+/* Dropout: element i is dropped where Philox(seed, 0, i / 4)[i % 4] * 2^-32 < ratio; the seed is
+ * splitmix64(*key ^ node), as ew_run_seed has it. */
 struct ew_cuda_dropout {
     int type;
     int add;
     int64_t n;
     double ratio;
-    const uint64_t *seed;
+    const uint64_t *key;
+    int node;
     const void *x;
     void *y;
 };
@@ -352,6 +356,7 @@ struct ew_cuda_rates {
     double bias1, bias2; /* 1 - beta^t */
     float grad_scale;    /* gradients are multiplied by it: 1 / loss scale */
     int skip;            /* leave everything as it is: overflow of scaled gradients */
+    uint64_t key;        /* of random numbers */
 };
 
 #define EW_CUDA_UPDATE_CHUNK 4096 /* elements of a parameter that a block takes */
@@ -392,7 +397,9 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
     X(alloc_host, (size_t bytes, void **out)) /* pinned */                                         \
     X(release_host, (void *p))                                                                     \
     X(copy, (struct ew_cuda_queue *q, void *to, const void *from, size_t bytes, int kind))         \
-    X(clear, (struct ew_cuda_queue *q, void *p, size_t bytes))                                     \
+    X(fill, (struct ew_cuda_queue *q, void *p, int byte, size_t bytes))                            \
+    X(set_float, (struct ew_cuda_queue *q, float *p, float v))                                     \
+    X(set_rates, (struct ew_cuda_queue *q, struct ew_cuda_rates *p, const struct ew_cuda_rates *v))\
     X(queue_open, (int deterministic, size_t workspace, struct ew_cuda_queue **out))               \
     X(queue_close, (struct ew_cuda_queue *q))                                                      \
     X(queue_wait, (struct ew_cuda_queue *q)) /* until it is idle; tells errors of launches */      \
@@ -432,7 +439,9 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
     X(cast, (struct ew_cuda_queue *q, int from, const void *x, int to, void *y, int64_t n))        \
     X(resize, (struct ew_cuda_queue *q, const struct ew_cuda_resize *p))                           \
     X(gemm, (struct ew_cuda_queue *q, const struct ew_cuda_gemm *p))                               \
-    X(update, (struct ew_cuda_queue *q, const struct ew_cuda_update *p))
+    X(update, (struct ew_cuda_queue *q, const struct ew_cuda_update *p))                           \
+    X(update_one, (struct ew_cuda_queue *q, int kind, const struct ew_cuda_param *p,               \
+                   const struct ew_cuda_rates *rates)) /* p is the host's */
 /* clang-format on */
 
 struct ew_cuda_api {

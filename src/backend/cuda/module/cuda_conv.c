@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions by cuDNN's calls that are the same in versions 8.6 to 9, channels-last. */
+/* Convolutions by cuDNN's calls that are the same in versions 8.6 to 9, channels-last.  What it has
+ * no algorithm for (in full float32 and deterministic), direct kernels do. */
 #include <cuda_runtime.h>
 #include <cudnn.h>
 #include <string.h>
@@ -222,7 +223,7 @@ int ew_cu_conv(struct ew_cuda_queue *q, const struct ew_cuda_conv *p)
     if (!e && !(can_fuse(p) && fused(q, p, &j, algo) == 0))
         e = plain(q, p, &j, algo);
     job_end(&j);
-    return e;
+    return e == EW_CU_CUDNN + CUDNN_STATUS_NOT_SUPPORTED ? ew_cu_direct(q, p) : e;
 }
 
 /* ---- Gradients ---- */
@@ -263,5 +264,7 @@ int ew_cu_conv_back(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p)
     if (!e)
         e = (p->dx ? run_dgrad : run_wgrad)(q, p, &j, algo);
     job_end(&j);
-    return e;
+    if (e != EW_CU_CUDNN + CUDNN_STATUS_NOT_SUPPORTED)
+        return e;
+    return p->dx ? ew_cu_direct_dx(q, p) : ew_cu_direct_dw(q, p);
 }

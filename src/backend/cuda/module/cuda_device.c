@@ -105,9 +105,9 @@ int ew_cu_copy(struct ew_cuda_queue *q, void *to, const void *from, size_t bytes
     return cudaMemcpyAsync(to, from, bytes, kinds[kind], stream_of(q));
 }
 
-int ew_cu_clear(struct ew_cuda_queue *q, void *p, size_t bytes)
+int ew_cu_fill(struct ew_cuda_queue *q, void *p, int byte, size_t bytes)
 {
-    return cudaMemsetAsync(p, 0, bytes, stream_of(q));
+    return cudaMemsetAsync(p, byte, bytes, stream_of(q));
 }
 
 /* ---- Queues ---- */

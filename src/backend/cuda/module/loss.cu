@@ -93,12 +93,13 @@ extern "C" int ew_cu_softmax_back(ew_cuda_queue *q, const ew_cuda_softmax *p)
 
 /* ---- Cross-entropy ---- */
 
-/* -1: the sample does not count. A label outside [0, classes) gives nan, as no launch can fail. */
+/* -1: the sample does not count.  A label outside [0, classes) becomes `classes` and gives nan: no
+ * launch can fail. */
 __device__ static int64_t label_at(const ew_cuda_loss &p, int64_t i)
 {
     const int64_t l = p.label_bytes == 8 ? static_cast<const int64_t *>(p.labels)[i]
                                          : static_cast<const int *>(p.labels)[i];
-    return l == p.ignore ? -1 : l;
+    return l == p.ignore ? -1 : l < 0 || l >= p.classes ? p.classes : l;
 }
 
 __device__ static float weight_of(const ew_cuda_loss &p, int64_t label)
@@ -146,8 +147,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS) loss_kernel(con
          row += (int64_t)gridDim.x * WARPS) {
         const T *x = static_cast<const T *>(p.x) + row * p.classes;
         const int64_t label = label_at(p, row);
-        const bool counts = label >= 0 && label < p.classes,
-                   wrong = label >= p.classes || label < -1;
+        const bool counts = label >= 0 && label < p.classes, wrong = label >= p.classes;
         float most, loss = 0, targets = 0;
         const float sum = log_sum(x, p.classes, lane, &most);
         for (int k = lane; k < p.classes && counts; k += 32) {
@@ -224,26 +224,70 @@ __device__ static void step_adam(const ew_cuda_rates &r, bool decoupled, const e
     p.w[i] = w - (float)(r.lr / r.bias1) * m / (sqrtf(v * (float)(1 / r.bias2)) + (float)r.eps);
 }
 
-__global__ void __launch_bounds__(THREADS) update_kernel(const ew_cuda_update u)
+/* Elements [first, first + EW_CUDA_UPDATE_CHUNK) of a parameter. */
+__device__ static void update_chunk(int kind, const ew_cuda_param &p, const ew_cuda_rates &r,
+                                    int64_t first)
 {
-    const ew_cuda_rates r = *u.rates;
-    if (r.skip)
-        return;
-    const ew_cuda_param p = u.params[u.chunk_param[blockIdx.x]];
-    const int64_t first = (int64_t)u.chunk_index[blockIdx.x] * EW_CUDA_UPDATE_CHUNK;
     const int64_t end = first + EW_CUDA_UPDATE_CHUNK < p.n ? first + EW_CUDA_UPDATE_CHUNK : p.n;
 #pragma unroll 4
     for (int64_t i = first + threadIdx.x; i < end; i += THREADS) {
         const float g = p.g[i] * r.grad_scale;
-        if (u.kind == EW_CUDA_ADAM || u.kind == EW_CUDA_ADAMW)
-            step_adam(r, u.kind == EW_CUDA_ADAMW, p, i, g);
+        if (kind == EW_CUDA_ADAM || kind == EW_CUDA_ADAMW)
+            step_adam(r, kind == EW_CUDA_ADAMW, p, i, g);
         else
-            step_sgd(r, u.kind == EW_CUDA_NESTEROV, p, i, g);
+            step_sgd(r, kind == EW_CUDA_NESTEROV, p, i, g);
         if (p.copy && p.copy_type == EW_CUDA_F16)
             static_cast<__half *>(p.copy)[i] = from_float<__half>(p.w[i]);
         else if (p.copy)
             static_cast<bf16 *>(p.copy)[i] = from_float<bf16>(p.w[i]);
     }
+}
+
+__global__ void __launch_bounds__(THREADS) update_kernel(const ew_cuda_update u)
+{
+    const ew_cuda_rates r = *u.rates;
+    if (!r.skip)
+        update_chunk(u.kind, u.params[u.chunk_param[blockIdx.x]], r,
+                     (int64_t)u.chunk_index[blockIdx.x] * EW_CUDA_UPDATE_CHUNK);
+}
+
+__global__ void __launch_bounds__(THREADS)
+    update_one_kernel(int kind, const ew_cuda_param p, const ew_cuda_rates *rates)
+{
+    const ew_cuda_rates r = *rates;
+    if (!r.skip)
+        update_chunk(kind, p, r, (int64_t)blockIdx.x * EW_CUDA_UPDATE_CHUNK);
+}
+
+extern "C" int ew_cu_update_one(ew_cuda_queue *q, int kind, const ew_cuda_param *p,
+                                const ew_cuda_rates *rates)
+{
+    const int64_t blocks = (p->n + EW_CUDA_UPDATE_CHUNK - 1) / EW_CUDA_UPDATE_CHUNK;
+    if (blocks > 0)
+        update_one_kernel<<<(unsigned)blocks, THREADS, 0, stream_of(q)>>>(kind, *p, rates);
+    return cudaGetLastError();
+}
+
+__global__ void set_rates_kernel(ew_cuda_rates *to, const ew_cuda_rates v)
+{
+    *to = v;
+}
+
+extern "C" int ew_cu_set_rates(ew_cuda_queue *q, ew_cuda_rates *p, const ew_cuda_rates *v)
+{
+    set_rates_kernel<<<1, 1, 0, stream_of(q)>>>(p, *v);
+    return cudaGetLastError();
+}
+
+__global__ void set_float_kernel(float *to, float v)
+{
+    *to = v;
+}
+
+extern "C" int ew_cu_set_float(ew_cuda_queue *q, float *p, float v)
+{
+    set_float_kernel<<<1, 1, 0, stream_of(q)>>>(p, v);
+    return cudaGetLastError();
 }
 
 extern "C" int ew_cu_update(ew_cuda_queue *q, const ew_cuda_update *p)

@@ -192,9 +192,26 @@ extern "C" int ew_cu_epilogue(ew_cuda_queue *q, const ew_cuda_epilogue *p)
 
 /* ---- Derivatives ---- */
 
+/* The derivative by what the activation made. */
+__device__ static float slope_of_output(const ew_cuda_act &a, float y)
+{
+    switch (a.kind) {
+    case EW_CUDA_ACT_HARD_SIGMOID:
+        return y > 0 && y < 1 ? a.lo : 0;
+    case EW_CUDA_ACT_SIGMOID:
+        return y * (1 - y);
+    case EW_CUDA_ACT_TANH:
+        return 1 - y * y;
+    }
+    return act_slope(a, y); /* relu, clip, leaky relu: the same */
+}
+
 template <int V, typename T>
 __global__ void __launch_bounds__(THREADS) act_back_kernel(const ew_cuda_act_back p)
 {
+    ew_cuda_act act = p.act;
+    act.lo = p.lo ? *p.lo : act.lo;
+    act.hi = p.hi ? *p.hi : act.hi;
     const T *x = static_cast<const T *>(p.x), *dy = static_cast<const T *>(p.dy);
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < p.n / V;
          k += (int64_t)gridDim.x * THREADS) {
@@ -203,7 +220,7 @@ __global__ void __launch_bounds__(THREADS) act_back_kernel(const ew_cuda_act_bac
         load<V>(dy + k * V, g);
 #pragma unroll
         for (int i = 0; i < V; i++)
-            g[i] *= act_slope(p.act, v[i]);
+            g[i] *= p.by_output ? slope_of_output(act, v[i]) : act_slope(act, v[i]);
         put<V>(static_cast<T *>(p.dx) + k * V, g, p.add);
     }
 }
@@ -228,6 +245,15 @@ extern "C" int ew_cu_act_back(ew_cuda_queue *q, const ew_cuda_act_back *p)
 
 /* ---- Dropout: base/rng.h's Philox4x32-10 ---- */
 
+/* splitmix64 */
+__device__ static uint64_t mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
 __device__ static uint4 philox(uint64_t seed, uint64_t index)
 {
     uint4 b = make_uint4((unsigned)index, (unsigned)(index >> 32), 0, 0);
@@ -247,7 +273,7 @@ __global__ void __launch_bounds__(THREADS) dropout_kernel(const ew_cuda_dropout 
 {
     const T *x = static_cast<const T *>(p.x);
     T *y = static_cast<T *>(p.y);
-    const uint64_t seed = *p.seed;
+    const uint64_t seed = mix(*p.key ^ (uint64_t)p.node);
     const float keep = (float)(1 / (1 - p.ratio));
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < (p.n + 3) / 4;
          k += (int64_t)gridDim.x * THREADS) {

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A CUDA device as a backend: opening it, its memory, and programs, which are captured into graphs
+ * of launches.  Which kernels there are is cuda_offer.c's. */
+#include "backend/cuda/cuda_backend.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "cuda_id.h"
+#include "op/optimizer.h"
+
+#define WORKSPACE    ((size_t)256 << 20) /* of cuDNN and cuBLASLt, at most */
+#define SLOTS        4
+#define SLOT_BYTES   ((size_t)4 << 20)
+#define DEVICE_CHARS 64
+
+/* Pinned memory through which writes and reads go. */
+struct slot {
+    void *host, *event;
+};
+
+struct own {
+    struct ew_cuda cuda;
+    struct slot slots[SLOTS];
+    int next; /* slot */
+    char name[128], target[32], device[DEVICE_CHARS];
+};
+
+#define TRY(be, call) EW_TRY(ew_cuda_check((be)->cu, (be)->cu->call, #call))
+
+/* ---- The device ---- */
+
+static void describe(const struct ew_cuda_device *d, struct ew_device_found *out)
+{
+    snprintf(out->name, sizeof(out->name), "%s", d->name);
+    snprintf(out->target, sizeof(out->target), "cuda sm_%d%d", d->major, d->minor);
+    snprintf(out->kernels, sizeof(out->kernels), "%s", EW_CUDA_ID);
+    out->memory_bytes = d->memory;
+}
+
+static bool find(int i, struct ew_device_found *out)
+{
+    const struct ew_cuda_api *cu;
+    struct ew_cuda_device d;
+    int n = 0;
+    if (ew_cuda_open(&cu) != EW_OK) {
+        snprintf(out->why, sizeof(out->why), "%s", ew_error_message());
+        return i == 0;
+    }
+    if (cu->device_count(&n) || i >= n || cu->device_info(i, &d))
+        return false;
+    snprintf(out->device, sizeof(out->device), "cuda:%d", i);
+    describe(&d, out);
+    return true;
+}
+
+static void close_cuda(struct ew_backend *be)
+{
+    struct own *o = (struct own *)be;
+    const struct ew_cuda_api *cu = o->cuda.cu;
+    for (int i = 0; i < SLOTS; i++) {
+        cu->release_host(o->slots[i].host);
+        cu->event_free(o->slots[i].event);
+    }
+    cu->release(o->cuda.rates);
+    cu->queue_close(o->cuda.q);
+    free(o);
+}
+
+/* "0", "0,tf32", "tf32", "" */
+static ew_err read_arguments(const char *text, int *device, int *math)
+{
+    static const char *const names[] = {"fp32", "tf32"};
+    char part[32];
+    while (*text) {
+        const size_t n = strcspn(text, ",:");
+        snprintf(part, sizeof(part), "%.*s", (int)n, text);
+        char *end;
+        const long number = strtol(part, &end, 10);
+        if (n && !*end && number >= 0 && number < 1024)
+            *device = (int)number;
+        else if (strcmp(part, names[0]) == 0 || strcmp(part, names[1]) == 0)
+            *math = strcmp(part, names[1]) == 0 ? EW_CUDA_MATH_TF32 : EW_CUDA_MATH_FP32;
+        else
+            return ew_fail(EW_ERR_USAGE, "%s is neither a number of a card nor fp32 or tf32", part);
+        text += n + (text[n] != 0);
+    }
+    return EW_OK;
+}
+
+static ew_err start(struct own *o, int device)
+{
+    struct ew_cuda *be = &o->cuda;
+    struct ew_cuda_device d;
+    int n = 0;
+    TRY(be, device_count(&n));
+    EW_CHECK(device < n, EW_ERR_UNSUPPORTED, "there are %d CUDA devices", n);
+    TRY(be, device_info(device, &d));
+    TRY(be, device_use(device));
+    const size_t room = d.memory / 32 < WORKSPACE ? d.memory / 32 : WORKSPACE;
+    TRY(be, queue_open(1, room, &be->q));
+    TRY(be, alloc(sizeof(*be->rates), (void **)&be->rates));
+    for (int i = 0; i < SLOTS; i++) {
+        TRY(be, alloc_host(SLOT_BYTES, &o->slots[i].host));
+        TRY(be, event_new(0, &o->slots[i].event));
+    }
+    struct ew_device_found found;
+    describe(&d, &found);
+    snprintf(o->name, sizeof(o->name), "%s", found.name);
+    snprintf(o->target, sizeof(o->target), "%.24s%s", found.target,
+             be->math == EW_CUDA_MATH_TF32 ? " tf32" : "");
+    snprintf(o->device, sizeof(o->device), "cuda:%d%s", device,
+             be->math == EW_CUDA_MATH_TF32 ? ",tf32" : "");
+    be->base.info = (struct ew_device_info){.backend = "cuda",
+                                            .device = o->device,
+                                            .name = o->name,
+                                            .target = o->target,
+                                            .kernels = EW_CUDA_ID,
+                                            .threads = 1,
+                                            .memory_bytes = d.memory,
+                                            .fused = EW_FUSED_NORM_ACT | EW_FUSED_CONV_RELU |
+                                                     EW_FUSED_SINK_ACT};
+    ew_backend_identify(&be->base);
+    return EW_OK;
+}
+
+static ew_err open_cuda(const char *arguments, const struct ew_backend_opts *opts,
+                        struct ew_backend **out)
+{
+    const struct ew_cuda_api *cu;
+    int device = 0, math = EW_CUDA_MATH_FP32;
+    EW_TRY(read_arguments(arguments, &device, &math));
+    EW_TRY(ew_cuda_open(&cu));
+    struct own *o = calloc(1, sizeof(*o));
+    EW_CHECK(o, EW_ERR_MEMORY, "no memory for a backend");
+    o->cuda.base.type = &ew_cuda_type;
+    o->cuda.cu = cu;
+    o->cuda.math = math;
+    const ew_err e = start(o, device);
+    if (e != EW_OK) {
+        close_cuda(&o->cuda.base);
+        return e;
+    }
+    *out = &o->cuda.base;
+    return EW_OK;
+}
+
+/* ---- Memory ---- */
+
+struct block {
+    struct ew_memory base;
+    char *data;
+};
+
+static struct own *own_of(struct ew_memory *m)
+{
+    return (struct own *)m->be;
+}
+
+static ew_err alloc(struct ew_backend *be, size_t bytes, struct ew_memory **out)
+{
+    const struct ew_cuda_api *cu = ew_cuda(be)->cu;
+    struct block *b = calloc(1, sizeof(*b));
+    EW_CHECK(b, EW_ERR_MEMORY, "no memory for a block");
+    void *data = NULL;
+    const int status = cu->alloc(bytes, &data);
+    if (status) {
+        size_t room = 0, total = 0;
+        free(b);
+        cu->device_memory(&room, &total);
+        return ew_fail(EW_ERR_MEMORY, "%s: %zu MB are needed, %zu of %zu MB are free (%s)",
+                       be->info.device, bytes >> 20, room >> 20, total >> 20,
+                       cu->error_text(status));
+    }
+    *b = (struct block){.base = {be, bytes}, .data = data};
+    *out = &b->base;
+    return EW_OK;
+}
+
+static void release(struct ew_memory *m)
+{
+    ew_cuda(m->be)->cu->release(((struct block *)m)->data);
+    free(m);
+}
+
+/* The next slot, when what it was used for last is over. */
+static ew_err take_slot(struct own *o, struct slot **out)
+{
+    *out = &o->slots[o->next];
+    o->next = (o->next + 1) % SLOTS;
+    return ew_cuda_check(o->cuda.cu, o->cuda.cu->event_wait((*out)->event), "event_wait");
+}
+
+static ew_err put(struct ew_memory *m, size_t offset, const void *from, size_t bytes)
+{
+    struct own *o = own_of(m);
+    struct ew_cuda *be = &o->cuda;
+    char *to = ((struct block *)m)->data + offset;
+    for (size_t at = 0; at < bytes; at += SLOT_BYTES) {
+        const size_t n = bytes - at < SLOT_BYTES ? bytes - at : SLOT_BYTES;
+        struct slot *s;
+        EW_TRY(take_slot(o, &s));
+        memcpy(s->host, (const char *)from + at, n);
+        TRY(be, copy(be->q, to + at, s->host, n, EW_CUDA_TO_DEVICE));
+        TRY(be, event_record(be->q, s->event));
+    }
+    return EW_OK;
+}
+
+static ew_err get(struct ew_memory *m, size_t offset, void *to, size_t bytes)
+{
+    struct own *o = own_of(m);
+    struct ew_cuda *be = &o->cuda;
+    const char *from = ((struct block *)m)->data + offset;
+    for (size_t at = 0; at < bytes; at += SLOT_BYTES) {
+        const size_t n = bytes - at < SLOT_BYTES ? bytes - at : SLOT_BYTES;
+        struct slot *s;
+        EW_TRY(take_slot(o, &s));
+        TRY(be, copy(be->q, s->host, from + at, n, EW_CUDA_TO_HOST));
+        TRY(be, queue_wait(be->q));
+        memcpy((char *)to + at, s->host, n);
+    }
+    return EW_OK;
+}
+
+static ew_err fill(struct ew_memory *m, size_t offset, int byte, size_t bytes)
+{
+    struct ew_cuda *be = &own_of(m)->cuda;
+    return ew_cuda_check(
+        be->cu, be->cu->fill(be->q, ((struct block *)m)->data + offset, byte, bytes), "fill");
+}
+
+static void *map(struct ew_memory *m)
+{
+    return NULL;
+}
+
+static void *address(struct ew_memory *m, size_t offset)
+{
+    return ((struct block *)m)->data + offset;
+}
+
+/* ---- Programs ---- */
+
+/* The first run starts each kernel by itself: libraries load their own then, and kernels read what
+ * they need of constants.  The second is captured, and all others repeat that. */
+struct list {
+    struct ew_program base;
+    bool warm;
+    void *graph;
+    int n;
+    struct ew_command commands[];
+};
+
+static ew_err load(struct ew_backend *be, const struct ew_command *commands, int n,
+                   struct ew_program **out)
+{
+    struct list *l = malloc(sizeof(*l) + (size_t)n * sizeof(*commands));
+    EW_CHECK(l, EW_ERR_MEMORY, "no memory for %d steps", n);
+    *l = (struct list){.base.be = be, .n = n};
+    memcpy(l->commands, commands, (size_t)n * sizeof(*commands));
+    *out = &l->base;
+    return EW_OK;
+}
+
+static void unload(struct ew_program *p)
+{
+    struct list *l = (struct list *)p;
+    ew_cuda(p->be)->cu->graph_free(l->graph);
+    free(l);
+}
+
+static ew_err start_one(struct ew_cuda *be, const struct ew_command *c)
+{
+    be->node = c->node;
+    return ew_fail_in(c->kernel->run(c->call), "node %s", c->call->name);
+}
+
+static ew_err start_all(struct ew_cuda *be, const struct list *l)
+{
+    for (int k = 0; k < l->n; k++)
+        EW_TRY(start_one(be, &l->commands[k]));
+    return EW_OK;
+}
+
+static ew_err capture(struct ew_cuda *be, struct list *l)
+{
+    void *graph = NULL;
+    TRY(be, capture_begin(be->q));
+    const ew_err e = start_all(be, l);
+    const int status = be->cu->capture_end(be->q, &graph);
+    EW_TRY(e);
+    EW_TRY(ew_cuda_check(be->cu, status, "capture_end"));
+    l->graph = graph;
+    return EW_OK;
+}
+
+/* Every command by itself, between two events each. */
+static ew_err run_timed(struct ew_cuda *be, const struct list *l, int64_t *ns)
+{
+    void **events = calloc((size_t)l->n + 1, sizeof(*events));
+    EW_CHECK(events, EW_ERR_MEMORY, "no memory for %d events", l->n);
+    int status = 0;
+    ew_err e = EW_OK;
+    for (int k = 0; k <= l->n && !status; k++)
+        status = be->cu->event_new(1, &events[k]);
+    for (int k = 0; k <= l->n && !status && e == EW_OK; k++) {
+        status = be->cu->event_record(be->q, events[k]);
+        e = k < l->n && !status ? start_one(be, &l->commands[k]) : EW_OK;
+    }
+    status = status ? status : be->cu->queue_wait(be->q);
+    for (int k = 0; k < l->n && !status && e == EW_OK; k++) {
+        float ms = 0;
+        status = be->cu->event_ms(events[k], events[k + 1], &ms);
+        ns[k] = (int64_t)(ms * 1e6f);
+    }
+    for (int k = 0; k <= l->n; k++)
+        be->cu->event_free(events[k]);
+    free(events);
+    return e != EW_OK ? e : ew_cuda_check(be->cu, status, "timing");
+}
+
+static struct ew_cuda_rates rates_of(const struct ew_run_params *params)
+{
+    const struct ew_optimizer *o = params->optimizer;
+    struct ew_cuda_rates r = {.grad_scale = 1, .key = params->key};
+    if (!o)
+        return r;
+    const double t = (double)(o->step + 1);
+    r.lr = o->lr;
+    r.momentum = o->momentum;
+    r.weight_decay = o->weight_decay;
+    r.beta1 = o->beta1;
+    r.beta2 = o->beta2;
+    r.eps = o->eps;
+    r.bias1 = 1 - pow(o->beta1, t);
+    r.bias2 = 1 - pow(o->beta2, t);
+    return r;
+}
+
+static ew_err run(struct ew_program *p, const struct ew_run_params *params, int64_t *ns)
+{
+    struct list *l = (struct list *)p;
+    struct ew_cuda *be = &((struct own *)p->be)->cuda;
+    const struct ew_cuda_rates rates = rates_of(params);
+    TRY(be, set_rates(be->q, be->rates, &rates));
+    if (ns)
+        return run_timed(be, l, ns);
+    if (!l->warm) {
+        l->warm = true;
+        return start_all(be, l);
+    }
+    if (!l->graph)
+        EW_TRY(capture(be, l));
+    return ew_cuda_check(be->cu, be->cu->graph_launch(be->q, l->graph), "graph_launch");
+}
+
+static ew_err sync(struct ew_backend *be)
+{
+    return ew_cuda_check(ew_cuda(be)->cu, ew_cuda(be)->cu->queue_wait(ew_cuda(be)->q), "run");
+}
+
+const struct ew_backend_type ew_cuda_type = {.name = "cuda",
+                                             .help = "NVIDIA GPUs",
+                                             .find = find,
+                                             .open = open_cuda,
+                                             .close = close_cuda,
+                                             .alloc = alloc,
+                                             .free = release,
+                                             .write = put,
+                                             .read = get,
+                                             .fill = fill,
+                                             .map = map,
+                                             .address = address,
+                                             .offer = ew_cuda_offer_all,
+                                             .task = ew_cuda_task,
+                                             .load = load,
+                                             .unload = unload,
+                                             .run = run,
+                                             .sync = sync};

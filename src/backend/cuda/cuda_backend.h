@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A CUDA device as a backend: what its kernels' files share. */
+#ifndef EW_BACKEND_CUDA_CUDA_BACKEND_H
+#define EW_BACKEND_CUDA_CUDA_BACKEND_H
+
+#include "backend/backend_type.h"
+#include "backend/cuda/cuda_module.h"
+#include "op/epilogue.h"
+#include "op/types.h"
+
+struct ew_cuda {
+    struct ew_backend base;
+    const struct ew_cuda_api *cu;
+    struct ew_cuda_queue *q;
+    int math;                    /* enum ew_cuda_math */
+    int node;                    /* of the command that is being started, for seeds */
+    struct ew_cuda_rates *rates; /* on the device: what a run is given */
+};
+
+static inline const struct ew_cuda *ew_cuda(const struct ew_backend *be)
+{
+    return (const struct ew_cuda *)be;
+}
+
+/* Starts a launcher of the module for a call. */
+#define EW_CUDA_LAUNCH(c, name, args)                                                              \
+    EW_TRY(ew_cuda_check(ew_cuda((c)->be)->cu,                                                     \
+                         ew_cuda((c)->be)->cu->name(ew_cuda((c)->be)->q, args), #name))
+
+/* Families of kernels: up to EW_OFFERS, best first; they return how many. */
+typedef int ew_cuda_offer(const struct ew_kernel_query *query, struct ew_kernel *out);
+ew_cuda_offer ew_cuda_offer_conv, ew_cuda_offer_dense, ew_cuda_offer_norm, ew_cuda_offer_pool,
+    ew_cuda_offer_act, ew_cuda_offer_pair, ew_cuda_offer_move, ew_cuda_offer_view,
+    ew_cuda_offer_loss, ew_cuda_offer_softmax, ew_cuda_offer_dropout;
+
+/* All kernels for a query, and for what plans need beside operators. */
+int ew_cuda_offer_all(const struct ew_kernel_query *query, struct ew_kernel *out);
+bool ew_cuda_task(const struct ew_backend *be, enum ew_task task, const struct ew_optimizer *o,
+                  struct ew_kernel *out);
+
+/* ---- For kernels' files ---- */
+
+/* All tensors of the call that are there are float32, but for the inputs of `others`. */
+bool ew_cuda_is_f32(const struct ew_call *c, unsigned others);
+
+/* True where din[i] is to be added to. */
+static inline int ew_cuda_adds(const struct ew_call *c, int i)
+{
+    return !(c->fresh >> i & 1);
+}
+
+static inline struct ew_cuda_act ew_cuda_act_of(const struct ew_epilogue_attr *e)
+{
+    return (struct ew_cuda_act){e->act, (float)e->lo, (float)e->hi};
+}
+
+static inline void *ew_cuda_data(const struct ew_tensor *t)
+{
+    return t ? t->data : NULL;
+}
+
+/* One offer. */
+static inline int ew_cuda_one(struct ew_kernel *out, const char *name,
+                              ew_err (*run)(const struct ew_call *c), size_t scratch)
+{
+    *out = (struct ew_kernel){.name = name, .run = run, .scratch = scratch, .fresh = true};
+    return 1;
+}
+
+/* to (+)= the sum of from [rows, cols] over its rows, times `scale`. */
+ew_err ew_cuda_sum_rows(const struct ew_call *c, const struct ew_cuda_reduce *r);
+
+extern const struct ew_backend_type ew_cuda_type;
+
+#endif

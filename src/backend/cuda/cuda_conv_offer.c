@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions and dense layers on CUDA devices: which launcher, with what. */
+#include "backend/cuda/cuda_backend.h"
+#include "op/conv.h"
+#include "op/math_attr.h"
+#include "op/product.h"
+
+enum { X, W, B, ADD };
+
+#define SMALL_MACS  (4 << 20) /* convolutions below it, of few filters, are not the library's */
+#define SMALL_BYTES (48 * 1024)
+
+/* The geometry as launchers take it; false: not two-dimensional, or larger than their numbers. */
+static bool window_of(const struct ew_call *c, struct ew_cuda_window *g)
+{
+    struct ew_conv_sizes s;
+    if (ew_conv_resolve(c, &s) != EW_OK || s.w.in[0] != 1 || s.w.kernel[0] != 1 || s.w.pad[0] ||
+        s.w.out[0] != 1)
+        return false;
+    *g = (struct ew_cuda_window){.n = (int)s.w.batch,
+                                 .h = (int)s.w.in[1],
+                                 .w = (int)s.w.in[2],
+                                 .c = (int)s.w.channels,
+                                 .oh = (int)s.w.out[1],
+                                 .ow = (int)s.w.out[2],
+                                 .k = (int)s.filters,
+                                 .kh = (int)s.w.kernel[1],
+                                 .kw = (int)s.w.kernel[2],
+                                 .sh = (int)s.w.stride[1],
+                                 .sw = (int)s.w.stride[2],
+                                 .ph = (int)s.w.pad[1],
+                                 .pw = (int)s.w.pad[2],
+                                 .dh = (int)s.w.dilation[1],
+                                 .dw = (int)s.w.dilation[2],
+                                 .groups = (int)s.groups};
+    return ew_tensor_count(c->in[X]) > 0 && ew_tensor_count(c->in[X]) < INT32_MAX;
+}
+
+static bool is_pointwise(const struct ew_cuda_window *g)
+{
+    return g->kh == 1 && g->kw == 1 && g->sh == 1 && g->sw == 1 && g->ph == 0 && g->pw == 0 &&
+           g->groups == 1 && g->oh == g->h && g->ow == g->w;
+}
+
+static bool is_depthwise(const struct ew_cuda_window *g)
+{
+    return g->groups == g->c && g->k == g->c && g->c > 1 &&
+           (size_t)g->kh * (size_t)g->kw * 128 * sizeof(float) <= SMALL_BYTES;
+}
+
+/* cuDNN pads both ends alike. */
+static bool is_even(const struct ew_cuda_window *g)
+{
+    const int kh = (g->kh - 1) * g->dh + 1, kw = (g->kw - 1) * g->dw + 1;
+    return (g->h + 2 * g->ph - kh) / g->sh + 1 == g->oh &&
+           (g->w + 2 * g->pw - kw) / g->sw + 1 == g->ow;
+}
+
+static bool is_small(const struct ew_cuda_window *g)
+{
+    const int64_t depth = (int64_t)g->kh * g->kw * (g->c / g->groups);
+    return (int64_t)g->n * g->oh * g->ow * g->k * depth < SMALL_MACS && g->k <= 16 &&
+           depth * g->k * (int64_t)sizeof(float) <= SMALL_BYTES;
+}
+
+/* ---- Forward ---- */
+
+static struct ew_cuda_conv forward_of(const struct ew_call *c)
+{
+    const struct ew_conv_attr *a = c->attr;
+    struct ew_cuda_conv p = {.math = ew_cuda(c->be)->math,
+                             .act = ew_cuda_act_of(&a->end),
+                             .add_after = a->end.add_after,
+                             .x = c->in[X]->data,
+                             .w = c->in[W]->data,
+                             .bias = ew_cuda_data(ew_call_in(c, B)),
+                             .residual = ew_cuda_data(ew_call_in(c, ADD)),
+                             .y = c->out[0]->data,
+                             .algo = -1};
+    window_of(c, &p.g);
+    return p;
+}
+
+static ew_err run_library(const struct ew_call *c)
+{
+    const struct ew_cuda_conv p = forward_of(c);
+    EW_CUDA_LAUNCH(c, conv, &p);
+    return EW_OK;
+}
+
+static ew_err run_direct(const struct ew_call *c)
+{
+    const struct ew_cuda_conv p = forward_of(c);
+    EW_CUDA_LAUNCH(c, direct, &p);
+    return EW_OK;
+}
+
+static ew_err run_depthwise(const struct ew_call *c)
+{
+    const struct ew_cuda_conv p = forward_of(c);
+    EW_CUDA_LAUNCH(c, depthwise, &p);
+    return EW_OK;
+}
+
+/* [pixels, c] times [k, c] transposed. */
+static ew_err run_pointwise(const struct ew_call *c)
+{
+    const struct ew_cuda_conv p = forward_of(c);
+    const int64_t pixels = (int64_t)p.g.n * p.g.h * p.g.w;
+    const bool late = p.residual && p.add_after;
+    const struct ew_cuda_gemm g = {.math = p.math,
+                                   .trans_b = 1,
+                                   .m = pixels,
+                                   .n = p.g.k,
+                                   .k = p.g.c,
+                                   .alpha = 1,
+                                   .act = p.act,
+                                   .a = p.x,
+                                   .b = p.w,
+                                   .residual = late ? NULL : p.residual,
+                                   .bias = p.bias,
+                                   .y = p.y};
+    EW_CUDA_LAUNCH(c, gemm, &g);
+    if (!late)
+        return EW_OK;
+    const struct ew_cuda_epilogue e = {
+        .rows = pixels, .cols = p.g.k, .residual = p.residual, .y = p.y};
+    EW_CUDA_LAUNCH(c, epilogue, &e);
+    return EW_OK;
+}
+
+/* ---- Backward ---- */
+
+/* Bytes: the gradient before the activation, then scratch of the launchers. */
+static size_t mask_bytes(const struct ew_call *c)
+{
+    const struct ew_conv_attr *a = c->attr;
+    return a->end.act == EW_ACT_NONE ? 0 : ew_align_up(ew_tensor_bytes(c->out[0]));
+}
+
+static size_t back_scratch(const struct ew_call *c, const struct ew_cuda_window *g)
+{
+    const int64_t pixels = (int64_t)g->n * g->oh * g->ow;
+    const size_t bias = ew_cuda_reduce_scratch(1, pixels, g->k, 1);
+    const size_t taps =
+        is_depthwise(g) ? ew_cuda_reduce_scratch(1, pixels, g->c, g->kh * g->kw) : 0;
+    return mask_bytes(c) + (bias > taps ? bias : taps);
+}
+
+/* dy before the activation, which only relu can be: its output tells its derivative. */
+static ew_err unmask(const struct ew_call *c, const void **dy)
+{
+    const struct ew_conv_attr *a = c->attr;
+    *dy = c->dout[0]->data;
+    if (a->end.act == EW_ACT_NONE)
+        return EW_OK;
+    const struct ew_cuda_act_back p = {.act = ew_cuda_act_of(&a->end),
+                                       .by_output = 1,
+                                       .n = ew_tensor_count(c->out[0]),
+                                       .x = c->out[0]->data,
+                                       .dy = c->dout[0]->data,
+                                       .dx = c->scratch};
+    EW_CUDA_LAUNCH(c, act_back, &p);
+    *dy = c->scratch;
+    return EW_OK;
+}
+
+static ew_err back_bias(const struct ew_call *c, const struct ew_cuda_window *g, const void *dy)
+{
+    if (c->n_in <= B || !c->din[B])
+        return EW_OK;
+    const struct ew_cuda_reduce r = {.out_f32 = 1,
+                                     .add = ew_cuda_adds(c, B),
+                                     .outer = 1,
+                                     .mid = (int64_t)g->n * g->oh * g->ow,
+                                     .inner = g->k,
+                                     .scale = 1,
+                                     .a = dy,
+                                     .out = c->din[B]->data,
+                                     .scratch = (float *)((char *)c->scratch + mask_bytes(c))};
+    return ew_cuda_sum_rows(c, &r);
+}
+
+typedef int launcher(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p);
+
+static ew_err run_back(const struct ew_call *c, launcher *dgrad, launcher *wgrad)
+{
+    const struct ew_cuda *be = ew_cuda(c->be);
+    struct ew_cuda_conv_back p = {.math = be->math,
+                                  .x = c->in[X]->data,
+                                  .w = c->in[W]->data,
+                                  .scratch = (float *)((char *)c->scratch + mask_bytes(c)),
+                                  .algo = -1};
+    window_of(c, &p.g);
+    EW_TRY(unmask(c, &p.dy));
+    if (c->din[W]) {
+        p.dw = c->din[W]->data;
+        p.add = ew_cuda_adds(c, W);
+        EW_TRY(ew_cuda_check(be->cu, wgrad(be->q, &p), "conv wgrad"));
+        p.dw = NULL;
+    }
+    EW_TRY(back_bias(c, &p.g, p.dy));
+    if (c->din[X]) {
+        p.dx = c->din[X]->data;
+        p.add = ew_cuda_adds(c, X);
+        EW_TRY(ew_cuda_check(be->cu, dgrad(be->q, &p), "conv dgrad"));
+    }
+    return EW_OK;
+}
+
+static ew_err back_library(const struct ew_call *c)
+{
+    const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
+    return run_back(c, cu->conv_back, cu->conv_back);
+}
+
+static ew_err back_direct(const struct ew_call *c)
+{
+    const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
+    return run_back(c, cu->direct_dx, cu->direct_dw);
+}
+
+static ew_err back_depthwise(const struct ew_call *c)
+{
+    const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
+    return run_back(c, cu->depthwise_dx, cu->depthwise_dw);
+}
+
+/* dx = dy W, dW = dy' x. */
+static ew_err back_pointwise(const struct ew_call *c)
+{
+    struct ew_cuda_window g;
+    const void *dy;
+    window_of(c, &g);
+    const int64_t pixels = (int64_t)g.n * g.h * g.w;
+    EW_TRY(unmask(c, &dy));
+    if (c->din[W]) {
+        const struct ew_cuda_gemm p = {.math = ew_cuda(c->be)->math,
+                                       .trans_a = 1,
+                                       .m = g.k,
+                                       .n = g.c,
+                                       .k = pixels,
+                                       .alpha = 1,
+                                       .beta = ew_cuda_adds(c, W) ? 1 : 0,
+                                       .a = dy,
+                                       .b = c->in[X]->data,
+                                       .y = c->din[W]->data};
+        EW_CUDA_LAUNCH(c, gemm, &p);
+    }
+    EW_TRY(back_bias(c, &g, dy));
+    if (c->din[X]) {
+        const struct ew_cuda_gemm p = {.math = ew_cuda(c->be)->math,
+                                       .m = pixels,
+                                       .n = g.c,
+                                       .k = g.k,
+                                       .alpha = 1,
+                                       .beta = ew_cuda_adds(c, X) ? 1 : 0,
+                                       .a = dy,
+                                       .b = c->in[W]->data,
+                                       .y = c->din[X]->data};
+        EW_CUDA_LAUNCH(c, gemm, &p);
+    }
+    return EW_OK;
+}
+
+static bool can_train(const struct ew_call *c)
+{
+    const struct ew_conv_attr *a = c->attr;
+    return (a->end.act == EW_ACT_NONE || a->end.act == EW_ACT_RELU) && !ew_call_in(c, ADD);
+}
+
+int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *out)
+{
+    const struct ew_call *c = query->c;
+    const bool back = query->phase == EW_PHASE_BACKWARD;
+    struct ew_cuda_window g;
+    int n = 0;
+    if (!ew_cuda_is_f32(c, 0) || !window_of(c, &g) || (back && !can_train(c)))
+        return 0;
+    const size_t scratch = back ? back_scratch(c, &g) : 0;
+    const bool taps = g.kh == g.kw && (g.kh == 3 || g.kh == 5);
+    if (is_depthwise(&g) && (!back || taps))
+        n += ew_cuda_one(out + n, "depthwise", back ? back_depthwise : run_depthwise, scratch);
+    if (is_pointwise(&g))
+        n += ew_cuda_one(out + n, "conv 1x1 gemm", back ? back_pointwise : run_pointwise, scratch);
+    if (is_small(&g))
+        n += ew_cuda_one(out + n, "conv direct", back ? back_direct : run_direct, scratch);
+    if (is_even(&g))
+        n += ew_cuda_one(out + n, "cudnn", back ? back_library : run_library, scratch);
+    if (n == 0)
+        n += ew_cuda_one(out + n, "conv direct", back ? back_direct : run_direct, scratch);
+    return n;
+}
+
+/* ---- Dense layers ---- */
+
+/* Row-major [m, k] x [k, n], either stored transposed. */
+struct dense {
+    int64_t m, n, k;
+    int trans_a, trans_b;
+    float alpha, beta;
+};
+
+/* gemm, or matmul of two matrices (the first may be a stack of rows). */
+static bool dense_of(const struct ew_call *c, struct dense *d)
+{
+    const struct ew_shape *a = &c->in[0]->shape, *b = &c->in[1]->shape;
+    if (c->op->name[0] == 'm') {
+        if (a->rank < 2 || b->rank != 2)
+            return false;
+        *d = (struct dense){
+            .m = ew_shape_span(a, 0, a->rank - 1), .n = b->dim[1], .k = b->dim[0], .alpha = 1};
+        return d->m > 0 && d->n > 0 && d->k > 0;
+    }
+    const struct ew_gemm_attr *g = c->attr;
+    *d = (struct dense){.m = a->dim[g->trans_a],
+                        .n = b->dim[!g->trans_b],
+                        .k = a->dim[!g->trans_a],
+                        .trans_a = g->trans_a,
+                        .trans_b = g->trans_b,
+                        .alpha = (float)g->alpha,
+                        .beta = (float)g->beta};
+    return d->m > 0 && d->n > 0 && d->k > 0;
+}
+
+/* A bias that is a row of the output, taken as it is. */
+static bool bias_fits(const struct ew_call *c, const struct dense *d)
+{
+    const struct ew_tensor *b = ew_call_in(c, 2);
+    if (!b)
+        return true;
+    const int r = b->shape.rank;
+    return r >= 1 && b->shape.dim[r - 1] == d->n && ew_tensor_count(b) == d->n && d->beta >= 1 &&
+           d->beta <= 1;
+}
+
+static ew_err run_dense(const struct ew_call *c)
+{
+    struct dense d;
+    dense_of(c, &d);
+    const struct ew_cuda_gemm p = {.math = ew_cuda(c->be)->math,
+                                   .trans_a = d.trans_a,
+                                   .trans_b = d.trans_b,
+                                   .m = d.m,
+                                   .n = d.n,
+                                   .k = d.k,
+                                   .alpha = d.alpha,
+                                   .a = c->in[0]->data,
+                                   .b = c->in[1]->data,
+                                   .bias = ew_cuda_data(ew_call_in(c, 2)),
+                                   .y = c->out[0]->data};
+    EW_CUDA_LAUNCH(c, gemm, &p);
+    return EW_OK;
+}
+
+/* dA = dY B' (transposed: B dY'), dB = A' dY (transposed: dY' A). */
+static ew_err back_dense(const struct ew_call *c)
+{
+    struct dense d;
+    dense_of(c, &d);
+    void *const dy = c->dout[0]->data, *const a = c->in[0]->data, *const b = c->in[1]->data;
+    struct ew_cuda_gemm p = {.math = ew_cuda(c->be)->math, .alpha = d.alpha};
+    if (c->din[1]) {
+        p.m = d.trans_b ? d.n : d.k;
+        p.n = d.trans_b ? d.k : d.n;
+        p.k = d.m;
+        p.a = d.trans_b ? dy : a;
+        p.b = d.trans_b ? a : dy;
+        p.trans_a = d.trans_b ? 1 : !d.trans_a;
+        p.trans_b = d.trans_b ? d.trans_a : 0;
+        p.beta = ew_cuda_adds(c, 1) ? 1 : 0;
+        p.y = c->din[1]->data;
+        EW_CUDA_LAUNCH(c, gemm, &p);
+    }
+    if (c->n_in > 2 && c->din[2]) {
+        const struct ew_cuda_reduce r = {.out_f32 = 1,
+                                         .add = ew_cuda_adds(c, 2),
+                                         .outer = 1,
+                                         .mid = d.m,
+                                         .inner = d.n,
+                                         .scale = 1,
+                                         .a = dy,
+                                         .out = c->din[2]->data,
+                                         .scratch = c->scratch};
+        EW_TRY(ew_cuda_sum_rows(c, &r));
+    }
+    if (c->din[0]) {
+        p.m = d.trans_a ? d.k : d.m;
+        p.n = d.trans_a ? d.m : d.k;
+        p.k = d.n;
+        p.a = d.trans_a ? b : dy;
+        p.b = d.trans_a ? dy : b;
+        p.trans_a = d.trans_a ? d.trans_b : 0;
+        p.trans_b = d.trans_a ? 1 : !d.trans_b;
+        p.beta = ew_cuda_adds(c, 0) ? 1 : 0;
+        p.y = c->din[0]->data;
+        EW_CUDA_LAUNCH(c, gemm, &p);
+    }
+    return EW_OK;
+}
+
+int ew_cuda_offer_dense(const struct ew_kernel_query *query, struct ew_kernel *out)
+{
+    const struct ew_call *c = query->c;
+    struct dense d;
+    if (!ew_cuda_is_f32(c, 0) || !dense_of(c, &d) || !bias_fits(c, &d))
+        return 0;
+    return query->phase == EW_PHASE_FORWARD
+               ? ew_cuda_one(out, "gemm", run_dense, 0)
+               : ew_cuda_one(out, "gemm", back_dense, ew_cuda_reduce_scratch(1, d.m, d.n, 1));
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel choice on CUDA devices: families by operator, and what plans need beside operators. */
+#include <string.h>
+
+#include "backend/cuda/cuda_backend.h"
+#include "base/mem.h"
+#include "op/optimizer.h"
+
+static const struct {
+    const char *op;
+    ew_cuda_offer *offer;
+} families[] = {
+    {"conv", ew_cuda_offer_conv},
+    {"gemm", ew_cuda_offer_dense},
+    {"matmul", ew_cuda_offer_dense},
+    {"batch_norm", ew_cuda_offer_norm},
+    {"max_pool", ew_cuda_offer_pool},
+    {"average_pool", ew_cuda_offer_pool},
+    {"global_average_pool", ew_cuda_offer_pool},
+    {"adaptive_avg_pool", ew_cuda_offer_pool},
+    {"relu", ew_cuda_offer_act},
+    {"clip", ew_cuda_offer_act},
+    {"leaky_relu", ew_cuda_offer_act},
+    {"hard_swish", ew_cuda_offer_act},
+    {"hard_sigmoid", ew_cuda_offer_act},
+    {"silu", ew_cuda_offer_act},
+    {"sigmoid", ew_cuda_offer_act},
+    {"tanh", ew_cuda_offer_act},
+    {"neg", ew_cuda_offer_act},
+    {"abs", ew_cuda_offer_act},
+    {"exp", ew_cuda_offer_act},
+    {"log", ew_cuda_offer_act},
+    {"sqrt", ew_cuda_offer_act},
+    {"reciprocal", ew_cuda_offer_act},
+    {"erf", ew_cuda_offer_act},
+    {"softplus", ew_cuda_offer_act},
+    {"elu", ew_cuda_offer_act},
+    {"mish", ew_cuda_offer_act},
+    {"floor", ew_cuda_offer_act},
+    {"ceil", ew_cuda_offer_act},
+    {"add", ew_cuda_offer_pair},
+    {"sub", ew_cuda_offer_pair},
+    {"mul", ew_cuda_offer_pair},
+    {"div", ew_cuda_offer_pair},
+    {"pow", ew_cuda_offer_pair},
+    {"concat", ew_cuda_offer_move},
+    {"split", ew_cuda_offer_move},
+    {"transpose", ew_cuda_offer_move},
+    {"channel_shuffle", ew_cuda_offer_move},
+    {"softmax_cross_entropy", ew_cuda_offer_loss},
+    {"softmax", ew_cuda_offer_softmax},
+    {"log_softmax", ew_cuda_offer_softmax},
+    {"dropout", ew_cuda_offer_dropout},
+};
+
+bool ew_cuda_is_f32(const struct ew_call *c, unsigned others)
+{
+    for (int i = 0; i < c->n_in; i++)
+        if (c->in[i] && !(others >> i & 1) && c->in[i]->dtype != EW_F32)
+            return false;
+    for (int i = 0; i < c->n_out; i++)
+        if (c->out[i] && c->out[i]->dtype != EW_F32)
+            return false;
+    return true;
+}
+
+int ew_cuda_offer_all(const struct ew_kernel_query *query, struct ew_kernel *out)
+{
+    if (query->op->flags & EW_OP_VIEW)
+        return ew_cuda_offer_view(query, out);
+    for (size_t i = 0; i < EW_COUNT(families); i++)
+        if (strcmp(families[i].op, query->op->name) == 0)
+            return families[i].offer(query, out);
+    return 0;
+}
+
+ew_err ew_cuda_sum_rows(const struct ew_call *c, const struct ew_cuda_reduce *r)
+{
+    EW_CUDA_LAUNCH(c, reduce, r);
+    return EW_OK;
+}
+
+/* ---- Tasks ---- */
+
+static ew_err run_clear(const struct ew_call *c)
+{
+    const struct ew_cuda *be = ew_cuda(c->be);
+    return ew_cuda_check(
+        be->cu, be->cu->fill(be->q, c->out[0]->data, 0, ew_tensor_bytes(c->out[0])), "clear");
+}
+
+static ew_err run_seed(const struct ew_call *c)
+{
+    const float share = 1 / (float)*(const int *)c->attr;
+    const struct ew_cuda *be = ew_cuda(c->be);
+    return ew_cuda_check(be->cu, be->cu->set_float(be->q, c->out[0]->data, share), "seed");
+}
+
+_Static_assert((int)EW_CUDA_ADAMW == (int)EW_OPTIMIZER_ADAMW && EW_OPTIMIZER_COUNT == 4,
+               "one numbering of optimisers");
+
+/* One parameter's; its rates are read on the device. */
+static ew_err run_update(const struct ew_call *c)
+{
+    const struct ew_optimizer *o = c->attr;
+    const struct ew_cuda *be = ew_cuda(c->be);
+    const struct ew_cuda_param p = {
+        .w = c->in[0]->data,
+        .g = c->in[1]->data,
+        .state = {c->n_in > 2 ? c->in[2]->data : NULL, c->n_in > 3 ? c->in[3]->data : NULL},
+        .n = ew_tensor_count(c->in[0])};
+    return ew_cuda_check(be->cu, be->cu->update_one(be->q, (int)o->kind, &p, be->rates), "update");
+}
+
+bool ew_cuda_task(const struct ew_backend *be, enum ew_task task, const struct ew_optimizer *o,
+                  struct ew_kernel *out)
+{
+    switch (task) {
+    case EW_TASK_CLEAR:
+        *out = (struct ew_kernel){.name = "clear", .run = run_clear};
+        return true;
+    case EW_TASK_SEED:
+        *out = (struct ew_kernel){.name = "seed", .run = run_seed};
+        return true;
+    case EW_TASK_UPDATE:
+        *out = (struct ew_kernel){.name = ew_optimizer_names[o->kind], .run = run_update};
+        return true;
+    }
+    return false;
+}

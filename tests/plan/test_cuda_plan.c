@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans on a CUDA device against the operators' references on the CPU: every case of every operator
+ * forward and backward, and whole networks: inference, gradients, training steps. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "base/rng.h"
+#include "edgewise.h"
+#include "ew_test.h"
+#include "model/objective.h"
+#include "op_case.h"
+#include "plan/plan.h"
+
+#define RUNS 3 /* each kernel by itself, captured, repeated */
+
+static bool has_device(void)
+{
+    struct ew_device_found found;
+    if (ew_backend_probe("cuda", &found) == EW_OK)
+        return true;
+    ew_test_skip("%s", ew_error_message());
+    return false;
+}
+
+static struct ew_backend_opts on(const char *device)
+{
+    return (struct ew_backend_opts){
+        .device = device, .threads = 1, .reference = strcmp(device, "cpu") == 0};
+}
+
+/* Largest difference as a share of the largest value; infinite where one of them is nan. */
+static double distance(const struct ew_tensor *a, const struct ew_tensor *b)
+{
+    double most = 1e-30, worst = 0;
+    for (int64_t i = 0; i < ew_tensor_count(a); i++) {
+        const double x = ew_tensor_get(a, i), y = ew_tensor_get(b, i);
+        const bool same = (isnan(x) && isnan(y)) || (isinf(x) && isinf(y) && (x > 0) == (y > 0));
+        if (same)
+            continue;
+        most = fmax(most, fabs(x));
+        worst = fmax(worst, isnan(x - y) ? HUGE_VAL : fabs(x - y));
+    }
+    return worst / most;
+}
+
+/* ---- Operators ---- */
+
+static struct ew_plan *case_plan(struct ew_graph *g, const struct ew_op_case *k, bool train,
+                                 const char *device)
+{
+    struct ew_plan *p = NULL;
+    const struct ew_plan_opts o = {
+        .mode = train ? EW_PLAN_TRAIN : EW_PLAN_INFER, .seed = 5, .backend = on(device)};
+    if (!EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
+        return NULL;
+    for (int i = 0; i < g->n_inputs; i++) {
+        struct ew_tensor *t = ew_plan_input(p, i);
+        const char *name = g->values[g->inputs[i]].name; /* in3 */
+        ew_case_fill(k, atoi(name + 2), t);
+    }
+    for (int run = 0; run < (strcmp(device, "cpu") == 0 ? 1 : RUNS); run++) {
+        ew_plan_set_step(p, 0);
+        EW_EXPECT_OK(ew_plan_run(p));
+    }
+    return p;
+}
+
+static void check_forward(const struct ew_op *op, const struct ew_op_case *k)
+{
+    struct ew_graph *g = NULL;
+    if (!EW_EXPECT_OK(ew_case_graph(op, k, false, &g)))
+        return;
+    struct ew_plan *a = case_plan(g, k, false, "cpu"), *b = case_plan(g, k, false, "cuda");
+    for (int i = 0; a && b && i < g->n_outputs; i++) {
+        const double off = distance(ew_plan_output(a, i), ew_plan_output(b, i));
+        if (!(off <= 1e-5))
+            EW_FAIL("output %d is off by %g", i, off);
+    }
+    ew_plan_free(a);
+    ew_plan_free(b);
+    ew_graph_free(g);
+}
+
+/* The sum of out[0] times fixed numbers becomes the loss, and float inputs parameters. */
+static ew_err add_loss(struct ew_graph *g, const struct ew_op_case *k)
+{
+    const int out = g->outputs[0];
+    const int64_t n = ew_shape_count(&g->values[out].t.shape);
+    float *v = malloc((size_t)n * sizeof(*v) + 1);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = (float)ew_rng_normal(9, 1, (uint64_t)i);
+    const struct ew_tensor t = {EW_F32, g->values[out].t.shape, v};
+    int factor = -1, product = -1, loss = -1;
+    ew_err e = ew_graph_const(g, "factor", EW_VALUE_CONST, &t, true, &factor);
+    free(v);
+    EW_TRY(e);
+    EW_TRY(
+        ew_graph_add(g, ew_op_find("mul"), "product", NULL, (int[]){out, factor}, 2, &product, 1));
+    const struct ew_op *sum = ew_op_find("reduce_sum");
+    void *attr = calloc(1, sum->attr_size + 1);
+    e = ew_graph_add(g, sum, "loss", attr, &product, 1, &loss, 1);
+    free(attr);
+    EW_TRY(e);
+    g->n_outputs = 0;
+    EW_TRY(ew_graph_output(g, loss));
+    int kept = 0;
+    for (int i = 0; i < g->n_inputs; i++) {
+        struct ew_value *in = &g->values[g->inputs[i]];
+        if (in->t.dtype != EW_F32 || k->in[atoi(in->name + 2)].no_grad) {
+            g->inputs[kept++] = g->inputs[i];
+            continue;
+        }
+        EW_TRY(ew_case_shape(k->in[atoi(in->name + 2)].shape, &in->t.shape));
+        in->t.data = ew_arena_alloc(&g->arena, ew_tensor_bytes(&in->t));
+        EW_CHECK(in->t.data, EW_ERR_MEMORY, "no memory");
+        ew_case_fill(k, atoi(in->name + 2), &in->t);
+        in->kind = EW_VALUE_PARAM;
+    }
+    g->n_inputs = kept;
+    return EW_OK;
+}
+
+static void check_backward(const struct ew_op *op, const struct ew_op_case *k)
+{
+    struct ew_graph *g = NULL;
+    if (!EW_EXPECT_OK(ew_case_graph(op, k, false, &g)))
+        return;
+    const struct ew_tensor *out = &g->values[g->outputs[0]].t;
+    if (out->dtype != EW_F32 || ew_shape_count(&out->shape) == 0 || !EW_EXPECT_OK(add_loss(g, k))) {
+        ew_graph_free(g);
+        return;
+    }
+    bool any = false;
+    for (int v = 0; v < g->n_values; v++)
+        any = any || g->values[v].kind == EW_VALUE_PARAM;
+    struct ew_plan *a = any ? case_plan(g, k, true, "cpu") : NULL;
+    struct ew_plan *b = a ? case_plan(g, k, true, "cuda") : NULL;
+    for (int v = 0; b && v < g->n_values; v++) {
+        const struct ew_tensor *x = ew_plan_grad(a, v), *y = ew_plan_grad(b, v);
+        if (g->values[v].kind != EW_VALUE_PARAM || !x || !EW_EXPECT(y))
+            continue;
+        const double off = distance(x, y);
+        if (!(off <= 1e-4))
+            EW_FAIL("the gradient of %s is off by %g", g->values[v].name, off);
+    }
+    ew_plan_free(a);
+    ew_plan_free(b);
+    ew_graph_free(g);
+}
+
+static bool is_plain(const struct ew_op_case *k)
+{
+    for (int i = 0; i < k->n_in; i++)
+        if (k->in[i].shape && k->in[i].dtype == EW_F64)
+            return false;
+    return true;
+}
+
+static void walk(bool back)
+{
+    for (int i = 0; i < ew_op_count(); i++) {
+        const struct ew_op *op = ew_op_at(i);
+        for (int k = 0; k < op->n_cases; k++) {
+            if (!is_plain(&op->cases[k]) || (back && (!op->backward || op->state_in)))
+                continue;
+            ew_test_begin("%s %s, %s", op->name, op->cases[k].name, back ? "backward" : "forward");
+            if (back)
+                check_backward(op, &op->cases[k]);
+            else
+                check_forward(op, &op->cases[k]);
+            ew_test_end();
+        }
+    }
+}
+
+/* ---- Networks ---- */
+
+struct network {
+    const char *name;
+    int side;
+};
+
+static struct ew_graph *build(const struct network *n, bool train, int batch)
+{
+    struct ew_model_opts o = {.size = sizeof(o), .classes = 7, .batch = batch};
+    struct ew_graph *g = NULL;
+    o.height = o.width = n->side;
+    bool ok =
+        EW_EXPECT_OK(ew_model_build(n->name, &o, &g)) && EW_EXPECT_OK(ew_model_init(n->name, 3, g));
+    ok = ok && (!train || EW_EXPECT_OK(ew_objective_add(g)));
+    if (ok)
+        return g;
+    ew_graph_free(g);
+    return NULL;
+}
+
+static void fill(struct ew_plan *p, bool train, int batch)
+{
+    struct ew_tensor *x = ew_plan_input(p, 0);
+    for (int64_t i = 0; i < ew_tensor_count(x); i++)
+        ((float *)x->data)[i] = sinf((float)i * 0.37f);
+    for (int i = 0; train && i < batch; i++)
+        ((int64_t *)ew_plan_input(p, 1)->data)[i] = i % 7;
+}
+
+static struct ew_plan *network_plan(struct ew_graph *g, bool train, const char *device, int batch)
+{
+    struct ew_plan *p = NULL;
+    const bool cpu = strcmp(device, "cpu") == 0;
+    const struct ew_plan_opts o = {.mode = train ? EW_PLAN_TRAIN : EW_PLAN_INFER,
+                                   .optimize = !cpu,
+                                   .backend = {.device = device, .threads = 0}};
+    if (!EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
+        return NULL;
+    for (int run = 0; run < (cpu ? 1 : RUNS); run++) {
+        fill(p, train, batch);
+        ew_plan_set_step(p, 0);
+        EW_EXPECT_OK(ew_plan_run(p));
+    }
+    return p;
+}
+
+static void check_inference(const struct network *n, const char *device, double tolerance)
+{
+    struct ew_graph *g = build(n, false, 2);
+    struct ew_plan *a = g ? network_plan(g, false, "cpu", 2) : NULL;
+    struct ew_plan *b = a ? network_plan(g, false, device, 2) : NULL;
+    if (b) {
+        const double off = distance(ew_plan_output(a, 0), ew_plan_output(b, 0));
+        if (!(off <= tolerance))
+            EW_FAIL("%s on %s is off by %g", n->name, device, off);
+    }
+    ew_plan_free(a);
+    ew_plan_free(b);
+    ew_graph_free(g);
+}
+
+static double norm_of(const struct ew_tensor *x, const struct ew_tensor *less)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < ew_tensor_count(x); i++) {
+        const double v = ew_tensor_get(x, i) - (less ? ew_tensor_get(less, i) : 0);
+        sum += isnan(v) ? HUGE_VAL : v * v;
+    }
+    return sqrt(sum);
+}
+
+/* By norms: single gradients near a kink may differ, and those of a bias that a batch norm takes
+ * away again are nothing but rounding. */
+static void check_training(const struct network *n)
+{
+    struct ew_graph *g = build(n, true, 8);
+    struct ew_plan *a = g ? network_plan(g, true, "cpu", 8) : NULL;
+    struct ew_plan *b = a ? network_plan(g, true, "cuda", 8) : NULL;
+    double largest = 0;
+    for (int v = 0; b && v < g->n_values; v++)
+        if (g->values[v].kind == EW_VALUE_PARAM && ew_plan_grad(a, v))
+            largest = fmax(largest, norm_of(ew_plan_grad(a, v), NULL));
+    for (int v = 0; b && v < g->n_values; v++) {
+        const struct ew_tensor *x = ew_plan_grad(a, v), *y = ew_plan_grad(b, v);
+        if (g->values[v].kind != EW_VALUE_PARAM || !x || !EW_EXPECT(y))
+            continue;
+        const double off = norm_of(x, y) / fmax(norm_of(x, NULL), 1e-3 * largest);
+        if (!(off <= 2e-2))
+            EW_FAIL("%s: the gradient of %s is off by %g", n->name, g->values[v].name, off);
+    }
+    ew_plan_free(a);
+    ew_plan_free(b);
+    ew_graph_free(g);
+}
+
+/* The loss of a few steps with updates; bits[i] on one device. */
+static void train_steps(const struct network *n, const char *device, int kind, float *losses)
+{
+    struct ew_graph *g = build(n, true, 8);
+    struct ew_plan *p = NULL;
+    const struct ew_plan_opts o = {.mode = EW_PLAN_TRAIN,
+                                   .update = true,
+                                   .optimizer = {.kind = (enum ew_optimizer_kind)kind,
+                                                 .lr = 0.01,
+                                                 .momentum = 0.9,
+                                                 .beta1 = 0.9,
+                                                 .beta2 = 0.999,
+                                                 .eps = 1e-8},
+                                   .backend = {.device = device}};
+    if (g && EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
+        for (int step = 0; step < 5; step++) {
+            fill(p, true, 8);
+            ew_plan_optimizer(p)->lr = 0.01 / (step + 1);
+            EW_EXPECT_OK(ew_plan_run(p));
+            losses[step] = (float)ew_tensor_get(ew_plan_output(p, 0), 0);
+        }
+    ew_plan_free(p);
+    ew_graph_free(g);
+}
+
+static void check_steps(const struct network *n, int kind)
+{
+    float cpu[5] = {0}, cuda[2][5] = {{0}};
+    train_steps(n, "cpu", kind, cpu);
+    train_steps(n, "cuda", kind, cuda[0]);
+    train_steps(n, "cuda", kind, cuda[1]);
+    EW_EXPECT(memcmp(cuda[0], cuda[1], sizeof(cuda[0])) == 0);
+    EW_EXPECT_CLOSE(cuda[0], cpu, 2, 3e-3, 1e-5); /* later ones tell roundings apart */
+}
+
+int main(int argc, char **argv)
+{
+    static const struct network zoo[] = {{"lenet5", 28},
+                                         {"alexnet", 64},
+                                         {"resnet18", 40},
+                                         {"resnext50_32x4d", 40},
+                                         {"vgg11", 32},
+                                         {"squeezenet1_1", 64},
+                                         {"shufflenet_v2_x1_0", 40},
+                                         {"mobilenet_v2", 40},
+                                         {"densenet121", 40},
+                                         {"mobilenet_v3_small", 40}};
+    static const struct network trained[] = {{"lenet5", 28},
+                                             {"alexnet", 64},
+                                             {"resnet18", 64},
+                                             {"squeezenet1_1", 64},
+                                             {"mobilenet_v2", 96},
+                                             {"mobilenet_v3_small", 96},
+                                             {"shufflenet_v2_x1_0", 96}};
+    const char *only = argc > 1 ? argv[1] : "";
+    ew_test_begin("device");
+    const bool there = has_device();
+    ew_test_end();
+    if (!there)
+        return ew_test_status();
+    if (!*only || strstr(only, "ops")) {
+        walk(false);
+        walk(true);
+    }
+    for (size_t i = 0; (!*only || strstr(only, "zoo")) && i < EW_COUNT(zoo); i++) {
+        ew_test_begin("inference of %s", zoo[i].name);
+        check_inference(&zoo[i], "cuda", 1e-4);
+        check_inference(&zoo[i], "cuda:0,tf32", 3e-2);
+        ew_test_end();
+    }
+    for (size_t i = 0; (!*only || strstr(only, "train")) && i < EW_COUNT(trained); i++) {
+        ew_test_begin("training of %s", trained[i].name);
+        check_training(&trained[i]);
+        check_steps(&trained[i], (int)i % 4);
+        ew_test_end();
+    }
+    return ew_test_status();
+}
