@@ -67,8 +67,6 @@ static ew_err back_act(const struct ew_call *c)
                                        .by_output = by_output,
                                        .add = ew_cuda_adds(c, 0),
                                        .n = ew_tensor_count(c->dout[0]),
-                                       .lo = is_clip(c) ? ew_cuda_data(ew_call_in(c, 1)) : NULL,
-                                       .hi = is_clip(c) ? ew_cuda_data(ew_call_in(c, 2)) : NULL,
                                        .x = by_output ? c->out[0]->data : c->in[0]->data,
                                        .dy = c->dout[0]->data,
                                        .dx = c->din[0]->data};
@@ -80,8 +78,8 @@ int ew_cuda_offer_act(const struct ew_kernel_query *query, struct ew_kernel *out
 {
     const struct ew_call *c = query->c;
     const bool back = query->phase == EW_PHASE_BACKWARD;
-    if (!ew_cuda_is_f32(c, 0) || ew_tensor_count(c->in[0]) == 0 ||
-        (is_clip(c) && back && (!ew_call_in(c, 1) || !ew_call_in(c, 2))))
+    /* Clip's bounds may have gradients too: that is the host's. */
+    if (!ew_cuda_is_f32(c, 0) || ew_tensor_count(c->in[0]) == 0 || (is_clip(c) && back))
         return 0;
     if (back && link_of(c).op >= EW_CUDA_OP_NEG)
         return 0;

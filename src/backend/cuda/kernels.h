@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EW_CUDA_MODULE_VERSION 2 /* of this file: the library and its module must agree */
+#define EW_CUDA_MODULE_VERSION 3 /* of this file: the library and its module must agree */
 
 /* How activations are stored. */
 enum ew_cuda_type { EW_CUDA_F32, EW_CUDA_F16, EW_CUDA_BF16 };
@@ -120,15 +120,13 @@ struct ew_cuda_epilogue {
     void *y;
 };
 
-/* dx = dy * act'(x); by_output: x is what the activation made (not of hard_swish and silu).
- * lo and hi, where given, are clip's bounds. */
+/* dx = dy * act'(x); by_output: x is what the activation made (not of hard_swish and silu). */
 struct ew_cuda_act_back {
     int type;
     struct ew_cuda_act act;
     int by_output;
     int add; /* add to dx */
     int64_t n;
-    const float *lo, *hi;
     const void *x, *dy;
     void *dx;
 };
@@ -439,6 +437,7 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
     X(cast, (struct ew_cuda_queue *q, int from, const void *x, int to, void *y, int64_t n))        \
     X(resize, (struct ew_cuda_queue *q, const struct ew_cuda_resize *p))                           \
     X(gemm, (struct ew_cuda_queue *q, const struct ew_cuda_gemm *p))                               \
+    X(small_gemm, (struct ew_cuda_queue *q, const struct ew_cuda_gemm *p)) /* gemm tries it */     \
     X(update, (struct ew_cuda_queue *q, const struct ew_cuda_update *p))                           \
     X(update_one, (struct ew_cuda_queue *q, int kind, const struct ew_cuda_param *p,               \
                    const struct ew_cuda_rates *rates)) /* p is the host's */

@@ -16,7 +16,9 @@ struct column_shape {
     unsigned *counters;
 };
 
-#define COLUMN_THREADS 256
+#define COLUMN_THREADS     256
+#define COLUMN_INLINE      2  /* quantities that the last block adds up */
+#define COLUMN_MANY_SPLITS 64 /* of more quantities */
 
 /* True in all threads of the block that arrives last of `n`; the counter is zero again then. */
 __device__ inline bool last_block(unsigned *counter, unsigned n)
@@ -57,7 +59,7 @@ __global__ void __launch_bounds__(COLUMN_THREADS)
             fold.block[q * V + i][self] = sum[q][i];
     __syncthreads();
     float *mine = s.partial + (outer * s.splits + blockIdx.y) * Q * s.cols;
-    for (int k = self; k < Q * V * width; k += COLUMN_THREADS) {
+    for (int k = self; k < Q * V * width; k += width * height) {
         const int q = k / (V * width), c = k % (V * width);
         float t = 0;
         for (int j = 0; j < height; j++)
@@ -65,7 +67,7 @@ __global__ void __launch_bounds__(COLUMN_THREADS)
         if (base + c < s.cols)
             mine[q * s.cols + base + c] = t;
     }
-    if (!last_block(s.counters + outer * gridDim.x + blockIdx.x, s.splits))
+    if (Q > COLUMN_INLINE || !last_block(s.counters + outer * gridDim.x + blockIdx.x, s.splits))
         return;
     const float *parts = s.partial + outer * s.splits * Q * s.cols;
     double total[Q] = {};
@@ -89,26 +91,57 @@ __global__ void __launch_bounds__(COLUMN_THREADS)
         end(outer, base + self, total);
 }
 
-/* Threads along columns: a power of two, at most 32. */
-static inline int column_width(int cols, int v)
+/* The parts of many quantities are added up by a launch of its own, a thread each: one block would
+ * take longer for them than all others for the rest. */
+template <int Q, class End>
+__global__ void __launch_bounds__(COLUMN_THREADS)
+    column_end_kernel(const column_shape s, const End end)
 {
-    int w = 1;
-    while (w < 32 && w * v < cols)
-        w *= 2;
-    return w;
+    const int k = blockIdx.x * COLUMN_THREADS + threadIdx.x;
+    if (k >= Q * s.cols)
+        return;
+    double total = 0;
+#pragma unroll 8
+    for (int i = 0; i < s.splits; i++)
+        total += s.partial[(int64_t)i * Q * s.cols + k];
+    end.one(k % s.cols, k / s.cols, total);
 }
 
+template <int Q, bool MANY> struct column_last {
+    template <class End> static void launch(ew_cuda_queue *, const column_shape &, const End &)
+    {
+    }
+};
+template <int Q> struct column_last<Q, true> {
+    template <class End> static void launch(ew_cuda_queue *q, const column_shape &s, const End &end)
+    {
+        const unsigned blocks = (unsigned)(Q * s.cols + COLUMN_THREADS - 1) / COLUMN_THREADS;
+        column_end_kernel<Q><<<blocks, COLUMN_THREADS, 0, stream_of(q)>>>(s, end);
+    }
+};
+
+/* Threads along columns, at most 32: blocks that share the columns evenly. */
+static inline int column_width(int cols, int v)
+{
+    const int threads = (cols + v - 1) / v, blocks = (threads + 31) / 32;
+    return (threads + blocks - 1) / blocks;
+}
+
+/* One `outer` where Q is above COLUMN_INLINE. */
 template <int V, int Q, class Map, class End>
 static int column_launch(ew_cuda_queue *q, int64_t outer, int64_t rows, int cols, float *scratch,
                          const Map &map, const End &end)
 {
     const int width = column_width(cols, V);
-    const column_shape s = {rows, cols, ew_cuda_splits(outer, rows, cols), scratch, q->counters};
+    column_shape s = {rows, cols, ew_cuda_splits(outer, rows, cols), scratch, q->counters};
+    if (Q > COLUMN_INLINE && s.splits > COLUMN_MANY_SPLITS)
+        s.splits = COLUMN_MANY_SPLITS;
     const dim3 grid((cols + width * V - 1) / (width * V), s.splits, (unsigned)outer);
     if ((int64_t)grid.x * grid.z > EW_CUDA_COUNTERS || outer > 65535)
         return cudaErrorInvalidConfiguration;
     column_kernel<V, Q>
         <<<grid, dim3(width, COLUMN_THREADS / width), 0, stream_of(q)>>>(s, map, end);
+    column_last<Q, (Q > COLUMN_INLINE)>::launch(q, s, end);
     return cudaGetLastError();
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products by cuBLASLt.  A row-major product is the column-major one of the transposes. */
 #include <cublasLt.h>
+#include <cuda_runtime.h>
 #include <string.h>
 
 #include "backend/cuda/module/cuda_status.h"
@@ -117,6 +118,9 @@ static int multiply(struct ew_cuda_queue *q, const struct ew_cuda_gemm *g, const
 
 int ew_cu_gemm(struct ew_cuda_queue *q, const struct ew_cuda_gemm *g)
 {
+    const int small = ew_cu_small_gemm(q, g);
+    if (small != cudaErrorNotSupported)
+        return small;
     struct product p = {0};
     int e = describe(q, g, &p);
     if (!e)

@@ -22,7 +22,7 @@ __device__ static void stage_filters(const strip_job &j, int base, int width, fl
 {
     const int taps = j.g.kh * j.g.kw, self = threadIdx.y * blockDim.x + threadIdx.x;
     const T *w = static_cast<const T *>(j.w);
-    for (int k = self; k < taps * width; k += THREADS) {
+    for (int k = self; k < taps * width; k += blockDim.x * blockDim.y) {
         const int c = k / taps, t = k % taps;
         const int from = j.flip ? taps - 1 - t : t;
         to[t * width + c] = base + c < j.g.c ? to_float(w[(int64_t)(base + c) * taps + from]) : 0;
@@ -60,11 +60,12 @@ __global__ void __launch_bounds__(THREADS) strip_kernel(const strip_job j)
     stage_filters<T>(j, base, width, filters);
     if (c >= g.c)
         return;
-    const int64_t jobs = (int64_t)g.n * g.oh * strips;
-    for (int64_t k = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; k < jobs;
-         k += (int64_t)gridDim.y * blockDim.y) {
-        const int ox = (int)(k % strips) * N, oy = (int)(k / strips % g.oh);
-        const int64_t n = k / strips / g.oh;
+    const unsigned jobs = (unsigned)(g.n * g.oh * strips);
+    for (unsigned k = blockIdx.y * blockDim.y + threadIdx.y; k < jobs;
+         k += gridDim.y * blockDim.y) {
+        const unsigned line = k / (unsigned)strips;
+        const int ox = (int)(k - line * strips) * N, oy = (int)(line % (unsigned)g.oh);
+        const int64_t n = line / (unsigned)g.oh;
         float acc[N][V] = {};
         const int kh = K ? K : g.kh, kw = K ? K : g.kw;
         for (int r = 0; r < kh; r++) {
@@ -173,13 +174,12 @@ __global__ void __launch_bounds__(THREADS) gather_dx_kernel(const ew_cuda_conv_b
     const ew_cuda_window &g = p.g;
     const T *w = static_cast<const T *>(p.w), *dy = static_cast<const T *>(p.dy);
     const int across = g.c / V, taps = g.kh * g.kw;
-    const int64_t jobs = (int64_t)g.n * g.h * g.w * across;
-    for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < jobs;
-         k += (int64_t)gridDim.x * THREADS) {
-        const int c = (int)(k % across) * V;
-        const int64_t pixel = k / across;
-        const int ix = (int)(pixel % g.w), iy = (int)(pixel / g.w % g.h);
-        const int64_t n = pixel / g.w / g.h;
+    const unsigned jobs = (unsigned)(g.n * g.h * g.w * across);
+    for (unsigned k = blockIdx.x * THREADS + threadIdx.x; k < jobs; k += gridDim.x * THREADS) {
+        const unsigned pixel = k / (unsigned)across, line = pixel / (unsigned)g.w;
+        const int c = (int)(k - pixel * across) * V;
+        const int ix = (int)(pixel - line * g.w), iy = (int)(line % (unsigned)g.h);
+        const int64_t n = line / (unsigned)g.h;
         float acc[V] = {};
         for (int r = 0; r < g.kh; r++) {
             const int ty = iy + g.ph - r * g.dh, oy = ty / g.sh;
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(THREADS) gather_dx_kernel(const ew_cuda_conv_b
                     acc[i] += v[i] * to_float(w[(int64_t)(c + i) * taps + r * g.kw + t]);
             }
         }
-        put<V>(static_cast<T *>(p.dx) + pixel * g.c + c, acc, p.add);
+        put<V>(static_cast<T *>(p.dx) + (int64_t)pixel * g.c + c, acc, p.add);
     }
 }
 
@@ -238,8 +238,9 @@ template <int V, int KH, int KW, typename T> struct depthwise_dw_map {
     const T *x, *dy;
     __device__ void add(int64_t, int64_t row, int c, float sum[KH * KW][V]) const
     {
-        const int ox = (int)(row % g.ow), oy = (int)(row / g.ow % g.oh);
-        const int64_t n = row / g.ow / g.oh;
+        const unsigned line = (unsigned)row / (unsigned)g.ow;
+        const int ox = (int)((unsigned)row - line * g.ow), oy = (int)(line % (unsigned)g.oh);
+        const int64_t n = line / (unsigned)g.oh;
         float up[V];
         load<V>(dy + row * g.c + c, up);
 #pragma unroll
@@ -263,12 +264,13 @@ template <int V, int KH, int KW, typename T> struct depthwise_dw_map {
 struct depthwise_dw_end {
     float *dw;
     int taps, add;
-    __device__ void operator()(int64_t, int c, const double *total) const
+    __device__ void operator()(int64_t, int, const double *) const
     {
-        for (int t = 0; t < taps; t++) {
-            const float v = (float)total[t];
-            put<1>(dw + (int64_t)c * taps + t, &v, add);
-        }
+    }
+    __device__ void one(int c, int t, double total) const
+    {
+        const float v = (float)total;
+        put<1>(dw + (int64_t)c * taps + t, &v, add);
     }
 };
 

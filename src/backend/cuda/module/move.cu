@@ -18,12 +18,14 @@ __global__ void __launch_bounds__(THREADS) copy_kernel(const ew_cuda_copy p, int
 {
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < n;
          k += (int64_t)gridDim.x * THREADS) {
-        int64_t rest = k, from = 0, to = 0;
+        unsigned rest = (unsigned)k;
+        int64_t from = 0, to = 0;
 #pragma unroll
         for (int d = EW_CUDA_COPY_DIMS - 1; d >= 0; d--) {
             if (p.dim[d] == 1)
                 continue;
-            const int64_t next = rest / p.dim[d], i = rest - next * p.dim[d];
+            const unsigned next = rest / (unsigned)p.dim[d];
+            const int64_t i = rest - next * (unsigned)p.dim[d];
             from += i * p.x_stride[d];
             to += i * p.y_stride[d];
             rest = next;
@@ -85,6 +87,8 @@ template <typename W> static int copy_launch(ew_cuda_queue *q, const ew_cuda_cop
                         (unsigned)(batch < 65535 ? batch : 65535));
         transpose_kernel<W><<<grid, dim3(TILE, 8), 0, stream_of(q)>>>(
             static_cast<const W *>(p->x), static_cast<W *>(p->y), rows, cols, batch);
+    } else if (n >= INT64_C(1) << 32) {
+        return cudaErrorNotSupported;
     } else if (n > 0) {
         copy_kernel<W><<<blocks_for(q, n, THREADS), THREADS, 0, stream_of(q)>>>(*p, n);
     }

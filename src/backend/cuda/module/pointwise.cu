@@ -78,12 +78,13 @@ __global__ void __launch_bounds__(THREADS) chain_kernel(const ew_cuda_chain c, i
 {
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < n;
          k += (int64_t)gridDim.x * THREADS) {
-        const int64_t inner = c.dim[3] / V;
-        int64_t at[EW_CUDA_DIMS], rest = k / inner;
-        at[3] = (k - rest * inner) * V;
+        const unsigned inner = (unsigned)(c.dim[3] / V);
+        unsigned rest = (unsigned)k / inner;
+        int64_t at[EW_CUDA_DIMS];
+        at[3] = (int64_t)((unsigned)k - rest * inner) * V;
 #pragma unroll
         for (int d = EW_CUDA_DIMS - 2; d >= 0; d--) {
-            const int64_t next = c.dim[d] == 1 ? rest : rest / c.dim[d];
+            const unsigned next = c.dim[d] == 1 ? rest : rest / (unsigned)c.dim[d];
             at[d] = rest - next * c.dim[d];
             rest = next;
         }
@@ -145,6 +146,8 @@ template <typename T> static void chain_launch(ew_cuda_queue *q, const ew_cuda_c
 
 extern "C" int ew_cu_chain(ew_cuda_queue *q, const ew_cuda_chain *p)
 {
+    if (p->dim[0] * p->dim[1] * p->dim[2] * p->dim[3] >= INT64_C(1) << 32)
+        return cudaErrorNotSupported;
     FOR_TYPE(p->type, chain_launch<T>(q, p));
     return cudaGetLastError();
 }
@@ -159,7 +162,7 @@ __global__ void __launch_bounds__(THREADS) epilogue_kernel(const ew_cuda_epilogu
     T *y = static_cast<T *>(p.y);
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < p.rows * across;
          k += (int64_t)gridDim.x * THREADS) {
-        const int c = (int)(k % across) * V;
+        const int c = (int)((unsigned)k % (unsigned)across) * V;
         float v[V], r[V];
         load<V>(y + k * V, v);
         if (residual)
@@ -209,9 +212,6 @@ __device__ static float slope_of_output(const ew_cuda_act &a, float y)
 template <int V, typename T>
 __global__ void __launch_bounds__(THREADS) act_back_kernel(const ew_cuda_act_back p)
 {
-    ew_cuda_act act = p.act;
-    act.lo = p.lo ? *p.lo : act.lo;
-    act.hi = p.hi ? *p.hi : act.hi;
     const T *x = static_cast<const T *>(p.x), *dy = static_cast<const T *>(p.dy);
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < p.n / V;
          k += (int64_t)gridDim.x * THREADS) {
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(THREADS) act_back_kernel(const ew_cuda_act_bac
         load<V>(dy + k * V, g);
 #pragma unroll
         for (int i = 0; i < V; i++)
-            g[i] *= p.by_output ? slope_of_output(act, v[i]) : act_slope(act, v[i]);
+            g[i] *= p.by_output ? slope_of_output(p.act, v[i]) : act_slope(p.act, v[i]);
         put<V>(static_cast<T *>(p.dx) + k * V, g, p.add);
     }
 }

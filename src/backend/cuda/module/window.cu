@@ -28,9 +28,10 @@ __device__ static bool tap_from(const ew_cuda_window &g, int iy, int ix, int r, 
 
 /* ---- Convolution ---- */
 
-/* STAGED: the filters are in shared memory as [tap * channel][filter]. */
-template <bool STAGED, typename T>
-__global__ void __launch_bounds__(THREADS) direct_kernel(const ew_cuda_conv p)
+/* STAGED: the filters are in shared memory as [tap * channel][filter].  FLIPPED (staged, one
+ * group): they are [c, kh, kw, k] and turned by 180 degrees, as dx of stride 1 has them. */
+template <bool STAGED, bool FLIPPED, typename T>
+__global__ void __launch_bounds__(THREADS) direct_kernel(const ew_cuda_conv p, int add)
 {
     extern __shared__ float filters[];
     const ew_cuda_window &g = p.g;
@@ -38,17 +39,22 @@ __global__ void __launch_bounds__(THREADS) direct_kernel(const ew_cuda_conv p)
     const T *residual = static_cast<const T *>(p.residual);
     const int cg = g.c / g.groups, kg = g.k / g.groups, depth = g.kh * g.kw * cg;
     if (STAGED) {
+        const int taps = g.kh * g.kw;
         for (int i = threadIdx.x; i < depth * g.k; i += THREADS)
-            filters[i % depth * g.k + i / depth] = to_float(w[i]);
+            if (FLIPPED) {
+                const int k = i % g.k, tap = i / g.k % taps, c = i / g.k / taps;
+                filters[((taps - 1 - tap) * cg + c) * g.k + k] = to_float(w[i]);
+            } else {
+                filters[i % depth * g.k + i / depth] = to_float(w[i]);
+            }
         __syncthreads();
     }
-    const int64_t count = (int64_t)g.n * g.oh * g.ow * g.k;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < count;
-         i += (int64_t)gridDim.x * THREADS) {
-        const int o = (int)(i % g.k), group = o / kg;
-        const int64_t pixel = i / g.k;
-        const int ox = (int)(pixel % g.ow), oy = (int)(pixel / g.ow % g.oh);
-        const int64_t n = pixel / g.ow / g.oh;
+    const unsigned count = (unsigned)(g.n * g.oh * g.ow * g.k);
+    for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < count; i += gridDim.x * THREADS) {
+        const unsigned pixel = i / (unsigned)g.k, line = pixel / (unsigned)g.ow;
+        const int o = (int)(i - pixel * g.k), group = o / kg;
+        const int ox = (int)(pixel - line * g.ow), oy = (int)(line % (unsigned)g.oh);
+        const int64_t n = line / (unsigned)g.oh;
         float sum = 0;
         for (int r = 0; r < g.kh; r++)
             for (int t = 0; t < g.kw; t++) {
@@ -63,8 +69,8 @@ __global__ void __launch_bounds__(THREADS) direct_kernel(const ew_cuda_conv p)
             }
         sum += p.bias ? p.bias[o] : 0;
         const float r = residual ? to_float(residual[i]) : 0;
-        static_cast<T *>(p.y)[i] =
-            from_float<T>(p.add_after ? act_apply(p.act, sum) + r : act_apply(p.act, sum + r));
+        const float v = p.add_after ? act_apply(p.act, sum) + r : act_apply(p.act, sum + r);
+        put<1>(static_cast<T *>(p.y) + i, &v, add);
     }
 }
 
@@ -75,9 +81,9 @@ template <typename T> static void direct_launch(ew_cuda_queue *q, const ew_cuda_
     const int64_t n = (int64_t)g.n * g.oh * g.ow * g.k;
     const unsigned blocks = blocks_for(q, n, THREADS);
     if (bytes <= SHARED_BYTES)
-        direct_kernel<true, T><<<blocks, THREADS, bytes, stream_of(q)>>>(*p);
+        direct_kernel<true, false, T><<<blocks, THREADS, bytes, stream_of(q)>>>(*p, 0);
     else
-        direct_kernel<false, T><<<blocks, THREADS, 0, stream_of(q)>>>(*p);
+        direct_kernel<false, false, T><<<blocks, THREADS, 0, stream_of(q)>>>(*p, 0);
 }
 
 extern "C" int ew_cu_direct(ew_cuda_queue *q, const ew_cuda_conv *p)
@@ -114,11 +120,36 @@ __global__ void __launch_bounds__(THREADS) direct_dx_kernel(const ew_cuda_conv_b
     }
 }
 
+/* Stride 1 and few filters: a convolution of dy with the filters turned. */
+static bool flips(const ew_cuda_window &g)
+{
+    return g.sh == 1 && g.sw == 1 && g.dh == 1 && g.dw == 1 && g.groups == 1 &&
+           sizeof(float) * g.k * g.kh * g.kw * g.c <= SHARED_BYTES;
+}
+
+template <typename T> static void flip_launch(ew_cuda_queue *q, const ew_cuda_conv_back *p)
+{
+    const ew_cuda_window &g = p->g;
+    ew_cuda_conv f = {};
+    f.g = g;
+    f.g.h = g.oh, f.g.w = g.ow, f.g.c = g.k;
+    f.g.oh = g.h, f.g.ow = g.w, f.g.k = g.c;
+    f.g.ph = g.kh - 1 - g.ph, f.g.pw = g.kw - 1 - g.pw;
+    f.x = p->dy, f.w = p->w, f.y = p->dx;
+    const unsigned blocks = blocks_for(q, (int64_t)g.n * g.h * g.w * g.c, THREADS);
+    const size_t bytes = sizeof(float) * g.k * g.kh * g.kw * g.c;
+    direct_kernel<true, true, T><<<blocks, THREADS, bytes, stream_of(q)>>>(f, p->add);
+}
+
 extern "C" int ew_cu_direct_dx(ew_cuda_queue *q, const ew_cuda_conv_back *p)
 {
     const int64_t n = (int64_t)p->g.n * p->g.h * p->g.w * p->g.c;
     const unsigned blocks = blocks_for(q, n, THREADS);
-    FOR_TYPE(p->type, (direct_dx_kernel<T><<<blocks, THREADS, 0, stream_of(q)>>>(*p)));
+    if (flips(p->g)) {
+        FOR_TYPE(p->type, flip_launch<T>(q, p));
+    } else {
+        FOR_TYPE(p->type, (direct_dx_kernel<T><<<blocks, THREADS, 0, stream_of(q)>>>(*p)));
+    }
     return cudaGetLastError();
 }
 
@@ -150,17 +181,24 @@ __global__ void __launch_bounds__(THREADS) direct_dw_kernel(const ew_cuda_conv_b
     const int base = o / kg * cg + first;
     const int64_t pixels = (int64_t)g.n * g.oh * g.ow;
     float sum[DW_CHANNELS] = {};
+    /* The place of pixel k is carried along: divisions would cost more than the rest. */
+    const int step_x = THREADS % g.ow, step_y = THREADS / g.ow % g.oh,
+              step_n = THREADS / g.ow / g.oh;
+    int ox = threadIdx.x % g.ow, oy = threadIdx.x / g.ow % g.oh, n = threadIdx.x / g.ow / g.oh;
+#pragma unroll 4
     for (int64_t k = threadIdx.x; k < pixels; k += THREADS) {
-        const int ox = (int)(k % g.ow), oy = (int)(k / g.ow % g.oh);
         int iy, ix;
-        if (!tap_at(g, oy, ox, tap / g.kw, tap % g.kw, &iy, &ix))
-            continue;
-        const float up = to_float(dy[k * g.k + o]);
-        const T *px = x + ((k / g.ow / g.oh * g.h + iy) * g.w + ix) * g.c + base;
+        const bool inside = tap_at(g, oy, ox, tap / g.kw, tap % g.kw, &iy, &ix);
+        const float up = inside ? to_float(dy[k * g.k + o]) : 0;
+        const T *px = x + (((int64_t)n * g.h + iy) * g.w + ix) * g.c + base;
 #pragma unroll
         for (int c = 0; c < DW_CHANNELS; c++)
-            if (first + c < cg)
-                sum[c] += up * to_float(px[c]);
+            sum[c] += inside && first + c < cg ? up * to_float(px[c]) : 0;
+        ox += step_x;
+        oy += step_y + (ox >= g.ow);
+        ox -= ox >= g.ow ? g.ow : 0;
+        n += step_n + (oy >= g.oh);
+        oy -= oy >= g.oh ? g.oh : 0;
     }
 #pragma unroll
     for (int c = 0; c < DW_CHANNELS; c++) {
@@ -210,13 +248,13 @@ __global__ void __launch_bounds__(THREADS) pool_kernel(const ew_cuda_pool p)
     const ew_cuda_window &g = p.g;
     const T *x = static_cast<const T *>(p.x);
     const int across = g.c / V;
-    const int64_t jobs = (int64_t)g.n * g.oh * g.ow * across;
-    for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < jobs;
-         k += (int64_t)gridDim.x * THREADS) {
-        const int c = (int)(k % across) * V;
-        const int64_t pixel = k / across;
-        const int ox = (int)(pixel % g.ow), oy = (int)(pixel / g.ow % g.oh);
-        const int64_t n = pixel / g.ow / g.oh;
+    const unsigned jobs = (unsigned)(g.n * g.oh * g.ow * across);
+    for (unsigned k = blockIdx.x * THREADS + threadIdx.x; k < jobs; k += gridDim.x * THREADS) {
+        const unsigned line = k / (unsigned)across / (unsigned)g.ow;
+        const int64_t pixel = k / (unsigned)across;
+        const int c = (int)(k % (unsigned)across) * V;
+        const int ox = (int)((unsigned)pixel - line * g.ow), oy = (int)(line % (unsigned)g.oh);
+        const int64_t n = line / (unsigned)g.oh;
         int y0, y1, x0, x1;
         pool_range(oy, g.h, g.oh, g.kh, g.sh, g.ph, g.dh, p.adaptive, &y0, &y1);
         pool_range(ox, g.w, g.ow, g.kw, g.sw, g.pw, g.dw, p.adaptive, &x0, &x1);
@@ -276,13 +314,13 @@ __global__ void __launch_bounds__(THREADS) pool_back_kernel(const ew_cuda_pool p
     const ew_cuda_window &g = p.g;
     const T *dy = static_cast<const T *>(p.dy);
     const int across = g.c / V;
-    const int64_t jobs = (int64_t)g.n * g.h * g.w * across;
-    for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < jobs;
-         k += (int64_t)gridDim.x * THREADS) {
-        const int c = (int)(k % across) * V;
-        const int64_t pixel = k / across;
-        const int ix = (int)(pixel % g.w), iy = (int)(pixel / g.w % g.h);
-        const int64_t n = pixel / g.w / g.h;
+    const unsigned jobs = (unsigned)(g.n * g.h * g.w * across);
+    for (unsigned k = blockIdx.x * THREADS + threadIdx.x; k < jobs; k += gridDim.x * THREADS) {
+        const unsigned line = k / (unsigned)across / (unsigned)g.w;
+        const int64_t pixel = k / (unsigned)across;
+        const int c = (int)(k % (unsigned)across) * V;
+        const int ix = (int)((unsigned)pixel - line * g.w), iy = (int)(line % (unsigned)g.h);
+        const int64_t n = line / (unsigned)g.h;
         const int dh = p.adaptive ? 1 : g.dh, dw = p.adaptive ? 1 : g.dw;
         int oy0, oy1, ox0, ox1;
         pool_readers(iy, g.h, g.oh, g.kh, g.sh, g.ph, g.dh, p.adaptive, &oy0, &oy1);
