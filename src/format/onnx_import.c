@@ -10,6 +10,11 @@
 
 #define IR_MAX 13
 
+/* What bodies may add: nodes in all, and bytes to unpack for each of the file.  A graph lies in the
+ * attribute of a node in a graph, so each level is unpacked anew, in a loop for each round. */
+#define BODY_NODES (1 << 18)
+#define BODY_BYTES 16
+
 #define MAX_FILE ((size_t)INT32_MAX) /* what protobuf allows */
 
 /* ---- The model as a whole ---- */
@@ -226,6 +231,8 @@ static ew_err unpack(struct ew_onnx_import *im, const void *bytes, size_t size)
     EW_TRY(ew_onnx_unpack(im->file, bytes, size, &ew__onnx_model__descriptor, &m));
     im->model = (const Ew__OnnxModel *)(const void *)m;
     EW_TRY(check_model(im->model));
+    im->shared->nodes_left = BODY_NODES;
+    im->shared->bytes_left = BODY_BYTES * (int64_t)size;
     im->graph = im->model->graph;
     im->opsets = im->model->opset_import;
     im->n_opsets = im->model->n_opset_import;
@@ -272,7 +279,7 @@ ew_err ew_onnx_parse(const void *bytes, size_t size, const char *name,
                      const struct ew_onnx_opts *opts, struct ew_graph **out)
 {
     struct ew_onnx_file file;
-    struct ew_onnx_shared shared = EW_ONNX_SHARED;
+    struct ew_onnx_shared shared = {0};
     struct ew_onnx_import im = {.file = &file, .shared = &shared, .opts = opts};
     ew_onnx_file_init(&file, name, true);
     ew_err e = unpack(&im, bytes, size);
@@ -287,7 +294,7 @@ EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts, st
     size_t size;
     EW_TRY(ew_file_read(path, MAX_FILE, &bytes, &size));
     struct ew_onnx_file file;
-    struct ew_onnx_shared shared = EW_ONNX_SHARED;
+    struct ew_onnx_shared shared = {0};
     struct ew_onnx_import im = {.file = &file, .shared = &shared, .opts = opts};
     ew_onnx_file_init(&file, path, false);
     ew_err e = unpack(&im, bytes, size);

@@ -14,10 +14,6 @@ struct ew_onnx_shared {
     int64_t nodes_left;        /* that bodies may still add */
     int64_t bytes_left;        /* of graphs in attributes that may still be unpacked */
 };
-#define EW_ONNX_SHARED                                                                             \
-    {                                                                                              \
-        .nodes_left = 1 << 18, .bytes_left = (int64_t)1 << 28                                      \
-    }
 
 /* An import in progress: of the file's graph, or of a body. */
 struct ew_onnx_import {

@@ -44,14 +44,28 @@ static ew_err import_scaler(struct ew_graph *g, const struct ew_onnx_node *n, in
     return ew_graph_add(g, &ew_op_add, n->name, NULL, in, 2, out, 1);
 }
 
+/* Affine of early tools: alpha x + beta. */
+static ew_err import_affine(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    EW_CHECK(n->n_in == 1 && n->in[0] >= 0, EW_ERR_FORMAT, "needs one input");
+    int in[2] = {n->in[0]};
+    const enum ew_dtype dtype = g->values[in[0]].t.dtype;
+    EW_TRY(ew_onnx_scalar(g, dtype, ew_onnx_float(n, "alpha", 1), &in[1]));
+    EW_TRY(ew_graph_add(g, ew_op_find("mul"), NULL, NULL, in, 2, &in[0], 1));
+    EW_TRY(ew_onnx_scalar(g, dtype, ew_onnx_float(n, "beta", 0), &in[1]));
+    return ew_graph_add(g, &ew_op_add, n->name, NULL, in, 2, out, 1);
+}
+
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     if (strcmp(n->type, "ImageScaler") == 0)
         return import_scaler(g, n, out);
+    if (strcmp(n->type, "Affine") == 0)
+        return import_affine(g, n, out);
     return ew_onnx_import_default(g, &ew_op_add, n, NULL, NULL, 0, out);
 }
 
-static const char *const also[] = {"ImageScaler", NULL};
+static const char *const also[] = {"ImageScaler", "Affine", NULL};
 
 static const struct ew_op_case cases[] = {
     {.name = "same", .in = {{"2x3x4"}, {"2x3x4"}}, .n_in = 2, .out_shape = "2x3x4"},

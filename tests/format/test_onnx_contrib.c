@@ -224,7 +224,13 @@ static void image_scaler(void)
     a->n_floats = 3;
     ew_build_node(&b, "Mul", "x,s", "t");
     ew_build_node(&b, "Add", "t,c", "y1");
+    n = ew_build_node(&b, "Affine", "x", "y2");
+    set_float(&b, n, "alpha", 0.25f);
+    set_float(&b, n, "beta", 3);
+    scalar(&b, "d", 3);
+    ew_build_node(&b, "Add", "t,d", "y3");
     two_outputs(&b, "y0", "y1");
+    two_outputs(&b, "y2", "y3");
     pairs_agree(&b);
 }
 
