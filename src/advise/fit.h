@@ -27,11 +27,12 @@ struct ew_fit {
     double theta[EW_LAW_PARAMS];
     double cov[EW_LAW_PARAMS * EW_LAW_PARAMS]; /* of theta */
     struct ew_rest rest;
-    int n;        /* measurements */
-    double *z;    /* each against what the others say, in standard deviations; n */
-    double *odd;  /* the same as if every measurement were as good as the others; n */
-    double *off;  /* each against the law fitted to all, in ln; n */
-    double scale; /* of standard deviations, by what z shows */
+    int n;           /* measurements */
+    double *z;       /* each against what the others say, in standard deviations; n */
+    double *odd;     /* the same as if every measurement were as good as the others; n */
+    double *off;     /* each against the law fitted to all, in ln; n */
+    double scale;    /* of standard deviations, by what z shows */
+    double evidence; /* ln of the probability of the measurements under this prior */
 };
 
 struct ew_fit_data {

@@ -105,7 +105,8 @@ static ew_err fit_time(struct ew_arena *a, const struct ew_predict_data *d, stru
     return ew_fit(a, ew_time_law, NULL, &ew_time_prior, &data, &p->time);
 }
 
-/* A prior of the board fits where the measurements are near it; else they set the amounts. */
+/* The board's own prior, or the general one in the measurements' units: whichever they speak for.
+ */
 static ew_err fit_power(struct ew_arena *a, const struct ew_predict_data *d, struct ew_predictor *p)
 {
     struct ew_mode *modes = ew_arena_array(a, (size_t)d->n, sizeof(*modes));
@@ -121,13 +122,16 @@ static ew_err fit_power(struct ew_arena *a, const struct ew_predict_data *d, str
         return EW_OK;
     p->has_power = true;
     ew_power_ctx_init(&p->power_ctx, &p->top, p->time.theta);
-    if (d->board && strcmp(d->board, "agx-orin") == 0) {
-        EW_TRY(ew_fit(a, ew_power_law, &p->power_ctx, &ew_power_prior_orin, &data, &p->power));
-        if (p->power.scale < 2)
-            return EW_OK;
-    }
     data.own_units = true;
-    return ew_fit(a, ew_power_law, &p->power_ctx, &ew_power_prior, &data, &p->power);
+    EW_TRY(ew_fit(a, ew_power_law, &p->power_ctx, &ew_power_prior, &data, &p->power));
+    if (!d->board || strcmp(d->board, "agx-orin") != 0)
+        return EW_OK;
+    struct ew_fit own;
+    data.own_units = false;
+    EW_TRY(ew_fit(a, ew_power_law, &p->power_ctx, &ew_power_prior_orin, &data, &own));
+    if (own.evidence > p->power.evidence)
+        p->power = own;
+    return EW_OK;
 }
 
 /* Of the leave-one-out errors, drawn to 0 as if five more had shown none. */

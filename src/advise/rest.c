@@ -107,7 +107,7 @@ static void leave_one_out(const struct part *p, struct ew_fit *f)
 {
     const int n = p->n;
     double sum = 2;
-    evidence(p, f->rest.amplitude, f->rest.length);
+    f->evidence = evidence(p, f->rest.amplitude, f->rest.length);
     ew_chol_inverse(p->c, n, p->inverse);
     for (int i = 0; i < n; i++) {
         double s = 0;
