@@ -111,8 +111,9 @@ ew_err ew_sha256_file(const char *path, char text[EW_SHA256_TEXT])
     for (size_t n; (n = fread(buf, 1, sizeof(buf), f)) > 0;)
         ew_sha256_add(&s, buf, n);
     const bool ok = !ferror(f);
+    const int reason = errno;
     fclose(f);
-    EW_CHECK(ok, EW_ERR_IO, "%s: cannot be read", path);
+    EW_CHECK(ok, EW_ERR_IO, "%s: %s", path, strerror(reason));
     ew_sha256_text(&s, text);
     return EW_OK;
 }

@@ -5,6 +5,7 @@
  * folding, no fusing, no tuning, kernels by rules.  After is the engine of the same weights, tuned
  * on this machine.  Both run in turns in one process; the study's figures (a Jetson Nano, PyTorch
  * against TensorRT) stand beside ours. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +58,7 @@ static ew_err compile(struct ew_graph *g, const struct ew_compare_opts *o, char 
 {
     char cache[512];
     const int fd = mkstemp(path);
-    EW_CHECK(fd >= 0, EW_ERR_IO, "%s: cannot be made", path);
+    EW_CHECK(fd >= 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
     close(fd);
     const struct ew_compile_opts co = {.size = sizeof(co),
                                        .threads = o->side.threads,

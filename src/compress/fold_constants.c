@@ -35,7 +35,7 @@ static ew_err fold(struct ew_graph *g, int node)
     ew_graph_call(g, n, slots, &c);
     const bool empty = ew_call_is_empty(&c);
     if (n->op->scratch && !empty)
-        EW_TRY(ew_aligned_new(n->op->scratch(&c), &scratch));
+        EW_TRY(ew_fail_in(ew_aligned_new(n->op->scratch(&c), &scratch), "node %s", n->name));
     c.scratch = scratch;
     for (int i = 0; i < n->n_out; i++) {
         if (!c.out[i])

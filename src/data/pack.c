@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing packed files. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ struct packer {
 
 static ew_err put(struct packer *p, const void *bytes, size_t n)
 {
-    EW_CHECK(fwrite(bytes, 1, n, p->f) == n, EW_ERR_IO, "cannot be written");
+    EW_CHECK(fwrite(bytes, 1, n, p->f) == n, EW_ERR_IO, "%s", strerror(errno));
     p->at += n;
     return EW_OK;
 }
@@ -163,7 +164,7 @@ static ew_err put_all(struct packer *p)
     fill_header(p, header);
     EW_CHECK(fseek(p->f, 0, SEEK_SET) == 0 &&
                  fwrite(header, 1, sizeof(header), p->f) == sizeof(header),
-             EW_ERR_IO, "cannot be written");
+             EW_ERR_IO, "%s", strerror(errno));
     return EW_OK;
 }
 

@@ -2,6 +2,7 @@
 /* One tensor in a file. */
 #include "format/tensor_file.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ static ew_err write_npy(FILE *f, const char *path, const struct ew_tensor *t)
     EW_TRY(ew_npy_header(t, path, header, &size));
     const size_t bytes = ew_tensor_bytes(t);
     EW_CHECK(fwrite(header, 1, size, f) == size && fwrite(t->data, 1, bytes, f) == bytes, EW_ERR_IO,
-             "%s: cannot write", path);
+             "%s: %s", path, strerror(errno));
     return EW_OK;
 }
 
@@ -73,7 +74,7 @@ static ew_err write_pb(FILE *f, const char *path, const struct ew_tensor *t, con
     EW_CLEANUP(ew_free_ptr) uint8_t *bytes = malloc(size + 1);
     EW_CHECK(bytes, EW_ERR_MEMORY, "%s: no memory for %zu bytes", path, size);
     ew__onnx_tensor__pack(&m, bytes);
-    EW_CHECK(fwrite(bytes, 1, size, f) == size, EW_ERR_IO, "%s: cannot write", path);
+    EW_CHECK(fwrite(bytes, 1, size, f) == size, EW_ERR_IO, "%s: %s", path, strerror(errno));
     return EW_OK;
 }
 

@@ -137,7 +137,7 @@ static ew_err compute_known(struct ew_graph *g, const struct ew_node *n, struct 
         return EW_OK;
     EW_CLEANUP(ew_free_ptr) void *scratch = NULL;
     if (n->op->scratch)
-        EW_TRY(ew_aligned_new(n->op->scratch(c), &scratch));
+        EW_TRY(ew_fail_in(ew_aligned_new(n->op->scratch(c), &scratch), "node %s", n->name));
     c->scratch = scratch;
     return n->op->forward(c);
 }

@@ -496,7 +496,7 @@ static ew_err new_block(size_t bytes, char **out)
     return EW_OK;
 }
 
-static ew_err take_memory(struct ew_plan *p)
+static ew_err take_blocks(struct ew_plan *p)
 {
     const struct ew_plan_given *given = p->opts.given;
     p->block_given = given && given->block && ew_backend_bytes(given->block) >= p->block_bytes;
@@ -511,6 +511,14 @@ static ew_err take_memory(struct ew_plan *p)
     EW_TRY(ew_backend_alloc(p->be, p->weights_bytes, &p->weights));
     EW_TRY(new_block(p->staging_bytes, &p->staging));
     return new_block(p->host_packed_bytes, &p->host_packed);
+}
+
+static ew_err take_memory(struct ew_plan *p)
+{
+    return ew_fail_in(take_blocks(p), "network %s at batch %lld", p->g->name,
+                      p->g->n_inputs && p->g->values[p->g->inputs[0]].t.shape.rank > 0
+                          ? (long long)p->g->values[p->g->inputs[0]].t.shape.dim[0]
+                          : 0);
 }
 
 static void *address_of(const struct ew_plan *p, int buffer)

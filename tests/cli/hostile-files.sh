@@ -35,3 +35,9 @@ bounded 1000000 info external-alias.onnx | grep parameters | tail -n 1
 mkdir gz
 head -c 1000000000 /dev/zero | gzip -9 >gz/train-images-idx3-ubyte.gz
 bounded 1500000 data info gz
+
+# Memory that there is not: the line names the network.  (Not where sanitizers take all address space.)
+if (limit 3000000) >/dev/null 2>&1; then
+    bounded 3000000 bench lenet5 --batch 200000 --iters 1 >memory.txt
+    grep -q '^edgewise: network lenet5 at batch 200000: no memory for a buffer of [0-9]* bytes$' memory.txt || cat memory.txt
+fi
