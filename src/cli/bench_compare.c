@@ -233,23 +233,6 @@ static ew_err measure_power(struct comparison *m)
     return EW_OK;
 }
 
-/* --mean and --std go before what files say. */
-static ew_err set_normalisation(const struct ew_compare_opts *o, struct ew_side *s)
-{
-    const struct ew_train_opts t = {.mean = o->images.mean, .std = o->images.std};
-    double mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS];
-    bool given;
-    if (o->images.resize)
-        s->resize = o->images.resize;
-    EW_TRY(ew_train_normalise(&t, mean, std, &given));
-    for (int i = 0; given && i < EW_SAMPLE_CHANNELS; i++) {
-        s->mean[i] = (float)mean[i];
-        s->std[i] = (float)std[i];
-        s->normalised = true;
-    }
-    return EW_OK;
-}
-
 static ew_err evaluate(struct comparison *m)
 {
     for (int i = 0; i < m->n; i++) {
@@ -257,7 +240,9 @@ static ew_err evaluate(struct comparison *m)
         k->accuracy = -1;
         if (!m->o->eval)
             continue;
-        EW_TRY(set_normalisation(m->o, &k->side));
+        EW_TRY(ew_preprocess_parse(m->o->images.mean, m->o->images.std, &k->side.prep));
+        if (m->o->images.resize)
+            k->side.prep.resize = m->o->images.resize;
         EW_TRY(ew_side_accuracy(m->c, &k->side, m->o->eval, &k->accuracy));
     }
     return EW_OK;

@@ -87,9 +87,7 @@ static ew_err run_set(struct ew_side *s, const struct ew_loader_opts *set, doubl
 
 ew_err ew_side_accuracy(struct ew_cmd_call *c, struct ew_side *s, const char *data, double *out)
 {
-    struct ew_classifier k = {.net = s->g, .normalised = s->normalised, .resize = s->resize};
-    memcpy(k.mean, s->mean, sizeof(k.mean));
-    memcpy(k.std, s->std, sizeof(k.std));
+    const struct ew_classifier k = {.net = s->g, .prep = s->prep};
     struct ew_image_set set;
     ew_err e = ew_image_set_open(c, data, &k, false, &set);
     if (e == EW_OK)

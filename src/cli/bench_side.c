@@ -3,29 +3,19 @@
 #include "cli/bench_side.h"
 
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "format/image_card.h"
 
 void ew_side_fini(struct ew_side *s)
 {
-    if (!s->engine) {
+    if (!s->network.engine) {
         ew_plan_free(s->p);
         ew_graph_free(s->g);
     }
-    ew_context_free(s->context);
-    ew_engine_free(s->engine);
+    ew_network_close(&s->network);
     *s = (struct ew_side){0};
-}
-
-static int64_t file_bytes(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
 }
 
 /* What the plan says of itself. */
@@ -43,32 +33,23 @@ static void describe(struct ew_side *s)
 
 /* ---- Engines ---- */
 
-static ew_err load_engine(const char *path, const struct ew_side_opts *o, struct ew_side *s)
+static ew_err take_engine(const struct ew_side_opts *o, struct ew_side *s)
 {
-    EW_CHECK(!o->plain && !o->reference && o->net.input.n == 0 && o->net.classes == 0, EW_ERR_USAGE,
-             "%s: is compiled; options that shape a network are too late", path);
-    EW_TRY(ew_engine_load(path, &s->engine));
-    EW_TRY(ew_context_new(s->engine, o->threads, &s->context));
-    const struct ew_engine_card *c = &s->engine->file.card;
-    if (c->batch_max > c->batch_min || o->net.batch > 1)
-        EW_TRY(ew_context_set_batch(s->context, o->net.batch));
-    s->g = ew_context_graph(s->context);
-    s->p = ew_context_plan(s->context);
+    const struct ew_network *n = &s->network;
+    const struct ew_engine_card *c = &n->engine->file.card;
+    EW_CHECK(!o->plain && !o->reference, EW_ERR_USAGE,
+             "%s: is compiled; options that shape a network are too late", s->name);
+    s->g = n->graph;
+    s->p = ew_context_plan(n->context);
     s->form = "engine";
     s->facts = c->facts;
     s->precision = c->precision;
     s->batch = ew_max_i64(c->batch_min, o->net.batch);
-    s->normalised = c->std[0] > 0;
-    s->resize = c->resize;
-    for (int i = 0; i < EW_SAMPLE_CHANNELS && i < EW_ENGINE_CHANNELS; i++) {
-        s->mean[i] = (float)c->mean[i];
-        s->std[i] = (float)c->std[i];
-    }
     describe(s);
     /* Plain weights stay on disk; what was packed is in memory. */
     s->weight_bytes = 0;
-    for (int i = 0; i < s->engine->n_packed; i++)
-        s->weight_bytes += (int64_t)s->engine->packed[i].bytes;
+    for (int i = 0; i < n->engine->n_packed; i++)
+        s->weight_bytes += (int64_t)n->engine->packed[i].bytes;
     return EW_OK;
 }
 
@@ -115,41 +96,19 @@ ew_err ew_side_take(struct ew_graph *g, const char *name, const struct ew_side_o
     return EW_OK;
 }
 
-static ew_err read_card(struct ew_side *s)
-{
-    struct ew_arena a;
-    struct ew_image_card card;
-    ew_arena_init(&a);
-    const ew_err e = ew_image_card_get(s->g, &a, &card);
-    ew_arena_fini(&a); /* the names */
-    EW_TRY(e);
-    s->normalised = card.normalised;
-    s->resize = card.resize;
-    for (int i = 0; i < EW_SAMPLE_CHANNELS && i < EW_IMAGE_CHANNELS; i++) {
-        s->mean[i] = (float)card.mean[i];
-        s->std[i] = (float)card.std[i];
-    }
-    return EW_OK;
-}
-
 ew_err ew_side_load(const char *what, const struct ew_side_opts *o, struct ew_side *out)
 {
+    const struct ew_network_how how = {
+        .opts = o->net, .seed = 1, .engines = true, .threads = o->threads};
+    struct ew_network n;
     *out = (struct ew_side){.name = what};
-    if (ew_engine_file_is(what)) {
-        out->file_bytes = file_bytes(what);
-        return load_engine(what, o, out);
-    }
-    struct ew_graph *g;
-    EW_TRY(ew_network_load(what, &o->net, &g));
-    const bool file = ew_network_is_file(what);
-    const ew_err e = file ? EW_OK : ew_model_init(what, 1, g);
-    if (e != EW_OK) {
-        ew_graph_free(g);
-        return e;
-    }
-    EW_TRY(ew_side_take(g, what, o, out));
-    out->file_bytes = file ? file_bytes(what) : 0;
-    return read_card(out);
+    ew_err e = ew_network_open(what, &how, &n);
+    if (e == EW_OK && !n.engine)
+        e = ew_side_take(ew_network_take_graph(&n), what, o, out);
+    out->network = n;
+    out->file_bytes = n.file_bytes;
+    out->prep = n.card.prep;
+    return e == EW_OK && n.engine ? take_engine(o, out) : e;
 }
 
 /* ---- Memory ---- */

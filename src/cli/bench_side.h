@@ -9,7 +9,6 @@
 #include "cli/bench_power.h"
 #include "cli/classifier.h"
 #include "cli/cmd.h"
-#include "cli/network.h"
 #include "engine/engine.h"
 #include "graph/facts.h"
 
@@ -28,16 +27,13 @@ struct ew_side {
     const char *form; /* "engine", "network", "plain graph" */
     struct ew_graph *g;
     struct ew_plan *p;
-    struct ew_engine *engine;   /* where it is one: g and p are its context's */
-    struct ew_context *context; /* the same */
-    struct ew_facts facts;      /* of one image, of the network as it came */
+    struct ew_network network; /* where it was opened; p is its context's where it is an engine */
+    struct ew_facts facts;     /* of one image, of the network as it came */
     const char *precision, *isa;
     int64_t batch, threads, file_bytes; /* file_bytes 0: there is no file */
     int64_t activation_bytes;           /* activations and scratch */
     int64_t weight_bytes;               /* what is in memory of weights, packed copies included */
-    float mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS];
-    bool normalised; /* mean and std are known */
-    int64_t resize;  /* of images, as in struct ew_classifier_opts */
+    struct ew_preprocess prep;          /* of images */
 };
 
 /* Loads FILE.ewe, FILE.onnx, a checkpoint, or a network of the zoo with random weights, and fills
@@ -69,7 +65,7 @@ struct ew_compare_opts {
     struct ew_side_opts side;
     struct ew_bench_opts bench;
     const char *eval; /* data; NULL: none */
-    struct ew_classifier_opts images;
+    struct ew_image_opts images;
     const char *power_from;
     double power_s; /* 0: power is not measured */
     bool quick;

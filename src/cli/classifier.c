@@ -9,74 +9,31 @@
 
 #include "base/log.h"
 #include "cli/data_cmd.h"
-#include "cli/network.h"
-#include "edgewise.h"
-#include "format/image_card.h"
 #include "train/adapt.h"
-#include "train/options.h"
 
 #define EVAL_BATCH 32 /* images at a time: enough for speed, small for a board */
 
 void ew_classifier_fini(struct ew_classifier *k)
 {
-    ew_graph_free(k->net);
+    ew_network_close(&k->network);
     *k = (struct ew_classifier){0};
 }
 
-static void set_normalisation(struct ew_classifier *k, const double *mean, const double *std)
-{
-    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
-        k->mean[i] = (float)mean[i];
-        k->std[i] = (float)std[i];
-    }
-    k->normalised = true;
-}
-
-static ew_err load_network(const char *what, struct ew_classifier *out)
-{
-    const struct ew_network_opts n = {.width = 1, .batch = 1};
-    EW_TRY(ew_network_load(what, &n, &out->net));
-    if (ew_network_is_file(what))
-        return EW_OK;
-    EW_WARN("%s has random weights: its scores mean nothing", what);
-    return ew_model_init(what, 1, out->net);
-}
-
-/* What the file says of its images, then what the options say; the network keeps both. */
-static ew_err read_card(struct ew_classifier *k, const double *mean, const double *std)
-{
-    struct ew_arena a;
-    struct ew_image_card card;
-    ew_arena_init(&a);
-    ew_err e = ew_image_card_get(k->net, &a, &card);
-    if (e == EW_OK && mean) {
-        memcpy(card.mean, mean, sizeof(card.mean));
-        memcpy(card.std, std, sizeof(card.std));
-        card.normalised = true;
-    }
-    if (e == EW_OK && k->resize)
-        card.resize = k->resize;
-    if (e == EW_OK)
-        e = ew_image_card_put(k->net, &card);
-    if (e == EW_OK && card.normalised)
-        set_normalisation(k, card.mean, card.std);
-    k->resize = card.resize;
-    ew_arena_fini(&a);
-    return e == EW_OK ? e : ew_fail_in(e, "%s", k->net->name);
-}
-
-ew_err ew_classifier_load(const char *what, const struct ew_classifier_opts *o,
+ew_err ew_classifier_load(const char *what, const struct ew_image_opts *o,
                           struct ew_classifier *out)
 {
-    const struct ew_train_opts t = {.mean = o->mean, .std = o->std};
-    double mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS];
-    bool given;
-    *out = (struct ew_classifier){.resize = o->resize};
-    EW_TRY(ew_train_normalise(&t, mean, std, &given));
-    EW_TRY(load_network(what, out));
+    const struct ew_network_how how = {.seed = 1};
+    struct ew_network *n = &out->network;
+    *out = (struct ew_classifier){0};
+    EW_TRY(ew_network_open(what, &how, n));
+    out->net = n->graph;
+    if (n->random)
+        EW_WARN("%s has random weights: its scores mean nothing", what);
     EW_TRY(ew_adapt_images(out->net));
     EW_TRY(ew_adapt_scores(out->net));
-    return read_card(out, given ? mean : NULL, std);
+    EW_TRY(ew_image_opts_apply(o, &n->arena, &n->card));
+    out->prep = n->card.prep;
+    return ew_image_card_put(out->net, &n->card);
 }
 
 /* ---- Images ---- */
@@ -110,17 +67,6 @@ static ew_err choose(struct ew_image_set *s, int64_t count)
     return EW_OK;
 }
 
-static ew_err normalise(const struct ew_classifier *k, struct ew_image_set *s)
-{
-    EW_CHECK(k->normalised, EW_ERR_USAGE,
-             "%s does not say how its images are normalised: --mean and --std do (\"--mean "
-             "imagenet\", or \"--mean 0.5 --std 0.5\" for -1 to 1)",
-             k->net->name);
-    memcpy(s->loader.mean, k->mean, sizeof(k->mean));
-    memcpy(s->loader.std, k->std, sizeof(k->std));
-    return EW_OK;
-}
-
 ew_err ew_image_set_open(struct ew_cmd_call *c, const char *what, const struct ew_classifier *k,
                          bool train, struct ew_image_set *out)
 {
@@ -132,9 +78,9 @@ ew_err ew_image_set_open(struct ew_cmd_call *c, const char *what, const struct e
     const int64_t *counts = ew_dataset_info(out->data)->count;
     const bool has_test = counts[EW_SPLIT_TEST] > 0, has_train = counts[EW_SPLIT_TRAIN] > 0;
     out->loader.data = out->data;
-    out->loader.resize = k->resize;
+    out->loader.prep = k->prep;
     out->loader.split = (train && has_train) || !has_test ? EW_SPLIT_TRAIN : EW_SPLIT_TEST;
-    EW_TRY(normalise(k, out));
+    EW_TRY(ew_preprocess_check(&k->prep, k->net->name));
     return choose(out, count);
 }
 

@@ -11,7 +11,6 @@
 #include "cli/bench_why.h"
 #include "cli/cmd.h"
 #include "cli/device_opt.h"
-#include "cli/network.h"
 #include "cli/recording.h"
 #include "graph/facts.h"
 #include "model/objective.h"
@@ -25,7 +24,7 @@ struct opts {
     double power_seconds;
     int protocol;
     const char *db, *eval, *power_from, *why;
-    struct ew_classifier_opts images;
+    struct ew_image_opts images;
 };
 
 enum { PROTOCOL_NONE, PROTOCOL_ENGINE, PROTOCOL_SCALE };
@@ -66,7 +65,7 @@ static const struct ew_field table[] = {
      .help = "few runs and no tuning: to see that it works"},
     {.name = "eval", .type = EW_FIELD_STR, .offset = offsetof(struct opts, eval),
      .metavar = "DATA[:N]", .help = "several networks: accuracy on this data set too"},
-    EW_CLASSIFIER_FIELDS(struct opts, images),
+    EW_PREPROCESS_FIELDS(struct opts, images),
     {.name = "power-seconds", .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct opts, power_seconds), .def = "3", .min = 0, .max = 3600,
      .metavar = "S", .help = "several networks: how long each runs for its power; 0: not measured"},
@@ -428,16 +427,15 @@ static ew_err bench_network(const struct ew_cmd_call *c, struct ew_tuner *tuner,
                             struct ew_recording *rec)
 {
     const struct opts *o = c->opts;
-    struct ew_graph *g = NULL;
+    const struct ew_network_how how = {.opts = o->net, .seed = 1};
+    struct ew_network n;
     EW_CHECK(o->train || !o->memory_limit, EW_ERR_USAGE, "--memory-limit is for --train");
-    ew_err e = ew_network_load(c->args[0], &o->net, &g);
-    if (e == EW_OK && !ew_network_is_file(c->args[0]))
-        e = ew_model_init(c->args[0], 1, g);
+    ew_err e = ew_network_open(c->args[0], &how, &n);
     if (e == EW_OK && o->train)
-        e = ew_objective_add(g);
+        e = ew_objective_add(n.graph);
     if (e == EW_OK)
-        e = bench_graph(c, g, tuner, rec);
-    ew_graph_free(g);
+        e = bench_graph(c, n.graph, tuner, rec);
+    ew_network_close(&n);
     return e;
 }
 

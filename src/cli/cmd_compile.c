@@ -10,9 +10,6 @@
 #include "cli/classifier.h"
 #include "cli/cmd.h"
 #include "cli/device_opt.h"
-#include "cli/image_opts.h"
-#include "cli/network.h"
-#include "format/image_card.h"
 #include "plan/tune.h"
 #include "quant/quant_run.h"
 #include "report/text_table.h"
@@ -53,7 +50,8 @@ static const struct ew_field fields[] = {
      "training split (1000); quantize says more of what that costs"},
     {.name = "compact", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, compact),
      .help = "leave out weights that kernels have packed: smaller, for this instruction set alone"},
-    EW_IMAGE_FIELDS(struct opts, image),
+    EW_LABELS_FIELD(struct opts, image),
+    EW_PREPROCESS_FIELDS(struct opts, image),
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "1",
      .metavar = "N", .help = "of the weights of a network of the zoo"},
     EW_FIELD_END};
@@ -75,25 +73,16 @@ static ew_err parse_batches(const char *text, struct ew_compile_opts *o)
     return EW_OK;
 }
 
-/* Classes and normalisation: as the file says, then as the options say. */
-static ew_err describe_images(const struct ew_graph *g, const struct opts *o, struct ew_arena *a,
-                              struct ew_compile_opts *out)
+/* Classes and images, as the file and then the options say. */
+static void describe_images(const struct ew_image_card *card, struct ew_compile_opts *out)
 {
-    struct ew_image_prep prep = {0}; /* std 0: not said */
-    struct ew_image_card card;
-    EW_TRY(ew_fail_in(ew_image_card_get(g, a, &card), "%s", g->name));
-    ew_image_card_prep(&card, &prep);
-    out->classes = card.classes;
-    out->n_classes = card.n_classes;
-    EW_TRY(ew_image_opts_read(&o->image, &prep));
-    for (int i = 0; o->image.mean && !o->image.std && i < EW_IMAGE_CHANNELS; i++)
-        prep.std[i] = prep.std[i] > 0 ? prep.std[i] : 1;
-    if (o->image.labels)
-        EW_TRY(ew_labels_read(o->image.labels, a, &out->classes, &out->n_classes));
-    memcpy(out->mean, prep.mean, sizeof(out->mean));
-    memcpy(out->std, prep.std, sizeof(out->std));
-    out->resize = prep.resize;
-    return EW_OK;
+    out->classes = card->classes;
+    out->n_classes = card->n_classes;
+    out->resize = card->prep.resize;
+    if (!card->prep.normalised)
+        return;
+    memcpy(out->mean, card->prep.mean, sizeof(out->mean));
+    memcpy(out->std, card->prep.std, sizeof(out->std));
 }
 
 /* ---- What was made ---- */
@@ -132,7 +121,7 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_engine_info *i,
 
 /* ---- The command ---- */
 
-static ew_err compile(struct ew_cmd_call *c, struct ew_graph *g, struct ew_arena *a)
+static ew_err compile(struct ew_cmd_call *c, struct ew_graph *g, const struct ew_image_card *card)
 {
     const struct opts *o = c->opts;
     char cache[512];
@@ -143,7 +132,7 @@ static ew_err compile(struct ew_cmd_call *c, struct ew_graph *g, struct ew_arena
                                  .precision = precisions[o->precision],
                                  .compact = o->compact};
     EW_TRY(parse_batches(o->batch, &co));
-    EW_TRY(describe_images(g, o, a, &co));
+    describe_images(card, &co);
     if (o->tune)
         EW_INFO("measuring kernels; what was measured before is remembered");
     const int64_t start = ew_clock_ns();
@@ -157,15 +146,6 @@ static ew_err compile(struct ew_cmd_call *c, struct ew_graph *g, struct ew_arena
         err = print(c, &info, seconds);
     ew_engine_free(e);
     return err;
-}
-
-static ew_err compile_graph(struct ew_cmd_call *c, struct ew_graph *g)
-{
-    struct ew_arena a;
-    ew_arena_init(&a);
-    const ew_err e = compile(c, g, &a);
-    ew_arena_fini(&a);
-    return e;
 }
 
 /* Quantises as `quantize` does by itself; `int8` leaves out the comparison of times. */
@@ -191,7 +171,7 @@ static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k)
         e = ew_graph_set_batch(r.graph, 1);
     }
     if (e == EW_OK)
-        e = compile_graph(c, r.graph);
+        e = compile(c, r.graph, &k->network.card);
     ew_quant_result_fini(&r);
     ew_image_set_close(&calib);
     return e;
@@ -200,13 +180,12 @@ static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k)
 static ew_err run_calibrated(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
-    const struct ew_classifier_opts images = {o->image.mean, o->image.std, o->image.resize};
     struct ew_classifier k;
     EW_CHECK(o->precision != PRECISION_FP32, EW_ERR_USAGE,
              "--calib quantises: it does not go with --precision fp32");
     EW_CHECK(ew_network_is_file(c->args[0]), EW_ERR_USAGE,
              "--calib: %s has no trained weights to quantise", c->args[0]);
-    ew_err e = ew_classifier_load(c->args[0], &images, &k);
+    ew_err e = ew_classifier_load(c->args[0], &o->image, &k);
     if (e == EW_OK)
         e = quantize(c, &k);
     ew_classifier_fini(&k);
@@ -216,23 +195,22 @@ static ew_err run_calibrated(struct ew_cmd_call *c)
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
-    struct ew_network_opts net = o->net;
-    struct ew_graph *g;
+    struct ew_network_how how = {.opts = o->net, .seed = (uint64_t)o->seed};
+    struct ew_network n;
     EW_CHECK(o->output, EW_ERR_USAGE, "compile needs -o FILE.ewe");
     if (o->calib)
         return run_calibrated(c);
-    net.batch = 1;
-    EW_TRY(ew_network_load(c->args[0], &net, &g));
-    ew_err e = EW_OK;
-    if (!ew_network_is_file(c->args[0])) {
+    how.opts.batch = 1;
+    ew_err e = ew_network_open(c->args[0], &how, &n);
+    if (e == EW_OK && n.random)
         EW_INFO("%s has random weights (seed %lld)", c->args[0], (long long)o->seed);
-        e = ew_model_init(c->args[0], (uint64_t)o->seed, g);
-    }
     if (e == EW_OK)
-        e = compile_graph(c, g);
+        e = ew_image_opts_apply(&o->image, &n.arena, &n.card);
+    if (e == EW_OK)
+        e = compile(c, n.graph, &n.card);
     if (e == EW_ERR_ARG && o->precision == PRECISION_INT8)
         ew_cmd_hint(c, "--calib DATA quantises it with ranges from those images");
-    ew_graph_free(g);
+    ew_network_close(&n);
     return e;
 }
 

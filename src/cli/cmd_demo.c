@@ -143,7 +143,7 @@ static ew_err open_digits(struct story *s, struct ew_dataset **out)
 static ew_err learn(struct story *s, struct ew_graph *g, const struct ew_dataset *data)
 {
     struct ew_train_job job = {
-        .net = g, .data = data, .options = "", .std = {1, 1, 1, 1}, .folder = TRAIN_FOLDER};
+        .net = g, .data = data, .options = "", .prep.std = {1, 1, 1, 1}, .folder = TRAIN_FOLDER};
     job.opts = (struct ew_train_opts){.epochs = TRAIN_EPOCHS,
                                       .batch = TRAIN_BATCH,
                                       .lr = 0.01,

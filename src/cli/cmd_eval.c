@@ -13,7 +13,7 @@
 
 struct opts {
     const char *device;
-    struct ew_classifier_opts net;
+    struct ew_image_opts images;
     const char *data, *csv, *png;
     int split;
     int64_t batch, threads, workers, top;
@@ -29,7 +29,7 @@ static const struct ew_field fields[] = {
      .metavar = "DATA[:N]", .help = "data set, as `train` takes it; N samples of it"},
     {.name = "split", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, split), .def = "test",
      .choices = split_names, .help = "which part of it"},
-    EW_CLASSIFIER_FIELDS(struct opts, net),
+    EW_PREPROCESS_FIELDS(struct opts, images),
     {.name = "batch", .type = EW_FIELD_INT, .offset = offsetof(struct opts, batch), .def = "32",
      .min = 1, .max = 65536, .metavar = "B", .help = "images at a time"},
     EW_DEVICE_FIELD(struct opts),
@@ -128,7 +128,7 @@ static ew_err run(struct ew_cmd_call *c)
     EW_CHECK(o->data, EW_ERR_USAGE, "--data says what to evaluate on");
     struct ew_recording rec;
     EW_TRY(ew_recording_begin(c, o->db, &rec));
-    ew_err e = ew_classifier_load(c->args[0], &o->net, &k);
+    ew_err e = ew_classifier_load(c->args[0], &o->images, &k);
     if (e == EW_OK)
         e = ew_image_set_open(c, o->data, &k, o->split == 1, &s);
     if (e == EW_OK)

@@ -6,8 +6,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cli/cmd.h"
-#include "cli/network.h"
 #include "compress/pass.h"
+#include "network/network.h"
 #include "report/text_table.h"
 
 struct opts {
@@ -68,10 +68,6 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g)
 static ew_err export_graph(struct ew_cmd_call *c, struct ew_graph *g)
 {
     const struct opts *o = c->opts;
-    if (!ew_network_is_file(c->args[0])) {
-        EW_TRY(ew_model_init(c->args[0], (uint64_t)o->seed, g));
-        EW_INFO("%s has random weights (seed %lld)", c->args[0], (long long)o->seed);
-    }
     if (o->fold)
         EW_TRY(ew_pass_fold_batch_norm(g));
     const struct ew_onnx_save_opts save = {.batch = o->net.batch, .max_bytes = o->max_bytes};
@@ -83,16 +79,18 @@ static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
     EW_CHECK(o->output, EW_ERR_USAGE, "--output says which file to write");
-    struct ew_network_opts net = o->net;
-    net.batch = 1; /* the file's batch is the exporter's */
-    struct ew_graph *g;
-    const ew_err e = ew_network_load(c->args[0], &net, &g);
+    struct ew_network_how how = {.opts = o->net, .seed = (uint64_t)o->seed};
+    how.opts.batch = 1; /* the file's batch is the exporter's */
+    struct ew_network n;
+    ew_err e = ew_network_open(c->args[0], &how, &n);
     if (e == EW_ERR_NOT_FOUND && !ew_network_is_file(c->args[0]))
         ew_cmd_hint(c, "edgewise models lists the networks");
-    EW_TRY(e);
-    const ew_err done = export_graph(c, g);
-    ew_graph_free(g);
-    return done;
+    if (e == EW_OK && n.random)
+        EW_INFO("%s has random weights (seed %lld)", c->args[0], (long long)o->seed);
+    if (e == EW_OK)
+        e = export_graph(c, n.graph);
+    ew_network_close(&n);
+    return e;
 }
 
 const struct ew_cmd ew_cmd_export = {

@@ -7,11 +7,11 @@
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/info_engine.h"
-#include "cli/network.h"
 #include "format/engine_file.h"
 #include "graph/facts.h"
 #include "model/model.h"
 #include "model/objective.h"
+#include "network/network.h"
 #include "plan/plan.h"
 #include "report/graph_svg.h"
 #include "report/text_table.h"
@@ -249,16 +249,17 @@ static ew_err show(struct ew_graph *g, const struct ew_cmd_call *c)
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
-    struct ew_graph *g;
+    const struct ew_network_how how = {.opts = o->net, .shapes = true};
+    struct ew_network n;
     if (ew_engine_file_is(c->args[0]))
         return ew_info_engine(c, c->args[0]);
-    const ew_err e = ew_network_load(c->args[0], &o->net, &g);
+    ew_err e = ew_network_open(c->args[0], &how, &n);
     if (e == EW_ERR_NOT_FOUND && !ew_network_is_file(c->args[0]))
         ew_cmd_hint(c, "edgewise models lists the networks");
-    EW_TRY(e);
-    const ew_err shown = show(g, c);
-    ew_graph_free(g);
-    return shown;
+    if (e == EW_OK)
+        e = show(n.graph, c);
+    ew_network_close(&n);
+    return e;
 }
 
 const struct ew_cmd ew_cmd_info = {

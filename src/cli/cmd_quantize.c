@@ -13,7 +13,7 @@
 
 struct opts {
     const char *device;
-    struct ew_classifier_opts classifier;
+    struct ew_image_opts images;
     const char *calib, *eval, *output;
     int method; /* enum ew_calibrate_method */
     double percentile, max_drop, min_sqnr;
@@ -48,7 +48,7 @@ static const struct ew_field fields[] = {
      .def = "true", .help = "try whether correcting biases helps"},
     {.name = "time", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, time),
      .def = "true", .help = "time layers in both precisions; those slower in int8 stay float32"},
-    EW_CLASSIFIER_FIELDS(struct opts, classifier),
+    EW_PREPROCESS_FIELDS(struct opts, images),
     EW_DEVICE_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads),
      .def = "0", .min = 0, .max = 256, .metavar = "N", .help = "0: one for each CPU"},
@@ -151,7 +151,7 @@ static ew_err run(struct ew_cmd_call *c)
     EW_CHECK(o->output, EW_ERR_USAGE, "--output says which file to write");
     struct ew_recording rec;
     EW_TRY(ew_recording_begin(c, o->db, &rec));
-    ew_err e = ew_classifier_load(c->args[0], &o->classifier, &k);
+    ew_err e = ew_classifier_load(c->args[0], &o->images, &k);
     if (e == EW_OK)
         e = quantize(c, &k, &rec);
     ew_classifier_fini(&k);

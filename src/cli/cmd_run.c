@@ -9,12 +9,10 @@
 #include "cli/cmd.h"
 #include "cli/device_opt.h"
 #include "cli/image_opts.h"
-#include "cli/network.h"
 #include "cli/run_io.h"
 #include "engine/engine.h"
-#include "format/checkpoint.h"
-#include "format/image_card.h"
 #include "format/tensor_file.h"
+#include "network/network.h"
 
 struct opts {
     const char *device;
@@ -37,10 +35,12 @@ static const struct ew_field fields[] = {
      .metavar = "FILE", .letter = 'o', .help = "write the output as .npy or .pb"},
     {.name = "top", .type = EW_FIELD_INT, .offset = offsetof(struct opts, top), .def = "5",
      .min = 0, .max = 100, .metavar = "N", .help = "classes to show; 0: statistics"},
-    EW_IMAGE_FIELDS(struct opts, image),
+    EW_LABELS_FIELD(struct opts, image),
+    EW_PREPROCESS_FIELDS(struct opts, image),
     {.name = "scale", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, scale),
-     .def = "0.00392156862745098", .metavar = "S",
-     .help = "images: pixels (0 to 255) are multiplied by it, then mean and std apply"},
+     .min = 1e-9, .max = 1e9, .metavar = "S",
+     .help = "images: pixels (0 to 255) are multiplied by it before mean and std apply; "
+     "default: 1/255"},
     {.name = "size", .type = EW_FIELD_INTS, .offset = offsetof(struct opts, size), .min = 1,
      .max = 65536, .metavar = "HxWxC", .help = "size of the first input, where it is open"},
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "1",
@@ -68,25 +68,14 @@ struct job {
     const struct opts *o;
     struct ew_arena arena;
     struct ew_run_inputs in;
-    struct ew_image_prep prep;
     struct ew_run_show show;
-    struct ew_graph *g;
-    struct ew_plan *p;
-    struct ew_engine *engine; /* where the network is one: g and p are its context's */
-    struct ew_context *context;
+    struct ew_network net;
+    struct ew_plan *p;           /* an engine's is its context's */
     struct ew_run_frames frames; /* many images: a folder, a list, a camera */
     double run_ms;
 };
 
 /* ---- Options ---- */
-
-static ew_err read_prep(struct job *j)
-{
-    j->prep = (struct ew_image_prep){.scale = j->o->scale, .std = {1, 1, 1, 1}};
-    j->show.top = (int)j->o->top;
-    EW_TRY(ew_image_opts_read(&j->o->image, &j->prep));
-    return ew_labels_read(j->o->image.labels, &j->arena, &j->show.labels, &j->show.n_labels);
-}
 
 static ew_err read_inputs(struct job *j)
 {
@@ -107,82 +96,73 @@ static ew_err read_inputs(struct job *j)
 
 /* ---- The network ---- */
 
-/* The engine knows how its images are made and what its classes are called. */
-static ew_err load_engine(struct job *j, const char *path)
+/* (pixel x scale - mean) / std, as (pixel / 255 - mean') / std'. */
+static void apply_scale(double scale, struct ew_preprocess *p)
 {
-    const struct opts *o = j->o;
-    EW_CHECK(!o->reference && o->size.n == 0, EW_ERR_USAGE,
-             "%s: --reference and --size are for networks that are not compiled", path);
-    EW_TRY(ew_engine_load(path, &j->engine));
-    EW_TRY(ew_context_new(j->engine, (int)o->threads, &j->context));
-    const struct ew_engine_card *card = &j->engine->file.card;
-    if (j->in.n && !j->in.list[0].is_image && j->in.list[0].t.shape.rank &&
-        card->batch_max > card->batch_min)
-        EW_TRY(ew_context_set_batch(j->context, j->in.list[0].t.shape.dim[0]));
-    j->g = ew_context_graph(j->context);
-    j->p = ew_context_plan(j->context);
-    memcpy(j->prep.mean, card->mean, sizeof(j->prep.mean));
-    for (int i = 0; i < EW_IMAGE_CHANNELS; i++)
-        j->prep.std[i] = card->std[i] > 0 ? card->std[i] : 1;
-    j->prep.resize = card->resize;
-    if (!o->image.labels) {
-        j->show.labels = card->classes;
-        j->show.n_labels = card->n_classes;
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
+        p->mean[i] = (p->normalised ? p->mean[i] : 0) / (255 * scale);
+        p->std[i] = (p->normalised ? p->std[i] : 1) / (255 * scale);
     }
-    return ew_image_opts_read(&o->image, &j->prep);
+    p->normalised = true;
 }
 
-/* A file may say so too. */
-static ew_err load_file(struct job *j, const char *path)
+/* What the network says of its images and classes, then what the options say. */
+static ew_err read_card(struct job *j)
 {
-    struct ew_image_card card;
-    EW_TRY(ew_network_check_file(path));
-    EW_TRY(ew_run_load(path, &j->in, &j->o->size, &j->g));
-    EW_TRY(ew_fail_in(ew_image_card_get(j->g, &j->arena, &card), "%s", path));
-    ew_image_card_prep(&card, &j->prep);
-    if (!j->o->image.labels) {
-        j->show.labels = card.classes;
-        j->show.n_labels = card.n_classes;
-    }
-    return ew_image_opts_read(&j->o->image, &j->prep);
+    struct ew_image_card *card = &j->net.card;
+    EW_TRY(ew_image_opts_apply(&j->o->image, &j->arena, card));
+    if (j->o->scale > 0)
+        apply_scale(j->o->scale, &card->prep);
+    j->show = (struct ew_run_show){
+        .top = (int)j->o->top, .labels = card->classes, .n_labels = card->n_classes};
+    return EW_OK;
 }
 
 static ew_err load(struct job *j)
 {
+    const struct opts *o = j->o;
     const char *what = j->c->args[0];
-    if (ew_engine_file_is(what))
-        return load_engine(j, what);
-    if (ew_network_is_file(what))
-        return load_file(j, what);
-    const struct ew_network_opts net = {.input = j->o->size, .width = 1, .batch = 1};
-    const ew_err e = ew_network_load(what, &net, &j->g);
-    if (e == EW_ERR_NOT_FOUND)
+    struct ew_onnx_input given[EW_RUN_INPUTS];
+    struct ew_network_how how = {.opts = {.input = o->size, .batch = ew_run_batch(&j->in)},
+                                 .inputs = given,
+                                 .seed = (uint64_t)o->seed,
+                                 .engines = true,
+                                 .threads = (int)o->threads};
+    const int64_t image[] = {1, o->size.v[2], o->size.v[0], o->size.v[1]};
+    how.n_inputs = ew_run_known(&j->in, o->size.n == 3 ? image : NULL, given);
+    const ew_err e = ew_network_open(what, &how, &j->net);
+    if (e == EW_ERR_NOT_FOUND && !ew_network_is_file(what))
         ew_cmd_hint(j->c, "edgewise models lists the networks");
     EW_TRY(e);
-    EW_INFO("%s has random weights (seed %lld)", what, (long long)j->o->seed);
-    EW_TRY(ew_model_init(what, (uint64_t)j->o->seed, j->g));
-    return ew_run_fit_batch(j->g, &j->in);
+    EW_CHECK(!j->net.engine || !o->reference, EW_ERR_USAGE,
+             "%s: is compiled; --reference is for networks that are not", what);
+    if (j->net.random)
+        EW_WARN("%s has random weights (seed %lld): its scores mean nothing", what,
+                (long long)o->seed);
+    return read_card(j);
 }
 
 static ew_err compile(struct job *j)
 {
-    if (j->p)
+    if (j->net.engine) {
+        j->p = ew_context_plan(j->net.context);
         return EW_OK;
+    }
     const struct ew_plan_opts po = {
         .mode = EW_PLAN_INFER,
         .seed = (uint64_t)j->o->seed,
         .optimize = !j->o->reference,
         .consume = !j->o->reference,
         .backend = {.threads = (int)j->o->threads, .reference = j->o->reference}};
-    return ew_plan_compile(j->g, &po, &j->p);
+    return ew_plan_compile(j->net.graph, &po, &j->p);
 }
 
 static ew_err compute(struct job *j)
 {
     if (j->o->random)
-        EW_TRY(ew_run_fill_random(j->g, j->p, (uint64_t)j->o->seed));
+        EW_TRY(ew_run_fill_random(j->net.graph, j->p, (uint64_t)j->o->seed));
     else
-        EW_TRY(ew_run_fill(j->g, j->p, &j->in, &j->prep));
+        EW_TRY(ew_run_fill(&j->net, j->p, &j->in));
     const int64_t start = ew_clock_ns();
     EW_TRY(ew_plan_run(j->p));
     j->run_ms = (double)(ew_clock_ns() - start) * 1e-6;
@@ -193,12 +173,12 @@ static ew_err compute(struct job *j)
 
 static const char *output_name(const struct job *j, int i)
 {
-    return j->g->values[j->g->outputs[i]].name;
+    return j->net.graph->values[j->net.graph->outputs[i]].name;
 }
 
 static ew_err write_outputs(struct job *j)
 {
-    for (int i = 0; j->o->output && i < j->g->n_outputs; i++) {
+    for (int i = 0; j->o->output && i < j->net.graph->n_outputs; i++) {
         const char *path = ew_run_output_path(&j->arena, j->o->output, i);
         EW_CHECK(path, EW_ERR_MEMORY, "no memory");
         EW_TRY(ew_tensor_file_write(path, ew_plan_output(j->p, i), output_name(j, i)));
@@ -209,7 +189,7 @@ static ew_err write_outputs(struct job *j)
 static ew_err print(struct job *j)
 {
     if (!j->c->json) {
-        for (int i = 0; i < j->g->n_outputs; i++)
+        for (int i = 0; i < j->net.graph->n_outputs; i++)
             ew_run_print(output_name(j, i), ew_plan_output(j->p, i), &j->show);
         EW_INFO("one run: %.2f ms", j->run_ms);
         return EW_OK;
@@ -220,7 +200,7 @@ static ew_err print(struct job *j)
     ew_json_str(&json, "name", j->c->args[0]);
     ew_json_num(&json, "run_ms", j->run_ms);
     ew_json_array(&json, "outputs");
-    for (int i = 0; i < j->g->n_outputs; i++)
+    for (int i = 0; i < j->net.graph->n_outputs; i++)
         ew_run_print_json(&json, output_name(j, i), ew_plan_output(j->p, i), &j->show);
     ew_json_end(&json);
     ew_json_end(&json);
@@ -232,9 +212,8 @@ static ew_err run_frames(struct job *j)
     const struct opts *o = j->o;
     EW_CHECK(!o->output, EW_ERR_USAGE, "--output is for one input");
     const struct ew_run_stream s = {.name = j->c->args[0],
-                                    .g = j->g,
+                                    .net = &j->net,
                                     .p = j->p,
-                                    .prep = j->prep,
                                     .show = j->show,
                                     .frames = j->frames,
                                     .fps = o->fps,
@@ -247,8 +226,7 @@ static ew_err run_frames(struct job *j)
 /* The importer knows the file's inputs by name, also those whose value became a constant. */
 static bool names_are_checked(const struct job *j)
 {
-    const char *what = j->c->args[0];
-    return !j->engine && ew_network_is_file(what) && !ew_checkpoint_is(what);
+    return j->net.kind == EW_NETWORK_ONNX;
 }
 
 /* Several images for a network with one input are one after the other; more files than inputs are
@@ -256,14 +234,14 @@ static bool names_are_checked(const struct job *j)
 static ew_err sort_inputs(struct job *j)
 {
     const struct ew_run_inputs *in = &j->in;
-    bool images = j->g->n_inputs == 1;
+    bool images = j->net.graph->n_inputs == 1;
     int counted = 0;
     for (int i = 0; i < in->n; i++) {
         images = images && in->list[i].is_image && !*in->list[i].name;
         counted += !*in->list[i].name || !names_are_checked(j);
     }
-    EW_CHECK(counted <= j->g->n_inputs || images, EW_ERR_USAGE, "%d files for %d input%s", counted,
-             j->g->n_inputs, j->g->n_inputs == 1 ? "" : "s");
+    EW_CHECK(counted <= j->net.graph->n_inputs || images, EW_ERR_USAGE, "%d files for %d input%s",
+             counted, j->net.graph->n_inputs, j->net.graph->n_inputs == 1 ? "" : "s");
     return in->n > 1 && images ? ew_run_frames_of(in, &j->arena, &j->frames) : EW_OK;
 }
 
@@ -271,7 +249,6 @@ static ew_err work(struct job *j)
 {
     if (j->o->output)
         EW_TRY(ew_tensor_file_check(j->o->output));
-    EW_TRY(read_prep(j));
     EW_TRY(read_inputs(j));
     EW_TRY(load(j));
     EW_TRY(sort_inputs(j));
@@ -291,12 +268,9 @@ static ew_err run(struct ew_cmd_call *c)
     j->o = c->opts;
     ew_arena_init(&j->arena);
     const ew_err e = work(j);
-    if (!j->engine) {
+    if (!j->net.engine)
         ew_plan_free(j->p);
-        ew_graph_free(j->g);
-    }
-    ew_context_free(j->context);
-    ew_engine_free(j->engine);
+    ew_network_close(&j->net);
     ew_run_inputs_fini(&j->in);
     ew_arena_fini(&j->arena);
     free(j);
@@ -309,9 +283,11 @@ const struct ew_cmd ew_cmd_run = {
     .summary = "put inputs through a network and show what comes out",
     .args = "NAME|FILE.onnx|CKPT|FILE.ewe [[NAME=]FILE|FOLDER|-...]",
     .about =
-        "An input is a tensor (.npy or ONNX's .pb) or an image, of which the middle is taken, "
-        "resized only where it is too small or --resize says so.\n"
-        "Pixels become (pixel x scale - mean) / std.\n"
+        "An input is a tensor (.npy or ONNX's .pb) or an image.\n"
+        "Of an image the shorter side becomes the input's / 0.875, or as the file or --resize "
+        "says; "
+        "the centre is cropped, and elements are (pixel / 255 - mean) / std.\n"
+        "An image that has the input's size stays as it is.\n"
         "One row of scores is shown as classes, anything else by its statistics.\n"
         "The images of a folder or of - (names on standard input), and several, are run one after "
         "the other;\n"

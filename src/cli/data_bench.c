@@ -169,8 +169,8 @@ static ew_err bench(struct ew_cmd_call *c, struct result *r)
     if (info->h == 0 && o->size.n == 0)
         r->loader.h = r->loader.w = 224;
     for (int k = 0; k < EW_SAMPLE_CHANNELS; k++) {
-        r->loader.mean[k] = 0.5f;
-        r->loader.std[k] = 0.25f;
+        r->loader.prep.mean[k] = 0.5;
+        r->loader.prep.std[k] = 0.25;
     }
     if (o->load.cold)
         EW_TRY(ew_dataset_drop_cache(r->data, r->loader.split));

@@ -5,29 +5,14 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "train/options.h"
 
 #define MAX_LABELS_BYTES ((size_t)16 << 20)
 
-_Static_assert(EW_IMAGE_CHANNELS == EW_SAMPLE_CHANNELS, "images have as many channels as samples");
-
-ew_err ew_image_opts_read(const struct ew_image_opts *o, struct ew_image_prep *out)
-{
-    const bool imagenet = o->mean && strcmp(o->mean, "imagenet") == 0;
-    if (o->resize)
-        out->resize = o->resize;
-    if (o->mean)
-        EW_TRY(ew_channels_parse("mean", imagenet ? "0.485,0.456,0.406" : o->mean, out->mean));
-    const char *std = o->std ? o->std : imagenet ? "0.229,0.224,0.225" : NULL;
-    return std ? ew_channels_parse("std", std, out->std) : EW_OK;
-}
-
-ew_err ew_labels_read(const char *path, struct ew_arena *a, const char *const **out, int *n)
+/* The lines of a file. */
+static ew_err read_labels(const char *path, struct ew_arena *a, const char *const **out, int *n)
 {
     *out = NULL;
     *n = 0;
-    if (!path)
-        return EW_OK;
     EW_CLEANUP(ew_free_ptr) char *bytes = NULL;
     size_t size;
     EW_TRY(ew_file_read(path, MAX_LABELS_BYTES, &bytes, &size));
@@ -41,4 +26,13 @@ ew_err ew_labels_read(const char *path, struct ew_arena *a, const char *const **
         list[(*n)++] = w;
     *out = list;
     return EW_OK;
+}
+
+ew_err ew_image_opts_apply(const struct ew_image_opts *o, struct ew_arena *a,
+                           struct ew_image_card *card)
+{
+    EW_TRY(ew_preprocess_parse(o->mean, o->std, &card->prep));
+    if (o->resize)
+        card->prep.resize = o->resize;
+    return o->labels ? read_labels(o->labels, a, &card->classes, &card->n_classes) : EW_OK;
 }

@@ -5,33 +5,32 @@
 
 #include "base/field.h"
 #include "base/mem.h"
-#include "format/image_input.h"
+#include "format/image_card.h"
 
 struct ew_image_opts {
-    const char *mean, *std; /* as given; NULL: 0 and 1 */
-    int64_t resize;
-    const char *labels; /* file; NULL: none */
+    const char *mean, *std; /* as given; NULL: the network's */
+    int64_t resize;         /* 0: the network's */
+    const char *labels;     /* file; NULL: the network's */
 };
 
 /* clang-format off */
 /* Rows of a command's option table for `part`, a struct ew_image_opts in struct `owner`. */
-#define EW_IMAGE_FIELDS(owner, part)                                                               \
-    {.name = "labels", .type = EW_FIELD_STR, .offset = offsetof(owner, part.labels),               \
-     .metavar = "FILE", .help = "names of the classes, one a line"},                               \
+#define EW_PREPROCESS_FIELDS(owner, part)                                                          \
     {.name = "mean", .type = EW_FIELD_STR, .offset = offsetof(owner, part.mean),                   \
-     .metavar = "M,M,M",                                                                           \
-     .help = "images: subtracted, by channel; \"imagenet\" sets mean and std"},                    \
+     .metavar = "M,M,M", .help = "images: subtracted from pixels in [0, 1], by channel; "          \
+     "\"imagenet\" sets mean and std; default: as the file says"},                                 \
     {.name = "std", .type = EW_FIELD_STR, .offset = offsetof(owner, part.std),                     \
-     .metavar = "D,D,D", .help = "images: divided by, by channel"},                                \
-    {.name = "resize", .type = EW_FIELD_INT, .offset = offsetof(owner, part.resize), .def = "0",   \
-     .min = 0, .max = 65536, .metavar = "PIXELS",                                                  \
-     .help = "images: the shorter side before the middle is taken; 0: as it is"}
+     .metavar = "D,D,D", .help = "images: pixels are divided by it, by channel"},                  \
+    {.name = "resize", .type = EW_FIELD_INT, .offset = offsetof(owner, part.resize), .min = 1,     \
+     .max = EW_RESIZE_MAX, .metavar = "PIXELS", .help = "images: the shorter side before the "     \
+     "centre is cropped; default: as the file says, else the input's side / 0.875"}
+#define EW_LABELS_FIELD(owner, part)                                                               \
+    {.name = "labels", .type = EW_FIELD_STR, .offset = offsetof(owner, part.labels),               \
+     .metavar = "FILE", .help = "names of the classes, one a line; default: as the file says"}
 /* clang-format on */
 
-/* Fills in what is given; the rest of `out` (scale and layout too) stays as it is. */
-ew_err ew_image_opts_read(const struct ew_image_opts *o, struct ew_image_prep *out);
-
-/* The lines of the file, in the arena; none where there is no file. */
-ew_err ew_labels_read(const char *path, struct ew_arena *a, const char *const **list, int *n);
+/* Puts what is given over what the network says of itself; names are put into the arena. */
+ew_err ew_image_opts_apply(const struct ew_image_opts *o, struct ew_arena *a,
+                           struct ew_image_card *card);
 
 #endif

@@ -5,10 +5,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/rng.h"
-#include "cli/network.h"
 #include "cli/run_io.h"
-#include "format/checkpoint.h"
 #include "format/tensor_file.h"
 #include "graph/layout.h"
 
@@ -64,39 +63,30 @@ void ew_run_inputs_fini(struct ew_run_inputs *in)
 
 /* ---- Networks for them ---- */
 
-ew_err ew_run_load(const char *path, const struct ew_run_inputs *in, const struct ew_ints *size,
-                   struct ew_graph **out)
+int ew_run_known(const struct ew_run_inputs *in, const int64_t *image,
+                 struct ew_onnx_input out[EW_RUN_INPUTS])
 {
-    if (ew_checkpoint_is(path)) {
-        const struct ew_network_opts net = {.input = *size, .width = 1, .batch = 1};
-        EW_TRY(ew_network_load(path, &net, out));
-        return ew_run_fit_batch(*out, in);
-    }
-    struct ew_onnx_input given[EW_RUN_INPUTS];
-    const int64_t image[] = {1, size->v[2], size->v[0], size->v[1]};
-    EW_CHECK(size->n == 0 || size->n == 3, EW_ERR_USAGE, "--size of a file needs all of HxWxC");
-    const struct ew_onnx_input open = {.rank = size->n ? 4 : -1, .dims = image};
-    given[0] = open;
+    const struct ew_onnx_input open = {.rank = image ? 4 : -1, .dims = image};
+    bool tensors = false;
     for (int i = 0; i < in->n; i++) {
         const struct ew_run_input *it = &in->list[i];
-        given[i] = open;
-        given[i].name = it->name;
+        out[i] = open;
+        out[i].name = it->name;
+        tensors = tensors || !it->is_image;
         if (!it->is_image)
-            given[i] = (struct ew_onnx_input){.name = it->name,
-                                              .dtype = ew_dtype_name(it->t.dtype),
-                                              .rank = it->t.shape.rank,
-                                              .dims = it->t.shape.dim,
-                                              .data = it->t.data};
+            out[i] = (struct ew_onnx_input){.name = it->name,
+                                            .dtype = ew_dtype_name(it->t.dtype),
+                                            .rank = it->t.shape.rank,
+                                            .dims = it->t.shape.dim,
+                                            .data = it->t.data};
     }
-    const struct ew_onnx_opts opts = {given, in->n ? in->n : 1};
-    return ew_onnx_load(path, &opts, out);
+    return tensors ? in->n : 0;
 }
 
-ew_err ew_run_fit_batch(struct ew_graph *g, const struct ew_run_inputs *in)
+int64_t ew_run_batch(const struct ew_run_inputs *in)
 {
-    if (in->n == 0 || in->list[0].is_image || in->list[0].t.shape.rank == 0)
-        return EW_OK;
-    return ew_graph_set_batch(g, in->list[0].t.shape.dim[0]);
+    const bool tensor = in->n > 0 && !in->list[0].is_image && in->list[0].t.shape.rank > 0;
+    return tensor ? in->list[0].t.shape.dim[0] : 1;
 }
 
 /* ---- Filling ---- */
@@ -134,38 +124,29 @@ static ew_err copy_tensor(const struct ew_value *v, const struct ew_run_input *i
     return EW_OK;
 }
 
-bool ew_run_channels_last(const struct ew_value *v)
+static ew_err copy_image(const struct ew_network *net, const struct ew_value *v,
+                         const struct ew_run_input *it, struct ew_tensor *to)
 {
-    const struct ew_shape *s = &v->t.shape;
-    const int64_t first = s->rank >= 3 ? s->dim[s->rank - 3] : 0;
-    return v->channels_last || (first != 1 && first != 3); /* as TensorFlow exports */
-}
-
-static ew_err copy_image(const struct ew_value *v, struct ew_run_input *it,
-                         const struct ew_image_prep *prep, struct ew_arena *a, struct ew_tensor *to)
-{
-    struct ew_image_prep p = *prep;
-    p.channels_last = ew_run_channels_last(v);
-    int64_t size[3] = {0};
-    struct ew_tensor image;
-    ew_err e = ew_image_input_size(to, p.channels_last, size);
+    struct ew_image_input *in;
+    char text[EW_PREPROCESS_CHARS];
+    EW_TRY(ew_image_input_new(v, &net->card.prep, net->graph->name, &in));
+    const ew_err e = ew_image_input_read(in, it->path, 0, to);
     if (e == EW_OK)
-        e = ew_image_read(it->path, (int)size[2], a, &image);
-    else
-        return ew_fail_in(e, "%s: input %s", it->path, v->name);
-    EW_TRY(e);
-    return ew_image_to_input(&image, &p, to);
+        EW_INFO("%s: %s", it->path,
+                ew_preprocess_text(ew_image_input_prep(in), ew_image_input_size(in), text));
+    ew_image_input_free(in);
+    return e;
 }
 
-ew_err ew_run_fill(const struct ew_graph *g, struct ew_plan *p, struct ew_run_inputs *in,
-                   const struct ew_image_prep *prep)
+ew_err ew_run_fill(const struct ew_network *net, struct ew_plan *p, struct ew_run_inputs *in)
 {
+    const struct ew_graph *g = net->graph;
     for (int i = 0; i < g->n_inputs; i++) {
         const struct ew_value *v = &g->values[g->inputs[i]];
         struct ew_run_input *it = find(g, i, in);
         EW_CHECK(it, EW_ERR_USAGE, "no file for input %s", v->name);
         if (it->is_image)
-            EW_TRY(copy_image(v, it, prep, &in->arena, ew_plan_input(p, i)));
+            EW_TRY(copy_image(net, v, it, ew_plan_input(p, i)));
         else
             EW_TRY(copy_tensor(v, it, ew_plan_input(p, i)));
     }

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "data/image_file.h"
 #include "format/image_input.h"
-#include "graph/graph.h"
+#include "network/network.h"
 #include "plan/plan.h"
 
 #define EW_RUN_INPUTS 16
@@ -27,17 +27,16 @@ struct ew_run_inputs {
 ew_err ew_run_inputs_read(const char *const *words, int n, struct ew_run_inputs *out);
 void ew_run_inputs_fini(struct ew_run_inputs *in);
 
-/* Loads a file with the shapes and values of the tensors that are given; `size` (empty: none) is
- * HxWxC of the first input where the file leaves it open. */
-ew_err ew_run_load(const char *path, const struct ew_run_inputs *in, const struct ew_ints *size,
-                   struct ew_graph **out);
+/* What is known of the network's inputs from tensors, and of images from `image` ([N, C, H, W];
+ * NULL: nothing); returns how many of `out` were filled. */
+int ew_run_known(const struct ew_run_inputs *in, const int64_t *image,
+                 struct ew_onnx_input out[EW_RUN_INPUTS]);
 
-/* Gives a network of the zoo the batch of its tensor. */
-ew_err ew_run_fit_batch(struct ew_graph *g, const struct ew_run_inputs *in);
+/* The batch of the first tensor; 1 where there is none. */
+int64_t ew_run_batch(const struct ew_run_inputs *in);
 
-/* Copies tensors, decodes images, or draws where `random`; the graph's inputs are the plan's. */
-ew_err ew_run_fill(const struct ew_graph *g, struct ew_plan *p, struct ew_run_inputs *in,
-                   const struct ew_image_prep *prep);
+/* Copies tensors and decodes images, or draws; the graph's inputs are the plan's. */
+ew_err ew_run_fill(const struct ew_network *net, struct ew_plan *p, struct ew_run_inputs *in);
 ew_err ew_run_fill_random(const struct ew_graph *g, struct ew_plan *p, uint64_t seed);
 
 /* How outputs are shown. */
@@ -73,9 +72,8 @@ ew_err ew_run_frames_of(const struct ew_run_inputs *in, struct ew_arena *a,
 
 struct ew_run_stream {
     const char *name;
-    struct ew_graph *g;
+    const struct ew_network *net;
     struct ew_plan *p;
-    struct ew_image_prep prep;
     struct ew_run_show show;
     struct ew_run_frames frames;
     double fps; /* 0: each as soon as the one before is done */
@@ -85,9 +83,6 @@ struct ew_run_stream {
 
 /* Runs and prints them. */
 ew_err ew_run_stream(const struct ew_run_stream *s);
-
-/* Where a network's input has its channels. */
-bool ew_run_channels_last(const struct ew_value *v);
 
 /* "a.npy" for the first of several outputs, "a_1.npy" for the second. */
 const char *ew_run_output_path(struct ew_arena *a, const char *path, int index);

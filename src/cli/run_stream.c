@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "base/rootfs.h"
 #include "bench/bench.h"
@@ -123,8 +124,7 @@ ew_err ew_run_frames_of(const struct ew_run_inputs *in, struct ew_arena *a,
 struct stream {
     const struct ew_run_stream *s;
     struct ew_tensor *to; /* the network's input */
-    struct ew_image_prep prep;
-    int channels;
+    struct ew_image_input *images;
     struct ew_json json;
     int64_t *ns; /* from frame to classes */
     int64_t n, cap, late, lost;
@@ -133,12 +133,6 @@ struct stream {
 static double ms(int64_t ns)
 {
     return (double)ns * 1e-6;
-}
-
-static ew_err read_image(const struct stream *t, const char *path, struct ew_arena *a,
-                         struct ew_tensor *out)
-{
-    return ew_image_read(path, t->channels, a, out);
 }
 
 static ew_err note(struct stream *t, int64_t ns)
@@ -187,15 +181,8 @@ static ew_err run_list(struct stream *t)
 {
     const struct ew_run_frames *f = &t->s->frames;
     for (int i = 0; i < f->n; i++) {
-        struct ew_arena a;
-        struct ew_tensor image;
-        ew_arena_init(&a);
         const int64_t start = ew_clock_ns();
-        ew_err e = read_image(t, f->paths[i], &a, &image);
-        if (e == EW_OK)
-            e = ew_image_to_input(&image, &t->prep, t->to);
-        ew_arena_fini(&a);
-        EW_TRY(e);
+        EW_TRY(ew_image_input_read(t->images, f->paths[i], 0, t->to));
         const int64_t ready = ew_clock_ns();
         EW_TRY(ew_plan_run(t->s->p));
         const int64_t end = ew_clock_ns();
@@ -213,13 +200,14 @@ static void sleep_until(int64_t ns)
         continue;
 }
 
-static ew_err play(struct stream *t, const struct ew_tensor *images, int n_images)
+static ew_err play(struct stream *t, const struct ew_sample *images, int n_images)
 {
     const struct ew_run_stream *s = t->s;
     const double period = 1e9 / s->fps;
     const int64_t frames =
         s->seconds > 0 ? (int64_t)ceil(s->seconds * s->fps) : (int64_t)s->frames.n;
-    EW_TRY(ew_image_to_input(&images[0], &t->prep, t->to)); /* the first run is slow everywhere */
+    EW_TRY(
+        ew_image_input_put(t->images, &images[0], 0, t->to)); /* the first run is slow everywhere */
     EW_TRY(ew_plan_run(s->p));
     struct ew_progress bar;
     ew_progress_begin(&bar, stderr, "frames", frames);
@@ -228,7 +216,7 @@ static ew_err play(struct stream *t, const struct ew_tensor *images, int n_image
         const int64_t there = start + (int64_t)((double)k * period);
         if (ew_clock_ns() < there)
             sleep_until(there);
-        EW_TRY(ew_image_to_input(&images[k % n_images], &t->prep, t->to));
+        EW_TRY(ew_image_input_put(t->images, &images[k % n_images], 0, t->to));
         EW_TRY(ew_plan_run(s->p));
         const int64_t now = ew_clock_ns();
         EW_TRY(note(t, now - there));
@@ -244,12 +232,17 @@ static ew_err play(struct stream *t, const struct ew_tensor *images, int n_image
 static ew_err run_camera(struct stream *t)
 {
     const int n = t->s->frames.n < CAMERA_IMAGES ? t->s->frames.n : CAMERA_IMAGES;
-    struct ew_tensor images[CAMERA_IMAGES];
+    const int channels = (int)ew_image_input_size(t->images)[2];
+    struct ew_sample images[CAMERA_IMAGES];
     struct ew_arena a;
     ew_arena_init(&a);
     ew_err e = EW_OK;
-    for (int i = 0; e == EW_OK && i < n; i++)
-        e = read_image(t, t->s->frames.paths[i], &a, &images[i]);
+    for (int i = 0; e == EW_OK && i < n; i++) {
+        struct ew_tensor image;
+        e = ew_image_read(t->s->frames.paths[i], channels, &a, &image);
+        if (e == EW_OK)
+            images[i] = ew_image_sample(&image);
+    }
     if (e == EW_OK)
         e = play(t, images, n);
     ew_arena_fini(&a);
@@ -312,18 +305,20 @@ static ew_err run_and_print(struct stream *t)
 
 ew_err ew_run_stream(const struct ew_run_stream *s)
 {
-    int64_t size[3] = {0};
-    EW_CHECK(s->g->n_inputs == 1, EW_ERR_USAGE, "%s: has %d inputs, images are for one", s->name,
-             s->g->n_inputs);
-    const struct ew_value *v = &s->g->values[s->g->inputs[0]];
+    const struct ew_graph *g = s->net->graph;
+    EW_CHECK(g->n_inputs == 1, EW_ERR_USAGE, "%s: has %d inputs, images are for one", s->name,
+             g->n_inputs);
+    const struct ew_value *v = &g->values[g->inputs[0]];
     EW_CHECK(v->t.shape.rank < 4 || v->t.shape.dim[0] == 1, EW_ERR_USAGE,
              "%s: takes %lld images at a time, a stream has one", s->name,
              (long long)v->t.shape.dim[0]);
-    struct stream t = {.s = s, .to = ew_plan_input(s->p, 0), .prep = s->prep};
-    t.prep.channels_last = ew_run_channels_last(v);
-    EW_TRY(ew_image_input_size(t.to, t.prep.channels_last, size));
-    t.channels = (int)size[2];
+    char text[EW_PREPROCESS_CHARS];
+    struct stream t = {.s = s, .to = ew_plan_input(s->p, 0)};
+    EW_TRY(ew_image_input_new(v, &s->net->card.prep, g->name, &t.images));
+    EW_INFO("images: %s",
+            ew_preprocess_text(ew_image_input_prep(t.images), ew_image_input_size(t.images), text));
     const ew_err e = run_and_print(&t);
+    ew_image_input_free(t.images);
     free(t.ns);
     return e;
 }

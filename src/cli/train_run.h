@@ -5,8 +5,8 @@
 #define EW_CLI_TRAIN_RUN_H
 
 #include "cli/cmd.h"
-#include "cli/network.h"
 #include "cli/recording_watch.h"
+#include "network/network.h"
 #include "train/trainer.h"
 
 struct ew_train_cmd {

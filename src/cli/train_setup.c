@@ -81,6 +81,18 @@ static ew_err resume(const struct ew_cmd_call *c, struct ew_train_run *r)
 
 /* ---- Network ---- */
 
+static ew_err open_graph(struct ew_train_run *r, const char *what, const struct ew_network_opts *o,
+                         struct ew_graph **out)
+{
+    const struct ew_network_how how = {.opts = *o, .seed = (uint64_t)r->o.train.seed};
+    struct ew_network n;
+    const ew_err e = ew_network_open(what, &how, &n);
+    if (e == EW_OK)
+        *out = ew_network_take_graph(&n);
+    ew_network_close(&n);
+    return e;
+}
+
 /* A network of the zoo takes the data's size where that is one and it can, else its own. */
 static ew_err build(struct ew_train_run *r)
 {
@@ -91,13 +103,11 @@ static ew_err build(struct ew_train_run *r)
         n.classes = info->classes;
     if (n.input.n == 0 && info->h > 0) {
         n.input = (struct ew_ints){3, {info->h, info->w, info->c}};
-        if (ew_network_load(r->o.model, &n, &r->net) == EW_OK)
-            return ew_model_init(r->o.model, (uint64_t)r->o.train.seed, r->net);
-        n.input.n = 0;
+        if (open_graph(r, r->o.model, &n, &r->net) == EW_OK)
+            return EW_OK;
         n.input = (struct ew_ints){0};
     }
-    EW_TRY(ew_network_load(r->o.model, &n, &r->net));
-    return ew_model_init(r->o.model, (uint64_t)r->o.train.seed, r->net);
+    return open_graph(r, r->o.model, &n, &r->net);
 }
 
 /* A file's network with its weights, ready for images and scores. */
@@ -115,7 +125,7 @@ static ew_err load(struct ew_train_run *r, const char *path, struct ew_network_o
         ew_checkpoint_fini(&r->from);
         r->from = c; /* for its normalisation */
     }
-    EW_TRY(ew_network_load(path, &n, out));
+    EW_TRY(open_graph(r, path, &n, out));
     EW_TRY(ew_adapt_images(*out));
     return ew_adapt_scores(*out);
 }
@@ -193,28 +203,27 @@ static ew_err open_data(struct ew_cmd_call *c, struct ew_train_run *r)
 
 static ew_err normalise(struct ew_train_run *r)
 {
-    bool given;
-    EW_TRY(ew_train_normalise(&r->o.train, r->job.mean, r->job.std, &given));
-    if (given)
+    struct ew_preprocess *p = &r->job.prep;
+    EW_TRY(ew_preprocess_parse(r->o.train.mean, r->o.train.std, p));
+    if (p->normalised)
         return EW_OK;
     if (r->from.options) { /* a checkpoint's weights expect what they were trained with */
-        memcpy(r->job.mean, r->from.mean, sizeof(r->job.mean));
-        memcpy(r->job.std, r->from.std, sizeof(r->job.std));
+        *p = r->from.prep;
         return EW_OK;
     }
     struct ew_image_card card;
     EW_TRY(ew_image_card_get(r->net, &r->arena, &card));
-    if (card.normalised) {
-        memcpy(r->job.mean, card.mean, sizeof(r->job.mean));
-        memcpy(r->job.std, card.std, sizeof(r->job.std));
+    if (card.prep.normalised) {
+        *p = card.prep;
         return EW_OK;
     }
     struct ew_dataset_stats s;
     EW_TRY(ew_dataset_measure(r->data, EW_SPLIT_TRAIN, MEASURED_SAMPLES, &s));
     for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
-        r->job.mean[i] = s.mean[i];
-        r->job.std[i] = s.std[i] > 0 ? s.std[i] : 1;
+        p->mean[i] = s.mean[i];
+        p->std[i] = s.std[i] > 0 ? s.std[i] : 1;
     }
+    p->normalised = true;
     return EW_OK;
 }
 

@@ -116,7 +116,7 @@ ew_err ew_augmenter_new(const struct ew_image_spec *spec, struct ew_augmenter **
     a->spec = *spec;
     a->seed = ew_data_seed(spec->seed);
     for (int c = 0; c < spec->c; c++) {
-        const double mean = (double)spec->mean[c], std = (double)spec->std[c];
+        const double mean = spec->prep.mean[c], std = spec->prep.std[c];
         for (int v = 0; v < 256; v++)
             a->lut[c][v] = (float)((v / 255.0 - mean) / (std > 0 ? std : 1));
     }
@@ -228,8 +228,8 @@ static ew_err match_channels(struct ew_augmenter *a, const struct ew_sample *s, 
 /* The part of the image that is resized, and to what. */
 static struct ew_resize whole(const struct ew_augmenter *a, const struct view *v)
 {
-    double grow = fmax((double)a->spec.h / (double)v->h, (double)a->spec.w / (double)v->w);
-    grow = fmax(grow, (double)a->spec.resize / (double)ew_min_i64(v->h, v->w));
+    const double grow = ew_preprocess_grow(&a->spec.prep, (const int64_t[]){v->h, v->w},
+                                           (const int64_t[]){a->spec.h, a->spec.w});
     struct ew_resize r = {.y = {0, (double)v->h}, .x = {0, (double)v->w}};
     r.h = ew_max_i64((int64_t)llround((double)v->h * grow), a->spec.h);
     r.w = ew_max_i64((int64_t)llround((double)v->w * grow), a->spec.w);

@@ -4,7 +4,7 @@
 #ifndef EW_DATA_AUGMENT_H
 #define EW_DATA_AUGMENT_H
 
-#include "data/data.h"
+#include "data/preprocess.h"
 
 /* What is done to training images; all zero: nothing. */
 struct ew_augment {
@@ -23,8 +23,7 @@ ew_err ew_augment_parse(const char *text, struct ew_augment *out);
 /* What a batch's images look like. */
 struct ew_image_spec {
     int64_t h, w, c;
-    float mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS]; /* of pixels in [0, 1]; std 0: 1 */
-    int64_t resize; /* the shorter side before the window is taken; 0: what just covers it */
+    struct ew_preprocess prep;
     struct ew_augment augment;
     uint64_t seed;
 };

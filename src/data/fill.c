@@ -50,14 +50,8 @@ static void keep_bad(struct ew_bad_list *b, int64_t index)
 ew_err ew_filler_init(struct ew_filler *f, struct ew_fill *shared)
 {
     const struct ew_loader_opts *o = &shared->o;
-    struct ew_image_spec spec = {.h = o->h,
-                                 .w = o->w,
-                                 .c = o->c,
-                                 .resize = o->resize,
-                                 .augment = o->augment,
-                                 .seed = o->seed};
-    memcpy(spec.mean, o->mean, sizeof(spec.mean));
-    memcpy(spec.std, o->std, sizeof(spec.std));
+    const struct ew_image_spec spec = {
+        .h = o->h, .w = o->w, .c = o->c, .prep = o->prep, .augment = o->augment, .seed = o->seed};
     *f = (struct ew_filler){.shared = shared};
     return ew_augmenter_new(&spec, &f->augmenter);
 }

@@ -25,6 +25,18 @@ bool ew_image_is(const void *bytes, size_t size)
     return is_png(bytes, size) || is_jpeg(bytes, size);
 }
 
+struct ew_sample ew_image_sample(const struct ew_tensor *image)
+{
+    const int64_t *d = image->shape.dim;
+    return (struct ew_sample){.pixels = image->data,
+                              .h = d[0],
+                              .w = d[1],
+                              .c = d[2],
+                              .sy = d[1] * d[2],
+                              .sx = d[2],
+                              .sc = 1};
+}
+
 #if EW_HAVE_IMAGE
 #include <png.h>
 #include <turbojpeg.h>

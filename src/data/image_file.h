@@ -12,6 +12,9 @@
  * Transparency is dropped.  The data lies in the arena. */
 ew_err ew_image_read(const char *path, int channels, struct ew_arena *a, struct ew_tensor *out);
 
+/* An image [H, W, C] in memory as a sample, which only points to it. */
+struct ew_sample ew_image_sample(const struct ew_tensor *image);
+
 /* The same from bytes; `what` is for messages. */
 ew_err ew_image_decode(const void *bytes, size_t size, const char *what, int channels,
                        struct ew_arena *a, struct ew_tensor *out);

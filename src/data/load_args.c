@@ -8,7 +8,7 @@ ew_err ew_load_args_apply(const struct ew_load_args *a, struct ew_loader_opts *o
 {
     o->workers = a->workers;
     o->prefetch = a->prefetch;
-    o->resize = a->resize;
+    o->prep.resize = a->resize > 0 ? a->resize : EW_RESIZE_COVER;
     o->on_bad = (enum ew_on_bad)a->on_bad_sample;
     EW_TRY(ew_augment_parse(a->augment ? a->augment : "none", &o->augment));
     return ew_storage_parse(a->storage ? a->storage : "none", &o->storage);

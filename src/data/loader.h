@@ -41,9 +41,8 @@ struct ew_loader_opts {
     bool shuffle;
     bool drop_last;  /* leave out a last batch that is not full */
     int64_t h, w, c; /* of the images; 0: the data set's (fails where they differ) */
-    int64_t resize;  /* the shorter side before h x w are cut out; 0: what just covers them */
-    float mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS]; /* of pixels in [0, 1]; std 0: 1 */
-    struct ew_augment augment;                               /* all zero: none */
+    struct ew_preprocess prep;
+    struct ew_augment augment; /* all zero: none */
     enum ew_on_bad on_bad;
     bool refill; /* EW_ON_BAD_SKIP: another sample, drawn by (seed, epoch, index), takes the place
                     of a bad one, so that batches stay full; false: the batch gets shorter */

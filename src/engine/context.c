@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/image_file.h"
 #include "engine/engine.h"
 #include "format/image_input.h"
 
@@ -21,6 +20,7 @@ struct ew_context {
     struct ew_memory *block;  /* pages that no batch has needed yet take no memory */
     struct at_batch *batches; /* by batch - batch_min; p NULL: not yet */
     struct at_batch *now;
+    struct ew_image_input *images; /* made when the first one comes; else NULL */
 };
 
 /* ---- Life ---- */
@@ -96,6 +96,7 @@ EW_API void ew_context_free(struct ew_context *c)
         ew_graph_free(c->batches[i].g);
     }
     ew_backend_free(c->block);
+    ew_image_input_free(c->images);
     ew_backend_close(c->be);
     free(c->batches);
     free(c);
@@ -133,51 +134,15 @@ EW_API const void *ew_context_output(const struct ew_context *c, int i, size_t *
     return t->data;
 }
 
-/* One image of a batch. */
-static ew_err image_at(const struct ew_tensor *batch, int64_t index, struct ew_tensor *out)
-{
-    EW_CHECK(batch->shape.rank >= 3, EW_ERR_SHAPE, "the first input takes no images");
-    const bool many = batch->shape.rank > 3;
-    EW_CHECK(index >= 0 && index < (many ? batch->shape.dim[0] : 1), EW_ERR_ARG,
-             "image %lld of a batch of %lld", (long long)index,
-             (long long)(many ? batch->shape.dim[0] : 1));
-    *out = *batch;
-    if (many)
-        out->shape.dim[0] = 1;
-    out->data = (char *)batch->data + (size_t)index * ew_tensor_bytes(out);
-    return EW_OK;
-}
-
-static ew_err decode(struct ew_context *c, const char *path, struct ew_arena *a,
-                     struct ew_tensor *to)
-{
-    const struct ew_engine_card *card = &c->e->file.card;
-    const struct ew_value *v = &c->now->g->values[c->now->g->inputs[0]];
-    const int64_t first = to->shape.dim[to->shape.rank - 3];
-    struct ew_image_prep prep = {.resize = card->resize,
-                                 .scale = 1.0 / 255,
-                                 .channels_last = v->channels_last || (first != 1 && first != 3)};
-    for (int i = 0; i < EW_IMAGE_CHANNELS && i < EW_ENGINE_CHANNELS; i++) {
-        prep.mean[i] = card->mean[i];
-        prep.std[i] = card->std[i] > 0 ? card->std[i] : 1;
-    }
-    int64_t size[3] = {0};
-    struct ew_tensor image;
-    EW_TRY(ew_image_input_size(to, prep.channels_last, size));
-    EW_TRY(ew_image_read(path, (int)size[2], a, &image));
-    return ew_image_to_input(&image, &prep, to);
-}
-
 EW_API ew_err ew_context_read_image(struct ew_context *c, int64_t index, const char *path)
 {
-    struct ew_tensor to;
-    EW_CHECK(c->now->g->n_inputs > 0, EW_ERR_ARG, "the engine has no input");
-    EW_TRY(image_at(ew_plan_input(c->now->p, 0), index, &to));
-    struct ew_arena a;
-    ew_arena_init(&a);
-    const ew_err err = decode(c, path, &a, &to);
-    ew_arena_fini(&a);
-    return err;
+    const struct ew_engine_card *card = &c->e->file.card;
+    EW_CHECK(c->now->g->n_inputs > 0, EW_ERR_ARG, "engine %s has no input", card->name);
+    if (!c->images) {
+        const struct ew_value *v = &c->now->g->values[c->now->g->inputs[0]];
+        EW_TRY(ew_image_input_new(v, &card->prep, card->name, &c->images));
+    }
+    return ew_image_input_read(c->images, path, index, ew_plan_input(c->now->p, 0));
 }
 
 /* ---- Running ---- */

@@ -273,25 +273,26 @@ static ew_err fill_card(struct build *b, const struct ew_graph *g)
     c->batch_min = o->batch_min ? o->batch_min : 1;
     c->batch_max = o->batch_max ? o->batch_max : c->batch_min;
     c->threads = o->threads;
-    c->resize = o->resize;
+    c->prep.resize = o->resize;
     c->classes = o->classes;
     c->n_classes = o->classes ? o->n_classes : 0;
     EW_CHECK(c->batch_min >= 1 && c->batch_max >= c->batch_min &&
                  c->batch_max - c->batch_min < EW_ENGINE_BATCHES,
              EW_ERR_ARG, "batches %lld to %lld are no range of at most %d", (long long)c->batch_min,
              (long long)c->batch_max, EW_ENGINE_BATCHES);
-    EW_CHECK(o->threads >= 0 && o->threads <= 1024 && o->resize >= 0 && o->resize <= 65536,
+    EW_CHECK(o->threads >= 0 && o->threads <= 1024 && o->resize >= EW_RESIZE_COVER &&
+                 o->resize <= EW_RESIZE_MAX,
              EW_ERR_ARG, "%d threads or a side of %lld are out of range", o->threads,
              (long long)o->resize);
     bool scaled = false;
-    for (int i = 0; i < EW_ENGINE_CHANNELS; i++)
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++)
         scaled |= o->std[i] > 0;
-    for (int i = 0; i < EW_ENGINE_CHANNELS; i++) {
-        EW_CHECK(!scaled ||
-                     (o->std[i] > 0 && o->std[i] < 1e30 && o->mean[i] > -1e30 && o->mean[i] < 1e30),
+    c->prep.normalised = scaled;
+    for (int i = 0; scaled && i < EW_SAMPLE_CHANNELS; i++) {
+        EW_CHECK(o->std[i] > 0 && o->std[i] < 1e30 && o->mean[i] > -1e30 && o->mean[i] < 1e30,
                  EW_ERR_ARG, "channel %d: mean %g, std %g", i, o->mean[i], o->std[i]);
-        c->mean[i] = scaled ? o->mean[i] : 0;
-        c->std[i] = scaled ? o->std[i] : 0; /* not said */
+        c->prep.mean[i] = o->mean[i];
+        c->prep.std[i] = o->std[i];
     }
     return EW_OK;
 }

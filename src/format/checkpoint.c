@@ -40,10 +40,10 @@ static ew_err put_all(struct ew_put *p, const struct ew_checkpoint *c)
     ew_put_int(p, c->n_classes);
     for (int i = 0; i < c->n_classes; i++)
         ew_put_text(p, c->classes[i]);
-    for (int i = 0; i < EW_CHECKPOINT_CHANNELS; i++)
-        put_double(p, c->mean[i]);
-    for (int i = 0; i < EW_CHECKPOINT_CHANNELS; i++)
-        put_double(p, c->std[i]);
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++)
+        put_double(p, c->prep.mean[i]);
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++)
+        put_double(p, c->prep.std[i]);
     EW_TRY(ew_graph_put(p, c->graph));
     ew_put_int(p, c->n_states);
     for (int i = 0; i < c->n_states; i++) {
@@ -154,10 +154,10 @@ static ew_err get_all(struct ew_get *in, struct ew_checkpoint *c)
     EW_TRY(ew_get_text(in, &c->options));
     EW_TRY(ew_get_text(in, &c->progress));
     EW_TRY(get_classes(in, c));
-    for (int i = 0; i < EW_CHECKPOINT_CHANNELS; i++)
-        EW_TRY(get_double(in, &c->mean[i]));
-    for (int i = 0; i < EW_CHECKPOINT_CHANNELS; i++)
-        EW_TRY(get_double(in, &c->std[i]));
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++)
+        EW_TRY(get_double(in, &c->prep.mean[i]));
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++)
+        EW_TRY(get_double(in, &c->prep.std[i]));
     EW_TRY(ew_graph_get(in, &c->graph));
     EW_TRY(get_states(in, c));
     EW_CHECK(in->at == in->size, EW_ERR_FORMAT, "%s: has %zu bytes too many", in->what,
@@ -165,27 +165,34 @@ static ew_err get_all(struct ew_get *in, struct ew_checkpoint *c)
     return EW_OK;
 }
 
-/* The network brings along how its images were made: shrunk until they just cover the input where
- * the run's options do not say otherwise. */
-static ew_err note_images(struct ew_checkpoint *c)
+/* Images were shrunk until they just covered the input where the run's options do not say
+ * otherwise.
+ */
+static int64_t resize_of(const struct ew_checkpoint *c)
 {
     static const char key[] = "\nresize = ";
     const struct ew_graph *g = c->graph;
     const struct ew_shape *in = g->n_inputs ? &g->values[g->inputs[0]].t.shape : NULL;
-    struct ew_image_card card = {
-        .normalised = true, .classes = c->classes, .n_classes = c->n_classes};
-    for (int i = 0; i < EW_IMAGE_CHANNELS; i++) {
-        card.mean[i] = c->mean[i];
-        card.std[i] = c->std[i];
-        card.normalised = card.normalised && isfinite(c->mean[i]) && isfinite(c->std[i]);
-        card.normalised = card.normalised && (c->std[i] > 0 || i > 0);
-        if (i > 0 && !(card.std[i] > 0)) /* channels that the images do not have */
-            card.std[i] = 1;
-    }
     const char *said = strstr(c->options, key);
-    card.resize = said ? strtoll(said + sizeof(key) - 1, NULL, 10) : 0;
-    if (card.resize <= 0 && in && in->rank == 4 && in->dim[1] == in->dim[2])
-        card.resize = in->dim[1];
+    const int64_t side = said ? strtoll(said + sizeof(key) - 1, NULL, 10) : 0;
+    if (side > 0)
+        return side;
+    return in && in->rank == 4 && in->dim[1] == in->dim[2] ? in->dim[1] : EW_RESIZE_COVER;
+}
+
+/* The network brings along how its images were made. */
+static ew_err note_images(struct ew_checkpoint *c)
+{
+    struct ew_preprocess *p = &c->prep;
+    p->resize = resize_of(c);
+    p->normalised = p->std[0] > 0;
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
+        p->normalised = p->normalised && isfinite(p->mean[i]) && isfinite(p->std[i]);
+        if (i > 0 && !(p->std[i] > 0)) /* channels that the images do not have */
+            p->std[i] = 1;
+    }
+    const struct ew_image_card card = {
+        .prep = *p, .classes = c->classes, .n_classes = c->n_classes};
     return ew_image_card_put(c->graph, &card);
 }
 

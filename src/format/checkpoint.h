@@ -14,9 +14,8 @@
 #ifndef EW_FORMAT_CHECKPOINT_H
 #define EW_FORMAT_CHECKPOINT_H
 
+#include "data/preprocess.h"
 #include "graph/graph.h"
-
-#define EW_CHECKPOINT_CHANNELS 4
 
 /* A tensor that the optimiser keeps for a parameter. */
 struct ew_checkpoint_state {
@@ -31,7 +30,7 @@ struct ew_checkpoint {
     const char *progress;   /* the same: how far it has come; never NULL */
     const char *const *classes;
     int n_classes;
-    double mean[EW_CHECKPOINT_CHANNELS], std[EW_CHECKPOINT_CHANNELS]; /* of pixels in [0, 1] */
+    struct ew_preprocess prep; /* mean and std are written; resize is by the options */
     const struct ew_checkpoint_state *states;
     int n_states;
     struct ew_arena arena; /* after a read: texts and lists */

@@ -47,14 +47,15 @@ static void put_card(struct ew_put *p, const struct ew_engine_card *c)
     for (size_t i = 0; i < EW_COUNT(texts); i++)
         ew_put_text(p, texts[i]);
     const struct ew_facts *f = &c->facts;
+    const int64_t resize = c->prep.resize == EW_RESIZE_COVER ? EW_ENGINE_COVER : c->prep.resize;
     const int64_t numbers[] = {c->batch_min,    c->batch_max, c->threads, c->block_bytes, f->params,
                                f->weight_bytes, f->macs,      f->flops,   f->flops_thop,  f->nodes,
-                               f->cdl,          f->cdl_nodes, c->resize};
+                               f->cdl,          f->cdl_nodes, resize};
     for (size_t i = 0; i < EW_COUNT(numbers); i++)
         ew_put_int(p, numbers[i]);
-    for (int i = 0; i < EW_ENGINE_CHANNELS; i++) {
-        put_double(p, c->mean[i]);
-        put_double(p, c->std[i]);
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
+        put_double(p, c->prep.normalised ? c->prep.mean[i] : 0);
+        put_double(p, c->prep.normalised ? c->prep.std[i] : 0);
     }
     ew_put_int(p, c->n_classes);
     for (int i = 0; i < c->n_classes; i++)

@@ -16,12 +16,12 @@
 #ifndef EW_FORMAT_ENGINE_FILE_H
 #define EW_FORMAT_ENGINE_FILE_H
 
+#include "data/preprocess.h"
 #include "graph/facts.h"
 #include "graph/graph.h"
 
-#define EW_ENGINE_PAGE     4096
-#define EW_ENGINE_CHANNELS 4
-#define EW_ENGINE_BATCHES  256 /* most batches in a range */
+#define EW_ENGINE_PAGE    4096
+#define EW_ENGINE_BATCHES 256 /* most batches in a range */
 
 /* What is known of an engine before its weights are looked at.  Texts are never NULL. */
 struct ew_engine_card {
@@ -31,13 +31,10 @@ struct ew_engine_card {
     const char *kernels;    /* which edition of the kernels packed: another one packs again */
     const char *precision;  /* "fp32", "int8" */
     int64_t batch_min, batch_max;
-    int64_t threads;       /* for contexts that do not say; 0: one for each CPU */
-    struct ew_facts facts; /* of the network before any pass, at batch 1 */
-    int64_t block_bytes;   /* activations and scratch at batch_max, on that machine */
-    /* Images: elements are (pixel / 255 - mean) / std, all of std 0 where nothing was said; the
-     * shorter side first becomes `resize`. */
-    double mean[EW_ENGINE_CHANNELS], std[EW_ENGINE_CHANNELS];
-    int64_t resize;
+    int64_t threads;           /* for contexts that do not say; 0: one for each CPU */
+    struct ew_facts facts;     /* of the network before any pass, at batch 1 */
+    int64_t block_bytes;       /* activations and scratch at batch_max, on that machine */
+    struct ew_preprocess prep; /* of images; all of std 0 in the file where nothing was said */
     const char *const *classes;
     int n_classes;
 };

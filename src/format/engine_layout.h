@@ -29,6 +29,9 @@ static inline int64_t ew_engine_page_up(int64_t n)
     return (n + EW_ENGINE_PAGE - 1) / EW_ENGINE_PAGE * EW_ENGINE_PAGE;
 }
 
+/* Stands for EW_RESIZE_COVER: numbers in the file are not negative. */
+#define EW_ENGINE_COVER (EW_RESIZE_MAX + 1)
+
 /* Weights of this size and more lie in their own section. */
 #define EW_ENGINE_LARGE 1024
 

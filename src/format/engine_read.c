@@ -144,18 +144,21 @@ static ew_err get_card(struct reader *r)
     int64_t *const numbers[] = {&c->batch_min,  &c->batch_max,    &c->threads, &c->block_bytes,
                                 &f->params,     &f->weight_bytes, &f->macs,    &f->flops,
                                 &f->flops_thop, &f->nodes,        &f->cdl,     &f->cdl_nodes,
-                                &c->resize};
+                                &c->prep.resize};
     for (size_t i = 0; i < EW_COUNT(numbers); i++)
         EW_TRY(ew_get_int(&r->in, 0, MAX_NUMBER, numbers[i]));
     EW_CHECK(c->batch_min >= 1 && c->batch_max >= c->batch_min &&
                  c->batch_max - c->batch_min < EW_ENGINE_BATCHES && c->threads <= 1024 &&
-                 c->resize <= 65536,
+                 c->prep.resize <= EW_ENGINE_COVER,
              EW_ERR_FORMAT, "%s: its batches %lld to %lld, threads %lld or resize %lld are wrong",
              r->what, (long long)c->batch_min, (long long)c->batch_max, (long long)c->threads,
-             (long long)c->resize);
-    for (int i = 0; i < EW_ENGINE_CHANNELS; i++) {
-        EW_TRY(get_double(r, &c->mean[i]));
-        EW_TRY(get_double(r, &c->std[i]));
+             (long long)c->prep.resize);
+    if (c->prep.resize == EW_ENGINE_COVER)
+        c->prep.resize = EW_RESIZE_COVER;
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
+        EW_TRY(get_double(r, &c->prep.mean[i]));
+        EW_TRY(get_double(r, &c->prep.std[i]));
+        c->prep.normalised |= c->prep.std[i] > 0;
     }
     return get_classes(r);
 }

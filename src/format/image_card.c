@@ -13,7 +13,7 @@
 #define KEY_STD     "edgewise.std"
 #define KEY_RESIZE  "edgewise.resize"
 #define KEY_CLASSES "edgewise.classes"
-#define MAX_RESIZE  65536
+#define COVER       "cover"
 
 /* ---- To notes ---- */
 
@@ -21,14 +21,14 @@ static int channels_of(const struct ew_graph *g)
 {
     const struct ew_value *v = g->n_inputs ? &g->values[g->inputs[0]] : NULL;
     if (!v || v->t.shape.rank != 4)
-        return EW_IMAGE_CHANNELS;
+        return EW_SAMPLE_CHANNELS;
     const int64_t n = v->t.shape.dim[v->channels_last ? 3 : 1];
-    return n >= 1 && n < EW_IMAGE_CHANNELS ? (int)n : EW_IMAGE_CHANNELS;
+    return n >= 1 && n < EW_SAMPLE_CHANNELS ? (int)n : EW_SAMPLE_CHANNELS;
 }
 
 static ew_err put_numbers(struct ew_graph *g, const char *key, const double *v)
 {
-    char text[EW_IMAGE_CHANNELS * (EW_NUM_CHARS + 1)] = "";
+    char text[EW_SAMPLE_CHANNELS * (EW_NUM_CHARS + 1)] = "";
     size_t used = 0;
     const int n = channels_of(g);
     for (int i = 0; i < n; i++) {
@@ -60,13 +60,13 @@ static ew_err put_classes(struct ew_graph *g, const struct ew_image_card *c)
 ew_err ew_image_card_put(struct ew_graph *g, const struct ew_image_card *c)
 {
     char text[EW_NUM_CHARS];
-    if (c->normalised) {
-        EW_TRY(put_numbers(g, KEY_MEAN, c->mean));
-        EW_TRY(put_numbers(g, KEY_STD, c->std));
+    if (c->prep.normalised) {
+        EW_TRY(put_numbers(g, KEY_MEAN, c->prep.mean));
+        EW_TRY(put_numbers(g, KEY_STD, c->prep.std));
     }
-    if (c->resize > 0) {
-        snprintf(text, sizeof(text), "%lld", (long long)c->resize);
-        EW_TRY(ew_graph_note_set(g, KEY_RESIZE, text));
+    if (c->prep.resize != EW_RESIZE_DEFAULT) {
+        snprintf(text, sizeof(text), "%lld", (long long)c->prep.resize);
+        EW_TRY(ew_graph_note_set(g, KEY_RESIZE, c->prep.resize > 0 ? text : COVER));
     }
     return c->n_classes ? put_classes(g, c) : EW_OK;
 }
@@ -75,15 +75,15 @@ ew_err ew_image_card_put(struct ew_graph *g, const struct ew_image_card *c)
 
 static ew_err get_numbers(const char *key, const char *text, double *out)
 {
-    char buf[EW_IMAGE_CHANNELS * (EW_NUM_CHARS + 1)];
+    char buf[EW_SAMPLE_CHANNELS * (EW_NUM_CHARS + 1)];
     char *save = NULL;
     int n = 0;
     snprintf(buf, sizeof(buf), "%s", text);
     for (char *w = strtok_r(buf, ",", &save); w; w = strtok_r(NULL, ",", &save), n++)
-        EW_CHECK(n < EW_IMAGE_CHANNELS && ew_num_float(w, &out[n]) && isfinite(out[n]),
+        EW_CHECK(n < EW_SAMPLE_CHANNELS && ew_num_float(w, &out[n]) && isfinite(out[n]),
                  EW_ERR_FORMAT, "%s: \"%.60s\" is not a number a channel", key, text);
     EW_CHECK(n > 0, EW_ERR_FORMAT, "%s: has no number", key);
-    for (int i = n; i < EW_IMAGE_CHANNELS; i++)
+    for (int i = n; i < EW_SAMPLE_CHANNELS; i++)
         out[i] = out[n - 1];
     return EW_OK;
 }
@@ -103,29 +103,30 @@ static ew_err get_classes(const char *text, struct ew_arena *a, struct ew_image_
     return EW_OK;
 }
 
-void ew_image_card_prep(const struct ew_image_card *c, struct ew_image_prep *out)
+static ew_err get_resize(const char *text, int64_t *out)
 {
-    if (c->normalised) {
-        memcpy(out->mean, c->mean, sizeof(out->mean));
-        memcpy(out->std, c->std, sizeof(out->std));
+    if (strcmp(text, COVER) == 0) {
+        *out = EW_RESIZE_COVER;
+        return EW_OK;
     }
-    if (c->resize)
-        out->resize = c->resize;
+    EW_CHECK(ew_num_int(text, out) && *out >= 0 && *out <= EW_RESIZE_MAX, EW_ERR_FORMAT,
+             KEY_RESIZE ": \"%.20s\" is neither a side in pixels nor \"" COVER "\"", text);
+    return EW_OK;
 }
 
 ew_err ew_image_card_get(const struct ew_graph *g, struct ew_arena *a, struct ew_image_card *out)
 {
     const char *mean = ew_graph_note(g, KEY_MEAN), *std = ew_graph_note(g, KEY_STD);
     const char *resize = ew_graph_note(g, KEY_RESIZE), *classes = ew_graph_note(g, KEY_CLASSES);
-    *out = (struct ew_image_card){.normalised = mean && std};
-    if (out->normalised) {
-        EW_TRY(get_numbers(KEY_MEAN, mean, out->mean));
-        EW_TRY(get_numbers(KEY_STD, std, out->std));
+    *out = (struct ew_image_card){.prep.normalised = mean && std};
+    struct ew_preprocess *p = &out->prep;
+    if (p->normalised) {
+        EW_TRY(get_numbers(KEY_MEAN, mean, p->mean));
+        EW_TRY(get_numbers(KEY_STD, std, p->std));
     }
-    for (int i = 0; out->normalised && i < EW_IMAGE_CHANNELS; i++)
-        EW_CHECK(out->std[i] > 0, EW_ERR_FORMAT, KEY_STD ": %g is not over 0", out->std[i]);
-    EW_CHECK(!resize || (ew_num_int(resize, &out->resize) && out->resize >= 0 &&
-                         out->resize <= MAX_RESIZE),
-             EW_ERR_FORMAT, KEY_RESIZE ": \"%.20s\" is no size", resize);
+    for (int i = 0; p->normalised && i < EW_SAMPLE_CHANNELS; i++)
+        EW_CHECK(p->std[i] > 0, EW_ERR_FORMAT, KEY_STD ": %g is not over 0", p->std[i]);
+    if (resize)
+        EW_TRY(get_resize(resize, &p->resize));
     return classes ? get_classes(classes, a, out) : EW_OK;
 }

@@ -3,18 +3,16 @@
  * graph, which checkpoints fill in and ONNX files keep among their metadata:
  *
  *   edgewise.mean, edgewise.std    "0.5,0.5,0.5", of pixels in [0, 1], by channel
- *   edgewise.resize                the shorter side before the middle is taken
+ *   edgewise.resize                the shorter side before the centre is cropped, or "cover"
  *   edgewise.classes               names, one a line */
 #ifndef EW_FORMAT_IMAGE_CARD_H
 #define EW_FORMAT_IMAGE_CARD_H
 
-#include "format/image_input.h"
+#include "data/preprocess.h"
 #include "graph/graph.h"
 
 struct ew_image_card {
-    bool normalised; /* mean and std are known */
-    double mean[EW_IMAGE_CHANNELS], std[EW_IMAGE_CHANNELS];
-    int64_t resize; /* 0: not said */
+    struct ew_preprocess prep;
     const char *const *classes;
     int n_classes;
 };
@@ -24,8 +22,5 @@ ew_err ew_image_card_put(struct ew_graph *g, const struct ew_image_card *c);
 
 /* What the notes say; names lie in the arena.  Fails where a note makes no sense. */
 ew_err ew_image_card_get(const struct ew_graph *g, struct ew_arena *a, struct ew_image_card *out);
-
-/* Fills in what is known of how pixels become elements. */
-void ew_image_card_prep(const struct ew_image_card *c, struct ew_image_prep *out);
 
 #endif

@@ -1,85 +1,138 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pixels to a network's input: resize, take the middle, normalise, lay out. */
-#include <math.h>
-
+/* Pixels to a network's input: what data/augment.h makes, in the input's layout and type. */
 #include "format/image_input.h"
 
-ew_err ew_image_input_size(const struct ew_tensor *in, bool channels_last, int64_t size[3])
-{
-    const struct ew_shape *s = &in->shape;
-    char text[EW_SHAPE_TEXT];
-    EW_CHECK((s->rank == 4 && s->dim[0] == 1) || s->rank == 3, EW_ERR_SHAPE,
-             "an input of %s does not take one image", ew_shape_text(s, text));
-    const int64_t *d = s->dim + s->rank - 3;
-    size[0] = channels_last ? d[0] : d[1];
-    size[1] = channels_last ? d[1] : d[2];
-    size[2] = channels_last ? d[2] : d[0];
-    EW_CHECK((size[2] == 1 || size[2] == 3) && size[0] > 0 && size[1] > 0, EW_ERR_SHAPE,
-             "an input of %s is no image: %lld channels", ew_shape_text(s, text),
-             (long long)size[2]);
-    return EW_OK;
-}
+#include <stdlib.h>
 
-/* Where the window of the input lies on the image, and how far its pixels are apart there. */
-struct window {
-    double y0, x0, step;
+#include "data/augment.h"
+#include "data/image_file.h"
+
+struct ew_image_input {
+    struct ew_augmenter *augmenter;
+    struct ew_preprocess prep;
+    int64_t size[3];
+    bool channels_last, batched;
+    float *made; /* [H, W, C] */
 };
 
-static struct window place(const struct ew_tensor *image, const struct ew_image_prep *p,
-                           const int64_t size[3])
+/* Where the channels are: a file's own note, else where 1 or 3 stands (TensorFlow's are last). */
+static bool channels_last(const struct ew_value *v)
 {
-    const double h = (double)image->shape.dim[0], w = (double)image->shape.dim[1];
-    double grow = p->resize > 0 ? (double)p->resize / fmin(h, w) : 1;
-    grow = fmax(grow, fmax((double)size[0] / h, (double)size[1] / w));
-    struct window win = {.step = 1 / grow};
-    /* The middle in whole pixels of the resized image, as other tools crop. */
-    win.y0 = floor((round(h * grow) - (double)size[0]) / 2);
-    win.x0 = floor((round(w * grow) - (double)size[1]) / 2);
-    return win;
+    const struct ew_shape *s = &v->t.shape;
+    const int64_t first = s->dim[s->rank - 3];
+    return v->channels_last || (first != 1 && first != 3);
 }
 
-/* The image round (y, x) weighed by a triangle as wide as a pixel of the result, at least two of
- * the image: between pixels where the image grows, without aliasing where it shrinks. */
-static double sample(const struct ew_tensor *image, double y, double x, double step, int64_t c)
+static ew_err find_size(const struct ew_value *v, const char *what, struct ew_image_input *in)
 {
-    const uint8_t *pixel = image->data;
-    const int64_t h = image->shape.dim[0], w = image->shape.dim[1], channels = image->shape.dim[2];
-    const double reach = fmax(step, 1);
-    const int64_t y0 = ew_max_i64((int64_t)ceil(y - reach), 0);
-    const int64_t x0 = ew_max_i64((int64_t)ceil(x - reach), 0);
-    double sum = 0, weight = 0;
-    for (int64_t i = y0; i < h && (double)i <= y + reach; i++) {
-        for (int64_t k = x0; k < w && (double)k <= x + reach; k++) {
-            const double f = (1 - fabs((double)i - y) / reach) * (1 - fabs((double)k - x) / reach);
-            sum += f * pixel[(i * w + k) * channels + c];
-            weight += f;
+    const struct ew_shape *s = &v->t.shape;
+    char text[EW_SHAPE_TEXT];
+    EW_CHECK(s->rank == 4 || s->rank == 3, EW_ERR_SHAPE, "%s: input %s of %s does not take images",
+             what, v->name, ew_shape_text(s, text));
+    const int64_t *d = s->dim + s->rank - 3;
+    in->channels_last = channels_last(v);
+    in->batched = s->rank == 4;
+    in->size[0] = in->channels_last ? d[0] : d[1];
+    in->size[1] = in->channels_last ? d[1] : d[2];
+    in->size[2] = in->channels_last ? d[2] : d[0];
+    EW_CHECK((in->size[2] == 1 || in->size[2] == 3) && in->size[0] > 0 && in->size[1] > 0,
+             EW_ERR_SHAPE, "%s: input %s of %s is no image: %lld channels", what, v->name,
+             ew_shape_text(s, text), (long long)in->size[2]);
+    return EW_OK;
+}
+
+static ew_err set_up(const struct ew_value *v, const char *what, struct ew_image_input *in)
+{
+    EW_TRY(find_size(v, what, in));
+    if (v->t.dtype == EW_U8 && !in->prep.normalised) {
+        in->prep.normalised = true;
+        for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
+            in->prep.mean[i] = 0;
+            in->prep.std[i] = 1.0 / 255;
         }
     }
-    return weight > 0 ? sum / weight : 0;
+    EW_TRY(ew_preprocess_check(&in->prep, what));
+    const struct ew_image_spec spec = {
+        .h = in->size[0], .w = in->size[1], .c = in->size[2], .prep = in->prep};
+    EW_TRY(ew_augmenter_new(&spec, &in->augmenter));
+    in->made = malloc((size_t)(spec.h * spec.w * spec.c) * sizeof(*in->made));
+    EW_CHECK(in->made, EW_ERR_MEMORY, "%s: no memory for an image", what);
+    return EW_OK;
 }
 
-ew_err ew_image_to_input(const struct ew_tensor *image, const struct ew_image_prep *p,
-                         struct ew_tensor *in)
+ew_err ew_image_input_new(const struct ew_value *v, const struct ew_preprocess *p, const char *what,
+                          struct ew_image_input **out)
 {
-    int64_t size[3] = {0};
-    EW_TRY(ew_image_input_size(in, p->channels_last, size));
-    EW_CHECK(image->shape.dim[2] == size[2], EW_ERR_SHAPE, "the image has %lld channels, not %lld",
-             (long long)image->shape.dim[2], (long long)size[2]);
-    for (int64_t c = 0; c < size[2]; c++)
-        EW_CHECK(p->std[c] > 0 || p->std[c] < 0, EW_ERR_ARG, "the deviation of channel %lld is %g",
-                 (long long)c, p->std[c]);
-    const struct window win = place(image, p, size);
-    for (int64_t y = 0; y < size[0]; y++) {
-        for (int64_t x = 0; x < size[1]; x++) {
-            for (int64_t c = 0; c < size[2]; c++) {
-                const double v = sample(image, (win.y0 + (double)y + 0.5) * win.step - 0.5,
-                                        (win.x0 + (double)x + 0.5) * win.step - 0.5, win.step, c);
-                const double e = (v * p->scale - p->mean[c]) / p->std[c];
-                const int64_t at = p->channels_last ? (y * size[1] + x) * size[2] + c
-                                                    : (c * size[0] + y) * size[1] + x;
-                ew_tensor_store(in, at, 1, &e);
-            }
+    struct ew_image_input *in = calloc(1, sizeof(*in));
+    EW_CHECK(in, EW_ERR_MEMORY, "%s: no memory for an image", what);
+    in->prep = *p;
+    const ew_err e = set_up(v, what, in);
+    if (e != EW_OK)
+        ew_image_input_free(in);
+    else
+        *out = in;
+    return e;
+}
+
+void ew_image_input_free(struct ew_image_input *in)
+{
+    if (!in)
+        return;
+    ew_augmenter_free(in->augmenter);
+    free(in->made);
+    free(in);
+}
+
+const int64_t *ew_image_input_size(const struct ew_image_input *in)
+{
+    return in->size;
+}
+
+const struct ew_preprocess *ew_image_input_prep(const struct ew_image_input *in)
+{
+    return &in->prep;
+}
+
+/* Image `index` of the batch. */
+static ew_err image_at(const struct ew_image_input *in, int64_t index, struct ew_tensor *to)
+{
+    const int64_t batch = in->batched ? to->shape.dim[0] : 1;
+    EW_CHECK(index >= 0 && index < batch, EW_ERR_ARG, "image %lld of a batch of %lld",
+             (long long)index, (long long)batch);
+    if (in->batched)
+        to->shape.dim[0] = 1;
+    to->data = (char *)to->data + (size_t)index * ew_tensor_bytes(to);
+    return EW_OK;
+}
+
+ew_err ew_image_input_put(struct ew_image_input *in, const struct ew_sample *image, int64_t index,
+                          struct ew_tensor *to)
+{
+    struct ew_tensor one = *to;
+    EW_TRY(image_at(in, index, &one));
+    EW_TRY(ew_augmenter_run(in->augmenter, image, 0, 0, in->made));
+    const int64_t pixels = in->size[0] * in->size[1], channels = in->size[2];
+    const float *from = in->made;
+    for (int64_t i = 0; i < pixels; i++) {
+        for (int64_t c = 0; c < channels; c++) {
+            const double e = (double)*from++;
+            ew_tensor_store(&one, in->channels_last ? i * channels + c : c * pixels + i, 1, &e);
         }
     }
     return EW_OK;
+}
+
+ew_err ew_image_input_read(struct ew_image_input *in, const char *path, int64_t index,
+                           struct ew_tensor *to)
+{
+    struct ew_arena a;
+    struct ew_tensor t;
+    ew_arena_init(&a);
+    ew_err e = ew_image_read(path, (int)in->size[2], &a, &t);
+    if (e == EW_OK) {
+        const struct ew_sample image = ew_image_sample(&t);
+        e = ew_image_input_put(in, &image, index, to);
+    }
+    ew_arena_fini(&a);
+    return e;
 }

@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pixels to what a network takes; files to pixels is data/image_file.h. */
+/* Pixels to what a network takes, by the rule of data/preprocess.h; files to pixels is
+ * data/image_file.h. */
 #ifndef EW_FORMAT_IMAGE_INPUT_H
 #define EW_FORMAT_IMAGE_INPUT_H
 
-#include "graph/tensor.h"
+#include "data/preprocess.h"
+#include "graph/graph.h"
 
-#define EW_IMAGE_CHANNELS 4
+/* Makes inputs of images, with tables and memory that it keeps.  One thread at a time. */
+struct ew_image_input;
 
-/* How pixels become elements: (pixel * scale - mean[c]) / std[c]. */
-struct ew_image_prep {
-    int64_t resize; /* the shorter side before cropping; 0: only where the image is too small */
-    double scale;
-    double mean[EW_IMAGE_CHANNELS], std[EW_IMAGE_CHANNELS];
-    bool channels_last; /* of the network's input */
-};
+/* For a network's input `v` that takes images: [N, C, H, W], [N, H, W, C] or without the N, as
+ * float32, uint8 or int8.  A uint8 input without normalisation takes pixels as they are; any other
+ * fails then.  `what` is the network's name, for messages. */
+ew_err ew_image_input_new(const struct ew_value *v, const struct ew_preprocess *p, const char *what,
+                          struct ew_image_input **out);
+void ew_image_input_free(struct ew_image_input *in); /* NULL is fine */
 
-/* Resizes (bilinear), takes the middle and normalises `image` [H, W, C] into `in`, a float32, uint8
- * or int8 tensor of one image: [1, C, H, W], [1, H, W, C] or without the 1. */
-ew_err ew_image_to_input(const struct ew_tensor *image, const struct ew_image_prep *p,
-                         struct ew_tensor *in);
+/* Height, width and channels. */
+const int64_t *ew_image_input_size(const struct ew_image_input *in);
+/* What is done to images; uint8 inputs have their own normalisation. */
+const struct ew_preprocess *ew_image_input_prep(const struct ew_image_input *in);
 
-/* Height, width and channels that the input asks for; fails where it is no image. */
-ew_err ew_image_input_size(const struct ew_tensor *in, bool channels_last, int64_t size[3]);
+/* Resizes, crops, normalises and lays out the pixels of `image` (h, w, c and strides; 1 or 3
+ * channels) as image `index` of the batch in `to`. */
+ew_err ew_image_input_put(struct ew_image_input *in, const struct ew_sample *image, int64_t index,
+                          struct ew_tensor *to);
+
+/* Reads a PNG or JPEG file, and does the same; size[2], if not NULL, gets the image's. */
+ew_err ew_image_input_read(struct ew_image_input *in, const char *path, int64_t index,
+                           struct ew_tensor *to);
 
 #endif

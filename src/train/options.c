@@ -36,41 +36,6 @@ struct ew_schedule ew_train_schedule(const struct ew_train_opts *o, int64_t step
                                 .steps_per_epoch = steps_per_epoch};
 }
 
-ew_err ew_channels_parse(const char *option, const char *text, double out[EW_SAMPLE_CHANNELS])
-{
-    char buf[256];
-    snprintf(buf, sizeof(buf), "%s", text);
-    char *save = NULL;
-    int n = 0;
-    for (char *w = strtok_r(buf, ",x", &save); w; w = strtok_r(NULL, ",x", &save)) {
-        EW_CHECK(n < EW_SAMPLE_CHANNELS && ew_num_float(w, &out[n]), EW_ERR_USAGE,
-                 "--%s: \"%s\" is not a list of at most %d numbers", option, text,
-                 EW_SAMPLE_CHANNELS);
-        n++;
-    }
-    EW_CHECK(n > 0, EW_ERR_USAGE, "--%s needs a number", option);
-    EW_CHECK(n != 2, EW_ERR_USAGE, "--%s: \"%s\" is two numbers; one for all channels or one each",
-             option, text);
-    for (int i = n; i < EW_SAMPLE_CHANNELS; i++)
-        out[i] = out[n - 1];
-    return EW_OK;
-}
-
-ew_err ew_train_normalise(const struct ew_train_opts *o, double mean[EW_SAMPLE_CHANNELS],
-                          double std[EW_SAMPLE_CHANNELS], bool *given)
-{
-    const bool imagenet = o->mean && strcmp(o->mean, "imagenet") == 0;
-    *given = o->mean || o->std;
-    if (!*given)
-        return EW_OK;
-    const char *m = o->mean ? o->mean : "0", *d = o->std ? o->std : "1";
-    EW_TRY(ew_channels_parse("mean", imagenet ? "0.485,0.456,0.406" : m, mean));
-    EW_TRY(ew_channels_parse("std", imagenet && !o->std ? "0.229,0.224,0.225" : d, std));
-    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++)
-        EW_CHECK(std[i] > 0, EW_ERR_USAGE, "--std: must be over 0, got %g", std[i]);
-    return EW_OK;
-}
-
 /* ---- Position ---- */
 
 #define POSITION(member, kind)                                                                     \

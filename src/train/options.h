@@ -103,13 +103,6 @@ struct ew_train_opts {
 struct ew_optimizer ew_train_optimizer(const struct ew_train_opts *o);
 struct ew_schedule ew_train_schedule(const struct ew_train_opts *o, int64_t steps_per_epoch);
 
-/* Reads "0.5", for all channels, or "0.4,0.5,0.6"; `option` is for messages. */
-ew_err ew_channels_parse(const char *option, const char *text, double out[EW_SAMPLE_CHANNELS]);
-
-/* Fills mean and std from the options; false where the options leave them open. */
-ew_err ew_train_normalise(const struct ew_train_opts *o, double mean[EW_SAMPLE_CHANNELS],
-                          double std[EW_SAMPLE_CHANNELS], bool *given);
-
 /* ---- Position ---- */
 
 /* Seconds of an interval: wall = compute + stall + overhead. */

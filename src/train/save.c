@@ -80,9 +80,8 @@ void ew_trainer_write(struct ew_trainer *t, const char *name)
                               .classes = t->classes,
                               .n_classes = (int)ew_dataset_info(t->job.data)->classes,
                               .states = t->states,
-                              .n_states = t->n_states};
-    memcpy(c.mean, t->job.mean, sizeof(c.mean));
-    memcpy(c.std, t->job.std, sizeof(c.std));
+                              .n_states = t->n_states,
+                              .prep = t->job.prep};
     ew_rundir_checkpoint(&t->dir, name, &c);
     t->saved_ns = ew_clock_ns();
 }

@@ -62,11 +62,8 @@ static ew_err loader_opts(const struct ew_trainer *t, struct ew_loader_opts *out
                                    .seed = (uint64_t)o->seed,
                                    .h = in->dim[1],
                                    .w = in->dim[2],
-                                   .c = in->dim[3]};
-    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
-        out->mean[i] = (float)t->job.mean[i];
-        out->std[i] = (float)t->job.std[i];
-    }
+                                   .c = in->dim[3],
+                                   .prep = t->job.prep};
     return ew_load_args_apply(&o->load, out);
 }
 

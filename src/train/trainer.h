@@ -26,9 +26,9 @@ struct ew_train_job {
     struct ew_graph *net; /* images [N, H, W, C] to scores [N, classes]; its weights learn */
     const struct ew_dataset *data;
     struct ew_train_opts opts;
-    const char *options; /* as text, for files; "" is fine */
-    const char *machine; /* where it runs, as JSON; NULL: not said */
-    double mean[EW_SAMPLE_CHANNELS], std[EW_SAMPLE_CHANNELS];
+    const char *options;                /* as text, for files; "" is fine */
+    const char *machine;                /* where it runs, as JSON; NULL: not said */
+    struct ew_preprocess prep;          /* its resize is by opts */
     struct ew_board *board;             /* whose power is watched; NULL: none */
     const char *folder;                 /* NULL: nothing is written */
     const struct ew_checkpoint *resume; /* whose graph is `net`; NULL: from the beginning */

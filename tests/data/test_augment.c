@@ -24,13 +24,16 @@ static void make_sample(struct ew_sample *s, uint8_t pixels[3 * H * W])
 
 static struct ew_image_spec plain_spec(int64_t h, int64_t w, int64_t c)
 {
-    return (struct ew_image_spec){
-        .h = h, .w = w, .c = c, .mean = {0.5f, 0.25f, 0.125f}, .std = {0.5f, 0.25f, 2}, .seed = 7};
+    return (struct ew_image_spec){.h = h,
+                                  .w = w,
+                                  .c = c,
+                                  .prep = {.mean = {0.5, 0.25, 0.125}, .std = {0.5, 0.25, 2}},
+                                  .seed = 7};
 }
 
 static float normal(const struct ew_image_spec *p, int v, int c)
 {
-    return (float)((v / 255.0 - (double)p->mean[c]) / (double)p->std[c]);
+    return (float)((v / 255.0 - p->prep.mean[c]) / p->prep.std[c]);
 }
 
 /* Whether `out` is the sample from (y0, x0) on, black outside, mirrored or not. */
@@ -129,7 +132,8 @@ static void resizes(void)
     static const int64_t sizes[][2] = {{20, 30}, {80, 120}, {13, 13}, {40, 20}, {101, 50}};
     for (size_t i = 0; i < EW_COUNT(sizes); i++) {
         const int64_t h = sizes[i][0], w = sizes[i][1];
-        const struct ew_image_spec p = {.h = h, .w = w, .c = 1, .std = {1 / 255.0f}};
+        const struct ew_image_spec p = {
+            .h = h, .w = w, .c = 1, .prep = {.resize = EW_RESIZE_COVER, .std = {1 / 255.0}}};
         struct ew_augmenter *a = NULL;
         float *out = malloc((size_t)(h * w) * sizeof(*out));
         if (!EW_EXPECT_OK(ew_augmenter_new(&p, &a)))
@@ -170,7 +174,7 @@ static void erases(void)
     uint8_t pixels[32 * 32];
     memset(pixels, 200, sizeof(pixels));
     const struct ew_sample s = {.pixels = pixels, .h = 32, .w = 32, .c = 1, .sy = 32, .sx = 1};
-    struct ew_image_spec p = {.h = 32, .w = 32, .c = 1, .std = {1}, .augment = {.erase = 0.5}};
+    struct ew_image_spec p = {.h = 32, .w = 32, .c = 1, .prep.std = {1}, .augment = {.erase = 0.5}};
     struct ew_augmenter *a = NULL;
     float out[32 * 32];
     if (!EW_EXPECT_OK(ew_augmenter_new(&p, &a)))
@@ -195,7 +199,8 @@ static void zooms(void)
     for (int i = 0; i < 64 * 64; i++)
         slope[i] = (uint8_t)(50 + 3 * (i % 64));
     const struct ew_sample s = {.pixels = slope, .h = 64, .w = 64, .c = 1, .sy = 64, .sx = 1};
-    struct ew_image_spec p = {.h = 16, .w = 16, .c = 1, .std = {1 / 255.0f}};
+    struct ew_image_spec p = {
+        .h = 16, .w = 16, .c = 1, .prep = {.resize = EW_RESIZE_COVER, .std = {1 / 255.0}}};
     p.augment.zoom = 0.1;
     struct ew_augmenter *a = NULL;
     float out[256];

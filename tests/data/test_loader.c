@@ -51,8 +51,7 @@ static struct ew_loader_opts all_options(const struct ew_dataset *d)
         .batch = 8,
         .seed = 3,
         .shuffle = true,
-        .mean = {0.5f, 0.4f, 0.3f},
-        .std = {0.2f, 0.25f, 0.3f},
+        .prep = {.mean = {0.5, 0.4, 0.3}, .std = {0.2, 0.25, 0.3}},
         .augment = {.crop = 2, .flip = true, .rotate = 10, .erase = 0.5},
     };
 }

@@ -31,8 +31,7 @@ static struct ew_checkpoint sample(struct ew_graph *g)
                                   .progress = "epoch = 2\nbatch = 17\n",
                                   .classes = classes,
                                   .n_classes = 3,
-                                  .mean = {0.1, 0.2, 0.3},
-                                  .std = {1, 2, 3},
+                                  .prep = {.mean = {0.1, 0.2, 0.3}, .std = {1, 2, 3}},
                                   .states = &state,
                                   .n_states = 1};
 }
@@ -112,8 +111,8 @@ static void keeps_everything_else(void)
     EW_EXPECT_INT(d.n_classes, 3);
     EW_EXPECT_STR(d.classes[1], "one");
     EW_EXPECT_STR(d.classes[2], "");
-    EW_EXPECT_NEAR(d.mean[2], 0.3, 0);
-    EW_EXPECT_NEAR(d.std[1], 2, 0);
+    EW_EXPECT_NEAR(d.prep.mean[2], 0.3, 0);
+    EW_EXPECT_NEAR(d.prep.std[1], 2, 0);
     EW_EXPECT_INT(d.n_states, 1);
     EW_EXPECT_STR(d.states[0].param, c.states[0].param);
     EW_EXPECT_INT(d.states[0].slot, 1);

@@ -144,14 +144,28 @@ static void absurd_size(void)
     ew_arena_fini(&a);
 }
 
-static void middle_and_scale(void)
+/* The network's input, filled by the rule; `at` is its memory. */
+static ew_err fill(const struct ew_tensor *image, const struct ew_preprocess *p,
+                   const struct ew_shape *shape, void *at)
+{
+    const struct ew_value v = {.name = "x", .t = {.dtype = EW_F32, .shape = *shape, .data = at}};
+    const struct ew_sample sample = ew_image_sample(image);
+    struct ew_tensor to = v.t;
+    struct ew_image_input *in;
+    EW_TRY(ew_image_input_new(&v, p, "net", &in));
+    const ew_err e = ew_image_input_put(in, &sample, 0, &to);
+    ew_image_input_free(in);
+    return e;
+}
+
+static void crops_and_normalises(void)
 {
     draw(3);
     struct ew_tensor image = {.dtype = EW_U8, .shape = {3, {H, W, 3}}, .data = pixels};
     float first[3 * 5 * 7], last[3 * 5 * 7];
-    struct ew_tensor in = {.dtype = EW_F32, .shape = {4, {1, 3, 5, 7}}, .data = first};
-    struct ew_image_prep p = {.scale = 1 / 255.0, .mean = {0.5, 0.25, 0}, .std = {0.5, 1, 2}};
-    EW_EXPECT_OK(ew_image_to_input(&image, &p, &in));
+    const struct ew_preprocess p = {
+        .resize = H, .normalised = true, .mean = {0.5, 0.25, 0}, .std = {0.5, 1, 2}};
+    EW_EXPECT_OK(fill(&image, &p, &(struct ew_shape){4, {1, 3, 5, 7}}, first));
     for (int c = 0; c < 3; c++)
         for (int y = 0; y < 5; y++)
             for (int x = 0; x < 7; x++) {
@@ -159,9 +173,7 @@ static void middle_and_scale(void)
                     (pixels[((y + 2) * W + x + 3) * 3 + c] / 255.0 - p.mean[c]) / p.std[c];
                 EW_EXPECT_NEAR(first[(c * 5 + y) * 7 + x], want, 1e-6);
             }
-    in = (struct ew_tensor){.dtype = EW_F32, .shape = {4, {1, 5, 7, 3}}, .data = last};
-    p.channels_last = true;
-    EW_EXPECT_OK(ew_image_to_input(&image, &p, &in));
+    EW_EXPECT_OK(fill(&image, &p, &(struct ew_shape){4, {1, 5, 7, 3}}, last));
     EW_EXPECT_NEAR(last[(4 * 7 + 6) * 3 + 1], first[(1 * 5 + 4) * 7 + 6], 0);
 }
 
@@ -170,20 +182,85 @@ static void resizes(void)
     draw(1);
     struct ew_tensor image = {.dtype = EW_U8, .shape = {3, {H, W, 1}}, .data = pixels};
     static float big[40 * 40], small[3 * 3];
-    struct ew_tensor in = {.dtype = EW_F32, .shape = {4, {1, 1, 40, 40}}, .data = big};
-    struct ew_image_prep p = {.scale = 1, .std = {1}};
-    EW_EXPECT_OK(ew_image_to_input(&image, &p, &in)); /* too small: grows to cover */
-    for (int i = 1; i < 40; i++)
+    struct ew_preprocess p = {.resize = EW_RESIZE_COVER, .normalised = true, .std = {1 / 255.0}};
+    EW_EXPECT_OK(fill(&image, &p, &(struct ew_shape){4, {1, 1, 40, 40}}, big));
+    for (int i = 1; i < 40; i++) /* too small: grows to cover */
         EW_EXPECT(big[20 * 40 + i] >= big[20 * 40 + i - 1]);
-    in = (struct ew_tensor){.dtype = EW_F32, .shape = {4, {1, 1, 3, 3}}, .data = small};
     p.resize = 3;
-    EW_EXPECT_OK(ew_image_to_input(&image, &p, &in)); /* shrinks: the mean of what it covers */
-    EW_EXPECT_NEAR(small[4], pixels[4 * W + 4], 0.6); /* the left of two middles */
-    in.shape.dim[1] = 5;
-    EW_EXPECT_ERR(ew_image_to_input(&image, &p, &in), EW_ERR_SHAPE, "5 channels");
-    in.shape = (struct ew_shape){2, {3, 3}};
-    EW_EXPECT_ERR(ew_image_to_input(&image, &p, &in), EW_ERR_SHAPE, "3x3 does not take");
+    EW_EXPECT_OK(fill(&image, &p, &(struct ew_shape){4, {1, 1, 3, 3}}, small));
+    EW_EXPECT_NEAR(small[4], pixels[4 * W + 4], 3.5); /* the mean of what it covers */
+    EW_EXPECT_ERR(fill(&image, &p, &(struct ew_shape){4, {1, 5, 3, 5}}, small), EW_ERR_SHAPE,
+                  "5 channels");
+    EW_EXPECT_ERR(fill(&image, &p, &(struct ew_shape){2, {3, 3}}, small), EW_ERR_SHAPE,
+                  "3x3 does not take");
 }
 
-EW_TEST_MAIN(EW_TEST(decodes), EW_TEST(refuses), EW_TEST(absurd_size), EW_TEST(middle_and_scale),
-             EW_TEST(resizes))
+/* The story: a photograph of 3000x3000 lost all but its middle 224x224, unresized, silently. */
+static void resizes_large_photographs(void)
+{
+    enum { SIDE = 96, IN = 28 };
+    static uint8_t photo[SIDE * SIDE];
+    static float in[IN * IN];
+    for (int i = 0; i < SIDE * SIDE; i++)
+        photo[i] = (uint8_t)(i % SIDE);
+    struct ew_tensor image = {.dtype = EW_U8, .shape = {3, {SIDE, SIDE, 1}}, .data = photo};
+    struct ew_preprocess p = {.normalised = true, .std = {1 / 255.0}};
+    const struct ew_shape shape = {4, {1, 1, IN, IN}};
+    EW_EXPECT_OK(fill(&image, &p, &shape, in));
+    /* 28 / 0.875 = 32 pixels of 3: the crop begins at 2 of them, in the middle of the third. */
+    EW_EXPECT_NEAR(in[0], 2 * 3 + 1, 0.6);
+    EW_EXPECT_NEAR(in[IN - 1], 29 * 3 + 1, 0.6);
+    image.shape = (struct ew_shape){3, {IN, IN, 1}}; /* the input's own size stays as it is */
+    EW_EXPECT_OK(fill(&image, &p, &shape, in));
+    for (int i = 0; i < IN * IN; i++)
+        EW_EXPECT_NEAR(in[i], photo[i], 1e-4);
+    p.normalised = false;
+    EW_EXPECT_ERR(fill(&image, &p, &shape, in), EW_ERR_USAGE, "net does not say how its images");
+}
+
+/* Pixels as they are, where the network takes bytes and says nothing of them. */
+static void gives_bytes_to_networks_of_bytes(void)
+{
+    draw(3);
+    uint8_t in[H * W * 3];
+    const struct ew_value v = {.name = "x",
+                               .t = {.dtype = EW_U8, .shape = {3, {H, W, 3}}, .data = in}};
+    const struct ew_tensor image = {.dtype = EW_U8, .shape = {3, {H, W, 3}}, .data = pixels};
+    const struct ew_sample sample = ew_image_sample(&image);
+    const struct ew_preprocess p = {0};
+    struct ew_tensor to = v.t;
+    struct ew_image_input *images = NULL;
+    if (!EW_EXPECT_OK(ew_image_input_new(&v, &p, "net", &images)))
+        return;
+    EW_EXPECT_OK(ew_image_input_put(images, &sample, 0, &to));
+    EW_EXPECT(memcmp(in, pixels, sizeof(in)) == 0);
+    EW_EXPECT_ERR(ew_image_input_put(images, &sample, 1, &to), EW_ERR_ARG,
+                  "image 1 of a batch of 1");
+    ew_image_input_free(images);
+}
+
+static void options_go_over_what_is_known(void)
+{
+    struct ew_preprocess p = {0};
+    char text[EW_PREPROCESS_CHARS];
+    EW_EXPECT_OK(ew_preprocess_parse(NULL, NULL, &p));
+    EW_EXPECT(!p.normalised);
+    EW_EXPECT_OK(ew_preprocess_parse("imagenet", NULL, &p));
+    EW_EXPECT_STR(ew_preprocess_text(&p, (const int64_t[]){224, 224, 3}, text),
+                  "shorter side to 256, centre 224x224, mean 0.485,0.456,0.406, std "
+                  "0.229,0.224,0.225");
+    EW_EXPECT_OK(ew_preprocess_parse("0.5", NULL, &p)); /* std stays */
+    EW_EXPECT_NEAR(p.mean[2], 0.5, 0);
+    EW_EXPECT_NEAR(p.std[0], 0.229, 0);
+    p = (struct ew_preprocess){.resize = EW_RESIZE_COVER};
+    EW_EXPECT_OK(ew_preprocess_parse(NULL, "0.5", &p));
+    EW_EXPECT_STR(ew_preprocess_text(&p, (const int64_t[]){32, 32, 3}, text),
+                  "resized to cover 32x32, mean 0, std 0.5");
+    EW_EXPECT_ERR(ew_preprocess_parse("1,2", NULL, &p), EW_ERR_USAGE, "two numbers");
+    EW_EXPECT_ERR(ew_preprocess_parse("red", NULL, &p), EW_ERR_USAGE, "not a list");
+    EW_EXPECT_ERR(ew_preprocess_parse(NULL, "0", &p), EW_ERR_USAGE, "must be over 0");
+}
+
+EW_TEST_MAIN(EW_TEST(decodes), EW_TEST(refuses), EW_TEST(absurd_size),
+             EW_TEST(crops_and_normalises), EW_TEST(resizes), EW_TEST(resizes_large_photographs),
+             EW_TEST(gives_bytes_to_networks_of_bytes), EW_TEST(options_go_over_what_is_known))

@@ -21,12 +21,12 @@ static void expect_card(const struct ew_graph *g, double mean, double std, int64
     struct ew_image_card c;
     ew_arena_init(&a);
     EW_EXPECT_OK(ew_image_card_get(g, &a, &c));
-    EW_EXPECT(c.normalised);
-    for (int i = 0; i < EW_IMAGE_CHANNELS; i++) { /* one channel: its figures are for all */
-        EW_EXPECT(c.mean[i] >= mean && c.mean[i] <= mean);
-        EW_EXPECT(c.std[i] >= std && c.std[i] <= std);
+    EW_EXPECT(c.prep.normalised);
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) { /* one channel: its figures are for all */
+        EW_EXPECT(c.prep.mean[i] >= mean && c.prep.mean[i] <= mean);
+        EW_EXPECT(c.prep.std[i] >= std && c.prep.std[i] <= std);
     }
-    EW_EXPECT_INT(c.resize, resize);
+    EW_EXPECT_INT(c.prep.resize, resize);
     if (EW_EXPECT_INT(c.n_classes, 3)) {
         EW_EXPECT_STR(c.classes[0], "a bird");
         EW_EXPECT_STR(c.classes[1], "");
@@ -46,8 +46,7 @@ static void goes_from_a_checkpoint_to_onnx_and_back(void)
                               .progress = "",
                               .classes = names,
                               .n_classes = 3,
-                              .mean = {0.1, 7},
-                              .std = {1.0 / 3}};
+                              .prep = {.mean = {0.1, 7}, .std = {1.0 / 3}}};
     EW_EXPECT_OK(ew_checkpoint_write(ew_test_path("a.ckpt"), &c));
     EW_EXPECT_OK(ew_checkpoint_read(ew_test_path("a.ckpt"), &read));
     expect_card(read.graph, 0.1, 1.0 / 3, 40);
@@ -68,7 +67,7 @@ static void covers_the_input_where_nothing_is_said(void)
                               .progress = "",
                               .classes = names,
                               .n_classes = 3,
-                              .std = {1}};
+                              .prep.std = {1}};
     EW_EXPECT_OK(ew_checkpoint_write(ew_test_path("b.ckpt"), &c));
     EW_EXPECT_OK(ew_checkpoint_read(ew_test_path("b.ckpt"), &read));
     expect_card(read.graph, 0, 1, 28);
@@ -83,8 +82,8 @@ static void says_nothing_where_nothing_is_known(void)
     struct ew_image_card c;
     ew_arena_init(&a);
     EW_EXPECT_OK(ew_image_card_get(g, &a, &c));
-    EW_EXPECT(!c.normalised);
-    EW_EXPECT_INT(c.resize + c.n_classes, 0);
+    EW_EXPECT(!c.prep.normalised);
+    EW_EXPECT_INT(c.prep.resize + c.n_classes, 0);
     ew_arena_fini(&a);
     ew_graph_free(g);
 }
@@ -92,10 +91,13 @@ static void says_nothing_where_nothing_is_known(void)
 static void refuses_what_makes_no_sense(void)
 {
     static const char *const bad[][3] = {
-        {"edgewise.std", "1,0", "not over 0"},        {"edgewise.std", "1,x", "number a channel"},
-        {"edgewise.std", "", "has no number"},        {"edgewise.mean", "1,2,3,4,5", "a channel"},
-        {"edgewise.mean", "inf", "number a channel"}, {"edgewise.resize", "-3", "no size"},
-        {"edgewise.resize", "99999999", "no size"},
+        {"edgewise.std", "1,0", "not over 0"},
+        {"edgewise.std", "1,x", "number a channel"},
+        {"edgewise.std", "", "has no number"},
+        {"edgewise.mean", "1,2,3,4,5", "a channel"},
+        {"edgewise.mean", "inf", "number a channel"},
+        {"edgewise.resize", "-3", "nor \"cover\""},
+        {"edgewise.resize", "99999999", "nor \"cover\""},
     };
     for (size_t i = 0; i < EW_COUNT(bad); i++) {
         struct ew_graph *g = network("lenet5");

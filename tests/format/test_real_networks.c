@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "data/image_file.h"
 #include "ew_test.h"
 #include "format/image_input.h"
 #include "graph/graph.h"
@@ -37,7 +36,7 @@ static int rank_of(const struct ew_tensor *scores, int64_t class)
     return above;
 }
 
-static ew_err count_right(struct ew_plan *p, const struct ew_image_prep *prep, int *top1, int *top5)
+static ew_err count_right(struct ew_plan *p, struct ew_image_input *images, int *top1, int *top5)
 {
     char *labels;
     size_t size;
@@ -51,15 +50,9 @@ static ew_err count_right(struct ew_plan *p, const struct ew_image_prep *prep, i
         if (sscanf(line, "%255s %d", name, &class) != 2)
             continue;
         snprintf(file, sizeof(file), "imagenet-200/%s", name);
-        struct ew_arena a;
-        ew_arena_init(&a);
-        struct ew_tensor image;
-        e = ew_image_read(data_path(file), 3, &a, &image);
-        if (e == EW_OK)
-            e = ew_image_to_input(&image, prep, ew_plan_input(p, 0));
+        e = ew_image_input_read(images, data_path(file), 0, ew_plan_input(p, 0));
         if (e == EW_OK)
             e = ew_plan_run(p);
-        ew_arena_fini(&a);
         const int rank = e == EW_OK ? rank_of(ew_plan_output(p, 0), class) : 0;
         *top1 += rank == 0;
         *top5 += rank < 5;
@@ -68,17 +61,20 @@ static ew_err count_right(struct ew_plan *p, const struct ew_image_prep *prep, i
     return e;
 }
 
-static void classify(const char *network, const struct ew_image_prep *prep, int want1, int want5)
+static void classify(const char *network, const struct ew_preprocess *prep, int want1, int want5)
 {
     if (!there(network))
         EW_SKIP("no %s in the folder EW_DATA", network);
     struct ew_graph *g;
     struct ew_plan *p;
+    struct ew_image_input *images = NULL;
     int top1 = 0, top5 = 0;
     if (!EW_EXPECT_OK(ew_onnx_load(data_path(network), NULL, &g)))
         return;
     if (EW_EXPECT_OK(ew_plan_compile(g, &(struct ew_plan_opts){.optimize = true}, &p))) {
-        EW_EXPECT_OK(count_right(p, prep, &top1, &top5));
+        EW_EXPECT_OK(ew_image_input_new(&g->values[g->inputs[0]], prep, network, &images));
+        EW_EXPECT_OK(count_right(p, images, &top1, &top5));
+        ew_image_input_free(images);
         EW_EXPECT_INT(top1, want1);
         EW_EXPECT_INT(top5, want5);
         ew_plan_free(p);
@@ -88,14 +84,13 @@ static void classify(const char *network, const struct ew_image_prep *prep, int 
 
 static void squeezenet(void)
 {
-    const struct ew_image_prep prep = {
-        .scale = 1 / 255.0, .mean = {0.485, 0.456, 0.406}, .std = {0.229, 0.224, 0.225}};
-    classify("squeezenet1_1_imagenet.onnx", &prep, 104, 161);
+    classify("squeezenet1_1_imagenet.onnx", &ew_preprocess_imagenet, 104, 161);
 }
 
 static void mobilenet(void)
 {
-    const struct ew_image_prep prep = {.scale = 1 / 127.5, .mean = {1, 1, 1}, .std = {1, 1, 1}};
+    const struct ew_preprocess prep = {
+        .normalised = true, .mean = {0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5}};
     classify("mobilenet_v2_imagenet.onnx", &prep, 131, 176);
 }
 

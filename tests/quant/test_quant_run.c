@@ -25,8 +25,9 @@ static bool train_lenet(void)
     o.width = info->w;
     o.channels = info->c;
     o.classes = info->classes;
-    struct ew_train_job job = {
-        .data = data, .options = "", .mean = {seen.mean[0]}, .std = {seen.std[0], 1, 1, 1}};
+    struct ew_train_job job = {.data = data,
+                               .options = "",
+                               .prep = {.mean = {seen.mean[0]}, .std = {seen.std[0], 1, 1, 1}}};
     job.opts = (struct ew_train_opts){.epochs = 1,
                                       .batch = 32,
                                       .lr = 0.01,
@@ -54,19 +55,19 @@ static struct ew_quant_job job_of(const struct ew_loader_opts *evaluation)
     static int64_t subset[100];
     for (int i = 0; i < 100; i++)
         subset[i] = i;
-    return (struct ew_quant_job){.net = net,
-                                 .calibration = {.data = data,
-                                                 .split = EW_SPLIT_TRAIN,
-                                                 .subset = subset,
-                                                 .n_subset = 100,
-                                                 .mean = {(float)seen.mean[0]},
-                                                 .std = {(float)seen.std[0]}},
-                                 .evaluation = evaluation,
-                                 .opts = {.equalize = true,
-                                          .correct_bias = true,
-                                          .min_sqnr_db = 5,
-                                          .max_drop = 100,
-                                          .threads = 1}};
+    return (struct ew_quant_job){
+        .net = net,
+        .calibration = {.data = data,
+                        .split = EW_SPLIT_TRAIN,
+                        .subset = subset,
+                        .n_subset = 100,
+                        .prep = {.mean = {seen.mean[0]}, .std = {seen.std[0]}}},
+        .evaluation = evaluation,
+        .opts = {.equalize = true,
+                 .correct_bias = true,
+                 .min_sqnr_db = 5,
+                 .max_drop = 100,
+                 .threads = 1}};
 }
 
 static const struct ew_loader_opts *evaluation(void)
@@ -80,8 +81,7 @@ static const struct ew_loader_opts *evaluation(void)
                                 .subset = subset,
                                 .n_subset = 300,
                                 .batch = 32,
-                                .mean = {(float)seen.mean[0]},
-                                .std = {(float)seen.std[0]}};
+                                .prep = {.mean = {seen.mean[0]}, .std = {seen.std[0]}}};
     return &o;
 }
 

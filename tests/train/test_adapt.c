@@ -254,7 +254,8 @@ static double train_frozen(bool cache)
     struct ew_dataset *data;
     struct ew_train_opts o = small_opts();
     struct ew_trainer *t;
-    struct ew_train_job job = {.opts = o, .options = "", .std = {1, 1, 1, 1}, .net = small_net()};
+    struct ew_train_job job = {
+        .opts = o, .options = "", .prep.std = {1, 1, 1, 1}, .net = small_net()};
     int n;
     EW_EXPECT_OK(ew_dataset_open(TEST_DATA, &data));
     EW_EXPECT_OK(ew_adapt_freeze(job.net, "conv*", &n));

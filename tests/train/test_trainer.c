@@ -30,11 +30,11 @@ struct session {
 static ew_err session_open(struct session *s, const struct ew_train_opts *o, const char *folder)
 {
     char path[512] = "";
-    *s = (struct session){.job = {.opts = *o,
-                                  .options = "",
-                                  .mean = {0.5, 0.5, 0.5, 0.5},
-                                  .std = {0.5, 0.5, 0.5, 0.5},
-                                  .folder = folder}};
+    *s = (struct session){
+        .job = {.opts = *o,
+                .options = "",
+                .prep = {.mean = {0.5, 0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5, 0.5}},
+                .folder = folder}};
     EW_EXPECT_OK(ew_dataset_open(TEST_DATA, &s->data));
     s->job.data = s->data;
     if (folder)
