@@ -25,6 +25,9 @@ install(FILES ${PROJECT_BINARY_DIR}/gen/edgewise.spdx.json DESTINATION ${CMAKE_I
 
 # The studies are in the program too; as files they are to be read and changed.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/share/studies DESTINATION ${CMAKE_INSTALL_DATADIR}/edgewise)
+# Pure Python, for every version: where Debian looks.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/edgewise DESTINATION lib/python3/dist-packages
+  FILES_MATCHING PATTERN "*.py" PATTERN "py.typed")
 
 # The tables are in the program, so the documents need one that runs: a cross build without an emulator
 # installs none.

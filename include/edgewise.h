@@ -155,10 +155,8 @@ struct ew_compile_opts {
     const char *precision;  /* "fp32", "int8", "auto"; NULL: "auto", as the network is */
     int compact; /* 1: leave out weights that kernels have packed: smaller, and only for machines
                   * with the same instruction set and release */
-    /* Images become (pixel / 255 - mean) / std by channel; all of std 0: not said, and then images
-     * are refused.  Their shorter side becomes `resize` before the centre is cropped; 0: the
-     * input's side / 0.875, an image of the input's size staying as it is; -1: what just covers
-     * the input. */
+    /* Images: (pixel / 255 - mean) / std; std all 0: not said.  Shorter side `resize`, then the
+     * centre; 0: the input's / 0.875, or as it is if of the input's size; -1: just covering it. */
     double mean[4], std[4];
     int64_t resize;
     const char *const *classes; /* names, or NULL */
@@ -227,9 +225,8 @@ EW_API ew_err ew_context_set_batch(struct ew_context *c, int64_t batch);
 EW_API void *ew_context_input(struct ew_context *c, int i, size_t *bytes);
 EW_API const void *ew_context_output(const struct ew_context *c, int i, size_t *bytes);
 
-/* Decodes a PNG or JPEG file into image `index` of the batch of the first input, resized, cropped
- * and normalised as the engine says.  Fails where the file is no image, the input takes none, or
- * the engine does not say how images are normalised. */
+/* Decodes a PNG or JPEG file into image `index` of the batch of the first input, preprocessed as
+ * the engine says.  Fails where it is no image, the input takes none or is not normalised. */
 EW_API ew_err ew_context_read_image(struct ew_context *c, int64_t index, const char *path);
 
 /* Runs the network once.  Nothing is allocated. */

@@ -6,7 +6,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cmake --install "$2" --prefix "$dir/usr" >"$dir/log" 2>&1 || { cat "$dir/log"; echo "FAIL install"; exit 1; }
 for f in include/edgewise.h lib/libedgewise.a lib/libedgewise.so lib/pkgconfig/edgewise.pc bin/edgewise \
-    share/man/man1/edgewise.1 share/bash-completion/completions/edgewise; do
+    share/man/man1/edgewise.1 share/bash-completion/completions/edgewise dist-packages/edgewise/__init__.py; do
     # libraries may lie one folder deeper, by architecture
     [ -n "$(find "$dir/usr" -path "*/${f#lib/}")" ] ||
         { echo "$f is not there"; echo "FAIL install"; exit 1; }

@@ -55,7 +55,7 @@ void ew_progress_text(const struct ew_progress *p, int64_t done, int64_t elapsed
     snprintf(buf + n, size - (size_t)n, ", %s left", left);
 }
 
-static int columns(FILE *out)
+int ew_terminal_columns(FILE *out)
 {
     struct winsize w;
     return ioctl(ew_term_fd(out), TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
@@ -73,7 +73,7 @@ void ew_progress_update(struct ew_progress *p, int64_t done)
     ew_progress_text(p, done, now - p->start_ns, text, sizeof(text));
     /* A line that wraps could not be rewritten. */
     ew_term_clear_line(p->out);
-    fprintf(p->out, "%.*s", columns(p->out) - 1, text);
+    fprintf(p->out, "%.*s", ew_terminal_columns(p->out) - 1, text);
     fflush(p->out);
 }
 

@@ -23,6 +23,9 @@ void ew_progress_update(struct ew_progress *p, int64_t done);
 /* Wipes the line. */
 void ew_progress_end(struct ew_progress *p);
 
+/* Columns of the terminal, 80 where that is not known. */
+int ew_terminal_columns(FILE *out);
+
 /* The line itself: "conformance  40% 428/1072, 0:12 left".  For tests and logs. */
 void ew_progress_text(const struct ew_progress *p, int64_t done, int64_t elapsed_ns, char *buf,
                       size_t size);

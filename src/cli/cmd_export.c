@@ -86,7 +86,8 @@ static ew_err run(struct ew_cmd_call *c)
     if (e == EW_ERR_NOT_FOUND && !ew_network_is_file(c->args[0]))
         ew_cmd_hint(c, "edgewise models lists the networks");
     if (e == EW_OK && n.random)
-        EW_INFO("%s has random weights (seed %lld)", c->args[0], (long long)o->seed);
+        EW_INFO("%s has random weights (seed %lld), and the file says so", c->args[0],
+                (long long)o->seed);
     if (e == EW_OK)
         e = export_graph(c, n.graph);
     ew_network_close(&n);

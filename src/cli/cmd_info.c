@@ -47,6 +47,7 @@ static ew_err plan_bytes(struct ew_graph *g, enum ew_plan_mode mode, struct ew_p
     const struct ew_plan_opts o = {
         .mode = mode,
         .dry = true,
+        .optimize = mode == EW_PLAN_INFER,
         .update = mode == EW_PLAN_TRAIN,
         .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 0.01, .momentum = 0.9}};
     struct ew_plan *p;
@@ -249,7 +250,7 @@ static ew_err show(struct ew_graph *g, const struct ew_cmd_call *c)
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
-    const struct ew_network_how how = {.opts = o->net, .shapes = true};
+    const struct ew_network_how how = {.opts = o->net, .seed = 1};
     struct ew_network n;
     if (ew_engine_file_is(c->args[0]))
         return ew_info_engine(c, c->args[0]);

@@ -12,7 +12,10 @@
 #include "cli/run_io.h"
 #include "engine/engine.h"
 #include "format/tensor_file.h"
+#include "network/labels.h"
 #include "network/network.h"
+
+#define BUDGET_MS (1000.0 / 60) /* a frame of 60 a second */
 
 struct opts {
     const char *device;
@@ -57,8 +60,9 @@ static const struct ew_field fields[] = {
      .def = "0", .min = 0, .max = 1e7, .metavar = "S",
      .help = "--fps: how long, over and over again; 0: every image once"},
     {.name = "budget", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, budget),
-     .def = "16.67", .min = 0, .max = 1e7, .metavar = "MS",
-     .help = "folders and --fps: images that take longer are counted as missed"},
+     .min = 0, .max = 1e7, .metavar = "MS",
+     .help = "folders and --fps: images that take longer are counted as missed; default: 1000 / "
+     "fps, 16.67 without"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -106,6 +110,25 @@ static void apply_scale(double scale, struct ew_preprocess *p)
     p->normalised = true;
 }
 
+#define IMAGENET_CLASSES 1000
+
+/* A network of ImageNet's 1,000 classes that names none has ImageNet's; fewer names than classes
+ * would be shifted or of another network. */
+static ew_err name_classes(struct job *j, struct ew_image_card *card)
+{
+    const struct ew_graph *g = j->net.graph;
+    const struct ew_shape *s = g->n_outputs ? &g->values[g->outputs[0]].t.shape : NULL;
+    const int64_t classes = s && s->rank >= 2 ? ew_shape_count(s) / ew_max_i64(s->dim[0], 1) : 0;
+    EW_CHECK(!j->o->image.labels || card->n_classes >= classes, EW_ERR_USAGE,
+             "--labels %s: has %d names, %s has %lld classes", j->o->image.labels, card->n_classes,
+             j->net.what, (long long)classes);
+    if (card->n_classes > 0 || classes != IMAGENET_CLASSES || j->net.random)
+        return EW_OK;
+    bool found;
+    EW_INFO("names are ImageNet's, as there are 1,000 classes; --labels FILE gives others");
+    return ew_labels_builtin("imagenet", &j->arena, card, &found);
+}
+
 /* What the network says of its images and classes, then what the options say. */
 static ew_err read_card(struct job *j)
 {
@@ -113,6 +136,7 @@ static ew_err read_card(struct job *j)
     EW_TRY(ew_image_opts_apply(&j->o->image, &j->arena, card));
     if (j->o->scale > 0)
         apply_scale(j->o->scale, &card->prep);
+    EW_TRY(name_classes(j, card));
     j->show = (struct ew_run_show){
         .top = (int)j->o->top, .labels = card->classes, .n_labels = card->n_classes};
     return EW_OK;
@@ -137,8 +161,7 @@ static ew_err load(struct job *j)
     EW_CHECK(!j->net.engine || !o->reference, EW_ERR_USAGE,
              "%s: is compiled; --reference is for networks that are not", what);
     if (j->net.random)
-        EW_WARN("%s has random weights (seed %lld): its scores mean nothing", what,
-                (long long)o->seed);
+        EW_WARN("%s has random weights: its scores mean nothing", what);
     return read_card(j);
 }
 
@@ -218,7 +241,9 @@ static ew_err run_frames(struct job *j)
                                     .frames = j->frames,
                                     .fps = o->fps,
                                     .seconds = o->seconds,
-                                    .budget_ms = o->budget,
+                                    .budget_ms = o->budget > 0 ? o->budget
+                                                 : o->fps > 0  ? 1000 / o->fps
+                                                               : BUDGET_MS,
                                     .json = j->c->json};
     return ew_run_stream(&s);
 }

@@ -10,7 +10,7 @@
 struct ew_image_opts {
     const char *mean, *std; /* as given; NULL: the network's */
     int64_t resize;         /* 0: the network's */
-    const char *labels;     /* file; NULL: the network's */
+    const char *labels;     /* file or "imagenet"; NULL: the network's */
 };
 
 /* clang-format off */
@@ -26,7 +26,8 @@ struct ew_image_opts {
      "centre is cropped; default: as the file says, else the input's side / 0.875"}
 #define EW_LABELS_FIELD(owner, part)                                                               \
     {.name = "labels", .type = EW_FIELD_STR, .offset = offsetof(owner, part.labels),               \
-     .metavar = "FILE", .help = "names of the classes, one a line; default: as the file says"}
+     .metavar = "FILE|imagenet", .help = "names of the classes, one a line, or the 1,000 built-in "  \
+     "ones; default: as the file says"}
 /* clang-format on */
 
 /* Puts what is given over what the network says of itself; names are put into the arena. */

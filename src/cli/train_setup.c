@@ -160,6 +160,7 @@ static ew_err make_network(struct ew_cmd_call *c, struct ew_train_run *r)
         EW_TRY(build(r));
     }
     EW_TRY(load_weights(c, r));
+    EW_TRY(ew_image_card_random(r->net, false)); /* they will not be for long */
     for (int i = 0; i < r->net->n_values; i++)
         r->net->values[i].frozen = false;
     if (!o->train.freeze)

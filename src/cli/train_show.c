@@ -80,12 +80,13 @@ static void line_of(const struct ew_train_status *s, char *buf, size_t size)
         snprintf(buf, size, "epoch %lld/%lld  validating %lld/%lld  %s left", (long long)s->epoch,
                  (long long)s->epochs, (long long)s->batch, (long long)s->batches, left);
     else
-        snprintf(buf, size,
-                 "epoch %lld/%lld  batch %lld/%lld  loss %.4f  accuracy %.2f%%  %s images/s  "
-                 "stall %.1f%%  %s left",
-                 (long long)s->epoch, (long long)s->epochs, (long long)s->batch,
-                 (long long)s->batches, s->loss, 100 * s->accuracy,
-                 ew_text_count((int64_t)s->images_per_s, rate), 100 * s->stall_share, left);
+        snprintf(
+            buf, size,
+            "epoch %lld/%lld  batch %lld/%lld  %s left  loss %.4f  accuracy %.2f%%  %s images/s  "
+            "stall %.1f%%",
+            (long long)s->epoch, (long long)s->epochs, (long long)s->batch, (long long)s->batches,
+            left, s->loss, 100 * s->accuracy, ew_text_count((int64_t)s->images_per_s, rate),
+            100 * s->stall_share);
 }
 
 void ew_train_show_step(struct ew_train_view *v, const struct ew_train_status *s)
@@ -102,7 +103,8 @@ void ew_train_show_step(struct ew_train_view *v, const struct ew_train_status *s
     v->shown_ns = now;
     line_of(s, line, sizeof(line));
     ew_term_clear_line(stderr);
-    fputs(line, stderr);
+    /* A line that wraps could not be rewritten. */
+    fprintf(stderr, "%.*s", ew_terminal_columns(stderr) - 1, line);
     fflush(stderr);
 }
 

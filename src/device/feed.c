@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,10 +16,37 @@
 
 extern char **environ;
 
+/* Whether the command's first word is a program that can be found.  What begins like anything else
+ * (an assignment, a list, a word of the shell) is left to the shell. */
+static bool can_start(const char *command)
+{
+    static const char *const words[] = {"cd",  "eval", "exec",  "export", "for",  "if",
+                                        "set", "trap", "until", "while",  "umask"};
+    char word[256], path[4096];
+    const size_t n = strcspn(command, " \t\n");
+    if (n >= sizeof(word) || strcspn(command, "=;|&$`(){}<>\"'\\!#*?[~") < n)
+        return true;
+    snprintf(word, sizeof(word), "%.*s", (int)n, command);
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    if (strchr(word, '/'))
+        return access(word, X_OK) == 0;
+    const char *dir = getenv("PATH");
+    for (const char *end; dir && *dir; dir = *end ? end + 1 : end) {
+        end = strchrnul(dir, ':');
+        snprintf(path, sizeof(path), "%.*s/%s", (int)(end - dir), dir, word);
+        if (access(path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The command gets a process group of its own, so that all of it can be ended. */
 static ew_err start(const char *command, struct ew_feed *f)
 {
     int ends[2];
+    EW_CHECK(can_start(command), EW_ERR_NOT_FOUND, "%s: no such file, pipe or command", command);
     EW_CHECK(pipe2(ends, O_CLOEXEC) == 0, EW_ERR_IO, "%s: %s", command, strerror(errno));
     char shell[] = "sh", flag[] = "-c", text[EW_FEED_BYTES];
     snprintf(text, sizeof(text), "%s", command);

@@ -13,6 +13,7 @@
 #define KEY_STD     "edgewise.std"
 #define KEY_RESIZE  "edgewise.resize"
 #define KEY_CLASSES "edgewise.classes"
+#define KEY_WEIGHTS "edgewise.weights"
 #define COVER       "cover"
 
 /* ---- To notes ---- */
@@ -55,6 +56,11 @@ static ew_err put_classes(struct ew_graph *g, const struct ew_image_card *c)
     }
     *to = '\0';
     return ew_graph_note_set(g, KEY_CLASSES, text);
+}
+
+ew_err ew_image_card_random(struct ew_graph *g, bool random)
+{
+    return ew_graph_note_set(g, KEY_WEIGHTS, random ? "random" : "trained");
 }
 
 ew_err ew_image_card_put(struct ew_graph *g, const struct ew_image_card *c)
@@ -118,7 +124,9 @@ ew_err ew_image_card_get(const struct ew_graph *g, struct ew_arena *a, struct ew
 {
     const char *mean = ew_graph_note(g, KEY_MEAN), *std = ew_graph_note(g, KEY_STD);
     const char *resize = ew_graph_note(g, KEY_RESIZE), *classes = ew_graph_note(g, KEY_CLASSES);
-    *out = (struct ew_image_card){.prep.normalised = mean && std};
+    const char *weights = ew_graph_note(g, KEY_WEIGHTS);
+    *out = (struct ew_image_card){.prep.normalised = mean && std,
+                                  .random = weights && strcmp(weights, "random") == 0};
     struct ew_preprocess *p = &out->prep;
     if (p->normalised) {
         EW_TRY(get_numbers(KEY_MEAN, mean, p->mean));

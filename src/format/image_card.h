@@ -4,7 +4,8 @@
  *
  *   edgewise.mean, edgewise.std    "0.5,0.5,0.5", of pixels in [0, 1], by channel
  *   edgewise.resize                the shorter side before the centre is cropped, or "cover"
- *   edgewise.classes               names, one a line */
+ *   edgewise.classes               names, one a line
+ *   edgewise.weights               "random" where nobody has trained them, else "trained" */
 #ifndef EW_FORMAT_IMAGE_CARD_H
 #define EW_FORMAT_IMAGE_CARD_H
 
@@ -15,7 +16,11 @@ struct ew_image_card {
     struct ew_preprocess prep;
     const char *const *classes;
     int n_classes;
+    bool random; /* weights that nobody has trained */
 };
+
+/* Notes whether the graph's weights are random. */
+ew_err ew_image_card_random(struct ew_graph *g, bool random);
 
 /* Notes all that is known; what is not stays as it was. */
 ew_err ew_image_card_put(struct ew_graph *g, const struct ew_image_card *c);

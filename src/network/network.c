@@ -106,6 +106,7 @@ static ew_err open_zoo(const struct ew_network_how *how, struct ew_network *n)
     if (how->shapes)
         return EW_OK;
     n->random = true;
+    EW_TRY(ew_image_card_random(n->graph, true));
     return ew_model_init(n->what, how->seed, n->graph);
 }
 
@@ -142,7 +143,9 @@ static ew_err open_graph_file(const struct ew_network_how *how, struct ew_networ
                       : from_onnx(n->what, how, &n->graph));
     if (how->n_inputs == 0)
         EW_TRY(ew_fail_in(set_batch(n->graph, batch_of(how)), "%s", n->what));
-    return ew_fail_in(ew_image_card_get(n->graph, &n->arena, &n->card), "%s", n->what);
+    EW_TRY(ew_fail_in(ew_image_card_get(n->graph, &n->arena, &n->card), "%s", n->what));
+    n->random = n->card.random;
+    return EW_OK;
 }
 
 static ew_err open_file(const struct ew_network_how *how, struct ew_network *n)

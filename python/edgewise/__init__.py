@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutional networks on small machines: Edgewise's engines from Python.
+
+    import edgewise
+
+    with edgewise.open("resnet18.onnx", mean=edgewise.IMAGENET_MEAN, std=edgewise.IMAGENET_STD) as net:
+        for name, share in net.classify("cat.jpg"):
+            print(f"{share:6.1%} {name}")
+        print(net.bench(runs=50))
+
+It needs the shared library alone (by ctypes).  Arrays are numpy's where numpy is installed, else
+flat ``array.array``.  Failures are ``edgewise.Error`` with the library's own message.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes as c
+import math
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from typing import Any, List, Optional, Sequence, Tuple, Union
+
+from ._library import CompileOpts, EngineInfo, Error, ModelOpts, PortStruct, StepTime, check, lib
+
+try:
+    import numpy
+except ImportError:
+    numpy = None  # type: ignore[assignment]
+
+__all__ = [
+    "Error", "Network", "Port", "Step", "Times", "open", "models", "version",
+    "IMAGENET_MEAN", "IMAGENET_STD",
+]
+
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+
+_CODES = {"float32": "f", "float64": "d", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H",
+          "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q"}
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output: its shape at the present batch, row-major."""
+
+    name: str
+    dtype: str
+    shape: Tuple[int, ...]
+    channels_last: bool
+
+
+@dataclass(frozen=True)
+class Times:
+    """Milliseconds of single runs."""
+
+    runs: int
+    median_ms: float
+    min_ms: float
+    mean_ms: float
+    p90_ms: float
+    p99_ms: float
+    images_per_s: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a run: the median of its times, and its arithmetic."""
+
+    name: str
+    op: str
+    kernel: str
+    us: float
+    flops: float
+
+
+def version() -> str:
+    """The library's version."""
+    return lib.ew_version().decode()
+
+
+def models() -> List[str]:
+    """The names of the zoo."""
+    return [lib.ew_model_name(i).decode() for i in range(lib.ew_model_count())]
+
+
+def _four(values: Union[float, Sequence[float], None], default: float) -> Any:
+    if values is None:
+        values = (default,)
+    elif isinstance(values, (int, float)):
+        values = (values,)
+    if not 1 <= len(values) <= 4:
+        raise ValueError("one number for all channels, or one each")
+    return (c.c_double * 4)(*[float(values[min(i, len(values) - 1)]) for i in range(4)])
+
+
+def _graph(what: str, seed: int) -> c.c_void_p:
+    g = c.c_void_p()
+    if os.path.exists(what) or what.endswith(".onnx") or "/" in what:
+        check(lib.ew_onnx_load(os.fsencode(what), None, c.byref(g)))
+        return g
+    opts = ModelOpts(size=c.sizeof(ModelOpts))
+    check(lib.ew_model_build(what.encode(), c.byref(opts), c.byref(g)))
+    try:
+        check(lib.ew_model_init(what.encode(), seed, g))
+    except Error:
+        lib.ew_graph_free(g)
+        raise
+    return g
+
+
+def open(  # noqa: A001 - like gzip.open
+    what: Union[str, "os.PathLike[str]"],
+    *,
+    batch: Union[int, Tuple[int, int]] = 1,
+    threads: int = 0,
+    mean: Union[float, Sequence[float], None] = None,
+    std: Union[float, Sequence[float], None] = None,
+    resize: int = 0,
+    classes: Optional[Sequence[str]] = None,
+    precision: Optional[str] = None,
+    seed: int = 1,
+) -> "Network":
+    """Opens an engine (.ewe), or compiles an ONNX file or a network of the zoo for this machine.
+
+    ``mean`` and ``std`` (of pixels in [0, 1]), ``resize`` and ``classes`` say how images are made
+    and what classes are called; an engine has them inside, and then they must not be given.
+    Networks of the zoo have random weights from ``seed``.  ``batch`` may be a range (1, 8).
+    """
+    path = os.fspath(what)
+    if path.endswith(".ewe"):
+        if any(x is not None for x in (mean, std, classes, precision)) or resize or batch != 1:
+            raise ValueError(f"{path}: is compiled; its images, classes and batches are settled")
+        return Network(path, threads)
+    first, last = (batch, batch) if isinstance(batch, int) else batch
+    opts = CompileOpts(size=c.sizeof(CompileOpts), batch_min=first, batch_max=last, threads=threads,
+                       resize=resize)
+    if mean is not None or std is not None:
+        opts.mean, opts.std = _four(mean, 0), _four(std, 1)
+    if precision:
+        opts.precision = precision.encode()
+    if classes:
+        opts.classes = (c.c_char_p * len(classes))(*[name.encode() for name in classes])
+        opts.n_classes = len(classes)
+    graph = _graph(path, seed)
+    handle, engine = tempfile.mkstemp(suffix=".ewe")
+    os.close(handle)
+    try:
+        check(lib.ew_engine_compile(graph, c.byref(opts), os.fsencode(engine)))
+        return Network(engine, threads)  # mapped: the name is not needed any more
+    finally:
+        os.unlink(engine)
+        lib.ew_graph_free(graph)
+
+
+class Network:
+    """An engine and a stream of runs on it.  One thread at a time; close it, or use ``with``."""
+
+    def __init__(self, path: str, threads: int = 0) -> None:
+        self._engine, self._context = c.c_void_p(), c.c_void_p()
+        check(lib.ew_engine_load(os.fsencode(path), c.byref(self._engine)))
+        try:
+            check(lib.ew_context_new(self._engine, threads, c.byref(self._context)))
+        except Error:
+            self.close()
+            raise
+        info = EngineInfo(size=c.sizeof(EngineInfo))
+        check(lib.ew_engine_info(self._engine, c.byref(info)))
+        self.name: str = info.name.decode()
+        self.precision: str = info.precision.decode()
+        self.isa: str = info.isa.decode()
+        self.parameters: int = info.params
+        self.macs: int = info.macs
+        self.batches: Tuple[int, int] = (info.batch_min, info.batch_max)
+        self._batch: int = info.batch_min
+        self._n = (info.n_inputs, info.n_outputs)
+        #: Names of the classes; empty where the engine has none.
+        self.classes: List[str] = [
+            lib.ew_engine_class(self._engine, i).decode() for i in range(info.n_classes)
+        ]
+
+    # ---- Life ----
+
+    def close(self) -> None:
+        """Gives memory and threads back; a second time is fine."""
+        if self._context:
+            lib.ew_context_free(self._context)
+        if self._engine:
+            lib.ew_engine_free(self._engine)
+        self._context = self._engine = c.c_void_p()
+
+    def __enter__(self) -> "Network":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<edgewise.Network {self.name}, {self.precision}, batch {self._batch}>"
+
+    def _open(self) -> c.c_void_p:
+        if not self._context:
+            raise ValueError("the network is closed")
+        return self._context
+
+    # ---- Shapes ----
+
+    @property
+    def batch(self) -> int:
+        """Images at a time; may be set within ``batches``."""
+        return self._batch
+
+    @batch.setter
+    def batch(self, n: int) -> None:
+        check(lib.ew_context_set_batch(self._open(), n))
+        self._batch = n
+
+    def _ports(self, get: Any, n: int) -> List[Port]:
+        ports, p = [], PortStruct()
+        self._open()
+        for i in range(n):
+            check(get(self._engine, i, c.byref(p)))
+            dims = list(p.dims[: p.rank])
+            if dims and self.batches[1] > self.batches[0]:
+                dims[0] = self._batch
+            ports.append(Port(p.name.decode(), p.dtype.decode(), tuple(dims), bool(p.channels_last)))
+        return ports
+
+    @property
+    def inputs(self) -> List[Port]:
+        return self._ports(lib.ew_engine_input, self._n[0])
+
+    @property
+    def outputs(self) -> List[Port]:
+        return self._ports(lib.ew_engine_output, self._n[1])
+
+    # ---- Runs ----
+
+    def _put(self, i: int, port: Port, value: Any) -> None:
+        size = c.c_size_t()
+        to = lib.ew_context_input(self._open(), i, c.byref(size))
+        if numpy is not None:
+            value = numpy.ascontiguousarray(value, dtype=port.dtype)
+            if value.shape != port.shape:
+                raise ValueError(f"input {port.name} takes {port.shape}, got {value.shape}")
+            c.memmove(to, value.ctypes.data, size.value)
+            return
+        flat = value if isinstance(value, (bytes, array.array)) else array.array(_CODES[port.dtype], value)
+        data = bytes(flat)
+        if len(data) != size.value:
+            raise ValueError(f"input {port.name} takes {size.value} bytes, got {len(data)}")
+        c.memmove(to, data, size.value)
+
+    def _get(self, i: int, port: Port) -> Any:
+        size = c.c_size_t()
+        data = c.string_at(lib.ew_context_output(self._open(), i, c.byref(size)), size.value)
+        if numpy is not None:
+            return numpy.frombuffer(data, dtype=port.dtype).reshape(port.shape).copy()
+        return array.array(_CODES[port.dtype], data)
+
+    def run(self, *inputs: Any) -> List[Any]:
+        """Runs arrays, one for each input, in the order of ``inputs``; returns all outputs."""
+        ports = self.inputs
+        if len(inputs) != len(ports):
+            raise ValueError(f"{self.name} has {len(ports)} inputs, got {len(inputs)}")
+        for i, (port, value) in enumerate(zip(ports, inputs)):
+            self._put(i, port, value)
+        check(lib.ew_context_run(self._open()))
+        return [self._get(i, port) for i, port in enumerate(self.outputs)]
+
+    def run_images(self, *paths: Union[str, "os.PathLike[str]"]) -> List[Any]:
+        """Runs PNG or JPEG files, as many as the batch, preprocessed as the network says."""
+        if len(paths) != self._batch:
+            raise ValueError(f"{len(paths)} images for a batch of {self._batch}")
+        for i, path in enumerate(paths):
+            check(lib.ew_context_read_image(self._open(), i, os.fsencode(path)))
+        check(lib.ew_context_run(self._open()))
+        return [self._get(i, port) for i, port in enumerate(self.outputs)]
+
+    def classify(self, path: Union[str, "os.PathLike[str]"], top: int = 5) -> List[Tuple[str, float]]:
+        """The best classes of one image, with their shares of the softmax; batch 1."""
+        scores = [float(x) for x in memoryview(self.run_images(path)[0]).cast("B").cast("f")]
+        probabilities = all(0 <= x <= 1.0001 for x in scores) and abs(sum(scores) - 1) < 1e-3
+        most = max(scores)
+        parts = scores if probabilities else [math.exp(x - most) for x in scores]
+        whole = sum(parts)
+        order = sorted(range(len(scores)), key=lambda k: -scores[k])[:top]
+        return [(self.classes[k] if k < len(self.classes) else str(k), parts[k] / whole) for k in order]
+
+    # ---- Time ----
+
+    def bench(self, runs: int = 100, warmup: int = 5) -> Times:
+        """Times single runs on whatever the inputs hold."""
+        if runs < 1:
+            raise ValueError("at least one run")
+        context = self._open()
+        for _ in range(warmup):
+            check(lib.ew_context_run(context))
+        ms = []
+        for _ in range(runs):
+            start = time.perf_counter_ns()
+            check(lib.ew_context_run(context))
+            ms.append((time.perf_counter_ns() - start) * 1e-6)
+        ms.sort()
+        def at(q: float) -> float:
+            k = q * (len(ms) - 1)
+            low, high = ms[math.floor(k)], ms[math.ceil(k)]
+            return low + (high - low) * (k - math.floor(k))
+        return Times(runs, at(0.5), ms[0], sum(ms) / runs, at(0.9), at(0.99), 1e3 * self._batch / at(0.5))
+
+    def profile(self, runs: int = 20) -> List[Step]:
+        """Where the time goes, step by step."""
+        n, steps = c.c_int(), (StepTime * 4096)()
+        check(lib.ew_context_profile(self._open(), runs, steps, len(steps), c.byref(n)))
+        return [Step(s.name.decode(), s.op.decode(), s.kernel.decode(), s.us, s.flops)
+                for s in steps[: n.value]]

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shared library by ctypes: its structs and functions, and failures as exceptions."""
+
+from __future__ import annotations
+
+import ctypes as c
+import ctypes.util
+import os
+
+
+class Error(RuntimeError):
+    """What the library refused, in its own words; ``code`` is its text of the kind of failure."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message or code)
+        self.code = code
+
+
+class ModelOpts(c.Structure):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("height", c.c_int64),
+        ("width", c.c_int64),
+        ("channels", c.c_int64),
+        ("classes", c.c_int64),
+        ("batch", c.c_int64),
+        ("scale", c.c_double),
+        ("filters", c.POINTER(c.c_int32)),
+        ("n_filters", c.c_int),
+    ]
+
+
+class CompileOpts(c.Structure):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("batch_min", c.c_int64),
+        ("batch_max", c.c_int64),
+        ("threads", c.c_int),
+        ("tune", c.c_int),
+        ("tune_cache", c.c_char_p),
+        ("precision", c.c_char_p),
+        ("compact", c.c_int),
+        ("mean", c.c_double * 4),
+        ("std", c.c_double * 4),
+        ("resize", c.c_int64),
+        ("classes", c.POINTER(c.c_char_p)),
+        ("n_classes", c.c_int),
+    ]
+
+
+class EngineInfo(c.Structure):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("name", c.c_char_p),
+        ("program", c.c_char_p),
+        ("arch", c.c_char_p),
+        ("isa", c.c_char_p),
+        ("precision", c.c_char_p),
+        ("batch_min", c.c_int64),
+        ("batch_max", c.c_int64),
+        ("threads", c.c_int64),
+        ("params", c.c_int64),
+        ("macs", c.c_int64),
+        ("flops", c.c_int64),
+        ("cdl", c.c_int64),
+        ("file_bytes", c.c_int64),
+        ("packed_bytes", c.c_int64),
+        ("activation_bytes", c.c_int64),
+        ("n_inputs", c.c_int),
+        ("n_outputs", c.c_int),
+        ("n_classes", c.c_int),
+        ("repacked", c.c_int),
+    ]
+
+
+class PortStruct(c.Structure):
+    _fields_ = [
+        ("name", c.c_char_p),
+        ("dtype", c.c_char_p),
+        ("rank", c.c_int),
+        ("dims", c.c_int64 * 8),
+        ("channels_last", c.c_int),
+    ]
+
+
+class StepTime(c.Structure):
+    _fields_ = [
+        ("name", c.c_char_p),
+        ("op", c.c_char_p),
+        ("kernel", c.c_char_p),
+        ("us", c.c_double),
+        ("flops", c.c_double),
+    ]
+
+
+_P = c.c_void_p
+_OUT = c.POINTER(c.c_void_p)
+_FALLIBLE = {
+    "ew_model_build": [c.c_char_p, c.POINTER(ModelOpts), _OUT],
+    "ew_model_init": [c.c_char_p, c.c_uint64, _P],
+    "ew_onnx_load": [c.c_char_p, _P, _OUT],
+    "ew_engine_compile": [_P, c.POINTER(CompileOpts), c.c_char_p],
+    "ew_engine_load": [c.c_char_p, _OUT],
+    "ew_engine_info": [_P, c.POINTER(EngineInfo)],
+    "ew_engine_input": [_P, c.c_int, c.POINTER(PortStruct)],
+    "ew_engine_output": [_P, c.c_int, c.POINTER(PortStruct)],
+    "ew_context_new": [_P, c.c_int, _OUT],
+    "ew_context_set_batch": [_P, c.c_int64],
+    "ew_context_read_image": [_P, c.c_int64, c.c_char_p],
+    "ew_context_run": [_P],
+    "ew_context_profile": [_P, c.c_int, c.POINTER(StepTime), c.c_int, c.POINTER(c.c_int)],
+}
+_OTHERS = {
+    "ew_version": (c.c_char_p, []),
+    "ew_error_text": (c.c_char_p, [c.c_int]),
+    "ew_error_message": (c.c_char_p, []),
+    "ew_model_count": (c.c_int, []),
+    "ew_model_name": (c.c_char_p, [c.c_int]),
+    "ew_graph_free": (None, [_P]),
+    "ew_engine_free": (None, [_P]),
+    "ew_engine_class": (c.c_char_p, [_P, c.c_int]),
+    "ew_context_free": (None, [_P]),
+    "ew_context_input": (_P, [_P, c.c_int, c.POINTER(c.c_size_t)]),
+    "ew_context_output": (_P, [_P, c.c_int, c.POINTER(c.c_size_t)]),
+}
+
+
+def _open() -> c.CDLL:
+    """``EDGEWISE_LIBRARY`` names the file; else the system's libedgewise is taken."""
+    path = os.environ.get("EDGEWISE_LIBRARY") or ctypes.util.find_library("edgewise")
+    try:
+        return c.CDLL(path or "libedgewise.so.0")
+    except OSError as why:
+        raise ImportError(
+            f"edgewise: no shared library ({why}); install libedgewise or set EDGEWISE_LIBRARY"
+        ) from why
+
+
+lib = _open()
+for _name, (_result, _args) in _OTHERS.items():
+    getattr(lib, _name).restype, getattr(lib, _name).argtypes = _result, _args
+for _name, _args in _FALLIBLE.items():
+    getattr(lib, _name).restype, getattr(lib, _name).argtypes = c.c_int, _args
+
+
+def check(code: int) -> None:
+    """Raises what the library says of the calling thread's last failure."""
+    if code:
+        raise Error(lib.ew_error_text(code).decode(), lib.ew_error_message().decode())

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package over the shared library that EDGEWISE_LIBRARY names."""
+
+import array
+import os
+import struct
+import tempfile
+import unittest
+import zlib
+
+import edgewise
+
+
+def write_png(path, side, value):
+    """A grey image of one value."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    rows = b"".join(b"\0" + bytes([value]) * side for _ in range(side))
+    with open(path, "wb") as f:
+        f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0))
+                + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+class Networks(unittest.TestCase):
+    def test_zoo(self):
+        self.assertIn("lenet5", edgewise.models())
+        self.assertRegex(edgewise.version(), r"^\d+\.\d+")
+
+    def test_runs_arrays(self):
+        with edgewise.open("lenet5", threads=1) as net:
+            self.assertEqual(net.parameters, 61706)
+            self.assertEqual(net.inputs[0].shape, (1, 28, 28, 1))
+            zeros, ones = ([array.array("f", [v] * 784)] for v in (0, 1))
+            if edgewise.numpy is not None:
+                zeros, ones = ([edgewise.numpy.full((1, 28, 28, 1), v, "float32")] for v in (0, 1))
+            a, b, again = net.run(*zeros)[0], net.run(*ones)[0], net.run(*zeros)[0]
+            self.assertEqual(list(memoryview(a).cast("B")), list(memoryview(again).cast("B")))
+            self.assertNotEqual(list(memoryview(a).cast("B")), list(memoryview(b).cast("B")))
+
+    def test_batches(self):
+        with edgewise.open("lenet5", threads=1, batch=(1, 4)) as net:
+            net.batch = 3
+            self.assertEqual(net.outputs[0].shape, (3, 10))
+            with self.assertRaisesRegex(edgewise.Error, "is for 1 to 4"):
+                net.batch = 5
+
+    def test_classifies_images(self):
+        names = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "grey.png")
+            write_png(path, 100, 77)
+            with edgewise.open("lenet5", threads=1, mean=0.5, std=0.5, classes=names) as net:
+                best = net.classify(path, top=3)
+                self.assertEqual(len(best), 3)
+                self.assertIn(best[0][0], names)
+                self.assertGreaterEqual(best[0][1], best[1][1])
+                # A plain image is the same whatever its size: the rule resizes, crops, normalises.
+                value = (77 / 255 - 0.5) / 0.5
+                scores = net.run_images(path)[0]
+                want = net.run(array.array("f", [value] * 784) if edgewise.numpy is None else
+                               edgewise.numpy.full((1, 28, 28, 1), value, "float32"))[0]
+                for x, y in zip(memoryview(scores).cast("B").cast("f"),
+                                memoryview(want).cast("B").cast("f")):
+                    self.assertAlmostEqual(x, y, places=5)
+            with edgewise.open("lenet5", threads=1) as net:
+                with self.assertRaisesRegex(edgewise.Error, "does not say how its images"):
+                    net.classify(path)
+
+    def test_times(self):
+        with edgewise.open("lenet5", threads=1) as net:
+            t = net.bench(runs=5, warmup=1)
+            self.assertEqual(t.runs, 5)
+            self.assertTrue(0 < t.min_ms <= t.median_ms <= t.p99_ms)
+            steps = net.profile(runs=2)
+            self.assertTrue(any("conv" in s.op for s in steps) and all(s.us >= 0 for s in steps))
+
+    def test_says_why(self):
+        with self.assertRaisesRegex(edgewise.Error, "lenet6"):
+            edgewise.open("lenet6")
+        with self.assertRaisesRegex(edgewise.Error, "nowhere.onnx"):
+            edgewise.open("nowhere.onnx")
+        with self.assertRaises(ValueError):
+            edgewise.open("x.ewe", mean=0.5)
+        net = edgewise.open("lenet5", threads=1)
+        net.close()
+        net.close()
+        with self.assertRaisesRegex(ValueError, "closed"):
+            net.bench()
+
+
+if __name__ == "__main__":
+    unittest.main()
