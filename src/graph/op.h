@@ -88,6 +88,13 @@ enum ew_op_flag {
     EW_OP_HANDS_ON = 1 << 7,    /* in inference out[0] is in[0] (identity, dropout) */
     EW_OP_LATE = 1 << 8,        /* not computed while inferring, whatever is known: passes look for
                                  * it (weights on their way from integers) */
+    EW_OP_BATCH_NORM = 1 << 9, /* normalises the channels of in[0], in training by the statistics of
+                                * the batch, which aux keeps; in[1] and in[2] scale and shift */
+    EW_OP_JOIN = 1 << 10,      /* out[0] is all inputs, one behind the other along an axis */
+    EW_OP_ZEROS_PASS = 1 << 11, /* out[0] is positive only where what it is taken from is, in[0] or
+                                 * with JOIN any input, and gradients go there alone */
+    EW_OP_MEAN = 1 << 12,       /* averages in[0] over windows, of which each element is in one */
+    EW_OP_PRODUCT = 1 << 13,    /* in[0] times in[1], element by element */
 };
 
 /* What backward reads besides the gradients: it decides which activations training keeps. */
@@ -189,6 +196,9 @@ struct ew_op {
     ew_err (*backward)(const struct ew_call *c);
     /* What backward reads beside `saves` with these attributes; NULL: nothing. */
     unsigned (*saves_too)(const void *attr);
+    /* True where out[0] is what a relu makes, whose gradient counts where that is positive; NULL:
+     * never. */
+    bool (*makes_relu)(const void *attr);
 
     /* in[0], and every other input of its rank that is not in known_in, is about to be permuted
      * (new axis i is old axis perm[i]): rewrites the node's attributes and constant inputs so that

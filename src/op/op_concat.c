@@ -101,6 +101,7 @@ static const struct ew_op_case cases[] = {
 const struct ew_op ew_op_concat = {
     .name = "concat",
     .help = "tensors one after the other along an axis",
+    .flags = EW_OP_JOIN | EW_OP_ZEROS_PASS,
     .min_in = 1,
     .max_in = -1,
     .attr_size = sizeof(struct ew_concat_attr),

@@ -188,6 +188,11 @@ static const struct ew_op_case cases[] = {
 };
 /* clang-format on */
 
+static bool makes_relu(const void *attr)
+{
+    return ((const struct ew_conv_attr *)attr)->end.act == EW_ACT_RELU;
+}
+
 const struct ew_op ew_op_conv = {
     .name = "conv",
     .help = "convolution over 1 to 3 dimensions",
@@ -206,6 +211,7 @@ const struct ew_op ew_op_conv = {
     .forward = forward,
     .backward = backward,
     .saves_too = saves_too,
+    .makes_relu = makes_relu,
     .onnx = {.type = "Conv", .rename = renames, .also = also, .import = import, .export = export},
     .cases = cases,
     .n_cases = EW_COUNT(cases),

@@ -32,10 +32,16 @@ static const struct ew_op_case cases[] = {
     {.name = "half", .in = {{"5", EW_F16}}, .n_in = 1, .out_shape = "5"},
 };
 
+static bool makes_relu(const void *attr)
+{
+    return true;
+}
+
 const struct ew_op ew_op_relu = {
     .name = "relu",
     .help = "max(x, 0)",
     .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
+    .makes_relu = makes_relu,
     .saves = EW_SAVE_OUT,
     .min_in = 1,
     .max_in = 1,

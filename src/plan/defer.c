@@ -73,7 +73,7 @@ ew_err ew_plan_defer(struct ew_plan *p)
 {
     for (int k = 0; k < p->g->n_nodes; k++) {
         const struct ew_node *n = &p->g->nodes[k];
-        if (!p->needed[k] || strcmp(n->op->name, "batch_norm") != 0 || n->in[0] < 0 ||
+        if (!p->needed[k] || !(n->op->flags & EW_OP_BATCH_NORM) || n->in[0] < 0 ||
             ew_plan_has_data(p, n->in[0]))
             continue;
         const int reader = ew_plan_only_reader(p, n->out[0]);
@@ -151,7 +151,7 @@ static ew_err may_be_late(struct ew_plan *p, int value, int norm, bool *out)
     struct ew_call behind;
     struct ew_kernel kernel;
     *out = false;
-    if (from < 0 || strcmp(p->g->nodes[from].op->name, "conv") != 0 || p->strategy.parts > 1)
+    if (from < 0 || (p->g->nodes[from].op->flags & EW_OP_BATCH_NORM) || p->strategy.parts > 1)
         return EW_OK;
     EW_TRY(ew_plan_shape_call(p, norm, &behind));
     if (!ew_plan_preferred(p, &behind, EW_PHASE_FORWARD).lates)
@@ -166,7 +166,7 @@ ew_err ew_plan_find_late(struct ew_plan *p)
     for (int k = 0; k < p->g->n_nodes; k++) {
         const struct ew_node *n = &p->g->nodes[k];
         bool late;
-        if (!p->needed[k] || strcmp(n->op->name, "batch_norm") != 0 || !needs_all(p, n) ||
+        if (!p->needed[k] || !(n->op->flags & EW_OP_BATCH_NORM) || !needs_all(p, n) ||
             ew_plan_only_reader(p, n->in[0]) != k)
             continue;
         EW_TRY(may_be_late(p, n->in[0], k, &late));
@@ -223,7 +223,7 @@ void ew_plan_take_behind(struct ew_plan *p, int value, struct ew_call *behind)
 static int norm_of_value(const struct ew_plan *p, int value)
 {
     for (int k = 0; k < p->g->n_nodes; k++)
-        if (p->needed[k] && strcmp(p->g->nodes[k].op->name, "batch_norm") == 0 &&
+        if (p->needed[k] && (p->g->nodes[k].op->flags & EW_OP_BATCH_NORM) &&
             p->g->nodes[k].in[0] == value)
             return k;
     return -1;

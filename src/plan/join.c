@@ -49,7 +49,7 @@ ew_err ew_plan_join(struct ew_plan *p)
 {
     for (int k = 0; k < p->g->n_nodes; k++) {
         const struct ew_node *n = &p->g->nodes[k];
-        if (!p->needed[k] || strcmp(n->op->name, "concat") != 0 || n->n_in > MOST_PARTS ||
+        if (!p->needed[k] || !(n->op->flags & EW_OP_JOIN) || n->n_in > MOST_PARTS ||
             p->g->values[n->out[0]].t.dtype != EW_F32 ||
             !is_last_axis(n, &p->g->values[n->out[0]].t.shape))
             continue;

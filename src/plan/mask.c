@@ -6,24 +6,19 @@
  * read and write all of it once more.  Max pools and dropout hand zeros on: their outputs are
  * positive only where they come from a positive input, and gradients go there alone.  So do
  * concatenations of nothing but such values. */
-#include <string.h>
-
-#include "op/conv.h"
 #include "plan/plan_impl.h"
 
 /* How many of a node's inputs are handed on so; 0: it is none of those. */
 static int handed_on(const struct ew_node *n)
 {
-    if (strcmp(n->op->name, "concat") == 0)
-        return n->n_in;
-    return strcmp(n->op->name, "max_pool") == 0 || strcmp(n->op->name, "dropout") == 0;
+    if (!(n->op->flags & EW_OP_ZEROS_PASS))
+        return 0;
+    return n->op->flags & EW_OP_JOIN ? n->n_in : 1;
 }
 
 static bool makes_relu(const struct ew_node *n)
 {
-    return strcmp(n->op->name, "relu") == 0 ||
-           (strcmp(n->op->name, "conv") == 0 &&
-            ((const struct ew_conv_attr *)n->attr)->end.act == EW_ACT_RELU);
+    return n->op->makes_relu && n->op->makes_relu(n->attr);
 }
 
 /* The kernel that rules prefer for the node's backward. */

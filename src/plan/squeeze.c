@@ -6,15 +6,13 @@
  * the norm's output needs no memory either: it is the product's, times the factor, and the
  * average's.  The product's backward takes all sums in one pass and reads the norm's input instead
  * of its output, which is then not kept; the average's has nothing to do. */
-#include <string.h>
-
 #include "plan/plan_impl.h"
 
 #define CHAIN 8 /* nodes between average and factor, at most */
 
-static bool is(const struct ew_plan *p, int node, const char *name)
+static bool is(const struct ew_plan *p, int node, enum ew_op_flag flag)
 {
-    return strcmp(p->g->nodes[node].op->name, name) == 0;
+    return p->g->nodes[node].op->flags & flag;
 }
 
 /* Finds the two readers of the value; false: there are others. */
@@ -28,11 +26,10 @@ static bool find_readers(const struct ew_plan *p, int value, struct ew_gate *out
             if (p->g->nodes[k].in[i] != value)
                 continue;
             found++;
-            if (is(p, k, "mul") && out->product < 0) {
+            if (is(p, k, EW_OP_PRODUCT) && out->product < 0) {
                 out->product = k;
                 out->full = i;
-            } else if ((is(p, k, "adaptive_avg_pool") || is(p, k, "global_average_pool")) &&
-                       out->average < 0) {
+            } else if (is(p, k, EW_OP_MEAN) && out->average < 0) {
                 out->average = k;
             } else {
                 return false;
@@ -85,7 +82,7 @@ ew_err ew_plan_find_gates(struct ew_plan *p)
         const struct ew_node *n = &p->g->nodes[k];
         struct ew_gate gate = {.sums = -1};
         bool all = false;
-        if (!p->needed[k] || !is(p, k, "batch_norm") || p->late[n->in[0]] != k ||
+        if (!p->needed[k] || !is(p, k, EW_OP_BATCH_NORM) || p->late[n->in[0]] != k ||
             !find_readers(p, n->out[0], &gate) || !follows(p, &gate, n->out[0]))
             continue;
         EW_TRY(can(p, k, &gate, &all));
