@@ -47,7 +47,7 @@ for kind in shared static; do
 done
 
 # The example as its first lines say to build it, and what it prints of an image.
-"$dir/usr/bin/edgewise" compile lenet5 -o "$dir/lenet5.ewe" >/dev/null 2>&1
+"$dir/usr/bin/edgewise" compile lenet5 --mean 0 --std 1 -o "$dir/lenet5.ewe" >/dev/null 2>&1
 read -ra flags < <(pkg-config --cflags --libs edgewise)
 if ${CC:-cc} "$1/examples/classify.c" "${flags[@]}" -lm -o "$dir/classify" &&
     LD_LIBRARY_PATH=$libdir "$dir/classify" "$dir/lenet5.ewe" "$1/tests/fuzz/corpus/image/grey.png" |

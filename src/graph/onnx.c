@@ -274,7 +274,9 @@ ew_err ew_onnx_import(struct ew_graph *g, const struct ew_op *op, const struct e
                       int *out)
 {
     /* Hooks may look at the first input; the others are checked when the node is added. */
-    EW_CHECK(op->min_in == 0 || (n->n_in > 0 && n->in[0] >= 0), EW_ERR_FORMAT,
+    const bool sourceless =
+        op->min_in == 0 || (op->onnx.sourceless && strcmp(n->type, op->onnx.sourceless) == 0);
+    EW_CHECK(sourceless || (n->n_in > 0 && n->in[0] >= 0), EW_ERR_FORMAT,
              "operator %s needs its first input", n->type);
     if (op->onnx.import)
         return op->onnx.import(g, n, out);

@@ -157,6 +157,7 @@ struct ew_onnx_map {
     const char *const *rename; /* pairs (field name, ONNX attribute), NULL-terminated; a NULL ONNX
                                 * name: the field is not exchanged */
     const char *const *also; /* more types that `import` takes, or "domain:Type"; ends with NULL */
+    const char *sourceless; /* the one of `also` that has no inputs, though the operator has some */
     /* Adds nodes for n to the graph and gives the values of its outputs. */
     ew_err (*import)(struct ew_graph *g, const struct ew_onnx_node *n, int *out);
     /* Edits what the generic exporter has filled in (see graph/onnx.h). */

@@ -134,6 +134,7 @@ const struct ew_op ew_op_constant_of_shape = {
     .onnx = {.type = "ConstantOfShape",
              .rename = rename,
              .also = also,
+             .sourceless = "Constant",
              .import = import,
              .export = export_node},
     .cases = cases,
