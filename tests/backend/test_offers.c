@@ -31,6 +31,7 @@ struct job {
     struct ew_graph *g;
     enum ew_phase phase;
     bool fresh; /* backward: gradients are written, not added to */
+    bool seen;  /* offers see all inputs' data, as those of steps on the host do */
     int kernel; /* among the offers */
 };
 
@@ -128,7 +129,7 @@ static int offers(const struct job *j, const struct set *s, const struct ew_back
         if (!bare.in_p[i])
             continue;
         bare.in_p[i] = &bare.in[i];
-        if (!known)
+        if (!known && !j->seen)
             bare.in[i].data = NULL;
     }
     for (int i = 0; i < s->call.n_out; i++) {
@@ -256,9 +257,10 @@ static int check_case(const struct ew_op *op, const struct ew_op_case *k, struct
     if (!EW_EXPECT_OK(ew_case_graph(op, k, false, &j.g)))
         return 0;
     for (int i = 0; ew_isa_at(i); i++) {
-        for (int what = 0; what < 3; what++) { /* forward; backward adding, and afresh */
+        for (int what = 0; what < 4; what++) { /* forward; backward adding, afresh, and seen */
             j.phase = what ? EW_PHASE_BACKWARD : EW_PHASE_FORWARD;
             j.fresh = what == 2;
+            j.seen = what == 3;
             if (what && !op->backward)
                 continue;
             for (j.kernel = 0; check_kernel(&j, ew_isa_at(i), pool); j.kernel++)

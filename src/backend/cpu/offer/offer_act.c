@@ -63,10 +63,19 @@ static ew_err run_backward(const struct ew_call *c)
     return EW_OK;
 }
 
+/* Clip's bounds may want gradients too, which these kernels do not make. */
+static bool wants_more(const struct ew_call *c)
+{
+    for (int i = 1; c->din && i < c->n_in; i++)
+        if (c->din[i])
+            return true;
+    return false;
+}
+
 static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     struct ew_epilogue_attr e = {0};
-    if (query->c->in[0]->dtype != EW_F32 || !ew_act_of_call(query->c, &e))
+    if (query->c->in[0]->dtype != EW_F32 || wants_more(query->c) || !ew_act_of_call(query->c, &e))
         return 0;
     const bool forward = query->phase == EW_PHASE_FORWARD;
     out[0] = (struct ew_kernel){.name = "activation",
