@@ -1,7 +1,7 @@
 # What an attacker meets, and what makes two builds the same bytes.
 # Release builds take the protections that compilers and linkers offer; dev and sanitizer builds have
-# better tools.  The cost, by bench/compare_builds beside a build without them on two cores of a Zen 4: 0.1 %
-# in float32 inference, 0.8 % in training, 1.6 % in int8.
+# better tools.  The cost, by one run of bench/compare_builds beside the dev build (no protections, but
+# assertions) on a Zen 4: 0.1 % in float32 inference, 0.8 % in training, 1.6 % in int8.
 include(CheckCCompilerFlag)
 include(CheckLinkerFlag)
 

@@ -2,7 +2,7 @@
 # Two release builds in two folders give the same bytes and have their protections; the list of parts (SPDX)
 # names every library that the program links.
 # usage: check_reproducible.sh SOURCE_DIR BUILD_DIR
-# Only a part is built here: the commands, the engine, the files that the build writes, two kernels.
+# Only a part is built here: the commands, the engine, the files that the build writes.
 # EW_REPRODUCE=all builds all of it (minutes).
 set -euo pipefail
 source=$1 dir=$(mktemp -d)
