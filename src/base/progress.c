@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 #define REDRAW_NS (EW_NS_PER_S / 10)
 #define FIRST_NS  (EW_NS_PER_S / 2) /* what is over sooner needs no line */
@@ -22,6 +23,19 @@ void ew_term_clear_line(FILE *out)
     static const char sequence[] = "\r\033[K";
     fflush(out);
     (void)!write(ew_term_fd(out), sequence, sizeof(sequence) - 1);
+}
+
+int ew_terminal_columns(FILE *out)
+{
+    struct winsize w;
+    return ioctl(ew_term_fd(out), TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
+}
+
+void ew_term_rewrite(FILE *out, const char *text)
+{
+    ew_term_clear_line(out);
+    fprintf(out, "%.*s", (int)ew_utf8_fit(text, ew_terminal_columns(out) - 1), text);
+    fflush(out);
 }
 
 void ew_progress_begin(struct ew_progress *p, FILE *out, const char *what, int64_t total)
@@ -55,12 +69,6 @@ void ew_progress_text(const struct ew_progress *p, int64_t done, int64_t elapsed
     snprintf(buf + n, size - (size_t)n, ", %s left", left);
 }
 
-int ew_terminal_columns(FILE *out)
-{
-    struct winsize w;
-    return ioctl(ew_term_fd(out), TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
-}
-
 void ew_progress_update(struct ew_progress *p, int64_t done)
 {
     if (!p->out)
@@ -71,10 +79,7 @@ void ew_progress_update(struct ew_progress *p, int64_t done)
     p->shown_ns = now;
     char text[256];
     ew_progress_text(p, done, now - p->start_ns, text, sizeof(text));
-    /* A line that wraps could not be rewritten. */
-    ew_term_clear_line(p->out);
-    fprintf(p->out, "%.*s", ew_terminal_columns(p->out) - 1, text);
-    fflush(p->out);
+    ew_term_rewrite(p->out, text);
 }
 
 void ew_progress_end(struct ew_progress *p)

@@ -30,6 +30,10 @@ int ew_terminal_columns(FILE *out);
 void ew_progress_text(const struct ew_progress *p, int64_t done, int64_t elapsed_ns, char *buf,
                       size_t size);
 
+/* Puts one line in the place of the terminal's last one, cut to its width as it is now: a line that
+ * wraps could not be rewritten. */
+void ew_term_rewrite(FILE *out, const char *text);
+
 /* The descriptor behind a stream, also where stdout and stderr are filtered (cli/printable.h). */
 int ew_term_fd(FILE *out);
 

@@ -15,6 +15,13 @@ int ew_utf8_length(const unsigned char *s, size_t n);
  * text. */
 bool ew_utf8_is_control(const unsigned char *s, int length);
 
+/* Columns of a terminal that the text takes: 2 for East Asian wide characters and emoji, 0 for
+ * combining marks, 4 for each byte that is printed as \xNN (cli/printable.h). */
+int ew_utf8_width(const char *text);
+
+/* Bytes of the longest beginning of the text that takes at most `columns`. */
+size_t ew_utf8_fit(const char *text, int columns);
+
 /* Puts '?' in the place of controls, new lines included, and of what is not UTF-8: for names of
  * things that a board's files tell. */
 void ew_utf8_tame(char *text);

@@ -4,11 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "cli/cmd.h"
 #include "cli/docs.h"
 
-#define FLAG_WIDTH 26 /* columns before an option's text */
-#define COLUMNS    79
+#define FLAG_WIDTH  26  /* columns before an option's text */
+#define NAME_WIDTH  13  /* columns before a command's summary */
+#define COLUMNS_MAX 100 /* longer lines are hard to read */
+
+static int line_columns(void)
+{
+    const int columns = ew_terminal_columns(stdout);
+    return (columns < COLUMNS_MAX ? columns : COLUMNS_MAX) - 1;
+}
 
 const char *ew_help_value(const struct ew_field *f)
 {
@@ -46,7 +54,7 @@ static void flag_text(const struct ew_field *f, char *buf, size_t size)
  * ones are indented by `indent`. */
 static void print_wrapped(const char *text, int at, int indent, const char *end)
 {
-    const int columns = COLUMNS - (int)strlen(end);
+    const int columns = line_columns() - (int)strlen(end);
     for (const char *p = text; *p;) {
         const int n = (int)strcspn(p, " ");
         if (at > indent && at + n > columns) {
@@ -93,7 +101,7 @@ static void print_options(const struct ew_field *table)
 static void print_lines(const char *before, const char *text, int indent, const char *end)
 {
     for (const char *p = text; *p;) {
-        char line[512];
+        char line[1024];
         const size_t n = strcspn(p, "\n");
         snprintf(line, sizeof(line), "%.*s", (int)n, p);
         print_wrapped(line, printf("%s", before), indent, end);
@@ -101,12 +109,23 @@ static void print_lines(const char *before, const char *text, int indent, const 
     }
 }
 
+/* A line that ends in the middle of a sentence goes on with the next one. */
+static void print_about(const char *about)
+{
+    char text[2048];
+    snprintf(text, sizeof(text), "%s", about);
+    for (char *p = text; *p; p++)
+        if (*p == '\n' && p > text && !strchr(".:;", p[-1]))
+            *p = ' ';
+    print_lines("", text, 0, "");
+}
+
 void ew_help_cmd(const struct ew_cmd *cmd)
 {
     printf("Usage: edgewise %s [options]%s%s\n\n", cmd->name, cmd->args ? " " : "",
            cmd->args ? cmd->args : "");
     if (cmd->about)
-        print_lines("", cmd->about, 0, "");
+        print_about(cmd->about);
     else
         printf("%c%s.\n", toupper((unsigned char)cmd->summary[0]), cmd->summary + 1);
     printf("\nOptions:\n");
@@ -120,9 +139,12 @@ void ew_help_cmd(const struct ew_cmd *cmd)
 
 void ew_help_all(void)
 {
-    printf("Edgewise trains, shrinks, compiles, runs and measures convolutional networks\n"
-           "on the board itself.\n\n"
-           "Usage: edgewise COMMAND [options] [arguments]\n");
+    print_lines(
+        "",
+        "Edgewise trains, shrinks, compiles, runs and measures convolutional networks on the "
+        "board itself.",
+        0, "");
+    printf("\nUsage: edgewise COMMAND [options] [arguments]\n");
     for (int g = 0; g < EW_CMD_GROUP_COUNT; g++) {
         bool titled = false;
         for (int i = 0; i < ew_cmd_count(); i++) {
@@ -132,10 +154,14 @@ void ew_help_all(void)
             if (!titled)
                 printf("\n%s:\n", ew_cmd_group_title(cmd->group));
             titled = true;
-            printf("  %-10s %s\n", cmd->name, cmd->summary);
+            print_wrapped(cmd->summary, printf("  %-10s ", cmd->name), NAME_WIDTH, "");
         }
     }
-    printf("\nResults go to standard output (as JSON with --json), everything else to\n"
-           "standard error.  Exit status: 0 done, 1 failed, 2 wrong usage, 3 some jobs\n"
-           "skipped.  'edgewise help COMMAND' shows the options of one command.\n");
+    printf("\n");
+    print_lines("",
+                "Results go to standard output (as JSON with --json), everything else to standard "
+                "error.\n"
+                "Exit status: 0 done, 1 failed, 2 wrong usage, 3 some jobs skipped.\n"
+                "'edgewise help COMMAND' shows the options of one command.",
+                0, "");
 }

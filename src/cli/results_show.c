@@ -30,11 +30,11 @@ static void free_sheet(struct sheet *t)
     ew_arena_fini(&t->arena);
 }
 
-/* Short enough to read; whole numbers whole. */
+/* Four digits, but whole numbers whole. */
 static void number_text(double v, char out[EW_NUM_CHARS])
 {
-    const bool whole = fabs(v) < 1e15 && fabs(v - nearbyint(v)) < 1e-9;
-    snprintf(out, EW_NUM_CHARS, whole ? "%.0f" : "%.5g", v);
+    const bool whole = fabs(v) >= 1000 ? fabs(v) < 1e15 : fabs(v - nearbyint(v)) < 1e-9;
+    snprintf(out, EW_NUM_CHARS, whole ? "%.0f" : "%.4g", v);
 }
 
 /* Text of a cell. */

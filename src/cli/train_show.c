@@ -102,10 +102,7 @@ void ew_train_show_step(struct ew_train_view *v, const struct ew_train_status *s
         return;
     v->shown_ns = now;
     line_of(s, line, sizeof(line));
-    ew_term_clear_line(stderr);
-    /* A line that wraps could not be rewritten. */
-    fprintf(stderr, "%.*s", ew_terminal_columns(stderr) - 1, line);
-    fflush(stderr);
+    ew_term_rewrite(stderr, line);
 }
 
 void ew_train_show_epoch(struct ew_train_view *v, const struct ew_trainer *t)

@@ -5,6 +5,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/progress.h"
+#include "base/utf8.h"
+
+#define TEXT_MIN 16 /* columns that a text keeps where the table is too wide */
 
 void ew_table_init(struct ew_table *t, const char *align)
 {
@@ -38,22 +44,81 @@ void ew_table_count(struct ew_table *t, int64_t n)
     add(t, n ? ew_arena_strdup(&t->arena, ew_text_count(n, buf)) : "");
 }
 
+/* Columns `from` to `to` of a table, after the first one. */
+struct block {
+    int from, to;
+};
+
+static void print_cell(FILE *out, const char *text, char align, int width, bool last)
+{
+    const int columns = ew_utf8_width(text);
+    const bool cut = columns > width;
+    const int n = (int)(cut ? ew_utf8_fit(text, width - 1) : strlen(text));
+    const int used = cut ? width : columns, room = width - used;
+    fprintf(out, "%*s%.*s%s%*s", align == 'r' ? room : 0, "", n, text, cut ? "…" : "",
+            align == 'r' || last ? 0 : room, "");
+}
+
 /* Columns two spaces apart; no spaces at the end of a line. */
 static void print_row(const struct ew_table *t, const char *const *cells, const int *width,
-                      FILE *out)
+                      struct block b, FILE *out)
 {
-    const int n = (int)strlen(t->align);
-    int last = n - 1;
-    while (last > 0 && !*cells[last])
+    int last = b.to - 1;
+    while (last >= b.from && !*cells[last])
         last--;
-    for (int i = 0; i <= last; i++) {
-        const int w = t->align[i] == 'r' ? width[i] : i < last ? -width[i] : 0;
-        fprintf(out, "%s%*s", i ? "  " : "", w, cells[i]);
+    last = last < b.from ? 0 : last;
+    print_cell(out, cells[0], t->align[0], width[0], last == 0);
+    for (int i = b.from; i <= last; i++) {
+        fputs("  ", out);
+        print_cell(out, cells[i], t->align[i], width[i], i == last);
     }
     fputc('\n', out);
 }
 
-ew_err ew_table_print(struct ew_table *t, FILE *out)
+static int total_width(const int *width, int n)
+{
+    int sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += width[i] + (i ? 2 : 0);
+    return sum;
+}
+
+/* Takes columns from the widest text, as long as one is wider than its heading and TEXT_MIN. */
+static void narrow_texts(const struct ew_table *t, int *width, int n, int columns)
+{
+    for (int over = total_width(width, n) - columns; over > 0; over--) {
+        int widest = -1;
+        for (int i = 0; i < n; i++)
+            if (t->align[i] == 'l' && width[i] > TEXT_MIN &&
+                width[i] > ew_utf8_width(t->cells[i]) && (widest < 0 || width[i] > width[widest]))
+                widest = i;
+        if (widest < 0)
+            return;
+        width[widest]--;
+    }
+}
+
+static void print_blocks(const struct ew_table *t, const int *width, int rows, int columns,
+                         FILE *out)
+{
+    const int n = (int)strlen(t->align);
+    struct block b = {.from = 1};
+    do {
+        int used = width[0];
+        for (b.to = b.from; b.to < n; b.to++) {
+            used += 2 + width[b.to];
+            if (columns && used > columns && b.to > b.from)
+                break;
+        }
+        if (b.from > 1)
+            fputc('\n', out);
+        for (int r = 0; r < rows; r++)
+            print_row(t, t->cells + (size_t)r * n, width, b, out);
+        b.from = b.to;
+    } while (b.from < n);
+}
+
+ew_err ew_table_print_fit(struct ew_table *t, FILE *out, int columns)
 {
     const int n = (int)strlen(t->align), rows = n ? t->n_cells / n : 0;
     int *width = ew_arena_array(&t->arena, (size_t)n + 1, sizeof(*width));
@@ -61,14 +126,23 @@ ew_err ew_table_print(struct ew_table *t, FILE *out)
     if (t->err == EW_OK && !width)
         t->err = ew_fail(EW_ERR_MEMORY, "no memory for a table");
     for (int i = 0; t->err == EW_OK && i < rows * n; i++) {
-        const int len = (int)strlen(t->cells[i]);
-        width[i % n] = width[i % n] > len ? width[i % n] : len;
+        const int w = ew_utf8_width(t->cells[i]);
+        width[i % n] = width[i % n] > w ? width[i % n] : w;
     }
-    for (int r = 0; t->err == EW_OK && r < rows; r++)
-        print_row(t, t->cells + (size_t)r * n, width, out);
+    if (t->err == EW_OK && rows) {
+        if (columns)
+            narrow_texts(t, width, n, columns);
+        print_blocks(t, width, rows, columns, out);
+    }
     ew_arena_fini(&t->arena);
     free(t->cells);
     return t->err;
+}
+
+ew_err ew_table_print(struct ew_table *t, FILE *out)
+{
+    const bool terminal = isatty(ew_term_fd(out));
+    return ew_table_print_fit(t, out, terminal ? ew_terminal_columns(out) : 0);
 }
 
 const char *ew_text_count(int64_t n, char buf[EW_TEXT_CHARS])

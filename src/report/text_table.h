@@ -29,7 +29,12 @@ void ew_table_init(struct ew_table *t, const char *align);
 /* The next cell, row by row. */
 void ew_table_cell(struct ew_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void ew_table_count(struct ew_table *t, int64_t n); /* as ew_text_count; 0 is left empty */
+/* Fits a terminal's width; what is no terminal gets all columns side by side. */
 ew_err ew_table_print(struct ew_table *t, FILE *out);
+/* The same for so many columns of a terminal, 0: any number.  A table that is too wide gets its
+ * texts cut ("…"), then goes on below itself with the first column repeated: no column is left out.
+ */
+ew_err ew_table_print_fit(struct ew_table *t, FILE *out, int columns);
 
 #define EW_TEXT_CHARS 32
 /* "25,557,032"; returns buf. */

@@ -63,4 +63,57 @@ static void any_number_of_columns(void)
     free(text);
 }
 
-EW_TEST_MAIN(EW_TEST(numbers), EW_TEST(columns), EW_TEST(any_number_of_columns))
+/* Bytes aligned names of other scripts: "größe" took two columns too few. */
+static void display_width(void)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    struct ew_table t;
+    static const char *const cells[] = {"name", "n",         "größe", "1",    "犬",
+                                        "2",    "e\xcc\x81", "3",     "\xff", "4"};
+    ew_table_init(&t, "lr");
+    for (size_t i = 0; i < EW_COUNT(cells); i++)
+        ew_table_cell(&t, "%s", cells[i]);
+    EW_EXPECT_OK(ew_table_print(&t, f));
+    fclose(f);
+    EW_EXPECT_STR(text, "name   n\ngröße  1\n犬     2\ne\xcc\x81      3\n\xff   4\n");
+    free(text);
+}
+
+static char *fitted(int columns)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    struct ew_table t;
+    static const char *const cells[] = {
+        "id", "reason", "median_ms", "epoch_s", "1", "a very long reason that goes on and on",
+        "12", "3.5",    "2",         "short",   "7", "1"};
+    ew_table_init(&t, "rlrr");
+    for (size_t i = 0; i < EW_COUNT(cells); i++)
+        ew_table_cell(&t, "%s", cells[i]);
+    EW_EXPECT_OK(ew_table_print_fit(&t, f, columns));
+    fclose(f);
+    return text;
+}
+
+/* Texts are cut first; what is still too wide goes on below. */
+static void fits_a_terminal(void)
+{
+    char *text = fitted(46);
+    EW_EXPECT_STR(text, "id  reason                  median_ms  epoch_s\n"
+                        " 1  a very long reason th…         12      3.5\n"
+                        " 2  short                           7        1\n");
+    free(text);
+    text = fitted(30);
+    EW_EXPECT_STR(text, "id  reason\n 1  a very long rea…\n 2  short\n\n"
+                        "id  median_ms  epoch_s\n 1         12      3.5\n 2          7        1\n");
+    free(text);
+    text = fitted(1); /* narrower than any column: one after another */
+    EW_EXPECT_HAS(text, "\n\nid  epoch_s\n");
+    free(text);
+}
+
+EW_TEST_MAIN(EW_TEST(numbers), EW_TEST(columns), EW_TEST(any_number_of_columns),
+             EW_TEST(display_width), EW_TEST(fits_a_terminal))
