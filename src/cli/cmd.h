@@ -58,6 +58,8 @@ struct ew_cmd {
     size_t opts_size;
     const struct ew_field *opts; /* NULL: none of its own; `json` and `help` are everyone's */
     ew_err (*run)(struct ew_cmd_call *c);
+    bool starts_nothing; /* reads strangers' files and neither starts programs nor uses a network:
+                            the kernel may hold it to that (base/sandbox.h) */
 };
 
 /* True where the command line has this option, be it with its default. */

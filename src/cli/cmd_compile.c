@@ -231,4 +231,5 @@ const struct ew_cmd ew_cmd_compile = {
     .opts_size = sizeof(struct opts),
     .opts = fields,
     .run = run,
+    .starts_nothing = true,
 };

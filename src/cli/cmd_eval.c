@@ -153,4 +153,5 @@ const struct ew_cmd ew_cmd_eval = {
     .opts_size = sizeof(struct opts),
     .opts = fields,
     .run = run,
+    .starts_nothing = true,
 };

@@ -110,4 +110,5 @@ const struct ew_cmd ew_cmd_export = {
     .opts_size = sizeof(struct opts),
     .opts = fields,
     .run = run,
+    .starts_nothing = true,
 };

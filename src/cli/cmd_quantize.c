@@ -175,4 +175,5 @@ const struct ew_cmd ew_cmd_quantize = {
     .opts_size = sizeof(struct opts),
     .opts = fields,
     .run = run,
+    .starts_nothing = true,
 };

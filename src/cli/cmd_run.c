@@ -326,4 +326,5 @@ const struct ew_cmd ew_cmd_run = {
     .opts_size = sizeof(struct opts),
     .opts = fields,
     .run = run,
+    .starts_nothing = true,
 };

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+#include "base/sandbox.h"
 #include "cli/cmd.h"
 #include "report/serve/serve.h"
 #include "store/store.h"
@@ -47,6 +49,23 @@ static void say_where(const struct opts *o, int port, bool token)
     fprintf(stderr, "reads %s; Ctrl-C ends it\n", o->db);
 }
 
+/* Who answers strangers reaches the results' folder (SQLite makes files beside them), what the
+ * clock and the list of processes need, and nothing else. */
+static void confine(const char *db)
+{
+    const char *const slash = strrchr(db, '/');
+    EW_CLEANUP(ew_free_ptr) char *folder = strndup(db, slash ? (size_t)(slash - db) + 1 : 0);
+    if (!folder)
+        return;
+    const bool files = ew_sandbox_files(
+        (const char *const[]){"/proc", "/etc/localtime", "/usr/share/zoneinfo", NULL},
+        (const char *const[]){*folder ? folder : ".", NULL});
+    const bool programs = ew_sandbox_no_programs();
+    if (!files || !programs)
+        fprintf(stderr, "this kernel lacks %s: the page is not confined to its folder\n",
+                files ? "seccomp" : "Landlock");
+}
+
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
@@ -66,6 +85,7 @@ static ew_err run(struct ew_cmd_call *c)
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
     signal(SIGPIPE, SIG_IGN);
+    confine(o->db);
     say_where(o, ew_serve_port(s), so.token != NULL);
     ew_err e = EW_OK;
     while (e == EW_OK && !ended)

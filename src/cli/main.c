@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sandbox.h"
 #include "cli/cmd.h"
 #include "cli/device_opt.h"
 #include "cli/printable.h"
@@ -44,6 +45,14 @@ static ew_err flush_output(void)
     return EW_OK;
 }
 
+/* Drivers of other devices than the CPU start programs of their own. */
+static void confine(const struct ew_cmd_call *call)
+{
+    const char *const device = getenv("EW_DEVICE"); /* --device has been put there */
+    if (call->cmd->starts_nothing && (!device || strcmp(device, "cpu") == 0))
+        ew_sandbox_no_programs();
+}
+
 static int run(const struct ew_cmd_line *line)
 {
     struct ew_cmd_call call = {.cmd = line->cmd,
@@ -54,10 +63,12 @@ static int run(const struct ew_cmd_line *line)
                                .json = line->json,
                                .given = line->given};
     ew_err err = ew_device_choose(line);
-    if (err != EW_OK)
+    if (err != EW_OK) {
         ew_cmd_hint(&call, "edgewise devices");
-    else
+    } else {
+        confine(&call);
         err = line->cmd->run(&call);
+    }
     if (err == EW_OK)
         err = flush_output();
     if (err == EW_ERR_USAGE && !call.hint[0])
