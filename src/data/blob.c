@@ -12,12 +12,18 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-#define MAX_PACKED ((size_t)1 << 30) /* bytes of a gzip file */
-/* What it may hold.  Pictures pack 2 to 10 times (MNIST 5), drawn ones 40; deflate's own limit is
- * 1,032, so that without a bound some megabytes would take all memory. */
-#define MAX_RATIO    64
-#define LEAST_LIMIT  ((size_t)64 << 20) /* labels of few classes pack better, and are small */
+#define MAX_PACKED   ((size_t)1 << 30) /* bytes of a gzip file */
 #define MAX_UNPACKED ((size_t)4 << 30)
+
+/* Pictures pack 2 to 10 times (MNIST 5), drawn ones 40. */
+#define MAX_RATIO   64
+#define LEAST_LIMIT ((size_t)64 << 20) /* labels of few classes pack better, and are small */
+
+size_t ew_gunzip_limit(size_t packed)
+{
+    const size_t ratio = packed > SIZE_MAX / MAX_RATIO ? SIZE_MAX : packed * MAX_RATIO;
+    return ratio > LEAST_LIMIT ? ratio : LEAST_LIMIT;
+}
 
 /* ---- gzip ------------------------------------------------------------------------------------ */
 
@@ -103,7 +109,7 @@ static ew_err unpack(struct ew_blob *b)
     EW_CLEANUP(ew_free_ptr) char *bytes = NULL;
     size_t size = 0, unpacked = 0;
     EW_TRY(ew_file_read_fd(b->fd, b->path, MAX_PACKED, &bytes, &size));
-    const size_t ratio = size * MAX_RATIO > LEAST_LIMIT ? size * MAX_RATIO : LEAST_LIMIT;
+    const size_t ratio = ew_gunzip_limit(size);
     const size_t limit = ratio < MAX_UNPACKED ? ratio : MAX_UNPACKED;
     EW_TRY(ew_gunzip((const uint8_t *)bytes, size, limit, b->path, &b->memory, &unpacked));
     close(b->fd);

@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "data/blob.h"
 #include "data/reader.h"
 
 #if EW_HAVE_ZLIB
@@ -18,67 +20,88 @@
 #define BLOCK      512 /* bytes: tar's unit */
 #define COPY_BYTES (1 << 16)
 
-static void close_gz(gzFile *g)
+/* A file that is read through zlib; a plain one passes as it is. */
+struct packed {
+    gzFile g;
+    const char *path;
+    int64_t limit, read; /* bytes that it may unpack to, and has */
+};
+
+static void close_packed(struct packed *p)
 {
-    if (*g)
-        gzclose(*g);
+    if (p->g)
+        gzclose(p->g);
 }
 
-static ew_err open_gz(const char *path, gzFile *out)
+static ew_err open_packed(const char *path, struct packed *out)
 {
     int fd;
+    struct stat st;
     EW_TRY(ew_file_open(path, &fd));
-    *out = gzdopen(fd, "rb"); /* plain files pass through */
-    if (!*out) {
+    const bool known = fstat(fd, &st) == 0;
+    out->path = path;
+    out->limit = known ? (int64_t)ew_gunzip_limit((size_t)st.st_size) : 0;
+    out->g = gzdopen(fd, "rb");
+    if (!out->g) {
         close(fd);
         return ew_fail(EW_ERR_MEMORY, "%s: no memory to read it", path);
     }
-    gzbuffer(*out, COPY_BYTES);
+    gzbuffer(out->g, COPY_BYTES);
     return EW_OK;
 }
 
-static ew_err gz_failed(gzFile g, const char *path)
+static ew_err gz_failed(const struct packed *p)
 {
     int code = 0;
-    const char *why = gzerror(g, &code);
-    return ew_fail(EW_ERR_FORMAT, "%s: %s", path, code == Z_OK ? "ends early" : why);
+    const char *why = gzerror(p->g, &code);
+    return ew_fail(EW_ERR_FORMAT, "%s: %s", p->path, code == Z_OK ? "ends early" : why);
+}
+
+/* Up to n bytes; *got is 0 at the end. */
+static ew_err read_some(struct packed *p, int64_t n, uint8_t *to, int *got)
+{
+    *got = gzread(p->g, to, (unsigned)n);
+    if (*got < 0)
+        return gz_failed(p);
+    p->read += *got;
+    EW_CHECK(p->read <= p->limit, EW_ERR_LIMIT, "%s: inflates to more than %lld bytes", p->path,
+             (long long)p->limit);
+    return EW_OK;
+}
+
+static ew_err copy_to(struct packed *p, int64_t n, struct ew_file_out *o)
+{
+    uint8_t buf[COPY_BYTES];
+    int got = 1, code = 0;
+    for (int64_t left = n; left != 0 && got > 0; left -= n < 0 ? 0 : got) {
+        EW_TRY(read_some(p, n < 0 || left > COPY_BYTES ? COPY_BYTES : left, buf, &got));
+        if (got == 0 && n > 0)
+            return gz_failed(p);
+        EW_CHECK(fwrite(buf, 1, (size_t)got, o->f) == (size_t)got, EW_ERR_IO, "%s: %s", o->path,
+                 strerror(errno));
+    }
+    gzerror(p->g, &code); /* a stream that ends early reads as if it had ended well */
+    return code < 0 ? gz_failed(p) : EW_OK;
 }
 
 /* `n` bytes, or all that there are where n is negative, into a file. */
-static ew_err copy(gzFile g, const char *from, int64_t n, const char *to)
+static ew_err copy(struct packed *p, int64_t n, const char *to)
 {
     struct ew_file_out o;
     EW_TRY(ew_file_out_open(to, &o));
-    uint8_t buf[COPY_BYTES];
-    while (n != 0) {
-        const unsigned want = (unsigned)(n < 0 || n > COPY_BYTES ? COPY_BYTES : n);
-        const int got = gzread(g, buf, want);
-        if (got < 0 || (got == 0 && n > 0)) {
-            ew_file_out_abort(&o);
-            return gz_failed(g, from);
-        }
-        if (got == 0)
-            break;
-        if (fwrite(buf, 1, (size_t)got, o.f) != (size_t)got) {
-            ew_file_out_abort(&o);
-            return ew_fail(EW_ERR_IO, "%s: %s", to, strerror(errno));
-        }
-        n -= n > 0 ? got : 0;
-    }
-    int code = 0;
-    gzerror(g, &code);
-    if (code < 0) { /* a stream that ends early reads as if it had ended well */
+    const ew_err err = copy_to(p, n, &o);
+    if (err != EW_OK) {
         ew_file_out_abort(&o);
-        return gz_failed(g, from);
+        return err;
     }
     return ew_file_out_commit(&o);
 }
 
 ew_err ew_unpack_gzip(const char *from, const char *to)
 {
-    EW_CLEANUP(close_gz) gzFile g = NULL;
-    EW_TRY(open_gz(from, &g));
-    return copy(g, from, -1, to);
+    EW_CLEANUP(close_packed) struct packed p = {0};
+    EW_TRY(open_packed(from, &p));
+    return copy(&p, -1, to);
 }
 
 /* ---- tar (POSIX 1003.1, "ustar") ------------------------------------------------------------- */
@@ -116,32 +139,32 @@ static bool is_wanted(const char *name, const char *const *wanted)
     return false;
 }
 
-static ew_err skip(gzFile g, const char *from, int64_t n)
+static ew_err skip(struct packed *p, int64_t n)
 {
     uint8_t buf[8192];
-    while (n > 0) {
-        const int got = gzread(g, buf, n < 8192 ? (unsigned)n : 8192);
-        if (got <= 0)
-            return gz_failed(g, from);
-        n -= got;
+    for (int got; n > 0; n -= got) {
+        EW_TRY(read_some(p, n < 8192 ? n : 8192, buf, &got));
+        if (got == 0)
+            return gz_failed(p);
     }
     return EW_OK;
 }
 
 /* One member; *end where there are no more. */
-static ew_err member(gzFile g, const char *from, const char *const *wanted, const char *dir,
-                     int *found, bool *end)
+static ew_err member(struct packed *p, const char *const *wanted, const char *dir, int *found,
+                     bool *end)
 {
     uint8_t h[BLOCK];
-    const int got = gzread(g, h, BLOCK);
+    int got;
+    EW_TRY(read_some(p, BLOCK, h, &got));
     *end = got == 0 || (got == BLOCK && h[0] == 0);
     if (*end)
         return EW_OK;
     EW_CHECK(got == BLOCK && header_ok(h), EW_ERR_FORMAT, "%s: is no tar file, or a damaged one",
-             from);
+             p->path);
     const int64_t size = number(h + 124, 12);
     EW_CHECK(size >= 0 && size <= (int64_t)1 << 40, EW_ERR_FORMAT, "%s: a member of %lld bytes",
-             from, (long long)size);
+             p->path, (long long)size);
     char name[101] = "";
     memcpy(name, h, 100);
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
@@ -149,20 +172,20 @@ static ew_err member(gzFile g, const char *from, const char *const *wanted, cons
     if ((h[156] == '0' || h[156] == '\0') && is_wanted(base, wanted)) {
         char to[EW_DATA_PATH];
         EW_CHECK(ew_data_join(to, dir, base), EW_ERR_LIMIT, "%s: too long a path", dir);
-        EW_TRY(copy(g, from, size, to));
+        EW_TRY(copy(p, size, to));
         (*found)++;
-        return skip(g, from, padding);
+        return skip(p, padding);
     }
-    return skip(g, from, size + padding);
+    return skip(p, size + padding);
 }
 
 ew_err ew_unpack_tar(const char *from, const char *const *wanted, const char *dir, int *found)
 {
-    EW_CLEANUP(close_gz) gzFile g = NULL;
-    EW_TRY(open_gz(from, &g));
+    EW_CLEANUP(close_packed) struct packed p = {0};
+    EW_TRY(open_packed(from, &p));
     *found = 0;
     for (bool end = false; !end;)
-        EW_TRY(member(g, from, wanted, dir, found, &end));
+        EW_TRY(member(&p, wanted, dir, found, &end));
     return EW_OK;
 }
 #else

@@ -106,6 +106,28 @@ static void unpacks_tar(void)
     EW_EXPECT_ERR(ew_unpack_tar(text, wanted, to, &found), EW_ERR_FORMAT, "no tar file");
 }
 
+/* 100 MB of zeros are 97 KB of gzip. */
+static void bounds_what_unpacks(void)
+{
+    char command[2048];
+    snprintf(command, sizeof(command),
+             "cd %s && head -c 100000000 /dev/zero >zeros && gzip -k zeros && tar -czf zeros.tgz "
+             "zeros && rm zeros",
+             ew_test_dir());
+    if (system(command) != 0)
+        EW_SKIP("there is no tar program");
+    const char *const wanted[] = {"zeros", NULL}, *const out = ew_test_path("unpacked");
+    int found = 0;
+    const ew_err err = ew_unpack_gzip(ew_test_path("zeros.gz"), out);
+    if (err == EW_ERR_UNSUPPORTED)
+        EW_SKIP("a build without zlib");
+    EW_EXPECT_ERR(err, EW_ERR_LIMIT, "inflates to more than 67108864 bytes");
+    EW_EXPECT(access(out, F_OK) != 0);
+    EW_EXPECT_ERR(ew_unpack_tar(ew_test_path("zeros.tgz"), wanted, ew_test_dir(), &found),
+                  EW_ERR_LIMIT, "zeros.tgz: inflates to more than");
+    EW_EXPECT(access(ew_test_path("zeros"), F_OK) != 0);
+}
+
 /* A part that is there is not fetched again; what cannot be fetched leaves nothing in place. */
 static void downloads_go_on(void)
 {
@@ -131,4 +153,4 @@ static void downloads_go_on(void)
 }
 
 EW_TEST_MAIN(EW_TEST(sha256), EW_TEST(refuses_what_is_not_it), EW_TEST(unpacks_tar),
-             EW_TEST(downloads_go_on))
+             EW_TEST(bounds_what_unpacks), EW_TEST(downloads_go_on))
