@@ -128,6 +128,8 @@ static const struct ew_op_case cases[] = {
     {.name = "3x3", .in = {{"1x3x4x2"}, {"2x3x3x5"}, {"5"}}, .n_in = 3, .out_shape = "1x5x6x5"},
     {.name = "stride 2", .attrs = "stride=2x2 pad=1x1x1x1 output_padding=1x1 kernel=3x3",
      .in = {{"3x3x4x2"}, {"2x3x3x3"}}, .n_in = 2, .out_shape = "3x6x8x3"},
+    {.name = "many channels", .attrs = "stride=2x2 pad=1x1x1x1 kernel=4x4",
+     .in = {{"1x4x5x18"}, {"18x4x4x17"}, {"17"}}, .n_in = 3, .out_shape = "1x8x10x17"},
     {.name = "asymmetric", .attrs = "stride=3x2 pad=0x1x2x0",
      .in = {{"1x3x3x2"}, {"2x3x2x3"}, {"3"}}, .n_in = 3, .out_shape = "1x7x5x3"},
     {.name = "groups", .attrs = "groups=2 stride=2x2",

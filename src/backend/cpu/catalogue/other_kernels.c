@@ -20,6 +20,7 @@
 #define MOVE      "backend/test_kernel_move.c"
 #define NORM      "backend/test_kernel_norm.c"
 #define POOL      "backend/test_kernel_conv_pool.c"
+#define OFFERS    "backend/test_offers.c"
 #define FLOATS    "float32"
 #define ACTIVATIONS                                                                                \
     "relu", "clip", "leaky_relu", "hard_swish", "hard_sigmoid", "silu", "sigmoid", "tanh"
@@ -78,6 +79,15 @@ const struct ew_kernel_list ew_other_kernels[] = {
             "float32, one block of axes past another", "transpose"),
     EW_ONLY("transpose", "pointwise", BACKWARD, POINTWISE, NULL,
             "float32, one block of axes past another", "transpose"),
+    EW_ONLY("gemm", "gemm", FORWARD, OFFERS, "bias",
+            "float32, stacks that broadcast; gemm: nothing transposed, bias [n], alpha = beta = 1",
+            "matmul", "gemm"),
+    EW_ONLY("gemm", "gemm", BACKWARD, OFFERS, "bias gradient",
+            "float32, stacks that broadcast; gemm: nothing transposed, bias [n], alpha = beta = 1",
+            "matmul", "gemm"),
+    EW_ONLY("transposed implicit gemm", "gemm", FORWARD, OFFERS, "bias", FLOATS, "conv_transpose"),
+    EW_ONLY("transposed implicit gemm", "gemm", BACKWARD, OFFERS, "bias gradient", FLOATS,
+            "conv_transpose"),
     EW_ONLY("int8 implicit gemm", "int8", FORWARD, "compress/test_quant.c",
             "bias, clamp, requantisation", "constant symmetric weights", "qlinear_gemm",
             "qlinear_matmul"),
