@@ -60,11 +60,11 @@ static bool measure(const struct ew_graph *g, struct ew_range *ranges)
     return ok;
 }
 
-struct ew_graph *ew_quant_graph(const char *model, int size, bool is_signed)
+static struct ew_graph *quantized(const char *model, int size, struct ew_quantize_opts o)
 {
     struct ew_graph *g = build(model, size);
     struct ew_range *ranges = g ? calloc((size_t)g->n_values + 1, sizeof(*ranges)) : NULL;
-    const struct ew_quantize_opts o = {.ranges = ranges, .is_signed = is_signed};
+    o.ranges = ranges;
     const bool ok = ranges && measure(g, ranges) && EW_EXPECT_OK(ew_quantize(g, &o)) &&
                     EW_EXPECT_OK(ew_graph_check(g));
     free(ranges);
@@ -72,4 +72,14 @@ struct ew_graph *ew_quant_graph(const char *model, int size, bool is_signed)
         return g;
     ew_graph_free(g);
     return NULL;
+}
+
+struct ew_graph *ew_quant_graph(const char *model, int size, bool is_signed)
+{
+    return quantized(model, size, (struct ew_quantize_opts){.is_signed = is_signed});
+}
+
+struct ew_graph *ew_quant_graph_pow2(const char *model, int size)
+{
+    return quantized(model, size, (struct ew_quantize_opts){.scheme = EW_QUANTIZE_POW2});
 }

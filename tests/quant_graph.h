@@ -7,6 +7,8 @@
 
 /* `size`: of the square input, 0: the network's own.  NULL after a failed expectation. */
 struct ew_graph *ew_quant_graph(const char *model, int size, bool is_signed);
+/* The same with power-of-two scales. */
+struct ew_graph *ew_quant_graph_pow2(const char *model, int size);
 
 /* The input that ranges are measured with, and another one like it. */
 void ew_quant_input(struct ew_tensor *x, int which);

@@ -15,6 +15,7 @@ struct opts {
     const char *device;
     struct ew_image_opts images;
     const char *calib, *eval, *output;
+    int scheme; /* enum ew_quantize_scheme */
     int method; /* enum ew_calibrate_method */
     double percentile, max_drop, min_sqnr;
     bool is_signed, equalize, correct_bias, time;
@@ -29,6 +30,9 @@ static const struct ew_field fields[] = {
      "training split, 1000 where it is left out"},
     {.name = "eval", .type = EW_FIELD_STR, .offset = offsetof(struct opts, eval),
      .metavar = "DATA[:N]", .help = "measure accuracy in both precisions on the test split"},
+    {.name = "scheme", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, scheme),
+     .def = "channel", .choices = ew_quantize_names,
+     .help = "a scale a channel, or for FPGAs (DPU) int8 with power-of-two scales all through"},
     {.name = "max-drop", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, max_drop),
      .def = "0.5", .min = 0, .max = 100, .metavar = "POINTS",
      .help = "of accuracy that int8 may cost; layers stay float32 until it is met (with --eval)"},
@@ -60,7 +64,8 @@ static const struct ew_field fields[] = {
 
 static struct ew_quant_opts quant_opts(const struct opts *o)
 {
-    return (struct ew_quant_opts){.method = (enum ew_calibrate_method)o->method,
+    return (struct ew_quant_opts){.scheme = (enum ew_quantize_scheme)o->scheme,
+                                  .method = (enum ew_calibrate_method)o->method,
                                   .percentile = o->percentile,
                                   .is_signed = o->is_signed,
                                   .equalize = o->equalize,
@@ -167,9 +172,12 @@ const struct ew_cmd ew_cmd_quantize = {
              "Equalising channels and correcting biases are tried, and used where they help.\n"
              "Every layer is quantised alone and timed in both precisions; what costs too much or "
              "is slower stays float32, and the table says why.\n"
+             "--scheme pow2 is for FPGAs: every tensor int8 with one power-of-two scale and zero "
+             "point 0, biases and results too; no layer stays float32.\n"
              "The file is ONNX in QDQ form, which other runtimes read too.",
     .examples = "quantize best.ckpt --calib cifar10 --eval cifar10 -o int8.onnx\n"
-                "quantize mobilenet_v2.onnx --mean 0.5 --std 0.5 --calib photos/:200 -o int8.onnx",
+                "quantize mobilenet_v2.onnx --mean 0.5 --std 0.5 --calib photos/:200 -o int8.onnx\n"
+                "quantize best.ckpt --scheme pow2 --calib cifar10:500 --eval cifar10 -o dpu.onnx",
     .min_args = 1,
     .max_args = 1,
     .opts_size = sizeof(struct opts),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compress/pass.h"
+#include "compress/pow2.h"
 #include "op/conv.h"
 #include "op/math_attr.h"
 
@@ -68,20 +69,22 @@ static struct filter filter_of(const struct ew_graph *g, const struct layer *l, 
     return (struct filter){.w = w + o, .n = n, .step = l->filters, .channels = n};
 }
 
-/* The shift of the mean that rounding filter f to 8 bits causes. */
-static double shift_of(const struct filter *f, const float *mean)
+static float own_scale(const struct filter *f)
 {
     float most = 0;
     for (int64_t i = 0; i < f->n; i++)
         most = fmaxf(most, fabsf(f->w[i * f->step]));
-    if (most <= 0)
-        return 0;
-    const float scale = most / 127;
+    return most / 127;
+}
+
+/* The shift of the mean that rounding filter f to 8 bits at this scale causes. */
+static double shift_of(const struct filter *f, float scale, const float *mean)
+{
     double shift = 0;
-    for (int64_t i = 0; i < f->n; i++) {
+    for (int64_t i = 0; scale > 0 && i < f->n; i++) {
         const float w = f->w[i * f->step];
-        shift +=
-            (double)(rintf(w / scale) * scale - w) * (double)mean[f->channel0 + i % f->channels];
+        const float q = fmaxf(fminf(rintf(w / scale), 127), -128);
+        shift += (double)(q * scale - w) * (double)mean[f->channel0 + i % f->channels];
     }
     return shift;
 }
@@ -105,7 +108,7 @@ static ew_err own_bias(struct ew_graph *g, struct ew_node *n, int64_t filters, f
     return EW_OK;
 }
 
-ew_err ew_pass_correct_bias(struct ew_graph *g, const float *const *means)
+ew_err ew_pass_correct_bias(struct ew_graph *g, const float *const *means, bool pow2)
 {
     for (int k = 0; k < g->n_nodes; k++) {
         struct ew_node *n = &g->nodes[k];
@@ -117,9 +120,11 @@ ew_err ew_pass_correct_bias(struct ew_graph *g, const float *const *means)
             continue;
         float *bias;
         EW_TRY(own_bias(g, n, l.filters, &bias));
+        const struct ew_tensor *w = &g->values[l.weights].t;
+        const float one = pow2 ? ew_pow2_scale(ew_pow2_best(w->data, ew_tensor_count(w))) : 0;
         for (int64_t o = 0; o < l.filters; o++) {
             const struct filter f = filter_of(g, &l, o);
-            bias[o] -= (float)shift_of(&f, mean);
+            bias[o] -= (float)shift_of(&f, pow2 ? one : own_scale(&f), mean);
         }
     }
     EW_TRY(ew_graph_sweep(g));

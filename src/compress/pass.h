@@ -44,8 +44,9 @@ ew_err ew_pass_fuse_pool(struct ew_graph *g);
 ew_err ew_pass_equalize(struct ew_graph *g, const float *const *peaks);
 
 /* Changes biases so that means stay what they are when weights are rounded to 8 bits, one scale a
- * filter; for the quantiser.  means[v]: by channel of value v, NULL where unknown. */
-ew_err ew_pass_correct_bias(struct ew_graph *g, const float *const *means);
+ * filter or (pow2) a power of two for all; for the quantiser.  means[v]: by channel of value v,
+ * NULL where unknown. */
+ew_err ew_pass_correct_bias(struct ew_graph *g, const float *const *means, bool pow2);
 
 /* All that make inference faster, in the order in which each prepares the next. */
 ew_err ew_pass_all(struct ew_graph *g);

@@ -8,11 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compress/pow2.h"
 #include "compress/quant_view.h"
 #include "compress/quantize_weights.h"
 #include "graph/readers.h"
 
 #define NAME 256
+
+const char *const ew_quantize_names[] = {
+#define CHOICE(id, name) name,
+    EW_QUANTIZE_MAP(CHOICE)
+#undef CHOICE
+        NULL};
 
 enum kind {
     FLOAT,    /* stays as it is */
@@ -31,7 +38,10 @@ struct quantizer {
     bool *wanted;               /* by value: it gets a quantiser */
     struct ew_range *of;        /* by value: of all that share its scale */
     int *made;                  /* by value: graph inputs after their quantiser, or -1 */
+    int *position;              /* POW2, by value: of all that share it */
+    int *weights;               /* POW2, by node: the position of a layer's weights */
     int n_values;               /* before anything was added */
+    bool is_signed;             /* activations are int8 */
 };
 
 static bool is_one_of(const struct ew_node *n, const char *const *names)
@@ -149,8 +159,74 @@ static void choose_values(struct quantizer *q)
             if (ew_readers_count(q->readers, g->nodes[k].out[i]) > 0)
                 want(q, g->nodes[k].out[i]);
     }
-    for (int i = 0; i < g->n_outputs; i++)
+    for (int i = 0; i < g->n_outputs && q->o->scheme != EW_QUANTIZE_POW2; i++)
         q->wanted[g->outputs[i]] = false; /* results stay float32 */
+}
+
+/* ---- Positions of binary points ---- */
+
+/* What shares a scale has the coarsest position of them all. */
+static void share_positions(struct quantizer *q)
+{
+    for (int v = 0; v < q->n_values; v++)
+        q->position[v] = EW_POW2_MOST;
+    for (int v = 0; v < q->n_values; v++) {
+        const struct ew_range *r = &q->o->ranges[v];
+        int *at = &q->position[root_of(q, v)];
+        if (!q->wanted[v])
+            continue;
+        const int own = q->o->positions ? q->o->positions[v] : ew_pow2_first(r->lo, r->hi);
+        *at = own < *at ? own : *at;
+    }
+}
+
+/* The value that a layer's sums are rounded to: its output, or that of the relu or clip behind it;
+ * -1: it stays float32. */
+static int rounded_to(const struct quantizer *q, int node)
+{
+    int v = q->g->nodes[node].out[0];
+    if (is_inner(q, v))
+        v = q->g->nodes[ew_readers_only(q->readers, v)].out[0];
+    return q->wanted[v] ? root_of(q, v) : -1;
+}
+
+/* Sums are shifted right by input + weights - output, which hardware limits to 0 .. 16: a finer
+ * output becomes coarser, which may be the input of others, and finer weights become coarser. */
+static void settle_positions(struct quantizer *q)
+{
+    const struct ew_graph *g = q->g;
+    bool again = true;
+    for (int round = 0; again && round <= g->n_nodes; round++) {
+        again = false;
+        for (int k = 0; k < g->n_nodes; k++) {
+            const int to = q->kinds[k] == LAYER ? rounded_to(q, k) : -1;
+            const int in = g->nodes[k].n_in ? root_of(q, g->nodes[k].in[0]) : -1;
+            if (to < 0 || to == in || q->position[to] <= q->position[in] + q->weights[k])
+                continue;
+            q->position[to] = q->position[in] + q->weights[k];
+            again = true;
+        }
+    }
+    for (int k = 0; k < g->n_nodes; k++) {
+        const int to = q->kinds[k] == LAYER ? rounded_to(q, k) : -1;
+        if (to < 0)
+            continue;
+        const int shift = q->position[root_of(q, g->nodes[k].in[0])] - q->position[to];
+        if (shift + q->weights[k] > EW_POW2_SHIFT)
+            q->weights[k] = EW_POW2_SHIFT - shift;
+    }
+}
+
+static void choose_positions(struct quantizer *q)
+{
+    const struct ew_graph *g = q->g;
+    share_positions(q);
+    for (int k = 0; k < g->n_nodes; k++)
+        if (q->kinds[k] == LAYER) {
+            const struct ew_tensor *w = &g->values[g->nodes[k].in[1]].t;
+            q->weights[k] = ew_pow2_best(w->data, ew_tensor_count(w));
+        }
+    settle_positions(q);
 }
 
 /* ---- Nodes ---- */
@@ -160,14 +236,17 @@ static ew_err add_parameters(struct quantizer *q, int v, int *scale, int *zero)
 {
     struct ew_graph *g = q->g;
     const struct ew_range r = q->of[root_of(q, v)];
-    const float step = r.hi > r.lo ? (r.hi - r.lo) / 255 : 1;
-    const int64_t least = lrintf(-r.lo / step) - (q->o->is_signed ? 128 : 0);
+    const bool pow2 = q->o->scheme == EW_QUANTIZE_POW2;
+    const float step = pow2          ? ew_pow2_scale(q->position[root_of(q, v)])
+                       : r.hi > r.lo ? (r.hi - r.lo) / 255
+                                     : 1;
+    const int64_t least = pow2 ? 0 : lrintf(-r.lo / step) - (q->is_signed ? 128 : 0);
     const struct ew_shape one = {0};
     char name[NAME];
     snprintf(name, sizeof(name), "%.200s_scale", g->values[v].name);
     EW_TRY(ew_graph_const_float(g, name, step, scale));
     snprintf(name, sizeof(name), "%.200s_zero", g->values[v].name);
-    EW_TRY(ew_qview_const(g, name, q->o->is_signed ? EW_S8 : EW_U8, &one, zero));
+    EW_TRY(ew_qview_const(g, name, q->is_signed ? EW_S8 : EW_U8, &one, zero));
     ew_tensor_store_int(&g->values[*zero].t, 0, 1, &least);
     return EW_OK;
 }
@@ -177,14 +256,29 @@ static ew_err add_pair(struct quantizer *q, int v, int value, int *out)
 {
     int in[3] = {value};
     EW_TRY(add_parameters(q, v, &in[1], &in[2]));
-    const struct ew_quant_attr attr = {.axis = 1, .dtype = q->o->is_signed ? EW_S8 : EW_U8};
+    const struct ew_quant_attr attr = {.axis = 1, .dtype = q->is_signed ? EW_S8 : EW_U8};
     EW_TRY(ew_graph_add(q->g, ew_op_find("quantize_linear"), NULL, &attr, in, 3, &in[0], 1));
     return ew_graph_add(q->g, ew_op_find("dequantize_linear"), NULL, NULL, in, 3, out, 1);
 }
 
-/* The node again, with everything round it, in its place. */
-static ew_err surround(struct quantizer *q, int node, enum kind kind)
+/* Integer weights for layer k of then, whose inputs are in[]. */
+static ew_err add_weights(struct quantizer *q, int k, const struct ew_node *n, int *in)
 {
+    struct ew_qview x;
+    if (q->o->scheme != EW_QUANTIZE_POW2)
+        return ew_quantize_weights(q->g, n, in);
+    if (strcmp(n->op->name, "batch_norm") == 0 || !ew_qview_of(q->g, in[0], &x))
+        return EW_OK;
+    struct ew_pow2_layer l = {.weights = q->weights[k]};
+    EW_CHECK(ew_pow2_position(ew_qview_scale(q->g, &x), &l.input), EW_ERR_INTERNAL,
+             "%s: its input has no power-of-two scale", n->name);
+    return ew_pow2_weights(q->g, &l, n->n_in, in);
+}
+
+/* Node k of then, which is node `node` of now, again with everything round it, in its place. */
+static ew_err surround(struct quantizer *q, int k, int node)
+{
+    const enum kind kind = q->kinds[k];
     struct ew_graph *g = q->g;
     struct ew_node n = g->nodes[node];
     const int first = g->n_nodes;
@@ -202,7 +296,7 @@ static ew_err surround(struct quantizer *q, int node, enum kind kind)
     }
     n.in = slots;
     if (kind == LAYER)
-        EW_TRY(ew_quantize_weights(g, &n, slots));
+        EW_TRY(add_weights(q, k, &n, slots));
     EW_TRY(ew_graph_add_node(g, &n, out));
     for (int i = 0; i < n.n_out; i++)
         if (n.out[i] >= 0 && q->wanted[n.out[i]])
@@ -216,7 +310,7 @@ static ew_err insert(struct quantizer *q)
     const int n_nodes = g->n_nodes;
     for (int k = 0, at = 0; k < n_nodes; k++) { /* node k of then is node `at` of now */
         const int before = g->n_nodes;
-        EW_TRY(surround(q, at, q->kinds[k]));
+        EW_TRY(surround(q, k, at));
         at += g->n_nodes - before + 1;
     }
     EW_TRY(ew_graph_sweep(g));
@@ -238,8 +332,10 @@ static ew_err run(struct quantizer *q)
     q->wanted = calloc(values, sizeof(*q->wanted));
     q->of = calloc(values, sizeof(*q->of));
     q->made = calloc(values, sizeof(*q->made));
-    EW_CHECK(q->kinds && q->share && q->wanted && q->of && q->made, EW_ERR_MEMORY,
-             "no memory to quantise graph %s", q->g->name);
+    q->position = calloc(values, sizeof(*q->position));
+    q->weights = calloc(nodes, sizeof(*q->weights));
+    EW_CHECK(q->kinds && q->share && q->wanted && q->of && q->made && q->position && q->weights,
+             EW_ERR_MEMORY, "no memory to quantise graph %s", q->g->name);
     EW_TRY(ew_readers_new(q->g, &q->readers));
     for (int v = 0; v < q->n_values; v++) {
         q->share[v] = v;
@@ -249,6 +345,8 @@ static ew_err run(struct quantizer *q)
         q->kinds[k] = kind_of(q, k);
     share_scales(q);
     choose_values(q);
+    if (q->o->scheme == EW_QUANTIZE_POW2)
+        choose_positions(q);
     ew_readers_free(q->readers);
     q->readers = NULL;
     return insert(q);
@@ -256,7 +354,10 @@ static ew_err run(struct quantizer *q)
 
 ew_err ew_quantize(struct ew_graph *g, const struct ew_quantize_opts *o)
 {
-    struct quantizer q = {.g = g, .o = o, .n_values = g->n_values};
+    struct quantizer q = {.g = g,
+                          .o = o,
+                          .n_values = g->n_values,
+                          .is_signed = o->is_signed || o->scheme == EW_QUANTIZE_POW2};
     const ew_err e = run(&q);
     ew_readers_free(q.readers);
     free(q.kinds);
@@ -264,5 +365,7 @@ ew_err ew_quantize(struct ew_graph *g, const struct ew_quantize_opts *o)
     free(q.wanted);
     free(q.of);
     free(q.made);
+    free(q.position);
+    free(q.weights);
     return e;
 }

@@ -11,10 +11,28 @@ struct ew_range {
     float lo, hi;
 };
 
+/* clang-format off */
+#define EW_QUANTIZE_MAP(X)                                                                         \
+    X(CHANNEL, "channel") /* weights int8 with a scale a channel, biases int32 */                  \
+    X(POW2,    "pow2")    /* all int8, scalar power-of-two scales, zero points 0 (pow2.h) */
+/* clang-format on */
+
+enum ew_quantize_scheme {
+#define EW_QUANTIZE_ENUM(id, name) EW_QUANTIZE_##id,
+    EW_QUANTIZE_MAP(EW_QUANTIZE_ENUM)
+#undef EW_QUANTIZE_ENUM
+        EW_QUANTIZE_N
+};
+
+/* The names, NULL-terminated: the `choices` of an option. */
+extern const char *const ew_quantize_names[];
+
 struct ew_quantize_opts {
+    enum ew_quantize_scheme scheme;
     const struct ew_range *ranges; /* one for each value of the graph */
     const bool *keep;              /* one for each node: it stays float32; NULL: none does */
-    bool is_signed;                /* activations are int8, else uint8 */
+    bool is_signed;                /* activations are int8, else uint8; with POW2 always int8 */
+    const int *positions;          /* POW2: one for each value; NULL: those that clip nothing */
 };
 
 /* What must be done before ranges are measured: batch norms go into convolutions, and what would
@@ -22,9 +40,10 @@ struct ew_quantize_opts {
 ew_err ew_quantize_prepare(struct ew_graph *g);
 
 /* Puts quantize_linear and dequantize_linear round every float32 activation that a quantised node
- * reads or makes, and gives convolutions and dense layers int8 weights (one scale a channel, zero
- * point 0) and int32 biases.  Values that only move, or are put together, share one scale.  relu
- * and clip stay right behind what makes their input.  Values are renumbered. */
+ * reads or makes, and gives convolutions and dense layers integer weights and biases as the scheme
+ * says.  With POW2 what quantised nodes give to the outside is quantised too.  Values that only
+ * move, or are put together, share one scale.  relu and clip stay right behind what makes their
+ * input.  Values are renumbered. */
 ew_err ew_quantize(struct ew_graph *g, const struct ew_quantize_opts *o);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compress/pow2.h"
 #include "edgewise.h"
 #include "plan/plan.h"
 
@@ -26,7 +27,8 @@ struct observer {
     int64_t count, channels;
     double *sum; /* by channel */
     float *mean, *peak;
-    uint64_t *bins; /* NULL: not asked for */
+    uint64_t *bins;               /* NULL: not asked for */
+    int votes[EW_POW2_POSITIONS]; /* batches that each binary point was the best for */
 };
 
 struct ew_calibrator {
@@ -105,6 +107,8 @@ static ew_err observe(struct ew_calibrator *c, struct observer *ob, int64_t imag
     EW_CHECK(extremes(t->data, n, &ob->lo, &ob->hi), EW_ERR_FORMAT,
              "%s is not finite for one of the calibration inputs", ob->name);
     add_channels(ob, t->data, n);
+    if (c->o.positions)
+        ob->votes[ew_pow2_best(t->data, n) - EW_POW2_LEAST]++;
     ob->count += n;
     return EW_OK;
 }
@@ -192,6 +196,16 @@ static double clip_entropy(const uint64_t *seen, int levels)
     return (double)at / BINS;
 }
 
+/* The most frequent choice over batches; inputs are not clipped. */
+static int position_of(const struct observer *ob)
+{
+    int best = 0;
+    for (int i = 1; i < EW_POW2_POSITIONS; i++)
+        if (ob->votes[i] > ob->votes[best])
+            best = i;
+    return ob->is_input ? ew_pow2_first(ob->lo, ob->hi) : best + EW_POW2_LEAST;
+}
+
 ew_err ew_calibrator_range(const struct ew_calibrator *c, int i, struct ew_value_range *out)
 {
     const struct observer *ob = &c->obs[i];
@@ -208,6 +222,7 @@ ew_err ew_calibrator_range(const struct ew_calibrator *c, int i, struct ew_value
                                    .hi = fminf(ob->hi, clip),
                                    .seen_lo = ob->lo,
                                    .seen_hi = ob->hi,
+                                   .position = position_of(ob),
                                    .count = ob->count,
                                    .channels = ob->channels,
                                    .mean = ob->mean,

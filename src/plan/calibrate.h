@@ -37,12 +37,14 @@ extern const char *const ew_calibrate_names[];
 struct ew_calibrate_opts {
     enum ew_calibrate_method method;
     double percentile; /* of magnitudes that are kept: 99.99; PERCENTILE alone */
+    bool positions;    /* binary points of power-of-two quantisation are wanted too */
     struct ew_backend_opts backend;
 };
 
 struct ew_value_range {
     float lo, hi;           /* to be represented; lo <= hi */
     float seen_lo, seen_hi; /* extremes */
+    int position;           /* of the binary point: compress/pow2.h; where it was asked for */
     int64_t count;          /* elements seen */
     int64_t channels;       /* of the last axis */
     const float *mean;      /* by channel; the calibrator's */

@@ -83,6 +83,7 @@ static ew_err collect(const struct ew_calibrator *c, const int *values, int n,
         struct ew_value_range r;
         EW_TRY(ew_calibrator_range(c, i, &r));
         v->ranges[values[i]] = (struct ew_range){r.lo, r.hi};
+        v->positions[values[i]] = r.position;
         v->means[values[i]] = keep_floats(&v->arena, r.mean, r.channels);
         v->peaks[values[i]] = keep_floats(&v->arena, r.peak, r.channels);
     }
@@ -95,6 +96,7 @@ static ew_err observe(const struct ew_quant_job *job, const char *what, int *val
 {
     const struct ew_calibrate_opts o = {.method = job->opts.method,
                                         .percentile = job->opts.percentile,
+                                        .positions = job->opts.scheme == EW_QUANTIZE_POW2,
                                         .backend = {.threads = job->opts.threads}};
     struct ew_calibrator *c = NULL;
     struct ew_loader *l = NULL;
@@ -126,6 +128,7 @@ ew_err ew_quant_observe(const struct ew_quant_job *job, const struct ew_graph *g
     EW_TRY(ew_quantize_prepare(out->g));
     const size_t n = (size_t)out->g->n_values;
     out->ranges = ew_arena_array(&out->arena, n, sizeof(*out->ranges));
+    out->positions = ew_arena_array(&out->arena, n, sizeof(*out->positions));
     out->means = ew_arena_array(&out->arena, n, sizeof(*out->means));
     out->peaks = ew_arena_array(&out->arena, n, sizeof(*out->peaks));
     EW_CLEANUP(ew_free_ptr) int *values = calloc(n + 1, sizeof(*values));

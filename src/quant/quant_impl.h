@@ -21,6 +21,7 @@ struct ew_quant_variant {
     struct ew_graph
         *parent; /* whose constants g borrows, where it is this variant's own; or NULL */
     struct ew_range *ranges;      /* by value; lo > hi: unknown */
+    int *positions;               /* by value: of the binary point, where the scheme is pow2 */
     const float **means, **peaks; /* by value; NULL: unknown */
     struct ew_arena arena;
     int64_t images;

@@ -2,6 +2,7 @@
 /* Quantising: the order of things, and the evaluation. */
 #include "quant/quant_run.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,8 +14,11 @@
 ew_err ew_quant_build(const struct ew_quant_job *job, const struct ew_quant_variant *v,
                       const bool *keep, struct ew_graph **out)
 {
-    const struct ew_quantize_opts o = {
-        .ranges = v->ranges, .keep = keep, .is_signed = job->opts.is_signed};
+    const struct ew_quantize_opts o = {.scheme = job->opts.scheme,
+                                       .ranges = v->ranges,
+                                       .keep = keep,
+                                       .is_signed = job->opts.is_signed,
+                                       .positions = v->positions};
     struct ew_graph *g = NULL;
     ew_err e = ew_graph_clone(v->g, &g);
     if (e == EW_OK)
@@ -178,6 +182,11 @@ ew_err ew_quant_run(const struct ew_quant_job *job, struct ew_quant_result *out)
     *out = (struct ew_quant_result){0};
     ew_arena_init(&out->arena);
     struct ew_quant_ways ways = {.job = &own, .probe = &probe, .out = out};
+    if (own.opts.scheme == EW_QUANTIZE_POW2) {
+        own.opts.time = false;
+        own.opts.min_sqnr_db = -INFINITY;
+        own.opts.max_drop = 100;
+    }
     own.calibration.shuffle = own.calibration.drop_last = false;
     own.calibration.augment = (struct ew_augment){0};
     own.calibration.h = in->dim[1];

@@ -12,12 +12,16 @@
 #define EW_QUANT_QUANT_RUN_H
 
 #include "base/progress.h"
+#include "compress/quantize.h"
 #include "data/loader.h"
 #include "graph/graph.h"
 #include "plan/calibrate.h"
 #include "train/scores.h"
 
 struct ew_quant_opts {
+    /* With POW2, for accelerators without floating point, no layer stays float32: layers are rated,
+     * but time, min_sqnr_db and max_drop decide nothing. */
+    enum ew_quantize_scheme scheme;
     enum ew_calibrate_method method;
     double percentile;  /* of EW_CALIBRATE_PERCENTILE */
     bool is_signed;     /* activations are int8, else uint8 */

@@ -6,7 +6,8 @@
 #include "edgewise.h"
 #include "quant/ways.h"
 
-#define WORTH_DB 0.5 /* by which a remedy must be better than doing without */
+#define EQUALIZE_ROUNDS 4
+#define WORTH_DB        0.5 /* by which a remedy must be better than doing without */
 
 /* Ranges and means of `from`, found by name: passes renumber values. */
 static ew_err carry_over(const struct ew_quant_variant *from, struct ew_quant_variant *to)
@@ -14,22 +15,30 @@ static ew_err carry_over(const struct ew_quant_variant *from, struct ew_quant_va
     const size_t n = (size_t)to->g->n_values;
     to->images = from->images;
     to->ranges = ew_arena_array(&to->arena, n, sizeof(*to->ranges));
+    to->positions = ew_arena_array(&to->arena, n, sizeof(*to->positions));
     to->means = ew_arena_array(&to->arena, n, sizeof(*to->means));
     to->peaks = ew_arena_array(&to->arena, n, sizeof(*to->peaks));
     EW_CHECK(!to->arena.failed, EW_ERR_MEMORY, "no memory for ranges");
     for (int v = 0; v < to->g->n_values; v++) {
         const int old = ew_graph_find(from->g, to->g->values[v].name);
         to->ranges[v] = old >= 0 ? from->ranges[old] : (struct ew_range){.lo = 1, .hi = -1};
+        to->positions[v] = old >= 0 ? from->positions[old] : 0;
     }
     return EW_OK;
 }
 
-static ew_err corrected(const struct ew_quant_variant *from, struct ew_quant_variant *to)
+static bool is_pow2(const struct ew_quant_job *job)
+{
+    return job->opts.scheme == EW_QUANTIZE_POW2;
+}
+
+static ew_err corrected(const struct ew_quant_job *job, const struct ew_quant_variant *from,
+                        struct ew_quant_variant *to)
 {
     *to = (struct ew_quant_variant){0};
     ew_arena_init(&to->arena);
     EW_TRY(ew_graph_clone(from->g, &to->g));
-    EW_TRY(ew_pass_correct_bias(to->g, from->means));
+    EW_TRY(ew_pass_correct_bias(to->g, from->means, is_pow2(job)));
     return carry_over(from, to);
 }
 
@@ -38,8 +47,9 @@ static ew_err equalized(const struct ew_quant_job *job, const struct ew_quant_va
 {
     struct ew_graph *g = NULL;
     ew_err e = ew_graph_clone(from->g, &g);
-    if (e == EW_OK)
-        e = ew_pass_equalize(g, from->peaks);
+    /* Filters that share one scale are made alike by their own sizes, round after round. */
+    for (int i = 0; e == EW_OK && i < (is_pow2(job) ? EQUALIZE_ROUNDS : 1); i++)
+        e = ew_pass_equalize(g, is_pow2(job) ? NULL : from->peaks);
     if (e == EW_OK)
         e = ew_quant_observe(job, g, "calibrating, equalised", to);
     if (e == EW_OK) /* what it borrows of g must last as long as it does */
@@ -83,7 +93,7 @@ ew_err ew_quant_ways_try(struct ew_quant_ways *w)
     w->out->calibrated = w->all[0].images;
     EW_TRY(consider(w, &w->all[0], false, false));
     if (o->correct_bias) {
-        EW_TRY(corrected(&w->all[0], &w->all[1]));
+        EW_TRY(corrected(w->job, &w->all[0], &w->all[1]));
         EW_TRY(consider(w, &w->all[1], false, true));
     }
     if (!o->equalize)
@@ -91,7 +101,7 @@ ew_err ew_quant_ways_try(struct ew_quant_ways *w)
     EW_TRY(equalized(w->job, &w->all[0], &w->all[2]));
     EW_TRY(consider(w, &w->all[2], true, false));
     if (o->correct_bias) {
-        EW_TRY(corrected(&w->all[2], &w->all[3]));
+        EW_TRY(corrected(w->job, &w->all[2], &w->all[3]));
         EW_TRY(consider(w, &w->all[3], true, true));
     }
     return EW_OK;

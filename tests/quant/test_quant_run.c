@@ -165,6 +165,39 @@ static void drops_are_met(void)
     ew_quant_result_fini(&r);
 }
 
+static int at_zero(const struct ew_graph *g)
+{
+    int n = 0;
+    for (int k = 0; g && k < g->n_nodes; k++) {
+        const struct ew_node *node = &g->nodes[k];
+        n += strcmp(node->op->name, "dequantize_linear") == 0 && node->n_in == 3 &&
+             g->values[node->in[2]].t.dtype == EW_S8 &&
+             ew_tensor_count(&g->values[node->in[1]].t) == 1 &&
+             ew_tensor_get_int(&g->values[node->in[2]].t, 0) == 0;
+    }
+    return n;
+}
+
+/* All layers in int8, whatever the gate is told, and the scores too. */
+static void powers_of_two(void)
+{
+    struct ew_quant_result r;
+    struct ew_quant_job job = job_of(evaluation());
+    job.opts.scheme = EW_QUANTIZE_POW2;
+    job.opts.min_sqnr_db = 199;
+    job.opts.max_drop = 0;
+    if (EW_EXPECT_OK(ew_quant_run(&job, &r))) {
+        EW_EXPECT_INT(r.n_float, 0);
+        EW_EXPECT_INT(r.n_ways, EW_QUANT_WAYS);
+        EW_EXPECT(r.after.accuracy > r.before.accuracy - 0.03);
+        EW_EXPECT(r.sqnr_db > 15);
+        EW_EXPECT_INT(at_zero(r.graph), count(r.graph, "dequantize_linear"));
+        const struct ew_graph *g = r.graph;
+        EW_EXPECT_STR(g->nodes[g->values[g->outputs[0]].producer].op->name, "dequantize_linear");
+    }
+    ew_quant_result_fini(&r);
+}
+
 static void times_are_measured(void)
 {
     struct ew_quant_result r;
@@ -180,9 +213,12 @@ static void times_are_measured(void)
     ew_quant_result_fini(&r);
 }
 
-static const struct ew_test tests[] = {EW_TEST(accuracy_stays), EW_TEST(costly_layers_stay_float),
+static const struct ew_test tests[] = {EW_TEST(accuracy_stays),
+                                       EW_TEST(costly_layers_stay_float),
                                        EW_TEST(nothing_quantised_is_nothing_changed),
-                                       EW_TEST(drops_are_met), EW_TEST(times_are_measured)};
+                                       EW_TEST(drops_are_met),
+                                       EW_TEST(powers_of_two),
+                                       EW_TEST(times_are_measured)};
 
 int main(void)
 {
