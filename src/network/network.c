@@ -9,6 +9,8 @@
 
 #include "engine/engine.h"
 #include "format/checkpoint.h"
+#include "model/model.h"
+#include "network/width_list.h"
 
 static bool ends_in(const char *what, const char *end)
 {
@@ -24,15 +26,28 @@ bool ew_network_is_file(const char *what)
            (stat(what, &st) == 0 && !S_ISDIR(st.st_mode)); /* folders are often named so */
 }
 
-static struct ew_model_opts model_opts(const struct ew_network_opts *o)
+static bool is_scaled(const struct ew_network_opts *o)
 {
-    return (struct ew_model_opts){.size = sizeof(struct ew_model_opts),
+    return o->width > 0 && (o->width < 1 || o->width > 1);
+}
+
+/* `list` has room for EW_MAX_GATES. */
+static ew_err model_opts(const struct ew_network_opts *o, int32_t *list, struct ew_model_opts *out)
+{
+    *out = (struct ew_model_opts){.size = sizeof(struct ew_model_opts),
                                   .height = o->input.v[0],
                                   .width = o->input.n > 1 ? o->input.v[1] : o->input.v[0],
                                   .channels = o->input.n > 2 ? o->input.v[2] : 0,
                                   .classes = o->classes,
                                   .batch = o->batch,
                                   .scale = o->width};
+    if (!o->widths)
+        return EW_OK;
+    EW_CHECK(!is_scaled(o), EW_ERR_USAGE, "--width and --width-list: give one of them");
+    EW_TRY(ew_width_list_read(o->widths, list, EW_MAX_GATES, &out->n_filters));
+    out->filters = list;
+    out->scale = 0;
+    return EW_OK;
 }
 
 static int64_t batch_of(const struct ew_network_how *how)
@@ -43,7 +58,9 @@ static int64_t batch_of(const struct ew_network_how *how)
 ew_err ew_network_filters(const char *name, const struct ew_network_opts *o, int32_t *filters,
                           int max, int *n)
 {
-    const struct ew_model_opts m = model_opts(o);
+    int32_t list[EW_MAX_GATES];
+    struct ew_model_opts m;
+    EW_TRY(model_opts(o, list, &m));
     return ew_model_filters(name, &m, filters, max, n);
 }
 
@@ -101,8 +118,12 @@ static ew_err set_batch(struct ew_graph *g, int64_t batch)
 
 static ew_err open_zoo(const struct ew_network_how *how, struct ew_network *n)
 {
-    const struct ew_model_opts m = model_opts(&how->opts);
-    EW_TRY(ew_model_build(n->what, &m, &n->graph));
+    int32_t list[EW_MAX_GATES];
+    struct ew_model_opts m;
+    EW_TRY(model_opts(&how->opts, list, &m));
+    const ew_err e = ew_model_build(n->what, &m, &n->graph);
+    if (e != EW_OK)
+        return how->opts.widths ? ew_fail_in(e, "%s", how->opts.widths) : e;
     if (how->shapes)
         return EW_OK;
     n->random = true;
@@ -115,7 +136,7 @@ static ew_err open_engine(const struct ew_network_how *how, struct ew_network *n
     const struct ew_network_opts *o = &how->opts;
     EW_CHECK(how->engines, EW_ERR_USAGE, "%s: is an engine, which info, run, eval and bench take",
              n->what);
-    EW_CHECK(o->input.n == 0 && o->classes == 0, EW_ERR_USAGE,
+    EW_CHECK(o->input.n == 0 && o->classes == 0 && !o->widths, EW_ERR_USAGE,
              "%s: is compiled; options that shape a network are too late", n->what);
     EW_TRY(ew_engine_load(n->what, &n->engine));
     EW_TRY(ew_context_new(n->engine, how->threads, &n->context));
@@ -134,8 +155,8 @@ static ew_err open_graph_file(const struct ew_network_how *how, struct ew_networ
     const struct ew_network_opts *o = &how->opts;
     const bool checkpoint = n->kind == EW_NETWORK_CHECKPOINT;
     EW_CHECK(o->classes == 0, EW_ERR_USAGE, "%s: --classes is for networks of the zoo", n->what);
-    EW_CHECK(o->width <= 0 || (o->width >= 1 && o->width <= 1), EW_ERR_USAGE,
-             "%s: --width is for networks of the zoo", n->what);
+    EW_CHECK(!is_scaled(o), EW_ERR_USAGE, "%s: --width is for networks of the zoo", n->what);
+    EW_CHECK(!o->widths, EW_ERR_USAGE, "%s: --width-list is for networks of the zoo", n->what);
     EW_CHECK(checkpoint || !ends_in(n->what, ".ckpt"), EW_ERR_FORMAT, "%s: not a checkpoint",
              n->what);
     EW_CHECK(!ends_in(n->what, ".ewe"), EW_ERR_FORMAT, "%s: not an engine file", n->what);

@@ -15,6 +15,7 @@ struct ew_network_opts {
     struct ew_ints input; /* H, W, C; empty: the network's own */
     int64_t classes;      /* 0: the network's own */
     double width;         /* 0: 1 */
+    const char *widths;   /* file of filter counts by gate; NULL: by `width` */
     int64_t batch;        /* 0: 1 */
 };
 
@@ -28,7 +29,10 @@ struct ew_network_opts {
      .max = 1048576, .metavar = "K", .help = "number of classes; default: the network's own"},     \
     {.name = "width", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.width), .def = "1",   \
      .min = 0.001, .max = 1000, .metavar = "R",                                                    \
-     .help = "every filter count becomes trunc(count x R)"}
+     .help = "every filter count becomes trunc(count x R)"},                                       \
+    {.name = "width-list", .type = EW_FIELD_STR, .offset = offsetof(owner, part.widths),           \
+     .metavar = "FILE", .help = "filter counts of a network of the zoo, layer by layer, as "       \
+     "`scale generate` writes them"}
 #define EW_NETWORK_FIELDS(owner, part)                                                             \
     EW_NETWORK_SIZE_FIELDS(owner, part),                                                           \
     {.name = "batch", .type = EW_FIELD_INT, .offset = offsetof(owner, part.batch), .def = "1",     \

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise scale: widths of a network for a size.  Choosing the ratio by measurements is
+ * scale_select.c's. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "cli/scale_cmd.h"
+#include "network/width_list.h"
+#include "report/text_table.h"
+#include "scale/power_law.h"
+
+#define FIELD_OF(member) offsetof(struct ew_scale_opts, member)
+
+/* clang-format off */
+static const struct ew_field fields[] = {
+    {.name = "from", .type = EW_FIELD_STR, .offset = FIELD_OF(from), .metavar = "FILE",
+     .help = "fit, generate: records of pruning, CSV; select: a store of results, or a CSV with "
+     "the columns parameters and the metric"},
+    {.name = "ratio", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(ratio), .min = 0.001, .max = 1000,
+     .metavar = "R", .help = "generate: as many parameters as uniform widths at R have"},
+    {.name = "params", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(params), .min = 1, .max = 1e12,
+     .metavar = "N", .help = "generate: about so many parameters, or at most where uniform"},
+    {.name = "macs", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(macs), .min = 1, .max = 1e15,
+     .metavar = "N", .help = "generate: at most so many multiply-accumulates"},
+    {.name = "iteration", .type = EW_FIELD_INT, .offset = FIELD_OF(iteration), .def = "1",
+     .min = 0, .max = 1000, .metavar = "I", .help = "generate: descent iteration that the records "
+     "are of; PreAct ResNet-18 searches less closely after the first, 0"},
+    {.name = "latency", .type = EW_FIELD_STR, .offset = FIELD_OF(latency), .metavar = "TIME",
+     .help = "select: limit of median_ms, as in 16.7ms"},
+    {.name = "memory", .type = EW_FIELD_SIZE, .offset = FIELD_OF(memory), .min = 1, .max = 1e15,
+     .metavar = "BYTES", .help = "select: limit of planned_bytes"},
+    {.name = "energy", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(energy), .min = 1e-12,
+     .max = 1e12, .metavar = "J", .help = "select: limit of energy_j"},
+    {.name = "limit", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(limit), .min = 1e-12, .max = 1e15,
+     .metavar = "X", .help = "select: limit of the metric that --metric names"},
+    {.name = "metric", .type = EW_FIELD_STR, .offset = FIELD_OF(metric), .metavar = "NAME",
+     .help = "select: another column of the results than the limit's own"},
+    {.name = "where", .type = EW_FIELD_STR, .offset = FIELD_OF(where), .metavar = "EXPR",
+     .help = "select: only these runs, as in `edgewise results`"},
+    {.name = "published", .type = EW_FIELD_BOOL, .offset = FIELD_OF(published),
+     .help = "select: by the lines that the SCALE study published"},
+    {.name = "input", .type = EW_FIELD_INTS, .offset = FIELD_OF(input), .min = 1, .max = 65536,
+     .metavar = "HxWxC", .help = "size of the input; default: the network's own"},
+    {.name = "classes", .type = EW_FIELD_INT, .offset = FIELD_OF(classes), .min = 1,
+     .max = 1048576, .metavar = "K", .help = "number of classes; default: the network's own"},
+    {.name = "output", .type = EW_FIELD_STR, .offset = FIELD_OF(output), .metavar = "FILE",
+     .help = "generate, select: the list of widths, for --width-list", .letter = 'o'},
+    EW_FIELD_END};
+/* clang-format on */
+
+static ew_err read_law(const struct ew_scale_opts *o, const struct ew_scaling *s,
+                       struct ew_power_law *law)
+{
+    struct ew_prune_rows rows;
+    EW_TRY(ew_prune_rows_read(o->from, &rows));
+    const ew_err e = ew_power_law_fit(s, &rows, law);
+    ew_prune_rows_fini(&rows);
+    law->first = o->iteration == 0;
+    return ew_fail_in(e, "%s", o->from);
+}
+
+/* ---- fit ---- */
+
+static ew_err fit_json(const struct ew_power_law *law)
+{
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_int(&j, "rows", law->rows);
+    ew_json_num(&j, "tau_least", law->tau_least);
+    ew_json_num(&j, "tau_most", law->tau_most);
+    ew_json_array(&j, "gates");
+    for (int l = 0; l < law->n; l++) {
+        ew_json_object(&j, NULL);
+        ew_json_num(&j, "alpha", law->alpha[l]);
+        ew_json_num(&j, "beta", law->beta[l]);
+        ew_json_num(&j, "r2", law->r2[l]);
+        ew_json_end(&j);
+    }
+    ew_json_end(&j);
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+static ew_err fit(const struct ew_cmd_call *c, const struct ew_scaling *s)
+{
+    const struct ew_scale_opts *o = c->opts;
+    struct ew_power_law law;
+    struct ew_table t;
+    EW_CHECK(o->from, EW_ERR_USAGE, "scale fit: --from says which records to fit");
+    EW_TRY(read_law(o, s, &law));
+    if (c->json)
+        return fit_json(&law);
+    if (law.rows < EW_LAW_ROWS)
+        EW_WARN("%s: %d rows are too few for a law; the first one stands for it", o->from,
+                law.rows);
+    printf("%d rows, %.0f to %.0f parameters; filters = alpha * parameters^beta\n", law.rows,
+           law.tau_least, law.tau_most);
+    ew_table_init(&t, "rrrrr");
+    for (int i = 0; i < 5; i++)
+        ew_table_cell(&t, "%s", (const char *[]){"gate", "filters", "alpha", "beta", "R2"}[i]);
+    for (int l = 0; l < law.n; l++) {
+        ew_table_cell(&t, "%d", l);
+        ew_table_cell(&t, "%d", (int)s->base[l]);
+        ew_table_cell(&t, "%.6g", law.alpha[l]);
+        ew_table_cell(&t, "%.6f", law.beta[l]);
+        if (isnan(law.r2[l]))
+            ew_table_cell(&t, "%s", "");
+        else
+            ew_table_cell(&t, "%.4f", law.r2[l]);
+    }
+    return ew_table_print(&t, stdout);
+}
+
+/* ---- generate ---- */
+
+static ew_err find_widths(const struct ew_scale_opts *o, const struct ew_scaling *s,
+                          const struct ew_power_law *law, struct ew_widths_found *out)
+{
+    double target = o->params;
+    if (o->macs > 0)
+        return ew_widths_within(s, law, o->macs, true, out);
+    if (!law && o->params > 0)
+        return ew_widths_within(s, NULL, o->params, false, out);
+    if (!law) {
+        *out = (struct ew_widths_found){.tau = o->ratio};
+        EW_TRY(ew_scaling_target(s, o->ratio, &out->target));
+        return ew_scaling_uniform(s, o->ratio, out->widths);
+    }
+    if (o->ratio > 0)
+        EW_TRY(ew_scaling_target(s, o->ratio, &target));
+    return ew_power_law_widths(s, law, target, out);
+}
+
+/* The uniform widths with as many parameters, beside ours. */
+static ew_err print_text(const struct ew_scaling *s, const struct ew_widths_found *found,
+                         const struct ew_scaling_facts *f, bool uniform)
+{
+    char params[EW_TEXT_CHARS], macs[EW_TEXT_CHARS];
+    struct ew_widths_found plain;
+    struct ew_table t;
+    EW_TRY(ew_widths_within(s, NULL, (double)f->params, false, &plain));
+    printf("%s parameters, %s MACs, %.2f MFLOPs by thop\n", ew_text_count(f->params, params),
+           ew_text_count(f->macs, macs), 2e-6 * (double)f->thop_macs);
+    ew_table_init(&t, uniform ? "rrr" : "rrrr");
+    ew_table_cell(&t, "gate");
+    ew_table_cell(&t, "base");
+    ew_table_cell(&t, uniform ? "uniform" : "filters");
+    if (!uniform)
+        ew_table_cell(&t, "uniform %.3f", plain.tau);
+    for (int l = 0; l < s->n; l++) {
+        ew_table_cell(&t, "%d", l);
+        ew_table_cell(&t, "%d", (int)s->base[l]);
+        ew_table_cell(&t, "%d", (int)found->widths[l]);
+        if (!uniform)
+            ew_table_cell(&t, "%d", (int)plain.widths[l]);
+    }
+    return ew_table_print(&t, stdout);
+}
+
+static ew_err print_json(const struct ew_scaling *s, const struct ew_widths_found *found,
+                         const struct ew_scaling_facts *f, bool uniform)
+{
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_str(&j, "network", s->network);
+    ew_json_str(&j, "method", uniform ? "uniform" : "neuralscale");
+    ew_json_num(&j, "target", found->target);
+    ew_json_num(&j, uniform ? "ratio" : "tau", found->tau);
+    ew_json_int(&j, "steps", found->steps);
+    ew_json_int(&j, "params", f->params);
+    ew_json_int(&j, "macs", f->macs);
+    ew_json_num(&j, "flops_thop", 2 * (double)f->thop_macs);
+    ew_json_array(&j, "widths");
+    for (int l = 0; l < s->n; l++)
+        ew_json_int(&j, NULL, found->widths[l]);
+    ew_json_end(&j);
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+static ew_err generate(const struct ew_cmd_call *c, const struct ew_scaling *s)
+{
+    const struct ew_scale_opts *o = c->opts;
+    const bool uniform = !o->from;
+    struct ew_power_law law;
+    struct ew_widths_found found;
+    struct ew_scaling_facts f;
+    char about[512];
+    EW_CHECK((o->ratio > 0) + (o->params > 0) + (o->macs > 0) == 1, EW_ERR_USAGE,
+             "scale generate: one of --ratio, --params and --macs says how large");
+    if (!uniform)
+        EW_TRY(read_law(o, s, &law));
+    EW_TRY(find_widths(o, s, uniform ? NULL : &law, &found));
+    EW_TRY(ew_scaling_facts(s, found.widths, &f));
+    if (o->output) {
+        snprintf(about, sizeof(about), "%s, %lld classes, %s: %lld parameters, %lld MACs",
+                 s->network, (long long)s->opts.classes, uniform ? "uniform widths" : o->from,
+                 (long long)f.params, (long long)f.macs);
+        EW_TRY(ew_width_list_write(o->output, about, found.widths, s->n));
+    }
+    return c->json ? print_json(s, &found, &f, uniform) : print_text(s, &found, &f, uniform);
+}
+
+/* ---- The command ---- */
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    const struct ew_scale_opts *o = c->opts;
+    const struct ew_model_opts m = {.size = sizeof(m),
+                                    .height = o->input.v[0],
+                                    .width = o->input.n > 1 ? o->input.v[1] : o->input.v[0],
+                                    .channels = o->input.n > 2 ? o->input.v[2] : 0,
+                                    .classes = o->classes};
+    struct ew_scaling s;
+    const char *verb = c->args[0];
+    const bool fits = strcmp(verb, "fit") == 0, makes = strcmp(verb, "generate") == 0;
+    EW_CHECK(fits || makes || strcmp(verb, "select") == 0, EW_ERR_USAGE,
+             "scale: '%s' is not one of fit, generate, select", verb);
+    EW_CHECK(c->n_args == 2, EW_ERR_USAGE, "scale: %s needs a network of the zoo", verb);
+    const ew_err e = ew_scaling_open(c->args[1], &m, &s);
+    if (e == EW_ERR_NOT_FOUND)
+        ew_cmd_hint(c, "edgewise models lists the networks");
+    EW_TRY(e);
+    return fits ? fit(c, &s) : makes ? generate(c, &s) : ew_scale_select(c, &s);
+}
+
+const struct ew_cmd ew_cmd_scale = {
+    .name = "scale",
+    .group = EW_CMD_SHRINK,
+    .summary = "widths for a size: fit, generate; the ratio for a limit: select",
+    .args = "fit NAME|generate NAME|select NAME",
+    .about =
+        "fit: the law of each layer's width by the network's size, from records of pruning, as "
+        "NeuralScale does it.\n"
+        "generate: filter counts for a ratio, a number of parameters or of "
+        "multiply-accumulates, by that law or, without --from, uniform.\n"
+        "Give the file that --output writes to any command as --width-list.\n"
+        "select: a line through measured runs against their parameters, and the ratio that "
+        "meets a limit by it; refused with the reason where there is none.",
+    .examples =
+        "scale fit vgg11_cifar --from records.csv\n"
+        "scale generate vgg11_cifar --from records.csv --ratio 0.5 -o half.widths\n"
+        "info vgg11_cifar --width-list half.widths\n"
+        "scale generate mobilenet_v2_cifar --macs 10e6 -o small.widths\n"
+        "scale select mobilenet_v2_cifar --classes 100 --latency 16.7ms --from edgewise.db\n"
+        "scale select mobilenet_v2_cifar --classes 100 --latency 16.67ms --published",
+    .min_args = 1,
+    .max_args = 2,
+    .opts_size = sizeof(struct ew_scale_opts),
+    .opts = fields,
+    .run = run,
+};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files of `edgewise scale`. */
+#ifndef EW_CLI_SCALE_CMD_H
+#define EW_CLI_SCALE_CMD_H
+
+#include "cli/cmd.h"
+#include "scale/scaling.h"
+
+struct ew_scale_opts {
+    struct ew_ints input;
+    int64_t classes;
+    const char *from, *output, *where, *metric, *latency;
+    double ratio, params, macs, limit, energy;
+    int64_t memory, iteration;
+    bool published;
+};
+
+ew_err ew_scale_select(struct ew_cmd_call *c, const struct ew_scaling *s);
+
+#endif

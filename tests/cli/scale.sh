@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Widths for a size, the ratio for a limit, and what is refused.
+records=$CASES/../fixtures/neuralscale
+try() { edgewise scale "$@" 2>&1 && echo "passed: $*"; return 0; }
+
+edgewise scale fit vgg11_cifar --from "$records/vgg_10_eff_c10_14.csv"
+edgewise scale generate vgg11_cifar --from "$records/vgg_10_eff_c10_14.csv" --ratio 0.25 -o quarter.widths
+tail -n 1 quarter.widths
+edgewise info vgg11_cifar --width-list quarter.widths --json | grep '"params"'
+edgewise scale generate lenet5 --macs 100000
+edgewise scale generate vgg11_cifar --from "$records/vgg_10_eff_c10_14.csv" --macs 20e6 --json | grep '"macs"'
+
+printf 'parameters,median_ms\n100000,2.1\n200000,3.0\n400000,5.2\n800000,8.9\n' >points.csv
+edgewise scale select vgg11_cifar --latency 5ms --from points.csv
+edgewise scale select mobilenet_v2_cifar --classes 100 --latency 16.67ms --published
+edgewise bench lenet5 --iters 2 --db store.db >/dev/null
+edgewise bench lenet5 --width 0.5 --iters 2 --db store.db >/dev/null
+edgewise scale select lenet5 --memory 1M --from store.db --json | grep '"points"'
+
+try generate vgg11_cifar
+try generate vgg11_cifar --ratio 1 --macs 5
+try generate vgg11_cifar --params 10
+try generate lenet5 --from "$records/vgg_10_eff_c10_14.csv" --ratio 1
+try fit vgg11_cifar
+try select lenet5 --latency 5 --from points.csv
+try select lenet5 --latency 1ms --from points.csv
+try select lenet5 --memory 1M --from points.csv
+try widen lenet5
+try fit lenet6 --from points.csv
+echo "6 x" >bad.widths
+echo "6 16 120" >short.widths
+edgewise info lenet5 --width-list bad.widths 2>&1 || true
+edgewise info lenet5 --width-list short.widths 2>&1 || true
+edgewise info lenet5 --width-list quarter.widths --width 0.5 2>&1 || true
