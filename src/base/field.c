@@ -168,6 +168,12 @@ static ew_err parse_enum(const struct ew_field *f, const char *text, int *out)
             used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
                                      f->choices[i]);
     }
+    const bool yes = strcmp(text, "true") == 0, no = strcmp(text, "false") == 0;
+    if ((yes || no) && f->choices[0] && f->choices[1] && strcmp(f->choices[0], "no") == 0 &&
+        strcmp(f->choices[1], "yes") == 0) { /* what was a BOOL once, in files */
+        *out = yes;
+        return EW_OK;
+    }
     return ew_fail(EW_ERR_USAGE, "%s: '%.100s' is not one of %s", f->name, text, list);
 }
 

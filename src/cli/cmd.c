@@ -172,6 +172,18 @@ static ew_err next_word(struct reader *r, const struct ew_field *f, const char *
     return EW_OK;
 }
 
+/* "--cold" alone is "--cold yes": of words that begin with no and yes, one may be left out. */
+static bool may_be_bare(const struct reader *r, const struct ew_field *f)
+{
+    if (f->type != EW_FIELD_ENUM || strcmp(f->choices[0], "no") != 0 ||
+        strcmp(f->choices[1], "yes") != 0)
+        return false;
+    for (int i = 0; r->at < r->n && f->choices[i]; i++)
+        if (strcmp(f->choices[i], r->words[r->at]) == 0)
+            return false;
+    return true;
+}
+
 static ew_err read_long(struct reader *r, const char *word)
 {
     char name[64];
@@ -191,7 +203,7 @@ static ew_err read_long(struct reader *r, const char *word)
     if (!t.field)
         return unknown_option(r->line->cmd, name);
     const char *value = equals ? equals + 1 : "true";
-    if (!equals && t.field->type != EW_FIELD_BOOL)
+    if (!equals && t.field->type != EW_FIELD_BOOL && !may_be_bare(r, t.field))
         EW_TRY(next_word(r, t.field, &value));
     return set_option(r, t, value);
 }

@@ -3,9 +3,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/mode_grid.h"
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "device/profile.h"
+
+struct opts {
+    bool modes;
+};
+
+static const struct ew_field fields[] = {
+    {.name = "modes",
+     .type = EW_FIELD_BOOL,
+     .offset = offsetof(struct opts, modes),
+     .help = "count and list every combination of cores and clocks that the board allows"},
+    EW_FIELD_END,
+};
 
 static void json_field(struct ew_json *j, const struct ew_field *f, const struct ew_profile *p)
 {
@@ -97,11 +110,71 @@ static void print_board(const struct ew_profile *p)
     }
 }
 
+/* How many values the settings take: distinct, since every combination is there. */
+static void print_count(const struct ew_mode *m, int n)
+{
+    int count[4] = {0};
+    for (int i = 0; i < n; i++) {
+        const bool cpu = m[i].cpu <= m[0].cpu, gpu = m[i].gpu <= m[0].gpu,
+                   mem = m[i].mem <= m[0].mem;
+        const bool cores = m[i].cores <= m[0].cores;
+        count[0] += cpu && gpu && mem;
+        count[1] += cores && gpu && mem;
+        count[2] += cores && cpu && mem;
+        count[3] += cores && cpu && gpu;
+    }
+    printf("%d modes: %d core counts x %d CPU x %d GPU x %d memory clocks\n", n, count[0], count[1],
+           count[2], count[3]);
+}
+
+static ew_err print_all_modes(struct ew_cmd_call *c, const struct ew_profile *p)
+{
+    struct ew_arena arena;
+    struct ew_mode *m;
+    int n = 0;
+    ew_arena_init(&arena);
+    const ew_err err = ew_grid_of_board(&arena, p, &m, &n);
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    if (err == EW_OK && c->json)
+        ew_json_array(&j, NULL);
+    else if (err == EW_OK) {
+        print_count(m, n);
+        printf("%5s %8s %8s %8s\n", "cores", "CPU MHz", "GPU MHz", "mem MHz");
+    }
+    for (int i = 0; err == EW_OK && i < n; i++) {
+        if (!c->json) {
+            printf("%5.0f %8.1f %8.1f %8.1f\n", m[i].cores, 1e3 * m[i].cpu, 1e3 * m[i].gpu,
+                   1e3 * m[i].mem);
+            continue;
+        }
+        ew_json_object(&j, NULL);
+        ew_json_int(&j, "cores", (int64_t)m[i].cores);
+        ew_json_num(&j, "cpu_mhz", 1e3 * m[i].cpu);
+        ew_json_num(&j, "gpu_mhz", 1e3 * m[i].gpu);
+        ew_json_num(&j, "mem_mhz", 1e3 * m[i].mem);
+        ew_json_end(&j);
+    }
+    ew_arena_fini(&arena);
+    EW_TRY(err);
+    if (!c->json)
+        return EW_OK;
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
 static ew_err show(struct ew_cmd_call *c, const struct ew_profile *list, int n)
 {
-    if (c->n_args) {
-        const struct ew_profile *p = ew_profile_find(list, n, c->args[0]);
-        EW_CHECK(p, EW_ERR_NOT_FOUND, "boards: no board called '%s'", c->args[0]);
+    const struct opts *o = c->opts;
+    const int at = c->n_args > 0 && strcmp(c->args[0], "show") == 0; /* "show NAME" is NAME */
+    const char *name = c->n_args > at ? c->args[at] : NULL;
+    EW_CHECK(name || (!at && !o->modes), EW_ERR_USAGE, "boards: which board?");
+    EW_CHECK(c->n_args <= at + 1, EW_ERR_USAGE, "boards: unexpected '%s'", c->args[at + 1]);
+    if (name) {
+        const struct ew_profile *p = ew_profile_find(list, n, name);
+        EW_CHECK(p, EW_ERR_NOT_FOUND, "boards: no board called '%s'", name);
+        if (o->modes)
+            return print_all_modes(c, p);
         list = p;
         n = 1;
     }
@@ -144,10 +217,12 @@ const struct ew_cmd ew_cmd_boards = {
     .name = "boards",
     .group = EW_CMD_MEASURE,
     .summary = "boards that are known: specifications, clocks, power modes, price",
-    .args = "[NAME]",
+    .args = "[[show] NAME]",
     .about = "Lists the boards that Edgewise has a profile of, or shows one.\n"
              "The figures come from documents; nothing of it was measured.",
-    .examples = "boards\nboards agx-xavier",
-    .max_args = 1,
+    .examples = "boards\nboards agx-xavier\nboards show agx-xavier --modes",
+    .max_args = 2,
+    .opts_size = sizeof(struct opts),
+    .opts = fields,
     .run = run,
 };

@@ -19,11 +19,12 @@ extern char **environ;
 struct opts {
     const char *root;
     int64_t cores, cpu_mhz, gpu_mhz, mem_mhz;
-    int dvfs;
+    int dvfs, fan;
     double gpu_limit;
 };
 
 static const char *const dvfs_words[] = {"keep", "on", "off", NULL};
+static const char *const fan_words[] = {"keep", "full", NULL};
 
 #define MHZ_FIELD(member, flag, text)                                                              \
     {                                                                                              \
@@ -43,6 +44,12 @@ static const struct ew_field fields[] = {
      .choices = dvfs_words,
      .def = "keep",
      .help = "set: clocks free to move, or held at their highest"},
+    {.name = "fan",
+     .type = EW_FIELD_ENUM,
+     .offset = offsetof(struct opts, fan),
+     .choices = fan_words,
+     .def = "keep",
+     .help = "set: full speed, whatever the temperature"},
     {.name = "gpu-power-limit",
      .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct opts, gpu_limit),
@@ -64,7 +71,8 @@ struct context {
 
 static bool is_custom(const struct opts *o)
 {
-    return o->cores || o->cpu_mhz || o->gpu_mhz || o->mem_mhz || o->dvfs || o->gpu_limit > 0;
+    return o->cores || o->cpu_mhz || o->gpu_mhz || o->mem_mhz || o->dvfs || o->fan ||
+           o->gpu_limit > 0;
 }
 
 static ew_err find_changes(struct context *x, const char *name, struct ew_power_list *out)
@@ -74,13 +82,14 @@ static ew_err find_changes(struct context *x, const char *name, struct ew_power_
                                        .cpu_mhz = o->cpu_mhz,
                                        .gpu_mhz = o->gpu_mhz,
                                        .mem_mhz = o->mem_mhz,
-                                       .dvfs = o->dvfs == 0 ? -1 : o->dvfs == 1};
+                                       .dvfs = o->dvfs == 0 ? -1 : o->dvfs == 1,
+                                       .fan = o->fan == 1};
     if (o->gpu_limit > 0)
         EW_TRY(
             ew_power_list_set_int(out, "nvml/gpu0/power_limit_mw", (int64_t)(o->gpu_limit * 1000)));
     if (!name)
         return ew_powermode_custom(x->view.board, &want, out);
-    const ew_err err = ew_powermode_named(x->view.board, &x->view.nvp, name, out);
+    const ew_err err = ew_powermode_named(x->view.board, &x->view.nvp, name, &want, out);
     if (err == EW_ERR_NOT_FOUND)
         ew_cmd_hint(x->call, "edgewise power list");
     return err;
@@ -160,10 +169,7 @@ static ew_err set_mode(struct context *x)
     const struct ew_cmd_call *c = x->call;
     const bool custom = is_custom(x->opts), named = c->n_before >= 2;
     EW_CHECK(custom || named, EW_ERR_USAGE,
-             "power: set needs a mode, or --cores, --cpu-mhz, --gpu-mhz, --mem-mhz, --dvfs");
-    EW_CHECK(!custom || !named, EW_ERR_USAGE,
-             "power: set takes a mode or options, not both ('%s'); a command comes after --",
-             c->args[1]);
+             "power: set needs a mode, or --cores, --cpu-mhz, --gpu-mhz, --mem-mhz, --dvfs, --fan");
     struct ew_power_list changes = {0};
     ew_err err = find_changes(x, named ? c->args[1] : NULL, &changes);
     if (err == EW_OK && c->n_args > c->n_before)
@@ -237,13 +243,17 @@ const struct ew_cmd ew_cmd_power = {
     .args = "list|show|set [MODE] [-- COMMAND...]|restore",
     .about =
         "list: the board's modes and allowed clocks.  show: what is set now.\n"
-        "set: a mode by name or number, or figures by options; needs root.\n"
+        "set: a mode by name or number, figures by options, or both: options go over the mode's,\n"
+        "and --dvfs off holds every clock at the mode's highest, the memory's too where it can be\n"
+        "locked; needs root.\n"
         "With a command the mode holds while it runs and is put back after it, also\n"
         "when it is interrupted; after kill -9 the next start puts it back.\n"
         "Without one it holds until 'power restore'.\n"
         "Graphics cards' clocks and limits are listed, and a limit is set only when asked for.",
     .examples = "power list\npower set MAXN -- edgewise bench resnet18\n"
-                "power set --cores 4 --cpu-mhz 1190 --dvfs off\npower restore",
+                "power set --cores 4 --cpu-mhz 1190 --dvfs off\n"
+                "power set g --dvfs off --fan full -- edgewise train lenet5 --data mnist\n"
+                "power restore",
     .min_args = 1,
     .max_args = -1,
     .opts_size = sizeof(struct opts),

@@ -2,6 +2,7 @@
 /* Options of commands to options of the loader. */
 #include "data/load_args.h"
 
+const char *const ew_cold_words[] = {"no", "yes", "every-epoch", NULL};
 const char *const ew_on_bad_words[] = {"stop", "skip", NULL};
 
 ew_err ew_load_args_apply(const struct ew_load_args *a, struct ew_loader_opts *o)

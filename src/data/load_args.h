@@ -13,9 +13,13 @@
 struct ew_load_args {
     int64_t workers, prefetch, resize;
     const char *augment, *storage;
-    bool cold;
+    int cold;          /* enum ew_cold */
     int on_bad_sample; /* enum ew_on_bad */
 };
+
+/* When the data set is dropped from the page cache. */
+enum ew_cold { EW_COLD_NO, EW_COLD_START, EW_COLD_EVERY_EPOCH };
+extern const char *const ew_cold_words[]; /* "no", "yes", "every-epoch" */
 
 extern const char *const ew_on_bad_words[]; /* "stop", "skip" */
 
@@ -35,9 +39,11 @@ extern const char *const ew_on_bad_words[]; /* "stop", "skip" */
      .help = "shorter side before the input's size is cut out; 0: what just covers it"},           \
     {.name = "storage", .type = EW_FIELD_STR, .offset = offsetof(owner, member.storage),            \
      .def = "none", .metavar = "MEDIUM",                                                           \
-     .help = "emulate a medium: ssd, hdd, sdcard or MB/s[,ms]; marks the run as emulated"},        \
-    {.name = "cold", .type = EW_FIELD_BOOL, .offset = offsetof(owner, member.cold),                 \
-     .help = "drop the data set from the page cache first"},                                       \
+     .help = "emulate a medium: ssd, hdd, sdcard (TRAIN's), sata-ssd, hdd-7200, sdcard-a1 or "          \
+     "MB/s[,ms]; marks the run as emulated"},                                                      \
+    {.name = "cold", .type = EW_FIELD_ENUM, .offset = offsetof(owner, member.cold), .def = "no",     \
+     .choices = ew_cold_words, .metavar = "[WHEN]",                                                \
+     .help = "drop the data set from the page cache first; every-epoch: before each epoch"},       \
     {.name = "on-bad-sample", .type = EW_FIELD_ENUM,                                               \
      .offset = offsetof(owner, member.on_bad_sample), .def = "stop", .choices = ew_on_bad_words,    \
      .help = "what to do about a sample that cannot be read"}

@@ -260,6 +260,14 @@ void ew_loader_close(struct ew_loader *l)
 
 /* ---- An epoch -------------------------------------------------------------------------------- */
 
+void ew_loader_forget(struct ew_loader *l)
+{
+    if (!l || !l->fill.medium)
+        return;
+    calm(l);
+    ew_medium_forget(l->fill.medium);
+}
+
 ew_err ew_loader_start(struct ew_loader *l, int64_t epoch, int64_t first)
 {
     EW_CHECK(first >= 0 && first <= l->batches, EW_ERR_ARG, "batch %lld of %lld", (long long)first,

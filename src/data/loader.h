@@ -74,6 +74,9 @@ struct ew_loader;
 ew_err ew_loader_open(const struct ew_loader_opts *o, struct ew_loader **out);
 void ew_loader_close(struct ew_loader *l); /* NULL is fine; also in the middle of an epoch */
 
+/* Where the medium is emulated nothing counts as cached any more.  Between epochs; NULL is fine. */
+void ew_loader_forget(struct ew_loader *l);
+
 /* Begins an epoch at batch `first`: what comes then is what came then when the epoch was read from
  * its beginning.  May be called at any time; a batch still held is released. */
 ew_err ew_loader_start(struct ew_loader *l, int64_t epoch, int64_t first);

@@ -12,7 +12,7 @@ struct ew_storage {
     double latency_us; /* of each request */
 };
 
-/* "none", "ssd", "hdd", "sdcard", or "MB/s[,latency in ms]". */
+/* "none", a medium by name ("ssd", "hdd", "sdcard" ...), or "MB/s[,latency in ms]". */
 ew_err ew_storage_parse(const char *text, struct ew_storage *out);
 
 /* An emulated medium at work, shared by the loader's threads. */
@@ -20,6 +20,9 @@ struct ew_medium;
 
 ew_err ew_medium_new(const struct ew_storage *s, int64_t samples, struct ew_medium **out);
 void ew_medium_free(struct ew_medium *m); /* NULL is fine */
+
+/* Nothing counts as cached any more.  While nobody reads. */
+void ew_medium_forget(struct ew_medium *m);
 
 /* Waits as long as the medium would have taken to bring sample i, just fetched.  Any thread.
  * Returns the nanoseconds that it waited. */

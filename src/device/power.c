@@ -178,7 +178,22 @@ static ew_err write_value(struct writer *w, const struct ew_power_change *c)
 
 /* ---- Order ----------------------------------------------------------------------------------- */
 
-enum phase { CORES_ON, MAX_UP, MINIMA, MAX_DOWN, REST, CORES_OFF, N_PHASES };
+enum phase { CORES_ON, MAX_UP, MINIMA, MAX_DOWN, TAKE, REST, HAND_OVER, CORES_OFF, N_PHASES };
+
+/* Switches between a value that is written and a control of the kernel's: with `by_hand` the value
+ * can be written, so that a change to it comes before the values and one from it after them. */
+static const struct {
+    const char *name, *by_hand;
+} switches[] = {
+    {"_enable", "1"}, {"temp_control", "0"}, {"mrq_rate_locked", "0"}, {"clk_state", "0"}};
+
+static enum phase phase_of_rest(const char *name, const char *value)
+{
+    for (size_t i = 0; i < EW_COUNT(switches); i++)
+        if (strstr(name, switches[i].name))
+            return strcmp(value, switches[i].by_hand) == 0 ? TAKE : HAND_OVER;
+    return REST;
+}
 
 static enum phase phase_of(const struct ew_power_change *c, const char *now)
 {
@@ -189,7 +204,7 @@ static enum phase phase_of(const struct ew_power_change *c, const char *now)
     if (strstr(name, "min_freq"))
         return MINIMA;
     if (!strstr(name, "max_freq"))
-        return REST;
+        return phase_of_rest(name, c->value);
     double from, to;
     const bool numbers = ew_num_float(now, &from) && ew_num_float(c->value, &to);
     return numbers && to < from ? MAX_DOWN : MAX_UP;

@@ -6,8 +6,8 @@
  * later ones.  ew_power_restore puts back what it holds; ew_power_recover does so where the process
  * that made the changes is gone without having done it.
  *
- * Order of writes: cores on, maxima up, minima, maxima down, the rest, cores off.  No frequency
- * range is ever empty on the way. */
+ * Order of writes: cores on, maxima up, minima, maxima down, the rest (between switches to and from
+ * manual control), cores off.  No frequency range is ever empty on the way. */
 #ifndef EW_DEVICE_POWER_H
 #define EW_DEVICE_POWER_H
 

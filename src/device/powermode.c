@@ -196,10 +196,50 @@ static ew_err choose(const struct ew_clock_info *c, int64_t mhz, int64_t *hz)
     return llabs(*hz - wanted) * 20 <= wanted ? EW_OK : not_allowed(c, mhz);
 }
 
+static bool ends_in(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* The core whose file this is, by cpuN or policyN; -1: none. */
+static int core_of(const char *path)
+{
+    int core;
+    if (sscanf(path, "sys/devices/system/cpu/cpu%d/", &core) == 1 ||
+        sscanf(path, "sys/devices/system/cpu/cpufreq/policy%d/", &core) == 1)
+        return core;
+    return -1;
+}
+
+/* The clock's maximum once `list` is done: a mode may name the same file by another path. */
+static int64_t coming_max(const struct ew_power_list *list, const struct ew_clock_info *c)
+{
+    for (int i = list->n - 1; i >= 0; i--) {
+        const char *path = list->items[i].path;
+        const bool cpu = c->core >= 0 && core_of(path) == c->core && ends_in(path, "_max_freq");
+        const bool gpu = c->core < 0 && !c->cap && core_of(path) < 0 && ends_in(path, "/max_freq");
+        int64_t v;
+        if ((cpu || gpu || (c->max_path && strcmp(path, c->max_path) == 0)) &&
+            ew_num_int(list->items[i].value, &v) && v > 0)
+            return v * c->unit;
+    }
+    return c->max;
+}
+
+static bool will_be_off(const struct ew_power_list *list, int core)
+{
+    for (int i = 0; i < list->n; i++)
+        if (core >= 0 && core_of(list->items[i].path) == core &&
+            ends_in(list->items[i].path, "/online"))
+            return strcmp(list->items[i].value, "0") == 0;
+    return false;
+}
+
 /* The clock's new limits; max 0: leave. */
 static ew_err limit(const struct ew_clock_info *c, int64_t max, int dvfs, struct ew_power_list *out)
 {
-    const int64_t top = max ? max : c->max;
+    const int64_t top = max ? max : coming_max(out, c);
     if (max)
         EW_TRY(ew_power_list_set_int(out, c->max_path, max / c->unit));
     if (!c->min_path)
@@ -210,6 +250,27 @@ static ew_err limit(const struct ew_clock_info *c, int64_t max, int dvfs, struct
         return ew_power_list_set_int(out, c->min_path, c->lowest / c->unit);
     if (max && c->min > max)
         return ew_power_list_set_int(out, c->min_path, max / c->unit);
+    return EW_OK;
+}
+
+/* Where the kernel lets the memory's clock be locked, as jetson_clocks does it. */
+static ew_err lock_memory(const struct ew_board *b, const struct ew_clock_info *c, bool lock,
+                          struct ew_power_list *out)
+{
+    static const struct {
+        const char *rate, *locked;
+    } files[] = {{"sys/kernel/debug/bpmp/debug/clk/emc/rate",
+                  "sys/kernel/debug/bpmp/debug/clk/emc/mrq_rate_locked"},
+                 {"sys/kernel/debug/clk/override.emc/clk_update_rate",
+                  "sys/kernel/debug/clk/override.emc/clk_state"}};
+    for (size_t i = 0; i < EW_COUNT(files); i++) {
+        if (!ew_root_has(&b->root, files[i].locked))
+            continue;
+        const int64_t cap = coming_max(out, c), top = cap > 0 ? cap : c->highest;
+        if (lock && top > 0)
+            EW_TRY(ew_power_list_set_int(out, files[i].rate, top));
+        return ew_power_list_set(out, files[i].locked, lock ? "1" : "0");
+    }
     return EW_OK;
 }
 
@@ -245,8 +306,8 @@ ew_err ew_powermode_custom(struct ew_board *b, const struct ew_power_want *want,
         const bool memory = c->cap, cpu = c->core >= 0;
         const int64_t mhz = memory ? want->mem_mhz : cpu ? want->cpu_mhz : want->gpu_mhz;
         int64_t hz = 0;
-        if (cpu && want->cores && c->core >= want->cores)
-            continue; /* will be off */
+        if (will_be_off(out, c->core))
+            continue;
         cpus += cpu;
         memories += memory;
         gpus += !cpu && !memory;
@@ -254,7 +315,11 @@ ew_err ew_powermode_custom(struct ew_board *b, const struct ew_power_want *want,
             EW_TRY(choose(c, mhz, &hz));
         if (hz || want->dvfs >= 0)
             EW_TRY(limit(c, hz, memory ? -1 : want->dvfs, out));
+        if (memory && want->dvfs >= 0)
+            EW_TRY(lock_memory(b, c, want->dvfs == 0, out));
     }
+    if (want->fan)
+        EW_TRY(ew_powermode_fan(b, out));
     EW_CHECK(!want->cpu_mhz || cpus, EW_ERR_UNSUPPORTED, "no CPU clock that can be set here");
     EW_CHECK(!want->gpu_mhz || gpus, EW_ERR_UNSUPPORTED, "no GPU clock that can be set here");
     EW_CHECK(!want->mem_mhz || memories, EW_ERR_UNSUPPORTED,
@@ -320,17 +385,29 @@ ew_err ew_powermode_nvp(struct ew_board *b, const struct ew_nvpmodel *m,
     return EW_OK;
 }
 
+static int64_t either(int64_t wanted, int64_t mode)
+{
+    return wanted ? wanted : mode;
+}
+
 ew_err ew_powermode_named(struct ew_board *b, const struct ew_nvpmodel *m, const char *name,
-                          struct ew_power_list *out)
+                          const struct ew_power_want *want, struct ew_power_list *out)
 {
     const struct ew_nvpm_mode *mode = ew_nvpmodel_find(m, name);
-    if (mode)
-        return ew_powermode_nvp(b, m, mode, out);
+    if (mode) {
+        EW_TRY(ew_powermode_nvp(b, m, mode, out));
+        return ew_powermode_custom(b, want, out);
+    }
     for (int i = 0; b->profile && i < b->profile->n_modes; i++) {
         const struct ew_profile_mode *p = &b->profile->modes[i];
-        const struct ew_power_want want = {p->cores, p->cpu_mhz, p->gpu_mhz, p->mem_mhz, -1};
+        const struct ew_power_want all = {either(want->cores, p->cores),
+                                          either(want->cpu_mhz, p->cpu_mhz),
+                                          either(want->gpu_mhz, p->gpu_mhz),
+                                          either(want->mem_mhz, p->mem_mhz),
+                                          want->dvfs,
+                                          want->fan};
         if (strcmp(p->name, name) == 0)
-            return ew_powermode_custom(b, &want, out);
+            return ew_powermode_custom(b, &all, out);
     }
     return ew_fail(EW_ERR_NOT_FOUND, "power: no mode '%s' on this board", name);
 }

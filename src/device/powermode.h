@@ -31,10 +31,12 @@ ew_err ew_clocks_read(struct ew_board *b, struct ew_clock_info *out, int *n);
 struct ew_power_want {
     int64_t cores, cpu_mhz, gpu_mhz, mem_mhz;
     int dvfs; /* 1: clocks free to move, 0: held at their maximum, -1: leave */
+    bool fan; /* at full speed */
 };
 
 /* Figures within 5 % of a table entry stand for it (studies write 1200 for 1190.4 MHz); others are
- * an error that lists the table. */
+ * an error that lists the table.  Maxima that `out` has already are those at which clocks are held;
+ * the memory's is held too where the kernel can lock it. */
 ew_err ew_powermode_custom(struct ew_board *b, const struct ew_power_want *want,
                            struct ew_power_list *out);
 
@@ -43,8 +45,12 @@ ew_err ew_powermode_custom(struct ew_board *b, const struct ew_power_want *want,
 ew_err ew_powermode_nvp(struct ew_board *b, const struct ew_nvpmodel *m,
                         const struct ew_nvpm_mode *mode, struct ew_power_list *out);
 
-/* A mode by its name: of nvpmodel.conf, or of the board's profile. */
+/* A mode by its name, of nvpmodel.conf or of the board's profile, with what `want` has besides:
+ * clocks held at the mode's maxima, the fan at full speed, other figures instead of the mode's. */
 ew_err ew_powermode_named(struct ew_board *b, const struct ew_nvpmodel *m, const char *name,
-                          struct ew_power_list *out);
+                          const struct ew_power_want *want, struct ew_power_list *out);
+
+/* All fans that have a drive at full speed, out of the control by temperature. */
+ew_err ew_powermode_fan(struct ew_board *b, struct ew_power_list *out);
 
 #endif

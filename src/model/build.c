@@ -234,6 +234,17 @@ int ew_b_bn(struct ew_builder *b, const char *name, int x)
     return y;
 }
 
+int ew_b_group_norm(struct ew_builder *b, const char *name, int x, int64_t groups)
+{
+    const struct ew_shape c = vector(ew_b_channels(b, x));
+    struct step step = {"group_norm", name, {x}, 3, 1};
+    step.in[1] = weight(b, name, "weight", EW_VALUE_PARAM, c);
+    step.in[2] = weight(b, name, "bias", EW_VALUE_PARAM, c);
+    int y;
+    put(b, step, &y, "groups=%lld", (long long)groups);
+    return y;
+}
+
 int ew_b_dense(struct ew_builder *b, const char *name, int x, int64_t out)
 {
     struct step step = {"gemm", name, {x}, 3, 1};

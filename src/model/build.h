@@ -77,6 +77,8 @@ int ew_b_conv(struct ew_builder *b, const char *name, int x, int64_t out, struct
 int ew_b_conv_bias(struct ew_builder *b, const char *name, int x, int64_t out, struct ew_win w);
 /* Weight, bias, running_mean, running_var: [C]. */
 int ew_b_bn(struct ew_builder *b, const char *name, int x);
+/* Weight, bias: [C]; statistics of each image and group of channels. */
+int ew_b_group_norm(struct ew_builder *b, const char *name, int x, int64_t groups);
 /* [N, in] to [N, out] with bias; name.weight is [out, in]. */
 int ew_b_dense(struct ew_builder *b, const char *name, int x, int64_t out);
 

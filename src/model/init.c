@@ -136,6 +136,11 @@ static void fill_node(const struct fresh *f, int node)
         fill_layer(f, n, how->dense, how->zero_bias || how->zero_dense_bias);
     else if (strcmp(n->op->name, "batch_norm") == 0)
         fill_batch_norm(f, n);
+    else if (strcmp(n->op->name, "group_norm") == 0) {
+        struct ew_value *gain = take(f, n, 1);
+        if (gain)
+            fill_constant(gain, 1);
+    }
 }
 
 ew_err ew_init_weights(struct ew_graph *g, const struct ew_init *how, uint64_t seed)

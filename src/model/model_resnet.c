@@ -74,7 +74,7 @@ static const struct spec r152 = {{3, 8, 36, 3}, true, 1, 64};
 static const struct spec x50 = {{3, 4, 6, 3}, true, 32, 4};
 
 static const struct ew_variant variants[] = {
-    {"resnet18", "TRAIN", NULL, 224, 224, 3, 1000, &r18},
+    {"resnet18", NULL, NULL, 224, 224, 3, 1000, &r18},
     {"resnet34", NULL, NULL, 224, 224, 3, 1000, &r34},
     {"resnet50", "NX, ENGINE, SCALE", NULL, 224, 224, 3, 1000, &r50},
     {"resnet101", NULL, NULL, 224, 224, 3, 1000, &r101},

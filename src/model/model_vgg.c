@@ -53,7 +53,7 @@ static const int vgg19[] = {64, 64, POOL, 128, 128, POOL, 256, 256, 256, 256, PO
 /* clang-format on */
 
 static const struct ew_variant variants[] = {
-    {"vgg11", "NX", NULL, 224, 224, 3, 1000, vgg11},
+    {"vgg11", "NX, TRAIN", NULL, 224, 224, 3, 1000, vgg11},
     {"vgg13", NULL, NULL, 224, 224, 3, 1000, vgg13},
     {"vgg16", NULL, NULL, 224, 224, 3, 1000, vgg16},
     {"vgg19", "NX, ENGINE", NULL, 224, 224, 3, 1000, vgg19},

@@ -30,8 +30,8 @@ struct section {
 };
 
 /* Settings that are not options of a command; those of the machine's power come first. */
-static const char *const power_keys[] = {"power-mode", "dvfs",    "cores",
-                                         "cpu-mhz",    "gpu-mhz", "mem-mhz"};
+static const char *const power_keys[] = {"power-mode", "dvfs",    "cores", "cpu-mhz",
+                                         "gpu-mhz",    "mem-mhz", "fan"};
 static const char *const own_keys[] = {"command", "network", "cool-down",
                                        "quick",   "seconds", "keep"};
 
@@ -183,7 +183,8 @@ static struct ew_study_power power_of(struct section *s)
                                .cores = value_of(s, "cores"),
                                .cpu_mhz = value_of(s, "cpu-mhz"),
                                .gpu_mhz = value_of(s, "gpu-mhz"),
-                               .mem_mhz = value_of(s, "mem-mhz")};
+                               .mem_mhz = value_of(s, "mem-mhz"),
+                               .fan = value_of(s, "fan")};
     return p;
 }
 

@@ -13,7 +13,7 @@
 
 static bool asks(const struct ew_study_power *p)
 {
-    return p->mode || p->dvfs || p->cores || p->cpu_mhz || p->gpu_mhz || p->mem_mhz;
+    return p->mode || p->dvfs || p->cores || p->cpu_mhz || p->gpu_mhz || p->mem_mhz || p->fan;
 }
 
 static int64_t number(const char *text)
@@ -29,12 +29,15 @@ static ew_err find_changes(struct ew_board *b, const struct ew_study_power *p,
     const ew_err err = ew_nvpmodel_read(&b->root, &b->arena, &nvp);
     if (err != EW_ERR_NOT_FOUND)
         EW_TRY(err);
-    if (p->mode)
-        return ew_powermode_named(b, &nvp, p->mode, out);
     const int dvfs = p->dvfs ? strcmp(p->dvfs, "on") == 0 : -1;
-    const struct ew_power_want want = {number(p->cores), number(p->cpu_mhz), number(p->gpu_mhz),
-                                       number(p->mem_mhz), dvfs};
-    return ew_powermode_custom(b, &want, out);
+    const struct ew_power_want want = {number(p->cores),
+                                       number(p->cpu_mhz),
+                                       number(p->gpu_mhz),
+                                       number(p->mem_mhz),
+                                       dvfs,
+                                       p->fan && strcmp(p->fan, "full") == 0};
+    return p->mode ? ew_powermode_named(b, &nvp, p->mode, &want, out)
+                   : ew_powermode_custom(b, &want, out);
 }
 
 /* Opening a file of sysfs for writing changes nothing. */
@@ -71,8 +74,9 @@ ew_err ew_runner_power(struct ew_board *b, const struct ew_study_power *p, const
     add_word(words, max, n, "set");
     if (p->mode)
         add_word(words, max, n, p->mode);
-    const char *const flags[] = {"--dvfs", "--cores", "--cpu-mhz", "--gpu-mhz", "--mem-mhz"};
-    const char *const values[] = {p->dvfs, p->cores, p->cpu_mhz, p->gpu_mhz, p->mem_mhz};
+    const char *const flags[] = {"--dvfs",    "--cores",   "--cpu-mhz",
+                                 "--gpu-mhz", "--mem-mhz", "--fan"};
+    const char *const values[] = {p->dvfs, p->cores, p->cpu_mhz, p->gpu_mhz, p->mem_mhz, p->fan};
     for (size_t i = 0; i < EW_COUNT(flags); i++)
         if (values[i]) {
             add_word(words, max, n, flags[i]);

@@ -24,6 +24,7 @@ struct ew_study_power {
     const char *mode; /* NULL: as it is */
     const char *dvfs; /* "on", "off" */
     const char *cores, *cpu_mhz, *gpu_mhz, *mem_mhz;
+    const char *fan; /* "full" */
 };
 
 struct ew_study_job {

@@ -31,6 +31,10 @@ ew_err ew_trainer_begin_epoch(struct ew_trainer *t)
         t->at.right = t->at.counted = t->at.images = 0;
         t->at.read_bytes = t->at.read_ops = 0;
     }
+    if (t->job.opts.load.cold == EW_COLD_EVERY_EPOCH) {
+        EW_TRY(ew_dataset_drop_cache(t->job.data, EW_SPLIT_TRAIN));
+        ew_loader_forget(t->loader);
+    }
     t->cache_before = cached_share(t);
     if (t->cached)
         ew_features_start(&t->features, t->at.epoch);

@@ -128,7 +128,7 @@ static ew_err open_all(struct ew_trainer *t)
              "%s: has %lld epochs behind it, --epochs %lld is less", t->job.folder,
              (long long)t->at.epoch, (long long)t->job.opts.epochs);
     EW_TRY(open_folder(t));
-    if (t->job.opts.load.cold)
+    if (t->job.opts.load.cold == EW_COLD_START)
         EW_TRY(ew_dataset_drop_cache(t->job.data, EW_SPLIT_TRAIN));
     EW_TRY(ew_energy_watch_new(t->job.board, &t->power));
     t->saved_ns = ew_clock_ns();

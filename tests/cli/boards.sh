@@ -6,3 +6,6 @@ edgewise boards agx-orin | tail -n 5
 edgewise boards jetson-nano --json
 edgewise boards nothing 2>error || echo "exit $?"
 cat error
+edgewise boards show agx-xavier --modes | sed -n '1,3p;$p'
+edgewise boards --modes 2>error || echo "exit $?"
+cat error

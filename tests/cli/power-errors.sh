@@ -14,7 +14,6 @@ try set 1
 try set --cores 12
 try set --cpu-mhz 5000
 try set --gpu-mhz 1
-try set 2 --cores 4
 try set 2 false
 try set --cores 4 false
 try list 2

@@ -18,6 +18,9 @@ edgewise power set --root nano --cpu-mhz 614 --dvfs off -- cat $freq
 echo
 cat $freq
 echo
+echo "== a mode, its clocks held and the fan at full speed"
+edgewise power set 5W --dvfs off --fan full --root nano -- cat ${freq/max/min} nano/sys/devices/pwm-fan/target_pwm
+echo
 edgewise power show --json --root nano
 echo "== as JSON"
 edgewise power set --json --root nano --cores 2

@@ -222,7 +222,7 @@ static void custom_modes(void)
     const uint64_t before = tree(&c);
     struct ew_power_list l = {0};
     /* Mode k of the TRAIN study, clocks held. */
-    const struct ew_power_want k = {4, 1036, 420, 2133, 0};
+    const struct ew_power_want k = {4, 1036, 420, 2133, 0, false};
     EW_EXPECT_OK(ew_powermode_custom(c.board, &k, &l));
     EW_EXPECT_OK(ew_power_apply(&c.board->root, &l, NULL, &n));
     EW_EXPECT_INT(number(&c, "sys/devices/system/cpu/cpu2/cpufreq/scaling_min_freq"), 1036800);
@@ -239,6 +239,58 @@ static void custom_modes(void)
     EW_EXPECT_ERR(ew_powermode_custom(c.board, &(struct ew_power_want){.cores = 9, .dvfs = -1}, &l),
                   EW_ERR_ARG, "9 cores wanted, the board has 8");
     ew_power_list_free(&l);
+    ew_board_close(c.board);
+}
+
+static void write_text(const struct copy *c, const char *path, const char *text)
+{
+    char full[512];
+    snprintf(full, sizeof(full), "%s/%s", c->path, path);
+    FILE *f = fopen(full, "w");
+    if (EW_EXPECT(f)) {
+        fputs(text, f);
+        fclose(f);
+    }
+}
+
+/* A named mode, clocks held at that mode's highest, the memory's locked, the fan at full speed; and
+ * all of it put back. */
+static void named_and_held(void)
+{
+    static const char emc[] = "sys/kernel/debug/bpmp/debug/clk/emc/rate";
+    static const char locked[] = "sys/kernel/debug/bpmp/debug/clk/emc/mrq_rate_locked";
+    struct copy c;
+    struct ew_nvpmodel m;
+    int n;
+    if (!copy_board("agx-xavier-jp5", &c))
+        return;
+    write_text(&c, locked, "0");
+    write_text(&c, "sys/class/hwmon/hwmon2/pwm1_enable", "2");
+    const uint64_t before = tree(&c);
+    static const struct {
+        const char *mode;
+        int64_t cpu_khz, gpu_hz, emc_hz; /* by Table 3 of TRAIN, and by nvpmodel.conf */
+    } modes[] = {{"c", 1190400, 905250000, 1331200000},
+                 {"MODE_30W_ALL", 1190400, 905250000, 1600000000}};
+    for (size_t i = 0; i < EW_COUNT(modes); i++) {
+        struct ew_power_list l = {0};
+        const struct ew_power_want held = {.dvfs = 0, .fan = true};
+        EW_EXPECT_OK(ew_nvpmodel_read(&c.board->root, &c.board->arena, &m));
+        EW_EXPECT_OK(ew_powermode_named(c.board, &m, modes[i].mode, &held, &l));
+        EW_EXPECT_OK(ew_power_apply(&c.board->root, &l, NULL, &n));
+        EW_EXPECT_INT(number(&c, "sys/devices/system/cpu/cpu2/cpufreq/scaling_min_freq"),
+                      modes[i].cpu_khz);
+        EW_EXPECT_INT(number(&c, "sys/devices/system/cpu/cpu2/cpufreq/scaling_max_freq"),
+                      modes[i].cpu_khz);
+        EW_EXPECT_INT(number(&c, "sys/class/devfreq/17000000.gv11b/min_freq"), modes[i].gpu_hz);
+        EW_EXPECT_INT(number(&c, emc), modes[i].emc_hz);
+        EW_EXPECT_INT(number(&c, locked), 1);
+        EW_EXPECT_INT(number(&c, "sys/class/hwmon/hwmon2/pwm1"), 255);
+        EW_EXPECT_INT(number(&c, "sys/class/hwmon/hwmon2/pwm1_enable"), 1);
+        EW_EXPECT_OK(ew_power_restore(&c.board->root, NULL, &n));
+        EW_EXPECT(tree(&c) == before);
+        ew_power_list_free(&l);
+    }
     ew_board_close(c.board);
 }
 
@@ -394,6 +446,6 @@ static void no_permission(void)
 }
 
 EW_TEST_MAIN(EW_TEST(reads_modes), EW_TEST(refuses_bad_conf), EW_TEST(sets_and_restores),
-             EW_TEST(ranges_stay_whole), EW_TEST(custom_modes), EW_TEST(gating_is_refused),
-             EW_TEST(survives_kill_at_every_write), EW_TEST(owner_is_respected),
-             EW_TEST(value_not_taken), EW_TEST(no_permission))
+             EW_TEST(ranges_stay_whole), EW_TEST(custom_modes), EW_TEST(named_and_held),
+             EW_TEST(gating_is_refused), EW_TEST(survives_kill_at_every_write),
+             EW_TEST(owner_is_respected), EW_TEST(value_not_taken), EW_TEST(no_permission))

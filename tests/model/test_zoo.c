@@ -118,11 +118,18 @@ static void parameters(void)
     EW_EXPECT_INT(f.macs, 555422720);
     facts_of("preact_resnet18_tiny", NULL, &f);
     EW_EXPECT_INT(f.params, 11273736);
+    /* TRAIN's: Table 2's 42.63 MiB of weights are these parameters. */
+    facts_of("resnet18_cifar_gn", NULL, &f);
+    EW_EXPECT_INT(f.params, 11173962);
+    EW_EXPECT_INT(f.macs, 555422720);
     facts_of("resnet9", NULL, &f);
     EW_EXPECT_INT(f.params, 6573130);
     const struct ew_model_opts o = at(32, 10, 0);
     facts_of("resnet50", &o, &f);
     EW_EXPECT_INT(f.params, 23528522);
+    const struct ew_model_opts small = at(32, 1000, 0);
+    facts_of("vgg11", &small, &f); /* TRAIN's 506.83 MiB of weights, at 32x32 */
+    EW_EXPECT_INT(f.params, 132863336);
 }
 
 /* Uniform widths of the SCALE study: parameters and thop MACs (its MFLOPs are twice those / 1e6).
