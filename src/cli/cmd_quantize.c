@@ -2,6 +2,7 @@
 /* edgewise quantize: a network in int8, with what that costs and gains. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/log.h"
@@ -51,7 +52,7 @@ static const struct ew_field fields[] = {
     {.name = "correct-bias", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, correct_bias),
      .def = "true", .help = "try whether correcting biases helps"},
     {.name = "time", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, time),
-     .def = "true", .help = "time layers in both precisions; those slower in int8 stay float32"},
+     .def = "true", .help = "time layers and choices; what makes the network faster stays float32"},
     EW_PREPROCESS_FIELDS(struct opts, images),
     EW_DEVICE_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads),
@@ -123,6 +124,19 @@ static ew_err finish(struct ew_cmd_call *c, struct ew_quant_result *r, struct ew
                    100 * (r->before.accuracy - r->after.accuracy), o->max_drop);
 }
 
+/* Ranges chosen on the images that then judge them make int8 look better than it is. */
+static void warn_same_images(const struct ew_image_set *calib, const struct ew_image_set *eval)
+{
+    const struct ew_dataset_info *a = ew_dataset_info(calib->data),
+                                 *b = ew_dataset_info(eval->data);
+    const bool same =
+        a->path && b->path ? strcmp(a->path, b->path) == 0 : strcmp(a->name, b->name) == 0;
+    if (same && calib->loader.split == eval->loader.split)
+        EW_WARN("--calib and --eval are the same images (%s, %s split): accuracy on others may be "
+                "lower",
+                a->name, ew_split_name(calib->loader.split));
+}
+
 static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k,
                        struct ew_recording *rec)
 {
@@ -132,6 +146,8 @@ static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k,
     ew_err e = ew_image_set_open_calib(c, o->calib, k, &calib);
     if (e == EW_OK && o->eval)
         e = ew_image_set_open(c, o->eval, k, false, &eval);
+    if (e == EW_OK && o->eval)
+        warn_same_images(&calib, &eval);
     if (e == EW_OK) {
         const struct ew_quant_job job = {.net = k->net,
                                          .calibration = calib.loader,
@@ -170,8 +186,9 @@ const struct ew_cmd ew_cmd_quantize = {
     .args = "CKPT|FILE.onnx",
     .about = "Weights become int8 with one scale a channel, activations uint8 with one a tensor.\n"
              "Equalising channels and correcting biases are tried, and used where they help.\n"
-             "Every layer is quantised alone and timed in both precisions; what costs too much or "
-             "is slower stays float32, and the table says why.\n"
+             "Every layer is quantised alone and timed in both precisions; what costs too much "
+             "accuracy stays float32, and so do slower layers where the network as a whole, "
+             "conversions counted, is measured faster; the table says why.\n"
              "--scheme pow2 is for FPGAs: every tensor int8 with one power-of-two scale and zero "
              "point 0, biases and results too; no layer stays float32.\n"
              "The file is ONNX in QDQ form, which other runtimes read too.",

@@ -57,7 +57,7 @@ static ew_err print_layers(const struct ew_quant_result *r)
 
 ew_err ew_quant_print(const struct ew_quant_result *r, const char *file, int64_t bytes)
 {
-    char size[EW_TEXT_CHARS];
+    char size[EW_TEXT_CHARS], before[EW_TEXT_CHARS], after[EW_TEXT_CHARS];
     EW_TRY(print_layers(r));
     printf("\nlayers:    %d of %d in int8; ranges from %lld images\n", r->n_layers - r->n_float,
            r->n_layers, (long long)r->calibrated);
@@ -77,6 +77,8 @@ ew_err ew_quant_print(const struct ew_quant_result *r, const char *file, int64_t
                100 * (r->after.accuracy - r->before.accuracy), (long long)r->after.samples);
     printf("images:    --mean %s --std %s, as the file says\n",
            ew_graph_note(r->graph, "edgewise.mean"), ew_graph_note(r->graph, "edgewise.std"));
+    printf("weights:   float32 %s, now %s: %.2f of it\n", ew_text_bytes(r->float_bytes, before),
+           ew_text_bytes(r->int8_bytes, after), (double)r->int8_bytes / (double)r->float_bytes);
     printf("file:      %s, %s\n", file, ew_text_bytes(bytes, size));
     return EW_OK;
 }
@@ -101,7 +103,7 @@ static void json_layer(struct ew_json *j, const struct ew_quant_layer *l)
     json_known(j, "float_ms", l->float_s >= 0, 1e3 * l->float_s);
     json_known(j, "int8_ms", l->int8_s >= 0, 1e3 * l->int8_s);
     ew_json_str(j, "precision", l->is_float ? "float32" : "int8");
-    ew_json_str(j, "reason", l->is_float ? l->reason : NULL);
+    ew_json_str(j, "reason", l->reason[0] ? l->reason : NULL);
     ew_json_end(j);
 }
 
@@ -112,6 +114,8 @@ ew_err ew_quant_print_json(const struct ew_quant_result *r, const char *file, in
     ew_json_object(&j, NULL);
     ew_json_str(&j, "file", file);
     ew_json_int(&j, "bytes", bytes);
+    ew_json_int(&j, "float_weight_bytes", r->float_bytes);
+    ew_json_int(&j, "weight_bytes", r->int8_bytes);
     ew_json_int(&j, "calibration_images", r->calibrated);
     ew_json_str(&j, "prepared", way_name(&r->ways[r->way]));
     ew_json_num(&j, "sqnr_db", r->sqnr_db);

@@ -12,9 +12,6 @@
 #include "edgewise.h"
 #include "graph/readers.h"
 
-#define SLOWER 1.05  /* times as long, before int8 counts as slower: below that it is noise */
-#define COUNTS 0.005 /* of the network's time that a layer must take for its time to matter */
-
 bool ew_quant_is_layer(const struct ew_graph *g, int node)
 {
     const struct ew_node *n = &g->nodes[node];
@@ -133,18 +130,12 @@ static void stay_float(struct ew_quant_gate *gate, struct ew_quant_layer *l, con
 static void decide(struct ew_quant_gate *gate)
 {
     struct ew_quant_result *r = gate->out;
-    const struct ew_quant_opts *o = &gate->job->opts;
     char why[96];
     for (int i = 0; i < r->n_layers; i++) {
         struct ew_quant_layer *l = &r->layers[i];
-        if (l->sqnr_db < o->min_sqnr_db) {
-            snprintf(why, sizeof(why), "alone it leaves the scores with %.1f dB", l->sqnr_db);
+        snprintf(why, sizeof(why), "alone it leaves the scores with %.1f dB", l->sqnr_db);
+        if (l->sqnr_db < gate->job->opts.min_sqnr_db)
             stay_float(gate, l, why);
-        } else if (o->time && l->float_s > COUNTS * r->float_s && l->int8_s > SLOWER * l->float_s) {
-            snprintf(why, sizeof(why), "int8 takes %.2f times as long here",
-                     l->int8_s / l->float_s);
-            stay_float(gate, l, why);
-        }
     }
 }
 
@@ -158,7 +149,7 @@ ew_err ew_quant_gate_open(struct ew_quant_gate *gate)
     if (gate->job->opts.time)
         EW_TRY(time_layers(gate));
     decide(gate);
-    return EW_OK;
+    return gate->job->opts.time ? ew_quant_gate_by_time(gate) : EW_OK;
 }
 
 void ew_quant_gate_close(struct ew_quant_gate *gate)

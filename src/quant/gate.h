@@ -27,4 +27,18 @@ ew_err ew_quant_gate_order(struct ew_quant_gate *gate, struct ew_quant_layer ***
 /* A layer stays float32 for a reason, or (NULL) is quantised after all. */
 void ew_quant_gate_set(struct ew_quant_gate *gate, struct ew_quant_layer *l, const char *reason);
 
+/* Layers in a row of which some take longer in int8 by themselves. */
+struct ew_quant_group {
+    int first, n;   /* of the layers */
+    double saves_s; /* by themselves, without the conversions round the group */
+};
+
+/* The groups of `n` layers in a network that takes whole_s in float32, the largest saving first,
+ * into room for n; returns how many. */
+int ew_quant_slow_groups(const struct ew_quant_layer *layers, int n, double whole_s,
+                         struct ew_quant_group *out);
+
+/* Slow groups stay float32 where the whole network is measured faster for it. */
+ew_err ew_quant_gate_by_time(struct ew_quant_gate *gate);
+
 #endif

@@ -159,6 +159,25 @@ static ew_err gate_and_finish(const struct ew_quant_job *job, const struct ew_qu
     return e;
 }
 
+static int64_t weight_bytes(const struct ew_graph *g)
+{
+    int64_t sum = 0;
+    for (int v = 0; v < g->n_values; v++)
+        if (g->values[v].kind != EW_VALUE_INPUT && g->values[v].kind != EW_VALUE_ACT)
+            sum += (int64_t)ew_tensor_bytes(&g->values[v].t);
+    return sum;
+}
+
+/* Quantising twice would take the rounding of the first time for the network. */
+static ew_err check_float(const struct ew_graph *g)
+{
+    for (int k = 0; k < g->n_nodes; k++)
+        EW_CHECK(!strstr(g->nodes[k].op->name, "quantize_linear"), EW_ERR_ARG,
+                 "%s is quantised already (node %s); give the float32 network that it was made of",
+                 g->name, g->nodes[k].name);
+    return EW_OK;
+}
+
 /* Whatever the result borrows of variants becomes its own. */
 static ew_err own_weights(struct ew_graph *g)
 {
@@ -192,7 +211,9 @@ ew_err ew_quant_run(const struct ew_quant_job *job, struct ew_quant_result *out)
     own.calibration.h = in->dim[1];
     own.calibration.w = in->dim[2];
     own.calibration.c = in->dim[3];
-    ew_err e = ew_quant_probe_fill(&own, &probe);
+    ew_err e = check_float(job->net);
+    if (e == EW_OK)
+        e = ew_quant_probe_fill(&own, &probe);
     if (e == EW_OK)
         e = ew_quant_ways_try(&ways);
     if (e == EW_OK)
@@ -201,6 +222,10 @@ ew_err ew_quant_run(const struct ew_quant_job *job, struct ew_quant_result *out)
         e = own_weights(out->graph);
     if (e == EW_OK) /* how images are made, names of classes */
         e = ew_graph_notes_copy(job->net, out->graph);
+    if (e == EW_OK) {
+        out->float_bytes = weight_bytes(job->net);
+        out->int8_bytes = weight_bytes(out->graph);
+    }
     ew_quant_ways_fini(&ways);
     ew_quant_probe_fini(&probe);
     return e;

@@ -4,7 +4,8 @@
  *   calibrate      ranges over real images (plan/calibrate.h)
  *   remedies       as it is, equalised, biases corrected, both: the one whose scores stay closest
  *   layers         each quantised alone: what it costs; timed in both precisions
- *   gate           layers that cost too much, or are slower, stay float32
+ *   gate           layers that cost too much stay float32, and slower ones where the network as a
+ *                  whole gains by it
  *   evaluation     accuracy in both precisions; more layers stay float32 until the drop is allowed
  *
  * Inserting quantisers is compress/quantize.h's. */
@@ -27,7 +28,7 @@ struct ew_quant_opts {
     bool is_signed;     /* activations are int8, else uint8 */
     bool equalize;      /* may be tried */
     bool correct_bias;  /* may be tried */
-    bool time;          /* layers that are measured slower stay float32 */
+    bool time;          /* groups of layers stay float32 where the network is faster so */
     double min_sqnr_db; /* a layer that alone leaves the scores with less stays float32 */
     double max_drop;    /* of accuracy, in points; with an evaluation */
     int threads;
@@ -48,7 +49,7 @@ struct ew_quant_layer {
     double sqnr_db;         /* of the network's scores where it alone is quantised */
     double float_s, int8_s; /* a run at batch 1; negative: not measured */
     bool is_float;          /* it stays float32 */
-    char reason[96];        /* for that; "" where it is quantised */
+    char reason[96];        /* for that; or why it is int8 although slower; "": none needed */
 };
 
 /* One way that was tried. */
@@ -65,11 +66,12 @@ struct ew_quant_result {
     struct ew_quant_layer *layers;
     int n_layers, n_float;
     struct ew_quant_way ways[EW_QUANT_WAYS];
-    int n_ways, way;        /* the one that was taken */
-    int64_t calibrated;     /* images */
-    double sqnr_db;         /* of the scores, over the probe images */
-    int64_t probed;         /* images */
-    double float_s, int8_s; /* a run of the network at batch 1 */
+    int n_ways, way;                 /* the one that was taken */
+    int64_t calibrated;              /* images */
+    double sqnr_db;                  /* of the scores, over the probe images */
+    int64_t probed;                  /* images */
+    double float_s, int8_s;          /* a run of the network at batch 1 */
+    int64_t float_bytes, int8_bytes; /* of its weights */
     bool evaluated;
     struct ew_scores before, after;
     bool drop_met; /* or nothing was asked */

@@ -5,6 +5,7 @@
 
 #include "edgewise.h"
 #include "ew_test.h"
+#include "quant/gate.h"
 #include "quant/quant_run.h"
 #include "train/trainer.h"
 
@@ -207,10 +208,41 @@ static void times_are_measured(void)
         EW_EXPECT(r.float_s > 0 && r.int8_s > 0);
         for (int i = 0; i < r.n_layers; i++) {
             EW_EXPECT(r.layers[i].float_s > 0 && r.layers[i].int8_s > 0);
-            EW_EXPECT(r.layers[i].is_float == (r.layers[i].reason[0] != '\0'));
+            EW_EXPECT(!r.layers[i].is_float || r.layers[i].reason[0]);
         }
     }
     ew_quant_result_fini(&r);
+}
+
+/* Each slow layer by itself stayed float32, though the conversions round it cost more: slow layers
+ * in a row are one group, what is float32 anyway does not break it, small ones do not matter. */
+static void slow_layers_are_grouped(void)
+{
+    const struct ew_quant_layer layers[] = {
+        {.float_s = 1, .int8_s = 2},    {.float_s = 1, .int8_s = 0.5},
+        {.float_s = 1, .int8_s = 3},    {.float_s = 1, .int8_s = 9, .is_float = true},
+        {.float_s = 1, .int8_s = 1.5},  {.float_s = 1, .int8_s = 1.01},
+        {.float_s = 0.001, .int8_s = 9}};
+    struct ew_quant_group groups[EW_COUNT(layers)];
+    EW_EXPECT_INT(ew_quant_slow_groups(layers, EW_COUNT(layers), 7, groups), 2);
+    EW_EXPECT_INT(groups[0].first, 2);
+    EW_EXPECT_INT(groups[0].n, 3);
+    EW_EXPECT(groups[0].saves_s > 2.4 && groups[0].saves_s < 2.6);
+    EW_EXPECT_INT(groups[1].first, 0);
+    EW_EXPECT_INT(groups[1].n, 1);
+}
+
+static void quantised_twice_is_refused(void)
+{
+    struct ew_quant_result first, second;
+    struct ew_quant_job job = job_of(NULL);
+    if (EW_EXPECT_OK(ew_quant_run(&job, &first))) {
+        EW_EXPECT(first.int8_bytes > 61706 && first.int8_bytes < first.float_bytes / 3);
+        job.net = first.graph;
+        EW_EXPECT_ERR(ew_quant_run(&job, &second), EW_ERR_ARG, "is quantised already");
+        ew_quant_result_fini(&second);
+    }
+    ew_quant_result_fini(&first);
 }
 
 static const struct ew_test tests[] = {EW_TEST(accuracy_stays),
@@ -218,7 +250,9 @@ static const struct ew_test tests[] = {EW_TEST(accuracy_stays),
                                        EW_TEST(nothing_quantised_is_nothing_changed),
                                        EW_TEST(drops_are_met),
                                        EW_TEST(powers_of_two),
-                                       EW_TEST(times_are_measured)};
+                                       EW_TEST(times_are_measured),
+                                       EW_TEST(slow_layers_are_grouped),
+                                       EW_TEST(quantised_twice_is_refused)};
 
 int main(void)
 {
