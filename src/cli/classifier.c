@@ -19,21 +19,35 @@ void ew_classifier_fini(struct ew_classifier *k)
     *k = (struct ew_classifier){0};
 }
 
-ew_err ew_classifier_load(const char *what, const struct ew_image_opts *o,
-                          struct ew_classifier *out)
+static ew_err load(const char *what, const struct ew_image_opts *o,
+                   const struct ew_network_how *how, struct ew_classifier *out)
 {
-    const struct ew_network_how how = {.seed = 1};
     struct ew_network *n = &out->network;
     *out = (struct ew_classifier){0};
-    EW_TRY(ew_network_open(what, &how, n));
+    EW_TRY(ew_network_open(what, how, n));
     out->net = n->graph;
     if (n->random)
         EW_WARN("%s has random weights: its scores mean nothing", what);
-    EW_TRY(ew_adapt_images(out->net));
-    EW_TRY(ew_adapt_scores(out->net));
     EW_TRY(ew_image_opts_apply(o, &n->arena, &n->card));
     out->prep = n->card.prep;
+    if (n->engine)
+        return EW_OK;
+    EW_TRY(ew_adapt_images(out->net));
+    EW_TRY(ew_adapt_scores(out->net));
     return ew_image_card_put(out->net, &n->card);
+}
+
+ew_err ew_classifier_load(const char *what, const struct ew_image_opts *o,
+                          struct ew_classifier *out)
+{
+    return load(what, o, &(struct ew_network_how){.seed = 1}, out);
+}
+
+ew_err ew_classifier_open(const char *what, const struct ew_image_opts *o, int threads,
+                          struct ew_classifier *out)
+{
+    const struct ew_network_how how = {.seed = 1, .engines = true, .threads = threads};
+    return load(what, o, &how, out);
 }
 
 /* ---- Images ---- */

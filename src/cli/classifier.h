@@ -18,6 +18,9 @@ struct ew_classifier {
  * graph is noted with what the options say of images.  Release with fini, also after a failure. */
 ew_err ew_classifier_load(const char *what, const struct ew_image_opts *o,
                           struct ew_classifier *out);
+/* The same for engines too: `net` is then the graph of network.context, which has these threads. */
+ew_err ew_classifier_open(const char *what, const struct ew_image_opts *o, int threads,
+                          struct ew_classifier *out);
 void ew_classifier_fini(struct ew_classifier *k);
 
 /* A split of a data set as the classifier expects its images: "DATA", "DATA:N" for N samples of it,

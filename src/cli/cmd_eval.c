@@ -3,18 +3,18 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/progress.h"
 #include "cli/classifier.h"
 #include "cli/device_opt.h"
+#include "cli/eval_run.h"
 #include "cli/eval_show.h"
 #include "cli/recording.h"
 #include "data/load_args.h"
-#include "train/evaluate.h"
+#include "engine/engine.h"
 
 struct opts {
     const char *device;
     struct ew_image_opts images;
-    const char *data, *csv, *png;
+    const char *data, *csv, *png, *predictions, *mistakes;
     int split;
     int64_t batch, threads, workers, top;
     int on_bad_sample;
@@ -47,29 +47,19 @@ static const struct ew_field fields[] = {
      .help = "write the confusion matrix with the classes' names"},
     {.name = "png", .type = EW_FIELD_STR, .offset = offsetof(struct opts, png), .metavar = "FILE",
      .help = "draw the confusion matrix"},
+    {.name = "predictions", .type = EW_FIELD_STR, .offset = offsetof(struct opts, predictions),
+     .metavar = "FILE.csv", .help = "write each image's class and the five likeliest"},
+    {.name = "mistakes", .type = EW_FIELD_STR, .offset = offsetof(struct opts, mistakes),
+     .metavar = "FILE.png", .help = "draw the worst mistakes, and list them"},
     EW_RECORDING_FIELD(struct opts),
     EW_FIELD_END};
 /* clang-format on */
 
-static ew_err run_split(struct ew_evaluator *e, struct ew_graph *net)
-{
-    bool more = true;
-    struct ew_progress bar;
-    EW_TRY(ew_evaluator_begin(e, net));
-    ew_progress_begin(&bar, stderr, "eval", e->samples);
-    ew_err err = EW_OK;
-    while (more && err == EW_OK) {
-        err = ew_evaluator_step(e, &more);
-        ew_progress_update(&bar, e->done);
-    }
-    ew_progress_end(&bar);
-    return err;
-}
-
 static ew_err record(struct ew_recording *rec, const struct ew_eval_report *r)
 {
-    const struct ew_scores s = ew_confusion_scores(r->confusion);
+    const struct ew_scores s = ew_confusion_scores(&r->run->confusion);
     EW_TRY(ew_recording_metric(rec, "test_accuracy", s.accuracy, NULL, EW_BETTER_HIGHER));
+    EW_TRY(ew_recording_metric(rec, "test_top5_accuracy", ew_eval_top(r), NULL, EW_BETTER_HIGHER));
     EW_TRY(ew_recording_metric(rec, "test_precision", s.precision, NULL, EW_BETTER_HIGHER));
     EW_TRY(ew_recording_metric(rec, "test_recall", s.recall, NULL, EW_BETTER_HIGHER));
     EW_TRY(ew_recording_metric(rec, "test_f1", s.f1, NULL, EW_BETTER_HIGHER));
@@ -85,55 +75,93 @@ static ew_err show(const struct ew_cmd_call *c, const struct ew_eval_report *r)
         EW_TRY(ew_eval_write_csv(r, o->csv));
     if (o->png)
         EW_TRY(ew_eval_write_png(r, o->png));
-    return c->json ? ew_eval_print_json(r) : ew_eval_print(r);
+    if (o->predictions)
+        EW_TRY(ew_eval_write_predictions(r, o->predictions));
+    if (o->mistakes)
+        EW_TRY(ew_eval_write_mistakes(r, o->mistakes));
+    EW_TRY(c->json ? ew_eval_print_json(r) : ew_eval_print(r));
+    return o->mistakes && !c->json ? ew_eval_print_mistakes(r) : EW_OK;
 }
 
-static ew_err evaluate(struct ew_cmd_call *c, struct ew_classifier *k, struct ew_image_set *s,
-                       struct ew_recording *rec)
+static ew_err evaluate(struct ew_cmd_call *c, const struct ew_eval_target *t,
+                       const struct ew_image_set *s, struct ew_recording *rec)
 {
     const struct opts *o = c->opts;
-    struct ew_evaluator e;
-    s->loader.batch = o->batch;
-    s->loader.workers = o->workers;
-    s->loader.on_bad = (enum ew_on_bad)o->on_bad_sample;
+    struct ew_eval_run run;
     const struct ew_dataset_info *info = ew_dataset_info(s->data);
-    EW_TRY(ew_evaluator_open(&s->loader, k->net, (int)o->threads, &e));
+    const int64_t classes = ew_tensor_count(ew_plan_output(t->plan, 0)) / t->batch;
+    EW_CHECK(classes >= info->classes, EW_ERR_ARG, "%s has %lld classes, data set %s has %lld",
+             t->name, (long long)classes, info->name, (long long)info->classes);
     const int64_t start = ew_clock_ns();
-    ew_err err = EW_OK;
-    if (e.confusion.classes < info->classes)
-        err = ew_fail(EW_ERR_ARG, "%s has %lld classes, data set %s has %lld", k->net->name,
-                      (long long)e.confusion.classes, info->name, (long long)info->classes);
-    if (err == EW_OK)
-        err = run_split(&e, k->net);
-    const struct ew_eval_report r = {.network = k->net->name,
+    ew_err e = ew_eval_run(t, &s->loader, o->predictions || o->mistakes, true, &run);
+    const struct ew_eval_report r = {.network = t->name,
                                      .data = s->data,
-                                     .split = ew_split_name(s->loader.split),
-                                     .confusion = &e.confusion,
+                                     .split = s->loader.split,
+                                     .run = &run,
                                      .seconds = (double)(ew_clock_ns() - start) * 1e-9,
-                                     .bad = ew_loader_counts(e.loader).bad,
                                      .top_classes = o->top};
-    if (err == EW_OK)
-        err = record(rec, &r);
-    if (err == EW_OK)
-        err = show(c, &r);
-    ew_evaluator_close(&e);
-    return err;
+    if (e == EW_OK)
+        e = record(rec, &r);
+    if (e == EW_OK)
+        e = show(c, &r);
+    ew_eval_run_fini(&run);
+    return e;
+}
+
+/* ---- What is evaluated ---- */
+
+/* The network as a plan of the batch asked for. */
+static ew_err plan_network(const struct opts *o, struct ew_classifier *k, struct ew_eval_target *t)
+{
+    const struct ew_plan_opts po = {
+        .mode = EW_PLAN_INFER, .optimize = true, .backend = {.threads = (int)o->threads}};
+    EW_TRY(ew_graph_set_batch(k->net, o->batch));
+    EW_TRY(ew_plan_compile(k->net, &po, &t->plan));
+    t->graph = k->net;
+    return ew_graph_batch(k->net, &t->batch);
+}
+
+/* An engine has its plan; its batch is the nearest that it was compiled for. */
+static ew_err plan_engine(const struct opts *o, struct ew_classifier *k, struct ew_eval_target *t)
+{
+    const struct ew_engine_card *card = &k->network.engine->file.card;
+    t->batch = ew_max_i64(card->batch_min, ew_min_i64(o->batch, card->batch_max));
+    if (card->batch_max > card->batch_min)
+        EW_TRY(ew_context_set_batch(k->network.context, t->batch));
+    t->plan = ew_context_plan(k->network.context);
+    t->graph = ew_context_graph(k->network.context);
+    return EW_OK;
+}
+
+static ew_err run_on(struct ew_cmd_call *c, struct ew_classifier *k, struct ew_recording *rec)
+{
+    const struct opts *o = c->opts;
+    const bool engine = k->network.engine != NULL;
+    struct ew_eval_target t = {.name = k->net->name};
+    struct ew_image_set s = {0};
+    ew_err e = ew_image_set_open(c, o->data, k, o->split == 1, &s);
+    s.loader.workers = o->workers;
+    s.loader.on_bad = (enum ew_on_bad)o->on_bad_sample;
+    if (e == EW_OK)
+        e = engine ? plan_engine(o, k, &t) : plan_network(o, k, &t);
+    if (e == EW_OK)
+        e = evaluate(c, &t, &s, rec);
+    if (!engine)
+        ew_plan_free(t.plan);
+    ew_image_set_close(&s);
+    return e;
 }
 
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
     struct ew_classifier k;
-    struct ew_image_set s = {0};
     EW_CHECK(o->data, EW_ERR_USAGE, "--data says what to evaluate on");
     struct ew_recording rec;
     EW_TRY(ew_recording_begin(c, o->db, &rec));
-    ew_err e = ew_classifier_load(c->args[0], &o->images, &k);
+    ew_err e = ew_classifier_open(c->args[0], &o->images, (int)o->threads, &k);
     if (e == EW_OK)
-        e = ew_image_set_open(c, o->data, &k, o->split == 1, &s);
-    if (e == EW_OK)
-        e = evaluate(c, &k, &s, &rec);
-    ew_image_set_close(&s);
+        e = run_on(c, &k, &rec);
     ew_classifier_fini(&k);
     return ew_recording_end(&rec, e);
 }
@@ -142,12 +170,14 @@ const struct ew_cmd ew_cmd_eval = {
     .name = "eval",
     .group = EW_CMD_TRAIN,
     .summary = "how well a network does on a data set",
-    .args = "CKPT|FILE.onnx|NAME",
-    .about = "Accuracy, macro precision, recall and F1, each class by itself, and the confusion "
+    .args = "CKPT|FILE.onnx|FILE.ewe|NAME",
+    .about = "Top-1 and top-5 accuracy, macro precision, recall and F1, each class by itself, and "
+             "the confusion "
              "matrix.\n"
              "Macro averages count every class that occurs the same, however many images it has.",
     .examples = "eval runs/lenet5-mnist/best.ckpt --data mnist --png confusion.png\n"
-                "eval squeezenet.onnx --data photos/ --mean imagenet --csv confusion.csv",
+                "eval squeezenet.onnx --data photos/ --mean imagenet --csv confusion.csv\n"
+                "eval net.ewe --data cifar10 --predictions all.csv --mistakes worst.png",
     .min_args = 1,
     .max_args = 1,
     .opts_size = sizeof(struct opts),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The confusion matrix as a picture: truth downwards, prediction to the right, each row's shares
- * from white to blue, with the numbers of the classes along both edges. */
+ * from white to blue, with the numbers of the classes along both edges.  And the images that were
+ * predicted wrongly, side by side. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +95,7 @@ static void draw_edges(struct canvas *c, int64_t classes, int64_t margin, int64_
 
 ew_err ew_eval_write_png(const struct ew_eval_report *r, const char *path)
 {
-    const struct ew_confusion *m = r->confusion;
+    const struct ew_confusion *m = &r->run->confusion;
     const int64_t side = m->classes >= SIDE_PIXELS       ? 1
                          : SIDE_PIXELS / m->classes > 56 ? 56
                                                          : SIDE_PIXELS / m->classes;
@@ -112,5 +113,76 @@ ew_err ew_eval_write_png(const struct ew_eval_report *r, const char *path)
     draw_edges(&c, m->classes, margin, side);
     const ew_err e = ew_image_write_png(path, c.rgb, (const int64_t[]){c.h, c.w, 3});
     free(c.rgb);
+    return e;
+}
+
+/* ---- The worst mistakes ---- */
+
+#define GALLERY_COLUMNS 8
+#define GALLERY_MAX     48
+#define TILE            96 /* pixels of an image and its frame */
+
+/* The sample in a square, as large as fits, pixels repeated or left out. */
+static void draw_sample(struct canvas *c, const struct ew_sample *s, int64_t x, int64_t y)
+{
+    const int64_t side = TILE - 4, longer = s->h > s->w ? s->h : s->w;
+    const int64_t h = s->h * side / longer, w = s->w * side / longer;
+    for (int64_t j = 0; j < h; j++)
+        for (int64_t i = 0; i < w; i++) {
+            const uint8_t *p = s->pixels + j * s->h / h * s->sy + i * s->w / w * s->sx;
+            uint8_t *to = c->rgb + 3 * ((y + j) * c->w + x + i);
+            for (int k = 0; k < 3; k++)
+                to[k] = p[s->c == 3 ? k * s->sc : 0];
+        }
+}
+
+static void draw_number(struct canvas *c, int64_t number, int64_t x, int64_t y)
+{
+    static const uint8_t paper[3] = {255, 255, 255}, ink[3] = {170, 20, 20};
+    char text[24];
+    snprintf(text, sizeof(text), "%lld", (long long)number);
+    const int64_t w = text_width(text) + 6, h = GLYPH_H * SCALE + 6;
+    for (int64_t i = 0; i < w; i++)
+        for (int64_t j = 0; j < h; j++)
+            fill(c, x + i, y + j, 1, paper);
+    draw_digits(c, x + 3, y + 3, text, ink);
+}
+
+static ew_err draw_gallery(const struct ew_eval_report *r, const struct ew_eval_sample **list,
+                           int64_t n, struct canvas *c)
+{
+    struct ew_sample s = {0};
+    ew_err e = EW_OK;
+    for (int64_t i = 0; i < n && e == EW_OK; i++) {
+        const int64_t x = i % GALLERY_COLUMNS * TILE + 2, y = i / GALLERY_COLUMNS * TILE + 2;
+        e = ew_dataset_read(r->data, r->split, list[i]->index, &s);
+        if (e != EW_OK)
+            break;
+        draw_sample(c, &s, x, y);
+        draw_number(c, i + 1, x, y);
+    }
+    ew_sample_fini(&s);
+    return e;
+}
+
+ew_err ew_eval_write_mistakes(const struct ew_eval_report *r, const char *path)
+{
+    const struct ew_eval_sample **list;
+    int64_t n;
+    EW_TRY(ew_eval_mistakes(r, &list, &n));
+    n = n < GALLERY_MAX ? n : GALLERY_MAX;
+    const int64_t columns = n < GALLERY_COLUMNS ? n : GALLERY_COLUMNS;
+    struct canvas c = {.w = (columns ? columns : 1) * TILE,
+                       .h = (n ? (n - 1) / GALLERY_COLUMNS + 1 : 1) * TILE};
+    c.rgb = malloc((size_t)(c.w * c.h * 3));
+    ew_err e = c.rgb ? EW_OK : ew_fail(EW_ERR_MEMORY, "no memory for a picture of mistakes");
+    if (e == EW_OK) {
+        memset(c.rgb, 235, (size_t)(c.w * c.h * 3));
+        e = draw_gallery(r, list, n, &c);
+    }
+    if (e == EW_OK)
+        e = ew_image_write_png(path, c.rgb, (const int64_t[]){c.h, c.w, 3});
+    free(c.rgb);
+    free(list);
     return e;
 }

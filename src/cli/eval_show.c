@@ -13,9 +13,15 @@
 
 #define MATRIX_CLASSES 25 /* more do not fit a terminal */
 
-static const char *class_name(const struct ew_eval_report *r, int64_t k)
+const char *ew_eval_class(const struct ew_eval_report *r, int64_t k)
 {
     return k < ew_dataset_info(r->data)->classes ? ew_dataset_class(r->data, k) : "-";
+}
+
+double ew_eval_top(const struct ew_eval_report *r)
+{
+    const int64_t n = r->run->confusion.total;
+    return n > 0 ? (double)r->run->in_top / (double)n : 0;
 }
 
 /* ---- Text ---- */
@@ -36,12 +42,12 @@ static int worse_first(const void *a, const void *b)
 
 static ew_err rank_classes(const struct ew_eval_report *r, struct ranked **out, int64_t *n)
 {
-    const int64_t classes = r->confusion->classes;
+    const int64_t classes = r->run->confusion.classes;
     struct ranked *list = calloc((size_t)classes, sizeof(*list));
     EW_CHECK(list, EW_ERR_MEMORY, "no memory for %lld classes", (long long)classes);
     *n = 0;
     for (int64_t k = 0; k < classes; k++) {
-        const struct ew_scores s = ew_confusion_class(r->confusion, k);
+        const struct ew_scores s = ew_confusion_class(&r->run->confusion, k);
         if (s.samples > 0 || s.precision > 0)
             list[(*n)++] = (struct ranked){k, s};
     }
@@ -65,7 +71,7 @@ static ew_err print_classes(const struct ew_eval_report *r)
         ew_table_cell(&t, "%s", head[i]);
     for (int64_t i = 0; i < n; i++) {
         ew_table_cell(&t, "%lld", (long long)list[i].k);
-        ew_table_cell(&t, "%s", class_name(r, list[i].k));
+        ew_table_cell(&t, "%s", ew_eval_class(r, list[i].k));
         ew_table_cell(&t, "%lld", (long long)list[i].s.samples);
         ew_table_cell(&t, "%.4f", list[i].s.precision);
         ew_table_cell(&t, "%.4f", list[i].s.recall);
@@ -77,7 +83,7 @@ static ew_err print_classes(const struct ew_eval_report *r)
 
 ew_err ew_eval_print_matrix(const struct ew_eval_report *r)
 {
-    const struct ew_confusion *c = r->confusion;
+    const struct ew_confusion *c = &r->run->confusion;
     char align[MATRIX_CLASSES + 2];
     if (c->classes > MATRIX_CLASSES) {
         printf("%lld classes: too many for a table; --csv and --png write it\n",
@@ -89,11 +95,11 @@ ew_err ew_eval_print_matrix(const struct ew_eval_report *r)
     align[c->classes + 1] = '\0';
     struct ew_table t;
     ew_table_init(&t, align);
-    ew_table_cell(&t, "truth \\ taken for");
+    ew_table_cell(&t, "truth \\ predicted");
     for (int64_t k = 0; k < c->classes; k++)
         ew_table_cell(&t, "%lld", (long long)k);
     for (int64_t i = 0; i < c->classes; i++) {
-        ew_table_cell(&t, "%lld %s", (long long)i, class_name(r, i));
+        ew_table_cell(&t, "%lld %s", (long long)i, ew_eval_class(r, i));
         for (int64_t k = 0; k < c->classes; k++) {
             const int64_t n = c->count[i * c->classes + k];
             ew_table_cell(&t, n ? "%lld" : ".", (long long)n);
@@ -104,19 +110,21 @@ ew_err ew_eval_print_matrix(const struct ew_eval_report *r)
 
 ew_err ew_eval_print(const struct ew_eval_report *r)
 {
-    const struct ew_scores s = ew_confusion_scores(r->confusion);
+    const struct ew_scores s = ew_confusion_scores(&r->run->confusion);
     EW_TRY(print_classes(r));
     putchar('\n');
     EW_TRY(ew_eval_print_matrix(r));
     char count[EW_TEXT_CHARS];
-    printf("\n%s on %s (%s), %s images\n", r->network, ew_dataset_info(r->data)->name, r->split,
-           ew_text_count(s.samples, count));
+    printf("\n%s on %s (%s), %s images\n", r->network, ew_dataset_info(r->data)->name,
+           ew_split_name(r->split), ew_text_count(s.samples, count));
     printf("accuracy:  %.2f%%, loss %.4f\n", 100 * s.accuracy, s.loss);
+    if (r->run->confusion.classes > EW_EVAL_TOP)
+        printf("top 5:     %.2f%%\n", 100 * ew_eval_top(r));
     printf("macro:     precision %.4f, recall %.4f, F1 %.4f\n", s.precision, s.recall, s.f1);
     const double rate = r->seconds > 0 ? (double)s.samples / r->seconds : 0;
     printf("speed:     %s images/s, loading included\n", ew_text_count((int64_t)rate, count));
-    if (r->bad)
-        printf("samples:   %lld could not be read\n", (long long)r->bad);
+    if (r->run->bad)
+        printf("samples:   %lld could not be read\n", (long long)r->run->bad);
     return EW_OK;
 }
 
@@ -124,17 +132,18 @@ ew_err ew_eval_print(const struct ew_eval_report *r)
 
 ew_err ew_eval_print_json(const struct ew_eval_report *r)
 {
-    const struct ew_confusion *c = r->confusion;
+    const struct ew_confusion *c = &r->run->confusion;
     const struct ew_scores s = ew_confusion_scores(c);
     struct ew_json j;
     ew_json_init(&j, stdout);
     ew_json_object(&j, NULL);
     ew_json_str(&j, "network", r->network);
     ew_json_str(&j, "data", ew_dataset_info(r->data)->name);
-    ew_json_str(&j, "split", r->split);
+    ew_json_str(&j, "split", ew_split_name(r->split));
     ew_json_int(&j, "images", s.samples);
-    ew_json_int(&j, "bad_samples", r->bad);
+    ew_json_int(&j, "bad_samples", r->run->bad);
     ew_json_num(&j, "accuracy", s.accuracy);
+    ew_json_num(&j, "top5_accuracy", ew_eval_top(r));
     ew_json_num(&j, "precision", s.precision);
     ew_json_num(&j, "recall", s.recall);
     ew_json_num(&j, "f1", s.f1);
@@ -144,7 +153,7 @@ ew_err ew_eval_print_json(const struct ew_eval_report *r)
     for (int64_t k = 0; k < c->classes; k++) {
         const struct ew_scores one = ew_confusion_class(c, k);
         ew_json_object(&j, NULL);
-        ew_json_str(&j, "name", class_name(r, k));
+        ew_json_str(&j, "name", ew_eval_class(r, k));
         ew_json_int(&j, "images", one.samples);
         ew_json_num(&j, "precision", one.precision);
         ew_json_num(&j, "recall", one.recall);
@@ -166,17 +175,17 @@ ew_err ew_eval_print_json(const struct ew_eval_report *r)
 
 ew_err ew_eval_write_csv(const struct ew_eval_report *r, const char *path)
 {
-    const struct ew_confusion *c = r->confusion;
+    const struct ew_confusion *c = &r->run->confusion;
     struct ew_file_out out;
     EW_TRY(ew_file_out_open(path, &out));
     fputs("truth", out.f);
     for (int64_t k = 0; k < c->classes; k++) {
         putc(',', out.f);
-        ew_csv_cell(out.f, class_name(r, k));
+        ew_csv_cell(out.f, ew_eval_class(r, k));
     }
     putc('\n', out.f);
     for (int64_t i = 0; i < c->classes; i++) {
-        ew_csv_cell(out.f, class_name(r, i));
+        ew_csv_cell(out.f, ew_eval_class(r, i));
         for (int64_t k = 0; k < c->classes; k++)
             fprintf(out.f, ",%lld", (long long)c->count[i * c->classes + k]);
         putc('\n', out.f);

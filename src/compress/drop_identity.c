@@ -29,10 +29,12 @@ static ew_err drop(struct ew_graph *g, struct ew_readers *r)
         if (!hands_on(g, n))
             continue;
         const int in = n->in[0], out = n->out[0];
-        /* An output keeps its name and its own memory where its source is an input or a weight. */
-        if (is_output[out] && g->values[in].kind != EW_VALUE_ACT)
+        /* An output keeps its node where its source is an input or a weight, or an output too. */
+        if (is_output[out] && (g->values[in].kind != EW_VALUE_ACT || is_output[in]))
             continue;
         is_output[in] |= is_output[out];
+        if (is_output[out])
+            EW_TRY(ew_graph_claim_name(g, in, g->values[out].name));
         ew_readers_detach(r, k);
         EW_TRY(ew_readers_replace(r, out, in));
     }

@@ -15,3 +15,19 @@ edgewise eval run/best.ckpt || true
 edgewise export lenet5 -o net.onnx >/dev/null 2>&1
 edgewise eval net.onnx --data synthetic || true
 edgewise eval run/best.ckpt --data nowhere || true
+# Top 5, all predictions, the worst mistakes; an engine says what its network says.
+edgewise eval run/best.ckpt --data synthetic:100 --predictions p.csv --mistakes worst.png >text
+head -n 1 p.csv
+accuracy=$(sed -n 's/^accuracy: *\([0-9.]*\)%.*/\1/p' text)
+awk -F, -v a="$accuracy" 'NR > 1 { n++; k += $4; t += $4; for (i = 8; i <= 14; i += 2) t += $3 == $i }
+    END { print n, (100 * k / n == a) ? "accuracy agrees" : "accuracy differs", 100 * t / n }' p.csv >seen
+cut -d " " -f 1-3 seen
+top=$(sed -n 's/^top 5: *\([0-9.]*\)%.*/\1/p' text)
+awk -v t="$top" '{ print ($4 == t) ? "top 5 agrees" : "top 5 differs: " $4 " " t }' seen
+head -c 4 worst.png | tail -c 3 && echo
+[ "$(grep -c '^ *[0-9]* *[0-9]* .* [0-9.]*$' text)" -gt 0 ] && grep -o '^mistakes:' text
+edgewise export run/best.ckpt -o trained.onnx >/dev/null 2>&1
+edgewise compile trained.onnx -o one.ewe >/dev/null 2>&1
+edgewise compile trained.onnx --batch 1-8 -o range.ewe >/dev/null 2>&1
+for e in one range; do edgewise eval $e.ewe --data synthetic:100 | grep ^accuracy; done | uniq -c | tr -s " " | cut -d " " -f 2
+edgewise eval one.ewe --data synthetic:100 | grep ^accuracy | cut -d , -f 1 | diff - <(grep ^accuracy text | cut -d , -f 1)

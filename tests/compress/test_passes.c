@@ -282,11 +282,34 @@ static void equalize_shares_the_difference(void)
     ew_graph_free(g);
 }
 
+/* An output behind an identity was called after what the identity reads: who asks an engine or an
+ * int8 file for "logits" did not find it.  Two outputs of one value keep both names. */
+static void outputs_keep_their_names(void)
+{
+    static const char *const names[] = {"logits", "copy"};
+    const struct ew_shape shape = {2, {1, 4}};
+    struct ew_graph *g = NULL;
+    int x, y, z;
+    EW_EXPECT_OK(ew_graph_new("named", &g));
+    EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &shape, &x));
+    EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), "r", NULL, &x, 1, &y, 1));
+    for (int i = 0; i < 2; i++) {
+        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("identity"), names[i], NULL, &y, 1, &z, 1));
+        EW_EXPECT_OK(ew_graph_rename(g, z, names[i]));
+        EW_EXPECT_OK(ew_graph_output(g, z));
+    }
+    EW_EXPECT_OK(ew_pass_drop_identity(g));
+    EW_EXPECT_INT(g->n_nodes, 2);
+    for (int i = 0; i < 2; i++)
+        EW_EXPECT_STR(g->values[g->outputs[i]].name, names[i]);
+    ew_graph_free(g);
+}
+
 static const struct ew_test tests[] = {
     EW_TEST(equalize_shares_the_difference),   EW_TEST(resnet_is_convolutions),
     EW_TEST(mobilenet_has_no_activation_left), EW_TEST(densenet_has_no_activation_left),
     EW_TEST(vgg_has_no_transpose_left),        EW_TEST(one_pixel_leaves_one_tap),
-    EW_TEST(pads_become_the_convolutions_own)};
+    EW_TEST(pads_become_the_convolutions_own), EW_TEST(outputs_keep_their_names)};
 
 int main(int argc, char **argv)
 {

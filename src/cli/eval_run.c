@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan over a split of a data set. */
+#include "cli/eval_run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/progress.h"
+#include "graph/layout.h"
+
+/* How the plan takes images. */
+struct layout {
+    int64_t size[3]; /* height, width, channels */
+    bool last;       /* channels last */
+};
+
+static ew_err image_layout(const struct ew_eval_target *t, struct layout *out)
+{
+    char text[EW_SHAPE_TEXT];
+    EW_CHECK(t->graph->n_inputs > 0, EW_ERR_SHAPE, "%s: has no input", t->name);
+    const struct ew_value *v = &t->graph->values[t->graph->inputs[0]];
+    const struct ew_shape *in = &v->t.shape;
+    EW_CHECK(t->graph->n_inputs == 1 && in->rank == 4 && v->t.dtype == EW_F32, EW_ERR_SHAPE,
+             "%s: its input is %s of %s, no batch of images", t->name, ew_shape_text(in, text),
+             ew_dtype_name(v->t.dtype));
+    const bool last = v->channels_last || (in->dim[1] != 1 && in->dim[1] != 3);
+    *out = (struct layout){
+        .last = last,
+        .size = {in->dim[last ? 1 : 2], in->dim[last ? 2 : 3], in->dim[last ? 3 : 1]}};
+    return EW_OK;
+}
+
+/* A batch of images in the plan's input, turned where it wants channels first; the rest is 0. */
+static void fill(const struct ew_batch *b, const struct layout *l, struct ew_tensor *to)
+{
+    static const int to_first[] = {0, 3, 1, 2};
+    struct ew_tensor from = {.dtype = EW_F32,
+                             .shape = {4, {b->n, l->size[0], l->size[1], l->size[2]}}};
+    memcpy(&from.data, &b->images, sizeof(from.data)); /* only read */
+    const size_t have = ew_tensor_bytes(&from);
+    struct ew_tensor part = *to;
+    part.shape.dim[0] = b->n;
+    if (l->last)
+        memcpy(to->data, b->images, have);
+    else
+        ew_tensor_permute(&from, to_first, &part);
+    memset((char *)to->data + have, 0, ew_tensor_bytes(to) - have);
+}
+
+/* ---- Scores ---- */
+
+/* A network that ends in a softmax gives probabilities: their logarithms are scores again. */
+static void to_scores(float *row, int64_t classes)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < classes; k++) {
+        if (!(row[k] >= 0 && row[k] <= 1.0001F))
+            return;
+        sum += (double)row[k];
+    }
+    for (int64_t k = 0; k < classes && fabs(sum - 1) < 1e-3; k++)
+        row[k] = logf(fmaxf(row[k], 1e-30F));
+}
+
+static double softmax_share(const float *row, int64_t classes, int64_t k)
+{
+    const double most = (double)row[ew_best_class(row, classes)];
+    double sum = 0;
+    for (int64_t i = 0; i < classes; i++)
+        sum += exp((double)row[i] - most);
+    return exp((double)row[k] - most) / sum;
+}
+
+/* The highest scores in order, the first of equal ones first. */
+static void find_top(const float *row, int64_t classes, struct ew_eval_sample *s)
+{
+    for (int i = 0; i < EW_EVAL_TOP; i++) {
+        int32_t best = -1;
+        for (int64_t k = 0; k < classes; k++) {
+            bool taken = false;
+            for (int j = 0; j < i; j++)
+                taken |= s->top[j] == k;
+            if (!taken && (best < 0 || row[k] > row[best] || isnan(row[best])))
+                best = (int32_t)k;
+        }
+        s->top[i] = best;
+        s->share[i] = best >= 0 ? (float)softmax_share(row, classes, best) : 0;
+    }
+}
+
+static void take_sample(struct ew_eval_run *r, const float *row, int64_t label, int64_t index,
+                        bool keep)
+{
+    const int64_t classes = r->confusion.classes;
+    struct ew_eval_sample s = {.index = index, .label = label};
+    find_top(row, classes, &s);
+    for (int i = 0; i < EW_EVAL_TOP; i++)
+        r->in_top += s.top[i] >= 0 && s.top[i] == label;
+    if (label >= 0 && label < classes)
+        s.truth_share = (float)softmax_share(row, classes, label);
+    if (keep)
+        r->samples[r->n++] = s;
+}
+
+/* ---- Running ---- */
+
+static ew_err run_batch(const struct ew_eval_target *t, const struct ew_batch *b,
+                        const struct layout *l, bool keep, struct ew_eval_run *r)
+{
+    fill(b, l, ew_plan_input(t->plan, 0));
+    EW_TRY(ew_plan_run(t->plan));
+    float *scores = ew_plan_output(t->plan, 0)->data;
+    for (int64_t i = 0; i < b->n; i++) {
+        float *row = scores + i * r->confusion.classes;
+        to_scores(row, r->confusion.classes);
+        take_sample(r, row, b->labels[i], b->index[i], keep);
+    }
+    ew_confusion_add(&r->confusion, scores, b->labels, b->n);
+    return EW_OK;
+}
+
+static ew_err run_all(const struct ew_eval_target *t, struct ew_loader *loader,
+                      const struct layout *l, bool keep, struct ew_progress *bar,
+                      struct ew_eval_run *r)
+{
+    int64_t done = 0;
+    EW_TRY(ew_loader_start(loader, 0, 0));
+    for (;;) {
+        const struct ew_batch *b;
+        EW_TRY(ew_loader_next(loader, &b));
+        if (!b)
+            return EW_OK;
+        const ew_err e = run_batch(t, b, l, keep, r);
+        done += b->n;
+        ew_loader_release(loader, b);
+        EW_TRY(e);
+        ew_progress_update(bar, done);
+    }
+}
+
+ew_err ew_eval_run(const struct ew_eval_target *t, const struct ew_loader_opts *set, bool keep,
+                   bool bar, struct ew_eval_run *out)
+{
+    struct layout l = {0};
+    struct ew_progress progress = {0};
+    struct ew_loader_opts o = *set;
+    struct ew_loader *loader = NULL;
+    *out = (struct ew_eval_run){0};
+    EW_TRY(image_layout(t, &l));
+    const struct ew_tensor *scores = ew_plan_output(t->plan, 0);
+    const int64_t classes = ew_tensor_count(scores) / t->batch;
+    EW_CHECK(scores->dtype == EW_F32 && classes >= 2, EW_ERR_SHAPE,
+             "%s: its output is no row of scores", t->name);
+    o.batch = t->batch;
+    o.shuffle = o.drop_last = o.refill = false;
+    o.augment = (struct ew_augment){0};
+    o.h = l.size[0];
+    o.w = l.size[1];
+    o.c = l.size[2];
+    EW_TRY(ew_confusion_init(&out->confusion, classes));
+    EW_TRY(ew_loader_open(&o, &loader));
+    const int64_t n = ew_loader_samples(loader);
+    out->samples = keep ? calloc((size_t)n + 1, sizeof(*out->samples)) : NULL;
+    ew_err e = keep && !out->samples
+                   ? ew_fail(EW_ERR_MEMORY, "no memory for %lld predictions", (long long)n)
+                   : EW_OK;
+    ew_progress_begin(&progress, bar ? stderr : NULL, "eval", n);
+    if (e == EW_OK)
+        e = run_all(t, loader, &l, keep, &progress, out);
+    ew_progress_end(&progress);
+    out->bad = ew_loader_counts(loader).bad;
+    ew_loader_close(loader);
+    return e;
+}
+
+void ew_eval_run_fini(struct ew_eval_run *r)
+{
+    ew_confusion_fini(&r->confusion);
+    free(r->samples);
+    *r = (struct ew_eval_run){0};
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan over a split of a data set, sample by sample: what eval and bench --eval share.  What is
+ * shown of it is eval_show.h's. */
+#ifndef EW_CLI_EVAL_RUN_H
+#define EW_CLI_EVAL_RUN_H
+
+#include "cli/classifier.h"
+#include "plan/plan.h"
+#include "train/scores.h"
+
+#define EW_EVAL_TOP 5
+
+/* What a network said of one sample. */
+struct ew_eval_sample {
+    int64_t index; /* in its split */
+    int64_t label;
+    int32_t top[EW_EVAL_TOP]; /* classes, the likeliest first; -1: there are no more */
+    float share[EW_EVAL_TOP]; /* of the softmax */
+    float truth_share;
+};
+
+struct ew_eval_run {
+    struct ew_confusion confusion;
+    struct ew_eval_sample *samples; /* where they were asked for */
+    int64_t n;                      /* of them */
+    int64_t in_top;                 /* samples whose class is among the first EW_EVAL_TOP */
+    int64_t bad;                    /* that could not be read */
+};
+
+/* What is evaluated: a plan and the graph that it runs. */
+struct ew_eval_target {
+    const char *name;
+    struct ew_plan *plan;
+    const struct ew_graph *graph;
+    int64_t batch;
+};
+
+/* Runs the split that `set` names; its batch, order, augmentation and size are set here.  `keep`:
+ * samples are kept.  `bar`: says "eval" on a terminal.  Release with fini, also after a failure. */
+ew_err ew_eval_run(const struct ew_eval_target *t, const struct ew_loader_opts *set, bool keep,
+                   bool bar, struct ew_eval_run *out);
+void ew_eval_run_fini(struct ew_eval_run *r);
+
+#endif
