@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/info_engine.h"
+#include "compress/pass.h"
 #include "format/engine_file.h"
 #include "graph/facts.h"
 #include "model/model.h"
@@ -47,7 +48,6 @@ static ew_err plan_bytes(struct ew_graph *g, enum ew_plan_mode mode, struct ew_p
     const struct ew_plan_opts o = {
         .mode = mode,
         .dry = true,
-        .optimize = mode == EW_PLAN_INFER,
         .update = mode == EW_PLAN_TRAIN,
         .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 0.01, .momentum = 0.9}};
     struct ew_plan *p;
@@ -73,12 +73,24 @@ static ew_err train_bytes(const struct ew_graph *g, int64_t *out)
     return e;
 }
 
+/* The plan that would run: passes first, which a dry plan leaves out. */
+static ew_err infer_bytes(const struct ew_graph *g, struct ew_plan_stats *out)
+{
+    struct ew_graph *copy;
+    EW_TRY(ew_graph_clone(g, &copy));
+    ew_err e = ew_pass_all(copy);
+    if (e == EW_OK)
+        e = plan_bytes(copy, EW_PLAN_INFER, out);
+    ew_graph_free(copy);
+    return e;
+}
+
 static ew_err collect(struct ew_graph *g, int64_t batch, struct info *out)
 {
     *out = (struct info){0};
     struct ew_plan_stats s;
     EW_TRY(ew_graph_set_batch(g, batch));
-    EW_TRY(plan_bytes(g, EW_PLAN_INFER, &s));
+    EW_TRY(infer_bytes(g, &s));
     out->activation_bytes = (int64_t)(s.arena_bytes - s.packed_bytes);
     out->packed_bytes = (int64_t)s.packed_bytes;
     /* A network that cannot be trained is still worth a look. */
