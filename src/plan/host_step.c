@@ -112,7 +112,7 @@ static ew_err mirror(struct making *m, int list, int i, bool in, bool out)
     own->data = NULL;
     m->to[list][i] = own;
     if (!slot || slot->bare || is_fixed(m->p, slot, &own->data) ||
-        (slot->buffer < 0 && !slot->resident))
+        (slot->buffer < 0 && !slot->resident && !slot->kept))
         return EW_OK;
     struct ew_copy *c = add_copy(m, ew_tensor_bytes(t));
     own->data = NULL;

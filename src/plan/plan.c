@@ -390,10 +390,21 @@ static ew_err make_buffers(struct ew_plan *p)
             if (s->call.out[i])
                 EW_TRY(ew_plan_own_buffer(p, slot_of(s->call.out[i])));
     }
-    for (int i = 0; i < g->n_values; i++)
-        for (int k = 0; k < EW_UPDATE_STATES; k++)
-            EW_TRY(ew_plan_own_buffer(p, &p->state[k][i]));
     return EW_OK;
+}
+
+/* The optimiser's tensors lie apart, so that between runs the block is free for other plans. */
+static void place_states(struct ew_plan *p)
+{
+    for (int i = 0; i < p->g->n_values; i++)
+        for (int k = 0; k < EW_UPDATE_STATES; k++) {
+            struct ew_slot *s = &p->state[k][i];
+            if (s->first < 0)
+                continue;
+            s->kept = true;
+            s->at = p->kept_bytes;
+            p->kept_bytes += ew_align_up(ew_tensor_bytes(&s->t));
+        }
 }
 
 /* A view that shares its input's buffer has nothing left to do, and neither has a concatenation of
@@ -496,6 +507,21 @@ static ew_err new_block(size_t bytes, char **out)
     return EW_OK;
 }
 
+/* Behind the steps' memory in a block that is given, where it has the room. */
+static ew_err take_packed(struct ew_plan *p)
+{
+    const size_t at = ew_align_up(p->block_bytes);
+    p->packed_given = p->block_given && p->opts.given->block_alone &&
+                      ew_backend_bytes(p->block) >= at + p->packed_bytes;
+    if (!p->packed_given)
+        return ew_backend_alloc(p->be, p->packed_bytes, &p->packed);
+    p->packed = p->block;
+    for (int k = 0; k < p->n_steps; k++)
+        if (!p->steps[k].host)
+            p->steps[k].packed_at += at;
+    return EW_OK;
+}
+
 static ew_err take_blocks(struct ew_plan *p)
 {
     const struct ew_plan_given *given = p->opts.given;
@@ -503,8 +529,9 @@ static ew_err take_blocks(struct ew_plan *p)
     if (p->block_given)
         p->block = given->block;
     else
-        EW_TRY(ew_backend_alloc(p->be, p->block_bytes, &p->block));
-    EW_TRY(ew_backend_alloc(p->be, p->packed_bytes, &p->packed));
+        EW_TRY(ew_backend_alloc(p->be, ew_plan_whole_block(p), &p->block));
+    EW_TRY(take_packed(p));
+    EW_TRY(ew_backend_alloc(p->be, p->kept_bytes, &p->kept));
     EW_TRY(new_block(p->states_bytes, &p->states));
     if (!ew_plan_is_remote(p))
         return EW_OK;
@@ -649,6 +676,7 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
     if (p->opts.mode == EW_PLAN_TRAIN)
         EW_TRY(ew_plan_add_backward(p));
     EW_TRY(make_buffers(p));
+    place_states(p);
     drop_views(p);
     ew_plan_place_weights(p);
     EW_TRY(ew_plan_make_host_steps(p));
@@ -692,7 +720,9 @@ void ew_plan_free(struct ew_plan *p)
     ew_plan_unload(p);
     if (!p->block_given)
         ew_backend_free(p->block);
-    ew_backend_free(p->packed);
+    if (!p->packed_given)
+        ew_backend_free(p->packed);
+    ew_backend_free(p->kept);
     ew_backend_free(p->weights);
     if (ew_plan_is_remote(p))
         ew_backend_close(p->host);

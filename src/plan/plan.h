@@ -40,6 +40,8 @@ struct ew_plan_given {
     struct ew_backend *backend; /* threads that several plans take turns with; it outlives them */
     struct ew_memory *block; /* of that backend, for the steps; used where it is large enough, and
                               * outlives the plan */
+    bool block_alone; /* nobody else uses the block as long as the plan lives: packed weights go
+                       * there too where there is room */
 };
 
 struct ew_plan_opts {
@@ -55,6 +57,7 @@ struct ew_plan_opts {
     struct ew_tuner *tuner;            /* kernels by measurement (plan/tune.h); NULL: by rules */
     const struct ew_plan_given *given; /* borrowed during compile */
     size_t memory_limit; /* training: bytes for weights and the planned block together; 0: none */
+    size_t lend_bytes;   /* the block has so many at least, for a plan that it is lent to */
 };
 
 struct ew_plan_stats {
@@ -85,6 +88,10 @@ struct ew_plan;
  * where none fits. */
 ew_err ew_plan_compile(struct ew_graph *g, const struct ew_plan_opts *o, struct ew_plan **out);
 void ew_plan_free(struct ew_plan *p); /* NULL is fine */
+
+/* What a plan may be given that lives only between two runs of this one: its device, and the block
+ * of its steps, which has nothing in it then but the last run's outputs. */
+struct ew_plan_given ew_plan_lend(const struct ew_plan *p);
 
 /* Hands the inputs to the device, runs all steps, and waits for the outputs.  Inputs keep their
  * contents.  Where the batch is split, the loss is the mean over its parts, and other outputs hold

@@ -58,6 +58,7 @@ struct ew_slot {
     int first, last;    /* steps that touch it; first -1: none */
     bool bare;          /* it gets no memory: whoever reads it makes it */
     bool resident;      /* weights that have a copy on the device, at `at` of p->weights */
+    bool kept;          /* the optimiser's, kept from run to run at `at` of p->kept */
     size_t at;          /* bytes from the buffer's beginning: see join.c */
 };
 
@@ -138,8 +139,10 @@ struct ew_plan {
     double again_flops;
     size_t released;         /* bytes of the caller's weights */
     struct ew_memory *block; /* what lives by steps */
-    bool block_given, backend_given;
+    bool block_given, packed_given, backend_given;
     size_t block_bytes;
+    struct ew_memory *kept; /* the optimiser's tensors */
+    size_t kept_bytes;
     char *states; /* kernels' states, kept from run to run; the host's */
     size_t states_bytes;
     struct ew_memory *packed; /* kernels' copies of weights */
@@ -202,6 +205,12 @@ void ew_plan_place_weights(struct ew_plan *p);
 /* Where a slot's contents lie on the device; false where they do not. */
 bool ew_plan_place(const struct ew_plan *p, const struct ew_slot *s, struct ew_memory **m,
                    size_t *at);
+/* Bytes of the block that this plan takes: of its steps, and of those that it is lent to. */
+static inline size_t ew_plan_whole_block(const struct ew_plan *p)
+{
+    return p->block_bytes > p->opts.lend_bytes ? p->block_bytes : p->opts.lend_bytes;
+}
+
 ew_err ew_plan_read_slot(const struct ew_plan *p, const struct ew_slot *s, void *to);
 /* The host's view of inputs and outputs. */
 ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g);

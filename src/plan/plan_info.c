@@ -132,9 +132,9 @@ static size_t add_gradient(const struct ew_plan *p, size_t sum, size_t bytes)
 void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
 {
     const size_t own = p->states_bytes + p->packed_bytes + p->weights_bytes + p->staging_bytes +
-                       p->host_packed_bytes;
+                       p->host_packed_bytes + p->kept_bytes;
     *out = (struct ew_plan_stats){.steps = p->n_steps,
-                                  .arena_bytes = p->block_bytes + own,
+                                  .arena_bytes = ew_plan_whole_block(p) + own,
                                   .unshared_bytes = own,
                                   .block_bytes = p->block_bytes,
                                   .resident_bytes = p->weights_bytes,
@@ -158,7 +158,7 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
         if (v->kind == EW_VALUE_PARAM && p->grads[i].buffer >= 0)
             out->grad_bytes = add_gradient(p, out->grad_bytes, ew_tensor_bytes(&v->t));
         for (int k = 0; k < EW_UPDATE_STATES; k++)
-            if (p->state[k][i].buffer >= 0)
+            if (p->state[k][i].kept)
                 out->state_bytes += ew_tensor_bytes(&v->t);
     }
     /* The caller's whole batch, where the steps have a part of their own. */
@@ -171,4 +171,9 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
         flops += (double)cost.flops;
     }
     out->again_share = flops > 0 ? p->again_flops / flops : 0;
+}
+
+struct ew_plan_given ew_plan_lend(const struct ew_plan *p)
+{
+    return (struct ew_plan_given){.backend = p->be, .block = p->block, .block_alone = true};
 }

@@ -17,6 +17,11 @@ bool ew_plan_place(const struct ew_plan *p, const struct ew_slot *s, struct ew_m
         *at = s->at;
         return true;
     }
+    if (s->kept) {
+        *m = p->kept;
+        *at = s->at;
+        return true;
+    }
     if (s->buffer < 0)
         return false;
     *m = p->block;
@@ -150,7 +155,7 @@ const struct ew_tensor *ew_plan_grad(struct ew_plan *p, int value)
 struct ew_tensor *ew_plan_state(struct ew_plan *p, int value, int i)
 {
     p->opts.optimizer.handed++;
-    if (i >= EW_UPDATE_STATES || p->state[i][value].buffer < 0)
+    if (i >= EW_UPDATE_STATES || !p->state[i][value].kept)
         return NULL;
     struct ew_slot *s = &p->state[i][value];
     if (!ew_plan_is_remote(p) || p->opts.dry)

@@ -49,8 +49,12 @@ void ew_evaluator_use(struct ew_evaluator *e, struct ew_features *features, stru
 
 ew_err ew_evaluator_begin(struct ew_evaluator *e, struct ew_graph *net)
 {
-    const struct ew_plan_opts o = {
-        .mode = EW_PLAN_INFER, .optimize = true, .backend = {.threads = e->threads}};
+    const struct ew_plan_given lent =
+        e->lender ? ew_plan_lend(e->lender) : (struct ew_plan_given){0};
+    const struct ew_plan_opts o = {.mode = EW_PLAN_INFER,
+                                   .optimize = true,
+                                   .given = &lent,
+                                   .backend = {.threads = e->threads}};
     ew_plan_free(e->plan);
     e->plan = NULL;
     e->done = 0;

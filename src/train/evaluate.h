@@ -15,6 +15,8 @@ struct ew_evaluator {
     struct ew_graph *head;        /* what computes from them; borrowed */
     int64_t batch, done, samples;
     int threads;
+    const struct ew_plan *lender; /* whose memory it uses, and which does not run in the meantime;
+                                   * borrowed; NULL: none */
     struct ew_confusion confusion;
 };
 

@@ -7,17 +7,16 @@
 static ew_err bytes_at(struct ew_graph *net, const struct ew_train_opts *o, int64_t batch,
                        size_t *out)
 {
-    const struct ew_learner_opts dry = {.optimizer = ew_train_optimizer(o),
-                                        .batch = batch,
-                                        .threads = (int)o->threads,
-                                        .dry = true};
+    struct ew_learner_opts dry = {.optimizer = ew_train_optimizer(o),
+                                  .batch = batch,
+                                  .threads = (int)o->threads,
+                                  .dry = true};
     struct ew_train_opts at = *o;
     struct ew_learner l;
-    size_t reserved;
     at.batch = batch;
-    EW_TRY(ew_train_reserve(net, &at, &reserved));
+    EW_TRY(ew_train_reserve(net, &at, &dry));
     EW_TRY(ew_learner_open(net, &dry, &l));
-    *out = ew_learner_bytes(&l) + reserved;
+    *out = ew_learner_bytes(&l);
     ew_learner_close(&l);
     return EW_OK;
 }

@@ -42,7 +42,7 @@ static ew_err limit_left(const struct ew_learner *l, const struct ew_learner_opt
         return EW_OK;
     if (l->features)
         ew_plan_stats(l->features, &s);
-    const size_t taken = s.arena_bytes + s.weight_bytes + o->reserved;
+    const size_t taken = s.arena_bytes + s.weight_bytes + l->beside;
     EW_CHECK(taken < o->memory_limit, EW_ERR_LIMIT,
              "%s: evaluation, batches on their way and frozen layers take %.1f MiB, the memory "
              "limit is %.1f MiB; a smaller batch or fewer workers take less",
@@ -51,12 +51,22 @@ static ew_err limit_left(const struct ew_learner *l, const struct ew_learner_opt
     return EW_OK;
 }
 
+/* A weight of the guest's is released as soon as it is packed: what it packs into the part of the
+ * block that no step has touched takes the place of what it releases. */
+static size_t never_at_once(const struct ew_learner_opts *o, size_t touched)
+{
+    const size_t untouched = o->guest > touched ? o->guest - touched : 0;
+    const size_t released = o->unpacked > o->largest ? o->unpacked - o->largest : 0;
+    return untouched < released ? untouched : released;
+}
+
 static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o)
 {
     struct ew_plan_opts po = {.mode = EW_PLAN_TRAIN,
                               .update = true,
                               .dry = o->dry,
                               .seed = o->seed,
+                              .lend_bytes = o->guest,
                               .optimizer = o->optimizer,
                               .backend = {.threads = o->threads}};
     EW_TRY(limit_left(l, o, &po.memory_limit));
@@ -70,6 +80,7 @@ static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o
     EW_TRY(e);
     struct ew_plan_stats s;
     ew_plan_stats(l->train, &s);
+    l->beside -= never_at_once(o, s.block_bytes);
     l->parts = s.parts > 0 ? s.parts : 1;
     return EW_OK;
 }
@@ -85,6 +96,7 @@ static ew_err open_learner(const struct ew_graph *net, const struct ew_learner_o
     const struct ew_shape *scores = &l->rest->values[l->rest->outputs[0]].t.shape;
     l->classes = scores->rank == 2 ? scores->dim[1] : 0;
     l->batch = o->batch;
+    l->beside = o->reserved + o->unpacked;
     EW_TRY(add_loss(l->rest, o->smoothing));
     EW_TRY(compile_frozen(l, o));
     EW_TRY(compile_rest(l, o));
@@ -170,7 +182,7 @@ size_t ew_learner_bytes(const struct ew_learner *l)
 {
     struct ew_plan_stats s;
     ew_plan_stats(l->train, &s);
-    size_t bytes = s.arena_bytes + s.weight_bytes;
+    size_t bytes = s.arena_bytes + s.weight_bytes + l->beside;
     if (l->features) {
         ew_plan_stats(l->features, &s);
         bytes += s.arena_bytes + s.weight_bytes;

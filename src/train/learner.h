@@ -14,7 +14,10 @@ struct ew_learner_opts {
     int64_t batch;
     int threads;
     size_t memory_limit; /* of plans, weights and what is reserved; 0: none */
-    size_t reserved;     /* bytes that others need: evaluation, batches on their way */
+    size_t reserved;     /* bytes that others need: batches on their way, for example */
+    size_t guest;        /* bytes of a plan that is lent this one's block between runs */
+    size_t unpacked;     /* bytes of weights that it has until it has packed them into the block */
+    size_t largest;      /* of them, which is there while it is packed */
     uint64_t seed;       /* of dropout */
     bool dry;            /* only to know sizes */
 };
@@ -24,7 +27,8 @@ struct ew_learner {
     struct ew_plan *features, *train;
     int n_features; /* inputs of `rest` before the labels */
     int64_t batch, classes;
-    int parts; /* in which the batch is run */
+    int parts;     /* in which the batch is run */
+    size_t beside; /* bytes that others need */
 };
 
 /* Compiles `net`, which ends in scores [N, classes] and takes images [N, H, W, C]; its weights are
@@ -49,7 +53,7 @@ ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const 
 double ew_learner_loss(const struct ew_learner *l);
 int64_t ew_learner_correct(const struct ew_learner *l, const int64_t *labels, int64_t *n);
 
-/* Bytes of plans and weights together. */
+/* Bytes of plans, weights and what others need beside them. */
 size_t ew_learner_bytes(const struct ew_learner *l);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "compress/pass.h"
 #include "train/adapt.h"
 #include "train/memory_left.h"
 #include "train/trainer_impl.h"
@@ -130,35 +131,67 @@ static ew_err limit_eval(struct ew_loader_opts *l, int64_t have, int64_t want, i
     return EW_OK;
 }
 
+/* What an evaluation takes. */
+struct eval_bytes {
+    size_t steps, packed; /* a block of another plan may have them */
+    size_t unpacked;      /* the graph with folded weights, until they are packed */
+    size_t largest;       /* weight */
+    size_t other;
+};
+
+static ew_err eval_bytes(struct ew_graph *net, struct eval_bytes *out)
+{
+    struct ew_plan_stats s = {0};
+    struct ew_graph *g;
+    struct ew_plan *p;
+    EW_TRY(ew_graph_clone(net, &g));
+    ew_err e = ew_pass_all(g);
+    if (e == EW_OK)
+        e = ew_plan_compile(g, &(struct ew_plan_opts){.dry = true}, &p);
+    if (e == EW_OK) {
+        ew_plan_stats(p, &s);
+        ew_plan_free(p);
+    }
+    *out = (struct eval_bytes){.steps = s.block_bytes,
+                               .packed = s.packed_bytes,
+                               .unpacked = g->arena.used,
+                               .other = s.arena_bytes - s.block_bytes - s.packed_bytes};
+    for (int i = 0; i < g->n_values; i++)
+        if (g->values[i].t.data && ew_tensor_bytes(&g->values[i].t) > out->largest)
+            out->largest = ew_tensor_bytes(&g->values[i].t);
+    ew_graph_free(g);
+    return e;
+}
+
 /* The batch of evaluations, as large as is of use and small in memory, under a limit an eighth of
  * it at most; and what its plan takes. */
 static ew_err eval_batch(struct ew_graph *net, const struct ew_train_opts *o, int64_t *out,
-                         size_t *bytes)
+                         struct eval_bytes *bytes)
 {
     const size_t eighth = (size_t)o->memory_limit / 8;
     const size_t most = eighth && eighth < EVAL_BYTES ? eighth : EVAL_BYTES;
     *out = ew_min_i64(o->batch, EVAL_BATCH);
     for (;; *out = (*out + 1) / 2) {
-        struct ew_plan *p;
-        struct ew_plan_stats s;
         EW_TRY(ew_graph_set_batch(net, *out));
-        EW_TRY(ew_plan_compile(net, &(struct ew_plan_opts){.dry = true}, &p));
-        ew_plan_stats(p, &s);
-        ew_plan_free(p);
-        *bytes = s.arena_bytes; /* copies of folded weights go as they are packed */
-        if (*out == 1 || s.arena_bytes - s.packed_bytes <= most)
+        EW_TRY(eval_bytes(net, bytes));
+        if (*out == 1 || bytes->steps <= most)
             return EW_OK;
     }
 }
 
-ew_err ew_train_reserve(struct ew_graph *net, const struct ew_train_opts *o, size_t *out)
+ew_err ew_train_reserve(struct ew_graph *net, const struct ew_train_opts *o,
+                        struct ew_learner_opts *l)
 {
     int64_t batch;
-    EW_TRY(eval_batch(net, o, &batch, out));
+    struct eval_bytes eval;
+    EW_TRY(eval_batch(net, o, &batch, &eval));
+    l->guest = eval.steps + eval.packed;
+    l->unpacked = eval.unpacked;
+    l->largest = eval.largest;
     const struct ew_shape *in = &net->values[net->inputs[0]].t.shape;
     const size_t image = (size_t)ew_shape_span(in, 1, in->rank) * sizeof(float);
     const size_t ring = (size_t)(o->load.workers * ew_max_i64(o->load.prefetch, 1) + 1);
-    *out += image * ring * (size_t)(o->batch + batch);
+    l->reserved = eval.other + image * ring * (size_t)(o->batch + batch);
     return EW_OK;
 }
 
@@ -180,6 +213,7 @@ static ew_err open_evaluator(struct ew_trainer *t, struct ew_loader_opts *l, int
     EW_CLEANUP(ew_free_ptr) int64_t *list = NULL;
     EW_TRY(limit_eval(l, have, t->job.opts.eval_samples, &list));
     EW_TRY(ew_evaluator_open(l, t->net, (int)t->job.opts.threads, out));
+    out->lender = t->learner.train;
     if (!t->cached || out != &t->validation)
         return EW_OK;
     const int64_t start = ew_clock_ns();
@@ -194,7 +228,7 @@ static ew_err open_evaluators(struct ew_trainer *t)
     struct ew_loader_opts l;
     const int64_t n_test = ew_dataset_info(t->job.data)->count[EW_SPLIT_TEST];
     EW_TRY(loader_opts(t, &l));
-    size_t bytes;
+    struct eval_bytes bytes;
     EW_TRY(eval_batch(t->net, &t->job.opts, &l.batch, &bytes));
     if (t->n_validation) {
         l.subset = t->order;

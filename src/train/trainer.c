@@ -58,8 +58,7 @@ static ew_err open_learner(struct ew_trainer *t)
                                 .threads = (int)o->threads,
                                 .memory_limit = (size_t)o->memory_limit,
                                 .seed = (uint64_t)o->seed};
-    EW_TRY(ew_train_reserve(t->net, o, &l.reserved));
-    t->reserved = l.reserved;
+    EW_TRY(ew_train_reserve(t->net, o, &l));
     EW_TRY(ew_learner_open(t->net, &l, &t->learner));
     return ew_trainer_collect_states(t);
 }
@@ -288,22 +287,22 @@ struct ew_train_result ew_trainer_result(const struct ew_trainer *t)
     const struct ew_train_position *p = &t->at;
     struct rusage use = {0};
     getrusage(RUSAGE_SELF, &use);
-    struct ew_train_result r = {
-        .epochs = p->epoch,
-        .epochs_asked = t->job.opts.epochs,
-        .best_epoch = p->best_epoch,
-        .times = p->all,
-        .eval_s = p->eval_s,
-        .images = p->images_all,
-        .bad = p->bad,
-        .validated_on_test = t->n_validation == 0,
-        .test = t->has_test ? t->test_scores : p->best,
-        .last = p->last,
-        .peak_rss_bytes = 1024LL * use.ru_maxrss,
-        .planned_bytes = (int64_t)(ew_learner_bytes(&t->learner) + t->reserved),
-        .energy_j = p->epoch && p->energy_epochs == p->epoch ? p->energy_j : -1,
-        .cache_features_s = t->features_s,
-        .behind = t->dir.behind};
+    struct ew_train_result r = {.epochs = p->epoch,
+                                .epochs_asked = t->job.opts.epochs,
+                                .best_epoch = p->best_epoch,
+                                .times = p->all,
+                                .eval_s = p->eval_s,
+                                .images = p->images_all,
+                                .bad = p->bad,
+                                .validated_on_test = t->n_validation == 0,
+                                .test = t->has_test ? t->test_scores : p->best,
+                                .last = p->last,
+                                .peak_rss_bytes = 1024LL * use.ru_maxrss,
+                                .planned_bytes = (int64_t)ew_learner_bytes(&t->learner),
+                                .energy_j =
+                                    p->epoch && p->energy_epochs == p->epoch ? p->energy_j : -1,
+                                .cache_features_s = t->features_s,
+                                .behind = t->dir.behind};
     r.epoch_s = p->epoch ? p->all.wall_s / (double)p->epoch : 0;
     r.images_per_s = p->all.wall_s > 0 ? (double)p->images_all / p->all.wall_s : 0;
     return r;

@@ -16,6 +16,7 @@
 
 #include "data/loader.h"
 #include "plan/plan.h"
+#include "train/learner.h"
 #include "train/options.h"
 #include "train/rundir.h"
 #include "train/scores.h"
@@ -77,8 +78,10 @@ struct ew_trainer;
 void ew_train_divide(const struct ew_dataset_info *info, const struct ew_train_opts *o,
                      int64_t *training, int64_t *validation);
 
-/* Bytes that a run needs beside its learner: evaluation, and the loader's batches. */
-ew_err ew_train_reserve(struct ew_graph *net, const struct ew_train_opts *o, size_t *out);
+/* Bytes that a run needs beside its learner, into the learner's options: the loader's batches, and
+ * evaluation. */
+ew_err ew_train_reserve(struct ew_graph *net, const struct ew_train_opts *o,
+                        struct ew_learner_opts *l);
 
 ew_err ew_trainer_open(const struct ew_train_job *job, struct ew_trainer **out);
 void ew_trainer_close(struct ew_trainer *t); /* NULL is fine */

@@ -18,9 +18,8 @@ struct ew_trainer {
     struct ew_loader *loader; /* NULL where features are cached */
     bool cached;
     struct ew_features features, validation_features;
-    struct ew_graph *head; /* what is left to compute from them */
-    double features_s;     /* it took */
-    size_t reserved;       /* bytes for evaluation and batches on their way, beside the learner */
+    struct ew_graph *head;                /* what is left to compute from them */
+    double features_s;                    /* it took */
     struct ew_evaluator validation, test; /* test: only where there is a validation set */
     bool has_test;
     int64_t *order; /* of training samples: validation first, then training */
