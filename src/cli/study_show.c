@@ -160,14 +160,15 @@ static void compare_row(struct ew_table *t, const struct ew_study *study,
     ew_table_cell(t, "%lld", (long long)c->runs);
     ew_table_cell(t, "%s", c->quality ? c->quality : "");
     ew_table_cell(t, "%s", p->board ? p->board : "");
+    ew_table_cell(t, "%s%s", p->place ? p->place : "", p->wrong ? " (!)" : "");
 }
 
 static ew_err print_comparison(const struct ew_study *study, const struct ew_comparison *list)
 {
-    static const char *const head[] = {"figure", "of",   "published", "here",        "unit",
-                                       "ratio",  "runs", "quality",   "published on"};
+    static const char *const head[] = {"figure", "of",   "published", "here",         "unit",
+                                       "ratio",  "runs", "quality",   "published on", "where"};
     struct ew_table t;
-    ew_table_init(&t, "llrrlrrll");
+    ew_table_init(&t, "llrrlrrlll");
     for (size_t i = 0; i < EW_COUNT(head); i++)
         ew_table_cell(&t, "%s", head[i]);
     int others = 0;
@@ -180,6 +181,11 @@ static ew_err print_comparison(const struct ew_study *study, const struct ew_com
     EW_TRY(ew_table_print(&t, stdout));
     if (others)
         printf("%d more published figures are of jobs that this run leaves out\n", others);
+    for (int i = 0; i < study->n_published; i++)
+        if (list[i].jobs && study->published[i].wrong)
+            printf("(!) %s %s, %s: %s\n", study->published[i].metric, study->published[i].settings,
+                   study->published[i].place ? study->published[i].place : "",
+                   study->published[i].wrong);
     const char *cite = NULL;
     for (int i = 0; i < study->n_published; i++)
         if (study->published[i].cite && study->published[i].cite != cite) {

@@ -189,6 +189,10 @@ static const struct ew_field published_fields[] = {
     TEXT(published, settings, "jobs that it is held against"),
     TEXT(published, board, "board that it was measured on"),
     TEXT(published, cite, "where it stands"),
+    TEXT(published, place, "table, figure or section"),
+    TEXT(published, kind, "how it is given there"),
+    TEXT(published, note, "remark"),
+    TEXT(published, wrong, "why it cannot be as printed"),
     EW_FIELD_END,
 };
 /* clang-format on */

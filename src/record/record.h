@@ -151,6 +151,10 @@ struct ew_published_row {
     const char *unit;
     const char *settings; /* "network=lenet5 workers=0": which jobs it is held against */
     const char *board, *cite;
+    const char *place; /* table, figure or section */
+    const char *kind;  /* "stated", "approx", "upper bound" ... */
+    const char *note;
+    const char *wrong; /* why it cannot be as it is printed; NULL: nothing is known against it */
 };
 
 /* clang-format off */

@@ -136,9 +136,10 @@ struct ew_figure {
     bool no_published; /* there are published values, of another size than ours */
     struct ew_band *bands;
     int n_bands;
-    const char *also; /* options that change along with x; NULL or "": none */
-    const char *cite; /* where published values come from; NULL: there are none */
-    int runs, noisy;  /* behind all of it */
+    const char *also;  /* options that change along with x; NULL or "": none */
+    const char *cite;  /* where published values come from; NULL: there are none */
+    const char *wrong; /* which of them cannot be as printed, and why; NULL: none is known */
+    int runs, noisy;   /* behind all of it */
 };
 
 struct ew_figures {

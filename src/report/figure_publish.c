@@ -132,6 +132,12 @@ static ew_err publish_one(struct ew_arena *a, struct ew_figure *f, int own, int 
     *v = p->value * f->measure[k].scale;
     ew_stat_of(v, 1, &g->y[k]);
     f->cite = p->cite;
+    if (p->wrong) {
+        f->wrong =
+            ew_arena_printf(a, "%s%s%s (%s): %s", f->wrong ? f->wrong : "", f->wrong ? "; " : "",
+                            like.x, p->place ? p->place : "", p->wrong);
+        EW_CHECK(f->wrong, EW_ERR_MEMORY, "no memory for published values");
+    }
     return EW_OK;
 }
 

@@ -61,6 +61,11 @@ void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
         ew_text_plain(f->cite ? f->cite : "the study itself", out);
         putc('.', out);
     }
+    if (published && f->wrong) {
+        fputs(" Cannot be as printed: ", out);
+        ew_text_plain(f->wrong, out);
+        putc('.', out);
+    }
 }
 
 /* ---- Small bars ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading experiment files: the sections [study] and [published], and words.  Job sections are
- * expand.c's. */
+/* Reading experiment files: the section [study], and words.  Job sections are expand.c's, what
+ * others have published is study_published.c's. */
 #include "study/study.h"
 
 #include <stdio.h>
@@ -145,73 +145,6 @@ static ew_err read_head(struct ew_arena *a, const struct ew_study_file *f, bool 
     return EW_OK;
 }
 
-/* ---- [published] ----------------------------------------------------------------------------- */
-
-/* The text up to the next '|', without white space around it. */
-static char *next_part(char **rest)
-{
-    char *p = *rest;
-    if (!p)
-        return NULL;
-    char *bar = strchr(p, '|');
-    *rest = bar ? bar + 1 : NULL;
-    if (bar)
-        *bar = '\0';
-    p += strspn(p, " \t");
-    size_t n = strlen(p);
-    while (n && (p[n - 1] == ' ' || p[n - 1] == '\t'))
-        p[--n] = '\0';
-    return p;
-}
-
-/* "stall_s 22 s | network=lenet5 workers=0 | Jetson AGX Xavier". */
-static ew_err read_figure(struct ew_arena *a, const struct ew_study_file *f,
-                          const struct ew_study_line *l, struct ew_published_row *row)
-{
-    char *rest = l->value;
-    const char *head = next_part(&rest), *settings = next_part(&rest), *board = next_part(&rest);
-    const char **words;
-    int n;
-    EW_TRY(ew_study_words(a, head, &words, &n));
-    EW_CHECK(n == 2 || n == 3, EW_ERR_FORMAT,
-             "%s:%d: a figure is METRIC VALUE [UNIT] | NAME=VALUE ... | board", f->name, l->line);
-    row->metric = words[0];
-    EW_CHECK(ew_num_float(words[1], &row->value), EW_ERR_FORMAT, "%s:%d: '%s' is not a number",
-             f->name, l->line, words[1]);
-    row->unit = n == 3 ? words[2] : NULL;
-    row->settings = settings ? settings : "";
-    if (board && *board)
-        row->board = board;
-    return EW_OK;
-}
-
-static ew_err read_published(struct ew_arena *a, const struct ew_study_file *f, struct ew_study *s)
-{
-    struct ew_published_row row;
-    ew_record_clear(EW_RECORD_PUBLISHED, &row);
-    row.study = s->name;
-    s->published = ew_arena_array(a, (size_t)f->n + 1, sizeof(*s->published));
-    EW_CHECK(s->published, EW_ERR_MEMORY, "no memory for a study");
-    const char *board = "";
-    for (int i = 0; i < f->n; i++) {
-        const struct ew_study_line *l = &f->lines[i];
-        if (strcmp(l->section, "published") != 0)
-            continue;
-        if (strcmp(l->key, "cite") == 0) {
-            row.cite = l->value;
-        } else if (strcmp(l->key, "board") == 0) {
-            board = l->value;
-        } else {
-            EW_CHECK(strcmp(l->key, "figure") == 0, EW_ERR_FORMAT,
-                     "%s:%d: [published] has no key '%s'", f->name, l->line, l->key);
-            row.board = board;
-            EW_TRY(read_figure(a, f, l, &row));
-            s->published[s->n_published++] = row;
-        }
-    }
-    return EW_OK;
-}
-
 /* ---- The file -------------------------------------------------------------------------------- */
 
 static ew_err read_lines(struct ew_arena *a, const char *name, char *text,
@@ -254,7 +187,7 @@ ew_err ew_study_parse(struct ew_arena *a, const char *name, char *text,
                              .cool_down_s = h.cool_down,
                              .random = h.order == 1,
                              .quick = o->quick};
-    EW_TRY(read_published(a, &f, out));
+    EW_TRY(ew_study_published(a, &f, out));
     EW_TRY(ew_study_expand(a, &f, o, out));
     return ew_study_arrange(a, o, h.block, out);
 }

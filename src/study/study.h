@@ -92,6 +92,9 @@ struct ew_study_file {
 ew_err ew_study_expand(struct ew_arena *a, const struct ew_study_file *f,
                        const struct ew_study_opts *o, struct ew_study *s);
 
+/* The section [published]. */
+ew_err ew_study_published(struct ew_arena *a, const struct ew_study_file *f, struct ew_study *s);
+
 /* Keeps what `only` names, repeats, and puts into order. */
 ew_err ew_study_arrange(struct ew_arena *a, const struct ew_study_opts *o, const char *block,
                         struct ew_study *s);

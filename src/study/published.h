@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every number of the four studies' texts, from the files of share/published that the build puts
+ * in, and what is wrong in them.  Each has a `where` (table, figure or section) and a kind: stated,
+ * approx, upper bound, lower bound, derived, read from a figure. */
+#ifndef EW_STUDY_PUBLISHED_H
+#define EW_STUDY_PUBLISHED_H
+
+#include "base/mem.h"
+#include "record/record.h"
+
+struct ew_fact {
+    const char *file;                        /* "train": TRAIN's */
+    const char *const *names, *const *cells; /* columns of that file, and what stands there */
+    int n;
+    const char *wrong; /* why it cannot be as it is printed; NULL: nothing is known against it */
+};
+
+struct ew_fact_list {
+    struct ew_fact *v;
+    int n;
+};
+
+/* All of them; everything lives in the arena. */
+ew_err ew_fact_list_load(struct ew_arena *a, struct ew_fact_list *out);
+
+/* A column of it; "" where its file has none of this name. */
+const char *ew_fact_get(const struct ew_fact *f, const char *column);
+
+/* It fits all words "column=PATTERN,PATTERN": shell patterns, one of which must fit. */
+bool ew_fact_fits(const struct ew_fact *f, const char *const *words, int n);
+
+/* A value of a column that has another name here. */
+struct ew_fact_name {
+    const char *column, *theirs, *ours;
+};
+
+/* Which facts stand beside which figure of ours: a line `rows` of a study. */
+struct ew_fact_rule {
+    const char *file;
+    const char *metric, *unit;                /* ours; unit NULL: as published */
+    const char *const *settings, *const *fit; /* words */
+    int n_settings, n_fit;
+    const struct ew_fact_name *renamed;
+    int n_renamed;
+};
+
+/* The fact as a row to stand beside ours; false: it is of no use by this rule (another file, does
+ * not fit, no number). */
+bool ew_fact_row(struct ew_arena *a, const struct ew_fact *f, const struct ew_fact_rule *rule,
+                 struct ew_published_row *row);
+
+/* How far to trust a kind, highest first: of two facts of the same thing the better one counts. */
+int ew_fact_rank(const char *kind);
+
+#endif
