@@ -94,7 +94,8 @@ struct ew_guess ew_life(const struct ew_guess *power, double battery_wh, double 
                              .low50 = battery_wh / (duty * power->high50 + rest),
                              .high50 = battery_wh / (duty * power->low50 + rest),
                              .low90 = battery_wh / (duty * power->high90 + rest),
-                             .high90 = battery_wh / (duty * power->low90 + rest)};
+                             .high90 = battery_wh / (duty * power->low90 + rest),
+                             .sd = power->sd * duty * power->mid / (duty * power->mid + rest)};
 }
 
 /* ---- Choosing -------------------------------------------------------------------------------- */
@@ -153,28 +154,40 @@ static void relax(const struct ew_choose_data *d, struct ew_choice *c)
     }
 }
 
-/* The untried option that most likely is better than the answer and meets all limits; the answer
- * itself where it is untried and nothing else is open. */
+/* How far, in ln, a guess is expected to be below `now`, counting nothing where it is above:
+ * expected improvement (Jones, Schonlau and Welch 1998). */
+static double expected_gain(const struct ew_guess *g, double now, bool at_least)
+{
+    const double sd = ew_guess_sd(g);
+    const double ahead = (at_least ? -1 : 1) * log(now / g->mid);
+    if (!(sd > 0))
+        return fmax(ahead, 0);
+    const double u = ahead / sd;
+    return ahead * 0.5 * erfc(-u / sqrt(2)) + sd * exp(-0.5 * u * u) / sqrt(2 * M_PI);
+}
+
+/* The untried option that is expected to improve most on the best one that was measured, weighed
+ * with the chance that it meets all limits. */
 static void what_to_measure(const struct ew_choose_data *d, struct ew_choice *c)
 {
-    const double now = d->options[c->best].v[d->goal].mid;
     const bool at_least = ew_quantities[d->goal].at_least;
-    double most = 0;
-    c->measure = d->options[c->best].measured ? -1 : c->best;
-    c->measure_chance = c->measure < 0 ? 0 : all_hold(d, d->limits, c->best);
+    const int known = find_best(d, d->limits, -1, true, NULL);
+    const double now = d->options[known >= 0 ? known : c->best].v[d->goal].mid;
+    double most = 0.003; /* less is within the noise of any run */
+    c->measure = -1;
     for (int i = 0; i < d->n; i++) {
         const struct ew_option *o = &d->options[i];
         const struct ew_guess *g = &o->v[d->goal];
-        if (o->measured || i == c->best || !isfinite(g->mid) || !(g->high90 > g->mid))
+        if (o->measured || !isfinite(g->mid))
             continue;
-        const double better =
-            at_least ? 1 - ew_guess_below(g, 1.01 * now) : ew_guess_below(g, 0.99 * now);
-        const double chance = better * all_hold(d, d->limits, i);
-        const double gain = chance * fabs(log(now / g->mid));
-        if (chance > 0.1 && gain > most && loss(d, i) < loss(d, c->best)) {
+        const double chance = all_hold(d, d->limits, i);
+        /* Where nothing measured fits, any that does is a gain. */
+        const double gain = chance * (known < 0 ? 1 : expected_gain(g, now, at_least));
+        if (gain > most) {
             most = gain;
             c->measure = i;
             c->measure_chance = chance;
+            c->measure_gain = gain;
         }
     }
 }

@@ -69,7 +69,8 @@ struct ew_choice {
         relaxed[EW_LIMITS]; /* the goal with a limit a tenth wider; as it is where nothing is won */
     int binding;            /* limit whose widening brings most; -1: none does */
     int measure;            /* option whose measurement would tell most; -1: nothing is open */
-    double measure_chance;  /* that it then is the better answer */
+    double measure_chance;  /* that it meets the limits */
+    double measure_gain;    /* by which the measured best is expected to improve, in ln */
     int n_good;             /* options within all limits */
 };
 

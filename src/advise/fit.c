@@ -8,8 +8,12 @@
 
 #include "advise/cholesky.h"
 #include "advise/rest.h"
+#include "base/rng.h"
 
 #define STEPS   80
+#define ROUNDS  6 /* of noise taken from the law as it stands, then a descent with it */
+#define STARTS  6 /* the prior's mean and draws of the prior: there are several minima */
+#define SEED    3
 #define FREEDOM 4 /* of the Student errors */
 
 /* ---- One step -------------------------------------------------------------------------------- */
@@ -79,6 +83,8 @@ static bool try_step(struct state *s, const double *h, const double *g, double d
         theta[j] = s->f->theta[j] + fmax(-1, fmin(1, step[j]));
     struct ew_law_point *tried = s->points + n;
     s->f->law(s->f->ctx, theta, s->data->modes, n, tried);
+    for (int i = 0; i < n; i++)
+        tried[i].sigma = s->points[i].sigma; /* the step knows nothing of a noise that changes */
     const double c = cost(s, theta, tried);
     if (!(c < *now))
         return false;
@@ -138,18 +144,72 @@ static ew_err covariance(const struct state *s)
     return EW_OK;
 }
 
+static void descend_rounds(struct state *s)
+{
+    struct ew_fit *f = s->f;
+    double before = HUGE_VAL;
+    f->law(f->ctx, f->theta, s->data->modes, s->data->n, s->points);
+    for (int i = 0; i < ROUNDS; i++) {
+        descend(s);
+        f->law(f->ctx, f->theta, s->data->modes, s->data->n, s->points);
+        const double now = cost(s, f->theta, s->points);
+        if (fabs(before - now) < 1e-5)
+            break;
+        before = now;
+    }
+}
+
+/* Descends from several starts; leaves the best in theta. */
+static ew_err search(struct state *s)
+{
+    const struct ew_prior *p = &s->f->prior;
+    double best[EW_LAW_PARAMS], low = HUGE_VAL;
+    for (int i = 0; i < STARTS; i++) {
+        for (int j = 0; j < p->n; j++)
+            s->f->theta[j] =
+                p->mean[j] + (i ? p->sd[j] * ew_rng_normal(SEED, (uint64_t)i, (uint64_t)j) : 0);
+        descend_rounds(s);
+        const double c = cost(s, s->f->theta, s->points);
+        if (c < low) {
+            low = c;
+            memcpy(best, s->f->theta, sizeof(best));
+        }
+    }
+    EW_CHECK(low < HUGE_VAL, EW_ERR_ARG, "the measurements do not determine a model");
+    memcpy(s->f->theta, best, sizeof(best));
+    return EW_OK;
+}
+
+/* The same from at most EW_FIT_ROWS of the measurements, spread over them all. */
+static ew_err search_part(struct state *s)
+{
+    const struct ew_fit_data *all = s->data;
+    struct ew_mode modes[EW_FIT_ROWS];
+    double y[EW_FIT_ROWS];
+    struct ew_fit_data part = {.modes = modes, .y = y};
+    part.n = all->n < EW_FIT_ROWS ? all->n : EW_FIT_ROWS;
+    for (int i = 0; i < part.n; i++) {
+        const int row = (int)((int64_t)i * all->n / part.n);
+        modes[i] = all->modes[row];
+        y[i] = all->y[row];
+    }
+    s->data = &part;
+    const ew_err err = search(s);
+    s->data = all;
+    return err;
+}
+
 static ew_err fit(struct ew_arena *a, struct state *s)
 {
     struct ew_fit *f = s->f;
     const int n = s->data->n;
+    for (int i = 0; i < n; i++)
+        EW_CHECK(isfinite(s->data->y[i]), EW_ERR_ARG, "measurement %d is not a positive number",
+                 i + 1);
     if (s->data->own_units)
         EW_TRY(own_units(s));
-    memcpy(f->theta, f->prior.mean, sizeof(f->theta));
-    f->law(f->ctx, f->theta, s->data->modes, n, s->points);
-    for (int i = 0; i < n; i++)
-        EW_CHECK(isfinite(s->data->y[i]) && isfinite(s->points[i].y), EW_ERR_ARG,
-                 "measurement %d is not a positive number", i + 1);
-    descend(s);
+    EW_TRY(search_part(s));
+    descend_rounds(s);
     EW_TRY(covariance(s));
     for (int i = 0; i < n; i++)
         f->off[i] = s->data->y[i] - s->points[i].y;

@@ -16,9 +16,9 @@ static const struct kappa {
     double time, power;         /* modes chosen by design.h */
     double time_any, power_any; /* modes chosen by chance */
 } kappas[] = {
-    {4, 2.6, 2.7, 2.6, 3.3},   {6, 2.5, 2.65, 2.8, 3.4},  {8, 2.4, 2.65, 2.7, 3.0},
-    {10, 2.3, 2.65, 2.6, 3.2}, {15, 2.35, 2.7, 2.6, 3.1}, {25, 2.4, 2.75, 2.6, 3.1},
-    {50, 2.4, 2.75, 2.6, 3.0},
+    {4, 2.5, 2.7, 2.6, 3.3},    {6, 2.4, 2.6, 2.8, 3.4},  {8, 2.25, 2.5, 2.7, 3.0},
+    {10, 2.15, 2.45, 2.6, 3.2}, {15, 2.1, 2.4, 2.6, 3.1}, {25, 2.1, 2.35, 2.6, 3.1},
+    {50, 2.2, 2.45, 2.6, 3.0},
 };
 
 /* A 50 % interval's width over a 90 % one's, for Student errors of four degrees of freedom. */
@@ -182,14 +182,20 @@ ew_err ew_predictor_fit(struct ew_arena *a, const struct ew_predict_data *d,
 
 /* ---- Predicting ------------------------------------------------------------------------------ */
 
-static struct ew_guess guess(double mean, double half90)
+static double sd_of_sum(double a, double b, double correlation)
+{
+    return sqrt(a * a + b * b + 2 * correlation * a * b);
+}
+
+static struct ew_guess guess(double mean, double half90, double sd)
 {
     const double half50 = HALF_OF_90 * half90;
     return (struct ew_guess){.mid = exp(mean),
                              .low50 = exp(mean - half50),
                              .high50 = exp(mean + half50),
                              .low90 = exp(mean - half90),
-                             .high90 = exp(mean + half90)};
+                             .high90 = exp(mean + half90),
+                             .sd = sd};
 }
 
 static void predict_one(const struct ew_predictor *p, const struct ew_mode *m,
@@ -199,19 +205,21 @@ static void predict_one(const struct ew_predictor *p, const struct ew_mode *m,
     static const struct ew_guess none = {NAN, NAN, NAN, NAN, NAN};
     double time_mean, time_var, power_mean, power_var;
     ew_fit_at(&p->time, m, t, scratch, &time_mean, &time_var);
-    out->time_sd = p->time_kappa / 1.645 * p->time.scale * sqrt(time_var + t->sigma * t->sigma);
-    out->time = guess(time_mean, 1.645 * out->time_sd);
+    const double time_by = p->time_kappa / 1.645 * p->time.scale;
+    out->time_sd = time_by * sqrt(time_var + t->sigma * t->sigma);
+    out->time = guess(time_mean, 1.645 * out->time_sd, time_by * sqrt(time_var));
     out->power = out->energy = none;
     out->power_sd = NAN;
     out->correlation = p->correlation;
     if (!p->has_power)
         return;
     ew_fit_at(&p->power, m, w, scratch, &power_mean, &power_var);
-    out->power_sd = p->power_kappa / 1.645 * p->power.scale * sqrt(power_var + w->sigma * w->sigma);
-    out->power = guess(power_mean, 1.645 * out->power_sd);
-    const double energy_var = out->time_sd * out->time_sd + out->power_sd * out->power_sd +
-                              2 * p->correlation * out->time_sd * out->power_sd;
-    out->energy = guess(time_mean + power_mean, 1.645 * sqrt(energy_var));
+    const double power_by = p->power_kappa / 1.645 * p->power.scale;
+    out->power_sd = power_by * sqrt(power_var + w->sigma * w->sigma);
+    out->power = guess(power_mean, 1.645 * out->power_sd, power_by * sqrt(power_var));
+    out->energy = guess(time_mean + power_mean,
+                        1.645 * sd_of_sum(out->time_sd, out->power_sd, p->correlation),
+                        sd_of_sum(out->time.sd, out->power.sd, p->correlation));
 }
 
 #define BLOCK 256
@@ -238,10 +246,14 @@ ew_err ew_predict(const struct ew_predictor *p, const struct ew_mode *modes, int
     return EW_OK;
 }
 
+double ew_guess_sd(const struct ew_guess *g)
+{
+    return g->sd > 0 ? g->sd : log(g->high90 / g->mid) / 1.645;
+}
+
 double ew_guess_below(const struct ew_guess *g, double limit)
 {
     if (!(limit > 0))
         return 0;
-    const double sd = log(g->high90 / g->mid) / 1.645;
-    return 0.5 * erfc(-log(limit / g->mid) / (sd * sqrt(2)));
+    return 0.5 * erfc(-log(limit / g->mid) / (ew_guess_sd(g) * sqrt(2)));
 }

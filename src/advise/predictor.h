@@ -20,6 +20,7 @@ struct ew_predict_data {
 /* A quantity with what it lies between at 50 and at 90 % of untried modes. */
 struct ew_guess {
     double mid, low50, high50, low90, high90;
+    double sd; /* of ln of the average over many runs; 0: as the intervals, which are of one run */
 };
 
 struct ew_prediction {
@@ -45,6 +46,9 @@ ew_err ew_predictor_fit(struct ew_arena *a, const struct ew_predict_data *d,
 /* Predicts n modes; EW_ERR_MEMORY alone. */
 ew_err ew_predict(const struct ew_predictor *p, const struct ew_mode *modes, int n,
                   struct ew_prediction *out);
+
+/* Standard deviation of ln of the average over many runs. */
+double ew_guess_sd(const struct ew_guess *g);
 
 /* The chance that a guess ends at or below a limit. */
 double ew_guess_below(const struct ew_guess *g, double limit);

@@ -77,8 +77,8 @@ static struct ew_guess known(double v)
 
 static struct ew_guess scaled(const struct ew_guess *g, double by)
 {
-    return (struct ew_guess){by * g->mid, by * g->low50, by * g->high50, by * g->low90,
-                             by * g->high90};
+    return (struct ew_guess){by * g->mid,   by * g->low50,  by * g->high50,
+                             by * g->low90, by * g->high90, g->sd};
 }
 
 static void fill(const struct opts *o, struct ew_option *x, const struct ew_guess *time,
@@ -265,9 +265,11 @@ static void print_why(const struct job *b)
     if (c->measure >= 0) {
         printf("\nmeasure next: ");
         print_mode(&b->options[c->measure]);
-        printf("\n  with a chance of %.0f %% it %s\n", 100 * c->measure_chance,
-               c->measure == c->best ? "keeps within the limits as predicted"
-                                     : "turns out to be the better answer");
+        printf("\n  within all limits with a chance of %.0f %%", 100 * c->measure_chance);
+        if (c->measure_gain < 0.5)
+            printf("; expected to bring %.1f %% over the best that was measured",
+                   100 * c->measure_gain);
+        printf("\n");
     }
 }
 
@@ -332,6 +334,7 @@ static ew_err show_json(const struct job *b)
     if (c->measure >= 0) {
         json_option(&j, "measure_next", &b->options[c->measure]);
         ew_json_num(&j, "measure_chance", c->measure_chance);
+        ew_json_num(&j, "measure_gain", c->measure_gain);
     }
     ew_json_end(&j);
     return ew_json_finish(&j);

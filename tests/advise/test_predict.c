@@ -166,9 +166,9 @@ static void predicts(enum made_board board, const struct goal *g)
            half);
     EW_EXPECT(ew_median(time, ALL) < g->time);
     EW_EXPECT(ew_median(power, ALL) < g->power);
-    EW_EXPECT(in_time > 0.84 && in_time < 0.96);
-    EW_EXPECT(in_power > 0.84 && in_power < 0.97);
-    EW_EXPECT(in_energy > 0.84 && in_energy < 0.97);
+    EW_EXPECT(in_time > 0.85 && in_time < 0.95);
+    EW_EXPECT(in_power > 0.85 && in_power < 0.95);
+    EW_EXPECT(in_energy > 0.85 && in_energy < 0.96);
     EW_EXPECT(half > 0.4 && half < 0.65);
 }
 
@@ -316,7 +316,8 @@ static void energy_is_joint(void)
         EW_EXPECT(v.energy.high90 < v.time.high90 * v.power.high90);
         EW_EXPECT(v.time.low90 < v.time.low50 && v.time.low50 < v.time.mid);
         EW_EXPECT_NEAR(ew_guess_below(&v.time, v.time.mid), 0.5, 1e-9);
-        EW_EXPECT_NEAR(ew_guess_below(&v.time, v.time.high90), 0.95, 1e-3);
+        EW_EXPECT_NEAR(ew_guess_below(&v.time, v.time.mid * exp(1.645 * v.time.sd)), 0.95, 1e-3);
+        EW_EXPECT(v.time.sd < v.time_sd); /* an average is surer than one run */
     }
     ew_arena_fini(&a);
 }
