@@ -9,6 +9,7 @@
 #include "backend/candidates.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cuda/cuda_backend.h"
+#include "backend/dpu/dpu_backend.h"
 
 /* ---- Which there are ---- */
 
@@ -16,8 +17,9 @@
 
 /* The CPU, and what was registered before anything was opened: the one list of the program that
  * grows, since modules and tests add to it. */
-static const struct ew_backend_type *types[MOST_TYPES] = {&ew_cpu_type, &ew_cuda_type};
-static int n_types = 2;
+static const struct ew_backend_type *types[MOST_TYPES] = {&ew_cpu_type, &ew_cuda_type,
+                                                          &ew_dpu_type};
+static int n_types = 3;
 
 static const struct ew_backend_type *find_type(const char *name, size_t chars)
 {
@@ -97,8 +99,10 @@ ew_err ew_backend_probe(const char *device, struct ew_device_found *out)
     EW_TRY(resolve(device, &w));
     EW_TRY(ew_backend_open(&(struct ew_backend_opts){.device = w.device, .threads = 1}, &be));
     const struct ew_device_info *i = &be->info;
-    *out = (struct ew_device_found){
-        .backend = w.type->name, .help = w.type->help, .memory_bytes = i->memory_bytes};
+    *out = (struct ew_device_found){.backend = w.type->name,
+                                    .help = w.type->help,
+                                    .memory_bytes = i->memory_bytes,
+                                    .is_dpu = i->is_dpu};
     snprintf(out->device, sizeof(out->device), "%s", w.device);
     snprintf(out->name, sizeof(out->name), "%s", i->name);
     snprintf(out->target, sizeof(out->target), "%s", i->target);

@@ -55,6 +55,7 @@ struct ew_device_info {
      * are used where the graph has them. */
     bool shares_host;
     unsigned fused; /* enum ew_fused */
+    bool is_dpu;    /* networks of power-of-two int8 become the DPU's operators (op/dpu.h) */
     /* backend, name, target and kernels: two devices with the same one run the same kernels in
      * about the same time.  Keys of measurements (the tuner's cache) begin with it. */
     char identity[EW_IDENTITY_CHARS];
@@ -221,6 +222,7 @@ struct ew_device_found {
     char device[64];            /* what opens it; empty: there is none, and `why` says why */
     char name[128];
     char target[64], kernels[64]; /* as ew_device_info */
+    bool is_dpu;
     char why[256];
     size_t memory_bytes; /* 0: not known */
 };

@@ -225,15 +225,21 @@ static ew_err fuse_add(struct ew_graph *g, int node)
 
 /* ---- The pass ---- */
 
-/* One sweep; a step may put any number of nodes in the place of the one it is given. */
-static ew_err sweep(struct ew_graph *g, ew_err (*step)(struct ew_graph *g, int node))
+ew_err ew_lower_sweep(struct ew_graph *g, ew_lower_step *step)
 {
     for (int k = 0; k < g->n_nodes; k++) {
         const int before = g->n_nodes;
         EW_TRY(step(g, k));
         k += g->n_nodes - before;
     }
-    return EW_OK;
+    EW_TRY(ew_graph_sweep(g)); /* what nobody reads any more must not count as a reader */
+    return ew_graph_infer(g);  /* types have changed with zero points */
+}
+
+ew_err ew_lower_prepare(struct ew_graph *g)
+{
+    EW_TRY(ew_lower_sweep(g, complete_zero));
+    return ew_lower_sweep(g, push_down);
 }
 
 static bool has_quantizers(const struct ew_graph *g)
@@ -246,14 +252,11 @@ static bool has_quantizers(const struct ew_graph *g)
 
 ew_err ew_pass_lower_quant(struct ew_graph *g)
 {
-    static ew_err (*const steps[])(struct ew_graph * g, int node) = {
-        complete_zero, make_unsigned, push_down, lower, lower_float, fuse_add, fuse_table};
+    static ew_lower_step *const steps[] = {complete_zero, make_unsigned, push_down, lower,
+                                           lower_float,   fuse_add,      fuse_table};
     if (!has_quantizers(g))
         return EW_OK;
-    for (size_t i = 0; i < EW_COUNT(steps); i++) {
-        EW_TRY(sweep(g, steps[i]));
-        EW_TRY(ew_graph_sweep(g)); /* what nobody reads any more must not count as a reader */
-        EW_TRY(ew_graph_infer(g)); /* types have changed with zero points */
-    }
+    for (size_t i = 0; i < EW_COUNT(steps); i++)
+        EW_TRY(ew_lower_sweep(g, steps[i]));
     return EW_OK;
 }

@@ -4,6 +4,7 @@
 #define EW_COMPRESS_LOWER_QUANT_H
 
 #include "compress/quant_view.h"
+#include "op/pooling.h"
 
 /* One float node, or a few, on the way to a quantiser.  Each of the functions below looks whether
  * the nodes before quantiser `node` are of its kind, and if so puts an integer node in its place;
@@ -26,6 +27,16 @@ ew_err ew_lower_conv_float(struct ew_graph *g, int node, bool *done);
 ew_err ew_lower_gemm_float(struct ew_graph *g, int node, bool *done);
 /* Sums and products of two, averages, concat, and functions of one value. */
 ew_lower_fn ew_lower_binary, ew_lower_average, ew_lower_concat, ew_lower_function;
+
+/* The window of an average that our operators have; false: none.  *global: it covers all. */
+bool ew_lower_window(const struct ew_graph *g, int node, struct ew_pool_attr *attr, bool *global);
+
+typedef ew_err ew_lower_step(struct ew_graph *g, int node);
+/* One sweep over all nodes; a step may put any number of nodes in the place of the one it is given.
+ * Nodes that nobody needs any more go, and types are inferred again. */
+ew_err ew_lower_sweep(struct ew_graph *g, ew_lower_step *step);
+/* Zero points that are left out are put in, and dequantisers go behind what only moves. */
+ew_err ew_lower_prepare(struct ew_graph *g);
 
 /* Puts the nodes from `first` on in the place of the quantiser. */
 static inline ew_err ew_lower_place(const struct ew_lowering *l, int first, int value, bool *done)

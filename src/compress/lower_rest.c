@@ -28,8 +28,7 @@ ew_err ew_lower_binary(const struct ew_lowering *l, bool *done)
 
 /* ---- Averages ---- */
 
-/* The window of an average that our operators have; false: none, or it is global. */
-static bool window_of(const struct ew_graph *g, int node, struct ew_pool_attr *attr, bool *global)
+bool ew_lower_window(const struct ew_graph *g, int node, struct ew_pool_attr *attr, bool *global)
 {
     const struct ew_node *n = &g->nodes[node];
     const struct ew_shape *x = &g->values[n->in[0]].t.shape;
@@ -60,8 +59,8 @@ ew_err ew_lower_average(const struct ew_lowering *l, bool *done)
     struct ew_pool_attr attr;
     struct ew_qview x;
     bool global;
-    if (from < 0 || !ew_quant_clamps_nothing(&l->clamp) || !window_of(g, from, &attr, &global) ||
-        !ew_qview_of(g, g->nodes[from].in[0], &x))
+    if (from < 0 || !ew_quant_clamps_nothing(&l->clamp) ||
+        !ew_lower_window(g, from, &attr, &global) || !ew_qview_of(g, g->nodes[from].in[0], &x))
         return EW_OK;
     const int in[] = {x.q, x.scale, x.zero, l->to.scale, l->to.zero};
     const struct ew_op *op =

@@ -9,6 +9,9 @@
 /* Float nodes between quantisers and dequantisers become integer nodes; before the next one, which
  * would make floats of the weights. */
 ew_err ew_pass_lower_quant(struct ew_graph *g);
+/* The same to the operators of the DPU, for that device and before all others: nodes between
+ * power-of-two quantisers become what the hardware computes, where it can. */
+ew_err ew_pass_lower_dpu(struct ew_graph *g);
 /* Nodes whose inputs are all constant become constants. */
 ew_err ew_pass_fold_constants(struct ew_graph *g);
 /* Nodes that only hand their input on disappear: identity, dropout, reshapes to the same shape. */

@@ -15,6 +15,7 @@ enum {
     EW_POW2_MOST = 12,   /* the hardware's limit */
     EW_POW2_LEAST = -19, /* so that there are 32 positions; ranges beyond 2^26 are clipped */
     EW_POW2_POSITIONS = EW_POW2_MOST - EW_POW2_LEAST + 1,
+    EW_POW2_GATE = 7,       /* of hard sigmoids */
     EW_POW2_TRIED = 5,      /* the first position without clipping and four finer ones */
     EW_POW2_SHIFT = 16,     /* the most by which sums are shifted to outputs */
     EW_POW2_BIAS_SHIFT = 23 /* the most by which biases are shifted to sums: they stay in int32 */

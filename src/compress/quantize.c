@@ -165,6 +165,13 @@ static void choose_values(struct quantizer *q)
 
 /* ---- Positions of binary points ---- */
 
+/* A hard sigmoid lies between 0 and 1, and the DPU relies on saturation to cut it off at 1. */
+static bool is_gate(const struct quantizer *q, int v)
+{
+    const int from = q->g->values[v].producer;
+    return from >= 0 && strcmp(q->g->nodes[from].op->name, "hard_sigmoid") == 0;
+}
+
 /* What shares a scale has the coarsest position of them all. */
 static void share_positions(struct quantizer *q)
 {
@@ -175,7 +182,9 @@ static void share_positions(struct quantizer *q)
         int *at = &q->position[root_of(q, v)];
         if (!q->wanted[v])
             continue;
-        const int own = q->o->positions ? q->o->positions[v] : ew_pow2_first(r->lo, r->hi);
+        const int own = is_gate(q, v)     ? EW_POW2_GATE
+                        : q->o->positions ? q->o->positions[v]
+                                          : ew_pow2_first(r->lo, r->hi);
         *at = own < *at ? own : *at;
     }
 }

@@ -630,6 +630,8 @@ static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)
     EW_TRY(ew_graph_clone(g, &p->clone));
     p->g = p->clone;
     if (optimize) {
+        if (ew_backend_info(p->be)->is_dpu)
+            EW_TRY(ew_pass_lower_dpu(p->clone));
         EW_TRY(ew_pass_all(p->clone));
         return ew_plan_release_replaced(p);
     }

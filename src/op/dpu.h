@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The integer arithmetic of AMD's DPU, rule by rule, and the operators that follow it: the bits of
+ * the hardware, computed plainly.  int8 q stands for q * 2^-position (compress/pow2.h).
+ * The rules are those of AMD's public simulators; docs/fpga.md lists them. */
+#ifndef EW_OP_DPU_H
+#define EW_OP_DPU_H
+
+#include "op/int_conv.h"
+#include "op/pooling.h"
+
+/* v / 2^shift, rounded half up; a negative shift multiplies. */
+int64_t ew_dpu_shift(int64_t v, int shift);
+/* The same, cut off at lo and hi and saturated to int8. */
+int8_t ew_dpu_store(int64_t v, int shift, const struct ew_quant_clamp *clamp);
+
+/* An average over n elements is sum * factor / 2^shift.  Some sizes are fixed in hardware, the
+ * others take the closest factor whose shift is under ceil(log2(128 n)). */
+struct ew_dpu_mean {
+    int factor, shift;
+};
+struct ew_dpu_mean ew_dpu_mean(int64_t height, int64_t width);
+
+/* a at position `from` as the adder reads it: at the coarser position `least`, with two bits more,
+ * what lies behind them cut off. */
+#define EW_DPU_GUARD 2
+int64_t ew_dpu_align(int64_t a, int from, int least);
+
+/* hard sigmoid of an integer at position `from`, at position `to`. */
+int8_t ew_dpu_hard_sigmoid(int x, int from, int to);
+/* x times its hard sigmoid, which is rounded to position 7 in between. */
+#define EW_DPU_GATE_POSITION 7
+int8_t ew_dpu_hard_swish(int x, int from, int to);
+/* A negative number times 26 / 256; not shifted yet, so at 8 more positions. */
+#define EW_DPU_LEAKY       26
+#define EW_DPU_LEAKY_SHIFT 8
+
+/* Why the DPU cannot have a layer, in words that follow its name; NULL: it can. */
+const char *ew_dpu_refuses_conv(const struct ew_conv_sizes *s);
+const char *ew_dpu_refuses_dense(int64_t depth, int64_t filters);
+
+/* dpu_conv: y = store((sum + bias * 2^bias_shift) / 2^shift), the activation before the rounding.
+ * Rounding never crosses a whole number, so the clamps of relu and relu6 may follow it. */
+enum ew_dpu_conv_in { EW_DPU_CONV_X, EW_DPU_CONV_W, EW_DPU_CONV_BIAS, EW_DPU_CONV_INPUTS };
+
+struct ew_dpu_conv_attr {
+    struct ew_int_conv_attr conv; /* first: what int_conv.c reads */
+    struct ew_quant_clamp clamp;
+    int64_t shift, bias_shift;
+    bool leaky; /* negative sums times 26 / 256 */
+};
+
+ew_err ew_dpu_conv_resolve(const struct ew_call *c, struct ew_int_conv *out);
+
+/* dpu_add and dpu_mul, of tensors of one shape or one value a channel in the second. */
+struct ew_dpu_two_attr {
+    struct ew_quant_clamp clamp;
+    int64_t a, b, y; /* positions */
+};
+
+/* Element i of in[1], as element i of the output sees it. */
+int64_t ew_dpu_second(const struct ew_call *c, int64_t i);
+/* The infer hook of both. */
+ew_err ew_dpu_two_infer(const struct ew_call *c);
+
+/* dpu_average_pool: y = store(sum * factor / 2^(mean.shift + shift)); padding counts. */
+struct ew_dpu_pool_attr {
+    struct ew_pool_attr pool; /* first: what pooling.c reads */
+    int64_t shift;            /* position of x less that of y */
+};
+
+/* dpu_input: float32 to int8, rounded half away from zero. */
+struct ew_dpu_input_attr {
+    int64_t position;
+};
+
+/* clang-format off */
+#define EW_DPU_POSITION_FIELD(owner, member, text)                                                 \
+    {.name = #member, .type = EW_FIELD_INT, .offset = offsetof(owner, member), .min = -64,         \
+     .max = 64, .help = text}
+/* clang-format on */
+
+#endif
