@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/pool.h"
 #include "base/progress.h"
 #include "cli/bench_side.h"
+#include "cli/bench_times.h"
 #include "cli/recording.h"
 #include "report/text_table.h"
 #include "train/options.h"
@@ -212,8 +214,11 @@ static ew_err time_sides(struct comparison *m)
     for (int i = 0; i < m->n; i++)
         sides[i] = (struct ew_bench_side){.p = m->columns[i].side.p};
     ew_progress_begin(&bar, stderr, "turns", turns);
+    const struct ew_cpu_use before = ew_cpu_use_now();
     const ew_err e = ew_bench_interleave(sides, m->n, &m->o->bench, show_tick, &bar);
+    const struct ew_cpu_use after = ew_cpu_use_now();
     ew_progress_end(&bar);
+    ew_times_warn_busy(ew_cpu_use_others(&before, &after, ew_pool_cpus()));
     for (int i = 0; i < m->n; i++)
         m->columns[i].time = sides[i];
     return e;
@@ -394,8 +399,9 @@ static ew_err print_text(const struct comparison *m)
     }
     EW_TRY(ew_table_print(&t, stdout));
     const struct ew_bench_stats *b = &m->columns[0].time.time;
-    printf("batch %lld, %lld threads, %lld runs each\n", (long long)m->columns[0].side.batch,
-           (long long)m->columns[0].side.threads, (long long)b->n);
+    const long long threads = (long long)m->columns[0].side.threads;
+    printf("batch %lld, %lld thread%s, %lld runs each\n", (long long)m->columns[0].side.batch,
+           threads, threads == 1 ? "" : "s", (long long)b->n);
     const struct ew_bench_power *p = &m->columns[0].power;
     if (!p->absent)
         printf("power of %s, %.2f W at rest\n", p->rails, p->idle_w);

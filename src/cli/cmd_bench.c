@@ -5,13 +5,16 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/pool.h"
 #include "base/progress.h"
 #include "bench/bench.h"
 #include "cli/bench_side.h"
+#include "cli/bench_times.h"
 #include "cli/bench_why.h"
 #include "cli/cmd.h"
 #include "cli/device_opt.h"
 #include "cli/recording.h"
+#include "engine/engine.h"
 #include "graph/facts.h"
 #include "model/objective.h"
 #include "report/text_table.h"
@@ -20,12 +23,14 @@ struct opts {
     const char *device;
     struct ew_network_opts net;
     bool train, profile, reference, plain, tune, quick;
-    int64_t threads, warmup, iters, trials, memory_limit;
-    double power_seconds;
+    int64_t threads, warmup, iters, trials, memory_limit, streams;
+    double power_seconds, duration, qps;
     int protocol;
-    const char *db, *eval, *power_from, *why;
+    const char *db, *eval, *power_from, *why, *percentiles, *csv;
     struct ew_image_opts images;
 };
+
+#define EW_BENCH_STREAMS 64
 
 enum { PROTOCOL_NONE, PROTOCOL_ENGINE, PROTOCOL_SCALE };
 static const char *const protocols[] = {"none", "engine", "scale", NULL};
@@ -43,7 +48,20 @@ static const struct ew_field table[] = {
     {.name = "iters", .type = EW_FIELD_INT, .offset = offsetof(struct opts, iters), .def = "80",
      .min = 1, .max = 1000000, .metavar = "N", .help = "runs that are timed"},
     {.name = "trials", .type = EW_FIELD_INT, .offset = offsetof(struct opts, trials), .def = "1",
-     .min = 1, .max = 1000, .metavar = "N", .help = "repetitions of warm-up and runs"},
+     .min = 1, .max = 1000, .metavar = "N", .help = "repetitions of warm-up and runs, side by side; one network: N times the runs"},
+    {.name = "duration", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, duration),
+     .def = "0", .min = 0, .max = 86400, .metavar = "S",
+     .help = "one network: go on for at least so many seconds, beyond --iters"},
+    {.name = "streams", .type = EW_FIELD_INT, .offset = offsetof(struct opts, streams), .def = "1",
+     .min = 1, .max = 64, .metavar = "N",
+     .help = "one network: so many run at the same time; the threads are divided among them"},
+    {.name = "qps", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, qps), .def = "0",
+     .min = 0, .max = 1e6, .metavar = "R", .help = "one network: requests come R times a second, "
+     "and waiting counts as latency; 0: one after the other"},
+    {.name = "percentiles", .type = EW_FIELD_STR, .offset = offsetof(struct opts, percentiles),
+     .metavar = "P,...", .help = "one network: of the latency, as 50,95,99.9"},
+    {.name = "csv", .type = EW_FIELD_STR, .offset = offsetof(struct opts, csv), .metavar = "FILE",
+     .help = "one network: write the time of every run"},
     {.name = "memory-limit", .type = EW_FIELD_SIZE, .offset = offsetof(struct opts, memory_limit),
      .min = 0, .max = 1e15, .metavar = "BYTES",
      .help = "training: make the step fit, saying how and at what cost"},
@@ -75,13 +93,22 @@ static const struct ew_field table[] = {
     EW_FIELD_END};
 /* clang-format on */
 
+/* The plans that run at the same time; the first is the one that is described. */
+struct streams {
+    struct ew_plan *plans[EW_BENCH_STREAMS];
+    struct ew_context *contexts[EW_BENCH_STREAMS]; /* of an engine's; NULL: none */
+    int n;
+};
+
 struct result {
     struct ew_bench_stats time;
+    struct ew_load_result load;
+    struct ew_percentiles percentiles;
     struct ew_plan_stats plan;
     double images_per_s, peak_flops;
     int64_t resident, resident_peak, *step_ns;
     const char *isa;
-    int threads;
+    int threads, streams;
 };
 
 /* The study's own numbers of runs and trials, unless others are asked for. */
@@ -97,22 +124,39 @@ static struct ew_bench_opts bench_opts(const struct opts *o)
 
 static void show_tick(void *ctx, int64_t done, int64_t total)
 {
-    ew_progress_update(ctx, done);
+    struct ew_progress *bar = ctx;
+    bar->total = total;
+    ew_progress_update(bar, done);
 }
 
-static ew_err measure(const struct opts *o, struct ew_graph *g, struct ew_plan *p, struct result *r)
+/* The runs themselves.  Trials are for comparisons; one network's are one after the other. */
+static ew_err time_runs(const struct opts *o, struct ew_graph *g, const struct streams *s,
+                        struct result *r)
 {
-    int64_t batch = 1;
-    EW_TRY(ew_graph_batch(g, &batch));
     const struct ew_bench_opts b = bench_opts(o);
+    const struct ew_load_opts lo = {
+        .warmup = b.warmup, .iters = b.iters * b.trials, .duration_s = o->duration, .qps = o->qps};
     struct ew_progress bar;
-    ew_progress_begin(&bar, stderr, "runs", (b.warmup + b.iters) * b.trials);
-    ew_bench_fill(p, g, 2, 1);
-    const ew_err e = ew_bench_run(p, &b, show_tick, &bar, &r->time);
+    for (int i = 0; i < s->n; i++)
+        ew_bench_fill(s->plans[i], g, 2, 1);
+    ew_progress_begin(&bar, stderr, "bench", lo.iters);
+    const ew_err e = ew_bench_load(s->plans, s->n, &lo, show_tick, &bar, &r->load);
     ew_progress_end(&bar);
     EW_TRY(e);
+    return ew_load_stats(&r->load, &r->time);
+}
+
+static ew_err measure(const struct opts *o, struct ew_graph *g, const struct streams *s,
+                      struct result *r)
+{
+    int64_t batch = 1;
+    struct ew_plan *p = s->plans[0];
+    EW_TRY(ew_graph_batch(g, &batch));
+    EW_TRY(time_runs(o, g, s, r));
     ew_plan_stats(p, &r->plan);
-    r->images_per_s = 1e3 * (double)batch / r->time.median_ms;
+    r->streams = s->n;
+    r->images_per_s = s->n == 1 && o->qps <= 0 ? 1e3 * (double)batch / r->time.median_ms
+                                               : (double)(batch * r->load.n) / r->load.wall_s;
     r->resident = ew_bench_resident();
     r->resident_peak = ew_bench_resident_peak();
     const struct ew_device_info *device = ew_backend_info(ew_plan_backend(p));
@@ -165,8 +209,8 @@ static ew_err print_profile(const struct ew_plan *p, const struct result *r)
         ew_table_cell(&t, "%s%s", s.on_host ? "host: " : "", s.kernel);
     }
     EW_TRY(ew_table_print(&t, stdout));
-    printf("peak measured beside it: %.1f GFLOP/s on %d threads\n", r->peak_flops * 1e-9,
-           r->threads);
+    printf("peak measured beside it: %.1f GFLOP/s on %d thread%s\n", r->peak_flops * 1e-9,
+           r->threads, r->threads == 1 ? "" : "s");
     return EW_OK;
 }
 
@@ -212,13 +256,20 @@ static ew_err print_text(const char *name, const struct opts *o, const struct ew
     const struct ew_bench_stats *t = &r->time;
     if (o->profile)
         EW_TRY(print_profile(p, r));
-    printf("%s, %s, batch %lld, %d threads, %s\n", name, o->train ? "training step" : "inference",
-           (long long)o->net.batch, r->threads, r->isa);
+    printf("%s, %s, batch %lld, %d thread%s", name, o->train ? "training step" : "inference",
+           (long long)o->net.batch, r->threads, r->threads == 1 ? "" : "s");
+    if (r->streams > 1)
+        printf(" in each of %d streams", r->streams);
+    printf(", %s\n", r->isa);
     printf("time:      median %.3f ms, min %.3f, mean %.3f, p90 %.3f, p99 %.3f, sd %.3f (%lld "
            "run%s)\n",
            t->median_ms, t->min_ms, t->mean_ms, t->p90_ms, t->p99_ms, t->sd_ms, (long long)t->n,
            t->n == 1 ? "" : "s");
-    printf("speed:     %.1f images/s\n", r->images_per_s);
+    ew_percentiles_print(&r->percentiles, &r->load);
+    printf("speed:     %.1f images/s", r->images_per_s);
+    if (o->qps > 0)
+        printf(", asked for %g", o->qps * (double)o->net.batch);
+    printf("\n");
     printf("memory:    planned %s, resident %s\n",
            ew_text_bytes((int64_t)(r->plan.arena_bytes + r->plan.weight_bytes), a),
            ew_text_bytes(r->resident, b));
@@ -269,7 +320,12 @@ static ew_err print_json(const char *name, const struct opts *o, const struct ew
     ew_json_num(&j, "p99_ms", t->p99_ms);
     ew_json_num(&j, "max_ms", t->max_ms);
     ew_json_num(&j, "sd_ms", t->sd_ms);
+    ew_percentiles_json(&j, &r->percentiles, &r->load);
     ew_json_num(&j, "images_per_s", r->images_per_s);
+    ew_json_int(&j, "streams", r->streams);
+    ew_json_num(&j, "wall_s", r->load.wall_s);
+    ew_json_int(&j, "slow_runs", ew_load_slow_runs(&r->load, t->median_ms));
+    ew_json_num(&j, "others_cpu_share", r->load.others);
     ew_json_int(&j, "planned_bytes", (int64_t)(r->plan.arena_bytes + r->plan.weight_bytes));
     ew_json_int(&j, "arena_bytes", (int64_t)r->plan.arena_bytes);
     ew_json_int(&j, "weight_bytes", (int64_t)r->plan.weight_bytes);
@@ -334,18 +390,35 @@ static ew_err record(struct ew_recording *rec, const struct ew_graph *g, const s
 
 /* ---- The command ---- */
 
-static ew_err bench_plan(const struct ew_cmd_call *c, struct ew_graph *g, struct ew_plan *p,
-                         struct ew_recording *rec)
+static ew_err bench_plans(const struct ew_cmd_call *c, struct ew_graph *g, const struct streams *s,
+                          struct ew_recording *rec)
 {
     const struct opts *o = c->opts;
+    const struct ew_plan *p = s->plans[0];
     struct result r = {0};
-    ew_err e = measure(o, g, p, &r);
+    ew_err e = ew_percentiles_parse(o->percentiles ? o->percentiles : "", &r.percentiles);
+    if (e == EW_OK)
+        e = measure(o, g, s, &r);
     if (e == EW_OK)
         e = record(rec, g, &r);
+    if (e == EW_OK && o->csv)
+        e = ew_times_write_csv(&r.load, o->csv);
     if (e == EW_OK)
         e = c->json ? print_json(c->args[0], o, p, &r) : print_text(c->args[0], o, p, &r);
+    if (e == EW_OK)
+        ew_times_warn(&r.load, &r.time);
+    ew_load_result_fini(&r.load);
     free(r.step_ns);
     return e;
+}
+
+/* Threads of a stream: as asked for, or the machine's divided among them. */
+static int stream_threads(const struct opts *o)
+{
+    if (o->threads > 0 || o->streams == 1)
+        return (int)o->threads;
+    const int each = ew_pool_cpus() / (int)o->streams;
+    return each > 1 ? each : 1;
 }
 
 static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struct ew_tuner *tuner,
@@ -357,15 +430,20 @@ static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struc
         .mode = o->train ? EW_PLAN_TRAIN : EW_PLAN_INFER,
         .dry = o->why != NULL,
         .optimize = !o->reference && !o->plain,
-        .consume = !o->train && !o->why && !o->reference && !o->plain,
+        .consume = !o->train && !o->why && !o->reference && !o->plain && o->streams == 1,
         .update = o->train,
         .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 1e-4, .momentum = 0.9},
         .memory_limit = (size_t)o->memory_limit,
-        .backend = {.threads = (int)o->threads, .reference = o->reference}};
-    struct ew_plan *p;
-    EW_TRY(ew_plan_compile(g, &po, &p));
-    const ew_err e = o->why ? ew_bench_why(p, o->why, o->tune, c->json) : bench_plan(c, g, p, rec);
-    ew_plan_free(p);
+        .backend = {.threads = stream_threads(o), .reference = o->reference}};
+    struct streams s = {0};
+    ew_err e = EW_OK;
+    for (; e == EW_OK && s.n < (int)o->streams; s.n += e == EW_OK)
+        e = ew_plan_compile(g, &po, &s.plans[s.n]);
+    if (e == EW_OK)
+        e = o->why ? ew_bench_why(s.plans[0], o->why, o->tune, c->json)
+                   : bench_plans(c, g, &s, rec);
+    for (int i = 0; i < s.n; i++)
+        ew_plan_free(s.plans[i]);
     return e;
 }
 
@@ -398,6 +476,9 @@ static ew_err check_several(const struct ew_cmd_call *c)
     const struct opts *o = c->opts;
     EW_CHECK(!o->train && !o->profile && !o->why && !o->memory_limit, EW_ERR_USAGE,
              "--train, --profile, --why and --memory-limit are for one network");
+    EW_CHECK(o->duration <= 0 && o->qps <= 0 && o->streams == 1 && !o->percentiles && !o->csv,
+             EW_ERR_USAGE,
+             "--duration, --qps, --streams, --percentiles and --csv are for one network");
     EW_CHECK(!o->db || o->protocol == PROTOCOL_NONE, EW_ERR_USAGE,
              "--db is for networks; 'edgewise study' keeps protocols");
     EW_CHECK(o->protocol == PROTOCOL_NONE || (!o->plain && !o->reference && !o->eval), EW_ERR_USAGE,
@@ -407,18 +488,40 @@ static ew_err check_several(const struct ew_cmd_call *c)
 
 /* ---- One ---- */
 
+/* Streams of an engine share its weights: the first is the side's, the others are contexts more. */
+static ew_err bench_contexts(const struct ew_cmd_call *c, struct ew_side *side,
+                             struct ew_recording *rec)
+{
+    const struct opts *o = c->opts;
+    struct streams s = {.plans = {side->p}, .n = 1};
+    ew_err e = EW_OK;
+    while (e == EW_OK && s.n < (int)o->streams) {
+        struct ew_context **x = &s.contexts[s.n];
+        e = ew_context_new(side->network.engine, stream_threads(o), x);
+        if (e == EW_OK && side->batch > 1)
+            e = ew_context_set_batch(*x, side->batch);
+        s.plans[s.n] = e == EW_OK ? ew_context_plan(*x) : NULL;
+        s.n++;
+    }
+    if (e == EW_OK)
+        e = bench_plans(c, side->g, &s, rec);
+    for (int i = 1; i < s.n; i++)
+        ew_context_free(s.contexts[i]);
+    return e;
+}
+
 /* The plan of an engine is there already. */
 static ew_err bench_engine(const struct ew_cmd_call *c, struct ew_recording *rec)
 {
     const struct opts *o = c->opts;
     const struct ew_side_opts so = {
-        .net = o->net, .threads = (int)o->threads, .plain = o->plain, .reference = o->reference};
+        .net = o->net, .threads = stream_threads(o), .plain = o->plain, .reference = o->reference};
     struct ew_side s;
     EW_CHECK(!o->train && !o->tune && !o->memory_limit, EW_ERR_USAGE,
              "%s: is compiled: --train, --tune and --memory-limit are too late", c->args[0]);
     ew_err e = ew_side_load(c->args[0], &so, &s);
     if (e == EW_OK)
-        e = o->why ? ew_bench_why(s.p, o->why, false, c->json) : bench_plan(c, s.g, s.p, rec);
+        e = o->why ? ew_bench_why(s.p, o->why, false, c->json) : bench_contexts(c, &s, rec);
     ew_side_fini(&s);
     return e;
 }
@@ -444,6 +547,7 @@ static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
     const struct opts *o = c->opts;
     struct ew_recording rec;
     EW_CHECK(!o->why || !o->db, EW_ERR_USAGE, "--why measures nothing that --db could keep");
+    EW_CHECK(o->streams == 1 || !o->train, EW_ERR_USAGE, "--streams is for inference");
     EW_CHECK(!o->eval, EW_ERR_USAGE, "--eval is for several networks; edgewise eval is for one");
     EW_TRY(ew_recording_begin(c, o->db, &rec));
     const ew_err e =
@@ -479,6 +583,7 @@ const struct ew_cmd ew_cmd_bench = {
         "--protocol engine is the engine study's table, --protocol scale the scaling study's.",
     .examples = "bench resnet50 --threads 1\n"
                 "bench mobilenet_v2 --batch 8 --profile\n"
+                "bench net.ewe --streams 2 --qps 100 --duration 30 --percentiles 50,99,99.9\n"
                 "bench resnet18 --why layer1.0.conv1 --tune\n"
                 "bench net.onnx net.ewe net-int8.ewe --eval cifar10:1000\n"
                 "bench --protocol engine\n"

@@ -5,11 +5,14 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
 #include "cli/board_text.h"
 #include "cli/cmd.h"
 #include "cli/power_show.h"
@@ -95,6 +98,54 @@ static ew_err find_changes(struct context *x, const char *name, struct ew_power_
     return err;
 }
 
+/* What a file holds now; "" where it cannot be read. */
+static void read_now(const struct ew_root *root, const char *path, char out[EW_POWER_TEXT])
+{
+    if (ew_root_read(root, path, out, EW_POWER_TEXT) != EW_OK)
+        out[0] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+}
+
+static bool is_core_file(const char *path)
+{
+    int core, n = 0;
+    return sscanf(path, "sys/devices/system/cpu/cpu%d/online%n", &core, &n) == 1 && n > 0;
+}
+
+/* Taking cores away moves threads and may halve the speed of what else runs. */
+static void warn_cores(const struct ew_root *root, const struct ew_power_list *changes)
+{
+    int off = 0;
+    for (int i = 0; i < changes->n; i++) {
+        char now[EW_POWER_TEXT];
+        const struct ew_power_change *c = &changes->items[i];
+        if (!is_core_file(c->path) || strcmp(c->value, "0") != 0)
+            continue;
+        read_now(root, c->path, now);
+        off += strcmp(now, "0") != 0;
+    }
+    if (off)
+        EW_WARN("this takes %d core%s away from everything that runs here", off,
+                off == 1 ? "" : "s");
+}
+
+/* One line for each file whose value differs from what it was. */
+struct before {
+    char value[EW_POWER_TEXT];
+};
+
+static void print_changes(const struct ew_root *root, const struct ew_power_list *changes,
+                          const struct before *before)
+{
+    for (int i = 0; i < changes->n; i++) {
+        char now[EW_POWER_TEXT];
+        const char *path = changes->items[i].path, *was = before[i].value;
+        read_now(root, path, now);
+        if (now[0] && strcmp(now, was) != 0)
+            printf("%s: %s -> %s\n", path, was[0] ? was : "?", now);
+    }
+}
+
 /* Runs a command under the mode; signals that would end us wait until all is put back. */
 static ew_err run_under(const char *const *argv, int *status)
 {
@@ -158,8 +209,14 @@ static ew_err set_lasting(struct context *x, const struct ew_power_list *changes
     const struct ew_root *root = &x->view.board->root;
     int skipped;
     struct ew_power_state state;
+    EW_CLEANUP(ew_free_ptr) struct before *before = calloc((size_t)changes->n + 1, sizeof(*before));
+    EW_CHECK(before, EW_ERR_MEMORY, "no memory for %d settings", changes->n);
+    for (int i = 0; i < changes->n; i++)
+        read_now(root, changes->items[i].path, before[i].value);
     EW_TRY(ew_power_apply(root, changes, &(struct ew_power_opts){.keep = true}, &skipped));
     EW_TRY(ew_power_state(root, &state));
+    if (!x->call->json)
+        print_changes(root, changes, before);
     return say(x, "changed_files", state.active ? state.files : 0,
                "set; 'edgewise power restore' puts everything back");
 }
@@ -172,6 +229,8 @@ static ew_err set_mode(struct context *x)
              "power: set needs a mode, or --cores, --cpu-mhz, --gpu-mhz, --mem-mhz, --dvfs, --fan");
     struct ew_power_list changes = {0};
     ew_err err = find_changes(x, named ? c->args[1] : NULL, &changes);
+    if (err == EW_OK)
+        warn_cores(&x->view.board->root, &changes);
     if (err == EW_OK && c->n_args > c->n_before)
         err = set_for_command(x, &changes, c->args + c->n_before);
     else if (err == EW_OK)
@@ -186,7 +245,7 @@ static ew_err restore(struct context *x)
     char text[64] = "nothing to put back";
     EW_TRY(ew_power_restore(&x->view.board->root, NULL, &n));
     if (n)
-        snprintf(text, sizeof(text), "%d files put back", n);
+        snprintf(text, sizeof(text), "%d file%s put back", n, n == 1 ? "" : "s");
     return say(x, "restored_files", n, text);
 }
 

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "base/pool.h"
+#include "cli/bench_times.h"
 #include "cli/classifier.h"
 #include "cli/device_opt.h"
 #include "cli/quantize_show.h"
@@ -154,7 +156,11 @@ static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k,
                                          .evaluation = o->eval ? &eval.loader : NULL,
                                          .opts = quant_opts(o),
                                          .talk = stderr};
+        const struct ew_cpu_use before = ew_cpu_use_now();
         e = ew_quant_run(&job, &r);
+        const struct ew_cpu_use after = ew_cpu_use_now();
+        if (e == EW_OK && o->time)
+            ew_times_warn_busy(ew_cpu_use_others(&before, &after, ew_pool_cpus()));
     }
     if (e == EW_OK)
         e = finish(c, &r, rec);

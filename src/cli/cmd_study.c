@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edgewise study: an experiment file, run from its first job to its last, as often as it takes. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,6 +235,28 @@ static void show_now(const struct context *x, const struct ew_runner *r)
     fflush(stderr);
 }
 
+/* Ctrl-C ends the study and its job, as it always has; what that means is said first.  Only write
+ * is allowed in a handler, so the text is made before. */
+static char stop_text[256];
+
+static void on_stop(int signal)
+{
+    (void)!write(STDERR_FILENO, stop_text, strlen(stop_text));
+    raise(signal); /* the handler is gone: the default action ends the program */
+}
+
+static void catch_stop(const struct context *x)
+{
+    const struct sigaction a = {.sa_handler = on_stop,
+                                .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+    snprintf(
+        stop_text, sizeof(stop_text),
+        "\n%.60s: stopped; finished jobs are in %.100s, the same command goes on with the rest\n",
+        x->name, x->opts->db);
+    sigaction(SIGINT, &a, NULL);
+    sigaction(SIGTERM, &a, NULL);
+}
+
 static ew_err follow(const struct context *x, struct ew_runner *r)
 {
     struct ew_runner_report report;
@@ -293,6 +316,7 @@ static ew_err run_study(struct context *x)
     struct ew_runner *r;
     EW_TRY(set_up(x, program));
     EW_TRY(ew_runner_open(&x->study, &ro, &r));
+    catch_stop(x);
     ew_err err = follow(x, r);
     if (err == EW_OK)
         err = finish(x, r);

@@ -131,6 +131,8 @@ static ew_err open_all(struct ew_trainer *t)
         EW_TRY(ew_dataset_drop_cache(t->job.data, EW_SPLIT_TRAIN));
     EW_TRY(ew_energy_watch_new(t->job.board, &t->power));
     t->saved_ns = ew_clock_ns();
+    if (!t->job.resume) /* so that a run can go on from any moment on */
+        ew_trainer_write(t, "last.ckpt");
     return next_epoch(t);
 }
 

@@ -34,3 +34,8 @@ rm shapes/train/disc/000000.png
 touch shapes/train/disc/000000.png
 edgewise train lenet5 --input 16x16x3 --data shapes --batch 8 --epochs 2 -o gone 2>&1 >/dev/null | tail -n 2
 edgewise train --resume gone --on-bad-sample skip 2>/dev/null | grep '^samples'
+# Killed before the first epoch is over, it goes on all the same.
+edgewise train lenet5 --data synthetic --samples 6000 --epochs 1 --batch 4 --threads 1 -o killed >/dev/null 2>&1 &
+while [ ! -f killed/last.ckpt ]; do sleep 0.02; done
+kill -9 $! && wait $! 2>/dev/null || true
+edgewise train --resume killed >/dev/null 2>&1 && wc -l <killed/epochs.csv
