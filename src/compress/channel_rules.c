@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How channels go through each operator, and what a node must change when some have left. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compress/channels.h"
+#include "graph/layout.h"
+#include "graph/shuffle.h"
+#include "op/axis.h"
+#include "op/conv.h"
+#include "op/epilogue.h"
+#include "op/math_attr.h"
+#include "op/norm.h"
+#include "op/shape_attr.h"
+#include "op/types.h"
+
+typedef ew_err rule(struct ew_channel_search *s, int node);
+
+static const struct ew_shape *shape_of(const struct ew_channel_search *s, int value)
+{
+    return &s->g->values[value].t.shape;
+}
+
+static bool is_const(const struct ew_graph *g, int value)
+{
+    const enum ew_value_kind k = g->values[value].kind;
+    return k == EW_VALUE_CONST || k == EW_VALUE_PARAM || k == EW_VALUE_STATE;
+}
+
+/* The value's channels are these, of this axis; NULL: nothing can go. */
+static ew_err give(struct ew_channel_search *s, int value, int axis, int *units)
+{
+    if (value < 0 || !units)
+        return EW_OK;
+    s->axis[value] = axis;
+    return ew_unit_set(s, value, axis, units);
+}
+
+static bool is_last(const struct ew_channel_search *s, int value)
+{
+    return s->axis[value] == shape_of(s, value)->rank - 1;
+}
+
+/* Nothing is known: all channels that it reads stay. */
+static ew_err keep_all(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    for (int i = 0; i < n->n_in && !(n->op->flags & EW_OP_SHAPE_ONLY); i++)
+        if (n->in[i] >= 0)
+            ew_unit_fix(s, n->in[i], node);
+    return EW_OK;
+}
+
+static bool has_more_outputs(const struct ew_node *n)
+{
+    for (int i = 1; i < n->n_out; i++)
+        if (n->out[i] >= 0)
+            return true;
+    return false;
+}
+
+/* ---- Layers with weights ---- */
+
+/* Notes who makes channels. */
+static void note_maker(struct ew_channel_search *s, int node, int weight, int axis)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    struct ew_channel_maker m = {
+        .node = node, .weight = weight, .axis = axis, .bias = -1, .norm = -1};
+    if (n->n_in > 2)
+        m.bias = n->in[2];
+    s->c->makers[s->c->n_makers++] = m;
+}
+
+/* Every group loses the same positions, so that groups stay alike. */
+static ew_err grouped(struct ew_channel_search *s, int node, int64_t groups)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    const struct ew_shape *w = shape_of(s, n->in[1]);
+    const int last = w->rank - 1;
+    const int64_t out = w->dim[0] / groups, in = w->dim[last];
+    int *made, *x = is_last(s, n->in[0]) ? ew_unit_of(s, n->in[0]) : NULL;
+    EW_TRY(ew_unit_fresh(s, out, &made));
+    int *all = ew_arena_array(&s->c->arena, (size_t)w->dim[0], sizeof(*all));
+    EW_CHECK(all, EW_ERR_MEMORY, "no memory for channels");
+    for (int64_t i = 0; i < w->dim[0]; i++)
+        all[i] = made[i % out];
+    for (int64_t i = 0; x && i < groups * in; i++)
+        ew_unit_join(s, x[i % in], x[i]);
+    if (x)
+        EW_TRY(ew_unit_set(s, n->in[1], last, x));
+    else
+        ew_unit_fix(s, n->in[0], node);
+    EW_TRY(ew_unit_set(s, n->in[1], 0, all));
+    if (n->n_in > 2 && n->in[2] >= 0)
+        EW_TRY(ew_unit_set(s, n->in[2], 0, all));
+    note_maker(s, node, n->in[1], 0);
+    return give(s, n->out[0], shape_of(s, n->out[0])->rank - 1, all);
+}
+
+/* Filters go with the channel that they read. */
+static ew_err depthwise(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    const int64_t filters = shape_of(s, n->in[1])->dim[0];
+    const int64_t channels = shape_of(s, n->in[0])->dim[shape_of(s, n->in[0])->rank - 1];
+    const int *x = is_last(s, n->in[0]) ? ew_unit_of(s, n->in[0]) : NULL;
+    if (!x)
+        return keep_all(s, node);
+    int *all = ew_arena_array(&s->c->arena, (size_t)filters, sizeof(*all));
+    EW_CHECK(all, EW_ERR_MEMORY, "no memory for channels");
+    for (int64_t i = 0; i < filters; i++)
+        all[i] = x[i / (filters / channels)];
+    EW_TRY(ew_unit_set(s, n->in[1], 0, all));
+    if (n->n_in > 2 && n->in[2] >= 0)
+        EW_TRY(ew_unit_set(s, n->in[2], 0, all));
+    return give(s, n->out[0], shape_of(s, n->out[0])->rank - 1, all);
+}
+
+static ew_err conv(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    const struct ew_conv_attr *a = n->attr;
+    if (n->n_in > 3 || !is_const(s->g, n->in[1]) || n->channels_first)
+        return keep_all(s, node);
+    const struct ew_shape *w = shape_of(s, n->in[1]);
+    if (a->groups > 1 && w->dim[w->rank - 1] == 1)
+        return depthwise(s, node);
+    return grouped(s, node, a->groups > 1 ? a->groups : 1);
+}
+
+/* x's channels to `in_axis` of the weights, fresh ones from the other. */
+static ew_err dense(struct ew_channel_search *s, int node, int in_axis, int bias)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    int *made;
+    EW_TRY(ew_unit_fresh(s, shape_of(s, n->in[1])->dim[!in_axis], &made));
+    if (ew_unit_of(s, n->in[0]) && is_last(s, n->in[0]))
+        EW_TRY(ew_unit_set(s, n->in[1], in_axis, ew_unit_of(s, n->in[0])));
+    else
+        ew_unit_fix(s, n->in[0], node);
+    EW_TRY(ew_unit_set(s, n->in[1], !in_axis, made));
+    if (bias >= 0 && shape_of(s, bias)->rank > 0) {
+        const struct ew_shape *b = shape_of(s, bias);
+        if (b->dim[b->rank - 1] > 1 || shape_of(s, n->in[1])->dim[!in_axis] == 1)
+            EW_TRY(ew_unit_set(s, bias, b->rank - 1, made));
+    }
+    note_maker(s, node, n->in[1], !in_axis);
+    return give(s, n->out[0], shape_of(s, n->out[0])->rank - 1, made);
+}
+
+static ew_err gemm(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    const struct ew_gemm_attr *a = n->attr;
+    const int bias = n->n_in > 2 ? n->in[2] : -1;
+    if (a->trans_a || !is_const(s->g, n->in[1]) || (bias >= 0 && !is_const(s->g, bias)) ||
+        n->n_in > 3)
+        return keep_all(s, node);
+    return dense(s, node, a->trans_b ? 1 : 0, bias);
+}
+
+static ew_err matmul(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    if (n->n_in != 2 || !is_const(s->g, n->in[1]) || shape_of(s, n->in[1])->rank != 2)
+        return keep_all(s, node);
+    return dense(s, node, 0, -1);
+}
+
+static ew_err conv_transpose(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    const struct ew_conv_transpose_attr *a = n->attr;
+    int *made;
+    if (a->groups > 1 || n->n_in > 3 || !is_const(s->g, n->in[1]) || n->channels_first)
+        return keep_all(s, node);
+    const int last = shape_of(s, n->in[1])->rank - 1;
+    EW_TRY(ew_unit_fresh(s, shape_of(s, n->in[1])->dim[last], &made));
+    if (ew_unit_of(s, n->in[0]) && is_last(s, n->in[0]))
+        EW_TRY(ew_unit_set(s, n->in[1], 0, ew_unit_of(s, n->in[0])));
+    else
+        ew_unit_fix(s, n->in[0], node);
+    EW_TRY(ew_unit_set(s, n->in[1], last, made));
+    if (n->n_in > 2 && n->in[2] >= 0)
+        EW_TRY(ew_unit_set(s, n->in[2], 0, made));
+    note_maker(s, node, n->in[1], last);
+    return give(s, n->out[0], shape_of(s, n->out[0])->rank - 1, made);
+}
+
+/* Scale, shift and statistics: one of each a channel. */
+static ew_err batch_norm(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    int *x = is_last(s, n->in[0]) ? ew_unit_of(s, n->in[0]) : NULL;
+    if (!x || has_more_outputs(n) || n->channels_first)
+        return keep_all(s, node);
+    for (int i = 1; i < n->n_in; i++) {
+        if (n->in[i] < 0)
+            continue;
+        if (!is_const(s->g, n->in[i]))
+            return keep_all(s, node);
+        EW_TRY(ew_unit_set(s, n->in[i], 0, x));
+    }
+    for (int m = s->c->n_makers - 1; m >= 0; m--)
+        if (s->g->nodes[s->c->makers[m].node].out[0] == n->in[0])
+            s->c->makers[m].norm = node;
+    return give(s, n->out[0], s->axis[n->in[0]], x);
+}
+
+/* With one channel a group it is a norm of each channel for itself. */
+static ew_err group_norm(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    const struct ew_group_norm_attr *a = n->attr;
+    const struct ew_shape *x = shape_of(s, n->in[0]);
+    return a->groups == x->dim[x->rank - 1] ? batch_norm(s, node) : keep_all(s, node);
+}
+
+/* ---- Element by element ---- */
+
+/* The dimension of `in` that lies on axis `axis` of an output of `rank`; 1 where it has none. */
+static int64_t dim_at(const struct ew_shape *in, int axis, int rank, int *own)
+{
+    *own = axis - (rank - in->rank);
+    return *own >= 0 ? in->dim[*own] : 1;
+}
+
+/* One operand against the channels that another one has. */
+static ew_err meet(struct ew_channel_search *s, int node, int v, int axis, int *units)
+{
+    const struct ew_shape *out = shape_of(s, s->g->nodes[node].out[0]);
+    int own;
+    const int64_t d = dim_at(shape_of(s, v), axis, out->rank, &own);
+    if (d != out->dim[axis])
+        ew_unit_fix(s, v, node); /* one channel for all: it cannot go */
+    else if (is_const(s->g, v))
+        return ew_unit_set(s, v, own, units);
+    else if (ew_unit_of(s, v) && s->axis[v] == own)
+        return ew_unit_set(s, v, own, units);
+    else {
+        ew_unit_fix(s, v, node);
+        for (int64_t i = 0; i < d; i++) {
+            int *keeper = &s->keeper[ew_unit_root(s, units[i])];
+            *keeper = *keeper == EW_UNIT_FREE ? node : *keeper;
+        }
+    }
+    return EW_OK;
+}
+
+static ew_err elementwise(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    const struct ew_shape *out = shape_of(s, n->out[0]);
+    int *units = NULL, axis = -1;
+    for (int i = 0; i < n->n_in && !units; i++) {
+        int own;
+        if (n->in[i] < 0 || !ew_unit_of(s, n->in[i]))
+            continue;
+        axis = s->axis[n->in[i]] + out->rank - shape_of(s, n->in[i])->rank;
+        if (dim_at(shape_of(s, n->in[i]), axis, out->rank, &own) == out->dim[axis])
+            units = ew_unit_of(s, n->in[i]);
+    }
+    if (!units)
+        return keep_all(s, node);
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0)
+            EW_TRY(meet(s, node, n->in[i], axis, units));
+    for (int i = 0; i < n->n_out; i++)
+        EW_TRY(give(s, n->out[i], axis, units));
+    return EW_OK;
+}
+
+/* ---- Maps ---- */
+
+/* Windows, borders: each channel for itself. */
+static ew_err by_channel(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    const struct ew_shape *in = shape_of(s, n->in[0]), *out = shape_of(s, n->out[0]);
+    if (!ew_unit_of(s, n->in[0]) || !is_last(s, n->in[0]) || has_more_outputs(n) ||
+        n->channels_first || out->rank != in->rank ||
+        out->dim[out->rank - 1] != in->dim[in->rank - 1])
+        return keep_all(s, node);
+    return give(s, n->out[0], s->axis[n->in[0]], ew_unit_of(s, n->in[0]));
+}
+
+static ew_err reduce(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    const struct ew_reduce_attr *a = n->attr;
+    const int x = n->in[0], rank = shape_of(s, x)->rank;
+    struct ew_ints axes = {0};
+    int before = 0;
+    if (!ew_unit_of(s, x))
+        return EW_OK;
+    if (n->n_in < 2 || n->in[1] < 0 || !s->g->values[n->in[1]].t.data)
+        return keep_all(s, node);
+    EW_TRY(ew_tensor_ints(&s->g->values[n->in[1]].t, "axes", &axes));
+    for (int i = 0; i < axes.n; i++) {
+        const int64_t at = axes.v[i] < 0 ? axes.v[i] + rank : axes.v[i];
+        if (at == s->axis[x])
+            return keep_all(s, node);
+        before += at < s->axis[x];
+    }
+    if (axes.n == 0)
+        return keep_all(s, node);
+    return give(s, n->out[0], s->axis[x] - (a->keepdims ? 0 : before), ew_unit_of(s, x));
+}
+
+/* ---- Moves ---- */
+
+/* Channels that stay, for what has none: part of a concatenation. */
+static ew_err fixed_units(struct ew_channel_search *s, int64_t n, int node, int **out)
+{
+    EW_TRY(ew_unit_fresh(s, n, out));
+    for (int64_t i = 0; i < n; i++)
+        s->keeper[(*out)[i]] = node;
+    return EW_OK;
+}
+
+static int channel_axis(const struct ew_channel_search *s, const struct ew_node *n)
+{
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0 && ew_unit_of(s, n->in[i]))
+            return s->axis[n->in[i]];
+    return -1;
+}
+
+static ew_err concat(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    const struct ew_shape *out = shape_of(s, n->out[0]);
+    const struct ew_concat_attr *a = n->attr;
+    const int axis = channel_axis(s, n);
+    if (axis < 0)
+        return EW_OK;
+    if (ew_axis_of(a->axis, out->rank) != axis)
+        return elementwise(s, node); /* one behind the other: the same channels */
+    int *all = ew_arena_array(&s->c->arena, (size_t)out->dim[axis] + 1, sizeof(*all)), *at = all;
+    EW_CHECK(all, EW_ERR_MEMORY, "no memory for channels");
+    for (int i = 0; i < n->n_in; i++) {
+        const int64_t d = shape_of(s, n->in[i])->dim[axis];
+        int *part = s->axis[n->in[i]] == axis ? ew_unit_of(s, n->in[i]) : NULL;
+        if (!part) {
+            ew_unit_fix(s, n->in[i], node);
+            EW_TRY(fixed_units(s, d, node, &part));
+        }
+        memcpy(at, part, (size_t)d * sizeof(*at));
+        at += d;
+    }
+    return give(s, n->out[0], axis, all);
+}
+
+static ew_err split(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    const struct ew_split_attr *a = n->attr;
+    int *units = ew_unit_of(s, n->in[0]);
+    const int axis = units ? s->axis[n->in[0]] : -1;
+    if (!units)
+        return EW_OK;
+    if (n->n_in > 1 && n->in[1] >= 0 && !is_const(s->g, n->in[1]))
+        return keep_all(s, node);
+    const bool cuts = ew_axis_of(a->axis, shape_of(s, n->in[0])->rank) == axis;
+    for (int i = 0; i < n->n_out; i++) {
+        if (n->out[i] < 0)
+            return keep_all(s, node);
+        EW_TRY(give(s, n->out[i], axis, units));
+        if (cuts)
+            units += shape_of(s, n->out[i])->dim[axis];
+    }
+    return EW_OK;
+}
+
+enum { SLICE_STARTS = 1, SLICE_ENDS, SLICE_AXES, SLICE_STEPS };
+
+/* Where the bounds of the channels stand among the slice's lists; -1: it does not cut them, -2: not
+ * known. */
+static int slice_entry(const struct ew_graph *g, const struct ew_node *n, int axis, int rank)
+{
+    struct ew_ints axes = {0}, steps = {0};
+    for (int i = SLICE_STARTS; i < n->n_in; i++)
+        if (n->in[i] >= 0 && !is_const(g, n->in[i]))
+            return -2;
+    if (n->n_in <= SLICE_AXES || n->in[SLICE_AXES] < 0 ||
+        ew_tensor_ints(&g->values[n->in[SLICE_AXES]].t, "axes", &axes) != EW_OK)
+        return -2;
+    if (n->n_in > SLICE_STEPS && n->in[SLICE_STEPS] >= 0 &&
+        ew_tensor_ints(&g->values[n->in[SLICE_STEPS]].t, "steps", &steps) != EW_OK)
+        return -2;
+    for (int i = 0; i < axes.n; i++)
+        if ((axes.v[i] < 0 ? axes.v[i] + rank : axes.v[i]) == axis)
+            return steps.n == 0 || steps.v[i] == 1 ? i : -2;
+    return -1;
+}
+
+/* The first channel that it takes. */
+static int64_t slice_first(const struct ew_graph *g, const struct ew_node *n, int entry, int64_t d)
+{
+    const int64_t at = ew_tensor_get_int(&g->values[n->in[SLICE_STARTS]].t, entry);
+    return ew_max_i64(0, ew_min_i64(at < 0 ? at + d : at, d));
+}
+
+static ew_err slice(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    int *units = ew_unit_of(s, n->in[0]);
+    if (!units)
+        return EW_OK;
+    const int axis = s->axis[n->in[0]];
+    const int entry = slice_entry(s->g, n, axis, shape_of(s, n->in[0])->rank);
+    if (entry == -2)
+        return keep_all(s, node);
+    if (entry >= 0)
+        units += slice_first(s->g, n, entry, shape_of(s, n->in[0])->dim[axis]);
+    return give(s, n->out[0], axis, units);
+}
+
+/* The same positions of every part go, so that it stays a shuffle. */
+static ew_err shuffle(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    const struct ew_channel_shuffle_attr *a = n->attr;
+    const struct ew_shape *in = shape_of(s, n->in[0]);
+    const int64_t d = in->dim[in->rank - 1], k = d / a->groups;
+    const int *x = ew_unit_of(s, n->in[0]);
+    if (!x || !is_last(s, n->in[0]) || n->channels_first)
+        return keep_all(s, node);
+    int *all = ew_arena_array(&s->c->arena, (size_t)d, sizeof(*all));
+    EW_CHECK(all, EW_ERR_MEMORY, "no memory for channels");
+    for (int64_t i = 0; i < d; i++) {
+        all[i % k * a->groups + i / k] = x[i];
+        ew_unit_join(s, x[i % k], x[i]);
+    }
+    return give(s, n->out[0], in->rank - 1, all);
+}
+
+static ew_err transpose(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    const struct ew_transpose_attr *a = n->attr;
+    const int rank = shape_of(s, n->in[0])->rank, axis = s->axis[n->in[0]];
+    for (int i = 0; axis >= 0 && i < rank; i++)
+        if ((a->perm.n ? (int)a->perm.v[i] : rank - 1 - i) == axis)
+            return give(s, n->out[0], i, ew_unit_of(s, n->in[0]));
+    return EW_OK;
+}
+
+/* The axis of a view in which axis `axis` of `in` lies, whole and perhaps with others: element f of
+ * it is channel f / *inner % d.  -1: none. */
+static int view_axis(const struct ew_shape *in, const struct ew_shape *out, int axis,
+                     int64_t *inner)
+{
+    for (int to = 0; to < out->rank; to++) {
+        int p = axis, q = axis + 1;
+        while (p >= 0 && ew_shape_span(in, 0, p) != ew_shape_span(out, 0, to))
+            p--;
+        while (q <= in->rank &&
+               ew_shape_span(in, q, in->rank) != ew_shape_span(out, to + 1, out->rank))
+            q++;
+        if (p < 0 || q > in->rank || ew_shape_span(in, p, q) != out->dim[to])
+            continue;
+        *inner = ew_shape_span(in, axis + 1, q);
+        return to;
+    }
+    return -1;
+}
+
+static ew_err view(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    const struct ew_shape *in = shape_of(s, n->in[0]), *out = shape_of(s, n->out[0]);
+    const int *x = ew_unit_of(s, n->in[0]);
+    int64_t inner;
+    if (!x)
+        return EW_OK;
+    const int64_t d = in->dim[s->axis[n->in[0]]];
+    const int to = d > 1 ? view_axis(in, out, s->axis[n->in[0]], &inner) : -1;
+    if (to < 0)
+        return keep_all(s, node);
+    int *all = ew_arena_array(&s->c->arena, (size_t)out->dim[to] + 1, sizeof(*all));
+    EW_CHECK(all, EW_ERR_MEMORY, "no memory for channels");
+    for (int64_t f = 0; f < out->dim[to]; f++)
+        all[f] = x[f / inner % d];
+    return give(s, n->out[0], to, all);
+}
+
+/* ---- All of them ---- */
+
+static const struct {
+    const char *op;
+    rule *apply;
+} rules[] = {
+    {"conv", conv},
+    {"conv_transpose", conv_transpose},
+    {"gemm", gemm},
+    {"matmul", matmul},
+    {"batch_norm", batch_norm},
+    {"instance_norm", batch_norm},
+    {"group_norm", group_norm},
+    {"max_pool", by_channel},
+    {"average_pool", by_channel},
+    {"lp_pool", by_channel},
+    {"global_average_pool", by_channel},
+    {"global_max_pool", by_channel},
+    {"adaptive_avg_pool", by_channel},
+    {"pad", by_channel},
+    {"reduce_mean", reduce},
+    {"reduce_max", reduce},
+    {"reduce_sum", reduce},
+    {"concat", concat},
+    {"split", split},
+    {"slice", slice},
+    {"channel_shuffle", shuffle},
+    {"transpose", transpose},
+};
+
+ew_err ew_channel_rule(struct ew_channel_search *s, int node)
+{
+    const struct ew_node *n = &s->g->nodes[node];
+    if (n->n_in < 1 || n->out[0] < 0 || n->in[0] < 0 || n->channels_first)
+        return keep_all(s, node);
+    for (size_t i = 0; i < EW_COUNT(rules); i++)
+        if (strcmp(rules[i].op, n->op->name) == 0)
+            return rules[i].apply(s, node);
+    if (n->op->flags & EW_OP_ELEMENTWISE)
+        return elementwise(s, node);
+    return n->op->flags & EW_OP_VIEW ? view(s, node) : keep_all(s, node);
+}
+
+/* ---- Sizes that nodes carry ---- */
+
+static int64_t kept(const struct ew_channels *c, int value, int axis, int64_t d, const bool *gone)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < d; i++)
+        n += !c->of[value][axis] || !gone[c->of[value][axis][i]];
+    return n;
+}
+
+/* Axis of the value that units are known of; -1: none. */
+static int known_axis(const struct ew_graph *g, const struct ew_channels *c, int value)
+{
+    for (int a = 0; value >= 0 && a < g->values[value].t.shape.rank; a++)
+        if (c->of[value][a])
+            return a;
+    return -1;
+}
+
+/* Gives the node a list of its own in place of input `slot`. */
+static ew_err set_list(struct ew_graph *g, int node, int slot, const struct ew_ints *list)
+{
+    struct ew_node *n = &g->nodes[node];
+    int value;
+    EW_TRY(ew_graph_const_ints(g, NULL, list->v, list->n, &value));
+    n = &g->nodes[node];
+    if (slot < n->n_in) {
+        n->in[slot] = value;
+        return EW_OK;
+    }
+    int *in = ew_arena_array(&g->arena, (size_t)slot + 1, sizeof(*in));
+    EW_CHECK(in, EW_ERR_MEMORY, "no memory");
+    memcpy(in, n->in, (size_t)n->n_in * sizeof(*in));
+    in[slot] = value;
+    n->in = in;
+    n->n_in = slot + 1;
+    return EW_OK;
+}
+
+static ew_err resize_split(struct ew_graph *g, const struct ew_channels *c, int node,
+                           const bool *gone)
+{
+    const struct ew_node *n = &g->nodes[node];
+    const struct ew_split_attr *a = n->attr;
+    struct ew_ints sizes = {.n = n->n_out};
+    const int axis = known_axis(g, c, n->in[0]);
+    if (axis < 0 || ew_axis_of(a->axis, g->values[n->in[0]].t.shape.rank) != axis)
+        return EW_OK;
+    EW_CHECK(n->n_out <= EW_MAX_INTS, EW_ERR_LIMIT, "%s: has %d parts", n->name, n->n_out);
+    for (int i = 0; i < n->n_out; i++) {
+        const int64_t d = g->values[n->out[i]].t.shape.dim[axis];
+        sizes.v[i] = kept(c, n->out[i], axis, d, gone);
+        EW_CHECK(sizes.v[i] > 0, EW_ERR_ARG, "%s: nothing would be left of part %d", n->name, i);
+    }
+    return set_list(g, node, 1, &sizes);
+}
+
+static ew_err resize_slice(struct ew_graph *g, const struct ew_channels *c, int node,
+                           const bool *gone)
+{
+    const struct ew_node *n = &g->nodes[node];
+    const struct ew_shape in = g->values[n->in[0]].t.shape;
+    const int axis = known_axis(g, c, n->in[0]);
+    const int entry = axis < 0 ? -1 : slice_entry(g, n, axis, in.rank);
+    struct ew_ints starts, ends;
+    if (entry < 0)
+        return EW_OK;
+    const int64_t first = slice_first(g, n, entry, in.dim[axis]);
+    const int64_t d = g->values[n->out[0]].t.shape.dim[axis];
+    EW_TRY(ew_tensor_ints(&g->values[n->in[SLICE_STARTS]].t, "starts", &starts));
+    EW_TRY(ew_tensor_ints(&g->values[n->in[SLICE_ENDS]].t, "ends", &ends));
+    starts.v[entry] = kept(c, n->in[0], axis, first, gone);
+    ends.v[entry] = starts.v[entry] + kept(c, n->out[0], axis, d, gone);
+    EW_TRY(set_list(g, node, SLICE_STARTS, &starts));
+    return set_list(g, node, SLICE_ENDS, &ends);
+}
+
+static ew_err resize_reshape(struct ew_graph *g, const struct ew_channels *c, int node,
+                             const bool *gone)
+{
+    const struct ew_node *n = &g->nodes[node];
+    const int axis = known_axis(g, c, n->out[0]);
+    struct ew_ints shape;
+    if (axis < 0 || n->in[1] < 0 || !is_const(g, n->in[1]))
+        return EW_OK;
+    EW_TRY(ew_tensor_ints(&g->values[n->in[1]].t, "shape", &shape));
+    if (shape.v[axis] <= 0)
+        return EW_OK;
+    shape.v[axis] = kept(c, n->out[0], axis, g->values[n->out[0]].t.shape.dim[axis], gone);
+    return set_list(g, node, 1, &shape);
+}
+
+static void resize_conv(struct ew_graph *g, const struct ew_channels *c, int node, const bool *gone)
+{
+    const struct ew_node *n = &g->nodes[node];
+    struct ew_conv_attr *a = n->attr;
+    const struct ew_shape *x = &g->values[n->in[0]].t.shape, *w = &g->values[n->in[1]].t.shape;
+    const int last = x->rank - 1;
+    if (a->groups > 1 && w->dim[w->rank - 1] == 1 && c->of[n->in[0]][last] && c->of[n->in[1]][0])
+        a->groups = kept(c, n->in[0], last, x->dim[last], gone);
+}
+
+static void resize_norm(struct ew_graph *g, const struct ew_channels *c, int node, const bool *gone)
+{
+    const struct ew_node *n = &g->nodes[node];
+    struct ew_group_norm_attr *a = n->attr;
+    const struct ew_shape *x = &g->values[n->in[0]].t.shape;
+    const int last = x->rank - 1;
+    if (a->groups == x->dim[last] && c->of[n->in[0]][last])
+        a->groups = kept(c, n->in[0], last, x->dim[last], gone);
+}
+
+ew_err ew_channel_resize(struct ew_graph *g, const struct ew_channels *c, int node,
+                         const bool *gone)
+{
+    const char *op = g->nodes[node].op->name;
+    if (strcmp(op, "split") == 0)
+        return resize_split(g, c, node, gone);
+    if (strcmp(op, "slice") == 0)
+        return resize_slice(g, c, node, gone);
+    if (strcmp(op, "reshape") == 0)
+        return resize_reshape(g, c, node, gone);
+    if (strcmp(op, "group_norm") == 0)
+        resize_norm(g, c, node, gone);
+    if (strcmp(op, "conv") == 0)
+        resize_conv(g, c, node, gone);
+    return EW_OK;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What stays and what goes: importance, shares, targets. */
+#include "prune/prune.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ew_test.h"
+#include "model/objective.h"
+#include "plan/plan.h"
+
+static struct ew_graph *build(const char *name, double scale)
+{
+    const struct ew_model_opts o = {.size = sizeof(o), .scale = scale};
+    struct ew_graph *g = NULL;
+    EW_EXPECT_OK(ew_model_build(name, &o, &g));
+    EW_EXPECT_OK(ew_model_init(name, 5, g));
+    return g;
+}
+
+static int left_in(const struct ew_channel_group *k, const bool *gone)
+{
+    int n = 0;
+    for (int i = 0; i < k->n; i++)
+        n += !gone[k->units[i]];
+    return n;
+}
+
+/* The value called `name`, whose element i is `of(i)` from now on. */
+static void fill(struct ew_graph *g, const char *name, float (*of)(int64_t i))
+{
+    struct ew_tensor *t = &g->values[ew_graph_find(g, name)].t;
+    const int64_t inner = ew_tensor_count(t) / t->shape.dim[0];
+    for (int64_t i = 0; i < ew_tensor_count(t); i++)
+        ((float *)t->data)[i] = of(i / inner) * (i % 2 ? -1.0f : 1.0f);
+}
+
+static float rising(int64_t i)
+{
+    return (float)(i + 1);
+}
+
+static const struct ew_channel_group *group(const struct ew_channels *c, const char *name)
+{
+    for (int i = 0; i < c->n_groups; i++)
+        if (strcmp(c->groups[i].name, name) == 0)
+            return &c->groups[i];
+    EW_EXPECT_STR(name, "a group");
+    return NULL;
+}
+
+/* ---- Choosing ---- */
+
+static void least_important_go_first(void)
+{
+    struct ew_graph *g = build("vgg11_cifar", 0.25);
+    struct ew_channels c;
+    fill(g, "features.0.weight", rising);
+    fill(g, "features.5.weight", rising); /* the batch norm of the second convolution */
+    EW_EXPECT_OK(ew_channels_find(g, &c));
+    double *scores = calloc((size_t)c.n_units, sizeof(*scores));
+    bool *gone = calloc((size_t)c.n_units, sizeof(*gone));
+    const struct ew_prune_rule rule = {.align = 1};
+    const struct ew_channel_group *first = group(&c, "features.0");
+    for (int kind = EW_IMPORTANCE_L1; kind <= EW_IMPORTANCE_L2; kind++) {
+        EW_EXPECT_OK(ew_importance_of_weights(g, &c, (enum ew_importance)kind, 1, scores));
+        EW_EXPECT_OK(ew_prune_choose(&c, scores, 0.5, &rule, gone));
+        EW_EXPECT_INT(left_in(first, gone), 8);
+        for (int i = 0; i < 16; i++)
+            EW_EXPECT_INT(gone[first->units[i]], i < 8);
+    }
+    const struct ew_channel_group *second = group(&c, "features.4");
+    EW_EXPECT_OK(ew_importance_of_weights(g, &c, EW_IMPORTANCE_BN, 1, scores));
+    EW_EXPECT_OK(ew_prune_choose(&c, scores, 0.25, &rule, gone));
+    for (int i = 0; i < 32; i++)
+        EW_EXPECT_INT(gone[second->units[i]], i < 24);
+    free(gone);
+    free(scores);
+    ew_channels_fini(&c);
+    ew_graph_free(g);
+}
+
+static void shares_and_multiples(void)
+{
+    struct ew_graph *g = build("resnet18", 0.25);
+    struct ew_channels c;
+    EW_EXPECT_OK(ew_channels_find(g, &c));
+    double *scores = calloc((size_t)c.n_units, sizeof(*scores));
+    bool *gone = calloc((size_t)c.n_units, sizeof(*gone)), *other = calloc((size_t)c.n_units, 1);
+    EW_EXPECT_OK(ew_importance_of_weights(g, &c, EW_IMPORTANCE_RANDOM, 1, scores));
+    EW_EXPECT_OK(ew_prune_choose(&c, scores, 0.3, &(struct ew_prune_rule){.align = 8}, gone));
+    int total = 0, left = 0;
+    for (int i = 0; i < c.n_groups; i++) {
+        EW_EXPECT_INT(left_in(&c.groups[i], gone) % 8, 0);
+        total += c.groups[i].n;
+    }
+    EW_EXPECT_OK(ew_prune_choose(&c, scores, 0.6, &(struct ew_prune_rule){.global = true}, gone));
+    for (int i = 0; i < c.n_groups; i++)
+        left += left_in(&c.groups[i], gone);
+    EW_EXPECT_INT(left, (int)ceil(0.6 * total));
+    EW_EXPECT_OK(ew_prune_choose(&c, scores, 0, &(struct ew_prune_rule){.global = true}, gone));
+    for (int i = 0; i < c.n_groups; i++)
+        EW_EXPECT_INT(left_in(&c.groups[i], gone), 1); /* no layer disappears */
+    EW_EXPECT_OK(ew_importance_of_weights(g, &c, EW_IMPORTANCE_RANDOM, 2, scores));
+    EW_EXPECT_OK(ew_prune_choose(&c, scores, 0.6, &(struct ew_prune_rule){.global = true}, other));
+    EW_EXPECT(memcmp(gone, other, (size_t)c.n_units) != 0);
+    free(gone);
+    free(other);
+    free(scores);
+    ew_channels_fini(&c);
+    ew_graph_free(g);
+}
+
+/* ---- Targets ---- */
+
+static void targets_are_met(void)
+{
+    static const struct {
+        enum ew_prune_by by;
+        double share, near; /* asked for; at least so much of it is used */
+    } all[] = {
+        {EW_PRUNE_MACS, 0.5, 0.97}, {EW_PRUNE_PARAMS, 0.3, 0.97}, {EW_PRUNE_BYTES, 0.6, 0.9}};
+    struct ew_graph *g = build("preact_resnet18", 0.5);
+    struct ew_channels c;
+    EW_EXPECT_OK(ew_channels_find(g, &c));
+    double *scores = calloc((size_t)c.n_units, sizeof(*scores)), base, after;
+    bool *gone = calloc((size_t)c.n_units, sizeof(*gone));
+    struct ew_prune_found found;
+    EW_EXPECT_OK(ew_importance_of_weights(g, &c, EW_IMPORTANCE_L1, 1, scores));
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        struct ew_graph *copy = NULL;
+        EW_EXPECT_OK(ew_prune_measure(g, all[i].by, 1, &base));
+        const struct ew_prune_job j = {.g = g,
+                                       .channels = &c,
+                                       .scores = scores,
+                                       .by = all[i].by,
+                                       .target = all[i].share * base,
+                                       .rule = {.global = i == 1}};
+        EW_EXPECT_OK(ew_prune_search(&j, gone, &found));
+        EW_EXPECT_OK(ew_graph_clone(g, &copy));
+        EW_EXPECT_OK(ew_channels_remove(copy, &c, gone, false));
+        EW_EXPECT_OK(ew_prune_measure(copy, all[i].by, 1, &after));
+        EW_EXPECT_NEAR(after, found.value, 0);
+        EW_EXPECT(after <= j.target && after >= all[i].near * j.target);
+        ew_graph_free(copy);
+    }
+    const struct ew_prune_job never = {
+        .g = g, .channels = &c, .scores = scores, .by = EW_PRUNE_MACS, .target = 10};
+    EW_EXPECT_ERR(ew_prune_search(&never, gone, &found), EW_ERR_LIMIT,
+                  "MACs with the fewest channels that can stay, over 10");
+    free(gone);
+    free(scores);
+    ew_channels_fini(&c);
+    ew_graph_free(g);
+}
+
+/* ---- Taylor ---- */
+
+/* The loss of one batch of the data in training mode, with running statistics left alone. */
+static double loss_of(const struct ew_graph *net, const struct ew_loader_opts *lo)
+{
+    struct ew_graph *g = NULL;
+    struct ew_plan *p = NULL;
+    struct ew_loader *l = NULL;
+    const struct ew_batch *b = NULL;
+    const struct ew_plan_opts o = {.mode = EW_PLAN_TRAIN, .backend = {.threads = 1}};
+    EW_EXPECT_OK(ew_graph_clone(net, &g));
+    EW_EXPECT_OK(ew_graph_set_batch(g, lo->batch));
+    EW_EXPECT_OK(ew_objective_add(g));
+    EW_EXPECT_OK(ew_graph_infer(g));
+    EW_EXPECT_OK(ew_plan_compile(g, &o, &p));
+    EW_EXPECT_OK(ew_loader_open(lo, &l));
+    EW_EXPECT_OK(ew_loader_start(l, 0, 0));
+    EW_EXPECT_OK(ew_loader_next(l, &b));
+    memcpy(ew_plan_input(p, 0)->data, b->images, ew_tensor_bytes(ew_plan_input(p, 0)));
+    memcpy(ew_plan_input(p, 1)->data, b->labels, ew_tensor_bytes(ew_plan_input(p, 1)));
+    EW_EXPECT_OK(ew_plan_run(p));
+    const double loss = ew_tensor_get(ew_plan_output(p, 0), 0);
+    ew_loader_release(l, b);
+    ew_loader_close(l);
+    ew_plan_free(p);
+    ew_graph_free(g);
+    return loss;
+}
+
+/* Scales the norm's scale and shift, or a layer's filter and bias, of one channel. */
+static void scale_channel(struct ew_graph *g, const char *layer, int64_t i, float by)
+{
+    for (int part = 0; part < 2; part++) {
+        char name[64];
+        snprintf(name, sizeof(name), "%s.%s", layer, part ? "bias" : "weight");
+        struct ew_tensor *t = &g->values[ew_graph_find(g, name)].t;
+        const int64_t inner = ew_tensor_count(t) / t->shape.dim[0];
+        for (int64_t k = 0; k < inner; k++)
+            ((float *)t->data)[i * inner + k] *= by;
+    }
+}
+
+/* The score is the square of what the loss changes by when the channel is scaled. */
+static void expect_slope(struct ew_graph *g, const struct ew_loader_opts *lo, const char *layer,
+                         int64_t i, double score)
+{
+    const float step = 0.002f; /* the loss is rounded to 2e-7, and has kinks */
+    scale_channel(g, layer, i, 1 + step);
+    const double up = loss_of(g, lo);
+    scale_channel(g, layer, i, (1 - step) / (1 + step));
+    const double down = loss_of(g, lo);
+    scale_channel(g, layer, i, 1 / (1 - step));
+    const double slope = (up - down) / (2 * (double)step);
+    EW_EXPECT_NEAR(sqrt(score), fabs(slope), 0.05 * fabs(slope) + 1.5e-4);
+}
+
+static void taylor_is_the_slope_of_the_loss(void)
+{
+    struct ew_graph *g = build("vgg11_cifar", 0.1), *plain = build("lenet5", 1);
+    struct ew_dataset *data = NULL, *digits = NULL;
+    struct ew_channels c, d;
+    EW_EXPECT_OK(ew_dataset_open("synthetic:kind=shapes,train=64,test=16", &data));
+    EW_EXPECT_OK(ew_dataset_open("synthetic:train=64,test=16", &digits));
+    struct ew_taylor_opts o = {
+        .loader = {.data = data, .batch = 16, .shuffle = true, .seed = 3, .drop_last = true},
+        .batches = 1,
+        .threads = 1};
+    EW_EXPECT_OK(ew_channels_find(g, &c));
+    double *scores = calloc((size_t)c.n_units, sizeof(*scores));
+    EW_EXPECT_OK(ew_importance_taylor(g, &c, &o, scores));
+    for (int i = 0; i < 3; i++)
+        expect_slope(g, &o.loader, "features.5", i, scores[group(&c, "features.4")->units[i]]);
+    free(scores);
+    o.loader.data = digits;
+    EW_EXPECT_OK(ew_channels_find(plain, &d));
+    scores = calloc((size_t)d.n_units, sizeof(*scores));
+    EW_EXPECT_OK(ew_importance_taylor(plain, &d, &o, scores));
+    const char *layer = d.groups[0].name;
+    for (int i = 0; i < 3; i++)
+        expect_slope(plain, &o.loader, layer, i, scores[d.groups[0].units[i]]);
+    free(scores);
+    ew_channels_fini(&c);
+    ew_channels_fini(&d);
+    ew_dataset_close(data);
+    ew_dataset_close(digits);
+    ew_graph_free(g);
+    ew_graph_free(plain);
+}
+
+EW_TEST_MAIN(EW_TEST(least_important_go_first), EW_TEST(shares_and_multiples),
+             EW_TEST(targets_are_met), EW_TEST(taylor_is_the_slope_of_the_loss))
