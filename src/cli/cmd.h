@@ -58,6 +58,7 @@ struct ew_cmd {
     size_t opts_size;
     const struct ew_field *opts; /* NULL: none of its own; `json` and `help` are everyone's */
     ew_err (*run)(struct ew_cmd_call *c);
+    bool samples;        /* with --db its run has the board's readings by itself */
     bool starts_nothing; /* reads strangers' files and neither starts programs nor uses a network:
                             the kernel may hold it to that (base/sandbox.h) */
 };

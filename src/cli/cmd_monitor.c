@@ -283,4 +283,5 @@ const struct ew_cmd ew_cmd_monitor = {
     .opts_size = sizeof(struct opts),
     .opts = fields,
     .run = run,
+    .samples = true,
 };

@@ -160,7 +160,7 @@ static int find_commands(struct ew_study_command *out, int max)
     for (size_t i = 0; i < EW_COUNT(names) && n < max; i++) {
         const struct ew_cmd *c = ew_cmd_find(names[i]);
         if (c && ew_field_find(c->opts, "db"))
-            out[n++] = (struct ew_study_command){c->name, c->opts, c->opts_size};
+            out[n++] = (struct ew_study_command){c->name, c->opts, c->opts_size, c->samples};
     }
     return n;
 }
@@ -310,7 +310,6 @@ static ew_err run_study(struct context *x)
                                       .outside = o->outside,
                                       .repeat_noisy = o->repeat_noisy,
                                       .look_s = x->study.quick ? 0.1 : 1,
-                                      .sample_s = x->study.quick ? 0.2 : 1,
                                       .limits = {.busy = o->busy, .temp_c = o->temp},
                                       .least_disk_bytes = 64 << 20};
     struct ew_runner *r;

@@ -4,7 +4,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/device_opt.h"
@@ -27,6 +29,9 @@ const struct ew_field ew_train_cmd_fields[] = {
     {.name = "loss-every", .type = EW_FIELD_INT, .offset = offsetof(struct ew_train_cmd, loss_every),
      .def = "0", .min = 0, .max = 1e12, .metavar = "N",
      .help = "a line that stays every N batches; 0: only after epochs"},
+    {.name = "idle", .type = EW_FIELD_FLOAT, .offset = offsetof(struct ew_train_cmd, idle),
+     .def = "0", .min = 0, .max = 86400, .metavar = "SECONDS",
+     .help = "measure the power at rest for so long first, in whatever mode the board is in"},
     EW_DEVICE_FIELD(struct ew_train_cmd),
     EW_RECORDING_FIELD(struct ew_train_cmd),
     EW_FIELD_END};
@@ -59,11 +64,11 @@ static ew_err follow(struct ew_train_run *r, struct ew_trainer *t, struct ew_tra
             ew_train_show_epoch(v, t);
             e = ew_recording_put(r->rec, EW_RECORD_EPOCH, ew_trainer_epoch(t));
             if (e == EW_OK)
-                e = ew_recording_watch_flush(r->watch);
+                e = ew_run_watch_put(&r->watch);
         } else if (e == EW_OK && event != EW_TRAIN_DONE) {
             const struct ew_train_status s = ew_trainer_status(t);
             ew_train_show_step(v, &s);
-            e = ew_recording_watch_drain(r->watch);
+            ew_watch_drain(r->watch.watch);
         }
     }
     ew_train_show_wipe(v);
@@ -159,6 +164,33 @@ static ew_err finish(struct ew_train_run *r, const struct ew_trainer *t)
     return EW_OK;
 }
 
+/* The board's readings from here on; where --idle asks for it, at rest first.  Without a store they
+ * are for the energy of epochs alone. */
+static ew_err watch_board(struct ew_train_run *r)
+{
+    const bool power = r->board && (r->board->total.power >= 0 || r->board->total.energy >= 0);
+    r->watch = (struct ew_run_watch){
+        .store = r->rec->store, .run = r->rec->run, .start_ns = r->rec->start_ns};
+    if (!r->board || (!power && !r->rec->store))
+        return EW_OK;
+    EW_TRY(ew_watch_start(r->board, &r->watch.watch));
+    r->job.watch = r->watch.watch;
+    if (!(r->o.idle > 0))
+        return EW_OK;
+    if (!power) {
+        EW_WARN("--idle: there is no power sensor here that stands for the board");
+        return EW_OK;
+    }
+    const int64_t from = ew_clock_ns(), to = from + (int64_t)(r->o.idle * (double)EW_NS_PER_S);
+    while (ew_clock_ns() < to && !asked_to_stop) {
+        const struct timespec step = {.tv_nsec = EW_NS_PER_S / 20};
+        nanosleep(&step, NULL);
+        ew_watch_drain(r->watch.watch);
+    }
+    r->job.base_power_w = ew_watch_energy(r->watch.watch, from, to).mean_w;
+    return EW_OK;
+}
+
 static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
 {
     struct ew_trainer *t;
@@ -166,18 +198,15 @@ static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
     struct sigaction before[2];
     bool stopped = false;
     EW_TRY(ew_train_board_open(&r->arena, &r->board, &r->job.machine));
-    r->job.board = r->board;
+    EW_TRY(watch_board(r));
     EW_TRY(ew_trainer_open(&r->job, &t));
     ew_train_show_begin(&view, r, t);
     if (r->job.resume && ew_trainer_result(t).epochs == r->o.train.epochs)
         EW_INFO("its %lld epochs are done; --epochs N goes on to N", (long long)r->o.train.epochs);
     catch_signals(before);
-    ew_err e = ew_recording_watch_new(r->rec, &r->watch);
+    ew_err e = follow(r, t, &view, &stopped);
     if (e == EW_OK)
-        e = follow(r, t, &view, &stopped);
-    if (e == EW_OK)
-        e = ew_recording_watch_flush(r->watch);
-    ew_recording_watch_free(r->watch);
+        e = ew_run_watch_end(&r->watch);
     if (e == EW_OK)
         e = stopped ? stopped_early(c, r, t) : finish(r, t);
     else if (e != EW_ERR_ARG) { /* not diverged: a bad sample, a disk; what was learnt is good */
@@ -234,4 +263,5 @@ const struct ew_cmd ew_cmd_train = {
     .opts_size = sizeof(struct ew_train_cmd),
     .opts = ew_train_cmd_fields,
     .run = run,
+    .samples = true,
 };

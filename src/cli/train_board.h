@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine that a training runs on, for its sensors and its run folder.  Apart from the rest of
- * the command, since the device module has a struct of the same name as graph's. */
+/* The machine that a training runs on, for its sensors and its run folder. */
 #ifndef EW_CLI_TRAIN_BOARD_H
 #define EW_CLI_TRAIN_BOARD_H
 

@@ -5,8 +5,9 @@
 #define EW_CLI_TRAIN_RUN_H
 
 #include "cli/cmd.h"
-#include "cli/recording_watch.h"
+#include "cli/recording.h"
 #include "network/network.h"
+#include "study/run_watch.h"
 #include "train/trainer.h"
 
 struct ew_train_cmd {
@@ -16,6 +17,7 @@ struct ew_train_cmd {
     const char *model; /* not an option: the argument, kept with them */
     bool find_batch;
     int64_t loss_every;
+    double idle; /* seconds at rest before the run */
 };
 
 extern const struct ew_field ew_train_cmd_fields[];
@@ -29,7 +31,7 @@ struct ew_train_run {
     struct ew_checkpoint from; /* resumed, or the weights' */
     struct ew_train_job job;
     struct ew_recording *rec;
-    struct ew_recording_watch *watch;
+    struct ew_run_watch watch;
     struct ew_board *board; /* NULL: none could be opened */
     bool json;
 };

@@ -22,18 +22,10 @@
 /* The options of a run that may differ when it goes on: they change no number. */
 static bool may_change(const char *name)
 {
-    static const char *const names[] = {"data",
-                                        "epochs",
-                                        "threads",
-                                        "workers",
-                                        "prefetch",
-                                        "loss-every",
-                                        "checkpoint-every",
-                                        "resume",
-                                        "cold",
-                                        "on-bad-sample",
-                                        "db",
-                                        "device"};
+    static const char *const names[] = {
+        "data",  "epochs",           "threads", "workers", "prefetch",      "loss-every",
+        "idle",  "checkpoint-every", "resume",  "cold",    "on-bad-sample", "db",
+        "device"};
     for (size_t i = 0; i < EW_COUNT(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;
@@ -313,6 +305,7 @@ void ew_train_fini(struct ew_train_run *r)
     ew_checkpoint_fini(&r->from);
     ew_graph_free(r->net);
     ew_dataset_close(r->data);
+    ew_watch_free(r->watch.watch);
     ew_train_board_close(r->board);
     ew_arena_fini(&r->arena);
 }

@@ -252,6 +252,7 @@ static ew_err make_job(struct section *s, struct ew_study_job *j)
                                .command = c->name,
                                .network = value_of(s, "network"),
                                .keep = value_of(s, "keep"),
+                               .samples = c->samples,
                                .power = power_of(s)};
     EW_CHECK(!cool || (ew_num_float(cool, &j->cool_down_s) && j->cool_down_s >= 0), EW_ERR_FORMAT,
              "%s: [%s]: cool-down '%s' is not a number of seconds", s->file->name, s->label, cool);

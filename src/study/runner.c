@@ -15,8 +15,8 @@
 #include "base/process.h"
 #include "study/child.h"
 #include "study/outputs.h"
+#include "study/run_watch.h"
 #include "study/summary.h"
-#include "study/watch.h"
 
 #define POWER_WORDS  16
 #define REASON_CHARS 600
@@ -185,8 +185,6 @@ ew_err ew_runner_open(const struct ew_study *study, const struct ew_runner_opts 
         snprintf(r->folder, sizeof(r->folder), "%.*s/", (int)(slash - o->db), o->db);
     else
         snprintf(r->folder, sizeof(r->folder), ".");
-    if (!(r->opts.sample_s > 0))
-        r->opts.sample_s = 1;
     ew_arena_init(&r->arena);
     const ew_err err = open_runner(r);
     if (err != EW_OK) {
@@ -370,31 +368,40 @@ static ew_err check_memory(const struct ew_runner *r, const struct ew_study_job 
     return EW_OK;
 }
 
-/* Runs the job with the board being sampled beside it. */
-static ew_err watch_child(struct ew_runner *r, const char **argv, const char *uid, bool gently,
-                          int64_t run, struct ew_child *child)
+/* Listens until the child has ended. */
+static ew_err follow_child(struct ew_run_watch *w, struct ew_child *child)
 {
-    struct ew_watch *w;
-    EW_TRY(ew_watch_start(r->board, r->opts.sample_s, &w));
-    ew_err err = ew_child_start(argv, uid, gently, child);
-    if (err == EW_OK) {
-        int64_t put_ns = ew_clock_ns();
-        while (ew_child_listen(child, LISTEN_MS)) {
-            const int64_t now = ew_clock_ns();
-            if (err == EW_OK && now - put_ns >= PUT_NS) {
-                err = ew_watch_put(w, r->store, run);
-                put_ns = now;
-            }
+    ew_err err = EW_OK;
+    int64_t put_ns = ew_clock_ns();
+    while (ew_child_listen(child, LISTEN_MS)) {
+        const int64_t now = ew_clock_ns();
+        if (err == EW_OK && now - put_ns >= PUT_NS) {
+            err = ew_run_watch_put(w);
+            put_ns = now;
         }
-        const ew_err ended = ew_child_finish(child);
-        err = err == EW_OK ? ended : err;
     }
-    const ew_err stopped = ew_watch_stop(w, r->store, run);
-    return err == EW_OK ? stopped : err;
+    const ew_err ended = ew_child_finish(child);
+    return err == EW_OK ? ended : err;
+}
+
+/* Runs the job with the board being sampled beside it, unless its command does so itself. */
+static ew_err watch_child(struct ew_runner *r, const struct ew_study_job *j, const char **argv,
+                          const char *uid, struct ew_runner_report *out, struct ew_child *child)
+{
+    struct ew_run_watch w = {.store = r->store, .run = out->run, .start_ns = ew_clock_ns()};
+    if (!j->samples)
+        EW_TRY(ew_watch_start(r->board, &w.watch));
+    const bool gently = argv[1] != j->argv[0]; /* under a power mode, which has to be put back */
+    ew_err err = ew_child_start(argv, uid, gently, child);
+    if (err == EW_OK)
+        err = follow_child(&w, child);
+    const ew_err ended = ew_run_watch_end(&w);
+    ew_watch_free(w.watch);
+    return err == EW_OK ? ended : err;
 }
 
 static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const char **argv,
-                        bool gently, struct ew_runner_report *out)
+                        struct ew_runner_report *out)
 {
     struct ew_guard before, after;
     struct ew_run_row run;
@@ -413,7 +420,7 @@ static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const
     run.uid = uid;
     EW_TRY(begin_run(r, j, &run, &out->run));
     const double cpu_s = ew_guard_cpu_s(r->board);
-    EW_TRY(watch_child(r, argv, uid, gently, out->run, &child));
+    EW_TRY(watch_child(r, j, argv, uid, out, &child));
     const double used_s = ew_guard_cpu_s(r->board) - cpu_s;
     EW_TRY(ew_guard_look(r->board, r->folder, 0, &after));
     judge(r, &child, used_s, &before, &after);
@@ -439,7 +446,7 @@ static ew_err run_job(struct ew_runner *r, const struct ew_study_job *j,
     EW_TRY(ew_output_begin(&output)); /* a killed run is not gone on with: its time is a part */
     EW_TRY(command_line(r, j, power, n_power, output.path, &argv));
     r->ran = true;
-    const ew_err err = run_child(r, j, argv, n_power > 0, out);
+    const ew_err err = run_child(r, j, argv, out);
     if (err == EW_OK && out->event == EW_RUNNER_DONE)
         return ew_output_keep(&output);
     ew_output_drop(&output);

@@ -27,7 +27,6 @@ struct ew_runner_opts {
     bool outside;         /* `keep` and `setup` may leave the present folder */
     int64_t repeat_noisy; /* how often a noisy run is made again */
     double look_s;        /* the guard's look before each run */
-    double sample_s;      /* between samples of the board while a job runs; 0: 1 */
     struct ew_guard_limits limits;
     int64_t least_disk_bytes; /* less free: the study stops */
 };

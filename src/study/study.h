@@ -17,6 +17,7 @@ struct ew_study_command {
     const char *name;
     const struct ew_field *opts;
     size_t opts_size;
+    bool samples; /* it reads the board's sensors itself while it runs */
 };
 
 /* Settings of the machine that a job may ask for, beside its command's options. */
@@ -39,6 +40,7 @@ struct ew_study_job {
     const struct ew_field *fields; /* the command's options, and all their values */
     const void *opts;
     struct ew_study_power power;
+    bool samples;     /* its command does, so that the study need not */
     const char *keep; /* where what the job writes stays; NULL: it is removed */
     double cool_down_s;
     int64_t block; /* jobs of a block stay together */

@@ -7,8 +7,10 @@
  * Writing the row, checkpoints and the caller's display fall before the next `ask`, so that every
  * nanosecond of an epoch is in one of the three. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "train/trainer_impl.h"
@@ -43,7 +45,8 @@ ew_err ew_trainer_begin_epoch(struct ew_trainer *t)
     t->phase = EW_DOING_TRAINING;
     t->mark_ns = ew_clock_ns();
     t->whole = t->at.batch == 0;
-    ew_energy_watch_begin(t->power, t->mark_ns);
+    t->epoch_ns = t->mark_ns;
+    ew_watch_forget(t->job.watch, t->epoch_ns);
     return EW_OK;
 }
 
@@ -158,7 +161,7 @@ ew_err ew_trainer_batch(struct ew_trainer *t, bool *over)
     if (!t->cached)
         ew_loader_release(t->loader, b);
     EW_TRY(e);
-    ew_energy_watch_drain(t->power);
+    ew_watch_drain(t->job.watch);
     if ((double)(ew_clock_ns() - t->saved_ns) * 1e-9 >= t->job.opts.checkpoint_every)
         ew_trainer_write(t, "last.ckpt");
     return EW_OK;
@@ -172,6 +175,17 @@ static int64_t peak_rss(void)
     return getrusage(RUSAGE_SELF, &use) == 0 ? 1024LL * use.ru_maxrss : 0;
 }
 
+/* What the process holds now; absent where the system does not tell. */
+static int64_t rss(void)
+{
+    long long all, resident;
+    FILE *f = fopen("/proc/self/statm", "re");
+    const bool told = f && fscanf(f, "%lld %lld", &all, &resident) == 2;
+    if (f)
+        fclose(f);
+    return told ? resident * sysconf(_SC_PAGESIZE) : EW_INT_ABSENT;
+}
+
 static void fill_scores(struct ew_epoch_row *row, const struct ew_scores *s)
 {
     row->loss = s->loss;
@@ -181,15 +195,24 @@ static void fill_scores(struct ew_epoch_row *row, const struct ew_scores *s)
     row->f1 = s->f1;
 }
 
-/* An epoch that was begun by another process has no energy of its own. */
-static void fill_energy(struct ew_trainer *t)
+/* The training of the epoch, without its validation.  What was begun by another process has no
+ * energy of its own. */
+static void fill_readings(struct ew_trainer *t)
 {
-    if (!t->energy.known || !t->whole)
+    struct ew_epoch_row *row = &t->row;
+    const struct ew_energy e = ew_watch_energy(t->job.watch, t->epoch_ns, t->eval_ns);
+    const struct ew_watch_means m = ew_watch_means(t->job.watch, t->epoch_ns, t->eval_ns);
+    row->cpu_load = m.cpu_load;
+    row->gpu_load = m.gpu_load;
+    row->temp_c = m.temp_c;
+    if (e.absent != EW_ABSENT_NOT || !t->whole)
         return;
-    t->row.energy_j = t->energy.joules;
-    t->row.energy_error_j = t->energy.error_j;
-    t->row.power_w = t->energy.mean_w;
-    t->at.energy_j += t->energy.joules;
+    row->energy_j = e.joules;
+    row->energy_error_j = e.error_j;
+    row->power_w = e.mean_w;
+    if (t->job.base_power_w > 0)
+        row->base_power_w = t->job.base_power_w;
+    t->at.energy_j += e.joules;
     t->at.energy_epochs++;
 }
 
@@ -219,10 +242,11 @@ static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
     row->read_ops = t->at.read_ops;
     row->cache_before = t->cache_before;
     row->cache_after = cached_share(t);
+    row->rss_bytes = rss();
     row->rss_peak_bytes = peak_rss();
     row->quality = t->emulated ? EW_QUALITY_EMULATED : EW_QUALITY_MEASURED;
     fill_scores(row, s);
-    fill_energy(t);
+    fill_readings(t);
 }
 
 /* The best epoch by validation F1; the first of equal ones. */

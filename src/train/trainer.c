@@ -129,7 +129,6 @@ static ew_err open_all(struct ew_trainer *t)
     EW_TRY(open_folder(t));
     if (t->job.opts.load.cold == EW_COLD_START)
         EW_TRY(ew_dataset_drop_cache(t->job.data, EW_SPLIT_TRAIN));
-    EW_TRY(ew_energy_watch_new(t->job.board, &t->power));
     t->saved_ns = ew_clock_ns();
     if (!t->job.resume) /* so that a run can go on from any moment on */
         ew_trainer_write(t, "last.ckpt");
@@ -162,7 +161,6 @@ void ew_trainer_close(struct ew_trainer *t)
     ew_graph_free(t->head);
     ew_learner_close(&t->learner);
     ew_rundir_close(&t->dir);
-    ew_energy_watch_free(t->power);
     ew_checkpoint_fini(&t->best);
     free(t->order);
     free(t->states);
@@ -180,7 +178,6 @@ static ew_err begin_validation(struct ew_trainer *t)
     t->at.now.wall_s += rest;
     t->at.now.overhead_s += rest;
     t->eval_ns = now;
-    t->energy = ew_energy_watch_end(t->power, now);
     t->phase = EW_DOING_VALIDATION;
     EW_TRY(ew_plan_pull(t->learner.train));
     return ew_evaluator_begin(&t->validation, t->net);

@@ -15,13 +15,12 @@
 #define EW_TRAIN_TRAINER_H
 
 #include "data/loader.h"
+#include "device/watch.h"
 #include "plan/plan.h"
 #include "train/learner.h"
 #include "train/options.h"
 #include "train/rundir.h"
 #include "train/scores.h"
-
-struct ew_board; /* device/board.h */
 
 struct ew_train_job {
     struct ew_graph *net; /* images [N, H, W, C] to scores [N, classes]; its weights learn */
@@ -30,7 +29,8 @@ struct ew_train_job {
     const char *options;                /* as text, for files; "" is fine */
     const char *machine;                /* where it runs, as JSON; NULL: not said */
     struct ew_preprocess prep;          /* its resize is by opts */
-    struct ew_board *board;             /* whose power is watched; NULL: none */
+    struct ew_watch *watch;             /* the board's readings; NULL: none */
+    double base_power_w;                /* at rest, before the run; 0: not known */
     const char *folder;                 /* NULL: nothing is written */
     const struct ew_checkpoint *resume; /* whose graph is `net`; NULL: from the beginning */
     FILE *talk;                         /* progress before the first batch; NULL: nowhere */

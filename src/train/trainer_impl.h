@@ -3,7 +3,6 @@
 #ifndef EW_TRAIN_TRAINER_IMPL_H
 #define EW_TRAIN_TRAINER_IMPL_H
 
-#include "train/energy_watch.h"
 #include "train/evaluate.h"
 #include "train/features.h"
 #include "train/learner.h"
@@ -30,9 +29,8 @@ struct ew_trainer {
     struct ew_train_position at;
     struct ew_rundir dir;
     struct ew_epoch_row row; /* of the last epoch */
-    struct ew_energy_watch *power;
-    struct ew_energy_used energy; /* of the last epoch's training */
-    bool whole;                   /* this process began the epoch */
+    int64_t epoch_ns;        /* when the epoch began */
+    bool whole;              /* this process began the epoch */
     struct ew_scores test_scores;
     struct ew_checkpoint best; /* read back for the test */
     struct ew_checkpoint_state *states;

@@ -35,7 +35,8 @@ static const struct ew_field kit_fields[] = {
     EW_FIELD_END,
 };
 
-static const struct ew_study_command kit_command = {"work", kit_fields, sizeof(struct kit_opts)};
+static const struct ew_study_command kit_command = {"work", kit_fields, sizeof(struct kit_opts),
+                                                    false};
 
 /* Parses a copy of `text`, which the arena keeps. */
 static inline ew_err kit_parse(struct ew_arena *a, const char *text, bool quick, const char *only,

@@ -67,6 +67,29 @@ static struct ew_runner_opts options(const char *program, const char *db)
         .program = program, .db = db, .limits = {.busy = 2}, .least_disk_bytes = 1};
 }
 
+/* A run has one watch: the study's, or that of a command which reads the board itself. */
+static void runs_are_sampled_once(void)
+{
+    for (int own = 0; own < 2; own++) {
+        struct ew_arena a;
+        struct ew_study s;
+        struct ew_runner_counts c;
+        char db[256], log[256];
+        ew_arena_init(&a);
+        snprintf(db, sizeof(db), "%s", ew_test_path(own ? "own.db" : "ours.db"));
+        snprintf(log, sizeof(log), "%s", ew_test_path("sampled.log"));
+        const struct ew_runner_opts o = options(make_program("sampled.sh", "sleep 0.6", log), db);
+        EW_EXPECT_OK(kit_parse(&a, HEAD "[a]\nnetwork = n\nworkers = 0\n", false, NULL, &s));
+        s.repeat = 1;
+        s.jobs[0].samples = own;
+        EW_EXPECT_OK(run_all(&s, &o, &c));
+        EW_EXPECT_INT(c.done, 1);
+        const int64_t n = count(db, "SELECT count(*) FROM sample WHERE channel = 'mem.used'");
+        EW_EXPECT(own ? n == 0 : n >= 2);
+        ew_arena_fini(&a);
+    }
+}
+
 static void jobs_are_run_once(void)
 {
     struct ew_arena a;
@@ -287,7 +310,7 @@ static void a_full_disk_stops_the_study(void)
     ew_arena_fini(&a);
 }
 
-EW_TEST_MAIN(EW_TEST(jobs_are_run_once), EW_TEST(failures_are_recorded),
-             EW_TEST(one_process_at_a_time), EW_TEST(children_know_their_run),
-             EW_TEST(noisy_runs_are_marked_and_repeated), EW_TEST(kills_lose_nothing),
-             EW_TEST(a_full_disk_stops_the_study))
+EW_TEST_MAIN(EW_TEST(jobs_are_run_once), EW_TEST(runs_are_sampled_once),
+             EW_TEST(failures_are_recorded), EW_TEST(one_process_at_a_time),
+             EW_TEST(children_know_their_run), EW_TEST(noisy_runs_are_marked_and_repeated),
+             EW_TEST(kills_lose_nothing), EW_TEST(a_full_disk_stops_the_study))

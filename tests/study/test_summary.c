@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "ew_test.h"
 #include "store/store_kit.h"
 #include "study/machine.h"
+#include "study/run_watch.h"
 #include "study/runner.h"
 #include "study/summary.h"
-#include "study/watch.h"
 #include "study_kit.h"
 
 static double metric(struct ew_store *s, int64_t run, const char *name)
@@ -168,11 +169,10 @@ static void power_settings_are_checked(void)
     ew_board_close(b);
 }
 
-/* A captured board stands still: its energy is its power times the time. */
-static void epochs_get_their_energy(void)
+/* What a watch has read goes to the store once, with times since the run began. */
+static void readings_are_kept(void)
 {
     struct ew_store *s = NULL;
-    struct ew_watch *w = NULL;
     struct ew_board *b = open_board("agx-xavier-jp5");
     EW_EXPECT_OK(ew_store_open(ew_test_path("watch.db"), NULL, &s));
     if (!b || !s || !EW_EXPECT(b->total.power >= 0))
@@ -180,33 +180,24 @@ static void epochs_get_their_energy(void)
     struct ew_sample_value *values = calloc((size_t)b->n_channels, sizeof(*values));
     ew_board_read(b, values);
     const double power_w = values[b->total.power].v;
-    const int64_t run = kit_begin(s, 1);
-    EW_EXPECT_OK(ew_watch_start(b, 0.01, &w));
-    usleep(60000);
-    EW_EXPECT_OK(ew_watch_put(w, s, run));
-    usleep(60000);
-    struct ew_epoch_row e;
-    ew_record_clear(EW_RECORD_EPOCH, &e);
-    e.epoch = 1;
-    e.start_s = 0.02;
-    e.wall_s = 0.05;
-    EW_EXPECT_OK(ew_store_put(s, EW_RECORD_EPOCH, run, &e));
-    EW_EXPECT_OK(kit_epoch(s, run, 2, 1)); /* nobody knows when it was */
-    EW_EXPECT_OK(ew_watch_stop(w, s, run));
-    EW_EXPECT(power_w > 1);
-    struct ew_rows *rows;
-    EW_EXPECT_OK(
-        ew_store_query(s, &rows, "SELECT energy_j, power_w FROM epoch ORDER BY epoch", ""));
-    EW_EXPECT(ew_rows_next(rows));
-    EW_EXPECT_NEAR(ew_rows_num(rows, 0), 0.05 * power_w, 1e-6 * power_w);
-    EW_EXPECT_NEAR(ew_rows_num(rows, 1), power_w, 1e-6 * power_w);
-    EW_EXPECT(ew_rows_next(rows));
-    EW_EXPECT(isnan(ew_rows_num(rows, 0)));
-    EW_EXPECT_OK(ew_rows_free(rows));
-    EW_EXPECT(metric(s, run, "run_energy_j") > 0.1 * power_w);
-    EW_EXPECT_NEAR(metric(s, run, "run_power_w"), power_w, 1e-6 * power_w);
-    EW_EXPECT(kit_int(s, "SELECT count(*) FROM sample WHERE channel LIKE 'power.%'") >= 3);
-    EW_EXPECT(kit_int(s, "SELECT count(*) FROM sample WHERE channel = 'temp.hottest'") >= 3);
+    struct ew_run_watch w = {.store = s, .run = kit_begin(s, 1), .start_ns = ew_clock_ns()};
+    EW_EXPECT_OK(ew_watch_start(b, &w.watch));
+    usleep(300000);
+    EW_EXPECT_OK(ew_run_watch_put(&w));
+    usleep(300000);
+    EW_EXPECT_OK(ew_run_watch_end(&w));
+    EW_EXPECT(metric(s, w.run, "run_energy_j") > 0.5 * power_w);
+    EW_EXPECT_NEAR(metric(s, w.run, "run_power_w"), power_w, 1e-6 * power_w);
+    const int64_t n = kit_int(s, "SELECT count(*) FROM sample WHERE channel = 'temp.hottest'");
+    EW_EXPECT(n >= 3 && n <= 5);
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM sample WHERE channel = 'mem.used'"), n);
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM sample WHERE channel = 'gpu.freq'"), n);
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM sample WHERE channel = 'emc.freq'"), n);
+    EW_EXPECT_INT(kit_int(s, "SELECT count(DISTINCT channel) FROM sample WHERE channel LIKE "
+                             "'cpu%.freq'"),
+                  1);
+    EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM sample WHERE t_s > 30"), 0);
+    ew_watch_free(w.watch);
     free(values);
     ew_board_close(b);
     ew_store_close(s);
@@ -228,4 +219,4 @@ static void noise_has_reasons(void)
 
 EW_TEST_MAIN(EW_TEST(epochs_are_summed_up), EW_TEST(published_stands_beside_ours),
              EW_TEST(machines_are_described), EW_TEST(power_settings_are_checked),
-             EW_TEST(epochs_get_their_energy), EW_TEST(noise_has_reasons))
+             EW_TEST(readings_are_kept), EW_TEST(noise_has_reasons))
