@@ -44,5 +44,8 @@ if(TARGET edgewise)
     install(FILES ${made}/edgewise.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
     install(FILES ${made}/edgewise.bash RENAME edgewise
       DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${made}/_edgewise DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+    install(FILES ${made}/edgewise.fish
+      DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   endif()
 endif()

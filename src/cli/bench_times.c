@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 
+#define LEAST_RUNS 10   /* fewer say nothing of how they spread */
 #define SLOW_SHARE 0.05 /* of the runs, before they are worth a warning */
 
 ew_err ew_percentiles_parse(const char *text, struct ew_percentiles *out)
@@ -74,8 +75,10 @@ void ew_times_warn_busy(double others)
 void ew_times_warn(const struct ew_load_result *r, const struct ew_bench_stats *s)
 {
     ew_times_warn_busy(r->others);
+    if (r->n < LEAST_RUNS)
+        return;
     const int64_t slow = ew_load_slow_runs(r, s->median_ms);
-    const bool first = r->n >= 10 && (double)r->runs[0].latency_ns * 1e-6 >= s->max_ms;
+    const bool first = (double)r->runs[0].latency_ns * 1e-6 >= s->max_ms;
     if (first && slow > 0)
         EW_WARN("the first run was the slowest, %.1f times the median: more --warmup may help",
                 s->max_ms / s->median_ms);

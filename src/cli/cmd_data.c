@@ -118,8 +118,11 @@ static ew_err get(struct ew_cmd_call *c, const char *name)
     ew_err err = ew_dataset_get(name, o->from, o->to, &r);
     if (err == EW_OK)
         err = print_got(c, name, &r);
-    else if (err == EW_ERR_NOT_FOUND && !ew_known_find(name))
-        ew_cmd_hint(c, "edgewise data list");
+    else if (err == EW_ERR_NOT_FOUND && !ew_known_find(name)) {
+        const char *near = ew_data_nearest(name);
+        ew_cmd_hint(c, "%s%s%sedgewise data list shows what can be fetched",
+                    near ? "did you mean " : "", near ? near : "", near ? "? " : "");
+    }
     free(r.path);
     return err;
 }
@@ -237,7 +240,7 @@ const struct ew_cmd ew_cmd_data = {
     .about =
         "get: mnist, fashion-mnist, cifar10, cifar100 or stl10 from its official place,\n"
         "or where that cannot be reached from a package of that name; checked, stored whole.\n"
-        "list: the sets that can be had and those that are stored.\n"
+        "list: the sets that can be fetched and those that are stored.\n"
         "info: counts, classes, mean and deviation, bytes, share in the page cache; a picture.\n"
         "make: digits or shapes drawn by the program, as files.\n"
         "pack: all samples of a set in one checksummed file.\n"

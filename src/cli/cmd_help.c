@@ -4,9 +4,9 @@
 #include "cli/cmd.h"
 #include "cli/docs.h"
 
-enum format { TEXT, MAN, BASH };
+enum format { TEXT, MAN, BASH, ZSH, FISH, COMPLETE };
 
-static const char *const formats[] = {"text", "man", "bash", NULL};
+static const char *const formats[] = {"text", "man", "bash", "zsh", "fish", "complete", NULL};
 
 struct opts {
     int format;
@@ -18,7 +18,9 @@ static const struct ew_field fields[] = {
      .offset = offsetof(struct opts, format),
      .def = "text",
      .choices = formats,
-     .help = "help to read, the commands' part of the man page, or the bash completion"},
+     .help = "help to read, the commands' part of the man page, the completion of a shell, or "
+             "(complete) "
+             "what may follow the words after --"},
     EW_FIELD_END,
 };
 
@@ -31,6 +33,8 @@ static ew_err help_one(struct ew_cmd_call *c, const char *name)
             ew_cmd_hint(c, "did you mean '%s'?", near);
         return ew_fail(EW_ERR_USAGE, "help: no command '%s'", name);
     }
+    if (c->json)
+        return ew_docs_json(cmd);
     ew_help_cmd(cmd);
     return EW_OK;
 }
@@ -38,16 +42,34 @@ static ew_err help_one(struct ew_cmd_call *c, const char *name)
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
-    EW_CHECK(o->format == TEXT || c->n_args == 0, EW_ERR_USAGE,
+    EW_CHECK(o->format == TEXT || o->format == COMPLETE || c->n_args == 0, EW_ERR_USAGE,
              "help: --format %s is for all commands", formats[o->format]);
-    if (o->format == MAN)
+    EW_CHECK(o->format == COMPLETE || c->n_args <= 1, EW_ERR_USAGE, "help: unexpected '%s'",
+             c->args[1]);
+    switch ((enum format)o->format) {
+    case MAN:
         ew_docs_man();
-    else if (o->format == BASH)
+        break;
+    case BASH:
         ew_docs_bash();
-    else if (c->n_args == 0)
+        break;
+    case ZSH:
+        ew_docs_zsh();
+        break;
+    case FISH:
+        ew_docs_fish();
+        break;
+    case COMPLETE:
+        ew_complete(c->n_args, c->args);
+        break;
+    case TEXT:
+        if (c->n_args)
+            return help_one(c, c->args[0]);
+        if (c->json)
+            return ew_docs_json(NULL);
         ew_help_all();
-    else
-        return help_one(c, c->args[0]);
+        break;
+    }
     return EW_OK;
 }
 
@@ -56,7 +78,7 @@ const struct ew_cmd ew_cmd_help = {
     .group = EW_CMD_GENERAL,
     .summary = "show all commands, or the options of one",
     .args = "[COMMAND]",
-    .max_args = 1,
+    .max_args = -1,
     .opts_size = sizeof(struct opts),
     .opts = fields,
     .run = run,

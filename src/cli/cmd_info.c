@@ -267,8 +267,6 @@ static ew_err run(struct ew_cmd_call *c)
     if (ew_engine_file_is(c->args[0]))
         return ew_info_engine(c, c->args[0]);
     ew_err e = ew_network_open(c->args[0], &how, &n);
-    if (e == EW_ERR_NOT_FOUND && !ew_network_is_file(c->args[0]))
-        ew_cmd_hint(c, "edgewise models lists the networks");
     if (e == EW_OK)
         e = show(n.graph, c);
     ew_network_close(&n);

@@ -91,7 +91,13 @@ static ew_err run(struct ew_cmd_call *c)
     const ew_err e = each_text(&t);
     if (t.err == EW_OK)
         t.err = e;
-    return ew_table_print(&t, stdout);
+    EW_TRY(ew_table_print(&t, stdout));
+    fputs("\nstudies: NX      compact networks trained on a Xavier NX\n"
+          "         ENGINE  an engine builder on a Nano\n"
+          "         TRAIN   training across Jetsons and power modes\n"
+          "         SCALE   widths against int8 on CPU, GPU and FPGA\n",
+          stdout);
+    return EW_OK;
 }
 
 const struct ew_cmd ew_cmd_models = {

@@ -197,9 +197,41 @@ static ew_err write_as(const struct report *r, bool json, FILE *out)
     return write_text(r, out);
 }
 
-static ew_err write_out(const struct report *r, bool json)
+/* A file's ending that says nothing of its format would get text by surprise. */
+static ew_err check_ending(const struct opts *o)
+{
+    static const char *const known[] = {".html", ".htm", ".md", ".csv", ".txt", ".json"};
+    const char *slash = o->output ? strrchr(o->output, '/') : NULL;
+    const char *dot = o->output ? strrchr(slash ? slash : o->output, '.') : NULL;
+    bool ok = !dot || o->format != AUTO;
+    for (size_t i = 0; !ok && i < EW_COUNT(known); i++)
+        ok = strcmp(dot, known[i]) == 0;
+    EW_CHECK(ok, EW_ERR_USAGE,
+             "-o %s: a report is .html, .md, .csv or .txt; a browser prints .html as PDF",
+             o->output);
+    return EW_OK;
+}
+
+static ew_err check_figure(struct report *r)
+{
+    const char *known = "";
+    for (int i = 0; i < r->figures.n; i++) {
+        if (chosen(r, &r->figures.v[i]))
+            return EW_OK;
+        known =
+            ew_arena_printf(&r->results.arena, "%s%s%s", known, i ? ", " : "", r->figures.v[i].id);
+        EW_CHECK(known, EW_ERR_MEMORY, "no memory for the report");
+    }
+    return ew_fail(EW_ERR_USAGE, "--figure %s: no figure's id begins so; there are %s",
+                   r->o->figure, known);
+}
+
+static ew_err write_out(struct report *r, bool json)
 {
     struct ew_file_out f;
+    EW_TRY(check_ending(r->o));
+    if (r->o->figure)
+        EW_TRY(check_figure(r));
     if (!r->o->output)
         return write_as(r, json, stdout);
     EW_TRY(ew_file_out_open(r->o->output, &f));
@@ -211,8 +243,9 @@ static ew_err write_out(const struct report *r, bool json)
     EW_TRY(ew_file_out_commit(&f));
     int shown = 0;
     for (int i = 0; i < r->figures.n; i++)
-        shown += !r->figures.v[i].missing;
-    fprintf(stderr, "%s: %d figures of %d runs\n", r->o->output, shown, r->results.n_runs);
+        shown += chosen(r, &r->figures.v[i]) && !r->figures.v[i].missing;
+    fprintf(stderr, "%s: %d figure%s of %d run%s\n", r->o->output, shown, shown == 1 ? "" : "s",
+            r->results.n_runs, r->results.n_runs == 1 ? "" : "s");
     return EW_OK;
 }
 

@@ -18,6 +18,9 @@ struct ew_data_opts {
     struct ew_load_args load;
 };
 
+/* A data set that `get` knows whose name is near this one, or NULL. */
+const char *ew_data_nearest(const char *what);
+
 /* Opens a data set, with a hint where there is none of that name. */
 ew_err ew_data_open(struct ew_cmd_call *c, const char *what, struct ew_dataset **out);
 

@@ -19,19 +19,24 @@
 #define STATS_ENCODED 2000 /* samples measured where each must be decoded */
 #define SHEET_COLUMNS 12
 
+const char *ew_data_nearest(const char *what)
+{
+    for (int i = 0; i < ew_known_count(); i++)
+        if (ew_edit_distance(ew_known_at(i)->name, what) <= 2)
+            return ew_known_at(i)->name;
+    return NULL;
+}
+
 ew_err ew_data_open(struct ew_cmd_call *c, const char *what, struct ew_dataset **out)
 {
     const ew_err err = ew_dataset_open(what, out);
     if (err != EW_ERR_NOT_FOUND)
         return err;
-    const struct ew_known_set *near = NULL;
-    for (int i = 0; i < ew_known_count() && !near; i++)
-        if (ew_edit_distance(ew_known_at(i)->name, what) <= 2)
-            near = ew_known_at(i);
-    if (near && strcmp(near->name, what) == 0)
+    const char *near = ew_data_nearest(what);
+    if (near && strcmp(near, what) == 0)
         ew_cmd_hint(c, "edgewise data get %s", what);
     else if (near)
-        ew_cmd_hint(c, "did you mean %s? edgewise data list shows what there is", near->name);
+        ew_cmd_hint(c, "did you mean %s? edgewise data list shows what there is", near);
     else
         ew_cmd_hint(c, "edgewise data list shows what there is");
     return err;

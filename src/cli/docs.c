@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The generated half of the man page, and the bash completion, from the commands' tables. */
+/* The generated half of the man page, and help as JSON, from the commands' tables; the shells'
+ * parts of the completion. */
 #include "cli/docs.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/json.h"
 
 /* ---- Man page -------------------------------------------------------------------------------- */
 
@@ -107,99 +110,105 @@ void ew_docs_man(void)
 
 /* ---- Completion ------------------------------------------------------------------------------ */
 
-/* 'verb --name' or 'verb --name' | 'verb -x' as a case pattern. */
-static void bash_pattern(const struct ew_cmd *cmd, const struct ew_field *f)
-{
-    printf("    '%s --%s'", cmd->name, f->name);
-    if (f->letter)
-        printf(" | '%s -%c'", cmd->name, f->letter);
-    printf(") ");
-}
-
-/* What may follow an option: its choices, or a file; nothing for numbers. */
-static void bash_values(const struct ew_cmd *cmd)
-{
-    for (const struct ew_field *f = cmd->opts; f && f->name; f++) {
-        if (f->type == EW_FIELD_BOOL)
-            continue;
-        bash_pattern(cmd, f);
-        if (f->type == EW_FIELD_ENUM) {
-            printf("words='");
-            for (int i = 0; f->choices[i]; i++)
-                printf("%s%s", i ? " " : "", f->choices[i]);
-            printf("' ;;\n");
-        } else {
-            printf("%s ;;\n", f->type == EW_FIELD_STR ? "files=yes" : "words=' '");
-        }
-    }
-}
-
-static void bash_flags(const struct ew_cmd *cmd)
-{
-    printf("        %s) words='", cmd->name);
-    for (const struct ew_field *f = cmd->opts; f && f->name; f++)
-        printf("--%s%s ", ew_help_is_on(f) ? "no-" : "", f->name);
-    printf("--json --help' ;;\n");
-}
-
-/* Commands that take a network know the zoo's names. */
-static void bash_networks(void)
-{
-    const char *sep = "        ";
-    for (int i = 0; i < ew_cmd_count(); i++) {
-        const struct ew_cmd *cmd = ew_cmd_at(i);
-        if (!cmd->args || !strstr(cmd->args, "NAME"))
-            continue;
-        printf("%s%s", sep, cmd->name);
-        sep = " | ";
-    }
-    printf("%s)\n"
-           "            words=$(edgewise models --json 2>/dev/null |\n"
-           "                sed -n 's/^ *\"name\": \"\\([^\"]*\\)\".*/\\1/p')\n"
-           "            files=yes\n"
-           "            ;;\n",
-           sep[0] == ' ' && sep[1] == '|' ? "" : "        no-such-command");
-}
-
-static void bash_verbs(void)
-{
-    for (int i = 0; i < ew_cmd_count(); i++)
-        printf("%s%s", i ? " " : "", ew_cmd_at(i)->name);
-}
+/* Each shell's part only hands the words on: complete.c knows what may follow. */
 
 void ew_docs_bash(void)
 {
-    printf("# shellcheck shell=bash\n"
-           "# Completion for edgewise, made by 'edgewise help --format bash'.\n"
-           "_edgewise()\n"
-           "{\n"
-           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
-           "    local verb=${COMP_WORDS[1]} words='' files='' verbs='");
-    bash_verbs();
-    printf("'\n"
-           "    case \"$verb $prev\" in\n");
-    for (int i = 0; i < ew_cmd_count(); i++)
-        bash_values(ew_cmd_at(i));
-    printf("    esac\n"
-           "    if [ \"$COMP_CWORD\" -eq 1 ] || { [ \"$verb\" = help ] && [[ -z $words && $cur != "
-           "-* ]]; }; then\n"
-           "        words=$verbs\n"
-           "    elif [ -z \"$words$files\" ] && [[ $cur == -* ]]; then\n"
-           "        case $verb in\n");
-    for (int i = 0; i < ew_cmd_count(); i++)
-        bash_flags(ew_cmd_at(i));
-    printf("        esac\n"
-           "    elif [ -z \"$words$files\" ]; then\n"
-           "        case $verb in\n");
-    bash_networks();
-    printf("        *) files=yes ;;\n"
-           "        esac\n"
-           "    fi\n"
-           "    mapfile -t COMPREPLY < <(\n"
-           "        compgen -W \"$words\" -- \"$cur\" || true\n"
-           "        if [ -n \"$files\" ]; then compgen -f -- \"$cur\"; fi\n"
-           "    )\n"
-           "    if [ -n \"$files\" ]; then compopt -o filenames 2>/dev/null || true; fi\n"
-           "}\n"
-           "complete -F _edgewise edgewise\n");
+    fputs("# shellcheck shell=bash\n"
+          "# Completion for edgewise, made by 'edgewise help --format bash'.\n"
+          "_edgewise()\n"
+          "{\n"
+          "    local cur=${COMP_WORDS[COMP_CWORD]} line files=''\n"
+          "    COMPREPLY=()\n"
+          "    while IFS= read -r line; do\n"
+          "        if [ \"$line\" = '" EW_COMPLETE_FILES "' ]; then files=yes; "
+          "else COMPREPLY+=(\"$line\"); fi\n"
+          "    done < <(edgewise help --format complete -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" "
+          "2>/dev/null)\n"
+          "    if [ -n \"$files\" ]; then\n"
+          "        while IFS= read -r line; do COMPREPLY+=(\"$line\"); done "
+          "< <(compgen -f -- \"$cur\")\n"
+          "        compopt -o filenames 2>/dev/null || true\n"
+          "    fi\n"
+          "}\n"
+          "complete -F _edgewise edgewise\n",
+          stdout);
+}
+
+void ew_docs_zsh(void)
+{
+    fputs("#compdef edgewise\n"
+          "# Completion for edgewise, made by 'edgewise help --format zsh'.\n"
+          "_edgewise() {\n"
+          "    local line files=\n"
+          "    local -a found\n"
+          "    while IFS= read -r line; do\n"
+          "        if [[ $line == '" EW_COMPLETE_FILES "' ]]; then files=yes; "
+          "else found+=(\"$line\"); fi\n"
+          "    done < <(edgewise help --format complete -- \"${(@)words[2,CURRENT]}\" "
+          "2>/dev/null)\n"
+          "    (( $#found )) && compadd -a found\n"
+          "    [[ -n $files ]] && _files\n"
+          "    return 0\n"
+          "}\n"
+          "if [[ $funcstack[1] == _edgewise ]]; then _edgewise \"$@\"; else compdef _edgewise "
+          "edgewise; fi\n",
+          stdout);
+}
+
+void ew_docs_fish(void)
+{
+    fputs("# Completion for edgewise, made by 'edgewise help --format fish'.\n"
+          "function __edgewise_complete\n"
+          "    set -l words (commandline -opc) (commandline -ct)\n"
+          "    edgewise help --format complete -- $words[2..-1] 2>/dev/null | "
+          "string match -v '" EW_COMPLETE_FILES "'\n"
+          "end\n"
+          "complete -c edgewise -a '(__edgewise_complete)'\n",
+          stdout);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void json_options(struct ew_json *j, const struct ew_field *f)
+{
+    ew_json_array(j, "options");
+    for (; f && f->name; f++) {
+        ew_json_object(j, NULL);
+        ew_json_str(j, "name", f->name);
+        ew_json_str(j, "value", ew_help_value(f));
+        ew_json_str(j, "help", f->help);
+        ew_json_str(j, "default", f->def);
+        if (f->type == EW_FIELD_ENUM) {
+            ew_json_array(j, "choices");
+            for (int i = 0; f->choices[i]; i++)
+                ew_json_str(j, NULL, f->choices[i]);
+            ew_json_end(j);
+        }
+        ew_json_end(j);
+    }
+    ew_json_end(j);
+}
+
+ew_err ew_docs_json(const struct ew_cmd *only)
+{
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    ew_json_array(&j, NULL);
+    for (int i = 0; i < ew_cmd_count(); i++) {
+        const struct ew_cmd *cmd = ew_cmd_at(i);
+        if (only && cmd != only)
+            continue;
+        ew_json_object(&j, NULL);
+        ew_json_str(&j, "name", cmd->name);
+        ew_json_str(&j, "group", ew_cmd_group_title(cmd->group));
+        ew_json_str(&j, "summary", cmd->summary);
+        ew_json_str(&j, "arguments", cmd->args);
+        ew_json_str(&j, "about", cmd->about);
+        ew_json_str(&j, "examples", cmd->examples);
+        json_options(&j, cmd->opts);
+        ew_json_end(&j);
+    }
+    ew_json_end(&j);
+    return ew_json_finish(&j);
 }

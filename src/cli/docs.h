@@ -14,7 +14,17 @@ bool ew_help_is_on(const struct ew_field *f);
 /* The sections of all commands in roff; docs/edgewise.1.in is the page around them. */
 void ew_docs_man(void);
 
-/* The bash completion, whole. */
+/* The completions, whole. */
 void ew_docs_bash(void);
+void ew_docs_zsh(void);
+void ew_docs_fish(void);
+
+/* What may stand in the place of the last of these words, which follow "edgewise": one a line;
+ * EW_COMPLETE_FILES where files may too. */
+#define EW_COMPLETE_FILES "<files>"
+void ew_complete(int n, const char *const *words);
+
+/* One command, or all of them (NULL). */
+ew_err ew_docs_json(const struct ew_cmd *only);
 
 #endif

@@ -12,6 +12,8 @@
 #include "cli/cmd.h"
 #include "cli/device_opt.h"
 #include "cli/printable.h"
+#include "model/model.h"
+#include "network/network.h"
 
 /* Exit statuses, as the man page has them. */
 static int status_of(ew_err err)
@@ -53,6 +55,15 @@ static void confine(const struct ew_cmd_call *call)
         ew_sandbox_no_programs();
 }
 
+/* The first argument is meant as a network of the zoo, and there is none of that name. */
+static bool names_no_network(const struct ew_cmd_call *c)
+{
+    const struct ew_family *family;
+    const struct ew_variant *v;
+    return c->n_args > 0 && c->cmd->args && strstr(c->cmd->args, "NAME|FILE.onnx") &&
+           !ew_network_is_file(c->args[0]) && ew_variant_find(c->args[0], &family, &v) != EW_OK;
+}
+
 static int run(const struct ew_cmd_line *line)
 {
     struct ew_cmd_call call = {.cmd = line->cmd,
@@ -71,6 +82,8 @@ static int run(const struct ew_cmd_line *line)
     }
     if (err == EW_OK)
         err = flush_output();
+    if (err == EW_ERR_NOT_FOUND && !call.hint[0] && names_no_network(&call))
+        ew_cmd_hint(&call, "edgewise models lists the networks");
     if (err == EW_ERR_USAGE && !call.hint[0])
         ew_cmd_hint(&call, "edgewise help %s", line->cmd->name);
     return err == EW_OK ? 0 : failed(err, call.hint);

@@ -321,13 +321,13 @@ static void held_back(struct pen *p)
         if (p->values[i].v <= 0)
             continue;
         if (!any)
-            title(p, "held back");
+            title(p, "throttled");
         colour(p, RED);
         put(p, "%s ", c->name + 9);
         any = true;
     }
     if (!any) {
-        title(p, "held back");
+        title(p, "throttled");
         put(p, "%s", known ? "no" : "no sensor");
     }
     end_line(p);

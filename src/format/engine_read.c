@@ -34,7 +34,7 @@ static ew_err read_head(struct reader *r)
     int64_t version, size, count, sum;
     const size_t least = r->size < 8 ? r->size : 8;
     EW_CHECK(r->size > 0 && memcmp(r->bytes, EW_ENGINE_MAGIC, least) == 0, EW_ERR_FORMAT,
-             "%s: is no engine file", r->what);
+             "%s: not an engine file", r->what);
     EW_CHECK(r->size >= EW_ENGINE_PAGE, EW_ERR_FORMAT, "%s: is cut off at %zu bytes", r->what,
              r->size);
     EW_TRY(ew_get_bytes(&in, 8, &magic));
@@ -349,7 +349,7 @@ static ew_err map_file(const char *path, void **map, size_t *size)
     EW_TRY(ew_file_open(path, &fd));
     if (fstat(fd, &st) != 0 || st.st_size == 0) {
         close(fd);
-        return ew_fail(EW_ERR_FORMAT, "%s: is no engine file", path);
+        return ew_fail(EW_ERR_FORMAT, "%s: not an engine file", path);
     }
     *size = (size_t)st.st_size;
     *map = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -226,7 +226,7 @@ const struct ew_figure_desc ew_figures_report[] = {
      .y = {{.name = "accuracy", .label = "accuracy"}},
      .min_x = 3},
     {.id = "confusion",
-     .title = "Which class is taken for which",
+     .title = "Confusion matrix",
      .about =
          "Images of each true class by the class that the network gave, in the run that did best.",
      .kind = EW_FIGURE_MATRIX,

@@ -112,7 +112,7 @@ static void not_shown(const struct ew_figures *f, FILE *out)
         if (!f->v[i].missing)
             continue;
         if (!any)
-            fputs("<section id=\"missing\"><h2>Not shown</h2><p>For want of data:</p><ul>", out);
+            fputs("<section id=\"missing\"><h2>Not shown</h2><p>No data yet:</p><ul>", out);
         any = true;
         fputs("<li><b>", out);
         ew_html_text(out, f->v[i].title);

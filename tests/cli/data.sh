@@ -31,3 +31,4 @@ edgewise data bench shapes --on-bad-sample skip --epochs 1 --workers 0 2>&1 >/de
 fails info mnits 2>&1
 fails info nothing-like-it 2>&1
 edgewise data info synthetic --split test | grep '^from'
+edgewise data get mnst 2>&1 || true

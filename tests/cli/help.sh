@@ -8,3 +8,6 @@ edgewise version --help | cmp - one
 edgewise version too many words --help | cmp - one
 grep -q '^Usage: edgewise COMMAND' all
 cat one
+edgewise help --json | grep -c '"summary"' | sed 's/^[1-9][0-9]$/tens of commands/'
+edgewise help bench --json | grep -A 1 '"name": "warmup"'
+edgewise bench nosuch 2>&1 || true

@@ -17,3 +17,6 @@ edgewise report --db r.db other || true
 edgewise report --db r.db compare nano orin || true
 edgewise serve --bind 0.0.0.0 || true
 edgewise serve --bind here --token 0123456789abcdef || true
+edgewise report --db r.db --figure nosuch 2>&1 | cut -c 1-60
+edgewise report --db r.db -o r.pdf || true
+[ ! -e r.pdf ] && echo "no r.pdf"
