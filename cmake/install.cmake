@@ -29,6 +29,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/share/studies DESTINATION ${CMAKE_INSTAL
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/edgewise DESTINATION lib/python3/dist-packages
   FILES_MATCHING PATTERN "*.py" PATTERN "py.typed")
 
+file(GLOB networks CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/share/models/*.onnx)
+install(FILES ${networks} DESTINATION ${CMAKE_INSTALL_DATADIR}/edgewise/models)
+
 # The tables are in the program, so the documents need one that runs: a cross build without an emulator
 # installs none.
 if(TARGET edgewise)

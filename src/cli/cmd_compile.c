@@ -183,7 +183,7 @@ static ew_err run_calibrated(struct ew_cmd_call *c)
     struct ew_classifier k;
     EW_CHECK(o->precision != PRECISION_FP32, EW_ERR_USAGE,
              "--calib quantises: it does not go with --precision fp32");
-    EW_CHECK(ew_network_is_file(c->args[0]), EW_ERR_USAGE,
+    EW_CHECK(ew_network_has_weights(c->args[0]), EW_ERR_USAGE,
              "--calib: %s has no trained weights to quantise", c->args[0]);
     ew_err e = ew_classifier_load(c->args[0], &o->image, &k);
     if (e == EW_OK)

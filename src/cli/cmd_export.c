@@ -83,8 +83,6 @@ static ew_err run(struct ew_cmd_call *c)
     how.opts.batch = 1; /* the file's batch is the exporter's */
     struct ew_network n;
     ew_err e = ew_network_open(c->args[0], &how, &n);
-    if (e == EW_ERR_NOT_FOUND && !ew_network_is_file(c->args[0]))
-        ew_cmd_hint(c, "edgewise models lists the networks");
     if (e == EW_OK && n.random)
         EW_INFO("%s has random weights (seed %lld), and the file says so", c->args[0],
                 (long long)o->seed);

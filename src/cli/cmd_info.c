@@ -103,9 +103,8 @@ static ew_err collect(struct ew_graph *g, int64_t batch, struct info *out)
 static ew_err find_family(const char *what, const struct ew_network_opts *o, struct info *out)
 {
     const struct ew_variant *v;
-    if (ew_network_is_file(what))
-        return EW_OK;
-    EW_TRY(ew_variant_find(what, &out->family, &v));
+    if (ew_network_is_file(what) || ew_variant_find(what, &out->family, &v) != EW_OK)
+        return EW_OK; /* a file's, be it by its name */
     return ew_network_filters(what, o, out->filters, EW_MAX_GATES, &out->n_filters);
 }
 

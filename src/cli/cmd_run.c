@@ -154,10 +154,7 @@ static ew_err load(struct job *j)
                                  .threads = (int)o->threads};
     const int64_t image[] = {1, o->size.v[2], o->size.v[0], o->size.v[1]};
     how.n_inputs = ew_run_known(&j->in, o->size.n == 3 ? image : NULL, given);
-    const ew_err e = ew_network_open(what, &how, &j->net);
-    if (e == EW_ERR_NOT_FOUND && !ew_network_is_file(what))
-        ew_cmd_hint(j->c, "edgewise models lists the networks");
-    EW_TRY(e);
+    EW_TRY(ew_network_open(what, &how, &j->net));
     EW_CHECK(!j->net.engine || !o->reference, EW_ERR_USAGE,
              "%s: is compiled; --reference is for networks that are not", what);
     if (j->net.random)

@@ -10,6 +10,7 @@
 #include "data/get.h"
 #include "device/profile.h"
 #include "model/model.h"
+#include "network/trained.h"
 #include "study/study.h"
 
 /* The word that is being written. */
@@ -40,6 +41,18 @@ static void offer_networks(const struct ending *e)
     for (int f = 0; f < ew_family_count(); f++)
         for (int i = 0; i < ew_family_at(f)->n_variants; i++)
             offer(e, ew_family_at(f)->variants[i].name);
+}
+
+static void offer_trained(const struct ending *e)
+{
+    struct ew_arena a;
+    const struct ew_trained *list;
+    int n = 0;
+    ew_arena_init(&a);
+    if (ew_trained_list(&a, &list, &n) == EW_OK)
+        for (int i = 0; i < n; i++)
+            offer(e, list[i].name);
+    ew_arena_fini(&a);
 }
 
 static void offer_studies(const struct ending *e)
@@ -163,9 +176,13 @@ static void offer_argument(const struct ending *e, const struct ew_cmd *cmd, int
         offer_boards(e);
     else if (strcmp(cmd->name, "data") == 0 && position == 1)
         offer_sets(e);
-    else if (strstr(args, "NAME"))
+    else if (strcmp(cmd->name, "models") == 0 && position == 1)
+        offer_trained(e);
+    else if (strcmp(cmd->name, "models") != 0 && strstr(args, "NAME")) {
         offer_networks(e);
-    if (!strcmp(cmd->name, "boards") || !*args)
+        offer_trained(e);
+    }
+    if (!*args || strcmp(cmd->name, "boards") == 0 || strcmp(cmd->name, "models") == 0)
         return;
     offer_files();
 }

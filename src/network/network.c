@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "format/checkpoint.h"
 #include "model/model.h"
+#include "network/trained.h"
 #include "network/width_list.h"
 
 static bool ends_in(const char *what, const char *end)
@@ -24,6 +25,19 @@ bool ew_network_is_file(const char *what)
     return strchr(what, '/') || ends_in(what, ".onnx") || ends_in(what, ".ckpt") ||
            ends_in(what, ".ewe") ||
            (stat(what, &st) == 0 && !S_ISDIR(st.st_mode)); /* folders are often named so */
+}
+
+static bool in_zoo(const char *what)
+{
+    const struct ew_family *family;
+    const struct ew_variant *v;
+    return ew_variant_find(what, &family, &v) == EW_OK;
+}
+
+bool ew_network_has_weights(const char *what)
+{
+    char path[EW_TRAINED_PATH];
+    return ew_network_is_file(what) || (!in_zoo(what) && ew_trained_find(what, path));
 }
 
 static bool is_scaled(const struct ew_network_opts *o)
@@ -180,6 +194,28 @@ static ew_err open_file(const struct ew_network_how *how, struct ew_network *n)
     return n->kind == EW_NETWORK_ENGINE ? open_engine(how, n) : open_graph_file(how, n);
 }
 
+/* A trained network that is listed, or lies in the user's folder.  A name that is neither is taken
+ * for one of the zoo, whose message names the nearest. */
+static ew_err open_trained(const struct ew_network_how *how, struct ew_network *n)
+{
+    char path[EW_TRAINED_PATH];
+    const char *name = n->what;
+    const struct ew_trained *list;
+    int listed;
+    if (!ew_trained_find(name, path)) {
+        EW_TRY(ew_trained_list(&n->arena, &list, &listed));
+        for (int i = 0; i < listed; i++)
+            EW_CHECK(strcmp(list[i].name, name) != 0, EW_ERR_NOT_FOUND,
+                     "%s: is not here yet; 'edgewise models get %s' fetches it", name, name);
+        return open_zoo(how, n);
+    }
+    n->what = ew_arena_strdup(&n->arena, path);
+    EW_CHECK(n->what, EW_ERR_MEMORY, "no memory");
+    EW_TRY(open_file(how, n));
+    EW_TRY(ew_trained_card(name, &n->arena, &n->card));
+    return n->kind == EW_NETWORK_ENGINE ? EW_OK : ew_image_card_put(n->graph, &n->card);
+}
+
 /* ---- Life ---- */
 
 ew_err ew_network_open(const char *what, const struct ew_network_how *how, struct ew_network *out)
@@ -188,7 +224,9 @@ ew_err ew_network_open(const char *what, const struct ew_network_how *how, struc
     ew_arena_init(&out->arena);
     EW_CHECK(how->opts.input.n <= 3, EW_ERR_USAGE, "--input: takes H, HxW or HxWxC, got %d numbers",
              (int)how->opts.input.n);
-    return ew_network_is_file(what) ? open_file(how, out) : open_zoo(how, out);
+    if (ew_network_is_file(what))
+        return open_file(how, out);
+    return in_zoo(what) ? open_zoo(how, out) : open_trained(how, out);
 }
 
 void ew_network_close(struct ew_network *n)

@@ -80,6 +80,9 @@ struct ew_graph *ew_network_take_graph(struct ew_network *n);
 
 /* True where `what` names a file rather than a network of the zoo. */
 bool ew_network_is_file(const char *what);
+/* True for a file, and for a trained network by name (network/trained.h): it has its own weights.
+ */
+bool ew_network_has_weights(const char *what);
 
 /* Filter counts of a network of the zoo, as ew_model_filters gives them. */
 ew_err ew_network_filters(const char *name, const struct ew_network_opts *o, int32_t *filters,
