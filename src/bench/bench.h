@@ -50,6 +50,10 @@ ew_err ew_bench_interleave(struct ew_bench_side *sides, int n, const struct ew_b
 /* Median nanoseconds of each step over `iters` runs; `ns` has one entry per step. */
 ew_err ew_bench_profile(struct ew_plan *p, int64_t iters, int64_t *ns);
 
+/* Bytes a second that so many threads (0: one for each CPU) read from memory, the best of a few
+ * passes over 256 MiB. */
+ew_err ew_bench_bandwidth(int threads, double *bytes_s);
+
 /* Bytes that the process has in memory now, and the most that it has had; 0 where the system does
  * not say. */
 int64_t ew_bench_resident(void);

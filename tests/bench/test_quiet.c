@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "bench/bench.h"
 #include "ew_test.h"
 
 static double others(double wall_s, double machine_s, double own_s, int cpus)
@@ -39,4 +40,12 @@ static void now(void)
     EW_EXPECT(b.at_ns > a.at_ns);
 }
 
-EW_TEST_MAIN(EW_TEST(shares), EW_TEST(now))
+/* Any memory is faster than a disk and slower than a cache line a cycle. */
+static void bandwidth(void)
+{
+    double bytes_s = 0;
+    EW_EXPECT_OK(ew_bench_bandwidth(1, &bytes_s));
+    EW_EXPECT(bytes_s > 1e7 && bytes_s < 1e13);
+}
+
+EW_TEST_MAIN(EW_TEST(shares), EW_TEST(now), EW_TEST(bandwidth))
