@@ -5,7 +5,7 @@
 #define EW_CLI_BENCH_TIMES_H
 
 #include "base/json.h"
-#include "bench/load.h"
+#include "bench/bench_load.h"
 
 #define EW_MAX_PERCENTILES 16
 

@@ -15,8 +15,6 @@
 #include "train/find_batch.h"
 #include "train/memory_left.h"
 
-#define MEASURED_SAMPLES 10000 /* mean and deviation are within a thousandth by then */
-
 /* ---- Resuming ---- */
 
 /* The options of a run that may differ when it goes on: they change no number. */
@@ -210,14 +208,7 @@ static ew_err normalise(struct ew_train_run *r)
         *p = card.prep;
         return EW_OK;
     }
-    struct ew_dataset_stats s;
-    EW_TRY(ew_dataset_measure(r->data, EW_SPLIT_TRAIN, MEASURED_SAMPLES, &s));
-    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
-        p->mean[i] = s.mean[i];
-        p->std[i] = s.std[i] > 0 ? s.std[i] : 1;
-    }
-    p->normalised = true;
-    return EW_OK;
+    return ew_preprocess_measure(r->data, p);
 }
 
 /* ---- Folder ---- */

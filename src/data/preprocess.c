@@ -56,6 +56,20 @@ ew_err ew_preprocess_parse(const char *mean, const char *std, struct ew_preproce
     return EW_OK;
 }
 
+#define MEASURED_SAMPLES 10000
+
+ew_err ew_preprocess_measure(const struct ew_dataset *d, struct ew_preprocess *p)
+{
+    struct ew_dataset_stats s;
+    EW_TRY(ew_dataset_measure(d, EW_SPLIT_TRAIN, MEASURED_SAMPLES, &s));
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
+        p->mean[i] = s.mean[i];
+        p->std[i] = s.std[i] > 0 ? s.std[i] : 1;
+    }
+    p->normalised = true;
+    return EW_OK;
+}
+
 double ew_preprocess_grow(const struct ew_preprocess *p, const int64_t image[2],
                           const int64_t input[2])
 {

@@ -25,6 +25,10 @@ extern const struct ew_preprocess ew_preprocess_imagenet;
  * "imagenet" as the mean; NULL leaves it.  Where only one was ever said, mean is 0 and std 1. */
 ew_err ew_preprocess_parse(const char *mean, const char *std, struct ew_preprocess *p);
 
+/* Normalises by mean and deviation of the training data, from at most 10,000 samples: they are
+ * within a thousandth by then. */
+ew_err ew_preprocess_measure(const struct ew_dataset *d, struct ew_preprocess *p);
+
 /* By how much an image of h x w pixels grows before a window of in_h x in_w is taken. */
 double ew_preprocess_grow(const struct ew_preprocess *p, const int64_t image[2],
                           const int64_t input[2]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams under load: everybody runs, requests come at their times, percentiles are by rank. */
-#include "bench/load.h"
+#include "bench/bench_load.h"
 
 #include <math.h>
 

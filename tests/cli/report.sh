@@ -1,6 +1,6 @@
 # Reports of what two commands have measured, and what cannot be reported.
-edgewise bench lenet5 --iters 3 --warmup 0 --threads 1 --db r.db >/dev/null
-edgewise bench lenet5 --iters 3 --warmup 0 --threads 1 --db r.db >/dev/null
+edgewise bench lenet5 --iters 3 --warmup 0 --threads 1 --db r.db >/dev/null 2>&1
+edgewise bench lenet5 --iters 3 --warmup 0 --threads 1 --db r.db >/dev/null 2>&1
 edgewise report --db r.db | sed -n 's/^not shown: \(Gain of the engine\|Batch size\): .*/\1 is not shown/p'
 edgewise report --db r.db -o r.html
 grep -c '</html>' r.html

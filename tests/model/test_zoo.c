@@ -109,6 +109,8 @@ static void parameters(void)
     EW_EXPECT_INT(f.params, 61706);
     EW_EXPECT_INT(f.weight_bytes, 4 * 61706);
     EW_EXPECT_INT(f.macs, 117600 + 240000 + 48000 + 10080 + 840);
+    facts_of("fedavg_cnn", NULL, &f);
+    EW_EXPECT_INT(f.params, 1663370); /* as the paper counts them */
     facts_of("vgg11_cifar", NULL, &f);
     EW_EXPECT_INT(f.params, 9231114);
     facts_of("mobilenet_v2_cifar", NULL, &f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams under load. */
-#include "bench/load.h"
+#include "bench/bench_load.h"
 
 #include <math.h>
 #include <stdatomic.h>

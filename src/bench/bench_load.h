@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A network under load: one or several streams, each a plan of its own, that run at the same time;
  * requests as fast as they are served, or at a rate. */
-#ifndef EW_BENCH_LOAD_H
-#define EW_BENCH_LOAD_H
+#ifndef EW_BENCH_BENCH_LOAD_H
+#define EW_BENCH_BENCH_LOAD_H
 
 #include "bench/bench.h"
 #include "bench/quiet.h"

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise federate: many clients learn together, simulated in one process. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/owned.h"
+#include "cli/cmd.h"
+#include "cli/data_cmd.h"
+#include "cli/device_opt.h"
+#include "cli/recording.h"
+#include "federate/federation.h"
+#include "network/network.h"
+#include "train/options.h"
+
+#define PATH_CHARS 4096
+#define ROWS_MOST  (64 << 20)
+
+struct opts {
+    struct ew_federation_opts f;
+    const char *data, *fleet, *output, *resume, *db, *device;
+    const char *network; /* the argument, kept with them */
+    double target;
+};
+
+/* clang-format off */
+#define F(member) offsetof(struct opts, f.member)
+static const struct ew_field table[] = {
+    {.name = "data", .type = EW_FIELD_STR, .offset = offsetof(struct opts, data), .letter = 'd',
+     .metavar = "DIR|NAME", .help = "data set: a folder or file, or a name of `data get`"},
+    {.name = "rounds", .type = EW_FIELD_INT, .offset = F(rounds), .def = "20", .min = 1,
+     .max = 1e9, .metavar = "N", .help = "rounds of asking and combining"},
+    {.name = "clients", .type = EW_FIELD_INT, .offset = F(clients), .def = "100", .min = 1,
+     .max = 1e6, .metavar = "N", .help = "clients that share the training data"},
+    {.name = "share", .type = EW_FIELD_FLOAT, .offset = F(share), .def = "0.1", .min = 0, .max = 1,
+     .metavar = "C", .help = "share of the clients that each round asks"},
+    {.name = "local-epochs", .type = EW_FIELD_INT, .offset = F(local_epochs), .def = "5", .min = 1,
+     .max = 1e6, .metavar = "E", .help = "passes of a client over its own data"},
+    {.name = "batch", .type = EW_FIELD_INT, .offset = F(batch), .def = "10", .min = 1,
+     .max = 1048576, .metavar = "B", .letter = 'b', .help = "images in a client's step"},
+    {.name = "lr", .type = EW_FIELD_FLOAT, .offset = F(lr), .def = "0.05", .min = 1e-12, .max = 1000,
+     .metavar = "R", .help = "clients' learning rate"},
+    {.name = "lr-decay", .type = EW_FIELD_FLOAT, .offset = F(lr_decay), .def = "1", .min = 0.01,
+     .max = 1, .metavar = "G", .help = "the rate's factor from round to round"},
+    {.name = "momentum", .type = EW_FIELD_FLOAT, .offset = F(momentum), .def = "0", .min = 0,
+     .max = 1, .metavar = "M", .help = "of clients' steps, fedavg alone"},
+    {.name = "method", .type = EW_FIELD_ENUM, .offset = F(method), .def = "fedavg",
+     .choices = ew_federation_methods, .metavar = "NAME", .help = "how clients learn"},
+    {.name = "mu", .type = EW_FIELD_FLOAT, .offset = F(mu), .def = "0.01", .min = 0, .max = 1000,
+     .metavar = "M", .help = "fedprox: pull towards the server's weights"},
+    {.name = "split", .type = EW_FIELD_ENUM, .offset = F(split), .def = "even",
+     .choices = ew_partition_names, .metavar = "NAME", .help = "which samples a client has"},
+    {.name = "alpha", .type = EW_FIELD_FLOAT, .offset = F(alpha), .def = "1", .min = 1e-3,
+     .max = 1e6, .metavar = "A", .help = "dirichlet: the smaller, the fewer classes a client has"},
+    {.name = "shards", .type = EW_FIELD_INT, .offset = F(shards), .def = "2", .min = 1, .max = 1e6,
+     .metavar = "N", .help = "shards: pieces of the sorted data for each client"},
+    {.name = "combine", .type = EW_FIELD_ENUM, .offset = F(combine), .def = "mean",
+     .choices = ew_combine_names, .metavar = "NAME",
+     .help = "how the server combines answers; median and trimmed stand clients that lie"},
+    {.name = "trim", .type = EW_FIELD_FLOAT, .offset = F(trim), .def = "0.2", .min = 0, .max = 0.5,
+     .metavar = "SHARE", .help = "trimmed: answers left out at each end"},
+    {.name = "drop", .type = EW_FIELD_FLOAT, .offset = F(drop), .def = "0", .min = 0, .max = 1,
+     .metavar = "P", .help = "chance that a client that was asked never answers"},
+    {.name = "nonsense", .type = EW_FIELD_INT, .offset = F(nonsense), .def = "0", .min = 0,
+     .max = 1e6, .metavar = "N", .help = "clients that answer with noise"},
+    {.name = "fleet", .type = EW_FIELD_STR, .offset = offsetof(struct opts, fleet),
+     .metavar = "FILE", .help = "boards that the clients stand for: rounds get a simulated time "
+     "and energy"},
+    {.name = "deadline", .type = EW_FIELD_FLOAT, .offset = F(deadline_s), .def = "0", .min = 0,
+     .max = 1e9, .metavar = "S", .help = "with a fleet: simulated seconds after which a round ends; "
+     "0: none"},
+    {.name = "avoid-late", .type = EW_FIELD_BOOL, .offset = F(avoid_late),
+     .help = "ask only clients that will make the deadline"},
+    {.name = "target", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, target), .def = "0",
+     .min = 0, .max = 1, .metavar = "ACCURACY", .help = "end when it is reached; 0: never"},
+    {.name = "samples", .type = EW_FIELD_INT, .offset = F(samples), .def = "0", .min = 0,
+     .max = 1e15, .metavar = "N", .help = "share out the first N samples; 0: all"},
+    {.name = "eval-samples", .type = EW_FIELD_INT, .offset = F(eval_samples), .def = "0", .min = 0,
+     .max = 1e15, .metavar = "N", .help = "test on N samples, spread evenly; 0: all"},
+    {.name = "seed", .type = EW_FIELD_INT, .offset = F(seed), .def = "1", .min = 0, .max = 1e15,
+     .metavar = "N", .help = "of weights, split, choice and order"},
+    {.name = "threads", .type = EW_FIELD_INT, .offset = F(threads), .def = "0", .min = 0,
+     .max = 1024, .metavar = "N", .help = "0: one for each core", .letter = 't'},
+    {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output), .letter = 'o',
+     .metavar = "DIR", .help = "the run's folder: rounds.csv, last.ckpt; default: none is kept"},
+    {.name = "resume", .type = EW_FIELD_STR, .offset = offsetof(struct opts, resume),
+     .metavar = "DIR", .help = "go on with a run that was stopped or killed"},
+    EW_DEVICE_FIELD(struct opts),
+    EW_RECORDING_FIELD(struct opts),
+    EW_FIELD_END};
+/* clang-format on */
+
+struct run {
+    struct opts o;
+    struct ew_arena arena;
+    struct ew_dataset *data;
+    struct ew_graph *net;
+    struct ew_checkpoint from;
+    struct ew_fleet fleet;
+    struct ew_federation *f;
+    struct ew_preprocess prep;
+    const char *options; /* as text */
+    char *rows;          /* rounds.csv so far */
+    size_t rows_bytes;
+    FILE *row_file; /* onto rows */
+    double sim_s, sim_j;
+    struct ew_recording rec;
+};
+
+static volatile sig_atomic_t asked_to_stop;
+
+static void on_signal(int signal)
+{
+    asked_to_stop = signal;
+}
+
+static bool stop(void *ctx)
+{
+    (void)ctx;
+    return asked_to_stop != 0;
+}
+
+/* ---- Files ---- */
+
+static const char header[] = "round,asked,answered,dropped,late,refused,samples,loss,test_loss,"
+                             "accuracy,f1,wall_s,sim_s,sim_j,slowest\n";
+
+/* What is not known is empty, not nan. */
+static void put_number(FILE *f, int digits, double v)
+{
+    fputc(',', f);
+    if (isfinite(v))
+        fprintf(f, "%.*f", digits, v);
+}
+
+static void put_row(FILE *f, const struct ew_federation_row *r)
+{
+    fprintf(f, "%lld,%lld,%lld,%lld,%lld,%lld,%lld", (long long)r->round, (long long)r->asked,
+            (long long)r->answered, (long long)r->dropped, (long long)r->late,
+            (long long)r->refused, (long long)r->samples);
+    put_number(f, 6, r->loss);
+    put_number(f, 6, r->test_loss);
+    put_number(f, 5, r->accuracy);
+    put_number(f, 5, r->f1);
+    put_number(f, 3, r->wall_s);
+    put_number(f, 3, r->sim_s);
+    put_number(f, 2, r->sim_j);
+    fprintf(f, ",%s\n", r->slowest);
+}
+
+static ew_err save(struct run *r, const struct ew_federation_row *row)
+{
+    char path[PATH_CHARS], progress[128];
+    put_row(r->row_file, row);
+    if (!r->o.output)
+        return EW_OK;
+    snprintf(progress, sizeof(progress), "round = %lld\nsim_s = %.17g\nsim_j = %.17g\n",
+             (long long)row->round, r->sim_s, r->sim_j);
+    struct ew_checkpoint c = {
+        .graph = r->net, .options = r->options, .progress = progress, .prep = r->prep};
+    ew_federation_states(r->f, &c.states, &c.n_states);
+    snprintf(path, sizeof(path), "%s/last.ckpt", r->o.output);
+    EW_TRY(ew_checkpoint_write(path, &c));
+    EW_CHECK(fflush(r->row_file) == 0, EW_ERR_MEMORY, "no memory for rows");
+    snprintf(path, sizeof(path), "%s/rounds.csv", r->o.output);
+    return ew_file_write(path, r->rows, r->rows_bytes);
+}
+
+/* Rows of the rounds that the checkpoint has; a kill may have come between the two files. */
+static ew_err load_rows(struct run *r, int64_t rounds)
+{
+    EW_CLEANUP(ew_free_ptr) char *text = NULL;
+    size_t size;
+    char path[PATH_CHARS];
+    snprintf(path, sizeof(path), "%s/rounds.csv", r->o.output);
+    EW_TRY(ew_file_read(path, ROWS_MOST, &text, &size));
+    const char *at = text;
+    for (int64_t line = 0; line <= rounds; line++) {
+        const char *end = strchr(at, '\n');
+        EW_CHECK(end, EW_ERR_FORMAT, "%s: has %lld rounds, the checkpoint has %lld", path,
+                 (long long)line - 1, (long long)rounds);
+        fwrite(at, 1, (size_t)(end + 1 - at), r->row_file);
+        at = end + 1;
+    }
+    return EW_OK;
+}
+
+/* ---- Setting up ---- */
+
+/* Options that change no number of the rounds to come. */
+static bool may_change(const char *name)
+{
+    static const char *const names[] = {"rounds", "data",   "threads", "target",
+                                        "resume", "device", "db"};
+    for (size_t i = 0; i < EW_COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static ew_err resume_options(const struct ew_cmd_call *c, struct run *r)
+{
+    const struct opts *asked = c->opts;
+    char word[PATH_CHARS];
+    char *text = ew_arena_strdup(&r->arena, r->from.options);
+    EW_CHECK(text, EW_ERR_MEMORY, "no memory");
+    ew_fields_default(table, &r->o, sizeof(r->o));
+    EW_TRY(ew_fields_from_text(table, text, asked->resume, &r->o));
+    for (const struct ew_field *f = table; f->name; f++) {
+        if (!ew_cmd_given(c, f->name))
+            continue;
+        EW_CHECK(may_change(f->name), EW_ERR_USAGE,
+                 "--%s: cannot be changed when a run goes on; begin a new one", f->name);
+        ew_field_print(f, asked, word, sizeof(word));
+        EW_TRY(ew_field_parse(f, ew_arena_strdup(&r->arena, word), &r->o));
+    }
+    r->o.output = asked->resume;
+    return EW_OK;
+}
+
+static ew_err open_network(struct run *r)
+{
+    const struct ew_dataset_info *info = ew_dataset_info(r->data);
+    struct ew_network_how how = {.seed = (uint64_t)r->o.f.seed,
+                                 .opts = {.classes = info->classes, .batch = 1}};
+    struct ew_network n;
+    if (info->h > 0 && !ew_network_is_file(r->o.network))
+        how.opts.input = (struct ew_ints){3, {info->h, info->w, info->c}};
+    if (ew_network_is_file(r->o.network))
+        how.opts.classes = 0;
+    EW_TRY(ew_network_open(r->o.network, &how, &n));
+    r->net = ew_network_take_graph(&n);
+    ew_network_close(&n);
+    const struct ew_shape *out = &r->net->values[r->net->outputs[0]].t.shape;
+    EW_CHECK(out->rank == 2 && out->dim[1] >= info->classes, EW_ERR_SHAPE,
+             "%s: is no classifier of the %lld classes of %s", r->o.network,
+             (long long)info->classes, info->name);
+    return EW_OK;
+}
+
+static ew_err make_folder(struct ew_cmd_call *c, const struct run *r)
+{
+    struct stat st;
+    char path[PATH_CHARS];
+    if (!r->o.output)
+        return EW_OK;
+    snprintf(path, sizeof(path), "%s/last.ckpt", r->o.output);
+    if (stat(path, &st) == 0) {
+        ew_cmd_hint(c, "edgewise federate --resume %.160s goes on with it", r->o.output);
+        return ew_fail(EW_ERR_ARG, "%s: holds a run already", r->o.output);
+    }
+    return ew_folder_make(r->o.output);
+}
+
+static ew_err begin_new(struct ew_cmd_call *c, struct run *r)
+{
+    r->o = *(const struct opts *)c->opts;
+    EW_CHECK(c->n_args == 1, EW_ERR_USAGE, "which network? NAME, FILE.onnx or a checkpoint");
+    EW_CHECK(r->o.data, EW_ERR_USAGE, "--data says what to learn");
+    r->o.network = c->args[0];
+    EW_TRY(make_folder(c, r));
+    EW_TRY(ew_data_open(c, r->o.data, &r->data));
+    EW_TRY(open_network(r));
+    fputs(header, r->row_file);
+    return ew_preprocess_measure(r->data, &r->prep);
+}
+
+static ew_err begin_resumed(struct ew_cmd_call *c, struct run *r)
+{
+    char path[PATH_CHARS];
+    const struct opts *asked = c->opts;
+    EW_CHECK(c->n_args == 0, EW_ERR_USAGE, "--resume takes no network: it has its own");
+    snprintf(path, sizeof(path), "%s/last.ckpt", asked->resume);
+    EW_TRY(ew_checkpoint_read(path, &r->from));
+    EW_TRY(resume_options(c, r));
+    EW_TRY(ew_data_open(c, r->o.data, &r->data));
+    r->prep = r->from.prep;
+    r->net = r->from.graph;
+    r->from.graph = NULL;
+    r->o.network = r->net->name;
+    return EW_OK;
+}
+
+static ew_err describe(struct run *r)
+{
+    EW_CLEANUP(ew_free_ptr) char *text = NULL;
+    struct opts kept = r->o;
+    kept.resume = kept.output = kept.db = kept.device = NULL;
+    EW_TRY(ew_fields_text(table, &kept, &text));
+    r->options = ew_arena_strdup(&r->arena, text);
+    EW_CHECK(r->options, EW_ERR_MEMORY, "no memory");
+    return EW_OK;
+}
+
+struct progress {
+    int64_t round;
+    double sim_s, sim_j;
+};
+
+static const struct ew_field progress_fields[] = {{.name = "round",
+                                                   .type = EW_FIELD_INT,
+                                                   .offset = offsetof(struct progress, round),
+                                                   .def = "0",
+                                                   .min = 0,
+                                                   .max = 1e9},
+                                                  {.name = "sim_s",
+                                                   .type = EW_FIELD_FLOAT,
+                                                   .offset = offsetof(struct progress, sim_s),
+                                                   .def = "0",
+                                                   .min = 0,
+                                                   .max = 1e300},
+                                                  {.name = "sim_j",
+                                                   .type = EW_FIELD_FLOAT,
+                                                   .offset = offsetof(struct progress, sim_j),
+                                                   .def = "0",
+                                                   .min = 0,
+                                                   .max = 1e300},
+                                                  EW_FIELD_END};
+
+static ew_err go_on(struct run *r, int64_t *round)
+{
+    struct progress p = {0};
+    char *text = ew_arena_strdup(&r->arena, r->from.progress);
+    EW_CHECK(text, EW_ERR_MEMORY, "no memory");
+    EW_TRY(ew_fields_from_text(progress_fields, text, "progress", &p));
+    EW_TRY(load_rows(r, p.round));
+    r->sim_s = p.sim_s;
+    r->sim_j = p.sim_j;
+    *round = p.round;
+    return ew_federation_resume(r->f, &r->from, p.round);
+}
+
+static ew_err setup(struct ew_cmd_call *c, struct run *r, int64_t *round)
+{
+    const bool resumed = ((const struct opts *)c->opts)->resume != NULL;
+    r->row_file = open_memstream(&r->rows, &r->rows_bytes);
+    EW_CHECK(r->row_file, EW_ERR_MEMORY, "no memory");
+    EW_TRY(resumed ? begin_resumed(c, r) : begin_new(c, r));
+    EW_TRY(describe(r));
+    if (r->o.fleet)
+        EW_TRY(ew_fleet_read(r->o.fleet, r->net->name, &r->fleet));
+    EW_CHECK(r->o.fleet || !(r->o.f.deadline_s > 0), EW_ERR_USAGE,
+             "--deadline is in simulated time, which needs --fleet");
+    const struct ew_federation_job job = {.opts = r->o.f,
+                                          .net = r->net,
+                                          .data = r->data,
+                                          .prep = r->prep,
+                                          .fleet = r->o.fleet ? &r->fleet : NULL,
+                                          .stop = stop};
+    EW_TRY(ew_federation_open(&job, &r->f));
+    *round = 0;
+    return resumed ? go_on(r, round) : EW_OK;
+}
+
+/* ---- Showing ---- */
+
+static void show_begin(const struct run *r)
+{
+    const struct ew_federation_opts *o = &r->o.f;
+    int64_t least, most;
+    ew_federation_sizes(r->f, &least, &most);
+    fprintf(stderr, "%s, %s split: %lld clients of %lld to %lld samples, %s\n",
+            ew_federation_methods[o->method], ew_partition_names[o->split], (long long)o->clients,
+            (long long)least, (long long)most,
+            r->o.fleet ? "times and energies are simulated" : "no times of boards (--fleet)");
+}
+
+static void show_round(const struct run *r, const struct ew_federation_row *row)
+{
+    printf("round %3lld  accuracy %.4f  F1 %.4f  loss %.4f  %lld of %lld answered",
+           (long long)row->round, row->accuracy, row->f1, row->loss, (long long)row->answered,
+           (long long)row->asked);
+    if (row->late || row->dropped || row->refused)
+        printf(" (%lld dropped, %lld late, %lld refused)", (long long)row->dropped,
+               (long long)row->late, (long long)row->refused);
+    if (isfinite(row->sim_s))
+        printf("  simulated %.1f s, %.0f J, waited for %s", r->sim_s, r->sim_j,
+               row->slowest[0] ? row->slowest : "nobody");
+    putchar('\n');
+    fflush(stdout);
+}
+
+static void show_json(const struct run *r, const struct ew_federation_row *row, bool reached)
+{
+    printf("{\"rounds\": %lld, \"accuracy\": %.6f, \"f1\": %.6f, \"reached\": %s",
+           (long long)row->round, row->accuracy, row->f1, reached ? "true" : "false");
+    if (isfinite(row->sim_s))
+        printf(", \"simulated_s\": %.3f, \"simulated_j\": %.2f", r->sim_s, r->sim_j);
+    puts("}");
+}
+
+static ew_err record(struct run *r, const struct ew_federation_row *row)
+{
+    EW_TRY(ew_recording_metric(&r->rec, "test_accuracy", row->accuracy, NULL, EW_BETTER_HIGHER));
+    EW_TRY(ew_recording_metric(&r->rec, "test_f1", row->f1, NULL, EW_BETTER_HIGHER));
+    return ew_recording_derived(&r->rec, "rounds", (double)row->round, NULL, EW_BETTER_LOWER);
+}
+
+/* ---- All of it ---- */
+
+static ew_err rounds(struct ew_cmd_call *c, struct run *r, int64_t done)
+{
+    struct ew_federation_row row = {.round = done};
+    bool reached = false;
+    if (!c->json)
+        show_begin(r);
+    while (row.round < r->o.f.rounds && !reached) {
+        const ew_err e = ew_federation_round(r->f, &row);
+        if (e == EW_ERR_SKIPPED && r->o.output)
+            ew_cmd_hint(c, "edgewise federate --resume %.160s goes on", r->o.output);
+        EW_TRY(e);
+        r->sim_s += isfinite(row.sim_s) ? row.sim_s : 0;
+        r->sim_j += isfinite(row.sim_j) ? row.sim_j : 0;
+        reached = r->o.target > 0 && row.accuracy >= r->o.target;
+        EW_TRY(save(r, &row));
+        if (!c->json)
+            show_round(r, &row);
+    }
+    if (c->json)
+        show_json(r, &row, reached);
+    else if (reached)
+        printf("%.4f was reached in round %lld\n", r->o.target, (long long)row.round);
+    return record(r, &row);
+}
+
+static void release(struct run *r)
+{
+    ew_federation_close(r->f);
+    ew_checkpoint_fini(&r->from);
+    ew_graph_free(r->net);
+    ew_dataset_close(r->data);
+    if (r->row_file)
+        fclose(r->row_file);
+    free(r->rows);
+    ew_arena_fini(&r->arena);
+    free(r);
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    const struct sigaction act = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    struct run *r = calloc(1, sizeof(*r));
+    EW_CHECK(r, EW_ERR_MEMORY, "no memory");
+    int64_t round = 0;
+    ew_arena_init(&r->arena);
+    ew_err e = ew_recording_begin(c, ((const struct opts *)c->opts)->db, &r->rec);
+    if (e == EW_OK)
+        e = setup(c, r, &round);
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+    if (e == EW_OK)
+        e = rounds(c, r, round);
+    e = ew_recording_end(&r->rec, e);
+    release(r);
+    return e;
+}
+
+const struct ew_cmd ew_cmd_federate = {
+    .name = "federate",
+    .group = EW_CMD_TRAIN,
+    .summary = "let many simulated clients learn together, without sharing their data",
+    .args = "[NAME|FILE.onnx|CKPT]",
+    .about = "The training data is shared out to clients. In each round some of them train the "
+             "server's weights on what they have, and the server combines what comes back.\n"
+             "Everything is fixed by the seed. The clients run one after the other on this "
+             "machine; with --fleet the time and energy that their boards would take are "
+             "simulated.\n"
+             "Clients may drop out, miss a deadline or answer with nonsense.",
+    .examples = "federate fedavg_cnn --data mnist --rounds 50 --target 0.99\n"
+                "federate lenet5 --data mnist --split dirichlet --alpha 0.1 --method scaffold\n"
+                "federate lenet5 --data mnist --fleet boards.ini --deadline 60 -o fed\n"
+                "federate --resume fed --rounds 100",
+    .min_args = 0,
+    .max_args = 1,
+    .opts_size = sizeof(struct opts),
+    .opts = table,
+    .run = run,
+};
