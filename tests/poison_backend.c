@@ -14,7 +14,7 @@
 
 #define POISON 0xcb
 
-enum { NO_KERNELS, SOME_KERNELS, ALL_KERNELS };
+enum { NO_KERNELS, SOME_KERNELS, ALL_KERNELS, HALF, KINDS };
 
 struct block {
     struct ew_memory base;
@@ -58,14 +58,14 @@ static bool find(int i, struct ew_device_found *out)
 static ew_err open_poison(const char *arguments, const struct ew_backend_opts *o,
                           struct ew_backend **out)
 {
-    static const char *const words[] = {"", "some", "all"};
+    static const char *const words[KINDS] = {"", "some", "all", "half"};
     struct poison *p = calloc(1, sizeof(*p));
     EW_CHECK(p, EW_ERR_MEMORY, "no memory for a backend");
-    while (p->kernels < 3 && strcmp(words[p->kernels], arguments) != 0)
+    while (p->kernels < KINDS && strcmp(words[p->kernels], arguments) != 0)
         p->kernels++;
-    if (p->kernels == 3) {
+    if (p->kernels == KINDS) {
         free(p);
-        return ew_fail(EW_ERR_USAGE, "%s is none of some, all", arguments);
+        return ew_fail(EW_ERR_USAGE, "%s is none of some, all, half", arguments);
     }
     p->base.type = &poison_type;
     p->base.info = (struct ew_device_info){.backend = "poison",
@@ -74,6 +74,11 @@ static ew_err open_poison(const char *arguments, const struct ew_backend_opts *o
                                            .target = "poison",
                                            .kernels = "references",
                                            .threads = 1};
+    if (p->kernels == HALF) {
+        p->kernels = NO_KERNELS;
+        p->base.info.storage = EW_F16;
+        p->base.info.updates_last = true;
+    }
     ew_backend_identify(&p->base);
     *out = &p->base;
     return EW_OK;
@@ -158,6 +163,25 @@ static ew_err fill(struct ew_memory *m, size_t offset, int byte, size_t bytes)
     memset(b->data + offset, byte, bytes);
     allow(b, false);
     poison(m->be)->counts.fills++;
+    return EW_OK;
+}
+
+static ew_err put_floats(struct ew_memory *m, size_t offset, const float *from, size_t n)
+{
+    EW_CLEANUP(ew_free_ptr) uint16_t *half = calloc(n, sizeof(*half));
+    EW_CHECK(half, EW_ERR_MEMORY, "no memory for %zu numbers", n);
+    for (size_t i = 0; i < n; i++)
+        half[i] = ew_f32_to_f16(from[i]);
+    return put(m, offset, half, n * sizeof(*half));
+}
+
+static ew_err get_floats(struct ew_memory *m, size_t offset, float *to, size_t n)
+{
+    EW_CLEANUP(ew_free_ptr) uint16_t *half = calloc(n, sizeof(*half));
+    EW_CHECK(half, EW_ERR_MEMORY, "no memory for %zu numbers", n);
+    EW_TRY(get(m, offset, half, n * sizeof(*half)));
+    for (size_t i = 0; i < n; i++)
+        to[i] = ew_f16_to_f32(half[i]);
     return EW_OK;
 }
 
@@ -259,6 +283,8 @@ static const struct ew_backend_type poison_type = {.name = "poison",
                                                    .write = put,
                                                    .read = get,
                                                    .fill = fill,
+                                                   .write_floats = put_floats,
+                                                   .read_floats = get_floats,
                                                    .address = address,
                                                    .offer = offer,
                                                    .task = task,

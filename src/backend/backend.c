@@ -181,6 +181,18 @@ ew_err ew_backend_fill(struct ew_memory *m, size_t offset, int byte, size_t byte
     return bytes ? m->be->type->fill(m, offset, byte, bytes) : EW_OK;
 }
 
+ew_err ew_backend_write_floats(struct ew_memory *m, size_t offset, const float *from, size_t n)
+{
+    check_range(m, offset, n * ew_dtype_size(m->be->info.storage));
+    return n ? m->be->type->write_floats(m, offset, from, n) : EW_OK;
+}
+
+ew_err ew_backend_read_floats(struct ew_memory *m, size_t offset, float *to, size_t n)
+{
+    check_range(m, offset, n * ew_dtype_size(m->be->info.storage));
+    return n ? m->be->type->read_floats(m, offset, to, n) : EW_OK;
+}
+
 void *ew_backend_map(struct ew_memory *m)
 {
     return m->be->type->map ? m->be->type->map(m) : NULL;

@@ -56,6 +56,10 @@ struct ew_device_info {
     bool shares_host;
     unsigned fused; /* enum ew_fused */
     bool is_dpu;    /* networks of power-of-two int8 become the DPU's operators (op/dpu.h) */
+    /* What float32 activations and their gradients are stored as: plans give kernels tensors of
+     * this type for them.  Weights, their gradients and the training loss stay float32. */
+    enum ew_dtype storage;
+    bool updates_last; /* parameters are best updated behind one another, at the end of a step */
     /* backend, name, target and kernels: two devices with the same one run the same kernels in
      * about the same time.  Keys of measurements (the tuner's cache) begin with it. */
     char identity[EW_IDENTITY_CHARS];
@@ -88,6 +92,9 @@ ew_err ew_backend_write(struct ew_memory *m, size_t offset, const void *from, si
 /* Copies out of it, after all that was started before. */
 ew_err ew_backend_read(struct ew_memory *m, size_t offset, void *to, size_t bytes);
 ew_err ew_backend_fill(struct ew_memory *m, size_t offset, int byte, size_t bytes);
+/* The same as write and read of n float32, which lie in the block as info.storage. */
+ew_err ew_backend_write_floats(struct ew_memory *m, size_t offset, const float *from, size_t n);
+ew_err ew_backend_read_floats(struct ew_memory *m, size_t offset, float *to, size_t n);
 
 /* Where the host finds the block, to read after a sync and to write before a run; NULL: it cannot.
  */

@@ -41,6 +41,9 @@ struct ew_backend_type {
     ew_err (*write)(struct ew_memory *m, size_t offset, const void *from, size_t bytes);
     ew_err (*read)(struct ew_memory *m, size_t offset, void *to, size_t bytes);
     ew_err (*fill)(struct ew_memory *m, size_t offset, int byte, size_t bytes);
+    /* Only of devices whose info.storage is not float32. */
+    ew_err (*write_floats)(struct ew_memory *m, size_t offset, const float *from, size_t n);
+    ew_err (*read_floats)(struct ew_memory *m, size_t offset, float *to, size_t n);
     void *(*map)(struct ew_memory *m);
     void *(*address)(struct ew_memory *m, size_t offset);
 

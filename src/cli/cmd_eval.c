@@ -13,6 +13,7 @@
 
 struct opts {
     const char *device;
+    int precision;
     struct ew_image_opts images;
     const char *data, *csv, *png, *predictions, *mistakes;
     int split;
@@ -33,6 +34,7 @@ static const struct ew_field fields[] = {
     {.name = "batch", .type = EW_FIELD_INT, .offset = offsetof(struct opts, batch), .def = "32",
      .min = 1, .max = 65536, .metavar = "B", .help = "images at a time"},
     EW_DEVICE_FIELD(struct opts),
+    EW_PRECISION_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
      .min = 0, .max = 256, .metavar = "N", .help = "threads that compute; 0: one for each CPU"},
     {.name = "workers", .type = EW_FIELD_INT, .offset = offsetof(struct opts, workers), .def = "1",

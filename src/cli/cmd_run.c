@@ -19,6 +19,7 @@
 
 struct opts {
     const char *device;
+    int precision;
     const char *input, *output;
     struct ew_image_opts image;
     bool random, reference;
@@ -49,6 +50,7 @@ static const struct ew_field fields[] = {
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "1",
      .metavar = "N", .help = "of --random, and of the weights of a network of the zoo"},
     EW_DEVICE_FIELD(struct opts),
+    EW_PRECISION_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
      .min = 0, .max = 256, .metavar = "N", .help = "threads; 0: one for each CPU"},
     {.name = "reference", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, reference),

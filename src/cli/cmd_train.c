@@ -33,6 +33,7 @@ const struct ew_field ew_train_cmd_fields[] = {
      .def = "0", .min = 0, .max = 86400, .metavar = "SECONDS",
      .help = "measure the power at rest for so long first, in whatever mode the board is in"},
     EW_DEVICE_FIELD(struct ew_train_cmd),
+    EW_PRECISION_FIELD(struct ew_train_cmd),
     EW_RECORDING_FIELD(struct ew_train_cmd),
     EW_FIELD_END};
 /* clang-format on */

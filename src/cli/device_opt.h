@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --device, of every command that runs a network. */
+/* --device and --precision, of every command that runs a network. */
 #ifndef EW_CLI_DEVICE_OPT_H
 #define EW_CLI_DEVICE_OPT_H
 
@@ -12,11 +12,19 @@
     {.name = "device", .type = EW_FIELD_STR, .offset = offsetof(owner, device),                    \
      .metavar = "DEVICE", .help = "what runs the network, as `edgewise devices` lists it; "        \
      "default: $EW_DEVICE, or cpu"}
+/* Another; the struct has an `int precision`. */
+#define EW_PRECISION_FIELD(owner)                                                                  \
+    {.name = "precision", .type = EW_FIELD_ENUM, .offset = offsetof(owner, precision),             \
+     .def = "default", .choices = ew_precision_names,                                              \
+     .help = "what a GPU computes and stores activations in; training keeps float32 weights"}
 /* clang-format on */
 
-/* Makes the device of the command line, where it has one, the one of all that the command runs, in
- * this process and in those that it starts: it becomes EW_DEVICE.  Fails where it cannot be opened.
- */
+/* "default", "fp32", "tf32", "bf16", "fp16", NULL */
+extern const char *const ew_precision_names[];
+
+/* Makes the device and precision of the command line, where it has them, those of all that the
+ * command runs, in this process and in those that it starts: they become EW_DEVICE.  Fails where it
+ * cannot be opened. */
 ew_err ew_device_choose(const struct ew_cmd_line *line);
 
 #endif

@@ -14,6 +14,7 @@ struct ew_train_cmd {
     struct ew_network_opts net;
     struct ew_train_opts train;
     const char *init, *output, *resume, *db, *device;
+    int precision;     /* of ew_precision_names */
     const char *model; /* not an option: the argument, kept with them */
     bool find_batch;
     int64_t loss_every;

@@ -203,7 +203,8 @@ static ew_err add_updates_of(struct ew_plan *p, int node)
     return add_updates(p, node);
 }
 
-/* Parameters that a node reads which the loss does not depend on. */
+/* Parameters that are not updated yet: those that a node reads which the loss does not depend on,
+ * or all where the device has them last. */
 static ew_err add_late_updates(struct ew_plan *p)
 {
     for (int i = 0; p->opts.update && i < p->g->n_values; i++)
@@ -320,7 +321,7 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
         wanted = wanted && !ew_plan_gate_average(p, node); /* the norm's readers do it */
         if (reached && wanted)
             EW_TRY(add_backward(p, node));
-        if (reached && wanted && p->opts.update)
+        if (reached && wanted && p->opts.update && !ew_backend_info(p->be)->updates_last)
             EW_TRY(add_updates_of(p, node));
     }
     EW_TRY(add_late_updates(p));

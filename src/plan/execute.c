@@ -83,7 +83,9 @@ static ew_err copy_in(const struct ew_host_step *h)
     for (int i = 0; i < h->n_copies; i++) {
         const struct ew_copy *c = &h->copies[i];
         if (c->in)
-            EW_TRY(ew_backend_read(c->device, c->at, c->host, c->bytes));
+            EW_TRY(c->floats
+                       ? ew_backend_read_floats(c->device, c->at, c->host, c->bytes / sizeof(float))
+                       : ew_backend_read(c->device, c->at, c->host, c->bytes));
     }
     return EW_OK;
 }
@@ -93,7 +95,9 @@ static ew_err copy_out(const struct ew_host_step *h)
     for (int i = 0; i < h->n_copies; i++) {
         const struct ew_copy *c = &h->copies[i];
         if (c->out)
-            EW_TRY(ew_backend_write(c->device, c->at, c->host, c->bytes));
+            EW_TRY(c->floats ? ew_backend_write_floats(c->device, c->at, c->host,
+                                                       c->bytes / sizeof(float))
+                             : ew_backend_write(c->device, c->at, c->host, c->bytes));
     }
     return EW_OK;
 }

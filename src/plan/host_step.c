@@ -108,14 +108,15 @@ static ew_err mirror(struct making *m, int list, int i, bool in, bool out)
         }
     struct ew_tensor *own = ew_arena_array(&m->p->arena, 1, sizeof(*own));
     EW_CHECK(own, EW_ERR_MEMORY, "node %s: no memory for its step", m->s->call.name);
-    *own = *t;
+    *own = ew_plan_host_view(m->p, t);
     own->data = NULL;
     m->to[list][i] = own;
     if (!slot || slot->bare || is_fixed(m->p, slot, &own->data) ||
         (slot->buffer < 0 && !slot->resident && !slot->kept))
         return EW_OK;
-    struct ew_copy *c = add_copy(m, ew_tensor_bytes(t));
+    struct ew_copy *c = add_copy(m, ew_tensor_bytes(own));
     own->data = NULL;
+    c->floats = ew_plan_converts(m->p, slot);
     c->slot = slot;
     c->t = own;
     c->in = in;

@@ -50,9 +50,12 @@ static ew_err find_kernels(struct ew_plan *p, int node, struct ew_kernel_query *
 {
     *n = 0;
     query->be = c->be = p->on_host[node] ? p->host : p->be;
+    if (p->on_host[node])
+        EW_TRY(ew_plan_host_call(p, c, &query->c));
     EW_TRY(ew_backend_offer(query, offers, n));
     if (*n == 0 && query->be != p->host) {
         query->be = c->be = p->host;
+        EW_TRY(ew_plan_host_call(p, c, &query->c));
         EW_TRY(ew_backend_offer(query, offers, n));
     }
     EW_CHECK(*n > 0, EW_ERR_UNSUPPORTED, "node %s: operator %s cannot be %s", c->name,
@@ -266,7 +269,9 @@ ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again)
         s->aux = p->node_aux[node];
         p->buffers[s->aux].last = step;
     } else if (p->opts.mode == EW_PLAN_TRAIN && n->op->aux) {
-        EW_TRY(ew_plan_buffer_new(p, n->op->aux(&s->call), step, step, &s->aux));
+        const struct ew_call *view;
+        EW_TRY(ew_plan_host_call(p, &s->call, &view));
+        EW_TRY(ew_plan_buffer_new(p, n->op->aux(view), step, step, &s->aux));
         p->node_aux[node] = s->aux;
         ew_plan_link_stats(p, node);
     }
@@ -619,13 +624,13 @@ static ew_err bind_memory(struct ew_plan *p)
 
 /* The graph that is run: the caller's, or a copy of it that passes have improved or whose batch is
  * one part.  Weights are shared; the order of inputs and outputs is the same. */
-static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)
+static ew_err copy_graph(struct ew_plan *p, struct ew_graph *g)
 {
     const bool optimize = p->opts.optimize && p->opts.mode == EW_PLAN_INFER && !p->opts.dry;
     const unsigned fused = p->opts.mode == EW_PLAN_TRAIN ? ew_backend_info(p->be)->fused : 0;
     p->g = g;
     p->source = g;
-    if (p->strategy.parts == 1 && !optimize && !fused)
+    if (p->strategy.parts == 1 && !optimize && !fused && !ew_plan_is_narrow(p))
         return EW_OK;
     EW_TRY(ew_graph_clone(g, &p->clone));
     p->g = p->clone;
@@ -647,6 +652,12 @@ static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)
         EW_TRY(ew_graph_set_batch(p->clone, batch / p->strategy.parts));
     }
     return fused & EW_FUSED_CONV_POOL ? ew_pass_fuse_pool(p->clone) : EW_OK;
+}
+
+static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)
+{
+    EW_TRY(copy_graph(p, g));
+    return ew_plan_is_narrow(p) ? ew_plan_narrow(p) : EW_OK;
 }
 
 /* The device, and the host for what that cannot do. */

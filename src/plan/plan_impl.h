@@ -13,8 +13,9 @@ enum ew_when { EW_WHEN_ALWAYS, EW_WHEN_FIRST_PART, EW_WHEN_LAST_PART };
 struct ew_copy {
     const struct ew_slot *slot; /* NULL: the step's aux */
     struct ew_tensor *t;        /* on the host; aux: NULL */
-    size_t host_at, bytes;
-    bool in, out; /* before the step to the host, behind it back */
+    size_t host_at, bytes;      /* on the host */
+    bool in, out;               /* before the step to the host, behind it back */
+    bool floats;                /* the device has them in its storage type */
     /* When memory is there: */
     struct ew_memory *device;
     size_t at;
@@ -111,6 +112,7 @@ struct ew_plan {
     struct ew_backend *host; /* where nodes run that `be` has no kernel for; `be` itself, where that
                               * shares the host's memory */
     bool *on_host;           /* by node */
+    struct ew_cost *costs;   /* by node, where types are narrowed: of the graph as it was */
     struct ew_strategy strategy;
     struct ew_arena arena; /* steps' pointer lists */
     struct ew_slot *values, *grads;
@@ -199,6 +201,19 @@ bool ew_plan_step_on_host(const struct ew_plan *p, const struct ew_step *s);
 ew_err ew_plan_make_host_steps(struct ew_plan *p);
 /* Turns their places into pointers, when memory is there. */
 void ew_plan_bind_host_steps(struct ew_plan *p);
+
+/* narrow.c: true where the device stores activations in another type than the graph has. */
+bool ew_plan_is_narrow(const struct ew_plan *p);
+/* Gives the values of p->clone the types that the device stores them in. */
+ew_err ew_plan_narrow(struct ew_plan *p);
+/* What a node costs; operators know that of values of one type. */
+void ew_plan_node_cost(const struct ew_plan *p, int node, struct ew_cost *out);
+/* True where the host has the slot's contents as float32 and the device does not. */
+bool ew_plan_converts(const struct ew_plan *p, const struct ew_slot *s);
+/* A tensor as the host sees it; of those with data, as they are. */
+struct ew_tensor ew_plan_host_view(const struct ew_plan *p, const struct ew_tensor *t);
+/* A call on such tensors, before memory is there: to ask the host for kernels and sizes. */
+ew_err ew_plan_host_call(struct ew_plan *p, const struct ew_call *c, const struct ew_call **out);
 
 /* residency.c: which weights the device needs a copy of, and where. */
 void ew_plan_place_weights(struct ew_plan *p);

@@ -32,7 +32,7 @@ void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *o
     if (s->node < 0)
         return;
     struct ew_cost cost;
-    ew_graph_node_cost(p->g, s->node, &cost);
+    ew_plan_node_cost(p, s->node, &cost);
     out->op = p->g->nodes[s->node].op->name;
     out->flops = (double)cost.flops * (s->phase == EW_PHASE_BACKWARD ? 2 : 1);
     if (s->call.n_out && s->call.out[0])
@@ -167,7 +167,7 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
     double flops = 0;
     for (int k = 0; k < p->g->n_nodes; k++) {
         struct ew_cost cost;
-        ew_graph_node_cost(p->g, k, &cost);
+        ew_plan_node_cost(p, k, &cost);
         flops += (double)cost.flops;
     }
     out->again_share = flops > 0 ? p->again_flops / flops : 0;

@@ -34,6 +34,8 @@ ew_err ew_plan_read_slot(const struct ew_plan *p, const struct ew_slot *s, void 
     struct ew_memory *m;
     size_t at;
     EW_CHECK(ew_plan_place(p, s, &m, &at), EW_ERR_INTERNAL, "a value has no memory to read");
+    if (ew_plan_converts(p, s))
+        return ew_backend_read_floats(m, at, to, (size_t)ew_tensor_count(&s->t));
     return ew_backend_read(m, at, to, ew_tensor_bytes(&s->t));
 }
 
@@ -42,6 +44,8 @@ static ew_err write_slot(const struct ew_plan *p, const struct ew_slot *s, const
     struct ew_memory *m;
     size_t at;
     EW_CHECK(ew_plan_place(p, s, &m, &at), EW_ERR_INTERNAL, "a value has no memory to write");
+    if (ew_plan_converts(p, s))
+        return ew_backend_write_floats(m, at, from, (size_t)ew_tensor_count(&s->t));
     return ew_backend_write(m, at, from, ew_tensor_bytes(&s->t));
 }
 
@@ -137,6 +141,8 @@ static struct ew_tensor *host_tensor(struct ew_plan *p, struct ew_tensor **list,
     if (!t || t->data)
         return t;
     *t = slot->t;
+    if (ew_plan_converts(p, slot))
+        t->dtype = EW_F32;
     t->data = ew_arena_alloc(&p->arena, ew_tensor_bytes(t));
     return t->data ? t : NULL;
 }
@@ -214,7 +220,7 @@ static ew_err make_outputs(struct ew_plan *p)
     EW_CHECK(p->outputs, EW_ERR_MEMORY, "no memory for the outputs of graph %s", p->g->name);
     for (int i = 0; i < p->g->n_outputs; i++) {
         const int v = p->g->outputs[i];
-        p->outputs[i] = p->g->values[v].t;
+        p->outputs[i] = ew_plan_host_view(p, &p->g->values[v].t);
         if (p->values[v].buffer < 0 || p->opts.dry)
             continue; /* known before any run */
         p->outputs[i].data = ew_arena_alloc(&p->arena, ew_tensor_bytes(&p->outputs[i]));
@@ -236,7 +242,8 @@ ew_err ew_plan_write_inputs(struct ew_plan *p, int part)
         return EW_OK;
     for (int i = 0; i < p->g->n_inputs; i++) {
         const struct ew_slot *s = &p->values[p->g->inputs[i]];
-        const size_t bytes = ew_tensor_bytes(&s->t);
+        const size_t bytes = (size_t)ew_tensor_count(&s->t) *
+                             (ew_plan_converts(p, s) ? sizeof(float) : ew_dtype_size(s->t.dtype));
         const bool split = ew_tensor_bytes(&p->batch_inputs[i]) != bytes;
         const char *from = p->batch_inputs[i].data;
         EW_TRY(write_slot(p, s, from + (split ? (size_t)part * bytes : 0)));

@@ -43,7 +43,7 @@ static ew_err compute_again(struct ew_plan *p, int value)
         if (!nodes[k] || ew_plan_defers(p, k))
             continue;
         struct ew_cost cost;
-        ew_graph_node_cost(p->g, k, &cost);
+        ew_plan_node_cost(p, k, &cost);
         p->again_flops += (double)cost.flops;
         EW_TRY(ew_plan_add_forward(p, k, true));
     }
@@ -67,7 +67,7 @@ static void drop_cheap(struct ew_plan *p, int *depth)
     for (int k = 0; k < p->g->n_nodes; k++) {
         const struct ew_node *n = &p->g->nodes[k];
         struct ew_cost cost;
-        ew_graph_node_cost(p->g, k, &cost);
+        ew_plan_node_cost(p, k, &cost);
         int deepest = 0;
         for (int i = 0; i < n->n_in; i++)
             if (n->in[i] >= 0 && depth[n->in[i]] > deepest)
@@ -98,7 +98,7 @@ static void drop_large(struct ew_plan *p)
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
         struct ew_cost cost;
-        ew_graph_node_cost(g, k, &cost);
+        ew_plan_node_cost(p, k, &cost);
         bool near = cost.macs == 0 && n->n_out == 1;
         for (int i = 0; i < n->n_in && near; i++)
             near = n->in[i] < 0 || ew_plan_has_data(p, n->in[i]) ||

@@ -646,8 +646,7 @@ static void updates(void)
                                             .beta2 = o.beta2,
                                             .eps = o.eps,
                                             .bias1 = 1 - pow(o.beta1, 5),
-                                            .bias2 = 1 - pow(o.beta2, 5),
-                                            .grad_scale = 1};
+                                            .bias2 = 1 - pow(o.beta2, 5)};
         const struct ew_cuda_update u = {
             .kind = kind,
             .n_chunks = chunks,
@@ -662,6 +661,45 @@ static void updates(void)
         }
         gpu_end();
     }
+}
+
+/* Gradients of a scaled loss: divided again, and a step that overflows changes nothing but the
+ * scale. */
+static void scaled_losses(void)
+{
+    if (!gpu_open())
+        return;
+    const struct ew_cuda_rates rates = {.lr = 0.5, .scaled = 1};
+    struct ew_cuda_scale first = {.scale = 1024, .good = EW_CUDA_SCALE_STEPS - 1}, now;
+    struct buf w = buf_new(EW_CUDA_F32, 100, 1), g = buf_new(EW_CUDA_F32, 100, 1024),
+               copy = buf_new(EW_CUDA_F16, 100, 0), seed = buf_new(EW_CUDA_F32, 1, 0);
+    const struct ew_cuda_param param = {
+        .w = w.d, .g = g.d, .n = 100, .copy = copy.d, .copy_type = EW_CUDA_F16};
+    const int zero = 0;
+    const struct ew_cuda_update u = {.n_chunks = 1,
+                                     .params = device_bytes(&param, sizeof(param)),
+                                     .chunk_param = device_bytes(&zero, sizeof(zero)),
+                                     .chunk_index = device_bytes(&zero, sizeof(zero)),
+                                     .rates = device_bytes(&rates, sizeof(rates)),
+                                     .scale = device_bytes(&first, sizeof(first))};
+    double want[100], loss = 512;
+    for (int i = 0; i < 100; i++)
+        want[i] = (double)w.h[i] - 0.5 * (double)g.h[i] / 1024;
+    EXPECT_LAUNCH(seed(gpu.q, seed.d, 0.5f, u.rates, u.scale));
+    EXPECT_BUF(&seed, &loss, 0);
+    EXPECT_LAUNCH(update(gpu.q, &u));
+    EXPECT_BUF(&w, want, 1);
+    EXPECT_BUF(&copy, want, 1);
+    g.h[77] = INFINITY;
+    buf_put(&g);
+    EXPECT_LAUNCH(update(gpu.q, &u));
+    EXPECT_BUF(&w, want, 1);
+    EXPECT_LAUNCH(copy(gpu.q, &now, u.scale, sizeof(now), EW_CUDA_TO_HOST));
+    EXPECT_LAUNCH(queue_wait(gpu.q));
+    EW_EXPECT_INT(now.skipped, 1); /* doubled by the good step, halved by the other */
+    EW_EXPECT_INT(now.scale, 1024);
+    EW_EXPECT_INT(now.overflow, 0);
+    gpu_end();
 }
 
 /* ---- Graphs ---- */
@@ -703,4 +741,4 @@ static void graphs_repeat(void)
 EW_TEST_MAIN(EW_TEST(chains), EW_TEST(unary_operations), EW_TEST(slopes), EW_TEST(drops),
              EW_TEST(epilogues_and_casts), EW_TEST(sums), EW_TEST(batch_norms), EW_TEST(losses),
              EW_TEST(softmaxes), EW_TEST(moves), EW_TEST(products), EW_TEST(updates),
-             EW_TEST(graphs_repeat))
+             EW_TEST(scaled_losses), EW_TEST(graphs_repeat))

@@ -21,10 +21,12 @@
 /* Pinned memory through which writes and reads go. */
 struct slot {
     void *host, *event;
+    void *device; /* where float32 wait to be converted; NULL: nothing is */
 };
 
 struct own {
     struct ew_cuda cuda;
+    struct ew_cuda_copies copies;
     struct slot slots[SLOTS];
     int next; /* slot */
     char name[128], target[32], device[DEVICE_CHARS];
@@ -64,17 +66,37 @@ static void close_cuda(struct ew_backend *be)
     const struct ew_cuda_api *cu = o->cuda.cu;
     for (int i = 0; i < SLOTS; i++) {
         cu->release_host(o->slots[i].host);
+        cu->release(o->slots[i].device);
         cu->event_free(o->slots[i].event);
     }
     cu->release(o->cuda.rates);
+    cu->release(o->cuda.scale);
     cu->queue_close(o->cuda.q);
+    free(o->copies.at);
     free(o);
 }
 
-/* "0", "0,tf32", "tf32", "" */
-static ew_err read_arguments(const char *text, int *device, int *math)
+/* What --precision names, and what it means: the type of activations, and how float32 multiply. */
+static const struct precision {
+    const char *name;
+    enum ew_dtype storage;
+    int type, math;
+} precisions[] = {{"fp32", EW_F32, EW_CUDA_F32, EW_CUDA_MATH_FP32},
+                  {"tf32", EW_F32, EW_CUDA_F32, EW_CUDA_MATH_TF32},
+                  {"bf16", EW_BF16, EW_CUDA_BF16, EW_CUDA_MATH_TF32},
+                  {"fp16", EW_F16, EW_CUDA_F16, EW_CUDA_MATH_TF32}};
+
+static const struct precision *find_precision(const char *name)
 {
-    static const char *const names[] = {"fp32", "tf32"};
+    for (size_t i = 0; i < EW_COUNT(precisions); i++)
+        if (strcmp(precisions[i].name, name) == 0)
+            return &precisions[i];
+    return NULL;
+}
+
+/* "0", "0,fp16", "tf32", "" */
+static ew_err read_arguments(const char *text, int *device, const struct precision **precision)
+{
     char part[32];
     while (*text) {
         const size_t n = strcspn(text, ",:");
@@ -83,16 +105,37 @@ static ew_err read_arguments(const char *text, int *device, int *math)
         const long number = strtol(part, &end, 10);
         if (n && !*end && number >= 0 && number < 1024)
             *device = (int)number;
-        else if (strcmp(part, names[0]) == 0 || strcmp(part, names[1]) == 0)
-            *math = strcmp(part, names[1]) == 0 ? EW_CUDA_MATH_TF32 : EW_CUDA_MATH_FP32;
         else
-            return ew_fail(EW_ERR_USAGE, "%s is neither a number of a card nor fp32 or tf32", part);
+            *precision = find_precision(part);
+        EW_CHECK(*precision, EW_ERR_USAGE,
+                 "%s is neither a number of a card nor fp32, tf32, bf16 or fp16", part);
         text += n + (text[n] != 0);
     }
     return EW_OK;
 }
 
-static ew_err start(struct own *o, int device)
+/* Queue, pinned memory, and what kernels read from run to run. */
+static ew_err take_resources(struct own *o, size_t room, bool scaled)
+{
+    struct ew_cuda *be = &o->cuda;
+    const struct ew_cuda_scale first = {.scale = EW_CUDA_SCALE_FIRST};
+    TRY(be, queue_open(1, room, &be->q));
+    TRY(be, alloc(sizeof(*be->rates), (void **)&be->rates));
+    for (int i = 0; i < SLOTS; i++) {
+        TRY(be, alloc_host(SLOT_BYTES, &o->slots[i].host));
+        TRY(be, event_new(0, &o->slots[i].event));
+        if (be->type != EW_CUDA_F32)
+            TRY(be, alloc(SLOT_BYTES, &o->slots[i].device));
+    }
+    if (!scaled)
+        return EW_OK;
+    TRY(be, alloc(sizeof(*be->scale), (void **)&be->scale));
+    TRY(be, copy(be->q, be->scale, &first, sizeof(first), EW_CUDA_TO_DEVICE));
+    TRY(be, queue_wait(be->q));
+    return EW_OK;
+}
+
+static ew_err start(struct own *o, int device, const struct precision *precision)
 {
     struct ew_cuda *be = &o->cuda;
     struct ew_cuda_device d;
@@ -102,19 +145,15 @@ static ew_err start(struct own *o, int device)
     TRY(be, device_info(device, &d));
     TRY(be, device_use(device));
     const size_t room = d.memory / 32 < WORKSPACE ? d.memory / 32 : WORKSPACE;
-    TRY(be, queue_open(1, room, &be->q));
-    TRY(be, alloc(sizeof(*be->rates), (void **)&be->rates));
-    for (int i = 0; i < SLOTS; i++) {
-        TRY(be, alloc_host(SLOT_BYTES, &o->slots[i].host));
-        TRY(be, event_new(0, &o->slots[i].event));
-    }
+    EW_TRY(take_resources(o, room, precision->storage == EW_F16));
     struct ew_device_found found;
     describe(&d, &found);
     snprintf(o->name, sizeof(o->name), "%s", found.name);
-    snprintf(o->target, sizeof(o->target), "%.24s%s", found.target,
-             be->math == EW_CUDA_MATH_TF32 ? " tf32" : "");
-    snprintf(o->device, sizeof(o->device), "cuda:%d%s", device,
-             be->math == EW_CUDA_MATH_TF32 ? ",tf32" : "");
+    const bool plain = precision == &precisions[0];
+    snprintf(o->target, sizeof(o->target), "%.24s%s%s", found.target, plain ? "" : " ",
+             plain ? "" : precision->name);
+    snprintf(o->device, sizeof(o->device), "cuda:%d%s%s", device, plain ? "" : ",",
+             plain ? "" : precision->name);
     be->base.info = (struct ew_device_info){.backend = "cuda",
                                             .device = o->device,
                                             .name = o->name,
@@ -122,6 +161,8 @@ static ew_err start(struct own *o, int device)
                                             .kernels = EW_CUDA_ID,
                                             .threads = 1,
                                             .memory_bytes = d.memory,
+                                            .storage = precision->storage,
+                                            .updates_last = true,
                                             .fused = EW_FUSED_NORM_ACT | EW_FUSED_CONV_RELU |
                                                      EW_FUSED_SINK_ACT};
     ew_backend_identify(&be->base);
@@ -132,15 +173,18 @@ static ew_err open_cuda(const char *arguments, const struct ew_backend_opts *opt
                         struct ew_backend **out)
 {
     const struct ew_cuda_api *cu;
-    int device = 0, math = EW_CUDA_MATH_FP32;
-    EW_TRY(read_arguments(arguments, &device, &math));
+    const struct precision *precision = &precisions[0];
+    int device = 0;
+    EW_TRY(read_arguments(arguments, &device, &precision));
     EW_TRY(ew_cuda_open(&cu));
     struct own *o = calloc(1, sizeof(*o));
     EW_CHECK(o, EW_ERR_MEMORY, "no memory for a backend");
     o->cuda.base.type = &ew_cuda_type;
     o->cuda.cu = cu;
-    o->cuda.math = math;
-    const ew_err e = start(o, device);
+    o->cuda.math = precision->math;
+    o->cuda.type = precision->type;
+    o->cuda.copies = &o->copies;
+    const ew_err e = start(o, device, precision);
     if (e != EW_OK) {
         close_cuda(&o->cuda.base);
         return e;
@@ -183,7 +227,9 @@ static ew_err alloc(struct ew_backend *be, size_t bytes, struct ew_memory **out)
 
 static void release(struct ew_memory *m)
 {
-    ew_cuda(m->be)->cu->release(((struct block *)m)->data);
+    struct block *b = (struct block *)m;
+    ew_cuda_forget_copies(ew_cuda(m->be)->copies, b->data, m->bytes);
+    ew_cuda(m->be)->cu->release(b->data);
     free(m);
 }
 
@@ -227,6 +273,42 @@ static ew_err get(struct ew_memory *m, size_t offset, void *to, size_t bytes)
     return EW_OK;
 }
 
+static ew_err put_floats(struct ew_memory *m, size_t offset, const float *from, size_t n)
+{
+    struct own *o = own_of(m);
+    struct ew_cuda *be = &o->cuda;
+    const size_t most = SLOT_BYTES / sizeof(float), bytes = ew_dtype_size(be->base.info.storage);
+    char *to = ((struct block *)m)->data + offset;
+    for (size_t at = 0; at < n; at += most) {
+        const size_t count = n - at < most ? n - at : most;
+        struct slot *s;
+        EW_TRY(take_slot(o, &s));
+        memcpy(s->host, from + at, count * sizeof(float));
+        TRY(be, copy(be->q, s->device, s->host, count * sizeof(float), EW_CUDA_TO_DEVICE));
+        TRY(be, cast(be->q, EW_CUDA_F32, s->device, be->type, to + at * bytes, (int64_t)count));
+        TRY(be, event_record(be->q, s->event));
+    }
+    return EW_OK;
+}
+
+static ew_err get_floats(struct ew_memory *m, size_t offset, float *to, size_t n)
+{
+    struct own *o = own_of(m);
+    struct ew_cuda *be = &o->cuda;
+    const size_t most = SLOT_BYTES / sizeof(float), bytes = ew_dtype_size(be->base.info.storage);
+    const char *from = ((struct block *)m)->data + offset;
+    for (size_t at = 0; at < n; at += most) {
+        const size_t count = n - at < most ? n - at : most;
+        struct slot *s;
+        EW_TRY(take_slot(o, &s));
+        TRY(be, cast(be->q, be->type, from + at * bytes, EW_CUDA_F32, s->device, (int64_t)count));
+        TRY(be, copy(be->q, s->host, s->device, count * sizeof(float), EW_CUDA_TO_HOST));
+        TRY(be, queue_wait(be->q));
+        memcpy(to + at, s->host, count * sizeof(float));
+    }
+    return EW_OK;
+}
+
 static ew_err fill(struct ew_memory *m, size_t offset, int byte, size_t bytes)
 {
     struct ew_cuda *be = &own_of(m)->cuda;
@@ -252,6 +334,7 @@ struct list {
     struct ew_program base;
     bool warm;
     void *graph;
+    struct ew_cuda_updates *updates;
     int n;
     struct ew_command commands[];
 };
@@ -263,6 +346,13 @@ static ew_err load(struct ew_backend *be, const struct ew_command *commands, int
     EW_CHECK(l, EW_ERR_MEMORY, "no memory for %d steps", n);
     *l = (struct list){.base.be = be, .n = n};
     memcpy(l->commands, commands, (size_t)n * sizeof(*commands));
+    struct ew_cuda *cuda = &((struct own *)be)->cuda;
+    const ew_err e = ew_cuda_updates_new(cuda, commands, n, &l->updates);
+    if (e != EW_OK) {
+        ew_cuda_updates_free(cuda, l->updates);
+        free(l);
+        return e;
+    }
     *out = &l->base;
     return EW_OK;
 }
@@ -271,19 +361,22 @@ static void unload(struct ew_program *p)
 {
     struct list *l = (struct list *)p;
     ew_cuda(p->be)->cu->graph_free(l->graph);
+    ew_cuda_updates_free(&((struct own *)p->be)->cuda, l->updates);
     free(l);
 }
 
-static ew_err start_one(struct ew_cuda *be, const struct ew_command *c)
+static ew_err start_one(struct ew_cuda *be, const struct list *l, int k)
 {
+    const struct ew_command *c = &l->commands[k];
     be->node = c->node;
+    be->update = ew_cuda_update_at(l->updates, k);
     return ew_fail_in(c->kernel->run(c->call), "node %s", c->call->name);
 }
 
 static ew_err start_all(struct ew_cuda *be, const struct list *l)
 {
     for (int k = 0; k < l->n; k++)
-        EW_TRY(start_one(be, &l->commands[k]));
+        EW_TRY(start_one(be, l, k));
     return EW_OK;
 }
 
@@ -310,7 +403,7 @@ static ew_err run_timed(struct ew_cuda *be, const struct list *l, int64_t *ns)
         status = be->cu->event_new(1, &events[k]);
     for (int k = 0; k <= l->n && !status && e == EW_OK; k++) {
         status = be->cu->event_record(be->q, events[k]);
-        e = k < l->n && !status ? start_one(be, &l->commands[k]) : EW_OK;
+        e = k < l->n && !status ? start_one(be, l, k) : EW_OK;
     }
     status = status ? status : be->cu->queue_wait(be->q);
     for (int k = 0; k < l->n && !status && e == EW_OK; k++) {
@@ -327,7 +420,7 @@ static ew_err run_timed(struct ew_cuda *be, const struct list *l, int64_t *ns)
 static struct ew_cuda_rates rates_of(const struct ew_run_params *params)
 {
     const struct ew_optimizer *o = params->optimizer;
-    struct ew_cuda_rates r = {.grad_scale = 1, .key = params->key};
+    struct ew_cuda_rates r = {.key = params->key, .scaled = o != NULL};
     if (!o)
         return r;
     const double t = (double)(o->step + 1);
@@ -374,6 +467,8 @@ const struct ew_backend_type ew_cuda_type = {.name = "cuda",
                                              .write = put,
                                              .read = get,
                                              .fill = fill,
+                                             .write_floats = put_floats,
+                                             .read_floats = get_floats,
                                              .map = map,
                                              .address = address,
                                              .offer = ew_cuda_offer_all,

@@ -8,13 +8,29 @@
 #include "op/epilogue.h"
 #include "op/types.h"
 
+/* Parameters that kernels have copies of in the device's storage type. */
+struct ew_cuda_copied {
+    const void *parameter;
+    void *copy;
+};
+
+struct ew_cuda_copies {
+    struct ew_cuda_copied *at;
+    int n, cap;
+};
+
 struct ew_cuda {
     struct ew_backend base;
     const struct ew_cuda_api *cu;
     struct ew_cuda_queue *q;
     int math;                    /* enum ew_cuda_math */
+    int type;                    /* enum ew_cuda_type: of activations */
     int node;                    /* of the command that is being started, for seeds */
     struct ew_cuda_rates *rates; /* on the device: what a run is given */
+    struct ew_cuda_scale *scale; /* on the device; NULL: losses are not scaled */
+    struct ew_cuda_copies *copies;
+    const struct ew_cuda_update *update; /* of all parameters, that is being started; NULL: by
+                                          * another command */
 };
 
 static inline const struct ew_cuda *ew_cuda(const struct ew_backend *be)
@@ -40,8 +56,33 @@ bool ew_cuda_task(const struct ew_backend *be, enum ew_task task, const struct e
 
 /* ---- For kernels' files ---- */
 
-/* All tensors of the call that are there are float32, but for the inputs of `others`. */
-bool ew_cuda_is_f32(const struct ew_call *c, unsigned others);
+/* The type that activations of the call have; -1 where they differ, or it is neither float32 nor
+ * the device's.  Inputs of `weights` must be float32, those of `others` may be anything. */
+int ew_cuda_query_type(const struct ew_kernel_query *query, unsigned weights, unsigned others);
+
+static inline int ew_cuda_storage(const struct ew_tensor *t)
+{
+    return t->dtype == EW_F16 ? EW_CUDA_F16 : t->dtype == EW_BF16 ? EW_CUDA_BF16 : EW_CUDA_F32;
+}
+
+/* cuda_weights.c.  An input of a call that holds weights, in the type of in[0]; NULL: there is
+ * none. */
+const void *ew_cuda_weight(const struct ew_call *c, int i);
+/* Has a forward kernel keep such a copy of its in[1] and in[2], where they are of another type. */
+void ew_cuda_pack_weights(const struct ew_call *c, struct ew_kernel *k);
+/* The copy of a parameter; NULL: there is none. */
+void *ew_cuda_copy_of(const struct ew_cuda *be, const void *parameter);
+/* Before a block of memory is given back. */
+void ew_cuda_forget_copies(struct ew_cuda_copies *l, const char *data, size_t bytes);
+
+/* cuda_update.c: updates of parameters that stand behind one another become one launch. */
+struct ew_cuda_updates;
+ew_err ew_cuda_updates_new(struct ew_cuda *be, const struct ew_command *commands, int n,
+                           struct ew_cuda_updates **out);
+void ew_cuda_updates_free(struct ew_cuda *be, struct ew_cuda_updates *u); /* NULL is fine */
+/* The launch that command k begins; NULL: none. */
+const struct ew_cuda_update *ew_cuda_update_at(const struct ew_cuda_updates *u, int k);
+ew_err ew_cuda_run_update(const struct ew_call *c);
 
 /* True where din[i] is to be added to. */
 static inline int ew_cuda_adds(const struct ew_call *c, int i)

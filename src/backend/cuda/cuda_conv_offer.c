@@ -10,12 +10,22 @@ enum { X, W, B, ADD };
 #define SMALL_MACS  (4 << 20) /* convolutions below it, of few filters, are not the library's */
 #define SMALL_BYTES (48 * 1024)
 
+/* The operator's sizes; its own check wants weights and activations of one type. */
+static bool sizes_of(const struct ew_call *c, struct ew_conv_sizes *s)
+{
+    struct ew_tensor x = *c->in[X], *in[] = {&x, c->in[W], ew_call_in(c, B)};
+    struct ew_call view = *c;
+    x.dtype = EW_F32;
+    view.in = in;
+    view.n_in = c->n_in < 3 ? c->n_in : 3;
+    return ew_conv_resolve(&view, s) == EW_OK;
+}
+
 /* The geometry as launchers take it; false: not two-dimensional, or larger than their numbers. */
 static bool window_of(const struct ew_call *c, struct ew_cuda_window *g)
 {
     struct ew_conv_sizes s;
-    if (ew_conv_resolve(c, &s) != EW_OK || s.w.in[0] != 1 || s.w.kernel[0] != 1 || s.w.pad[0] ||
-        s.w.out[0] != 1)
+    if (!sizes_of(c, &s) || s.w.in[0] != 1 || s.w.kernel[0] != 1 || s.w.pad[0] || s.w.out[0] != 1)
         return false;
     *g = (struct ew_cuda_window){.n = (int)s.w.batch,
                                  .h = (int)s.w.in[1],
@@ -68,12 +78,14 @@ static bool is_small(const struct ew_cuda_window *g)
 static struct ew_cuda_conv forward_of(const struct ew_call *c)
 {
     const struct ew_conv_attr *a = c->attr;
-    struct ew_cuda_conv p = {.math = ew_cuda(c->be)->math,
+    struct ew_cuda_conv p = {.type = ew_cuda_storage(c->in[X]),
+                             .math = ew_cuda(c->be)->math,
                              .act = ew_cuda_act_of(&a->end),
                              .add_after = a->end.add_after,
                              .x = c->in[X]->data,
-                             .w = c->in[W]->data,
+                             .w = ew_cuda_weight(c, W),
                              .bias = ew_cuda_data(ew_call_in(c, B)),
+                             .typed_bias = ew_cuda_weight(c, B),
                              .residual = ew_cuda_data(ew_call_in(c, ADD)),
                              .y = c->out[0]->data,
                              .algo = -1};
@@ -108,7 +120,8 @@ static ew_err run_pointwise(const struct ew_call *c)
     const struct ew_cuda_conv p = forward_of(c);
     const int64_t pixels = (int64_t)p.g.n * p.g.h * p.g.w;
     const bool late = p.residual && p.add_after;
-    const struct ew_cuda_gemm g = {.math = p.math,
+    const struct ew_cuda_gemm g = {.type = p.type,
+                                   .math = p.math,
                                    .trans_b = 1,
                                    .m = pixels,
                                    .n = p.g.k,
@@ -119,12 +132,13 @@ static ew_err run_pointwise(const struct ew_call *c)
                                    .b = p.w,
                                    .residual = late ? NULL : p.residual,
                                    .bias = p.bias,
+                                   .typed_bias = p.typed_bias,
                                    .y = p.y};
     EW_CUDA_LAUNCH(c, gemm, &g);
     if (!late)
         return EW_OK;
     const struct ew_cuda_epilogue e = {
-        .rows = pixels, .cols = p.g.k, .residual = p.residual, .y = p.y};
+        .type = p.type, .rows = pixels, .cols = p.g.k, .residual = p.residual, .y = p.y};
     EW_CUDA_LAUNCH(c, epilogue, &e);
     return EW_OK;
 }
@@ -144,7 +158,10 @@ static size_t back_scratch(const struct ew_call *c, const struct ew_cuda_window 
     const size_t bias = ew_cuda_reduce_scratch(1, pixels, g->k, 1);
     const size_t taps =
         is_depthwise(g) ? ew_cuda_reduce_scratch(1, pixels, g->c, g->kh * g->kw) : 0;
-    return mask_bytes(c) + (bias > taps ? bias : taps);
+    const size_t filters = /* in a half type, before they are float32 */
+        ew_cuda_storage(c->in[X]) == EW_CUDA_F32 ? 0 : (size_t)ew_tensor_count(c->in[W]) * 2;
+    const size_t sums = bias > taps ? bias : taps;
+    return mask_bytes(c) + (sums > filters ? sums : filters);
 }
 
 /* dy before the activation, which only relu can be: its output tells its derivative. */
@@ -154,7 +171,8 @@ static ew_err unmask(const struct ew_call *c, const void **dy)
     *dy = c->dout[0]->data;
     if (a->end.act == EW_ACT_NONE)
         return EW_OK;
-    const struct ew_cuda_act_back p = {.act = ew_cuda_act_of(&a->end),
+    const struct ew_cuda_act_back p = {.type = ew_cuda_storage(c->out[0]),
+                                       .act = ew_cuda_act_of(&a->end),
                                        .by_output = 1,
                                        .n = ew_tensor_count(c->out[0]),
                                        .x = c->out[0]->data,
@@ -169,7 +187,8 @@ static ew_err back_bias(const struct ew_call *c, const struct ew_cuda_window *g,
 {
     if (c->n_in <= B || !c->din[B])
         return EW_OK;
-    const struct ew_cuda_reduce r = {.out_f32 = 1,
+    const struct ew_cuda_reduce r = {.type = ew_cuda_storage(c->in[X]),
+                                     .out_f32 = 1,
                                      .add = ew_cuda_adds(c, B),
                                      .outer = 1,
                                      .mid = (int64_t)g->n * g->oh * g->ow,
@@ -186,9 +205,10 @@ typedef int launcher(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p)
 static ew_err run_back(const struct ew_call *c, launcher *dgrad, launcher *wgrad)
 {
     const struct ew_cuda *be = ew_cuda(c->be);
-    struct ew_cuda_conv_back p = {.math = be->math,
+    struct ew_cuda_conv_back p = {.type = ew_cuda_storage(c->in[X]),
+                                  .math = be->math,
                                   .x = c->in[X]->data,
-                                  .w = c->in[W]->data,
+                                  .w = ew_cuda_weight(c, W),
                                   .scratch = (float *)((char *)c->scratch + mask_bytes(c)),
                                   .algo = -1};
     window_of(c, &p.g);
@@ -235,7 +255,9 @@ static ew_err back_pointwise(const struct ew_call *c)
     const int64_t pixels = (int64_t)g.n * g.h * g.w;
     EW_TRY(unmask(c, &dy));
     if (c->din[W]) {
-        const struct ew_cuda_gemm p = {.math = ew_cuda(c->be)->math,
+        const struct ew_cuda_gemm p = {.type = ew_cuda_storage(c->in[X]),
+                                       .math = ew_cuda(c->be)->math,
+                                       .out_f32 = 1,
                                        .trans_a = 1,
                                        .m = g.k,
                                        .n = g.c,
@@ -249,14 +271,15 @@ static ew_err back_pointwise(const struct ew_call *c)
     }
     EW_TRY(back_bias(c, &g, dy));
     if (c->din[X]) {
-        const struct ew_cuda_gemm p = {.math = ew_cuda(c->be)->math,
+        const struct ew_cuda_gemm p = {.type = ew_cuda_storage(c->in[X]),
+                                       .math = ew_cuda(c->be)->math,
                                        .m = pixels,
                                        .n = g.c,
                                        .k = g.k,
                                        .alpha = 1,
                                        .beta = ew_cuda_adds(c, X) ? 1 : 0,
                                        .a = dy,
-                                       .b = c->in[W]->data,
+                                       .b = ew_cuda_weight(c, W),
                                        .y = c->din[X]->data};
         EW_CUDA_LAUNCH(c, gemm, &p);
     }
@@ -275,7 +298,8 @@ int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *ou
     const bool back = query->phase == EW_PHASE_BACKWARD;
     struct ew_cuda_window g;
     int n = 0;
-    if (!ew_cuda_is_f32(c, 0) || !window_of(c, &g) || (back && !can_train(c)))
+    if (ew_cuda_query_type(query, 1 << W | 1 << B, 0) < 0 || !window_of(c, &g) ||
+        (back && !can_train(c)))
         return 0;
     const size_t scratch = back ? back_scratch(c, &g) : 0;
     const bool taps = g.kh == g.kw && (g.kh == 3 || g.kh == 5);
@@ -289,6 +313,8 @@ int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *ou
         n += ew_cuda_one(out + n, "cudnn", back ? back_library : run_library, scratch);
     if (n == 0)
         n += ew_cuda_one(out + n, "conv direct", back ? back_direct : run_direct, scratch);
+    for (int i = 0; i < n && !back; i++)
+        ew_cuda_pack_weights(c, &out[i]);
     return n;
 }
 
@@ -338,7 +364,8 @@ static ew_err run_dense(const struct ew_call *c)
 {
     struct dense d;
     dense_of(c, &d);
-    const struct ew_cuda_gemm p = {.math = ew_cuda(c->be)->math,
+    const struct ew_cuda_gemm p = {.type = ew_cuda_storage(c->in[0]),
+                                   .math = ew_cuda(c->be)->math,
                                    .trans_a = d.trans_a,
                                    .trans_b = d.trans_b,
                                    .m = d.m,
@@ -346,8 +373,9 @@ static ew_err run_dense(const struct ew_call *c)
                                    .k = d.k,
                                    .alpha = d.alpha,
                                    .a = c->in[0]->data,
-                                   .b = c->in[1]->data,
+                                   .b = ew_cuda_weight(c, 1),
                                    .bias = ew_cuda_data(ew_call_in(c, 2)),
+                                   .typed_bias = ew_cuda_weight(c, 2),
                                    .y = c->out[0]->data};
     EW_CUDA_LAUNCH(c, gemm, &p);
     return EW_OK;
@@ -358,8 +386,10 @@ static ew_err back_dense(const struct ew_call *c)
 {
     struct dense d;
     dense_of(c, &d);
-    void *const dy = c->dout[0]->data, *const a = c->in[0]->data, *const b = c->in[1]->data;
-    struct ew_cuda_gemm p = {.math = ew_cuda(c->be)->math, .alpha = d.alpha};
+    const void *const dy = c->dout[0]->data, *const a = c->in[0]->data;
+    const void *const b = ew_cuda_weight(c, 1);
+    struct ew_cuda_gemm p = {
+        .type = ew_cuda_storage(c->in[0]), .math = ew_cuda(c->be)->math, .alpha = d.alpha};
     if (c->din[1]) {
         p.m = d.trans_b ? d.n : d.k;
         p.n = d.trans_b ? d.k : d.n;
@@ -370,10 +400,13 @@ static ew_err back_dense(const struct ew_call *c)
         p.trans_b = d.trans_b ? d.trans_a : 0;
         p.beta = ew_cuda_adds(c, 1) ? 1 : 0;
         p.y = c->din[1]->data;
+        p.out_f32 = c->din[1]->dtype == EW_F32;
         EW_CUDA_LAUNCH(c, gemm, &p);
+        p.out_f32 = 0;
     }
     if (c->n_in > 2 && c->din[2]) {
-        const struct ew_cuda_reduce r = {.out_f32 = 1,
+        const struct ew_cuda_reduce r = {.type = p.type,
+                                         .out_f32 = 1,
                                          .add = ew_cuda_adds(c, 2),
                                          .outer = 1,
                                          .mid = d.m,
@@ -403,9 +436,15 @@ int ew_cuda_offer_dense(const struct ew_kernel_query *query, struct ew_kernel *o
 {
     const struct ew_call *c = query->c;
     struct dense d;
-    if (!ew_cuda_is_f32(c, 0) || !dense_of(c, &d) || !bias_fits(c, &d))
+    /* The second factor may be a weight or an activation; the first is never a weight. */
+    const bool weight = c->in[1]->dtype == EW_F32;
+    const struct ew_tensor *bias = ew_call_in(c, 2);
+    if (ew_cuda_query_type(query, (weight ? 1 << 1 : 0) | 1 << 2, 0) < 0 || !dense_of(c, &d) ||
+        !bias_fits(c, &d) || (bias && bias->dtype != EW_F32))
         return 0;
-    return query->phase == EW_PHASE_FORWARD
-               ? ew_cuda_one(out, "gemm", run_dense, 0)
-               : ew_cuda_one(out, "gemm", back_dense, ew_cuda_reduce_scratch(1, d.m, d.n, 1));
+    if (query->phase == EW_PHASE_BACKWARD)
+        return ew_cuda_one(out, "gemm", back_dense, ew_cuda_reduce_scratch(1, d.m, d.n, 1));
+    const int n = ew_cuda_one(out, "gemm", run_dense, 0);
+    ew_cuda_pack_weights(c, out);
+    return n;
 }

@@ -27,7 +27,7 @@ static struct ew_cuda_copy row_copy(const struct ew_tensor *x, const struct ew_t
 {
     return (struct ew_cuda_copy){.bytes = (int)ew_dtype_size(y->dtype),
                                  .rank = 1,
-                                 .add_type = add ? EW_CUDA_F32 : -1,
+                                 .add_type = add ? ew_cuda_storage(y) : -1,
                                  .dim = {ew_tensor_count(y)},
                                  .x_stride = {1},
                                  .y_stride = {1},
@@ -47,7 +47,7 @@ static ew_err back_view(const struct ew_call *c)
 int ew_cuda_offer_view(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     const bool back = query->phase == EW_PHASE_BACKWARD;
-    if (back && (query->c->in[0]->dtype != EW_F32 || !query->op->backward))
+    if (back && (ew_cuda_query_type(query, 0, ~1u) < 0 || !query->op->backward))
         return 0;
     const int n = ew_cuda_one(out, "view", back ? back_view : run_view, 0);
     out->in_place = back;
@@ -81,7 +81,7 @@ static ew_err move_part(const struct ew_call *c, const struct part *p, const str
         return EW_OK;
     const struct ew_cuda_copy k = {.bytes = (int)bytes,
                                    .rank = 2,
-                                   .add_type = add ? EW_CUDA_F32 : -1,
+                                   .add_type = add ? ew_cuda_storage(y) : -1,
                                    .dim = {p->outer, part},
                                    .x_stride = {into ? part : whole, 1},
                                    .y_stride = {into ? whole : part, 1},
@@ -211,7 +211,7 @@ static ew_err back_walk(const struct ew_call *c)
     memcpy(stride, p.x_stride, sizeof(stride));
     memcpy(p.x_stride, p.y_stride, sizeof(stride));
     memcpy(p.y_stride, stride, sizeof(stride));
-    p.add_type = ew_cuda_adds(c, 0) ? EW_CUDA_F32 : -1;
+    p.add_type = ew_cuda_adds(c, 0) ? ew_cuda_storage(c->din[0]) : -1;
     p.x = c->dout[0]->data;
     p.y = c->din[0]->data;
     EW_CUDA_LAUNCH(c, strided_copy, &p);
@@ -223,7 +223,12 @@ int ew_cuda_offer_move(const struct ew_kernel_query *query, struct ew_kernel *ou
     const struct ew_call *c = query->c;
     const bool back = query->phase == EW_PHASE_BACKWARD;
     struct ew_cuda_copy p = {0};
-    if (ew_tensor_count(c->in[0]) == 0 || (back && c->in[0]->dtype != EW_F32))
+    for (int i = 1; i < c->n_in; i++) /* a constant may be wider than what it is joined to */
+        if (strcmp(query->op->name, "concat") == 0 && c->in[i] &&
+            c->in[i]->dtype != c->in[0]->dtype)
+            return 0;
+    if (ew_tensor_count(c->in[0]) == 0 || c->out[0]->dtype != c->in[0]->dtype ||
+        (back && ew_cuda_query_type(query, 0, ~1u) < 0))
         return 0;
     if (strcmp(query->op->name, "concat") == 0)
         return ew_cuda_one(out, "concat", back ? back_concat : run_concat, 0);
@@ -242,7 +247,8 @@ static struct ew_cuda_loss loss_of(const struct ew_call *c)
 {
     const struct ew_loss_attr *a = c->attr;
     const struct ew_lanes l = ew_loss_lanes(c);
-    return (struct ew_cuda_loss){.label_bytes = (int)ew_dtype_size(c->in[1]->dtype),
+    return (struct ew_cuda_loss){.type = ew_cuda_storage(c->in[0]),
+                                 .label_bytes = (int)ew_dtype_size(c->in[1]->dtype),
                                  .mean = a->reduction == EW_LOSS_MEAN,
                                  .samples = l.outer,
                                  .classes = (int)l.n,
@@ -280,8 +286,12 @@ int ew_cuda_offer_loss(const struct ew_kernel_query *query, struct ew_kernel *ou
     const struct ew_loss_attr *a = c->attr;
     const struct ew_lanes l = ew_loss_lanes(c);
     const bool labels = c->in[1]->dtype == EW_S64 || c->in[1]->dtype == EW_S32;
-    if (!ew_cuda_is_f32(c, 1 << 1) || !labels || l.inner != 1 || a->reduction == EW_LOSS_NONE ||
-        ew_call_out(c, 1) || ew_tensor_count(c->in[0]) == 0)
+    const enum ew_dtype type = c->in[0]->dtype;
+    const struct ew_tensor *weights = ew_call_in(c, 2);
+    if ((type != EW_F32 && type != ew_backend_info(query->be)->storage) ||
+        c->out[0]->dtype != EW_F32 || (weights && weights->dtype != EW_F32) || !labels ||
+        l.inner != 1 || a->reduction == EW_LOSS_NONE || ew_call_out(c, 1) ||
+        ew_tensor_count(c->in[0]) == 0)
         return 0;
     return ew_cuda_one(out, "softmax cross-entropy",
                        query->phase == EW_PHASE_FORWARD ? run_loss : back_loss,
@@ -294,7 +304,8 @@ static ew_err softmax_of(const struct ew_call *c, struct ew_cuda_softmax *p)
 {
     struct ew_lanes l;
     EW_TRY(ew_softmax_lanes(c, &c->in[0]->shape, &l));
-    *p = (struct ew_cuda_softmax){.kind =
+    *p = (struct ew_cuda_softmax){.type = ew_cuda_storage(c->in[0]),
+                                  .kind =
                                       c->op->name[0] == 'l' ? EW_CUDA_LOG_SOFTMAX : EW_CUDA_SOFTMAX,
                                   .rows = l.outer,
                                   .cols = (int)l.n};
@@ -330,7 +341,7 @@ static ew_err back_softmax(const struct ew_call *c)
 int ew_cuda_offer_softmax(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     struct ew_cuda_softmax p;
-    if (!ew_cuda_is_f32(query->c, 0) || softmax_of(query->c, &p) != EW_OK)
+    if (ew_cuda_query_type(query, 0, 0) < 0 || softmax_of(query->c, &p) != EW_OK)
         return 0;
     return ew_cuda_one(out, query->op->name,
                        query->phase == EW_PHASE_FORWARD ? run_softmax : back_softmax, 0);

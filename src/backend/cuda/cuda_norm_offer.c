@@ -21,7 +21,8 @@ static int64_t pixels_of(const struct ew_call *c)
 static ew_err run_norm(const struct ew_call *c)
 {
     const struct ew_batch_norm_attr *a = c->attr;
-    const struct ew_cuda_norm p = {.pixels = pixels_of(c),
+    const struct ew_cuda_norm p = {.type = ew_cuda_storage(c->in[X]),
+                                   .pixels = pixels_of(c),
                                    .channels = channels_of(c),
                                    .eps = (float)a->eps,
                                    .momentum = (float)a->momentum,
@@ -44,7 +45,8 @@ static ew_err run_norm(const struct ew_call *c)
 static ew_err back_norm(const struct ew_call *c)
 {
     const struct ew_batch_norm_attr *a = c->attr;
-    const struct ew_cuda_norm_back p = {.pixels = pixels_of(c),
+    const struct ew_cuda_norm_back p = {.type = ew_cuda_storage(c->in[X]),
+                                        .pixels = pixels_of(c),
                                         .channels = channels_of(c),
                                         .batch_stats = c->train,
                                         .act = ew_cuda_act_of(&a->end),
@@ -69,7 +71,8 @@ int ew_cuda_offer_norm(const struct ew_kernel_query *query, struct ew_kernel *ou
 {
     const struct ew_call *c = query->c;
     const struct ew_batch_norm_attr *a = c->attr;
-    if (!ew_cuda_is_f32(c, 0) || a->training_mode || pixels_of(c) == 0)
+    const unsigned statistics = 1 << SCALE | 1 << BIAS | 1 << MEAN | 1 << VAR;
+    if (ew_cuda_query_type(query, statistics, 0) < 0 || a->training_mode || pixels_of(c) == 0)
         return 0;
     const size_t scratch = ew_cuda_reduce_scratch(1, pixels_of(c), channels_of(c), 2);
     return ew_cuda_one(out, "batch norm", query->phase == EW_PHASE_FORWARD ? run_norm : back_norm,
@@ -100,7 +103,8 @@ static bool is_global(const struct ew_window *w)
 static struct ew_cuda_pool pool_of(const struct ew_call *c, const struct ew_window *w)
 {
     const struct ew_pool_attr *a = is(c, "ma") || is(c, "av") ? c->attr : NULL;
-    return (struct ew_cuda_pool){.kind = is(c, "ma") ? EW_CUDA_POOL_MAX : EW_CUDA_POOL_MEAN,
+    return (struct ew_cuda_pool){.type = ew_cuda_storage(c->in[0]),
+                                 .kind = is(c, "ma") ? EW_CUDA_POOL_MAX : EW_CUDA_POOL_MEAN,
                                  .count_pad = a && a->count_include_pad,
                                  .pad_end_h = (int)w->pad_end[1],
                                  .pad_end_w = (int)w->pad_end[2],
@@ -155,7 +159,8 @@ static ew_err run_global(const struct ew_call *c)
     struct ew_window w;
     EW_TRY(resolve(c, &w));
     const int64_t pixels = w.in[0] * w.in[1] * w.in[2];
-    const struct ew_cuda_reduce r = {.outer = w.batch,
+    const struct ew_cuda_reduce r = {.type = ew_cuda_storage(c->in[0]),
+                                     .outer = w.batch,
                                      .mid = pixels,
                                      .inner = w.channels,
                                      .scale = 1 / (float)pixels,
@@ -172,12 +177,13 @@ static ew_err back_global(const struct ew_call *c)
     if (!c->din[0])
         return EW_OK;
     const int64_t pixels = w.in[0] * w.in[1] * w.in[2];
-    const struct ew_cuda_chain p = {.n = 1,
+    const struct ew_cuda_chain p = {.type = ew_cuda_storage(c->in[0]),
+                                    .n = 1,
                                     .add = ew_cuda_adds(c, 0),
                                     .dim = {1, w.batch, pixels, w.channels},
                                     .a = c->dout[0]->data,
                                     .a_stride = {0, w.channels, 0, 1},
-                                    .link = {{EW_CUDA_OP_AFFINE, 1 / (float)pixels, 0, NULL, {0}}},
+                                    .link = {{.op = EW_CUDA_OP_AFFINE, .lo = 1 / (float)pixels}},
                                     .y = c->din[0]->data};
     EW_CUDA_LAUNCH(c, chain, &p);
     return EW_OK;
@@ -188,7 +194,7 @@ int ew_cuda_offer_pool(const struct ew_kernel_query *query, struct ew_kernel *ou
     const struct ew_call *c = query->c;
     const bool back = query->phase == EW_PHASE_BACKWARD, max = is(c, "ma");
     struct ew_window w;
-    if (!ew_cuda_is_f32(c, 0) || resolve(c, &w) != EW_OK || ew_call_out(c, 1) ||
+    if (ew_cuda_query_type(query, 0, 0) < 0 || resolve(c, &w) != EW_OK || ew_call_out(c, 1) ||
         ew_tensor_count(c->in[0]) >= INT32_MAX || ew_tensor_count(c->in[0]) == 0)
         return 0;
     if (!max && is_global(&w) && w.batch < 65536) {

@@ -53,15 +53,19 @@ static const struct {
     {"dropout", ew_cuda_offer_dropout},
 };
 
-bool ew_cuda_is_f32(const struct ew_call *c, unsigned others)
+int ew_cuda_query_type(const struct ew_kernel_query *query, unsigned weights, unsigned others)
 {
+    const struct ew_call *c = query->c;
+    const enum ew_dtype type = c->in[0]->dtype;
+    if (type != EW_F32 && type != ew_backend_info(query->be)->storage)
+        return -1;
     for (int i = 0; i < c->n_in; i++)
-        if (c->in[i] && !(others >> i & 1) && c->in[i]->dtype != EW_F32)
-            return false;
+        if (c->in[i] && !(others >> i & 1) && c->in[i]->dtype != (weights >> i & 1 ? EW_F32 : type))
+            return -1;
     for (int i = 0; i < c->n_out; i++)
-        if (c->out[i] && c->out[i]->dtype != EW_F32)
-            return false;
-    return true;
+        if (c->out[i] && c->out[i]->dtype != type)
+            return -1;
+    return ew_cuda_storage(c->in[0]);
 }
 
 int ew_cuda_offer_all(const struct ew_kernel_query *query, struct ew_kernel *out)
@@ -93,23 +97,8 @@ static ew_err run_seed(const struct ew_call *c)
 {
     const float share = 1 / (float)*(const int *)c->attr;
     const struct ew_cuda *be = ew_cuda(c->be);
-    return ew_cuda_check(be->cu, be->cu->set_float(be->q, c->out[0]->data, share), "seed");
-}
-
-_Static_assert((int)EW_CUDA_ADAMW == (int)EW_OPTIMIZER_ADAMW && EW_OPTIMIZER_COUNT == 4,
-               "one numbering of optimisers");
-
-/* One parameter's; its rates are read on the device. */
-static ew_err run_update(const struct ew_call *c)
-{
-    const struct ew_optimizer *o = c->attr;
-    const struct ew_cuda *be = ew_cuda(c->be);
-    const struct ew_cuda_param p = {
-        .w = c->in[0]->data,
-        .g = c->in[1]->data,
-        .state = {c->n_in > 2 ? c->in[2]->data : NULL, c->n_in > 3 ? c->in[3]->data : NULL},
-        .n = ew_tensor_count(c->in[0])};
-    return ew_cuda_check(be->cu, be->cu->update_one(be->q, (int)o->kind, &p, be->rates), "update");
+    return ew_cuda_check(be->cu, be->cu->seed(be->q, c->out[0]->data, share, be->rates, be->scale),
+                         "seed");
 }
 
 bool ew_cuda_task(const struct ew_backend *be, enum ew_task task, const struct ew_optimizer *o,
@@ -123,7 +112,7 @@ bool ew_cuda_task(const struct ew_backend *be, enum ew_task task, const struct e
         *out = (struct ew_kernel){.name = "seed", .run = run_seed};
         return true;
     case EW_TASK_UPDATE:
-        *out = (struct ew_kernel){.name = ew_optimizer_names[o->kind], .run = run_update};
+        *out = (struct ew_kernel){.name = ew_optimizer_names[o->kind], .run = ew_cuda_run_update};
         return true;
     }
     return false;

@@ -40,7 +40,8 @@ static struct ew_cuda_link link_of(const struct ew_call *c)
 
 static ew_err run_act(const struct ew_call *c)
 {
-    struct ew_cuda_chain p = {.n = 1,
+    struct ew_cuda_chain p = {.type = ew_cuda_storage(c->in[0]),
+                              .n = 1,
                               .dim = {1, 1, 1, ew_tensor_count(c->in[0])},
                               .a = c->in[0]->data,
                               .a_stride = {0, 0, 0, 1},
@@ -49,9 +50,11 @@ static ew_err run_act(const struct ew_call *c)
     if (is_clip(c)) {
         p.n = 0;
         if (ew_call_in(c, 1))
-            p.link[p.n++] = (struct ew_cuda_link){.op = EW_CUDA_OP_MAX, .b = c->in[1]->data};
+            p.link[p.n++] =
+                (struct ew_cuda_link){.op = EW_CUDA_OP_MAX, .b = c->in[1]->data, .b_f32 = 1};
         if (ew_call_in(c, 2))
-            p.link[p.n++] = (struct ew_cuda_link){.op = EW_CUDA_OP_MIN, .b = c->in[2]->data};
+            p.link[p.n++] =
+                (struct ew_cuda_link){.op = EW_CUDA_OP_MIN, .b = c->in[2]->data, .b_f32 = 1};
     }
     EW_CUDA_LAUNCH(c, chain, &p);
     return EW_OK;
@@ -63,7 +66,8 @@ static ew_err back_act(const struct ew_call *c)
     const bool by_output = c->op->saves & EW_SAVE_OUT;
     if (!c->din[0])
         return EW_OK;
-    const struct ew_cuda_act_back p = {.act = {l.op, l.lo, l.hi},
+    const struct ew_cuda_act_back p = {.type = ew_cuda_storage(c->dout[0]),
+                                       .act = {l.op, l.lo, l.hi},
                                        .by_output = by_output,
                                        .add = ew_cuda_adds(c, 0),
                                        .n = ew_tensor_count(c->dout[0]),
@@ -79,7 +83,9 @@ int ew_cuda_offer_act(const struct ew_kernel_query *query, struct ew_kernel *out
     const struct ew_call *c = query->c;
     const bool back = query->phase == EW_PHASE_BACKWARD;
     /* Clip's bounds may have gradients too: that is the host's. */
-    if (!ew_cuda_is_f32(c, 0) || ew_tensor_count(c->in[0]) == 0 || (is_clip(c) && back))
+    const unsigned bounds = is_clip(c) ? 1 << 1 | 1 << 2 : 0;
+    if (ew_cuda_query_type(query, bounds, 0) < 0 || ew_tensor_count(c->in[0]) == 0 ||
+        (is_clip(c) && back))
         return 0;
     if (back && link_of(c).op >= EW_CUDA_OP_NEG)
         return 0;
@@ -143,10 +149,14 @@ static ew_err run_pair(const struct ew_call *c)
 {
     struct pair s;
     pair_of(c, &s);
-    struct ew_cuda_chain p = {.n = 1,
-                              .a = c->in[0]->data,
-                              .link = {{.op = op_of(c), .b = c->in[1]->data}},
-                              .y = c->out[0]->data};
+    const enum ew_dtype type = c->out[0]->dtype;
+    struct ew_cuda_chain p = {
+        .type = ew_cuda_storage(c->out[0]),
+        .n = 1,
+        .a_f32 = c->in[0]->dtype != type,
+        .a = c->in[0]->data,
+        .link = {{.op = op_of(c), .b = c->in[1]->data, .b_f32 = c->in[1]->dtype != type}},
+        .y = c->out[0]->data};
     memcpy(p.dim, s.dim, sizeof(p.dim));
     memcpy(p.a_stride, s.stride[0], sizeof(p.dim));
     memcpy(p.link[0].stride, s.stride[1], sizeof(p.dim));
@@ -183,8 +193,11 @@ static ew_err back_whole(const struct ew_call *c, int i)
     struct pair s;
     const int op = op_of(c);
     pair_of(c, &s);
-    struct ew_cuda_chain p = {
-        .n = 0, .add = ew_cuda_adds(c, i), .a = c->dout[0]->data, .y = c->din[i]->data};
+    struct ew_cuda_chain p = {.type = ew_cuda_storage(c->dout[0]),
+                              .n = 0,
+                              .add = ew_cuda_adds(c, i),
+                              .a = c->dout[0]->data,
+                              .y = c->din[i]->data};
     int64_t step = 1;
     for (int d = EW_CUDA_DIMS - 1; d >= 0; d--) {
         p.dim[d] = s.dim[d];
@@ -227,12 +240,25 @@ static ew_err back_pair(const struct ew_call *c)
     return EW_OK;
 }
 
+/* Forward, one of the two may be a float32 constant beside a half type. */
+static bool types_fit(const struct ew_kernel_query *query)
+{
+    const struct ew_call *c = query->c;
+    const enum ew_dtype type = c->out[0]->dtype;
+    if (type == EW_F32 || query->phase == EW_PHASE_BACKWARD)
+        return ew_cuda_query_type(query, 0, 0) >= 0;
+    for (int i = 0; i < 2; i++)
+        if (c->in[i]->dtype != type && c->in[i]->dtype != EW_F32)
+            return false;
+    return type == ew_backend_info(query->be)->storage;
+}
+
 int ew_cuda_offer_pair(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     const struct ew_call *c = query->c;
     struct pair s;
     size_t scratch = 0;
-    if (!ew_cuda_is_f32(c, 0) || !pair_of(c, &s) || ew_tensor_count(c->out[0]) == 0)
+    if (!types_fit(query) || !pair_of(c, &s) || ew_tensor_count(c->out[0]) == 0)
         return 0;
     if (query->phase == EW_PHASE_FORWARD)
         return ew_cuda_one(out, "element-wise", run_pair, 0);
@@ -258,7 +284,8 @@ static ew_err run_dropout(const struct ew_call *c, const void *x, void *y, int a
 {
     const struct ew_cuda *be = ew_cuda(c->be);
     const struct ew_dropout_attr *a = c->attr;
-    const struct ew_cuda_dropout p = {.add = add,
+    const struct ew_cuda_dropout p = {.type = ew_cuda_storage(c->in[0]),
+                                      .add = add,
                                       .n = ew_tensor_count(c->in[0]),
                                       .ratio = c->train ? a->ratio : 0,
                                       .key = &be->rates->key,
@@ -283,8 +310,8 @@ static ew_err dropout_backward(const struct ew_call *c)
 int ew_cuda_offer_dropout(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     const struct ew_call *c = query->c;
-    if (!ew_cuda_is_f32(c, 1 << 2) || ew_call_in(c, 1) || ew_call_out(c, 1) ||
-        ew_tensor_count(c->in[0]) == 0)
+    if (ew_cuda_query_type(query, 0, 1 << 1 | 1 << 2) < 0 || ew_call_in(c, 1) ||
+        ew_call_out(c, 1) || ew_tensor_count(c->in[0]) == 0)
         return 0;
     const bool back = query->phase == EW_PHASE_BACKWARD;
     const int n = ew_cuda_one(out, "dropout", back ? dropout_backward : dropout_forward, 0);

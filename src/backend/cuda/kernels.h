@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EW_CUDA_MODULE_VERSION 3 /* of this file: the library and its module must agree */
+#define EW_CUDA_MODULE_VERSION 4 /* of this file: the library and its module must agree */
 
 /* How activations are stored. */
 enum ew_cuda_type { EW_CUDA_F32, EW_CUDA_F16, EW_CUDA_BF16 };
@@ -34,6 +34,8 @@ struct ew_cuda_queue {
     void *cudnn, *blas; /* handles */
     void *workspace;    /* of the libraries */
     size_t workspace_bytes;
+    struct ew_cuda_found *found; /* algorithms that were looked up before */
+    int n_found, cap_found;
 };
 
 #define EW_CUDA_COUNTERS 65536
@@ -94,6 +96,7 @@ struct ew_cuda_link {
     float lo, hi;
     const void *b;
     int64_t stride[EW_CUDA_DIMS]; /* of b, in elements; 0 repeats it */
+    int b_f32;                    /* b is float32 whatever the type */
 };
 
 /* y = link[n - 1](... link[0](a)), over dim[0] x ... x dim[3], outermost first; y has no gaps. */
@@ -102,6 +105,7 @@ struct ew_cuda_chain {
     int n;
     int add; /* add to y */
     int64_t dim[EW_CUDA_DIMS];
+    int a_f32; /* a is float32 whatever the type */
     const void *a;
     int64_t a_stride[EW_CUDA_DIMS];
     struct ew_cuda_link link[EW_CUDA_LINKS];
@@ -206,7 +210,8 @@ struct ew_cuda_window {
 };
 
 /* y = act(conv(x, w) + bias + residual), or act(conv + bias) + residual with add_after.
- * w [k, kh, kw, c / groups]; bias float32 and residual may be NULL. */
+ * w [k, kh, kw, c / groups]; bias float32 and residual may be NULL.  typed_bias: the same in
+ * `type`, which libraries' epilogues take; NULL: they take none. */
 struct ew_cuda_conv {
     int type, math;
     struct ew_cuda_window g;
@@ -214,6 +219,7 @@ struct ew_cuda_conv {
     int add_after;
     const void *x, *w, *residual;
     const float *bias;
+    const void *typed_bias;
     void *y;
     int algo; /* of the library: from conv_find; -1: its heuristics' first */
 };
@@ -226,7 +232,7 @@ struct ew_cuda_conv_back {
     const void *x, *w, *dy;
     void *dx;
     float *dw;
-    float *scratch;
+    float *scratch; /* conv_back of half types: room for dw in that type */
     int algo;
 };
 
@@ -332,6 +338,7 @@ struct ew_cuda_gemm {
     struct ew_cuda_act act;
     const void *a, *b, *residual; /* residual: added before the activation; may be NULL */
     const float *bias;            /* [n], or NULL */
+    const void *typed_bias;       /* as ew_cuda_conv's */
     void *y;
 };
 
@@ -352,10 +359,22 @@ struct ew_cuda_param {
 struct ew_cuda_rates {
     double lr, momentum, weight_decay, beta1, beta2, eps;
     double bias1, bias2; /* 1 - beta^t */
-    float grad_scale;    /* gradients are multiplied by it: 1 / loss scale */
-    int skip;            /* leave everything as it is: overflow of scaled gradients */
+    int scaled;          /* the loss is multiplied by ew_cuda_scale's */
     uint64_t key;        /* of random numbers */
 };
+
+/* Loss scaling, in device memory: gradients of a float16 network are of a loss that is `scale`
+ * times as large, so that small ones do not vanish.  Where one overflows, the step changes nothing
+ * and the scale is halved; after EW_CUDA_SCALE_STEPS steps without, it is doubled. */
+struct ew_cuda_scale {
+    float scale;
+    int good;     /* steps since it changed */
+    int overflow; /* of this step */
+    int skipped;  /* steps, since the beginning */
+};
+
+#define EW_CUDA_SCALE_FIRST 65536.f
+#define EW_CUDA_SCALE_STEPS 2000
 
 #define EW_CUDA_UPDATE_CHUNK 4096 /* elements of a parameter that a block takes */
 
@@ -365,6 +384,7 @@ struct ew_cuda_update {
     const struct ew_cuda_param *params;
     const int *chunk_param, *chunk_index; /* [n_chunks]: parameter, and number of the chunk in it */
     const struct ew_cuda_rates *rates;
+    struct ew_cuda_scale *scale; /* NULL: the loss is as it is */
 };
 
 /* ---- The device ---- */
@@ -396,7 +416,8 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
     X(release_host, (void *p))                                                                     \
     X(copy, (struct ew_cuda_queue *q, void *to, const void *from, size_t bytes, int kind))         \
     X(fill, (struct ew_cuda_queue *q, void *p, int byte, size_t bytes))                            \
-    X(set_float, (struct ew_cuda_queue *q, float *p, float v))                                     \
+    X(seed, (struct ew_cuda_queue *q, float *p, float v, const struct ew_cuda_rates *rates,        \
+             const struct ew_cuda_scale *scale)) /* p = v, times the loss scale if there is one */ \
     X(set_rates, (struct ew_cuda_queue *q, struct ew_cuda_rates *p, const struct ew_cuda_rates *v))\
     X(queue_open, (int deterministic, size_t workspace, struct ew_cuda_queue **out))               \
     X(queue_close, (struct ew_cuda_queue *q))                                                      \
@@ -435,12 +456,11 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
     X(softmax_back, (struct ew_cuda_queue *q, const struct ew_cuda_softmax *p))                    \
     X(strided_copy, (struct ew_cuda_queue *q, const struct ew_cuda_copy *p))                       \
     X(cast, (struct ew_cuda_queue *q, int from, const void *x, int to, void *y, int64_t n))        \
+    X(cast_add, (struct ew_cuda_queue *q, int from, const void *x, float *y, int64_t n))           \
     X(resize, (struct ew_cuda_queue *q, const struct ew_cuda_resize *p))                           \
     X(gemm, (struct ew_cuda_queue *q, const struct ew_cuda_gemm *p))                               \
     X(small_gemm, (struct ew_cuda_queue *q, const struct ew_cuda_gemm *p)) /* gemm tries it */     \
-    X(update, (struct ew_cuda_queue *q, const struct ew_cuda_update *p))                           \
-    X(update_one, (struct ew_cuda_queue *q, int kind, const struct ew_cuda_param *p,               \
-                   const struct ew_cuda_rates *rates)) /* p is the host's */
+    X(update, (struct ew_cuda_queue *q, const struct ew_cuda_update *p))
 /* clang-format on */
 
 struct ew_cuda_api {

@@ -122,6 +122,7 @@ int ew_cu_queue_close(struct ew_cuda_queue *q)
         cublasLtDestroy((cublasLtHandle_t)q->blas);
     cudaFree(q->workspace);
     cudaFree(q->counters);
+    free(q->found);
     const int e = q->stream ? cudaStreamDestroy(stream_of(q)) : 0;
     free(q);
     return e;

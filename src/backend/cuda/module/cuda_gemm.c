@@ -48,7 +48,7 @@ static int layout(cublasLtMatrixLayout_t *l, cudaDataType_t type, int64_t rows, 
 /* What the library's epilogue takes: a bias of the output's type, and relu. */
 static int fuses(const struct ew_cuda_gemm *g)
 {
-    return g->type == EW_CUDA_F32 &&
+    return (g->type == EW_CUDA_F32 || (!g->out_f32 && (!g->bias || g->typed_bias))) &&
            (g->act.kind == EW_CUDA_ACT_NONE || g->act.kind == EW_CUDA_ACT_RELU);
 }
 
@@ -60,9 +60,10 @@ static int set_epilogue(struct product *p, const struct ew_cuda_gemm *g)
                                      : (relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT);
     EW_CU_BLAS_TRY(
         cublasLtMatmulDescSetAttribute(p->op, CUBLASLT_MATMUL_DESC_EPILOGUE, &e, sizeof(e)));
+    const void *bias = g->type == EW_CUDA_F32 ? g->bias : g->typed_bias;
     if (g->bias)
         EW_CU_BLAS_TRY(cublasLtMatmulDescSetAttribute(p->op, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                                                      &g->bias, sizeof(g->bias)));
+                                                      &bias, sizeof(bias)));
     return 0;
 }
 

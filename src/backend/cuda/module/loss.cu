@@ -226,12 +226,12 @@ __device__ static void step_adam(const ew_cuda_rates &r, bool decoupled, const e
 
 /* Elements [first, first + EW_CUDA_UPDATE_CHUNK) of a parameter. */
 __device__ static void update_chunk(int kind, const ew_cuda_param &p, const ew_cuda_rates &r,
-                                    int64_t first)
+                                    float inverse, int64_t first)
 {
     const int64_t end = first + EW_CUDA_UPDATE_CHUNK < p.n ? first + EW_CUDA_UPDATE_CHUNK : p.n;
 #pragma unroll 4
     for (int64_t i = first + threadIdx.x; i < end; i += THREADS) {
-        const float g = p.g[i] * r.grad_scale;
+        const float g = p.g[i] * inverse;
         if (kind == EW_CUDA_ADAM || kind == EW_CUDA_ADAMW)
             step_adam(r, kind == EW_CUDA_ADAMW, p, i, g);
         else
@@ -246,25 +246,48 @@ __device__ static void update_chunk(int kind, const ew_cuda_param &p, const ew_c
 __global__ void __launch_bounds__(THREADS) update_kernel(const ew_cuda_update u)
 {
     const ew_cuda_rates r = *u.rates;
-    if (!r.skip)
-        update_chunk(u.kind, u.params[u.chunk_param[blockIdx.x]], r,
-                     (int64_t)u.chunk_index[blockIdx.x] * EW_CUDA_UPDATE_CHUNK);
+    const bool scaled = u.scale && r.scaled;
+    if (scaled && u.scale->overflow)
+        return;
+    update_chunk(u.kind, u.params[u.chunk_param[blockIdx.x]], r, scaled ? 1 / u.scale->scale : 1,
+                 (int64_t)u.chunk_index[blockIdx.x] * EW_CUDA_UPDATE_CHUNK);
 }
 
-__global__ void __launch_bounds__(THREADS)
-    update_one_kernel(int kind, const ew_cuda_param p, const ew_cuda_rates *rates)
+__global__ void __launch_bounds__(THREADS) overflow_kernel(const ew_cuda_update u)
 {
-    const ew_cuda_rates r = *rates;
-    if (!r.skip)
-        update_chunk(kind, p, r, (int64_t)blockIdx.x * EW_CUDA_UPDATE_CHUNK);
+    const ew_cuda_param p = u.params[u.chunk_param[blockIdx.x]];
+    const int64_t first = (int64_t)u.chunk_index[blockIdx.x] * EW_CUDA_UPDATE_CHUNK;
+    const int64_t end = first + EW_CUDA_UPDATE_CHUNK < p.n ? first + EW_CUDA_UPDATE_CHUNK : p.n;
+    bool bad = false;
+#pragma unroll 4
+    for (int64_t i = first + threadIdx.x; i < end; i += THREADS)
+        bad |= !isfinite(p.g[i]);
+    if (bad)
+        u.scale->overflow = 1;
 }
 
-extern "C" int ew_cu_update_one(ew_cuda_queue *q, int kind, const ew_cuda_param *p,
-                                const ew_cuda_rates *rates)
+__global__ void scale_kernel(ew_cuda_scale *s)
 {
-    const int64_t blocks = (p->n + EW_CUDA_UPDATE_CHUNK - 1) / EW_CUDA_UPDATE_CHUNK;
-    if (blocks > 0)
-        update_one_kernel<<<(unsigned)blocks, THREADS, 0, stream_of(q)>>>(kind, *p, rates);
+    if (s->overflow) {
+        s->scale = fmaxf(s->scale / 2, 1);
+        s->good = 0;
+        s->skipped++;
+    } else if (++s->good == EW_CUDA_SCALE_STEPS) {
+        s->scale = fminf(s->scale * 2, 0x1p24f);
+        s->good = 0;
+    }
+    s->overflow = 0;
+}
+
+extern "C" int ew_cu_update(ew_cuda_queue *q, const ew_cuda_update *p)
+{
+    if (p->n_chunks == 0)
+        return 0;
+    if (p->scale)
+        overflow_kernel<<<p->n_chunks, THREADS, 0, stream_of(q)>>>(*p);
+    update_kernel<<<p->n_chunks, THREADS, 0, stream_of(q)>>>(*p);
+    if (p->scale)
+        scale_kernel<<<1, 1, 0, stream_of(q)>>>(p->scale);
     return cudaGetLastError();
 }
 
@@ -279,20 +302,15 @@ extern "C" int ew_cu_set_rates(ew_cuda_queue *q, ew_cuda_rates *p, const ew_cuda
     return cudaGetLastError();
 }
 
-__global__ void set_float_kernel(float *to, float v)
+__global__ void seed_kernel(float *to, float v, const ew_cuda_rates *rates,
+                            const ew_cuda_scale *scale)
 {
-    *to = v;
+    *to = scale && rates->scaled ? v * scale->scale : v;
 }
 
-extern "C" int ew_cu_set_float(ew_cuda_queue *q, float *p, float v)
+extern "C" int ew_cu_seed(ew_cuda_queue *q, float *p, float v, const ew_cuda_rates *rates,
+                          const ew_cuda_scale *scale)
 {
-    set_float_kernel<<<1, 1, 0, stream_of(q)>>>(p, v);
-    return cudaGetLastError();
-}
-
-extern "C" int ew_cu_update(ew_cuda_queue *q, const ew_cuda_update *p)
-{
-    if (p->n_chunks > 0)
-        update_kernel<<<p->n_chunks, THREADS, 0, stream_of(q)>>>(*p);
+    seed_kernel<<<1, 1, 0, stream_of(q)>>>(p, v, rates, scale);
     return cudaGetLastError();
 }

@@ -93,7 +93,10 @@ __global__ void __launch_bounds__(THREADS) chain_kernel(const ew_cuda_chain c, i
         for (int d = 0; d < EW_CUDA_DIMS; d++)
             from += at[d] * c.a_stride[d];
         float v[V], b[V];
-        operand<V>(static_cast<const T *>(c.a), from, c.a_stride[3], v);
+        if (c.a_f32)
+            operand<V>(static_cast<const float *>(c.a), from, c.a_stride[3], v);
+        else
+            operand<V>(static_cast<const T *>(c.a), from, c.a_stride[3], v);
         for (int l = 0; l < c.n; l++) {
             const ew_cuda_link &link = c.link[l];
             if (link.op >= EW_CUDA_OP_ADD && link.op <= EW_CUDA_OP_LAST_BINARY) {
@@ -101,7 +104,10 @@ __global__ void __launch_bounds__(THREADS) chain_kernel(const ew_cuda_chain c, i
 #pragma unroll
                 for (int d = 0; d < EW_CUDA_DIMS; d++)
                     from += at[d] * link.stride[d];
-                operand<V>(static_cast<const T *>(link.b), from, link.stride[3], b);
+                if (link.b_f32)
+                    operand<V>(static_cast<const float *>(link.b), from, link.stride[3], b);
+                else
+                    operand<V>(static_cast<const T *>(link.b), from, link.stride[3], b);
 #pragma unroll
                 for (int i = 0; i < V; i++)
                     v[i] = binary(link.op, v[i], b[i]);
@@ -128,10 +134,12 @@ static bool wide(const void *p, const int64_t *stride, int v, size_t bytes)
 
 template <int V, typename T> static bool chain_fits(const ew_cuda_chain *c)
 {
-    bool fits = c->dim[3] % V == 0 && wide(c->a, c->a_stride, V, V * sizeof(T)) &&
-                aligned(c->y, V * sizeof(T));
+    const size_t own = V * sizeof(T), f32 = V * sizeof(float);
+    bool fits = c->dim[3] % V == 0 && wide(c->a, c->a_stride, V, c->a_f32 ? f32 : own) &&
+                aligned(c->y, own);
     for (int l = 0; l < c->n && fits; l++)
-        fits = !c->link[l].b || wide(c->link[l].b, c->link[l].stride, V, V * sizeof(T));
+        fits =
+            !c->link[l].b || wide(c->link[l].b, c->link[l].stride, V, c->link[l].b_f32 ? f32 : own);
     return fits;
 }
 
@@ -299,24 +307,40 @@ extern "C" int ew_cu_dropout(ew_cuda_queue *q, const ew_cuda_dropout *p)
 
 /* ---- Casts ---- */
 
-template <typename From, typename To>
-__global__ void __launch_bounds__(THREADS) cast_kernel(const From *x, To *y, int64_t n)
+template <int V, typename From, typename To>
+__global__ void __launch_bounds__(THREADS) cast_kernel(const From *x, To *y, int64_t n, int add)
 {
-    for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < n;
-         k += (int64_t)gridDim.x * THREADS)
-        y[k] = from_float<To>(to_float(x[k]));
+    for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < n / V;
+         k += (int64_t)gridDim.x * THREADS) {
+        float v[V];
+        load<V>(x + k * V, v);
+        put<V>(y + k * V, v, add);
+    }
+}
+
+template <typename From, typename To>
+static void cast_pick(ew_cuda_queue *q, const From *x, To *y, int64_t n, int add)
+{
+    if (n % 4 == 0 && aligned(x, 4 * sizeof(From)) && aligned(y, 4 * sizeof(To)))
+        cast_kernel<4><<<blocks_for(q, n / 4, THREADS), THREADS, 0, stream_of(q)>>>(x, y, n, add);
+    else
+        cast_kernel<1><<<blocks_for(q, n, THREADS), THREADS, 0, stream_of(q)>>>(x, y, n, add);
 }
 
 template <typename From>
 static void cast_launch(ew_cuda_queue *q, const void *x, int to, void *y, int64_t n)
 {
-    const unsigned blocks = blocks_for(q, n, THREADS);
-    FOR_TYPE(to, (cast_kernel<From, T><<<blocks, THREADS, 0, stream_of(q)>>>(
-                     static_cast<const From *>(x), static_cast<T *>(y), n)));
+    FOR_TYPE(to, cast_pick(q, static_cast<const From *>(x), static_cast<T *>(y), n, 0));
 }
 
 extern "C" int ew_cu_cast(ew_cuda_queue *q, int from, const void *x, int to, void *y, int64_t n)
 {
     FOR_TYPE(from, cast_launch<T>(q, x, to, y, n));
+    return cudaGetLastError();
+}
+
+extern "C" int ew_cu_cast_add(ew_cuda_queue *q, int from, const void *x, float *y, int64_t n)
+{
+    FOR_TYPE(from, cast_pick(q, static_cast<const T *>(x), y, n, 1));
     return cudaGetLastError();
 }

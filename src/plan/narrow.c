@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices that store activations in fewer bits than the graph has them in (half precision).
+ *
+ * The plan's own copy of the graph gets the device's types, so that sizes and kernels follow from
+ * them.  Values that have their data before any run (weights, constants) and the loss of a training
+ * step stay as they are.  The host sees float32 everywhere: copies convert. */
+#include "plan/plan_impl.h"
+
+static enum ew_dtype storage(const struct ew_plan *p)
+{
+    return ew_backend_info(p->be)->storage;
+}
+
+bool ew_plan_is_narrow(const struct ew_plan *p)
+{
+    return storage(p) != EW_F32;
+}
+
+ew_err ew_plan_narrow(struct ew_plan *p)
+{
+    p->costs = ew_arena_array(&p->arena, (size_t)p->g->n_nodes + 1, sizeof(*p->costs));
+    EW_CHECK(p->costs, EW_ERR_MEMORY, "no memory to plan graph %s", p->g->name);
+    for (int k = 0; k < p->g->n_nodes; k++)
+        ew_graph_node_cost(p->g, k, &p->costs[k]);
+    for (int i = 0; i < p->g->n_values; i++) {
+        struct ew_value *v = &p->g->values[i];
+        if (ew_plan_has_data(p, i))
+            continue;
+        EW_CHECK(v->t.dtype != storage(p), EW_ERR_UNSUPPORTED,
+                 "%s is %s in the network itself: it runs with --precision fp32", v->name,
+                 ew_dtype_name(v->t.dtype));
+        const bool loss = p->opts.mode == EW_PLAN_TRAIN && i == p->g->outputs[0];
+        if (v->t.dtype == EW_F32 && !loss)
+            v->t.dtype = storage(p);
+    }
+    return EW_OK;
+}
+
+void ew_plan_node_cost(const struct ew_plan *p, int node, struct ew_cost *out)
+{
+    if (p->costs)
+        *out = p->costs[node];
+    else
+        ew_graph_node_cost(p->g, node, out);
+}
+
+bool ew_plan_converts(const struct ew_plan *p, const struct ew_slot *s)
+{
+    return ew_plan_is_narrow(p) && !s->resident && s->t.dtype == storage(p);
+}
+
+struct ew_tensor ew_plan_host_view(const struct ew_plan *p, const struct ew_tensor *t)
+{
+    struct ew_tensor v = *t;
+    if (ew_plan_is_narrow(p) && !t->data && t->dtype == storage(p))
+        v.dtype = EW_F32;
+    return v;
+}
+
+static ew_err host_views(struct ew_plan *p, struct ew_tensor *const *from, int n,
+                         struct ew_tensor *const **out)
+{
+    *out = NULL;
+    if (!from)
+        return EW_OK;
+    struct ew_tensor *views = ew_arena_array(&p->arena, (size_t)n + 1, sizeof(*views));
+    struct ew_tensor **list = ew_arena_array(&p->arena, (size_t)n + 1, sizeof(*list));
+    EW_CHECK(views && list, EW_ERR_MEMORY, "no memory for a step");
+    for (int i = 0; i < n; i++)
+        if (from[i]) {
+            views[i] = ew_plan_host_view(p, from[i]);
+            list[i] = &views[i];
+        }
+    *out = list;
+    return EW_OK;
+}
+
+ew_err ew_plan_host_call(struct ew_plan *p, const struct ew_call *c, const struct ew_call **out)
+{
+    *out = c;
+    if (!ew_plan_is_narrow(p))
+        return EW_OK;
+    struct ew_call *view = ew_arena_array(&p->arena, 1, sizeof(*view));
+    EW_CHECK(view, EW_ERR_MEMORY, "no memory for a step");
+    *view = *c;
+    *out = view;
+    EW_TRY(host_views(p, c->in, c->n_in, &view->in));
+    EW_TRY(host_views(p, c->out, c->n_out, &view->out));
+    EW_TRY(host_views(p, c->din, c->n_in, &view->din));
+    return host_views(p, c->dout, c->n_out, &view->dout);
+}
