@@ -7,7 +7,9 @@
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/info_engine.h"
+#include "cli/info_onnx.h"
 #include "compress/pass.h"
+#include "format/checkpoint.h"
 #include "format/engine_file.h"
 #include "graph/facts.h"
 #include "model/model.h"
@@ -118,13 +120,16 @@ static void json_shape(struct ew_json *j, const char *key, const struct ew_shape
     ew_json_end(j);
 }
 
-static ew_err print_json(const struct ew_graph *g, const struct info *n, int64_t batch)
+static ew_err print_json(const struct ew_graph *g, const struct info *n, int64_t batch,
+                         const struct ew_onnx_summary *file)
 {
     const struct ew_facts *f = &n->facts;
     struct ew_json j;
     ew_json_init(&j, stdout);
     ew_json_object(&j, NULL);
     ew_json_str(&j, "name", g->name);
+    if (file)
+        ew_info_onnx_json(&j, file);
     if (g->n_inputs)
         json_shape(&j, "input", &g->values[g->inputs[0]].t.shape);
     if (g->n_outputs)
@@ -244,7 +249,8 @@ static ew_err write_svg(const struct ew_graph *g, const char *path)
     return ew_file_out_commit(&o);
 }
 
-static ew_err show(struct ew_graph *g, const struct ew_cmd_call *c)
+static ew_err show(struct ew_graph *g, const struct ew_cmd_call *c,
+                   const struct ew_onnx_summary *file)
 {
     const struct opts *o = c->opts;
     struct info n;
@@ -253,22 +259,54 @@ static ew_err show(struct ew_graph *g, const struct ew_cmd_call *c)
     if (o->svg)
         EW_TRY(write_svg(g, o->svg));
     if (c->json)
-        return print_json(g, &n, o->net.batch);
+        return print_json(g, &n, o->net.batch, file);
     EW_TRY(print_layers(g));
     return print_summary(g, &n, o->net.batch);
 }
 
-static ew_err run(struct ew_cmd_call *c)
+static ew_err show_network(const struct ew_cmd_call *c, const struct ew_onnx_summary *file)
 {
     const struct opts *o = c->opts;
     const struct ew_network_how how = {.opts = o->net, .seed = 1};
     struct ew_network n;
-    if (ew_engine_file_is(c->args[0]))
-        return ew_info_engine(c, c->args[0]);
     ew_err e = ew_network_open(c->args[0], &how, &n);
     if (e == EW_OK)
-        e = show(n.graph, c);
+        e = show(n.graph, c, file);
     ew_network_close(&n);
+    return e;
+}
+
+/* What the file says comes first: it is there to be read where the rest cannot be made. */
+static ew_err show_onnx(const struct ew_cmd_call *c, struct ew_arena *a)
+{
+    struct ew_onnx_summary s;
+    struct ew_json j;
+    EW_TRY(ew_onnx_summarise(c->args[0], a, &s));
+    if (!c->json) {
+        ew_info_onnx_print(&s);
+        printf("\n");
+    } else if (s.n_lacks) {
+        ew_json_init(&j, stdout);
+        ew_json_object(&j, NULL);
+        ew_info_onnx_json(&j, &s);
+        ew_json_end(&j);
+        EW_TRY(ew_json_finish(&j));
+    }
+    EW_TRY(ew_info_onnx_check(&s, c->args[0]));
+    return show_network(c, &s);
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    const char *what = c->args[0];
+    if (ew_engine_file_is(what))
+        return ew_info_engine(c, what);
+    if (!ew_network_is_file(what) || ew_checkpoint_is(what))
+        return show_network(c, NULL);
+    struct ew_arena a;
+    ew_arena_init(&a);
+    const ew_err e = show_onnx(c, &a);
+    ew_arena_fini(&a);
     return e;
 }
 
@@ -277,12 +315,15 @@ const struct ew_cmd ew_cmd_info = {
     .group = EW_CMD_NETWORK,
     .summary = "show one network: parameters, arithmetic, memory, layers, picture",
     .args = "NAME|FILE.onnx|CKPT|FILE.ewe",
-    .about = "Parameters, MACs, FLOPs and the layer table are for one image; --batch is for the "
-             "memory.\n"
-             "CDL, the critical datapath length, counts the operators on the longest path, batch "
-             "norms folded into the convolutions before them.\n"
-             "--width scales all filter counts of a network of the zoo alike: trunc(count x R), in "
-             "whole groups where a layer has them.",
+    .about =
+        "Parameters, MACs, FLOPs and the layer table are for one image; --batch is for the "
+        "memory.\n"
+        "Of an ONNX file its producer, opset, inputs and outputs come first, and every operator "
+        "that is not supported, with where it is.\n"
+        "CDL, the critical datapath length, counts the operators on the longest path, batch "
+        "norms folded into the convolutions before them.\n"
+        "--width scales all filter counts of a network of the zoo alike: trunc(count x R), in "
+        "whole groups where a layer has them.",
     .examples = "info resnet50\n"
                 "info resnet50 --input 32x32x3 --classes 10 --width 0.25 --json\n"
                 "info lenet5 --svg lenet5.svg\n"
