@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise compare: whether two networks compute the same, and where they begin to differ. */
+#include <stdio.h>
+
+#include "base/json.h"
+#include "cli/compare_sides.h"
+#include "report/text_table.h"
+
+#define RANDOM_INPUTS 4
+
+struct opts {
+    bool layers, all;
+    const char *data;
+    struct ew_image_opts images;
+    double min_sqnr;
+    int64_t threads, seed;
+};
+
+/* clang-format off */
+static const struct ew_field fields[] = {
+    {.name = "layers", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, layers),
+     .help = "every value that both name alike, in the order of running, and the first that differs"},
+    {.name = "all", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, all),
+     .help = "layers: also those that agree"},
+    {.name = "data", .type = EW_FIELD_STR, .offset = offsetof(struct opts, data), .letter = 'd',
+     .metavar = "DATA[:N]", .help = "images of this set, 32 unless N says otherwise; without it "
+     "random numbers, which say little of quantised networks"},
+    EW_PREPROCESS_FIELDS(struct opts, images),
+    {.name = "min-sqnr", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, min_sqnr),
+     .def = "40", .min = -200, .max = 200, .metavar = "DB",
+     .help = "below this a value differs; int8 gives 20 to 40, another order of sums over 100"},
+    {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "1",
+     .min = 0, .max = 1e15, .metavar = "N", .help = "of the random numbers"},
+    {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads),
+     .def = "0", .min = 0, .max = 256, .metavar = "N", .help = "0: one for each CPU"},
+    EW_FIELD_END};
+/* clang-format on */
+
+static const struct ew_agreement *first_different(const struct ew_compared *k, double least)
+{
+    for (int i = 0; i < k->n; i++)
+        if (ew_agreement_db(&k->v[i]) < least)
+            return &k->v[i];
+    return NULL;
+}
+
+/* ---- Showing ---- */
+
+static ew_err print_values(const struct opts *o, const struct ew_compared *k)
+{
+    struct ew_table t;
+    char shape[EW_SHAPE_TEXT];
+    static const char *const head[] = {"value", "operator", "shape", "SQNR dB", "worst", "largest"};
+    ew_table_init(&t, "lllrrr");
+    for (size_t i = 0; i < EW_COUNT(head); i++)
+        ew_table_cell(&t, "%s", head[i]);
+    for (int i = 0; i < k->n; i++) {
+        const struct ew_agreement *v = &k->v[i];
+        if (!o->all && !v->output && ew_agreement_db(v) >= o->min_sqnr)
+            continue;
+        ew_table_cell(&t, "%s", v->name);
+        ew_table_cell(&t, "%s", v->op);
+        ew_table_cell(&t, "%s", ew_shape_text(&v->shape, shape));
+        ew_table_cell(&t, "%.1f", ew_agreement_db(v));
+        ew_table_cell(&t, "%.3g", v->worst);
+        ew_table_cell(&t, "%.3g", v->largest);
+    }
+    return ew_table_print(&t, stdout);
+}
+
+static ew_err print_text(const struct opts *o, const struct ew_compared *k)
+{
+    const struct ew_agreement *first = first_different(k, o->min_sqnr);
+    EW_TRY(print_values(o, k));
+    printf("\n%lld input%s, %d value%s compared; the largest score is the same one in %lld\n",
+           (long long)k->inputs, k->inputs == 1 ? "" : "s", k->n, k->n == 1 ? "" : "s",
+           (long long)k->same_top);
+    if (!first)
+        printf("they agree: no value below %g dB\n", o->min_sqnr);
+    else
+        printf("the first that differs: %s (%s), %.1f dB\n", first->name, first->op,
+               ew_agreement_db(first));
+    return EW_OK;
+}
+
+static ew_err print_json(const struct opts *o, const struct ew_compared *k)
+{
+    const struct ew_agreement *first = first_different(k, o->min_sqnr);
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_int(&j, "inputs", k->inputs);
+    ew_json_int(&j, "same_top", k->same_top);
+    ew_json_str(&j, "first_different", first ? first->name : NULL);
+    ew_json_array(&j, "values");
+    for (int i = 0; i < k->n; i++) {
+        ew_json_object(&j, NULL);
+        ew_json_str(&j, "name", k->v[i].name);
+        ew_json_str(&j, "op", k->v[i].op);
+        ew_json_bool(&j, "output", k->v[i].output);
+        ew_json_num(&j, "sqnr_db", ew_agreement_db(&k->v[i]));
+        ew_json_num(&j, "worst", k->v[i].worst);
+        ew_json_num(&j, "largest", k->v[i].largest);
+        ew_json_end(&j);
+    }
+    ew_json_end(&j);
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+/* ---- Running ---- */
+
+#define IMAGES 32
+
+static ew_err feed(struct ew_cmd_call *c, struct ew_compared *k)
+{
+    const struct opts *o = c->opts;
+    if (!o->data) {
+        for (int i = 0; i < RANDOM_INPUTS; i++)
+            EW_TRY(ew_compare_random(k, (uint64_t)o->seed + (uint64_t)i));
+        return EW_OK;
+    }
+    struct ew_image_set s = {0};
+    ew_err e = ew_image_set_open(c, o->data, &k->side[0], false, &s);
+    if (e == EW_OK)
+        e = ew_compare_images(k, &s.loader, s.subset ? s.loader.n_subset : IMAGES);
+    ew_image_set_close(&s);
+    return e;
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    const struct opts *o = c->opts;
+    const struct ew_compare_how how = {
+        .layers = o->layers, .images = o->images, .threads = (int)o->threads};
+    struct ew_compared k;
+    EW_CHECK(o->layers || !o->all, EW_ERR_USAGE, "--all goes with --layers");
+    ew_err e = ew_compare_open(c->args[0], c->args[1], &how, &k);
+    if (e == EW_OK)
+        e = feed(c, &k);
+    if (e == EW_OK)
+        e = c->json ? print_json(o, &k) : print_text(o, &k);
+    ew_compare_close(&k);
+    return e;
+}
+
+const struct ew_cmd ew_cmd_compare = {
+    .name = "compare",
+    .group = EW_CMD_NETWORK,
+    .summary = "whether two networks compute the same, and where they differ",
+    .args = "NAME|FILE.onnx|CKPT NAME|FILE.onnx|CKPT",
+    .about = "Runs both on the same inputs and shows how far the second's values are from the "
+             "first's: the ratio of signal to difference (SQNR), and the largest difference.\n"
+             "With --layers every operator runs as it stands in the file, nothing fused, and the "
+             "first value that differs is named.",
+    .examples = "compare net.onnx int8.onnx --data cifar10:100 --min-sqnr 20\n"
+                "compare old.onnx new.onnx --layers",
+    .min_args = 2,
+    .max_args = 2,
+    .opts_size = sizeof(struct opts),
+    .opts = fields,
+    .run = run,
+    .starts_nothing = true,
+};

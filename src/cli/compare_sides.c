@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two networks on the same inputs.  Plans of all values run the graphs as they are, without passes,
+ * so that every value is there; plans of outputs alone run as they would. */
+#include "cli/compare_sides.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+
+#define NOTHING_DB 200.0
+
+double ew_agreement_db(const struct ew_agreement *a)
+{
+    if (!(a->noise > 0))
+        return isnan(a->noise) ? -NOTHING_DB : NOTHING_DB;
+    return a->signal > 0 ? fmin(10 * log10(a->signal / a->noise), NOTHING_DB) : -NOTHING_DB;
+}
+
+/* ---- Opening ---- */
+
+static bool is_output(const struct ew_graph *g, int value)
+{
+    for (int i = 0; i < g->n_outputs; i++)
+        if (g->outputs[i] == value)
+            return true;
+    return false;
+}
+
+/* A copy in which every float value that a node makes is an output, behind those that are. */
+static ew_err with_all_values(const struct ew_graph *g, struct ew_graph **out)
+{
+    EW_TRY(ew_graph_clone(g, out));
+    for (int v = 0; v < g->n_values; v++)
+        if (g->values[v].kind == EW_VALUE_ACT && g->values[v].t.dtype == EW_F32 && !is_output(g, v))
+            EW_TRY(ew_graph_output(*out, v));
+    return EW_OK;
+}
+
+static ew_err open_side(const char *what, const struct ew_compare_how *how, int i,
+                        struct ew_compared *c)
+{
+    const struct ew_plan_opts po = {
+        .mode = EW_PLAN_INFER, .optimize = !how->layers, .backend = {.threads = how->threads}};
+    EW_TRY(ew_classifier_load(what, &how->images, &c->side[i]));
+    const struct ew_graph *g = c->side[i].net;
+    EW_TRY(how->layers ? with_all_values(g, &c->graph[i]) : ew_graph_clone(g, &c->graph[i]));
+    return ew_plan_compile(c->graph[i], &po, &c->plan[i]);
+}
+
+static const char *op_of(const struct ew_graph *g, int value)
+{
+    const int k = g->values[value].producer;
+    return k >= 0 ? g->nodes[k].op->name : "";
+}
+
+/* The output of g that is called `name`, or -1. */
+static int find_output(const struct ew_graph *g, const char *name)
+{
+    for (int i = 0; i < g->n_outputs; i++)
+        if (strcmp(g->values[g->outputs[i]].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static int by_producer(const void *x, const void *y)
+{
+    const struct ew_agreement *p = x, *q = y;
+    return p->a - q->a;
+}
+
+/* Values of the same name and shape; outputs also by their place.  `a` holds the node's number
+ * until they are sorted by it. */
+static ew_err match(struct ew_compared *c)
+{
+    const struct ew_graph *g = c->graph[0], *h = c->graph[1];
+    const int own = c->side[0].net->n_outputs;
+    c->v = ew_arena_array(&c->arena, (size_t)g->n_outputs, sizeof(*c->v));
+    int *place = ew_arena_array(&c->arena, (size_t)g->n_nodes + 1, sizeof(*place));
+    EW_CHECK(c->v && place, EW_ERR_MEMORY, "no memory for %d values", g->n_outputs);
+    for (int i = 0; i < g->n_outputs; i++) {
+        const struct ew_value *v = &g->values[g->outputs[i]];
+        int j = find_output(h, v->name);
+        if (j < 0 && i < own && i < c->side[1].net->n_outputs)
+            j = i;
+        if (j < 0 || !ew_shape_equal(&v->t.shape, &h->values[h->outputs[j]].t.shape) ||
+            v->t.dtype != EW_F32 || h->values[h->outputs[j]].t.dtype != EW_F32)
+            continue;
+        const int node = v->producer >= 0 ? v->producer : g->n_nodes;
+        place[node] = i;
+        c->v[c->n++] = (struct ew_agreement){.name = v->name,
+                                             .op = op_of(g, g->outputs[i]),
+                                             .shape = v->t.shape,
+                                             .a = node,
+                                             .b = j,
+                                             .output = i < own};
+    }
+    qsort(c->v, (size_t)c->n, sizeof(*c->v), by_producer);
+    for (int i = 0; i < c->n; i++)
+        c->v[i].a = place[c->v[i].a];
+    EW_CHECK(c->n > 0, EW_ERR_SHAPE, "%s and %s have no value of the same name and shape",
+             c->side[0].net->name, c->side[1].net->name);
+    return EW_OK;
+}
+
+ew_err ew_compare_open(const char *a, const char *b, const struct ew_compare_how *how,
+                       struct ew_compared *out)
+{
+    *out = (struct ew_compared){0};
+    ew_arena_init(&out->arena);
+    EW_TRY(open_side(a, how, 0, out));
+    EW_TRY(open_side(b, how, 1, out));
+    const struct ew_tensor *x = ew_plan_input(out->plan[0], 0), *y = ew_plan_input(out->plan[1], 0);
+    char s[EW_SHAPE_TEXT], t[EW_SHAPE_TEXT];
+    EW_CHECK(ew_shape_equal(&x->shape, &y->shape) && x->dtype == y->dtype, EW_ERR_SHAPE,
+             "%s takes %s of %s, %s %s of %s: not the same inputs", a, ew_shape_text(&x->shape, s),
+             ew_dtype_name(x->dtype), b, ew_shape_text(&y->shape, t), ew_dtype_name(y->dtype));
+    return match(out);
+}
+
+void ew_compare_close(struct ew_compared *c)
+{
+    for (int i = 0; i < 2; i++) {
+        ew_plan_free(c->plan[i]);
+        ew_graph_free(c->graph[i]);
+        ew_classifier_fini(&c->side[i]);
+    }
+    ew_arena_fini(&c->arena);
+    *c = (struct ew_compared){0};
+}
+
+/* ---- Running ---- */
+
+static void add_value(struct ew_agreement *v, const float *a, const float *b, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double x = (double)a[i], d = x - (double)b[i];
+        v->signal += x * x;
+        v->noise += d * d;
+        v->worst = fmax(v->worst, fabs(d));
+        v->largest = fmax(v->largest, fabs(x));
+    }
+}
+
+static int64_t largest_at(const struct ew_tensor *t)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < ew_tensor_count(t); i++)
+        if (ew_tensor_get(t, i) > ew_tensor_get(t, best))
+            best = i;
+    return best;
+}
+
+static ew_err run_both(struct ew_compared *c)
+{
+    for (int i = 0; i < 2; i++)
+        EW_TRY(ew_plan_run(c->plan[i]));
+    for (int i = 0; i < c->n; i++) {
+        const struct ew_tensor *a = ew_plan_output(c->plan[0], c->v[i].a);
+        add_value(&c->v[i], a->data, ew_plan_output(c->plan[1], c->v[i].b)->data,
+                  ew_tensor_count(a));
+    }
+    c->same_top +=
+        largest_at(ew_plan_output(c->plan[0], 0)) == largest_at(ew_plan_output(c->plan[1], 0));
+    c->inputs++;
+    return EW_OK;
+}
+
+ew_err ew_compare_random(struct ew_compared *c, uint64_t seed)
+{
+    for (int i = 0; i < 2; i++)
+        ew_bench_fill(c->plan[i], c->graph[i], 2, seed);
+    return run_both(c);
+}
+
+ew_err ew_compare_images(struct ew_compared *c, const struct ew_loader_opts *set, int64_t most)
+{
+    const struct ew_tensor *in = ew_plan_input(c->plan[0], 0);
+    struct ew_loader_opts o = *set;
+    struct ew_loader *l;
+    const struct ew_batch *b = NULL;
+    o.batch = 1;
+    o.h = in->shape.dim[1];
+    o.w = in->shape.dim[2];
+    o.c = in->shape.dim[3];
+    EW_TRY(ew_loader_open(&o, &l));
+    ew_err e = ew_loader_start(l, 0, 0);
+    while (e == EW_OK && c->inputs < most && (e = ew_loader_next(l, &b)) == EW_OK && b) {
+        for (int i = 0; i < 2; i++)
+            memcpy(ew_plan_input(c->plan[i], 0)->data, b->images, ew_tensor_bytes(in));
+        e = run_both(c);
+        ew_loader_release(l, b);
+    }
+    ew_loader_close(l);
+    return e;
+}
