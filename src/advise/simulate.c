@@ -49,6 +49,70 @@ const struct ew_sim_work *ew_sim_work_find(const char *network)
     return NULL;
 }
 
+/* ---- From a plan ----------------------------------------------------------------------------- */
+
+/* Fitted: `train` to the compute times of figure 9 of TRAIN in modes a, c, e, g, i, k and m (three
+ * networks), `engine` and `eager` to every second row of ENGINE's Table 1 (AlexNet, ResNet-50,
+ * DenseNet-121, MobileNetV2 on a Nano), the arithmetic of `engine` being that of `train`.  ENGINE
+ * times calls from Python, 73 ms each; `native` is its arithmetic and bytes alone, at 12 us a
+ * launch, which is assumed: nothing published tells it. */
+static const struct software {
+    double reach;       /* share of the peak of arithmetic */
+    double reach_bytes; /* of the memory's bandwidth */
+    double launch_s;    /* of a kernel, at 1 GHz of an AGX Xavier's core */
+    double call_s;      /* of a run */
+    double group_s;     /* times the root of the groups of a convolution, at 1 GHz of its GPU */
+    bool products_only; /* other steps are fused into convolutions and matrix products */
+} softwares[EW_SIM_SOFTWARES] = {
+    [EW_SIM_NATIVE] = {0.435, 0.5, 1.2e-5, 5e-5, 0, true},
+    [EW_SIM_TRAIN] = {0.435, 0.283, 4.30e-4, 1e-5, 2.79e-4, false},
+    [EW_SIM_ENGINE] = {0.435, 0.5, 1.606e-3, 7.34e-2, 1.584e-4, true},
+    [EW_SIM_EAGER] = {0.0513, 0.283, 7.45e-4, 0.487, 3.52e-3, false},
+};
+
+#define FLOPS_PER_CLOCK 1024.0   /* 512 CUDA cores, a multiply-add each */
+#define BYTES_PER_CLOCK 64.0     /* 256 bits, twice a clock */
+#define FLOP_J          1.38e-11 /* of TRAIN's three networks, as their gpu_j below */
+#define BYTE_J          1.36e-10 /* of a byte that is moved, which reach_bytes stands for */
+#define KERNEL_J        5.5e-4
+#define KERNEL_CPU_J    9e-4
+#define STALL_S         6.4e-3 /* copying a batch: of LeNet's, and with its size MobileNet's */
+#define STALL_BYTE_S    1e-9
+#define STALL_OVERHEAD  0.25
+
+void ew_sim_work_of(const struct ew_sim_load *l, enum ew_sim_software software,
+                    struct ew_sim_work *out)
+{
+    const struct software *s = &softwares[software];
+    const int kernels = s->products_only ? l->products : l->n;
+    *out = (struct ew_sim_work){
+        .network = "",
+        .data = "",
+        .gpu_s = l->flops / (1e9 * FLOPS_PER_CLOCK * s->reach) + s->group_s * l->root_groups,
+        .mem_s = l->bytes / (1e9 * BYTES_PER_CLOCK * s->reach_bytes),
+        .host_s = s->launch_s * kernels + s->call_s,
+        .gpu_j = FLOP_J * l->flops + BYTE_J * l->bytes / s->reach_bytes + KERNEL_J * kernels,
+        .cpu_j = KERNEL_CPU_J * kernels,
+        .samples = l->batch,
+        .batch = l->batch,
+    };
+    if (l->train) {
+        out->stall_s = STALL_S + STALL_BYTE_S * l->input_bytes;
+        out->overhead = STALL_OVERHEAD;
+    }
+}
+
+void ew_sim_work_times(struct ew_sim_work *w, double n)
+{
+    double *const amounts[] = {&w->gpu_s, &w->mem_s, &w->host_s, &w->stall_s,
+                               &w->gpu_j, &w->cpu_j, &w->fetch_s};
+    for (size_t i = 0; i < EW_COUNT(amounts); i++)
+        *amounts[i] *= n;
+    w->samples = (int64_t)((double)w->samples * n);
+}
+
+/* ---- The model ------------------------------------------------------------------------------- */
+
 static double soft_max(double a, double b, double p)
 {
     const double high = fmax(a, b);
@@ -62,6 +126,21 @@ static double latency(enum ew_sim_medium m)
     return seconds[m];
 }
 
+struct ew_mode ew_sim_top(const struct ew_profile *b)
+{
+    struct ew_mode top = {(double)b->cores, (double)b->cpu_mhz / 1000, (double)b->gpu_mhz / 1000,
+                          (double)b->mem_mhz / 1000};
+    if (!b->gpu_mhz)
+        top.gpu = top.cpu;
+    return top;
+}
+
+/* Without an accelerator the cores that are on do its work. */
+static double gpu_clock(const struct ew_profile *b, const struct ew_mode *m)
+{
+    return b->gpu_mhz ? m->gpu : m->cpu * m->cores / (double)b->cores;
+}
+
 static double base_power(const struct ew_profile *b, const struct ew_mode *m,
                          const struct ew_mode *top)
 {
@@ -71,18 +150,29 @@ static double base_power(const struct ew_profile *b, const struct ew_mode *m,
            k->base_cpu_w * xc * xc * (0.5 + m->cores / (2 * top->cores));
 }
 
+/* A board that would take more than its budget is slowed until it does not. */
+static void throttle(const struct ew_profile *board, double joules, struct ew_sim_epoch *out)
+{
+    const double slower = joules / (board->power_w - out->base_w) / out->epoch_s;
+    out->compute_s += out->epoch_s * (slower - 1);
+    out->epoch_s *= slower;
+    out->power_w = board->power_w;
+    out->throttled = true;
+}
+
 ew_err ew_simulate(const struct ew_profile *board, const struct ew_sim_work *w,
                    const struct ew_sim_setting *s, struct ew_sim_epoch *out)
 {
     const struct ew_profile_model *k = &board->model;
     const struct ew_mode *m = &s->mode;
-    const struct ew_mode top = {(double)board->cores, (double)board->cpu_mhz / 1000,
-                                (double)board->gpu_mhz / 1000, (double)board->mem_mhz / 1000};
+    const struct ew_mode top = ew_sim_top(board);
     EW_CHECK(k->gpu > 0, EW_ERR_UNSUPPORTED, "%s: its profile has no [model] to simulate",
              board->name);
+    const double clock = gpu_clock(board, m);
+    out->throttled = false;
     const double cores2 = m->cores * m->cores;
     const double host = soft_max(1 / m->cpu, HOST_MEM / m->mem, HOST_SHARP);
-    const double gpu = soft_max(k->gpu * w->gpu_s / m->gpu, k->mem * w->mem_s / m->mem, GPU_SHARP);
+    const double gpu = soft_max(k->gpu * w->gpu_s / clock, k->mem * w->mem_s / m->mem, GPU_SHARP);
     out->compute_s =
         soft_max(gpu, k->host * w->host_s * host * (1 + HOST_CORES / cores2), BOTH_SHARP);
     out->stall_s = k->stall * w->stall_s * host * (1 + STALL_CORES / cores2);
@@ -97,12 +187,14 @@ ew_err ew_simulate(const struct ew_profile *board, const struct ew_sim_work *w,
     epoch += waits;
     if (s->seed)
         epoch *= exp(NOISE * ew_rng_normal(s->seed, 31, 0));
-    const double xg = m->gpu / top.gpu, xc = m->cpu / top.cpu;
+    const double xg = clock / top.gpu, xc = m->cpu / top.cpu;
     out->epoch_s = epoch;
     out->base_w = base_power(board, m, &top);
-    out->power_w = out->base_w + (k->gpu_energy * w->gpu_j * (1 + GPU_RISE * pow(xg, GPU_POW)) +
-                                  k->cpu_energy * w->cpu_j * xc * xc) /
-                                     epoch;
-    out->energy_j = out->power_w * epoch;
+    const double joules = k->gpu_energy * w->gpu_j * (1 + GPU_RISE * pow(xg, GPU_POW)) +
+                          k->cpu_energy * w->cpu_j * xc * xc;
+    out->power_w = out->base_w + joules / epoch;
+    if (board->power_w > out->base_w && out->power_w > board->power_w)
+        throttle(board, joules, out);
+    out->energy_j = out->power_w * out->epoch_s;
     return EW_OK;
 }

@@ -6,6 +6,7 @@
 #define EW_ADVISE_SIMULATE_H
 
 #include "advise/law.h"
+#include "advise/sim_load.h"
 #include "device/profile.h"
 
 /* What an epoch of a network asks of an AGX Xavier at 1 GHz. */
@@ -20,6 +21,36 @@ struct ew_sim_work {
     int64_t files;       /* that an epoch opens; 0: one large file */
     int64_t samples, batch;
 };
+
+/* What runs the plan: it decides how much of a board's peaks is reached and what a launch costs. */
+/* clang-format off */
+#define EW_SIM_SOFTWARE_MAP(X)                                                                     \
+    X(NATIVE, "native", "kernels launched back to back, as bench does")                            \
+    X(TRAIN,  "train",  "a framework that trains, operator by operator (TRAIN)")                   \
+    X(ENGINE, "engine", "a compiled engine (ENGINE, after)")                                       \
+    X(EAGER,  "eager",  "a framework that infers, operator by operator (ENGINE, before)")
+/* clang-format on */
+
+enum ew_sim_software {
+#define EW_SIM_SOFTWARE_ENUM(id, name, about) EW_SIM_##id,
+    EW_SIM_SOFTWARE_MAP(EW_SIM_SOFTWARE_ENUM)
+#undef EW_SIM_SOFTWARE_ENUM
+        EW_SIM_SOFTWARES
+};
+
+/* What one run of a plan asks, from its arithmetic, bytes and kernels.  A training step counts as
+ * an epoch of one batch: ew_sim_work_times makes more of them. */
+void ew_sim_work_of(const struct ew_sim_load *l, enum ew_sim_software software,
+                    struct ew_sim_work *out);
+void ew_sim_work_times(struct ew_sim_work *w, double n);
+
+/* Standard deviation of ln of what ew_sim_work_of's time and power are off by, as the published
+ * values that made no constant show (tests/advise/test_simulate.c): a first guess. */
+#define EW_SIM_TIME_SD  0.25
+#define EW_SIM_POWER_SD 0.2
+
+/* The highest setting of a board; of one without accelerator its clock is that of the cores. */
+struct ew_mode ew_sim_top(const struct ew_profile *board);
 
 /* The workloads that constants are known of; NULL beyond the last. */
 const struct ew_sim_work *ew_sim_work_at(int i);
@@ -39,6 +70,7 @@ struct ew_sim_epoch {
     double compute_s, stall_s, epoch_s;
     double base_w, power_w; /* idle at these clocks; while training */
     double energy_j;
+    bool throttled; /* slowed to the board's power budget */
 };
 
 /* EW_ERR_UNSUPPORTED where the profile has no [model]. */

@@ -14,6 +14,7 @@
 #include "cli/cmd.h"
 #include "cli/device_opt.h"
 #include "cli/recording.h"
+#include "cli/simulated.h"
 #include "engine/engine.h"
 #include "graph/facts.h"
 #include "model/objective.h"
@@ -27,7 +28,7 @@ struct opts {
     int64_t threads, warmup, iters, trials, memory_limit, streams;
     double power_seconds, duration, qps;
     int protocol;
-    const char *db, *eval, *power_from, *why, *percentiles, *csv;
+    const char *db, *eval, *power_from, *why, *simulate, *percentiles, *csv;
     struct ew_image_opts images;
 };
 
@@ -91,6 +92,7 @@ static const struct ew_field table[] = {
      .metavar = "S", .help = "several networks: how long each runs for its power; 0: not measured"},
     {.name = "power-from", .type = EW_FIELD_STR, .offset = offsetof(struct opts, power_from),
      .metavar = "CMD|FILE|-", .help = "external meter: lines of [timestamp] watts"},
+    EW_SIMULATE_FIELD(struct opts),
     EW_RECORDING_FIELD(struct opts),
     EW_FIELD_END};
 /* clang-format on */
@@ -476,8 +478,8 @@ static ew_err run_several(struct ew_cmd_call *c, struct ew_tuner *tuner)
 static ew_err check_several(const struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
-    EW_CHECK(!o->train && !o->profile && !o->why && !o->memory_limit, EW_ERR_USAGE,
-             "--train, --profile, --why and --memory-limit are for one network");
+    EW_CHECK(!o->train && !o->profile && !o->why && !o->memory_limit && !o->simulate, EW_ERR_USAGE,
+             "--train, --profile, --why, --memory-limit and --simulate are for one network");
     EW_CHECK(o->duration <= 0 && o->qps <= 0 && o->streams == 1 && !o->percentiles && !o->csv,
              EW_ERR_USAGE,
              "--duration, --qps, --streams, --percentiles and --csv are for one network");
@@ -544,6 +546,30 @@ static ew_err bench_network(const struct ew_cmd_call *c, struct ew_tuner *tuner,
     return e;
 }
 
+/* Nothing runs: shapes are enough. */
+static ew_err bench_simulated(const struct ew_cmd_call *c, struct ew_recording *rec)
+{
+    const struct opts *o = c->opts;
+    const struct ew_network_how how = {.opts = o->net, .seed = 1, .shapes = true};
+    struct ew_simulated s;
+    struct ew_simulated_run r;
+    struct ew_network n = {0};
+    ew_err e = ew_simulated_init(&s, o->simulate);
+    if (e == EW_OK)
+        e = ew_network_open(c->args[0], &how, &n);
+    if (e == EW_OK && o->train)
+        e = ew_objective_add(n.graph);
+    if (e == EW_OK)
+        e = ew_simulated_plan(&s, n.graph, o->train, &r);
+    if (e == EW_OK)
+        e = ew_simulated_record(rec, &r);
+    if (e == EW_OK)
+        e = ew_simulated_show(&s, &r, c->args[0], c->json);
+    ew_network_close(&n);
+    ew_simulated_fini(&s);
+    return e;
+}
+
 static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
 {
     const struct opts *o = c->opts;
@@ -551,9 +577,18 @@ static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
     EW_CHECK(!o->why || !o->db, EW_ERR_USAGE, "--why measures nothing that --db could keep");
     EW_CHECK(o->streams == 1 || !o->train, EW_ERR_USAGE, "--streams is for inference");
     EW_CHECK(!o->eval, EW_ERR_USAGE, "--eval is for several networks; edgewise eval is for one");
+    EW_CHECK(!o->simulate || (!o->why && !o->profile && !o->tune && !o->memory_limit), EW_ERR_USAGE,
+             "--simulate runs nothing that --why, --profile, --tune or --memory-limit could see");
+    EW_CHECK(!o->simulate || (o->duration <= 0 && o->qps <= 0 && o->streams == 1), EW_ERR_USAGE,
+             "--simulate runs nothing: --duration, --qps and --streams do not go with it");
     EW_TRY(ew_recording_begin(c, o->db, &rec));
-    const ew_err e =
-        ew_engine_file_is(c->args[0]) ? bench_engine(c, &rec) : bench_network(c, tuner, &rec);
+    ew_err e = EW_OK;
+    if (o->simulate)
+        e = bench_simulated(c, &rec);
+    else if (ew_engine_file_is(c->args[0]))
+        e = bench_engine(c, &rec);
+    else
+        e = bench_network(c, tuner, &rec);
     return ew_recording_end(&rec, e);
 }
 
@@ -589,7 +624,8 @@ const struct ew_cmd ew_cmd_bench = {
                 "bench resnet18 --why layer1.0.conv1 --tune\n"
                 "bench net.onnx net.ewe net-int8.ewe --eval cifar10:1000\n"
                 "bench --protocol engine\n"
-                "bench resnet18 --train --batch 16 --memory-limit 300M",
+                "bench resnet18 --train --batch 16 --memory-limit 300M\n"
+                "bench mobilenet_v2 --simulate jetson-nano",
     .min_args = 0,
     .max_args = -1,
     .opts_size = sizeof(struct opts),

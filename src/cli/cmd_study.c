@@ -17,7 +17,7 @@
 #define FILE_LIMIT (1 << 20)
 
 struct opts {
-    const char *db, *only, *scratch;
+    const char *db, *only, *scratch, *simulate;
     bool dry_run, quick, text, outside;
     int64_t repeat, repeat_noisy;
     double busy, temp;
@@ -38,6 +38,11 @@ static const struct ew_field fields[] = {
      .offset = offsetof(struct opts, only),
      .metavar = "SECTION,NAME=VALUE",
      .help = "only these sections, and jobs with these settings"},
+    {.name = "simulate",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, simulate),
+     .metavar = "BOARD",
+     .help = "on a board that is not here, by its model; jobs that cannot be are left out"},
     {.name = "repeat",
      .type = EW_FIELD_INT,
      .offset = offsetof(struct opts, repeat),
@@ -169,6 +174,7 @@ static ew_err parse(struct context *x)
 {
     struct ew_study_command commands[8];
     const struct ew_study_opts o = {.commands = commands,
+                                    .simulate = x->opts->simulate,
                                     .n_commands = find_commands(commands, 8),
                                     .quick = x->opts->quick,
                                     .repeat = x->opts->repeat,

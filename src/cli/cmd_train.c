@@ -10,8 +10,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/device_opt.h"
+#include "cli/simulated.h"
 #include "cli/train_board.h"
 #include "cli/train_run.h"
+#include "cli/train_simulated.h"
 
 /* clang-format off */
 const struct ew_field ew_train_cmd_fields[] = {
@@ -34,6 +36,7 @@ const struct ew_field ew_train_cmd_fields[] = {
      .help = "measure the power at rest for so long first, in whatever mode the board is in"},
     EW_DEVICE_FIELD(struct ew_train_cmd),
     EW_PRECISION_FIELD(struct ew_train_cmd),
+    EW_SIMULATE_FIELD(struct ew_train_cmd),
     EW_RECORDING_FIELD(struct ew_train_cmd),
     EW_FIELD_END};
 /* clang-format on */
@@ -234,7 +237,7 @@ static ew_err run(struct ew_cmd_call *c)
         e = ew_train_setup(c, r);
     r->rec = &rec;
     if (e == EW_OK)
-        e = train(c, r);
+        e = o->simulate ? ew_train_simulated(r) : train(c, r);
     e = ew_recording_end(&rec, e);
     ew_train_fini(r);
     free(r);

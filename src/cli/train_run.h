@@ -13,7 +13,7 @@
 struct ew_train_cmd {
     struct ew_network_opts net;
     struct ew_train_opts train;
-    const char *init, *output, *resume, *db, *device;
+    const char *init, *output, *resume, *db, *device, *simulate;
     int precision;     /* of ew_precision_names */
     const char *model; /* not an option: the argument, kept with them */
     bool find_batch;

@@ -218,6 +218,29 @@ static int more_settings(struct section *s, struct ew_setting *out)
     return n;
 }
 
+/* "BOARD:MODE" for --simulate, from what the job asks of the machine. */
+static const char *simulated_mode(struct section *s, const struct ew_study_power *p)
+{
+    const char *board = s->opts->simulate;
+    if (p->mode)
+        return ew_arena_printf(s->arena, "%s:%s", board, p->mode);
+    if (p->cores && p->cpu_mhz && p->gpu_mhz && p->mem_mhz)
+        return ew_arena_printf(s->arena, "%s:%s/%s/%s/%s", board, p->cores, p->cpu_mhz, p->gpu_mhz,
+                               p->mem_mhz);
+    return board;
+}
+
+/* The board's model takes the place of the machine: nothing is set on that. */
+static ew_err simulate_job(struct section *s, const struct ew_study_command *c, void *opts,
+                           struct ew_study_job *j)
+{
+    const struct key k = {.name = "simulate", .value = simulated_mode(s, &j->power)};
+    EW_CHECK(k.value, EW_ERR_MEMORY, "no memory for a study");
+    j->power = (struct ew_study_power){0};
+    j->cool_down_s = 0;
+    return take_option(s, c, &k, opts, j);
+}
+
 static ew_err resolve(struct section *s, const struct ew_study_command *c, void *opts,
                       struct ew_study_job *j)
 {
@@ -236,6 +259,8 @@ static ew_err resolve(struct section *s, const struct ew_study_command *c, void 
         EW_TRY(take_option(s, c, k, opts, j));
     }
     j->given = given;
+    if (s->opts->simulate)
+        EW_TRY(simulate_job(s, c, opts, j));
     return ew_job_describe(s->arena, c->name, c->opts, opts, more, more_settings(s, more), &j->row);
 }
 
@@ -287,7 +312,8 @@ static ew_err expand_section(struct section *s, struct ew_study_job **jobs, int 
         EW_CHECK(*n < MAX_JOBS, EW_ERR_LIMIT, "%s: more than %d jobs", s->file->name, MAX_JOBS);
         EW_TRY(ew_grow((void **)jobs, cap, *n + 1, sizeof(**jobs)));
         EW_TRY(make_job(s, &(*jobs)[*n]));
-        (*n)++;
+        /* What cannot be simulated is left out. */
+        *n += !s->opts->simulate || ew_field_find((*jobs)[*n].fields, "simulate");
     } while (advance(s));
     return EW_OK;
 }

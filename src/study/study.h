@@ -63,8 +63,9 @@ struct ew_study_opts {
     const struct ew_study_command *commands;
     int n_commands;
     bool quick;
-    int64_t repeat;   /* 0: the file's */
-    const char *only; /* "lenet,workers=2": labels, and settings that must hold; NULL: all */
+    int64_t repeat;       /* 0: the file's */
+    const char *simulate; /* a board: jobs that can be are simulated, others left out; NULL: none */
+    const char *only;     /* "lenet,workers=2": labels, and settings that must hold; NULL: all */
 };
 
 /* Cuts `text` up; it must outlive the study.  Everything else is in the arena.  Messages name file

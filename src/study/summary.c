@@ -50,12 +50,22 @@ static ew_err read_values(struct ew_store *s, int64_t run, const char *column, c
     return ew_rows_free(rows);
 }
 
-static ew_err is_emulated(struct ew_store *s, int64_t run, bool *out)
+/* What is worked out from epochs that were not simply measured is of their quality, else derived.
+ */
+static ew_err quality_of_epochs(struct ew_store *s, int64_t run, int *out)
 {
-    int64_t n;
-    return ew_store_int(s, &n, out,
-                        "SELECT 1 FROM epoch WHERE run = ?1 AND quality = 'emulated' LIMIT 1", "i",
-                        run);
+    static const enum ew_quality special[] = {EW_QUALITY_SIMULATED, EW_QUALITY_EMULATED};
+    *out = EW_QUALITY_DERIVED;
+    for (size_t i = 0; i < EW_COUNT(special) && *out == EW_QUALITY_DERIVED; i++) {
+        int64_t n;
+        bool found;
+        EW_TRY(ew_store_int(s, &n, &found,
+                            "SELECT 1 FROM epoch WHERE run = ?1 AND quality = ?2 LIMIT 1", "is",
+                            run, ew_quality_name(special[i])));
+        if (found)
+            *out = (int)special[i];
+    }
+    return EW_OK;
 }
 
 static ew_err put(struct ew_store *s, int64_t run, const struct ew_field *f, const char *name,
@@ -80,8 +90,7 @@ static ew_err put(struct ew_store *s, int64_t run, const struct ew_field *f, con
     m.lowest = v.lowest;
     m.highest = v.highest;
     m.better = (int)f->better;
-    EW_TRY(is_emulated(s, run, &there));
-    m.quality = there ? EW_QUALITY_EMULATED : EW_QUALITY_DERIVED;
+    EW_TRY(quality_of_epochs(s, run, &m.quality));
     return ew_store_put(s, EW_RECORD_METRIC, run, &m);
 }
 
@@ -126,8 +135,8 @@ static ew_err add_derived(struct ew_store *s, int64_t run)
          "CASE WHEN count(energy_j) > 2 THEN 100 * max(max(energy_j) - avg(energy_j), "
          "avg(energy_j) - min(energy_j)) / avg(energy_j) END"},
     };
-    bool emulated;
-    EW_TRY(is_emulated(s, run, &emulated));
+    int quality;
+    EW_TRY(quality_of_epochs(s, run, &quality));
     for (size_t i = 0; i < EW_COUNT(all); i++) {
         struct ew_rows *rows;
         struct ew_metric_row m;
@@ -143,7 +152,7 @@ static ew_err add_derived(struct ew_store *s, int64_t run)
         m.name = all[i].name;
         m.unit = all[i].unit;
         m.source = "epochs";
-        m.quality = emulated ? EW_QUALITY_EMULATED : EW_QUALITY_DERIVED;
+        m.quality = quality;
         m.better = EW_BETTER_LOWER;
         if (!isnan(m.value))
             EW_TRY(ew_store_put(s, EW_RECORD_METRIC, run, &m));
@@ -151,16 +160,14 @@ static ew_err add_derived(struct ew_store *s, int64_t run)
     return EW_OK;
 }
 
-/* A run with emulated epochs is emulated as a whole. */
+/* A run with emulated or simulated epochs is so as a whole. */
 static ew_err mark_quality(struct ew_store *s, int64_t run)
 {
     struct ew_run_row row;
-    bool emulated;
-    EW_TRY(is_emulated(s, run, &emulated));
-    if (!emulated)
-        return EW_OK;
     ew_record_clear(EW_RECORD_RUN, &row);
-    row.quality = EW_QUALITY_EMULATED;
+    EW_TRY(quality_of_epochs(s, run, &row.quality));
+    if (row.quality == EW_QUALITY_DERIVED)
+        return EW_OK;
     return ew_store_run_update(s, run, &row);
 }
 

@@ -12,6 +12,8 @@
 #include "base/num.h"
 #include "base/order_stats.h"
 #include "ew_test.h"
+#include "model/objective.h"
+#include "network/network.h"
 
 static struct ew_arena arena;
 static const struct ew_profile *boards;
@@ -212,6 +214,153 @@ static void orin_is_as_much_faster(void)
     ew_arena_fini(&arena);
 }
 
+/* ---- From plans: arithmetic, bytes and kernels of a network that nothing was fitted to --------
+ */
+
+static bool load_of(const char *network, int64_t batch, bool train, struct ew_sim_load *out)
+{
+    const struct ew_network_how how = {.opts = {.batch = batch}, .shapes = true};
+    struct ew_network n;
+    if (!EW_EXPECT_OK(ew_network_open(network, &how, &n)))
+        return false;
+    bool ok = !train || EW_EXPECT_OK(ew_objective_add(n.graph));
+    ok = ok && EW_EXPECT_OK(ew_sim_load_of(&arena, n.graph, train, out));
+    ew_network_close(&n);
+    return ok;
+}
+
+/* TRAIN's figure 9 again, its compute times, by five constants instead of fifteen. */
+static void plans_train_as_published(void)
+{
+    static const struct {
+        const char *published, *network;
+        double batches;
+    } networks[] = {{"lenet5", "lenet5", 60000 / 16.0},
+                    {"resnet18", "resnet18_cifar_gn", 50000 / 16.0},
+                    {"mobilenet_v3_large", "mobilenet_v3_large", 23080 / 16.0}};
+    static struct row rows[64];
+    double errors[64], watts[64];
+    int held = 0;
+    load();
+    const int n = rows_of_fig9(rows);
+    for (size_t k = 0; k < EW_COUNT(networks); k++) {
+        struct ew_sim_load l;
+        struct ew_sim_work w;
+        if (!load_of(networks[k].network, 16, true, &l))
+            break;
+        ew_sim_work_of(&l, EW_SIM_TRAIN, &w);
+        ew_sim_work_times(&w, networks[k].batches);
+        for (int i = 0; i < n; i++) {
+            const struct row *r = &rows[i];
+            struct ew_sim_epoch e;
+            const struct ew_sim_setting s = {.mode = r->at, .workers = 4};
+            if (strcmp(r->network, networks[k].published) != 0)
+                continue;
+            EW_EXPECT_OK(ew_simulate(ew_profile_find(boards, n_boards, "agx-xavier"), &w, &s, &e));
+            printf("%-18s %c %s compute %6.1f %6.1f %+5.1f %%  epoch %6.1f %6.1f %+5.1f %%  power "
+                   "%5.2f %5.2f %+5.1f %%\n",
+                   r->network, r->mode, was_fitted(r) ? "fitted" : "held  ", r->compute,
+                   e.compute_s, 100 * (e.compute_s / r->compute - 1), r->seconds, e.epoch_s,
+                   100 * (e.epoch_s / r->seconds - 1), r->watts, e.power_w,
+                   100 * (e.power_w / r->watts - 1));
+            if (was_fitted(r))
+                continue;
+            watts[held] = fabs(e.power_w / r->watts - 1);
+            errors[held++] = fabs(e.epoch_s / r->seconds - 1);
+        }
+    }
+    EW_EXPECT_INT(held, 17);
+    const double time = ew_median(errors, held), power = ew_median(watts, held);
+    printf("held: epoch %.1f %%, power %.1f %% at the median\n", 100 * time, 100 * power);
+    EW_EXPECT(time < 0.1);
+    EW_EXPECT(power < 0.1);
+    ew_arena_fini(&arena);
+}
+
+/* ENGINE's Table 1 on a Nano: every second row made constants. */
+struct engine_row {
+    const char *network;
+    double before, after;
+    bool fitted;
+};
+
+static const struct engine_row engine_rows[] = {
+    {"alexnet", 0.6638, 0.1184, true},      {"vgg19", 2.5904, 0.4285, false},
+    {"resnet50", 1.0911, 0.2233, true},     {"squeezenet1_1", 0.7966, 0.1663, false},
+    {"densenet121", 1.0132, 0.3682, true},  {"shufflenet_v2_x1_0", 4.7121, 0.3463, false},
+    {"mobilenet_v2", 5.0379, 0.3003, true}, {"resnext50_32x4d", 2.0964, 0.26, false},
+};
+
+static void engines_as_published(void)
+{
+    enum { N = EW_COUNT(engine_rows) };
+    double sim[2][N], errors[2 * N];
+    int held = 0, right = 0, all = 0;
+    load();
+    for (int i = 0; i < N; i++) {
+        const struct engine_row *r = &engine_rows[i];
+        struct ew_sim_load l;
+        if (!load_of(r->network, 1, false, &l))
+            return;
+        for (int k = 0; k < 2; k++) {
+            struct ew_sim_work w;
+            struct ew_sim_epoch e;
+            const struct ew_sim_setting s = {.mode = nano, .workers = 1};
+            const double published = k ? r->after : r->before;
+            ew_sim_work_of(&l, k ? EW_SIM_ENGINE : EW_SIM_EAGER, &w);
+            EW_EXPECT_OK(ew_simulate(ew_profile_find(boards, n_boards, "jetson-nano"), &w, &s, &e));
+            sim[k][i] = e.epoch_s;
+            printf("%-18s %s published %.4f simulated %.4f s %+5.1f %% %s\n", r->network,
+                   k ? "after " : "before", published, e.epoch_s, 100 * (e.epoch_s / published - 1),
+                   r->fitted ? "fitted" : "held");
+            if (!r->fitted)
+                errors[held++] = fabs(e.epoch_s / published - 1);
+        }
+    }
+    for (int i = 0; i < N; i++) {
+        const struct engine_row *a = &engine_rows[i];
+        right += sim[1][i] < sim[0][i];
+        all++;
+        for (int j = 0; j < i; j++, all += 2) {
+            right += (a->before > engine_rows[j].before) == (sim[0][i] > sim[0][j]);
+            right += (a->after > engine_rows[j].after) == (sim[1][i] > sim[1][j]);
+        }
+    }
+    const double median = ew_median(errors, held);
+    printf("held: %.1f %% at the median; %d of %d comparisons as published\n", 100 * median, right,
+           all);
+    EW_EXPECT(median < 0.2);
+    EW_EXPECT(right >= 0.9 * all);
+    ew_arena_fini(&arena);
+}
+
+/* A board's own budget holds, and whoever has more of everything is faster. */
+static void boards_stay_within_their_power(void)
+{
+    struct ew_sim_load l;
+    struct ew_sim_work w;
+    int simulated = 0;
+    load();
+    if (load_of("resnet50", 8, false, &l))
+        for (int i = 0; i < n_boards; i++) {
+            const struct ew_profile *b = &boards[i];
+            struct ew_sim_epoch e;
+            if (!(b->model.gpu > 0))
+                continue;
+            const struct ew_sim_setting s = {.mode = ew_sim_top(b), .workers = 1};
+            ew_sim_work_of(&l, EW_SIM_NATIVE, &w);
+            EW_EXPECT_OK(ew_simulate(b, &w, &s, &e));
+            printf("%-12s %8.1f ms %6.1f W%s\n", b->name, 1e3 * e.epoch_s, e.power_w,
+                   e.throttled ? " throttled" : "");
+            EW_EXPECT(e.power_w > e.base_w && e.epoch_s > 0);
+            EW_EXPECT(!(b->power_w > 0) || e.power_w <= b->power_w + 1e-9);
+            EW_EXPECT(b->model.source != NULL);
+            simulated++;
+        }
+    EW_EXPECT_INT(simulated, 10);
+    ew_arena_fini(&arena);
+}
+
 static void noise_depends_on_the_seed_alone(void)
 {
     load();
@@ -226,10 +375,12 @@ static void noise_depends_on_the_seed_alone(void)
     EW_EXPECT_NEAR(a.epoch_s, b.epoch_s, 1e-12);
     EW_EXPECT(fabs(a.epoch_s - c.epoch_s) > 1e-6);
     EW_EXPECT_NEAR(c.epoch_s / a.epoch_s, 1, 0.06);
-    EW_EXPECT_ERR(ew_simulate(ew_profile_find(boards, n_boards, "rpi4"), w, &s, &a),
+    EW_EXPECT_ERR(ew_simulate(ew_profile_find(boards, n_boards, "zcu104"), w, &s, &a),
                   EW_ERR_UNSUPPORTED, "no [model]");
     ew_arena_fini(&arena);
 }
 
 EW_TEST_MAIN(EW_TEST(modes_of_an_agx_xavier), EW_TEST(order_of_modes), EW_TEST(published_values),
-             EW_TEST(orin_is_as_much_faster), EW_TEST(noise_depends_on_the_seed_alone))
+             EW_TEST(orin_is_as_much_faster), EW_TEST(plans_train_as_published),
+             EW_TEST(engines_as_published), EW_TEST(boards_stay_within_their_power),
+             EW_TEST(noise_depends_on_the_seed_alone))

@@ -19,5 +19,5 @@ edgewise predict --from bad.csv 2>&1 || echo "exit $?"
 edgewise predict --simulate agx-xavier --workload resnet18 --modes 8/2265/1377/2133,4/1200/670/1333,8/1200/900/1600 --csv sim.csv
 cat sim.csv
 edgewise predict --from sim.csv --modes 8/1200/900/2133 | head -1
-edgewise predict --simulate rpi4 --workload resnet18 2>&1 || echo "exit $?"
+edgewise predict --simulate zcu104 --workload resnet18 2>&1 || echo "exit $?"
 edgewise predict --simulate agx-xavier --workload vgg11 2>&1 || echo "exit $?"

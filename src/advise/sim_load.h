@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one run of a plan asks of a board, step by step: arithmetic, bytes moved, kernels to launch.
+ * What a board makes of it is left to board_model.h. */
+#ifndef EW_ADVISE_SIM_LOAD_H
+#define EW_ADVISE_SIM_LOAD_H
+
+#include "base/mem.h"
+#include "graph/graph.h"
+
+struct ew_sim_step {
+    const char *name, *op; /* op "": a step of the plan's own */
+    const char *phase;     /* "forward", "backward", "update" */
+    double flops, bytes;
+    int64_t groups; /* of a grouped convolution; else 1 */
+};
+
+struct ew_sim_load {
+    struct ew_sim_step *steps;
+    int n;
+    int64_t batch;
+    double flops, bytes;  /* sums */
+    int products;         /* steps that are convolutions or matrix products */
+    double root_groups;   /* sum of the roots of the groups of grouped convolutions */
+    double input_bytes;   /* of a batch */
+    int64_t memory_bytes; /* activations and weights */
+    bool train;
+};
+
+/* The steps of the network's plan; those of a training step where it has an objective and `train`
+ * is set.  The graph is not changed; all lives in the arena. */
+ew_err ew_sim_load_of(struct ew_arena *a, const struct ew_graph *g, bool train,
+                      struct ew_sim_load *out);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a command would measure on a board that is not here. */
+#include "cli/simulated.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/num.h"
+#include "report/text_table.h"
+
+/* ---- Which board ----------------------------------------------------------------------------- */
+
+static ew_err mode_of_numbers(const char *text, struct ew_mode *m)
+{
+    char copy[64], *rest = copy;
+    double v[4];
+    EW_CHECK(strlen(text) < sizeof(copy), EW_ERR_USAGE, "--simulate: '%.60s...' is no mode", text);
+    snprintf(copy, sizeof(copy), "%s", text);
+    for (int i = 0; i < 4; i++) {
+        const char *word = strsep(&rest, "/");
+        EW_CHECK(word && ew_num_float(word, &v[i]) && v[i] > 0 && v[i] < 1e6, EW_ERR_USAGE,
+                 "--simulate: mode '%s' is not CORES/CPU/GPU/MEM in MHz", text);
+    }
+    EW_CHECK(!rest, EW_ERR_USAGE, "--simulate: mode '%s' has more than four numbers", text);
+    *m = (struct ew_mode){v[0], v[1] / 1000, v[2] / 1000, v[3] / 1000};
+    return EW_OK;
+}
+
+/* What a mode of the profile leaves out stays at the highest. */
+static ew_err mode_of_profile(struct ew_simulated *s, const char *name)
+{
+    const struct ew_profile *b = s->board;
+    for (int i = 0; i < b->n_modes; i++) {
+        const struct ew_profile_mode *m = &b->modes[i];
+        if (strcmp(m->name, name) != 0)
+            continue;
+        s->mode.cores = m->cores ? (double)m->cores : s->mode.cores;
+        s->mode.cpu = m->cpu_mhz ? (double)m->cpu_mhz / 1000 : s->mode.cpu;
+        s->mode.gpu = m->gpu_mhz ? (double)m->gpu_mhz / 1000 : s->mode.gpu;
+        s->mode.mem = m->mem_mhz ? (double)m->mem_mhz / 1000 : s->mode.mem;
+        return EW_OK;
+    }
+    return ew_fail(EW_ERR_NOT_FOUND,
+                   "--simulate: %s has no mode '%s': 'edgewise boards %s' lists them", b->name,
+                   name, b->name);
+}
+
+static ew_err check_mode(const struct ew_simulated *s)
+{
+    const struct ew_mode top = ew_sim_top(s->board), *m = &s->mode;
+    EW_CHECK(s->board->model.gpu > 0, EW_ERR_UNSUPPORTED,
+             "--simulate: the profile of %s has no [model]", s->board->name);
+    EW_CHECK(m->cores <= top.cores && m->cpu <= 1.02 * top.cpu && m->gpu <= 1.02 * top.gpu &&
+                 m->mem <= 1.02 * top.mem,
+             EW_ERR_ARG, "--simulate: mode '%s' is above the highest of %s: %.0f/%.0f/%.0f/%.0f",
+             s->mode_name, s->board->name, top.cores, 1000 * top.cpu, 1000 * top.gpu,
+             1000 * top.mem);
+    return EW_OK;
+}
+
+ew_err ew_simulated_init(struct ew_simulated *s, const char *words)
+{
+    const struct ew_profile *list;
+    int n;
+    ew_arena_init(&s->arena);
+    char *board = ew_arena_strdup(&s->arena, words);
+    EW_CHECK(board, EW_ERR_MEMORY, "no memory");
+    char *mode = strchr(board, ':');
+    if (mode)
+        *mode++ = '\0';
+    EW_TRY(ew_profiles_load(&s->arena, &list, &n));
+    s->board = ew_profile_find(list, n, board);
+    EW_CHECK(s->board, EW_ERR_NOT_FOUND,
+             "--simulate: no board called '%s': 'edgewise boards' lists them", board);
+    s->mode = ew_sim_top(s->board);
+    s->mode_name = mode && *mode ? mode : "";
+    if (*s->mode_name && strchr(s->mode_name, '/'))
+        EW_TRY(mode_of_numbers(s->mode_name, &s->mode));
+    else if (*s->mode_name)
+        EW_TRY(mode_of_profile(s, s->mode_name));
+    return check_mode(s);
+}
+
+void ew_simulated_fini(struct ew_simulated *s)
+{
+    ew_arena_fini(&s->arena);
+}
+
+/* ---- One run --------------------------------------------------------------------------------- */
+
+ew_err ew_simulated_plan(struct ew_simulated *s, const struct ew_graph *g, bool train,
+                         struct ew_simulated_run *out)
+{
+    struct ew_sim_work work;
+    const struct ew_sim_setting setting = {.mode = s->mode, .workers = 1};
+    EW_TRY(ew_sim_load_of(&s->arena, g, train, &out->load));
+    out->software = train ? EW_SIM_TRAIN : EW_SIM_NATIVE;
+    ew_sim_work_of(&out->load, out->software, &work);
+    return ew_simulate(s->board, &work, &setting, &out->run);
+}
+
+/* The ends of a 90 % interval of a first guess. */
+static double low90(double v, double sd)
+{
+    return v * exp(-1.645 * sd);
+}
+
+static double high90(double v, double sd)
+{
+    return v * exp(1.645 * sd);
+}
+
+static void show_text(const struct ew_simulated *s, const struct ew_simulated_run *r,
+                      const char *name)
+{
+    const struct ew_sim_epoch *e = &r->run;
+    const double ms = 1e3 * e->epoch_s;
+    printf("%s, %s, batch %lld, SIMULATED on %s: %.0f cores, CPU %.0f, GPU %.0f, memory %.0f MHz\n",
+           name, r->load.train ? "training step" : "inference", (long long)r->load.batch,
+           s->board->title, s->mode.cores, 1000 * s->mode.cpu, 1000 * s->mode.gpu,
+           1000 * s->mode.mem);
+    printf("time:      %.3f ms, in 90 of 100 cases %.3f to %.3f\n", ms, low90(ms, EW_SIM_TIME_SD),
+           high90(ms, EW_SIM_TIME_SD));
+    printf("speed:     %.1f images/s\n", (double)r->load.batch / e->epoch_s);
+    printf("power:     %.2f W (idle %.2f), in 90 of 100 cases %.2f to %.2f; %.4g J a run\n",
+           e->power_w, e->base_w, low90(e->power_w, EW_SIM_POWER_SD),
+           high90(e->power_w, EW_SIM_POWER_SD), e->energy_j);
+    if (e->throttled)
+        printf("throttled: slowed to the board's budget of %.0f W\n", s->board->power_w);
+    printf("asks for:  %.4g GFLOP, %.4g MB moved, %d kernels, %.1f MiB of memory\n",
+           r->load.flops * 1e-9, r->load.bytes * 1e-6, r->load.n,
+           (double)r->load.memory_bytes / (1 << 20));
+    printf("model:     %s\n", s->board->model.source ? s->board->model.source : "");
+}
+
+static ew_err show_json(const struct ew_simulated *s, const struct ew_simulated_run *r,
+                        const char *name)
+{
+    const struct ew_sim_epoch *e = &r->run;
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_str(&j, "name", name);
+    ew_json_str(&j, "quality", "simulated");
+    ew_json_str(&j, "board", s->board->name);
+    ew_json_str(&j, "mode", r->load.train ? "train" : "infer");
+    ew_json_num(&j, "cores", s->mode.cores);
+    ew_json_num(&j, "cpu_mhz", round(1e6 * s->mode.cpu) / 1e3);
+    ew_json_num(&j, "gpu_mhz", round(1e6 * s->mode.gpu) / 1e3);
+    ew_json_num(&j, "mem_mhz", round(1e6 * s->mode.mem) / 1e3);
+    ew_json_int(&j, "batch", r->load.batch);
+    ew_json_num(&j, "median_ms", 1e3 * e->epoch_s);
+    ew_json_num(&j, "low90_ms", low90(1e3 * e->epoch_s, EW_SIM_TIME_SD));
+    ew_json_num(&j, "high90_ms", high90(1e3 * e->epoch_s, EW_SIM_TIME_SD));
+    ew_json_num(&j, "images_per_s", (double)r->load.batch / e->epoch_s);
+    ew_json_num(&j, "power_w", e->power_w);
+    ew_json_bool(&j, "throttled", e->throttled);
+    ew_json_num(&j, "idle_w", e->base_w);
+    ew_json_num(&j, "energy_j", e->energy_j);
+    ew_json_num(&j, "flops", r->load.flops);
+    ew_json_num(&j, "bytes", r->load.bytes);
+    ew_json_int(&j, "kernels", r->load.n);
+    ew_json_int(&j, "planned_bytes", r->load.memory_bytes);
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+ew_err ew_simulated_show(const struct ew_simulated *s, const struct ew_simulated_run *r,
+                         const char *name, bool json)
+{
+    if (json)
+        return show_json(s, r, name);
+    show_text(s, r, name);
+    return EW_OK;
+}
+
+/* ---- The store ------------------------------------------------------------------------------- */
+
+ew_err ew_simulated_metric(struct ew_recording *rec, const char *name, double value,
+                           const char *unit, enum ew_better better)
+{
+    struct ew_metric_row m;
+    ew_record_clear(EW_RECORD_METRIC, &m);
+    m.name = name;
+    m.value = value;
+    m.unit = unit;
+    m.source = "board model";
+    m.quality = EW_QUALITY_SIMULATED;
+    m.better = (int)better;
+    return ew_recording_put(rec, EW_RECORD_METRIC, &m);
+}
+
+ew_err ew_simulated_mark(struct ew_recording *rec)
+{
+    struct ew_run_row row;
+    if (!rec->store)
+        return EW_OK;
+    ew_record_clear(EW_RECORD_RUN, &row);
+    row.quality = EW_QUALITY_SIMULATED;
+    return ew_store_run_update(rec->store, rec->run, &row);
+}
+
+ew_err ew_simulated_record(struct ew_recording *rec, const struct ew_simulated_run *r)
+{
+    const double ms = 1e3 * r->run.epoch_s;
+    EW_TRY(ew_simulated_mark(rec));
+    EW_TRY(ew_simulated_metric(rec, "median_ms", ms, "ms", EW_BETTER_LOWER));
+    EW_TRY(ew_simulated_metric(rec, "images_per_s", 1e3 * (double)r->load.batch / ms, "1/s",
+                               EW_BETTER_HIGHER));
+    EW_TRY(ew_simulated_metric(rec, "power_w", r->run.power_w, "W", EW_BETTER_LOWER));
+    EW_TRY(ew_simulated_metric(rec, "energy_j", r->run.energy_j, "J", EW_BETTER_LOWER));
+    return ew_simulated_metric(rec, "planned_bytes", (double)r->load.memory_bytes, "B",
+                               EW_BETTER_LOWER);
+}

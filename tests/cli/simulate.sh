@@ -1,0 +1,27 @@
+# Boards that are not here: bench, train and study by a board's model, marked as simulated, and what cannot be.
+edgewise bench resnet50 --simulate jetson-nano | sed 's/[0-9]*\.[0-9]*/N/g'
+edgewise bench resnet50 --simulate agx-xavier:2/2100/900/1600 --json | grep -c '"quality": "simulated"'
+edgewise bench mobilenet_v2 --simulate rpi4 --db s.db >/dev/null
+edgewise train lenet5 --data synthetic --batch 16 --epochs 2 --simulate agx-xavier:g --db s.db | sed 's/[0-9]*\.[0-9]*/N/g' | head -2
+edgewise results --db s.db --where "quality = 'simulated'" | wc -l
+cat >modes.study <<X
+[study]
+title = modes
+[lenet]
+command = train
+network = lenet5
+data = synthetic
+batch = 16
+epochs = 3
+power-mode = a g
+[idle]
+command = monitor
+seconds = 1
+X
+edgewise study modes.study --simulate agx-xavier --db s.db >/dev/null 2>&1
+edgewise results --db s.db --where "label = 'lenet' and quality = 'simulated' and energy_j > 1 and noise is null" | wc -l
+edgewise bench resnet18 --simulate nothing 2>&1 || echo "exit $?"
+edgewise bench resnet18 --simulate agx-xavier:zz 2>&1 || echo "exit $?"
+edgewise bench resnet18 --simulate agx-xavier:8/9000/1377/2133 2>&1 || echo "exit $?"
+edgewise bench resnet18 --simulate zcu104 2>&1 || echo "exit $?"
+edgewise bench resnet18 --simulate jetson-nano --profile 2>&1 | head -1
