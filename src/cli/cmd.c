@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -253,4 +254,26 @@ ew_err ew_cmd_parse(int n_words, char *const *words, struct ew_cmd_line *line)
     line->help = r.common.help;
     line->json = r.common.json;
     return line->help ? EW_OK : check_args(line);
+}
+
+ew_err ew_cmd_perform(const char *name, int n_words, const char *const *words)
+{
+    const struct ew_cmd *cmd = ew_cmd_find(name);
+    EW_CHECK(cmd, EW_ERR_NOT_FOUND, "this build has no command %s", name);
+    EW_CLEANUP(ew_free_ptr) void *opts = calloc(1, cmd->opts_size + 1);
+    EW_CLEANUP(ew_free_ptr) const char **args = calloc((size_t)n_words + 1, sizeof(*args));
+    EW_CHECK(opts && args, EW_ERR_MEMORY, "no memory for the command line");
+    ew_fields_default(cmd->opts, opts, cmd->opts_size);
+    struct ew_cmd_line line = {.cmd = cmd, .opts = opts, .args = args};
+    char *const *list;
+    memcpy(&list, &words, sizeof(list)); /* parsing changes none of them */
+    EW_TRY(ew_cmd_parse(n_words, list, &line));
+    struct ew_cmd_call call = {.cmd = cmd,
+                               .opts = opts,
+                               .n_args = line.n_args,
+                               .n_before = line.n_before,
+                               .args = args,
+                               .json = line.json,
+                               .given = line.given};
+    return cmd->run(&call);
 }

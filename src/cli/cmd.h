@@ -66,6 +66,9 @@ struct ew_cmd {
 /* True where the command line has this option, be it with its default. */
 bool ew_cmd_given(const struct ew_cmd_call *c, const char *option);
 
+/* Runs another command with these words, as if they stood on the command line. */
+ew_err ew_cmd_perform(const char *name, int n_words, const char *const *words);
+
 /* Says below the failure what the user might do. */
 void ew_cmd_hint(struct ew_cmd_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -158,7 +158,7 @@ static ew_err read_study(struct context *x, const char *what)
 }
 
 /* Commands that make sense as jobs; a build may lack one. */
-static int find_commands(struct ew_study_command *out, int max)
+int ew_study_commands(struct ew_study_command *out, int max)
 {
     static const char *const names[] = {"train", "bench", "eval", "monitor", "compile", "quantize"};
     int n = 0;
@@ -175,7 +175,7 @@ static ew_err parse(struct context *x)
     struct ew_study_command commands[8];
     const struct ew_study_opts o = {.commands = commands,
                                     .simulate = x->opts->simulate,
-                                    .n_commands = find_commands(commands, 8),
+                                    .n_commands = ew_study_commands(commands, 8),
                                     .quick = x->opts->quick,
                                     .repeat = x->opts->repeat,
                                     .only = x->opts->only};

@@ -5,6 +5,9 @@
 
 #include "study/runner.h"
 
+/* Commands that studies may use, of those that this build has; returns their number. */
+int ew_study_commands(struct ew_study_command *out, int max);
+
 /* The jobs and what they should take; `s` may be NULL. */
 ew_err ew_study_show_jobs(const struct ew_study *study, struct ew_store *s, bool json);
 

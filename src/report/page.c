@@ -170,15 +170,40 @@ static void head(const struct ew_page_opts *o, const char *nonce, FILE *out)
     fputs("</style></head><body>", out);
 }
 
-static void contents(const struct ew_results *r, const struct ew_figures *f, FILE *out)
+static bool has_rows(const struct ew_page_table *t)
+{
+    return t->grid->cols && t->grid->n > t->grid->cols;
+}
+
+static void contents(const struct ew_results *r, const struct ew_figures *f,
+                     const struct ew_page_opts *o, FILE *out)
 {
     fputs("<nav>", out);
+    for (int i = 0; i < o->n_tables; i++)
+        if (has_rows(&o->tables[i]))
+            fprintf(out, "<a href=\"#%s\">%s</a>", o->tables[i].id, o->tables[i].title);
     for (int i = 0; i < f->n; i++)
         if (!f->v[i].missing && (i == 0 || f->v[i - 1].desc != f->v[i].desc || f->v[i - 1].missing))
             fprintf(out, "<a href=\"#%s\">%s</a>", f->v[i].id, f->v[i].desc->title);
     if (r->n_studies)
         fputs("<a href=\"#studies\">Studies</a>", out);
     fputs("<a href=\"#machines\">Machines</a><a href=\"#runs\">Runs</a></nav>", out);
+}
+
+static void own_tables(const struct ew_page_opts *o, FILE *out)
+{
+    for (int i = 0; i < o->n_tables; i++) {
+        const struct ew_page_table *t = &o->tables[i];
+        if (!has_rows(t))
+            continue;
+        fprintf(out, "<section class=\"box\" id=\"%s\"><h2>", t->id);
+        ew_html_text(out, t->title);
+        fputs("</h2><p>", out);
+        ew_html_text(out, t->about);
+        fputs("</p>", out);
+        ew_grid_html(t->grid, out);
+        fputs("</section>", out);
+    }
 }
 
 static void count_runs(const struct ew_results *r, FILE *out)
@@ -251,8 +276,9 @@ static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
         fputs("</p>", out);
     }
     count_runs(r, out);
-    contents(r, f, out);
+    contents(r, f, o, out);
     fputs("</header><main>", out);
+    own_tables(o, out);
     EW_TRY(ew_page_figures(f, out));
     if (o->compared) {
         fputs("<section class=\"box\"><h2>Side by side</h2>", out);

@@ -7,11 +7,19 @@
 
 #include "report/figure_grid.h"
 
+/* A table of its own before the figures. */
+struct ew_page_table {
+    const char *id, *title, *about;
+    const struct ew_grid *grid;
+};
+
 struct ew_page_opts {
     const char *title;
-    const char *about;              /* NULL: none */
-    bool still;                     /* no script: pictures do not move */
-    const struct ew_grid *compared; /* a table after the figures; NULL: none */
+    const char *about;                  /* NULL: none */
+    bool still;                         /* no script: pictures do not move */
+    const struct ew_grid *compared;     /* a table after the figures; NULL: none */
+    const struct ew_page_table *tables; /* those without rows are left out */
+    int n_tables;
 };
 
 /* Writes the page; whether `out` took all is the caller's to check. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/profile.h"
+
 void ew_results_init(struct ew_results *r)
 {
     *r = (struct ew_results){0};
@@ -170,6 +172,36 @@ static const char *field_text(enum ew_record kind, const void *row, const char *
     return ew_arena_strdup(a, text);
 }
 
+/* "mode_gpu_mhz": a setting of the run's power mode, by its own option or its board's profile. */
+static const char *mode_setting(const struct ew_run_data *d, const char *name, struct ew_arena *a)
+{
+    static const struct {
+        const char *name, *option;
+        size_t offset;
+    } known[] = {{"mode_cores", "cores", offsetof(struct ew_profile_mode, cores)},
+                 {"mode_cpu_mhz", "cpu-mhz", offsetof(struct ew_profile_mode, cpu_mhz)},
+                 {"mode_gpu_mhz", "gpu-mhz", offsetof(struct ew_profile_mode, gpu_mhz)},
+                 {"mode_mem_mhz", "mem-mhz", offsetof(struct ew_profile_mode, mem_mhz)}};
+    const struct ew_profile *list;
+    int n = 0;
+    for (size_t i = 0; i < EW_COUNT(known); i++) {
+        if (strcmp(known[i].name, name) != 0)
+            continue;
+        const char *own = option(d->job.options, known[i].option, a);
+        const char *mode = option(d->job.options, "power-mode", a);
+        if (own || !mode || !d->machine.profile || ew_profiles_load(a, &list, &n) != EW_OK)
+            return own;
+        const struct ew_profile *p = ew_profile_find(list, n, d->machine.profile);
+        for (int k = 0; p && k < p->n_modes; k++) {
+            int64_t v;
+            memcpy(&v, (const char *)&p->modes[k] + known[i].offset, sizeof(v));
+            if (strcmp(p->modes[k].name, mode) == 0 && v > 0)
+                return ew_arena_printf(a, "%lld", (long long)v);
+        }
+    }
+    return NULL;
+}
+
 const char *ew_run_property(const struct ew_run_data *d, const char *name, struct ew_arena *a)
 {
     if (strcmp(name, "side") == 0)
@@ -179,7 +211,9 @@ const char *ew_run_property(const struct ew_run_data *d, const char *name, struc
         text = field_text(EW_RECORD_JOB, &d->job, name, a);
     if (!text)
         text = field_text(EW_RECORD_MACHINE, &d->machine, name, a);
-    return text ? text : option(d->job.options, name, a);
+    if (!text)
+        text = option(d->job.options, name, a);
+    return text ? text : mode_setting(d, name, a);
 }
 
 bool ew_run_counts(const struct ew_run_data *d)

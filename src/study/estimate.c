@@ -95,7 +95,7 @@ static ew_err read_work(const struct ew_study_job *j, struct work *w)
     return EW_OK;
 }
 
-static ew_err plan_bytes(struct ew_graph *g, const struct ew_study_job *j, bool train, int64_t *out)
+static ew_err plan_bytes(struct ew_graph *g, int64_t batch, bool train, int64_t *out)
 {
     struct ew_plan *p;
     struct ew_plan_stats s;
@@ -104,7 +104,7 @@ static ew_err plan_bytes(struct ew_graph *g, const struct ew_study_job *j, bool 
         .dry = true,
         .update = train,
         .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 0.01, .momentum = 0.9}};
-    EW_TRY(ew_graph_set_batch(g, (int64_t)ew_study_number(j, "batch", 1)));
+    EW_TRY(ew_graph_set_batch(g, batch));
     if (train)
         EW_TRY(ew_objective_add(g));
     EW_TRY(ew_graph_infer(g));
@@ -113,6 +113,22 @@ static ew_err plan_bytes(struct ew_graph *g, const struct ew_study_job *j, bool 
     ew_plan_free(p);
     *out = (int64_t)(s.arena_bytes + s.weight_bytes);
     return EW_OK;
+}
+
+ew_err ew_estimate_training(const char *network, int64_t side, int64_t classes, int64_t batch,
+                            int64_t *bytes)
+{
+    const struct ew_model_opts o = {.size = sizeof(o),
+                                    .height = side,
+                                    .width = side,
+                                    .classes = classes,
+                                    .batch = 1,
+                                    .scale = 1};
+    struct ew_graph *g = NULL;
+    EW_TRY(ew_model_build(network, &o, &g));
+    const ew_err err = plan_bytes(g, batch, true, bytes);
+    ew_graph_free(g);
+    return err;
 }
 
 static ew_err by_arithmetic(const struct ew_study_job *j, double rate, struct ew_estimate *out)
@@ -133,7 +149,7 @@ static ew_err by_arithmetic(const struct ew_study_job *j, double rate, struct ew
             strcmp(j->command, "train") == 0
                 ? 6 * facts.weight_bytes + (int64_t)ew_study_number(j, "epochs", 1) * EPOCH_BYTES
                 : EPOCH_BYTES;
-        err = plan_bytes(g, j, w.train, &out->memory_bytes);
+        err = plan_bytes(g, (int64_t)ew_study_number(j, "batch", 1), w.train, &out->memory_bytes);
     }
     ew_graph_free(g);
     return err;

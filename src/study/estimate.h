@@ -20,4 +20,9 @@ ew_err ew_estimate_rate(double *flops_per_s);
 ew_err ew_estimate_job(const struct ew_study_job *j, struct ew_store *s, double flops_per_s,
                        struct ew_estimate *out);
 
+/* Bytes that a training step of a zoo network is planned to take, at side x side (0: its own) with
+ * SGD and momentum; nothing is run. */
+ew_err ew_estimate_training(const char *network, int64_t side, int64_t classes, int64_t batch,
+                            int64_t *bytes);
+
 #endif

@@ -134,6 +134,10 @@ static ew_err add_derived(struct ew_store *s, int64_t run)
         {"energy_deviation", "%",
          "CASE WHEN count(energy_j) > 2 THEN 100 * max(max(energy_j) - avg(energy_j), "
          "avg(energy_j) - min(energy_j)) / avg(energy_j) END"},
+        /* what the board would have taken at rest, and what training adds to it */
+        {"base_energy_j", "J", "avg(base_power_w * wall_s)"},
+        {"training_energy_j", "J", "avg(energy_j - base_power_w * wall_s)"},
+        {"base_share", "%", "100 * sum(base_power_w * wall_s) / sum(energy_j)"},
     };
     int quality;
     EW_TRY(quality_of_epochs(s, run, &quality));
@@ -160,6 +164,44 @@ static ew_err add_derived(struct ew_store *s, int64_t run)
     return EW_OK;
 }
 
+/* How long clocks were held, from the samples: a reading within 5 % of the run's highest is at it
+ * (5.5 of TRAIN counts so). */
+static ew_err add_clocks(struct ew_store *s, int64_t run)
+{
+    static const struct {
+        const char *name, *unit, *channel, *sql;
+    } all[] = {
+        {"cpu_below_peak", "%", "cpu0.freq", "100.0 * sum(value < 0.95 * top) / count(*)"},
+        {"cpu_below_90", "%", "cpu0.freq", "100.0 * sum(value < 0.9 * top) / count(*)"},
+        {"gpu_mhz", "MHz", "gpu.freq", "avg(value)"},
+        {"mem_below_peak", "%", "emc.freq", "100.0 * sum(value < 0.95 * top) / count(*)"},
+    };
+    for (size_t i = 0; i < EW_COUNT(all); i++) {
+        struct ew_rows *rows;
+        struct ew_metric_row m;
+        char sql[512];
+        snprintf(
+            sql, sizeof(sql),
+            "SELECT %s, count(*) FROM (SELECT value, (SELECT max(value) FROM sample WHERE run = "
+            "?1 AND channel = ?2) AS top FROM sample WHERE run = ?1 AND channel = ?2)",
+            all[i].sql);
+        EW_TRY(ew_store_query(s, &rows, sql, "is", run, all[i].channel));
+        ew_record_clear(EW_RECORD_METRIC, &m);
+        const bool there = ew_rows_next(rows);
+        m.value = there ? ew_rows_num(rows, 0) : (double)NAN;
+        m.n = there ? ew_rows_int(rows, 1) : 0;
+        EW_TRY(ew_rows_free(rows));
+        m.name = all[i].name;
+        m.unit = all[i].unit;
+        m.source = all[i].channel;
+        m.quality = EW_QUALITY_DERIVED;
+        m.better = EW_BETTER_NEITHER;
+        if (m.n > 1 && !isnan(m.value))
+            EW_TRY(ew_store_put(s, EW_RECORD_METRIC, run, &m));
+    }
+    return EW_OK;
+}
+
 /* A run with emulated or simulated epochs is so as a whole. */
 static ew_err mark_quality(struct ew_store *s, int64_t run)
 {
@@ -177,6 +219,8 @@ ew_err ew_summary_add(struct ew_store *s, int64_t run)
     ew_err err = add_all(s, run);
     if (err == EW_OK)
         err = add_derived(s, run);
+    if (err == EW_OK)
+        err = add_clocks(s, run);
     if (err == EW_OK)
         err = mark_quality(s, run);
     const ew_err ended = ew_store_end(s, err == EW_OK);

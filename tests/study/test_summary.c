@@ -169,6 +169,42 @@ static void power_settings_are_checked(void)
     ew_board_close(b);
 }
 
+/* Base load apart from training, and how long clocks were held. */
+static void energy_and_clocks_are_derived(void)
+{
+    static const double mhz[] = {2265, 2263, 1100, 2100};
+    struct ew_store *s = NULL;
+    if (!EW_EXPECT_OK(ew_store_open(ew_test_path("clocks.db"), NULL, &s)))
+        return;
+    const int64_t run = kit_begin(s, 3);
+    for (int i = 1; i <= 3; i++) {
+        struct ew_epoch_row e;
+        ew_record_clear(EW_RECORD_EPOCH, &e);
+        e.epoch = i;
+        e.wall_s = 10;
+        e.energy_j = i == 1 ? 500 : 300;
+        e.base_power_w = 6;
+        EW_EXPECT_OK(ew_store_put(s, EW_RECORD_EPOCH, run, &e));
+    }
+    for (size_t i = 0; i < EW_COUNT(mhz); i++) {
+        struct ew_sample_row r;
+        ew_record_clear(EW_RECORD_SAMPLE, &r);
+        r.t_s = (double)i;
+        r.channel = "cpu0.freq";
+        r.value = mhz[i];
+        r.unit = "MHz";
+        EW_EXPECT_OK(ew_store_put(s, EW_RECORD_SAMPLE, run, &r));
+    }
+    EW_EXPECT_OK(ew_summary_add(s, run));
+    EW_EXPECT_NEAR(metric(s, run, "base_energy_j"), 60, 1e-9);
+    EW_EXPECT_NEAR(metric(s, run, "training_energy_j"), 240, 1e-9);
+    EW_EXPECT_NEAR(metric(s, run, "base_share"), 20, 1e-9);
+    EW_EXPECT_NEAR(metric(s, run, "cpu_below_peak"), 50, 1e-9); /* 2100 is below 95 % of 2265 */
+    EW_EXPECT_NEAR(metric(s, run, "cpu_below_90"), 25, 1e-9);
+    EW_EXPECT(isnan(metric(s, run, "gpu_mhz")));
+    ew_store_close(s);
+}
+
 /* What a watch has read goes to the store once, with times since the run began. */
 static void readings_are_kept(void)
 {
@@ -219,4 +255,5 @@ static void noise_has_reasons(void)
 
 EW_TEST_MAIN(EW_TEST(epochs_are_summed_up), EW_TEST(published_stands_beside_ours),
              EW_TEST(machines_are_described), EW_TEST(power_settings_are_checked),
-             EW_TEST(readings_are_kept), EW_TEST(noise_has_reasons))
+             EW_TEST(energy_and_clocks_are_derived), EW_TEST(readings_are_kept),
+             EW_TEST(noise_has_reasons))

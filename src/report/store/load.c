@@ -191,7 +191,8 @@ static ew_err load_samples(struct ew_store *s, struct ew_results *r, const struc
     struct ew_rows *rows;
     EW_TRY(ew_store_query(
         s, &rows,
-        "SELECT * FROM sample WHERE unit IN ('W', '%') AND run IN (SELECT id FROM (SELECT run.id "
+        "SELECT * FROM sample WHERE unit IN ('W', '%', 'MHz', 'B') AND run IN (SELECT id FROM "
+        "(SELECT run.id "
         "AS id, max(run.wall_s) FROM run JOIN job ON job.id = run.job WHERE run.status = 'done' "
         "AND EXISTS (SELECT 1 FROM sample WHERE sample.run = run.id AND sample.unit IN ('W', '%')) "
         "GROUP BY job.network)) ORDER BY run, channel, t_s LIMIT ?1",

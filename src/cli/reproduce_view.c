@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `edgewise reproduce` shows. */
+#include "cli/reproduce_view.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/backend.h"
+#include "cli/study_show.h"
+#include "device/powermode.h"
+#include "report/figure_key.h"
+#include "report/text_table.h"
+#include "study/estimate.h"
+#include "study/likeness.h"
+
+/* ---- Here ------------------------------------------------------------------------------------ */
+
+/* A clock whose limit may be written. */
+static bool clocks_can_be_set(struct ew_board *b)
+{
+    struct ew_clock_info *clocks = calloc(EW_MAX_CLOCKS, sizeof(*clocks));
+    int n = 0;
+    bool can = false;
+    if (clocks && ew_clocks_read(b, clocks, &n) == EW_OK)
+        for (int i = 0; i < n && !can; i++) {
+            char path[256];
+            snprintf(path, sizeof(path), "/%s", clocks[i].max_path ? clocks[i].max_path : "");
+            can = clocks[i].max_path && access(path, W_OK) == 0;
+        }
+    free(clocks);
+    return can;
+}
+
+ew_err ew_reproduce_look(struct ew_reproduce_here *out)
+{
+    struct ew_board *b = NULL;
+    struct ew_device_found d;
+    *out = (struct ew_reproduce_here){0};
+    EW_TRY(ew_board_open(&(struct ew_board_opts){.root = NULL}, &b));
+    if (b->total.power >= 0 || b->total.energy >= 0)
+        out->has |= EW_NEEDS_POWER;
+    if (clocks_can_be_set(b))
+        out->has |= EW_NEEDS_CLOCKS;
+    ew_board_close(b);
+    for (int i = 0; ew_backend_find(i, &d); i++)
+        if (*d.device && strcmp(d.backend, "cuda") == 0)
+            out->has |= EW_NEEDS_GPU;
+    return EW_OK;
+}
+
+/* ---- All of them ----------------------------------------------------------------------------- */
+
+ew_err ew_reproduce_list(const struct ew_figures *f, const struct ew_reproduce_here *here,
+                         struct ew_grid *g)
+{
+    static const char *const head[] = {"id", "shows", "by", "state"};
+    for (size_t i = 0; i < EW_COUNT(head); i++)
+        EW_TRY(ew_grid_head(g, false, "%s", head[i]));
+    for (const struct ew_reproduction *r = ew_reproductions; r->id; r++) {
+        char text[EW_REPRODUCE_CHARS];
+        ew_reproduce_state(r, f, here, text);
+        EW_TRY(ew_grid_put(g, r->id));
+        EW_TRY(ew_grid_put(g, r->title));
+        if (r->study)
+            EW_TRY(ew_grid_cell(g, "study %s", r->study));
+        else
+            EW_TRY(ew_grid_put(g, r->command ? r->command : ""));
+        EW_TRY(ew_grid_cell(g, "%s", text));
+    }
+    return EW_OK;
+}
+
+/* ---- Beside published values ----------------------------------------------------------------- */
+
+static ew_err heads(struct ew_reproduce_tables *t)
+{
+    static const struct {
+        const char *name;
+        bool number;
+    } values[] = {{"study", false},    {"where", false},   {"figure", false}, {"of", false},
+                  {"published", true}, {"on", false},      {"here", true},    {"unit", false},
+                  {"ratio", true},     {"quality", false}, {"remark", false}};
+    static const char *const shapes[] = {"study", "figure", "by", "of", "published on", "verdict"};
+    ew_grid_init(&t->values);
+    ew_grid_init(&t->shapes);
+    for (size_t i = 0; i < EW_COUNT(values); i++)
+        EW_TRY(ew_grid_head(&t->values, values[i].number, "%s", values[i].name));
+    for (size_t i = 0; i < EW_COUNT(shapes); i++)
+        EW_TRY(ew_grid_head(&t->shapes, false, "%s", shapes[i]));
+    return EW_OK;
+}
+
+static ew_err value_row(struct ew_grid *g, const struct ew_study *s, const struct ew_comparison *c)
+{
+    const struct ew_published_row *p = c->published;
+    char text[EW_VALUE_CHARS];
+    EW_TRY(ew_grid_cell(g, "%s", s->name));
+    EW_TRY(ew_grid_cell(g, "%s", p->place ? p->place : ""));
+    EW_TRY(ew_grid_cell(g, "%s", p->metric));
+    EW_TRY(ew_grid_cell(g, "%s", p->settings));
+    EW_TRY(ew_grid_cell(g, "%s", ew_text_value(p->value, text)));
+    EW_TRY(ew_grid_cell(g, "%s", p->board));
+    EW_TRY(ew_grid_cell(g, "%s", ew_text_value(c->value, text)));
+    EW_TRY(ew_grid_cell(g, "%s", p->unit ? p->unit : ""));
+    EW_TRY(p->value > 0 ? ew_grid_cell(g, "%.3g", c->value / p->value) : ew_grid_put(g, ""));
+    EW_TRY(ew_grid_cell(g, "%s", c->quality ? c->quality : ""));
+    return ew_grid_cell(g, "%s%s%s%s%s", s->quick ? "reduced size" : "",
+                        s->quick && (p->wrong || p->kind) ? "; " : "",
+                        p->wrong  ? "cannot be as printed: "
+                        : p->kind ? p->kind
+                                  : "",
+                        p->wrong ? p->wrong : "", "");
+}
+
+static ew_err shape_row(struct ew_grid *g, const struct ew_study *s, const struct ew_likeness *x)
+{
+    char text[EW_LIKENESS_CHARS];
+    EW_TRY(ew_grid_cell(g, "%s", s->name));
+    EW_TRY(ew_grid_cell(g, "%s", x->metric));
+    EW_TRY(ew_grid_cell(g, "%s", x->key));
+    EW_TRY(ew_grid_cell(g, "%s", x->fixed));
+    EW_TRY(ew_grid_cell(g, "%s", x->board));
+    return ew_grid_cell(g, "%s%s", ew_likeness_same(x) ? "as published: " : "",
+                        ew_likeness_verdict(x, text));
+}
+
+static ew_err compare_study(struct ew_store *s, const char *unit, const struct ew_study *study,
+                            struct ew_reproduce_tables *t)
+{
+    struct ew_arena a;
+    struct ew_comparison *list;
+    struct ew_likeness *shapes;
+    int n = 0;
+    ew_arena_init(&a);
+    ew_err err = ew_summary_compare(s, study, unit, &a, &list);
+    for (int i = 0; err == EW_OK && i < study->n_published; i++)
+        if (list[i].runs && isfinite(list[i].value))
+            err = value_row(&t->values, study, &list[i]);
+    if (err == EW_OK)
+        err = ew_likeness_find(list, study->n_published, &a, &shapes, &n);
+    for (int i = 0; err == EW_OK && i < n; i++)
+        err = shape_row(&t->shapes, study, &shapes[i]);
+    ew_arena_fini(&a);
+    return err;
+}
+
+/* In the size in which the store has it. */
+static ew_err compare_file(struct ew_store *s, const char *unit, const char *file, const char *text,
+                           struct ew_reproduce_tables *t)
+{
+    struct ew_study_command commands[8];
+    struct ew_study_opts o = {.commands = commands, .n_commands = ew_study_commands(commands, 8)};
+    struct ew_arena a;
+    struct ew_study study;
+    int64_t quick = 0;
+    bool there;
+    ew_arena_init(&a);
+    char *name = ew_arena_printf(&a, "%.*s", (int)strcspn(file, "."), file);
+    char *copy = ew_arena_strdup(&a, text);
+    ew_err err = name && copy ? EW_OK : ew_fail(EW_ERR_MEMORY, "no memory for a study");
+    if (err == EW_OK)
+        err = ew_store_int(s, &quick, &there, "SELECT quick FROM study WHERE name = ?1", "s", name);
+    if (err == EW_OK && there) {
+        o.quick = quick != 0;
+        err = ew_study_parse(&a, name, copy, &o, &study);
+        if (err == EW_OK)
+            err = compare_study(s, unit, &study, t);
+    }
+    ew_arena_fini(&a);
+    return err;
+}
+
+ew_err ew_reproduce_compare(struct ew_store *s, const char *unit,
+                            const struct ew_reproduction *only, struct ew_reproduce_tables *t)
+{
+    const char *text, *file;
+    EW_TRY(heads(t));
+    for (int i = 0; (file = ew_study_shipped(i, &text)); i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(file, "."), file);
+        if (!only || (only->study && ew_words_have(only->study, name)))
+            EW_TRY(compare_file(s, unit, file, text, t));
+    }
+    return EW_OK;
+}
+
+/* ---- What fits ------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *network;
+    int64_t side, classes, batch;
+    const char *of, *fits; /* boards that it fitted there */
+} trained[] = {
+    {"lenet5", 28, 10, 16, "TRAIN", "agx-xavier xavier-nx jetson-nano"},
+    {"mobilenet_v3_large", 224, 203, 16, "TRAIN", "agx-xavier xavier-nx"},
+    {"resnet18_cifar_gn", 32, 10, 16, "TRAIN", "agx-xavier"},
+    {"vgg11", 32, 1000, 16, "TRAIN", "agx-xavier"},
+    {"vgg11", 224, 10, 64, "NX", ""},
+    {"vgg19", 224, 10, 64, "NX", ""},
+};
+
+static ew_err fit_cell(struct ew_grid *g, const struct ew_profile *p, int64_t bytes, bool there)
+{
+    const double room = (double)p->ram_gb * (1 << 30), left = room - (double)bytes;
+    const char *known = there ? "" : ", there it did not";
+    if (left > 0)
+        return ew_grid_cell(g, "fits, %.0f %% left%s", 100 * left / room, known);
+    return ew_grid_cell(g, "%.1f x its memory%s", (double)bytes / room,
+                        there ? ", there it fits" : "");
+}
+
+ew_err ew_reproduce_fits(struct ew_grid *g)
+{
+    static const char *const boards[] = {"agx-xavier", "xavier-nx", "jetson-nano"};
+    struct ew_arena a;
+    const struct ew_profile *list;
+    int n = 0;
+    EW_TRY(ew_grid_head(g, false, "network"));
+    EW_TRY(ew_grid_head(g, true, "batch"));
+    EW_TRY(ew_grid_head(g, true, "planned"));
+    for (size_t b = 0; b < EW_COUNT(boards); b++)
+        EW_TRY(ew_grid_head(g, false, "%s", boards[b]));
+    ew_arena_init(&a);
+    ew_err err = ew_profiles_load(&a, &list, &n);
+    for (size_t i = 0; err == EW_OK && i < EW_COUNT(trained); i++) {
+        char text[EW_TEXT_CHARS];
+        int64_t bytes = 0;
+        err = ew_estimate_training(trained[i].network, trained[i].side, trained[i].classes,
+                                   trained[i].batch, &bytes);
+        if (err == EW_OK)
+            err = ew_grid_cell(g, "%s %s at %lldx%lld", trained[i].of, trained[i].network,
+                               (long long)trained[i].side, (long long)trained[i].side);
+        if (err == EW_OK)
+            err = ew_grid_cell(g, "%lld", (long long)trained[i].batch);
+        if (err == EW_OK)
+            err = ew_grid_cell(g, "%s", ew_text_bytes(bytes, text));
+        for (size_t b = 0; err == EW_OK && b < EW_COUNT(boards); b++) {
+            const struct ew_profile *p = ew_profile_find(list, n, boards[b]);
+            const bool said = strcmp(trained[i].of, "TRAIN") == 0 || b == 1;
+            err = fit_cell(g, p, bytes, !said || strstr(trained[i].fits, boards[b]));
+        }
+    }
+    ew_arena_fini(&a);
+    return err;
+}

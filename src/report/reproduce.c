@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of the studies' tables and figures, and how each stands on a machine. */
+#include "report/reproduce.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "report/figure_key.h"
+
+#define POWER  EW_NEEDS_POWER
+#define CLOCKS (EW_NEEDS_CLOCKS | EW_NEEDS_POWER)
+
+#define STUDY(name, text, file, ids, need)                                                         \
+    {                                                                                              \
+        .id = name, .title = text, .study = file, .figures = ids, .needs = need                    \
+    }
+#define COMMAND(name, text, words)                                                                 \
+    {                                                                                              \
+        .id = name, .title = text, .command = words                                                \
+    }
+#define NOTHING(name, text, why)                                                                   \
+    {                                                                                              \
+        .id = name, .title = text, .none = why                                                     \
+    }
+#define DRAWING "a drawing, nothing is measured"
+#define NO_VIEW "not among the report's figures yet"
+
+/* clang-format off */
+const struct ew_reproduction ew_reproductions[] = {
+    STUDY("NX-table1", "F1 and time to train on CIFAR-10, from scratch and by transfer",
+          "nx-scratch nx-transfer", "f1 train-time f1-cost f1-epochs load memory", 0),
+    STUDY("NX-table2", "the same on STL-10", "nx-scratch nx-transfer",
+          "f1 train-time f1-cost f1-epochs load memory", 0),
+    NOTHING("ENGINE-fig1", "the Jetson Nano's connectors", DRAWING),
+    NOTHING("ENGINE-fig2", "from PyTorch to an engine file", DRAWING),
+    NOTHING("ENGINE-fig3", "running an engine", DRAWING),
+    STUDY("ENGINE-table1", "time of one inference before and after, parameters, FLOPs", "engine",
+          "engine speedup", 0),
+    STUDY("ENGINE-fig4", "gain of the engine by network", "engine", "speedup", 0),
+    COMMAND("TRAIN-table1", "the boards", "boards"),
+    COMMAND("TRAIN-table2", "networks, and which board has room to train them", "reproduce fits"),
+    COMMAND("TRAIN-table3", "the AGX Xavier's power modes", "boards agx-xavier"),
+    NOTHING("TRAIN-fig1", "stages of training", DRAWING),
+    STUDY("TRAIN-fig2a", "time of an epoch by loader workers", "train-workers", "workers workers-stall",
+          0),
+    STUDY("TRAIN-fig2b", "stall in the first epoch and later", "train-workers",
+          "workers workers-dropped", 0),
+    STUDY("TRAIN-fig2c", "energy of an epoch by loader workers", "train-workers", "workers-energy",
+          POWER),
+    STUDY("TRAIN-fig3a", "storage media without cache and workers", "train-storage",
+          "storage storage-stall", 0),
+    STUDY("TRAIN-fig3b", "storage media with both", "train-storage", "storage storage-stall", 0),
+    STUDY("TRAIN-fig3c", "energy by storage medium", "train-storage", "storage-energy", POWER),
+    STUDY("TRAIN-fig4a", "time of an epoch by batch size: LeNet-5", "train-batch",
+          "batch-parts batch-compute", 0),
+    STUDY("TRAIN-fig4b", "the same: MobileNetV3, and of one batch", "train-batch",
+          "batch-parts batch-compute", 0),
+    STUDY("TRAIN-fig4c", "the same: ResNet-18", "train-batch", "batch-parts batch", 0),
+    STUDY("TRAIN-fig5a", "how far epochs and devices vary: time", "train-variability",
+          "variability variability-device", 0),
+    STUDY("TRAIN-fig5b", "the same: energy", "train-variability", "variability-energy", POWER),
+    STUDY("TRAIN-fig6a", "time with clocks free and held", "train-dvfs", "dvfs", EW_NEEDS_CLOCKS),
+    STUDY("TRAIN-fig6b", "energy with clocks free and held", "train-dvfs", "dvfs-energy", CLOCKS),
+    STUDY("TRAIN-fig6c", "GPU clock while it is free", "train-dvfs", "gpu-clock clock",
+          EW_NEEDS_CLOCKS | EW_NEEDS_GPU),
+    STUDY("TRAIN-fig6d", "CPU clock while it is free", "train-dvfs", "clocks clock",
+          EW_NEEDS_CLOCKS),
+    STUDY("TRAIN-fig7", "power at rest", "train-modes", "idle", POWER),
+    STUDY("TRAIN-fig8", "time against energy by power mode", "train-modes", "pareto", CLOCKS),
+    STUDY("TRAIN-fig9a", "time of an epoch by power mode", "train-modes", "modes-time",
+          EW_NEEDS_CLOCKS),
+    STUDY("TRAIN-fig9b", "energy by power mode, base load apart", "train-modes", "modes-energy",
+          CLOCKS),
+    COMMAND("TRAIN-fig10a", "prediction of an epoch's time", "predict --simulate agx-xavier"),
+    COMMAND("TRAIN-fig10b", "prediction of its energy", "predict --simulate agx-xavier"),
+    STUDY("TRAIN-fig11", "time against power by power mode", "train-modes", "power-time", CLOCKS),
+    STUDY("TRAIN-fig12", "figure 8 again", "train-modes", "pareto", CLOCKS),
+    STUDY("TRAIN-fig13", "figure 8 by CPU cores", "train-modes", "modes-cores", CLOCKS),
+    STUDY("TRAIN-fig14", "figure 8 by CPU clock", "train-modes", "modes-cpu", CLOCKS),
+    STUDY("TRAIN-fig15", "figure 8 by GPU clock", "train-modes", "modes-gpu", CLOCKS),
+    STUDY("TRAIN-fig16", "figure 8 by memory clock", "train-modes", "modes-mem", CLOCKS),
+    COMMAND("SCALE-table1", "devices and their frameworks", "devices"),
+    COMMAND("SCALE-table2", "the AGX Xavier", "boards agx-xavier"),
+    STUDY("SCALE-table3", "FLOPs and depth of the networks", "scale", "scale-latency", 0),
+    COMMAND("SCALE-table4", "lines of latency over parameters", "help scale"),
+    COMMAND("SCALE-table5", "lines of memory over parameters", "help scale"),
+    NOTHING("SCALE-table6", "time of an architecture descent", NO_VIEW),
+    NOTHING("SCALE-fig1", "uniform scaling and NeuralScale", DRAWING),
+    STUDY("SCALE-fig2", "accuracy and FLOPs over parameters", "scale", "scale-memory", 0),
+    STUDY("SCALE-fig3", "Cortex-A72 float32: latency, memory, power", "scale", "scale-latency", 0),
+    STUDY("SCALE-fig4", "Cortex-A72 float32: accuracy against them", "scale",
+          "scale-latency scale-memory", 0),
+    STUDY("SCALE-fig5", "Cortex-A72 int8: latency, memory, power", "scale", "int8 scale-latency", 0),
+    STUDY("SCALE-fig6", "Cortex-A72 int8: accuracy against them", "scale", "scale-latency", 0),
+    NOTHING("SCALE-fig7", "Cortex-A72 float32 by data set", NO_VIEW),
+    NOTHING("SCALE-fig8", "Cortex-A72 int8 by data set", NO_VIEW),
+    STUDY("SCALE-fig9", "AGX Xavier float32: latency, memory, power", "scale", "scale-latency",
+          EW_NEEDS_GPU),
+    STUDY("SCALE-fig10", "AGX Xavier float32: accuracy against them", "scale", "scale-latency",
+          EW_NEEDS_GPU),
+    NOTHING("SCALE-fig11", "AGX Xavier int8: latency, memory, power", "int8 runs on the CPU alone"),
+    NOTHING("SCALE-fig12", "AGX Xavier int8: accuracy against them", "int8 runs on the CPU alone"),
+    NOTHING("SCALE-fig13", "memory a parameter on the AGX Xavier", "int8 runs on the CPU alone"),
+    NOTHING("SCALE-fig14", "AGX Xavier float32 by data set", NO_VIEW),
+    NOTHING("SCALE-fig15", "AGX Xavier int8 by data set", "int8 runs on the CPU alone"),
+    {.id = "SCALE-fig16", .title = "ZCU104 int8: latency and power", .needs = EW_NEEDS_FPGA},
+    {.id = "SCALE-fig17", .title = "ZCU104 int8: accuracy against them", .needs = EW_NEEDS_FPGA},
+    {.id = "SCALE-fig18", .title = "ZCU104 int8 by data set", .needs = EW_NEEDS_FPGA},
+    STUDY("SCALE-fig19", "Cortex-A72: quantising against scaling", "scale", "int8", 0),
+    NOTHING("SCALE-fig20", "AGX Xavier: quantising against scaling", "int8 runs on the CPU alone"),
+    NOTHING("SCALE-fig21", "widths of the layers", NO_VIEW),
+    NOTHING("SCALE-fig22", "time of a training epoch", NO_VIEW),
+    {.id = NULL},
+};
+/* clang-format on */
+
+const struct ew_reproduction *ew_reproduction_find(const char *id)
+{
+    for (const struct ew_reproduction *r = ew_reproductions; r->id; r++)
+        if (strcasecmp(r->id, id) == 0)
+            return r;
+    return NULL;
+}
+
+bool ew_reproduce_has(const struct ew_reproduction *r, const struct ew_figure *f)
+{
+    return r->figures && ew_words_have(r->figures, f->desc->id);
+}
+
+/* The best quality that a series of the figure has, but for published ones; -1: none. */
+static int quality_of(const struct ew_figure *f)
+{
+    int best = -1;
+    for (int i = 0; i < f->n_series; i++) {
+        const int q = f->series[i].published ? -1 : f->series[i].quality;
+        const bool made = q == EW_QUALITY_SIMULATED || q == EW_QUALITY_EMULATED;
+        if (q >= 0 && (best < 0 || !made))
+            best = q;
+    }
+    return best;
+}
+
+static const char *missing_here(int missing)
+{
+    if (missing & EW_NEEDS_FPGA)
+        return "needs an FPGA with a DPU; bench --device dpu emulates its arithmetic";
+    if (missing & EW_NEEDS_CLOCKS)
+        return "needs root on a board whose clocks can be set";
+    if (missing & EW_NEEDS_GPU)
+        return "needs a GPU";
+    return "needs a power sensor";
+}
+
+enum ew_reproduce_state ew_reproduce_state(const struct ew_reproduction *r,
+                                           const struct ew_figures *f,
+                                           const struct ew_reproduce_here *here,
+                                           char text[EW_REPRODUCE_CHARS])
+{
+    int runs = 0, quality = -1;
+    for (int i = 0; f && i < f->n; i++) {
+        if (!ew_reproduce_has(r, &f->v[i]) || f->v[i].missing)
+            continue;
+        runs += f->v[i].runs;
+        const int q = quality_of(&f->v[i]);
+        quality = quality < 0 || quality == EW_QUALITY_SIMULATED ? q : quality;
+    }
+    if (runs && quality >= 0) {
+        snprintf(text, EW_REPRODUCE_CHARS, "%s, %d runs",
+                 quality == EW_QUALITY_DERIVED ? "measured" : ew_figure_quality(quality), runs);
+        return quality == EW_QUALITY_SIMULATED  ? EW_REPRODUCE_SIMULATED
+               : quality == EW_QUALITY_EMULATED ? EW_REPRODUCE_EMULATED
+                                                : EW_REPRODUCE_MEASURED;
+    }
+    const int missing = r->needs & ~here->has;
+    const char *what = r->none      ? r->none
+                       : missing    ? missing_here(missing)
+                       : r->command ? "printed by a command"
+                                    : "can be run here";
+    snprintf(text, EW_REPRODUCE_CHARS, "%s", what);
+    return r->none      ? EW_REPRODUCE_NONE
+           : missing    ? EW_REPRODUCE_NEEDS
+           : r->command ? EW_REPRODUCE_COMMAND
+                        : EW_REPRODUCE_READY;
+}

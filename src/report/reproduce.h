@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every table and figure of the four studies: which experiment file and which figure of the report
+ * make it again, and what that takes. */
+#ifndef EW_REPORT_REPRODUCE_H
+#define EW_REPORT_REPRODUCE_H
+
+#include "report/figure.h"
+
+/* What a machine must have. */
+enum ew_reproduce_needs {
+    EW_NEEDS_NOTHING = 0,
+    EW_NEEDS_POWER = 1,  /* a power sensor or meter that stands for the board */
+    EW_NEEDS_CLOCKS = 2, /* clocks that can be set, and root */
+    EW_NEEDS_GPU = 4,
+    EW_NEEDS_FPGA = 8
+};
+
+struct ew_reproduction {
+    const char *id;    /* "TRAIN-fig8": never changes */
+    const char *title; /* what it shows */
+    const char
+        *study;       /* experiment files that come with the program, space-separated; NULL: none */
+    const char *only; /* of it; NULL: all */
+    const char *figures; /* of the report, by their ids, space-separated */
+    int needs;           /* enum ew_reproduce_needs, or'ed */
+    const char *command; /* where a command answers instead: "boards"; NULL: none */
+    const char *none;    /* why there is nothing to make; NULL: there is */
+};
+
+/* Ended by an id of NULL. */
+extern const struct ew_reproduction ew_reproductions[];
+
+/* The one called so; NULL: none.  Letters' case does not matter. */
+const struct ew_reproduction *ew_reproduction_find(const char *id);
+
+/* What this machine has: flags of enum ew_reproduce_needs. */
+struct ew_reproduce_here {
+    int has;
+};
+
+enum ew_reproduce_state {
+    EW_REPRODUCE_MEASURED,
+    EW_REPRODUCE_EMULATED,
+    EW_REPRODUCE_SIMULATED,
+    EW_REPRODUCE_READY,   /* can be run here */
+    EW_REPRODUCE_COMMAND, /* a command prints it */
+    EW_REPRODUCE_NEEDS,   /* what is missing here */
+    EW_REPRODUCE_NONE     /* there is nothing to make */
+};
+
+/* The state by what the figures of a store show; `text`: "needs a power sensor". */
+#define EW_REPRODUCE_CHARS 120
+enum ew_reproduce_state ew_reproduce_state(const struct ew_reproduction *r,
+                                           const struct ew_figures *f,
+                                           const struct ew_reproduce_here *here,
+                                           char text[EW_REPRODUCE_CHARS]);
+
+/* The figure is one of the reproduction's. */
+bool ew_reproduce_has(const struct ew_reproduction *r, const struct ew_figure *f);
+
+#endif

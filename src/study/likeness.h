@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shape of a result beside the published one.  Times of two machines are no multiple of each
+ * other; what can be compared is which setting is faster than which, which is the best, and whether
+ * more of something helps or hurts. */
+#ifndef EW_STUDY_LIKENESS_H
+#define EW_STUDY_LIKENESS_H
+
+#include "study/summary.h"
+
+/* Figures that differ in one setting alone. */
+struct ew_likeness {
+    const char *metric, *board;
+    const char *key;   /* the setting that differs: "workers" */
+    const char *fixed; /* the others: "network=lenet5" */
+    int n;             /* values of it that both sides have */
+    int pairs, agree;  /* pairs that differ by more than 3 % there, and those ordered alike here */
+    const char *best, *best_here; /* values of the setting with the lowest figure */
+    int trend, trend_here;        /* of numbers: -1 falls, 1 rises, 0 neither; both 0: no numbers */
+};
+
+/* One for each such set of comparisons that are done here; from the arena. */
+ew_err ew_likeness_find(const struct ew_comparison *list, int n, struct ew_arena *a,
+                        struct ew_likeness **out, int *n_out);
+
+/* "same order, same optimum (4), same trend"; returns buf. */
+#define EW_LIKENESS_CHARS 160
+const char *ew_likeness_verdict(const struct ew_likeness *s, char buf[EW_LIKENESS_CHARS]);
+
+/* All that can be compared agrees. */
+bool ew_likeness_same(const struct ew_likeness *s);
+
+#endif

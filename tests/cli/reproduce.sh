@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# The list of the studies' tables and figures, the tables that need no run, and what cannot be made.
+edgewise reproduce | awk 'NR > 1 { split($1, p, "-"); n[p[1]]++ } END { for (s in n) print s, n[s] }' | sort
+edgewise reproduce --json | grep -c '"state"'
+edgewise reproduce TRAIN-table2 | sed -E 's/ +[0-9.]+ [KMG]iB/ N/; s/[0-9]+ % left/N % left/g; s/  +/ /g'
+edgewise reproduce train-table3 | grep '^k '
+for id in TRAIN-fig1 TRAIN-fig77 SCALE-fig16; do
+    edgewise reproduce $id 2>error || echo "exit $?"
+    cat error
+done
+edgewise reproduce -o all.html 2>&1
+grep -c 'TRAIN-fig8' all.html

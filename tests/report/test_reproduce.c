@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of tables and figures: complete by the texts' own references, and each entry leads to
+ * something that is there. */
+#include "report/reproduce.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ew_test.h"
+#include "report/figure_key.h"
+#include "results_case.h"
+#include "study/published.h"
+#include "study/study.h"
+
+/* "5.1.1, Fig 2b" of train.csv must be in the list as TRAIN-fig2b. */
+static void all_that_is_referred_to(void)
+{
+    struct ew_arena a;
+    struct ew_fact_list f;
+    int found = 0;
+    ew_arena_init(&a);
+    EW_EXPECT_OK(ew_fact_list_load(&a, &f));
+    for (int i = 0; i < f.n; i++) {
+        char study[16] = "", where[128];
+        snprintf(study, sizeof(study), "%.*s", (int)strcspn(f.v[i].file, "_"), f.v[i].file);
+        for (char *p = study; *p; p++)
+            *p = (char)toupper((unsigned char)*p);
+        snprintf(where, sizeof(where), "%s", ew_fact_get(&f.v[i], "where"));
+        char *save = NULL;
+        for (char *w = strtok_r(where, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
+            char number[16], id[64];
+            w += strspn(w, " ");
+            const bool table = sscanf(w, "Table %15s", number) == 1;
+            if (!table && sscanf(w, "Fig %15s", number) != 1)
+                continue;
+            snprintf(id, sizeof(id), "%s-%s%s", study, table ? "table" : "fig", number);
+            found++;
+            if (!ew_reproduction_find(id))
+                EW_FAIL("%s is not in the list", id);
+        }
+    }
+    EW_EXPECT(found > 300);
+    ew_arena_fini(&a);
+}
+
+/* Counted in the texts: tables and figures of each; TRAIN's parts a, b ... are entries. */
+static void counts_of_the_texts(void)
+{
+    static const struct {
+        const char *prefix;
+        int n;
+    } texts[] = {{"NX-table", 2},    {"NX-fig", 0},     {"ENGINE-table", 1}, {"ENGINE-fig", 4},
+                 {"TRAIN-table", 3}, {"TRAIN-fig", 28}, {"SCALE-table", 6},  {"SCALE-fig", 22}};
+    for (size_t k = 0; k < EW_COUNT(texts); k++) {
+        int n = 0;
+        for (const struct ew_reproduction *r = ew_reproductions; r->id; r++)
+            n += strncmp(r->id, texts[k].prefix, strlen(texts[k].prefix)) == 0;
+        EW_EXPECT_INT(n, texts[k].n);
+    }
+}
+
+static bool is_shipped(const char *study)
+{
+    const char *text, *file;
+    for (int i = 0; (file = ew_study_shipped(i, &text)); i++)
+        if (strlen(study) == strcspn(file, ".") && strncmp(file, study, strlen(study)) == 0)
+            return true;
+    return false;
+}
+
+static bool is_figure(const char *id)
+{
+    for (const struct ew_figure_desc *d = ew_figures_report; d->id; d++)
+        if (strcmp(d->id, id) == 0)
+            return true;
+    return false;
+}
+
+static void entries_lead_somewhere(void)
+{
+    for (const struct ew_reproduction *r = ew_reproductions; r->id; r++) {
+        char words[160], *save = NULL;
+        if (!r->study && !r->command && !r->none && !r->needs)
+            EW_FAIL("%s leads nowhere", r->id);
+        snprintf(words, sizeof(words), "%s", r->study ? r->study : "");
+        for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
+            if (!is_shipped(w))
+                EW_FAIL("%s: no study %s", r->id, w);
+        snprintf(words, sizeof(words), "%s", r->figures ? r->figures : "");
+        for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
+            if (!is_figure(w))
+                EW_FAIL("%s: no figure %s", r->id, w);
+        EW_EXPECT(!r->study || r->figures);
+    }
+}
+
+static void states(void)
+{
+    struct ew_results results;
+    struct ew_figures figures;
+    char text[EW_REPRODUCE_CHARS];
+    const struct ew_reproduce_here bare = {0};
+    if (!EW_EXPECT_OK(ew_case_results(&results)) ||
+        !EW_EXPECT_OK(ew_figures_init(ew_figures_report, &results, NULL, &figures)))
+        return;
+    EW_EXPECT_INT(ew_reproduce_state(ew_reproduction_find("train-fig2a"), &figures, &bare, text),
+                  EW_REPRODUCE_MEASURED);
+    EW_EXPECT(strncmp(text, "measured, ", 10) == 0);
+    EW_EXPECT_INT(ew_reproduce_state(ew_reproduction_find("TRAIN-fig2a"), NULL, &bare, text),
+                  EW_REPRODUCE_READY);
+    EW_EXPECT_INT(ew_reproduce_state(ew_reproduction_find("TRAIN-fig9b"), NULL, &bare, text),
+                  EW_REPRODUCE_NEEDS);
+    EW_EXPECT_STR(text, "needs root on a board whose clocks can be set");
+    const struct ew_reproduce_here clocks = {EW_NEEDS_CLOCKS};
+    EW_EXPECT_INT(ew_reproduce_state(ew_reproduction_find("TRAIN-fig9b"), NULL, &clocks, text),
+                  EW_REPRODUCE_NEEDS);
+    EW_EXPECT_STR(text, "needs a power sensor");
+    EW_EXPECT_INT(ew_reproduce_state(ew_reproduction_find("TRAIN-fig1"), NULL, &bare, text),
+                  EW_REPRODUCE_NONE);
+    EW_EXPECT_INT(ew_reproduce_state(ew_reproduction_find("TRAIN-table1"), NULL, &bare, text),
+                  EW_REPRODUCE_COMMAND);
+    EW_EXPECT_SAME(ew_reproduction_find("TRAIN-fig99"), NULL);
+    ew_figures_fini(&figures);
+    ew_results_fini(&results);
+}
+
+EW_TEST_MAIN(EW_TEST(all_that_is_referred_to), EW_TEST(counts_of_the_texts),
+             EW_TEST(entries_lead_somewhere), EW_TEST(states))
