@@ -8,6 +8,7 @@
 #include "base/pool.h"
 #include "base/progress.h"
 #include "bench/bench.h"
+#include "cli/bench_dpu.h"
 #include "cli/bench_side.h"
 #include "cli/bench_times.h"
 #include "cli/bench_why.h"
@@ -24,11 +25,11 @@ struct opts {
     const char *device;
     int precision;
     struct ew_network_opts net;
-    bool train, profile, reference, plain, tune, quick;
+    bool train, profile, reference, plain, tune, quick, sweep;
     int64_t threads, warmup, iters, trials, memory_limit, streams;
     double power_seconds, duration, qps;
     int protocol;
-    const char *db, *eval, *power_from, *why, *simulate, *percentiles, *csv;
+    const char *db, *eval, *power_from, *why, *simulate, *percentiles, *csv, *picture;
     struct ew_image_opts images;
 };
 
@@ -84,6 +85,10 @@ static const struct ew_field table[] = {
      .help = "a study's own: networks before and after compiling, or at four widths"},
     {.name = "quick", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, quick),
      .help = "few runs and no tuning: to see that it works"},
+    {.name = "sweep", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, sweep),
+     .help = "--device dpu: sizes, cores, clocks and memories that no other one beats, modelled"},
+    {.name = "picture", .type = EW_FIELD_STR, .offset = offsetof(struct opts, picture),
+     .metavar = "FILE.svg", .help = "of the sweep: images a second over DSP slices"},
     {.name = "eval", .type = EW_FIELD_STR, .offset = offsetof(struct opts, eval),
      .metavar = "DATA[:N]", .help = "several networks: accuracy on this data set too"},
     EW_PREPROCESS_FIELDS(struct opts, images),
@@ -592,9 +597,24 @@ static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
     return ew_recording_end(&rec, e);
 }
 
+/* On a DPU times are modelled; a profile is of the emulation, which runs here. */
+static bool is_modelled(const struct opts *o)
+{
+    return ew_dpu_device() && !o->train && !o->profile && !o->why && !o->plain && !o->reference &&
+           !o->tune;
+}
+
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
+    EW_CHECK((!o->sweep && !o->picture) || ew_dpu_device(), EW_ERR_USAGE,
+             "--sweep and --picture are for --device dpu");
+    EW_CHECK(!o->picture || o->sweep, EW_ERR_USAGE, "--picture is of --sweep");
+    if (is_modelled(o) && o->protocol == PROTOCOL_NONE && !o->eval && !o->db) {
+        const struct ew_dpu_opts d = {
+            .device = ew_dpu_device(), .net = o->net, .sweep = o->sweep, .picture = o->picture};
+        return ew_bench_dpu(c, &d);
+    }
     const bool several = c->n_args > 1 || o->protocol != PROTOCOL_NONE;
     EW_CHECK(several || c->n_args == 1, EW_ERR_USAGE, "bench needs a network");
     if (several)
@@ -617,13 +637,17 @@ const struct ew_cmd ew_cmd_bench = {
         "Runs the network on random inputs and weights and prints the distribution of its times,\n"
         "its speed, and its memory as planned and as the system sees it.\n"
         "Several are run in turns and compared: times, sizes, memory, accuracy, power.\n"
-        "--protocol engine is the engine study's table, --protocol scale the scaling study's.",
+        "--protocol engine is the engine study's table, --protocol scale the scaling study's.\n"
+        "On --device dpu times are those of a model of the FPGA accelerator, layer by layer; with\n"
+        "--profile the emulation itself is timed.",
     .examples = "bench resnet50 --threads 1\n"
                 "bench mobilenet_v2 --batch 8 --profile\n"
                 "bench net.ewe --streams 2 --qps 100 --duration 30 --percentiles 50,99,99.9\n"
                 "bench resnet18 --why layer1.0.conv1 --tune\n"
                 "bench net.onnx net.ewe net-int8.ewe --eval cifar10:1000\n"
                 "bench --protocol engine\n"
+                "bench resnet50 --device dpu:kv260\n"
+                "bench resnet50 --device dpu --sweep --picture sweep.svg\n"
                 "bench resnet18 --train --batch 16 --memory-limit 300M\n"
                 "bench mobilenet_v2 --simulate jetson-nano",
     .min_args = 0,

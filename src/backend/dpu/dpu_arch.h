@@ -24,9 +24,10 @@ struct ew_dpu_board {
     const char *arch;
     int cores;
     double clock_mhz;
-    double ddr_gb_s;       /* peak of the board's memory */
-    double idle_w, core_w; /* power: of the board, and more for each core at work; 0: unknown */
-    int dsp, bram, uram;   /* that the chip has; BRAM36 and UltraRAM288 */
+    double ddr_gb_s;     /* peak of the board's memory */
+    double idle_w;       /* power of the board at rest; 0: unknown */
+    double host_ms;      /* a thread's own work for an image: pictures in, scores out, start-up */
+    int dsp, bram, uram; /* that the chip has; BRAM36 and UltraRAM288 */
 };
 
 struct ew_dpu_config {

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench --device dpu: what the model of the DPU says of networks.  Nothing is run. */
+#ifndef EW_CLI_BENCH_DPU_H
+#define EW_CLI_BENCH_DPU_H
+
+#include "cli/cmd.h"
+#include "network/network.h"
+
+struct ew_dpu_opts {
+    const char *device; /* "dpu:kv260" */
+    struct ew_network_opts net;
+    bool sweep;
+    const char *picture; /* of the sweep: FILE.png; NULL: none */
+};
+
+/* The device that commands of this process run on, where it is a DPU; else NULL. */
+const char *ew_dpu_device(void);
+
+/* One network: a table of its layers and the sums; several: a line each; with `sweep` one over
+ * sizes, cores, clocks and memories. */
+ew_err ew_bench_dpu(const struct ew_cmd_call *c, const struct ew_dpu_opts *o);
+
+#endif
