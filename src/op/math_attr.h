@@ -48,6 +48,12 @@ struct ew_scale_attr {
         .def = value, .help = text                                                                 \
     }
 
+/* gelu */
+enum ew_gelu_form { EW_GELU_EXACT, EW_GELU_TANH };
+struct ew_gelu_attr {
+    int approximate; /* enum ew_gelu_form */
+};
+
 /* The reductions, argmax, argmin */
 struct ew_reduce_attr {
     bool keepdims;

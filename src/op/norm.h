@@ -29,6 +29,12 @@ struct ew_layer_norm_attr {
     int64_t stash_type;
 };
 
+/* in: x [N, d..., C]. */
+struct ew_lrn_attr {
+    int64_t size; /* channels that count, the element itself included */
+    double alpha, beta, bias;
+};
+
 /* How x falls into sets that are normalised alone.  Set (i, j), i < outer, j < inner, is
  *   x[(i * rows + r) * inner * run + j * run + k],  r < rows, k < run
  * and takes parameter j * run + k (or j where per_set). */

@@ -4,22 +4,17 @@
 #include <string.h>
 
 #include "graph/onnx.h"
+#include "op/math_attr.h"
 #include "op/pointwise.h"
 
 extern const struct ew_op ew_op_gelu;
-
-enum approximate { NONE, TANH };
-
-struct attr {
-    int approximate; /* enum approximate */
-};
 
 static const char *const choices[] = {"none", "tanh", NULL};
 
 static const struct ew_field attrs[] = {
     {.name = "approximate",
      .type = EW_FIELD_ENUM,
-     .offset = offsetof(struct attr, approximate),
+     .offset = offsetof(struct ew_gelu_attr, approximate),
      .def = "none",
      .choices = choices,
      .help = "how the normal distribution is computed"},
@@ -31,16 +26,16 @@ static const struct ew_field attrs[] = {
 
 static double f(double x, const void *attr)
 {
-    const struct attr *a = attr;
-    if (a->approximate == TANH)
+    const struct ew_gelu_attr *a = attr;
+    if (a->approximate == EW_GELU_TANH)
         return 0.5 * x * (1 + tanh(SQRT_2_PI * (x + CUBIC * x * x * x)));
     return 0.5 * x * erfc(-x * M_SQRT1_2);
 }
 
 static double df(double x, double y, const void *attr)
 {
-    const struct attr *a = attr;
-    if (a->approximate == TANH) {
+    const struct ew_gelu_attr *a = attr;
+    if (a->approximate == EW_GELU_TANH) {
         const double t = tanh(SQRT_2_PI * (x + CUBIC * x * x * x));
         return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * SQRT_2_PI * (1 + 3 * CUBIC * x * x);
     }
@@ -59,12 +54,12 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
  */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
-    struct attr attr;
+    struct ew_gelu_attr attr;
     EW_TRY(ew_onnx_fill(&ew_op_gelu, n, NULL, &attr));
     EW_CHECK(*n->domain || n->opset >= 20, EW_ERR_UNSUPPORTED,
              "operator Gelu of opset %d is not supported, only 20 and later", n->opset);
     if (strcmp(n->type, "FastGelu") == 0)
-        attr.approximate = TANH;
+        attr.approximate = EW_GELU_TANH;
     const bool biased = n->n_in > 1 && n->in[1] >= 0;
     EW_CHECK(!biased || strcmp(n->type, "Gelu") != 0, EW_ERR_FORMAT, "has more than one input");
     EW_CHECK(n->n_in > 0, EW_ERR_FORMAT, "has no input");
@@ -93,7 +88,7 @@ const struct ew_op ew_op_gelu = {
     .saves = EW_SAVE_IN0,
     .min_in = 1,
     .max_in = 1,
-    .attr_size = sizeof(struct attr),
+    .attr_size = sizeof(struct ew_gelu_attr),
     .attrs = attrs,
     .infer = ew_unary_infer_float,
     .cost = cost,

@@ -59,6 +59,8 @@ static const char *const renames[] = {"eps", "epsilon", NULL};
 /* clang-format off */
 static const struct ew_op_case cases[] = {
     {.name = "2-D", .in = {{"2x3x4x3"}, {"3"}, {"3"}}, .n_in = 3, .out_shape = "2x3x4x3"},
+    {.name = "many rows", .in = {{"1x18x17x3"}, {"3"}, {"3"}}, .n_in = 3,
+     .out_shape = "1x18x17x3"},
     {.name = "1-D", .attrs = "eps=1e-2", .in = {{"3x5x2"}, {"2"}, {"2"}}, .n_in = 3,
      .out_shape = "3x5x2"},
     {.name = "3-D", .in = {{"1x2x3x2x2"}, {"2"}, {"2"}}, .n_in = 3, .out_shape = "1x2x3x2x2"},

@@ -124,6 +124,7 @@ static const struct ew_op_case cases[] = {
      .out_shape = "2x3x4"},
     {.name = "all", .attrs = "axis=0 eps=1e-2", .in = {{"3x4"}, {"3x4"}, {"3x4"}}, .n_in = 3,
      .out_shape = "3x4"},
+    {.name = "wide", .in = {{"5x67"}, {"67"}, {"67"}}, .n_in = 3, .out_shape = "5x67"},
     {.name = "one scale", .in = {{"2x300"}, {"1"}, {"1"}}, .n_in = 3, .out_shape = "2x300"},
     {.name = "statistics", .in = {{"2x3x4", .no_grad = true}, {"4"}, {"4"}}, .n_in = 3, .n_out = 3,
      .out_shape = "2x3x4"},

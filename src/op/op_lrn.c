@@ -3,12 +3,8 @@
  * y = x / s^beta with s = bias + alpha / size * (sum of squares over the neighbours). */
 #include <math.h>
 
+#include "op/norm.h"
 #include "op/types.h"
-
-struct ew_lrn_attr {
-    int64_t size; /* channels that count, the element itself included */
-    double alpha, beta, bias;
-};
 
 /* clang-format off */
 static const struct ew_field attrs[] = {
@@ -111,6 +107,8 @@ static const struct ew_op_case cases[] = {
      .out_shape = "2x2x3x5"},
     {.name = "even", .attrs = "size=4 alpha=0.3 beta=0.5 bias=2", .in = {{"1x3x6"}}, .n_in = 1,
      .out_shape = "1x3x6"},
+    {.name = "many channels", .attrs = "size=5 alpha=0.5", .in = {{"1x2x2x37"}}, .n_in = 1,
+     .out_shape = "1x2x2x37"},
     {.name = "wider than the channels", .attrs = "size=9 alpha=1", .in = {{"1x2x2x2x3"}},
      .n_in = 1, .out_shape = "1x2x2x2x3"},
 };

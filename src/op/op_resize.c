@@ -384,6 +384,8 @@ static const struct ew_op_case cases[] = {
      .in = BY_SIZES("1x4x4x1", "1,3,2,1"), .out_shape = "1x3x2x1"},
     {.name = "linear, up", .attrs = "mode=linear", .in = BY_SCALES("1x2x3x4", "1,2,2,1"),
      .out_shape = "1x4x6x4"},
+    {.name = "linear, many channels", .attrs = "mode=linear", .in = BY_SCALES("2x3x2x19", "1,2,3,1"),
+     .out_shape = "2x6x6x19"},
     {.name = "linear, down", .attrs = "mode=linear", .in = BY_SIZES("2x5x6x2", "2,3,4,2"),
      .out_shape = "2x3x4x2"},
     {.name = "linear, align_corners", .attrs = "mode=linear coordinate=align_corners",

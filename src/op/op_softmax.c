@@ -49,6 +49,7 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
 
 static const struct ew_op_case cases[] = {
     {.name = "classes", .in = {{"3x7"}}, .n_in = 1, .out_shape = "3x7"},
+    {.name = "more classes", .in = {{"2x37"}}, .n_in = 1, .out_shape = "2x37"},
     {.name = "middle axis", .attrs = "axis=1", .in = {{"2x5x3"}}, .n_in = 1, .out_shape = "2x5x3"},
     {.name = "flatten",
      .attrs = "axis=1 flatten=true",

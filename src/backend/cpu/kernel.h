@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "backend/cpu/kernel_int8.h"
+#include "backend/cpu/kernel_tensor.h"
 #include "op/epilogue.h" /* enum ew_act */
 
 /* ---- Optimisers ------------------------------------------------------------------------------ */
@@ -339,6 +340,7 @@ struct ew_softmax {
     float *loss;          /* NULL: not wanted */
     float *dx;            /* NULL: not wanted */
     float grad;
+    bool add; /* softmax_back, where x is dy and p is given: to what dx holds */
 };
 
 /* y (+)= x * factor, where the factor of element i is 0 with probability `ratio`, else 1 / (1 -
@@ -635,6 +637,7 @@ struct ew_kernels {
     int lanes;       /* floats in a vector */
 #define EW_KERNEL_FIELD(ret, name, args) ret(*name) args;
     EW_KERNEL_MAP(EW_KERNEL_FIELD)
+    EW_TENSOR_KERNEL_MAP(EW_KERNEL_FIELD)
     EW_INT8_KERNEL_MAP(EW_KERNEL_FIELD)
 #undef EW_KERNEL_FIELD
 };

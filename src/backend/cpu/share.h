@@ -38,6 +38,13 @@ static inline void ew_share_run(const struct ew_call *c, int64_t tiles, ew_pool_
     ew_pool_run(ew_cpu(c->be)->pool, tiles, fn, &copy);
 }
 
+#define EW_SHARE_GRAIN 8192 /* elements of a tile, where nothing else cuts them */
+
+static inline int64_t ew_share_grains(int64_t elements)
+{
+    return (elements + EW_SHARE_GRAIN - 1) / EW_SHARE_GRAIN;
+}
+
 /* Where each part of a loop begins with work of its own (scratch to clear, filters to transform),
  * tiles go in parts that threads do whole: of two tiles at least, and up to two for a thread. */
 static inline int64_t ew_share_parts(const struct ew_backend *be, int64_t tiles)

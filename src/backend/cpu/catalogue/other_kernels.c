@@ -27,6 +27,10 @@
 #define POOLS                                                                                      \
     "max_pool", "average_pool", "global_average_pool", "global_max_pool", "adaptive_avg_pool"
 
+#define REDUCTIONS                                                                                 \
+    "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_l1", "reduce_l2",             \
+        "reduce_sum_square"
+
 const struct ew_kernel_list ew_other_kernels[] = {
     EW_ONLY("activation", "pointwise", FORWARD, POINTWISE, NULL, FLOATS, ACTIVATIONS),
     EW_ONLY("activation", "pointwise", BACKWARD, POINTWISE, NULL, FLOATS, ACTIVATIONS),
@@ -75,10 +79,35 @@ const struct ew_kernel_list ew_other_kernels[] = {
     EW_ONLY("softmax", "pointwise", BACKWARD, POINTWISE, NULL,
             "float32, last axis, one label a row, no weights or smoothing",
             "softmax_cross_entropy"),
+    EW_ONLY("softmax", "pointwise", BACKWARD, OFFERS, NULL, "float32, last axis", "softmax"),
     EW_ONLY("transpose", "pointwise", FORWARD, POINTWISE, NULL,
-            "float32, one block of axes past another", "transpose"),
+            "float32; one block of axes past another by registers, else by runs", "transpose"),
     EW_ONLY("transpose", "pointwise", BACKWARD, POINTWISE, NULL,
-            "float32, one block of axes past another", "transpose"),
+            "float32; one block of axes past another by registers, else by runs", "transpose"),
+    EW_ONLY("function", "pointwise", FORWARD, OFFERS, NULL, FLOATS, "erf", "gelu", "exp", "sqrt",
+            "neg", "abs"),
+    EW_ONLY("function", "pointwise", BACKWARD, OFFERS, NULL, FLOATS, "gelu"),
+    EW_ONLY("broadcast", "pointwise", FORWARD, OFFERS, NULL,
+            "float32; equal shapes, one element, or last axes that repeat", "add", "sub", "mul",
+            "div"),
+    EW_ONLY("layer norm", "norm", FORWARD, OFFERS, NULL,
+            "float32, a scale for each element, statistics not wanted", "layer_norm"),
+    EW_ONLY("layer norm", "norm", BACKWARD, OFFERS, NULL,
+            "float32, a scale for each element, statistics not wanted", "layer_norm"),
+    EW_ONLY("group norm", "norm", FORWARD, OFFERS, NULL, FLOATS, "group_norm", "instance_norm"),
+    EW_ONLY("group norm", "norm", BACKWARD, OFFERS, NULL, FLOATS, "group_norm", "instance_norm"),
+    EW_ONLY("lrn", "norm", FORWARD, NORM, NULL, FLOATS, "lrn"),
+    EW_ONLY("reduction", "pointwise", FORWARD, OFFERS, NULL, "float32, any axes", REDUCTIONS),
+    EW_ONLY("reduction", "pointwise", BACKWARD, OFFERS, NULL, "float32, any axes", "reduce_sum",
+            "reduce_mean"),
+    EW_ONLY("resample", "move", FORWARD, OFFERS, NULL,
+            "float32, at most three axes between the first and the last that change; all modes but "
+            "tf_crop_and_resize",
+            "resize"),
+    EW_ONLY("resample", "move", BACKWARD, OFFERS, NULL,
+            "float32, at most three axes between the first and the last that change; all modes but "
+            "tf_crop_and_resize",
+            "resize"),
     EW_ONLY("gemm", "gemm", FORWARD, OFFERS, "bias",
             "float32, stacks that broadcast; gemm: nothing transposed, bias [n], alpha = beta = 1",
             "matmul", "gemm"),

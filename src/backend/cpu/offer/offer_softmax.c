@@ -28,6 +28,28 @@ static ew_err run_softmax(const struct ew_call *c)
     return EW_OK;
 }
 
+static void back_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct work *w = ctx;
+    w->k->softmax_back(&w->s, begin, end);
+}
+
+static ew_err run_softmax_back(const struct ew_call *c)
+{
+    struct ew_lanes l;
+    if (!c->din[0] || !c->dout[0])
+        return EW_OK;
+    EW_TRY(ew_softmax_lanes(c, &c->out[0]->shape, &l));
+    struct work w = {ew_cpu(c->be)->isa,
+                     {.classes = l.n,
+                      .x = c->dout[0]->data,
+                      .p = c->out[0]->data,
+                      .dx = c->din[0]->data,
+                      .add = !(c->fresh & 1)}};
+    ew_pool_run(ew_cpu(c->be)->pool, l.outer, back_tiles, &w);
+    return EW_OK;
+}
+
 /* ---- Cross-entropy ---- */
 
 static struct work loss_of(const struct ew_call *c, const struct ew_lanes *l)
@@ -106,10 +128,13 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
         return 0;
     if (c->n_in > 1)
         return offer_loss(query, out);
-    if (query->phase != EW_PHASE_FORWARD || ew_softmax_lanes(c, &c->in[0]->shape, &l) != EW_OK ||
-        l.inner != 1 || l.n == 0)
+    if (ew_softmax_lanes(c, &c->in[0]->shape, &l) != EW_OK || l.inner != 1 || l.n == 0)
         return 0;
-    out[0] = (struct ew_kernel){.name = "softmax", .run = run_softmax};
+    const bool back = query->phase == EW_PHASE_BACKWARD;
+    out[0] = (struct ew_kernel){.name = "softmax",
+                                .run = back ? run_softmax_back : run_softmax,
+                                .fresh = back,
+                                .in_place = back};
     return 1;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transposes that move one block of axes past another: [b, r, c] to [b, c, r].  NCHW to NHWC and
- * back are of this kind. */
+/* Transposes.  Those that move one block of axes past another, [b, r, c] to [b, c, r], go by
+ * squares in registers: NCHW to NHWC and back are of this kind.  All others copy the runs that stay
+ * together. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
@@ -92,6 +93,92 @@ static ew_err run_backward(const struct ew_call *c)
     return EW_OK;
 }
 
+/* ---- Any order ---- */
+
+/* The box of the output, as `p->dim` steps in the input; neighbours that stay so are one. */
+static bool resolve_any(const struct ew_call *c, bool back, struct ew_permute *p)
+{
+    const struct ew_transpose_attr *a = c->attr;
+    const struct ew_shape *s = &c->in[0]->shape;
+    int perm[EW_MAX_RANK];
+    int64_t stride[EW_MAX_RANK], step = 1;
+    if (s->rank == 0 || s->rank > EW_PERMUTE_DIMS)
+        return false;
+    for (int i = 0; i < s->rank; i++) {
+        const int from = a->perm.n ? (int)a->perm.v[i] : s->rank - 1 - i;
+        perm[back ? from : i] = back ? i : from;
+    }
+    const struct ew_shape *in = back ? &c->out[0]->shape : s;
+    for (int i = s->rank - 1; i >= 0; i--) {
+        stride[i] = step;
+        step *= in->dim[i];
+    }
+    *p = (struct ew_permute){.run = 1};
+    int last = s->rank; /* axes from here on stay where they are */
+    while (last > 0 && perm[last - 1] == last - 1)
+        p->run *= in->dim[--last];
+    for (int i = 0; i < last; i++) {
+        p->dim[p->dims] = in->dim[perm[i]];
+        p->step[p->dims++] = stride[perm[i]];
+    }
+    return p->dims > 0 && ew_tensor_count(c->in[0]) > 0;
+}
+
+static void any_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    ew_cpu(c->be)->isa->permute_run(c->state, begin, end);
+}
+
+static ew_err prepare_any(const struct ew_call *c)
+{
+    EW_CHECK(resolve_any(c, false, c->state), EW_ERR_INTERNAL, "%s: the transpose has changed",
+             c->name);
+    return EW_OK;
+}
+
+static ew_err prepare_any_back(const struct ew_call *c)
+{
+    EW_CHECK(resolve_any(c, true, c->state), EW_ERR_INTERNAL, "%s: the transpose has changed",
+             c->name);
+    return EW_OK;
+}
+
+static ew_err run_any(const struct ew_call *c)
+{
+    struct ew_permute *p = c->state;
+    p->x = c->in[0]->data;
+    p->y = c->out[0]->data;
+    ew_share_run(c, ew_cpu(c->be)->isa->permute_tiles(p), any_tiles);
+    return EW_OK;
+}
+
+static ew_err run_any_back(const struct ew_call *c)
+{
+    struct ew_permute *p = c->state;
+    if (!c->din[0] || !c->dout[0])
+        return EW_OK;
+    p->x = c->dout[0]->data;
+    p->y = c->din[0]->data;
+    p->add = !(c->fresh & 1);
+    ew_share_run(c, ew_cpu(c->be)->isa->permute_tiles(p), any_tiles);
+    return EW_OK;
+}
+
+static int offer_any(const struct ew_kernel_query *query, struct ew_kernel *out)
+{
+    struct ew_permute p;
+    const bool back = query->phase == EW_PHASE_BACKWARD;
+    if (query->c->in[0]->dtype != EW_F32 || !resolve_any(query->c, back, &p))
+        return 0;
+    out[0] = (struct ew_kernel){.name = "transpose",
+                                .run = back ? run_any_back : run_any,
+                                .prepare = back ? prepare_any_back : prepare_any,
+                                .fresh = back,
+                                .state = sizeof(p)};
+    return 1;
+}
+
 static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     struct ew_transpose t;
@@ -99,7 +186,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     const bool bytes = ew_dtype_size(c->in[0]->dtype) == 1 &&
                        query->phase == EW_PHASE_FORWARD; /* of any meaning */
     if ((c->in[0]->dtype != EW_F32 && !bytes) || !resolve(c, &t))
-        return 0;
+        return offer_any(query, out);
     out[0] = (struct ew_kernel){.name = "transpose",
                                 .run = bytes ? run_bytes : run,
                                 .prepare = prepare,

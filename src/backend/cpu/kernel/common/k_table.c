@@ -11,8 +11,9 @@ const struct ew_kernels EW_K(kernels) = {.isa = TEXT(EW_ISA),
                                          .lanes = LANES,
 #define EW_KERNEL_ROW(ret, name, args) .name = EW_KF(name),
                                          EW_KERNEL_MAP(EW_KERNEL_ROW)
+                                             EW_TENSOR_KERNEL_MAP(EW_KERNEL_ROW)
 #undef EW_KERNEL_ROW
 #define EW_KERNEL_ROW(ret, name, args) .name = EW_K(name),
-                                             EW_INT8_KERNEL_MAP(EW_KERNEL_ROW)
+                                                 EW_INT8_KERNEL_MAP(EW_KERNEL_ROW)
 #undef EW_KERNEL_ROW
 };

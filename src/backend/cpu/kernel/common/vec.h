@@ -25,6 +25,7 @@
 
 #define EW_KERNEL_PROTO(ret, name, args) ret EW_KF(name) args;
 EW_KERNEL_MAP(EW_KERNEL_PROTO)
+EW_TENSOR_KERNEL_MAP(EW_KERNEL_PROTO)
 #undef EW_KERNEL_PROTO
 
 #define EW_KERNEL_PROTO(ret, name, args) ret EW_K(name) args;

@@ -1,31 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax and its cross-entropy, forward and backward in one pass over a row. */
+/* Softmax, its gradient and its cross-entropy, row by row. */
+#include "backend/cpu/kernel/common/across.h"
 #include "backend/cpu/kernel/common/act.h"
-
-INLINE float across_max(vec v)
-{
-    float m = v[0];
-    for (int i = 1; i < LANES; i++)
-        m = m < v[i] ? v[i] : m;
-    return m;
-}
-
-INLINE float across_sum(vec v)
-{
-    float s = 0;
-    for (int i = 0; i < LANES; i++)
-        s += v[i];
-    return s;
-}
-
-/* Lanes from n on become `fill`. */
-INLINE vec fill_part(vec v, int64_t n, float fill)
-{
-    if (n < LANES)
-        for (int64_t i = n; i < LANES; i++)
-            v[i] = fill;
-    return v;
-}
 
 static float row_max(const float *x, int64_t n)
 {
@@ -43,23 +19,58 @@ static float row_sum(const float *x, int64_t n, float max)
     return across_sum(sum);
 }
 
+/* Probabilities alone: exponentials once, scaled where they lie. */
+static void softmax_row(const float *x, int64_t n, float *p)
+{
+    const float max = row_max(x, n);
+    vec sum = {0};
+    for (int64_t i = 0; i < n; i += LANES) {
+        const vec e = vexp(load_n(x + i, n - i) - max);
+        sum += fill_part(e, n - i, 0);
+        store_n(p + i, e, n - i);
+    }
+    const float scale = 1.0f / across_sum(sum);
+    for (int64_t i = 0; i < n; i += LANES)
+        store_n(p + i, load_n(p + i, n - i) * scale, n - i);
+}
+
+static void loss_row(const struct ew_softmax *s, int64_t row)
+{
+    const int64_t n = s->classes;
+    const float *x = s->x + row * n;
+    const float max = row_max(x, n), sum = row_sum(x, n, max), scale = 1.0f / sum;
+    const float at = x[s->label[row]]; /* x may be dx */
+    for (int64_t i = 0; s->dx && i < n; i += LANES)
+        store_n(s->dx + row * n + i, vexp(load_n(x + i, n - i) - max) * scale * s->grad, n - i);
+    if (s->dx)
+        s->dx[row * n + s->label[row]] -= s->grad;
+    if (s->loss)
+        s->loss[row] = logf(sum) - (at - max);
+}
+
 void EW_K(softmax_run)(const struct ew_softmax *s, int64_t begin, int64_t end)
+{
+    for (int64_t row = begin; row < end; row++) {
+        if (s->p)
+            softmax_row(s->x + row * s->classes, s->classes, s->p + row * s->classes);
+        if (s->label)
+            loss_row(s, row);
+    }
+}
+
+void EW_K(softmax_back)(const struct ew_softmax *s, int64_t begin, int64_t end)
 {
     const int64_t n = s->classes;
     for (int64_t row = begin; row < end; row++) {
-        const float *x = s->x + row * n;
-        const float max = row_max(x, n), sum = row_sum(x, n, max), scale = 1.0f / sum;
-        const float at = s->label ? x[s->label[row]] : 0; /* x may be dx */
-        for (int64_t i = 0; (s->p || s->dx) && i < n; i += LANES) {
-            const vec p = vexp(load_n(x + i, n - i) - max) * scale;
-            if (s->p)
-                store_n(s->p + row * n + i, p, n - i);
-            if (s->dx)
-                store_n(s->dx + row * n + i, p * s->grad, n - i);
+        const float *y = s->p + row * n, *dy = s->x + row * n;
+        float *dx = s->dx + row * n;
+        vec sum = {0};
+        for (int64_t i = 0; i < n; i += LANES)
+            sum += load_n(y + i, n - i) * load_n(dy + i, n - i);
+        const float dot = across_sum(sum);
+        for (int64_t i = 0; i < n; i += LANES) {
+            const vec old = s->add ? load_n(dx + i, n - i) : (vec){0};
+            store_n(dx + i, old + load_n(y + i, n - i) * (load_n(dy + i, n - i) - dot), n - i);
         }
-        if (s->label && s->dx)
-            s->dx[row * n + s->label[row]] -= s->grad;
-        if (s->label && s->loss)
-            s->loss[row] = logf(sum) - (at - max);
     }
 }

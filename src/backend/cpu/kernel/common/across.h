@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the lanes of a vector to one number, and vectors of which only some lanes count. */
+#ifndef EW_BACKEND_CPU_KERNEL_COMMON_ACROSS_H
+#define EW_BACKEND_CPU_KERNEL_COMMON_ACROSS_H
+
+#include "backend/cpu/kernel/common/vec.h"
+
+INLINE float across_max(vec v)
+{
+    float m = v[0];
+    for (int i = 1; i < LANES; i++)
+        m = m < v[i] ? v[i] : m;
+    return m;
+}
+
+/* As a tree of halves. */
+INLINE float across_sum(vec v)
+{
+    float s[LANES];
+    memcpy(s, &v, sizeof(s));
+    UNROLL
+    for (int step = LANES / 2; step > 0; step /= 2)
+        for (int i = 0; i < step; i++)
+            s[i] += s[i + step];
+    return s[0];
+}
+
+/* Lanes from n on become `fill`. */
+INLINE vec fill_part(vec v, int64_t n, float fill)
+{
+    if (n < LANES)
+        for (int64_t i = n; i < LANES; i++)
+            v[i] = fill;
+    return v;
+}
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions of one element, and of two where one side may be a single value or a row that repeats.
+ */
+#include "backend/cpu/kernel/common/act.h"
+
+/* Near 0, x times a polynomial in x^2; beyond 1, 1 - exp(-x^2) times one in 1 / (1 + x), which is
+ * erfc(x) exp(x^2).  Both interpolate at Chebyshev nodes; the error is at most 1.5e-7. */
+INLINE vec verf(vec x)
+{
+    const vec z = x * x, far = vmin(vmax(x, -x), splat(4.0f)), t = 1.0f / (far + 1.0f);
+    vec p = splat(7.87587487e-05f), q = splat(0.546705723f);
+    p = p * z - 0.00080168643f;
+    p = p * z + 0.00518908724f;
+    p = p * z - 0.0268542115f;
+    p = p * z + 0.112835944f;
+    p = p * z - 0.37612626f;
+    p = (p * z + 1.12837911f) * x;
+    q = q * t - 1.18477654f;
+    q = q * t + 0.577967942f;
+    q = q * t + 0.511953294f;
+    q = q * t + 0.568983436f;
+    q = q * t - 0.0001783771f;
+    const vec y = 1.0f - vexp(-far * far) * q;
+    return pick(z <= 1.0f, p, pick(x < 0.0f, -y, y));
+}
+
+#define ROOT_HALF  0.707106781f /* sqrt(1 / 2) */
+#define ROOT_2_PI  0.797884561f /* sqrt(2 / pi) */
+#define GELU_CUBIC 0.044715f    /* Hendrycks and Gimpel, 2016 */
+
+INLINE vec map_of(const enum ew_map_kind kind, vec x)
+{
+    switch (kind) {
+    case EW_MAP_ERF:
+        return verf(x);
+    case EW_MAP_GELU:
+        return 0.5f * x * (1.0f + verf(x * ROOT_HALF));
+    case EW_MAP_GELU_TANH:
+        return 0.5f * x * (1.0f + vtanh(ROOT_2_PI * (x + GELU_CUBIC * x * x * x)));
+    case EW_MAP_EXP:
+        return vexp(x);
+    case EW_MAP_SQRT:
+        return vsqrt(x);
+    case EW_MAP_NEG:
+        return -x;
+    case EW_MAP_ABS:
+        return vmax(x, -x);
+    }
+    return x;
+}
+
+INLINE vec map_slope(const enum ew_map_kind kind, vec x)
+{
+    if (kind == EW_MAP_GELU)
+        return 0.5f * (1.0f + verf(x * ROOT_HALF)) + 0.5f * ROOT_2_PI * x * vexp(-0.5f * x * x);
+    const vec t = vtanh(ROOT_2_PI * (x + GELU_CUBIC * x * x * x));
+    return 0.5f * (1.0f + t) +
+           0.5f * ROOT_2_PI * x * (1.0f - t * t) * (1.0f + 3.0f * GELU_CUBIC * x * x);
+}
+
+INLINE void map_range(const struct ew_map *m, const enum ew_map_kind kind, int64_t begin,
+                      int64_t end)
+{
+    for (int64_t i = begin; i < end; i += LANES)
+        store_n(m->y + i, map_of(kind, load_n(m->x + i, end - i)), end - i);
+}
+
+void EW_K(map_run)(const struct ew_map *m, int64_t begin, int64_t end)
+{
+#define MAP(kind)                                                                                  \
+    case kind:                                                                                     \
+        map_range(m, kind, begin, end);                                                            \
+        break;
+    switch (m->kind) {
+        MAP(EW_MAP_ERF)
+        MAP(EW_MAP_GELU)
+        MAP(EW_MAP_GELU_TANH)
+        MAP(EW_MAP_EXP)
+        MAP(EW_MAP_SQRT)
+        MAP(EW_MAP_NEG)
+        MAP(EW_MAP_ABS)
+    }
+#undef MAP
+}
+
+INLINE void back_range(const struct ew_map *m, const enum ew_map_kind kind, int64_t begin,
+                       int64_t end)
+{
+    for (int64_t i = begin; i < end; i += LANES) {
+        const int64_t n = end - i;
+        const vec old = m->add ? load_n(m->dx + i, n) : (vec){0};
+        const vec d = load_n(m->dy + i, n) * map_slope(kind, load_n(m->x + i, n));
+        store_n(m->dx + i, old + d, n);
+    }
+}
+
+void EW_K(map_back)(const struct ew_map *m, int64_t begin, int64_t end)
+{
+    if (m->kind == EW_MAP_GELU)
+        back_range(m, EW_MAP_GELU, begin, end);
+    else
+        back_range(m, EW_MAP_GELU_TANH, begin, end);
+}
+
+/* ---- Two operands ---- */
+
+INLINE vec pair_of(const enum ew_pair_kind kind, vec a, vec b)
+{
+    switch (kind) {
+    case EW_PAIR_SUB:
+        return a - b;
+    case EW_PAIR_MUL:
+        return a * b;
+    case EW_PAIR_DIV:
+        return a / b;
+    case EW_PAIR_ADD:
+        break;
+    }
+    return a + b;
+}
+
+INLINE void pair_span(const struct ew_pair *p, const enum ew_pair_kind kind, const float *a,
+                      const float *b, float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += LANES) {
+        const vec u = p->a.one ? splat(a[0]) : load_n(a + i, n - i);
+        const vec v = p->b.one ? splat(b[0]) : load_n(b + i, n - i);
+        store_n(y + i, pair_of(kind, u, v), n - i);
+    }
+}
+
+static const float *operand(const struct ew_pair_side *s, int64_t i)
+{
+    return s->one ? s->x : s->x + (s->repeat ? i % s->repeat : i);
+}
+
+/* Elements up to where a row that repeats begins anew. */
+static int64_t span_of(const struct ew_pair *p, int64_t i, int64_t end)
+{
+    const int64_t repeat = p->a.repeat ? p->a.repeat : p->b.repeat;
+    return repeat ? min_i64(end - i, repeat - i % repeat) : end - i;
+}
+
+void EW_K(pair_run)(const struct ew_pair *p, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin, n; i < end; i += n) {
+        const float *a = operand(&p->a, i), *b = operand(&p->b, i);
+        n = span_of(p, i, end);
+        switch (p->kind) {
+        case EW_PAIR_ADD:
+            pair_span(p, EW_PAIR_ADD, a, b, p->y + i, n);
+            break;
+        case EW_PAIR_SUB:
+            pair_span(p, EW_PAIR_SUB, a, b, p->y + i, n);
+            break;
+        case EW_PAIR_MUL:
+            pair_span(p, EW_PAIR_MUL, a, b, p->y + i, n);
+            break;
+        case EW_PAIR_DIV:
+            pair_span(p, EW_PAIR_DIV, a, b, p->y + i, n);
+            break;
+        }
+    }
+}

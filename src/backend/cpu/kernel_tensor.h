@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Float32 kernels on tensors that are no convolution: norms of sets, reductions, resampling,
+ * permutations.  What kernel.h says of tiles and ranges holds here. */
+#ifndef EW_BACKEND_CPU_KERNEL_TENSOR_H
+#define EW_BACKEND_CPU_KERNEL_TENSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ew_softmax;
+
+/* ---- Norms of sets: y = (x - mean) rstd scale + bias ----------------------------------------- */
+
+/* A set is a row of n elements. */
+struct ew_layer_norm {
+    int64_t rows, n;
+    const float *x, *scale, *bias; /* [n]; bias: NULL: none */
+    float eps;
+    float *y;           /* may be x */
+    float *mean, *rstd; /* [rows]; forward: NULL: not wanted */
+    const float *dy;
+    float *dx; /* NULL: not wanted */
+    bool add_dx;
+    float *partial; /* [layer_norm_splits][2][n]: sums of dy xhat and of dy; NULL: not wanted */
+};
+
+/* A set is `run` neighbouring channels of all rows of an image.  Forward: stats over the tiles,
+ * finish over images, apply over the tiles; backward likewise, finish once. */
+struct ew_group_norm {
+    int64_t images, rows, channels, run;
+    bool per_group;                /* scale and bias have one value a group, else a channel */
+    const float *x, *scale, *bias; /* bias: NULL: none */
+    float eps;
+    float *y;           /* may be x */
+    float *mean, *rstd; /* [images][channels / run] */
+    float *partial;     /* group_norm_partial floats */
+    float *factors;     /* [images][3][channels]: made by finish, read by apply */
+    const float *dy;
+    float *dx; /* NULL: not wanted */
+    float *dscale, *dbias;
+    bool add_dx, add_dscale, add_dbias;
+};
+
+/* ---- Reductions ------------------------------------------------------------------------------ */
+
+enum ew_fold_kind { EW_FOLD_SUM, EW_FOLD_SQUARES, EW_FOLD_ABS, EW_FOLD_MAX, EW_FOLD_MIN };
+
+#define EW_FOLD_DIMS 8
+
+/* x is [d0, d1, ...]; dimensions that are kept and dimensions that are folded take turns, the last
+ * of them has `inner` contiguous elements.  y has the kept ones in order. */
+struct ew_fold_axes {
+    int64_t inner;
+    bool inner_kept;
+    int kept, folded; /* dimensions before the inner one */
+    int64_t kept_dim[EW_FOLD_DIMS], kept_stride[EW_FOLD_DIMS];
+    int64_t fold_dim[EW_FOLD_DIMS], fold_stride[EW_FOLD_DIMS];
+};
+
+struct ew_fold_map {
+    struct ew_fold_axes axes;
+    enum ew_fold_kind kind;
+    float scale; /* of the result: 1 / n for a mean; dy's factor backward */
+    bool root;   /* its square root, after that */
+    const float *x;
+    float *y;
+    const float *dy; /* backward, of sums: dx (+)= scale dy */
+    float *dx;
+    bool add;
+};
+
+/* ---- Resampling ------------------------------------------------------------------------------ */
+
+/* An output along one axis reads `taps` inputs. */
+struct ew_resample_axis {
+    int64_t in, out, taps;
+    const int32_t *at;   /* [out][taps] */
+    const float *weight; /* [out][taps]; those that do not count are 0 */
+};
+
+/* [images, in..., channels] to [images, out..., channels], separable over three axes (depth,
+ * height, width; one that is lacking has in = out = taps = 1).  A tile forward is a row of outputs;
+ * backward an image and EW_RESAMPLE_BLOCK channels. */
+struct ew_resample {
+    int64_t images, channels;
+    struct ew_resample_axis axis[3];
+    bool copies; /* every output is one input, of weight 1 */
+    const float *x;
+    float *y;
+    const float *dy;
+    float *dx;
+    bool add; /* to what dx holds */
+};
+
+#define EW_RESAMPLE_BLOCK 64
+
+/* ---- Permutations ---------------------------------------------------------------------------- */
+
+#define EW_PERMUTE_DIMS 8
+
+/* Runs of `run` floats in the order of the output: dim[i] of them lie step[i] apart in the input.
+ */
+struct ew_permute {
+    int dims;
+    int64_t run;
+    int64_t dim[EW_PERMUTE_DIMS], step[EW_PERMUTE_DIMS];
+    const float *x;
+    float *y;
+    bool add; /* to what y holds */
+};
+
+/* ---- Functions of elements ------------------------------------------------------------------- */
+
+enum ew_map_kind {
+    EW_MAP_ERF,
+    EW_MAP_GELU,
+    EW_MAP_GELU_TANH, /* the usual approximation */
+    EW_MAP_EXP,
+    EW_MAP_SQRT,
+    EW_MAP_NEG,
+    EW_MAP_ABS
+};
+
+/* y = f(x); both gelus backward: dx (+)= dy f'(x). */
+struct ew_map {
+    enum ew_map_kind kind;
+    const float *x, *dy;
+    float *y, *dx;
+    bool add; /* to what dx holds */
+};
+
+enum ew_pair_kind { EW_PAIR_ADD, EW_PAIR_SUB, EW_PAIR_MUL, EW_PAIR_DIV };
+
+struct ew_pair_side {
+    const float *x;
+    bool one;       /* a single value */
+    int64_t repeat; /* so many values that come again and again, of one side at most; 0: all */
+};
+
+/* y = f(a, b) */
+struct ew_pair {
+    enum ew_pair_kind kind;
+    struct ew_pair_side a, b;
+    float *y;
+};
+
+/* clang-format off */
+#define EW_TENSOR_KERNEL_MAP(X)                                                                    \
+    X(void,    layer_norm_run,  (const struct ew_layer_norm *l, int64_t begin, int64_t end)) /* rows */ \
+    X(int64_t, layer_norm_splits, (int64_t rows))                                                  \
+    X(void,    layer_norm_back, (const struct ew_layer_norm *l, int64_t begin, int64_t end)) /* splits */ \
+    X(int64_t, group_norm_tiles, (const struct ew_group_norm *g))                                  \
+    X(size_t,  group_norm_partial, (const struct ew_group_norm *g))                                \
+    X(void,    group_norm_stats, (const struct ew_group_norm *g, int64_t begin, int64_t end))      \
+    X(void,    group_norm_finish, (const struct ew_group_norm *g, int64_t begin, int64_t end))     \
+    X(void,    group_norm_apply, (const struct ew_group_norm *g, int64_t begin, int64_t end))      \
+    X(void,    group_norm_back_stats, (const struct ew_group_norm *g, int64_t begin, int64_t end)) \
+    X(void,    group_norm_back_finish, (const struct ew_group_norm *g))                            \
+    X(void,    group_norm_back_apply, (const struct ew_group_norm *g, int64_t begin, int64_t end)) \
+    /* dx (+)= y (dy - sum of y dy) in each row of n. */                                           \
+    X(void,    softmax_back,    (const struct ew_softmax *s, int64_t begin, int64_t end))          \
+    /* Elements [begin, end). */                                                                   \
+    X(void,    map_run,         (const struct ew_map *m, int64_t begin, int64_t end))              \
+    X(void,    map_back,        (const struct ew_map *m, int64_t begin, int64_t end))              \
+    X(void,    pair_run,        (const struct ew_pair *p, int64_t begin, int64_t end))             \
+    X(int64_t, fold_tiles,      (const struct ew_fold_axes *a))                                    \
+    X(void,    fold_run,        (const struct ew_fold_map *f, int64_t begin, int64_t end))         \
+    X(void,    fold_back,       (const struct ew_fold_map *f, int64_t begin, int64_t end))         \
+    X(int64_t, resample_tiles,    (const struct ew_resample *s))                                       \
+    X(void,    resample_run,      (const struct ew_resample *s, int64_t begin, int64_t end))           \
+    X(int64_t, resample_back_tiles, (const struct ew_resample *s))                                     \
+    X(void,    resample_back,     (const struct ew_resample *s, int64_t begin, int64_t end))           \
+    X(int64_t, permute_tiles,   (const struct ew_permute *p))                                      \
+    X(void,    permute_run,     (const struct ew_permute *p, int64_t begin, int64_t end))
+/* clang-format on */
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions over any axes; gradients of sums and means. */
+#include <string.h>
+
+#include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/share.h"
+#include "op/reduce.h"
+
+static const struct {
+    const char *op;
+    enum ew_fold_kind kind;
+    bool mean, root, trains;
+} kinds[] = {
+    {"reduce_sum", EW_FOLD_SUM, .trains = true},
+    {"reduce_mean", EW_FOLD_SUM, .mean = true, .trains = true},
+    {"reduce_max", EW_FOLD_MAX},
+    {"reduce_min", EW_FOLD_MIN},
+    {"reduce_l1", EW_FOLD_ABS},
+    {"reduce_l2", EW_FOLD_SQUARES, .root = true},
+    {"reduce_sum_square", EW_FOLD_SQUARES},
+};
+
+/* Adds a dimension behind the others; one of the same kind as its neighbour joins it. */
+static void push(int64_t *dims, int64_t *strides, int *n, int64_t dim, int64_t stride, bool joins)
+{
+    if (!joins) {
+        dims[*n] = dim;
+        strides[(*n)++] = stride;
+        return;
+    }
+    dims[*n - 1] *= dim;
+    strides[*n - 1] = stride;
+}
+
+/* The dimensions of both kinds in the order of memory, without those of 1. */
+static void axes_of(const struct ew_groups *g, struct ew_fold_axes *out)
+{
+    int kept = 0, folded = 0;
+    bool last_kept = false, any = false;
+    *out = (struct ew_fold_axes){.inner = 1, .inner_kept = true};
+    while (kept < g->n_kept || folded < g->n_reduced) {
+        const bool take = folded == g->n_reduced ||
+                          (kept < g->n_kept && g->kept_stride[kept] > g->reduced_stride[folded]);
+        const int64_t dim = take ? g->kept_dim[kept] : g->reduced_dim[folded];
+        const int64_t stride = take ? g->kept_stride[kept++] : g->reduced_stride[folded++];
+        if (dim == 1)
+            continue;
+        const bool joins = any && last_kept == take;
+        if (take)
+            push(out->kept_dim, out->kept_stride, &out->kept, dim, stride, joins);
+        else
+            push(out->fold_dim, out->fold_stride, &out->folded, dim, stride, joins);
+        last_kept = take;
+        any = true;
+    }
+    if (!any)
+        return;
+    out->inner_kept = last_kept;
+    out->inner = last_kept ? out->kept_dim[--out->kept] : out->fold_dim[--out->folded];
+}
+
+static bool resolve(const struct ew_call *c, const struct ew_op *op, struct ew_fold_map *out,
+                    bool *trains)
+{
+    struct ew_groups g;
+    if (c->in[0]->dtype != EW_F32 || ew_groups_of(c, &g) != EW_OK || g.noop || g.count == 0 ||
+        g.size == 0)
+        return false;
+    for (size_t i = 0; i < EW_COUNT(kinds); i++) {
+        if (strcmp(kinds[i].op, op->name) != 0)
+            continue;
+        *out = (struct ew_fold_map){.kind = kinds[i].kind,
+                                    .scale = kinds[i].mean ? 1.0f / (float)g.size : 1,
+                                    .root = kinds[i].root};
+        *trains = kinds[i].trains;
+    }
+    axes_of(&g, &out->axes);
+    return true;
+}
+
+static void tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    ew_cpu(c->be)->isa->fold_run(c->state, begin, end);
+}
+
+static void back_tiles(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct ew_call *c = ctx;
+    ew_cpu(c->be)->isa->fold_back(c->state, begin, end);
+}
+
+static ew_err prepare(const struct ew_call *c)
+{
+    bool trains;
+    EW_CHECK(resolve(c, c->op, c->state, &trains), EW_ERR_INTERNAL, "%s: the axes have changed",
+             c->name);
+    return EW_OK;
+}
+
+static ew_err run_forward(const struct ew_call *c)
+{
+    struct ew_fold_map *f = c->state;
+    f->x = c->in[0]->data;
+    f->y = c->out[0]->data;
+    ew_share_run(c, ew_cpu(c->be)->isa->fold_tiles(&f->axes), tiles);
+    return EW_OK;
+}
+
+static ew_err run_backward(const struct ew_call *c)
+{
+    struct ew_fold_map *f = c->state;
+    if (!c->din[0] || !c->dout[0])
+        return EW_OK;
+    f->dy = c->dout[0]->data;
+    f->dx = c->din[0]->data;
+    f->add = !(c->fresh & 1);
+    ew_share_run(c, ew_cpu(c->be)->isa->fold_tiles(&f->axes), back_tiles);
+    return EW_OK;
+}
+
+static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
+{
+    struct ew_fold_map f;
+    bool trains;
+    const bool back = query->phase == EW_PHASE_BACKWARD;
+    if (!resolve(query->c, query->op, &f, &trains) || (back && !trains))
+        return 0;
+    out[0] = (struct ew_kernel){.name = "reduction",
+                                .run = back ? run_backward : run_forward,
+                                .prepare = prepare,
+                                .fresh = back,
+                                .state = sizeof(f)};
+    return 1;
+}
+
+const struct ew_kernel_family ew_offer_reduce = {
+    .ops = EW_FAMILY_OPS("reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_l1",
+                         "reduce_l2", "reduce_sum_square"),
+    .offer = offer};
