@@ -129,7 +129,7 @@ def _open() -> c.CDLL:
     """``EDGEWISE_LIBRARY`` names the file; else the system's libedgewise is taken."""
     path = os.environ.get("EDGEWISE_LIBRARY") or ctypes.util.find_library("edgewise")
     try:
-        return c.CDLL(path or "libedgewise.so.0")
+        return c.CDLL(path or "libedgewise.so.1")
     except OSError as why:
         raise ImportError(
             f"edgewise: no shared library ({why}); install libedgewise or set EDGEWISE_LIBRARY"
