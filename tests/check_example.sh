@@ -15,7 +15,7 @@ else
     echo "FAIL example classify"
     exit 1
 fi
-if "$2/examples/classify" "$image" "$image" 2>"$dir/err" || ! grep -q 'no engine file' "$dir/err"; then
+if "$2/examples/classify" "$image" "$image" 2>"$dir/err" || ! grep -q 'not an engine file' "$dir/err"; then
     echo "FAIL example classify refuses what is no engine"
     exit 1
 fi
