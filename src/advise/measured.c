@@ -85,7 +85,7 @@ static ew_err read_row(const struct ew_csv *csv, const int *column, struct ew_me
     return EW_OK;
 }
 
-static ew_err add_workload(struct ew_arena *a, struct ew_measured *m, const char *name, int *cap)
+ew_err ew_measured_workload(struct ew_arena *a, struct ew_measured *m, const char *name, int *cap)
 {
     for (int i = 0; i < m->n_workloads; i++)
         if (strcmp(m->workloads[i], name) == 0)
@@ -131,7 +131,7 @@ ew_err ew_measured_parse(struct ew_arena *a, const char *name, char *text, struc
     while (ew_csv_next(&csv)) {
         EW_TRY(read_row(&csv, column, &out->rows[out->n]));
         out->simulated |= strcmp(word(&csv, column, QUALITY), "simulated") == 0;
-        EW_TRY(add_workload(a, out, out->rows[out->n].workload, &cap));
+        EW_TRY(ew_measured_workload(a, out, out->rows[out->n].workload, &cap));
         out->n++;
     }
     EW_TRY(csv.err);

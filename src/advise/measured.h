@@ -33,6 +33,9 @@ struct ew_measured {
 /* `text` is cut up and must outlive the result.  EW_ERR_FORMAT names line and column. */
 ew_err ew_measured_parse(struct ew_arena *a, const char *name, char *text, struct ew_measured *out);
 
+/* Adds a workload's name where it is new; *cap is 0 at first. */
+ew_err ew_measured_workload(struct ew_arena *a, struct ew_measured *m, const char *name, int *cap);
+
 /* One workload as arrays. */
 struct ew_series_of_modes {
     const char *workload;

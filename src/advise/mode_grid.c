@@ -3,9 +3,11 @@
 #include "advise/mode_grid.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/order_stats.h"
 
 #define MAX_CLOCKS 256
@@ -152,4 +154,41 @@ const struct ew_profile *ew_grid_guess(const struct ew_profile *list, int n_list
         }
     }
     return found;
+}
+
+/* ---- Words ----------------------------------------------------------------------------------- */
+
+static ew_err mode_of_numbers(const char *text, struct ew_mode *m)
+{
+    char copy[64], *rest = copy;
+    double v[4];
+    EW_CHECK(strlen(text) < sizeof(copy), EW_ERR_USAGE, "'%.60s...' is no mode", text);
+    snprintf(copy, sizeof(copy), "%s", text);
+    for (int i = 0; i < 4; i++) {
+        const char *word = strsep(&rest, "/");
+        EW_CHECK(word && ew_num_float(word, &v[i]) && v[i] > 0 && v[i] < 1e6, EW_ERR_USAGE,
+                 "mode '%s' is not CORES/CPU/GPU/MEM in MHz", text);
+    }
+    EW_CHECK(!rest, EW_ERR_USAGE, "mode '%s' has more than four numbers", text);
+    *m = (struct ew_mode){v[0], v[1] / 1000, v[2] / 1000, v[3] / 1000};
+    return EW_OK;
+}
+
+ew_err ew_grid_mode(const struct ew_profile *p, const char *words, struct ew_mode *m)
+{
+    if (strchr(words, '/'))
+        return mode_of_numbers(words, m);
+    for (int i = 0; p && i < p->n_modes; i++) {
+        const struct ew_profile_mode *x = &p->modes[i];
+        if (strcmp(x->name, words) != 0)
+            continue;
+        m->cores = x->cores ? (double)x->cores : m->cores;
+        m->cpu = x->cpu_mhz ? (double)x->cpu_mhz / 1000 : m->cpu;
+        m->gpu = x->gpu_mhz ? (double)x->gpu_mhz / 1000 : m->gpu;
+        m->mem = x->mem_mhz ? (double)x->mem_mhz / 1000 : m->mem;
+        return EW_OK;
+    }
+    EW_CHECK(p, EW_ERR_USAGE, "mode '%s' is not CORES/CPU/GPU/MEM in MHz", words);
+    return ew_fail(EW_ERR_NOT_FOUND, "%s has no mode '%s': 'edgewise boards %s' lists them",
+                   p->name, words, p->name);
 }

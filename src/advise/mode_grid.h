@@ -22,6 +22,10 @@ ew_err ew_grid_of_modes(struct ew_arena *a, const struct ew_mode *modes, int n,
 const struct ew_profile *ew_grid_guess(const struct ew_profile *list, int n_list,
                                        const struct ew_mode *modes, int n);
 
+/* The mode that words mean: one of the profile's by name, what it leaves out staying as it is in
+ * `m`, or CORES/CPU/GPU/MEM in MHz (`p` may then be NULL). */
+ew_err ew_grid_mode(const struct ew_profile *p, const char *words, struct ew_mode *m);
+
 /* Highest settings of a profile; 0 where it does not say. */
 struct ew_mode ew_grid_top(const struct ew_profile *p);
 

@@ -187,9 +187,9 @@ static double sd_of_sum(double a, double b, double correlation)
     return sqrt(a * a + b * b + 2 * correlation * a * b);
 }
 
-static struct ew_guess guess(double mean, double half90, double sd)
+struct ew_guess ew_guess_of(double mean, double run_sd, double sd)
 {
-    const double half50 = HALF_OF_90 * half90;
+    const double half90 = 1.645 * run_sd, half50 = HALF_OF_90 * half90;
     return (struct ew_guess){.mid = exp(mean),
                              .low50 = exp(mean - half50),
                              .high50 = exp(mean + half50),
@@ -207,7 +207,7 @@ static void predict_one(const struct ew_predictor *p, const struct ew_mode *m,
     ew_fit_at(&p->time, m, t, scratch, &time_mean, &time_var);
     const double time_by = p->time_kappa / 1.645 * p->time.scale;
     out->time_sd = time_by * sqrt(time_var + t->sigma * t->sigma);
-    out->time = guess(time_mean, 1.645 * out->time_sd, time_by * sqrt(time_var));
+    out->time = ew_guess_of(time_mean, out->time_sd, time_by * sqrt(time_var));
     out->power = out->energy = none;
     out->power_sd = NAN;
     out->correlation = p->correlation;
@@ -216,10 +216,10 @@ static void predict_one(const struct ew_predictor *p, const struct ew_mode *m,
     ew_fit_at(&p->power, m, w, scratch, &power_mean, &power_var);
     const double power_by = p->power_kappa / 1.645 * p->power.scale;
     out->power_sd = power_by * sqrt(power_var + w->sigma * w->sigma);
-    out->power = guess(power_mean, 1.645 * out->power_sd, power_by * sqrt(power_var));
-    out->energy = guess(time_mean + power_mean,
-                        1.645 * sd_of_sum(out->time_sd, out->power_sd, p->correlation),
-                        sd_of_sum(out->time.sd, out->power.sd, p->correlation));
+    out->power = ew_guess_of(power_mean, out->power_sd, power_by * sqrt(power_var));
+    out->energy =
+        ew_guess_of(time_mean + power_mean, sd_of_sum(out->time_sd, out->power_sd, p->correlation),
+                    sd_of_sum(out->time.sd, out->power.sd, p->correlation));
 }
 
 #define BLOCK 256

@@ -47,6 +47,9 @@ ew_err ew_predictor_fit(struct ew_arena *a, const struct ew_predict_data *d,
 ew_err ew_predict(const struct ew_predictor *p, const struct ew_mode *modes, int n,
                   struct ew_prediction *out);
 
+/* The guess whose ln is normal: mean, standard deviation of one run, of the average over many. */
+struct ew_guess ew_guess_of(double mean, double run_sd, double sd);
+
 /* Standard deviation of ln of the average over many runs. */
 double ew_guess_sd(const struct ew_guess *g);
 

@@ -87,7 +87,7 @@ static double evidence(const struct part *p, double amplitude, double length)
 /* The size and length that the measurements speak for; without a clear word of theirs, none. */
 static void decide(const struct part *p, struct ew_rest *rest)
 {
-    static const double amplitudes[] = {0.015, 0.03, 0.06, 0.12, 0.25};
+    static const double amplitudes[] = {0.015, 0.03, 0.06, 0.12, 0.25, 0.5};
     static const double lengths[] = {0.5, 1, 2};
     double best = evidence(p, 0, 1);
     for (size_t i = 0; i < EW_COUNT(amplitudes); i++)

@@ -63,8 +63,10 @@ static ew_err take_step(struct ew_arena *a, const struct ew_plan *p, int k, stru
     l->flops += s->flops;
     l->bytes += s->bytes;
     l->products += is_product(s->op);
-    if (s->groups > 1)
+    if (s->groups > 1) {
         l->root_groups += sqrt((double)s->groups);
+        l->grouped_flops += s->flops;
+    }
     return EW_OK;
 }
 

@@ -19,6 +19,7 @@ struct ew_sim_load {
     int n;
     int64_t batch;
     double flops, bytes;  /* sums */
+    double grouped_flops; /* of them, in grouped convolutions */
     int products;         /* steps that are convolutions or matrix products */
     double root_groups;   /* sum of the roots of the groups of grouped convolutions */
     double input_bytes;   /* of a batch */

@@ -3,25 +3,30 @@
 #include <math.h>
 #include <string.h>
 
+#include "advise/measured_store.h"
 #include "advise/simulate.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/num.h"
 #include "base/order_stats.h"
 #include "cli/cmd.h"
+#include "cli/predict_figures.h"
 #include "cli/predict_show.h"
 #include "cli/predict_source.h"
+#include "cli/predict_work.h"
 
 struct opts {
-    const char *from, *board, *modes, *workload, *csv, *simulate;
-    int64_t count, workers, seed;
-    bool plan, check, compare;
+    const char *from, *board, *modes, *workload, *csv, *simulate, *network, *until, *html;
+    struct ew_network_opts net;
+    int64_t count, workers, seed, threads;
+    bool plan, check, compare, train;
 };
 
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "from", .type = EW_FIELD_STR, .offset = offsetof(struct opts, from),
-     .metavar = "FILE.csv",
-     .help = "what was measured: columns cores, cpu_mhz, gpu_mhz, mem_mhz, time_s, power_w; workload where there are several"},
+     .metavar = "FILE.csv|STORE",
+     .help = "what was measured: a store of results, or columns cores, cpu_mhz, gpu_mhz, mem_mhz, time_s, power_w; workload where there are several"},
     {.name = "board", .type = EW_FIELD_STR, .offset = offsetof(struct opts, board),
      .metavar = "NAME", .help = "profile of the board; default: the one whose clocks fit"},
     {.name = "modes", .type = EW_FIELD_STR, .offset = offsetof(struct opts, modes),
@@ -44,6 +49,17 @@ static const struct ew_field fields[] = {
     {.name = "count", .type = EW_FIELD_INT, .offset = offsetof(struct opts, count),
      .min = 0, .max = 1000, .letter = 'n',
      .help = "modes to plan, or to measure in a check; default: 10, in a check 10 and 50"},
+    {.name = "until", .type = EW_FIELD_STR, .offset = offsetof(struct opts, until),
+     .metavar = "time=5%,power=4%", .help = "plan: no more modes than this precision is expected to need"},
+    {.name = "network", .type = EW_FIELD_STR, .offset = offsetof(struct opts, network),
+     .metavar = "NAME", .help = "instead of modes: the time of this network from the benches of a store, or with --board a first guess without any"},
+    EW_NETWORK_FIELDS(struct opts, net),
+    {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
+     .min = 0, .max = 256, .metavar = "N", .help = "of --network; 0: one for each CPU"},
+    {.name = "train", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, train),
+     .help = "of --network: a training step"},
+    {.name = "html", .type = EW_FIELD_STR, .offset = offsetof(struct opts, html),
+     .metavar = "FILE", .help = "pictures too: predicted against measured, errors, calibration, Pareto front"},
     {.name = "csv", .type = EW_FIELD_STR, .offset = offsetof(struct opts, csv),
      .metavar = "FILE", .help = "all predictions, or the plan, as CSV; - is standard output"},
     EW_FIELD_END};
@@ -55,6 +71,7 @@ struct job {
     struct ew_advice_source s;
     struct ew_json j;
     struct ew_file_out csv;
+    struct ew_figures figures; /* for --html */
     bool to_stdout;
 };
 
@@ -88,11 +105,53 @@ static ew_err already(struct job *b, struct ew_mode *candidates, int n, const in
     return EW_OK;
 }
 
+/* "time=5%,power=4%", as shares; 0: not asked for. */
+static ew_err read_until(const char *text, double *time, double *power)
+{
+    char copy[64], *rest = copy, *word;
+    *time = *power = 0;
+    snprintf(copy, sizeof(copy), "%s", text ? text : "");
+    while ((word = strsep(&rest, ","))) {
+        char *equals = strchr(word, '='), *percent = strchr(word, '%');
+        double v = 0, *to = strncmp(word, "time=", 5) == 0 ? time : power;
+        if (!*word)
+            continue;
+        if (percent)
+            *percent = '\0';
+        EW_CHECK((to == time || strncmp(word, "power=", 6) == 0) && percent && !percent[1] &&
+                     ew_num_float(equals + 1, &v) && v > 0 && v < 100,
+                 EW_ERR_USAGE, "--until '%s' is not time=5%%,power=4%%", text);
+        *to = v / 100;
+    }
+    return EW_OK;
+}
+
+#define MEAN_OF_SD 0.8 /* mean absolute error over standard deviation, of a normal */
+
+/* The steps up to the one after which both are as precise as asked. */
+static ew_err enough_steps(const struct job *b, const struct ew_design_step *steps, int *n)
+{
+    double time, power;
+    EW_TRY(read_until(b->o->until, &time, &power));
+    if (!(time > 0) && !(power > 0))
+        return EW_OK;
+    for (int i = 0; i < *n; i++) {
+        const bool fast = !(time > 0) || MEAN_OF_SD * steps[i].time_after <= time;
+        if (fast && (!(power > 0) || MEAN_OF_SD * steps[i].power_after <= power)) {
+            *n = i + 1;
+            return EW_OK;
+        }
+    }
+    EW_WARN("%d modes are not expected to be enough for %s: --count asks for more", *n,
+            b->o->until);
+    return EW_OK;
+}
+
 static ew_err plan(struct job *b)
 {
     struct ew_mode *modes;
     struct ew_design d = {0};
-    const int want = b->o->count ? (int)b->o->count : 10;
+    const int want = b->o->count ? (int)b->o->count : b->o->until ? 60 : 10;
     EW_TRY(ew_advice_modes(&b->s, b->o->workload ? b->o->workload : "", b->o->modes, &modes, &d.n));
     d.candidates = modes;
     EW_TRY(already(b, modes, d.n, &d.measured, &d.n_measured));
@@ -100,6 +159,7 @@ static ew_err plan(struct job *b)
     int n;
     EW_CHECK(steps, EW_ERR_MEMORY, "no memory");
     EW_TRY(ew_design_modes(&d, want, steps, &n));
+    EW_TRY(enough_steps(b, steps, &n));
     if (b->csv.f)
         ew_plan_csv(b->csv.f, modes, steps, n);
     if (b->to_stdout)
@@ -285,6 +345,27 @@ static ew_err mark_front(struct ew_arena *a, const struct ew_prediction *v, int 
     return ew_pareto(time, energy, n, *out);
 }
 
+/* Leaves out each where there are few, all but ten designed ones where there are many. */
+static ew_err add_pictures(struct job *b, const struct ew_series_of_modes *m,
+                           const struct ew_predicted *predicted)
+{
+    struct ew_trial *t = ew_arena_alloc(&b->s.arena, sizeof(*t));
+    const struct ew_trial_board board = ew_advice_board(&b->s);
+    int *rows, n_rows;
+    EW_CHECK(t, EW_ERR_MEMORY, "no memory");
+    if (enough(m, 10)) {
+        EW_TRY(ew_trial_design(&b->s.arena, m, 10, &rows, &n_rows));
+        EW_TRY(ew_trial_split(&b->s.arena, m, &board, EW_METHOD_PHYSICAL, rows, n_rows, t));
+    } else {
+        EW_CHECK(m->n > EW_PREDICT_MIN, EW_ERR_ARG,
+                 "--html: %d measured modes: pictures leave some out and need at least %d", m->n,
+                 EW_PREDICT_MIN + 1);
+        EW_TRY(ew_trial_each(&b->s.arena, m, &board, EW_METHOD_PHYSICAL, t));
+    }
+    const struct ew_predict_picture p = {.measured = m, .left_out = t, .predicted = predicted};
+    return ew_predict_figures_add(&b->figures, &p);
+}
+
 static ew_err predict_workload(struct job *b, const char *workload)
 {
     struct ew_arena *a = &b->s.arena;
@@ -305,6 +386,8 @@ static ew_err predict_workload(struct job *b, const char *workload)
     out.simulated = b->s.measured.simulated;
     out.v = v;
     out.front = front;
+    if (b->o->html)
+        EW_TRY(add_pictures(b, &m, &out));
     if (b->csv.f || b->to_stdout)
         ew_predicted_csv(b->to_stdout ? stdout : b->csv.f, &out);
     if (b->c->json)
@@ -330,7 +413,7 @@ static ew_err predict(struct job *b)
     EW_CHECK(any, EW_ERR_NOT_FOUND, "%s: no workload '%s'", f->file, b->o->workload);
     if (b->c->json)
         ew_json_end(&b->j);
-    return EW_OK;
+    return b->o->html ? ew_predict_figures_write(&b->figures, b->o->html) : EW_OK;
 }
 
 /* ---- Simulate -------------------------------------------------------------------------------- */
@@ -376,10 +459,17 @@ static ew_err work(struct job *b)
     EW_CHECK(!o->simulate || (!o->from && !o->plan && !o->board && !b->c->json), EW_ERR_USAGE,
              "predict: --simulate names its board and writes CSV; without --from, --plan, --json");
     EW_CHECK(o->from || o->plan || o->simulate, EW_ERR_USAGE,
-             "predict: needs --from FILE.csv, or --plan");
+             "predict: needs --from FILE.csv or STORE, or --plan, or --network");
     EW_CHECK(o->plan + (o->check || o->compare) < 2, EW_ERR_USAGE,
              "predict: --plan and --check exclude each other");
+    EW_CHECK(!o->html || !(o->plan || o->check || o->compare || o->simulate), EW_ERR_USAGE,
+             "predict: --html draws predictions; without --plan, --check, --compare, --simulate");
+    EW_CHECK(!o->until || o->plan, EW_ERR_USAGE, "predict: --until goes with --plan");
     EW_TRY(ew_advice_open(o->from, o->simulate ? o->simulate : o->board, &b->s));
+    EW_CHECK(!b->s.measured.has_more || b->s.measured.has_clocks || o->simulate, EW_ERR_ARG,
+             "%s: no runs in power modes; --network predicts another network, --check tells how "
+             "well",
+             b->s.measured.file);
     if (o->from && !o->board && b->s.board)
         EW_INFO("%s: its clocks are those of %s", o->from, b->s.board->name);
     b->to_stdout = o->csv && strcmp(o->csv, "-") == 0;
@@ -392,10 +482,34 @@ static ew_err work(struct job *b)
     return o->check || o->compare ? check(b) : predict(b);
 }
 
+/* A store whose runs are in no power modes can be checked by network, batch and threads. */
+static bool is_bench_store(const struct opts *o)
+{
+    struct ew_advice_source s;
+    if (!o->from || !ew_measured_is_store(o->from))
+        return false;
+    const bool is = ew_advice_open(o->from, NULL, &s) == EW_OK && !s.measured.has_clocks;
+    ew_advice_close(&s);
+    return is;
+}
+
 static ew_err run(struct ew_cmd_call *c)
 {
     struct job b = {.c = c, .o = c->opts};
+    const struct opts *o = c->opts;
+    if (o->network) {
+        const struct ew_work_opts w = {.store = o->from,
+                                       .board = o->board,
+                                       .network = o->network,
+                                       .net = o->net,
+                                       .threads = o->threads,
+                                       .train = o->train};
+        return ew_predict_work(&w, c->json);
+    }
+    if (o->check && is_bench_store(o))
+        return ew_predict_work_check(o->from, c->json);
     ew_arena_init(&b.s.arena);
+    ew_arena_init(&b.figures.arena);
     if (c->json)
         ew_json_init(&b.j, stdout);
     ew_err err = work(&b);
@@ -408,13 +522,14 @@ static ew_err run(struct ew_cmd_call *c)
     if (c->json && err == EW_OK)
         err = ew_json_finish(&b.j);
     ew_advice_close(&b.s);
+    ew_figures_fini(&b.figures);
     return err;
 }
 
 const struct ew_cmd ew_cmd_predict = {
     .name = "predict",
     .group = EW_CMD_STUDY,
-    .summary = "time, power and energy of power modes that were never tried",
+    .summary = "time, power and energy of what was never tried: power modes, networks",
     .about = "Fits laws of time and power to a few measured modes and predicts the others, with\n"
              "what they lie between in 50 and in 90 of 100 cases.\n"
              "--plan says which modes to measure, best before anything else; ten tell a lot.\n"
@@ -423,6 +538,8 @@ const struct ew_cmd ew_cmd_predict = {
                 "predict --from modes.csv\n"
                 "predict --from modes.csv --modes all --csv predicted.csv\n"
                 "predict --simulate agx-xavier --workload resnet18 --csv simulated.csv\n"
+                "predict --from edgewise.db --network resnet18 --batch 8 --threads 2\n"
+                "predict --network mobilenet_v2 --board jetson-nano\n"
                 "predict --from many.csv --check\n"
                 "predict --from many.csv --compare --count 10",
     .opts_size = sizeof(struct opts),

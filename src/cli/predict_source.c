@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/measured_store.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/num.h"
 
 #define FILE_LIMIT ((size_t)256 << 20)
 #define ODD        4.0 /* leave-one-out, in standard deviations */
@@ -49,7 +49,9 @@ ew_err ew_advice_open(const char *file, const char *board, struct ew_advice_sour
     *s = (struct ew_advice_source){.measured = {.n = 0}};
     ew_arena_init(&s->arena);
     EW_TRY(ew_profiles_load(&s->arena, &s->profiles, &s->n_profiles));
-    if (file)
+    if (file && ew_measured_is_store(file))
+        EW_TRY(ew_measured_from_store(&s->arena, file, s->profiles, s->n_profiles, &s->measured));
+    else if (file)
         EW_TRY(read_csv(&s->arena, file, &s->measured));
     return find_board(s, board);
 }
@@ -71,23 +73,6 @@ struct ew_trial_board ew_advice_board(const struct ew_advice_source *s)
 
 /* ---- Modes ----------------------------------------------------------------------------------- */
 
-static ew_err read_mode(char *text, struct ew_mode *m)
-{
-    double v[4];
-    char *rest = text;
-    int slashes = 0;
-    for (const char *c = text; *c; c++)
-        slashes += *c == '/';
-    EW_CHECK(slashes == 3, EW_ERR_USAGE, "--modes: '%s' is not CORES/CPU/GPU/MEM in MHz", text);
-    for (int i = 0; i < 4; i++) {
-        char *word = strsep(&rest, "/");
-        EW_CHECK(ew_num_float(word, &v[i]) && v[i] > 0 && isfinite(v[i]), EW_ERR_USAGE,
-                 "--modes: '%s' is not a positive number", word);
-    }
-    *m = (struct ew_mode){v[0], v[1] / 1000, v[2] / 1000, v[3] / 1000};
-    return EW_OK;
-}
-
 static ew_err read_list(struct ew_advice_source *s, const char *words, struct ew_mode **out, int *n)
 {
     char *text = ew_arena_strdup(&s->arena, words);
@@ -99,7 +84,7 @@ static ew_err read_list(struct ew_advice_source *s, const char *words, struct ew
     EW_CHECK(*out, EW_ERR_MEMORY, "no memory");
     *n = 0;
     for (char *rest = text, *word; (word = strsep(&rest, ","));)
-        EW_TRY(read_mode(word, &(*out)[(*n)++]));
+        EW_TRY(ew_fail_in(ew_grid_mode(NULL, word, &(*out)[(*n)++]), "--modes"));
     return EW_OK;
 }
 

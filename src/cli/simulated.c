@@ -6,46 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/mode_grid.h"
 #include "base/json.h"
-#include "base/num.h"
 #include "report/text_table.h"
 
 /* ---- Which board ----------------------------------------------------------------------------- */
-
-static ew_err mode_of_numbers(const char *text, struct ew_mode *m)
-{
-    char copy[64], *rest = copy;
-    double v[4];
-    EW_CHECK(strlen(text) < sizeof(copy), EW_ERR_USAGE, "--simulate: '%.60s...' is no mode", text);
-    snprintf(copy, sizeof(copy), "%s", text);
-    for (int i = 0; i < 4; i++) {
-        const char *word = strsep(&rest, "/");
-        EW_CHECK(word && ew_num_float(word, &v[i]) && v[i] > 0 && v[i] < 1e6, EW_ERR_USAGE,
-                 "--simulate: mode '%s' is not CORES/CPU/GPU/MEM in MHz", text);
-    }
-    EW_CHECK(!rest, EW_ERR_USAGE, "--simulate: mode '%s' has more than four numbers", text);
-    *m = (struct ew_mode){v[0], v[1] / 1000, v[2] / 1000, v[3] / 1000};
-    return EW_OK;
-}
-
-/* What a mode of the profile leaves out stays at the highest. */
-static ew_err mode_of_profile(struct ew_simulated *s, const char *name)
-{
-    const struct ew_profile *b = s->board;
-    for (int i = 0; i < b->n_modes; i++) {
-        const struct ew_profile_mode *m = &b->modes[i];
-        if (strcmp(m->name, name) != 0)
-            continue;
-        s->mode.cores = m->cores ? (double)m->cores : s->mode.cores;
-        s->mode.cpu = m->cpu_mhz ? (double)m->cpu_mhz / 1000 : s->mode.cpu;
-        s->mode.gpu = m->gpu_mhz ? (double)m->gpu_mhz / 1000 : s->mode.gpu;
-        s->mode.mem = m->mem_mhz ? (double)m->mem_mhz / 1000 : s->mode.mem;
-        return EW_OK;
-    }
-    return ew_fail(EW_ERR_NOT_FOUND,
-                   "--simulate: %s has no mode '%s': 'edgewise boards %s' lists them", b->name,
-                   name, b->name);
-}
 
 static ew_err check_mode(const struct ew_simulated *s)
 {
@@ -76,10 +41,8 @@ ew_err ew_simulated_init(struct ew_simulated *s, const char *words)
              "--simulate: no board called '%s': 'edgewise boards' lists them", board);
     s->mode = ew_sim_top(s->board);
     s->mode_name = mode && *mode ? mode : "";
-    if (*s->mode_name && strchr(s->mode_name, '/'))
-        EW_TRY(mode_of_numbers(s->mode_name, &s->mode));
-    else if (*s->mode_name)
-        EW_TRY(mode_of_profile(s, s->mode_name));
+    if (*s->mode_name)
+        EW_TRY(ew_fail_in(ew_grid_mode(s->board, s->mode_name, &s->mode), "--simulate"));
     return check_mode(s);
 }
 

@@ -2,7 +2,7 @@
 edgewise bench resnet50 --simulate jetson-nano | sed 's/[0-9]*\.[0-9]*/N/g'
 edgewise bench resnet50 --simulate agx-xavier:2/2100/900/1600 --json | grep -c '"quality": "simulated"'
 edgewise bench mobilenet_v2 --simulate rpi4 --db s.db >/dev/null
-edgewise train lenet5 --data synthetic --batch 16 --epochs 2 --simulate agx-xavier:g --db s.db | sed 's/[0-9]*\.[0-9]*/N/g' | head -2
+edgewise train lenet5 --data synthetic --batch 16 --workers 1 --epochs 2 --simulate agx-xavier:g --db s.db | sed 's/[0-9]*\.[0-9]*/N/g' | head -2
 edgewise results --db s.db --where "quality = 'simulated'" | wc -l
 cat >modes.study <<X
 [study]
@@ -13,13 +13,20 @@ network = lenet5
 data = synthetic
 batch = 16
 epochs = 3
-power-mode = a g
+workers = 1
+power-mode = a c e g i
 [idle]
 command = monitor
 seconds = 1
 X
 edgewise study modes.study --simulate agx-xavier --db s.db >/dev/null 2>&1
 edgewise results --db s.db --where "label = 'lenet' and quality = 'simulated' and energy_j > 1 and noise is null" | wc -l
+edgewise predict --from s.db --workload 'lenet5, train, batch 16, workers 1' --modes 8/1200/900/1600 --html p.html 2>/dev/null | sed 's/[0-9]*\.[0-9]*/N/g' | head -3
+grep -c 'id="calibration-2"' p.html
+edgewise recommend --from s.db --workload 'lenet5, train, batch 16, workers 1' --goal energy --limit power=8W 2>/dev/null | grep -c '^use'
+edgewise predict --network mobilenet_v2 --board jetson-nano | head -1
+edgewise predict --network mobilenet_v2 2>&1 || echo "exit $?"
+edgewise predict --plan --board agx-orin --until time=5 2>&1 || echo "exit $?"
 edgewise bench resnet18 --simulate nothing 2>&1 || echo "exit $?"
 edgewise bench resnet18 --simulate agx-xavier:zz 2>&1 || echo "exit $?"
 edgewise bench resnet18 --simulate agx-xavier:8/9000/1377/2133 2>&1 || echo "exit $?"
