@@ -155,7 +155,7 @@ static ew_err list_text(const struct row *rows, int n)
     for (int i = 0; i < 3; i++)
         ew_table_cell(&t, "any");
     ew_table_cell(&t, "never");
-    ew_table_cell(&t, "digits or shapes, drawn when they are read");
+    ew_table_cell(&t, "digits, shapes or moving shapes, drawn when they are read");
     return ew_table_print(&t, stdout);
 }
 

@@ -12,8 +12,8 @@
 
 /* How the plan takes images. */
 struct layout {
-    int64_t size[3]; /* height, width, channels */
-    bool last;       /* channels last */
+    struct ew_shape image; /* [1, H, W, C], of clips [1, T, H, W, C] */
+    bool last;             /* the network takes it so; else channels first */
 };
 
 static ew_err image_layout(const struct ew_eval_target *t, struct layout *out)
@@ -22,22 +22,23 @@ static ew_err image_layout(const struct ew_eval_target *t, struct layout *out)
     EW_CHECK(t->graph->n_inputs > 0, EW_ERR_SHAPE, "%s: has no input", t->name);
     const struct ew_value *v = &t->graph->values[t->graph->inputs[0]];
     const struct ew_shape *in = &v->t.shape;
-    EW_CHECK(t->graph->n_inputs == 1 && in->rank == 4 && v->t.dtype == EW_F32, EW_ERR_SHAPE,
-             "%s: its input is %s of %s, no batch of images", t->name, ew_shape_text(in, text),
-             ew_dtype_name(v->t.dtype));
+    EW_CHECK(t->graph->n_inputs == 1 && (in->rank == 4 || in->rank == 5) && v->t.dtype == EW_F32,
+             EW_ERR_SHAPE, "%s: its input is %s of %s, no batch of images or clips", t->name,
+             ew_shape_text(in, text), ew_dtype_name(v->t.dtype));
     const bool last = v->channels_last || (in->dim[1] != 1 && in->dim[1] != 3);
-    *out = (struct layout){
-        .last = last,
-        .size = {in->dim[last ? 1 : 2], in->dim[last ? 2 : 3], in->dim[last ? 3 : 1]}};
+    *out = (struct layout){.last = last, .image = *in};
+    out->image.dim[0] = 1;
+    for (int i = 1; !last && i < in->rank; i++)
+        out->image.dim[i] = in->dim[i + 1 < in->rank ? i + 1 : 1];
     return EW_OK;
 }
 
 /* A batch of images in the plan's input, turned where it wants channels first; the rest is 0. */
 static void fill(const struct ew_batch *b, const struct layout *l, struct ew_tensor *to)
 {
-    static const int to_first[] = {0, 3, 1, 2};
-    struct ew_tensor from = {.dtype = EW_F32,
-                             .shape = {4, {b->n, l->size[0], l->size[1], l->size[2]}}};
+    const int to_first[] = {0, l->image.rank - 1, 1, 2, 3};
+    struct ew_tensor from = {.dtype = EW_F32, .shape = l->image};
+    from.shape.dim[0] = b->n;
     memcpy(&from.data, &b->images, sizeof(from.data)); /* only read */
     const size_t have = ew_tensor_bytes(&from);
     struct ew_tensor part = *to;
@@ -156,9 +157,7 @@ ew_err ew_eval_run(const struct ew_eval_target *t, const struct ew_loader_opts *
     o.batch = t->batch;
     o.shuffle = o.drop_last = o.refill = false;
     o.augment = (struct ew_augment){0};
-    o.h = l.size[0];
-    o.w = l.size[1];
-    o.c = l.size[2];
+    ew_loader_fit(&o, &l.image);
     EW_TRY(ew_confusion_init(&out->confusion, classes));
     EW_TRY(ew_loader_open(&o, &loader));
     const int64_t n = ew_loader_samples(loader);

@@ -92,7 +92,8 @@ static ew_err build(struct ew_train_run *r)
     if (n.classes == 0)
         n.classes = info->classes;
     if (n.input.n == 0 && info->h > 0) {
-        n.input = (struct ew_ints){3, {info->h, info->w, info->c}};
+        const int64_t h = info->frames ? info->h / info->frames : info->h;
+        n.input = (struct ew_ints){3, {h, info->w, info->c}};
         if (open_graph(r, r->o.model, &n, &r->net) == EW_OK)
             return EW_OK;
         n.input = (struct ew_ints){0};

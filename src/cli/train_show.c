@@ -48,9 +48,11 @@ void ew_train_show_begin(struct ew_train_view *v, const struct ew_train_run *r,
     ew_trainer_plan_stats(t, &s);
     if (ew_graph_cost(g, &cost, NULL) != EW_OK)
         cost.params = 0; /* a line of talk is not worth failing for */
-    fprintf(stderr, "%s, %lldx%lldx%lld, %s parameters; %s: %s images", g->name,
-            (long long)in->dim[1], (long long)in->dim[2], (long long)in->dim[3],
-            ew_text_count(cost.params, a), d->name, ew_text_count(training, b));
+    fprintf(stderr, "%s, ", g->name);
+    for (int i = 1; i < in->rank; i++)
+        fprintf(stderr, "%s%lld", i > 1 ? "x" : "", (long long)in->dim[i]);
+    fprintf(stderr, ", %s parameters; %s: %s %s", ew_text_count(cost.params, a), d->name,
+            ew_text_count(training, b), d->frames ? "clips" : "images");
     if (training + validation < d->count[EW_SPLIT_TRAIN])
         fprintf(stderr, " of %s", ew_text_count(d->count[EW_SPLIT_TRAIN], a));
     if (validation)

@@ -24,6 +24,7 @@ struct ew_dataset_info {
     const char *format; /* of its reader: "idx", "cifar", "folder", "packed", "synthetic" */
     int64_t classes;
     int64_t h, w, c; /* of every sample; h and w are 0 where they differ, c is 1 or 3 */
+    int64_t frames;  /* of clips, which lie one below the other in h; 0: these are images */
     int64_t count[EW_SPLIT_COUNT];
 };
 

@@ -2,7 +2,11 @@
 /* Reader "synthetic": images that are drawn when they are asked for.  Digits as strokes of a pen,
  * or coloured shapes on a ground that is not plain; each has its own place, size, slant, thickness
  * and noise by (seed, split, index).  A small network learns them, none knows them without
- * learning. */
+ * learning.
+ *
+ * Motion: clips of a shape that moves, turns or grows.  The class is which way; each pair of
+ * classes is the same clip forwards and backwards, so that neither a frame nor all of them without
+ * their order tell it. */
 #include <math.h>
 #include <string.h>
 
@@ -13,12 +17,12 @@
 #define MAX_SIZE  1024
 #define MAX_COUNT 100000000
 
-enum kind { DIGITS, SHAPES };
-static const char *const kinds[] = {"digits", "shapes", NULL};
+enum kind { DIGITS, SHAPES, MOTION };
+static const char *const kinds[] = {"digits", "shapes", "motion", NULL};
 
 struct spec {
     int kind;
-    int64_t size, channels, classes, train, test, seed;
+    int64_t size, channels, classes, train, test, seed, frames;
     double noise;
 };
 
@@ -34,9 +38,10 @@ static const struct ew_field fields[] = {
      .offset = offsetof(struct spec, kind),
      .choices = kinds,
      .def = "digits"},
-    INT_FIELD(size, "0", 0, MAX_SIZE), /* 0: 28 for digits, 32 for shapes */
-    INT_FIELD(channels, "0", 0, 3),    /* 0: 1 for digits, 3 for shapes */
-    INT_FIELD(classes, "10", 2, 100),
+    INT_FIELD(size, "0", 0, MAX_SIZE), /* 0: 32 for shapes, else 28 */
+    INT_FIELD(channels, "0", 0, 3),    /* 0: 1 for digits, else 3 */
+    INT_FIELD(classes, "0", 0, 100),   /* 0: 8 for motion, else 10 */
+    INT_FIELD(frames, "16", 2, 256),   /* of motion */
     INT_FIELD(train, "6000", 1, MAX_COUNT),
     INT_FIELD(test, "1000", 1, MAX_COUNT),
     INT_FIELD(seed, "1", 0, 1e15),
@@ -253,7 +258,7 @@ static double coverage(const struct spec *s, const struct pose *p, int64_t figur
 
 static void draw_noise(const struct spec *s, struct ew_rng *r, uint8_t *pixels)
 {
-    const int64_t n = s->size * s->size * s->channels;
+    const int64_t n = s->frames * s->size * s->size * s->channels;
     const int amount = (int)(s->noise * 255);
     for (int64_t i = 0; i < n && amount > 0; i += 8) {
         uint64_t bits = ew_rng_next(r);
@@ -262,6 +267,30 @@ static void draw_noise(const struct spec *s, struct ew_rng *r, uint8_t *pixels)
             pixels[k] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
         }
     }
+}
+
+/* A shape of any kind but the round ones, which turn unseen, smaller so that it can move. */
+static struct pose pick_mover(struct ew_rng *r, const struct spec *s, int64_t *figure)
+{
+    struct pose p = pick_pose(r, s, 0);
+    p.size *= 0.7;
+    *figure = 2 + (int64_t)ew_rng_next_below(r, 8);
+    return p;
+}
+
+/* The pose in frame f of a clip of this class. */
+static struct pose pose_at(const struct pose *from, const struct spec *s, int64_t label, int64_t f)
+{
+    struct pose p = *from;
+    const double way = label % 2 ? -1 : 1;
+    const double u = way * ((double)f / (double)(s->frames - 1) - 0.5);
+    const double turn = atan2(p.sin, p.cos) + (label / 2 == 2 ? 3 * u : 0);
+    p.cx += label / 2 == 0 ? 0.5 * u : 0;
+    p.cy += label / 2 == 1 ? 0.5 * u : 0;
+    p.cos = cos(turn);
+    p.sin = sin(turn);
+    p.size *= label / 2 == 3 ? exp(1.2 * u) : 1;
+    return p;
 }
 
 /* The label and the pose wait in raw between fetch and decode. */
@@ -279,6 +308,21 @@ static ew_err fetch(const struct ew_dataset *d, enum ew_split split, int64_t i, 
     return EW_OK;
 }
 
+static void draw(const struct spec *spec, const struct pose *p, int64_t figure, uint8_t *to)
+{
+    const int64_t n = spec->size, c = spec->channels;
+    for (int64_t y = 0; y < n; y++)
+        for (int64_t x = 0; x < n; x++, to += c) {
+            const double at[2] = {((double)x + 0.5) / (double)n, ((double)y + 0.5) / (double)n};
+            const double ink = coverage(spec, p, figure, at);
+            for (int64_t k = 0; k < c; k++) {
+                const double ground = p->ground[k] + p->slope[k] * at[1];
+                const double v = ground + ink * (p->ink[k] - ground);
+                to[k] = (uint8_t)(fmin(fmax(v, 0), 1) * 255 + 0.5);
+            }
+        }
+}
+
 static ew_err decode(const struct ew_dataset *d, struct ew_sample *s)
 {
     const struct spec *spec = d->state;
@@ -286,24 +330,21 @@ static ew_err decode(const struct ew_dataset *d, struct ew_sample *s)
     memcpy(&t, s->raw.at, sizeof(t));
     struct ew_rng r = {.seed = (uint64_t)spec->seed, .stream = t.stream, .index = t.index};
     const int64_t n = spec->size, c = spec->channels;
-    EW_TRY(ew_bytes_need(&s->image, (size_t)(n * n * c)));
-    struct pose p = pick_pose(&r, spec, s->label / 10);
+    const int64_t frame = n * n * c;
+    EW_TRY(ew_bytes_need(&s->image, (size_t)(spec->frames * frame)));
+    int64_t figure = s->label % 10;
+    struct pose p =
+        spec->kind == MOTION ? pick_mover(&r, spec, &figure) : pick_pose(&r, spec, s->label / 10);
     if (spec->kind == DIGITS)
         take_pen(&digits[s->label], &p.pen);
-    uint8_t *to = s->image.at;
-    for (int64_t y = 0; y < n; y++)
-        for (int64_t x = 0; x < n; x++, to += c) {
-            const double at[2] = {((double)x + 0.5) / (double)n, ((double)y + 0.5) / (double)n};
-            const double ink = coverage(spec, &p, s->label % 10, at);
-            for (int64_t k = 0; k < c; k++) {
-                const double ground = p.ground[k] + p.slope[k] * at[1];
-                const double v = ground + ink * (p.ink[k] - ground);
-                to[k] = (uint8_t)(fmin(fmax(v, 0), 1) * 255 + 0.5);
-            }
-        }
+    for (int64_t f = 0; f < spec->frames; f++) {
+        const struct pose now = spec->kind == MOTION ? pose_at(&p, spec, s->label, f) : p;
+        draw(spec, &now, figure, s->image.at + f * frame);
+    }
     draw_noise(spec, &r, s->image.at);
     s->pixels = s->image.at;
-    s->h = s->w = n;
+    s->h = spec->frames * n;
+    s->w = n;
     s->c = c;
     s->sy = n * c;
     s->sx = c;
@@ -317,7 +358,11 @@ static ew_err name_classes(struct ew_dataset *d, const struct spec *s)
 {
     static const char *const shapes[10] = {"disc",     "ring", "square", "frame", "lozenge",
                                            "triangle", "plus", "bar",    "star",  "crescent"};
+    static const char *const ways[8] = {
+        "right", "left", "down", "up", "clockwise", "counterclockwise", "growing", "shrinking"};
     const char *names[100];
+    if (s->kind == MOTION)
+        return ew_dataset_name_classes(d, ways, s->classes);
     for (int64_t k = 0; k < s->classes; k++) {
         names[k] = shapes[k % 10];
         if (s->classes > 10)
@@ -338,14 +383,22 @@ static ew_err open_synthetic(struct ew_dataset *d)
             *p = ' ';
     EW_TRY(ew_fail_in(ew_fields_parse(fields, line, s), "synthetic"));
     const bool digit = s->kind == DIGITS;
-    s->size = s->size ? s->size : digit ? 28 : 32;
+    const bool motion = s->kind == MOTION;
+    s->size = s->size ? s->size : s->kind == SHAPES ? 32 : 28;
+    s->classes = s->classes ? s->classes : motion ? 8 : 10;
+    s->frames = motion ? s->frames : 1;
     s->channels = s->channels ? s->channels : digit ? 1 : 3;
     EW_CHECK(s->channels != 2, EW_ERR_USAGE, "synthetic: channels is 1 or 3, not 2");
     EW_CHECK(!digit || s->classes <= 10, EW_ERR_USAGE, "synthetic: there are 10 digits, not %lld",
              (long long)s->classes);
+    EW_CHECK(s->classes >= 2, EW_ERR_USAGE, "synthetic: classes is 2 or more");
+    EW_CHECK(!motion || s->classes <= 8, EW_ERR_USAGE, "synthetic: there are 8 motions, not %lld",
+             (long long)s->classes);
     d->state = s;
     d->info.classes = s->classes;
-    d->info.h = d->info.w = s->size;
+    d->info.h = s->frames * s->size;
+    d->info.w = s->size;
+    d->info.frames = motion ? s->frames : 0;
     d->info.c = s->channels;
     d->info.count[EW_SPLIT_TRAIN] = s->train;
     d->info.count[EW_SPLIT_TEST] = s->test;
@@ -354,7 +407,7 @@ static ew_err open_synthetic(struct ew_dataset *d)
 
 const struct ew_reader ew_data_synthetic = {
     .name = "synthetic",
-    .layout = "digits or shapes, drawn when they are read: "
+    .layout = "digits, shapes or clips of moving shapes, drawn when they are read: "
               "synthetic:kind=shapes,size=32,classes=10,train=6000,test=1000",
     .open = open_synthetic,
     .fetch = fetch,

@@ -25,6 +25,7 @@
 #include "data/augment.h"
 #include "data/data.h"
 #include "data/storage.h"
+#include "graph/tensor.h"
 
 enum ew_on_bad { EW_ON_BAD_STOP, EW_ON_BAD_SKIP };
 
@@ -41,6 +42,7 @@ struct ew_loader_opts {
     bool shuffle;
     bool drop_last;  /* leave out a last batch that is not full */
     int64_t h, w, c; /* of the images; 0: the data set's (fails where they differ) */
+    int64_t frames;  /* that lie in h; 0: it is an image */
     struct ew_preprocess prep;
     struct ew_augment augment; /* all zero: none */
     enum ew_on_bad on_bad;
@@ -48,6 +50,10 @@ struct ew_loader_opts {
                     of a bad one, so that batches stay full; false: the batch gets shorter */
     struct ew_storage storage; /* emulated medium; all zero: as fast as it comes */
 };
+
+/* Sets h, w and c to what an input of this shape takes: [N, H, W, C], or [N, T, H, W, C] of clips,
+ * whose frames lie one below the other. */
+void ew_loader_fit(struct ew_loader_opts *o, const struct ew_shape *input);
 
 struct ew_batch {
     const float *images;   /* [n, h, w, c] */

@@ -192,22 +192,44 @@ static struct ew_shape vector(int64_t n)
 
 /* ---- Layers with weights ---- */
 
+/* One attribute of a window as text: along time, where the map is of video, and in space. */
+static const char *sides(int rank, int64_t t, int64_t side, char text[64])
+{
+    if (rank == 5)
+        snprintf(text, 64, "%lldx%lldx%lld", (long long)t, (long long)side, (long long)side);
+    else
+        snprintf(text, 64, "%lldx%lld", (long long)side, (long long)side);
+    return text;
+}
+
+/* Stride and padding as text. */
+static const char *steps(int rank, const struct ew_win *w, char text[224])
+{
+    char stride[64], pad[64];
+    sides(rank, w->t_k ? w->t_stride : w->stride, w->stride, stride);
+    sides(rank, w->t_k ? w->t_pad : w->pad, w->pad, pad);
+    snprintf(text, 224, "stride=%s pad=%sx%s", stride, pad, pad);
+    return text;
+}
+
 static int conv(struct ew_builder *b, const char *name, const int *xb, int64_t out, struct ew_win w)
 {
     const int64_t channels = ew_b_channels(b, xb[0]);
-    const long long k = w.k, s = w.stride, p = w.pad,
-                    groups = w.groups == EW_DEPTHWISE ? channels : w.groups;
+    const long long groups = w.groups == EW_DEPTHWISE ? channels : w.groups;
+    const int rank = ew_b_shape(b, xb[0]).rank;
+    char text[224];
     if (b->err == EW_OK && (channels % groups || out % groups))
         return fail(b, ew_fail(EW_ERR_SHAPE, "%s%s: %lld groups do not divide %lld and %lld",
                                b->prefix, name, groups, (long long)channels, (long long)out));
-    const struct ew_shape shape = {4, {out, k, k, channels / groups}};
+    const struct ew_shape shape =
+        rank == 5 ? (struct ew_shape){5, {out, w.t_k ? w.t_k : w.k, w.k, w.k, channels / groups}}
+                  : (struct ew_shape){4, {out, w.k, w.k, channels / groups}};
     struct step step = {"conv", name, {xb[0], -1, -1}, xb[1] ? 3 : 2, 1};
     step.in[1] = weight(b, name, "weight", EW_VALUE_PARAM, shape);
     if (xb[1])
         step.in[2] = weight(b, name, "bias", EW_VALUE_PARAM, vector(out));
     int y;
-    put(b, step, &y, "stride=%lldx%lld pad=%lldx%lldx%lldx%lld groups=%lld", s, s, p, p, p, p,
-        groups);
+    put(b, step, &y, "%s groups=%lld", steps(rank, &w, text), groups);
     return y;
 }
 
@@ -326,11 +348,12 @@ int ew_b_dropout(struct ew_builder *b, int x, double ratio)
 
 static int pool(struct ew_builder *b, const char *op, int x, struct ew_win w)
 {
-    const long long k = w.k, s = w.stride, p = w.pad;
+    const int rank = ew_b_shape(b, x).rank;
+    char kernel[64], text[224];
     int y;
-    put(b, (struct step){op, NULL, {x}, 1, 1}, &y,
-        "kernel=%lldx%lld stride=%lldx%lld pad=%lldx%lldx%lldx%lld ceil_mode=%s", k, k, s, s, p, p,
-        p, p, w.ceil ? "true" : "false");
+    put(b, (struct step){op, NULL, {x}, 1, 1}, &y, "kernel=%s %s ceil_mode=%s",
+        sides(rank, w.t_k ? w.t_k : w.k, w.k, kernel), steps(rank, &w, text),
+        w.ceil ? "true" : "false");
     return y;
 }
 
@@ -347,8 +370,12 @@ int ew_b_avg_pool(struct ew_builder *b, int x, struct ew_win w)
 int ew_b_adaptive_pool(struct ew_builder *b, int x, int64_t side)
 {
     int y;
-    put(b, (struct step){"adaptive_avg_pool", NULL, {x}, 1, 1}, &y, "size=%lldx%lld",
-        (long long)side, (long long)side);
+    const long long n = side;
+    if (ew_b_shape(b, x).rank == 5)
+        put(b, (struct step){"adaptive_avg_pool", NULL, {x}, 1, 1}, &y, "size=%lldx%lldx%lld", n, n,
+            n);
+    else
+        put(b, (struct step){"adaptive_avg_pool", NULL, {x}, 1, 1}, &y, "size=%lldx%lld", n, n);
     return y;
 }
 
@@ -362,20 +389,22 @@ int ew_b_flatten(struct ew_builder *b, int x)
     const struct ew_shape s = ew_b_shape(b, x);
     if (s.rank == 4 && s.dim[1] * s.dim[2] > 1)
         put(b, (struct step){"transpose", NULL, {x}, 1, 1}, &x, "perm=0,3,1,2");
+    if (s.rank == 5 && s.dim[1] * s.dim[2] * s.dim[3] > 1)
+        put(b, (struct step){"transpose", NULL, {x}, 1, 1}, &x, "perm=0,4,1,2,3");
     return unary(b, "flatten", x);
 }
 
 int ew_b_concat(struct ew_builder *b, int x, int y)
 {
     int z;
-    put(b, (struct step){"concat", NULL, {x, y}, 2, 1}, &z, "axis=3");
+    put(b, (struct step){"concat", NULL, {x, y}, 2, 1}, &z, "axis=%d", ew_b_shape(b, x).rank - 1);
     return z;
 }
 
 void ew_b_halves(struct ew_builder *b, int x, int *first, int *second)
 {
     int half[2];
-    put(b, (struct step){"split", NULL, {x}, 1, 2}, half, "axis=3");
+    put(b, (struct step){"split", NULL, {x}, 1, 2}, half, "axis=%d", ew_b_shape(b, x).rank - 1);
     *first = half[0];
     *second = half[1];
 }

@@ -6,8 +6,9 @@
  *   x = ew_b_relu(b, x);
  *
  * Calls return a value's number.  The first failure sticks: later calls do nothing and return -1,
- * and the one who opened the builder reports it.  Maps are [N, H, W, C]; parameters get names and
- * shapes but no memory.  Names are torchvision's, so that weights carry over by name. */
+ * and the one who opened the builder reports it.  Maps are [N, H, W, C], of video [N, T, H, W, C];
+ * parameters get names and shapes but no memory.  Names are torchvision's, so that weights carry
+ * over by name. */
 #ifndef EW_MODEL_BUILD_H
 #define EW_MODEL_BUILD_H
 
@@ -60,6 +61,7 @@ struct ew_shape ew_b_shape(const struct ew_builder *b, int x);
 struct ew_win {
     int64_t k, stride, pad, groups; /* square; the same padding on all sides */
     bool ceil;                      /* pooling: the last window may reach over the edge */
+    int64_t t_k, t_stride, t_pad;   /* of video, along time; t_k 0: as in space */
 };
 
 static inline struct ew_win ew_win(int64_t k, int64_t stride, int64_t pad)
@@ -70,6 +72,19 @@ static inline struct ew_win ew_win(int64_t k, int64_t stride, int64_t pad)
 static inline struct ew_win ew_win_groups(int64_t k, int64_t stride, int64_t pad, int64_t groups)
 {
     return (struct ew_win){.k = k, .stride = stride, .pad = pad, .groups = groups};
+}
+
+/* Of video: (frames x side), strides and padding likewise. */
+static inline struct ew_win ew_win_video(const int64_t k[2], const int64_t stride[2],
+                                         const int64_t pad[2])
+{
+    return (struct ew_win){.k = k[1],
+                           .stride = stride[1],
+                           .pad = pad[1],
+                           .groups = 1,
+                           .t_k = k[0],
+                           .t_stride = stride[0],
+                           .t_pad = pad[0]};
 }
 
 /* name.weight [out, k, k, in / groups], and name.bias [out] where asked for. */
@@ -97,7 +112,8 @@ int ew_b_avg_pool(struct ew_builder *b, int x, struct ew_win w);
 int ew_b_adaptive_pool(struct ew_builder *b, int x, int64_t side);
 /* The mean of each channel as a bare function call (not counted by thop). */
 int ew_b_global_pool(struct ew_builder *b, int x);
-/* [N, H, W, C] to [N, C * H * W] in torchvision's channels-first order. */
+/* [N, H, W, C] to [N, C * H * W], of video [N, C * T * H * W], in torchvision's channels-first
+ * order. */
 int ew_b_flatten(struct ew_builder *b, int x);
 /* Along the channels. */
 int ew_b_concat(struct ew_builder *b, int x, int y);

@@ -124,9 +124,10 @@ static ew_err resolve(const struct ew_variant *v, const struct ew_model_opts *gi
 static ew_err fill(struct ew_builder *b, const struct ew_family *f, const struct ew_variant *v,
                    const struct ew_model_opts *o)
 {
-    const struct ew_shape shape = {4, {o->batch, o->height, o->width, o->channels}};
+    const struct ew_shape image = {4, {o->batch, o->height, o->width, o->channels}};
+    const struct ew_shape clip = {5, {o->batch, v->frames, o->height, o->width, o->channels}};
     int x = -1;
-    EW_TRY(ew_graph_input(b->g, "input", EW_F32, &shape, &x));
+    EW_TRY(ew_graph_input(b->g, "input", EW_F32, v->frames ? &clip : &image, &x));
     b->g->values[x].channels_last = true;
     const int y = f->build(b, v, x);
     EW_TRY(b->err);

@@ -14,6 +14,7 @@ struct ew_variant {
     const char *about;   /* one line, where the family's does not say it; or NULL */
     int64_t height, width, channels, classes; /* its own input and number of classes */
     const void *spec;                         /* the family's own struct */
+    int64_t frames;                           /* of video; 0: images */
 };
 
 struct ew_family {
@@ -23,7 +24,8 @@ struct ew_family {
     const struct ew_variant *variants;
     int n_variants;
     struct ew_init init; /* of fresh weights */
-    /* From the input [N, H, W, C] to the scores [N, classes]: returns their value. */
+    /* From the input [N, H, W, C], of video [N, T, H, W, C], to the scores [N, classes]: returns
+     * their value. */
     int (*build)(struct ew_builder *b, const struct ew_variant *v, int x);
 };
 

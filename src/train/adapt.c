@@ -16,13 +16,20 @@
 
 /* ---- Images ---- */
 
-/* Puts a transpose between a new input [N, H, W, C] and what the old one fed. */
+/* Puts a transpose between a new input [N, d..., C] and what the old one fed, [N, C, d...]. */
 static ew_err transpose_input(struct ew_graph *g)
 {
     const int old = g->inputs[0];
     const struct ew_value v = g->values[old];
     const struct ew_shape *s = &v.t.shape;
-    const struct ew_shape last = {4, {s->dim[0], s->dim[2], s->dim[3], s->dim[1]}};
+    const int rank = s->rank;
+    struct ew_shape last = *s;
+    struct ew_transpose_attr attr = {.perm = {rank, {0, rank - 1}}};
+    for (int i = 2; i < rank; i++) {
+        last.dim[i - 1] = s->dim[i];
+        attr.perm.v[i] = i - 1;
+    }
+    last.dim[rank - 1] = s->dim[1];
     const char *name = ew_arena_strdup(&g->arena, v.name);
     int fresh, made;
     EW_CHECK(name, EW_ERR_MEMORY, "no memory");
@@ -32,7 +39,6 @@ static ew_err transpose_input(struct ew_graph *g)
     g->n_inputs--;
     g->values[fresh].dynamic = v.dynamic & 1;
     g->values[fresh].channels_last = true;
-    const struct ew_transpose_attr attr = {.perm = {4, {0, 3, 1, 2}}};
     EW_TRY(ew_graph_add(g, ew_op_find("transpose"), "images", &attr, &fresh, 1, &made, 1));
     /* It was added last and belongs first. */
     const struct ew_node n = g->nodes[g->n_nodes - 1];
@@ -95,8 +101,8 @@ ew_err ew_adapt_images(struct ew_graph *g)
              g->name, g->n_inputs);
     const struct ew_value *v = &g->values[g->inputs[0]];
     char text[EW_SHAPE_TEXT];
-    EW_CHECK(v->t.shape.rank == 4 && v->t.dtype == EW_F32, EW_ERR_SHAPE,
-             "%s: input %s is %s of %s, not float32 images", g->name, v->name,
+    EW_CHECK((v->t.shape.rank == 4 || v->t.shape.rank == 5) && v->t.dtype == EW_F32, EW_ERR_SHAPE,
+             "%s: input %s is %s of %s, not float32 images or clips", g->name, v->name,
              ew_shape_text(&v->t.shape, text), ew_dtype_name(v->t.dtype));
     EW_CHECK(g->n_outputs >= 1, EW_ERR_ARG, "%s: has no output", g->name);
     EW_TRY(open_batch(g));

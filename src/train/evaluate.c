@@ -19,9 +19,7 @@ ew_err ew_evaluator_open(const struct ew_loader_opts *loader, const struct ew_gr
     *out = (struct ew_evaluator){.batch = o.batch, .threads = threads};
     o.shuffle = o.drop_last = o.refill = false;
     o.augment = (struct ew_augment){0};
-    o.h = in->dim[1];
-    o.w = in->dim[2];
-    o.c = in->dim[3];
+    ew_loader_fit(&o, in);
     EW_TRY(ew_confusion_init(&out->confusion, scores->dim[1]));
     const ew_err e = ew_loader_open(&o, &out->loader);
     if (e != EW_OK)

@@ -61,10 +61,8 @@ static ew_err loader_opts(const struct ew_trainer *t, struct ew_loader_opts *out
                                    .split = EW_SPLIT_TRAIN,
                                    .batch = o->batch,
                                    .seed = (uint64_t)o->seed,
-                                   .h = in->dim[1],
-                                   .w = in->dim[2],
-                                   .c = in->dim[3],
                                    .prep = t->job.prep};
+    ew_loader_fit(out, in);
     return ew_load_args_apply(&o->load, out);
 }
 
@@ -199,9 +197,7 @@ static ew_err eval_features(struct ew_trainer *t, const struct ew_loader_opts *l
 {
     struct ew_loader_opts f = *l;
     const struct ew_shape *in = &t->net->values[t->net->inputs[0]].t.shape;
-    f.h = in->dim[1];
-    f.w = in->dim[2];
-    f.c = in->dim[3];
+    ew_loader_fit(&f, in);
     f.augment = (struct ew_augment){0};
     f.shuffle = false;
     return ew_features_make(&t->learner, &f, room_left(t), t->job.talk, &t->validation_features);

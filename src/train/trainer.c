@@ -39,8 +39,14 @@ static ew_err check_fit(const struct ew_trainer *t)
     const struct ew_shape *in = &g->values[g->inputs[0]].t.shape;
     const struct ew_shape *out = &g->values[g->outputs[0]].t.shape;
     char text[EW_SHAPE_TEXT];
-    EW_CHECK(g->n_inputs == 1 && in->rank == 4 && g->values[g->inputs[0]].channels_last,
-             EW_ERR_SHAPE, "%s: its input is %s, not images", g->name, ew_shape_text(in, text));
+    EW_CHECK(g->n_inputs == 1 && (in->rank == 4 || in->rank == 5) &&
+                 g->values[g->inputs[0]].channels_last,
+             EW_ERR_SHAPE, "%s: its input is %s, neither images nor clips", g->name,
+             ew_shape_text(in, text));
+    const int64_t frames = in->rank == 5 ? in->dim[1] : 0;
+    EW_CHECK(frames == info->frames, EW_ERR_SHAPE,
+             "%s takes %lld frames, the samples of %s have %lld (0: images)", g->name,
+             (long long)frames, info->name, (long long)info->frames);
     EW_CHECK(out->rank == 2, EW_ERR_SHAPE, "%s: its output is %s, a classifier's is [N, classes]",
              g->name, ew_shape_text(out, text));
     EW_CHECK(out->dim[1] >= info->classes, EW_ERR_ARG,

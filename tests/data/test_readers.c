@@ -385,6 +385,18 @@ static void synthetic(void)
     EW_EXPECT_ERR(ew_dataset_open("synthetic:size=9999", &d), EW_ERR_USAGE, "size");
     EW_EXPECT_ERR(ew_dataset_open("synthetic:colour=red", &d), EW_ERR_ARG, "colour");
     EW_EXPECT_ERR(ew_dataset_open("synthetic:classes=11", &d), EW_ERR_USAGE, "10 digits");
+    EW_EXPECT_ERR(ew_dataset_open("synthetic:kind=motion,classes=9", &d), EW_ERR_USAGE,
+                  "8 motions");
+    if (EW_EXPECT_OK(ew_dataset_open("synthetic:kind=motion,frames=4,size=20", &d))) {
+        struct ew_sample s = {0};
+        EW_EXPECT_INT(ew_dataset_info(d)->frames, 4);
+        EW_EXPECT_OK(ew_dataset_read(d, EW_SPLIT_TRAIN, 1, &s));
+        EW_EXPECT(s.h == 80 && s.w == 20 && s.c == 3);
+        EW_EXPECT_STR(ew_dataset_class(d, s.label), "left");
+        EW_EXPECT(memcmp(s.pixels, s.pixels + 3 * 20 * 20 * 3, 20 * 20 * 3) != 0);
+        ew_sample_fini(&s);
+        ew_dataset_close(d);
+    }
     if (!EW_EXPECT_OK(ew_dataset_open("synthetic:kind=shapes,classes=20,size=24", &d)))
         return;
     EW_EXPECT_INT(ew_dataset_info(d)->classes, 20);

@@ -111,6 +111,15 @@ static void parameters(void)
     EW_EXPECT_INT(f.macs, 117600 + 240000 + 48000 + 10080 + 840);
     facts_of("fedavg_cnn", NULL, &f);
     EW_EXPECT_INT(f.params, 1663370); /* as the paper counts them */
+    facts_of("c3d_small", NULL, &f);
+    EW_EXPECT_INT(f.params, 20333956);
+    EW_EXPECT_NEAR((double)f.macs, 116551168, 0.011 * 116551168);
+    facts_of("r3d_18", NULL, &f); /* torchvision's */
+    EW_EXPECT_INT(f.params, 33371472);
+    facts_of("mc3_18", NULL, &f);
+    EW_EXPECT_INT(f.params, 11695440);
+    facts_of("r2plus1d_18", NULL, &f);
+    EW_EXPECT_INT(f.params, 31505325);
     facts_of("vgg11_cifar", NULL, &f);
     EW_EXPECT_INT(f.params, 9231114);
     facts_of("mobilenet_v2_cifar", NULL, &f);

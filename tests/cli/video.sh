@@ -1,0 +1,12 @@
+# Networks for video: their sizes, training on clips, and what does not fit together.
+edgewise info r2plus1d_18 | grep -E '^(parameters|MACs)'
+edgewise export c3d_small --width 0.1 -o c3d.onnx
+edgewise info c3d.onnx | grep -o 'input 1x3x16x28x28'
+few="--width 0.2 --epochs 1 --batch 8 --threads 1"
+edgewise train c3d_small $few --data synthetic:kind=motion,train=48,test=16,classes=2 -o run >/dev/null 2>&1
+edgewise eval run/best.ckpt --data synthetic:kind=motion,train=8,test=16,classes=2 | grep -o '(test), 16 images'
+edgewise bench run/best.ckpt --iters 1 --warmup 0 --json 2>/dev/null | grep -c '"median_ms"'
+edgewise train c3d_small $few --data synthetic:train=48,test=16 2>&1 || true
+edgewise train lenet5 --epochs 1 --data synthetic:kind=motion,train=48,test=16 2>&1 || true
+edgewise train c3d_small $few --data synthetic:kind=motion,train=48,test=16 --augment standard 2>&1 || true
+edgewise data info synthetic:kind=motion,classes=9 2>&1 || true
