@@ -20,4 +20,7 @@ const char *ew_dpu_device(void);
  * sizes, cores, clocks and memories. */
 ew_err ew_bench_dpu(const struct ew_cmd_call *c, const struct ew_dpu_opts *o);
 
+/* The scaling study's protocol: three networks at four widths. */
+ew_err ew_bench_dpu_scale(const struct ew_cmd_call *c, const char *device);
+
 #endif

@@ -7,3 +7,4 @@ edgewise bench lenet5 --device dpu --sweep --picture sweep.svg 2>/dev/null | tai
 grep -c '<circle' sweep.svg
 edgewise bench lenet5 --sweep 2>&1 >/dev/null | head -n 1
 edgewise bench lenet5 --device dpu:B4097 2>&1 | head -n 1
+edgewise bench --protocol scale --device dpu | tail -n 1
