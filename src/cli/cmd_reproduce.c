@@ -14,7 +14,7 @@
 #include "report/store/load.h"
 
 struct opts {
-    const char *db, *output, *only;
+    const char *db, *output, *only, *simulate;
     bool full, still;
 };
 
@@ -27,6 +27,8 @@ static const struct ew_field table[] = {
      .help = "at the study's own size, with its data sets; default: the reduced one"},
     {.name = "only", .type = EW_FIELD_STR, .offset = offsetof(struct opts, only),
      .metavar = "SECTION,NAME=VALUE", .help = "only these jobs of the study"},
+    {.name = "simulate", .type = EW_FIELD_STR, .offset = offsetof(struct opts, simulate),
+     .metavar = "BOARD", .help = "TRAIN's epochs on a model of this board instead of on this machine"},
     {.name = "still", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, still),
      .help = "a page without any script"},
     {.name = "db", .type = EW_FIELD_STR, .offset = offsetof(struct opts, db),
@@ -57,7 +59,9 @@ static ew_err load(struct context *x, const struct ew_reproduction *only)
     x->loaded = err == EW_OK;
     const int last = x->results.n_runs - 1;
     if (err == EW_OK && last >= 0)
-        err = ew_reproduce_compare(s, x->results.runs[last].machine.unit, only, &x->tables);
+        err = ew_reproduce_compare(
+            s, &(struct ew_reproduce_whose){x->results.runs[last].machine.unit, x->o->simulate},
+            only, &x->tables);
     ew_store_close(s);
     return err;
 }
@@ -168,13 +172,17 @@ static ew_err print_grid(const struct ew_grid *g, const char *title)
 /* A study of which some jobs could not be done here still has the others. */
 static ew_err run_study(const struct context *x, const struct ew_reproduction *r, const char *study)
 {
-    const char *words[8];
+    const char *words[10];
     int n = 0;
     words[n++] = study;
     words[n++] = "--db";
     words[n++] = x->o->db;
     if (!x->o->full)
         words[n++] = "--quick";
+    if (x->o->simulate) {
+        words[n++] = "--simulate";
+        words[n++] = x->o->simulate;
+    }
     const char *only = x->o->only ? x->o->only : r->only;
     if (only) {
         words[n++] = "--only";
@@ -252,7 +260,7 @@ static ew_err make_one(struct context *x, const char *id)
         return run_command(r);
     const enum ew_reproduce_state s = ew_reproduce_state(r, NULL, &x->here, text);
     EW_CHECK(s != EW_REPRODUCE_NONE && r->study, EW_ERR_UNSUPPORTED, "%s: %s", r->id, text);
-    if (s == EW_REPRODUCE_NEEDS)
+    if (s == EW_REPRODUCE_NEEDS && !x->o->simulate)
         fprintf(stderr, "%s %s; what can be done here is done\n", r->id, text);
     EW_TRY(run_studies(x, r));
     return show_figures(x, r);
@@ -289,7 +297,7 @@ const struct ew_cmd ew_cmd_reproduce = {
         "`fits` says which network can be trained on which board.",
     .examples = "reproduce\n"
                 "reproduce TRAIN-fig2a\n"
-                "reproduce TRAIN-fig8 --full\n"
+                "reproduce TRAIN-fig8 --simulate agx-xavier\n"
                 "reproduce -o reproduce.html",
     .min_args = 0,
     .max_args = 1,

@@ -148,11 +148,13 @@ static ew_err compare_study(struct ew_store *s, const char *unit, const struct e
 }
 
 /* In the size in which the store has it. */
-static ew_err compare_file(struct ew_store *s, const char *unit, const char *file, const char *text,
-                           struct ew_reproduce_tables *t)
+static ew_err compare_file(struct ew_store *s, const struct ew_reproduce_whose *w, const char *file,
+                           const char *text, struct ew_reproduce_tables *t)
 {
     struct ew_study_command commands[8];
-    struct ew_study_opts o = {.commands = commands, .n_commands = ew_study_commands(commands, 8)};
+    struct ew_study_opts o = {.commands = commands,
+                              .n_commands = ew_study_commands(commands, 8),
+                              .simulate = w->simulate};
     struct ew_arena a;
     struct ew_study study;
     int64_t quick = 0;
@@ -167,13 +169,13 @@ static ew_err compare_file(struct ew_store *s, const char *unit, const char *fil
         o.quick = quick != 0;
         err = ew_study_parse(&a, name, copy, &o, &study);
         if (err == EW_OK)
-            err = compare_study(s, unit, &study, t);
+            err = compare_study(s, w->unit, &study, t);
     }
     ew_arena_fini(&a);
     return err;
 }
 
-ew_err ew_reproduce_compare(struct ew_store *s, const char *unit,
+ew_err ew_reproduce_compare(struct ew_store *s, const struct ew_reproduce_whose *w,
                             const struct ew_reproduction *only, struct ew_reproduce_tables *t)
 {
     const char *text, *file;
@@ -182,7 +184,7 @@ ew_err ew_reproduce_compare(struct ew_store *s, const char *unit,
         char name[64];
         snprintf(name, sizeof(name), "%.*s", (int)strcspn(file, "."), file);
         if (!only || (only->study && ew_words_have(only->study, name)))
-            EW_TRY(compare_file(s, unit, file, text, t));
+            EW_TRY(compare_file(s, w, file, text, t));
     }
     return EW_OK;
 }

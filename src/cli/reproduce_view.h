@@ -15,12 +15,17 @@ ew_err ew_reproduce_look(struct ew_reproduce_here *out);
 ew_err ew_reproduce_list(const struct ew_figures *f, const struct ew_reproduce_here *here,
                          struct ew_grid *out);
 
+/* Whose runs: of this device, or of a simulated board. */
+struct ew_reproduce_whose {
+    const char *unit, *simulate; /* simulate NULL: measured ones */
+};
+
 /* Published values beside ours with their ratio, and verdicts on the shapes, of the studies that
- * the store has; `only` NULL: of all.  `unit`: whose runs. */
+ * the store has; `only` NULL: of all. */
 struct ew_reproduce_tables {
     struct ew_grid values, shapes;
 };
-ew_err ew_reproduce_compare(struct ew_store *s, const char *unit,
+ew_err ew_reproduce_compare(struct ew_store *s, const struct ew_reproduce_whose *w,
                             const struct ew_reproduction *only, struct ew_reproduce_tables *out);
 
 /* Table 2 of TRAIN, and the networks that NX had no room for: planned bytes by board. */

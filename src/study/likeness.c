@@ -107,6 +107,9 @@ static void judge(const struct set *s, struct ew_likeness *out)
             out->agree += sign(d) == sign(a->value - b->value);
         }
     }
+    /* Where theirs is as low here as any, it is ours too. */
+    if (best->c->value <= here->c->value + TIE * fabs(here->c->value))
+        here = best;
     out->best = best->value;
     out->best_here = here->value;
     out->trend = trend(s, false);

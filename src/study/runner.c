@@ -400,6 +400,13 @@ static ew_err watch_child(struct ew_runner *r, const struct ew_study_job *j, con
     return err == EW_OK ? ended : err;
 }
 
+/* A model's answer depends on neither heat nor who else computes. */
+static bool is_simulated(const struct ew_study_job *j)
+{
+    char board[EW_STUDY_VALUE] = "";
+    return ew_study_value(j, "simulate", board) && *board;
+}
+
 static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const char **argv,
                         struct ew_runner_report *out)
 {
@@ -407,7 +414,7 @@ static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const
     struct ew_run_row run;
     struct ew_child child;
     char uid[EW_RUN_UID_CHARS];
-    EW_TRY(ew_guard_look(r->board, r->folder, r->opts.look_s, &before));
+    EW_TRY(ew_guard_look(r->board, r->folder, is_simulated(j) ? 0 : r->opts.look_s, &before));
     EW_CHECK(before.free_disk_bytes == EW_INT_ABSENT ||
                  before.free_disk_bytes >= r->opts.least_disk_bytes,
              EW_ERR_IO,
@@ -424,9 +431,8 @@ static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const
     const double used_s = ew_guard_cpu_s(r->board) - cpu_s;
     EW_TRY(ew_guard_look(r->board, r->folder, 0, &after));
     judge(r, &child, used_s, &before, &after);
-    char simulated[EW_STUDY_VALUE] = "";
-    if (ew_study_value(j, "simulate", simulated) && *simulated)
-        r->noise[0] = '\0'; /* a model's answer does not depend on who else computes */
+    if (is_simulated(j))
+        r->noise[0] = '\0';
     return finish(r, &child, out);
 }
 
@@ -442,7 +448,7 @@ static ew_err run_job(struct ew_runner *r, const struct ew_study_job *j,
         ew_fail(EW_ERR_UNSUPPORTED, "there is no power sensor here that stands for the board");
         return skip(r, j, out);
     }
-    if (r->ran)
+    if (r->ran && !is_simulated(j))
         pause_for(fmax(r->study->cool_down_s, j->cool_down_s));
     EW_TRY(ew_output_check_free(r->study, j));
     EW_TRY(ew_output_find(r->study, j, r->opts.scratch, &output));

@@ -10,3 +10,9 @@ for id in TRAIN-fig1 TRAIN-fig77 SCALE-fig16; do
 done
 edgewise reproduce -o all.html 2>&1
 grep -c 'TRAIN-fig8' all.html
+# On a model of the board: the modes' figure with what was published, and what their shapes have in common.
+edgewise reproduce TRAIN-fig9a --simulate agx-xavier --only lenet --still >out.txt 2>log.txt
+grep -c '^[a-n]  ' out.txt
+grep -E 'base_power_w +power-mode' out.txt | sed -E 's/ +/ /g'
+[ -s reproduce-TRAIN-fig9a.html ]
+edgewise reproduce | grep TRAIN-fig9a | sed -E 's/ +/ /g'
