@@ -9,7 +9,7 @@
         print(net.bench(runs=50))
 
 It needs the shared library alone (by ctypes).  Arrays are numpy's where numpy is installed, else
-flat ``array.array``.  Failures are ``edgewise.Error`` with the library's own message.
+flat ``array.array``; ``train``, ``quantize`` and ``results`` run the program.  Failures are ``edgewise.Error`` with the library's own message.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
 from ._library import CompileOpts, EngineInfo, Error, ModelOpts, PortStruct, StepTime, check, lib
+from ._program import call, quantize, results, train
 
 try:
     import numpy
@@ -32,6 +33,7 @@ except ImportError:
 
 __all__ = [
     "Error", "Network", "Port", "Step", "Times", "open", "models", "version",
+    "call", "train", "quantize", "results",
     "IMAGENET_MEAN", "IMAGENET_STD",
 ]
 

@@ -88,5 +88,29 @@ class Networks(unittest.TestCase):
             net.bench()
 
 
+@unittest.skipUnless(os.environ.get("EDGEWISE_PROGRAM"), "EDGEWISE_PROGRAM is not set")
+class Commands(unittest.TestCase):
+    def test_trains_quantises_and_lists(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run, db = os.path.join(folder, "run"), os.path.join(folder, "r.db")
+            got = edgewise.train("lenet5", data="synthetic", samples=320, epochs=1, batch=32, threads=1,
+                                 output=run, db=db)
+            self.assertGreater(got["test_accuracy"], 0.05)
+            net = os.path.join(folder, "int8.onnx")
+            q = edgewise.quantize(os.path.join(run, "best.ckpt"), net, calib="synthetic:64", time=False,
+                                  equalize=False, correct_bias=False, threads=1)
+            self.assertEqual(q["layers_int8"] + q["layers_float32"], 5)
+            self.assertTrue(os.path.exists(net))
+            rows = edgewise.results(db, where="batch = 32")
+            self.assertEqual([r["network"] for r in rows], ["lenet5"])
+            self.assertEqual(edgewise.results(db, where="batch = 33"), [])
+
+    def test_failures_are_errors(self):
+        with self.assertRaisesRegex(edgewise.Error, "no network is called nosuch"):
+            edgewise.call("info", "nosuch")
+        with self.assertRaisesRegex(edgewise.Error, "no option --colour"):
+            edgewise.call("info", "lenet5", colour="red")
+
+
 if __name__ == "__main__":
     unittest.main()
