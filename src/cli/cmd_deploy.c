@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edgewise deploy: the program and a network to a board, compiled and measured there. */
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "cli/cmd.h"
+#include "cli/remote.h"
+#include "network/network.h"
+#include "report/text_table.h"
+#include "store/store.h"
+
+struct opts {
+    const char *program, *folder, *db, *compile;
+    bool bench;
+};
+
+/* clang-format off */
+static const struct ew_field fields[] = {
+    {.name = "bench", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, bench),
+     .help = "measure the engine there, and bring the results home"},
+    {.name = "program", .type = EW_FIELD_STR, .offset = offsetof(struct opts, program),
+     .metavar = "FILE", .help = "the program for the board; default: this one, where the board is of "
+     "the same kind"},
+    {.name = "folder", .type = EW_FIELD_STR, .offset = offsetof(struct opts, folder),
+     .def = "edgewise", .metavar = "DIR", .help = "where it goes, from the home folder there"},
+    {.name = "compile", .type = EW_FIELD_STR, .offset = offsetof(struct opts, compile),
+     .def = "", .metavar = "OPTIONS", .help = "more options of compile there, as \"--tune --batch 1-4\""},
+    {.name = "db", .type = EW_FIELD_STR, .offset = offsetof(struct opts, db),
+     .def = EW_STORE_FILE, .metavar = "FILE", .help = "where results go here"},
+    EW_FIELD_END};
+/* clang-format on */
+
+/* What was done. */
+struct deployed {
+    char machine[64], version[64], program[512], network[256], engine[256];
+    int64_t program_bytes, network_bytes; /* that were sent */
+    int runs;                             /* that came home */
+    char median[64];
+};
+
+/* ---- The program ---- */
+
+/* "x86_64", "aarch64" by its header; "" for what is no program of ours to know. */
+static const char *machine_of(const char *path)
+{
+    Elf64_Ehdr h;
+    FILE *f = fopen(path, "rbe");
+    const bool read = f && fread(&h, 1, sizeof(h), f) == sizeof(h);
+    if (f)
+        fclose(f);
+    if (!read || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0)
+        return "";
+    return h.e_machine == EM_X86_64 ? "x86_64" : h.e_machine == EM_AARCH64 ? "aarch64" : "";
+}
+
+static ew_err find_program(struct ew_cmd_call *c, const struct ew_remote *r, struct deployed *d)
+{
+    const struct opts *o = c->opts;
+    EW_TRY(ew_remote_run(r, "uname -m", d->machine, sizeof(d->machine)));
+    if (o->program) {
+        snprintf(d->program, sizeof(d->program), "%s", o->program);
+    } else {
+        const ssize_t n = readlink("/proc/self/exe", d->program, sizeof(d->program) - 1);
+        EW_CHECK(n > 0, EW_ERR_IO, "/proc/self/exe cannot be read");
+        d->program[n] = '\0';
+    }
+    const char *have = machine_of(d->program);
+    if (strcmp(have, d->machine) != 0)
+        ew_cmd_hint(c, "--program names one that was built for %s", d->machine);
+    EW_CHECK(strcmp(have, d->machine) == 0, EW_ERR_UNSUPPORTED, "%s is %s, %s is for %s", r->host,
+             d->machine, d->program, *have ? have : "no machine that is known");
+    return EW_OK;
+}
+
+/* ---- Steps ---- */
+
+static ew_err send_all(struct ew_cmd_call *c, const struct ew_remote *r, struct deployed *d)
+{
+    const char *net = c->args[1], *slash = strrchr(net, '/'), *base = slash ? slash + 1 : net;
+    char command[512], folder[256];
+    EW_TRY(find_program(c, r, d));
+    EW_INFO("%s: %s", r->host, d->machine);
+    EW_TRY(ew_remote_send(r, d->program, "edgewise", true, &d->program_bytes));
+    EW_TRY(ew_remote_quote(r->folder, folder, sizeof(folder)));
+    snprintf(command, sizeof(command), "cd %s && ./edgewise version | head -n 1", folder);
+    EW_TRY(ew_remote_run(r, command, d->version, sizeof(d->version)));
+    EW_INFO("%s: %s", r->host, d->version);
+    snprintf(d->network, sizeof(d->network), "%.250s", base);
+    if (!ew_network_is_file(net)) /* of the zoo or by name: known there too */
+        return EW_OK;
+    return ew_remote_send(r, net, base, false, &d->network_bytes);
+}
+
+static ew_err compile_there(struct ew_cmd_call *c, const struct ew_remote *r, struct deployed *d)
+{
+    const struct opts *o = c->opts;
+    char command[1024], folder[256], net[300], engine[300];
+    const char *dot = strrchr(d->network, '.');
+    const bool ready = dot && strcmp(dot, ".ewe") == 0;
+    const int n =
+        ready || !dot ? (int)strlen(d->network) - (ready ? 4 : 0) : (int)(dot - d->network);
+    snprintf(d->engine, sizeof(d->engine), "%.*s.ewe", n, d->network);
+    if (ready)
+        return EW_OK;
+    EW_TRY(ew_remote_quote(r->folder, folder, sizeof(folder)));
+    EW_TRY(ew_remote_quote(d->network, net, sizeof(net)));
+    EW_TRY(ew_remote_quote(d->engine, engine, sizeof(engine)));
+    snprintf(command, sizeof(command), "cd %s && ./edgewise compile %s -o %s %s", folder, net,
+             engine, o->compile);
+    char said[2048];
+    return ew_remote_run(r, command, said, sizeof(said));
+}
+
+static ew_err bring_home(const struct opts *o, const struct ew_remote *r, struct deployed *d)
+{
+    char file[] = "/tmp/edgewise-deploy-XXXXXX";
+    const int fd = mkstemp(file);
+    EW_CHECK(fd >= 0, EW_ERR_IO, "no temporary file");
+    close(fd);
+    struct ew_store *here = NULL, *there = NULL;
+    ew_err e = ew_remote_fetch(r, "deploy.db", file);
+    if (e == EW_OK)
+        e = ew_store_open(o->db, NULL, &here);
+    if (e == EW_OK)
+        e = ew_store_open(file, &(struct ew_store_opts){.existing = true}, &there);
+    if (e == EW_OK)
+        e = ew_store_copy(there, here, NULL, &d->runs);
+    ew_store_close(there);
+    ew_store_close(here);
+    unlink(file);
+    return e;
+}
+
+static ew_err bench_there(const struct opts *o, const struct ew_remote *r, struct deployed *d)
+{
+    char command[1024], folder[256], engine[300], said[4096];
+    EW_TRY(ew_remote_quote(r->folder, folder, sizeof(folder)));
+    EW_TRY(ew_remote_quote(d->engine, engine, sizeof(engine)));
+    snprintf(command, sizeof(command), "cd %s && ./edgewise bench %s --db deploy.db", folder,
+             engine);
+    EW_TRY(ew_remote_run(r, command, said, sizeof(said)));
+    const char *time = strstr(said, "median ");
+    snprintf(d->median, sizeof(d->median), "%.*s", time ? (int)strcspn(time, ",") : 0,
+             time ? time : "");
+    return bring_home(o, r, d);
+}
+
+static ew_err show(const struct ew_cmd_call *c, const struct ew_remote *r, const struct deployed *d)
+{
+    const struct opts *o = c->opts;
+    char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
+    if (!c->json) {
+        printf("%s:%s/%s, %s\n", r->host, r->folder, d->engine, d->machine);
+        printf("sent:      program %s, network %s\n", ew_text_bytes(d->program_bytes, a),
+               ew_text_bytes(d->network_bytes, b));
+        if (o->bench)
+            printf("time:      %s there; %d runs in %s\n", d->median, d->runs, o->db);
+        printf("run it:    ssh %s %s/edgewise run %s/%s IMAGE\n", r->host, r->folder, r->folder,
+               d->engine);
+        return EW_OK;
+    }
+    struct ew_json j;
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_str(&j, "host", r->host);
+    ew_json_str(&j, "machine", d->machine);
+    ew_json_str(&j, "version", d->version);
+    ew_json_str(&j, "engine", d->engine);
+    ew_json_int(&j, "program_bytes_sent", d->program_bytes);
+    ew_json_int(&j, "network_bytes_sent", d->network_bytes);
+    ew_json_int(&j, "runs", d->runs);
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}
+
+static ew_err run(struct ew_cmd_call *c)
+{
+    const struct opts *o = c->opts;
+    const struct ew_remote r = {.host = c->args[0], .folder = o->folder};
+    struct deployed d = {0};
+    EW_CHECK(r.host[0] != '-', EW_ERR_USAGE, "'%s' is no host", r.host);
+    EW_CHECK(o->folder[0] && o->folder[0] != '-', EW_ERR_USAGE, "--folder: '%s' is none",
+             o->folder);
+    EW_TRY(send_all(c, &r, &d));
+    EW_TRY(compile_there(c, &r, &d));
+    if (o->bench)
+        EW_TRY(bench_there(o, &r, &d));
+    return show(c, &r, &d);
+}
+
+const struct ew_cmd ew_cmd_deploy = {
+    .name = "deploy",
+    .group = EW_CMD_MEASURE,
+    .summary = "put a network on a board by ssh, compile and measure it there",
+    .args = "USER@BOARD NAME|FILE.onnx|CKPT|FILE.ewe",
+    .about = "Copies the program and the network into a folder of the board, compiles the engine "
+             "there, and with --bench measures it and brings the results home.\n"
+             "What is there already is not sent again, and a copy that was cut off goes on; the "
+             "board needs ssh and a shell, nothing else.\n"
+             "$EW_SSH names another program than ssh.",
+    .examples =
+        "deploy pi@raspberrypi net.onnx --bench\n"
+        "deploy jetson resnet18 --program edgewise-aarch64 --compile \"--tune --batch 1-4\"",
+    .min_args = 2,
+    .max_args = 2,
+    .opts_size = sizeof(struct opts),
+    .opts = fields,
+    .run = run,
+};

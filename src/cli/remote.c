@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands and files over ssh: each is one call of the program, with pipes to it. */
+#include "cli/remote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/progress.h"
+#include "base/sha256.h"
+
+extern char **environ;
+
+#define COMMAND 2048
+
+ew_err ew_remote_quote(const char *text, char *out, size_t size)
+{
+    size_t n = 0;
+    EW_CHECK(size > 2, EW_ERR_LIMIT, "%.40s: too long", text);
+    out[n++] = '\'';
+    for (const char *p = text; *p; p++) {
+        EW_CHECK(n + 6 < size, EW_ERR_LIMIT, "%.40s...: too long", text);
+        if (*p == '\'') { /* end the quote, a quoted quote, begin again */
+            memcpy(out + n, "'\\''", 4);
+            n += 4;
+        } else {
+            out[n++] = *p;
+        }
+    }
+    out[n++] = '\'';
+    out[n] = '\0';
+    return EW_OK;
+}
+
+/* ---- One call of ssh ---- */
+
+struct call {
+    pid_t pid;
+    int in, out; /* its standard input and output; -1: closed */
+};
+
+static const char *program(const struct ew_remote *r)
+{
+    const char *own = getenv("EW_SSH");
+    return r->ssh ? r->ssh : own && *own ? own : "ssh";
+}
+
+/* `in` and `out` of the call are pipes where they are wanted, else nothing and our own output. */
+static ew_err start(const struct ew_remote *r, const char *command, bool in, bool out,
+                    struct call *c)
+{
+    int to[2] = {-1, -1}, from[2] = {-1, -1};
+    const char *argv[] = {program(r), "-o", "BatchMode=yes", "--", r->host, command, NULL};
+    char **words;
+    memcpy(&words, &(const char *const *){argv}, sizeof(words));
+    posix_spawn_file_actions_t a;
+    EW_CHECK((!in || pipe2(to, O_CLOEXEC) == 0) && (!out || pipe2(from, O_CLOEXEC) == 0), EW_ERR_IO,
+             "no pipe: %s", strerror(errno));
+    posix_spawn_file_actions_init(&a);
+    if (in)
+        posix_spawn_file_actions_adddup2(&a, to[0], STDIN_FILENO);
+    else
+        posix_spawn_file_actions_addopen(&a, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&a, out ? from[1] : STDERR_FILENO, STDOUT_FILENO);
+    const int failed = posix_spawnp(&c->pid, argv[0], &a, NULL, words, environ);
+    posix_spawn_file_actions_destroy(&a);
+    if (in)
+        close(to[0]);
+    if (out)
+        close(from[1]);
+    c->in = to[1];
+    c->out = from[0];
+    if (failed) {
+        if (in)
+            close(c->in);
+        if (out)
+            close(c->out);
+    }
+    EW_CHECK(!failed, EW_ERR_IO, "%s: %s", argv[0], strerror(failed));
+    return EW_OK;
+}
+
+static ew_err finish(const struct ew_remote *r, struct call *c, const char *what)
+{
+    int status = 0;
+    if (c->in >= 0)
+        close(c->in);
+    if (c->out >= 0)
+        close(c->out);
+    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    EW_CHECK(!(WIFEXITED(status) && WEXITSTATUS(status) == 255), EW_ERR_IO,
+             "%s: cannot be reached by ssh", r->host);
+    EW_CHECK(well, EW_ERR_IO, "%s: %s failed there", r->host, what);
+    return EW_OK;
+}
+
+/* ---- Commands ---- */
+
+ew_err ew_remote_run(const struct ew_remote *r, const char *command, char *out, size_t size)
+{
+    struct call c;
+    size_t used = 0;
+    char rest[4096];
+    EW_TRY(start(r, command, false, true, &c));
+    for (;;) {
+        const bool room = out && used + 1 < size;
+        const ssize_t n =
+            read(c.out, room ? out + used : rest, room ? size - 1 - used : sizeof(rest));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        used += room ? (size_t)n : 0;
+    }
+    while (out && used > 0 && strchr(" \n\r\t", out[used - 1]))
+        used--;
+    if (out)
+        out[used] = '\0';
+    char what[64];
+    snprintf(what, sizeof(what), "%.60s", command);
+    return finish(r, &c, what);
+}
+
+/* ---- Files ---- */
+
+static ew_err pour(int from, int to, const char *path, int64_t total, int64_t at)
+{
+    char block[65536];
+    struct ew_progress bar;
+    ew_err e = EW_OK;
+    ew_progress_begin(&bar, stderr, path, total);
+    for (ssize_t n; e == EW_OK && (n = read(from, block, sizeof(block))) != 0;) {
+        if (n < 0)
+            e = ew_fail(EW_ERR_IO, "%s: %s", path, strerror(errno));
+        for (ssize_t done = 0, k; e == EW_OK && done < n; done += k) {
+            k = write(to, block + done, (size_t)(n - done));
+            if (k <= 0)
+                e = ew_fail(EW_ERR_IO, "%s: the connection is gone; the same command goes on",
+                            path);
+        }
+        at += n > 0 ? n : 0;
+        ew_progress_update(&bar, at);
+    }
+    ew_progress_end(&bar);
+    return e;
+}
+
+/* A broken connection is an error of write, not the end of the program. */
+static ew_err send_rest(const struct ew_remote *r, const char *path, const char *command,
+                        int64_t at)
+{
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    EW_CHECK(fd >= 0 && fstat(fd, &st) == 0 && lseek(fd, at, SEEK_SET) == at, EW_ERR_IO, "%s: %s",
+             path, strerror(errno));
+    struct call c;
+    struct sigaction before;
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    ew_err e = start(r, command, true, false, &c);
+    if (e == EW_OK) {
+        sigaction(SIGPIPE, &ignore, &before);
+        e = pour(fd, c.in, path, (int64_t)st.st_size, at);
+        const ew_err ended = finish(r, &c, "writing the file");
+        sigaction(SIGPIPE, &before, NULL);
+        e = e == EW_OK ? ended : e;
+    }
+    close(fd);
+    return e;
+}
+
+ew_err ew_remote_send(const struct ew_remote *r, const char *path, const char *name,
+                      bool is_program, int64_t *sent)
+{
+    char sum[EW_SHA256_TEXT], said[512], command[COMMAND], file[512];
+    struct stat st;
+    EW_CHECK(stat(path, &st) == 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
+    EW_TRY(ew_sha256_file(path, sum));
+    snprintf(said, sizeof(said), "%s/%s", r->folder, name);
+    EW_TRY(ew_remote_quote(said, file, sizeof(file)));
+    /* What is there: the same file, or so many bytes of it. */
+    snprintf(
+        command, sizeof(command),
+        "f=%s; mkdir -p \"${f%%/*}\"; s=$(sha256sum \"$f\" 2>/dev/null | cut -d ' ' -f 1); "
+        "if [ \"$s\" = %s ]; then echo same; else wc -c <\"$f.%.8s\" 2>/dev/null || echo 0; fi",
+        file, sum, sum);
+    EW_TRY(ew_remote_run(r, command, said, sizeof(said)));
+    if (sent)
+        *sent = 0;
+    if (strcmp(said, "same") == 0)
+        return EW_OK;
+    int64_t at = atoll(said);
+    at = at < 0 || at > (int64_t)st.st_size ? 0 : at;
+    snprintf(
+        command, sizeof(command),
+        "f=%s; cat %s\"$f.%.8s\" && [ \"$(sha256sum \"$f.%.8s\" | cut -d ' ' -f 1)\" = %s ] && "
+        "%smv \"$f.%.8s\" \"$f\"",
+        file, at ? ">>" : ">", sum, sum, sum, is_program ? "chmod +x \"$f\".* && " : "", sum);
+    EW_TRY(send_rest(r, path, command, at));
+    if (sent)
+        *sent = (int64_t)st.st_size - at;
+    return EW_OK;
+}
+
+ew_err ew_remote_fetch(const struct ew_remote *r, const char *name, const char *path)
+{
+    char command[COMMAND], file[512], place[512];
+    struct ew_file_out out;
+    struct call c;
+    snprintf(place, sizeof(place), "%s/%s", r->folder, name);
+    EW_TRY(ew_remote_quote(place, file, sizeof(file)));
+    snprintf(command, sizeof(command), "cat %s", file);
+    EW_TRY(ew_file_out_open(path, &out));
+    ew_err e = start(r, command, false, true, &c);
+    if (e == EW_OK) {
+        char block[65536];
+        ssize_t n;
+        while ((n = read(c.out, block, sizeof(block))) > 0)
+            fwrite(block, 1, (size_t)n, out.f);
+        e = finish(r, &c, "reading the file");
+    }
+    if (e == EW_OK)
+        return ew_file_out_commit(&out);
+    ew_file_out_abort(&out);
+    return e;
+}
