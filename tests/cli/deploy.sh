@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # To a board by ssh and back: a script stands for ssh, a folder for the board's home.
 mkdir bin home
 cat >bin/ssh <<'SSH'
