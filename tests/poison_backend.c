@@ -14,7 +14,7 @@
 
 #define POISON 0xcb
 
-enum { NO_KERNELS, SOME_KERNELS, ALL_KERNELS, HALF, KINDS };
+enum { NO_KERNELS, SOME_KERNELS, ALL_KERNELS, HALF, FUSED, KINDS };
 
 struct block {
     struct ew_memory base;
@@ -58,14 +58,14 @@ static bool find(int i, struct ew_device_found *out)
 static ew_err open_poison(const char *arguments, const struct ew_backend_opts *o,
                           struct ew_backend **out)
 {
-    static const char *const words[KINDS] = {"", "some", "all", "half"};
+    static const char *const words[KINDS] = {"", "some", "all", "half", "fused"};
     struct poison *p = calloc(1, sizeof(*p));
     EW_CHECK(p, EW_ERR_MEMORY, "no memory for a backend");
     while (p->kernels < KINDS && strcmp(words[p->kernels], arguments) != 0)
         p->kernels++;
     if (p->kernels == KINDS) {
         free(p);
-        return ew_fail(EW_ERR_USAGE, "%s is none of some, all, half", arguments);
+        return ew_fail(EW_ERR_USAGE, "%s is none of some, all, half, fused", arguments);
     }
     p->base.type = &poison_type;
     p->base.info = (struct ew_device_info){.backend = "poison",
@@ -78,6 +78,10 @@ static ew_err open_poison(const char *arguments, const struct ew_backend_opts *o
         p->kernels = NO_KERNELS;
         p->base.info.storage = EW_F16;
         p->base.info.updates_last = true;
+    }
+    if (p->kernels == FUSED) {
+        p->kernels = ALL_KERNELS;
+        p->base.info.fused = EW_FUSED_NORM_ADD | EW_FUSED_NORM_ACT;
     }
     ew_backend_identify(&p->base);
     *out = &p->base;

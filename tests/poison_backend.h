@@ -4,7 +4,8 @@
  * Blocks are pages without access, but while the device itself copies or runs; fresh ones are full
  * of poison.  "poison" has no kernels, so that every step runs on the host between copies;
  * "poison:some" has those of every other operator (their references), "poison:all" of all;
- * "poison:half" has none, stores activations as float16 and has updates last.
+ * "poison:half" has none, stores activations as float16 and has updates last; "poison:fused" has
+ * all, and wants additions and activations in batch norms.
  *
  * EW_DEVICE=poison runs a test program on it: ew_test.c registers it then. */
 #ifndef EW_TEST_POISON_BACKEND_H

@@ -181,6 +181,19 @@ ew_err ew_backend_fill(struct ew_memory *m, size_t offset, int byte, size_t byte
     return bytes ? m->be->type->fill(m, offset, byte, bytes) : EW_OK;
 }
 
+ew_err ew_backend_host_alloc(struct ew_backend *be, size_t bytes, void **out)
+{
+    return be->type->host_alloc ? be->type->host_alloc(be, bytes, out) : ew_aligned_new(bytes, out);
+}
+
+void ew_backend_host_free(struct ew_backend *be, void *p)
+{
+    if (p && be->type->host_free)
+        be->type->host_free(be, p);
+    else
+        free(p);
+}
+
 ew_err ew_backend_write_floats(struct ew_memory *m, size_t offset, const float *from, size_t n)
 {
     check_range(m, offset, n * ew_dtype_size(m->be->info.storage));

@@ -38,6 +38,7 @@ enum ew_fused {
     EW_FUSED_CONV_RELU = 1 << 1, /* convolution, relu */
     EW_FUSED_SINK_ACT = 1 << 2,  /* an activation before a max pool goes behind it */
     EW_FUSED_CONV_POOL = 1 << 3, /* convolution, max pool, relu: op conv_pool; with SINK_ACT */
+    EW_FUSED_NORM_ADD = 1 << 4,  /* batch norm, addition; with NORM_ACT a relu behind it too */
 };
 
 #define EW_IDENTITY_CHARS 256
@@ -87,7 +88,13 @@ ew_err ew_backend_alloc(struct ew_backend *be, size_t bytes, struct ew_memory **
 void ew_backend_free(struct ew_memory *m); /* NULL is fine */
 size_t ew_backend_bytes(const struct ew_memory *m);
 
-/* Copies into the block; `from` may be used again as soon as it returns. */
+/* Memory of the host that is fast to copy from (pinned, where the device has such), aligned as
+ * kernels want it.  Freed before the backend is closed. */
+ew_err ew_backend_host_alloc(struct ew_backend *be, size_t bytes, void **out);
+void ew_backend_host_free(struct ew_backend *be, void *p); /* NULL is fine */
+
+/* Copies into the block; `from` may be used again as soon as it returns, but memory of
+ * ew_backend_host_alloc only after the next read or sync. */
 ew_err ew_backend_write(struct ew_memory *m, size_t offset, const void *from, size_t bytes);
 /* Copies out of it, after all that was started before. */
 ew_err ew_backend_read(struct ew_memory *m, size_t offset, void *to, size_t bytes);

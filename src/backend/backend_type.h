@@ -44,6 +44,10 @@ struct ew_backend_type {
     /* Only of devices whose info.storage is not float32. */
     ew_err (*write_floats)(struct ew_memory *m, size_t offset, const float *from, size_t n);
     ew_err (*read_floats)(struct ew_memory *m, size_t offset, float *to, size_t n);
+    /* Memory of the host that the device copies from by itself: writes from it may return before
+     * they are done.  NULL: plain memory. */
+    ew_err (*host_alloc)(struct ew_backend *be, size_t bytes, void **out);
+    void (*host_free)(struct ew_backend *be, void *p);
     void *(*map)(struct ew_memory *m);
     void *(*address)(struct ew_memory *m, size_t offset);
 

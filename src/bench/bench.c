@@ -81,13 +81,14 @@ static void told(struct going *g)
 static ew_err run_trial(struct ew_plan *p, const struct ew_bench_opts *o, struct going *g,
                         int64_t *ns)
 {
+    ew_err (*run)(struct ew_plan *) = o->steps_only ? ew_plan_run_steps : ew_plan_run;
     for (int64_t i = 0; i < o->warmup; i++) {
-        EW_TRY(ew_plan_run(p));
+        EW_TRY(run(p));
         told(g);
     }
     for (int64_t i = 0; i < o->iters; i++) {
         const int64_t start = ew_clock_ns();
-        EW_TRY(ew_plan_run(p));
+        EW_TRY(run(p));
         ns[i] = ew_clock_ns() - start;
         told(g);
     }

@@ -8,7 +8,8 @@
 
 struct ew_bench_opts {
     int64_t warmup, iters, trials; /* runs not counted; runs counted; repetitions of both */
-    int64_t rounds; /* side by side: turns in which the runs of a trial are taken; 0: 8 */
+    bool steps_only; /* without copies of inputs and outputs, after at least one run with them */
+    int64_t rounds;  /* side by side: turns in which the runs of a trial are taken; 0: 8 */
 };
 
 /* Of a list of durations. */

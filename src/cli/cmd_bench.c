@@ -115,6 +115,7 @@ struct result {
     struct ew_percentiles percentiles;
     struct ew_plan_stats plan;
     double images_per_s, peak_flops;
+    double steps_ms; /* median without copies to and from the device; 0: there are none */
     int64_t resident, resident_peak, *step_ns;
     const char *isa;
     int threads, streams;
@@ -155,6 +156,19 @@ static ew_err time_runs(const struct opts *o, struct ew_graph *g, const struct s
     return ew_load_stats(&r->load, &r->time);
 }
 
+/* On a device with memory of its own: how long the steps take without copies. */
+static ew_err time_steps(const struct opts *o, const struct streams *s, struct result *r)
+{
+    const struct ew_bench_opts b = bench_opts(o);
+    const struct ew_bench_opts again = {.iters = b.iters, .trials = 1, .steps_only = true};
+    struct ew_bench_stats t;
+    if (ew_backend_info(ew_plan_backend(s->plans[0]))->shares_host || s->n > 1 || r->plan.parts > 1)
+        return EW_OK;
+    EW_TRY(ew_bench_run(s->plans[0], &again, NULL, NULL, &t));
+    r->steps_ms = t.median_ms;
+    return EW_OK;
+}
+
 static ew_err measure(const struct opts *o, struct ew_graph *g, const struct streams *s,
                       struct result *r)
 {
@@ -163,6 +177,7 @@ static ew_err measure(const struct opts *o, struct ew_graph *g, const struct str
     EW_TRY(ew_graph_batch(g, &batch));
     EW_TRY(time_runs(o, g, s, r));
     ew_plan_stats(p, &r->plan);
+    EW_TRY(time_steps(o, s, r));
     r->streams = s->n;
     r->images_per_s = s->n == 1 && o->qps <= 0 ? 1e3 * (double)batch / r->time.median_ms
                                                : (double)(batch * r->load.n) / r->load.wall_s;
@@ -275,6 +290,8 @@ static ew_err print_text(const char *name, const struct opts *o, const struct ew
            t->median_ms, t->min_ms, t->mean_ms, t->p90_ms, t->p99_ms, t->sd_ms, (long long)t->n,
            t->n == 1 ? "" : "s");
     ew_percentiles_print(&r->percentiles, &r->load);
+    if (r->steps_ms > 0)
+        printf("           median %.3f ms without copies of inputs and outputs\n", r->steps_ms);
     printf("speed:     %.1f images/s", r->images_per_s);
     if (o->qps > 0)
         printf(", asked for %g", o->qps * (double)o->net.batch);
@@ -323,6 +340,8 @@ static ew_err print_json(const char *name, const struct opts *o, const struct ew
     ew_json_int(&j, "copied_bytes", (int64_t)r->plan.copied_bytes);
     ew_json_int(&j, "runs", t->n);
     ew_json_num(&j, "median_ms", t->median_ms);
+    if (r->steps_ms > 0)
+        ew_json_num(&j, "steps_ms", r->steps_ms);
     ew_json_num(&j, "min_ms", t->min_ms);
     ew_json_num(&j, "mean_ms", t->mean_ms);
     ew_json_num(&j, "p90_ms", t->p90_ms);

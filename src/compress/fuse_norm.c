@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fusing the activation behind a batch norm or a convolution into it, for training: one pass over
- * the tensor less forward and one to three less backward, and the values between the two need not
- * be kept.  Nodes and values keep their numbers (gradients are asked for by the one, dropout draws
- * by the other): the activation's node stays, and makes what nobody reads. */
+/* Fusing the activation behind a batch norm or a convolution into it, and the addition between the
+ * two, for training: one pass over the tensor less forward and one to three less backward, and the
+ * values between the two need not be kept.  Nodes and values keep their numbers (gradients are
+ * asked for by the one, dropout draws by the other): the activation's node stays, and makes what
+ * nobody reads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,8 @@ struct host {
 
 static bool norm_takes(const struct ew_node *n, enum ew_act act)
 {
-    return !((const struct ew_batch_norm_attr *)n->attr)->training_mode;
+    const struct ew_batch_norm_attr *a = n->attr;
+    return !a->training_mode && (!a->added || act == EW_ACT_RELU);
 }
 
 /* Backward tells relu's derivative from its output. */
@@ -86,6 +88,63 @@ static ew_err fuse(struct ew_graph *g, const struct host *h)
         struct ew_node *host = host_before(g, h, r, k, (enum ew_act)end.act);
         if (host)
             EW_TRY(take_over(g, r, h, host, k, &end));
+    }
+    return EW_OK;
+}
+
+/* ---- Additions ---- */
+
+/* True where the batch norm of node `from` can add `other`, which is there before it. */
+static bool can_add(const struct ew_graph *g, int from, int other)
+{
+    if (from < 0 || other < 0 || strcmp(g->nodes[from].op->name, "batch_norm") != 0)
+        return false;
+    const struct ew_node *n = &g->nodes[from];
+    const struct ew_batch_norm_attr *a = n->attr;
+    return !a->training_mode && !a->added && a->end.act == EW_ACT_NONE && n->n_in == 5 &&
+           n->n_out == 1 && g->values[other].producer < from &&
+           ew_shape_equal(&g->values[other].t.shape, &g->values[n->out[0]].t.shape) &&
+           g->values[other].t.dtype == g->values[n->out[0]].t.dtype;
+}
+
+/* The batch norm makes the sum, and the addition what nobody reads. */
+static ew_err take_sum(struct ew_graph *g, struct ew_readers *r, int from, int node, int slot)
+{
+    struct ew_node *norm = &g->nodes[from];
+    const struct ew_node *sum = &g->nodes[node];
+    const int own = norm->out[0], to = sum->out[0];
+    struct ew_batch_norm_attr *a = ew_arena_alloc(&g->arena, sizeof(*a));
+    EW_CHECK(a, EW_ERR_MEMORY, "%s: no memory to fuse it", norm->name);
+    *a = *(const struct ew_batch_norm_attr *)norm->attr;
+    a->added = true;
+    norm->attr = a;
+    int in[6];
+    memcpy(in, norm->in, 5 * sizeof(*in));
+    in[5] = sum->in[1 - slot];
+    EW_TRY(ew_readers_set_all(r, from, in, 6));
+    norm->out[0] = to;
+    sum->out[0] = own;
+    g->values[to].producer = from;
+    g->values[own].producer = node;
+    ew_readers_detach(r, node);
+    return EW_OK;
+}
+
+ew_err ew_pass_fuse_add(struct ew_graph *g)
+{
+    EW_CLEANUP(ew_readers_free_ptr) struct ew_readers *r = NULL;
+    EW_TRY(ew_readers_new(g, &r));
+    for (int k = 0; k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        if (strcmp(n->op->name, "add") != 0 || n->n_in != 2 || n->in[0] == n->in[1])
+            continue;
+        for (int slot = 0; slot < 2; slot++) {
+            const int from = ew_readers_sole_maker(r, n->in[slot]);
+            if (!can_add(g, from, n->in[1 - slot]))
+                continue;
+            EW_TRY(take_sum(g, r, from, k, slot));
+            break;
+        }
     }
     return EW_OK;
 }

@@ -32,6 +32,8 @@ ew_err ew_pass_fuse_epilogue(struct ew_graph *g);
 /* Activations after a batch norm become its epilogue; for training, so it is not one of
  * ew_pass_all.  Nodes and values keep their numbers, and no weight is read. */
 ew_err ew_pass_fuse_norm(struct ew_graph *g);
+/* The addition behind a batch norm into it; before ew_pass_fuse_norm. */
+ew_err ew_pass_fuse_add(struct ew_graph *g);
 /* Activations before a max pool go behind it; the same holds. */
 ew_err ew_pass_late_act(struct ew_graph *g);
 /* Relu after a convolution becomes its epilogue; the same holds. */

@@ -6,13 +6,15 @@
 
 #include "op/epilogue.h"
 
-/* in: x [N, d..., C], then scale, bias, mean and variance, [C] each. */
+/* in: x [N, d..., C], then scale, bias, mean and variance, [C] each; where `added`, another tensor
+ * of x's shape, which is added before the activation. */
 struct ew_batch_norm_attr {
     double eps;         /* added to the variance */
     double momentum;    /* share of the old running statistics that is kept, as in ONNX: torch's
                          * momentum m is 1 - m here, so its default 0.1 is 0.9 */
     bool training_mode; /* ONNX's: batch statistics, out[1] and out[2] are the running ones */
-    struct ew_epilogue_attr end; /* an activation */
+    bool added;         /* only by a pass: files have a node of its own */
+    struct ew_epilogue_attr end; /* an activation; where something is added, relu or none */
 };
 
 /* in: x [N, d..., C], scale, bias; instance_norm has one group per channel. */

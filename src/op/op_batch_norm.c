@@ -15,7 +15,7 @@
 
 #define CHUNK 256 /* channels at a time */
 
-enum { X, SCALE, BIAS, MEAN, VAR };
+enum { X, SCALE, BIAS, MEAN, VAR, ADD };
 
 /* clang-format off */
 static const struct ew_field attrs[] = {
@@ -27,6 +27,8 @@ static const struct ew_field attrs[] = {
     {.name = "training_mode", .type = EW_FIELD_BOOL,
      .offset = offsetof(struct ew_batch_norm_attr, training_mode),
      .help = "batch statistics even outside training"},
+    {.name = "added", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_batch_norm_attr, added),
+     .help = "the last input is added before the activation"},
     EW_EPILOGUE_FIELDS(struct ew_batch_norm_attr, end),
     EW_FIELD_END};
 /* clang-format on */
@@ -47,12 +49,33 @@ static bool by_batch(const struct ew_call *c)
     return c->train || a->training_mode;
 }
 
+/* What is added; NULL: nothing. */
+static struct ew_tensor *added(const struct ew_call *c)
+{
+    const struct ew_batch_norm_attr *a = c->attr;
+    return a->added ? ew_call_in(c, ADD) : NULL;
+}
+
+static ew_err check_added(const struct ew_call *c)
+{
+    const struct ew_batch_norm_attr *a = c->attr;
+    const struct ew_tensor *t = added(c);
+    EW_CHECK(a->added == (c->n_in > ADD) && a->added == (t != NULL), EW_ERR_SHAPE,
+             "there are %d inputs", c->n_in);
+    EW_CHECK(!t || (ew_shape_equal(&t->shape, &c->in[X]->shape) && t->dtype == c->in[X]->dtype),
+             EW_ERR_SHAPE, "what is added does not have the input's shape and type");
+    EW_CHECK(!t || a->end.act == EW_ACT_NONE || a->end.act == EW_ACT_RELU, EW_ERR_UNSUPPORTED,
+             "only relu can follow an addition in the same step");
+    return EW_OK;
+}
+
 static ew_err infer(const struct ew_call *c)
 {
     static const char *const names[] = {"input", "scale", "bias", "mean", "variance"};
     const struct ew_batch_norm_attr *a = c->attr;
     for (int i = 0; i < c->n_in; i++)
         EW_TRY(ew_types_check(c, i, EW_TYPES_FLOAT));
+    EW_TRY(check_added(c));
     EW_CHECK(c->in[X]->shape.rank >= 2, EW_ERR_SHAPE,
              "the input has %d dimensions: it needs a batch and channels", c->in[X]->shape.rank);
     const int64_t channels = channels_of(c);
@@ -185,7 +208,7 @@ static ew_err forward(const struct ew_call *c)
         }
         normalise(c, &s);
     }
-    ew_epilogue_run(&((const struct ew_batch_norm_attr *)c->attr)->end, NULL, c->out[0]);
+    ew_epilogue_run(&((const struct ew_batch_norm_attr *)c->attr)->end, added(c), c->out[0]);
     return EW_OK;
 }
 
@@ -196,17 +219,21 @@ struct sums {
     double dy[CHUNK], dyx[CHUNK];
 };
 
-/* xhat of a pixel's channels [at, at + n), and the gradient before the activation. */
+/* xhat of a pixel's channels [at, at + n), and the gradient before the activation; behind an
+ * addition relu's derivative is told by its output. */
 static void backward_pixel(const struct ew_call *c, const struct sums *s, int64_t at, int64_t n,
                            double *x, double *g)
 {
     const struct ew_epilogue_attr *end = &((const struct ew_batch_norm_attr *)c->attr)->end;
+    double y[CHUNK];
     ew_tensor_load(c->in[X], at, n, x);
     ew_tensor_load(c->dout[0], at, n, g);
+    if (added(c) && end->act != EW_ACT_NONE)
+        ew_tensor_load(c->out[0], at, n, y);
     for (int64_t i = 0; i < n; i++) {
         x[i] = (x[i] - s->mean[i]) * s->inv[i];
         if (end->act != EW_ACT_NONE)
-            g[i] *= ew_act_slope(end, x[i] * s->scale[i] + s->bias[i]);
+            g[i] *= ew_act_slope(end, added(c) ? y[i] : x[i] * s->scale[i] + s->bias[i]);
     }
 }
 
@@ -245,6 +272,16 @@ static void backward_x(const struct ew_call *c, int64_t at, int64_t n, const str
     }
 }
 
+static void backward_added(const struct ew_call *c, int64_t at, int64_t n, const struct sums *s)
+{
+    const int64_t channels = channels_of(c), pixels = pixels_of(c);
+    double x[CHUNK], g[CHUNK];
+    for (int64_t p = 0; p < pixels; p++) {
+        backward_pixel(c, s, p * channels + at, n, x, g);
+        ew_tensor_accumulate(c->din[ADD], p * channels + at, n, g);
+    }
+}
+
 static ew_err backward(const struct ew_call *c)
 {
     const int64_t channels = channels_of(c);
@@ -256,6 +293,8 @@ static ew_err backward(const struct ew_call *c)
         backward_sums(c, at, n, &s);
         if (c->din[X])
             backward_x(c, at, n, &s);
+        if (added(c) && c->din[ADD])
+            backward_added(c, at, n, &s);
         if (c->din[SCALE])
             ew_tensor_accumulate(c->din[SCALE], at, n, s.dyx);
         if (c->din[BIAS])
@@ -264,7 +303,14 @@ static ew_err backward(const struct ew_call *c)
     return EW_OK;
 }
 
-static const char *const renames[] = {"eps", "epsilon", EW_EPILOGUE_RENAMES, NULL};
+static const char *const renames[] = {"eps", "epsilon", "added", NULL, EW_EPILOGUE_RENAMES, NULL};
+
+/* Relu's output, where its input cannot be made again. */
+static unsigned saves_too(const void *attr)
+{
+    const struct ew_batch_norm_attr *a = attr;
+    return a->added && a->end.act != EW_ACT_NONE ? EW_SAVE_OUT : 0;
+}
 
 /* Opset 7 may ask for statistics per element (spatial = 0), and before 14 more than one output
  * meant training. */
@@ -291,8 +337,8 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 static ew_err export(const struct ew_graph *g, int node, struct ew_onnx_node *n)
 {
     const struct ew_batch_norm_attr *a = g->nodes[node].attr;
-    EW_CHECK(a->end.act == EW_ACT_NONE, EW_ERR_UNSUPPORTED, "node %s: fused with what follows it",
-             g->nodes[node].name);
+    EW_CHECK(a->end.act == EW_ACT_NONE && !a->added, EW_ERR_UNSUPPORTED,
+             "node %s: fused with what follows it", g->nodes[node].name);
     if (!a->training_mode)
         ew_onnx_drop(n, "training_mode");
     else if (n->opset < 14)
@@ -316,6 +362,10 @@ static const struct ew_op_case cases[] = {
      .in = {{"2x3x3x5"}, {"5"}, {"5"}, {"5", .no_grad = true},
             {"5", .fill = EW_FILL_POSITIVE, .no_grad = true}},
      .n_in = 5, .out_shape = "2x3x3x5"},
+    {.name = "training, fused addition and relu", .train = true, .attrs = "added=true act=relu",
+     .in = {{"3x3x2x4"}, STATS, {"3x3x2x4"}}, .n_in = 6, .out_shape = "3x3x2x4"},
+    {.name = "training, fused addition", .train = true, .attrs = "added=true",
+     .in = {{"2x3x5x4"}, STATS, {"2x3x5x4"}}, .n_in = 6, .out_shape = "2x3x5x4"},
     {.name = "training_mode", .attrs = "training_mode=true",
      .in = {{"3x5x4", .no_grad = true}, STATS}, .n_in = 5, .n_out = 3, .out_shape = "3x5x4"},
     {.name = "training, no pixels", .train = true,
@@ -330,8 +380,9 @@ const struct ew_op ew_op_batch_norm = {
     .help = "each channel to mean 0 and variance 1, then scale and bias",
     .flags = EW_OP_SPATIAL | EW_OP_INPLACE | EW_OP_BATCH_NORM,
     .saves = EW_SAVE_IN0 | EW_SAVE_AUX,
+    .saves_too = saves_too,
     .min_in = 5,
-    .max_in = 5,
+    .max_in = 6,
     .max_out = 3,
     .param_in = 1 << SCALE | 1 << BIAS,
     .state_in = 1 << MEAN | 1 << VAR,

@@ -155,6 +155,16 @@ ew_err ew_plan_run(struct ew_plan *p)
     return EW_OK;
 }
 
+ew_err ew_plan_run_steps(struct ew_plan *p)
+{
+    EW_CHECK(!p->opts.dry && p->strategy.parts == 1, EW_ERR_ARG,
+             "only a plan that runs the whole batch at once runs without its inputs");
+    EW_TRY(run_list(p, &p->lists[EW_PART_FIRST]));
+    EW_TRY(ew_backend_sync(p->be));
+    p->opts.optimizer.step += p->opts.update;
+    return EW_OK;
+}
+
 /* ---- With a clock ---- */
 
 static ew_err time_host_step(struct ew_plan *p, const struct ew_segment *s, int64_t *ns)

@@ -640,6 +640,8 @@ static ew_err copy_graph(struct ew_plan *p, struct ew_graph *g)
         EW_TRY(ew_pass_all(p->clone));
         return ew_plan_release_replaced(p);
     }
+    if (fused & EW_FUSED_NORM_ADD)
+        EW_TRY(ew_pass_fuse_add(p->clone));
     if (fused & EW_FUSED_NORM_ACT)
         EW_TRY(ew_pass_fuse_norm(p->clone));
     if (fused & EW_FUSED_SINK_ACT)
@@ -737,6 +739,7 @@ void ew_plan_free(struct ew_plan *p)
         ew_backend_free(p->packed);
     ew_backend_free(p->kept);
     ew_backend_free(p->weights);
+    ew_backend_host_free(p->be, p->host_inputs);
     if (ew_plan_is_remote(p))
         ew_backend_close(p->host);
     if (!p->backend_given)

@@ -97,6 +97,9 @@ struct ew_plan_given ew_plan_lend(const struct ew_plan *p);
  * contents.  Where the batch is split, the loss is the mean over its parts, and other outputs hold
  * the last part. */
 ew_err ew_plan_run(struct ew_plan *p);
+/* The steps alone, on the inputs that the device has from the last run; outputs stay there.  For
+ * times without copies; the batch must not be split. */
+ew_err ew_plan_run_steps(struct ew_plan *p);
 
 /* Takes over what the host has changed outside of runs: the graph's weights, which are packed anew,
  * and the optimiser's tensors.  What passes have folded stays as it is. */

@@ -155,6 +155,7 @@ struct ew_plan {
     size_t staging_bytes;
     char *host_packed; /* as `packed`, of host steps */
     size_t host_packed_bytes;
+    void *host_inputs;         /* of ew_backend_host_alloc, where the device has its own */
     struct ew_tensor *outputs; /* on the host, where the device's are not; else NULL */
     struct ew_tensor *host_states[EW_UPDATE_STATES],
         *host_grads; /* likewise, made when asked for */

@@ -195,19 +195,28 @@ void ew_plan_bind_input(struct ew_plan *p, int i, void *data)
             p->values[v].t.data = data;
 }
 
-/* Where steps read a part of the batch, or not the host's memory, the caller's inputs are apart. */
+/* Where steps read a part of the batch, or not the host's memory, the caller's inputs are apart, in
+ * one block. */
 static ew_err make_inputs(struct ew_plan *p, const struct ew_graph *g)
 {
+    const bool apart = (p->strategy.parts > 1 || ew_plan_is_remote(p)) && !p->opts.dry;
+    size_t bytes = 0, at = 0;
     p->batch_inputs = calloc((size_t)g->n_inputs + 1, sizeof(*p->batch_inputs));
     EW_CHECK(p->batch_inputs, EW_ERR_MEMORY, "no memory for the inputs of graph %s", g->name);
     for (int i = 0; i < g->n_inputs; i++) {
         struct ew_tensor *t = &p->batch_inputs[i];
         *t = g->values[g->inputs[i]].t;
         t->data = p->values[p->g->inputs[i]].t.data;
-        if ((p->strategy.parts == 1 && !ew_plan_is_remote(p)) || p->opts.dry)
-            continue;
-        t->data = ew_arena_alloc(&p->arena, ew_tensor_bytes(t));
-        EW_CHECK(t->data, EW_ERR_MEMORY, "no memory for input %s", g->values[g->inputs[i]].name);
+        bytes += ew_align_up(ew_tensor_bytes(t));
+    }
+    if (!apart)
+        return EW_OK;
+    EW_TRY(ew_fail_in(ew_backend_host_alloc(p->be, bytes, &p->host_inputs), "inputs of graph %s",
+                      g->name));
+    memset(p->host_inputs, 0, bytes);
+    for (int i = 0; i < g->n_inputs; i++) {
+        p->batch_inputs[i].data = (char *)p->host_inputs + at;
+        at += ew_align_up(ew_tensor_bytes(&p->batch_inputs[i]));
     }
     return EW_OK;
 }

@@ -15,7 +15,7 @@ static struct ew_graph *network(const char *name, bool with_loss)
     struct ew_graph *g = NULL;
     struct ew_model_opts o = {.size = sizeof(o), .batch = BATCH, .classes = 10};
     if (strcmp(name, "lenet5") != 0)
-        o.height = o.width = 32;
+        o.height = o.width = 32, o.scale = strcmp(name, "resnet18") == 0 ? 0.125 : 1;
     if (!EW_EXPECT_OK(ew_model_build(name, &o, &g)) || !EW_EXPECT_OK(ew_model_init(name, 1, g)))
         return NULL;
     if (with_loss)
@@ -167,6 +167,43 @@ static void stores_halves(void)
     }
 }
 
+/* A residual block's addition and relu as parts of its batch norm: fewer steps, the same weights
+ * after training. */
+static void adds_in_batch_norms(void)
+{
+    EW_EXPECT_OK(ew_poison_register());
+    struct ew_graph *ours = network("resnet18", true), *theirs = network("resnet18", true);
+    struct ew_plan *p = compile(ours, true, "poison:fused", true);
+    struct ew_plan *q = compile(theirs, true, "poison:all", true);
+    int sums[2] = {0}, relus[2] = {0};
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < ew_plan_step_count(k ? q : p); i++) {
+            struct ew_step_info info;
+            ew_plan_step_info(k ? q : p, i, &info);
+            sums[k] += info.op && strcmp(info.op, "add") == 0;
+            relus[k] += info.op && strcmp(info.op, "relu") == 0;
+        }
+    EW_EXPECT_INT(sums[0], 0);
+    EW_EXPECT_INT(sums[1], 16); /* eight, both ways */
+    EW_EXPECT_INT(relus[0], 0);
+    EW_EXPECT(relus[1] > 16);
+    EW_EXPECT_OK(ew_plan_run(p));
+    EW_EXPECT_OK(ew_plan_run(q));
+    EW_EXPECT_NEAR(ew_tensor_get(ew_plan_output(p, 0), 0), ew_tensor_get(ew_plan_output(q, 0), 0),
+                   1e-5);
+    EW_EXPECT_OK(ew_plan_pull(p));
+    EW_EXPECT_OK(ew_plan_pull(q));
+    for (int v = 0; v < ours->n_values; v++)
+        if (ours->values[v].kind == EW_VALUE_PARAM || ours->values[v].kind == EW_VALUE_STATE)
+            EW_EXPECT_CLOSE((const float *)ours->values[v].t.data,
+                            (const float *)theirs->values[v].t.data,
+                            ew_tensor_count(&ours->values[v].t), 1e-3, 1e-4);
+    ew_plan_free(p);
+    ew_plan_free(q);
+    ew_graph_free(ours);
+    ew_graph_free(theirs);
+}
+
 static void infers_with_halves(void)
 {
     EW_EXPECT_OK(ew_poison_register());
@@ -217,5 +254,5 @@ static void unknown_devices_are_named(void)
 
 EW_TEST_MAIN(EW_TEST(copies_what_the_plan_says), EW_TEST(trains_without_kernels),
              EW_TEST(trains_with_some_kernels), EW_TEST(trains_with_all_kernels),
-             EW_TEST(stores_halves), EW_TEST(infers_with_halves), EW_TEST(repeats_programs),
-             EW_TEST(unknown_devices_are_named))
+             EW_TEST(stores_halves), EW_TEST(adds_in_batch_norms), EW_TEST(infers_with_halves),
+             EW_TEST(repeats_programs), EW_TEST(unknown_devices_are_named))

@@ -24,8 +24,16 @@ struct slot {
     void *device; /* where float32 wait to be converted; NULL: nothing is */
 };
 
+/* Memory of the host that the device copies from by itself. */
+struct pinned {
+    char *data;
+    size_t bytes;
+};
+
 struct own {
     struct ew_cuda cuda;
+    struct pinned *pinned;
+    int n_pinned, cap_pinned;
     struct ew_cuda_copies copies;
     struct slot slots[SLOTS];
     int next; /* slot */
@@ -73,6 +81,7 @@ static void close_cuda(struct ew_backend *be)
     cu->release(o->cuda.scale);
     cu->queue_close(o->cuda.q);
     free(o->copies.at);
+    free(o->pinned);
     free(o);
 }
 
@@ -163,8 +172,8 @@ static ew_err start(struct own *o, int device, const struct precision *precision
                                             .memory_bytes = d.memory,
                                             .storage = precision->storage,
                                             .updates_last = true,
-                                            .fused = EW_FUSED_NORM_ACT | EW_FUSED_CONV_RELU |
-                                                     EW_FUSED_SINK_ACT};
+                                            .fused = EW_FUSED_NORM_ADD | EW_FUSED_NORM_ACT |
+                                                     EW_FUSED_CONV_RELU | EW_FUSED_SINK_ACT};
     ew_backend_identify(&be->base);
     return EW_OK;
 }
@@ -233,6 +242,34 @@ static void release(struct ew_memory *m)
     free(m);
 }
 
+static ew_err alloc_pinned(struct ew_backend *be, size_t bytes, void **out)
+{
+    struct own *o = (struct own *)be;
+    EW_TRY(ew_grow((void **)&o->pinned, &o->cap_pinned, o->n_pinned + 1, sizeof(*o->pinned)));
+    TRY(&o->cuda, alloc_host(bytes, out));
+    o->pinned[o->n_pinned++] = (struct pinned){*out, bytes};
+    return EW_OK;
+}
+
+static void free_pinned(struct ew_backend *be, void *p)
+{
+    struct own *o = (struct own *)be;
+    int i = 0;
+    while (i < o->n_pinned && o->pinned[i].data != p)
+        i++;
+    EW_ASSERT(i < o->n_pinned);
+    o->pinned[i] = o->pinned[--o->n_pinned];
+    o->cuda.cu->release_host(p);
+}
+
+static bool is_pinned(const struct own *o, const void *p)
+{
+    for (int i = 0; i < o->n_pinned; i++)
+        if ((uintptr_t)p - (uintptr_t)o->pinned[i].data < o->pinned[i].bytes)
+            return true;
+    return false;
+}
+
 /* The next slot, when what it was used for last is over. */
 static ew_err take_slot(struct own *o, struct slot **out)
 {
@@ -246,6 +283,10 @@ static ew_err put(struct ew_memory *m, size_t offset, const void *from, size_t b
     struct own *o = own_of(m);
     struct ew_cuda *be = &o->cuda;
     char *to = ((struct block *)m)->data + offset;
+    if (is_pinned(o, from)) {
+        TRY(be, copy(be->q, to, from, bytes, EW_CUDA_TO_DEVICE));
+        return EW_OK;
+    }
     for (size_t at = 0; at < bytes; at += SLOT_BYTES) {
         const size_t n = bytes - at < SLOT_BYTES ? bytes - at : SLOT_BYTES;
         struct slot *s;
@@ -278,13 +319,16 @@ static ew_err put_floats(struct ew_memory *m, size_t offset, const float *from, 
     struct own *o = own_of(m);
     struct ew_cuda *be = &o->cuda;
     const size_t most = SLOT_BYTES / sizeof(float), bytes = ew_dtype_size(be->base.info.storage);
+    const bool pinned = is_pinned(o, from);
     char *to = ((struct block *)m)->data + offset;
     for (size_t at = 0; at < n; at += most) {
         const size_t count = n - at < most ? n - at : most;
         struct slot *s;
         EW_TRY(take_slot(o, &s));
-        memcpy(s->host, from + at, count * sizeof(float));
-        TRY(be, copy(be->q, s->device, s->host, count * sizeof(float), EW_CUDA_TO_DEVICE));
+        if (!pinned)
+            memcpy(s->host, from + at, count * sizeof(float));
+        TRY(be, copy(be->q, s->device, pinned ? (const void *)(from + at) : s->host,
+                     count * sizeof(float), EW_CUDA_TO_DEVICE));
         TRY(be, cast(be->q, EW_CUDA_F32, s->device, be->type, to + at * bytes, (int64_t)count));
         TRY(be, event_record(be->q, s->event));
     }
@@ -467,6 +511,9 @@ const struct ew_backend_type ew_cuda_type = {.name = "cuda",
                                              .write = put,
                                              .read = get,
                                              .fill = fill,
+                                             .peaks = ew_cuda_peaks,
+                                             .host_alloc = alloc_pinned,
+                                             .host_free = free_pinned,
                                              .write_floats = put_floats,
                                              .read_floats = get_floats,
                                              .map = map,

@@ -54,6 +54,9 @@ int ew_cuda_offer_all(const struct ew_kernel_query *query, struct ew_kernel *out
 bool ew_cuda_task(const struct ew_backend *be, enum ew_task task, const struct ew_optimizer *o,
                   struct ew_kernel *out);
 
+/* Measures a large product and a large copy. */
+ew_err ew_cuda_peaks(struct ew_backend *be, struct ew_peaks *out);
+
 /* ---- For kernels' files ---- */
 
 /* The type that activations of the call have; -1 where they differ, or it is neither float32 nor

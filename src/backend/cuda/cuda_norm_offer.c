@@ -6,7 +6,7 @@
 
 /* ---- Batch norm ---- */
 
-enum { X, SCALE, BIAS, MEAN, VAR };
+enum { X, SCALE, BIAS, MEAN, VAR, ADD };
 
 static int channels_of(const struct ew_call *c)
 {
@@ -30,6 +30,7 @@ static ew_err run_norm(const struct ew_call *c)
                                    .update_running = c->train && !c->again,
                                    .act = ew_cuda_act_of(&a->end),
                                    .x = c->in[X]->data,
+                                   .residual = a->added ? c->in[ADD]->data : NULL,
                                    .y = c->out[0]->data,
                                    .scale = c->in[SCALE]->data,
                                    .bias = c->in[BIAS]->data,
@@ -45,6 +46,7 @@ static ew_err run_norm(const struct ew_call *c)
 static ew_err back_norm(const struct ew_call *c)
 {
     const struct ew_batch_norm_attr *a = c->attr;
+    const bool mask = a->added && a->end.act != EW_ACT_NONE;
     const struct ew_cuda_norm_back p = {.type = ew_cuda_storage(c->in[X]),
                                         .pixels = pixels_of(c),
                                         .channels = channels_of(c),
@@ -54,7 +56,10 @@ static ew_err back_norm(const struct ew_call *c)
                                         .add_dscale = ew_cuda_adds(c, SCALE),
                                         .add_dbias = ew_cuda_adds(c, BIAS),
                                         .x = c->in[X]->data,
+                                        .y = mask ? c->out[0]->data : NULL,
                                         .dy = c->dout[0]->data,
+                                        .add_dresidual = a->added && ew_cuda_adds(c, ADD),
+                                        .dresidual = a->added ? ew_cuda_data(c->din[ADD]) : NULL,
                                         .dx = ew_cuda_data(c->din[X]),
                                         .scale = c->in[SCALE]->data,
                                         .bias = c->in[BIAS]->data,

@@ -219,7 +219,8 @@ static ew_err back_whole(const struct ew_call *c, int i)
 static ew_err back_repeated(const struct ew_call *c, int i)
 {
     const int op = op_of(c);
-    struct ew_cuda_reduce r = {.add = ew_cuda_adds(c, i),
+    struct ew_cuda_reduce r = {.type = ew_cuda_storage(c->dout[0]),
+                               .add = ew_cuda_adds(c, i),
                                .scale = op == EW_CUDA_OP_SUB && i == 1 ? -1 : 1,
                                .a = c->dout[0]->data,
                                .b = op == EW_CUDA_OP_MUL ? c->in[1 - i]->data : NULL,

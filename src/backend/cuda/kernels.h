@@ -471,11 +471,11 @@ struct ew_cuda_api {
 #undef EW_CUDA_FIELD
 };
 
-/* Reductions over `rows` of [outer, rows, cols] are cut into this many parts, whose sums are then
- * added in order; the same rule on both sides of the boundary, for scratch. */
+/* Reductions over `rows` of [outer, rows, cols] are cut into at most this many parts, whose sums
+ * are then added in order; the same rule on both sides of the boundary, for scratch. */
 static inline int ew_cuda_splits(int64_t outer, int64_t rows, int64_t cols)
 {
-    const int64_t most = (rows + 31) / 32, fill = 1024 / (outer * ((cols + 31) / 32));
+    const int64_t most = (rows + 31) / 32, fill = 1024 / (outer * ((cols + 255) / 256));
     const int64_t n = fill < most ? fill : most;
     return n < 1 ? 1 : n > 256 ? 256 : (int)n;
 }

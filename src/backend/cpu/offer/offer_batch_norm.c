@@ -189,7 +189,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     const struct ew_batch_norm_attr *a = c->attr;
     const int64_t channels = channels_of(c), rows = rows_of(c);
     if (c->in[X]->dtype != EW_F32 || c->in[SCALE]->dtype != EW_F32 ||
-        c->in[MEAN]->dtype != EW_F32 || a->training_mode || c->n_out != 1 || rows == 0)
+        c->in[MEAN]->dtype != EW_F32 || a->training_mode || a->added || c->n_out != 1 || rows == 0)
         return 0;
     if (!c->train) {
         for (int i = SCALE; i <= VAR; i++)

@@ -17,8 +17,9 @@ struct column_shape {
 };
 
 #define COLUMN_THREADS     256
-#define COLUMN_INLINE      2  /* quantities that the last block adds up */
-#define COLUMN_MANY_SPLITS 64 /* of more quantities */
+#define COLUMN_INLINE      2   /* quantities that the last block adds up */
+#define COLUMN_MANY_BLOCKS 192 /* of more quantities, where there are few columns, */
+#define COLUMN_MANY_SPLITS 64  /* and else */
 
 /* True in all threads of the block that arrives last of `n`; the counter is zero again then. */
 __device__ inline bool last_block(unsigned *counter, unsigned n)
@@ -32,6 +33,24 @@ __device__ inline bool last_block(unsigned *counter, unsigned n)
     if (last)
         __threadfence();
     return last;
+}
+
+/* Sums of V neighbouring columns, as another block has left them: past the first cache.  V above 1
+ * divides the number of columns. */
+template <int V> __device__ inline void load_parts(const float *p, float out[V])
+{
+    if (V % 4 == 0) {
+#pragma unroll
+        for (int i = 0; i < V / 4; i++) {
+            const float4 t = __ldcg(reinterpret_cast<const float4 *>(p) + i);
+            out[i * 4 % V] = t.x, out[(i * 4 + 1) % V] = t.y;
+            out[(i * 4 + 2) % V] = t.z, out[(i * 4 + 3) % V] = t.w;
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < V; i++)
+            out[i] = __ldcg(p + i);
+    }
 }
 
 /* map.add(outer, row, col, sum): sum[q][i] += the quantities of V columns.
@@ -48,10 +67,18 @@ __global__ void __launch_bounds__(COLUMN_THREADS)
     const int self = y * width + x, base = blockIdx.x * width * V, col = base + x * V;
     const int64_t outer = blockIdx.z;
     float sum[Q][V] = {};
-    if (col < s.cols)
-        for (int64_t row = (int64_t)blockIdx.y * height + y; row < s.rows;
-             row += (int64_t)s.splits * height)
+    if (col < s.cols) {
+        /* Several rows' loads at once, where sums leave registers for them. */
+        constexpr int AHEAD = Q > COLUMN_INLINE ? 1 : 4;
+        const int64_t step = (int64_t)s.splits * height;
+        int64_t row = (int64_t)blockIdx.y * height + y;
+        for (; row + (AHEAD - 1) * step < s.rows; row += AHEAD * step)
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++)
+                map.add(outer, row + k * step, col, sum);
+        for (; row < s.rows; row += step)
             map.add(outer, row, col, sum);
+    }
 #pragma unroll
     for (int q = 0; q < Q; q++)
 #pragma unroll
@@ -70,18 +97,24 @@ __global__ void __launch_bounds__(COLUMN_THREADS)
     if (Q > COLUMN_INLINE || !last_block(s.counters + outer * gridDim.x + blockIdx.x, s.splits))
         return;
     const float *parts = s.partial + outer * s.splits * Q * s.cols;
-    double total[Q] = {};
+    double part[Q][V] = {}, total[Q] = {};
+    if (col < s.cols)
+#pragma unroll 4
+        for (int k = y; k < s.splits; k += height)
+#pragma unroll
+            for (int q = 0; q < Q; q++) {
+                float v[V];
+                load_parts<V>(&parts[((int64_t)k * Q + q) * s.cols + col], v);
+#pragma unroll
+                for (int i = 0; i < V; i++)
+                    part[q][i] += v[i];
+            }
 #pragma unroll
     for (int q = 0; q < Q; q++) {
         __syncthreads();
 #pragma unroll
-        for (int i = 0; i < V; i++) {
-            double part = 0;
-            if (col < s.cols)
-                for (int k = y; k < s.splits; k += height)
-                    part += __ldcg(&parts[((int64_t)k * Q + q) * s.cols + col + i]);
-            fold.total[i][self] = part;
-        }
+        for (int i = 0; i < V; i++)
+            fold.total[i][self] = part[q][i];
         __syncthreads();
         if (self < V * width)
             for (int j = 0; j < height; j++)
@@ -101,7 +134,7 @@ __global__ void __launch_bounds__(COLUMN_THREADS)
     if (k >= Q * s.cols)
         return;
     double total = 0;
-#pragma unroll 8
+#pragma unroll 16
     for (int i = 0; i < s.splits; i++)
         total += s.partial[(int64_t)i * Q * s.cols + k];
     end.one(k % s.cols, k / s.cols, total);
@@ -134,9 +167,16 @@ static int column_launch(ew_cuda_queue *q, int64_t outer, int64_t rows, int cols
 {
     const int width = column_width(cols, V);
     column_shape s = {rows, cols, ew_cuda_splits(outer, rows, cols), scratch, q->counters};
-    if (Q > COLUMN_INLINE && s.splits > COLUMN_MANY_SPLITS)
-        s.splits = COLUMN_MANY_SPLITS;
-    const dim3 grid((cols + width * V - 1) / (width * V), s.splits, (unsigned)outer);
+    const int across = (cols + width * V - 1) / (width * V);
+    /* Two blocks a processor have loads enough under way; more parts only take longer to add. */
+    const int64_t fill = (2 * q->processors + across * outer - 1) / (across * outer);
+    const int few = COLUMN_MANY_BLOCKS / across;
+    const int64_t most = Q <= COLUMN_INLINE         ? fill
+                         : few > COLUMN_MANY_SPLITS ? few
+                                                    : COLUMN_MANY_SPLITS;
+    if (s.splits > most)
+        s.splits = (int)most;
+    const dim3 grid(across, s.splits, (unsigned)outer);
     if ((int64_t)grid.x * grid.z > EW_CUDA_COUNTERS || outer > 65535)
         return cudaErrorInvalidConfiguration;
     column_kernel<V, Q>

@@ -31,14 +31,14 @@ __device__ static void stage_filters(const strip_job &j, int base, int width, fl
 }
 
 template <int V, typename T>
-__device__ static void finish(const strip_job &j, int64_t at, int c, float *v)
+__device__ static void finish(const strip_job &j, int64_t at, const float *bias, float *v)
 {
     float r[V];
     if (j.residual)
         load<V>(static_cast<const T *>(j.residual) + at, r);
 #pragma unroll
     for (int i = 0; i < V; i++) {
-        float s = v[i] + (j.bias ? j.bias[c + i] : 0);
+        float s = v[i] + bias[i];
         if (j.residual && !j.add_after)
             s += r[i];
         s = act_apply(j.act, s);
@@ -60,6 +60,11 @@ __global__ void __launch_bounds__(THREADS) strip_kernel(const strip_job j)
     stage_filters<T>(j, base, width, filters);
     if (c >= g.c)
         return;
+    float bias[V];
+#pragma unroll
+    for (int i = 0; i < V; i++)
+        bias[i] = j.bias ? j.bias[c + i] : 0;
+    constexpr int ROWS = K == 3 ? 3 : 1; /* whose loads are all under way at once */
     const unsigned jobs = (unsigned)(g.n * g.oh * strips);
     for (unsigned k = blockIdx.y * blockDim.y + threadIdx.y; k < jobs;
          k += gridDim.y * blockDim.y) {
@@ -68,6 +73,7 @@ __global__ void __launch_bounds__(THREADS) strip_kernel(const strip_job j)
         const int64_t n = line / (unsigned)g.oh;
         float acc[N][V] = {};
         const int kh = K ? K : g.kh, kw = K ? K : g.kw;
+#pragma unroll ROWS
         for (int r = 0; r < kh; r++) {
             const int iy = oy * (K ? S : g.sh) - g.ph + r * (K ? 1 : g.dh);
             if (iy < 0 || iy >= g.h)
@@ -112,7 +118,7 @@ __global__ void __launch_bounds__(THREADS) strip_kernel(const strip_job j)
 #pragma unroll
         for (int o = 0; o < N; o++)
             if (ox + o < g.ow)
-                finish<V, T>(j, ((n * g.oh + oy) * g.ow + ox + o) * g.c + c, c, acc[o]);
+                finish<V, T>(j, ((n * g.oh + oy) * g.ow + ox + o) * g.c + c, bias, acc[o]);
     }
 }
 

@@ -115,17 +115,31 @@ __global__ void __launch_bounds__(COLUMN_THREADS) norm_apply_kernel(const ew_cud
         }
     }
     const T *x = static_cast<const T *>(p.x), *residual = static_cast<const T *>(p.residual);
+    const int64_t step = (int64_t)gridDim.y * blockDim.y;
+    /* Two rows at once: all loads before the first store, which the compiler cannot move. */
     for (int64_t row = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; row < p.pixels;
-         row += (int64_t)gridDim.y * blockDim.y) {
-        const int64_t at = row * p.channels + c;
-        float v[V], r[V];
-        load<V>(x + at, v);
-        if (residual)
-            load<V>(residual + at, r);
+         row += 2 * step) {
+        const bool more = row + step < p.pixels;
+        const int64_t at[2] = {row * p.channels + c, (row + step) * p.channels + c};
+        float v[2][V], r[2][V];
 #pragma unroll
-        for (int i = 0; i < V; i++)
-            v[i] = act_apply(p.act, v[i] * slope[i] + shift[i] + (residual ? r[i] : 0));
-        store<V>(static_cast<T *>(p.y) + at, v);
+        for (int k = 0; k < 2; k++) {
+            if (k && !more)
+                continue;
+            load<V>(x + at[k], v[k]);
+            if (residual)
+                load<V>(residual + at[k], r[k]);
+        }
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            if (k && !more)
+                continue;
+#pragma unroll
+            for (int i = 0; i < V; i++)
+                v[k][i] =
+                    act_apply(p.act, v[k][i] * slope[i] + shift[i] + (residual ? r[k][i] : 0));
+            store<V>(static_cast<T *>(p.y) + at[k], v[k]);
+        }
     }
 }
 
@@ -155,20 +169,26 @@ template <int V, typename T> static int norm_launch(ew_cuda_queue *q, const ew_c
     return cudaGetLastError();
 }
 
-template <typename T> static bool norm_wide(int channels, const void *const *p, int n)
+/* How many channels a thread takes: 16 bytes of them, where rows and addresses allow. */
+template <typename T> static int norm_width(int channels, const void *const *p, int n)
 {
-    bool fits = channels % 4 == 0;
-    for (int i = 0; i < n && fits; i++)
-        fits = aligned(p[i], 4 * sizeof(T));
-    return fits;
+    int v = (int)(16 / sizeof(T));
+    for (int i = 0; i < n; i++)
+        while (v > 1 && (channels % v || !aligned(p[i], v * sizeof(T))))
+            v /= 2;
+    return v;
 }
 
 extern "C" int ew_cu_norm(ew_cuda_queue *q, const ew_cuda_norm *p)
 {
     const void *const all[] = {p->x, p->y, p->residual};
     int status = 0;
-    FOR_TYPE(p->type, status = norm_wide<T>(p->channels, all, 3) ? norm_launch<4, T>(q, p)
-                                                                 : norm_launch<1, T>(q, p));
+    FOR_TYPE(p->type, {
+        const int v = norm_width<T>(p->channels, all, 3);
+        status = v == 8   ? norm_launch<8, T>(q, p)
+                 : v == 4 ? norm_launch<4, T>(q, p)
+                          : norm_launch<1, T>(q, p);
+    });
     return status;
 }
 
@@ -279,7 +299,11 @@ extern "C" int ew_cu_norm_back(ew_cuda_queue *q, const ew_cuda_norm_back *p)
 {
     const void *const all[] = {p->x, p->y, p->dy, p->dx, p->dresidual};
     int status = 0;
-    FOR_TYPE(p->type, status = norm_wide<T>(p->channels, all, 5) ? norm_back_launch<4, T>(q, p)
-                                                                 : norm_back_launch<1, T>(q, p));
+    FOR_TYPE(p->type, {
+        const int v = norm_width<T>(p->channels, all, 5);
+        status = v == 8   ? norm_back_launch<8, T>(q, p)
+                 : v == 4 ? norm_back_launch<4, T>(q, p)
+                          : norm_back_launch<1, T>(q, p);
+    });
     return status;
 }
