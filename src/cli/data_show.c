@@ -224,8 +224,8 @@ static ew_err info_text(const struct ew_dataset *d, const struct facts *f)
             printf("%-10s %s\n", ew_split_name((enum ew_split)s), ew_text_count(i->count[s], a));
     print_classes(d);
     if (i->h)
-        printf("%-10s %lldx%lldx%lld\n", "images", (long long)i->h, (long long)i->w,
-               (long long)i->c);
+        printf("%-10s %lldx%lldx%lld\n", i->frames ? "clips" : "images", (long long)i->h,
+               (long long)i->w, (long long)i->c);
     else
         printf("%-10s of several sizes, %lld channels\n", "images", (long long)i->c);
     print_numbers("mean", f->stats.mean, i->c);

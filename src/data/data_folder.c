@@ -99,22 +99,29 @@ static void sniff(struct ew_dataset *d)
     d->info.w = same ? size[1] : 0;
 }
 
+ew_err ew_folder_open_parts(struct ew_dataset *d, struct ew_folder *f, const char *path)
+{
+    char dir[EW_DATA_PATH];
+    const bool train = pick_dir(path, train_dirs, dir);
+    EW_TRY(open_part(d, f, EW_SPLIT_TRAIN, train ? dir : path));
+    if (train && pick_dir(path, test_dirs, dir))
+        EW_TRY(open_part(d, f, EW_SPLIT_TEST, dir));
+    for (int i = 0; i < EW_SPLIT_COUNT; i++)
+        d->info.count[i] = f->part[i].n;
+    return EW_OK;
+}
+
 static ew_err open_folder(struct ew_dataset *d)
 {
     struct ew_folder *f = ew_arena_alloc(&d->arena, sizeof(*f));
     EW_CHECK(f, EW_ERR_MEMORY, "%s: no memory", d->info.name);
     d->state = f;
-    char dir[EW_DATA_PATH];
-    const bool train = pick_dir(d->info.path, train_dirs, dir);
+    f->wanted = ew_folder_is_image;
     EW_TRY(ew_folder_read_names(d, f));
-    EW_TRY(open_part(d, f, EW_SPLIT_TRAIN, train ? dir : d->info.path));
-    if (train && pick_dir(d->info.path, test_dirs, dir))
-        EW_TRY(open_part(d, f, EW_SPLIT_TEST, dir));
+    EW_TRY(ew_folder_open_parts(d, f, d->info.path));
     int64_t n = 0;
-    for (int i = 0; i < EW_SPLIT_COUNT; i++) {
-        d->info.count[i] = f->part[i].n;
-        n += f->part[i].n;
-    }
+    for (int i = 0; i < EW_SPLIT_COUNT; i++)
+        n += d->info.count[i];
     EW_CHECK(n > 0, EW_ERR_FORMAT,
              "%s: no data set that is known here: no PNG or JPEG in a folder "
              "per class, no labels.txt",

@@ -20,8 +20,9 @@ struct ew_folder {
     struct ew_folder_part part[EW_SPLIT_COUNT];
     const char **classes; /* names of the folders, or of the list; sorted unless it says */
     int n_classes;
-    bool fixed;        /* the list is whole: what is not in it is an error */
-    int64_t max_label; /* of numbered lists; -1 where there is none */
+    bool fixed;                       /* the list is whole: what is not in it is an error */
+    int64_t max_label;                /* of numbered lists; -1 where there is none */
+    bool (*wanted)(const char *name); /* files of classes that are samples */
 };
 
 bool ew_folder_is_image(const char *name);
@@ -33,6 +34,9 @@ ew_err ew_folder_read_names(struct ew_dataset *d, struct ew_folder *f);
 ew_err ew_folder_add_classes(struct ew_dataset *d, struct ew_folder *f, enum ew_split split);
 ew_err ew_folder_add_numbered(struct ew_dataset *d, struct ew_folder *f, enum ew_split split);
 ew_err ew_folder_add_annotated(struct ew_dataset *d, struct ew_folder *f, enum ew_split split);
+
+/* Finds the files of all parts below `path`, and counts them in d->info. */
+ew_err ew_folder_open_parts(struct ew_dataset *d, struct ew_folder *f, const char *path);
 
 /* Gives the data set its classes when all parts are there. */
 ew_err ew_folder_name_classes(struct ew_dataset *d, struct ew_folder *f);

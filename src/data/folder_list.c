@@ -111,8 +111,8 @@ static ew_err take_classes(struct ew_dataset *d, struct ew_folder *f, const stru
 }
 
 /* A class's folder may be a link to somewhere else, as a file may. */
-static ew_err add_dir(struct ew_dataset *d, struct ew_folder_part *p, const char *dir,
-                      int64_t label)
+static ew_err add_dir(struct ew_dataset *d, struct ew_folder *f, struct ew_folder_part *p,
+                      const char *dir, int64_t label)
 {
     char path[EW_DATA_PATH];
     struct ew_arena names_arena;
@@ -124,7 +124,7 @@ static ew_err add_dir(struct ew_dataset *d, struct ew_folder_part *p, const char
     int n = 0;
     ew_err err = ew_root_list(&root, "/", &names_arena, &names, &n);
     for (int i = 0; i < n && err == EW_OK; i++)
-        if (ew_folder_is_image(names[i]))
+        if (f->wanted(names[i]))
             err = add(d, p, ew_arena_printf(&d->arena, "%s/%s", dir, names[i]), label);
     ew_arena_fini(&names_arena);
     return err;
@@ -140,11 +140,11 @@ ew_err ew_folder_add_classes(struct ew_dataset *d, struct ew_folder *f, enum ew_
     for (int k = 0; k < f->n_classes; k++) {
         if (!is_dir(p->dir, f->classes[k]))
             continue; /* a class without samples in this part */
-        EW_TRY(add_dir(d, p, f->classes[k], k));
+        EW_TRY(add_dir(d, f, p, f->classes[k], k));
         const char *images = ew_arena_printf(&d->arena, "%s/images", f->classes[k]);
         EW_CHECK(images, EW_ERR_MEMORY, "%s: no memory", p->dir);
         if (is_dir(p->dir, images))
-            EW_TRY(add_dir(d, p, images, k));
+            EW_TRY(add_dir(d, f, p, images, k));
     }
     return EW_OK;
 }
