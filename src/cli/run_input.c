@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "cli/run_io.h"
+#include "data/clip_file.h"
 #include "format/tensor_file.h"
 #include "graph/layout.h"
 
@@ -19,7 +20,7 @@ static ew_err looks_like_image(const char *path, bool *out)
     int fd;
     EW_TRY(ew_file_open(path, &fd)); /* says why where it cannot be read */
     close(fd);
-    *out = ew_image_is(head, ew_file_head(path, head, sizeof(head)));
+    *out = ew_image_is(head, ew_file_head(path, head, sizeof(head))) || ew_clip_is(path);
     return EW_OK;
 }
 
@@ -39,7 +40,8 @@ static ew_err add_input(struct ew_run_inputs *in, char *word)
         return EW_OK;
     const char *inner;
     const ew_err e = ew_tensor_file_read(it->path, &in->arena, &it->t, &inner);
-    EW_CHECK(e != EW_ERR_FORMAT, e, "%s: is no PNG, JPEG, .npy or .pb file, or damaged", it->path);
+    EW_CHECK(e != EW_ERR_FORMAT, e, "%s: is no PNG, JPEG, video, .npy or .pb file, or damaged",
+             it->path);
     return e;
 }
 

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 
 #include "data/augment.h"
+#include "data/clip_file.h"
 #include "data/image_file.h"
 
 struct ew_image_input {
     struct ew_augmenter *augmenter;
     struct ew_preprocess prep;
-    int64_t size[3];
+    int64_t size[3]; /* of clips: all frames, which lie one below the other */
+    int64_t frames;  /* 0: images */
     bool channels_last, batched;
     float *made; /* [H, W, C] */
 };
@@ -19,7 +21,7 @@ struct ew_image_input {
 static bool channels_last(const struct ew_value *v)
 {
     const struct ew_shape *s = &v->t.shape;
-    const int64_t first = s->dim[s->rank - 3];
+    const int64_t first = s->dim[s->rank == 5 ? 1 : s->rank - 3];
     return v->channels_last || (first != 1 && first != 3);
 }
 
@@ -27,14 +29,18 @@ static ew_err find_size(const struct ew_value *v, const char *what, struct ew_im
 {
     const struct ew_shape *s = &v->t.shape;
     char text[EW_SHAPE_TEXT];
-    EW_CHECK(s->rank == 4 || s->rank == 3, EW_ERR_SHAPE, "%s: input %s of %s does not take images",
-             what, v->name, ew_shape_text(s, text));
-    const int64_t *d = s->dim + s->rank - 3;
+    EW_CHECK(s->rank >= 3 && s->rank <= 5, EW_ERR_SHAPE,
+             "%s: input %s of %s takes neither images nor clips", what, v->name,
+             ew_shape_text(s, text));
+    const int64_t *d = s->dim + s->rank - 3; /* H, W, C, or the last three of C, T, H, W */
     in->channels_last = channels_last(v);
-    in->batched = s->rank == 4;
-    in->size[0] = in->channels_last ? d[0] : d[1];
-    in->size[1] = in->channels_last ? d[1] : d[2];
-    in->size[2] = in->channels_last ? d[2] : d[0];
+    in->batched = s->rank >= 4;
+    if (s->rank == 5)
+        in->frames = s->dim[in->channels_last ? 1 : 2];
+    const bool shifted = !in->channels_last && s->rank < 5;
+    in->size[0] = d[in->channels_last ? 0 : 1] * (in->frames ? in->frames : 1);
+    in->size[1] = d[in->channels_last ? 1 : 2];
+    in->size[2] = in->channels_last ? d[2] : shifted ? d[0] : s->dim[1];
     EW_CHECK((in->size[2] == 1 || in->size[2] == 3) && in->size[0] > 0 && in->size[1] > 0,
              EW_ERR_SHAPE, "%s: input %s of %s is no image: %lld channels", what, v->name,
              ew_shape_text(s, text), (long long)in->size[2]);
@@ -122,9 +128,26 @@ ew_err ew_image_input_put(struct ew_image_input *in, const struct ew_sample *ima
     return EW_OK;
 }
 
+static ew_err read_clip(struct ew_image_input *in, const char *path, int64_t index,
+                        struct ew_tensor *to)
+{
+    const int64_t h = in->size[0], w = in->size[1];
+    const struct ew_clip_opts o = {.frames = in->frames, .stride = 1, .h = h / in->frames, .w = w};
+    EW_CHECK(in->size[2] == 3, EW_ERR_UNSUPPORTED, "%s: the network takes clips of %lld channels",
+             path, (long long)in->size[2]);
+    EW_CLEANUP(ew_free_ptr) uint8_t *pixels = malloc((size_t)(h * w * 3));
+    EW_CHECK(pixels, EW_ERR_MEMORY, "%s: no memory for a clip", path);
+    EW_TRY(ew_clip_read(path, &o, pixels));
+    const struct ew_sample clip = {
+        .h = h, .w = w, .c = 3, .sy = w * 3, .sx = 3, .sc = 1, .pixels = pixels};
+    return ew_image_input_put(in, &clip, index, to);
+}
+
 ew_err ew_image_input_read(struct ew_image_input *in, const char *path, int64_t index,
                            struct ew_tensor *to)
 {
+    if (in->frames)
+        return read_clip(in, path, index, to);
     struct ew_arena a;
     struct ew_tensor t;
     ew_arena_init(&a);

@@ -192,7 +192,7 @@ static void resizes(void)
     EW_EXPECT_ERR(fill(&image, &p, &(struct ew_shape){4, {1, 5, 3, 5}}, small), EW_ERR_SHAPE,
                   "5 channels");
     EW_EXPECT_ERR(fill(&image, &p, &(struct ew_shape){2, {3, 3}}, small), EW_ERR_SHAPE,
-                  "3x3 does not take");
+                  "3x3 takes neither images nor clips");
 }
 
 /* The story: a photograph of 3000x3000 lost all but its middle 224x224, unresized, silently. */
