@@ -79,7 +79,7 @@ static bool mode_of(struct reader *r, struct ew_mode *m)
     const double mem = number(r, "mem_mhz", "option_mem_mhz");
     if (p)
         *m = ew_grid_top(p);
-    bool found = p && name && ew_grid_mode(p, name, m) == EW_OK;
+    bool found = name && (p || strchr(name, '/')) && ew_grid_mode(p, name, m) == EW_OK;
     if (isfinite(cores) && isfinite(cpu)) {
         found = p || (isfinite(gpu) && isfinite(mem));
         m->cores = cores;

@@ -74,8 +74,8 @@ static const struct software {
 #define BYTES_PER_CLOCK 64.0     /* 256 bits, twice a clock */
 #define FLOP_J          1.38e-11 /* of TRAIN's three networks, as their gpu_j below */
 #define BYTE_J          1.36e-10 /* of a byte that is moved, which reach_bytes stands for */
-#define KERNEL_J        5.5e-4
-#define KERNEL_CPU_J    9e-4
+#define LAUNCH_W        1.28     /* while kernels are launched: 0.55 mJ for each of TRAIN's */
+#define LAUNCH_CPU_W    2.09
 #define STALL_S         6.4e-3 /* copying a batch: of LeNet's, and with its size MobileNet's */
 #define STALL_BYTE_S    1e-9
 #define STALL_OVERHEAD  0.25
@@ -85,14 +85,15 @@ void ew_sim_work_of(const struct ew_sim_load *l, enum ew_sim_software software,
 {
     const struct software *s = &softwares[software];
     const int kernels = s->products_only ? l->products : l->n;
+    const double launch_s = s->launch_s * kernels;
     *out = (struct ew_sim_work){
         .network = "",
         .data = "",
         .gpu_s = l->flops / (1e9 * FLOPS_PER_CLOCK * s->reach) + s->group_s * l->root_groups,
         .mem_s = l->bytes / (1e9 * BYTES_PER_CLOCK * s->reach_bytes),
-        .host_s = s->launch_s * kernels + s->call_s,
-        .gpu_j = FLOP_J * l->flops + BYTE_J * l->bytes / s->reach_bytes + KERNEL_J * kernels,
-        .cpu_j = KERNEL_CPU_J * kernels,
+        .host_s = launch_s + s->call_s,
+        .gpu_j = FLOP_J * l->flops + BYTE_J * l->bytes / s->reach_bytes + LAUNCH_W * launch_s,
+        .cpu_j = LAUNCH_CPU_W * launch_s,
         .samples = l->batch,
         .batch = l->batch,
     };

@@ -7,21 +7,24 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "advise/best.h"
 #include "advise/choose.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "cli/cmd.h"
 #include "cli/predict_source.h"
+#include "cli/recommend_boards.h"
 #include "report/figure.h"
 
 extern char **environ;
 
 struct opts {
-    const char *from, *board, *modes, *workload, *limits;
+    const char *from, *board, *modes, *workload, *limits, *among, *network;
+    struct ew_network_opts net;
     int goal;
     double sure, times, battery_wh, duty, idle_w;
-    bool apply;
+    bool apply, train;
 };
 
 static const char *const goals[] = {"time", "power",    "energy", "memory", "latency",
@@ -30,7 +33,7 @@ static const char *const goals[] = {"time", "power",    "energy", "memory", "lat
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "from", .type = EW_FIELD_STR, .offset = offsetof(struct opts, from),
-     .metavar = "FILE.csv", .help = "what was measured, as in predict; columns accuracy, memory_mib, latency_ms, price_usd too"},
+     .metavar = "FILE.csv|STORE", .help = "what was measured, as in predict; columns accuracy, memory_mib, latency_ms, price_usd too"},
     {.name = "goal", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, goal),
      .choices = goals, .def = "time", .help = "what is to be best: the lowest, or the highest accuracy or life"},
     {.name = "limit", .type = EW_FIELD_STR, .offset = offsetof(struct opts, limits),
@@ -51,6 +54,13 @@ static const struct ew_field fields[] = {
      .min = 0.001, .max = 1, .help = "share of the time in which the board works"},
     {.name = "idle-w", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, idle_w), .def = "0",
      .min = 0, .max = 1e4, .metavar = "W", .help = "what it takes in between"},
+    {.name = "among", .type = EW_FIELD_STR, .offset = offsetof(struct opts, among),
+     .metavar = "boards|NAME,NAME", .help = "boards that are not here, by their models, for --network"},
+    {.name = "network", .type = EW_FIELD_STR, .offset = offsetof(struct opts, network),
+     .metavar = "NAME", .help = "of --among: what the boards run"},
+    EW_NETWORK_FIELDS(struct opts, net),
+    {.name = "train", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, train),
+     .help = "of --among: a training step instead of an inference"},
     {.name = "apply", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, apply),
      .help = "sets the mode, runs the command after --, puts all back, and says how right it was"},
     EW_FIELD_END};
@@ -81,16 +91,25 @@ static struct ew_guess scaled(const struct ew_guess *g, double by)
                              by * g->low90, by * g->high90, g->sd};
 }
 
+/* A job of so many times, and how long a battery lasts. */
+static void for_job(const struct opts *o, struct ew_option *x)
+{
+    const struct ew_guess *power = &x->v[EW_QUANTITY_POWER];
+    x->v[EW_QUANTITY_TIME] = scaled(&x->v[EW_QUANTITY_TIME], o->times);
+    x->v[EW_QUANTITY_ENERGY] = scaled(&x->v[EW_QUANTITY_ENERGY], o->times);
+    if (o->battery_wh > 0)
+        x->v[EW_QUANTITY_LIFE] = ew_life(power, o->battery_wh, o->duty, o->idle_w);
+}
+
 static void fill(const struct opts *o, struct ew_option *x, const struct ew_guess *time,
                  const struct ew_guess *power, const struct ew_guess *energy)
 {
     for (int k = 0; k < EW_QUANTITIES; k++)
         x->v[k] = known(NAN);
-    x->v[EW_QUANTITY_TIME] = scaled(time, o->times);
+    x->v[EW_QUANTITY_TIME] = *time;
     x->v[EW_QUANTITY_POWER] = *power;
-    x->v[EW_QUANTITY_ENERGY] = scaled(energy, o->times);
-    if (o->battery_wh > 0)
-        x->v[EW_QUANTITY_LIFE] = ew_life(power, o->battery_wh, o->duty, o->idle_w);
+    x->v[EW_QUANTITY_ENERGY] = *energy;
+    for_job(o, x);
 }
 
 static void add_measured(struct job *b, const char *name, const struct ew_mode *mode, double time,
@@ -105,21 +124,21 @@ static void add_measured(struct job *b, const char *name, const struct ew_mode *
 /* Every row of the file is a configuration of its own; nothing is predicted. */
 static ew_err options_of_rows(struct job *b, const char *workload)
 {
-    const struct ew_measured *f = &b->s.measured;
-    b->options = ew_arena_array(&b->s.arena, (size_t)f->n, sizeof(*b->options));
-    EW_CHECK(b->options, EW_ERR_MEMORY, "no memory for %d rows", f->n);
-    for (int i = 0; i < f->n; i++) {
-        const struct ew_measured_row *r = &f->rows[i];
-        if (strcmp(r->workload, workload) != 0)
-            continue;
-        const struct ew_mode none = {0};
-        add_measured(b, r->name, f->has_clocks ? &r->mode : &none, r->time, r->power);
-        struct ew_option *x = &b->options[b->n - 1];
-        x->v[EW_QUANTITY_ACCURACY] = known(r->accuracy);
-        x->v[EW_QUANTITY_MEMORY] = known(r->memory_mib);
-        x->v[EW_QUANTITY_LATENCY] = known(r->latency_ms);
-        x->v[EW_QUANTITY_PRICE] = known(r->price_usd);
-    }
+    EW_TRY(ew_options_of_rows(&b->s.arena, &b->s.measured, workload, &b->options, &b->n));
+    for (int i = 0; i < b->n; i++)
+        for_job(b->o, &b->options[i]);
+    return EW_OK;
+}
+
+static ew_err options_of_boards(struct job *b)
+{
+    const struct ew_among_boards among = {
+        .names = b->o->among, .network = b->o->network, .net = b->o->net, .train = b->o->train};
+    EW_CHECK(b->o->network && !b->o->from && !b->o->apply, EW_ERR_USAGE,
+             "--among boards: needs --network, and neither --from nor --apply");
+    EW_TRY(ew_options_of_boards(&b->s.arena, &among, &b->options, &b->n));
+    for (int i = 0; i < b->n; i++)
+        for_job(b->o, &b->options[i]);
     return EW_OK;
 }
 
@@ -177,13 +196,7 @@ static ew_err options_of_modes(struct job *b, const char *workload)
 
 static ew_err read_limits(struct job *b)
 {
-    char text[1024], *rest = text, *word;
-    snprintf(text, sizeof(text), "%s", b->o->limits ? b->o->limits : "");
-    while ((word = strsep(&rest, ",")))
-        if (*word) {
-            EW_CHECK(b->n_limits < EW_LIMITS, EW_ERR_USAGE, "more than %d limits", EW_LIMITS);
-            EW_TRY(ew_limit_parse(word, &b->limits[b->n_limits++]));
-        }
+    EW_TRY(ew_limits_parse(b->o->limits, b->limits, &b->n_limits));
     bool life = false;
     for (int i = 0; i < b->n_limits; i++)
         life |= b->limits[i].of == EW_QUANTITY_LIFE;
@@ -224,11 +237,13 @@ static void print_mode(const struct ew_option *x)
            x->mode.cores, 1000 * x->mode.cpu, 1000 * x->mode.gpu, 1000 * x->mode.mem);
 }
 
-static void print_option(const struct ew_option *x)
+static void print_option(const struct job *b, const struct ew_option *x)
 {
     char mid[EW_VALUE_CHARS], low[EW_VALUE_CHARS], high[EW_VALUE_CHARS];
     print_mode(x);
-    printf(" (%s)\n", x->measured ? "measured" : "predicted, never tried");
+    printf(" (%s)\n", b->o->among   ? "SIMULATED: not here"
+                      : x->measured ? "measured"
+                                    : "predicted, never tried");
     for (int k = 0; k < EW_QUANTITIES; k++) {
         const struct ew_guess *g = &x->v[k];
         if (!isfinite(g->mid))
@@ -262,7 +277,7 @@ static void print_why(const struct job *b)
             printf("; a tenth wider: %s %s instead of %s%s\n", goal->name, text, now,
                    k == c->binding ? " (this limit binds)" : "");
     }
-    if (c->measure >= 0) {
+    if (c->measure >= 0 && !b->o->among) {
         printf("\nmeasure next: ");
         print_mode(&b->options[c->measure]);
         printf("\n  within all limits with a chance of %.0f %%", 100 * c->measure_chance);
@@ -277,10 +292,10 @@ static void show_text(const struct job *b)
 {
     const struct ew_choice *c = &b->choice;
     printf("use ");
-    print_option(&b->options[c->best]);
+    print_option(b, &b->options[c->best]);
     if (c->second >= 0) {
         printf("\nor ");
-        print_option(&b->options[c->second]);
+        print_option(b, &b->options[c->second]);
     }
     print_why(b);
 }
@@ -317,7 +332,7 @@ static ew_err show_json(const struct job *b)
     json_option(&j, "use", &b->options[c->best]);
     if (c->second >= 0)
         json_option(&j, "runner_up", &b->options[c->second]);
-    ew_json_bool(&j, "simulated", b->s.measured.simulated);
+    ew_json_bool(&j, "simulated", b->s.measured.simulated || b->o->among);
     ew_json_int(&j, "configurations", b->n);
     ew_json_int(&j, "within_limits", c->n_good);
     ew_json_array(&j, "limits");
@@ -393,13 +408,19 @@ static ew_err work(struct job *b)
 {
     const struct opts *o = b->o;
     const char *workload;
-    EW_CHECK(o->from, EW_ERR_USAGE, "recommend: needs --from FILE.csv");
+    EW_CHECK(o->from || o->among, EW_ERR_USAGE,
+             "recommend: needs --from FILE.csv or STORE, or --among boards --network NAME");
     EW_CHECK(o->apply == (b->c->n_args > 0), EW_ERR_USAGE,
              "recommend: --apply and a command after -- go together");
     EW_TRY(read_limits(b));
     EW_TRY(ew_advice_open(o->from, o->board, &b->s));
-    EW_TRY(find_workload(b, &workload));
-    EW_TRY(b->s.measured.has_more ? options_of_rows(b, workload) : options_of_modes(b, workload));
+    if (o->among) {
+        EW_TRY(options_of_boards(b));
+    } else {
+        EW_TRY(find_workload(b, &workload));
+        EW_TRY(b->s.measured.has_more ? options_of_rows(b, workload)
+                                      : options_of_modes(b, workload));
+    }
     b->d = (struct ew_choose_data){.options = b->options,
                                    .n = b->n,
                                    .goal = (enum ew_quantity)o->goal,
@@ -436,10 +457,13 @@ const struct ew_cmd ew_cmd_recommend = {
         "that predict sees: one answer, the runner-up, which limit binds and what a wider one\n"
         "would bring, the chance that each limit holds, and what to measure to be surer.\n"
         "What was measured to break a limit is never recommended.",
-    .examples = "recommend --from modes.csv --goal energy --limit time=2h --times 30\n"
-                "recommend --from modes.csv --limit power=15W --limit energy=2Wh\n"
-                "recommend --from modes.csv --battery 50 --duty 0.2 --idle-w 3 --limit life=24h\n"
-                "recommend --from modes.csv --limit power=15W --apply -- edgewise bench resnet18",
+    .examples =
+        "recommend --from modes.csv --goal energy --limit time=2h --times 30\n"
+        "recommend --from modes.csv --limit power=15W --limit energy=2Wh\n"
+        "recommend --from modes.csv --battery 50 --duty 0.2 --idle-w 3 --limit life=24h\n"
+        "recommend --among boards --network mobilenet_v2 --goal cost --limit latency=20ms\n"
+        "recommend --from edgewise.db --workload resnet18 --goal latency --limit power=10W\n"
+        "recommend --from modes.csv --limit power=15W --apply -- edgewise bench resnet18",
     .max_args = -1,
     .opts_size = sizeof(struct opts),
     .opts = fields,

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/best.h"
+#include "advise/measured_store.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/cmd.h"
@@ -13,7 +15,7 @@
 #include "report/store/load.h"
 
 struct opts {
-    const char *study, *output, *db, *figure, *title;
+    const char *study, *output, *db, *figure, *title, *limits, *goal;
     int format;
     bool still;
 };
@@ -36,6 +38,10 @@ static const struct ew_field table[] = {
      .metavar = "TEXT", .help = "heading of the report"},
     {.name = "still", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, still),
      .help = "HTML without any script: smaller, pictures do not move"},
+    {.name = "goal", .type = EW_FIELD_STR, .offset = offsetof(struct opts, goal),
+     .metavar = "NAME", .help = "begin with each network's best run: time, latency, power, energy, memory or accuracy"},
+    {.name = "limit", .type = EW_FIELD_STR, .offset = offsetof(struct opts, limits),
+     .metavar = "NAME=VALUE...", .help = "the best within these, as in recommend: power=10W, latency=16.7ms, accuracy=0.9"},
     {.name = "db", .type = EW_FIELD_STR, .offset = offsetof(struct opts, db),
      .def = EW_STORE_FILE, .metavar = "FILE", .help = "the results"},
     EW_FIELD_END};
@@ -49,6 +55,7 @@ struct report {
     struct ew_figures figures;
     struct ew_grid compared; /* of a comparison; else no cells */
     const char *title;
+    const char *best; /* of each network within the limits, a line each; NULL: not asked for */
 };
 
 static bool chosen(const struct report *r, const struct ew_figure *f)
@@ -77,8 +84,29 @@ static void write_studies(const struct report *r, const char *mark, FILE *out)
     }
 }
 
+/* The first thing that is shown: "best within your limits". */
+static const char best_heading[] = "Best within your limits";
+
+static void write_best(const struct report *r, const char *mark, FILE *out)
+{
+    if (!r->best)
+        return;
+    fprintf(out, "%s\n\n", best_heading);
+    for (const char *p = r->best; *p;) {
+        char line[500];
+        const int n = (int)strcspn(p, "\n");
+        snprintf(line, sizeof(line), "%.*s", n, p);
+        fputs(mark, out);
+        ew_text_plain(line, out);
+        putc('\n', out);
+        p += n + (p[n] == '\n');
+    }
+    putc('\n', out);
+}
+
 static ew_err write_text(const struct report *r, FILE *out)
 {
+    write_best(r, "  ", out);
     write_studies(r, "differs: ", out);
     if (r->compared.n) {
         EW_TRY(ew_grid_text(&r->compared, NULL, out));
@@ -98,6 +126,7 @@ static ew_err write_markdown(const struct report *r, FILE *out)
     fputs("# ", out);
     ew_text_markdown(r->title, out);
     fputs("\n\n", out);
+    write_best(r, "- ", out);
     write_studies(r, "- differs: ", out);
     if (r->compared.n) {
         ew_grid_markdown(&r->compared, out);
@@ -137,6 +166,8 @@ static ew_err write_json(const struct report *r, FILE *out)
     ew_json_init(&j, out);
     ew_json_object(&j, NULL);
     ew_json_str(&j, "title", r->title);
+    if (r->best)
+        ew_json_str(&j, "best", r->best);
     ew_json_array(&j, "figures");
     for (int i = 0; i < r->figures.n; i++)
         if (chosen(r, &r->figures.v[i]))
@@ -149,14 +180,19 @@ static ew_err write_json(const struct report *r, FILE *out)
 static ew_err write_html(const struct report *r, FILE *out)
 {
     struct ew_figures some = r->figures; /* borrows */
+    EW_CLEANUP(ew_free_ptr) char *about = NULL;
+    if (r->best && asprintf(&about, "%s: %s", best_heading, r->best) < 0)
+        return ew_fail(EW_ERR_MEMORY, "no memory for the report");
     some.v = calloc((size_t)r->figures.n + 1, sizeof(*some.v));
     EW_CHECK(some.v, EW_ERR_MEMORY, "no memory for the report");
     some.n = 0;
     for (int i = 0; i < r->figures.n; i++)
         if (chosen(r, &r->figures.v[i]))
             some.v[some.n++] = r->figures.v[i];
-    const struct ew_page_opts page = {
-        .title = r->title, .still = r->o->still, .compared = r->compared.n ? &r->compared : NULL};
+    const struct ew_page_opts page = {.title = r->title,
+                                      .about = r->best ? about : NULL,
+                                      .still = r->o->still,
+                                      .compared = r->compared.n ? &r->compared : NULL};
     const ew_err e = ew_page_write(&r->results, &some, &page, out);
     free(some.v);
     return e;
@@ -263,6 +299,20 @@ static ew_err load(const char *file, const char *study, const char *side, struct
     return e;
 }
 
+static ew_err find_best(struct report *r)
+{
+    const struct opts *o = r->o;
+    struct ew_arena *a = &r->results.arena;
+    const struct ew_profile *list;
+    struct ew_measured m;
+    int n;
+    if (!o->limits && !o->goal)
+        return EW_OK;
+    EW_TRY(ew_profiles_load(a, &list, &n));
+    EW_TRY(ew_measured_from_store(a, o->db, list, n, &m));
+    return ew_best_text(a, &m, o->goal ? o->goal : "time", o->limits, &r->best);
+}
+
 static ew_err plain(struct ew_cmd_call *c, struct report *r)
 {
     const struct opts *o = c->opts;
@@ -277,6 +327,7 @@ static ew_err plain(struct ew_cmd_call *c, struct report *r)
                : o->study ? ew_arena_printf(&r->results.arena, "Study %s", o->study)
                           : "Edgewise report";
     EW_CHECK(r->title, EW_ERR_MEMORY, "no memory for the report");
+    EW_TRY(find_best(r));
     EW_TRY(ew_figures_init(ew_figures_report, &r->results, o->study, &r->figures));
     return write_out(r, c->json);
 }
@@ -327,6 +378,7 @@ const struct ew_cmd ew_cmd_report = {
         "results, or each a board, unit, version, power mode, study or property=value of the "
         "runs in one file.",
     .examples = "report -o report.html\n"
+                "report -o report.html --goal latency --limit power=10W\n"
                 "report --study train-workers\n"
                 "report --figure workers --format csv\n"
                 "report compare nano.db xavier.db -o boards.html\n"

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "advise/design.h"
+#include "advise/mode_grid.h"
 #include "base/file.h"
 #include "base/progress.h"
 #include "cli/board_text.h"
@@ -170,11 +172,70 @@ int ew_study_commands(struct ew_study_command *out, int max)
     return n;
 }
 
+#define ADVISED 50 /* modes, at most */
+
+/* The board that is simulated, or this one; NULL: its clocks are not known. */
+static const struct ew_profile *board_of(struct context *x, const struct ew_profile *list, int n)
+{
+    struct ew_board *b = NULL;
+    const struct ew_profile *found = NULL;
+    if (x->opts->simulate)
+        return ew_profile_find(list, n, x->opts->simulate);
+    if (ew_board_open(&(struct ew_board_opts){.root = NULL}, &b) == EW_OK && b->profile)
+        found = ew_profile_find(list, n, b->profile->name);
+    ew_board_close(b);
+    return found;
+}
+
+/* The largest N of "advise N" in the file; 0: none. */
+static int most_advised(const char *text)
+{
+    long most = 0;
+    for (const char *p = text; (p = strstr(p, "advise ")); p += 7) {
+        const long n = strtol(p + 7, NULL, 10);
+        most = n > most ? n : most;
+    }
+    return most < ADVISED ? (int)most : ADVISED;
+}
+
+/* Modes to measure, for files that ask for them. */
+static ew_err advise(struct context *x, const char **out, int *n)
+{
+    const struct ew_profile *list;
+    struct ew_design d = {0};
+    struct ew_design_step steps[ADVISED];
+    struct ew_mode *modes;
+    int n_list;
+    *n = 0;
+    const int want = most_advised(x->text);
+    if (want < 1)
+        return EW_OK;
+    EW_TRY(ew_profiles_load(&x->arena, &list, &n_list));
+    const struct ew_profile *p = board_of(x, list, n_list);
+    if (!p || !p->cpu_khz)
+        return EW_OK;
+    EW_TRY(ew_grid_of_board(&x->arena, p, &modes, &d.n));
+    d.candidates = modes;
+    EW_TRY(ew_design_modes(&d, want, steps, n));
+    for (int i = 0; i < *n; i++) {
+        const struct ew_mode *m = &modes[steps[i].candidate];
+        out[i] = ew_arena_printf(&x->arena, "%.0f/%.0f/%.0f/%.0f", m->cores, 1000 * m->cpu,
+                                 1000 * m->gpu, 1000 * m->mem);
+        EW_CHECK(out[i], EW_ERR_MEMORY, "no memory for a study");
+    }
+    return EW_OK;
+}
+
 static ew_err parse(struct context *x)
 {
     struct ew_study_command commands[8];
+    const char *advised[ADVISED];
+    int n_advised;
+    EW_TRY(advise(x, advised, &n_advised));
     const struct ew_study_opts o = {.commands = commands,
                                     .simulate = x->opts->simulate,
+                                    .advised = advised,
+                                    .n_advised = n_advised,
                                     .n_commands = ew_study_commands(commands, 8),
                                     .quick = x->opts->quick,
                                     .repeat = x->opts->repeat,

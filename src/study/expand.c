@@ -96,6 +96,27 @@ static struct key *find_key(struct section *s, const char *name)
     return NULL;
 }
 
+/* "advise 10": the modes to measure that tell most about all others. */
+static ew_err take_advice(struct section *s, struct key *k)
+{
+    double n = 0;
+    EW_CHECK(k->n == 2 && ew_num_float(k->values[1], &n) && n >= 1 && n <= 1000, EW_ERR_FORMAT,
+             "%s:%d: 'advise' is followed by how many modes, as in 'advise 10'", s->file->name,
+             k->line);
+    EW_CHECK(s->opts->n_advised > 0, EW_ERR_UNSUPPORTED,
+             "%s:%d: power-mode = advise: the clocks of this board are not known; --simulate names "
+             "one",
+             s->file->name, k->line);
+    EW_CHECK(n <= s->opts->n_advised, EW_ERR_LIMIT, "%s:%d: at most %d modes are advised",
+             s->file->name, k->line, s->opts->n_advised);
+    k->n = (int)n;
+    k->values = ew_arena_array(s->arena, (size_t)k->n, sizeof(*k->values));
+    EW_CHECK(k->values, EW_ERR_MEMORY, "no memory for a study");
+    for (int i = 0; i < k->n; i++)
+        k->values[i] = s->opts->advised[i];
+    return EW_OK;
+}
+
 static ew_err set_key(struct section *s, const struct ew_study_line *l, const char *name)
 {
     if (!is_known(s->opts, name))
@@ -112,7 +133,9 @@ static ew_err set_key(struct section *s, const struct ew_study_line *l, const ch
     EW_TRY(ew_fail_in(ew_study_words(s->arena, l->value, &k->values, &k->n), "%s:%d", s->file->name,
                       l->line));
     EW_CHECK(k->n > 0, EW_ERR_FORMAT, "%s:%d: '%s' has no value", s->file->name, l->line, name);
-    return EW_OK;
+    return strcmp(name, "power-mode") == 0 && strcmp(k->values[0], "advise") == 0
+               ? take_advice(s, k)
+               : EW_OK;
 }
 
 /* Later ones win: defaults, the section, then both again with their quick. keys. */
@@ -185,6 +208,14 @@ static struct ew_study_power power_of(struct section *s)
                                .gpu_mhz = value_of(s, "gpu-mhz"),
                                .mem_mhz = value_of(s, "mem-mhz"),
                                .fan = value_of(s, "fan")};
+    char *words = p.mode && strchr(p.mode, '/') ? ew_arena_strdup(s->arena, p.mode) : NULL;
+    if (words && !s->opts->simulate) { /* CORES/CPU/GPU/MEM */
+        p.mode = NULL;
+        p.cores = strsep(&words, "/");
+        p.cpu_mhz = strsep(&words, "/");
+        p.gpu_mhz = strsep(&words, "/");
+        p.mem_mhz = words;
+    }
     return p;
 }
 

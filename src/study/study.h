@@ -66,6 +66,9 @@ struct ew_study_opts {
     int64_t repeat;       /* 0: the file's */
     const char *simulate; /* a board: jobs that can be are simulated, others left out; NULL: none */
     const char *only;     /* "lenet,workers=2": labels, and settings that must hold; NULL: all */
+    /* What "power-mode = advise N" takes the first N of: CORES/CPU/GPU/MEM in MHz; 0: not known. */
+    const char *const *advised;
+    int n_advised;
 };
 
 /* Cuts `text` up; it must outlive the study.  Everything else is in the arena.  Messages name file

@@ -24,6 +24,15 @@ edgewise results --db s.db --where "label = 'lenet' and quality = 'simulated' an
 edgewise predict --from s.db --workload 'lenet5, train, batch 16, workers 1' --modes 8/1200/900/1600 --html p.html 2>/dev/null | sed 's/[0-9]*\.[0-9]*/N/g' | head -3
 grep -c 'id="calibration-2"' p.html
 edgewise recommend --from s.db --workload 'lenet5, train, batch 16, workers 1' --goal energy --limit power=8W 2>/dev/null | grep -c '^use'
+sed 's/= a c e g i/= advise 4/; s/title = modes/title = advised/' modes.study >advised.study
+edgewise study advised.study --simulate agx-orin --db a.db >/dev/null 2>&1
+edgewise results --db a.db --where "quality = 'simulated'" | cut -d ' ' -f 2- | grep -c /
+edgewise study advised.study --db b.db 2>&1 >/dev/null | tail -1
+edgewise report --db a.db --goal energy --limit power=60W | head -1
+edgewise report --db a.db --goal speed 2>&1 | head -1
+edgewise recommend --among boards --network mobilenet_v2 --goal latency --limit cost=100 --limit power=20W | grep '^use'
+edgewise recommend --among rpi5,nope --network mobilenet_v2 2>&1 || echo "exit $?"
+edgewise recommend --among boards 2>&1 | head -1
 edgewise predict --network mobilenet_v2 --board jetson-nano | head -1
 edgewise predict --network mobilenet_v2 2>&1 || echo "exit $?"
 edgewise predict --plan --board agx-orin --until time=5 2>&1 || echo "exit $?"

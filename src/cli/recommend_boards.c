@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Boards that are not here, as configurations. */
+#include "cli/recommend_boards.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "advise/mode_grid.h"
+#include "advise/simulate.h"
+#include "model/objective.h"
+
+static const struct ew_guess none = {NAN, NAN, NAN, NAN, NAN, 0};
+
+static struct ew_guess first_guess(double v, double sd)
+{
+    return ew_guess_of(log(v), sd, sd);
+}
+
+static struct ew_guess known(double v)
+{
+    return (struct ew_guess){v, v, v, v, v, 0};
+}
+
+static ew_err load_of(struct ew_arena *a, const struct ew_among_boards *o, struct ew_sim_load *out)
+{
+    const struct ew_network_how how = {.opts = o->net, .shapes = true};
+    struct ew_network n = {0};
+    ew_err e = ew_network_open(o->network, &how, &n);
+    if (e == EW_OK && o->train)
+        e = ew_objective_add(n.graph);
+    if (e == EW_OK)
+        e = ew_sim_load_of(a, n.graph, o->train, out);
+    ew_network_close(&n);
+    return e;
+}
+
+static bool is_among(const char *names, const char *board)
+{
+    const size_t n = strlen(board);
+    if (strcmp(names, "boards") == 0)
+        return true;
+    for (const char *p = names; p; p = strchr(p, ',')) {
+        p += *p == ',';
+        if (strncmp(p, board, n) == 0 && (p[n] == ',' || !p[n]))
+            return true;
+    }
+    return false;
+}
+
+static ew_err check_names(const char *names, const struct ew_profile *list, int n)
+{
+    if (strcmp(names, "boards") == 0)
+        return EW_OK;
+    for (const char *p = names; *p; p += *p == ',') {
+        const size_t length = strcspn(p, ",");
+        const struct ew_profile *found = NULL;
+        for (int i = 0; i < n && !found; i++)
+            if (strlen(list[i].name) == length && strncmp(list[i].name, p, length) == 0)
+                found = &list[i];
+        EW_CHECK(found, EW_ERR_NOT_FOUND,
+                 "--among '%.*s': no such board; 'boards' means all, 'edgewise boards' lists them",
+                 (int)length, p);
+        EW_CHECK(found->model.gpu > 0, EW_ERR_UNSUPPORTED,
+                 "--among %s: its profile has no [model] to simulate", found->name);
+        p += length;
+    }
+    return EW_OK;
+}
+
+/* One board in one mode. */
+static ew_err add(const struct ew_profile *b, const struct ew_sim_load *l, const struct ew_mode *m,
+                  const char *name, struct ew_option *x)
+{
+    struct ew_sim_work w;
+    struct ew_sim_epoch e;
+    const struct ew_sim_setting s = {.mode = *m, .workers = 1};
+    ew_sim_work_of(l, l->train ? EW_SIM_TRAIN : EW_SIM_NATIVE, &w);
+    EW_TRY(ew_simulate(b, &w, &s, &e));
+    *x = (struct ew_option){.name = name, .mode = *m};
+    for (int k = 0; k < EW_QUANTITIES; k++)
+        x->v[k] = none;
+    x->v[EW_QUANTITY_TIME] = first_guess(e.epoch_s, EW_SIM_TIME_SD);
+    x->v[EW_QUANTITY_LATENCY] = first_guess(1e3 * e.epoch_s, EW_SIM_TIME_SD);
+    x->v[EW_QUANTITY_POWER] = first_guess(e.power_w, EW_SIM_POWER_SD);
+    x->v[EW_QUANTITY_ENERGY] = first_guess(
+        e.energy_j, sqrt(EW_SIM_TIME_SD * EW_SIM_TIME_SD + EW_SIM_POWER_SD * EW_SIM_POWER_SD));
+    x->v[EW_QUANTITY_MEMORY] = known((double)l->memory_bytes / (1 << 20));
+    if (b->price_usd > 0)
+        x->v[EW_QUANTITY_PRICE] = known(b->price_usd);
+    return EW_OK;
+}
+
+static bool fits(const struct ew_profile *b, const struct ew_sim_load *l)
+{
+    return !b->ram_gb || (double)l->memory_bytes < 1e9 * (double)b->ram_gb;
+}
+
+static ew_err add_board(struct ew_arena *a, const struct ew_profile *b, const struct ew_sim_load *l,
+                        struct ew_option *out, int *n)
+{
+    struct ew_mode *grid, m = ew_sim_top(b);
+    int n_grid;
+    EW_TRY(add(b, l, &m, b->name, &out[(*n)++]));
+    for (int i = 0; i < b->n_modes; i++) {
+        const char *name = ew_arena_printf(a, "%s, mode %s", b->name, b->modes[i].name);
+        EW_CHECK(name, EW_ERR_MEMORY, "no memory for boards");
+        m = ew_sim_top(b);
+        EW_TRY(ew_grid_mode(b, b->modes[i].name, &m));
+        EW_TRY(add(b, l, &m, name, &out[(*n)++]));
+    }
+    if (!b->cpu_khz)
+        return EW_OK;
+    EW_TRY(ew_grid_of_board(a, b, &grid, &n_grid));
+    const int take = n_grid < EW_BOARD_MODES ? n_grid : EW_BOARD_MODES;
+    for (int i = 0; i < take; i++) {
+        m = grid[(int64_t)i * n_grid / take];
+        m.gpu = b->gpu_mhz ? m.gpu : m.cpu;
+        EW_TRY(add(b, l, &m, b->name, &out[(*n)++]));
+    }
+    return EW_OK;
+}
+
+ew_err ew_options_of_boards(struct ew_arena *a, const struct ew_among_boards *o,
+                            struct ew_option **out, int *n)
+{
+    const struct ew_profile *list;
+    struct ew_sim_load l;
+    int n_list, n_fit = 0;
+    size_t room = 0;
+    EW_TRY(ew_profiles_load(a, &list, &n_list));
+    EW_TRY(check_names(o->names, list, n_list));
+    EW_TRY(load_of(a, o, &l));
+    for (int i = 0; i < n_list; i++)
+        room += (size_t)list[i].n_modes + 1 + EW_BOARD_MODES;
+    *out = ew_arena_array(a, room, sizeof(**out));
+    EW_CHECK(*out, EW_ERR_MEMORY, "no memory for boards");
+    *n = 0;
+    for (int i = 0; i < n_list; i++)
+        if (list[i].model.gpu > 0 && is_among(o->names, list[i].name) && fits(&list[i], &l)) {
+            EW_TRY(add_board(a, &list[i], &l, *out, n));
+            n_fit++;
+        }
+    EW_CHECK(n_fit, EW_ERR_NOT_FOUND, "%s needs %.0f MiB, more than any of these boards has",
+             o->network, (double)l.memory_bytes / (1 << 20));
+    return EW_OK;
+}

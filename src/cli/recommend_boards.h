@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `recommend --among boards`: boards that are not here, by their models. */
+#ifndef EW_CLI_RECOMMEND_BOARDS_H
+#define EW_CLI_RECOMMEND_BOARDS_H
+
+#include "advise/choose.h"
+#include "device/profile.h"
+#include "network/network.h"
+
+struct ew_among_boards {
+    const char *names; /* comma-separated; "boards": all that have a model */
+    const char *network;
+    struct ew_network_opts net;
+    bool train;
+};
+
+/* Every board in its named modes and in up to EW_BOARD_MODES of its others, as options: times and
+ * power with the intervals of a first guess, memory and price as they are known. */
+#define EW_BOARD_MODES 2000
+ew_err ew_options_of_boards(struct ew_arena *a, const struct ew_among_boards *o,
+                            struct ew_option **out, int *n);
+
+#endif
