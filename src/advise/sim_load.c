@@ -89,7 +89,7 @@ static ew_err load_of(struct ew_arena *a, struct ew_graph *g, struct ew_sim_load
         .dry = true,
         .update = l->train,
         .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 0.01, .momentum = 0.9},
-        .backend = {.threads = 1}};
+        .backend = {.threads = 1, .reference = true}}; /* the same on every host */
     struct ew_plan *p;
     EW_TRY(ew_graph_batch(g, &l->batch));
     for (int i = 0; i < g->n_inputs; i++)

@@ -27,8 +27,9 @@ struct ew_sim_load {
     bool train;
 };
 
-/* The steps of the network's plan; those of a training step where it has an objective and `train`
- * is set.  The graph is not changed; all lives in the arena. */
+/* The steps of the network's plan, an operator each, whatever this machine would fuse; those of a
+ * training step where it has an objective and `train` is set.  The graph is not changed; all lives
+ * in the arena. */
 ew_err ew_sim_load_of(struct ew_arena *a, const struct ew_graph *g, bool train,
                       struct ew_sim_load *out);
 

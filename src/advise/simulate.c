@@ -64,18 +64,18 @@ static const struct software {
     double group_s;     /* times the root of the groups of a convolution, at 1 GHz of its GPU */
     bool products_only; /* other steps are fused into convolutions and matrix products */
 } softwares[EW_SIM_SOFTWARES] = {
-    [EW_SIM_NATIVE] = {0.435, 0.5, 1.2e-5, 5e-5, 0, true},
-    [EW_SIM_TRAIN] = {0.435, 0.283, 4.30e-4, 1e-5, 2.79e-4, false},
-    [EW_SIM_ENGINE] = {0.435, 0.5, 1.606e-3, 7.34e-2, 1.584e-4, true},
-    [EW_SIM_EAGER] = {0.0513, 0.283, 7.45e-4, 0.487, 3.52e-3, false},
+    [EW_SIM_NATIVE] = {0.386, 0.5, 1.2e-5, 5e-5, 0, true},
+    [EW_SIM_TRAIN] = {0.386, 0.368, 1.767e-4, 1e-5, 2.62e-4, false},
+    [EW_SIM_ENGINE] = {0.386, 0.5, 1.593e-3, 7.32e-2, 1.586e-4, true},
+    [EW_SIM_EAGER] = {0.0512, 0.368, 7.44e-4, 0.487, 3.52e-3, false},
 };
 
-#define FLOPS_PER_CLOCK 1024.0   /* 512 CUDA cores, a multiply-add each */
-#define BYTES_PER_CLOCK 64.0     /* 256 bits, twice a clock */
-#define FLOP_J          1.38e-11 /* of TRAIN's three networks, as their gpu_j below */
-#define BYTE_J          1.36e-10 /* of a byte that is moved, which reach_bytes stands for */
-#define LAUNCH_W        1.28     /* while kernels are launched: 0.55 mJ for each of TRAIN's */
-#define LAUNCH_CPU_W    2.09
+#define FLOPS_PER_CLOCK 1024.0    /* 512 CUDA cores, a multiply-add each */
+#define BYTES_PER_CLOCK 64.0      /* 256 bits, twice a clock */
+#define FLOP_J          1.78e-11  /* of TRAIN's three networks, as their gpu_j below */
+#define BYTE_J          1.255e-10 /* of a byte that is moved, which reach_bytes stands for */
+#define LAUNCH_W        1.06      /* while kernels are launched */
+#define LAUNCH_CPU_W    2.2
 #define STALL_S         6.4e-3 /* copying a batch: of LeNet's, and with its size MobileNet's */
 #define STALL_BYTE_S    1e-9
 #define STALL_OVERHEAD  0.25

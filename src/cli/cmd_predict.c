@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "advise/measured_store.h"
 #include "advise/simulate.h"
+#include "advise/store/measured_store.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"

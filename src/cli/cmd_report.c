@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "advise/best.h"
-#include "advise/measured_store.h"
+#include "advise/store/measured_store.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/cmd.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advise/measured_store.h"
+#include "advise/store/measured_store.h"
 #include "base/file.h"
 #include "base/log.h"
 

@@ -12,8 +12,8 @@
 #include "base/num.h"
 #include "base/order_stats.h"
 #include "ew_test.h"
+#include "model/model.h"
 #include "model/objective.h"
-#include "network/network.h"
 
 static struct ew_arena arena;
 static const struct ew_profile *boards;
@@ -219,13 +219,13 @@ static void orin_is_as_much_faster(void)
 
 static bool load_of(const char *network, int64_t batch, bool train, struct ew_sim_load *out)
 {
-    const struct ew_network_how how = {.opts = {.batch = batch}, .shapes = true};
-    struct ew_network n;
-    if (!EW_EXPECT_OK(ew_network_open(network, &how, &n)))
-        return false;
-    bool ok = !train || EW_EXPECT_OK(ew_objective_add(n.graph));
-    ok = ok && EW_EXPECT_OK(ew_sim_load_of(&arena, n.graph, train, out));
-    ew_network_close(&n);
+    struct ew_graph *g = NULL;
+    bool ok = EW_EXPECT_OK(
+        ew_model_build(network, &(struct ew_model_opts){.size = sizeof(struct ew_model_opts)}, &g));
+    ok = ok && EW_EXPECT_OK(ew_graph_set_batch(g, batch));
+    ok = ok && (!train || EW_EXPECT_OK(ew_objective_add(g)));
+    ok = ok && EW_EXPECT_OK(ew_sim_load_of(&arena, g, train, out));
+    ew_graph_free(g);
     return ok;
 }
 

@@ -5,13 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advise/measured_store.h"
 #include "advise/sim_load.h"
 #include "advise/work_fit.h"
 #include "base/order_stats.h"
 #include "base/rng.h"
 #include "ew_test.h"
-#include "network/network.h"
+#include "model/model.h"
 
 /* A step: vector units that like wide convolutions, a cache that small tensors stay in, a start. */
 static double step_s(const struct ew_sim_step *s, double threads)
@@ -33,13 +32,13 @@ static int sweep(struct ew_arena *a, struct sample *out)
     int n = 0;
     for (size_t k = 0; k < EW_COUNT(networks); k++)
         for (int64_t batch = 1; batch <= 16; batch *= 2) {
-            const struct ew_network_how how = {.opts = {.batch = batch}, .shapes = true};
-            struct ew_network net;
+            const struct ew_model_opts o = {.size = sizeof(o)};
+            struct ew_graph *g = NULL;
             struct ew_sim_load l;
-            if (!EW_EXPECT_OK(ew_network_open(networks[k], &how, &net)))
-                return 0;
-            const bool ok = EW_EXPECT_OK(ew_sim_load_of(a, net.graph, false, &l));
-            ew_network_close(&net);
+            const bool ok = EW_EXPECT_OK(ew_model_build(networks[k], &o, &g)) &&
+                            EW_EXPECT_OK(ew_graph_set_batch(g, batch)) &&
+                            EW_EXPECT_OK(ew_sim_load_of(a, g, false, &l));
+            ew_graph_free(g);
             if (!ok)
                 return 0;
             for (int threads = 1; threads <= 4; threads *= 2, n++) {
@@ -101,8 +100,6 @@ static void too_few_are_refused(void)
     const double time[3] = {1, 0.5, -1};
     struct ew_work_predictor *p;
     EW_EXPECT_ERR(ew_work_fit(&a, points, time, 2, &p), EW_ERR_ARG, "needs at least 3");
-    EW_EXPECT(!ew_measured_is_store("tests/fixtures/train-fig9.csv"));
-    EW_EXPECT(!ew_measured_is_store("no such file"));
     ew_arena_fini(&a);
 }
 

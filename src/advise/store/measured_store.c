@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measurements from a store: every finished run of a network is a row. */
-#include "advise/measured_store.h"
+#include "advise/store/measured_store.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measurements from a store instead of a CSV file. */
-#ifndef EW_ADVISE_MEASURED_STORE_H
-#define EW_ADVISE_MEASURED_STORE_H
+#ifndef EW_ADVISE_STORE_MEASURED_STORE_H
+#define EW_ADVISE_STORE_MEASURED_STORE_H
 
 #include "advise/measured.h"
 #include "device/profile.h"
