@@ -4,10 +4,14 @@
 
 #include <math.h>
 
+#define FAR 20 /* positions */
+
 int64_t ew_dpu_shift(int64_t v, int shift)
 {
-    if (shift <= 0)
-        return v * ((int64_t)1 << -shift);
+    if (shift <= 0) /* sums have 32 bits: beyond that all but 0 saturates anyway */
+        return v * ((int64_t)1 << (shift < -FAR ? FAR : -shift));
+    if (shift > 2 * FAR)
+        return 0;
     const int64_t step = (int64_t)1 << shift, up = v + step / 2;
     return up >= 0 ? up / step : -((step - 1 - up) / step); /* floor */
 }
@@ -42,7 +46,8 @@ struct ew_dpu_mean ew_dpu_mean(int64_t height, int64_t width)
 
 int64_t ew_dpu_align(int64_t a, int from, int least)
 {
-    const int64_t guarded = a * (1 << EW_DPU_GUARD), step = (int64_t)1 << (from - least);
+    const int apart = from - least < 2 * FAR ? from - least : 2 * FAR;
+    const int64_t guarded = a * (1 << EW_DPU_GUARD), step = (int64_t)1 << apart;
     return guarded >= 0 ? guarded / step : -((step - 1 - guarded) / step); /* floor */
 }
 

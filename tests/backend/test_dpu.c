@@ -47,6 +47,9 @@ static void rules(void)
     EW_EXPECT_INT(ew_dpu_store(-100000, 3, &all), -128);
     EW_EXPECT_INT(ew_dpu_align(7, 4, 1), 3); /* 28 / 8, cut off */
     EW_EXPECT_INT(ew_dpu_align(-7, 4, 1), -4);
+    EW_EXPECT_INT(ew_dpu_shift(-5, 100), 0);
+    EW_EXPECT_INT(ew_dpu_store(-5, -100, &all), -128);
+    EW_EXPECT_INT(ew_dpu_align(-1, 64, -64), -1);
     const struct ew_dpu_mean seven = ew_dpu_mean(7, 7), two = ew_dpu_mean(2, 2);
     EW_EXPECT_INT(seven.factor, 21);
     EW_EXPECT_INT(seven.shift, 10);

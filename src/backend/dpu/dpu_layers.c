@@ -59,7 +59,8 @@ static struct ew_dpu_layer *add_layer(struct reading *r, const struct ew_node *n
     ew_graph_node_cost(r->g, (int)(n - r->g->nodes), &cost);
     l->macs = cost.macs;
     l->flops = cost.flops;
-    set_size(shape_of(r, n->in[0]), &h, &w, &l->in_c);
+    if (n->in[0] >= 0)
+        set_size(shape_of(r, n->in[0]), &h, &w, &l->in_c);
     set_size(shape_of(r, n->out[0]), &l->out_h, &l->out_w, &l->out_c);
     l->out = r->of[n->out[0]] = new_tensor(r, n->out[0], at);
     for (int i = 1; i < n->n_out; i++)
@@ -134,8 +135,8 @@ static ew_err read_average(struct reading *r, const struct ew_node *n)
     if (ew_shape_equal(shape_of(r, n->in[0]), shape_of(r, n->out[0])))
         return read_view(r, n);
     struct ew_dpu_layer *l = add_layer(r, n, EW_DPU_POOL);
-    l->kernel_h = (in_h + l->out_h - 1) / l->out_h;
-    l->kernel_w = (in_w + l->out_w - 1) / l->out_w;
+    l->kernel_h = (in_h + l->out_h - 1) / ew_max_i64(l->out_h, 1);
+    l->kernel_w = (in_w + l->out_w - 1) / ew_max_i64(l->out_w, 1);
     return EW_OK;
 }
 
@@ -231,7 +232,7 @@ static ew_err read_node(struct reading *r, const struct ew_node *n)
     bool flows = false;
     for (int i = 0; i < n->n_in; i++)
         flows = flows || (n->in[i] >= 0 && r->of[n->in[i]] >= 0);
-    if (!flows || n->n_out < 1)
+    if (!flows || n->n_out < 1 || n->out[0] < 0)
         return EW_OK; /* weights on their way */
     if (n->op->flags & EW_OP_VIEW)
         return read_view(r, n);
