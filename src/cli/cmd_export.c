@@ -68,6 +68,7 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g)
 static ew_err export_graph(struct ew_cmd_call *c, struct ew_graph *g)
 {
     const struct opts *o = c->opts;
+    EW_TRY(ew_pass_settle_quant(g));
     if (o->fold)
         EW_TRY(ew_pass_fold_batch_norm(g));
     const struct ew_onnx_save_opts save = {.batch = o->net.batch, .max_bytes = o->max_bytes};

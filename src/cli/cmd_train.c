@@ -14,6 +14,9 @@
 #include "cli/train_board.h"
 #include "cli/train_run.h"
 #include "cli/train_simulated.h"
+#include "compress/pass.h"
+
+static const char *const qat_names[] = {"off", "int8", "pow2", NULL};
 
 /* clang-format off */
 const struct ew_field ew_train_cmd_fields[] = {
@@ -34,6 +37,12 @@ const struct ew_field ew_train_cmd_fields[] = {
     {.name = "idle", .type = EW_FIELD_FLOAT, .offset = offsetof(struct ew_train_cmd, idle),
      .def = "0", .min = 0, .max = 86400, .metavar = "SECONDS",
      .help = "measure the power at rest for so long first, in whatever mode the board is in"},
+    {.name = "qat", .type = EW_FIELD_ENUM, .offset = offsetof(struct ew_train_cmd, qat),
+     .def = "off", .choices = qat_names, .metavar = "int8|pow2", .help = "learn for integers: weights and "
+     "activations are rounded in every step as `quantize` would; pow2: as --scheme pow2"},
+    {.name = "calib", .type = EW_FIELD_INT, .offset = offsetof(struct ew_train_cmd, calib),
+     .def = "1000", .min = 1, .max = 1e9, .metavar = "N",
+     .help = "qat: training images that ranges are measured on first"},
     EW_DEVICE_FIELD(struct ew_train_cmd),
     EW_PRECISION_FIELD(struct ew_train_cmd),
     EW_SIMULATE_FIELD(struct ew_train_cmd),
@@ -156,6 +165,26 @@ static ew_err write_result(const struct ew_train_run *r, const struct ew_train_r
     return ew_fail_in(e, "%s", path);
 }
 
+/* The best epoch as integers, in the form that `quantize` writes. */
+static ew_err write_int8(const struct ew_train_run *r)
+{
+    const struct ew_onnx_save_opts save = {0};
+    char path[EW_RUNDIR_PATH];
+    struct ew_checkpoint best;
+    snprintf(path, sizeof(path), "%s/best.ckpt", r->o.output);
+    EW_TRY(ew_checkpoint_read(path, &best));
+    snprintf(path, sizeof(path), "%s/int8.onnx", r->o.output);
+    ew_err e = ew_graph_set_batch(best.graph, 1);
+    if (e == EW_OK)
+        e = ew_pass_settle_quant(best.graph);
+    if (e == EW_OK)
+        e = ew_onnx_save(best.graph, path, &save);
+    ew_checkpoint_fini(&best);
+    if (e == EW_OK)
+        EW_INFO("%s: the best epoch as integers, in QDQ form", path);
+    return e;
+}
+
 static ew_err finish(struct ew_train_run *r, const struct ew_trainer *t)
 {
     const struct ew_train_result x = ew_trainer_result(t);
@@ -165,7 +194,7 @@ static ew_err finish(struct ew_train_run *r, const struct ew_trainer *t)
     if (write_result(r, &x) != EW_OK)
         EW_WARN("%s", ew_error_message());
     EW_CHECK(!x.behind, EW_ERR_IO, "%s: the last checkpoint could not be written", r->o.output);
-    return EW_OK;
+    return r->o.qat == EW_TRAIN_QAT_OFF ? EW_OK : write_int8(r);
 }
 
 /* The board's readings from here on; where --idle asks for it, at rest first.  Without a store they
@@ -256,11 +285,14 @@ const struct ew_cmd ew_cmd_train = {
         "replaced.\n"
         "After each epoch the network is validated; the best epoch by macro F1 is kept as "
         "best.ckpt.\n"
+        "--qat goes on from a trained network and rounds as integers will; validation runs the "
+        "integers, and FOLDER/int8.onnx is what `quantize` would write.\n"
         "Ctrl-C ends with a checkpoint; --resume goes on bit for bit as if nothing had happened.",
     .examples = "train lenet5 --data mnist --batch 16 --epochs 5\n"
                 "train resnet9 --data cifar10 --augment standard --schedule cosine --warmup 2 "
                 "--optimizer nesterov --lr 0.2 --batch 128\n"
                 "train --init mobilenet_v2.onnx --freeze backbone --classes 10 --data photos/\n"
+                "train best.ckpt --qat int8 --data cifar10 --epochs 3 --lr 0.001\n"
                 "train --resume runs/lenet5-mnist-20261115-081000",
     .min_args = 0,
     .max_args = 1,

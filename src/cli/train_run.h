@@ -17,9 +17,12 @@ struct ew_train_cmd {
     int precision;     /* of ew_precision_names */
     const char *model; /* not an option: the argument, kept with them */
     bool find_batch;
-    int64_t loss_every;
+    int64_t loss_every, calib;
     double idle; /* seconds at rest before the run */
+    int qat;     /* enum ew_train_qat */
 };
+
+enum ew_train_qat { EW_TRAIN_QAT_OFF, EW_TRAIN_QAT_INT8, EW_TRAIN_QAT_POW2 };
 
 extern const struct ew_field ew_train_cmd_fields[];
 

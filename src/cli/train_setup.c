@@ -10,6 +10,7 @@
 #include "cli/train_board.h"
 #include "cli/train_run.h"
 #include "format/image_card.h"
+#include "quant/quant_learn.h"
 #include "report/text_table.h"
 #include "train/adapt.h"
 #include "train/find_batch.h"
@@ -212,6 +213,46 @@ static ew_err normalise(struct ew_train_run *r)
     return ew_preprocess_measure(r->data, p);
 }
 
+/* ---- Learning for integers ---- */
+
+/* Ranges over training images, spread evenly; then the network with fake quantisers. */
+static ew_err make_qat(struct ew_train_run *r)
+{
+    const int64_t all = ew_dataset_info(r->data)->count[EW_SPLIT_TRAIN];
+    const int64_t n = ew_min_i64(r->o.calib, all);
+    EW_CLEANUP(ew_free_ptr) void *subset = calloc((size_t)n + 1, sizeof(int64_t));
+    struct ew_graph *learning;
+    EW_CHECK(subset, EW_ERR_MEMORY, "no memory for %lld samples", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        ((int64_t *)subset)[i] = i * all / n;
+    const struct ew_quant_job job = {
+        .net = r->net,
+        .calibration = {.data = r->data,
+                        .split = EW_SPLIT_TRAIN,
+                        .subset = subset,
+                        .n_subset = n,
+                        .workers = 1,
+                        .prep = r->job.prep},
+        .opts = {.scheme = r->o.qat == EW_TRAIN_QAT_POW2 ? EW_QUANTIZE_POW2 : EW_QUANTIZE_CHANNEL,
+                 .threads = (int)r->o.train.threads},
+        .talk = stderr};
+    EW_TRY(ew_quant_learn(&job, &learning));
+    ew_graph_free(r->net);
+    r->net = learning;
+    return EW_OK;
+}
+
+static ew_err check_qat(const struct ew_train_run *r)
+{
+    if (r->o.qat == EW_TRAIN_QAT_OFF || r->job.resume)
+        return EW_OK;
+    EW_CHECK(ew_network_is_file(r->o.model) || r->o.init, EW_ERR_USAGE,
+             "--qat goes on from a trained network: a checkpoint, FILE.onnx or --init");
+    EW_CHECK(!r->o.device || strcmp(r->o.device, "cpu") == 0, EW_ERR_UNSUPPORTED,
+             "--qat trains on the CPU, not on %s", r->o.device);
+    return EW_OK;
+}
+
 /* ---- Folder ---- */
 
 static ew_err name_folder(struct ew_train_run *r)
@@ -274,12 +315,15 @@ ew_err ew_train_setup(struct ew_cmd_call *c, struct ew_train_run *r)
     ew_arena_init(&r->arena);
     r->json = c->json;
     EW_TRY(begin(c, r));
+    EW_TRY(check_qat(r));
     EW_TRY(open_data(c, r));
     if (!r->job.resume) {
         EW_TRY(make_network(c, r));
         EW_TRY(find_batch(r));
     }
     EW_TRY(normalise(r));
+    if (r->o.qat != EW_TRAIN_QAT_OFF && !r->job.resume)
+        EW_TRY(make_qat(r));
     EW_TRY(check_folder(c, r));
     EW_TRY(describe(r));
     r->job.net = r->net;

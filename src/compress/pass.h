@@ -6,6 +6,9 @@
 
 #include "graph/graph.h"
 
+/* What was learnt for integers (fake_quant) takes QDQ form: quantisers for activations, integer
+ * weights and biases. */
+ew_err ew_pass_settle_quant(struct ew_graph *g);
 /* Float nodes between quantisers and dequantisers become integer nodes; before the next one, which
  * would make floats of the weights. */
 ew_err ew_pass_lower_quant(struct ew_graph *g);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compress/fake_quant.h"
 #include "compress/pow2.h"
 #include "compress/quant_view.h"
 #include "compress/quantize_weights.h"
@@ -36,6 +37,7 @@ struct quantizer {
     enum kind *kinds;           /* by node */
     int *share;                 /* by value: another one with the same scale, or itself */
     bool *wanted;               /* by value: it gets a quantiser */
+    bool *moved;                /* by value: what it was made of has one, for training */
     struct ew_range *of;        /* by value: of all that share its scale */
     int *made;                  /* by value: graph inputs after their quantiser, or -1 */
     int *position;              /* POW2, by value: of all that share it */
@@ -52,13 +54,18 @@ static bool is_one_of(const struct ew_node *n, const char *const *names)
     return false;
 }
 
+bool ew_quantize_moves(const struct ew_node *n)
+{
+    static const char *const moves[] = {"transpose", "channel_shuffle", "split",  "slice",
+                                        "max_pool",  "global_max_pool", "concat", NULL};
+    return is_one_of(n, moves) || (n->op->flags & EW_OP_VIEW);
+}
+
 static enum kind kind_of(const struct quantizer *q, int node)
 {
     static const char *const layers[] = {"conv", "gemm", "matmul", "batch_norm", NULL};
     static const char *const joins[] = {
         "add", "mul", "average_pool", "global_average_pool", "adaptive_avg_pool", NULL};
-    static const char *const moves[] = {"transpose", "channel_shuffle", "split",  "slice",
-                                        "max_pool",  "global_max_pool", "concat", NULL};
     const struct ew_node *n = &q->g->nodes[node];
     struct ew_epilogue_attr act = {0};
     if ((q->o->keep && q->o->keep[node]) || n->n_in < 1 ||
@@ -68,7 +75,7 @@ static enum kind kind_of(const struct quantizer *q, int node)
         return ew_quantize_has_weights(q->g, node) ? LAYER : FLOAT;
     if (is_one_of(n, joins))
         return n->n_in > 1 && ew_pass_is_constant(q->g, n->in[1]) ? FLOAT : JOIN;
-    if (is_one_of(n, moves) || (n->op->flags & EW_OP_VIEW))
+    if (ew_quantize_moves(n))
         return MOVE;
     return ew_act_of_node(q->g, node, &act) ? FUNCTION : FLOAT;
 }
@@ -238,6 +245,34 @@ static void choose_positions(struct quantizer *q)
     settle_positions(q);
 }
 
+/* ---- Fewer of them, for training ---- */
+
+/* What moves is quantised already.  Rounding and the largest may change places: behind a pool there
+ * is less to round, and the layer before it can be one step with it. */
+static void spare_values(struct quantizer *q)
+{
+    const struct ew_graph *g = q->g;
+    for (int k = 0; k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        if (q->kinds[k] != MOVE)
+            continue;
+        bool known = true;
+        for (int i = 0; i < data_inputs(q, k); i++)
+            known &= q->wanted[n->in[i]] || q->moved[n->in[i]];
+        for (int i = 0; known && i < n->n_out; i++)
+            if (n->out[i] >= 0 && q->wanted[n->out[i]]) {
+                q->wanted[n->out[i]] = false;
+                q->moved[n->out[i]] = true;
+            }
+        const int in = n->in[0];
+        if (known && strcmp(n->op->name, "max_pool") == 0 && q->wanted[in] &&
+            g->values[in].kind == EW_VALUE_ACT && ew_readers_only(q->readers, in) == k) {
+            q->wanted[in] = false;
+            q->wanted[n->out[0]] = true;
+        }
+    }
+}
+
 /* ---- Nodes ---- */
 
 /* Scale and zero point of value v, as constants. */
@@ -265,6 +300,8 @@ static ew_err add_pair(struct quantizer *q, int v, int value, int *out)
 {
     int in[3] = {value};
     EW_TRY(add_parameters(q, v, &in[1], &in[2]));
+    if (q->o->learn)
+        return ew_graph_add(q->g, ew_op_find("fake_quant"), NULL, NULL, in, 3, out, 1);
     const struct ew_quant_attr attr = {.axis = 1, .dtype = q->is_signed ? EW_S8 : EW_U8};
     EW_TRY(ew_graph_add(q->g, ew_op_find("quantize_linear"), NULL, &attr, in, 3, &in[0], 1));
     return ew_graph_add(q->g, ew_op_find("dequantize_linear"), NULL, NULL, in, 3, out, 1);
@@ -274,6 +311,10 @@ static ew_err add_pair(struct quantizer *q, int v, int value, int *out)
 static ew_err add_weights(struct quantizer *q, int k, const struct ew_node *n, int *in)
 {
     struct ew_qview x;
+    if (q->o->learn)
+        return q->o->scheme == EW_QUANTIZE_POW2
+                   ? ew_fake_quant_note(q->g, q->g->values[in[1]].name, q->weights[k])
+                   : EW_OK;
     if (q->o->scheme != EW_QUANTIZE_POW2)
         return ew_quantize_weights(q->g, n, in);
     if (strcmp(n->op->name, "batch_norm") == 0 || !ew_qview_of(q->g, in[0], &x))
@@ -339,11 +380,13 @@ static ew_err run(struct quantizer *q)
     q->kinds = calloc(nodes, sizeof(*q->kinds));
     q->share = calloc(values, sizeof(*q->share));
     q->wanted = calloc(values, sizeof(*q->wanted));
+    q->moved = calloc(values, sizeof(*q->moved));
     q->of = calloc(values, sizeof(*q->of));
     q->made = calloc(values, sizeof(*q->made));
     q->position = calloc(values, sizeof(*q->position));
     q->weights = calloc(nodes, sizeof(*q->weights));
-    EW_CHECK(q->kinds && q->share && q->wanted && q->of && q->made && q->position && q->weights,
+    EW_CHECK(q->kinds && q->share && q->wanted && q->moved && q->of && q->made && q->position &&
+                 q->weights,
              EW_ERR_MEMORY, "no memory to quantise graph %s", q->g->name);
     EW_TRY(ew_readers_new(q->g, &q->readers));
     for (int v = 0; v < q->n_values; v++) {
@@ -356,6 +399,8 @@ static ew_err run(struct quantizer *q)
     choose_values(q);
     if (q->o->scheme == EW_QUANTIZE_POW2)
         choose_positions(q);
+    if (q->o->learn)
+        spare_values(q);
     ew_readers_free(q->readers);
     q->readers = NULL;
     return insert(q);
@@ -372,6 +417,7 @@ ew_err ew_quantize(struct ew_graph *g, const struct ew_quantize_opts *o)
     free(q.kinds);
     free(q.share);
     free(q.wanted);
+    free(q.moved);
     free(q.of);
     free(q.made);
     free(q.position);

@@ -33,7 +33,12 @@ struct ew_quantize_opts {
     const bool *keep;              /* one for each node: it stays float32; NULL: none does */
     bool is_signed;                /* activations are int8, else uint8; with POW2 always int8 */
     const int *positions;          /* POW2: one for each value; NULL: those that clip nothing */
+    bool learn; /* for training: see compress/fake_quant.h; no node may be kept then */
 };
+
+/* True for nodes that only move elements or pick the largest: what they make is as quantised as
+ * what they read, with one scale for all. */
+bool ew_quantize_moves(const struct ew_node *n);
 
 /* What must be done before ranges are measured: batch norms go into convolutions, and what would
  * only hand values on goes. */

@@ -52,13 +52,22 @@ static struct channels channels_of(const struct ew_shape *s, int axis)
                              .step = s->dim[axis] * inner};
 }
 
+/* Magnitudes compare as their bits do, which compilers make vectors of. */
 static float largest(const float *w, const struct channels *c, int64_t at)
 {
-    float most = 0;
-    for (int64_t o = 0; o < c->outer; o++)
-        for (int64_t i = 0; i < c->inner; i++)
-            most = fmaxf(most, fabsf(w[o * c->step + at * c->inner + i]));
-    return most;
+    int32_t most = 0;
+    for (int64_t o = 0; o < c->outer; o++) {
+        const float *run = w + o * c->step + at * c->inner;
+        for (int64_t i = 0; i < c->inner; i++) {
+            int32_t bits;
+            memcpy(&bits, &run[i], sizeof(bits));
+            bits &= INT32_MAX;
+            most = bits > most ? bits : most;
+        }
+    }
+    float out;
+    memcpy(&out, &most, sizeof(out));
+    return out;
 }
 
 static void quantize_channel(const float *w, const struct channels *c, int64_t at, float scale,
@@ -85,14 +94,16 @@ static float bias_needs(const struct ew_graph *g, int bias, double x_scale, int6
     return bias < 0 ? 0 : (float)(fabs(ew_tensor_get(&g->values[bias].t, i)) / x_scale * 0x1p-29);
 }
 
-/* What the parts of one layer are called in the graph. */
-struct layer {
-    int weights, bias; /* bias -1: none */
-    double x_scale;
-    int axis;
-};
+/* The scale of channel i. */
+static float scale_of(const struct ew_graph *g, const struct ew_quantize_layer *l,
+                      const struct channels *c, int64_t i)
+{
+    const float most = largest(g->values[l->weights].t.data, c, i);
+    return fmaxf(most > 0 ? most / 127 : 1, bias_needs(g, l->bias, l->x_scale, i));
+}
 
-static ew_err quantize_filter(struct ew_graph *g, const struct layer *l, int *scale, int *out)
+static ew_err quantize_filter(struct ew_graph *g, const struct ew_quantize_layer *l, int *scale,
+                              int *out)
 {
     const int axis = l->axis;
     const struct ew_value old = g->values[l->weights];
@@ -107,9 +118,8 @@ static ew_err quantize_filter(struct ew_graph *g, const struct layer *l, int *sc
     snprintf(name, sizeof(name), "%.200s_zero", old.name);
     EW_TRY(ew_qview_const(g, name, EW_S8, &each, &in[2]));
     for (int64_t i = 0; i < c.count; i++) {
-        const float most = largest(old.t.data, &c, i);
         float *s = (float *)g->values[in[1]].t.data + i;
-        *s = fmaxf(most > 0 ? most / 127 : 1, bias_needs(g, l->bias, l->x_scale, i));
+        *s = scale_of(g, l, &c, i);
         quantize_channel(old.t.data, &c, i, *s, g->values[in[0]].t.data);
     }
     *scale = in[1];
@@ -117,7 +127,8 @@ static ew_err quantize_filter(struct ew_graph *g, const struct layer *l, int *sc
 }
 
 /* At the scale of the sums, so that it is added to them as it is. */
-static ew_err quantize_bias(struct ew_graph *g, const struct layer *l, int w_scale, int *out)
+static ew_err quantize_bias(struct ew_graph *g, const struct ew_quantize_layer *l, int w_scale,
+                            int *out)
 {
     const struct ew_value old = g->values[l->bias];
     const struct ew_shape each = {1, {ew_tensor_count(&old.t)}};
@@ -143,10 +154,44 @@ ew_err ew_quantize_weights(struct ew_graph *g, const struct ew_node *n, int *in)
     int scale;
     if (strcmp(n->op->name, "batch_norm") == 0 || !ew_qview_of(g, in[0], &x))
         return EW_OK;
-    const struct layer l = {.weights = in[1],
-                            .bias = n->n_in > 2 ? in[2] : -1,
-                            .x_scale = ew_qview_scale(g, &x),
-                            .axis = channel_axis(n)};
+    const struct ew_quantize_layer l = ew_quantize_layer_of(n, in, ew_qview_scale(g, &x));
     EW_TRY(quantize_filter(g, &l, &scale, &in[1]));
     return l.bias < 0 ? EW_OK : quantize_bias(g, &l, scale, &in[2]);
+}
+
+struct ew_quantize_layer ew_quantize_layer_of(const struct ew_node *n, const int *in,
+                                              double x_scale)
+{
+    return (struct ew_quantize_layer){.weights = in[1],
+                                      .bias = n->n_in > 2 ? in[2] : -1,
+                                      .x_scale = x_scale,
+                                      .axis = channel_axis(n)};
+}
+
+/* Adding and taking away 1.5 * 2^23 rounds a float below 2^22 half to even, as rintf does, but
+ * without a call. */
+static float round_even(float x)
+{
+    const float big = 0x1.8p23f;
+    const float sum = x + big;
+    return sum - big;
+}
+
+void ew_quantize_there_and_back(const struct ew_graph *g, const struct ew_quantize_layer *l,
+                                float *to)
+{
+    const struct ew_tensor *w = &g->values[l->weights].t;
+    const struct channels c = channels_of(&w->shape, l->axis);
+    const float *from = w->data;
+    for (int64_t at = 0; at < c.count; at++) {
+        const float scale = scale_of(g, l, &c, at);
+        for (int64_t o = 0; o < c.outer; o++) {
+            const int64_t k = o * c.step + at * c.inner;
+            for (int64_t i = 0; i < c.inner; i++) {
+                float q = round_even(from[k + i] / scale);
+                q = q > 127 ? 127 : q;
+                to[k + i] = (q < -127 ? -127 : q) * scale;
+            }
+        }
+    }
 }

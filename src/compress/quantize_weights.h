@@ -12,4 +12,17 @@ bool ew_quantize_has_weights(const struct ew_graph *g, int node);
 /* in[0] of the node being dequantised already: replaces in[1] and in[2] by dequantised integers. */
 ew_err ew_quantize_weights(struct ew_graph *g, const struct ew_node *n, int *in);
 
+/* Where a layer's weights and bias are, and the scale of its input. */
+struct ew_quantize_layer {
+    int weights, bias; /* values; bias -1: none */
+    double x_scale;
+    int axis; /* of the output channels */
+};
+
+struct ew_quantize_layer ew_quantize_layer_of(const struct ew_node *n, const int *in,
+                                              double x_scale);
+/* What its weights are once they have been int8: `to` may be the weights themselves. */
+void ew_quantize_there_and_back(const struct ew_graph *g, const struct ew_quantize_layer *l,
+                                float *to);
+
 #endif

@@ -2,6 +2,7 @@
 /* Parameters, rounding and zero points of quantised numbers. */
 #include "op/quant.h"
 
+#include "graph/graph.h"
 #include "graph/onnx.h"
 #include "op/axis.h"
 
@@ -82,6 +83,24 @@ int64_t ew_quant_round(double v, int64_t zero, enum ew_dtype dtype)
     if (isnan(q))
         return ew_max_i64(lo, ew_min_i64(zero, hi));
     return q <= (double)lo ? lo : q >= (double)hi ? hi : (int64_t)q;
+}
+
+void ew_fake_quant_range(const struct ew_call *c, double *lo, double *hi)
+{
+    const double scale = ew_tensor_get(c->in[1], 0);
+    const int64_t zero = ew_tensor_get_int(c->in[2], 0);
+    int64_t least, most;
+    range_of(c->in[2]->dtype, &least, &most);
+    *lo = (double)(least - zero) * scale;
+    *hi = (double)(most - zero) * scale;
+}
+
+ew_err ew_fake_quant_pair(struct ew_graph *g, const int *in, const char *name, int *out)
+{
+    int slots[3] = {in[0], in[1], in[2]};
+    const struct ew_quant_attr attr = {.axis = 1, .dtype = g->values[in[2]].t.dtype};
+    EW_TRY(ew_graph_add(g, ew_op_find("quantize_linear"), NULL, &attr, slots, 3, &slots[0], 1));
+    return ew_graph_add(g, ew_op_find("dequantize_linear"), name, NULL, slots, 3, out, 1);
 }
 
 float ew_quant_ratio(double x_scale, double w_scale, double y_scale)

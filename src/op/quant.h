@@ -62,6 +62,12 @@ ew_err ew_quant_export(const struct ew_graph *g, int node, struct ew_onnx_node *
 /* Rounds half to even, adds the zero point and saturates to the type. */
 int64_t ew_quant_round(double v, int64_t zero, enum ew_dtype dtype);
 
+/* fake_quant: the least and the greatest number that its integers stand for. */
+void ew_fake_quant_range(const struct ew_call *c, double *lo, double *hi);
+/* quantize_linear and dequantize_linear with the inputs of a fake_quant; the last is called `name`.
+ */
+ew_err ew_fake_quant_pair(struct ew_graph *g, const int *in, const char *name, int *out);
+
 /* ---- Requantising: from int32 sums to 8 bits
  * -----------------------------------------------------
  *

@@ -169,17 +169,19 @@ static int64_t weight_bytes(const struct ew_graph *g)
 }
 
 /* Quantising twice would take the rounding of the first time for the network. */
-static ew_err check_float(const struct ew_graph *g)
+ew_err ew_quant_check_float(const struct ew_graph *g)
 {
     for (int k = 0; k < g->n_nodes; k++)
-        EW_CHECK(!strstr(g->nodes[k].op->name, "quantize_linear"), EW_ERR_ARG,
+        EW_CHECK(!strstr(g->nodes[k].op->name, "quantize_linear") &&
+                     strcmp(g->nodes[k].op->name, "fake_quant") != 0,
+                 EW_ERR_ARG,
                  "%s is quantised already (node %s); give the float32 network that it was made of",
                  g->name, g->nodes[k].name);
     return EW_OK;
 }
 
 /* Whatever the result borrows of variants becomes its own. */
-static ew_err own_weights(struct ew_graph *g)
+ew_err ew_quant_own_weights(struct ew_graph *g)
 {
     for (int v = 0; v < g->n_values; v++) {
         struct ew_tensor *t = &g->values[v].t;
@@ -211,7 +213,7 @@ ew_err ew_quant_run(const struct ew_quant_job *job, struct ew_quant_result *out)
     own.calibration.h = in->dim[1];
     own.calibration.w = in->dim[2];
     own.calibration.c = in->dim[3];
-    ew_err e = check_float(job->net);
+    ew_err e = ew_quant_check_float(job->net);
     if (e == EW_OK)
         e = ew_quant_probe_fill(&own, &probe);
     if (e == EW_OK)
@@ -219,7 +221,7 @@ ew_err ew_quant_run(const struct ew_quant_job *job, struct ew_quant_result *out)
     if (e == EW_OK)
         e = gate_and_finish(&own, &probe, ways.best, out);
     if (e == EW_OK)
-        e = own_weights(out->graph);
+        e = ew_quant_own_weights(out->graph);
     if (e == EW_OK) /* how images are made, names of classes */
         e = ew_graph_notes_copy(job->net, out->graph);
     if (e == EW_OK) {

@@ -96,7 +96,8 @@ static ew_err open_learner(const struct ew_graph *net, const struct ew_learner_o
     const struct ew_shape *scores = &l->rest->values[l->rest->outputs[0]].t.shape;
     l->classes = scores->rank == 2 ? scores->dim[1] : 0;
     l->batch = o->batch;
-    l->beside = o->reserved + o->unpacked;
+    EW_TRY(ew_qat_open(l->rest, &l->qat));
+    l->beside = o->reserved + o->unpacked + 2 * (size_t)l->qat.count * sizeof(float);
     EW_TRY(add_loss(l->rest, o->smoothing));
     EW_TRY(compile_frozen(l, o));
     EW_TRY(compile_rest(l, o));
@@ -119,6 +120,7 @@ void ew_learner_close(struct ew_learner *l)
 {
     ew_plan_free(l->train);
     ew_plan_free(l->features);
+    ew_qat_close(&l->qat);
     ew_graph_free(l->rest);
     ew_graph_free(l->frozen);
     *l = (struct ew_learner){0};
@@ -159,7 +161,10 @@ ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const 
     bind(l->train, l->n_features, labels);
     ew_plan_set_step(l->train, (uint64_t)step);
     ew_plan_optimizer(l->train)->lr = lr;
-    return ew_plan_run(l->train);
+    ew_qat_begin(&l->qat);
+    const ew_err e = ew_plan_run(l->train);
+    ew_qat_end(&l->qat);
+    return e;
 }
 
 double ew_learner_loss(const struct ew_learner *l)

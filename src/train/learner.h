@@ -5,6 +5,7 @@
 #define EW_TRAIN_LEARNER_H
 
 #include "plan/plan.h"
+#include "train/qat.h"
 
 #define EW_LEARNER_INPUTS 8 /* values that the frozen part may hand to the rest */
 
@@ -25,7 +26,8 @@ struct ew_learner_opts {
 struct ew_learner {
     struct ew_graph *frozen, *rest; /* frozen NULL: nothing is */
     struct ew_plan *features, *train;
-    int n_features; /* inputs of `rest` before the labels */
+    struct ew_qat qat; /* weights that are run rounded */
+    int n_features;    /* inputs of `rest` before the labels */
     int64_t batch, classes;
     int parts;     /* in which the batch is run */
     size_t beside; /* bytes that others need */

@@ -69,6 +69,8 @@ const struct ew_kernel_list ew_other_kernels[] = {
             "dropout"),
     EW_ONLY("dropout", "pointwise", BACKWARD, POINTWISE, NULL, "float32, mask not wanted",
             "dropout"),
+    EW_ONLY("fake quantize", "int8", FORWARD, OFFERS, NULL, FLOATS, "fake_quant"),
+    EW_ONLY("fake quantize", "pointwise", BACKWARD, OFFERS, NULL, FLOATS, "fake_quant"),
     EW_ONLY("copy", "move", FORWARD, MOVE, NULL, FLOATS, "concat", "split", "channel_shuffle"),
     EW_ONLY("copy", "move", BACKWARD, MOVE, NULL, FLOATS, "concat", "split", "channel_shuffle"),
     EW_ONLY("pool", "pool", FORWARD, NORM, "ReLU after max", FLOATS, POOLS),

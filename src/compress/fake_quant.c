@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layers that learn for integers, and their integers in the end. */
+#include "compress/fake_quant.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "compress/pow2.h"
+#include "compress/quant_view.h"
+#include "compress/quantize.h"
+
+#define KEY_CHARS 288
+
+static bool is(const struct ew_graph *g, int node, const char *op)
+{
+    return node >= 0 && strcmp(g->nodes[node].op->name, op) == 0;
+}
+
+bool ew_fake_quant_any(const struct ew_graph *g)
+{
+    for (int k = 0; k < g->n_nodes; k++)
+        if (is(g, k, "fake_quant"))
+            return true;
+    return false;
+}
+
+static void key_of(const char *weights, char key[KEY_CHARS])
+{
+    snprintf(key, KEY_CHARS, "qat.position.%.240s", weights);
+}
+
+ew_err ew_fake_quant_note(struct ew_graph *g, const char *weights, int position)
+{
+    char key[KEY_CHARS], text[16];
+    key_of(weights, key);
+    snprintf(text, sizeof(text), "%d", position);
+    return ew_graph_note_set(g, key, text);
+}
+
+/* The position of weights; false where there is none. */
+static bool noted(const struct ew_graph *g, int weights, int *position)
+{
+    char key[KEY_CHARS];
+    int64_t v;
+    key_of(g->values[weights].name, key);
+    const char *text = ew_graph_note(g, key);
+    if (!text || !ew_num_int(text, &v) || v < EW_POW2_LEAST || v > EW_POW2_MOST)
+        return false;
+    *position = (int)v;
+    return true;
+}
+
+static bool is_layer(const struct ew_graph *g, int node)
+{
+    return (is(g, node, "conv") || is(g, node, "gemm") || is(g, node, "matmul")) &&
+           g->nodes[node].n_in > 1 && g->nodes[node].in[1] >= 0 && ew_quantize_has_weights(g, node);
+}
+
+/* The fake_quant that the value comes from, through what only moves; -1: none. */
+static int source_of(const struct ew_graph *g, int value)
+{
+    int from = value >= 0 ? g->values[value].producer : -1;
+    while (from >= 0 && g->nodes[from].n_in > 0 && g->nodes[from].in[0] >= 0 &&
+           ew_quantize_moves(&g->nodes[from]))
+        from = g->values[g->nodes[from].in[0]].producer;
+    return is(g, from, "fake_quant") ? from : -1;
+}
+
+bool ew_fake_quant_layer(const struct ew_graph *g, int node, struct ew_fake_layer *out)
+{
+    const struct ew_node *n = &g->nodes[node];
+    const int from = n->n_in > 0 ? source_of(g, n->in[0]) : -1;
+    if (from < 0 || !is_layer(g, node))
+        return false;
+    const double x_scale = ew_tensor_get(&g->values[g->nodes[from].in[1]].t, 0);
+    *out = (struct ew_fake_layer){.of = ew_quantize_layer_of(n, n->in, x_scale)};
+    out->pow2 = noted(g, out->of.weights, &out->position);
+    return true;
+}
+
+void ew_fake_quant_round(const struct ew_graph *g, const struct ew_fake_layer *l, float *to)
+{
+    const struct ew_tensor *w = &g->values[l->of.weights].t;
+    if (!l->pow2) {
+        ew_quantize_there_and_back(g, &l->of, to);
+        return;
+    }
+    const float scale = ew_pow2_scale(l->position), *from = w->data;
+    for (int64_t i = 0; i < ew_tensor_count(w); i++)
+        to[i] = (float)ew_pow2_round(from[i], l->position) * scale;
+}
+
+/* ---- In the end ---- */
+
+/* The node again, with its inputs in[] and each output through a pair with this scale and zero
+ * point where `pairs`, in its place. */
+static ew_err again(struct ew_graph *g, int node, int first, const int *in, const int *pairs)
+{
+    struct ew_node n = g->nodes[node];
+    EW_CLEANUP(ew_free_ptr) int *slots = calloc((size_t)(n.n_in + n.n_out) + 1, sizeof(*slots));
+    EW_CHECK(slots, EW_ERR_MEMORY, "%s: no memory", n.name);
+    int *out = slots + n.n_in;
+    memcpy(slots, in, (size_t)n.n_in * sizeof(*slots));
+    n.in = slots;
+    EW_TRY(ew_graph_add_node(g, &n, out));
+    for (int i = 0; pairs && i < n.n_out; i++)
+        if (n.out[i] >= 0)
+            EW_TRY(ew_fake_quant_pair(g, (const int[]){out[i], pairs[0], pairs[1]}, NULL, &out[i]));
+    return ew_graph_splice(g, node, first, out);
+}
+
+/* A pool that was moved before its input's quantiser gets one there again. */
+static ew_err settle_pool(struct ew_graph *g, int node)
+{
+    const struct ew_node n = g->nodes[node];
+    const int pool = g->values[n.in[0]].producer;
+    if (!is(g, pool, "max_pool"))
+        return EW_OK;
+    const struct ew_node p = g->nodes[pool];
+    const int from = g->values[p.in[0]].producer, first = g->n_nodes;
+    int in[1];
+    if (p.n_in != 1 || is(g, from, "dequantize_linear"))
+        return EW_OK;
+    EW_TRY(ew_fake_quant_pair(g, (const int[]){p.in[0], n.in[1], n.in[2]}, NULL, &in[0]));
+    return again(g, pool, first, in, NULL);
+}
+
+static ew_err settle_pair(struct ew_graph *g, int node)
+{
+    const struct ew_node n = g->nodes[node];
+    const int first = g->n_nodes;
+    int out;
+    EW_TRY(ew_fake_quant_pair(g, n.in, NULL, &out));
+    return ew_graph_splice(g, node, first, &out);
+}
+
+/* Behind what moves stands a pair again, of what it reads. */
+static ew_err settle_move(struct ew_graph *g, int node)
+{
+    const struct ew_node *n = &g->nodes[node];
+    if (!ew_quantize_moves(n) || n->n_in < 1 || n->in[0] < 0)
+        return EW_OK;
+    const int from = g->values[n->in[0]].producer;
+    if (!is(g, from, "dequantize_linear") || g->nodes[from].n_in < 3)
+        return EW_OK;
+    for (int i = 0; i < g->n_outputs; i++)
+        if (g->outputs[i] == n->out[0])
+            return EW_OK; /* results stay float32 */
+    for (int k = 0; k < g->n_nodes; k++)
+        if (is(g, k, "quantize_linear") && g->nodes[k].in[0] == n->out[0])
+            return EW_OK;
+    return again(g, node, g->n_nodes, n->in, &g->nodes[from].in[1]);
+}
+
+/* Layer `node` again with integer weights, in its place. */
+static ew_err settle_layer(struct ew_graph *g, int node)
+{
+    struct ew_node n = g->nodes[node];
+    struct ew_qview x;
+    int in[3] = {n.in[0], n.in[1], n.n_in > 2 ? n.in[2] : -1}, out, position;
+    const int first = g->n_nodes;
+    if (!is_layer(g, node) || n.n_in > 3 || !ew_qview_of(g, n.in[0], &x))
+        return EW_OK;
+    n.in = in;
+    if (noted(g, in[1], &position)) {
+        struct ew_pow2_layer l = {.weights = position};
+        EW_CHECK(ew_pow2_position(ew_qview_scale(g, &x), &l.input), EW_ERR_FORMAT,
+                 "%s: its input has no power-of-two scale", n.name);
+        EW_TRY(ew_pow2_weights(g, &l, n.n_in, in));
+    } else {
+        EW_TRY(ew_quantize_weights(g, &n, in));
+    }
+    EW_TRY(ew_graph_add_node(g, &n, &out));
+    return ew_graph_splice(g, node, first, &out);
+}
+
+ew_err ew_pass_settle_quant(struct ew_graph *g)
+{
+    if (!ew_fake_quant_any(g))
+        return EW_OK;
+    for (int k = 0; k < g->n_nodes; k++)
+        if (is(g, k, "fake_quant")) {
+            const int before = g->n_nodes;
+            EW_TRY(settle_pool(g, k));
+            k += g->n_nodes - before; /* which came before it */
+            EW_TRY(settle_pair(g, k));
+        }
+    for (int k = 0; k < g->n_nodes; k++)
+        EW_TRY(settle_move(g, k));
+    for (int k = 0; k < g->n_nodes; k++)
+        EW_TRY(settle_layer(g, k));
+    EW_TRY(ew_graph_sweep(g));
+    return ew_graph_infer(g);
+}

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Learning for integers: from a trained network to a file in QDQ form; what is refused.
+data=synthetic:train=320,test=100
+edgewise train lenet5 --data $data --epochs 1 --batch 16 --threads 1 -o float >/dev/null 2>&1
+edgewise train float/best.ckpt --qat int8 --calib 64 --data $data --epochs 1 --batch 16 --lr 0.001 \
+    --threads 1 -o int8 >/dev/null 2>&1
+edgewise train float/best.ckpt --qat pow2 --calib 64 --data $data --epochs 2 --batch 16 --lr 0.001 \
+    --threads 1 -o pow2 >/dev/null 2>&1
+ls int8/int8.onnx pow2/int8.onnx
+# The same quantisers as post-training quantisation puts, and the same accuracy from every form.
+operators() { edgewise info "$1" | awk '{ print $2 }' | sort | uniq -c; }
+edgewise quantize float/best.ckpt --calib $data:64 --no-time --min-sqnr -100 -o post.onnx >/dev/null 2>&1
+diff <(operators post.onnx) <(operators int8/int8.onnx) && echo "same operators"
+accuracy() { edgewise eval "$1" --data $data --json | grep -m 1 '"accuracy"'; }
+edgewise export int8/best.ckpt -o exported.onnx >/dev/null 2>&1
+[ "$(accuracy int8/best.ckpt)" = "$(accuracy int8/int8.onnx)" ] && [ "$(accuracy exported.onnx)" = "$(accuracy int8/int8.onnx)" ] && echo "same accuracy"
+# A run that was stopped goes on.
+{ edgewise train --resume pow2 --epochs 3 >/dev/null; } 2>&1 | grep -c 'epoch   3'
+
+edgewise train lenet5 --qat int8 --data $data 2>&1 || true
+edgewise train float/best.ckpt --qat int4 --data $data 2>&1 || true
+edgewise train int8/int8.onnx --qat int8 --data $data 2>&1 || true

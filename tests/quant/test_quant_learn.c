@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Quantisation-aware training: it begins at what post-training quantisation gives, sees what the
+ * integers will see, and its gradients go to the float32 weights. */
+#include "quant/quant_learn.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compress/pass.h"
+#include "compress/pow2.h"
+#include "train/learner.h"
+#include "train/train_test.h"
+
+#define IMAGES 1000
+
+static struct ew_graph *trained(const char *name, double scale, const struct ew_dataset *data)
+{
+    const struct ew_model_opts o = {.size = sizeof(o), .scale = scale};
+    struct ew_train_job job = {.data = data, .opts = small_opts(), .options = ""};
+    struct ew_trainer *t = NULL;
+    EW_EXPECT_OK(ew_model_build(name, &o, &job.net));
+    EW_EXPECT_OK(ew_model_init(name, 3, job.net));
+    job.opts.load.augment = NULL;
+    if (EW_EXPECT_OK(ew_trainer_open(&job, &t)))
+        train_some(t, 40);
+    ew_trainer_close(t);
+    EW_EXPECT_OK(ew_graph_set_batch(job.net, 1));
+    return job.net;
+}
+
+static struct ew_quant_job job_of(const struct ew_graph *net, const struct ew_dataset *data,
+                                  enum ew_quantize_scheme scheme)
+{
+    return (struct ew_quant_job){.net = net,
+                                 .calibration = {.data = data, .split = EW_SPLIT_TRAIN},
+                                 .opts = {.scheme = scheme, .threads = 1, .min_sqnr_db = -1000}};
+}
+
+/* Scores of all test images, by integers (optimize) or as training sees them. */
+static float *scores_of(struct ew_graph *g, const struct ew_dataset *data, bool integers)
+{
+    const struct ew_plan_opts po = {.optimize = integers, .backend = {.threads = 1}};
+    const struct ew_shape in = g->values[g->inputs[0]].t.shape;
+    const struct ew_loader_opts lo = {.data = data,
+                                      .split = EW_SPLIT_TEST,
+                                      .batch = 20,
+                                      .h = in.dim[1],
+                                      .w = in.dim[2],
+                                      .c = in.dim[3]};
+    struct ew_plan *p = NULL;
+    struct ew_loader *l = NULL;
+    const struct ew_batch *b = NULL;
+    float *out = calloc(IMAGES * 10, sizeof(*out)), *at = out;
+    EW_EXPECT_OK(ew_graph_set_batch(g, 20));
+    if (!EW_EXPECT_OK(ew_plan_compile(g, &po, &p)) || !EW_EXPECT_OK(ew_loader_open(&lo, &l)))
+        return out;
+    EW_EXPECT_OK(ew_loader_start(l, 0, 0));
+    while (EW_EXPECT_OK(ew_loader_next(l, &b)) && b) {
+        memcpy(ew_plan_input(p, 0)->data, b->images, ew_tensor_bytes(ew_plan_input(p, 0)));
+        EW_EXPECT_OK(ew_plan_run(p));
+        memcpy(at, ew_plan_output(p, 0)->data, ew_tensor_bytes(ew_plan_output(p, 0)));
+        at += ew_tensor_count(ew_plan_output(p, 0));
+        ew_loader_release(l, b);
+    }
+    EW_EXPECT_INT(at - out, IMAGES * 10);
+    ew_loader_close(l);
+    ew_plan_free(p);
+    EW_EXPECT_OK(ew_graph_set_batch(g, 1));
+    return out;
+}
+
+static int best(const float *scores)
+{
+    int at = 0;
+    for (int i = 1; i < 10; i++)
+        at = scores[i] > scores[at] ? i : at;
+    return at;
+}
+
+static int count_different(const float *a, const float *b)
+{
+    int n = 0;
+    for (int i = 0; i < IMAGES; i++)
+        n += best(a + i * 10) != best(b + i * 10);
+    return n;
+}
+
+/* Some steps of training at a small rate. */
+static void learn(struct ew_graph *g, const struct ew_dataset *data)
+{
+    struct ew_train_job job = {.net = g, .data = data, .opts = small_opts(), .options = ""};
+    struct ew_trainer *t = NULL;
+    job.opts.lr = 0.002;
+    job.opts.load.augment = NULL;
+    if (EW_EXPECT_OK(ew_trainer_open(&job, &t)))
+        train_some(t, 15);
+    ew_trainer_close(t);
+}
+
+static void check(const char *name, double scale, const char *what, enum ew_quantize_scheme scheme)
+{
+    struct ew_dataset *data = NULL;
+    struct ew_graph *learning = NULL;
+    struct ew_quant_result post = {0};
+    struct ew_qat qat;
+    if (!EW_EXPECT_OK(ew_dataset_open(what, &data)))
+        return;
+    struct ew_graph *net = trained(name, scale, data);
+    const struct ew_quant_job job = job_of(net, data, scheme);
+    EW_EXPECT_OK(ew_quant_run(&job, &post));
+    EW_EXPECT_OK(ew_quant_learn(&job, &learning));
+    /* At first it is what post-training quantisation gives, to the bit. */
+    float *a = scores_of(post.graph, data, true), *b = scores_of(learning, data, true);
+    EW_EXPECT(memcmp(a, b, IMAGES * 10 * sizeof(*a)) == 0);
+    free(a);
+    free(b);
+    learn(learning, data);
+    /* What training sees is what the integers give. */
+    b = scores_of(learning, data, true);
+    EW_EXPECT_OK(ew_qat_open(learning, &qat));
+    EW_EXPECT(qat.n >= 4);
+    ew_qat_begin(&qat);
+    a = scores_of(learning, data, false);
+    ew_qat_end(&qat);
+    ew_qat_close(&qat);
+    EW_EXPECT(count_different(a, b) <= IMAGES / 1000);
+    free(a);
+    free(b);
+    ew_quant_result_fini(&post);
+    ew_graph_free(learning);
+    ew_graph_free(net);
+    ew_dataset_close(data);
+}
+
+static void digits_by_channel(void)
+{
+    check("lenet5", 0.5, "synthetic:train=640,test=1000", EW_QUANTIZE_CHANNEL);
+}
+
+static void digits_by_powers_of_two(void)
+{
+    check("lenet5", 0.5, "synthetic:train=640,test=1000", EW_QUANTIZE_POW2);
+}
+
+/* Batch norms that fold, residual additions, depthwise filters. */
+static void shapes_by_channel(void)
+{
+    check("mobilenet_v2_cifar", 0.15, "synthetic:kind=shapes,train=160,test=1000",
+          EW_QUANTIZE_CHANNEL);
+}
+
+/* ---- Steps ---- */
+
+static void changes_go_to_the_float_weights(void)
+{
+    struct ew_dataset *data = NULL;
+    struct ew_graph *g = NULL;
+    struct ew_qat qat;
+    EW_EXPECT_OK(ew_dataset_open("synthetic:train=64,test=16", &data));
+    struct ew_graph *net = trained("lenet5", 0.34, data);
+    const struct ew_quant_job job = job_of(net, data, EW_QUANTIZE_CHANNEL);
+    EW_EXPECT_OK(ew_quant_learn(&job, &g));
+    EW_EXPECT_OK(ew_qat_open(g, &qat));
+    float *w = g->values[qat.layers[0].of.weights].t.data;
+    const int64_t n = ew_tensor_count(&g->values[qat.layers[0].of.weights].t);
+    float *before = malloc((size_t)n * sizeof(*before));
+    memcpy(before, w, (size_t)n * sizeof(*w));
+    ew_qat_begin(&qat);
+    int moved = 0;
+    for (int64_t i = 0; i < n; i++)
+        moved += w[i] < before[i] || w[i] > before[i];
+    EW_EXPECT(moved > n / 2); /* they were rounded */
+    for (int64_t i = 0; i < n; i++)
+        w[i] += 0.001f;
+    ew_qat_end(&qat);
+    for (int64_t i = 0; i < n; i++)
+        EW_EXPECT_NEAR(w[i], before[i] + 0.001f, 1e-6);
+    free(before);
+    ew_qat_close(&qat);
+    ew_graph_free(g);
+    ew_graph_free(net);
+    ew_dataset_close(data);
+}
+
+static void twice_is_refused(void)
+{
+    struct ew_dataset *data = NULL;
+    struct ew_graph *g = NULL, *again = NULL;
+    EW_EXPECT_OK(ew_dataset_open("synthetic:train=64,test=16", &data));
+    struct ew_graph *net = trained("lenet5", 0.34, data);
+    struct ew_quant_job job = job_of(net, data, EW_QUANTIZE_CHANNEL);
+    EW_EXPECT_OK(ew_quant_learn(&job, &g));
+    job.net = g;
+    EW_EXPECT_ERR(ew_quant_learn(&job, &again), EW_ERR_ARG, "is quantised already");
+    ew_graph_free(g);
+    ew_graph_free(net);
+    ew_dataset_close(data);
+}
+
+EW_TEST_MAIN(EW_TEST(digits_by_channel), EW_TEST(digits_by_powers_of_two),
+             EW_TEST(shapes_by_channel), EW_TEST(changes_go_to_the_float_weights),
+             EW_TEST(twice_is_refused))
