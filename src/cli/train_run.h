@@ -20,6 +20,8 @@ struct ew_train_cmd {
     int64_t loss_every, calib;
     double idle; /* seconds at rest before the run */
     int qat;     /* enum ew_train_qat */
+    const char *teach;
+    double teach_share, temperature;
 };
 
 enum ew_train_qat { EW_TRAIN_QAT_OFF, EW_TRAIN_QAT_INT8, EW_TRAIN_QAT_POW2 };
@@ -31,6 +33,7 @@ struct ew_train_run {
     struct ew_train_cmd o; /* resolved */
     struct ew_arena arena;
     struct ew_graph *net;
+    struct ew_graph *teacher; /* NULL: none */
     struct ew_dataset *data;
     struct ew_checkpoint from; /* resumed, or the weights' */
     struct ew_train_job job;

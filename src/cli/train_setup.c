@@ -213,6 +213,27 @@ static ew_err normalise(struct ew_train_run *r)
     return ew_preprocess_measure(r->data, p);
 }
 
+/* The network to learn from; its images are made as the learner's are. */
+static ew_err open_teacher(struct ew_train_run *r)
+{
+    const struct ew_network_how how = {.opts = {.width = 1, .batch = 1}};
+    struct ew_network n;
+    if (!r->o.teach)
+        return EW_OK;
+    EW_CHECK(ew_network_is_file(r->o.teach), EW_ERR_USAGE,
+             "--teach: %s is not a file; a network without learnt weights teaches nothing",
+             r->o.teach);
+    ew_err e = ew_network_open(r->o.teach, &how, &n);
+    if (e == EW_OK)
+        r->teacher = ew_network_take_graph(&n);
+    ew_network_close(&n);
+    EW_TRY(e);
+    EW_TRY(ew_adapt_images(r->teacher));
+    EW_TRY(ew_adapt_scores(r->teacher));
+    r->job.teacher = (struct ew_teacher){r->teacher, r->o.teach_share, r->o.temperature};
+    return EW_OK;
+}
+
 /* ---- Learning for integers ---- */
 
 /* Ranges over training images, spread evenly; then the network with fake quantisers. */
@@ -324,6 +345,7 @@ ew_err ew_train_setup(struct ew_cmd_call *c, struct ew_train_run *r)
     EW_TRY(normalise(r));
     if (r->o.qat != EW_TRAIN_QAT_OFF && !r->job.resume)
         EW_TRY(make_qat(r));
+    EW_TRY(open_teacher(r));
     EW_TRY(check_folder(c, r));
     EW_TRY(describe(r));
     r->job.net = r->net;
@@ -340,6 +362,7 @@ void ew_train_fini(struct ew_train_run *r)
         r->from.graph = NULL;
     ew_checkpoint_fini(&r->from);
     ew_graph_free(r->net);
+    ew_graph_free(r->teacher);
     ew_dataset_close(r->data);
     ew_watch_free(r->watch.watch);
     ew_train_board_close(r->board);

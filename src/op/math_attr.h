@@ -20,6 +20,11 @@ struct ew_softmax_attr {
 
 struct ew_call;
 
+/* distillation */
+struct ew_distillation_attr {
+    double share, temperature; /* of the teacher in the loss; that scores are divided by */
+};
+
 /* dropout */
 struct ew_dropout_attr {
     double ratio; /* share that is dropped; the input of that name takes precedence */

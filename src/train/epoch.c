@@ -107,6 +107,7 @@ static ew_err learn(struct ew_trainer *t, const struct ew_batch *b, struct momen
         features = (const void *const *)t->features.batch;
     else
         EW_TRY(ew_learner_features(&t->learner, b->images, made));
+    EW_TRY(ew_learner_teach(&t->learner, b->images));
     EW_TRY(ew_learner_step(&t->learner, features, b->labels, lr, t->at.step));
     m->learnt = ew_clock_ns();
     return EW_OK;

@@ -9,6 +9,20 @@
 #include "train/adapt.h"
 #include "train/scores.h"
 
+/* Inputs "labels" and "teacher", and the loss between them and the scores as the first output. */
+static ew_err add_distillation(struct ew_graph *g, const struct ew_teacher *t)
+{
+    const struct ew_distillation_attr a = {t->share, t->temperature};
+    EW_TRY(ew_objective_add(g)); /* its loss gives way to ours, its labels stay */
+    const int scores = g->outputs[1];
+    const struct ew_shape s = g->values[scores].t.shape;
+    int in[3] = {scores, ew_graph_find(g, "labels")}, loss;
+    EW_TRY(ew_graph_input(g, "teacher", EW_F32, &s, &in[2]));
+    EW_TRY(ew_graph_add(g, ew_op_find("distillation"), "distillation", &a, in, 3, &loss, 1));
+    g->outputs[0] = loss;
+    return ew_graph_infer(g);
+}
+
 /* Labels, loss and smoothing after the network's scores. */
 static ew_err add_loss(struct ew_graph *g, double smoothing)
 {
@@ -26,6 +40,20 @@ static ew_err compile_frozen(struct ew_learner *l, const struct ew_learner_opts 
         .mode = EW_PLAN_INFER, .optimize = true, .dry = o->dry, .backend = {.threads = o->threads}};
     EW_TRY(ew_graph_set_batch(l->frozen, o->batch));
     return ew_plan_compile(l->frozen, &po, &l->features);
+}
+
+static ew_err compile_teacher(struct ew_learner *l, const struct ew_learner_opts *o)
+{
+    if (!o->teacher.net)
+        return EW_OK;
+    const struct ew_plan_opts po = {
+        .mode = EW_PLAN_INFER, .optimize = true, .dry = o->dry, .backend = {.threads = o->threads}};
+    struct ew_plan_stats s;
+    EW_TRY(ew_graph_set_batch(o->teacher.net, o->batch));
+    EW_TRY(ew_plan_compile(o->teacher.net, &po, &l->teacher));
+    ew_plan_stats(l->teacher, &s);
+    l->beside += s.arena_bytes + s.weight_bytes;
+    return EW_OK;
 }
 
 static double mib(size_t bytes)
@@ -98,7 +126,9 @@ static ew_err open_learner(const struct ew_graph *net, const struct ew_learner_o
     l->batch = o->batch;
     EW_TRY(ew_qat_open(l->rest, &l->qat));
     l->beside = o->reserved + o->unpacked + 2 * (size_t)l->qat.count * sizeof(float);
-    EW_TRY(add_loss(l->rest, o->smoothing));
+    EW_TRY(o->teacher.net ? add_distillation(l->rest, &o->teacher)
+                          : add_loss(l->rest, o->smoothing));
+    EW_TRY(compile_teacher(l, o));
     EW_TRY(compile_frozen(l, o));
     EW_TRY(compile_rest(l, o));
     for (int i = 0; l->features && !o->dry && i < l->n_features; i++)
@@ -120,6 +150,7 @@ void ew_learner_close(struct ew_learner *l)
 {
     ew_plan_free(l->train);
     ew_plan_free(l->features);
+    ew_plan_free(l->teacher);
     ew_qat_close(&l->qat);
     ew_graph_free(l->rest);
     ew_graph_free(l->frozen);
@@ -143,6 +174,16 @@ ew_err ew_learner_features(struct ew_learner *l, const float *images, const void
     EW_TRY(ew_plan_run(l->features));
     for (int i = 0; i < l->n_features; i++)
         out[i] = ew_plan_output(l->features, i)->data;
+    return EW_OK;
+}
+
+ew_err ew_learner_teach(struct ew_learner *l, const float *images)
+{
+    if (!l->teacher)
+        return EW_OK;
+    bind(l->teacher, 0, images);
+    EW_TRY(ew_plan_run(l->teacher));
+    bind(l->train, l->n_features + 1, ew_plan_output(l->teacher, 0)->data);
     return EW_OK;
 }
 

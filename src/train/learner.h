@@ -9,9 +9,16 @@
 
 #define EW_LEARNER_INPUTS 8 /* values that the frozen part may hand to the rest */
 
+/* A network whose scores another one learns from. */
+struct ew_teacher {
+    struct ew_graph *net; /* the same images to as many scores; NULL: there is none */
+    double share, temperature;
+};
+
 struct ew_learner_opts {
     struct ew_optimizer optimizer;
     double smoothing; /* of labels */
+    struct ew_teacher teacher;
     int64_t batch;
     int threads;
     size_t memory_limit; /* of plans, weights and what is reserved; 0: none */
@@ -26,8 +33,9 @@ struct ew_learner_opts {
 struct ew_learner {
     struct ew_graph *frozen, *rest; /* frozen NULL: nothing is */
     struct ew_plan *features, *train;
-    struct ew_qat qat; /* weights that are run rounded */
-    int n_features;    /* inputs of `rest` before the labels */
+    struct ew_plan *teacher; /* NULL: there is none */
+    struct ew_qat qat;       /* weights that are run rounded */
+    int n_features;          /* inputs of `rest` before the labels */
     int64_t batch, classes;
     int parts;     /* in which the batch is run */
     size_t beside; /* bytes that others need */
@@ -42,6 +50,9 @@ void ew_learner_close(struct ew_learner *l);
 /* The frozen part's outputs for a batch of images: one pointer for each of l->n_features, valid
  * until the next call.  Without a frozen part: the images themselves. */
 ew_err ew_learner_features(struct ew_learner *l, const float *images, const void **out);
+
+/* Asks the teacher, where there is one, about the images of the next step. */
+ew_err ew_learner_teach(struct ew_learner *l, const float *images);
 
 /* Gives back the frozen part's memory, once all its outputs have been computed. */
 void ew_learner_drop_features(struct ew_learner *l);

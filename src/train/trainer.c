@@ -32,6 +32,26 @@ static ew_err check_opts(const struct ew_train_opts *o)
     return EW_OK;
 }
 
+/* The teacher sees the same images and says as much. */
+static ew_err check_teacher(const struct ew_trainer *t)
+{
+    const struct ew_graph *g = t->net, *k = t->job.teacher.net;
+    if (!k)
+        return EW_OK;
+    const struct ew_shape *a = &g->values[g->inputs[0]].t.shape,
+                          *b = &k->values[k->inputs[0]].t.shape;
+    const struct ew_shape *x = &g->values[g->outputs[0]].t.shape,
+                          *y = &k->values[k->outputs[0]].t.shape;
+    EW_CHECK(b->rank == 4 && a->dim[1] == b->dim[1] && a->dim[2] == b->dim[2] &&
+                 a->dim[3] == b->dim[3],
+             EW_ERR_SHAPE, "the teacher %s takes images of another size than %s", k->name, g->name);
+    EW_CHECK(y->rank == 2 && y->dim[1] == x->dim[1], EW_ERR_SHAPE,
+             "the teacher %s has another number of classes than %s", k->name, g->name);
+    EW_CHECK(!(t->job.opts.label_smoothing > 0) && !t->job.opts.cache_features, EW_ERR_USAGE,
+             "--teach goes with neither --label-smoothing nor --cache-features");
+    return EW_OK;
+}
+
 static ew_err check_fit(const struct ew_trainer *t)
 {
     const struct ew_graph *g = t->net;
@@ -60,6 +80,7 @@ static ew_err open_learner(struct ew_trainer *t)
     const struct ew_train_opts *o = &t->job.opts;
     struct ew_learner_opts l = {.optimizer = ew_train_optimizer(o),
                                 .smoothing = o->label_smoothing,
+                                .teacher = t->job.teacher,
                                 .batch = o->batch,
                                 .threads = (int)o->threads,
                                 .memory_limit = (size_t)o->memory_limit,
@@ -122,6 +143,7 @@ static ew_err open_all(struct ew_trainer *t)
 {
     EW_TRY(check_opts(&t->job.opts));
     EW_TRY(check_fit(t));
+    EW_TRY(check_teacher(t));
     EW_TRY(ew_trainer_divide(t));
     EW_TRY(name_classes(t));
     EW_TRY(open_learner(t));

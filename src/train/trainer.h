@@ -29,6 +29,7 @@ struct ew_train_job {
     const char *options;                /* as text, for files; "" is fine */
     const char *machine;                /* where it runs, as JSON; NULL: not said */
     struct ew_preprocess prep;          /* its resize is by opts */
+    struct ew_teacher teacher;          /* net NULL: labels alone */
     struct ew_watch *watch;             /* the board's readings; NULL: none */
     double base_power_w;                /* at rest, before the run; 0: not known */
     const char *folder;                 /* NULL: nothing is written */
