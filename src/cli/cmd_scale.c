@@ -47,7 +47,42 @@ static const struct ew_field fields[] = {
     {.name = "classes", .type = EW_FIELD_INT, .offset = FIELD_OF(classes), .min = 1,
      .max = 1048576, .metavar = "K", .help = "number of classes; default: the network's own"},
     {.name = "output", .type = EW_FIELD_STR, .offset = FIELD_OF(output), .metavar = "FILE",
-     .help = "generate, select: the list of widths, for --width-list", .letter = 'o'},
+     .help = "generate, select: the list of widths, for --width-list; search: the folder of records",
+     .letter = 'o'},
+    {.name = "data", .type = EW_FIELD_STR, .offset = FIELD_OF(data), .metavar = "DIR|NAME",
+     .help = "search: what to train on", .letter = 'd'},
+    {.name = "iterations", .type = EW_FIELD_INT, .offset = FIELD_OF(iterations), .def = "15",
+     .min = 1, .max = 99, .metavar = "N", .help = "search: of the descent"},
+    {.name = "warmup", .type = EW_FIELD_INT, .offset = FIELD_OF(warmup), .def = "10", .min = 0,
+     .max = 100000, .metavar = "EPOCHS", .help = "search: before pruning begins"},
+    {.name = "max-epochs", .type = EW_FIELD_INT, .offset = FIELD_OF(max_epochs), .def = "300",
+     .min = 1, .max = 1000000, .metavar = "N", .help = "search: of an iteration"},
+    {.name = "prune-every", .type = EW_FIELD_INT, .offset = FIELD_OF(prune_every), .def = "50",
+     .min = 1, .max = 1000000, .metavar = "N", .help = "search: minibatches between pruning steps"},
+    {.name = "prune-units", .type = EW_FIELD_INT, .offset = FIELD_OF(prune_units), .def = "10",
+     .min = 1, .max = 1000000, .metavar = "N", .help = "search: filters closed in a step"},
+    {.name = "fraction", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(fraction), .def = "0.95",
+     .min = 0.01, .max = 0.999, .metavar = "SHARE", .help = "search: of all filters that is closed"},
+    {.name = "batch", .type = EW_FIELD_INT, .offset = FIELD_OF(batch), .def = "256", .min = 1,
+     .max = 65536, .metavar = "B", .help = "search: images in a step", .letter = 'b'},
+    {.name = "lr", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(lr), .def = "0.1", .min = 0,
+     .max = 1000, .metavar = "R", .help = "search: learning rate; a tenth while pruning"},
+    {.name = "momentum", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(momentum), .def = "0.5",
+     .min = 0.001, .max = 1, .metavar = "M", .help = "search: of SGD"},
+    {.name = "weight-decay", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(weight_decay),
+     .def = "0.0005", .min = 0, .max = 100, .metavar = "D", .help = "search: of weights"},
+    {.name = "augment", .type = EW_FIELD_STR, .offset = FIELD_OF(augment), .def = "standard",
+     .metavar = "LIST", .help = "search: as in `train`"},
+    {.name = "mean", .type = EW_FIELD_STR, .offset = FIELD_OF(mean), .metavar = "M,M,M",
+     .help = "search: subtracted from pixels in [0, 1]; default: measured"},
+    {.name = "std", .type = EW_FIELD_STR, .offset = FIELD_OF(std), .metavar = "D,D,D",
+     .help = "search: pixels are divided by it"},
+    {.name = "samples", .type = EW_FIELD_INT, .offset = FIELD_OF(samples), .def = "0", .min = 0,
+     .max = 1e15, .metavar = "N", .help = "search: train on N samples, spread evenly; 0: all"},
+    {.name = "seed", .type = EW_FIELD_INT, .offset = FIELD_OF(seed), .def = "1", .min = 0,
+     .max = 9e15, .metavar = "N", .help = "search: of weights, order and augmentation"},
+    {.name = "threads", .type = EW_FIELD_INT, .offset = FIELD_OF(threads), .def = "0", .min = 0,
+     .max = 256, .metavar = "N", .help = "search: threads that compute; 0: one for each CPU"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -219,13 +254,16 @@ static ew_err run(struct ew_cmd_call *c)
     struct ew_scaling s;
     const char *verb = c->args[0];
     const bool fits = strcmp(verb, "fit") == 0, makes = strcmp(verb, "generate") == 0;
-    EW_CHECK(fits || makes || strcmp(verb, "select") == 0, EW_ERR_USAGE,
-             "scale: '%s' is not one of fit, generate, select", verb);
+    const bool searches = strcmp(verb, "search") == 0;
+    EW_CHECK(fits || makes || searches || strcmp(verb, "select") == 0, EW_ERR_USAGE,
+             "scale: '%s' is not one of search, fit, generate, select", verb);
     EW_CHECK(c->n_args == 2, EW_ERR_USAGE, "scale: %s needs a network of the zoo", verb);
     const ew_err e = ew_scaling_open(c->args[1], &m, &s);
     if (e == EW_ERR_NOT_FOUND)
         ew_cmd_hint(c, "edgewise models lists the networks");
     EW_TRY(e);
+    if (searches)
+        return ew_scale_search(c, &s);
     return fits ? fit(c, &s) : makes ? generate(c, &s) : ew_scale_select(c, &s);
 }
 
@@ -243,6 +281,7 @@ const struct ew_cmd ew_cmd_scale = {
         "select: a line through measured runs against their parameters, and the ratio that "
         "meets a limit by it; refused with the reason where there is none.",
     .examples =
+        "scale search vgg11_cifar --data cifar10 -o descent\n"
         "scale fit vgg11_cifar --from records.csv\n"
         "scale generate vgg11_cifar --from records.csv --ratio 0.5 -o half.widths\n"
         "info vgg11_cifar --width-list half.widths\n"

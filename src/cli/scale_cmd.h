@@ -13,8 +13,14 @@ struct ew_scale_opts {
     double ratio, params, macs, limit, energy;
     int64_t memory, iteration;
     bool published;
+    /* search */
+    const char *data, *augment, *mean, *std;
+    int64_t iterations, warmup, max_epochs, prune_every, prune_units, batch, samples, seed, threads;
+    double fraction, lr, momentum, weight_decay;
 };
 
 ew_err ew_scale_select(struct ew_cmd_call *c, const struct ew_scaling *s);
+
+ew_err ew_scale_search(struct ew_cmd_call *c, const struct ew_scaling *s);
 
 #endif

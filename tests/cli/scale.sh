@@ -17,7 +17,21 @@ edgewise bench lenet5 --iters 2 --db store.db >/dev/null
 edgewise bench lenet5 --width 0.5 --iters 2 --db store.db >/dev/null
 edgewise scale select lenet5 --memory 1M --from store.db --json | grep '"points"'
 
+# A descent of two short iterations; stopped after the first and begun again it ends the same.
+descend() {
+    edgewise scale search vgg11_cifar --data synthetic:kind=shapes,train=64,test=16 --batch 8 --warmup 1 \
+        --prune-every 1 --prune-units 300 --fraction 0.9 --lr 0.02 --threads 1 "$@" 2>/dev/null
+}
+descend --iterations 1 -o short >/dev/null
+descend --iterations 2 -o short | tail -n 1 >resumed
+descend --iterations 2 -o whole | tail -n 1 >whole.txt
+cmp resumed whole.txt && cmp short/iteration-01.csv whole/iteration-01.csv && echo "the same"
+edgewise scale fit vgg11_cifar --from whole/iteration-01.csv >/dev/null 2>&1 && echo "fitted"
+
 try generate vgg11_cifar
+try search lenet5 --data synthetic -o none
+try search vgg11_cifar -o none
+try search vgg11_cifar --classes 5 --data synthetic:kind=shapes -o none
 try generate vgg11_cifar --ratio 1 --macs 5
 try generate vgg11_cifar --params 10
 try generate lenet5 --from "$records/vgg_10_eff_c10_14.csv" --ratio 1

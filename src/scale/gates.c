@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the gates of a network are. */
+#include "scale/gates.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Nodes whose outputs are gated, in the order of the widths. */
+struct place {
+    const char *network; /* beginning of its name */
+    const char *ops[2];  /* operators whose nodes are */
+    const char *not_in;  /* but not those with this in their names */
+};
+
+/* VGG-11: batch norms.  MobileNetV2: stem, the sums of 17 blocks, last convolution.  PreAct
+ * ResNet-18: both batch norms of each block, which gate the layer before them, and the pooled map.
+ */
+static const struct place places[] = {
+    {"vgg11_cifar", {"batch_norm", NULL}, NULL},
+    {"mobilenet_v2_", {"batch_norm", "add"}, "stage"},
+    {"preact_resnet18", {"batch_norm", "global_average_pool"}, "bn_out"},
+};
+
+static const struct place *place_of(const char *network)
+{
+    for (size_t i = 0; i < EW_COUNT(places); i++)
+        if (strncmp(network, places[i].network, strlen(places[i].network)) == 0)
+            return &places[i];
+    return NULL;
+}
+
+static bool is_gated(const struct place *p, const struct ew_node *n)
+{
+    if (strcmp(n->op->name, p->ops[0]) == 0)
+        return !p->not_in || !strstr(n->name, p->not_in);
+    return p->ops[1] && strcmp(n->op->name, p->ops[1]) == 0;
+}
+
+/* Node `node` again with a product behind it, in its place. */
+static ew_err gate_node(struct ew_graph *g, int node, int k)
+{
+    struct ew_node n = g->nodes[node];
+    const struct ew_shape *s = &g->values[n.out[0]].t.shape;
+    struct ew_tensor t = {.dtype = EW_F32, .shape = {1, {s->dim[s->rank - 1]}}};
+    const int first = g->n_nodes;
+    char name[32];
+    int out, in[2];
+    t.data = ew_arena_alloc(&g->arena, ew_tensor_bytes(&t));
+    EW_CHECK(t.data, EW_ERR_MEMORY, "no memory for a gate");
+    for (int64_t i = 0; i < t.shape.dim[0]; i++)
+        ((float *)t.data)[i] = 1;
+    snprintf(name, sizeof(name), "gate.%d", k);
+    EW_TRY(ew_graph_const(g, name, EW_VALUE_PARAM, &t, false, &in[1]));
+    EW_TRY(ew_graph_add_node(g, &n, &in[0]));
+    EW_TRY(ew_graph_add(g, ew_op_find("mul"), NULL, NULL, in, 2, &out, 1));
+    return ew_graph_splice(g, node, first, &out);
+}
+
+ew_err ew_gates_insert(struct ew_graph *g, const char *network, int n)
+{
+    const struct place *p = place_of(network);
+    int k = 0;
+    EW_CHECK(p, EW_ERR_UNSUPPORTED,
+             "%s: its gates are not known; vgg11_cifar, mobilenet_v2_cifar, mobilenet_v2_tiny, "
+             "preact_resnet18 and preact_resnet18_tiny can be searched",
+             network);
+    for (int i = 0; i < g->n_nodes; i++)
+        if (is_gated(p, &g->nodes[i])) {
+            EW_TRY(gate_node(g, i, k++));
+            i++; /* the product is behind it */
+        }
+    EW_CHECK(k == n, EW_ERR_INTERNAL, "%s: %d gates for %d widths", network, k, n);
+    return ew_graph_infer(g);
+}
+
+int ew_gate_value(const struct ew_graph *g, int k)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "gate.%d", k);
+    return ew_graph_find(g, name);
+}
