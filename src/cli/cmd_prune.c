@@ -129,7 +129,11 @@ static ew_err open_data(struct work *w)
 {
     const struct ew_graph *g = w->k.net;
     const struct ew_shape *out = &g->values[g->outputs[0]].t.shape;
-    EW_TRY(ew_image_set_open(w->c, w->o->train.data, &w->k, false, &w->test));
+    char test[4096];
+    const bool some = w->o->train.eval_samples > 0;
+    snprintf(test, sizeof(test), some ? "%s:%lld" : "%s", w->o->train.data,
+             (long long)w->o->train.eval_samples);
+    EW_TRY(ew_image_set_open(w->c, test, &w->k, false, &w->test));
     EW_TRY(ew_image_set_open(w->c, w->o->train.data, &w->k, true, &w->train));
     const struct ew_dataset_info *info = ew_dataset_info(w->train.data);
     EW_CHECK(out->rank == 2 && out->dim[1] >= info->classes, EW_ERR_ARG,

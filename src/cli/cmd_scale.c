@@ -49,6 +49,8 @@ static const struct ew_field fields[] = {
     {.name = "output", .type = EW_FIELD_STR, .offset = FIELD_OF(output), .metavar = "FILE",
      .help = "generate, select: the list of widths, for --width-list; search: the folder of records",
      .letter = 'o'},
+    {.name = "svg", .type = EW_FIELD_STR, .offset = FIELD_OF(svg), .metavar = "FILE.svg",
+     .help = "generate: widths against depth as a picture, with the uniform ones of the same size"},
     {.name = "data", .type = EW_FIELD_STR, .offset = FIELD_OF(data), .metavar = "DIR|NAME",
      .help = "search: what to train on", .letter = 'd'},
     {.name = "iterations", .type = EW_FIELD_INT, .offset = FIELD_OF(iterations), .def = "15",
@@ -218,6 +220,18 @@ static ew_err print_json(const struct ew_scaling *s, const struct ew_widths_foun
     return ew_json_finish(&j);
 }
 
+static ew_err draw(const char *path, const struct ew_scaling *s,
+                   const struct ew_widths_found *found, const struct ew_scaling_facts *f,
+                   bool uniform)
+{
+    struct ew_widths_found plain;
+    EW_TRY(ew_widths_within(s, NULL, (double)f->params, false, &plain));
+    const struct ew_width_line lines[] = {{"its own widths", "#999", s->base},
+                                          {"uniform, same size", "#1f77b4", plain.widths},
+                                          {"by the law", "#d62728", found->widths}};
+    return ew_scale_picture(path, s, lines, uniform ? 2 : 3);
+}
+
 static ew_err generate(const struct ew_cmd_call *c, const struct ew_scaling *s)
 {
     const struct ew_scale_opts *o = c->opts;
@@ -238,6 +252,8 @@ static ew_err generate(const struct ew_cmd_call *c, const struct ew_scaling *s)
                  (long long)f.params, (long long)f.macs);
         EW_TRY(ew_width_list_write(o->output, about, found.widths, s->n));
     }
+    if (o->svg)
+        EW_TRY(draw(o->svg, s, &found, &f, uniform));
     return c->json ? print_json(s, &found, &f, uniform) : print_text(s, &found, &f, uniform);
 }
 

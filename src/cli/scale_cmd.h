@@ -9,7 +9,7 @@
 struct ew_scale_opts {
     struct ew_ints input;
     int64_t classes;
-    const char *from, *output, *where, *metric, *latency;
+    const char *from, *output, *svg, *where, *metric, *latency;
     double ratio, params, macs, limit, energy;
     int64_t memory, iteration;
     bool published;
@@ -21,6 +21,14 @@ struct ew_scale_opts {
 
 ew_err ew_scale_select(struct ew_cmd_call *c, const struct ew_scaling *s);
 
+/* One line of the picture. */
+struct ew_width_line {
+    const char *name, *colour;
+    const int32_t *widths;
+};
+
+ew_err ew_scale_picture(const char *path, const struct ew_scaling *s,
+                        const struct ew_width_line *lines, int n);
 ew_err ew_scale_search(struct ew_cmd_call *c, const struct ew_scaling *s);
 
 #endif

@@ -6,6 +6,8 @@ try() { edgewise scale "$@" 2>&1 && echo "passed: $*"; return 0; }
 edgewise scale fit vgg11_cifar --from "$records/vgg_10_eff_c10_14.csv"
 edgewise scale generate vgg11_cifar --from "$records/vgg_10_eff_c10_14.csv" --ratio 0.25 -o quarter.widths
 tail -n 1 quarter.widths
+edgewise scale generate vgg11_cifar --from "$records/vgg_10_eff_c10_14.csv" --ratio 1 --svg widths.svg >/dev/null
+grep -c '<polyline' widths.svg
 edgewise info vgg11_cifar --width-list quarter.widths --json | grep '"params"'
 edgewise scale generate lenet5 --macs 100000
 edgewise scale generate vgg11_cifar --from "$records/vgg_10_eff_c10_14.csv" --macs 20e6 --json | grep '"macs"'
