@@ -83,13 +83,14 @@ static ew_err write_page(struct context *x, const struct ew_reproduction *only,
                          const struct ew_grid *list, const char *path)
 {
     const struct ew_page_table tables[] = {
-        {"reproduce", "Tables and figures of the four studies", "Each with its state here.", list},
+        {"reproduce", "Tables and figures of the four studies", "Each with its state here.", list,
+         false},
         {"shapes", "The shape beside the published one",
          "Times of two machines are no multiple of each other; order, optimum and trend can be "
          "compared.",
-         &x->tables.shapes},
+         &x->tables.shapes, false},
         {"published", "Published beside ours", "Values of the texts, and this machine's.",
-         &x->tables.values}};
+         &x->tables.values, true}};
     const struct ew_page_opts o = {.title = only ? only->id : "The four studies, made again",
                                    .about = only ? only->title : NULL,
                                    .still = x->o->still,

@@ -93,6 +93,13 @@ static ew_err heads(struct ew_reproduce_tables *t)
     return EW_OK;
 }
 
+/* Seconds and joules of a reduced size are no multiple of those of the full one. */
+static bool has_ratio(const struct ew_study *s, const struct ew_published_row *p)
+{
+    const bool amount = p->unit && (strcmp(p->unit, "s") == 0 || strcmp(p->unit, "J") == 0);
+    return p->value > 0 && !(s->quick && amount);
+}
+
 static ew_err value_row(struct ew_grid *g, const struct ew_study *s, const struct ew_comparison *c)
 {
     const struct ew_published_row *p = c->published;
@@ -105,14 +112,14 @@ static ew_err value_row(struct ew_grid *g, const struct ew_study *s, const struc
     EW_TRY(ew_grid_cell(g, "%s", p->board));
     EW_TRY(ew_grid_cell(g, "%s", ew_text_value(c->value, text)));
     EW_TRY(ew_grid_cell(g, "%s", p->unit ? p->unit : ""));
-    EW_TRY(p->value > 0 ? ew_grid_cell(g, "%.3g", c->value / p->value) : ew_grid_put(g, ""));
+    EW_TRY(has_ratio(s, p) ? ew_grid_cell(g, "%.3g", c->value / p->value) : ew_grid_put(g, ""));
     EW_TRY(ew_grid_cell(g, "%s", c->quality ? c->quality : ""));
-    return ew_grid_cell(g, "%s%s%s%s%s", s->quick ? "reduced size" : "",
+    return ew_grid_cell(g, "%s%s%s%s", s->quick ? "reduced size" : "",
                         s->quick && (p->wrong || p->kind) ? "; " : "",
                         p->wrong  ? "cannot be as printed: "
                         : p->kind ? p->kind
                                   : "",
-                        p->wrong ? p->wrong : "", "");
+                        p->wrong ? p->wrong : "");
 }
 
 static ew_err shape_row(struct ew_grid *g, const struct ew_study *s, const struct ew_likeness *x)

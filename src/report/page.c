@@ -10,6 +10,7 @@
 #include "report/figure_grid.h"
 #include "report/figure_json.h"
 #include "report/figure_svg.h"
+#include "report/findings.h"
 #include "report/html.h"
 
 /* ---- Figures ---- */
@@ -190,11 +191,11 @@ static void contents(const struct ew_results *r, const struct ew_figures *f,
     fputs("<a href=\"#machines\">Machines</a><a href=\"#runs\">Runs</a></nav>", out);
 }
 
-static void own_tables(const struct ew_page_opts *o, FILE *out)
+static void own_tables(const struct ew_page_opts *o, bool after, FILE *out)
 {
     for (int i = 0; i < o->n_tables; i++) {
         const struct ew_page_table *t = &o->tables[i];
-        if (!has_rows(t))
+        if (!has_rows(t) || t->after != after)
             continue;
         fprintf(out, "<section class=\"box\" id=\"%s\"><h2>", t->id);
         ew_html_text(out, t->title);
@@ -220,6 +221,22 @@ static void count_runs(const struct ew_results *r, FILE *out)
     if (noisy)
         fprintf(out, ", <b>%d</b> noisy", noisy);
     fputs(".</p>", out);
+}
+
+/* What the data answers, before any picture. */
+static void answers(const struct ew_results *r, FILE *out)
+{
+    char text[EW_FINDINGS][EW_FINDING_CHARS];
+    const int n = ew_findings(r, text);
+    if (n < 3) /* what was measured and where stands in the lists below */
+        return;
+    fputs("<ul class=\"answers\">", out);
+    for (int i = 0; i < n; i++) {
+        fputs("<li>", out);
+        ew_html_text(out, text[i]);
+        fputs("</li>", out);
+    }
+    fputs("</ul>", out);
 }
 
 ew_err ew_page_data(const struct ew_figures *f, FILE *out)
@@ -276,10 +293,12 @@ static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
         fputs("</p>", out);
     }
     count_runs(r, out);
+    answers(r, out);
     contents(r, f, o, out);
     fputs("</header><main>", out);
-    own_tables(o, out);
+    own_tables(o, false, out);
     EW_TRY(ew_page_figures(f, out));
+    own_tables(o, true, out);
     if (o->compared) {
         fputs("<section class=\"box\"><h2>Side by side</h2>", out);
         ew_grid_html(o->compared, out);

@@ -7,10 +7,11 @@
 
 #include "report/figure_grid.h"
 
-/* A table of its own before the figures. */
+/* A table of its own before the figures, or after them. */
 struct ew_page_table {
     const char *id, *title, *about;
     const struct ew_grid *grid;
+    bool after;
 };
 
 struct ew_page_opts {

@@ -152,6 +152,20 @@ static const char *missing_here(int missing)
     return "needs a power sensor";
 }
 
+/* The figure rests on runs of the reproduction's own studies: a picture of any run says nothing. */
+static bool is_own(const struct ew_reproduction *r, const struct ew_figure *f)
+{
+    for (const char *p = r->study ? r->study : ""; *p && f->desc->studies;) {
+        char name[64];
+        const size_t n = strcspn(p, " ");
+        snprintf(name, sizeof(name), "%.*s", (int)n, p);
+        if (ew_words_have(f->desc->studies, name))
+            return true;
+        p += n + (p[n] == ' ');
+    }
+    return false;
+}
+
 enum ew_reproduce_state ew_reproduce_state(const struct ew_reproduction *r,
                                            const struct ew_figures *f,
                                            const struct ew_reproduce_here *here,
@@ -159,15 +173,16 @@ enum ew_reproduce_state ew_reproduce_state(const struct ew_reproduction *r,
 {
     int runs = 0, quality = -1;
     for (int i = 0; f && i < f->n; i++) {
-        if (!ew_reproduce_has(r, &f->v[i]) || f->v[i].missing)
+        if (!ew_reproduce_has(r, &f->v[i]) || f->v[i].missing || !is_own(r, &f->v[i]))
             continue;
         runs += f->v[i].runs;
         const int q = quality_of(&f->v[i]);
         quality = quality < 0 || quality == EW_QUALITY_SIMULATED ? q : quality;
     }
     if (runs && quality >= 0) {
-        snprintf(text, EW_REPRODUCE_CHARS, "%s, %d runs",
-                 quality == EW_QUALITY_DERIVED ? "measured" : ew_figure_quality(quality), runs);
+        snprintf(text, EW_REPRODUCE_CHARS, "%s, %d %s",
+                 quality == EW_QUALITY_DERIVED ? "measured" : ew_figure_quality(quality), runs,
+                 runs == 1 ? "run" : "runs");
         return quality == EW_QUALITY_SIMULATED  ? EW_REPRODUCE_SIMULATED
                : quality == EW_QUALITY_EMULATED ? EW_REPRODUCE_EMULATED
                                                 : EW_REPRODUCE_MEASURED;

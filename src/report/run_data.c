@@ -139,7 +139,7 @@ bool ew_option_is_incidental(const char *name)
 {
     static const char *const names[] = {"seed",   "repeat",     "output", "log",
                                         "db",     "checkpoint", "json",   "save-every",
-                                        "resume", "quiet",      "save"};
+                                        "resume", "quiet",      "save",   "idle"};
     for (size_t i = 0; i < EW_COUNT(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;

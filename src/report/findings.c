@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Five sentences made from the data. */
+#include "report/findings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STALLED 0.1 /* of an epoch: from here on loading is worth a word */
+
+/* The mean of an epoch's field over all epochs but the first. */
+static double later(const struct ew_run_data *d, size_t member)
+{
+    double sum = 0;
+    int n = 0;
+    for (int i = d->n_epochs > 1; i < d->n_epochs; i++) {
+        double v;
+        memcpy(&v, (const char *)&d->epochs[i] + member, sizeof(v));
+        if (isfinite(v)) {
+            sum += v;
+            n++;
+        }
+    }
+    return n ? sum / n : (double)NAN;
+}
+
+static double epoch_s(const struct ew_run_data *d)
+{
+    return later(d, offsetof(struct ew_epoch_row, wall_s));
+}
+
+static double metric(const struct ew_run_data *d, const char *name)
+{
+    for (int i = 0; i < d->n_metrics; i++)
+        if (d->metrics[i].name && strcmp(d->metrics[i].name, name) == 0)
+            return d->metrics[i].value;
+    return NAN;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+/* ---- What, on what --------------------------------------------------------------------------- */
+
+static int distinct_networks(const struct ew_results *r)
+{
+    int n = 0;
+    for (int i = 0; i < r->n_runs; i++) {
+        bool seen = !r->runs[i].job.network;
+        for (int k = 0; k < i && !seen; k++)
+            seen = same_text(r->runs[i].job.network, r->runs[k].job.network);
+        n += !seen;
+    }
+    return n;
+}
+
+static void say_what(const struct ew_results *r, int done, char *out)
+{
+    int noisy = 0, made = 0;
+    for (int i = 0; i < r->n_runs; i++) {
+        const struct ew_run_row *run = &r->runs[i].run;
+        noisy += ew_run_counts(&r->runs[i]) && run->noise;
+        made += ew_run_counts(&r->runs[i]) &&
+                (run->quality == EW_QUALITY_SIMULATED || run->quality == EW_QUALITY_EMULATED);
+    }
+    const int networks = distinct_networks(r);
+    int n = snprintf(out, EW_FINDING_CHARS, "%d %s of %d %s done", done, done == 1 ? "run" : "runs",
+                     networks, networks == 1 ? "network are" : "networks are");
+    if (made)
+        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ", %d of them simulated or emulated",
+                      made);
+    if (noisy)
+        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
+                      "; in %d the machine was not quiet, so that their times are "
+                      "upper bounds",
+                      noisy);
+    snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ".");
+}
+
+/* Of a machine, not of a model of one. */
+static bool is_real(const struct ew_run_data *d)
+{
+    return ew_run_counts(d) && d->run.quality != EW_QUALITY_SIMULATED;
+}
+
+static bool has_energy(const struct ew_results *r)
+{
+    for (int i = 0; i < r->n_runs; i++)
+        if (is_real(&r->runs[i]) &&
+            isfinite(later(&r->runs[i], offsetof(struct ew_epoch_row, energy_j))))
+            return true;
+    return false;
+}
+
+static void say_where(const struct ew_results *r, char *out)
+{
+    const struct ew_machine_row *m = &r->runs[r->n_runs - 1].machine;
+    int devices = 0;
+    for (int i = 0; i < r->n_runs; i++) {
+        bool seen = false;
+        for (int k = 0; k < i && !seen; k++)
+            seen = same_text(r->runs[i].machine.unit, r->runs[k].machine.unit);
+        devices += !seen;
+    }
+    int n = snprintf(out, EW_FINDING_CHARS, "The machine is %.80s with %lld of %lld cores on",
+                     m->board ? m->board
+                     : m->cpu ? m->cpu
+                              : "not named",
+                     (long long)m->cores_online, (long long)m->cores);
+    if (devices > 1)
+        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ", the last of %d devices", devices);
+    snprintf(out + n, EW_FINDING_CHARS - (size_t)n, "%s.",
+             has_energy(r) ? "; energy was measured"
+                           : "; no power sensor was read, so that there is no energy");
+}
+
+/* ---- What is best ---------------------------------------------------------------------------- */
+
+/* The options in which two runs of a network differ: "workers 4". */
+static void differences(const struct ew_run_data *a, const struct ew_run_data *b,
+                        struct ew_arena *arena, char *out, size_t size)
+{
+    struct ew_option_walk w = ew_option_begin(a->job.options, arena);
+    size_t used = 0;
+    out[0] = '\0';
+    while (ew_option_next(&w) && used < size) {
+        const char *other = ew_run_property(b, w.name, arena);
+        if (ew_option_is_incidental(w.name) || (other && strcmp(other, w.value) == 0))
+            continue;
+        used += (size_t)snprintf(out + used, size - used, "%s%s %.40s", used ? ", " : "", w.name,
+                                 w.value);
+    }
+}
+
+/* The network that was trained in most ways: its fastest run and its slowest.
+ */
+static bool extremes(const struct ew_results *r, const struct ew_run_data **fast,
+                     const struct ew_run_data **slow)
+{
+    int most = 1;
+    *fast = *slow = NULL;
+    for (int i = 0; i < r->n_runs; i++) {
+        const struct ew_run_data *a = &r->runs[i], *f = a, *s = a;
+        int n = 0;
+        for (int k = 0; k < r->n_runs && isfinite(epoch_s(a)); k++) {
+            const struct ew_run_data *b = &r->runs[k];
+            if (!is_real(b) || !isfinite(epoch_s(b)) || a->run.quality != b->run.quality ||
+                !same_text(a->machine.unit, b->machine.unit) ||
+                !same_text(a->job.network, b->job.network) ||
+                !same_text(a->run.study, b->run.study) ||
+                !same_text(a->job.dataset, b->job.dataset))
+                continue;
+            n += b == a || !same_text(a->job.options, b->job.options);
+            f = epoch_s(b) < epoch_s(f) ? b : f;
+            s = epoch_s(b) > epoch_s(s) ? b : s;
+        }
+        if (n > most && is_real(a) && !same_text(f->job.options, s->job.options)) {
+            most = n;
+            *fast = f;
+            *slow = s;
+        }
+    }
+    return *fast && *fast != *slow;
+}
+
+static bool say_best(const struct ew_run_data *fast, const struct ew_run_data *slow, char *out)
+{
+    struct ew_arena a;
+    char what[160];
+    ew_arena_init(&a);
+    differences(fast, slow, &a, what, sizeof(what));
+    ew_arena_fini(&a);
+    if (!*what)
+        return false;
+    snprintf(out, EW_FINDING_CHARS,
+             "%.60s trains fastest with %.150s: %.3g s an epoch, %.3g times "
+             "faster than the slowest "
+             "configuration.",
+             fast->job.network, what, epoch_s(fast), epoch_s(slow) / epoch_s(fast));
+    return true;
+}
+
+/* ---- Where the time goes, what to do --------------------------------------------------------- */
+
+static double stall_share(const struct ew_run_data *d)
+{
+    return later(d, offsetof(struct ew_epoch_row, stall_s)) / epoch_s(d);
+}
+
+static void say_time(const struct ew_run_data *d, char *out)
+{
+    const double energy = later(d, offsetof(struct ew_epoch_row, energy_j));
+    int n = snprintf(out, EW_FINDING_CHARS,
+                     "Of that epoch %.0f %% is computing and %.0f %% waiting for data",
+                     100 * later(d, offsetof(struct ew_epoch_row, compute_s)) / epoch_s(d),
+                     100 * stall_share(d));
+    if (isfinite(energy))
+        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n, "; it takes %.3g J at %.3g W", energy,
+                      energy / epoch_s(d));
+    snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ".");
+}
+
+/* The largest gain by int8 among the runs. */
+static const struct ew_run_data *best_int8(const struct ew_results *r)
+{
+    const struct ew_run_data *best = NULL;
+    for (int i = 0; i < r->n_runs; i++) {
+        const double gain = metric(&r->runs[i], "int8_speedup");
+        if (is_real(&r->runs[i]) && isfinite(gain) &&
+            (!best || gain > metric(best, "int8_speedup")))
+            best = &r->runs[i];
+    }
+    return best;
+}
+
+static bool say_advice(const struct ew_results *r, const struct ew_run_data *fast, char *out)
+{
+    const struct ew_run_data *q = best_int8(r);
+    if (fast && stall_share(fast) > STALLED)
+        snprintf(out, EW_FINDING_CHARS,
+                 "Even there data is waited for: try more --workers, a packed data "
+                 "set (data pack) or "
+                 "faster storage, which can gain up to %.0f %%.",
+                 100 * stall_share(fast));
+    else if (q && metric(q, "int8_speedup") > 1)
+        snprintf(out, EW_FINDING_CHARS,
+                 "For inference use int8: %.60s becomes %.3g times faster "
+                 "(accuracy %.3g instead of "
+                 "%.3g).",
+                 q->job.network ? q->job.network : "the network", metric(q, "int8_speedup"),
+                 metric(q, "int8_accuracy"), metric(q, "float32_accuracy"));
+    else if (fast)
+        snprintf(out, EW_FINDING_CHARS,
+                 "Loading keeps up, so that only a faster or smaller network, a "
+                 "larger batch or "
+                 "another device trains faster: edgewise recommend weighs them.");
+    else
+        return false;
+    return true;
+}
+
+int ew_findings(const struct ew_results *r, char text[EW_FINDINGS][EW_FINDING_CHARS])
+{
+    const struct ew_run_data *fast, *slow;
+    int n = 0, done = 0;
+    for (int i = 0; i < r->n_runs; i++)
+        done += ew_run_counts(&r->runs[i]);
+    if (!done)
+        return 0;
+    say_what(r, done, text[n++]);
+    say_where(r, text[n++]);
+    const bool trained = extremes(r, &fast, &slow);
+    if (trained && say_best(fast, slow, text[n]))
+        n++;
+    if (trained)
+        say_time(fast, text[n++]);
+    n += say_advice(r, trained ? fast : NULL, text[n]);
+    return n;
+}

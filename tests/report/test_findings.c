@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sentences at the top of a report: of a full store, of none, of one run,
+ * with long names. */
+#include "report/findings.h"
+
+#include <string.h>
+
+#include "ew_test.h"
+#include "results_case.h"
+
+static char text[EW_FINDINGS][EW_FINDING_CHARS];
+
+static struct ew_epoch_row epochs[4];
+
+/* A run of two epochs: one of 9 s, one of `wall` s of which a part is waited
+ * for. */
+static void put(struct ew_results *r, const char *network, const char *options, double wall,
+                double stall)
+{
+    static int at;
+    struct ew_run_data *d;
+    struct ew_epoch_row *e = &epochs[2 * (at++ % 2)];
+    for (int i = 0; i < 2; i++) {
+        ew_record_clear(EW_RECORD_EPOCH, &e[i]);
+        e[i].epoch = i + 1;
+        e[i].wall_s = i ? wall : 9;
+        e[i].stall_s = i ? stall : 0;
+        e[i].compute_s = e[i].wall_s - e[i].stall_s;
+    }
+    if (!EW_EXPECT_OK(ew_results_add(r, &d)))
+        return;
+    d->run.status = EW_RUN_DONE;
+    d->run.study = "train-workers";
+    d->job.network = network;
+    d->job.dataset = "mnist";
+    d->job.options = options;
+    d->machine.board = "Jetson Nano";
+    d->machine.unit = "n1";
+    d->machine.cores = d->machine.cores_online = 4;
+    d->epochs = e;
+    d->n_epochs = 2;
+}
+
+static void two_configurations(void)
+{
+    struct ew_results r;
+    ew_results_init(&r);
+    put(&r, "lenet5", "{\"batch\":16,\"workers\":0}", 4, 3);
+    put(&r, "lenet5", "{\"batch\":16,\"workers\":2}", 2, 0.5);
+    EW_EXPECT_INT(ew_findings(&r, text), 5);
+    EW_EXPECT_STR(text[0], "2 runs of 1 network are done.");
+    EW_EXPECT_STR(text[1], "The machine is Jetson Nano with 4 of 4 cores on; no power sensor was "
+                           "read, so that there is no energy.");
+    EW_EXPECT_STR(text[2],
+                  "lenet5 trains fastest with workers 2: 2 s an epoch, 2 times faster than "
+                  "the slowest configuration.");
+    EW_EXPECT_STR(text[3], "Of that epoch 75 % is computing and 25 % waiting for data.");
+    EW_EXPECT(strstr(text[4], "--workers") && strstr(text[4], "25 %"));
+    ew_results_fini(&r);
+}
+
+/* A model's epochs are no measurement: they neither win nor give the machine a power sensor. */
+static void models_do_not_count(void)
+{
+    struct ew_results r;
+    ew_results_init(&r);
+    put(&r, "lenet5", "{\"workers\":0}", 4, 3);
+    put(&r, "lenet5", "{\"workers\":2}", 2, 0.5);
+    r.runs[1].run.quality = EW_QUALITY_SIMULATED;
+    EW_EXPECT_INT(ew_findings(&r, text), 2);
+    EW_EXPECT(strstr(text[0], "1 of them simulated"));
+    ew_results_fini(&r);
+}
+
+static void little_data(void)
+{
+    static char name[400];
+    struct ew_results r;
+    ew_results_init(&r);
+    EW_EXPECT_INT(ew_findings(&r, text), 0);
+    memset(name, 'n', sizeof(name) - 1);
+    put(&r, name, "{\"workers\":0}", 4, 0);
+    EW_EXPECT_INT(ew_findings(&r, text), 2); /* what and where; nothing to choose between */
+    put(&r, name, "{\"workers\":8}", 2, 0);
+    EW_EXPECT_INT(ew_findings(&r, text), 5);
+    for (int i = 0; i < EW_FINDINGS; i++)
+        EW_EXPECT(strlen(text[i]) < EW_FINDING_CHARS && text[i][strlen(text[i]) - 1] == '.');
+    ew_results_fini(&r);
+}
+
+static void a_full_store(void)
+{
+    struct ew_results r;
+    if (!EW_EXPECT_OK(ew_case_results(&r)))
+        return;
+    EW_EXPECT_INT(ew_findings(&r, text), 5);
+    EW_EXPECT(strstr(text[2], "lenet5 trains fastest with workers 8"));
+    EW_EXPECT(strstr(text[3], "computing"));
+    ew_results_fini(&r);
+}
+
+EW_TEST_MAIN(EW_TEST(two_configurations), EW_TEST(models_do_not_count), EW_TEST(little_data),
+             EW_TEST(a_full_store))
