@@ -70,7 +70,7 @@ static void ref_pixel(const struct ew_cuda_window *g, const struct conv_ref *r, 
     }
 }
 
-enum family { DEPTHWISE, DIRECT, CUDNN };
+enum family { DEPTHWISE, DIRECT, CUDNN, PLANAR };
 
 struct conv_case {
     const char *name;
@@ -128,9 +128,16 @@ static void check_conv(const struct conv_case *k)
         r.dx[i] += add ? (double)dx.h[i] : 0;
     for (size_t i = 0; i < dw.n; i++)
         r.dw[i] += add ? (double)dw.h[i] : 0;
+    size_t at[3];
+    const size_t copies = ew_cuda_planar_bytes(&g, at);
+    void *scratch =
+        device_bytes(NULL, ew_cuda_reduce_scratch(1, (int64_t)g.n * g.oh * g.ow, g.c, g.kh * g.kw) +
+                               dw.n * 4 + copies);
     const struct ew_cuda_conv p = {.type = k->type,
                                    .math = k->math,
                                    .g = g,
+                                   .planar = k->family == PLANAR,
+                                   .scratch = scratch,
                                    .act = acts[k->act],
                                    .x = x.d,
                                    .w = w.d,
@@ -148,13 +155,13 @@ static void check_conv(const struct conv_case *k)
                                   .w = w.d,
                                   .dy = dy.d,
                                   .dx = dx.d,
+                                  .planar = k->family == PLANAR,
+                                  .scratch = scratch,
                                   .algo = -1};
     expect_status(conv_back(k, &b), k->name, __LINE__);
     EXPECT_BUF(&dx, r.dx, looser(k));
     b.dx = NULL;
     b.dw = dw.d;
-    b.scratch = device_bytes(
-        NULL, ew_cuda_reduce_scratch(1, (int64_t)g.n * g.oh * g.ow, g.c, g.kh * g.kw) + dw.n * 4);
     expect_status(conv_back(k, &b), k->name, __LINE__);
     /* cuDNN rounds the filter's gradient to the type of x on the way. */
     EXPECT_BUF(&dw, r.dw, k->type != EW_CUDA_F32 && k->family == CUDNN ? 1000 : looser(k));
@@ -208,6 +215,24 @@ static void library_layers(void)
     if (!gpu_open())
         return;
     static const struct conv_case cases[] = {
+        {"channels first 3x3",
+         PLANAR,
+         EW_CUDA_F32,
+         EW_CUDA_MATH_FP32,
+         1,
+         {2, 14, 15, 64, 32, 3, 1, 1, 1, 1, 1}},
+        {"channels first 7x7/2",
+         PLANAR,
+         EW_CUDA_F32,
+         EW_CUDA_MATH_FP32,
+         2,
+         {2, 32, 30, 3, 64, 7, 2, 3, 3, 1, 1}},
+        {"channels first 1x1 images",
+         PLANAR,
+         EW_CUDA_F32,
+         EW_CUDA_MATH_FP32,
+         0,
+         {3, 1, 1, 16, 24, 3, 1, 1, 1, 1, 1}},
         {"fp32 3x3",
          CUDNN,
          EW_CUDA_F32,

@@ -9,6 +9,9 @@ enum { X, W, B, ADD };
 
 #define SMALL_MACS  (4 << 20) /* convolutions below it, of few filters, are not the library's */
 #define SMALL_BYTES (48 * 1024)
+/* From here on channels-first kernels repay the copies, as an H200 has it; --tune measures both. */
+#define PLANAR_MACS  ((int64_t)1 << 28)
+#define PLANAR_SHARE 256 /* multiplications for each element, forward */
 
 /* The operator's sizes; its own check wants weights and activations of one type. */
 static bool sizes_of(const struct ew_call *c, struct ew_conv_sizes *s)
@@ -66,6 +69,18 @@ static bool is_even(const struct ew_cuda_window *g)
            (g->w + 2 * g->pw - kw) / g->sw + 1 == g->ow;
 }
 
+/* In full float32 cuDNN's best kernels are channels-first (Winograd's, and all gradients'): where
+ * there is enough arithmetic for every element that is copied. */
+static bool is_planar(const struct ew_kernel_query *query, const struct ew_cuda_window *g)
+{
+    const struct ew_cuda *be = ew_cuda(query->be);
+    const int64_t x = (int64_t)g->n * g->h * g->w * g->c, y = (int64_t)g->n * g->oh * g->ow * g->k;
+    const int64_t macs = y * g->kh * g->kw * g->c;
+    return be->type == EW_CUDA_F32 && be->math == EW_CUDA_MATH_FP32 && g->groups == 1 &&
+           g->kh * g->kw > 1 && macs >= PLANAR_MACS &&
+           (query->phase == EW_PHASE_BACKWARD || macs >= PLANAR_SHARE * (x + y));
+}
+
 static bool is_small(const struct ew_cuda_window *g)
 {
     const int64_t depth = (int64_t)g->kh * g->kw * (g->c / g->groups);
@@ -96,6 +111,15 @@ static struct ew_cuda_conv forward_of(const struct ew_call *c)
 static ew_err run_library(const struct ew_call *c)
 {
     const struct ew_cuda_conv p = forward_of(c);
+    EW_CUDA_LAUNCH(c, conv, &p);
+    return EW_OK;
+}
+
+static ew_err run_planar(const struct ew_call *c)
+{
+    struct ew_cuda_conv p = forward_of(c);
+    p.planar = 1;
+    p.scratch = c->scratch;
     EW_CUDA_LAUNCH(c, conv, &p);
     return EW_OK;
 }
@@ -202,7 +226,7 @@ static ew_err back_bias(const struct ew_call *c, const struct ew_cuda_window *g,
 
 typedef int launcher(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p);
 
-static ew_err run_back(const struct ew_call *c, launcher *dgrad, launcher *wgrad)
+static ew_err run_back(const struct ew_call *c, launcher *dgrad, launcher *wgrad, int planar)
 {
     const struct ew_cuda *be = ew_cuda(c->be);
     struct ew_cuda_conv_back p = {.type = ew_cuda_storage(c->in[X]),
@@ -210,6 +234,7 @@ static ew_err run_back(const struct ew_call *c, launcher *dgrad, launcher *wgrad
                                   .x = c->in[X]->data,
                                   .w = ew_cuda_weight(c, W),
                                   .scratch = (float *)((char *)c->scratch + mask_bytes(c)),
+                                  .planar = planar,
                                   .algo = -1};
     window_of(c, &p.g);
     EW_TRY(unmask(c, &p.dy));
@@ -231,19 +256,25 @@ static ew_err run_back(const struct ew_call *c, launcher *dgrad, launcher *wgrad
 static ew_err back_library(const struct ew_call *c)
 {
     const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
-    return run_back(c, cu->conv_back, cu->conv_back);
+    return run_back(c, cu->conv_back, cu->conv_back, 0);
+}
+
+static ew_err back_planar(const struct ew_call *c)
+{
+    const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
+    return run_back(c, cu->conv_back, cu->conv_back, 1);
 }
 
 static ew_err back_direct(const struct ew_call *c)
 {
     const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
-    return run_back(c, cu->direct_dx, cu->direct_dw);
+    return run_back(c, cu->direct_dx, cu->direct_dw, 0);
 }
 
 static ew_err back_depthwise(const struct ew_call *c)
 {
     const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
-    return run_back(c, cu->depthwise_dx, cu->depthwise_dw);
+    return run_back(c, cu->depthwise_dx, cu->depthwise_dw, 0);
 }
 
 /* dx = dy W, dW = dy' x. */
@@ -309,6 +340,12 @@ int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *ou
         n += ew_cuda_one(out + n, "conv 1x1 gemm", back ? back_pointwise : run_pointwise, scratch);
     if (is_small(&g))
         n += ew_cuda_one(out + n, "conv direct", back ? back_direct : run_direct, scratch);
+    if (is_even(&g) && is_planar(query, &g)) {
+        size_t at[3];
+        const size_t copies = ew_cuda_planar_bytes(&g, at), mask = back ? mask_bytes(c) : 0;
+        n += ew_cuda_one(out + n, "cudnn nchw", back ? back_planar : run_planar,
+                         scratch > mask + copies ? scratch : mask + copies);
+    }
     if (is_even(&g))
         n += ew_cuda_one(out + n, "cudnn", back ? back_library : run_library, scratch);
     if (n == 0)

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EW_CUDA_MODULE_VERSION 4 /* of this file: the library and its module must agree */
+#define EW_CUDA_MODULE_VERSION 5 /* of this file: the library and its module must agree */
 
 /* How activations are stored. */
 enum ew_cuda_type { EW_CUDA_F32, EW_CUDA_F16, EW_CUDA_BF16 };
@@ -221,7 +221,9 @@ struct ew_cuda_conv {
     const float *bias;
     const void *typed_bias;
     void *y;
-    int algo; /* of the library: from conv_find; -1: its heuristics' first */
+    int planar;    /* conv, float32: through channels-first copies, whose kernels are other ones */
+    void *scratch; /* planar: ew_cuda_planar_bytes() */
+    int algo;      /* of the library: from conv_find; -1: its heuristics' first */
 };
 
 /* dx (of x's shape) and dw (float32) of dy.  Either of dx and dw is NULL. */
@@ -233,6 +235,7 @@ struct ew_cuda_conv_back {
     void *dx;
     float *dw;
     float *scratch; /* conv_back of half types: room for dw in that type */
+    int planar;     /* as ew_cuda_conv's, with its scratch */
     int algo;
 };
 
@@ -487,6 +490,19 @@ static inline size_t ew_cuda_reduce_scratch(int64_t outer, int64_t rows, int64_t
 {
     return (size_t)(outer * cols * quantities) * (size_t)ew_cuda_splits(outer, rows, cols) *
            sizeof(float);
+}
+
+/* Bytes of channels-first float32 copies of x, y and w, each at a multiple of 256. */
+static inline size_t ew_cuda_planar_bytes(const struct ew_cuda_window *g, size_t at[3])
+{
+    const size_t counts[] = {(size_t)g->n * g->h * g->w * g->c, (size_t)g->n * g->oh * g->ow * g->k,
+                             (size_t)g->k * g->kh * g->kw * (g->c / g->groups)};
+    size_t bytes = 0;
+    for (int i = 0; i < 3; i++) {
+        at[i] = bytes;
+        bytes += (counts[i] * sizeof(float) + 255) / 256 * 256;
+    }
+    return bytes;
 }
 
 #ifdef __cplusplus

@@ -47,10 +47,11 @@ static cudnnMathType_t math_of(int type, int math)
     return math == EW_CUDA_MATH_TF32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 }
 
-static int describe(int type, int math, const struct ew_cuda_window *g, struct job *j)
+static int describe(const struct ew_cuda_conv *p, struct job *j)
 {
-    const cudnnDataType_t t = data_type(type);
-    const cudnnTensorFormat_t last = CUDNN_TENSOR_NHWC;
+    const struct ew_cuda_window *g = &p->g;
+    const cudnnDataType_t t = data_type(p->type);
+    const cudnnTensorFormat_t last = p->planar ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC;
     EW_CU_CUDNN_TRY(cudnnCreateTensorDescriptor(&j->x));
     EW_CU_CUDNN_TRY(cudnnSetTensor4dDescriptor(j->x, last, t, g->n, g->c, g->h, g->w));
     EW_CU_CUDNN_TRY(cudnnCreateTensorDescriptor(&j->y));
@@ -63,7 +64,7 @@ static int describe(int type, int math, const struct ew_cuda_window *g, struct j
                                                     g->dw, CUDNN_CROSS_CORRELATION,
                                                     CUDNN_DATA_FLOAT));
     EW_CU_CUDNN_TRY(cudnnSetConvolutionGroupCount(j->conv, g->groups));
-    EW_CU_CUDNN_TRY(cudnnSetConvolutionMathType(j->conv, math_of(type, math)));
+    EW_CU_CUDNN_TRY(cudnnSetConvolutionMathType(j->conv, math_of(p->type, p->math)));
     return 0;
 }
 
@@ -142,7 +143,7 @@ int ew_cu_conv_find(struct ew_cuda_queue *q, int pass, const struct ew_cuda_conv
     struct job j = {0};
     struct found found[ALGORITHMS];
     int count = 0, kept = 0;
-    int e = describe(p->type, p->math, &p->g, &j);
+    int e = describe(p, &j);
     if (!e)
         e = (measure ? by_measuring : by_rules)((cudnnHandle_t)q->cudnn, pass, &j, found, &count);
     job_end(&j);
@@ -156,7 +157,7 @@ int ew_cu_conv_find(struct ew_cuda_queue *q, int pass, const struct ew_cuda_conv
 
 /* What the library's rules have said before: asking takes it milliseconds. */
 struct ew_cuda_found {
-    int pass, type, math;
+    int pass, type, math, planar;
     struct ew_cuda_window g;
     int algo; /* -1: it has none */
 };
@@ -166,7 +167,7 @@ static struct ew_cuda_found *find_again(const struct ew_cuda_queue *q, int pass,
 {
     for (int i = 0; i < q->n_found; i++) {
         struct ew_cuda_found *f = &q->found[i];
-        if (f->pass == pass && f->type == p->type && f->math == p->math &&
+        if (f->pass == pass && f->type == p->type && f->math == p->math && f->planar == p->planar &&
             memcmp(&f->g, &p->g, sizeof(p->g)) == 0)
             return f;
     }
@@ -197,7 +198,7 @@ static int pick(struct ew_cuda_queue *q, int pass, const struct ew_cuda_conv *p,
     if (p->algo < 0 && !again) {
         EW_CU_TRY(ew_cu_conv_find(q, pass, p, 0, &best, &n));
         *out = n == 0 ? -1 : best.algo;
-        const struct ew_cuda_found f = {pass, p->type, p->math, p->g, *out};
+        const struct ew_cuda_found f = {pass, p->type, p->math, p->planar, p->g, *out};
         EW_CU_TRY(remember(q, &f));
     }
     return *out < 0 ? EW_CU_CUDNN + CUDNN_STATUS_NOT_SUPPORTED : 0;
@@ -225,13 +226,8 @@ static int fused(struct ew_cuda_queue *q, const struct ew_cuda_conv *p, struct j
     return 0;
 }
 
-static int plain(struct ew_cuda_queue *q, const struct ew_cuda_conv *p, const struct job *j,
-                 int algo)
+static int finish(struct ew_cuda_queue *q, const struct ew_cuda_conv *p)
 {
-    const float one = 1, zero = 0;
-    EW_CU_CUDNN_TRY(cudnnConvolutionForward((cudnnHandle_t)q->cudnn, &one, j->x, p->x, j->w, p->w,
-                                            j->conv, (cudnnConvolutionFwdAlgo_t)algo, q->workspace,
-                                            q->workspace_bytes, &zero, j->y, p->y));
     if (!p->bias && !p->residual && p->act.kind == EW_CUDA_ACT_NONE)
         return 0;
     const struct ew_cuda_epilogue end = {.type = p->type,
@@ -245,6 +241,16 @@ static int plain(struct ew_cuda_queue *q, const struct ew_cuda_conv *p, const st
     return ew_cu_epilogue(q, &end);
 }
 
+static int plain(struct ew_cuda_queue *q, const struct ew_cuda_conv *p, const struct job *j,
+                 int algo)
+{
+    const float one = 1, zero = 0;
+    EW_CU_CUDNN_TRY(cudnnConvolutionForward((cudnnHandle_t)q->cudnn, &one, j->x, p->x, j->w, p->w,
+                                            j->conv, (cudnnConvolutionFwdAlgo_t)algo, q->workspace,
+                                            q->workspace_bytes, &zero, j->y, p->y));
+    return finish(q, p);
+}
+
 static int can_fuse(const struct ew_cuda_conv *p)
 {
     if (!p->bias || p->add_after)
@@ -254,13 +260,76 @@ static int can_fuse(const struct ew_cuda_conv *p)
     return p->typed_bias && (p->act.kind == EW_CUDA_ACT_RELU || p->act.kind == EW_CUDA_ACT_NONE);
 }
 
+/* ---- Channels-first copies ---- */
+
+/* [batch, rows, cols] to [batch, cols, rows]. */
+static int turn(struct ew_cuda_queue *q, const void *from, void *to, int64_t batch, int64_t rows,
+                int64_t cols, int add)
+{
+    const struct ew_cuda_copy c = {.bytes = sizeof(float),
+                                   .rank = 3,
+                                   .add_type = add ? EW_CUDA_F32 : -1,
+                                   .dim = {batch, cols, rows},
+                                   .x_stride = {rows * cols, 1, cols},
+                                   .y_stride = {rows * cols, rows, 1},
+                                   .x = from,
+                                   .y = to};
+    return ew_cu_strided_copy(q, &c);
+}
+
+/* Where the copies of x, y and w lie. */
+struct planes {
+    char *x, *y, *w;
+};
+
+static struct planes planes_in(const struct ew_cuda_window *g, void *scratch)
+{
+    size_t at[3];
+    char *base = scratch;
+    if (!base)
+        return (struct planes){NULL, NULL, NULL};
+    ew_cuda_planar_bytes(g, at);
+    return (struct planes){base + at[0], base + at[1], base + at[2]};
+}
+
+static int turn_x(struct ew_cuda_queue *q, const struct ew_cuda_window *g, const void *x, void *to)
+{
+    return turn(q, x, to, g->n, (int64_t)g->h * g->w, g->c, 0);
+}
+
+static int turn_y(struct ew_cuda_queue *q, const struct ew_cuda_window *g, const void *y, void *to)
+{
+    return turn(q, y, to, g->n, (int64_t)g->oh * g->ow, g->k, 0);
+}
+
+static int turn_w(struct ew_cuda_queue *q, const struct ew_cuda_window *g, const void *w, void *to)
+{
+    return turn(q, w, to, g->k, (int64_t)g->kh * g->kw, g->c / g->groups, 0);
+}
+
+static int planar(struct ew_cuda_queue *q, const struct ew_cuda_conv *p, const struct job *j,
+                  int algo)
+{
+    const struct planes c = planes_in(&p->g, p->scratch);
+    const float one = 1, zero = 0;
+    EW_CU_TRY(turn_x(q, &p->g, p->x, c.x));
+    EW_CU_TRY(turn_w(q, &p->g, p->w, c.w));
+    EW_CU_CUDNN_TRY(cudnnConvolutionForward((cudnnHandle_t)q->cudnn, &one, j->x, c.x, j->w, c.w,
+                                            j->conv, (cudnnConvolutionFwdAlgo_t)algo, q->workspace,
+                                            q->workspace_bytes, &zero, j->y, c.y));
+    EW_CU_TRY(turn(q, c.y, p->y, p->g.n, p->g.k, (int64_t)p->g.oh * p->g.ow, 0));
+    return finish(q, p);
+}
+
 int ew_cu_conv(struct ew_cuda_queue *q, const struct ew_cuda_conv *p)
 {
     struct job j = {0};
-    int algo, e = describe(p->type, p->math, &p->g, &j);
+    int algo, e = describe(p, &j);
     if (!e)
         e = pick(q, EW_CUDA_FORWARD, p, &algo);
-    if (!e && !(can_fuse(p) && fused(q, p, &j, algo) == 0))
+    if (!e && p->planar)
+        e = planar(q, p, &j, algo);
+    else if (!e && !(can_fuse(p) && fused(q, p, &j, algo) == 0))
         e = plain(q, p, &j, algo);
     job_end(&j);
     return e == EW_CU_CUDNN + CUDNN_STATUS_NOT_SUPPORTED ? ew_cu_direct(q, p) : e;
@@ -271,37 +340,51 @@ int ew_cu_conv(struct ew_cuda_queue *q, const struct ew_cuda_conv *p)
 static int run_dgrad(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p,
                      const struct job *j, int algo)
 {
-    const float one = 1, beta = p->add ? 1 : 0;
+    const struct planes c = planes_in(&p->g, p->scratch);
+    const float one = 1, beta = p->add && !p->planar ? 1 : 0;
+    if (p->planar) {
+        EW_CU_TRY(turn_y(q, &p->g, p->dy, c.y));
+        EW_CU_TRY(turn_w(q, &p->g, p->w, c.w));
+    }
     EW_CU_CUDNN_TRY(cudnnConvolutionBackwardData(
-        (cudnnHandle_t)q->cudnn, &one, j->w, p->w, j->y, p->dy, j->conv,
-        (cudnnConvolutionBwdDataAlgo_t)algo, q->workspace, q->workspace_bytes, &beta, j->x, p->dx));
-    return 0;
+        (cudnnHandle_t)q->cudnn, &one, j->w, p->planar ? c.w : p->w, j->y, p->planar ? c.y : p->dy,
+        j->conv, (cudnnConvolutionBwdDataAlgo_t)algo, q->workspace, q->workspace_bytes, &beta, j->x,
+        p->planar ? c.x : p->dx));
+    return p->planar ? turn(q, c.x, p->dx, p->g.n, p->g.c, (int64_t)p->g.h * p->g.w, p->add) : 0;
 }
 
 /* Of half types the library makes dw in that type: it goes to scratch first. */
 static int run_wgrad(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p,
                      const struct job *j, int algo)
 {
-    const int wide = p->type == EW_CUDA_F32;
-    const float one = 1, beta = p->add && wide ? 1 : 0;
-    void *to = wide ? (void *)p->dw : (void *)p->scratch;
+    const struct planes c = planes_in(&p->g, p->scratch);
+    const int whole = p->type == EW_CUDA_F32, direct = whole && !p->planar;
+    const float one = 1, beta = p->add && direct ? 1 : 0;
+    void *to = direct ? (void *)p->dw : p->planar ? (void *)c.w : (void *)p->scratch;
+    if (p->planar) {
+        EW_CU_TRY(turn_x(q, &p->g, p->x, c.x));
+        EW_CU_TRY(turn_y(q, &p->g, p->dy, c.y));
+    }
     EW_CU_CUDNN_TRY(cudnnConvolutionBackwardFilter(
-        (cudnnHandle_t)q->cudnn, &one, j->x, p->x, j->y, p->dy, j->conv,
-        (cudnnConvolutionBwdFilterAlgo_t)algo, q->workspace, q->workspace_bytes, &beta, j->w, to));
-    const int64_t n = (int64_t)p->g.k * p->g.kh * p->g.kw * (p->g.c / p->g.groups);
-    if (wide)
+        (cudnnHandle_t)q->cudnn, &one, j->x, p->planar ? c.x : p->x, j->y, p->planar ? c.y : p->dy,
+        j->conv, (cudnnConvolutionBwdFilterAlgo_t)algo, q->workspace, q->workspace_bytes, &beta,
+        j->w, to));
+    const int64_t depth = p->g.c / p->g.groups, taps = (int64_t)p->g.kh * p->g.kw;
+    if (p->planar)
+        return turn(q, to, p->dw, p->g.k, depth, taps, p->add);
+    if (direct)
         return 0;
-    return p->add ? ew_cu_cast_add(q, p->type, to, p->dw, n)
-                  : ew_cu_cast(q, p->type, to, EW_CUDA_F32, p->dw, n);
+    return p->add ? ew_cu_cast_add(q, p->type, to, p->dw, p->g.k * taps * depth)
+                  : ew_cu_cast(q, p->type, to, EW_CUDA_F32, p->dw, p->g.k * taps * depth);
 }
 
 int ew_cu_conv_back(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p)
 {
     const struct ew_cuda_conv asked = {
-        .type = p->type, .math = p->math, .g = p->g, .algo = p->algo};
+        .type = p->type, .math = p->math, .g = p->g, .planar = p->planar, .algo = p->algo};
     const int pass = p->dx ? EW_CUDA_DGRAD : EW_CUDA_WGRAD;
     struct job j = {0};
-    int algo, e = describe(p->type, p->math, &p->g, &j);
+    int algo, e = describe(&asked, &j);
     if (!e)
         e = pick(q, pass, &asked, &algo);
     if (!e)
