@@ -58,6 +58,18 @@ INFER = [
     Case("resnet18", size=32, classes=10),
 ]
 
+# Networks that no kernel and no rule was tuned on; made.py has those that the zoo lacks.
+OTHERS = [
+    Case("vgg16"),
+    Case("resnet34"),
+    Case("mobilenet_v1"),
+    Case("efficientnet_b0"),
+    Case("mobilenet_v3_small"),
+    Case("shufflenet_v2_x0_5"),
+    Case("unet"),
+    Case("vit_tiny"),
+]
+
 # At their own size: the adaptive pools of some have no ONNX form at another one.
 INT8 = [c for c in INFER if not c.size]
 
@@ -68,6 +80,15 @@ TRAIN = [
     Case("mobilenet_v3_large", size=224, classes=203, batch=16),
     Case("squeezenet1_1", size=224, batch=16),
     Case("alexnet", size=224, batch=64),
+]
+
+OTHERS_TRAIN = [
+    Case("resnet50", size=64, batch=16),
+    Case("resnext50_32x4d", size=64, batch=16),
+    Case("densenet121", size=64, batch=16),
+    Case("shufflenet_v2_x1_0", size=64, batch=16),
+    Case("vgg11", size=64, batch=16),
+    Case("mobilenet_v3_small", size=96, batch=16),
 ]
 
 

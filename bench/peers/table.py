@@ -102,6 +102,8 @@ TITLES = {
     "infer": "Inference at batch 1, Edgewise against ONNX Runtime",
     "int8": "Quantised networks at batch 1, Edgewise against ONNX Runtime on the same QDQ files",
     "train": "Training steps, Edgewise against PyTorch",
+    "others": "Inference at batch 1 of networks that nothing was tuned on, against ONNX Runtime",
+    "others-train": "Training steps of networks that nothing was tuned on, against PyTorch",
 }
 
 
@@ -110,7 +112,7 @@ def peer(name, done):
     if not done or name == "check":
         return ""
     first = next(iter(done[0]["threads"].values()))
-    if name in ("infer", "int8"):
+    if name in ("infer", "int8", "others"):
         return f", ONNX Runtime {first['onnxruntime']['rounds'][0]['version']}"
     r = first["nchw"]["rounds"][0]
     return f", PyTorch {r['version']} ({r['capability']}, {' '.join(r['blas'])})"
@@ -128,7 +130,8 @@ def markdown(name, machine, rows):
         )
     out.append("")
     if done:
-        out += {"check": check, "infer": infer, "int8": int8, "train": train}[name](done)
+        forms = {"check": check, "infer": infer, "int8": int8, "train": train}
+        out += {**forms, "others": infer, "others-train": train}[name](done)
         if name != "check":
             out += ["", *means(done)]
     out += [f"\n{r['title']}: not measured: {r['failed']}" for r in rows if "failed" in r]
