@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/arena_move.h"
+
 #define HUGE_BYTES   ((size_t)2 << 20)
 #define CHUNK_BYTES  ((size_t)64 << 10)
 #define MAPPED_BYTES ((size_t)128 << 10)
@@ -125,24 +127,43 @@ void ew_arena_reset(struct ew_arena *a)
     ew_arena_fini(a);
 }
 
-/* Big objects have chunks of their own; the first chunk may hold others too. */
-bool ew_arena_release(struct ew_arena *a, const void *p, size_t bytes)
+/* Takes the chunk that holds nothing but this object out of the arena; NULL: there is none.  Big
+ * objects have chunks of their own; the first chunk may hold others too. */
+static struct ew_arena_chunk *take_chunk(struct ew_arena *a, const void *p, size_t bytes)
 {
     if (!a->chunks)
-        return false;
+        return NULL;
     for (struct ew_arena_chunk **c = &a->chunks->next; *c; c = &(*c)->next) {
         struct ew_arena_chunk *chunk = *c;
         const char *base = chunk->base;
         if ((const char *)p < base || (const char *)p >= base + chunk->size)
             continue;
         if (chunk->size <= CHUNK_BYTES || (const char *)p + bytes != base + chunk->used)
-            return false;
+            return NULL;
         *c = chunk->next;
-        chunk_free(chunk);
         a->used -= bytes;
-        return true;
+        return chunk;
     }
-    return false;
+    return NULL;
+}
+
+bool ew_arena_release(struct ew_arena *a, const void *p, size_t bytes)
+{
+    struct ew_arena_chunk *chunk = take_chunk(a, p, bytes);
+    if (chunk)
+        chunk_free(chunk);
+    return chunk != NULL;
+}
+
+bool ew_arena_move(struct ew_arena *to, struct ew_arena *from, const void *p, size_t bytes)
+{
+    struct ew_arena_chunk *chunk = to->chunks ? take_chunk(from, p, bytes) : NULL;
+    if (!chunk)
+        return false;
+    chunk->next = to->chunks->next; /* behind the first, where others are allocated */
+    to->chunks->next = chunk;
+    to->used += bytes;
+    return true;
 }
 
 void ew_arena_join(struct ew_arena *a, struct ew_arena *from)

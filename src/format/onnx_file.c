@@ -4,11 +4,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#include "base/arena_move.h"
 
 /* Bytes of memory that a byte of file may cost.  A one-byte number becomes eight, and a short node
  * with its attributes about ten times its size; a file that asks for more is made to. */
 #define COST_PER_BYTE 32
 #define COST_BASE     ((size_t)1 << 20)
+#define GIVE_BACK     ((size_t)8 << 20) /* bytes that are unpacked between two times */
 
 void ew_onnx_file_init(struct ew_onnx_file *f, const char *path, bool in_memory)
 {
@@ -25,12 +29,24 @@ void ew_onnx_file_fini(struct ew_onnx_file *f)
     ew_onnx_file_init(f, NULL, false);
 }
 
+/* Messages have copies of what was unpacked before: pages of the mapping are given back as that
+ * goes on, so that a file is in memory about once.  One that is read again comes from the cache. */
+static void give_back(struct ew_onnx_file *f, size_t bytes)
+{
+    f->copied += bytes;
+    if (!f->mapped || f->copied < GIVE_BACK)
+        return;
+    f->copied = 0;
+    madvise(f->mapped, f->mapped_size, MADV_DONTNEED);
+}
+
 static void *take(void *file, size_t bytes)
 {
     struct ew_onnx_file *f = file;
     if (bytes > f->limit - f->spent)
         return NULL;
     f->spent += bytes;
+    give_back(f, bytes);
     return ew_arena_alloc(&f->arena, bytes);
 }
 
@@ -99,6 +115,8 @@ ew_err ew_onnx_file_keep(struct ew_onnx_file *f, struct ew_graph *g)
         struct ew_onnx_span *s = t->data ? find_span(f, t->data) : NULL;
         if (!s)
             continue;
+        if (!s->copy && ew_arena_move(&g->arena, &f->arena, s->start, s->bytes))
+            s->copy = s->start;
         if (!s->copy) {
             s->copy = ew_arena_alloc(&g->arena, s->bytes);
             EW_CHECK(s->copy, EW_ERR_MEMORY, "no memory for %zu bytes of %s", s->bytes,

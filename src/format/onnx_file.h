@@ -14,6 +14,8 @@ struct ew_onnx_file {
     bool in_memory;   /* `path` is only a name: there is no folder beside it */
     struct ew_arena arena;
     size_t spent, limit;        /* bytes that unpacking took and may take */
+    void *mapped;               /* what is unpacked is a mapping of the file; NULL: it is not */
+    size_t mapped_size, copied; /* bytes taken since its pages were given back */
     struct ew_onnx_span *spans; /* large tensor data that lies in the arena */
     int n_spans, cap_spans;
     /* Of external data: "@location", "=device:inode", "offset length file", each with its index. */
@@ -45,8 +47,8 @@ ew_err ew_onnx_unpack(struct ew_onnx_file *f, const void *bytes, size_t size,
 ew_err ew_onnx_tensor(struct ew_onnx_file *f, const Ew__OnnxTensor *t, const char *what,
                       struct ew_arena *keep, struct ew_tensor *out);
 
-/* Copies to the graph what its constants still have in the file's arena: weights that were laid out
- * anew have left it already, so that in the end there is one copy of each. */
+/* Hands over to the graph what its constants still have in the file's arena: weights that were laid
+ * out anew have left it already, so that in the end there is one copy of each. */
 ew_err ew_onnx_file_keep(struct ew_onnx_file *f, struct ew_graph *g);
 
 /* The message of a tensor, its elements as raw bytes, which are borrowed; the rest is in `a`. */

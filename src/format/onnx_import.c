@@ -5,6 +5,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 
@@ -288,17 +291,40 @@ ew_err ew_onnx_parse(const void *bytes, size_t size, const char *name,
     return finish(&im, e, out);
 }
 
+/* A mapping of the file, where it is one that can be mapped; else *out stays NULL. */
+static ew_err map_file(const char *path, void **out, size_t *size)
+{
+    struct stat st;
+    int fd;
+    EW_TRY(ew_file_open(path, &fd));
+    const bool maps = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+                      (size_t)st.st_size <= MAX_FILE;
+    void *map = maps ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    close(fd);
+    *out = map == MAP_FAILED ? NULL : map;
+    *size = maps ? (size_t)st.st_size : 0;
+    return EW_OK;
+}
+
 EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts, struct ew_graph **out)
 {
-    char *bytes;
+    void *map;
+    char *bytes = NULL;
     size_t size;
-    EW_TRY(ew_file_read(path, MAX_FILE, &bytes, &size));
+    EW_TRY(map_file(path, &map, &size));
+    if (!map) /* a pipe, or it is empty or too large */
+        EW_TRY(ew_file_read(path, MAX_FILE, &bytes, &size));
     struct ew_onnx_file file;
     struct ew_onnx_shared shared = {0};
     struct ew_onnx_import im = {.file = &file, .shared = &shared, .opts = opts};
     ew_onnx_file_init(&file, path, false);
-    ew_err e = unpack(&im, bytes, size);
-    free(bytes); /* the messages have their own copies */
+    file.mapped = map;
+    file.mapped_size = map ? size : 0;
+    ew_err e = unpack(&im, map ? map : bytes, size);
+    file.mapped = NULL;
+    if (map) /* the messages have their own copies */
+        munmap(map, size);
+    free(bytes);
     if (e == EW_OK)
         e = import(&im);
     return finish(&im, e, out);
