@@ -68,7 +68,7 @@ static const struct ew_field table[] = {
      .help = "one network: write the time of every run"},
     {.name = "memory-limit", .type = EW_FIELD_SIZE, .offset = offsetof(struct opts, memory_limit),
      .min = 0, .max = 1e15, .metavar = "BYTES",
-     .help = "training: make the step fit, saying how and at what cost"},
+     .help = "make it fit, weights included, saying how and at what cost"},
     {.name = "reference", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, reference),
      .help = "plain reference kernels and no fusing, for comparison"},
     {.name = "tune", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, tune),
@@ -260,6 +260,9 @@ static void print_host_steps(const struct ew_plan *p, const struct result *r)
 
 static void print_fit(const struct ew_plan_stats *s)
 {
+    if (s->swapped)
+        printf("to fit:    %d layer%s by kernels that pack less, about %.0f%% more cycles\n",
+               s->swapped, s->swapped == 1 ? "" : "s", 100 * s->slower);
     if (s->recompute_cheap)
         printf("to fit:    cheap operators computed again, %.0f%% of forward's arithmetic\n",
                100 * s->again_share);
@@ -362,6 +365,8 @@ static ew_err print_json(const char *name, const struct opts *o, const struct ew
     ew_json_int(&j, "rss_peak_bytes", r->resident_peak);
     ew_json_bool(&j, "recompute_cheap", r->plan.recompute_cheap);
     ew_json_int(&j, "segments", r->plan.segments);
+    ew_json_int(&j, "swapped_layers", r->plan.swapped);
+    ew_json_num(&j, "slower_share", r->plan.slower);
     ew_json_int(&j, "parts", r->plan.parts);
     ew_json_num(&j, "again_share", r->plan.again_share);
     if (o->profile)
@@ -560,7 +565,8 @@ static ew_err bench_network(const struct ew_cmd_call *c, struct ew_tuner *tuner,
     const struct opts *o = c->opts;
     const struct ew_network_how how = {.opts = o->net, .seed = 1};
     struct ew_network n;
-    EW_CHECK(o->train || !o->memory_limit, EW_ERR_USAGE, "--memory-limit is for --train");
+    EW_CHECK(o->train || !o->memory_limit || !(o->tune || o->reference), EW_ERR_USAGE,
+             "--memory-limit chooses kernels by what they pack: not with --tune or --reference");
     ew_err e = ew_network_open(c->args[0], &how, &n);
     if (e == EW_OK && o->train)
         e = ew_objective_add(n.graph);

@@ -10,6 +10,7 @@
 #include "cli/classifier.h"
 #include "cli/cmd.h"
 #include "cli/device_opt.h"
+#include "engine/engine.h"
 #include "plan/tune.h"
 #include "quant/quant_run.h"
 #include "report/text_table.h"
@@ -19,7 +20,7 @@ struct opts {
     struct ew_network_opts net;
     struct ew_image_opts image;
     const char *output, *batch, *calib;
-    int64_t threads, seed;
+    int64_t threads, seed, memory_limit;
     bool tune, compact;
     int precision;
 };
@@ -41,6 +42,10 @@ static const struct ew_field fields[] = {
      .min = 0, .max = 256, .metavar = "N", .help = "threads of its runs; 0: one for each CPU"},
     {.name = "tune", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, tune),
      .help = "measure kernels here and remember the fastest, instead of choosing by rules"},
+    {.name = "memory-limit", .type = EW_FIELD_SIZE, .offset = offsetof(struct opts, memory_limit),
+     .min = 0, .max = 1e15, .metavar = "BYTES",
+     .help = "what a context takes at most, weights included, by kernels that pack less and take "
+     "longer"},
     {.name = "precision", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, precision),
      .def = "auto", .choices = precisions,
      .help = "int8: quantised, before or by --calib; auto: as it comes, or with --calib whichever "
@@ -136,7 +141,7 @@ static ew_err compile(struct ew_cmd_call *c, struct ew_graph *g, const struct ew
     if (o->tune)
         EW_INFO("measuring kernels; what was measured before is remembered");
     const int64_t start = ew_clock_ns();
-    EW_TRY(ew_engine_compile(g, &co, o->output));
+    EW_TRY(ew_engine_compile_within(g, &co, (size_t)o->memory_limit, o->output));
     const double seconds = (double)(ew_clock_ns() - start) * 1e-9;
     struct ew_engine *e;
     struct ew_engine_info info = {.size = sizeof(info)};

@@ -25,7 +25,7 @@ struct opts {
     bool random, reference;
     struct ew_ints size;
     double scale, fps, budget, seconds;
-    int64_t top, seed, threads;
+    int64_t top, seed, threads, memory_limit;
 };
 
 /* clang-format off */
@@ -53,6 +53,9 @@ static const struct ew_field fields[] = {
     EW_PRECISION_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
      .min = 0, .max = 256, .metavar = "N", .help = "threads; 0: one for each CPU"},
+    {.name = "memory-limit", .type = EW_FIELD_SIZE, .offset = offsetof(struct opts, memory_limit),
+     .min = 0, .max = 1e15, .metavar = "BYTES",
+     .help = "make it fit, weights included, by kernels that pack less and take longer"},
     {.name = "reference", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, reference),
      .help = "the plain kernels and the graph as it is: slow, and what the others are tested by"},
     {.name = "fps", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, fps), .def = "0",
@@ -157,8 +160,10 @@ static ew_err load(struct job *j)
     const int64_t image[] = {1, o->size.v[2], o->size.v[0], o->size.v[1]};
     how.n_inputs = ew_run_known(&j->in, o->size.n == 3 ? image : NULL, given);
     EW_TRY(ew_network_open(what, &how, &j->net));
-    EW_CHECK(!j->net.engine || !o->reference, EW_ERR_USAGE,
-             "%s: is compiled; --reference is for networks that are not", what);
+    EW_CHECK(!j->net.engine || (!o->reference && !o->memory_limit), EW_ERR_USAGE,
+             "%s: is compiled; --reference and --memory-limit are for networks that are not", what);
+    EW_CHECK(!o->reference || !o->memory_limit, EW_ERR_USAGE,
+             "--memory-limit chooses kernels: not with --reference");
     if (j->net.random)
         EW_WARN("%s has random weights: its scores mean nothing", what);
     return read_card(j);
@@ -175,8 +180,15 @@ static ew_err compile(struct job *j)
         .seed = (uint64_t)j->o->seed,
         .optimize = !j->o->reference,
         .consume = !j->o->reference,
+        .memory_limit = (size_t)j->o->memory_limit,
         .backend = {.threads = (int)j->o->threads, .reference = j->o->reference}};
-    return ew_plan_compile(j->net.graph, &po, &j->p);
+    EW_TRY(ew_plan_compile(j->net.graph, &po, &j->p));
+    struct ew_plan_stats s;
+    ew_plan_stats(j->p, &s);
+    if (s.swapped)
+        EW_INFO("to fit: %d layers by kernels that pack less, about %.0f%% more cycles", s.swapped,
+                100 * s.slower);
+    return EW_OK;
 }
 
 static ew_err compute(struct job *j)

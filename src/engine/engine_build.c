@@ -14,6 +14,7 @@
 /* An engine in the making. */
 struct build {
     const struct ew_compile_opts *o;
+    size_t memory_limit;     /* of a context at batch_min; 0: none */
     struct ew_graph *source; /* the caller's, at batch_min */
     struct ew_engine_file file;
     int n_batches;
@@ -179,6 +180,7 @@ static ew_err compile(const struct build *b, int row, struct ew_tuner *tuner, bo
                                    .tuner = tuner,
                                    .given = &given,
                                    .dry = dry,
+                                   .memory_limit = b->memory_limit,
                                    .backend = {.threads = b->o->threads}};
     EW_TRY(ew_graph_clone(b->file.graph, &out->g));
     EW_TRY(ew_graph_set_batch(out->g, b->file.card.batch_min + row));
@@ -327,14 +329,16 @@ static ew_err build(struct build *b, const struct ew_graph *g, const char *path)
     return ew_engine_file_write(path, &b->file, &size);
 }
 
-EW_API ew_err ew_engine_compile(struct ew_graph *g, const struct ew_compile_opts *opts,
-                                const char *path)
+ew_err ew_engine_compile_within(struct ew_graph *g, const struct ew_compile_opts *opts,
+                                size_t memory_limit, const char *path)
 {
     const struct ew_compile_opts none = {.size = sizeof(none)};
     EW_CHECK(!opts || opts->size == sizeof(*opts), EW_ERR_ARG,
              "the options are %zu bytes, this library takes %zu", opts ? opts->size : 0,
              sizeof(*opts));
-    struct build b = {.o = opts ? opts : &none};
+    EW_CHECK(!opts || !opts->tune || !memory_limit, EW_ERR_ARG,
+             "a memory limit chooses kernels by what they pack: it is not for tuning");
+    struct build b = {.o = opts ? opts : &none, .memory_limit = memory_limit};
     const ew_err e = build(&b, g, path);
     for (int i = 0; i < b.n_batches && b.planned; i++)
         drop(&b.planned[i]);
@@ -347,4 +351,10 @@ EW_API ew_err ew_engine_compile(struct ew_graph *g, const struct ew_compile_opts
     ew_graph_free(b.file.graph);
     ew_graph_free(b.source);
     return e;
+}
+
+EW_API ew_err ew_engine_compile(struct ew_graph *g, const struct ew_compile_opts *opts,
+                                const char *path)
+{
+    return ew_engine_compile_within(g, opts, 0, path);
 }

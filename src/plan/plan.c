@@ -8,6 +8,7 @@
 
 #include "compress/pass.h"
 #include "plan/limit.h"
+#include "plan/pack_limit.h"
 #include "plan/plan_impl.h"
 
 /* ---- Steps ---- */
@@ -725,6 +726,8 @@ ew_err ew_plan_compile(struct ew_graph *g, const struct ew_plan_opts *o, struct 
     struct ew_strategy s = {.segments = 1, .parts = 1};
     if (o->mode == EW_PLAN_TRAIN && o->memory_limit)
         EW_TRY(ew_limit_choose(g, o, &s));
+    if (o->mode == EW_PLAN_INFER && o->memory_limit && !(o->given && o->given->kernels))
+        return ew_pack_limit_compile(g, o, out);
     return ew_plan_build(g, o, &s, out);
 }
 

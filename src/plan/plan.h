@@ -56,7 +56,8 @@ struct ew_plan_opts {
     struct ew_backend_opts backend;
     struct ew_tuner *tuner;            /* kernels by measurement (plan/tune.h); NULL: by rules */
     const struct ew_plan_given *given; /* borrowed during compile */
-    size_t memory_limit; /* training: bytes for weights and the planned block together; 0: none */
+    size_t memory_limit; /* bytes for weights and all that is planned; 0: none.  Not with a tuner in
+                          * inference, nor where kernels are given */
     size_t lend_bytes;   /* the block has so many at least, for a plan that it is lent to */
 };
 
@@ -79,12 +80,16 @@ struct ew_plan_stats {
     int parts;                     /* of the batch; 1: whole */
     bool split_changes_statistics; /* parts > 1 and the graph has batch norm */
     double again_share;            /* arithmetic of forward that is done twice, 0 to 1 */
+    int swapped;                   /* layers whose kernel was chosen for what it packs */
+    double slower; /* what that costs, as a share of the estimated cycles of layers with packed
+                    * weights */
 };
 
 struct ew_plan;
 
-/* With a memory limit the mildest way that fits is taken: as it is; cheap operators computed again;
- * segments computed again; the batch in parts.  Fails with EW_ERR_LIMIT, and says by how much,
+/* With a memory limit the mildest way that fits is taken: as it is; in training cheap operators
+ * computed again, segments computed again, the batch in parts; in inference kernels that pack
+ * fewer bytes, those first that cost least.  Fails with EW_ERR_LIMIT, and says by how much,
  * where none fits. */
 ew_err ew_plan_compile(struct ew_graph *g, const struct ew_plan_opts *o, struct ew_plan **out);
 void ew_plan_free(struct ew_plan *p); /* NULL is fine */

@@ -81,11 +81,15 @@ struct ew_run_list {
 /* Which part of a batch is run: they differ in the steps that are left out. */
 enum ew_part { EW_PART_FIRST, EW_PART_MIDDLE, EW_PART_LAST, EW_PART_KINDS };
 
-/* What is done to make a training step fit. */
+/* What is done to make a plan fit. */
 struct ew_strategy {
     bool cheap;   /* values of operators without multiply-accumulates are computed again */
     int segments; /* over 1: only what crosses a segment's border is kept */
     int parts;    /* the batch is run in so many equal parts */
+    /* Inference: layers whose kernel was chosen for what it packs, and what that costs as a share
+     * of the estimated cycles of all. */
+    int swapped;
+    double slower;
 };
 
 /* Who reads a value: needed nodes, and the graph's outputs. */

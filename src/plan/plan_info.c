@@ -141,6 +141,8 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
                                   .recompute_cheap = p->strategy.cheap,
                                   .segments = p->strategy.segments,
                                   .parts = p->strategy.parts,
+                                  .swapped = p->strategy.swapped,
+                                  .slower = p->strategy.slower,
                                   .split_changes_statistics =
                                       p->strategy.parts > 1 && has_batch_statistics(p->g)};
     for (int k = 0; k < p->n_steps; k++) {
