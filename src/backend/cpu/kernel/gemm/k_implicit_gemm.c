@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "backend/cpu/kernel/common/act.h"
+#include "backend/cpu/kernel/common/silu.h"
 #include "backend/cpu/kernel/norm/norm_rows.h"
 #include "backend/cpu/kernel/norm/norm_stats.h"
 
@@ -286,7 +287,8 @@ INLINE void finish_as(enum ew_act act, const struct ew_epilogue *e, const struct
         float *p = o->y + o->row[r];
         for (int64_t i = 0; i < o->width; i += LANES) {
             const int64_t n = o->width - i;
-            const vec v = vact(act, load_n(p + i, n), e->lo, e->hi);
+            const vec sum = load_n(p + i, n);
+            const vec v = act == EW_ACT_SILU ? vsilu_end(sum) : vact(act, sum, e->lo, e->hi);
             store_n(p + i, o->add ? v + load_n(o->add + o->row[r] + i, n) : v, n);
         }
     }
@@ -304,14 +306,16 @@ static void mask_rows(const struct outputs *o)
     }
 }
 
-/* What the micro-kernel's clamp cannot do, on rows that are still in L1.  The one that whole
- * networks use has a loop of its own. */
+/* What the micro-kernel's clamp cannot do, on rows that are still in L1.  Those that whole networks
+ * use have loops of their own. */
 static void finish_rows(const struct ew_epilogue *e, const struct outputs *o)
 {
     if (o->mask)
         mask_rows(o);
     else if (e->act == EW_ACT_HARD_SWISH)
         finish_as(EW_ACT_HARD_SWISH, e, o);
+    else if (e->act == EW_ACT_SILU)
+        finish_as(EW_ACT_SILU, e, o);
     else
         finish_as(e->act, e, o);
 }
