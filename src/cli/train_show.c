@@ -148,6 +148,11 @@ ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result
            "epoch %lld\n",
            100 * x->test.accuracy, ew_text_count(x->test.samples, a), x->test.f1, x->test.precision,
            x->test.recall, (long long)x->best_epoch);
+    if (x->epochs > 1)
+        printf("chosen:    the best of %lld epochs by %s\n", (long long)x->epochs,
+               x->validated_on_test ? "these very test images; --val-split 0.1 chooses by training "
+                                      "images and tests once"
+                                    : "its validation images; tested once");
     printf("time:      %s s an epoch, %lld epoch%s: compute %s s, stall %s s, overhead %s s\n",
            seconds(x->epoch_s, a), (long long)x->epochs, x->epochs == 1 ? "" : "s",
            seconds(x->times.compute_s, b), seconds(x->times.stall_s, c),
