@@ -1,7 +1,8 @@
 # What goes where: program, libraries, header, pkg-config file, man page, completion.
 install(TARGETS edgewise_static edgewise_shared
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${PROJECT_SOURCE_DIR}/include/edgewise.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/include/edgewise.h ${PROJECT_SOURCE_DIR}/include/edgewise_pixels.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # Relative, so that the installed tree can be moved.
 string(REGEX REPLACE "[^/]+" ".." EW_PC_UP ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

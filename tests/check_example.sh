@@ -20,3 +20,18 @@ if "$2/examples/classify" "$image" "$image" 2>"$dir/err" || ! grep -q 'not an en
     exit 1
 fi
 echo "ok example classify refuses what is no engine"
+
+# Two black NV12 frames of 28 x 28: the camera's loop says the same of both.
+"$2/src/edgewise" compile lenet5-mnist -o "$dir/digits.ewe" >/dev/null 2>&1
+for _ in 1 2; do
+    head -c 784 /dev/zero | tr '\0' '\020'
+    head -c 392 /dev/zero | tr '\0' '\200'
+done >"$dir/frames"
+"$2/examples/camera" "$dir/digits.ewe" 28 28 <"$dir/frames" >"$dir/seen"
+if [ "$(wc -l <"$dir/seen")" -eq 2 ] && [ "$(sed 's/.*: //; s/,.*//' "$dir/seen" | uniq | wc -l)" -eq 1 ]; then
+    echo "ok example camera"
+else
+    echo "FAIL example camera"
+    cat "$dir/seen"
+    exit 1
+fi

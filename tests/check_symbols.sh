@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Only ew_ symbols: the archive has no other globals, the shared library exports what the public header
-# declares and nothing else.
+# Only ew_ symbols: the archive has no other globals, the shared library exports what the public headers
+# declare and nothing else.
 # usage: check_symbols.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 lib=$2/src/libedgewise
@@ -20,6 +20,6 @@ verdict "archive has only ew_ globals" "$(
     nm -g --defined-only "$lib.a" 2>/dev/null | awk 'NF == 3 && $3 !~ /^ew_/ { print $3 }' | sort -u
 )"
 exported=$(nm -D --defined-only "$lib.so" | awk '{ print $3 }' | sort)
-declared=$(grep -ohE '^EW_API.*' "$1/include/edgewise.h" | grep -oE 'ew_[a-z0-9_]+\(' | tr -d '(' | sort -u)
+declared=$(grep -ohE '^EW_API.*' "$1"/include/*.h | grep -oE 'ew_[a-z0-9_]+\(' | tr -d '(' | sort -u)
 verdict "shared library exports what the header declares" "$(diff <(echo "$declared") <(echo "$exported") || true)"
 exit $status

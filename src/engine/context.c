@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "format/image_input.h"
+#include "format/pixels.h"
 
 struct at_batch {
     struct ew_graph *g;
@@ -21,6 +22,7 @@ struct ew_context {
     struct at_batch *batches; /* by batch - batch_min; p NULL: not yet */
     struct at_batch *now;
     struct ew_image_input *images; /* made when the first one comes; else NULL */
+    struct ew_bytes frame;         /* of pixels that had to be converted */
 };
 
 /* ---- Life ---- */
@@ -97,6 +99,7 @@ EW_API void ew_context_free(struct ew_context *c)
     }
     ew_backend_free(c->block);
     ew_image_input_free(c->images);
+    free(c->frame.at);
     ew_backend_close(c->be);
     free(c->batches);
     free(c);
@@ -134,15 +137,28 @@ EW_API const void *ew_context_output(const struct ew_context *c, int i, size_t *
     return t->data;
 }
 
-EW_API ew_err ew_context_read_image(struct ew_context *c, int64_t index, const char *path)
+static ew_err open_images(struct ew_context *c)
 {
     const struct ew_engine_card *card = &c->e->file.card;
     EW_CHECK(c->now->g->n_inputs > 0, EW_ERR_ARG, "engine %s has no input", card->name);
-    if (!c->images) {
-        const struct ew_value *v = &c->now->g->values[c->now->g->inputs[0]];
-        EW_TRY(ew_image_input_new(v, &card->prep, card->name, &c->images));
-    }
+    if (c->images)
+        return EW_OK;
+    const struct ew_value *v = &c->now->g->values[c->now->g->inputs[0]];
+    return ew_image_input_new(v, &card->prep, card->name, &c->images);
+}
+
+EW_API ew_err ew_context_read_image(struct ew_context *c, int64_t index, const char *path)
+{
+    EW_TRY(open_images(c));
     return ew_image_input_read(c->images, path, index, ew_plan_input(c->now->p, 0));
+}
+
+EW_API ew_err ew_context_put_pixels(struct ew_context *c, int64_t index, const struct ew_pixels *p)
+{
+    struct ew_sample image;
+    EW_TRY(open_images(c));
+    EW_TRY(ew_pixels_sample(p, &c->frame, &image));
+    return ew_image_input_put(c->images, &image, index, ew_plan_input(c->now->p, 0));
 }
 
 /* ---- Running ---- */
