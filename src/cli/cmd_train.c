@@ -52,6 +52,9 @@ const struct ew_field ew_train_cmd_fields[] = {
     {.name = "temperature", .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct ew_train_cmd, temperature), .def = "4", .min = 0.01, .max = 1000,
      .metavar = "T", .help = "that both networks' scores are divided by for it"},
+    {.name = "tensorboard", .type = EW_FIELD_STR,
+     .offset = offsetof(struct ew_train_cmd, tensorboard), .metavar = "DIR",
+     .help = "write curves of the epochs for TensorBoard too"},
     EW_DEVICE_FIELD(struct ew_train_cmd),
     EW_PRECISION_FIELD(struct ew_train_cmd),
     EW_SIMULATE_FIELD(struct ew_train_cmd),
@@ -75,6 +78,28 @@ static void catch_signals(struct sigaction before[2])
     sigaction(SIGTERM, &a, &before[1]);
 }
 
+/* An epoch's figures as points of curves. */
+static ew_err put_curves(struct ew_tensorboard *t, const struct ew_epoch_row *e)
+{
+    const struct {
+        const char *tag;
+        double value;
+    } all[] = {{"loss/train", e->train_loss},
+               {"loss/validation", e->loss},
+               {"accuracy/train", e->train_accuracy},
+               {"accuracy/validation", e->accuracy},
+               {"f1/validation", e->f1},
+               {"learning_rate", e->learning_rate},
+               {"images_per_s", e->images_per_s},
+               {"seconds/epoch", e->wall_s},
+               {"seconds/stall", e->stall_s},
+               {"energy_j", e->energy_j}};
+    for (size_t i = 0; t->f && i < EW_COUNT(all); i++)
+        EW_TRY(ew_tensorboard_scalar(t, all[i].tag, e->epoch, all[i].value));
+    EW_CHECK(!t->f || fflush(t->f) == 0, EW_ERR_IO, "%s: cannot be written", t->path);
+    return EW_OK;
+}
+
 static ew_err follow(struct ew_train_run *r, struct ew_trainer *t, struct ew_train_view *v,
                      bool *stopped)
 {
@@ -85,6 +110,8 @@ static ew_err follow(struct ew_train_run *r, struct ew_trainer *t, struct ew_tra
         if (e == EW_OK && event == EW_TRAIN_EPOCH) {
             ew_train_show_epoch(v, t);
             e = ew_recording_put(r->rec, EW_RECORD_EPOCH, ew_trainer_epoch(t));
+            if (e == EW_OK)
+                e = put_curves(&r->curves, ew_trainer_epoch(t));
             if (e == EW_OK)
                 e = ew_run_watch_put(&r->watch);
         } else if (e == EW_OK && event != EW_TRAIN_DONE) {
@@ -246,7 +273,11 @@ static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
     if (r->job.resume && ew_trainer_result(t).epochs == r->o.train.epochs)
         EW_INFO("its %lld epochs are done; --epochs N goes on to N", (long long)r->o.train.epochs);
     catch_signals(before);
-    ew_err e = follow(r, t, &view, &stopped);
+    ew_err e = r->o.tensorboard ? ew_tensorboard_open(r->o.tensorboard, &r->curves) : EW_OK;
+    if (e == EW_OK)
+        e = follow(r, t, &view, &stopped);
+    const ew_err closed = ew_tensorboard_close(&r->curves);
+    e = e == EW_OK ? closed : e;
     if (e == EW_OK)
         e = ew_run_watch_end(&r->watch);
     if (e == EW_OK)

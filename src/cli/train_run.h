@@ -8,12 +8,13 @@
 #include "cli/recording.h"
 #include "network/network.h"
 #include "study/run_watch.h"
+#include "train/tensorboard.h"
 #include "train/trainer.h"
 
 struct ew_train_cmd {
     struct ew_network_opts net;
     struct ew_train_opts train;
-    const char *init, *output, *resume, *db, *device, *simulate;
+    const char *init, *output, *resume, *db, *device, *simulate, *tensorboard;
     int precision;     /* of ew_precision_names */
     const char *model; /* not an option: the argument, kept with them */
     bool find_batch;
@@ -41,6 +42,7 @@ struct ew_train_run {
     struct ew_run_watch watch;
     struct ew_board *board; /* NULL: none could be opened */
     bool json;
+    struct ew_tensorboard curves; /* closed where none are asked for */
 };
 
 /* Fills the job from the command line: network, data, weights, normalisation, folder.  Release with

@@ -21,10 +21,10 @@
 /* The options of a run that may differ when it goes on: they change no number. */
 static bool may_change(const char *name)
 {
-    static const char *const names[] = {
-        "data",  "epochs",           "threads", "workers", "prefetch",      "loss-every",
-        "idle",  "checkpoint-every", "resume",  "cold",    "on-bad-sample", "db",
-        "device"};
+    static const char *const names[] = {"data",     "epochs",      "threads", "workers",
+                                        "prefetch", "loss-every",  "idle",    "checkpoint-every",
+                                        "resume",   "tensorboard", "cold",    "on-bad-sample",
+                                        "db",       "device"};
     for (size_t i = 0; i < EW_COUNT(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;

@@ -40,3 +40,6 @@ while [ ! -f killed/last.ckpt ]; do sleep 0.02; done
 kill -9 $!
 wait $! 2>/dev/null || true
 edgewise train --resume killed >/dev/null 2>&1 && wc -l <killed/epochs.csv
+# Curves for TensorBoard: a file that begins with its version, and has a value for each epoch and curve.
+edgewise train lenet5 --data synthetic --samples 320 --epochs 2 --batch 32 --threads 1 --tensorboard board -o curves >/dev/null 2>&1
+tr -cd '[:print:]' <"$(ls board/events.out.tfevents.*)" | grep -o -E 'brain.Event:2|accuracy/validation' | uniq -c | tr -s ' '
