@@ -11,6 +11,14 @@ for f in include/edgewise.h lib/libedgewise.a lib/libedgewise.so lib/pkgconfig/e
     [ -n "$(find "$dir/usr" -path "*/${f#lib/}")" ] ||
         { echo "$f is not there"; echo "FAIL install"; exit 1; }
 done
+# What the Debian packages take is there, wherever the architecture's libraries lie.
+for list in "$1"/debian/*.install; do
+    [ "${list##*/}" != edgewise-cuda.install ] || continue
+    while read -r pattern; do
+        [ -n "$(find "$dir/usr" -name "${pattern##*/}")" ] ||
+            { echo "${list##*/}: $pattern is not there"; echo "FAIL install"; exit 1; }
+    done <"$list"
+done
 echo "ok install"
 
 if ! command -v pkg-config >/dev/null; then echo "skip pkg-config: there is none"; exit 0; fi
