@@ -349,8 +349,8 @@ static void refuses_damage(void)
     struct ew_engine *none = NULL;
     EW_EXPECT_ERR(ew_engine_load(ew_test_path("nothing.ewe"), &none), EW_ERR_NOT_FOUND,
                   "nothing.ewe");
-    expect_refused("", 0, EW_ERR_FORMAT, "no engine");
-    expect_refused("an old letter", 13, EW_ERR_FORMAT, "no engine");
+    expect_refused("", 0, EW_ERR_FORMAT, "not an engine");
+    expect_refused("an old letter", 13, EW_ERR_FORMAT, "not an engine");
     expect_refused(bytes, 5, EW_ERR_FORMAT, "cut off");
     expect_refused(bytes, n - 1, EW_ERR_FORMAT, "cut off");
     expect_refused(bytes, n / 2, EW_ERR_FORMAT, "cut off");
