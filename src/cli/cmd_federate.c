@@ -463,7 +463,7 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_federate = {
     .name = "federate",
     .group = EW_CMD_TRAIN,
-    .summary = "let many simulated clients learn together, without sharing their data",
+    .summary = "simulated clients learn together without sharing their data",
     .args = "[NAME|FILE.onnx|CKPT]",
     .about = "The training data is shared out to clients. In each round some of them train the "
              "server's weights on what they have, and the server combines what comes back.\n"
