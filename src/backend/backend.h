@@ -122,21 +122,11 @@ struct ew_kernel {
     ew_err (*run)(const struct ew_call *c);
     size_t scratch; /* bytes, contents undefined at each run */
     size_t state;   /* bytes in c->state, which is the host's memory; kept with the step */
-    size_t stats;  /* bytes of scratch more with which it heeds c->behind forward; 0: it does not */
-    size_t packed; /* bytes in c->packed: its own copy of weights, see `pack` */
+    size_t packed;  /* bytes in c->packed: its own copy of weights, see `pack` */
     unsigned packs; /* bit i: `run` knows in[i] only by what is packed of it */
+    unsigned roles; /* that it can play in fused groups: the backend's own bits (group.h) */
     bool fresh;     /* backward: it heeds c->fresh, so gradients need not be cleared before it */
     bool in_place;  /* backward: din[0] may be dout[0] where it is fresh */
-    bool updates;   /* backward: it heeds c->update */
-    bool steps;     /* it heeds c->out_step */
-    bool masks;     /* backward: it heeds c->mask */
-    bool masked;    /* backward: it heeds c->masked */
-    bool norms;     /* it heeds c->norm; a batch norm: it stores nothing where out[0] has no data */
-    bool lates; /* backward: it heeds c->behind; a batch norm: and stores nothing where din[0] has
-                 * no data */
-    bool gates; /* backward: it heeds c->gated, or c->behind's */
-    bool sums;  /* backward: it leaves the sums of c->norm's backward in that one's aux; a batch
-                 * norm, both ways: it heeds c->summed */
     /* Fills c->state; called once, when weights and memory are there.  NULL: nothing to prepare. */
     ew_err (*prepare)(const struct ew_call *c);
     /* Fills all of c->packed, after prepare, and again when weights have changed outside of

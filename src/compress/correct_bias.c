@@ -36,13 +36,13 @@ static bool layer_of(const struct ew_graph *g, const struct ew_node *n, struct l
         return false;
     const struct ew_shape *w = &g->values[n->in[1]].t.shape;
     *l = (struct layer){.weights = n->in[1], .groups = 1};
-    if (strcmp(n->op->name, "conv") == 0) {
+    if (n->op->layer == EW_LAYER_CONV) {
         l->is_conv = true;
         l->groups = ((const struct ew_conv_attr *)n->attr)->groups;
         l->filters = w->dim[0];
         return true;
     }
-    if (strcmp(n->op->name, "gemm") != 0 || w->rank != 2)
+    if (n->op->layer != EW_LAYER_DENSE || w->rank != 2)
         return false;
     const struct ew_gemm_attr *a = n->attr;
     l->transposed = a->trans_b;

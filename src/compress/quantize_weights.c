@@ -14,9 +14,9 @@
 /* The axis of the output channels: 0 in [O, k..., I] and [n, k], 1 in [k, n]. */
 static int channel_axis(const struct ew_node *n)
 {
-    if (strcmp(n->op->name, "conv") == 0)
+    if (n->op->layer == EW_LAYER_CONV)
         return 0;
-    if (strcmp(n->op->name, "gemm") == 0)
+    if (n->op->layer == EW_LAYER_DENSE)
         return ((const struct ew_gemm_attr *)n->attr)->trans_b ? 0 : 1;
     return 1;
 }
@@ -28,10 +28,10 @@ bool ew_quantize_has_weights(const struct ew_graph *g, int node)
         if (n->in[i] >= 0 &&
             (!ew_pass_is_constant(g, n->in[i]) || g->values[n->in[i]].t.dtype != EW_F32))
             return false;
-    if (strcmp(n->op->name, "batch_norm") == 0)
+    if (n->op->flags & EW_OP_BATCH_NORM)
         return g->values[n->in[0]].t.shape.rank > 2;
     const struct ew_shape *w = &g->values[n->in[1]].t.shape;
-    const bool matrix = strcmp(n->op->name, "conv") != 0;
+    const bool matrix = n->op->layer != EW_LAYER_CONV;
     if (matrix && (w->rank != 2 || g->values[n->in[0]].t.shape.rank != 2))
         return false;
     return n->n_in < 3 || n->in[2] < 0 ||
@@ -152,7 +152,7 @@ ew_err ew_quantize_weights(struct ew_graph *g, const struct ew_node *n, int *in)
 {
     struct ew_qview x;
     int scale;
-    if (strcmp(n->op->name, "batch_norm") == 0 || !ew_qview_of(g, in[0], &x))
+    if ((n->op->flags & EW_OP_BATCH_NORM) || !ew_qview_of(g, in[0], &x))
         return EW_OK;
     const struct ew_quantize_layer l = ew_quantize_layer_of(n, in, ew_qview_scale(g, &x));
     EW_TRY(quantize_filter(g, &l, &scale, &in[1]));

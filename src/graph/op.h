@@ -16,11 +16,10 @@ struct ew_graph;
 struct ew_onnx_node;
 struct ew_op;
 
-/* What the gradient of a batch norm's output is made of, where it is never stored: that of its
- * product with `factor`, times the factor, and that of its average over an image, by its pixels. */
-struct ew_gated {
-    const struct ew_tensor *product, *factor, *average;
-    float *sums; /* that the product's backward leaves to the norm's: [4][N, C] */
+/* A call of another node, or of the optimiser, that a step does as well. */
+struct ew_fused_call {
+    unsigned role; /* what it is to the step, in the backend's own bits */
+    struct ew_call *call;
 };
 
 /* What an operator function sees.  Optional inputs that are absent are NULL. */
@@ -34,29 +33,15 @@ struct ew_call {
     struct ew_tensor *const *dout; /* backward: gradients of the outputs; NULL entries are zero */
     struct ew_tensor *const *din;  /* backward: add to these; NULL where not wanted */
     unsigned fresh;                /* kernels that ask for it: bit i: write din[i], do not add */
-    /* Kernels that ask for it: the optimiser's call for in[1].  din[1] then has no data: its
-     * gradient goes into the parameter as it is made, after everything else has read that. */
-    const struct ew_call *update;
-    /* Kernels that ask for it: in[0] has no data, for it is what this batch norm's forward, of
-     * which only the statistics were computed, would give. */
-    const struct ew_call *norm;
-    /* Kernels that ask for it, backward: dout[0] has no data, for it is what the backward of this
-     * batch norm, which reads out[0] and has only taken its sums, would give.  Forward: the
-     * statistics of this one are to be made on the way. */
-    const struct ew_call *behind;
-    /* Kernels that ask for it, backward: of a batch norm, that dout[0] has no data, for it is made
-     * of this; of the product, that it leaves sums there, that `norm` makes the one input that is
-     * not the factor, and that its gradient has no data. */
-    struct ew_gated *gated;
-    bool summed; /* a batch norm that asks for it: aux holds its sums, or statistics, already */
     /* Kernels that ask for it: rows of out[0] and of its gradient, which are all that lies before
      * the last axis, begin so many elements apart, for they are parts of longer ones; 0: they
      * follow each other. */
     int64_t out_step;
-    /* Kernels that ask for it, backward: din[0] is to be 0 where in[0] is not positive, for a relu
-     * has made that; and dout[0] has come so, where this node or one behind it is the relu: out[0]
-     * then has no data. */
-    bool mask, masked;
+    /* The step's part in fused groups, which references have none in (backend/group.h). */
+    unsigned roles; /* bits of the backend's own */
+    int n_fused;
+    const struct ew_fused_call *fused;
+    void *shared;                /* memory of the group, from its first step to its last */
     void *aux;                   /* kept from forward to backward (training only) */
     void *scratch;               /* op->scratch() bytes, contents undefined */
     void *state;                 /* a kernel's own, such as geometry; references need none */
@@ -95,6 +80,14 @@ enum ew_op_flag {
                                  * with JOIN any input, and gradients go there alone */
     EW_OP_MEAN = 1 << 12,       /* averages in[0] over windows, of which each element is in one */
     EW_OP_PRODUCT = 1 << 13,    /* in[0] times in[1], element by element */
+};
+
+/* Layers with weights: in[1], and in[2], where it is there, is a bias an output channel. */
+enum ew_layer {
+    EW_LAYER_NONE,
+    EW_LAYER_CONV,  /* filters [O, k..., I / groups], or as ONNX has them [O, I / groups, k...] */
+    EW_LAYER_DENSE, /* a matrix that the attributes may transpose (gemm) */
+    EW_LAYER_MATMUL /* [..., K, N], which may be an activation too; no bias */
 };
 
 /* What backward reads besides the gradients: it decides which activations training keeps. */
@@ -170,10 +163,11 @@ struct ew_onnx_map {
 };
 
 struct ew_op {
-    const char *name;            /* on disk and in the CLI: never changes */
-    const char *help;            /* one line: what it computes */
-    unsigned flags;              /* enum ew_op_flag */
-    unsigned saves;              /* enum ew_op_saves */
+    const char *name; /* on disk and in the CLI: never changes */
+    const char *help; /* one line: what it computes */
+    unsigned flags;   /* enum ew_op_flag */
+    unsigned saves;   /* enum ew_op_saves */
+    enum ew_layer layer;
     int min_in, max_in, max_out; /* max_out 0: 1; max_in -1: any number */
     unsigned known_in;   /* bit i: infer must know the value of in[i] (shapes, axes, pads) */
     unsigned param_in;   /* bit i: a constant in[i] is trainable */
@@ -216,6 +210,15 @@ struct ew_op {
 
 /* True where no output has an element: there is nothing to compute, and no operator need care. */
 bool ew_call_is_empty(const struct ew_call *c);
+
+/* The other call that the step does in this role; NULL: it does not play it. */
+static inline const struct ew_call *ew_call_fused(const struct ew_call *c, unsigned role)
+{
+    for (int i = 0; i < c->n_fused; i++)
+        if (c->fused[i].role == role)
+            return c->fused[i].call;
+    return NULL;
+}
 
 /* All that backward of a node reads. */
 static inline unsigned ew_op_saved(const struct ew_op *op, const void *attr)

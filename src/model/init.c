@@ -130,11 +130,11 @@ static void fill_node(const struct fresh *f, int node)
 {
     const struct ew_node *n = &f->g->nodes[node];
     const struct ew_init *how = f->how;
-    if (strcmp(n->op->name, "conv") == 0)
+    if (n->op->layer == EW_LAYER_CONV)
         fill_layer(f, n, node == f->last_conv ? how->last_conv : how->conv, how->zero_bias);
-    else if (strcmp(n->op->name, "gemm") == 0)
+    else if (n->op->layer == EW_LAYER_DENSE)
         fill_layer(f, n, how->dense, how->zero_bias || how->zero_dense_bias);
-    else if (strcmp(n->op->name, "batch_norm") == 0)
+    else if (n->op->flags & EW_OP_BATCH_NORM)
         fill_batch_norm(f, n);
     else if (strcmp(n->op->name, "group_norm") == 0) {
         struct ew_value *gain = take(f, n, 1);
@@ -152,7 +152,7 @@ ew_err ew_init_weights(struct ew_graph *g, const struct ew_init *how, uint64_t s
     EW_TRY(ew_graph_alloc_weights(g));
     struct fresh f = {g, how, seed, todo, -1};
     for (int k = 0; k < g->n_nodes && how->last_conv != EW_INIT_DEFAULT; k++)
-        if (strcmp(g->nodes[k].op->name, "conv") == 0)
+        if (g->nodes[k].op->layer == EW_LAYER_CONV)
             f.last_conv = k;
     for (int k = 0; k < g->n_nodes; k++)
         fill_node(&f, k);

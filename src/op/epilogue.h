@@ -5,27 +5,7 @@
 #define EW_OP_EPILOGUE_H
 
 #include "graph/op.h"
-
-/* clang-format off */
-/* id, name, meaning of lo and hi */
-#define EW_ACT_MAP(X)                                                                              \
-    X(NONE,         "none")                                                                        \
-    X(RELU,         "relu")                                                                        \
-    X(CLIP,         "clip")         /* to [lo, hi] */                                              \
-    X(LEAKY,        "leaky_relu")   /* slope lo below 0 */                                         \
-    X(HARD_SWISH,   "hard_swish")                                                                  \
-    X(HARD_SIGMOID, "hard_sigmoid") /* clip(x * lo + hi, 0, 1) */                                  \
-    X(SILU,         "silu")                                                                        \
-    X(SIGMOID,      "sigmoid")                                                                     \
-    X(TANH,         "tanh")
-/* clang-format on */
-
-enum ew_act {
-#define EW_ACT_ENUM(id, name) EW_ACT_##id,
-    EW_ACT_MAP(EW_ACT_ENUM)
-#undef EW_ACT_ENUM
-        EW_ACT_COUNT
-};
+#include "op/activation.h"
 
 extern const char *const ew_act_names[]; /* NULL-terminated: the operators' own names */
 

@@ -198,6 +198,7 @@ const struct ew_op ew_op_conv = {
     .help = "convolution over 1 to 3 dimensions",
     .flags = EW_OP_SPATIAL,
     .saves = EW_SAVE_IN0 | EW_SAVE_IN1,
+    .layer = EW_LAYER_CONV,
     .min_in = 2,
     .max_in = 4,
     .param_in = 1 << 1 | 1 << 2,

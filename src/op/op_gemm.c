@@ -197,6 +197,7 @@ const struct ew_op ew_op_gemm = {
     .name = "gemm",
     .help = "alpha A B + beta C of matrices",
     .saves = EW_SAVE_IN0 | EW_SAVE_IN1,
+    .layer = EW_LAYER_DENSE,
     .min_in = 2,
     .max_in = 3,
     .param_in = 1 << 1 | 1 << 2,

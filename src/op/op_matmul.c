@@ -122,6 +122,7 @@ const struct ew_op ew_op_matmul = {
     .name = "matmul",
     .help = "product of matrices, or of stacks of them with broadcasting",
     .saves = EW_SAVE_IN0 | EW_SAVE_IN1,
+    .layer = EW_LAYER_MATMUL,
     .min_in = 2,
     .max_in = 2,
     .param_in = 1 << 1,

@@ -25,7 +25,7 @@ static ew_err add_writer(struct ew_plan *p, enum ew_task task, int value)
 }
 
 /* Values through which the loss reaches a trainable parameter. */
-static void mark_gradients(struct ew_plan *p)
+void ew_plan_mark_gradients(struct ew_plan *p)
 {
     const struct ew_graph *g = p->g;
     for (int i = 0; i < g->n_values; i++) {
@@ -46,16 +46,15 @@ static void mark_gradients(struct ew_plan *p)
 /* True where backward of this node reads in[i], out[i]. */
 static bool reads_input(const struct ew_plan *p, const struct ew_node *n, int i)
 {
-    const unsigned saved = ew_op_saved(n->op, n->attr);
-    const struct ew_gate *gate = ew_plan_gate_product(p, (int)(n - p->g->nodes));
-    if (gate && gate->full == i)
-        return false;
+    const unsigned unread = ew_plan_unread(p, (int)(n - p->g->nodes), EW_PHASE_BACKWARD);
+    const unsigned saved = ew_op_saved(n->op, n->attr) & ~unread;
     return i < 8 ? saved >> i & 1 : (saved & EW_SAVE_INS) == EW_SAVE_INS;
 }
 
 static bool reads_output(const struct ew_plan *p, const struct ew_node *n, int i)
 {
-    return (ew_op_saved(n->op, n->attr) >> (8 + i) & 1) && n->out[i] >= 0 && !p->masked[n->out[i]];
+    const unsigned unread = ew_plan_unread(p, (int)(n - p->g->nodes), EW_PHASE_BACKWARD);
+    return (ew_op_saved(n->op, n->attr) & ~unread) >> (8 + i) & 1;
 }
 
 /* Makes everything that backward of the node reads available, before its own step is added. */
@@ -72,7 +71,8 @@ static ew_err prepare_saved(struct ew_plan *p, const struct ew_node *n)
 }
 
 /* The tensor that backward sees of a value: with data where the operator reads it. */
-static ew_err saved_tensor(struct ew_plan *p, int value, bool reads, struct ew_tensor **out)
+static ew_err saved_tensor(struct ew_plan *p, int value, bool reads, struct ew_backward_tensors *t,
+                           struct ew_tensor **out)
 {
     *out = NULL;
     if (value < 0)
@@ -82,30 +82,9 @@ static ew_err saved_tensor(struct ew_plan *p, int value, bool reads, struct ew_t
         return EW_OK;
     struct ew_slot *slot;
     EW_TRY(ew_plan_saved_slot(p, ew_plan_source(p, value), &slot));
-    ew_plan_touch(slot, p->n_steps - 1);
-    *out = p->deferred[value] < 0 ? &slot->t : &p->values[value].t;
+    *out = p->values[value].bare ? &p->values[value].t : &slot->t;
+    t->slots[t->n_slots++] = slot;
     return EW_OK;
-}
-
-static ew_err saved_slots(struct ew_plan *p, const struct ew_node *n, struct ew_tensor **in,
-                          struct ew_tensor **out)
-{
-    for (int i = 0; i < n->n_in; i++)
-        EW_TRY(saved_tensor(p, n->in[i], reads_input(p, n, i), &in[i]));
-    for (int i = 0; i < n->n_out; i++)
-        EW_TRY(saved_tensor(p, n->out[i], reads_output(p, n, i), &out[i]));
-    return EW_OK;
-}
-
-/* The batch norm of in[0], where that is left to this node; else NULL. */
-static ew_err norm_of(struct ew_plan *p, const struct ew_node *n, struct ew_call **out)
-{
-    *out = NULL;
-    if (n->n_in == 0 || n->in[0] < 0 || p->deferred[n->in[0]] < 0)
-        return EW_OK;
-    struct ew_slot *slot;
-    EW_TRY(ew_plan_saved_slot(p, ew_plan_source(p, n->in[0]), &slot));
-    return ew_plan_norm_call(p, n->in[0], slot, out);
 }
 
 static void grad_slots(struct ew_plan *p, const struct ew_node *n, struct ew_tensor **din,
@@ -115,6 +94,27 @@ static void grad_slots(struct ew_plan *p, const struct ew_node *n, struct ew_ten
         din[i] = n->in[i] >= 0 && p->needs_grad[n->in[i]] ? &p->grads[n->in[i]].t : NULL;
     for (int i = 0; i < n->n_out; i++)
         dout[i] = n->out[i] >= 0 && p->grads[n->out[i]].first >= 0 ? &p->grads[n->out[i]].t : NULL;
+}
+
+ew_err ew_plan_backward_tensors(struct ew_plan *p, int node, struct ew_backward_tensors *out)
+{
+    const struct ew_node *n = &p->g->nodes[node];
+    const size_t io = (size_t)(n->n_in + n->n_out);
+    struct ew_tensor **t = ew_arena_array(&p->arena, 2 * io, sizeof(*t));
+    *out = (struct ew_backward_tensors){
+        .slots = ew_arena_array(&p->arena, io, sizeof(struct ew_slot *))};
+    EW_CHECK(t && out->slots, EW_ERR_MEMORY, "node %s: no memory for its step", n->name);
+    out->in = t;
+    out->out = out->in + n->n_in;
+    out->din = out->out + n->n_out;
+    out->dout = out->din + n->n_in;
+    EW_TRY(prepare_saved(p, n));
+    for (int i = 0; i < n->n_in; i++)
+        EW_TRY(saved_tensor(p, n->in[i], reads_input(p, n, i), out, &out->in[i]));
+    for (int i = 0; i < n->n_out; i++)
+        EW_TRY(saved_tensor(p, n->out[i], reads_output(p, n, i), out, &out->out[i]));
+    grad_slots(p, n, out->din, out->dout);
+    return EW_OK;
 }
 
 /* Inputs whose gradient nobody has written yet; one that the node reads twice must be added to. */
@@ -144,11 +144,17 @@ static ew_err add_clears(struct ew_plan *p, const struct ew_node *n, unsigned fr
     return EW_OK;
 }
 
+/* A parameter's gradient that goes into the parameter as it is made. */
+static bool is_used_up(const struct ew_plan *p, int value)
+{
+    return p->grads[value].bare && p->g->values[value].kind == EW_VALUE_PARAM;
+}
+
 static void touch_gradients(struct ew_plan *p, const struct ew_node *n)
 {
     const int step = p->n_steps - 1;
     for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && p->needs_grad[n->in[i]] && !(i == 1 && p->steps[step].call.update))
+        if (n->in[i] >= 0 && p->needs_grad[n->in[i]] && !is_used_up(p, n->in[i]))
             ew_plan_touch(&p->grads[n->in[i]], step);
     for (int i = 0; i < n->n_out; i++)
         if (n->out[i] >= 0 && p->grads[n->out[i]].first >= 0)
@@ -159,20 +165,6 @@ static void touch_gradients(struct ew_plan *p, const struct ew_node *n)
 static bool first_reader(const struct ew_plan *p, int node, int value)
 {
     return p->reading[value].first == node;
-}
-
-/* Lets the kernel update in[1] itself where it can and the gradient is nobody else's. */
-static ew_err fuse_update(struct ew_plan *p, int node, const struct ew_kernel *kernel,
-                          struct ew_call *c)
-{
-    const struct ew_node *n = &p->g->nodes[node];
-    if (!p->opts.update || p->strategy.parts > 1 || !kernel->updates || !(c->fresh & 2) ||
-        p->g->values[n->in[1]].kind != EW_VALUE_PARAM || !first_reader(p, node, n->in[1]))
-        return EW_OK;
-    struct ew_call *update = ew_arena_array(&p->arena, 1, sizeof(*update));
-    EW_CHECK(update, EW_ERR_MEMORY, "node %s: no memory for its update", n->name);
-    c->update = update;
-    return ew_plan_update_call(p, n->in[1], update);
 }
 
 /* Updates of the parameters whose gradients the node's backward has completed. */
@@ -191,16 +183,14 @@ static ew_err add_updates(struct ew_plan *p, int node)
     return EW_OK;
 }
 
-/* The same, but those of a late batch norm wait for what is before it, which still reads them. */
+/* The same, but where another node's backward reads what would be updated, as part of a fused
+ * group, that one comes first. */
 static ew_err add_updates_of(struct ew_plan *p, int node)
 {
-    const struct ew_node *n = &p->g->nodes[node];
-    const int norm = n->out[0] >= 0 ? p->late[n->out[0]] : -1;
-    if (norm >= 0)
-        EW_TRY(add_updates(p, norm));
-    if (n->n_in > 0 && n->in[0] >= 0 && p->late[n->in[0]] == node)
-        return EW_OK;
-    return add_updates(p, node);
+    int other;
+    for (int i = 0; (other = ew_plan_does_too(p, node, i)) >= 0; i++)
+        EW_TRY(add_updates(p, other));
+    return p->done_later[node] ? EW_OK : add_updates(p, node);
 }
 
 /* Parameters that are not updated yet: those that a node reads which the loss does not depend on,
@@ -217,43 +207,24 @@ static ew_err add_late_updates(struct ew_plan *p)
 static ew_err add_backward(struct ew_plan *p, int node)
 {
     const struct ew_node *n = &p->g->nodes[node];
-    const size_t io = (size_t)(n->n_in + n->n_out);
-    struct ew_tensor **slots = ew_arena_array(&p->arena, 2 * io, sizeof(*slots));
-    EW_CHECK(slots, EW_ERR_MEMORY, "node %s: no memory for its step", n->name);
-    struct ew_tensor **in = slots, **out = in + n->n_in, **din = out + n->n_out,
-                     **dout = din + n->n_in;
+    struct ew_backward_tensors t;
+    EW_TRY(ew_plan_backward_tensors(p, node, &t));
     struct ew_call call = {.name = n->name,
                            .op = n->op,
                            .attr = n->attr,
                            .n_in = n->n_in,
                            .n_out = n->n_out,
-                           .in = in,
-                           .out = out,
-                           .din = din,
-                           .dout = dout,
+                           .in = t.in,
+                           .out = t.out,
+                           .din = t.din,
+                           .dout = t.dout,
                            .out_step = n->n_out ? ew_plan_out_step(p, n->out[0]) : 0,
                            .train = true};
     struct ew_kernel kernel;
-    struct ew_call *norm, *behind, *gated = NULL;
-    struct ew_gate *product = ew_plan_gate_product(p, node), *gate = ew_plan_gate_norm(p, node);
-    EW_TRY(prepare_saved(p, n));
-    EW_TRY(saved_slots(p, n, in, out));
-    EW_TRY(norm_of(p, n, &norm));
-    if (product)
-        EW_TRY(ew_plan_gate_call(p, product, &gated));
-    EW_TRY(ew_plan_behind_call(p, n->out[0], &behind));
-    call.norm = norm;
-    call.behind = behind;
-    call.summed = p->summed[node];
-    if (product || gate)
-        call.gated = product ? &product->gated : &gate->gated;
-    grad_slots(p, n, din, dout);
+    EW_TRY(ew_plan_play_roles(p, node, EW_PHASE_BACKWARD, &call));
     EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_BACKWARD, &call, &kernel));
+    EW_TRY(ew_plan_take_groups(p, node, EW_PHASE_BACKWARD, &kernel, &call));
     call.fresh = kernel.fresh ? fresh_inputs(p, n) : 0;
-    call.mask = kernel.masks && ew_plan_masks(p, node);
-    call.masked = n->n_out > 0 && n->out[0] >= 0 && p->masked[n->out[0]];
-    ew_plan_note_masks(p, node, call.mask);
-    EW_TRY(fuse_update(p, node, &kernel, &call));
     EW_TRY(add_clears(p, n, call.fresh));
     struct ew_step *s;
     EW_TRY(ew_plan_step_new(p, &s));
@@ -263,17 +234,8 @@ static ew_err add_backward(struct ew_plan *p, int node)
     s->aux = p->node_aux[node];
     if (s->aux >= 0)
         p->buffers[s->aux].last = p->n_steps - 1;
-    if (norm)
-        ew_plan_take_norm(p, n->in[0], norm);
-    if (norm && kernel.sums)
-        p->summed[p->deferred[n->in[0]]] = true;
-    if (behind)
-        ew_plan_take_behind(p, n->out[0], behind);
-    if (product)
-        EW_TRY(ew_plan_take_product(p, product, gated));
-    if (gate)
-        ew_plan_touch_gate(p, gate);
-    EW_TRY(saved_slots(p, n, in, out)); /* once more: now they are touched by the step itself */
+    for (int i = 0; i < t.n_slots; i++)
+        ew_plan_touch(t.slots[i], p->n_steps - 1);
     touch_gradients(p, n);
     return ew_plan_set_kernel(p, &kernel);
 }
@@ -300,11 +262,8 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
     const int loss = g->outputs[0];
     EW_CHECK(ew_tensor_count(&g->values[loss].t) == 1, EW_ERR_SHAPE,
              "%s: the first output must be a single loss to train on", g->values[loss].name);
-    mark_gradients(p);
     EW_CHECK(p->needs_grad[loss], EW_ERR_ARG, "%s: depends on no trainable parameter",
              g->values[loss].name);
-    EW_TRY(ew_plan_find_late(p));
-    EW_TRY(ew_plan_find_gates(p));
     const int n_forward = p->n_steps;
     EW_TRY(add_writer(p, EW_TASK_SEED, loss));
     for (int k = n_forward - 1; k >= 0; k--) {
@@ -318,7 +277,7 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
         for (int i = 0; i < n->n_in; i++)
             wanted |= n->in[i] >= 0 && p->needs_grad[n->in[i]];
         const int node = s->node;
-        wanted = wanted && !ew_plan_gate_average(p, node); /* the norm's readers do it */
+        wanted = wanted && !ew_plan_is_skipped(p, node);
         if (reached && wanted)
             EW_TRY(add_backward(p, node));
         if (reached && wanted && p->opts.update && !ew_backend_info(p->be)->updates_last)

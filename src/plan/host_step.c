@@ -29,7 +29,7 @@ ew_err ew_plan_find_host_nodes(struct ew_plan *p)
         struct ew_call c;
         if (!p->needed[k])
             continue;
-        EW_TRY(ew_plan_shape_call(p, k, &c));
+        EW_TRY(ew_group_ask(p->g, k, &p->arena, &c));
         c.be = p->be;
         c.train = train;
         p->on_host[k] = !offered(p, &c, EW_PHASE_FORWARD) ||

@@ -16,8 +16,7 @@
 ew_err ew_plan_step_new(struct ew_plan *p, struct ew_step **out)
 {
     EW_TRY(ew_grow((void **)&p->steps, &p->cap_steps, p->n_steps + 1, sizeof(*p->steps)));
-    p->steps[p->n_steps] = (struct ew_step){
-        .node = -1, .scratch = -1, .aux = -1, .norm_aux = -1, .behind_aux = -1, .gated_sums = -1};
+    p->steps[p->n_steps] = (struct ew_step){.node = -1, .scratch = -1, .aux = -1, .shared = -1};
     *out = &p->steps[p->n_steps++];
     return EW_OK;
 }
@@ -90,12 +89,28 @@ ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, str
         best++;
     if (!wanted || best == n) {
         best = 0;
-        if (p->opts.tuner && !p->opts.dry && !c->norm && !c->behind && !c->summed)
+        if (p->opts.tuner && !p->opts.dry && c->n_fused == 0)
             EW_TRY(ew_tuner_pick(p->opts.tuner, query.be == p->host ? p->host : p->be, &query,
                                  offers, n, &best));
     }
     *out = offers[best];
     return EW_OK;
+}
+
+ew_err ew_plan_same_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
+                           struct ew_kernel *kernel)
+{
+    struct ew_kernel offers[EW_OFFERS];
+    struct ew_kernel_query query = {.op = p->g->nodes[node].op, .phase = phase, .c = c};
+    int n;
+    EW_TRY(find_kernels(p, node, &query, c, offers, &n));
+    for (int i = 0; i < n; i++)
+        if (strcmp(offers[i].name, kernel->name) == 0) {
+            *kernel = offers[i];
+            return EW_OK;
+        }
+    return ew_fail(EW_ERR_INTERNAL, "node %s: kernel %s cannot do what it has offered", c->name,
+                   kernel->name);
 }
 
 ew_err ew_plan_set_task(struct ew_plan *p, enum ew_task task)
@@ -211,7 +226,6 @@ static ew_err forward_call(struct ew_plan *p, const struct ew_node *n, bool agai
                            struct ew_call *c)
 {
     const int step = p->n_steps - 1;
-    struct ew_call *norm = NULL;
     struct ew_tensor **slots =
         ew_arena_array(&p->arena, (size_t)(n->n_in + n->n_out), sizeof(*slots));
     EW_CHECK(slots, EW_ERR_MEMORY, "node %s: no memory for its step", n->name);
@@ -222,14 +236,12 @@ static ew_err forward_call(struct ew_plan *p, const struct ew_node *n, bool agai
         struct ew_slot *s = again && p->again[from].first >= 0 ? &p->again[from] : &p->values[from];
         ew_plan_touch(s, step);
         slots[i] = from == n->in[i] ? &s->t : &p->values[n->in[i]].t;
-        if (from != n->in[i])
-            EW_TRY(ew_plan_norm_call(p, n->in[i], s, &norm));
     }
     for (int i = 0; i < n->n_out; i++) {
         if (n->out[i] < 0)
             continue;
         struct ew_slot *s = again ? &p->again[n->out[i]] : &p->values[n->out[i]];
-        if (p->deferred[n->out[i]] < 0)
+        if (!s->bare)
             ew_plan_touch(s, step);
         slots[n->n_in + i] = &s->t;
     }
@@ -242,11 +254,8 @@ static ew_err forward_call(struct ew_plan *p, const struct ew_node *n, bool agai
                           .out = slots + n->n_in,
                           .train = p->opts.mode == EW_PLAN_TRAIN,
                           .out_step = again || n->n_out == 0 ? 0 : ew_plan_out_step(p, n->out[0]),
-                          .again = again,
-                          .summed = !again && p->stats_step[n - p->g->nodes] >= 0};
-    if (norm)
-        ew_plan_take_norm(p, n->in[0], norm);
-    return EW_OK;
+                          .again = again};
+    return ew_plan_play_roles(p, (int)(n - p->g->nodes), EW_PHASE_FORWARD, c);
 }
 
 ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again)
@@ -263,7 +272,7 @@ ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again)
     struct ew_kernel kernel;
     EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_FORWARD, &s->call, &kernel));
     if (!again)
-        EW_TRY(ew_plan_lend_stats(p, node, &kernel));
+        EW_TRY(ew_plan_take_groups(p, node, EW_PHASE_FORWARD, &kernel, &p->steps[step].call));
     EW_TRY(ew_plan_set_kernel(p, &kernel));
     if (again && p->node_aux[node] >= 0) { /* it holds what it would get again */
         s = &p->steps[step];
@@ -274,7 +283,6 @@ ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again)
         EW_TRY(ew_plan_host_call(p, &s->call, &view));
         EW_TRY(ew_plan_buffer_new(p, n->op->aux(view), step, step, &s->aux));
         p->node_aux[node] = s->aux;
-        ew_plan_link_stats(p, node);
     }
     return EW_OK;
 }
@@ -287,11 +295,9 @@ static ew_err add_forwards(struct ew_plan *p)
     mark_needed(p, values);
     count_reads(p);
     EW_TRY(ew_plan_find_host_nodes(p));
-    if (p->opts.mode == EW_PLAN_TRAIN) {
-        EW_TRY(ew_plan_defer(p));
-        EW_TRY(ew_plan_find_relus(p));
-    }
-    EW_TRY(ew_plan_join(p));
+    if (p->opts.mode == EW_PLAN_TRAIN)
+        ew_plan_mark_gradients(p);
+    EW_TRY(ew_plan_find_groups(p));
     for (int k = 0; k < g->n_nodes; k++)
         if (p->needed[k])
             EW_TRY(ew_plan_add_forward(p, k, false));
@@ -459,27 +465,19 @@ static ew_err init_slots(struct ew_plan *p)
     }
     p->needs_grad = calloc((size_t)g->n_values + 1, sizeof(*p->needs_grad));
     p->keep = calloc((size_t)g->n_values + 1, sizeof(*p->keep));
-    p->deferred = calloc((size_t)g->n_values + 1, sizeof(*p->deferred));
-    p->late = calloc((size_t)g->n_values + 1, sizeof(*p->late));
-    p->summed = calloc((size_t)g->n_nodes + 1, sizeof(*p->summed));
-    p->stats_step = calloc((size_t)g->n_nodes + 1, sizeof(*p->stats_step));
-    p->gate = calloc((size_t)g->n_values + 1, sizeof(*p->gate));
     p->joined = calloc((size_t)g->n_values + 1, sizeof(*p->joined));
-    p->relu = calloc((size_t)g->n_values + 1, sizeof(*p->relu));
-    p->masked = calloc((size_t)g->n_values + 1, sizeof(*p->masked));
     p->needed = calloc((size_t)g->n_nodes + 1, sizeof(*p->needed));
     p->node_aux = calloc((size_t)g->n_nodes + 1, sizeof(*p->node_aux));
     p->node_step = calloc((size_t)g->n_nodes + 1, sizeof(*p->node_step));
     p->reading = calloc((size_t)g->n_values + 1, sizeof(*p->reading));
     p->on_host = calloc((size_t)g->n_nodes + 1, sizeof(*p->on_host));
-    ok &= p->needs_grad && p->keep && p->deferred && p->late && p->summed && p->stats_step &&
-          p->gate && p->node_aux && p->joined && p->relu && p->masked && p->needed &&
-          p->node_step && p->reading && p->on_host;
+    ok &= p->needs_grad && p->keep && p->node_aux && p->joined && p->needed && p->node_step &&
+          p->reading && p->on_host;
     EW_CHECK(ok, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
     for (int k = 0; k < g->n_nodes; k++)
-        p->node_aux[k] = p->stats_step[k] = p->node_step[k] = -1;
+        p->node_aux[k] = p->node_step[k] = -1;
     for (int i = 0; i < g->n_values; i++)
-        p->deferred[i] = p->late[i] = p->joined[i] = p->gate[i].product = -1;
+        p->joined[i] = -1;
     for (int i = 0; i < g->n_values && !p->opts.dry; i++) {
         const struct ew_value *v = &g->values[i];
         EW_CHECK(v->t.data || v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT, EW_ERR_ARG,
@@ -581,12 +579,7 @@ static ew_err bind_step(struct ew_plan *p, struct ew_step *s)
         c->scratch = address_of(p, s->scratch);
     if (s->aux >= 0 && !s->host)
         c->aux = address_of(p, s->aux);
-    if (s->norm_aux >= 0)
-        s->norm->aux = address_of(p, s->norm_aux);
-    if (s->behind_aux >= 0)
-        s->behind->aux = address_of(p, s->behind_aux);
-    if (s->gated_sums >= 0)
-        s->call.gated->sums = address_of(p, s->gated_sums);
+    ew_plan_bind_groups(p, s);
     if (s->kernel.state)
         c->state = p->states + s->state_at;
     if (s->kernel.packed)
@@ -691,6 +684,7 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
     EW_TRY(add_forwards(p));
     if (p->opts.mode == EW_PLAN_TRAIN)
         EW_TRY(ew_plan_add_backward(p));
+    EW_TRY(ew_plan_extend_groups(p));
     EW_TRY(make_buffers(p));
     place_states(p);
     drop_views(p);
@@ -757,15 +751,9 @@ void ew_plan_free(struct ew_plan *p)
     free(p->batch_inputs);
     free(p->needs_grad);
     free(p->keep);
-    free(p->deferred);
-    free(p->late);
-    free(p->summed);
-    free(p->stats_step);
-    free(p->gate);
     free(p->joined);
     free(p->needed);
-    free(p->relu);
-    free(p->masked);
+    free(p->groups.groups);
     free(p->node_aux);
     free(p->node_step);
     free(p->reading);

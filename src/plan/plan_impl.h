@@ -3,6 +3,7 @@
 #ifndef EW_PLAN_IMPL_H
 #define EW_PLAN_IMPL_H
 
+#include "backend/group.h"
 #include "plan/memory.h"
 #include "plan/plan.h"
 
@@ -42,11 +43,7 @@ struct ew_step {
     int aux;     /* buffer, or -1 */
     /* Where the kernel's own memory begins in the plan's blocks for it. */
     size_t state_at, packed_at;
-    struct ew_call *norm;   /* of the call, where its aux is to be set; see defer.c */
-    int norm_aux;           /* that buffer, or -1 */
-    struct ew_call *behind; /* the same for the norm behind it */
-    int behind_aux;
-    int gated_sums;            /* buffer of call.gated's sums, which it leaves, or -1 */
+    int shared;                /* buffer of its fused group, or -1 */
     struct ew_host_step *host; /* NULL: it runs on the device */
     const void *given;         /* packed weights that are not the plan's; NULL: they are */
 };
@@ -60,7 +57,7 @@ struct ew_slot {
     bool bare;          /* it gets no memory: whoever reads it makes it */
     bool resident;      /* weights that have a copy on the device, at `at` of p->weights */
     bool kept;          /* the optimiser's, kept from run to run at `at` of p->kept */
-    size_t at;          /* bytes from the buffer's beginning: see join.c */
+    size_t at;          /* bytes from the buffer's beginning: see ew_plan_place_part */
 };
 
 /* Steps that run as one program, or one step on the host. */
@@ -92,19 +89,25 @@ struct ew_strategy {
     double slower;
 };
 
-/* Who reads a value: needed nodes, and the graph's outputs. */
-struct ew_reading {
-    int count;
-    int first; /* node, or -1: none, or an output alone */
+/* A node's step in a fused group. */
+struct ew_member {
+    int group, step;
+    int next; /* of the same node, or -1 */
 };
 
-/* Nodes that read a batch norm's output, whose gradient is not stored. */
-struct ew_gate {
-    int product, average; /* -1: it is stored */
-    int full;             /* input of the product that it is */
-    struct ew_gated gated;
-    struct ew_slot *factor;
-    int sums; /* buffer */
+/* A call of another node that a step does as well: ew_fused_call.call points to it. */
+struct ew_other_call {
+    struct ew_call call;
+    int node;               /* -1: the optimiser's */
+    struct ew_slot **slots; /* that it reads */
+    int n_slots;
+};
+
+/* The tensors of a node's backward: values with data where it reads them, and gradients. */
+struct ew_backward_tensors {
+    struct ew_tensor **in, **out, **din, **dout;
+    struct ew_slot **slots; /* that it reads */
+    int n_slots;
 };
 
 struct ew_plan {
@@ -127,21 +130,19 @@ struct ew_plan {
     int n_steps, cap_steps;
     struct ew_buffer *buffers;
     int n_buffers, cap_buffers;
-    int *node_aux;              /* buffer of a node's aux, or -1 */
-    int *node_step;             /* by node: its (first) forward step, or -1 */
-    struct ew_reading *reading; /* by value: who of the needed nodes reads it */
-    bool *keep;                 /* by value: backward may read it where forward left it */
-    bool *needs_grad;           /* by value */
-    int *deferred;   /* by value: the batch norm that its reader does on the way, or -1 */
-    int *late;       /* by value: the batch norm that reads it, whose gradient for it is left to
-                      * what has made it, or -1 */
-    bool *summed;    /* by node: a batch norm whose backward's sums its reader leaves */
-    int *stats_step; /* by node: the step that makes a batch norm's statistics, or -1: its own */
-    struct ew_gate *gate; /* by value: what its gradient is made of, see squeeze.c */
-    bool *needed;         /* by node: outputs depend on it, and it is not computed yet */
-    bool *relu;   /* by value: its gradient may be cleared where it is not positive: mask.c */
-    bool *masked; /* by value: that has been done */
-    int *joined;  /* by value: the concatenation that it lies in from the beginning, or -1 */
+    int *node_aux;               /* buffer of a node's aux, or -1 */
+    int *node_step;              /* by node: its (first) forward step, or -1 */
+    struct ew_reading *reading;  /* by value: who of the needed nodes reads it */
+    bool *keep;                  /* by value: backward may read it where forward left it */
+    bool *needs_grad;            /* by value */
+    bool *needed;                /* by node: outputs depend on it, and it is not computed yet */
+    struct ew_group_list groups; /* that the device has found */
+    bool *taken;                 /* by group */
+    int *shared;                 /* by group: buffer that its steps share, or -1 */
+    struct ew_member *members;   /* all steps of groups */
+    int *member_of;              /* by node: its first of them, or -1 */
+    bool *done_later;            /* by node: another one's backward does its backward as well */
+    int *joined; /* by value: the concatenation that it lies in from the beginning, or -1 */
     double again_flops;
     size_t released;         /* bytes of the caller's weights */
     struct ew_memory *block; /* what lives by steps */
@@ -175,9 +176,12 @@ static inline bool ew_plan_is_remote(const struct ew_plan *p)
 
 /* Adds an empty step. */
 ew_err ew_plan_step_new(struct ew_plan *p, struct ew_step **out);
-/* The kernel for a node's call. */
+/* The kernel for a node's call: by measurement where there is a choice, else by rules. */
 ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
                            struct ew_kernel *out);
+/* The one of this name for the call, whose roles have changed. */
+ew_err ew_plan_same_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
+                           struct ew_kernel *kernel);
 /* Gives the last step the kernel of a task that no operator does. */
 ew_err ew_plan_set_task(struct ew_plan *p, enum ew_task task);
 /* Gives the last step its kernel, and that its memory. */
@@ -191,8 +195,12 @@ void ew_plan_touch(struct ew_slot *s, int step);
 bool ew_plan_has_data(const struct ew_plan *p, int value);
 /* Adds the forward step of a node; with `again` into the second set of slots. */
 ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again);
+/* Fills p->needs_grad. */
+void ew_plan_mark_gradients(struct ew_plan *p);
 /* Steps of the backward pass; forward steps are there already. */
 ew_err ew_plan_add_backward(struct ew_plan *p);
+/* What backward of the node reads and writes; adds the steps that compute values again. */
+ew_err ew_plan_backward_tensors(struct ew_plan *p, int node, struct ew_backward_tensors *out);
 /* A step that updates a parameter whose gradient is complete. */
 ew_err ew_plan_add_update(struct ew_plan *p, int value);
 /* The same as a call, for kernels that update as they go: the gradient has no memory. */
@@ -251,25 +259,28 @@ ew_err ew_release_open(const struct ew_plan *p, struct ew_release **out);
 void ew_release_close(struct ew_release *r); /* NULL is fine */
 void ew_plan_release_packed(struct ew_plan *p, struct ew_release *r, struct ew_step *s);
 
-/* A call with the shapes of the node's values and no memory. */
-ew_err ew_plan_shape_call(struct ew_plan *p, int node, struct ew_call *out);
-/* The kernel that rules prefer for it; all zero where there is none. */
-struct ew_kernel ew_plan_preferred(const struct ew_plan *p, const struct ew_call *c,
-                                   enum ew_phase phase);
-/* The only needed node that reads the value, and once; -1: there is none. */
-int ew_plan_only_reader(const struct ew_plan *p, int value);
-
-/* mask.c: fills p->relu. */
-ew_err ew_plan_find_relus(struct ew_plan *p);
-/* True where it is for this node's backward to clear the gradient of in[0]. */
-bool ew_plan_masks(const struct ew_plan *p, int node);
-/* True where somebody will probably do so for this value. */
-ew_err ew_plan_will_mask(struct ew_plan *p, int value, bool *out);
-/* Takes note of what the node's backward does to the gradients of its inputs. */
-void ew_plan_note_masks(struct ew_plan *p, int node, bool masks);
-
-/* join.c: fills p->joined. */
-ew_err ew_plan_join(struct ew_plan *p);
+/* plan_group.c: asks the device for fused groups, when it is known what is needed. */
+ew_err ew_plan_find_groups(struct ew_plan *p);
+/* What the operator saves and the node's step does not read (enum ew_op_saves). */
+unsigned ew_plan_unread(const struct ew_plan *p, int node, enum ew_phase phase);
+/* Gives the call its roles in the groups that are taken. */
+ew_err ew_plan_play_roles(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c);
+/* And takes the groups that are up to the node's kernel, where that can; the kernel becomes the
+ * same one with those roles. */
+ew_err ew_plan_take_groups(struct ew_plan *p, int node, enum ew_phase phase,
+                           struct ew_kernel *kernel, struct ew_call *c);
+/* True where others do the node's backward, and it is no step. */
+bool ew_plan_is_skipped(const struct ew_plan *p, int node);
+/* The i-th node whose backward that of `node` does as well; -1: there are no more. */
+int ew_plan_does_too(const struct ew_plan *p, int node, int i);
+/* When all steps are there: what their groups' other calls read lives as long. */
+ew_err ew_plan_extend_groups(struct ew_plan *p);
+/* When memory is there: the same calls get theirs. */
+void ew_plan_bind_groups(struct ew_plan *p, struct ew_step *s);
+/* The value that must be there for `value` to be read: itself, or what its reader makes it from. */
+int ew_plan_source(const struct ew_plan *p, int value);
+/* True where the node's output gets no memory, for its reader makes it. */
+bool ew_plan_is_made_later(const struct ew_plan *p, int node);
 /* What a step that makes `value` gets as out_step. */
 int64_t ew_plan_out_step(const struct ew_plan *p, int value);
 /* Gives a part its place in the whole, which gets its memory now if it has none. */
@@ -277,48 +288,6 @@ ew_err ew_plan_place_part(struct ew_plan *p, int value, struct ew_slot *part,
                           struct ew_slot *whole);
 /* Memory of a slot's own, where it has none. */
 ew_err ew_plan_own_buffer(struct ew_plan *p, struct ew_slot *s);
-
-/* defer.c: fills p->deferred. */
-ew_err ew_plan_defer(struct ew_plan *p);
-/* The value that must be there for `value` to be read: itself, or what its reader makes it from. */
-int ew_plan_source(const struct ew_plan *p, int value);
-/* True where the node's output is left to its reader. */
-bool ew_plan_defers(const struct ew_plan *p, int node);
-/* The batch norm's call for the reader of a deferred value. */
-ew_err ew_plan_norm_call(struct ew_plan *p, int value, struct ew_slot *source,
-                         struct ew_call **out);
-/* A batch norm's call by its node, which reads `source`. */
-ew_err ew_plan_call_of(struct ew_plan *p, int node, struct ew_slot *source, struct ew_call **out);
-/* Makes it the last step's. */
-void ew_plan_take_norm(struct ew_plan *p, int value, struct ew_call *norm);
-/* Fills p->late, when it is known what needs gradients. */
-ew_err ew_plan_find_late(struct ew_plan *p);
-/* The backward call of the batch norm behind `value`, where that is late; else NULL. */
-ew_err ew_plan_behind_call(struct ew_plan *p, int value, struct ew_call **out);
-/* Makes it the last step's. */
-void ew_plan_take_behind(struct ew_plan *p, int value, struct ew_call *behind);
-
-/* Lets the last step, of that node and kernel, take the statistics of a batch norm behind it. */
-ew_err ew_plan_lend_stats(struct ew_plan *p, int node, struct ew_kernel *kernel);
-/* Hands the batch norm's aux, which it has got, to the step that does. */
-void ew_plan_link_stats(struct ew_plan *p, int node);
-
-/* The kernel for the backward of the node before a batch norm, which that one and perhaps one
- * before it are part of. */
-ew_err ew_plan_late_kernel(struct ew_plan *p, int value, struct ew_call *behind,
-                           struct ew_kernel *out);
-
-/* squeeze.c: fills p->gate, after p->late. */
-ew_err ew_plan_find_gates(struct ew_plan *p);
-/* The gate that the node's backward is part of as its product, average or norm; else NULL. */
-struct ew_gate *ew_plan_gate_product(const struct ew_plan *p, int node);
-struct ew_gate *ew_plan_gate_average(const struct ew_plan *p, int node);
-struct ew_gate *ew_plan_gate_norm(const struct ew_plan *p, int node);
-/* Before the product's backward step: its batch norm's call. */
-ew_err ew_plan_gate_call(struct ew_plan *p, struct ew_gate *gate, struct ew_call **norm);
-/* Gives the last step its part in it. */
-ew_err ew_plan_take_product(struct ew_plan *p, struct ew_gate *gate, struct ew_call *norm);
-void ew_plan_touch_gate(struct ew_plan *p, struct ew_gate *gate);
 
 /* strategy.c: fills p->keep by p->strategy. */
 ew_err ew_plan_choose_kept(struct ew_plan *p);

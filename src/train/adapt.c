@@ -163,7 +163,7 @@ static ew_err find_head(const struct ew_graph *g, struct head *out)
     for (int v = g->outputs[0]; v >= 0 && g->values[v].producer >= 0;) {
         const int k = g->values[v].producer;
         const struct ew_node *n = &g->nodes[k];
-        const bool layer = is_op(n, "conv") || is_op(n, "gemm") || is_op(n, "matmul");
+        const bool layer = n->op->layer != EW_LAYER_NONE;
         if (layer && is_weight(g, n, 1) && !is_weight(g, n, 0)) {
             out->node = k;
             return EW_OK;
@@ -184,7 +184,7 @@ static ew_err find_head(const struct ew_graph *g, struct head *out)
 /* The dimension of the weight that counts the classes. */
 static int class_axis(const struct ew_node *n, const struct ew_shape *s)
 {
-    if (is_op(n, "conv"))
+    if (n->op->layer == EW_LAYER_CONV)
         return 0;
     const struct ew_field *f = ew_field_find(n->op->attrs, "trans_b");
     const bool turned = f && *(const bool *)((const char *)n->attr + f->offset);
@@ -238,7 +238,7 @@ ew_err ew_adapt_head(struct ew_graph *g, int64_t classes, uint64_t seed, bool an
     const struct ew_rng weight = {.seed = seed, .stream = HEAD_STREAM};
     const struct ew_rng bias = {.seed = seed, .stream = HEAD_STREAM + 1};
     EW_TRY(fresh_weight(g, &n->in[1], axis, classes, &weight, bound));
-    if (is_weight(g, n, 2) && !is_op(n, "matmul"))
+    if (is_weight(g, n, 2) && n->op->layer != EW_LAYER_MATMUL)
         EW_TRY(fresh_weight(g, &n->in[2], g->values[n->in[2]].t.shape.rank - 1, classes, &bias,
                             bound));
     if (h.add >= 0) {

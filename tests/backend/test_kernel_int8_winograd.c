@@ -4,6 +4,7 @@
  * epilogues. */
 #include <string.h>
 
+#include "base/mem.h"
 #include "kernel_test.h"
 #include "ref_conv.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernel_test.h"
+#include "op/epilogue.h"
 
 static const int64_t sizes[] = {1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 58, 65, 116};
 

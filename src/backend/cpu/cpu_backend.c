@@ -11,6 +11,7 @@
 
 #include "backend/cpu/catalogue/catalogue.h"
 #include "backend/cpu/cpu_offer.h"
+#include "backend/cpu/fuse/fuse.h"
 #include "base/clock.h"
 #include "base/flush.h"
 #include "base/mem.h"
@@ -270,6 +271,7 @@ const struct ew_backend_type ew_cpu_type = {.name = "cpu",
                                             .address = address,
                                             .offer = ew_cpu_offer,
                                             .candidates = ew_cpu_candidates,
+                                            .fuse = ew_cpu_fuse,
                                             .task = ew_cpu_task,
                                             .load = load,
                                             .unload = unload,

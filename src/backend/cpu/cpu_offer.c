@@ -40,6 +40,16 @@ static ew_err run_view_backward(const struct ew_call *c)
 static const struct ew_kernel view_backward = {
     .name = "view", .run = run_view_backward, .fresh = true, .in_place = true};
 
+/* Leaves those that can play the call's roles in fused groups. */
+static int keep_able(const struct ew_call *c, struct ew_kernel *offers, int n)
+{
+    int left = 0;
+    for (int i = 0; i < n; i++)
+        if (!(c->roles & ~offers[i].roles))
+            offers[left++] = offers[i];
+    return left;
+}
+
 int ew_cpu_offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     const struct ew_op *op = query->op;
@@ -55,7 +65,7 @@ int ew_cpu_offer(const struct ew_kernel_query *query, struct ew_kernel *out)
                                         .scratch = op->scratch ? op->scratch(query->c) : 0};
     if (reference.run)
         out[n++] = reference;
-    return n;
+    return keep_able(query->c, out, n);
 }
 
 /* ---- What plans need beside operators ---- */

@@ -17,7 +17,7 @@
 
 #include "backend/cpu/kernel_int8.h"
 #include "backend/cpu/kernel_tensor.h"
-#include "op/epilogue.h" /* enum ew_act */
+#include "op/activation.h"
 
 /* ---- Optimisers ------------------------------------------------------------------------------ */
 

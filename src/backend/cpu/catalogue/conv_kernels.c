@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The catalogue's convolutions: forward, and both gradients. */
 #include "backend/cpu/catalogue/conv_rules.h"
+#include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/step/conv_step.h"
 #include "backend/cpu/step/fused_grads_step.h"
 #include "backend/cpu/step/sparse_step.h"
@@ -15,7 +16,7 @@ static ew_err shape_of(const struct ew_call *c, struct ew_conv_shape *out)
     struct ew_conv_sizes s;
     EW_TRY(ew_conv_resolve(c, &s));
     ew_conv_shape_of(&s, out);
-    out->normed = c->norm != NULL;
+    out->normed = ew_plays(c, EW_ROLE_INPUT_NORM);
     out->y_step = (int32_t)c->out_step;
     return EW_OK;
 }
@@ -61,7 +62,7 @@ static struct ew_kernel forward_by(const struct ew_kernel_case *c, enum ew_conv_
     struct ew_kernel k = ew_conv_forward_kernel(c->c, m, &c->shape);
     k.prepare = prepare;
     if (act_of(c->c) != EW_ACT_NONE || c->c->n_in > 3)
-        k.stats = 0;
+        k.roles &= ~(unsigned)EW_ROLE_OUTPUT_NORM_STATS;
     return k;
 }
 

@@ -2,6 +2,7 @@
 /* Conditions of the kernels for convolutions and dense layers. */
 #include "backend/cpu/catalogue/conv_rules.h"
 
+#include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/step/conv_step.h"
 #include "backend/cpu/step/fused_grads_step.h"
 #include "backend/cpu/step/sparse_step.h"
@@ -28,7 +29,7 @@ bool ew_if_no_input_norm(const struct ew_kernel_case *c)
 
 bool ew_if_no_fused_norm(const struct ew_kernel_case *c)
 {
-    return !c->c->norm && !c->c->behind;
+    return !(c->c->roles & (EW_ROLE_INPUT_NORM | EW_ROLE_OUTPUT_NORM_GRAD));
 }
 
 bool ew_if_depthwise(const struct ew_kernel_case *c)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Activations that stand alone, forward and backward. */
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "op/epilogue.h"
@@ -54,11 +55,12 @@ static ew_err run_backward(const struct ew_call *c)
     w.map.dy = c->dout[0]->data;
     w.map.dx = c->din[0]->data;
     w.map.add = !(c->fresh & 1);
-    if (c->masked && !w.map.add && w.map.dy == w.map.dx)
+    const bool masked = ew_plays(c, EW_ROLE_RELU_MASKED);
+    if (masked && !w.map.add && w.map.dy == w.map.dx)
         return EW_OK;
     const struct ew_tensor *x = w.map.kept ? c->out[0] : c->in[0];
-    w.map.act = c->masked ? EW_ACT_NONE : w.map.act;
-    w.map.x = c->masked ? w.map.dy : x->data;
+    w.map.act = masked ? EW_ACT_NONE : w.map.act;
+    w.map.x = masked ? w.map.dy : x->data;
     ew_pool_run(ew_cpu(c->be)->pool, (w.count + GRAIN - 1) / GRAIN, backward_tiles, &w);
     return EW_OK;
 }
@@ -81,7 +83,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     out[0] = (struct ew_kernel){.name = "activation",
                                 .run = forward ? run_forward : run_backward,
                                 .fresh = true,
-                                .masked = e.act == EW_ACT_RELU,
+                                .roles = e.act == EW_ACT_RELU ? EW_ROLE_RELU_MASKED : 0,
                                 .in_place = true};
     return 1;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/norm_step.h"
@@ -94,11 +95,14 @@ void ew_norm_of_call(const struct ew_call *c, struct ew_batch_norm *out)
                                   .sums = (float *)c->aux + 2 * channels_of(c),
                                   .dy = c->dout && c->dout[0] ? c->dout[0]->data : NULL};
     out->image = out->rows / c->in[X]->shape.dim[0];
-    if (!c->gated)
+    const struct ew_call *product = ew_call_fused(c, EW_ROLE_EXCITE_PRODUCT);
+    const struct ew_call *average = ew_call_fused(c, EW_ROLE_EXCITE_AVERAGE);
+    if (!product || !average)
         return;
-    out->dy = c->gated->product->data;
-    out->factor = c->gated->factor->data;
-    out->average_grad = c->gated->average->data;
+    const int full = ew_tensor_count(product->in[0]) < ew_tensor_count(product->in[1]);
+    out->dy = product->dout[0]->data;
+    out->factor = product->in[1 - full]->data;
+    out->average_grad = average->dout[0]->data;
     out->average_scale = 1.0f / (float)out->image;
 }
 
@@ -149,7 +153,7 @@ static ew_err run_training(const struct ew_call *c)
 {
     struct training t = training_of(c);
     t.b.y = c->out[0]->data;
-    if (!c->again && !c->summed) { /* else aux has them */
+    if (!c->again && !ew_plays(c, EW_ROLE_STATS_READY)) { /* else aux has them */
         ew_pool_run(ew_cpu(c->be)->pool, t.k->batch_splits(t.b.rows), stats_tiles, &t);
         ew_norm_finish(c, t.b.partial, 0);
     }
@@ -168,10 +172,10 @@ static ew_err run_backward(const struct ew_call *c)
     t.b.dbias = c->din[SHIFT]->data;
     t.b.add_dx = !(c->fresh >> X & 1);
     t.b.add_dparam = !(c->fresh >> SCALE & 1);
-    if (c->gated)
-        t.k->squeeze_excite_total(
-            &(struct ew_squeeze_excite_norm){.norm = &t.b, .sums = c->gated->sums}, t.b.sums);
-    if (c->summed || c->gated) {
+    if (ew_plays(c, EW_ROLE_EXCITE_NORM))
+        t.k->squeeze_excite_total(&(struct ew_squeeze_excite_norm){.norm = &t.b, .sums = c->shared},
+                                  t.b.sums);
+    if (c->roles & (EW_ROLE_SUMS_READY | EW_ROLE_EXCITE_NORM)) {
         t.b.partial = t.b.sums;
         t.b.splits = 1;
     } else {
@@ -202,8 +206,6 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
                                     .packed = 2 * (size_t)channels * sizeof(float)};
         return 1;
     }
-    if (c->norm)
-        return 0; /* behind another batch norm: it reads what that one has stored */
     /* Parts of it are frozen, or shared with another node: rare, and the reference's.  Without
      * gradients the question is about shapes alone. */
     const bool whole = query->phase == EW_PHASE_FORWARD || !c->din ||
@@ -217,10 +219,8 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
                            .scratch = floats * sizeof(float),
                            .fresh = true,
                            .in_place = true,
-                           .norms = true,
-                           .lates = true,
-                           .gates = true,
-                           .sums = true};
+                           .roles = EW_ROLE_STATS_ONLY | EW_ROLE_STATS_READY | EW_ROLE_SUMS_ONLY |
+                                    EW_ROLE_SUMS_READY | EW_ROLE_EXCITE_NORM};
     return 1;
 }
 

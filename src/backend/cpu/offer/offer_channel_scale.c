@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/norm_step.h"
@@ -137,12 +138,12 @@ static void squeeze_excite_tiles(void *ctx, int64_t begin, int64_t end, int work
 static void back_gated(const struct ew_call *c, struct work *w)
 {
     struct ew_batch_norm norm;
-    ew_norm_of_call(c->norm, &norm);
+    ew_norm_of_call(ew_call_fused(c, EW_ROLE_EXCITE_PRODUCT), &norm);
     norm.dy = c->dout[0]->data;
     w->gated = (struct ew_squeeze_excite_norm){.norm = &norm,
                                                .dfactor = c->din[w->small]->data,
                                                .add = adds(c, w->small),
-                                               .sums = c->gated->sums};
+                                               .sums = c->shared};
     ew_pool_run(ew_cpu(c->be)->pool, w->k->squeeze_excite_tiles(&w->gated), squeeze_excite_tiles,
                 w);
 }
@@ -164,7 +165,7 @@ static ew_err run_backward(const struct ew_call *c)
         }
         return EW_OK;
     }
-    if (c->gated) {
+    if (ew_plays(c, EW_ROLE_EXCITE_PRODUCT)) {
         back_gated(c, &w);
         return EW_OK;
     }
@@ -191,7 +192,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
                            .run = query->phase == EW_PHASE_FORWARD ? run_forward : run_backward,
                            .fresh = true,
                            .in_place = true,
-                           .gates = w.small >= 0 && !w.g.sum};
+                           .roles = w.small >= 0 && !w.g.sum ? EW_ROLE_EXCITE_PRODUCT : 0};
     return 1;
 }
 

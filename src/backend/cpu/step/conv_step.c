@@ -3,6 +3,7 @@
 #include "backend/cpu/step/conv_step.h"
 #include "backend/cpu/cpu_backend.h"
 
+#include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
@@ -54,10 +55,11 @@ static const float *input_or_null(const struct ew_call *c, int i)
 static const float *input_of(const struct ew_call *c, struct ew_batch_norm *norm,
                              const struct ew_batch_norm **out)
 {
-    *out = c->norm ? norm : NULL;
-    if (!c->norm)
+    const struct ew_call *before = ew_call_fused(c, EW_ROLE_INPUT_NORM);
+    *out = before ? norm : NULL;
+    if (!before)
         return c->in[0]->data;
-    ew_norm_of_call(c->norm, norm);
+    ew_norm_of_call(before, norm);
     return norm->x;
 }
 
@@ -79,7 +81,7 @@ static void run_with_stats(const struct ew_call *c, struct ew_conv_pass *p)
     p->conv.stats =
         behind(c->scratch, ew_share_scratch(c->be, ew_conv_scratch_bytes(k, p->method, s)));
     ew_conv_pass_run(c, p);
-    ew_norm_finish(c->behind, p->conv.stats, cut.rows);
+    ew_norm_finish(ew_call_fused(c, EW_ROLE_OUTPUT_NORM_STATS), p->conv.stats, cut.rows);
     p->conv.stats = NULL;
 }
 
@@ -91,7 +93,7 @@ static ew_err run_forward(const struct ew_call *c)
     p->conv.y = c->out[0]->data;
     p->conv.end.bias = input_or_null(c, 2);
     p->conv.end.add = input_or_null(c, 3);
-    if (c->behind)
+    if (ew_plays(c, EW_ROLE_OUTPUT_NORM_STATS))
         run_with_stats(c, p);
     else
         ew_conv_pass_run(c, p);
@@ -116,6 +118,12 @@ bool ew_conv_trains(const struct ew_call *c)
     return (act == EW_ACT_NONE || act == EW_ACT_RELU) && c->n_in <= 3;
 }
 
+/* It computes every position. */
+static bool is_dense(const struct ew_conv_shape *s)
+{
+    return s->axis[0].stride * s->axis[1].stride * s->axis[2].stride == 1;
+}
+
 struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_method m,
                                         const struct ew_conv_shape *s)
 {
@@ -129,17 +137,21 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
                                         [EW_CONV_BATCH_LANES] = "batch in lanes"};
     const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(ew_cpu(be)->isa, m, &shape));
     const size_t packed = ew_conv_packed_bytes(ew_cpu(be)->isa, m, &shape);
-    const bool dense = s->axis[0].stride * s->axis[1].stride * s->axis[2].stride == 1;
-    return (struct ew_kernel){.name = names[m],
-                              .run = fixed ? run_forward : run_packing,
-                              .pack = fixed ? pack_filters : NULL,
-                              .packs = fixed ? 1u << 1 : 0,
-                              .packed = fixed ? packed : 0,
-                              .scratch = scratch + (fixed ? 0 : ew_align_up(packed)),
-                              .state = sizeof(struct ew_conv_pass),
-                              .steps = dense && (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD),
-                              .norms = s->normed,
-                              .stats = c->train ? stats_bytes(ew_cpu(be)->isa, m, s) : 0};
+    const bool strided = is_dense(s) && (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD);
+    const size_t stats = c->train ? stats_bytes(ew_cpu(be)->isa, m, s) : 0;
+    const unsigned roles = (strided ? EW_ROLE_STRIDED_OUTPUT : 0) |
+                           (s->normed ? EW_ROLE_INPUT_NORM : 0) |
+                           (stats ? EW_ROLE_OUTPUT_NORM_STATS : 0);
+    const size_t all = scratch + (fixed ? 0 : ew_align_up(packed));
+    return (struct ew_kernel){
+        .name = names[m],
+        .run = fixed ? run_forward : run_packing,
+        .pack = fixed ? pack_filters : NULL,
+        .packs = fixed ? 1u << 1 : 0,
+        .packed = fixed ? packed : 0,
+        .scratch = ew_plays(c, EW_ROLE_OUTPUT_NORM_STATS) ? ew_align_up(all) + stats : all,
+        .state = sizeof(struct ew_conv_pass),
+        .roles = roles};
 }
 
 /* ---- Backward: scratch is the packed filters and scratch for the threads, first; then the filter
@@ -271,7 +283,8 @@ static void run_filter_phases(const struct ew_call *c, const struct ew_call *res
 /* True where the filter's gradient brings that of the bias. */
 static bool makes_bias(const struct ew_call *c, const struct backward *b)
 {
-    return b->way.bias && (!b->relu || c->masked) && c->din[1] && c->n_in > 2 && c->din[2];
+    return b->way.bias && (!b->relu || ew_plays(c, EW_ROLE_RELU_MASKED)) && c->din[1] &&
+           c->n_in > 2 && c->din[2];
 }
 
 static void run_filter(const struct ew_call *c)
@@ -286,10 +299,8 @@ static void run_filter(const struct ew_call *c)
     b->filter.db = makes_bias(c, b) ? c->din[2]->data : NULL;
     b->filter.add_db = !(c->fresh & 4);
     b->filter.partial = c->scratch;
-    struct ew_update update; /* its settings change from run to run */
-    b->filter.update = c->update ? &update : NULL;
-    if (c->update)
-        ew_cpu_update_of(c->update, &update);
+    struct ew_update update;
+    b->filter.update = ew_cpu_update_of(c, &update);
     struct ew_call rest = *c;
     rest.scratch = behind(c->scratch, b->way.partial(s) * sizeof(float));
     run_filter_phases(c, &rest);
@@ -308,14 +319,14 @@ static void run_data(const struct ew_call *c)
     b->data.conv.x = c->dout[0]->data;
     b->data.conv.y = c->din[0]->data;
     b->data.conv.end.add = c->fresh & 1 ? NULL : c->din[0]->data;
-    b->data.conv.end.mask = c->mask ? c->in[0]->data : NULL;
+    b->data.conv.end.mask = ew_plays(c, EW_ROLE_RELU_MASK) ? c->in[0]->data : NULL;
     ew_conv_pass_run(&rest, &b->data);
 }
 
 static ew_err run_backward(const struct ew_call *c)
 {
     const struct backward *b = c->state;
-    const bool masks = b->relu && !c->masked;
+    const bool masks = b->relu && !ew_plays(c, EW_ROLE_RELU_MASKED);
     if (!c->dout[0])
         return EW_OK;
     if (masks || (c->n_in > 2 && c->din[2] && !makes_bias(c, b)))
@@ -344,15 +355,15 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
     const size_t bias = ew_bias_scratch(s->cout), most = data > filter ? data : filter;
     const bool general = !way.run || way.run == k->conv_wgrad_run; /* winograd or any shape */
     const bool any_data = m == EW_CONV_DGRAD || m == EW_CONV_WINOGRAD_DGRAD;
-    const bool dense = s->axis[0].stride * s->axis[1].stride * s->axis[2].stride == 1;
+    const bool strided = general && any_data && is_dense(s);
+    const unsigned roles = EW_ROLE_RELU_MASKED | (general ? EW_ROLE_UPDATE : 0) |
+                           (any_data ? EW_ROLE_RELU_MASK : 0) |
+                           (strided ? EW_ROLE_STRIDED_OUTPUT : 0) |
+                           (s->normed && m == EW_CONV_DEPTHWISE_DGRAD ? EW_ROLE_INPUT_NORM : 0);
     return (struct ew_kernel){.name = names[m],
                               .run = run_backward,
                               .fresh = true,
-                              .updates = general,
-                              .steps = general && any_data && dense,
-                              .masks = any_data,
-                              .masked = true,
-                              .norms = s->normed && m == EW_CONV_DEPTHWISE_DGRAD,
+                              .roles = roles,
                               .scratch = most > bias ? most : bias,
                               .state = sizeof(struct backward)};
 }

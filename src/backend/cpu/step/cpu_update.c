@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/cpu_update.h"
@@ -54,7 +55,7 @@ static void fill_adam(const struct ew_call *c, const struct ew_optimizer *o, str
                             .g = c->in[1]->data};
 }
 
-void ew_cpu_update_of(const struct ew_call *c, struct ew_update *out)
+static void fill(const struct ew_call *c, struct ew_update *out)
 {
     const struct ew_optimizer *o = c->attr;
     out->is_adam = o->kind == EW_OPTIMIZER_ADAM || o->kind == EW_OPTIMIZER_ADAMW;
@@ -64,12 +65,21 @@ void ew_cpu_update_of(const struct ew_call *c, struct ew_update *out)
         fill_sgd(c, o, &out->sgd);
 }
 
+const struct ew_update *ew_cpu_update_of(const struct ew_call *c, struct ew_update *out)
+{
+    const struct ew_call *update = ew_call_fused(c, EW_ROLE_UPDATE);
+    if (!update)
+        return NULL;
+    fill(update, out);
+    return out;
+}
+
 ew_err ew_cpu_update(const struct ew_call *c)
 {
     if (c->in[0]->dtype != EW_F32)
         return ew_update_run(c);
     struct work w = {.k = ew_cpu(c->be)->isa, .count = ew_tensor_count(c->in[0])};
-    ew_cpu_update_of(c, &w.u);
+    fill(c, &w.u);
     ew_pool_run(ew_cpu(c->be)->pool, (w.count + GRAIN - 1) / GRAIN, update_tiles, &w);
     return EW_OK;
 }

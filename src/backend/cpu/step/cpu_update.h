@@ -9,7 +9,8 @@
 /* As ew_update_run, for float32; others go to the reference. */
 ew_err ew_cpu_update(const struct ew_call *c);
 
-/* The same call as kernels take it, for those that update as they go. */
-void ew_cpu_update_of(const struct ew_call *c, struct ew_update *out);
+/* The update that the call does as well (EW_ROLE_UPDATE), as kernels take it: *out, filled, or NULL
+ * where there is none.  Its settings change from run to run. */
+const struct ew_update *ew_cpu_update_of(const struct ew_call *c, struct ew_update *out);
 
 #endif

@@ -5,6 +5,7 @@
 #include "backend/cpu/step/fused_grads_step.h"
 #include "backend/cpu/cpu_backend.h"
 
+#include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
@@ -44,7 +45,8 @@ static struct way way_of(const struct ew_kernels *k, const struct ew_conv_shape 
 bool ew_fused_grads_pays(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
 {
     const struct ew_kernels *k = ew_cpu(c->be)->isa;
-    const bool norms = c->behind || c->norm, plain = c->n_in == 2 && !relu;
+    const bool norms = c->roles & (EW_ROLE_INPUT_NORM | EW_ROLE_OUTPUT_NORM_GRAD);
+    const bool plain = c->n_in == 2 && !relu;
     if (s->groups > 1)
         return norms && plain && k->depthwise_fused_grads_fits(s);
     return (plain || !norms) && k->fused_grads_fits(s);
@@ -107,7 +109,7 @@ static int64_t sum_tile_count(const struct ew_kernels *k, const struct ew_conv_s
 /* What relu did not let through has to be cleared first, and the bias's sums come with it. */
 static bool clears(const struct ew_call *c)
 {
-    return ((const struct state *)c->state)->relu && !c->masked;
+    return ((const struct state *)c->state)->relu && !ew_plays(c, EW_ROLE_RELU_MASKED);
 }
 
 static bool makes_bias(const struct ew_call *c)
@@ -118,14 +120,14 @@ static bool makes_bias(const struct ew_call *c)
 /* Points the kernel at the call's tensors. */
 static void bind(const struct ew_call *c, struct ew_fused_grads *j)
 {
-    j->filter.x = c->norm ? j->filter.norm->x : c->in[0]->data;
-    j->filter.dy = c->behind ? NULL : c->dout[0]->data;
+    j->filter.x = j->filter.norm ? j->filter.norm->x : c->in[0]->data;
+    j->filter.dy = j->behind ? NULL : c->dout[0]->data;
     j->filter.dw = c->din[1] ? c->din[1]->data : NULL;
     j->filter.add = !(c->fresh & 2);
     j->no_filter = !c->din[1];
     j->filter.db = !j->no_filter && makes_bias(c) ? c->din[2]->data : NULL;
     j->filter.add_db = !(c->fresh & 4);
-    j->mask = c->mask;
+    j->mask = ew_plays(c, EW_ROLE_RELU_MASK);
     j->dx = c->din[0] ? c->din[0]->data : NULL;
     j->add_dx = !(c->fresh & 1);
 }
@@ -150,22 +152,22 @@ static ew_err run(const struct ew_call *c)
     if (clears(c) || (makes_bias(c) && !c->din[1]))
         ew_bias_gradient(c, clears(c) ? c->out[0] : NULL);
     struct ew_batch_norm norm, behind;
-    struct ew_update update; /* its settings change from run to run */
+    struct ew_update update;
     char *at = c->scratch;
-    if (c->norm)
-        ew_norm_of_call(c->norm, &norm);
-    if (c->behind)
-        ew_norm_of_call(c->behind, &behind);
-    if (c->update)
-        ew_cpu_update_of(c->update, &update);
-    j->filter.norm = c->norm ? &norm : NULL;
-    j->behind = c->behind ? &behind : NULL;
-    j->filter.update = c->update ? &update : NULL;
+    const struct ew_call *before = ew_call_fused(c, EW_ROLE_INPUT_NORM);
+    const struct ew_call *after = ew_call_fused(c, EW_ROLE_OUTPUT_NORM_GRAD);
+    if (before)
+        ew_norm_of_call(before, &norm);
+    if (after)
+        ew_norm_of_call(after, &behind);
+    j->filter.norm = before ? &norm : NULL;
+    j->behind = after ? &behind : NULL;
+    j->filter.update = ew_cpu_update_of(c, &update);
     bind(c, j);
     pack(c, (float *)(void *)at);
     j->w = (float *)(void *)at;
     j->filter.partial = (float *)(void *)(at + parts.packed);
-    j->norm_sums = c->norm && j->dx ? (float *)(void *)(at + parts.packed + parts.partial) : NULL;
+    j->norm_sums = before && j->dx ? (float *)(void *)(at + parts.packed + parts.partial) : NULL;
     struct ew_call rest = *c;
     rest.scratch = at + parts.packed + parts.partial + parts.sums;
     ew_share_run(&rest, state->way.tiles(s), fused_grads_tiles);
@@ -188,17 +190,16 @@ struct ew_kernel ew_fused_grads_kernel(const struct ew_backend *be, const struct
     const struct parts p = parts_of(&way, s);
     const size_t all = p.packed + p.partial + p.sums + ew_share_scratch(be, p.each);
     const size_t bias = ew_bias_scratch(s->cout);
+    const unsigned norms =
+        EW_ROLE_OUTPUT_NORM_GRAD | (s->normed ? EW_ROLE_INPUT_NORM | EW_ROLE_INPUT_NORM_SUMS : 0);
+    const unsigned pointwise =
+        EW_ROLE_STRIDED_OUTPUT | EW_ROLE_RELU_MASKED | (s->normed ? 0 : EW_ROLE_RELU_MASK);
+    const unsigned depthwise = EW_ROLE_EXCITE_LAYER; /* lines, which are of one image each */
     return (struct ew_kernel){.name = way.name,
                               .run = run,
                               .fresh = true,
-                              .updates = way.updates,
-                              .norms = s->normed,
-                              .lates = true,
-                              .gates = s->groups > 1, /* lines, which are of one image each */
-                              .sums = s->normed,
-                              .steps = s->groups == 1,
-                              .masks = s->groups == 1 && !s->normed,
-                              .masked = s->groups == 1,
+                              .roles = norms | (way.updates ? EW_ROLE_UPDATE : 0) |
+                                       (s->groups == 1 ? pointwise : depthwise),
                               .scratch = all > bias ? all : bias,
                               .state = sizeof(struct state)};
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch norm in training, for the kernels that do it as they read their input (c->norm). */
+/* A batch norm in training, for the kernels that do it as they read their input
+ * (EW_ROLE_INPUT_NORM). */
 #ifndef EW_BACKEND_CPU_STEP_NORM_STEP_H
 #define EW_BACKEND_CPU_STEP_NORM_STEP_H
 

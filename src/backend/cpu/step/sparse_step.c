@@ -3,6 +3,7 @@
 #include "backend/cpu/step/sparse_step.h"
 #include "backend/cpu/cpu_backend.h"
 
+#include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
@@ -113,7 +114,7 @@ static ew_err run_forward(const struct ew_call *c)
     const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
-    if (c->behind || share_of(c, c->in[0], 0) > state->most)
+    if (ew_plays(c, EW_ROLE_OUTPUT_NORM_STATS) || share_of(c, c->in[0], 0) > state->most)
         return run_otherwise(c);
     struct work w = {.k = k,
                      .forward = {.shape = *s,
@@ -163,22 +164,20 @@ static ew_err run_backward(const struct ew_call *c)
 {
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
-    const bool masks = state->relu && !c->masked;
-    struct ew_update update; /* its settings change from run to run */
+    const bool masks = state->relu && !ew_plays(c, EW_ROLE_RELU_MASKED);
+    struct ew_update update;
     if (!c->dout[0])
         return EW_OK;
     const double share = share_of(c, masks ? c->out[0] : c->dout[0], c->out_step);
     if (share > state->most)
         return run_otherwise(c);
-    if (c->update)
-        ew_cpu_update_of(c->update, &update);
     struct work w = {.k = ew_cpu(c->be)->isa,
-                     .backward = ew_unpacked_grads_of(c, s, &update),
+                     .backward = ew_unpacked_grads_of(c, s, ew_cpu_update_of(c, &update)),
                      .scratch = (char *)c->scratch + shared_bytes(ew_cpu(c->be)->isa, s),
                      .size = grad_scratch(ew_cpu(c->be)->isa, s),
                      .by_x = share_of(c, c->in[0], 0) < share};
     const bool bias = c->n_in > 2 && c->din[2], scattered = !ew_cpu(c->be)->isa->sparse_fits(s);
-    w.backward.mask = c->mask;
+    w.backward.mask = ew_plays(c, EW_ROLE_RELU_MASK);
     w.backward.filter.db = bias && scattered && !masks && c->din[1] ? c->din[2]->data : NULL;
     w.backward.filter.add_db = !(c->fresh & 4);
     if (masks || (bias && !w.backward.filter.db))

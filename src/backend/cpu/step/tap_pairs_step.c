@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
@@ -170,11 +171,12 @@ static bool are_still(const struct ew_call *update, const struct ew_conv_shape *
  * and without state or decay so is their step: they need not be read and written. */
 static bool may_skip(const struct ew_call *c, struct state *state)
 {
-    const struct ew_optimizer *o = c->update ? c->update->attr : NULL;
+    const struct ew_call *update = ew_call_fused(c, EW_ROLE_UPDATE);
+    const struct ew_optimizer *o = update ? update->attr : NULL;
     const uint32_t met = ew_cpu(c->be)->isa->tap_pairs_met(&state->shape);
     if (!o || o->weight_decay > 0)
         return false;
-    if (state->still != o->handed + 1 && are_still(c->update, &state->shape, met))
+    if (state->still != o->handed + 1 && are_still(update, &state->shape, met))
         state->still = o->handed + 1;
     return state->still == o->handed + 1;
 }
@@ -188,7 +190,7 @@ struct ew_unpacked_grads ew_unpacked_grads_of(const struct ew_call *c,
                                                  .dy = c->dout[0]->data,
                                                  .dw = c->din[1] ? c->din[1]->data : NULL,
                                                  .add = !(c->fresh & 2),
-                                                 .update = c->update ? update : NULL},
+                                                 .update = update},
                                       .no_filter = !c->din[1],
                                       .w = c->in[1]->data,
                                       .dx = c->din[0] ? c->din[0]->data : NULL,
@@ -201,17 +203,15 @@ static ew_err run_backward(const struct ew_call *c)
     const struct ew_kernels *k = ew_cpu(c->be)->isa;
     struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
-    struct ew_update update; /* its settings change from run to run */
+    struct ew_update update;
     if (!c->dout[0])
         return EW_OK;
-    if (c->update)
-        ew_cpu_update_of(c->update, &update);
     struct work w = {.k = k,
-                     .grad = ew_unpacked_grads_of(c, s, &update),
+                     .grad = ew_unpacked_grads_of(c, s, ew_cpu_update_of(c, &update)),
                      .scratch = (char *)c->scratch + ew_float_bytes(k->tap_pairs_grad_shared(s)),
                      .size = k->tap_pairs_grad_scratch(s)};
     w.grad.skip_unmet = may_skip(c, state);
-    const bool masks = state->relu && !c->masked;
+    const bool masks = state->relu && !ew_plays(c, EW_ROLE_RELU_MASKED);
     if (masks || (c->n_in > 2 && c->din[2]))
         ew_bias_gradient(c, masks ? c->out[0] : NULL);
     if (c->din[0] || c->din[1])
@@ -231,8 +231,7 @@ struct ew_kernel ew_tap_pairs_backward_kernel(const struct ew_backend *be,
     return (struct ew_kernel){.name = "tap pairs gradients",
                               .run = run_backward,
                               .fresh = true,
-                              .updates = true,
-                              .masked = true,
+                              .roles = EW_ROLE_UPDATE | EW_ROLE_RELU_MASKED,
                               .scratch = gradients > bias ? gradients : bias,
                               .state = sizeof(struct state)};
 }

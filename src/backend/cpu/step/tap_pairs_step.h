@@ -8,14 +8,14 @@
 #include "backend/backend.h"
 #include "backend/cpu/isa.h"
 
-/* Kernels without their prepare function, which is the row's. */
+/* Kernels without their prepare function, which is the catalogue's. */
 struct ew_kernel ew_tap_pairs_forward_kernel(const struct ew_backend *be,
                                              const struct ew_conv_shape *s);
 struct ew_kernel ew_tap_pairs_backward_kernel(const struct ew_backend *be,
                                               const struct ew_conv_shape *s);
 
 /* What a backward call asks of kernels that make both gradients in one pass.  `update`: what
- * ew_cpu_update_of makes of c->update; not read where there is none. */
+ * ew_cpu_update_of makes of it, or NULL. */
 struct ew_unpacked_grads ew_unpacked_grads_of(const struct ew_call *c,
                                               const struct ew_conv_shape *s,
                                               const struct ew_update *update);

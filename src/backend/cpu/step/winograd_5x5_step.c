@@ -3,6 +3,7 @@
 #include "backend/cpu/step/winograd_5x5_step.h"
 #include "backend/cpu/cpu_backend.h"
 
+#include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/bias_grad.h"
 #include "backend/cpu/step/cpu_update.h"
@@ -148,14 +149,12 @@ static ew_err run_backward(const struct ew_call *c)
     /* Where a relu's gradient takes a pass over dy, that brings the bias's. */
     const bool relu = state->relu && !state->pooled;
     const bool biased = c->n_in > 2 && c->din[2], along = biased && c->din[1] && !relu;
-    struct ew_update update; /* its settings change from run to run */
+    struct ew_update update;
     if (!c->dout[0])
         return EW_OK;
-    if (c->update)
-        ew_cpu_update_of(c->update, &update);
     struct work w = {.k = k,
                      .be = c->be,
-                     .grad = ew_unpacked_grads_of(c, s, &update),
+                     .grad = ew_unpacked_grads_of(c, s, ew_cpu_update_of(c, &update)),
                      .scratch = (char *)c->scratch + shared_bytes(k, s),
                      .size = backward_bytes(k, s)};
     const struct ew_winograd_5x5_pool pool = {.dy = c->dout[0]->data, .place = c->aux};
@@ -178,7 +177,7 @@ struct ew_kernel ew_winograd_5x5_backward_kernel(const struct ew_backend *be,
     return (struct ew_kernel){.name = "winograd F(5x5,5x5) gradients",
                               .run = run_backward,
                               .fresh = true,
-                              .updates = true,
+                              .roles = EW_ROLE_UPDATE,
                               .scratch = gradients > bias ? gradients : bias,
                               .state = sizeof(struct state)};
 }

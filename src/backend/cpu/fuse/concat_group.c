@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pattern: a concatenation along the channels, and the nodes that make what it reads.
+ *
+ * A kernel that can leave room between the rows of its output writes into the whole from the
+ * beginning; then joining the parts, and dividing their gradient, is no work at all, and there is
+ * one copy less to keep.  Concatenations along other axes than the last are rare in networks. */
+#include "backend/cpu/fuse/fuse.h"
+
+#include "op/shape_attr.h"
+
+#define MOST_PARTS 32 /* bits of ew_call.fresh: none of their gradients is cleared first */
+
+static bool is_last_axis(const struct ew_node *n, const struct ew_shape *s)
+{
+    int axis;
+    return ew_shape_axis(((const struct ew_concat_attr *)n->attr)->axis, s->rank, &axis) == EW_OK &&
+           axis == s->rank - 1;
+}
+
+static bool strides(const struct ew_fusing *f, const struct ew_call *c, enum ew_phase phase)
+{
+    return ew_fuse_preferred(f, c, phase).roles & EW_ROLE_STRIDED_OUTPUT;
+}
+
+/* True where `value` can lie in the output of `node`.  What is kept of the one must be kept of the
+ * other, and what is computed again has memory of its own. */
+static ew_err fits(struct ew_fusing *f, int node, int value, bool *out)
+{
+    const struct ew_fuse_query *q = f->query;
+    const int whole = q->g->nodes[node].out[0],
+              from = value < 0 ? -1 : q->g->values[value].producer;
+    *out = false;
+    if (from < 0 || !q->needed[from] || q->g->nodes[from].out[0] != value ||
+        ew_fuse_is_known(f, value) || ew_fuse_only_reader(f, value) != node || !q->keep[value] ||
+        !q->keep[whole])
+        return EW_OK;
+    const struct ew_node *n = &q->g->nodes[from];
+    if (n->n_in > 0 && n->in[0] >= 0 && f->input_norm[n->in[0]] >= 0)
+        return EW_OK; /* kernels that make their input do not leave room as well */
+    struct ew_call c;
+    EW_TRY(ew_fuse_call(f, from, &c));
+    bool joins =
+        strides(f, &c, EW_PHASE_FORWARD) && (!q->train || strides(f, &c, EW_PHASE_BACKWARD));
+    /* Clearing a part's gradient by itself, row by row, would take longer than copying it. */
+    if (joins && q->train && f->relu[value])
+        EW_TRY(ew_fuse_will_mask(f, whole, &joins));
+    *out = joins;
+    return EW_OK;
+}
+
+static ew_err join(struct ew_fusing *f, int node)
+{
+    const struct ew_node *n = &f->query->g->nodes[node];
+    const int phases = f->query->train ? 2 : 1;
+    struct ew_group_step *s;
+    EW_TRY(ew_group_add(f->list, "concatenation", phases * n->n_in, &s));
+    for (int i = 0; i < n->n_in; i++)
+        for (int k = 0; k < phases; k++)
+            *s++ = (struct ew_group_step){.node = f->query->g->values[n->in[i]].producer,
+                                          .phase = k == 0 ? EW_PHASE_FORWARD : EW_PHASE_BACKWARD,
+                                          .role = EW_ROLE_STRIDED_OUTPUT};
+    f->list->groups[f->list->n - 1].decided = true;
+    f->list->groups[f->list->n - 1].join = node;
+    return EW_OK;
+}
+
+ew_err ew_fuse_concats(struct ew_fusing *f)
+{
+    const struct ew_fuse_query *q = f->query;
+    for (int k = 0; k < q->g->n_nodes; k++) {
+        const struct ew_node *n = &q->g->nodes[k];
+        if (!q->needed[k] || !(n->op->flags & EW_OP_JOIN) || n->n_in > MOST_PARTS ||
+            q->g->values[n->out[0]].t.dtype != EW_F32 ||
+            !is_last_axis(n, &q->g->values[n->out[0]].t.shape))
+            continue;
+        bool all = true; /* a part that has to be copied would keep the whole longer for nothing */
+        for (int i = 0; i < n->n_in && all; i++)
+            EW_TRY(fits(f, k, n->in[i], &all));
+        if (all)
+            EW_TRY(join(f, k));
+    }
+    return EW_OK;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pattern: a layer and the batch norm behind it, forward.
+ *
+ * The layer takes the sums of what it writes while that is in registers, and the norm finds its
+ * statistics ready: one pass over the tensor less. */
+#include "backend/cpu/fuse/fuse.h"
+
+/* The layer that a batch norm's statistics may be left to; -1: none, or another norm has it. */
+static int layer_of(const struct ew_fusing *f, int norm)
+{
+    const struct ew_graph *g = f->query->g;
+    const int value = g->nodes[norm].in[0], from = value < 0 ? -1 : g->values[value].producer;
+    if (from < 0 || !f->query->needed[from] || g->nodes[from].out[0] != value)
+        return -1;
+    for (int k = f->query->reading[value].first; k < norm; k++)
+        if (f->query->needed[k] && (g->nodes[k].op->flags & EW_OP_BATCH_NORM) &&
+            g->nodes[k].in[0] == value)
+            return -1;
+    return from;
+}
+
+ew_err ew_fuse_norm_stats(struct ew_fusing *f)
+{
+    const struct ew_graph *g = f->query->g;
+    for (int k = 0; k < g->n_nodes; k++) {
+        struct ew_group_step *s;
+        struct ew_kernel kernel;
+        if (!f->query->needed[k] || !(g->nodes[k].op->flags & EW_OP_BATCH_NORM))
+            continue;
+        const int layer = layer_of(f, k);
+        EW_TRY(ew_fuse_kernel(f, k, EW_PHASE_FORWARD, &kernel));
+        if (layer < 0 || !(kernel.roles & EW_ROLE_STATS_READY))
+            continue;
+        EW_TRY(ew_group_add(f->list, "batch norm's statistics from the layer before it", 2, &s));
+        s[0] = (struct ew_group_step){.node = layer,
+                                      .phase = EW_PHASE_FORWARD,
+                                      .role = EW_ROLE_OUTPUT_NORM_STATS,
+                                      .calls = {{EW_ROLE_OUTPUT_NORM_STATS, k, EW_PHASE_FORWARD}},
+                                      .n_calls = 1};
+        s[1] = (struct ew_group_step){
+            .node = k, .phase = EW_PHASE_FORWARD, .role = EW_ROLE_STATS_READY};
+    }
+    return EW_OK;
+}

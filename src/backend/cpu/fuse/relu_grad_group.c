@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pattern: the gradient of a ReLU, and the backward of what reads it.
+ *
+ * A ReLU's output is positive where its gradient counts.  So whoever completes that gradient can
+ * clear it as it writes it, by the value that it reads anyway, where the ReLU's own backward would
+ * read and write all of it once more.  Max pools and dropout hand zeros on: their outputs are
+ * positive only where they come from a positive input, and gradients go there alone.  So do
+ * concatenations of nothing but such values. */
+#include "backend/cpu/fuse/fuse.h"
+
+/* How many of a node's inputs are handed on so; 0: it is none of those. */
+static int handed_on(const struct ew_node *n)
+{
+    if (!(n->op->flags & EW_OP_ZEROS_PASS))
+        return 0;
+    return n->op->flags & EW_OP_JOIN ? n->n_in : 1;
+}
+
+static bool makes_relu(const struct ew_node *n)
+{
+    return n->op->makes_relu && n->op->makes_relu(n->attr);
+}
+
+static ew_err find_relus(struct ew_fusing *f)
+{
+    const struct ew_fuse_query *q = f->query;
+    for (int k = 0; k < q->g->n_nodes; k++) {
+        const struct ew_node *n = &q->g->nodes[k];
+        if (!q->needed[k] || q->on_host[k] || n->n_out != 1)
+            continue;
+        const int inputs = handed_on(n);
+        bool relu = inputs > 0;
+        for (int i = 0; i < inputs && relu; i++)
+            relu = n->in[i] >= 0 && f->relu[n->in[i]] && ew_fuse_only_reader(f, n->in[i]) == k;
+        if (makes_relu(n)) {
+            struct ew_kernel kernel;
+            EW_TRY(ew_fuse_kernel(f, k, EW_PHASE_BACKWARD, &kernel));
+            relu = kernel.roles & EW_ROLE_RELU_MASKED;
+        }
+        f->relu[n->out[0]] = relu;
+    }
+    return EW_OK;
+}
+
+ew_err ew_fuse_will_mask(struct ew_fusing *f, int value, bool *out)
+{
+    const struct ew_graph *g = f->query->g;
+    *out = false;
+    while (f->relu[value]) {
+        const int reader = f->query->reading[value].first;
+        if (reader < 0)
+            break;
+        if (handed_on(&g->nodes[reader]) > 0) {
+            value = g->nodes[reader].out[0];
+            continue;
+        }
+        struct ew_kernel kernel;
+        EW_TRY(ew_fuse_kernel(f, reader, EW_PHASE_BACKWARD, &kernel));
+        *out = (kernel.roles & EW_ROLE_RELU_MASK) && g->nodes[reader].in[0] == value;
+        break;
+    }
+    return EW_OK;
+}
+
+/* True where the node's backward completes the gradient of in[0], which a ReLU has made. */
+static bool completes(const struct ew_fusing *f, int node)
+{
+    const struct ew_node *n = &f->query->g->nodes[node];
+    const int value = n->n_in > 0 ? n->in[0] : -1;
+    if (!f->query->needed[node] || value < 0 || !f->relu[value] || !f->query->needs_grad[value] ||
+        f->query->reading[value].first != node)
+        return false;
+    for (int i = 1; i < n->n_in; i++)
+        if (n->in[i] == value)
+            return false;
+    return true;
+}
+
+/* Fills f->nodes with those that end in the ReLUs that the value comes from; returns how many.
+ * Nodes that hand zeros on are passed through. */
+static int find_makers(struct ew_fusing *f, int value)
+{
+    const struct ew_graph *g = f->query->g;
+    int n = 1, makers = 0;
+    f->nodes[0] = g->values[value].producer;
+    for (int i = 0; i < n; i++) {
+        const struct ew_node *node = &g->nodes[f->nodes[i]];
+        for (int k = 0; k < handed_on(node); k++)
+            f->nodes[n++] = g->values[node->in[k]].producer;
+    }
+    for (int i = 0; i < n; i++)
+        if (handed_on(&g->nodes[f->nodes[i]]) == 0)
+            f->nodes[makers++] = f->nodes[i];
+    return makers;
+}
+
+ew_err ew_fuse_relu_grads(struct ew_fusing *f)
+{
+    EW_TRY(find_relus(f));
+    for (int k = 0; k < f->query->g->n_nodes; k++) {
+        struct ew_group_step *s;
+        if (!completes(f, k))
+            continue;
+        const int makers = find_makers(f, f->query->g->nodes[k].in[0]);
+        EW_TRY(ew_group_add(f->list, "ReLU's gradient", 1 + makers, &s));
+        s[0] = (struct ew_group_step){
+            .node = k, .phase = EW_PHASE_BACKWARD, .role = EW_ROLE_RELU_MASK};
+        for (int i = 0; i < makers; i++)
+            s[1 + i] = (struct ew_group_step){.node = f->nodes[i],
+                                              .phase = EW_PHASE_BACKWARD,
+                                              .role = EW_ROLE_RELU_MASKED,
+                                              .unread = EW_SAVE_OUT};
+    }
+    return EW_OK;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pattern: a layer's backward and the optimiser's step of its weights.
+ *
+ * The kernel of the weights' gradient takes each piece into the parameter while it is in registers
+ * or in the cache: the gradient, as large as the weights, is neither written nor read.  Where it is
+ * summed over parts of a batch, or over two layers, it has to be complete first. */
+#include "backend/cpu/fuse/fuse.h"
+
+#define WEIGHTS 1 /* input of convolutions and dense layers */
+
+static bool fits(const struct ew_fusing *f, int node)
+{
+    const struct ew_node *n = &f->query->g->nodes[node];
+    const int w = n->n_in > WEIGHTS ? n->in[WEIGHTS] : -1;
+    return f->query->needed[node] && !f->query->on_host[node] && w >= 0 &&
+           f->query->g->values[w].kind == EW_VALUE_PARAM && f->query->needs_grad[w] &&
+           ew_fuse_only_reader(f, w) == node;
+}
+
+ew_err ew_fuse_updates(struct ew_fusing *f)
+{
+    const struct ew_graph *g = f->query->g;
+    for (int k = 0; k < g->n_nodes && f->query->parts == 1; k++) {
+        struct ew_group_step *s;
+        if (!fits(f, k))
+            continue;
+        const int w = g->nodes[k].in[WEIGHTS];
+        EW_TRY(ew_group_add(f->list, "optimiser's step", 1, &s));
+        *s = (struct ew_group_step){.node = k,
+                                    .phase = EW_PHASE_BACKWARD,
+                                    .role = EW_ROLE_UPDATE,
+                                    .calls = {{EW_ROLE_UPDATE, w, EW_PHASE_UPDATE}},
+                                    .n_calls = 1};
+        f->list->groups[f->list->n - 1].gradient = w;
+    }
+    return EW_OK;
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fused groups in a plan (backend/group.h): which the device has found, which of them are
+ * taken, and what that means for the calls of their steps, for memory and for lifetimes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/plan_impl.h"
+
+/* ---- Which there are ---- */
+
+static ew_err new_members(struct ew_plan *p, size_t n)
+{
+    const size_t groups = (size_t)p->groups.n + 1, nodes = (size_t)p->g->n_nodes + 1;
+    p->members = ew_arena_array(&p->arena, n + 1, sizeof(*p->members));
+    p->taken = ew_arena_array(&p->arena, groups, sizeof(*p->taken));
+    p->shared = ew_arena_array(&p->arena, groups, sizeof(*p->shared));
+    p->member_of = ew_arena_array(&p->arena, nodes, sizeof(*p->member_of));
+    p->done_later = ew_arena_array(&p->arena, nodes, sizeof(*p->done_later));
+    EW_CHECK(p->members && p->taken && p->shared && p->member_of && p->done_later, EW_ERR_MEMORY,
+             "no memory for the fused groups of graph %s", p->g->name);
+    return EW_OK;
+}
+
+/* Lists the groups' steps by their nodes. */
+static ew_err index_members(struct ew_plan *p)
+{
+    const struct ew_group_list *l = &p->groups;
+    size_t n = 0;
+    for (int i = 0; i < l->n; i++)
+        n += (size_t)l->groups[i].n_steps;
+    EW_TRY(new_members(p, n));
+    for (int k = 0; k < p->g->n_nodes; k++)
+        p->member_of[k] = -1;
+    for (int i = l->n - 1, at = 0; i >= 0; i--) {
+        p->shared[i] = -1;
+        for (int k = l->groups[i].n_steps - 1; k >= 0; k--, at++) {
+            const int node = l->groups[i].steps[k].node;
+            p->members[at] = (struct ew_member){.group = i, .step = k, .next = p->member_of[node]};
+            p->member_of[node] = at;
+        }
+    }
+    return EW_OK;
+}
+
+static void take(struct ew_plan *p, int group)
+{
+    const struct ew_fused_group *g = &p->groups.groups[group];
+    p->taken[group] = true;
+    if (g->value >= 0)
+        p->values[g->value].bare = p->again[g->value].bare = true;
+    if (g->gradient >= 0)
+        p->grads[g->gradient].bare = true;
+    for (int i = 0; g->join >= 0 && i < p->g->nodes[g->join].n_in; i++)
+        p->joined[p->g->nodes[g->join].in[i]] = g->join;
+    for (int k = 0; k < g->n_steps; k++)
+        for (int i = 0; i < g->steps[k].n_calls; i++)
+            if (g->steps[k].calls[i].phase == EW_PHASE_BACKWARD)
+                p->done_later[g->steps[k].calls[i].of] = true;
+}
+
+ew_err ew_plan_find_groups(struct ew_plan *p)
+{
+    const struct ew_fuse_query query = {.be = p->be,
+                                        .g = p->g,
+                                        .train = p->opts.mode == EW_PLAN_TRAIN,
+                                        .update = p->opts.update,
+                                        .parts = p->strategy.parts,
+                                        .needed = p->needed,
+                                        .on_host = p->on_host,
+                                        .reading = p->reading,
+                                        .needs_grad = p->needs_grad,
+                                        .keep = p->keep};
+    p->groups.arena = &p->arena;
+    EW_TRY(ew_backend_fuse(&query, &p->groups));
+    EW_TRY(index_members(p));
+    for (int i = 0; i < p->groups.n; i++)
+        if (p->groups.groups[i].decided)
+            take(p, i);
+    return EW_OK;
+}
+
+int ew_plan_source(const struct ew_plan *p, int value)
+{
+    return value >= 0 && p->values[value].bare ? p->g->nodes[p->g->values[value].producer].in[0]
+                                               : value;
+}
+
+bool ew_plan_is_made_later(const struct ew_plan *p, int node)
+{
+    const struct ew_node *n = &p->g->nodes[node];
+    return n->n_out > 0 && n->out[0] >= 0 && p->values[n->out[0]].bare;
+}
+
+/* ---- What they mean for a step ---- */
+
+static const struct ew_group_step *step_of(const struct ew_plan *p, const struct ew_member *m)
+{
+    return &p->groups.groups[m->group].steps[m->step];
+}
+
+/* The next step of the list, from member i on, that a taken group has of the phase; -1: none. */
+static int next_taken(const struct ew_plan *p, int i, enum ew_phase phase)
+{
+    while (i >= 0 && (!p->taken[p->members[i].group] || step_of(p, &p->members[i])->phase != phase))
+        i = p->members[i].next;
+    return i;
+}
+
+static int first_taken(const struct ew_plan *p, int node, enum ew_phase phase)
+{
+    return next_taken(p, p->member_of[node], phase);
+}
+
+unsigned ew_plan_unread(const struct ew_plan *p, int node, enum ew_phase phase)
+{
+    unsigned unread = 0;
+    for (int i = first_taken(p, node, phase); i >= 0; i = next_taken(p, p->members[i].next, phase))
+        unread |= step_of(p, &p->members[i])->unread;
+    return unread;
+}
+
+bool ew_plan_is_skipped(const struct ew_plan *p, int node)
+{
+    const enum ew_phase phase = EW_PHASE_BACKWARD;
+    int i = first_taken(p, node, phase);
+    while (i >= 0 && !step_of(p, &p->members[i])->skipped)
+        i = next_taken(p, p->members[i].next, phase);
+    return i >= 0;
+}
+
+int ew_plan_does_too(const struct ew_plan *p, int node, int i)
+{
+    const enum ew_phase phase = EW_PHASE_BACKWARD;
+    for (int m = first_taken(p, node, phase); m >= 0; m = next_taken(p, p->members[m].next, phase))
+        for (int k = 0; k < step_of(p, &p->members[m])->n_calls; k++) {
+            const struct ew_group_call *c = &step_of(p, &p->members[m])->calls[k];
+            if (c->phase == phase && i-- == 0)
+                return c->of;
+        }
+    return -1;
+}
+
+/* ---- Calls of other nodes ---- */
+
+/* The slot from which a step of the phase reads a value. */
+static ew_err slot_for(struct ew_plan *p, int value, enum ew_phase phase, struct ew_slot **out)
+{
+    *out = p->again[value].first >= 0 ? &p->again[value] : &p->values[value];
+    if (phase == EW_PHASE_BACKWARD)
+        return ew_plan_saved_slot(p, value, out);
+    return EW_OK;
+}
+
+/* A node's forward, as a step of the phase does it. */
+static ew_err forward_of(struct ew_plan *p, enum ew_phase phase, struct ew_other_call *o)
+{
+    const struct ew_node *n = &p->g->nodes[o->node];
+    struct ew_tensor **t = ew_arena_array(&p->arena, (size_t)(n->n_in + n->n_out), sizeof(*t));
+    o->slots = ew_arena_array(&p->arena, (size_t)n->n_in, sizeof(*o->slots));
+    EW_CHECK(t && o->slots, EW_ERR_MEMORY, "node %s: no memory for its fused group", n->name);
+    for (int i = 0; i < n->n_in; i++) {
+        struct ew_slot *s = n->in[i] < 0 ? NULL : &p->values[n->in[i]];
+        if (s && !ew_plan_has_data(p, n->in[i])) {
+            EW_TRY(slot_for(p, n->in[i], phase, &s));
+            o->slots[o->n_slots++] = s;
+        }
+        t[i] = s ? &s->t : NULL;
+    }
+    for (int i = 0; i < n->n_out; i++)
+        t[n->n_in + i] = n->out[i] < 0 ? NULL : &p->values[n->out[i]].t;
+    o->call.in = t;
+    o->call.out = t + n->n_in;
+    return EW_OK;
+}
+
+static ew_err backward_of(struct ew_plan *p, struct ew_other_call *o)
+{
+    const struct ew_node *n = &p->g->nodes[o->node];
+    struct ew_backward_tensors t;
+    EW_TRY(ew_plan_backward_tensors(p, o->node, &t));
+    o->slots = ew_arena_array(&p->arena, (size_t)(t.n_slots + n->n_out), sizeof(*o->slots));
+    EW_CHECK(o->slots, EW_ERR_MEMORY, "node %s: no memory for its fused group", n->name);
+    while (o->n_slots < t.n_slots) {
+        o->slots[o->n_slots] = t.slots[o->n_slots];
+        o->n_slots++;
+    }
+    for (int i = 0; i < n->n_out; i++)
+        if (t.dout[i])
+            o->slots[o->n_slots++] = &p->grads[n->out[i]];
+    o->call.in = t.in;
+    o->call.out = t.out;
+    o->call.din = t.din;
+    o->call.dout = t.dout;
+    return EW_OK;
+}
+
+static ew_err play(struct ew_plan *p, const struct ew_group_step *s, int depth, struct ew_call *c);
+
+static ew_err play_taken(struct ew_plan *p, int node, enum ew_phase phase, int depth,
+                         struct ew_call *c)
+{
+    for (int i = first_taken(p, node, phase); i >= 0; i = next_taken(p, p->members[i].next, phase))
+        if (!c->again || p->groups.groups[p->members[i].group].decided)
+            EW_TRY(play(p, step_of(p, &p->members[i]), depth, c));
+    return EW_OK;
+}
+
+/* The call of another node, as a step of the phase does it; its own groups count as well, down to
+ * a depth. */
+static ew_err make_call(struct ew_plan *p, const struct ew_group_call *of, enum ew_phase phase,
+                        int depth, struct ew_other_call *o)
+{
+    if (of->phase == EW_PHASE_UPDATE) {
+        *o = (struct ew_other_call){.node = -1};
+        return ew_plan_update_call(p, of->of, &o->call);
+    }
+    const struct ew_node *n = &p->g->nodes[of->of];
+    *o = (struct ew_other_call){.call = {.name = n->name,
+                                         .op = n->op,
+                                         .attr = n->attr,
+                                         .n_in = n->n_in,
+                                         .n_out = n->n_out,
+                                         .be = p->be,
+                                         .train = true},
+                                .node = of->of};
+    if (of->phase == EW_PHASE_FORWARD)
+        return forward_of(p, phase, o);
+    EW_TRY(backward_of(p, o));
+    return depth > 0 ? play_taken(p, of->of, of->phase, depth - 1, &o->call) : EW_OK;
+}
+
+/* Gives the call its role, and the calls that come with it. */
+static ew_err play(struct ew_plan *p, const struct ew_group_step *s, int depth, struct ew_call *c)
+{
+    struct ew_fused_call *all =
+        ew_arena_array(&p->arena, (size_t)(c->n_fused + s->n_calls), sizeof(*all));
+    EW_CHECK(all, EW_ERR_MEMORY, "node %s: no memory for its fused group", c->name);
+    if (c->n_fused)
+        memcpy(all, c->fused, (size_t)c->n_fused * sizeof(*all));
+    for (int i = 0; i < s->n_calls; i++) {
+        struct ew_other_call *o = ew_arena_array(&p->arena, 1, sizeof(*o));
+        EW_CHECK(o, EW_ERR_MEMORY, "node %s: no memory for its fused group", c->name);
+        EW_TRY(make_call(p, &s->calls[i], s->phase, depth, o));
+        all[c->n_fused++] = (struct ew_fused_call){.role = s->calls[i].role, .call = &o->call};
+    }
+    c->fused = all;
+    c->roles |= s->role;
+    return EW_OK;
+}
+
+#define DEPTH 1 /* a step does the backward of a norm, which does those of its readers */
+
+ew_err ew_plan_play_roles(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c)
+{
+    return play_taken(p, node, phase, DEPTH, c);
+}
+
+ew_err ew_plan_take_groups(struct ew_plan *p, int node, enum ew_phase phase,
+                           struct ew_kernel *kernel, struct ew_call *c)
+{
+    const unsigned before = c->roles;
+    for (int i = p->member_of[node]; i >= 0; i = p->members[i].next) {
+        const struct ew_member *m = &p->members[i];
+        const struct ew_group_step *s = step_of(p, m);
+        if (p->taken[m->group] || m->step != 0 || s->phase != phase || (s->role & ~kernel->roles))
+            continue;
+        take(p, m->group);
+        EW_TRY(play(p, s, DEPTH, c));
+    }
+    return c->roles == before ? EW_OK : ew_plan_same_kernel(p, node, phase, c, kernel);
+}
+
+/* ---- Memory ---- */
+
+static struct ew_other_call *other_of(const struct ew_fused_call *f)
+{
+    return (struct ew_other_call *)(void *)f->call; /* its first member */
+}
+
+static void extend(struct ew_buffer *b, int step)
+{
+    b->first = step < b->first ? step : b->first;
+    b->last = step > b->last ? step : b->last;
+}
+
+static void extend_call(struct ew_plan *p, const struct ew_call *c, int step)
+{
+    for (int i = 0; i < c->n_fused; i++) {
+        struct ew_other_call *o = other_of(&c->fused[i]);
+        for (int k = 0; k < o->n_slots; k++)
+            ew_plan_touch(o->slots[k], step);
+        if (o->node >= 0 && p->node_aux[o->node] >= 0)
+            extend(&p->buffers[p->node_aux[o->node]], step);
+        extend_call(p, &o->call, step);
+    }
+}
+
+/* The buffer that a step shares with others of its group, which begins with the first of them. */
+static ew_err share(struct ew_plan *p, struct ew_step *s, int step)
+{
+    for (int i = first_taken(p, s->node, s->phase); i >= 0;
+         i = next_taken(p, p->members[i].next, s->phase)) {
+        const int group = p->members[i].group;
+        const size_t bytes = p->groups.groups[group].shared;
+        if (bytes == 0)
+            continue;
+        if (p->shared[group] < 0)
+            EW_TRY(ew_plan_buffer_new(p, bytes, step, step, &p->shared[group]));
+        extend(&p->buffers[p->shared[group]], step);
+        s->shared = p->shared[group];
+    }
+    return EW_OK;
+}
+
+ew_err ew_plan_extend_groups(struct ew_plan *p)
+{
+    for (int k = 0; k < p->n_steps; k++) {
+        extend_call(p, &p->steps[k].call, k);
+        if (p->steps[k].node >= 0)
+            EW_TRY(share(p, &p->steps[k], k));
+    }
+    return EW_OK;
+}
+
+static void bind_calls(struct ew_plan *p, const struct ew_call *c)
+{
+    for (int i = 0; i < c->n_fused; i++) {
+        struct ew_other_call *o = other_of(&c->fused[i]);
+        if (o->node >= 0 && p->node_aux[o->node] >= 0)
+            o->call.aux = ew_backend_address(p->block, p->buffers[p->node_aux[o->node]].offset);
+        bind_calls(p, &o->call);
+    }
+}
+
+void ew_plan_bind_groups(struct ew_plan *p, struct ew_step *s)
+{
+    if (s->shared >= 0)
+        s->call.shared = ew_backend_address(p->block, p->buffers[s->shared].offset);
+    bind_calls(p, &s->call);
+}
+
+/* ---- Concatenations ---- */
+
+static int64_t channels(const struct ew_plan *p, int value)
+{
+    const struct ew_shape *s = &p->g->values[value].t.shape;
+    return s->dim[s->rank - 1];
+}
+
+int64_t ew_plan_out_step(const struct ew_plan *p, int value)
+{
+    return value >= 0 && p->joined[value] >= 0 ? channels(p, p->g->nodes[p->joined[value]].out[0])
+                                               : 0;
+}
+
+ew_err ew_plan_place_part(struct ew_plan *p, int value, struct ew_slot *part, struct ew_slot *whole)
+{
+    const struct ew_node *n = &p->g->nodes[p->joined[value]];
+    if (whole->first > part->first)
+        whole->first = part->first;
+    EW_TRY(ew_plan_own_buffer(p, whole));
+    part->buffer = whole->buffer;
+    for (int i = 0; n->in[i] != value; i++)
+        part->at += (size_t)channels(p, n->in[i]) * sizeof(float);
+    struct ew_buffer *b = &p->buffers[part->buffer];
+    b->last = part->last > b->last ? part->last : b->last;
+    return EW_OK;
+}
