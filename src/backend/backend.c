@@ -234,6 +234,11 @@ int ew_backend_candidates(const struct ew_kernel_query *query, struct ew_kernel_
     return type->candidates ? type->candidates(query, out, most) : 0;
 }
 
+ew_err ew_backend_rewrite(const struct ew_backend *be, struct ew_graph *g)
+{
+    return be->type->rewrite ? be->type->rewrite(be, g) : EW_OK;
+}
+
 bool ew_backend_task(const struct ew_backend *be, enum ew_task task, const struct ew_optimizer *o,
                      struct ew_kernel *out)
 {

@@ -37,8 +37,7 @@ enum ew_fused {
     EW_FUSED_NORM_ACT = 1 << 0,  /* batch norm, activation */
     EW_FUSED_CONV_RELU = 1 << 1, /* convolution, relu */
     EW_FUSED_SINK_ACT = 1 << 2,  /* an activation before a max pool goes behind it */
-    EW_FUSED_CONV_POOL = 1 << 3, /* convolution, max pool, relu: op conv_pool; with SINK_ACT */
-    EW_FUSED_NORM_ADD = 1 << 4,  /* batch norm, addition; with NORM_ACT a relu behind it too */
+    EW_FUSED_NORM_ADD = 1 << 3,  /* batch norm, addition; with NORM_ACT a relu behind it too */
 };
 
 #define EW_IDENTITY_CHARS 256
@@ -160,6 +159,11 @@ struct ew_kernel_family {
 };
 
 #define EW_FAMILY_OPS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* A training graph with nodes made into others that this device has kernels for, such as
+ * `conv_pool`: after the passes that `fused` asks for, at the batch that is run.  Nodes and values
+ * keep their numbers. */
+ew_err ew_backend_rewrite(const struct ew_backend *be, struct ew_graph *g);
 
 /* What plans need beside operators. */
 enum ew_task {

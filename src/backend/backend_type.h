@@ -58,6 +58,8 @@ struct ew_backend_type {
     /* For ew_backend_candidates (candidates.h); NULL: it does not say. */
     int (*candidates)(const struct ew_kernel_query *query, struct ew_kernel_candidate *out,
                       int most);
+    ew_err (*rewrite)(const struct ew_backend *be,
+                      struct ew_graph *g); /* NULL: it changes nothing */
     /* Fused groups (group.h), whose roles its kernels can play; NULL: it fuses nothing. */
     ew_err (*fuse)(const struct ew_fuse_query *query, struct ew_group_list *out);
     bool (*task)(const struct ew_backend *be, enum ew_task task, const struct ew_optimizer *o,

@@ -38,14 +38,9 @@ ew_err ew_pass_fuse_norm(struct ew_graph *g);
 /* The addition behind a batch norm into it; before ew_pass_fuse_norm. */
 ew_err ew_pass_fuse_add(struct ew_graph *g);
 /* Activations before a max pool go behind it; the same holds. */
-ew_err ew_pass_late_act(struct ew_graph *g);
+ew_err ew_pass_sink_activation(struct ew_graph *g);
 /* Relu after a convolution becomes its epilogue; the same holds. */
 ew_err ew_pass_fuse_relu(struct ew_graph *g);
-/* The first convolution, or one of few channels before a flatten, and the max pool of 2x2, ReLU and
- * transpose behind it become one node; the same holds.  After ew_pass_late_act, at the batch that
- * is run. */
-ew_err ew_pass_fuse_pool(struct ew_graph *g);
-
 /* Scales channels between convolutions so that quantising loses less; for the quantiser.  peaks[v]:
  * largest magnitude by channel of value v, NULL where unknown (filters then stand for them); peaks
  * itself may be NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A 2-D convolution, the largest of each 2x2 or 3x3 outputs, and perhaps a ReLU: what training
- * makes of three nodes (compress/fuse_pool.c).  Files have separate nodes.
+ * makes of three nodes (backend/cpu/fuse/conv_pool_rewrite.c).  Files have separate nodes.
  *
  * For backward it keeps one byte an output: which of its window it was, or that the ReLU cut it
  * off. Of windows of 3x3 they lie as outputs do, else the other way round: [N, O, windows], and

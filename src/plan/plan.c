@@ -639,7 +639,7 @@ static ew_err copy_graph(struct ew_plan *p, struct ew_graph *g)
     if (fused & EW_FUSED_NORM_ACT)
         EW_TRY(ew_pass_fuse_norm(p->clone));
     if (fused & EW_FUSED_SINK_ACT)
-        EW_TRY(ew_pass_late_act(p->clone));
+        EW_TRY(ew_pass_sink_activation(p->clone));
     if (fused & EW_FUSED_CONV_RELU)
         EW_TRY(ew_pass_fuse_relu(p->clone));
     if (p->strategy.parts > 1) {
@@ -647,7 +647,7 @@ static ew_err copy_graph(struct ew_plan *p, struct ew_graph *g)
         EW_TRY(ew_graph_batch(g, &batch));
         EW_TRY(ew_graph_set_batch(p->clone, batch / p->strategy.parts));
     }
-    return fused & EW_FUSED_CONV_POOL ? ew_pass_fuse_pool(p->clone) : EW_OK;
+    return p->opts.mode == EW_PLAN_TRAIN ? ew_backend_rewrite(p->be, p->clone) : EW_OK;
 }
 
 static ew_err own_graph(struct ew_plan *p, struct ew_graph *g)

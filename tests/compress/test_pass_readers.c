@@ -20,7 +20,7 @@
 #include "op/shape_attr.h"
 #include "plan/plan.h"
 
-#define IMAGES   4 /* what fuse_pool asks for */
+#define IMAGES   4 /* what the rewrite to conv_pool asks for */
 #define CHANNELS 3
 #define PIXELS   8
 
@@ -166,6 +166,16 @@ static ew_err equalize(struct ew_graph *g)
     return ew_pass_equalize(g, NULL);
 }
 
+/* The CPU's own. */
+static ew_err conv_pool(struct ew_graph *g)
+{
+    struct ew_backend *be = NULL;
+    EW_TRY(ew_backend_open(&(struct ew_backend_opts){.device = "cpu", .threads = 1}, &be));
+    const ew_err e = ew_backend_rewrite(be, g);
+    ew_backend_close(be);
+    return e;
+}
+
 static const struct {
     const char *name;
     ew_err (*run)(struct ew_graph *g);
@@ -177,9 +187,9 @@ static const struct {
               {"trim_taps", ew_pass_trim_taps},
               {"fuse_epilogue", ew_pass_fuse_epilogue},
               {"fuse_norm", ew_pass_fuse_norm},
-              {"late_act", ew_pass_late_act},
+              {"sink_activation", ew_pass_sink_activation},
               {"fuse_relu", ew_pass_fuse_relu},
-              {"fuse_pool", ew_pass_fuse_pool},
+              {"conv_pool", conv_pool},
               {"equalize", equalize},
               {"all", ew_pass_all}};
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batch norms that are done by their readers: where plans have them, and that memory limits, which
  * compute values again, change nothing of the gradients. */
+#include <stdlib.h>
+
 #include "train_once.h"
 
 static void threads_of(const char *network)
 {
-    struct ew_graph *g = train_build(network, 64), *h = train_build(network, 64);
+    const int side = getenv("EW_TEST_QUICK") ? 32 : 64;
+    struct ew_graph *g = train_build(network, side), *h = train_build(network, side);
     struct ew_plan *a = g ? train_run(g, 0, 1) : NULL, *b = h ? train_run(h, 0, 2) : NULL;
     if (a && b)
         same_gradients(g, a, b);
@@ -17,7 +20,8 @@ static void threads_of(const char *network)
 
 static void threads_change_nothing(void)
 {
-    threads_of("mobilenet_v2");
+    if (!getenv("EW_TEST_QUICK"))
+        threads_of("mobilenet_v2");
     threads_of("mobilenet_v3_small"); /* with gates */
 }
 
@@ -49,6 +53,8 @@ static void limits_of(const char *network, int least)
 
 static void limits_change_nothing(void)
 {
+    if (getenv("EW_DEVICE"))
+        EW_SKIP("limits are those of the CPU's kernels");
     limits_of("mobilenet_v2", 81);
     limits_of("mobilenet_v3_small", 92);
 }

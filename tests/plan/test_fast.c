@@ -82,11 +82,11 @@ static double distance(const struct ew_tensor *a, const struct ew_tensor *b)
 /* Winograd and another order of sums: 2e-4 of the largest output through tens of layers. */
 static void check_inference(const char *name, const char *isa)
 {
+    ew_test_begin("%s: inference, %s", name, isa);
     struct ew_graph *g = build(name, false, SEED);
     struct ew_plan *want = g ? run(g, false, true, 1) : NULL;
     struct ew_plan *one = g ? run(g, false, false, 1) : NULL;
     struct ew_plan *two = g ? run(g, false, false, 2) : NULL;
-    ew_test_begin("%s: inference, %s", name, isa);
     if (EW_EXPECT(want && one && two)) {
         EW_EXPECT(distance(ew_plan_output(want, 0), ew_plan_output(one, 0)) < 2e-4);
         EW_EXPECT_INT(memcmp(ew_plan_output(one, 0)->data, ew_plan_output(two, 0)->data,

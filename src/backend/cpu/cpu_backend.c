@@ -91,18 +91,16 @@ static ew_err open_cpu(const char *arguments, const struct ew_backend_opts *o,
     }
     read_name(own->name, sizeof(own->name));
     cpu->base.type = &ew_cpu_type;
-    cpu->base.info =
-        (struct ew_device_info){.backend = "cpu",
-                                .device = "cpu",
-                                .name = own->name,
-                                .target = cpu->isa ? cpu->isa->isa : "reference",
-                                .kernels = EW_KERNEL_ID,
-                                .threads = ew_pool_threads(cpu->pool),
-                                .memory_bytes = memory_bytes(),
-                                .shares_host = true,
-                                .fused = cpu->isa ? EW_FUSED_NORM_ACT | EW_FUSED_CONV_RELU |
-                                                        EW_FUSED_SINK_ACT | EW_FUSED_CONV_POOL
-                                                  : 0};
+    cpu->base.info = (struct ew_device_info){
+        .backend = "cpu",
+        .device = "cpu",
+        .name = own->name,
+        .target = cpu->isa ? cpu->isa->isa : "reference",
+        .kernels = EW_KERNEL_ID,
+        .threads = ew_pool_threads(cpu->pool),
+        .memory_bytes = memory_bytes(),
+        .shares_host = true,
+        .fused = cpu->isa ? EW_FUSED_NORM_ACT | EW_FUSED_CONV_RELU | EW_FUSED_SINK_ACT : 0};
     ew_backend_identify(&cpu->base);
     *out = &cpu->base;
     return EW_OK;
@@ -271,6 +269,7 @@ const struct ew_backend_type ew_cpu_type = {.name = "cpu",
                                             .address = address,
                                             .offer = ew_cpu_offer,
                                             .candidates = ew_cpu_candidates,
+                                            .rewrite = ew_cpu_rewrite,
                                             .fuse = ew_cpu_fuse,
                                             .task = ew_cpu_task,
                                             .load = load,

@@ -66,6 +66,10 @@ struct ew_fusing {
     int *nodes;      /* room for all */
 };
 
+/* conv_pool_rewrite.c: the device's rewrite function, for what no group can say: nodes that become
+ * one of another operator. */
+ew_err ew_cpu_rewrite(const struct ew_backend *be, struct ew_graph *g);
+
 /* The device's fuse function. */
 ew_err ew_cpu_fuse(const struct ew_fuse_query *query, struct ew_group_list *out);
 

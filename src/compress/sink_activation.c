@@ -41,7 +41,7 @@ static ew_err trade(struct ew_graph *g, struct ew_readers *r, int act, int pool)
     return EW_OK;
 }
 
-ew_err ew_pass_late_act(struct ew_graph *g)
+ew_err ew_pass_sink_activation(struct ew_graph *g)
 {
     EW_CLEANUP(ew_readers_free_ptr) struct ew_readers *r = NULL;
     EW_TRY(ew_readers_new(g, &r));

@@ -6,12 +6,13 @@
  * the network (SqueezeNet's); and one of few channels and 5x5 taps whose pooled output is
  * flattened, with the transpose that puts channels first (LeNet-5's second).
  *
- * Nodes and values keep their numbers, as in fuse_norm.c: the pool and the ReLU stay, and make what
- * nobody reads. */
+ * Nodes and values keep their numbers, as in compress/fuse_norm.c: the pool and the ReLU stay, and
+ * make what nobody reads. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "compress/pass.h"
+#include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/fuse/fuse.h"
 #include "graph/layout.h"
 #include "graph/readers.h"
 #include "op/conv.h"
@@ -56,7 +57,7 @@ static bool is_between(int64_t n, int64_t least, int64_t most)
 
 static bool takes_conv(const struct ew_graph *g, const struct ew_node *n)
 {
-    if (strcmp(n->op->name, "conv") != 0 || n->n_in > 3 || n->channels_first)
+    if (n->op->layer != EW_LAYER_CONV || n->n_in > 3 || n->channels_first)
         return false;
     const struct ew_conv_attr *a = n->attr;
     const struct ew_value *x = &g->values[n->in[0]], *w = &g->values[n->in[1]];
@@ -198,9 +199,11 @@ static ew_err fuse(struct ew_graph *g, struct ew_readers *r, const struct layer 
     return EW_OK;
 }
 
-ew_err ew_pass_fuse_pool(struct ew_graph *g)
+ew_err ew_cpu_rewrite(const struct ew_backend *be, struct ew_graph *g)
 {
     EW_CLEANUP(ew_readers_free_ptr) struct ew_readers *r = NULL;
+    if (!ew_cpu(be)->isa)
+        return EW_OK;
     EW_TRY(ew_readers_new(g, &r));
     for (int k = 0; k < g->n_nodes; k++) {
         struct layer l;
