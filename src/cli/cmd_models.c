@@ -40,7 +40,11 @@ static ew_err add_text(struct ew_table *t, const struct ew_family *family,
     ew_table_cell(t, "%s", v->name);
     ew_table_count(t, f.params);
     ew_table_count(t, f.macs);
-    ew_table_cell(t, "%dx%dx%d", (int)v->height, (int)v->width, (int)v->channels);
+    if (v->frames)
+        ew_table_cell(t, "%dx%dx%dx%d", (int)v->frames, (int)v->height, (int)v->width,
+                      (int)v->channels);
+    else
+        ew_table_cell(t, "%dx%dx%d", (int)v->height, (int)v->width, (int)v->channels);
     ew_table_cell(t, "%d", (int)v->classes);
     ew_table_cell(t, "%s", v->studies ? v->studies : "");
     ew_table_cell(t, "%s", v->about ? v->about : family->about);
@@ -61,6 +65,8 @@ static ew_err add_json(struct ew_json *j, const struct ew_family *family,
     ew_json_int(j, "params", f.params);
     ew_json_int(j, "macs", f.macs);
     ew_json_array(j, "input");
+    if (v->frames)
+        ew_json_int(j, NULL, v->frames);
     ew_json_int(j, NULL, v->height);
     ew_json_int(j, NULL, v->width);
     ew_json_int(j, NULL, v->channels);

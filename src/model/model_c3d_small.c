@@ -26,7 +26,7 @@ static const struct ew_variant variants[] = {
 
 const struct ew_family ew_family_c3d_small = {
     .name = "c3d_small",
-    .about = "small 3-D CNN for video, 16 frames, with the ENGINE study's count of parameters",
+    .about = "small 3-D CNN for video, with ENGINE's count of parameters",
     .widths = "3 convolutions, 1 dense layer",
     .variants = variants,
     .n_variants = EW_COUNT(variants),

@@ -104,13 +104,13 @@ static const struct ew_variant variants[] = {
      16},
     {"r2plus1d_18", NULL, "R(2+1)D-18: convolutions cut into space and time", 112, 112, 3, 400,
      &r2plus1d, 16},
-    {"resnet18_frames", NULL, "ResNet-18 frame by frame, averaged over time: sees no motion", 112,
-     112, 3, 400, &frames, 16},
+    {"resnet18_frames", NULL, "ResNet-18 on each frame, averaged over time", 112, 112, 3, 400,
+     &frames, 16},
 };
 
 const struct ew_family ew_family_video_resnet = {
     .name = "video_resnet",
-    .about = "ResNet-18 for video, 16 frames (Tran 2018)",
+    .about = "ResNet-18 for video: R3D (Tran 2018)",
     .widths = "stem (in R(2+1)D also its first half), then both convolutions of each block, free",
     .variants = variants,
     .n_variants = EW_COUNT(variants),
