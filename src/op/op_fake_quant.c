@@ -13,7 +13,7 @@ enum { X, SCALE, ZERO };
 static ew_err infer(const struct ew_call *c)
 {
     EW_TRY(ew_types_check(c, X, 1 << EW_F32 | 1 << EW_F64));
-    EW_TRY(ew_types_check(c, SCALE, EW_TYPES_FLOAT));
+    EW_TRY(ew_types_check(c, SCALE, 1u << c->in[X]->dtype));
     EW_TRY(ew_types_check(c, ZERO, EW_TYPES_QUANT8));
     EW_CHECK(ew_tensor_count(c->in[SCALE]) == 1 && ew_tensor_count(c->in[ZERO]) == 1, EW_ERR_SHAPE,
              "%lld scales and %lld zero points, must be one of each",
