@@ -487,6 +487,7 @@ static void refuses_a_folder_it_cannot_use(void)
     EW_EXPECT_OK(session_open(&s, &o, ew_test_path("twice")));
     EW_EXPECT_ERR(session_open(&other, &o, ew_test_path("twice")), EW_ERR_IO,
                   "another process is training there");
+    ew_checkpoint_fini(&other.from);
     ew_graph_free(other.job.net);
     ew_dataset_close(other.data);
     session_close(&s);

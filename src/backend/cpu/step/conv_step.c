@@ -130,11 +130,12 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
     const struct ew_backend *be = c->be;
     const struct ew_conv_shape shape = shape_for(c, m, s);
     const bool fixed = !c->train && c->in[1]->data; /* activations have no memory yet */
-    static const char *const names[] = {[EW_CONV_GEMM] = "implicit gemm",
-                                        [EW_CONV_WINOGRAD] = "winograd",
-                                        [EW_CONV_DEPTHWISE] = "depthwise",
-                                        [EW_CONV_GROUPED] = "grouped",
-                                        [EW_CONV_BATCH_LANES] = "batch in lanes"};
+    static const char *const names[EW_CONV_BATCH_LANES_DGRAD + 1] = {
+        [EW_CONV_GEMM] = "implicit gemm",
+        [EW_CONV_WINOGRAD] = "winograd",
+        [EW_CONV_DEPTHWISE] = "depthwise",
+        [EW_CONV_GROUPED] = "grouped",
+        [EW_CONV_BATCH_LANES] = "batch in lanes"};
     const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(ew_cpu(be)->isa, m, &shape));
     const size_t packed = ew_conv_packed_bytes(ew_cpu(be)->isa, m, &shape);
     const bool strided = is_dense(s) && (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD);
@@ -144,7 +145,7 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
                            (stats ? EW_ROLE_OUTPUT_NORM_STATS : 0);
     const size_t all = scratch + (fixed ? 0 : ew_align_up(packed));
     return (struct ew_kernel){
-        .name = names[m],
+        .name = names[m], /* none for a gradient's method: the adjoint has its own */
         .run = fixed ? run_forward : run_packing,
         .pack = fixed ? pack_filters : NULL,
         .packs = fixed ? 1u << 1 : 0,
