@@ -438,8 +438,10 @@ static void walk_mirrored(const struct ew_kernels *k, const struct way *way)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     for (int i = 0; ew_isa_at(i); i++) {
         const struct ew_kernels *k = ew_isa_at(i);
         /* clang-format off */

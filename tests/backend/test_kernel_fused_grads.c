@@ -176,8 +176,10 @@ static void check(struct data *d, bool norms, bool add)
         same(d->sums[0], d->sums[1], 2 * s->cin, "sums");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     for (int i = 0; ew_isa_at(i); i++)
         for (size_t t = 0; t < sizeof(cases) / sizeof(cases[0]); t++) {
             struct data d = {.k = ew_isa_at(i), .s = &cases[t].s};

@@ -244,8 +244,10 @@ static void joint(const struct ew_kernels *k, const struct ew_conv_shape *s, con
     ew_guard_free(behind.sums);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     for (int i = 0; ew_isa_at(i); i++)
         for (size_t t = 0; t < sizeof(cases) / sizeof(cases[0]); t++) {
             const struct ew_kernels *k = ew_isa_at(i);

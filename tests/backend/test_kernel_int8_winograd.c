@@ -87,8 +87,10 @@ static void check(const struct ew_kernels *k, const struct ew_conv_shape *s, enu
     ew_guard_free(scratch);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     for (int i = 0; ew_isa_at(i); i++) {
         const struct ew_kernels *k = ew_isa_at(i);
         for (size_t s = 0; s < EW_COUNT(shapes); s++)

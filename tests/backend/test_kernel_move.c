@@ -136,8 +136,10 @@ static void kept_slopes(const struct ew_kernels *k)
     ew_guard_free(dy);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     for (int i = 0; ew_isa_at(i); i++) {
         const struct ew_kernels *k = ew_isa_at(i);
         for (int add = 0; add < 2; add++) {

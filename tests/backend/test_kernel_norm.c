@@ -326,8 +326,10 @@ static void pool(const struct ew_kernels *k)
                                              .add = kind > 1});
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     static const struct {
         const char *name;
         void (*run)(const struct ew_kernels *k);

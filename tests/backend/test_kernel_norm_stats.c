@@ -111,8 +111,10 @@ static void stats(const struct ew_kernels *k, const struct ew_conv_shape *s)
         ew_guard_free(all[i]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     for (int i = 0; ew_isa_at(i); i++)
         for (size_t t = 0; t < sizeof(cases) / sizeof(cases[0]); t++) {
             ew_test_begin("%s: %s", ew_isa_at(i)->isa, cases[t].name);

@@ -360,8 +360,10 @@ static void forced(void)
     EW_EXPECT_SAME(k, ew_isa_at(0));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     /* clang-format off */
     static const struct {
         const char *name;

@@ -115,8 +115,10 @@ static void gated(const struct ew_kernels *k, struct data *d)
     free(total);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     for (int i = 0; ew_isa_at(i); i++)
         for (size_t t = 0; t < sizeof(cases) / sizeof(cases[0]); t++) {
             ew_test_begin("%s: %s", ew_isa_at(i)->isa, cases[t].name);

@@ -475,8 +475,10 @@ static void refused(const struct ew_kernels *k)
     ew_test_end();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     for (int i = 0; ew_isa_at(i); i++) {
         for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
             struct data d = {.k = ew_isa_at(i), .s = cases[c].s};

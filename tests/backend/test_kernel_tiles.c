@@ -137,8 +137,10 @@ static void walk_raw(const struct ew_kernels *k)
     EW_EXPECT(k->winograd_unpacked(&shapes[0]) && !k->winograd_unpacked(&shapes[2]));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     const struct ew_conv_axis same = {9, 9, 3, 1, 1, 1}, point = {9, 9, 1, 1, 1, 0};
     const struct ew_conv_shape shapes[] = {{3, 1, 20, 24, {one, same, same}},
                                            {3, 1, 40, 70, {one, point, point}}};

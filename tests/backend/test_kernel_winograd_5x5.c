@@ -238,8 +238,10 @@ static void check_case(const struct ew_kernels *k, size_t i)
     ew_test_end();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     for (int i = 0; ew_isa_at(i); i++) {
         for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
             check_case(ew_isa_at(i), c);

@@ -215,8 +215,10 @@ static bool check(const char *chain, int readings)
     return ok;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     static const char *const chains[] = {"cbb",  "cbr",  "crc", "cr+",  "c+r",  "pcb",
                                          "br",   "rm",   "cmr", "cmrt", "tfg",  "cbtfg",
                                          "icib", "iirr", "cc",  "crmc", "rrmm", "cbb+r"};

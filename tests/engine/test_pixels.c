@@ -140,8 +140,10 @@ static const struct ew_test tests[] = {EW_TEST(formats_agree), EW_TEST(nv12_with
                                        EW_TEST(nv12_has_its_colours),
                                        EW_TEST(what_makes_no_sense_is_refused)};
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     ew_test_begin("open_engine");
     const bool ready = open_engine();
     ew_test_end();

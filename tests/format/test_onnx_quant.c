@@ -146,8 +146,10 @@ static void functions_become_tables(void)
     ew_test_end();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     functions_become_tables();
     round_trip("lenet5", 0, false);
     round_trip("resnet18", 32, true);

@@ -27,12 +27,13 @@
 #include "base/rng.h"
 #include "base/rootfs.h"
 #include "ew_test.h"
+#include "fuzz/fuzz_main.h"
 
 #define LIMIT_S   20
 #define BUDGET_S  5
 #define MAX_BYTES ((size_t)1 << 20)
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+static ew_fuzz_target *target;
 
 struct input {
     uint8_t *data;
@@ -171,7 +172,7 @@ static void run_one(const uint8_t *data, size_t size)
     if (size)
         memcpy(copy, data, size);
     alarm(LIMIT_S);
-    LLVMFuzzerTestOneInput(copy, size);
+    target(copy, size);
     alarm(0);
     free(copy);
 }
@@ -200,7 +201,7 @@ static void run_all(struct corpus *c, int64_t count, double budget_s)
     free(data);
 }
 
-static int watch(struct corpus *c, const char *target, int64_t count, double budget_s)
+static int watch(struct corpus *c, const char *name, int64_t count, double budget_s)
 {
     c->at = mmap(NULL, sizeof(*c->at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (c->at == MAP_FAILED)
@@ -214,14 +215,14 @@ static int watch(struct corpus *c, const char *target, int64_t count, double bud
     int status = 0;
     waitpid(pid, &status, 0);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-        printf("ok %s: %d files and %lld mutations\n", target, c->n, (long long)(*c->at - c->n));
+        printf("ok %s: %d files and %lld mutations\n", name, c->n, (long long)(*c->at - c->n));
         return 0;
     }
     const char *how = WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "stopped by a sanitizer";
     if (*c->at < c->n)
-        printf("FAIL %s: %s on %s\n", target, how, c->files[*c->at].name);
+        printf("FAIL %s: %s on %s\n", name, how, c->files[*c->at].name);
     else
-        printf("FAIL %s: %s on mutation %lld (see it with --at)\n", target, how,
+        printf("FAIL %s: %s on mutation %lld (see it with --at)\n", name, how,
                (long long)(*c->at - c->n));
     return 1;
 }
@@ -240,8 +241,9 @@ static int replay(struct corpus *c, const char *number)
     return 0;
 }
 
-int main(int argc, char **argv)
+int ew_fuzz_main(int argc, char **argv, ew_fuzz_target *the_target)
 {
+    target = the_target;
     struct corpus c = {.n = 0};
     struct stat st;
     if (argc == 4 && strcmp(argv[1], "--at") == 0) {

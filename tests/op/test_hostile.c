@@ -124,8 +124,10 @@ static void spoil_case(const struct ew_op *op, const struct ew_op_case *k)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     for (int i = 0; i < ew_op_count(); i++) {
         const struct ew_op *op = ew_op_at(i);
         ew_test_begin("%s", op->name);

@@ -301,8 +301,10 @@ static void older_batch_norm(void)
     ew_graph_free(g);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     for (size_t i = 0; i < EW_COUNT(values); i++)
         check_value(&values[i]);
     for (size_t i = 0; i < EW_COUNT(errors); i++)

@@ -270,8 +270,10 @@ static void check_refusals(void)
                   "k is 6 of 5");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     for (size_t i = 0; i < EW_COUNT(rows); i++)
         check_row(&rows[i]);
     check_dropout();

@@ -97,8 +97,10 @@ static void too_little_is_refused(void)
     ew_graph_free(g);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     ew_test_begin("limit_is_met");
     limit_is_met();
     ew_test_end();

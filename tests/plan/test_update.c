@@ -131,8 +131,10 @@ static void unmet_taps(void)
     ew_graph_free(g);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     const bool quick = getenv("EW_TEST_QUICK");
     for (int i = 0; ew_isa_at(i); i++) {
         setenv("EW_ISA", ew_isa_at(i)->isa, 1);

@@ -254,8 +254,10 @@ static const struct ew_test tests[] = {EW_TEST(accuracy_stays),
                                        EW_TEST(slow_layers_are_grouped),
                                        EW_TEST(quantised_twice_is_refused)};
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     ew_test_begin("train_lenet");
     const bool ready = train_lenet();
     ew_test_end();
