@@ -6,6 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "edgewise.h"
+#include "ew_test.h"
+
 static ew_err copy_inputs(struct ew_graph *g, const struct ew_tensor *const *in, struct ew_plan *p)
 {
     for (int i = 0; i < g->n_inputs; i++) {
@@ -60,4 +63,34 @@ ew_err ew_tensors_agree(const struct ew_tensor *a, const struct ew_tensor *b, do
         }
     }
     return EW_OK;
+}
+
+struct ew_plan *ew_run_sine(struct ew_graph *g, bool reference)
+{
+    struct ew_plan *p = NULL;
+    const struct ew_plan_opts o = {.backend = {.threads = 1, .reference = reference}};
+    if (!EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
+        return NULL;
+    struct ew_tensor *x = ew_plan_input(p, 0);
+    for (int64_t i = 0; i < ew_tensor_count(x); i++)
+        ((float *)x->data)[i] = sinf((float)i * 0.37f);
+    EW_EXPECT_OK(ew_plan_run(p));
+    return p;
+}
+
+struct ew_graph *ew_small_network(const char *name)
+{
+    struct ew_model_opts o = {.size = sizeof(o), .classes = 7, .batch = 2, .scale = 0.25};
+    struct ew_graph *g = NULL;
+    if (strstr(name, "cifar") || strstr(name, "preact"))
+        o.height = o.width = 32;
+    else if (strcmp(name, "lenet5") != 0)
+        o.height = o.width = 64;
+    if (strncmp(name, "resnext", 7) == 0 || strncmp(name, "shuffle", 7) == 0)
+        o.scale = 1; /* groups need their width */
+    if (!EW_EXPECT_OK(ew_model_build(name, &o, &g)) || !EW_EXPECT_OK(ew_model_init(name, 3, g))) {
+        ew_graph_free(g);
+        return NULL;
+    }
+    return g;
 }

@@ -10,6 +10,15 @@
  * then ew_plan_output(*out, i); release with ew_plan_free. */
 ew_err ew_run_graph(struct ew_graph *g, const struct ew_tensor *const *in, struct ew_plan **out);
 
+/* Compiles the graph for inference on one thread (by the plain references where `reference`), fills
+ * its first input with a sine and runs it; NULL, said, where that failed.  Release with
+ * ew_plan_free. */
+struct ew_plan *ew_run_sine(struct ew_graph *g, bool reference);
+
+/* A network of the zoo for 7 classes and batch 2, as narrow and with as small an input as it takes,
+ * with first weights: the references stay quick.  NULL, said, where that failed. */
+struct ew_graph *ew_small_network(const char *name);
+
 /* Fails, saying where and by how much, unless type, shape and elements agree:
  * |a - b| <= atol + rtol * |b| for floating types, equal for the others. */
 ew_err ew_tensors_agree(const struct ew_tensor *a, const struct ew_tensor *b, double rtol,

@@ -192,33 +192,17 @@ static ew_err load_rows(struct run *r, int64_t rounds)
 
 /* ---- Setting up ---- */
 
-/* Options that change no number of the rounds to come. */
-static bool may_change(const char *name)
-{
-    static const char *const names[] = {"rounds", "data",   "threads", "target",
-                                        "resume", "device", "db"};
-    for (size_t i = 0; i < EW_COUNT(names); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 static ew_err resume_options(const struct ew_cmd_call *c, struct run *r)
 {
+    static const char *const may_change[] = {"rounds", "data",   "threads", "target",
+                                             "resume", "device", "db",      NULL};
     const struct opts *asked = c->opts;
-    char word[PATH_CHARS];
-    char *text = ew_arena_strdup(&r->arena, r->from.options);
-    EW_CHECK(text, EW_ERR_MEMORY, "no memory");
-    ew_fields_default(table, &r->o, sizeof(r->o));
-    EW_TRY(ew_fields_from_text(table, text, asked->resume, &r->o));
-    for (const struct ew_field *f = table; f->name; f++) {
-        if (!ew_cmd_given(c, f->name))
-            continue;
-        EW_CHECK(may_change(f->name), EW_ERR_USAGE,
-                 "--%s: cannot be changed when a run goes on; begin a new one", f->name);
-        ew_field_print(f, asked, word, sizeof(word));
-        EW_TRY(ew_field_parse(f, ew_arena_strdup(&r->arena, word), &r->o));
-    }
+    const struct ew_cmd_resume saved = {.from = asked->resume,
+                                        .options = r->from.options,
+                                        .may_change = may_change,
+                                        .arena = &r->arena,
+                                        .size = sizeof(r->o)};
+    EW_TRY(ew_cmd_resume_opts(c, &saved, &r->o));
     r->o.output = asked->resume;
     return EW_OK;
 }

@@ -18,38 +18,20 @@
 
 /* ---- Resuming ---- */
 
-/* The options of a run that may differ when it goes on: they change no number. */
-static bool may_change(const char *name)
-{
-    static const char *const names[] = {"data",     "epochs",      "threads", "workers",
-                                        "prefetch", "loss-every",  "idle",    "checkpoint-every",
-                                        "resume",   "tensorboard", "cold",    "on-bad-sample",
-                                        "db",       "device"};
-    for (size_t i = 0; i < EW_COUNT(names); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 /* The options of the checkpoint, with those that the command line has. */
 static ew_err merge_options(const struct ew_cmd_call *c, struct ew_train_run *r)
 {
+    static const char *const may_change[] = {
+        "data", "epochs",           "threads", "workers",     "prefetch", "loss-every",
+        "idle", "checkpoint-every", "resume",  "tensorboard", "cold",     "on-bad-sample",
+        "db",   "device",           NULL};
     const struct ew_train_cmd *asked = c->opts;
-    char word[4096];
-    char *text = ew_arena_strdup(&r->arena, r->from.options);
-    EW_CHECK(text, EW_ERR_MEMORY, "no memory");
-    ew_fields_default(ew_train_cmd_fields, &r->o, sizeof(r->o));
-    EW_TRY(ew_fields_from_text(ew_train_cmd_fields, text, asked->resume, &r->o));
-    for (const struct ew_field *f = ew_train_cmd_fields; f->name; f++) {
-        if (!ew_cmd_given(c, f->name))
-            continue;
-        EW_CHECK(may_change(f->name), EW_ERR_USAGE,
-                 "--%s: cannot be changed when a run goes on; begin a new one from its weights",
-                 f->name);
-        ew_field_print(f, asked, word, sizeof(word));
-        EW_TRY(ew_field_parse(f, ew_arena_strdup(&r->arena, word), &r->o));
-    }
-    return EW_OK;
+    const struct ew_cmd_resume saved = {.from = asked->resume,
+                                        .options = r->from.options,
+                                        .may_change = may_change,
+                                        .arena = &r->arena,
+                                        .size = sizeof(r->o)};
+    return ew_cmd_resume_opts(c, &saved, &r->o);
 }
 
 static ew_err resume(const struct ew_cmd_call *c, struct ew_train_run *r)

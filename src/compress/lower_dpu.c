@@ -274,14 +274,7 @@ static ew_err lower(struct ew_graph *g, int node)
 {
     static ew_lower_fn *const kinds[] = {lower_input, lower_function, lower_conv,     lower_dense,
                                          lower_two,   lower_average,  ew_lower_concat};
-    struct ew_lowering l = {.g = g, .node = node, .clamp = {-128, 255}};
-    if (!ew_qview_quantizer(g, node, &l.to))
-        return EW_OK;
-    l.value = ew_qview_peel_clamp(g, g->nodes[node].in[0], &l.to, &l.clamp);
-    bool done = false;
-    for (size_t i = 0; i < EW_COUNT(kinds) && !done; i++)
-        EW_TRY(kinds[i](&l, &done));
-    return EW_OK;
+    return ew_lower_first(g, node, kinds, EW_COUNT(kinds));
 }
 
 ew_err ew_pass_lower_dpu(struct ew_graph *g)

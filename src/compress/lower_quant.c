@@ -116,19 +116,24 @@ static ew_err push_down(struct ew_graph *g, int node)
 
 /* ---- Q and what is before it ---- */
 
-static ew_err lower(struct ew_graph *g, int node)
+ew_err ew_lower_first(struct ew_graph *g, int node, ew_lower_fn *const *kinds, size_t n)
 {
-    static ew_lower_fn *const kinds[] = {ew_lower_function, ew_lower_conv,    ew_lower_gemm,
-                                         ew_lower_binary,   ew_lower_average, ew_lower_concat,
-                                         ew_lower_norm};
     struct ew_lowering l = {.g = g, .node = node, .clamp = {-128, 255}};
     if (!ew_qview_quantizer(g, node, &l.to))
         return EW_OK;
     l.value = ew_qview_peel_clamp(g, g->nodes[node].in[0], &l.to, &l.clamp);
     bool done = false;
-    for (size_t i = 0; i < EW_COUNT(kinds) && !done; i++)
+    for (size_t i = 0; i < n && !done; i++)
         EW_TRY(kinds[i](&l, &done));
     return EW_OK;
+}
+
+static ew_err lower(struct ew_graph *g, int node)
+{
+    static ew_lower_fn *const kinds[] = {ew_lower_function, ew_lower_conv,    ew_lower_gemm,
+                                         ew_lower_binary,   ew_lower_average, ew_lower_concat,
+                                         ew_lower_norm};
+    return ew_lower_first(g, node, kinds, EW_COUNT(kinds));
 }
 
 static ew_err lower_float(struct ew_graph *g, int node)

@@ -31,6 +31,10 @@ ew_lower_fn ew_lower_binary, ew_lower_average, ew_lower_concat, ew_lower_functio
 /* The window of an average that our operators have; false: none.  *global: it covers all. */
 bool ew_lower_window(const struct ew_graph *g, int node, struct ew_pool_attr *attr, bool *global);
 
+/* The first of these kinds that takes what is before the quantiser `node`; nothing where it is
+ * none. */
+ew_err ew_lower_first(struct ew_graph *g, int node, ew_lower_fn *const *kinds, size_t n);
+
 typedef ew_err ew_lower_step(struct ew_graph *g, int node);
 /* One sweep over all nodes; a step may put any number of nodes in the place of the one it is given.
  * Nodes that nobody needs any more go, and types are inferred again. */

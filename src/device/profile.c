@@ -7,19 +7,8 @@
 
 #include "base/ini.h"
 
-#define EW_EMBED(id, file, ...) static const unsigned char text_##id[] = {__VA_ARGS__};
-#include "boards_embed.h"
-#undef EW_EMBED
-
-static const struct {
-    const char *file;
-    const unsigned char *text;
-    size_t size;
-} texts[] = {
-#define EW_EMBED(id, file, ...) {file, text_##id, sizeof(text_##id)},
-#include "boards_embed.h"
-#undef EW_EMBED
-};
+#define EW_EMBED_LIST "boards_embed.h"
+#include "base/embed_table.h"
 
 #define STR(member, text)                                                                          \
     {                                                                                              \
@@ -141,18 +130,18 @@ ew_err ew_profile_parse(struct ew_arena *a, const char *name, char *text, struct
 
 ew_err ew_profiles_load(struct ew_arena *a, const struct ew_profile **list, int *n)
 {
-    struct ew_profile *all = ew_arena_array(a, EW_COUNT(texts), sizeof(*all));
+    struct ew_profile *all = ew_arena_array(a, EW_COUNT(embedded), sizeof(*all));
     EW_CHECK(all, EW_ERR_MEMORY, "no memory for board profiles");
-    for (size_t i = 0; i < EW_COUNT(texts); i++) {
-        char *text = ew_arena_alloc(a, texts[i].size);
-        char *name = ew_arena_strdup(a, texts[i].file);
+    for (size_t i = 0; i < EW_COUNT(embedded); i++) {
+        char *text = ew_arena_alloc(a, embedded[i].size);
+        char *name = ew_arena_strdup(a, embedded[i].file);
         EW_CHECK(text && name, EW_ERR_MEMORY, "no memory for board profiles");
-        memcpy(text, texts[i].text, texts[i].size);
+        memcpy(text, embedded[i].text, embedded[i].size);
         name[strcspn(name, ".")] = '\0';
         EW_TRY(ew_profile_parse(a, name, text, &all[i]));
     }
     *list = all;
-    *n = (int)EW_COUNT(texts);
+    *n = (int)EW_COUNT(embedded);
     return EW_OK;
 }
 

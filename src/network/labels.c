@@ -4,17 +4,8 @@
 
 #include <string.h>
 
-#define EW_EMBED(id, file, ...) static const char label_##id[] = {__VA_ARGS__};
-#include "labels_embed.h"
-#undef EW_EMBED
-
-static const struct {
-    const char *file, *text;
-} sets[] = {
-#define EW_EMBED(id, file, ...) {file, label_##id},
-#include "labels_embed.h"
-#undef EW_EMBED
-};
+#define EW_EMBED_LIST "labels_embed.h"
+#include "base/embed_table.h"
 
 ew_err ew_labels_parse(const char *text, const char *what, struct ew_arena *a,
                        struct ew_image_card *card)
@@ -36,11 +27,12 @@ ew_err ew_labels_builtin(const char *name, struct ew_arena *a, struct ew_image_c
                          bool *found)
 {
     *found = false;
-    for (size_t i = 0; i < EW_COUNT(sets) && !*found; i++) {
+    for (size_t i = 0; i < EW_COUNT(embedded) && !*found; i++) {
         const size_t n = strlen(name);
-        *found = strncmp(sets[i].file, name, n) == 0 && strcmp(sets[i].file + n, ".txt") == 0;
+        *found =
+            strncmp(embedded[i].file, name, n) == 0 && strcmp(embedded[i].file + n, ".txt") == 0;
         if (*found)
-            EW_TRY(ew_labels_parse(sets[i].text, name, a, card));
+            EW_TRY(ew_labels_parse(embedded[i].text, name, a, card));
     }
     return EW_OK;
 }

@@ -23,6 +23,20 @@ const struct ew_field ew_arg_attrs[] = {
     EW_FIELD_END,
 };
 
+const struct ew_op_case ew_arg_cases[EW_ARG_CASES] = {
+    {.name = "default", .in = {{"3x4"}}, .n_in = 1, .out_shape = "1x4"},
+    {.name = "drop axis",
+     .attrs = "axis=-1 keepdims=false",
+     .in = {{"2x3x5"}},
+     .n_in = 1,
+     .out_shape = "2x3"},
+    {.name = "last of equals",
+     .attrs = "axis=0 select_last_index=true",
+     .in = {{"5", EW_S32, EW_FILL_VALUES, .values = "1,7,1,7,3"}},
+     .n_in = 1,
+     .out_shape = "1"},
+};
+
 ew_err ew_arg_infer(const struct ew_call *c)
 {
     const struct ew_arg_attr *a = c->attr;

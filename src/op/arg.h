@@ -16,4 +16,14 @@ size_t ew_arg_scratch(const struct ew_call *c);
 ew_err ew_arg_forward(const struct ew_call *c, bool (*better)(double x, double best));
 ew_err ew_arg_permute(struct ew_graph *g, int node, const int *perm, int *out_perm);
 
+#define EW_ARG_CASES 3
+extern const struct ew_op_case ew_arg_cases[EW_ARG_CASES];
+
+/* The part of their descriptors that is the same. */
+#define EW_ARG_OP(onnx_type)                                                                       \
+    .min_in = 1, .max_in = 1, .attr_size = sizeof(struct ew_arg_attr), .attrs = ew_arg_attrs,      \
+    .infer = ew_arg_infer, .cost = ew_arg_cost, .scratch = ew_arg_scratch,                         \
+    .permute = ew_arg_permute, .onnx = {.type = onnx_type}, .cases = ew_arg_cases,                 \
+    .n_cases = EW_ARG_CASES
+
 #endif

@@ -59,8 +59,17 @@ struct ew_dpu_two_attr {
 
 /* Element i of in[1], as element i of the output sees it. */
 int64_t ew_dpu_second(const struct ew_call *c, int64_t i);
-/* The infer hook of both. */
+/* The infer hook, attributes and cases of both. */
 ew_err ew_dpu_two_infer(const struct ew_call *c);
+#define EW_DPU_TWO_CASES 5
+extern const struct ew_field ew_dpu_two_attrs[];
+extern const struct ew_op_case ew_dpu_two_cases[EW_DPU_TWO_CASES];
+
+/* The part of their descriptors that is the same. */
+#define EW_DPU_TWO_OP                                                                              \
+    .min_in = 2, .max_in = 2, .attr_size = sizeof(struct ew_dpu_two_attr),                         \
+    .attrs = ew_dpu_two_attrs, .infer = ew_dpu_two_infer, .cases = ew_dpu_two_cases,               \
+    .n_cases = EW_DPU_TWO_CASES
 
 /* dpu_average_pool: y = store(sum * factor / 2^(mean.shift + shift)); padding counts. */
 struct ew_dpu_pool_attr {

@@ -115,6 +115,14 @@ void ew_move_back(const struct ew_move *m, struct ew_tensor *dsrc, const struct 
         ADD_EACH(double)
 }
 
+void ew_move_either(const struct ew_move *m, const struct ew_call *c, bool back)
+{
+    if (back)
+        ew_move_back(m, c->din[0], c->dout[0]);
+    else
+        ew_move_copy(m, c->in[0], c->out[0]);
+}
+
 void ew_element_copy(const struct ew_tensor *src, int64_t from, struct ew_tensor *dst, int64_t to)
 {
     const int64_t size = (int64_t)ew_dtype_size(src->dtype);

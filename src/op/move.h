@@ -21,6 +21,19 @@ void ew_move_copy(const struct ew_move *m, const struct ew_tensor *src, struct e
 /* Its gradient: dsrc[...] += ddst[...]; float32 or float64. */
 void ew_move_back(const struct ew_move *m, struct ew_tensor *dsrc, const struct ew_tensor *ddst);
 
+/* Copies in[0] to out[0], or, backward, adds the gradient of out[0] to that of in[0]. */
+void ew_move_either(const struct ew_move *m, const struct ew_call *c, bool back);
+/* forward and backward of an operator whose moves, either way, are run(c, back). */
+#define EW_MOVE_HOOKS(run)                                                                         \
+    static ew_err forward(const struct ew_call *c)                                                 \
+    {                                                                                              \
+        return run(c, false);                                                                      \
+    }                                                                                              \
+    static ew_err backward(const struct ew_call *c)                                                \
+    {                                                                                              \
+        return c->din[0] && c->dout[0] ? run(c, true) : EW_OK;                                     \
+    }
+
 /* Element `from` of src to element `to` of dst, of the same type. */
 void ew_element_copy(const struct ew_tensor *src, int64_t from, struct ew_tensor *dst, int64_t to);
 /* dst[to] += src[from]; float32 or float64. */

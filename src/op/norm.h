@@ -51,6 +51,23 @@ size_t ew_norm_aux(const struct ew_call *c, const struct ew_norm_sets *s);
 /* in: x, scale, optional bias; out[1] and out[2], where asked for, get mean and 1 / std. */
 ew_err ew_norm_forward(const struct ew_call *c, const struct ew_norm_sets *s);
 ew_err ew_norm_backward(const struct ew_call *c, const struct ew_norm_sets *s);
+/* aux, forward and backward of an operator that is its sets. */
+#define EW_NORM_HOOKS(sets)                                                                        \
+    static size_t aux(const struct ew_call *c)                                                     \
+    {                                                                                              \
+        const struct ew_norm_sets s = sets(c);                                                     \
+        return ew_norm_aux(c, &s);                                                                 \
+    }                                                                                              \
+    static ew_err forward(const struct ew_call *c)                                                 \
+    {                                                                                              \
+        const struct ew_norm_sets s = sets(c);                                                     \
+        return ew_norm_forward(c, &s);                                                             \
+    }                                                                                              \
+    static ew_err backward(const struct ew_call *c)                                                \
+    {                                                                                              \
+        const struct ew_norm_sets s = sets(c);                                                     \
+        return ew_norm_backward(c, &s);                                                            \
+    }
 /* 8 operations an element: two sums, then subtract, scale, scale, add. */
 void ew_norm_cost(const struct ew_call *c, struct ew_cost *out);
 

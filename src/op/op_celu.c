@@ -29,30 +29,18 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
 }
 
 static const struct ew_op_case cases[] = {
-    {.name = "plain", .in = {{"2x3x5", EW_F32, EW_FILL_AWAY}}, .n_in = 1, .out_shape = "2x3x5"},
-    {.name = "long", .in = {{"300", EW_F32, EW_FILL_AWAY}}, .n_in = 1, .out_shape = "300"},
-    {.name = "half", .in = {{"7", EW_F16, EW_FILL_AWAY}}, .n_in = 1, .out_shape = "7"},
-    {.name = "alpha",
-     .attrs = "alpha=2",
-     .in = {{"9", EW_F32, EW_FILL_AWAY}},
-     .n_in = 1,
-     .out_shape = "9"},
+    EW_BENT_CASES,
+    EW_BENT_CASE("alpha", "alpha=2"),
 };
 
 const struct ew_op ew_op_celu = {
     .name = "celu",
     .help = "x, or alpha (exp(x / alpha) - 1) below 0",
-    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
-    .saves = EW_SAVE_OUT,
-    .min_in = 1,
-    .max_in = 1,
-    .attr_size = sizeof(struct ew_scale_attr),
+    EW_SCALED_OP(.type = "Celu", .since = 12),
     .attrs = attrs,
-    .infer = ew_unary_infer_float,
     .cost = cost,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Celu", .since = 12},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -46,23 +46,12 @@ static ew_err run(const struct ew_call *c, bool back)
         EW_TRY(ew_index_get(c->in[1], i % n, l.n, &at));
         m.src_at = (i / n * l.n + at) * l.inner;
         m.dst_at = i * l.inner;
-        if (back)
-            ew_move_back(&m, c->din[0], c->dout[0]);
-        else
-            ew_move_copy(&m, c->in[0], c->out[0]);
+        ew_move_either(&m, c, back);
     }
     return EW_OK;
 }
 
-static ew_err forward(const struct ew_call *c)
-{
-    return run(c, false);
-}
-
-static ew_err backward(const struct ew_call *c)
-{
-    return c->din[0] && c->dout[0] ? run(c, true) : EW_OK;
-}
+EW_MOVE_HOOKS(run)
 
 static const struct ew_op_case cases[] = {
     {.name = "rows",

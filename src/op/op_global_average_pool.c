@@ -1,25 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GlobalAveragePool: the mean of each channel of an image. */
 #include "op/pooling.h"
-#include "op/types.h"
-
-static ew_err infer(const struct ew_call *c)
-{
-    struct ew_window w;
-    EW_TRY(ew_types_check(c, 0, EW_TYPES_FLOAT));
-    EW_TRY(ew_global_resolve(c, &w));
-    ew_pool_shape(c, &w);
-    return EW_OK;
-}
-
-/* thop counts pooling modules, not function calls: networks that pool by a call use this operator,
- * the others adaptive_avg_pool. */
-static void cost(const struct ew_call *c, struct ew_cost *out)
-{
-    struct ew_window w;
-    if (ew_global_resolve(c, &w) == EW_OK)
-        ew_pool_cost(c, &w, out);
-}
 
 static ew_err forward(const struct ew_call *c)
 {
@@ -54,8 +35,10 @@ const struct ew_op ew_op_global_average_pool = {
     .flags = EW_OP_SPATIAL | EW_OP_MEAN,
     .min_in = 1,
     .max_in = 1,
-    .infer = infer,
-    .cost = cost,
+    .infer = ew_global_infer_float,
+    /* thop counts pooling modules, not function calls: networks that pool by a call use this
+     * operator, the others adaptive_avg_pool. */
+    .cost = ew_pool_cost_global,
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "GlobalAveragePool"},

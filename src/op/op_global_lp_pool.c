@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GlobalLpPool: the p-norm of each channel of an image. */
 #include "op/pooling.h"
-#include "op/types.h"
 
 /* clang-format off */
 static const struct ew_field attrs[] = {
@@ -9,22 +8,6 @@ static const struct ew_field attrs[] = {
      .min = 1, .max = 64, .help = "the norm"},
     EW_FIELD_END};
 /* clang-format on */
-
-static ew_err infer(const struct ew_call *c)
-{
-    struct ew_window w;
-    EW_TRY(ew_types_check(c, 0, EW_TYPES_FLOAT));
-    EW_TRY(ew_global_resolve(c, &w));
-    ew_pool_shape(c, &w);
-    return EW_OK;
-}
-
-static void cost(const struct ew_call *c, struct ew_cost *out)
-{
-    struct ew_window w;
-    if (ew_global_resolve(c, &w) == EW_OK)
-        ew_pool_cost(c, &w, out);
-}
 
 static ew_err forward(const struct ew_call *c)
 {
@@ -60,8 +43,8 @@ const struct ew_op ew_op_global_lp_pool = {
     .max_in = 1,
     .attr_size = sizeof(struct ew_pool_attr),
     .attrs = attrs,
-    .infer = infer,
-    .cost = cost,
+    .infer = ew_global_infer_float,
+    .cost = ew_pool_cost_global,
     .forward = forward,
     .backward = backward,
     .onnx = {.type = "GlobalLpPool"},

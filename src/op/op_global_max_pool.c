@@ -10,13 +10,6 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-static void cost(const struct ew_call *c, struct ew_cost *out)
-{
-    struct ew_window w;
-    if (ew_global_resolve(c, &w) == EW_OK)
-        ew_pool_cost(c, &w, out);
-}
-
 static size_t aux(const struct ew_call *c)
 {
     struct ew_window w;
@@ -58,7 +51,7 @@ const struct ew_op ew_op_global_max_pool = {
     .min_in = 1,
     .max_in = 1,
     .infer = infer,
-    .cost = cost,
+    .cost = ew_pool_cost_global,
     .aux = aux,
     .forward = forward,
     .backward = backward,

@@ -51,23 +51,7 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-static size_t aux(const struct ew_call *c)
-{
-    const struct ew_norm_sets s = sets(c);
-    return ew_norm_aux(c, &s);
-}
-
-static ew_err forward(const struct ew_call *c)
-{
-    const struct ew_norm_sets s = sets(c);
-    return ew_norm_forward(c, &s);
-}
-
-static ew_err backward(const struct ew_call *c)
-{
-    const struct ew_norm_sets s = sets(c);
-    return ew_norm_backward(c, &s);
-}
+EW_NORM_HOOKS(sets)
 
 static const char *const renames[] = {"groups", "num_groups", "eps", "epsilon", NULL};
 

@@ -41,17 +41,11 @@ static const struct ew_op_case cases[] = {
 const struct ew_op ew_op_hard_sigmoid = {
     .name = "hard_sigmoid",
     .help = "clip(alpha x + beta, 0, 1)",
-    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
-    .saves = EW_SAVE_OUT,
-    .min_in = 1,
-    .max_in = 1,
-    .attr_size = sizeof(struct ew_scale_attr),
+    EW_SCALED_OP(.type = "HardSigmoid"),
     .attrs = attrs,
-    .infer = ew_unary_infer_float,
     .cost = cost,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "HardSigmoid"},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -2,8 +2,6 @@
 /* LSTM: c = f c + i tanh(...), h = o tanh(c) (Hochreiter and Schmidhuber 1997), with peepholes. */
 #include "op/recurrent.h"
 
-extern const struct ew_op ew_op_lstm;
-
 enum { I, O, F, C, GATES };
 enum { PEEP_I, PEEP_O, PEEP_F };
 
@@ -39,30 +37,7 @@ static void step(struct ew_rnn *r)
     }
 }
 
-static ew_err infer(const struct ew_call *c)
-{
-    return ew_rnn_infer(c, GATES);
-}
-
-static size_t scratch(const struct ew_call *c)
-{
-    return ew_rnn_scratch(c, GATES);
-}
-
-static void cost(const struct ew_call *c, struct ew_cost *out)
-{
-    ew_rnn_cost(c, GATES, out);
-}
-
-static ew_err forward(const struct ew_call *c)
-{
-    return ew_rnn_forward(c, GATES, step);
-}
-
-static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
-{
-    return ew_rnn_import(g, &ew_op_lstm, n, "Sigmoid,Tanh,Tanh", out);
-}
+EW_RNN_HOOKS(ew_op_lstm, GATES, step, "Sigmoid,Tanh,Tanh")
 
 /* clang-format off */
 static const struct ew_op_case cases[] = {
@@ -81,17 +56,10 @@ static const struct ew_op_case cases[] = {
 const struct ew_op ew_op_lstm = {
     .name = "lstm",
     .help = "a recurrent layer of long short-term memory",
-    .min_in = 3,
     .max_in = 8,
     .max_out = 3,
     .param_in = 1 << EW_RNN_W | 1 << EW_RNN_R | 1 << EW_RNN_BIAS,
-    .attr_size = sizeof(struct ew_rnn_attr),
-    .attrs = attrs,
-    .infer = infer,
-    .cost = cost,
-    .scratch = scratch,
-    .forward = forward,
-    .onnx = {.type = "LSTM", .since = 7, .import = import, .export = ew_rnn_export},
+    EW_RNN_OP("LSTM"),
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

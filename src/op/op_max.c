@@ -23,29 +23,9 @@ static ew_err forward(const struct ew_call *c)
     return ew_variadic_forward(c, &fn, 1);
 }
 
-static const struct ew_op_case cases[] = {
-    {.name = "one", .in = {{"2x3"}}, .n_in = 1, .out_shape = "2x3"},
-    {.name = "three", .in = {{"2x1x4"}, {"3x1"}, {"4"}}, .n_in = 3, .out_shape = "2x3x4"},
-    {.name = "two", .in = {{"3x100"}, {"3x100"}}, .n_in = 2, .out_shape = "3x100"},
-    {.name = "int", .in = {{"2x3", EW_S64}, {"3", EW_S64}}, .n_in = 2, .out_shape = "2x3"},
-    {.name = "uint64",
-     .in = {{"3", EW_U64, EW_FILL_VALUES, .values = "1,2,3"},
-            {"3", EW_U64, EW_FILL_VALUES, .values = "3,2,1"}},
-     .n_in = 2,
-     .out_shape = "3"},
-};
-
 const struct ew_op ew_op_max = {
     .name = "max",
     .help = "largest of the inputs, broadcasting",
-    .flags = EW_OP_ELEMENTWISE,
-    .saves = EW_SAVE_INS | EW_SAVE_OUT,
-    .min_in = 1,
-    .max_in = -1,
-    .infer = ew_broadcast_infer_number,
+    EW_EXTREME_OP("Max"),
     .forward = forward,
-    .backward = ew_variadic_backward_extreme,
-    .onnx = {.type = "Max"},
-    .cases = cases,
-    .n_cases = EW_COUNT(cases),
 };

@@ -23,13 +23,6 @@ static ew_err infer(const struct ew_call *c)
     return EW_OK;
 }
 
-static void cost(const struct ew_call *c, struct ew_cost *out)
-{
-    struct ew_window w;
-    if (ew_pool_resolve(c, &w) == EW_OK)
-        ew_pool_cost(c, &w, out);
-}
-
 static size_t aux(const struct ew_call *c)
 {
     struct ew_window w;
@@ -99,7 +92,7 @@ const struct ew_op ew_op_max_pool = {
     .attr_size = sizeof(struct ew_pool_attr),
     .attrs = attrs,
     .infer = infer,
-    .cost = cost,
+    .cost = ew_pool_cost_sliding,
     .aux = aux,
     .forward = forward,
     .backward = backward,

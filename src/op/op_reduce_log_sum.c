@@ -21,24 +21,7 @@ EW_REDUCE_FORWARD(.step = step, .end = end)
 EW_REDUCE_BACKWARD(df)
 
 static const struct ew_op_case cases[] = {
-    {.name = "all", .in = {{"2x3x4", EW_F32, EW_FILL_POSITIVE}}, .n_in = 1, .out_shape = "1x1x1"},
-    {.name = "middle",
-     .attrs = "keepdims=false",
-     .in = {{"2x5x3", EW_F32, EW_FILL_POSITIVE},
-            {"1", EW_S64, EW_FILL_VALUES, .values = "1", .constant = true}},
-     .n_in = 2,
-     .out_shape = "2x3"},
-    {.name = "two axes",
-     .in = {{"2x3x4x3", EW_F32, EW_FILL_POSITIVE},
-            {"2", EW_S64, EW_FILL_VALUES, .values = "-1,1", .constant = true}},
-     .n_in = 2,
-     .out_shape = "2x1x4x1"},
-    {.name = "long",
-     .attrs = "keepdims=false",
-     .in = {{"2x300", EW_F32, EW_FILL_POSITIVE},
-            {"1", EW_S64, EW_FILL_VALUES, .values = "1", .constant = true}},
-     .n_in = 2,
-     .out_shape = "2"},
+    EW_REDUCE_CASES(EW_FILL_POSITIVE),
 };
 
 const struct ew_op ew_op_reduce_log_sum = {

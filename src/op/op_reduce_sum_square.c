@@ -21,25 +21,8 @@ EW_REDUCE_FORWARD(.step = step, .step_int = step_int)
 EW_REDUCE_BACKWARD(df)
 
 static const struct ew_op_case cases[] = {
-    {.name = "all", .in = {{"2x3x4"}}, .n_in = 1, .out_shape = "1x1x1"},
-    {.name = "middle",
-     .attrs = "keepdims=false",
-     .in = {{"2x5x3"}, {"1", EW_S64, EW_FILL_VALUES, .values = "1", .constant = true}},
-     .n_in = 2,
-     .out_shape = "2x3"},
-    {.name = "two axes",
-     .in = {{"2x3x4x3"}, {"2", EW_S64, EW_FILL_VALUES, .values = "-1,1", .constant = true}},
-     .n_in = 2,
-     .out_shape = "2x1x4x1"},
-    {.name = "long",
-     .attrs = "keepdims=false",
-     .in = {{"2x300"}, {"1", EW_S64, EW_FILL_VALUES, .values = "1", .constant = true}},
-     .n_in = 2,
-     .out_shape = "2"},
-    {.name = "int",
-     .in = {{"2x3", EW_S32}, {"1", EW_S64, EW_FILL_VALUES, .values = "1", .constant = true}},
-     .n_in = 2,
-     .out_shape = "2x1"},
+    EW_REDUCE_CASES(EW_FILL_NORMAL),
+    EW_REDUCE_CASE_INT,
 };
 
 const struct ew_op ew_op_reduce_sum_square = {

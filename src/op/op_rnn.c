@@ -2,8 +2,6 @@
 /* RNN: h = tanh(W x + R h + biases), step by step (Elman 1990). */
 #include "op/recurrent.h"
 
-extern const struct ew_op ew_op_rnn;
-
 enum { GATES = 1 };
 
 static const struct ew_field attrs[] = {EW_RNN_FIELDS, EW_FIELD_END};
@@ -14,30 +12,7 @@ static void step(struct ew_rnn *r)
         r->h[k] = ew_rnn_tanh(r, r->from_x[k] + r->from_h[k]);
 }
 
-static ew_err infer(const struct ew_call *c)
-{
-    return ew_rnn_infer(c, GATES);
-}
-
-static size_t scratch(const struct ew_call *c)
-{
-    return ew_rnn_scratch(c, GATES);
-}
-
-static void cost(const struct ew_call *c, struct ew_cost *out)
-{
-    ew_rnn_cost(c, GATES, out);
-}
-
-static ew_err forward(const struct ew_call *c)
-{
-    return ew_rnn_forward(c, GATES, step);
-}
-
-static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
-{
-    return ew_rnn_import(g, &ew_op_rnn, n, "Tanh", out);
-}
+EW_RNN_HOOKS(ew_op_rnn, GATES, step, "Tanh")
 
 /* clang-format off */
 static const struct ew_op_case cases[] = {
@@ -56,17 +31,10 @@ static const struct ew_op_case cases[] = {
 const struct ew_op ew_op_rnn = {
     .name = "rnn",
     .help = "a recurrent layer with tanh",
-    .min_in = 3,
     .max_in = 6,
     .max_out = 2,
     .param_in = 1 << EW_RNN_W | 1 << EW_RNN_R | 1 << EW_RNN_BIAS,
-    .attr_size = sizeof(struct ew_rnn_attr),
-    .attrs = attrs,
-    .infer = infer,
-    .cost = cost,
-    .scratch = scratch,
-    .forward = forward,
-    .onnx = {.type = "RNN", .since = 7, .import = import, .export = ew_rnn_export},
+    EW_RNN_OP("RNN"),
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -22,15 +22,7 @@ static double df(double x, double y, const void *attr)
 }
 
 EW_UNARY_FORWARD(f)
-
-/* The sign of y is that of x only where the function rises. */
-static ew_err backward(const struct ew_call *c)
-{
-    const struct ew_scale_attr *a = c->attr;
-    EW_CHECK(a->alpha >= 0 && a->beta >= 0, EW_ERR_UNSUPPORTED,
-             "%s: alpha is %g, in training it must not be negative", c->name, a->alpha);
-    return ew_unary_backward(c, df);
-}
+EW_UNARY_BACKWARD_RISING(df)
 
 static void cost(const struct ew_call *c, struct ew_cost *out)
 {
@@ -38,30 +30,18 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
 }
 
 static const struct ew_op_case cases[] = {
-    {.name = "plain", .in = {{"2x3x5", EW_F32, EW_FILL_AWAY}}, .n_in = 1, .out_shape = "2x3x5"},
-    {.name = "long", .in = {{"300", EW_F32, EW_FILL_AWAY}}, .n_in = 1, .out_shape = "300"},
-    {.name = "half", .in = {{"7", EW_F16, EW_FILL_AWAY}}, .n_in = 1, .out_shape = "7"},
-    {.name = "attrs",
-     .attrs = "alpha=2 gamma=3",
-     .in = {{"9", EW_F32, EW_FILL_AWAY}},
-     .n_in = 1,
-     .out_shape = "9"},
+    EW_BENT_CASES,
+    EW_BENT_CASE("attrs", "alpha=2 gamma=3"),
 };
 
 const struct ew_op ew_op_selu = {
     .name = "selu",
     .help = "gamma times x, or times alpha (exp(x) - 1) below 0",
-    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE,
-    .saves = EW_SAVE_OUT,
-    .min_in = 1,
-    .max_in = 1,
-    .attr_size = sizeof(struct ew_scale_attr),
+    EW_SCALED_OP(.type = "Selu"),
     .attrs = attrs,
-    .infer = ew_unary_infer_float,
     .cost = cost,
     .forward = forward,
     .backward = backward,
-    .onnx = {.type = "Selu"},
     .cases = cases,
     .n_cases = EW_COUNT(cases),
 };

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "op/math_attr.h"
+
 /* ---- One input ---- */
 
 static ew_err unary_infer(const struct ew_call *c, unsigned types)
@@ -107,6 +109,27 @@ ew_err ew_backward_none(const struct ew_call *c)
     (void)c;
     return EW_OK;
 }
+
+ew_err ew_unary_backward_rising(const struct ew_call *c,
+                                double (*df)(double x, double y, const void *attr))
+{
+    const struct ew_scale_attr *a = c->attr;
+    EW_CHECK(a->alpha >= 0 && a->beta >= 0, EW_ERR_UNSUPPORTED,
+             "%s: %s is %g, in training it must not be negative", c->name,
+             a->alpha < 0 ? "alpha" : "gamma", a->alpha < 0 ? a->alpha : a->beta);
+    return ew_unary_backward(c, df);
+}
+
+const struct ew_op_case ew_rounding_cases[EW_ROUNDING_CASES] = {
+    {.name = "plain",
+     .in = {{"7", EW_F32, EW_FILL_VALUES, .values = "-2.6,-1.4,-0.6,0.1,0.4,0.6,2.7"}},
+     .n_in = 1,
+     .out_shape = "7"},
+    {.name = "half",
+     .in = {{"4", EW_F16, EW_FILL_VALUES, .values = "-1.5,-0.5,0.5,1.25"}},
+     .n_in = 1,
+     .out_shape = "4"},
+};
 
 /* ---- Broadcasting ---- */
 
@@ -421,3 +444,15 @@ ew_err ew_variadic_backward_extreme(const struct ew_call *c)
     }
     return EW_OK;
 }
+
+const struct ew_op_case ew_extreme_cases[EW_EXTREME_CASES] = {
+    {.name = "one", .in = {{"2x3"}}, .n_in = 1, .out_shape = "2x3"},
+    {.name = "three", .in = {{"2x1x4"}, {"3x1"}, {"4"}}, .n_in = 3, .out_shape = "2x3x4"},
+    {.name = "two", .in = {{"3x100"}, {"3x100"}}, .n_in = 2, .out_shape = "3x100"},
+    {.name = "int", .in = {{"2x3", EW_S64}, {"3", EW_S64}}, .n_in = 2, .out_shape = "2x3"},
+    {.name = "uint64",
+     .in = {{"3", EW_U64, EW_FILL_VALUES, .values = "1,2,3"},
+            {"3", EW_U64, EW_FILL_VALUES, .values = "3,2,1"}},
+     .n_in = 2,
+     .out_shape = "3"},
+};

@@ -27,6 +27,10 @@ ew_err ew_unary_forward(const struct ew_call *c, double (*f)(double x, const voi
 /* dx += dy * df(x, y); df may use x only if the operator saves in[0], y only if it saves out[0]. */
 ew_err ew_unary_backward(const struct ew_call *c,
                          double (*df)(double x, double y, const void *attr));
+/* The same for formulas by struct ew_scale_attr whose sign of y is that of x, which holds only
+ * where they rise: fails on a negative alpha or beta (gamma). */
+ew_err ew_unary_backward_rising(const struct ew_call *c,
+                                double (*df)(double x, double y, const void *attr));
 /* For steps (floor, sign): the gradient is 0 wherever there is one. */
 ew_err ew_backward_none(const struct ew_call *c);
 /* y = f(x) on integers, exact. */
@@ -43,6 +47,35 @@ ew_err ew_unary_forward_int(const struct ew_call *c, int64_t (*f)(int64_t x, con
     {                                                                                              \
         return ew_unary_backward(c, df);                                                           \
     }
+
+#define EW_UNARY_BACKWARD_RISING(df)                                                               \
+    static ew_err backward(const struct ew_call *c)                                                \
+    {                                                                                              \
+        return ew_unary_backward_rising(c, df);                                                    \
+    }
+
+/* Cases of formulas that bend at 0; and the rest of the descriptor of those by struct
+ * ew_scale_attr. */
+/* clang-format off */
+#define EW_BENT_CASES                                                                              \
+    {.name = "plain", .in = {{"2x3x5", EW_F32, EW_FILL_AWAY}}, .n_in = 1, .out_shape = "2x3x5"},   \
+    {.name = "long", .in = {{"300", EW_F32, EW_FILL_AWAY}}, .n_in = 1, .out_shape = "300"},        \
+    {.name = "half", .in = {{"7", EW_F16, EW_FILL_AWAY}}, .n_in = 1, .out_shape = "7"}
+#define EW_BENT_CASE(title, text)                                                                  \
+    {.name = title, .attrs = text, .in = {{"9", EW_F32, EW_FILL_AWAY}}, .n_in = 1, .out_shape = "9"}
+/* clang-format on */
+#define EW_SCALED_OP(...)                                                                          \
+    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE, .saves = EW_SAVE_OUT, .min_in = 1, .max_in = 1,    \
+    .attr_size = sizeof(struct ew_scale_attr), .infer = ew_unary_infer_float,                      \
+    .onnx = {__VA_ARGS__}
+
+/* Cases and descriptor of ceil, floor and round. */
+#define EW_ROUNDING_CASES 2
+extern const struct ew_op_case ew_rounding_cases[EW_ROUNDING_CASES];
+#define EW_ROUNDING_OP(...)                                                                        \
+    .flags = EW_OP_INPLACE | EW_OP_ELEMENTWISE, .min_in = 1, .max_in = 1,                          \
+    .infer = ew_unary_infer_float, .backward = ew_backward_none, .onnx = {__VA_ARGS__},            \
+    .cases = ew_rounding_cases, .n_cases = EW_ROUNDING_CASES
 
 /* ---- Broadcasting ---------------------------------------------------------------------------- */
 
@@ -86,6 +119,14 @@ ew_err ew_variadic_forward(const struct ew_call *c, const struct ew_binary *fn, 
 ew_err ew_variadic_backward_sum(const struct ew_call *c, double scale);
 /* For max and min: the inputs that are equal to the output share dy. */
 ew_err ew_variadic_backward_extreme(const struct ew_call *c);
+
+/* Their cases and descriptor. */
+#define EW_EXTREME_CASES 5
+extern const struct ew_op_case ew_extreme_cases[EW_EXTREME_CASES];
+#define EW_EXTREME_OP(onnx_type)                                                                   \
+    .flags = EW_OP_ELEMENTWISE, .saves = EW_SAVE_INS | EW_SAVE_OUT, .min_in = 1, .max_in = -1,     \
+    .infer = ew_broadcast_infer_number, .backward = ew_variadic_backward_extreme,                  \
+    .onnx = {.type = onnx_type}, .cases = ew_extreme_cases, .n_cases = EW_EXTREME_CASES
 
 #define EW_BINARY_FORWARD(...)                                                                     \
     static ew_err forward(const struct ew_call *c)                                                 \

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "graph/onnx.h"
+#include "op/types.h"
 
 #define CHUNK 256 /* channels at a time */
 
@@ -56,6 +57,38 @@ void ew_pool_shape(const struct ew_call *c, const struct ew_window *w)
 void ew_pool_cost(const struct ew_call *c, const struct ew_window *w, struct ew_cost *out)
 {
     out->flops += ew_cost_mul(ew_tensor_count(c->out[0]), ew_window_taps(w));
+}
+
+ew_err ew_pool_infer_float(const struct ew_call *c)
+{
+    struct ew_window w;
+    EW_TRY(ew_types_check(c, 0, EW_TYPES_FLOAT));
+    EW_TRY(ew_pool_resolve(c, &w));
+    ew_pool_shape(c, &w);
+    return EW_OK;
+}
+
+ew_err ew_global_infer_float(const struct ew_call *c)
+{
+    struct ew_window w;
+    EW_TRY(ew_types_check(c, 0, EW_TYPES_FLOAT));
+    EW_TRY(ew_global_resolve(c, &w));
+    ew_pool_shape(c, &w);
+    return EW_OK;
+}
+
+void ew_pool_cost_sliding(const struct ew_call *c, struct ew_cost *out)
+{
+    struct ew_window w;
+    if (ew_pool_resolve(c, &w) == EW_OK)
+        ew_pool_cost(c, &w, out);
+}
+
+void ew_pool_cost_global(const struct ew_call *c, struct ew_cost *out)
+{
+    struct ew_window w;
+    if (ew_global_resolve(c, &w) == EW_OK)
+        ew_pool_cost(c, &w, out);
 }
 
 void ew_adaptive_cost(const struct ew_call *c, const struct ew_window *w, struct ew_cost *out)

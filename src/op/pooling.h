@@ -33,6 +33,12 @@ void ew_pool_cost(const struct ew_call *c, const struct ew_window *w, struct ew_
 /* The same, and thop's count for adaptive pools: floor(in / out) elements + 1 an output. */
 void ew_adaptive_cost(const struct ew_call *c, const struct ew_window *w, struct ew_cost *out);
 
+/* infer of pools of floating numbers, and cost, by the window of their kind. */
+ew_err ew_pool_infer_float(const struct ew_call *c);
+ew_err ew_global_infer_float(const struct ew_call *c);
+void ew_pool_cost_sliding(const struct ew_call *c, struct ew_cost *out);
+void ew_pool_cost_global(const struct ew_call *c, struct ew_cost *out);
+
 /* For pools that have dilation only from opset `since` on. */
 ew_err ew_pool_export(const struct ew_graph *g, int node, struct ew_onnx_node *n, int since);
 /* ONNX has no adaptive pools: the global one where the output is one pixel, the sliding one where

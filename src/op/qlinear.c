@@ -76,6 +76,39 @@ ew_err ew_qbinary_forward(const struct ew_call *c, const struct ew_quant_two *q,
     return EW_OK;
 }
 
+const struct ew_field ew_qbinary_attrs[] = {EW_QUANT_CLAMP_FIELDS(struct ew_qbinary_attr, clamp),
+                                            EW_FIELD_END};
+const char *const ew_qbinary_renames[] = {EW_QUANT_CLAMP_RENAMES, NULL};
+
+/* clang-format off */
+#define SCALE {"", .fill = EW_FILL_POSITIVE, .constant = true}
+#define BYTE(value, type) {"", type, EW_FILL_VALUES, .values = value, .constant = true}
+#define BYTES(shape, type) {shape, type, EW_FILL_BYTES}
+
+const struct ew_op_case ew_qbinary_cases[EW_QBINARY_CASES] = {
+    {.name = "uint8",
+     .in = {BYTES("2x5x7x11", EW_U8), SCALE, BYTE("100", EW_U8), BYTES("2x5x7x11", EW_U8), SCALE,
+            BYTE("7", EW_U8), SCALE, BYTE("131", EW_U8)},
+     .n_in = 8, .out_shape = "2x5x7x11"},
+    {.name = "int8, clamped", .attrs = "lo=-20 hi=100",
+     .in = {BYTES("300", EW_S8), SCALE, BYTE("-100", EW_S8), BYTES("300", EW_S8), SCALE,
+            BYTE("7", EW_S8), SCALE, BYTE("-13", EW_S8)},
+     .n_in = 8, .out_shape = "300"},
+    {.name = "mixed types",
+     .in = {BYTES("70", EW_S8), SCALE, BYTE("-100", EW_S8), BYTES("70", EW_U8), SCALE,
+            BYTE("30", EW_U8), SCALE, BYTE("13", EW_U8)},
+     .n_in = 8, .out_shape = "70"},
+    {.name = "one a channel",
+     .in = {BYTES("2x3x3x37", EW_U8), SCALE, BYTE("100", EW_U8), BYTES("2x1x1x37", EW_U8), SCALE,
+            BYTE("7", EW_U8), SCALE, BYTE("131", EW_U8)},
+     .n_in = 8, .out_shape = "2x3x3x37"},
+    {.name = "broadcast both ways",
+     .in = {BYTES("3x1x5", EW_U8), SCALE, BYTE("100", EW_U8), BYTES("4x1", EW_U8), SCALE,
+            BYTE("7", EW_U8), SCALE, BYTE("131", EW_U8)},
+     .n_in = 8, .out_shape = "3x4x5"},
+};
+/* clang-format on */
+
 /* ---- Averages ---- */
 
 ew_err ew_qpool_infer(const struct ew_call *c, const struct ew_window *w)

@@ -84,6 +84,23 @@ ew_err ew_qbinary_forward(const struct ew_call *c, const struct ew_quant_two *q,
 struct ew_quant_two ew_qadd_ratios(const struct ew_call *c);
 struct ew_quant_two ew_qmul_ratios(const struct ew_call *c);
 
+/* Attributes, their names in ONNX, and cases of both. */
+#define EW_QBINARY_CASES 5
+extern const struct ew_field ew_qbinary_attrs[];
+extern const char *const ew_qbinary_renames[];
+extern const struct ew_op_case ew_qbinary_cases[EW_QBINARY_CASES];
+
+/* The part of their descriptors that is the same. */
+#define EW_QBINARY_OP(onnx_type)                                                                   \
+    .flags = EW_OP_ELEMENTWISE, .min_in = EW_QBINARY_INPUTS, .max_in = EW_QBINARY_INPUTS,          \
+    .attr_size = sizeof(struct ew_qbinary_attr), .attrs = ew_qbinary_attrs,                        \
+    .infer = ew_qbinary_infer,                                                                     \
+    .onnx = {.type = onnx_type,                                                                    \
+             .domain = "com.microsoft",                                                            \
+             .rename = ew_qbinary_renames,                                                         \
+             .export = ew_qbinary_export},                                                         \
+    .cases = ew_qbinary_cases, .n_cases = EW_QBINARY_CASES
+
 /* qlinear_average_pool and qlinear_global_average_pool: y = round((float)sum * ratio) + zero with
  * ratio = x_scale / (elements * y_scale) and the sum over x less its zero point. */
 enum ew_qpool_in {

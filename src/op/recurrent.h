@@ -79,4 +79,35 @@ ew_err ew_rnn_import(struct ew_graph *g, const struct ew_op *op, const struct ew
                      const char *usual, int *out);
 ew_err ew_rnn_export(const struct ew_graph *g, int node, struct ew_onnx_node *n);
 
+/* The hooks of a layer: so many gates, their step and the activations that ONNX means by default.
+ */
+#define EW_RNN_HOOKS(op, gates, step, usual)                                                       \
+    extern const struct ew_op op;                                                                  \
+    static ew_err infer(const struct ew_call *c)                                                   \
+    {                                                                                              \
+        return ew_rnn_infer(c, gates);                                                             \
+    }                                                                                              \
+    static size_t scratch(const struct ew_call *c)                                                 \
+    {                                                                                              \
+        return ew_rnn_scratch(c, gates);                                                           \
+    }                                                                                              \
+    static void cost(const struct ew_call *c, struct ew_cost *out)                                 \
+    {                                                                                              \
+        ew_rnn_cost(c, gates, out);                                                                \
+    }                                                                                              \
+    static ew_err forward(const struct ew_call *c)                                                 \
+    {                                                                                              \
+        return ew_rnn_forward(c, gates, step);                                                     \
+    }                                                                                              \
+    static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)               \
+    {                                                                                              \
+        return ew_rnn_import(g, &op, n, usual, out);                                               \
+    }
+
+/* The part of a descriptor that all three have in common. */
+#define EW_RNN_OP(onnx_type)                                                                       \
+    .min_in = 3, .attr_size = sizeof(struct ew_rnn_attr), .attrs = attrs, .infer = infer,          \
+    .cost = cost, .scratch = scratch, .forward = forward,                                          \
+    .onnx = {.type = onnx_type, .since = 7, .import = import, .export = ew_rnn_export}
+
 #endif

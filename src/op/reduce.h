@@ -73,6 +73,23 @@ ew_err ew_reduce_export(const struct ew_graph *g, int node, struct ew_onnx_node 
         return ew_reduce_backward(c, df);                                                          \
     }
 
+/* Cases that every reduction has, on data with this fill, and those of integers. */
+/* clang-format off */
+#define EW_REDUCE_AXES(count, text)                                                                \
+    {count, EW_S64, EW_FILL_VALUES, .values = text, .constant = true}
+#define EW_REDUCE_CASES(fill)                                                                      \
+    {.name = "all", .in = {{"2x3x4", EW_F32, fill}}, .n_in = 1, .out_shape = "1x1x1"},             \
+    {.name = "middle", .attrs = "keepdims=false",                                                  \
+     .in = {{"2x5x3", EW_F32, fill}, EW_REDUCE_AXES("1", "1")}, .n_in = 2, .out_shape = "2x3"},    \
+    {.name = "two axes", .in = {{"2x3x4x3", EW_F32, fill}, EW_REDUCE_AXES("2", "-1,1")},           \
+     .n_in = 2, .out_shape = "2x1x4x1"},                                                           \
+    {.name = "long", .attrs = "keepdims=false",                                                    \
+     .in = {{"2x300", EW_F32, fill}, EW_REDUCE_AXES("1", "1")}, .n_in = 2, .out_shape = "2"}
+#define EW_REDUCE_CASE_INT                                                                         \
+    {.name = "int", .in = {{"2x3", EW_S32}, EW_REDUCE_AXES("1", "1")}, .n_in = 2,                  \
+     .out_shape = "2x1"}
+/* clang-format on */
+
 /* The part of a descriptor that all reductions have in common. */
 #define EW_REDUCE_OP(onnx_type, infer_by)                                                          \
     .min_in = 1, .max_in = 2, .known_in = 1 << 1, .attr_size = sizeof(struct ew_reduce_attr),      \

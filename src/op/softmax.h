@@ -21,4 +21,14 @@ ew_err ew_softmax_permute(struct ew_graph *g, int node, const int *perm, int *ou
 ew_err ew_softmax_import(struct ew_graph *g, const struct ew_onnx_node *n, int *out);
 ew_err ew_softmax_expand(struct ew_graph *g, int node, int *out);
 
+/* The part of their descriptors that is the same. */
+#define EW_SOFTMAX_OP(onnx_type)                                                                   \
+    .flags = EW_OP_INPLACE, .min_in = 1, .max_in = 1, .attr_size = sizeof(struct ew_softmax_attr), \
+    .attrs = ew_softmax_attrs, .infer = ew_softmax_infer, .scratch = ew_softmax_scratch,           \
+    .permute = ew_softmax_permute,                                                                 \
+    .onnx = {.type = onnx_type,                                                                    \
+             .rename = ew_softmax_rename,                                                          \
+             .import = ew_softmax_import,                                                          \
+             .expand = ew_softmax_expand}
+
 #endif

@@ -9,19 +9,8 @@
 #include "base/csv.h"
 #include "base/num.h"
 
-#define EW_EMBED(name, file, ...) static const unsigned char text_##name[] = {__VA_ARGS__};
-#include "published_embed.h"
-#undef EW_EMBED
-
-static const struct {
-    const char *file;
-    const unsigned char *text;
-    size_t size;
-} texts[] = {
-#define EW_EMBED(name, file, ...) {file, text_##name, sizeof(text_##name)},
-#include "published_embed.h"
-#undef EW_EMBED
-};
+#define EW_EMBED_LIST "published_embed.h"
+#include "base/embed_table.h"
 
 #define MOST_FACTS 4096
 
@@ -85,13 +74,13 @@ static ew_err add_wide(struct ew_arena *a, const struct ew_fact *row, struct ew_
 
 static ew_err read_file(struct ew_arena *a, int k, struct ew_fact_list *out)
 {
-    char *text = ew_arena_alloc(a, texts[k].size), *file = ew_arena_strdup(a, texts[k].file);
+    char *text = ew_arena_alloc(a, embedded[k].size), *file = ew_arena_strdup(a, embedded[k].file);
     EW_CHECK(text && file, EW_ERR_MEMORY, "no memory for published values");
-    memcpy(text, texts[k].text, texts[k].size);
+    memcpy(text, embedded[k].text, embedded[k].size);
     file[strcspn(file, ".")] = '\0';
     struct ew_csv csv;
     struct ew_fact row = {.file = file};
-    ew_csv_init(&csv, text, texts[k].file);
+    ew_csv_init(&csv, text, embedded[k].file);
     if (!ew_csv_next(&csv))
         return csv.err;
     EW_TRY(copy_cells(a, &csv, &row.names));
@@ -136,7 +125,7 @@ ew_err ew_fact_list_load(struct ew_arena *a, struct ew_fact_list *out)
 {
     struct ew_fact_list all = {.v = ew_arena_array(a, MOST_FACTS, sizeof(*all.v))};
     EW_CHECK(all.v, EW_ERR_MEMORY, "no memory for published values");
-    for (size_t k = 0; k < EW_COUNT(texts); k++)
+    for (size_t k = 0; k < EW_COUNT(embedded); k++)
         EW_TRY(read_file(a, (int)k, &all));
     *out = (struct ew_fact_list){.v = all.v};
     for (int i = 0; i < all.n; i++)

@@ -10,9 +10,8 @@
 #include "base/ini.h"
 #include "base/num.h"
 
-#define EW_EMBED(name, file, ...) static const char text_##name[] = {__VA_ARGS__};
-#include "studies_embed.h"
-#undef EW_EMBED
+#define EW_EMBED_LIST "studies_embed.h"
+#include "base/embed_table.h"
 
 static const char *const order_words[] = {"file", "random", NULL};
 
@@ -64,17 +63,10 @@ static const struct ew_field head_fields[] = {
 
 const char *ew_study_shipped(int i, const char **text)
 {
-    static const struct {
-        const char *file, *text;
-    } all[] = {
-#define EW_EMBED(name, file, ...) {file, text_##name},
-#include "studies_embed.h"
-#undef EW_EMBED
-        {NULL, NULL}};
-    if (i < 0 || i >= (int)EW_COUNT(all) || !all[i].file)
+    if (i < 0 || i >= (int)EW_COUNT(embedded))
         return NULL;
-    *text = all[i].text;
-    return all[i].file;
+    *text = embedded[i].text;
+    return embedded[i].file;
 }
 
 /* ---- Words ----------------------------------------------------------------------------------- */

@@ -11,21 +11,13 @@
 #include "ew_test.h"
 #include "op/conv.h"
 #include "plan/plan.h"
+#include "run_graph.h"
 
 static struct ew_graph *build(const char *name)
 {
-    struct ew_model_opts o = {.size = sizeof(o), .classes = 7, .batch = 2, .scale = 0.25};
-    struct ew_graph *g = NULL;
-    if (strstr(name, "cifar") || strstr(name, "preact"))
-        o.height = o.width = 32;
-    else if (strcmp(name, "lenet5") != 0)
-        o.height = o.width = 64;
-    if (strncmp(name, "resnext", 7) == 0 || strncmp(name, "shuffle", 7) == 0)
-        o.scale = 1;
-    if (!EW_EXPECT_OK(ew_model_build(name, &o, &g)) || !EW_EXPECT_OK(ew_model_init(name, 3, g))) {
-        ew_graph_free(g);
+    struct ew_graph *g = ew_small_network(name);
+    if (!EW_EXPECT(g))
         return NULL;
-    }
     /* Shifts and statistics that are not their first values, zeros of which hide mistakes. */
     for (int v = 0; v < g->n_values; v++) {
         const struct ew_value *s = &g->values[v];
@@ -34,19 +26,6 @@ static struct ew_graph *build(const char *name)
             ((float *)s->t.data)[i] += 0.2f * sinf((float)(i + v)) * sinf((float)(i + v));
     }
     return g;
-}
-
-static struct ew_plan *run(struct ew_graph *g)
-{
-    struct ew_plan *p = NULL;
-    const struct ew_plan_opts o = {.backend = {.threads = 1}};
-    if (!EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
-        return NULL;
-    struct ew_tensor *x = ew_plan_input(p, 0);
-    for (int64_t i = 0; i < ew_tensor_count(x); i++)
-        ((float *)x->data)[i] = sinf((float)i * 0.37f);
-    EW_EXPECT_OK(ew_plan_run(p));
-    return p;
 }
 
 /* About a third of every group, at least one stays. */
@@ -80,7 +59,7 @@ static void zero(struct ew_graph *g, const struct ew_channels *c, const bool *go
 
 static void compare(struct ew_graph *whole, struct ew_graph *pruned)
 {
-    struct ew_plan *a = run(whole), *b = run(pruned);
+    struct ew_plan *a = ew_run_sine(whole, false), *b = ew_run_sine(pruned, false);
     if (a && b) {
         const struct ew_tensor *x = ew_plan_output(a, 0), *y = ew_plan_output(b, 0);
         double most = 0;

@@ -19,6 +19,7 @@
 #include "op/pooling.h"
 #include "op/shape_attr.h"
 #include "plan/plan.h"
+#include "run_graph.h"
 
 #define IMAGES   4 /* what the rewrite to conv_pool asks for */
 #define CHANNELS 3
@@ -132,19 +133,6 @@ static ew_err build(struct ew_graph *g, const char *chain, int readings)
     return ew_graph_output(g, x);
 }
 
-static struct ew_plan *run(struct ew_graph *g)
-{
-    struct ew_plan *p = NULL;
-    const struct ew_plan_opts o = {.backend = {.threads = 1, .reference = true}};
-    if (!EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
-        return NULL;
-    struct ew_tensor *x = ew_plan_input(p, 0);
-    for (int64_t i = 0; i < ew_tensor_count(x); i++)
-        ((float *)x->data)[i] = sinf((float)i * 0.37f);
-    EW_EXPECT_OK(ew_plan_run(p));
-    return p;
-}
-
 /* Folding changes the order of roundings: 1e-4 of the largest output. */
 static bool same_outputs(struct ew_plan *want, struct ew_plan *got, int n)
 {
@@ -198,12 +186,12 @@ static bool check(const char *chain, int readings)
 {
     struct ew_graph *g = NULL;
     bool ok = EW_EXPECT_OK(ew_graph_new("chain", &g)) && EW_EXPECT_OK(build(g, chain, readings));
-    struct ew_plan *want = ok ? run(g) : NULL;
+    struct ew_plan *want = ok ? ew_run_sine(g, true) : NULL;
     for (size_t i = 0; want && ok && i < EW_COUNT(passes); i++) {
         struct ew_graph *copy = NULL;
         ok = EW_EXPECT_OK(ew_graph_clone(g, &copy)) && EW_EXPECT_OK(passes[i].run(copy)) &&
              EW_EXPECT_OK(ew_graph_check(copy));
-        struct ew_plan *got = ok ? run(copy) : NULL;
+        struct ew_plan *got = ok ? ew_run_sine(copy, true) : NULL;
         ok = ok && got && same_outputs(want, got, g->n_outputs);
         if (!ok)
             EW_FAIL("chain %s, readings %d, pass %s", chain, readings, passes[i].name);

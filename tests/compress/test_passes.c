@@ -11,22 +11,13 @@
 #include "graph/layout.h"
 #include "op/conv.h"
 #include "plan/plan.h"
+#include "run_graph.h"
 
-/* The smallest inputs that the networks take keep the reference kernels quick. */
 static struct ew_graph *build(const char *name)
 {
-    struct ew_model_opts o = {.size = sizeof(o), .classes = 7, .batch = 2, .scale = 0.25};
-    struct ew_graph *g = NULL;
-    if (strstr(name, "cifar") || strstr(name, "preact"))
-        o.height = o.width = 32;
-    else if (strcmp(name, "lenet5") != 0)
-        o.height = o.width = 64;
-    if (strncmp(name, "resnext", 7) == 0 || strncmp(name, "shuffle", 7) == 0)
-        o.scale = 1; /* groups need their width */
-    if (!EW_EXPECT_OK(ew_model_build(name, &o, &g)) || !EW_EXPECT_OK(ew_model_init(name, 3, g))) {
-        ew_graph_free(g);
+    struct ew_graph *g = ew_small_network(name);
+    if (!EW_EXPECT(g))
         return NULL;
-    }
     /* Running statistics that are not their first values, so that folding has something to fold. */
     for (int v = 0; v < g->n_values; v++) {
         const struct ew_value *s = &g->values[v];
@@ -34,19 +25,6 @@ static struct ew_graph *build(const char *name)
             ((float *)s->t.data)[i] += 0.3f * sinf((float)i) * sinf((float)i);
     }
     return g;
-}
-
-static struct ew_plan *run(struct ew_graph *g)
-{
-    struct ew_plan *p = NULL;
-    const struct ew_plan_opts o = {.backend = {.threads = 1, .reference = true}};
-    if (!EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
-        return NULL;
-    struct ew_tensor *x = ew_plan_input(p, 0);
-    for (int64_t i = 0; i < ew_tensor_count(x); i++)
-        ((float *)x->data)[i] = sinf((float)i * 0.37f);
-    EW_EXPECT_OK(ew_plan_run(p));
-    return p;
 }
 
 /* Folding changes the order of roundings: 1e-4 of the largest output. */
@@ -122,7 +100,7 @@ static void pads_become_the_convolutions_own(void)
             struct ew_graph *b = padded(cases[i].pads, turned, cases[i].value);
             EW_EXPECT_OK(ew_pass_fold_pad(b));
             EW_EXPECT_INT(count(b, "pad"), !cases[i].goes);
-            struct ew_plan *p = run(a), *q = run(b);
+            struct ew_plan *p = ew_run_sine(a, true), *q = ew_run_sine(b, true);
             if (p && q)
                 expect_same(p, q);
             ew_plan_free(p);
@@ -151,14 +129,14 @@ static const struct {
 static void check_network(const char *name)
 {
     struct ew_graph *g = build(name);
-    struct ew_plan *want = g ? run(g) : NULL;
+    struct ew_plan *want = g ? ew_run_sine(g, true) : NULL;
     for (size_t i = 0; want && i < EW_COUNT(passes); i++) {
         ew_test_begin("%s: %s", passes[i].name, name);
         struct ew_graph *copy = NULL;
         if (EW_EXPECT_OK(ew_graph_clone(g, &copy)) && EW_EXPECT_OK(passes[i].run(copy))) {
             EW_EXPECT_OK(ew_graph_check(copy));
             EW_EXPECT(copy->n_nodes <= g->n_nodes);
-            struct ew_plan *got = run(copy);
+            struct ew_plan *got = ew_run_sine(copy, true);
             if (got)
                 expect_same(want, got);
             ew_plan_free(got);
