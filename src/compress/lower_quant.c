@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/readers.h"
 #include "op/qlinear.h"
 
 /* ---- Preparing ---- */
@@ -24,36 +25,25 @@ static ew_err complete_zero(struct ew_graph *g, int node)
     const bool to = ew_qview_is(g, node, "quantize_linear");
     if (!to && !ew_qview_is(g, node, "dequantize_linear"))
         return EW_OK;
-    struct ew_node *n = &g->nodes[node];
+    const struct ew_node *n = &g->nodes[node];
     if (n->n_in > 2 && n->in[2] >= 0)
         return EW_OK;
-    int *in = ew_arena_array(&g->arena, 3, sizeof(*in));
-    EW_CHECK(in, EW_ERR_MEMORY, "%s: no memory to lower it", n->name);
-    in[0] = n->in[0];
-    in[1] = n->in[1];
+    int in[] = {n->in[0], n->in[1], -1};
     const enum ew_dtype dtype = g->values[to ? n->out[0] : in[0]].t.dtype;
     const struct ew_shape shape = g->values[in[1]].t.shape;
     EW_TRY(ew_qview_const(g, "zero", dtype, &shape, &in[2]));
-    n->in = in;
-    n->n_in = 3;
-    return EW_OK;
+    return ew_readers_set_all(ew_graph_readers(g), node, in, 3);
 }
 
 /* Every reader of a quantiser's output is a DQ with the same parameters. */
 static bool only_read_back(const struct ew_graph *g, int value, const struct ew_qview *to)
 {
-    for (int i = 0; i < g->n_outputs; i++)
-        if (g->outputs[i] == value)
+    struct ew_qview v;
+    int node, slot;
+    for (int at = -1; ew_readers_next(ew_graph_readers(g), value, &at, &node, &slot);)
+        if (node < 0 || slot != 0 || !ew_qview_of(g, g->nodes[node].out[0], &v) || v.q != value ||
+            !ew_qview_same(g, &v, to))
             return false;
-    for (int k = 0; k < g->n_nodes; k++) {
-        const struct ew_node *n = &g->nodes[k];
-        for (int i = 0; i < n->n_in; i++) {
-            struct ew_qview v;
-            if (n->in[i] == value && (i != 0 || !ew_qview_of(g, n->out[0], &v) || v.q != value ||
-                                      !ew_qview_same(g, &v, to)))
-                return false;
-        }
-    }
     return true;
 }
 
@@ -70,10 +60,11 @@ static ew_err make_unsigned(struct ew_graph *g, int node)
     int zero;
     EW_TRY(ew_qview_const(g, "zero", EW_U8, &shape, &zero));
     *(uint8_t *)g->values[zero].t.data = (uint8_t)(ew_qview_zero(g, &to) + 128);
-    g->nodes[node].in[2] = zero;
-    for (int k = 0; k < g->n_nodes; k++)
-        if (g->nodes[k].n_in > 2 && g->nodes[k].in[0] == value)
-            g->nodes[k].in[2] = zero;
+    struct ew_readers *readers = ew_graph_readers(g);
+    EW_TRY(ew_readers_set(readers, node, 2, zero));
+    int reader, slot;
+    for (int at = -1; ew_readers_next(readers, value, &at, &reader, &slot);)
+        EW_TRY(ew_readers_set(readers, reader, 2, zero));
     return EW_OK;
 }
 
@@ -232,11 +223,11 @@ static ew_err fuse_add(struct ew_graph *g, int node)
 
 ew_err ew_lower_sweep(struct ew_graph *g, ew_lower_step *step)
 {
-    for (int k = 0; k < g->n_nodes; k++) {
-        const int before = g->n_nodes;
+    const int n_nodes = g->n_nodes;
+    EW_TRY(ew_graph_rewrite_begin(g));
+    for (int k = 0; k < n_nodes; k++)
         EW_TRY(step(g, k));
-        k += g->n_nodes - before;
-    }
+    EW_TRY(ew_graph_rewrite_end(g));
     EW_TRY(ew_graph_sweep(g)); /* what nobody reads any more must not count as a reader */
     return ew_graph_infer(g);  /* types have changed with zero points */
 }

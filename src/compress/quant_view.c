@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "graph/readers.h"
+
 static bool is_byte(enum ew_dtype t)
 {
     return t == EW_U8 || t == EW_S8;
@@ -92,21 +94,9 @@ int64_t ew_qview_round(const struct ew_graph *g, const struct ew_qview *v, doubl
     return ew_quant_round((double)ratio, ew_qview_zero(g, v), ew_qview_dtype(g, v));
 }
 
-int ew_qview_reads(const struct ew_graph *g, int value)
-{
-    int n = 0;
-    for (int k = 0; k < g->n_nodes; k++)
-        for (int i = 0; i < g->nodes[k].n_in; i++)
-            n += g->nodes[k].in[i] == value;
-    for (int i = 0; i < g->n_outputs; i++)
-        n += g->outputs[i] == value;
-    return n;
-}
-
 int ew_qview_sole(const struct ew_graph *g, int value)
 {
-    const int from = value < 0 ? -1 : g->values[value].producer;
-    return from >= 0 && ew_qview_reads(g, value) == 1 ? from : -1;
+    return value < 0 ? -1 : ew_readers_sole_maker(ew_graph_readers(g), value);
 }
 
 int ew_qview_peel_clamp(const struct ew_graph *g, int value, const struct ew_qview *to,

@@ -28,9 +28,8 @@ bool ew_qview_same(const struct ew_graph *g, const struct ew_qview *a, const str
 /* A real number as v's integer. */
 int64_t ew_qview_round(const struct ew_graph *g, const struct ew_qview *v, double real);
 
-/* How often a value is read, as an output of the graph too. */
-int ew_qview_reads(const struct ew_graph *g, int value);
-/* The node that makes `value`, where nothing else reads that; -1: none. */
+/* The node that makes `value`, where that is read once alone; -1: none.  While the graph is being
+ * rewritten. */
 int ew_qview_sole(const struct ew_graph *g, int value);
 bool ew_qview_is(const struct ew_graph *g, int node, const char *op);
 

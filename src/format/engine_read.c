@@ -287,12 +287,12 @@ static ew_err get_weights(struct reader *r)
     int64_t n, at = 0;
     EW_TRY(ew_get_int(&r->in, 0, r->e->graph->n_values, &n));
     EW_CLEANUP(ew_free_ptr) struct weight *list = calloc((size_t)n + 1, sizeof(*list));
-    EW_CHECK(list, EW_ERR_MEMORY, "%s: no memory", r->what);
+    EW_CLEANUP(ew_free_ptr) bool *seen = calloc((size_t)r->e->graph->n_values + 1, sizeof(*seen));
+    EW_CHECK(list && seen, EW_ERR_MEMORY, "%s: no memory", r->what);
     for (int64_t i = 0; i < n; i++) {
         EW_TRY(get_weight(r, at, &list[i]));
-        for (int64_t k = 0; k < i; k++)
-            EW_CHECK(list[k].value != list[i].value, EW_ERR_FORMAT, "%s: has weights twice",
-                     r->what);
+        EW_CHECK(!seen[list[i].value], EW_ERR_FORMAT, "%s: has weights twice", r->what);
+        seen[list[i].value] = true;
         if (list[i].offset >= 0)
             at += (int64_t)ew_align_up((size_t)list[i].bytes);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making and changing graphs.  Shapes are infer.c's, layout is layout.c's. */
-#include "graph/graph.h"
+#include "graph/rewrite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +25,7 @@ EW_API void ew_graph_free(struct ew_graph *g)
 {
     if (!g)
         return;
+    ew_rewrite_free(g->rewrite);
     ew_arena_fini(&g->arena);
     ew_arena_fini(&g->known);
     free(g->values);
@@ -233,6 +234,8 @@ ew_err ew_graph_add_node(struct ew_graph *g, const struct ew_node *proto, int *o
     }
     g->nodes[g->n_nodes++] = n;
     g->inferred = false;
+    if (g->rewrite)
+        EW_TRY(ew_readers_adopt(ew_graph_readers(g)));
     return ew_graph_infer_node(g, g->n_nodes - 1);
 }
 

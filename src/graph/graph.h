@@ -68,8 +68,9 @@ struct ew_graph {
         int size;  /* power of two */
         int used;
     } names;
-    struct ew_note *notes; /* in the order in which they came */
-    bool inferred;         /* shapes are valid for the inputs' present shapes */
+    struct ew_note *notes;      /* in the order in which they came */
+    struct ew_rewrite *rewrite; /* while one is under way (rewrite_begin), else NULL */
+    bool inferred;              /* shapes are valid for the inputs' present shapes */
 };
 
 ew_err ew_graph_new(const char *name, struct ew_graph **out);
@@ -150,6 +151,13 @@ ew_err ew_graph_channels_first(struct ew_graph *g);
 /* Puts the nodes from `first` on, which were added last, into the place of `node`, which goes; who
  * used its output i uses out[i] from now on, and that value takes over its name. */
 ew_err ew_graph_splice(struct ew_graph *g, int node, int first, const int *out);
+/* Between begin and end a splice costs what it adds and rewires, not the length of the graph: nodes
+ * keep their numbers, those that are spliced in take their places at the end, and none of these is
+ * replaced again meanwhile.  Inputs of nodes are changed through ew_graph_readers alone. */
+ew_err ew_graph_rewrite_begin(struct ew_graph *g);
+ew_err ew_graph_rewrite_end(struct ew_graph *g);
+/* Who reads each value, kept up to date by the rewrite; NULL: none is under way. */
+struct ew_readers *ew_graph_readers(const struct ew_graph *g);
 /* Replaces every node whose operator says so (onnx.expand) by plain ones; for the exporter. */
 ew_err ew_graph_expand(struct ew_graph *g);
 /* Replaces Reshape-Transpose-Reshape that shuffles channels by one channel_shuffle node, so that it

@@ -27,6 +27,7 @@ struct ew_readers {
     struct read *reads;
     int n_reads, cap_reads;
     int *first; /* by node: its read of input 0, the others behind it */
+    int n_nodes, cap_nodes;
 };
 
 /* ---- Lists ---- */
@@ -83,16 +84,25 @@ static ew_err add_reads(struct ew_readers *r, int node, int n, int *first)
     return EW_OK;
 }
 
-static ew_err fill(struct ew_readers *r)
+ew_err ew_readers_adopt(struct ew_readers *r)
 {
     const struct ew_graph *g = r->g;
     EW_TRY(grow_lists(r));
-    int first;
-    for (int k = 0; k < g->n_nodes; k++) {
+    EW_TRY(ew_grow((void **)&r->first, &r->cap_nodes, g->n_nodes + 1, sizeof(*r->first)));
+    for (; r->n_nodes < g->n_nodes; r->n_nodes++) {
+        const int k = r->n_nodes;
         EW_TRY(add_reads(r, k, g->nodes[k].n_in, &r->first[k]));
         for (int i = 0; i < g->nodes[k].n_in; i++)
             link_read(r, r->first[k] + i, g->nodes[k].in[i]);
     }
+    return EW_OK;
+}
+
+static ew_err fill(struct ew_readers *r)
+{
+    const struct ew_graph *g = r->g;
+    int first;
+    EW_TRY(ew_readers_adopt(r));
     EW_TRY(add_reads(r, NONE, g->n_outputs, &first));
     for (int i = 0; i < g->n_outputs; i++)
         link_read(r, first + i, g->outputs[i]);
@@ -106,9 +116,7 @@ ew_err ew_readers_new(struct ew_graph *g, struct ew_readers **out)
     struct ew_readers *r = calloc(1, sizeof(*r));
     EW_CHECK(r, EW_ERR_MEMORY, "no memory for a pass over graph %s", g->name);
     r->g = g;
-    r->first = calloc((size_t)g->n_nodes + 1, sizeof(*r->first));
-    const ew_err e =
-        r->first ? fill(r) : ew_fail(EW_ERR_MEMORY, "no memory for a pass over graph %s", g->name);
+    const ew_err e = fill(r);
     if (e == EW_OK) {
         *out = r;
         return EW_OK;
@@ -158,6 +166,16 @@ void ew_readers_free_ptr(void *ptr_to_ptr)
 int ew_readers_count(const struct ew_readers *r, int value)
 {
     return value >= 0 && value < r->n_lists ? r->lists[value].count : 0;
+}
+
+bool ew_readers_next(const struct ew_readers *r, int value, int *at, int *node, int *slot)
+{
+    *at = *at == NONE ? (value < r->n_lists ? r->lists[value].head - 1 : NONE) : r->reads[*at].next;
+    if (*at == NONE)
+        return false;
+    *node = r->reads[*at].node;
+    *slot = r->reads[*at].slot;
+    return true;
 }
 
 int ew_readers_only(const struct ew_readers *r, int value)

@@ -14,11 +14,16 @@ struct ew_readers;
 /* Borrows the graph, which must not be rewired, swept or extended by nodes in another way until
  * ew_readers_free; values may be added. */
 ew_err ew_readers_new(struct ew_graph *g, struct ew_readers **out);
+/* Nodes were added at the end of the graph: what they read counts from now on. */
+ew_err ew_readers_adopt(struct ew_readers *r);
 void ew_readers_free(struct ew_readers *r); /* asserts that nobody rewired the graph by hand */
 void ew_readers_free_ptr(void *ptr_to_ptr); /* for EW_CLEANUP */
 
 /* Reads by nodes, each input slot counting once, and as outputs of the graph. */
 int ew_readers_count(const struct ew_readers *r, int value);
+/* One read after the other, in no order: starts at *at = -1; false after the last.  *node is -1
+ * for an output of the graph; *slot the input, or the number of the output. */
+bool ew_readers_next(const struct ew_readers *r, int value, int *at, int *node, int *slot);
 /* The node that alone reads the value, once; -1: another number of reads, or a graph output. */
 int ew_readers_only(const struct ew_readers *r, int value);
 /* The node that makes the value, where it is read once; -1: none, or it is read more often. */

@@ -60,7 +60,9 @@ ew_err ew_graph_find_shuffles(struct ew_graph *g)
     bool any = false;
     if (!g->inferred)
         EW_TRY(ew_graph_infer(g));
-    for (int k = 0; k < g->n_nodes; k++) {
+    const int n_nodes = g->n_nodes;
+    EW_TRY(ew_graph_rewrite_begin(g));
+    for (int k = 0; k < n_nodes; k++) {
         int x, out;
         struct ew_channel_shuffle_attr attr;
         if (g->nodes[k].op != reshape || !is_shuffle(g, k, &x, &attr.groups))
@@ -77,5 +79,6 @@ ew_err ew_graph_find_shuffles(struct ew_graph *g)
         EW_TRY(ew_graph_splice(g, k, first, &out));
         any = true;
     }
+    EW_TRY(ew_graph_rewrite_end(g));
     return any ? ew_graph_sweep(g) : EW_OK;
 }

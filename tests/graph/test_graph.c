@@ -7,6 +7,7 @@
 
 #include "ew_test.h"
 #include "graph/layout.h"
+#include "graph/readers.h"
 #include "plan/plan.h"
 
 #define N 2
@@ -287,9 +288,72 @@ static void own_inputs_turn_channels_first(void)
     ew_graph_free(g);
 }
 
+/* ---- Rewriting ---- */
+
+/* relu, relu, ... of one input: the node that reads the last value is `n - 1`. */
+static struct ew_graph *relu_chain(int n)
+{
+    struct ew_graph *g = new_graph();
+    int x;
+    EW_EXPECT_OK(ew_graph_input(g, "x", EW_F32, &(struct ew_shape){1, {4}}, &x));
+    for (int k = 0; k < n; k++)
+        EW_EXPECT_OK(ew_graph_add(g, ew_op_find("relu"), NULL, NULL, &x, 1, &x, 1));
+    EW_EXPECT_OK(ew_graph_output(g, x));
+    return g;
+}
+
+/* Every node but each third becomes neg(abs()) or nothing at all, in one rewrite. */
+static ew_err replace_some(struct ew_graph *g)
+{
+    const int n = g->n_nodes;
+    EW_TRY(ew_graph_rewrite_begin(g));
+    for (int k = 0; k < n; k++) {
+        int v = g->nodes[k].in[0];
+        const int first = g->n_nodes;
+        if (k % 3 == 0)
+            continue;
+        if (k % 3 == 1) {
+            EW_TRY(ew_graph_add(g, ew_op_find("abs"), NULL, NULL, &v, 1, &v, 1));
+            EW_TRY(ew_graph_add(g, ew_op_find("neg"), NULL, NULL, &v, 1, &v, 1));
+        }
+        EW_TRY(ew_graph_splice(g, k, first, &v));
+        EW_EXPECT(ew_readers_count(ew_graph_readers(g), v) == 1);
+    }
+    return ew_graph_rewrite_end(g);
+}
+
+static void many_nodes_are_replaced_in_one_rewrite(void)
+{
+    static const char *const expect[] = {"relu", "abs", "neg"};
+    enum { BLOCKS = 20000 }; /* seconds where each splice walks the graph */
+    struct ew_graph *g = relu_chain(3 * BLOCKS);
+    EW_EXPECT_OK(replace_some(g));
+    EW_EXPECT_INT(g->n_nodes, 3 * BLOCKS);
+    int wrong = 0;
+    for (int k = 0; k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        wrong += strcmp(n->op->name, expect[k % 3]) != 0 || g->values[n->out[0]].producer != k ||
+                 g->values[n->in[0]].producer != k - 1;
+    }
+    EW_EXPECT_INT(wrong, 0);
+    EW_EXPECT_INT(g->values[g->outputs[0]].producer, g->n_nodes - 1);
+    ew_graph_free(g);
+}
+
+static void a_rewrite_that_is_given_up_leaks_nothing(void)
+{
+    struct ew_graph *g = relu_chain(3);
+    EW_EXPECT_OK(ew_graph_rewrite_begin(g));
+    int v = g->nodes[1].in[0];
+    EW_EXPECT_OK(ew_graph_splice(g, 1, g->n_nodes, &v));
+    ew_graph_free(g);
+}
+
 EW_TEST_MAIN(EW_TEST(names_stay_unique), EW_TEST(errors_name_the_node),
              EW_TEST(constants_are_computed_early), EW_TEST(known_values_become_constants),
              EW_TEST(batch_changes_every_shape), EW_TEST(sweep_drops_what_no_output_needs),
              EW_TEST(clone_is_independent), EW_TEST(channels_last_leaves_two_transposes),
              EW_TEST(and_back_leaves_none), EW_TEST(residuals_pass),
-             EW_TEST(own_inputs_turn_channels_first))
+             EW_TEST(own_inputs_turn_channels_first),
+             EW_TEST(many_nodes_are_replaced_in_one_rewrite),
+             EW_TEST(a_rewrite_that_is_given_up_leaks_nothing))
