@@ -44,5 +44,8 @@ verdict "file names are unique" "$(find src tests -name '*.[ch]' -printf '%f\n' 
 verdict "struct tags are defined once" "$(
     grep -rhoE --include='*.[ch]' '^struct ew_[a-z0-9_]+ \{' include src | sort | uniq -d
 )"
+verdict "programs are started in base/spawn.c alone" "$(
+    grep -rnE --include='*.[ch]' '\b(fork|vfork|posix_spawnp?|exec[vl]p?e?|popen|system)\(' src | grep -v '^src/base/spawn\.' || true
+)"
 verdict "no TODO without an issue number" "$(grep -nE '\b(TODO|FIXME|XXX)\b' "${files[@]}" | grep -vE '#[0-9]+' || true)"
 exit $status

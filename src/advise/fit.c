@@ -8,6 +8,7 @@
 
 #include "advise/cholesky.h"
 #include "advise/rest.h"
+#include "base/order_stats.h"
 #include "base/rng.h"
 
 #define STEPS   80
@@ -111,12 +112,6 @@ static void descend(struct state *s)
 
 /* ---- Before and after ------------------------------------------------------------------------ */
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Moves the prior's amounts so that the median of what is left over is 0. */
 static ew_err own_units(struct state *s)
 {
@@ -126,8 +121,7 @@ static ew_err own_units(struct state *s)
     s->f->law(s->f->ctx, s->f->prior.mean, s->data->modes, n, s->points);
     for (int i = 0; i < n; i++)
         left[i] = s->data->y[i] - s->points[i].y;
-    qsort(left, (size_t)n, sizeof(*left), by_value);
-    const double median = 0.5 * (left[(n - 1) / 2] + left[n / 2]);
+    const double median = ew_median(left, n);
     for (int j = 0; j < s->f->prior.n_scale; j++)
         s->f->prior.mean[j] += median;
     free(left);

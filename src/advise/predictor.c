@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order_stats.h"
+
 /* ---- Widths ---------------------------------------------------------------------------------- */
 
 /* Half widths of 90 % intervals in standard deviations, by the number of measured modes: conformal,
@@ -42,12 +44,6 @@ static void set_kappas(struct ew_predictor *p, int n, bool designed)
                               : a->power_any + f * (b->power_any - a->power_any);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Draws a half width towards the one that would have held nine of ten measurements against the
  * others. */
 static ew_err own_kappa(struct ew_arena *a, const struct ew_fit *f, double *kappa)
@@ -57,7 +53,7 @@ static ew_err own_kappa(struct ew_arena *a, const struct ew_fit *f, double *kapp
     EW_CHECK(z, EW_ERR_MEMORY, "no memory for %d measurements", f->n);
     for (int i = 0; i < n; i++)
         z[i] = fabs(f->z[(int64_t)i * f->n / n]) / f->scale;
-    qsort(z, (size_t)n, sizeof(*z), by_value);
+    ew_sort(z, n);
     const double place = fmin(0.9 * (n + 1), n) - 1;
     const int low = (int)place;
     const double q = z[low] + (low + 1 < n ? (place - low) * (z[low + 1] - z[low]) : 0);

@@ -30,6 +30,30 @@ double ew_median(double *v, int n)
     return n > 0 ? ew_quantile(v, n, 0.5) : (double)NAN;
 }
 
+static int by_count(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+void ew_sort_i64(int64_t *v, int64_t n)
+{
+    if (n > 1)
+        qsort(v, (size_t)n, sizeof(*v), by_count);
+}
+
+int64_t ew_nearest_rank(const int64_t *v, int64_t n, double percent)
+{
+    /* 99.9 % of 1000 is 999, whatever the last bit of the product says. */
+    const int64_t rank = (int64_t)ceil(percent / 100 * (double)n - 1e-9);
+    return v[rank < 1 ? 0 : rank - 1];
+}
+
+double ew_median_i64(const int64_t *v, int64_t n)
+{
+    return 0.5 * ((double)v[(n - 1) / 2] + (double)v[n / 2]);
+}
+
 struct place {
     double x, y;
     int i;

@@ -4,6 +4,7 @@
 #define EW_BASE_ORDER_STATS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -15,6 +16,12 @@ double ew_quantile(const double *v, int n, double q);
 
 /* Sorts v[n]; nan where n is 0. */
 double ew_median(double *v, int n);
+
+/* Counted times: rising; and of sorted v[n], n > 0: the smallest that at least `percent` of them do
+ * not exceed (nearest rank), and the median. */
+void ew_sort_i64(int64_t *v, int64_t n);
+int64_t ew_nearest_rank(const int64_t *v, int64_t n, double percent);
+double ew_median_i64(const int64_t *v, int64_t n);
 
 /* Marks the points that no other beats: lower is better in both, and equal points do not beat each
  * other.  Points with a nan are never on the front. */

@@ -8,28 +8,15 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/order_stats.h"
 #include "base/rng.h"
-
-static int by_value(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* The smallest value that at least `percent` of the values do not exceed. */
-static double percentile(const int64_t *sorted, int64_t n, double percent)
-{
-    int64_t rank = (int64_t)ceil(percent / 100 * (double)n);
-    rank = ew_max_i64(rank, 1);
-    return (double)sorted[rank - 1] * 1e-6;
-}
 
 void ew_bench_stats(int64_t *ns, int64_t n, struct ew_bench_stats *out)
 {
     *out = (struct ew_bench_stats){.n = n};
     if (n == 0)
         return;
-    qsort(ns, (size_t)n, sizeof(*ns), by_value);
+    ew_sort_i64(ns, n);
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < n; i++)
         sum += (double)ns[i] * 1e-6;
@@ -39,12 +26,11 @@ void ew_bench_stats(int64_t *ns, int64_t n, struct ew_bench_stats *out)
         squares += d * d;
     }
     out->sd_ms = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
-    out->min_ms = percentile(ns, n, 0);
-    out->median_ms =
-        n % 2 ? (double)ns[n / 2] * 1e-6 : (double)(ns[n / 2 - 1] + ns[n / 2]) * 0.5e-6;
-    out->p90_ms = percentile(ns, n, 90);
-    out->p99_ms = percentile(ns, n, 99);
-    out->max_ms = percentile(ns, n, 100);
+    out->min_ms = 1e-6 * (double)ew_nearest_rank(ns, n, 0);
+    out->median_ms = 1e-6 * ew_median_i64(ns, n);
+    out->p90_ms = 1e-6 * (double)ew_nearest_rank(ns, n, 90);
+    out->p99_ms = 1e-6 * (double)ew_nearest_rank(ns, n, 99);
+    out->max_ms = 1e-6 * (double)ew_nearest_rank(ns, n, 100);
 }
 
 void ew_bench_fill(struct ew_plan *p, struct ew_graph *g, int64_t classes, uint64_t seed)
@@ -123,7 +109,7 @@ ew_err ew_bench_profile(struct ew_plan *p, int64_t iters, int64_t *ns)
     for (int k = 0; k < steps; k++) {
         for (int64_t i = 0; i < iters; i++)
             column[i] = all[i * steps + k];
-        qsort(column, (size_t)iters, sizeof(*column), by_value);
+        ew_sort_i64(column, iters);
         ns[k] = column[iters / 2];
     }
     return EW_OK;

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/order_stats.h"
 #include "base/pool.h"
 
 #define SPIN_NS 100000 /* before a request is due: a sleep may end that much too late */
@@ -194,20 +195,13 @@ ew_err ew_load_stats(const struct ew_load_result *r, struct ew_bench_stats *out)
     return EW_OK;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 double ew_load_percentile(const struct ew_load_result *r, double percent)
 {
     EW_CLEANUP(ew_free_ptr) int64_t *ns = NULL;
     if (r->n == 0 || latencies(r, &ns) != EW_OK)
         return NAN;
-    qsort(ns, (size_t)r->n, sizeof(*ns), by_value);
-    const int64_t rank = ew_max_i64(1, (int64_t)ceil(percent / 100 * (double)r->n - 1e-9));
-    return (double)ns[rank - 1] * 1e-6;
+    ew_sort_i64(ns, r->n);
+    return 1e-6 * (double)ew_nearest_rank(ns, r->n, percent);
 }
 
 int64_t ew_load_slow_runs(const struct ew_load_result *r, double median_ms)

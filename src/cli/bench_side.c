@@ -2,11 +2,10 @@
 /* Loading what is compared. */
 #include "cli/bench_side.h"
 
-#include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "base/spawn.h"
 
 void ew_side_fini(struct ew_side *s)
 {
@@ -115,39 +114,30 @@ ew_err ew_side_load(const char *what, const struct ew_side_opts *o, struct ew_si
 
 #define RUNS 3
 
-static int64_t resident_here(const char *what, const struct ew_side_opts *o)
+struct resident_call {
+    const char *what;
+    const struct ew_side_opts *o;
+};
+
+static void resident_here(void *arg, void *out)
 {
+    const struct resident_call *c = arg;
     struct ew_side s;
     int64_t bytes = 0;
-    ew_err e = ew_side_load(what, o, &s);
+    ew_err e = ew_side_load(c->what, c->o, &s);
     for (int i = 0; e == EW_OK && i < RUNS; i++)
         e = ew_plan_run(s.p);
     if (e == EW_OK)
         bytes = ew_bench_resident();
     ew_side_fini(&s);
-    return bytes;
+    memcpy(out, &bytes, sizeof(bytes));
 }
 
 int64_t ew_side_resident(const char *what, const struct ew_side_opts *o)
 {
-    int ends[2];
+    struct resident_call call = {what, o};
     int64_t bytes = 0;
-    if (pipe(ends) != 0)
-        return 0;
-    fflush(NULL);
-    const pid_t pid = fork();
-    if (pid == 0) {
-        bytes = resident_here(what, o);
-        _exit(write(ends[1], &bytes, sizeof(bytes)) == sizeof(bytes) ? 0 : 1);
-    }
-    close(ends[1]);
-    if (pid > 0) {
-        if (read(ends[0], &bytes, sizeof(bytes)) != sizeof(bytes))
-            bytes = 0;
-        waitpid(pid, NULL, 0);
-    }
-    close(ends[0]);
-    return bytes;
+    return ew_spawn_function(resident_here, &call, &bytes, sizeof(bytes)) == EW_OK ? bytes : 0;
 }
 
 /* ---- Power ---- */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edgewise power: power modes, clocks and cores; whatever is changed can be put back.  Showing is
  * in power_show.c. */
-#include <errno.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +11,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/spawn.h"
 #include "cli/board_text.h"
 #include "cli/cmd.h"
 #include "cli/power_show.h"
-
-extern char **environ;
 
 struct opts {
     const char *root;
@@ -149,29 +146,13 @@ static void print_changes(const struct ew_root *root, const struct ew_power_list
 /* Runs a command under the mode; signals that would end us wait until all is put back. */
 static ew_err run_under(const char *const *argv, int *status)
 {
-    sigset_t set, before;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &set, &before);
-    posix_spawnattr_t attr;
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setsigmask(&attr, &before);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-    char **words;
-    memcpy(&words, &argv, sizeof(words));
-    pid_t pid;
-    const int failed = posix_spawnp(&pid, argv[0], NULL, &attr, words, environ);
-    posix_spawnattr_destroy(&attr);
-    EW_CHECK(!failed, EW_ERR_IO, "%s: %s", argv[0], strerror(failed));
-    while (waitpid(pid, status, WNOHANG) == 0) {
-        const int signal = sigwaitinfo(&set, NULL);
-        if (signal == SIGTERM || signal == SIGHUP) /* Ctrl-C has reached the command already */
-            kill(pid, signal);
-    }
-    return EW_OK;
+    sigset_t before;
+    struct ew_spawned p;
+    ew_signals_hold(&before);
+    EW_TRY(ew_spawn(argv, &(struct ew_spawn_opts){.mask = &before}, &p));
+    while (ew_spawn_tend(&p, -1))
+        continue;
+    return ew_spawn_wait(&p, status, NULL);
 }
 
 static ew_err set_for_command(struct context *x, const struct ew_power_list *changes,
@@ -183,9 +164,9 @@ static ew_err set_for_command(struct context *x, const struct ew_power_list *cha
     const ew_err err = run_under(argv, &status);
     EW_TRY(ew_power_restore(root, NULL, &n));
     EW_TRY(err);
-    const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    EW_CHECK(well, EW_ERR_IO, "%s: %s %d", argv[0], WIFEXITED(status) ? "exit status" : "signal",
-             WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    char text[EW_STATUS_CHARS];
+    ew_status_text(status, text);
+    EW_CHECK(ew_status_well(status), EW_ERR_IO, "%s: %s", argv[0], text);
     return EW_OK;
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edgewise recommend: the best configuration within limits, and how sure that is. */
-#include <errno.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -12,12 +10,11 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/spawn.h"
 #include "cli/cmd.h"
 #include "cli/predict_source.h"
 #include "cli/recommend_boards.h"
 #include "report/figure.h"
-
-extern char **environ;
 
 struct opts {
     const char *from, *board, *modes, *workload, *limits, *among, *network;
@@ -359,16 +356,12 @@ static ew_err show_json(const struct job *b)
 
 static ew_err wait_for(const char *const *argv)
 {
-    char **words;
-    pid_t pid;
-    int status = 0;
-    memcpy(&words, &argv, sizeof(words));
-    const int failed = posix_spawn(&pid, "/proc/self/exe", NULL, NULL, words, environ);
-    EW_CHECK(!failed, EW_ERR_IO, "%s: %s", argv[0], strerror(failed));
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    EW_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, EW_ERR_IO,
-             "the command failed (status %d); the mode was put back", status);
+    int status;
+    char text[EW_STATUS_CHARS];
+    EW_TRY(ew_spawn_run(argv, &(struct ew_spawn_opts){.path = "/proc/self/exe"}, &status));
+    ew_status_text(status, text);
+    EW_CHECK(ew_status_well(status), EW_ERR_IO, "the command failed (%s); the mode was put back",
+             text);
     return EW_OK;
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a command costs: wall time, CPU time, memory, disk, power, energy, throttling. */
-#include <errno.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -13,11 +11,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/spawn.h"
 #include "cli/board_text.h"
 #include "cli/monitor.h"
 #include "device/energy.h"
-
-extern char **environ;
 
 /* Everything that is known when the command is over. */
 struct outcome {
@@ -136,38 +133,6 @@ static void measure_baseline(struct watch *w)
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-/* Ctrl-C is for the command; we go on and report.  A request to end is passed on. */
-static void mask_signals(sigset_t *before)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGQUIT);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, before);
-}
-
-static ew_err start(const struct ew_monitor_run *r, const sigset_t *mask, pid_t *pid)
-{
-    posix_spawnattr_t attr;
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setsigmask(&attr, mask);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-    char **argv;
-    memcpy(&argv, &r->argv, sizeof(argv)); /* posix_spawn does not write to it, but for history */
-    const int failed = posix_spawnp(pid, r->argv[0], NULL, &attr, argv, environ);
-    posix_spawnattr_destroy(&attr);
-    EW_CHECK(!failed, EW_ERR_IO, "%s: %s", r->argv[0], strerror(failed));
-    return EW_OK;
-}
-
-static bool has_ended(pid_t pid)
-{
-    siginfo_t info = {.si_pid = 0};
-    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
-}
-
 /* Bytes that reached the disks, its finished children included.  Read while it is still there as a
  * zombie; the kernel adds up what was waited for. */
 static void read_io(pid_t pid, struct outcome *out)
@@ -188,30 +153,15 @@ static void read_io(pid_t pid, struct outcome *out)
     out->write_bytes = (double)written;
 }
 
-static void wait_for(struct watch *w, pid_t pid, const sigset_t *before)
+static ew_err wait_for(struct watch *w, struct ew_spawned *p, const sigset_t *before)
 {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGTERM);
-    while (!has_ended(pid)) {
-        const struct timespec pause = {.tv_nsec = EW_MONITOR_DRAIN_NS};
-        if (sigtimedwait(&set, NULL, &pause) == SIGTERM)
-            kill(pid, SIGTERM);
+    while (ew_spawn_tend(p, EW_MONITOR_DRAIN_NS))
         drain(w);
-    }
     ew_energy_stop(&w->energy, ew_clock_ns());
-    read_io(pid, w->out);
-    wait4(pid, &w->out->status, 0, &w->out->use);
-    /* What came meanwhile was meant for the command. */
-    const struct timespec now = {0, 0};
-    sigset_t meant;
-    sigemptyset(&meant);
-    sigaddset(&meant, SIGINT);
-    sigaddset(&meant, SIGQUIT);
-    while (sigtimedwait(&meant, NULL, &now) > 0)
-        continue;
-    sigprocmask(SIG_SETMASK, before, NULL);
+    read_io(p->pid, w->out);
+    const ew_err err = ew_spawn_wait(p, &w->out->status, &w->out->use);
+    ew_signals_release(before);
+    return err;
 }
 
 static ew_err run_command(struct watch *w)
@@ -219,19 +169,19 @@ static ew_err run_command(struct watch *w)
     sigset_t before;
     wait_for_frame(w);
     measure_baseline(w); /* Ctrl-C ends us as long as there is no command that it could be for */
-    mask_signals(&before);
+    ew_signals_hold(&before); /* they are for the command: we go on and report */
     const int64_t begin = ew_clock_ns();
     begin_energy(w, begin);
-    pid_t pid;
-    const ew_err err = start(w->run, &before, &pid);
+    struct ew_spawned command;
+    const ew_err err = ew_spawn(w->run->argv, &(struct ew_spawn_opts){.mask = &before}, &command);
     if (err != EW_OK) {
-        sigprocmask(SIG_SETMASK, &before, NULL);
+        ew_signals_release(&before);
         return err;
     }
     struct rusage own;
     getrusage(RUSAGE_SELF, &own);
     w->out->own_kb = own.ru_maxrss;
-    wait_for(w, pid, &before);
+    EW_TRY(wait_for(w, &command, &before));
     w->out->wall_s = (double)(w->energy.end_ns - begin) * 1e-9;
     ew_sampler_stop(w->sampler);
     drain(w);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +15,7 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/sha256.h"
-
-extern char **environ;
+#include "base/spawn.h"
 
 #define COMMAND 2048
 
@@ -42,65 +40,29 @@ ew_err ew_remote_quote(const char *text, char *out, size_t size)
 
 /* ---- One call of ssh ---- */
 
-struct call {
-    pid_t pid;
-    int in, out; /* its standard input and output; -1: closed */
-};
-
 static const char *program(const struct ew_remote *r)
 {
     const char *own = getenv("EW_SSH");
     return r->ssh ? r->ssh : own && *own ? own : "ssh";
 }
 
-/* `in` and `out` of the call are pipes where they are wanted, else nothing and our own output. */
+/* Input and output are pipes where they are wanted, else nothing and our own messages. */
 static ew_err start(const struct ew_remote *r, const char *command, bool in, bool out,
-                    struct call *c)
+                    struct ew_spawned *c)
 {
-    int to[2] = {-1, -1}, from[2] = {-1, -1};
     const char *argv[] = {program(r), "-o", "BatchMode=yes", "--", r->host, command, NULL};
-    char **words;
-    memcpy(&words, &(const char *const *){argv}, sizeof(words));
-    posix_spawn_file_actions_t a;
-    EW_CHECK((!in || pipe2(to, O_CLOEXEC) == 0) && (!out || pipe2(from, O_CLOEXEC) == 0), EW_ERR_IO,
-             "no pipe: %s", strerror(errno));
-    posix_spawn_file_actions_init(&a);
-    if (in)
-        posix_spawn_file_actions_adddup2(&a, to[0], STDIN_FILENO);
-    else
-        posix_spawn_file_actions_addopen(&a, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&a, out ? from[1] : STDERR_FILENO, STDOUT_FILENO);
-    const int failed = posix_spawnp(&c->pid, argv[0], &a, NULL, words, environ);
-    posix_spawn_file_actions_destroy(&a);
-    if (in)
-        close(to[0]);
-    if (out)
-        close(from[1]);
-    c->in = to[1];
-    c->out = from[0];
-    if (failed) {
-        if (in)
-            close(c->in);
-        if (out)
-            close(c->out);
-    }
-    EW_CHECK(!failed, EW_ERR_IO, "%s: %s", argv[0], strerror(failed));
-    return EW_OK;
+    const struct ew_spawn_opts o = {
+        .stream = {in ? EW_STREAM_PIPE : EW_STREAM_NULL, out ? EW_STREAM_PIPE : EW_STREAM_ERR}};
+    return ew_spawn(argv, &o, c);
 }
 
-static ew_err finish(const struct ew_remote *r, struct call *c, const char *what)
+static ew_err finish(const struct ew_remote *r, struct ew_spawned *c, const char *what)
 {
-    int status = 0;
-    if (c->in >= 0)
-        close(c->in);
-    if (c->out >= 0)
-        close(c->out);
-    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    int status;
+    EW_TRY(ew_spawn_wait(c, &status, NULL));
     EW_CHECK(!(WIFEXITED(status) && WEXITSTATUS(status) == 255), EW_ERR_IO,
              "%s: cannot be reached by ssh", r->host);
-    EW_CHECK(well, EW_ERR_IO, "%s: %s failed there", r->host, what);
+    EW_CHECK(ew_status_well(status), EW_ERR_IO, "%s: %s failed there", r->host, what);
     return EW_OK;
 }
 
@@ -108,14 +70,14 @@ static ew_err finish(const struct ew_remote *r, struct call *c, const char *what
 
 ew_err ew_remote_run(const struct ew_remote *r, const char *command, char *out, size_t size)
 {
-    struct call c;
+    struct ew_spawned c;
     size_t used = 0;
     char rest[4096];
     EW_TRY(start(r, command, false, true, &c));
     for (;;) {
         const bool room = out && used + 1 < size;
         const ssize_t n =
-            read(c.out, room ? out + used : rest, room ? size - 1 - used : sizeof(rest));
+            read(c.fd[1], room ? out + used : rest, room ? size - 1 - used : sizeof(rest));
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -163,13 +125,13 @@ static ew_err send_rest(const struct ew_remote *r, const char *path, const char 
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     EW_CHECK(fd >= 0 && fstat(fd, &st) == 0 && lseek(fd, at, SEEK_SET) == at, EW_ERR_IO, "%s: %s",
              path, strerror(errno));
-    struct call c;
+    struct ew_spawned c;
     struct sigaction before;
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     ew_err e = start(r, command, true, false, &c);
     if (e == EW_OK) {
         sigaction(SIGPIPE, &ignore, &before);
-        e = pour(fd, c.in, path, (int64_t)st.st_size, at);
+        e = pour(fd, c.fd[0], path, (int64_t)st.st_size, at);
         const ew_err ended = finish(r, &c, "writing the file");
         sigaction(SIGPIPE, &before, NULL);
         e = e == EW_OK ? ended : e;
@@ -215,7 +177,7 @@ ew_err ew_remote_fetch(const struct ew_remote *r, const char *name, const char *
 {
     char command[COMMAND], file[512], place[512];
     struct ew_file_out out;
-    struct call c;
+    struct ew_spawned c;
     snprintf(place, sizeof(place), "%s/%s", r->folder, name);
     EW_TRY(ew_remote_quote(place, file, sizeof(file)));
     snprintf(command, sizeof(command), "cat %s", file);
@@ -224,7 +186,7 @@ ew_err ew_remote_fetch(const struct ew_remote *r, const char *name, const char *
     if (e == EW_OK) {
         char block[65536];
         ssize_t n;
-        while ((n = read(c.out, block, sizeof(block))) > 0)
+        while ((n = read(c.fd[1], block, sizeof(block))) > 0)
             fwrite(block, 1, (size_t)n, out.f);
         e = finish(r, &c, "reading the file");
     }

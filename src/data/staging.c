@@ -4,19 +4,15 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/owned.h"
-
-extern char **environ;
+#include "base/spawn.h"
 
 /* ---- Folders --------------------------------------------------------------------------------- */
 
@@ -139,21 +135,6 @@ static void last_line(const char *path, char line[200])
     free(text);
 }
 
-static int spawn(const char *const *argv, const char *dir, const char *const files[2], pid_t *pid)
-{
-    posix_spawn_file_actions_t a;
-    posix_spawn_file_actions_init(&a);
-    posix_spawn_file_actions_addopen(&a, 0, "/dev/null", O_RDONLY, 0);
-    for (int i = 0; i < 2; i++)
-        posix_spawn_file_actions_addopen(&a, i + 1, files[i], O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    posix_spawn_file_actions_addchdir_np(&a, dir);
-    char **words;
-    memcpy(&words, &argv, sizeof(words));
-    const int failed = posix_spawnp(pid, argv[0], &a, NULL, words, environ);
-    posix_spawn_file_actions_destroy(&a);
-    return failed;
-}
-
 ew_err ew_staging_run(const char *const *argv, const char *dir, const char *out)
 {
     char said[EW_DATA_PATH], full[EW_DATA_PATH], line[200];
@@ -163,13 +144,12 @@ ew_err ew_staging_run(const char *const *argv, const char *dir, const char *out)
     if (out) /* the program runs elsewhere */
         EW_CHECK(ew_data_join(target, full, strrchr(out, '/') + 1), EW_ERR_LIMIT,
                  "too long a path");
-    pid_t pid = 0;
-    const int failed = spawn(argv, full, (const char *const[2]){target, said}, &pid);
-    EW_CHECK(!failed, EW_ERR_NOT_FOUND, "%s: %s", argv[0], strerror(failed));
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    const struct ew_spawn_opts o = {.folder = full,
+                                    .stream = {EW_STREAM_NULL, EW_STREAM_FILE, EW_STREAM_FILE},
+                                    .file = {NULL, target, said}};
+    int status;
+    EW_TRY(ew_spawn_run(argv, &o, &status));
+    if (ew_status_well(status))
         return EW_OK;
     last_line(said, line);
     return ew_fail(EW_ERR_IO, "%s %s failed%s%s", argv[0], argv[1], *line ? ": " : "", line);

@@ -5,16 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 /* Whether the command's first word is a program that can be found.  What begins like anything else
  * (an assignment, a list, a word of the shell) is left to the shell. */
@@ -45,26 +40,13 @@ static bool can_start(const char *command)
 /* The command gets a process group of its own, so that all of it can be ended. */
 static ew_err start(const char *command, struct ew_feed *f)
 {
-    int ends[2];
     EW_CHECK(can_start(command), EW_ERR_NOT_FOUND, "%s: no such file, pipe or command", command);
-    EW_CHECK(pipe2(ends, O_CLOEXEC) == 0, EW_ERR_IO, "%s: %s", command, strerror(errno));
-    char shell[] = "sh", flag[] = "-c", text[EW_FEED_BYTES];
-    snprintf(text, sizeof(text), "%s", command);
-    char *const argv[] = {shell, flag, text, NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
-    const int failed = posix_spawn(&f->pid, "/bin/sh", &actions, &attr, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attr);
-    close(ends[1]);
-    f->fd = ends[0];
-    if (failed)
-        f->pid = 0;
-    EW_CHECK(!failed, EW_ERR_IO, "%s: %s", command, strerror(failed));
+    const char *const argv[] = {"sh", "-c", command, NULL};
+    const struct ew_spawn_opts o = {
+        .path = "/bin/sh", .stream = {[STDOUT_FILENO] = EW_STREAM_PIPE}, .group = true};
+    EW_TRY(ew_spawn(argv, &o, &f->command));
+    f->fd = f->command.fd[STDOUT_FILENO];
+    f->command.fd[STDOUT_FILENO] = -1;
     return EW_OK;
 }
 
@@ -102,7 +84,7 @@ static bool fill(struct ew_feed *f)
         return false;
     const ssize_t n = read(f->fd, f->buf + f->used, sizeof(f->buf) - f->used);
     struct stat st;
-    if (n == 0 && fstat(f->fd, &st) == 0 && S_ISFIFO(st.st_mode) && f->pid)
+    if (n == 0 && fstat(f->fd, &st) == 0 && S_ISFIFO(st.st_mode) && f->command.pid)
         f->ended = true; /* the command is over; a named pipe may get another writer */
     if (n <= 0)
         return false;
@@ -128,9 +110,6 @@ void ew_feed_close(struct ew_feed *f)
     if (f->fd >= 0)
         close(f->fd);
     f->fd = -1;
-    if (f->pid > 0) {
-        kill(-f->pid, SIGTERM);
-        waitpid(f->pid, NULL, 0);
-    }
-    f->pid = 0;
+    if (f->command.pid > 0)
+        ew_spawn_end(&f->command);
 }

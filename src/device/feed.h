@@ -6,15 +6,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
-#include "base/err.h"
+#include "base/spawn.h"
 
 #define EW_FEED_BYTES 4096
 
 struct ew_feed {
     int fd;
-    pid_t pid; /* of the command; 0: none */
+    struct ew_spawned command; /* pid 0: none */
     bool ended;
     size_t used;
     char buf[EW_FEED_BYTES];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/order_stats.h"
 #include "device/cpulist.h"
 #include "device/emc.h"
 #include "device/gpu.h"
@@ -24,12 +25,6 @@ static int64_t read_hz(const struct ew_root *root, const char *path, int64_t uni
     return v * unit;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Numbers separated by white space, in rising order; others are passed over. */
 static void parse_table(struct ew_board *b, const char *text, int64_t unit, struct ew_clock_info *c)
 {
@@ -44,8 +39,7 @@ static void parse_table(struct ew_board *b, const char *text, int64_t unit, stru
             table[c->n_table++] = v * unit;
         p += n;
     }
-    if (c->n_table)
-        qsort(table, (size_t)c->n_table, sizeof(*table), by_value);
+    ew_sort_i64(table, c->n_table);
     c->table = table;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order_stats.h"
 #include "engine/engine.h"
 #include "format/image_input.h"
 #include "format/pixels.h"
@@ -168,12 +169,6 @@ EW_API ew_err ew_context_run(struct ew_context *c)
     return ew_plan_run(c->now->p);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 EW_API ew_err ew_context_profile(struct ew_context *c, int runs, struct ew_step_time *steps,
                                  int max, int *n)
 {
@@ -193,11 +188,11 @@ EW_API ew_err ew_context_profile(struct ew_context *c, int runs, struct ew_step_
         struct ew_step_info s;
         ew_plan_step_info(p, k, &s);
         int64_t *times = all + (size_t)k * (size_t)runs;
-        qsort(times, (size_t)runs, sizeof(*times), by_value);
+        ew_sort_i64(times, runs);
         steps[k] = (struct ew_step_time){.name = s.name,
                                          .op = s.op ? s.op : "",
                                          .kernel = s.kernel,
-                                         .us = (double)times[runs / 2] * 1e-3,
+                                         .us = 1e-3 * ew_median_i64(times, runs),
                                          .flops = s.flops};
     }
     return EW_OK;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "base/spawn.h"
 
 #define EW_CHILD_TEXT 512
 
@@ -17,7 +17,7 @@ struct ew_child {
     double wall_s, cpu_s;     /* cpu_s: of the process and its own children */
     char said[EW_CHILD_TEXT]; /* the last line that it wrote to standard error */
     /* Inside. */
-    int pid, fd;
+    struct ew_spawned process;
     int64_t start_ns;
     char line[EW_CHILD_TEXT];
     size_t used;

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting programs and waiting for them: the one place that does.  A program gets a list of words,
+ * never a line that a shell takes apart; pipes and files of ours that it was not given are closed
+ * in it.  base/process.h tells processes apart that others started. */
+#ifndef EW_BASE_SPAWN_H
+#define EW_BASE_SPAWN_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* What one of its standard streams is. */
+enum ew_stream {
+    EW_STREAM_OURS, /* the same as ours */
+    EW_STREAM_NULL,
+    EW_STREAM_PIPE, /* our end is in ew_spawned.fd */
+    EW_STREAM_FILE, /* written anew; the input: read */
+    EW_STREAM_ERR   /* our standard error, for outputs */
+};
+
+/* How it is started; all 0: as we are. */
+struct ew_spawn_opts {
+    const char *path;               /* the program; NULL: argv[0], looked up in PATH */
+    const char *folder;             /* where it runs; NULL: here.  Files are opened before */
+    const char *const *environment; /* "NAME=value" in the place of ours; NULL at the end */
+    enum ew_stream stream[3];       /* standard input, output, error */
+    const char *file[3];            /* for EW_STREAM_FILE */
+    const sigset_t *mask;           /* signals that it begins with blocked; NULL: those of ours */
+    bool group;                     /* a process group of its own: what it starts ends with it */
+    int when_we_end;                /* the signal that it then gets, however we end; 0: none */
+};
+
+struct ew_spawned {
+    pid_t pid;
+    int fd[3]; /* our ends of its pipes, closed in programs that follow; -1: none */
+    bool group;
+};
+
+/* Starts argv (NULL at the end; o may be NULL).  Fails where it cannot be started, with the name
+ * and the system's reason: EW_ERR_NOT_FOUND where there is no such program, else EW_ERR_IO. */
+ew_err ew_spawn(const char *const *argv, const struct ew_spawn_opts *o, struct ew_spawned *out);
+
+/* Closes one of our ends, which tells it that there is no more. */
+void ew_spawn_close(struct ew_spawned *p, int stream);
+/* Sends a signal to it, or to its group. */
+void ew_spawn_signal(const struct ew_spawned *p, int signal);
+/* Closes what is open and waits for its end.  `status` is waitpid's, `use` (may be NULL) counts its
+ * own finished children too. */
+ew_err ew_spawn_wait(struct ew_spawned *p, int *status, struct rusage *use);
+/* Asks it (SIGTERM) to end, and waits. */
+void ew_spawn_end(struct ew_spawned *p);
+/* Starts it and waits. */
+ew_err ew_spawn_run(const char *const *argv, const struct ew_spawn_opts *o, int *status);
+
+/* It ended by itself, with 0. */
+bool ew_status_well(int status);
+/* "exit status 3", "signal 9". */
+#define EW_STATUS_CHARS 32
+void ew_status_text(int status, char out[EW_STATUS_CHARS]);
+
+/* ---- Signals that are meant for the program ---- */
+
+/* Blocks Ctrl-C and requests to end, for as long as a program runs that they are meant for; give
+ * *before to it as its mask. */
+void ew_signals_hold(sigset_t *before);
+/* Waits until it has ended, a signal came or pause_ns are over (< 0: none of that); passes requests
+ * to end on to it, while Ctrl-C has reached it from the terminal.  True: it still runs. */
+bool ew_spawn_tend(const struct ew_spawned *p, int64_t pause_ns);
+/* Forgets Ctrl-C that came meanwhile, and unblocks. */
+void ew_signals_release(const sigset_t *before);
+
+/* ---- A function in a process of its own ---- */
+
+/* Runs f(arg, out) in a copy of this process and brings the `size` bytes at `out` back (at most
+ * 4096); its memory and its crash are not ours.  Fails where it did not end well. */
+ew_err ew_spawn_function(void (*f)(void *arg, void *out), void *arg, void *out, size_t size);
+
+#endif
