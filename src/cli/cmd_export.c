@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise export: a network as an ONNX file. */
+/* edgewise export: a network as an ONNX or XIR file. */
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -7,25 +7,34 @@
 #include "base/log.h"
 #include "cli/cmd.h"
 #include "compress/pass.h"
+#include "format/xir.h"
 #include "network/network.h"
 #include "report/text_table.h"
+
+enum { QDQ_AS_IS, QDQ_POW2, QDQ_QCDQ };
+static const char *const qdq_names[] = {"as-is", "pow2", "qcdq", NULL};
 
 struct opts {
     struct ew_network_opts net; /* net.batch: 0 leaves it open */
     const char *output;
     bool fold;
+    int qdq;
     int64_t seed, max_bytes;
 };
 
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
-     .metavar = "FILE.onnx", .help = "the file to write", .letter = 'o'},
+     .metavar = "FILE.onnx|FILE.xmodel", .help = "the file to write", .letter = 'o'},
     EW_NETWORK_SIZE_FIELDS(struct opts, net),
     {.name = "batch", .type = EW_FIELD_INT, .offset = offsetof(struct opts, net.batch), .def = "0",
      .min = 0, .max = 1048576, .metavar = "B", .help = "fix the batch; 0: leave it open"},
     {.name = "fold", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, fold),
      .help = "fold batch norm into the convolutions before it"},
+    {.name = "qdq", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, qdq),
+     .choices = qdq_names, .def = "as-is", .help = "form of quantisers in ONNX: pow2 checks that "
+     "all are int8 with one power-of-two scale and writes every zero point; qcdq clips between "
+     "quantiser and dequantiser too, for QONNX (FINN, hls4ml)"},
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "1",
      .metavar = "N", .help = "of the first weights of a network of the zoo"},
     {.name = "max-bytes", .type = EW_FIELD_SIZE, .offset = offsetof(struct opts, max_bytes),
@@ -49,7 +58,7 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g)
     if (!c->json) {
         printf("%s: %s, %s parameters, batch %s\n", o->output,
                ew_text_bytes(file_bytes(o->output), bytes), ew_text_count(cost.params, count),
-               o->net.batch ? "fixed" : "open");
+               o->net.batch || ew_network_is_xir(o->output) ? "fixed" : "open");
         return EW_OK;
     }
     struct ew_json j;
@@ -65,14 +74,29 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g)
     return ew_json_finish(&j);
 }
 
+static ew_err write_xir(const struct opts *o, struct ew_graph *g)
+{
+    EW_CHECK(o->qdq == QDQ_AS_IS, EW_ERR_USAGE, "--qdq is for ONNX: %s is XIR", o->output);
+    EW_CHECK(o->max_bytes == 0, EW_ERR_USAGE, "--max-bytes is for ONNX: %s is XIR", o->output);
+    return ew_xir_save(g, o->output, o->net.batch);
+}
+
+static ew_err write_onnx(const struct opts *o, struct ew_graph *g)
+{
+    const struct ew_onnx_save_opts save = {.batch = o->net.batch, .max_bytes = o->max_bytes};
+    if (o->qdq != QDQ_AS_IS)
+        EW_TRY(ew_fail_in(o->qdq == QDQ_QCDQ ? ew_pass_qcdq(g) : ew_pass_explicit_pow2(g), "%s",
+                          o->output));
+    return ew_onnx_save(g, o->output, &save);
+}
+
 static ew_err export_graph(struct ew_cmd_call *c, struct ew_graph *g)
 {
     const struct opts *o = c->opts;
     EW_TRY(ew_pass_settle_quant(g));
     if (o->fold)
         EW_TRY(ew_pass_fold_batch_norm(g));
-    const struct ew_onnx_save_opts save = {.batch = o->net.batch, .max_bytes = o->max_bytes};
-    EW_TRY(ew_onnx_save(g, o->output, &save));
+    EW_TRY(ew_network_is_xir(o->output) ? write_xir(o, g) : write_onnx(o, g));
     return print(c, g);
 }
 
@@ -96,14 +120,18 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_export = {
     .name = "export",
     .group = EW_CMD_NETWORK,
-    .summary = "write a network as an ONNX file",
-    .args = "NAME|FILE.onnx|CKPT",
+    .summary = "write a network as an ONNX or XIR file",
+    .args = "NAME|FILE.onnx|FILE.xmodel|CKPT",
     .about = "Networks of the zoo get first weights from --seed; their input is [N, C, H, W] in "
              "the file.\n"
-             "The file has opset 13, or the first that has all of its operators.",
+             "The file has opset 13, or the first that has all of its operators.\n"
+             "A FILE.xmodel is XIR, for AMD's DPU: the network must be quantised with "
+             "--scheme pow2, its images are [N, H, W, C].",
     .examples = "export resnet18 -o resnet18.onnx\n"
                 "export mobilenet_v2 --input 96x96x3 --classes 10 --batch 1 --fold -o small.onnx\n"
-                "export model.onnx --fold -o folded.onnx",
+                "export model.onnx --fold -o folded.onnx\n"
+                "export dpu.onnx --qdq qcdq -o finn.onnx\n"
+                "export dpu.onnx -o dpu.xmodel",
     .min_args = 1,
     .max_args = 1,
     .opts_size = sizeof(struct opts),

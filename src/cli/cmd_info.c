@@ -301,7 +301,7 @@ static ew_err run(struct ew_cmd_call *c)
     const char *what = c->args[0];
     if (ew_engine_file_is(what))
         return ew_info_engine(c, what);
-    if (!ew_network_is_file(what) || ew_checkpoint_is(what))
+    if (!ew_network_is_file(what) || ew_checkpoint_is(what) || ew_network_is_xir(what))
         return show_network(c, NULL);
     struct ew_arena a;
     ew_arena_init(&a);
@@ -314,7 +314,7 @@ const struct ew_cmd ew_cmd_info = {
     .name = "info",
     .group = EW_CMD_NETWORK,
     .summary = "show one network: parameters, arithmetic, memory, layers, picture",
-    .args = "NAME|FILE.onnx|CKPT|FILE.ewe",
+    .args = "NAME|FILE.onnx|FILE.xmodel|CKPT|FILE.ewe",
     .about =
         "Parameters, MACs, FLOPs and the layer table are for one image; --batch is for the "
         "memory.\n"

@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes that only hand their input on disappear. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "compress/pass.h"
 #include "graph/readers.h"
+
+/* QCDQ form has a clip to all of int8 behind a quantiser. */
+static bool clips_nothing(const struct ew_graph *g, const struct ew_node *n)
+{
+    const enum ew_dtype dtype = g->values[n->in[0]].t.dtype;
+    if (strcmp(n->op->name, "clip") != 0 || (dtype != EW_S8 && dtype != EW_U8))
+        return false;
+    const int64_t ends[] = {dtype == EW_S8 ? INT8_MIN : 0, dtype == EW_S8 ? INT8_MAX : UINT8_MAX};
+    for (int i = 1; i < n->n_in; i++)
+        if (n->in[i] >= 0 && (!ew_pass_is_constant(g, n->in[i]) ||
+                              ew_tensor_get_int(&g->values[n->in[i]].t, 0) != ends[i - 1]))
+            return false;
+    return true;
+}
 
 static bool hands_on(const struct ew_graph *g, const struct ew_node *n)
 {
@@ -15,7 +30,7 @@ static bool hands_on(const struct ew_graph *g, const struct ew_node *n)
     for (int i = 1; i < n->n_out; i++)
         if (n->out[i] >= 0)
             return false;
-    return (n->op->flags & (EW_OP_VIEW | EW_OP_HANDS_ON)) != 0;
+    return (n->op->flags & (EW_OP_VIEW | EW_OP_HANDS_ON)) != 0 || clips_nothing(g, n);
 }
 
 static ew_err drop(struct ew_graph *g, struct ew_readers *r)

@@ -9,6 +9,11 @@
 /* What was learnt for integers (fake_quant) takes QDQ form: quantisers for activations, integer
  * weights and biases. */
 ew_err ew_pass_settle_quant(struct ew_graph *g);
+/* For files that tools for FPGAs read: fails unless every quantiser is int8 with one power-of-two
+ * scale and zero point 0, and makes zero points explicit.  The second puts a clip to -128 .. 127
+ * between quantisers and dequantisers too (QCDQ). */
+ew_err ew_pass_explicit_pow2(struct ew_graph *g);
+ew_err ew_pass_qcdq(struct ew_graph *g);
 /* Float nodes between quantisers and dequantisers become integer nodes; before the next one, which
  * would make floats of the weights. */
 ew_err ew_pass_lower_quant(struct ew_graph *g);
@@ -17,7 +22,8 @@ ew_err ew_pass_lower_quant(struct ew_graph *g);
 ew_err ew_pass_lower_dpu(struct ew_graph *g);
 /* Nodes whose inputs are all constant become constants. */
 ew_err ew_pass_fold_constants(struct ew_graph *g);
-/* Nodes that only hand their input on disappear: identity, dropout, reshapes to the same shape. */
+/* Nodes that only hand their input on disappear: identity, dropout, reshapes to the same shape,
+ * clips of integers at the ends of their range. */
 ew_err ew_pass_drop_identity(struct ew_graph *g);
 /* Padding with zeros before a convolution becomes its own; reads no weight, so it is for training
  * too. */

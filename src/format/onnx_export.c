@@ -331,6 +331,26 @@ static ew_err put_outputs(struct export *x)
     return EW_OK;
 }
 
+/* Types of integer constants that are dequantised: QONNX's tools look for them here alone. */
+static ew_err put_types(struct export *x)
+{
+    Ew__OnnxGraph *m = &x->out.graph;
+    const struct ew_graph *g = x->g;
+    m->value_info = ew_arena_array(&x->out.arena, (size_t)g->n_nodes, sizeof(*m->value_info));
+    bool *there = ew_arena_array(&x->out.arena, (size_t)g->n_values, sizeof(*there));
+    EW_CHECK(m->value_info && there, EW_ERR_MEMORY, "no memory for types");
+    for (int k = 0; k < g->n_nodes; k++) {
+        const struct ew_node *n = &g->nodes[k];
+        if (strcmp(n->op->name, "dequantize_linear") != 0 || !x->written[n->in[0]] ||
+            there[n->in[0]])
+            continue;
+        const struct ew_value *v = &g->values[n->in[0]];
+        there[n->in[0]] = true;
+        EW_TRY(put_value(x, v->name, &v->t, NULL, &m->value_info[m->n_value_info++]));
+    }
+    return EW_OK;
+}
+
 /* ---- The model ---- */
 
 /* IR versions go with opsets: 14 has 7, 18 has 8, 20 has 9. */
@@ -390,6 +410,7 @@ static ew_err put_model(struct export *x)
     EW_TRY(put_nodes(x));
     EW_TRY(put_inputs(x));
     EW_TRY(put_outputs(x));
+    EW_TRY(put_types(x));
     EW_TRY(put_opsets(x));
     EW_TRY(put_notes(x));
     x->out.graph.name = text(x, x->g->name);

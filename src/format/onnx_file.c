@@ -71,7 +71,8 @@ ew_err ew_onnx_unpack(struct ew_onnx_file *f, const void *bytes, size_t size,
     EW_CHECK(!f->arena.failed, EW_ERR_MEMORY, "no memory for a file of %zu bytes", size);
     EW_CHECK(*out || f->spent - before < COST_BASE, EW_ERR_FORMAT,
              "is damaged, or asks for far more memory than its %zu bytes need", size);
-    EW_CHECK(*out, EW_ERR_FORMAT, "is damaged, or not an ONNX file");
+    EW_CHECK(*out, EW_ERR_FORMAT, "is damaged, or not %s file",
+             type == &ew__onnx_model__descriptor ? "an ONNX" : "such a");
     return EW_OK;
 }
 

@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "format/checkpoint.h"
+#include "format/xir.h"
 #include "model/model.h"
 #include "network/trained.h"
 #include "network/width_list.h"
@@ -19,11 +20,16 @@ static bool ends_in(const char *what, const char *end)
     return n > k && strcmp(what + n - k, end) == 0;
 }
 
+bool ew_network_is_xir(const char *what)
+{
+    return ends_in(what, ".xmodel");
+}
+
 bool ew_network_is_file(const char *what)
 {
     struct stat st;
-    return strchr(what, '/') || ends_in(what, ".onnx") || ends_in(what, ".ckpt") ||
-           ends_in(what, ".ewe") ||
+    return strchr(what, '/') || ends_in(what, ".onnx") || ew_network_is_xir(what) ||
+           ends_in(what, ".ckpt") || ends_in(what, ".ewe") ||
            (stat(what, &st) == 0 && !S_ISDIR(st.st_mode)); /* folders are often named so */
 }
 
@@ -105,6 +111,15 @@ static ew_err from_onnx(const char *path, const struct ew_network_how *how, stru
     return name_after(path, *out);
 }
 
+/* Its sizes are the file's. */
+static ew_err from_xir(const char *path, const struct ew_network_how *how, struct ew_graph **out)
+{
+    EW_CHECK(how->opts.input.n == 0 && how->n_inputs == 0, EW_ERR_USAGE,
+             "%s: the size of an XIR file's input cannot be changed", path);
+    EW_TRY(ew_xir_load(path, out));
+    return name_after(path, *out);
+}
+
 static ew_err from_checkpoint(const char *path, const struct ew_network_how *how,
                               struct ew_graph **out)
 {
@@ -174,8 +189,9 @@ static ew_err open_graph_file(const struct ew_network_how *how, struct ew_networ
     EW_CHECK(checkpoint || !ends_in(n->what, ".ckpt"), EW_ERR_FORMAT, "%s: not a checkpoint",
              n->what);
     EW_CHECK(!ends_in(n->what, ".ewe"), EW_ERR_FORMAT, "%s: not an engine file", n->what);
-    EW_TRY(checkpoint ? from_checkpoint(n->what, how, &n->graph)
-                      : from_onnx(n->what, how, &n->graph));
+    EW_TRY(checkpoint                  ? from_checkpoint(n->what, how, &n->graph)
+           : n->kind == EW_NETWORK_XIR ? from_xir(n->what, how, &n->graph)
+                                       : from_onnx(n->what, how, &n->graph));
     if (how->n_inputs == 0)
         EW_TRY(ew_fail_in(set_batch(n->graph, batch_of(how)), "%s", n->what));
     EW_TRY(ew_fail_in(ew_image_card_get(n->graph, &n->arena, &n->card), "%s", n->what));
@@ -188,9 +204,10 @@ static ew_err open_file(const struct ew_network_how *how, struct ew_network *n)
     struct stat st;
     EW_CHECK(stat(n->what, &st) == 0, EW_ERR_IO, "%s: %s", n->what, strerror(errno));
     n->file_bytes = (int64_t)st.st_size;
-    n->kind = ew_engine_file_is(n->what)  ? EW_NETWORK_ENGINE
-              : ew_checkpoint_is(n->what) ? EW_NETWORK_CHECKPOINT
-                                          : EW_NETWORK_ONNX;
+    n->kind = ew_engine_file_is(n->what)   ? EW_NETWORK_ENGINE
+              : ew_checkpoint_is(n->what)  ? EW_NETWORK_CHECKPOINT
+              : ew_network_is_xir(n->what) ? EW_NETWORK_XIR
+                                           : EW_NETWORK_ONNX;
     return n->kind == EW_NETWORK_ENGINE ? open_engine(how, n) : open_graph_file(how, n);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network that somebody names: NAME of the zoo, FILE.onnx, a checkpoint or an engine, opened in
- * one way, with what is known of its images and classes. */
+/* The network that somebody names: NAME of the zoo, FILE.onnx, FILE.xmodel, a checkpoint or an
+ * engine, opened in one way, with what is known of its images and classes. */
 #ifndef EW_NETWORK_NETWORK_H
 #define EW_NETWORK_NETWORK_H
 
@@ -55,6 +55,7 @@ struct ew_network_how {
 enum ew_network_kind {
     EW_NETWORK_ZOO,
     EW_NETWORK_ONNX,
+    EW_NETWORK_XIR, /* .xmodel: AMD's, for its DPU */
     EW_NETWORK_CHECKPOINT,
     EW_NETWORK_ENGINE,
 };
@@ -80,6 +81,8 @@ struct ew_graph *ew_network_take_graph(struct ew_network *n);
 
 /* True where `what` names a file rather than a network of the zoo. */
 bool ew_network_is_file(const char *what);
+/* True for the name of an XIR file: FILE.xmodel. */
+bool ew_network_is_xir(const char *what);
 /* True for a file, and for a trained network by name (network/trained.h): it has its own weights.
  */
 bool ew_network_has_weights(const char *what);

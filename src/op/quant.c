@@ -62,6 +62,8 @@ ew_err ew_quant_export(const struct ew_graph *g, int node, struct ew_onnx_node *
     const bool wide = x == EW_S16 || x == EW_U16 || y == EW_S16 || y == EW_U16;
     if (a->block_size == 0)
         ew_onnx_drop(n, "block_size");
+    if (g->values[from->in[1]].t.shape.rank == 0)
+        ew_onnx_drop(n, "axis"); /* QONNX's tools take it for that of a list of scales */
     if (a->block_size > 0 || wide)
         n->opset = n->opset < 21 ? 21 : n->opset;
     return EW_OK;

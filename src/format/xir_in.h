@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An XIR file being read: what xir_read.c walks and xir_nodes.c makes nodes of. */
+#ifndef EW_FORMAT_XIR_IN_H
+#define EW_FORMAT_XIR_IN_H
+
+#include "format/onnx_file.h"
+#include "graph/graph.h"
+#include "xir.pb-c.h"
+
+struct ew_xir_in {
+    struct ew_onnx_file file; /* what messages may cost, and their memory */
+    const Ew__XirGraph *graph;
+    struct ew_graph *g;
+    struct ew_names names; /* of operators: their number in the file */
+    int *value;            /* by operator: its value */
+    bool *read;            /* by operator: another one reads it */
+    /* While an operator is being read: */
+    const Ew__XirOp *op;
+};
+
+/* Attributes of in->op; those that are absent have a default, or fail where the name says so. */
+const Ew__XirAttr *ew_xir_attr(const struct ew_xir_in *in, const char *key);
+int64_t ew_xir_get_int(const struct ew_xir_in *in, const char *key, int64_t def);
+const char *ew_xir_get_text(const struct ew_xir_in *in, const char *key, const char *def);
+/* A list of `n` numbers, from `least` on; `n` < 0: any number up to EW_MAX_RANK. */
+ew_err ew_xir_get_ints(const struct ew_xir_in *in, const char *key, int n, int64_t least,
+                       struct ew_ints *out);
+
+/* The values of argument `key` of in->op, `most` at most; *n is 0 where it is absent. */
+ew_err ew_xir_args(struct ew_xir_in *in, const char *key, int most, int *values, int *n);
+/* The one value of it. */
+ew_err ew_xir_one(struct ew_xir_in *in, const char *key, int *value);
+
+/* Adds the nodes of in->op. */
+ew_err ew_xir_get_node(struct ew_xir_in *in, int *value);
+
+#endif
