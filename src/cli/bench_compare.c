@@ -6,31 +6,18 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/pool.h"
-#include "base/progress.h"
-#include "cli/bench_side.h"
+#include "cli/bench_cmd.h"
 #include "cli/bench_times.h"
-#include "cli/recording.h"
+#include "cli/data_cmd.h"
+#include "cli/recorded.h"
 #include "report/text_table.h"
 #include "train/options.h"
 
-#define MAX_SIDES 16
-
-struct column {
-    struct ew_recording rec; /* a run of its own in the store */
-    struct ew_side side;
-    struct ew_bench_side time;
-    int64_t resident;
-    double accuracy; /* below 0: not evaluated */
-    struct ew_bench_power power;
-};
-
 struct comparison {
     struct ew_cmd_call *c;
-    const struct ew_compare_opts *o;
-    struct column *columns;
-    int n;
-    struct ew_power_meter *meter; /* NULL: none */
+    const char *db;
+    struct ew_recording rec[EW_COMPARISON_SIDES]; /* each has a run of its own in the store */
+    struct ew_side_comparison of;
 };
 
 /* ---- Rows: what is shown, in what form, and where it comes from ---- */
@@ -64,107 +51,107 @@ static struct cell bytes_or(int64_t bytes, const char *why)
     return bytes ? number((double)bytes) : missing(why);
 }
 
-static struct cell form(const struct column *k)
+static struct cell form(const struct ew_measured_side *k)
 {
     return word(k->side.form);
 }
 
-static struct cell precision(const struct column *k)
+static struct cell precision(const struct ew_measured_side *k)
 {
     return word(k->side.precision);
 }
 
-static struct cell isa(const struct column *k)
+static struct cell isa(const struct ew_measured_side *k)
 {
     return word(k->side.isa);
 }
 
-static struct cell median(const struct column *k)
+static struct cell median(const struct ew_measured_side *k)
 {
     return number(k->time.time.median_ms);
 }
 
-static struct cell deviation(const struct column *k)
+static struct cell deviation(const struct ew_measured_side *k)
 {
     return number(k->time.time.sd_ms);
 }
 
-static struct cell least(const struct column *k)
+static struct cell least(const struct ew_measured_side *k)
 {
     return number(k->time.time.min_ms);
 }
 
-static struct cell p99(const struct column *k)
+static struct cell p99(const struct ew_measured_side *k)
 {
     return number(k->time.time.p99_ms);
 }
 
-static struct cell speedup(const struct column *k)
+static struct cell speedup(const struct ew_measured_side *k)
 {
     return number(k->time.ratio);
 }
 
-static struct cell rate(const struct column *k)
+static struct cell rate(const struct ew_measured_side *k)
 {
     return number(1e3 * (double)k->side.batch / k->time.time.median_ms);
 }
 
-static struct cell params(const struct column *k)
+static struct cell params(const struct ew_measured_side *k)
 {
     return number((double)k->side.facts.params);
 }
 
-static struct cell flops(const struct column *k)
+static struct cell flops(const struct ew_measured_side *k)
 {
     return number((double)k->side.facts.flops);
 }
 
-static struct cell cdl(const struct column *k)
+static struct cell cdl(const struct ew_measured_side *k)
 {
     return number((double)k->side.facts.cdl);
 }
 
-static struct cell file(const struct column *k)
+static struct cell file(const struct ew_measured_side *k)
 {
     return bytes_or(k->side.file_bytes, "no file");
 }
 
-static struct cell weights(const struct column *k)
+static struct cell weights(const struct ew_measured_side *k)
 {
     return number((double)k->side.weight_bytes);
 }
 
-static struct cell activations(const struct column *k)
+static struct cell activations(const struct ew_measured_side *k)
 {
     return number((double)k->side.activation_bytes);
 }
 
-static struct cell resident(const struct column *k)
+static struct cell resident(const struct ew_measured_side *k)
 {
     return bytes_or(k->resident, "not known");
 }
 
-static struct cell accuracy(const struct column *k)
+static struct cell accuracy(const struct ew_measured_side *k)
 {
     return k->accuracy < 0 ? missing("no --eval") : number(100 * k->accuracy);
 }
 
-static struct cell watts(const struct column *k, double w)
+static struct cell watts(const struct ew_measured_side *k, double w)
 {
     return k->power.absent ? missing(k->power.absent) : number(w);
 }
 
-static struct cell power(const struct column *k)
+static struct cell power(const struct ew_measured_side *k)
 {
     return watts(k, k->power.mean_w);
 }
 
-static struct cell dynamic_power(const struct column *k)
+static struct cell dynamic_power(const struct ew_measured_side *k)
 {
     return watts(k, k->power.mean_w - k->power.idle_w);
 }
 
-static struct cell per_watt(const struct column *k)
+static struct cell per_watt(const struct ew_measured_side *k)
 {
     return watts(k, k->power.images_per_s / k->power.mean_w);
 }
@@ -175,7 +162,7 @@ static struct cell per_watt(const struct column *k)
 static const struct row {
     const char *name, *key, *source; /* the key is the metric's, too */
     enum form form;
-    struct cell (*value)(const struct column *k);
+    struct cell (*value)(const struct ew_measured_side *k);
 } rows[] = {
     {"form", "form", "", TEXT, form},
     {"precision", "precision", "", TEXT, precision},
@@ -199,71 +186,6 @@ static const struct row {
     {"images/s/W", "images_per_s_per_w", "derived", PER_WATT, per_watt},
 };
 
-/* ---- Measuring ---- */
-
-static void show_tick(void *ctx, int64_t done, int64_t total)
-{
-    ew_progress_update(ctx, done);
-}
-
-static ew_err time_sides(struct comparison *m)
-{
-    struct ew_bench_side sides[MAX_SIDES];
-    struct ew_progress bar;
-    const int64_t turns = m->o->bench.trials * ew_min_i64(8, m->o->bench.iters);
-    for (int i = 0; i < m->n; i++)
-        sides[i] = (struct ew_bench_side){.p = m->columns[i].side.p};
-    ew_progress_begin(&bar, stderr, "turns", turns);
-    const struct ew_cpu_use before = ew_cpu_use_now();
-    const ew_err e = ew_bench_interleave(sides, m->n, &m->o->bench, show_tick, &bar);
-    const struct ew_cpu_use after = ew_cpu_use_now();
-    ew_progress_end(&bar);
-    ew_times_warn_busy(ew_cpu_use_others(&before, &after, ew_pool_cpus()));
-    for (int i = 0; i < m->n; i++)
-        m->columns[i].time = sides[i];
-    return e;
-}
-
-static ew_err measure_power(struct comparison *m)
-{
-    const char *absent = "not asked for";
-    if (m->o->power_s > 0)
-        EW_TRY(ew_power_meter_open(m->o->power_from, m->o->power_s, &m->meter, &absent));
-    for (int i = 0; i < m->n; i++) {
-        struct column *k = &m->columns[i];
-        k->power.absent = absent;
-        if (m->meter)
-            EW_TRY(ew_side_power(&k->side, m->meter, m->o->power_s, &k->power));
-    }
-    return EW_OK;
-}
-
-static ew_err evaluate(struct comparison *m)
-{
-    for (int i = 0; i < m->n; i++) {
-        struct column *k = &m->columns[i];
-        k->accuracy = -1;
-        if (!m->o->eval)
-            continue;
-        EW_TRY(ew_preprocess_parse(m->o->images.mean, m->o->images.std, &k->side.prep));
-        if (m->o->images.resize)
-            k->side.prep.resize = m->o->images.resize;
-        EW_TRY(ew_side_accuracy(m->c, &k->side, m->o->eval, &k->accuracy));
-    }
-    return EW_OK;
-}
-
-static ew_err measure(struct comparison *m)
-{
-    for (int i = 0; i < m->n; i++) /* while there are no threads yet */
-        m->columns[i].resident = ew_side_resident(m->c->args[i], &m->o->side);
-    for (int i = 0; i < m->n; i++)
-        EW_TRY(ew_side_load(m->c->args[i], &m->o->side, &m->columns[i].side));
-    EW_TRY(time_sides(m));
-    EW_TRY(measure_power(m));
-    return evaluate(m);
-}
-
 /* ---- The store ---- */
 
 /* Less is better of times, sizes and power. */
@@ -280,7 +202,7 @@ static enum ew_better better(enum form f)
     }
 }
 
-static ew_err record(struct column *k)
+static ew_err record(struct ew_recording *rec, const struct ew_measured_side *k)
 {
     for (size_t i = 0; i < EW_COUNT(rows); i++) {
         const struct row *r = &rows[i];
@@ -292,7 +214,7 @@ static ew_err record(struct column *k)
         const bool measured = strncmp(r->source, "measured", 8) == 0;
         const double value = r->form == PERCENT ? v.v / 100 : v.v; /* as eval keeps it */
         EW_TRY((measured ? ew_recording_metric : ew_recording_derived)(
-            &k->rec, strcmp(r->key, "params") == 0 ? "parameters" : r->key, value, units[r->form],
+            rec, strcmp(r->key, "params") == 0 ? "parameters" : r->key, value, units[r->form],
             better(r->form)));
     }
     return EW_OK;
@@ -301,24 +223,22 @@ static ew_err record(struct column *k)
 /* Each network is a run, as if it had been asked for alone. */
 static ew_err begin_records(struct comparison *m)
 {
-    const char *db = m->o->db;
-    EW_CHECK(!db || !getenv("EW_RUN"), EW_ERR_USAGE, "a study's job is one network");
-    for (int i = 0; db && i < m->n; i++) {
+    EW_CHECK(!m->db || !getenv("EW_RUN"), EW_ERR_USAGE, "a study's job is one network");
+    for (int i = 0; m->db && i < m->c->n_args; i++) {
         struct ew_cmd_call one = *m->c;
         one.n_args = one.n_before = 1;
         one.args = m->c->args + i;
-        EW_TRY(ew_recording_begin(&one, db, &m->columns[i].rec));
+        EW_TRY(ew_cmd_record(&one, m->db, &m->rec[i]));
     }
     return EW_OK;
 }
 
 static ew_err end_records(struct comparison *m, ew_err e)
 {
-    for (int i = 0; i < m->n; i++) {
-        struct column *k = &m->columns[i];
-        if (e == EW_OK && k->rec.store)
-            e = record(k);
-        e = ew_recording_end(&k->rec, e);
+    for (int i = 0; i < m->c->n_args; i++) {
+        if (e == EW_OK && m->rec[i].store)
+            e = record(&m->rec[i], &m->of.sides[i]);
+        e = ew_recording_end(&m->rec[i], e);
     }
     return e;
 }
@@ -364,18 +284,18 @@ static void print_cell(struct ew_table *t, enum form f, const struct cell *v)
 }
 
 /* A row in which nobody has a value is left out, and its reason said once. */
-static bool anybody(const struct comparison *m, const struct row *r)
+static bool anybody(const struct ew_side_comparison *m, const struct row *r)
 {
     for (int i = 0; i < m->n; i++)
-        if (r->value(&m->columns[i]).known)
+        if (r->value(&m->sides[i]).known)
             return true;
     return false;
 }
 
-static ew_err print_text(const struct comparison *m)
+static ew_err print_text(const struct ew_side_comparison *m)
 {
-    static const char align[MAX_SIDES + 3] = "lrrrrrrrrrrrrrrrrl";
-    char columns[MAX_SIDES + 3];
+    static const char align[EW_COMPARISON_SIDES + 3] = "lrrrrrrrrrrrrrrrrl";
+    char columns[EW_COMPARISON_SIDES + 3];
     memcpy(columns, align, (size_t)m->n + 1);
     columns[m->n + 1] = 'l';
     columns[m->n + 2] = 0;
@@ -383,8 +303,8 @@ static ew_err print_text(const struct comparison *m)
     ew_table_init(&t, columns);
     ew_table_cell(&t, " ");
     for (int i = 0; i < m->n; i++) {
-        const char *slash = strrchr(m->columns[i].side.name, '/');
-        ew_table_cell(&t, "%s", slash ? slash + 1 : m->columns[i].side.name);
+        const char *slash = strrchr(m->sides[i].side.name, '/');
+        ew_table_cell(&t, "%s", slash ? slash + 1 : m->sides[i].side.name);
     }
     ew_table_cell(&t, "source");
     for (size_t r = 0; r < EW_COUNT(rows); r++) {
@@ -392,17 +312,17 @@ static ew_err print_text(const struct comparison *m)
             continue;
         ew_table_cell(&t, "%s", rows[r].name);
         for (int i = 0; i < m->n; i++) {
-            const struct cell v = rows[r].value(&m->columns[i]);
+            const struct cell v = rows[r].value(&m->sides[i]);
             print_cell(&t, rows[r].form, &v);
         }
         ew_table_cell(&t, "%s", rows[r].source);
     }
     EW_TRY(ew_table_print(&t, stdout));
-    const struct ew_bench_stats *b = &m->columns[0].time.time;
-    const long long threads = (long long)m->columns[0].side.threads;
-    printf("batch %lld, %lld thread%s, %lld runs each\n", (long long)m->columns[0].side.batch,
+    const struct ew_bench_stats *b = &m->sides[0].time.time;
+    const long long threads = (long long)m->sides[0].side.threads;
+    printf("batch %lld, %lld thread%s, %lld runs each\n", (long long)m->sides[0].side.batch,
            threads, threads == 1 ? "" : "s", (long long)b->n);
-    const struct ew_bench_power *p = &m->columns[0].power;
+    const struct ew_bench_power *p = &m->sides[0].power;
     if (!p->absent)
         printf("power of %s, %.2f W at rest\n", p->rails, p->idle_w);
     else
@@ -410,7 +330,7 @@ static ew_err print_text(const struct comparison *m)
     return EW_OK;
 }
 
-static void json_side(struct ew_json *j, const struct column *k)
+static void json_side(struct ew_json *j, const struct ew_measured_side *k)
 {
     ew_json_object(j, NULL);
     ew_json_str(j, "name", k->side.name);
@@ -440,14 +360,14 @@ static void json_side(struct ew_json *j, const struct column *k)
     ew_json_end(j);
 }
 
-static ew_err print_json(const struct comparison *m)
+static ew_err print_json(const struct ew_side_comparison *m)
 {
     struct ew_json j;
     ew_json_init(&j, stdout);
     ew_json_object(&j, NULL);
     ew_json_array(&j, "sides");
     for (int i = 0; i < m->n; i++)
-        json_side(&j, &m->columns[i]);
+        json_side(&j, &m->sides[i]);
     ew_json_end(&j);
     ew_json_object(&j, "sources");
     for (size_t r = 0; r < EW_COUNT(rows); r++)
@@ -458,22 +378,21 @@ static ew_err print_json(const struct comparison *m)
     return ew_json_finish(&j);
 }
 
-ew_err ew_bench_compare(struct ew_cmd_call *c, const struct ew_compare_opts *o)
+ew_err ew_bench_compare(struct ew_cmd_call *c, const struct ew_compare_opts *o, const char *db)
 {
-    EW_CHECK(c->n_args <= MAX_SIDES, EW_ERR_USAGE, "bench compares at most %d, not %d", MAX_SIDES,
-             c->n_args);
-    struct comparison m = {.c = c, .o = o, .n = c->n_args};
-    m.columns = calloc((size_t)m.n, sizeof(*m.columns));
-    EW_CHECK(m.columns, EW_ERR_MEMORY, "no memory");
+    EW_CHECK(c->n_args <= EW_COMPARISON_SIDES, EW_ERR_USAGE, "bench compares at most %d, not %d",
+             EW_COMPARISON_SIDES, c->n_args);
+    struct comparison m = {.c = c, .db = db};
     ew_err e = begin_records(&m);
     if (e == EW_OK)
-        e = measure(&m);
+        e = ew_comparison_run(c->args, c->n_args, o, &m.of);
+    if (o->eval)
+        ew_data_hint(c, o->eval, e);
     e = end_records(&m, e);
-    if (e == EW_OK)
-        e = c->json ? print_json(&m) : print_text(&m);
-    for (int i = 0; i < m.n; i++)
-        ew_side_fini(&m.columns[i].side);
-    free(m.columns);
-    ew_power_meter_close(m.meter);
+    if (e == EW_OK) {
+        ew_times_warn_busy(m.of.others);
+        e = c->json ? print_json(&m.of) : print_text(&m.of);
+    }
+    ew_comparison_fini(&m.of);
     return e;
 }

@@ -1,128 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench --protocol engine: the engine study's comparison, before and after compiling.
- *
- * Before is the network's graph as it is, step by step: every operator a step of its own, no
- * folding, no fusing, no tuning, kernels by rules.  After is the engine of the same weights, tuned
- * on this machine.  Both run in turns in one process; the study's figures (a Jetson Nano, PyTorch
- * against TensorRT) stand beside ours. */
-#include <errno.h>
-#include <math.h>
+/* bench --protocol engine: the engine study's comparison, with the study's figures beside ours. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/json.h"
-#include "base/log.h"
 #include "base/progress.h"
-#include "cli/bench_side.h"
-#include "plan/tune.h"
+#include "cli/bench_cmd.h"
 #include "report/text_table.h"
 
-/* Table 1 of the study: seconds before and after, and the speed-up that it gives. */
-static const struct study_row {
-    const char *name, *called;
-    double before_s, after_s, speedup;
-} study[] = {
-    {"alexnet", "AlexNet", 0.6638, 0.1184, 5.62},
-    {"vgg19", "VGG", 2.5904, 0.4285, 6.05},
-    {"resnet50", "ResNet", 1.0911, 0.2233, 4.88},
-    {"squeezenet1_1", "SqueezeNet", 0.7966, 0.1663, 4.72},
-    {"densenet121", "DenseNet", 1.0132, 0.3682, 2.72},
-    {"shufflenet_v2_x1_0", "ShuffleNet V2", 4.7121, 0.3463, 13.6},
-    {"mobilenet_v2", "MobileNet V2", 5.0379, 0.3003, 16.7},
-    {"resnext50_32x4d", "ResNet V2", 2.0964, 0.2600, 8.07},
-};
-
-struct result {
-    const struct study_row *study;
-    struct ew_bench_side before, after;
-    struct ew_facts facts;
-    int64_t engine_bytes, activation_bytes, plain_activation_bytes, threads;
-    const char *isa;
-};
-
-/* ---- Measuring ---- */
-
-static ew_err network(const char *name, struct ew_graph **out)
-{
-    EW_TRY(ew_model_build(name, NULL, out));
-    const ew_err e = ew_model_init(name, 1, *out);
-    if (e != EW_OK)
-        ew_graph_free(*out);
-    return e;
-}
-
-/* A file that nobody else sees; `path` is written over. */
-static ew_err compile(struct ew_graph *g, const struct ew_compare_opts *o, char *path)
-{
-    char cache[512];
-    const int fd = mkstemp(path);
-    EW_CHECK(fd >= 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
-    close(fd);
-    const struct ew_compile_opts co = {.size = sizeof(co),
-                                       .threads = o->side.threads,
-                                       .compact = 1, /* it is for here and now */
-                                       .tune = !o->quick,
-                                       .tune_cache =
-                                           o->quick ? NULL : ew_tuner_default_path(cache)};
-    return ew_engine_compile(g, &co, path);
-}
-
-static ew_err compare(struct ew_side *plain, struct ew_side *engine,
-                      const struct ew_compare_opts *o, struct result *r)
-{
-    struct ew_bench_side sides[2] = {{.p = plain->p}, {.p = engine->p}};
-    EW_TRY(ew_bench_interleave(sides, 2, &o->bench, NULL, NULL));
-    r->before = sides[0];
-    r->after = sides[1];
-    r->facts = plain->facts;
-    r->engine_bytes = engine->file_bytes;
-    r->activation_bytes = engine->activation_bytes;
-    r->plain_activation_bytes = plain->activation_bytes;
-    r->threads = engine->threads;
-    r->isa = engine->isa;
-    return EW_OK;
-}
-
-static ew_err measure(const struct ew_compare_opts *o, const char *path, struct result *r)
-{
-    struct ew_side plain = {0}, engine = {0};
-    struct ew_side_opts so = o->side;
-    struct ew_graph *g;
-    char *file = strdup(path);
-    EW_CHECK(file, EW_ERR_MEMORY, "no memory");
-    ew_err e = network(r->study->name, &g);
-    if (e == EW_OK) {
-        e = compile(g, o, file);
-        if (e == EW_OK)
-            e = ew_side_load(file, &so, &engine);
-        unlink(file); /* it stays mapped */
-        so.plain = true;
-        if (e == EW_OK)
-            e = ew_side_take(g, r->study->name, &so, &plain);
-        else
-            ew_graph_free(g);
-    }
-    if (e == EW_OK)
-        e = compare(&plain, &engine, o, r);
-    ew_side_fini(&plain);
-    ew_side_fini(&engine);
-    free(file);
-    return e;
-}
-
-/* ---- Output ---- */
-
-static double geometric_mean(const struct result *r, int n)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += log(r[i].after.ratio);
-    return exp(sum / n);
-}
-
-static ew_err print_text(const struct result *r, int n)
+static ew_err print_text(const struct ew_engine_result *r, int n)
 {
     static const char *const head[] = {"network",    "before ms", "after ms",    "speed-up",
                                        "parameters", "FLOPs",     "engine",      "study: model",
@@ -148,14 +33,15 @@ static ew_err print_text(const struct result *r, int n)
     EW_TRY(ew_table_print(&t, stdout));
     printf("speed-up %.2f x here (geometric mean), %lld threads, %s, batch 1; times are medians of "
            "%lld runs in turns\n",
-           geometric_mean(r, n), (long long)r[0].threads, r[0].isa, (long long)r[0].before.time.n);
+           ew_engine_protocol_mean(r, n), (long long)r[0].threads, r[0].isa,
+           (long long)r[0].before.time.n);
     printf("before: the graph as it is, a step for every operator, no folding, fusing or tuning, "
            "the same kernels; after: the engine\n");
     printf("study: Jetson Nano, before PyTorch, after TensorRT; its mean is 7.01 x\n");
     return EW_OK;
 }
 
-static ew_err print_json(const struct result *r, int n)
+static ew_err print_json(const struct ew_engine_result *r, int n)
 {
     struct ew_json j;
     ew_json_init(&j, stdout);
@@ -164,7 +50,7 @@ static ew_err print_json(const struct result *r, int n)
     ew_json_int(&j, "threads", r[0].threads);
     ew_json_str(&j, "isa", r[0].isa);
     ew_json_int(&j, "batch", 1);
-    ew_json_num(&j, "speedup_mean", geometric_mean(r, n));
+    ew_json_num(&j, "speedup_mean", ew_engine_protocol_mean(r, n));
     ew_json_array(&j, "networks");
     for (int i = 0; i < n; i++) {
         ew_json_object(&j, NULL);
@@ -193,36 +79,28 @@ static ew_err print_json(const struct result *r, int n)
 }
 
 /* The networks that are named, or all. */
-static int choose(const struct ew_cmd_call *c, struct result *r, ew_err *err)
+static ew_err choose(const struct ew_cmd_call *c, struct ew_engine_result *r, int *n)
 {
-    int n = 0;
-    for (int a = 0; a < c->n_args; a++) {
-        const int before = n;
-        for (size_t i = 0; i < EW_COUNT(study); i++)
-            if (strcmp(study[i].name, c->args[a]) == 0)
-                r[n++].study = &study[i];
-        if (n == before)
-            *err = ew_fail(EW_ERR_USAGE, "%s is none of the study's networks", c->args[a]);
+    EW_CHECK(c->n_args <= EW_ENGINE_STUDY_NETWORKS, EW_ERR_USAGE, "the study has %d networks",
+             EW_ENGINE_STUDY_NETWORKS);
+    *n = c->n_args ? c->n_args : EW_ENGINE_STUDY_NETWORKS;
+    for (int i = 0; i < *n; i++) {
+        r[i].study = c->n_args ? ew_engine_study_find(c->args[i]) : ew_engine_study_at(i);
+        EW_CHECK(r[i].study, EW_ERR_USAGE, "%s is none of the study's networks", c->args[i]);
     }
-    for (size_t i = 0; c->n_args == 0 && i < EW_COUNT(study); i++)
-        r[n++].study = &study[i];
-    return n;
+    return EW_OK;
 }
 
 ew_err ew_bench_protocol_engine(struct ew_cmd_call *c, const struct ew_compare_opts *o)
 {
-    struct result r[EW_COUNT(study)] = {0};
-    const char *tmp = getenv("TMPDIR");
-    char path[512];
+    struct ew_engine_result r[EW_ENGINE_STUDY_NETWORKS] = {0};
     ew_err e = EW_OK;
-    EW_CHECK(c->n_args <= (int)EW_COUNT(study), EW_ERR_USAGE, "the study has %zu networks",
-             EW_COUNT(study));
-    const int n = choose(c, r, &e);
-    snprintf(path, sizeof(path), "%s/edgewise-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    int n = 0;
+    EW_TRY(choose(c, r, &n));
     struct ew_progress bar;
     ew_progress_begin(&bar, stderr, "networks", n);
     for (int i = 0; e == EW_OK && i < n; i++) {
-        e = measure(o, path, &r[i]);
+        e = ew_engine_protocol_measure(o, &r[i]);
         ew_progress_update(&bar, i + 1);
     }
     ew_progress_end(&bar);

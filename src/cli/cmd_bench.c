@@ -8,13 +8,13 @@
 #include "base/pool.h"
 #include "base/progress.h"
 #include "bench/bench.h"
+#include "cli/bench_cmd.h"
 #include "cli/bench_dpu.h"
-#include "cli/bench_side.h"
 #include "cli/bench_times.h"
 #include "cli/bench_why.h"
 #include "cli/cmd.h"
 #include "cli/device_opt.h"
-#include "cli/recording.h"
+#include "cli/recorded.h"
 #include "cli/simulated.h"
 #include "engine/engine.h"
 #include "graph/facts.h"
@@ -496,12 +496,12 @@ static ew_err run_several(struct ew_cmd_call *c, struct ew_tuner *tuner)
                                        .power_from = o->power_from,
                                        .power_s = o->quick ? 0 : o->power_seconds,
                                        .quick = o->quick,
-                                       .db = o->db};
+                                       .talk = stderr};
     if (o->protocol == PROTOCOL_ENGINE)
         return ew_bench_protocol_engine(c, &co);
     if (o->protocol == PROTOCOL_SCALE)
         return ew_bench_protocol_scale(c, &co);
-    return ew_bench_compare(c, &co);
+    return ew_bench_compare(c, &co, o->db);
 }
 
 static ew_err check_several(const struct ew_cmd_call *c)
@@ -611,7 +611,7 @@ static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
              "--simulate runs nothing that --why, --profile, --tune or --memory-limit could see");
     EW_CHECK(!o->simulate || (o->duration <= 0 && o->qps <= 0 && o->streams == 1), EW_ERR_USAGE,
              "--simulate runs nothing: --duration, --qps and --streams do not go with it");
-    EW_TRY(ew_recording_begin(c, o->db, &rec));
+    EW_TRY(ew_cmd_record(c, o->db, &rec));
     ew_err e = EW_OK;
     if (o->simulate)
         e = bench_simulated(c, &rec);

@@ -3,7 +3,8 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "cli/compare_sides.h"
+#include "cli/data_cmd.h"
+#include "measure/compare_sides.h"
 #include "report/text_table.h"
 
 #define RANDOM_INPUTS 4
@@ -121,7 +122,7 @@ static ew_err feed(struct ew_cmd_call *c, struct ew_compared *k)
         return EW_OK;
     }
     struct ew_image_set s = {0};
-    ew_err e = ew_image_set_open(c, o->data, &k->side[0], false, &s);
+    ew_err e = ew_data_hint(c, o->data, ew_image_set_open(o->data, &k->side[0], false, &s));
     if (e == EW_OK)
         e = ew_compare_images(k, &s.loader, s.subset ? s.loader.n_subset : IMAGES);
     ew_image_set_close(&s);

@@ -7,10 +7,11 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "cli/classifier.h"
 #include "cli/cmd.h"
+#include "cli/data_cmd.h"
 #include "cli/device_opt.h"
 #include "engine/engine.h"
+#include "measure/classifier.h"
 #include "plan/tune.h"
 #include "quant/quant_run.h"
 #include "report/text_table.h"
@@ -159,7 +160,7 @@ static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k)
     const struct opts *o = c->opts;
     struct ew_image_set calib = {0};
     struct ew_quant_result r = {0};
-    ew_err e = ew_image_set_open_calib(c, o->calib, k, &calib);
+    ew_err e = ew_data_hint(c, o->calib, ew_image_set_open_calib(o->calib, k, &calib));
     const struct ew_quant_job job = {.net = k->net,
                                      .calibration = calib.loader,
                                      .opts = {.equalize = true,

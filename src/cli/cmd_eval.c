@@ -3,13 +3,14 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "cli/classifier.h"
+#include "cli/data_cmd.h"
 #include "cli/device_opt.h"
-#include "cli/eval_run.h"
 #include "cli/eval_show.h"
-#include "cli/recording.h"
+#include "cli/recorded.h"
 #include "data/load_args.h"
 #include "engine/engine.h"
+#include "measure/classifier.h"
+#include "measure/eval_run.h"
 
 struct opts {
     const char *device;
@@ -95,7 +96,7 @@ static ew_err evaluate(struct ew_cmd_call *c, const struct ew_eval_target *t,
     EW_CHECK(classes >= info->classes, EW_ERR_ARG, "%s has %lld classes, data set %s has %lld",
              t->name, (long long)classes, info->name, (long long)info->classes);
     const int64_t start = ew_clock_ns();
-    ew_err e = ew_eval_run(t, &s->loader, o->predictions || o->mistakes, true, &run);
+    ew_err e = ew_eval_run(t, &s->loader, o->predictions || o->mistakes, stderr, &run);
     const struct ew_eval_report r = {.network = t->name,
                                      .data = s->data,
                                      .split = s->loader.split,
@@ -141,7 +142,7 @@ static ew_err run_on(struct ew_cmd_call *c, struct ew_classifier *k, struct ew_r
     const bool engine = k->network.engine != NULL;
     struct ew_eval_target t = {.name = k->net->name};
     struct ew_image_set s = {0};
-    ew_err e = ew_image_set_open(c, o->data, k, o->split == 1, &s);
+    ew_err e = ew_data_hint(c, o->data, ew_image_set_open(o->data, k, o->split == 1, &s));
     s.loader.workers = o->workers;
     s.loader.on_bad = (enum ew_on_bad)o->on_bad_sample;
     if (e == EW_OK)
@@ -160,7 +161,7 @@ static ew_err run(struct ew_cmd_call *c)
     struct ew_classifier k;
     EW_CHECK(o->data, EW_ERR_USAGE, "--data says what to evaluate on");
     struct ew_recording rec;
-    EW_TRY(ew_recording_begin(c, o->db, &rec));
+    EW_TRY(ew_cmd_record(c, o->db, &rec));
     ew_err e = ew_classifier_open(c->args[0], &o->images, (int)o->threads, &k);
     if (e == EW_OK)
         e = run_on(c, &k, &rec);

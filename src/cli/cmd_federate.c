@@ -13,7 +13,7 @@
 #include "cli/cmd.h"
 #include "cli/data_cmd.h"
 #include "cli/device_opt.h"
-#include "cli/recording.h"
+#include "cli/recorded.h"
 #include "federate/federation.h"
 #include "network/network.h"
 #include "train/options.h"
@@ -432,7 +432,7 @@ static ew_err run(struct ew_cmd_call *c)
     EW_CHECK(r, EW_ERR_MEMORY, "no memory");
     int64_t round = 0;
     ew_arena_init(&r->arena);
-    ew_err e = ew_recording_begin(c, ((const struct opts *)c->opts)->db, &r->rec);
+    ew_err e = ew_cmd_record(c, ((const struct opts *)c->opts)->db, &r->rec);
     if (e == EW_OK)
         e = setup(c, r, &round);
     sigaction(SIGINT, &act, NULL);

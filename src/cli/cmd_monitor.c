@@ -177,7 +177,7 @@ static ew_err take_frames(struct live *l)
 
 static ew_err follow(struct live *l)
 {
-    const struct timespec pause = {.tv_nsec = EW_MONITOR_DRAIN_NS / 2};
+    const struct timespec pause = {.tv_nsec = EW_SAMPLER_DRAIN_NS / 2};
     for (;;) {
         EW_TRY(take_frames(l));
         if ((l->count && l->frames >= l->count) || quit_pressed(&l->terminal))
@@ -207,7 +207,7 @@ static ew_err live_view(const struct ew_cmd_call *c, struct ew_board *b, int64_t
     EW_TRY(ew_monitor_log_open(o->log, b, &l.log));
     if (c->json)
         ew_monitor_log_stdout(&l.lines);
-    EW_TRY(ew_sampler_start(b, interval_ns, ew_monitor_frames(interval_ns), &l.sampler));
+    EW_TRY(ew_sampler_start(b, interval_ns, ew_sampler_frames(interval_ns), &l.sampler));
     terminal_begin(&l.terminal, !c->json);
     ew_err err = follow(&l);
     terminal_end(&l.terminal);
@@ -230,7 +230,7 @@ static ew_err run_command(struct ew_cmd_call *c, struct ew_board *b, int64_t int
                                      .output = o->output,
                                      .rec = &rec,
                                      .json = c->json};
-    ew_err err = ew_recording_begin(c, o->db, &rec);
+    ew_err err = ew_cmd_record(c, o->db, &rec);
     if (err == EW_OK)
         err = ew_recording_end(&rec, ew_monitor_command(&r));
     const ew_err closed = ew_monitor_log_close(&log);

@@ -9,9 +9,10 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "bench/bench.h"
-#include "cli/classifier.h"
+#include "cli/data_cmd.h"
 #include "cli/prune_cmd.h"
-#include "cli/recording.h"
+#include "cli/recorded.h"
+#include "measure/classifier.h"
 #include "train/adapt.h"
 #include "train/evaluate.h"
 #include "train/trainer.h"
@@ -133,8 +134,9 @@ static ew_err open_data(struct work *w)
     const bool some = w->o->train.eval_samples > 0;
     snprintf(test, sizeof(test), some ? "%s:%lld" : "%s", w->o->train.data,
              (long long)w->o->train.eval_samples);
-    EW_TRY(ew_image_set_open(w->c, test, &w->k, false, &w->test));
-    EW_TRY(ew_image_set_open(w->c, w->o->train.data, &w->k, true, &w->train));
+    EW_TRY(ew_data_hint(w->c, test, ew_image_set_open(test, &w->k, false, &w->test)));
+    EW_TRY(ew_data_hint(w->c, w->o->train.data,
+                        ew_image_set_open(w->o->train.data, &w->k, true, &w->train)));
     const struct ew_dataset_info *info = ew_dataset_info(w->train.data);
     EW_CHECK(out->rank == 2 && out->dim[1] >= info->classes, EW_ERR_ARG,
              "%s: data set %s has %lld classes, more than the network's output", g->name,
@@ -420,7 +422,7 @@ static ew_err run(struct ew_cmd_call *c)
     w->c = c;
     w->o = c->opts;
     ew_err e = check_opts(w);
-    if (e == EW_OK && (e = ew_recording_begin(c, w->o->db, &rec)) == EW_OK)
+    if (e == EW_OK && (e = ew_cmd_record(c, w->o->db, &rec)) == EW_OK)
         e = ew_recording_end(&rec, work(w, &rec));
     ew_graph_free(w->before);
     ew_image_set_close(&w->test);

@@ -8,11 +8,12 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "cli/bench_times.h"
-#include "cli/classifier.h"
+#include "cli/data_cmd.h"
 #include "cli/device_opt.h"
 #include "cli/quantize_show.h"
-#include "cli/recording.h"
+#include "cli/recorded.h"
 #include "edgewise.h"
+#include "measure/classifier.h"
 
 struct opts {
     const char *device;
@@ -145,9 +146,9 @@ static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k,
     const struct opts *o = c->opts;
     struct ew_image_set calib = {0}, eval = {0};
     struct ew_quant_result r = {0};
-    ew_err e = ew_image_set_open_calib(c, o->calib, k, &calib);
+    ew_err e = ew_data_hint(c, o->calib, ew_image_set_open_calib(o->calib, k, &calib));
     if (e == EW_OK && o->eval)
-        e = ew_image_set_open(c, o->eval, k, false, &eval);
+        e = ew_data_hint(c, o->eval, ew_image_set_open(o->eval, k, false, &eval));
     if (e == EW_OK && o->eval)
         warn_same_images(&calib, &eval);
     if (e == EW_OK) {
@@ -177,7 +178,7 @@ static ew_err run(struct ew_cmd_call *c)
     EW_CHECK(o->calib, EW_ERR_USAGE, "--calib says which images to measure ranges on");
     EW_CHECK(o->output, EW_ERR_USAGE, "--output says which file to write");
     struct ew_recording rec;
-    EW_TRY(ew_recording_begin(c, o->db, &rec));
+    EW_TRY(ew_cmd_record(c, o->db, &rec));
     ew_err e = ew_classifier_load(c->args[0], &o->images, &k);
     if (e == EW_OK)
         e = quantize(c, &k, &rec);

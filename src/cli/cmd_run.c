@@ -8,10 +8,10 @@
 #include "base/log.h"
 #include "cli/cmd.h"
 #include "cli/device_opt.h"
-#include "cli/image_opts.h"
 #include "cli/run_io.h"
 #include "engine/engine.h"
 #include "format/tensor_file.h"
+#include "network/image_opts.h"
 #include "network/labels.h"
 #include "network/network.h"
 

@@ -301,7 +301,7 @@ static ew_err run(struct ew_cmd_call *c)
     EW_CHECK(r, EW_ERR_MEMORY, "no memory");
     const struct ew_train_cmd *o = c->opts;
     struct ew_recording rec;
-    ew_err e = ew_recording_begin(c, o->db, &rec);
+    ew_err e = ew_cmd_record(c, o->db, &rec);
     if (e == EW_OK)
         e = ew_train_setup(c, r);
     r->rec = &rec;

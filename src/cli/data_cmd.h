@@ -21,6 +21,9 @@ struct ew_data_opts {
 /* A data set that `get` knows whose name is near this one, or NULL. */
 const char *ew_data_nearest(const char *what);
 
+/* Says where data sets come from, if `err` is that there is none of the name `what`; returns it. */
+ew_err ew_data_hint(struct ew_cmd_call *c, const char *what, ew_err err);
+
 /* Opens a data set, with a hint where there is none of that name. */
 ew_err ew_data_open(struct ew_cmd_call *c, const char *what, struct ew_dataset **out);
 

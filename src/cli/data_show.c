@@ -27,19 +27,27 @@ const char *ew_data_nearest(const char *what)
     return NULL;
 }
 
-ew_err ew_data_open(struct ew_cmd_call *c, const char *what, struct ew_dataset **out)
+ew_err ew_data_hint(struct ew_cmd_call *c, const char *what, ew_err err)
 {
-    const ew_err err = ew_dataset_open(what, out);
-    if (err != EW_ERR_NOT_FOUND)
+    char name[EW_DATA_PATH];
+    const char *colon = strrchr(what, ':'); /* "DATA:1000" */
+    const bool counted = colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
+    snprintf(name, sizeof(name), "%.*s", (int)(counted ? colon - what : (long)strlen(what)), what);
+    if (err != EW_ERR_NOT_FOUND || !strstr(ew_error_message(), name))
         return err;
-    const char *near = ew_data_nearest(what);
-    if (near && strcmp(near, what) == 0)
-        ew_cmd_hint(c, "edgewise data get %s", what);
+    const char *near = ew_data_nearest(name);
+    if (near && strcmp(near, name) == 0)
+        ew_cmd_hint(c, "edgewise data get %s", name);
     else if (near)
         ew_cmd_hint(c, "did you mean %s? edgewise data list shows what there is", near);
     else
         ew_cmd_hint(c, "edgewise data list shows what there is");
     return err;
+}
+
+ew_err ew_data_open(struct ew_cmd_call *c, const char *what, struct ew_dataset **out)
+{
+    return ew_data_hint(c, what, ew_dataset_open(what, out));
 }
 
 /* ---- list ------------------------------------------------------------------------------------ */

@@ -4,8 +4,8 @@
 #ifndef EW_CLI_EVAL_SHOW_H
 #define EW_CLI_EVAL_SHOW_H
 
-#include "cli/eval_run.h"
 #include "data/data.h"
+#include "measure/eval_run.h"
 
 struct ew_eval_report {
     const char *network;

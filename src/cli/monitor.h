@@ -7,20 +7,9 @@
 #include <stdio.h>
 
 #include "cli/cmd.h"
-#include "cli/recording.h"
+#include "cli/recorded.h"
 #include "device/board.h"
 #include "device/sampler.h"
-
-/* ---- Frames ---------------------------------------------------------------------------------- */
-
-#define EW_MONITOR_DRAIN_NS 100000000L /* the sampler's ring is emptied at least so often */
-
-/* The ring's capacity: ten times what comes in between, within reason. */
-static inline int ew_monitor_frames(int64_t interval_ns)
-{
-    const int64_t frames = 10 * EW_MONITOR_DRAIN_NS / (interval_ns > 0 ? interval_ns : 1);
-    return (int)(frames < 64 ? 64 : frames > 8192 ? 8192 : frames);
-}
 
 /* ---- Log ------------------------------------------------------------------------------------- */
 

@@ -121,7 +121,7 @@ static void measure_baseline(struct watch *w)
     const int64_t begin = ew_clock_ns(), end = begin + (int64_t)(w->run->baseline_s * 1e9);
     begin_energy(w, begin);
     while (ew_clock_ns() < end) {
-        nanosleep(&(struct timespec){.tv_nsec = EW_MONITOR_DRAIN_NS}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = EW_SAMPLER_DRAIN_NS}, NULL);
         drain(w);
     }
     ew_energy_stop(&w->energy, ew_clock_ns());
@@ -155,7 +155,7 @@ static void read_io(pid_t pid, struct outcome *out)
 
 static ew_err wait_for(struct watch *w, struct ew_spawned *p, const sigset_t *before)
 {
-    while (ew_spawn_tend(p, EW_MONITOR_DRAIN_NS))
+    while (ew_spawn_tend(p, EW_SAMPLER_DRAIN_NS))
         drain(w);
     ew_energy_stop(&w->energy, ew_clock_ns());
     read_io(p->pid, w->out);
@@ -405,7 +405,7 @@ ew_err ew_monitor_command(const struct ew_monitor_run *r)
     w.values = ew_arena_array(&b->arena, (size_t)b->n_channels + 1, sizeof(*w.values));
     w.before = ew_arena_array(&b->arena, (size_t)b->n_channels + 1, sizeof(*w.before));
     EW_CHECK(w.values && w.before, EW_ERR_MEMORY, "no memory");
-    EW_TRY(ew_sampler_start(b, r->interval_ns, ew_monitor_frames(r->interval_ns), &w.sampler));
+    EW_TRY(ew_sampler_start(b, r->interval_ns, ew_sampler_frames(r->interval_ns), &w.sampler));
     ew_err err = run_command(&w);
     ew_sampler_free(w.sampler);
     EW_TRY(err);

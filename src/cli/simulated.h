@@ -5,7 +5,7 @@
 #define EW_CLI_SIMULATED_H
 
 #include "advise/simulate.h"
-#include "cli/recording.h"
+#include "cli/recorded.h"
 
 /* A row of a command's option table, for the member `simulate` of `owner`. */
 #define EW_SIMULATE_FIELD(owner)                                                                   \

@@ -5,7 +5,7 @@
 #define EW_CLI_TRAIN_RUN_H
 
 #include "cli/cmd.h"
-#include "cli/recording.h"
+#include "cli/recorded.h"
 #include "network/network.h"
 #include "study/run_watch.h"
 #include "train/tensorboard.h"

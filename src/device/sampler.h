@@ -16,6 +16,15 @@ struct ew_sampler_stats {
     double read_mean_s, read_max_s;
 };
 
+/* The ring is emptied at least so often; its capacity then is ten times what comes in between,
+ * within reason. */
+#define EW_SAMPLER_DRAIN_NS 100000000L
+static inline int ew_sampler_frames(int64_t interval_ns)
+{
+    const int64_t frames = 10 * EW_SAMPLER_DRAIN_NS / (interval_ns > 0 ? interval_ns : 1);
+    return (int)(frames < 64 ? 64 : frames > 8192 ? 8192 : frames);
+}
+
 /* Starts reading `board`, which belongs to the sampler until it is stopped, every interval_ns.
  * `frames` is the ring's capacity (0: 64).  The first frame is read at once. */
 ew_err ew_sampler_start(struct ew_board *board, int64_t interval_ns, int frames,

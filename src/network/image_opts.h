@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options that say how images become a network's input, and names of its classes. */
-#ifndef EW_CLI_IMAGE_OPTS_H
-#define EW_CLI_IMAGE_OPTS_H
+#ifndef EW_NETWORK_IMAGE_OPTS_H
+#define EW_NETWORK_IMAGE_OPTS_H
 
 #include "base/field.h"
 #include "base/mem.h"

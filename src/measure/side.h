@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sides of a comparison: networks and engines, each with the plan that is timed, and what else
- * is known of them.  Loading is bench_side.c's, measuring bench_compare.c's, power bench_power.c's,
- * the studies' protocols bench_protocol.c's. */
-#ifndef EW_CLI_BENCH_SIDE_H
-#define EW_CLI_BENCH_SIDE_H
+ * is known of them.  comparison.h measures several in turns, the protocols those of the studies. */
+#ifndef EW_MEASURE_SIDE_H
+#define EW_MEASURE_SIDE_H
 
 #include "bench/bench.h"
-#include "cli/bench_power.h"
-#include "cli/classifier.h"
-#include "cli/cmd.h"
 #include "engine/engine.h"
 #include "graph/facts.h"
+#include "measure/classifier.h"
+#include "measure/power_meter.h"
 
 /* ---- Sides ---- */
 
@@ -57,25 +55,6 @@ ew_err ew_side_power(struct ew_side *s, struct ew_power_meter *m, double seconds
 /* ---- Accuracy ---- */
 
 /* The side's own plan over a split, as ew_image_set_open names it; a share from 0 to 1. */
-ew_err ew_side_accuracy(struct ew_cmd_call *c, struct ew_side *s, const char *data, double *out);
-
-/* ---- Commands ---- */
-
-struct ew_compare_opts {
-    struct ew_side_opts side;
-    struct ew_bench_opts bench;
-    const char *eval; /* data; NULL: none */
-    struct ew_image_opts images;
-    const char *power_from;
-    double power_s; /* 0: power is not measured */
-    bool quick;
-    const char *db; /* store; NULL: none */
-};
-
-/* bench A B ...: all of the call's arguments. */
-ew_err ew_bench_compare(struct ew_cmd_call *c, const struct ew_compare_opts *o);
-/* bench --protocol engine, scale */
-ew_err ew_bench_protocol_engine(struct ew_cmd_call *c, const struct ew_compare_opts *o);
-ew_err ew_bench_protocol_scale(struct ew_cmd_call *c, const struct ew_compare_opts *o);
+ew_err ew_side_accuracy(struct ew_side *s, const char *data, double *out);
 
 #endif

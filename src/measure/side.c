@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loading what is compared. */
-#include "cli/bench_side.h"
+#include "measure/side.h"
 
 #include <string.h>
 

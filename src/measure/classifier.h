@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A trained classifier and the images it expects: what eval, quantize and bench --eval share. */
-#ifndef EW_CLI_CLASSIFIER_H
-#define EW_CLI_CLASSIFIER_H
+#ifndef EW_MEASURE_CLASSIFIER_H
+#define EW_MEASURE_CLASSIFIER_H
 
-#include "cli/cmd.h"
-#include "cli/image_opts.h"
 #include "data/loader.h"
+#include "network/image_opts.h"
 #include "network/network.h"
 
 struct ew_classifier {
@@ -31,11 +30,11 @@ struct ew_image_set {
     int64_t *subset; /* NULL: all */
 };
 
-ew_err ew_image_set_open(struct ew_cmd_call *c, const char *what, const struct ew_classifier *k,
-                         bool train, struct ew_image_set *out);
+ew_err ew_image_set_open(const char *what, const struct ew_classifier *k, bool train,
+                         struct ew_image_set *out);
 /* Images to measure ranges on, of the training split: "DATA" means 1000 of them. */
-ew_err ew_image_set_open_calib(struct ew_cmd_call *c, const char *what,
-                               const struct ew_classifier *k, struct ew_image_set *out);
+ew_err ew_image_set_open_calib(const char *what, const struct ew_classifier *k,
+                               struct ew_image_set *out);
 void ew_image_set_close(struct ew_image_set *s);
 
 #endif

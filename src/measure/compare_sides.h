@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two networks on the same inputs, value by value. */
-#ifndef EW_CLI_COMPARE_SIDES_H
-#define EW_CLI_COMPARE_SIDES_H
+#ifndef EW_MEASURE_COMPARE_SIDES_H
+#define EW_MEASURE_COMPARE_SIDES_H
 
-#include "cli/classifier.h"
+#include "measure/classifier.h"
 #include "plan/plan.h"
 
 /* One value that both have under the same name, over all inputs. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two networks on the same inputs.  Plans of all values run the graphs as they are, without passes,
  * so that every value is there; plans of outputs alone run as they would. */
-#include "cli/compare_sides.h"
+#include "measure/compare_sides.h"
 
 #include <math.h>
 #include <stdlib.h>

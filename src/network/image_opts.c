@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options for images and classes. */
-#include "cli/image_opts.h"
+#include "network/image_opts.h"
 
 #include "base/file.h"
 #include "network/labels.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Power while something runs without a pause, and of the machine at rest before.  Apart from
- * bench_side.h, since boards and graphs both have values. */
-#ifndef EW_CLI_BENCH_POWER_H
-#define EW_CLI_BENCH_POWER_H
+/* Power while something runs without a pause, and of the machine at rest before. */
+#ifndef EW_MEASURE_POWER_METER_H
+#define EW_MEASURE_POWER_METER_H
 
 #include "base/err.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan over a split of a data set, sample by sample: what eval and bench --eval share.  What is
- * shown of it is eval_show.h's. */
-#ifndef EW_CLI_EVAL_RUN_H
-#define EW_CLI_EVAL_RUN_H
+/* A plan over a split of a data set, sample by sample: what eval and bench --eval share. */
+#ifndef EW_MEASURE_EVAL_RUN_H
+#define EW_MEASURE_EVAL_RUN_H
 
-#include "cli/classifier.h"
+#include <stdio.h>
+
+#include "measure/classifier.h"
 #include "plan/plan.h"
 #include "train/scores.h"
 
@@ -36,9 +37,10 @@ struct ew_eval_target {
 };
 
 /* Runs the split that `set` names; its batch, order, augmentation and size are set here.  `keep`:
- * samples are kept.  `bar`: says "eval" on a terminal.  Release with fini, also after a failure. */
+ * samples are kept.  `talk`: where progress is shown, NULL: nowhere.  Release with fini, also after
+ * a failure. */
 ew_err ew_eval_run(const struct ew_eval_target *t, const struct ew_loader_opts *set, bool keep,
-                   bool bar, struct ew_eval_run *out);
+                   FILE *talk, struct ew_eval_run *out);
 void ew_eval_run_fini(struct ew_eval_run *r);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accuracy of exactly what is timed: the side's own plan over a data set. */
-#include "cli/bench_side.h"
-#include "cli/eval_run.h"
+#include "measure/eval_run.h"
+#include "measure/side.h"
 
-ew_err ew_side_accuracy(struct ew_cmd_call *c, struct ew_side *s, const char *data, double *out)
+ew_err ew_side_accuracy(struct ew_side *s, const char *data, double *out)
 {
     const struct ew_classifier k = {.net = s->g, .prep = s->prep};
     const struct ew_eval_target t = {
         .name = s->name, .plan = s->p, .graph = s->g, .batch = s->batch};
     struct ew_image_set set;
     struct ew_eval_run r = {0};
-    ew_err e = ew_image_set_open(c, data, &k, false, &set);
+    ew_err e = ew_image_set_open(data, &k, false, &set);
     if (e == EW_OK)
-        e = ew_eval_run(&t, &set.loader, false, false, &r);
+        e = ew_eval_run(&t, &set.loader, false, NULL, &r);
     if (e == EW_OK)
         *out = ew_confusion_scores(&r.confusion).accuracy;
     ew_eval_run_fini(&r);

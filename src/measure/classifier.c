@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A trained classifier, and a data set as it expects its images. */
-#include "cli/classifier.h"
+#include "measure/classifier.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "cli/data_cmd.h"
 #include "train/adapt.h"
 
 #define EVAL_BATCH 32 /* images at a time: enough for speed, small for a board */
@@ -81,14 +80,14 @@ static ew_err choose(struct ew_image_set *s, int64_t count)
     return EW_OK;
 }
 
-ew_err ew_image_set_open(struct ew_cmd_call *c, const char *what, const struct ew_classifier *k,
-                         bool train, struct ew_image_set *out)
+ew_err ew_image_set_open(const char *what, const struct ew_classifier *k, bool train,
+                         struct ew_image_set *out)
 {
     EW_CLEANUP(ew_free_ptr) char *name = NULL;
     int64_t count;
     *out = (struct ew_image_set){.loader = {.batch = EVAL_BATCH, .workers = 1}};
     EW_TRY(split_count(what, &name, &count));
-    EW_TRY(ew_data_open(c, name, &out->data));
+    EW_TRY(ew_dataset_open(name, &out->data));
     const int64_t *counts = ew_dataset_info(out->data)->count;
     const bool has_test = counts[EW_SPLIT_TEST] > 0, has_train = counts[EW_SPLIT_TRAIN] > 0;
     out->loader.data = out->data;
@@ -100,14 +99,14 @@ ew_err ew_image_set_open(struct ew_cmd_call *c, const char *what, const struct e
 
 #define CALIBRATION_IMAGES 1000
 
-ew_err ew_image_set_open_calib(struct ew_cmd_call *c, const char *what,
-                               const struct ew_classifier *k, struct ew_image_set *out)
+ew_err ew_image_set_open_calib(const char *what, const struct ew_classifier *k,
+                               struct ew_image_set *out)
 {
     char text[4096];
     const char *colon = strrchr(what, ':');
     const bool has = colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
     snprintf(text, sizeof(text), "%s:%d", what, CALIBRATION_IMAGES);
-    return ew_image_set_open(c, has ? what : text, k, true, out);
+    return ew_image_set_open(has ? what : text, k, true, out);
 }
 
 void ew_image_set_close(struct ew_image_set *s)

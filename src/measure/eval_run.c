@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plan over a split of a data set. */
-#include "cli/eval_run.h"
+#include "measure/eval_run.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -142,7 +142,7 @@ static ew_err run_all(const struct ew_eval_target *t, struct ew_loader *loader,
 }
 
 ew_err ew_eval_run(const struct ew_eval_target *t, const struct ew_loader_opts *set, bool keep,
-                   bool bar, struct ew_eval_run *out)
+                   FILE *talk, struct ew_eval_run *out)
 {
     struct layout l = {0};
     struct ew_progress progress = {0};
@@ -165,7 +165,7 @@ ew_err ew_eval_run(const struct ew_eval_target *t, const struct ew_loader_opts *
     ew_err e = keep && !out->samples
                    ? ew_fail(EW_ERR_MEMORY, "no memory for %lld predictions", (long long)n)
                    : EW_OK;
-    ew_progress_begin(&progress, bar ? stderr : NULL, "eval", n);
+    ew_progress_begin(&progress, talk, "eval", n);
     if (e == EW_OK)
         e = run_all(t, loader, &l, keep, &progress, out);
     ew_progress_end(&progress);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recording what a command measures. */
-#include "cli/recording.h"
+#include "study/recording.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,15 +20,15 @@ static ew_err join_run(struct ew_recording *r, const char *uid)
     return EW_OK;
 }
 
-static ew_err describe(const struct ew_cmd_call *c, struct ew_board *b, struct ew_arena *a,
+static ew_err describe(const struct ew_recorded_command *c, struct ew_board *b, struct ew_arena *a,
                        struct ew_recording *r)
 {
     struct ew_machine_row machine;
     struct ew_job_row job;
     struct ew_run_row run;
-    const struct ew_setting network = {"network", c->n_args ? c->args[0] : ""};
+    const struct ew_setting network = {"network", c->network};
     EW_TRY(ew_machine_read(b, a, &machine));
-    EW_TRY(ew_job_describe(a, c->cmd->name, c->cmd->opts, c->opts, &network, 1, &job));
+    EW_TRY(ew_job_describe(a, c->name, c->fields, c->opts, &network, 1, &job));
     ew_record_clear(EW_RECORD_RUN, &run);
     run.job = job.id;
     run.machine = machine.id;
@@ -45,7 +45,7 @@ static ew_err describe(const struct ew_cmd_call *c, struct ew_board *b, struct e
     return err == EW_OK ? ended : err;
 }
 
-static ew_err begin_run(const struct ew_cmd_call *c, struct ew_recording *r)
+static ew_err begin_run(const struct ew_recorded_command *c, struct ew_recording *r)
 {
     struct ew_board *b = NULL;
     struct ew_arena a;
@@ -57,7 +57,8 @@ static ew_err begin_run(const struct ew_cmd_call *c, struct ew_recording *r)
     return err;
 }
 
-ew_err ew_recording_begin(const struct ew_cmd_call *c, const char *db, struct ew_recording *out)
+ew_err ew_recording_begin(const struct ew_recorded_command *c, const char *db,
+                          struct ew_recording *out)
 {
     *out = (struct ew_recording){.start_ns = ew_clock_ns()};
     if (!db)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Power while a network runs without a pause, and of the machine at rest before. */
-#include "cli/bench_power.h"
+#include "measure/power_meter.h"
 
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "cli/monitor.h"
 #include "device/energy.h"
+#include "device/sampler.h"
 
 #define INTERVAL_NS 100000000LL /* as often as the usual sensors have something new */
 
@@ -60,7 +60,7 @@ static void rest(struct ew_power_meter *m, double seconds, const char **absent)
     struct ew_bench_power p;
     ew_power_meter_begin(m);
     while (ew_clock_ns() < until) {
-        nanosleep(&(struct timespec){.tv_nsec = EW_MONITOR_DRAIN_NS}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = EW_SAMPLER_DRAIN_NS}, NULL);
         ew_power_meter_poll(m);
     }
     ew_power_meter_end(m, &p);
@@ -79,7 +79,7 @@ static ew_err start(struct ew_power_meter *m, const char *power_from, double idl
     }
     m->values = calloc((size_t)m->board->n_channels + 1, sizeof(*m->values));
     EW_CHECK(m->values, EW_ERR_MEMORY, "no memory for the board's channels");
-    EW_TRY(ew_sampler_start(m->board, INTERVAL_NS, ew_monitor_frames(INTERVAL_NS), &m->sampler));
+    EW_TRY(ew_sampler_start(m->board, INTERVAL_NS, ew_sampler_frames(INTERVAL_NS), &m->sampler));
     rest(m, idle_s, absent);
     return EW_OK;
 }

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command measures goes to the store, where --db asks for it.
- *
- *   struct ew_recording rec;
- *   EW_TRY(ew_recording_begin(c, o->db, &rec));        db NULL: nothing is recorded, all below is
- * fine ew_err e = work(..., &rec);                        ew_recording_put(&rec, EW_RECORD_EPOCH,
- * &row) return ew_recording_end(&rec, e);
+/* What a command measures goes to a store: begin (without a store nothing is recorded, and all that
+ * follows is fine), put rows and figures, end with how it went.
  *
  * Run by hand, a command makes a run of its own with its machine and its options.  Under a study
  * the environment variable EW_RUN has the uid of the run that the study began, and will end. */
-#ifndef EW_CLI_RECORDING_H
-#define EW_CLI_RECORDING_H
+#ifndef EW_STUDY_RECORDING_H
+#define EW_STUDY_RECORDING_H
 
-#include "cli/cmd.h"
+#include "base/field.h"
 #include "store/store.h"
 
 /* A row of a command's option table, for the member `db` of `owner`. */
@@ -28,7 +24,17 @@ struct ew_recording {
     int64_t start_ns;
 };
 
-ew_err ew_recording_begin(const struct ew_cmd_call *c, const char *db, struct ew_recording *out);
+/* The command whose job it is. */
+struct ew_recorded_command {
+    const char *name;
+    const char *network;           /* "": none */
+    const struct ew_field *fields; /* of opts */
+    const void *opts;
+};
+
+/* db NULL: nothing is recorded. */
+ew_err ew_recording_begin(const struct ew_recorded_command *c, const char *db,
+                          struct ew_recording *out);
 
 /* An epoch, batch, sample or metric of the run. */
 ew_err ew_recording_put(struct ew_recording *r, enum ew_record kind, const void *row);

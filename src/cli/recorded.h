@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recording what a command measures, where --db asks for it. */
+#ifndef EW_CLI_RECORDED_H
+#define EW_CLI_RECORDED_H
+
+#include "cli/cmd.h"
+#include "study/recording.h"
+
+/* Begins the recording of this command line; its first argument is the network.  db NULL: nothing
+ * is recorded. */
+ew_err ew_cmd_record(const struct ew_cmd_call *c, const char *db, struct ew_recording *out);
+
+#endif
