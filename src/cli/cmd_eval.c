@@ -5,12 +5,14 @@
 #include "base/clock.h"
 #include "cli/data_cmd.h"
 #include "cli/device_opt.h"
+#include "cli/eval_anomaly.h"
 #include "cli/eval_show.h"
 #include "cli/recorded.h"
 #include "data/load_args.h"
 #include "engine/engine.h"
 #include "measure/classifier.h"
 #include "measure/eval_run.h"
+#include "model/loss_table.h"
 
 struct opts {
     const char *device;
@@ -20,6 +22,7 @@ struct opts {
     int split;
     int64_t batch, threads, workers, top;
     int on_bad_sample;
+    struct ew_anomaly_opts anomaly;
     const char *db;
 };
 
@@ -47,13 +50,19 @@ static const struct ew_field fields[] = {
      .min = 0, .max = 100000, .metavar = "N",
      .help = "show the N worst classes where there are more; 0: all"},
     {.name = "csv", .type = EW_FIELD_STR, .offset = offsetof(struct opts, csv), .metavar = "FILE",
-     .help = "write the confusion matrix with the classes' names"},
+     .help = "write the confusion matrix with the classes' names; of --anomaly the ROC curve"},
     {.name = "png", .type = EW_FIELD_STR, .offset = offsetof(struct opts, png), .metavar = "FILE",
-     .help = "draw the confusion matrix"},
+     .help = "draw the confusion matrix, or the ROC curve"},
     {.name = "predictions", .type = EW_FIELD_STR, .offset = offsetof(struct opts, predictions),
      .metavar = "FILE.csv", .help = "write each image's class and the five likeliest"},
     {.name = "mistakes", .type = EW_FIELD_STR, .offset = offsetof(struct opts, mistakes),
      .metavar = "FILE.png", .help = "draw the worst mistakes, and list them"},
+    {.name = "anomaly", .type = EW_FIELD_STR, .offset = offsetof(struct opts, anomaly.classes),
+     .metavar = "CLASS,CLASS", .help = "classes that an autoencoder's error is to tell from the "
+     "others: ROC curve, area, threshold"},
+    {.name = "false-alarms", .type = EW_FIELD_FLOAT,
+     .offset = offsetof(struct opts, anomaly.false_alarms), .def = "0.05", .min = 0, .max = 1,
+     .metavar = "SHARE", .help = "anomaly: the share of normal samples that may be called so"},
     EW_RECORDING_FIELD(struct opts),
     EW_FIELD_END};
 /* clang-format on */
@@ -86,15 +95,70 @@ static ew_err show(const struct ew_cmd_call *c, const struct ew_eval_report *r)
     return o->mistakes && !c->json ? ew_eval_print_mistakes(r) : EW_OK;
 }
 
+/* ---- A network that gives back its input ---- */
+
+static ew_err record_errors(struct ew_recording *rec, const struct ew_eval_report *r,
+                            const struct ew_roc *roc)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < r->run->n; i++)
+        sum += r->run->errors[i].error;
+    if (r->run->n)
+        EW_TRY(
+            ew_recording_metric(rec, "test_loss", sum / (double)r->run->n, NULL, EW_BETTER_LOWER));
+    if (roc->n)
+        EW_TRY(ew_recording_metric(rec, "roc_area", roc->area, NULL, EW_BETTER_HIGHER));
+    return ew_recording_metric(rec, "eval_s", r->seconds, "s", EW_BETTER_LOWER);
+}
+
+static ew_err write_errors(const struct opts *o, const struct ew_eval_report *r,
+                           const struct ew_roc *roc)
+{
+    EW_CHECK(!o->mistakes, EW_ERR_USAGE, "--mistakes: %s tells no classes apart", r->network);
+    if (o->csv)
+        EW_TRY(ew_anomaly_write_csv(roc, o->csv));
+    if (o->png)
+        EW_TRY(ew_anomaly_write_png(roc, o->png));
+    return o->predictions ? ew_anomaly_write_errors(r, o->predictions) : EW_OK;
+}
+
+static ew_err show_errors(const struct ew_cmd_call *c, const struct ew_eval_report *r,
+                          struct ew_recording *rec)
+{
+    const struct opts *o = c->opts;
+    struct ew_roc roc;
+    ew_err e = ew_anomaly_curve(r, &o->anomaly, &roc);
+    if (e == EW_OK)
+        e = record_errors(rec, r, &roc);
+    if (e == EW_OK)
+        e = write_errors(o, r, &roc);
+    if (e == EW_OK)
+        e = c->json ? ew_anomaly_print_json(r, &roc) : ew_anomaly_print(r, &roc);
+    ew_roc_fini(&roc);
+    return e;
+}
+
+/* ---- Running ---- */
+
+static ew_err check_classes(const struct opts *o, const struct ew_eval_target *t,
+                            const struct ew_dataset_info *info)
+{
+    if (ew_net_reconstructs(t->graph))
+        return EW_OK;
+    const int64_t classes = ew_tensor_count(ew_plan_output(t->plan, 0)) / t->batch;
+    EW_CHECK(!o->anomaly.classes, EW_ERR_USAGE,
+             "--anomaly is for networks that give back their input; %s does not", t->name);
+    EW_CHECK(classes >= info->classes, EW_ERR_ARG, "%s has %lld classes, data set %s has %lld",
+             t->name, (long long)classes, info->name, (long long)info->classes);
+    return EW_OK;
+}
+
 static ew_err evaluate(struct ew_cmd_call *c, const struct ew_eval_target *t,
                        const struct ew_image_set *s, struct ew_recording *rec)
 {
     const struct opts *o = c->opts;
     struct ew_eval_run run;
-    const struct ew_dataset_info *info = ew_dataset_info(s->data);
-    const int64_t classes = ew_tensor_count(ew_plan_output(t->plan, 0)) / t->batch;
-    EW_CHECK(classes >= info->classes, EW_ERR_ARG, "%s has %lld classes, data set %s has %lld",
-             t->name, (long long)classes, info->name, (long long)info->classes);
+    EW_TRY(check_classes(o, t, ew_dataset_info(s->data)));
     const int64_t start = ew_clock_ns();
     ew_err e = ew_eval_run(t, &s->loader, o->predictions || o->mistakes, stderr, &run);
     const struct ew_eval_report r = {.network = t->name,
@@ -103,9 +167,9 @@ static ew_err evaluate(struct ew_cmd_call *c, const struct ew_eval_target *t,
                                      .run = &run,
                                      .seconds = (double)(ew_clock_ns() - start) * 1e-9,
                                      .top_classes = o->top};
-    if (e == EW_OK)
-        e = record(rec, &r);
-    if (e == EW_OK)
+    if (e == EW_OK && run.errors)
+        e = show_errors(c, &r, rec);
+    else if (e == EW_OK && (e = record(rec, &r)) == EW_OK)
         e = show(c, &r);
     ew_eval_run_fini(&run);
     return e;
@@ -177,10 +241,13 @@ const struct ew_cmd ew_cmd_eval = {
     .about = "Top-1 and top-5 accuracy, macro precision, recall and F1, each class by itself, and "
              "the confusion "
              "matrix.\n"
-             "Macro averages count every class that occurs the same, however many images it has.",
+             "Macro averages count every class that occurs the same, however many images it has.\n"
+             "Of a network that gives back its input, an autoencoder, the mean squared error by "
+             "class; --anomaly says how well that tells some classes from the others.",
     .examples = "eval runs/lenet5-mnist/best.ckpt --data mnist --png confusion.png\n"
                 "eval squeezenet.onnx --data photos/ --mean imagenet --csv confusion.csv\n"
-                "eval net.ewe --data cifar10 --predictions all.csv --mistakes worst.png",
+                "eval net.ewe --data cifar10 --predictions all.csv --mistakes worst.png\n"
+                "eval autoencoder.ckpt --data clips/ --anomaly falling,running --png roc.png",
     .min_args = 1,
     .max_args = 1,
     .opts_size = sizeof(struct opts),

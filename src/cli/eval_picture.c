@@ -7,46 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/canvas.h"
 #include "cli/eval_show.h"
 #include "data/image_file.h"
 
 #define SIDE_PIXELS 640 /* of the matrix, about */
-#define GLYPH_W     3
-#define GLYPH_H     5
-#define SCALE       2 /* of glyphs */
-#define GAP         1 /* pixel between cells, where they are large */
+#define DOT         2   /* pixels of a glyph's dot */
+#define GAP         1   /* pixel between cells, where they are large */
 
-/* Digits, three bits a row. */
-static const unsigned char glyphs[10][GLYPH_H] = {
-    {7, 5, 5, 5, 7}, {2, 6, 2, 2, 7}, {7, 1, 7, 4, 7}, {7, 1, 7, 1, 7}, {5, 5, 7, 1, 1},
-    {7, 4, 7, 1, 7}, {7, 4, 7, 5, 7}, {7, 1, 2, 2, 2}, {7, 5, 7, 5, 7}, {7, 5, 7, 1, 7}};
-
-struct canvas {
-    int64_t w, h;
-    uint8_t *rgb;
-};
-
-static void fill(struct canvas *c, int64_t x, int64_t y, int64_t side, const uint8_t colour[3])
+static void fill(struct ew_canvas *c, int64_t x, int64_t y, int64_t side, const uint8_t colour[3])
 {
-    for (int64_t j = y; j < y + side && j < c->h; j++)
-        for (int64_t i = x; i < x + side && i < c->w; i++)
-            if (i >= 0 && j >= 0)
-                memcpy(c->rgb + 3 * (j * c->w + i), colour, 3);
+    ew_canvas_box(c, (struct ew_rect){x, y, side, side}, colour);
 }
 
 static int64_t text_width(const char *digits)
 {
-    return (int64_t)strlen(digits) * (GLYPH_W + 1) * SCALE - SCALE;
+    return ew_canvas_text_width(digits, DOT);
 }
 
-static void draw_digits(struct canvas *c, int64_t x, int64_t y, const char *digits,
+static void draw_digits(struct ew_canvas *c, int64_t x, int64_t y, const char *digits,
                         const uint8_t colour[3])
 {
-    for (; *digits; digits++, x += (GLYPH_W + 1) * SCALE)
-        for (int j = 0; j < GLYPH_H; j++)
-            for (int i = 0; i < GLYPH_W; i++)
-                if (glyphs[*digits - '0'][j] >> (GLYPH_W - 1 - i) & 1)
-                    fill(c, x + i * SCALE, y + j * SCALE, SCALE, colour);
+    ew_canvas_text(c, (const int64_t[]){x, y}, DOT, digits, colour);
 }
 
 /* From white over light blue to dark blue; the root lets small shares be seen. */
@@ -58,7 +40,7 @@ static void shade(double share, uint8_t out[3])
         out[i] = (uint8_t)(low[i] + (high[i] - low[i]) * s);
 }
 
-static void draw_cell(struct canvas *c, const struct ew_confusion *m, const int64_t at[2],
+static void draw_cell(struct ew_canvas *c, const struct ew_confusion *m, const int64_t at[2],
                       const int64_t box[3])
 {
     char text[24];
@@ -71,25 +53,25 @@ static void draw_cell(struct canvas *c, const struct ew_confusion *m, const int6
     shade(share, colour);
     fill(c, box[0], box[1], side - (side > 8 ? GAP : 0), colour);
     snprintf(text, sizeof(text), "%lld", (long long)n);
-    if (n == 0 || text_width(text) + 4 > side || GLYPH_H * SCALE + 4 > side)
+    if (n == 0 || text_width(text) + 4 > side || ew_canvas_text_height(DOT) + 4 > side)
         return;
     static const uint8_t dark[3] = {40, 40, 40}, light[3] = {255, 255, 255};
-    draw_digits(c, box[0] + (side - text_width(text)) / 2, box[1] + (side - GLYPH_H * SCALE) / 2,
-                text, share > 0.3 ? light : dark);
+    draw_digits(c, box[0] + (side - text_width(text)) / 2,
+                box[1] + (side - ew_canvas_text_height(DOT)) / 2, text, share > 0.3 ? light : dark);
 }
 
 /* Numbers of classes along both edges, every one or every tenth. */
-static void draw_edges(struct canvas *c, int64_t classes, int64_t margin, int64_t side)
+static void draw_edges(struct ew_canvas *c, int64_t classes, int64_t margin, int64_t side)
 {
     static const uint8_t grey[3] = {90, 90, 90};
     const int64_t every = side >= text_width("888") + 4 ? 1 : side * 10 >= 40 ? 10 : 100;
     for (int64_t k = 0; k < classes; k += every) {
         char text[24];
         snprintf(text, sizeof(text), "%lld", (long long)k);
-        const int64_t at = margin + k * side + (side - GLYPH_H * SCALE) / 2;
+        const int64_t at = margin + k * side + (side - ew_canvas_text_height(DOT)) / 2;
         draw_digits(c, margin - 6 - text_width(text), at, text, grey);
         draw_digits(c, margin + k * side + (side - text_width(text)) / 2,
-                    margin - 6 - GLYPH_H * SCALE, text, grey);
+                    margin - 6 - ew_canvas_text_height(DOT), text, grey);
     }
 }
 
@@ -100,11 +82,8 @@ ew_err ew_eval_write_png(const struct ew_eval_report *r, const char *path)
                          : SIDE_PIXELS / m->classes > 56 ? 56
                                                          : SIDE_PIXELS / m->classes;
     const int64_t margin = text_width("8888") + 12;
-    struct canvas c = {.w = margin + side * m->classes + 8, .h = margin + side * m->classes + 8};
-    c.rgb = malloc((size_t)(c.w * c.h * 3));
-    EW_CHECK(c.rgb, EW_ERR_MEMORY, "no memory for a picture of %lld x %lld", (long long)c.w,
-             (long long)c.h);
-    memset(c.rgb, 235, (size_t)(c.w * c.h * 3));
+    struct ew_canvas c;
+    EW_TRY(ew_canvas_new(margin + side * m->classes + 8, margin + side * m->classes + 8, 235, &c));
     for (int64_t i = 0; i < m->classes; i++)
         for (int64_t k = 0; k < m->classes; k++) {
             const int64_t box[3] = {margin + k * side, margin + i * side, side};
@@ -123,7 +102,7 @@ ew_err ew_eval_write_png(const struct ew_eval_report *r, const char *path)
 #define TILE            96 /* pixels of an image and its frame */
 
 /* The sample in a square, as large as fits, pixels repeated or left out. */
-static void draw_sample(struct canvas *c, const struct ew_sample *s, int64_t x, int64_t y)
+static void draw_sample(struct ew_canvas *c, const struct ew_sample *s, int64_t x, int64_t y)
 {
     const int64_t side = TILE - 4, longer = s->h > s->w ? s->h : s->w;
     const int64_t h = s->h * side / longer, w = s->w * side / longer;
@@ -136,12 +115,12 @@ static void draw_sample(struct canvas *c, const struct ew_sample *s, int64_t x, 
         }
 }
 
-static void draw_number(struct canvas *c, int64_t number, int64_t x, int64_t y)
+static void draw_number(struct ew_canvas *c, int64_t number, int64_t x, int64_t y)
 {
     static const uint8_t paper[3] = {255, 255, 255}, ink[3] = {170, 20, 20};
     char text[24];
     snprintf(text, sizeof(text), "%lld", (long long)number);
-    const int64_t w = text_width(text) + 6, h = GLYPH_H * SCALE + 6;
+    const int64_t w = text_width(text) + 6, h = ew_canvas_text_height(DOT) + 6;
     for (int64_t i = 0; i < w; i++)
         for (int64_t j = 0; j < h; j++)
             fill(c, x + i, y + j, 1, paper);
@@ -149,7 +128,7 @@ static void draw_number(struct canvas *c, int64_t number, int64_t x, int64_t y)
 }
 
 static ew_err draw_gallery(const struct ew_eval_report *r, const struct ew_eval_sample **list,
-                           int64_t n, struct canvas *c)
+                           int64_t n, struct ew_canvas *c)
 {
     struct ew_sample s = {0};
     ew_err e = EW_OK;
@@ -172,14 +151,11 @@ ew_err ew_eval_write_mistakes(const struct ew_eval_report *r, const char *path)
     EW_TRY(ew_eval_mistakes(r, &list, &n));
     n = n < GALLERY_MAX ? n : GALLERY_MAX;
     const int64_t columns = n < GALLERY_COLUMNS ? n : GALLERY_COLUMNS;
-    struct canvas c = {.w = (columns ? columns : 1) * TILE,
-                       .h = (n ? (n - 1) / GALLERY_COLUMNS + 1 : 1) * TILE};
-    c.rgb = malloc((size_t)(c.w * c.h * 3));
-    ew_err e = c.rgb ? EW_OK : ew_fail(EW_ERR_MEMORY, "no memory for a picture of mistakes");
-    if (e == EW_OK) {
-        memset(c.rgb, 235, (size_t)(c.w * c.h * 3));
+    struct ew_canvas c;
+    ew_err e = ew_canvas_new((columns ? columns : 1) * TILE,
+                             (n ? (n - 1) / GALLERY_COLUMNS + 1 : 1) * TILE, 235, &c);
+    if (e == EW_OK)
         e = draw_gallery(r, list, n, &c);
-    }
     if (e == EW_OK)
         e = ew_image_write_png(path, c.rgb, (const int64_t[]){c.h, c.w, 3});
     free(c.rgb);

@@ -129,7 +129,8 @@ static ew_err make_network(struct ew_cmd_call *c, struct ew_train_run *r)
     const int64_t classes = o->net.classes ? o->net.classes : ew_dataset_info(r->data)->classes;
     if (ew_network_has_weights(o->model)) {
         EW_TRY(load(r, o->model, o->net, &r->net));
-        EW_TRY(ew_adapt_head(r->net, classes, (uint64_t)o->train.seed, o->net.classes > 0));
+        if (!ew_net_reconstructs(r->net))
+            EW_TRY(ew_adapt_head(r->net, classes, (uint64_t)o->train.seed, o->net.classes > 0));
     } else {
         EW_TRY(build(r));
     }

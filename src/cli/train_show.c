@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `edgewise train` shows while it runs and when it is over. */
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -73,22 +74,30 @@ void ew_train_show_wipe(const struct ew_train_view *v)
         ew_term_clear_line(stderr);
 }
 
+/* "  accuracy 91.20%"; nothing where no classes are told apart. */
+static const char *accuracy_of(double share, const char *before, char buf[EW_TEXT_CHARS])
+{
+    *buf = 0;
+    if (!isnan(share))
+        snprintf(buf, EW_TEXT_CHARS, "%saccuracy %.2f%%", before, 100 * share);
+    return buf;
+}
+
 static void line_of(const struct ew_train_status *s, char *buf, size_t size)
 {
-    char left[EW_TEXT_CHARS] = "?", rate[EW_TEXT_CHARS];
+    char left[EW_TEXT_CHARS] = "?", rate[EW_TEXT_CHARS], accuracy[EW_TEXT_CHARS];
     if (s->left_s >= 0)
         duration(s->left_s, left);
     if (s->evaluating)
         snprintf(buf, size, "epoch %lld/%lld  validating %lld/%lld  %s left", (long long)s->epoch,
                  (long long)s->epochs, (long long)s->batch, (long long)s->batches, left);
     else
-        snprintf(
-            buf, size,
-            "epoch %lld/%lld  batch %lld/%lld  %s left  loss %.4f  accuracy %.2f%%  %s images/s  "
-            "stall %.1f%%",
-            (long long)s->epoch, (long long)s->epochs, (long long)s->batch, (long long)s->batches,
-            left, s->loss, 100 * s->accuracy, ew_text_count((int64_t)s->images_per_s, rate),
-            100 * s->stall_share);
+        snprintf(buf, size,
+                 "epoch %lld/%lld  batch %lld/%lld  %s left  loss %.4f%s  %s images/s  "
+                 "stall %.1f%%",
+                 (long long)s->epoch, (long long)s->epochs, (long long)s->batch,
+                 (long long)s->batches, left, s->loss, accuracy_of(s->accuracy, "  ", accuracy),
+                 ew_text_count((int64_t)s->images_per_s, rate), 100 * s->stall_share);
 }
 
 void ew_train_show_step(struct ew_train_view *v, const struct ew_train_status *s)
@@ -111,13 +120,15 @@ void ew_train_show_epoch(struct ew_train_view *v, const struct ew_trainer *t)
 {
     const struct ew_epoch_row *e = ew_trainer_epoch(t);
     const struct ew_train_result x = ew_trainer_result(t);
-    char wall[EW_TEXT_CHARS], rate[EW_TEXT_CHARS];
+    char wall[EW_TEXT_CHARS], rate[EW_TEXT_CHARS], accuracy[EW_TEXT_CHARS], scores[64];
     ew_train_show_wipe(v);
-    fprintf(stderr,
-            "epoch %3lld: loss %.4f, accuracy %.2f%%; validation %.2f%%, F1 %.4f%s; %s s, %s "
-            "images/s, stall %.1f%%\n",
-            (long long)e->epoch, e->train_loss, 100 * e->train_accuracy, 100 * e->accuracy, e->f1,
-            x.best_epoch == e->epoch ? " (best)" : "", seconds(e->wall_s, wall),
+    if (isnan(e->f1))
+        snprintf(scores, sizeof(scores), "loss %.4f", e->loss);
+    else
+        snprintf(scores, sizeof(scores), "%.2f%%, F1 %.4f", 100 * e->accuracy, e->f1);
+    fprintf(stderr, "epoch %3lld: loss %.4f%s; validation %s%s; %s s, %s images/s, stall %.1f%%\n",
+            (long long)e->epoch, e->train_loss, accuracy_of(e->train_accuracy, ", ", accuracy),
+            scores, x.best_epoch == e->epoch ? " (best)" : "", seconds(e->wall_s, wall),
             ew_text_count((int64_t)e->images_per_s, rate),
             e->wall_s > 0 ? 100 * e->stall_s / e->wall_s : 0);
 }
@@ -141,18 +152,29 @@ static void print_written(const char *folder)
     printf("\n");
 }
 
-ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result *x)
+/* How well it does on the test data, and what the epoch was chosen by. */
+static void print_scores(const struct ew_train_result *x)
 {
-    char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS], c[EW_TEXT_CHARS], d[EW_TEXT_CHARS];
-    printf("accuracy:  %.2f%% of %s test images, macro F1 %.4f (precision %.4f, recall %.4f), "
-           "epoch %lld\n",
-           100 * x->test.accuracy, ew_text_count(x->test.samples, a), x->test.f1, x->test.precision,
-           x->test.recall, (long long)x->best_epoch);
+    char a[EW_TEXT_CHARS];
+    if (isnan(x->test.f1))
+        printf("loss:      %.6f of %s test samples, epoch %lld\n", x->test.loss,
+               ew_text_count(x->test.samples, a), (long long)x->best_epoch);
+    else
+        printf("accuracy:  %.2f%% of %s test images, macro F1 %.4f (precision %.4f, recall %.4f), "
+               "epoch %lld\n",
+               100 * x->test.accuracy, ew_text_count(x->test.samples, a), x->test.f1,
+               x->test.precision, x->test.recall, (long long)x->best_epoch);
     if (x->epochs > 1)
         printf("chosen:    the best of %lld epochs by %s\n", (long long)x->epochs,
                x->validated_on_test ? "these very test images; --val-split 0.1 chooses by training "
                                       "images and tests once"
                                     : "its validation images; tested once");
+}
+
+ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result *x)
+{
+    char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS], c[EW_TEXT_CHARS], d[EW_TEXT_CHARS];
+    print_scores(x);
     printf("time:      %s s an epoch, %lld epoch%s: compute %s s, stall %s s, overhead %s s\n",
            seconds(x->epoch_s, a), (long long)x->epochs, x->epochs == 1 ? "" : "s",
            seconds(x->times.compute_s, b), seconds(x->times.stall_s, c),

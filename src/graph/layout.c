@@ -456,6 +456,14 @@ static ew_err copy_input(struct sweep *s, int input)
     return EW_OK;
 }
 
+/* What a network gives back of an image that a file gets channels-first, the file gets so too. */
+static bool output_moves(const struct sweep *s, int output)
+{
+    const struct ew_value *x = s->old->n_inputs ? &s->old->values[s->old->inputs[0]] : NULL;
+    return x && x->channels_last && !s->to_last &&
+           ew_shape_equal(&x->t.shape, &s->old->values[output].t.shape);
+}
+
 static ew_err copy_graph(struct sweep *s)
 {
     const struct ew_graph *old = s->old;
@@ -470,8 +478,11 @@ static ew_err copy_graph(struct sweep *s)
     for (int k = 0; k < old->n_nodes; k++)
         EW_TRY(copy_node(s, k, in));
     for (int i = 0; i < old->n_outputs; i++) {
-        int id;
-        EW_TRY(get(s, old->outputs[i], NULL, &id));
+        int id, to_first[EW_MAX_RANK];
+        const bool moves = output_moves(s, old->outputs[i]);
+        if (moves)
+            channel_perm(old->values[old->outputs[i]].t.shape.rank, false, to_first);
+        EW_TRY(get(s, old->outputs[i], moves ? to_first : NULL, &id));
         if (s->new->values[id].kind == EW_VALUE_ACT)
             EW_TRY(ew_graph_claim_name(s->new, id, old->values[old->outputs[i]].name));
         EW_TRY(ew_graph_output(s->new, id));

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/progress.h"
 #include "graph/layout.h"
+#include "model/loss_table.h"
 
 /* How the plan takes images. */
 struct layout {
@@ -107,11 +108,29 @@ static void take_sample(struct ew_eval_run *r, const float *row, int64_t label, 
 
 /* ---- Running ---- */
 
+/* Both are as the plan has them, so the layout does not matter. */
+static void take_errors(const struct ew_eval_target *t, const struct ew_batch *b,
+                        struct ew_eval_run *r)
+{
+    const struct ew_loss *mse = ew_loss_chosen(0, t->graph);
+    const float *x = ew_plan_input(t->plan, 0)->data, *y = ew_plan_output(t->plan, 0)->data;
+    const int64_t size = ew_tensor_count(ew_plan_input(t->plan, 0)) / t->batch;
+    for (int64_t i = 0; i < b->n; i++)
+        r->errors[r->n++] =
+            (struct ew_eval_error){.index = b->index[i],
+                                   .label = b->labels[i],
+                                   .error = ew_loss_of(mse, y + i * size, x + i * size, size)};
+}
+
 static ew_err run_batch(const struct ew_eval_target *t, const struct ew_batch *b,
                         const struct layout *l, bool keep, struct ew_eval_run *r)
 {
     fill(b, l, ew_plan_input(t->plan, 0));
     EW_TRY(ew_plan_run(t->plan));
+    if (r->errors) {
+        take_errors(t, b, r);
+        return EW_OK;
+    }
     float *scores = ew_plan_output(t->plan, 0)->data;
     for (int64_t i = 0; i < b->n; i++) {
         float *row = scores + i * r->confusion.classes;
@@ -141,6 +160,25 @@ static ew_err run_all(const struct ew_eval_target *t, struct ew_loader *loader,
     }
 }
 
+/* Room for what is kept of n samples. */
+static ew_err make_room(const struct ew_eval_target *t, int64_t n, bool keep,
+                        struct ew_eval_run *out)
+{
+    if (ew_net_reconstructs(t->graph)) {
+        out->errors = calloc((size_t)n + 1, sizeof(*out->errors));
+        EW_CHECK(out->errors, EW_ERR_MEMORY, "no memory for %lld errors", (long long)n);
+        return EW_OK;
+    }
+    const struct ew_tensor *scores = ew_plan_output(t->plan, 0);
+    const int64_t classes = ew_tensor_count(scores) / t->batch;
+    EW_CHECK(scores->dtype == EW_F32 && classes >= 2, EW_ERR_SHAPE,
+             "%s: its output is no row of scores", t->name);
+    EW_TRY(ew_confusion_init(&out->confusion, classes));
+    out->samples = keep ? calloc((size_t)n + 1, sizeof(*out->samples)) : NULL;
+    EW_CHECK(!keep || out->samples, EW_ERR_MEMORY, "no memory for %lld predictions", (long long)n);
+    return EW_OK;
+}
+
 ew_err ew_eval_run(const struct ew_eval_target *t, const struct ew_loader_opts *set, bool keep,
                    FILE *talk, struct ew_eval_run *out)
 {
@@ -150,21 +188,13 @@ ew_err ew_eval_run(const struct ew_eval_target *t, const struct ew_loader_opts *
     struct ew_loader *loader = NULL;
     *out = (struct ew_eval_run){0};
     EW_TRY(image_layout(t, &l));
-    const struct ew_tensor *scores = ew_plan_output(t->plan, 0);
-    const int64_t classes = ew_tensor_count(scores) / t->batch;
-    EW_CHECK(scores->dtype == EW_F32 && classes >= 2, EW_ERR_SHAPE,
-             "%s: its output is no row of scores", t->name);
     o.batch = t->batch;
     o.shuffle = o.drop_last = o.refill = false;
     o.augment = (struct ew_augment){0};
     ew_loader_fit(&o, &l.image);
-    EW_TRY(ew_confusion_init(&out->confusion, classes));
     EW_TRY(ew_loader_open(&o, &loader));
     const int64_t n = ew_loader_samples(loader);
-    out->samples = keep ? calloc((size_t)n + 1, sizeof(*out->samples)) : NULL;
-    ew_err e = keep && !out->samples
-                   ? ew_fail(EW_ERR_MEMORY, "no memory for %lld predictions", (long long)n)
-                   : EW_OK;
+    ew_err e = make_room(t, n, keep, out);
     ew_progress_begin(&progress, talk, "eval", n);
     if (e == EW_OK)
         e = run_all(t, loader, &l, keep, &progress, out);
@@ -178,5 +208,6 @@ void ew_eval_run_fini(struct ew_eval_run *r)
 {
     ew_confusion_fini(&r->confusion);
     free(r->samples);
+    free(r->errors);
     *r = (struct ew_eval_run){0};
 }

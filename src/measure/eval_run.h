@@ -20,10 +20,17 @@ struct ew_eval_sample {
     float truth_share;
 };
 
+/* How far from one sample a network that gives back its input came: mean squared error. */
+struct ew_eval_error {
+    int64_t index, label;
+    double error;
+};
+
 struct ew_eval_run {
-    struct ew_confusion confusion;
+    struct ew_confusion confusion;  /* of a classifier */
+    struct ew_eval_error *errors;   /* of a network that gives back its input; n of them */
     struct ew_eval_sample *samples; /* where they were asked for */
-    int64_t n;                      /* of them */
+    int64_t n;                      /* of either */
     int64_t in_top;                 /* samples whose class is among the first EW_EVAL_TOP */
     int64_t bad;                    /* that could not be read */
 };

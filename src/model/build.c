@@ -243,6 +243,22 @@ int ew_b_conv_bias(struct ew_builder *b, const char *name, int x, int64_t out, s
     return conv(b, name, (const int[]){x, true}, out, w);
 }
 
+int ew_b_conv_transpose(struct ew_builder *b, const char *name, int x, int64_t out, struct ew_win w)
+{
+    const int64_t channels = ew_b_channels(b, x);
+    const int rank = ew_b_shape(b, x).rank;
+    const struct ew_shape shape =
+        rank == 5 ? (struct ew_shape){5, {channels, w.t_k ? w.t_k : w.k, w.k, w.k, out}}
+                  : (struct ew_shape){4, {channels, w.k, w.k, out}};
+    struct step step = {"conv_transpose", name, {x, -1, -1}, 3, 1};
+    char text[224];
+    int y;
+    step.in[1] = weight(b, name, "weight", EW_VALUE_PARAM, shape);
+    step.in[2] = weight(b, name, "bias", EW_VALUE_PARAM, vector(out));
+    put(b, step, &y, "%s", steps(rank, &w, text));
+    return y;
+}
+
 int ew_b_bn(struct ew_builder *b, const char *name, int x)
 {
     const struct ew_shape c = vector(ew_b_channels(b, x));
@@ -392,6 +408,24 @@ int ew_b_flatten(struct ew_builder *b, int x)
     if (s.rank == 5 && s.dim[1] * s.dim[2] * s.dim[3] > 1)
         put(b, (struct step){"transpose", NULL, {x}, 1, 1}, &x, "perm=0,4,1,2,3");
     return unary(b, "flatten", x);
+}
+
+int ew_b_unflatten(struct ew_builder *b, int x, struct ew_shape like)
+{
+    int y, shape = -1;
+    int64_t dims[EW_MAX_RANK] = {0, like.dim[like.rank - 1]}; /* 0: the batch, as it is */
+    for (int i = 1; i + 1 < like.rank; i++)
+        dims[i + 1] = like.dim[i];
+    if (b->err == EW_OK) {
+        const ew_err e =
+            ew_graph_const_ints(b->g, ew_b_name(b, "shape_%d", x), dims, like.rank, &shape);
+        if (e != EW_OK)
+            return fail(b, e);
+    }
+    put(b, (struct step){"reshape", NULL, {x, shape}, 2, 1}, &y, "%s", "");
+    put(b, (struct step){"transpose", NULL, {y}, 1, 1}, &y, "perm=%s",
+        like.rank == 5 ? "0,2,3,4,1" : "0,2,3,1");
+    return y;
 }
 
 int ew_b_concat(struct ew_builder *b, int x, int y)

@@ -90,6 +90,9 @@ static inline struct ew_win ew_win_video(const int64_t k[2], const int64_t strid
 /* name.weight [out, k, k, in / groups], and name.bias [out] where asked for. */
 int ew_b_conv(struct ew_builder *b, const char *name, int x, int64_t out, struct ew_win w);
 int ew_b_conv_bias(struct ew_builder *b, const char *name, int x, int64_t out, struct ew_win w);
+/* name.weight [in, k, k, out] and name.bias [out]: the map grows by the stride. */
+int ew_b_conv_transpose(struct ew_builder *b, const char *name, int x, int64_t out,
+                        struct ew_win w);
 /* Weight, bias, running_mean, running_var: [C]. */
 int ew_b_bn(struct ew_builder *b, const char *name, int x);
 /* Weight, bias: [C]; statistics of each image and group of channels. */
@@ -115,6 +118,8 @@ int ew_b_global_pool(struct ew_builder *b, int x);
 /* [N, H, W, C] to [N, C * H * W], of video [N, C * T * H * W], in torchvision's channels-first
  * order. */
 int ew_b_flatten(struct ew_builder *b, int x);
+/* The way back: [N, C * H * W] to a map of the shape `like`, whose batch does not matter. */
+int ew_b_unflatten(struct ew_builder *b, int x, struct ew_shape like);
 /* Along the channels. */
 int ew_b_concat(struct ew_builder *b, int x, int y);
 void ew_b_halves(struct ew_builder *b, int x, int *first, int *second);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "op/conv.h"
 
 enum shape { UNIFORM, NORMAL };
 
@@ -117,6 +118,22 @@ static void fill_layer(const struct fresh *f, const struct ew_node *n, enum ew_i
         fill_random(bias, f->seed, UNIFORM, 1 / sqrt((double)ew_shape_span(s, 1, s->rank)));
 }
 
+/* Filters [I, k..., O / groups] of stride s: an output sums I prod(k / s) products, so that is the
+ * fan-in of He's rule (normal, variance 2 / i). */
+static void fill_transposed(const struct fresh *f, const struct ew_node *n)
+{
+    const struct ew_conv_transpose_attr *a = n->attr;
+    const struct ew_shape *s = &f->g->values[n->in[1]].t.shape;
+    double in = (double)s->dim[0];
+    for (int i = 1; i + 1 < s->rank; i++)
+        in *= (double)s->dim[i] / (double)(a->win.stride.n ? a->win.stride.v[i - 1] : 1);
+    struct ew_value *weight = take(f, n, 1), *bias = take(f, n, 2);
+    if (weight)
+        fill_random(weight, f->seed, NORMAL, sqrt(2 / in));
+    if (bias && !f->how->zero_bias)
+        fill_random(bias, f->seed, UNIFORM, 1 / sqrt(in));
+}
+
 static void fill_batch_norm(const struct fresh *f, const struct ew_node *n)
 {
     struct ew_value *gain = take(f, n, 1), *variance = take(f, n, 4);
@@ -136,6 +153,8 @@ static void fill_node(const struct fresh *f, int node)
         fill_layer(f, n, how->dense, how->zero_bias || how->zero_dense_bias);
     else if (n->op->flags & EW_OP_BATCH_NORM)
         fill_batch_norm(f, n);
+    else if (strcmp(n->op->name, "conv_transpose") == 0)
+        fill_transposed(f, n);
     else if (strcmp(n->op->name, "group_norm") == 0) {
         struct ew_value *gain = take(f, n, 1);
         if (gain)

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a classifier is trained for. */
+/* What a network is trained for. */
 #ifndef EW_MODEL_OBJECTIVE_H
 #define EW_MODEL_OBJECTIVE_H
 
-#include "graph/graph.h"
+#include "model/loss_table.h"
 
-/* Adds the input "labels" [N] int64 and makes the softmax cross-entropy between the graph's first
- * output, [N, classes], and them the new first output; the scores stay as the second.  Fails where
- * the output has another shape. */
+/* Makes the loss the graph's new first output; the network's own output stays as the second.
+ * Where that is [N, classes], the input "labels" [N] int64 is added, and losses by element compare
+ * with rows of 0 and a 1; where it has the input's shape, they compare with the input.  Fails
+ * where the output has another shape. */
+ew_err ew_objective_add_loss(struct ew_graph *g, const struct ew_loss *loss);
+
+/* The same with the network's own loss, "auto". */
 ew_err ew_objective_add(struct ew_graph *g);
 
 #endif

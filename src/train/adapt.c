@@ -53,6 +53,21 @@ static ew_err transpose_input(struct ew_graph *g)
     return ew_graph_sweep(g);
 }
 
+/* What the network gives back in its input's order, channels first, it gives as the input is now:
+ * channels last. */
+static ew_err transpose_output(struct ew_graph *g, const struct ew_shape *first)
+{
+    const int old = g->outputs[0];
+    if (!ew_shape_equal(&g->values[old].t.shape, first))
+        return EW_OK;
+    const int rank = first->rank;
+    struct ew_transpose_attr attr = {.perm = {rank, {0}}};
+    for (int i = 1; i < rank; i++)
+        attr.perm.v[i] = i + 1 < rank ? i + 1 : 1;
+    return ew_graph_add(g, ew_op_find("transpose"), "reconstruction", &attr, &old, 1, g->outputs,
+                        1);
+}
+
 static bool follows_batch(struct ew_graph *g, int64_t batch)
 {
     const int out = g->outputs[0];
@@ -109,7 +124,10 @@ ew_err ew_adapt_images(struct ew_graph *g)
     if (!g->values[g->inputs[0]].channels_last) {
         /* By way of ONNX's order, so that the sweep back takes the transposes out. */
         EW_TRY(ew_graph_channels_first(g));
+        const struct ew_shape first = g->values[g->inputs[0]].t.shape;
         EW_TRY(transpose_input(g));
+        EW_TRY(ew_graph_infer(g));
+        EW_TRY(transpose_output(g, &first));
         EW_TRY(ew_graph_channels_last(g));
         EW_TRY(ew_graph_sweep(g));
     }

@@ -126,7 +126,8 @@ static ew_err use_batch(struct ew_trainer *t, const struct ew_batch *b, struct m
     m->counted = ew_clock_ns();
     fill_row(t, b, m, &row);
     row.loss = ew_learner_loss(&t->learner);
-    row.accuracy = (double)right / (double)counted;
+    if (counted)
+        row.accuracy = (double)right / (double)counted;
     EW_CHECK(isfinite(row.loss), EW_ERR_ARG,
              "the loss is %g at epoch %lld, batch %lld: it has diverged; a lower learning rate may "
              "help",
@@ -250,11 +251,12 @@ static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
     fill_readings(t);
 }
 
-/* The best epoch by validation F1; the first of equal ones. */
+/* The best epoch by validation F1, without classes by the loss; the first of equal ones. */
 static bool note_best(struct ew_trainer *t, const struct ew_scores *s)
 {
     t->at.last = *s;
-    if (t->at.best_epoch && !(s->f1 > t->at.best.f1))
+    const bool better = t->loss ? s->loss < t->at.best.loss : s->f1 > t->at.best.f1;
+    if (t->at.best_epoch && !better)
         return false;
     t->at.best_epoch = t->at.epoch + 1;
     t->at.best = *s;

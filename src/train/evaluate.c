@@ -6,27 +6,39 @@
 
 #include "base/mem.h"
 
-ew_err ew_evaluator_open(const struct ew_loader_opts *loader, const struct ew_graph *net,
-                         int threads, struct ew_evaluator *out)
+static ew_err open_loader(const struct ew_loader_opts *loader, const struct ew_graph *net,
+                          struct ew_evaluator *out)
 {
-    const struct ew_shape *in = &net->values[net->inputs[0]].t.shape;
-    const struct ew_shape *scores = &net->values[net->outputs[0]].t.shape;
     struct ew_loader_opts o = *loader;
-    char text[EW_SHAPE_TEXT];
-    EW_CHECK(scores->rank == 2, EW_ERR_SHAPE,
-             "%s: its output is %s, a classifier's is [N, classes]", net->name,
-             ew_shape_text(scores, text));
-    *out = (struct ew_evaluator){.batch = o.batch, .threads = threads};
     o.shuffle = o.drop_last = o.refill = false;
     o.augment = (struct ew_augment){0};
-    ew_loader_fit(&o, in);
-    EW_TRY(ew_confusion_init(&out->confusion, scores->dim[1]));
+    ew_loader_fit(&o, &net->values[net->inputs[0]].t.shape);
     const ew_err e = ew_loader_open(&o, &out->loader);
     if (e != EW_OK)
         ew_evaluator_close(out);
     else
         out->samples = ew_loader_samples(out->loader);
     return e;
+}
+
+ew_err ew_evaluator_open(const struct ew_loader_opts *loader, const struct ew_graph *net,
+                         int threads, struct ew_evaluator *out)
+{
+    const struct ew_shape *scores = &net->values[net->outputs[0]].t.shape;
+    char text[EW_SHAPE_TEXT];
+    EW_CHECK(scores->rank == 2, EW_ERR_SHAPE,
+             "%s: its output is %s, a classifier's is [N, classes]", net->name,
+             ew_shape_text(scores, text));
+    *out = (struct ew_evaluator){.batch = loader->batch, .threads = threads};
+    EW_TRY(ew_confusion_init(&out->confusion, scores->dim[1]));
+    return open_loader(loader, net, out);
+}
+
+ew_err ew_evaluator_open_loss(const struct ew_loader_opts *loader, const struct ew_graph *net,
+                              int threads, const struct ew_loss *loss, struct ew_evaluator *out)
+{
+    *out = (struct ew_evaluator){.batch = loader->batch, .threads = threads, .loss = loss};
+    return open_loader(loader, net, out);
 }
 
 void ew_evaluator_close(struct ew_evaluator *e)
@@ -56,7 +68,10 @@ ew_err ew_evaluator_begin(struct ew_evaluator *e, struct ew_graph *net)
     ew_plan_free(e->plan);
     e->plan = NULL;
     e->done = 0;
-    ew_confusion_clear(&e->confusion);
+    e->compared = 0;
+    e->loss_sum = 0;
+    if (!e->loss)
+        ew_confusion_clear(&e->confusion);
     struct ew_graph *g = e->head ? e->head : net;
     EW_TRY(ew_graph_set_batch(g, e->batch));
     EW_TRY(ew_plan_compile(g, &o, &e->plan));
@@ -83,6 +98,28 @@ static ew_err step_features(struct ew_evaluator *e, bool *more)
     return EW_OK;
 }
 
+/* What became of a batch: its scores against its labels, or its output against its input. */
+static void count(struct ew_evaluator *e, const struct ew_batch *b)
+{
+    const struct ew_tensor *y = ew_plan_output(e->plan, 0);
+    if (!e->loss) {
+        ew_confusion_add(&e->confusion, y->data, b->labels, b->n);
+        return;
+    }
+    const int64_t size = ew_tensor_count(y) / e->batch;
+    for (int64_t i = 0; i < b->n; i++)
+        e->loss_sum +=
+            ew_loss_of(e->loss, (const float *)y->data + i * size, b->images + i * size, size);
+    e->compared += b->n;
+}
+
+struct ew_scores ew_evaluator_scores(const struct ew_evaluator *e)
+{
+    if (!e->loss)
+        return ew_confusion_scores(&e->confusion);
+    return ew_scores_of_loss(e->compared ? e->loss_sum / (double)e->compared : 0, e->compared);
+}
+
 ew_err ew_evaluator_step(struct ew_evaluator *e, bool *more)
 {
     if (e->features)
@@ -102,7 +139,7 @@ ew_err ew_evaluator_step(struct ew_evaluator *e, bool *more)
     memset((char *)in->data + have, 0, bytes - have);
     const ew_err err = ew_plan_run(e->plan);
     if (err == EW_OK)
-        ew_confusion_add(&e->confusion, ew_plan_output(e->plan, 0)->data, b->labels, b->n);
+        count(e, b);
     e->done += b->n;
     ew_loader_release(e->loader, b);
     return err;
@@ -114,6 +151,6 @@ ew_err ew_evaluator_run(struct ew_evaluator *e, struct ew_graph *net, struct ew_
     EW_TRY(ew_evaluator_begin(e, net));
     while (more)
         EW_TRY(ew_evaluator_step(e, &more));
-    *out = ew_confusion_scores(&e->confusion);
+    *out = ew_evaluator_scores(e);
     return EW_OK;
 }

@@ -23,12 +23,14 @@ static ew_err add_distillation(struct ew_graph *g, const struct ew_teacher *t)
     return ew_graph_infer(g);
 }
 
-/* Labels, loss and smoothing after the network's scores. */
-static ew_err add_loss(struct ew_graph *g, double smoothing)
+/* Labels, loss and smoothing after the network's output. */
+static ew_err add_loss(struct ew_graph *g, const struct ew_learner_opts *o)
 {
-    EW_TRY(ew_objective_add(g));
-    const int loss = g->values[g->outputs[0]].producer;
-    ((struct ew_loss_attr *)g->nodes[loss].attr)->smoothing = smoothing;
+    const struct ew_loss *loss = ew_loss_chosen(o->loss, g);
+    EW_TRY(ew_objective_add_loss(g, loss));
+    const int node = g->values[g->outputs[0]].producer;
+    if (loss->of_labels)
+        ((struct ew_loss_attr *)g->nodes[node].attr)->smoothing = o->smoothing;
     return EW_OK;
 }
 
@@ -126,8 +128,7 @@ static ew_err open_learner(const struct ew_graph *net, const struct ew_learner_o
     l->batch = o->batch;
     EW_TRY(ew_qat_open(l->rest, &l->qat));
     l->beside = o->reserved + o->unpacked + 2 * (size_t)l->qat.count * sizeof(float);
-    EW_TRY(o->teacher.net ? add_distillation(l->rest, &o->teacher)
-                          : add_loss(l->rest, o->smoothing));
+    EW_TRY(o->teacher.net ? add_distillation(l->rest, &o->teacher) : add_loss(l->rest, o));
     EW_TRY(compile_teacher(l, o));
     EW_TRY(compile_frozen(l, o));
     EW_TRY(compile_rest(l, o));
@@ -199,7 +200,8 @@ ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const 
     for (int i = 0; i < l->n_features; i++)
         if (ew_plan_input(l->train, i)->data != features[i])
             bind(l->train, i, features[i]);
-    bind(l->train, l->n_features, labels);
+    if (l->classes)
+        bind(l->train, l->n_features, labels);
     ew_plan_set_step(l->train, (uint64_t)step);
     ew_plan_optimizer(l->train)->lr = lr;
     ew_qat_begin(&l->qat);
@@ -217,7 +219,7 @@ int64_t ew_learner_correct(const struct ew_learner *l, const int64_t *labels, in
 {
     const float *scores = ew_plan_output(l->train, 1)->data;
     int64_t right = 0;
-    *n = l->batch / l->parts;
+    *n = l->classes ? l->batch / l->parts : 0;
     const int64_t first = l->batch - *n;
     for (int64_t i = 0; i < *n; i++)
         right += ew_best_class(scores + i * l->classes, l->classes) == labels[first + i];

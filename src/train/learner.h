@@ -17,6 +17,7 @@ struct ew_teacher {
 
 struct ew_learner_opts {
     struct ew_optimizer optimizer;
+    int loss;         /* one of ew_loss_names */
     double smoothing; /* of labels */
     struct ew_teacher teacher;
     int64_t batch;
@@ -36,13 +37,14 @@ struct ew_learner {
     struct ew_plan *teacher; /* NULL: there is none */
     struct ew_qat qat;       /* weights that are run rounded */
     int n_features;          /* inputs of `rest` before the labels */
-    int64_t batch, classes;
-    int parts;     /* in which the batch is run */
-    size_t beside; /* bytes that others need */
+    int64_t batch;
+    int64_t classes; /* 0: the network gives back its input, and labels do not matter */
+    int parts;       /* in which the batch is run */
+    size_t beside;   /* bytes that others need */
 };
 
-/* Compiles `net`, which ends in scores [N, classes] and takes images [N, H, W, C]; its weights are
- * the ones that learn, and it must outlive the learner. */
+/* Compiles `net`, which takes images [N, H, W, C] or clips and ends in scores [N, classes] or in
+ * what it took; its weights are the ones that learn, and it must outlive the learner. */
 ew_err ew_learner_open(const struct ew_graph *net, const struct ew_learner_opts *o,
                        struct ew_learner *out);
 void ew_learner_close(struct ew_learner *l);
@@ -62,7 +64,7 @@ ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const 
                        double lr, int64_t step);
 
 /* Of the last step: its loss, and how many of *n samples were right.  Where the batch is run in
- * parts, the last part is counted. */
+ * parts, the last part is counted; without classes *n is 0. */
 double ew_learner_loss(const struct ew_learner *l);
 int64_t ew_learner_correct(const struct ew_learner *l, const int64_t *labels, int64_t *n);
 

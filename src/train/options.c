@@ -89,8 +89,8 @@ static bool is_unset(const struct ew_field *f, const void *object)
     const void *at = (const char *)object + f->offset;
     if (f->def)
         return false;
-    if (f->type == EW_FIELD_STR)
-        return !*(const char *const *)at;
+    if (f->type == EW_FIELD_STR || f->type == EW_FIELD_FLOAT)
+        return ew_field_absent(f, object);
     if (f->type == EW_FIELD_INTS)
         return ((const struct ew_ints *)at)->n == 0;
     return (f->type == EW_FIELD_INT || f->type == EW_FIELD_SIZE) && f->min > 0 &&

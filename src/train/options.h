@@ -5,6 +5,7 @@
 #define EW_TRAIN_OPTIONS_H
 
 #include "data/load_args.h"
+#include "model/loss_table.h"
 #include "op/optimizer.h"
 #include "train/rundir.h"
 #include "train/schedule.h"
@@ -14,6 +15,7 @@ struct ew_train_opts {
     const char *data; /* NULL: none was named */
     int64_t epochs, batch;
     double lr, momentum, weight_decay, label_smoothing;
+    int loss;      /* of ew_loss_names */
     int optimizer; /* enum ew_optimizer_kind */
     int schedule;  /* enum ew_schedule_kind */
     double warmup, gamma;
@@ -62,6 +64,9 @@ struct ew_train_opts {
      .min = 0, .max = 1000000, .metavar = "N,N", .help = "multistep: epochs of the falls"},        \
     {.name = "gamma", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.gamma),               \
      .def = "0.1", .min = 0, .max = 1, .metavar = "G", .help = "the rate's factor at each fall"},  \
+    {.name = "loss", .type = EW_FIELD_ENUM, .offset = offsetof(owner, part.loss), .def = "auto",    \
+     .choices = ew_loss_names, .metavar = "NAME", .help = "what is made small; auto: "              \
+     "cross-entropy, or mse where the network gives back its input"},                              \
     {.name = "label-smoothing", .type = EW_FIELD_FLOAT,                                            \
      .offset = offsetof(owner, part.label_smoothing), .def = "0", .min = 0, .max = 1,              \
      .metavar = "E", .help = "share of the target that goes to all classes alike"},                \

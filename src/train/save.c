@@ -53,6 +53,10 @@ ew_err ew_trainer_restore(struct ew_trainer *t, const struct ew_checkpoint *c)
     EW_CLEANUP(ew_free_ptr) char *text = strdup(c->progress);
     EW_CHECK(text, EW_ERR_MEMORY, "no memory");
     EW_TRY(ew_fields_from_text(ew_train_position_fields, text, "progress", &t->at));
+    if (t->loss) { /* texts leave out what is absent */
+        t->at.best = ew_scores_of_loss(t->at.best.loss, t->at.best.samples);
+        t->at.last = ew_scores_of_loss(t->at.last.loss, t->at.last.samples);
+    }
     const struct ew_train_position *p = &t->at;
     EW_CHECK(p->epoch >= 0 && p->batch >= 0 && p->step >= 0 && p->batch <= t->batches &&
                  rows_fit(p->rows_bytes),

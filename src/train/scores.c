@@ -110,3 +110,14 @@ struct ew_scores ew_confusion_scores(const struct ew_confusion *c)
                               .loss = share(c->loss_sum, (double)c->total),
                               .samples = c->total};
 }
+
+struct ew_scores ew_scores_of_loss(double loss, int64_t samples)
+{
+    const double absent = (double)NAN;
+    return (struct ew_scores){.accuracy = absent,
+                              .precision = absent,
+                              .recall = absent,
+                              .f1 = absent,
+                              .loss = loss,
+                              .samples = samples};
+}

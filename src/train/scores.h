@@ -30,7 +30,7 @@ int64_t ew_best_class(const float *scores, int64_t classes);
 /* One class, or the averages over all; shares, 0 to 1.  A share of nothing is 0. */
 struct ew_scores {
     double accuracy, precision, recall, f1;
-    double loss;     /* averages only: mean cross-entropy */
+    double loss;     /* averages only: mean cross-entropy, or the loss of reconstruction */
     int64_t samples; /* of the class, or in all */
 };
 
@@ -38,5 +38,8 @@ struct ew_scores {
  * same. */
 struct ew_scores ew_confusion_scores(const struct ew_confusion *c);
 struct ew_scores ew_confusion_class(const struct ew_confusion *c, int64_t k);
+
+/* Of a network that tells no classes apart: the loss, and the rest is absent (NAN). */
+struct ew_scores ew_scores_of_loss(double loss, int64_t samples);
 
 #endif

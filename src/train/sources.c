@@ -208,7 +208,9 @@ static ew_err open_evaluator(struct ew_trainer *t, struct ew_loader_opts *l, int
 {
     EW_CLEANUP(ew_free_ptr) int64_t *list = NULL;
     EW_TRY(limit_eval(l, have, t->job.opts.eval_samples, &list));
-    EW_TRY(ew_evaluator_open(l, t->net, (int)t->job.opts.threads, out));
+    const int threads = (int)t->job.opts.threads;
+    EW_TRY(t->loss ? ew_evaluator_open_loss(l, t->net, threads, t->loss, out)
+                   : ew_evaluator_open(l, t->net, threads, out));
     out->lender = t->learner.train;
     if (!t->cached || out != &t->validation)
         return EW_OK;

@@ -67,6 +67,8 @@ static ew_err check_fit(const struct ew_trainer *t)
     EW_CHECK(frames == info->frames, EW_ERR_SHAPE,
              "%s takes %lld frames, the samples of %s have %lld (0: images)", g->name,
              (long long)frames, info->name, (long long)info->frames);
+    if (t->loss)
+        return EW_OK;
     EW_CHECK(out->rank == 2, EW_ERR_SHAPE, "%s: its output is %s, a classifier's is [N, classes]",
              g->name, ew_shape_text(out, text));
     EW_CHECK(out->dim[1] >= info->classes, EW_ERR_ARG,
@@ -75,10 +77,36 @@ static ew_err check_fit(const struct ew_trainer *t)
     return EW_OK;
 }
 
+/* A network that gives back its input learns from that alone. */
+static ew_err check_loss(struct ew_trainer *t)
+{
+    const struct ew_train_opts *o = &t->job.opts;
+    const struct ew_loss *loss = ew_loss_chosen(o->loss, t->net);
+    const struct ew_preprocess *p = &t->job.prep;
+    EW_CHECK(loss->of_labels || !(o->label_smoothing > 0), EW_ERR_USAGE,
+             "--label-smoothing is for --loss cross-entropy, not %s", loss->name);
+    EW_CHECK(loss->of_labels || !t->job.teacher.net, EW_ERR_USAGE,
+             "--teach goes with --loss cross-entropy, not %s", loss->name);
+    if (loss->of_labels || !ew_net_reconstructs(t->net))
+        return EW_OK;
+    t->loss = loss;
+    EW_CHECK(!o->freeze && !o->cache_features, EW_ERR_UNSUPPORTED,
+             "%s gives back its input, which its layers must see: --freeze and --cache-features do "
+             "not go with that",
+             t->net->name);
+    bool plain = true;
+    for (int i = 0; i < EW_SAMPLE_CHANNELS && p->normalised; i++)
+        plain = plain && !(fabs(p->mean[i]) > 0) && !(p->std[i] > 0 && fabs(p->std[i] - 1) > 0);
+    EW_CHECK(strcmp(loss->name, "bce") != 0 || plain, EW_ERR_USAGE,
+             "--loss bce compares with pixels in [0, 1]: --mean 0,0,0 --std 1,1,1 leaves them so");
+    return EW_OK;
+}
+
 static ew_err open_learner(struct ew_trainer *t)
 {
     const struct ew_train_opts *o = &t->job.opts;
     struct ew_learner_opts l = {.optimizer = ew_train_optimizer(o),
+                                .loss = o->loss,
                                 .smoothing = o->label_smoothing,
                                 .teacher = t->job.teacher,
                                 .batch = o->batch,
@@ -142,6 +170,7 @@ static ew_err next_epoch(struct ew_trainer *t)
 static ew_err open_all(struct ew_trainer *t)
 {
     EW_TRY(check_opts(&t->job.opts));
+    EW_TRY(check_loss(t));
     EW_TRY(check_fit(t));
     EW_TRY(check_teacher(t));
     EW_TRY(ew_trainer_divide(t));
@@ -226,7 +255,7 @@ static ew_err validation_step(struct ew_trainer *t, enum ew_train_event *event)
     EW_TRY(ew_evaluator_step(&t->validation, &more));
     if (more)
         return EW_OK;
-    const struct ew_scores s = ew_confusion_scores(&t->validation.confusion);
+    const struct ew_scores s = ew_evaluator_scores(&t->validation);
     *event = EW_TRAIN_EPOCH;
     EW_TRY(ew_trainer_end_epoch(t, &s));
     return next_epoch(t);
@@ -239,7 +268,7 @@ static ew_err test_step(struct ew_trainer *t, enum ew_train_event *event)
     EW_TRY(ew_evaluator_step(&t->test, &more));
     if (more)
         return EW_OK;
-    t->test_scores = ew_confusion_scores(&t->test.confusion);
+    t->test_scores = ew_evaluator_scores(&t->test);
     ew_checkpoint_fini(&t->best);
     t->phase = EW_DOING_NOTHING;
     return EW_OK;
@@ -286,7 +315,9 @@ struct ew_train_status ew_trainer_status(const struct ew_trainer *t)
         .batch = p->batch,
         .batches = t->batches,
         .loss = t->recent_loss,
-        .accuracy = p->counted ? (double)p->right / (double)p->counted : 0,
+        .accuracy = p->counted ? (double)p->right / (double)p->counted
+                    : t->loss  ? (double)NAN
+                               : 0,
         .images_per_s = p->now.wall_s > 0 ? (double)p->images / p->now.wall_s : 0,
         .stall_share = p->now.wall_s > 0 ? p->now.stall_s / p->now.wall_s : 0,
         .left_s = time_left(t),
@@ -305,8 +336,9 @@ const struct ew_epoch_row *ew_trainer_epoch(const struct ew_trainer *t)
 
 const struct ew_confusion *ew_trainer_confusion(const struct ew_trainer *t)
 {
-    return t->has_test && t->phase == EW_DOING_NOTHING ? &t->test.confusion
-                                                       : &t->validation.confusion;
+    const struct ew_evaluator *e =
+        t->has_test && t->phase == EW_DOING_NOTHING ? &t->test : &t->validation;
+    return e->loss ? NULL : &e->confusion;
 }
 
 struct ew_train_result ew_trainer_result(const struct ew_trainer *t)

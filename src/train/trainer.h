@@ -23,7 +23,7 @@
 #include "train/scores.h"
 
 struct ew_train_job {
-    struct ew_graph *net; /* images [N, H, W, C] to scores [N, classes]; its weights learn */
+    struct ew_graph *net; /* images or clips to scores or to what it took; its weights learn */
     const struct ew_dataset *data;
     struct ew_train_opts opts;
     const char *options;                /* as text, for files; "" is fine */
@@ -50,7 +50,7 @@ struct ew_train_status {
     int64_t epoch, epochs;  /* the one under way, from 1 */
     int64_t batch, batches; /* done of the epoch; of the evaluation where that is under way */
     double loss;            /* mean of the last batches */
-    double accuracy;        /* of the epoch so far, on the training data */
+    double accuracy;        /* of the epoch so far, on the training data; NAN: no classes */
     double images_per_s;    /* of the epoch so far */
     double stall_share;
     double left_s; /* of the whole run; negative: not known yet */
@@ -93,7 +93,7 @@ struct ew_train_status ew_trainer_status(const struct ew_trainer *t);
 /* The row of the last epoch that ended; valid until the next one does. */
 const struct ew_epoch_row *ew_trainer_epoch(const struct ew_trainer *t);
 struct ew_train_result ew_trainer_result(const struct ew_trainer *t);
-/* Of the last evaluation. */
+/* Of the last evaluation; NULL where the network tells no classes apart. */
 const struct ew_confusion *ew_trainer_confusion(const struct ew_trainer *t);
 
 /* A checkpoint of this moment, as last.ckpt.  Failures are in the result. */

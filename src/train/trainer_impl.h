@@ -12,7 +12,8 @@ enum ew_train_phase { EW_DOING_TRAINING, EW_DOING_VALIDATION, EW_DOING_TEST, EW_
 
 struct ew_trainer {
     struct ew_train_job job;
-    struct ew_graph *net; /* the job's */
+    struct ew_graph *net;       /* the job's */
+    const struct ew_loss *loss; /* between output and input; NULL: it tells classes apart */
     struct ew_learner learner;
     struct ew_loader *loader; /* NULL where features are cached */
     bool cached;

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Losses that a network can be trained for. */
+#include "model/loss_table.h"
+
+#include <math.h>
+
+#include "op/math_attr.h"
+
+/* ---- Building blocks ---- */
+
+static ew_err apply(struct ew_graph *g, const char *op, const char *name, const int *in, int n_in,
+                    int *out)
+{
+    return ew_graph_add(g, ew_op_find(op), name, NULL, in, n_in, out, 1);
+}
+
+/* The mean over all elements, a scalar. */
+static ew_err mean_of(struct ew_graph *g, int each, int *loss)
+{
+    const struct ew_reduce_attr a = {.keepdims = false};
+    return ew_graph_add(g, ew_op_find("reduce_mean"), "loss", &a, &each, 1, loss, 1);
+}
+
+/* ---- The losses ---- */
+
+static ew_err add_cross_entropy(struct ew_graph *g, int scores, int labels, int *loss)
+{
+    return apply(g, "softmax_cross_entropy", "loss", (const int[]){scores, labels}, 2, loss);
+}
+
+static ew_err add_mse(struct ew_graph *g, int y, int target, int *loss)
+{
+    int d, square;
+    EW_TRY(apply(g, "sub", "loss_difference", (const int[]){y, target}, 2, &d));
+    EW_TRY(apply(g, "mul", "loss_square", (const int[]){d, d}, 2, &square));
+    return mean_of(g, square, loss);
+}
+
+static double mse(double y, double target)
+{
+    return (y - target) * (y - target);
+}
+
+static ew_err add_l1(struct ew_graph *g, int y, int target, int *loss)
+{
+    int d, size;
+    EW_TRY(apply(g, "sub", "loss_difference", (const int[]){y, target}, 2, &d));
+    EW_TRY(apply(g, "abs", "loss_size", &d, 1, &size));
+    return mean_of(g, size, loss);
+}
+
+static double l1(double y, double target)
+{
+    return fabs(y - target);
+}
+
+/* Of logits x and targets t in [0, 1]: -t log s(x) - (1 - t) log(1 - s(x)) = softplus(x) - t x. */
+static ew_err add_bce(struct ew_graph *g, int x, int target, int *loss)
+{
+    int plus, product, d;
+    EW_TRY(apply(g, "softplus", "loss_softplus", &x, 1, &plus));
+    EW_TRY(apply(g, "mul", "loss_product", (const int[]){x, target}, 2, &product));
+    EW_TRY(apply(g, "sub", "loss_difference", (const int[]){plus, product}, 2, &d));
+    return mean_of(g, d, loss);
+}
+
+static double bce(double x, double target)
+{
+    return fmax(x, 0) + log1p(exp(-fabs(x))) - target * x;
+}
+
+static const struct ew_loss table[] = {
+    {"cross-entropy", "softmax cross-entropy with the label", add_cross_entropy, true, NULL},
+    {"mse", "mean squared error", add_mse, false, mse},
+    {"l1", "mean absolute error", add_l1, false, l1},
+    {"bce", "binary cross-entropy of logits, element by element", add_bce, false, bce},
+};
+
+const char *const ew_loss_names[] = {"auto", "cross-entropy", "mse", "l1", "bce", NULL};
+
+_Static_assert(EW_COUNT(ew_loss_names) == EW_COUNT(table) + 2, "a name for each loss");
+
+bool ew_net_reconstructs(const struct ew_graph *net)
+{
+    if (net->n_inputs < 1 || net->n_outputs < 1)
+        return false;
+    const struct ew_shape *x = &net->values[net->inputs[0]].t.shape,
+                          *y = &net->values[net->outputs[0]].t.shape;
+    return x->rank > 2 && ew_shape_equal(x, y);
+}
+
+const struct ew_loss *ew_loss_chosen(int choice, const struct ew_graph *net)
+{
+    if (choice > 0 && choice <= (int)EW_COUNT(table))
+        return &table[choice - 1];
+    return &table[ew_net_reconstructs(net) ? 1 : 0];
+}
+
+double ew_loss_of(const struct ew_loss *loss, const float *prediction, const float *target,
+                  int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += loss->of_element((double)prediction[i], (double)target[i]);
+    return n > 0 ? sum / (double)n : 0;
+}
