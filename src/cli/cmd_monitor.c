@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "cli/board_text.h"
 #include "cli/monitor.h"
+#include "cli/on_machines.h"
 #include "cli/printable.h"
 
 #define RUN_INTERVAL_S  0.1
@@ -22,7 +23,7 @@
 #define PLAIN_COLUMNS   100 /* where there is no terminal */
 
 struct opts {
-    const char *root, *power_from, *tegrastats, *watch, *log, *output, *db;
+    const char *root, *power_from, *tegrastats, *watch, *log, *output, *db, *on;
     double interval, baseline;
     int64_t count;
 };
@@ -67,6 +68,7 @@ static const struct ew_field fields[] = {
      .help = "where a command's figures go instead of standard output",
      .letter = 'o'},
     EW_RECORDING_FIELD(struct opts),
+    EW_ON_FIELD(struct opts),
     EW_FIELD_END,
 };
 
@@ -246,6 +248,8 @@ static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
     const bool command = c->n_args > 0;
+    if (o->on)
+        return ew_on_machines(c, o->on, true);
     EW_CHECK(command || (o->baseline <= 0 && !o->output && !o->db), EW_ERR_USAGE,
              "monitor: --baseline, --output and --db go with a command");
     const bool live = !o->tegrastats || strcmp(o->tegrastats, "live") == 0;
@@ -277,7 +281,7 @@ const struct ew_cmd ew_cmd_monitor = {
              "Where the command fails edgewise ends with 1; its own status is in the figures.\n"
              "What a board cannot tell is shown as absent, with the reason.",
     .examples = "monitor\nmonitor -- sleep 10\nmonitor --json --baseline 5 -- ./train.sh\n"
-                "monitor --log run.csv --interval 0.5\n"
+                "monitor --log run.csv --interval 0.5\nmonitor --json --on boards.ini\n"
                 "monitor --power-from 'ssh meter cat /dev/ttyUSB0' -- ./train.sh",
     .max_args = -1,
     .opts_size = sizeof(struct opts),

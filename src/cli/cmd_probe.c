@@ -8,6 +8,7 @@
 #include "bench/bench.h"
 #include "cli/board_text.h"
 #include "cli/cmd.h"
+#include "cli/on_machines.h"
 #include "device/board.h"
 #include "device/capture.h"
 #include "device/cpu_facts.h"
@@ -16,7 +17,7 @@
 #define BETWEEN_NS 200000000L /* of the two readings that rates need */
 
 struct opts {
-    const char *root, *power_from, *tegrastats, *watch, *capture;
+    const char *root, *power_from, *tegrastats, *watch, *capture, *on;
     int64_t pid;
     bool peaks;
 };
@@ -42,6 +43,7 @@ static const struct ew_field fields[] = {
      .offset = offsetof(struct opts, capture),
      .metavar = "DIR",
      .help = "copy the files that Edgewise reads, as a board for tests"},
+    EW_ON_FIELD(struct opts),
     EW_FIELD_END,
 };
 
@@ -184,6 +186,8 @@ static ew_err run(struct ew_cmd_call *c)
                                         .watch = o->watch,
                                         .pid = (int)o->pid};
     EW_CLEANUP(close_board) struct ew_board *b = NULL;
+    if (o->on)
+        return ew_on_machines(c, o->on, false);
     EW_CHECK(!o->peaks || !o->root, EW_ERR_USAGE,
              "--peaks measures this machine, not a captured one");
     EW_TRY(ew_board_open(&board, &b));
@@ -223,7 +227,8 @@ const struct ew_cmd ew_cmd_probe = {
              "each once and says what is missing and why.\n"
              "Rates need two readings, which are taken 0.2 s apart.\n"
              "A capture holds no serial numbers, names or addresses.",
-    .examples = "probe\nprobe --peaks\nprobe --json\nprobe --capture my-board\nprobe --root "
+    .examples = "probe\nprobe --peaks\nprobe --json\nprobe --on boards.ini\nprobe --capture "
+                "my-board\nprobe --root "
                 "tests/fixtures/boards/agx-orin-jp6",
     .opts_size = sizeof(struct opts),
     .opts = fields,

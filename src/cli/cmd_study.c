@@ -13,13 +13,15 @@
 #include "base/progress.h"
 #include "cli/board_text.h"
 #include "cli/cmd.h"
+#include "cli/study_fleet.h"
 #include "cli/study_show.h"
 #include "study/outputs.h"
 
-#define FILE_LIMIT (1 << 20)
+#define FILE_LIMIT    (1 << 20)
+#define PROGRAM_CHARS 512
 
 struct opts {
-    const char *db, *only, *scratch, *simulate;
+    const char *db, *only, *scratch, *simulate, *on, *job;
     bool dry_run, quick, text, outside;
     int64_t repeat, repeat_noisy;
     double busy, temp;
@@ -40,6 +42,16 @@ static const struct ew_field fields[] = {
      .offset = offsetof(struct opts, only),
      .metavar = "SECTION,NAME=VALUE",
      .help = "only these sections, and jobs with these settings"},
+    {.name = "on",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, on),
+     .metavar = "FILE.ini",
+     .help = "on the machines of this file, each through its launcher; see docs/fleet.md"},
+    {.name = "job",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, job),
+     .metavar = "ID:REPEAT",
+     .help = "only this job, as --dry-run shows its ID; skipped where its data is not here"},
     {.name = "simulate",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, simulate),
@@ -105,7 +117,8 @@ struct context {
     struct ew_cmd_call *call;
     const struct opts *opts;
     struct ew_arena arena;
-    char *text; /* of the file */
+    char *text;        /* of the file, cut up */
+    const char *whole; /* with --on: a copy */
     char name[128];
     struct ew_study study;
 };
@@ -240,7 +253,8 @@ static ew_err parse(struct context *x)
                                     .quick = x->opts->quick,
                                     .repeat = x->opts->repeat,
                                     .only = x->opts->only};
-    return ew_study_parse(&x->arena, x->name, x->text, &o, &x->study);
+    EW_TRY(ew_study_parse(&x->arena, x->name, x->text, &o, &x->study));
+    return x->opts->job ? ew_study_pick(&x->study, x->opts->job) : EW_OK;
 }
 
 /* ---- list ------------------------------------------------------------------------------------ */
@@ -364,18 +378,58 @@ static ew_err set_up(struct context *x, const char *program)
     }
 }
 
-static ew_err run_study(struct context *x)
+static ew_err find_self(char program[PROGRAM_CHARS])
 {
-    char program[512];
-    const ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    const ssize_t n = readlink("/proc/self/exe", program, PROGRAM_CHARS - 1);
     EW_CHECK(n > 0, EW_ERR_IO, "/proc/self/exe: %s", strerror(errno));
     program[n] = '\0';
+    return EW_OK;
+}
+
+/* On the machines of a file: they read the study with the options that change its jobs. */
+static ew_err run_fleet(struct context *x)
+{
     const struct opts *o = x->opts;
+    char program[PROGRAM_CHARS];
+    const char *words[16];
+    struct ew_machines machines;
+    int n = 0;
+    EW_CHECK(o->simulate || most_advised(x->text) == 0, EW_ERR_UNSUPPORTED,
+             "%s: power-mode = advise depends on the board; --on needs the modes written out",
+             x->name);
+    EW_TRY(find_self(program));
+    EW_TRY(ew_machines_read(&x->arena, o->on, &machines));
+    if (o->quick)
+        words[n++] = "--quick";
+    if (o->outside)
+        words[n++] = "--allow-outside";
+    if (o->simulate)
+        words[n++] = ew_arena_printf(&x->arena, "--simulate=%s", o->simulate);
+    words[n++] = ew_arena_printf(&x->arena, "--repeat=%lld", (long long)o->repeat);
+    words[n++] = ew_arena_printf(&x->arena, "--repeat-noisy=%lld", (long long)o->repeat_noisy);
+    words[n++] = ew_arena_printf(&x->arena, "--busy=%g", o->busy);
+    words[n++] = ew_arena_printf(&x->arena, "--hot=%g", o->temp);
+    words[n] = NULL;
+    EW_CHECK(!x->arena.failed, EW_ERR_MEMORY, "no memory for a study");
+    catch_stop(x);
+    return ew_study_on_fleet(
+        &x->study,
+        &(struct ew_fleet_opts){
+            .machines = &machines, .self = program, .db = o->db, .text = x->whole, .words = words},
+        x->call->json);
+}
+
+static ew_err run_study(struct context *x)
+{
+    char program[PROGRAM_CHARS];
+    const struct opts *o = x->opts;
+    EW_TRY(find_self(program));
     const struct ew_runner_opts ro = {.program = program,
                                       .db = o->db,
                                       .scratch = o->scratch,
                                       .outside = o->outside,
                                       .repeat_noisy = o->repeat_noisy,
+                                      .check_data = o->job,
                                       .look_s = x->study.quick ? 0.1 : 1,
                                       .limits = {.busy = o->busy, .temp_c = o->temp},
                                       .least_disk_bytes = 64 << 20};
@@ -399,9 +453,13 @@ static ew_err dispatch(struct context *x)
         fputs(x->text, stdout);
         return EW_OK;
     }
+    x->whole = ew_arena_strdup(&x->arena, x->text);
+    EW_CHECK(x->whole, EW_ERR_MEMORY, "no memory for a study");
     EW_TRY(parse(x));
     EW_TRY(ew_output_check(&x->study, x->opts->outside));
-    return x->opts->dry_run ? dry_run(x) : run_study(x);
+    if (x->opts->dry_run)
+        return dry_run(x);
+    return x->opts->on ? run_fleet(x) : run_study(x);
 }
 
 static ew_err run(struct ew_cmd_call *c)
@@ -429,7 +487,8 @@ const struct ew_cmd ew_cmd_study = {
         "At the end the published figures stand beside those of this machine.",
     .examples = "study list\nstudy train-workers --quick\nstudy engine --dry-run\n"
                 "study train-batch --quick --only lenet,batch=16 --repeat 3\n"
-                "study train-workers --print > mine.study",
+                "study train-workers --print > mine.study\n"
+                "study mine.study --on boards.ini",
     .min_args = 1,
     .max_args = 1,
     .opts_size = sizeof(struct opts),

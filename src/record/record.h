@@ -213,4 +213,7 @@ void ew_run_time_text(char out[EW_RUN_TIME_CHARS]);
 #define EW_RECORD_ID_CHARS 17
 void ew_record_id(const char *text, char out[EW_RECORD_ID_CHARS]);
 
+/* The id that belongs to a machine's other fields. */
+ew_err ew_machine_row_id(const struct ew_machine_row *m, char out[EW_RECORD_ID_CHARS]);
+
 #endif

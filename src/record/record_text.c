@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records as CSV and JSON, by their field tables; ids and times as text. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/file.h"
 #include "base/num.h"
 #include "record/record.h"
 
@@ -136,4 +138,20 @@ void ew_record_id(const char *text, char out[EW_RECORD_ID_CHARS])
     for (const char *p = text; *p; p++)
         h = (h ^ (unsigned char)*p) * 1099511628211u;
     snprintf(out, EW_RECORD_ID_CHARS, "%016llx", (unsigned long long)h);
+}
+
+/* All fields but the id itself. */
+ew_err ew_machine_row_id(const struct ew_machine_row *m, char out[EW_RECORD_ID_CHARS])
+{
+    struct ew_machine_row rest = *m;
+    char *text = NULL;
+    size_t size = 0;
+    rest.id = NULL;
+    FILE *f = open_memstream(&text, &size);
+    EW_CHECK(f, EW_ERR_MEMORY, "no memory for the machine");
+    ew_record_csv_row(f, EW_RECORD_MACHINE, &rest);
+    EW_CHECK(ew_memstream_close(f, &text), EW_ERR_MEMORY, "no memory for the machine");
+    ew_record_id(text, out);
+    free(text);
+    return EW_OK;
 }

@@ -20,12 +20,13 @@ union any_row {
     struct ew_published_row published;
 };
 
-/* Copies what `sql` gives as rows of this kind. */
 struct copying {
     struct ew_store *from, *to;
     struct ew_arena arena;
+    const struct ew_store_claim *claim; /* NULL: any run */
 };
 
+/* Copies what `sql` gives as rows of this kind. */
 static ew_err copy_rows(struct copying *c, enum ew_record kind, int64_t run, struct ew_rows *rows)
 {
     ew_err err = EW_OK;
@@ -63,11 +64,46 @@ static ew_err copy_children(struct copying *c, int64_t from, int64_t to)
     return EW_OK;
 }
 
+/* A machine may say what it likes of itself, under its own name. */
+static ew_err check_machine(struct copying *c, const struct ew_run_row *run)
+{
+    const char *unit = c->claim->unit;
+    struct ew_machine_row m;
+    struct ew_rows *rows;
+    char id[EW_RECORD_ID_CHARS] = "";
+    EW_TRY(ew_store_query(c->from, &rows, "SELECT * FROM machine WHERE id = ?1", "s",
+                          run->machine ? run->machine : ""));
+    ew_arena_reset(&c->arena);
+    ew_record_clear(EW_RECORD_MACHINE, &m);
+    ew_err err = EW_OK;
+    if (ew_rows_next(rows))
+        err = ew_rows_read(rows, EW_RECORD_MACHINE, &c->arena, &m);
+    if (err == EW_OK)
+        err = ew_machine_row_id(&m, id);
+    if (err == EW_OK && (!m.id || !m.unit || strcmp(m.id, id) != 0 || strcmp(m.unit, unit) != 0))
+        err = ew_fail(EW_ERR_FORMAT, "%s: sent a run of the machine '%.40s'", unit,
+                      m.unit ? m.unit : "?");
+    const ew_err read = ew_rows_free(rows);
+    return err == EW_OK ? read : err;
+}
+
+static ew_err check_claim(struct copying *c, const struct ew_run_row *run)
+{
+    const struct ew_store_claim *k = c->claim;
+    EW_CHECK(run->job && strcmp(run->job, k->job) == 0 && run->study &&
+                 strcmp(run->study, k->study) == 0 && run->repeat == k->repeat,
+             EW_ERR_FORMAT, "%s: sent a run of another job than %s", k->unit, k->job);
+    return check_machine(c, run);
+}
+
 static ew_err copy_run(struct copying *c, int64_t id, const struct ew_run_row *run)
 {
+    if (c->claim)
+        EW_TRY(check_claim(c, run));
     EW_TRY(copy_by_text(c, EW_RECORD_MACHINE, "SELECT * FROM machine WHERE id = ?1", run->machine));
-    EW_TRY(copy_by_text(c, EW_RECORD_JOB, "SELECT * FROM job WHERE id = ?1", run->job));
-    if (run->study) {
+    if (!c->claim)
+        EW_TRY(copy_by_text(c, EW_RECORD_JOB, "SELECT * FROM job WHERE id = ?1", run->job));
+    if (run->study && !c->claim) {
         EW_TRY(copy_by_text(c, EW_RECORD_STUDY, "SELECT * FROM study WHERE name = ?1", run->study));
         EW_TRY(copy_by_text(c, EW_RECORD_PUBLISHED, "SELECT * FROM published WHERE study = ?1",
                             run->study));
@@ -93,15 +129,14 @@ static ew_err copy_if_new(struct copying *c, int64_t id, const struct ew_run_row
     return err == EW_OK ? ended : err;
 }
 
-ew_err ew_store_copy(struct ew_store *from, struct ew_store *to, const char *where, int *copied)
+static ew_err copy_all(struct copying *c, const char *where, int *copied)
 {
-    struct copying c = {.from = from, .to = to};
     struct ew_arena arena;
     struct ew_rows *rows;
     *copied = 0;
-    EW_TRY(ew_store_results(from, where, NULL, &rows));
+    EW_TRY(ew_store_results(c->from, where, NULL, &rows));
     ew_arena_init(&arena);
-    ew_arena_init(&c.arena);
+    ew_arena_init(&c->arena);
     ew_err err = EW_OK;
     while (err == EW_OK && ew_rows_next(rows)) {
         struct ew_run_row run;
@@ -110,10 +145,21 @@ ew_err ew_store_copy(struct ew_store *from, struct ew_store *to, const char *whe
         if (err == EW_OK && run.pid == EW_INT_ABSENT)
             run.pid = 0; /* else run_begin would write ours */
         if (err == EW_OK && run.status != EW_RUN_RUNNING && run.status != EW_RUN_INTERRUPTED)
-            err = copy_if_new(&c, ew_rows_int(rows, 0), &run, copied);
+            err = copy_if_new(c, ew_rows_int(rows, 0), &run, copied);
     }
     const ew_err read = ew_rows_free(rows);
     ew_arena_fini(&arena);
-    ew_arena_fini(&c.arena);
+    ew_arena_fini(&c->arena);
     return err == EW_OK ? read : err;
+}
+
+ew_err ew_store_copy(struct ew_store *from, struct ew_store *to, const char *where, int *copied)
+{
+    return copy_all(&(struct copying){.from = from, .to = to}, where, copied);
+}
+
+ew_err ew_store_take(struct ew_store *from, struct ew_store *to, const struct ew_store_claim *claim,
+                     int *copied)
+{
+    return copy_all(&(struct copying){.from = from, .to = to, .claim = claim}, NULL, copied);
 }

@@ -63,6 +63,18 @@ ew_err ew_store_run_delete(struct ew_store *s, int64_t run);
  * studies; `where` as in ew_store_results, NULL: all.  Copying twice changes nothing. */
 ew_err ew_store_copy(struct ew_store *from, struct ew_store *to, const char *where, int *copied);
 
+/* What the runs of a file from elsewhere have to be. */
+struct ew_store_claim {
+    const char *job, *study, *unit;
+    int64_t repeat;
+};
+
+/* As ew_store_copy, from a machine that is not trusted: a run that is not of this job, study and
+ * repetition, or of another machine than `unit`, is refused, and nothing but runs and their machine
+ * comes along. */
+ew_err ew_store_take(struct ew_store *from, struct ew_store *to, const struct ew_store_claim *claim,
+                     int *copied);
+
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 /* A result, row by row. */

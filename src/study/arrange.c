@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/rng.h"
 #include "study/study.h"
 
@@ -145,4 +146,22 @@ ew_err ew_study_arrange(struct ew_arena *a, const struct ew_study_opts *o, const
     EW_TRY(number_blocks(a, block, s));
     sort_blocks(s);
     return repeat_jobs(a, s);
+}
+
+ew_err ew_study_pick(struct ew_study *s, const char *job)
+{
+    const char *colon = strrchr(job, ':');
+    int64_t repeat = 0;
+    EW_CHECK(!colon || ew_num_int(colon + 1, &repeat), EW_ERR_USAGE, "'%s' is not ID:REPEAT", job);
+    const size_t n = colon ? (size_t)(colon - job) : strlen(job);
+    for (int i = 0; i < s->n_jobs; i++)
+        if (s->jobs[i].repeat == repeat && strlen(s->jobs[i].row.id) == n &&
+            strncmp(s->jobs[i].row.id, job, n) == 0) {
+            s->jobs += i;
+            s->n_jobs = 1;
+            return EW_OK;
+        }
+    return ew_fail(EW_ERR_NOT_FOUND,
+                   "%s: has no job %s here; the program that made it has other options", s->name,
+                   job);
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "backend/backend.h"
-#include "base/file.h"
 #include "device/nvpmodel.h"
 #include "device/powermode.h"
 
@@ -92,26 +91,11 @@ static const char *channel_names(const struct ew_board *b, struct ew_arena *a)
     return text;
 }
 
-/* All fields but the id, one a line. */
-static ew_err hash_row(struct ew_machine_row *m, struct ew_arena *a)
-{
-    char *text = NULL, id[EW_RECORD_ID_CHARS];
-    size_t size = 0;
-    m->id = NULL;
-    FILE *out = open_memstream(&text, &size);
-    EW_CHECK(out, EW_ERR_MEMORY, "no memory for the machine");
-    ew_record_csv_row(out, EW_RECORD_MACHINE, m);
-    EW_CHECK(ew_memstream_close(out, &text), EW_ERR_MEMORY, "no memory for the machine");
-    ew_record_id(text, id);
-    free(text);
-    m->id = ew_arena_strdup(a, id);
-    return EW_OK;
-}
-
 ew_err ew_machine_read(struct ew_board *b, struct ew_arena *a, struct ew_machine_row *out)
 {
     struct ew_machine_row *m = out;
     struct ew_device_found device;
+    char id[EW_RECORD_ID_CHARS];
     ew_record_clear(EW_RECORD_MACHINE, m);
     m->unit = read_unit(b, a);
     m->board = b->profile ? b->profile->title : b->id.model;
@@ -131,7 +115,8 @@ ew_err ew_machine_read(struct ew_board *b, struct ew_arena *a, struct ew_machine
     m->isa = ew_arena_strdup(a, device.target);
     m->version = EW_VERSION;
     m->compiler = COMPILER;
-    EW_TRY(hash_row(m, a));
+    EW_TRY(ew_machine_row_id(m, id));
+    m->id = ew_arena_strdup(a, id);
     EW_CHECK(!a->failed && m->sensors, EW_ERR_MEMORY, "no memory for the machine");
     return EW_OK;
 }

@@ -12,9 +12,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/process.h"
+#include "data/data.h"
 #include "study/child.h"
 #include "study/outputs.h"
+#include "study/progress_row.h"
 #include "study/run_watch.h"
 #include "study/summary.h"
 
@@ -66,54 +67,13 @@ static ew_err estimate_all(struct ew_runner *r)
 /* The study's row, for those who look on. */
 static ew_err put_study(struct ew_runner *r, const char *now)
 {
-    struct ew_study_row row;
-    char updated[EW_RUN_TIME_CHARS], stamp[EW_STAMP_CHARS];
-    ew_record_clear(EW_RECORD_STUDY, &row);
-    ew_run_time_text(updated);
-    ew_process_stamp((int)getpid(), stamp);
-    row.name = r->study->name;
-    row.title = r->study->title;
-    row.about = r->study->about;
-    row.differs = r->study->differs;
-    row.quick = r->study->quick;
-    row.jobs = r->counts.total;
-    row.done = r->counts.known + r->counts.done;
-    row.failed = r->counts.failed;
-    row.skipped = r->counts.skipped;
-    row.left_s = r->counts.left_s;
-    row.now = now;
-    row.started = r->started;
-    row.updated = updated;
-    row.pid = getpid();
-    row.stamp = stamp;
-    return ew_store_put(r->store, EW_RECORD_STUDY, 0, &row);
-}
-
-/* One process at a time runs a study on a store: two would measure each other, and both do every
- * job.  Its row says which; called inside the transaction that puts ours there. */
-static ew_err check_holder(struct ew_runner *r)
-{
-    struct ew_rows *rows;
-    EW_TRY(ew_store_query(r->store, &rows, "SELECT pid, stamp, updated FROM study WHERE name = ?1",
-                          "s", r->study->name));
-    ew_err err = EW_OK;
-    if (ew_rows_next(rows)) {
-        const int pid = (int)ew_rows_int(rows, 0);
-        const char *stamp = ew_rows_text(rows, 1), *updated = ew_rows_text(rows, 2);
-        if (stamp && pid != (int)getpid() && ew_process_alive(pid, stamp))
-            err = ew_fail(EW_ERR_IO,
-                          "%s: process %d is running this study on %s (last heard of %s); wait for "
-                          "it, or give another --db",
-                          r->study->name, pid, r->opts.db, updated ? updated : "never");
-    }
-    const ew_err ended = ew_rows_free(rows);
-    return err == EW_OK ? ended : err;
+    return ew_study_put_progress(r->store, r->study, &r->counts, r->started, now);
 }
 
 static ew_err put_head(struct ew_runner *r)
 {
     EW_TRY(ew_store_begin(r->store));
-    ew_err err = check_holder(r);
+    ew_err err = ew_study_check_holder(r->store, r->study);
     if (err == EW_OK)
         err = ew_store_put(r->store, EW_RECORD_MACHINE, 0, &r->machine);
     for (int i = 0; err == EW_OK && i < r->study->n_published; i++)
@@ -436,12 +396,26 @@ static ew_err run_child(struct ew_runner *r, const struct ew_study_job *j, const
     return finish(r, &child, out);
 }
 
+/* Whether the data set that the job names is here. */
+static ew_err check_data(const struct ew_study_job *j)
+{
+    char name[EW_STUDY_VALUE] = "";
+    struct ew_dataset *d = NULL;
+    if (!ew_study_value(j, "data", name) || !*name || is_simulated(j))
+        return EW_OK;
+    EW_TRY(ew_dataset_open(name, &d));
+    ew_dataset_close(d);
+    return EW_OK;
+}
+
 static ew_err run_job(struct ew_runner *r, const struct ew_study_job *j,
                       struct ew_runner_report *out)
 {
     const char *power[POWER_WORDS], **argv = NULL;
     struct ew_output output;
     int n_power = 0;
+    if (r->opts.check_data && check_data(j) != EW_OK)
+        return skip(r, j, out);
     if (ew_runner_power(r->board, &j->power, power, POWER_WORDS, &n_power) != EW_OK)
         return skip(r, j, out);
     if (ew_study_given(j, "seconds") && r->board->total.power < 0 && r->board->total.energy < 0) {

@@ -26,6 +26,7 @@ struct ew_runner_opts {
     const char *scratch;  /* folder for what jobs write; each one's part is removed after it */
     bool outside;         /* `keep` and `setup` may leave the present folder */
     int64_t repeat_noisy; /* how often a noisy run is made again */
+    bool check_data;      /* a job whose data set is not here is skipped */
     double look_s;        /* the guard's look before each run */
     struct ew_guard_limits limits;
     int64_t least_disk_bytes; /* less free: the study stops */

@@ -17,9 +17,9 @@ static const char *const order_words[] = {"file", "random", NULL};
 
 /* The keys of [study]. */
 struct head {
-    const char *title, *about, *differs, *show, *sort, *block, *setup;
+    const char *title, *about, *differs, *show, *sort, *block, *setup, *repeat;
     int order;
-    int64_t seed, repeat;
+    int64_t seed;
     double cool_down;
 };
 
@@ -47,12 +47,7 @@ static const struct ew_field head_fields[] = {
      .min = 0,
      .max = 9e15,
      .def = "1"},
-    {.name = "repeat",
-     .type = EW_FIELD_INT,
-     .offset = offsetof(struct head, repeat),
-     .min = 1,
-     .max = 10000,
-     .def = "1"},
+    HEAD_TEXT(repeat),
     {.name = "cool-down",
      .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct head, cool_down),
@@ -137,6 +132,27 @@ static ew_err read_head(struct ew_arena *a, const struct ew_study_file *f, bool 
     return EW_OK;
 }
 
+/* "3", "per-device", "3 per-device". */
+static ew_err read_repeat(struct ew_arena *a, const char *name, const char *text,
+                          struct ew_study *s)
+{
+    const char **words;
+    int n;
+    EW_TRY(ew_study_words(a, text ? text : "1", &words, &n));
+    bool good = n == 1 || n == 2;
+    s->repeat = 1;
+    for (int i = 0; i < n && good; i++) {
+        if (i == n - 1 && strcmp(words[i], "per-device") == 0)
+            s->per_device = true;
+        else
+            good = i == 0 && ew_num_int(words[i], &s->repeat);
+    }
+    good &= s->repeat >= 1 && s->repeat <= 10000;
+    EW_CHECK(good, EW_ERR_FORMAT,
+             "%s: repeat '%s': a number from 1 to 10000, 'per-device', or both", name, text);
+    return EW_OK;
+}
+
 /* ---- The file -------------------------------------------------------------------------------- */
 
 static ew_err read_lines(struct ew_arena *a, const char *name, char *text,
@@ -175,10 +191,12 @@ ew_err ew_study_parse(struct ew_arena *a, const char *name, char *text,
                              .sort = h.sort,
                              .setup = h.setup,
                              .seed = h.seed,
-                             .repeat = o->repeat ? o->repeat : h.repeat,
                              .cool_down_s = h.cool_down,
                              .random = h.order == 1,
                              .quick = o->quick};
+    EW_TRY(read_repeat(a, name, h.repeat, out));
+    if (o->repeat)
+        out->repeat = o->repeat;
     EW_TRY(ew_study_published(a, &f, out));
     EW_TRY(ew_study_expand(a, &f, o, out));
     return ew_study_arrange(a, o, h.block, out);

@@ -53,6 +53,7 @@ struct ew_study {
     int64_t seed, repeat;
     double cool_down_s;
     bool random, quick;
+    bool per_device;           /* every machine of a fleet does every job */
     struct ew_study_job *jobs; /* in the order of running */
     int n_jobs;
     struct ew_published_row *published;
@@ -75,6 +76,9 @@ struct ew_study_opts {
  * and line. */
 ew_err ew_study_parse(struct ew_arena *a, const char *name, char *text,
                       const struct ew_study_opts *o, struct ew_study *out);
+
+/* Leaves one job: "ID:REPEAT". */
+ew_err ew_study_pick(struct ew_study *s, const char *job);
 
 /* The studies that come with the program: name and text; NULL beyond the last. */
 const char *ew_study_shipped(int i, const char **text);
