@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "compress/pass.h"
+#include "graph/ops.h"
 #include "op/conv.h"
 #include "plan/plan.h"
 
@@ -28,7 +29,7 @@ static double call_bytes(const struct ew_call *c)
 
 static int64_t groups_of(const struct ew_call *c)
 {
-    if (strcmp(c->op->name, "conv") != 0)
+    if (c->op != &ew_op_conv)
         return 1;
     const struct ew_conv_attr *attr = c->attr;
     return attr->groups;

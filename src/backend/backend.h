@@ -154,11 +154,11 @@ ew_err ew_backend_offer(const struct ew_kernel_query *query, struct ew_kernel ou
 /* A family of the CPU: fast kernels for a few operators.  `offer` writes up to EW_OFFERS - 1
  * kernels, best first, and returns how many; 0 where none fits. */
 struct ew_kernel_family {
-    const char *const *ops; /* NULL-terminated */
+    const struct ew_op *const *ops; /* NULL-terminated */
     int (*offer)(const struct ew_kernel_query *query, struct ew_kernel *out);
 };
 
-#define EW_FAMILY_OPS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define EW_FAMILY_OPS(...) ((const struct ew_op *const[]){__VA_ARGS__, NULL})
 
 /* A training graph with nodes made into others that this device has kernels for, such as
  * `conv_pool`: after the passes that `fused` asks for, at the batch that is run.  Nodes and values

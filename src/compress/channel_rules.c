@@ -5,6 +5,7 @@
 
 #include "compress/channels.h"
 #include "graph/layout.h"
+#include "graph/ops.h"
 #include "graph/shuffle.h"
 #include "op/axis.h"
 #include "op/conv.h"
@@ -489,31 +490,31 @@ static ew_err view(struct ew_channel_search *s, int node)
 /* ---- All of them ---- */
 
 static const struct {
-    const char *op;
+    const struct ew_op *op;
     rule *apply;
 } rules[] = {
-    {"conv", conv},
-    {"conv_transpose", conv_transpose},
-    {"gemm", gemm},
-    {"matmul", matmul},
-    {"batch_norm", batch_norm},
-    {"instance_norm", batch_norm},
-    {"group_norm", group_norm},
-    {"max_pool", by_channel},
-    {"average_pool", by_channel},
-    {"lp_pool", by_channel},
-    {"global_average_pool", by_channel},
-    {"global_max_pool", by_channel},
-    {"adaptive_avg_pool", by_channel},
-    {"pad", by_channel},
-    {"reduce_mean", reduce},
-    {"reduce_max", reduce},
-    {"reduce_sum", reduce},
-    {"concat", concat},
-    {"split", split},
-    {"slice", slice},
-    {"channel_shuffle", shuffle},
-    {"transpose", transpose},
+    {&ew_op_conv, conv},
+    {&ew_op_conv_transpose, conv_transpose},
+    {&ew_op_gemm, gemm},
+    {&ew_op_matmul, matmul},
+    {&ew_op_batch_norm, batch_norm},
+    {&ew_op_instance_norm, batch_norm},
+    {&ew_op_group_norm, group_norm},
+    {&ew_op_max_pool, by_channel},
+    {&ew_op_average_pool, by_channel},
+    {&ew_op_lp_pool, by_channel},
+    {&ew_op_global_average_pool, by_channel},
+    {&ew_op_global_max_pool, by_channel},
+    {&ew_op_adaptive_avg_pool, by_channel},
+    {&ew_op_pad, by_channel},
+    {&ew_op_reduce_mean, reduce},
+    {&ew_op_reduce_max, reduce},
+    {&ew_op_reduce_sum, reduce},
+    {&ew_op_concat, concat},
+    {&ew_op_split, split},
+    {&ew_op_slice, slice},
+    {&ew_op_channel_shuffle, shuffle},
+    {&ew_op_transpose, transpose},
 };
 
 ew_err ew_channel_rule(struct ew_channel_search *s, int node)
@@ -522,7 +523,7 @@ ew_err ew_channel_rule(struct ew_channel_search *s, int node)
     if (n->n_in < 1 || n->out[0] < 0 || n->in[0] < 0 || n->channels_first)
         return keep_all(s, node);
     for (size_t i = 0; i < EW_COUNT(rules); i++)
-        if (strcmp(rules[i].op, n->op->name) == 0)
+        if (rules[i].op == n->op)
             return rules[i].apply(s, node);
     if (n->op->flags & EW_OP_ELEMENTWISE)
         return elementwise(s, node);

@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "compress/pass.h"
+#include "graph/ops.h"
 #include "graph/readers.h"
 
 /* QCDQ form has a clip to all of int8 behind a quantiser. */
 static bool clips_nothing(const struct ew_graph *g, const struct ew_node *n)
 {
     const enum ew_dtype dtype = g->values[n->in[0]].t.dtype;
-    if (strcmp(n->op->name, "clip") != 0 || (dtype != EW_S8 && dtype != EW_U8))
+    if (n->op != &ew_op_clip || (dtype != EW_S8 && dtype != EW_U8))
         return false;
     const int64_t ends[] = {dtype == EW_S8 ? INT8_MIN : 0, dtype == EW_S8 ? INT8_MAX : UINT8_MAX};
     for (int i = 1; i < n->n_in; i++)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "compress/pass.h"
+#include "graph/ops.h"
 #include "graph/readers.h"
 #include "op/conv.h"
 
@@ -19,10 +20,10 @@ struct pair {
 
 static bool scales_with_input(const struct ew_node *n)
 {
-    static const char *const ops[] = {"relu", "leaky_relu", "max_pool", "average_pool",
-                                      "global_average_pool"};
+    static const struct ew_op *const ops[] = {&ew_op_relu, &ew_op_leaky_relu, &ew_op_max_pool,
+                                              &ew_op_average_pool, &ew_op_global_average_pool};
     for (size_t i = 0; i < EW_COUNT(ops); i++)
-        if (strcmp(n->op->name, ops[i]) == 0)
+        if (n->op == ops[i])
             return n->n_out == 1;
     return false;
 }
@@ -35,7 +36,7 @@ static bool constant_floats(const struct ew_graph *g, int value)
 /* A convolution whose weights may be replaced. */
 static bool is_plain_conv(const struct ew_graph *g, const struct ew_node *n)
 {
-    if (n->op != ew_op_find("conv") || n->n_in > 3 || !constant_floats(g, n->in[1]))
+    if (n->op != &ew_op_conv || n->n_in > 3 || !constant_floats(g, n->in[1]))
         return false;
     return n->n_in < 3 || n->in[2] < 0 || constant_floats(g, n->in[2]);
 }

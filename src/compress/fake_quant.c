@@ -10,18 +10,19 @@
 #include "compress/pow2.h"
 #include "compress/quant_view.h"
 #include "compress/quantize.h"
+#include "graph/ops.h"
 
 #define KEY_CHARS 288
 
-static bool is(const struct ew_graph *g, int node, const char *op)
+static bool is(const struct ew_graph *g, int node, const struct ew_op *op)
 {
-    return node >= 0 && strcmp(g->nodes[node].op->name, op) == 0;
+    return node >= 0 && g->nodes[node].op == op;
 }
 
 bool ew_fake_quant_any(const struct ew_graph *g)
 {
     for (int k = 0; k < g->n_nodes; k++)
-        if (is(g, k, "fake_quant"))
+        if (is(g, k, &ew_op_fake_quant))
             return true;
     return false;
 }
@@ -54,7 +55,7 @@ static bool noted(const struct ew_graph *g, int weights, int *position)
 
 static bool is_layer(const struct ew_graph *g, int node)
 {
-    return (is(g, node, "conv") || is(g, node, "gemm") || is(g, node, "matmul")) &&
+    return (is(g, node, &ew_op_conv) || is(g, node, &ew_op_gemm) || is(g, node, &ew_op_matmul)) &&
            g->nodes[node].n_in > 1 && g->nodes[node].in[1] >= 0 && ew_quantize_has_weights(g, node);
 }
 
@@ -65,7 +66,7 @@ static int source_of(const struct ew_graph *g, int value)
     while (from >= 0 && g->nodes[from].n_in > 0 && g->nodes[from].in[0] >= 0 &&
            ew_quantize_moves(&g->nodes[from]))
         from = g->values[g->nodes[from].in[0]].producer;
-    return is(g, from, "fake_quant") ? from : -1;
+    return is(g, from, &ew_op_fake_quant) ? from : -1;
 }
 
 bool ew_fake_quant_layer(const struct ew_graph *g, int node, struct ew_fake_layer *out)
@@ -116,12 +117,12 @@ static ew_err settle_pool(struct ew_graph *g, int node)
 {
     const struct ew_node n = g->nodes[node];
     const int pool = g->values[n.in[0]].producer;
-    if (!is(g, pool, "max_pool"))
+    if (!is(g, pool, &ew_op_max_pool))
         return EW_OK;
     const struct ew_node p = g->nodes[pool];
     const int from = g->values[p.in[0]].producer, first = g->n_nodes;
     int in[1];
-    if (p.n_in != 1 || is(g, from, "dequantize_linear"))
+    if (p.n_in != 1 || is(g, from, &ew_op_dequantize_linear))
         return EW_OK;
     EW_TRY(ew_fake_quant_pair(g, (const int[]){p.in[0], n.in[1], n.in[2]}, NULL, &in[0]));
     return again(g, pool, first, in, NULL);
@@ -143,13 +144,13 @@ static ew_err settle_move(struct ew_graph *g, int node)
     if (!ew_quantize_moves(n) || n->n_in < 1 || n->in[0] < 0)
         return EW_OK;
     const int from = g->values[n->in[0]].producer;
-    if (!is(g, from, "dequantize_linear") || g->nodes[from].n_in < 3)
+    if (!is(g, from, &ew_op_dequantize_linear) || g->nodes[from].n_in < 3)
         return EW_OK;
     for (int i = 0; i < g->n_outputs; i++)
         if (g->outputs[i] == n->out[0])
             return EW_OK; /* results stay float32 */
     for (int k = 0; k < g->n_nodes; k++)
-        if (is(g, k, "quantize_linear") && g->nodes[k].in[0] == n->out[0])
+        if (is(g, k, &ew_op_quantize_linear) && g->nodes[k].in[0] == n->out[0])
             return EW_OK;
     return again(g, node, g->n_nodes, n->in, &g->nodes[from].in[1]);
 }
@@ -181,7 +182,7 @@ ew_err ew_pass_settle_quant(struct ew_graph *g)
     if (!ew_fake_quant_any(g))
         return EW_OK;
     for (int k = 0; k < g->n_nodes; k++)
-        if (is(g, k, "fake_quant")) {
+        if (is(g, k, &ew_op_fake_quant)) {
             const int before = g->n_nodes;
             EW_TRY(settle_pool(g, k));
             k += g->n_nodes - before; /* which came before it */

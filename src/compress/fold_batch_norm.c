@@ -3,9 +3,9 @@
  * is a convolution with filters w s and bias (b - mean) s + shift. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "compress/pass.h"
+#include "graph/ops.h"
 #include "graph/readers.h"
 #include "op/conv.h"
 #include "op/norm.h"
@@ -14,7 +14,7 @@ enum { X, SCALE, SHIFT, MEAN, VAR }; /* inputs of batch norm */
 
 static bool can_fold(const struct ew_graph *g, const struct ew_readers *r, const struct ew_node *bn)
 {
-    const struct ew_op *conv_op = ew_op_find("conv");
+    const struct ew_op *conv_op = &ew_op_conv;
     const struct ew_batch_norm_attr *a = bn->attr;
     const int from = ew_readers_sole_maker(r, bn->in[X]);
     if (from < 0 || g->nodes[from].op != conv_op || a->training_mode || a->end.act != EW_ACT_NONE ||
@@ -73,7 +73,7 @@ static ew_err fold(struct ew_graph *g, struct ew_readers *r, int node)
 
 ew_err ew_pass_fold_batch_norm(struct ew_graph *g)
 {
-    const struct ew_op *bn_op = ew_op_find("batch_norm");
+    const struct ew_op *bn_op = &ew_op_batch_norm;
     struct ew_readers *r;
     EW_TRY(ew_readers_new(g, &r));
     ew_err e = EW_OK;

@@ -3,10 +3,10 @@
  * that is a transpose, a flatten and a gemm; with the columns of the constant weights in the other
  * order the transpose is not needed. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "compress/pass.h"
 #include "graph/layout.h"
+#include "graph/ops.h"
 #include "graph/readers.h"
 #include "op/math_attr.h"
 #include "op/qlinear.h"
@@ -22,9 +22,9 @@ static bool find_gemm(const struct ew_graph *g, struct match *m)
 {
     const struct ew_gemm_attr *a = m->gemm->attr;
     const struct ew_qgemm_attr *q = m->gemm->attr;
-    const bool floats = m->gemm->op == ew_op_find("gemm");
+    const bool floats = m->gemm->op == &ew_op_gemm;
     m->weights = floats ? 1 : EW_QGEMM_B;
-    if (!floats && m->gemm->op != ew_op_find("qlinear_gemm"))
+    if (!floats && m->gemm->op != &ew_op_qlinear_gemm)
         return false;
     return (floats ? !a->trans_a && a->trans_b : q->trans_b) &&
            ew_pass_is_constant(g, m->gemm->in[m->weights]);
@@ -43,7 +43,7 @@ static bool find(const struct ew_graph *g, const struct ew_readers *r, int node,
     m->flatten = &g->nodes[from];
     const int image = m->flatten->in[0];
     const int before = ew_readers_sole_maker(r, image);
-    if (before < 0 || g->nodes[before].op != ew_op_find("transpose"))
+    if (before < 0 || g->nodes[before].op != &ew_op_transpose)
         return false;
     m->transpose = &g->nodes[before];
     /* The batch stays in front, and only it. */

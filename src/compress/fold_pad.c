@@ -7,15 +7,16 @@
 
 #include "compress/pass.h"
 #include "graph/layout.h"
+#include "graph/ops.h"
 #include "graph/readers.h"
 #include "op/conv.h"
 #include "op/shape_attr.h"
 
 enum { DATA, PADS, VALUE, AXES };
 
-static bool is_op(const struct ew_graph *g, int node, const char *op)
+static bool is_op(const struct ew_graph *g, int node, const struct ew_op *op)
 {
-    return node >= 0 && strcmp(g->nodes[node].op->name, op) == 0;
+    return node >= 0 && g->nodes[node].op == op;
 }
 
 /* What a pad of float32 zeros adds before and after each axis of the input; false where it is
@@ -87,10 +88,10 @@ static ew_err fold(struct ew_graph *g, struct ew_readers *r, int conv)
     int64_t before[EW_MAX_RANK], after[EW_MAX_RANK];
     struct ew_conv_attr wide, *kept;
     int at = ew_readers_sole_maker(r, c->in[0]);
-    const int transpose = is_op(g, at, "transpose") ? at : -1;
+    const int transpose = is_op(g, at, &ew_op_transpose) ? at : -1;
     if (transpose >= 0)
         at = ew_readers_sole_maker(r, g->nodes[transpose].in[0]);
-    if (!is_op(g, at, "pad") || !read_pads(g, &g->nodes[at], before, after))
+    if (!is_op(g, at, &ew_op_pad) || !read_pads(g, &g->nodes[at], before, after))
         return EW_OK;
     if (transpose >= 0) {
         turn(&g->nodes[transpose], rank, before);
@@ -111,7 +112,7 @@ ew_err ew_pass_fold_pad(struct ew_graph *g)
     EW_TRY(ew_readers_new(g, &r));
     ew_err e = EW_OK;
     for (int k = 0; k < g->n_nodes && e == EW_OK; k++)
-        if (is_op(g, k, "conv") && !g->nodes[k].channels_first)
+        if (is_op(g, k, &ew_op_conv) && !g->nodes[k].channels_first)
             e = fold(g, r, k);
     ew_readers_free(r);
     EW_TRY(e);

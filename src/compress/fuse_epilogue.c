@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "compress/pass.h"
+#include "graph/ops.h"
 #include "graph/readers.h"
 #include "op/conv.h"
 #include "op/norm.h"
@@ -120,10 +121,7 @@ static ew_err fuse_add(struct fuser *f, int at)
 
 ew_err ew_pass_fuse_epilogue(struct ew_graph *g)
 {
-    struct fuser f = {.g = g,
-                      .conv = ew_op_find("conv"),
-                      .add = ew_op_find("add"),
-                      .norm = ew_op_find("batch_norm")};
+    struct fuser f = {.g = g, .conv = &ew_op_conv, .add = &ew_op_add, .norm = &ew_op_batch_norm};
     EW_TRY(ew_readers_new(g, &f.readers));
     ew_err e = EW_OK;
     for (int k = 0; k < g->n_nodes && e == EW_OK; k++) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "compress/pass.h"
+#include "graph/ops.h"
 #include "graph/readers.h"
 #include "op/conv.h"
 #include "op/norm.h"
@@ -25,7 +26,7 @@ static struct ew_epilogue_attr *conv_end(void *attr)
 
 /* What can take an activation, and which. */
 struct host {
-    const char *op;
+    const struct ew_op *op;
     struct ew_epilogue_attr *(*end)(void *attr);
     int max_in;
     bool (*takes)(const struct ew_node *n, enum ew_act act);
@@ -43,15 +44,15 @@ static bool conv_takes(const struct ew_node *n, enum ew_act act)
     return act == EW_ACT_RELU;
 }
 
-static const struct host norm_host = {"batch_norm", norm_end, INT32_MAX, norm_takes};
-static const struct host conv_host = {"conv", conv_end, 3, conv_takes};
+static const struct host norm_host = {&ew_op_batch_norm, norm_end, INT32_MAX, norm_takes};
+static const struct host conv_host = {&ew_op_conv, conv_end, 3, conv_takes};
 
 /* The host whose only reader the node is, and that can take its activation; NULL: none. */
 static struct ew_node *host_before(struct ew_graph *g, const struct host *h,
                                    const struct ew_readers *r, int node, enum ew_act act)
 {
     const int from = ew_readers_sole_maker(r, g->nodes[node].in[0]);
-    if (from < 0 || strcmp(g->nodes[from].op->name, h->op) != 0)
+    if (from < 0 || g->nodes[from].op != h->op)
         return NULL;
     struct ew_node *host = &g->nodes[from];
     const bool plain = h->end(host->attr)->act == EW_ACT_NONE && host->n_out == 1 &&
@@ -97,7 +98,7 @@ static ew_err fuse(struct ew_graph *g, const struct host *h)
 /* True where the batch norm of node `from` can add `other`, which is there before it. */
 static bool can_add(const struct ew_graph *g, int from, int other)
 {
-    if (from < 0 || other < 0 || strcmp(g->nodes[from].op->name, "batch_norm") != 0)
+    if (from < 0 || other < 0 || g->nodes[from].op != &ew_op_batch_norm)
         return false;
     const struct ew_node *n = &g->nodes[from];
     const struct ew_batch_norm_attr *a = n->attr;
@@ -136,7 +137,7 @@ ew_err ew_pass_fuse_add(struct ew_graph *g)
     EW_TRY(ew_readers_new(g, &r));
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
-        if (strcmp(n->op->name, "add") != 0 || n->n_in != 2 || n->in[0] == n->in[1])
+        if (n->op != &ew_op_add || n->n_in != 2 || n->in[0] == n->in[1])
             continue;
         for (int slot = 0; slot < 2; slot++) {
             const int from = ew_readers_sole_maker(r, n->in[slot]);

@@ -7,6 +7,7 @@
 
 #include "compress/lower_quant.h"
 #include "compress/pow2.h"
+#include "graph/ops.h"
 #include "op/dpu.h"
 #include "op/math_attr.h"
 #include "op/qlinear.h"
@@ -64,7 +65,7 @@ static int find_sums(const struct ew_lowering *l, bool *leaky)
 {
     struct ew_epilogue_attr act = {0};
     int from = ew_qview_sole(l->g, l->value);
-    *leaky = from >= 0 && ew_qview_is(l->g, from, "leaky_relu") &&
+    *leaky = from >= 0 && ew_qview_is(l->g, from, &ew_op_leaky_relu) &&
              ew_act_of_node(l->g, from, &act) && act.lo > 0.09 && act.lo < 0.11;
     return *leaky ? ew_qview_sole(l->g, l->g->nodes[from].in[0]) : from;
 }
@@ -76,7 +77,7 @@ static ew_err lower_conv(const struct ew_lowering *l, bool *done)
     struct ew_conv_sizes s;
     bool leaky;
     const int from = find_sums(l, &leaky), first = g->n_nodes;
-    if (from < 0 || !ew_qview_is(g, from, "conv"))
+    if (from < 0 || !ew_qview_is(g, from, &ew_op_conv))
         return EW_OK;
     const struct ew_node *n = &g->nodes[from];
     const struct ew_conv_attr *a = n->attr;
@@ -89,8 +90,7 @@ static ew_err lower_conv(const struct ew_lowering *l, bool *done)
     y.attr.leaky = leaky;
     const int in[] = {y.x.q, y.w.q, y.b.q};
     int out;
-    EW_TRY(
-        ew_graph_add(g, ew_op_find("dpu_conv"), n->name, &y.attr, in, y.has_bias ? 3 : 2, &out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_dpu_conv, n->name, &y.attr, in, y.has_bias ? 3 : 2, &out, 1));
     return ew_lower_place(l, first, out, done);
 }
 
@@ -113,16 +113,16 @@ static ew_err add_reshape(struct ew_graph *g, int value, const int64_t *dims, in
 {
     int in[2] = {value};
     EW_TRY(ew_graph_const_ints(g, "shape", dims, n, &in[1]));
-    return ew_graph_add(g, ew_op_find("reshape"), NULL, NULL, in, 2, out, 1);
+    return ew_graph_add(g, &ew_op_reshape, NULL, NULL, in, 2, out, 1);
 }
 
 static bool is_dense(const struct ew_graph *g, int node, bool *trans)
 {
-    if (node < 0 || (!ew_qview_is(g, node, "gemm") && !ew_qview_is(g, node, "matmul")))
+    if (node < 0 || (!ew_qview_is(g, node, &ew_op_gemm) && !ew_qview_is(g, node, &ew_op_matmul)))
         return false;
     const struct ew_node *n = &g->nodes[node];
     const struct ew_gemm_attr *a = n->attr;
-    const bool gemm = ew_qview_is(g, node, "gemm");
+    const bool gemm = ew_qview_is(g, node, &ew_op_gemm);
     *trans = gemm && a->trans_b;
     return (!gemm ||
             (!a->trans_a && a->alpha >= 1 && a->alpha <= 1 && a->beta >= 1 && a->beta <= 1)) &&
@@ -149,7 +149,7 @@ static ew_err lower_dense(const struct ew_lowering *l, bool *done)
     int in[] = {y.x.q, y.w.q, y.b.q}, out;
     EW_TRY(add_reshape(g, y.x.q, pixel, 4, &in[0]));
     EW_TRY(make_filters(g, y.w.q, trans, &in[1]));
-    EW_TRY(ew_graph_add(g, ew_op_find("dpu_conv"), name, &y.attr, in, y.has_bias ? 3 : 2, &out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_dpu_conv, name, &y.attr, in, y.has_bias ? 3 : 2, &out, 1));
     EW_TRY(add_reshape(g, out, row, 2, &out));
     return ew_lower_place(l, first, out, done);
 }
@@ -160,11 +160,11 @@ static ew_err lower_two(const struct ew_lowering *l, bool *done)
 {
     struct ew_graph *g = l->g;
     const int from = ew_qview_sole(g, l->value), first = g->n_nodes;
-    const bool add = ew_qview_is(g, from, "add");
+    const bool add = ew_qview_is(g, from, &ew_op_add);
     struct ew_dpu_two_attr attr = {.clamp = l->clamp};
     struct ew_qview v[2];
     int at[3], out;
-    if ((!add && !ew_qview_is(g, from, "mul")) || !at_position(g, &l->to, &at[2]))
+    if ((!add && !ew_qview_is(g, from, &ew_op_mul)) || !at_position(g, &l->to, &at[2]))
         return EW_OK;
     for (int i = 0; i < 2; i++)
         if (!view_of(g, g->nodes[from].in[i], &v[i], &at[i]))
@@ -175,7 +175,7 @@ static ew_err lower_two(const struct ew_lowering *l, bool *done)
     attr.a = at[!b];
     attr.b = at[b];
     attr.y = at[2];
-    if (ew_graph_add(g, ew_op_find(add ? "dpu_add" : "dpu_mul"), g->nodes[from].name, &attr, in, 2,
+    if (ew_graph_add(g, add ? &ew_op_dpu_add : &ew_op_dpu_mul, g->nodes[from].name, &attr, in, 2,
                      &out, 1) != EW_OK)
         return EW_OK; /* broadcast in another way: the host's */
     return ew_lower_place(l, first, out, done);
@@ -209,8 +209,7 @@ static ew_err lower_average(const struct ew_lowering *l, bool *done)
         !view_of(g, g->nodes[from].in[0], &x, &at) || !at_position(g, &l->to, &to))
         return EW_OK;
     attr.shift = at - to;
-    EW_TRY(ew_graph_add(g, ew_op_find("dpu_average_pool"), g->nodes[from].name, &attr, &x.q, 1,
-                        &out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_dpu_average_pool, g->nodes[from].name, &attr, &x.q, 1, &out, 1));
     return ew_lower_place(l, first, out, done);
 }
 
@@ -252,7 +251,7 @@ static ew_err lower_function(const struct ew_lowering *l, bool *done)
     in[EW_LOOKUP_X] = x.q;
     EW_TRY(ew_qview_const(g, "table", EW_S8, &shape, &in[EW_LOOKUP_TABLE]));
     memcpy(g->values[in[EW_LOOKUP_TABLE]].t.data, table, sizeof(table));
-    EW_TRY(ew_graph_add(g, ew_op_find("lookup"), NULL, NULL, in, EW_LOOKUP_INPUTS, &out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_lookup, NULL, NULL, in, EW_LOOKUP_INPUTS, &out, 1));
     return ew_lower_place(l, first, out, done);
 }
 
@@ -266,7 +265,7 @@ static ew_err lower_input(const struct ew_lowering *l, bool *done)
     if (g->values[value].kind != EW_VALUE_INPUT || !at_position(g, &l->to, &at))
         return EW_OK;
     attr.position = at;
-    EW_TRY(ew_graph_add(g, ew_op_find("dpu_input"), NULL, &attr, &value, 1, &out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_dpu_input, NULL, &attr, &value, 1, &out, 1));
     return ew_lower_place(l, first, out, done);
 }
 

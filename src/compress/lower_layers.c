@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lowering what has weights: convolutions, dense layers, batch norm. */
-#include <math.h>
-#include <string.h>
+/* Lowering what has weights: convolutions, dense layers, batch norm. */ #include <math.h>
 
 #include "compress/lower_quant.h"
+#include "graph/ops.h"
 #include "op/math_attr.h"
 #include "op/norm.h"
 #include "op/qlinear.h"
 
-/* ---- Biases ---- */
+    /* ---- Biases ---- */
 
-/* The scale of the sums of output channel i. */
-static double sum_scale(const struct ew_graph *g, const struct ew_qview *x,
-                        const struct ew_qview *w, int64_t i)
+    /* The scale of the sums of output channel i. */
+    static double sum_scale(const struct ew_graph *g, const struct ew_qview *x,
+                            const struct ew_qview *w, int64_t i)
 {
     return ew_qview_scale(g, x) * ew_quant_scale(&g->values[w->scale].t, i);
 }
@@ -57,7 +56,7 @@ static ew_err make_bias(struct ew_graph *g, int value, const struct ew_qview *x,
 
 static bool find_conv(const struct ew_graph *g, int node, struct ew_qview *x, struct ew_qview *w)
 {
-    if (!ew_qview_is(g, node, "conv"))
+    if (!ew_qview_is(g, node, &ew_op_conv))
         return false;
     const struct ew_node *n = &g->nodes[node];
     const struct ew_conv_attr *a = n->attr;
@@ -85,15 +84,14 @@ static ew_err add_conv(struct ew_graph *g, int node, const struct ew_qview *to,
         x.q, x.scale, x.zero, w.q, w.scale, w.zero, to ? to->scale : -1, to ? to->zero : -1, bias};
     const struct ew_qconv_attr attr = {.conv = {.win = a->win, .groups = a->groups},
                                        .clamp = *clamp};
-    return ew_graph_add(g, ew_op_find("qlinear_conv"), n.name, &attr, in, (int)EW_COUNT(in), out,
-                        1);
+    return ew_graph_add(g, &ew_op_qlinear_conv, n.name, &attr, in, (int)EW_COUNT(in), out, 1);
 }
 
 ew_err ew_lower_conv(const struct ew_lowering *l, bool *done)
 {
     const int from = ew_qview_sole(l->g, l->value), first = l->g->n_nodes;
     int out = -1;
-    if (from >= 0 && ew_qview_is(l->g, from, "conv"))
+    if (from >= 0 && ew_qview_is(l->g, from, &ew_op_conv))
         EW_TRY(add_conv(l->g, from, &l->to, &l->clamp, &out));
     return out < 0 ? EW_OK : ew_lower_place(l, first, out, done);
 }
@@ -104,7 +102,7 @@ ew_err ew_lower_conv_float(struct ew_graph *g, int node, bool *done)
 {
     const int first = g->n_nodes;
     int out = -1;
-    if (ew_qview_is(g, node, "conv"))
+    if (ew_qview_is(g, node, &ew_op_conv))
         EW_TRY(add_conv(g, node, NULL, &no_clamp, &out));
     *done = out >= 0;
     return out < 0 ? EW_OK : ew_graph_splice(g, node, first, &out);
@@ -117,8 +115,8 @@ static bool find_gemm(const struct ew_graph *g, int node, bool *trans, int64_t *
 {
     const struct ew_node *n = &g->nodes[node];
     const struct ew_gemm_attr *a = n->attr;
-    const bool gemm = ew_qview_is(g, node, "gemm");
-    if ((!gemm && !ew_qview_is(g, node, "matmul")) ||
+    const bool gemm = ew_qview_is(g, node, &ew_op_gemm);
+    if ((!gemm && !ew_qview_is(g, node, &ew_op_matmul)) ||
         (gemm && (a->trans_a || a->alpha < 1 || a->alpha > 1 || a->beta < 1 || a->beta > 1)))
         return false;
     const struct ew_shape *x = &g->values[n->in[0]].t.shape, *w = &g->values[n->in[1]].t.shape;
@@ -146,8 +144,7 @@ static ew_err add_gemm(struct ew_graph *g, int node, const struct ew_qview *to,
         return EW_OK;
     const int in[] = {
         x.q, x.scale, x.zero, w.q, w.scale, w.zero, bias, to ? to->scale : -1, to ? to->zero : -1};
-    return ew_graph_add(g, ew_op_find("qlinear_gemm"), n.name, &attr, in, (int)EW_COUNT(in), out,
-                        1);
+    return ew_graph_add(g, &ew_op_qlinear_gemm, n.name, &attr, in, (int)EW_COUNT(in), out, 1);
 }
 
 ew_err ew_lower_gemm(const struct ew_lowering *l, bool *done)
@@ -174,7 +171,7 @@ enum { SCALE = 1, SHIFT, MEAN, VAR };
 
 static bool find_norm(const struct ew_graph *g, int node, struct ew_qview *x)
 {
-    if (!ew_qview_is(g, node, "batch_norm"))
+    if (!ew_qview_is(g, node, &ew_op_batch_norm))
         return false;
     const struct ew_node *n = &g->nodes[node];
     const struct ew_batch_norm_attr *a = n->attr;
@@ -231,7 +228,6 @@ ew_err ew_lower_norm(const struct ew_lowering *l, bool *done)
     const int in[] = {x.q,  x.scale,     x.zero,     made[0], made[1],
                       zero, l->to.scale, l->to.zero, made[2]};
     const struct ew_qconv_attr attr = {.conv = {.groups = each.dim[0]}, .clamp = l->clamp};
-    EW_TRY(
-        ew_graph_add(g, ew_op_find("qlinear_conv"), n.name, &attr, in, (int)EW_COUNT(in), &out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_qlinear_conv, n.name, &attr, in, (int)EW_COUNT(in), &out, 1));
     return ew_lower_place(l, first, out, done);
 }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/ops.h"
 #include "graph/readers.h"
 #include "op/qlinear.h"
 
@@ -22,8 +23,8 @@
 /* A zero point that is left out is 0, of a type that is known otherwise. */
 static ew_err complete_zero(struct ew_graph *g, int node)
 {
-    const bool to = ew_qview_is(g, node, "quantize_linear");
-    if (!to && !ew_qview_is(g, node, "dequantize_linear"))
+    const bool to = ew_qview_is(g, node, &ew_op_quantize_linear);
+    if (!to && !ew_qview_is(g, node, &ew_op_dequantize_linear))
         return EW_OK;
     const struct ew_node *n = &g->nodes[node];
     if (n->n_in > 2 && n->in[2] >= 0)
@@ -72,14 +73,14 @@ static ew_err make_unsigned(struct ew_graph *g, int node)
 
 static bool only_moves(const struct ew_graph *g, const struct ew_node *n)
 {
-    static const char *const names[] = {"transpose",      "channel_shuffle", "split",
-                                        "slice",          "max_pool",        "global_max_pool",
-                                        "depth_to_space", "space_to_depth"};
+    static const struct ew_op *const ops[] = {
+        &ew_op_transpose, &ew_op_channel_shuffle, &ew_op_split,          &ew_op_slice,
+        &ew_op_max_pool,  &ew_op_global_max_pool, &ew_op_depth_to_space, &ew_op_space_to_depth};
     if (n->op->flags & EW_OP_VIEW)
         return true;
-    for (size_t i = 0; i < EW_COUNT(names); i++)
-        if (strcmp(n->op->name, names[i]) == 0)
-            return strcmp(names[i], "max_pool") != 0 || n->n_out == 1;
+    for (size_t i = 0; i < EW_COUNT(ops); i++)
+        if (n->op == ops[i])
+            return n->op != &ew_op_max_pool || n->n_out == 1;
     return false;
 }
 
@@ -100,7 +101,7 @@ static ew_err push_down(struct ew_graph *g, int node)
     EW_TRY(ew_graph_add_node(g, &n, out));
     for (int i = 0; i < n.n_out; i++) {
         const int in[] = {out[i], x.scale, x.zero};
-        EW_TRY(ew_graph_add(g, ew_op_find("dequantize_linear"), NULL, NULL, in, 3, &out[i], 1));
+        EW_TRY(ew_graph_add(g, &ew_op_dequantize_linear, NULL, NULL, in, 3, &out[i], 1));
     }
     return ew_graph_splice(g, node, first, out);
 }
@@ -145,7 +146,7 @@ static int input_of(const struct ew_node *n, int slot)
 static int sole_conv(const struct ew_graph *g, int value)
 {
     const int from = ew_qview_sole(g, value);
-    if (!ew_qview_is(g, from, "qlinear_conv"))
+    if (!ew_qview_is(g, from, &ew_op_qlinear_conv))
         return -1;
     const struct ew_node *n = &g->nodes[from];
     return input_of(n, EW_QCONV_Y_SCALE) >= 0 && input_of(n, EW_QCONV_TABLE) < 0 ? from : -1;
@@ -172,7 +173,7 @@ static void copy_inputs(const struct ew_node *conv, int *in)
 
 static ew_err fuse_table(struct ew_graph *g, int node)
 {
-    const int conv = ew_qview_is(g, node, "lookup") ? sole_conv(g, g->nodes[node].in[0]) : -1;
+    const int conv = ew_qview_is(g, node, &ew_op_lookup) ? sole_conv(g, g->nodes[node].in[0]) : -1;
     if (conv < 0)
         return EW_OK;
     int in[EW_QCONV_INPUTS];
@@ -198,7 +199,7 @@ static bool takes_add(const struct ew_graph *g, const struct ew_node *add, int s
 
 static ew_err fuse_add(struct ew_graph *g, int node)
 {
-    if (!ew_qview_is(g, node, "qlinear_add"))
+    if (!ew_qview_is(g, node, &ew_op_qlinear_add))
         return EW_OK;
     const struct ew_node *add = &g->nodes[node];
     const bool a = takes_add(g, add, EW_QBINARY_A), b = takes_add(g, add, EW_QBINARY_B);
@@ -241,7 +242,8 @@ ew_err ew_lower_prepare(struct ew_graph *g)
 static bool has_quantizers(const struct ew_graph *g)
 {
     for (int k = 0; k < g->n_nodes; k++)
-        if (ew_qview_is(g, k, "quantize_linear") || ew_qview_is(g, k, "dequantize_linear"))
+        if (ew_qview_is(g, k, &ew_op_quantize_linear) ||
+            ew_qview_is(g, k, &ew_op_dequantize_linear))
             return true;
     return false;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lowering what has no weights: sums, products, averages, concat, functions of one value. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "compress/lower_quant.h"
+#include "graph/ops.h"
 #include "op/qlinear.h"
 
 /* ---- Two values ---- */
@@ -12,16 +12,16 @@ ew_err ew_lower_binary(const struct ew_lowering *l, bool *done)
 {
     struct ew_graph *g = l->g;
     const int from = ew_qview_sole(g, l->value), first = g->n_nodes;
-    const bool add = ew_qview_is(g, from, "add");
+    const bool add = ew_qview_is(g, from, &ew_op_add);
     struct ew_qview a, b;
-    if ((!add && !ew_qview_is(g, from, "mul")) || !ew_qview_of(g, g->nodes[from].in[0], &a) ||
+    if ((!add && !ew_qview_is(g, from, &ew_op_mul)) || !ew_qview_of(g, g->nodes[from].in[0], &a) ||
         !ew_qview_of(g, g->nodes[from].in[1], &b))
         return EW_OK;
     const int in[] = {a.q, a.scale, a.zero, b.q, b.scale, b.zero, l->to.scale, l->to.zero};
     const struct ew_qbinary_attr attr = {.clamp = l->clamp};
     const char *name = g->nodes[from].name;
     int out;
-    EW_TRY(ew_graph_add(g, ew_op_find(add ? "qlinear_add" : "qlinear_mul"), name, &attr, in,
+    EW_TRY(ew_graph_add(g, add ? &ew_op_qlinear_add : &ew_op_qlinear_mul, name, &attr, in,
                         (int)EW_COUNT(in), &out, 1));
     return ew_lower_place(l, first, out, done);
 }
@@ -32,13 +32,13 @@ bool ew_lower_window(const struct ew_graph *g, int node, struct ew_pool_attr *at
 {
     const struct ew_node *n = &g->nodes[node];
     const struct ew_shape *x = &g->values[n->in[0]].t.shape;
-    *global = ew_qview_is(g, node, "global_average_pool");
+    *global = ew_qview_is(g, node, &ew_op_global_average_pool);
     *attr = (struct ew_pool_attr){0};
-    if (ew_qview_is(g, node, "average_pool")) {
+    if (ew_qview_is(g, node, &ew_op_average_pool)) {
         *attr = *(const struct ew_pool_attr *)n->attr;
         return true;
     }
-    if (!ew_qview_is(g, node, "adaptive_avg_pool"))
+    if (!ew_qview_is(g, node, &ew_op_adaptive_avg_pool))
         return *global;
     const struct ew_adaptive_attr *a = n->attr;
     attr->win.kernel.n = attr->win.stride.n = a->size.n;
@@ -64,7 +64,7 @@ ew_err ew_lower_average(const struct ew_lowering *l, bool *done)
         return EW_OK;
     const int in[] = {x.q, x.scale, x.zero, l->to.scale, l->to.zero};
     const struct ew_op *op =
-        ew_op_find(global ? "qlinear_global_average_pool" : "qlinear_average_pool");
+        global ? &ew_op_qlinear_global_average_pool : &ew_op_qlinear_average_pool;
     int out;
     EW_TRY(ew_graph_add(g, op, g->nodes[from].name, global ? NULL : &attr, in, (int)EW_COUNT(in),
                         &out, 1));
@@ -95,7 +95,7 @@ static ew_err add_lookup(struct ew_graph *g, const struct ew_qview *from, const 
 {
     int in[EW_LOOKUP_INPUTS] = {from->q};
     EW_TRY(make_table(g, from, to, act, &in[EW_LOOKUP_TABLE]));
-    return ew_graph_add(g, ew_op_find("lookup"), NULL, NULL, in, EW_LOOKUP_INPUTS, out, 1);
+    return ew_graph_add(g, &ew_op_lookup, NULL, NULL, in, EW_LOOKUP_INPUTS, out, 1);
 }
 
 static const struct ew_epilogue_attr no_act = {.act = EW_ACT_NONE};
@@ -126,7 +126,7 @@ ew_err ew_lower_concat(const struct ew_lowering *l, bool *done)
 {
     struct ew_graph *g = l->g;
     const int from = ew_qview_sole(g, l->value), first = g->n_nodes;
-    if (!ew_qview_is(g, from, "concat") || !ew_quant_clamps_nothing(&l->clamp))
+    if (!ew_qview_is(g, from, &ew_op_concat) || !ew_quant_clamps_nothing(&l->clamp))
         return EW_OK;
     const struct ew_node n = g->nodes[from];
     struct ew_qview x;

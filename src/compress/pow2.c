@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "compress/quant_view.h"
+#include "graph/ops.h"
 
 #define NAME  256
 #define LANES 8
@@ -102,7 +103,7 @@ static ew_err add_constant(struct ew_graph *g, int value, int position, int *out
     const float *x = old.t.data;
     for (int64_t i = 0; i < ew_tensor_count(&old.t); i++)
         q[i] = ew_pow2_round(x[i], position);
-    return ew_graph_add(g, ew_op_find("dequantize_linear"), NULL, NULL, in, 3, out, 1);
+    return ew_graph_add(g, &ew_op_dequantize_linear, NULL, NULL, in, 3, out, 1);
 }
 
 /* A bias is shifted left to the position of the sums, so its own may not be finer. */

@@ -5,13 +5,14 @@
 #include "compress/pass.h"
 #include "compress/pow2.h"
 #include "compress/quant_view.h"
+#include "graph/ops.h"
 
 /* Zero points that are left out are put in; anything but int8 with a power-of-two scale fails. */
 static ew_err make_explicit(struct ew_graph *g, int node)
 {
     const struct ew_node *n = &g->nodes[node];
     const struct ew_tensor *scale = &g->values[n->in[1]].t;
-    const bool to = ew_qview_is(g, node, "quantize_linear");
+    const bool to = ew_qview_is(g, node, &ew_op_quantize_linear);
     const enum ew_dtype dtype = g->values[to ? n->out[0] : n->in[0]].t.dtype;
     const int zero = n->n_in > 2 ? n->in[2] : -1;
     int position;
@@ -39,7 +40,8 @@ ew_err ew_pass_explicit_pow2(struct ew_graph *g)
 {
     bool any = false;
     for (int k = 0; k < g->n_nodes; k++) {
-        if (!ew_qview_is(g, k, "quantize_linear") && !ew_qview_is(g, k, "dequantize_linear"))
+        if (!ew_qview_is(g, k, &ew_op_quantize_linear) &&
+            !ew_qview_is(g, k, &ew_op_dequantize_linear))
             continue;
         any = true;
         EW_TRY(make_explicit(g, k));
@@ -62,7 +64,7 @@ static ew_err add_clip(struct ew_graph *g, int node)
         EW_TRY(ew_qview_const(g, NULL, EW_S8, &one, &in[1 + i]));
         ew_tensor_store_int(&g->values[in[1 + i]].t, 0, 1, &bounds[i]);
     }
-    EW_TRY(ew_graph_add(g, ew_op_find("clip"), NULL, NULL, in, 3, &out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_clip, NULL, NULL, in, 3, &out, 1));
     return ew_graph_splice(g, node, first, &out);
 }
 
@@ -70,7 +72,7 @@ ew_err ew_pass_qcdq(struct ew_graph *g)
 {
     EW_TRY(ew_pass_explicit_pow2(g));
     for (int k = 0; k < g->n_nodes; k++)
-        if (ew_qview_is(g, k, "quantize_linear")) {
+        if (ew_qview_is(g, k, &ew_op_quantize_linear)) {
             EW_TRY(add_clip(g, k));
             k++;
         }

@@ -2,8 +2,7 @@
 /* Reading graphs in QDQ form. */
 #include "compress/quant_view.h"
 
-#include <string.h>
-
+#include "graph/ops.h"
 #include "graph/readers.h"
 
 static bool is_byte(enum ew_dtype t)
@@ -11,9 +10,9 @@ static bool is_byte(enum ew_dtype t)
     return t == EW_U8 || t == EW_S8;
 }
 
-bool ew_qview_is(const struct ew_graph *g, int node, const char *op)
+bool ew_qview_is(const struct ew_graph *g, int node, const struct ew_op *op)
 {
-    return node >= 0 && strcmp(g->nodes[node].op->name, op) == 0;
+    return node >= 0 && g->nodes[node].op == op;
 }
 
 /* The scale and zero point of a quantiser or dequantiser node, both constant. */
@@ -35,7 +34,7 @@ static bool has_one(const struct ew_graph *g, const struct ew_qview *v)
 bool ew_qview_of(const struct ew_graph *g, int value, struct ew_qview *out)
 {
     const int from = value < 0 ? -1 : g->values[value].producer;
-    if (!ew_qview_is(g, from, "dequantize_linear"))
+    if (!ew_qview_is(g, from, &ew_op_dequantize_linear))
         return false;
     const struct ew_node *n = &g->nodes[from];
     out->q = n->in[0];
@@ -45,7 +44,7 @@ bool ew_qview_of(const struct ew_graph *g, int value, struct ew_qview *out)
 bool ew_qview_weights(const struct ew_graph *g, int value, int axis, struct ew_qview *out)
 {
     const int from = value < 0 ? -1 : g->values[value].producer;
-    if (!ew_qview_is(g, from, "dequantize_linear"))
+    if (!ew_qview_is(g, from, &ew_op_dequantize_linear))
         return false;
     const struct ew_node *n = &g->nodes[from];
     const struct ew_quant_attr *a = n->attr;
@@ -58,7 +57,7 @@ bool ew_qview_weights(const struct ew_graph *g, int value, int axis, struct ew_q
 
 bool ew_qview_quantizer(const struct ew_graph *g, int node, struct ew_qview *out)
 {
-    if (!ew_qview_is(g, node, "quantize_linear"))
+    if (!ew_qview_is(g, node, &ew_op_quantize_linear))
         return false;
     const struct ew_node *n = &g->nodes[node];
     out->q = -1;

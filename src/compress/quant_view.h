@@ -31,7 +31,7 @@ int64_t ew_qview_round(const struct ew_graph *g, const struct ew_qview *v, doubl
 /* The node that makes `value`, where that is read once alone; -1: none.  While the graph is being
  * rewritten. */
 int ew_qview_sole(const struct ew_graph *g, int value);
-bool ew_qview_is(const struct ew_graph *g, int node, const char *op);
+bool ew_qview_is(const struct ew_graph *g, int node, const struct ew_op *op);
 
 /* Where `value` is relu or clip of something that nothing else reads: steps over it and narrows
  * `clamp`, of numbers that are quantised as `to`. */

@@ -12,6 +12,7 @@
 #include "compress/pow2.h"
 #include "compress/quant_view.h"
 #include "compress/quantize_weights.h"
+#include "graph/ops.h"
 #include "graph/readers.h"
 
 #define NAME 256
@@ -46,26 +47,32 @@ struct quantizer {
     bool is_signed;             /* activations are int8 */
 };
 
-static bool is_one_of(const struct ew_node *n, const char *const *names)
+static bool is_one_of(const struct ew_node *n, const struct ew_op *const *ops)
 {
-    for (; *names; names++)
-        if (strcmp(*names, n->op->name) == 0)
+    for (; *ops; ops++)
+        if (*ops == n->op)
             return true;
     return false;
 }
 
 bool ew_quantize_moves(const struct ew_node *n)
 {
-    static const char *const moves[] = {"transpose", "channel_shuffle", "split",  "slice",
-                                        "max_pool",  "global_max_pool", "concat", NULL};
+    static const struct ew_op *const moves[] = {
+        &ew_op_transpose, &ew_op_channel_shuffle, &ew_op_split,  &ew_op_slice,
+        &ew_op_max_pool,  &ew_op_global_max_pool, &ew_op_concat, NULL};
     return is_one_of(n, moves) || (n->op->flags & EW_OP_VIEW);
 }
 
 static enum kind kind_of(const struct quantizer *q, int node)
 {
-    static const char *const layers[] = {"conv", "gemm", "matmul", "batch_norm", NULL};
-    static const char *const joins[] = {
-        "add", "mul", "average_pool", "global_average_pool", "adaptive_avg_pool", NULL};
+    static const struct ew_op *const layers[] = {&ew_op_conv, &ew_op_gemm, &ew_op_matmul,
+                                                 &ew_op_batch_norm, NULL};
+    static const struct ew_op *const joins[] = {&ew_op_add,
+                                                &ew_op_mul,
+                                                &ew_op_average_pool,
+                                                &ew_op_global_average_pool,
+                                                &ew_op_adaptive_avg_pool,
+                                                NULL};
     const struct ew_node *n = &q->g->nodes[node];
     struct ew_epilogue_attr act = {0};
     if ((q->o->keep && q->o->keep[node]) || n->n_in < 1 ||
@@ -84,7 +91,7 @@ static enum kind kind_of(const struct quantizer *q, int node)
 static int data_inputs(const struct quantizer *q, int node)
 {
     const struct ew_node *n = &q->g->nodes[node];
-    if (strcmp(n->op->name, "concat") == 0)
+    if (n->op == &ew_op_concat)
         return n->n_in;
     return q->kinds[node] == JOIN ? (n->n_in > 1 ? 2 : 1) : 1;
 }
@@ -176,7 +183,7 @@ static void choose_values(struct quantizer *q)
 static bool is_gate(const struct quantizer *q, int v)
 {
     const int from = q->g->values[v].producer;
-    return from >= 0 && strcmp(q->g->nodes[from].op->name, "hard_sigmoid") == 0;
+    return from >= 0 && q->g->nodes[from].op == &ew_op_hard_sigmoid;
 }
 
 /* What shares a scale has the coarsest position of them all. */
@@ -265,7 +272,7 @@ static void spare_values(struct quantizer *q)
                 q->moved[n->out[i]] = true;
             }
         const int in = n->in[0];
-        if (known && strcmp(n->op->name, "max_pool") == 0 && q->wanted[in] &&
+        if (known && n->op == &ew_op_max_pool && q->wanted[in] &&
             g->values[in].kind == EW_VALUE_ACT && ew_readers_only(q->readers, in) == k) {
             q->wanted[in] = false;
             q->wanted[n->out[0]] = true;
@@ -301,10 +308,10 @@ static ew_err add_pair(struct quantizer *q, int v, int value, int *out)
     int in[3] = {value};
     EW_TRY(add_parameters(q, v, &in[1], &in[2]));
     if (q->o->learn)
-        return ew_graph_add(q->g, ew_op_find("fake_quant"), NULL, NULL, in, 3, out, 1);
+        return ew_graph_add(q->g, &ew_op_fake_quant, NULL, NULL, in, 3, out, 1);
     const struct ew_quant_attr attr = {.axis = 1, .dtype = q->is_signed ? EW_S8 : EW_U8};
-    EW_TRY(ew_graph_add(q->g, ew_op_find("quantize_linear"), NULL, &attr, in, 3, &in[0], 1));
-    return ew_graph_add(q->g, ew_op_find("dequantize_linear"), NULL, NULL, in, 3, out, 1);
+    EW_TRY(ew_graph_add(q->g, &ew_op_quantize_linear, NULL, &attr, in, 3, &in[0], 1));
+    return ew_graph_add(q->g, &ew_op_dequantize_linear, NULL, NULL, in, 3, out, 1);
 }
 
 /* Integer weights for layer k of then, whose inputs are in[]. */
@@ -317,7 +324,7 @@ static ew_err add_weights(struct quantizer *q, int k, const struct ew_node *n, i
                    : EW_OK;
     if (q->o->scheme != EW_QUANTIZE_POW2)
         return ew_quantize_weights(q->g, n, in);
-    if (strcmp(n->op->name, "batch_norm") == 0 || !ew_qview_of(q->g, in[0], &x))
+    if (n->op == &ew_op_batch_norm || !ew_qview_of(q->g, in[0], &x))
         return EW_OK;
     struct ew_pow2_layer l = {.weights = q->weights[k]};
     EW_CHECK(ew_pow2_position(ew_qview_scale(q->g, &x), &l.input), EW_ERR_INTERNAL,

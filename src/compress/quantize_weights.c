@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compress/quant_view.h"
+#include "graph/ops.h"
 #include "op/math_attr.h"
 
 #define NAME 256
@@ -84,7 +85,7 @@ static void quantize_channel(const float *w, const struct channels *c, int64_t a
 static ew_err add_dequantizer(struct ew_graph *g, const int *in, int n_in, int axis, int *out)
 {
     const struct ew_quant_attr attr = {.axis = axis};
-    return ew_graph_add(g, ew_op_find("dequantize_linear"), NULL, &attr, in, n_in, out, 1);
+    return ew_graph_add(g, &ew_op_dequantize_linear, NULL, &attr, in, n_in, out, 1);
 }
 
 /* The least scale of a channel's weights at which its bias fits into 30 bits: where inputs are

@@ -4,14 +4,15 @@
  * elements, and what was pooled need not be kept.  Nodes and values keep their numbers, as in
  * fuse_norm.c; the value between the two has the pooled shape. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "compress/pass.h"
+#include "graph/ops.h"
 #include "graph/readers.h"
 #include "op/epilogue.h"
 
-/* True where the node is an activation that keeps the order, and whose gradient is zero wherever it
- * makes different numbers equal: else the first of equal ones could be another one. */
+/* True where the node is an activation that keeps the order, and whose gradient is zero
+ * wherever it makes different numbers equal: else the first of equal ones could be another one.
+ */
 static bool clamps(const struct ew_graph *g, int node)
 {
     struct ew_epilogue_attr end = {0};
@@ -47,7 +48,7 @@ ew_err ew_pass_sink_activation(struct ew_graph *g)
     EW_TRY(ew_readers_new(g, &r));
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
-        if (strcmp(n->op->name, "max_pool") != 0 || n->n_out != 1)
+        if (n->op != &ew_op_max_pool || n->n_out != 1)
             continue;
         const int before = ew_readers_sole_maker(r, n->in[0]);
         if (clamps(g, before))

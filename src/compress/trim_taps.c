@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compress/pass.h"
+#include "graph/ops.h"
 #include "op/conv.h"
 
 /* One axis: the taps that some output reads, and the padding of what is left. */
@@ -111,7 +112,7 @@ static ew_err trim(struct ew_graph *g, struct ew_node *n)
 
 ew_err ew_pass_trim_taps(struct ew_graph *g)
 {
-    const struct ew_op *conv = ew_op_find("conv");
+    const struct ew_op *conv = &ew_op_conv;
     for (int k = 0; k < g->n_nodes; k++)
         if (g->nodes[k].op == conv)
             EW_TRY(trim(g, &g->nodes[k]));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "format/onnx_import.h"
+#include "graph/ops.h"
 
 #define MAX_DEPTH  16
 #define MAX_ROUNDS 1000 /* of a loop, which is unrolled */
@@ -323,7 +324,7 @@ static ew_err add_axis(struct ew_graph *g, int value, int *out)
 {
     int in[2] = {value};
     EW_TRY(ew_graph_const_ints(g, NULL, &(int64_t){0}, 1, &in[1]));
-    return ew_graph_add(g, ew_op_find("unsqueeze"), NULL, NULL, in, 2, out, 1);
+    return ew_graph_add(g, &ew_op_unsqueeze, NULL, NULL, in, 2, out, 1);
 }
 
 static ew_err run_round(struct ew_onnx_import *im, struct loop *l, int64_t *go_on)
@@ -348,7 +349,7 @@ static ew_err join_rounds(struct ew_onnx_import *im, const struct loop *l, int s
     } first = {0};
     EW_CHECK(l->rounds > 0, EW_ERR_UNSUPPORTED, "it has no rounds, and output %d no shape",
              l->n_carried + scan);
-    return ew_graph_add(im->g, ew_op_find("concat"), NULL, &first, &l->scans[scan * l->rounds_max],
+    return ew_graph_add(im->g, &ew_op_concat, NULL, &first, &l->scans[scan * l->rounds_max],
                         (int)l->rounds, out, 1);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "graph/onnx.h"
+#include "graph/ops.h"
 
 #define OPSET        13 /* what readers of today all know */
 #define OPSET_PASSES 4  /* a node may ask for a newer one, and then another may */
@@ -341,8 +342,7 @@ static ew_err put_types(struct export *x)
     EW_CHECK(m->value_info && there, EW_ERR_MEMORY, "no memory for types");
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
-        if (strcmp(n->op->name, "dequantize_linear") != 0 || !x->written[n->in[0]] ||
-            there[n->in[0]])
+        if (n->op != &ew_op_dequantize_linear || !x->written[n->in[0]] || there[n->in[0]])
             continue;
         const struct ew_value *v = &g->values[n->in[0]];
         there[n->in[0]] = true;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "format/onnx_import.h"
+#include "graph/ops.h"
 
 /* The oldest opset whose meaning is that of opset 7, where that is not the first. */
 static const struct {
@@ -46,7 +47,7 @@ static ew_err widen(struct ew_onnx_import *im, struct ew_onnx_node *n, int *in, 
         memcpy(t.shape.dim, dims, sizeof(dims));
         return ew_graph_const(im->g, v.name, v.kind, &t, false, &in[1]);
     }
-    const struct ew_op *reshape = ew_op_find("reshape");
+    const struct ew_op *reshape = &ew_op_reshape;
     EW_CHECK(reshape, EW_ERR_UNSUPPORTED, "broadcasting along axis %lld", (long long)axis);
     int shape;
     char name[EW_ONNX_LABEL + 8];

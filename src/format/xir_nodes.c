@@ -6,6 +6,7 @@
 #include "format/xir.h"
 #include "format/xir_in.h"
 #include "graph/layout.h"
+#include "graph/ops.h"
 #include "op/conv.h"
 #include "op/dpu.h"
 #include "op/math_attr.h"
@@ -117,7 +118,7 @@ static ew_err get_window(const struct ew_xir_in *in, struct ew_window_attr *win,
 static int filter_source(const struct ew_graph *g, int value)
 {
     const int from = g->values[value].producer;
-    if (from >= 0 && strcmp(g->nodes[from].op->name, "dequantize_linear") == 0)
+    if (from >= 0 && g->nodes[from].op == &ew_op_dequantize_linear)
         value = g->nodes[from].in[0];
     return g->values[value].kind == EW_VALUE_CONST ? value : -1;
 }
@@ -199,10 +200,10 @@ static double dpu_factor(const struct ew_graph *g, int x)
 {
     const int from = g->values[x].producer;
     const struct ew_node *n = from >= 0 ? &g->nodes[from] : NULL;
-    if (n && strcmp(n->op->name, "hard_sigmoid") == 0)
+    if (n && n->op == &ew_op_hard_sigmoid)
         return EW_XIR_GATE_FACTOR;
-    const bool global = n && strcmp(n->op->name, "global_average_pool") == 0;
-    if (!n || (!global && strcmp(n->op->name, "average_pool") != 0))
+    const bool global = n && n->op == &ew_op_global_average_pool;
+    if (!n || (!global && n->op != &ew_op_average_pool))
         return 0;
     const struct ew_pool_attr *a = n->attr;
     const int64_t *size = global ? &g->values[n->in[0]].t.shape.dim[1] : a->win.kernel.v;

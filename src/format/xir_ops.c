@@ -7,6 +7,7 @@
 #include "format/xir.h"
 #include "format/xir_out.h"
 #include "graph/layout.h"
+#include "graph/ops.h"
 #include "graph/shuffle.h"
 #include "op/conv.h"
 #include "op/dpu.h"
@@ -78,7 +79,7 @@ static ew_err put_max_pool(struct ew_xir_out *x, int node)
 {
     const struct ew_node *n = &x->g->nodes[node];
     const struct ew_shape *in = &x->g->values[n->in[0]].t.shape;
-    const bool global = strcmp(n->op->name, "global_max_pool") == 0;
+    const bool global = n->op == &ew_op_global_max_pool;
     const struct ew_pool_attr *a = n->attr;
     struct ew_window w;
     Ew__XirOp *op;
@@ -121,13 +122,13 @@ static ew_err average_window(const struct ew_graph *g, const struct ew_node *n, 
     const struct ew_adaptive_attr *to = n->attr;
     *ceil = *padded = false;
     ew_window_global(in, w);
-    if (strcmp(n->op->name, "average_pool") == 0) {
+    if (n->op == &ew_op_average_pool) {
         const struct ew_pool_attr *a = n->attr;
         *ceil = a->ceil_mode;
         *padded = a->count_include_pad;
         return ew_window_resolve(&a->win, in, a->win.kernel.v, a->ceil_mode, w);
     }
-    for (int i = 0; strcmp(n->op->name, "adaptive_avg_pool") == 0 && i < 2; i++) {
+    for (int i = 0; n->op == &ew_op_adaptive_avg_pool && i < 2; i++) {
         EW_CHECK(in->dim[1 + i] % to->size.v[i] == 0, EW_ERR_UNSUPPORTED,
                  "windows of different sizes are not in XIR");
         w->kernel[1 + i] = w->stride[1 + i] = in->dim[1 + i] / to->size.v[i];
@@ -154,7 +155,7 @@ static ew_err put_average(struct ew_xir_out *x, int node)
 static ew_err put_dense(struct ew_xir_out *x, int node)
 {
     const struct ew_node *n = &x->g->nodes[node];
-    const bool gemm = strcmp(n->op->name, "gemm") == 0;
+    const bool gemm = n->op == &ew_op_gemm;
     const struct ew_gemm_attr *a = n->attr;
     const char *in[2], *bias = NULL;
     Ew__XirOp *op;
@@ -249,7 +250,7 @@ static ew_err put_joined(struct ew_xir_out *x, int node)
         EW_TRY(ew_xir_value(x, n->in[i], NULL, &in[i]));
     EW_TRY(ew_xir_op(x, n->name, n->op->name, &x->g->values[n->out[0]].t.shape, &op));
     ew_xir_arg(x, op, "input", in, n->n_in);
-    if (strcmp(n->op->name, "concat") == 0) {
+    if (n->op == &ew_op_concat) {
         const int64_t axis = ((const struct ew_concat_attr *)n->attr)->axis;
         ew_xir_int(x, op, "axis", axis < 0 ? axis + x->g->values[n->in[0]].t.shape.rank : axis);
     }

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "format/xir.h"
 #include "format/xir_in.h"
+#include "graph/ops.h"
 
 #define MAX_FILE  ((size_t)INT32_MAX) /* what protobuf allows */
 #define MAX_NOTES 1000
@@ -172,7 +173,7 @@ static ew_err get_ops(struct ew_xir_in *in)
 /* XIR lists no outputs: they are what nothing reads. */
 static ew_err get_outputs(struct ew_xir_in *in)
 {
-    const struct ew_op *identity = ew_op_find("identity");
+    const struct ew_op *identity = &ew_op_identity;
     for (size_t k = 0; k < in->graph->n_op_node; k++) {
         int value = in->value[k];
         const char *name = in->graph->op_node[k]->op_name;

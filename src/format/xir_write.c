@@ -9,6 +9,7 @@
 #include "format/xir.h"
 #include "format/xir_out.h"
 #include "graph/layout.h"
+#include "graph/ops.h"
 
 #define MAX_ATTRS 8
 #define MAX_ARGS  3
@@ -324,7 +325,7 @@ static bool to_last(const struct ew_node *n)
 {
     const struct ew_transpose_attr *a = n->attr;
     static const int64_t last[] = {0, 2, 3, 1};
-    return strcmp(n->op->name, "transpose") == 0 && a->perm.n == 4 &&
+    return n->op == &ew_op_transpose && a->perm.n == 4 &&
            memcmp(a->perm.v, last, sizeof(last)) == 0;
 }
 

@@ -14,15 +14,16 @@
 #include <string.h>
 
 #include "graph/layout.h"
+#include "graph/ops.h"
 
-static bool is(const struct ew_node *n, const char *op)
+static bool is(const struct ew_node *n, const struct ew_op *op)
 {
-    return strcmp(n->op->name, op) == 0;
+    return n->op == op;
 }
 
 bool ew_node_moves_channels(const struct ew_node *n)
 {
-    if (!is(n, "transpose"))
+    if (!is(n, &ew_op_transpose))
         return false;
     const struct ew_transpose_attr *a = n->attr;
     const int rank = a->perm.n;
@@ -50,16 +51,16 @@ static void count_uses(const struct ew_graph *g, int *uses)
 /* A batch norm whose input is a convolution's output that nobody else reads. */
 static bool folds(const struct ew_graph *g, const struct ew_node *n, const int *uses)
 {
-    if (!is(n, "batch_norm"))
+    if (!is(n, &ew_op_batch_norm))
         return false;
     const int producer = g->values[n->in[0]].producer;
     return producer >= 0 && uses[n->in[0]] == 1 &&
-           (is(&g->nodes[producer], "conv") || is(&g->nodes[producer], "conv_transpose"));
+           (is(&g->nodes[producer], &ew_op_conv) || is(&g->nodes[producer], &ew_op_conv_transpose));
 }
 
 static bool is_quantiser(const struct ew_node *n)
 {
-    return is(n, "quantize_linear") || is(n, "dequantize_linear");
+    return is(n, &ew_op_quantize_linear) || is(n, &ew_op_dequantize_linear);
 }
 
 /* by_quantised[v]: a quantised node reads value v. */

@@ -7,6 +7,7 @@
  * permute hook work on the unpermuted values and hand the note on; everything else gets real
  * values. */
 #include "graph/layout.h"
+#include "graph/ops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -492,7 +493,7 @@ static ew_err copy_graph(struct sweep *s)
 
 static ew_err relayout(struct ew_graph *g, bool to_last)
 {
-    struct sweep s = {.old = g, .to_last = to_last, .transpose = ew_op_find("transpose")};
+    struct sweep s = {.old = g, .to_last = to_last, .transpose = &ew_op_transpose};
     EW_TRY(ew_graph_new(g->name, &s.new));
     ew_err e = ew_graph_infer(g);
     if (e == EW_OK)

@@ -7,6 +7,7 @@
 #include "graph/shuffle.h"
 
 #include "graph/layout.h"
+#include "graph/ops.h"
 
 /* The node that makes `value`, if it is of this operator; -1 otherwise. */
 static int made_by(const struct ew_graph *g, int value, const struct ew_op *op)
@@ -40,7 +41,7 @@ static bool splits_channels(const struct ew_shape *x, const struct ew_shape *mid
 static bool is_shuffle(const struct ew_graph *g, int last, int *x, int64_t *groups)
 {
     const struct ew_op *reshape = g->nodes[last].op;
-    const int turn = made_by(g, g->nodes[last].in[0], ew_op_find("transpose"));
+    const int turn = made_by(g, g->nodes[last].in[0], &ew_op_transpose);
     if (turn < 0)
         return false;
     const int first = made_by(g, g->nodes[turn].in[0], reshape);
@@ -56,7 +57,7 @@ static bool is_shuffle(const struct ew_graph *g, int last, int *x, int64_t *grou
 
 ew_err ew_graph_find_shuffles(struct ew_graph *g)
 {
-    const struct ew_op *reshape = ew_op_find("reshape");
+    const struct ew_op *reshape = &ew_op_reshape;
     bool any = false;
     if (!g->inferred)
         EW_TRY(ew_graph_infer(g));
@@ -68,7 +69,7 @@ ew_err ew_graph_find_shuffles(struct ew_graph *g)
         if (g->nodes[k].op != reshape || !is_shuffle(g, k, &x, &attr.groups))
             continue;
         const int first = g->n_nodes;
-        const struct ew_node n = {.op = ew_op_find("channel_shuffle"),
+        const struct ew_node n = {.op = &ew_op_channel_shuffle,
                                   .name = g->nodes[k].name,
                                   .attr = &attr,
                                   .n_in = 1,

@@ -5,9 +5,9 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/rng.h"
+#include "graph/ops.h"
 #include "op/conv.h"
 
 enum shape { UNIFORM, NORMAL };
@@ -153,9 +153,9 @@ static void fill_node(const struct fresh *f, int node)
         fill_layer(f, n, how->dense, how->zero_bias || how->zero_dense_bias);
     else if (n->op->flags & EW_OP_BATCH_NORM)
         fill_batch_norm(f, n);
-    else if (strcmp(n->op->name, "conv_transpose") == 0)
+    else if (n->op == &ew_op_conv_transpose)
         fill_transposed(f, n);
-    else if (strcmp(n->op->name, "group_norm") == 0) {
+    else if (n->op == &ew_op_group_norm) {
         struct ew_value *gain = take(f, n, 1);
         if (gain)
             fill_constant(gain, 1);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "graph/ops.h"
 #include "op/math_attr.h"
 
 /* ---- Building blocks ---- */
@@ -18,7 +19,7 @@ static ew_err apply(struct ew_graph *g, const char *op, const char *name, const 
 static ew_err mean_of(struct ew_graph *g, int each, int *loss)
 {
     const struct ew_reduce_attr a = {.keepdims = false};
-    return ew_graph_add(g, ew_op_find("reduce_mean"), "loss", &a, &each, 1, loss, 1);
+    return ew_graph_add(g, &ew_op_reduce_mean, "loss", &a, &each, 1, loss, 1);
 }
 
 /* ---- The losses ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a network is trained for: a loss between its output and labels, or its own input. */
 #include "model/objective.h"
+#include "graph/ops.h"
 
 /* Labels as rows of 0 with a 1: targets of losses by element. */
 static ew_err one_hot(struct ew_graph *g, int labels, int64_t classes, int *out)
@@ -10,7 +11,7 @@ static ew_err one_hot(struct ew_graph *g, int labels, int64_t classes, int *out)
     int depth, values;
     EW_TRY(ew_graph_const_ints(g, "loss_classes", &classes, 1, &depth));
     EW_TRY(ew_graph_const(g, "loss_off_on", EW_VALUE_CONST, &t, true, &values));
-    return ew_graph_add(g, ew_op_find("one_hot"), "loss_targets", NULL,
+    return ew_graph_add(g, &ew_op_one_hot, "loss_targets", NULL,
                         (const int[]){labels, depth, values}, 3, out, 1);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/onnx.h"
+#include "graph/ops.h"
 #include "op/math_attr.h"
 
 /* Its bounds are inputs. */
@@ -14,7 +15,7 @@ static ew_err add_clip(struct ew_graph *g, const struct ew_act_params *act, int 
     EW_CHECK(act->n == 2, EW_ERR_FORMAT, "Clip has %d parameters, must be 2", act->n);
     for (int i = 0; i < 2; i++)
         EW_TRY(ew_onnx_scalar(g, g->values[value].t.dtype, (double)act->v[i], &in[1 + i]));
-    return ew_graph_add(g, ew_op_find("clip"), NULL, NULL, in, 3, out, 1);
+    return ew_graph_add(g, &ew_op_clip, NULL, NULL, in, 3, out, 1);
 }
 
 ew_err ew_act_add_node(struct ew_graph *g, const struct ew_act_params *act, int value, int *out)

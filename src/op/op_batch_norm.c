@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "graph/onnx.h"
+#include "graph/ops.h"
 #include "op/types.h"
 
 #define CHUNK 256 /* channels at a time */
@@ -317,7 +318,7 @@ static unsigned saves_too(const void *attr)
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     static const char *const ignore[] = {"spatial", "is_test", "consumed_inputs", NULL};
-    const struct ew_op *op = ew_op_find("batch_norm");
+    const struct ew_op *op = &ew_op_batch_norm;
     struct ew_batch_norm_attr a;
     EW_CHECK(ew_onnx_int(n, "spatial", 1) == 1, EW_ERR_UNSUPPORTED, "spatial = 0 is not supported");
     EW_TRY(ew_onnx_fill(op, n, ignore, &a));

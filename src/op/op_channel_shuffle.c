@@ -2,6 +2,7 @@
 /* Channel shuffle (ShuffleNet): channels of `groups` groups dealt out in turn.  ONNX has no such
  * operator: it is written as Reshape-Transpose-Reshape, and graph/shuffle.c finds those again. */
 #include "graph/layout.h"
+#include "graph/ops.h"
 #include "graph/shuffle.h"
 #include "op/move.h"
 
@@ -73,12 +74,12 @@ static ew_err expand(struct ew_graph *g, int node, int *out)
     }
     apart[at] = a->groups;
     apart[at + 1] = s.dim[at] / a->groups;
-    const struct ew_op *reshape = ew_op_find("reshape");
+    const struct ew_op *reshape = &ew_op_reshape;
     int in[2] = {n.in[0]}, back[2], v;
     EW_TRY(ew_graph_const_ints(g, NULL, apart, s.rank + 1, &in[1]));
     EW_TRY(ew_graph_const_ints(g, NULL, whole, s.rank, &back[1]));
     EW_TRY(ew_graph_add(g, reshape, NULL, NULL, in, 2, &v, 1));
-    EW_TRY(ew_graph_add(g, ew_op_find("transpose"), NULL, &turn, &v, 1, &back[0], 1));
+    EW_TRY(ew_graph_add(g, &ew_op_transpose, NULL, &turn, &v, 1, &back[0], 1));
     return ew_graph_add(g, reshape, n.name, NULL, back, 2, out, 1);
 }
 

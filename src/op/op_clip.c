@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clip: x between two bounds, either of which may be absent.  ReLU6 is clip(x, 0, 6). */
 #include "graph/onnx.h"
+#include "graph/ops.h"
 #include "op/pointwise.h"
 
 static ew_err infer(const struct ew_call *c)
@@ -106,7 +107,7 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
 /* Before opset 11 the bounds are attributes. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
-    const struct ew_op *op = ew_op_find("clip");
+    const struct ew_op *op = &ew_op_clip;
     if (n->n_in < 1 || n->opset >= 11)
         return ew_onnx_import_default(g, op, n, NULL, NULL, 0, out);
     int in[3] = {n->in[0], -1, -1};

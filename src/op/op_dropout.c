@@ -2,10 +2,9 @@
 /* Dropout: in training, zero with probability `ratio`, the rest scaled by 1 / (1 - ratio); x as it
  * is otherwise.  What is dropped is a function of (call.seed, index), so backward draws it again.
  */
-#include <string.h>
-
 #include "base/rng.h"
 #include "graph/onnx.h"
+#include "graph/ops.h"
 #include "op/math_attr.h"
 #include "op/pointwise.h"
 
@@ -107,7 +106,7 @@ static ew_err backward(const struct ew_call *c)
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     static const char *const ignore[] = {"seed", NULL};
-    const struct ew_op *op = ew_op_find("dropout");
+    const struct ew_op *op = &ew_op_dropout;
     struct ew_dropout_attr a;
     EW_TRY(ew_onnx_fill(op, n, ignore, &a));
     return ew_onnx_import_default(g, op, n, &a, NULL, 0, out);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/onnx.h"
+#include "graph/ops.h"
 #include "op/math_attr.h"
 #include "op/pointwise.h"
 
@@ -65,7 +66,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     EW_CHECK(n->n_in > 0, EW_ERR_FORMAT, "has no input");
     int x = n->in[0];
     if (biased)
-        EW_TRY(ew_graph_add(g, ew_op_find("add"), NULL, NULL, n->in, 2, &x, 1));
+        EW_TRY(ew_graph_add(g, &ew_op_add, NULL, NULL, n->in, 2, &x, 1));
     return ew_graph_add(g, &ew_op_gelu, n->name, &attr, &x, 1, out, 1);
 }
 

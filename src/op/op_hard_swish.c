@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HardSwish: x times x / 6 + 1/2 clipped to [0, 1]. */
 #include "graph/graph.h"
+#include "graph/ops.h"
 #include "op/math_attr.h"
 #include "op/pointwise.h"
 
@@ -30,8 +31,8 @@ static ew_err expand(struct ew_graph *g, int node, int *out)
     const struct ew_node n = g->nodes[node];
     const struct ew_scale_attr sixth = {.alpha = 1.0 / 6, .beta = 0.5};
     int in[2] = {n.in[0]};
-    EW_TRY(ew_graph_add(g, ew_op_find("hard_sigmoid"), NULL, &sixth, in, 1, &in[1], 1));
-    return ew_graph_add(g, ew_op_find("mul"), n.name, NULL, in, 2, out, 1);
+    EW_TRY(ew_graph_add(g, &ew_op_hard_sigmoid, NULL, &sixth, in, 1, &in[1], 1));
+    return ew_graph_add(g, &ew_op_mul, n.name, NULL, in, 2, out, 1);
 }
 
 static const struct ew_op_case cases[] = {

@@ -7,6 +7,7 @@
 
 #include "graph/graph.h"
 #include "graph/onnx.h"
+#include "graph/ops.h"
 #include "op/math_attr.h"
 #include "op/qlinear.h"
 #include "op/shape_attr.h"
@@ -43,19 +44,19 @@ static ew_err expand(struct ew_graph *g, int node, int *out)
     const struct ew_node n = g->nodes[node];
     const struct ew_cast_attr to = {.to = EW_S32};
     int in[2] = {n.in[EW_LOOKUP_TABLE], n.in[EW_LOOKUP_X]};
-    EW_TRY(ew_graph_add(g, ew_op_find("cast"), NULL, &to, &in[1], 1, &in[1], 1));
-    return ew_graph_add(g, ew_op_find("gather"), n.name, NULL, in, 2, out, 1);
+    EW_TRY(ew_graph_add(g, &ew_op_cast, NULL, &to, &in[1], 1, &in[1], 1));
+    return ew_graph_add(g, &ew_op_gather, n.name, NULL, in, 2, out, 1);
 }
 
 static ew_err dequantize(struct ew_graph *g, const int *in, int *out)
 {
-    return ew_graph_add(g, ew_op_find("dequantize_linear"), NULL, NULL, in, 3, out, 1);
+    return ew_graph_add(g, &ew_op_dequantize_linear, NULL, NULL, in, 3, out, 1);
 }
 
 static ew_err quantize(struct ew_graph *g, const char *name, int value, const int *to, int *out)
 {
     const int in[] = {value, to[0], to[1]};
-    return ew_graph_add(g, ew_op_find("quantize_linear"), name, NULL, in, 3, out, 1);
+    return ew_graph_add(g, &ew_op_quantize_linear, name, NULL, in, 3, out, 1);
 }
 
 /* y_scale, y_zero_point, then x, scale and zero point of each part. */
@@ -69,7 +70,7 @@ static ew_err import_concat(struct ew_graph *g, const struct ew_onnx_node *n, in
     for (int i = 0; i < parts; i++)
         EW_TRY(dequantize(g, n->in + 2 + 3 * i, &in[i]));
     int value;
-    EW_TRY(ew_graph_add(g, ew_op_find("concat"), n->name, &attr, in, parts, &value, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_concat, n->name, &attr, in, parts, &value, 1));
     return quantize(g, NULL, value, n->in, out);
 }
 
@@ -83,7 +84,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     EW_CHECK(n->n_in == 5, EW_ERR_FORMAT, "%d inputs, needs 5", n->n_in);
     int value;
     EW_TRY(dequantize(g, n->in, &value));
-    EW_TRY(ew_graph_add(g, ew_op_find(leaky ? "leaky_relu" : "sigmoid"), n->name,
+    EW_TRY(ew_graph_add(g, leaky ? &ew_op_leaky_relu : &ew_op_sigmoid, n->name,
                         leaky ? &attr : NULL, &value, 1, &value, 1));
     return quantize(g, NULL, value, n->in + 3, out);
 }

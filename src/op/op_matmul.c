@@ -4,6 +4,7 @@
 
 #include "graph/layout.h"
 #include "graph/onnx.h"
+#include "graph/ops.h"
 #include "op/product.h"
 
 #define TYPES (EW_TYPES_FLOAT | 1 << EW_S32 | 1 << EW_U32 | 1 << EW_S64 | 1 << EW_U64)
@@ -74,7 +75,7 @@ static ew_err add_transpose(struct ew_graph *g, int value, int *out)
     const int rank = attr.perm.n;
     for (int i = 0; i < rank; i++)
         attr.perm.v[i] = rank > 1 && i >= rank - 2 ? 2 * rank - 3 - i : i;
-    return ew_graph_add(g, ew_op_find("transpose"), NULL, &attr, &value, 1, out, 1);
+    return ew_graph_add(g, &ew_op_transpose, NULL, &attr, &value, 1, out, 1);
 }
 
 /* ONNX Runtime's FusedMatMul: alpha times the product of matrices that may be stored transposed. */
@@ -82,7 +83,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     const double alpha = ew_onnx_float(n, "alpha", 1);
     if (!*n->domain)
-        return ew_onnx_import_default(g, ew_op_find("matmul"), n, NULL, NULL, 0, out);
+        return ew_onnx_import_default(g, &ew_op_matmul, n, NULL, NULL, 0, out);
     EW_CHECK(n->n_in == 2 && n->in[0] >= 0 && n->in[1] >= 0, EW_ERR_FORMAT, "needs two inputs");
     EW_CHECK(!ew_onnx_int(n, "transBatchA", 0) && !ew_onnx_int(n, "transBatchB", 0),
              EW_ERR_UNSUPPORTED, "transposed batches are not supported");
@@ -91,12 +92,12 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         EW_TRY(add_transpose(g, in[0], &in[0]));
     if (ew_onnx_int(n, "transB", 0))
         EW_TRY(add_transpose(g, in[1], &in[1]));
-    EW_TRY(ew_graph_add(g, ew_op_find("matmul"), n->name, NULL, in, 2, out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_matmul, n->name, NULL, in, 2, out, 1));
     if (!(alpha < 1) && !(alpha > 1))
         return EW_OK;
     int scaled[2] = {out[0]};
     EW_TRY(ew_onnx_scalar(g, g->values[out[0]].t.dtype, alpha, &scaled[1]));
-    return ew_graph_add(g, ew_op_find("mul"), NULL, NULL, scaled, 2, out, 1);
+    return ew_graph_add(g, &ew_op_mul, NULL, NULL, scaled, 2, out, 1);
 }
 
 static const char *const also[] = {"com.microsoft:FusedMatMul", "com.microsoft:TransposeMatMul",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mish: x times the hyperbolic tangent of softplus(x). */
 #include "graph/graph.h"
+#include "graph/ops.h"
 #include "op/pointwise.h"
 
 static double softplus(double x)
@@ -32,9 +33,9 @@ static ew_err expand(struct ew_graph *g, int node, int *out)
 {
     const struct ew_node n = g->nodes[node];
     int in[2] = {n.in[0]}, v;
-    EW_TRY(ew_graph_add(g, ew_op_find("softplus"), NULL, NULL, in, 1, &v, 1));
-    EW_TRY(ew_graph_add(g, ew_op_find("tanh"), NULL, NULL, &v, 1, &in[1], 1));
-    return ew_graph_add(g, ew_op_find("mul"), n.name, NULL, in, 2, out, 1);
+    EW_TRY(ew_graph_add(g, &ew_op_softplus, NULL, NULL, in, 1, &v, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_tanh, NULL, NULL, &v, 1, &in[1], 1));
+    return ew_graph_add(g, &ew_op_mul, n.name, NULL, in, 2, out, 1);
 }
 
 static const struct ew_op_case cases[] = {

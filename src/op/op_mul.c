@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mul: a b with broadcasting. */
-#include <string.h>
-
 #include "graph/onnx.h"
+#include "graph/ops.h"
 #include "op/math_attr.h"
 #include "op/pointwise.h"
 
@@ -26,27 +25,27 @@ EW_BINARY_FORWARD(f, fi)
 EW_BINARY_BACKWARD(df)
 
 /* The node that makes a value, where it is of this operator. */
-static const struct ew_node *made_by(const struct ew_graph *g, int value, const char *op)
+static const struct ew_node *made_by(const struct ew_graph *g, int value, const struct ew_op *op)
 {
     const int k = value < 0 ? -1 : g->values[value].producer;
-    return k >= 0 && strcmp(g->nodes[k].op->name, op) == 0 ? &g->nodes[k] : NULL;
+    return k >= 0 && g->nodes[k].op == op ? &g->nodes[k] : NULL;
 }
 
 /* Files say "x times a gate of x" where we have one operator: NULL where it is something else. */
 static const struct ew_op *find_gated(const struct ew_graph *g, int x, int gate)
 {
-    const struct ew_node *n = made_by(g, gate, "sigmoid");
+    const struct ew_node *n = made_by(g, gate, &ew_op_sigmoid);
     if (n && n->in[0] == x)
-        return ew_op_find("silu");
-    n = made_by(g, gate, "hard_sigmoid");
+        return &ew_op_silu;
+    n = made_by(g, gate, &ew_op_hard_sigmoid);
     if (n && n->in[0] == x) {
         const struct ew_scale_attr *a = n->attr;
         const bool sixth = fabs(a->alpha * 6 - 1) < 1e-6 && fabs(a->beta - 0.5) < 1e-6;
-        return sixth ? ew_op_find("hard_swish") : NULL;
+        return sixth ? &ew_op_hard_swish : NULL;
     }
-    n = made_by(g, gate, "tanh");
-    n = n ? made_by(g, n->in[0], "softplus") : NULL;
-    return n && n->in[0] == x ? ew_op_find("mish") : NULL;
+    n = made_by(g, gate, &ew_op_tanh);
+    n = n ? made_by(g, n->in[0], &ew_op_softplus) : NULL;
+    return n && n->in[0] == x ? &ew_op_mish : NULL;
 }
 
 /* The gate's own nodes stay until a sweep finds that nobody else uses them. */
@@ -57,7 +56,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
         if (op)
             return ew_graph_add(g, op, n->name, NULL, &n->in[x], 1, out, 1);
     }
-    return ew_onnx_import_default(g, ew_op_find("mul"), n, NULL, NULL, 0, out);
+    return ew_onnx_import_default(g, &ew_op_mul, n, NULL, NULL, 0, out);
 }
 
 static const struct ew_op_case cases[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shape: the dimensions of a tensor as int64. */
 #include "graph/onnx.h"
+#include "graph/ops.h"
 #include "op/axis.h"
 #include "op/move.h"
 
@@ -100,7 +101,7 @@ static ew_err expand(struct ew_graph *g, int node, int *out)
     int in[2];
     EW_TRY(ew_graph_const_ints(g, NULL, axes.v, axes.n, &in[1]));
     EW_TRY(ew_graph_add(g, n.op, NULL, NULL, n.in, 1, &in[0], 1));
-    return ew_graph_add(g, ew_op_find("gather"), n.name, NULL, in, 2, out, 1);
+    return ew_graph_add(g, &ew_op_gather, n.name, NULL, in, 2, out, 1);
 }
 
 static ew_err export_node(const struct ew_graph *g, int node, struct ew_onnx_node *n)

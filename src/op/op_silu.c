@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SiLU (swish): x times the sigmoid of x. */
 #include "graph/onnx.h"
+#include "graph/ops.h"
 #include "op/pointwise.h"
 
 static double f(double x, const void *attr)
@@ -27,8 +28,8 @@ static ew_err expand(struct ew_graph *g, int node, int *out)
 {
     const struct ew_node n = g->nodes[node];
     int in[2] = {n.in[0]};
-    EW_TRY(ew_graph_add(g, ew_op_find("sigmoid"), NULL, NULL, in, 1, &in[1], 1));
-    return ew_graph_add(g, ew_op_find("mul"), n.name, NULL, in, 2, out, 1);
+    EW_TRY(ew_graph_add(g, &ew_op_sigmoid, NULL, NULL, in, 1, &in[1], 1));
+    return ew_graph_add(g, &ew_op_mul, n.name, NULL, in, 2, out, 1);
 }
 
 /* x Sigmoid(alpha x): ONNX Runtime's QuickGelu, and Swish since opset 24. */
@@ -38,11 +39,11 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
     EW_CHECK(n->n_in == 1 && n->in[0] >= 0, EW_ERR_FORMAT, "needs one input");
     int in[2] = {n->in[0]}, scaled[2] = {n->in[0]};
     if (!(alpha < 1) && !(alpha > 1))
-        return ew_graph_add(g, ew_op_find("silu"), n->name, NULL, in, 1, out, 1);
+        return ew_graph_add(g, &ew_op_silu, n->name, NULL, in, 1, out, 1);
     EW_TRY(ew_onnx_scalar(g, g->values[in[0]].t.dtype, alpha, &scaled[1]));
-    EW_TRY(ew_graph_add(g, ew_op_find("mul"), NULL, NULL, scaled, 2, &in[1], 1));
-    EW_TRY(ew_graph_add(g, ew_op_find("sigmoid"), NULL, NULL, &in[1], 1, &in[1], 1));
-    return ew_graph_add(g, ew_op_find("mul"), n->name, NULL, in, 2, out, 1);
+    EW_TRY(ew_graph_add(g, &ew_op_mul, NULL, NULL, scaled, 2, &in[1], 1));
+    EW_TRY(ew_graph_add(g, &ew_op_sigmoid, NULL, NULL, &in[1], 1, &in[1], 1));
+    return ew_graph_add(g, &ew_op_mul, n->name, NULL, in, 2, out, 1);
 }
 
 static const char *const also[] = {"Swish", "com.microsoft:QuickGelu", NULL};

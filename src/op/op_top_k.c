@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TopK: the k largest or smallest elements along an axis, in order, and where they were. */
 #include "graph/onnx.h"
+#include "graph/ops.h"
 #include "op/axis.h"
 #include "op/lanes.h"
 #include "op/move.h"
@@ -132,7 +133,7 @@ static ew_err backward(const struct ew_call *c)
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     static const char *const ignore[] = {"k", NULL};
-    const struct ew_op *op = ew_op_find("top_k");
+    const struct ew_op *op = &ew_op_top_k;
     struct attr a;
     EW_TRY(ew_onnx_fill(op, n, ignore, &a));
     int in[2] = {n->n_in > 0 ? n->in[0] : -1, -1};

@@ -10,6 +10,7 @@
 
 #include "compress/pass.h"
 #include "edgewise.h"
+#include "graph/ops.h"
 #include "graph/readers.h"
 
 bool ew_quant_is_layer(const struct ew_graph *g, int node)
@@ -32,10 +33,11 @@ static int node_of(const struct ew_graph *g, const char *name)
 static int follower(const struct ew_graph *g, const struct ew_readers *r, int node)
 {
     const int next = ew_readers_only(r, g->nodes[node].out[0]);
-    static const char *const acts[] = {"relu",    "clip", "leaky_relu",  "hard_swish",
-                                       "sigmoid", "silu", "hard_sigmoid"};
+    static const struct ew_op *const acts[] = {
+        &ew_op_relu,    &ew_op_clip, &ew_op_leaky_relu,  &ew_op_hard_swish,
+        &ew_op_sigmoid, &ew_op_silu, &ew_op_hard_sigmoid};
     for (size_t i = 0; next >= 0 && i < EW_COUNT(acts); i++)
-        if (strcmp(g->nodes[next].op->name, acts[i]) == 0)
+        if (g->nodes[next].op == acts[i])
             return next;
     return -1;
 }

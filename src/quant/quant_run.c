@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "edgewise.h"
+#include "graph/ops.h"
 #include "quant/gate.h"
 #include "quant/ways.h"
 #include "train/evaluate.h"
@@ -173,7 +174,7 @@ ew_err ew_quant_check_float(const struct ew_graph *g)
 {
     for (int k = 0; k < g->n_nodes; k++)
         EW_CHECK(!strstr(g->nodes[k].op->name, "quantize_linear") &&
-                     strcmp(g->nodes[k].op->name, "fake_quant") != 0,
+                     g->nodes[k].op != &ew_op_fake_quant,
                  EW_ERR_ARG,
                  "%s is quantised already (node %s); give the float32 network that it was made of",
                  g->name, g->nodes[k].name);

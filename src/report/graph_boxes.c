@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graph/facts.h"
+#include "graph/ops.h"
 
 #define MOST_NODES  20000
 #define TITLE_CHARS 160
@@ -99,7 +100,7 @@ static void numbers_text(const struct ew_graph *g, const struct ew_node *n, char
 static void node_text(const struct ew_graph *g, const struct ew_node *n, char *title)
 {
     char window[128];
-    append(title, "", strcmp(n->op->name, "batch_norm") == 0 ? "bn" : n->op->name);
+    append(title, "", n->op == &ew_op_batch_norm ? "bn" : n->op->name);
     for (char *c = title; *c; c++)
         *c = *c == '_' ? ' ' : *c;
     window_text(g, n, window, sizeof(window));
@@ -166,7 +167,7 @@ static bool follows(const struct maker *m, const struct ew_node *n, int in)
     if (in < 0 || m->uses[in] != 1 || m->d->boxes[m->box_of[in]].kind == EW_BOX_END)
         return false;
     const unsigned same = EW_OP_INPLACE | EW_OP_VIEW | EW_OP_NO_CDL;
-    return (n->op->flags & same) || strcmp(n->op->name, "transpose") == 0;
+    return (n->op->flags & same) || n->op == &ew_op_transpose;
 }
 
 static enum ew_box_kind kind_of(const struct maker *m, const struct ew_node *n)

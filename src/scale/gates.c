@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the gates of a network are. */
 #include "scale/gates.h"
+#include "graph/ops.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,18 +9,18 @@
 
 /* Nodes whose outputs are gated, in the order of the widths. */
 struct place {
-    const char *network; /* beginning of its name */
-    const char *ops[2];  /* operators whose nodes are */
-    const char *not_in;  /* but not those with this in their names */
+    const char *network;        /* beginning of its name */
+    const struct ew_op *ops[2]; /* operators whose nodes are */
+    const char *not_in;         /* but not those with this in their names */
 };
 
 /* VGG-11: batch norms.  MobileNetV2: stem, the sums of 17 blocks, last convolution.  PreAct
  * ResNet-18: both batch norms of each block, which gate the layer before them, and the pooled map.
  */
 static const struct place places[] = {
-    {"vgg11_cifar", {"batch_norm", NULL}, NULL},
-    {"mobilenet_v2_", {"batch_norm", "add"}, "stage"},
-    {"preact_resnet18", {"batch_norm", "global_average_pool"}, "bn_out"},
+    {"vgg11_cifar", {&ew_op_batch_norm, NULL}, NULL},
+    {"mobilenet_v2_", {&ew_op_batch_norm, &ew_op_add}, "stage"},
+    {"preact_resnet18", {&ew_op_batch_norm, &ew_op_global_average_pool}, "bn_out"},
 };
 
 static const struct place *place_of(const char *network)
@@ -32,9 +33,9 @@ static const struct place *place_of(const char *network)
 
 static bool is_gated(const struct place *p, const struct ew_node *n)
 {
-    if (strcmp(n->op->name, p->ops[0]) == 0)
+    if (n->op == p->ops[0])
         return !p->not_in || !strstr(n->name, p->not_in);
-    return p->ops[1] && strcmp(n->op->name, p->ops[1]) == 0;
+    return n->op == p->ops[1];
 }
 
 /* Node `node` again with a product behind it, in its place. */
@@ -53,7 +54,7 @@ static ew_err gate_node(struct ew_graph *g, int node, int k)
     snprintf(name, sizeof(name), "gate.%d", k);
     EW_TRY(ew_graph_const(g, name, EW_VALUE_PARAM, &t, false, &in[1]));
     EW_TRY(ew_graph_add_node(g, &n, &in[0]));
-    EW_TRY(ew_graph_add(g, ew_op_find("mul"), NULL, NULL, in, 2, &out, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_mul, NULL, NULL, in, 2, &out, 1));
     return ew_graph_splice(g, node, first, &out);
 }
 

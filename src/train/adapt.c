@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "compress/pass.h"
 #include "graph/layout.h"
+#include "graph/ops.h"
 #include "op/shape_attr.h"
 
 #define HEAD_STREAM 0x68656164 /* of random numbers: "head" */
@@ -39,7 +40,7 @@ static ew_err transpose_input(struct ew_graph *g)
     g->n_inputs--;
     g->values[fresh].dynamic = v.dynamic & 1;
     g->values[fresh].channels_last = true;
-    EW_TRY(ew_graph_add(g, ew_op_find("transpose"), "images", &attr, &fresh, 1, &made, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_transpose, "images", &attr, &fresh, 1, &made, 1));
     /* It was added last and belongs first. */
     const struct ew_node n = g->nodes[g->n_nodes - 1];
     memmove(g->nodes + 1, g->nodes, (size_t)(g->n_nodes - 1) * sizeof(*g->nodes));
@@ -64,8 +65,7 @@ static ew_err transpose_output(struct ew_graph *g, const struct ew_shape *first)
     struct ew_transpose_attr attr = {.perm = {rank, {0}}};
     for (int i = 1; i < rank; i++)
         attr.perm.v[i] = i + 1 < rank ? i + 1 : 1;
-    return ew_graph_add(g, ew_op_find("transpose"), "reconstruction", &attr, &old, 1, g->outputs,
-                        1);
+    return ew_graph_add(g, &ew_op_transpose, "reconstruction", &attr, &old, 1, g->outputs, 1);
 }
 
 static bool follows_batch(struct ew_graph *g, int64_t batch)
@@ -102,7 +102,7 @@ static ew_err open_batch(struct ew_graph *g)
     if (!follows_batch(g, batch + 1)) {
         EW_TRY(ew_graph_set_batch(g, batch));
         for (int k = 0; k < g->n_nodes; k++)
-            if (strcmp(g->nodes[k].op->name, "reshape") == 0)
+            if (g->nodes[k].op == &ew_op_reshape)
                 EW_TRY(open_reshape(g, &g->nodes[k], batch));
         EW_CHECK(follows_batch(g, batch + 1), EW_ERR_UNSUPPORTED, "%s: its batch is fixed at %lld",
                  g->name, (long long)batch);
@@ -136,9 +136,9 @@ ew_err ew_adapt_images(struct ew_graph *g)
 
 /* ---- The head ---- */
 
-static bool is_op(const struct ew_node *n, const char *name)
+static bool is_op(const struct ew_node *n, const struct ew_op *op)
 {
-    return strcmp(n->op->name, name) == 0;
+    return n->op == op;
 }
 
 static bool is_weight(const struct ew_graph *g, const struct ew_node *n, int i)
@@ -164,7 +164,8 @@ ew_err ew_adapt_scores(struct ew_graph *g)
     EW_CHECK(g->n_outputs >= 1, EW_ERR_ARG, "%s: has no output", g->name);
     g->n_outputs = 1;
     const int last = g->values[g->outputs[0]].producer;
-    if (last >= 0 && (is_op(&g->nodes[last], "softmax") || is_op(&g->nodes[last], "log_softmax")))
+    if (last >= 0 &&
+        (is_op(&g->nodes[last], &ew_op_softmax) || is_op(&g->nodes[last], &ew_op_log_softmax)))
         g->outputs[0] = g->nodes[last].in[0];
     return ew_graph_sweep(g);
 }
@@ -189,7 +190,7 @@ static ew_err find_head(const struct ew_graph *g, struct head *out)
         const int data = data_input(g, n);
         if (data < 0)
             break;
-        if (is_op(n, "add") && n->n_in == 2) {
+        if (is_op(n, &ew_op_add) && n->n_in == 2) {
             out->add = k;
             out->add_slot = 1 - data;
         }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "graph/ops.h"
 #include "model/objective.h"
 #include "op/math_attr.h"
 #include "train/adapt.h"
@@ -18,7 +19,7 @@ static ew_err add_distillation(struct ew_graph *g, const struct ew_teacher *t)
     const struct ew_shape s = g->values[scores].t.shape;
     int in[3] = {scores, ew_graph_find(g, "labels")}, loss;
     EW_TRY(ew_graph_input(g, "teacher", EW_F32, &s, &in[2]));
-    EW_TRY(ew_graph_add(g, ew_op_find("distillation"), "distillation", &a, in, 3, &loss, 1));
+    EW_TRY(ew_graph_add(g, &ew_op_distillation, "distillation", &a, in, 3, &loss, 1));
     g->outputs[0] = loss;
     return ew_graph_infer(g);
 }

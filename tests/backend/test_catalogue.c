@@ -20,8 +20,8 @@
 
 static void put_ops(FILE *f, const struct ew_kernel_list *l)
 {
-    for (const char *const *op = l->ops; *op; op++)
-        fprintf(f, "%s`%s`", op == l->ops ? "" : ", ", *op);
+    for (const struct ew_op *const *op = l->ops; *op; op++)
+        fprintf(f, "%s`%s`", op == l->ops ? "" : ", ", (*op)->name);
 }
 
 static void put_rules(FILE *f, const struct ew_kernel_entry *e)

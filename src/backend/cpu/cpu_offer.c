@@ -20,8 +20,8 @@ static const struct ew_kernel_family *const families[] = {
 
 static bool takes(const struct ew_kernel_family *family, const struct ew_op *op)
 {
-    for (const char *const *name = family->ops; *name; name++)
-        if (strcmp(*name, op->name) == 0)
+    for (const struct ew_op *const *own = family->ops; *own; own++)
+        if (*own == op)
             return true;
     return false;
 }

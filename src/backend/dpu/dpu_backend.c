@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "backend/cpu/cpu_offer.h"
+#include "graph/ops.h"
 
 static const struct ew_dpu *dpu(const struct ew_backend *be)
 {
@@ -90,15 +90,15 @@ static ew_err load(struct ew_backend *be, const struct ew_command *commands, int
 int ew_dpu_offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     static const struct {
-        const char *op;
+        const struct ew_op *op;
         int (*offer)(const struct ew_kernel_query *query, struct ew_kernel *out);
-    } own[] = {{"dpu_conv", ew_dpu_offer_conv},
-               {"dpu_add", ew_dpu_offer_two},
-               {"dpu_mul", ew_dpu_offer_two},
-               {"dpu_average_pool", ew_dpu_offer_pool},
-               {"dpu_input", ew_dpu_offer_input}};
+    } own[] = {{&ew_op_dpu_conv, ew_dpu_offer_conv},
+               {&ew_op_dpu_add, ew_dpu_offer_two},
+               {&ew_op_dpu_mul, ew_dpu_offer_two},
+               {&ew_op_dpu_average_pool, ew_dpu_offer_pool},
+               {&ew_op_dpu_input, ew_dpu_offer_input}};
     for (size_t i = 0; ew_cpu(query->be)->isa && i < EW_COUNT(own); i++)
-        if (strcmp(query->op->name, own[i].op) == 0 && query->phase == EW_PHASE_FORWARD) {
+        if (query->op == own[i].op && query->phase == EW_PHASE_FORWARD) {
             const int n = own[i].offer(query, out);
             if (n > 0)
                 return n;

@@ -12,6 +12,7 @@
 
 #include "backend/cpu/cpu_offer.h"
 #include "backend/dpu/dpu_backend.h"
+#include "graph/ops.h"
 #include "op/dpu.h"
 #include "op/qlinear.h"
 
@@ -83,7 +84,7 @@ static void make(struct inner *in, const struct ew_call *c, const struct ew_back
     set_bias(in, c);
     in->slots[SLOTS] = &in->y;
     in->call = (struct ew_call){.name = c->name,
-                                .op = ew_op_find("qlinear_conv"),
+                                .op = &ew_op_qlinear_conv,
                                 .attr = &in->attr,
                                 .n_in = SLOTS,
                                 .n_out = 1,

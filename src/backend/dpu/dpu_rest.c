@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/dpu/dpu_backend.h"
+#include "graph/ops.h"
 #include "op/dpu.h"
 
 #define CHUNK 16384 /* elements that a thread takes at a time */
@@ -66,7 +67,7 @@ static ew_err run_two(const struct ew_call *c)
 {
     const struct ew_dpu_two_attr *a = c->attr;
     const struct ew_shape *s = &c->out[0]->shape;
-    const bool add = strcmp(c->op->name, "dpu_add") == 0;
+    const bool add = c->op == &ew_op_dpu_add;
     const int64_t n = ew_tensor_count(c->out[0]), least = a->a < a->b ? a->a : a->b;
     const int64_t shift = add ? least + EW_DPU_GUARD - a->y : a->a + a->b - a->y;
     const bool like = ew_tensor_count(c->in[1]) == n;

@@ -56,8 +56,8 @@ static bool lists(const struct ew_kernel_list *l, const struct ew_kernel_query *
 {
     if (l->phase != query->phase)
         return false;
-    for (const char *const *op = l->ops; *op; op++)
-        if (strcmp(*op, query->op->name) == 0)
+    for (const struct ew_op *const *op = l->ops; *op; op++)
+        if (*op == query->op)
             return true;
     return false;
 }

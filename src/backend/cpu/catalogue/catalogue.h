@@ -43,7 +43,7 @@ struct ew_kernel_entry {
 };
 
 struct ew_kernel_list {
-    const char *const *ops; /* NULL-terminated */
+    const struct ew_op *const *ops; /* NULL-terminated */
     enum ew_phase phase;
     const char *needs; /* what holds for all of the list */
     /* The case of a call; false where it is none for these kernels.  NULL: a family of one kernel,

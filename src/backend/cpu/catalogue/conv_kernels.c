@@ -7,6 +7,7 @@
 #include "backend/cpu/step/sparse_step.h"
 #include "backend/cpu/step/tap_pairs_step.h"
 #include "backend/cpu/step/winograd_5x5_step.h"
+#include "graph/ops.h"
 #include "op/conv.h"
 
 /* ---- From a call to its case ---- */
@@ -295,13 +296,13 @@ static const struct ew_kernel_entry backward[] = {
 #define NEEDS "float32, fewer than 2^31 elements"
 
 const struct ew_kernel_list ew_conv_kernels[2] = {
-    {.ops = EW_FAMILY_OPS("conv"),
+    {.ops = EW_FAMILY_OPS(&ew_op_conv),
      .phase = EW_PHASE_FORWARD,
      .needs = NEEDS,
      .resolve = resolve,
      .entries = forward,
      .n = (int)EW_COUNT(forward)},
-    {.ops = EW_FAMILY_OPS("conv"),
+    {.ops = EW_FAMILY_OPS(&ew_op_conv),
      .phase = EW_PHASE_BACKWARD,
      .needs = NEEDS ", no activation but ReLU",
      .resolve = resolve,

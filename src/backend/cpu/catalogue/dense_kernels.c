@@ -4,6 +4,7 @@
 #include "backend/cpu/step/conv_step.h"
 #include "backend/cpu/step/sparse_step.h"
 #include "backend/cpu/step/tap_pairs_step.h"
+#include "graph/ops.h"
 #include "op/math_attr.h"
 
 static void shape_of(const struct ew_call *c, struct ew_conv_shape *out)
@@ -157,14 +158,14 @@ static const struct ew_kernel_entry backward[] = {
 #define NEEDS "float32, x [m, k], weights [n, k], bias [n], alpha = beta = 1"
 
 const struct ew_kernel_list ew_dense_kernels[2] = {
-    {.ops = EW_FAMILY_OPS("gemm"),
+    {.ops = EW_FAMILY_OPS(&ew_op_gemm),
      .phase = EW_PHASE_FORWARD,
      .needs = NEEDS,
      .resolve = resolve,
      .entries = forward,
      .n = (int)EW_COUNT(forward),
      .most = 1},
-    {.ops = EW_FAMILY_OPS("gemm"),
+    {.ops = EW_FAMILY_OPS(&ew_op_gemm),
      .phase = EW_PHASE_BACKWARD,
      .needs = NEEDS,
      .resolve = resolve,

@@ -2,6 +2,7 @@
 /* The catalogue's 8-bit convolutions. */
 #include "backend/cpu/catalogue/catalogue.h"
 #include "backend/cpu/step/conv_pass.h"
+#include "graph/ops.h"
 
 /* ---- From a call to its case ---- */
 
@@ -195,7 +196,7 @@ static const struct ew_kernel_entry entries[] = {
 };
 
 const struct ew_kernel_list ew_int8_conv_kernels = {
-    .ops = EW_FAMILY_OPS("qlinear_conv"),
+    .ops = EW_FAMILY_OPS(&ew_op_qlinear_conv),
     .phase = EW_PHASE_FORWARD,
     .needs = "constant weights and scales, symmetric filters",
     .resolve = resolve,

@@ -14,6 +14,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/fuse/fuse.h"
 #include "graph/layout.h"
+#include "graph/ops.h"
 #include "graph/readers.h"
 #include "op/conv.h"
 #include "op/pooling.h"
@@ -85,7 +86,7 @@ static bool is_inner(const struct ew_graph *g, const struct ew_node *conv)
 /* Windows of that size two pixels apart; those that stick out are not there. */
 static bool takes_pool(const struct ew_graph *g, const struct ew_node *n, int size)
 {
-    if (strcmp(n->op->name, "max_pool") != 0 || n->n_out != 1 || n->channels_first)
+    if (n->op != &ew_op_max_pool || n->n_out != 1 || n->channels_first)
         return false;
     const struct ew_pool_attr *a = n->attr;
     const struct ew_shape *x = &g->values[n->in[0]].t.shape;
@@ -132,7 +133,7 @@ static bool is_relu(const struct ew_graph *g, int node)
 /* [N, d, d, O] to [N, O, d, d]. */
 static bool is_turn(const struct ew_graph *g, int node)
 {
-    if (node < 0 || strcmp(g->nodes[node].op->name, "transpose") != 0)
+    if (node < 0 || g->nodes[node].op != &ew_op_transpose)
         return false;
     const struct ew_ints *p = &((const struct ew_transpose_attr *)g->nodes[node].attr)->perm;
     return p->n == 4 && p->v[0] == 0 && p->v[1] == 3 && p->v[2] == 1 && p->v[3] == 2;
@@ -167,7 +168,7 @@ static bool find_layer(const struct ew_graph *g, const struct ew_readers *r, int
 static ew_err hand_on(struct ew_graph *g, struct ew_readers *r, int node, int from, int to)
 {
     struct ew_node *n = &g->nodes[node];
-    n->op = ew_op_find("identity");
+    n->op = &ew_op_identity;
     n->attr = NULL;
     n->out[0] = to;
     g->values[to].producer = node;
@@ -187,7 +188,7 @@ static ew_err fuse(struct ew_graph *g, struct ew_readers *r, const struct layer 
     a->pool = l->pool;
     int before = conv->out[0], from = g->nodes[l->behind[l->n - 1]].out[0];
     conv->attr = a;
-    conv->op = ew_op_find("conv_pool");
+    conv->op = &ew_op_conv_pool;
     conv->out[0] = from;
     g->values[from].producer = l->conv;
     for (int i = 0; i < l->n; i++) {

@@ -4,6 +4,7 @@
 #include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
+#include "graph/ops.h"
 #include "op/epilogue.h"
 
 #define GRAIN 8192 /* elements a tile */
@@ -88,7 +89,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_kernel_family ew_offer_act = {.ops = EW_FAMILY_OPS("relu", "clip", "leaky_relu",
-                                                                   "hard_swish", "hard_sigmoid",
-                                                                   "silu", "sigmoid", "tanh"),
-                                              .offer = offer};
+const struct ew_kernel_family ew_offer_act = {
+    .ops = EW_FAMILY_OPS(&ew_op_relu, &ew_op_clip, &ew_op_leaky_relu, &ew_op_hard_swish,
+                         &ew_op_hard_sigmoid, &ew_op_silu, &ew_op_sigmoid, &ew_op_tanh),
+    .offer = offer};

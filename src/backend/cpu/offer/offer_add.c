@@ -5,6 +5,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
+#include "graph/ops.h"
 
 #define GRAIN 8192 /* elements a tile */
 
@@ -67,4 +68,4 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_kernel_family ew_offer_add = {.ops = EW_FAMILY_OPS("add"), .offer = offer};
+const struct ew_kernel_family ew_offer_add = {.ops = EW_FAMILY_OPS(&ew_op_add), .offer = offer};

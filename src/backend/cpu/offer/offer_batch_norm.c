@@ -7,6 +7,7 @@
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/norm_step.h"
+#include "graph/ops.h"
 #include "op/norm.h"
 
 enum { X, SCALE, SHIFT, MEAN, VAR };
@@ -224,5 +225,5 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_kernel_family ew_offer_batch_norm = {.ops = EW_FAMILY_OPS("batch_norm"),
+const struct ew_kernel_family ew_offer_batch_norm = {.ops = EW_FAMILY_OPS(&ew_op_batch_norm),
                                                      .offer = offer};

@@ -8,6 +8,7 @@
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/norm_step.h"
+#include "graph/ops.h"
 
 #define GRAIN    8192 /* elements a tile, about */
 #define CHANNELS 4    /* fewer, and vectors stay empty: the reference does it */
@@ -50,7 +51,7 @@ static bool resolve(const struct ew_call *c, struct work *w)
 {
     *w = (struct work){.k = ew_cpu(c->be)->isa, .small = -1};
     const struct ew_shape *a = &c->in[0]->shape, *b = &c->in[1]->shape;
-    const bool sum = strcmp(c->op->name, "add") == 0;
+    const bool sum = c->op == &ew_op_add;
     if (ew_shape_equal(a, b)) {
         w->rows = ew_tensor_count(c->in[0]);
         w->grain = GRAIN;
@@ -196,5 +197,5 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_kernel_family ew_offer_channel_scale = {.ops = EW_FAMILY_OPS("mul", "add"),
-                                                        .offer = offer};
+const struct ew_kernel_family ew_offer_channel_scale = {
+    .ops = EW_FAMILY_OPS(&ew_op_mul, &ew_op_add), .offer = offer};

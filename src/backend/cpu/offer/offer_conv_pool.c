@@ -8,6 +8,7 @@
 #include "backend/cpu/step/conv_pass.h"
 #include "backend/cpu/step/conv_pool_tiled.h"
 #include "backend/cpu/step/winograd_5x5_step.h"
+#include "graph/ops.h"
 #include "op/conv.h"
 
 /* Scratch of threads is on their stacks where it is small: lines that no other thread has ever
@@ -228,5 +229,5 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_kernel_family ew_offer_conv_pool = {.ops = EW_FAMILY_OPS("conv_pool"),
+const struct ew_kernel_family ew_offer_conv_pool = {.ops = EW_FAMILY_OPS(&ew_op_conv_pool),
                                                     .offer = offer};

@@ -2,6 +2,7 @@
 /* Transposed convolutions: step/adjoint_step.c on the convolution that goes back. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/step/adjoint_step.h"
+#include "graph/ops.h"
 
 static bool shape_of(const struct ew_call *c, struct ew_conv_shape *out)
 {
@@ -47,5 +48,5 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_kernel_family ew_offer_conv_transpose = {.ops = EW_FAMILY_OPS("conv_transpose"),
-                                                         .offer = offer};
+const struct ew_kernel_family ew_offer_conv_transpose = {
+    .ops = EW_FAMILY_OPS(&ew_op_conv_transpose), .offer = offer};

@@ -3,6 +3,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
+#include "graph/ops.h"
 #include "op/math_attr.h"
 
 #define GRAIN 2048 /* elements a tile: each takes a random number */
@@ -58,4 +59,5 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_kernel_family ew_offer_dropout = {.ops = EW_FAMILY_OPS("dropout"), .offer = offer};
+const struct ew_kernel_family ew_offer_dropout = {.ops = EW_FAMILY_OPS(&ew_op_dropout),
+                                                  .offer = offer};

@@ -4,6 +4,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/int8_step.h"
+#include "graph/ops.h"
 
 #define GRAIN 16384 /* elements a tile */
 #define CHUNK 2048  /* bytes that stay in the first-level cache */
@@ -86,5 +87,5 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_kernel_family ew_offer_fake_quant = {.ops = EW_FAMILY_OPS("fake_quant"),
+const struct ew_kernel_family ew_offer_fake_quant = {.ops = EW_FAMILY_OPS(&ew_op_fake_quant),
                                                      .offer = offer};

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Group norm, and instance norm as groups of one channel. */
-#include <string.h>
-
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
+#include "graph/ops.h"
 #include "op/norm.h"
 
 static bool resolve(const struct ew_call *c, struct ew_group_norm *out)
@@ -11,7 +10,7 @@ static bool resolve(const struct ew_call *c, struct ew_group_norm *out)
     const struct ew_group_norm_attr *a = c->attr;
     const struct ew_shape *x = &c->in[0]->shape;
     const int64_t channels = x->dim[x->rank - 1];
-    const bool instance = strcmp(c->op->name, "instance_norm") == 0;
+    const bool instance = c->op == &ew_op_instance_norm;
     for (int i = 0; i < c->n_in; i++)
         if (c->in[i]->dtype != EW_F32)
             return false;
@@ -122,4 +121,4 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 }
 
 const struct ew_kernel_family ew_offer_group_norm = {
-    .ops = EW_FAMILY_OPS("group_norm", "instance_norm"), .offer = offer};
+    .ops = EW_FAMILY_OPS(&ew_op_group_norm, &ew_op_instance_norm), .offer = offer};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* 8-bit dense layers: a convolution of one tap with the rows as its batch. */
-#include <string.h>
-
 #include "backend/cpu/step/int8_step.h"
+#include "graph/ops.h"
 
 static const struct ew_qlayer_slots slots = {.x = EW_QGEMM_A,
                                              .x_scale = EW_QGEMM_A_SCALE,
@@ -40,7 +39,7 @@ static const struct ew_qlayer_slots matmul_slots = {.x = EW_QCONV_X,
 /* False where it is no product of rows and one matrix. */
 static bool layer_of(const struct ew_call *c, struct ew_qlayer *out)
 {
-    const bool gemm = strcmp(c->op->name, "qlinear_gemm") == 0;
+    const bool gemm = c->op == &ew_op_qlinear_gemm;
     const struct ew_qgemm_attr *a = c->attr;
     *out = (struct ew_qlayer){.slots = gemm ? &slots : &matmul_slots, .clamp = {-128, 255}};
     const struct ew_shape *x = &c->in[out->slots->x]->shape, *w = &c->in[out->slots->w]->shape;
@@ -87,4 +86,4 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 }
 
 const struct ew_kernel_family ew_offer_int8_dense = {
-    .ops = EW_FAMILY_OPS("qlinear_gemm", "qlinear_matmul"), .offer = offer};
+    .ops = EW_FAMILY_OPS(&ew_op_qlinear_gemm, &ew_op_qlinear_matmul), .offer = offer};

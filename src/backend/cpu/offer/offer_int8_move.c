@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators that move rows of bytes: concat, split and channel_shuffle, forward. */
-#include <string.h>
-
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
+#include "graph/ops.h"
 #include "graph/shuffle.h"
 #include "op/shape_attr.h"
 
@@ -95,9 +94,11 @@ static ew_err run_shuffle(const struct ew_call *c)
 static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     static const struct {
-        const char *op;
+        const struct ew_op *op;
         ew_err (*run)(const struct ew_call *c);
-    } runs[] = {{"concat", run_concat}, {"split", run_split}, {"channel_shuffle", run_shuffle}};
+    } runs[] = {{&ew_op_concat, run_concat},
+                {&ew_op_split, run_split},
+                {&ew_op_channel_shuffle, run_shuffle}};
     const struct ew_call *c = query->c;
     if (ew_dtype_size(c->in[0]->dtype) != 1 || query->phase != EW_PHASE_FORWARD)
         return 0;
@@ -105,10 +106,10 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
         if (!c->out[i])
             return 0; /* parts that nobody asked for have no size here */
     for (size_t i = 0; i < EW_COUNT(runs); i++)
-        if (strcmp(runs[i].op, query->op->name) == 0)
+        if (runs[i].op == query->op)
             out[0] = (struct ew_kernel){.name = "int8 copy", .run = runs[i].run};
     return 1;
 }
 
 const struct ew_kernel_family ew_offer_int8_move = {
-    .ops = EW_FAMILY_OPS("concat", "split", "channel_shuffle"), .offer = offer};
+    .ops = EW_FAMILY_OPS(&ew_op_concat, &ew_op_split, &ew_op_channel_shuffle), .offer = offer};

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums and products of two 8-bit tensors that are alike, or one of which has one pixel. */
-#include <string.h>
-
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/int8_step.h"
+#include "graph/ops.h"
 
 #define GRAIN 16384 /* elements a tile, about */
 
@@ -48,7 +47,7 @@ static ew_err prepare(const struct ew_call *c)
     struct step *s = c->state;
     EW_CHECK(resolve(c, s), EW_ERR_INTERNAL, "%s: its inputs have changed", c->name);
     struct ew_qpair *p = &s->pair;
-    p->times = strcmp(c->op->name, "qlinear_mul") == 0;
+    p->times = c->op == &ew_op_qlinear_mul;
     const struct ew_quant_two q = p->times ? ew_qmul_ratios(c) : ew_qadd_ratios(c);
     const int a = s->swapped ? EW_QBINARY_B : EW_QBINARY_A;
     const int b = s->swapped ? EW_QBINARY_A : EW_QBINARY_B;
@@ -90,4 +89,4 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 }
 
 const struct ew_kernel_family ew_offer_int8_pair = {
-    .ops = EW_FAMILY_OPS("qlinear_add", "qlinear_mul"), .offer = offer};
+    .ops = EW_FAMILY_OPS(&ew_op_qlinear_add, &ew_op_qlinear_mul), .offer = offer};

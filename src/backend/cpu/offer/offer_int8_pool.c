@@ -4,6 +4,7 @@
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/int8_step.h"
 #include "backend/cpu/step/pool_shape.h"
+#include "graph/ops.h"
 
 struct step {
     struct ew_conv_shape shape;
@@ -65,6 +66,6 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 }
 
 const struct ew_kernel_family ew_offer_int8_pool = {
-    .ops = EW_FAMILY_OPS("max_pool", "global_max_pool", "qlinear_average_pool",
-                         "qlinear_global_average_pool"),
+    .ops = EW_FAMILY_OPS(&ew_op_max_pool, &ew_op_global_max_pool, &ew_op_qlinear_average_pool,
+                         &ew_op_qlinear_global_average_pool),
     .offer = offer};

@@ -2,6 +2,7 @@
 /* Layer norm: rows from an axis on, with a scale and perhaps a bias for each element. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
+#include "graph/ops.h"
 #include "op/norm.h"
 
 static bool resolve(const struct ew_call *c, struct ew_layer_norm *out)
@@ -108,5 +109,5 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_kernel_family ew_offer_layer_norm = {.ops = EW_FAMILY_OPS("layer_norm"),
+const struct ew_kernel_family ew_offer_layer_norm = {.ops = EW_FAMILY_OPS(&ew_op_layer_norm),
                                                      .offer = offer};

@@ -2,6 +2,7 @@
 /* Local response normalisation; its gradient is left to the reference. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
+#include "graph/ops.h"
 #include "op/norm.h"
 
 static struct ew_lrn of_call(const struct ew_call *c)
@@ -50,4 +51,4 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_kernel_family ew_offer_lrn = {.ops = EW_FAMILY_OPS("lrn"), .offer = offer};
+const struct ew_kernel_family ew_offer_lrn = {.ops = EW_FAMILY_OPS(&ew_op_lrn), .offer = offer};

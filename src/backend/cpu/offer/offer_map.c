@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of one element that are no activation of a convolution, and of two with broadcasting:
  * equal shapes, one element, or a row of the last axes that repeats. */
-#include <string.h>
-
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
+#include "graph/ops.h"
 #include "op/math_attr.h"
 
 static const struct {
-    const char *op;
+    const struct ew_op *op;
     enum ew_map_kind kind;
-} maps[] = {{"erf", EW_MAP_ERF},   {"gelu", EW_MAP_GELU}, {"exp", EW_MAP_EXP},
-            {"sqrt", EW_MAP_SQRT}, {"neg", EW_MAP_NEG},   {"abs", EW_MAP_ABS}};
+} maps[] = {{&ew_op_erf, EW_MAP_ERF},   {&ew_op_gelu, EW_MAP_GELU}, {&ew_op_exp, EW_MAP_EXP},
+            {&ew_op_sqrt, EW_MAP_SQRT}, {&ew_op_neg, EW_MAP_NEG},   {&ew_op_abs, EW_MAP_ABS}};
 
 static bool map_of(const struct ew_call *c, const struct ew_op *op, struct ew_map *out)
 {
     *out = (struct ew_map){0};
     for (size_t i = 0; i < EW_COUNT(maps); i++)
-        if (strcmp(maps[i].op, op->name) == 0)
+        if (maps[i].op == op)
             out->kind = maps[i].kind;
     if (out->kind == EW_MAP_GELU &&
         ((const struct ew_gelu_attr *)c->attr)->approximate == EW_GELU_TANH)
@@ -84,4 +83,5 @@ static int offer_map(const struct ew_kernel_query *query, struct ew_kernel *out)
 }
 
 const struct ew_kernel_family ew_offer_map = {
-    .ops = EW_FAMILY_OPS("erf", "gelu", "exp", "sqrt", "neg", "abs"), .offer = offer_map};
+    .ops = EW_FAMILY_OPS(&ew_op_erf, &ew_op_gelu, &ew_op_exp, &ew_op_sqrt, &ew_op_neg, &ew_op_abs),
+    .offer = offer_map};

@@ -9,6 +9,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/adjoint_step.h"
+#include "graph/ops.h"
 #include "op/math_attr.h"
 #include "op/product.h"
 
@@ -210,5 +211,5 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_kernel_family ew_offer_matmul = {.ops = EW_FAMILY_OPS("matmul", "gemm"),
+const struct ew_kernel_family ew_offer_matmul = {.ops = EW_FAMILY_OPS(&ew_op_matmul, &ew_op_gemm),
                                                  .offer = offer};

@@ -5,6 +5,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
+#include "graph/ops.h"
 #include "graph/shuffle.h"
 #include "op/shape_attr.h"
 
@@ -147,11 +148,11 @@ static ew_err run_shuffle_back(const struct ew_call *c)
 static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     static const struct {
-        const char *op;
+        const struct ew_op *op;
         ew_err (*run[2])(const struct ew_call *c); /* forward, backward */
-    } runs[] = {{"concat", {run_concat, run_concat_back}},
-                {"split", {run_split, run_split_back}},
-                {"channel_shuffle", {run_shuffle, run_shuffle_back}}};
+    } runs[] = {{&ew_op_concat, {run_concat, run_concat_back}},
+                {&ew_op_split, {run_split, run_split_back}},
+                {&ew_op_channel_shuffle, {run_shuffle, run_shuffle_back}}};
     const struct ew_call *c = query->c;
     if (c->in[0]->dtype != EW_F32)
         return 0;
@@ -159,7 +160,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
         if (!c->out[i])
             return 0; /* parts that nobody asked for have no size here */
     for (size_t i = 0; i < EW_COUNT(runs); i++)
-        if (strcmp(runs[i].op, query->op->name) == 0)
+        if (runs[i].op == query->op)
             out[0] = (struct ew_kernel){.name = "copy",
                                         .run = runs[i].run[query->phase == EW_PHASE_BACKWARD],
                                         .fresh = true};
@@ -167,4 +168,4 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 }
 
 const struct ew_kernel_family ew_offer_move = {
-    .ops = EW_FAMILY_OPS("concat", "split", "channel_shuffle"), .offer = offer};
+    .ops = EW_FAMILY_OPS(&ew_op_concat, &ew_op_split, &ew_op_channel_shuffle), .offer = offer};

@@ -2,13 +2,14 @@
 /* Sums, differences, products and quotients with broadcasting: equal shapes, one element, or last
  * axes that repeat.  Gradients are left to the reference; add and mul have families of their own
  * for what training uses. */
-#include <string.h>
-
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
+#include "graph/ops.h"
 
-static const char *const names[] = {
-    [EW_PAIR_ADD] = "add", [EW_PAIR_SUB] = "sub", [EW_PAIR_MUL] = "mul", [EW_PAIR_DIV] = "div"};
+static const struct ew_op *const ops[] = {[EW_PAIR_ADD] = &ew_op_add,
+                                          [EW_PAIR_SUB] = &ew_op_sub,
+                                          [EW_PAIR_MUL] = &ew_op_mul,
+                                          [EW_PAIR_DIV] = &ew_op_div};
 
 /* How t goes through the output; false where it is neither of the three. */
 static bool side_of(const struct ew_tensor *t, const struct ew_shape *y, struct ew_pair_side *out)
@@ -31,8 +32,8 @@ static bool resolve(const struct ew_call *c, const struct ew_op *op, struct ew_p
 {
     const struct ew_shape *y = &c->out[0]->shape;
     *out = (struct ew_pair){.kind = EW_PAIR_ADD};
-    for (size_t i = 0; i < EW_COUNT(names); i++)
-        if (strcmp(names[i], op->name) == 0)
+    for (size_t i = 0; i < EW_COUNT(ops); i++)
+        if (ops[i] == op)
             out->kind = (enum ew_pair_kind)i;
     return op->attr_size == 0 && c->n_in == 2 && ew_shape_count(y) > 0 &&
            side_of(c->in[0], y, &out->a) && side_of(c->in[1], y, &out->b) &&
@@ -72,5 +73,5 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_kernel_family ew_offer_pair = {.ops = EW_FAMILY_OPS("add", "sub", "mul", "div"),
-                                               .offer = offer};
+const struct ew_kernel_family ew_offer_pair = {
+    .ops = EW_FAMILY_OPS(&ew_op_add, &ew_op_sub, &ew_op_mul, &ew_op_div), .offer = offer};

@@ -4,6 +4,7 @@
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/pool_shape.h"
+#include "graph/ops.h"
 #include "op/pooling.h"
 
 static bool resolve(const struct ew_call *c, struct ew_pooling *out)
@@ -87,6 +88,6 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 }
 
 const struct ew_kernel_family ew_offer_pooling = {
-    .ops = EW_FAMILY_OPS("max_pool", "average_pool", "global_average_pool", "global_max_pool",
-                         "adaptive_avg_pool"),
+    .ops = EW_FAMILY_OPS(&ew_op_max_pool, &ew_op_average_pool, &ew_op_global_average_pool,
+                         &ew_op_global_max_pool, &ew_op_adaptive_avg_pool),
     .offer = offer};

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between floats and bytes with one scale, and bytes by table. */
-#include <string.h>
-
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "backend/cpu/step/int8_step.h"
+#include "graph/ops.h"
 
 #define GRAIN 16384 /* elements a tile */
 
@@ -87,10 +86,10 @@ static bool has_one_scale(const struct ew_call *c)
 static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     const struct ew_call *c = query->c;
-    const bool to = strcmp(query->op->name, "quantize_linear") == 0;
+    const bool to = query->op == &ew_op_quantize_linear;
     if (query->phase != EW_PHASE_FORWARD)
         return 0;
-    if (strcmp(query->op->name, "lookup") == 0) {
+    if (query->op == &ew_op_lookup) {
         out[0] = (struct ew_kernel){.name = "int8 lookup", .run = run_lookup};
         return 1;
     }
@@ -104,4 +103,5 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 }
 
 const struct ew_kernel_family ew_offer_quantize = {
-    .ops = EW_FAMILY_OPS("quantize_linear", "dequantize_linear", "lookup"), .offer = offer};
+    .ops = EW_FAMILY_OPS(&ew_op_quantize_linear, &ew_op_dequantize_linear, &ew_op_lookup),
+    .offer = offer};

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions over any axes; gradients of sums and means. */
-#include <string.h>
-
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
+#include "graph/ops.h"
 #include "op/reduce.h"
 
 static const struct {
-    const char *op;
+    const struct ew_op *op;
     enum ew_fold_kind kind;
     bool mean, root, trains;
 } kinds[] = {
-    {"reduce_sum", EW_FOLD_SUM, .trains = true},
-    {"reduce_mean", EW_FOLD_SUM, .mean = true, .trains = true},
-    {"reduce_max", EW_FOLD_MAX},
-    {"reduce_min", EW_FOLD_MIN},
-    {"reduce_l1", EW_FOLD_ABS},
-    {"reduce_l2", EW_FOLD_SQUARES, .root = true},
-    {"reduce_sum_square", EW_FOLD_SQUARES},
+    {&ew_op_reduce_sum, EW_FOLD_SUM, .trains = true},
+    {&ew_op_reduce_mean, EW_FOLD_SUM, .mean = true, .trains = true},
+    {&ew_op_reduce_max, EW_FOLD_MAX},
+    {&ew_op_reduce_min, EW_FOLD_MIN},
+    {&ew_op_reduce_l1, EW_FOLD_ABS},
+    {&ew_op_reduce_l2, EW_FOLD_SQUARES, .root = true},
+    {&ew_op_reduce_sum_square, EW_FOLD_SQUARES},
 };
 
 /* Adds a dimension behind the others; one of the same kind as its neighbour joins it. */
@@ -67,7 +66,7 @@ static bool resolve(const struct ew_call *c, const struct ew_op *op, struct ew_f
         g.size == 0)
         return false;
     for (size_t i = 0; i < EW_COUNT(kinds); i++) {
-        if (strcmp(kinds[i].op, op->name) != 0)
+        if (kinds[i].op != op)
             continue;
         *out = (struct ew_fold_map){.kind = kinds[i].kind,
                                     .scale = kinds[i].mean ? 1.0f / (float)g.size : 1,
@@ -135,6 +134,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 }
 
 const struct ew_kernel_family ew_offer_reduce = {
-    .ops = EW_FAMILY_OPS("reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_l1",
-                         "reduce_l2", "reduce_sum_square"),
+    .ops =
+        EW_FAMILY_OPS(&ew_op_reduce_sum, &ew_op_reduce_mean, &ew_op_reduce_max, &ew_op_reduce_min,
+                      &ew_op_reduce_l1, &ew_op_reduce_l2, &ew_op_reduce_sum_square),
     .offer = offer};

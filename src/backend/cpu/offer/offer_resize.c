@@ -3,6 +3,7 @@
  * images, those behind are channels. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
+#include "graph/ops.h"
 #include "op/resize.h"
 
 #define AXES 3
@@ -139,4 +140,5 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_kernel_family ew_offer_resize = {.ops = EW_FAMILY_OPS("resize"), .offer = offer};
+const struct ew_kernel_family ew_offer_resize = {.ops = EW_FAMILY_OPS(&ew_op_resize),
+                                                 .offer = offer};

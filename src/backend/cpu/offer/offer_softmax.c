@@ -4,6 +4,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
+#include "graph/ops.h"
 #include "op/loss.h"
 #include "op/softmax.h"
 
@@ -139,4 +140,4 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 }
 
 const struct ew_kernel_family ew_offer_softmax = {
-    .ops = EW_FAMILY_OPS("softmax", "softmax_cross_entropy"), .offer = offer};
+    .ops = EW_FAMILY_OPS(&ew_op_softmax, &ew_op_softmax_cross_entropy), .offer = offer};

@@ -6,6 +6,7 @@
 #include "backend/cpu/isa.h"
 #include "backend/cpu/share.h"
 #include "graph/layout.h"
+#include "graph/ops.h"
 
 /* perm = 0 .. p - 1, then m .. n - 1, then p .. m - 1. */
 static bool resolve(const struct ew_call *c, struct ew_transpose *out)
@@ -199,5 +200,5 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     return 1;
 }
 
-const struct ew_kernel_family ew_offer_transpose = {.ops = EW_FAMILY_OPS("transpose"),
+const struct ew_kernel_family ew_offer_transpose = {.ops = EW_FAMILY_OPS(&ew_op_transpose),
                                                     .offer = offer};

@@ -2,13 +2,12 @@
 /* The windows of all pooling operators. */
 #include "backend/cpu/step/pool_shape.h"
 
-#include <string.h>
-
+#include "graph/ops.h"
 #include "op/pooling.h"
 
-static bool is(const struct ew_call *c, const char *name)
+static bool is(const struct ew_call *c, const struct ew_op *op)
 {
-    return strcmp(c->op->name, name) == 0;
+    return c->op == op;
 }
 
 /* Even adaptive windows slide. */
@@ -40,16 +39,16 @@ bool ew_pool_shape_of(const struct ew_call *c, struct ew_conv_shape *out, bool *
                       bool *count_pads)
 {
     struct ew_window w;
-    const bool average = is(c, "average_pool") || is(c, "qlinear_average_pool");
-    const bool sliding = is(c, "max_pool") || average;
-    const bool adaptive = is(c, "adaptive_avg_pool");
+    const bool average = is(c, &ew_op_average_pool) || is(c, &ew_op_qlinear_average_pool);
+    const bool sliding = is(c, &ew_op_max_pool) || average;
+    const bool adaptive = is(c, &ew_op_adaptive_avg_pool);
     const ew_err e = sliding    ? ew_pool_resolve(c, &w)
                      : adaptive ? ew_adaptive_resolve(c, &w)
                                 : ew_global_resolve(c, &w);
     if (e != EW_OK || !make_even(&w))
         return false;
     const struct ew_pool_attr *a = c->attr;
-    *max = is(c, "max_pool") || is(c, "global_max_pool");
+    *max = is(c, &ew_op_max_pool) || is(c, &ew_op_global_max_pool);
     *count_pads = average && a->count_include_pad;
     if (*count_pads && reaches_beyond(&w))
         return false;

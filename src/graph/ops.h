@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every operator under its own name, ew_op_conv and so on, one for each src/op/op_*.c: for who must
+ * know one of them.  Nodes are asked by `node->op == &ew_op_conv`, which the compiler checks; names
+ * are compared where they come from a file. */
+#ifndef EW_GRAPH_OPS_H
+#define EW_GRAPH_OPS_H
+
+#include "graph/op.h"
+
+#define EW_OP(name) extern const struct ew_op ew_op_##name;
+#include "op_list.h"
+#undef EW_OP
+
+#endif
