@@ -8,6 +8,8 @@
 
 #include "base/num.h"
 
+#define NEAR 0.03 /* in ln: a goal this near to the best is as good as the best */
+
 const struct ew_quantity_info ew_quantities[EW_QUANTITIES] = {
 #define EW_QUANTITY_INFO(id, name, unit, at_least) {name, unit, at_least},
     EW_QUANTITY_MAP(EW_QUANTITY_INFO)
@@ -75,14 +77,21 @@ ew_err ew_limit_parse(const char *text, struct ew_limit *out)
     return EW_OK;
 }
 
+/* The quantity of an option as far as it is known. */
+static const struct ew_guess *best_guess(const struct ew_option *o, enum ew_quantity k)
+{
+    return o->fitted && isfinite(o->fitted[k].mid) ? &o->fitted[k] : &o->v[k];
+}
+
 double ew_limit_holds(const struct ew_limit *l, const struct ew_option *o)
 {
-    const struct ew_guess *g = &o->v[l->of];
+    const struct ew_guess *seen = &o->v[l->of], *g = best_guess(o, l->of);
     const bool at_least = ew_quantities[l->of].at_least;
-    if (!isfinite(g->mid))
+    if (!isfinite(seen->mid))
         return 0;
-    if (o->measured || !(g->high90 > g->mid))
-        return at_least ? g->mid >= l->bound : g->mid <= l->bound;
+    const bool holds = at_least ? seen->mid >= l->bound : seen->mid <= l->bound;
+    if ((o->measured && !holds) || !(g->high90 > g->mid))
+        return holds;
     const double below = ew_guess_below(g, l->bound);
     return at_least ? 1 - below : below;
 }
@@ -112,19 +121,27 @@ static double all_hold(const struct ew_choose_data *d, const struct ew_limit *li
 /* Lower is better, whatever the quantity. */
 static double loss(const struct ew_choose_data *d, int i)
 {
-    const double mid = d->options[i].v[d->goal].mid;
+    const double mid = best_guess(&d->options[i], d->goal)->mid;
     return ew_quantities[d->goal].at_least ? -mid : mid;
 }
 
-/* The best option within these limits but for `skip`; -1: none. */
-static int find_best(const struct ew_choose_data *d, const struct ew_limit *limits, int skip,
-                     bool measured_only, int *n_good)
+/* Whether the option may be chosen at all; *chance is that all limits hold. */
+static bool allowed(const struct ew_choose_data *d, const struct ew_limit *limits, int i,
+                    double *chance)
+{
+    const struct ew_option *o = &d->options[i];
+    *chance = isfinite(o->v[d->goal].mid) ? all_hold(d, limits, i) : 0;
+    return *chance > 0 && (o->measured || *chance >= d->sure);
+}
+
+/* The option of the best goal within these limits; -1: none. */
+static int find_front(const struct ew_choose_data *d, const struct ew_limit *limits,
+                      bool measured_only, int *n_good)
 {
     int best = -1, good = 0;
     for (int i = 0; i < d->n; i++) {
-        const struct ew_option *o = &d->options[i];
-        if (i == skip || !isfinite(o->v[d->goal].mid) || (measured_only && !o->measured) ||
-            all_hold(d, limits, i) < (o->measured ? 1 : d->sure))
+        double chance;
+        if ((measured_only && !d->options[i].measured) || !allowed(d, limits, i, &chance))
             continue;
         good++;
         if (best < 0 || loss(d, i) < loss(d, best))
@@ -132,6 +149,45 @@ static int find_best(const struct ew_choose_data *d, const struct ew_limit *limi
     }
     if (n_good)
         *n_good = good;
+    return best;
+}
+
+/* Chance that the option's goal is within NEAR of the front's.  Errors of two options have the
+ * variance of one each. */
+static double near_front(const struct ew_choose_data *d, int i, int front)
+{
+    const struct ew_guess *g = best_guess(&d->options[i], d->goal);
+    const struct ew_guess *f = best_guess(&d->options[front], d->goal);
+    if (!(g->mid > 0 && f->mid > 0))
+        return loss(d, i) <= loss(d, front);
+    const double ahead = (ew_quantities[d->goal].at_least ? -1 : 1) * log(f->mid / g->mid);
+    const double sd = ew_guess_sd(g);
+    if (!(sd > 0))
+        return ahead > -NEAR ? 1 + ahead : 0; /* known: the better of two that are near */
+    return 0.5 * erfc(-(ahead + NEAR) / (2 * sd));
+}
+
+/* The option that most probably meets all limits and has a goal near the best that can be had; -1:
+ * none.  The best goal alone would be the wrong question: of options that are equally good for all
+ * that is known, the one of the largest margin is to be taken, and a margin is worth only so much.
+ */
+static int find_best(const struct ew_choose_data *d, const struct ew_limit *limits, int skip,
+                     bool measured_only)
+{
+    const int front = find_front(d, limits, measured_only, NULL);
+    double high = -1;
+    int best = -1;
+    for (int i = 0; i < d->n && front >= 0; i++) {
+        double chance;
+        if (i == skip || (measured_only && !d->options[i].measured) ||
+            !allowed(d, limits, i, &chance))
+            continue;
+        const double worth = chance * near_front(d, i, front);
+        if (worth > high || (worth >= high && loss(d, i) < loss(d, best))) {
+            high = worth;
+            best = i;
+        }
+    }
     return best;
 }
 
@@ -144,7 +200,7 @@ static void relax(const struct ew_choose_data *d, struct ew_choice *c)
         struct ew_limit wider[EW_LIMITS];
         memcpy(wider, d->limits, (size_t)d->n_limits * sizeof(*wider));
         wider[k].bound *= ew_quantities[wider[k].of].at_least ? 0.9 : 1.1;
-        const int i = find_best(d, wider, -1, false, NULL);
+        const int i = find_best(d, wider, -1, false);
         c->relaxed[k] = d->options[i >= 0 ? i : c->best].v[d->goal].mid;
         const double won = i >= 0 ? (now - loss(d, i)) / fabs(now) : 0;
         if (won > most) {
@@ -171,8 +227,8 @@ static double expected_gain(const struct ew_guess *g, double now, bool at_least)
 static void what_to_measure(const struct ew_choose_data *d, struct ew_choice *c)
 {
     const bool at_least = ew_quantities[d->goal].at_least;
-    const int known = find_best(d, d->limits, -1, true, NULL);
-    const double now = d->options[known >= 0 ? known : c->best].v[d->goal].mid;
+    const int known = find_front(d, d->limits, true, NULL);
+    const double now = best_guess(&d->options[known >= 0 ? known : c->best], d->goal)->mid;
     double most = 0.003; /* less is within the noise of any run */
     c->measure = -1;
     for (int i = 0; i < d->n; i++) {
@@ -251,13 +307,14 @@ ew_err ew_choose(const struct ew_choose_data *d, struct ew_choice *out)
         known += isfinite(d->options[i].v[d->goal].mid);
     EW_CHECK(known, EW_ERR_NOT_FOUND, "goal %s: nothing here says what %s it has",
              ew_quantities[d->goal].name, ew_quantities[d->goal].name);
-    out->best = find_best(d, d->limits, -1, false, &out->n_good);
+    find_front(d, d->limits, false, &out->n_good);
+    out->best = find_best(d, d->limits, -1, false);
     if (out->best < 0)
         return nothing_fits(d);
     if (!d->options[out->best].measured)
-        out->second = find_best(d, d->limits, out->best, true, NULL);
+        out->second = find_best(d, d->limits, out->best, true);
     if (out->second < 0)
-        out->second = find_best(d, d->limits, out->best, false, NULL);
+        out->second = find_best(d, d->limits, out->best, false);
     for (int k = 0; k < d->n_limits; k++)
         out->holds[k] = ew_limit_holds(&d->limits[k], &d->options[out->best]);
     relax(d, out);

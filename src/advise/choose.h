@@ -39,6 +39,10 @@ struct ew_option {
     struct ew_mode mode; /* cpu 0: it is no power mode */
     bool measured;
     struct ew_guess v[EW_QUANTITIES]; /* mid nan: not known */
+    /* Of a measured option: what all measurements together say of it, EW_QUANTITIES; NULL: nothing.
+     * The best of many noisy runs is partly luck: the goal is compared by this, limits must hold
+     * as measured and are as sure as this says. */
+    const struct ew_guess *fitted;
 };
 
 struct ew_limit {
@@ -77,7 +81,8 @@ struct ew_choice {
 /* EW_ERR_NOT_FOUND says which limit, or which two, nothing meets, and what the nearest is. */
 ew_err ew_choose(const struct ew_choose_data *d, struct ew_choice *out);
 
-/* Chance that the option meets the limit; of measured ones 0 or 1. */
+/* Chance that the option meets the limit; 0 where it was measured not to, 1 where it was measured
+ * to and nothing is fitted. */
 double ew_limit_holds(const struct ew_limit *l, const struct ew_option *o);
 
 /* Life in hours on a battery, of a board that works `duty` of the time and else idles. */

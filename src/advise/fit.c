@@ -13,7 +13,6 @@
 
 #define STEPS   80
 #define ROUNDS  6 /* of noise taken from the law as it stands, then a descent with it */
-#define STARTS  6 /* the prior's mean and draws of the prior: there are several minima */
 #define SEED    3
 #define FREEDOM 4 /* of the Student errors */
 
@@ -158,7 +157,8 @@ static ew_err search(struct state *s)
 {
     const struct ew_prior *p = &s->f->prior;
     double best[EW_LAW_PARAMS], low = HUGE_VAL;
-    for (int i = 0; i < STARTS; i++) {
+    const int starts = s->data->starts ? s->data->starts : EW_FIT_STARTS;
+    for (int i = 0; i < starts; i++) {
         for (int j = 0; j < p->n; j++)
             s->f->theta[j] =
                 p->mean[j] + (i ? p->sd[j] * ew_rng_normal(SEED, (uint64_t)i, (uint64_t)j) : 0);
@@ -180,7 +180,7 @@ static ew_err search_part(struct state *s)
     const struct ew_fit_data *all = s->data;
     struct ew_mode modes[EW_FIT_ROWS];
     double y[EW_FIT_ROWS];
-    struct ew_fit_data part = {.modes = modes, .y = y};
+    struct ew_fit_data part = {.modes = modes, .y = y, .starts = all->starts};
     part.n = all->n < EW_FIT_ROWS ? all->n : EW_FIT_ROWS;
     for (int i = 0; i < part.n; i++) {
         const int row = (int)((int64_t)i * all->n / part.n);

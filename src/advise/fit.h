@@ -8,7 +8,8 @@
 #include "advise/law.h"
 #include "base/mem.h"
 
-#define EW_FIT_ROWS 128 /* that the process for the rest and the checks use */
+#define EW_FIT_ROWS   128 /* that the process for the rest and the checks use */
+#define EW_FIT_STARTS 6   /* the prior's mean and draws of the prior: there are several minima */
 
 /* What the law leaves over: Matern 5/2 over the logarithms of cores and clocks. */
 struct ew_rest {
@@ -40,6 +41,7 @@ struct ew_fit_data {
     const double *y; /* ln of the quantity */
     int n;
     bool own_units; /* the prior's amounts are not this board's: move them to the median */
+    int starts;     /* of the descent; 0: EW_FIT_STARTS */
 };
 
 /* The arena holds what the fit keeps.  EW_ERR_MEMORY, EW_ERR_ARG (the measurements are not

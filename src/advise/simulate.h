@@ -44,8 +44,10 @@ void ew_sim_work_of(const struct ew_sim_load *l, enum ew_sim_software software,
                     struct ew_sim_work *out);
 void ew_sim_work_times(struct ew_sim_work *w, double n);
 
-/* Standard deviation of ln of what ew_sim_work_of's time and power are off by, as the published
- * values that made no constant show (tests/advise/test_simulate.c): a first guess. */
+/* Standard deviation of ln of what ew_sim_work_of's time and power may be off by: an assumption.
+ * The published values that made no constant (tests/advise/test_simulate.c) are off by a tenth at
+ * the median and by up to a third; they are of a few networks on five boards, which says little
+ * about other networks and nothing about boards that nobody published. */
 #define EW_SIM_TIME_SD  0.25
 #define EW_SIM_POWER_SD 0.2
 

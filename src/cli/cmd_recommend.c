@@ -41,8 +41,8 @@ static const struct ew_field fields[] = {
      .metavar = "all|FILE.csv|LIST", .help = "untried modes to consider too, as in predict; default: rows without a time, and all where fewer than 50 were measured"},
     {.name = "workload", .type = EW_FIELD_STR, .offset = offsetof(struct opts, workload),
      .metavar = "NAME", .help = "which of the file's; needed where it has several"},
-    {.name = "sure", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, sure), .def = "0.8",
-     .min = 0.5, .max = 0.999, .help = "chance with which an untried mode must meet all limits"},
+    {.name = "sure", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, sure), .def = "0.25",
+     .min = 0.01, .max = 0.999, .help = "the least chance with which an untried mode must meet all limits; more gives away more of the goal"},
     {.name = "times", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, times), .def = "1",
      .min = 1e-9, .max = 1e12, .metavar = "N", .help = "steps or epochs of the job: its time and energy are N times the file's"},
     {.name = "battery", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, battery_wh),
@@ -164,6 +164,21 @@ static ew_err untried_modes(struct job *b, const char *workload, const struct ew
     return EW_OK;
 }
 
+/* What the fit says of the modes that it was made from. */
+static ew_err fitted_values(struct job *b, const struct ew_predictor *p,
+                            const struct ew_series_of_modes *m)
+{
+    struct ew_prediction *v = ew_arena_array(&b->s.arena, (size_t)m->n, sizeof(*v));
+    struct ew_option *fitted = ew_arena_array(&b->s.arena, (size_t)m->n, sizeof(*fitted));
+    EW_CHECK(v && fitted, EW_ERR_MEMORY, "no memory for %d modes", m->n);
+    EW_TRY(ew_predict(p, m->modes, m->n, v));
+    for (int i = 0; i < m->n; i++) {
+        fill(b->o, &fitted[i], &v[i].time, &v[i].power, &v[i].energy);
+        b->options[i].fitted = fitted[i].v;
+    }
+    return EW_OK;
+}
+
 static ew_err options_of_modes(struct job *b, const char *workload)
 {
     struct ew_series_of_modes m;
@@ -181,6 +196,7 @@ static ew_err options_of_modes(struct job *b, const char *workload)
         return EW_OK;
     struct ew_predictor *p;
     EW_TRY(ew_advice_fit(&b->s, &m, &p));
+    EW_TRY(fitted_values(b, p, &m));
     EW_TRY(ew_predict(p, modes, n, v));
     for (int i = 0; i < n; i++)
         if (!was_measured(&m, &modes[i])) {
@@ -260,8 +276,15 @@ static void print_why(const struct job *b)
     const struct ew_quantity_info *goal = &ew_quantities[b->d.goal];
     char text[EW_VALUE_CHARS], now[EW_VALUE_CHARS];
     ew_text_value(b->options[c->best].v[b->d.goal].mid, now);
-    printf("\nwhy: of %d configurations %d keep within the limits, and this has the best %s\n",
-           b->n, c->n_good, goal->name);
+    const struct ew_option *best = &b->options[c->best];
+    if (best->measured && !best->fitted)
+        printf("\nwhy: of %d configurations %d keep within the limits, and this has the best %s\n",
+               b->n, c->n_good, goal->name);
+    else
+        printf(
+            "\nwhy: of %d configurations %d may keep within the limits; this one is the likeliest "
+            "to keep them with %s within 3 %% of the best\n",
+            b->n, c->n_good, goal->name);
     for (int k = 0; k < b->n_limits; k++) {
         const struct ew_quantity_info *q = &ew_quantities[b->limits[k].of];
         printf("  %s %s %s %s: holds with a chance of %.0f %%", q->name,

@@ -110,7 +110,8 @@ static void battery_and_duty(void)
 
 /* ---- Random limits --------------------------------------------------------------------------- */
 
-#define SETS 200
+#define SETS      200
+#define WORKLOADS (2 * MADE_LAWS)
 
 struct board {
     struct ew_mode *modes;
@@ -136,13 +137,17 @@ static bool predict_rest(struct ew_arena *a, const struct made_workload *w, cons
         !EW_EXPECT_OK(ew_predict(predictor, b->modes, b->n, v)))
         return false;
     for (int i = 0; i < b->n; i++) {
-        b->options[i].measured = false;
+        b->options[i] = option(NAN, NAN, false);
         b->options[i].v[EW_QUANTITY_TIME] = v[i].time;
         b->options[i].v[EW_QUANTITY_POWER] = v[i].power;
         b->options[i].v[EW_QUANTITY_ENERGY] = v[i].energy;
     }
-    for (int i = 0; i < n_known; i++)
+    for (int i = 0; i < n_known; i++) {
+        struct ew_guess *fitted = ew_arena_array(a, EW_QUANTITIES, sizeof(*fitted));
+        memcpy(fitted, b->options[known_at[i]].v, EW_QUANTITIES * sizeof(*fitted));
         b->options[known_at[i]] = option(t[i], p[i], true);
+        b->options[known_at[i]].fitted = fitted;
+    }
     return true;
 }
 
@@ -225,7 +230,7 @@ static void answer(const struct made_workload *w, const struct board *b, int set
                                      .goal = goal,
                                      .limits = limits,
                                      .n_limits = n,
-                                     .sure = 0.8};
+                                     .sure = 0.25};
     ew_err err = ew_choose(&d, &c);
     for (int i = 0; i < follow && err == EW_OK && c.measure >= 0; i++) {
         double time, power;
@@ -251,9 +256,11 @@ static void answer(const struct made_workload *w, const struct board *b, int set
 static struct tally random_limits(int n_known, int follow)
 {
     struct tally t = {0};
-    for (int l = 0; l < MADE_LAWS; l++) {
-        const struct made_workload w = {
-            .law = (enum made_law)l, .board = MADE_ORIN_NANO, .seed = 50 + (unsigned)l};
+    for (int l = 0; l < WORKLOADS; l++) {
+        const struct made_workload w = {.law = (enum made_law)(l % MADE_LAWS),
+                                        .board = MADE_ORIN_NANO,
+                                        .seed = 50 + (unsigned)(l % MADE_LAWS) +
+                                                100 * (unsigned)(l / MADE_LAWS)};
         struct board b;
         struct ew_arena a;
         ew_arena_init(&a);
@@ -261,7 +268,7 @@ static struct tally random_limits(int n_known, int follow)
             const size_t size = (size_t)b.n * sizeof(*b.options);
             struct ew_option *fresh = ew_arena_alloc(&a, size);
             memcpy(fresh, b.options, size);
-            for (int set = l; set < SETS; set += MADE_LAWS) {
+            for (int set = l * SETS / WORKLOADS; set < (l + 1) * SETS / WORKLOADS; set++) {
                 memcpy(b.options, fresh, size);
                 answer(&w, &b, set, follow, &t);
             }
@@ -285,8 +292,8 @@ static void random_limits_all_measured(void)
 static void random_limits_fifty_measured(void)
 {
     const struct tally t = random_limits(50, 0);
-    EW_EXPECT(t.near >= 0.75 * t.judged);
-    EW_EXPECT(t.broken <= 0.12 * t.judged);
+    EW_EXPECT(t.near >= 0.86 * t.judged);
+    EW_EXPECT(t.broken <= 0.1 * t.judged);
 }
 
 /* Of the fifty, the last five where the recommendation asks for them. */
@@ -295,7 +302,7 @@ static void random_limits_follow_up(void)
     const struct tally t = random_limits(45, 5);
     EW_EXPECT(t.near >= 0.9 * t.judged);
     EW_EXPECT(t.broken <= 0.08 * t.judged);
-    EW_EXPECT(t.untried <= 0.05 * t.judged);
+    EW_EXPECT(t.untried <= 0.15 * t.judged);
 }
 
 EW_TEST_MAIN(EW_TEST(limits_are_read), EW_TEST(chooses_and_says_why),
