@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The report and the live page in a real browser; pictures of them go to BUILD_DIR/pictures.
+# The report, the live page and the page of a network in a real browser; pictures of them go to BUILD_DIR/pictures.
 # usage: check_browser.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source=$(cd "$1" && pwd)
@@ -34,6 +34,7 @@ for report in results hostile; do
     "$edgewise" report --db "$dir/$report.db" -o "$dir/$report.html" 2>/dev/null
 done
 "$edgewise" report --db "$dir/results.db" --still -o "$dir/still.html" 2>/dev/null
+"$edgewise" bench squeezenet1_1 --quick --html "$dir/graph.html" >/dev/null 2>&1
 grep -q 'id="library"' "$dir/results.html" || skip "built without the charting library"
 
 # A study under way, and the page that shows it.
@@ -50,4 +51,4 @@ done
 [ -s "$dir/url" ] || skip "$(tail -n 1 "$dir/said")"
 
 timeout 120 node "$source/tests/browser/look.mjs" "$browser" "$dir/results.html" "$dir/hostile.html" \
-    "$dir/still.html" "$(cat "$dir/url")" "$pictures"
+    "$dir/still.html" "$(cat "$dir/url")" "$dir/graph.html" "$pictures"

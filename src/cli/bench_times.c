@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "report/graph_page.h"
 
 #define LEAST_RUNS 10   /* fewer say nothing of how they spread */
 #define SLOW_SHARE 0.05 /* of the runs, before they are worth a warning */
@@ -62,6 +63,27 @@ ew_err ew_times_write_csv(const struct ew_load_result *r, const char *path)
         fprintf(out.f, "%lld,%d,%.6f,%.6f\n", (long long)i, r->runs[i].stream,
                 (double)r->runs[i].start_ns * 1e-6, (double)r->runs[i].latency_ns * 1e-6);
     return ew_file_out_commit(&out);
+}
+
+ew_err ew_times_write_page(struct ew_graph *g, const struct ew_plan *p, const int64_t *step_ns,
+                           const char *path)
+{
+    const int n = ew_plan_step_count(p);
+    const struct ew_device_info *d = ew_backend_info(ew_plan_backend(p));
+    char where[256];
+    int64_t batch = 1;
+    EW_TRY(ew_graph_batch(g, &batch));
+    EW_CLEANUP(ew_free_ptr) struct ew_graph_time *t = calloc((size_t)n + 1, sizeof(*t));
+    EW_CHECK(t, EW_ERR_MEMORY, "%s: no memory for the times", path);
+    for (int k = 0; k < n; k++) {
+        struct ew_step_info s;
+        ew_plan_step_info(p, k, &s);
+        t[k] = (struct ew_graph_time){s.name, s.kernel, (double)step_ns[k] * 1e-3};
+    }
+    snprintf(where, sizeof(where), "Median times on %.60s, %.60s, %d thread%s, batch %lld.",
+             d->device, d->target, d->threads, d->threads == 1 ? "" : "s", (long long)batch);
+    const struct ew_graph_times times = {.steps = t, .n = n, .where = where};
+    return ew_graph_page_save(g, &times, path);
 }
 
 void ew_times_warn_busy(double others)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The times of `edgewise bench`: percentiles of choice, every run as CSV, and warnings where they
+/* The times of `edgewise bench`: percentiles of choice, every run as CSV, every layer as a
+ * page, and warnings where they
  * are not to be trusted. */
 #ifndef EW_CLI_BENCH_TIMES_H
 #define EW_CLI_BENCH_TIMES_H
@@ -23,6 +24,10 @@ void ew_percentiles_json(struct ew_json *j, const struct ew_percentiles *p,
 
 /* A line for each run: its number, stream, start and milliseconds. */
 ew_err ew_times_write_csv(const struct ew_load_result *r, const char *path);
+
+/* A page of the graph with the median time of the plan's steps, by layer. */
+ew_err ew_times_write_page(struct ew_graph *g, const struct ew_plan *p, const int64_t *step_ns,
+                           const char *path);
 
 /* Says on stderr that other programs ran, or that some runs stand out. */
 void ew_times_warn(const struct ew_load_result *r, const struct ew_bench_stats *s);

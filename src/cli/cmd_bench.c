@@ -29,7 +29,7 @@ struct opts {
     int64_t threads, warmup, iters, trials, memory_limit, streams;
     double power_seconds, duration, qps;
     int protocol;
-    const char *db, *eval, *power_from, *why, *simulate, *percentiles, *csv, *picture;
+    const char *db, *eval, *power_from, *why, *simulate, *percentiles, *csv, *picture, *html;
     struct ew_image_opts images;
 };
 
@@ -75,6 +75,9 @@ static const struct ew_field table[] = {
      .help = "measure kernels here and remember the fastest, instead of choosing by rules"},
     {.name = "profile", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, profile),
      .help = "a table of all steps: time, share, GFLOP/s, share of the peak, kernel"},
+    {.name = "html", .type = EW_FIELD_STR, .offset = offsetof(struct opts, html),
+     .metavar = "FILE", .help = "write a page of the graph with the time of every layer, to zoom "
+     "and search"},
     {.name = "why", .type = EW_FIELD_STR, .offset = offsetof(struct opts, why), .metavar = "STEP",
      .help = "instead of timing: the kernels that could run this step (a name or number of "
              "--profile), their estimates, with --tune their times, and why one was chosen"},
@@ -187,7 +190,7 @@ static ew_err measure(const struct opts *o, struct ew_graph *g, const struct str
     struct ew_peaks peaks;
     r->threads = device->threads;
     r->isa = device->target;
-    if (!o->profile)
+    if (!o->profile && !o->html)
         return EW_OK;
     r->step_ns = calloc((size_t)ew_plan_step_count(p) + 1, sizeof(*r->step_ns));
     EW_CHECK(r->step_ns, EW_ERR_MEMORY, "no memory for the profile");
@@ -436,6 +439,8 @@ static ew_err bench_plans(const struct ew_cmd_call *c, struct ew_graph *g, const
         e = record(rec, g, &r);
     if (e == EW_OK && o->csv)
         e = ew_times_write_csv(&r.load, o->csv);
+    if (e == EW_OK && o->html)
+        e = ew_times_write_page(g, p, r.step_ns, o->html);
     if (e == EW_OK)
         e = c->json ? print_json(c->args[0], o, p, &r) : print_text(c->args[0], o, p, &r);
     if (e == EW_OK)
@@ -463,7 +468,8 @@ static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struc
         .mode = o->train ? EW_PLAN_TRAIN : EW_PLAN_INFER,
         .dry = o->why != NULL,
         .optimize = !o->reference && !o->plain,
-        .consume = !o->train && !o->why && !o->reference && !o->plain && o->streams == 1,
+        .consume =
+            !o->train && !o->why && !o->reference && !o->plain && o->streams == 1 && !o->html,
         .update = o->train,
         .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 1e-4, .momentum = 0.9},
         .memory_limit = (size_t)o->memory_limit,
@@ -507,8 +513,10 @@ static ew_err run_several(struct ew_cmd_call *c, struct ew_tuner *tuner)
 static ew_err check_several(const struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
-    EW_CHECK(!o->train && !o->profile && !o->why && !o->memory_limit && !o->simulate, EW_ERR_USAGE,
-             "--train, --profile, --why, --memory-limit and --simulate are for one network");
+    EW_CHECK(
+        !o->train && !o->profile && !o->why && !o->memory_limit && !o->simulate && !o->html,
+        EW_ERR_USAGE,
+        "--train, --profile, --html, --why, --memory-limit and --simulate are for one network");
     EW_CHECK(o->duration <= 0 && o->qps <= 0 && o->streams == 1 && !o->percentiles && !o->csv,
              EW_ERR_USAGE,
              "--duration, --qps, --streams, --percentiles and --csv are for one network");
@@ -607,8 +615,11 @@ static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
     EW_CHECK(!o->why || !o->db, EW_ERR_USAGE, "--why measures nothing that --db could keep");
     EW_CHECK(o->streams == 1 || !o->train, EW_ERR_USAGE, "--streams is for inference");
     EW_CHECK(!o->eval, EW_ERR_USAGE, "--eval is for several networks; edgewise eval is for one");
-    EW_CHECK(!o->simulate || (!o->why && !o->profile && !o->tune && !o->memory_limit), EW_ERR_USAGE,
-             "--simulate runs nothing that --why, --profile, --tune or --memory-limit could see");
+    EW_CHECK(!o->html || (!o->train && !o->why), EW_ERR_USAGE, "--html is for inference");
+    EW_CHECK(!o->simulate || (!o->why && !o->profile && !o->html && !o->tune && !o->memory_limit),
+             EW_ERR_USAGE,
+             "--simulate runs nothing that --why, --profile, --html, --tune or --memory-limit "
+             "could see");
     EW_CHECK(!o->simulate || (o->duration <= 0 && o->qps <= 0 && o->streams == 1), EW_ERR_USAGE,
              "--simulate runs nothing: --duration, --qps and --streams do not go with it");
     EW_TRY(ew_cmd_record(c, o->db, &rec));
@@ -625,8 +636,8 @@ static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
 /* On a DPU times are modelled; a profile is of the emulation, which runs here. */
 static bool is_modelled(const struct opts *o)
 {
-    return ew_dpu_device() && !o->train && !o->profile && !o->why && !o->plain && !o->reference &&
-           !o->tune;
+    return ew_dpu_device() && !o->train && !o->profile && !o->html && !o->why && !o->plain &&
+           !o->reference && !o->tune;
 }
 
 static ew_err run(struct ew_cmd_call *c)
@@ -669,6 +680,7 @@ const struct ew_cmd ew_cmd_bench = {
         "--profile the emulation itself is timed.",
     .examples = "bench resnet50 --threads 1\n"
                 "bench mobilenet_v2 --batch 8 --profile\n"
+                "bench mobilenet_v2 --html where-the-time-goes.html\n"
                 "bench net.ewe --streams 2 --qps 100 --duration 30 --percentiles 50,99,99.9\n"
                 "bench resnet18 --why layer1.0.conv1 --tune\n"
                 "bench net.onnx net.ewe net-int8.ewe --eval cifar10:1000\n"

@@ -16,21 +16,28 @@
 #include "model/objective.h"
 #include "network/network.h"
 #include "plan/plan.h"
+#include "report/graph_page.h"
 #include "report/graph_svg.h"
 #include "report/text_table.h"
 
 struct opts {
     struct ew_network_opts net;
-    const char *svg;
+    struct ew_info_files files;
 };
 
 static const struct ew_field fields[] = {
     EW_NETWORK_FIELDS(struct opts, net),
     {.name = "svg",
      .type = EW_FIELD_STR,
-     .offset = offsetof(struct opts, svg),
+     .offset = offsetof(struct opts, files.svg),
      .metavar = "FILE",
      .help = "write a picture of the graph"},
+    {.name = "html",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, files.html),
+     .metavar = "FILE",
+     .help = "write a page of the graph, to zoom and search, coloured by size, arithmetic or "
+             "precision; `bench --html` adds times"},
     EW_FIELD_END,
 };
 
@@ -249,6 +256,13 @@ static ew_err write_svg(const struct ew_graph *g, const char *path)
     return ew_file_out_commit(&o);
 }
 
+ew_err ew_info_write(const struct ew_graph *g, const struct ew_info_files *files)
+{
+    if (files->svg)
+        EW_TRY(write_svg(g, files->svg));
+    return files->html ? ew_graph_page_save(g, NULL, files->html) : EW_OK;
+}
+
 static ew_err show(struct ew_graph *g, const struct ew_cmd_call *c,
                    const struct ew_onnx_summary *file)
 {
@@ -256,8 +270,7 @@ static ew_err show(struct ew_graph *g, const struct ew_cmd_call *c,
     struct info n;
     EW_TRY(collect(g, o->net.batch, &n));
     EW_TRY(find_family(c->args[0], &o->net, &n));
-    if (o->svg)
-        EW_TRY(write_svg(g, o->svg));
+    EW_TRY(ew_info_write(g, &o->files));
     if (c->json)
         return print_json(g, &n, o->net.batch, file);
     EW_TRY(print_layers(g));
@@ -300,7 +313,7 @@ static ew_err run(struct ew_cmd_call *c)
 {
     const char *what = c->args[0];
     if (ew_engine_file_is(what))
-        return ew_info_engine(c, what);
+        return ew_info_engine(c, what, &((const struct opts *)c->opts)->files);
     if (!ew_network_is_file(what) || ew_checkpoint_is(what) || ew_network_is_xir(what))
         return show_network(c, NULL);
     struct ew_arena a;
@@ -327,6 +340,7 @@ const struct ew_cmd ew_cmd_info = {
     .examples = "info resnet50\n"
                 "info resnet50 --input 32x32x3 --classes 10 --width 0.25 --json\n"
                 "info lenet5 --svg lenet5.svg\n"
+                "info mobilenet_v2 --html mobilenet_v2.html\n"
                 "info model.onnx --batch 16",
     .min_args = 1,
     .max_args = 1,

@@ -142,12 +142,15 @@ static ew_err print_json(const struct ew_engine *e, const struct ew_engine_info 
     return ew_json_finish(&j);
 }
 
-ew_err ew_info_engine(const struct ew_cmd_call *c, const char *path)
+ew_err ew_info_engine(const struct ew_cmd_call *c, const char *path,
+                      const struct ew_info_files *files)
 {
     struct ew_engine *e;
     struct ew_engine_info info = {.size = sizeof(info)};
     EW_TRY(ew_engine_load(path, &e));
     ew_err err = ew_engine_info(e, &info);
+    if (err == EW_OK)
+        err = ew_info_write(e->file.graph, files);
     if (err == EW_OK)
         err = c->json ? print_json(e, &info) : print_text(e, &info);
     ew_engine_free(e);

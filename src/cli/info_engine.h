@@ -4,8 +4,17 @@
 #define EW_CLI_INFO_ENGINE_H
 
 #include "cli/cmd.h"
+#include "graph/graph.h"
+
+/* The files that info writes of a graph; NULL: not. */
+struct ew_info_files {
+    const char *svg, *html;
+};
+
+ew_err ew_info_write(const struct ew_graph *g, const struct ew_info_files *files);
 
 /* Loads and prints it, as JSON where the call asks for it. */
-ew_err ew_info_engine(const struct ew_cmd_call *c, const char *path);
+ew_err ew_info_engine(const struct ew_cmd_call *c, const char *path,
+                      const struct ew_info_files *files);
 
 #endif

@@ -18,6 +18,7 @@ void ew_drawing_fini(struct ew_drawing *d)
     ew_arena_fini(&d->arena);
     free(d->boxes);
     free(d->edges);
+    free(d->node_box);
 }
 
 /* ---- Texts ---- */
@@ -213,8 +214,9 @@ static ew_err box_node(const struct maker *m, const struct ew_node *n, int *out)
     return EW_OK;
 }
 
-static ew_err add_node(const struct maker *m, const struct ew_node *n)
+static ew_err add_node(const struct maker *m, int k)
 {
+    const struct ew_node *n = &m->g->nodes[k];
     int box = -1;
     bool drawn = false;
     for (int i = 0; i < n->n_in; i++)
@@ -226,6 +228,7 @@ static ew_err add_node(const struct maker *m, const struct ew_node *n)
     } else if (drawn) {
         EW_TRY(box_node(m, n, &box));
     }
+    m->d->node_box[k] = box;
     for (int i = 0; i < n->n_out; i++)
         if (n->out[i] >= 0)
             m->box_of[n->out[i]] = m->g->values[n->out[i]].t.data ? -1 : box;
@@ -246,7 +249,7 @@ static ew_err make(const struct maker *m)
     for (int i = 0; i < g->n_outputs; i++)
         m->uses[g->outputs[i]]++;
     for (int k = 0; k < g->n_nodes; k++)
-        EW_TRY(add_node(m, &g->nodes[k]));
+        EW_TRY(add_node(m, k));
     for (int i = 0; i < g->n_outputs; i++) {
         int end;
         EW_TRY(add_end(m, "output", g->outputs[i], &end));
@@ -264,7 +267,9 @@ ew_err ew_drawing_boxes(const struct ew_graph *g, struct ew_drawing *d)
              g->name, g->n_nodes, MOST_NODES);
     EW_CLEANUP(ew_free_ptr) int *uses = calloc((size_t)g->n_values + 1, sizeof(*uses));
     EW_CLEANUP(ew_free_ptr) int *box_of = calloc((size_t)g->n_values + 1, sizeof(*box_of));
-    EW_CHECK(uses && box_of, EW_ERR_MEMORY, "no memory for a picture of graph %s", g->name);
+    d->node_box = calloc((size_t)g->n_nodes + 1, sizeof(*d->node_box));
+    EW_CHECK(uses && box_of && d->node_box, EW_ERR_MEMORY, "no memory for a picture of graph %s",
+             g->name);
     const struct maker m = {g, d, uses, box_of};
     return make(&m);
 }

@@ -4,6 +4,8 @@
 #ifndef EW_REPORT_GRAPH_BOXES_H
 #define EW_REPORT_GRAPH_BOXES_H
 
+#include <stdio.h>
+
 #include "graph/graph.h"
 
 /* By what a box holds, not by operator: it picks the colour. */
@@ -47,6 +49,7 @@ struct ew_drawing {
     int n_boxes, cap_boxes;
     struct ew_edge *edges; /* ordered by `to` */
     int n_edges, cap_edges;
+    int *node_box; /* by node of the graph: the box that it is drawn in; -1: none */
     int n_layers;
     int box_width;
     struct ew_page pages[EW_MAX_PAGES];
@@ -62,6 +65,11 @@ void ew_drawing_fini(struct ew_drawing *d);
 ew_err ew_drawing_boxes(const struct ew_graph *g, struct ew_drawing *d);
 /* Columns, tracks and pages. */
 ew_err ew_drawing_place(struct ew_drawing *d);
+/* All of that; fini it even where it fails. */
+ew_err ew_drawing_make(const struct ew_graph *g, struct ew_drawing *d);
+/* As an SVG element; `numbered` boxes have their number as data-i. */
+ew_err ew_drawing_svg(const struct ew_graph *g, const struct ew_drawing *d, bool numbered,
+                      FILE *out);
 
 static inline bool ew_edge_is_long(const struct ew_drawing *d, const struct ew_edge *e)
 {

@@ -23,6 +23,7 @@ struct sheet {
     FILE *out;
     int origin[EW_MAX_PAGES]; /* x of each page's own 0 */
     int width, height;
+    bool numbered; /* boxes say which they are, for a script */
 };
 
 static const struct {
@@ -86,10 +87,14 @@ static void draw_box_at(const struct sheet *s, const struct ew_box *b, int x, in
 {
     const int w = s->d->box_width, shape_chars = (int)strlen(b->shape);
     x -= w / 2;
+    if (s->numbered)
+        fprintf(s->out, "<g data-i=\"%d\"%s>", (int)(b - s->d->boxes), style);
+    else
+        fprintf(s->out, "<g%s>", style);
     fprintf(s->out,
-            "<g%s><rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"5\" fill=\"%s\" "
+            "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"5\" fill=\"%s\" "
             "stroke=\"%s\"/>",
-            style, x, y, w, EW_BOX_HEIGHT, colours[b->kind].fill, colours[b->kind].line);
+            x, y, w, EW_BOX_HEIGHT, colours[b->kind].fill, colours[b->kind].line);
     fprintf(s->out, "<text class=\"t\" x=\"%d\" y=\"%d\">", x + 10, y + 15);
     ew_html_text(s->out, b->title);
     fprintf(s->out, "</text><text class=\"n\" x=\"%d\" y=\"%d\">", x + 10, y + 29);
@@ -195,9 +200,10 @@ static ew_err draw_heading(const struct sheet *s, const struct ew_graph *g)
     return EW_OK;
 }
 
-static ew_err draw(const struct ew_graph *g, const struct ew_drawing *d, FILE *out)
+ew_err ew_drawing_svg(const struct ew_graph *g, const struct ew_drawing *d, bool numbered,
+                      FILE *out)
 {
-    struct sheet s = {.d = d, .out = out};
+    struct sheet s = {.d = d, .out = out, .numbered = numbered};
     measure(&s);
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
@@ -223,16 +229,19 @@ static ew_err draw(const struct ew_graph *g, const struct ew_drawing *d, FILE *o
     return EW_OK;
 }
 
+ew_err ew_drawing_make(const struct ew_graph *g, struct ew_drawing *d)
+{
+    EW_TRY(ew_drawing_boxes(g, d));
+    d->box_width = choose_width(d);
+    return ew_drawing_place(d);
+}
+
 ew_err ew_graph_svg(const struct ew_graph *g, FILE *out)
 {
     struct ew_drawing d;
-    ew_err e = ew_drawing_boxes(g, &d);
-    if (e == EW_OK) {
-        d.box_width = choose_width(&d);
-        e = ew_drawing_place(&d);
-    }
+    ew_err e = ew_drawing_make(g, &d);
     if (e == EW_OK)
-        e = draw(g, &d, out);
+        e = ew_drawing_svg(g, &d, false, out);
     ew_drawing_fini(&d);
     return e;
 }

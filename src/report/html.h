@@ -16,7 +16,8 @@ void ew_html_json(FILE *out, const char *json);
 
 void ew_html_base64(FILE *out, const void *data, size_t size);
 
-/* "style.css", "page.js", "live.js", "echarts.js.gz"; NULL: not built in. */
+/* "style.css", "page.js", "live.js", "graph.js", "graph_style.css", "echarts.js.gz"; NULL: not
+ * built in. */
 const unsigned char *ew_asset(const char *file, size_t *size);
 
 #endif

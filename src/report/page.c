@@ -152,9 +152,7 @@ static void asset(const char *file, FILE *out)
         fwrite(bytes, 1, size, out);
 }
 
-/* Scripts are ours alone: the page's rules name this page's number, which no text in the results
- * can know. */
-static void head(const struct ew_page_opts *o, const char *nonce, FILE *out)
+void ew_page_head(const char *title, const char *nonce, FILE *out)
 {
     fprintf(out,
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
@@ -165,7 +163,7 @@ static void head(const struct ew_page_opts *o, const char *nonce, FILE *out)
             "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
             "script-src 'nonce-%s' 'strict-dynamic'\"><link rel=\"icon\" href=\"data:,\"><title>",
             nonce);
-    ew_html_text(out, o->title);
+    ew_html_text(out, title);
     fputs("</title><style>", out);
     asset("style.css", out);
     fputs("</style></head><body>", out);
@@ -283,7 +281,7 @@ static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
     char nonce[EW_RUN_UID_CHARS], now[EW_RUN_TIME_CHARS];
     EW_TRY(ew_run_new_uid(nonce));
     ew_run_time_text(now);
-    head(o, nonce, out);
+    ew_page_head(o->title, nonce, out);
     fputs("<header><h1>", out);
     ew_html_text(out, o->title);
     fputs("</h1>", out);

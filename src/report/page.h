@@ -27,6 +27,10 @@ struct ew_page_opts {
 ew_err ew_page_write(const struct ew_results *r, const struct ew_figures *f,
                      const struct ew_page_opts *o, FILE *out);
 
+/* From the doctype to <body>.  Scripts are ours alone: the page's rules name this page's `nonce`,
+ * which no text in the results can know. */
+void ew_page_head(const char *title, const char *nonce, FILE *out);
+
 /* Parts of it, for a live page: elements to go into <main>. */
 ew_err ew_page_figures(const struct ew_figures *f, FILE *out);
 void ew_page_studies(const struct ew_results *r, FILE *out);

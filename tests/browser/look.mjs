@@ -1,9 +1,9 @@
-// Looks at the report and the live page in a browser: charts have as many marks as there are values, nothing
+// Looks at the report, the live page and the page of a network in a browser: charts have as many marks as there are values, nothing
 // is logged as an error, nothing is fetched from elsewhere, and no name from the results becomes script.
-// usage: node look.mjs BROWSER REPORT HOSTILE STILL LIVE-URL PICTURES
+// usage: node look.mjs BROWSER REPORT HOSTILE STILL LIVE-URL GRAPH PICTURES
 import {Browser} from './browser.mjs';
 
-const [program, report, hostile, still, live, pictures] = process.argv.slice(2);
+const [program, report, hostile, still, live, graph, pictures] = process.argv.slice(2);
 let failed = 0;
 
 function verdict(name, problems) {
@@ -154,6 +154,29 @@ await check('live page', async () => {
     await page.run(`document.querySelector('[role=progressbar]') !== null`) ? '' : 'no progress',
     await page.run(`document.getElementById('log').textContent.includes('7.2 GiB are free')`) ? '' : 'no log',
     ...page.requests.filter((url) => !url.startsWith(new URL(live).origin) && !url.startsWith('data:')).map((url) => `asked for ${url}`)];
+});
+
+await check('page of a network', async () => {
+  const page = await browser.open(`file://${graph}`, {width: 1280});
+  await page.until(`document.querySelectorAll('#list li').length > 20`, 'the list of layers');
+  const colour = `[...document.querySelectorAll('g[data-i] rect')].map((e) => e.getAttribute('fill')).join()`;
+  const box = `document.querySelector('#view svg').getAttribute('viewBox')`;
+  const pick = (m) => page.run(`(() => { const s = document.getElementById('measure'); s.value = '${m}';
+    s.dispatchEvent(new Event('change')); })()`);
+  const [byTime, before] = [await page.run(colour), await page.run(box)];
+  await page.picture(`${pictures}/graph.png`);
+  await pick('weights');
+  const byWeights = await page.run(colour);
+  await page.run(`document.querySelector('#list li').click()`);
+  const after = await page.run(box);
+  await page.run(`document.getElementById('view').dispatchEvent(new WheelEvent('wheel', {deltaY: -300, cancelable: true}))`);
+  const nearer = await page.run(box);
+  return [byTime !== byWeights ? '' : 'the same colours by time and by weights',
+    after !== before ? '' : 'a click in the list does not move the picture',
+    Number(nearer.split(' ')[2]) < Number(after.split(' ')[2]) ? '' : 'the wheel does not zoom',
+    await page.run(`document.querySelector('#detail').innerText.includes('GFLOP/s')`) ? '' : 'no speed of a layer',
+    expect(await page.run(`document.querySelectorAll('g.chosen').length >= 1`), true, 'a chosen box'),
+    ...page.errors, ...page.requests.filter((url) => !/^(file|data|blob):/.test(url)).map((url) => `asked for ${url}`)];
 });
 
 await browser.close();

@@ -7,6 +7,7 @@
 
 #include "ew_test.h"
 #include "report/graph_boxes.h"
+#include "report/graph_page.h"
 
 static char *draw(const struct ew_graph *g)
 {
@@ -106,4 +107,32 @@ static void odd_graphs(void)
     ew_graph_free(g);
 }
 
-EW_TEST_MAIN(EW_TEST(lenet), EW_TEST(every_network), EW_TEST(odd_graphs))
+/* Steps are put to boxes by the names of nodes: a box has the time of all nodes that are drawn in
+ * it, a name that comes twice counts twice, and what no box has is only in the sum. */
+static void page_times(void)
+{
+    static const struct ew_graph_time steps[] = {
+        {"conv1", "k<1>", 10}, {"relu1", "k2", 5}, {"conv1", "k<1>", 1}, {"nowhere", "k3", 100}};
+    const struct ew_graph_times times = {steps, EW_COUNT(steps), "here & now"};
+    struct ew_graph *g = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    EW_EXPECT_OK(ew_model_build("lenet5", NULL, &g));
+    g->nodes[0].name = "conv1"; /* and its activation, in one box */
+    g->nodes[1].name = "relu1";
+    FILE *f = open_memstream(&text, &size);
+    EW_EXPECT_OK(ew_graph_page(g, &times, f));
+    fclose(f);
+    EW_EXPECT_HAS(text, "here &amp; now");
+    EW_EXPECT_HAS(text, "{\"us\":116,\"boxes\":[");
+    EW_EXPECT_HAS(text, "\"name\":\"conv1\"");
+    EW_EXPECT_HAS(text, "\"us\":16,\"kernel\":\"k\\u003c1>\"");
+    EW_EXPECT_INT(count(text, "\"kernel\":"), 1);
+    EW_EXPECT_INT(count(text, "<g data-i="), 9);
+    EW_EXPECT_HAS(text, "colour by"); /* the script is in it */
+    EW_EXPECT_INT(count(text, "src="), 0);
+    free(text);
+    ew_graph_free(g);
+}
+
+EW_TEST_MAIN(EW_TEST(lenet), EW_TEST(every_network), EW_TEST(odd_graphs), EW_TEST(page_times))
