@@ -74,7 +74,7 @@ function(ew_library name target header library what)
     set(found ON)
     add_library(${target} INTERFACE)
     target_include_directories(${target} SYSTEM INTERFACE ${EW_${name}_INCLUDE})
-    target_link_libraries(${target} INTERFACE ${EW_${name}_LIBRARY})
+    target_link_libraries(${target} INTERFACE ${EW_${name}_LIBRARY} m) # an archive may need it
   endif()
   ew_feature_found(${name} ${found} "${what}")
   set(EW_HAVE_${name} ${found} PARENT_SCOPE)

@@ -1,35 +1,37 @@
 # What goes where: program, libraries, header, pkg-config file, man page, completion.
-install(TARGETS edgewise_static edgewise_shared
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${PROJECT_SOURCE_DIR}/include/edgewise.h ${PROJECT_SOURCE_DIR}/include/edgewise_pixels.h
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(NOT EW_STATIC) # that is the program alone
+  install(TARGETS edgewise_static edgewise_shared
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(FILES ${PROJECT_SOURCE_DIR}/include/edgewise.h ${PROJECT_SOURCE_DIR}/include/edgewise_pixels.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
-# Relative, so that the installed tree can be moved.
-string(REGEX REPLACE "[^/]+" ".." EW_PC_UP ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-set(EW_PC_LIBS "-lm -ldl -pthread")
-if(EW_HAVE_STORE)
-  set(EW_PC_LIBS "-lsqlite3 ${EW_PC_LIBS}")
+  # Relative, so that the installed tree can be moved.
+  string(REGEX REPLACE "[^/]+" ".." EW_PC_UP ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  set(EW_PC_LIBS "-lm -ldl -pthread")
+  if(EW_HAVE_STORE)
+    set(EW_PC_LIBS "-lsqlite3 ${EW_PC_LIBS}")
+  endif()
+  if(EW_HAVE_ZLIB)
+    set(EW_PC_LIBS "-lz ${EW_PC_LIBS}")
+  endif()
+  if(EW_HAVE_IMAGE)
+    set(EW_PC_LIBS "-lpng -lturbojpeg ${EW_PC_LIBS}")
+  endif()
+  if(EW_HAVE_ONNX AND EW_HAVE_IMAGE)
+    set(EW_PC_LIBS "-lprotobuf-c ${EW_PC_LIBS}")
+  endif()
+  configure_file(cmake/edgewise.pc.in ${PROJECT_BINARY_DIR}/gen/edgewise.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/gen/edgewise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+  # Pure Python, for every version: where Debian looks.
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/edgewise DESTINATION lib/python3/dist-packages
+    FILES_MATCHING PATTERN "*.py" PATTERN "py.typed")
 endif()
-if(EW_HAVE_ZLIB)
-  set(EW_PC_LIBS "-lz ${EW_PC_LIBS}")
-endif()
-if(EW_HAVE_IMAGE)
-  set(EW_PC_LIBS "-lpng -lturbojpeg ${EW_PC_LIBS}")
-endif()
-if(EW_HAVE_ONNX AND EW_HAVE_IMAGE)
-  set(EW_PC_LIBS "-lprotobuf-c ${EW_PC_LIBS}")
-endif()
-configure_file(cmake/edgewise.pc.in ${PROJECT_BINARY_DIR}/gen/edgewise.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/gen/edgewise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(FILES ${PROJECT_BINARY_DIR}/gen/edgewise.spdx.json DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # The studies are in the program too; as files they are to be read and changed.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/share/studies DESTINATION ${CMAKE_INSTALL_DATADIR}/edgewise)
-# Pure Python, for every version: where Debian looks.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/edgewise DESTINATION lib/python3/dist-packages
-  FILES_MATCHING PATTERN "*.py" PATTERN "py.typed")
-
 file(GLOB networks CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/share/models/*.onnx)
 install(FILES ${networks} DESTINATION ${CMAKE_INSTALL_DATADIR}/edgewise/models)
 

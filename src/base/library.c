@@ -5,6 +5,18 @@
 #include <dlfcn.h>
 #include <string.h>
 
+void *ew_library_load(const char *file, const char **why)
+{
+#ifdef EW_STATIC
+    *why = "this program is static and opens no libraries";
+    return NULL;
+#else
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    *why = library ? "" : dlerror();
+    return library;
+#endif
+}
+
 bool ew_library_find(void *library, const char *name, void *function)
 {
     void *p = dlsym(library, name);
@@ -14,7 +26,11 @@ bool ew_library_find(void *library, const char *name, void *function)
 
 ew_err ew_library_open(const char *file, const struct ew_symbol *symbols, void **out)
 {
-    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    const char *why;
+    void *library = ew_library_load(file, &why);
+#ifdef EW_STATIC
+    EW_CHECK(library, EW_ERR_UNSUPPORTED, "%s: %s", file, why);
+#endif
     EW_CHECK(library, EW_ERR_UNSUPPORTED, "there is no %s on this machine", file);
     for (const struct ew_symbol *s = symbols; s->name; s++) {
         if (!ew_library_find(library, s->name, s->function)) {

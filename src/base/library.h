@@ -8,6 +8,10 @@
 
 #include "base/err.h"
 
+/* dlopen, which a program that is linked statically does not have: libraries of the machine bring a
+ * second C library.  NULL where it fails, with a text that says why. */
+void *ew_library_load(const char *file, const char **why);
+
 /* Writes the address of a function into the function pointer at `function`; NULL and false where
  * the library has none of the name. */
 bool ew_library_find(void *library, const char *name, void *function);

@@ -147,7 +147,8 @@ ew_err ew_nvml_open(const struct ew_root *root, bool captured, struct ew_nvml **
             err = read_captured(n, text);
         free(text);
     } else {
-        n->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+        const char *failed;
+        n->library = ew_library_load("libnvidia-ml.so.1", &failed);
         *why = n->library ? start(n) : "no libnvidia-ml.so.1";
     }
     if (*why || err != EW_OK) {

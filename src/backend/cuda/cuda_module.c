@@ -50,11 +50,11 @@ static void *open_file(const char *folder, const char *below, char *tried, size_
 {
     char path[8192];
     snprintf(path, sizeof(path), "%s%s%s%s", folder, below, *folder ? "/" : "", FILE_NAME);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const char *why;
+    void *library = ew_library_load(path, &why);
     if (library)
         return library;
     /* A file that is there but does not load says more than one that is missing. */
-    const char *why = dlerror();
     if (!tried[0] || !strstr(why, FILE_NAME ": cannot open"))
         snprintf(tried, size, "%s", why);
     return NULL;
@@ -73,9 +73,10 @@ static void *open_library(char *why, size_t size)
     char folder[4096];
     void *library = NULL;
     if (given && *given) {
-        library = dlopen(given, RTLD_NOW | RTLD_LOCAL);
+        const char *failed;
+        library = ew_library_load(given, &failed);
         if (!library)
-            snprintf(why, size, "%s", dlerror());
+            snprintf(why, size, "%s", failed);
         return library;
     }
     own_folder(folder, sizeof(folder));
