@@ -94,3 +94,23 @@ struct ew_graph *ew_small_network(const char *name)
     }
     return g;
 }
+
+ew_err ew_graph_widen(struct ew_graph *g)
+{
+    for (int v = 0; v < g->n_values; v++) {
+        struct ew_tensor *t = &g->values[v].t;
+        if (t->dtype != EW_F32)
+            continue;
+        const float *from = t->data;
+        t->dtype = EW_F64;
+        if (!from)
+            continue;
+        double *to = ew_arena_array(&g->arena, (size_t)ew_tensor_count(t), sizeof(*to));
+        EW_CHECK(to, EW_ERR_MEMORY, "no memory for %s in double precision", g->values[v].name);
+        for (int64_t k = 0; k < ew_tensor_count(t); k++)
+            to[k] = (double)from[k];
+        t->data = to;
+    }
+    g->inferred = false;
+    return ew_graph_infer(g);
+}

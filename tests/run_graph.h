@@ -19,6 +19,9 @@ struct ew_plan *ew_run_sine(struct ew_graph *g, bool reference);
  * with first weights: the references stay quick.  NULL, said, where that failed. */
 struct ew_graph *ew_small_network(const char *name);
 
+/* Makes every float32 value of the graph, weights included, double precision. */
+ew_err ew_graph_widen(struct ew_graph *g);
+
 /* Fails, saying where and by how much, unless type, shape and elements agree:
  * |a - b| <= atol + rtol * |b| for floating types, equal for the others. */
 ew_err ew_tensors_agree(const struct ew_tensor *a, const struct ew_tensor *b, double rtol,

@@ -17,6 +17,7 @@
 #include "ew_test.h"
 #include "model/objective.h"
 #include "plan/plan.h"
+#include "run_graph.h"
 
 #define MOST 4e-2
 
@@ -41,27 +42,6 @@ static struct ew_graph *build(int i)
         return g;
     ew_graph_free(g);
     return NULL;
-}
-
-/* The same network in double precision. */
-static ew_err widen(struct ew_graph *g)
-{
-    for (int v = 0; v < g->n_values; v++) {
-        struct ew_tensor *t = &g->values[v].t;
-        if (t->dtype != EW_F32)
-            continue;
-        const float *from = t->data;
-        t->dtype = EW_F64;
-        if (!from)
-            continue;
-        double *to = ew_arena_array(&g->arena, (size_t)ew_tensor_count(t), sizeof(*to));
-        EW_CHECK(to, EW_ERR_MEMORY, "no memory for %s in double precision", g->values[v].name);
-        for (int64_t k = 0; k < ew_tensor_count(t); k++)
-            to[k] = (double)from[k];
-        t->data = to;
-    }
-    g->inferred = false;
-    return ew_graph_infer(g);
 }
 
 static struct ew_plan *train(struct ew_graph *g, bool reference)
@@ -126,7 +106,7 @@ static void compare(const struct ew_graph *g, struct ew_plan *want, struct ew_pl
 static void check(int i)
 {
     struct ew_graph *exact = build(i);
-    struct ew_plan *want = exact && EW_EXPECT_OK(widen(exact)) ? train(exact, true) : NULL;
+    struct ew_plan *want = exact && EW_EXPECT_OK(ew_graph_widen(exact)) ? train(exact, true) : NULL;
     for (int k = 0; want && ew_isa_at(k); k++) {
         setenv("EW_ISA", ew_isa_at(k)->isa, 1);
         struct ew_graph *g = build(i);

@@ -37,6 +37,14 @@ bool ew_fuse_is_known(const struct ew_fusing *f, int value)
     return v->kind != EW_VALUE_INPUT && (v->kind != EW_VALUE_ACT || v->t.data);
 }
 
+bool ew_fuse_trains_norm(const struct ew_fusing *f, const struct ew_node *n)
+{
+    for (int i = 0; i < 3; i++)
+        if (n->n_in <= i || n->in[i] < 0 || !f->query->needs_grad[n->in[i]])
+            return false;
+    return true;
+}
+
 int ew_fuse_only_reader(const struct ew_fusing *f, int value)
 {
     const struct ew_reading *r = &f->query->reading[value];

@@ -82,6 +82,9 @@ struct ew_kernel ew_fuse_preferred(const struct ew_fusing *f, const struct ew_ca
 ew_err ew_fuse_kernel(struct ew_fusing *f, int node, enum ew_phase phase, struct ew_kernel *out);
 /* True where the value has its data without any step. */
 bool ew_fuse_is_known(const struct ew_fusing *f, int value);
+/* True where a batch norm has all of its gradients: of its input, scale and shift.  Its kernel
+ * makes no other set, and the reference, which does, plays no roles backward. */
+bool ew_fuse_trains_norm(const struct ew_fusing *f, const struct ew_node *n);
 /* The only needed node that reads the value, and once; -1: there is none. */
 int ew_fuse_only_reader(const struct ew_fusing *f, int value);
 

@@ -36,6 +36,8 @@ static ew_err add_group(struct ew_fusing *f, int norm, int reader)
     f->list->groups[f->list->n - 1].decided = true;
     f->list->groups[f->list->n - 1].value = value;
     f->input_norm[value] = norm;
+    if (!ew_fuse_trains_norm(f, &f->query->g->nodes[norm]))
+        return EW_OK;
     EW_TRY(ew_group_add(f->list, "sums of a batch norm's backward", 2, &s));
     s[0] = (struct ew_group_step){
         .node = reader, .phase = EW_PHASE_BACKWARD, .role = EW_ROLE_INPUT_NORM_SUMS};

@@ -18,15 +18,6 @@ ew_err ew_fuse_output_norm_kernel(struct ew_fusing *f, int value, int norm, stru
     return EW_OK;
 }
 
-/* Gradients of all that it can have. */
-static bool needs_all(const struct ew_fusing *f, const struct ew_node *n)
-{
-    for (int i = 0; i < 3; i++)
-        if (n->n_in <= i || n->in[i] < 0 || !f->query->needs_grad[n->in[i]])
-            return false;
-    return true;
-}
-
 static ew_err fits(struct ew_fusing *f, int norm, bool *out)
 {
     const struct ew_graph *g = f->query->g;
@@ -50,8 +41,8 @@ ew_err ew_fuse_output_norms(struct ew_fusing *f)
         const struct ew_node *n = &g->nodes[k];
         struct ew_group_step *s;
         bool all;
-        if (!f->query->needed[k] || !(n->op->flags & EW_OP_BATCH_NORM) || !needs_all(f, n) ||
-            ew_fuse_only_reader(f, n->in[0]) != k)
+        if (!f->query->needed[k] || !(n->op->flags & EW_OP_BATCH_NORM) ||
+            !ew_fuse_trains_norm(f, n) || ew_fuse_only_reader(f, n->in[0]) != k)
             continue;
         EW_TRY(fits(f, k, &all));
         if (!all)
