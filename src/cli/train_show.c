@@ -166,9 +166,10 @@ static void print_scores(const struct ew_train_result *x)
                x->test.precision, x->test.recall, (long long)x->best_epoch);
     if (x->epochs > 1)
         printf("chosen:    the best of %lld epochs by %s\n", (long long)x->epochs,
-               x->validated_on_test ? "these very test images; --val-split 0.1 chooses by training "
-                                      "images and tests once"
-                                    : "its validation images; tested once");
+               x->validated_on_test
+                   ? "these very test images; without --val-split 0 training images "
+                     "choose, and it is tested once"
+                   : "training images held back for validation; tested once");
 }
 
 ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result *x)

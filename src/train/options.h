@@ -77,8 +77,8 @@ struct ew_train_opts {
     {.name = "std", .type = EW_FIELD_STR, .offset = offsetof(owner, part.std),                     \
      .metavar = "D,D,D", .help = "pixels are divided by it, by channel"},                          \
     {.name = "val-split", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.val_split),       \
-     .def = "0", .min = 0, .max = 0.9, .metavar = "SHARE", .help = "validate on this share of "    \
-     "the training data; 0: on the test split"},                                                   \
+     .def = "0.1", .min = 0, .max = 0.9, .metavar = "SHARE", .help = "the best epoch is chosen on "\
+     "this share of the training data; 0: all of it trains, and the test split chooses"},          \
     {.name = "shuffle", .type = EW_FIELD_BOOL, .offset = offsetof(owner, part.shuffle),            \
      .def = "true", .help = "another order in each epoch; --no-shuffle: as they are stored"},      \
     {.name = "samples", .type = EW_FIELD_INT, .offset = offsetof(owner, part.samples),             \

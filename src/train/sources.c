@@ -39,8 +39,9 @@ ew_err ew_trainer_divide(struct ew_trainer *t)
         EW_INFO("%s has no test split: a tenth of the training data is for validation", info->name);
     EW_CHECK(t->n_training >= o->batch, EW_ERR_ARG,
              "%s: a batch of %lld is more than its %lld samples for training; --batch makes it "
-             "smaller",
-             info->name, (long long)o->batch, (long long)t->n_training);
+             "smaller%s",
+             info->name, (long long)o->batch, (long long)t->n_training,
+             t->n_validation ? ", --val-split 0 trains on all" : "");
     if (t->n_training == n)
         return EW_OK;
     t->order = malloc((size_t)n * sizeof(*t->order));

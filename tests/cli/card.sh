@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What a checkpoint knows of its images and classes goes with the network: to ONNX, to int8, to an engine.
 set=synthetic:kind=shapes,size=16,classes=4,train=256,test=32
-edgewise train lenet5 --data $set --epochs 6 --batch 16 --lr 0.05 -o run >/dev/null 2>&1
+edgewise train lenet5 --data $set --epochs 6 --batch 16 --lr 0.05 --val-split 0 -o run >/dev/null 2>&1
 edgewise export run/best.ckpt -o net.onnx >/dev/null
 edgewise quantize run/best.ckpt --calib $set --no-time -o int8.onnx >/dev/null 2>&1
 edgewise compile int8.onnx -o int8.ewe >/dev/null 2>&1

@@ -2,6 +2,8 @@
 # A network learns; its checkpoints are networks too; a folder that holds a run is not overwritten.
 edgewise train lenet5 --data synthetic --samples 640 --epochs 2 --batch 32 --lr 0.05 -o run --json 2>log >result
 grep -q '"test_accuracy": ' result
+grep -o '"best_chosen_on": "[a-z]*"' result
+edgewise train lenet5 --data synthetic --samples 64 --epochs 2 --batch 32 --val-split 0 -o all --json 2>/dev/null | grep -o '"best_chosen_on": "[a-z]*"'
 for key in test_f1 epochs epoch_s compute_s stall_s overhead_s images_per_s peak_rss_bytes; do
     grep -q "\"$key\": " result || echo "no $key"
 done
@@ -24,7 +26,7 @@ edgewise train --resume run >again 2>/dev/null
 cut -d , -f 1 run/epochs.csv
 edgewise train --resume run --epochs 10 2>&1 >/dev/null | grep -c '^epoch ' # 10 is the default, too
 edgewise train lenet5 --data synthetic --schedule multistep || true
-edgewise train lenet5 --width 2 --init run/best.ckpt --data synthetic:train=64,test=10 -o wide >/dev/null 2>log
+edgewise train lenet5 --width 2 --init run/best.ckpt --data synthetic:train=64,test=10 --val-split 0 -o wide >/dev/null 2>log
 head -n 1 log
 head -c 1000 run/last.ckpt >cut.ckpt
 edgewise info cut.ckpt || true
@@ -32,7 +34,7 @@ edgewise info cut.ckpt || true
 edgewise data make --kind shapes --side 16 --classes 3 --train 32 --test 6 --to shapes >/dev/null
 rm shapes/train/disc/000000.png
 touch shapes/train/disc/000000.png
-edgewise train lenet5 --input 16x16x3 --data shapes --batch 8 --epochs 2 -o gone 2>&1 >/dev/null | tail -n 2
+edgewise train lenet5 --input 16x16x3 --data shapes --batch 8 --epochs 2 --val-split 0 -o gone 2>&1 >/dev/null | tail -n 2
 edgewise train --resume gone --on-bad-sample skip 2>/dev/null | grep '^samples'
 # Killed before the first epoch is over, it goes on all the same.
 edgewise train lenet5 --data synthetic --samples 6000 --epochs 1 --batch 4 --threads 1 -o killed >/dev/null 2>&1 &
