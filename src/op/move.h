@@ -34,6 +34,11 @@ void ew_move_either(const struct ew_move *m, const struct ew_call *c, bool back)
         return c->din[0] && c->dout[0] ? run(c, true) : EW_OK;                                     \
     }
 
+/* Slice as a move from in[0] to out[0]; pad by a constant: what it keeps of in[0].  Their inputs
+ * beside the first must have the host's data. */
+ew_err ew_slice_move(const struct ew_call *c, struct ew_move *out);
+ew_err ew_pad_move(const struct ew_call *c, struct ew_move *out);
+
 /* Element `from` of src to element `to` of dst, of the same type. */
 void ew_element_copy(const struct ew_tensor *src, int64_t from, struct ew_tensor *dst, int64_t to);
 /* dst[to] += src[from]; float32 or float64. */

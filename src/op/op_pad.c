@@ -118,6 +118,14 @@ static struct ew_move kept(const struct pads *p, const struct ew_shape *in,
     return m;
 }
 
+ew_err ew_pad_move(const struct ew_call *c, struct ew_move *out)
+{
+    struct pads p;
+    EW_TRY(read_pads(c, &p));
+    *out = kept(&p, &c->in[DATA]->shape, &c->out[0]->shape);
+    return EW_OK;
+}
+
 static void fill(struct ew_tensor *out, const struct ew_tensor *value)
 {
     if (!value) {

@@ -28,8 +28,8 @@ static void cut(int64_t d, int64_t *start, int64_t end, int64_t *step, int64_t *
     *step = by;
 }
 
-/* The slice as a move from the input to the output, whose shape it also is. */
-static ew_err plan(const struct ew_call *c, struct ew_move *out)
+/* Its box is the output's shape. */
+ew_err ew_slice_move(const struct ew_call *c, struct ew_move *out)
 {
     const struct ew_shape *in = &c->in[DATA]->shape;
     struct ew_ints starts, ends, axes, steps = {0};
@@ -58,7 +58,7 @@ static ew_err plan(const struct ew_call *c, struct ew_move *out)
 static ew_err infer(const struct ew_call *c)
 {
     struct ew_move m;
-    EW_TRY(plan(c, &m));
+    EW_TRY(ew_slice_move(c, &m));
     c->out[0]->shape = m.box;
     return EW_OK;
 }
@@ -66,7 +66,7 @@ static ew_err infer(const struct ew_call *c)
 static ew_err forward(const struct ew_call *c)
 {
     struct ew_move m;
-    EW_TRY(plan(c, &m));
+    EW_TRY(ew_slice_move(c, &m));
     ew_move_copy(&m, c->in[DATA], c->out[0]);
     return EW_OK;
 }
@@ -76,7 +76,7 @@ static ew_err backward(const struct ew_call *c)
     struct ew_move m;
     if (!c->din[DATA] || !c->dout[0])
         return EW_OK;
-    EW_TRY(plan(c, &m));
+    EW_TRY(ew_slice_move(c, &m));
     ew_move_back(&m, c->din[DATA], c->dout[0]);
     return EW_OK;
 }

@@ -21,6 +21,15 @@ static bool offered(const struct ew_plan *p, const struct ew_call *c, enum ew_ph
     return ew_backend_offer(&query, offers, &n) == EW_OK && n > 0;
 }
 
+/* Inputs that it must know stay the host's; one that other nodes read on the device cannot. */
+static bool knows_its_inputs(const struct ew_plan *p, const struct ew_node *n)
+{
+    for (int i = 0; i < n->n_in && i < 32; i++)
+        if ((n->op->known_in >> i & 1) && n->in[i] >= 0 && !ew_plan_knows_apart(p, n->in[i]))
+            return false;
+    return true;
+}
+
 /* What forward leaves for backward in `aux` is between the two: both run at one place. */
 ew_err ew_plan_find_host_nodes(struct ew_plan *p)
 {
@@ -32,7 +41,8 @@ ew_err ew_plan_find_host_nodes(struct ew_plan *p)
         EW_TRY(ew_group_ask(p->g, k, &p->arena, &c));
         c.be = p->be;
         c.train = train;
-        p->on_host[k] = !offered(p, &c, EW_PHASE_FORWARD) ||
+        p->on_host[k] = !knows_its_inputs(p, &p->g->nodes[k]) ||
+                        !offered(p, &c, EW_PHASE_FORWARD) ||
                         (train && c.op->aux && !offered(p, &c, EW_PHASE_BACKWARD));
     }
     return EW_OK;

@@ -230,6 +230,9 @@ ew_err ew_plan_host_call(struct ew_plan *p, const struct ew_call *c, const struc
 
 /* residency.c: which weights the device needs a copy of, and where. */
 void ew_plan_place_weights(struct ew_plan *p);
+/* True unless the value is both something that operators must know (known_in) and read by others.
+ */
+bool ew_plan_knows_apart(const struct ew_plan *p, int value);
 /* Where a slot's contents lie on the device; false where they do not. */
 bool ew_plan_place(const struct ew_plan *p, const struct ew_slot *s, struct ew_memory **m,
                    size_t *at);

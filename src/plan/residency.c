@@ -51,11 +51,32 @@ static ew_err write_slot(const struct ew_plan *p, const struct ew_slot *s, const
 
 /* ---- Weights ---- */
 
+/* How a value is read: 1: as something that operators must know before a run (known_in), 2: as
+ * anything else; 3: both. */
+static unsigned readings(const struct ew_plan *p, int value)
+{
+    unsigned how = 0;
+    for (int k = 0; k < p->g->n_nodes; k++) {
+        const struct ew_node *n = &p->g->nodes[k];
+        for (int i = 0; i < n->n_in && p->needed[k]; i++)
+            if (n->in[i] == value)
+                how |= i < 32 && (n->op->known_in >> i & 1) ? 1 : 2;
+    }
+    for (int i = 0; i < p->g->n_outputs; i++)
+        how |= p->g->outputs[i] == value ? 2 : 0;
+    return how;
+}
+
+bool ew_plan_knows_apart(const struct ew_plan *p, int value)
+{
+    return readings(p, value) != 3;
+}
+
 void ew_plan_place_weights(struct ew_plan *p)
 {
     for (int i = 0; i < p->g->n_values && ew_plan_is_remote(p); i++) {
         struct ew_slot *s = &p->values[i];
-        if (s->first < 0 || s->buffer >= 0 || !ew_plan_has_data(p, i))
+        if (s->first < 0 || s->buffer >= 0 || !ew_plan_has_data(p, i) || readings(p, i) == 1)
             continue;
         s->resident = true;
         s->at = p->weights_bytes;

@@ -685,7 +685,7 @@ static void scaled_losses(void)
     double want[100], loss = 512;
     for (int i = 0; i < 100; i++)
         want[i] = (double)w.h[i] - 0.5 * (double)g.h[i] / 1024;
-    EXPECT_LAUNCH(seed(gpu.q, seed.d, 0.5f, u.rates, u.scale));
+    EXPECT_LAUNCH(seed(gpu.q, seed.d, 0, 0.5f, u.rates, u.scale));
     EXPECT_BUF(&seed, &loss, 0);
     EXPECT_LAUNCH(update(gpu.q, &u));
     EXPECT_BUF(&w, want, 1);

@@ -128,8 +128,8 @@ static void check_conv(const struct conv_case *k)
         r.dx[i] += add ? (double)dx.h[i] : 0;
     for (size_t i = 0; i < dw.n; i++)
         r.dw[i] += add ? (double)dw.h[i] : 0;
-    size_t at[3];
-    const size_t copies = ew_cuda_planar_bytes(&g, at);
+    size_t at[4];
+    const size_t copies = ew_cuda_planar_bytes(&g, k->type, at);
     void *scratch =
         device_bytes(NULL, ew_cuda_reduce_scratch(1, (int64_t)g.n * g.oh * g.ow, g.c, g.kh * g.kw) +
                                dw.n * 4 + copies);

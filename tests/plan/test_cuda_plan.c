@@ -12,6 +12,7 @@
 #include "model/objective.h"
 #include "op_case.h"
 #include "plan/plan.h"
+#include "quant_graph.h"
 
 #define STEPS 16
 #define RUNS  3 /* each kernel by itself, captured, repeated */
@@ -248,6 +249,9 @@ static struct ew_plan *network_plan(struct ew_graph *g, bool train, const char *
         ew_plan_set_step(p, 0);
         EW_EXPECT_OK(ew_plan_run(p));
     }
+    struct ew_plan_stats s;
+    ew_plan_stats(p, &s);
+    EW_EXPECT_INT(s.host_steps, 0);
     return p;
 }
 
@@ -292,9 +296,6 @@ static void check_inference(const struct network *n)
         struct ew_plan *b = network_plan(g, false, devices[i].name, 2);
         if (!b)
             continue;
-        struct ew_plan_stats s;
-        ew_plan_stats(b, &s);
-        EW_EXPECT_INT(s.host_steps, 0);
         const double off = distance(ew_plan_output(a, 0), ew_plan_output(b, 0));
         if (!(off <= devices[i].tolerance))
             EW_FAIL("%s on %s is off by %g", n->name, devices[i].name, off);
@@ -398,6 +399,32 @@ static void check_mixed(const struct network *n, const char *device, int kind)
                 (double)half[0][0], least[1], (double)whole[0], least[0]);
 }
 
+/* Quantised networks have the CPU's bits, and nothing of them runs there. */
+static void check_int8(const struct network *n, bool is_signed)
+{
+    struct ew_graph *g = ew_quant_graph(n->name, n->side, is_signed);
+    struct ew_plan *p[2] = {NULL, NULL};
+    for (int i = 0; g && i < 2; i++) {
+        const struct ew_plan_opts o = {.optimize = true, .backend = {.device = i ? "cuda" : "cpu"}};
+        if (!EW_EXPECT_OK(ew_plan_compile(g, &o, &p[i])))
+            continue;
+        for (int run = 0; run < (i ? RUNS : 1); run++) {
+            ew_quant_input(ew_plan_input(p[i], 0), 1);
+            EW_EXPECT_OK(ew_plan_run(p[i]));
+        }
+    }
+    if (p[0] && p[1]) {
+        const struct ew_tensor *x = ew_plan_output(p[0], 0), *y = ew_plan_output(p[1], 0);
+        struct ew_plan_stats s;
+        ew_plan_stats(p[1], &s);
+        EW_EXPECT_INT(s.host_steps, 0);
+        EW_EXPECT(memcmp(x->data, y->data, ew_tensor_bytes(x)) == 0);
+    }
+    ew_plan_free(p[0]);
+    ew_plan_free(p[1]);
+    ew_graph_free(g);
+}
+
 int main(int argc, char **argv)
 {
     static const struct network zoo[] = {{"lenet5", 28},
@@ -409,14 +436,27 @@ int main(int argc, char **argv)
                                          {"shufflenet_v2_x1_0", 40},
                                          {"mobilenet_v2", 40},
                                          {"densenet121", 40},
-                                         {"mobilenet_v3_small", 40}};
+                                         {"mobilenet_v3_small", 40},
+                                         {"resnet18_cifar_gn", 32},
+                                         {"c3d_small", 0},
+                                         {"r2plus1d_18", 32}};
+    static const struct network quantised[] = {{"lenet5", 28},
+                                               {"resnet18", 32},
+                                               {"mobilenet_v2", 32},
+                                               {"mobilenet_v3_small", 64},
+                                               {"shufflenet_v2_x1_0", 64},
+                                               {"squeezenet1_1", 64},
+                                               {"densenet121", 32}};
     static const struct network trained[] = {{"lenet5", 28},
                                              {"alexnet", 64},
                                              {"resnet18", 64},
                                              {"squeezenet1_1", 64},
                                              {"mobilenet_v2", 96},
                                              {"mobilenet_v3_small", 96},
-                                             {"shufflenet_v2_x1_0", 96}};
+                                             {"shufflenet_v2_x1_0", 96},
+                                             {"mobilenet_v2_cifar", 32},
+                                             {"resnet18_cifar_gn", 32},
+                                             {"c3d_small", 0}};
     /* The CPU's own kernels and references: up to 4.5e-2 at this size, which is 1e5 roundings; in
      * half types of batch norms over few pixels little more than the size is left. */
     static const struct device gradients[] = {
@@ -436,6 +476,11 @@ int main(int argc, char **argv)
     for (size_t i = 0; (!*only || strstr(only, "zoo")) && i < EW_COUNT(zoo); i++) {
         ew_test_begin("inference of %s", zoo[i].name);
         check_inference(&zoo[i]);
+        ew_test_end();
+    }
+    for (size_t i = 0; (!*only || strstr(only, "int8")) && i < EW_COUNT(quantised); i++) {
+        ew_test_begin("8 bits of %s", quantised[i].name);
+        check_int8(&quantised[i], i % 2);
         ew_test_end();
     }
     for (size_t i = 0; (!*only || strstr(only, "train")) && i < EW_COUNT(trained); i++) {

@@ -45,9 +45,12 @@ static inline const struct ew_cuda *ew_cuda(const struct ew_backend *be)
 
 /* Families of kernels: up to EW_OFFERS, best first; they return how many. */
 typedef int ew_cuda_offer(const struct ew_kernel_query *query, struct ew_kernel *out);
-ew_cuda_offer ew_cuda_offer_conv, ew_cuda_offer_dense, ew_cuda_offer_norm, ew_cuda_offer_pool,
-    ew_cuda_offer_act, ew_cuda_offer_pair, ew_cuda_offer_move, ew_cuda_offer_view,
-    ew_cuda_offer_loss, ew_cuda_offer_softmax, ew_cuda_offer_dropout;
+ew_cuda_offer ew_cuda_offer_conv, ew_cuda_offer_dense, ew_cuda_offer_norm, ew_cuda_offer_set_norm,
+    ew_cuda_offer_pool, ew_cuda_offer_act, ew_cuda_offer_pair, ew_cuda_offer_move,
+    ew_cuda_offer_view, ew_cuda_offer_loss, ew_cuda_offer_softmax, ew_cuda_offer_dropout,
+    ew_cuda_offer_slice, ew_cuda_offer_pad, ew_cuda_offer_expand, ew_cuda_offer_resize,
+    ew_cuda_offer_reduce, ew_cuda_offer_qconv, ew_cuda_offer_qgemm, ew_cuda_offer_qbinary,
+    ew_cuda_offer_qpool, ew_cuda_offer_quantize, ew_cuda_offer_lookup;
 
 /* All kernels for a query, and for what plans need beside operators. */
 int ew_cuda_offer_all(const struct ew_kernel_query *query, struct ew_kernel *out);
@@ -102,6 +105,18 @@ static inline void *ew_cuda_data(const struct ew_tensor *t)
 {
     return t ? t->data : NULL;
 }
+
+/* The dimensions of a result with those joined that both operands walk in one; false: too many. */
+struct ew_cuda_pair {
+    int64_t dim[EW_CUDA_DIMS], stride[2][EW_CUDA_DIMS];
+};
+bool ew_cuda_pair_of(const struct ew_shape *a, const struct ew_shape *b, const struct ew_shape *s,
+                     struct ew_cuda_pair *out);
+
+struct ew_window;
+/* Makes two spatial dimensions of three where windows do not reach over the first: its positions
+ * are images of a batch; or over it alone: the other two are one row.  False where they do both. */
+bool ew_cuda_flatten(struct ew_window *w);
 
 /* One offer. */
 static inline int ew_cuda_one(struct ew_kernel *out, const char *name,

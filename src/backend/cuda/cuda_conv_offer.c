@@ -24,12 +24,13 @@ static bool sizes_of(const struct ew_call *c, struct ew_conv_sizes *s)
     return ew_conv_resolve(&view, s) == EW_OK;
 }
 
-/* The geometry as launchers take it; false: not two-dimensional, or larger than their numbers. */
+/* The geometry as launchers take it; false: larger than their numbers. */
 static bool window_of(const struct ew_call *c, struct ew_cuda_window *g)
 {
     struct ew_conv_sizes s;
-    if (!sizes_of(c, &s) || s.w.in[0] != 1 || s.w.kernel[0] != 1 || s.w.pad[0] || s.w.out[0] != 1)
+    if (!sizes_of(c, &s))
         return false;
+    const bool flat = ew_cuda_flatten(&s.w);
     *g = (struct ew_cuda_window){.n = (int)s.w.batch,
                                  .h = (int)s.w.in[1],
                                  .w = (int)s.w.in[2],
@@ -46,6 +47,11 @@ static bool window_of(const struct ew_call *c, struct ew_cuda_window *g)
                                  .dh = (int)s.w.dilation[1],
                                  .dw = (int)s.w.dilation[2],
                                  .groups = (int)s.groups};
+    if (!flat) {
+        g->d = (int)s.w.in[0], g->od = (int)s.w.out[0];
+        g->kd = (int)s.w.kernel[0], g->sd = (int)s.w.stride[0];
+        g->pd = (int)s.w.pad[0], g->dd = (int)s.w.dilation[0];
+    }
     return ew_tensor_count(c->in[X]) > 0 && ew_tensor_count(c->in[X]) < INT32_MAX;
 }
 
@@ -65,7 +71,9 @@ static bool is_depthwise(const struct ew_cuda_window *g)
 static bool is_even(const struct ew_cuda_window *g)
 {
     const int kh = (g->kh - 1) * g->dh + 1, kw = (g->kw - 1) * g->dw + 1;
-    return (g->h + 2 * g->ph - kh) / g->sh + 1 == g->oh &&
+    const int kd = (g->kd - 1) * g->dd + 1;
+    return (!g->od || (g->d + 2 * g->pd - kd) / g->sd + 1 == g->od) &&
+           (g->h + 2 * g->ph - kh) / g->sh + 1 == g->oh &&
            (g->w + 2 * g->pw - kw) / g->sw + 1 == g->ow;
 }
 
@@ -178,7 +186,7 @@ static size_t mask_bytes(const struct ew_call *c)
 
 static size_t back_scratch(const struct ew_call *c, const struct ew_cuda_window *g)
 {
-    const int64_t pixels = (int64_t)g->n * g->oh * g->ow;
+    const int64_t pixels = ew_cuda_out_pixels(g);
     const size_t bias = ew_cuda_reduce_scratch(1, pixels, g->k, 1);
     const size_t taps =
         is_depthwise(g) ? ew_cuda_reduce_scratch(1, pixels, g->c, g->kh * g->kw) : 0;
@@ -215,7 +223,7 @@ static ew_err back_bias(const struct ew_call *c, const struct ew_cuda_window *g,
                                      .out_f32 = 1,
                                      .add = ew_cuda_adds(c, B),
                                      .outer = 1,
-                                     .mid = (int64_t)g->n * g->oh * g->ow,
+                                     .mid = ew_cuda_out_pixels(g),
                                      .inner = g->k,
                                      .scale = 1,
                                      .a = dy,
@@ -323,6 +331,38 @@ static bool can_train(const struct ew_call *c)
     return (a->end.act == EW_ACT_NONE || a->end.act == EW_ACT_RELU) && !ew_call_in(c, ADD);
 }
 
+/* Whether the library has what a pass over three dimensions needs. */
+static bool has_deep(const struct ew_kernel_query *query, const struct ew_cuda_window *g)
+{
+    const struct ew_cuda *be = ew_cuda(query->be);
+    const struct ew_cuda_conv p = {.type = ew_cuda_storage(query->c->in[X]),
+                                   .math = be->math,
+                                   .g = *g,
+                                   .planar = 1,
+                                   .algo = -1};
+    const bool back = query->phase == EW_PHASE_BACKWARD;
+    bool all = true;
+    for (int pass = back ? EW_CUDA_DGRAD : EW_CUDA_FORWARD;
+         all && pass <= (back ? EW_CUDA_WGRAD : EW_CUDA_FORWARD); pass++) {
+        struct ew_cuda_algo found;
+        int n = 1;
+        all = be->cu->conv_find(be->q, pass, &p, 0, &found, &n) == 0 && n > 0;
+    }
+    return all;
+}
+
+/* Through copies that are channels-first. */
+static int offer_planar(const struct ew_kernel_query *query, const struct ew_cuda_window *g,
+                        size_t scratch, struct ew_kernel *out)
+{
+    const bool back = query->phase == EW_PHASE_BACKWARD;
+    size_t at[4];
+    const size_t copies = ew_cuda_planar_bytes(g, ew_cuda_storage(query->c->in[X]), at);
+    const size_t need = copies + (back ? mask_bytes(query->c) : 0);
+    return ew_cuda_one(out, "cudnn nchw", back ? back_planar : run_planar,
+                       scratch > need ? scratch : need);
+}
+
 int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     const struct ew_call *c = query->c;
@@ -333,6 +373,12 @@ int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *ou
         (back && !can_train(c)))
         return 0;
     const size_t scratch = back ? back_scratch(c, &g) : 0;
+    if (g.od) {
+        n = is_even(&g) && has_deep(query, &g) ? offer_planar(query, &g, scratch, out) : 0;
+        if (n && !back)
+            ew_cuda_pack_weights(c, out);
+        return n;
+    }
     const bool taps = g.kh == g.kw && (g.kh == 3 || g.kh == 5);
     if (is_depthwise(&g) && (!back || taps))
         n += ew_cuda_one(out + n, "depthwise", back ? back_depthwise : run_depthwise, scratch);
@@ -340,12 +386,8 @@ int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *ou
         n += ew_cuda_one(out + n, "conv 1x1 gemm", back ? back_pointwise : run_pointwise, scratch);
     if (is_small(&g))
         n += ew_cuda_one(out + n, "conv direct", back ? back_direct : run_direct, scratch);
-    if (is_even(&g) && is_planar(query, &g)) {
-        size_t at[3];
-        const size_t copies = ew_cuda_planar_bytes(&g, at), mask = back ? mask_bytes(c) : 0;
-        n += ew_cuda_one(out + n, "cudnn nchw", back ? back_planar : run_planar,
-                         scratch > mask + copies ? scratch : mask + copies);
-    }
+    if (is_even(&g) && is_planar(query, &g))
+        n += offer_planar(query, &g, scratch, out + n);
     if (is_even(&g))
         n += ew_cuda_one(out + n, "cudnn", back ? back_library : run_library, scratch);
     if (n == 0)

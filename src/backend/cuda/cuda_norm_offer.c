@@ -98,6 +98,29 @@ static ew_err resolve(const struct ew_call *c, struct ew_window *w)
                          : ew_pool_resolve(c, w);
 }
 
+bool ew_cuda_flatten(struct ew_window *w)
+{
+    const bool across = w->kernel[0] == 1 && w->stride[0] == 1 && !w->pad[0] && !w->pad_end[0] &&
+                        w->in[0] == w->out[0];
+    if (across || (w->adaptive && w->in[0] == w->out[0])) {
+        w->batch *= w->in[0];
+        w->in[0] = w->out[0] = 1;
+        return true;
+    }
+    for (int i = 1; i <= 2; i++)
+        if (w->adaptive || w->kernel[i] != 1 || w->stride[i] != 1 || w->pad[i] || w->pad_end[i] ||
+            w->in[i] != w->out[i])
+            return false;
+    const int64_t row = w->in[1] * w->in[2];
+    w->in[1] = w->in[0], w->out[1] = w->out[0];
+    w->in[2] = w->out[2] = row;
+    w->kernel[1] = w->kernel[0], w->stride[1] = w->stride[0], w->dilation[1] = w->dilation[0];
+    w->pad[1] = w->pad[0], w->pad_end[1] = w->pad_end[0];
+    w->in[0] = w->out[0] = w->kernel[0] = w->stride[0] = w->dilation[0] = 1;
+    w->pad[0] = w->pad_end[0] = 0;
+    return true;
+}
+
 static bool is_global(const struct ew_window *w)
 {
     return ew_window_outs(w) == 1 &&
@@ -111,6 +134,7 @@ static struct ew_cuda_pool pool_of(const struct ew_call *c, const struct ew_wind
     return (struct ew_cuda_pool){.type = ew_cuda_storage(c->in[0]),
                                  .kind = is(c, "ma") ? EW_CUDA_POOL_MAX : EW_CUDA_POOL_MEAN,
                                  .count_pad = a && a->count_include_pad,
+                                 .pad_end_d = (int)w->pad_end[0],
                                  .pad_end_h = (int)w->pad_end[1],
                                  .pad_end_w = (int)w->pad_end[2],
                                  .adaptive = w->adaptive,
@@ -129,7 +153,13 @@ static struct ew_cuda_pool pool_of(const struct ew_call *c, const struct ew_wind
                                        .pw = (int)w->pad[2],
                                        .dh = (int)w->dilation[1],
                                        .dw = (int)w->dilation[2],
-                                       .groups = 1},
+                                       .groups = 1,
+                                       .d = (int)w->in[0],
+                                       .od = (int)w->out[0],
+                                       .kd = (int)w->kernel[0],
+                                       .sd = (int)w->stride[0],
+                                       .pd = (int)w->pad[0],
+                                       .dd = (int)w->dilation[0]},
                                  .index = c->aux};
 }
 
@@ -137,10 +167,14 @@ static ew_err run_pool(const struct ew_call *c)
 {
     struct ew_window w;
     EW_TRY(resolve(c, &w));
+    const bool flat = ew_cuda_flatten(&w);
     struct ew_cuda_pool p = pool_of(c, &w);
     p.x = c->in[0]->data;
     p.y = c->out[0]->data;
-    EW_CUDA_LAUNCH(c, pool, &p);
+    if (flat)
+        EW_CUDA_LAUNCH(c, pool, &p);
+    else
+        EW_CUDA_LAUNCH(c, pool_3d, &p);
     return EW_OK;
 }
 
@@ -150,11 +184,15 @@ static ew_err back_pool(const struct ew_call *c)
     EW_TRY(resolve(c, &w));
     if (!c->din[0])
         return EW_OK;
+    const bool flat = ew_cuda_flatten(&w);
     struct ew_cuda_pool p = pool_of(c, &w);
     p.dy = c->dout[0]->data;
     p.dx = c->din[0]->data;
     p.add = ew_cuda_adds(c, 0);
-    EW_CUDA_LAUNCH(c, pool_back, &p);
+    if (flat)
+        EW_CUDA_LAUNCH(c, pool_back, &p);
+    else
+        EW_CUDA_LAUNCH(c, pool_3d_back, &p);
     return EW_OK;
 }
 
@@ -199,6 +237,8 @@ int ew_cuda_offer_pool(const struct ew_kernel_query *query, struct ew_kernel *ou
     const struct ew_call *c = query->c;
     const bool back = query->phase == EW_PHASE_BACKWARD, max = is(c, "ma");
     struct ew_window w;
+    if (max && !back && (c->in[0]->dtype == EW_U8 || c->in[0]->dtype == EW_S8))
+        return ew_cuda_offer_qpool(query, out);
     if (ew_cuda_query_type(query, 0, 0) < 0 || resolve(c, &w) != EW_OK || ew_call_out(c, 1) ||
         ew_tensor_count(c->in[0]) >= INT32_MAX || ew_tensor_count(c->in[0]) == 0)
         return 0;
@@ -207,7 +247,7 @@ int ew_cuda_offer_pool(const struct ew_kernel_query *query, struct ew_kernel *ou
             ew_cuda_reduce_scratch(w.batch, w.in[0] * w.in[1] * w.in[2], w.channels, 1);
         return ew_cuda_one(out, "global mean", back ? back_global : run_global, back ? 0 : scratch);
     }
-    if (w.in[0] != 1 || w.out[0] != 1 || (max && !ew_max_pool_small(&w)))
+    if (max && !ew_max_pool_small(&w))
         return 0;
     return ew_cuda_one(out, "pool", back ? back_pool : run_pool, 0);
 }

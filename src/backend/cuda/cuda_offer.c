@@ -14,6 +14,9 @@ static const struct {
     {"gemm", ew_cuda_offer_dense},
     {"matmul", ew_cuda_offer_dense},
     {"batch_norm", ew_cuda_offer_norm},
+    {"group_norm", ew_cuda_offer_set_norm},
+    {"instance_norm", ew_cuda_offer_set_norm},
+    {"layer_norm", ew_cuda_offer_set_norm},
     {"max_pool", ew_cuda_offer_pool},
     {"average_pool", ew_cuda_offer_pool},
     {"global_average_pool", ew_cuda_offer_pool},
@@ -47,6 +50,22 @@ static const struct {
     {"split", ew_cuda_offer_move},
     {"transpose", ew_cuda_offer_move},
     {"channel_shuffle", ew_cuda_offer_move},
+    {"slice", ew_cuda_offer_slice},
+    {"pad", ew_cuda_offer_pad},
+    {"expand", ew_cuda_offer_expand},
+    {"resize", ew_cuda_offer_resize},
+    {"reduce_sum", ew_cuda_offer_reduce},
+    {"reduce_mean", ew_cuda_offer_reduce},
+    {"reduce_sum_square", ew_cuda_offer_reduce},
+    {"qlinear_conv", ew_cuda_offer_qconv},
+    {"qlinear_gemm", ew_cuda_offer_qgemm},
+    {"qlinear_add", ew_cuda_offer_qbinary},
+    {"qlinear_mul", ew_cuda_offer_qbinary},
+    {"qlinear_average_pool", ew_cuda_offer_qpool},
+    {"qlinear_global_average_pool", ew_cuda_offer_qpool},
+    {"quantize_linear", ew_cuda_offer_quantize},
+    {"dequantize_linear", ew_cuda_offer_quantize},
+    {"lookup", ew_cuda_offer_lookup},
     {"softmax_cross_entropy", ew_cuda_offer_loss},
     {"softmax", ew_cuda_offer_softmax},
     {"log_softmax", ew_cuda_offer_softmax},
@@ -97,8 +116,9 @@ static ew_err run_seed(const struct ew_call *c)
 {
     const float share = 1 / (float)*(const int *)c->attr;
     const struct ew_cuda *be = ew_cuda(c->be);
-    return ew_cuda_check(be->cu, be->cu->seed(be->q, c->out[0]->data, share, be->rates, be->scale),
-                         "seed");
+    const int wide = c->out[0]->dtype == EW_F64;
+    return ew_cuda_check(
+        be->cu, be->cu->seed(be->q, c->out[0]->data, wide, share, be->rates, be->scale), "seed");
 }
 
 bool ew_cuda_task(const struct ew_backend *be, enum ew_task task, const struct ew_optimizer *o,

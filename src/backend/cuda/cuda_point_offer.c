@@ -68,6 +68,9 @@ static ew_err back_act(const struct ew_call *c)
         return EW_OK;
     const struct ew_cuda_act_back p = {.type = ew_cuda_storage(c->dout[0]),
                                        .act = {l.op, l.lo, l.hi},
+                                       .bounds = is_clip(c),
+                                       .lo = is_clip(c) ? ew_cuda_data(ew_call_in(c, 1)) : NULL,
+                                       .hi = is_clip(c) ? ew_cuda_data(ew_call_in(c, 2)) : NULL,
                                        .by_output = by_output,
                                        .add = ew_cuda_adds(c, 0),
                                        .n = ew_tensor_count(c->dout[0]),
@@ -84,8 +87,11 @@ int ew_cuda_offer_act(const struct ew_kernel_query *query, struct ew_kernel *out
     const bool back = query->phase == EW_PHASE_BACKWARD;
     /* Clip's bounds may have gradients too: that is the host's. */
     const unsigned bounds = is_clip(c) ? 1 << 1 | 1 << 2 : 0;
+    bool learnt = false;
+    for (int i = 1; is_clip(c) && c->din && i < c->n_in; i++)
+        learnt = learnt || c->din[i];
     if (ew_cuda_query_type(query, bounds, 0) < 0 || ew_tensor_count(c->in[0]) == 0 ||
-        (is_clip(c) && back))
+        (learnt && back))
         return 0;
     if (back && link_of(c).op >= EW_CUDA_OP_NEG)
         return 0;
@@ -96,18 +102,13 @@ int ew_cuda_offer_act(const struct ew_kernel_query *query, struct ew_kernel *out
 
 /* ---- Two operands ---- */
 
-/* The output's dimensions with those joined that both operands walk in one. */
-struct pair {
-    int64_t dim[EW_CUDA_DIMS], stride[2][EW_CUDA_DIMS];
-};
-
-static bool pair_of(const struct ew_call *c, struct pair *out)
+bool ew_cuda_pair_of(const struct ew_shape *a, const struct ew_shape *b, const struct ew_shape *s,
+                     struct ew_cuda_pair *out)
 {
-    const struct ew_shape *s = &c->out[0]->shape;
     int64_t stride[2][EW_MAX_RANK], dim[EW_MAX_RANK], kept[2][EW_MAX_RANK];
     int n = 0;
-    for (int i = 0; i < 2; i++)
-        ew_shape_strides(&c->in[i]->shape, s, stride[i]);
+    ew_shape_strides(a, s, stride[0]);
+    ew_shape_strides(b, s, stride[1]);
     for (int d = 0; d < s->rank; d++) {
         if (s->dim[d] == 1)
             continue;
@@ -129,6 +130,11 @@ static bool pair_of(const struct ew_call *c, struct pair *out)
     return true;
 }
 
+static bool pair_of(const struct ew_call *c, struct ew_cuda_pair *out)
+{
+    return ew_cuda_pair_of(&c->in[0]->shape, &c->in[1]->shape, &c->out[0]->shape, out);
+}
+
 static int op_of(const struct ew_call *c)
 {
     switch (c->op->name[0]) {
@@ -147,7 +153,7 @@ static int op_of(const struct ew_call *c)
 
 static ew_err run_pair(const struct ew_call *c)
 {
-    struct pair s;
+    struct ew_cuda_pair s;
     pair_of(c, &s);
     const enum ew_dtype type = c->out[0]->dtype;
     struct ew_cuda_chain p = {
@@ -190,7 +196,7 @@ static bool repeats(const struct ew_call *c, int i, int64_t *outer, int64_t *mid
 /* The gradient of operand i, which is as large as the output. */
 static ew_err back_whole(const struct ew_call *c, int i)
 {
-    struct pair s;
+    struct ew_cuda_pair s;
     const int op = op_of(c);
     pair_of(c, &s);
     struct ew_cuda_chain p = {.type = ew_cuda_storage(c->dout[0]),
@@ -257,7 +263,7 @@ static bool types_fit(const struct ew_kernel_query *query)
 int ew_cuda_offer_pair(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     const struct ew_call *c = query->c;
-    struct pair s;
+    struct ew_cuda_pair s;
     size_t scratch = 0;
     if (!types_fit(query) || !pair_of(c, &s) || ew_tensor_count(c->out[0]) == 0)
         return 0;

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EW_CUDA_MODULE_VERSION 5 /* of this file: the library and its module must agree */
+#define EW_CUDA_MODULE_VERSION 6 /* of this file: the library and its module must agree */
 
 /* How activations are stored. */
 enum ew_cuda_type { EW_CUDA_F32, EW_CUDA_F16, EW_CUDA_BF16 };
@@ -124,10 +124,14 @@ struct ew_cuda_epilogue {
     void *y;
 };
 
-/* dx = dy * act'(x); by_output: x is what the activation made (not of hard_swish and silu). */
+/* dx = dy * act'(x); by_output: x is what the activation made (not of hard_swish and silu).
+ * lo, hi: bounds of a clip in device memory, which count instead of the activation's; NULL: none
+ * (`bounds`: they do). */
 struct ew_cuda_act_back {
     int type;
     struct ew_cuda_act act;
+    int bounds;
+    const float *lo, *hi;
     int by_output;
     int add; /* add to dx */
     int64_t n;
@@ -199,15 +203,53 @@ struct ew_cuda_norm_back {
     float *scratch;
 };
 
+/* ---- Group, instance and layer norm ----
+ * Set (i, j) of x [outer, rows, inner, run] is x[i][..][j][..], with scale[j * run + k]. */
+
+struct ew_cuda_set_norm {
+    int type;
+    int64_t outer, rows;
+    int inner, run;
+    float eps;
+    const void *x;
+    const float *scale, *bias; /* [inner * run]; bias may be NULL */
+    float *kept;               /* [2][outer * inner]: mean, 1 / std; forward: may be NULL */
+    void *y;                   /* forward */
+    const void *dy;            /* backward, as all below */
+    void *dx;                  /* may be NULL */
+    float *dscale, *dbias;     /* either may be NULL */
+    int add_dx, add_dscale, add_dbias;
+    float *scratch; /* of a reduction of two quantities of [outer * rows, inner * run] */
+};
+
 /* ---- Windows ---- */
 
-/* x [n, h, w, c], y [n, oh, ow, k]; pads at the end follow from the sizes. */
+/* x [n, h, w, c], y [n, oh, ow, k]; pads at the end follow from the sizes.  Where od is not 0, they
+ * are [n, d, h, w, c] and [n, od, oh, ow, k]. */
 struct ew_cuda_window {
     int n, h, w, c;
     int oh, ow, k;
     int kh, kw, sh, sw, ph, pw, dh, dw;
     int groups;
+    int d, od, kd, sd, pd, dd;
 };
+
+static inline int64_t ew_cuda_in_pixels(const struct ew_cuda_window *g)
+{
+    return (int64_t)g->n * (g->od ? g->d : 1) * g->h * g->w;
+}
+
+static inline int64_t ew_cuda_out_pixels(const struct ew_cuda_window *g)
+{
+    return (int64_t)g->n * (g->od ? g->od : 1) * g->oh * g->ow;
+}
+
+static inline int64_t ew_cuda_taps(const struct ew_cuda_window *g)
+{
+    return (int64_t)(g->od ? g->kd : 1) * g->kh * g->kw;
+}
+
+#include "backend/cuda/kernels_int8.h"
 
 /* y = act(conv(x, w) + bias + residual), or act(conv + bias) + residual with add_after.
  * w [k, kh, kw, c / groups]; bias float32 and residual may be NULL.  typed_bias: the same in
@@ -221,7 +263,7 @@ struct ew_cuda_conv {
     const float *bias;
     const void *typed_bias;
     void *y;
-    int planar;    /* conv, float32: through channels-first copies, whose kernels are other ones */
+    int planar;    /* conv: through channels-first copies, whose kernels are other ones */
     void *scratch; /* planar: ew_cuda_planar_bytes() */
     int algo;      /* of the library: from conv_find; -1: its heuristics' first */
 };
@@ -257,7 +299,7 @@ struct ew_cuda_pool {
     int type;
     int kind;
     int count_pad; /* mean: padding counts as zeros */
-    int pad_end_h, pad_end_w;
+    int pad_end_d, pad_end_h, pad_end_w;
     int adaptive;            /* window o of n is [floor(o * in / n), ceil((o + 1) * in / n)) */
     struct ew_cuda_window g; /* k = c */
     const void *x;
@@ -419,8 +461,9 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
     X(release_host, (void *p))                                                                     \
     X(copy, (struct ew_cuda_queue *q, void *to, const void *from, size_t bytes, int kind))         \
     X(fill, (struct ew_cuda_queue *q, void *p, int byte, size_t bytes))                            \
-    X(seed, (struct ew_cuda_queue *q, float *p, float v, const struct ew_cuda_rates *rates,        \
-             const struct ew_cuda_scale *scale)) /* p = v, times the loss scale if there is one */ \
+    X(seed, (struct ew_cuda_queue *q, void *p, int wide, float v,                                  \
+             const struct ew_cuda_rates *rates, const struct ew_cuda_scale *scale))                \
+             /* p = v, times the loss scale if there is one; wide: p is a double */                \
     X(set_rates, (struct ew_cuda_queue *q, struct ew_cuda_rates *p, const struct ew_cuda_rates *v))\
     X(queue_open, (int deterministic, size_t workspace, struct ew_cuda_queue **out))               \
     X(queue_close, (struct ew_cuda_queue *q))                                                      \
@@ -442,6 +485,8 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
     X(reduce, (struct ew_cuda_queue *q, const struct ew_cuda_reduce *p))                           \
     X(norm, (struct ew_cuda_queue *q, const struct ew_cuda_norm *p))                               \
     X(norm_back, (struct ew_cuda_queue *q, const struct ew_cuda_norm_back *p))                     \
+    X(set_norm, (struct ew_cuda_queue *q, const struct ew_cuda_set_norm *p))                       \
+    X(set_norm_back, (struct ew_cuda_queue *q, const struct ew_cuda_set_norm *p))                  \
     X(depthwise, (struct ew_cuda_queue *q, const struct ew_cuda_conv *p))                          \
     X(depthwise_dx, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                  \
     X(depthwise_dw, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                  \
@@ -454,6 +499,8 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
                   struct ew_cuda_algo *out, int *n)) /* n: room in, number out */                  \
     X(pool, (struct ew_cuda_queue *q, const struct ew_cuda_pool *p))                               \
     X(pool_back, (struct ew_cuda_queue *q, const struct ew_cuda_pool *p))                          \
+    X(pool_3d, (struct ew_cuda_queue *q, const struct ew_cuda_pool *p))                            \
+    X(pool_3d_back, (struct ew_cuda_queue *q, const struct ew_cuda_pool *p))                       \
     X(loss, (struct ew_cuda_queue *q, const struct ew_cuda_loss *p))                               \
     X(softmax, (struct ew_cuda_queue *q, const struct ew_cuda_softmax *p))                         \
     X(softmax_back, (struct ew_cuda_queue *q, const struct ew_cuda_softmax *p))                    \
@@ -463,6 +510,13 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
     X(resize, (struct ew_cuda_queue *q, const struct ew_cuda_resize *p))                           \
     X(gemm, (struct ew_cuda_queue *q, const struct ew_cuda_gemm *p))                               \
     X(small_gemm, (struct ew_cuda_queue *q, const struct ew_cuda_gemm *p)) /* gemm tries it */     \
+    X(qpack, (struct ew_cuda_queue *q, const struct ew_cuda_qpack *p))                             \
+    X(qconv, (struct ew_cuda_queue *q, const struct ew_cuda_qconv *p))                             \
+    X(qbinary, (struct ew_cuda_queue *q, const struct ew_cuda_qbinary *p))                         \
+    X(qpool, (struct ew_cuda_queue *q, const struct ew_cuda_qpool *p))                             \
+    X(quantize, (struct ew_cuda_queue *q, const struct ew_cuda_quantize *p))                       \
+    X(lookup, (struct ew_cuda_queue *q, const uint8_t *x, const uint8_t *table, uint8_t *y,        \
+               int64_t n))                                                                         \
     X(update, (struct ew_cuda_queue *q, const struct ew_cuda_update *p))
 /* clang-format on */
 
@@ -492,15 +546,19 @@ static inline size_t ew_cuda_reduce_scratch(int64_t outer, int64_t rows, int64_t
            sizeof(float);
 }
 
-/* Bytes of channels-first float32 copies of x, y and w, each at a multiple of 256. */
-static inline size_t ew_cuda_planar_bytes(const struct ew_cuda_window *g, size_t at[3])
+/* Bytes of channels-first copies of x, y and w, each at a multiple of 256, and of w once more,
+ * where gradients of half types are turned before they become float32. */
+static inline size_t ew_cuda_planar_bytes(const struct ew_cuda_window *g, int type, size_t at[4])
 {
-    const size_t counts[] = {(size_t)g->n * g->h * g->w * g->c, (size_t)g->n * g->oh * g->ow * g->k,
-                             (size_t)g->k * g->kh * g->kw * (g->c / g->groups)};
+    const size_t x = (size_t)(ew_cuda_in_pixels(g) * g->c);
+    const size_t y = (size_t)(ew_cuda_out_pixels(g) * g->k);
+    const size_t w = (size_t)(g->k * ew_cuda_taps(g) * (g->c / g->groups));
+    const size_t counts[] = {x, y, w, type == EW_CUDA_F32 ? 0 : w};
+    const size_t size = type == EW_CUDA_F32 ? sizeof(float) : 2;
     size_t bytes = 0;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         at[i] = bytes;
-        bytes += (counts[i] * sizeof(float) + 255) / 256 * 256;
+        bytes += (counts[i] * size + 255) / 256 * 256;
     }
     return bytes;
 }

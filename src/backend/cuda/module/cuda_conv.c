@@ -47,7 +47,28 @@ static cudnnMathType_t math_of(int type, int math)
     return math == EW_CUDA_MATH_TF32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 }
 
-static int describe(const struct ew_cuda_conv *p, struct job *j)
+/* Three spatial dimensions, channels-first without gaps. */
+static int describe_deep(const struct ew_cuda_conv *p, struct job *j)
+{
+    const struct ew_cuda_window *g = &p->g;
+    const cudnnDataType_t t = data_type(p->type);
+    const int x[] = {g->n, g->c, g->d, g->h, g->w}, y[] = {g->n, g->k, g->od, g->oh, g->ow};
+    const int w[] = {g->k, g->c / g->groups, g->kd, g->kh, g->kw};
+    const int pads[] = {g->pd, g->ph, g->pw}, strides[] = {g->sd, g->sh, g->sw};
+    const int dilations[] = {g->dd, g->dh, g->dw};
+    EW_CU_CUDNN_TRY(cudnnCreateTensorDescriptor(&j->x));
+    EW_CU_CUDNN_TRY(cudnnSetTensorNdDescriptorEx(j->x, CUDNN_TENSOR_NCHW, t, 5, x));
+    EW_CU_CUDNN_TRY(cudnnCreateTensorDescriptor(&j->y));
+    EW_CU_CUDNN_TRY(cudnnSetTensorNdDescriptorEx(j->y, CUDNN_TENSOR_NCHW, t, 5, y));
+    EW_CU_CUDNN_TRY(cudnnCreateFilterDescriptor(&j->w));
+    EW_CU_CUDNN_TRY(cudnnSetFilterNdDescriptor(j->w, t, CUDNN_TENSOR_NCHW, 5, w));
+    EW_CU_CUDNN_TRY(cudnnCreateConvolutionDescriptor(&j->conv));
+    EW_CU_CUDNN_TRY(cudnnSetConvolutionNdDescriptor(j->conv, 3, pads, strides, dilations,
+                                                    CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+    return 0;
+}
+
+static int describe_flat(const struct ew_cuda_conv *p, struct job *j)
 {
     const struct ew_cuda_window *g = &p->g;
     const cudnnDataType_t t = data_type(p->type);
@@ -63,7 +84,13 @@ static int describe(const struct ew_cuda_conv *p, struct job *j)
     EW_CU_CUDNN_TRY(cudnnSetConvolution2dDescriptor(j->conv, g->ph, g->pw, g->sh, g->sw, g->dh,
                                                     g->dw, CUDNN_CROSS_CORRELATION,
                                                     CUDNN_DATA_FLOAT));
-    EW_CU_CUDNN_TRY(cudnnSetConvolutionGroupCount(j->conv, g->groups));
+    return 0;
+}
+
+static int describe(const struct ew_cuda_conv *p, struct job *j)
+{
+    EW_CU_TRY((p->g.od ? describe_deep : describe_flat)(p, j));
+    EW_CU_CUDNN_TRY(cudnnSetConvolutionGroupCount(j->conv, p->g.groups));
     EW_CU_CUDNN_TRY(cudnnSetConvolutionMathType(j->conv, math_of(p->type, p->math)));
     return 0;
 }
@@ -233,7 +260,7 @@ static int finish(struct ew_cuda_queue *q, const struct ew_cuda_conv *p)
     const struct ew_cuda_epilogue end = {.type = p->type,
                                          .act = p->act,
                                          .add_after = p->add_after,
-                                         .rows = (int64_t)p->g.n * p->g.oh * p->g.ow,
+                                         .rows = ew_cuda_out_pixels(&p->g),
                                          .cols = p->g.k,
                                          .bias = p->bias,
                                          .residual = p->residual,
@@ -263,61 +290,75 @@ static int can_fuse(const struct ew_cuda_conv *p)
 /* ---- Channels-first copies ---- */
 
 /* [batch, rows, cols] to [batch, cols, rows]. */
-static int turn(struct ew_cuda_queue *q, const void *from, void *to, int64_t batch, int64_t rows,
-                int64_t cols, int add)
+struct turn {
+    int type, add;
+    int64_t batch, rows, cols;
+};
+
+static int turn(struct ew_cuda_queue *q, const struct turn *t, const void *from, void *to)
 {
-    const struct ew_cuda_copy c = {.bytes = sizeof(float),
+    const int64_t image = t->rows * t->cols;
+    const struct ew_cuda_copy c = {.bytes = t->type == EW_CUDA_F32 ? 4 : 2,
                                    .rank = 3,
-                                   .add_type = add ? EW_CUDA_F32 : -1,
-                                   .dim = {batch, cols, rows},
-                                   .x_stride = {rows * cols, 1, cols},
-                                   .y_stride = {rows * cols, rows, 1},
+                                   .add_type = t->add ? t->type : -1,
+                                   .dim = {t->batch, t->cols, t->rows},
+                                   .x_stride = {image, 1, t->cols},
+                                   .y_stride = {image, t->rows, 1},
                                    .x = from,
                                    .y = to};
     return ew_cu_strided_copy(q, &c);
 }
 
-/* Where the copies of x, y and w lie. */
+/* Where the copies of x, y and w lie, and where w is turned back. */
 struct planes {
-    char *x, *y, *w;
+    char *x, *y, *w, *back;
 };
 
-static struct planes planes_in(const struct ew_cuda_window *g, void *scratch)
+static struct planes planes_in(const struct ew_cuda_window *g, int type, void *scratch)
 {
-    size_t at[3];
+    size_t at[4];
     char *base = scratch;
     if (!base)
-        return (struct planes){NULL, NULL, NULL};
-    ew_cuda_planar_bytes(g, at);
-    return (struct planes){base + at[0], base + at[1], base + at[2]};
+        return (struct planes){NULL, NULL, NULL, NULL};
+    ew_cuda_planar_bytes(g, type, at);
+    return (struct planes){base + at[0], base + at[1], base + at[2], base + at[3]};
 }
 
-static int turn_x(struct ew_cuda_queue *q, const struct ew_cuda_window *g, const void *x, void *to)
+/* To channels-first. */
+static struct turn turn_x(const struct ew_cuda_window *g, int type)
 {
-    return turn(q, x, to, g->n, (int64_t)g->h * g->w, g->c, 0);
+    return (struct turn){type, 0, g->n, ew_cuda_in_pixels(g) / g->n, g->c};
 }
 
-static int turn_y(struct ew_cuda_queue *q, const struct ew_cuda_window *g, const void *y, void *to)
+static struct turn turn_y(const struct ew_cuda_window *g, int type)
 {
-    return turn(q, y, to, g->n, (int64_t)g->oh * g->ow, g->k, 0);
+    return (struct turn){type, 0, g->n, ew_cuda_out_pixels(g) / g->n, g->k};
 }
 
-static int turn_w(struct ew_cuda_queue *q, const struct ew_cuda_window *g, const void *w, void *to)
+static struct turn turn_w(const struct ew_cuda_window *g, int type)
 {
-    return turn(q, w, to, g->k, (int64_t)g->kh * g->kw, g->c / g->groups, 0);
+    return (struct turn){type, 0, g->k, ew_cuda_taps(g), g->c / g->groups};
+}
+
+/* The same the other way. */
+static struct turn turned(struct turn t, int add)
+{
+    return (struct turn){t.type, add, t.batch, t.cols, t.rows};
 }
 
 static int planar(struct ew_cuda_queue *q, const struct ew_cuda_conv *p, const struct job *j,
                   int algo)
 {
-    const struct planes c = planes_in(&p->g, p->scratch);
+    const struct planes c = planes_in(&p->g, p->type, p->scratch);
+    const struct turn x = turn_x(&p->g, p->type), w = turn_w(&p->g, p->type),
+                      y = turned(turn_y(&p->g, p->type), 0);
     const float one = 1, zero = 0;
-    EW_CU_TRY(turn_x(q, &p->g, p->x, c.x));
-    EW_CU_TRY(turn_w(q, &p->g, p->w, c.w));
+    EW_CU_TRY(turn(q, &x, p->x, c.x));
+    EW_CU_TRY(turn(q, &w, p->w, c.w));
     EW_CU_CUDNN_TRY(cudnnConvolutionForward((cudnnHandle_t)q->cudnn, &one, j->x, c.x, j->w, c.w,
                                             j->conv, (cudnnConvolutionFwdAlgo_t)algo, q->workspace,
                                             q->workspace_bytes, &zero, j->y, c.y));
-    EW_CU_TRY(turn(q, c.y, p->y, p->g.n, p->g.k, (int64_t)p->g.oh * p->g.ow, 0));
+    EW_CU_TRY(turn(q, &y, c.y, p->y));
     return finish(q, p);
 }
 
@@ -332,7 +373,7 @@ int ew_cu_conv(struct ew_cuda_queue *q, const struct ew_cuda_conv *p)
     else if (!e && !(can_fuse(p) && fused(q, p, &j, algo) == 0))
         e = plain(q, p, &j, algo);
     job_end(&j);
-    return e == EW_CU_CUDNN + CUDNN_STATUS_NOT_SUPPORTED ? ew_cu_direct(q, p) : e;
+    return e == EW_CU_CUDNN + CUDNN_STATUS_NOT_SUPPORTED && !p->g.od ? ew_cu_direct(q, p) : e;
 }
 
 /* ---- Gradients ---- */
@@ -340,42 +381,47 @@ int ew_cu_conv(struct ew_cuda_queue *q, const struct ew_cuda_conv *p)
 static int run_dgrad(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p,
                      const struct job *j, int algo)
 {
-    const struct planes c = planes_in(&p->g, p->scratch);
+    const struct planes c = planes_in(&p->g, p->type, p->scratch);
+    const struct turn y = turn_y(&p->g, p->type), w = turn_w(&p->g, p->type),
+                      x = turned(turn_x(&p->g, p->type), p->add);
     const float one = 1, beta = p->add && !p->planar ? 1 : 0;
     if (p->planar) {
-        EW_CU_TRY(turn_y(q, &p->g, p->dy, c.y));
-        EW_CU_TRY(turn_w(q, &p->g, p->w, c.w));
+        EW_CU_TRY(turn(q, &y, p->dy, c.y));
+        EW_CU_TRY(turn(q, &w, p->w, c.w));
     }
     EW_CU_CUDNN_TRY(cudnnConvolutionBackwardData(
         (cudnnHandle_t)q->cudnn, &one, j->w, p->planar ? c.w : p->w, j->y, p->planar ? c.y : p->dy,
         j->conv, (cudnnConvolutionBwdDataAlgo_t)algo, q->workspace, q->workspace_bytes, &beta, j->x,
         p->planar ? c.x : p->dx));
-    return p->planar ? turn(q, c.x, p->dx, p->g.n, p->g.c, (int64_t)p->g.h * p->g.w, p->add) : 0;
+    return p->planar ? turn(q, &x, c.x, p->dx) : 0;
 }
 
 /* Of half types the library makes dw in that type: it goes to scratch first. */
 static int run_wgrad(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p,
                      const struct job *j, int algo)
 {
-    const struct planes c = planes_in(&p->g, p->scratch);
+    const struct planes c = planes_in(&p->g, p->type, p->scratch);
+    const struct turn x = turn_x(&p->g, p->type), y = turn_y(&p->g, p->type);
     const int whole = p->type == EW_CUDA_F32, direct = whole && !p->planar;
+    const struct turn w = turned(turn_w(&p->g, p->type), whole && p->add);
     const float one = 1, beta = p->add && direct ? 1 : 0;
+    const void *made = p->planar ? (const void *)c.back : (const void *)p->scratch;
     void *to = direct ? (void *)p->dw : p->planar ? (void *)c.w : (void *)p->scratch;
     if (p->planar) {
-        EW_CU_TRY(turn_x(q, &p->g, p->x, c.x));
-        EW_CU_TRY(turn_y(q, &p->g, p->dy, c.y));
+        EW_CU_TRY(turn(q, &x, p->x, c.x));
+        EW_CU_TRY(turn(q, &y, p->dy, c.y));
     }
     EW_CU_CUDNN_TRY(cudnnConvolutionBackwardFilter(
         (cudnnHandle_t)q->cudnn, &one, j->x, p->planar ? c.x : p->x, j->y, p->planar ? c.y : p->dy,
         j->conv, (cudnnConvolutionBwdFilterAlgo_t)algo, q->workspace, q->workspace_bytes, &beta,
         j->w, to));
-    const int64_t depth = p->g.c / p->g.groups, taps = (int64_t)p->g.kh * p->g.kw;
     if (p->planar)
-        return turn(q, to, p->dw, p->g.k, depth, taps, p->add);
-    if (direct)
+        EW_CU_TRY(turn(q, &w, to, whole ? (void *)p->dw : (void *)c.back));
+    if (whole)
         return 0;
-    return p->add ? ew_cu_cast_add(q, p->type, to, p->dw, p->g.k * taps * depth)
-                  : ew_cu_cast(q, p->type, to, EW_CUDA_F32, p->dw, p->g.k * taps * depth);
+    const int64_t count = p->g.k * ew_cuda_taps(&p->g) * (p->g.c / p->g.groups);
+    return p->add ? ew_cu_cast_add(q, p->type, made, p->dw, count)
+                  : ew_cu_cast(q, p->type, made, EW_CUDA_F32, p->dw, count);
 }
 
 int ew_cu_conv_back(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p)
@@ -390,7 +436,7 @@ int ew_cu_conv_back(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p)
     if (!e)
         e = (p->dx ? run_dgrad : run_wgrad)(q, p, &j, algo);
     job_end(&j);
-    if (e != EW_CU_CUDNN + CUDNN_STATUS_NOT_SUPPORTED)
+    if (e != EW_CU_CUDNN + CUDNN_STATUS_NOT_SUPPORTED || p->g.od)
         return e;
     return p->dx ? ew_cu_direct_dx(q, p) : ew_cu_direct_dw(q, p);
 }

@@ -137,7 +137,8 @@ static int queue_fill(struct ew_cuda_queue *q)
     EW_CU_TRY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     q->stream = stream;
     EW_CU_TRY(cudaMalloc((void **)&q->counters, EW_CUDA_COUNTERS * sizeof(unsigned)));
-    EW_CU_TRY(cudaMemset(q->counters, 0, EW_CUDA_COUNTERS * sizeof(unsigned)));
+    /* On this stream: no other one is waited for by its kernels. */
+    EW_CU_TRY(cudaMemsetAsync(q->counters, 0, EW_CUDA_COUNTERS * sizeof(unsigned), stream));
     if (!q->workspace_bytes)
         return 0; /* for copies only */
     EW_CU_TRY(cudaMalloc(&q->workspace, q->workspace_bytes));

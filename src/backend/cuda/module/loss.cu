@@ -302,15 +302,18 @@ extern "C" int ew_cu_set_rates(ew_cuda_queue *q, ew_cuda_rates *p, const ew_cuda
     return cudaGetLastError();
 }
 
-__global__ void seed_kernel(float *to, float v, const ew_cuda_rates *rates,
-                            const ew_cuda_scale *scale)
+template <typename T>
+__global__ void seed_kernel(T *to, float v, const ew_cuda_rates *rates, const ew_cuda_scale *scale)
 {
     *to = scale && rates->scaled ? v * scale->scale : v;
 }
 
-extern "C" int ew_cu_seed(ew_cuda_queue *q, float *p, float v, const ew_cuda_rates *rates,
+extern "C" int ew_cu_seed(ew_cuda_queue *q, void *p, int wide, float v, const ew_cuda_rates *rates,
                           const ew_cuda_scale *scale)
 {
-    seed_kernel<<<1, 1, 0, stream_of(q)>>>(p, v, rates, scale);
+    if (wide)
+        seed_kernel<<<1, 1, 0, stream_of(q)>>>(static_cast<double *>(p), v, rates, scale);
+    else
+        seed_kernel<<<1, 1, 0, stream_of(q)>>>(static_cast<float *>(p), v, rates, scale);
     return cudaGetLastError();
 }

@@ -221,6 +221,11 @@ template <int V, typename T>
 __global__ void __launch_bounds__(THREADS) act_back_kernel(const ew_cuda_act_back p)
 {
     const T *x = static_cast<const T *>(p.x), *dy = static_cast<const T *>(p.dy);
+    ew_cuda_act act = p.act;
+    if (p.bounds) {
+        act.lo = p.lo ? *p.lo : -INFINITY;
+        act.hi = p.hi ? *p.hi : INFINITY;
+    }
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < p.n / V;
          k += (int64_t)gridDim.x * THREADS) {
         float v[V], g[V];
@@ -228,7 +233,7 @@ __global__ void __launch_bounds__(THREADS) act_back_kernel(const ew_cuda_act_bac
         load<V>(dy + k * V, g);
 #pragma unroll
         for (int i = 0; i < V; i++)
-            g[i] *= p.by_output ? slope_of_output(p.act, v[i]) : act_slope(p.act, v[i]);
+            g[i] *= p.by_output ? slope_of_output(act, v[i]) : act_slope(act, v[i]);
         put<V>(static_cast<T *>(p.dx) + k * V, g, p.add);
     }
 }
