@@ -11,21 +11,27 @@
 #include "cli/cmd.h"
 #include "cli/remote.h"
 #include "network/network.h"
+#include "network/trained.h"
 #include "report/text_table.h"
 #include "store/store.h"
 
+#define SERVICE "edgewise-monitor"
+
 struct opts {
     const char *program, *folder, *db, *compile;
-    bool bench;
+    bool bench, service;
 };
 
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "bench", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, bench),
      .help = "measure the engine there, and bring the results home"},
+    {.name = "service", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, service),
+     .help = "keep `monitor` running there (a systemd unit of the user's): load, power and "
+     "temperatures as FOLDER/board.prom, for Prometheus"},
     {.name = "program", .type = EW_FIELD_STR, .offset = offsetof(struct opts, program),
-     .metavar = "FILE", .help = "the program for the board; default: this one, where the board is of "
-     "the same kind"},
+     .metavar = "FILE", .help = "the program for the board; default: a static one for its kind "
+     "beside this one (edgewise-aarch64, or what ./run static built), else this one"},
     {.name = "folder", .type = EW_FIELD_STR, .offset = offsetof(struct opts, folder),
      .def = "edgewise", .metavar = "DIR", .help = "where it goes, from the home folder there"},
     {.name = "compile", .type = EW_FIELD_STR, .offset = offsetof(struct opts, compile),
@@ -58,20 +64,42 @@ static const char *machine_of(const char *path)
     return h.e_machine == EM_X86_64 ? "x86_64" : h.e_machine == EM_AARCH64 ? "aarch64" : "";
 }
 
+/* A program for this kind of machine: installed beside this one, or built beside it by ./run
+ * static.  False: there is none. */
+static bool find_static(const char *self, const char *machine, char *out, size_t size)
+{
+    static const char *const places[] = {"edgewise-%s", "../lib/edgewise/edgewise-%s",
+                                         "../../static-%s/src/edgewise"};
+    const char *slash = strrchr(self, '/');
+    for (size_t i = 0; slash && i < EW_COUNT(places); i++) {
+        char name[128];
+        snprintf(name, sizeof(name), "%.*s%.40s%s", (int)(strchr(places[i], '%') - places[i]),
+                 places[i], machine, strchr(places[i], '%') + 2);
+        const int n = snprintf(out, size, "%.*s/%s", (int)(slash - self), self, name);
+        if (n > 0 && (size_t)n < size && strcmp(machine_of(out), machine) == 0)
+            return true;
+    }
+    return false;
+}
+
 static ew_err find_program(struct ew_cmd_call *c, const struct ew_remote *r, struct deployed *d)
 {
     const struct opts *o = c->opts;
+    char self[400];
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    EW_CHECK(n > 0, EW_ERR_IO, "/proc/self/exe cannot be read");
+    self[n] = '\0';
     EW_TRY(ew_remote_run(r, "uname -m", d->machine, sizeof(d->machine)));
-    if (o->program) {
+    if (o->program)
         snprintf(d->program, sizeof(d->program), "%s", o->program);
-    } else {
-        const ssize_t n = readlink("/proc/self/exe", d->program, sizeof(d->program) - 1);
-        EW_CHECK(n > 0, EW_ERR_IO, "/proc/self/exe cannot be read");
-        d->program[n] = '\0';
-    }
+    else if (!find_static(self, d->machine, d->program, sizeof(d->program)))
+        snprintf(d->program, sizeof(d->program), "%s", self);
     const char *have = machine_of(d->program);
     if (strcmp(have, d->machine) != 0)
-        ew_cmd_hint(c, "--program names one that was built for %s", d->machine);
+        ew_cmd_hint(c,
+                    "--program names one that was built for %s; ./run static builds one for 64-bit "
+                    "Arm boards",
+                    d->machine);
     EW_CHECK(strcmp(have, d->machine) == 0, EW_ERR_UNSUPPORTED, "%s is %s, %s is for %s", r->host,
              d->machine, d->program, *have ? have : "no machine that is known");
     return EW_OK;
@@ -81,17 +109,26 @@ static ew_err find_program(struct ew_cmd_call *c, const struct ew_remote *r, str
 
 static ew_err send_all(struct ew_cmd_call *c, const struct ew_remote *r, struct deployed *d)
 {
-    const char *net = c->args[1], *slash = strrchr(net, '/'), *base = slash ? slash + 1 : net;
-    char command[512], folder[256];
+    const char *net = c->args[1];
+    char command[512], folder[256], path[EW_TRAINED_PATH];
     EW_TRY(find_program(c, r, d));
     EW_INFO("%s: %s", r->host, d->machine);
     EW_TRY(ew_remote_send(r, d->program, "edgewise", true, &d->program_bytes));
     EW_TRY(ew_remote_quote(r->folder, folder, sizeof(folder)));
     snprintf(command, sizeof(command), "cd %s && ./edgewise version | head -n 1", folder);
-    EW_TRY(ew_remote_run(r, command, d->version, sizeof(d->version)));
+    const ew_err e = ew_remote_run(r, command, d->version, sizeof(d->version));
+    if (e != EW_OK || strncmp(d->version, "edgewise ", 9) != 0)
+        ew_cmd_hint(c, "./run static builds a program that needs no libraries of the board; "
+                       "--program names it");
+    EW_TRY(e);
+    EW_CHECK(strncmp(d->version, "edgewise ", 9) == 0, EW_ERR_UNSUPPORTED,
+             "%s: the program does not run there", r->host);
     EW_INFO("%s: %s", r->host, d->version);
+    if (ew_trained_find(net, path)) /* a file by its name, which the board may not have */
+        net = path;
+    const char *slash = strrchr(net, '/'), *base = slash ? slash + 1 : net;
     snprintf(d->network, sizeof(d->network), "%.250s", base);
-    if (!ew_network_is_file(net)) /* of the zoo or by name: known there too */
+    if (!ew_network_is_file(net)) /* of the zoo: known there too */
         return EW_OK;
     return ew_remote_send(r, net, base, false, &d->network_bytes);
 }
@@ -150,6 +187,39 @@ static ew_err bench_there(const struct opts *o, const struct ew_remote *r, struc
     return bring_home(o, r, d);
 }
 
+/* As systemd takes it without quotes. */
+static bool is_plain(const char *folder)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
+    return folder[strspn(folder, letters)] == '\0';
+}
+
+/* The user's own unit: nobody has to be root, and it is gone with the folder and the file. */
+static ew_err start_service(struct ew_cmd_call *c, const struct ew_remote *r)
+{
+    char unit[1024], quoted[1200], command[1600];
+    const char *home = r->folder[0] == '/' ? "" : "%h/";
+    snprintf(
+        unit, sizeof(unit),
+        "[Unit]\nDescription=Edgewise: load, power and temperatures for Prometheus\n\n"
+        "[Service]\nExecStart=%s%s/edgewise monitor --json --interval 10 --log %s%s/board.prom\n"
+        "StandardOutput=null\nRestart=on-failure\n\n[Install]\nWantedBy=default.target\n",
+        home, r->folder, home, r->folder);
+    EW_TRY(ew_remote_quote(unit, quoted, sizeof(quoted)));
+    snprintf(command, sizeof(command),
+             "d=${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user; mkdir -p \"$d\" && "
+             "printf %%s %s >\"$d/" SERVICE ".service\" && systemctl --user daemon-reload && "
+             "systemctl --user enable " SERVICE " && systemctl --user restart " SERVICE,
+             quoted);
+    char said[256];
+    const ew_err e = ew_remote_run(r, command, said, sizeof(said));
+    if (e != EW_OK)
+        ew_cmd_hint(c, "a user's units need a session bus there: as root, loginctl enable-linger "
+                       "USER");
+    return e;
+}
+
 static ew_err show(const struct ew_cmd_call *c, const struct ew_remote *r, const struct deployed *d)
 {
     const struct opts *o = c->opts;
@@ -160,6 +230,10 @@ static ew_err show(const struct ew_cmd_call *c, const struct ew_remote *r, const
                ew_text_bytes(d->network_bytes, b));
         if (o->bench)
             printf("time:      %s there; %d runs in %s\n", d->median, d->runs, o->db);
+        if (o->service)
+            printf("service:   " SERVICE ", every 10 s in %s/board.prom; ssh %s systemctl --user "
+                   "status " SERVICE "\n",
+                   r->folder, r->host);
         printf("run it:    ssh %s %s/edgewise run %s/%s IMAGE\n", r->host, r->folder, r->folder,
                d->engine);
         return EW_OK;
@@ -174,6 +248,7 @@ static ew_err show(const struct ew_cmd_call *c, const struct ew_remote *r, const
     ew_json_int(&j, "program_bytes_sent", d->program_bytes);
     ew_json_int(&j, "network_bytes_sent", d->network_bytes);
     ew_json_int(&j, "runs", d->runs);
+    ew_json_bool(&j, "service", o->service);
     ew_json_end(&j);
     return ew_json_finish(&j);
 }
@@ -186,10 +261,14 @@ static ew_err run(struct ew_cmd_call *c)
     EW_CHECK(r.host[0] != '-', EW_ERR_USAGE, "'%s' is no host", r.host);
     EW_CHECK(o->folder[0] && o->folder[0] != '-', EW_ERR_USAGE, "--folder: '%s' is none",
              o->folder);
+    EW_CHECK(!o->service || is_plain(o->folder), EW_ERR_USAGE,
+             "--service: a folder of letters, digits and ._-/, not '%s'", o->folder);
     EW_TRY(send_all(c, &r, &d));
     EW_TRY(compile_there(c, &r, &d));
     if (o->bench)
         EW_TRY(bench_there(o, &r, &d));
+    if (o->service)
+        EW_TRY(start_service(c, &r));
     return show(c, &r, &d);
 }
 
@@ -205,6 +284,7 @@ const struct ew_cmd ew_cmd_deploy = {
              "$EW_SSH names another program than ssh.",
     .examples =
         "deploy pi@raspberrypi net.onnx --bench\n"
+        "deploy pi@raspberrypi lenet5-mnist --service\n"
         "deploy jetson resnet18 --program edgewise-aarch64 --compile \"--tune --batch 1-4\"",
     .min_args = 2,
     .max_args = 2,

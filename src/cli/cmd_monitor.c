@@ -59,8 +59,9 @@ static const struct ew_field fields[] = {
     {.name = "log",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, log),
-     .metavar = "FILE.csv|FILE.jsonl",
-     .help = "write every reading to a file"},
+     .metavar = "FILE.csv|FILE.jsonl|FILE.prom",
+     .help = "write every reading to a file; .prom: the last one alone, for Prometheus (the "
+             "textfile collector of node_exporter)"},
     {.name = "output",
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, output),

@@ -14,14 +14,15 @@
 /* ---- Log ------------------------------------------------------------------------------------- */
 
 /* One row per frame: CSV (an empty cell where a value is absent) or JSON lines (with the reason).
- */
+ * Or the last frame alone, replaced whole: metrics as Prometheus reads them. */
 struct ew_monitor_log {
-    FILE *f; /* NULL: no log */
+    FILE *f;             /* NULL: no log of rows */
+    const char *metrics; /* a file for node_exporter's textfile collector; NULL: none */
     bool lines;
     int64_t start_ns;
 };
 
-/* By the file's ending, .csv or .jsonl.  `path` NULL: no log. */
+/* By the file's ending, .csv, .jsonl or .prom.  `path` (which is kept) NULL: no log. */
 ew_err ew_monitor_log_open(const char *path, const struct ew_board *b, struct ew_monitor_log *log);
 void ew_monitor_log_stdout(struct ew_monitor_log *log); /* JSON lines */
 ew_err ew_monitor_log_row(struct ew_monitor_log *log, const struct ew_board *b, int64_t t_ns,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/num.h"
 #include "cli/board_text.h"
@@ -19,9 +20,13 @@ ew_err ew_monitor_log_open(const char *path, const struct ew_board *b, struct ew
     *log = (struct ew_monitor_log){0};
     if (!path)
         return EW_OK;
+    if (ends_with(path, ".prom")) {
+        log->metrics = path;
+        return EW_OK;
+    }
     log->lines = ends_with(path, ".jsonl");
     EW_CHECK(log->lines || ends_with(path, ".csv"), EW_ERR_USAGE,
-             "log: '%s' ends neither in .csv nor in .jsonl", path);
+             "log: '%s' ends neither in .csv nor in .jsonl or .prom", path);
     log->f = fopen(path, "we");
     EW_CHECK(log->f, EW_ERR_IO, "%s: %s", path, strerror(errno));
     if (log->lines)
@@ -76,9 +81,71 @@ static ew_err json_row(struct ew_monitor_log *log, const struct ew_board *b, dou
     return ew_json_finish(&j);
 }
 
+/* ---- Prometheus ---- */
+
+/* Base units, as its naming conventions ask for: `scale` x our value. */
+static const struct metric {
+    const char *name, *help;
+    double scale;
+} metrics[EW_QUANTITY_N] = {
+    [EW_QUANTITY_LOAD] = {"edgewise_load_ratio", "Share of the time that a unit was busy.", 0.01},
+    [EW_QUANTITY_FREQ] = {"edgewise_frequency_hertz", "Clock of a unit.", 1e6},
+    [EW_QUANTITY_POWER] = {"edgewise_power_watts", "Power of a rail; total stands for the board.",
+                           1},
+    [EW_QUANTITY_VOLTAGE] = {"edgewise_voltage_volts", "Voltage of a rail.", 1},
+    [EW_QUANTITY_CURRENT] = {"edgewise_current_amperes", "Current of a rail.", 1},
+    [EW_QUANTITY_ENERGY] = {"edgewise_energy_joules", "Energy by a counter of the board.", 1},
+    [EW_QUANTITY_TEMP] = {"edgewise_temperature_celsius", "Temperature of a sensor.", 1},
+    [EW_QUANTITY_FAN] = {"edgewise_fan_rpm", "Speed of a fan.", 1},
+    [EW_QUANTITY_SHARE] = {"edgewise_share_ratio", "Drive of a fan; share of files in the cache.",
+                           0.01},
+    [EW_QUANTITY_BYTES] = {"edgewise_memory_bytes", "Memory.", 1},
+    [EW_QUANTITY_RATE] = {"edgewise_disk_bytes_per_second", "Bytes that a disk read or wrote.", 1},
+    [EW_QUANTITY_OPS] = {"edgewise_operations_per_second", "Requests that a disk served.", 1},
+    [EW_QUANTITY_COUNT] = {"edgewise_count", "Requests in a queue; cores that are on.", 1},
+    [EW_QUANTITY_STATE] = {"edgewise_state", "1: so it is, as throttled by heat.", 1},
+};
+
+static void metric_values(FILE *out, const struct ew_board *b, enum ew_quantity q,
+                          const struct ew_sample_value *values)
+{
+    bool begun = false;
+    for (int i = 0; i < b->n_channels; i++) {
+        if (b->channels[i].quantity != q || !ew_sample_value_is(values[i]))
+            continue;
+        if (!begun)
+            fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n", metrics[q].name, metrics[q].help,
+                    metrics[q].name);
+        begun = true;
+        fprintf(out, "%s{channel=\"", metrics[q].name);
+        for (const char *c = b->channels[i].name; *c; c++) { /* as names of sensors go */
+            if (*c == '\\' || *c == '"')
+                putc('\\', out);
+            putc(*c == '\n' ? ' ' : *c, out);
+        }
+        char text[EW_NUM_CHARS];
+        ew_num_text(values[i].v * metrics[q].scale, text);
+        fprintf(out, "\"} %s\n", text);
+    }
+}
+
+/* What a board cannot tell has no line: a series of zeros would be one more lie to draw. */
+static ew_err write_metrics(const char *path, const struct ew_board *b,
+                            const struct ew_sample_value *values)
+{
+    struct ew_file_out out;
+    EW_TRY(ew_file_out_open(path, &out));
+    for (int q = 0; q < EW_QUANTITY_N; q++)
+        if (metrics[q].name)
+            metric_values(out.f, b, (enum ew_quantity)q, values);
+    return ew_file_out_commit(&out);
+}
+
 ew_err ew_monitor_log_row(struct ew_monitor_log *log, const struct ew_board *b, int64_t t_ns,
                           const struct ew_sample_value *values)
 {
+    if (log->metrics)
+        return write_metrics(log->metrics, b, values);
     if (!log->f)
         return EW_OK;
     if (log->start_ns == 0)

@@ -150,11 +150,11 @@ ew_err ew_remote_send(const struct ew_remote *r, const char *path, const char *n
     snprintf(said, sizeof(said), "%s/%s", r->folder, name);
     EW_TRY(ew_remote_quote(said, file, sizeof(file)));
     /* What is there: the same file, or so many bytes of it. */
-    snprintf(
-        command, sizeof(command),
-        "f=%s; mkdir -p \"${f%%/*}\"; s=$(sha256sum \"$f\" 2>/dev/null | cut -d ' ' -f 1); "
-        "if [ \"$s\" = %s ]; then echo same; else wc -c <\"$f.%.8s\" 2>/dev/null || echo 0; fi",
-        file, sum, sum);
+    snprintf(command, sizeof(command),
+             "f=%s; mkdir -p \"${f%%/*}\"; s=$(sha256sum \"$f\" 2>/dev/null | cut -d ' ' -f 1); "
+             "if [ \"$s\" = %s ]; then echo same; else { wc -c <\"$f.%.8s\"; } 2>/dev/null || echo "
+             "0; fi",
+             file, sum, sum);
     EW_TRY(ew_remote_run(r, command, said, sizeof(said)));
     if (sent)
         *sent = 0;

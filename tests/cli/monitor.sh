@@ -33,3 +33,8 @@ timeout -s INT 0.3 edgewise monitor --baseline 30 -- touch ran || echo "exit $?"
 [ $((SECONDS - begun)) -lt 20 ] && [ ! -e ran ]
 # A short interval filled the ring before it was looked at.
 edgewise monitor --json --interval 0.001 -- sleep 0.5 | grep '"sampler_dropped"'
+# The last reading for Prometheus: base units, and no line for what a board cannot tell.
+edgewise monitor --root "$CASES/../fixtures/boards/rpi4" --count 2 --interval 0.05 --log board.prom >/dev/null
+grep -E '^# TYPE|temperature_celsius\{|cpu0.freq|throttle.*under' board.prom
+grep -c power board.prom || true
+edgewise monitor --count 1 --log board.txt 2>&1 >/dev/null || echo "exit $?"
