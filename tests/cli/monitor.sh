@@ -37,4 +37,4 @@ edgewise monitor --json --interval 0.001 -- sleep 0.5 | grep '"sampler_dropped"'
 edgewise monitor --root "$CASES/../fixtures/boards/rpi4" --count 2 --interval 0.05 --log board.prom >/dev/null
 grep -E '^# TYPE|temperature_celsius\{|cpu0.freq|throttle.*under' board.prom
 grep -c power board.prom || true
-edgewise monitor --count 1 --log board.txt 2>&1 >/dev/null || echo "exit $?"
+{ edgewise monitor --count 1 --log board.txt >/dev/null; } 2>&1 || echo "exit $?"
