@@ -12,6 +12,7 @@ import sys
 
 import cases
 import check
+import isas
 import made
 import measure
 import sides
@@ -175,6 +176,7 @@ COMMANDS = {
     "train": timed("train", cases.TRAIN, train_case),
     "others": timed("others", cases.OTHERS, infer_case),
     "others-train": timed("others-train", cases.OTHERS_TRAIN, train_case),
+    "isas": isas.run,
 }
 ALL = ("check", "infer", "int8", "train")
 
@@ -184,6 +186,7 @@ def main():
     p.add_argument("what", choices=[*COMMANDS, "all"])
     p.add_argument("--quick", action="store_true", help="two short rounds: to see that it works")
     p.add_argument("--networks", default="", metavar="A,B", help="only these (resnet18@32 is one)")
+    p.add_argument("--isa", choices=("avx512", "avx2"), help="isas: only this instruction set")
     o = p.parse_args()
     o.networks = {n for n in o.networks.split(",") if n}
     every = cases.INFER + cases.TRAIN + cases.OTHERS + cases.OTHERS_TRAIN

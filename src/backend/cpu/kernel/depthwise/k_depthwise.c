@@ -6,13 +6,9 @@
 #include "backend/cpu/kernel/depthwise/depthwise.h"
 #include "backend/cpu/kernel/norm/norm_stats.h"
 
-/* 7 divides the widths of all ImageNet networks; a row of a 5x5 with stride 2 then holds 17 inputs,
- * 7 sums and a weight in registers, of which there are 32, or 16 with AVX2. */
-#if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
+/* 7 divides the widths of all ImageNet networks; 7 sums, the weights of a row of taps, at most 5,
+ * and an input are in registers, of which AVX2 has 16. */
 #define PIXELS 7
-#else
-#define PIXELS 4
-#endif
 
 bool EW_K(depthwise_fits)(const struct ew_conv_shape *s)
 {
@@ -67,6 +63,9 @@ size_t EW_K(depthwise_scratch)(const struct ew_conv_shape *s)
     return lines_bytes(s);
 }
 
+/* What is done to the sums. */
+enum end { END_ANY, END_CLAMP, END_HARD_SWISH };
+
 /* A run of outputs of one row. */
 struct span {
     const struct ew_conv *conv;
@@ -76,83 +75,105 @@ struct span {
     int64_t wide;       /* between taps of w */
     int64_t y;          /* offset of the first output */
     struct stats stats; /* to: NULL: not wanted */
+    enum end end;
+    float lo, hi;
 };
 
-/* n channels from c on, n = LANES but for the last. */
-INLINE void span_vector(const struct span *s, const int taps, const int stride, const int pixels,
-                        int64_t c, int64_t n)
+/* A span's loops, as constants. */
+struct form {
+    int taps, stride, pixels;
+    enum end end;
+};
+
+INLINE void put_sums(const struct span *s, const vec sum[PIXELS], const struct form f, int64_t c,
+                     int64_t n)
 {
     const struct ew_epilogue *e = &s->conv->end;
-    const int reach = (pixels - 1) * stride + taps;
-    vec sum[PIXELS];
-    UNROLL
-    for (int p = 0; p < pixels; p++)
-        sum[p] = bias_at(e, c, n);
-    UNROLL
-    for (int t = 0; t < taps; t++) {
-        vec x[(PIXELS - 1) * 2 + 5];
-        UNROLL
-        for (int i = 0; i < reach; i++) {
-            const float *from = s->at[t * s->columns + i] + c;
-            x[i] = load_n(from, n);
-        }
-        UNROLL
-        for (int u = 0; u < taps; u++) {
-            const vec w = load(s->w + (t * taps + u) * s->wide + c);
-            UNROLL
-            for (int p = 0; p < pixels; p++)
-                sum[p] += x[p * stride + u] * w;
-        }
-    }
-    if (s->stats.to) {
+    float *y = s->conv->y + s->y + c;
+    if (f.end == END_ANY && s->stats.to) {
         struct stats_sums all = stats_load(&s->stats, c, sum[0], n);
         UNROLL
-        for (int p = 0; p < pixels; p++)
+        for (int p = 0; p < f.pixels; p++)
             stats_add(&all, sum[p]);
         stats_store(&s->stats, c, &all, n);
     }
     UNROLL
-    for (int p = 0; p < pixels; p++)
-        put(e, s->conv->y, s->y + p * s->conv->shape.cout + c, sum[p], n);
+    for (int p = 0; p < f.pixels; p++) {
+        const int64_t at = p * s->conv->shape.cout;
+        if (f.end == END_CLAMP)
+            store_n(y + at, vmin(vmax(sum[p], splat(s->lo)), splat(s->hi)), n);
+        else if (f.end == END_HARD_SWISH)
+            store_n(y + at, vact(EW_ACT_HARD_SWISH, sum[p], 0, 0), n);
+        else
+            put(e, s->conv->y, s->y + at + c, sum[p], n);
+    }
 }
 
-INLINE void span_fixed(const struct span *s, const int taps, const int stride, const int pixels)
+/* n channels from c on, n = LANES but for the last. */
+INLINE void span_vector(const struct span *s, const struct form f, int64_t c, int64_t n)
+{
+    const int taps = f.taps, stride = f.stride, pixels = f.pixels;
+    const int reach = (pixels - 1) * stride + taps;
+    vec sum[PIXELS];
+    UNROLL
+    for (int p = 0; p < pixels; p++)
+        sum[p] = bias_at(&s->conv->end, c, n);
+    UNROLL
+    for (int t = 0; t < taps; t++) {
+        vec w[5];
+        UNROLL
+        for (int u = 0; u < taps; u++)
+            w[u] = load(s->w + (t * taps + u) * s->wide + c);
+        UNROLL
+        for (int i = 0; i < reach; i++) {
+            const vec x = load_n(s->at[t * s->columns + i] + c, n);
+            UNROLL
+            for (int u = 0; u < taps; u++) /* output (i - u) / stride meets input i by tap u */
+                if (i >= u && (i - u) % stride == 0 && (i - u) / stride < pixels)
+                    sum[(i - u) / stride] += x * w[u];
+        }
+    }
+    put_sums(s, sum, f, c, n);
+}
+
+INLINE void span_fixed(const struct span *s, const struct form f)
 {
     const int64_t channels = s->conv->shape.cin;
     int64_t c = 0;
     for (; c + LANES <= channels; c += LANES)
-        span_vector(s, taps, stride, pixels, c, LANES);
+        span_vector(s, f, c, LANES);
     if (c < channels)
-        span_vector(s, taps, stride, pixels, c, channels - c);
+        span_vector(s, f, c, channels - c);
+}
+
+/* Those ends that whole networks use are chosen here, all others vector by vector. */
+INLINE void span_ends(const struct span *s, const int taps, const int stride, const int pixels)
+{
+    if (s->end == END_CLAMP)
+        span_fixed(s, (struct form){taps, stride, pixels, END_CLAMP});
+    else if (s->end == END_HARD_SWISH)
+        span_fixed(s, (struct form){taps, stride, pixels, END_HARD_SWISH});
+    else
+        span_fixed(s, (struct form){taps, stride, pixels, END_ANY});
 }
 
 #define SPAN_CASE(taps, stride, n)                                                                 \
     case n:                                                                                        \
-        span_fixed(s, taps, stride, n);                                                            \
+        span_fixed(s, (struct form){taps, stride, n, END_ANY});                                    \
         break;
-
-#if PIXELS == 7
-#define SPAN_CASES(taps, stride)                                                                   \
-    SPAN_CASE(taps, stride, 1)                                                                     \
-    SPAN_CASE(taps, stride, 2)                                                                     \
-    SPAN_CASE(taps, stride, 3)                                                                     \
-    SPAN_CASE(taps, stride, 4)                                                                     \
-    SPAN_CASE(taps, stride, 5)                                                                     \
-    SPAN_CASE(taps, stride, 6)
-#else
-#define SPAN_CASES(taps, stride)                                                                   \
-    SPAN_CASE(taps, stride, 1)                                                                     \
-    SPAN_CASE(taps, stride, 2)                                                                     \
-    SPAN_CASE(taps, stride, 3)
-#endif
 
 #define SPAN(taps, stride)                                                                         \
     static void span_##taps##_##stride(const struct span *s, int64_t pixels)                       \
     {                                                                                              \
         switch (pixels) {                                                                          \
-            SPAN_CASES(taps, stride)                                                               \
+            SPAN_CASE(taps, stride, 1)                                                             \
+            SPAN_CASE(taps, stride, 2)                                                             \
+            SPAN_CASE(taps, stride, 3)                                                             \
+            SPAN_CASE(taps, stride, 4)                                                             \
+            SPAN_CASE(taps, stride, 5)                                                             \
+            SPAN_CASE(taps, stride, 6)                                                             \
         default:                                                                                   \
-            span_fixed(s, taps, stride, PIXELS);                                                   \
+            span_ends(s, taps, stride, PIXELS);                                                    \
         }                                                                                          \
     }
 
@@ -212,6 +233,16 @@ static struct stats stats_of(const struct ew_conv *c, int64_t row)
                           row % split == 0};
 }
 
+static enum end end_of(const struct ew_conv *c)
+{
+    const struct ew_epilogue *e = &c->end;
+    if (c->stats || e->add || e->mask)
+        return END_ANY;
+    if (e->act == EW_ACT_NONE || e->act == EW_ACT_RELU || e->act == EW_ACT_CLIP)
+        return END_CLAMP;
+    return e->act == EW_ACT_HARD_SWISH ? END_HARD_SWISH : END_ANY;
+}
+
 void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
 {
     const struct ew_conv_shape *s = &c->shape;
@@ -219,6 +250,8 @@ void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
     span_fn *const run = span_for(s);
     const bool far = lines_far(s);
     struct stats stats = stats_of(c, row);
+    const enum end end = end_of(c);
+    const bool clip = c->end.act == EW_ACT_CLIP;
     lines_find(l, s, c->x, row);
     for (int64_t o = 0; o < out; o += PIXELS) {
         const struct span span = {.conv = c,
@@ -227,7 +260,12 @@ void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
                                   .w = c->w,
                                   .wide = wide_of(s),
                                   .y = (row * out + o) * s->cout,
-                                  .stats = stats};
+                                  .stats = stats,
+                                  .end = end,
+                                  .lo = clip                        ? c->end.lo
+                                        : c->end.act == EW_ACT_RELU ? 0.0f
+                                                                    : -INFINITY,
+                                  .hi = clip ? c->end.hi : INFINITY};
         if (far) {
             if (!l->far || (!l->norm && !l->back))
                 lines_fetch(s, c->x, row, o / PIXELS, parts);

@@ -6,7 +6,7 @@
  * MR pixels are gathered into a panel [MR][KS] (no im2col of the whole input: a panel lives in L1
  * and serves all columns of its tile), weights are packed once as
  *
- *   [group][block of NR outputs][k][NR]      (the last block is narrower: packed_width)
+ *   [group][block of NR outputs][k][NR]      (the last block: block_width, packed_width)
  *
  * Two kinds of input need no panel.  Pixels of a 1x1 convolution with stride 1 are `flat`: rows of
  * a matrix.  Where few channels make runs short (the first layers of all networks), the lines of
@@ -21,10 +21,10 @@
 
 #include "backend/cpu/kernel/gemm/micro.h"
 
-#define O_BLOCK  4  /* blocks of NR outputs in a tile, at most */
-#define ROW_MAX  16 /* panels of MR pixels in a tile, at most */
-#define ROW_FEW  4  /* so few panels are not shared out: weights are what takes time */
-#define MIN_WORK 8  /* tiles to aim at before tiles grow */
+#define O_BLOCK  (128 / NR)          /* blocks of NR outputs in a tile, at most */
+#define ROW_MAX  (MR == 12 ? 8 : 16) /* panels of MR pixels in a tile, at most */
+#define ROW_FEW  (60 / MR) /* so few panels are not shared out: weights are what takes time */
+#define MIN_WORK 8         /* tiles to aim at before tiles grow */
 
 /* Taps of the filter that see the input for some output.  On small images the others see padding
  * only: of the 3x3 taps on one pixel, eight.  Nothing else is packed or multiplied. */

@@ -39,7 +39,7 @@ static void pack_rows(const struct implicit_gemm *c, const float *w, int64_t wid
 
 int64_t EW_K(conv_pack_tiles)(const struct ew_conv_shape *s)
 {
-    return s->groups * div_up(s->cout / s->groups, NR);
+    return s->groups * block_count(s->cout / s->groups);
 }
 
 void EW_K(conv_pack)(const struct ew_conv_shape *s, const float *w, float *packed, int64_t begin,
@@ -49,7 +49,7 @@ void EW_K(conv_pack)(const struct ew_conv_shape *s, const float *w, float *packe
     EW_K(implicit_gemm_init)(&c, s);
     const int64_t filter = c.used.all[0] * c.used.all[1] * c.used.all[2] * c.cg;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t g = i / c.blocks, o = i % c.blocks * NR, width = min_i64(NR, c.og - o);
+        const int64_t g = i / c.blocks, b = i % c.blocks, o = b * NR, width = block_width(c.og, b);
         const float *from = w + (g * c.og + o) * filter;
         float *to = packed + g * EW_K(implicit_gemm_group_size)(&c) + o * c.k;
         if (c.used.trimmed)

@@ -88,7 +88,7 @@ static void pack_block(const struct part *p, int64_t g, int64_t c, const float *
 {
     const struct used *u = &p->core.used;
     const int64_t og = p->core.cg, cg = p->core.og, taps = u->all[0] * u->all[1] * u->all[2];
-    const int64_t width = min_i64(NR, cg - c), wide = packed_width(width);
+    const int64_t width = block_width(cg, c / NR), wide = packed_width(width);
     const struct phase *f = p->phase;
     const int64_t count = (int64_t)f[0].taps * f[1].taps * f[2].taps;
     for (int64_t i = 0; i < count; i++) {
@@ -107,7 +107,7 @@ static void pack_block(const struct part *p, int64_t g, int64_t c, const float *
 /* A tile is a block of one group, of all phases. */
 int64_t EW_K(conv_dgrad_pack_tiles)(const struct ew_conv_shape *s)
 {
-    return s->groups * div_up(s->cin / s->groups, NR);
+    return s->groups * block_count(s->cin / s->groups);
 }
 
 void EW_K(conv_dgrad_pack)(const struct ew_conv_shape *s, const float *w, float *packed,

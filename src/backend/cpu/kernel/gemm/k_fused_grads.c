@@ -159,7 +159,8 @@ static void run_data(struct block *b)
             fetch_panel(dx + rows * in, min_i64(MR, b->count - p - rows) * in);
         if (b->dy_step != out)
             fetch_apart(b, p, MR);
-        for (int64_t i = 0; i < in; i += NR) {
+        for (int64_t block = 0; block < block_count(in); block++) {
+            const int64_t i = block * NR;
             const struct micro m = {.a = b->dy + p * b->dy_step,
                                     .w = b->j->w + i * out,
                                     .soon = soon_take(b, out),
@@ -169,7 +170,7 @@ static void run_data(struct block *b)
                                     .from = b->j->add_dx ? dx + i : NULL,
                                     .c = dx + i,
                                     .row = row,
-                                    .width = min_i64(NR, in - i),
+                                    .width = block_width(in, block),
                                     .lo = -INFINITY,
                                     .hi = INFINITY};
             EW_K(micro_direct)(&m, rows);

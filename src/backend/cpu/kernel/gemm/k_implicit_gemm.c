@@ -75,7 +75,7 @@ static void plan_feed(struct implicit_gemm *c)
 static void plan_tiles(struct implicit_gemm *c)
 {
     const int64_t panels = div_up(c->rows, MR);
-    c->blocks = div_up(c->og, NR);
+    c->blocks = block_count(c->og);
     c->o_block = O_BLOCK;
     if (panels <= ROW_FEW)
         c->o_block = min_i64(max_i64(c->groups * c->blocks / MIN_WORK, 1), O_BLOCK);
@@ -364,7 +364,7 @@ static const float *weights_soon(const struct tile *t, int64_t b, int64_t panel)
     const int64_t line = panel * (t->k1 - t->k0) * LINE;
     if (next >= c->blocks || line >= (t->k1 - t->k0) * NR)
         return NULL;
-    return t->w + next * NR * c->k + from * packed_width(min_i64(NR, c->og - next * NR)) + line;
+    return t->w + next * NR * c->k + from * packed_width(block_width(c->og, next)) + line;
 }
 
 /* What block b fetches while it multiplies, a line with each k: what the next panel reads or, with
@@ -382,27 +382,27 @@ static void run_panel(const struct tile *t, int64_t panel, int rows)
 {
     const struct implicit_gemm *c = t->run->core;
     const bool first = t->k0 == 0, last = t->k1 == c->k;
-    const float *add = t->run->end->add_after ? NULL : t->add;
+    const float *from = !first ? t->y : t->run->end->add_after ? NULL : t->add;
+    const float *bias = first ? t->bias : NULL, *stats = last ? t->stats : NULL;
+    struct micro m = {.a = t->a,
+                      .row_step = t->row_step,
+                      .lines = t->lines,
+                      .line_step = t->line_step,
+                      .kc = (t->k1 - t->k0) / t->lines,
+                      .row = t->row,
+                      .lo = last ? t->lo : -INFINITY,
+                      .hi = last ? t->hi : INFINITY,
+                      .stats_step = stats_wide(c->groups * c->og),
+                      .begins = t->first};
     for (int64_t b = t->block; b < t->blocks; b++) {
-        const int64_t o = b * NR, width = min_i64(NR, c->og - o);
-        const float *from = first ? add : t->y;
-        const struct micro m = {.a = t->a,
-                                .w = t->w + o * c->k + t->k0 * packed_width(width),
-                                .soon = soon_of(t, b, panel),
-                                .row_step = t->row_step,
-                                .lines = t->lines,
-                                .line_step = t->line_step,
-                                .kc = (t->k1 - t->k0) / t->lines,
-                                .from = from ? from + o : NULL,
-                                .bias = first && t->bias ? t->bias + o : NULL,
-                                .c = t->y + o,
-                                .row = t->row,
-                                .width = width,
-                                .lo = last ? t->lo : -INFINITY,
-                                .hi = last ? t->hi : INFINITY,
-                                .stats = last && t->stats ? t->stats + o : NULL,
-                                .stats_step = stats_wide(c->groups * c->og),
-                                .begins = t->first};
+        const int64_t o = b * NR, width = block_width(c->og, b);
+        m.w = t->w + o * c->k + t->k0 * packed_width(width);
+        m.soon = soon_of(t, b, panel);
+        m.from = from ? from + o : NULL;
+        m.bias = bias ? bias + o : NULL;
+        m.c = t->y + o;
+        m.width = width;
+        m.stats = stats ? t->stats + o : NULL;
         if (t->mask && last) /* hardware does not see it coming */
             fetch_parts(t->mask + o, t->row, rows, width);
         if (t->row_step)

@@ -12,7 +12,7 @@ struct form {
 };
 
 struct sums {
-    vec full[MR][NV];
+    vec full[MR][NV_LAST];
     hvec half[MR];
 };
 
@@ -27,7 +27,31 @@ INLINE int64_t lanes(const struct micro *m, int v, const struct form f)
     return !f.half && v == f.full - 1 ? m->width - v * LANES : LANES;
 }
 
-INLINE void begin(const struct micro *m, struct sums *s, const struct form f)
+/* The first n lanes.  AMD's processors take a masked store of AVX2 apart into dozens of steps. */
+INLINE void put_lanes(float *p, vec v, int64_t n)
+{
+#if defined(EW_ISA_IS_avx2)
+    if (n < LANES) {
+        __m128 rest = _mm256_castps256_ps128((__m256)v);
+        if (n & 4) {
+            _mm_storeu_ps(p, rest);
+            rest = _mm256_extractf128_ps((__m256)v, 1);
+            p += 4;
+        }
+        if (n & 2) {
+            _mm_storel_pi((__m64 *)(void *)p, rest);
+            rest = _mm_movehl_ps(rest, rest);
+            p += 2;
+        }
+        if (n & 1)
+            _mm_store_ss(p, rest);
+        return;
+    }
+#endif
+    store_n(p, v, n);
+}
+
+INLINE void begin(const struct micro *m, struct sums *s, const int64_t *row, const struct form f)
 {
     const int64_t rest = m->width - f.full * LANES; /* lanes of the half vector */
     UNROLL
@@ -45,7 +69,7 @@ INLINE void begin(const struct micro *m, struct sums *s, const struct form f)
         return;
     UNROLL
     for (int r = 0; r < f.rows; r++) {
-        const float *from = m->from + m->row[r];
+        const float *from = m->from + row[r];
         UNROLL
         for (int v = 0; v < f.full; v++)
             s->full[r][v] += load_n(from + v * LANES, lanes(m, v, f));
@@ -54,15 +78,15 @@ INLINE void begin(const struct micro *m, struct sums *s, const struct form f)
     }
 }
 
-INLINE void finish(const struct micro *m, struct sums *s, const struct form f)
+INLINE void finish(const struct micro *m, struct sums *s, const int64_t *row, const struct form f)
 {
     const vec lo = splat(m->lo), hi = splat(m->hi);
     UNROLL
     for (int r = 0; r < f.rows; r++) {
-        float *c = m->c + m->row[r];
+        float *c = m->c + row[r];
         UNROLL
         for (int v = 0; v < f.full; v++)
-            store_n(c + v * LANES, vmin(vmax(s->full[r][v], lo), hi), lanes(m, v, f));
+            put_lanes(c + v * LANES, vmin(vmax(s->full[r][v], lo), hi), lanes(m, v, f));
         if (f.half)
             half_store(c + f.full * LANES, half_clamp(s->half[r], m->lo, m->hi),
                        m->width - f.full * LANES);
@@ -70,16 +94,18 @@ INLINE void finish(const struct micro *m, struct sums *s, const struct form f)
 }
 
 /* The same without a clamp, and with the statistics of it. */
-INLINE void finish_stats(const struct micro *m, const struct sums *s, const struct form f)
+INLINE void finish_stats(const struct micro *m, const struct sums *s, int first,
+                         const struct form f)
 {
-    const struct stats to = {m->stats, m->stats_step, m->begins};
+    const int64_t *row = m->row + first;
+    const struct stats to = {m->stats, m->stats_step, m->begins && first == 0};
     UNROLL
     for (int v = 0; v < f.full; v++) {
         const int64_t n = lanes(m, v, f);
         struct stats_sums all = stats_load(&to, v * LANES, s->full[0][v], n);
         UNROLL
         for (int r = 0; r < f.rows; r++) {
-            store_n(m->c + m->row[r] + v * LANES, s->full[r][v], n);
+            store_n(m->c + row[r] + v * LANES, s->full[r][v], n);
             stats_add(&all, s->full[r][v]);
         }
         stats_store(&to, v * LANES, &all, n);
@@ -87,17 +113,17 @@ INLINE void finish_stats(const struct micro *m, const struct sums *s, const stru
     if (!f.half)
         return;
     const int64_t at = f.full * LANES, n = m->width - at;
-    float *first = m->stats + at, *sum = first + m->stats_step, *squares = sum + m->stats_step;
-    if (m->begins) {
-        half_store(first, s->half[0], n);
+    float *start = m->stats + at, *sum = start + m->stats_step, *squares = sum + m->stats_step;
+    if (to.begins) {
+        half_store(start, s->half[0], n);
         half_store(sum, (hvec){0}, n);
         half_store(squares, (hvec){0}, n);
     }
-    const hvec from = half_load(first, n);
+    const hvec from = half_load(start, n);
     hvec all[2] = {{0}};
     UNROLL
     for (int r = 0; r < f.rows; r++) {
-        half_store(m->c + m->row[r] + at, s->half[r], n);
+        half_store(m->c + row[r] + at, s->half[r], n);
         const hvec d = s->half[r] - from;
         all[0] += d;
         all[1] += d * d;
@@ -109,7 +135,7 @@ INLINE void finish_stats(const struct micro *m, const struct sums *s, const stru
 /* ---- One step of k ---- */
 
 struct weights {
-    vec full[NV];
+    vec full[NV_LAST];
     hvec half;
 };
 
@@ -118,7 +144,8 @@ INLINE void load_weights(const float *w, int ahead, struct weights *out, const s
     UNROLL
     for (int v = 0; v < f.full; v++) {
         out->full[v] = load(w + v * LANES);
-        __builtin_prefetch(w + ahead + v * LANES);
+        if (v * LANES % LINE == 0)
+            __builtin_prefetch(w + ahead + v * LANES);
     }
     if (f.half)
         out->half = half_load(w + f.full * LANES, HALF);
@@ -133,17 +160,24 @@ INLINE void add_row(struct sums *s, int r, float x, const struct weights *w, con
         s->half[r] += x * w->half;
 }
 
+/* What is fetched meanwhile: a second pass over the same weights has nothing left to fetch. */
+INLINE const float *soon_of(const struct micro *m, int first)
+{
+    return m->soon && first == 0 ? m->soon : m->w;
+}
+
 /* Where the next operands lie, in floats: constants, so that addresses are. */
 struct steps {
     int row, a, w; /* from row to row of a; from k to k of a and of w */
 };
 
-INLINE void fixed(const struct micro *m, const struct form f, const struct steps step,
+INLINE void fixed(const struct micro *m, int first, const struct form f, const struct steps step,
                   const bool stats)
 {
     struct sums s;
-    begin(m, &s, f);
-    const float *a = m->a, *w = m->w, *soon = m->soon ? m->soon : w;
+    begin(m, &s, m->row + first, f);
+    const float *a = m->a + first * step.row, *w = m->w, *soon = soon_of(m, first);
+    TWO_STEPS
     for (int64_t k = m->kc; k > 0; k--) {
         struct weights wv;
         load_weights(w, AHEAD * step.w, &wv, f);
@@ -156,9 +190,9 @@ INLINE void fixed(const struct micro *m, const struct form f, const struct steps
         w += step.w;
     }
     if (stats && m->stats)
-        finish_stats(m, &s, f);
+        finish_stats(m, &s, first, f);
     else
-        finish(m, &s, f);
+        finish(m, &s, m->row + first, f);
 }
 
 /* Rows at a distance known at run time only.  Multiples 1, 2, 4 and 8 of an index register are free
@@ -175,15 +209,16 @@ INLINE void step_direct(const float *const a[5], int64_t row, const struct weigh
         add_row(s, r, a[at[r].base][at[r].times * row], w, f);
 }
 
-INLINE void direct(const struct micro *m, const struct form f)
+INLINE void direct(const struct micro *m, int first, const struct form f)
 {
     struct sums s;
-    begin(m, &s, f);
-    const float *w = m->w, *soon = m->soon ? m->soon : w;
+    begin(m, &s, m->row + first, f);
+    const float *w = m->w, *soon = soon_of(m, first);
     const int64_t row = m->row_step;
     for (int64_t l = 0; l < m->lines; l++) {
-        const float *const line = m->a + l * m->line_step;
+        const float *const line = m->a + first * row + l * m->line_step;
         const float *a[5] = {line, line + 3 * row, line + 6 * row, line + 9 * row, line + 12 * row};
+        TWO_STEPS
         for (int64_t k = m->kc; k > 0; k--) {
             struct weights wv;
             load_weights(w, AHEAD * wide_of(f), &wv, f);
@@ -197,20 +232,20 @@ INLINE void direct(const struct micro *m, const struct form f)
         }
     }
     if (m->stats)
-        finish_stats(m, &s, f);
+        finish_stats(m, &s, first, f);
     else
-        finish(m, &s, f);
+        finish(m, &s, m->row + first, f);
 }
 
-INLINE void add_spans(const struct micro *m, const struct form f, const bool fetch)
+INLINE void add_spans(const struct micro *m, int first, const struct form f, const bool fetch)
 {
     struct sums s;
-    begin(m, &s, f);
+    begin(m, &s, m->row + first, f);
     const int64_t step = m->line_step, step_0 = m->next[0].step, step_1 = m->next[1].step;
     const float *next_0 = m->next[0].at ? m->next[0].at : m->span->a;
     const float *next_1 = m->next[1].at ? m->next[1].at : m->span->a;
     for (int64_t l = 0; l < m->lines; l++) {
-        const float *a = m->span[l].a, *w = m->span[l].w;
+        const float *a = m->span[l].a + first, *w = m->span[l].w;
         for (int64_t k = m->kc; k > 0; k--) {
             struct weights wv;
             load_weights(w, (int)(AHEAD * step), &wv, f);
@@ -227,69 +262,92 @@ INLINE void add_spans(const struct micro *m, const struct form f, const bool fet
             w += step;
         }
     }
-    finish(m, &s, f);
+    finish(m, &s, m->row + first, f);
 }
 
-INLINE void spans(const struct micro *m, const struct form f)
+INLINE void spans(const struct micro *m, int first, const struct form f)
 {
-    add_spans(m, f, false);
+    add_spans(m, first, f, false);
 }
 
-INLINE void spans_next(const struct micro *m, const struct form f)
+INLINE void spans_next(const struct micro *m, int first, const struct form f)
 {
-    add_spans(m, f, true);
+    add_spans(m, first, f, true);
 }
 
-/* ---- All instances: rows x {half,} one, {one and a half,} two vectors ---- */
+/* ---- All instances: rows x {half,} one, {one and a half,} two {, three} vectors ---- */
 
-INLINE void panel(const struct micro *m, const struct form f)
+INLINE void panel(const struct micro *m, int first, const struct form f)
 {
-    fixed(m, f, (struct steps){KS, 1, wide_of(f)}, true);
+    fixed(m, first, f, (struct steps){KS, 1, wide_of(f)}, true);
 }
 
-INLINE void outer(const struct micro *m, const struct form f)
+INLINE void outer(const struct micro *m, int first, const struct form f)
 {
-    fixed(m, f, (struct steps){1, MR, KS}, false);
+    fixed(m, first, f, (struct steps){1, MR, KS}, false);
 }
 
-INLINE void outer_direct(const struct micro *m, const struct form f)
+INLINE void outer_direct(const struct micro *m, int first, const struct form f)
 {
-    fixed(m, f, (struct steps){1, (int)m->row_step, (int)m->line_step}, false);
+    fixed(m, first, f, (struct steps){1, (int)m->row_step, (int)m->line_step}, false);
 }
 
 #define INSTANCE(kind, r, full, half)                                                              \
-    static void kind##_##r##x##full##half(const struct micro *m)                                   \
+    static void kind##_##r##x##full##half(const struct micro *m, int first)                        \
     {                                                                                              \
-        kind(m, (struct form){r, full, half});                                                     \
+        kind(m, first, (struct form){r, full, half});                                              \
     }
 
+/* WIDTHS: of an instance of r rows; more rows than registers have room for are several passes. */
 /* clang-format off */
-#if HALF
-#define WIDTHS(X, kind, r) X(kind, r, 0, 1) X(kind, r, 1, 0) X(kind, r, 1, 1) X(kind, r, 2, 0)
+#if defined(EW_ISA_IS_avx2)
+static const int most_rows[NV_LAST] = {12, 6, 4};
+#define WIDTHS_3(X, kind, r) X(kind, r, 1, 0) X(kind, r, 2, 0) X(kind, r, 3, 0)
+#define WIDTHS_2(X, kind, r) X(kind, r, 1, 0) X(kind, r, 2, 0)
+#define WIDTHS_1(X, kind, r) X(kind, r, 1, 0)
+#define ROWS(X, k) X(k, 1, 3) X(k, 2, 3) X(k, 3, 3) X(k, 4, 3) X(k, 5, 2) X(k, 6, 2) X(k, 7, 1) \
+                   X(k, 8, 1) X(k, 9, 1) X(k, 10, 1) X(k, 11, 1) X(k, 12, 1)
+#elif HALF
+#define WIDTHS_4(X, kind, r) X(kind, r, 0, 1) X(kind, r, 1, 0) X(kind, r, 1, 1) X(kind, r, 2, 0)
+#define ROWS(X, k) X(k, 1, 4) X(k, 2, 4) X(k, 3, 4) X(k, 4, 4) X(k, 5, 4) X(k, 6, 4) X(k, 7, 4) \
+                   X(k, 8, 4) X(k, 9, 4) X(k, 10, 4) X(k, 11, 4) X(k, 12, 4) X(k, 13, 4) X(k, 14, 4)
 #else
-#define WIDTHS(X, kind, r) X(kind, r, 1, 0) X(kind, r, 2, 0)
+#define WIDTHS_2(X, kind, r) X(kind, r, 1, 0) X(kind, r, 2, 0)
+#if MR == 8
+#define ROWS(X, k) X(k, 1, 2) X(k, 2, 2) X(k, 3, 2) X(k, 4, 2) X(k, 5, 2) X(k, 6, 2) X(k, 7, 2) X(k, 8, 2)
+#else
+#define ROWS(X, k) X(k, 1, 2) X(k, 2, 2) X(k, 3, 2) X(k, 4, 2) X(k, 5, 2) X(k, 6, 2)
 #endif
-#if MR == 14
-#define ROWS(X, k) X(k, 1) X(k, 2) X(k, 3) X(k, 4) X(k, 5) X(k, 6) X(k, 7) \
-                   X(k, 8) X(k, 9) X(k, 10) X(k, 11) X(k, 12) X(k, 13) X(k, 14)
-#elif MR == 8
-#define ROWS(X, k) X(k, 1) X(k, 2) X(k, 3) X(k, 4) X(k, 5) X(k, 6) X(k, 7) X(k, 8)
-#else
-#define ROWS(X, k) X(k, 1) X(k, 2) X(k, 3) X(k, 4) X(k, 5) X(k, 6)
 #endif
 /* clang-format on */
 
-#define INSTANCES(kind, r)              WIDTHS(INSTANCE, kind, r)
+#define INSTANCES(kind, r, widths)      WIDTHS_##widths(INSTANCE, kind, r)
 #define INSTANCE_NAME(kind, r, full, h) kind##_##r##x##full##h,
-#define INSTANCE_ROW(kind, r)           {WIDTHS(INSTANCE_NAME, kind, r)},
+#define INSTANCE_ROW(kind, r, widths)   {WIDTHS_##widths(INSTANCE_NAME, kind, r)},
+
+typedef void instance(const struct micro *m, int first);
+typedef instance *const instances[MR][NR_LAST / PIECE];
+
+/* Passes of about as many rows each. */
+INLINE void run_instance(instances table, const struct micro *m, int rows)
+{
+    const int64_t width = packed_width(m->width) / PIECE - 1;
+#if defined(EW_ISA_IS_avx2)
+    const int passes = (rows + most_rows[width] - 1) / most_rows[width];
+    const int step = passes == 1 ? rows : (rows + passes - 1) / passes;
+    for (int r = 0; r < rows; r += step)
+        table[(step < rows - r ? step : rows - r) - 1][width](m, r);
+#else
+    table[rows - 1][width](m, 0);
+#endif
+}
 
 #define PUBLIC(name, kind)                                                                         \
     ROWS(INSTANCES, kind)                                                                          \
     void EW_K(name)(const struct micro *m, int rows)                                               \
     {                                                                                              \
-        static void (*const table[MR][NR / PIECE])(const struct micro *) = {                       \
-            ROWS(INSTANCE_ROW, kind)};                                                             \
-        table[rows - 1][packed_width(m->width) / PIECE - 1](m);                                    \
+        static instances table = {ROWS(INSTANCE_ROW, kind)};                                       \
+        run_instance(table, m, rows);                                                              \
     }
 
 PUBLIC(micro, panel)

@@ -13,10 +13,13 @@
  * Rows of the panel lie at a fixed distance KS, so that every broadcast is one pointer plus a
  * constant.  KS is KC and one cache line more: at exactly 1 KiB the rows would share cache sets.
  * MR x NV: as many sums as there are registers left beside NV weights and one broadcast.  With 14 x
- * 2 (AVX-512) a step of k is 16 loads for 28 multiply-adds, with 6 x 2 (AVX2) 8 for 12.
- * A last half of a vector is one of its own with AVX-512: 24 outputs then take 1.5 vectors, which
- * cores that split 512 bits in two (Zen 4) do in 1.5 times the time of one.
- * KC: a panel of 14 x 256 floats takes 14 KiB of a 32 KiB L1. */
+ * 2 (AVX-512) a step of k is 16 loads for 28 multiply-adds.
+ * AVX2 has 16 registers: 12 rows are two passes of 6 x 2 (8 loads for 12 multiply-adds), of which
+ * the second finds its weights in L1; or three of 4 x 3 (7 for 12) where the last 17 to 24 outputs
+ * are one block; or one of 12 x 1, for fewer than 8 sums would wait for each other. A last half of
+ * a vector is one of its own with AVX-512: 24 outputs then take 1.5 vectors, which cores that split
+ * 512 bits in two (Zen 4) do in 1.5 times the time of one. KC: a panel of 14 x 256 floats takes 14
+ * KiB of a 32 KiB L1. */
 #ifndef EW_BACKEND_CPU_KERNEL_GEMM_MICRO_H
 #define EW_BACKEND_CPU_KERNEL_GEMM_MICRO_H
 
@@ -25,16 +28,33 @@
 #define NV 2
 #if defined(EW_ISA_IS_avx512)
 #define MR 14
+#elif defined(EW_ISA_IS_avx2)
+#define MR      12
+#define NV_LAST 3
 #elif defined(EW_ISA_IS_neon)
 #define MR 8
 #else
 #define MR 6
 #endif
-#define NR    (NV * LANES) /* outputs of a block of packed weights */
-#define PIECE (HALF ? HALF : LANES)
-#define KC    256
-#define KS    (KC + 16)
-#define LINE  16 /* floats in a cache line */
+#ifndef NV_LAST
+#define NV_LAST NV
+#endif
+#define NR      (NV * LANES)      /* outputs of a block of packed weights */
+#define NR_LAST (NV_LAST * LANES) /* at most, of the last one */
+#define PIECE   (HALF ? HALF : LANES)
+#define KC      256
+#define KS      (KC + 16)
+#define LINE    16 /* floats in a cache line */
+
+/* Of a step of 12 multiply-adds counters and fetches are a quarter of the instructions: too many
+ * for processors that start four at a time. */
+#if defined(EW_ISA_IS_avx2) && defined(__clang__)
+#define TWO_STEPS _Pragma("clang loop unroll_count(2)")
+#elif defined(EW_ISA_IS_avx2)
+#define TWO_STEPS _Pragma("GCC unroll 2")
+#else
+#define TWO_STEPS
+#endif
 
 /* Operands of one piece of a sum. */
 struct micro_span {
@@ -59,7 +79,7 @@ struct micro {
     const float *bias;                  /* and with bias[i]; NULL: without */
     float *c;                           /* c[row[r] + i] = clamp(sum) */
     const int64_t *row;                 /* [rows] */
-    int64_t width;                      /* outputs, 1 to NR: what exists of c, from and bias */
+    int64_t width;                      /* outputs, 1 to NR_LAST: what exists of c, from, bias */
     float lo, hi;                       /* -inf, inf: no clamping */
     float *stats; /* micro and micro_direct only: a split's, see norm_stats.h, of c's columns; NULL:
                      none */
@@ -72,6 +92,17 @@ struct micro {
 INLINE int64_t packed_width(int64_t n)
 {
     return div_up(n, PIECE) * PIECE;
+}
+
+/* Blocks of n outputs, and outputs of block b: the last takes up to NR_LAST. */
+INLINE int64_t block_count(int64_t n)
+{
+    return n > NR ? div_up(n - (NR_LAST - NR), NR) : min_i64(n, 1);
+}
+
+INLINE int64_t block_width(int64_t n, int64_t b)
+{
+    return n - b * NR > NR_LAST ? NR : n - b * NR;
 }
 
 /* rows in [1, MR].  Each sum is added up in the order of k whatever the rows beside it: results do

@@ -3,9 +3,9 @@
  * micro-kernel.
  *
  * As in implicit_gemm.h output pixels are rows, output channels columns, k runs over (tap, input
- * channel) and MR pixels are gathered into a panel; but a step of k is a word (int8_vec.h), and k
+ * channel) and QMR pixels are gathered into a panel; but a step of k is a word (int8_vec.h), and k
  * is never cut: sums stay in registers until they are bytes.  A panel of all of k is at most some
- * hundred KiB, read in order, MR streams at a time, which caches follow.
+ * hundred KiB, read in order, QMR streams at a time, which caches follow.
  *
  * Packed weights: ratio [groups][columns], bias [groups][columns], then
  *
@@ -24,6 +24,15 @@
 #include "backend/cpu/kernel/gemm/implicit_gemm.h"
 #include "backend/cpu/kernel/int8/int8_vec.h"
 
+/* Rows that the micro-kernel holds in registers, SIDE vectors each. */
+#if defined(EW_ISA_IS_avx512)
+#define QMR 14
+#elif defined(EW_ISA_IS_neon)
+#define QMR 8
+#else
+#define QMR 6
+#endif
+
 #define Q_L2        (512 << 10) /* bytes of weights that a tile keeps coming back to */
 #define PANEL_SLACK 64          /* bytes that may be written behind a row of a panel */
 
@@ -36,7 +45,8 @@ struct qcore {
     int64_t run, runs, k;       /* k is `runs` runs of `run` bytes, contiguous in x */
     int64_t words;              /* of k, rounded up as lines are */
     int64_t columns;            /* of a group, rounded up to whole vectors */
-    bool flat;                  /* pixels are rows of a matrix, and bytes are words' */
+    bool matrix;                /* pixels are rows of a matrix */
+    bool flat;                  /* and their bytes are words' */
     bool band;                  /* a row of outputs reads lines that are copied for it, see below */
     int64_t lines, line_k, line_words; /* k is so many lines of line_k bytes, each in whole words */
     int64_t line;                      /* band: bytes between lines */
@@ -86,7 +96,7 @@ struct qmicro {
     const int32_t *soon[SIDE]; /* qmicro_pairs: weights to fetch, a line for each word of k */
 };
 
-/* rows in [1, MR]. */
+/* rows in [1, QMR]. */
 void EW_K(qmicro)(const struct qmicro *m, int rows);
 
 /* The same for words of two 16-bit numbers, two vectors wide; the sums themselves are stored: y is

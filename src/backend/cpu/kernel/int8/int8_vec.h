@@ -449,6 +449,31 @@ INLINE vint widen_one(v16 v)
 #endif
 
 #if !defined(EW_ISA_IS_avx512)
+/* Fewer than WIDE bytes, in pieces of a constant size: no call of memcpy for each row. */
+INLINE void copy_part(void *to, const void *from, int64_t n)
+{
+    int64_t at = 0;
+    for (int64_t size = WIDE / 2; size >= 1; size /= 2)
+        if (n & size) {
+            const void *piece = (const uint8_t *)from + at;
+            void *out = (uint8_t *)to + at;
+            switch (size) {
+            case 8:
+                memcpy(out, piece, 8);
+                break;
+            case 4:
+                memcpy(out, piece, 4);
+                break;
+            case 2:
+                memcpy(out, piece, 2);
+                break;
+            default:
+                memcpy(out, piece, 1);
+            }
+            at += size;
+        }
+}
+
 /* n bytes, 1 to WIDE. */
 INLINE vbytes load_bytes(const uint8_t *p, int64_t n)
 {
@@ -456,7 +481,7 @@ INLINE vbytes load_bytes(const uint8_t *p, int64_t n)
     if (n == WIDE)
         memcpy(&v, p, WIDE);
     else
-        memcpy(&v, p, (size_t)n);
+        copy_part(&v, p, n);
     return v;
 }
 
@@ -465,7 +490,7 @@ INLINE void store_bytes(uint8_t *p, vbytes v, int64_t n)
     if (n == WIDE)
         memcpy(p, &v, WIDE);
     else
-        memcpy(p, &v, (size_t)n);
+        copy_part(p, &v, n);
 }
 #endif
 

@@ -109,18 +109,38 @@ INLINE void add_pair(struct both *sum, v16 x, v16 y, const int16_t *w)
 #endif
 }
 
+/* Loops of a pixel, as constants where they are. */
+struct form {
+    int64_t pairs; /* of taps */
+    bool flips;    /* x is int8 */
+};
+
+/* n bytes that weights of 0 follow: whatever lies behind them may be read too, up to `end`. */
+INLINE v16 load_tap(const uint8_t *p, int64_t n, uintptr_t end, vbytes flip)
+{
+    if (n < WIDE && (uintptr_t)p + WIDE <= end)
+        n = WIDE;
+    return widen(load_bytes(p, n) ^ flip);
+}
+
 /* Channels [c, c + n) of one pixel; `at` are its taps, one after the other, and one more. */
 INLINE struct both sum_taps(const struct ew_qconv *q, const uint8_t *const *at, int64_t c,
-                            int64_t n, const int64_t pairs)
+                            int64_t n, const struct form f)
 {
+    const int64_t pairs = f.pairs;
     const int64_t wide = wide_of(q->shape);
     const int32_t *packed = q->packed;
     const int16_t *w = (const int16_t *)(packed + 2 * wide) + c * pairs * 2;
-    const vbytes flip = q->of_x.flip - (vbytes){0};
+    const struct ew_conv_shape *s = q->shape;
+    const struct ew_conv_axis *a = s->axis;
+    const int64_t pixels = (int64_t)s->batch * a[0].in * a[1].in * a[2].in;
+    const uintptr_t end = (uintptr_t)(q->x + pixels * s->cin);
+    const vbytes flip = f.flips ? q->of_x.flip - (vbytes){0} : (vbytes){0};
     struct both sum = {load_int(packed + wide + c), load_int(packed + wide + c + LANES)};
+    UNROLL
     for (int64_t i = 0; i < pairs; i++, w += 2 * WIDE)
-        add_pair(&sum, widen(load_bytes(at[2 * i] + c, n) ^ flip),
-                 widen(load_bytes(at[2 * i + 1] + c, n) ^ flip), w);
+        add_pair(&sum, load_tap(at[2 * i] + c, n, end, flip),
+                 load_tap(at[2 * i + 1] + c, n, end, flip), w);
     return sum;
 }
 
@@ -133,11 +153,11 @@ struct qpixel {
     int64_t y; /* its offset */
 };
 
-INLINE void run_wide(const struct qpixel *x, int64_t c, int64_t n, const int64_t pairs)
+INLINE void run_wide(const struct qpixel *x, int64_t c, int64_t n, const struct form f)
 {
     const struct ew_qconv *q = x->q;
     const float *ratio = (const float *)q->packed + c;
-    const struct both sum = sum_taps(q, x->taps, c, n, pairs);
+    const struct both sum = sum_taps(q, x->taps, c, n, f);
     if (x->plain) {
         const v16 bytes =
             narrow2(requantize(sum.a, load(ratio)), requantize(sum.b, load(ratio + LANES)));
@@ -155,14 +175,14 @@ INLINE void run_wide(const struct qpixel *x, int64_t c, int64_t n, const int64_t
     EW_K(qfinish)(&m, sums, 1, SIDE);
 }
 
-INLINE void run_pixel(const struct qpixel *x, const int64_t pairs)
+INLINE void run_pixel(const struct qpixel *x, const struct form f)
 {
     const int64_t channels = x->q->shape->cin;
     int64_t c = 0;
     for (; c + WIDE <= channels; c += WIDE)
-        run_wide(x, c, WIDE, pairs);
+        run_wide(x, c, WIDE, f);
     if (c < channels)
-        run_wide(x, c, channels - c, pairs);
+        run_wide(x, c, channels - c, f);
 }
 
 /* The taps of output o in the order of the filter, and the last once more: where their number is
@@ -186,6 +206,7 @@ void EW_K(int8_depthwise_run)(const struct ew_qconv *q, int64_t begin, int64_t e
                        .taps = taps,
                        .plain = e->tame && !e->add && !e->table && !e->to_float,
                        .p = plain_of(e)};
+    const bool flips = q->of_x.flip != 0;
     struct qlines l;
     qlines_init(&l, q, scratch);
     for (int64_t row = begin; row < end; row++) {
@@ -193,10 +214,12 @@ void EW_K(int8_depthwise_run)(const struct ew_qconv *q, int64_t begin, int64_t e
         for (int64_t o = 0; o < out; o++) {
             find_taps(&l, &s->axis[2], o, taps);
             x.y = (row * out + o) * s->cout;
-            if (pairs == 5) /* 3x3 */
-                run_pixel(&x, 5);
+            if (pairs == 5 && !flips) /* 3x3 */
+                run_pixel(&x, (struct form){5, false});
+            else if (pairs == 13 && !flips) /* 5x5 */
+                run_pixel(&x, (struct form){13, false});
             else
-                run_pixel(&x, pairs);
+                run_pixel(&x, (struct form){pairs, true});
         }
     }
 }

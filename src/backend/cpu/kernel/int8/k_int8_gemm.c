@@ -29,7 +29,7 @@ static void plan_tiles(struct qcore *c)
         c->tiles = c->row_tiles * c->o_tiles;
         return;
     }
-    const int64_t panels = div_up(c->rows, MR);
+    const int64_t panels = div_up(c->rows, QMR);
     const int64_t most = min_i64(max_i64(panels * c->groups * c->o_tiles / MIN_WORK, 1), ROW_MAX);
     c->row_tiles = div_up(panels, most);
     c->row_block = c->row_tiles ? div_up(panels, c->row_tiles) : 1;
@@ -41,17 +41,19 @@ static void plan_tiles(struct qcore *c)
 static void plan_feed(struct qcore *c)
 {
     const struct ew_conv_axis *a = c->axis;
-    /* Rows a multiple of 4 KiB apart would share cache sets. */
-    c->flat = WORD_BYTES && X_OFFSET == 0 && c->cg % WORD == 0 && c->x_step[2] % 4096 != 0;
+    c->matrix = true;
     for (int i = 0; i < 3; i++)
-        c->flat =
-            c->flat && a[i].taps == 1 && a[i].stride == 1 && a[i].pad == 0 && a[i].in == a[i].out;
+        c->matrix =
+            c->matrix && a[i].taps == 1 && a[i].stride == 1 && a[i].pad == 0 && a[i].in == a[i].out;
+    /* Rows a multiple of 4 KiB apart would share cache sets. */
+    c->flat =
+        c->matrix && WORD_BYTES && X_OFFSET == 0 && c->cg % WORD == 0 && c->x_step[2] % 4096 != 0;
     const int64_t reach = (int64_t)(a[2].out - 1) * a[2].stride + a[2].taps;
     c->line = div_up(reach * c->cg * (int64_t)sizeof(element) + PANEL_SLACK, 64) * 64;
-    const int64_t all = a[1].taps * c->line, panel = MR * c->k * (int64_t)sizeof(element);
+    const int64_t all = a[1].taps * c->line, panel = QMR * c->k * (int64_t)sizeof(element);
     c->band = c->groups == 1 && a[0].taps == 1 && a[0].in == 1 && a[0].out == 1 && a[0].pad == 0 &&
               a[2].taps > 1 && a[2].dilation == 1 && a[2].out > 0 &&
-              c->run <= (a[2].out < MR ? BAND_RUN : BAND_RUN_MOST) &&
+              c->run <= (a[2].out < QMR ? BAND_RUN : BAND_RUN_MOST) &&
               (all <= BAND_BYTES || (all <= BAND_MOST && all < panel));
     c->lines = c->band ? a[1].taps : 1;
     c->line_k = c->k / max_i64(c->lines, 1);
@@ -199,6 +201,25 @@ INLINE void put_run(element *to, const uint8_t *from, int64_t n, uint8_t flip)
         _mm512_storeu_si512(to, _mm512_xor_si512(last, flip_x));
     }
 }
+#elif defined(EW_ISA_IS_avx2)
+INLINE void put_16(element *to, const uint8_t *from, __m128i flip)
+{
+    const __m128i x = _mm_xor_si128(_mm_loadu_si128((const void *)from), flip);
+    _mm256_storeu_si256((void *)to, _mm256_cvtepu8_epi16(x));
+}
+
+INLINE void put_run(element *to, const uint8_t *from, int64_t n, uint8_t flip)
+{
+    const __m128i flip_x = _mm_set1_epi8((char)flip);
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        put_16(to + i, from + i, flip_x);
+    if (i < n && n >= 16)
+        put_16(to + n - 16, from + n - 16, flip_x); /* overlaps the last one */
+    else
+        for (; i < n; i++)
+            to[i] = from[i] ^ flip;
+}
 #else
 INLINE void put_run(element *to, const uint8_t *from, int64_t n, uint8_t flip)
 {
@@ -263,6 +284,12 @@ static void gather(const struct qcore *c, const struct ew_qconv *q, int64_t row,
                    int64_t group, uint8_t *panel)
 {
     const struct ew_conv_axis *a = c->axis;
+    if (c->matrix) {
+        const uint8_t *x = q->x + row * c->cin + group * c->cg;
+        for (int r = 0; r < count; r++, x += c->cin)
+            put_run((element *)(void *)(panel + r * c->panel), x, c->cg, q->of_x.flip);
+        return;
+    }
     int64_t o[3], n = row;
     for (int i = 2; i >= 0; i--) {
         o[i] = n % a[i].out;
@@ -315,7 +342,7 @@ size_t EW_K(int8_gemm_scratch)(const struct ew_conv_shape *s)
 {
     struct qcore c;
     EW_K(qcore_init)(&c, s);
-    return (size_t)(c.band ? c.lines * c.line : MR * c.panel);
+    return (size_t)(c.band ? c.lines * c.line : QMR * c.panel);
 }
 
 /* Blocks [block, blocks) of the columns, for one panel. */
@@ -354,15 +381,15 @@ static void run_panel(const struct qcore *c, const struct ew_qconv *q, const str
 static void run_tile(const struct qcore *c, const struct ew_qconv *q, int64_t tile, void *scratch)
 {
     const int64_t o_tile = tile % c->o_tiles, group = tile / c->o_tiles % c->groups;
-    const int64_t first = tile / c->o_tiles / c->groups * c->row_block * MR;
-    const int64_t last = min_i64(first + c->row_block * MR, c->rows);
+    const int64_t first = tile / c->o_tiles / c->groups * c->row_block * QMR;
+    const int64_t last = min_i64(first + c->row_block * QMR, c->rows);
     const bool direct = c->flat && q->of_x.flip == 0;
     struct panel p = {.step = direct ? c->cin : c->panel,
                       .group = group,
                       .block = o_tile * c->o_block,
                       .blocks = min_i64((o_tile + 1) * c->o_block, c->blocks)};
-    for (p.row = first; p.row < last; p.row += MR) {
-        p.rows = (int)min_i64(MR, last - p.row);
+    for (p.row = first; p.row < last; p.row += QMR) {
+        p.rows = (int)min_i64(QMR, last - p.row);
         p.a = direct ? q->x + p.row * c->cin + group * c->cg : scratch;
         if (!direct)
             gather(c, q, p.row, p.rows, group, scratch);
@@ -379,9 +406,9 @@ static void run_band(const struct qcore *c, const struct ew_qconv *q, int64_t ti
                       .block = o_tile * c->o_block,
                       .blocks = min_i64((o_tile + 1) * c->o_block, c->blocks)};
     fill_band(c, q, row, scratch);
-    for (int64_t o = 0; o < out; o += MR) {
+    for (int64_t o = 0; o < out; o += QMR) {
         p.row = row * out + o;
-        p.rows = (int)min_i64(MR, out - o);
+        p.rows = (int)min_i64(QMR, out - o);
         p.a = (const uint8_t *)scratch + o * p.step;
         run_panel(c, q, &p);
     }

@@ -104,7 +104,7 @@ void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows, int vecto
 /* ---- Sums ---- */
 
 struct qsums {
-    vint v[MR][SIDE];
+    vint v[QMR][SIDE];
 };
 
 INLINE void begin(const struct qmicro *m, struct qsums *s, const int rows, const int vectors)
@@ -147,7 +147,8 @@ INLINE void step(const uint8_t *const a[5], int64_t row, const int32_t *w, struc
     UNROLL
     for (int v = 0; v < vectors; v++) {
         wv[v] = load_int(w + v * LANES);
-        __builtin_prefetch(w + ((rows > 2 ? AHEAD : AHEAD_FEW) * vectors + v) * LANES);
+        if (v * LANES % LINE == 0)
+            __builtin_prefetch(w + ((rows > 2 ? AHEAD : AHEAD_FEW) * vectors + v) * LANES);
     }
     UNROLL
     for (int r = 0; r < rows; r++) {
@@ -167,6 +168,7 @@ INLINE void sum_up(const struct qmicro *m, struct qsums *s, const int rows, cons
         const uint8_t *const line = m->a + l * m->line_step;
         const uint8_t *a[5] = {line, line + 3 * row, line + 6 * row, line + 9 * row,
                                line + 12 * row};
+        TWO_STEPS
         for (int64_t k = 0; k < m->words; k++) {
             UNROLL
             for (int i = 0; i < SIDE && pairs; i++)
@@ -217,9 +219,9 @@ INLINE void run_pairs(const struct qmicro *m, const int rows)
 #define PAIR_NAMES(r) pairs_##r,
 
 /* clang-format off */
-#if MR == 14
+#if QMR == 14
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
-#elif MR == 8
+#elif QMR == 8
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #else
 #define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
@@ -230,12 +232,12 @@ EACH_ROWS(INSTANCES)
 
 void EW_K(qmicro)(const struct qmicro *m, int rows)
 {
-    static void (*const table[MR][SIDE])(const struct qmicro *) = {EACH_ROWS(NAMES)};
+    static void (*const table[QMR][SIDE])(const struct qmicro *) = {EACH_ROWS(NAMES)};
     table[rows - 1][m->width > LANES](m);
 }
 
 void EW_K(qmicro_pairs)(const struct qmicro *m, int rows)
 {
-    static void (*const table[MR])(const struct qmicro *) = {EACH_ROWS(PAIR_NAMES)};
+    static void (*const table[QMR])(const struct qmicro *) = {EACH_ROWS(PAIR_NAMES)};
     table[rows - 1](m);
 }

@@ -56,7 +56,7 @@ static void init(struct wino *w, const struct ew_conv_shape *s)
     w->row = div_up(div_up(w->cin, WIDE) * WIDE * (int64_t)sizeof(int16_t), 64) * 64;
     w->row += w->row % 512 == 0 ? 64 : 0; /* rows must not share cache sets */
     const int64_t tile = PRODUCTS * (w->row + WIDE * (int64_t)sizeof(int32_t));
-    w->most = min_i64(max_i64(WORK_BYTES / tile, MR), MOST_PANELS * MR);
+    w->most = min_i64(max_i64(WORK_BYTES / tile, QMR), MOST_PANELS * QMR);
     w->parts = div_up(w->tiles, w->most);
     w->part = w->parts ? div_up(w->tiles, w->parts) : 0;
     /* Few tiles: split over outputs too, though each part transforms the input anew. */
@@ -411,7 +411,7 @@ void EW_K(int8_winograd_run)(const struct ew_qconv *q, int64_t begin, int64_t en
         if (part != last) { /* else the tile before has left what is needed */
             j.first = part * j.w.part;
             j.count = min_i64(j.w.part, j.w.tiles - j.first);
-            j.rows = div_up(j.count, div_up(j.count, MR));
+            j.rows = div_up(j.count, div_up(j.count, QMR));
             transform_inputs(&j);
         }
         last = part;

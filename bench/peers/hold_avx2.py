@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A copy of ONNX Runtime's library that takes the CPU for one without AVX-512.
+
+It has no switch for that.  It asks the operating system, by `xgetbv`, which registers are saved
+for a process; the copy has `mov $7, %al` in these places, which says x87, SSE and AVX.  The same
+library on a CPU without AVX-512 chooses the same kernels.
+
+    hold_avx2.py LIBRARY COPY
+"""
+
+import re
+import subprocess
+import sys
+
+XGETBV = bytes([0x0F, 0x01, 0xD0])
+AVX_ALONE = bytes([0xB0, 0x07, 0x90])  # mov $7, %al; nop
+
+
+def text_section(path):
+    """Its address and its place in the file."""
+    listing = subprocess.run(["objdump", "-h", path], capture_output=True, text=True, check=True)
+    for line in listing.stdout.splitlines():
+        f = line.split()
+        if len(f) > 5 and f[1] == ".text":
+            return int(f[3], 16), int(f[5], 16)
+    sys.exit(f"hold_avx2: {path}: no .text")
+
+
+def places(path):
+    """Offsets of the instruction in the file: bytes that only look like it are left alone."""
+    address, offset = text_section(path)
+    command = ["objdump", "-d", "--no-show-raw-insn", "-j", ".text", path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as listing:
+        found = [re.match(r"\s*([0-9a-f]+):", line) for line in listing.stdout if "xgetbv" in line]
+    if not found:
+        sys.exit(f"hold_avx2: {path}: no xgetbv; this version asks in another way")
+    return [int(m[1], 16) - address + offset for m in found]
+
+
+def main(library, copy):
+    with open(library, "rb") as f:
+        data = bytearray(f.read())
+    for at in places(library):
+        if data[at : at + 3] != XGETBV:
+            sys.exit(f"hold_avx2: {library}: no xgetbv at {at:#x}")
+        data[at : at + 3] = AVX_ALONE
+    with open(copy, "wb") as f:
+        f.write(data)
+
+
+main(*sys.argv[1:])
