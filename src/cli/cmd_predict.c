@@ -14,6 +14,7 @@
 #include "cli/predict_show.h"
 #include "cli/predict_source.h"
 #include "cli/predict_work.h"
+#include "cli/study_until.h"
 
 struct opts {
     const char *from, *board, *modes, *workload, *csv, *simulate, *network, *until, *html;
@@ -105,43 +106,18 @@ static ew_err already(struct job *b, struct ew_mode *candidates, int n, const in
     return EW_OK;
 }
 
-/* "time=5%,power=4%", as shares; 0: not asked for. */
-static ew_err read_until(const char *text, double *time, double *power)
-{
-    char copy[64], *rest = copy, *word;
-    *time = *power = 0;
-    snprintf(copy, sizeof(copy), "%s", text ? text : "");
-    while ((word = strsep(&rest, ","))) {
-        char *equals = strchr(word, '='), *percent = strchr(word, '%');
-        double v = 0, *to = strncmp(word, "time=", 5) == 0 ? time : power;
-        if (!*word)
-            continue;
-        if (percent)
-            *percent = '\0';
-        EW_CHECK((to == time || strncmp(word, "power=", 6) == 0) && percent && !percent[1] &&
-                     ew_num_float(equals + 1, &v) && v > 0 && v < 100,
-                 EW_ERR_USAGE, "--until '%s' is not time=5%%,power=4%%", text);
-        *to = v / 100;
-    }
-    return EW_OK;
-}
-
-#define MEAN_OF_SD 0.8 /* mean absolute error over standard deviation, of a normal */
-
 /* The steps up to the one after which both are as precise as asked. */
 static ew_err enough_steps(const struct job *b, const struct ew_design_step *steps, int *n)
 {
-    double time, power;
-    EW_TRY(read_until(b->o->until, &time, &power));
-    if (!(time > 0) && !(power > 0))
+    struct ew_until u;
+    EW_TRY(ew_until_parse(b->o->until, &u));
+    if (!b->o->until)
         return EW_OK;
-    for (int i = 0; i < *n; i++) {
-        const bool fast = !(time > 0) || MEAN_OF_SD * steps[i].time_after <= time;
-        if (fast && (!(power > 0) || MEAN_OF_SD * steps[i].power_after <= power)) {
+    for (int i = 0; i < *n; i++)
+        if (ew_until_reached(&u, steps[i].time_after, steps[i].power_after)) {
             *n = i + 1;
             return EW_OK;
         }
-    }
     EW_WARN("%d modes are not expected to be enough for %s: --count asks for more", *n,
             b->o->until);
     return EW_OK;

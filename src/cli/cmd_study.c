@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edgewise study: an experiment file, run from its first job to its last, as often as it takes. */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +16,16 @@
 #include "cli/cmd.h"
 #include "cli/study_fleet.h"
 #include "cli/study_show.h"
+#include "cli/study_until.h"
 #include "study/outputs.h"
 
 #define FILE_LIMIT    (1 << 20)
 #define PROGRAM_CHARS 512
+#define ADVISED       50 /* modes, at most */
+#define SWEEPS        64 /* that --until ends, at most */
 
 struct opts {
-    const char *db, *only, *scratch, *simulate, *on, *job;
+    const char *db, *only, *scratch, *simulate, *on, *job, *until;
     bool dry_run, quick, text, outside;
     int64_t repeat, repeat_noisy;
     double busy, temp;
@@ -57,6 +61,11 @@ static const struct ew_field fields[] = {
      .offset = offsetof(struct opts, simulate),
      .metavar = "BOARD",
      .help = "on a board that is not here, by its model; jobs that cannot be are left out"},
+    {.name = "until",
+     .type = EW_FIELD_STR,
+     .offset = offsetof(struct opts, until),
+     .metavar = "time=5%,power=4%",
+     .help = "modes of power-mode = advise N are measured until the others are predicted so well"},
     {.name = "repeat",
      .type = EW_FIELD_INT,
      .offset = offsetof(struct opts, repeat),
@@ -121,6 +130,11 @@ struct context {
     const char *whole; /* with --on: a copy */
     char name[128];
     struct ew_study study;
+    const char *advised[ADVISED]; /* what "advise N" stands for */
+    int n_advised;
+    struct ew_until until;
+    const struct ew_study_job *enough[SWEEPS]; /* a job of each sweep that is precise enough */
+    int n_enough;
 };
 
 /* ---- The file -------------------------------------------------------------------------------- */
@@ -185,8 +199,6 @@ int ew_study_commands(struct ew_study_command *out, int max)
     return n;
 }
 
-#define ADVISED 50 /* modes, at most */
-
 /* The board that is simulated, or this one; NULL: its clocks are not known. */
 static const struct ew_profile *board_of(struct context *x, const struct ew_profile *list, int n)
 {
@@ -242,13 +254,14 @@ static ew_err advise(struct context *x, const char **out, int *n)
 static ew_err parse(struct context *x)
 {
     struct ew_study_command commands[8];
-    const char *advised[ADVISED];
-    int n_advised;
-    EW_TRY(advise(x, advised, &n_advised));
+    EW_TRY(ew_until_parse(x->opts->until, &x->until));
+    EW_TRY(advise(x, x->advised, &x->n_advised));
+    EW_CHECK(!x->opts->until || most_advised(x->text) > 0, EW_ERR_USAGE,
+             "%s: --until ends a list of modes: the file has no power-mode = advise N", x->name);
     const struct ew_study_opts o = {.commands = commands,
                                     .simulate = x->opts->simulate,
-                                    .advised = advised,
-                                    .n_advised = n_advised,
+                                    .advised = x->advised,
+                                    .n_advised = x->n_advised,
                                     .n_commands = ew_study_commands(commands, 8),
                                     .quick = x->opts->quick,
                                     .repeat = x->opts->repeat,
@@ -338,10 +351,54 @@ static void catch_stop(const struct context *x)
     sigaction(SIGTERM, &a, NULL);
 }
 
-static ew_err follow(const struct context *x, struct ew_runner *r)
+/* Whether this job's power mode comes from "advise N". */
+static bool is_advised(const struct context *x, const struct ew_study_job *j)
+{
+    const char *mode = ew_study_given(j, "power-mode");
+    for (int i = 0; mode && i < x->n_advised; i++)
+        if (strcmp(mode, x->advised[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Looks whether the modes that were measured of the job's sweep are enough to predict the rest. */
+static ew_err look_at_sweep(struct context *x, struct ew_runner *r,
+                            const struct ew_runner_report *report)
+{
+    const struct ew_study_job *j = report->job;
+    struct ew_until_state s;
+    if (!x->opts->until || !is_advised(x, j))
+        return EW_OK;
+    EW_TRY(ew_until_look(&x->until, ew_runner_store(r), x->opts->db, j, &s));
+    if (!isfinite(s.time))
+        return EW_OK;
+    const bool ends = s.reached && x->n_enough < SWEEPS;
+    if (ends || report->event == EW_RUNNER_DONE)
+        fprintf(stderr, "%s: %d modes predict the others to %.1f %% in time, %.1f %% in power%s\n",
+                j->label, s.measured, 100 * s.time, 100 * s.power,
+                ends ? ": enough, the rest is not measured" : "");
+    if (ends)
+        x->enough[x->n_enough++] = j;
+    return EW_OK;
+}
+
+/* Passes over the next jobs where their sweep is known well enough. */
+static void pass_over(const struct context *x, struct ew_runner *r)
+{
+    const struct ew_study_job *next = ew_runner_next(r, NULL);
+    for (int i = 0; next && i < x->n_enough; i++)
+        if (is_advised(x, next) && ew_until_same_sweep(next, x->enough[i])) {
+            ew_runner_pass(r);
+            next = ew_runner_next(r, NULL);
+            i = -1;
+        }
+}
+
+static ew_err follow(struct context *x, struct ew_runner *r)
 {
     struct ew_runner_report report;
     do {
+        pass_over(x, r);
         show_now(x, r);
         const ew_err err = ew_runner_step(r, &report);
         if (isatty(STDERR_FILENO))
@@ -349,6 +406,8 @@ static ew_err follow(const struct context *x, struct ew_runner *r)
         EW_TRY(err);
         const struct ew_runner_counts c = ew_runner_counts(r);
         ew_study_show_report(&x->study, &report, &c);
+        if (report.event == EW_RUNNER_DONE || report.event == EW_RUNNER_KNOWN)
+            EW_TRY(look_at_sweep(x, r, &report));
     } while (report.event != EW_RUNNER_END);
     return EW_OK;
 }

@@ -56,6 +56,15 @@ ew_err ew_advice_open(const char *file, const char *board, struct ew_advice_sour
     return find_board(s, board);
 }
 
+ew_err ew_advice_open_store(const char *path, struct ew_advice_source *s)
+{
+    *s = (struct ew_advice_source){.measured = {.n = 0}};
+    ew_arena_init(&s->arena);
+    EW_TRY(ew_profiles_load(&s->arena, &s->profiles, &s->n_profiles));
+    EW_TRY(ew_measured_from_store(&s->arena, path, s->profiles, s->n_profiles, &s->measured));
+    return find_board(s, NULL);
+}
+
 void ew_advice_close(struct ew_advice_source *s)
 {
     ew_arena_fini(&s->arena);

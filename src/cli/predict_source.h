@@ -20,6 +20,9 @@ struct ew_advice_source {
 /* Reads the file (NULL: none), the profiles, and which board it is: the one given, or the one whose
  * clocks fit.  Release with ew_advice_close, whether it failed or not. */
 ew_err ew_advice_open(const char *file, const char *board, struct ew_advice_source *s);
+/* The same from a store that this process may have open: reading its first bytes to see what it is
+ * would take SQLite's locks away (POSIX locks end with any close of the file). */
+ew_err ew_advice_open_store(const char *path, struct ew_advice_source *s);
 void ew_advice_close(struct ew_advice_source *s);
 
 /* Modes by the words of --modes: "all" (the board's; without a board all combinations of what the

@@ -473,6 +473,14 @@ static void count(struct ew_runner *r, const struct ew_runner_report *report)
     guess_left(r);
 }
 
+void ew_runner_pass(struct ew_runner *r)
+{
+    r->tries = 0;
+    r->counts.passed++;
+    r->counts.at++;
+    guess_left(r);
+}
+
 /* A study that was killed after a job was done and before its output had its name. */
 static ew_err keep_late(const struct ew_runner *r, const struct ew_study_job *j)
 {

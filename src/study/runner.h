@@ -52,7 +52,8 @@ struct ew_runner_report {
 struct ew_runner_counts {
     int64_t total, at; /* jobs, and how many are behind us */
     int64_t known, done, failed, skipped;
-    double left_s; /* guess; nan: none */
+    int64_t passed; /* not needed any more */
+    double left_s;  /* guess; nan: none */
 };
 
 struct ew_runner;
@@ -66,6 +67,9 @@ const struct ew_study_job *ew_runner_next(const struct ew_runner *r, struct ew_e
 
 /* Fails where the store or the disk does; a job's failure is a report. */
 ew_err ew_runner_step(struct ew_runner *r, struct ew_runner_report *out);
+
+/* Passes over the next job for good: it need not be done. */
+void ew_runner_pass(struct ew_runner *r);
 
 struct ew_runner_counts ew_runner_counts(const struct ew_runner *r);
 struct ew_store *ew_runner_store(struct ew_runner *r);

@@ -192,7 +192,7 @@ ew_err ew_study_parse(struct ew_arena *a, const char *name, char *text,
                              .setup = h.setup,
                              .seed = h.seed,
                              .cool_down_s = h.cool_down,
-                             .random = h.order == 1,
+                             .random = h.order == 1 && o->n_advised == 0, /* they have an order */
                              .quick = o->quick};
     EW_TRY(read_repeat(a, name, h.repeat, out));
     if (o->repeat)

@@ -27,6 +27,11 @@ edgewise recommend --from s.db --workload 'lenet5, train, batch 16, workers 1' -
 sed 's/= a c e g i/= advise 4/; s/title = modes/title = advised/' modes.study >advised.study
 edgewise study advised.study --simulate agx-orin --db a.db >/dev/null 2>&1
 edgewise results --db a.db --where "quality = 'simulated'" | cut -d ' ' -f 2- | grep -c /
+sed 's/advise 4/advise 9/' advised.study >longer.study
+edgewise study longer.study --simulate agx-orin --db c.db --until time=60%,power=60% 2>&1 >/dev/null | sed 's/[0-9]*\.[0-9]*/N/g' | grep enough
+edgewise results --db c.db --where "quality = 'simulated'" | grep -c /
+edgewise study longer.study --simulate agx-orin --until time=0% 2>&1 | head -1
+edgewise study modes.study --simulate agx-orin --until time=5% 2>&1 | head -1
 edgewise study advised.study --db b.db 2>&1 >/dev/null | tail -1
 edgewise report --db a.db --goal energy --limit power=60W | head -1
 edgewise report --db a.db --goal speed 2>&1 | head -1
