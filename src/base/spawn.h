@@ -79,4 +79,19 @@ void ew_signals_release(const sigset_t *before);
  * 4096); its memory and its crash are not ours.  Fails where it did not end well. */
 ew_err ew_spawn_function(void (*f)(void *arg, void *out), void *arg, void *out, size_t size);
 
+/* A copy of this process that serves us over a socket. */
+struct ew_server {
+    pid_t pid;
+    int fd; /* our end */
+};
+
+/* Runs f(socket) in a copy of this process, until f returns.  Of our descriptors it keeps the
+ * standard ones, with nothing in its input and output, and the socket, whose end it sees when we
+ * are gone.  Other threads' locks are held there for good if they were at this moment: f uses the C
+ * library and what no other thread does. */
+ew_err ew_server_start(void (*f)(int socket), struct ew_server *out);
+/* Closes our end, and kills it where it has not ended within so many milliseconds.  The signal that
+ * it died of by itself, or 0. */
+int ew_server_stop(struct ew_server *s, int patience_ms);
+
 #endif

@@ -9,6 +9,9 @@
 #include "cli/cmd.h"
 #include "cli/device_opt.h"
 #include "cli/run_io.h"
+#include "cli/run_video.h"
+#include "data/clip_file.h"
+#include "data/video_decoder.h"
 #include "engine/engine.h"
 #include "format/tensor_file.h"
 #include "network/image_opts.h"
@@ -26,6 +29,8 @@ struct opts {
     struct ew_ints size;
     double scale, fps, budget, seconds;
     int64_t top, seed, threads, memory_limit;
+    int64_t window, hop;
+    const char *annotate;
 };
 
 /* clang-format off */
@@ -68,6 +73,14 @@ static const struct ew_field fields[] = {
      .min = 0, .max = 1e7, .metavar = "MS",
      .help = "folders and --fps: images that take longer are counted as missed; default: 1000 / "
      "fps, 16.67 without"},
+    {.name = "window", .type = EW_FIELD_INT, .offset = offsetof(struct opts, window), .def = "0",
+     .min = 0, .max = 65536, .metavar = "N",
+     .help = "video: frames that an answer is made of; 0: as many as the network takes"},
+    {.name = "hop", .type = EW_FIELD_INT, .offset = offsetof(struct opts, hop), .def = "0",
+     .min = 0, .max = 65536, .metavar = "N",
+     .help = "video: frames between answers; 0: as many as the network takes"},
+    {.name = "annotate", .type = EW_FIELD_STR, .offset = offsetof(struct opts, annotate),
+     .metavar = "FILE.mp4", .help = "video: write the clip with the answers in it"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -81,10 +94,20 @@ struct job {
     struct ew_network net;
     struct ew_plan *p;           /* an engine's is its context's */
     struct ew_run_frames frames; /* many images: a folder, a list, a camera */
+    const char *video;           /* a stream of frames; NULL: none */
     double run_ms;
 };
 
 /* ---- Options ---- */
+
+/* A camera or a stream is video as it comes, and so is a file, or raw frames on standard input,
+ * where options ask for answers over time. */
+static bool is_video(const struct opts *o, const char *word)
+{
+    const bool over_time = o->window || o->hop || o->annotate;
+    return ew_video_is_live(word) || (ew_clip_is(word) && (over_time || o->fps > 0)) ||
+           (strcmp(word, "-") == 0 && over_time);
+}
 
 static ew_err read_inputs(struct job *j)
 {
@@ -98,6 +121,12 @@ static ew_err read_inputs(struct job *j)
         words[n++] = c->args[i];
     EW_CHECK(n > 0 || j->o->random, EW_ERR_USAGE, "there is no input: --input FILE or --random");
     EW_CHECK(n == 0 || !j->o->random, EW_ERR_USAGE, "--random and input files exclude each other");
+    if (n == 1 && is_video(j->o, words[0])) {
+        j->video = words[0];
+        return EW_OK;
+    }
+    EW_CHECK(!j->o->window && !j->o->hop && !j->o->annotate, EW_ERR_USAGE,
+             "--window, --hop and --annotate are for one video file, camera or stream");
     const bool many = j->o->fps > 0 || n > EW_RUN_INPUTS;
     EW_TRY(ew_run_frames_find(words, n, many, &j->arena, &j->frames));
     return j->frames.n ? EW_OK : ew_run_inputs_read(words, n, &j->in);
@@ -241,6 +270,30 @@ static ew_err print(struct job *j)
     return ew_json_finish(&json);
 }
 
+static double budget_of(const struct opts *o)
+{
+    return o->budget > 0 ? o->budget : o->fps > 0 ? 1000 / o->fps : BUDGET_MS;
+}
+
+static ew_err run_video(struct job *j)
+{
+    const struct opts *o = j->o;
+    EW_CHECK(!o->output, EW_ERR_USAGE, "--output is for one input");
+    const struct ew_run_video v = {.name = j->c->args[0],
+                                   .source = j->video,
+                                   .net = &j->net,
+                                   .p = j->p,
+                                   .show = j->show,
+                                   .window = o->window,
+                                   .hop = o->hop,
+                                   .fps = o->fps,
+                                   .seconds = o->seconds,
+                                   .budget_ms = budget_of(o),
+                                   .annotate = o->annotate,
+                                   .json = j->c->json};
+    return ew_run_video(&v);
+}
+
 static ew_err run_frames(struct job *j)
 {
     const struct opts *o = j->o;
@@ -252,9 +305,7 @@ static ew_err run_frames(struct job *j)
                                     .frames = j->frames,
                                     .fps = o->fps,
                                     .seconds = o->seconds,
-                                    .budget_ms = o->budget > 0 ? o->budget
-                                                 : o->fps > 0  ? 1000 / o->fps
-                                                               : BUDGET_MS,
+                                    .budget_ms = budget_of(o),
                                     .json = j->c->json};
     return ew_run_stream(&s);
 }
@@ -289,6 +340,8 @@ static ew_err work(struct job *j)
     EW_TRY(load(j));
     EW_TRY(sort_inputs(j));
     EW_TRY(compile(j));
+    if (j->video)
+        return run_video(j);
     if (j->frames.n)
         return run_frames(j);
     EW_TRY(compute(j));
@@ -327,10 +380,17 @@ const struct ew_cmd ew_cmd_run = {
         "One row of scores is shown as classes, anything else by its statistics.\n"
         "The images of a folder or of - (names on standard input), and several, are run one after "
         "the other;\n"
-        "with --fps they come like a camera's, and deadlines that were missed are counted.",
+        "with --fps they come like a camera's, and deadlines that were missed are counted.\n"
+        "A network for video takes a file, a camera (/dev/video0) or an address (rtsp://...): a "
+        "file alone\n"
+        "is one clip from its middle; with --window, --hop, --fps or --annotate, and of cameras "
+        "and addresses "
+        "always,\n"
+        "answers come over time.  - is then raw RGB frames of the network's size.",
     .examples = "run squeezenet.onnx --input cat.jpg --mean imagenet\n"
                 "run model.onnx --input x=x.npy,mask=mask.npy --output y.npy\n"
                 "run resnet18.ewe images/ --fps 60 --seconds 10\n"
+                "run r2plus1d_18.onnx clip.mp4 --hop 8 --fps 30\n"
                 "run resnet18 --random --json",
     .min_args = 1,
     .max_args = -1,

@@ -47,11 +47,15 @@ static ew_err flush_output(void)
     return EW_OK;
 }
 
-/* Drivers of other devices than the CPU start programs of their own. */
+/* Drivers of other devices than the CPU start programs of their own; streams that are named by an
+ * address (rtsp://...) come by sockets. */
 static void confine(const struct ew_cmd_call *call)
 {
     const char *const device = getenv("EW_DEVICE"); /* --device has been put there */
-    if (call->cmd->starts_nothing && (!device || strcmp(device, "cpu") == 0))
+    bool address = false;
+    for (int i = 0; i < call->n_args; i++)
+        address = address || strstr(call->args[i], "://");
+    if (call->cmd->starts_nothing && !address && (!device || strcmp(device, "cpu") == 0))
         ew_sandbox_no_programs();
 }
 

@@ -94,7 +94,7 @@ static void damaged_files(void)
         EW_SKIP("%s", ew_error_message());
     EW_EXPECT_ERR(ew_clip_read(ew_test_file("text.mp4", "no video", 8), &o, to), EW_ERR_FORMAT,
                   "text.mp4: no video file");
-    EW_EXPECT_ERR(ew_clip_read(ew_test_path("none.mp4"), &o, to), EW_ERR_FORMAT, "none.mp4");
+    EW_EXPECT_ERR(ew_clip_read(ew_test_path("none.mp4"), &o, to), EW_ERR_NOT_FOUND, "none.mp4");
     if (!EW_EXPECT_OK(ew_file_read(CLIPS "/left/a.mp4", 1 << 20, &bytes, &size)))
         return;
     for (size_t cut = 0; cut < size; cut += 97)

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `edgewise run` on video as it comes: a file, a camera, a network stream, raw frames. */
+#ifndef EW_CLI_RUN_VIDEO_H
+#define EW_CLI_RUN_VIDEO_H
+
+#include "cli/run_io.h"
+
+struct ew_run_video {
+    const char *name;
+    const char *source; /* "-": raw RGB frames of the network's size on standard input */
+    const struct ew_network *net;
+    struct ew_plan *p;
+    struct ew_run_show show;
+    int64_t window, hop; /* frames that an answer is made of, and between answers; 0: the network's
+                          * own number */
+    double fps;          /* 0: as fast as the network takes them; a camera's own pace */
+    double seconds;      /* 0: to the end */
+    double budget_ms;
+    const char *annotate; /* a clip with names and bars; NULL: none */
+    bool json;
+};
+
+/* Runs to the end of the source, prints answers as they come and the sum of it. */
+ew_err ew_run_video(const struct ew_run_video *v);
+
+#endif

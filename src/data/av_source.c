@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decoding by libavformat, libavcodec and libswscale. */
+#include "data/av_source.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/library.h"
+#include "base/mem.h"
+
+#if EW_HAVE_FFMPEG
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+#include <libswscale/swscale.h>
+
+#define MAX_FRAMES 1000000 /* that are decoded of a file */
+#define IO_BYTES   65536
+
+/* ---- Libraries ---- */
+
+static struct {
+    AVFormatContext *(*new_format)(void);
+    int (*open)(AVFormatContext **, const char *, const AVInputFormat *, AVDictionary **);
+    const AVInputFormat *(*find_format)(const char *);
+    int (*find_info)(AVFormatContext *, AVDictionary **);
+    int (*best_stream)(AVFormatContext *, enum AVMediaType, int, int, const AVCodec **, int);
+    int (*read)(AVFormatContext *, AVPacket *);
+    void (*close)(AVFormatContext **);
+    int (*network)(void);
+    AVIOContext *(*new_io)(unsigned char *, int, int, void *, int (*)(void *, uint8_t *, int),
+                           int (*)(void *, uint8_t *, int), int64_t (*)(void *, int64_t, int));
+    void (*free_io)(AVIOContext **);
+    AVCodecContext *(*new_codec)(const AVCodec *);
+    int (*set_parameters)(AVCodecContext *, const AVCodecParameters *);
+    int (*open_codec)(AVCodecContext *, const AVCodec *, AVDictionary **);
+    int (*send)(AVCodecContext *, const AVPacket *);
+    int (*receive)(AVCodecContext *, AVFrame *);
+    void (*free_codec)(AVCodecContext **);
+    AVPacket *(*new_packet)(void);
+    void (*drop_packet)(AVPacket *);
+    void (*free_packet)(AVPacket **);
+    AVFrame *(*new_frame)(void);
+    void (*free_frame)(AVFrame **);
+    void *(*alloc)(size_t);
+    void (*freep)(void *);
+    int (*set_option)(AVDictionary **, const char *, const char *, int);
+    void (*free_options)(AVDictionary **);
+    void (*log_level)(int);
+    struct SwsContext *(*new_scaler)(int, int, enum AVPixelFormat, int, int, enum AVPixelFormat,
+                                     int, SwsFilter *, SwsFilter *, const double *);
+    int (*scale)(struct SwsContext *, const uint8_t *const[], const int[], int, int,
+                 uint8_t *const[], const int[]);
+    void (*free_scaler)(struct SwsContext *);
+} av;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static ew_err opened = EW_OK;
+static char why[256];
+
+static void open_libraries(void)
+{
+    const struct ew_symbol format[] = {{"avformat_alloc_context", &av.new_format},
+                                       {"avformat_open_input", &av.open},
+                                       {"av_find_input_format", &av.find_format},
+                                       {"avformat_find_stream_info", &av.find_info},
+                                       {"av_find_best_stream", &av.best_stream},
+                                       {"av_read_frame", &av.read},
+                                       {"avformat_close_input", &av.close},
+                                       {"avformat_network_init", &av.network},
+                                       {"avio_alloc_context", &av.new_io},
+                                       {"avio_context_free", &av.free_io},
+                                       {NULL, NULL}};
+    const struct ew_symbol codec[] = {{"avcodec_alloc_context3", &av.new_codec},
+                                      {"avcodec_parameters_to_context", &av.set_parameters},
+                                      {"avcodec_open2", &av.open_codec},
+                                      {"avcodec_send_packet", &av.send},
+                                      {"avcodec_receive_frame", &av.receive},
+                                      {"avcodec_free_context", &av.free_codec},
+                                      {"av_packet_alloc", &av.new_packet},
+                                      {"av_packet_unref", &av.drop_packet},
+                                      {"av_packet_free", &av.free_packet},
+                                      {NULL, NULL}};
+    const struct ew_symbol util[] = {{"av_frame_alloc", &av.new_frame},
+                                     {"av_frame_free", &av.free_frame},
+                                     {"av_malloc", &av.alloc},
+                                     {"av_freep", &av.freep},
+                                     {"av_dict_set", &av.set_option},
+                                     {"av_dict_free", &av.free_options},
+                                     {"av_log_set_level", &av.log_level},
+                                     {NULL, NULL}};
+    const struct ew_symbol scale[] = {{"sws_getContext", &av.new_scaler},
+                                      {"sws_scale", &av.scale},
+                                      {"sws_freeContext", &av.free_scaler},
+                                      {NULL, NULL}};
+    const struct {
+        const char *file;
+        const struct ew_symbol *symbols;
+    } all[] = {{EW_AVFORMAT_FILE, format},
+               {EW_AVCODEC_FILE, codec},
+               {EW_AVUTIL_FILE, util},
+               {EW_SWSCALE_FILE, scale}};
+    void *kept; /* for the life of the program */
+    for (size_t i = 0; i < EW_COUNT(all) && opened == EW_OK; i++)
+        opened = ew_library_open(all[i].file, all[i].symbols, &kept);
+    if (opened == EW_OK)
+        av.log_level(AV_LOG_QUIET); /* what is wrong with a file is said by whoever reads it */
+    else
+        snprintf(why, sizeof(why), "%s", ew_error_message());
+}
+
+ew_err ew_av_libraries(void)
+{
+    pthread_once(&once, open_libraries);
+    EW_CHECK(opened == EW_OK, EW_ERR_UNSUPPORTED, "%s", why);
+    return EW_OK;
+}
+
+/* ---- A source ---- */
+
+struct ew_av_source {
+    const char *name;
+    int fd;
+    struct ew_video_opts o;
+    AVFormatContext *file;
+    AVIOContext *io;
+    AVCodecContext *codec;
+    struct SwsContext *scaler, *copier;
+    AVPacket *packet;
+    AVFrame *frame;
+    int stream, format;
+    int64_t from[2];   /* size of the frames that the scalers are for */
+    int64_t scaled[2]; /* and of what the first makes of them */
+    uint8_t *picture;  /* [scaled, 3] */
+    int64_t first, decoded, taken;
+    bool drained; /* the decoder has been told that no packet follows */
+};
+
+void ew_av_close(struct ew_av_source *s)
+{
+    if (!s)
+        return;
+    if (s->scaler)
+        av.free_scaler(s->scaler);
+    if (s->copier)
+        av.free_scaler(s->copier);
+    if (s->codec)
+        av.free_codec(&s->codec);
+    if (s->file)
+        av.close(&s->file);
+    if (s->io) {
+        av.freep(&s->io->buffer);
+        av.free_io(&s->io);
+    }
+    if (s->packet)
+        av.free_packet(&s->packet);
+    if (s->frame)
+        av.free_frame(&s->frame);
+    free(s->picture);
+    free(s);
+}
+
+static int read_file(void *opaque, uint8_t *to, int n)
+{
+    const ssize_t got = read(((struct ew_av_source *)opaque)->fd, to, (size_t)n);
+    return got > 0 ? (int)got : got == 0 ? AVERROR_EOF : AVERROR(EIO);
+}
+
+static int64_t seek_file(void *opaque, int64_t offset, int whence)
+{
+    const int fd = ((struct ew_av_source *)opaque)->fd;
+    if (whence & AVSEEK_SIZE) {
+        const off_t at = lseek(fd, 0, SEEK_CUR), size = lseek(fd, 0, SEEK_END);
+        return lseek(fd, at, SEEK_SET) == at ? size : -1;
+    }
+    return lseek(fd, (off_t)offset, whence & ~AVSEEK_FORCE);
+}
+
+static ew_err open_file(struct ew_av_source *s)
+{
+    unsigned char *buffer = av.alloc(IO_BYTES);
+    s->io = buffer ? av.new_io(buffer, IO_BYTES, 0, s, read_file, NULL, seek_file) : NULL;
+    if (buffer && !s->io)
+        av.freep(&buffer);
+    s->file = av.new_format();
+    EW_CHECK(s->io && s->file, EW_ERR_MEMORY, "%s: no memory", s->name);
+    s->file->pb = s->io;
+    EW_CHECK(av.open(&s->file, s->name, NULL, NULL) == 0, EW_ERR_FORMAT,
+             "%s: no video file that FFmpeg knows, or a damaged one", s->name);
+    return EW_OK;
+}
+
+/* Cameras are libavdevice's, where that is installed. */
+static const AVInputFormat *camera_format(void)
+{
+    int (*register_all)(void) = NULL;
+    const struct ew_symbol symbols[] = {{"avdevice_register_all", &register_all}, {NULL, NULL}};
+    char file[64];
+    void *kept;
+    /* Its version is libavformat's. */
+    snprintf(file, sizeof(file), "libavdevice%s", strchr(EW_AVFORMAT_FILE, '.'));
+    if (ew_library_open(file, symbols, &kept) == EW_OK)
+        register_all();
+    return av.find_format("v4l2");
+}
+
+static ew_err open_live(struct ew_av_source *s)
+{
+    const bool camera = strncmp(s->name, "/dev/", 5) == 0;
+    const AVInputFormat *format = camera ? camera_format() : NULL;
+    AVDictionary *options = NULL;
+    EW_CHECK(!camera || format, EW_ERR_UNSUPPORTED,
+             "%s: cameras need FFmpeg's libavdevice, which is not installed", s->name);
+    if (!camera)
+        av.network();
+    av.set_option(&options, "rtsp_transport", "tcp", 0);
+    av.set_option(&options, "timeout", "5000000", 0); /* microseconds */
+    const int e = av.open(&s->file, s->name, format, &options);
+    av.free_options(&options);
+    EW_CHECK(e == 0, EW_ERR_IO, "%s: cannot be opened", s->name);
+    return EW_OK;
+}
+
+/* Where frames are wanted from, by what the file says of its length; a file that does not say is
+ * read from its beginning. */
+static int64_t middle_frame(const struct ew_av_source *s)
+{
+    const AVStream *t = s->file->streams[s->stream];
+    const int64_t span = (s->o.frames - 1) * s->o.stride + 1;
+    int64_t n = t->nb_frames;
+    if (n <= 0 && s->file->duration > 0 && t->avg_frame_rate.den > 0)
+        n = (int64_t)((double)s->file->duration / AV_TIME_BASE * (double)t->avg_frame_rate.num /
+                      (double)t->avg_frame_rate.den);
+    return n > span && n < MAX_FRAMES ? (n - span) / 2 : 0;
+}
+
+static ew_err open_video(struct ew_av_source *s)
+{
+    const AVCodec *decoder = NULL;
+    EW_CHECK(av.find_info(s->file, NULL) >= 0, EW_ERR_FORMAT, "%s: is damaged", s->name);
+    s->stream = av.best_stream(s->file, AVMEDIA_TYPE_VIDEO, -1, -1, &decoder, 0);
+    EW_CHECK(s->stream >= 0 && decoder, EW_ERR_FORMAT, "%s: has no video that can be decoded",
+             s->name);
+    const AVCodecParameters *p = s->file->streams[s->stream]->codecpar;
+    EW_CHECK(p->width > 0 && p->height > 0 && p->width <= EW_VIDEO_SIDE &&
+                 p->height <= EW_VIDEO_SIDE,
+             EW_ERR_FORMAT, "%s: frames of %d x %d pixels", s->name, p->width, p->height);
+    s->codec = av.new_codec(decoder);
+    s->packet = av.new_packet();
+    s->frame = av.new_frame();
+    EW_CHECK(s->codec && s->packet && s->frame, EW_ERR_MEMORY, "%s: no memory", s->name);
+    s->codec->thread_count = 1; /* the loader has its own */
+    s->codec->max_pixels = (int64_t)EW_VIDEO_SIDE * EW_VIDEO_SIDE;
+    EW_CHECK(av.set_parameters(s->codec, p) >= 0 && av.open_codec(s->codec, decoder, NULL) == 0,
+             EW_ERR_FORMAT, "%s: its video cannot be decoded", s->name);
+    s->first = s->o.first >= 0 ? s->o.first : s->o.frames > 0 ? middle_frame(s) : 0;
+    return EW_OK;
+}
+
+ew_err ew_av_open(const char *name, int fd, const struct ew_video_opts *o,
+                  struct ew_av_source **out)
+{
+    EW_TRY(ew_av_libraries());
+    struct ew_av_source *s = calloc(1, sizeof(*s));
+    EW_CHECK(s, EW_ERR_MEMORY, "%s: no memory", name);
+    s->name = name;
+    s->fd = fd;
+    s->o = *o;
+    ew_err e = fd >= 0 ? open_file(s) : open_live(s);
+    if (e == EW_OK)
+        e = open_video(s);
+    if (e != EW_OK)
+        ew_av_close(s);
+    else
+        *out = s;
+    return e;
+}
+
+/* ---- Frames ---- */
+
+static struct SwsContext *scaler_to(const struct ew_av_source *s, int64_t h, int64_t w)
+{
+    return av.new_scaler((int)s->from[1], (int)s->from[0], (enum AVPixelFormat)s->format, (int)w,
+                         (int)h, AV_PIX_FMT_RGB24, SWS_BILINEAR, NULL, NULL, NULL);
+}
+
+/* Scalers from frames of this size and kind; they may change within a source. */
+static ew_err fit_scalers(struct ew_av_source *s)
+{
+    const int64_t w = s->frame->width, h = s->frame->height;
+    EW_CHECK(w > 0 && h > 0 && w <= EW_VIDEO_SIDE && h <= EW_VIDEO_SIDE, EW_ERR_FORMAT,
+             "%s: a frame of %lld x %lld pixels", s->name, (long long)w, (long long)h);
+    if (s->scaler && s->from[0] == h && s->from[1] == w && s->format == s->frame->format)
+        return EW_OK;
+    const double by_h = (double)s->o.h / (double)h, by_w = (double)s->o.w / (double)w;
+    const double grow = by_h > by_w ? by_h : by_w;
+    s->scaled[0] = ew_max_i64(s->o.h, (int64_t)((double)h * grow + 0.5));
+    s->scaled[1] = ew_max_i64(s->o.w, (int64_t)((double)w * grow + 0.5));
+    s->from[0] = h;
+    s->from[1] = w;
+    s->format = s->frame->format;
+    if (s->scaler)
+        av.free_scaler(s->scaler);
+    if (s->copier)
+        av.free_scaler(s->copier);
+    free(s->picture);
+    s->scaler = scaler_to(s, s->scaled[0], s->scaled[1]);
+    s->copier = s->o.full ? scaler_to(s, h, w) : NULL;
+    s->picture = malloc((size_t)(s->scaled[0] * s->scaled[1] * 3) + 64);
+    EW_CHECK(s->scaler && s->picture && (s->copier || !s->o.full), EW_ERR_FORMAT,
+             "%s: frames of %lld x %lld cannot be scaled", s->name, (long long)w, (long long)h);
+    return EW_OK;
+}
+
+static void scale(struct ew_av_source *s, struct SwsContext *by, uint8_t *to, int64_t w)
+{
+    const int pitch[] = {(int)w * 3};
+    av.scale(by, (const uint8_t *const *)s->frame->data, s->frame->linesize, 0, s->frame->height,
+             (uint8_t *const[]){to}, pitch);
+}
+
+/* The frame that was decoded, scaled and cut. */
+static ew_err take(struct ew_av_source *s, struct ew_video_frame *out)
+{
+    const int64_t h = s->o.h, w = s->o.w;
+    EW_TRY(fit_scalers(s));
+    EW_TRY(ew_bytes_need(&out->pixels, (size_t)(3 * h * w)));
+    scale(s, s->scaler, s->picture, s->scaled[1]);
+    const int64_t y0 = (s->scaled[0] - h) / 2, x0 = (s->scaled[1] - w) / 2;
+    for (int64_t y = 0; y < h; y++)
+        memcpy(out->pixels.at + y * w * 3, s->picture + ((y0 + y) * s->scaled[1] + x0) * 3,
+               (size_t)w * 3);
+    out->h = h;
+    out->w = w;
+    out->full_h = s->from[0];
+    out->full_w = s->from[1];
+    const AVRational unit = s->file->streams[s->stream]->time_base;
+    const int64_t at = s->frame->best_effort_timestamp;
+    out->time_us = at != AV_NOPTS_VALUE && unit.den > 0
+                       ? (int64_t)((double)at * 1e6 * (double)unit.num / (double)unit.den)
+                       : 0;
+    if (s->o.full) {
+        /* The scaler may write whole vectors at a row's end. */
+        EW_TRY(ew_bytes_need(&out->full, (size_t)(3 * s->from[0] * s->from[1]) + 64));
+        scale(s, s->copier, out->full.at, s->from[1]);
+        out->full.size = (size_t)(3 * s->from[0] * s->from[1]);
+    }
+    s->taken++;
+    return EW_OK;
+}
+
+/* Feeds the decoder; false: it will give no more.  Packets that cannot be decoded are passed over,
+ * as players do. */
+static bool feed(struct ew_av_source *s)
+{
+    if (s->drained)
+        return false;
+    if (av.read(s->file, s->packet) == 0) {
+        if (s->packet->stream_index == s->stream)
+            (void)av.send(s->codec, s->packet);
+        av.drop_packet(s->packet);
+        return true;
+    }
+    s->drained = true;
+    return av.send(s->codec, NULL) == 0;
+}
+
+ew_err ew_av_next(struct ew_av_source *s, struct ew_video_frame *out, bool *end)
+{
+    const int64_t start = ew_clock_ns();
+    const bool live = s->fd < 0;
+    *end = (s->o.frames > 0 && s->taken == s->o.frames) || (!live && s->decoded >= MAX_FRAMES);
+    while (!*end) {
+        if (av.receive(s->codec, s->frame) == 0) {
+            const int64_t at = s->decoded++ - s->first;
+            if (at < 0 || at % s->o.stride)
+                continue;
+            EW_TRY(take(s, out));
+            out->decode_ns = ew_clock_ns() - start;
+            return EW_OK;
+        }
+        *end = !feed(s);
+    }
+    return EW_OK;
+}
+#else
+ew_err ew_av_libraries(void)
+{
+    return ew_fail(EW_ERR_UNSUPPORTED, "this build reads no video (EW_FFMPEG)");
+}
+
+ew_err ew_av_open(const char *name, int fd, const struct ew_video_opts *o,
+                  struct ew_av_source **out)
+{
+    return ew_av_libraries();
+}
+
+ew_err ew_av_next(struct ew_av_source *s, struct ew_video_frame *out, bool *end)
+{
+    return ew_av_libraries();
+}
+
+void ew_av_close(struct ew_av_source *s)
+{
+}
+#endif

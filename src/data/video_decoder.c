@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decoding in a process apart.  It is forked, not started as a program of its own, so that it works
+ * in whatever program the library is part of; of what it inherits it closes every descriptor but
+ * its socket.  A process that has read a file to its end is kept for the next one: forking takes
+ * longer than decoding a short clip. */
+#include "data/video_decoder.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/sandbox.h"
+#include "base/spawn.h"
+#include "data/av_source.h"
+
+#define FILE_MS    30000 /* that a file's next frame may take */
+#define LIVE_MS    10000
+#define PATH_BYTES 4096
+#define IDLE       16 /* processes that are kept */
+
+struct ew_video {
+    char name[PATH_BYTES];
+    struct ew_video_opts o;
+    struct ew_server d;
+    bool live, over;
+};
+
+/* ---- The descriptor of a file, over a socket ---- */
+
+static ew_err send_fd(int socket, int fd)
+{
+    char room[CMSG_SPACE(sizeof(int))] = {0}, byte = 0;
+    struct iovec part = {&byte, 1};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+    if (fd >= 0) {
+        m.msg_control = room;
+        m.msg_controllen = sizeof(room);
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+    }
+    EW_CHECK(sendmsg(socket, &m, MSG_NOSIGNAL) == 1, EW_ERR_IO, "the other side has gone");
+    return EW_OK;
+}
+
+static ew_err take_fd(int socket, int *fd)
+{
+    char room[CMSG_SPACE(sizeof(int))] = {0}, byte;
+    struct iovec part = {&byte, 1};
+    struct msghdr m = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
+    EW_CHECK(recvmsg(socket, &m, MSG_CMSG_CLOEXEC) == 1, EW_ERR_IO, "the other side has gone");
+    const struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    *fd = -1;
+    if (c && c->cmsg_type == SCM_RIGHTS)
+        memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+    return EW_OK;
+}
+
+/* ---- Inside the process ---- */
+
+/* What it may reach: nothing for a file, which is open already; for the rest what FFmpeg needs to
+ * find a camera or a host. */
+static void confine(bool live, const char *name)
+{
+    const struct rlimit none = {0, 0};
+    static const char *const nothing[] = {NULL};
+    const char *const some[] = {"/etc", "/sys", "/usr/lib", "/lib", "/run/systemd/resolve", NULL};
+    const char *const device[] = {strncmp(name, "/dev/", 5) == 0 ? name : NULL, NULL};
+    setrlimit(RLIMIT_CORE, &none);
+    ew_sandbox_files(live ? some : nothing, device);
+    if (!live || device[0])
+        ew_sandbox_no_programs();
+}
+
+/* One source, to its end.  False: nobody listens any more. */
+static bool give_source(int fd, const char *name, int file, const struct ew_video_opts *o)
+{
+    struct ew_av_source *s = NULL;
+    struct ew_video_frame f = {0};
+    bool end = false;
+    ew_err given = EW_OK, e = ew_av_open(name, file, o, &s);
+    while (e == EW_OK && !end && given == EW_OK) {
+        e = ew_av_next(s, &f, &end);
+        if (e == EW_OK && !end)
+            given = ew_video_wire_give(fd, EW_VIDEO_WIRE_FRAME, &f, NULL);
+    }
+    if (given == EW_OK)
+        given = e == EW_OK ? ew_video_wire_give(fd, EW_VIDEO_WIRE_END, NULL, "")
+                           : ew_video_wire_give(fd, EW_VIDEO_WIRE_ERROR, NULL, ew_error_message());
+    ew_av_close(s);
+    ew_video_frame_fini(&f);
+    return given == EW_OK;
+}
+
+static bool serve_one(int fd, bool *confined)
+{
+    struct ew_video_wire_request r;
+    char name[PATH_BYTES];
+    int file = -1;
+    if (ew_video_wire_read(fd, &r, sizeof(r), -1) != EW_OK || r.magic != EW_VIDEO_WIRE_MAGIC ||
+        r.path_bytes >= PATH_BYTES || ew_video_wire_read(fd, name, r.path_bytes, -1) != EW_OK ||
+        take_fd(fd, &file) != EW_OK)
+        return false;
+    name[r.path_bytes] = 0;
+    if (!*confined)
+        confine(file < 0, name);
+    *confined = true;
+    const bool more = give_source(fd, name, file, &r.o);
+    if (file >= 0)
+        close(file);
+    return more;
+}
+
+static void serve(int socket)
+{
+    bool confined = false;
+    signal(SIGINT, SIG_IGN); /* the terminal's is for the program */
+    while (serve_one(socket, &confined))
+        continue;
+}
+
+/* ---- Processes that wait for a file ---- */
+
+static struct {
+    pthread_mutex_t lock; /* guards all below */
+    pid_t owner;          /* a fork of the program shares none of them */
+    int n;
+    struct ew_server list[IDLE];
+} idle = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool take_idle(struct ew_server *out)
+{
+    pthread_mutex_lock(&idle.lock);
+    if (idle.owner != getpid())
+        idle.n = 0;
+    const bool there = idle.n > 0;
+    if (there)
+        *out = idle.list[--idle.n];
+    pthread_mutex_unlock(&idle.lock);
+    return there;
+}
+
+static void put_idle(struct ew_server *d)
+{
+    pthread_mutex_lock(&idle.lock);
+    if (idle.owner != getpid())
+        idle.n = 0;
+    idle.owner = getpid();
+    const bool room = idle.n < IDLE;
+    if (room)
+        idle.list[idle.n++] = *d;
+    pthread_mutex_unlock(&idle.lock);
+    if (!room)
+        ew_server_stop(d, 0);
+}
+
+/* ---- A source ---- */
+
+bool ew_video_is_live(const char *name)
+{
+    return strncmp(name, "/dev/", 5) == 0 || strstr(name, "://") != NULL;
+}
+
+static ew_err ask(struct ew_video *f, int file)
+{
+    const struct ew_video_wire_request r = {
+        .magic = EW_VIDEO_WIRE_MAGIC, .path_bytes = (uint32_t)strlen(f->name), .o = f->o};
+    EW_TRY(ew_video_wire_write(f->d.fd, &r, sizeof(r)));
+    EW_TRY(ew_video_wire_write(f->d.fd, f->name, r.path_bytes));
+    return send_fd(f->d.fd, file);
+}
+
+/* One that waits may have been ended by somebody; a fresh one has not. */
+static ew_err begin(struct ew_video *f, int file)
+{
+    if (!f->live && take_idle(&f->d)) {
+        if (ask(f, file) == EW_OK)
+            return EW_OK;
+        ew_server_stop(&f->d, 0);
+    }
+    EW_TRY(ew_server_start(serve, &f->d));
+    const ew_err e = ask(f, file);
+    if (e != EW_OK)
+        ew_server_stop(&f->d, 0);
+    return e;
+}
+
+ew_err ew_video_open(const char *name, const struct ew_video_opts *o, struct ew_video **out)
+{
+    int file = -1;
+    const bool live = ew_video_is_live(name);
+    EW_CHECK(strlen(name) < PATH_BYTES, EW_ERR_LIMIT, "%s: too long a path", name);
+    EW_TRY(ew_fail_in(ew_video_opts_check(o), "%s", name));
+    EW_TRY(ew_fail_in(ew_av_libraries(), "%s", name));
+    if (!live)
+        EW_TRY(ew_file_open(name, &file));
+    struct ew_video *f = calloc(1, sizeof(*f));
+    ew_err e = f ? EW_OK : ew_fail(EW_ERR_MEMORY, "%s: no memory", name);
+    if (f) {
+        snprintf(f->name, sizeof(f->name), "%s", name);
+        f->o = *o;
+        f->live = live;
+        e = begin(f, file);
+    }
+    if (file >= 0)
+        close(file);
+    if (e != EW_OK)
+        free(f);
+    else
+        *out = f;
+    return e == EW_OK ? e : ew_fail_in(e, "%s", name);
+}
+
+/* The process is of no use any more. */
+static ew_err died(struct ew_video *f, const char *what)
+{
+    const int signal = ew_server_stop(&f->d, 1000); /* its end is on its way */
+    f->over = true;
+    f->d.pid = 0;
+    if (signal)
+        return ew_fail(EW_ERR_FORMAT, "%s: its decoder died of signal %d (%s)", f->name, signal,
+                       strsignal(signal));
+    return ew_fail(EW_ERR_FORMAT, "%s: %s", f->name, what);
+}
+
+ew_err ew_video_next(struct ew_video *f, struct ew_video_frame *out, bool *end)
+{
+    char text[EW_VIDEO_WIRE_TEXT], what[EW_VIDEO_WIRE_TEXT];
+    enum ew_video_wire_kind kind = EW_VIDEO_WIRE_END;
+    *end = f->over;
+    if (f->over)
+        return EW_OK;
+    if (ew_video_wire_take(f->d.fd, &f->o, f->live ? LIVE_MS : FILE_MS, out, &kind, text) !=
+        EW_OK) {
+        snprintf(what, sizeof(what), "%s", ew_error_message());
+        return died(f, what);
+    }
+    f->over = *end = kind != EW_VIDEO_WIRE_FRAME;
+    if (kind == EW_VIDEO_WIRE_ERROR)
+        return ew_fail(EW_ERR_FORMAT, "%s", text);
+    return EW_OK;
+}
+
+void ew_video_close(struct ew_video *f)
+{
+    if (!f)
+        return;
+    if (f->d.pid && f->over && !f->live)
+        put_idle(&f->d);
+    else if (f->d.pid)
+        ew_server_stop(&f->d, 0);
+    free(f);
+}
+
+int ew_video_process(const struct ew_video *f)
+{
+    return (int)f->d.pid;
+}

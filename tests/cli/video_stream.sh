@@ -1,0 +1,20 @@
+# Video as it comes: raw frames, a file over time, and a clip with the answers in it.
+edgewise export c3d_small --width 0.1 -o c3d.onnx >/dev/null 2>&1
+net="c3d.onnx --mean 0 --std 1 --threads 1"
+numbers() { grep -E '"(frames|dropped|window|hop|answers|frame|size_changes)"' | tr -d ' \n'; echo; }
+head -c $((28 * 28 * 3 * 20 + 100)) /dev/zero | edgewise run $net - --hop 2 --json 2>err | numbers
+grep -o 'the last frame has 100 of 2352 bytes' err
+head -c $((28 * 28 * 3 * 5)) /dev/zero | edgewise run $net - --window 8 --hop 4 --json 2>/dev/null | numbers
+edgewise run $net - --hop 2 </dev/null 2>&1 | grep -v random || true
+edgewise run $net x.mp4 y.mp4 --hop 2 2>&1 | grep -v random || true
+clip=$CASES/../fixtures/clips/left/a.mp4
+if edgewise run $net $clip --hop 4 --json >out 2>err; then
+    numbers <out
+    edgewise run $net $clip --annotate noted.mp4 >/dev/null 2>&1
+    edgewise run $net noted.mp4 --hop 1 --json 2>/dev/null | numbers
+    head -c 100 $clip >cut.mp4
+    edgewise run $net cut.mp4 --hop 4 2>&1 | grep -o 'cut.mp4: no video file' || true
+else
+    cat err >&2
+    exit 77
+fi
