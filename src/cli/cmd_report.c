@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/cmd.h"
+#include "report/carbon.h"
 #include "report/compare.h"
 #include "report/figure_grid.h"
 #include "report/figure_json.h"
@@ -17,7 +18,8 @@
 struct opts {
     const char *study, *output, *db, *figure, *title, *limits, *goal;
     int format;
-    bool still;
+    bool still, compare;
+    double carbon;
 };
 
 enum format { AUTO, HTML, TEXT, MARKDOWN, CSV };
@@ -42,6 +44,10 @@ static const struct ew_field table[] = {
      .metavar = "NAME", .help = "begin with each network's best run: time, latency, power, energy, memory or accuracy"},
     {.name = "limit", .type = EW_FIELD_STR, .offset = offsetof(struct opts, limits),
      .metavar = "NAME=VALUE...", .help = "the best within these, as in recommend: power=10W, latency=16.7ms, accuracy=0.9"},
+    {.name = "carbon", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, carbon),
+     .def = "0", .min = 0, .max = 10000, .metavar = "G/KWH", .help = "energy as grams of CO2e too, for a grid of this intensity"},
+    {.name = "compare", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, compare),
+     .help = "A and B against each other: the same as report compare A B"},
     {.name = "db", .type = EW_FIELD_STR, .offset = offsetof(struct opts, db),
      .def = EW_STORE_FILE, .metavar = "FILE", .help = "the results"},
     EW_FIELD_END};
@@ -55,7 +61,8 @@ struct report {
     struct ew_figures figures;
     struct ew_grid compared; /* of a comparison; else no cells */
     const char *title;
-    const char *best; /* of each network within the limits, a line each; NULL: not asked for */
+    const char *best;   /* of each network within the limits, a line each; NULL: not asked for */
+    const char *carbon; /* of each network, likewise */
 };
 
 static bool chosen(const struct report *r, const struct ew_figure *f)
@@ -86,13 +93,15 @@ static void write_studies(const struct report *r, const char *mark, FILE *out)
 
 /* The first thing that is shown: "best within your limits". */
 static const char best_heading[] = "Best within your limits";
+#define CARBON_HEADING "Carbon at %g g of CO2e a kWh"
 
-static void write_best(const struct report *r, const char *mark, FILE *out)
+/* A heading and lines, each after `mark`; lines NULL: nothing. */
+static void write_lines(const char *heading, const char *lines, const char *mark, FILE *out)
 {
-    if (!r->best)
+    if (!lines)
         return;
-    fprintf(out, "%s\n\n", best_heading);
-    for (const char *p = r->best; *p;) {
+    fprintf(out, "%s\n\n", heading);
+    for (const char *p = lines; *p;) {
         char line[500];
         const int n = (int)strcspn(p, "\n");
         snprintf(line, sizeof(line), "%.*s", n, p);
@@ -104,9 +113,17 @@ static void write_best(const struct report *r, const char *mark, FILE *out)
     putc('\n', out);
 }
 
+static void write_first(const struct report *r, const char *mark, FILE *out)
+{
+    char heading[80];
+    write_lines(best_heading, r->best, mark, out);
+    snprintf(heading, sizeof(heading), CARBON_HEADING, r->o->carbon);
+    write_lines(heading, r->carbon, mark, out);
+}
+
 static ew_err write_text(const struct report *r, FILE *out)
 {
-    write_best(r, "  ", out);
+    write_first(r, "  ", out);
     write_studies(r, "differs: ", out);
     if (r->compared.n) {
         EW_TRY(ew_grid_text(&r->compared, NULL, out));
@@ -126,7 +143,7 @@ static ew_err write_markdown(const struct report *r, FILE *out)
     fputs("# ", out);
     ew_text_markdown(r->title, out);
     fputs("\n\n", out);
-    write_best(r, "- ", out);
+    write_first(r, "- ", out);
     write_studies(r, "- differs: ", out);
     if (r->compared.n) {
         ew_grid_markdown(&r->compared, out);
@@ -168,6 +185,8 @@ static ew_err write_json(const struct report *r, FILE *out)
     ew_json_str(&j, "title", r->title);
     if (r->best)
         ew_json_str(&j, "best", r->best);
+    if (r->carbon)
+        ew_json_str(&j, "carbon", r->carbon);
     ew_json_array(&j, "figures");
     for (int i = 0; i < r->figures.n; i++)
         if (chosen(r, &r->figures.v[i]))
@@ -181,7 +200,13 @@ static ew_err write_html(const struct report *r, FILE *out)
 {
     struct ew_figures some = r->figures; /* borrows */
     EW_CLEANUP(ew_free_ptr) char *about = NULL;
-    if (r->best && asprintf(&about, "%s: %s", best_heading, r->best) < 0)
+    char carbon[80] = "";
+    if (r->carbon)
+        snprintf(carbon, sizeof(carbon), "%s" CARBON_HEADING ": ", r->best ? ". " : "",
+                 r->o->carbon);
+    const bool first = r->best || r->carbon;
+    if (first && asprintf(&about, "%s%s%s%s%s", r->best ? best_heading : "", r->best ? ": " : "",
+                          r->best ? r->best : "", carbon, r->carbon ? r->carbon : "") < 0)
         return ew_fail(EW_ERR_MEMORY, "no memory for the report");
     some.v = calloc((size_t)r->figures.n + 1, sizeof(*some.v));
     EW_CHECK(some.v, EW_ERR_MEMORY, "no memory for the report");
@@ -190,7 +215,7 @@ static ew_err write_html(const struct report *r, FILE *out)
         if (chosen(r, &r->figures.v[i]))
             some.v[some.n++] = r->figures.v[i];
     const struct ew_page_opts page = {.title = r->title,
-                                      .about = r->best ? about : NULL,
+                                      .about = first ? about : NULL,
                                       .still = r->o->still,
                                       .compared = r->compared.n ? &r->compared : NULL};
     const ew_err e = ew_page_write(&r->results, &some, &page, out);
@@ -313,6 +338,16 @@ static ew_err find_best(struct report *r)
     return ew_best_text(a, &m, o->goal ? o->goal : "time", o->limits, &r->best);
 }
 
+static ew_err find_carbon(struct report *r)
+{
+    if (!(r->o->carbon > 0))
+        return EW_OK;
+    EW_TRY(ew_carbon_text(&r->results.arena, &r->results, r->o->carbon, &r->carbon));
+    if (!*r->carbon)
+        r->carbon = "no run here has an energy: a power sensor or --simulate gives it";
+    return EW_OK;
+}
+
 static ew_err plain(struct ew_cmd_call *c, struct report *r)
 {
     const struct opts *o = c->opts;
@@ -328,6 +363,7 @@ static ew_err plain(struct ew_cmd_call *c, struct report *r)
                           : "Edgewise report";
     EW_CHECK(r->title, EW_ERR_MEMORY, "no memory for the report");
     EW_TRY(find_best(r));
+    EW_TRY(find_carbon(r));
     EW_TRY(ew_figures_init(ew_figures_report, &r->results, o->study, &r->figures));
     return write_out(r, c->json);
 }
@@ -335,7 +371,7 @@ static ew_err plain(struct ew_cmd_call *c, struct report *r)
 static ew_err compare(struct ew_cmd_call *c, struct report *r)
 {
     const struct opts *o = c->opts;
-    const char *side[2] = {c->args[1], c->args[2]};
+    const char *side[2] = {c->args[c->n_args - 2], c->args[c->n_args - 1]};
     const bool files = ends_in(side[0], ".db") && ends_in(side[1], ".db");
     if (files) {
         EW_TRY(load(side[0], o->study, side[0], &r->results));
@@ -344,6 +380,7 @@ static ew_err compare(struct ew_cmd_call *c, struct report *r)
         EW_TRY(load(o->db, o->study, NULL, &r->results));
         EW_TRY(ew_compare_choose(&r->results, side));
     }
+    EW_TRY(find_carbon(r));
     EW_TRY(ew_compare_match(&r->results, side));
     EW_TRY(ew_compare_grid(&r->results, side, &r->compared));
     r->title = ew_arena_printf(&r->results.arena, "%s against %s", side[0], side[1]);
@@ -355,7 +392,10 @@ static ew_err compare(struct ew_cmd_call *c, struct report *r)
 static ew_err run(struct ew_cmd_call *c)
 {
     struct report r = {.o = c->opts};
-    const bool two = c->n_args == 3 && strcmp(c->args[0], "compare") == 0;
+    const struct opts *o = c->opts;
+    const bool two =
+        (c->n_args == 3 && strcmp(c->args[0], "compare") == 0) || (c->n_args == 2 && o->compare);
+    EW_CHECK(two || !o->compare, EW_ERR_USAGE, "--compare: needs two sides, as in a.db b.db");
     ew_results_init(&r.results);
     ew_grid_init(&r.compared);
     const ew_err e = two ? compare(c, &r) : plain(c, &r);
@@ -381,7 +421,8 @@ const struct ew_cmd ew_cmd_report = {
                 "report -o report.html --goal latency --limit power=10W\n"
                 "report --study train-workers\n"
                 "report --figure workers --format csv\n"
-                "report compare nano.db xavier.db -o boards.html\n"
+                "report --carbon 380\n"
+                "report --compare nano.db xavier.db -o boards.html\n"
                 "report compare version=0.1 version=0.2",
     .min_args = 0,
     .max_args = 3,

@@ -37,6 +37,9 @@ const struct ew_field ew_train_cmd_fields[] = {
     {.name = "idle", .type = EW_FIELD_FLOAT, .offset = offsetof(struct ew_train_cmd, idle),
      .def = "0", .min = 0, .max = 86400, .metavar = "SECONDS",
      .help = "measure the power at rest for so long first, in whatever mode the board is in"},
+    {.name = "carbon", .type = EW_FIELD_FLOAT, .offset = offsetof(struct ew_train_cmd, carbon),
+     .def = "0", .min = 0, .max = 10000, .metavar = "G/KWH",
+     .help = "energy as grams of CO2e too, for a grid of this intensity"},
     {.name = "qat", .type = EW_FIELD_ENUM, .offset = offsetof(struct ew_train_cmd, qat),
      .def = "off", .choices = qat_names, .metavar = "int8|pow2", .help = "learn for integers: weights and "
      "activations are rounded in every step as `quantize` would; pow2: as --scheme pow2"},

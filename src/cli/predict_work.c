@@ -10,13 +10,15 @@
 
 #include "advise/work_fit.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/order_stats.h"
 #include "cli/simulated.h"
 #include "model/objective.h"
 #include "report/text_table.h"
 #include "store/store.h"
 
-#define MOST 4096 /* benches that are looked at */
+#define MOST  4096 /* benches that are looked at */
+#define QUIET 0.15 /* repeats of a bench on a quiet machine are nearer to each other */
 
 /* A bench of the store. */
 struct bench {
@@ -24,7 +26,7 @@ struct bench {
     struct ew_network_opts net;
     int64_t threads;
     bool train;
-    double time;
+    double time, slowest; /* of its repeats: the fastest and the slowest median */
     struct ew_mode point;
 };
 
@@ -92,6 +94,7 @@ static bool read_bench(struct benches *all, const struct ew_rows *rows, struct b
     *b = (struct bench){.time = 1e-3 * number(rows, "median_ms", NAN),
                         .train = number(rows, "train", 0) > 0,
                         .threads = (int64_t)number(rows, "threads", 0)};
+    b->slowest = b->time;
     b->net.batch = (int64_t)number(rows, "batch", 1);
     b->net.width = number(rows, "width", 1);
     b->net.classes = (int64_t)number(rows, "classes", 0);
@@ -101,6 +104,21 @@ static bool read_bench(struct benches *all, const struct ew_rows *rows, struct b
         b->threads = (int64_t)number(rows, "machine_cores_online", 1);
     b->network = ew_arena_strdup(&all->arena, name);
     return b->network != NULL;
+}
+
+/* A bench that was repeated counts once, by its fastest median: what else runs on a machine only
+ * ever adds time. */
+static bool merged(const struct benches *all, const struct bench *b)
+{
+    for (int i = 0; i < all->n; i++) {
+        struct bench *old = &all->list[i];
+        if (same_plan(old, b) && old->threads == b->threads) {
+            old->time = fmin(old->time, b->time);
+            old->slowest = fmax(old->slowest, b->time);
+            return true;
+        }
+    }
+    return false;
 }
 
 static ew_err read_benches(const char *path, struct benches *all)
@@ -115,7 +133,7 @@ static ew_err read_benches(const char *path, struct benches *all)
     if (e == EW_OK) {
         while (e == EW_OK && all->n < MOST && ew_rows_next(rows)) {
             struct bench b;
-            if (!read_bench(all, rows, &b))
+            if (!read_bench(all, rows, &b) || merged(all, &b))
                 continue;
             e = find_point(all, &b);
             all->list[all->n++] = b;
@@ -258,11 +276,36 @@ static double mean(const double *v, int n)
     return sum;
 }
 
+/* How far repeats of a bench lie apart at the median, as a share; 0: there are none. */
+static ew_err spread(struct benches *all, double *out)
+{
+    double *v = ew_arena_array(&all->arena, (size_t)all->n, sizeof(*v));
+    int n = 0;
+    EW_CHECK(v, EW_ERR_MEMORY, "no memory");
+    for (int i = 0; i < all->n; i++)
+        if (all->list[i].slowest > all->list[i].time)
+            v[n++] = all->list[i].slowest / all->list[i].time - 1;
+    *out = n ? ew_median(v, n) : 0;
+    return EW_OK;
+}
+
+static ew_err say_spread(struct benches *all)
+{
+    double apart = 0;
+    EW_TRY(spread(all, &apart));
+    if (apart > QUIET)
+        EW_WARN("repeats of a bench lie %.0f %% apart: the machine is not quiet, and part of the "
+                "error below is that",
+                100 * apart);
+    return EW_OK;
+}
+
 static ew_err check(struct benches *all, const char *path, bool json)
 {
     int n[2] = {0};
     struct ew_json j;
     EW_TRY(read_benches(path, all));
+    EW_TRY(say_spread(all));
     for (int i = 0; i < all->n; i++)
         n[all->list[i].train]++;
     EW_CHECK(n[0] >= 12 || n[1] >= 12, EW_ERR_ARG,

@@ -19,8 +19,9 @@ struct ew_train_cmd {
     const char *model; /* not an option: the argument, kept with them */
     bool find_batch;
     int64_t loss_every, calib;
-    double idle; /* seconds at rest before the run */
-    int qat;     /* enum ew_train_qat */
+    double idle;   /* seconds at rest before the run */
+    double carbon; /* of a kWh, grams; 0: not asked for */
+    int qat;       /* enum ew_train_qat */
     const char *teach;
     double teach_share, temperature;
 };

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "cli/train_run.h"
+#include "report/carbon.h"
 #include "report/text_table.h"
 
 #define SHOW_NS 100000000
@@ -189,6 +190,9 @@ ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result
                seconds(x->cache_features_s, a));
     if (x->energy_j >= 0)
         printf("energy:    %.1f J\n", x->energy_j);
+    if (x->energy_j >= 0 && r->o.carbon > 0)
+        printf("carbon:    %.3g g of CO2e at %g g a kWh\n", ew_carbon_g(x->energy_j, r->o.carbon),
+               r->o.carbon);
     if (x->bad)
         printf("samples:   %lld could not be read\n", (long long)x->bad);
     print_written(r->o.output);
@@ -239,6 +243,8 @@ ew_err ew_train_print_json(FILE *out, const struct ew_train_run *r, const struct
         ew_json_num(&j, "energy_j", x->energy_j);
     else
         ew_json_null(&j, "energy_j");
+    if (x->energy_j >= 0 && r->o.carbon > 0)
+        ew_json_num(&j, "carbon_g", ew_carbon_g(x->energy_j, r->o.carbon));
     ew_json_end(&j);
     return ew_json_finish(&j);
 }
