@@ -3,7 +3,10 @@
  * f(s x) = s f(x), channel c of the first may be divided by any s > 0 and the filters that read it
  * multiplied by s.  Chosen so that a channel is as large as the filters that read it are small, one
  * scale for the whole tensor and one for each filter then waste fewer of their steps.
- * After Nagel et al. (2019), with peaks of activations where known. */
+ * After Nagel et al. (2019), with peaks of activations where known.
+ *
+ * ReLU6 does not scale with its input.  Channels that reach 6 on the calibration images stay as
+ * they are; the others may be divided by any s that leaves them below 6. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +19,12 @@
 struct pair {
     const struct ew_node *first, *second;
     int between; /* the value that the second reads */
+    float bound; /* of a clip between them; INFINITY: there is none */
+    int clipped; /* what it makes */
 };
+
+/* Bounds are met to within this share: other images go further than those of the calibration. */
+#define NEAR_BOUND 0.98f
 
 static bool scales_with_input(const struct ew_node *n)
 {
@@ -31,6 +39,17 @@ static bool scales_with_input(const struct ew_node *n)
 static bool constant_floats(const struct ew_graph *g, int value)
 {
     return ew_pass_is_constant(g, value) && g->values[value].t.dtype == EW_F32;
+}
+
+/* The upper bound of a clip from 0 on; false: it is none. */
+static bool clip_bound(const struct ew_graph *g, int node, float *bound)
+{
+    struct ew_epilogue_attr act = {0};
+    if (strcmp(g->nodes[node].op->name, "clip") != 0 || !ew_act_of_node(g, node, &act) ||
+        act.act != EW_ACT_CLIP || act.lo < 0 || act.lo > 0)
+        return false;
+    *bound = (float)act.hi;
+    return true;
 }
 
 /* A convolution whose weights may be replaced. */
@@ -54,13 +73,17 @@ static bool find_pair(const struct ew_graph *g, const struct ew_readers *r, int 
     if (!is_plain_conv(g, p->second))
         return false;
     p->between = p->second->in[0];
+    p->bound = INFINITY;
+    p->clipped = p->between;
     int v = p->between;
     for (;;) {
         const int from = ew_readers_sole_maker(r, v);
         if (from < 0)
             return false;
         p->first = &g->nodes[from];
-        if (!scales_with_input(p->first))
+        if (!isfinite(p->bound) && clip_bound(g, from, &p->bound))
+            p->clipped = v;
+        else if (!scales_with_input(p->first))
             break;
         v = p->first->in[0];
     }
@@ -104,27 +127,40 @@ static float scale_readers(const struct reader *r, float *w, int64_t c, float sc
     return most;
 }
 
-/* s[c] = sqrt(size of channel c / size of what reads it), their geometric mean taken out. */
-static void choose(const struct pair *p, const struct ew_graph *g, const float *peaks, float *w2,
-                   float *s)
+/* Channel c is at the bound, or 0 all the time: its factor is 1. */
+static bool stays(const struct pair *p, const float *reach, int64_t c)
+{
+    return isfinite(p->bound) && (reach[c] >= NEAR_BOUND * p->bound || reach[c] <= 0);
+}
+
+/* s[c] = sqrt(size of channel c / size of what reads it), over the geometric mean of those that
+ * stay as they are, or of all.  `reach`: peaks of what is clipped. */
+static void choose(const struct pair *p, const struct ew_graph *g, const float *peaks,
+                   const float *reach, float *s)
 {
     const struct ew_tensor *w1 = &g->values[p->first->in[1]].t;
     const int64_t n = w1->shape.dim[0], each = ew_tensor_count(w1) / n;
     const struct reader r = reader_of(g, p->second);
-    double log_sum = 0;
-    int64_t used = 0;
+    double log_sum[2] = {0};
+    int64_t used[2] = {0};
     for (int64_t c = 0; c < n; c++) {
         const float size = peaks ? peaks[c] : peak((const float *)w1->data + c * each, each);
-        const float reads = scale_readers(&r, w2, c, 1);
+        const float reads = scale_readers(&r, g->values[p->second->in[1]].t.data, c, 1);
         s[c] = size > 0 && reads > 0 ? sqrtf(size / reads) : 0; /* 0: left as it is */
         if (s[c] > 0) {
-            log_sum += log((double)s[c]);
-            used++;
+            const bool fixed = stays(p, reach, c);
+            log_sum[fixed] += log((double)s[c]);
+            used[fixed]++;
         }
     }
-    const float mean = used ? expf((float)(log_sum / (double)used)) : 1;
-    for (int64_t c = 0; c < n; c++)
-        s[c] = s[c] > 0 ? fminf(fmaxf(s[c] / mean, 1.0f / 64), 64) : 1; /* dead channels stay */
+    const int by = used[1] > 0;
+    const float mean = used[by] ? expf((float)(log_sum[by] / (double)used[by])) : 1;
+    for (int64_t c = 0; c < n; c++) {
+        const bool free = s[c] > 0 && !stays(p, reach, c); /* dead channels stay */
+        s[c] = free ? fminf(fmaxf(s[c] / mean, 1.0f / 64), 64) : 1;
+        if (free && isfinite(p->bound))
+            s[c] = fmaxf(s[c], reach[c] / (NEAR_BOUND * p->bound));
+    }
 }
 
 /* Input `slot` of the node becomes a copy of the weight that is the node's own. */
@@ -146,7 +182,7 @@ static ew_err own_weights(struct ew_graph *g, struct ew_readers *r, const struct
     return own(g, r, p->second, 1);
 }
 
-static ew_err equalize(struct ew_graph *g, const struct pair *p, const float *peaks)
+static ew_err equalize(struct ew_graph *g, const struct pair *p, const float *peaks, float *reach)
 {
     const struct ew_tensor *w1 = &g->values[p->first->in[1]].t;
     float *w2 = g->values[p->second->in[1]].t.data;
@@ -155,7 +191,7 @@ static ew_err equalize(struct ew_graph *g, const struct pair *p, const float *pe
     const int64_t n = w1->shape.dim[0], each = ew_tensor_count(w1) / n;
     EW_CLEANUP(ew_free_ptr) float *s = calloc((size_t)n, sizeof(*s));
     EW_CHECK(s, EW_ERR_MEMORY, "%s: no memory to equalise it", p->first->name);
-    choose(p, g, peaks, w2, s);
+    choose(p, g, peaks, reach, s);
     const struct reader r = reader_of(g, p->second);
     for (int64_t c = 0; c < n; c++) {
         for (int64_t i = 0; i < each; i++)
@@ -163,23 +199,51 @@ static ew_err equalize(struct ew_graph *g, const struct pair *p, const float *pe
         if (b1)
             b1[c] /= s[c];
         scale_readers(&r, w2, c, s[c]);
+        if (isfinite(p->bound))
+            reach[c] /= s[c];
     }
     return EW_OK;
 }
 
-ew_err ew_pass_equalize(struct ew_graph *g, const float *const *peaks)
+/* Peaks of a clipped value that may be changed as its channels are; NULL: not known. */
+static ew_err own_reach(struct ew_graph *g, const struct ew_equalize_opts *o, const struct pair *p,
+                        float **reach)
+{
+    const int v = p->clipped;
+    if (!isfinite(p->bound) || *reach || !o->reach || !o->reach[v])
+        return EW_OK;
+    const size_t n = (size_t)g->values[p->first->in[1]].t.shape.dim[0];
+    *reach = ew_arena_array(&g->arena, n, sizeof(**reach));
+    EW_CHECK(*reach, EW_ERR_MEMORY, "no memory to equalise %s", p->first->name);
+    memcpy(*reach, o->reach[v], n * sizeof(**reach));
+    return EW_OK;
+}
+
+static ew_err equalize_all(struct ew_graph *g, const struct ew_equalize_opts *o,
+                           struct ew_readers *r, float **reach)
+{
+    for (int round = 0; round < o->rounds; round++)
+        for (int k = 0; k < g->n_nodes; k++) {
+            struct pair p;
+            if (!find_pair(g, r, k, &p))
+                continue;
+            EW_TRY(own_reach(g, o, &p, &reach[p.clipped]));
+            if (isfinite(p.bound) && !reach[p.clipped])
+                continue;
+            if (round == 0)
+                EW_TRY(own_weights(g, r, &p));
+            EW_TRY(equalize(g, &p, o->peaks ? o->peaks[p.between] : NULL, reach[p.clipped]));
+        }
+    return EW_OK;
+}
+
+ew_err ew_pass_equalize(struct ew_graph *g, const struct ew_equalize_opts *o)
 {
     struct ew_readers *r;
+    EW_CLEANUP(ew_free_ptr) float **reach = calloc((size_t)g->n_values + 1, sizeof(*reach));
+    EW_CHECK(reach, EW_ERR_MEMORY, "no memory to equalise graph %s", g->name);
     EW_TRY(ew_readers_new(g, &r));
-    ew_err e = EW_OK;
-    for (int k = 0; k < g->n_nodes && e == EW_OK; k++) {
-        struct pair p;
-        if (!find_pair(g, r, k, &p))
-            continue;
-        e = own_weights(g, r, &p);
-        if (e == EW_OK)
-            e = equalize(g, &p, peaks ? peaks[p.between] : NULL);
-    }
+    const ew_err e = equalize_all(g, o, r, reach);
     ew_readers_free(r);
     EW_TRY(e);
     EW_TRY(ew_graph_sweep(g));

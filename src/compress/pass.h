@@ -47,10 +47,22 @@ ew_err ew_pass_fuse_add(struct ew_graph *g);
 ew_err ew_pass_sink_activation(struct ew_graph *g);
 /* Relu after a convolution becomes its epilogue; the same holds. */
 ew_err ew_pass_fuse_relu(struct ew_graph *g);
-/* Scales channels between convolutions so that quantising loses less; for the quantiser.  peaks[v]:
- * largest magnitude by channel of value v, NULL where unknown (filters then stand for them); peaks
- * itself may be NULL. */
-ew_err ew_pass_equalize(struct ew_graph *g, const float *const *peaks);
+/* Scales channels between convolutions so that quantising loses less; for the quantiser. */
+struct ew_equalize_opts {
+    /* Largest magnitude by channel of each value, NULL where unknown; NULL: filters stand for
+     * them. */
+    const float *const *peaks;
+    /* The same of values behind a ReLU6, by which channels that do not reach 6 are scaled too;
+     * NULL: it stops there. */
+    const float *const *reach;
+    int rounds;
+};
+ew_err ew_pass_equalize(struct ew_graph *g, const struct ew_equalize_opts *o);
+
+/* Cuts off weights of convolutions where outputs lose less by that than by a wider power-of-two
+ * scale for all; for the quantiser.  peaks[v]: largest magnitude by channel of value v, NULL where
+ * unknown.  Values keep their numbers. */
+ew_err ew_pass_limit_weights(struct ew_graph *g, const float *const *peaks);
 
 /* Changes biases so that means stay what they are when weights are rounded to 8 bits, one scale a
  * filter or (pow2) a power of two for all; for the quantiser.  means[v]: by channel of value v,

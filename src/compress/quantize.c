@@ -378,6 +378,7 @@ ew_err ew_quantize_prepare(struct ew_graph *g)
 {
     EW_TRY(ew_pass_drop_identity(g));
     EW_TRY(ew_pass_fold_constants(g));
+    EW_TRY(ew_pass_fold_pad(g)); /* equalising looks for layers next to each other */
     return ew_pass_fold_batch_norm(g);
 }
 

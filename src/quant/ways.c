@@ -45,11 +45,13 @@ static ew_err corrected(const struct ew_quant_job *job, const struct ew_quant_va
 static ew_err equalized(const struct ew_quant_job *job, const struct ew_quant_variant *from,
                         struct ew_quant_variant *to)
 {
+    /* Filters that share one scale are made alike by their own sizes, round after round. */
+    const struct ew_equalize_opts pow2 = {.reach = from->peaks, .rounds = EQUALIZE_ROUNDS};
+    const struct ew_equalize_opts channel = {.peaks = from->peaks, .rounds = 1};
     struct ew_graph *g = NULL;
     ew_err e = ew_graph_clone(from->g, &g);
-    /* Filters that share one scale are made alike by their own sizes, round after round. */
-    for (int i = 0; e == EW_OK && i < (is_pow2(job) ? EQUALIZE_ROUNDS : 1); i++)
-        e = ew_pass_equalize(g, is_pow2(job) ? NULL : from->peaks);
+    if (e == EW_OK)
+        e = ew_pass_equalize(g, is_pow2(job) ? &pow2 : &channel);
     if (e == EW_OK)
         e = ew_quant_observe(job, g, "calibrating, equalised", to);
     if (e == EW_OK) /* what it borrows of g must last as long as it does */
@@ -86,25 +88,31 @@ static ew_err consider(struct ew_quant_ways *w, struct ew_quant_variant *v, bool
     return EW_OK;
 }
 
+/* With one scale for all filters of a layer, weights that hardly count are cut off. */
+static ew_err limit(const struct ew_quant_job *job, struct ew_quant_variant *v)
+{
+    return is_pow2(job) ? ew_pass_limit_weights(v->g, v->peaks) : EW_OK;
+}
+
+/* Variant `at`, and behind it the same with biases corrected. */
+static ew_err consider_both(struct ew_quant_ways *w, int at, bool is_equalized)
+{
+    EW_TRY(limit(w->job, &w->all[at]));
+    EW_TRY(consider(w, &w->all[at], is_equalized, false));
+    if (!w->job->opts.correct_bias)
+        return EW_OK;
+    EW_TRY(corrected(w->job, &w->all[at], &w->all[at + 1]));
+    return consider(w, &w->all[at + 1], is_equalized, true);
+}
+
 ew_err ew_quant_ways_try(struct ew_quant_ways *w)
 {
-    const struct ew_quant_opts *o = &w->job->opts;
     EW_TRY(ew_quant_observe(w->job, w->job->net, "calibrating", &w->all[0]));
     w->out->calibrated = w->all[0].images;
-    EW_TRY(consider(w, &w->all[0], false, false));
-    if (o->correct_bias) {
-        EW_TRY(corrected(w->job, &w->all[0], &w->all[1]));
-        EW_TRY(consider(w, &w->all[1], false, true));
-    }
-    if (!o->equalize)
-        return EW_OK;
-    EW_TRY(equalized(w->job, &w->all[0], &w->all[2]));
-    EW_TRY(consider(w, &w->all[2], true, false));
-    if (o->correct_bias) {
-        EW_TRY(corrected(w->job, &w->all[2], &w->all[3]));
-        EW_TRY(consider(w, &w->all[3], true, true));
-    }
-    return EW_OK;
+    if (w->job->opts.equalize)
+        EW_TRY(equalized(w->job, &w->all[0], &w->all[2]));
+    EW_TRY(consider_both(w, 0, false));
+    return w->job->opts.equalize ? consider_both(w, 2, true) : EW_OK;
 }
 
 void ew_quant_ways_fini(struct ew_quant_ways *w)

@@ -151,7 +151,7 @@ static bool same_outputs(struct ew_plan *want, struct ew_plan *got, int n)
 
 static ew_err equalize(struct ew_graph *g)
 {
-    return ew_pass_equalize(g, NULL);
+    return ew_pass_equalize(g, &(struct ew_equalize_opts){.rounds = 1});
 }
 
 /* The CPU's own. */

@@ -112,7 +112,7 @@ static void pads_become_the_convolutions_own(void)
 
 static ew_err equalize(struct ew_graph *g)
 {
-    return ew_pass_equalize(g, NULL);
+    return ew_pass_equalize(g, &(struct ew_equalize_opts){.rounds = 1});
 }
 
 static const struct {
@@ -255,7 +255,7 @@ static void equalize_shares_the_difference(void)
         for (int64_t i = 0; i < each; i++)
             ((float *)w->data)[o * each + i] *= 100;
     EW_EXPECT(spread(g, 0) > 50);
-    EW_EXPECT_OK(ew_pass_equalize(g, NULL));
+    EW_EXPECT_OK(ew_pass_equalize(g, &(struct ew_equalize_opts){.rounds = 1}));
     EW_EXPECT(spread(g, 0) < 30);
     ew_graph_free(g);
 }
