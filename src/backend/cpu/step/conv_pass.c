@@ -5,6 +5,17 @@
 
 #include "backend/cpu/share.h"
 
+/* A filter that covers one frame sees clips [N, T, H, W, C] as N T images: what 2-D filters have,
+ * Winograd above all, is then there for it too. */
+static void fold_time(struct ew_conv_shape *s)
+{
+    struct ew_conv_axis *t = &s->axis[0];
+    if (t->in == 1 || t->taps != 1 || t->stride != 1 || t->pad != 0 || t->out != t->in)
+        return;
+    s->batch *= t->in;
+    *t = (struct ew_conv_axis){.in = 1, .out = 1, .taps = 1, .stride = 1, .dilation = 1};
+}
+
 void ew_conv_shape_of(const struct ew_conv_sizes *s, struct ew_conv_shape *out)
 {
     *out = (struct ew_conv_shape){.batch = (int32_t)s->w.batch,
@@ -18,6 +29,7 @@ void ew_conv_shape_of(const struct ew_conv_sizes *s, struct ew_conv_shape *out)
                                              .stride = (int32_t)s->w.stride[i],
                                              .dilation = (int32_t)s->w.dilation[i],
                                              .pad = (int32_t)s->w.pad[i]};
+    fold_time(out);
 }
 
 struct ew_conv_shape ew_conv_dgrad_shape(const struct ew_conv_shape *s)

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Networks of clips on fast kernels against the references: filters over one frame run as on
+ * images (Winograd), over time and space by implicit GEMM; inference and a training step, every
+ * instruction set that this machine has. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cpu/isa.h"
+#include "edgewise.h"
+#include "ew_test.h"
+#include "model/objective.h"
+#include "plan/plan.h"
+
+/* Narrow and small, so that the references end. */
+static struct ew_graph *build(const char *name, bool train)
+{
+    struct ew_model_opts o = {.size = sizeof(o), .batch = 2, .classes = 5, .scale = 0.125};
+    struct ew_graph *g = NULL;
+    o.height = o.width = 16;
+    if (EW_EXPECT_OK(ew_model_build(name, &o, &g)) && EW_EXPECT_OK(ew_model_init(name, 5, g)) &&
+        (!train || EW_EXPECT_OK(ew_objective_add(g))))
+        return g;
+    ew_graph_free(g);
+    return NULL;
+}
+
+static struct ew_plan *run(struct ew_graph *g, bool train, bool reference)
+{
+    struct ew_plan *p = NULL;
+    const struct ew_plan_opts o = {.mode = train ? EW_PLAN_TRAIN : EW_PLAN_INFER,
+                                   .optimize = !reference,
+                                   .backend = {.threads = 2, .reference = reference}};
+    if (!g || !EW_EXPECT_OK(ew_plan_compile(g, &o, &p)))
+        return NULL;
+    struct ew_tensor *x = ew_plan_input(p, 0);
+    for (int64_t i = 0; i < ew_tensor_count(x); i++)
+        ((float *)x->data)[i] = sinf((float)i * 0.37f);
+    if (train && g->n_inputs > 1)
+        memcpy(ew_plan_input(p, 1)->data, (const int64_t[]){1, 4}, 2 * sizeof(int64_t));
+    EW_EXPECT_OK(ew_plan_run(p));
+    return p;
+}
+
+/* Largest difference as a share of the largest value. */
+static double distance(const struct ew_tensor *a, const struct ew_tensor *b)
+{
+    double most = 1e-30, worst = 0;
+    for (int64_t i = 0; i < ew_tensor_count(a); i++) {
+        const double x = ew_tensor_get(a, i), y = ew_tensor_get(b, i);
+        most = fmax(most, fabs(x));
+        worst = fmax(worst, isnan(y) ? HUGE_VAL : fabs(x - y));
+    }
+    return worst / most;
+}
+
+static double gradients(const struct ew_graph *g, struct ew_plan *want, struct ew_plan *got)
+{
+    double worst = 0;
+    for (int v = 0; v < g->n_values; v++) {
+        const struct ew_tensor *a = ew_plan_grad(want, v), *b = ew_plan_grad(got, v);
+        double most = 0;
+        if (g->values[v].kind != EW_VALUE_PARAM || !EW_EXPECT(a && b))
+            continue;
+        for (int64_t i = 0; i < ew_tensor_count(a); i++)
+            most = fmax(most, fabs(ew_tensor_get(a, i)));
+        if (most >= 1e-4) /* else rounding alone: a bias before batch norm */
+            worst = fmax(worst, distance(a, b));
+    }
+    return worst;
+}
+
+static void check(const char *name, const char *isa, bool train)
+{
+    ew_test_begin("%s: %s, %s", name, train ? "training" : "inference", isa);
+    struct ew_graph *g = build(name, train), *h = build(name, train);
+    struct ew_plan *want = run(g, train, true), *got = run(h, train, false);
+    if (EW_EXPECT(want && got)) {
+        const double d = distance(ew_plan_output(want, 0), ew_plan_output(got, 0));
+        if (!EW_EXPECT(d < 1e-3))
+            EW_FAIL("the output differs by %g of its largest", d);
+        const double worst = train ? gradients(g, want, got) : 0;
+        if (!EW_EXPECT(worst < 2e-2))
+            EW_FAIL("a gradient differs by %g of its largest", worst);
+    }
+    ew_plan_free(want);
+    ew_plan_free(got);
+    ew_graph_free(g);
+    ew_graph_free(h);
+    ew_test_end();
+}
+
+int main(void)
+{
+    static const char *const names[] = {"mc3_18", "r2plus1d_18", "resnet18_frames", "c3d_small",
+                                        "video_autoencoder"};
+    for (int i = 0; ew_isa_at(i); i++) {
+        const char *isa = ew_isa_at(i)->isa;
+        setenv("EW_ISA", isa, 1);
+        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+            check(names[k], isa, false);
+        check("r2plus1d_18", isa, true);
+        check("video_autoencoder", isa, true);
+    }
+    return ew_test_status();
+}
