@@ -3,7 +3,13 @@
 #include "base/library.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
+
+#define WHY_CHARS 1024
 
 void *ew_library_load(const char *file, const char **why)
 {
@@ -39,5 +45,70 @@ ew_err ew_library_open(const char *file, const struct ew_symbol *symbols, void *
         }
     }
     *out = library;
+    return EW_OK;
+}
+
+/* ---- Modules of our own ---------------------------------------------------------------------- */
+
+/* The folder of the program or shared library that this function is in; "" where unknown. */
+static void own_folder(char *out, size_t size)
+{
+    Dl_info info;
+    ew_err (*self)(const char *, const char *, void **) = ew_module_open;
+    void *address;
+    memcpy(&address, &self, sizeof(address));
+    out[0] = 0;
+    char real[4096];
+    /* Of a program that was found in PATH only its name is known here. */
+    if ((!dladdr(address, &info) || !realpath(info.dli_fname, real)) &&
+        !realpath("/proc/self/exe", real))
+        return;
+    char *slash = strrchr(real, '/');
+    if (slash)
+        *slash = 0;
+    snprintf(out, size, "%s", real);
+}
+
+static void *open_below(const char *folder, const char *below, const char *file, char *why)
+{
+    char path[8192];
+    snprintf(path, sizeof(path), "%s%s%s%s", folder, below, *folder ? "/" : "", file);
+    const char *said;
+    void *library = ew_library_load(path, &said);
+    if (library)
+        return library;
+    /* A file that is there but does not load says more than one that is missing. */
+    const char *missing = strstr(said, ": cannot open");
+    const size_t n = strlen(file);
+    const bool absent = missing && missing >= said + n && strncmp(missing - n, file, n) == 0;
+    if (!why[0] || !absent)
+        snprintf(why, WHY_CHARS, "%s", said);
+    return NULL;
+}
+
+ew_err ew_module_open(const char *file, const char *variable, void **out)
+{
+    static const char *const below[] = {"", "/../lib", "/../lib64",
+#ifdef __aarch64__
+                                        "/../lib/aarch64-linux-gnu"
+#else
+                                        "/../lib/x86_64-linux-gnu"
+#endif
+    };
+    const char *given = getenv(variable);
+    char folder[4096], why[WHY_CHARS] = "";
+    *out = NULL;
+    if (given && *given) {
+        const char *failed;
+        *out = ew_library_load(given, &failed);
+        EW_CHECK(*out, EW_ERR_UNSUPPORTED, "%s", failed);
+        return EW_OK;
+    }
+    own_folder(folder, sizeof(folder));
+    for (size_t i = 0; i < EW_COUNT(below) && !*out && folder[0]; i++)
+        *out = open_below(folder, below[i], file, why);
+    if (!*out)
+        *out = open_below("", "", file, why);
+    EW_CHECK(*out, EW_ERR_UNSUPPORTED, "%s", why);
     return EW_OK;
 }

@@ -25,4 +25,9 @@ struct ew_symbol {
  * with EW_ERR_UNSUPPORTED, saying what is missing.  Close with dlclose. */
 ew_err ew_library_open(const char *file, const struct ew_symbol *symbols, void **out);
 
+/* Opens a module of Edgewise's own: the file that the environment variable names, else `file`
+ * beside the program or the library, in the lib folders beside that, or where the system looks.
+ * The message says what was wrong with it. */
+ew_err ew_module_open(const char *file, const char *variable, void **out);
+
 #endif

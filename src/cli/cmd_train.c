@@ -58,6 +58,15 @@ const struct ew_field ew_train_cmd_fields[] = {
     {.name = "tensorboard", .type = EW_FIELD_STR,
      .offset = offsetof(struct ew_train_cmd, tensorboard), .metavar = "DIR",
      .help = "write curves of the epochs for TensorBoard too"},
+    {.name = "compress", .type = EW_FIELD_ENUM, .offset = offsetof(struct ew_train_cmd, compress),
+     .def = "none", .choices = ew_exchange_forms, .metavar = "fp16|topk",
+     .help = "ranks: gradients go rounded, or only the largest; what is left out is added later"},
+    {.name = "compress-share", .type = EW_FIELD_FLOAT,
+     .offset = offsetof(struct ew_train_cmd, compress_share), .def = "0.01", .min = 1e-6, .max = 1,
+     .metavar = "SHARE", .help = "topk: of all gradients in a step"},
+    {.name = "bucket", .type = EW_FIELD_SIZE, .offset = offsetof(struct ew_train_cmd, bucket),
+     .def = "1M", .min = 1, .max = 1e12, .metavar = "BYTES",
+     .help = "ranks: gradients that go together, as soon as they are complete"},
     EW_DEVICE_FIELD(struct ew_train_cmd),
     EW_PRECISION_FIELD(struct ew_train_cmd),
     EW_SIMULATE_FIELD(struct ew_train_cmd),
@@ -66,7 +75,7 @@ const struct ew_field ew_train_cmd_fields[] = {
 /* clang-format on */
 
 /* Ctrl-C and a request to end are heard between batches; a second one ends at once. */
-static volatile sig_atomic_t asked_to_stop;
+static volatile int asked_to_stop;
 
 static void on_signal(int signal)
 {
@@ -103,13 +112,27 @@ static ew_err put_curves(struct ew_tensorboard *t, const struct ew_epoch_row *e)
     return EW_OK;
 }
 
+/* Of several ranks the first one talks and writes. */
+static bool first_rank(const struct ew_train_run *r)
+{
+    return ew_ranks_rank(r->job.ranks) == 0;
+}
+
+/* Ranks stop at the same batch: what one was asked for all have heard of then. */
+static bool stops(const struct ew_train_run *r, const struct ew_trainer *t)
+{
+    return r->job.ranks ? ew_trainer_stops(t) : asked_to_stop;
+}
+
 static ew_err follow(struct ew_train_run *r, struct ew_trainer *t, struct ew_train_view *v,
                      bool *stopped)
 {
     enum ew_train_event event = EW_TRAIN_BATCH;
     ew_err e = EW_OK;
-    while (e == EW_OK && event != EW_TRAIN_DONE && !asked_to_stop) {
+    while (e == EW_OK && event != EW_TRAIN_DONE && !stops(r, t)) {
         e = ew_trainer_step(t, &event);
+        if (r->job.ranks && !first_rank(r))
+            continue;
         if (e == EW_OK && event == EW_TRAIN_EPOCH) {
             ew_train_show_epoch(v, t);
             e = ew_recording_put(r->rec, EW_RECORD_EPOCH, ew_trainer_epoch(t));
@@ -184,6 +207,8 @@ static ew_err stopped_early(struct ew_cmd_call *c, const struct ew_train_run *r,
     ew_trainer_save(t);
     EW_CHECK(!ew_trainer_result(t).behind, EW_ERR_IO, "%s: the checkpoint could not be written",
              r->o.output);
+    if (!first_rank(r))
+        return EW_OK;
     ew_cmd_hint(c, "edgewise train --resume %.160s goes on", r->o.output);
     return ew_fail(EW_ERR_SKIPPED, "stopped in epoch %lld of %lld, %s %lld of %lld",
                    (long long)s.epoch, (long long)s.epochs,
@@ -263,6 +288,19 @@ static ew_err watch_board(struct ew_train_run *r)
     return EW_OK;
 }
 
+/* A rank is gone, or one of us failed: the checkpoint that was written last is where all go on,
+ * with as many ranks as there are then. */
+static ew_err lost(struct ew_cmd_call *c, struct ew_train_run *r, struct ew_trainer *t, ew_err e)
+{
+    const struct ew_train_status s = ew_trainer_status(t);
+    char why[512];
+    snprintf(why, sizeof(why), "%s", ew_error_message());
+    ew_trainer_close(t);
+    ew_cmd_hint(c, "mpirun -np N edgewise train --resume %.120s goes on from its last checkpoint",
+                r->o.output);
+    return ew_fail(e, "epoch %lld, batch %lld: %s", (long long)s.epoch, (long long)s.batch, why);
+}
+
 static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
 {
     struct ew_trainer *t;
@@ -271,8 +309,12 @@ static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
     bool stopped = false;
     EW_TRY(ew_train_board_open(&r->arena, &r->board, &r->job.machine));
     EW_TRY(watch_board(r));
+    r->job.stop = &asked_to_stop;
     EW_TRY(ew_trainer_open(&r->job, &t));
-    ew_train_show_begin(&view, r, t);
+    if (first_rank(r))
+        ew_train_show_begin(&view, r, t);
+    else
+        view = (struct ew_train_view){0};
     if (r->job.resume && ew_trainer_result(t).epochs == r->o.train.epochs)
         EW_INFO("its %lld epochs are done; --epochs N goes on to N", (long long)r->o.train.epochs);
     catch_signals(before);
@@ -283,8 +325,10 @@ static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
     e = e == EW_OK ? closed : e;
     if (e == EW_OK)
         e = ew_run_watch_end(&r->watch);
+    if (e != EW_OK && r->job.ranks)
+        return lost(c, r, t, e);
     if (e == EW_OK)
-        e = stopped ? stopped_early(c, r, t) : finish(r, t);
+        e = stopped ? stopped_early(c, r, t) : first_rank(r) ? finish(r, t) : EW_OK;
     else if (e != EW_ERR_ARG) { /* not diverged: a bad sample, a disk; what was learnt is good */
         ew_trainer_save(t);
         ew_cmd_hint(c,
@@ -298,13 +342,39 @@ static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
     return e;
 }
 
+/* Where a launcher of MPI has started several of us. */
+static ew_err join_ranks(struct ew_ranks **out)
+{
+    *out = NULL;
+    if (!ew_ranks_asked())
+        return EW_OK;
+    EW_TRY(ew_ranks_open(out));
+    ew_ranks_watch(*out, &asked_to_stop);
+    return EW_OK;
+}
+
+/* A rank that leaves in trouble ends the others, which would wait for it; so it speaks first. */
+static void leave_ranks(struct ew_ranks *ranks, const struct ew_cmd_call *c, ew_err e)
+{
+    const bool well = e == EW_OK || e == EW_ERR_SKIPPED;
+    if (ranks && !well)
+        fprintf(stderr, "edgewise: %s: %s\n%s%s%s", ew_ranks_name(ranks, ew_ranks_rank(ranks)),
+                ew_error_message(), *c->hint ? "hint: " : "", c->hint, *c->hint ? "\n" : "");
+    ew_ranks_close(ranks, well);
+}
+
 static ew_err run(struct ew_cmd_call *c)
 {
     struct ew_train_run *r = calloc(1, sizeof(*r));
     EW_CHECK(r, EW_ERR_MEMORY, "no memory");
     const struct ew_train_cmd *o = c->opts;
-    struct ew_recording rec;
-    ew_err e = ew_cmd_record(c, o->db, &rec);
+    struct ew_recording rec = {0};
+    struct ew_ranks *ranks = NULL;
+    ew_err e = join_ranks(&ranks);
+    const bool first = ew_ranks_rank(ranks) == 0;
+    if (e == EW_OK)
+        e = ew_cmd_record(c, first ? o->db : NULL, &rec);
+    r->job.ranks = ranks;
     if (e == EW_OK)
         e = ew_train_setup(c, r);
     r->rec = &rec;
@@ -312,6 +382,7 @@ static ew_err run(struct ew_cmd_call *c)
         e = o->simulate ? ew_train_simulated(r) : train(c, r);
     e = ew_recording_end(&rec, e);
     ew_train_fini(r);
+    leave_ranks(ranks, c, e);
     free(r);
     return e;
 }

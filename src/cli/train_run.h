@@ -24,6 +24,9 @@ struct ew_train_cmd {
     int qat;       /* enum ew_train_qat */
     const char *teach;
     double teach_share, temperature;
+    int compress; /* enum ew_exchange_form */
+    double compress_share;
+    int64_t bucket;
 };
 
 enum ew_train_qat { EW_TRAIN_QAT_OFF, EW_TRAIN_QAT_INT8, EW_TRAIN_QAT_POW2 };
@@ -46,8 +49,8 @@ struct ew_train_run {
     struct ew_tensorboard curves; /* closed where none are asked for */
 };
 
-/* Fills the job from the command line: network, data, weights, normalisation, folder.  Release with
- * fini, also on failure. */
+/* Fills the job from the command line: network, data, weights, normalisation, folder; its ranks are
+ * there already.  Release with fini, also on failure. */
 ew_err ew_train_setup(struct ew_cmd_call *c, struct ew_train_run *r);
 void ew_train_fini(struct ew_train_run *r);
 

@@ -277,6 +277,8 @@ static ew_err check_folder(struct ew_cmd_call *c, struct ew_train_run *r)
     struct stat st;
     if (!r->o.output)
         return name_folder(r);
+    if (ew_ranks_rank(r->job.ranks) != 0) /* the first one may have made it by now */
+        return EW_OK;
     const char *last = ew_arena_printf(&r->arena, "%s/last.ckpt", r->o.output);
     EW_CHECK(last, EW_ERR_MEMORY, "no memory");
     if (!r->job.resume && stat(last, &st) == 0) {
@@ -315,7 +317,9 @@ static ew_err begin(struct ew_cmd_call *c, struct ew_train_run *r)
 
 ew_err ew_train_setup(struct ew_cmd_call *c, struct ew_train_run *r)
 {
+    struct ew_ranks *ranks = r->job.ranks;
     memset(r, 0, sizeof(*r));
+    r->job.ranks = ranks;
     ew_arena_init(&r->arena);
     r->json = c->json;
     EW_TRY(begin(c, r));
@@ -334,8 +338,11 @@ ew_err ew_train_setup(struct ew_cmd_call *c, struct ew_train_run *r)
     r->job.net = r->net;
     r->job.data = r->data;
     r->job.opts = r->o.train;
-    r->job.folder = r->o.output;
-    r->job.talk = stderr;
+    const bool first = ew_ranks_rank(r->job.ranks) == 0;
+    r->job.folder = first ? r->o.output : NULL;
+    r->job.talk = first ? stderr : NULL;
+    r->job.exchange = (struct ew_exchange_opts){
+        .form = r->o.compress, .share = r->o.compress_share, .bucket_bytes = (size_t)r->o.bucket};
     return EW_OK;
 }
 

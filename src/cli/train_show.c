@@ -177,10 +177,13 @@ ew_err ew_train_print(const struct ew_train_run *r, const struct ew_train_result
 {
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS], c[EW_TEXT_CHARS], d[EW_TEXT_CHARS];
     print_scores(x);
-    printf("time:      %s s an epoch, %lld epoch%s: compute %s s, stall %s s, overhead %s s\n",
+    printf("time:      %s s an epoch, %lld epoch%s: compute %s s, stall %s s, overhead %s s",
            seconds(x->epoch_s, a), (long long)x->epochs, x->epochs == 1 ? "" : "s",
            seconds(x->times.compute_s, b), seconds(x->times.stall_s, c),
            seconds(x->times.overhead_s, d));
+    if (r->job.ranks)
+        printf(", %d ranks %s s", ew_ranks_size(r->job.ranks), seconds(x->times.comm_s, a));
+    printf("\n");
     printf("speed:     %s images/s; validation %s s in all\n",
            ew_text_count((int64_t)x->images_per_s, a), seconds(x->eval_s, b));
     printf("memory:    planned %s, peak resident %s\n", ew_text_bytes(x->planned_bytes, a),
@@ -232,6 +235,10 @@ ew_err ew_train_print_json(FILE *out, const struct ew_train_run *r, const struct
     ew_json_num(&j, "compute_s", x->times.compute_s);
     ew_json_num(&j, "stall_s", x->times.stall_s);
     ew_json_num(&j, "overhead_s", x->times.overhead_s);
+    if (r->job.ranks) {
+        ew_json_num(&j, "comm_s", x->times.comm_s);
+        ew_json_int(&j, "ranks", ew_ranks_size(r->job.ranks));
+    }
     ew_json_num(&j, "eval_s", x->eval_s);
     ew_json_num(&j, "cache_features_s", x->cache_features_s);
     ew_json_num(&j, "images_per_s", x->images_per_s);

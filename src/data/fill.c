@@ -142,7 +142,8 @@ static void begin(const struct ew_fill *x, int64_t number, struct ew_batch_slot 
 void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_batch_slot *s)
 {
     const struct ew_fill *x = f->shared;
-    const int64_t first = number * x->o.batch, end = ew_min_i64(first + x->o.batch, x->n);
+    const int64_t first = number * x->o.batch + x->o.slice_first,
+                  end = ew_min_i64(first + x->o.slice, x->n);
     begin(x, number, s);
     int64_t now = ew_clock_ns();
     for (int64_t i = first; i < end && s->err == EW_OK; i++) {
@@ -201,7 +202,8 @@ void ew_fillers_run(struct ew_filler *fillers, int64_t number, struct ew_batch_s
 {
     const struct ew_fill *x = fillers[0].shared;
     const int threads = ew_pool_threads(x->o.pool);
-    const int64_t first = number * x->o.batch, n = ew_min_i64(x->o.batch, x->n - first);
+    const int64_t first = number * x->o.batch + x->o.slice_first,
+                  n = ew_min_i64(x->o.slice, x->n - first);
     if (threads == 1 || x->medium) {
         ew_filler_run(&fillers[0], number, s);
         return;

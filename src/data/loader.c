@@ -135,6 +135,12 @@ static ew_err resolve(const struct ew_loader_opts *from, struct ew_loader_opts *
              "%s: its images differ in size, so a size must be given", d->name);
     EW_CHECK(o->batch > 0 && o->batch <= 1 << 20, EW_ERR_ARG, "a batch of %lld",
              (long long)o->batch);
+    if (!o->slice)
+        o->slice = o->batch - o->slice_first;
+    EW_CHECK(o->slice_first >= 0 && o->slice > 0 && o->slice_first + o->slice <= o->batch &&
+                 (o->slice == o->batch || o->drop_last),
+             EW_ERR_ARG, "samples %lld to %lld of a batch of %lld", (long long)o->slice_first,
+             (long long)(o->slice_first + o->slice), (long long)o->batch);
     EW_CHECK(o->workers >= 0 && o->workers <= MAX_WORKERS, EW_ERR_ARG,
              "%lld workers, there may be %d", (long long)o->workers, MAX_WORKERS);
     EW_CHECK(o->prefetch > 0 && o->prefetch <= 1 << 12, EW_ERR_ARG, "%lld batches prefetched",
@@ -174,7 +180,7 @@ static ew_err new_slots(struct ew_loader *l)
     l->n_slots = ew_min_i64(most, ew_max_i64(l->batches, 1) + 1);
     l->slots = calloc((size_t)l->n_slots, sizeof(*l->slots));
     EW_CHECK(l->slots, EW_ERR_MEMORY, "no memory for %lld batches", (long long)l->n_slots);
-    const size_t n = (size_t)o->batch;
+    const size_t n = (size_t)o->slice;
     size_t bytes;
     EW_CHECK(ew_mul_size(n, (size_t)(o->h * o->w * o->c) * sizeof(float), &bytes), EW_ERR_LIMIT,
              "a batch of %zu images of %lldx%lldx%lld is too large", n, (long long)o->h,

@@ -35,12 +35,13 @@ struct ew_loader_opts {
     const int64_t *subset; /* only these samples of the split, copied; NULL: all */
     int64_t n_subset;
     int64_t batch;
-    int64_t workers;      /* threads; 0: inline, in ew_loader_next */
+    int64_t slice_first, slice; /* of each batch only these samples; slice 0: all */
+    int64_t workers;            /* threads; 0: inline, in ew_loader_next */
     struct ew_pool *pool; /* whose threads share inline loading, borrowed until close; NULL: none */
     int64_t prefetch;     /* batches kept ready per worker; 0: 2 */
     uint64_t seed;
     bool shuffle;
-    bool drop_last;  /* leave out a last batch that is not full */
+    bool drop_last;  /* leave out a last batch that is not full; slices need it */
     int64_t h, w, c; /* of the images; 0: the data set's (fails where they differ) */
     int64_t frames;  /* that lie in h; 0: it is an image */
     struct ew_preprocess prep;

@@ -167,6 +167,15 @@ static bool first_reader(const struct ew_plan *p, int node, int value)
     return p->reading[value].first == node;
 }
 
+/* Its gradient is complete: it is updated now, or handed out first. */
+static ew_err add_complete(struct ew_plan *p, int value)
+{
+    if (!p->opts.bucket_bytes)
+        return ew_plan_add_update(p, value);
+    p->complete[value] = p->n_steps;
+    return EW_OK;
+}
+
 /* Updates of the parameters whose gradients the node's backward has completed. */
 static ew_err add_updates(struct ew_plan *p, int node)
 {
@@ -178,7 +187,7 @@ static ew_err add_updates(struct ew_plan *p, int node)
             again |= n->in[j] == v;
         if (v >= 0 && !again && p->g->values[v].kind == EW_VALUE_PARAM && p->grads[v].first >= 0 &&
             first_reader(p, node, v))
-            EW_TRY(ew_plan_add_update(p, v));
+            EW_TRY(add_complete(p, v));
     }
     return EW_OK;
 }
@@ -265,6 +274,8 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
     EW_CHECK(p->needs_grad[loss], EW_ERR_ARG, "%s: depends on no trainable parameter",
              g->values[loss].name);
     const int n_forward = p->n_steps;
+    p->complete = ew_arena_array(&p->arena, (size_t)g->n_values, sizeof(*p->complete));
+    EW_CHECK(p->complete, EW_ERR_MEMORY, "no memory for the backward pass");
     EW_TRY(add_writer(p, EW_TASK_SEED, loss));
     for (int k = n_forward - 1; k >= 0; k--) {
         const struct ew_step *s = &p->steps[k];
@@ -283,6 +294,8 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
         if (reached && wanted && p->opts.update && !ew_backend_info(p->be)->updates_last)
             EW_TRY(add_updates_of(p, node));
     }
+    if (p->opts.bucket_bytes)
+        EW_TRY(ew_plan_make_buckets(p));
     EW_TRY(add_late_updates(p));
     keep_results(p);
     return EW_OK;

@@ -30,15 +30,30 @@ static ew_err add_segment(struct ew_plan *p, struct ew_run_list *l, struct ew_ho
     return EW_OK;
 }
 
+/* Buckets end segments, where a part is the last: so many are complete before step k. */
+static int buckets_before(const struct ew_plan *p, enum ew_part part, int k)
+{
+    const bool last = part == EW_PART_LAST || p->strategy.parts == 1;
+    return last && p->opts.bucket_bytes ? ew_plan_buckets_before(p, k) : 0;
+}
+
 static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list *l)
 {
     EW_CLEANUP(ew_free_ptr)
     struct ew_command *commands = calloc((size_t)p->n_steps + 1, sizeof(*commands));
     l->steps = calloc((size_t)p->n_steps + 1, sizeof(*l->steps));
     EW_CHECK(commands && l->steps, EW_ERR_MEMORY, "no memory to run graph %s", p->g->name);
-    int first = 0;
+    int first = 0, buckets = 0;
     for (int k = 0; k < p->n_steps; k++) {
         const struct ew_step *s = &p->steps[k];
+        const int complete = buckets_before(p, part, k);
+        if (complete > buckets) {
+            EW_TRY(add_segment(p, l, NULL, commands, first));
+            first = l->n_steps;
+            buckets = complete;
+            if (l->n)
+                l->segments[l->n - 1].buckets = buckets;
+        }
         if (!runs_in(p, s, part))
             continue;
         if (s->host) {
@@ -117,42 +132,96 @@ static ew_err run_list(struct ew_plan *p, const struct ew_run_list *l)
     return EW_OK;
 }
 
-static ew_err run_parts(struct ew_plan *p)
+/* The loss of the part that was run last. */
+static ew_err part_loss(struct ew_plan *p, double *out)
 {
-    const int parts = p->strategy.parts;
     const struct ew_slot *slot = &p->values[p->g->outputs[0]];
     struct ew_tensor loss = slot->t;
-    double bytes = 0, sum = 0; /* room for a number of any type */
+    double bytes = 0; /* room for a number of any type */
     loss.data = &bytes;
-    for (int part = 0; part < parts; part++) {
+    EW_TRY(ew_plan_read_slot(p, slot, loss.data));
+    *out = ew_tensor_get(&loss, 0);
+    return EW_OK;
+}
+
+/* The parts before the last, and the last one's inputs. */
+static ew_err run_first_parts(struct ew_plan *p, double *sum)
+{
+    const int parts = p->strategy.parts;
+    *sum = 0;
+    for (int part = 0; part < parts - 1; part++) {
+        double loss;
         EW_TRY(ew_plan_write_inputs(p, part));
-        EW_TRY(run_list(p, &p->lists[part == 0           ? EW_PART_FIRST
-                                     : part == parts - 1 ? EW_PART_LAST
-                                                         : EW_PART_MIDDLE]));
-        EW_TRY(ew_plan_read_slot(p, slot, loss.data));
-        sum += ew_tensor_get(&loss, 0);
+        EW_TRY(run_list(p, &p->lists[part == 0 ? EW_PART_FIRST : EW_PART_MIDDLE]));
+        EW_TRY(part_loss(p, &loss));
+        *sum += loss;
     }
+    return ew_plan_write_inputs(p, parts - 1);
+}
+
+/* Behind the last part: the outputs, with the mean of all parts' losses. */
+static ew_err end_run(struct ew_plan *p, double sum)
+{
+    const int parts = p->strategy.parts;
+    double loss = 0;
+    if (parts > 1)
+        EW_TRY(part_loss(p, &loss));
     EW_TRY(ew_plan_read_outputs(p));
-    sum /= parts;
+    p->opts.optimizer.step += p->opts.update;
+    if (parts == 1)
+        return ew_backend_sync(p->be);
+    sum = (sum + loss) / parts;
     struct ew_tensor *out = p->outputs ? &p->outputs[0] : &p->values[p->g->outputs[0]].t;
     ew_tensor_store(out, 0, 1, &sum);
     return EW_OK;
 }
 
-static ew_err run_whole(struct ew_plan *p)
+static struct ew_run_list *last_list(struct ew_plan *p)
 {
-    EW_TRY(ew_plan_write_inputs(p, 0));
-    EW_TRY(run_list(p, &p->lists[EW_PART_FIRST]));
-    EW_TRY(ew_plan_read_outputs(p));
-    return ew_backend_sync(p->be);
+    return &p->lists[p->strategy.parts == 1 ? EW_PART_FIRST : EW_PART_LAST];
 }
 
 ew_err ew_plan_run(struct ew_plan *p)
 {
+    double sum;
     EW_CHECK(!p->opts.dry, EW_ERR_ARG, "a dry plan of graph %s cannot run", p->g->name);
-    EW_TRY(p->strategy.parts == 1 ? run_whole(p) : run_parts(p));
-    p->opts.optimizer.step += p->opts.update;
+    EW_TRY(run_first_parts(p, &sum));
+    EW_TRY(run_list(p, last_list(p)));
+    return end_run(p, sum);
+}
+
+/* ---- In pieces ---- */
+
+ew_err ew_plan_run_to_bucket(struct ew_plan *p, int *bucket)
+{
+    struct ew_piece *at = &p->piece;
+    const struct ew_run_list *l = last_list(p);
+    EW_CHECK(!p->opts.dry && p->opts.bucket_bytes, EW_ERR_ARG, "graph %s: its plan has no buckets",
+             p->g->name);
+    if (!at->begun) {
+        *at = (struct ew_piece){.begun = true};
+        EW_TRY(run_first_parts(p, &at->loss));
+    }
+    int complete = at->segment ? l->segments[at->segment - 1].buckets : 0;
+    while (complete <= at->buckets && complete < p->n_buckets_out) {
+        const struct ew_segment *s = &l->segments[at->segment++];
+        EW_TRY(run_segment(p, s));
+        complete = s->buckets > complete ? s->buckets : complete;
+    }
+    *bucket = at->buckets < p->n_buckets_out ? at->buckets++ : -1;
     return EW_OK;
+}
+
+ew_err ew_plan_run_updates(struct ew_plan *p)
+{
+    struct ew_piece *at = &p->piece;
+    const struct ew_run_list *l = last_list(p);
+    EW_CHECK(at->begun && at->buckets == p->n_buckets_out, EW_ERR_ARG,
+             "graph %s: its gradients are not complete yet", p->g->name);
+    at->begun = false;
+    while (at->segment < l->n)
+        EW_TRY(run_segment(p, &l->segments[at->segment++]));
+    return end_run(p, at->loss);
 }
 
 ew_err ew_plan_run_steps(struct ew_plan *p)

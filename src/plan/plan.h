@@ -52,6 +52,9 @@ struct ew_plan_opts {
     bool consume;  /* with optimize: release the graph's weights that the plan has copies of; the
                     * graph is of no use for another plan then */
     bool update;   /* training: end with the optimiser's step */
+    size_t bucket_bytes; /* with update: gradients are handed out in buckets of about so many bytes
+                          * before any parameter is updated (ew_plan_run_to_bucket); 0: each
+                          * parameter is updated as soon as its gradient is complete */
     struct ew_optimizer optimizer;
     struct ew_backend_opts backend;
     struct ew_tuner *tuner;            /* kernels by measurement (plan/tune.h); NULL: by rules */
@@ -102,6 +105,15 @@ struct ew_plan_given ew_plan_lend(const struct ew_plan *p);
  * contents.  Where the batch is split, the loss is the mean over its parts, and other outputs hold
  * the last part. */
 ew_err ew_plan_run(struct ew_plan *p);
+/* Plans with buckets (bucket_bytes) run in pieces, so that their gradients can be changed before
+ * they are used: runs until the next bucket's are complete, *bucket from 0 on; -1: all are, and
+ * run_updates ends the run. */
+ew_err ew_plan_run_to_bucket(struct ew_plan *p, int *bucket);
+ew_err ew_plan_run_updates(struct ew_plan *p);
+/* How many there are, and the parameters of one. */
+int ew_plan_buckets(const struct ew_plan *p);
+const int *ew_plan_bucket(const struct ew_plan *p, int bucket, int *n);
+
 /* The steps alone, on the inputs that the device has from the last run; outputs stay there.  For
  * times without copies; the batch must not be split. */
 ew_err ew_plan_run_steps(struct ew_plan *p);
@@ -120,9 +132,9 @@ struct ew_tensor *ew_plan_input(struct ew_plan *p, int i);
 const struct ew_tensor *ew_plan_output(const struct ew_plan *p, int i);
 /* Uses the caller's memory for an input from now on; it must be as large as the input. */
 void ew_plan_bind_input(struct ew_plan *p, int i, void *data);
-/* The gradient of a parameter after a training run; NULL where there is none, and in plans that
- * update: there each gradient goes into its parameter as soon as it is complete, and its memory is
- * used again. */
+/* The gradient of a parameter after a training run, or when its bucket is complete; NULL where
+ * there is none, and in other plans that update: there each gradient goes into its parameter as
+ * soon as it is complete, and its memory is used again. */
 const struct ew_tensor *ew_plan_grad(struct ew_plan *p, int value);
 /* The optimiser's settings, to be changed between runs (learning rate schedules). */
 struct ew_optimizer *ew_plan_optimizer(struct ew_plan *p);

@@ -63,7 +63,7 @@ ew_err ew_plan_find_groups(struct ew_plan *p)
     const struct ew_fuse_query query = {.be = p->be,
                                         .g = p->g,
                                         .train = p->opts.mode == EW_PLAN_TRAIN,
-                                        .update = p->opts.update,
+                                        .update = p->opts.update && !p->opts.bucket_bytes,
                                         .parts = p->strategy.parts,
                                         .needed = p->needed,
                                         .on_host = p->on_host,

@@ -65,6 +65,7 @@ struct ew_segment {
     struct ew_program *program;
     struct ew_host_step *host;
     int first, n; /* of ew_run_list.steps */
+    int buckets;  /* that are complete behind it */
 };
 
 /* All segments of a run, and the steps whose commands they are. */
@@ -73,6 +74,20 @@ struct ew_run_list {
     int n, cap;
     int *steps;
     int n_steps;
+};
+
+/* Parameters whose gradients are handed out together. */
+struct ew_bucket {
+    const int *values;
+    int n;
+    int step; /* the first that they do not wait for */
+};
+
+/* Where a run in pieces is. */
+struct ew_piece {
+    bool begun;
+    int segment, buckets; /* the next segment; buckets handed out */
+    double loss;          /* summed over the parts before the last */
 };
 
 /* Which part of a batch is run: they differ in the steps that are left out. */
@@ -165,6 +180,10 @@ struct ew_plan {
     struct ew_tensor *host_states[EW_UPDATE_STATES],
         *host_grads; /* likewise, made when asked for */
     struct ew_run_list lists[EW_PART_KINDS];
+    int *complete; /* by value, where there are buckets: steps behind which its gradient is */
+    struct ew_bucket *buckets;
+    int n_buckets_out; /* of `buckets` */
+    struct ew_piece piece;
     struct ew_run_params params;
 };
 
@@ -248,6 +267,11 @@ ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g);
 /* Before and behind the steps of a part: inputs to the device, outputs from it. */
 ew_err ew_plan_write_inputs(struct ew_plan *p, int part);
 ew_err ew_plan_read_outputs(struct ew_plan *p);
+
+/* bucket.c: which gradients are handed out together, when all steps are there. */
+ew_err ew_plan_make_buckets(struct ew_plan *p);
+/* Behind which bucket step `step` begins: so many are complete. */
+int ew_plan_buckets_before(const struct ew_plan *p, int step);
 
 /* execute.c: makes programs of the steps. */
 ew_err ew_plan_load(struct ew_plan *p);

@@ -124,7 +124,7 @@ static size_t graph_weights(const struct ew_graph *g)
 /* Gradients that are used up one after the other share their memory. */
 static size_t add_gradient(const struct ew_plan *p, size_t sum, size_t bytes)
 {
-    if (p->opts.update && p->strategy.parts == 1)
+    if (p->opts.update && !p->opts.bucket_bytes && p->strategy.parts == 1)
         return sum > bytes ? sum : bytes;
     return sum + bytes;
 }

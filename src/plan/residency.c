@@ -171,7 +171,7 @@ static struct ew_tensor *host_tensor(struct ew_plan *p, struct ew_tensor **list,
 const struct ew_tensor *ew_plan_grad(struct ew_plan *p, int value)
 {
     const struct ew_slot *s = &p->grads[value];
-    if (s->buffer < 0 || p->opts.update)
+    if (s->buffer < 0 || (p->opts.update && !p->opts.bucket_bytes))
         return NULL;
     if (!ew_plan_is_remote(p))
         return &s->t;

@@ -13,7 +13,7 @@
  *   ew_record_csv_row(stdout, EW_RECORD_EPOCH, &row);
  *
  * Seconds and joules are of the interval that the row stands for; wall = compute + stall +
- * overhead.
+ * overhead, and comm where several ranks train together.
  */
 #ifndef EW_RECORD_RECORD_H
 #define EW_RECORD_RECORD_H
@@ -89,6 +89,7 @@ struct ew_epoch_row {
     int64_t epoch;
     double start_s; /* since the run began; filled in when it is recorded */
     double wall_s, compute_s, stall_s, overhead_s;
+    double comm_s;                       /* waiting for other ranks; absent where there are none */
     double fetch_s, decode_s, augment_s; /* the loader's work, summed over its threads */
     double eval_s;                       /* validation after the epoch; not in wall_s */
     int64_t images, batches;
@@ -107,6 +108,7 @@ struct ew_epoch_row {
 struct ew_batch_row {
     int64_t epoch, batch, images;
     double wall_s, compute_s, stall_s, overhead_s;
+    double comm_s;
     double fetch_s, decode_s, augment_s;
     double loss, accuracy;
     int64_t read_bytes;

@@ -4,8 +4,9 @@
  *   mark            ask      got          learnt      counted = next mark
  *    |-- overhead --|- stall -|- compute ---|- overhead -|
  *
+ * What a step spends on other ranks is comm, and taken from compute.
  * Writing the row, checkpoints and the caller's display fall before the next `ask`, so that every
- * nanosecond of an epoch is in one of the three. */
+ * nanosecond of an epoch is in one of them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +55,7 @@ ew_err ew_trainer_begin_epoch(struct ew_trainer *t)
 
 struct moments {
     int64_t ask, got, learnt, counted;
+    int64_t comm; /* of compute: spent on other ranks */
 };
 
 static void add_times(struct ew_train_times *sum, const struct ew_batch_row *row)
@@ -62,6 +64,8 @@ static void add_times(struct ew_train_times *sum, const struct ew_batch_row *row
     sum->compute_s += row->compute_s;
     sum->stall_s += row->stall_s;
     sum->overhead_s += row->overhead_s;
+    if (!isnan(row->comm_s))
+        sum->comm_s += row->comm_s;
     sum->fetch_s += row->fetch_s;
     sum->decode_s += row->decode_s;
     sum->augment_s += row->augment_s;
@@ -73,10 +77,12 @@ static void fill_row(struct ew_trainer *t, const struct ew_batch *b, const struc
     ew_record_clear(EW_RECORD_BATCH, row);
     row->epoch = t->at.epoch + 1;
     row->batch = t->at.batch + 1;
-    row->images = b->n;
+    row->images = t->exchange ? t->job.opts.batch : b->n;
     row->wall_s = (double)(m->counted - t->mark_ns) / 1e9;
     row->stall_s = (double)(m->got - m->ask) / 1e9;
-    row->compute_s = (double)(m->learnt - m->got) / 1e9;
+    row->compute_s = (double)(m->learnt - m->got - m->comm) / 1e9;
+    if (t->exchange)
+        row->comm_s = (double)m->comm / 1e9;
     row->overhead_s = (double)(m->ask - t->mark_ns + m->counted - m->learnt) / 1e9;
     row->fetch_s = (double)b->fetch_ns / 1e9;
     row->decode_s = (double)b->decode_ns / 1e9;
@@ -109,7 +115,6 @@ static ew_err learn(struct ew_trainer *t, const struct ew_batch *b, struct momen
         EW_TRY(ew_learner_features(&t->learner, b->images, made));
     EW_TRY(ew_learner_teach(&t->learner, b->images));
     EW_TRY(ew_learner_step(&t->learner, features, b->labels, lr, t->at.step));
-    m->learnt = ew_clock_ns();
     return EW_OK;
 }
 
@@ -118,14 +123,19 @@ static ew_err use_batch(struct ew_trainer *t, const struct ew_batch *b, struct m
     EW_CHECK(b->n == t->learner.batch, EW_ERR_INTERNAL, "batch %lld has %lld samples, not %lld",
              (long long)b->number, (long long)b->n, (long long)t->learner.batch);
     EW_TRY(learn(t, b, m));
-    int64_t counted;
-    const int64_t right = ew_learner_correct(&t->learner, b->labels, &counted);
+    m->learnt = ew_clock_ns();
+    int64_t counted, right = ew_learner_correct(&t->learner, b->labels, &counted);
+    double loss = ew_learner_loss(&t->learner);
+    if (t->exchange) {
+        EW_TRY(ew_trainer_share(t, &loss, &right, &counted, &m->comm));
+        m->learnt = ew_clock_ns();
+    }
     t->at.right += right;
     t->at.counted += counted;
     struct ew_batch_row row;
     m->counted = ew_clock_ns();
     fill_row(t, b, m, &row);
-    row.loss = ew_learner_loss(&t->learner);
+    row.loss = loss;
     if (counted)
         row.accuracy = (double)right / (double)counted;
     EW_CHECK(isfinite(row.loss), EW_ERR_ARG,
@@ -228,6 +238,8 @@ static void fill_epoch(struct ew_trainer *t, const struct ew_scores *s)
     row->compute_s = now->compute_s;
     row->stall_s = now->stall_s;
     row->overhead_s = now->overhead_s;
+    if (t->exchange)
+        row->comm_s = now->comm_s;
     row->fetch_s = now->fetch_s;
     row->decode_s = now->decode_s;
     row->augment_s = now->augment_s;
@@ -274,6 +286,7 @@ ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s)
     all->compute_s += now->compute_s;
     all->stall_s += now->stall_s;
     all->overhead_s += now->overhead_s;
+    all->comm_s += now->comm_s;
     all->fetch_s += now->fetch_s;
     all->decode_s += now->decode_s;
     all->augment_s += now->augment_s;
@@ -281,6 +294,8 @@ ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s)
     t->at.epoch++;
     t->at.batch = 0;
     ew_rundir_epoch(&t->dir, &t->row);
+    if (t->exchange)
+        EW_TRY(ew_trainer_rank_rows(t));
     if (best)
         ew_trainer_write(t, "best.ckpt");
     ew_trainer_write(t, "last.ckpt");

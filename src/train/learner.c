@@ -98,6 +98,7 @@ static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o
                               .dry = o->dry,
                               .seed = o->seed,
                               .lend_bytes = o->guest,
+                              .bucket_bytes = o->bucket_bytes,
                               .optimizer = o->optimizer,
                               .backend = {.threads = o->threads}};
     EW_TRY(limit_left(l, o, &po.memory_limit));
@@ -195,6 +196,21 @@ void ew_learner_drop_features(struct ew_learner *l)
     l->features = NULL;
 }
 
+/* Forward and backward, each bucket on its way as soon as it is complete, and updates by the sums
+ * of all ranks. */
+static ew_err run_exchanged(struct ew_learner *l)
+{
+    for (;;) {
+        int bucket;
+        EW_TRY(ew_plan_run_to_bucket(l->train, &bucket));
+        if (bucket < 0)
+            break;
+        EW_TRY(ew_exchange_begin(l->exchange, bucket));
+    }
+    EW_TRY(ew_exchange_finish(l->exchange));
+    return ew_plan_run_updates(l->train);
+}
+
 ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const int64_t *labels,
                        double lr, int64_t step)
 {
@@ -206,7 +222,7 @@ ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const 
     ew_plan_set_step(l->train, (uint64_t)step);
     ew_plan_optimizer(l->train)->lr = lr;
     ew_qat_begin(&l->qat);
-    const ew_err e = ew_plan_run(l->train);
+    const ew_err e = l->exchange ? run_exchanged(l) : ew_plan_run(l->train);
     ew_qat_end(&l->qat);
     return e;
 }

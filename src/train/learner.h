@@ -5,6 +5,7 @@
 #define EW_TRAIN_LEARNER_H
 
 #include "plan/plan.h"
+#include "train/exchange.h"
 #include "train/qat.h"
 
 #define EW_LEARNER_INPUTS 8 /* values that the frozen part may hand to the rest */
@@ -28,15 +29,17 @@ struct ew_learner_opts {
     size_t unpacked;     /* bytes of weights that it has until it has packed them into the block */
     size_t largest;      /* of them, which is there while it is packed */
     uint64_t seed;       /* of dropout */
+    size_t bucket_bytes; /* gradients are exchanged in such buckets; 0: they are not */
     bool dry;            /* only to know sizes */
 };
 
 struct ew_learner {
     struct ew_graph *frozen, *rest; /* frozen NULL: nothing is */
     struct ew_plan *features, *train;
-    struct ew_plan *teacher; /* NULL: there is none */
-    struct ew_qat qat;       /* weights that are run rounded */
-    int n_features;          /* inputs of `rest` before the labels */
+    struct ew_plan *teacher;      /* NULL: there is none */
+    struct ew_qat qat;            /* weights that are run rounded */
+    struct ew_exchange *exchange; /* with other ranks, the caller's; NULL: there are none */
+    int n_features;               /* inputs of `rest` before the labels */
     int64_t batch;
     int64_t classes; /* 0: the network gives back its input, and labels do not matter */
     int parts;       /* in which the batch is run */

@@ -101,6 +101,8 @@ static ew_err open_loader(struct ew_trainer *t)
     struct ew_loader_opts l;
     EW_TRY(loader_opts(t, &l));
     l.drop_last = l.refill = true;
+    l.slice_first = t->slice_first;
+    l.slice = t->slice;
     l.shuffle = t->job.opts.shuffle;
     l.pool = ew_backend_pool(ew_plan_backend(t->learner.train));
     if (t->order) {

@@ -102,19 +102,48 @@ static ew_err check_loss(struct ew_trainer *t)
     return EW_OK;
 }
 
+/* Each rank has its own samples of a batch: what one process would have, cut in order. */
+static ew_err take_slice(struct ew_trainer *t)
+{
+    const int64_t rank = ew_ranks_rank(t->job.ranks), n = ew_ranks_size(t->job.ranks);
+    const int64_t batch = t->job.opts.batch;
+    EW_CHECK(batch >= n, EW_ERR_USAGE, "--batch %lld cannot be divided among %lld ranks",
+             (long long)batch, (long long)n);
+    EW_CHECK(n == 1 || !t->job.opts.cache_features, EW_ERR_UNSUPPORTED,
+             "--cache-features is for one process, not for %lld ranks", (long long)n);
+    t->slice_first = rank * batch / n;
+    t->slice = (rank + 1) * batch / n - t->slice_first;
+    return EW_OK;
+}
+
+/* Ranks drop out different units of their samples. */
+static uint64_t dropout_seed(const struct ew_trainer *t)
+{
+    const uint64_t rank = (uint64_t)ew_ranks_rank(t->job.ranks);
+    return (uint64_t)t->job.opts.seed ^ (rank * 0x9e3779b97f4a7c15u); /* 2^64 / golden ratio */
+}
+
 static ew_err open_learner(struct ew_trainer *t)
 {
     const struct ew_train_opts *o = &t->job.opts;
+    const bool ranks = ew_ranks_size(t->job.ranks) > 1;
     struct ew_learner_opts l = {.optimizer = ew_train_optimizer(o),
                                 .loss = o->loss,
                                 .smoothing = o->label_smoothing,
                                 .teacher = t->job.teacher,
-                                .batch = o->batch,
+                                .batch = t->slice,
+                                .bucket_bytes = ranks ? t->job.exchange.bucket_bytes : 0,
                                 .threads = (int)o->threads,
                                 .memory_limit = (size_t)o->memory_limit,
-                                .seed = (uint64_t)o->seed};
+                                .seed = dropout_seed(t)};
     EW_TRY(ew_train_reserve(t->net, o, &l));
     EW_TRY(ew_learner_open(t->net, &l, &t->learner));
+    if (ranks) {
+        const double weight = (double)t->slice / (double)o->batch;
+        EW_TRY(ew_exchange_open(t->job.ranks, t->learner.train, t->learner.rest, &t->job.exchange,
+                                weight, &t->exchange));
+        t->learner.exchange = t->exchange;
+    }
     return ew_trainer_collect_states(t);
 }
 
@@ -175,6 +204,7 @@ static ew_err open_all(struct ew_trainer *t)
     EW_TRY(check_teacher(t));
     EW_TRY(ew_trainer_divide(t));
     EW_TRY(name_classes(t));
+    EW_TRY(take_slice(t));
     EW_TRY(open_learner(t));
     EW_TRY(ew_trainer_open_sources(t));
     t->schedule = ew_train_schedule(&t->job.opts, t->batches);
@@ -183,6 +213,8 @@ static ew_err open_all(struct ew_trainer *t)
     EW_CHECK(t->at.epoch <= t->job.opts.epochs, EW_ERR_ARG,
              "%s: has %lld epochs behind it, --epochs %lld is less", t->job.folder,
              (long long)t->at.epoch, (long long)t->job.opts.epochs);
+    if (t->exchange)
+        EW_TRY(ew_trainer_agree(t));
     EW_TRY(open_folder(t));
     if (t->job.opts.load.cold == EW_COLD_START)
         EW_TRY(ew_dataset_drop_cache(t->job.data, EW_SPLIT_TRAIN));
@@ -216,6 +248,7 @@ void ew_trainer_close(struct ew_trainer *t)
     ew_features_fini(&t->features);
     ew_features_fini(&t->validation_features);
     ew_graph_free(t->head);
+    ew_exchange_close(t->exchange);
     ew_learner_close(&t->learner);
     ew_rundir_close(&t->dir);
     ew_checkpoint_fini(&t->best);
@@ -327,6 +360,11 @@ struct ew_train_status ew_trainer_status(const struct ew_trainer *t)
         s.batches = e->samples / ew_max_i64(e->batch, 1);
     }
     return s;
+}
+
+bool ew_trainer_stops(const struct ew_trainer *t)
+{
+    return t->stops;
 }
 
 const struct ew_epoch_row *ew_trainer_epoch(const struct ew_trainer *t)

@@ -19,6 +19,7 @@
 #include "plan/plan.h"
 #include "train/learner.h"
 #include "train/options.h"
+#include "train/ranks.h"
 #include "train/rundir.h"
 #include "train/scores.h"
 
@@ -35,6 +36,9 @@ struct ew_train_job {
     const char *folder;                 /* NULL: nothing is written */
     const struct ew_checkpoint *resume; /* whose graph is `net`; NULL: from the beginning */
     FILE *talk;                         /* progress before the first batch; NULL: nowhere */
+    struct ew_ranks *ranks;           /* that train together, each a part of a batch; NULL: none */
+    struct ew_exchange_opts exchange; /* of their gradients */
+    const volatile int *stop;         /* with ranks: this one would like to stop; NULL: never */
 };
 
 enum ew_train_event {
@@ -95,6 +99,9 @@ const struct ew_epoch_row *ew_trainer_epoch(const struct ew_trainer *t);
 struct ew_train_result ew_trainer_result(const struct ew_trainer *t);
 /* Of the last evaluation; NULL where the network tells no classes apart. */
 const struct ew_confusion *ew_trainer_confusion(const struct ew_trainer *t);
+
+/* With ranks: one of them would like to stop, and all have heard of it at the same batch. */
+bool ew_trainer_stops(const struct ew_trainer *t);
 
 /* A checkpoint of this moment, as last.ckpt.  Failures are in the result. */
 void ew_trainer_save(struct ew_trainer *t);

@@ -15,6 +15,9 @@ struct ew_trainer {
     struct ew_graph *net;       /* the job's */
     const struct ew_loss *loss; /* between output and input; NULL: it tells classes apart */
     struct ew_learner learner;
+    struct ew_exchange *exchange; /* NULL: there is one rank */
+    int64_t slice_first, slice;   /* of each batch: this rank's samples */
+    bool stops;
     struct ew_loader *loader; /* NULL where features are cached */
     bool cached;
     struct ew_features features, validation_features;
@@ -49,6 +52,16 @@ struct ew_trainer {
 ew_err ew_trainer_begin_epoch(struct ew_trainer *t);
 ew_err ew_trainer_batch(struct ew_trainer *t, bool *over);
 ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s);
+
+/* rank_rows.c: ranks have the same weights, data and options, or the message says who differs. */
+ew_err ew_trainer_agree(struct ew_trainer *t);
+/* Adds up what ranks know of the last batch: loss and counts; comm_ns is what that and gradients
+ * took.
+ */
+ew_err ew_trainer_share(struct ew_trainer *t, double *loss, int64_t *right, int64_t *counted,
+                        int64_t *comm_ns);
+/* Every rank's times of the epoch, to ranks.csv. */
+ew_err ew_trainer_rank_rows(struct ew_trainer *t);
 
 /* sources.c */
 ew_err ew_trainer_divide(struct ew_trainer *t);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Buckets of gradients: parameters in the order in which backward completes their gradients, cut
+ * where so many bytes are together.  The order is the plan's alone, so that everybody who compiles
+ * the same graph has the same buckets. */
+#include <stdlib.h>
+
+#include "plan/plan_impl.h"
+
+struct entry {
+    int value, step;
+};
+
+static int by_step(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    return x->step != y->step ? (x->step > y->step) - (x->step < y->step)
+                              : (x->value > y->value) - (x->value < y->value);
+}
+
+/* Parameters with a gradient; one that no node completed is complete at the end. */
+static int list_parameters(const struct ew_plan *p, struct entry *out)
+{
+    int n = 0;
+    for (int i = 0; i < p->g->n_values; i++)
+        if (p->g->values[i].kind == EW_VALUE_PARAM && p->grads[i].first >= 0)
+            out[n++] = (struct entry){i, p->complete[i] ? p->complete[i] : p->n_steps};
+    qsort(out, (size_t)n, sizeof(*out), by_step);
+    return n;
+}
+
+ew_err ew_plan_make_buckets(struct ew_plan *p)
+{
+    const size_t room = (size_t)p->g->n_values + 1;
+    struct entry *all = ew_arena_array(&p->arena, room, sizeof(*all));
+    int *values = ew_arena_array(&p->arena, room, sizeof(*values));
+    p->buckets = ew_arena_array(&p->arena, room, sizeof(*p->buckets));
+    EW_CHECK(all && values && p->buckets, EW_ERR_MEMORY, "no memory for buckets");
+    const int n = list_parameters(p, all);
+    size_t bytes = 0;
+    p->n_buckets_out = 0;
+    for (int i = 0, first = 0; i < n; i++) {
+        values[i] = all[i].value;
+        bytes += ew_tensor_bytes(&p->grads[all[i].value].t);
+        const bool together = i + 1 < n && all[i + 1].step == all[i].step;
+        if (i + 1 < n && (together || bytes < p->opts.bucket_bytes))
+            continue;
+        p->buckets[p->n_buckets_out++] =
+            (struct ew_bucket){.values = values + first, .n = i + 1 - first, .step = all[i].step};
+        first = i + 1;
+        bytes = 0;
+    }
+    return EW_OK;
+}
+
+int ew_plan_buckets_before(const struct ew_plan *p, int step)
+{
+    int n = 0;
+    while (n < p->n_buckets_out && p->buckets[n].step <= step)
+        n++;
+    return n;
+}
+
+int ew_plan_buckets(const struct ew_plan *p)
+{
+    return p->n_buckets_out;
+}
+
+const int *ew_plan_bucket(const struct ew_plan *p, int bucket, int *n)
+{
+    *n = p->buckets[bucket].n;
+    return p->buckets[bucket].values;
+}

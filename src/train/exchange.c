@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of gradients over ranks. */
+#include "train/exchange.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "graph/tensor.h"
+
+#define LANE     16      /* pieces are multiples of it */
+#define F16_MOST 65504.f /* what is more stays behind, for the next step */
+
+const char *const ew_exchange_forms[] = {"none", "fp16", "topk", NULL};
+
+/* An entry of a sparse message. */
+struct spike {
+    uint32_t at;
+    float value;
+};
+
+/* One bucket: `n` numbers, `piece` of them a rank. */
+struct box {
+    int64_t n, piece, spikes;
+    void *sent, *got; /* messages, as the form has them */
+    float *sum;       /* plain: this rank's piece; topk: all */
+    float *rest;      /* what was not sent yet; NULL: nothing stays behind */
+    float *rest_sum;  /* fp16: of this rank's piece of the sums */
+    struct ew_message message;
+};
+
+struct ew_exchange {
+    struct ew_ranks *ranks;
+    struct ew_plan *plan;
+    struct ew_graph *g;
+    struct ew_exchange_opts o;
+    float weight;
+    int size, rank;
+    struct box *boxes;
+    int n_boxes;
+    struct ew_arena arena;
+    char *tail, *tails; /* numbers and running statistics: ours, and all ranks' */
+    size_t tail_bytes;
+    float *order; /* topk: room to choose in */
+    int64_t spent_ns, sent_bytes;
+};
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static size_t wire_bytes(const struct ew_exchange *x)
+{
+    return x->o.form == EW_EXCHANGE_FP16 ? sizeof(uint16_t) : sizeof(float);
+}
+
+static bool has_statistics(const struct ew_value *v)
+{
+    return v->kind == EW_VALUE_STATE && v->t.dtype == EW_F32 && v->t.data;
+}
+
+static ew_err make_box(struct ew_exchange *x, int bucket, int64_t *most)
+{
+    struct box *b = &x->boxes[bucket];
+    int n;
+    const int *values = ew_plan_bucket(x->plan, bucket, &n);
+    for (int i = 0; i < n; i++) {
+        const struct ew_tensor *t = ew_plan_grad(x->plan, values[i]);
+        EW_CHECK(t && t->dtype == EW_F32, EW_ERR_UNSUPPORTED,
+                 "%s: its gradient is not float32 in this machine's memory, which ranks need",
+                 x->plan ? "a parameter" : "");
+        b->n += ew_tensor_count(t);
+    }
+    const int64_t each = (b->n + x->size - 1) / x->size;
+    b->piece = (each + LANE - 1) / LANE * LANE;
+    const size_t all = (size_t)(b->piece * x->size), bytes = wire_bytes(x);
+    const bool sparse = x->o.form == EW_EXCHANGE_TOPK;
+    if (sparse)
+        b->spikes = ew_max_i64(1, (int64_t)(x->o.share * (double)b->n));
+    const size_t message = sparse ? (size_t)b->spikes * sizeof(struct spike) : all * bytes;
+    b->sent = ew_arena_alloc(&x->arena, message);
+    b->got = ew_arena_alloc(&x->arena, sparse ? message * (size_t)x->size : message);
+    b->sum = ew_arena_array(&x->arena, all, sizeof(*b->sum));
+    if (x->o.form != EW_EXCHANGE_PLAIN)
+        b->rest = ew_arena_array(&x->arena, all, sizeof(*b->rest));
+    if (x->o.form == EW_EXCHANGE_FP16)
+        b->rest_sum = ew_arena_array(&x->arena, (size_t)b->piece, sizeof(*b->rest_sum));
+    *most = ew_max_i64(*most, b->n);
+    return EW_OK;
+}
+
+static ew_err open_all(struct ew_exchange *x)
+{
+    int64_t most = 0;
+    x->n_boxes = ew_plan_buckets(x->plan);
+    x->boxes = ew_arena_array(&x->arena, (size_t)x->n_boxes + 1, sizeof(*x->boxes));
+    EW_CHECK(x->boxes, EW_ERR_MEMORY, "no memory to exchange gradients");
+    for (int i = 0; i < x->n_boxes; i++)
+        EW_TRY(make_box(x, i, &most));
+    x->tail_bytes = EW_EXCHANGE_NUMBERS * sizeof(double);
+    for (int i = 0; i < x->g->n_values; i++)
+        if (has_statistics(&x->g->values[i]))
+            x->tail_bytes += ew_tensor_bytes(&x->g->values[i].t);
+    x->tail = ew_arena_alloc(&x->arena, x->tail_bytes);
+    x->tails = ew_arena_alloc(&x->arena, x->tail_bytes * (size_t)x->size);
+    if (x->o.form == EW_EXCHANGE_TOPK)
+        x->order = ew_arena_array(&x->arena, (size_t)most + 1, sizeof(*x->order));
+    EW_CHECK(!x->arena.failed, EW_ERR_MEMORY, "no memory to exchange gradients");
+    return EW_OK;
+}
+
+ew_err ew_exchange_open(struct ew_ranks *ranks, struct ew_plan *plan, struct ew_graph *g,
+                        const struct ew_exchange_opts *o, double weight, struct ew_exchange **out)
+{
+    struct ew_exchange *x = calloc(1, sizeof(*x));
+    EW_CHECK(x, EW_ERR_MEMORY, "no memory to exchange gradients");
+    *x = (struct ew_exchange){.ranks = ranks,
+                              .plan = plan,
+                              .g = g,
+                              .o = *o,
+                              .weight = (float)weight,
+                              .size = ew_ranks_size(ranks),
+                              .rank = ew_ranks_rank(ranks)};
+    ew_arena_init(&x->arena);
+    const ew_err err = open_all(x);
+    if (err != EW_OK) {
+        ew_exchange_close(x);
+        return err;
+    }
+    *out = x;
+    return EW_OK;
+}
+
+void ew_exchange_close(struct ew_exchange *x)
+{
+    if (!x)
+        return;
+    ew_arena_fini(&x->arena);
+    free(x);
+}
+
+/* ---- To and from the plan -------------------------------------------------------------------- */
+
+/* A plan's gradient is a result to others, and ours to change. */
+static float *gradient(struct ew_exchange *x, int value, int64_t *n)
+{
+    const struct ew_tensor *t = ew_plan_grad(x->plan, value);
+    *n = ew_tensor_count(t);
+    return t->data;
+}
+
+/* This rank's part, with what stayed behind, into b->sum; zeros behind its end. */
+static void collect(struct ew_exchange *x, int bucket)
+{
+    struct box *b = &x->boxes[bucket];
+    int n;
+    const int *values = ew_plan_bucket(x->plan, bucket, &n);
+    int64_t at = 0, count;
+    for (int i = 0; i < n; i++) {
+        const float *g = gradient(x, values[i], &count);
+        for (int64_t k = 0; k < count; k++)
+            b->sum[at + k] = x->weight * g[k];
+        at += count;
+    }
+    memset(b->sum + at, 0, (size_t)(b->piece * x->size - at) * sizeof(float));
+    for (int64_t k = 0; b->rest && k < at; k++)
+        b->sum[k] += b->rest[k];
+}
+
+static void give_back(struct ew_exchange *x, int bucket, const float *sums)
+{
+    int n;
+    const int *values = ew_plan_bucket(x->plan, bucket, &n);
+    int64_t count;
+    for (int i = 0; i < n; i++) {
+        float *g = gradient(x, values[i], &count);
+        memcpy(g, sums, (size_t)count * sizeof(float));
+        sums += count;
+    }
+}
+
+/* ---- Forms ----------------------------------------------------------------------------------- */
+
+/* Rounds; what is lost goes to `rest`. */
+static void to_half(const float *from, uint16_t *to, float *rest, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const float v = fmaxf(-F16_MOST, fminf(F16_MOST, from[i]));
+        to[i] = ew_f32_to_f16(v);
+        rest[i] = from[i] - ew_f16_to_f32(to[i]);
+    }
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x < y) - (x > y);
+}
+
+/* The `spikes` largest by size, equal ones by their place; the others stay behind. */
+static void to_spikes(struct ew_exchange *x, struct box *b)
+{
+    struct spike *out = b->sent;
+    for (int64_t i = 0; i < b->n; i++)
+        x->order[i] = fabsf(b->sum[i]);
+    qsort(x->order, (size_t)b->n, sizeof(*x->order), by_size);
+    const float least = x->order[b->spikes - 1];
+    int64_t equal = 0, n = 0;
+    for (int64_t i = 0; i < b->spikes; i++)
+        equal += !(x->order[i] > least);
+    for (int64_t i = 0; i < b->n; i++) {
+        const float size = fabsf(b->sum[i]);
+        const bool take = size > least || (!(size < least) && equal-- > 0);
+        b->rest[i] = take ? 0 : b->sum[i];
+        if (take)
+            out[n++] = (struct spike){(uint32_t)i, b->sum[i]};
+    }
+}
+
+/* Every rank's, in their order. */
+static ew_err add_spikes(struct ew_exchange *x, struct box *b)
+{
+    const struct spike *all = b->got;
+    memset(b->sum, 0, (size_t)b->n * sizeof(float));
+    for (int64_t i = 0; i < b->spikes * x->size; i++) {
+        EW_CHECK(all[i].at < b->n, EW_ERR_FORMAT, "%s sent a gradient beyond its end",
+                 ew_ranks_name(x->ranks, (int)(i / b->spikes)));
+        b->sum[all[i].at] += all[i].value;
+    }
+    return EW_OK;
+}
+
+/* This rank's piece of all, in the order of ranks, as it goes to all. */
+static void add_pieces(struct ew_exchange *x, struct box *b)
+{
+    const int64_t n = b->piece;
+    if (x->o.form == EW_EXCHANGE_PLAIN) {
+        const float *got = b->got;
+        memcpy(b->sum, got, (size_t)n * sizeof(float));
+        for (int r = 1; r < x->size; r++)
+            for (int64_t i = 0; i < n; i++)
+                b->sum[i] += got[r * n + i];
+        return;
+    }
+    const uint16_t *got = b->got;
+    memcpy(b->sum, b->rest_sum, (size_t)n * sizeof(float));
+    for (int r = 0; r < x->size; r++)
+        for (int64_t i = 0; i < n; i++)
+            b->sum[i] += ew_f16_to_f32(got[r * n + i]);
+    uint16_t *half = b->got; /* its first piece has been used */
+    float *sum = b->sum;
+    for (int64_t i = 0; i < n; i++) {
+        const float v = fmaxf(-F16_MOST, fminf(F16_MOST, sum[i]));
+        half[i] = ew_f32_to_f16(v);
+        b->rest_sum[i] = sum[i] - ew_f16_to_f32(half[i]);
+    }
+}
+
+/* ---- On the way ------------------------------------------------------------------------------ */
+
+static ew_err send(struct ew_exchange *x, struct box *b)
+{
+    const int64_t all = b->piece * x->size;
+    const size_t piece = (size_t)b->piece * wire_bytes(x);
+    if (x->o.form == EW_EXCHANGE_TOPK) {
+        to_spikes(x, b);
+        const size_t bytes = (size_t)b->spikes * sizeof(struct spike);
+        x->sent_bytes += (int64_t)bytes * (x->size - 1);
+        return ew_ranks_spread(x->ranks, b->sent, b->got, bytes, &b->message);
+    }
+    if (x->o.form == EW_EXCHANGE_FP16)
+        to_half(b->sum, b->sent, b->rest, all);
+    else
+        memcpy(b->sent, b->sum, (size_t)all * sizeof(float));
+    x->sent_bytes += 2 * (int64_t)piece * (x->size - 1); /* and the sums */
+    return ew_ranks_exchange(x->ranks, b->sent, b->got, piece, &b->message);
+}
+
+ew_err ew_exchange_begin(struct ew_exchange *x, int bucket)
+{
+    const int64_t from = ew_clock_ns();
+    collect(x, bucket);
+    EW_TRY(send(x, &x->boxes[bucket]));
+    for (int i = 0; i < bucket; i++) /* MPI goes on only while it is called */
+        EW_TRY(ew_ranks_help(x->ranks, &x->boxes[i].message));
+    x->spent_ns += ew_clock_ns() - from;
+    return EW_OK;
+}
+
+/* The pieces are here: their sums go to all. */
+static ew_err spread_sums(struct ew_exchange *x, struct box *b)
+{
+    EW_TRY(ew_ranks_wait(x->ranks, &b->message));
+    if (x->o.form == EW_EXCHANGE_TOPK)
+        return add_spikes(x, b);
+    add_pieces(x, b);
+    const void *piece = x->o.form == EW_EXCHANGE_FP16 ? b->got : b->sum;
+    return ew_ranks_spread(x->ranks, piece, b->sent, (size_t)b->piece * wire_bytes(x), &b->message);
+}
+
+static ew_err take_sums(struct ew_exchange *x, int bucket)
+{
+    struct box *b = &x->boxes[bucket];
+    EW_TRY(ew_ranks_wait(x->ranks, &b->message));
+    const uint16_t *half = b->sent;
+    if (x->o.form == EW_EXCHANGE_PLAIN)
+        give_back(x, bucket, b->sent);
+    for (int64_t i = 0; x->o.form == EW_EXCHANGE_FP16 && i < b->n; i++)
+        b->sum[i] = ew_f16_to_f32(half[i]);
+    if (x->o.form != EW_EXCHANGE_PLAIN)
+        give_back(x, bucket, b->sum);
+    return EW_OK;
+}
+
+ew_err ew_exchange_finish(struct ew_exchange *x)
+{
+    const int64_t from = ew_clock_ns();
+    for (int i = 0; i < x->n_boxes; i++)
+        EW_TRY(spread_sums(x, &x->boxes[i]));
+    for (int i = 0; i < x->n_boxes; i++)
+        EW_TRY(take_sums(x, i));
+    x->spent_ns += ew_clock_ns() - from;
+    return EW_OK;
+}
+
+/* ---- Behind the updates ---------------------------------------------------------------------- */
+
+/* Running statistics into our tail, weighted; or the sums of all tails back. */
+static void move_statistics(struct ew_exchange *x, bool back)
+{
+    size_t at = EW_EXCHANGE_NUMBERS * sizeof(double);
+    for (int i = 0; i < x->g->n_values; i++) {
+        struct ew_value *v = &x->g->values[i];
+        if (!has_statistics(v))
+            continue;
+        const int64_t n = ew_tensor_count(&v->t);
+        float *data = v->t.data;
+        for (int64_t k = 0; k < n; k++, at += sizeof(float)) {
+            float one, sum = 0;
+            for (int r = 0; back && r < x->size; r++) {
+                memcpy(&one, x->tails + (size_t)r * x->tail_bytes + at, sizeof(one));
+                sum += one;
+            }
+            if (back) {
+                data[k] = sum;
+            } else {
+                one = x->weight * data[k];
+                memcpy(x->tail + at, &one, sizeof(one));
+            }
+        }
+    }
+}
+
+ew_err ew_exchange_numbers(struct ew_exchange *x, double *numbers, int n)
+{
+    const int64_t from = ew_clock_ns();
+    struct ew_message m = {NULL};
+    memcpy(x->tail, numbers, (size_t)n * sizeof(*numbers));
+    move_statistics(x, false);
+    EW_TRY(ew_ranks_spread(x->ranks, x->tail, x->tails, x->tail_bytes, &m));
+    EW_TRY(ew_ranks_wait(x->ranks, &m));
+    move_statistics(x, true);
+    memset(numbers, 0, (size_t)n * sizeof(*numbers));
+    for (int r = 0; r < x->size; r++)
+        for (int i = 0; i < n; i++) {
+            double one;
+            memcpy(&one, x->tails + (size_t)r * x->tail_bytes + (size_t)i * sizeof(one),
+                   sizeof(one));
+            numbers[i] += one;
+        }
+    x->sent_bytes += (int64_t)x->tail_bytes * (x->size - 1);
+    x->spent_ns += ew_clock_ns() - from;
+    return EW_OK;
+}
+
+int64_t ew_exchange_spent(struct ew_exchange *x, int64_t *bytes)
+{
+    const int64_t ns = x->spent_ns;
+    if (bytes)
+        *bytes = x->sent_bytes;
+    x->spent_ns = x->sent_bytes = 0;
+    return ns;
+}

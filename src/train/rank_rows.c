@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ranks that train together tell each other beside gradients: that they mean the same run, how
+ * a batch went, and where an epoch's time has gone on each. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "train/trainer_impl.h"
+
+#define FILE_LIMIT (64 << 20)
+
+/* ---- The same run ---- */
+
+static void add_weights(const struct ew_graph *g, struct ew_hash_wide *h)
+{
+    for (int i = 0; i < g->n_values; i++) {
+        const struct ew_value *v = &g->values[i];
+        if (v->t.data && (v->kind == EW_VALUE_PARAM || v->kind == EW_VALUE_STATE))
+            ew_hash_wide_add(h, v->t.data, ew_tensor_bytes(&v->t));
+    }
+}
+
+ew_err ew_trainer_agree(struct ew_trainer *t)
+{
+    const struct ew_train_opts *o = &t->job.opts;
+    const double rates[] = {o->lr, o->momentum, o->weight_decay, o->warmup, o->gamma};
+    const int64_t numbers[] = {o->epochs,   o->batch,    o->seed,       o->optimizer,
+                               o->schedule, o->shuffle,  t->n_training, t->n_validation,
+                               t->at.epoch, t->at.batch, t->at.step};
+    struct ew_hash_wide weights = {0};
+    add_weights(t->net, &weights);
+    const uint64_t sum = ew_hash_wide_sum(&weights);
+    EW_TRY(ew_ranks_agree(t->job.ranks, numbers, sizeof(numbers), "options or data"));
+    EW_TRY(ew_ranks_agree(t->job.ranks, rates, sizeof(rates), "options"));
+    return ew_ranks_agree(t->job.ranks, &sum, sizeof(sum), "weights");
+}
+
+/* ---- A batch ---- */
+
+ew_err ew_trainer_share(struct ew_trainer *t, double *loss, int64_t *right, int64_t *counted,
+                        int64_t *comm_ns)
+{
+    enum { LOSS, RIGHT, COUNTED, STOP, N };
+    double all[N] = {*loss * (double)t->slice / (double)t->job.opts.batch, (double)*right,
+                     (double)*counted, t->job.stop && *t->job.stop ? 1 : 0};
+    EW_TRY(ew_exchange_numbers(t->exchange, all, N));
+    *loss = all[LOSS];
+    *right = (int64_t)all[RIGHT];
+    *counted = (int64_t)all[COUNTED];
+    t->stops = all[STOP] > 0;
+    *comm_ns = ew_exchange_spent(t->exchange, NULL);
+    return EW_OK;
+}
+
+/* ---- An epoch ---- */
+
+#define HEAD "epoch,rank,name,wall_s,compute_s,stall_s,comm_s,overhead_s\n"
+
+/* Lines of epochs before `epoch`: one that was begun again has new ones. */
+static void keep_before(FILE *out, char *text, int64_t epoch)
+{
+    char *save = NULL;
+    fputs(HEAD, out);
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        if (line[0] >= '0' && line[0] <= '9' && atoll(line) < epoch)
+            fprintf(out, "%s\n", line);
+}
+
+static ew_err write_rows(struct ew_trainer *t, const struct ew_train_times *all)
+{
+    char path[EW_RUNDIR_PATH], *old = NULL, *text = NULL;
+    size_t size;
+    if (!*t->dir.path)
+        return EW_OK;
+    if (ew_file_read(ew_rundir_file(&t->dir, "ranks.csv", path), FILE_LIMIT, &old, &size) != EW_OK)
+        old = strdup("");
+    FILE *out = old ? open_memstream(&text, &size) : NULL;
+    if (out)
+        keep_before(out, old, t->at.epoch);
+    for (int i = 0; out && i < ew_ranks_size(t->job.ranks); i++)
+        fprintf(out, "%lld,%d,\"%s\",%.9g,%.9g,%.9g,%.9g,%.9g\n", (long long)t->at.epoch, i,
+                ew_ranks_name(t->job.ranks, i), all[i].wall_s, all[i].compute_s, all[i].stall_s,
+                all[i].comm_s, all[i].overhead_s);
+    free(old);
+    EW_CHECK(out && ew_memstream_close(out, &text), EW_ERR_MEMORY, "no memory for rows");
+    const ew_err err = ew_rundir_text(&t->dir, "ranks.csv", text);
+    free(text);
+    return err;
+}
+
+ew_err ew_trainer_rank_rows(struct ew_trainer *t)
+{
+    const int n = ew_ranks_size(t->job.ranks);
+    struct ew_train_times *all = calloc((size_t)n, sizeof(*all));
+    EW_CHECK(all, EW_ERR_MEMORY, "no memory for %d ranks", n);
+    ew_err err = ew_ranks_gather(t->job.ranks, &t->at.now, all, sizeof(*all));
+    if (err == EW_OK)
+        err = write_rows(t, all);
+    free(all);
+    return err;
+}

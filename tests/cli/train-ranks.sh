@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Training by several ranks of MPI: the same as one process with the same batch, the same bits twice, on
+# with fewer ranks when one is killed.
+command -v mpirun >/dev/null || { echo "no mpirun" >&2; exit 77; }
+[ -e "$(dirname "$(command -v edgewise)")/libedgewise-mpi.so" ] || { echo "built without MPI" >&2; exit 77; }
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_btl_base_warn_component_unused=0
+edgewise data make --kind digits --train 200 --test 40 --to digits >/dev/null 2>&1
+train=(edgewise train lenet5 --data digits --batch 20 --threads 1 --workers 1)
+# ranks N WORD...: trains with N ranks, quietly
+ranks() { mpirun -np "$@" >said.txt 2>&1 || { cat said.txt; return 1; }; }
+# far A B: the ratio of signal to difference in dB of what two networks say, in tens
+far() { edgewise compare "$1/last.ckpt" "$2/last.ckpt" --json | awk -F: '/sqnr/ { print (int($2 / 10) >= 9 || $2 !~ /[0-9]/) ? "as one process" : "far: " $2; exit }'; }
+"${train[@]}" --epochs 2 -o one >/dev/null 2>&1
+for n in 2 3 4; do # 3 does not divide 20
+    ranks $n "${train[@]}" --epochs 2 -o "by$n"
+    far one "by$n"
+done
+cut -d , -f 1,2 by3/ranks.csv
+# Where the time of every rank has gone adds up.
+awk -F , 'NR > 1 { d = $(NF - 4) - $(NF - 3) - $(NF - 2) - $(NF - 1) - $NF; if (d < -1e-6 || d > 1e-6) bad++ } END { print bad + 0, "rows do not add up" }' by4/ranks.csv
+# The same number of ranks, the same bits.
+ranks 3 "${train[@]}" --epochs 2 -o again
+for x in by3 again; do edgewise export $x/last.ckpt -o $x.onnx >/dev/null 2>&1; done
+cmp by3.onnx again.onnx && echo "the same bits"
+# Compressed gradients learn as well.
+for form in fp16 topk; do
+    ranks 2 "${train[@]}" --epochs 2 --compress $form --compress-share 0.05 -o $form
+    tail -n 1 $form/epochs.csv | cut -d , -f 1
+done
+# A rank is killed: all end, its name is said, and two go on from the checkpoint.
+cat >rank <<'RANK'
+#!/bin/sh
+echo $$ >"rank$OMPI_COMM_WORLD_RANK.pid"
+exec "$@"
+RANK
+chmod +x rank
+mpirun -np 3 ./rank "${train[@]}" --epochs 100000 --checkpoint-every 0 -o killed >said.txt 2>&1 &
+job=$!
+until [ -e killed/batches.csv ] && [ "$(wc -l <killed/batches.csv)" -gt 5 ]; do
+    kill -0 $job || { cat said.txt; exit 1; }
+    sleep 0.05
+done
+kill -9 "$(cat rank1.pid)"
+wait $job || echo "it ended"
+grep -oE 'rank 1 .* is gone' said.txt | sed 's/(.*)/(HOST, PROCESS)/' | head -n 1
+grep -o 'hint: .*' said.txt | head -n 1
+done=$(tail -n 1 killed/epochs.csv | cut -d , -f 1)
+[ "$done" != epoch ] || done=0
+ranks 2 edgewise train --resume killed --epochs $((done + 2))
+tail -n 2 killed/ranks.csv | cut -d , -f 2
+# More ranks than samples of a batch; another seed somewhere.
+mpirun -np 3 "${train[@]}" --batch 2 -o small 2>&1 | grep -o 'cannot be divided among 3 ranks' | head -n 1
+cat >rank <<'RANK'
+#!/bin/sh
+exec "$@" --seed "$OMPI_COMM_WORLD_RANK"
+RANK
+mpirun -np 2 ./rank "${train[@]}" -o other 2>&1 | grep -o 'rank 1 .* has other options or data than rank 0' | sed 's/(.*)/(HOST, PROCESS)/' | head -n 1
