@@ -124,14 +124,12 @@ static void measure(const struct terminal *t, struct ew_view *v)
     v->rows = size.ws_row;
 }
 
-static bool quit_pressed(const struct terminal *t)
+/* The next key that was pressed; 0: none. */
+static char next_key(const struct terminal *t)
 {
     struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
     char key;
-    while (t->keys && poll(&p, 1, 0) > 0 && read(STDIN_FILENO, &key, 1) == 1)
-        if (key == 'q' || key == 'Q' || key == 3)
-            return true;
-    return false;
+    return t->keys && poll(&p, 1, 0) > 0 && read(STDIN_FILENO, &key, 1) == 1 ? key : '\0';
 }
 
 /* ---- The view -------------------------------------------------------------------------------- */
@@ -141,6 +139,7 @@ struct live {
     struct ew_sampler *sampler;
     struct ew_sample_value *values;
     struct ew_view view;
+    struct ew_processes processes;
     struct terminal terminal;
     struct ew_monitor_log log, lines; /* lines: to standard output instead of drawing */
     int64_t frames, count;
@@ -171,6 +170,9 @@ static ew_err take_frames(struct live *l)
     while ((l->count == 0 || l->frames < l->count) && ew_sampler_next(l->sampler, &t, l->values)) {
         l->frames++;
         ew_view_remember(&l->view, l->values);
+        if (!l->lines.f)
+            EW_TRY(ew_processes_read(&l->processes, &l->board->root));
+        EW_TRY(ew_processes_sort(&l->processes, l->view.by_memory));
         EW_TRY(ew_monitor_log_row(&l->log, l->board, t, l->values));
         EW_TRY(ew_monitor_log_row(&l->lines, l->board, t, l->values));
         draw(l);
@@ -178,12 +180,27 @@ static ew_err take_frames(struct live *l)
     return EW_OK;
 }
 
+/* True: the user wants to leave. */
+static bool obey_keys(struct live *l)
+{
+    for (char key; (key = next_key(&l->terminal)) != '\0';) {
+        if (key == 'q' || key == 'Q' || key == 3)
+            return true;
+        if (key != 'm' && key != 'c')
+            continue;
+        l->view.by_memory = key == 'm';
+        if (l->frames && ew_processes_sort(&l->processes, l->view.by_memory) == EW_OK)
+            draw(l);
+    }
+    return false;
+}
+
 static ew_err follow(struct live *l)
 {
     const struct timespec pause = {.tv_nsec = EW_SAMPLER_DRAIN_NS / 2};
     for (;;) {
         EW_TRY(take_frames(l));
-        if ((l->count && l->frames >= l->count) || quit_pressed(&l->terminal))
+        if ((l->count && l->frames >= l->count) || obey_keys(l))
             return EW_OK;
         const int signal = sigtimedwait(&l->terminal.signals, NULL, &pause);
         if (signal == SIGWINCH && l->frames && l->terminal.screen) {
@@ -205,6 +222,8 @@ static ew_err live_view(const struct ew_cmd_call *c, struct ew_board *b, int64_t
     EW_CHECK(l.values && l.view.past, EW_ERR_MEMORY, "no memory for the view");
     setlocale(LC_CTYPE, "");
     l.view.board = b;
+    l.view.processes = &l.processes;
+    ew_view_read_mode(&l.view, b);
     l.view.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     l.view.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     EW_TRY(ew_monitor_log_open(o->log, b, &l.log));
@@ -215,6 +234,7 @@ static ew_err live_view(const struct ew_cmd_call *c, struct ew_board *b, int64_t
     ew_err err = follow(&l);
     terminal_end(&l.terminal);
     ew_sampler_free(l.sampler);
+    ew_processes_fini(&l.processes);
     const ew_err closed = ew_monitor_log_close(&l.log);
     return err != EW_OK ? err : closed;
 }
@@ -274,13 +294,15 @@ const struct ew_cmd ew_cmd_monitor = {
     .group = EW_CMD_MEASURE,
     .summary = "the board live, or what a command costs in energy",
     .args = "[-- COMMAND [ARGUMENT...]]",
-    .about = "With a command: runs it and says what it cost: wall and CPU time, peak memory,\n"
-             "bytes on disk, average and peak power, energy with its error, throttling.\n"
-             "Without: shows load, clocks, memory, power by rail, temperatures and disks\n"
-             "until q or Ctrl-C; plain text where standard output is no terminal, a line of\n"
-             "JSON for each reading with --json.\n"
-             "Where the command fails edgewise ends with 1; its own status is in the figures.\n"
-             "What a board cannot tell is shown as absent, with the reason.",
+    .about =
+        "With a command: runs it and says what it cost: wall and CPU time, peak memory,\n"
+        "bytes on disk, average and peak power, energy with its error, throttling.\n"
+        "Without: shows mode, load, clocks, memory, power by rail, temperatures, disks and the\n"
+        "processes that use most (keys c and m order them), with the last minutes beside,\n"
+        "until q or Ctrl-C; plain text where standard output is no terminal, a line of\n"
+        "JSON for each reading with --json.\n"
+        "Where the command fails edgewise ends with 1; its own status is in the figures.\n"
+        "What a board cannot tell is shown as absent, with the reason.",
     .examples = "monitor\nmonitor -- sleep 10\nmonitor --json --baseline 5 -- ./train.sh\n"
                 "monitor --log run.csv --interval 0.5\nmonitor --json --on boards.ini\n"
                 "monitor --power-from 'ssh meter cat /dev/ttyUSB0' -- ./train.sh",

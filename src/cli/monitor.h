@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "cli/cmd.h"
+#include "cli/monitor_processes.h"
 #include "cli/recorded.h"
 #include "device/board.h"
 #include "device/sampler.h"
@@ -33,16 +34,25 @@ ew_err ew_monitor_log_close(struct ew_monitor_log *log);
 
 #define EW_VIEW_HISTORY 240
 
-/* How the view is drawn, and the past of the power channels. */
+#define EW_VIEW_MODE 96
+
+/* How the view is drawn, the past of all channels, and what is no channel. */
 struct ew_view {
     const struct ew_board *board;
     int columns, rows; /* rows 0: as many as it takes */
     bool colour, utf8;
+    char mode[EW_VIEW_MODE];              /* "15W, governor schedutil"; "": not known */
+    const struct ew_processes *processes; /* in order; NULL: not shown */
+    bool by_memory;                       /* what they are ordered by */
     int n_past, past_at;
     float *past; /* n_channels x EW_VIEW_HISTORY, -1 where absent; caller's */
 };
 
-/* Remembers the frame's power values. */
+/* Reads the power mode and the governor into v->mode; texts that are kept go to the board's arena,
+ * so this is called once. */
+void ew_view_read_mode(struct ew_view *v, struct ew_board *b);
+
+/* Remembers the frame's values. */
 void ew_view_remember(struct ew_view *v, const struct ew_sample_value *values);
 
 /* Draws one frame; lines end in `end_of_line`. */

@@ -8,14 +8,18 @@
 
 #include "cli/board_text.h"
 #include "cli/monitor.h"
+#include "device/cpu_facts.h"
+#include "device/nvpmodel.h"
 
 #define LINE_BYTES 2048
-#define BAR        20 /* columns of a bar's inside */
-#define NAME       18 /* columns of a label */
+#define NARROW     70 /* below so many columns bars and labels are short */
+#define PROCESSES  8  /* lines of them where the screen does not say how many fit */
 
 #define RED    "\033[31m"
 #define GREEN  "\033[32m"
 #define YELLOW "\033[33m"
+#define CYAN   "\033[36m"
+#define DIM    "\033[2m"
 #define BOLD   "\033[1m"
 #define PLAIN  "\033[0m"
 
@@ -26,6 +30,7 @@ struct pen {
     FILE *out;
     const char *end_of_line;
     int row;
+    int name, bar; /* columns of a label, of a bar's inside */
     char line[LINE_BYTES];
     size_t used;
 };
@@ -106,23 +111,38 @@ static void figure(struct pen *p, enum ew_quantity q, struct ew_sample_value v, 
 {
     char text[EW_VALUE_CHARS];
     ew_value_text(q, v, text);
+    if (!ew_sample_value_is(v))
+        colour(p, DIM);
     put(p, "%*s", width, ew_sample_value_is(v) ? text : ew_absent_text(v.absent));
+    if (!ew_sample_value_is(v))
+        colour(p, PLAIN);
 }
 
-/* The last readings of a channel, scaled to its own highest. */
-static void history(struct pen *p, int channel, int width)
+/* Columns that are taken. */
+static int taken(const struct pen *p)
+{
+    int columns = 0;
+    while (fitting(p->line, columns) < p->used && columns < LINE_BYTES)
+        columns++;
+    return columns;
+}
+
+/* The last readings of a channel: of `top`, or where that is 0 of the highest of them. */
+static void history(struct pen *p, int channel, int width, float top)
 {
     static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static const char ascii[] = "_.-=+*#@";
     const struct ew_view *v = p->view;
     const float *past = v->past + (size_t)channel * EW_VIEW_HISTORY;
     const int n = v->n_past < width ? v->n_past : width;
-    float top = 1e-9f;
-    for (int i = 0; i < v->n_past; i++)
+    const bool load = top > 0;
+    for (int i = 0; !load && i < v->n_past; i++)
         top = fmaxf(top, past[i]);
+    top = fmaxf(top, 1e-9f);
+    colour(p, CYAN);
     for (int i = n; i > 0; i--) {
         const float x = past[(v->past_at - i + EW_VIEW_HISTORY) % EW_VIEW_HISTORY];
-        const int level = x < 0 ? -1 : (int)(7.0f * x / top + 0.5f);
+        const int level = x < 0 ? -1 : (int)(7.0f * fminf(x / top, 1) + 0.5f);
         if (level < 0)
             put(p, " ");
         else if (v->utf8)
@@ -130,12 +150,23 @@ static void history(struct pen *p, int channel, int width)
         else
             put(p, "%c", ascii[level]);
     }
+    colour(p, PLAIN);
+}
+
+/* The rest of a line shows the past, where there is one and room for it. */
+static void past_of(struct pen *p, int channel, float top)
+{
+    const int room = p->view->columns - taken(p) - 3;
+    if (channel < 0 || p->view->n_past < 2 || room < 8)
+        return;
+    put(p, "  ");
+    history(p, channel, room, top);
 }
 
 static void title(struct pen *p, const char *text)
 {
     colour(p, BOLD);
-    put(p, "%-*s", NAME, text);
+    put(p, "%-*.*s", p->name, p->name - 1, text);
     colour(p, PLAIN);
 }
 
@@ -153,6 +184,11 @@ static void head(struct pen *p, const struct ew_sampler_stats *stats)
     if (stats->missed || stats->dropped)
         put(p, ", %lld missed, %lld dropped", (long long)stats->missed, (long long)stats->dropped);
     end_line(p);
+    if (p->view->mode[0]) {
+        title(p, "mode");
+        put(p, "%s", p->view->mode);
+        end_line(p);
+    }
 }
 
 /* Cores side by side, as many as fit. */
@@ -161,10 +197,11 @@ static void cores(struct pen *p)
     enum { WIDTH = 44, INSIDE = 12 };
     const struct ew_board *b = p->view->board;
     title(p, "CPU");
-    bar(p, value_of(p, "cpu.load"), BAR);
+    bar(p, value_of(p, "cpu.load"), p->bar);
     put(p, " ");
     figure(p, EW_QUANTITY_LOAD, value_of(p, "cpu.load"), 7);
     put(p, "   %d of %d cores on", b->id.online, b->id.cores);
+    past_of(p, ew_board_channel(b, "cpu.load"), 100);
     end_line(p);
     const int per_line = p->view->columns / WIDTH > 0 ? p->view->columns / WIDTH : 1;
     int on_line = 0;
@@ -207,9 +244,10 @@ static void gpus(struct pen *p)
         char freq[64];
         snprintf(freq, sizeof(freq), "%.*s.freq", (int)(dot - name), name);
         title(p, shown ? "" : "GPU");
-        bar(p, p->values[i], BAR);
+        bar(p, p->values[i], p->bar);
         figure(p, EW_QUANTITY_LOAD, p->values[i], 8);
         figure(p, EW_QUANTITY_FREQ, value_of(p, freq), 11);
+        past_of(p, i, 100);
         end_line(p);
         shown++;
     }
@@ -227,7 +265,7 @@ static void memory(struct pen *p)
     const bool known = ew_sample_value_is(used) && ew_sample_value_is(total) && total.v > 0;
     bar(p,
         known ? ew_sample_value_of(100 * used.v / total.v) : ew_sample_value_absent(EW_ABSENT_BAD),
-        BAR);
+        p->bar);
     figure(p, EW_QUANTITY_BYTES, used, 11);
     put(p, " of ");
     figure(p, EW_QUANTITY_BYTES, total, 8);
@@ -238,13 +276,15 @@ static void memory(struct pen *p)
         put(p, ", clock");
         figure(p, EW_QUANTITY_FREQ, emc, 9);
     }
+    if (known)
+        past_of(p, ew_board_channel(p->view->board, "mem.used"), (float)total.v);
     end_line(p);
 }
 
 static void rails(struct pen *p)
 {
     const struct ew_board *b = p->view->board;
-    const int width = p->view->columns - NAME - 16;
+    const int width = p->view->columns - p->name - 16;
     title(p, "power");
     if (b->total.power < 0) {
         put(p, "%s", b->total.rails);
@@ -252,18 +292,18 @@ static void rails(struct pen *p)
     } else {
         figure(p, EW_QUANTITY_POWER, p->values[b->total.power], 12);
         put(p, "  ");
-        history(p, b->total.power, width);
+        history(p, b->total.power, width, 0);
         end_line(p);
-        put(p, "%*s = %s", NAME, "", b->total.rails);
+        put(p, "%*s = %s", p->name, "", b->total.rails);
         end_line(p);
     }
     for (int i = 0; i < b->n_channels; i++) {
         if (b->channels[i].quantity != EW_QUANTITY_POWER || i == b->total.power)
             continue;
-        put(p, "  %-*.*s", NAME - 2, NAME - 3, b->channels[i].name + strlen("power."));
+        put(p, "  %-*.*s", p->name - 2, p->name - 3, b->channels[i].name + strlen("power."));
         figure(p, EW_QUANTITY_POWER, p->values[i], 12);
         put(p, "  ");
-        history(p, i, width);
+        history(p, i, width, 0);
         end_line(p);
     }
 }
@@ -288,7 +328,7 @@ static bool listing(struct pen *p, const char *name, enum ew_quantity q, const c
             if (shown)
                 end_line(p);
             title(p, shown ? "" : name);
-            column = NAME;
+            column = p->name;
         }
         put(p, "%s   ", item);
         column += n + 3;
@@ -333,6 +373,54 @@ static void held_back(struct pen *p)
     end_line(p);
 }
 
+/* What uses the board most, in the lines that are left; the keys stand below. */
+static void processes(struct pen *p)
+{
+    const struct ew_processes *all = p->view->processes;
+    const bool by_memory = p->view->by_memory, narrow = p->view->columns < NARROW;
+    const int room = p->view->rows ? p->view->rows - p->row - 3 : PROCESSES;
+    const int indent = narrow ? 0 : p->name;
+    if (!all || all->n_order == 0 || all->before_ns == 0 || room < 1)
+        return;
+    if (!narrow)
+        title(p, "processes");
+    put(p, "%7s %8s %9s  program", "PID", by_memory ? "CPU" : "CPU v",
+        by_memory ? "memory v" : "memory");
+    end_line(p);
+    for (int i = 0; i < room && i < all->n_order; i++) {
+        const struct ew_process *x = &all->now[all->order[i]];
+        if (!by_memory && x->load <= 0 && i > 0)
+            break;
+        put(p, "%*s%7d ", indent, "", x->pid);
+        figure(p, EW_QUANTITY_LOAD,
+               x->load < 0 ? ew_sample_value_absent(EW_ABSENT_NOT) : ew_sample_value_of(x->load),
+               8);
+        figure(p, EW_QUANTITY_BYTES, ew_sample_value_of((double)x->rss), 10);
+        put(p, "  %s", x->name);
+        end_line(p);
+    }
+    if (!p->view->rows)
+        return;
+    colour(p, DIM);
+    put(p, "%*sq quit   c by CPU   m by memory", indent, "");
+    end_line(p);
+}
+
+void ew_view_read_mode(struct ew_view *v, struct ew_board *b)
+{
+    struct ew_nvpmodel modes;
+    struct ew_cpu_facts cpu = {0};
+    const int64_t active = ew_nvpmodel_active(&b->root);
+    int n = 0;
+    if (active >= 0 && ew_nvpmodel_read(&b->root, &b->arena, &modes) == EW_OK)
+        for (int i = 0; i < modes.n_modes; i++)
+            if (modes.modes[i].id == active)
+                n = snprintf(v->mode, sizeof(v->mode), "%.40s", modes.modes[i].name);
+    if (ew_cpu_facts_read(b, &cpu) == EW_OK && cpu.governor)
+        snprintf(v->mode + n, sizeof(v->mode) - (size_t)n, "%sgovernor %.30s", n ? ", " : "",
+                 cpu.governor);
+}
+
 void ew_view_remember(struct ew_view *v, const struct ew_sample_value *values)
 {
     for (int i = 0; i < v->board->n_channels; i++)
@@ -345,7 +433,13 @@ void ew_view_remember(struct ew_view *v, const struct ew_sample_value *values)
 void ew_view_draw(const struct ew_view *v, const struct ew_sample_value *values,
                   const struct ew_sampler_stats *stats, const char *end_of_line, FILE *out)
 {
-    struct pen p = {.view = v, .values = values, .out = out, .end_of_line = end_of_line};
+    const bool narrow = v->columns < NARROW;
+    struct pen p = {.view = v,
+                    .values = values,
+                    .out = out,
+                    .end_of_line = end_of_line,
+                    .name = narrow ? 12 : 18,
+                    .bar = narrow ? 10 : 20};
     head(&p, stats);
     cores(&p);
     gpus(&p);
@@ -358,4 +452,5 @@ void ew_view_draw(const struct ew_view *v, const struct ew_sample_value *values,
     listing(&p, "queue", EW_QUANTITY_COUNT, "disk.");
     listing(&p, "page cache", EW_QUANTITY_SHARE, "cache.");
     held_back(&p);
+    processes(&p);
 }

@@ -38,3 +38,8 @@ edgewise monitor --root "$CASES/../fixtures/boards/rpi4" --count 2 --interval 0.
 grep -E '^# TYPE|temperature_celsius\{|cpu0.freq|throttle.*under' board.prom
 grep -c power board.prom || true
 { edgewise monitor --count 1 --log board.txt >/dev/null; } 2>&1 || echo "exit $?"
+# Processes, whatever they are called: the larger one first where neither used the CPU.
+mkdir -p root/proc/7 root/proc/12
+echo '7 (a) (b) S 1 7 7 0 -1 0 0 0 0 0 100 50 0 0 20 0 1 0 5 1000 256 0' >root/proc/7/stat
+echo '12 (init) S 1 12 12 0 -1 0 0 0 0 0 900 50 0 0 20 0 1 0 5 1000 512 0' >root/proc/12/stat
+edgewise monitor --root root --count 2 --interval 0.05 | grep -A 2 processes
