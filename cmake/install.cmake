@@ -5,6 +5,18 @@ if(NOT EW_STATIC) # that is the program alone
   install(FILES ${PROJECT_SOURCE_DIR}/include/edgewise.h ${PROJECT_SOURCE_DIR}/include/edgewise_pixels.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
+  # The pages of the C interface, from the headers.
+  file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/*.h)
+  find_program(EW_AWK NAMES awk mawk gawk)
+  mark_as_advanced(EW_AWK)
+  if(EW_AWK)
+    add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/gen/api.md
+      COMMAND ${EW_AWK} -f ${PROJECT_SOURCE_DIR}/docs/api.awk ${headers} > ${PROJECT_BINARY_DIR}/gen/api.md
+      DEPENDS ${headers} ${PROJECT_SOURCE_DIR}/docs/api.awk VERBATIM)
+    add_custom_target(api_pages ALL DEPENDS ${PROJECT_BINARY_DIR}/gen/api.md)
+    install(FILES ${PROJECT_BINARY_DIR}/gen/api.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  endif()
+
   # Relative, so that the installed tree can be moved.
   string(REGEX REPLACE "[^/]+" ".." EW_PC_UP ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
   set(EW_PC_LIBS "-lm -ldl -pthread")

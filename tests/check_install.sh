@@ -14,7 +14,7 @@ done
 # What the Debian packages take is there, wherever the architecture's libraries lie.
 for list in "$1"/debian/*.install; do
     [ "${list##*/}" != edgewise-cuda.install ] || continue
-    while read -r pattern; do
+    while read -r pattern _; do
         [ -n "$(find "$dir/usr" -name "${pattern##*/}")" ] ||
             { echo "${list##*/}: $pattern is not there"; echo "FAIL install"; exit 1; }
     done <"$list"
