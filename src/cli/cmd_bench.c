@@ -10,6 +10,7 @@
 #include "bench/bench.h"
 #include "cli/bench_cmd.h"
 #include "cli/bench_dpu.h"
+#include "cli/bench_peer.h"
 #include "cli/bench_times.h"
 #include "cli/bench_why.h"
 #include "cli/cmd.h"
@@ -28,7 +29,7 @@ struct opts {
     bool train, profile, reference, plain, tune, quick, sweep;
     int64_t threads, warmup, iters, trials, memory_limit, streams;
     double power_seconds, duration, qps;
-    int protocol;
+    int protocol, peer;
     const char *db, *eval, *power_from, *why, *simulate, *percentiles, *csv, *picture, *html;
     struct ew_image_opts images;
 };
@@ -37,6 +38,8 @@ struct opts {
 
 enum { PROTOCOL_NONE, PROTOCOL_ENGINE, PROTOCOL_SCALE };
 static const char *const protocols[] = {"none", "engine", "scale", NULL};
+enum { PEER_NONE, PEER_ONNXRUNTIME };
+static const char *const peers[] = {"none", "onnxruntime", NULL};
 
 /* clang-format off */
 static const struct ew_field table[] = {
@@ -86,6 +89,9 @@ static const struct ew_field table[] = {
     {.name = "protocol", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, protocol),
      .def = "none", .choices = protocols,
      .help = "a study's own: networks before and after compiling, or at four widths"},
+    {.name = "compare-with", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, peer),
+     .def = "none", .choices = peers, .help = "one network: run the same file in turns by another "
+     "program's library, where that is installed ($EW_ONNXRUNTIME names the file)"},
     {.name = "quick", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, quick),
      .help = "few runs and no tuning: to see that it works"},
     {.name = "sweep", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, sweep),
@@ -517,6 +523,7 @@ static ew_err check_several(const struct ew_cmd_call *c)
         !o->train && !o->profile && !o->why && !o->memory_limit && !o->simulate && !o->html,
         EW_ERR_USAGE,
         "--train, --profile, --html, --why, --memory-limit and --simulate are for one network");
+    EW_CHECK(o->peer == PEER_NONE, EW_ERR_USAGE, "--compare-with is for one network");
     EW_CHECK(o->duration <= 0 && o->qps <= 0 && o->streams == 1 && !o->percentiles && !o->csv,
              EW_ERR_USAGE,
              "--duration, --qps, --streams, --percentiles and --csv are for one network");
@@ -608,10 +615,24 @@ static ew_err bench_simulated(const struct ew_cmd_call *c, struct ew_recording *
     return e;
 }
 
+static ew_err run_peer(struct ew_cmd_call *c, struct ew_tuner *tuner)
+{
+    const struct opts *o = c->opts;
+    const struct ew_peer_opts po = {
+        .net = o->net, .bench = bench_opts(o), .threads = (int)o->threads, .tuner = tuner};
+    EW_CHECK(!o->train && !o->profile && !o->html && !o->why && !o->simulate && !o->memory_limit &&
+                 !o->db && !o->csv && !o->percentiles && o->streams == 1 && o->qps <= 0 &&
+                 o->duration <= 0,
+             EW_ERR_USAGE, "--compare-with takes --threads, --batch, --warmup, --iters and --tune");
+    return ew_bench_peer(c, &po);
+}
+
 static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
 {
     const struct opts *o = c->opts;
     struct ew_recording rec;
+    if (o->peer == PEER_ONNXRUNTIME)
+        return run_peer(c, tuner);
     EW_CHECK(!o->why || !o->db, EW_ERR_USAGE, "--why measures nothing that --db could keep");
     EW_CHECK(o->streams == 1 || !o->train, EW_ERR_USAGE, "--streams is for inference");
     EW_CHECK(!o->eval, EW_ERR_USAGE, "--eval is for several networks; edgewise eval is for one");
@@ -682,6 +703,7 @@ const struct ew_cmd ew_cmd_bench = {
                 "bench mobilenet_v2 --batch 8 --profile\n"
                 "bench mobilenet_v2 --html where-the-time-goes.html\n"
                 "bench net.ewe --streams 2 --qps 100 --duration 30 --percentiles 50,99,99.9\n"
+                "bench net.onnx --compare-with onnxruntime --threads 1\n"
                 "bench resnet18 --why layer1.0.conv1 --tune\n"
                 "bench net.onnx net.ewe net-int8.ewe --eval cifar10:1000\n"
                 "bench --protocol engine\n"
