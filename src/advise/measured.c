@@ -128,7 +128,10 @@ ew_err ew_measured_parse(struct ew_arena *a, const char *name, char *text, struc
     out->has_clocks = column[CPU] >= 0 || column[GPU] >= 0 || column[MEM] >= 0;
     for (int c = ACCURACY; c <= PRICE; c++)
         out->has_more |= column[c] >= 0;
+    const int cells = csv.n;
     while (ew_csv_next(&csv)) {
+        EW_CHECK(csv.n >= cells, EW_ERR_FORMAT, "%s:%d: %d cells, the heading has %d", name,
+                 csv.line, csv.n, cells);
         EW_TRY(read_row(&csv, column, &out->rows[out->n]));
         out->simulated |= strcmp(word(&csv, column, QUALITY), "simulated") == 0;
         EW_TRY(ew_measured_workload(a, out, out->rows[out->n].workload, &cap));

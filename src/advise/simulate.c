@@ -170,7 +170,8 @@ ew_err ew_simulate(const struct ew_profile *board, const struct ew_sim_work *w,
     EW_CHECK(k->gpu > 0, EW_ERR_UNSUPPORTED, "%s: its profile has no [model] to simulate",
              board->name);
     const double clock = gpu_clock(board, m);
-    out->throttled = false;
+    out->throttled = out->hot = false;
+    out->temp_c = NAN;
     const double cores2 = m->cores * m->cores;
     const double host = soft_max(1 / m->cpu, HOST_MEM / m->mem, HOST_SHARP);
     const double gpu = soft_max(k->gpu * w->gpu_s / clock, k->mem * w->mem_s / m->mem, GPU_SHARP);

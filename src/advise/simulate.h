@@ -73,10 +73,24 @@ struct ew_sim_epoch {
     double base_w, power_w; /* idle at these clocks; while training */
     double energy_j;
     bool throttled; /* slowed to the board's power budget */
+    double temp_c;  /* at its end; nan: the board's model has no heat */
+    bool hot;       /* slowed by its heat */
 };
 
 /* EW_ERR_UNSUPPORTED where the profile has no [model]. */
 ew_err ew_simulate(const struct ew_profile *board, const struct ew_sim_work *w,
                    const struct ew_sim_setting *s, struct ew_sim_epoch *out);
+
+/* One thermal mass over one resistance to a room of 25 C.  Begins at rest. */
+struct ew_sim_heat {
+    double temp_c; /* nan: the board's model has none */
+};
+
+void ew_sim_heat_begin(const struct ew_profile *board, struct ew_sim_heat *h);
+
+/* Warms the board through an epoch.  Where it reaches the temperature that it throttles at, the
+ * rest of the epoch takes the power that holds this temperature, and longer. */
+void ew_sim_heat_epoch(const struct ew_profile *board, struct ew_sim_heat *h,
+                       struct ew_sim_epoch *e);
 
 #endif

@@ -168,12 +168,11 @@ static void say_odd(const struct ew_series_of_modes *m, const struct ew_predicto
 {
     for (int i = 0; i < m->n; i++)
         if (fabs(p->time.odd[i]) > ODD)
-            EW_WARN(
-                "%s: %.0f/%.0f/%.0f/%.0f took %.0f %% %s than the other modes say (throttled?): "
-                "measure it again or leave it out",
-                file, m->modes[i].cores, 1000 * m->modes[i].cpu, 1000 * m->modes[i].gpu,
-                1000 * m->modes[i].mem, 100 * fabs(expm1(p->time.off[i])),
-                p->time.off[i] > 0 ? "longer" : "shorter");
+            EW_WARN("%s: %.0f/%.0f/%.0f/%.0f took %.0f %% %s: measure it again or leave it out",
+                    file, m->modes[i].cores, 1000 * m->modes[i].cpu, 1000 * m->modes[i].gpu,
+                    1000 * m->modes[i].mem, 100 * fabs(expm1(p->time.off[i])),
+                    p->time.off[i] > 0 ? "longer than the other modes say (throttled?)"
+                                       : "less than the other modes say");
 }
 
 ew_err ew_advice_fit(struct ew_advice_source *s, const struct ew_series_of_modes *m,

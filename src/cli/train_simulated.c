@@ -3,6 +3,7 @@
  * model. */
 #include "cli/train_simulated.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,7 +66,17 @@ static void epoch_row(const struct ew_sim_epoch *e, int64_t number, int64_t imag
     row->power_w = e->power_w;
     row->base_power_w = e->base_w;
     row->energy_j = e->energy_j;
+    row->temp_c = e->temp_c;
     row->quality = EW_QUALITY_SIMULATED;
+}
+
+static void print_epoch(int64_t number, const struct ew_sim_epoch *e)
+{
+    printf("epoch %lld: %.2f s (compute %.2f, stall %.2f), %.2f W, %.1f J", (long long)number,
+           e->epoch_s, e->compute_s, e->stall_s, e->power_w, e->energy_j);
+    if (isfinite(e->temp_c))
+        printf(", %.0f C%s", e->temp_c, e->hot ? " (throttled)" : "");
+    printf("; simulated\n");
 }
 
 static ew_err epochs(const struct ew_train_run *r, struct ew_simulated *s)
@@ -74,22 +85,24 @@ static ew_err epochs(const struct ew_train_run *r, struct ew_simulated *s)
     struct ew_sim_work work;
     struct ew_sim_epoch e;
     struct ew_epoch_row row;
+    struct ew_sim_heat heat;
     int64_t images;
     double total = 0;
     EW_TRY(work_of(r, s, &step, &work, &images));
     EW_TRY(ew_simulated_mark(r->rec));
+    ew_sim_heat_begin(s->board, &heat);
     for (int64_t i = 1; i <= r->o.train.epochs; i++) {
         const struct ew_sim_setting setting = {.mode = s->mode,
                                                .workers = (int)r->o.train.load.workers,
                                                .seed = (uint64_t)(r->o.train.seed * 1000003 + i)};
         EW_TRY(ew_simulate(s->board, &work, &setting, &e));
+        ew_sim_heat_epoch(s->board, &heat, &e);
         epoch_row(&e, i, images, r->o.train.batch, &row);
         row.start_s = total;
         total += e.epoch_s;
         EW_TRY(ew_recording_put(r->rec, EW_RECORD_EPOCH, &row));
         if (!r->json)
-            printf("epoch %lld: %.2f s (compute %.2f, stall %.2f), %.2f W, %.1f J; simulated\n",
-                   (long long)i, e.epoch_s, e.compute_s, e.stall_s, e.power_w, e.energy_j);
+            print_epoch(i, &e);
     }
     EW_TRY(ew_simulated_metric(r->rec, "train_s", total, "s", EW_BETTER_LOWER));
     EW_TRY(ew_simulated_metric(r->rec, "planned_bytes", (double)step.load.memory_bytes, "B",

@@ -85,6 +85,9 @@ static const struct ew_field model_fields[] = {
     MODEL_NUM(base_mem_w),
     MODEL_NUM(base_gpu_w),
     MODEL_NUM(base_cpu_w),
+    MODEL_NUM(heat_c_per_w),
+    MODEL_NUM(heat_j_per_c),
+    MODEL_NUM(throttle_c),
     {.name = "source", .type = EW_FIELD_STR, .offset = offsetof(struct ew_profile_model, source)},
     EW_FIELD_END,
 };

@@ -22,6 +22,9 @@ struct ew_profile_model {
     double gpu, mem, host, stall, fetch; /* times */
     double gpu_energy, cpu_energy;
     double base_w, base_mem_w, base_gpu_w, base_cpu_w; /* idle; the last three at full clocks */
+    double heat_c_per_w; /* above the room, once it has settled; 0: it never grows too hot */
+    double heat_j_per_c; /* thermal mass */
+    double throttle_c;   /* from here on clocks fall */
     const char *source;
 };
 

@@ -435,6 +435,7 @@ static void bad_files_are_named(void)
     bad("cores,cpu_mhz,time_s\n", EW_ERR_FORMAT, "a heading and no rows");
     bad("cores,time_s\n4,1\n4,fast\n", EW_ERR_FORMAT, "m.csv:3: time_s is 'fast'");
     bad("cores,time_s\n-4,1\n", EW_ERR_FORMAT, "m.csv:2: cores is '-4'");
+    bad("cores,cpu_mhz,time_s\n4,1000\n", EW_ERR_FORMAT, "m.csv:2: 2 cells, the heading has 3");
     bad("cores,time_s\n4,0\n", EW_ERR_FORMAT, "not a positive number");
 }
 

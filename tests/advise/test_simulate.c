@@ -380,7 +380,40 @@ static void noise_depends_on_the_seed_alone(void)
     ew_arena_fini(&arena);
 }
 
-EW_TEST_MAIN(EW_TEST(modes_of_an_agx_xavier), EW_TEST(order_of_modes), EW_TEST(published_values),
-             EW_TEST(orin_is_as_much_faster), EW_TEST(plans_train_as_published),
-             EW_TEST(engines_as_published), EW_TEST(boards_stay_within_their_power),
-             EW_TEST(noise_depends_on_the_seed_alone))
+/* Epochs of a Pi without a heat sink: each is warmer and none faster than the one before; at the
+ * limit they take longer at less power, and a board without constants of heat knows none. */
+static void heat_slows_a_board(void)
+{
+    load();
+    const struct ew_profile *p = ew_profile_find(boards, n_boards, "rpi4");
+    const struct ew_sim_setting s = {.mode = ew_sim_top(p), .workers = 1};
+    struct ew_sim_heat h;
+    struct ew_sim_epoch e, cold;
+    double before_c = 0, before_s = 0;
+    EW_EXPECT_OK(ew_simulate(p, ew_sim_work_find("lenet5"), &s, &cold));
+    cold.power_w = 10; /* as with a busier network */
+    ew_sim_heat_begin(p, &h);
+    EW_EXPECT(h.temp_c > 25 && h.temp_c < 60);
+    for (int i = 0; i < 40; i++) {
+        e = cold;
+        ew_sim_heat_epoch(p, &h, &e);
+        EW_EXPECT(e.temp_c >= before_c && e.epoch_s >= before_s);
+        EW_EXPECT(e.temp_c <= p->model.throttle_c + 1e-9);
+        before_c = e.temp_c;
+        before_s = e.epoch_s;
+    }
+    EW_EXPECT(e.hot && e.epoch_s > 1.2 * cold.epoch_s && e.power_w < cold.power_w);
+    EW_EXPECT_NEAR(e.power_w, (80 - 25) / 9.0, 1e-9); /* what holds 80 C */
+    p = ew_profile_find(boards, n_boards, "agx-xavier");
+    e = cold;
+    ew_sim_heat_begin(p, &h);
+    ew_sim_heat_epoch(p, &h, &e);
+    EW_EXPECT(isnan(e.temp_c) && !e.hot);
+    EW_EXPECT_NEAR(e.epoch_s, cold.epoch_s, 1e-12);
+    ew_arena_fini(&arena);
+}
+
+EW_TEST_MAIN(EW_TEST(heat_slows_a_board), EW_TEST(modes_of_an_agx_xavier), EW_TEST(order_of_modes),
+             EW_TEST(published_values), EW_TEST(orin_is_as_much_faster),
+             EW_TEST(plans_train_as_published), EW_TEST(engines_as_published),
+             EW_TEST(boards_stay_within_their_power), EW_TEST(noise_depends_on_the_seed_alone))
