@@ -7,9 +7,11 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "cli/bench_dpu.h"
 #include "cli/cmd.h"
 #include "cli/data_cmd.h"
 #include "cli/device_opt.h"
+#include "cli/dpu_placement.h"
 #include "engine/engine.h"
 #include "measure/classifier.h"
 #include "plan/tune.h"
@@ -93,7 +95,8 @@ static void describe_images(const struct ew_image_card *card, struct ew_compile_
 
 /* ---- What was made ---- */
 
-static ew_err print(const struct ew_cmd_call *c, const struct ew_engine_info *i, double seconds)
+static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g,
+                    const struct ew_engine_info *i, double seconds)
 {
     const struct opts *o = c->opts;
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS], d[EW_TEXT_CHARS];
@@ -104,7 +107,10 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_engine_info *i,
                ew_text_bytes(i->file_bytes, a), ew_text_bytes(i->packed_bytes, b),
                ew_text_bytes(i->activation_bytes, d));
         EW_INFO("compiled in %.2f s", seconds);
-        return EW_OK;
+        if (!ew_dpu_device())
+            return EW_OK;
+        printf("\n");
+        return ew_dpu_placement(g, NULL);
     }
     struct ew_json j;
     ew_json_init(&j, stdout);
@@ -121,6 +127,8 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_engine_info *i,
     ew_json_int(&j, "packed_bytes", i->packed_bytes);
     ew_json_int(&j, "activation_bytes", i->activation_bytes);
     ew_json_num(&j, "seconds", seconds);
+    if (ew_dpu_device())
+        EW_TRY(ew_dpu_placement(g, &j));
     ew_json_end(&j);
     return ew_json_finish(&j);
 }
@@ -149,7 +157,7 @@ static ew_err compile(struct ew_cmd_call *c, struct ew_graph *g, const struct ew
     EW_TRY(ew_engine_load(o->output, &e)); /* what was written can be read */
     ew_err err = ew_engine_info(e, &info);
     if (err == EW_OK)
-        err = print(c, &info, seconds);
+        err = print(c, g, &info, seconds);
     ew_engine_free(e);
     return err;
 }
@@ -227,10 +235,13 @@ const struct ew_cmd ew_cmd_compile = {
     .args = "NAME|FILE.onnx|CKPT",
     .about = "An engine holds the network after all passes, with its kernels chosen and their\n"
              "weights packed; it is mapped and used as it is, so loading takes milliseconds.\n"
-             "The same network, options and machine give the same bytes.",
+             "The same network, options and machine give the same bytes.\n"
+             "With --device dpu a table says which parts run on the DPU, which on the host, and "
+             "why.",
     .examples = "compile resnet50.onnx -o resnet50.ewe --mean imagenet --labels classes.txt\n"
                 "compile model.ckpt -o model.ewe --batch 1-8 --tune\n"
                 "compile best.ckpt -o int8.ewe --calib cifar10\n"
+                "compile dpu.onnx --device dpu:B4096 -o dpu.ewe\n"
                 "run resnet50.ewe cat.jpg",
     .min_args = 1,
     .max_args = 1,

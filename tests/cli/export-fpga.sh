@@ -18,3 +18,6 @@ edgewise export int8.onnx --qdq pow2 -o no.onnx 2>&1 | cut -c 1-60
 edgewise export float/best.ckpt -o no.xmodel 2>&1 || true
 edgewise export dpu.onnx --qdq qcdq -o no.xmodel 2>&1 || true
 ls no.* 2>/dev/null || true
+# What runs where, and why.
+edgewise compile dpu.onnx --device dpu:B4096 -o dpu.ewe 2>/dev/null | sed -n '4,$p' | sed 's/ *$//; s/_[0-9][0-9]*\b/_N/g; s/  */ /g'
+edgewise compile float/best.ckpt --device dpu:B4096 -o host.ewe 2>/dev/null | tail -1
