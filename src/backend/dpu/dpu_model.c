@@ -13,11 +13,10 @@
 
 /* ---- Constants: fitted on the published speeds of five networks on KV260 and ZCU104 ---- */
 
-#define LAYER_S         13e-6 /* start-up of a layer: instructions, filling and draining pipelines */
-#define PORT_BYTES      32    /* two ports of 128 bits a core (PG338) */
-#define PORT_SHARE      0.755 /* of their peak that is reached: 7.25 GB/s at 300 MHz */
-#define DDR_SHARE       0.52  /* of the memory's peak that all cores reach together */
-#define DEPTHWISE_SPEED 2     /* times as many rows at once as documented by default */
+const struct ew_dpu_constants ew_dpu_fitted = {
+    .layer_s = 13e-6, .port_share = 0.755, .ddr_share = 0.52, .depthwise_speed = 2};
+
+#define PORT_BYTES 32 /* two ports of 128 bits a core (PG338) */
 /* Results leave the multipliers over ICP bytes a cycle, so that PP x OCP of them take PP cycles
  * however few products they are made of. */
 
@@ -98,11 +97,11 @@ static struct ew_dpu_layer *joined_to(const struct ew_dpu_net *n, int layer)
 /* ---- Time ---- */
 
 /* Cycles that its unit is busy with a layer. */
-static double cycles_of(const struct ew_dpu_layer *l, const struct ew_dpu_arch *a)
+static double cycles_of(const struct ew_dpu_layer *l, const struct ew_dpu_arch *a, double depthwise)
 {
     const double ticks = (double)l->ticks;
     if (l->unit == EW_DPU_DEPTHWISE)
-        return ticks / DEPTHWISE_SPEED;
+        return ticks / depthwise;
     if (l->unit != EW_DPU_CONV)
         return ticks;
     const int64_t tiles = parts(l->out_h, a->pp) * l->out_w * parts(l->out_c, a->ocp);
@@ -114,25 +113,27 @@ static bool stands_alone(const struct ew_dpu_layer *l)
     return l->with < 0 && l->unit != EW_DPU_HOST;
 }
 
-static double bandwidth(const struct ew_dpu_config *c, int cores)
+static double bandwidth(const struct ew_dpu_config *c, const struct ew_dpu_constants *k, int cores)
 {
-    const double port = PORT_SHARE * PORT_BYTES * c->clock_mhz * 1e6;
-    return fmin(port, DDR_SHARE * c->ddr_gb_s * 1e9 / cores);
+    const double port = k->port_share * PORT_BYTES * c->clock_mhz * 1e6;
+    return fmin(port, k->ddr_share * c->ddr_gb_s * 1e9 / cores);
 }
 
 /* All layers that the DPU does, when so many cores share the memory. */
-static double core_time(struct ew_dpu_net *n, const struct ew_dpu_config *c, int cores)
+static double core_time(struct ew_dpu_net *n, const struct ew_dpu_config *c,
+                        const struct ew_dpu_constants *by, int cores)
 {
-    const double clock = c->clock_mhz * 1e6, rate = bandwidth(c, cores);
+    const double clock = c->clock_mhz * 1e6, rate = bandwidth(c, by, cores);
     double sum = 0;
     for (int k = 0; k < n->n_layers; k++) {
         struct ew_dpu_layer *l = &n->layers[k], *j = joined_to(n, k);
         if (!stands_alone(l))
             continue;
-        const double cycles = cycles_of(l, c->arch) + (j ? cycles_of(j, c->arch) : 0);
+        const double cycles = cycles_of(l, c->arch, by->depthwise_speed) +
+                              (j ? cycles_of(j, c->arch, by->depthwise_speed) : 0);
         const double moved = (double)(l->load_bytes + l->store_bytes) / rate;
         l->ddr_bound = moved > cycles / clock;
-        l->seconds = fmax(cycles / clock, moved) + (j ? 2 : 1) * LAYER_S;
+        l->seconds = fmax(cycles / clock, moved) + (j ? 2 : 1) * by->layer_s;
         sum += l->seconds;
     }
     return sum;
@@ -171,6 +172,12 @@ static void set_power(const struct ew_dpu_config *c, struct ew_dpu_times *out)
 
 void ew_dpu_time(struct ew_dpu_net *n, const struct ew_dpu_config *c, struct ew_dpu_times *out)
 {
+    ew_dpu_time_by(n, c, &ew_dpu_fitted, out);
+}
+
+void ew_dpu_time_by(struct ew_dpu_net *n, const struct ew_dpu_config *c,
+                    const struct ew_dpu_constants *by, struct ew_dpu_times *out)
+{
     const struct ew_dpu_arch *a = c->arch;
     *out = (struct ew_dpu_times){.host_s = c->board->host_ms * 1e-3};
     for (int k = 0; k < n->n_layers; k++) {
@@ -180,8 +187,8 @@ void ew_dpu_time(struct ew_dpu_net *n, const struct ew_dpu_config *c, struct ew_
         if (stands_alone(&n->layers[k]))
             traffic(n, a, &n->layers[k], joined_to(n, k));
     }
-    out->shared_s = core_time(n, c, c->cores);
-    out->core_s = core_time(n, c, 1); /* last: the layers keep these */
+    out->shared_s = core_time(n, c, by, c->cores);
+    out->core_s = core_time(n, c, by, 1); /* last: the layers keep these */
     add_up(n, out);
     out->latency_s = out->core_s + out->host_s + out->layers_host_s;
     /* The host's threads work on images of their own, but share it for layers of its own. */

@@ -76,7 +76,19 @@ struct ew_dpu_times {
     double watts_one, watts_all; /* of the board with one thread and with all cores; 0: unknown */
 };
 
+/* What the model's formulas leave open, fitted on published speeds. */
+struct ew_dpu_constants {
+    double layer_s;         /* start-up of a layer: instructions, filling and draining pipelines */
+    double port_share;      /* of the peak of a core's ports that is reached */
+    double ddr_share;       /* of the memory's peak that all cores reach together */
+    double depthwise_speed; /* times as many rows at once as documented by default */
+};
+extern const struct ew_dpu_constants ew_dpu_fitted;
+
 /* Fills the layers' times (of one core alone) and the sums. */
 void ew_dpu_time(struct ew_dpu_net *n, const struct ew_dpu_config *c, struct ew_dpu_times *out);
+/* The same with other constants, for fits. */
+void ew_dpu_time_by(struct ew_dpu_net *n, const struct ew_dpu_config *c,
+                    const struct ew_dpu_constants *by, struct ew_dpu_times *out);
 
 #endif
