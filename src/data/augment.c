@@ -23,6 +23,7 @@ static const struct ew_field fields[] = {
      .min = 0,
      .max = 1024},
     {.name = "flip", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_augment, flip)},
+    {.name = "time", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_augment, time)},
     {.name = "rotate",
      .type = EW_FIELD_FLOAT,
      .offset = offsetof(struct ew_augment, rotate),
@@ -51,7 +52,7 @@ static ew_err parse_word(char *word, struct ew_augment *out)
     const struct ew_field *f = ew_field_find(fields, word);
     EW_CHECK(f, EW_ERR_USAGE,
              "augment: '%.60s' is not one of none, standard, crop=N, flip, "
-             "rotate=DEGREES, erase=P, zoom=SHARE",
+             "rotate=DEGREES, erase=P, zoom=SHARE, time",
              word);
     EW_CHECK(value || f->type == EW_FIELD_BOOL, EW_ERR_USAGE, "augment: %s needs a value", word);
     return ew_fail_in(ew_field_parse(f, value ? value : "true", out), "augment");
@@ -74,7 +75,15 @@ ew_err ew_augment_parse(const char *text, struct ew_augment *out)
 /* ---- Draws ----------------------------------------------------------------------------------- */
 
 /* A sample has 64 blocks of its own in the epoch's stream. */
-enum { DRAW_PLACE, DRAW_ERASE, DRAW_ERASE_BOX = 16, DRAW_ZOOM = 32, DRAWS = 64, TRIES = 10 };
+enum {
+    DRAW_PLACE,
+    DRAW_ERASE,
+    DRAW_TIME,
+    DRAW_ERASE_BOX = 16,
+    DRAW_ZOOM = 32,
+    DRAWS = 64,
+    TRIES = 10
+};
 
 struct dice {
     uint64_t seed, stream, index;
@@ -93,6 +102,13 @@ static double unit(uint32_t v)
 static int64_t below(uint32_t v, int64_t n)
 {
     return (int64_t)(((uint64_t)v * (uint64_t)n) >> 32);
+}
+
+double ew_augment_place(uint64_t seed, int64_t epoch, int64_t index)
+{
+    const struct dice d = {ew_data_seed(seed), ew_data_stream(EW_STREAM_AUGMENT, epoch),
+                           (uint64_t)index * DRAWS};
+    return unit(roll(&d, DRAW_TIME).v[0]) - 0.5;
 }
 
 /* ---- The augmenter --------------------------------------------------------------------------- */

@@ -12,13 +12,17 @@ struct ew_augment {
     bool flip;     /* left and right, every other time */
     double rotate; /* degrees: an angle between -rotate and rotate, black outside */
     double erase;  /* probability that a rectangle is set to the mean */
+    bool time;     /* clips: from anywhere in their file, not from its middle */
     double zoom;   /* smallest share of the area that a random window takes before it is resized to
                       the target, as in ImageNet training; 0: off */
 };
 
-/* Text of these: "none", "standard" (crop=4,flip), or "crop=4,flip,rotate=15,erase=0.25,zoom=0.08".
- */
+/* Text of these: "none", "standard" (crop=4,flip), or
+ * "crop=4,flip,rotate=15,erase=0.25,zoom=0.08,time". */
 ew_err ew_augment_parse(const char *text, struct ew_augment *out);
+
+/* Where in its file a clip is taken from, -0.5 to 0.5: drawn for this epoch and sample. */
+double ew_augment_place(uint64_t seed, int64_t epoch, int64_t index);
 
 /* What a batch's images look like. */
 struct ew_image_spec {

@@ -225,7 +225,7 @@ static ew_err open_live(struct ew_av_source *s)
 
 /* Where frames are wanted from, by what the file says of its length; a file that does not say is
  * read from its beginning. */
-static int64_t middle_frame(const struct ew_av_source *s)
+static int64_t first_frame(const struct ew_av_source *s)
 {
     const AVStream *t = s->file->streams[s->stream];
     const int64_t span = (s->o.frames - 1) * s->o.stride + 1;
@@ -233,7 +233,7 @@ static int64_t middle_frame(const struct ew_av_source *s)
     if (n <= 0 && s->file->duration > 0 && t->avg_frame_rate.den > 0)
         n = (int64_t)((double)s->file->duration / AV_TIME_BASE * (double)t->avg_frame_rate.num /
                       (double)t->avg_frame_rate.den);
-    return n > span && n < MAX_FRAMES ? (n - span) / 2 : 0;
+    return n > span && n < MAX_FRAMES ? (int64_t)((double)(n - span) * (0.5 + s->o.place)) : 0;
 }
 
 static ew_err open_video(struct ew_av_source *s)
@@ -255,7 +255,7 @@ static ew_err open_video(struct ew_av_source *s)
     s->codec->max_pixels = (int64_t)EW_VIDEO_SIDE * EW_VIDEO_SIDE;
     EW_CHECK(av.set_parameters(s->codec, p) >= 0 && av.open_codec(s->codec, decoder, NULL) == 0,
              EW_ERR_FORMAT, "%s: its video cannot be decoded", s->name);
-    s->first = s->o.first >= 0 ? s->o.first : s->o.frames > 0 ? middle_frame(s) : 0;
+    s->first = s->o.first >= 0 ? s->o.first : s->o.frames > 0 ? first_frame(s) : 0;
     return EW_OK;
 }
 

@@ -22,8 +22,12 @@ bool ew_clip_is(const char *name)
 static ew_err read_from(const char *path, const struct ew_clip_opts *o, int64_t first, uint8_t *to,
                         int64_t *taken)
 {
-    const struct ew_video_opts want = {
-        .frames = o->frames, .stride = o->stride, .first = first, .h = o->h, .w = o->w};
+    const struct ew_video_opts want = {.frames = o->frames,
+                                       .stride = o->stride,
+                                       .first = first,
+                                       .place = o->place,
+                                       .h = o->h,
+                                       .w = o->w};
     struct ew_video *f;
     struct ew_video_frame frame = {0};
     bool end = false;

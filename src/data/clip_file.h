@@ -9,7 +9,9 @@
 #include "base/err.h"
 
 struct ew_clip_opts {
-    int64_t frames, stride; /* so many, each the stride-th; from the middle of the file */
+    int64_t frames, stride; /* so many, each the stride-th */
+    double place;           /* where they are taken from: 0 from the middle, -0.5 the beginning,
+                             * 0.5 the end */
     int64_t h, w;           /* of a frame: scaled to cover that, and its middle cut out */
 };
 

@@ -61,8 +61,9 @@ struct ew_sample {
     int64_t position; /* of the bytes in the split's file; -1: the sample has a file of its own */
     struct ew_bytes raw, image; /* as stored; decoded */
     bool encoded;               /* raw is a PNG or JPEG file */
-    const char *file;           /* its own, below the data set's folder; NULL: none */
-    void *decoder;              /* kept between samples */
+    double place; /* of a clip in its video, for decode: -0.5 at its beginning, 0.5 at its end */
+    const char *file; /* its own, below the data set's folder; NULL: none */
+    void *decoder;    /* kept between samples */
 };
 
 void ew_sample_fini(struct ew_sample *s);

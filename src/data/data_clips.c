@@ -4,20 +4,25 @@
  *
  *   clips:path=UCF50,frames=16,stride=2,size=112
  *
- * Of each file `frames` frames, `stride` apart, from its middle; they lie one below the other. */
+ * Of each file `frames` frames, `stride` apart, from its middle or from where augmentation says;
+ * they lie one below the other.  train=LIST and test=LIST are official splits, as UCF101 has them:
+ * a line for each file, "Class/name.avi" and whatever follows; files of neither are left out. */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/field.h"
+#include "base/file.h"
 #include "data/clip_file.h"
 #include "data/folder.h"
 #include "data/reader.h"
 
+#define MAX_LIST  ((size_t)1 << 28)
 #define MAX_BYTES ((int64_t)1 << 30) /* of a clip that is decoded */
 
 struct spec {
     struct ew_folder folder;
-    const char *path;
+    const char *path, *list[EW_SPLIT_COUNT];
     struct ew_clip_opts clip;
     int64_t size;
 };
@@ -30,6 +35,8 @@ struct spec {
 
 static const struct ew_field fields[] = {
     {.name = "path", .type = EW_FIELD_STR, .offset = offsetof(struct spec, path)},
+    {.name = "train", .type = EW_FIELD_STR, .offset = offsetof(struct spec, list[EW_SPLIT_TRAIN])},
+    {.name = "test", .type = EW_FIELD_STR, .offset = offsetof(struct spec, list[EW_SPLIT_TEST])},
     INT_FIELD("frames", clip.frames, "16", 1, 4096),
     INT_FIELD("stride", clip.stride, "1", 1, 4096),
     INT_FIELD("size", size, "112", 1, 4096),
@@ -53,6 +60,59 @@ static ew_err read_spec(struct ew_dataset *d, struct spec *s)
     return EW_OK;
 }
 
+/* ---- Official splits ---- */
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct ew_folder_file *)a)->path,
+                  ((const struct ew_folder_file *)b)->path);
+}
+
+/* The files of `all`, sorted by path, that the list names, in its order. */
+static ew_err read_list(struct ew_dataset *d, const char *list, const struct ew_folder_part *all,
+                        struct ew_folder_part *out)
+{
+    EW_CLEANUP(ew_free_ptr) char *text = NULL;
+    size_t size;
+    EW_TRY(ew_file_read(list, MAX_LIST, &text, &size));
+    *out = (struct ew_folder_part){.dir = all->dir};
+    out->files = ew_arena_array(&d->arena, (size_t)all->n + 1, sizeof(*out->files));
+    EW_CHECK(out->files, EW_ERR_MEMORY, "%s: no memory", list);
+    char *save = NULL;
+    for (char *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save)) {
+        line[strcspn(line, " \t")] = 0;
+        if (!*line)
+            continue;
+        const struct ew_folder_file key = {.path = line};
+        const struct ew_folder_file *at =
+            bsearch(&key, all->files, (size_t)all->n, sizeof(key), by_path);
+        EW_CHECK(at, EW_ERR_NOT_FOUND, "%s: names %s, which is not below %s", list, line, all->dir);
+        EW_CHECK(out->n < all->n, EW_ERR_FORMAT, "%s: names files twice", list);
+        out->files[out->n++] = *at;
+    }
+    EW_CHECK(out->n > 0, EW_ERR_FORMAT, "%s: names no file", list);
+    return EW_OK;
+}
+
+static ew_err apply_lists(struct ew_dataset *d, struct spec *s)
+{
+    const bool any = s->list[EW_SPLIT_TRAIN] || s->list[EW_SPLIT_TEST];
+    const struct ew_folder_part all = s->folder.part[EW_SPLIT_TRAIN];
+    if (!any)
+        return EW_OK;
+    EW_CHECK(d->info.count[EW_SPLIT_TEST] == 0 && all.n > 0, EW_ERR_USAGE,
+             "clips: %s is divided into train and test already; lists divide a folder per class",
+             s->path);
+    qsort(all.files, (size_t)all.n, sizeof(*all.files), by_path);
+    for (int i = 0; i < EW_SPLIT_COUNT; i++) {
+        s->folder.part[i].n = 0;
+        if (s->list[i])
+            EW_TRY(read_list(d, s->list[i], &all, &s->folder.part[i]));
+        d->info.count[i] = s->folder.part[i].n;
+    }
+    return EW_OK;
+}
+
 static ew_err open_clips(struct ew_dataset *d)
 {
     struct spec *s = ew_arena_alloc(&d->arena, sizeof(*s));
@@ -60,6 +120,7 @@ static ew_err open_clips(struct ew_dataset *d)
     EW_TRY(read_spec(d, s));
     s->folder.wanted = ew_clip_is;
     EW_TRY(ew_folder_open_parts(d, &s->folder, s->path));
+    EW_TRY(apply_lists(d, s));
     int64_t n = 0;
     for (int i = 0; i < EW_SPLIT_COUNT; i++)
         n += d->info.count[i];
@@ -95,7 +156,8 @@ static ew_err fetch(const struct ew_dataset *d, enum ew_split split, int64_t i, 
 
 static ew_err decode(const struct ew_dataset *d, struct ew_sample *s)
 {
-    const struct ew_clip_opts *o = &((const struct spec *)d->state)->clip;
+    struct ew_clip_opts opts = ((const struct spec *)d->state)->clip, *o = &opts;
+    o->place = s->place;
     EW_TRY(ew_bytes_need(&s->image, (size_t)(o->frames * o->h * o->w * 3)));
     EW_TRY(ew_clip_read((const char *)s->raw.at, o, s->image.at));
     s->pixels = s->image.at;

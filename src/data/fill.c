@@ -47,11 +47,20 @@ static void keep_bad(struct ew_bad_list *b, int64_t index)
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
+static int64_t frames_of(const struct ew_loader_opts *o)
+{
+    return o->frames ? o->frames : 1;
+}
+
 ew_err ew_filler_init(struct ew_filler *f, struct ew_fill *shared)
 {
     const struct ew_loader_opts *o = &shared->o;
-    const struct ew_image_spec spec = {
-        .h = o->h, .w = o->w, .c = o->c, .prep = o->prep, .augment = o->augment, .seed = o->seed};
+    const struct ew_image_spec spec = {.h = o->h / frames_of(o),
+                                       .w = o->w,
+                                       .c = o->c,
+                                       .prep = o->prep,
+                                       .augment = o->augment,
+                                       .seed = o->seed};
     *f = (struct ew_filler){.shared = shared};
     return ew_augmenter_new(&spec, &f->augmenter);
 }
@@ -60,6 +69,20 @@ void ew_filler_fini(struct ew_filler *f)
 {
     ew_augmenter_free(f->augmenter);
     ew_sample_fini(&f->sample);
+}
+
+/* An image; of a clip each frame, with the same draws. */
+static ew_err augment(struct ew_filler *f, const struct ew_sample *p, int64_t index, float *to)
+{
+    const struct ew_loader_opts *o = &f->shared->o;
+    const int64_t n = frames_of(o), size = o->h * o->w * o->c / n;
+    struct ew_sample frame = *p;
+    frame.h = p->h / n;
+    for (int64_t i = 0; i < n; i++) {
+        frame.pixels = p->pixels + i * frame.h * p->sy;
+        EW_TRY(ew_augmenter_run(f->augmenter, &frame, f->shared->epoch, index, to + i * size));
+    }
+    return EW_OK;
 }
 
 /* Puts sample `index` into place `at` of the slot.  *now is the time before and after. */
@@ -78,13 +101,13 @@ static ew_err one(struct ew_filler *f, int64_t index, struct ew_batch_slot *s, i
     if (err == EW_OK) {
         b->bytes_read += p->bytes_read;
         b->ops_read += p->ops_read;
+        p->place = o->augment.time ? ew_augment_place(o->seed, x->epoch, index) : 0;
         if (!p->pixels) {
             err = ew_dataset_decode(o->data, p);
             decoded = ew_clock_ns();
         }
         if (err == EW_OK)
-            err = ew_augmenter_run(f->augmenter, p, x->epoch, index,
-                                   s->images + at * o->h * o->w * o->c);
+            err = augment(f, p, index, s->images + at * o->h * o->w * o->c);
         if (err != EW_OK)
             err = ew_fail_in(err, "%s: %s sample %lld", ew_dataset_info(o->data)->name,
                              ew_split_name(o->split), (long long)index);

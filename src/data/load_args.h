@@ -33,7 +33,8 @@ extern const char *const ew_on_bad_words[]; /* "stop", "skip" */
      .help = "batches that each worker keeps ready"},                                              \
     {.name = "augment", .type = EW_FIELD_STR, .offset = offsetof(owner, member.augment),            \
      .def = "none", .metavar = "LIST",                                                             \
-     .help = "none, standard (crop=4,flip), or of crop=N, flip, rotate=DEGREES, erase=P, zoom=SHARE"}, \
+     .help = "none, standard (crop=4,flip), or of crop=N, flip, rotate=DEGREES, erase=P, "         \
+     "zoom=SHARE; of clips also time"},                                                            \
     {.name = "resize", .type = EW_FIELD_INT, .offset = offsetof(owner, member.resize),             \
      .def = "0", .min = 0, .max = 16384, .metavar = "N",                                           \
      .help = "shorter side before the input's size is cut out; 0: what just covers it"},           \

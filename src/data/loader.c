@@ -220,18 +220,9 @@ void ew_loader_fit(struct ew_loader_opts *o, const struct ew_shape *input)
     o->c = d[3];
 }
 
-/* What moves pixels up or down would move them from frame to frame. */
-static ew_err check_clips(const struct ew_loader_opts *o)
-{
-    const struct ew_augment *a = &o->augment;
-    EW_CHECK(!o->frames || (!a->crop && !(a->rotate > 0) && !(a->zoom > 0) && !(a->erase > 0)),
-             EW_ERR_USAGE, "--augment: clips can be flipped, and nothing else");
-    return EW_OK;
-}
-
 ew_err ew_loader_open(const struct ew_loader_opts *o, struct ew_loader **out)
 {
-    EW_TRY(check_clips(o));
+    EW_CHECK(o->frames || !o->augment.time, EW_ERR_USAGE, "--augment time is for clips");
     struct ew_loader *l = calloc(1, sizeof(*l));
     EW_CHECK(l, EW_ERR_MEMORY, "no memory for a loader");
     pthread_mutex_init(&l->lock, NULL);

@@ -51,6 +51,8 @@ ew_err ew_video_opts_check(const struct ew_video_opts *o)
 {
     EW_CHECK(o->h > 0 && o->w > 0 && o->h <= EW_VIDEO_SIDE && o->w <= EW_VIDEO_SIDE, EW_ERR_LIMIT,
              "frames of %lld x %lld pixels", (long long)o->w, (long long)o->h);
+    EW_CHECK(o->place >= -0.5 && o->place <= 0.5, EW_ERR_ARG, "frames from %g of the file",
+             o->place);
     EW_CHECK(o->frames >= 0 && o->stride >= 1 && o->first >= -1, EW_ERR_ARG,
              "%lld frames, %lld apart, from %lld", (long long)o->frames, (long long)o->stride,
              (long long)o->first);

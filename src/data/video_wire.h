@@ -15,7 +15,8 @@
 struct ew_video_opts {
     int64_t frames; /* 0: all that come */
     int64_t stride; /* each the stride-th */
-    int64_t first;  /* frame of the source; -1: so that they come from its middle */
+    int64_t first;  /* frame of the source; -1: as `place` says */
+    double place;   /* -0.5: from its beginning, 0: from its middle, 0.5: to its end */
     int64_t h, w;   /* scaled to cover that, and the middle cut out */
     bool full;      /* the frames as they are, too */
 };

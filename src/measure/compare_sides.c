@@ -181,9 +181,7 @@ ew_err ew_compare_images(struct ew_compared *c, const struct ew_loader_opts *set
     struct ew_loader *l;
     const struct ew_batch *b = NULL;
     o.batch = 1;
-    o.h = in->shape.dim[1];
-    o.w = in->shape.dim[2];
-    o.c = in->shape.dim[3];
+    ew_loader_fit(&o, &in->shape);
     EW_TRY(ew_loader_open(&o, &l));
     ew_err e = ew_loader_start(l, 0, 0);
     while (e == EW_OK && c->inputs < most && (e = ew_loader_next(l, &b)) == EW_OK && b) {

@@ -140,9 +140,7 @@ ew_err ew_importance_taylor(struct ew_graph *g, const struct ew_channels *c,
     struct ew_loader *l = NULL;
     struct ew_loader_opts lo = o->loader;
     const struct ew_shape *in = &g->values[g->inputs[0]].t.shape;
-    lo.h = in->dim[1];
-    lo.w = in->dim[2];
-    lo.c = in->dim[3];
+    ew_loader_fit(&lo, in);
     lo.shuffle = true;
     lo.drop_last = true;
     memset(scores, 0, (size_t)c->n_units * sizeof(*scores));

@@ -211,9 +211,7 @@ ew_err ew_quant_run(const struct ew_quant_job *job, struct ew_quant_result *out)
     }
     own.calibration.shuffle = own.calibration.drop_last = false;
     own.calibration.augment = (struct ew_augment){0};
-    own.calibration.h = in->dim[1];
-    own.calibration.w = in->dim[2];
-    own.calibration.c = in->dim[3];
+    ew_loader_fit(&own.calibration, in);
     ew_err e = ew_quant_check_float(job->net);
     if (e == EW_OK)
         e = ew_quant_probe_fill(&own, &probe);

@@ -51,9 +51,7 @@ static ew_err open_descent(struct descent *d)
                                       .seed = o->seed};
     EW_TRY(build(d));
     in = &d->g->values[d->g->inputs[0]].t.shape;
-    lo.h = in->dim[1];
-    lo.w = in->dim[2];
-    lo.c = in->dim[3];
+    ew_loader_fit(&lo, in);
     lo.shuffle = lo.drop_last = true;
     lo.seed = o->seed + (uint64_t)d->iteration;
     EW_TRY(ew_learner_open(d->g, &l, &d->learner));
