@@ -13,6 +13,7 @@
 #include "cli/cmd.h"
 #include "cli/data_cmd.h"
 #include "cli/device_opt.h"
+#include "cli/rank_cmd.h"
 #include "cli/recorded.h"
 #include "federate/federation.h"
 #include "network/network.h"
@@ -110,9 +111,10 @@ struct run {
     FILE *row_file; /* onto rows */
     double sim_s, sim_j;
     struct ew_recording rec;
+    struct ew_ranks *ranks; /* NULL: this process alone */
 };
 
-static volatile sig_atomic_t asked_to_stop;
+static volatile int asked_to_stop;
 
 static void on_signal(int signal)
 {
@@ -153,11 +155,17 @@ static void put_row(FILE *f, const struct ew_federation_row *r)
     fprintf(f, ",%s\n", r->slowest);
 }
 
+/* Of several ranks the first one talks and writes. */
+static bool first_rank(const struct run *r)
+{
+    return ew_ranks_rank(r->ranks) == 0;
+}
+
 static ew_err save(struct run *r, const struct ew_federation_row *row)
 {
     char path[PATH_CHARS], progress[128];
     put_row(r->row_file, row);
-    if (!r->o.output)
+    if (!r->o.output || !first_rank(r))
         return EW_OK;
     snprintf(progress, sizeof(progress), "round = %lld\nsim_s = %.17g\nsim_j = %.17g\n",
              (long long)row->round, r->sim_s, r->sim_j);
@@ -231,7 +239,7 @@ static ew_err make_folder(struct ew_cmd_call *c, const struct run *r)
 {
     struct stat st;
     char path[PATH_CHARS];
-    if (!r->o.output)
+    if (!r->o.output || !first_rank(r))
         return EW_OK;
     snprintf(path, sizeof(path), "%s/last.ckpt", r->o.output);
     if (stat(path, &st) == 0) {
@@ -335,6 +343,7 @@ static ew_err setup(struct ew_cmd_call *c, struct run *r, int64_t *round)
                                           .data = r->data,
                                           .prep = r->prep,
                                           .fleet = r->o.fleet ? &r->fleet : NULL,
+                                          .ranks = r->ranks,
                                           .stop = stop};
     EW_TRY(ew_federation_open(&job, &r->f));
     *round = 0;
@@ -391,7 +400,8 @@ static ew_err rounds(struct ew_cmd_call *c, struct run *r, int64_t done)
 {
     struct ew_federation_row row = {.round = done};
     bool reached = false;
-    if (!c->json)
+    const bool shows = first_rank(r);
+    if (!c->json && shows)
         show_begin(r);
     while (row.round < r->o.f.rounds && !reached) {
         const ew_err e = ew_federation_round(r->f, &row);
@@ -402,9 +412,11 @@ static ew_err rounds(struct ew_cmd_call *c, struct run *r, int64_t done)
         r->sim_j += isfinite(row.sim_j) ? row.sim_j : 0;
         reached = r->o.target > 0 && row.accuracy >= r->o.target;
         EW_TRY(save(r, &row));
-        if (!c->json)
+        if (!c->json && shows)
             show_round(r, &row);
     }
+    if (!shows)
+        return EW_OK;
     if (c->json)
         show_json(r, &row, reached);
     else if (reached)
@@ -432,7 +444,11 @@ static ew_err run(struct ew_cmd_call *c)
     EW_CHECK(r, EW_ERR_MEMORY, "no memory");
     int64_t round = 0;
     ew_arena_init(&r->arena);
-    ew_err e = ew_cmd_record(c, ((const struct opts *)c->opts)->db, &r->rec);
+    ew_err e = ew_cmd_join_ranks(&asked_to_stop, &r->ranks);
+    struct ew_ranks *ranks = r->ranks;
+    const bool first = first_rank(r);
+    if (e == EW_OK)
+        e = ew_cmd_record(c, first_rank(r) ? ((const struct opts *)c->opts)->db : NULL, &r->rec);
     if (e == EW_OK)
         e = setup(c, r, &round);
     sigaction(SIGINT, &act, NULL);
@@ -441,7 +457,8 @@ static ew_err run(struct ew_cmd_call *c)
         e = rounds(c, r, round);
     e = ew_recording_end(&r->rec, e);
     release(r);
-    return e;
+    ew_cmd_leave_ranks(ranks, c, e);
+    return first || e != EW_ERR_SKIPPED ? e : EW_OK; /* the first one has said it */
 }
 
 const struct ew_cmd ew_cmd_federate = {
@@ -452,7 +469,8 @@ const struct ew_cmd ew_cmd_federate = {
     .about = "The training data is shared out to clients. In each round some of them train the "
              "server's weights on what they have, and the server combines what comes back.\n"
              "Everything is fixed by the seed. The clients run one after the other on this "
-             "machine; with --fleet the time and energy that their boards would take are "
+             "machine, or on as many ranks as mpirun starts, with the same result; with --fleet "
+             "the time and energy that their boards would take are "
              "simulated.\n"
              "Clients may drop out, miss a deadline or answer with nonsense.",
     .examples = "federate fedavg_cnn --data mnist --rounds 50 --target 0.99\n"

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/device_opt.h"
+#include "cli/rank_cmd.h"
 #include "cli/simulated.h"
 #include "cli/train_board.h"
 #include "cli/train_run.h"
@@ -342,27 +343,6 @@ static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
     return e;
 }
 
-/* Where a launcher of MPI has started several of us. */
-static ew_err join_ranks(struct ew_ranks **out)
-{
-    *out = NULL;
-    if (!ew_ranks_asked())
-        return EW_OK;
-    EW_TRY(ew_ranks_open(out));
-    ew_ranks_watch(*out, &asked_to_stop);
-    return EW_OK;
-}
-
-/* A rank that leaves in trouble ends the others, which would wait for it; so it speaks first. */
-static void leave_ranks(struct ew_ranks *ranks, const struct ew_cmd_call *c, ew_err e)
-{
-    const bool well = e == EW_OK || e == EW_ERR_SKIPPED;
-    if (ranks && !well)
-        fprintf(stderr, "edgewise: %s: %s\n%s%s%s", ew_ranks_name(ranks, ew_ranks_rank(ranks)),
-                ew_error_message(), *c->hint ? "hint: " : "", c->hint, *c->hint ? "\n" : "");
-    ew_ranks_close(ranks, well);
-}
-
 static ew_err run(struct ew_cmd_call *c)
 {
     struct ew_train_run *r = calloc(1, sizeof(*r));
@@ -370,7 +350,7 @@ static ew_err run(struct ew_cmd_call *c)
     const struct ew_train_cmd *o = c->opts;
     struct ew_recording rec = {0};
     struct ew_ranks *ranks = NULL;
-    ew_err e = join_ranks(&ranks);
+    ew_err e = ew_cmd_join_ranks(&asked_to_stop, &ranks);
     const bool first = ew_ranks_rank(ranks) == 0;
     if (e == EW_OK)
         e = ew_cmd_record(c, first ? o->db : NULL, &rec);
@@ -382,7 +362,7 @@ static ew_err run(struct ew_cmd_call *c)
         e = o->simulate ? ew_train_simulated(r) : train(c, r);
     e = ew_recording_end(&rec, e);
     ew_train_fini(r);
-    leave_ranks(ranks, c, e);
+    ew_cmd_leave_ranks(ranks, c, e);
     free(r);
     return e;
 }

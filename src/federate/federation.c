@@ -23,6 +23,13 @@ const char *const ew_federation_methods[] = {
 #undef EW_FEDERATION_NAME
         NULL};
 
+/* What comes back of a client beside its weights. */
+struct reply {
+    double loss;
+    int64_t steps;
+    int64_t stops; /* the rank that played it was asked to stop */
+};
+
 struct ew_federation {
     struct ew_federation_job job;
     struct ew_partition parts;
@@ -36,6 +43,9 @@ struct ew_federation {
     int n_states;
     int64_t *order; /* of clients, in the order in which they are asked */
     int64_t round;
+    bool *answering; /* by rank: the client that it plays does */
+    float *gathered; /* ranks: their answers, one behind the other */
+    struct reply *replies;
 };
 
 /* ---- Opening ---- */
@@ -109,6 +119,19 @@ static float *new_floats(int64_t n)
     return calloc((size_t)n + 1, sizeof(float));
 }
 
+/* For the answers of all ranks. */
+static ew_err take_rank_memory(struct ew_federation *f, int64_t size)
+{
+    const size_t n = (size_t)ew_ranks_size(f->job.ranks);
+    f->answering = calloc(n, sizeof(*f->answering));
+    f->replies = calloc(n, sizeof(*f->replies));
+    if (f->job.ranks)
+        f->gathered = new_floats(size * (int64_t)n);
+    EW_CHECK(f->answering && f->replies && (!f->job.ranks || f->gathered), EW_ERR_MEMORY,
+             "no memory for the answers of %zu ranks", n);
+    return EW_OK;
+}
+
 static ew_err take_memory(struct ew_federation *f)
 {
     const struct ew_federation_opts *o = &f->job.opts;
@@ -119,6 +142,7 @@ static ew_err take_memory(struct ew_federation *f)
     f->order = calloc((size_t)o->clients, sizeof(*f->order));
     f->controls = calloc((size_t)o->clients, sizeof(*f->controls));
     f->states = calloc((size_t)o->clients + 1, sizeof(*f->states));
+    EW_TRY(take_rank_memory(f, size));
     if (scaffold) {
         f->control = new_floats(learning);
         f->changes = new_floats(learning);
@@ -175,6 +199,9 @@ void ew_federation_close(struct ew_federation *f)
     free(f->answer);
     free(f->order);
     free(f->states);
+    free(f->answering);
+    free(f->gathered);
+    free(f->replies);
     ew_evaluator_close(&f->test);
     ew_local_close(&f->client);
     ew_combine_close(&f->weights);
@@ -263,7 +290,8 @@ static void make_nonsense(struct ew_federation *f, int64_t client)
 }
 
 /* Scaffold, option II: c_i' = c_i - c + (x - y) / (K lr). */
-static ew_err learn_control(struct ew_federation *f, int64_t client, double per_step)
+static ew_err learn_control(struct ew_federation *f, int64_t client, const float *answer,
+                            double per_step)
 {
     const int64_t n = f->client.weights.learning;
     if (!f->controls[client])
@@ -272,59 +300,92 @@ static ew_err learn_control(struct ew_federation *f, int64_t client, double per_
     EW_CHECK(own, EW_ERR_MEMORY, "no memory for the control variate of client %lld",
              (long long)client);
     for (int64_t i = 0; i < n; i++) {
-        const float change = (f->server[i] - f->answer[i]) * (float)per_step - f->control[i];
+        const float change = (f->server[i] - answer[i]) * (float)per_step - f->control[i];
         own[i] += change;
         f->changes[i] += change;
     }
     return EW_OK;
 }
 
-static ew_err train_client(struct ew_federation *f, int64_t client, double *loss)
+static double rate(const struct ew_federation *f)
+{
+    return f->job.opts.lr * pow(f->job.opts.lr_decay, (double)f->round);
+}
+
+/* The client's weights, into f->answer. */
+static ew_err play(struct ew_federation *f, int64_t client, struct reply *out)
 {
     const struct ew_federation_opts *o = &f->job.opts;
-    const double lr = o->lr * pow(o->lr_decay, (double)f->round);
+    if (client < o->nonsense) {
+        make_nonsense(f, client);
+        return EW_OK;
+    }
     const struct ew_local_task task = {.samples = f->parts.samples + f->parts.first[client],
                                        .n = samples_of(f, client),
-                                       .lr = lr,
+                                       .lr = rate(f),
                                        .stream = (uint64_t)(f->round * o->clients + client),
                                        .server = f->server,
                                        .control = f->control,
                                        .own = f->controls[client]};
-    int64_t steps;
-    EW_TRY(ew_local_train(&f->client, &task, f->answer, loss, &steps));
-    if (o->method == EW_FEDERATION_SCAFFOLD)
-        EW_TRY(learn_control(f, client, 1 / ((double)steps * lr)));
-    return EW_OK;
+    return ew_local_train(&f->client, &task, f->answer, &out->loss, &out->steps);
 }
 
-/* One client that was asked: what it answers, if it does. */
-static ew_err ask(struct ew_federation *f, int64_t client, struct ew_federation_row *row,
-                  double *loss_sum)
+/* Whether a client that was asked answers at all. */
+static bool answers(struct ew_federation *f, int64_t client, struct ew_federation_row *row)
 {
-    const struct ew_federation_opts *o = &f->job.opts;
-    double loss = 0;
-    bool taken;
     row->asked++;
     if (drops_out(f, client)) {
         row->dropped++;
-        return EW_OK;
+        return false;
     }
     count_cost(f, client, row);
-    if (is_late(f, client)) {
-        row->late++;
-        return EW_OK;
-    }
-    const bool lies = client < o->nonsense;
-    if (lies)
-        make_nonsense(f, client);
-    else
-        EW_TRY(train_client(f, client, &loss));
-    const double weight = o->method == EW_FEDERATION_SCAFFOLD ? 1 : (double)samples_of(f, client);
-    EW_TRY(ew_combine_add(&f->weights, f->answer, weight, &taken));
+    row->late += is_late(f, client);
+    return !is_late(f, client);
+}
+
+/* An answer has come: the server takes it, or not. */
+static ew_err take(struct ew_federation *f, int64_t client, const float *answer,
+                   const struct reply *reply, struct ew_federation_row *row)
+{
+    const struct ew_federation_opts *o = &f->job.opts;
+    const bool lies = client < o->nonsense, scaffold = o->method == EW_FEDERATION_SCAFFOLD;
+    bool taken;
+    if (scaffold && !lies)
+        EW_TRY(learn_control(f, client, answer, 1 / ((double)reply->steps * rate(f))));
+    const double weight = scaffold ? 1 : (double)samples_of(f, client);
+    EW_TRY(ew_combine_add(&f->weights, answer, weight, &taken));
     row->refused += !taken;
     row->answered += taken;
     row->samples += lies ? 0 : samples_of(f, client) * o->local_epochs;
-    *loss_sum += taken && !lies ? loss : 0;
+    row->loss += taken && !lies ? reply->loss : 0;
+    return EW_OK;
+}
+
+/* So many clients as there are ranks, one on each; every rank then takes all answers, in the order
+ * in which clients were asked, so that all have the same server. */
+static ew_err ask_wave(struct ew_federation *f, const int64_t *clients, int64_t n,
+                       struct ew_federation_row *row)
+{
+    struct ew_ranks *ranks = f->job.ranks;
+    const int64_t rank = ew_ranks_rank(ranks), size = f->client.weights.size;
+    struct reply mine = {.stops = f->job.stop && f->job.stop(f->job.ctx)};
+    EW_CHECK(ranks || !mine.stops, EW_ERR_SKIPPED, "stopped in round %lld of %lld",
+             (long long)f->round + 1, (long long)f->job.opts.rounds);
+    for (int64_t i = 0; i < n; i++)
+        f->answering[i] = answers(f, clients[i], row);
+    if (rank < n && f->answering[rank])
+        EW_TRY(play(f, clients[rank], &mine));
+    if (ranks) {
+        EW_TRY(ew_ranks_gather(ranks, &mine, f->replies, sizeof(mine)));
+        EW_TRY(ew_ranks_gather(ranks, f->answer, f->gathered, (size_t)size * sizeof(float)));
+    }
+    for (int64_t i = 0; ranks && i < ew_ranks_size(ranks); i++)
+        EW_CHECK(!f->replies[i].stops, EW_ERR_SKIPPED, "stopped in round %lld of %lld",
+                 (long long)f->round + 1, (long long)f->job.opts.rounds);
+    for (int64_t i = 0; i < n; i++)
+        if (f->answering[i])
+            EW_TRY(take(f, clients[i], ranks ? f->gathered + i * size : f->answer,
+                        ranks ? &f->replies[i] : &mine, row));
     return EW_OK;
 }
 
@@ -354,19 +415,15 @@ ew_err ew_federation_round(struct ew_federation *f, struct ew_federation_row *ro
 {
     const int64_t start = ew_clock_ns();
     const int64_t n = choose(f);
-    double loss = 0;
     *row = (struct ew_federation_row){.round = f->round + 1,
                                       .sim_s = f->job.fleet ? 0 : (double)NAN,
                                       .sim_j = f->job.fleet ? 0 : (double)NAN};
     EW_CHECK(n > 0, EW_ERR_ARG, "no client of this fleet answers within %g s; a later deadline",
              f->job.opts.deadline_s);
-    for (int64_t i = 0; i < n; i++) {
-        EW_CHECK(!f->job.stop || !f->job.stop(f->job.ctx), EW_ERR_SKIPPED,
-                 "stopped in round %lld of %lld", (long long)f->round + 1,
-                 (long long)f->job.opts.rounds);
-        EW_TRY(ask(f, f->order[i], row, &loss));
-    }
-    row->loss = row->answered ? loss / (double)row->answered : (double)NAN;
+    const int64_t wave = ew_ranks_size(f->job.ranks);
+    for (int64_t i = 0; i < n; i += wave)
+        EW_TRY(ask_wave(f, f->order + i, ew_min_i64(wave, n - i), row));
+    row->loss = row->answered ? row->loss / (double)row->answered : (double)NAN;
     combine(f, row);
     EW_TRY(measure(f, row));
     f->round++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Federated learning, simulated in one process: a server and clients that each have a part of the
- * data; in every round some clients train the server's weights on what they have, and the server
- * combines what comes back.
+/* Federated learning, simulated in one process or by several ranks: a server and clients that each
+ * have a part of the data; in every round some clients train the server's weights on what they
+ * have, and the server combines what comes back.
  *
  *   EW_TRY(ew_federation_open(&job, &f));
  *   while (round < job.opts.rounds)
@@ -20,6 +20,7 @@
 #include "federate/partition.h"
 #include "format/checkpoint.h"
 #include "graph/graph.h"
+#include "train/ranks.h"
 
 /* clang-format off */
 #define EW_FEDERATION_MAP(X)                                                                       \
@@ -60,6 +61,8 @@ struct ew_federation_job {
     const struct ew_dataset *data; /* borrowed, as all below */
     struct ew_preprocess prep;
     const struct ew_fleet *fleet; /* NULL: times and energies are not simulated */
+    struct ew_ranks
+        *ranks; /* that play the clients, the server's weights on each; NULL: all here */
     /* Asked between clients: true ends the round without a result. */
     bool (*stop)(void *ctx);
     void *ctx;
