@@ -133,6 +133,10 @@ struct ew_kernel {
      * pointers, and it follows from weights, attributes and the device's target; at another batch
      * the kernel of this name and size packs the same bytes. */
     ew_err (*pack)(const struct ew_call *c);
+    /* The same a piece at a time, for weights that nobody needs afterwards: packs piece *next,
+     * counted from 0, moves *next on, to -1 where that was the last, and returns how many bytes of
+     * in[1] no later piece reads.  NULL: as a whole only. */
+    size_t (*pack_piece)(const struct ew_call *c, int64_t *next);
 };
 
 #define EW_OFFERS 6

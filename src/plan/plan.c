@@ -40,7 +40,8 @@ static struct ew_kernel alone(const struct ew_kernel *k)
                               .packs = k->packs,
                               .fresh = k->fresh,
                               .prepare = k->prepare,
-                              .pack = k->pack};
+                              .pack = k->pack,
+                              .pack_piece = k->pack_piece};
 }
 
 /* The kernels for a node's call: the device's, or where it has none the host's; c->be says which.

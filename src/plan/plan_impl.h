@@ -285,6 +285,9 @@ struct ew_release;
 ew_err ew_release_open(const struct ew_plan *p, struct ew_release **out);
 void ew_release_close(struct ew_release *r); /* NULL is fine */
 void ew_plan_release_packed(struct ew_plan *p, struct ew_release *r, struct ew_step *s);
+/* Packs the step; weights that go then are given back while it does, where they are large: a
+ * network of few large layers (VGG) would else be in memory nearly twice. */
+ew_err ew_plan_pack_step(struct ew_plan *p, struct ew_release *r, struct ew_step *s);
 
 /* plan_group.c: asks the device for fused groups, when it is known what is needed. */
 ew_err ew_plan_find_groups(struct ew_plan *p);

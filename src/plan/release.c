@@ -6,8 +6,13 @@
  * Folded copies go when they are packed.  The caller's weights stay, since other plans may want
  * them, unless the caller has said otherwise (`consume`). */
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "base/arena_move.h"
 #include "plan/plan_impl.h"
+
+#define LARGE ((size_t)16 << 20) /* bytes: such weights are given back as they are packed */
 
 /* Data of a graph's values. */
 struct held {
@@ -147,21 +152,35 @@ void ew_release_close(struct ew_release *r)
     free(r);
 }
 
-/* True where the value's data is gone. */
-static bool release_value(struct ew_plan *p, struct ew_release *r, int value)
+/* True where nobody else has the value's data or reads it, so that it may go. */
+static bool may_go(const struct ew_plan *p, const struct ew_release *r, int value)
 {
-    struct ew_tensor *t = &p->g->values[value].t;
-    struct held *h = t->data ? find(&r->mine, t->data) : NULL;
+    const struct ew_tensor *t = &p->g->values[value].t;
+    const struct held *h = t->data ? find(&r->mine, t->data) : NULL;
     if (!h || h->count != 1 || r->reads[value] != 1)
         return false;
+    const struct held *theirs = find(&r->theirs, t->data);
+    return !theirs || (p->opts.consume && theirs->count == 1);
+}
+
+static struct ew_arena *arena_of(struct ew_plan *p, const struct ew_release *r, int value)
+{
+    return find(&r->theirs, p->g->values[value].t.data) ? &p->source->arena : &p->clone->arena;
+}
+
+/* The value's data is no longer in its arena. */
+static void forget(struct ew_plan *p, struct ew_release *r, int value)
+{
+    struct ew_tensor *t = &p->g->values[value].t;
     struct held *theirs = find(&r->theirs, t->data);
-    const bool gone = theirs ? p->opts.consume && release_source(p, theirs)
-                             : ew_arena_release(&p->clone->arena, t->data, ew_tensor_bytes(t));
-    if (gone) {
-        t->data = NULL;
-        h->count = 0;
+    if (theirs) {
+        p->source->values[theirs->value].t.data = NULL;
+        theirs->count = 0;
+        p->released += ew_tensor_bytes(t);
     }
-    return gone;
+    find(&r->mine, t->data)->count = 0;
+    t->data = NULL;
+    p->values[value].t.data = NULL;
 }
 
 void ew_plan_release_packed(struct ew_plan *p, struct ew_release *r, struct ew_step *s)
@@ -170,9 +189,56 @@ void ew_plan_release_packed(struct ew_plan *p, struct ew_release *r, struct ew_s
         return;
     const struct ew_node *n = &p->g->nodes[s->node];
     for (int i = 0; i < n->n_in && i < 32; i++) {
-        if (!(s->kernel.packs >> i & 1) || n->in[i] < 0 || !release_value(p, r, n->in[i]))
+        const int value = n->in[i];
+        if (!(s->kernel.packs >> i & 1) || value < 0 || !may_go(p, r, value))
             continue;
-        p->values[n->in[i]].t.data = NULL;
+        const struct ew_tensor *t = &p->g->values[value].t;
+        if (!ew_arena_release(arena_of(p, r, value), t->data, ew_tensor_bytes(t)))
+            continue;
+        forget(p, r, value);
         s->sealed = true;
     }
+}
+
+/* Whole pages of [from, to): the system takes them back, and their contents are lost. */
+static void give_pages_back(char *data, size_t from, size_t to)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t begin = ((uintptr_t)data + from + page - 1) / page * page;
+    const uintptr_t end = ((uintptr_t)data + to) / page * page;
+    if (begin < end)
+        (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+/* What is packed is given back at once. */
+static void pack_pieces(struct ew_step *s, char *data)
+{
+    const struct ew_call *c = s->host ? &s->host->call : &s->call;
+    size_t done = 0;
+    for (int64_t next = 0; next >= 0;) {
+        const size_t read = s->kernel.pack_piece(c, &next);
+        give_pages_back(data, done, read);
+        done = read;
+    }
+}
+
+ew_err ew_plan_pack_step(struct ew_plan *p, struct ew_release *r, struct ew_step *s)
+{
+    const int value = s->node >= 0 && s->kernel.pack_piece ? p->g->nodes[s->node].in[1] : -1;
+    const struct ew_tensor *t = value >= 0 ? &p->g->values[value].t : NULL;
+    struct ew_arena own; /* what has moved here is the plan's alone, and by itself in memory */
+    ew_arena_init(&own);
+    const bool goes = r && t && ew_tensor_bytes(t) >= LARGE && may_go(p, r, value) &&
+                      ew_arena_alloc(&own, 1) &&
+                      ew_arena_move(&own, arena_of(p, r, value), t->data, ew_tensor_bytes(t));
+    ew_err e = EW_OK;
+    if (goes) {
+        pack_pieces(s, t->data);
+        forget(p, r, value);
+        s->sealed = true;
+    } else {
+        e = s->kernel.pack(s->host ? &s->host->call : &s->call);
+    }
+    ew_arena_fini(&own);
+    return e;
 }

@@ -132,7 +132,7 @@ static ew_err pack_all(struct ew_plan *p)
         struct ew_step *s = &p->steps[k];
         if (!s->kernel.pack || s->given || s->sealed)
             continue;
-        e = s->kernel.pack(s->host ? &s->host->call : &s->call);
+        e = ew_plan_pack_step(p, r, s);
         if (e == EW_OK)
             ew_plan_release_packed(p, r, s);
     }

@@ -119,11 +119,14 @@ struct packing {
     const struct ew_kernels *k;
     const struct ew_conv_pass *p;
     const float *w;
+    int64_t first; /* tile */
 };
 
 static void pack_tiles(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct packing *a = ctx;
+    begin += a->first;
+    end += a->first;
     const struct ew_conv_shape *s = &a->p->conv.shape;
     float *packed = a->p->packed;
     switch (a->p->method) {
@@ -191,9 +194,34 @@ void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const flo
     }
     const bool small =
         ew_conv_packed_bytes(ew_cpu(be)->isa, p->method, &p->conv.shape) < (size_t)PACK_ALONE;
-    struct packing a = {ew_cpu(be)->isa, p, w};
+    struct packing a = {ew_cpu(be)->isa, p, w, 0};
     ew_pool_run(small ? NULL : ew_cpu(be)->pool, pack_tile_count(ew_cpu(be)->isa, p), pack_tiles,
                 &a);
+}
+
+#define PIECE_BYTES (8 << 20)
+#define TILE_ROWS   64 /* more than any instruction set's tile of packing has outputs */
+
+/* Tiles of a matrix product are blocks of outputs, which follow each other in the filter. */
+bool ew_conv_packs_pieces(enum ew_conv_method m, const struct ew_conv_shape *s)
+{
+    return m == EW_CONV_GEMM && s->groups == 1;
+}
+
+size_t ew_conv_pack_piece(const struct ew_backend *be, struct ew_conv_pass *p, const float *w,
+                          int64_t *next)
+{
+    const struct ew_conv_shape *s = &p->conv.shape;
+    const struct ew_conv_axis *a = s->axis;
+    const int64_t row = (int64_t)a[0].taps * a[1].taps * a[2].taps * s->cin * (int64_t)sizeof(*w);
+    const int64_t tiles = ew_cpu(be)->isa->conv_pack_tiles(s);
+    const int64_t step = ew_max_i64(PIECE_BYTES / ew_max_i64(row, 1) * tiles / s->cout, 1);
+    struct packing part = {ew_cpu(be)->isa, p, w, *next};
+    const int64_t end = ew_min_i64(*next + step, tiles);
+    ew_pool_run(ew_cpu(be)->pool, end - *next, pack_tiles, &part);
+    *next = end < tiles ? end : -1;
+    const int64_t rows = end < tiles ? s->cout * end / tiles - TILE_ROWS : s->cout;
+    return (size_t)(ew_max_i64(rows, 0) * row);
 }
 
 bool ew_conv_stats_split(const struct ew_kernels *k, enum ew_conv_method m,

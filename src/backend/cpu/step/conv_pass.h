@@ -51,6 +51,12 @@ bool ew_conv_stats_split(const struct ew_kernels *k, enum ew_conv_method m,
  * where they lie. */
 void ew_conv_pack(const struct ew_backend *be, struct ew_conv_pass *p, const float *w);
 
+/* The same of some MiB at a time, see ew_kernel.pack_piece; ew_conv_packs_pieces says whether it
+ * can. */
+bool ew_conv_packs_pieces(enum ew_conv_method m, const struct ew_conv_shape *s);
+size_t ew_conv_pack_piece(const struct ew_backend *be, struct ew_conv_pass *p, const float *w,
+                          int64_t *next);
+
 /* Runs the pass over the backend's threads; c->scratch holds scratch for all of them. */
 void ew_conv_pass_run(const struct ew_call *c, struct ew_conv_pass *p);
 

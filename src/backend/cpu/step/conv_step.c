@@ -46,6 +46,11 @@ static ew_err pack_filters(const struct ew_call *c)
     return EW_OK;
 }
 
+static size_t pack_filters_piece(const struct ew_call *c, int64_t *next)
+{
+    return ew_conv_pack_piece(c->be, c->state, c->in[1]->data, next);
+}
+
 static const float *input_or_null(const struct ew_call *c, int i)
 {
     return i < c->n_in && c->in[i] ? c->in[i]->data : NULL;
@@ -148,6 +153,7 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
         .name = names[m], /* none for a gradient's method: the adjoint has its own */
         .run = fixed ? run_forward : run_packing,
         .pack = fixed ? pack_filters : NULL,
+        .pack_piece = fixed && ew_conv_packs_pieces(m, &shape) ? pack_filters_piece : NULL,
         .packs = fixed ? 1u << 1 : 0,
         .packed = fixed ? packed : 0,
         .scratch = ew_plays(c, EW_ROLE_OUTPUT_NORM_STATS) ? ew_align_up(all) + stats : all,
