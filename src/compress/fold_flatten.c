@@ -3,7 +3,9 @@
  * that is a transpose, a flatten and a gemm; with the columns of the constant weights in the other
  * order the transpose is not needed. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/arena_move.h"
 #include "compress/pass.h"
 #include "graph/layout.h"
 #include "graph/ops.h"
@@ -52,8 +54,44 @@ static bool find(const struct ew_graph *g, const struct ew_readers *r, int node,
     return t->perm.n == s->rank && t->perm.v[0] == 0 && f->rank == 2 && f->dim[0] == s->dim[0];
 }
 
+/* True where the graph owns the data, alone in memory, and nobody but the gemm knows it. */
+static bool owns(struct ew_graph *g, const struct ew_readers *r, int value)
+{
+    const struct ew_tensor *t = &g->values[value].t;
+    struct ew_arena probe;
+    int holders = 0;
+    for (int i = 0; i < g->n_values; i++)
+        holders += g->values[i].t.data == t->data;
+    if (holders != 1 || ew_readers_count(r, value) != 1)
+        return false;
+    ew_arena_init(&probe);
+    const bool alone = ew_arena_alloc(&probe, 1) &&
+                       ew_arena_move(&probe, &g->arena, t->data, ew_tensor_bytes(t)) &&
+                       ew_arena_move(&g->arena, &probe, t->data, ew_tensor_bytes(t));
+    ew_arena_fini(&probe);
+    return alone;
+}
+
+/* Row by row where they lie: of the largest weights that a network has there are never two. */
+static ew_err permute_rows(const struct ew_tensor *wide, const int *perm)
+{
+    struct ew_tensor row = *wide, moved;
+    row.shape.dim[0] = 1;
+    const size_t bytes = ew_tensor_bytes(&row);
+    EW_CLEANUP(ew_free_ptr) void *turned = malloc(bytes ? bytes : 1);
+    EW_CHECK(turned, EW_ERR_MEMORY, "no memory for a row of weights");
+    for (int64_t i = 0; i < wide->shape.dim[0]; i++) {
+        row.data = (char *)wide->data + (size_t)i * bytes;
+        moved = row;
+        moved.data = turned;
+        ew_tensor_permute(&row, perm, &moved);
+        memcpy(row.data, turned, bytes);
+    }
+    return EW_OK;
+}
+
 /* Columns of the weights follow the elements of x as they lie in memory. */
-static ew_err fold(struct ew_graph *g, struct ew_readers *r, const struct match *m)
+static ew_err fold(struct ew_graph *g, struct ew_readers *r, const struct match *m, bool in_place)
 {
     const struct ew_transpose_attr *t = m->transpose->attr;
     const struct ew_value *old = &g->values[m->gemm->in[m->weights]];
@@ -67,15 +105,21 @@ static ew_err fold(struct ew_graph *g, struct ew_readers *r, const struct match 
         wide.shape.dim[i] = image->dim[i];
     for (int i = 1; i < image->rank; i++)
         perm[t->perm.v[i]] = i; /* the way back */
-    EW_TRY(ew_pass_new_weights(g, m->gemm->in[m->weights], &id));
-    moved = wide;
-    moved.data = g->values[id].t.data;
-    ew_tensor_permute(&wide, perm, &moved);
-    EW_TRY(ew_readers_set(r, (int)(m->gemm - g->nodes), m->weights, id));
+    if (in_place && !owns(g, r, m->gemm->in[m->weights]))
+        return EW_OK;
+    if (in_place) {
+        EW_TRY(permute_rows(&wide, perm));
+    } else {
+        EW_TRY(ew_pass_new_weights(g, m->gemm->in[m->weights], &id));
+        moved = wide;
+        moved.data = g->values[id].t.data;
+        ew_tensor_permute(&wide, perm, &moved);
+        EW_TRY(ew_readers_set(r, (int)(m->gemm - g->nodes), m->weights, id));
+    }
     return ew_readers_set(r, (int)(m->flatten - g->nodes), 0, m->transpose->in[0]);
 }
 
-ew_err ew_pass_fold_flatten(struct ew_graph *g)
+static ew_err fold_all(struct ew_graph *g, bool in_place)
 {
     struct ew_readers *r;
     EW_TRY(ew_readers_new(g, &r));
@@ -83,9 +127,19 @@ ew_err ew_pass_fold_flatten(struct ew_graph *g)
     ew_err e = EW_OK;
     for (int k = 0; k < g->n_nodes && e == EW_OK; k++)
         if (find(g, r, k, &m))
-            e = fold(g, r, &m);
+            e = fold(g, r, &m, in_place);
     ew_readers_free(r);
     EW_TRY(e);
     EW_TRY(ew_graph_sweep(g));
     return ew_graph_infer(g);
+}
+
+ew_err ew_pass_fold_flatten(struct ew_graph *g)
+{
+    return fold_all(g, false);
+}
+
+ew_err ew_pass_fold_flatten_own(struct ew_graph *g)
+{
+    return fold_all(g, true);
 }

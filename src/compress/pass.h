@@ -32,6 +32,9 @@ ew_err ew_pass_fold_pad(struct ew_graph *g);
 ew_err ew_pass_fold_batch_norm(struct ew_graph *g);
 /* A transpose before flatten and a dense layer goes into the order of the dense layer's weights. */
 ew_err ew_pass_fold_flatten(struct ew_graph *g);
+/* The same where they lie, of weights that are the graph's and in no other one: large ones are then
+ * never in memory twice. */
+ew_err ew_pass_fold_flatten_own(struct ew_graph *g);
 /* Taps of constant filters that only ever see padding are cut off; for the present input size
  * alone. */
 ew_err ew_pass_trim_taps(struct ew_graph *g);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "format/onnx_lift.h"
 #include "graph/ops.h"
 
 #define IR_MAX 13
@@ -229,10 +230,14 @@ static ew_err settle(struct ew_onnx_import *im)
     return ew_graph_check(g);
 }
 
-static ew_err unpack(struct ew_onnx_import *im, const void *bytes, size_t size)
+/* `lift`: large weights that are not in `bytes`; NULL: all are. */
+static ew_err unpack(struct ew_onnx_import *im, const void *bytes, size_t size,
+                     const struct ew_onnx_lift *lift)
 {
     ProtobufCMessage *m;
     EW_TRY(ew_onnx_unpack(im->file, bytes, size, &ew__onnx_model__descriptor, &m));
+    if (lift)
+        EW_TRY(ew_onnx_lift_restore(lift, im->file, (Ew__OnnxModel *)(void *)m));
     im->model = (const Ew__OnnxModel *)(const void *)m;
     EW_TRY(check_model(im->model));
     im->shared->nodes_left = BODY_NODES;
@@ -286,10 +291,23 @@ ew_err ew_onnx_parse(const void *bytes, size_t size, const char *name,
     struct ew_onnx_shared shared = {0};
     struct ew_onnx_import im = {.file = &file, .shared = &shared, .opts = opts};
     ew_onnx_file_init(&file, name, true);
-    ew_err e = unpack(&im, bytes, size);
+    ew_err e = unpack(&im, bytes, size, NULL);
     if (e == EW_OK)
         e = import(&im);
     return finish(&im, e, out);
+}
+
+/* Without its large weights in two places at a time. */
+static ew_err unpack_mapped(struct ew_onnx_import *im, const void *map, size_t size)
+{
+    struct ew_onnx_lift lift;
+    ew_err e = ew_onnx_lift_init(&lift, map, size);
+    if (e == EW_OK && lift.rest)
+        e = unpack(im, lift.rest, lift.rest_bytes, &lift);
+    else if (e == EW_OK)
+        e = unpack(im, map, size, NULL);
+    ew_onnx_lift_fini(&lift);
+    return e;
 }
 
 /* A mapping of the file, where it is one that can be mapped; else *out stays NULL. */
@@ -321,7 +339,7 @@ EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts, st
     ew_onnx_file_init(&file, path, false);
     file.mapped = map;
     file.mapped_size = map ? size : 0;
-    ew_err e = unpack(&im, map ? map : bytes, size);
+    ew_err e = map ? unpack_mapped(&im, map, size) : unpack(&im, bytes, size, NULL);
     file.mapped = NULL;
     if (map) /* the messages have their own copies */
         munmap(map, size);

@@ -630,6 +630,11 @@ static ew_err copy_graph(struct ew_plan *p, struct ew_graph *g)
     EW_TRY(ew_graph_clone(g, &p->clone));
     p->g = p->clone;
     if (optimize) {
+        if (p->opts.consume) {
+            EW_TRY(ew_plan_take_weights(p));
+            EW_TRY(ew_pass_drop_identity(p->clone));
+            EW_TRY(ew_pass_fold_flatten_own(p->clone));
+        }
         if (ew_backend_info(p->be)->is_dpu)
             EW_TRY(ew_pass_lower_dpu(p->clone));
         EW_TRY(ew_pass_all(p->clone));

@@ -277,7 +277,10 @@ int ew_plan_buckets_before(const struct ew_plan *p, int step);
 ew_err ew_plan_load(struct ew_plan *p);
 void ew_plan_unload(struct ew_plan *p);
 
-/* release.c: gives back weights of the caller's that passes have replaced, where it may. */
+/* release.c: large weights that the caller gives up become the plan's own, so that passes may
+ * change them where they lie. */
+ew_err ew_plan_take_weights(struct ew_plan *p);
+/* Gives back weights of the caller's that passes have replaced, where it may. */
 ew_err ew_plan_release_replaced(struct ew_plan *p);
 /* And those that only this step reads, once it has packed them; between open and close, during
  * which no other weights change.  *out is NULL where the plan may release nothing. */

@@ -89,6 +89,27 @@ static bool release_source(struct ew_plan *p, struct held *h)
     return true;
 }
 
+ew_err ew_plan_take_weights(struct ew_plan *p)
+{
+    struct index mine = {0}, theirs = {0};
+    ew_err e = make_index(p->clone, &mine);
+    if (e == EW_OK)
+        e = make_index(p->source, &theirs);
+    for (int i = 0; e == EW_OK && i < theirs.n; i++) {
+        const struct held *h = &theirs.held[i], *own = find(&mine, h->data);
+        struct ew_tensor *t = &p->source->values[h->value].t;
+        const size_t bytes = ew_tensor_bytes(t);
+        if (h->count != 1 || !own || own->count != 1 || bytes < LARGE ||
+            !ew_arena_move(&p->clone->arena, &p->source->arena, t->data, bytes))
+            continue;
+        t->data = NULL;
+        p->released += bytes;
+    }
+    free(mine.held);
+    free(theirs.held);
+    return e;
+}
+
 ew_err ew_plan_release_replaced(struct ew_plan *p)
 {
     if (!p->opts.consume)
