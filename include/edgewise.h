@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Edgewise: train, shrink, compile, run and characterise convolutional networks on edge boards.
  *
- * The one public header.  Handles are opaque; every fallible function returns ew_err and leaves its
+ * Networks, ONNX and engines; edgewise_pixels.h, edgewise_data.h, edgewise_train.h,
+ * edgewise_bench.h and edgewise_device.h add frames in memory, data sets, training with evaluation
+ * and quantising, times, and devices with sensors and energy.
+ *
+ * Handles are opaque; every fallible function returns ew_err and leaves its
  * result in the last parameter; after a failure ew_error_message() has one line that says what and
  * where.  The library never prints, exits or aborts on what a file, a user or a device can cause.
  */
@@ -117,7 +121,7 @@ struct ew_onnx_opts {
     int n_inputs;
 };
 
-/* Reads a network (opset up to 21, IR up to 10), with its external data from the same folder.  A
+/* Reads a network (opset up to 24, IR up to 13), with its external data from the same folder.  A
  * batch that the file leaves open is 1 and may be changed later; other open dimensions must be
  * given.  `opts` may be NULL.  The message of a failure names the file and the tensor or node. */
 EW_API ew_err ew_onnx_load(const char *path, const struct ew_onnx_opts *opts,
@@ -155,17 +159,21 @@ struct ew_compile_opts {
     const char *precision;  /* "fp32", "int8", "auto"; NULL: "auto", as the network is */
     int compact; /* 1: leave out weights that kernels have packed: smaller, and only for machines
                   * with the same instruction set and release */
-    /* Images: (pixel / 255 - mean) / std; std all 0: not said.  Shorter side `resize`, then the
-     * centre; 0: the input's / 0.875, or as it is if of the input's size; -1: just covering it. */
+    /* Images: (pixel / 255 - mean) / std; std all 0: as the network says.  Shorter side `resize`,
+     * then the centre; 0: as the network says, else the input's / 0.875, or as it is if of the
+     * input's size; -1: just covering it. */
     double mean[4], std[4];
     int64_t resize;
-    const char *const *classes; /* names, or NULL */
+    const char *const *classes; /* names; NULL: as the network says */
     int n_classes;
+    int64_t memory_limit; /* bytes of a context at batch_min, weights included: kernels that pack
+                           * less are taken, at a cost in time; 0: none.  Not with tune */
 };
 
 /* Compiles a network with its weights into the file at `path`; `opts` may be NULL.  The graph is
  * left as it is.  The same network, options and machine give the same bytes.  Fails where weights
- * are missing, where the batch cannot vary, and where the file cannot be written; then an old one
+ * are missing, where the batch cannot vary, where the limit cannot be met (EW_ERR_LIMIT says by how
+ * much), and where the file cannot be written; then an old one
  * is still there.  One thread at a time for each graph. */
 EW_API ew_err ew_engine_compile(struct ew_graph *g, const struct ew_compile_opts *opts,
                                 const char *path);

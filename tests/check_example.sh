@@ -35,3 +35,29 @@ else
     cat "$dir/seen"
     exit 1
 fi
+
+# Training to an int8 engine by the public headers; the program runs what came out.
+"$2/examples/train" lenet5 synthetic:train=320,test=64 2 "$dir/learnt.ewe" >"$dir/said"
+if grep -q '^int8: accuracy' "$dir/said" && "$2/src/edgewise" info "$dir/learnt.ewe" 2>/dev/null | grep -q int8; then
+    echo "ok example train"
+else
+    echo "FAIL example train"
+    cat "$dir/said"
+    exit 1
+fi
+if "$2/examples/train" lenet5 no-such-set 1 "$dir/x.ewe" 2>"$dir/err" || ! grep -q 'no-such-set' "$dir/err"; then
+    echo "FAIL example train names the data set that is not there"
+    exit 1
+fi
+echo "ok example train names the data set that is not there"
+
+# A meter that says 5 W; and a machine whose sensors, or their absence, are said.
+"$2/examples/energy" "$dir/learnt.ewe" 0.5 'while :; do echo 5.0; sleep 0.02; done' >"$dir/said"
+"$2/examples/energy" "$dir/learnt.ewe" 0.2 >>"$dir/said"
+if grep -q ', 5.00 W of' "$dir/said" && [ "$(grep -c '^energy: ' "$dir/said")" -eq 2 ] && grep -q '^device cpu: ' "$dir/said"; then
+    echo "ok example energy"
+else
+    echo "FAIL example energy"
+    cat "$dir/said"
+    exit 1
+fi

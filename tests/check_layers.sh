@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$1/src"
 
 declare -A layer=([base]=0 [graph]=1 [record]=1 [op]=2 [data]=2 [device]=2 [store]=2 [model]=3 [format]=3
-    [compress]=3 [backend]=3 [plan]=4 [train]=5 [bench]=5 [engine]=5 [quant]=6 [scale]=6 [prune]=6 [network]=6 [study]=6 [advise]=6 [federate]=7 [report]=7 [measure]=7 [cli]=8)
+    [compress]=3 [backend]=3 [plan]=4 [train]=5 [bench]=5 [engine]=5 [quant]=6 [scale]=6 [prune]=6 [network]=6 [study]=6 [advise]=6 [federate]=7 [report]=7 [measure]=7 [api]=8 [cli]=8)
 declare -A library=([protobuf-c/protobuf-c.h]=format [png.h]=data [turbojpeg.h]=data [zlib.h]=data
     [mpi.h]=train [cuda_runtime.h]=backend [cudnn.h]=backend [cublasLt.h]=backend
     [sqlite3.h]=store [microhttpd.h]=report [curl/curl.h]=data

@@ -123,6 +123,7 @@ def open(  # noqa: A001 - like gzip.open
     resize: int = 0,
     classes: Optional[Sequence[str]] = None,
     precision: Optional[str] = None,
+    memory_limit: int = 0,
     seed: int = 1,
 ) -> "Network":
     """Opens an engine (.ewe), or compiles an ONNX file or a network of the zoo for this machine.
@@ -130,15 +131,17 @@ def open(  # noqa: A001 - like gzip.open
     ``mean`` and ``std`` (of pixels in [0, 1]), ``resize`` and ``classes`` say how images are made
     and what classes are called; an engine has them inside, and then they must not be given.
     Networks of the zoo have random weights from ``seed``.  ``batch`` may be a range (1, 8).
+    ``memory_limit`` is in bytes, of weights and activations: kernels are taken that meet it.
     """
     path = os.fspath(what)
     if path.endswith(".ewe"):
-        if any(x is not None for x in (mean, std, classes, precision)) or resize or batch != 1:
+        given = any(x is not None for x in (mean, std, classes, precision))
+        if given or resize or memory_limit or batch != 1:
             raise ValueError(f"{path}: is compiled; its images, classes and batches are settled")
         return Network(path, threads)
     first, last = (batch, batch) if isinstance(batch, int) else batch
     opts = CompileOpts(size=c.sizeof(CompileOpts), batch_min=first, batch_max=last, threads=threads,
-                       resize=resize)
+                       resize=resize, memory_limit=memory_limit)
     if mean is not None or std is not None:
         opts.mean, opts.std = _four(mean, 0), _four(std, 1)
     if precision:

@@ -45,6 +45,7 @@ class CompileOpts(c.Structure):
         ("resize", c.c_int64),
         ("classes", c.POINTER(c.c_char_p)),
         ("n_classes", c.c_int),
+        ("memory_limit", c.c_int64),
     ]
 
 

@@ -144,13 +144,14 @@ static ew_err compile(struct ew_cmd_call *c, struct ew_graph *g, const struct ew
                                  .tune = o->tune,
                                  .tune_cache = o->tune ? ew_tuner_default_path(cache) : NULL,
                                  .precision = precisions[o->precision],
-                                 .compact = o->compact};
+                                 .compact = o->compact,
+                                 .memory_limit = o->memory_limit};
     EW_TRY(parse_batches(o->batch, &co));
     describe_images(card, &co);
     if (o->tune)
         EW_INFO("measuring kernels; what was measured before is remembered");
     const int64_t start = ew_clock_ns();
-    EW_TRY(ew_engine_compile_within(g, &co, (size_t)o->memory_limit, o->output));
+    EW_TRY(ew_engine_compile(g, &co, o->output));
     const double seconds = (double)(ew_clock_ns() - start) * 1e-9;
     struct ew_engine *e;
     struct ew_engine_info info = {.size = sizeof(info)};

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "data/image_file.h"
 #include "data/reader.h"
+#include "edgewise_data.h"
 
 #define MAX_NAMES_FILE ((size_t)16 << 20)
 
@@ -141,7 +142,7 @@ static ew_err open_any(struct ew_dataset *d, const char *what)
     return ew_fail(EW_ERR_NOT_FOUND, "%s: no such data set here or in %s", what, home);
 }
 
-ew_err ew_dataset_open(const char *what, struct ew_dataset **out)
+EW_API ew_err ew_dataset_open(const char *what, struct ew_dataset **out)
 {
     struct ew_dataset *d = calloc(1, sizeof(*d));
     EW_CHECK(d, EW_ERR_MEMORY, "no memory for a data set");
@@ -156,7 +157,7 @@ ew_err ew_dataset_open(const char *what, struct ew_dataset **out)
     return EW_OK;
 }
 
-void ew_dataset_close(struct ew_dataset *d)
+EW_API void ew_dataset_close(struct ew_dataset *d)
 {
     if (!d)
         return;
@@ -218,7 +219,7 @@ bool ew_data_find_dir(const char *path, const char *const *dirs, const char *nam
     return false;
 }
 
-const char *ew_dataset_class(const struct ew_dataset *d, int64_t k)
+EW_API const char *ew_dataset_class(const struct ew_dataset *d, int64_t k)
 {
     return k >= 0 && k < d->info.classes ? d->class_names[k] : "?";
 }

@@ -111,6 +111,11 @@ struct ew_plan *ew_context_plan(struct ew_context *c)
     return c->now->p;
 }
 
+const struct ew_engine_card *ew_context_card(const struct ew_context *c)
+{
+    return &c->e->file.card;
+}
+
 struct ew_graph *ew_context_graph(struct ew_context *c)
 {
     return c->now->g;

@@ -16,11 +16,6 @@ struct ew_engine {
     size_t block_bytes;     /* activations and scratch at batch_max, here */
 };
 
-/* ew_engine_compile for contexts that take so many bytes at most at batch_min, weights included, by
- * kernels that pack less and take longer; 0: no limit.  Not with opts->tune. */
-ew_err ew_engine_compile_within(struct ew_graph *g, const struct ew_compile_opts *opts,
-                                size_t memory_limit, const char *path);
-
 /* An engine of a file that was read, which it takes over, also on failure; `what` is for messages.
  */
 ew_err ew_engine_take(struct ew_engine_file *file, const char *what, struct ew_engine **out);
@@ -39,6 +34,8 @@ ew_err ew_engine_block(const struct ew_engine *e, struct ew_backend *be, size_t 
 struct ew_plan *ew_context_plan(struct ew_context *c);
 /* The graph that it runs. */
 struct ew_graph *ew_context_graph(struct ew_context *c);
+/* What the file says of the network. */
+const struct ew_engine_card *ew_context_card(const struct ew_context *c);
 
 /* "x86_64", "aarch64": what packed weights and numbers are for. */
 const char *ew_engine_arch(void);

@@ -8,14 +8,15 @@
 
 #include "compress/pass.h"
 #include "engine/engine.h"
+#include "format/image_card.h"
 #include "graph/facts.h"
 #include "plan/tune.h"
 
 /* An engine in the making. */
 struct build {
     const struct ew_compile_opts *o;
-    size_t memory_limit;     /* of a context at batch_min; 0: none */
     struct ew_graph *source; /* the caller's, at batch_min */
+    struct ew_arena arena;   /* names of classes */
     struct ew_engine_file file;
     int n_batches;
     struct planned {
@@ -180,7 +181,7 @@ static ew_err compile(const struct build *b, int row, struct ew_tuner *tuner, bo
                                    .tuner = tuner,
                                    .given = &given,
                                    .dry = dry,
-                                   .memory_limit = b->memory_limit,
+                                   .memory_limit = (size_t)b->o->memory_limit,
                                    .backend = {.threads = b->o->threads}};
     EW_TRY(ew_graph_clone(b->file.graph, &out->g));
     EW_TRY(ew_graph_set_batch(out->g, b->file.card.batch_min + row));
@@ -264,6 +265,30 @@ static ew_err find_absent(struct build *b)
 
 /* ---- All of it ---- */
 
+/* How images are made and what classes are called: as the options say, else as the network does. */
+static ew_err fill_images(struct build *b, const struct ew_graph *g)
+{
+    const struct ew_compile_opts *o = b->o;
+    struct ew_engine_card *c = &b->file.card;
+    struct ew_image_card card;
+    bool scaled = false;
+    EW_TRY(ew_image_card_get(g, &b->arena, &card));
+    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++)
+        scaled |= o->std[i] > 0;
+    c->prep = card.prep;
+    c->prep.resize = o->resize ? o->resize : card.prep.resize;
+    c->classes = o->classes ? o->classes : card.classes;
+    c->n_classes = o->classes ? o->n_classes : card.n_classes;
+    c->prep.normalised |= scaled;
+    for (int i = 0; scaled && i < EW_SAMPLE_CHANNELS; i++) {
+        EW_CHECK(o->std[i] > 0 && o->std[i] < 1e30 && o->mean[i] > -1e30 && o->mean[i] < 1e30,
+                 EW_ERR_ARG, "channel %d: mean %g, std %g", i, o->mean[i], o->std[i]);
+        c->prep.mean[i] = o->mean[i];
+        c->prep.std[i] = o->std[i];
+    }
+    return EW_OK;
+}
+
 static ew_err fill_card(struct build *b, const struct ew_graph *g)
 {
     const struct ew_compile_opts *o = b->o;
@@ -277,9 +302,6 @@ static ew_err fill_card(struct build *b, const struct ew_graph *g)
     c->batch_min = o->batch_min ? o->batch_min : 1;
     c->batch_max = o->batch_max ? o->batch_max : c->batch_min;
     c->threads = o->threads;
-    c->prep.resize = o->resize;
-    c->classes = o->classes;
-    c->n_classes = o->classes ? o->n_classes : 0;
     EW_CHECK(c->batch_min >= 1 && c->batch_max >= c->batch_min &&
                  c->batch_max - c->batch_min < EW_ENGINE_BATCHES,
              EW_ERR_ARG, "batches %lld to %lld are no range of at most %d", (long long)c->batch_min,
@@ -288,17 +310,7 @@ static ew_err fill_card(struct build *b, const struct ew_graph *g)
                  o->resize <= EW_RESIZE_MAX,
              EW_ERR_ARG, "%d threads or a side of %lld are out of range", o->threads,
              (long long)o->resize);
-    bool scaled = false;
-    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++)
-        scaled |= o->std[i] > 0;
-    c->prep.normalised = scaled;
-    for (int i = 0; scaled && i < EW_SAMPLE_CHANNELS; i++) {
-        EW_CHECK(o->std[i] > 0 && o->std[i] < 1e30 && o->mean[i] > -1e30 && o->mean[i] < 1e30,
-                 EW_ERR_ARG, "channel %d: mean %g, std %g", i, o->mean[i], o->std[i]);
-        c->prep.mean[i] = o->mean[i];
-        c->prep.std[i] = o->std[i];
-    }
-    return EW_OK;
+    return fill_images(b, g);
 }
 
 /* What is said of a network is said of it as it came, at batch 1 where that can be had. */
@@ -329,16 +341,19 @@ static ew_err build(struct build *b, const struct ew_graph *g, const char *path)
     return ew_engine_file_write(path, &b->file, &size);
 }
 
-ew_err ew_engine_compile_within(struct ew_graph *g, const struct ew_compile_opts *opts,
-                                size_t memory_limit, const char *path)
+EW_API ew_err ew_engine_compile(struct ew_graph *g, const struct ew_compile_opts *opts,
+                                const char *path)
 {
     const struct ew_compile_opts none = {.size = sizeof(none)};
     EW_CHECK(!opts || opts->size == sizeof(*opts), EW_ERR_ARG,
              "the options are %zu bytes, this library takes %zu", opts ? opts->size : 0,
              sizeof(*opts));
-    EW_CHECK(!opts || !opts->tune || !memory_limit, EW_ERR_ARG,
+    EW_CHECK(!opts || opts->memory_limit >= 0, EW_ERR_ARG, "a memory limit of %lld bytes",
+             opts ? (long long)opts->memory_limit : 0);
+    EW_CHECK(!opts || !opts->tune || !opts->memory_limit, EW_ERR_ARG,
              "a memory limit chooses kernels by what they pack: it is not for tuning");
-    struct build b = {.o = opts ? opts : &none, .memory_limit = memory_limit};
+    struct build b = {.o = opts ? opts : &none};
+    ew_arena_init(&b.arena);
     const ew_err e = build(&b, g, path);
     for (int i = 0; i < b.n_batches && b.planned; i++)
         drop(&b.planned[i]);
@@ -350,11 +365,6 @@ ew_err ew_engine_compile_within(struct ew_graph *g, const struct ew_compile_opts
     free(b.absent);
     ew_graph_free(b.file.graph);
     ew_graph_free(b.source);
+    ew_arena_fini(&b.arena);
     return e;
-}
-
-EW_API ew_err ew_engine_compile(struct ew_graph *g, const struct ew_compile_opts *opts,
-                                const char *path)
-{
-    return ew_engine_compile_within(g, opts, 0, path);
 }

@@ -80,21 +80,34 @@ static ew_err choose(struct ew_image_set *s, int64_t count)
     return EW_OK;
 }
 
+ew_err ew_image_set_of(const struct ew_dataset *data, const struct ew_classifier *k, bool train,
+                       int64_t count, struct ew_image_set *out)
+{
+    const int64_t *counts = ew_dataset_info(data)->count;
+    const bool has_test = counts[EW_SPLIT_TEST] > 0, has_train = counts[EW_SPLIT_TRAIN] > 0;
+    *out = (struct ew_image_set){.data = data};
+    out->loader = (struct ew_loader_opts){
+        .data = data,
+        .split = (train && has_train) || !has_test ? EW_SPLIT_TRAIN : EW_SPLIT_TEST,
+        .batch = EVAL_BATCH,
+        .workers = 1,
+        .prep = k->prep};
+    EW_TRY(ew_preprocess_check(&k->prep, k->net->name));
+    return choose(out, count);
+}
+
 ew_err ew_image_set_open(const char *what, const struct ew_classifier *k, bool train,
                          struct ew_image_set *out)
 {
     EW_CLEANUP(ew_free_ptr) char *name = NULL;
+    struct ew_dataset *data;
     int64_t count;
-    *out = (struct ew_image_set){.loader = {.batch = EVAL_BATCH, .workers = 1}};
+    *out = (struct ew_image_set){0};
     EW_TRY(split_count(what, &name, &count));
-    EW_TRY(ew_dataset_open(name, &out->data));
-    const int64_t *counts = ew_dataset_info(out->data)->count;
-    const bool has_test = counts[EW_SPLIT_TEST] > 0, has_train = counts[EW_SPLIT_TRAIN] > 0;
-    out->loader.data = out->data;
-    out->loader.prep = k->prep;
-    out->loader.split = (train && has_train) || !has_test ? EW_SPLIT_TRAIN : EW_SPLIT_TEST;
-    EW_TRY(ew_preprocess_check(&k->prep, k->net->name));
-    return choose(out, count);
+    EW_TRY(ew_dataset_open(name, &data));
+    const ew_err e = ew_image_set_of(data, k, train, count, out);
+    out->own = data;
+    return e;
 }
 
 #define CALIBRATION_IMAGES 1000
@@ -111,7 +124,7 @@ ew_err ew_image_set_open_calib(const char *what, const struct ew_classifier *k,
 
 void ew_image_set_close(struct ew_image_set *s)
 {
-    ew_dataset_close(s->data);
+    ew_dataset_close(s->own);
     free(s->subset);
     *s = (struct ew_image_set){0};
 }

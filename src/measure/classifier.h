@@ -25,13 +25,17 @@ void ew_classifier_fini(struct ew_classifier *k);
 /* A split of a data set as the classifier expects its images: "DATA", "DATA:N" for N samples of it,
  * spread evenly.  The test split, or the training split where `train` or there is no other. */
 struct ew_image_set {
-    struct ew_dataset *data;
+    const struct ew_dataset *data;
+    struct ew_dataset *own; /* the same where it was opened here, else NULL */
     struct ew_loader_opts loader;
     int64_t *subset; /* NULL: all */
 };
 
 ew_err ew_image_set_open(const char *what, const struct ew_classifier *k, bool train,
                          struct ew_image_set *out);
+/* The same of a data set that is open, and stays the caller's; `count` 0: all. */
+ew_err ew_image_set_of(const struct ew_dataset *data, const struct ew_classifier *k, bool train,
+                       int64_t count, struct ew_image_set *out);
 /* Images to measure ranges on, of the training split: "DATA" means 1000 of them. */
 ew_err ew_image_set_open_calib(const char *what, const struct ew_classifier *k,
                                struct ew_image_set *out);

@@ -24,6 +24,6 @@ void ew_power_meter_close(struct ew_power_meter *m); /* NULL is fine */
 /* An interval; poll at least every second meanwhile. */
 void ew_power_meter_begin(struct ew_power_meter *m);
 void ew_power_meter_poll(struct ew_power_meter *m);
-void ew_power_meter_end(struct ew_power_meter *m, struct ew_bench_power *out);
+ew_err ew_power_meter_end(struct ew_power_meter *m, struct ew_bench_power *out);
 
 #endif

@@ -160,7 +160,7 @@ ew_err ew_side_power(struct ew_side *s, struct ew_power_meter *m, double seconds
         ew_power_meter_poll(m);
         polled = now;
     }
-    ew_power_meter_end(m, out);
+    EW_TRY(ew_power_meter_end(m, out));
     out->images_per_s = (double)(runs * s->batch) * 1e9 / (double)(now - start);
     return EW_OK;
 }

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training, evaluation and quantising by the public header alone. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "edgewise_train.h"
+#include "ew_test.h"
+
+#define DATA "synthetic:train=320,test=64,classes=10"
+
+static struct ew_graph *network(void)
+{
+    struct ew_graph *g = NULL;
+    const struct ew_model_opts o = {.size = sizeof(o), .scale = 0.34};
+    EW_EXPECT_OK(ew_model_build("lenet5", &o, &g));
+    EW_EXPECT_OK(ew_model_init("lenet5", 3, g));
+    return g;
+}
+
+static struct ew_dataset *data(void)
+{
+    struct ew_dataset *d = NULL;
+    EW_EXPECT_OK(ew_dataset_open(DATA, &d));
+    return d;
+}
+
+static const struct ew_training_opts usual = {.size = sizeof(usual),
+                                              .epochs = 6,
+                                              .batch = 32,
+                                              .lr = 0.05,
+                                              .threads = 1,
+                                              .seed = 5,
+                                              .options =
+                                                  "workers = 0\nmomentum = 0.9\nval-split = 0\n"};
+
+/* Trains to the end; counts[] of each event. */
+static struct ew_training_state train(struct ew_graph *g, const struct ew_dataset *d,
+                                      const struct ew_training_opts *o, int counts[4])
+{
+    struct ew_training *t = NULL;
+    struct ew_training_state s = {.size = sizeof(s)};
+    int event = EW_TRAINING_BATCH;
+    memset(counts, 0, 4 * sizeof(*counts));
+    if (!EW_EXPECT_OK(ew_training_open(g, d, o, &t)))
+        return s;
+    EW_EXPECT_OK(ew_training_state(t, &s));
+    EW_EXPECT(isnan(s.validation_accuracy) && isnan(s.test_accuracy));
+    while (event != EW_TRAINING_DONE && EW_EXPECT_OK(ew_training_step(t, &event)))
+        counts[event]++;
+    EW_EXPECT_OK(ew_training_state(t, &s));
+    if (o->folder)
+        EW_EXPECT_OK(ew_training_save(t));
+    else
+        EW_EXPECT_ERR(ew_training_save(t), EW_ERR_ARG, "folder");
+    ew_training_close(t);
+    return s;
+}
+
+/* It learns; the same seed gives the same bits; what was written is what was learnt. */
+static void learns(void)
+{
+    struct ew_dataset *d = data();
+    struct ew_graph *a = network(), *b = network(), *c = NULL;
+    struct ew_training_opts o = usual;
+    struct ew_evaluation e = {.size = sizeof(e)}, f = {.size = sizeof(f)};
+    char file[1024];
+    int counts[4], again[4];
+    const struct ew_training_state s = train(a, d, &o, counts);
+    EW_EXPECT_INT(counts[EW_TRAINING_BATCH], 60);
+    EW_EXPECT_INT(counts[EW_TRAINING_EPOCH], 6);
+    EW_EXPECT_INT(counts[EW_TRAINING_DONE], 1);
+    EW_EXPECT(s.validation_accuracy > 0.5 && s.test_accuracy > 0.5); /* chance is 0.1 */
+    o.folder = ew_test_path("run");
+    const struct ew_training_state r = train(b, d, &o, again);
+    EW_EXPECT(memcmp(&s.validation_loss, &r.validation_loss, sizeof(double)) == 0);
+    EW_EXPECT_OK(ew_evaluate_graph(b, d, NULL, &e));
+    EW_EXPECT_INT(e.samples, 64);
+    EW_EXPECT(fabs(e.accuracy - r.validation_accuracy) < 1e-9 && e.top5_accuracy >= e.accuracy);
+    EW_EXPECT(fabs(e.loss - r.validation_loss) < 1e-4);
+    snprintf(file, sizeof(file), "%s", ew_test_path("run/last.ckpt"));
+    if (EW_EXPECT_OK(ew_network_graph(file, 1, &c)) &&
+        EW_EXPECT_OK(ew_evaluate_graph(c, d, NULL, &f)))
+        EW_EXPECT(memcmp(&e.loss, &f.loss, sizeof(double)) == 0);
+    ew_graph_free(c);
+    ew_graph_free(b);
+    ew_graph_free(a);
+    ew_dataset_close(d);
+}
+
+static void refuses(void)
+{
+    static const struct {
+        const char *options, *says;
+    } bad[] = {{"rate = 1", "rate"},
+               {"data = mnist", "data"},
+               {"optimizer = magic", "magic"},
+               {"momentum", "name = value"},
+               {"momentum = 2", "momentum"}};
+    struct ew_dataset *d = data();
+    struct ew_graph *g = network();
+    struct ew_training *t;
+    struct ew_training_opts o = usual;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        o.options = bad[i].options;
+        EW_EXPECT(ew_training_open(g, d, &o, &t) != EW_OK && !t);
+        EW_EXPECT(strstr(ew_error_message(), bad[i].says) != NULL);
+    }
+    o = usual;
+    o.size = 8;
+    EW_EXPECT_ERR(ew_training_open(g, d, &o, &t), EW_ERR_ARG, "bytes");
+    struct ew_evaluation e = {.size = sizeof(e)};
+    EW_EXPECT(ew_evaluate_graph(g, d, NULL, &e) != EW_OK); /* nothing says how images are made */
+    ew_graph_free(g);
+    ew_dataset_close(d);
+}
+
+/* int8 of a trained network: smaller, about as good, and the engine agrees with the graph. */
+static void quantises(void)
+{
+    struct ew_dataset *d = data();
+    struct ew_graph *g = network(), *q = NULL;
+    struct ew_engine *engine = NULL;
+    struct ew_context *context = NULL;
+    struct ew_quantization r = {.size = sizeof(r)};
+    struct ew_evaluation a = {.size = sizeof(a)}, b = {.size = sizeof(b)};
+    const struct ew_quantization_opts o = {
+        .size = sizeof(o), .images = 64, .max_drop = 10, .threads = 1};
+    int counts[4];
+    train(g, d, &usual, counts);
+    if (EW_EXPECT_OK(ew_quantize_graph(g, d, &o, &r, &q))) {
+        EW_EXPECT(r.int8_bytes < r.float_bytes && r.layers > 0 && r.sqnr_db > 10);
+        EW_EXPECT(r.int8_accuracy > r.float_accuracy - 0.1);
+        EW_EXPECT_OK(ew_evaluate_graph(q, d, NULL, &a));
+        EW_EXPECT_OK(ew_engine_compile(q, NULL, ew_test_path("int8.ewe")));
+        EW_EXPECT_OK(ew_engine_load(ew_test_path("int8.ewe"), &engine));
+        if (EW_EXPECT_OK(ew_context_new(engine, 1, &context)))
+            EW_EXPECT_OK(ew_evaluate_context(context, d, NULL, &b));
+        EW_EXPECT(fabs(a.accuracy - r.int8_accuracy) < 1e-9);
+        EW_EXPECT(fabs(a.accuracy - b.accuracy) < 1e-9 && b.samples == 64);
+    }
+    ew_context_free(context);
+    ew_engine_free(engine);
+    ew_graph_free(q);
+    ew_graph_free(g);
+    ew_dataset_close(d);
+}
+
+EW_TEST_MAIN(EW_TEST(learns), EW_TEST(refuses), EW_TEST(quantises))
