@@ -206,7 +206,8 @@ const edgewise = (() => {
     const out = [axis(f.left, c, {type: 'value', scale, nameTextStyle: at('left')})];
     if (f.log) {
       const least = Math.min(...f.series.flatMap((s) => s.points.map((p) => p.y)).filter((y) => y > 0));
-      Object.assign(out[0], {type: 'log', min: 10 ** Math.floor(Math.log10(least))});
+      const foot = 10 ** Math.floor(Math.log10(least));
+      Object.assign(out[0], {type: 'log', min: foot, startValue: foot}); // bars stand on it, not on 1
     }
     if (f.right) {
       out.push(axis(f.right, c, {type: 'value', nameTextStyle: at('right'), splitLine: {show: false}}));
@@ -245,7 +246,8 @@ const edgewise = (() => {
       grid: {left: 8, right: f.right ? 8 : 16, top: 46, bottom: legend ? 56 : 30, containLabel: true},
       xAxis: xAxis(f, c, width - 90), yAxis: yAxes(f, c, narrow),
       legend: {show: legend, type: 'scroll', bottom: 0, left: 'center', data: names, itemWidth: 16, itemHeight: 10,
-        textStyle: {color: c.ink, fontSize: 12}, pageTextStyle: {color: c.soft}},
+        textStyle: {color: c.ink, fontSize: 12, width: Math.min(260, width / 2), overflow: 'truncate'},
+        tooltip: {show: true, formatter: (d) => tip(d.name, [])}, pageTextStyle: {color: c.soft}},
       toolbox: {right: 0, top: 2, padding: 0, itemSize: 12, iconStyle: {borderColor: c.soft},
         feature: {dataZoom: {yAxisIndex: false, title: {zoom: 'zoom', back: 'back'}}, restore: {title: 'all'}}},
       dataZoom: [{type: 'inside', zoomOnMouseWheel: 'ctrl', moveOnMouseWheel: false}],

@@ -175,9 +175,10 @@ static ew_err trace_channel(struct ew_arena *a, struct ew_figure *f, const struc
         if (!row->channel || strcmp(row->channel, c->name) != 0 || row->quality != c->quality ||
             !isfinite(row->value) || s->n_points == c->n)
             continue;
-        v[s->n_points] = row->value;
-        s->points[s->n_points++] =
-            (struct ew_point){.x = row->t_s, .y = row->value, .low = NAN, .high = NAN};
+        v[s->n_points] = row->value * f->y[0].scale;
+        s->points[s->n_points] =
+            (struct ew_point){.x = row->t_s, .y = v[s->n_points], .low = NAN, .high = NAN};
+        s->n_points++;
         t_end = fmax(t_end, row->t_s);
     }
     *g = (struct ew_group){.x = c->name,

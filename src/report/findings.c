@@ -183,6 +183,34 @@ static bool say_best(const struct ew_run_data *fast, const struct ew_run_data *s
     return true;
 }
 
+/* The fastest and the slowest inference an image, by measured benches. */
+static bool say_bench(const struct ew_results *r, char *out)
+{
+    const struct ew_run_data *fast = NULL, *slow = NULL;
+    double low = HUGE_VAL, high = 0;
+    for (int i = 0; i < r->n_runs; i++) {
+        const struct ew_run_data *d = &r->runs[i];
+        const double rate = metric(d, "images_per_s"), ms = 1e3 / rate;
+        if (!is_real(d) || !d->job.network || !isfinite(metric(d, "median_ms")) || !(rate > 0))
+            continue;
+        if (ms < low) {
+            low = ms;
+            fast = d;
+        }
+        if (ms > high) {
+            high = ms;
+            slow = d;
+        }
+    }
+    if (!fast || fast == slow)
+        return false;
+    snprintf(out, EW_FINDING_CHARS,
+             "Of what was benched %.60s is the fastest with %.3g ms an image, %.60s the slowest "
+             "with %.3g.",
+             fast->job.network, low, slow->job.network, high);
+    return true;
+}
+
 /* ---- Where the time goes, what to do --------------------------------------------------------- */
 
 static double stall_share(const struct ew_run_data *d)
@@ -257,6 +285,8 @@ int ew_findings(const struct ew_results *r, char text[EW_FINDINGS][EW_FINDING_CH
         n++;
     if (trained)
         say_time(fast, text[n++]);
+    if (!trained)
+        n += say_bench(r, text[n]);
     n += say_advice(r, trained ? fast : NULL, text[n]);
     return n;
 }

@@ -106,23 +106,29 @@ static ew_err section(const struct ew_figure *v, int n, FILE *out)
     return EW_OK;
 }
 
+#define FEW 6 /* figures without data that are listed unasked */
+
 static void not_shown(const struct ew_figures *f, FILE *out)
 {
-    bool any = false;
+    int n = 0;
+    for (int i = 0; i < f->n; i++)
+        n += f->v[i].missing != NULL;
+    if (n)
+        fprintf(out,
+                "<section id=\"missing\"><h2>Not shown</h2><details%s><summary>No data yet for %d "
+                "figure%s</summary><ul>",
+                n <= FEW ? " open" : "", n, n == 1 ? "" : "s");
     for (int i = 0; i < f->n; i++) {
         if (!f->v[i].missing)
             continue;
-        if (!any)
-            fputs("<section id=\"missing\"><h2>Not shown</h2><p>No data yet:</p><ul>", out);
-        any = true;
         fputs("<li><b>", out);
         ew_html_text(out, f->v[i].title);
         fputs("</b>: ", out);
         ew_html_text(out, f->v[i].missing);
         fputs("</li>", out);
     }
-    if (any)
-        fputs("</ul></section>", out);
+    if (n)
+        fputs("</ul></details></section>", out);
 }
 
 ew_err ew_page_figures(const struct ew_figures *f, FILE *out)
@@ -213,7 +219,7 @@ static void count_runs(const struct ew_results *r, FILE *out)
         failed += r->runs[i].run.status == EW_RUN_FAILED;
         noisy += r->runs[i].run.status == EW_RUN_DONE && r->runs[i].run.noise;
     }
-    fprintf(out, "<p class=\"sum\"><b>%d</b> runs done", done);
+    fprintf(out, "<p class=\"sum\"><b>%d</b> run%s done", done, done == 1 ? "" : "s");
     if (failed)
         fprintf(out, ", <b>%d</b> failed", failed);
     if (noisy)

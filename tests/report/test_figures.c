@@ -239,6 +239,30 @@ static void traces_and_matrices(void)
     end();
 }
 
+/* Bytes are shown in MiB: points and table alike. */
+static void traces_of_bytes_are_in_mebibytes(void)
+{
+    static const struct ew_sample_row samples[] = {
+        {.t_s = 0, .channel = "mem.used", .unit = "B", .value = 3 << 20},
+        {.t_s = 1, .channel = "mem.used", .unit = "B", .value = 5 << 20}};
+    struct ew_run_data *d;
+    ew_results_init(&results);
+    if (!EW_EXPECT_OK(ew_results_add(&results, &d)))
+        return;
+    d->run.status = EW_RUN_DONE;
+    d->job.network = "lenet5";
+    d->samples = samples;
+    d->n_samples = 2;
+    EW_EXPECT_OK(ew_figures_init(ew_figures_report, &results, NULL, &figures));
+    const struct ew_figure *f = find("memory-lenet5");
+    if (f) {
+        EW_EXPECT_STR(f->y[0].unit, "MiB");
+        EW_EXPECT_NEAR(f->series[0].points[1].y, 5, 1e-12);
+        EW_EXPECT_NEAR(f->groups[0].y[0].mean, 4, 1e-12);
+    }
+    end();
+}
+
 static void what_is_missing_says_why(void)
 {
     if (!begin("train-batch"))
@@ -316,5 +340,6 @@ EW_TEST_MAIN(EW_TEST(statistics_of_repetitions), EW_TEST(settings_are_kept_apart
              EW_TEST(qualities_never_share_a_series), EW_TEST(front_is_what_nothing_beats),
              EW_TEST(jobs_are_joined_by_network), EW_TEST(published_stand_beside),
              EW_TEST(one_run_gives_both_variants), EW_TEST(ratios_are_derived),
-             EW_TEST(traces_and_matrices), EW_TEST(what_is_missing_says_why),
-             EW_TEST(options_are_walked), EW_TEST(fewest_names_tell_apart), EW_TEST(values_as_text))
+             EW_TEST(traces_and_matrices), EW_TEST(traces_of_bytes_are_in_mebibytes),
+             EW_TEST(what_is_missing_says_why), EW_TEST(options_are_walked),
+             EW_TEST(fewest_names_tell_apart), EW_TEST(values_as_text))
