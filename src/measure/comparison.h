@@ -53,7 +53,7 @@ struct ew_engine_study {
     double before_s, after_s, speedup; /* as it gives them */
 };
 
-#define EW_ENGINE_STUDY_NETWORKS 8
+#define EW_ENGINE_STUDY_NETWORKS 11
 const struct ew_engine_study *ew_engine_study_at(int i);
 /* NULL: the study does not have it. */
 const struct ew_engine_study *ew_engine_study_find(const char *name);

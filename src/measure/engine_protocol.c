@@ -19,6 +19,9 @@ static const struct ew_engine_study study[EW_ENGINE_STUDY_NETWORKS] = {
     {"shufflenet_v2_x1_0", "ShuffleNet V2", 4.7121, 0.3463, 13.6},
     {"mobilenet_v2", "MobileNet V2", 5.0379, 0.3003, 16.7},
     {"resnext50_32x4d", "ResNet V2", 2.0964, 0.2600, 8.07},
+    {"c3d_small", "3D-CNN (video)", 0.3431, 0.0928, 3.70},
+    {"video_autoencoder", "AutoEncoder (video)", 0.7435, 0.2420, 3.07},
+    {"video_densenet", "DenseNet (video)", 3.1619, 0.3718, 8.50},
 };
 
 const struct ew_engine_study *ew_engine_study_at(int i)
