@@ -9,9 +9,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "graph/tensor.h"
+#include "train/half.h"
 
-#define LANE     16      /* pieces are multiples of it */
-#define F16_MOST 65504.f /* what is more stays behind, for the next step */
+#define LANE 16        /* pieces are multiples of it */
+#define BINS (1 << 16) /* of half a float's bits */
 
 const char *const ew_exchange_forms[] = {"none", "fp16", "topk", NULL};
 
@@ -43,7 +44,7 @@ struct ew_exchange {
     struct ew_arena arena;
     char *tail, *tails; /* numbers and running statistics: ours, and all ranks' */
     size_t tail_bytes;
-    float *order; /* topk: room to choose in */
+    int64_t *bins; /* topk: BINS, to choose by */
     int64_t spent_ns, sent_bytes;
 };
 
@@ -59,7 +60,7 @@ static bool has_statistics(const struct ew_value *v)
     return v->kind == EW_VALUE_STATE && v->t.dtype == EW_F32 && v->t.data;
 }
 
-static ew_err make_box(struct ew_exchange *x, int bucket, int64_t *most)
+static ew_err make_box(struct ew_exchange *x, int bucket)
 {
     struct box *b = &x->boxes[bucket];
     int n;
@@ -68,7 +69,7 @@ static ew_err make_box(struct ew_exchange *x, int bucket, int64_t *most)
         const struct ew_tensor *t = ew_plan_grad(x->plan, values[i]);
         EW_CHECK(t && t->dtype == EW_F32, EW_ERR_UNSUPPORTED,
                  "%s: its gradient is not float32 in this machine's memory, which ranks need",
-                 x->plan ? "a parameter" : "");
+                 x->g->values[values[i]].name);
         b->n += ew_tensor_count(t);
     }
     const int64_t each = (b->n + x->size - 1) / x->size;
@@ -85,18 +86,16 @@ static ew_err make_box(struct ew_exchange *x, int bucket, int64_t *most)
         b->rest = ew_arena_array(&x->arena, all, sizeof(*b->rest));
     if (x->o.form == EW_EXCHANGE_FP16)
         b->rest_sum = ew_arena_array(&x->arena, (size_t)b->piece, sizeof(*b->rest_sum));
-    *most = ew_max_i64(*most, b->n);
     return EW_OK;
 }
 
 static ew_err open_all(struct ew_exchange *x)
 {
-    int64_t most = 0;
     x->n_boxes = ew_plan_buckets(x->plan);
     x->boxes = ew_arena_array(&x->arena, (size_t)x->n_boxes + 1, sizeof(*x->boxes));
     EW_CHECK(x->boxes, EW_ERR_MEMORY, "no memory to exchange gradients");
     for (int i = 0; i < x->n_boxes; i++)
-        EW_TRY(make_box(x, i, &most));
+        EW_TRY(make_box(x, i));
     x->tail_bytes = EW_EXCHANGE_NUMBERS * sizeof(double);
     for (int i = 0; i < x->g->n_values; i++)
         if (has_statistics(&x->g->values[i]))
@@ -104,7 +103,7 @@ static ew_err open_all(struct ew_exchange *x)
     x->tail = ew_arena_alloc(&x->arena, x->tail_bytes);
     x->tails = ew_arena_alloc(&x->arena, x->tail_bytes * (size_t)x->size);
     if (x->o.form == EW_EXCHANGE_TOPK)
-        x->order = ew_arena_array(&x->arena, (size_t)most + 1, sizeof(*x->order));
+        x->bins = ew_arena_array(&x->arena, BINS, sizeof(*x->bins));
     EW_CHECK(!x->arena.failed, EW_ERR_MEMORY, "no memory to exchange gradients");
     return EW_OK;
 }
@@ -185,32 +184,55 @@ static void give_back(struct ew_exchange *x, int bucket, const float *sums)
 static void to_half(const float *from, uint16_t *to, float *rest, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        const float v = fmaxf(-F16_MOST, fminf(F16_MOST, from[i]));
-        to[i] = ew_f32_to_f16(v);
-        rest[i] = from[i] - ew_f16_to_f32(to[i]);
+        const float v = fmaxf(-EW_HALF_MOST, fminf(EW_HALF_MOST, from[i]));
+        to[i] = ew_half_from(v);
+        rest[i] = from[i] - ew_half_to(to[i]);
     }
 }
 
-static int by_size(const void *a, const void *b)
+/* Sizes of floats are ordered as their bits are. */
+static uint32_t size_bits(float f)
 {
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x < y) - (x > y);
+    uint32_t u;
+    memcpy(&u, &f, sizeof(u));
+    return u & 0x7fffffff;
+}
+
+/* The bin that holds the k-th largest; *k becomes its number in there. */
+static uint32_t find_bin(const int64_t *bins, int64_t *k)
+{
+    uint32_t bin = BINS - 1;
+    for (; bin > 0 && *k > bins[bin]; bin--)
+        *k -= bins[bin];
+    return bin;
+}
+
+/* The k-th largest size, by its upper and then its lower half; *equal: so many of that size belong
+ * to the k largest. */
+static uint32_t kth_size(const float *v, int64_t n, int64_t k, int64_t *bins, int64_t *equal)
+{
+    memset(bins, 0, BINS * sizeof(*bins));
+    for (int64_t i = 0; i < n; i++)
+        bins[size_bits(v[i]) >> 16]++;
+    const uint32_t upper = find_bin(bins, &k);
+    memset(bins, 0, BINS * sizeof(*bins));
+    for (int64_t i = 0; i < n; i++)
+        if (size_bits(v[i]) >> 16 == upper)
+            bins[size_bits(v[i]) & 0xffff]++;
+    const uint32_t lower = find_bin(bins, &k);
+    *equal = k;
+    return upper << 16 | lower;
 }
 
 /* The `spikes` largest by size, equal ones by their place; the others stay behind. */
 static void to_spikes(struct ew_exchange *x, struct box *b)
 {
     struct spike *out = b->sent;
-    for (int64_t i = 0; i < b->n; i++)
-        x->order[i] = fabsf(b->sum[i]);
-    qsort(x->order, (size_t)b->n, sizeof(*x->order), by_size);
-    const float least = x->order[b->spikes - 1];
-    int64_t equal = 0, n = 0;
-    for (int64_t i = 0; i < b->spikes; i++)
-        equal += !(x->order[i] > least);
+    int64_t equal, n = 0;
+    const uint32_t least = kth_size(b->sum, b->n, b->spikes, x->bins, &equal);
     for (int64_t i = 0; i < b->n; i++) {
-        const float size = fabsf(b->sum[i]);
-        const bool take = size > least || (!(size < least) && equal-- > 0);
+        const uint32_t size = size_bits(b->sum[i]);
+        const bool take = size > least || (size == least && equal-- > 0);
         b->rest[i] = take ? 0 : b->sum[i];
         if (take)
             out[n++] = (struct spike){(uint32_t)i, b->sum[i]};
@@ -246,14 +268,8 @@ static void add_pieces(struct ew_exchange *x, struct box *b)
     memcpy(b->sum, b->rest_sum, (size_t)n * sizeof(float));
     for (int r = 0; r < x->size; r++)
         for (int64_t i = 0; i < n; i++)
-            b->sum[i] += ew_f16_to_f32(got[r * n + i]);
-    uint16_t *half = b->got; /* its first piece has been used */
-    float *sum = b->sum;
-    for (int64_t i = 0; i < n; i++) {
-        const float v = fmaxf(-F16_MOST, fminf(F16_MOST, sum[i]));
-        half[i] = ew_f32_to_f16(v);
-        b->rest_sum[i] = sum[i] - ew_f16_to_f32(half[i]);
-    }
+            b->sum[i] += ew_half_to(got[r * n + i]);
+    to_half(b->sum, b->got, b->rest_sum, n); /* over the first piece, which has been used */
 }
 
 /* ---- On the way ------------------------------------------------------------------------------ */
@@ -306,7 +322,7 @@ static ew_err take_sums(struct ew_exchange *x, int bucket)
     if (x->o.form == EW_EXCHANGE_PLAIN)
         give_back(x, bucket, b->sent);
     for (int64_t i = 0; x->o.form == EW_EXCHANGE_FP16 && i < b->n; i++)
-        b->sum[i] = ew_f16_to_f32(half[i]);
+        b->sum[i] = ew_half_to(half[i]);
     if (x->o.form != EW_EXCHANGE_PLAIN)
         give_back(x, bucket, b->sum);
     return EW_OK;
