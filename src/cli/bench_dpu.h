@@ -20,7 +20,14 @@ const char *ew_dpu_device(void);
  * sizes, cores, clocks and memories. */
 ew_err ew_bench_dpu(const struct ew_cmd_call *c, const struct ew_dpu_opts *o);
 
+/* The scaling study's line of latency over parameters, in ms (its Table 4, ZCU104). */
+#define EW_SCALE_LINE_SLOPE      1.7e-7
+#define EW_SCALE_LINE_START      0.69
+#define EW_SCALE_LINE_MS(params) (EW_SCALE_LINE_SLOPE * (params) + EW_SCALE_LINE_START)
+
 /* The scaling study's protocol: three networks at four widths. */
 ew_err ew_bench_dpu_scale(const struct ew_cmd_call *c, const char *device);
+/* The same of the trained networks that the command names, with accuracies on data set `eval`. */
+ew_err ew_bench_dpu_accuracy(const struct ew_cmd_call *c, const char *device, const char *eval);
 
 #endif

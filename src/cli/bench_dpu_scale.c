@@ -15,8 +15,6 @@
 #include "report/text_table.h"
 
 #define REAL_TIME_MS 16.67
-#define LINE_MS      0.69
-#define LINE_SLOPE   1.7e-7
 
 static const double widths[] = {0.25, 0.5, 0.75, 1};
 static const struct {
@@ -61,7 +59,7 @@ static ew_err model(size_t i, const struct ew_dpu_config *c, struct point *out)
 
 static double line_ms(const struct point *p)
 {
-    return LINE_SLOPE * (double)p->params + LINE_MS;
+    return EW_SCALE_LINE_MS((double)p->params);
 }
 
 /* The least-squares line of latency over parameters, and Pearson's correlation. */
@@ -118,7 +116,7 @@ static ew_err print_text(const struct point *p, const struct ew_dpu_config *c)
     printf(
         "line over parameters: ms = %.2g x parameters + %.2f, correlation %.3f; the study's on a "
         "ZCU104: %.2g and %.2f, 0.924\n",
-        slope, at_zero, r, LINE_SLOPE, LINE_MS);
+        slope, at_zero, r, EW_SCALE_LINE_SLOPE, EW_SCALE_LINE_START);
     return EW_OK;
 }
 

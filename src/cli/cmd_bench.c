@@ -668,7 +668,8 @@ static ew_err run(struct ew_cmd_call *c)
              "--sweep and --picture are for --device dpu");
     EW_CHECK(!o->picture || o->sweep, EW_ERR_USAGE, "--picture is of --sweep");
     if (is_modelled(o) && o->protocol == PROTOCOL_SCALE)
-        return ew_bench_dpu_scale(c, ew_dpu_device());
+        return o->eval ? ew_bench_dpu_accuracy(c, ew_dpu_device(), o->eval)
+                       : ew_bench_dpu_scale(c, ew_dpu_device());
     if (is_modelled(o) && o->protocol == PROTOCOL_NONE && !o->eval && !o->db) {
         const struct ew_dpu_opts d = {
             .device = ew_dpu_device(), .net = o->net, .sweep = o->sweep, .picture = o->picture};

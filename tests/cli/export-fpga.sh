@@ -21,3 +21,7 @@ ls no.* 2>/dev/null || true
 # What runs where, and why.
 edgewise compile dpu.onnx --device dpu:B4096 -o dpu.ewe 2>/dev/null | sed -n '4,$p' | sed 's/ *$//; s/_[0-9][0-9]*\b/_N/g; s/  */ /g'
 edgewise compile float/best.ckpt --device dpu:B4096 -o host.ewe 2>/dev/null | tail -1
+# The scaling study's protocol on trained networks.
+edgewise bench float/best.ckpt --protocol scale --device dpu --eval $data --json 2>/dev/null | grep -E '"(calibration_images|test_images|params)"'
+edgewise bench --protocol scale --device dpu --eval $data 2>&1 | head -1
+edgewise bench lenet5 --protocol scale --device dpu --eval $data 2>&1 | head -1
