@@ -229,6 +229,7 @@ static ew_err make_qat(struct ew_train_run *r)
     EW_CHECK(subset, EW_ERR_MEMORY, "no memory for %lld samples", (long long)n);
     for (int64_t i = 0; i < n; i++)
         ((int64_t *)subset)[i] = i * all / n;
+    const bool pow2 = r->o.qat == EW_TRAIN_QAT_POW2; /* where remedies are worth their time */
     const struct ew_quant_job job = {
         .net = r->net,
         .calibration = {.data = r->data,
@@ -237,7 +238,9 @@ static ew_err make_qat(struct ew_train_run *r)
                         .n_subset = n,
                         .workers = 1,
                         .prep = r->job.prep},
-        .opts = {.scheme = r->o.qat == EW_TRAIN_QAT_POW2 ? EW_QUANTIZE_POW2 : EW_QUANTIZE_CHANNEL,
+        .opts = {.scheme = pow2 ? EW_QUANTIZE_POW2 : EW_QUANTIZE_CHANNEL,
+                 .equalize = pow2,
+                 .correct_bias = pow2,
                  .threads = (int)r->o.train.threads},
         .talk = stderr};
     EW_TRY(ew_quant_learn(&job, &learning));

@@ -4,6 +4,7 @@
 
 #include "edgewise.h"
 #include "quant/quant_impl.h"
+#include "quant/ways.h"
 
 static ew_err build(const struct ew_quant_job *job, const struct ew_quant_variant *v,
                     struct ew_graph **out)
@@ -21,21 +22,33 @@ static ew_err build(const struct ew_quant_job *job, const struct ew_quant_varian
     return EW_OK;
 }
 
+/* Learning begins at the best that quantising after training gives. */
+static ew_err learn(const struct ew_quant_job *job, struct ew_graph **out)
+{
+    struct ew_quant_probe probe = {0};
+    struct ew_quant_result tried = {0};
+    struct ew_quant_ways ways = {.job = job, .probe = &probe, .out = &tried};
+    ew_err e = ew_quant_check_float(job->net);
+    if (e == EW_OK)
+        e = ew_quant_probe_fill(job, &probe);
+    if (e == EW_OK)
+        e = ew_quant_ways_try(&ways);
+    if (e == EW_OK)
+        e = build(job, ways.best, out);
+    ew_quant_ways_fini(&ways);
+    ew_quant_probe_fini(&probe);
+    return e;
+}
+
 ew_err ew_quant_learn(const struct ew_quant_job *job, struct ew_graph **out)
 {
     const struct ew_shape *in = &job->net->values[job->net->inputs[0]].t.shape;
     struct ew_quant_job own = *job;
-    struct ew_quant_variant v = {0};
     *out = NULL;
     own.calibration.shuffle = own.calibration.drop_last = false;
     own.calibration.augment = (struct ew_augment){0};
     ew_loader_fit(&own.calibration, in);
-    ew_err e = ew_quant_check_float(job->net);
-    if (e == EW_OK)
-        e = ew_quant_observe(&own, job->net, "calibrating", &v);
-    if (e == EW_OK)
-        e = build(&own, &v, out);
-    ew_quant_variant_fini(&v);
+    const ew_err e = learn(&own, out);
     if (e != EW_OK) {
         ew_graph_free(*out);
         *out = NULL;

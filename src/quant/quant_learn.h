@@ -5,9 +5,10 @@
 
 #include "quant/quant_run.h"
 
-/* Batch norms are folded and ranges measured over the calibration images as ew_quant_run does, then
- * every layer gets fake quantisers.  Of the options scheme, method, percentile, is_signed and
- * threads count.  The result has weights of its own. */
+/* Batch norms are folded and ranges measured over the calibration images as ew_quant_run does, with
+ * the remedies that it would take; then every layer gets fake quantisers.  Of the options scheme,
+ * method, percentile, is_signed, equalize, correct_bias and threads count.  The result has weights
+ * of its own. */
 ew_err ew_quant_learn(const struct ew_quant_job *job, struct ew_graph **out);
 
 #endif
