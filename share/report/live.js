@@ -20,6 +20,10 @@
     return `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`;
   }
 
+  // In the reader's own time zone; the store keeps UTC.
+  const clock = new Intl.DateTimeFormat(undefined, {dateStyle: 'short', timeStyle: 'medium'});
+  const local = (t) => (Number.isFinite(Date.parse(t)) ? clock.format(new Date(t)) : '');
+
   function facts(pairs) {
     const box = element('div', 'facts');
     for (const [name, value] of pairs) {
@@ -94,10 +98,39 @@
     return box;
   }
 
+  // Options that tell runs apart; the rest is in `edgewise results`.
+  const told = ['batch', 'optimizer', 'lr', 'schedule', 'augment', 'workers', 'threads', 'device', 'precision', 'width', 'seed'];
+
+  function options(run) {
+    try { return JSON.parse(run.options) || {}; } catch (e) { return {}; }
+  }
+
+  function settings(run) {
+    const all = options(run);
+    return told.filter((k) => all[k] !== undefined && all[k] !== null && all[k] !== '')
+      .map((k) => `${k} ${all[k]}`).join(', ');
+  }
+
+  // How far the epoch under way is, by what the last one took; nothing in the store says more.
+  function within(run, last, seconds) {
+    const took = (last.wall_s || 0) + (last.eval_s || 0);
+    if (!(took > 0) || !Number.isFinite(last.start_s)) return '';
+    const share = (seconds - last.start_s - took) / took;
+    return share >= 0 ? `, about ${Math.min(99, Math.round(100 * share))} %` : '';
+  }
+
   function runFacts(run, now) {
-    const last = run.epochs[run.epochs.length - 1] || {};
-    const list = [['since', span((Date.parse(now) - Date.parse(run.started)) / 1000)],
-      ['epochs', String(run.epochs.length)]];
+    const last = run.epochs[run.epochs.length - 1] || {}, wanted = options(run).epochs;
+    const since = (Date.parse(now) - Date.parse(run.started)) / 1000, done = run.epochs.length;
+    const of = wanted > 0 ? ` of ${wanted}` : '';
+    const list = [];
+    if (run.status === 'running') {
+      list.push(['since', span(since)], ['epoch', `${done + 1 > wanted ? wanted : done + 1}${of}${within(run, last, since)}`]);
+      if (wanted > done && done > 0)
+        list.push(['left, about', span((wanted - done) * ((last.wall_s || 0) + (last.eval_s || 0)))]);
+    } else {
+      list.push(['began', local(run.started)], ['took', span(run.wall_s)], ['epochs', `${done}${of}`]);
+    }
     const add = (name, v, unit) => { if (Number.isFinite(v)) list.push([name, `${show(v)} ${unit}`]); };
     add('last epoch', last.wall_s, 's');
     add('speed', last.images_per_s, 'images/s');
@@ -112,7 +145,7 @@
     box.dataset.run = run.uid;
     const head = element('div', 'box');
     head.append(element('h3', '', [...new Set([run.study, run.label, run.command, run.network, run.dataset])].filter(Boolean).join(' · ')),
-      element('div', 'run-facts'));
+      element('p', 'run-settings', settings(run)), element('div', 'run-facts'));
     const charts = element('div', 'grid2');
     charts.style.marginTop = '16px';
     box.append(head, charts);
@@ -120,7 +153,9 @@
   }
 
   function running(all, now) {
-    const root = at('running'), list = all.filter((r) => r.alive !== false);
+    // The last run with epochs stays when it is done.
+    const root = at('running'), list = all.filter((r) => r.status !== 'running' || r.alive !== false);
+    at('running-title').textContent = list.length && list.every((r) => r.status !== 'running') ? 'The last run' : 'Running now';
     root.querySelectorAll(':scope > p').forEach((e) => e.remove());
     for (const old of [...root.children])
       if (!list.some((r) => r.uid === old.dataset.run)) old.remove();
@@ -143,7 +178,7 @@
     at('log').textContent = list.map((r) => {
       const what = [...new Set([r.study, r.label, r.network])].filter(Boolean).join(' · ');
       const how = r.status === 'done' && Number.isFinite(r.wall_s) ? `done in ${span(r.wall_s)}` : r.status;
-      return `${r.started || ''}  ${how.padEnd(20)} ${what}${r.reason ? `: ${r.reason}` : ''}${r.noise ? ` (noisy: ${r.noise})` : ''}`;
+      return `${local(r.started)}  ${how.padEnd(20)} ${what}${r.reason ? `: ${r.reason}` : ''}${r.noise ? ` (noisy: ${r.noise})` : ''}`;
     }).join('\n') || 'Nothing yet.';
   }
 

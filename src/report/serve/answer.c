@@ -48,7 +48,7 @@ ew_err ew_answer_index(const char *db, FILE *out)
           "<a href=\"metrics\">metrics</a>.</p><p id=\"link\" class=\"alarm\" role=\"status\" "
           "aria-live=\"polite\"></p></header><main>"
           "<section><h2>Studies</h2><div id=\"studies\" class=\"grid2\"></div></section>"
-          "<section><h2>Running now</h2><div id=\"running\"></div></section>"
+          "<section><h2 id=\"running-title\">Running now</h2><div id=\"running\"></div></section>"
           "<section><h2>What happened</h2><div class=\"box\"><pre id=\"log\" class=\"log\" "
           "tabindex=\"0\"></pre></div></section><div id=\"figures\"></div></main>"
           "<footer>This page only reads.</footer>"

@@ -123,11 +123,13 @@ static ew_err write_state(struct ew_store *s, struct ew_json *j)
     EW_TRY(each(s, "SELECT * FROM study ORDER BY updated DESC LIMIT 20", EW_RECORD_STUDY, j,
                 add_alive));
     ew_json_end(j);
-    EW_TRY(array(s, "running",
-                 "SELECT run.id, run.uid, run.study, run.label, run.started, run.quality, "
-                 "job.command, job.network, job.dataset FROM run LEFT JOIN job ON job.id = run.job "
-                 "WHERE run.status = 'running' ORDER BY run.id DESC LIMIT 4",
-                 j, run_epochs));
+    EW_TRY(
+        array(s, "running",
+              "SELECT run.id, run.uid, run.study, run.label, run.started, run.quality, run.status, "
+              "run.wall_s, job.command, job.network, job.dataset, job.options FROM run "
+              "LEFT JOIN job ON job.id = run.job WHERE run.status = 'running' OR "
+              "run.id = (SELECT max(run) FROM epoch) ORDER BY run.id DESC LIMIT 4",
+              j, run_epochs));
     EW_TRY(array(s, "counts",
                  "SELECT status, count(*) AS n FROM run GROUP BY status ORDER BY status", j, NULL));
     snprintf(log, sizeof(log),
