@@ -79,6 +79,7 @@ static void become(const struct start *s)
     well = well && (!o->folder || chdir(o->folder) == 0);
     if (o->mask)
         sigprocmask(SIG_SETMASK, o->mask, NULL);
+    signal(SIGXFSZ, SIG_DFL); /* what we ignore is our own affair */
     if (well && o->path)
         execve(o->path, s->argv, s->envp);
     else if (well)

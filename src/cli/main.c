@@ -2,6 +2,7 @@
 /* The program: finds the command, runs it, prints its failure and picks the exit status.
  * Everything else is in the cmd_*.c files. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,8 @@ int main(int argc, char **argv)
     const struct ew_log_sink sink = {.write = write_log, .level = wanted_level()};
     ew_log_set(&sink);
     ew_printable_begin();
+    /* A file over the shell's limit is an error of write that names it, not a sudden end. */
+    signal(SIGXFSZ, SIG_IGN);
     const char *verb = argc > 1 ? argv[1] : "";
     if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0)
         verb = "help";

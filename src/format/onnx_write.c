@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing an ONNX model.  The two outer levels of the message are framed by hand, so that weights
  * go from the graph to the file without a copy of them in memory. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static size_t frame_size(uint64_t length)
 
 static ew_err put(FILE *f, const void *bytes, size_t n)
 {
-    EW_CHECK(n == 0 || fwrite(bytes, 1, n, f) == n, EW_ERR_IO, "cannot write");
+    EW_CHECK(n == 0 || fwrite(bytes, 1, n, f) == n, EW_ERR_IO, "%s", strerror(errno));
     return EW_OK;
 }
 
