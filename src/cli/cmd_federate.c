@@ -335,7 +335,7 @@ static ew_err setup(struct ew_cmd_call *c, struct run *r, int64_t *round)
     EW_TRY(resumed ? begin_resumed(c, r) : begin_new(c, r));
     EW_TRY(describe(r));
     if (r->o.fleet)
-        EW_TRY(ew_fleet_read(r->o.fleet, r->net->name, &r->fleet));
+        EW_TRY(ew_fleet_read(r->o.fleet, r->net, r->o.f.batch, &r->fleet));
     EW_CHECK(r->o.fleet || !(r->o.f.deadline_s > 0), EW_ERR_USAGE,
              "--deadline is in simulated time, which needs --fleet");
     const struct ew_federation_job job = {.opts = r->o.f,

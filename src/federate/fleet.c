@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/ini.h"
 #include "base/mem.h"
+#include "model/objective.h"
 
 #define FILE_MOST 65536 /* bytes */
 
@@ -60,23 +61,51 @@ static ew_err find_mode(const struct ew_profile *board, const char *name, struct
                    name, board->name);
 }
 
-/* Speed and power of a board from its model, in one epoch from the page cache. */
-static ew_err ask_model(struct ew_fleet_kind *k, const char *network)
+/* What the clients train. */
+struct training {
+    const struct ew_graph *net;
+    int64_t batch;
+};
+
+/* A training step of the network, from its plan. */
+static ew_err plan_work(const struct training *t, struct ew_arena *a, struct ew_sim_work *out)
+{
+    struct ew_graph *g;
+    struct ew_sim_load load;
+    EW_TRY(ew_graph_clone(t->net, &g));
+    ew_err e = ew_graph_set_batch(g, t->batch);
+    if (e == EW_OK)
+        e = ew_objective_add(g);
+    if (e == EW_OK)
+        e = ew_sim_load_of(a, g, true, &load);
+    if (e == EW_OK) {
+        ew_sim_work_of(&load, EW_SIM_TRAIN, out);
+        out->samples = t->batch;
+    }
+    ew_graph_free(g);
+    return e;
+}
+
+/* Speed and power of a board from its model: of an epoch from the page cache where one was
+ * measured, else of a step. */
+static ew_err ask_model(struct ew_fleet_kind *k, const struct training *t)
 {
     EW_CLEANUP(ew_arena_fini) struct ew_arena a;
     const struct ew_profile *list;
+    struct ew_sim_work planned;
     int n;
     ew_arena_init(&a);
     EW_TRY(ew_profiles_load(&a, &list, &n));
     const struct ew_profile *board = ew_profile_find(list, n, k->board);
     EW_CHECK(board, EW_ERR_NOT_FOUND, "there is no board '%s'; 'edgewise boards' lists them",
              k->board);
-    const struct ew_sim_work *work = ew_sim_work_find(network);
-    EW_CHECK(work, EW_ERR_UNSUPPORTED,
-             "how fast a %s trains %s is not modelled; samples_per_s and power_w say it", k->board,
-             network);
+    const struct ew_sim_work *work = ew_sim_work_find(t->net->name);
     struct ew_sim_setting s = {.workers = 1};
     EW_TRY(find_mode(board, k->mode, &s.mode));
+    if (!work) {
+        EW_TRY(plan_work(t, &a, &planned));
+        work = &planned;
+    }
     struct ew_sim_epoch e;
     EW_TRY(ew_simulate(board, work, &s, &e));
     k->samples_per_s = (double)work->samples / e.epoch_s;
@@ -85,7 +114,7 @@ static ew_err ask_model(struct ew_fleet_kind *k, const char *network)
 }
 
 static ew_err add_kind(struct ew_fleet *f, const char *name, const struct section *s,
-                       const char *network)
+                       const struct training *t)
 {
     EW_CHECK(f->n < EW_FLEET_KINDS, EW_ERR_LIMIT, "more than %d kinds of boards", EW_FLEET_KINDS);
     struct ew_fleet_kind *k = &f->kinds[f->n];
@@ -97,13 +126,14 @@ static ew_err add_kind(struct ew_fleet *f, const char *name, const struct sectio
     EW_CHECK(s->board || s->samples_per_s > 0, EW_ERR_FORMAT,
              "[%s] says neither which board nor how many samples_per_s", name);
     if (!(s->samples_per_s > 0))
-        EW_TRY(ew_fail_in(ask_model(k, network), "[%s]", name));
+        EW_TRY(ew_fail_in(ask_model(k, t), "[%s]", name));
     f->clients += k->count;
     f->n++;
     return EW_OK;
 }
 
-static ew_err read_text(char *text, const char *path, const char *network, struct ew_fleet *out)
+static ew_err read_text(char *text, const char *path, const struct training *t,
+                        struct ew_fleet *out)
 {
     struct ew_ini ini;
     struct section s;
@@ -112,7 +142,7 @@ static ew_err read_text(char *text, const char *path, const char *network, struc
     while (ew_ini_next(&ini)) {
         if (!ini.key) {
             if (name[0])
-                EW_TRY(add_kind(out, name, &s, network));
+                EW_TRY(add_kind(out, name, &s, t));
             snprintf(name, sizeof(name), "%s", ini.section);
             ew_fields_default(fields, &s, sizeof(s));
             continue;
@@ -125,16 +155,17 @@ static ew_err read_text(char *text, const char *path, const char *network, struc
     }
     EW_TRY(ini.err);
     EW_CHECK(name[0], EW_ERR_FORMAT, "has no [name] of a board");
-    return add_kind(out, name, &s, network);
+    return add_kind(out, name, &s, t);
 }
 
-ew_err ew_fleet_read(const char *path, const char *network, struct ew_fleet *out)
+ew_err ew_fleet_read(const char *path, const struct ew_graph *net, int64_t batch,
+                     struct ew_fleet *out)
 {
     EW_CLEANUP(ew_free_ptr) char *text = NULL;
     size_t size;
     *out = (struct ew_fleet){0};
     EW_TRY(ew_file_read(path, FILE_MOST, &text, &size));
-    return ew_fail_in(read_text(text, path, network, out), "%s", path);
+    return ew_fail_in(read_text(text, path, &(const struct training){net, batch}, out), "%s", path);
 }
 
 const struct ew_fleet_kind *ew_fleet_client(const struct ew_fleet *f, int64_t k)

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "graph/graph.h"
 
 #define EW_FLEET_KINDS 64
 #define EW_FLEET_NAME  48
@@ -33,8 +34,10 @@ struct ew_fleet {
     int64_t clients; /* of all kinds */
 };
 
-/* Reads a file; `network` is what boards with a model train. */
-ew_err ew_fleet_read(const char *path, const char *network, struct ew_fleet *out);
+/* Reads a file; boards with a model train `net`, a classifier, in such batches.  Networks that
+ * measurements of boards are known of go by these, others by the steps of their plan. */
+ew_err ew_fleet_read(const char *path, const struct ew_graph *net, int64_t batch,
+                     struct ew_fleet *out);
 
 /* What client k is. */
 const struct ew_fleet_kind *ew_fleet_client(const struct ew_fleet *f, int64_t k);

@@ -301,6 +301,17 @@ static void resumes(void)
 
 /* ---- Fleets ---- */
 
+/* For clients that train a network of the zoo in batches of 16. */
+static ew_err read_fleet(const char *path, const char *network, struct ew_fleet *out)
+{
+    const struct ew_model_opts o = {.size = sizeof(o), .batch = 1};
+    struct ew_graph *g = NULL;
+    EW_TRY(ew_model_build(network, &o, &g));
+    const ew_err e = ew_fleet_read(path, g, 16, out);
+    ew_graph_free(g);
+    return e;
+}
+
 static void fleets(void)
 {
     static const char text[] = "[fast]\ncount = 2\nsamples_per_s = 100\npower_w = 10\n"
@@ -310,7 +321,7 @@ static void fleets(void)
     struct trial t;
     struct ew_federation_row row;
     struct ew_federation_opts o = usual();
-    EW_EXPECT_OK(ew_fleet_read(path, "lenet5", &fleet));
+    EW_EXPECT_OK(read_fleet(path, "lenet5", &fleet));
     EW_EXPECT_INT(fleet.clients, 3);
     EW_EXPECT_STR(ew_fleet_client(&fleet, 1)->name, "fast");
     EW_EXPECT_STR(ew_fleet_client(&fleet, 5)->name, "slow");
@@ -343,7 +354,7 @@ static void fleets(void)
 static void expect_fleet_refused(const char *text, const char *why)
 {
     struct ew_fleet fleet;
-    EW_EXPECT_ERR(ew_fleet_read(ew_test_file("bad.ini", text, strlen(text)), "lenet5", &fleet),
+    EW_EXPECT_ERR(read_fleet(ew_test_file("bad.ini", text, strlen(text)), "lenet5", &fleet),
                   EW_ERR_FORMAT, why);
 }
 
@@ -355,13 +366,19 @@ static void fleets_that_are_none(void)
     expect_fleet_refused("[a]\nspeed = 3\n", "line 2: no key 'speed'");
     expect_fleet_refused("[a]\ncount = 3\n", "says neither which board");
     const char *path = ew_test_file("board.ini", "[a]\nboard = abacus\n", 19);
-    EW_EXPECT_ERR(ew_fleet_read(path, "lenet5", &fleet), EW_ERR_NOT_FOUND, "no board 'abacus'");
+    EW_EXPECT_ERR(read_fleet(path, "lenet5", &fleet), EW_ERR_NOT_FOUND, "no board 'abacus'");
     path = ew_test_file("mode.ini", "[a]\nboard = agx-xavier\nmode = x\n", 32);
-    EW_EXPECT_ERR(ew_fleet_read(path, "lenet5", &fleet), EW_ERR_NOT_FOUND, "has no mode 'x'");
+    EW_EXPECT_ERR(read_fleet(path, "lenet5", &fleet), EW_ERR_NOT_FOUND, "has no mode 'x'");
     path = ew_test_file("net.ini", "[a]\nboard = agx-xavier\n", 23);
-    EW_EXPECT_ERR(ew_fleet_read(path, "nosuch", &fleet), EW_ERR_UNSUPPORTED, "samples_per_s");
-    EW_EXPECT_OK(ew_fleet_read(path, "lenet5", &fleet));
+    EW_EXPECT_OK(read_fleet(path, "lenet5", &fleet));
     EW_EXPECT(fleet.kinds[0].samples_per_s > 100 && fleet.kinds[0].power_w > 1);
+    /* A network that nobody measured goes by its plan: twice the arithmetic and more, slower. */
+    const double known = fleet.kinds[0].samples_per_s;
+    EW_EXPECT_OK(read_fleet(path, "fedavg_cnn", &fleet));
+    const double planned = fleet.kinds[0].samples_per_s;
+    EW_EXPECT(planned > 10 && planned < 100 * known && fleet.kinds[0].power_w > 1);
+    EW_EXPECT_OK(read_fleet(path, "resnet9", &fleet));
+    EW_EXPECT(fleet.kinds[0].samples_per_s < planned);
 }
 
 EW_TEST_MAIN(EW_TEST(splits), EW_TEST(combining), EW_TEST(methods_agree_where_they_must),
