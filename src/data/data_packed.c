@@ -36,9 +36,9 @@ struct header {
 static ew_err check_header(const uint8_t *h, const struct ew_blob *b, struct header *out)
 {
     const uint64_t version = ew_get_le(h + 8, 4);
-    EW_CHECK(version == EW_PACK_VERSION, EW_ERR_UNSUPPORTED,
-             "a packed file of version %llu, this program reads %d", (unsigned long long)version,
-             EW_PACK_VERSION);
+    EW_CHECK(version == EW_PACK_VERSION || version == EW_PACK_CLIPS, EW_ERR_UNSUPPORTED,
+             "a packed file of version %llu, this program reads %d and %d",
+             (unsigned long long)version, EW_PACK_VERSION, EW_PACK_CLIPS);
     EW_CHECK(ew_get_le(h + 120, 8) == ew_hash_of(h, 120), EW_ERR_FORMAT,
              "its header is damaged (checksum)");
     EW_CHECK(ew_get_le(h + 80, 8) == (uint64_t)b->size, EW_ERR_FORMAT,
@@ -113,6 +113,10 @@ static ew_err open_parts(struct ew_dataset *d)
     d->info.c = (int64_t)ew_get_le(h + 16, 4);
     d->info.h = (int64_t)ew_get_le(h + 20, 4);
     d->info.w = (int64_t)ew_get_le(h + 24, 4);
+    d->info.frames = (int64_t)ew_get_le(h + 28, 4);
+    EW_CHECK(d->info.frames == 0 || (d->info.h > 0 && d->info.h % d->info.frames == 0),
+             EW_ERR_FORMAT, "tells of %lld frames in %lld rows", (long long)d->info.frames,
+             (long long)d->info.h);
     EW_CHECK(d->info.classes > 0 && d->info.classes <= MAX_CLASSES &&
                  (d->info.c == 1 || d->info.c == 3) && d->info.h < 65536 && d->info.w < 65536,
              EW_ERR_FORMAT, "tells of %lld classes and %lld channels", (long long)d->info.classes,

@@ -143,11 +143,12 @@ static void fill_header(const struct packer *p, uint8_t header[EW_PACK_HEADER])
 {
     const struct ew_dataset_info *d = ew_dataset_info(p->d);
     memcpy(header, EW_PACK_MAGIC, 8);
-    ew_put_le(header + 8, EW_PACK_VERSION, 4);
+    ew_put_le(header + 8, d->frames ? EW_PACK_CLIPS : EW_PACK_VERSION, 4);
     ew_put_le(header + 12, (uint64_t)d->classes, 4);
     ew_put_le(header + 16, (uint64_t)d->c, 4);
     ew_put_le(header + 20, (uint64_t)(p->o->h ? p->o->h : d->h), 4);
     ew_put_le(header + 24, (uint64_t)(p->o->h ? p->o->w : d->w), 4);
+    ew_put_le(header + 28, (uint64_t)d->frames, 4);
     for (int i = 0; i < EW_SPLIT_COUNT; i++)
         ew_put_le(header + 32 + 8 * i, (uint64_t)p->count[i], 8);
     ew_put_le(header + 120, ew_hash_of(header, 120), 8);
@@ -171,6 +172,9 @@ static ew_err put_all(struct packer *p)
 ew_err ew_dataset_pack(const struct ew_dataset *d, const char *path, const struct ew_pack_opts *o,
                        struct ew_pack_result *out)
 {
+    EW_CHECK(!o->h || !ew_dataset_info(d)->frames, EW_ERR_USAGE,
+             "%s: clips are packed in the size that their data set gives them",
+             ew_dataset_info(d)->name);
     struct packer p = {.d = d, .o = o};
     int64_t all = 0;
     for (int i = 0; i < EW_SPLIT_COUNT; i++)

@@ -2,13 +2,14 @@
 /* The packed file: all samples of a data set one after the other, then their index.  Little-endian.
  *
  *   header, 128 bytes
- *     0  magic "EWPACK\r\n"    8  version, 1     12  classes     16  channels   20  height   24
- * width 28  0                    32  count[3]: train, test, unlabelled 56  offset of the index  64
- * offset of the names            72  bytes of the names 80  bytes of the file    88  sum of index
- * and names         96  0 ...     120  sum of bytes 0 to 119 samples: raw pixels [h, w, c], or a
- * PNG or JPEG file as it was index, 32 bytes per sample, train first 0  offset   8  bytes   12
- * label (-1: none)   16  height   18  width   20  channels   21  kind 22  0       24  sum of the
- * sample's bytes names: the data set's, then the classes', each ended by a 0
+ *     0  magic "EWPACK\r\n"    8  version, 1; 2 of clips     12  classes     16  channels   20
+ * height   24  width   28  frames of clips, which lie one below the other; 0: images   32 count[3]:
+ * train, test, unlabelled 56  offset of the index  64 offset of the names            72  bytes of
+ * the names 80  bytes of the file    88  sum of index and names         96  0 ...     120  sum of
+ * bytes 0 to 119 samples: raw pixels [h, w, c], or a PNG or JPEG file as it was index, 32 bytes per
+ * sample, train first 0  offset   8  bytes   12 label (-1: none)   16  height   18  width   20
+ * channels   21  kind 22  0       24  sum of the sample's bytes names: the data set's, then the
+ * classes', each ended by a 0
  *
  * Sums are those of base/hash.h.  Height and width are 0 where they differ, in an encoded sample
  * too. */
@@ -19,6 +20,7 @@
 
 #define EW_PACK_MAGIC   "EWPACK\r\n"
 #define EW_PACK_VERSION 1
+#define EW_PACK_CLIPS   2 /* its version, so that programs that know no clips refuse it */
 #define EW_PACK_HEADER  128
 #define EW_PACK_ENTRY   32
 

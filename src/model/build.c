@@ -315,6 +315,13 @@ int ew_b_relu(struct ew_builder *b, int x)
     return unary(b, "relu", x);
 }
 
+int ew_b_leaky_relu(struct ew_builder *b, int x, double slope)
+{
+    int y;
+    put(b, (struct step){"leaky_relu", NULL, {x}, 1, 1}, &y, "alpha=%g", slope);
+    return y;
+}
+
 /* A bound of all the graph's clips. */
 static int bound(struct ew_builder *b, const char *name, float v)
 {

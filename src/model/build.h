@@ -103,6 +103,8 @@ int ew_b_dense(struct ew_builder *b, const char *name, int x, int64_t out);
 /* ---- Layers without ---- */
 
 int ew_b_relu(struct ew_builder *b, int x);
+/* slope x below 0. */
+int ew_b_leaky_relu(struct ew_builder *b, int x, double slope);
 int ew_b_relu6(struct ew_builder *b, int x);
 int ew_b_hard_swish(struct ew_builder *b, int x);
 int ew_b_hard_sigmoid(struct ew_builder *b, int x);

@@ -7,21 +7,28 @@
 
 #define PAIR(t, s) ((const int64_t[]){(t), (s)})
 
+/* With ReLU all units of the code's way through the decoder die in the first hundred steps, while
+ * the decoder still makes noise of them, and the mean clip is all that is learnt. */
+static int leaky(struct ew_builder *b, int x)
+{
+    return ew_b_leaky_relu(b, x, 0.1);
+}
+
 static int build(struct ew_builder *b, const struct ew_variant *v, int x)
 {
     const int64_t channels = ew_b_channels(b, x);
     const struct ew_win halve_space = ew_win_video(PAIR(3, 3), PAIR(1, 2), PAIR(1, 1));
     const struct ew_win double_all = ew_win_video(PAIR(2, 4), PAIR(2, 2), PAIR(0, 1));
     const struct ew_win double_space = ew_win_video(PAIR(1, 4), PAIR(1, 2), PAIR(0, 1));
-    x = ew_b_relu(b, ew_b_conv_bias(b, "encoder.conv1", x, ew_b_filters(b, 41), halve_space));
-    x = ew_b_relu(b, ew_b_conv_bias(b, "encoder.conv2", x, ew_b_filters(b, 8), ew_win(3, 2, 1)));
+    x = leaky(b, ew_b_conv_bias(b, "encoder.conv1", x, ew_b_filters(b, 41), halve_space));
+    x = leaky(b, ew_b_conv_bias(b, "encoder.conv2", x, ew_b_filters(b, 8), ew_win(3, 2, 1)));
     const struct ew_shape map = ew_b_shape(b, x);
     const int64_t size = ew_shape_span(&map, 1, map.rank);
     x = ew_b_dense(b, "encoder.fc", ew_b_flatten(b, x), ew_b_filters(b, 49));
-    x = ew_b_relu(b, ew_b_dense(b, "decoder.fc", x, size));
+    x = leaky(b, ew_b_dense(b, "decoder.fc", x, size));
     x = ew_b_unflatten(b, x, map);
     x = ew_b_conv_transpose(b, "decoder.conv1", x, ew_b_filters(b, 33), double_all);
-    return ew_b_conv_transpose(b, "decoder.conv2", ew_b_relu(b, x), channels, double_space);
+    return ew_b_conv_transpose(b, "decoder.conv2", leaky(b, x), channels, double_space);
 }
 
 static const struct ew_variant variants[] = {

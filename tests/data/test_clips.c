@@ -9,6 +9,7 @@
 #include "data/clip_file.h"
 #include "data/data.h"
 #include "data/loader.h"
+#include "data/packed.h"
 #include "ew_test.h"
 
 #define CLIPS "tests/fixtures/clips"
@@ -157,6 +158,30 @@ static void official_splits(void)
     EW_EXPECT_ERR(ew_dataset_open(spec, &d), EW_ERR_NOT_FOUND, "up/a.mp4");
 }
 
+/* Packed and read again: the same clips. */
+static void packed_clips(void)
+{
+    struct ew_dataset *d = NULL, *e = NULL;
+    struct ew_sample a = {0}, b = {0};
+    struct ew_pack_result r;
+    const struct ew_pack_opts o = {0}, resized = {.h = 8, .w = 8};
+    const char *path = ew_test_path("motion.ewpack");
+    if (!EW_EXPECT_OK(ew_dataset_open(
+            "synthetic:kind=motion,frames=6,size=16,train=4,test=2,classes=2", &d)) ||
+        !EW_EXPECT_OK(ew_dataset_pack(d, path, &o, &r)) || !EW_EXPECT_OK(ew_dataset_open(path, &e)))
+        return;
+    EW_EXPECT_INT(ew_dataset_info(e)->frames, 6);
+    EW_EXPECT_INT(ew_dataset_info(e)->h, 6 * 16);
+    EW_EXPECT_OK(ew_dataset_read(d, EW_SPLIT_TRAIN, 3, &a));
+    EW_EXPECT_OK(ew_dataset_read(e, EW_SPLIT_TRAIN, 3, &b));
+    EW_EXPECT(a.h == b.h && a.label == b.label && memcmp(a.pixels, b.pixels, 6 * 16 * 16 * 3) == 0);
+    EW_EXPECT(ew_dataset_pack(d, path, &resized, &r) == EW_ERR_USAGE);
+    ew_sample_fini(&a);
+    ew_sample_fini(&b);
+    ew_dataset_close(e);
+    ew_dataset_close(d);
+}
+
 /* ---- Augmentation ---- */
 
 #define FRAMES 6
@@ -238,4 +263,4 @@ static void places_are_drawn(void)
 
 EW_TEST_MAIN(EW_TEST(frames_in_order), EW_TEST(short_files), EW_TEST(as_a_data_set),
              EW_TEST(damaged_files), EW_TEST(places_in_a_file), EW_TEST(official_splits),
-             EW_TEST(frames_move_together), EW_TEST(places_are_drawn))
+             EW_TEST(packed_clips), EW_TEST(frames_move_together), EW_TEST(places_are_drawn))
