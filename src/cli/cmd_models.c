@@ -215,8 +215,13 @@ static ew_err get(struct ew_cmd_call *c, struct ew_arena *a, const char *name)
     EW_TRY(ew_trained_list(a, &list, &n));
     for (int i = 0; i < n; i++)
         if (strcmp(list[i].name, name) == 0) {
-            EW_TRY(ew_trained_get(&list[i], o->from, path, &already));
-            return report(c, &list[i], path, already);
+            const ew_err e = ew_trained_get(&list[i], o->from, path, &already);
+            if (e == EW_ERR_IO && !o->from)
+                ew_cmd_hint(c,
+                            "where there is no network: fetch the file elsewhere, then models "
+                            "get %s --from FILE",
+                            name);
+            return e == EW_OK ? report(c, &list[i], path, already) : e;
         }
     const char *near = nearest(list, n, name);
     ew_cmd_hint(c, "%s%s%sedgewise models lists them", near ? "did you mean " : "",
