@@ -18,7 +18,7 @@ static double energy_of(const struct ew_run_data *d)
     if (n)
         return sum;
     for (int i = 0; i < d->n_metrics; i++)
-        if (strcmp(d->metrics[i].name, "energy_j") == 0)
+        if (d->metrics[i].name && strcmp(d->metrics[i].name, "energy_j") == 0)
             return d->metrics[i].value;
     return NAN;
 }
