@@ -71,12 +71,12 @@
   }
 
   function timeFigure(run) {
-    const parts = [['compute', 'compute_s'], ['stall', 'stall_s'], ['overhead', 'overhead_s']];
+    const parts = [['compute', 'compute_s'], ['stall', 'stall_s'], ['overhead', 'overhead_s'], ['other ranks', 'comm_s']];
     return {
       id: `time-${run.uid}`, kind: 'stack', title: 'time of each epoch', x: {label: 'epoch', unit: ''},
       left: {label: 'time', unit: 's'}, categories: run.epochs.map((e) => String(e.epoch)), rows: [], bands: [],
       series: parts.map(([name, key], colour) => ({name, shape: 'bar', colour, right: false, front: false,
-        quality: run.quality || 'measured', points: points(run.epochs, key)})),
+        quality: run.quality || 'measured', points: points(run.epochs, key)})).filter((s) => s.points.length),
     };
   }
 
@@ -123,7 +123,7 @@
     const last = run.epochs[run.epochs.length - 1] || {}, wanted = options(run).epochs;
     const since = (Date.parse(now) - Date.parse(run.started)) / 1000, done = run.epochs.length;
     const of = wanted > 0 ? ` of ${wanted}` : '';
-    const list = [];
+    const list = run.machine ? [['machine', run.machine]] : [];
     if (run.status === 'running') {
       list.push(['since', span(since)], ['epoch', `${done + 1 > wanted ? wanted : done + 1}${of}${within(run, last, since)}`]);
       if (wanted > done && done > 0)
@@ -175,10 +175,12 @@
 
   // ---- What happened
   function log(list) {
+    const several = new Set(list.map((r) => r.machine)).size > 1;
     at('log').textContent = list.map((r) => {
       const what = [...new Set([r.study, r.label, r.network])].filter(Boolean).join(' · ');
       const how = r.status === 'done' && Number.isFinite(r.wall_s) ? `done in ${span(r.wall_s)}` : r.status;
-      return `${local(r.started)}  ${how.padEnd(20)} ${what}${r.reason ? `: ${r.reason}` : ''}${r.noise ? ` (noisy: ${r.noise})` : ''}`;
+      const where = several && r.machine ? ` on ${r.machine}` : '';
+      return `${local(r.started)}  ${how.padEnd(20)} ${what}${where}${r.reason ? `: ${r.reason}` : ''}${r.noise ? ` (noisy: ${r.noise})` : ''}`;
     }).join('\n') || 'Nothing yet.';
   }
 

@@ -126,16 +126,17 @@ static ew_err write_state(struct ew_store *s, struct ew_json *j)
     EW_TRY(
         array(s, "running",
               "SELECT run.id, run.uid, run.study, run.label, run.started, run.quality, run.status, "
-              "run.wall_s, job.command, job.network, job.dataset, job.options FROM run "
-              "LEFT JOIN job ON job.id = run.job WHERE run.status = 'running' OR "
-              "run.id = (SELECT max(run) FROM epoch) ORDER BY run.id DESC LIMIT 4",
+              "run.wall_s, job.command, job.network, job.dataset, job.options, machine.unit AS "
+              "machine FROM run LEFT JOIN job ON job.id = run.job LEFT JOIN machine ON machine.id "
+              "= run.machine WHERE run.status = 'running' OR run.id = (SELECT max(run) FROM epoch) "
+              "ORDER BY run.id DESC LIMIT 16",
               j, run_epochs));
     EW_TRY(array(s, "counts",
                  "SELECT status, count(*) AS n FROM run GROUP BY status ORDER BY status", j, NULL));
     snprintf(log, sizeof(log),
              "SELECT run.id, run.started, run.study, run.label, run.status, run.reason, run.noise, "
-             "run.wall_s, job.network FROM run LEFT JOIN job ON job.id = run.job "
-             "ORDER BY run.id DESC LIMIT %d",
+             "run.wall_s, job.network, machine.unit AS machine FROM run LEFT JOIN job ON job.id = "
+             "run.job LEFT JOIN machine ON machine.id = run.machine ORDER BY run.id DESC LIMIT %d",
              MOST_LINES);
     EW_TRY(array(s, "log", log, j, NULL));
     ew_json_end(j);
