@@ -9,6 +9,8 @@
 
 #define LONG_GAP 2.5 /* intervals */
 
+#define COUNTER_SHARE 0.1 /* of the energy, that a counter may be uncertain by */
+
 static double seconds(int64_t ns)
 {
     return (double)ns / (double)EW_NS_PER_S;
@@ -188,7 +190,10 @@ struct ew_energy ew_energy_result(const struct ew_energy_sum *e)
                       range * out.held_s;
         out.longest_gap_s = fmax(out.longest_gap_s, out.held_s);
     }
-    if (counter_holds(e) && out.seconds > 0)
+    /* One that is read seldom knows less of a short time than the samples. */
+    const bool fine =
+        !sampled || e->counter.slack_j <= fmax(out.error_j, COUNTER_SHARE * out.joules);
+    if (counter_holds(e) && out.seconds > 0 && fine)
         use_counter(e, sampled, &out);
     out.mean_w = out.seconds > 0 ? out.joules / out.seconds : 0;
     return out;
