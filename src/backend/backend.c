@@ -269,6 +269,18 @@ ew_err ew_backend_run_timed(struct ew_program *p, const struct ew_run_params *pa
     return p->be->type->run(p, params, ns);
 }
 
+ew_err ew_backend_loss_scale(struct ew_backend *be, struct ew_loss_scale *out)
+{
+    *out = (struct ew_loss_scale){0};
+    return be->type->loss_scale ? be->type->loss_scale(be, out, false) : EW_OK;
+}
+
+ew_err ew_backend_set_loss_scale(struct ew_backend *be, const struct ew_loss_scale *v)
+{
+    struct ew_loss_scale to = *v;
+    return be->type->loss_scale ? be->type->loss_scale(be, &to, true) : EW_OK;
+}
+
 ew_err ew_backend_sync(struct ew_backend *be)
 {
     return be->type->sync ? be->type->sync(be) : EW_OK;

@@ -95,7 +95,8 @@ void ew_backend_host_free(struct ew_backend *be, void *p); /* NULL is fine */
 /* Copies into the block; `from` may be used again as soon as it returns, but memory of
  * ew_backend_host_alloc only after the next read or sync. */
 ew_err ew_backend_write(struct ew_memory *m, size_t offset, const void *from, size_t bytes);
-/* Copies out of it, after all that was started before. */
+/* Copies out of it, after all that was started before; memory of ew_backend_host_alloc has it only
+ * after the next sync. */
 ew_err ew_backend_read(struct ew_memory *m, size_t offset, void *to, size_t bytes);
 ew_err ew_backend_fill(struct ew_memory *m, size_t offset, int byte, size_t bytes);
 /* The same as write and read of n float32, which lie in the block as info.storage. */
@@ -179,6 +180,15 @@ enum ew_task {
 /* False where the device has none, and the host does it. */
 bool ew_backend_task(const struct ew_backend *be, enum ew_task task, const struct ew_optimizer *o,
                      struct ew_kernel *out);
+
+/* Loss scaling of float16 training.  A device that does it changes the scale by itself; checkpoints
+ * keep it. */
+struct ew_loss_scale {
+    double scale; /* 0: the device scales no losses */
+    int64_t good; /* steps since it changed */
+};
+ew_err ew_backend_loss_scale(struct ew_backend *be, struct ew_loss_scale *out);
+ew_err ew_backend_set_loss_scale(struct ew_backend *be, const struct ew_loss_scale *v);
 
 /* ---- Running --------------------------------------------------------------------------------- */
 

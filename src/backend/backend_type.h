@@ -69,6 +69,8 @@ struct ew_backend_type {
                    struct ew_program **out);
     void (*unload)(struct ew_program *p);
     ew_err (*run)(struct ew_program *p, const struct ew_run_params *params, int64_t *ns);
+    /* Reads the loss scale, or sets it; NULL: losses are not scaled. */
+    ew_err (*loss_scale)(struct ew_backend *be, struct ew_loss_scale *v, bool set);
     ew_err (*sync)(struct ew_backend *be); /* NULL: run returns when all is done */
 };
 

@@ -169,7 +169,7 @@ static ew_err end_run(struct ew_plan *p, double sum)
     EW_TRY(ew_plan_read_outputs(p));
     p->opts.optimizer.step += p->opts.update;
     if (parts == 1)
-        return ew_backend_sync(p->be);
+        return p->outputs ? EW_OK : ew_backend_sync(p->be);
     sum = (sum + loss) / parts;
     struct ew_tensor *out = p->outputs ? &p->outputs[0] : &p->values[p->g->outputs[0]].t;
     ew_tensor_store(out, 0, 1, &sum);

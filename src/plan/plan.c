@@ -743,6 +743,7 @@ void ew_plan_free(struct ew_plan *p)
     ew_backend_free(p->kept);
     ew_backend_free(p->weights);
     ew_backend_host_free(p->be, p->host_inputs);
+    ew_backend_host_free(p->be, p->host_outputs);
     if (ew_plan_is_remote(p))
         ew_backend_close(p->host);
     if (!p->backend_given)

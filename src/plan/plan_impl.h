@@ -176,6 +176,7 @@ struct ew_plan {
     char *host_packed; /* as `packed`, of host steps */
     size_t host_packed_bytes;
     void *host_inputs;         /* of ew_backend_host_alloc, where the device has its own */
+    void *host_outputs;        /* likewise */
     struct ew_tensor *outputs; /* on the host, where the device's are not; else NULL */
     struct ew_tensor *host_states[EW_UPDATE_STATES],
         *host_grads; /* likewise, made when asked for */

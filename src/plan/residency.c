@@ -242,20 +242,29 @@ static ew_err make_inputs(struct ew_plan *p, const struct ew_graph *g)
     return EW_OK;
 }
 
+/* In memory that the device copies to by itself: one wait for all of them. */
 static ew_err make_outputs(struct ew_plan *p)
 {
     if (!ew_plan_is_remote(p))
         return EW_OK;
+    size_t bytes = 0;
     p->outputs = calloc((size_t)p->g->n_outputs + 1, sizeof(*p->outputs));
     EW_CHECK(p->outputs, EW_ERR_MEMORY, "no memory for the outputs of graph %s", p->g->name);
     for (int i = 0; i < p->g->n_outputs; i++) {
-        const int v = p->g->outputs[i];
-        p->outputs[i] = ew_plan_host_view(p, &p->g->values[v].t);
-        if (p->values[v].buffer < 0 || p->opts.dry)
+        p->outputs[i] = ew_plan_host_view(p, &p->g->values[p->g->outputs[i]].t);
+        bytes += ew_align_up(ew_tensor_bytes(&p->outputs[i]));
+    }
+    if (p->opts.dry)
+        return EW_OK;
+    EW_TRY(ew_fail_in(ew_backend_host_alloc(p->be, bytes + 1, &p->host_outputs),
+                      "outputs of graph %s", p->g->name));
+    memset(p->host_outputs, 0, bytes + 1);
+    char *at = p->host_outputs;
+    for (int i = 0; i < p->g->n_outputs; i++) {
+        if (p->values[p->g->outputs[i]].buffer < 0)
             continue; /* known before any run */
-        p->outputs[i].data = ew_arena_alloc(&p->arena, ew_tensor_bytes(&p->outputs[i]));
-        EW_CHECK(p->outputs[i].data, EW_ERR_MEMORY, "no memory for output %s",
-                 p->g->values[v].name);
+        p->outputs[i].data = at;
+        at += ew_align_up(ew_tensor_bytes(&p->outputs[i]));
     }
     return EW_OK;
 }
@@ -286,5 +295,5 @@ ew_err ew_plan_read_outputs(struct ew_plan *p)
     for (int i = 0; p->outputs && i < p->g->n_outputs; i++)
         if (p->values[p->g->outputs[i]].buffer >= 0)
             EW_TRY(ew_plan_read_slot(p, &p->values[p->g->outputs[i]], p->outputs[i].data));
-    return EW_OK;
+    return p->outputs ? ew_backend_sync(p->be) : EW_OK;
 }

@@ -46,7 +46,8 @@ static inline bool gpu_open(void)
         ew_test_skip("%s", ew_error_message());
         return false;
     }
-    return expect_status(gpu.cu->queue_open(1, WORKSPACE, &gpu.q), "queue_open", __LINE__);
+    return expect_status(gpu.cu->queue_open(1, WORKSPACE, WORKSPACE, &gpu.q), "queue_open",
+                         __LINE__);
 }
 
 /* Elements of a storage type, with their values as floats. */

@@ -132,7 +132,7 @@ static void check_conv(const struct conv_case *k)
     const size_t copies = ew_cuda_planar_bytes(&g, k->type, at);
     void *scratch =
         device_bytes(NULL, ew_cuda_reduce_scratch(1, (int64_t)g.n * g.oh * g.ow, g.c, g.kh * g.kw) +
-                               dw.n * 4 + copies);
+                               dw.n * 4 + copies + WORKSPACE);
     const struct ew_cuda_conv p = {.type = k->type,
                                    .math = k->math,
                                    .g = g,

@@ -218,6 +218,7 @@ struct worker {
     const float *want;
     size_t bytes;
     int64_t runs, wrong;
+    char why[256]; /* the last error of a run */
 };
 
 static void *work(void *arg)
@@ -232,7 +233,10 @@ static void *work(void *arg)
         size_t bytes = 0;
         void *in = ew_context_input(c, 0, &bytes);
         fill(in, bytes, 5);
-        w->wrong += ew_context_run(c) != EW_OK;
+        if (ew_context_run(c) != EW_OK) {
+            snprintf(w->why, sizeof(w->why), "%s", ew_error_message());
+            w->wrong++;
+        }
         w->wrong += memcmp(ew_context_output(c, 0, NULL), w->want, w->bytes) != 0;
         w->runs++;
     } while (ew_clock_ns() < w->until || w->runs < 3);
@@ -260,6 +264,7 @@ static void contexts_run_at_the_same_time(void)
         for (int k = 0; k < 4; k++) {
             pthread_join(thread[k], NULL);
             EW_EXPECT_INT(w[k].wrong, 0);
+            EW_EXPECT_STR(w[k].why, "");
             EW_EXPECT(w[k].runs >= 3);
         }
         free(want);

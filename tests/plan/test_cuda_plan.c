@@ -399,6 +399,24 @@ static void check_mixed(const struct network *n, const char *device, int kind)
                 (double)half[0][0], least[1], (double)whole[0], least[0]);
 }
 
+/* What checkpoints keep of float16 training; other precisions scale nothing. */
+static void check_scale(void)
+{
+    const struct ew_loss_scale want = {1024, 7};
+    struct ew_loss_scale got;
+    for (int i = 0; i < 2; i++) {
+        const struct ew_backend_opts o = {.device = i ? "cuda" : "cuda:0,fp16"};
+        struct ew_backend *be = NULL;
+        if (!EW_EXPECT_OK(ew_backend_open(&o, &be)))
+            return;
+        EW_EXPECT_OK(ew_backend_set_loss_scale(be, &want));
+        EW_EXPECT_OK(ew_backend_loss_scale(be, &got));
+        EW_EXPECT_INT((int)got.scale, i ? 0 : 1024);
+        EW_EXPECT_INT(got.good, i ? 0 : 7);
+        ew_backend_close(be);
+    }
+}
+
 /* Quantised networks have the CPU's bits, and nothing of them runs there. */
 static void check_int8(const struct network *n, bool is_signed)
 {
@@ -478,6 +496,9 @@ int main(int argc, char **argv)
         check_inference(&zoo[i]);
         ew_test_end();
     }
+    ew_test_begin("loss scale");
+    check_scale();
+    ew_test_end();
     for (size_t i = 0; (!*only || strstr(only, "int8")) && i < EW_COUNT(quantised); i++) {
         ew_test_begin("8 bits of %s", quantised[i].name);
         check_int8(&quantised[i], i % 2);

@@ -14,6 +14,7 @@
 #include "op/optimizer.h"
 
 #define WORKSPACE    ((size_t)256 << 20) /* of cuDNN and cuBLASLt, at most */
+#define PLANNED      ((size_t)2 << 30)   /* of one convolution within a plan, at most */
 #define SLOTS        4
 #define SLOT_BYTES   ((size_t)4 << 20)
 #define DEVICE_CHARS 64
@@ -36,7 +37,9 @@ struct own {
     int n_pinned, cap_pinned;
     struct ew_cuda_copies copies;
     struct slot slots[SLOTS];
-    int next; /* slot */
+    int next;  /* slot */
+    bool fast; /* sums need no fixed order */
+    struct ew_cuda_beside beside;
     char name[128], target[32], device[DEVICE_CHARS];
 };
 
@@ -77,6 +80,9 @@ static void close_cuda(struct ew_backend *be)
         cu->release(o->slots[i].device);
         cu->event_free(o->slots[i].event);
     }
+    cu->event_free(o->beside.forked);
+    cu->event_free(o->beside.joined);
+    cu->queue_close(o->beside.q);
     cu->release(o->cuda.rates);
     cu->release(o->cuda.scale);
     cu->queue_close(o->cuda.q);
@@ -104,7 +110,8 @@ static const struct precision *find_precision(const char *name)
 }
 
 /* "0", "0,fp16", "tf32", "" */
-static ew_err read_arguments(const char *text, int *device, const struct precision **precision)
+static ew_err read_arguments(const char *text, int *device, const struct precision **precision,
+                             bool *fast)
 {
     char part[32];
     while (*text) {
@@ -114,21 +121,28 @@ static ew_err read_arguments(const char *text, int *device, const struct precisi
         const long number = strtol(part, &end, 10);
         if (n && !*end && number >= 0 && number < 1024)
             *device = (int)number;
+        else if (strcmp(part, "fast") == 0)
+            *fast = true;
         else
             *precision = find_precision(part);
         EW_CHECK(*precision, EW_ERR_USAGE,
-                 "%s is neither a number of a card nor fp32, tf32, bf16 or fp16", part);
+                 "%s is neither a number of a card nor fp32, tf32, bf16, fp16 or fast", part);
         text += n + (text[n] != 0);
     }
     return EW_OK;
 }
 
 /* Queue, pinned memory, and what kernels read from run to run. */
-static ew_err take_resources(struct own *o, size_t room, bool scaled)
+static ew_err take_resources(struct own *o, size_t memory, bool scaled)
 {
+    const size_t room = memory / 32 < WORKSPACE ? memory / 32 : WORKSPACE;
+    const size_t planned = memory / 32 < PLANNED ? memory / 32 : PLANNED;
     struct ew_cuda *be = &o->cuda;
     const struct ew_cuda_scale first = {.scale = EW_CUDA_SCALE_FIRST};
-    TRY(be, queue_open(1, room, &be->q));
+    o->beside.room = room;
+    o->beside.planned = planned;
+    o->beside.deterministic = !o->fast;
+    TRY(be, queue_open(!o->fast, room, planned, &be->q));
     TRY(be, alloc(sizeof(*be->rates), (void **)&be->rates));
     for (int i = 0; i < SLOTS; i++) {
         TRY(be, alloc_host(SLOT_BYTES, &o->slots[i].host));
@@ -153,16 +167,16 @@ static ew_err start(struct own *o, int device, const struct precision *precision
     EW_CHECK(device < n, EW_ERR_UNSUPPORTED, "there are %d CUDA devices", n);
     TRY(be, device_info(device, &d));
     TRY(be, device_use(device));
-    const size_t room = d.memory / 32 < WORKSPACE ? d.memory / 32 : WORKSPACE;
-    EW_TRY(take_resources(o, room, precision->storage == EW_F16));
+    EW_TRY(take_resources(o, d.memory, precision->storage == EW_F16));
     struct ew_device_found found;
     describe(&d, &found);
     snprintf(o->name, sizeof(o->name), "%s", found.name);
     const bool plain = precision == &precisions[0];
-    snprintf(o->target, sizeof(o->target), "%.24s%s%s", found.target, plain ? "" : " ",
-             plain ? "" : precision->name);
-    snprintf(o->device, sizeof(o->device), "cuda:%d%s%s", device, plain ? "" : ",",
-             plain ? "" : precision->name);
+    const char *const fast = o->fast ? "fast" : "";
+    snprintf(o->target, sizeof(o->target), "%.18s%s%s%s%s", found.target, plain ? "" : " ",
+             plain ? "" : precision->name, o->fast ? " " : "", fast);
+    snprintf(o->device, sizeof(o->device), "cuda:%d%s%s%s%s", device, plain ? "" : ",",
+             plain ? "" : precision->name, o->fast ? "," : "", fast);
     be->base.info = (struct ew_device_info){.backend = "cuda",
                                             .device = o->device,
                                             .name = o->name,
@@ -184,7 +198,8 @@ static ew_err open_cuda(const char *arguments, const struct ew_backend_opts *opt
     const struct ew_cuda_api *cu;
     const struct precision *precision = &precisions[0];
     int device = 0;
-    EW_TRY(read_arguments(arguments, &device, &precision));
+    bool fast = false;
+    EW_TRY(read_arguments(arguments, &device, &precision, &fast));
     EW_TRY(ew_cuda_open(&cu));
     struct own *o = calloc(1, sizeof(*o));
     EW_CHECK(o, EW_ERR_MEMORY, "no memory for a backend");
@@ -193,12 +208,52 @@ static ew_err open_cuda(const char *arguments, const struct ew_backend_opts *opt
     o->cuda.math = precision->math;
     o->cuda.type = precision->type;
     o->cuda.copies = &o->copies;
+    o->cuda.beside = &o->beside;
+    o->fast = fast;
     const ew_err e = start(o, device, precision);
     if (e != EW_OK) {
         close_cuda(&o->cuda.base);
         return e;
     }
     *out = &o->cuda.base;
+    return EW_OK;
+}
+
+/* ---- Work beside the queue ---- */
+
+ew_err ew_cuda_open_side(const struct ew_call *c)
+{
+    const struct ew_cuda *be = ew_cuda(c->be);
+    struct ew_cuda_beside *b = be->beside;
+    if (b->q)
+        return EW_OK;
+    TRY(be, event_new(0, &b->forked));
+    TRY(be, event_new(0, &b->joined));
+    TRY(be, queue_open(b->deterministic, b->room, b->planned, &b->q));
+    return EW_OK;
+}
+
+struct ew_cuda_queue *ew_cuda_side(const struct ew_call *c)
+{
+    const struct ew_cuda *be = ew_cuda(c->be);
+    return be->beside->q && c->din[0] && c->din[1] ? be->beside->q : be->q;
+}
+
+ew_err ew_cuda_fork(const struct ew_cuda *be, struct ew_cuda_queue *side)
+{
+    if (side == be->q)
+        return EW_OK;
+    TRY(be, event_record(be->q, be->beside->forked));
+    TRY(be, event_hold(side, be->beside->forked));
+    return EW_OK;
+}
+
+ew_err ew_cuda_join(const struct ew_cuda *be, struct ew_cuda_queue *side)
+{
+    if (side == be->q)
+        return EW_OK;
+    TRY(be, event_record(side, be->beside->joined));
+    TRY(be, event_hold(be->q, be->beside->joined));
     return EW_OK;
 }
 
@@ -303,6 +358,10 @@ static ew_err get(struct ew_memory *m, size_t offset, void *to, size_t bytes)
     struct own *o = own_of(m);
     struct ew_cuda *be = &o->cuda;
     const char *from = ((struct block *)m)->data + offset;
+    if (is_pinned(o, to)) {
+        TRY(be, copy(be->q, to, from, bytes, EW_CUDA_TO_HOST));
+        return EW_OK;
+    }
     for (size_t at = 0; at < bytes; at += SLOT_BYTES) {
         const size_t n = bytes - at < SLOT_BYTES ? bytes - at : SLOT_BYTES;
         struct slot *s;
@@ -340,13 +399,19 @@ static ew_err get_floats(struct ew_memory *m, size_t offset, float *to, size_t n
     struct own *o = own_of(m);
     struct ew_cuda *be = &o->cuda;
     const size_t most = SLOT_BYTES / sizeof(float), bytes = ew_dtype_size(be->base.info.storage);
+    const bool pinned = is_pinned(o, to);
     const char *from = ((struct block *)m)->data + offset;
     for (size_t at = 0; at < n; at += most) {
         const size_t count = n - at < most ? n - at : most;
         struct slot *s;
         EW_TRY(take_slot(o, &s));
         TRY(be, cast(be->q, be->type, from + at * bytes, EW_CUDA_F32, s->device, (int64_t)count));
-        TRY(be, copy(be->q, s->host, s->device, count * sizeof(float), EW_CUDA_TO_HOST));
+        TRY(be, copy(be->q, pinned ? (void *)(to + at) : s->host, s->device, count * sizeof(float),
+                     EW_CUDA_TO_HOST));
+        if (pinned) {
+            TRY(be, event_record(be->q, s->event));
+            continue;
+        }
         TRY(be, queue_wait(be->q));
         memcpy(to + at, s->host, count * sizeof(float));
     }
@@ -373,11 +438,16 @@ static void *address(struct ew_memory *m, size_t offset)
 /* ---- Programs ---- */
 
 /* The first run starts each kernel by itself: libraries load their own then, and kernels read what
- * they need of constants.  The second is captured, and all others repeat that. */
+ * they need of constants.  The second is captured, and all others repeat that.  What other threads
+ * do with the card at that moment can make a capture fail: then the run is one like the first, and
+ * the next one tries again, CAPTURES times. */
+#define CAPTURES 4
+
 struct list {
     struct ew_program base;
     bool warm;
     void *graph;
+    int failed; /* captures */
     struct ew_cuda_updates *updates;
     int n;
     struct ew_command commands[];
@@ -491,9 +561,27 @@ static ew_err run(struct ew_program *p, const struct ew_run_params *params, int6
         l->warm = true;
         return start_all(be, l);
     }
+    if (!l->graph && l->failed < CAPTURES)
+        l->failed += capture(be, l) != EW_OK;
     if (!l->graph)
-        EW_TRY(capture(be, l));
+        return start_all(be, l);
     return ew_cuda_check(be->cu, be->cu->graph_launch(be->q, l->graph), "graph_launch");
+}
+
+static ew_err loss_scale(struct ew_backend *b, struct ew_loss_scale *v, bool set)
+{
+    struct ew_cuda *be = &((struct own *)b)->cuda;
+    struct ew_cuda_scale s = {.scale = (float)v->scale, .good = (int)v->good};
+    if (!be->scale)
+        return EW_OK;
+    TRY(be, queue_wait(be->q));
+    if (set)
+        TRY(be, copy(be->q, be->scale, &s, sizeof(s), EW_CUDA_TO_DEVICE));
+    else
+        TRY(be, copy(be->q, &s, be->scale, sizeof(s), EW_CUDA_TO_HOST));
+    TRY(be, queue_wait(be->q));
+    *v = (struct ew_loss_scale){.scale = (double)s.scale, .good = s.good};
+    return EW_OK;
 }
 
 static ew_err sync(struct ew_backend *be)
@@ -523,4 +611,5 @@ const struct ew_backend_type ew_cuda_type = {.name = "cuda",
                                              .load = load,
                                              .unload = unload,
                                              .run = run,
+                                             .loss_scale = loss_scale,
                                              .sync = sync};

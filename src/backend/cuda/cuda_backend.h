@@ -19,10 +19,19 @@ struct ew_cuda_copies {
     int n, cap;
 };
 
+/* A second queue, for what runs beside the first within a command. */
+struct ew_cuda_beside {
+    struct ew_cuda_queue *q; /* NULL: nothing has asked for it */
+    void *forked, *joined;   /* events between the two */
+    int deterministic;
+    size_t room, planned; /* bytes of queues' workspace, and of convolutions' */
+};
+
 struct ew_cuda {
     struct ew_backend base;
     const struct ew_cuda_api *cu;
     struct ew_cuda_queue *q;
+    struct ew_cuda_beside *beside;
     int math;                    /* enum ew_cuda_math */
     int type;                    /* enum ew_cuda_type: of activations */
     int node;                    /* of the command that is being started, for seeds */
@@ -80,6 +89,15 @@ void ew_cuda_pack_weights(const struct ew_call *c, struct ew_kernel *k);
 void *ew_cuda_copy_of(const struct ew_cuda *be, const void *parameter);
 /* Before a block of memory is given back. */
 void ew_cuda_forget_copies(struct ew_cuda_copies *l, const char *data, size_t bytes);
+
+/* Work beside the queue within one command: fork, start some on the side queue and some on the
+ * other, join.  The side queue is opened before any run, by kernels' `prepare`. */
+ew_err ew_cuda_open_side(const struct ew_call *c);
+/* The side queue where the call has both gradients to compute, else the queue itself: then fork and
+ * join do nothing. */
+struct ew_cuda_queue *ew_cuda_side(const struct ew_call *c);
+ew_err ew_cuda_fork(const struct ew_cuda *be, struct ew_cuda_queue *side);
+ew_err ew_cuda_join(const struct ew_cuda *be, struct ew_cuda_queue *side);
 
 /* cuda_update.c: updates of parameters that stand behind one another become one launch. */
 struct ew_cuda_updates;

@@ -215,7 +215,8 @@ static ew_err unmask(const struct ew_call *c, const void **dy)
     return EW_OK;
 }
 
-static ew_err back_bias(const struct ew_call *c, const struct ew_cuda_window *g, const void *dy)
+static ew_err back_bias(const struct ew_call *c, const struct ew_cuda_window *g, const void *dy,
+                        struct ew_cuda_queue *q)
 {
     if (c->n_in <= B || !c->din[B])
         return EW_OK;
@@ -229,14 +230,17 @@ static ew_err back_bias(const struct ew_call *c, const struct ew_cuda_window *g,
                                      .a = dy,
                                      .out = c->din[B]->data,
                                      .scratch = (float *)((char *)c->scratch + mask_bytes(c))};
-    return ew_cuda_sum_rows(c, &r);
+    return ew_cuda_check(ew_cuda(c->be)->cu, ew_cuda(c->be)->cu->reduce(q, &r), "bias gradient");
 }
 
 typedef int launcher(struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p);
 
+/* Gradients of weights and bias run beside that of the input, which needs none of their scratch
+ * unless it is planar. */
 static ew_err run_back(const struct ew_call *c, launcher *dgrad, launcher *wgrad, int planar)
 {
     const struct ew_cuda *be = ew_cuda(c->be);
+    struct ew_cuda_queue *side = planar ? be->q : ew_cuda_side(c);
     struct ew_cuda_conv_back p = {.type = ew_cuda_storage(c->in[X]),
                                   .math = be->math,
                                   .x = c->in[X]->data,
@@ -246,19 +250,20 @@ static ew_err run_back(const struct ew_call *c, launcher *dgrad, launcher *wgrad
                                   .algo = -1};
     window_of(c, &p.g);
     EW_TRY(unmask(c, &p.dy));
+    EW_TRY(ew_cuda_fork(be, side));
     if (c->din[W]) {
         p.dw = c->din[W]->data;
         p.add = ew_cuda_adds(c, W);
-        EW_TRY(ew_cuda_check(be->cu, wgrad(be->q, &p), "conv wgrad"));
+        EW_TRY(ew_cuda_check(be->cu, wgrad(side, &p), "conv wgrad"));
         p.dw = NULL;
     }
-    EW_TRY(back_bias(c, &p.g, p.dy));
+    EW_TRY(back_bias(c, &p.g, p.dy, side));
     if (c->din[X]) {
         p.dx = c->din[X]->data;
         p.add = ew_cuda_adds(c, X);
         EW_TRY(ew_cuda_check(be->cu, dgrad(be->q, &p), "conv dgrad"));
     }
-    return EW_OK;
+    return ew_cuda_join(be, side);
 }
 
 static ew_err back_library(const struct ew_call *c)
@@ -292,7 +297,10 @@ static ew_err back_pointwise(const struct ew_call *c)
     const void *dy;
     window_of(c, &g);
     const int64_t pixels = (int64_t)g.n * g.h * g.w;
+    const struct ew_cuda *be = ew_cuda(c->be);
+    struct ew_cuda_queue *side = ew_cuda_side(c);
     EW_TRY(unmask(c, &dy));
+    EW_TRY(ew_cuda_fork(be, side));
     if (c->din[W]) {
         const struct ew_cuda_gemm p = {.type = ew_cuda_storage(c->in[X]),
                                        .math = ew_cuda(c->be)->math,
@@ -306,9 +314,9 @@ static ew_err back_pointwise(const struct ew_call *c)
                                        .a = dy,
                                        .b = c->in[X]->data,
                                        .y = c->din[W]->data};
-        EW_CUDA_LAUNCH(c, gemm, &p);
+        EW_TRY(ew_cuda_check(be->cu, be->cu->gemm(side, &p), "conv wgrad"));
     }
-    EW_TRY(back_bias(c, &g, dy));
+    EW_TRY(back_bias(c, &g, dy, side));
     if (c->din[X]) {
         const struct ew_cuda_gemm p = {.type = ew_cuda_storage(c->in[X]),
                                        .math = ew_cuda(c->be)->math,
@@ -322,7 +330,7 @@ static ew_err back_pointwise(const struct ew_call *c)
                                        .y = c->din[X]->data};
         EW_CUDA_LAUNCH(c, gemm, &p);
     }
-    return EW_OK;
+    return ew_cuda_join(be, side);
 }
 
 static bool can_train(const struct ew_call *c)
@@ -331,8 +339,9 @@ static bool can_train(const struct ew_call *c)
     return (a->end.act == EW_ACT_NONE || a->end.act == EW_ACT_RELU) && !ew_call_in(c, ADD);
 }
 
-/* Whether the library has what a pass over three dimensions needs. */
-static bool has_deep(const struct ew_kernel_query *query, const struct ew_cuda_window *g)
+/* Workspace that the library's channels-first kernels take; false: it has none for a pass. */
+static bool planar_workspace(const struct ew_kernel_query *query, const struct ew_cuda_window *g,
+                             size_t *bytes)
 {
     const struct ew_cuda *be = ew_cuda(query->be);
     const struct ew_cuda_conv p = {.type = ew_cuda_storage(query->c->in[X]),
@@ -341,24 +350,28 @@ static bool has_deep(const struct ew_kernel_query *query, const struct ew_cuda_w
                                    .planar = 1,
                                    .algo = -1};
     const bool back = query->phase == EW_PHASE_BACKWARD;
-    bool all = true;
-    for (int pass = back ? EW_CUDA_DGRAD : EW_CUDA_FORWARD;
-         all && pass <= (back ? EW_CUDA_WGRAD : EW_CUDA_FORWARD); pass++) {
+    const int last = back ? EW_CUDA_WGRAD : EW_CUDA_FORWARD;
+    *bytes = 0;
+    for (int pass = back ? EW_CUDA_DGRAD : EW_CUDA_FORWARD; pass <= last; pass++) {
         struct ew_cuda_algo found;
         int n = 1;
-        all = be->cu->conv_find(be->q, pass, &p, 0, &found, &n) == 0 && n > 0;
+        if (be->cu->conv_find(be->q, pass, &p, 0, &found, &n) != 0 || n == 0)
+            return false;
+        *bytes = found.workspace > *bytes ? found.workspace : *bytes;
     }
-    return all;
+    return true;
 }
 
-/* Through copies that are channels-first. */
+/* Through copies that are channels-first; copies and workspace are the plan's. */
 static int offer_planar(const struct ew_kernel_query *query, const struct ew_cuda_window *g,
                         size_t scratch, struct ew_kernel *out)
 {
     const bool back = query->phase == EW_PHASE_BACKWARD;
-    size_t at[4];
+    size_t at[4], workspace;
+    if (!planar_workspace(query, g, &workspace))
+        return 0;
     const size_t copies = ew_cuda_planar_bytes(g, ew_cuda_storage(query->c->in[X]), at);
-    const size_t need = copies + (back ? mask_bytes(query->c) : 0);
+    const size_t need = copies + workspace + (back ? mask_bytes(query->c) : 0);
     return ew_cuda_one(out, "cudnn nchw", back ? back_planar : run_planar,
                        scratch > need ? scratch : need);
 }
@@ -374,7 +387,7 @@ int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *ou
         return 0;
     const size_t scratch = back ? back_scratch(c, &g) : 0;
     if (g.od) {
-        n = is_even(&g) && has_deep(query, &g) ? offer_planar(query, &g, scratch, out) : 0;
+        n = is_even(&g) ? offer_planar(query, &g, scratch, out) : 0;
         if (n && !back)
             ew_cuda_pack_weights(c, out);
         return n;
@@ -392,8 +405,11 @@ int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *ou
         n += ew_cuda_one(out + n, "cudnn", back ? back_library : run_library, scratch);
     if (n == 0)
         n += ew_cuda_one(out + n, "conv direct", back ? back_direct : run_direct, scratch);
-    for (int i = 0; i < n && !back; i++)
-        ew_cuda_pack_weights(c, &out[i]);
+    for (int i = 0; i < n; i++)
+        if (back)
+            out[i].prepare = ew_cuda_open_side;
+        else
+            ew_cuda_pack_weights(c, &out[i]);
     return n;
 }
 
@@ -467,8 +483,10 @@ static ew_err back_dense(const struct ew_call *c)
     dense_of(c, &d);
     const void *const dy = c->dout[0]->data, *const a = c->in[0]->data;
     const void *const b = ew_cuda_weight(c, 1);
-    struct ew_cuda_gemm p = {
-        .type = ew_cuda_storage(c->in[0]), .math = ew_cuda(c->be)->math, .alpha = d.alpha};
+    const struct ew_cuda *be = ew_cuda(c->be);
+    struct ew_cuda_queue *side = ew_cuda_side(c);
+    struct ew_cuda_gemm p = {.type = ew_cuda_storage(c->in[0]), .math = be->math, .alpha = d.alpha};
+    EW_TRY(ew_cuda_fork(be, side));
     if (c->din[1]) {
         p.m = d.trans_b ? d.n : d.k;
         p.n = d.trans_b ? d.k : d.n;
@@ -480,7 +498,7 @@ static ew_err back_dense(const struct ew_call *c)
         p.beta = ew_cuda_adds(c, 1) ? 1 : 0;
         p.y = c->din[1]->data;
         p.out_f32 = c->din[1]->dtype == EW_F32;
-        EW_CUDA_LAUNCH(c, gemm, &p);
+        EW_TRY(ew_cuda_check(be->cu, be->cu->gemm(side, &p), "gemm wgrad"));
         p.out_f32 = 0;
     }
     if (c->n_in > 2 && c->din[2]) {
@@ -494,7 +512,7 @@ static ew_err back_dense(const struct ew_call *c)
                                          .a = dy,
                                          .out = c->din[2]->data,
                                          .scratch = c->scratch};
-        EW_TRY(ew_cuda_sum_rows(c, &r));
+        EW_TRY(ew_cuda_check(be->cu, be->cu->reduce(side, &r), "bias gradient"));
     }
     if (c->din[0]) {
         p.m = d.trans_a ? d.k : d.m;
@@ -508,7 +526,7 @@ static ew_err back_dense(const struct ew_call *c)
         p.y = c->din[0]->data;
         EW_CUDA_LAUNCH(c, gemm, &p);
     }
-    return EW_OK;
+    return ew_cuda_join(be, side);
 }
 
 int ew_cuda_offer_dense(const struct ew_kernel_query *query, struct ew_kernel *out)
@@ -521,8 +539,11 @@ int ew_cuda_offer_dense(const struct ew_kernel_query *query, struct ew_kernel *o
     if (ew_cuda_query_type(query, (weight ? 1 << 1 : 0) | 1 << 2, 0) < 0 || !dense_of(c, &d) ||
         !bias_fits(c, &d) || (bias && bias->dtype != EW_F32))
         return 0;
-    if (query->phase == EW_PHASE_BACKWARD)
-        return ew_cuda_one(out, "gemm", back_dense, ew_cuda_reduce_scratch(1, d.m, d.n, 1));
+    if (query->phase == EW_PHASE_BACKWARD) {
+        ew_cuda_one(out, "gemm", back_dense, ew_cuda_reduce_scratch(1, d.m, d.n, 1));
+        out->prepare = ew_cuda_open_side;
+        return 1;
+    }
     const int n = ew_cuda_one(out, "gemm", run_dense, 0);
     ew_cuda_pack_weights(c, out);
     return n;

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EW_CUDA_MODULE_VERSION 6 /* of this file: the library and its module must agree */
+#define EW_CUDA_MODULE_VERSION 7 /* of this file: the library and its module must agree */
 
 /* How activations are stored. */
 enum ew_cuda_type { EW_CUDA_F32, EW_CUDA_F16, EW_CUDA_BF16 };
@@ -34,6 +34,7 @@ struct ew_cuda_queue {
     void *cudnn, *blas; /* handles */
     void *workspace;    /* of the libraries */
     size_t workspace_bytes;
+    size_t planned_bytes;        /* that a planar convolution may ask for in its scratch */
     struct ew_cuda_found *found; /* algorithms that were looked up before */
     int n_found, cap_found;
 };
@@ -264,7 +265,7 @@ struct ew_cuda_conv {
     const void *typed_bias;
     void *y;
     int planar;    /* conv: through channels-first copies, whose kernels are other ones */
-    void *scratch; /* planar: ew_cuda_planar_bytes() */
+    void *scratch; /* planar: ew_cuda_planar_bytes(), then the algorithm's workspace */
     int algo;      /* of the library: from conv_find; -1: its heuristics' first */
 };
 
@@ -465,7 +466,8 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
              const struct ew_cuda_rates *rates, const struct ew_cuda_scale *scale))                \
              /* p = v, times the loss scale if there is one; wide: p is a double */                \
     X(set_rates, (struct ew_cuda_queue *q, struct ew_cuda_rates *p, const struct ew_cuda_rates *v))\
-    X(queue_open, (int deterministic, size_t workspace, struct ew_cuda_queue **out))               \
+    X(queue_open, (int deterministic, size_t workspace, size_t planned,                            \
+                   struct ew_cuda_queue **out))                                                    \
     X(queue_close, (struct ew_cuda_queue *q))                                                      \
     X(queue_wait, (struct ew_cuda_queue *q)) /* until it is idle; tells errors of launches */      \
     X(event_new, (int timing, void **out))                                                         \

@@ -148,13 +148,15 @@ static int queue_fill(struct ew_cuda_queue *q)
     return 0;
 }
 
-int ew_cu_queue_open(int deterministic, size_t workspace, struct ew_cuda_queue **out)
+int ew_cu_queue_open(int deterministic, size_t workspace, size_t planned,
+                     struct ew_cuda_queue **out)
 {
     struct ew_cuda_queue *q = calloc(1, sizeof(*q));
     if (!q)
         return cudaErrorMemoryAllocation;
     q->deterministic = deterministic;
     q->workspace_bytes = workspace;
+    q->planned_bytes = planned;
     const int e = queue_fill(q);
     if (e)
         ew_cu_queue_close(q);
@@ -210,7 +212,11 @@ int ew_cu_capture_begin(struct ew_cuda_queue *q)
 int ew_cu_capture_end(struct ew_cuda_queue *q, void **graph)
 {
     cudaGraph_t g = NULL;
-    EW_CU_TRY(cudaStreamEndCapture(stream_of(q), &g));
+    const int ended = cudaStreamEndCapture(stream_of(q), &g);
+    if (ended) {
+        cudaGetLastError(); /* or the next launch would report it */
+        return ended;
+    }
     const int e = cudaGraphInstantiateWithFlags((cudaGraphExec_t *)graph, g, 0);
     cudaGraphDestroy(g);
     return e;

@@ -64,15 +64,73 @@ __global__ void transpose_kernel(const W *x, W *y, int rows, int cols, int64_t b
     }
 }
 
-/* Whether the copy is [batch, rows, cols] -> [batch, cols, rows] with dim[3..5] as the loop's. */
+/* Whether the copy is [batch, rows, cols] -> [batch, cols, rows] with dim[3..5] as the loop's, and
+ * large enough for tiles. */
 static bool is_transpose(const ew_cuda_copy *p)
 {
     const int64_t rows = p->dim[5], cols = p->dim[4];
-    return p->add_type < 0 && p->dim[0] == 1 && p->dim[1] == 1 && p->dim[2] == 1 && rows > 1 &&
-           cols > 1 && p->x_stride[4] == 1 && p->x_stride[5] == cols && p->y_stride[5] == 1 &&
-           p->y_stride[4] == rows &&
+    return p->add_type < 0 && p->dim[0] == 1 && p->dim[1] == 1 && p->dim[2] == 1 &&
+           rows >= TILE / 4 && cols >= TILE / 4 && p->x_stride[4] == 1 && p->x_stride[5] == cols &&
+           p->y_stride[5] == 1 && p->y_stride[4] == rows &&
            (p->dim[3] == 1 || (p->x_stride[3] == rows * cols && p->y_stride[3] == rows * cols)) &&
            rows <= 65535 * TILE;
+}
+
+/* ---- Channel shuffles: [rows, k, G], where one side has the G of a place side by side ---- */
+
+template <typename W, int G> struct shuffle_job {
+    const W *x;
+    W *y;
+    int64_t x_row, y_row, apart; /* between rows, and between the G on the other side */
+    unsigned k;
+};
+
+template <typename W, int G, bool JOIN>
+__global__ void __launch_bounds__(THREADS) shuffle_kernel(const shuffle_job<W, G> j, int64_t n)
+{
+    for (int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x; at < n;
+         at += (int64_t)gridDim.x * THREADS) {
+        const unsigned row = (unsigned)at / j.k, i = (unsigned)at - row * j.k;
+        const W *x = j.x + row * j.x_row + (int64_t)i * (JOIN ? 1 : G);
+        W *y = j.y + row * j.y_row + (int64_t)i * (JOIN ? G : 1);
+        pack<W, G> v;
+        if (JOIN) {
+#pragma unroll
+            for (int g = 0; g < G; g++)
+                v.v[g] = x[g * j.apart];
+            *reinterpret_cast<pack<W, G> *>(y) = v;
+        } else {
+            v = *reinterpret_cast<const pack<W, G> *>(x);
+#pragma unroll
+            for (int g = 0; g < G; g++)
+                y[g * j.apart] = v.v[g];
+        }
+    }
+}
+
+/* False: it is not one of G. */
+template <typename W, int G> static bool shuffle_launch(ew_cuda_queue *q, const ew_cuda_copy *p)
+{
+    const int64_t n = p->dim[3] * p->dim[4];
+    const bool join = p->y_stride[5] == 1 && p->y_stride[4] == G && p->x_stride[4] == 1;
+    const bool part = p->x_stride[5] == 1 && p->x_stride[4] == G && p->y_stride[4] == 1;
+    const int64_t side = join ? p->y_stride[3] : p->x_stride[3];
+    if (p->add_type >= 0 || p->dim[0] != 1 || p->dim[1] != 1 || p->dim[2] != 1 || p->dim[5] != G ||
+        !(join || part) || side % G || n >= INT64_C(1) << 32 ||
+        !aligned(join ? p->y : p->x, G * sizeof(W)))
+        return false;
+    const shuffle_job<W, G> j = {static_cast<const W *>(p->x),
+                                 static_cast<W *>(p->y),
+                                 p->x_stride[3],
+                                 p->y_stride[3],
+                                 join ? p->x_stride[5] : p->y_stride[5],
+                                 (unsigned)p->dim[4]};
+    const unsigned blocks = blocks_for(q, n, THREADS);
+    if (join)
+        shuffle_kernel<W, G, true><<<blocks, THREADS, 0, stream_of(q)>>>(j, n);
+    else
+        shuffle_kernel<W, G, false><<<blocks, THREADS, 0, stream_of(q)>>>(j, n);
+    return true;
 }
 
 template <typename W> static int copy_launch(ew_cuda_queue *q, const ew_cuda_copy *p)
@@ -80,6 +138,8 @@ template <typename W> static int copy_launch(ew_cuda_queue *q, const ew_cuda_cop
     int64_t n = 1;
     for (int d = 0; d < EW_CUDA_COPY_DIMS; d++)
         n *= p->dim[d];
+    if (sizeof(W) <= 4 && (shuffle_launch<W, 2>(q, p) || shuffle_launch<W, 4>(q, p)))
+        return cudaGetLastError();
     if (is_transpose(p)) {
         const int rows = (int)p->dim[5], cols = (int)p->dim[4];
         const int64_t batch = p->dim[3];

@@ -28,9 +28,32 @@ __device__ static bool tap_from(const ew_cuda_window &g, int iy, int ix, int r, 
 
 /* ---- Convolution ---- */
 
-/* STAGED: the filters are in shared memory as [tap * channel][filter].  FLIPPED (staged, one
+/* A window of K x K over one image, one group, filters staged: all loads of a channel at once. */
+template <int K, typename T>
+__device__ static float square_sum(const ew_cuda_window &g, const T *x, const float *filters,
+                                   int oy, int ox)
+{
+    const int y0 = oy * g.sh - g.ph, x0 = ox * g.sw - g.pw;
+    float sum = 0;
+    for (int c = 0; c < g.c; c++) {
+        float v[K * K];
+#pragma unroll
+        for (int i = 0; i < K * K; i++) {
+            const int iy = y0 + i / K * g.dh, ix = x0 + i % K * g.dw;
+            const bool inside = iy >= 0 && iy < g.h && ix >= 0 && ix < g.w;
+            v[i] = inside ? to_float(x[(iy * g.w + ix) * g.c + c]) : 0;
+        }
+#pragma unroll
+        for (int i = 0; i < K * K; i++)
+            sum += v[i] * filters[(i * g.c + c) * g.k];
+    }
+    return sum;
+}
+
+/* K: of square windows over one group, 0: any.
+ * STAGED: the filters are in shared memory as [tap * channel][filter].  FLIPPED (staged, one
  * group): they are [c, kh, kw, k] and turned by 180 degrees, as dx of stride 1 has them. */
-template <bool STAGED, bool FLIPPED, typename T>
+template <bool STAGED, bool FLIPPED, int K, typename T>
 __global__ void __launch_bounds__(THREADS) direct_kernel(const ew_cuda_conv p, int add)
 {
     extern __shared__ float filters[];
@@ -56,7 +79,9 @@ __global__ void __launch_bounds__(THREADS) direct_kernel(const ew_cuda_conv p, i
         const int ox = (int)(pixel - line * g.ow), oy = (int)(line % (unsigned)g.oh);
         const int64_t n = line / (unsigned)g.oh;
         float sum = 0;
-        for (int r = 0; r < g.kh; r++)
+        if (K)
+            sum = square_sum < K ? K : 1, T > (g, x + n * g.h * g.w * g.c, filters + o, oy, ox);
+        for (int r = 0; !K && r < g.kh; r++)
             for (int t = 0; t < g.kw; t++) {
                 int iy, ix;
                 if (!tap_at(g, oy, ox, r, t, &iy, &ix))
@@ -80,10 +105,15 @@ template <typename T> static void direct_launch(ew_cuda_queue *q, const ew_cuda_
     const size_t bytes = sizeof(float) * (size_t)g.k * g.kh * g.kw * (g.c / g.groups);
     const int64_t n = (int64_t)g.n * g.oh * g.ow * g.k;
     const unsigned blocks = blocks_for(q, n, THREADS);
-    if (bytes <= SHARED_BYTES)
-        direct_kernel<true, false, T><<<blocks, THREADS, bytes, stream_of(q)>>>(*p, 0);
+    const int square = g.kh == g.kw && g.groups == 1 ? g.kh : 0;
+    if (bytes <= SHARED_BYTES && square == 5)
+        direct_kernel<true, false, 5, T><<<blocks, THREADS, bytes, stream_of(q)>>>(*p, 0);
+    else if (bytes <= SHARED_BYTES && square == 3)
+        direct_kernel<true, false, 3, T><<<blocks, THREADS, bytes, stream_of(q)>>>(*p, 0);
+    else if (bytes <= SHARED_BYTES)
+        direct_kernel<true, false, 0, T><<<blocks, THREADS, bytes, stream_of(q)>>>(*p, 0);
     else
-        direct_kernel<false, false, T><<<blocks, THREADS, 0, stream_of(q)>>>(*p, 0);
+        direct_kernel<false, false, 0, T><<<blocks, THREADS, 0, stream_of(q)>>>(*p, 0);
 }
 
 extern "C" int ew_cu_direct(ew_cuda_queue *q, const ew_cuda_conv *p)
@@ -138,7 +168,12 @@ template <typename T> static void flip_launch(ew_cuda_queue *q, const ew_cuda_co
     f.x = p->dy, f.w = p->w, f.y = p->dx;
     const unsigned blocks = blocks_for(q, (int64_t)g.n * g.h * g.w * g.c, THREADS);
     const size_t bytes = sizeof(float) * g.k * g.kh * g.kw * g.c;
-    direct_kernel<true, true, T><<<blocks, THREADS, bytes, stream_of(q)>>>(f, p->add);
+    if (g.kh == 5 && g.kw == 5)
+        direct_kernel<true, true, 5, T><<<blocks, THREADS, bytes, stream_of(q)>>>(f, p->add);
+    else if (g.kh == 3 && g.kw == 3)
+        direct_kernel<true, true, 3, T><<<blocks, THREADS, bytes, stream_of(q)>>>(f, p->add);
+    else
+        direct_kernel<true, true, 0, T><<<blocks, THREADS, bytes, stream_of(q)>>>(f, p->add);
 }
 
 extern "C" int ew_cu_direct_dx(ew_cuda_queue *q, const ew_cuda_conv_back *p)
