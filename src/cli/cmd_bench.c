@@ -25,6 +25,7 @@
 struct opts {
     const char *device;
     int precision;
+    bool fast;
     struct ew_network_opts net;
     bool train, profile, reference, plain, tune, quick, sweep;
     int64_t threads, warmup, iters, trials, memory_limit, streams;
@@ -48,6 +49,7 @@ static const struct ew_field table[] = {
      .help = "time whole training steps: forward, backward, SGD update"},
     EW_DEVICE_FIELD(struct opts),
     EW_PRECISION_FIELD(struct opts),
+    EW_FAST_FIELD(struct opts),
     {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
      .min = 0, .max = 256, .metavar = "N", .help = "threads; 0: one for each CPU"},
     {.name = "warmup", .type = EW_FIELD_INT, .offset = offsetof(struct opts, warmup), .def = "20",

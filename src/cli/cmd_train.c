@@ -70,6 +70,7 @@ const struct ew_field ew_train_cmd_fields[] = {
      .help = "ranks: gradients that go together, as soon as they are complete"},
     EW_DEVICE_FIELD(struct ew_train_cmd),
     EW_PRECISION_FIELD(struct ew_train_cmd),
+    EW_FAST_FIELD(struct ew_train_cmd),
     EW_SIMULATE_FIELD(struct ew_train_cmd),
     EW_RECORDING_FIELD(struct ew_train_cmd),
     EW_FIELD_END};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --device and --precision. */
+/* --device, --precision and --fast. */
 #include "cli/device_opt.h"
 
 #include <errno.h>
@@ -21,42 +21,55 @@ static const struct ew_field *find(const struct ew_cmd_line *line, const char *n
 }
 
 /* The device with the precision behind it, as backends read it: "cuda:0,fp16". */
-static ew_err join(const char *device, int precision, char *out, size_t size)
+static ew_err join(const char *device, int precision, bool fast, char *out, size_t size)
 {
     const char *name = ew_precision_names[precision];
     const char *const given = getenv("EW_DEVICE");
     device = device ? device : given && *given ? given : "cpu";
+    const bool cuda = strncmp(device, "cuda", 4) == 0;
+    EW_CHECK(!fast || cuda, EW_ERR_USAGE, "--fast: %s has no kernels that are not deterministic",
+             device);
     if (precision == 0) {
-        snprintf(out, size, "%s", device);
+        snprintf(out, size, "%s%s%s", device,
+                 !fast                 ? ""
+                 : strchr(device, ':') ? ","
+                                       : ":",
+                 fast ? "fast" : "");
         return EW_OK;
     }
-    EW_CHECK(strncmp(device, "cuda", 4) == 0 || strcmp(name, "fp32") == 0, EW_ERR_USAGE,
+    EW_CHECK(cuda || strcmp(name, "fp32") == 0, EW_ERR_USAGE,
              "--precision %s: %s computes in fp32; only --device cuda has others", name, device);
-    const bool cuda = strncmp(device, "cuda", 4) == 0;
-    snprintf(out, size, "%s%s%s", device,
+    snprintf(out, size, "%s%s%s%s", device,
              !cuda                 ? ""
              : strchr(device, ':') ? ","
                                    : ":",
-             cuda ? name : "");
+             cuda ? name : "", fast ? ",fast" : "");
+    return EW_OK;
+}
+
+ew_err ew_device_use(const char *device, int precision, bool fast)
+{
+    struct ew_device_found found;
+    char text[256];
+    EW_TRY(join(device, precision, fast, text, sizeof(text)));
+    EW_TRY(ew_backend_probe(text, &found));
+    EW_CHECK(setenv("EW_DEVICE", text, 1) == 0, EW_ERR_MEMORY, "--device %s: %s", text,
+             strerror(errno));
     return EW_OK;
 }
 
 ew_err ew_device_choose(const struct ew_cmd_line *line)
 {
-    struct ew_device_found found;
     const struct ew_field *device = find(line, "device"), *precision = find(line, "precision");
+    const struct ew_field *quick = find(line, "fast");
     const char *name = NULL;
     int kind = 0;
+    bool fast = false;
     if (device)
         memcpy(&name, (const char *)line->opts + device->offset, sizeof(name));
     if (precision && precision->choices == ew_precision_names)
         memcpy(&kind, (const char *)line->opts + precision->offset, sizeof(kind));
-    if (!name && kind == 0)
-        return EW_OK;
-    char text[256];
-    EW_TRY(join(name, kind, text, sizeof(text)));
-    EW_TRY(ew_backend_probe(text, &found));
-    EW_CHECK(setenv("EW_DEVICE", text, 1) == 0, EW_ERR_MEMORY, "--device %s: %s", text,
-             strerror(errno));
-    return EW_OK;
+    if (quick)
+        memcpy(&fast, (const char *)line->opts + quick->offset, sizeof(fast));
+    return name || kind || fast ? ew_device_use(name, kind, fast) : EW_OK;
 }

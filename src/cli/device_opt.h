@@ -17,6 +17,10 @@
     {.name = "precision", .type = EW_FIELD_ENUM, .offset = offsetof(owner, precision),             \
      .def = "default", .choices = ew_precision_names,                                              \
      .help = "what a GPU computes and stores activations in; training keeps float32 weights"}
+/* Another; the struct has a `bool fast`. */
+#define EW_FAST_FIELD(owner)                                                                       \
+    {.name = "fast", .type = EW_FIELD_BOOL, .offset = offsetof(owner, fast),                       \
+     .help = "a GPU may take kernels whose sums have no fixed order: two runs differ in bits"}
 /* clang-format on */
 
 /* "default", "fp32", "tf32", "bf16", "fp16", NULL */
@@ -26,5 +30,8 @@ extern const char *const ew_precision_names[];
  * command runs, in this process and in those that it starts: they become EW_DEVICE.  Fails where it
  * cannot be opened. */
 ew_err ew_device_choose(const struct ew_cmd_line *line);
+/* The same of options that do not come from the command line alone; device NULL: what EW_DEVICE
+ * names. */
+ew_err ew_device_use(const char *device, int precision, bool fast);
 
 #endif

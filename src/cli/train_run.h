@@ -16,6 +16,7 @@ struct ew_train_cmd {
     struct ew_train_opts train;
     const char *init, *output, *resume, *db, *device, *simulate, *tensorboard;
     int precision;     /* of ew_precision_names */
+    bool fast;         /* of a GPU: sums without a fixed order */
     const char *model; /* not an option: the argument, kept with them */
     bool find_batch;
     int64_t loss_every, calib;

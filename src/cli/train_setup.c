@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "cli/data_cmd.h"
+#include "cli/device_opt.h"
 #include "cli/train_board.h"
 #include "cli/train_run.h"
 #include "format/image_card.h"
@@ -31,7 +32,10 @@ static ew_err merge_options(const struct ew_cmd_call *c, struct ew_train_run *r)
                                         .may_change = may_change,
                                         .arena = &r->arena,
                                         .size = sizeof(r->o)};
-    return ew_cmd_resume_opts(c, &saved, &r->o);
+    EW_TRY(ew_cmd_resume_opts(c, &saved, &r->o));
+    /* It goes on where it was, unless another device is asked for. */
+    const bool elsewhere = r->o.device || r->o.precision || r->o.fast;
+    return elsewhere ? ew_device_use(r->o.device, r->o.precision, r->o.fast) : EW_OK;
 }
 
 static ew_err resume(const struct ew_cmd_call *c, struct ew_train_run *r)

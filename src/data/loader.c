@@ -172,6 +172,22 @@ static ew_err list_members(struct ew_loader *l)
     return EW_OK;
 }
 
+/* Images and labels lie where the caller's device copies them from. */
+static ew_err take_memory(const struct ew_loader *l, size_t bytes, void **out)
+{
+    const struct ew_loader_memory *m = &l->fill.o.memory;
+    return m->take ? m->take(m->owner, bytes, out) : ew_aligned_new(bytes, out);
+}
+
+static void give_memory(const struct ew_loader *l, void *p)
+{
+    const struct ew_loader_memory *m = &l->fill.o.memory;
+    if (m->take && p)
+        m->give(m->owner, p);
+    else
+        free(p);
+}
+
 static ew_err new_slots(struct ew_loader *l)
 {
     const struct ew_loader_opts *o = &l->fill.o;
@@ -187,9 +203,9 @@ static ew_err new_slots(struct ew_loader *l)
              (long long)o->w, (long long)o->c);
     for (int64_t i = 0; i < l->n_slots; i++) {
         void *images = NULL, *labels = NULL, *index = NULL;
-        EW_TRY(ew_aligned_new(bytes, &images));
+        EW_TRY(take_memory(l, bytes, &images));
         l->slots[i].images = images;
-        EW_TRY(ew_aligned_new(n * sizeof(int64_t), &labels));
+        EW_TRY(take_memory(l, n * sizeof(int64_t), &labels));
         l->slots[i].labels = labels;
         EW_TRY(ew_aligned_new(n * sizeof(int64_t), &index));
         l->slots[i].index = index;
@@ -259,8 +275,8 @@ void ew_loader_close(struct ew_loader *l)
         return;
     end_workers(l);
     for (int64_t i = 0; l->slots && i < l->n_slots; i++) {
-        free(l->slots[i].images);
-        free(l->slots[i].labels);
+        give_memory(l, l->slots[i].images);
+        give_memory(l, l->slots[i].labels);
         free(l->slots[i].index);
     }
     free(l->slots);

@@ -29,6 +29,13 @@
 
 enum ew_on_bad { EW_ON_BAD_STOP, EW_ON_BAD_SKIP };
 
+/* Who has the memory of batches, where that is not plain memory: a device that copies from it. */
+struct ew_loader_memory {
+    ew_err (*take)(void *owner, size_t bytes, void **out); /* NULL: plain memory */
+    void (*give)(void *owner, void *p);
+    void *owner; /* outlives the loader */
+};
+
 struct ew_loader_opts {
     const struct ew_dataset *data; /* borrowed until close */
     enum ew_split split;
@@ -49,7 +56,8 @@ struct ew_loader_opts {
     enum ew_on_bad on_bad;
     bool refill; /* EW_ON_BAD_SKIP: another sample, drawn by (seed, epoch, index), takes the place
                     of a bad one, so that batches stay full; false: the batch gets shorter */
-    struct ew_storage storage; /* emulated medium; all zero: as fast as it comes */
+    struct ew_storage storage;      /* emulated medium; all zero: as fast as it comes */
+    struct ew_loader_memory memory; /* of images and labels */
 };
 
 /* Sets h, w and c to what an input of this shape takes: [N, H, W, C], or [N, T, H, W, C] of clips,

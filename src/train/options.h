@@ -131,6 +131,8 @@ struct ew_train_position {
     int64_t energy_epochs;
     int64_t best_epoch;                /* from 1; 0: none yet */
     struct ew_scores best, last;       /* of validation */
+    double loss_scale;                 /* of float16 training on a device; 0: none */
+    int64_t loss_scale_good;           /* steps since it changed */
     int64_t rows_bytes[EW_ROWS_COUNT]; /* of the row files, when the checkpoint was written */
 };
 

@@ -37,6 +37,9 @@ static ew_err restore_states(struct ew_trainer *t, const struct ew_checkpoint *c
         memcpy(to->data, from->t.data, ew_tensor_bytes(to));
     }
     ew_plan_optimizer(t->learner.train)->step = t->at.step;
+    const struct ew_loss_scale scale = {t->at.loss_scale, t->at.loss_scale_good};
+    if (scale.scale > 0)
+        EW_TRY(ew_backend_set_loss_scale(ew_plan_backend(t->learner.train), &scale));
     return ew_plan_refresh(t->learner.train);
 }
 
@@ -65,6 +68,17 @@ ew_err ew_trainer_restore(struct ew_trainer *t, const struct ew_checkpoint *c)
     return restore_states(t, c);
 }
 
+/* What the device has of the run, for the checkpoint. */
+static ew_err pull(struct ew_trainer *t)
+{
+    struct ew_loss_scale scale;
+    EW_TRY(ew_plan_pull(t->learner.train));
+    EW_TRY(ew_backend_loss_scale(ew_plan_backend(t->learner.train), &scale));
+    t->at.loss_scale = scale.scale;
+    t->at.loss_scale_good = scale.good;
+    return EW_OK;
+}
+
 void ew_trainer_write(struct ew_trainer *t, const char *name)
 {
     if (!*t->dir.path)
@@ -73,8 +87,7 @@ void ew_trainer_write(struct ew_trainer *t, const char *name)
     for (int i = 0; i < EW_ROWS_COUNT; i++)
         t->at.rows_bytes[i] = t->dir.rows[i].good;
     EW_CLEANUP(ew_free_ptr) char *progress = NULL;
-    if (ew_plan_pull(t->learner.train) != EW_OK ||
-        ew_fields_text(ew_train_position_fields, &t->at, &progress) != EW_OK) {
+    if (pull(t) != EW_OK || ew_fields_text(ew_train_position_fields, &t->at, &progress) != EW_OK) {
         EW_WARN("checkpoint: %s", ew_error_message());
         return;
     }

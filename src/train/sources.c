@@ -96,6 +96,17 @@ static ew_err cache_training(struct ew_trainer *t, const struct ew_loader_opts *
     return e;
 }
 
+/* Batches that the device copies by itself. */
+static ew_err take_pinned(void *be, size_t bytes, void **out)
+{
+    return ew_backend_host_alloc(be, bytes, out);
+}
+
+static void give_pinned(void *be, void *p)
+{
+    ew_backend_host_free(be, p);
+}
+
 static ew_err open_loader(struct ew_trainer *t)
 {
     struct ew_loader_opts l;
@@ -104,7 +115,10 @@ static ew_err open_loader(struct ew_trainer *t)
     l.slice_first = t->slice_first;
     l.slice = t->slice;
     l.shuffle = t->job.opts.shuffle;
-    l.pool = ew_backend_pool(ew_plan_backend(t->learner.train));
+    struct ew_backend *be = ew_plan_backend(t->learner.train);
+    l.pool = ew_backend_pool(be);
+    if (!t->learner.features && !t->job.teacher.net && !ew_backend_info(be)->shares_host)
+        l.memory = (struct ew_loader_memory){take_pinned, give_pinned, be};
     if (t->order) {
         l.subset = t->order + t->n_validation;
         l.n_subset = t->n_training;
