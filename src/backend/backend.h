@@ -93,7 +93,7 @@ ew_err ew_backend_host_alloc(struct ew_backend *be, size_t bytes, void **out);
 void ew_backend_host_free(struct ew_backend *be, void *p); /* NULL is fine */
 
 /* Copies into the block; `from` may be used again as soon as it returns, but memory of
- * ew_backend_host_alloc only after the next read or sync. */
+ * ew_backend_host_alloc only after the next sync. */
 ew_err ew_backend_write(struct ew_memory *m, size_t offset, const void *from, size_t bytes);
 /* Copies out of it, after all that was started before; memory of ew_backend_host_alloc has it only
  * after the next sync. */

@@ -135,7 +135,7 @@ static ew_err read_arguments(const char *text, int *device, const struct precisi
 /* Queue, pinned memory, and what kernels read from run to run. */
 static ew_err take_resources(struct own *o, size_t memory, bool scaled)
 {
-    const size_t room = memory / 32 < WORKSPACE ? memory / 32 : WORKSPACE;
+    const size_t room = memory / 64 < WORKSPACE ? memory / 64 : WORKSPACE;
     const size_t planned = memory / 32 < PLANNED ? memory / 32 : PLANNED;
     struct ew_cuda *be = &o->cuda;
     const struct ew_cuda_scale first = {.scale = EW_CUDA_SCALE_FIRST};
