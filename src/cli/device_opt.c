@@ -47,7 +47,7 @@ static ew_err join(const char *device, int precision, bool fast, char *out, size
     return EW_OK;
 }
 
-ew_err ew_device_use(const char *device, int precision, bool fast)
+ew_err ew_device_opt_use(const char *device, int precision, bool fast)
 {
     struct ew_device_found found;
     char text[256];
@@ -71,5 +71,5 @@ ew_err ew_device_choose(const struct ew_cmd_line *line)
         memcpy(&kind, (const char *)line->opts + precision->offset, sizeof(kind));
     if (quick)
         memcpy(&fast, (const char *)line->opts + quick->offset, sizeof(fast));
-    return name || kind || fast ? ew_device_use(name, kind, fast) : EW_OK;
+    return name || kind || fast ? ew_device_opt_use(name, kind, fast) : EW_OK;
 }

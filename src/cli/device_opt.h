@@ -32,6 +32,6 @@ extern const char *const ew_precision_names[];
 ew_err ew_device_choose(const struct ew_cmd_line *line);
 /* The same of options that do not come from the command line alone; device NULL: what EW_DEVICE
  * names. */
-ew_err ew_device_use(const char *device, int precision, bool fast);
+ew_err ew_device_opt_use(const char *device, int precision, bool fast);
 
 #endif

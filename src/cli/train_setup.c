@@ -35,7 +35,7 @@ static ew_err merge_options(const struct ew_cmd_call *c, struct ew_train_run *r)
     EW_TRY(ew_cmd_resume_opts(c, &saved, &r->o));
     /* It goes on where it was, unless another device is asked for. */
     const bool elsewhere = r->o.device || r->o.precision || r->o.fast;
-    return elsewhere ? ew_device_use(r->o.device, r->o.precision, r->o.fast) : EW_OK;
+    return elsewhere ? ew_device_opt_use(r->o.device, r->o.precision, r->o.fast) : EW_OK;
 }
 
 static ew_err resume(const struct ew_cmd_call *c, struct ew_train_run *r)
