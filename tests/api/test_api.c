@@ -161,6 +161,18 @@ static void memory_limit(void)
 
 /* ---- Sensors ---- */
 
+/* Until a channel of power has a value: the meter's command may be slow to start. */
+static void wait_for_power(struct ew_meter *m)
+{
+    struct ew_meter_channel c;
+    for (int tries = 0; tries < 100; tries++) {
+        for (int i = 0; i < ew_meter_channels(m); i++)
+            if (ew_meter_read(m, i, &c) == EW_OK && strcmp(c.unit, "W") == 0 && !c.absent)
+                return;
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+}
+
 static void recorded_board(void)
 {
     const struct ew_meter_opts o = {.size = sizeof(o),
@@ -171,7 +183,7 @@ static void recorded_board(void)
     if (!EW_EXPECT_OK(ew_meter_open(&o, &m)))
         return;
     EW_EXPECT(ew_meter_has_power(m));
-    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    wait_for_power(m);
     for (int i = 0; i < ew_meter_channels(m); i++) {
         EW_EXPECT_OK(ew_meter_read(m, i, &c));
         EW_EXPECT(c.name[0] && c.source && (c.absent || !isnan(c.value)));
@@ -192,7 +204,7 @@ static void energy(void)
     if (!EW_EXPECT_OK(ew_meter_open(&o, &m)))
         return;
     EW_EXPECT_ERR(ew_meter_end(m, &e), EW_ERR_ARG, "begun");
-    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    wait_for_power(m);
     ew_meter_begin(m);
     for (int i = 0; i < 5; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
