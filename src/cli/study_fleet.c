@@ -15,9 +15,9 @@
 static void show_machine(const struct ew_fleet_report *r)
 {
     if (r->event == EW_FLEET_UP)
-        fprintf(stderr, "%s: %s, %s, %lld cores, edgewise %s\n", r->machine,
+        fprintf(stderr, "%s: %s, %s, %lld cores, device %s\n", r->machine,
                 r->up->board ? r->up->board : "unknown board",
-                r->up->cpu ? r->up->cpu : "unknown CPU", (long long)r->up->cores, r->up->version);
+                r->up->cpu ? r->up->cpu : "unknown CPU", (long long)r->up->cores, r->device);
     else
         fprintf(stderr, "%s: %s%s%s; %s\n", r->machine, r->reason,
                 r->job ? "; its job is interrupted: " : "", r->job ? r->job->label : "",

@@ -205,6 +205,7 @@ static void greet(struct ew_fleet_run *f, int i, struct ew_fleet_report *out)
     out->event = EW_FLEET_UP;
     out->machine = machine(f, i)->name;
     out->up = &s->link.about;
+    out->device = s->link.device;
     ew_link_file(&s->link, file, f->opts.text, strlen(f->opts.text));
 }
 

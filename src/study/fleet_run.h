@@ -41,7 +41,8 @@ struct ew_fleet_report {
     enum ew_fleet_event event;
     const char *machine;             /* NULL: of no single one */
     const struct ew_study_job *job;  /* NULL: none */
-    const struct ew_machine_row *up; /* with UP */
+    const struct ew_machine_row *up; /* with UP, and the device's own identity */
+    const char *device;
     double wall_s;
     char reason[EW_LINK_TEXT], noise[EW_NOISE_CHARS]; /* "": none */
 };
