@@ -29,8 +29,12 @@
 #include "ew_test.h"
 #include "fuzz/fuzz_main.h"
 
-#define LIMIT_S   20
-#define BUDGET_S  5
+#define LIMIT_S 20
+#ifdef __SANITIZE_ADDRESS__ /* which sees much that else goes by */
+#define BUDGET_S 5
+#else
+#define BUDGET_S 2
+#endif
 #define MAX_BYTES ((size_t)1 << 20)
 
 static ew_fuzz_target *target;
