@@ -47,5 +47,8 @@ verdict "struct tags are defined once" "$(
 verdict "programs are started in base/spawn.c alone" "$(
     grep -rnE --include='*.[ch]' '\b(fork|vfork|posix_spawnp?|exec[vl]p?e?|popen|system)\(' src | grep -v '^src/base/spawn\.' || true
 )"
+verdict "operators are known by &ew_op_x, not by name" "$(
+    grep -rnE --include='*.c' 'strn?cmp\([^)]*op->name|ew_op_find\("' src | grep -v '^src/op/' || true
+)"
 verdict "no TODO without an issue number" "$(grep -nE '\b(TODO|FIXME|XXX)\b' "${files[@]}" | grep -vE '#[0-9]+' || true)"
 exit $status

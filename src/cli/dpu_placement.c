@@ -10,6 +10,7 @@
 #include "compress/pass.h"
 #include "compress/quantize.h"
 #include "edgewise.h"
+#include "graph/ops.h"
 #include "report/text_table.h"
 
 struct placement {
@@ -36,8 +37,8 @@ static bool is_constant(const struct ew_graph *g, const struct ew_node *n)
 
 static bool is_conversion(const struct ew_node *n)
 {
-    return strcmp(n->op->name, "dpu_input") == 0 || strcmp(n->op->name, "quantize_linear") == 0 ||
-           strcmp(n->op->name, "dequantize_linear") == 0;
+    return n->op == &ew_op_dpu_input || n->op == &ew_op_quantize_linear ||
+           n->op == &ew_op_dequantize_linear;
 }
 
 static bool on_dpu(const struct ew_graph *g, const struct ew_node *n)
@@ -45,8 +46,12 @@ static bool on_dpu(const struct ew_graph *g, const struct ew_node *n)
     const bool int8 = g->values[n->out[0]].t.dtype == EW_S8;
     if (!int8 || is_conversion(n))
         return false;
-    return strncmp(n->op->name, "dpu_", 4) == 0 || strcmp(n->op->name, "lookup") == 0 ||
-           ew_quantize_moves(n);
+    static const struct ew_op *const own[] = {&ew_op_dpu_conv, &ew_op_dpu_add, &ew_op_dpu_mul,
+                                              &ew_op_dpu_average_pool, &ew_op_lookup};
+    for (size_t i = 0; i < EW_COUNT(own); i++)
+        if (n->op == own[i])
+            return true;
+    return ew_quantize_moves(n);
 }
 
 /* Why it is the host's: what the hardware lacks, or how the network is quantised. */

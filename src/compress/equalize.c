@@ -45,7 +45,7 @@ static bool constant_floats(const struct ew_graph *g, int value)
 static bool clip_bound(const struct ew_graph *g, int node, float *bound)
 {
     struct ew_epilogue_attr act = {0};
-    if (strcmp(g->nodes[node].op->name, "clip") != 0 || !ew_act_of_node(g, node, &act) ||
+    if (g->nodes[node].op != &ew_op_clip || !ew_act_of_node(g, node, &act) ||
         act.act != EW_ACT_CLIP || act.lo < 0 || act.lo > 0)
         return false;
     *bound = (float)act.hi;

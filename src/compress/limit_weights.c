@@ -4,10 +4,10 @@
  * are) takes the steps of all others.  The scale is chosen by the error of the outputs instead, to
  * which a weight's error counts as much as its channel reaches. */
 #include <math.h>
-#include <string.h>
 
 #include "compress/pass.h"
 #include "compress/pow2.h"
+#include "graph/ops.h"
 #include "graph/readers.h"
 #include "op/conv.h"
 
@@ -88,7 +88,7 @@ ew_err ew_pass_limit_weights(struct ew_graph *g, const float *const *peaks)
     ew_err e = EW_OK;
     for (int k = 0; k < g->n_nodes && e == EW_OK; k++) {
         const struct ew_node *n = &g->nodes[k];
-        if (strcmp(n->op->name, "conv") == 0 && constant_floats(g, n->in[1]) && peaks[n->in[0]] &&
+        if (n->op == &ew_op_conv && constant_floats(g, n->in[1]) && peaks[n->in[0]] &&
             ew_readers_count(r, n->in[1]) == 1)
             e = limit(g, n, peaks[n->in[0]]);
     }

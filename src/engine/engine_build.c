@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "format/image_card.h"
 #include "graph/facts.h"
+#include "graph/ops.h"
 #include "plan/tune.h"
 
 /* An engine in the making. */
@@ -107,8 +108,7 @@ static bool is_int8(const struct ew_graph *g)
 {
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
-        const bool moves =
-            strncmp(n->op->name, "quantize", 8) == 0 || strncmp(n->op->name, "dequantize", 10) == 0;
+        const bool moves = n->op == &ew_op_quantize_linear || n->op == &ew_op_dequantize_linear;
         for (int i = 1; i < n->n_in && !moves; i++) {
             const struct ew_value *v = n->in[i] < 0 ? NULL : &g->values[n->in[i]];
             if (v && v->t.dtype == EW_S8 && v->t.data && v->t.shape.rank >= 2)

@@ -2,7 +2,6 @@
 /* Nodes as XIR's operators.  Windows are width before height there, padding left, right, top,
  * bottom; filters are [O, h, w, I] as ours, those of depthwise convolutions [1, h, w, C]. */
 #include <math.h>
-#include <string.h>
 
 #include "format/xir.h"
 #include "format/xir_out.h"
@@ -396,45 +395,45 @@ static ew_err pass_on(struct ew_xir_out *x, int node)
 }
 
 static const struct {
-    const char *op;
+    const struct ew_op *op;
     ew_err (*put)(struct ew_xir_out *x, int node);
 } kinds[] = {
-    {"conv", put_conv},
-    {"max_pool", put_max_pool},
-    {"global_max_pool", put_max_pool},
-    {"average_pool", put_average},
-    {"global_average_pool", put_average},
-    {"adaptive_avg_pool", put_average},
-    {"gemm", put_dense},
-    {"matmul", put_dense},
-    {"relu", put_activation},
-    {"clip", put_activation},
-    {"leaky_relu", put_activation},
-    {"hard_sigmoid", put_activation},
-    {"hard_swish", put_activation},
-    {"sigmoid", put_activation},
-    {"tanh", put_activation},
-    {"add", put_joined},
-    {"mul", put_joined},
-    {"concat", put_joined},
-    {"reshape", put_reshape},
-    {"flatten", put_reshape},
-    {"squeeze", put_reshape},
-    {"unsqueeze", put_reshape},
-    {"transpose", put_transpose},
-    {"channel_shuffle", put_shuffle},
-    {"split", put_split},
-    {"softmax", put_softmax},
-    {"reduce_mean", put_mean},
-    {"identity", pass_on},
-    {"dropout", pass_on},
+    {&ew_op_conv, put_conv},
+    {&ew_op_max_pool, put_max_pool},
+    {&ew_op_global_max_pool, put_max_pool},
+    {&ew_op_average_pool, put_average},
+    {&ew_op_global_average_pool, put_average},
+    {&ew_op_adaptive_avg_pool, put_average},
+    {&ew_op_gemm, put_dense},
+    {&ew_op_matmul, put_dense},
+    {&ew_op_relu, put_activation},
+    {&ew_op_clip, put_activation},
+    {&ew_op_leaky_relu, put_activation},
+    {&ew_op_hard_sigmoid, put_activation},
+    {&ew_op_hard_swish, put_activation},
+    {&ew_op_sigmoid, put_activation},
+    {&ew_op_tanh, put_activation},
+    {&ew_op_add, put_joined},
+    {&ew_op_mul, put_joined},
+    {&ew_op_concat, put_joined},
+    {&ew_op_reshape, put_reshape},
+    {&ew_op_flatten, put_reshape},
+    {&ew_op_squeeze, put_reshape},
+    {&ew_op_unsqueeze, put_reshape},
+    {&ew_op_transpose, put_transpose},
+    {&ew_op_channel_shuffle, put_shuffle},
+    {&ew_op_split, put_split},
+    {&ew_op_softmax, put_softmax},
+    {&ew_op_reduce_mean, put_mean},
+    {&ew_op_identity, pass_on},
+    {&ew_op_dropout, pass_on},
 };
 
 ew_err ew_xir_put_node(struct ew_xir_out *x, int node)
 {
     const struct ew_node *n = &x->g->nodes[node];
     for (size_t i = 0; i < EW_COUNT(kinds); i++)
-        if (strcmp(kinds[i].op, n->op->name) == 0)
+        if (kinds[i].op == n->op)
             return ew_fail_in(kinds[i].put(x, node), "%s (%s)", n->name, n->op->name);
     return ew_fail(EW_ERR_UNSUPPORTED, "%s: XIR has no operator for %s", n->name, n->op->name);
 }

@@ -210,9 +210,9 @@ ew_err ew_xir_fix(struct ew_xir_out *x, const char *from, const struct ew_shape 
     return EW_OK;
 }
 
-static bool is(const struct ew_graph *g, int node, const char *op)
+static bool is(const struct ew_graph *g, int node, const struct ew_op *op)
 {
-    return node >= 0 && strcmp(g->nodes[node].op->name, op) == 0;
+    return node >= 0 && g->nodes[node].op == op;
 }
 
 /* The position of the scale of a quantiser or dequantiser: 2^-position. */
@@ -261,7 +261,7 @@ ew_err ew_xir_value(struct ew_xir_out *x, int value, const int *perm, const char
 {
     const struct ew_graph *g = x->g;
     const int from = g->values[value].producer;
-    const bool dequantised = is(g, from, "dequantize_linear");
+    const bool dequantised = is(g, from, &ew_op_dequantize_linear);
     const int source = dequantised ? g->nodes[from].in[0] : value;
     const struct ew_value *v = &g->values[source];
     if (x->op[value] || !v->t.data) {
@@ -340,7 +340,8 @@ static bool is_turned(const struct ew_graph *g, int value)
         for (int i = 0; i < g->nodes[k].n_in; i++) {
             if (g->nodes[k].in[i] != value)
                 continue;
-            const bool pair = is(g, k, "quantize_linear") || is(g, k, "dequantize_linear");
+            const bool pair =
+                is(g, k, &ew_op_quantize_linear) || is(g, k, &ew_op_dequantize_linear);
             /* at most two levels: quantiser, dequantiser */
             if (!to_last(&g->nodes[k]) && !(pair && is_turned(g, g->nodes[k].out[0])))
                 return false;
@@ -375,9 +376,9 @@ static ew_err put_nodes(struct ew_xir_out *x)
         EW_TRY(put_input(x, g->inputs[i]));
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
-        if (is(g, k, "quantize_linear"))
+        if (is(g, k, &ew_op_quantize_linear))
             EW_TRY(put_quantizer(x, k));
-        else if (is(g, k, "dequantize_linear"))
+        else if (is(g, k, &ew_op_dequantize_linear))
             EW_TRY(put_dequantizer(x, k));
         else if (x->turned[n->in[0]] && to_last(n))
             x->op[n->out[0]] = x->op[n->in[0]], x->fix[n->out[0]] = x->fix[n->in[0]];

@@ -63,13 +63,25 @@ static bool is_quantiser(const struct ew_node *n)
     return is(n, &ew_op_quantize_linear) || is(n, &ew_op_dequantize_linear);
 }
 
+/* An integer node, or one on the way to it. */
+static bool is_quantised_node(const struct ew_node *n)
+{
+    static const struct ew_op *const ops[] = {
+        &ew_op_quantize_linear, &ew_op_dequantize_linear,    &ew_op_qlinear_conv,
+        &ew_op_qlinear_gemm,    &ew_op_qlinear_matmul,       &ew_op_qlinear_add,
+        &ew_op_qlinear_mul,     &ew_op_qlinear_average_pool, &ew_op_qlinear_global_average_pool};
+    for (size_t i = 0; i < EW_COUNT(ops); i++)
+        if (is(n, ops[i]))
+            return true;
+    return false;
+}
+
 /* by_quantised[v]: a quantised node reads value v. */
 static void mark_quantised(const struct ew_graph *g, bool *by_quantised)
 {
     for (int k = 0; k < g->n_nodes; k++) {
         const struct ew_node *n = &g->nodes[k];
-        const bool fits = is_quantiser(n) || strncmp(n->op->name, "qlinear", 7) == 0;
-        for (int i = 0; fits && i < n->n_in; i++)
+        for (int i = 0; is_quantised_node(n) && i < n->n_in; i++)
             if (n->in[i] >= 0)
                 by_quantised[n->in[i]] = true;
     }

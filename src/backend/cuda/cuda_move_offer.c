@@ -4,6 +4,7 @@
 
 #include "backend/cuda/cuda_backend.h"
 #include "graph/layout.h"
+#include "graph/ops.h"
 #include "graph/shuffle.h"
 #include "op/loss.h"
 #include "op/shape_attr.h"
@@ -164,7 +165,7 @@ static bool walk_of(const struct ew_call *c, struct ew_cuda_copy *p)
     ew_shape_strides(in, in, stride);
     p->bytes = (int)ew_dtype_size(c->in[0]->dtype);
     p->add_type = -1;
-    if (strcmp(c->op->name, "transpose") == 0) {
+    if (c->op == &ew_op_transpose) {
         const struct ew_transpose_attr *a = c->attr;
         int64_t step = 1;
         if (in->rank > EW_CUDA_COPY_DIMS)
@@ -224,15 +225,14 @@ int ew_cuda_offer_move(const struct ew_kernel_query *query, struct ew_kernel *ou
     const bool back = query->phase == EW_PHASE_BACKWARD;
     struct ew_cuda_copy p = {0};
     for (int i = 1; i < c->n_in; i++) /* a constant may be wider than what it is joined to */
-        if (strcmp(query->op->name, "concat") == 0 && c->in[i] &&
-            c->in[i]->dtype != c->in[0]->dtype)
+        if (query->op == &ew_op_concat && c->in[i] && c->in[i]->dtype != c->in[0]->dtype)
             return 0;
     if (ew_tensor_count(c->in[0]) == 0 || c->out[0]->dtype != c->in[0]->dtype ||
         (back && ew_cuda_query_type(query, 0, ~1u) < 0))
         return 0;
-    if (strcmp(query->op->name, "concat") == 0)
+    if (query->op == &ew_op_concat)
         return ew_cuda_one(out, "concat", back ? back_concat : run_concat, 0);
-    if (strcmp(query->op->name, "split") == 0) {
+    if (query->op == &ew_op_split) {
         for (int i = 0; i < c->n_out; i++)
             if (!c->out[i])
                 return 0;

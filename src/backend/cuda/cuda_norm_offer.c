@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batch norm and pools on CUDA devices. */
 #include "backend/cuda/cuda_backend.h"
+#include "graph/ops.h"
 #include "op/norm.h"
 #include "op/pooling.h"
 
@@ -86,16 +87,11 @@ int ew_cuda_offer_norm(const struct ew_kernel_query *query, struct ew_kernel *ou
 
 /* ---- Pools ---- */
 
-static bool is(const struct ew_call *c, const char *name)
-{
-    return c->op->name[0] == name[0] && c->op->name[1] == name[1];
-}
-
 static ew_err resolve(const struct ew_call *c, struct ew_window *w)
 {
-    return is(c, "gl")   ? ew_global_resolve(c, w)
-           : is(c, "ad") ? ew_adaptive_resolve(c, w)
-                         : ew_pool_resolve(c, w);
+    return c->op == &ew_op_global_average_pool ? ew_global_resolve(c, w)
+           : c->op == &ew_op_adaptive_avg_pool ? ew_adaptive_resolve(c, w)
+                                               : ew_pool_resolve(c, w);
 }
 
 bool ew_cuda_flatten(struct ew_window *w)
@@ -130,9 +126,11 @@ static bool is_global(const struct ew_window *w)
 
 static struct ew_cuda_pool pool_of(const struct ew_call *c, const struct ew_window *w)
 {
-    const struct ew_pool_attr *a = is(c, "ma") || is(c, "av") ? c->attr : NULL;
+    const struct ew_pool_attr *a =
+        c->op == &ew_op_max_pool || c->op == &ew_op_average_pool ? c->attr : NULL;
     return (struct ew_cuda_pool){.type = ew_cuda_storage(c->in[0]),
-                                 .kind = is(c, "ma") ? EW_CUDA_POOL_MAX : EW_CUDA_POOL_MEAN,
+                                 .kind = c->op == &ew_op_max_pool ? EW_CUDA_POOL_MAX
+                                                                  : EW_CUDA_POOL_MEAN,
                                  .count_pad = a && a->count_include_pad,
                                  .pad_end_d = (int)w->pad_end[0],
                                  .pad_end_h = (int)w->pad_end[1],
@@ -235,7 +233,7 @@ static ew_err back_global(const struct ew_call *c)
 int ew_cuda_offer_pool(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     const struct ew_call *c = query->c;
-    const bool back = query->phase == EW_PHASE_BACKWARD, max = is(c, "ma");
+    const bool back = query->phase == EW_PHASE_BACKWARD, max = c->op == &ew_op_max_pool;
     struct ew_window w;
     if (max && !back && (c->in[0]->dtype == EW_U8 || c->in[0]->dtype == EW_S8))
         return ew_cuda_offer_qpool(query, out);

@@ -4,23 +4,26 @@
 
 #include "backend/cuda/cuda_backend.h"
 #include "base/mem.h"
+#include "graph/ops.h"
 #include "op/math_attr.h"
 
 /* ---- One operand ---- */
 
 static const struct {
-    const char *name;
+    const struct ew_op *from;
     int op;
 } unary[] = {
-    {"neg", EW_CUDA_OP_NEG}, {"abs", EW_CUDA_OP_ABS},   {"exp", EW_CUDA_OP_EXP},
-    {"log", EW_CUDA_OP_LOG}, {"sqrt", EW_CUDA_OP_SQRT}, {"reciprocal", EW_CUDA_OP_RECIPROCAL},
-    {"erf", EW_CUDA_OP_ERF}, {"mish", EW_CUDA_OP_MISH}, {"softplus", EW_CUDA_OP_SOFTPLUS},
-    {"elu", EW_CUDA_OP_ELU}, {"ceil", EW_CUDA_OP_CEIL}, {"floor", EW_CUDA_OP_FLOOR},
+    {&ew_op_neg, EW_CUDA_OP_NEG},           {&ew_op_abs, EW_CUDA_OP_ABS},
+    {&ew_op_exp, EW_CUDA_OP_EXP},           {&ew_op_log, EW_CUDA_OP_LOG},
+    {&ew_op_sqrt, EW_CUDA_OP_SQRT},         {&ew_op_reciprocal, EW_CUDA_OP_RECIPROCAL},
+    {&ew_op_erf, EW_CUDA_OP_ERF},           {&ew_op_mish, EW_CUDA_OP_MISH},
+    {&ew_op_softplus, EW_CUDA_OP_SOFTPLUS}, {&ew_op_elu, EW_CUDA_OP_ELU},
+    {&ew_op_ceil, EW_CUDA_OP_CEIL},         {&ew_op_floor, EW_CUDA_OP_FLOOR},
 };
 
 static bool is_clip(const struct ew_call *c)
 {
-    return strcmp(c->op->name, "clip") == 0;
+    return c->op == &ew_op_clip;
 }
 
 /* The operation of the call; clip's bounds are on the device and no part of it. */
@@ -28,7 +31,7 @@ static struct ew_cuda_link link_of(const struct ew_call *c)
 {
     const struct ew_scale_attr *s = c->attr;
     for (size_t i = 0; i < EW_COUNT(unary); i++)
-        if (strcmp(unary[i].name, c->op->name) == 0)
+        if (unary[i].from == c->op)
             return (struct ew_cuda_link){.op = unary[i].op,
                                          .lo = unary[i].op == EW_CUDA_OP_ELU ? (float)s->alpha : 0};
     struct ew_epilogue_attr e = {0};

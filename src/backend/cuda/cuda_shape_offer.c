@@ -6,6 +6,7 @@
 
 #include "backend/cuda/cuda_backend.h"
 #include "base/mem.h"
+#include "graph/ops.h"
 #include "op/move.h"
 #include "op/reduce.h"
 #include "op/resize.h"
@@ -248,13 +249,13 @@ static bool sums_of(const struct ew_call *c, struct ew_cuda_reduce *r)
     r->inner = last;
     r->mid = g.size;
     r->outer = g.count / last;
-    r->scale = strcmp(c->op->name, "reduce_mean") == 0 ? 1 / (float)g.size : 1;
+    r->scale = c->op == &ew_op_reduce_mean ? 1 / (float)g.size : 1;
     return r->outer < 65536 && r->inner < INT32_MAX;
 }
 
 static ew_err run_sums(const struct ew_call *c)
 {
-    const bool squares = strcmp(c->op->name, "reduce_sum_square") == 0;
+    const bool squares = c->op == &ew_op_reduce_sum_square;
     struct ew_cuda_reduce r = {.type = ew_cuda_storage(c->in[0]),
                                .out_f32 = c->out[0]->dtype == EW_F32,
                                .a = c->in[0]->data,
@@ -293,7 +294,7 @@ int ew_cuda_offer_reduce(const struct ew_kernel_query *query, struct ew_kernel *
     struct ew_cuda_reduce r = {0};
     if ((type != EW_F32 && type != ew_backend_info(query->be)->storage) ||
         (c->out[0]->dtype != type && c->out[0]->dtype != EW_F32) || !sums_of(c, &r) ||
-        (back && strcmp(query->op->name, "reduce_sum_square") == 0))
+        (back && query->op == &ew_op_reduce_sum_square))
         return 0;
     return ew_cuda_one(out, "sum", back ? back_sums : run_sums,
                        back ? 0 : ew_cuda_reduce_scratch(r.outer, r.mid, r.inner, 1));
