@@ -474,7 +474,8 @@ static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struc
     const struct ew_plan_opts po = {
         .tuner = tuner,
         .mode = o->train ? EW_PLAN_TRAIN : EW_PLAN_INFER,
-        .dry = o->why != NULL,
+        /* Passes need weights, and --tune memory. */
+        .dry = o->why && o->train && !o->tune,
         .optimize = !o->reference && !o->plain,
         .consume =
             !o->train && !o->why && !o->reference && !o->plain && o->streams == 1 && !o->html,
