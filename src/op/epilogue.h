@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a convolution or a dense layer may do to its sums before it stores them: an activation, and
+/* What a convolution or a batch norm may do to its result before it stores it: an activation, and
  * the addition of another tensor.  Only the fusing pass sets it; files have separate nodes. */
 #ifndef EW_OP_EPILOGUE_H
 #define EW_OP_EPILOGUE_H
