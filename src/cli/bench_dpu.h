@@ -10,7 +10,7 @@ struct ew_dpu_opts {
     const char *device; /* "dpu:kv260" */
     struct ew_network_opts net;
     bool sweep;
-    const char *picture; /* of the sweep: FILE.png; NULL: none */
+    const char *picture; /* of the sweep: FILE.svg; NULL: none */
 };
 
 /* The device that commands of this process run on, where it is a DPU; else NULL. */

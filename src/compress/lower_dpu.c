@@ -3,6 +3,7 @@
  *
  * Each quantiser, with the float nodes before it up to the next dequantisers, becomes a node of the
  * DPU where the hardware has one.  What is left stays in QDQ form, for the host: lower_quant.c. */
+#include <math.h>
 #include <string.h>
 
 #include "compress/lower_quant.h"
@@ -60,13 +61,23 @@ static bool find_layer(const struct ew_lowering *l, const struct ew_node *n, int
            bias_shift <= EW_POW2_BIAS_SHIFT;
 }
 
+/* The hardware has one leaky relu, of slope 26/256, and one hard sigmoid, x/6 + 1/2; by default
+ * ONNX's are 0.01 x and 0.2 x + 0.5: such nodes stay with the host. */
+static bool is_hardware_act(const struct ew_epilogue_attr *act)
+{
+    if (act->act == EW_ACT_LEAKY)
+        return act->lo > 0.09 && act->lo < 0.11;
+    return act->act != EW_ACT_HARD_SIGMOID ||
+           (fabs(6 * (double)act->lo - 1) < 1e-3 && fabs((double)act->hi - 0.5) < 1e-3);
+}
+
 /* The layer's node before its activation; a leaky relu is part of it. */
 static int find_sums(const struct ew_lowering *l, bool *leaky)
 {
     struct ew_epilogue_attr act = {0};
     int from = ew_qview_sole(l->g, l->value);
     *leaky = from >= 0 && ew_qview_is(l->g, from, &ew_op_leaky_relu) &&
-             ew_act_of_node(l->g, from, &act) && act.lo > 0.09 && act.lo < 0.11;
+             ew_act_of_node(l->g, from, &act) && is_hardware_act(&act);
     return *leaky ? ew_qview_sole(l->g, l->g->nodes[from].in[0]) : from;
 }
 
@@ -245,7 +256,7 @@ static ew_err lower_function(const struct ew_lowering *l, bool *done)
     const int from = ew_qview_sole(g, value);
     if (!ew_qview_of(g, value, &x) && from >= 0 && ew_act_of_node(g, from, &act))
         value = g->nodes[from].in[0];
-    if (!view_of(g, value, &x, &at) || !at_position(g, &l->to, &to) ||
+    if (!is_hardware_act(&act) || !view_of(g, value, &x, &at) || !at_position(g, &l->to, &to) ||
         !fill_table(&act, at, to, &l->clamp, table))
         return EW_OK;
     in[EW_LOOKUP_X] = x.q;

@@ -9,7 +9,9 @@
 #include "compress/pass.h"
 #include "edgewise.h"
 #include "ew_test.h"
+#include "graph/ops.h"
 #include "op/dpu.h"
+#include "op/math_attr.h"
 #include "op_case.h"
 #include "plan/plan.h"
 #include "quant_graph.h"
@@ -226,6 +228,24 @@ static void networks(void)
     }
 }
 
+/* ONNX's default hard sigmoid, 0.2 x + 0.5, was computed as x/6 + 0.5. */
+static void other_slopes_stay_with_the_host(void)
+{
+    struct ew_graph *g = ew_quant_graph_pow2("mobilenet_v3_small", 32);
+    if (!g)
+        return;
+    int changed = 0;
+    for (int k = 0; k < g->n_nodes; k++)
+        if (g->nodes[k].op == &ew_op_hard_sigmoid) {
+            ((struct ew_scale_attr *)g->nodes[k].attr)->alpha = 0.2;
+            changed++;
+        }
+    EW_EXPECT(changed > 0);
+    if (EW_EXPECT_OK(ew_pass_lower_dpu(g)))
+        EW_EXPECT_INT(count(g, "hard_sigmoid"), changed);
+    ew_graph_free(g);
+}
+
 /* ---- Names ---- */
 
 static void devices_have_names(void)
@@ -247,4 +267,4 @@ static void devices_have_names(void)
 }
 
 EW_TEST_MAIN(EW_TEST(rules), EW_TEST(all_cases), EW_TEST(ties_go_up), EW_TEST(networks),
-             EW_TEST(devices_have_names))
+             EW_TEST(other_slopes_stay_with_the_host), EW_TEST(devices_have_names))
