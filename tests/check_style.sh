@@ -50,5 +50,7 @@ verdict "programs are started in base/spawn.c alone" "$(
 verdict "operators are known by &ew_op_x, not by name" "$(
     grep -rnE --include='*.c' 'strn?cmp\([^)]*op->name|ew_op_find\("' src | grep -v '^src/op/' || true
 )"
+# They are called by a table of one type (tests/programs.c).
+verdict "mains of tests take argc and argv" "$(grep -n 'int main(void)' tests/*/test_*.c || true)"
 verdict "no TODO without an issue number" "$(grep -nE '\b(TODO|FIXME|XXX)\b' "${files[@]}" | grep -vE '#[0-9]+' || true)"
 exit $status

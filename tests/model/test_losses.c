@@ -147,8 +147,10 @@ static void check_choices(void)
     ew_test_end();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     check_choices();
     for (int loss = 1; ew_loss_names[loss]; loss++)
         for (int reference = 0; reference < 2; reference++) {

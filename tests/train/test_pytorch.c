@@ -117,8 +117,10 @@ static void check(const struct golden *k)
     free(images);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     for (size_t i = 0; i < sizeof(golden) / sizeof(*golden); i++) {
         ew_test_begin("%s", golden[i].network);
         check(&golden[i]);

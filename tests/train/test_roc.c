@@ -48,8 +48,10 @@ static void extremes(void)
     ew_test_end();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
     as_by_hand();
     extremes();
     return ew_test_status();
