@@ -7,7 +7,7 @@ edgewise export dpu.onnx --qdq pow2 -o pow2.onnx | sed 's/ [0-9.]* KiB/ SIZE/'
 edgewise export dpu.onnx --qdq qcdq -o qcdq.onnx | sed 's/ [0-9.]* KiB/ SIZE/'
 edgewise export dpu.onnx -o dpu.xmodel | sed 's/ [0-9.]* KiB/ SIZE/'
 edgewise info qcdq.onnx | awk '$2 == "clip"' | wc -l
-edgewise info dpu.xmodel | grep -E '^(dpu|MACs)'
+edgewise info dpu.xmodel | grep -E '^(dpu|MACs)' | sed 's/  */ /g'
 score() { edgewise eval "$1" --data $data --device dpu --json 2>/dev/null | grep -m 2 -E '"(accuracy|loss)"'; }
 score dpu.onnx >want
 for file in pow2.onnx qcdq.onnx dpu.xmodel; do score $file | diff want - && echo "$file: the same"; done

@@ -3,13 +3,19 @@
 # NAME.exit; what has no file is not looked at, but for the exit status, which is then 0.  Scripts run in an
 # empty folder with `edgewise` in PATH and CASES naming this folder; where they print the tree's path or
 # their own, SOURCE and WORK stand for it.
-# usage: run.sh SOURCE_DIR BUILD_DIR [NAME...]      UPDATE=1 writes what is printed as what is expected
+# usage: run.sh SOURCE_DIR BUILD_DIR [K/N | NAME...]      all cases, part K of N of them, or these
+#        UPDATE=1 writes what is printed as what is expected
 set -euo pipefail
 source=$(cd "$1" && pwd)
 build=$(cd "$2" && pwd)
 CASES=$source/tests/cli
 export CASES PATH=$build/src:$PATH LC_ALL=C
 shift 2
+part=1 parts=1
+if [[ ${1:-} == */* ]]; then
+    part=${1%/*} parts=${1#*/}
+    shift
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
@@ -22,9 +28,12 @@ compare() {
     diff -u --label "expected $2" --label "printed $2" "$want" "$got"
 }
 
+count=0
 for script in "$CASES"/*.sh; do
     name=$(basename "$script" .sh)
     [ "$name" != run ] || continue
+    count=$((count + 1))
+    [ $((count % parts)) -eq $((part % parts)) ] || continue
     [ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
     mkdir "$work/$name"
     code=0

@@ -43,8 +43,9 @@ until [ -e killed/batches.csv ] && [ "$(wc -l <killed/batches.csv)" -gt 5 ]; do
 done
 kill -9 "$(cat rank1.pid)"
 wait $job || echo "it ended"
-grep -oE 'rank 1 .* is gone' said.txt | sed 's/(.*)/(HOST, PROCESS)/' | head -n 1
-grep -o 'hint: .*' said.txt | head -n 1
+# By us, unless mpirun has ended the others before they could say it.
+if grep -qE 'rank 1 .* is gone' said.txt; then grep -q 'hint: mpirun -np N edgewise train --resume killed' said.txt; fi
+grep -qE 'rank 1 .* is gone|process rank 1 ' said.txt && echo "rank 1 is named"
 done=$(tail -n 1 killed/epochs.csv | cut -d , -f 1)
 [ "$done" != epoch ] || done=0
 ranks 2 edgewise train --resume killed --epochs $((done + 2))
