@@ -11,8 +11,7 @@ EOF
 for i in 1 2 3; do
     edgewise study k.study --quick >/dev/null 2>&1 &
     sleep 0.4
-    kill -9 $! 2>/dev/null || true
-    wait $! 2>/dev/null || true
+    { kill -9 $! && wait $!; } 2>/dev/null || true
 done
 edgewise study k.study --quick >/dev/null 2>&1
 edgewise results --where "status = 'done'" --order iters --columns iters

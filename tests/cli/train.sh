@@ -39,8 +39,7 @@ edgewise train --resume gone --on-bad-sample skip 2>/dev/null | grep '^samples'
 # Killed before the first epoch is over, it goes on all the same.
 edgewise train lenet5 --data synthetic --samples 6000 --epochs 1 --batch 4 --threads 1 -o killed >/dev/null 2>&1 &
 while [ ! -f killed/last.ckpt ]; do sleep 0.02; done
-kill -9 $!
-wait $! 2>/dev/null || true
+{ kill -9 $! && wait $!; } 2>/dev/null || true
 edgewise train --resume killed >/dev/null 2>&1 && wc -l <killed/epochs.csv
 # Curves for TensorBoard: a file that begins with its version, and has a value for each epoch and curve.
 edgewise train lenet5 --data synthetic --samples 320 --epochs 2 --batch 32 --threads 1 --tensorboard board -o curves >/dev/null 2>&1
