@@ -120,13 +120,6 @@ static ew_err make_filters(struct ew_graph *g, int q, bool trans, int *out)
     return EW_OK;
 }
 
-static ew_err add_reshape(struct ew_graph *g, int value, const int64_t *dims, int n, int *out)
-{
-    int in[2] = {value};
-    EW_TRY(ew_graph_const_ints(g, "shape", dims, n, &in[1]));
-    return ew_graph_add(g, &ew_op_reshape, NULL, NULL, in, 2, out, 1);
-}
-
 static bool is_dense(const struct ew_graph *g, int node, bool *trans)
 {
     if (node < 0 || (!ew_qview_is(g, node, &ew_op_gemm) && !ew_qview_is(g, node, &ew_op_matmul)))
@@ -158,10 +151,10 @@ static ew_err lower_dense(const struct ew_lowering *l, bool *done)
     y.attr.leaky = leaky;
     const int64_t pixel[] = {-1, 1, 1, depth}, row[] = {-1, filters};
     int in[] = {y.x.q, y.w.q, y.b.q}, out;
-    EW_TRY(add_reshape(g, y.x.q, pixel, 4, &in[0]));
+    EW_TRY(ew_lower_reshape(g, y.x.q, pixel, 4, &in[0]));
     EW_TRY(make_filters(g, y.w.q, trans, &in[1]));
     EW_TRY(ew_graph_add(g, &ew_op_dpu_conv, name, &y.attr, in, y.has_bias ? 3 : 2, &out, 1));
-    EW_TRY(add_reshape(g, out, row, 2, &out));
+    EW_TRY(ew_lower_reshape(g, out, row, 2, &out));
     return ew_lower_place(l, first, out, done);
 }
 
@@ -221,6 +214,7 @@ static ew_err lower_average(const struct ew_lowering *l, bool *done)
         return EW_OK;
     attr.shift = at - to;
     EW_TRY(ew_graph_add(g, &ew_op_dpu_average_pool, g->nodes[from].name, &attr, &x.q, 1, &out, 1));
+    EW_TRY(ew_lower_drop_axes(g, from, &out));
     return ew_lower_place(l, first, out, done);
 }
 

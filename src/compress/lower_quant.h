@@ -30,6 +30,9 @@ ew_lower_fn ew_lower_binary, ew_lower_average, ew_lower_concat, ew_lower_functio
 
 /* The window of an average that our operators have; false: none.  *global: it covers all. */
 bool ew_lower_window(const struct ew_graph *g, int node, struct ew_pool_attr *attr, bool *global);
+/* A ReduceMean may drop the axes that a pool keeps with size 1: so does what takes its place. */
+ew_err ew_lower_drop_axes(struct ew_graph *g, int node, int *value);
+ew_err ew_lower_reshape(struct ew_graph *g, int value, const int64_t *dims, int n, int *out);
 
 /* The first of these kinds that takes what is before the quantiser `node`; nothing where it is
  * none. */

@@ -32,7 +32,7 @@ bool ew_lower_window(const struct ew_graph *g, int node, struct ew_pool_attr *at
 {
     const struct ew_node *n = &g->nodes[node];
     const struct ew_shape *x = &g->values[n->in[0]].t.shape;
-    *global = ew_qview_is(g, node, &ew_op_global_average_pool);
+    *global = ew_qview_is(g, node, &ew_op_global_average_pool) || ew_pass_is_spatial_mean(g, node);
     *attr = (struct ew_pool_attr){0};
     if (ew_qview_is(g, node, &ew_op_average_pool)) {
         *attr = *(const struct ew_pool_attr *)n->attr;
@@ -52,6 +52,21 @@ bool ew_lower_window(const struct ew_graph *g, int node, struct ew_pool_attr *at
     return true;
 }
 
+ew_err ew_lower_reshape(struct ew_graph *g, int value, const int64_t *dims, int n, int *out)
+{
+    int in[2] = {value};
+    EW_TRY(ew_graph_const_ints(g, "shape", dims, n, &in[1]));
+    return ew_graph_add(g, &ew_op_reshape, NULL, NULL, in, 2, out, 1);
+}
+
+ew_err ew_lower_drop_axes(struct ew_graph *g, int node, int *value)
+{
+    const struct ew_shape *y = &g->values[g->nodes[node].out[0]].t.shape;
+    if (y->rank == g->values[*value].t.shape.rank)
+        return EW_OK;
+    return ew_lower_reshape(g, *value, (const int64_t[]){-1, y->dim[1]}, 2, value);
+}
+
 ew_err ew_lower_average(const struct ew_lowering *l, bool *done)
 {
     struct ew_graph *g = l->g;
@@ -68,6 +83,7 @@ ew_err ew_lower_average(const struct ew_lowering *l, bool *done)
     int out;
     EW_TRY(ew_graph_add(g, op, g->nodes[from].name, global ? NULL : &attr, in, (int)EW_COUNT(in),
                         &out, 1));
+    EW_TRY(ew_lower_drop_axes(g, from, &out));
     return ew_lower_place(l, first, out, done);
 }
 

@@ -4,12 +4,30 @@
 
 #include <stdlib.h>
 
+#include "graph/ops.h"
+#include "op/axis.h"
+
 bool ew_pass_is_constant(const struct ew_graph *g, int value)
 {
     if (value < 0)
         return false;
     const struct ew_value *v = &g->values[value];
     return v->kind != EW_VALUE_INPUT && v->t.data;
+}
+
+bool ew_pass_is_spatial_mean(const struct ew_graph *g, int node)
+{
+    const struct ew_node *n = &g->nodes[node];
+    struct ew_ints axes;
+    if (n->op != &ew_op_reduce_mean || n->n_in < 2 || !ew_pass_is_constant(g, n->in[1]))
+        return false;
+    const int rank = g->values[n->in[0]].t.shape.rank;
+    if (rank < 3 || ew_axes_read(&g->values[n->in[1]].t, rank, 0, &axes) != EW_OK)
+        return false;
+    unsigned mask = 0;
+    for (int i = 0; i < axes.n; i++)
+        mask |= 1u << axes.v[i];
+    return mask == (1u << (rank - 1)) - 2;
 }
 
 ew_err ew_pass_new_param(struct ew_graph *g, const char *name, const struct ew_shape *shape,

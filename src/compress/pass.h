@@ -79,6 +79,9 @@ ew_err ew_pass_all(struct ew_graph *g);
 
 /* True where the value is a weight or constant whose data is there. */
 bool ew_pass_is_constant(const struct ew_graph *g, int value);
+/* A ReduceMean over height and width (all that lies between batch and channels): a global average
+ * pool, which keeps those axes with size 1. */
+bool ew_pass_is_spatial_mean(const struct ew_graph *g, int node);
 /* A float32 parameter of the graph's own, contents undefined. */
 ew_err ew_pass_new_param(struct ew_graph *g, const char *name, const struct ew_shape *shape,
                          int *out);

@@ -80,6 +80,8 @@ static enum kind kind_of(const struct quantizer *q, int node)
         return FLOAT;
     if (is_one_of(n, layers))
         return ew_quantize_has_weights(q->g, node) ? LAYER : FLOAT;
+    if (ew_pass_is_spatial_mean(q->g, node))
+        return JOIN;
     if (is_one_of(n, joins))
         return n->n_in > 1 && ew_pass_is_constant(q->g, n->in[1]) ? FLOAT : JOIN;
     if (ew_quantize_moves(n))
@@ -93,7 +95,7 @@ static int data_inputs(const struct quantizer *q, int node)
     const struct ew_node *n = &q->g->nodes[node];
     if (n->op == &ew_op_concat)
         return n->n_in;
-    return q->kinds[node] == JOIN ? (n->n_in > 1 ? 2 : 1) : 1;
+    return q->kinds[node] == JOIN && n->op != &ew_op_reduce_mean ? (n->n_in > 1 ? 2 : 1) : 1;
 }
 
 /* ---- Scales that are shared ---- */

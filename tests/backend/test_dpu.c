@@ -228,6 +228,51 @@ static void networks(void)
     }
 }
 
+/* Global average pools as ReduceMean, which is how several exporters write them. */
+static bool pools_as_means(struct ew_graph *g, bool keepdims)
+{
+    const int64_t space[] = {1, 2};
+    const struct ew_reduce_attr attr = {.keepdims = keepdims};
+    for (int k = 0; k < g->n_nodes; k++) {
+        const int first = g->n_nodes;
+        int in[2] = {g->nodes[k].in[0]}, out;
+        if (g->nodes[k].op == &ew_op_global_average_pool &&
+            !(EW_EXPECT_OK(ew_graph_const_ints(g, "axes", space, 2, &in[1])) &&
+              EW_EXPECT_OK(ew_graph_add(g, &ew_op_reduce_mean, NULL, &attr, in, 2, &out, 1)) &&
+              EW_EXPECT_OK(ew_graph_splice(g, k, first, &out))))
+            return false;
+    }
+    return EW_EXPECT_OK(ew_graph_infer(g));
+}
+
+/* They ran on the host, in float32. */
+static void means_over_space_are_the_dpus(void)
+{
+    for (int keepdims = 0; keepdims < 2; keepdims++) {
+        struct ew_graph *pools = ew_quant_graph_pow2("mobilenet_v2", 64), *low = NULL,
+                        *means = NULL;
+        if (!pools || !EW_EXPECT_OK(ew_graph_clone(pools, &means)) ||
+            !pools_as_means(means, keepdims) || !EW_EXPECT_OK(ew_graph_clone(means, &low)))
+            break;
+        EW_EXPECT_INT(count(means, "reduce_mean"), 1);
+        if (EW_EXPECT_OK(ew_pass_lower_dpu(low))) {
+            EW_EXPECT_INT(count(low, "reduce_mean"), 0);
+            EW_EXPECT_INT(count(low, "dpu_average_pool"), 1);
+        }
+        struct ew_plan *want = compile(pools, true, false, 1), *p = compile(means, true, false, 1);
+        if (EW_EXPECT(want && p)) {
+            ew_quant_input(ew_plan_input(want, 0), 1);
+            ew_quant_input(ew_plan_input(p, 0), 1);
+            EW_EXPECT(ew_plan_run(want) == EW_OK && ew_plan_run(p) == EW_OK && same_bits(want, p));
+        }
+        ew_plan_free(want);
+        ew_plan_free(p);
+        ew_graph_free(pools);
+        ew_graph_free(means);
+        ew_graph_free(low);
+    }
+}
+
 /* ONNX's default hard sigmoid, 0.2 x + 0.5, was computed as x/6 + 0.5. */
 static void other_slopes_stay_with_the_host(void)
 {
@@ -267,4 +312,5 @@ static void devices_have_names(void)
 }
 
 EW_TEST_MAIN(EW_TEST(rules), EW_TEST(all_cases), EW_TEST(ties_go_up), EW_TEST(networks),
-             EW_TEST(other_slopes_stay_with_the_host), EW_TEST(devices_have_names))
+             EW_TEST(means_over_space_are_the_dpus), EW_TEST(other_slopes_stay_with_the_host),
+             EW_TEST(devices_have_names))
