@@ -265,16 +265,17 @@ static ew_err engine(struct maker *m)
     static const char *const zoo[] = {"alexnet", "densenet121", "mobilenet_v2", "resnet50",
                                       "squeezenet1_1"};
     static const double before[] = {60, 190, 80, 210, 44}, gain[] = {2.5, 2.6, 7, 3.3, 4.1};
+    static const double macs[] = {7.1e8, 2.8e9, 3e8, 4.1e9, 3.5e8};
     struct ew_run_data *d;
     for (size_t i = 0; i < EW_COUNT(zoo); i++) {
         EW_TRY(add(m, "engine", zoo[i], "{\"iters\":5,\"reference\":true}", &d));
         d->job.command = "bench";
         d->run.label = "before";
-        EW_TRY(metrics(m, d, "median_ms", before[i], "ms", NULL));
+        EW_TRY(metrics(m, d, "median_ms", before[i], "ms", "macs", macs[i], NULL, NULL));
         EW_TRY(add(m, "engine", zoo[i], "{\"iters\":80,\"reference\":false}", &d));
         d->job.command = "bench";
         d->run.label = "after";
-        EW_TRY(metrics(m, d, "median_ms", before[i] / gain[i], "ms", NULL));
+        EW_TRY(metrics(m, d, "median_ms", before[i] / gain[i], "ms", "macs", macs[i], NULL, NULL));
     }
     EW_TRY(published(m, "engine", "median_ms", 1000, "label=before network=mobilenet_v2"));
     EW_TRY(published(m, "engine", "median_ms", 50, "label=after network=mobilenet_v2"));

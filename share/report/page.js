@@ -103,9 +103,11 @@ const edgewise = (() => {
   }
 
   function dots(f, c) {
-    return f.series.flatMap((s) => (s.front ? [{
-      type: 'line', name: s.name, symbol: 'none', silent: true, z: 1, itemStyle: {color: c.soft},
-      lineStyle: {color: c.soft, type: 'dashed', width: 1.5}, data: s.points.map((p) => [p.x, p.y]),
+    const colour = (s) => (s.front ? c.soft : c.series[s.colour % 8]);
+    return f.series.flatMap((s) => (s.front || s.trend ? [{
+      type: 'line', name: s.name, symbol: 'none', silent: true, z: 1, itemStyle: {color: colour(s)},
+      lineStyle: {color: colour(s), type: 'dashed', width: 1.5, opacity: s.trend ? 0.7 : 1},
+      data: s.points.map((p) => [p.x, p.y]),
     }] : [{
       type: 'scatter', name: s.name, symbolSize: 12, itemStyle: fill(s, c),
       label: {show: true, position: 'right', color: c.soft, fontSize: 11, formatter: (d) => d.data.point.label || ''},
@@ -219,7 +221,7 @@ const edgewise = (() => {
   function xAxis(f, c, width) {
     const lines = Math.max(1, ...f.categories.map((t) => t.split('\n').length));
     if (f.kind === 'points' || f.kind === 'trace') {
-      return axis(f.x, c, {type: 'value', scale: true, nameLocation: 'middle', nameGap: 28,
+      return axis(f.x, c, {type: f.log_x ? 'log' : 'value', scale: true, nameLocation: 'middle', nameGap: 28,
         splitLine: {show: false}, min: f.kind === 'trace' ? 0 : undefined,
         max: f.kind === 'trace' ? 'dataMax' : undefined,
         axisLabel: {color: c.soft, fontSize: 11, hideOverlap: true, formatter: show, showMaxLabel: f.kind !== 'trace'}});

@@ -33,7 +33,9 @@ struct load {
     ew_bench_tick *tick;
     void *ctx;
     int64_t start_ns;
-    atomic_llong next; /* the number of the next request */
+    int counted;        /* streams that serve requests; those after them run beside */
+    atomic_int serving; /* of them, those that have not ended */
+    atomic_llong next;  /* the number of the next request */
     atomic_bool failed;
 };
 
@@ -85,6 +87,16 @@ static ew_err serve(struct load *l, struct stream *s, int number)
     }
 }
 
+/* Keeps the machine busy while others are served. */
+static ew_err run_beside(struct load *l, struct stream *s)
+{
+    do {
+        EW_TRY(ew_plan_run(s->plan));
+        s->n++;
+    } while (atomic_load(&l->serving) > 0 && !atomic_load(&l->failed));
+    return EW_OK;
+}
+
 static void note(struct load *l, struct stream *s, ew_err e)
 {
     if (e == EW_OK)
@@ -108,8 +120,13 @@ static void warm_up(void *ctx, int64_t begin, int64_t end, int worker)
 static void measure(void *ctx, int64_t begin, int64_t end, int worker)
 {
     struct load *l = ctx;
-    for (int64_t i = begin; i < end; i++)
-        note(l, &l->streams[i], serve(l, &l->streams[i], (int)i));
+    for (int64_t i = begin; i < end; i++) {
+        const bool counts = i < l->counted;
+        struct stream *s = &l->streams[i];
+        note(l, s, counts ? serve(l, s, (int)i) : run_beside(l, s));
+        if (counts)
+            atomic_fetch_sub(&l->serving, 1);
+    }
 }
 
 static int by_start(const void *a, const void *b)
@@ -124,11 +141,11 @@ static ew_err gather(const struct load *l, int streams, struct ew_load_result *o
     for (int i = 0; i < streams; i++) {
         const struct stream *s = &l->streams[i];
         EW_CHECK(s->err == EW_OK, s->err, "%s", s->message);
-        n += s->n;
+        *(i < l->counted ? &n : &out->beside) += s->n;
     }
     out->runs = calloc((size_t)n + 1, sizeof(*out->runs));
     EW_CHECK(out->runs, EW_ERR_MEMORY, "no memory for %lld durations", (long long)n);
-    for (int i = 0; i < streams; i++) {
+    for (int i = 0; i < l->counted; i++) {
         memcpy(out->runs + out->n, l->streams[i].runs,
                (size_t)l->streams[i].n * sizeof(*out->runs));
         out->n += l->streams[i].n;
@@ -155,10 +172,12 @@ static ew_err run(struct load *l, int streams, struct ew_load_result *out)
 ew_err ew_bench_load(struct ew_plan *const *plans, int streams, const struct ew_load_opts *o,
                      ew_bench_tick *tick, void *ctx, struct ew_load_result *out)
 {
-    struct load l = {.o = o, .tick = tick, .ctx = ctx};
+    struct load l = {.o = o, .tick = tick, .ctx = ctx, .counted = streams - o->beside};
     *out = (struct ew_load_result){0};
-    EW_CHECK(streams >= 1 && o->iters >= 1, EW_ERR_ARG, "nothing to run: %d streams, %lld runs",
-             streams, (long long)o->iters);
+    EW_CHECK(l.counted >= 1 && o->beside >= 0 && o->iters >= 1, EW_ERR_ARG,
+             "nothing to run: %d streams, %d of them beside, %lld runs", streams, o->beside,
+             (long long)o->iters);
+    atomic_init(&l.serving, l.counted);
     l.streams = calloc((size_t)streams, sizeof(*l.streams));
     EW_CHECK(l.streams, EW_ERR_MEMORY, "no memory for %d streams", streams);
     for (int i = 0; i < streams; i++)

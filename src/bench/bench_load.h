@@ -12,6 +12,8 @@ struct ew_load_opts {
     int64_t iters;     /* at least so many requests in all */
     double duration_s; /* and at least for so long; 0: as long as they take */
     double qps;        /* requests a second, evenly spaced; 0: the next as soon as one is done */
+    int beside; /* the last so many streams only keep the machine busy: they run one after the other
+                   until the others are done, and are not in the result */
 };
 
 struct ew_load_run {
@@ -24,7 +26,8 @@ struct ew_load_result {
     struct ew_load_run *runs; /* by their start */
     int64_t n;
     double wall_s;
-    double others; /* others' share of the CPU meanwhile, nan: not known */
+    int64_t beside; /* runs of the streams that only keep the machine busy */
+    double others;  /* others' share of the CPU meanwhile, nan: not known */
 };
 
 /* Runs the streams' plans; `tick` may be NULL.  Release with fini, also after a failure. */

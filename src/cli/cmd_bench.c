@@ -8,6 +8,7 @@
 #include "base/pool.h"
 #include "base/progress.h"
 #include "bench/bench.h"
+#include "cli/bench_beside.h"
 #include "cli/bench_cmd.h"
 #include "cli/bench_dpu.h"
 #include "cli/bench_peer.h"
@@ -32,6 +33,7 @@ struct opts {
     double power_seconds, duration, qps;
     int protocol, peer;
     const char *db, *eval, *power_from, *why, *simulate, *percentiles, *csv, *picture, *html;
+    const char *beside;
     struct ew_image_opts images;
 };
 
@@ -64,6 +66,9 @@ static const struct ew_field table[] = {
     {.name = "streams", .type = EW_FIELD_INT, .offset = offsetof(struct opts, streams), .def = "1",
      .min = 1, .max = 64, .metavar = "N",
      .help = "one network: so many run at the same time; the threads are divided among them"},
+    {.name = "beside", .type = EW_FIELD_STR, .offset = offsetof(struct opts, beside),
+     .metavar = "NAME,...", .help = "one network: these run on the device at the same time, one "
+     "after the other and untimed; the threads are divided among all"},
     {.name = "qps", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, qps), .def = "0",
      .min = 0, .max = 1e6, .metavar = "R", .help = "one network: requests come R times a second, "
      "and waiting counts as latency; 0: one after the other"},
@@ -118,6 +123,7 @@ struct streams {
     struct ew_plan *plans[EW_BENCH_STREAMS];
     struct ew_context *contexts[EW_BENCH_STREAMS]; /* of an engine's; NULL: none */
     int n;
+    struct ew_beside beside; /* what keeps the device busy meanwhile */
 };
 
 struct result {
@@ -155,13 +161,21 @@ static ew_err time_runs(const struct opts *o, struct ew_graph *g, const struct s
                         struct result *r)
 {
     const struct ew_bench_opts b = bench_opts(o);
-    const struct ew_load_opts lo = {
-        .warmup = b.warmup, .iters = b.iters * b.trials, .duration_s = o->duration, .qps = o->qps};
+    const struct ew_load_opts lo = {.warmup = b.warmup,
+                                    .iters = b.iters * b.trials,
+                                    .duration_s = o->duration,
+                                    .qps = o->qps,
+                                    .beside = s->beside.n};
+    struct ew_plan *plans[EW_BENCH_STREAMS + EW_BENCH_BESIDE];
     struct ew_progress bar;
-    for (int i = 0; i < s->n; i++)
+    for (int i = 0; i < s->n; i++) {
         ew_bench_fill(s->plans[i], g, 2, 1);
+        plans[i] = s->plans[i];
+    }
+    for (int i = 0; i < s->beside.n; i++)
+        plans[s->n + i] = s->beside.sides[i].p;
     ew_progress_begin(&bar, stderr, "bench", lo.iters);
-    const ew_err e = ew_bench_load(s->plans, s->n, &lo, show_tick, &bar, &r->load);
+    const ew_err e = ew_bench_load(plans, s->n + s->beside.n, &lo, show_tick, &bar, &r->load);
     ew_progress_end(&bar);
     EW_TRY(e);
     return ew_load_stats(&r->load, &r->time);
@@ -299,6 +313,8 @@ static ew_err print_text(const char *name, const struct opts *o, const struct ew
     if (r->streams > 1)
         printf(" in each of %d streams", r->streams);
     printf(", %s\n", r->isa);
+    if (o->beside)
+        printf("beside:    %s, %.1f runs/s\n", o->beside, (double)r->load.beside / r->load.wall_s);
     printf("time:      median %.3f ms, min %.3f, mean %.3f, p90 %.3f, p99 %.3f, sd %.3f (%lld "
            "run%s)\n",
            t->median_ms, t->min_ms, t->mean_ms, t->p90_ms, t->p99_ms, t->sd_ms, (long long)t->n,
@@ -365,6 +381,8 @@ static ew_err print_json(const char *name, const struct opts *o, const struct ew
     ew_percentiles_json(&j, &r->percentiles, &r->load);
     ew_json_num(&j, "images_per_s", r->images_per_s);
     ew_json_int(&j, "streams", r->streams);
+    if (o->beside)
+        ew_json_num(&j, "beside_per_s", (double)r->load.beside / r->load.wall_s);
     ew_json_num(&j, "wall_s", r->load.wall_s);
     ew_json_int(&j, "slow_runs", ew_load_slow_runs(&r->load, t->median_ms));
     ew_json_num(&j, "others_cpu_share", r->load.others);
@@ -434,13 +452,27 @@ static ew_err record(struct ew_recording *rec, const struct ew_graph *g, const s
 
 /* ---- The command ---- */
 
-static ew_err bench_plans(const struct ew_cmd_call *c, struct ew_graph *g, const struct streams *s,
+/* Threads of a stream: as asked for, or the machine's divided among them. */
+static int stream_threads(const struct opts *o)
+{
+    const int streams = (int)o->streams + ew_beside_count(o->beside);
+    if (o->threads > 0 || streams == 1)
+        return (int)o->threads;
+    const int each = ew_pool_cpus() / streams;
+    return each > 1 ? each : 1;
+}
+
+static ew_err bench_plans(const struct ew_cmd_call *c, struct ew_graph *g, struct streams *s,
                           struct ew_recording *rec)
 {
     const struct opts *o = c->opts;
     const struct ew_plan *p = s->plans[0];
+    const struct ew_side_opts so = {.net = {.width = 1, .batch = o->net.batch},
+                                    .threads = stream_threads(o)};
     struct result r = {0};
     ew_err e = ew_percentiles_parse(o->percentiles ? o->percentiles : "", &r.percentiles);
+    if (e == EW_OK)
+        e = ew_beside_open(o->beside, &so, &s->beside);
     if (e == EW_OK)
         e = measure(o, g, s, &r);
     if (e == EW_OK)
@@ -454,17 +486,9 @@ static ew_err bench_plans(const struct ew_cmd_call *c, struct ew_graph *g, const
     if (e == EW_OK)
         ew_times_warn(&r.load, &r.time);
     ew_load_result_fini(&r.load);
+    ew_beside_close(&s->beside);
     free(r.step_ns);
     return e;
-}
-
-/* Threads of a stream: as asked for, or the machine's divided among them. */
-static int stream_threads(const struct opts *o)
-{
-    if (o->threads > 0 || o->streams == 1)
-        return (int)o->threads;
-    const int each = ew_pool_cpus() / (int)o->streams;
-    return each > 1 ? each : 1;
 }
 
 static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struct ew_tuner *tuner,
@@ -527,9 +551,10 @@ static ew_err check_several(const struct ew_cmd_call *c)
         EW_ERR_USAGE,
         "--train, --profile, --html, --why, --memory-limit and --simulate are for one network");
     EW_CHECK(o->peer == PEER_NONE, EW_ERR_USAGE, "--compare-with is for one network");
-    EW_CHECK(o->duration <= 0 && o->qps <= 0 && o->streams == 1 && !o->percentiles && !o->csv,
+    EW_CHECK(o->duration <= 0 && o->qps <= 0 && o->streams == 1 && !o->percentiles && !o->csv &&
+                 !o->beside,
              EW_ERR_USAGE,
-             "--duration, --qps, --streams, --percentiles and --csv are for one network");
+             "--duration, --qps, --streams, --beside, --percentiles and --csv are for one network");
     EW_CHECK(!o->db || o->protocol == PROTOCOL_NONE, EW_ERR_USAGE,
              "--db is for networks; 'edgewise study' keeps protocols");
     EW_CHECK(o->protocol == PROTOCOL_NONE || (!o->plain && !o->reference && !o->eval), EW_ERR_USAGE,
@@ -637,15 +662,18 @@ static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
     if (o->peer == PEER_ONNXRUNTIME)
         return run_peer(c, tuner);
     EW_CHECK(!o->why || !o->db, EW_ERR_USAGE, "--why measures nothing that --db could keep");
-    EW_CHECK(o->streams == 1 || !o->train, EW_ERR_USAGE, "--streams is for inference");
+    EW_CHECK((o->streams == 1 && !o->beside) || !o->train, EW_ERR_USAGE,
+             "--streams and --beside are for inference");
     EW_CHECK(!o->eval, EW_ERR_USAGE, "--eval is for several networks; edgewise eval is for one");
     EW_CHECK(!o->html || (!o->train && !o->why), EW_ERR_USAGE, "--html is for inference");
     EW_CHECK(!o->simulate || (!o->why && !o->profile && !o->html && !o->tune && !o->memory_limit),
              EW_ERR_USAGE,
              "--simulate runs nothing that --why, --profile, --html, --tune or --memory-limit "
              "could see");
-    EW_CHECK(!o->simulate || (o->duration <= 0 && o->qps <= 0 && o->streams == 1), EW_ERR_USAGE,
-             "--simulate runs nothing: --duration, --qps and --streams do not go with it");
+    EW_CHECK(
+        !o->simulate || (o->duration <= 0 && o->qps <= 0 && o->streams == 1 && !o->beside),
+        EW_ERR_USAGE,
+        "--simulate runs nothing: --duration, --qps, --streams and --beside do not go with it");
     EW_TRY(ew_cmd_record(c, o->db, &rec));
     ew_err e = EW_OK;
     if (o->simulate)
@@ -707,6 +735,7 @@ const struct ew_cmd ew_cmd_bench = {
                 "bench mobilenet_v2 --batch 8 --profile\n"
                 "bench mobilenet_v2 --html where-the-time-goes.html\n"
                 "bench net.ewe --streams 2 --qps 100 --duration 30 --percentiles 50,99,99.9\n"
+                "bench net.ewe --beside mobilenet_v2,squeezenet1_1\n"
                 "bench net.onnx --compare-with onnxruntime --threads 1\n"
                 "bench resnet18 --why layer1.0.conv1 --tune\n"
                 "bench net.onnx net.ewe net-int8.ewe --eval cifar10:1000\n"

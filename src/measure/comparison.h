@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/regress.h"
 #include "measure/side.h"
 
 #define EW_COMPARISON_SIDES 16 /* at most */
@@ -43,23 +44,25 @@ ew_err ew_comparison_run(const char *const *what, int n, const struct ew_compare
 void ew_comparison_fini(struct ew_side_comparison *m);
 
 /* ---- The engine study's protocol ----
- * Before is the network's graph as it is, step by step: every operator a step of its own, no
- * folding, no fusing, no tuning, kernels by rules.  After is the engine of the same weights, tuned
- * on this machine.  Both run in turns in one process. */
+ * The reference goes through the network as an eager framework does: operator by operator, each in
+ * plain C.  Before is the same with kernels: every operator a step of its own, no folding, no
+ * fusing, no tuning, kernels by rules.  After is the engine of the same weights, tuned on this
+ * machine.  Before and after run in turns in one process; the reference, which is hundreds of times
+ * slower, only a few times. */
 
 /* Table 1 of the study (a Jetson Nano, PyTorch against TensorRT). */
 struct ew_engine_study {
-    const char *name, *called;
-    double before_s, after_s, speedup; /* as it gives them */
+    const char *name, *called;                /* here, there */
+    double before_s, after_s, speedup, flops; /* as it gives them */
 };
 
 #define EW_ENGINE_STUDY_NETWORKS 11
-const struct ew_engine_study *ew_engine_study_at(int i);
-/* NULL: the study does not have it. */
-const struct ew_engine_study *ew_engine_study_find(const char *name);
+/* Fills out[EW_ENGINE_STUDY_NETWORKS] from the published values. */
+ew_err ew_engine_study_load(struct ew_engine_study *out);
 
 struct ew_engine_result {
     const struct ew_engine_study *study;
+    struct ew_bench_stats reference;
     struct ew_bench_side before, after;
     struct ew_facts facts;
     int64_t engine_bytes, activation_bytes, plain_activation_bytes, threads;
@@ -70,6 +73,10 @@ struct ew_engine_result {
 ew_err ew_engine_protocol_measure(const struct ew_compare_opts *o, struct ew_engine_result *r);
 /* The geometric mean of n speed-ups. */
 double ew_engine_protocol_mean(const struct ew_engine_result *r, int n);
+/* The speed-up by the logarithm (base ten) of FLOPs: how much is gained for ten times as many, here
+ * and in the study.  Fails below two networks. */
+ew_err ew_engine_protocol_trend(const struct ew_engine_result *r, int n, bool theirs,
+                                struct ew_line *out);
 
 /* ---- The scaling study's protocol ----
  * Three networks on 32x32 images at four widths, batch 1, 20 runs to warm up and 80 that count, 50

@@ -7,39 +7,63 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/num.h"
 #include "measure/comparison.h"
 #include "plan/tune.h"
+#include "study/published.h"
 
-static const struct ew_engine_study study[EW_ENGINE_STUDY_NETWORKS] = {
-    {"alexnet", "AlexNet", 0.6638, 0.1184, 5.62},
-    {"vgg19", "VGG", 2.5904, 0.4285, 6.05},
-    {"resnet50", "ResNet", 1.0911, 0.2233, 4.88},
-    {"squeezenet1_1", "SqueezeNet", 0.7966, 0.1663, 4.72},
-    {"densenet121", "DenseNet", 1.0132, 0.3682, 2.72},
-    {"shufflenet_v2_x1_0", "ShuffleNet V2", 4.7121, 0.3463, 13.6},
-    {"mobilenet_v2", "MobileNet V2", 5.0379, 0.3003, 16.7},
-    {"resnext50_32x4d", "ResNet V2", 2.0964, 0.2600, 8.07},
-    {"c3d_small", "3D-CNN (video)", 0.3431, 0.0928, 3.70},
-    {"video_autoencoder", "AutoEncoder (video)", 0.7435, 0.2420, 3.07},
-    {"video_densenet", "DenseNet (video)", 3.1619, 0.3718, 8.50},
+/* ---- What the study says ---- */
+
+static const struct {
+    const char *name, *called, *task; /* as the published values have them */
+} networks[EW_ENGINE_STUDY_NETWORKS] = {
+    {"alexnet", "AlexNet", "image"},           {"vgg19", "VGG", "image"},
+    {"resnet50", "ResNet", "image"},           {"squeezenet1_1", "SqueezeNet", "image"},
+    {"densenet121", "DenseNet", "image"},      {"shufflenet_v2_x1_0", "ShuffleNet V2", "image"},
+    {"mobilenet_v2", "MobileNet V2", "image"}, {"resnext50_32x4d", "ResNet V2", "image"},
+    {"c3d_small", "3D-CNN", "video"},          {"video_autoencoder", "AutoEncoder (AE)", "video"},
+    {"video_densenet", "DenseNet", "video"},
 };
 
-const struct ew_engine_study *ew_engine_study_at(int i)
+/* The value of a network under this metric; 0: the texts have none. */
+static double published(const struct ew_fact_list *l, int network, const char *metric)
 {
-    return &study[i];
+    for (int i = 0; i < l->n; i++) {
+        const struct ew_fact *f = &l->v[i];
+        double v;
+        if (strcmp(f->file, "engine") == 0 && strcmp(ew_fact_get(f, "metric"), metric) == 0 &&
+            strcmp(ew_fact_get(f, "paper_name"), networks[network].called) == 0 &&
+            strcmp(ew_fact_get(f, "task"), networks[network].task) == 0 &&
+            ew_num_float(ew_fact_get(f, "value"), &v))
+            return v;
+    }
+    return 0;
 }
 
-const struct ew_engine_study *ew_engine_study_find(const char *name)
+ew_err ew_engine_study_load(struct ew_engine_study *out)
 {
-    for (size_t i = 0; i < EW_COUNT(study); i++)
-        if (strcmp(study[i].name, name) == 0)
-            return &study[i];
-    return NULL;
+    struct ew_arena a;
+    struct ew_fact_list l;
+    ew_arena_init(&a);
+    const ew_err e = ew_fact_list_load(&a, &l);
+    for (int i = 0; e == EW_OK && i < EW_ENGINE_STUDY_NETWORKS; i++)
+        out[i] = (struct ew_engine_study){.name = networks[i].name,
+                                          .called = networks[i].called,
+                                          .before_s = published(&l, i, "pre_opt_time"),
+                                          .after_s = published(&l, i, "post_opt_time"),
+                                          .speedup = published(&l, i, "speedup_column"),
+                                          .flops = published(&l, i, "flops")};
+    ew_arena_fini(&a);
+    return e;
 }
 
-static ew_err network(const char *name, struct ew_graph **out)
+/* ---- Measuring ---- */
+
+static ew_err network(const char *name, int64_t classes, struct ew_graph **out)
 {
-    EW_TRY(ew_model_build(name, NULL, out));
+    EW_TRY(ew_model_build(
+        name, &(struct ew_model_opts){.size = sizeof(struct ew_model_opts), .classes = classes},
+        out));
     const ew_err e = ew_model_init(name, 1, *out);
     if (e != EW_OK)
         ew_graph_free(*out);
@@ -60,6 +84,23 @@ static ew_err compile(struct ew_graph *g, const struct ew_compare_opts *o, char 
                                        .tune_cache =
                                            o->quick ? NULL : ew_tuner_default_path(cache)};
     return ew_engine_compile(g, &co, path);
+}
+
+/* Seconds a run: few are enough. */
+static ew_err time_reference(const struct ew_compare_opts *o, struct ew_engine_result *r)
+{
+    const struct ew_bench_opts b = {
+        .warmup = o->quick ? 0 : 1, .iters = o->quick ? 1 : 3, .trials = 1};
+    struct ew_side_opts so = o->side;
+    struct ew_side side = {0};
+    struct ew_graph *g;
+    so.plain = so.reference = true;
+    EW_TRY(network(r->study->name, o->side.net.classes, &g));
+    ew_err e = ew_side_take(g, r->study->name, &so, &side);
+    if (e == EW_OK)
+        e = ew_bench_run(side.p, &b, NULL, NULL, &r->reference);
+    ew_side_fini(&side);
+    return e;
 }
 
 static ew_err compare(struct ew_side *plain, struct ew_side *engine,
@@ -85,8 +126,11 @@ ew_err ew_engine_protocol_measure(const struct ew_compare_opts *o, struct ew_eng
     struct ew_graph *g;
     const char *tmp = getenv("TMPDIR");
     char file[512];
+    so.net.classes = 0; /* the graph has them */
     snprintf(file, sizeof(file), "%s/edgewise-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    ew_err e = network(r->study->name, &g);
+    ew_err e = time_reference(o, r);
+    if (e == EW_OK)
+        e = network(r->study->name, o->side.net.classes, &g);
     if (e == EW_OK) {
         e = compile(g, o, file);
         if (e == EW_OK)
@@ -111,4 +155,15 @@ double ew_engine_protocol_mean(const struct ew_engine_result *r, int n)
     for (int i = 0; i < n; i++)
         sum += log(r[i].after.ratio);
     return exp(sum / n);
+}
+
+ew_err ew_engine_protocol_trend(const struct ew_engine_result *r, int n, bool theirs,
+                                struct ew_line *out)
+{
+    double x[EW_ENGINE_STUDY_NETWORKS], y[EW_ENGINE_STUDY_NETWORKS];
+    for (int i = 0; i < n; i++) {
+        x[i] = log10(theirs ? r[i].study->flops : (double)r[i].facts.flops);
+        y[i] = theirs ? r[i].study->speedup : r[i].after.ratio;
+    }
+    return ew_line_fit(x, y, n, out);
 }

@@ -10,6 +10,7 @@
 #ifndef EW_REPORT_FIGURE_H
 #define EW_REPORT_FIGURE_H
 
+#include "base/regress.h"
 #include "report/run_data.h"
 
 enum ew_figure_kind {
@@ -31,6 +32,7 @@ enum ew_figure_epochs {
 
 #define EW_FIGURE_MAX_Y        4
 #define EW_FIGURE_MAX_VARIANTS 2
+#define EW_FIGURE_MAX_RATIOS   3
 
 /* A measure: a field of an epoch, or a metric of a run.  Alternatives are separated by '|', and the
  * first that the results have is taken. */
@@ -59,12 +61,17 @@ struct ew_figure_desc {
     struct ew_figure_variant {
         const char *name, *y[EW_FIGURE_MAX_Y];
     } variants[EW_FIGURE_MAX_VARIANTS];
-    const char *ratio; /* "before after": the first measure of the one series by the other's */
-    int min_x;         /* fewer values of x tell nothing */
-    bool across;       /* joins runs of different jobs (a training, a bench) by facet, x, series */
-    bool any_machine;  /* what machine it was is the series' business */
-    bool log;          /* the left axis is logarithmic */
-    bool front;        /* with the Pareto front of its first two measures */
+    /* In place of the values: the last measure of the series `top` by that of `bottom`. */
+    struct ew_figure_ratio {
+        const char *top, *bottom, *name;
+    } ratios[EW_FIGURE_MAX_RATIOS];
+    int min_x;        /* fewer values of x tell nothing */
+    bool across;      /* joins runs of different jobs (a training, a bench) by facet, x, series */
+    bool any_machine; /* what machine it was is the series' business */
+    bool log, log_x;  /* the left axis, the lower one of dots, is logarithmic */
+    bool front;       /* with the Pareto front of its first two measures */
+    bool trend; /* with a line by least squares through each series of dots; where the lower axis
+                   is logarithmic, over its logarithms */
 };
 
 /* Values of one measure. */
@@ -106,8 +113,9 @@ struct ew_series {
     enum ew_series_shape shape;
     int measure; /* of the group */
     int colour;
-    bool stacked, right, front;
-    int quality; /* as in the group */
+    bool stacked, right;
+    bool front, trend; /* a line that is worked out from the dots */
+    int quality;       /* as in the group */
     bool published;
     struct ew_point *points;
     int n_points;
@@ -117,6 +125,12 @@ struct ew_series {
 struct ew_band {
     const char *name;
     double from, to;
+};
+
+/* A line through the dots of a series. */
+struct ew_trend {
+    const char *series;
+    struct ew_line line;
 };
 
 struct ew_figure {
@@ -132,6 +146,8 @@ struct ew_figure {
     int n_groups;
     struct ew_series *series;
     int n_series;
+    struct ew_trend *trends;
+    int n_trends;
     int left_out;      /* series that are only in the table; runs that have no picture */
     bool no_published; /* there are published values, of another size than ours */
     struct ew_band *bands;

@@ -109,6 +109,24 @@ static bool same_thing(const struct ew_obs *a, const struct ew_obs *b)
     return strcmp(a->x, b->x) == 0 && strcmp(a->series, b->series) == 0;
 }
 
+/* The mean of measure k over all that have it, with its spread. */
+static void lend(struct ew_obs *v, int n, int to, int k)
+{
+    double sum = 0, squares = 0;
+    int used = 0;
+    for (int j = 0; j < n; j++)
+        if (!isfinite(v[j].y[0]) && same_thing(&v[to], &v[j]) && isfinite(v[j].y[k])) {
+            sum += v[j].y[k];
+            squares += v[j].y[k] * v[j].y[k];
+            used++;
+        }
+    if (!used)
+        return;
+    v[to].y[k] = sum / used;
+    if (used > 1)
+        v[to].spread[k] = sqrt(fmax(squares - sum * sum / used, 0) / (used - 1));
+}
+
 /* Observations that have the first measure stand; the others (an accuracy, which belongs to the
  * network and not to the machine) are lent to each of them.  v[n] becomes groups in place. */
 static int join(struct ew_obs *v, int n)
@@ -117,10 +135,9 @@ static int join(struct ew_obs *v, int n)
     for (int i = 0; i < n; i++) {
         if (!isfinite(v[i].y[0]))
             continue;
-        for (int j = 0; j < n; j++)
-            for (int k = 1; k < EW_FIGURE_MAX_Y; k++)
-                if (!isfinite(v[i].y[k]) && same_thing(&v[i], &v[j]) && isfinite(v[j].y[k]))
-                    v[i].y[k] = v[j].y[k];
+        for (int k = 1; k < EW_FIGURE_MAX_Y; k++)
+            if (!isfinite(v[i].y[k]))
+                lend(v, n, i, k);
     }
     for (int i = 0; i < n; i++)
         if (isfinite(v[i].y[0]))
@@ -161,8 +178,8 @@ static ew_err group_facet(struct ew_figures *out, const struct ew_figure_desc *d
         i = end;
     }
     EW_TRY(ew_figure_publish(&out->arena, f, l, r));
-    if (d->ratio)
-        EW_TRY(ew_figure_ratio(&out->arena, f));
+    if (d->ratios[0].top)
+        EW_TRY(ew_figure_ratios(&out->arena, f));
     return ew_figure_series(out, f);
 }
 

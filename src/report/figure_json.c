@@ -74,6 +74,8 @@ static void series(struct ew_json *j, const struct ew_series *s)
     ew_json_int(j, "colour", s->colour);
     ew_json_bool(j, "right", s->right);
     ew_json_bool(j, "front", s->front);
+    if (s->trend)
+        ew_json_bool(j, "trend", true);
     ew_json_str(j, "quality", s->published ? "published" : ew_figure_quality(s->quality));
     ew_json_array(j, "points");
     for (int i = 0; i < s->n_points; i++)
@@ -90,6 +92,26 @@ static void texts(struct ew_json *j, const char *key, const char *const *v, int 
     ew_json_end(j);
 }
 
+static void trends(struct ew_json *j, const struct ew_figure *f)
+{
+    if (!f->n_trends)
+        return;
+    ew_json_array(j, "trends");
+    for (int i = 0; i < f->n_trends; i++) {
+        const struct ew_line *l = &f->trends[i].line;
+        ew_json_object(j, NULL);
+        ew_json_str(j, "series", f->trends[i].series);
+        ew_json_num(j, "slope", l->slope);
+        ew_json_num(j, "intercept", l->intercept);
+        ew_json_num(j, "r2", l->r * l->r);
+        ew_json_num(j, "pearson", l->r);
+        ew_json_num(j, "p", l->p);
+        ew_json_int(j, "n", l->n);
+        ew_json_end(j);
+    }
+    ew_json_end(j);
+}
+
 void ew_figure_json(struct ew_json *j, const struct ew_figure *f)
 {
     ew_json_object(j, NULL);
@@ -101,6 +123,8 @@ void ew_figure_json(struct ew_json *j, const struct ew_figure *f)
         axis(j, "x", &f->x);
         axis(j, "left", &f->y[0]);
         ew_json_bool(j, "log", f->desc->log);
+        if (f->desc->log_x)
+            ew_json_bool(j, "log_x", true);
         if (f->y[1].label)
             axis(j, "right", &f->y[1]);
         texts(j, "categories", f->categories, f->n_categories);
@@ -118,6 +142,7 @@ void ew_figure_json(struct ew_json *j, const struct ew_figure *f)
         for (int i = 0; i < f->n_series; i++)
             series(j, &f->series[i]);
         ew_json_end(j);
+        trends(j, f);
         ew_json_int(j, "runs", f->runs);
         ew_json_int(j, "noisy", f->noisy);
     }

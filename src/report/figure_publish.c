@@ -170,7 +170,8 @@ ew_err ew_figure_publish(struct ew_arena *a, struct ew_figure *f, const struct e
         for (int k = 0; k < f->n_measures; k++) {
             const char *ours = l->measure[0][k].name;
             const char *theirs = f->desc->from == EW_RECORD_EPOCH ? name : p->metric;
-            if (!ours || strcmp(ours, theirs) != 0)
+            const char *label = setting(p, "label", first, a), *of = f->desc->y[k].of;
+            if (!ours || strcmp(ours, theirs) != 0 || (label && of && !ew_words_have(of, label)))
                 continue;
             EW_TRY(publish_one(a, f, own, k, p, is_reduced(r, p->study, f->measure[k].unit)));
         }
@@ -196,47 +197,58 @@ static const struct ew_group *partner(const struct ew_figure *f, const struct ew
     return NULL;
 }
 
-/* Relative spreads add as squares. */
+/* Relative spreads add as squares.  Measure k is the one that is divided; others are those of the
+ * bottom. */
 static ew_err divide(struct ew_arena *a, const struct ew_group *top, const struct ew_group *bottom,
-                     struct ew_group *out)
+                     int k, struct ew_group *out)
 {
-    const struct ew_stat *x = &top->y[0], *y = &bottom->y[0];
+    const struct ew_stat *x = &top->y[k], *y = &bottom->y[k];
     double *v = ew_arena_alloc(a, sizeof(*v));
     EW_CHECK(v, EW_ERR_MEMORY, "no memory for a ratio");
     *v = x->mean / y->mean;
     *out = *bottom;
-    out->series = "";
     out->runs += top->runs;
     out->noisy += top->noisy;
     if (!out->published)
         out->quality = out->quality == EW_QUALITY_MEASURED ? EW_QUALITY_DERIVED : out->quality;
-    ew_stat_of(v, 1, &out->y[0]);
+    ew_stat_of(v, 1, &out->y[k]);
     if (isfinite(x->sd) && isfinite(y->sd))
-        out->y[0].sd = *v * hypot(x->sd / x->mean, y->sd / y->mean);
+        out->y[k].sd = *v * hypot(x->sd / x->mean, y->sd / y->mean);
     return EW_OK;
 }
 
-ew_err ew_figure_ratio(struct ew_arena *a, struct ew_figure *f)
+static ew_err add_ratios(struct ew_arena *a, const struct ew_figure *f,
+                         const struct ew_figure_ratio *r, struct ew_group *made, int *n)
 {
-    const char *space = strchr(f->desc->ratio, ' ');
-    EW_ASSERT(space);
-    const char *top = ew_arena_printf(a, "%.*s", (int)(space - f->desc->ratio), f->desc->ratio);
-    struct ew_group *made = ew_arena_array(a, (size_t)f->n_groups + 1, sizeof(*made));
-    int n = 0;
-    EW_CHECK(top && made, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    const int k = f->n_measures - 1;
     for (int i = 0; i < f->n_groups; i++) {
         const struct ew_group *g = &f->groups[i];
         const struct ew_group *other =
-            strcmp(g->series, top) == 0 ? partner(f, g, space + 1) : NULL;
-        if (other && other->y[0].mean > 0)
-            EW_TRY(divide(a, g, other, &made[n++]));
+            strcmp(g->series, r->top) == 0 ? partner(f, g, r->bottom) : NULL;
+        if (!other || !(other->y[k].mean > 0) || !isfinite(g->y[k].mean))
+            continue;
+        EW_TRY(divide(a, g, other, k, &made[*n]));
+        made[(*n)++].series = r->name;
     }
+    return EW_OK;
+}
+
+ew_err ew_figure_ratios(struct ew_arena *a, struct ew_figure *f)
+{
+    const struct ew_figure_ratio *r = f->desc->ratios;
+    const int k = f->n_measures - 1;
+    struct ew_group *made =
+        ew_arena_array(a, (size_t)f->n_groups * EW_FIGURE_MAX_RATIOS + 1, sizeof(*made));
+    int n = 0;
+    EW_CHECK(made, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    for (int i = 0; i < EW_FIGURE_MAX_RATIOS && r[i].top; i++)
+        EW_TRY(add_ratios(a, f, &r[i], made, &n));
     f->groups = made;
     f->n_groups = n;
-    ew_axis_fill(&f->measure[0], f->measure[0].label, NULL, EW_BETTER_HIGHER);
-    f->y[0] = f->measure[0];
+    ew_axis_fill(&f->measure[k], f->measure[k].label, NULL, EW_BETTER_HIGHER);
+    f->y[0] = f->measure[k];
     if (!n) {
-        f->missing = ew_arena_printf(a, "no network has both %s and %s", top, space + 1);
+        f->missing = ew_arena_printf(a, "nothing has both %s and %s", r->top, r->bottom);
         EW_CHECK(f->missing, EW_ERR_MEMORY, "no memory for figure %s", f->id);
     }
     return EW_OK;

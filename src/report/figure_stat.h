@@ -25,8 +25,10 @@ struct ew_obs_list;
 /* Adds groups of published values beside ours; there is room for all. */
 ew_err ew_figure_publish(struct ew_arena *a, struct ew_figure *f, const struct ew_obs_list *l,
                          const struct ew_results *r);
-/* Puts the ratio of two series, as the description names them, in place of the groups. */
-ew_err ew_figure_ratio(struct ew_arena *a, struct ew_figure *f);
+/* Puts the ratios of series, as the description names them, in place of the groups. */
+ew_err ew_figure_ratios(struct ew_arena *a, struct ew_figure *f);
+/* Adds a line through the dots of each series that has three or more. */
+ew_err ew_figure_trends(struct ew_arena *a, struct ew_figure *f);
 ew_err ew_figure_series(struct ew_figures *out, struct ew_figure *f);
 
 /* A new figure at the end. */

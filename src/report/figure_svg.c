@@ -47,8 +47,9 @@ static void rounded(struct scale *s, int ticks)
     s->max = ceil(s->max / s->step) * s->step;
 }
 
-static double px(const struct canvas *c, double v)
+static double px(const struct canvas *c, double value)
 {
+    const double v = c->f->desc->log_x ? log10(fmax(value, 1e-300)) : value;
     return LEFT + (v - c->x.min) / (c->x.max - c->x.min) * (c->right - LEFT);
 }
 
@@ -84,13 +85,15 @@ static bool by_category(const struct ew_figure *f)
 }
 
 /* From a power of ten to another. */
-static void exponents(struct scale *s, const struct ew_figure *f)
+static void exponents(struct scale *s, const struct ew_figure *f, bool of_x)
 {
     *s = (struct scale){INFINITY, -INFINITY, 1};
     for (int i = 0; i < f->n_series; i++)
-        for (int j = 0; j < f->series[i].n_points; j++)
-            if (f->series[i].points[j].y > 0)
-                widen(s, log10(f->series[i].points[j].y));
+        for (int j = 0; j < f->series[i].n_points; j++) {
+            const struct ew_point *p = &f->series[i].points[j];
+            if ((of_x ? p->x : p->y) > 0)
+                widen(s, log10(of_x ? p->x : p->y));
+        }
     s->min = isfinite(s->min) ? floor(s->min) : 0;
     s->max = isfinite(s->max) && s->max > s->min ? ceil(s->max) : s->min + 1;
 }
@@ -120,10 +123,12 @@ static void find_scales(struct canvas *c)
     }
     if (by_category(f))
         c->x = (struct scale){-0.5, f->n_categories - 0.5, 1};
+    else if (f->desc->log_x)
+        exponents(&c->x, f, true);
     else
         rounded(&c->x, 6);
     if (f->desc->log)
-        exponents(&c->y[0], f);
+        exponents(&c->y[0], f, false);
     else
         rounded(&c->y[0], 5);
     rounded(&c->y[1], 5);
@@ -206,7 +211,7 @@ static void draw_x(const struct canvas *c)
             draw_category(c, i);
     } else {
         for (int i = 0; c->x.min + i * c->x.step <= c->x.max + c->x.step / 2; i++) {
-            const double v = c->x.min + i * c->x.step;
+            const double at = c->x.min + i * c->x.step, v = c->f->desc->log_x ? pow(10, at) : at;
             text_at(c, px(c, v), c->bottom + 16, "middle", ew_text_value(v + 0.0, buf));
         }
     }
@@ -227,7 +232,7 @@ static const char *look(const struct ew_series *s, char buf[64])
              s->published ? " published"
              : real       ? ""
                           : " unreal",
-             s->front ? " front" : "");
+             s->front || s->trend ? " front" : "");
     return buf;
 }
 
@@ -284,7 +289,7 @@ static void draw_line(const struct canvas *c, const struct ew_series *s)
         fprintf(c->out, "%c%.1f %.1f", i ? 'L' : 'M', px(c, s->points[i].x),
                 py(c, s->right, s->points[i].y));
     fputs("\"/>", c->out);
-    for (int i = 0; !s->front && s->n_points <= 60 && i < s->n_points; i++) {
+    for (int i = 0; !s->front && !s->trend && s->n_points <= 60 && i < s->n_points; i++) {
         const struct ew_point *p = &s->points[i];
         whisker(c, s, p, px(c, p->x));
         fprintf(c->out, "<circle class=\"dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\">", look(s, buf),

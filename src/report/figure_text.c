@@ -16,6 +16,21 @@ ew_err ew_figure_csv(const struct ew_figure *f, FILE *out)
     return EW_OK;
 }
 
+/* What the lines say: "uniform: y = 3.4 x + 1.2, R2 0.98, Pearson 0.99 (p 0.01, 4 points)". */
+static void note_trends(const struct ew_figure *f, FILE *out)
+{
+    for (int i = 0; i < f->n_trends; i++) {
+        const struct ew_line *l = &f->trends[i].line;
+        fputs(i ? "; " : " Lines by least squares: ", out);
+        ew_text_plain(f->trends[i].series, out);
+        fprintf(out, ": %.3g %s %s %.3g, R2 %.3f, Pearson %.3f (p %.2g, %d points)", l->slope,
+                f->desc->log_x ? "log10(x)" : "x", l->intercept < 0 ? "-" : "+", fabs(l->intercept),
+                l->r * l->r, l->r, l->p, l->n);
+    }
+    if (f->n_trends)
+        putc('.', out);
+}
+
 void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
 {
     bool simulated = false, emulated = false, published = false, whiskers = false, mixed = false;
@@ -50,6 +65,7 @@ void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
                 f->left_out);
     else if (f->left_out)
         fprintf(out, " %d more series are in the table.", f->left_out);
+    note_trends(f, out);
     if (f->no_published)
         fputs(" Published values are of the full size and left out: this is the reduced one.", out);
     if (simulated)

@@ -17,6 +17,15 @@
         }                                                                                          \
     }
 
+/* The study's own gain is from PyTorch, which goes operator by operator. */
+#define ENGINE_GAINS                                                                               \
+    {                                                                                              \
+        {"reference", "after", "over the reference"},                                              \
+        {                                                                                          \
+            "before", "after", "over unfused kernels"                                              \
+        }                                                                                          \
+    }
+
 /* The front of `pareto` with its dots sorted by one setting of the modes. */
 #define MODES_BY(what, words, property)                                                            \
     {                                                                                              \
@@ -341,25 +350,70 @@ const struct ew_figure_desc ew_figures_report[] = {
      .min_x = 1},
     {.id = "engine",
      .title = "Inference before and after",
-     .about = "Median time of one inference as it comes, and folded, fused and tuned.",
+     .about =
+         "Median time of one inference: operator by operator in plain C, as an eager framework "
+         "goes (reference), the same steps with kernels (before), and folded, fused and tuned "
+         "(after).",
      .studies = "engine",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_METRIC,
      .x = "network",
      .series = "label",
-     .y = {{.name = LATENCY, .label = "latency", .of = "before after"}},
+     .y = {{.name = LATENCY, .label = "latency", .of = "reference before after"}},
      .log = true,
      .min_x = 1},
     {.id = "speedup",
      .title = "Gain of the engine",
-     .about = "How many times faster an inference becomes, with the study's own figure beside.",
+     .about =
+         "How many times faster an inference becomes than operator by operator, in plain C and "
+         "with kernels, with the study's own figure (PyTorch to TensorRT) beside.",
      .studies = "engine",
      .kind = EW_FIGURE_BARS,
      .from = EW_RECORD_METRIC,
      .x = "network",
      .series = "label",
-     .y = {{.name = LATENCY, .label = "times faster", .of = "before after"}},
-     .ratio = "before after",
+     .y = {{.name = LATENCY, .label = "times faster", .of = "reference before after"}},
+     .ratios = ENGINE_GAINS,
+     .log = true,
+     .min_x = 1},
+    {.id = "speedup-flops",
+     .title = "Gain of the engine by arithmetic",
+     .about = "Each dot is a network: does an engine gain more where there is more to compute?",
+     .studies = "engine",
+     .kind = EW_FIGURE_POINTS,
+     .from = EW_RECORD_METRIC,
+     .x = "network",
+     .series = "label",
+     .y = {{.name = "macs", .label = "multiply-adds", .of = "reference before after"},
+           {.name = LATENCY, .label = "times faster", .of = "reference before after"}},
+     .ratios = ENGINE_GAINS,
+     .min_x = 1,
+     .log_x = true,
+     .trend = true},
+    {.id = "engine-binary",
+     .title = "With a head of two classes",
+     .about = "The study's task has two classes, though its counts of parameters are those of a "
+              "thousand: the same networks with two.",
+     .studies = "engine",
+     .kind = EW_FIGURE_BARS,
+     .from = EW_RECORD_METRIC,
+     .x = "network",
+     .series = "label",
+     .y = {{.name = LATENCY, .label = "latency", .of = "binary-before binary-after"}},
+     .log = true,
+     .min_x = 1},
+    {.id = "engine-together",
+     .title = "Several networks at once",
+     .about =
+         "How much longer one inference takes while the other networks run on the same device, "
+         "the threads divided among all.",
+     .studies = "engine",
+     .kind = EW_FIGURE_BARS,
+     .from = EW_RECORD_METRIC,
+     .x = "network",
+     .series = "label",
+     .y = {{.name = LATENCY, .label = "times the latency alone", .of = "after together"}},
+     .ratios = {{"together", "after", "beside the others"}},
      .min_x = 1},
     {.id = "f1",
      .title = "From scratch and by transfer: F1",

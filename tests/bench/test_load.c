@@ -70,6 +70,24 @@ static void requests_come_at_their_times(void)
     close_plans();
 }
 
+/* What runs beside ends when the others have, and is counted apart. */
+static void streams_beside_are_not_in_the_result(void)
+{
+    struct ew_load_result r;
+    const struct ew_load_opts o = {.warmup = 1, .iters = 25, .beside = 1};
+    const struct ew_load_opts all = {.iters = 25, .beside = 2};
+    open_plans();
+    if (EW_EXPECT_OK(ew_bench_load(plans, 2, &o, NULL, NULL, &r))) {
+        EW_EXPECT_INT(r.n, 25);
+        EW_EXPECT(r.beside >= 1);
+        for (int64_t k = 0; k < r.n; k++)
+            EW_EXPECT_INT(r.runs[k].stream, 0);
+    }
+    ew_load_result_fini(&r);
+    EW_EXPECT_ERR(ew_bench_load(plans, 2, &all, NULL, NULL, &r), EW_ERR_ARG, "2 of them beside");
+    close_plans();
+}
+
 static void percentiles_and_slow_runs(void)
 {
     struct ew_load_run runs[20];
@@ -85,4 +103,4 @@ static void percentiles_and_slow_runs(void)
 }
 
 EW_TEST_MAIN(EW_TEST(one_stream_runs_as_often_as_asked), EW_TEST(requests_come_at_their_times),
-             EW_TEST(percentiles_and_slow_runs))
+             EW_TEST(streams_beside_are_not_in_the_result), EW_TEST(percentiles_and_slow_runs))

@@ -220,6 +220,31 @@ static void ratios_are_derived(void)
     end();
 }
 
+/* The line is the one through the ratios over the logarithms of x, and is drawn from end to end. */
+static void lines_go_through_dots(void)
+{
+    static const double macs[] = {7.1e8, 2.8e9, 3e8, 4.1e9, 3.5e8},
+                        gain[] = {2.5, 2.6, 7, 3.3, 4.1};
+    double x[5];
+    struct ew_line want;
+    if (!begin(NULL))
+        return;
+    for (int i = 0; i < 5; i++)
+        x[i] = log10(macs[i]);
+    const struct ew_figure *f = find("speedup-flops");
+    if (EW_EXPECT_OK(ew_line_fit(x, gain, 5, &want)) && f && EW_EXPECT_INT(f->n_trends, 1)) {
+        const struct ew_series *s = &f->series[f->n_series - 1];
+        EW_EXPECT_NEAR(f->trends[0].line.slope, want.slope, 1e-9);
+        EW_EXPECT_NEAR(f->trends[0].line.r, want.r, 1e-9);
+        EW_EXPECT(s->trend);
+        EW_EXPECT_INT(s->colour, f->series[0].colour);
+        EW_EXPECT_NEAR(s->points[0].x, 3e8, 1);
+        EW_EXPECT_NEAR(s->points[1].x, 4.1e9, 1);
+        EW_EXPECT_NEAR(s->points[1].y, want.intercept + want.slope * x[3], 1e-9);
+    }
+    end();
+}
+
 static void traces_and_matrices(void)
 {
     if (!begin(NULL))
@@ -340,6 +365,6 @@ EW_TEST_MAIN(EW_TEST(statistics_of_repetitions), EW_TEST(settings_are_kept_apart
              EW_TEST(qualities_never_share_a_series), EW_TEST(front_is_what_nothing_beats),
              EW_TEST(jobs_are_joined_by_network), EW_TEST(published_stand_beside),
              EW_TEST(one_run_gives_both_variants), EW_TEST(ratios_are_derived),
-             EW_TEST(traces_and_matrices), EW_TEST(traces_of_bytes_are_in_mebibytes),
-             EW_TEST(what_is_missing_says_why), EW_TEST(options_are_walked),
-             EW_TEST(fewest_names_tell_apart), EW_TEST(values_as_text))
+             EW_TEST(lines_go_through_dots), EW_TEST(traces_and_matrices),
+             EW_TEST(traces_of_bytes_are_in_mebibytes), EW_TEST(what_is_missing_says_why),
+             EW_TEST(options_are_walked), EW_TEST(fewest_names_tell_apart), EW_TEST(values_as_text))

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench NETWORK --beside A,B: networks that run on the device at the same time. */
+#ifndef EW_CLI_BENCH_BESIDE_H
+#define EW_CLI_BENCH_BESIDE_H
+
+#include "measure/side.h"
+
+#define EW_BENCH_BESIDE 15 /* at most */
+
+struct ew_beside {
+    struct ew_side sides[EW_BENCH_BESIDE];
+    int n;
+    struct ew_arena arena; /* of the names */
+};
+
+/* How many networks the list names: "a,b" has two; NULL: none. */
+int ew_beside_count(const char *list);
+
+/* Loads them.  Release with close, also after a failure. */
+ew_err ew_beside_open(const char *list, const struct ew_side_opts *o, struct ew_beside *out);
+void ew_beside_close(struct ew_beside *b);
+
+#endif
