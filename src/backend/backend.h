@@ -127,6 +127,12 @@ struct ew_kernel {
     unsigned roles; /* that it can play in fused groups: the backend's own bits (group.h) */
     bool fresh;     /* backward: it heeds c->fresh, so gradients need not be cleared before it */
     bool in_place;  /* backward: din[0] may be dout[0] where it is fresh */
+    /* Batch norms in training: `run` in two halves, between which others may change what the first
+     * has left in c->aux.  Forward that is mean and 1 / std, a number a channel each; backward,
+     * behind those, two numbers a channel that are means over the rows of this call and sums over
+     * rows in all but the factor.  NULL: only as a whole. */
+    ew_err (*take)(const struct ew_call *c);
+    ew_err (*use)(const struct ew_call *c);
     /* Fills c->state; called once, when weights and memory are there.  NULL: nothing to prepare. */
     ew_err (*prepare)(const struct ew_call *c);
     /* Fills all of c->packed, after prepare, and again when weights have changed outside of

@@ -68,6 +68,8 @@ const struct ew_field ew_train_cmd_fields[] = {
     {.name = "bucket", .type = EW_FIELD_SIZE, .offset = offsetof(struct ew_train_cmd, bucket),
      .def = "1M", .min = 1, .max = 1e12, .metavar = "BYTES",
      .help = "ranks: gradients that go together, as soon as they are complete"},
+    {.name = "sync-bn", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_train_cmd, sync_bn),
+     .help = "ranks: batch norms take the statistics of the whole batch, not of each rank's part"},
     EW_DEVICE_FIELD(struct ew_train_cmd),
     EW_PRECISION_FIELD(struct ew_train_cmd),
     EW_FAST_FIELD(struct ew_train_cmd),

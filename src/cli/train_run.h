@@ -28,6 +28,7 @@ struct ew_train_cmd {
     int compress; /* enum ew_exchange_form */
     double compress_share;
     int64_t bucket;
+    bool sync_bn;
 };
 
 enum ew_train_qat { EW_TRAIN_QAT_OFF, EW_TRAIN_QAT_INT8, EW_TRAIN_QAT_POW2 };

@@ -348,8 +348,10 @@ ew_err ew_train_setup(struct ew_cmd_call *c, struct ew_train_run *r)
     const bool first = ew_ranks_rank(r->job.ranks) == 0;
     r->job.folder = first ? r->o.output : NULL;
     r->job.talk = first ? stderr : NULL;
-    r->job.exchange = (struct ew_exchange_opts){
-        .form = r->o.compress, .share = r->o.compress_share, .bucket_bytes = (size_t)r->o.bucket};
+    r->job.exchange = (struct ew_exchange_opts){.form = r->o.compress,
+                                                .share = r->o.compress_share,
+                                                .bucket_bytes = (size_t)r->o.bucket,
+                                                .sync_norms = r->o.sync_bn};
     return EW_OK;
 }
 

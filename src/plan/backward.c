@@ -213,6 +213,32 @@ static ew_err add_late_updates(struct ew_plan *p)
     return EW_OK;
 }
 
+/* Notes that the last step does the node's backward. */
+static void touch_backward(struct ew_plan *p, const struct ew_node *n,
+                           const struct ew_backward_tensors *t)
+{
+    for (int i = 0; i < t->n_slots; i++)
+        ew_plan_touch(t->slots[i], p->n_steps - 1);
+    touch_gradients(p, n);
+}
+
+/* A batch norm's in two steps: the first makes the gradients of scale and shift, the second that of
+ * the input, whose memory then may be dout's. */
+static ew_err split_backward(struct ew_plan *p, const struct ew_node *n,
+                             const struct ew_backward_tensors *t)
+{
+    struct ew_step *second;
+    EW_TRY(ew_plan_split(p, &second));
+    struct ew_tensor **din = ew_arena_array(&p->arena, 2 * (size_t)n->n_in, sizeof(*din));
+    EW_CHECK(din, EW_ERR_MEMORY, "node %s: no memory for its step", n->name);
+    for (int i = 0; i < n->n_in; i++)
+        din[i == 0 ? n->n_in : i] = t->din[i];
+    p->steps[p->n_steps - 2].call.din = din;
+    second->call.din = din + n->n_in;
+    touch_backward(p, n, t);
+    return EW_OK;
+}
+
 static ew_err add_backward(struct ew_plan *p, int node)
 {
     const struct ew_node *n = &p->g->nodes[node];
@@ -243,10 +269,9 @@ static ew_err add_backward(struct ew_plan *p, int node)
     s->aux = p->node_aux[node];
     if (s->aux >= 0)
         p->buffers[s->aux].last = p->n_steps - 1;
-    for (int i = 0; i < t.n_slots; i++)
-        ew_plan_touch(t.slots[i], p->n_steps - 1);
-    touch_gradients(p, n);
-    return ew_plan_set_kernel(p, &kernel);
+    touch_backward(p, n, &t);
+    EW_TRY(ew_plan_set_kernel(p, &kernel));
+    return ew_plan_splits(p, node) ? split_backward(p, n, &t) : EW_OK;
 }
 
 /* Parameter gradients are results: they live from their first write to the end of the run, unless
@@ -279,7 +304,7 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
     EW_TRY(add_writer(p, EW_TASK_SEED, loss));
     for (int k = n_forward - 1; k >= 0; k--) {
         const struct ew_step *s = &p->steps[k];
-        if (s->node < 0 || s->phase != EW_PHASE_FORWARD)
+        if (s->node < 0 || s->phase != EW_PHASE_FORWARD || s->stops)
             continue;
         const struct ew_node *n = &g->nodes[s->node];
         bool reached = false, wanted = false;

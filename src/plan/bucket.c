@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buckets of gradients: parameters in the order in which backward completes their gradients, cut
- * where so many bytes are together.  The order is the plan's alone, so that everybody who compiles
- * the same graph has the same buckets. */
+/* Buckets of gradients: parameters in the order in which backward reaches them, cut where so many
+ * bytes are together.  The order is the graph's alone, so that everybody who compiles it has the
+ * same buckets: which nodes are fused, and so when a gradient is complete, may differ from batch to
+ * batch. */
 #include <stdlib.h>
 
 #include "plan/plan_impl.h"
 
 struct entry {
-    int value, step;
+    int value, node, step; /* node: the first that reads it, whose backward comes last */
 };
 
-static int by_step(const void *a, const void *b)
+static int last_node_first(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    return x->step != y->step ? (x->step > y->step) - (x->step < y->step)
+    return x->node != y->node ? (x->node < y->node) - (x->node > y->node)
                               : (x->value > y->value) - (x->value < y->value);
 }
 
@@ -23,8 +24,9 @@ static int list_parameters(const struct ew_plan *p, struct entry *out)
     int n = 0;
     for (int i = 0; i < p->g->n_values; i++)
         if (p->g->values[i].kind == EW_VALUE_PARAM && p->grads[i].first >= 0)
-            out[n++] = (struct entry){i, p->complete[i] ? p->complete[i] : p->n_steps};
-    qsort(out, (size_t)n, sizeof(*out), by_step);
+            out[n++] = (struct entry){i, p->complete[i] ? p->reading[i].first : -1,
+                                      p->complete[i] ? p->complete[i] : p->n_steps};
+    qsort(out, (size_t)n, sizeof(*out), last_node_first);
     return n;
 }
 
@@ -32,7 +34,7 @@ ew_err ew_plan_make_buckets(struct ew_plan *p)
 {
     const size_t room = (size_t)p->g->n_values + 1;
     struct entry *all = ew_arena_array(&p->arena, room, sizeof(*all));
-    int *values = ew_arena_array(&p->arena, room, sizeof(*values));
+    int *values = ew_arena_array(&p->arena, room, sizeof(*values)), step = 0;
     p->buckets = ew_arena_array(&p->arena, room, sizeof(*p->buckets));
     EW_CHECK(all && values && p->buckets, EW_ERR_MEMORY, "no memory for buckets");
     const int n = list_parameters(p, all);
@@ -41,11 +43,12 @@ ew_err ew_plan_make_buckets(struct ew_plan *p)
     for (int i = 0, first = 0; i < n; i++) {
         values[i] = all[i].value;
         bytes += ew_tensor_bytes(&p->grads[all[i].value].t);
-        const bool together = i + 1 < n && all[i + 1].step == all[i].step;
+        step = all[i].step > step ? all[i].step : step;
+        const bool together = i + 1 < n && all[i + 1].node == all[i].node;
         if (i + 1 < n && (together || bytes < p->opts.bucket_bytes))
             continue;
         p->buckets[p->n_buckets_out++] =
-            (struct ew_bucket){.values = values + first, .n = i + 1 - first, .step = all[i].step};
+            (struct ew_bucket){.values = values + first, .n = i + 1 - first, .step = step};
         first = i + 1;
         bytes = 0;
     }

@@ -24,7 +24,7 @@ static ew_err add_segment(struct ew_plan *p, struct ew_run_list *l, struct ew_ho
         return EW_OK;
     EW_TRY(ew_grow((void **)&l->segments, &l->cap, l->n + 1, sizeof(*l->segments)));
     struct ew_segment *s = &l->segments[l->n];
-    *s = (struct ew_segment){.host = host, .first = first, .n = n};
+    *s = (struct ew_segment){.host = host, .first = first, .n = n, .norm = -1};
     EW_TRY(ew_backend_load(host ? p->host : p->be, commands + first, n, &s->program));
     l->n++;
     return EW_OK;
@@ -63,9 +63,10 @@ static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list
         l->steps[l->n_steps] = k;
         commands[l->n_steps++] =
             (struct ew_command){&s->kernel, s->host ? &s->host->call : &s->call, s->node};
-        if (s->host) {
+        if (s->host || s->stops) {
             EW_TRY(add_segment(p, l, s->host, commands, first));
             first = l->n_steps;
+            l->segments[l->n - 1].norm = s->stops ? k : -1;
         }
     }
     return add_segment(p, l, NULL, commands, first);
@@ -192,7 +193,13 @@ ew_err ew_plan_run(struct ew_plan *p)
 
 /* ---- In pieces ---- */
 
-ew_err ew_plan_run_to_bucket(struct ew_plan *p, int *bucket)
+static struct ew_stop stop_at_norm(const struct ew_step *s)
+{
+    const bool forward = s->phase == EW_PHASE_FORWARD;
+    return (struct ew_stop){.kind = forward ? EW_STOP_STATISTICS : EW_STOP_SUMS, .norm = &s->call};
+}
+
+ew_err ew_plan_run_to_stop(struct ew_plan *p, struct ew_stop *out)
 {
     struct ew_piece *at = &p->piece;
     const struct ew_run_list *l = last_list(p);
@@ -207,8 +214,14 @@ ew_err ew_plan_run_to_bucket(struct ew_plan *p, int *bucket)
         const struct ew_segment *s = &l->segments[at->segment++];
         EW_TRY(run_segment(p, s));
         complete = s->buckets > complete ? s->buckets : complete;
+        if (s->norm >= 0) {
+            *out = stop_at_norm(&p->steps[s->norm]);
+            return EW_OK;
+        }
     }
-    *bucket = at->buckets < p->n_buckets_out ? at->buckets++ : -1;
+    *out = (struct ew_stop){.kind = EW_STOP_END};
+    if (at->buckets < p->n_buckets_out)
+        *out = (struct ew_stop){.kind = EW_STOP_BUCKET, .bucket = at->buckets++};
     return EW_OK;
 }
 

@@ -285,7 +285,7 @@ ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again)
         EW_TRY(ew_plan_buffer_new(p, n->op->aux(view), step, step, &s->aux));
         p->node_aux[node] = s->aux;
     }
-    return EW_OK;
+    return again || !ew_plan_splits(p, node) ? EW_OK : ew_plan_split_forward(p, n);
 }
 
 static ew_err add_forwards(struct ew_plan *p)

@@ -53,8 +53,10 @@ struct ew_plan_opts {
                     * graph is of no use for another plan then */
     bool update;   /* training: end with the optimiser's step */
     size_t bucket_bytes; /* with update: gradients are handed out in buckets of about so many bytes
-                          * before any parameter is updated (ew_plan_run_to_bucket); 0: each
+                          * before any parameter is updated (ew_plan_run_to_stop); 0: each
                           * parameter is updated as soon as its gradient is complete */
+    bool stop_at_norms;  /* with bucket_bytes: runs stop too where a batch norm has taken its
+                          * statistics, and its backward their sums (EW_STOP_STATISTICS) */
     struct ew_optimizer optimizer;
     struct ew_backend_opts backend;
     struct ew_tuner *tuner;            /* kernels by measurement (plan/tune.h); NULL: by rules */
@@ -105,10 +107,22 @@ struct ew_plan_given ew_plan_lend(const struct ew_plan *p);
  * contents.  Where the batch is split, the loss is the mean over its parts, and other outputs hold
  * the last part. */
 ew_err ew_plan_run(struct ew_plan *p);
-/* Plans with buckets (bucket_bytes) run in pieces, so that their gradients can be changed before
- * they are used: runs until the next bucket's are complete, *bucket from 0 on; -1: all are, and
- * run_updates ends the run. */
-ew_err ew_plan_run_to_bucket(struct ew_plan *p, int *bucket);
+/* Plans with buckets (bucket_bytes) run in pieces, so that what others have a part in can be
+ * changed before it is used. */
+enum ew_stop_kind {
+    EW_STOP_END,        /* all gradients are complete, and ew_plan_run_updates ends the run */
+    EW_STOP_BUCKET,     /* the next bucket's are */
+    EW_STOP_STATISTICS, /* a batch norm has mean and 1 / std of its channels: norm->aux, [2][C] */
+    EW_STOP_SUMS        /* its backward has the sums that din[0] takes, as means over the rows of
+                         * norm->in[0]: norm->aux + [2][C], [2][C] */
+};
+struct ew_stop {
+    enum ew_stop_kind kind;
+    int bucket;                 /* from 0 on, in order */
+    const struct ew_call *norm; /* of a batch norm, float32 in the host's memory */
+};
+/* Runs until the next of them. */
+ew_err ew_plan_run_to_stop(struct ew_plan *p, struct ew_stop *out);
 ew_err ew_plan_run_updates(struct ew_plan *p);
 /* How many there are, and the parameters of one. */
 int ew_plan_buckets(const struct ew_plan *p);

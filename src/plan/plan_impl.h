@@ -35,6 +35,7 @@ struct ew_host_step {
 struct ew_step {
     struct ew_kernel kernel; /* run NULL: there is nothing left to do */
     struct ew_call call;
+    bool stops;  /* it is the first half of a batch norm, behind which a run in pieces stops */
     bool sealed; /* what it has packed is released: it cannot pack again */
     int node;    /* of the graph, or -1 */
     enum ew_phase phase;
@@ -66,6 +67,7 @@ struct ew_segment {
     struct ew_host_step *host;
     int first, n; /* of ew_run_list.steps */
     int buckets;  /* that are complete behind it */
+    int norm;     /* the step at its end that stops, or -1 */
 };
 
 /* All segments of a run, and the steps whose commands they are. */
@@ -273,6 +275,12 @@ ew_err ew_plan_read_outputs(struct ew_plan *p);
 ew_err ew_plan_make_buckets(struct ew_plan *p);
 /* Behind which bucket step `step` begins: so many are complete. */
 int ew_plan_buckets_before(const struct ew_plan *p, int step);
+
+/* split_norm.c: true where the node is done in two steps, between which a run stops. */
+bool ew_plan_splits(const struct ew_plan *p, int node);
+/* Makes them of the last step, which has its kernel and aux; of forward, all of it. */
+ew_err ew_plan_split(struct ew_plan *p, struct ew_step **second);
+ew_err ew_plan_split_forward(struct ew_plan *p, const struct ew_node *n);
 
 /* execute.c: makes programs of the steps. */
 ew_err ew_plan_load(struct ew_plan *p);

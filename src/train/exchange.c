@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "graph/tensor.h"
 #include "train/half.h"
+#include "train/sync_norm.h"
 
 #define LANE 16        /* pieces are multiples of it */
 #define BINS (1 << 16) /* of half a float's bits */
@@ -44,7 +45,10 @@ struct ew_exchange {
     struct ew_arena arena;
     char *tail, *tails; /* numbers and running statistics: ours, and all ranks' */
     size_t tail_bytes;
-    int64_t *bins; /* topk: BINS, to choose by */
+    int64_t *bins;     /* topk: BINS, to choose by */
+    double *weights;   /* every rank's */
+    float *norms;      /* all ranks' messages of one batch norm */
+    size_t norm_bytes; /* the largest of a rank; 0: they are not synchronised */
     int64_t spent_ns, sent_bytes;
 };
 
@@ -89,6 +93,24 @@ static ew_err make_box(struct ew_exchange *x, int bucket)
     return EW_OK;
 }
 
+/* Room for the largest batch norm's statistics. */
+static ew_err open_norms(struct ew_exchange *x)
+{
+    const double weight = (double)x->weight;
+    x->weights = ew_arena_array(&x->arena, (size_t)x->size, sizeof(*x->weights));
+    for (int i = 0; x->o.sync_norms && i < x->g->n_nodes; i++) {
+        const struct ew_node *n = &x->g->nodes[i];
+        if (!(n->op->flags & EW_OP_BATCH_NORM))
+            continue;
+        const struct ew_shape *s = &x->g->values[n->in[0]].t.shape;
+        const size_t bytes = ew_norm_message_bytes(s->dim[s->rank - 1]);
+        x->norm_bytes = bytes > x->norm_bytes ? bytes : x->norm_bytes;
+    }
+    x->norms = ew_arena_alloc(&x->arena, x->norm_bytes * (size_t)x->size);
+    EW_CHECK(!x->arena.failed, EW_ERR_MEMORY, "no memory to exchange statistics");
+    return ew_ranks_gather(x->ranks, &weight, x->weights, sizeof(weight));
+}
+
 static ew_err open_all(struct ew_exchange *x)
 {
     x->n_boxes = ew_plan_buckets(x->plan);
@@ -105,7 +127,7 @@ static ew_err open_all(struct ew_exchange *x)
     if (x->o.form == EW_EXCHANGE_TOPK)
         x->bins = ew_arena_array(&x->arena, BINS, sizeof(*x->bins));
     EW_CHECK(!x->arena.failed, EW_ERR_MEMORY, "no memory to exchange gradients");
-    return EW_OK;
+    return open_norms(x);
 }
 
 ew_err ew_exchange_open(struct ew_ranks *ranks, struct ew_plan *plan, struct ew_graph *g,
@@ -299,6 +321,21 @@ ew_err ew_exchange_begin(struct ew_exchange *x, int bucket)
     EW_TRY(send(x, &x->boxes[bucket]));
     for (int i = 0; i < bucket; i++) /* MPI goes on only while it is called */
         EW_TRY(ew_ranks_help(x->ranks, &x->boxes[i].message));
+    x->spent_ns += ew_clock_ns() - from;
+    return EW_OK;
+}
+
+ew_err ew_exchange_norm(struct ew_exchange *x, const struct ew_stop *stop)
+{
+    const int64_t from = ew_clock_ns();
+    const struct ew_norm_messages all = {x->norms, x->weights, x->size, x->rank};
+    size_t bytes;
+    const float *own = ew_norm_message(stop, &bytes);
+    EW_CHECK(bytes <= x->norm_bytes, EW_ERR_INTERNAL, "%s has more channels than its graph",
+             stop->norm->name);
+    EW_TRY(ew_ranks_share(x->ranks, own, x->norms, bytes));
+    ew_norm_merge(stop, &all);
+    x->sent_bytes += (int64_t)bytes * (x->size - 1);
     x->spent_ns += ew_clock_ns() - from;
     return EW_OK;
 }

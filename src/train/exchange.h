@@ -24,6 +24,7 @@ struct ew_exchange_opts {
     int form;            /* enum ew_exchange_form */
     double share;        /* of a bucket, for TOPK */
     size_t bucket_bytes; /* 0: there is no exchange */
+    bool sync_norms;     /* batch norms take the statistics of all ranks' samples */
 };
 
 struct ew_exchange;
@@ -36,6 +37,8 @@ void ew_exchange_close(struct ew_exchange *x); /* NULL is fine */
 
 /* The bucket's gradients are complete. */
 ew_err ew_exchange_begin(struct ew_exchange *x, int bucket);
+/* A batch norm has its statistics, or their sums (plan.h): they become those of all ranks. */
+ew_err ew_exchange_norm(struct ew_exchange *x, const struct ew_stop *stop);
 /* All are begun: waits until the plan has the sums. */
 ew_err ew_exchange_finish(struct ew_exchange *x);
 /* Behind the updates: running statistics are averaged, and n numbers summed over the ranks. */

@@ -99,6 +99,7 @@ static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o
                               .seed = o->seed,
                               .lend_bytes = o->guest,
                               .bucket_bytes = o->bucket_bytes,
+                              .stop_at_norms = o->bucket_bytes && o->sync_norms,
                               .optimizer = o->optimizer,
                               .backend = {.threads = o->threads}};
     EW_TRY(limit_left(l, o, &po.memory_limit));
@@ -114,6 +115,10 @@ static ew_err compile_rest(struct ew_learner *l, const struct ew_learner_opts *o
     ew_plan_stats(l->train, &s);
     l->beside -= never_at_once(o, s.block_bytes);
     l->parts = s.parts > 0 ? s.parts : 1;
+    EW_CHECK(!po.stop_at_norms || !s.split_changes_statistics, EW_ERR_UNSUPPORTED,
+             "%s: to meet the memory limit the batch is run in %d parts, and --sync-bn needs it "
+             "whole",
+             l->rest->name, s.parts);
     return EW_OK;
 }
 
@@ -200,12 +205,13 @@ void ew_learner_drop_features(struct ew_learner *l)
  * of all ranks. */
 static ew_err run_exchanged(struct ew_learner *l)
 {
+    struct ew_stop stop;
     for (;;) {
-        int bucket;
-        EW_TRY(ew_plan_run_to_bucket(l->train, &bucket));
-        if (bucket < 0)
+        EW_TRY(ew_plan_run_to_stop(l->train, &stop));
+        if (stop.kind == EW_STOP_END)
             break;
-        EW_TRY(ew_exchange_begin(l->exchange, bucket));
+        EW_TRY(stop.kind == EW_STOP_BUCKET ? ew_exchange_begin(l->exchange, stop.bucket)
+                                           : ew_exchange_norm(l->exchange, &stop));
     }
     EW_TRY(ew_exchange_finish(l->exchange));
     return ew_plan_run_updates(l->train);

@@ -30,6 +30,7 @@ struct ew_learner_opts {
     size_t largest;      /* of them, which is there while it is packed */
     uint64_t seed;       /* of dropout */
     size_t bucket_bytes; /* gradients are exchanged in such buckets; 0: they are not */
+    bool sync_norms;     /* and batch norms' statistics too */
     bool dry;            /* only to know sizes */
 };
 

@@ -27,9 +27,11 @@ ew_err ew_trainer_agree(struct ew_trainer *t)
 {
     const struct ew_train_opts *o = &t->job.opts;
     const double rates[] = {o->lr, o->momentum, o->weight_decay, o->warmup, o->gamma};
-    const int64_t numbers[] = {o->epochs,   o->batch,    o->seed,       o->optimizer,
-                               o->schedule, o->shuffle,  t->n_training, t->n_validation,
-                               t->at.epoch, t->at.batch, t->at.step};
+    const struct ew_exchange_opts *x = &t->job.exchange;
+    const int64_t numbers[] = {o->epochs,    o->batch,    o->seed,       o->optimizer,
+                               o->schedule,  o->shuffle,  t->n_training, t->n_validation,
+                               t->at.epoch,  t->at.batch, t->at.step,    x->form,
+                               x->sync_norms};
     struct ew_hash_wide weights = {0};
     add_weights(t->net, &weights);
     const uint64_t sum = ew_hash_wide_sum(&weights);

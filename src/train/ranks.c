@@ -153,13 +153,17 @@ ew_err ew_ranks_gather(struct ew_ranks *r, const void *in, void *out, size_t byt
 ew_err ew_ranks_exchange(struct ew_ranks *r, const void *in, void *out, size_t bytes,
                          struct ew_message *m)
 {
-    return check(r, r->mpi->exchange_begin(in, out, (int64_t)bytes, &m->request), "sending");
+    return check(
+        r, r->mpi->exchange_begin(EW_MPI_LANE_GRADIENTS, in, out, (int64_t)bytes, &m->request),
+        "sending");
 }
 
 ew_err ew_ranks_spread(struct ew_ranks *r, const void *in, void *out, size_t bytes,
                        struct ew_message *m)
 {
-    return check(r, r->mpi->gather_begin(in, out, (int64_t)bytes, &m->request), "sending");
+    return check(r,
+                 r->mpi->gather_begin(EW_MPI_LANE_GRADIENTS, in, out, (int64_t)bytes, &m->request),
+                 "sending");
 }
 
 ew_err ew_ranks_help(struct ew_ranks *r, struct ew_message *m)
@@ -192,6 +196,15 @@ ew_err ew_ranks_wait(struct ew_ranks *r, struct ew_message *m)
             sched_yield();
     }
     return EW_OK;
+}
+
+ew_err ew_ranks_share(struct ew_ranks *r, const void *in, void *out, size_t bytes)
+{
+    struct ew_message m = {NULL};
+    EW_TRY(check(r,
+                 r->mpi->gather_begin(EW_MPI_LANE_STATISTICS, in, out, (int64_t)bytes, &m.request),
+                 "sending"));
+    return ew_ranks_wait(r, &m);
 }
 
 ew_err ew_ranks_agree(struct ew_ranks *r, const void *bytes, size_t size, const char *what)

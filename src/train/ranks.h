@@ -53,6 +53,10 @@ ew_err ew_ranks_spread(struct ew_ranks *r, const void *in, void *out, size_t byt
 ew_err ew_ranks_wait(struct ew_ranks *r, struct ew_message *m); /* until it has ended */
 ew_err ew_ranks_help(struct ew_ranks *r, struct ew_message *m); /* lets it go on, and returns */
 
+/* The bytes of all ranks, as gather has them, at once and whatever is under way meanwhile: ranks
+ * may begin other messages before it or behind it. */
+ew_err ew_ranks_share(struct ew_ranks *r, const void *in, void *out, size_t bytes);
+
 /* True where `bytes` are the same on all ranks; else the message names the first that differs. */
 ew_err ew_ranks_agree(struct ew_ranks *r, const void *bytes, size_t size, const char *what);
 

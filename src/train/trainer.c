@@ -133,6 +133,7 @@ static ew_err open_learner(struct ew_trainer *t)
                                 .teacher = t->job.teacher,
                                 .batch = t->slice,
                                 .bucket_bytes = ranks ? t->job.exchange.bucket_bytes : 0,
+                                .sync_norms = t->job.exchange.sync_norms,
                                 .threads = (int)o->threads,
                                 .memory_limit = (size_t)o->memory_limit,
                                 .seed = dropout_seed(t)};

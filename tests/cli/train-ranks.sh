@@ -19,6 +19,13 @@ done
 cut -d , -f 1,2 by3/ranks.csv
 # Where the time of every rank has gone adds up.
 awk -F , 'NR > 1 { d = $(NF - 4) - $(NF - 3) - $(NF - 2) - $(NF - 1) - $NF; if (d < -1e-6 || d > 1e-6) bad++ } END { print bad + 0, "rows do not add up" }' by4/ranks.csv
+# Batch norm by each rank's samples, or with --sync-bn by all as one process has them.
+norm=(edgewise train resnet9 --width 0.25 --data digits --samples 80 --batch 20 --threads 1 --workers 1 --lr 0.001 --epochs 1)
+sqnr() { edgewise compare norm/last.ckpt "$1/last.ckpt" --json | awk -F '[:,]' '/sqnr/ { print $2; exit }'; }
+"${norm[@]}" -o norm >/dev/null 2>&1
+ranks 3 "${norm[@]}" -o local
+ranks 3 "${norm[@]}" --sync-bn -o sync
+awk -v a="$(sqnr local)" -v b="$(sqnr sync)" 'BEGIN { if (b > a + 20) print "nearer with --sync-bn"; else print "not nearer:", a, b }'
 # The same number of ranks, the same bits.
 ranks 3 "${train[@]}" --epochs 2 -o again
 for x in by3 again; do edgewise export $x/last.ckpt -o $x.onnx >/dev/null 2>&1; done

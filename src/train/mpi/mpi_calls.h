@@ -6,8 +6,10 @@
 
 #include <stdint.h>
 
-#define EW_MPI_VERSION 1
+#define EW_MPI_VERSION 2
 #define EW_MPI_MODULE  "libedgewise-mpi.so"
+
+enum { EW_MPI_LANE_GRADIENTS, EW_MPI_LANE_STATISTICS, EW_MPI_LANES };
 
 /* All return 0, or a code that error_text explains.  Sizes are bytes. */
 struct ew_mpi_calls {
@@ -19,9 +21,9 @@ struct ew_mpi_calls {
     /* Each rank's bytes, one behind the other, on all ranks. */
     int (*gather_all)(const void *in, void *out, int64_t bytes);
     /* The same, and the i-th `bytes` of `in` to rank i (out: from each rank), under way until test
-     * says that it is done. */
-    int (*gather_begin)(const void *in, void *out, int64_t bytes, void **request);
-    int (*exchange_begin)(const void *in, void *out, int64_t bytes, void **request);
+     * says that it is done.  Messages of one lane begin in the same order on all ranks. */
+    int (*gather_begin)(int lane, const void *in, void *out, int64_t bytes, void **request);
+    int (*exchange_begin)(int lane, const void *in, void *out, int64_t bytes, void **request);
     int (*test)(void **request, int *done); /* *request is NULL behind it where it is done */
 };
 

@@ -7,11 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Collective calls are ordered within a communicator alone. */
+static MPI_Comm lanes[EW_MPI_LANES];
+
 static int start(int *rank, int *size)
 {
     int given, code = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given);
     if (code == MPI_SUCCESS)
         code = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int i = 0; i < EW_MPI_LANES && code == MPI_SUCCESS; i++)
+        code = MPI_Comm_dup(MPI_COMM_WORLD, &lanes[i]);
     if (code == MPI_SUCCESS)
         code = MPI_Comm_rank(MPI_COMM_WORLD, rank);
     return code == MPI_SUCCESS ? MPI_Comm_size(MPI_COMM_WORLD, size) : code;
@@ -19,6 +24,8 @@ static int start(int *rank, int *size)
 
 static int stop(void)
 {
+    for (int i = 0; i < EW_MPI_LANES; i++)
+        MPI_Comm_free(&lanes[i]);
     return MPI_Finalize();
 }
 
@@ -69,7 +76,7 @@ static int release(MPI_Datatype type, int code)
 
 static int begin(int (*call)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm,
                              MPI_Request *),
-                 const void *in, void *out, int64_t bytes, void **request)
+                 int lane, const void *in, void *out, int64_t bytes, void **request)
 {
     MPI_Datatype type;
     int count, code = counted(bytes, &type, &count);
@@ -77,7 +84,7 @@ static int begin(int (*call)(const void *, int, MPI_Datatype, void *, int, MPI_D
     if (code == MPI_SUCCESS && !r)
         code = MPI_ERR_NO_MEM;
     if (code == MPI_SUCCESS)
-        code = release(type, call(in, count, type, out, count, type, MPI_COMM_WORLD, r));
+        code = release(type, call(in, count, type, out, count, type, lanes[lane], r));
     if (code != MPI_SUCCESS) {
         free(r);
         r = NULL;
@@ -86,14 +93,14 @@ static int begin(int (*call)(const void *, int, MPI_Datatype, void *, int, MPI_D
     return code;
 }
 
-static int gather_begin(const void *in, void *out, int64_t bytes, void **request)
+static int gather_begin(int lane, const void *in, void *out, int64_t bytes, void **request)
 {
-    return begin(MPI_Iallgather, in, out, bytes, request);
+    return begin(MPI_Iallgather, lane, in, out, bytes, request);
 }
 
-static int exchange_begin(const void *in, void *out, int64_t bytes, void **request)
+static int exchange_begin(int lane, const void *in, void *out, int64_t bytes, void **request)
 {
-    return begin(MPI_Ialltoall, in, out, bytes, request);
+    return begin(MPI_Ialltoall, lane, in, out, bytes, request);
 }
 
 static int test(void **request, int *done)

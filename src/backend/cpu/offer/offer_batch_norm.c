@@ -150,28 +150,39 @@ void ew_norm_finish(const struct ew_call *c, float *partial, int64_t split_rows)
     ew_cpu(c->be)->isa->batch_finish(&b);
 }
 
-static ew_err run_training(const struct ew_call *c)
+static ew_err take_stats(const struct ew_call *c)
+{
+    struct training t = training_of(c);
+    if (c->again || ew_plays(c, EW_ROLE_STATS_READY)) /* aux has them */
+        return EW_OK;
+    ew_pool_run(ew_cpu(c->be)->pool, t.k->batch_splits(t.b.rows), stats_tiles, &t);
+    ew_norm_finish(c, t.b.partial, 0);
+    return EW_OK;
+}
+
+static ew_err use_stats(const struct ew_call *c)
 {
     struct training t = training_of(c);
     t.b.y = c->out[0]->data;
-    if (!c->again && !ew_plays(c, EW_ROLE_STATS_READY)) { /* else aux has them */
-        ew_pool_run(ew_cpu(c->be)->pool, t.k->batch_splits(t.b.rows), stats_tiles, &t);
-        ew_norm_finish(c, t.b.partial, 0);
-    }
     if (t.b.y) /* else the reader's kernel does it, line by line */
         ew_pool_run(ew_cpu(c->be)->pool, (t.b.rows + GRAIN - 1) / GRAIN, apply_tiles, &t);
     return EW_OK;
 }
 
-static ew_err run_backward(const struct ew_call *c)
+static ew_err run_training(const struct ew_call *c)
+{
+    EW_TRY(take_stats(c));
+    return use_stats(c);
+}
+
+/* The gradients of scale and shift, and what dx takes of the sums. */
+static ew_err take_sums(const struct ew_call *c)
 {
     if (!c->dout[0])
         return EW_OK;
     struct training t = training_of(c);
-    t.b.dx = c->din[X]->data;
     t.b.dscale = c->din[SCALE]->data;
     t.b.dbias = c->din[SHIFT]->data;
-    t.b.add_dx = !(c->fresh >> X & 1);
     t.b.add_dparam = !(c->fresh >> SCALE & 1);
     if (ew_plays(c, EW_ROLE_EXCITE_NORM))
         t.k->squeeze_excite_total(&(struct ew_squeeze_excite_norm){.norm = &t.b, .sums = c->shared},
@@ -183,9 +194,25 @@ static ew_err run_backward(const struct ew_call *c)
         ew_pool_run(ew_cpu(c->be)->pool, t.k->batch_splits(t.b.rows), back_stats_tiles, &t);
     }
     t.k->batch_back_finish(&t.b);
+    return EW_OK;
+}
+
+static ew_err use_sums(const struct ew_call *c)
+{
+    if (!c->dout[0])
+        return EW_OK;
+    struct training t = training_of(c);
+    t.b.dx = c->din[X]->data;
+    t.b.add_dx = !(c->fresh >> X & 1);
     if (t.b.dx) /* else the kernel of what is before it does it */
         ew_pool_run(ew_cpu(c->be)->pool, (t.b.rows + GRAIN - 1) / GRAIN, back_apply_tiles, &t);
     return EW_OK;
+}
+
+static ew_err run_backward(const struct ew_call *c)
+{
+    EW_TRY(take_sums(c));
+    return use_sums(c);
 }
 
 static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
@@ -214,9 +241,12 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     if (!whole)
         return 0;
     const size_t floats = ew_cpu(query->be)->isa->batch_partial(rows, channels);
+    const bool forward = query->phase == EW_PHASE_FORWARD;
     out[0] =
         (struct ew_kernel){.name = "batch norm",
-                           .run = query->phase == EW_PHASE_FORWARD ? run_training : run_backward,
+                           .run = forward ? run_training : run_backward,
+                           .take = forward ? take_stats : take_sums,
+                           .use = forward ? use_stats : use_sums,
                            .scratch = floats * sizeof(float),
                            .fresh = true,
                            .in_place = true,

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batch norms in two steps, so that a run in pieces can stop between them: the first takes the
+ * statistics (backward: their sums), the second uses them.  Fused groups stay as they are: where
+ * another step has taken the statistics or will use them, that half has nothing to do. */
+#include "plan/plan_impl.h"
+
+bool ew_plan_splits(const struct ew_plan *p, int node)
+{
+    return p->opts.stop_at_norms && (p->g->nodes[node].op->flags & EW_OP_BATCH_NORM);
+}
+
+ew_err ew_plan_split(struct ew_plan *p, struct ew_step **second)
+{
+    EW_TRY(ew_plan_step_new(p, second));
+    struct ew_step *first = &p->steps[p->n_steps - 2];
+    EW_CHECK(first->kernel.take && first->kernel.use, EW_ERR_UNSUPPORTED,
+             "node %s: its statistics cannot be shared with other ranks, for it is frozen in part "
+             "or this device has no kernel for it in halves",
+             first->call.name);
+    **second = *first;
+    first->stops = true;
+    first->kernel.run = first->kernel.take;
+    (*second)->kernel.run = first->kernel.use;
+    (*second)->scratch = -1;
+    p->buffers[first->aux].last = p->n_steps - 1;
+    return EW_OK;
+}
+
+ew_err ew_plan_split_forward(struct ew_plan *p, const struct ew_node *n)
+{
+    struct ew_step *second;
+    EW_TRY(ew_plan_split(p, &second));
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0)
+            ew_plan_touch(&p->values[ew_plan_source(p, n->in[i])], p->n_steps - 1);
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] >= 0 && !p->values[n->out[i]].bare)
+            ew_plan_touch(&p->values[n->out[i]], p->n_steps - 1);
+    return EW_OK;
+}
