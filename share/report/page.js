@@ -106,7 +106,8 @@ const edgewise = (() => {
     const colour = (s) => (s.front ? c.soft : c.series[s.colour % 8]);
     return f.series.flatMap((s) => (s.front || s.trend ? [{
       type: 'line', name: s.name, symbol: 'none', silent: true, z: 1, itemStyle: {color: colour(s)},
-      lineStyle: {color: colour(s), type: 'dashed', width: 1.5, opacity: s.trend ? 0.7 : 1},
+      lineStyle: {color: colour(s), type: s.quality === 'published' ? 'dotted' : 'dashed',
+        width: s.quality === 'published' ? 3 : 1.5, opacity: s.trend ? 0.7 : 1},
       data: s.points.map((p) => [p.x, p.y]),
     }] : [{
       type: 'scatter', name: s.name, symbolSize: 12, itemStyle: fill(s, c),

@@ -74,10 +74,10 @@ static ew_err resolve(const char *device, struct wanted *out)
 {
     device = device ? device : getenv("EW_DEVICE");
     device = device && *device ? device : "cpu";
-    const size_t chars = strcspn(device, ":");
+    const size_t chars = strcspn(device, ":,");
     char names[256];
     *out = (struct wanted){.device = device,
-                           .arguments = device + chars + (device[chars] == ':'),
+                           .arguments = device + chars + (device[chars] != '\0'),
                            .type = find_type(device, chars)};
     EW_CHECK(out->type, EW_ERR_USAGE, "device %s: there is no backend %.*s; this program has %s",
              device, (int)chars, device, list_types(names, sizeof(names)));

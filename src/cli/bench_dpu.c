@@ -9,14 +9,18 @@
 #include "backend/dpu/dpu_model.h"
 #include "base/json.h"
 #include "cli/bench_sweep.h"
+#include "cli/recorded.h"
 #include "report/text_table.h"
 
 const char *ew_dpu_device(void)
 {
     const char *device = getenv("EW_DEVICE");
-    return device && strncmp(device, "dpu", 3) == 0 && (device[3] == '\0' || device[3] == ':')
-               ? device
-               : NULL;
+    return device && strncmp(device, "dpu", 3) == 0 && strchr(":,", device[3]) ? device : NULL;
+}
+
+const char *ew_dpu_arguments(const char *device)
+{
+    return device + 3 + (device[3] != '\0');
 }
 
 /* ---- One network ---- */
@@ -155,15 +159,26 @@ static ew_err print_json(const char *what, const struct ew_dpu_net *n,
     return ew_json_finish(&j);
 }
 
-static ew_err show(const struct ew_cmd_call *c, const char *what, struct ew_dpu_net *n,
-                   const struct ew_dpu_config *config)
+/* In a store, where one is named. */
+static ew_err keep(const struct ew_cmd_call *c, const char *db, const struct ew_graph *g,
+                   const struct ew_dpu_config *config, const struct ew_dpu_times *t)
 {
-    struct ew_dpu_times r;
-    ew_dpu_time(n, config, &r);
+    struct ew_recording rec;
+    struct ew_facts facts;
+    EW_TRY(ew_cmd_record(c, db, &rec));
+    ew_err e = ew_graph_facts(g, &facts);
+    if (e == EW_OK)
+        e = ew_dpu_record(&rec, &facts, config, t);
+    return ew_recording_end(&rec, e);
+}
+
+static ew_err show(const struct ew_cmd_call *c, const char *what, struct ew_dpu_net *n,
+                   const struct ew_dpu_config *config, const struct ew_dpu_times *t)
+{
     if (c->json)
-        return print_json(what, n, config, &r);
+        return print_json(what, n, config, t);
     EW_TRY(print_layers(n, config));
-    print_sums(what, config, &r);
+    print_sums(what, config, t);
     return EW_OK;
 }
 
@@ -189,6 +204,7 @@ static ew_err each(const struct ew_cmd_call *c, const struct ew_dpu_opts *o, int
     const struct ew_network_how how = {.opts = o->net, .seed = 1, .shapes = true};
     struct ew_network net;
     struct ew_dpu_net n = {0};
+    struct ew_dpu_times times;
     ew_err e = ew_network_open(c->args[arg], &how, &net);
     if (e == EW_OK)
         e = ew_dpu_net_init(net.graph, &n);
@@ -196,8 +212,12 @@ static ew_err each(const struct ew_cmd_call *c, const struct ew_dpu_opts *o, int
         print_line(c->args[arg], &n, config, t);
     else if (e == EW_OK && o->sweep)
         e = ew_bench_sweep(c, &n, config, o->picture);
-    else if (e == EW_OK)
-        e = show(c, c->args[arg], &n, config);
+    else if (e == EW_OK) {
+        ew_dpu_time(&n, config, &times);
+        e = keep(c, o->db, net.graph, config, &times);
+        if (e == EW_OK)
+            e = show(c, c->args[arg], &n, config, &times);
+    }
     ew_dpu_net_fini(&n);
     ew_network_close(&net);
     return e;
@@ -224,11 +244,11 @@ static ew_err several(const struct ew_cmd_call *c, const struct ew_dpu_opts *o,
 ew_err ew_bench_dpu(const struct ew_cmd_call *c, const struct ew_dpu_opts *o)
 {
     struct ew_dpu_config config;
-    const char *arguments = o->device + 3 + (o->device[3] == ':');
-    EW_TRY(ew_dpu_config_parse(arguments, &config));
+    EW_TRY(ew_dpu_config_parse(ew_dpu_arguments(o->device), &config));
     EW_CHECK(o->net.batch <= 1, EW_ERR_USAGE, "a DPU takes one image at a time: --batch 1");
     EW_CHECK(c->n_args >= 1, EW_ERR_USAGE, "bench needs a network");
-    EW_CHECK(c->n_args == 1 || (!o->sweep && !c->json), EW_ERR_USAGE,
-             "--sweep and --json are for one network");
+    EW_CHECK(c->n_args == 1 || (!o->sweep && !c->json && !o->db), EW_ERR_USAGE,
+             "--sweep, --db and --json are for one network");
+    EW_CHECK(!o->sweep || !o->db, EW_ERR_USAGE, "--db keeps one configuration, not a --sweep");
     return c->n_args == 1 ? each(c, o, 0, &config, NULL) : several(c, o, &config);
 }

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cli/bench_dpu.h"
 #include "cli/bench_sweep.h"
+#include "cli/recorded.h"
 #include "edgewise.h"
 #include "graph/facts.h"
 #include "measure/classifier.h"
@@ -20,7 +21,8 @@
 
 struct row {
     const char *name;
-    int64_t params, calibrated, images;
+    struct ew_facts facts;
+    int64_t calibrated, images;
     double before, after, sqnr_db; /* accuracies: float32, the DPU's */
     struct ew_dpu_times t;
 };
@@ -75,19 +77,17 @@ static ew_err measure(const char *what, const char *eval, const struct ew_dpu_co
     const struct ew_image_opts images = {0};
     struct ew_classifier k;
     struct ew_quant_result r = {0};
-    struct ew_facts facts;
     EW_CHECK(ew_network_has_weights(what), EW_ERR_USAGE,
              "--eval: %s has no trained weights to quantise", what);
     ew_err e = ew_classifier_load(what, &images, &k);
     if (e == EW_OK)
-        e = ew_graph_facts(k.net, &facts);
+        e = ew_graph_facts(k.net, &out->facts);
     if (e == EW_OK)
         e = judge(&k, eval, &r);
     if (e == EW_OK)
         e = model(r.graph, c, &out->t);
     if (e == EW_OK) {
         out->name = what;
-        out->params = facts.params;
         out->before = r.before.accuracy;
         out->after = r.after.accuracy;
         out->calibrated = r.calibrated;
@@ -97,6 +97,23 @@ static ew_err measure(const char *what, const char *eval, const struct ew_dpu_co
     ew_quant_result_fini(&r);
     ew_classifier_fini(&k);
     return e;
+}
+
+/* A run for each network, where a store is named. */
+static ew_err keep(const struct ew_cmd_call *c, int i, const char *db,
+                   const struct ew_dpu_config *config, const struct row *r)
+{
+    struct ew_cmd_call one = *c;
+    struct ew_recording rec;
+    one.args = &c->args[i];
+    one.n_args = 1;
+    EW_TRY(ew_cmd_record(&one, db, &rec));
+    ew_err e = ew_dpu_record(&rec, &r->facts, config, &r->t);
+    if (e == EW_OK)
+        e = ew_recording_metric(&rec, "float32_accuracy", r->before, NULL, EW_BETTER_HIGHER);
+    if (e == EW_OK)
+        e = ew_recording_metric(&rec, "dpu_accuracy", r->after, NULL, EW_BETTER_HIGHER);
+    return ew_recording_end(&rec, e);
 }
 
 static ew_err print_text(const struct row *rows, int n, const struct ew_dpu_config *c)
@@ -110,13 +127,13 @@ static ew_err print_text(const struct row *rows, int n, const struct ew_dpu_conf
         ew_table_cell(&t, "%s", head[i]);
     for (int i = 0; i < n; i++) {
         ew_table_cell(&t, "%s", rows[i].name);
-        ew_table_cell(&t, "%s", ew_text_count(rows[i].params, count));
+        ew_table_cell(&t, "%s", ew_text_count(rows[i].facts.params, count));
         ew_table_cell(&t, "%.2f %%", 100 * rows[i].before);
         ew_table_cell(&t, "%.2f %%", 100 * rows[i].after);
         ew_table_cell(&t, "%+.2f", 100 * (rows[i].after - rows[i].before));
         ew_table_cell(&t, "%.3f", 1e3 * rows[i].t.core_s);
         ew_table_cell(&t, "%.3f", 1e3 * rows[i].t.latency_s);
-        ew_table_cell(&t, "%.3f", EW_SCALE_LINE_MS((double)rows[i].params));
+        ew_table_cell(&t, "%.3f", EW_SCALE_LINE_MS((double)rows[i].facts.params));
     }
     EW_TRY(ew_table_print(&t, stdout));
     ew_dpu_config_text(c, text, sizeof(text));
@@ -134,13 +151,13 @@ static ew_err print_json(const struct row *rows, int n, const struct ew_dpu_conf
     for (int i = 0; i < n; i++) {
         ew_json_object(&j, NULL);
         ew_json_str(&j, "network", rows[i].name);
-        ew_json_int(&j, "params", rows[i].params);
+        ew_json_int(&j, "params", rows[i].facts.params);
         ew_json_int(&j, "calibration_images", rows[i].calibrated);
         ew_json_int(&j, "test_images", rows[i].images);
         ew_json_num(&j, "float32_accuracy", rows[i].before);
         ew_json_num(&j, "dpu_accuracy", rows[i].after);
         ew_json_num(&j, "sqnr_db", rows[i].sqnr_db);
-        ew_json_num(&j, "study_line_ms", EW_SCALE_LINE_MS((double)rows[i].params));
+        ew_json_num(&j, "study_line_ms", EW_SCALE_LINE_MS((double)rows[i].facts.params));
         ew_dpu_json_times(&j, c, &rows[i].t);
         ew_json_end(&j);
     }
@@ -148,17 +165,21 @@ static ew_err print_json(const struct row *rows, int n, const struct ew_dpu_conf
     return ew_json_finish(&j);
 }
 
-ew_err ew_bench_dpu_accuracy(const struct ew_cmd_call *c, const char *device, const char *eval)
+ew_err ew_bench_dpu_accuracy(const struct ew_cmd_call *c, const char *device, const char *eval,
+                             const char *db)
 {
     struct ew_dpu_config config;
-    EW_TRY(ew_dpu_config_parse(device + 3 + (device[3] == ':'), &config));
+    EW_TRY(ew_dpu_config_parse(ew_dpu_arguments(device), &config));
     EW_CHECK(c->n_args > 0, EW_ERR_USAGE,
              "--eval with --protocol scale: which trained networks? FILE.onnx or checkpoints");
     struct row *rows = calloc((size_t)c->n_args, sizeof(*rows));
     EW_CHECK(rows, EW_ERR_MEMORY, "no memory for %d networks", c->n_args);
     ew_err e = EW_OK;
-    for (int i = 0; i < c->n_args && e == EW_OK; i++)
+    for (int i = 0; i < c->n_args && e == EW_OK; i++) {
         e = measure(c->args[i], eval, &config, &rows[i]);
+        if (e == EW_OK)
+            e = keep(c, i, db, &config, &rows[i]);
+    }
     if (e == EW_OK)
         e = c->json ? print_json(rows, c->n_args, &config) : print_text(rows, c->n_args, &config);
     free(rows);

@@ -692,6 +692,16 @@ static bool is_modelled(const struct opts *o)
            !o->reference && !o->tune;
 }
 
+static ew_err dpu_protocol(const struct ew_cmd_call *c)
+{
+    const struct opts *o = c->opts;
+    if (o->eval)
+        return ew_bench_dpu_accuracy(c, ew_dpu_device(), o->eval, o->db);
+    EW_CHECK(!o->db, EW_ERR_USAGE,
+             "--db: the protocol is a table; `edgewise study scale --only dpu` keeps its runs");
+    return ew_bench_dpu_scale(c, ew_dpu_device());
+}
+
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
@@ -699,11 +709,13 @@ static ew_err run(struct ew_cmd_call *c)
              "--sweep and --picture are for --device dpu");
     EW_CHECK(!o->picture || o->sweep, EW_ERR_USAGE, "--picture is of --sweep");
     if (is_modelled(o) && o->protocol == PROTOCOL_SCALE)
-        return o->eval ? ew_bench_dpu_accuracy(c, ew_dpu_device(), o->eval)
-                       : ew_bench_dpu_scale(c, ew_dpu_device());
-    if (is_modelled(o) && o->protocol == PROTOCOL_NONE && !o->eval && !o->db) {
-        const struct ew_dpu_opts d = {
-            .device = ew_dpu_device(), .net = o->net, .sweep = o->sweep, .picture = o->picture};
+        return dpu_protocol(c);
+    if (is_modelled(o) && o->protocol == PROTOCOL_NONE && !o->eval) {
+        const struct ew_dpu_opts d = {.device = ew_dpu_device(),
+                                      .net = o->net,
+                                      .sweep = o->sweep,
+                                      .picture = o->picture,
+                                      .db = o->db};
         return ew_bench_dpu(c, &d);
     }
     const bool several = c->n_args > 1 || o->protocol != PROTOCOL_NONE;

@@ -41,7 +41,8 @@ static const struct ew_field fields[] = {
     {.name = "where", .type = EW_FIELD_STR, .offset = FIELD_OF(where), .metavar = "EXPR",
      .help = "select: only these runs, as in `edgewise results`"},
     {.name = "published", .type = EW_FIELD_BOOL, .offset = FIELD_OF(published),
-     .help = "select: by the lines that the SCALE study published"},
+     .help = "generate: by the law of the records that NeuralScale's authors published; select: by "
+     "the lines that the SCALE study published"},
     {.name = "input", .type = EW_FIELD_INTS, .offset = FIELD_OF(input), .min = 1, .max = 65536,
      .metavar = "HxWxC", .help = "size of the input; default: the network's own"},
     {.name = "classes", .type = EW_FIELD_INT, .offset = FIELD_OF(classes), .min = 1,
@@ -92,6 +93,15 @@ static ew_err read_law(const struct ew_scale_opts *o, const struct ew_scaling *s
                        struct ew_power_law *law)
 {
     struct ew_prune_rows rows;
+    if (!o->from) {
+        const struct ew_power_law *known = ew_power_law_published(s->network);
+        EW_CHECK(known, EW_ERR_NOT_FOUND,
+                 "--published: NeuralScale's authors published no records of %s; vgg11_cifar, "
+                 "mobilenet_v2_cifar and mobilenet_v2_tiny have some",
+                 s->network);
+        *law = *known;
+        return EW_OK;
+    }
     EW_TRY(ew_prune_rows_read(o->from, &rows));
     const ew_err e = ew_power_law_fit(s, &rows, law);
     ew_prune_rows_fini(&rows);
@@ -235,20 +245,25 @@ static ew_err draw(const char *path, const struct ew_scaling *s,
 static ew_err generate(const struct ew_cmd_call *c, const struct ew_scaling *s)
 {
     const struct ew_scale_opts *o = c->opts;
-    const bool uniform = !o->from;
+    const bool uniform = !o->from && !o->published;
     struct ew_power_law law;
     struct ew_widths_found found;
     struct ew_scaling_facts f;
     char about[512];
     EW_CHECK((o->ratio > 0) + (o->params > 0) + (o->macs > 0) == 1, EW_ERR_USAGE,
              "scale generate: one of --ratio, --params and --macs says how large");
+    EW_CHECK(!o->from || !o->published, EW_ERR_USAGE,
+             "scale generate: the law is that of --from or a --published one");
     if (!uniform)
         EW_TRY(read_law(o, s, &law));
     EW_TRY(find_widths(o, s, uniform ? NULL : &law, &found));
     EW_TRY(ew_scaling_facts(s, found.widths, &f));
     if (o->output) {
         snprintf(about, sizeof(about), "%s, %lld classes, %s: %lld parameters, %lld MACs",
-                 s->network, (long long)s->opts.classes, uniform ? "uniform widths" : o->from,
+                 s->network, (long long)s->opts.classes,
+                 uniform   ? "uniform widths"
+                 : o->from ? o->from
+                           : "published law",
                  (long long)f.params, (long long)f.macs);
         EW_TRY(ew_width_list_write(o->output, about, found.widths, s->n));
     }
@@ -292,7 +307,7 @@ const struct ew_cmd ew_cmd_scale = {
         "fit: the law of each layer's width by the network's size, from records of pruning, as "
         "NeuralScale does it.\n"
         "generate: filter counts for a ratio, a number of parameters or of "
-        "multiply-accumulates, by that law or, without --from, uniform.\n"
+        "multiply-accumulates, by that law or, without --from and --published, uniform.\n"
         "Give the file that --output writes to any command as --width-list.\n"
         "select: a line through measured runs against their parameters, and the ratio that "
         "meets a limit by it; refused with the reason where there is none.",
@@ -301,6 +316,7 @@ const struct ew_cmd ew_cmd_scale = {
         "scale fit vgg11_cifar --from records.csv\n"
         "scale generate vgg11_cifar --from records.csv --ratio 0.5 -o half.widths\n"
         "info vgg11_cifar --width-list half.widths\n"
+        "scale generate mobilenet_v2_cifar --published --ratio 0.5 -o half.widths\n"
         "scale generate mobilenet_v2_cifar --macs 10e6 -o small.widths\n"
         "scale select mobilenet_v2_cifar --classes 100 --latency 16.7ms --from edgewise.db\n"
         "scale select mobilenet_v2_cifar --classes 100 --latency 16.67ms --published",

@@ -72,6 +72,12 @@ struct ew_figure_desc {
     bool front;       /* with the Pareto front of its first two measures */
     bool trend; /* with a line by least squares through each series of dots; where the lower axis
                    is logarithmic, over its logarithms */
+    /* Dots: a published straight line, in stored units, and beside it the one through all of ours;
+     * name NULL: none. */
+    struct {
+        const char *name;
+        double slope, intercept;
+    } line;
 };
 
 /* Values of one measure. */

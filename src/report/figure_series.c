@@ -278,7 +278,7 @@ ew_err ew_figure_series(struct ew_figures *out, struct ew_figure *f)
     const size_t n = (size_t)f->n_groups;
     int *place = ew_arena_array(a, n, sizeof(*place));
     f->categories = ew_arena_array(a, n + 1, sizeof(*f->categories));
-    f->series = ew_arena_array(a, 3 * n * (size_t)measures + 1, sizeof(*f->series));
+    f->series = ew_arena_array(a, 3 * n * (size_t)measures + 3, sizeof(*f->series));
     EW_CHECK(place && f->categories && f->series, EW_ERR_MEMORY, "no memory for figure %s", f->id);
     if (f->desc->kind == EW_FIGURE_STACK)
         EW_TRY(stack_categories(a, f, place));
@@ -298,5 +298,7 @@ ew_err ew_figure_series(struct ew_figures *out, struct ew_figure *f)
     }
     if (f->desc->trend)
         EW_TRY(ew_figure_trends(a, f));
+    if (f->desc->line.name)
+        EW_TRY(ew_figure_lines(a, f));
     return f->desc->front ? add_fronts(a, f) : EW_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines through dots by least squares. */
+/* Lines through dots: by least squares, and published ones. */
 #include <math.h>
 #include <string.h>
 
@@ -63,4 +63,52 @@ ew_err ew_figure_trends(struct ew_arena *a, struct ew_figure *f)
         f->series[f->n_series++] = t;
     }
     return EW_OK;
+}
+
+/* y = slope * x + intercept between two dots' x, in the figure's units. */
+static ew_err add_line(struct ew_arena *a, struct ew_figure *f, const struct ew_series *like,
+                       const double ends[2], const double line[2])
+{
+    struct ew_series *s = &f->series[f->n_series];
+    *s = *like;
+    s->shape = EW_SHAPE_LINE;
+    s->front = true;
+    s->n_points = 2;
+    s->points = ew_arena_array(a, 2, sizeof(*s->points));
+    EW_CHECK(s->points && s->name, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    for (int i = 0; i < 2; i++)
+        s->points[i] = (struct ew_point){
+            .x = ends[i], .y = line[0] * ends[i] + line[1], .low = NAN, .high = NAN};
+    f->n_series++;
+    return EW_OK;
+}
+
+/* The published one, and that of our own dots. */
+ew_err ew_figure_lines(struct ew_arena *a, struct ew_figure *f)
+{
+    const double sx = f->measure[0].scale, sy = f->measure[1].scale;
+    double *x = ew_arena_array(a, (size_t)f->n_groups + 1, sizeof(*x));
+    double *y = ew_arena_array(a, (size_t)f->n_groups + 1, sizeof(*y));
+    double ends[2] = {INFINITY, -INFINITY};
+    struct ew_line own;
+    int n = 0;
+    EW_CHECK(x && y, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    for (int i = 0; i < f->n_groups; i++) {
+        if (f->groups[i].published || isnan(f->groups[i].y[0].mean + f->groups[i].y[1].mean))
+            continue;
+        x[n] = f->groups[i].y[0].mean;
+        y[n] = f->groups[i].y[1].mean;
+        ends[0] = fmin(ends[0], x[n]);
+        ends[1] = fmax(ends[1], x[n++]);
+    }
+    if (n < 2 || ew_line_fit(x, y, n, &own) != EW_OK)
+        return EW_OK;
+    const struct ew_series theirs = {.name = f->desc->line.name, .quality = -1, .published = true};
+    EW_TRY(add_line(a, f, &theirs, ends,
+                    (const double[]){f->desc->line.slope * sy / sx, f->desc->line.intercept * sy}));
+    const struct ew_series ours = {
+        .name = ew_arena_printf(a, "line of all dots: %.2g x + %.2g, r = %.3f", own.slope * sx / sy,
+                                own.intercept / sy, own.r),
+        .quality = f->groups[0].quality};
+    return add_line(a, f, &ours, ends, (const double[]){own.slope, own.intercept});
 }

@@ -26,6 +26,8 @@
         }                                                                                          \
     }
 
+#define DPU_TIMES "dpu dpu-neuralscale dpu-tiny dpu-tiny-neuralscale"
+
 /* The front of `pareto` with its dots sorted by one setting of the modes. */
 #define MODES_BY(what, words, property)                                                            \
     {                                                                                              \
@@ -489,6 +491,61 @@ const struct ew_figure_desc ew_figures_report[] = {
            {.name = "test_accuracy", .label = "accuracy", .of = "train"}},
      .min_x = 1,
      .across = true,
+     .front = true},
+    {.id = "dpu-latency",
+     .title = "Latency on the DPU",
+     .about = "One image and one thread on a ZCU104, by a model; the same number of parameters "
+              "with uniform widths and with NeuralScale's.",
+     .studies = "scale",
+     .kind = EW_FIGURE_BARS,
+     .from = EW_RECORD_METRIC,
+     .facet = "net",
+     .x = "ratio",
+     .x_label = "width",
+     .series = "method",
+     .y = {{.name = "median_ms", .label = "latency", .of = DPU_TIMES}},
+     .min_x = 1},
+    {.id = "dpu-watt",
+     .title = "Images a second and watt on the DPU",
+     .about = "The same by the power of the board at work, modelled too.",
+     .studies = "scale",
+     .kind = EW_FIGURE_BARS,
+     .from = EW_RECORD_METRIC,
+     .facet = "net",
+     .x = "ratio",
+     .x_label = "width",
+     .series = "method",
+     .y = {{.name = "images_per_s_per_w", .label = "throughput by power", .of = DPU_TIMES}},
+     .min_x = 1},
+    {.id = "dpu-line",
+     .title = "Latency on the DPU by parameters",
+     .about =
+         "Each dot is a width of a network on CIFAR-10's images, modelled. The study's line is "
+         "what it measured on a ZCU104 (Table 4).",
+     .studies = "scale",
+     .kind = EW_FIGURE_POINTS,
+     .from = EW_RECORD_METRIC,
+     .x = "ratio",
+     .x_label = "width",
+     .series = "net method",
+     .y = {{.name = "parameters", .label = "parameters", .of = "dpu dpu-neuralscale"},
+           {.name = "median_ms", .label = "latency", .of = "dpu dpu-neuralscale"}},
+     .min_x = 1,
+     .line = {"the study's line: 1.7e-7 x + 0.69, r = 0.924", 1.7e-7, 0.69}},
+    {.id = "dpu-accuracy",
+     .title = "Accuracy against latency on the DPU",
+     .about =
+         "Each dot is a width of a network that has learnt, quantised with power-of-two scales "
+         "on 500 images and evaluated by the DPU's arithmetic; times are modelled.",
+     .studies = "scale",
+     .kind = EW_FIGURE_POINTS,
+     .from = EW_RECORD_METRIC,
+     .x = "ratio",
+     .x_label = "width",
+     .series = "net method",
+     .y = {{.name = "median_ms", .label = "latency", .of = "dpu-eval dpu-neuralscale-eval"},
+           {.name = "dpu_accuracy", .label = "accuracy", .of = "dpu-eval dpu-neuralscale-eval"}},
+     .min_x = 1,
      .front = true},
     {.id = "int8",
      .title = "float32 and int8",

@@ -64,14 +64,15 @@ static void say_what(const struct ew_results *r, int done, char *out)
         const struct ew_run_row *run = &r->runs[i].run;
         noisy += ew_run_counts(&r->runs[i]) && run->noise;
         made += ew_run_counts(&r->runs[i]) &&
-                (run->quality == EW_QUALITY_SIMULATED || run->quality == EW_QUALITY_EMULATED);
+                (run->quality == EW_QUALITY_SIMULATED || run->quality == EW_QUALITY_MODELLED ||
+                 run->quality == EW_QUALITY_EMULATED);
     }
     const int networks = distinct_networks(r);
     int n = snprintf(out, EW_FINDING_CHARS, "%d %s of %d %s done", done, done == 1 ? "run" : "runs",
                      networks, networks == 1 ? "network are" : "networks are");
     if (made)
-        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ", %d of them simulated or emulated",
-                      made);
+        n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
+                      ", %d of them simulated, modelled or emulated", made);
     if (noisy)
         n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
                       "; in %d the machine was not quiet, so that their times are "
@@ -83,7 +84,8 @@ static void say_what(const struct ew_results *r, int done, char *out)
 /* Of a machine, not of a model of one. */
 static bool is_real(const struct ew_run_data *d)
 {
-    return ew_run_counts(d) && d->run.quality != EW_QUALITY_SIMULATED;
+    return ew_run_counts(d) && d->run.quality != EW_QUALITY_SIMULATED &&
+           d->run.quality != EW_QUALITY_MODELLED;
 }
 
 static bool has_energy(const struct ew_results *r)

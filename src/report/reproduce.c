@@ -15,6 +15,11 @@
     {                                                                                              \
         .id = name, .title = text, .study = file, .figures = ids, .needs = need                    \
     }
+/* Of some of its sections alone. */
+#define PART(name, text, file, sections, ids)                                                      \
+    {                                                                                              \
+        .id = name, .title = text, .study = file, .only = sections, .figures = ids                 \
+    }
 #define COMMAND(name, text, words)                                                                 \
     {                                                                                              \
         .id = name, .title = text, .command = words                                                \
@@ -104,9 +109,12 @@ const struct ew_reproduction ew_reproductions[] = {
     NOTHING("SCALE-fig13", "memory a parameter on the AGX Xavier", "int8 runs on the CPU alone"),
     NOTHING("SCALE-fig14", "AGX Xavier float32 by data set", NO_VIEW),
     NOTHING("SCALE-fig15", "AGX Xavier int8 by data set", "int8 runs on the CPU alone"),
-    {.id = "SCALE-fig16", .title = "ZCU104 int8: latency and power", .needs = EW_NEEDS_FPGA},
-    {.id = "SCALE-fig17", .title = "ZCU104 int8: accuracy against them", .needs = EW_NEEDS_FPGA},
-    {.id = "SCALE-fig18", .title = "ZCU104 int8 by data set", .needs = EW_NEEDS_FPGA},
+    PART("SCALE-fig16", "ZCU104 int8, modelled: latency and power", "scale",
+         "dpu,dpu-neuralscale", "dpu-latency dpu-watt dpu-line"),
+    PART("SCALE-fig17", "ZCU104 int8, modelled: accuracy against them", "scale",
+         "train,neuralscale,dpu-eval,dpu-neuralscale-eval", "dpu-accuracy"),
+    PART("SCALE-fig18", "ZCU104 int8, modelled, by data set", "scale",
+         "dpu,dpu-neuralscale,dpu-tiny,dpu-tiny-neuralscale", "dpu-latency dpu-watt"),
     STUDY("SCALE-fig19", "Cortex-A72: quantising against scaling", "scale", "int8", 0),
     NOTHING("SCALE-fig20", "AGX Xavier: quantising against scaling", "int8 runs on the CPU alone"),
     NOTHING("SCALE-fig21", "widths of the layers", NO_VIEW),
@@ -128,13 +136,19 @@ bool ew_reproduce_has(const struct ew_reproduction *r, const struct ew_figure *f
     return r->figures && ew_words_have(r->figures, f->desc->id);
 }
 
+/* Nothing was run. */
+static bool is_computed(int quality)
+{
+    return quality == EW_QUALITY_SIMULATED || quality == EW_QUALITY_MODELLED;
+}
+
 /* The best quality that a series of the figure has, but for published ones; -1: none. */
 static int quality_of(const struct ew_figure *f)
 {
     int best = -1;
     for (int i = 0; i < f->n_series; i++) {
         const int q = f->series[i].published ? -1 : f->series[i].quality;
-        const bool made = q == EW_QUALITY_SIMULATED || q == EW_QUALITY_EMULATED;
+        const bool made = is_computed(q) || q == EW_QUALITY_EMULATED;
         if (q >= 0 && (best < 0 || !made))
             best = q;
     }
@@ -143,8 +157,6 @@ static int quality_of(const struct ew_figure *f)
 
 static const char *missing_here(int missing)
 {
-    if (missing & EW_NEEDS_FPGA)
-        return "needs an FPGA with a DPU; bench --device dpu emulates its arithmetic";
     if (missing & EW_NEEDS_CLOCKS)
         return "needs root on a board whose clocks can be set";
     if (missing & EW_NEEDS_GPU)
@@ -177,13 +189,13 @@ enum ew_reproduce_state ew_reproduce_state(const struct ew_reproduction *r,
             continue;
         runs += f->v[i].runs;
         const int q = quality_of(&f->v[i]);
-        quality = quality < 0 || quality == EW_QUALITY_SIMULATED ? q : quality;
+        quality = quality < 0 || is_computed(quality) ? q : quality;
     }
     if (runs && quality >= 0) {
         snprintf(text, EW_REPRODUCE_CHARS, "%s, %d %s",
                  quality == EW_QUALITY_DERIVED ? "measured" : ew_figure_quality(quality), runs,
                  runs == 1 ? "run" : "runs");
-        return quality == EW_QUALITY_SIMULATED  ? EW_REPRODUCE_SIMULATED
+        return is_computed(quality)             ? EW_REPRODUCE_SIMULATED
                : quality == EW_QUALITY_EMULATED ? EW_REPRODUCE_EMULATED
                                                 : EW_REPRODUCE_MEASURED;
     }

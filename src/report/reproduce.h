@@ -11,8 +11,7 @@ enum ew_reproduce_needs {
     EW_NEEDS_NOTHING = 0,
     EW_NEEDS_POWER = 1,  /* a power sensor or meter that stands for the board */
     EW_NEEDS_CLOCKS = 2, /* clocks that can be set, and root */
-    EW_NEEDS_GPU = 4,
-    EW_NEEDS_FPGA = 8
+    EW_NEEDS_GPU = 4
 };
 
 struct ew_reproduction {

@@ -33,6 +33,10 @@ struct ew_power_law {
 ew_err ew_power_law_fit(const struct ew_scaling *s, const struct ew_prune_rows *rows,
                         struct ew_power_law *out);
 
+/* The law of the records that NeuralScale's authors published for this network of the zoo; NULL:
+ * they published none. */
+const struct ew_power_law *ew_power_law_published(const char *network);
+
 struct ew_widths_found {
     double target, tau; /* asked for; what the widths were taken at */
     int steps;

@@ -142,6 +142,7 @@ ew_err ew_study_arrange(struct ew_arena *a, const struct ew_study_opts *o, const
         if (wanted(&s->jobs[i], o->only))
             s->jobs[n++] = s->jobs[i];
     EW_CHECK(n > 0, EW_ERR_USAGE, "%s: no job is called '%s'", s->name, o->only);
+    s->partial = n < s->n_jobs;
     s->n_jobs = n;
     EW_TRY(number_blocks(a, block, s));
     sort_blocks(s);

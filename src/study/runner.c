@@ -292,12 +292,26 @@ static void judge(struct ew_runner *r, const struct ew_child *c, double machine_
         snprintf(r->noise + n, sizeof(r->noise) - n, "%sthrottled", n ? "; " : "");
 }
 
+/* Times that a model gave are not disturbed by what else the machine does. */
+static ew_err forget_noise(struct ew_runner *r, int64_t run)
+{
+    int64_t one;
+    bool computed;
+    EW_TRY(ew_store_int(r->store, &one, &computed,
+                        "SELECT 1 FROM run WHERE id = ?1 AND quality IN ('simulated', 'modelled')",
+                        "i", run));
+    if (computed)
+        r->noise[0] = '\0';
+    return EW_OK;
+}
+
 static ew_err finish(struct ew_runner *r, const struct ew_child *c, struct ew_runner_report *out)
 {
     const bool well = WIFEXITED(c->status) && WEXITSTATUS(c->status) == 0;
     struct ew_run_row row;
     ew_record_clear(EW_RECORD_RUN, &row);
     row.wall_s = c->wall_s;
+    EW_TRY(forget_noise(r, out->run));
     row.noise = r->noise[0] ? r->noise : NULL;
     out->noise = row.noise;
     out->wall_s = c->wall_s;

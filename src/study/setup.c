@@ -56,20 +56,56 @@ static ew_err make(const char *program, struct ew_arena *a, const char *path, co
     return err;
 }
 
+static size_t count_lines(const char *text)
+{
+    size_t n = 1;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+/* A line of the setup. */
+struct line {
+    char *path, *words;
+    bool needed;
+};
+
+static bool jobs_name(const struct ew_study *study, const char *path)
+{
+    for (int i = 0; i < study->n_jobs; i++)
+        for (int k = 0; k < study->jobs[i].n_argv; k++)
+            if (strstr(study->jobs[i].argv[k], path))
+                return true;
+    return false;
+}
+
+/* All; where --only left jobs out, what the others name, and what those lines name in turn. */
+static void find_needed(const struct ew_study *study, struct line *lines, int n)
+{
+    for (int i = 0; i < n; i++)
+        lines[i].needed = !study->partial || jobs_name(study, lines[i].path);
+    for (int i = n - 1; i > 0; i--) /* a line needs earlier ones */
+        for (int k = 0; k < i && lines[i].needed; k++)
+            lines[k].needed = lines[k].needed || strstr(lines[i].words, lines[k].path);
+}
+
 ew_err ew_runner_setup(const struct ew_study *study, const char *program, struct ew_arena *a,
                        bool run, const char **what)
 {
     *what = NULL;
     char *text = ew_arena_strdup(a, study->setup ? study->setup : ""), *save = NULL;
-    EW_CHECK(text, EW_ERR_MEMORY, "no memory for a study");
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        char *path, *words;
-        EW_CHECK(cut_line(line, &path, &words), EW_ERR_FORMAT,
-                 "%s: setup: '%.60s' is not PATH | words", study->name, line);
-        if (access(path, F_OK) == 0)
+    struct line *lines = text ? ew_arena_array(a, count_lines(text), sizeof(*lines)) : NULL;
+    int n = 0;
+    EW_CHECK(lines, EW_ERR_MEMORY, "no memory for a study");
+    for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save), n++)
+        EW_CHECK(cut_line(l, &lines[n].path, &lines[n].words), EW_ERR_FORMAT,
+                 "%s: setup: '%.60s' is not PATH | words", study->name, l);
+    find_needed(study, lines, n);
+    for (int i = 0; i < n; i++) {
+        if (!lines[i].needed || access(lines[i].path, F_OK) == 0)
             continue;
-        *what = path;
-        return run ? make(program, a, path, words) : EW_OK;
+        *what = lines[i].path;
+        return run ? make(program, a, lines[i].path, lines[i].words) : EW_OK;
     }
     return EW_OK;
 }

@@ -53,6 +53,7 @@ struct ew_study {
     int64_t seed, repeat;
     double cool_down_s;
     bool random, quick;
+    bool partial;              /* `only` left jobs out */
     bool per_device;           /* every machine of a fleet does every job */
     struct ew_study_job *jobs; /* in the order of running */
     int n_jobs;

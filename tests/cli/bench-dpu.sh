@@ -8,3 +8,14 @@ grep -c '<circle' sweep.svg
 edgewise bench lenet5 --sweep 2>&1 >/dev/null | head -n 1
 edgewise bench lenet5 --device dpu:B4097 2>&1 | head -n 1
 edgewise bench --protocol scale --device dpu | tail -n 1
+edgewise bench --protocol scale --device dpu | grep 'NeuralScale.*1.00' | tr -s ' '
+edgewise bench --protocol scale --device dpu --db x.db 2>&1 | head -n 1
+edgewise bench lenet5 --device dpu,cores=1 --db store.db >/dev/null
+edgewise results --db store.db --columns network,quality,median_ms,parameters | tail -n 1 | tr -s ' '
+
+# The study's sections: modelled times are not noisy, setup is only what the jobs need, and the report has both lines.
+edgewise study scale --quick --only dpu,dpu-neuralscale,net=vgg11_cifar --busy 0 >/dev/null 2>&1 || echo "status $?"
+edgewise results --where "quality = 'modelled' and noise is null" | grep -c vgg11_cifar
+ls study-data
+edgewise report --figure dpu-line --still -o line.html 2>/dev/null
+grep -oE "the study&#39;s line[^<(]*|line of all dots[^<(]*" line.html | sort -u
