@@ -99,28 +99,4 @@ void ew_power_ctx_init(struct ew_power_ctx *c, const struct ew_mode *top, const 
 void ew_power_law(const void *ctx, const double *theta, const struct ew_mode *modes, int n,
                   struct ew_law_point *out);
 
-/* ---- Work ------------------------------------------------------------------------------------ */
-
-/* Parameters of the law of a plan's run; the first five are logarithms. */
-enum ew_work_param {
-    EW_WORK_FLOPS,     /* seconds of a GFLOP on one thread */
-    EW_WORK_BYTES,     /* of a GB */
-    EW_WORK_KERNELS,   /* of a thousand kernels */
-    EW_WORK_CALL,      /* of a run, whatever it does */
-    EW_WORK_SHARP,     /* ln(p - 1): how sharply arithmetic and memory overlap */
-    EW_WORK_FLOPS_POW, /* what threads bring: arithmetic */
-    EW_WORK_BYTES_POW, /* memory */
-    EW_WORK_PARAMS
-};
-
-extern const struct ew_prior ew_work_prior;
-
-/* The four numbers that this law is a function of, in the place of cores and clocks: threads,
- * GFLOP, GB, thousands of kernels. */
-struct ew_mode ew_work_point(double threads, double flops, double bytes, double kernels);
-
-/* An ew_law over such points; `ctx` is not used. */
-void ew_work_law(const void *ctx, const double *theta, const struct ew_mode *points, int n,
-                 struct ew_law_point *out);
-
 #endif

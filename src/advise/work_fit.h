@@ -1,28 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time of networks, batches, widths and threads that were never run here, from some that were:
- * what their plans ask for is known without running them. */
+/* The time of networks, batches, widths, threads, precisions and machines that were never run, from
+ * some that were: what their plans ask for is known without running them.
+ *
+ * ln of the time is the law of work with parameters for each machine, which are alike between
+ * machines, plus normal effects: of the machine as a whole, of the network (part of it on every
+ * machine), of its size and threads, of the kind of run (training, int8, a GPU's precision).  So a
+ * network that was run here at another batch, or elsewhere, is better known than one that never
+ * was. */
 #ifndef EW_ADVISE_WORK_FIT_H
 #define EW_ADVISE_WORK_FIT_H
 
 #include "advise/predictor.h"
-#include "advise/sim_load.h"
+#include "advise/work_law.h"
 
-#define EW_WORK_MIN 3 /* measurements, at least */
+#define EW_WORK_MIN      3   /* measurements, at least */
+#define EW_WORK_ROWS     256 /* that are used, spread over them all */
+#define EW_WORK_MACHINES 16
 
-struct ew_work_predictor {
-    struct ew_fit fit;
-    double kappa; /* half of a 90 % interval, in standard deviations */
+/* One run, measured or asked for. */
+struct ew_work_run {
+    const struct ew_work_load *load;
+    double threads;
+    double size;         /* ln of batch and of the square of the width */
+    const char *network; /* effects are of equal texts */
+    const char *kind;    /* "": inference as it is by default */
+    const char *machine; /* with its device */
 };
 
-/* Where a plan stands on so many threads.  Grouped convolutions, whose channels do not fill
- * vectors, count four times. */
-struct ew_mode ew_work_point_of(const struct ew_sim_load *l, double threads);
+struct ew_work_predictor;
 
-/* `points` are of ew_work_point_of; n of them.  All lives in the arena. */
-ew_err ew_work_fit(struct ew_arena *a, const struct ew_mode *points, const double *time, int n,
+/* Times in seconds.  All lives in the arena; runs are borrowed.  EW_ERR_ARG: fewer than
+ * EW_WORK_MIN, or a time is no positive number; EW_ERR_LIMIT: more than EW_WORK_MACHINES. */
+ew_err ew_work_fit(struct ew_arena *a, const struct ew_work_run *runs, const double *time, int n,
                    struct ew_work_predictor **out);
 
-void ew_work_predict(const struct ew_work_predictor *p, const struct ew_mode *points, int n,
-                     struct ew_guess *out);
+/* The time of a run.  A machine that was not measured is one like the others. */
+struct ew_guess ew_work_predict(const struct ew_work_predictor *p, const struct ew_work_run *run);
 
 #endif

@@ -18,6 +18,7 @@
 
 struct opts {
     const char *from, *board, *modes, *workload, *csv, *simulate, *network, *until, *html;
+    const char *on, *precision, *data;
     struct ew_network_opts net;
     int64_t count, workers, seed, threads;
     bool plan, check, compare, train;
@@ -26,8 +27,8 @@ struct opts {
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "from", .type = EW_FIELD_STR, .offset = offsetof(struct opts, from),
-     .metavar = "FILE.csv|STORE",
-     .help = "what was measured: a store of results, or columns cores, cpu_mhz, gpu_mhz, mem_mhz, time_s, power_w; workload where there are several"},
+     .metavar = "FILE.csv|STORE...",
+     .help = "what was measured: a store of results, or columns cores, cpu_mhz, gpu_mhz, mem_mhz, time_s, power_w; workload where there are several.  With --network, or --check of benches, stores of several machines: they share what they can"},
     {.name = "board", .type = EW_FIELD_STR, .offset = offsetof(struct opts, board),
      .metavar = "NAME", .help = "profile of the board; default: the one whose clocks fit"},
     {.name = "modes", .type = EW_FIELD_STR, .offset = offsetof(struct opts, modes),
@@ -44,7 +45,7 @@ static const struct ew_field fields[] = {
     {.name = "simulate", .type = EW_FIELD_STR, .offset = offsetof(struct opts, simulate),
      .metavar = "BOARD", .help = "epochs of a board that is not here, as CSV that --from reads; --workload is lenet5, resnet18 or mobilenet_v3_large; --workers"},
     {.name = "workers", .type = EW_FIELD_INT, .offset = offsetof(struct opts, workers),
-     .def = "4", .min = 0, .max = 64, .help = "of a simulation"},
+     .def = "4", .min = 0, .max = 64, .help = "of a simulation, or of --data"},
     {.name = "seed", .type = EW_FIELD_INT, .offset = offsetof(struct opts, seed), .def = "0",
      .min = 0, .max = 1e9, .help = "of a simulation's noise; 0: none"},
     {.name = "count", .type = EW_FIELD_INT, .offset = offsetof(struct opts, count),
@@ -59,6 +60,12 @@ static const struct ew_field fields[] = {
      .min = 0, .max = 256, .metavar = "N", .help = "of --network; 0: one for each CPU"},
     {.name = "train", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, train),
      .help = "of --network: a training step"},
+    {.name = "data", .type = EW_FIELD_STR, .offset = offsetof(struct opts, data), .metavar = "NAME",
+     .help = "of --network --train: with the loader of this data set, as the stores' training runs tell, and --workers"},
+    {.name = "precision", .type = EW_FIELD_STR, .offset = offsetof(struct opts, precision),
+     .metavar = "NAME", .help = "of --network: fp32, tf32, bf16, fp16; default: as benches are without that option"},
+    {.name = "on", .type = EW_FIELD_STR, .offset = offsetof(struct opts, on), .metavar = "NAME",
+     .help = "of --network: part of the name of a machine or device of the stores, as its unit, board, CPU or cuda; default: the first"},
     {.name = "html", .type = EW_FIELD_STR, .offset = offsetof(struct opts, html),
      .metavar = "FILE", .help = "pictures too: predicted against measured, errors, calibration, Pareto front"},
     {.name = "csv", .type = EW_FIELD_STR, .offset = offsetof(struct opts, csv),
@@ -441,6 +448,10 @@ static ew_err work(struct job *b)
     EW_CHECK(!o->html || !(o->plan || o->check || o->compare || o->simulate), EW_ERR_USAGE,
              "predict: --html draws predictions; without --plan, --check, --compare, --simulate");
     EW_CHECK(!o->until || o->plan, EW_ERR_USAGE, "predict: --until goes with --plan");
+    EW_CHECK(!o->from || !strchr(o->from, ','), EW_ERR_USAGE,
+             "predict: several --from are for --network and for --check of benches");
+    EW_CHECK(!o->on && !o->precision && !o->data, EW_ERR_USAGE,
+             "predict: --on, --precision and --data go with --network");
     EW_TRY(ew_advice_open(o->from, o->simulate ? o->simulate : o->board, &b->s));
     EW_CHECK(!b->s.measured.has_more || b->s.measured.has_clocks || o->simulate, EW_ERR_ARG,
              "%s: no runs in power modes; --network predicts another network, --check tells how "
@@ -458,10 +469,13 @@ static ew_err work(struct job *b)
     return o->check || o->compare ? check(b) : predict(b);
 }
 
-/* A store whose runs are in no power modes can be checked by network, batch and threads. */
+/* A store whose runs are in no power modes can be checked by network, batch and threads; several
+ * stores are always meant so. */
 static bool is_bench_store(const struct opts *o)
 {
     struct ew_advice_source s;
+    if (o->from && strchr(o->from, ','))
+        return true;
     if (!o->from || !ew_measured_is_store(o->from))
         return false;
     const bool is = ew_advice_open(o->from, NULL, &s) == EW_OK && !s.measured.has_clocks;
@@ -474,16 +488,20 @@ static ew_err run(struct ew_cmd_call *c)
     struct job b = {.c = c, .o = c->opts};
     const struct opts *o = c->opts;
     if (o->network) {
-        const struct ew_work_opts w = {.store = o->from,
+        const struct ew_work_opts w = {.stores = o->from,
                                        .board = o->board,
                                        .network = o->network,
                                        .net = o->net,
+                                       .on = o->on,
+                                       .precision = o->precision,
+                                       .data = o->data,
+                                       .workers = o->workers,
                                        .threads = o->threads,
                                        .train = o->train};
         return ew_predict_work(&w, c->json);
     }
     if (o->check && is_bench_store(o))
-        return ew_predict_work_check(o->from, c->json);
+        return ew_predict_work_check(o->from, o->html, c->json);
     ew_arena_init(&b.s.arena);
     ew_arena_init(&b.figures.arena);
     if (c->json)
@@ -510,14 +528,17 @@ const struct ew_cmd ew_cmd_predict = {
              "what they lie between in 50 and in 90 of 100 cases.\n"
              "--plan says which modes to measure, best before anything else; ten tell a lot.\n"
              "--check leaves out what was measured and shows how good predictions are.",
-    .examples = "predict --plan --board agx-orin\n"
-                "predict --from modes.csv\n"
-                "predict --from modes.csv --modes all --csv predicted.csv\n"
-                "predict --simulate agx-xavier --workload resnet18 --csv simulated.csv\n"
-                "predict --from edgewise.db --network resnet18 --batch 8 --threads 2\n"
-                "predict --network mobilenet_v2 --board jetson-nano\n"
-                "predict --from many.csv --check\n"
-                "predict --from many.csv --compare --count 10",
+    .examples =
+        "predict --plan --board agx-orin\n"
+        "predict --from modes.csv\n"
+        "predict --from modes.csv --modes all --csv predicted.csv\n"
+        "predict --simulate agx-xavier --workload resnet18 --csv simulated.csv\n"
+        "predict --from edgewise.db --network resnet18 --batch 8 --threads 2\n"
+        "predict --from pi.db --from nano.db --network resnet18 --on nano\n"
+        "predict --from edgewise.db --network lenet5 --train --batch 16 --data mnist --workers 2\n"
+        "predict --network mobilenet_v2 --board jetson-nano\n"
+        "predict --from many.csv --check\n"
+        "predict --from many.csv --compare --count 10",
     .opts_size = sizeof(struct opts),
     .opts = fields,
     .run = run,

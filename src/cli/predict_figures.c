@@ -12,16 +12,16 @@
 static const struct ew_figure_desc descs[] = {
     {.id = "predicted-measured",
      .title = "Predicted against measured time",
-     .about = "Each mode was predicted without having been seen.  Bars are 90 % intervals; on the "
+     .about = "Each was predicted without having been seen.  Bars are 90 % intervals; on the "
               "line the prediction is exact.",
      .kind = EW_FIGURE_POINTS},
     {.id = "error-by-mode",
      .title = "Error of predictions by mode",
-     .about = "How far predictions of modes that were left out are off, over the measured time.",
+     .about = "How far predictions of what was left out are off, over the measured time.",
      .kind = EW_FIGURE_POINTS},
     {.id = "calibration",
      .title = "Calibration of intervals",
-     .about = "The share of left-out modes in an interval, over the share that it should hold.  "
+     .about = "The share of what was left out in an interval, over the share that it should hold.  "
               "Below the line intervals are too narrow.",
      .kind = EW_FIGURE_POINTS},
     {.id = "front",
@@ -197,7 +197,7 @@ ew_err ew_predict_figures_add(struct ew_figures *f, const struct ew_predict_pict
     EW_TRY(against(f, p));
     EW_TRY(errors(f, p));
     EW_TRY(calibration(f, p));
-    return front(f, p);
+    return p->predicted ? front(f, p) : EW_OK;
 }
 
 ew_err ew_predict_figures_write(const struct ew_figures *f, const char *path)
@@ -205,7 +205,7 @@ ew_err ew_predict_figures_write(const struct ew_figures *f, const char *path)
     struct ew_file_out out;
     const struct ew_results none = {0};
     const struct ew_page_opts o = {.title = "Predictions",
-                                   .about = "What untried power modes will take, and how good such "
+                                   .about = "What untried settings will take, and how good such "
                                             "predictions are on those that were left out."};
     EW_TRY(ew_file_out_open(path, &out));
     const ew_err e = ew_page_write(&none, f, &o, out.f);

@@ -12,7 +12,7 @@
 struct ew_predict_picture {
     const struct ew_series_of_modes *measured;
     const struct ew_trial *left_out;      /* predicted without having been seen */
-    const struct ew_predicted *predicted; /* all modes */
+    const struct ew_predicted *predicted; /* all modes; NULL: no picture of the front */
 };
 
 /* Adds predicted against measured, error by mode, calibration, and the Pareto front with its band.

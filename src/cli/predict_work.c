@@ -1,190 +1,253 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks, batches, widths and threads that were never run here. */
+/* Networks, batches, widths, threads, workers, precisions and machines that were never tried. */
 #include "cli/predict_work.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "advise/work_fit.h"
+#include "advise/store/work_store.h"
+#include "advise/work_check.h"
+#include "advise/work_loader.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/order_stats.h"
+#include "cli/predict_figures.h"
 #include "cli/simulated.h"
 #include "model/objective.h"
-#include "report/text_table.h"
-#include "store/store.h"
 
-#define MOST  4096 /* benches that are looked at */
 #define QUIET 0.15 /* repeats of a bench on a quiet machine are nearer to each other */
+#define CHECK 12   /* measurements that a check from a third needs */
 
-/* A bench of the store. */
-struct bench {
-    const char *network;
-    struct ew_network_opts net;
-    int64_t threads;
-    bool train;
-    double time, slowest; /* of its repeats: the fastest and the slowest median */
-    struct ew_mode point;
-};
-
-struct benches {
+struct source {
     struct ew_arena arena;
-    struct bench *list;
-    int n;
+    struct ew_work_rows rows;
+    struct ew_work_run *runs; /* of each row */
+    double *time;
 };
 
 /* ---- What a plan asks for -------------------------------------------------------------------- */
 
-static ew_err point_of(const struct bench *b, struct ew_mode *out)
+static ew_err parse_input(const char *text, struct ew_ints *out)
 {
-    const struct ew_network_how how = {.opts = b->net, .shapes = true};
+    static const struct ew_field field = {.name = "input", .type = EW_FIELD_INTS, .offset = 0};
+    *out = (struct ew_ints){0};
+    return *text ? ew_field_parse(&field, text, out) : EW_OK;
+}
+
+static ew_err load_of(struct ew_arena *a, const char *network, const struct ew_network_opts *net,
+                      bool train, struct ew_work_load *out)
+{
+    const struct ew_network_how how = {.opts = *net}; /* with weights: they are folded */
     struct ew_network n;
-    struct ew_sim_load l;
-    struct ew_arena a;
-    ew_arena_init(&a);
-    ew_err e = ew_network_open(b->network, &how, &n);
-    if (e == EW_OK && b->train)
+    ew_err e = ew_network_open(network, &how, &n);
+    if (e == EW_OK && train)
         e = ew_objective_add(n.graph);
     if (e == EW_OK)
-        e = ew_sim_load_of(&a, n.graph, b->train, &l);
-    if (e == EW_OK)
-        *out = ew_work_point_of(&l, (double)b->threads);
+        e = ew_work_load_of(a, n.graph, train, out);
     ew_network_close(&n);
-    ew_arena_fini(&a);
     return e;
 }
 
 /* The same network at the same size was asked for before. */
-static bool same_plan(const struct bench *a, const struct bench *b)
+static bool same_plan(const struct ew_work_row *a, const struct ew_work_row *b)
 {
-    return strcmp(a->network, b->network) == 0 && a->net.batch == b->net.batch &&
-           fabs(a->net.width - b->net.width) < 1e-9 && a->net.classes == b->net.classes &&
-           a->train == b->train;
+    return strcmp(a->network, b->network) == 0 && strcmp(a->input, b->input) == 0 &&
+           a->batch == b->batch && a->classes == b->classes && a->train == b->train &&
+           fabs(a->width - b->width) < 1e-9;
 }
 
-static ew_err find_point(const struct benches *all, struct bench *b)
+static const char *kind_of(struct ew_arena *a, bool train, const char *precision, bool integers)
 {
-    for (int i = 0; i < all->n; i++)
-        if (same_plan(&all->list[i], b)) {
-            b->point = all->list[i].point;
-            b->point.cores = (double)b->threads;
-            return EW_OK;
-        }
-    return point_of(b, &b->point);
+    return ew_arena_printf(a, "%s%s%s", train ? "train " : "", precision, integers ? "int8" : "");
 }
 
-/* ---- The store ------------------------------------------------------------------------------- */
-
-static double number(const struct ew_rows *rows, const char *column, double otherwise)
+static ew_err run_of(struct ew_arena *a, const struct ew_work_row *r, const struct ew_work_load *l,
+                     struct ew_work_run *out)
 {
-    const int c = ew_rows_find(rows, column);
-    const double v = c >= 0 ? ew_rows_num(rows, c) : (double)NAN;
-    return isfinite(v) ? v : otherwise;
-}
-
-/* Of networks of the zoo at their own input: others are not described by these columns alone. */
-static bool read_bench(struct benches *all, const struct ew_rows *rows, struct bench *b)
-{
-    const int network = ew_rows_find(rows, "network"), input = ew_rows_find(rows, "input");
-    const char *name = network >= 0 ? ew_rows_text(rows, network) : NULL;
-    const char *size = input >= 0 ? ew_rows_text(rows, input) : NULL;
-    *b = (struct bench){.time = 1e-3 * number(rows, "median_ms", NAN),
-                        .train = number(rows, "train", 0) > 0,
-                        .threads = (int64_t)number(rows, "threads", 0)};
-    b->slowest = b->time;
-    b->net.batch = (int64_t)number(rows, "batch", 1);
-    b->net.width = number(rows, "width", 1);
-    b->net.classes = (int64_t)number(rows, "classes", 0);
-    if (!(b->time > 0) || !name || ew_network_is_file(name) || (size && *size))
-        return false;
-    if (b->threads == 0)
-        b->threads = (int64_t)number(rows, "machine_cores_online", 1);
-    b->network = ew_arena_strdup(&all->arena, name);
-    return b->network != NULL;
-}
-
-/* A bench that was repeated counts once, by its fastest median: what else runs on a machine only
- * ever adds time. */
-static bool merged(const struct benches *all, const struct bench *b)
-{
-    for (int i = 0; i < all->n; i++) {
-        struct bench *old = &all->list[i];
-        if (same_plan(old, b) && old->threads == b->threads) {
-            old->time = fmin(old->time, b->time);
-            old->slowest = fmax(old->slowest, b->time);
-            return true;
-        }
-    }
-    return false;
-}
-
-static ew_err read_benches(const char *path, struct benches *all)
-{
-    struct ew_store *store;
-    struct ew_rows *rows;
-    all->list = ew_arena_array(&all->arena, MOST, sizeof(*all->list));
-    EW_CHECK(all->list, EW_ERR_MEMORY, "no memory");
-    EW_TRY(ew_store_open(path, &(struct ew_store_opts){.read_only = true}, &store));
-    ew_err e = ew_store_results(
-        store, "status = 'done' AND command = 'bench' AND quality = 'measured'", NULL, &rows);
-    if (e == EW_OK) {
-        while (e == EW_OK && all->n < MOST && ew_rows_next(rows)) {
-            struct bench b;
-            if (!read_bench(all, rows, &b) || merged(all, &b))
-                continue;
-            e = find_point(all, &b);
-            all->list[all->n++] = b;
-        }
-        const ew_err ended = ew_rows_free(rows);
-        e = e == EW_OK ? ended : e;
-    }
-    ew_store_close(store);
-    EW_TRY(e);
-    EW_CHECK(all->n >= EW_WORK_MIN, EW_ERR_ARG,
-             "%s: %d measured benches of networks of the zoo: a prediction needs at least %d", path,
-             all->n, EW_WORK_MIN);
+    *out = (struct ew_work_run){.load = l,
+                                .threads = (double)r->threads,
+                                .size = log((double)r->batch * r->width * r->width),
+                                .network = r->network,
+                                .kind = kind_of(a, r->train, r->precision, l->integers),
+                                .machine = r->machine};
+    EW_CHECK(out->kind, EW_ERR_MEMORY, "no memory");
     return EW_OK;
 }
 
-/* Fits those of `all` whose number modulo `of` is `part` (of 1: all) and that train, or do not. */
-static ew_err fit(struct benches *all, bool train, int part, int of, struct ew_work_predictor **out,
-                  int *n_out)
+/* ---- The stores ------------------------------------------------------------------------------ */
+
+/* The plan of a row, or of one before it; NULL: the network cannot be opened here. */
+static ew_err find_load(struct source *s, int i, const struct ew_work_load **out)
 {
-    struct ew_mode *points = ew_arena_array(&all->arena, (size_t)all->n, sizeof(*points));
-    double *time = ew_arena_array(&all->arena, (size_t)all->n, sizeof(*time));
-    EW_CHECK(points && time, EW_ERR_MEMORY, "no memory");
-    int n = 0;
-    for (int i = 0; i < all->n; i++)
-        if (all->list[i].train == train && i % of == part) {
-            points[n] = all->list[i].point;
-            time[n++] = all->list[i].time;
+    const struct ew_work_row *r = &s->rows.list[i];
+    for (int k = 0; k < i; k++)
+        if (same_plan(&s->rows.list[k], r)) {
+            *out = s->runs[k].load;
+            return EW_OK;
         }
-    *n_out = n;
-    return ew_work_fit(&all->arena, points, time, n, out);
+    struct ew_network_opts net = {.batch = r->batch, .width = r->width, .classes = r->classes};
+    struct ew_work_load *l = ew_arena_alloc(&s->arena, sizeof(*l));
+    EW_CHECK(l, EW_ERR_MEMORY, "no memory");
+    const bool ok = parse_input(r->input, &net.input) == EW_OK &&
+                    load_of(&s->arena, r->network, &net, r->train, l) == EW_OK;
+    if (!ok)
+        EW_WARN("%s is left out: %s", r->network, ew_error_message());
+    *out = ok ? l : NULL;
+    return EW_OK;
+}
+
+static ew_err open_networks(struct source *s)
+{
+    int n = 0;
+    s->runs = ew_arena_array(&s->arena, (size_t)s->rows.n + 1, sizeof(*s->runs));
+    s->time = ew_arena_array(&s->arena, (size_t)s->rows.n + 1, sizeof(*s->time));
+    EW_CHECK(s->runs && s->time, EW_ERR_MEMORY, "no memory");
+    for (int i = 0; i < s->rows.n; i++) {
+        const struct ew_work_load *l = NULL;
+        s->rows.list[n] = s->rows.list[i];
+        EW_TRY(find_load(s, n, &l));
+        if (!l)
+            continue;
+        EW_TRY(run_of(&s->arena, &s->rows.list[n], l, &s->runs[n]));
+        s->time[n] = s->rows.list[n].time;
+        n++;
+    }
+    s->rows.n = n;
+    return EW_OK;
+}
+
+static ew_err open_stores(const char *stores, struct source *s)
+{
+    char *list = ew_arena_strdup(&s->arena, stores), *path;
+    EW_CHECK(list, EW_ERR_MEMORY, "no memory");
+    while ((path = strsep(&list, ",")))
+        EW_TRY(ew_work_rows_read(&s->arena, path, &s->rows));
+    EW_TRY(open_networks(s));
+    EW_CHECK(s->rows.n >= EW_WORK_MIN, EW_ERR_ARG,
+             "%s: %d measured configuration%s of networks: a prediction needs at least %d; "
+             "'edgewise bench NET --batch B --threads T --db STORE' adds one",
+             stores, s->rows.n, s->rows.n == 1 ? "" : "s", EW_WORK_MIN);
+    return EW_OK;
+}
+
+/* ---- The loader ------------------------------------------------------------------------------ */
+
+/* What a data set costs a worker, and how far steps with it are from what that says. */
+struct loader {
+    double image_s;    /* of one worker */
+    double off, apart; /* in ln: the median, and the standard deviation around it */
+    int n;
+};
+
+/* A worker's time for an image is the median over all runs of the data set on this machine. */
+static ew_err find_loader(struct source *s, const struct ew_work_opts *o, const char *machine,
+                          struct loader *out)
+{
+    double *v = ew_arena_array(&s->arena, (size_t)s->rows.n + 1, sizeof(*v));
+    EW_CHECK(v, EW_ERR_MEMORY, "no memory");
+    *out = (struct loader){.n = 0};
+    for (int i = 0; i < s->rows.n; i++) {
+        const struct ew_work_row *r = &s->rows.list[i];
+        if (strcmp(r->dataset, o->data) == 0 && strcmp(r->machine, machine) == 0 &&
+            r->loader_s > 0 && r->step_s > 0)
+            v[out->n++] = r->loader_s;
+    }
+    EW_CHECK(out->n, EW_ERR_NOT_FOUND,
+             "--data %s: no training run on '%s' says what loading it takes; 'edgewise train NET "
+             "--data %s --epochs 1 --db STORE' does",
+             o->data, machine, o->data);
+    out->image_s = ew_median(v, out->n);
+    int n = 0;
+    for (int i = 0; i < s->rows.n; i++) {
+        const struct ew_work_row *r = &s->rows.list[i];
+        if (strcmp(r->dataset, o->data) != 0 || strcmp(r->machine, machine) != 0 ||
+            !(r->loader_s > 0 && r->step_s > 0))
+            continue;
+        const struct ew_loader_case c = {.compute_s = r->time,
+                                         .load_s = out->image_s * (double)r->batch,
+                                         .workers = (double)r->workers,
+                                         .threads = (double)r->threads,
+                                         .cores = (double)r->cores};
+        v[n++] = log(r->step_s / ew_loader_step(&c));
+    }
+    double sum = 0.15 * 0.15 * 3; /* as if three others had been 15 % off */
+    out->off = ew_median(v, n);
+    for (int i = 0; i < n; i++)
+        sum += (v[i] - out->off) * (v[i] - out->off);
+    out->apart = sqrt(sum / (n + 3));
+    return EW_OK;
+}
+
+static int64_t cores_of(const struct source *s, const char *machine)
+{
+    for (int i = 0; i < s->rows.n; i++)
+        if (strcmp(s->rows.list[i].machine, machine) == 0)
+            return s->rows.list[i].cores;
+    return 1;
+}
+
+/* A step with its loader, from one without. */
+static struct ew_guess with_loader(const struct loader *l, const struct ew_work_opts *o,
+                                   double cores, const struct ew_guess *g)
+{
+    struct ew_loader_case c = {.compute_s = g->mid,
+                               .load_s = l->image_s * (double)o->net.batch,
+                               .workers = (double)o->workers,
+                               .threads = (double)o->threads,
+                               .cores = cores};
+    const double mid = ew_loader_step(&c);
+    c.compute_s = g->high90; /* as much of the step's doubt as it has a part in the whole */
+    const double doubt = log(ew_loader_step(&c) / mid) / 1.645;
+    const double sd = hypot(doubt, l->apart);
+    return ew_guess_of(log(mid) + l->off, sd, sd);
 }
 
 /* ---- A prediction ---------------------------------------------------------------------------- */
 
-static ew_err show(const struct ew_work_opts *o, const struct ew_guess *g, int measured, bool json)
+static void show_text(const struct ew_work_opts *o, const char *machine, const struct ew_guess *g,
+                      const struct source *s)
+{
+    int here = 0, of_network = 0;
+    for (int i = 0; i < s->rows.n; i++) {
+        here += strcmp(s->rows.list[i].machine, machine) == 0;
+        of_network += strcmp(s->rows.list[i].network, o->network) == 0;
+    }
+    printf("%s, %s, batch %lld, %lld thread%s", o->network,
+           o->train ? "training step" : "inference", (long long)o->net.batch, (long long)o->threads,
+           o->threads == 1 ? "" : "s");
+    if (o->data)
+        printf(", %s by %lld worker%s", o->data, (long long)o->workers, o->workers == 1 ? "" : "s");
+    if (o->precision)
+        printf(", %s", o->precision);
+    printf(": %.4g ms, in 90 of 100 cases %.4g to %.4g\n", 1e3 * g->mid, 1e3 * g->low90,
+           1e3 * g->high90);
+    printf("on %s, from %d configurations that were measured (%d of them there, %d of this "
+           "network)\n",
+           machine, s->rows.n, here, of_network);
+}
+
+static ew_err show(const struct ew_work_opts *o, const char *machine, const struct ew_guess *g,
+                   const struct source *s, bool json)
 {
     struct ew_json j;
     if (!json) {
-        printf("%s, %s, batch %lld, %lld threads: %.4g ms, in 90 of 100 cases %.4g to %.4g (from "
-               "%d benches)\n",
-               o->network, o->train ? "training step" : "inference", (long long)o->net.batch,
-               (long long)o->threads, 1e3 * g->mid, 1e3 * g->low90, 1e3 * g->high90, measured);
+        show_text(o, machine, g, s);
         return EW_OK;
     }
     ew_json_init(&j, stdout);
     ew_json_object(&j, NULL);
     ew_json_str(&j, "network", o->network);
+    ew_json_str(&j, "machine", machine);
     ew_json_str(&j, "quality", "modelled");
     ew_json_int(&j, "batch", o->net.batch);
     ew_json_int(&j, "threads", o->threads);
-    ew_json_int(&j, "measured", measured);
+    if (o->data) {
+        ew_json_str(&j, "data", o->data);
+        ew_json_int(&j, "workers", o->workers);
+    }
+    ew_json_int(&j, "measured", s->rows.n);
     ew_json_num(&j, "time_ms", 1e3 * g->mid);
     ew_json_num(&j, "low50_ms", 1e3 * g->low50);
     ew_json_num(&j, "high50_ms", 1e3 * g->high50);
@@ -215,84 +278,80 @@ static ew_err first_guess(const struct ew_work_opts *o, bool json)
     return e;
 }
 
-static ew_err from_store(struct benches *all, const struct ew_work_opts *o, bool json)
+/* The precision asked for was seen, or it cannot be told. */
+static ew_err check_precision(const struct source *s, const struct ew_work_opts *o)
 {
-    struct ew_work_predictor *p;
+    for (int i = 0; i < s->rows.n; i++)
+        if (!o->precision || !*o->precision || strcmp(s->rows.list[i].precision, o->precision) == 0)
+            return EW_OK;
+    return ew_fail(EW_ERR_NOT_FOUND,
+                   "--precision %s: no run of any network in it; int8 networks are named by their "
+                   "files",
+                   o->precision);
+}
+
+static ew_err from_stores(struct source *s, const struct ew_work_opts *o, bool json)
+{
     struct ew_work_opts asked = *o;
-    struct ew_guess g;
-    int n;
-    EW_TRY(read_benches(o->store, all));
+    struct ew_work_predictor *p;
+    struct ew_work_load l;
+    struct ew_work_run run;
+    struct loader loader;
+    const char *machine;
+    EW_TRY(open_stores(o->stores, s));
+    EW_TRY(ew_work_rows_machine(&s->arena, &s->rows, o->on, &machine));
+    if (asked.precision && strcmp(asked.precision, "fp32") == 0)
+        asked.precision = NULL;
+    EW_TRY(check_precision(s, &asked));
+    const int64_t cores = cores_of(s, machine);
     if (asked.threads == 0)
-        asked.threads = sysconf(_SC_NPROCESSORS_ONLN);
-    struct bench b = {
-        .network = o->network, .net = o->net, .train = o->train, .threads = asked.threads};
-    EW_TRY(point_of(&b, &b.point));
-    EW_TRY(fit(all, o->train, 0, 1, &p, &n));
-    ew_work_predict(p, &b.point, 1, &g);
-    return show(&asked, &g, n, json);
+        asked.threads = cores;
+    const struct ew_work_row row = {.network = o->network,
+                                    .machine = machine,
+                                    .precision = asked.precision ? asked.precision : "",
+                                    .batch = o->net.batch,
+                                    .threads = asked.threads,
+                                    .width = o->net.width,
+                                    .train = o->train};
+    EW_TRY(load_of(&s->arena, o->network, &o->net, o->train, &l));
+    EW_TRY(run_of(&s->arena, &row, &l, &run));
+    EW_TRY(ew_work_fit(&s->arena, s->runs, s->time, s->rows.n, &p));
+    struct ew_guess g = ew_work_predict(p, &run);
+    if (o->data) {
+        EW_TRY(find_loader(s, o, machine, &loader));
+        g = with_loader(&loader, &asked, (double)cores, &g);
+    }
+    return show(&asked, machine, &g, s, json);
 }
 
 ew_err ew_predict_work(const struct ew_work_opts *o, bool json)
 {
-    EW_CHECK(o->store || o->board, EW_ERR_USAGE,
+    struct source s = {.time = NULL};
+    EW_CHECK(o->stores || o->board, EW_ERR_USAGE,
              "--network: needs --from STORE, or --board for a first guess");
-    if (!o->store)
+    EW_CHECK(!o->data || o->train, EW_ERR_USAGE, "--data: loading goes with --train");
+    if (!o->stores)
         return first_guess(o, json);
-    struct benches all = {.n = 0};
-    ew_arena_init(&all.arena);
-    const ew_err e = from_store(&all, o, json);
-    ew_arena_fini(&all.arena);
+    EW_CHECK(!o->board, EW_ERR_USAGE,
+             "--board is for a first guess without --from; --on names a machine of the stores");
+    ew_arena_init(&s.arena);
+    const ew_err e = from_stores(&s, o, json);
+    ew_arena_fini(&s.arena);
     return e;
 }
 
 /* ---- A check --------------------------------------------------------------------------------- */
 
-struct score {
-    double *errors;
-    int n, in90, fitted;
-};
-
-static ew_err score_part(struct benches *all, bool train, int part, struct score *s)
+/* Warns where repeats of a configuration lie far apart at the median. */
+static ew_err say_spread(struct source *s)
 {
-    struct ew_work_predictor *p;
-    EW_TRY(fit(all, train, part, 3, &p, &s->fitted));
-    for (int i = 0; i < all->n; i++) {
-        const struct bench *b = &all->list[i];
-        struct ew_guess g;
-        if (b->train != train || i % 3 == part)
-            continue;
-        ew_work_predict(p, &b->point, 1, &g);
-        s->errors[s->n++] = fabs(g.mid / b->time - 1);
-        s->in90 += b->time >= g.low90 && b->time <= g.high90;
-    }
-    return EW_OK;
-}
-
-static double mean(const double *v, int n)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += v[i] / n;
-    return sum;
-}
-
-/* How far repeats of a bench lie apart at the median, as a share; 0: there are none. */
-static ew_err spread(struct benches *all, double *out)
-{
-    double *v = ew_arena_array(&all->arena, (size_t)all->n, sizeof(*v));
+    double *v = ew_arena_array(&s->arena, (size_t)s->rows.n, sizeof(*v));
     int n = 0;
     EW_CHECK(v, EW_ERR_MEMORY, "no memory");
-    for (int i = 0; i < all->n; i++)
-        if (all->list[i].slowest > all->list[i].time)
-            v[n++] = all->list[i].slowest / all->list[i].time - 1;
-    *out = n ? ew_median(v, n) : 0;
-    return EW_OK;
-}
-
-static ew_err say_spread(struct benches *all)
-{
-    double apart = 0;
-    EW_TRY(spread(all, &apart));
+    for (int i = 0; i < s->rows.n; i++)
+        if (s->rows.list[i].slowest > s->rows.list[i].time)
+            v[n++] = s->rows.list[i].slowest / s->rows.list[i].time - 1;
+    const double apart = n ? ew_median(v, n) : 0;
     if (apart > QUIET)
         EW_WARN("repeats of a bench lie %.0f %% apart: the machine is not quiet, and part of the "
                 "error below is that",
@@ -300,54 +359,89 @@ static ew_err say_spread(struct benches *all)
     return EW_OK;
 }
 
-static ew_err check(struct benches *all, const char *path, bool json)
+static void put_score(struct ew_json *j, const char *of, const struct ew_work_score *c)
 {
-    int n[2] = {0};
+    ew_json_object(j, NULL);
+    ew_json_str(j, "left_out", of);
+    ew_json_int(j, "fitted", c->fitted);
+    ew_json_int(j, "tested", c->tested);
+    ew_json_num(j, "time_error", 100 * c->error);
+    ew_json_num(j, "time_error_median", 100 * c->median);
+    ew_json_num(j, "in50", c->in50);
+    ew_json_num(j, "in90", c->in90);
+    ew_json_end(j);
+}
+
+static ew_err put_scores(const struct ew_work_score *thirds, const struct ew_work_score *networks)
+{
     struct ew_json j;
-    EW_TRY(read_benches(path, all));
-    EW_TRY(say_spread(all));
-    for (int i = 0; i < all->n; i++)
-        n[all->list[i].train]++;
-    EW_CHECK(n[0] >= 12 || n[1] >= 12, EW_ERR_ARG,
-             "%s: a check from a third of the benches needs at least 12 of them", path);
-    if (json) {
-        ew_json_init(&j, stdout);
-        ew_json_array(&j, NULL);
-    }
-    for (int train = 0; train < 2; train++) {
-        struct score s = {.errors = ew_arena_array(&all->arena, 3 * MOST, sizeof(double))};
-        EW_CHECK(s.errors, EW_ERR_MEMORY, "no memory");
-        if (n[train] < 12)
-            continue;
-        for (int part = 0; part < 3; part++)
-            EW_TRY(score_part(all, train, part, &s));
-        const double error = 100 * mean(s.errors, s.n), middle = 100 * ew_median(s.errors, s.n);
-        if (json) {
-            ew_json_object(&j, NULL);
-            ew_json_str(&j, "of", train ? "training steps" : "inference");
-            ew_json_int(&j, "fitted", s.fitted);
-            ew_json_int(&j, "tested", s.n);
-            ew_json_num(&j, "time_error", error);
-            ew_json_num(&j, "time_error_median", middle);
-            ew_json_num(&j, "in90", (double)s.in90 / s.n);
-            ew_json_end(&j);
-        } else
-            printf("%s: from %d of %d benches, each third in turn: time %.1f %% off (median %.1f), "
-                   "%.0f %% in the 90 %% interval\n",
-                   train ? "training steps" : "inference", s.fitted, n[train], error, middle,
-                   100.0 * s.in90 / s.n);
-    }
-    if (!json)
-        return EW_OK;
+    ew_json_init(&j, stdout);
+    ew_json_array(&j, NULL);
+    put_score(&j, "two thirds", thirds);
+    if (networks->tested)
+        put_score(&j, "a network", networks);
     ew_json_end(&j);
     return ew_json_finish(&j);
 }
 
-ew_err ew_predict_work_check(const char *store, bool json)
+/* Predicted against measured, errors and calibration, of the thirds. */
+static ew_err draw(struct source *s, const struct ew_work_score *c, const char *path)
 {
-    struct benches all = {.n = 0};
-    ew_arena_init(&all.arena);
-    const ew_err e = check(&all, store, json);
-    ew_arena_fini(&all.arena);
+    struct ew_figures figures = {.n = 0};
+    const size_t n = (size_t)c->tested + 1;
+    struct ew_series_of_modes m = {.workload = "time of a run", .n = c->tested};
+    struct ew_trial t = {.fitted = c->fitted, .n = c->tested};
+    m.time = ew_arena_array(&s->arena, n, sizeof(*m.time));
+    m.power = ew_arena_array(&s->arena, n, sizeof(*m.power));
+    t.row = ew_arena_array(&s->arena, n, sizeof(*t.row));
+    t.predicted = ew_arena_array(&s->arena, n, sizeof(*t.predicted));
+    EW_CHECK(m.time && m.power && t.row && t.predicted, EW_ERR_MEMORY, "no memory for figures");
+    for (int i = 0; i < c->tested; i++) {
+        t.row[i] = i;
+        t.predicted[i] = (struct ew_prediction){.time = c->trials[i].guess, .power = {.mid = NAN}};
+        m.time[i] = c->trials[i].time;
+        m.power[i] = NAN;
+    }
+    ew_arena_init(&figures.arena);
+    const struct ew_predict_picture p = {.measured = &m, .left_out = &t};
+    ew_err e = ew_predict_figures_add(&figures, &p);
+    if (e == EW_OK)
+        e = ew_predict_figures_write(&figures, path);
+    ew_figures_fini(&figures);
+    return e;
+}
+
+static ew_err check(struct source *s, const char *stores, const char *html, bool json)
+{
+    struct ew_work_score thirds, networks;
+    EW_TRY(open_stores(stores, s));
+    EW_CHECK(s->rows.n >= CHECK, EW_ERR_ARG,
+             "%s: %d measured configurations: a check from a third of them needs at least %d",
+             stores, s->rows.n, CHECK);
+    EW_TRY(say_spread(s));
+    EW_TRY(ew_work_check_thirds(&s->arena, s->runs, s->time, s->rows.n, &thirds));
+    EW_TRY(ew_work_check_networks(&s->arena, s->runs, s->time, s->rows.n, &networks));
+    if (html)
+        EW_TRY(draw(s, &thirds, html));
+    if (json)
+        return put_scores(&thirds, &networks);
+    printf("from a third (%d of %d configurations; %d random orders, each third in turn): time "
+           "%.1f %% off, median %.1f; %.0f %% in the 50 %%, %.0f %% in the 90 %% interval\n",
+           thirds.fitted, s->rows.n, EW_WORK_SHUFFLES, 100 * thirds.error, 100 * thirds.median,
+           100 * thirds.in50, 100 * thirds.in90);
+    if (networks.tested)
+        printf("a network that was never run, from the others: time %.1f %% off, median %.1f; %.0f "
+               "%% in the 50 %%, %.0f %% in the 90 %% interval\n",
+               100 * networks.error, 100 * networks.median, 100 * networks.in50,
+               100 * networks.in90);
+    return EW_OK;
+}
+
+ew_err ew_predict_work_check(const char *stores, const char *html, bool json)
+{
+    struct source s = {.time = NULL};
+    ew_arena_init(&s.arena);
+    const ew_err e = check(&s, stores, html, json);
+    ew_arena_fini(&s.arena);
     return e;
 }

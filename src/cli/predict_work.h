@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `predict --network` and `predict --check` on a store of benches: networks, batches, widths and
- * threads that were never run here. */
+/* `predict --network` and `predict --check` on stores of runs: networks, batches, widths, threads,
+ * workers, precisions and machines that were never tried. */
 #ifndef EW_CLI_PREDICT_WORK_H
 #define EW_CLI_PREDICT_WORK_H
 
@@ -8,9 +8,13 @@
 #include "network/network.h"
 
 struct ew_work_opts {
-    const char *store; /* NULL: a first guess by the board's model */
-    const char *board; /* to guess for; NULL: none */
+    const char *stores; /* comma-separated; NULL: a first guess by the board's model */
+    const char *board;  /* to guess for; NULL: none */
     const char *network;
+    const char *on;        /* part of a machine's or device's name; NULL: the first store's first */
+    const char *precision; /* NULL: the usual one */
+    const char *data;      /* of training: with the loader of this data set; NULL: without */
+    int64_t workers;       /* of that loader */
     struct ew_network_opts net;
     int64_t threads; /* 0: all of the machine */
     bool train;
@@ -18,7 +22,8 @@ struct ew_work_opts {
 
 ew_err ew_predict_work(const struct ew_work_opts *o, bool json);
 
-/* Fits to a third of the store's benches and predicts the others. */
-ew_err ew_predict_work_check(const char *store, bool json);
+/* Fits to a third of the stores' runs and predicts the others; leaves out each network in turn.
+ * `html`: a page of pictures; NULL: none. */
+ew_err ew_predict_work_check(const char *stores, const char *html, bool json);
 
 #endif

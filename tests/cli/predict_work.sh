@@ -1,0 +1,22 @@
+# Networks, batches, threads, workers and machines that were never tried, from stores of runs.
+words() { sed -E 's/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)? (ms|%)/N \3/g; s/cases [0-9.e+-]+ to [0-9.e+-]+/cases N to N/; s/^on [^,]*, /on MACHINE, /; s/median [0-9.]+/median N/'; }
+for batch in 1 2 4; do
+    for threads in 1 2; do
+        edgewise bench lenet5 --batch $batch --threads $threads --warmup 1 --iters 2 --db a.db >/dev/null 2>&1
+        edgewise bench lenet5 --batch $batch --threads $threads --warmup 1 --iters 2 --width 0.5 --db b.db >/dev/null 2>&1
+    done
+done
+edgewise predict --from a.db --network lenet5 --batch 8 --threads 1 | words
+edgewise predict --from a.db --from b.db --network mobilenet_v2_cifar --batch 2 --threads 2 | words
+edgewise predict --from a.db,b.db --network lenet5 --width 0.75 --threads 1 --json | grep -c low90_ms
+edgewise predict --from a.db --from b.db --check 2>/dev/null | words
+edgewise train lenet5 --data synthetic --samples 128 --epochs 1 --batch 16 --workers 1 --db a.db >/dev/null 2>&1
+edgewise predict --from a.db --network lenet5 --train --batch 16 --threads 1 --data synthetic --workers 2 | words
+edgewise predict --from a.db --network lenet5 --train --data mnist 2>&1 | sed "s/ on '[^']*'/ on 'MACHINE'/" || true
+edgewise predict --from a.db --network lenet5 --precision fp16 2>&1 || echo "exit $?"
+edgewise predict --from a.db --network lenet5 --on jetson 2>&1 | sed "s/only '.*'/only MACHINE/" || true
+edgewise predict --from a.db --network lenet5 --board jetson-nano 2>&1 || echo "exit $?"
+edgewise predict --from a.db --from b.db 2>&1 || echo "exit $?"
+edgewise bench lenet5 --iters 2 --db c.db >/dev/null 2>&1
+edgewise predict --from c.db --network lenet5 2>&1 || echo "exit $?"
+edgewise predict --from c.db --check 2>&1 || echo "exit $?"
