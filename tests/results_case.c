@@ -292,29 +292,33 @@ static ew_err engine(struct maker *m)
 static ew_err scale(struct maker *m)
 {
     static const double width[] = {0.25, 0.5, 0.75, 1};
-    char options[128];
+    char options[256];
     for (size_t i = 0; i < EW_COUNT(width); i++) {
         struct ew_run_data *d;
         const double w = width[i], accuracy = 0.93 - 0.09 * pow(1 - w, 2);
-        snprintf(options, sizeof(options), "{\"width\":%g}", w);
+        const char *same = "\"net\":\"vgg11_cifar\",\"scaling\":\"uniform\"";
+        snprintf(options, sizeof(options), "{\"width\":%g,\"ratio\":%g,\"dtype\":\"float32\",%s}",
+                 w, w, same);
         EW_TRY(add(m, "scale", "vgg11_cifar", options, &d));
         d->job.command = "bench";
         d->run.label = "latency";
-        EW_TRY(
-            metrics(m, d, "median_ms", 9 * w * w, "ms", "planned_bytes", 37e6 * w * w, "B", NULL));
-        snprintf(options, sizeof(options), "{\"epochs\":50,\"net\":\"vgg11_cifar\",\"width\":%g}",
-                 w);
+        EW_TRY(metrics(m, d, "median_ms", 9 * w * w, "ms", "planned_bytes", 37e6 * w * w, "B",
+                       "parameters", 9.2e6 * w * w, NULL, NULL));
+        snprintf(options, sizeof(options),
+                 "{\"epochs\":50,\"width\":%g,\"ratio\":%g,\"dtype\":\"float32\",%s}", w, w, same);
         EW_TRY(add(m, "scale", "vgg11_cifar", options, &d));
         d->run.label = "train";
         EW_TRY(metrics(m, d, "test_accuracy", accuracy, NULL, "planned_bytes", 1e9, "B", NULL));
-        snprintf(options, sizeof(options), "{\"net\":\"vgg11_cifar\",\"width\":%g}", w);
+        snprintf(options, sizeof(options), "{\"ratio\":%g,\"dtype\":\"int8\",%s}", w, same);
         EW_TRY(add(m, "scale", "runs/best.ckpt", options, &d));
         d->job.command = "quantize";
         d->run.label = "int8";
         EW_TRY(metrics(m, d, "float32_ms", 9 * w * w, "ms", "float32_accuracy", accuracy, NULL,
-                       "int8_ms", 3.6 * w * w, "ms", "int8_accuracy", accuracy - 0.012, NULL,
+                       "int8_ms", 3.6 * w * w, "ms", "test_accuracy", accuracy - 0.012, NULL,
                        NULL));
     }
+    EW_TRY(published(m, "scale", "latency_fit_slope", 5.7e-6, "dtype=float32"));
+    EW_TRY(published(m, "scale", "latency_fit_bias", 17.9, "dtype=float32"));
     return EW_OK;
 }
 

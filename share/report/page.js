@@ -175,7 +175,7 @@ const edgewise = (() => {
           itemStyle: {color: i % 2 ? 'transparent' : c.shade, opacity: 0.8}}, {xAxis: b.to}]),
       };
     }
-    for (const s of out) { s.showSymbol = false; s.lineStyle.width = 1.5; }
+    for (const s of out) if (s.lineStyle) { s.showSymbol = s.yAxisIndex === 1; s.lineStyle.width = 1.5; }
     return out;
   }
 
@@ -268,7 +268,8 @@ const edgewise = (() => {
       },
     };
     if (f.kind === 'trace') out.tooltip = {...out.tooltip, trigger: 'axis', formatter: (list) =>
-      tip(`${show(list[0].value[0])} s`, list.map((d) => `${d.seriesName}: ${show(d.value[1])} ${f.left.unit}`))};
+      tip(`${show(list[0].value[0])} s`, list.map((d) =>
+        `${d.seriesName}: ${show(d.value[1])} ${(d.data.series.right ? f.right : f.left).unit}`))};
     if (f.kind === 'matrix') {
       out.visualMap = {show: false, min: 0, max: Math.max(1, ...f.series[0].points.map((p) => p.y)),
         inRange: {color: [c.shade, c.series[0]]}};

@@ -406,16 +406,6 @@ static ew_err print_json(const char *name, const struct opts *o, const struct ew
 
 /* ---- The store ---- */
 
-static ew_err record_facts(struct ew_recording *rec, const struct ew_graph *g)
-{
-    struct ew_facts f;
-    EW_TRY(ew_graph_facts(g, &f));
-    EW_TRY(ew_recording_derived(rec, "parameters", (double)f.params, NULL, EW_BETTER_LOWER));
-    EW_TRY(ew_recording_derived(rec, "flops", (double)f.flops, NULL, EW_BETTER_LOWER));
-    EW_TRY(ew_recording_derived(rec, "flops_thop", (double)f.flops_thop, NULL, EW_BETTER_LOWER));
-    return ew_recording_derived(rec, "macs", (double)f.macs, NULL, EW_BETTER_LOWER);
-}
-
 static ew_err record(struct ew_recording *rec, const struct ew_graph *g, const struct result *r)
 {
     const struct ew_bench_stats *t = &r->time;
@@ -447,7 +437,7 @@ static ew_err record(struct ew_recording *rec, const struct ew_graph *g, const s
     };
     for (size_t i = 0; i < EW_COUNT(all); i++)
         EW_TRY(ew_recording_metric(rec, all[i].name, all[i].value, all[i].unit, all[i].better));
-    return record_facts(rec, g);
+    return ew_facts_record(rec, g, (double)(r->plan.arena_bytes + r->plan.weight_bytes));
 }
 
 /* ---- The command ---- */
@@ -636,6 +626,8 @@ static ew_err bench_simulated(const struct ew_cmd_call *c, struct ew_recording *
         e = ew_simulated_plan(&s, n.graph, o->train, &r);
     if (e == EW_OK)
         e = ew_simulated_record(rec, &r);
+    if (e == EW_OK)
+        e = ew_facts_record(rec, n.graph, (double)r.load.memory_bytes);
     if (e == EW_OK)
         e = ew_simulated_show(&s, &r, c->args[0], c->json);
     ew_network_close(&n);

@@ -86,6 +86,8 @@ static const struct ew_field fields[] = {
      .max = 9e15, .metavar = "N", .help = "search: of weights, order and augmentation"},
     {.name = "threads", .type = EW_FIELD_INT, .offset = FIELD_OF(threads), .def = "0", .min = 0,
      .max = 256, .metavar = "N", .help = "search: threads that compute; 0: one for each CPU"},
+    {.name = "db", .type = EW_FIELD_STR, .offset = FIELD_OF(db), .metavar = "FILE",
+     .help = "search: keep the time of the descent in this store"},
     EW_FIELD_END};
 /* clang-format on */
 

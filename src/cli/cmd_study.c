@@ -427,13 +427,14 @@ static ew_err finish(struct context *x, struct ew_runner *r)
 /* Data sets and the like that the study makes for itself, once. */
 static ew_err set_up(struct context *x, const char *program)
 {
+    const struct ew_runner_maker by = {program, x->opts->db};
     for (;;) {
         const char *what;
-        EW_TRY(ew_runner_setup(&x->study, program, &x->arena, false, &what));
+        EW_TRY(ew_runner_setup(&x->study, NULL, &x->arena, &what));
         if (!what)
             return EW_OK;
         fprintf(stderr, "%s: making %s\n", x->name, what);
-        EW_TRY(ew_runner_setup(&x->study, program, &x->arena, true, &what));
+        EW_TRY(ew_runner_setup(&x->study, &by, &x->arena, &what));
     }
 }
 

@@ -4,10 +4,15 @@
 #define EW_CLI_RECORDED_H
 
 #include "cli/cmd.h"
+#include "graph/graph.h"
 #include "study/recording.h"
 
 /* Begins the recording of this command line; its first argument is the network.  db NULL: nothing
  * is recorded. */
 ew_err ew_cmd_record(const struct ew_cmd_call *c, const char *db, struct ew_recording *out);
+
+/* What follows from the network alone: parameters, FLOPs, multiply-adds, and the bytes that it
+ * takes in memory by parameter. */
+ew_err ew_facts_record(struct ew_recording *rec, const struct ew_graph *g, double planned_bytes);
 
 #endif

@@ -211,14 +211,39 @@ static const struct {
     {"vgg19", 224, 10, 64, "NX", ""},
 };
 
-static ew_err fit_cell(struct ew_grid *g, const struct ew_profile *p, int64_t bytes, bool there)
+#define MOST_DOUBLED 10 /* batches 1, 2, ... 1024 */
+
+/* What a training step of the row takes: at its own batch, and at batches that double. */
+struct needed {
+    int64_t own, doubled[MOST_DOUBLED + 1];
+};
+
+static ew_err plan_row(size_t row, struct needed *out)
 {
-    const double room = (double)p->ram_gb * (1 << 30), left = room - (double)bytes;
-    const char *known = there ? "" : ", there it did not";
+    for (int i = -1; i <= MOST_DOUBLED; i++)
+        EW_TRY(ew_estimate_training(trained[row].network, trained[row].side, trained[row].classes,
+                                    i < 0 ? trained[row].batch : (int64_t)1 << i,
+                                    i < 0 ? &out->own : &out->doubled[i]));
+    return EW_OK;
+}
+
+static ew_err fit_cell(struct ew_grid *g, const struct ew_profile *p, const struct needed *bytes,
+                       bool there)
+{
+    const double room = (double)p->ram_gb * (1 << 30), left = room - (double)bytes->own;
+    int n = 0;
+    while (n <= MOST_DOUBLED && (double)bytes->doubled[n] <= room)
+        n++;
     if (left > 0)
-        return ew_grid_cell(g, "fits, %.0f %% left%s", 100 * left / room, known);
-    return ew_grid_cell(g, "%.1f x its memory%s", (double)bytes / room,
-                        there ? ", there it fits" : "");
+        return ew_grid_cell(g, "fits, %.0f %% left, to batch %d%s%s", 100 * left / room,
+                            1 << (n - 1), n > MOST_DOUBLED ? " or more" : "",
+                            there ? "" : "; there it did not");
+    const char *known = there ? "; there it fits" : "";
+    if (!n)
+        return ew_grid_cell(g, "%.1f x its memory, not one image fits%s", (double)bytes->own / room,
+                            known);
+    return ew_grid_cell(g, "%.1f x its memory, batch %d fits%s", (double)bytes->own / room,
+                        1 << (n - 1), known);
 }
 
 ew_err ew_reproduce_fits(struct ew_grid *g)
@@ -236,20 +261,19 @@ ew_err ew_reproduce_fits(struct ew_grid *g)
     ew_err err = ew_profiles_load(&a, &list, &n);
     for (size_t i = 0; err == EW_OK && i < EW_COUNT(trained); i++) {
         char text[EW_TEXT_CHARS];
-        int64_t bytes = 0;
-        err = ew_estimate_training(trained[i].network, trained[i].side, trained[i].classes,
-                                   trained[i].batch, &bytes);
+        struct needed bytes;
+        err = plan_row(i, &bytes);
         if (err == EW_OK)
             err = ew_grid_cell(g, "%s %s at %lldx%lld", trained[i].of, trained[i].network,
                                (long long)trained[i].side, (long long)trained[i].side);
         if (err == EW_OK)
             err = ew_grid_cell(g, "%lld", (long long)trained[i].batch);
         if (err == EW_OK)
-            err = ew_grid_cell(g, "%s", ew_text_bytes(bytes, text));
+            err = ew_grid_cell(g, "%s", ew_text_bytes(bytes.own, text));
         for (size_t b = 0; err == EW_OK && b < EW_COUNT(boards); b++) {
             const struct ew_profile *p = ew_profile_find(list, n, boards[b]);
             const bool said = strcmp(trained[i].of, "TRAIN") == 0 || b == 1;
-            err = fit_cell(g, p, bytes, !said || strstr(trained[i].fits, boards[b]));
+            err = fit_cell(g, p, &bytes, !said || strstr(trained[i].fits, boards[b]));
         }
     }
     ew_arena_fini(&a);

@@ -14,7 +14,7 @@ struct ew_scale_opts {
     int64_t memory, iteration;
     bool published;
     /* search */
-    const char *data, *augment, *mean, *std;
+    const char *data, *augment, *mean, *std, *db;
     int64_t iterations, warmup, max_epochs, prune_every, prune_units, batch, samples, seed, threads;
     double fraction, lr, momentum, weight_decay;
 };

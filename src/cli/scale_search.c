@@ -3,12 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "cli/data_cmd.h"
 #include "cli/scale_cmd.h"
 #include "report/text_table.h"
 #include "scale/search.h"
+#include "study/recording.h"
 
 #define MEASURED_SAMPLES 10000 /* for mean and deviation */
 
@@ -85,6 +87,18 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_scaling *s,
     return EW_OK;
 }
 
+/* The time of this process: what was done before a kill is not in it. */
+static ew_err record(const struct ew_cmd_call *c, const struct ew_scaling *s, double seconds)
+{
+    const struct ew_scale_opts *o = c->opts;
+    const struct ew_recorded_command command = {
+        .name = c->cmd->name, .network = s->network, .fields = c->cmd->opts, .opts = c->opts};
+    struct ew_recording rec;
+    EW_TRY(ew_recording_begin(&command, o->db, &rec));
+    const ew_err e = ew_recording_metric(&rec, "descent_s", seconds, "s", EW_BETTER_LOWER);
+    return ew_recording_end(&rec, e);
+}
+
 static ew_err search(const struct ew_cmd_call *c, const struct ew_scaling *s,
                      struct ew_dataset *data)
 {
@@ -104,9 +118,11 @@ static ew_err search(const struct ew_cmd_call *c, const struct ew_scaling *s,
     EW_TRY(ew_augment_parse(o->augment, &job.loader.augment));
     EW_TRY(normalise(o, data, &job.loader.prep));
     EW_TRY(choose(info->count[EW_SPLIT_TRAIN], o->samples, &job.loader, &subset));
+    const int64_t start = ew_clock_ns();
     const ew_err e = ew_search_run(&job, &r);
     free(subset);
     EW_TRY(e);
+    EW_TRY(record(c, s, (double)(ew_clock_ns() - start) / (double)EW_NS_PER_S));
     return print(c, s, &r);
 }
 

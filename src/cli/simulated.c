@@ -173,6 +173,9 @@ ew_err ew_simulated_record(struct ew_recording *rec, const struct ew_simulated_r
     EW_TRY(ew_simulated_metric(rec, "images_per_s", 1e3 * (double)r->load.batch / ms, "1/s",
                                EW_BETTER_HIGHER));
     EW_TRY(ew_simulated_metric(rec, "power_w", r->run.power_w, "W", EW_BETTER_LOWER));
+    EW_TRY(ew_simulated_metric(rec, "images_per_s_per_w",
+                               1e3 * (double)r->load.batch / ms / r->run.power_w, "1/s/W",
+                               EW_BETTER_HIGHER));
     EW_TRY(ew_simulated_metric(rec, "energy_j", r->run.energy_j, "J", EW_BETTER_LOWER));
     return ew_simulated_metric(rec, "planned_bytes", (double)r->load.memory_bytes, "B",
                                EW_BETTER_LOWER);

@@ -27,7 +27,8 @@ enum ew_figure_kind {
 enum ew_figure_epochs {
     EW_EPOCHS_ALL,
     EW_EPOCHS_LATER, /* all but the first; of a run with one epoch, that one */
-    EW_EPOCHS_LAST
+    EW_EPOCHS_LAST,
+    EW_EPOCHS_SWEEP /* 10, 30, 50, 60, 100, 150, 200, as the NX study's runs; all of a short run */
 };
 
 #define EW_FIGURE_MAX_Y        4
@@ -35,7 +36,8 @@ enum ew_figure_epochs {
 #define EW_FIGURE_MAX_RATIOS   3
 
 /* A measure: a field of an epoch, or a metric of a run.  Alternatives are separated by '|', and the
- * first that the results have is taken. */
+ * first that the results have is taken.  "elapsed_s" is the sum of an epoch's wall_s and of all
+ * before it. */
 struct ew_figure_y {
     const char *name;
     const char *label; /* NULL: the field's own */
@@ -70,14 +72,10 @@ struct ew_figure_desc {
     bool any_machine; /* what machine it was is the series' business */
     bool log, log_x;  /* the left axis, the lower one of dots, is logarithmic */
     bool front;       /* with the Pareto front of its first two measures */
+    /* Metrics NAME_slope and NAME_bias of published values: that line is drawn too. */
+    const char *published_fit;
     bool trend; /* with a line by least squares through each series of dots; where the lower axis
                    is logarithmic, over its logarithms */
-    /* Dots: a published straight line, in stored units, and beside it the one through all of ours;
-     * name NULL: none. */
-    struct {
-        const char *name;
-        double slope, intercept;
-    } line;
 };
 
 /* Values of one measure. */

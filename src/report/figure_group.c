@@ -180,7 +180,8 @@ static ew_err group_facet(struct ew_figures *out, const struct ew_figure_desc *d
     EW_TRY(ew_figure_publish(&out->arena, f, l, r));
     if (d->ratios[0].top)
         EW_TRY(ew_figure_ratios(&out->arena, f));
-    return ew_figure_series(out, f);
+    EW_TRY(ew_figure_series(out, f));
+    return d->published_fit && f->n_series ? ew_figure_published_lines(&out->arena, f, r) : EW_OK;
 }
 
 ew_err ew_figure_group(struct ew_figures *out, const struct ew_figure_desc *d,

@@ -85,7 +85,9 @@ static bool resolve(const struct want *w, const char *alternatives, const char *
         if (!m.name)
             return false;
         if (d->from == EW_RECORD_EPOCH) {
-            m.field = ew_field_find(ew_record_kind(EW_RECORD_EPOCH)->fields, m.name);
+            m.summed = m.name && strcmp(m.name, "elapsed_s") == 0;
+            m.field = ew_field_find(ew_record_kind(EW_RECORD_EPOCH)->fields,
+                                    m.summed ? "wall_s" : m.name);
             m.unit = m.field ? m.field->unit : NULL;
             m.better = m.field ? (int)m.field->better : EW_BETTER_NEITHER;
         }
@@ -162,6 +164,8 @@ static const char *property(const struct ew_run_data *run, const struct ew_epoch
         return when(run, e);
     if (e && strcmp(name, "epoch") == 0)
         return ew_arena_printf(a, "%lld", (long long)e->epoch);
+    if (e && strcmp(name, "epochs_done") == 0)
+        return ew_arena_printf(a, "%lld", (long long)(e - run->epochs) + 1);
     return ew_obs_property(run, name, a);
 }
 
@@ -237,6 +241,17 @@ static ew_err collect_metrics(const struct ew_figure_desc *d, struct ew_obs *o, 
     return EW_OK;
 }
 
+#define SHORT_RUN 12 /* epochs: all of them can be told apart */
+
+static bool is_in_sweep(int done, int all)
+{
+    static const int sweep[] = {10, 30, 50, 60, 100, 150, 200};
+    for (size_t i = 0; i < EW_COUNT(sweep); i++)
+        if (done == sweep[i])
+            return true;
+    return all <= SHORT_RUN || done == all;
+}
+
 static bool epoch_counts(const struct ew_figure_desc *d, const struct ew_run_data *run, int e)
 {
     switch (d->epochs) {
@@ -244,10 +259,22 @@ static bool epoch_counts(const struct ew_figure_desc *d, const struct ew_run_dat
         return run->n_epochs == 1 || e > 0;
     case EW_EPOCHS_LAST:
         return e == run->n_epochs - 1;
+    case EW_EPOCHS_SWEEP:
+        return is_in_sweep(e + 1, run->n_epochs);
     case EW_EPOCHS_ALL:
         break;
     }
     return true;
+}
+
+static double epoch_value(const struct ew_measure *m, const struct ew_run_data *run, int e)
+{
+    double sum = 0;
+    if (!m->summed)
+        return field_value(m->field, &run->epochs[e]);
+    for (int i = 0; i <= e; i++)
+        sum += field_value(m->field, &run->epochs[i]);
+    return sum;
 }
 
 static ew_err collect_epochs(const struct ew_figure_desc *d, struct ew_obs *o, struct ew_arena *a,
@@ -263,7 +290,7 @@ static ew_err collect_epochs(const struct ew_figure_desc *d, struct ew_obs *o, s
         o->series = properties(o->run, row, d->series, a);
         for (int k = 0; k < EW_FIGURE_MAX_Y && d->y[k].name; k++)
             if (l->measure[0][k].field && is_of(o->run, d->y[k].of))
-                o->y[k] = field_value(l->measure[0][k].field, row);
+                o->y[k] = epoch_value(&l->measure[0][k], o->run, e);
         if (!d->x || *o->x)
             EW_TRY(push(l, o));
     }

@@ -20,6 +20,7 @@ struct ew_obs {
 struct ew_measure {
     const char *name;
     const struct ew_field *field; /* EPOCH: of an epoch's row */
+    bool summed;                  /* over this epoch and those before it */
     const char *unit;
     int better;
 };

@@ -298,7 +298,5 @@ ew_err ew_figure_series(struct ew_figures *out, struct ew_figure *f)
     }
     if (f->desc->trend)
         EW_TRY(ew_figure_trends(a, f));
-    if (f->desc->line.name)
-        EW_TRY(ew_figure_lines(a, f));
     return f->desc->front ? add_fronts(a, f) : EW_OK;
 }

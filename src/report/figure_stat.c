@@ -35,9 +35,9 @@ void ew_stat_of(double *v, int n, struct ew_stat *out)
 /* Words that have an order of their own, whatever the alphabet says. */
 static int place(const char *word)
 {
-    static const char *const words[] = {"first",  "later",   "before",     "after",      "float32",
-                                        "int8",   "scratch", "transfer",   "ssd",        "sd",
-                                        "sdcard", "hdd",     "nx-scratch", "nx-transfer"};
+    static const char *const words[] = {
+        "first",    "later", "reference", "before", "after", "float32",    "int8",       "scratch",
+        "transfer", "ssd",   "sd",        "sdcard", "hdd",   "nx-scratch", "nx-transfer"};
     for (size_t i = 0; i < EW_COUNT(words); i++)
         if (strcmp(word, words[i]) == 0)
             return (int)i;

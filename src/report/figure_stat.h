@@ -27,10 +27,11 @@ ew_err ew_figure_publish(struct ew_arena *a, struct ew_figure *f, const struct e
                          const struct ew_results *r);
 /* Puts the ratios of series, as the description names them, in place of the groups. */
 ew_err ew_figure_ratios(struct ew_arena *a, struct ew_figure *f);
+/* Adds the published lines that the description names. */
+ew_err ew_figure_published_lines(struct ew_arena *a, struct ew_figure *f,
+                                 const struct ew_results *r);
 /* Adds a line through the dots of each series that has three or more. */
 ew_err ew_figure_trends(struct ew_arena *a, struct ew_figure *f);
-/* The published line of the description, and that of our own dots. */
-ew_err ew_figure_lines(struct ew_arena *a, struct ew_figure *f);
 ew_err ew_figure_series(struct ew_figures *out, struct ew_figure *f);
 
 /* A new figure at the end. */

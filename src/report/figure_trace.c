@@ -224,6 +224,35 @@ static ew_err epoch_bands(struct ew_arena *a, struct ew_figure *f, const struct 
     return EW_OK;
 }
 
+/* A field of the epochs on the right axis, each at the epoch's end; absent ones are left out. */
+static ew_err trace_epochs(struct ew_arena *a, struct ew_figure *f, const struct ew_run_data *run)
+{
+    const struct ew_figure_y *y = &f->desc->y[1];
+    const struct ew_field *field = ew_field_find(ew_record_kind(EW_RECORD_EPOCH)->fields, y->name);
+    struct ew_series s = {.name = y->label,
+                          .shape = EW_SHAPE_LINE,
+                          .colour = f->n_series,
+                          .right = true,
+                          .quality = EW_QUALITY_MEASURED,
+                          .points =
+                              ew_arena_array(a, (size_t)run->n_epochs + 1, sizeof(*s.points))};
+    EW_CHECK(s.points, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    for (int i = 0, e = 0; field && i < f->n_bands && e < run->n_epochs; i++) {
+        double v;
+        if (strncmp(f->bands[i].name, "epoch", 5) != 0)
+            continue;
+        memcpy(&v, (const char *)&run->epochs[e++] + field->offset, sizeof(v));
+        if (isfinite(v))
+            s.points[s.n_points++] =
+                (struct ew_point){.x = f->bands[i].to, .y = v, .low = NAN, .high = NAN};
+    }
+    if (!s.n_points)
+        return EW_OK;
+    ew_axis_fill(&f->y[1], y->label, field->unit, EW_BETTER_NEITHER);
+    f->series[f->n_series++] = s;
+    return EW_OK;
+}
+
 static ew_err trace_run(struct ew_figures *out, const struct ew_figure_desc *d,
                         const struct ew_run_data *run)
 {
@@ -236,12 +265,13 @@ static ew_err trace_run(struct ew_figures *out, const struct ew_figure_desc *d,
     ew_axis_fill(&f->y[0], d->y[0].label, d->y[0].name, EW_BETTER_LOWER);
     f->measure[0] = f->y[0];
     f->n_measures = 1;
-    f->series = ew_arena_array(a, (size_t)n + 1, sizeof(*f->series));
+    f->series = ew_arena_array(a, (size_t)n + 2, sizeof(*f->series));
     f->groups = ew_arena_array(a, (size_t)n + 1, sizeof(*f->groups));
     EW_CHECK(f->series && f->groups, EW_ERR_MEMORY, "no memory for figure %s", f->id);
     for (int i = 0; i < n; i++)
         EW_TRY(trace_channel(a, f, run, &channels[i]));
-    return epoch_bands(a, f, run);
+    EW_TRY(epoch_bands(a, f, run));
+    return d->y[1].name ? trace_epochs(a, f, run) : EW_OK;
 }
 
 ew_err ew_figure_trace(struct ew_figures *out, const struct ew_figure_desc *d,

@@ -65,50 +65,91 @@ ew_err ew_figure_trends(struct ew_arena *a, struct ew_figure *f)
     return EW_OK;
 }
 
-/* y = slope * x + intercept between two dots' x, in the figure's units. */
-static ew_err add_line(struct ew_arena *a, struct ew_figure *f, const struct ew_series *like,
-                       const double ends[2], const double line[2])
+/* ---- Published lines ---- */
+
+/* A published value of the same thing; nan: there is none. */
+static double published(const struct ew_results *r, const struct ew_published_row *slope,
+                        const char *fit, const char *what)
 {
-    struct ew_series *s = &f->series[f->n_series];
-    *s = *like;
-    s->shape = EW_SHAPE_LINE;
-    s->front = true;
-    s->n_points = 2;
-    s->points = ew_arena_array(a, 2, sizeof(*s->points));
-    EW_CHECK(s->points && s->name, EW_ERR_MEMORY, "no memory for figure %s", f->id);
-    for (int i = 0; i < 2; i++)
-        s->points[i] = (struct ew_point){
-            .x = ends[i], .y = line[0] * ends[i] + line[1], .low = NAN, .high = NAN};
-    f->n_series++;
+    const size_t n = strlen(fit);
+    for (int i = 0; i < r->n_published; i++) {
+        const struct ew_published_row *p = &r->published[i];
+        if (p->metric && strncmp(p->metric, fit, n) == 0 && strcmp(p->metric + n, what) == 0 &&
+            strcmp(p->settings, slope->settings) == 0 && strcmp(p->board, slope->board) == 0)
+            return p->value;
+    }
+    return NAN;
+}
+
+/* In the units of the figure: a published MB is a million bytes. */
+static struct ew_line line_of(const struct ew_figure *f, const struct ew_results *r,
+                              const struct ew_published_row *p)
+{
+    const char *fit = f->desc->published_fit;
+    const bool mega = p->unit && strncmp(p->unit, "MB", 2) == 0;
+    const double sy = f->measure[1].scale * (mega ? 1e6 : 1), sx = f->measure[0].scale;
+    return (struct ew_line){.slope = p->value * sy / sx,
+                            .intercept = published(r, p, fit, "_bias") * sy,
+                            .r = published(r, p, fit, "_pearson"),
+                            .p = published(r, p, fit, "_p_value")};
+}
+
+/* From the lowest to the highest x of all dots. */
+static ew_err add_published(struct ew_arena *a, struct ew_figure *f, const char *name,
+                            const char *of, const struct ew_line *line)
+{
+    double from = INFINITY, to = -INFINITY;
+    struct ew_series s = {.name = name,
+                          .shape = EW_SHAPE_LINE,
+                          .trend = true,
+                          .quality = -1,
+                          .published = true,
+                          .points = ew_arena_array(a, 2, sizeof(*s.points)),
+                          .n_points = 2};
+    EW_CHECK(s.points && name && of, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    for (int i = 0; i < f->n_series; i++) {
+        const struct ew_series *o = &f->series[i];
+        for (int j = 0; !o->trend && j < o->n_points; j++) {
+            from = fmin(from, o->points[j].x);
+            to = fmax(to, o->points[j].x);
+            if (strcmp(o->points[j].group->series, of) == 0)
+                s.colour = o->colour;
+        }
+    }
+    s.points[0] = at(f, line, from);
+    s.points[1] = at(f, line, to);
+    f->series[f->n_series++] = s;
+    f->trends[f->n_trends++] = (struct ew_trend){name, *line};
     return EW_OK;
 }
 
-/* The published one, and that of our own dots. */
-ew_err ew_figure_lines(struct ew_arena *a, struct ew_figure *f)
+ew_err ew_figure_published_lines(struct ew_arena *a, struct ew_figure *f,
+                                 const struct ew_results *r)
 {
-    const double sx = f->measure[0].scale, sy = f->measure[1].scale;
-    double *x = ew_arena_array(a, (size_t)f->n_groups + 1, sizeof(*x));
-    double *y = ew_arena_array(a, (size_t)f->n_groups + 1, sizeof(*y));
-    double ends[2] = {INFINITY, -INFINITY};
-    struct ew_line own;
-    int n = 0;
-    EW_CHECK(x && y, EW_ERR_MEMORY, "no memory for figure %s", f->id);
-    for (int i = 0; i < f->n_groups; i++) {
-        if (f->groups[i].published || isnan(f->groups[i].y[0].mean + f->groups[i].y[1].mean))
+    const char *fit = f->desc->published_fit;
+    const size_t n = strlen(fit);
+    const size_t room = (size_t)f->n_series + (size_t)r->n_published + 1;
+    struct ew_series *series = ew_arena_array(a, room, sizeof(*series));
+    struct ew_trend *trends = ew_arena_array(a, room, sizeof(*trends));
+    EW_CHECK(series && trends, EW_ERR_MEMORY, "no memory for figure %s", f->id);
+    for (int i = 0; i < f->n_series; i++)
+        series[i] = f->series[i];
+    for (int i = 0; i < f->n_trends; i++)
+        trends[i] = f->trends[i];
+    f->series = series;
+    f->trends = trends;
+    for (int i = 0; i < r->n_published; i++) {
+        const struct ew_published_row *p = &r->published[i];
+        if (!p->metric || strncmp(p->metric, fit, n) != 0 || strcmp(p->metric + n, "_slope") != 0)
             continue;
-        x[n] = f->groups[i].y[0].mean;
-        y[n] = f->groups[i].y[1].mean;
-        ends[0] = fmin(ends[0], x[n]);
-        ends[1] = fmax(ends[1], x[n++]);
+        const struct ew_line line = line_of(f, r, p);
+        const char *of =
+            ew_arena_strdup(a, strchr(p->settings, '=') ? strchr(p->settings, '=') + 1 : "");
+        if (!isfinite(line.intercept))
+            continue;
+        EW_TRY(add_published(a, f, ew_arena_printf(a, "%s, %s (published)", of ? of : "", p->board),
+                             of, &line));
+        f->cite = p->cite;
     }
-    if (n < 2 || ew_line_fit(x, y, n, &own) != EW_OK)
-        return EW_OK;
-    const struct ew_series theirs = {.name = f->desc->line.name, .quality = -1, .published = true};
-    EW_TRY(add_line(a, f, &theirs, ends,
-                    (const double[]){f->desc->line.slope * sy / sx, f->desc->line.intercept * sy}));
-    const struct ew_series ours = {
-        .name = ew_arena_printf(a, "line of all dots: %.2g x + %.2g, r = %.3f", own.slope * sx / sy,
-                                own.intercept / sy, own.r),
-        .quality = f->groups[0].quality};
-    return add_line(a, f, &ours, ends, (const double[]){own.slope, own.intercept});
+    return EW_OK;
 }

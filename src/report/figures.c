@@ -17,6 +17,42 @@
         }                                                                                          \
     }
 
+/* Sections of the scaling study that time a network, and that say what it has learnt. */
+#define SCALE_FLOAT_TIMES                                                                          \
+    "latency mobilenet-latency neuralscale-latency mobilenet-neuralscale-latency"
+#define SCALE_TIMES  SCALE_FLOAT_TIMES " int8-latency neuralscale-int8-latency"
+#define SCALE_SCORES "train neuralscale int8 neuralscale-int8"
+
+/* One measure by width; a panel for each network. */
+#define SCALE_BARS(what, words, text, measure, called, sections)                                   \
+    .id = what, .title = words, .about = text, .studies = "scale", .kind = EW_FIGURE_BARS,         \
+    .from = EW_RECORD_METRIC, .facet = "net", .x = "ratio", .series = "scaling dtype",             \
+    .y = {{.name = measure, .label = called, .of = sections}}, .min_x = 1
+
+/* Dots of one measure over another, of runs of different sections; a panel for each network. */
+#define SCALE_DOTS(what, words, text)                                                              \
+    .id = what, .title = words, .about = text, .studies = "scale", .kind = EW_FIGURE_POINTS,       \
+    .from = EW_RECORD_METRIC, .facet = "net", .x = "ratio", .series = "scaling dtype", .min_x = 1, \
+    .across = true
+
+/* All networks and widths in one. */
+#define SCALE_LINE(what, words, text, measure, called)                                             \
+    .id = what, .title = words, .about = text, .studies = "scale", .kind = EW_FIGURE_POINTS,       \
+    .from = EW_RECORD_METRIC, .x = "net ratio scaling", .x_label = "network", .series = "dtype",   \
+    .y = {{.name = "parameters", .label = "parameters", .of = SCALE_TIMES},                        \
+          {.name = measure, .label = called, .of = SCALE_TIMES}},                                  \
+    .min_x = 1, .trend = true
+
+/* The original network in float32 by what makes it smaller. */
+#define SCALE_GAINS(what, words, text, measure, called)                                            \
+    .id = what, .title = words, .about = text, .studies = "scale", .kind = EW_FIGURE_BARS,         \
+    .from = EW_RECORD_METRIC, .x = "net", .x_label = "network", .series = "scaling ratio dtype",   \
+    .y = {{.name = measure, .label = called, .of = SCALE_TIMES}},                                  \
+    .ratios = {{"uniform, 1, float32", "uniform, 1, int8", "int8"},                                \
+               {"uniform, 1, float32", "uniform, 0.5, float32", "half the width"},                 \
+               {"uniform, 1, float32", "NeuralScale, 0.5, float32", "NeuralScale 0.5"}},           \
+    .min_x = 1
+
 /* The study's own gain is from PyTorch, which goes operator by operator. */
 #define ENGINE_GAINS                                                                               \
     {                                                                                              \
@@ -318,19 +354,21 @@ const struct ew_figure_desc ew_figures_report[] = {
      .y = {{.name = "W", .label = "power"}}},
     {.id = "load",
      .title = "Load over time",
-     .about = "As the system gave it, with the epochs behind.",
+     .about = "As the system gave it, with the epochs behind and the loss of training beside.",
      .kind = EW_FIGURE_TRACE,
      .from = EW_RECORD_SAMPLE,
      .facet = "net|network",
-     .y = {{.name = "%", .label = "load"}}},
+     .y = {{.name = "%", .label = "load"},
+           {.name = "train_loss", .label = "loss", .right = true, .optional = true}}},
     {.id = "memory",
      .title = "Memory over time",
-     .about = "Of the whole machine, with the epochs behind.",
+     .about = "Of the whole machine, with the epochs behind and the loss of training beside.",
      .studies = "nx-scratch nx-transfer",
      .kind = EW_FIGURE_TRACE,
      .from = EW_RECORD_SAMPLE,
      .facet = "net|network",
-     .y = {{.name = "B", .label = "memory in use"}}},
+     .y = {{.name = "B", .label = "memory in use"},
+           {.name = "train_loss", .label = "loss", .right = true, .optional = true}}},
     {.id = "clock",
      .title = "Clocks over time",
      .about = "As the system gave them, with the epochs behind.",
@@ -440,16 +478,34 @@ const struct ew_figure_desc ew_figures_report[] = {
      .y = {{.name = "train_s", .label = "time to train"}},
      .min_x = 1},
     {.id = "f1-cost",
-     .title = "F1 against the time to train",
-     .about = "Nothing lies above and left of the front: the best F1 at the least cost is on it.",
+     .title = "The best F1 at the least cost",
+     .about = "Each dot is the first epoch whose F1 in validation is the run's highest to three "
+              "digits. Nothing lies above and left of the front.",
      .studies = "nx-scratch nx-transfer",
      .kind = EW_FIGURE_POINTS,
      .from = EW_RECORD_METRIC,
      .x = "label",
      .x_label = "data and network",
      .series = "study",
-     .y = {{.name = "train_s", .label = "time to train"}, {.name = "test_f1", .label = "F1"}},
+     .y = {{.name = "best_f1_s", .label = "time until then"},
+           {.name = "best_f1", .label = "best F1"},
+           {.name = "best_f1_epochs", .label = "epochs", .optional = true}},
      .min_x = 1,
+     .front = true},
+    {.id = "f1-sweep",
+     .title = "F1 against the time to train",
+     .about = "Each dot is a number of epochs: at a constant rate the first epochs of a long run "
+              "are those of a short one. In validation, from scratch and by transfer.",
+     .studies = "nx-scratch nx-transfer",
+     .kind = EW_FIGURE_POINTS,
+     .from = EW_RECORD_EPOCH,
+     .epochs = EW_EPOCHS_SWEEP,
+     .facet = "label",
+     .x = "epochs_done",
+     .x_label = "epochs",
+     .series = "study",
+     .y = {{.name = "elapsed_s", .label = "time to train"}, {.name = "f1", .label = "F1"}},
+     .min_x = 3,
      .front = true},
     {.id = "f1-epochs",
      .title = "F1 by epochs",
@@ -464,33 +520,43 @@ const struct ew_figure_desc ew_figures_report[] = {
      .series = "net|network study",
      .y = {{.name = "f1", .label = "F1"}},
      .min_x = 3},
-    {.id = "scale-latency",
-     .title = "Accuracy against latency",
-     .about = "Each dot is a width and a precision of the network; up and left is better.",
-     .studies = "scale",
-     .kind = EW_FIGURE_POINTS,
-     .from = EW_RECORD_METRIC,
-     .x = "width",
-     .series = "net|network",
-     .y = {{.name = "float32_ms", .label = "latency"},
-           {.name = "float32_accuracy", .label = "accuracy"}},
-     .variants = {{"float32", {"float32_ms", "float32_accuracy"}},
-                  {"int8", {"int8_ms", "int8_accuracy"}}},
-     .min_x = 1,
+    {SCALE_DOTS("scale-params", "Accuracy against parameters",
+                "Each dot is a width of the network: what it has learnt by how large it is."),
+     .y = {{.name = "parameters", .label = "parameters", .of = SCALE_FLOAT_TIMES},
+           {.name = "test_accuracy", .label = "accuracy", .of = "train neuralscale"}},
+     .trend = true},
+    {SCALE_DOTS("scale-flops", "Accuracy against FLOPs", "The same by what it computes."),
+     .y = {{.name = "flops_thop", .label = "FLOPs", .of = SCALE_FLOAT_TIMES},
+           {.name = "test_accuracy", .label = "accuracy", .of = "train neuralscale"}},
+     .trend = true},
+    {SCALE_DOTS("scale-flops-params", "FLOPs by parameters",
+                "NeuralScale's widths compute more with as many parameters: by how much is the "
+                "ratio of the slopes."),
+     .y = {{.name = "parameters", .label = "parameters", .of = SCALE_FLOAT_TIMES},
+           {.name = "flops_thop", .label = "FLOPs", .of = SCALE_FLOAT_TIMES}},
+     .trend = true},
+    {SCALE_BARS("scale-latency-ratio", "Latency by width",
+                "One image; the study calls under 16.67 ms real time.", "median_ms", "latency",
+                SCALE_TIMES)},
+    {SCALE_BARS("scale-memory-ratio", "Memory by width", "Weights, activations and scratch.",
+                "planned_bytes", "memory", SCALE_TIMES)},
+    {SCALE_BARS("scale-accuracy-ratio", "Accuracy by width", "On the test images.", "test_accuracy",
+                "accuracy", SCALE_SCORES)},
+    {SCALE_BARS("scale-power-ratio", "Power by width", "Of the board while the network runs.",
+                "run_power_w|power_w", "power", SCALE_TIMES)},
+    {SCALE_BARS("scale-watt-ratio", "Images a second and watt by width",
+                "The same by how many images it gives.", "images_per_s_per_w",
+                "throughput by power", SCALE_TIMES)},
+    {SCALE_DOTS("scale-latency", "Accuracy against latency",
+                "Each dot is a width and a precision of the network; up and left is better."),
+     .y = {{.name = "median_ms", .label = "latency", .of = SCALE_TIMES},
+           {.name = "test_accuracy", .label = "accuracy", .of = SCALE_SCORES}},
      .front = true},
-    {.id = "scale-memory",
-     .title = "Accuracy against memory",
-     .about = "Each dot is a width of the network in float32: what an inference takes, and what it "
-              "has learnt; up and left is better.",
-     .studies = "scale",
-     .kind = EW_FIGURE_POINTS,
-     .from = EW_RECORD_METRIC,
-     .x = "width",
-     .series = "net|network",
-     .y = {{.name = "planned_bytes", .label = "memory", .of = "latency bench"},
-           {.name = "test_accuracy", .label = "accuracy", .of = "train"}},
-     .min_x = 1,
-     .across = true,
+    {SCALE_DOTS("scale-memory", "Accuracy against memory",
+                "Each dot is a width and a precision of the network: what an inference takes, and "
+                "what it has learnt; up and left is better."),
+     .y = {{.name = "planned_bytes", .label = "memory", .of = SCALE_TIMES},
+           {.name = "test_accuracy", .label = "accuracy", .of = SCALE_SCORES}},
      .front = true},
     {.id = "dpu-latency",
      .title = "Latency on the DPU",
@@ -525,13 +591,13 @@ const struct ew_figure_desc ew_figures_report[] = {
      .studies = "scale",
      .kind = EW_FIGURE_POINTS,
      .from = EW_RECORD_METRIC,
-     .x = "ratio",
-     .x_label = "width",
-     .series = "net method",
+     .x = "net ratio method",
+     .x_label = "network",
      .y = {{.name = "parameters", .label = "parameters", .of = "dpu dpu-neuralscale"},
            {.name = "median_ms", .label = "latency", .of = "dpu dpu-neuralscale"}},
      .min_x = 1,
-     .line = {"the study's line: 1.7e-7 x + 0.69, r = 0.924", 1.7e-7, 0.69}},
+     .published_fit = "dpu_latency_fit",
+     .trend = true},
     {.id = "dpu-accuracy",
      .title = "Accuracy against latency on the DPU",
      .about =
@@ -547,6 +613,58 @@ const struct ew_figure_desc ew_figures_report[] = {
            {.name = "dpu_accuracy", .label = "accuracy", .of = "dpu-eval dpu-neuralscale-eval"}},
      .min_x = 1,
      .front = true},
+    {.id = "scale-data",
+     .title = "MobileNetV2 by data set",
+     .about = "Images of CIFAR-10 have 32x32 pixels, those of tiny ImageNet 64x64.",
+     .studies = "scale",
+     .kind = EW_FIGURE_BARS,
+     .from = EW_RECORD_METRIC,
+     .x = "ratio",
+     .series = "net scaling",
+     .y = {{.name = "median_ms",
+            .label = "latency",
+            .of = "mobilenet-latency mobilenet-neuralscale-latency tiny-latency "
+                  "tiny-neuralscale-latency"}},
+     .min_x = 1},
+    {SCALE_LINE("scale-latency-line", "Latency by parameters",
+                "Each dot is a width of a network; the lines are what a width for a given latency "
+                "is chosen by (`edgewise scale select`).",
+                "median_ms", "latency"),
+     .published_fit = "latency_fit"},
+    {SCALE_LINE("scale-memory-line", "Memory by parameters", "The same for memory.",
+                "planned_bytes", "memory"),
+     .published_fit = "memory_fit"},
+    {SCALE_BARS("scale-parameter-bytes", "Memory of one parameter",
+                "Weights, activations and scratch, by the number of parameters.", "parameter_bytes",
+                "memory of a parameter", SCALE_TIMES),
+     .log = true},
+    {SCALE_GAINS("scale-gain", "Quantising against scaling: latency",
+                 "How many times faster than the original network in float32.", "median_ms",
+                 "times faster")},
+    {SCALE_GAINS("scale-gain-memory", "Quantising against scaling: memory",
+                 "How many times smaller than the original network in float32.", "planned_bytes",
+                 "times smaller")},
+    {.id = "scale-epoch",
+     .title = "Time of a training epoch by width",
+     .about = "Each bar is the mean epoch after the first.",
+     .studies = "scale",
+     .kind = EW_FIGURE_BARS,
+     .from = EW_RECORD_EPOCH,
+     .epochs = EW_EPOCHS_LATER,
+     .x = "net",
+     .x_label = "network",
+     .series = "scaling ratio",
+     .y = {{.name = "wall_s", .label = "time of an epoch"}},
+     .min_x = 1},
+    {.id = "descent",
+     .title = "Time of an architecture descent",
+     .about = "What finding NeuralScale's widths takes before anything is trained.",
+     .studies = "scale",
+     .kind = EW_FIGURE_BARS,
+     .from = EW_RECORD_METRIC,
+     .x = "network",
+     .y = {{.name = "descent_s", .label = "time of the descent"}},
+     .min_x = 1},
     {.id = "int8",
      .title = "float32 and int8",
      .about = "Time of one inference of a network before and after it is quantised.",

@@ -32,6 +32,27 @@ static ew_err put_metric(const struct ew_run_watch *r, const struct ew_energy *x
     return ew_store_put(r->store, EW_RECORD_METRIC, r->run, m);
 }
 
+/* Where the run says how many images it did: those of a second by the power. */
+static ew_err put_per_watt(const struct ew_run_watch *r, const struct ew_energy *x)
+{
+    struct ew_metric_row m;
+    struct ew_rows *rows;
+    ew_record_clear(EW_RECORD_METRIC, &m);
+    EW_TRY(ew_store_query(r->store, &rows,
+                          "SELECT value FROM metric WHERE run = ?1 AND name = 'images_per_s'", "i",
+                          r->run));
+    const double images = ew_rows_next(rows) ? ew_rows_num(rows, 0) : (double)NAN;
+    EW_TRY(ew_rows_free(rows));
+    if (!isfinite(images) || !(x->mean_w > 0))
+        return EW_OK;
+    m.name = "images_per_s_per_w";
+    m.value = images / x->mean_w;
+    m.unit = "1/s/W";
+    m.quality = EW_QUALITY_DERIVED;
+    m.better = EW_BETTER_HIGHER;
+    return ew_store_put(r->store, EW_RECORD_METRIC, r->run, &m);
+}
+
 static ew_err put_energy(const struct ew_run_watch *r, const struct ew_energy *x)
 {
     struct ew_metric_row m;
@@ -51,7 +72,8 @@ static ew_err put_energy(const struct ew_run_watch *r, const struct ew_energy *x
         m.lowest = x->min_w;
         m.highest = x->peak_w;
     }
-    return put_metric(r, x, &m);
+    EW_TRY(put_metric(r, x, &m));
+    return put_per_watt(r, x);
 }
 
 static ew_err in_one_go(struct ew_run_watch *r, const struct ew_energy *energy)

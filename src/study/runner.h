@@ -75,10 +75,15 @@ struct ew_runner_counts ew_runner_counts(const struct ew_runner *r);
 struct ew_store *ew_runner_store(struct ew_runner *r);
 const struct ew_machine_row *ew_runner_machine(const struct ew_runner *r);
 
+/* Who makes what a study needs, and which store {db} in its words stands for. */
+struct ew_runner_maker {
+    const char *program, *db;
+};
+
 /* Makes the next of the things that the study needs and that are not there: *what is its path, NULL
- * where nothing is left to do.  `run` false: only says what would be made. */
-ew_err ew_runner_setup(const struct ew_study *study, const char *program, struct ew_arena *a,
-                       bool run, const char **what);
+ * where nothing is left to do.  `by` NULL: only says what would be made. */
+ew_err ew_runner_setup(const struct ew_study *study, const struct ew_runner_maker *by,
+                       struct ew_arena *a, const char **what);
 
 /* Whether this board can be set as the job asks; where not, the thread's message says why.  `words`
  * gets the command line that sets it ("power", "set", ..., "--"), up to `max` words; *n is 0 where

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a study needs before its first job: data sets and networks that other commands make.  A line
  * is "PATH | words"; in the words {} stands for a name beside PATH, which becomes PATH when all is
- * well: what was killed half-way is not taken for the whole. */
+ * well: what was killed half-way is not taken for the whole; {db} stands for the study's store. */
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ static bool cut_line(char *line, char **path, char **words)
 }
 
 /* Runs the words, which write `part`. */
-static ew_err run_words(const char *program, struct ew_arena *a, const char *part,
+static ew_err run_words(const struct ew_runner_maker *by, struct ew_arena *a, const char *part,
                         const char *words, struct ew_child *child)
 {
     const char **list, **argv;
@@ -32,14 +32,17 @@ static ew_err run_words(const char *program, struct ew_arena *a, const char *par
     EW_TRY(ew_study_words(a, words, &list, &n));
     argv = ew_arena_array(a, (size_t)n + 2, sizeof(*argv));
     EW_CHECK(argv, EW_ERR_MEMORY, "no memory for a study");
-    argv[0] = program;
+    argv[0] = by->program;
     for (int i = 0; i < n; i++)
-        argv[i + 1] = strcmp(list[i], "{}") == 0 ? part : list[i];
+        argv[i + 1] = strcmp(list[i], "{}") == 0     ? part
+                      : strcmp(list[i], "{db}") == 0 ? by->db
+                                                     : list[i];
     return ew_child_run(argv, "", child);
 }
 
 /* In a folder of our own beside `path`, and then under its name. */
-static ew_err make(const char *program, struct ew_arena *a, const char *path, const char *words)
+static ew_err make(const struct ew_runner_maker *by, struct ew_arena *a, const char *path,
+                   const char *words)
 {
     struct ew_child child;
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -47,7 +50,7 @@ static ew_err make(const char *program, struct ew_arena *a, const char *path, co
     const char *part = ew_arena_printf(a, "%s/%s", folder ? folder : "", base);
     EW_CHECK(folder && part, EW_ERR_MEMORY, "no memory for a study");
     EW_TRY(ew_owned_make(folder));
-    ew_err err = run_words(program, a, part, words, &child);
+    ew_err err = run_words(by, a, part, words, &child);
     if (err == EW_OK && !(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0))
         err = ew_fail(EW_ERR_IO, "%s: cannot be made: %s", path, child.said);
     if (err == EW_OK)
@@ -89,8 +92,8 @@ static void find_needed(const struct ew_study *study, struct line *lines, int n)
             lines[k].needed = lines[k].needed || strstr(lines[i].words, lines[k].path);
 }
 
-ew_err ew_runner_setup(const struct ew_study *study, const char *program, struct ew_arena *a,
-                       bool run, const char **what)
+ew_err ew_runner_setup(const struct ew_study *study, const struct ew_runner_maker *by,
+                       struct ew_arena *a, const char **what)
 {
     *what = NULL;
     char *text = ew_arena_strdup(a, study->setup ? study->setup : ""), *save = NULL;
@@ -105,7 +108,7 @@ ew_err ew_runner_setup(const struct ew_study *study, const char *program, struct
         if (!lines[i].needed || access(lines[i].path, F_OK) == 0)
             continue;
         *what = lines[i].path;
-        return run ? make(program, a, lines[i].path, lines[i].words) : EW_OK;
+        return by ? make(by, a, lines[i].path, lines[i].words) : EW_OK;
     }
     return EW_OK;
 }

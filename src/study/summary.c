@@ -164,6 +164,43 @@ static ew_err add_derived(struct ew_store *s, int64_t run)
     return EW_OK;
 }
 
+/* The best F1 at the least cost: the first epoch whose F1 is the run's highest to three digits, as
+ * the NX study prints it, and what it took until then. */
+static ew_err add_best(struct ew_store *s, int64_t run)
+{
+    struct ew_rows *rows;
+    struct ew_metric_row m;
+    double found[3] = {NAN, NAN, NAN};
+    static const struct {
+        const char *name, *unit;
+        enum ew_better better;
+    } all[] = {{"best_f1", NULL, EW_BETTER_HIGHER},
+               {"best_f1_epochs", NULL, EW_BETTER_LOWER},
+               {"best_f1_s", "s", EW_BETTER_LOWER}};
+    EW_TRY(ew_store_query(
+        s, &rows,
+        "SELECT f1, (SELECT count(*) FROM epoch WHERE run = ?1 AND epoch <= e.epoch), (SELECT "
+        "sum(wall_s) FROM epoch WHERE run = ?1 AND epoch <= e.epoch) FROM epoch AS e WHERE run = "
+        "?1 AND round(f1, 3) = (SELECT max(round(f1, 3)) FROM epoch WHERE run = ?1) ORDER BY epoch "
+        "LIMIT 1",
+        "i", run));
+    if (ew_rows_next(rows))
+        for (int i = 0; i < 3; i++)
+            found[i] = ew_rows_num(rows, i);
+    EW_TRY(ew_rows_free(rows));
+    for (size_t i = 0; i < EW_COUNT(all) && !isnan(found[i]); i++) {
+        ew_record_clear(EW_RECORD_METRIC, &m);
+        m.name = all[i].name;
+        m.value = found[i];
+        m.unit = all[i].unit;
+        m.source = "epochs";
+        m.better = (int)all[i].better;
+        EW_TRY(quality_of_epochs(s, run, &m.quality));
+        EW_TRY(ew_store_put(s, EW_RECORD_METRIC, run, &m));
+    }
+    return EW_OK;
+}
+
 /* How long clocks were held, from the samples: a reading within 5 % of the run's highest is at it
  * (5.5 of TRAIN counts so). */
 static ew_err add_clocks(struct ew_store *s, int64_t run)
@@ -219,6 +256,8 @@ ew_err ew_summary_add(struct ew_store *s, int64_t run)
     ew_err err = add_all(s, run);
     if (err == EW_OK)
         err = add_derived(s, run);
+    if (err == EW_OK)
+        err = add_best(s, run);
     if (err == EW_OK)
         err = add_clocks(s, run);
     if (err == EW_OK)

@@ -153,8 +153,8 @@ static void jobs_are_joined_by_network(void)
 {
     if (!begin(NULL))
         return;
-    const struct ew_figure *f = find("scale-memory");
-    const struct ew_group *g = f ? group(f, "0.5", "vgg11_cifar") : NULL;
+    const struct ew_figure *f = find("scale-memory-vgg11-cifar");
+    const struct ew_group *g = f ? group(f, "0.5", "uniform, float32") : NULL;
     if (g) { /* memory of the bench, not of the training; accuracy of the training */
         EW_EXPECT_INT(f->n_groups, 4);
         EW_EXPECT_STR(f->x.unit, "MiB");
@@ -168,14 +168,12 @@ static void one_run_gives_both_variants(void)
 {
     if (!begin(NULL))
         return;
-    const struct ew_figure *f = find("scale-latency");
-    const struct ew_group *g = f ? group(f, "0.5", "vgg11_cifar, int8") : NULL;
-    if (g) {
-        EW_EXPECT_INT(f->n_groups, 8);
-        EW_EXPECT_NEAR(g->y[0].mean, 0.9, 1e-9);
-        EW_EXPECT_NEAR(g->y[1].mean, 0.93 - 0.0225 - 0.012, 1e-9);
-        EW_EXPECT_NEAR(g->y[0].sd, 0.04 * 0.9, 1e-9); /* the run's own */
-        EW_EXPECT_NEAR(group(f, "0.5", "vgg11_cifar, float32")->y[0].mean, 2.25, 1e-9);
+    const struct ew_figure *f = find("int8");
+    const struct ew_group *g = f ? group(f, "vgg11_cifar", "int8") : NULL;
+    if (g) { /* of four widths */
+        EW_EXPECT_NEAR(g->y[0].mean, 0.225, 1e-9);
+        EW_EXPECT_NEAR(g->y[0].sd, 0.04 * 0.225, 1e-9); /* the run's own */
+        EW_EXPECT_NEAR(group(f, "vgg11_cifar", "float32")->y[0].mean, 9 * 0.0625, 1e-9);
     }
     end();
 }
@@ -241,6 +239,24 @@ static void lines_go_through_dots(void)
         EW_EXPECT_NEAR(s->points[0].x, 3e8, 1);
         EW_EXPECT_NEAR(s->points[1].x, 4.1e9, 1);
         EW_EXPECT_NEAR(s->points[1].y, want.intercept + want.slope * x[3], 1e-9);
+    }
+    end();
+}
+
+/* Ours by least squares, the published one as it is printed, over the same dots. */
+static void published_lines_stand_beside(void)
+{
+    if (!begin(NULL))
+        return;
+    const struct ew_figure *f = find("scale-latency-line");
+    if (f && EW_EXPECT_INT(f->n_trends, 2)) {
+        const struct ew_series *s = &f->series[f->n_series - 1];
+        EW_EXPECT_NEAR(f->trends[0].line.slope, 9 / 9.2e6, 1e-12);
+        EW_EXPECT_NEAR(f->trends[0].line.r, 1, 1e-9);
+        EW_EXPECT_NEAR(f->trends[1].line.slope, 5.7e-6, 1e-12);
+        EW_EXPECT(s->published && s->trend);
+        EW_EXPECT_NEAR(s->points[1].y, 17.9 + 5.7e-6 * 9.2e6, 1e-6);
+        EW_EXPECT_STR(s->name, "float32, Jetson Nano (published)");
     }
     end();
 }
@@ -365,6 +381,7 @@ EW_TEST_MAIN(EW_TEST(statistics_of_repetitions), EW_TEST(settings_are_kept_apart
              EW_TEST(qualities_never_share_a_series), EW_TEST(front_is_what_nothing_beats),
              EW_TEST(jobs_are_joined_by_network), EW_TEST(published_stand_beside),
              EW_TEST(one_run_gives_both_variants), EW_TEST(ratios_are_derived),
-             EW_TEST(lines_go_through_dots), EW_TEST(traces_and_matrices),
-             EW_TEST(traces_of_bytes_are_in_mebibytes), EW_TEST(what_is_missing_says_why),
-             EW_TEST(options_are_walked), EW_TEST(fewest_names_tell_apart), EW_TEST(values_as_text))
+             EW_TEST(lines_go_through_dots), EW_TEST(published_lines_stand_beside),
+             EW_TEST(traces_and_matrices), EW_TEST(traces_of_bytes_are_in_mebibytes),
+             EW_TEST(what_is_missing_says_why), EW_TEST(options_are_walked),
+             EW_TEST(fewest_names_tell_apart), EW_TEST(values_as_text))

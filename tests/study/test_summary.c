@@ -55,6 +55,9 @@ static void epochs_are_summed_up(void)
     EW_EXPECT_NEAR(metric(s, run, "epoch_s"), 13, 1e-12);
     EW_EXPECT_NEAR(metric(s, run, "epoch_s_first"), 17, 1e-12);
     EW_EXPECT_NEAR(metric(s, run, "f1"), 0.6, 1e-12);
+    EW_EXPECT_NEAR(metric(s, run, "best_f1"), 0.7, 1e-12);
+    EW_EXPECT_NEAR(metric(s, run, "best_f1_epochs"), 2, 0);
+    EW_EXPECT_NEAR(metric(s, run, "best_f1_s"), 17 + 12, 1e-12);
     EW_EXPECT(isnan(metric(s, run, "energy_j"))); /* nobody measured it */
     EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM metric WHERE name = 'stall_s' AND n = 2 AND "
                              "unit = 's' AND better = 'lower' AND quality = 'emulated' AND "
