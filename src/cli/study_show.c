@@ -173,6 +173,9 @@ static ew_err print_comparison(const struct ew_study *study, const struct ew_com
         ew_table_cell(&t, "%s", head[i]);
     int others = 0;
     for (int i = 0; i < study->n_published; i++) {
+        if (strstr(study->published[i].metric,
+                   "_fit_")) /* a line through many runs, no run's own */
+            continue;
         others += list[i].jobs == 0;
         if (list[i].jobs)
             compare_row(&t, study, &list[i]);

@@ -121,7 +121,7 @@ static enum ew_series_shape shape_of(enum ew_figure_kind k)
 static const char *series_name(struct ew_arena *a, const struct ew_figure *f,
                                const struct ew_group *g, int k)
 {
-    const char *label = f->measure[k].label;
+    const char *label = f->measure[f->desc->kind == EW_FIGURE_POINTS ? 1 : k].label;
     if (f->desc->kind == EW_FIGURE_STACK) /* what else tells it apart stands under the bar */
         return label;
     if (f->desc->kind == EW_FIGURE_POINTS || f->n_measures == 1)

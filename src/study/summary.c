@@ -357,7 +357,62 @@ static void take_mean(const struct sums *t, struct ew_comparison *c)
         c->spread = sqrt(fmax(t->xx / n - c->value * c->value, 0) * n / (n - 1));
 }
 
-/* "median_ms:label=before/label=after": the mean with one setting over that with the other. */
+/* What tells jobs of a sweep apart: where both sides of a ratio have these, like is divided by
+ * like. */
+static const char *const paired[] = {"net", "ratio", "seed"};
+
+/* The setting is one that the ratio is of. */
+static bool is_named(const char *settings, const char *name)
+{
+    const char *at = strstr(settings, name);
+    return at && at[strlen(name)] == '=' && (at == settings || at[-1] == ' ');
+}
+
+static bool same_pair(const struct ew_study_job *a, const struct ew_study_job *b, const char *of_a,
+                      const char *of_b)
+{
+    for (size_t i = 0; i < EW_COUNT(paired); i++) {
+        const char *x = ew_study_given(a, paired[i]), *y = ew_study_given(b, paired[i]);
+        if (is_named(of_a, paired[i]) || is_named(of_b, paired[i]) || (!x && !y))
+            continue;
+        if (!x || !y || !same_value(x, y))
+            return false;
+    }
+    return true;
+}
+
+/* The settings of the two sides, and the metric. */
+struct ratio {
+    const char *metric, *above, *below;
+};
+
+/* The mean of the ratios of all pairs that were run; `pairs` 0: there are none. */
+static ew_err mean_of_pairs(const struct view *v, const struct ratio *r, double *mean, int *pairs)
+{
+    const struct ew_study *s = v->study;
+    double sum = 0;
+    *pairs = 0;
+    for (int i = 0; i < s->n_jobs; i++) {
+        if (s->jobs[i].repeat != 0 || !job_fits(&s->jobs[i], r->above, v->arena))
+            continue;
+        for (int k = 0; k < s->n_jobs; k++) {
+            struct sums a = {0}, b = {0};
+            if (s->jobs[k].repeat != 0 || !job_fits(&s->jobs[k], r->below, v->arena) ||
+                !same_pair(&s->jobs[i], &s->jobs[k], r->above, r->below))
+                continue;
+            EW_TRY(add_runs(v, &s->jobs[i], r->metric, &a));
+            EW_TRY(add_runs(v, &s->jobs[k], r->metric, &b));
+            if (!a.n || !b.n || !(b.x > 0))
+                continue;
+            sum += a.x / (double)a.n / (b.x / (double)b.n);
+            ++*pairs;
+        }
+    }
+    *mean = sum / *pairs;
+    return EW_OK;
+}
+
+/* "median_ms:label=before/label=after": the mean of the ratios of jobs that differ in this. */
 static ew_err compare_ratio(const struct view *v, const char *text, struct ew_comparison *c)
 {
     char *metric = ew_arena_strdup(v->arena, text);
@@ -372,10 +427,13 @@ static ew_err compare_ratio(const struct view *v, const char *text, struct ew_co
     EW_CHECK(with_a && with_b, EW_ERR_MEMORY, "no memory for a comparison");
     EW_TRY(add_up(v, metric, with_a, &a));
     EW_TRY(add_up(v, metric, with_b, &b));
+    int pairs;
+    double mean;
+    EW_TRY(mean_of_pairs(v, &(struct ratio){metric, with_a, with_b}, &mean, &pairs));
     c->jobs = ew_min_i64(a.jobs, b.jobs);
-    c->runs = ew_min_i64(a.n, b.n);
-    if (c->runs) {
-        c->value = a.x / (double)a.n / (b.x / (double)b.n);
+    c->runs = pairs;
+    if (pairs) {
+        c->value = mean;
         c->quality = ew_quality_name(EW_QUALITY_DERIVED);
     }
     return EW_OK;

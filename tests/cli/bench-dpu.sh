@@ -18,4 +18,4 @@ edgewise study scale --quick --only dpu,dpu-neuralscale,net=vgg11_cifar --busy 0
 edgewise results --where "quality = 'modelled' and noise is null" | grep -c vgg11_cifar
 ls study-data
 edgewise report --figure dpu-line --still -o line.html 2>/dev/null
-grep -oE "the study&#39;s line[^<(]*|line of all dots[^<(]*" line.html | sort -u
+grep -oE "Lines by least squares[^<]*" line.html | sed -E 's/\(p [0-9.e-]+/(p N/g; s/ Published:.*//'

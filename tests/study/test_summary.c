@@ -256,7 +256,40 @@ static void noise_has_reasons(void)
     EW_EXPECT_STR(text, "others used 40 % of the CPU; 91 C");
 }
 
-EW_TEST_MAIN(EW_TEST(epochs_are_summed_up), EW_TEST(published_stands_beside_ours),
-             EW_TEST(machines_are_described), EW_TEST(power_settings_are_checked),
-             EW_TEST(energy_and_clocks_are_derived), EW_TEST(readings_are_kept),
-             EW_TEST(noise_has_reasons))
+/* Like is divided by like: the mean of two ratios, not the ratio of two means. */
+static void ratios_are_of_pairs(void)
+{
+    static const double seconds[2][2] = {{1, 2}, {10, 40}}; /* by net, by workers */
+    struct ew_store *s = NULL;
+    struct ew_arena a;
+    struct ew_study study;
+    struct ew_comparison *c;
+    ew_arena_init(&a);
+    EW_EXPECT_OK(ew_store_open(ew_test_path("pairs.db"), NULL, &s));
+    EW_EXPECT_OK(kit_parse(&a,
+                           "[a]\ncommand = work\nvar.net = x y\nnetwork = {net}\nworkers = 1 2\n"
+                           "[published]\nfigure = epoch_s:workers=2/workers=1 3 | label=a\n",
+                           false, NULL, &study));
+    for (int i = 0; i < study.n_jobs; i++) {
+        const struct ew_study_job *j = &study.jobs[i];
+        const int64_t run = kit_begin(s, 2);
+        struct ew_run_row r;
+        ew_record_clear(EW_RECORD_RUN, &r);
+        r.job = j->row.id;
+        EW_EXPECT_OK(ew_store_run_update(s, run, &r));
+        EW_EXPECT_OK(kit_metric(s, run, "epoch_s",
+                                seconds[strcmp(ew_study_given(j, "net"), "y") == 0]
+                                       [strcmp(ew_study_given(j, "workers"), "2") == 0]));
+        EW_EXPECT_OK(ew_store_run_end(s, run, EW_RUN_DONE, NULL, 1));
+    }
+    EW_EXPECT_OK(ew_summary_compare(s, &study, "here", &a, &c));
+    EW_EXPECT_INT(c[0].runs, 2);
+    EW_EXPECT_NEAR(c[0].value, 3, 1e-12);
+    ew_store_close(s);
+    ew_arena_fini(&a);
+}
+
+EW_TEST_MAIN(EW_TEST(ratios_are_of_pairs), EW_TEST(epochs_are_summed_up),
+             EW_TEST(published_stands_beside_ours), EW_TEST(machines_are_described),
+             EW_TEST(power_settings_are_checked), EW_TEST(energy_and_clocks_are_derived),
+             EW_TEST(readings_are_kept), EW_TEST(noise_has_reasons))
