@@ -259,7 +259,7 @@ static ew_err run(struct ew_cmd_call *c)
     const struct opts *o = c->opts;
     struct agent g = {.process = {.fd = {-1, -1, -1}}};
     EW_CHECK(!isatty(STDIN_FILENO), EW_ERR_USAGE,
-             "agent is the far end of 'study --on'; there is nothing to type here");
+             "'study --on' starts the agent on other machines; it is not typed by hand");
     const ssize_t n = readlink("/proc/self/exe", g.self, sizeof(g.self) - 1);
     EW_CHECK(n > 0, EW_ERR_IO, "/proc/self/exe: %s", strerror(errno));
     EW_TRY(ew_folder_make(o->folder));
@@ -277,7 +277,7 @@ static ew_err run(struct ew_cmd_call *c)
 const struct ew_cmd ew_cmd_agent = {
     .name = "agent",
     .group = EW_CMD_STUDY,
-    .summary = "the far end of --on: runs what comes over standard input",
+    .summary = "what --on starts on other machines; not typed by hand",
     .about = "Started by 'edgewise study --on' through a machine's launcher; not by hand.\n"
              "It listens nowhere, and ends with all that it started when its input is closed.",
     .opts_size = sizeof(struct opts),

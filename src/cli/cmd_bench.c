@@ -62,10 +62,10 @@ static const struct ew_field table[] = {
      .min = 1, .max = 1000, .metavar = "N", .help = "repetitions of warm-up and runs, side by side; one network: N times the runs"},
     {.name = "duration", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, duration),
      .def = "0", .min = 0, .max = 86400, .metavar = "S",
-     .help = "one network: go on for at least so many seconds, beyond --iters"},
+     .help = "one network: keep running for at least this many seconds, beyond --iters"},
     {.name = "streams", .type = EW_FIELD_INT, .offset = offsetof(struct opts, streams), .def = "1",
      .min = 1, .max = 64, .metavar = "N",
-     .help = "one network: so many run at the same time; the threads are divided among them"},
+     .help = "one network: this many run at the same time; the threads are divided among them"},
     {.name = "beside", .type = EW_FIELD_STR, .offset = offsetof(struct opts, beside),
      .metavar = "NAME,...", .help = "one network: these run on the device at the same time, one "
      "after the other and untimed; the threads are divided among all"},

@@ -20,7 +20,7 @@ struct opts {
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "layers", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, layers),
-     .help = "every value that both name alike, in the order of running, and the first that differs"},
+     .help = "every value that has the same name in both, in running order, and the first that differs"},
     {.name = "all", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, all),
      .help = "layers: also those that agree"},
     {.name = "data", .type = EW_FIELD_STR, .offset = offsetof(struct opts, data), .letter = 'd',

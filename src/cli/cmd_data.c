@@ -103,7 +103,7 @@ static ew_err print_got(const struct ew_cmd_call *c, const char *name,
         return ew_json_finish(&j);
     }
     if (r->already)
-        printf("%s: is there already\n", r->path);
+        printf("%s: already stored\n", r->path);
     else
         printf("%s: from %s; %s\n", r->path, r->from,
                r->checked ? "published checksums agree"

@@ -135,7 +135,7 @@ static ew_err open_digits(struct story *s, struct ew_dataset **out)
     free(got.path);
     if (e == EW_OK && ew_dataset_open("mnist", out) == EW_OK)
         return EW_OK;
-    fprintf(stderr, "not to be had (%s): digits are drawn instead\n", ew_error_message());
+    fprintf(stderr, "MNIST cannot be fetched (%s): digits are drawn instead\n", ew_error_message());
     snprintf(s->data, sizeof(s->data), "synthetic digits");
     return ew_dataset_open("synthetic", out);
 }

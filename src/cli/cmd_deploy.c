@@ -277,11 +277,12 @@ const struct ew_cmd ew_cmd_deploy = {
     .group = EW_CMD_MEASURE,
     .summary = "put a network on a board by ssh, compile and measure it there",
     .args = "USER@BOARD NAME|FILE.onnx|CKPT|FILE.ewe",
-    .about = "Copies the program and the network into a folder of the board, compiles the engine "
-             "there, and with --bench measures it and brings the results home.\n"
-             "What is there already is not sent again, and a copy that was cut off goes on; the "
-             "board needs ssh and a shell, nothing else.\n"
-             "$EW_SSH names another program than ssh.",
+    .about =
+        "Copies the program and the network into a folder of the board, compiles the engine "
+        "there, and with --bench measures it and brings the results home.\n"
+        "Files that are already there are not sent again, and an interrupted copy goes on; the "
+        "board needs ssh and a shell, nothing else.\n"
+        "$EW_SSH names another program than ssh.",
     .examples =
         "deploy pi@raspberrypi net.onnx --bench\n"
         "deploy pi@raspberrypi lenet5-mnist --service\n"

@@ -62,7 +62,7 @@ static const struct ew_field table[] = {
      .metavar = "N", .help = "shards: pieces of the sorted data for each client"},
     {.name = "combine", .type = EW_FIELD_ENUM, .offset = F(combine), .def = "mean",
      .choices = ew_combine_names, .metavar = "NAME",
-     .help = "how the server combines answers; median and trimmed stand clients that lie"},
+     .help = "how the server combines answers; median and trimmed tolerate clients that lie"},
     {.name = "trim", .type = EW_FIELD_FLOAT, .offset = F(trim), .def = "0.2", .min = 0, .max = 0.5,
      .metavar = "SHARE", .help = "trimmed: answers left out at each end"},
     {.name = "drop", .type = EW_FIELD_FLOAT, .offset = F(drop), .def = "0", .min = 0, .max = 1,

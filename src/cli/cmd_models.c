@@ -184,7 +184,7 @@ static ew_err report(const struct ew_cmd_call *c, const struct ew_trained *t, co
                      bool already)
 {
     if (!c->json) {
-        printf("%s: %s\n", path, already ? "is there already" : "fetched, its SHA-256 agrees");
+        printf("%s: %s\n", path, already ? "already stored" : "fetched, its SHA-256 agrees");
         return EW_OK;
     }
     struct ew_json j;
@@ -252,7 +252,7 @@ const struct ew_cmd ew_cmd_models = {
     .summary = "list the networks: the zoo, and trained ones; get trained ones",
     .args = "[list|get NAME]",
     .about = "NX, ENGINE, TRAIN and SCALE are the four studies that Edgewise covers.\n"
-             "Trained networks are named as the others are: `run lenet5-mnist digit.png`.\n"
+             "Trained networks are used by name like the others: `run lenet5-mnist digit.png`.\n"
              "Two come with Edgewise; `get` fetches others from their publishers, goes on where an "
              "earlier attempt ended, and checks what came.\n"
              "$EW_MODELS names a folder of your own: NAME.onnx, .ckpt or .ewe there is NAME.\n"

@@ -299,7 +299,7 @@ const struct ew_cmd ew_cmd_monitor = {
         "bytes on disk, average and peak power, energy with its error, throttling.\n"
         "Without: shows mode, load, clocks, memory, power by rail, temperatures, disks and the\n"
         "processes that use most (keys c and m order them), with the last minutes beside,\n"
-        "until q or Ctrl-C; plain text where standard output is no terminal, a line of\n"
+        "until q or Ctrl-C; plain text where standard output is not a terminal, a line of\n"
         "JSON for each reading with --json.\n"
         "Where the command fails edgewise ends with 1; its own status is in the figures.\n"
         "What a board cannot tell is shown as absent, with the reason.",

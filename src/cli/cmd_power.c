@@ -34,7 +34,7 @@ static const char *const fan_words[] = {"keep", "full", NULL};
 
 static const struct ew_field fields[] = {
     EW_BOARD_ROOT_FIELD(struct opts),
-    MHZ_FIELD(cores, "cores", "set: so many cores on"),
+    MHZ_FIELD(cores, "cores", "set: this many cores on"),
     MHZ_FIELD(cpu_mhz, "cpu-mhz", "set: highest CPU clock"),
     MHZ_FIELD(gpu_mhz, "gpu-mhz", "set: highest GPU clock"),
     MHZ_FIELD(mem_mhz, "mem-mhz", "set: highest memory clock"),

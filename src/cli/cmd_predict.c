@@ -525,7 +525,7 @@ const struct ew_cmd ew_cmd_predict = {
     .group = EW_CMD_STUDY,
     .summary = "time, power and energy of modes and networks that were never tried",
     .about = "Fits laws of time and power to a few measured modes and predicts the others, with\n"
-             "what they lie between in 50 and in 90 of 100 cases.\n"
+             "the ranges that hold in 50 and in 90 of 100 cases.\n"
              "--plan says which modes to measure, best before anything else; ten tell a lot.\n"
              "--check leaves out what was measured and shows how good predictions are.",
     .examples =

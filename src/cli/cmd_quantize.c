@@ -30,7 +30,7 @@ struct opts {
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "calib", .type = EW_FIELD_STR, .offset = offsetof(struct opts, calib),
-     .metavar = "DATA[:N]", .help = "images that ranges are measured on; N: so many of the "
+     .metavar = "DATA[:N]", .help = "images that ranges are measured on; N: this many of the "
      "training split, 1000 where it is left out"},
     {.name = "eval", .type = EW_FIELD_STR, .offset = offsetof(struct opts, eval),
      .metavar = "DATA[:N]", .help = "measure accuracy in both precisions on the test split"},

@@ -413,7 +413,8 @@ const struct ew_cmd ew_cmd_report = {
     .about =
         "Without -o a table for each figure, with small bars; -o report.html writes one page that "
         "needs nothing else and works offline: pictures, tables, CSV, machines, runs.\n"
-        "A figure is there where its data are; the others are listed with what is missing.\n"
+        "A figure is shown where there is data for it; the others are listed with what is "
+        "missing.\n"
         "`compare` holds the same jobs of two sides against each other; A and B are two files of "
         "results, or each a board, unit, version, power mode, study or property=value of the "
         "runs in one file.",

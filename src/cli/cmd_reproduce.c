@@ -293,7 +293,7 @@ const struct ew_cmd ew_cmd_reproduce = {
         "Without an argument every table and figure of the four studies with its state on this "
         "machine; -o writes a page with all that the store has, published values beside ours, "
         "their ratio, and a verdict on the shape: same order, optimum and trend?\n"
-        "With an id it runs what is needed, as far as it is not done, and makes that figure "
+        "With an id it runs what is still needed and makes that figure "
         "alone.\n"
         "`fits` says which network can be trained on which board.",
     .examples = "reproduce\n"

@@ -37,7 +37,7 @@ struct opts {
 static const struct ew_field fields[] = {
     {.name = "input", .type = EW_FIELD_STR, .offset = offsetof(struct opts, input),
      .metavar = "[NAME=]FILE", .letter = 'i',
-     .help = "tensor (.npy, .pb) or image (PNG, JPEG); several: divided by commas, or as arguments"},
+     .help = "tensor (.npy, .pb) or image (PNG, JPEG); several: separated by commas, or as arguments"},
     {.name = "random", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, random),
      .help = "standard normal numbers from --seed"},
     {.name = "output", .type = EW_FIELD_STR, .offset = offsetof(struct opts, output),
@@ -65,10 +65,10 @@ static const struct ew_field fields[] = {
      .help = "the plain kernels and the graph as it is: slow, and what the others are tested by"},
     {.name = "fps", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, fps), .def = "0",
      .min = 0, .max = 100000, .metavar = "F",
-     .help = "images come like a camera's, so many a second; what is not taken in time is lost"},
+     .help = "images come like a camera's, this many a second; those not taken in time are lost"},
     {.name = "seconds", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, seconds),
      .def = "0", .min = 0, .max = 1e7, .metavar = "S",
-     .help = "--fps: how long, over and over again; 0: every image once"},
+     .help = "--fps: repeat the images for this long; 0: every image once"},
     {.name = "budget", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, budget),
      .min = 0, .max = 1e7, .metavar = "MS",
      .help = "folders and --fps: images that take longer are counted as missed; default: 1000 / "

@@ -22,9 +22,9 @@ static const struct ew_field fields[] = {
     {.name = "ratio", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(ratio), .min = 0.001, .max = 1000,
      .metavar = "R", .help = "generate: as many parameters as uniform widths at R have"},
     {.name = "params", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(params), .min = 1, .max = 1e12,
-     .metavar = "N", .help = "generate: about so many parameters, or at most where uniform"},
+     .metavar = "N", .help = "generate: about this many parameters, or at most where uniform"},
     {.name = "macs", .type = EW_FIELD_FLOAT, .offset = FIELD_OF(macs), .min = 1, .max = 1e15,
-     .metavar = "N", .help = "generate: at most so many multiply-accumulates"},
+     .metavar = "N", .help = "generate: at most this many multiply-accumulates"},
     {.name = "iteration", .type = EW_FIELD_INT, .offset = FIELD_OF(iteration), .def = "1",
      .min = 0, .max = 1000, .metavar = "I", .help = "generate: descent iteration that the records "
      "are of; PreAct ResNet-18 searches less closely after the first, 0"},
@@ -304,15 +304,16 @@ const struct ew_cmd ew_cmd_scale = {
     .name = "scale",
     .group = EW_CMD_SHRINK,
     .summary = "widths for a size: fit, generate; the ratio for a limit: select",
-    .args = "fit NAME|generate NAME|select NAME",
+    .args = "search NAME|fit NAME|generate NAME|select NAME",
     .about =
+        "search: records of pruning for fit, by training and closing filters step by step.\n"
         "fit: the law of each layer's width by the network's size, from records of pruning, as "
         "NeuralScale does it.\n"
         "generate: filter counts for a ratio, a number of parameters or of "
         "multiply-accumulates, by that law or, without --from and --published, uniform.\n"
         "Give the file that --output writes to any command as --width-list.\n"
-        "select: a line through measured runs against their parameters, and the ratio that "
-        "meets a limit by it; refused with the reason where there is none.",
+        "select: fits a line to measured runs over their parameters and gives the ratio that "
+        "meets a limit; where there is none it says why.",
     .examples =
         "scale search vgg11_cifar --data cifar10 -o descent\n"
         "scale fit vgg11_cifar --from records.csv\n"

@@ -65,7 +65,8 @@ static const struct ew_field fields[] = {
      .type = EW_FIELD_STR,
      .offset = offsetof(struct opts, until),
      .metavar = "time=5%,power=4%",
-     .help = "modes of power-mode = advise N are measured until the others are predicted so well"},
+     .help = "modes of power-mode = advise N are measured until predictions of the others are this "
+             "precise"},
     {.name = "repeat",
      .type = EW_FIELD_INT,
      .offset = offsetof(struct opts, repeat),
@@ -539,7 +540,7 @@ const struct ew_cmd ew_cmd_study = {
     .args = "FILE.study|NAME|list",
     .about =
         "Runs every job of the study as a process of its own and keeps all results in the store.\n"
-        "Jobs that are done are passed over, so the same command goes on where it was stopped or "
+        "Finished jobs are skipped, so the same command goes on where it was stopped or "
         "killed.\n"
         "A job that fails is recorded with its reason; the study goes on and ends with status 3.\n"
         "Before each run the load, heat, clocks and room of the machine are looked at; a noisy run "

@@ -39,9 +39,9 @@ ew_err ew_data_hint(struct ew_cmd_call *c, const char *what, ew_err err)
     if (near && strcmp(near, name) == 0)
         ew_cmd_hint(c, "edgewise data get %s", name);
     else if (near)
-        ew_cmd_hint(c, "did you mean %s? edgewise data list shows what there is", near);
+        ew_cmd_hint(c, "did you mean %s? edgewise data list shows all of them", near);
     else
-        ew_cmd_hint(c, "edgewise data list shows what there is");
+        ew_cmd_hint(c, "edgewise data list shows all of them");
     return err;
 }
 

@@ -50,13 +50,21 @@ static void flag_text(const struct ew_field *f, char *buf, size_t size)
              value ? " " : "", value ? value : "");
 }
 
+/* The columns of what stays on one line: a word, or an option with its value. */
+static int piece(const char *p)
+{
+    const int n = (int)strcspn(p, " ");
+    const bool with_value = *p == '-' && p[n] == ' ' && p[n + 1] != '-';
+    return with_value ? n + 1 + (int)strcspn(p + n + 1, " ") : n;
+}
+
 /* Prints `text` from column `at` on, broken at spaces: `end` closes a line that goes on, further
  * ones are indented by `indent`. */
 static void print_wrapped(const char *text, int at, int indent, const char *end)
 {
     const int columns = line_columns() - (int)strlen(end);
     for (const char *p = text; *p;) {
-        const int n = (int)strcspn(p, " ");
+        const int n = end[0] ? piece(p) : (int)strcspn(p, " ");
         if (at > indent && at + n > columns) {
             printf("%s\n%*s", end, indent, "");
             at = indent;
@@ -66,7 +74,7 @@ static void print_wrapped(const char *text, int at, int indent, const char *end)
         p += n;
         if (*p == ' ') {
             /* the space itself is dropped where the next word goes to a new line */
-            const int next = (int)strcspn(p + 1, " ");
+            const int next = end[0] ? piece(p + 1) : (int)strcspn(p + 1, " ");
             if (at + 1 + next <= columns && p[1])
                 putchar(' ');
             at++;
@@ -84,11 +92,15 @@ static void print_option(const struct ew_field *f)
     for (int i = 0; f->type == EW_FIELD_ENUM && f->choices[i] && used < sizeof(text); i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? ", " : ": ",
                                  f->choices[i]);
-    if (f->def && used < sizeof(text))
+    if (f->def && f->def[0] && used < sizeof(text))
         snprintf(text + used, sizeof(text) - used, " (default %s)",
                  ew_help_is_on(f) ? "on" : f->def);
-    const int width = printf("  %-*s ", FLAG_WIDTH, flag);
-    print_wrapped(text, width, FLAG_WIDTH + 3, "");
+    const int width = FLAG_WIDTH + 3;
+    if (strlen(flag) <= FLAG_WIDTH)
+        printf("  %-*s ", FLAG_WIDTH, flag);
+    else /* it has a line of its own */
+        printf("  %s\n%*s", flag, width, "");
+    print_wrapped(text, width, width, "");
 }
 
 static void print_options(const struct ew_field *table)

@@ -61,15 +61,15 @@ ew_err ew_quant_print(const struct ew_quant_result *r, const char *file, int64_t
     EW_TRY(print_layers(r));
     printf("\nlayers:    %d of %d in int8; ranges from %lld images\n", r->n_layers - r->n_float,
            r->n_layers, (long long)r->calibrated);
-    printf("prepared:  %s, of", way_name(&r->ways[r->way]));
+    printf("prepared:  %s; tried:", way_name(&r->ways[r->way]));
     for (int i = 0; i < r->n_ways; i++)
-        printf("%s %s %.1f dB", i ? ";" : "", way_name(&r->ways[i]), r->ways[i].sqnr_db);
+        printf("%s %s %.1f dB", i ? "," : "", way_name(&r->ways[i]), r->ways[i].sqnr_db);
     printf("\n");
     if (r->n_float < r->n_layers)
         printf("scores:    %.1f dB over noise, %lld images\n", r->sqnr_db, (long long)r->probed);
     if (r->float_s > 0)
-        printf("time:      float32 %.3f ms, int8 %.3f ms at batch 1: %.2f times as fast (sums of "
-               "the least times of steps)\n",
+        printf("time:      float32 %.3f ms, int8 %.3f ms at batch 1: %.2f times as fast (each "
+               "step's best time, summed)\n",
                1e3 * r->float_s, 1e3 * r->int8_s, r->float_s / r->int8_s);
     if (r->evaluated)
         printf("accuracy:  float32 %.2f %%, int8 %.2f %%: %+.2f points, %lld images\n",

@@ -191,7 +191,7 @@ static ew_err write_dir(struct writing *w, enum ew_set_format format, const char
 ew_err ew_dataset_write(const struct ew_dataset *d, enum ew_set_format format, const char *to,
                         struct ew_progress *progress)
 {
-    EW_CHECK(access(to, F_OK) != 0, EW_ERR_IO, "%s: is there already", to);
+    EW_CHECK(access(to, F_OK) != 0, EW_ERR_IO, "%s: exists already", to);
     if (format != EW_SET_PACKED)
         return write_dir(&(struct writing){.d = d, .progress = progress}, format, to);
     struct ew_pack_result r;

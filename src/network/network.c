@@ -223,7 +223,7 @@ static ew_err open_trained(const struct ew_network_how *how, struct ew_network *
         EW_TRY(ew_trained_list(&n->arena, &list, &listed));
         for (int i = 0; i < listed; i++)
             EW_CHECK(strcmp(list[i].name, name) != 0, EW_ERR_NOT_FOUND,
-                     "%s: is not here yet; 'edgewise models get %s' fetches it", name, name);
+                     "%s is not stored here yet; 'edgewise models get %s' fetches it", name, name);
         return open_zoo(how, n);
     }
     n->what = ew_arena_strdup(&n->arena, path);

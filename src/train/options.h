@@ -56,7 +56,7 @@ struct ew_train_opts {
      .help = "how the rate falls"},                                                                \
     {.name = "warmup", .type = EW_FIELD_FLOAT, .offset = offsetof(owner, part.warmup),             \
      .def = "0", .min = 0, .max = 1000, .metavar = "EPOCHS",                                       \
-     .help = "the rate rises over so many epochs first"},                                          \
+     .help = "the rate rises over this many epochs first"},                                          \
     {.name = "step-epochs", .type = EW_FIELD_INT, .offset = offsetof(owner, part.step_epochs),     \
      .def = "30", .min = 1, .max = 1000000, .metavar = "N",                                        \
      .help = "step: epochs between falls"},                                                        \

@@ -11,3 +11,7 @@ cat one
 edgewise help --json | grep -c '"summary"' | sed 's/^[1-9][0-9]$/tens of commands/'
 edgewise help bench --json | grep -A 1 '"name": "warmup"'
 edgewise bench nosuch 2>&1 || true
+# An option that is wider than its column has a line of its own; an option stays with its value; "" is no default.
+edgewise export --help | grep -A 1 -e '-o, --output'
+edgewise prune --help | grep -A 1 'prune best.ckpt --macs'
+edgewise deploy --help | grep -c '(default )' || true
