@@ -100,6 +100,12 @@ def _four(values: Union[float, Sequence[float], None], default: float) -> Any:
 
 def _graph(what: str, seed: int) -> c.c_void_p:
     g = c.c_void_p()
+    # Trained networks by name, and checkpoints.
+    if what.endswith(".ckpt") or ("." not in what and "/" not in what and what not in models()):
+        if not hasattr(lib, "ew_network_graph"):
+            raise Error("not supported", f"{what}: this library was built without training")
+        check(lib.ew_network_graph(os.fsencode(what), seed, c.byref(g)))
+        return g
     if os.path.exists(what) or what.endswith(".onnx") or "/" in what:
         check(lib.ew_onnx_load(os.fsencode(what), None, c.byref(g)))
         return g
@@ -126,7 +132,10 @@ def open(  # noqa: A001 - like gzip.open
     memory_limit: int = 0,
     seed: int = 1,
 ) -> "Network":
-    """Opens an engine (.ewe), or compiles an ONNX file or a network of the zoo for this machine.
+    """Opens an engine (.ewe), or compiles another network for this machine.
+
+    That is an ONNX file, a checkpoint, a trained network by its name ("lenet5-mnist", as
+    ``edgewise models`` lists them) or one of the zoo.
 
     ``mean`` and ``std`` (of pixels in [0, 1]), ``resize`` and ``classes`` say how images are made
     and what classes are called; an engine has them inside, and then they must not be given.

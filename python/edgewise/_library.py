@@ -100,6 +100,7 @@ _FALLIBLE = {
     "ew_model_build": [c.c_char_p, c.POINTER(ModelOpts), _OUT],
     "ew_model_init": [c.c_char_p, c.c_uint64, _P],
     "ew_onnx_load": [c.c_char_p, _P, _OUT],
+    "ew_network_graph": [c.c_char_p, c.c_uint64, _OUT],
     "ew_engine_compile": [_P, c.POINTER(CompileOpts), c.c_char_p],
     "ew_engine_load": [c.c_char_p, _OUT],
     "ew_engine_info": [_P, c.POINTER(EngineInfo)],
@@ -141,6 +142,8 @@ lib = _open()
 for _name, (_result, _args) in _OTHERS.items():
     getattr(lib, _name).restype, getattr(lib, _name).argtypes = _result, _args
 for _name, _args in _FALLIBLE.items():
+    if _name == "ew_network_graph" and not hasattr(lib, _name):
+        continue  # a library that was built without training
     getattr(lib, _name).restype, getattr(lib, _name).argtypes = c.c_int, _args
 
 

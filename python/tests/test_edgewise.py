@@ -74,6 +74,12 @@ class Networks(unittest.TestCase):
             steps = net.profile(runs=2)
             self.assertTrue(any("conv" in s.op for s in steps) and all(s.us >= 0 for s in steps))
 
+    @unittest.skipUnless(hasattr(edgewise.lib, "ew_network_graph"), "built without training")
+    def test_trained_networks_go_by_name(self):
+        three = os.path.join(os.environ["EW_MODELS"], "..", "..", "docs", "pictures", "three.png")
+        with edgewise.open("lenet5-mnist", threads=1) as net:
+            self.assertEqual(net.classify(three, top=1)[0][0], "3")
+
     def test_says_why(self):
         with self.assertRaisesRegex(edgewise.Error, "lenet6"):
             edgewise.open("lenet6")
@@ -96,6 +102,8 @@ class Commands(unittest.TestCase):
             got = edgewise.train("lenet5", data="synthetic", samples=320, epochs=1, batch=32, threads=1,
                                  output=run, db=db)
             self.assertGreater(got["test_accuracy"], 0.05)
+            with edgewise.open(os.path.join(run, "best.ckpt"), threads=1) as trained:
+                self.assertEqual(trained.parameters, 61706)
             net = os.path.join(folder, "int8.onnx")
             q = edgewise.quantize(os.path.join(run, "best.ckpt"), net, calib="synthetic:64", time=False,
                                   equalize=False, correct_bias=False, threads=1)

@@ -69,6 +69,14 @@ static void own_folder(char *out, size_t size)
     snprintf(out, size, "%s", real);
 }
 
+/* What dlopen said means that there is no such file, rather than one that it could not use. */
+static bool is_absent(const char *said, const char *file)
+{
+    const char *missing = strstr(said, ": cannot open");
+    const size_t n = strlen(file);
+    return missing && missing >= said + n && strncmp(missing - n, file, n) == 0;
+}
+
 static void *open_below(const char *folder, const char *below, const char *file, char *why)
 {
     char path[8192];
@@ -78,10 +86,7 @@ static void *open_below(const char *folder, const char *below, const char *file,
     if (library)
         return library;
     /* A file that is there but does not load says more than one that is missing. */
-    const char *missing = strstr(said, ": cannot open");
-    const size_t n = strlen(file);
-    const bool absent = missing && missing >= said + n && strncmp(missing - n, file, n) == 0;
-    if (!why[0] || !absent)
+    if (!why[0] || !is_absent(said, file))
         snprintf(why, WHY_CHARS, "%s", said);
     return NULL;
 }
@@ -109,6 +114,7 @@ ew_err ew_module_open(const char *file, const char *variable, void **out)
         *out = open_below(folder, below[i], file, why);
     if (!*out)
         *out = open_below("", "", file, why);
+    EW_CHECK(*out || !is_absent(why, file), EW_ERR_UNSUPPORTED, "%s is not installed", file);
     EW_CHECK(*out, EW_ERR_UNSUPPORTED, "%s", why);
     return EW_OK;
 }

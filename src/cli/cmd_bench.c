@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/pool.h"
 #include "base/progress.h"
 #include "bench/bench.h"
@@ -18,6 +19,7 @@
 #include "cli/device_opt.h"
 #include "cli/recorded.h"
 #include "cli/simulated.h"
+#include "cli/status_line.h"
 #include "engine/engine.h"
 #include "graph/facts.h"
 #include "model/objective.h"
@@ -473,6 +475,10 @@ static ew_err bench_plans(const struct ew_cmd_call *c, struct ew_graph *g, struc
         e = ew_times_write_page(g, p, r.step_ns, o->html);
     if (e == EW_OK)
         e = c->json ? print_json(c->args[0], o, p, &r) : print_text(c->args[0], o, p, &r);
+    if (e == EW_OK && o->html)
+        EW_INFO("%s: written", o->html);
+    if (e == EW_OK && o->csv)
+        EW_INFO("%s: written", o->csv);
     if (e == EW_OK)
         ew_times_warn(&r.load, &r.time);
     ew_load_result_fini(&r.load);
@@ -499,8 +505,10 @@ static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struc
         .backend = {.threads = stream_threads(o), .reference = o->reference}};
     struct streams s = {0};
     ew_err e = EW_OK;
+    ew_status_line(o->tune ? "measuring kernels for %s ..." : "compiling %s ...", c->args[0]);
     for (; e == EW_OK && s.n < (int)o->streams; s.n += e == EW_OK)
         e = ew_plan_compile(g, &po, &s.plans[s.n]);
+    ew_status_clear();
     if (e == EW_OK)
         e = o->why ? ew_bench_why(s.plans[0], o->why, o->tune, c->json)
                    : bench_plans(c, g, &s, rec);
@@ -600,7 +608,9 @@ static ew_err bench_network(const struct ew_cmd_call *c, struct ew_tuner *tuner,
     struct ew_network n;
     EW_CHECK(o->train || !o->memory_limit || !(o->tune || o->reference), EW_ERR_USAGE,
              "--memory-limit chooses kernels by what they pack: not with --tune or --reference");
+    ew_status_line("loading %s ...", c->args[0]);
     ew_err e = ew_network_open(c->args[0], &how, &n);
+    ew_status_clear();
     if (e == EW_OK && o->train)
         e = ew_objective_add(n.graph);
     if (e == EW_OK)

@@ -124,7 +124,7 @@ static ew_err feed(struct ew_cmd_call *c, struct ew_compared *k)
     struct ew_image_set s = {0};
     ew_err e = ew_data_hint(c, o->data, ew_image_set_open(o->data, &k->side[0], false, &s));
     if (e == EW_OK)
-        e = ew_compare_images(k, &s.loader, s.subset ? s.loader.n_subset : IMAGES);
+        e = ew_compare_images(k, &s.loader, s.asked ? s.asked : IMAGES);
     ew_image_set_close(&s);
     return e;
 }

@@ -12,6 +12,7 @@
 #include "cli/data_cmd.h"
 #include "cli/device_opt.h"
 #include "cli/dpu_placement.h"
+#include "cli/status_line.h"
 #include "engine/engine.h"
 #include "measure/classifier.h"
 #include "plan/tune.h"
@@ -151,7 +152,10 @@ static ew_err compile(struct ew_cmd_call *c, struct ew_graph *g, const struct ew
     if (o->tune)
         EW_INFO("measuring kernels; what was measured before is remembered");
     const int64_t start = ew_clock_ns();
-    EW_TRY(ew_engine_compile(g, &co, o->output));
+    ew_status_line("compiling %s ...", c->args[0]);
+    const ew_err made = ew_engine_compile(g, &co, o->output);
+    ew_status_clear();
+    EW_TRY(made);
     const double seconds = (double)(ew_clock_ns() - start) * 1e-9;
     struct ew_engine *e;
     struct ew_engine_info info = {.size = sizeof(info)};

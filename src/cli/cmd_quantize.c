@@ -12,6 +12,7 @@
 #include "cli/device_opt.h"
 #include "cli/quantize_show.h"
 #include "cli/recorded.h"
+#include "cli/status_line.h"
 #include "edgewise.h"
 #include "measure/classifier.h"
 
@@ -159,7 +160,9 @@ static ew_err quantize(struct ew_cmd_call *c, const struct ew_classifier *k,
                                          .opts = quant_opts(o),
                                          .talk = stderr};
         const struct ew_cpu_use before = ew_cpu_use_now();
+        ew_status_line("quantising %s ...", c->args[0]);
         e = ew_quant_run(&job, &r);
+        ew_status_clear();
         const struct ew_cpu_use after = ew_cpu_use_now();
         if (e == EW_OK && o->time)
             ew_times_warn_busy(ew_cpu_use_others(&before, &after, ew_pool_cpus()));
@@ -180,7 +183,9 @@ static ew_err run(struct ew_cmd_call *c)
     EW_CHECK(o->output, EW_ERR_USAGE, "--output says which file to write");
     struct ew_recording rec;
     EW_TRY(ew_cmd_record(c, o->db, &rec));
+    ew_status_line("loading %s ...", c->args[0]);
     ew_err e = ew_classifier_load(c->args[0], &o->images, &k);
+    ew_status_clear();
     if (e == EW_OK)
         e = quantize(c, &k, &rec);
     ew_classifier_fini(&k);

@@ -399,6 +399,8 @@ static ew_err run(struct ew_cmd_call *c)
     ew_results_init(&r.results);
     ew_grid_init(&r.compared);
     const ew_err e = two ? compare(c, &r) : plain(c, &r);
+    if (e == EW_ERR_NOT_FOUND && !two)
+        ew_cmd_hint(c, "'edgewise study' and --db of other commands make one; --db names another");
     ew_grid_fini(&r.compared);
     ew_figures_fini(&r.figures);
     ew_results_fini(&r.results);

@@ -107,6 +107,7 @@ ew_err ew_image_set_open(const char *what, const struct ew_classifier *k, bool t
     EW_TRY(ew_dataset_open(name, &data));
     const ew_err e = ew_image_set_of(data, k, train, count, out);
     out->own = data;
+    out->asked = count;
     return e;
 }
 

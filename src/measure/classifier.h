@@ -29,6 +29,7 @@ struct ew_image_set {
     struct ew_dataset *own; /* the same where it was opened here, else NULL */
     struct ew_loader_opts loader;
     int64_t *subset; /* NULL: all */
+    int64_t asked;   /* N of "DATA:N", which may be more than there are; 0: all */
 };
 
 ew_err ew_image_set_open(const char *what, const struct ew_classifier *k, bool train,

@@ -190,6 +190,8 @@ static void contents(const struct ew_results *r, const struct ew_figures *f,
     for (int i = 0; i < f->n; i++)
         if (!f->v[i].missing && (i == 0 || f->v[i - 1].desc != f->v[i].desc || f->v[i - 1].missing))
             fprintf(out, "<a href=\"#%s\">%s</a>", f->v[i].id, f->v[i].desc->title);
+    if (ew_page_has_mistakes(r))
+        fputs("<a href=\"#mistakes\">Worst mistakes</a>", out);
     if (r->n_studies)
         fputs("<a href=\"#studies\">Studies</a>", out);
     fputs("<a href=\"#machines\">Machines</a><a href=\"#runs\">Runs</a></nav>", out);
@@ -308,6 +310,7 @@ static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
         ew_grid_html(o->compared, out);
         fputs("</section>", out);
     }
+    ew_page_mistakes(r, out);
     ew_page_studies(r, out);
     ew_page_machines(r, out);
     ew_page_runs(r, out);

@@ -37,6 +37,10 @@ void ew_page_studies(const struct ew_results *r, FILE *out);
 void ew_page_machines(const struct ew_results *r, FILE *out);
 void ew_page_runs(const struct ew_results *r, FILE *out);
 
+/* The pictures of `eval --mistakes`, as far as they lie below the current folder. */
+bool ew_page_has_mistakes(const struct ew_results *r);
+void ew_page_mistakes(const struct ew_results *r, FILE *out);
+
 /* The figures as a JSON array for the page's script, in a <script> of its own. */
 ew_err ew_page_data(const struct ew_figures *f, FILE *out);
 

@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "ew_test.h"
 #include "report/compare.h"
 #include "report/figure_svg.h"
@@ -205,6 +207,44 @@ static void sides_are_compared(void)
     ew_results_fini(&r);
 }
 
+static ew_err add_eval(struct ew_results *r, const char *options)
+{
+    struct ew_run_data *d;
+    EW_TRY(ew_results_add(r, &d));
+    d->run.status = EW_RUN_DONE;
+    d->run.quality = EW_QUALITY_MEASURED;
+    d->job.command = "eval";
+    d->job.network = "lenet5";
+    d->job.options = options;
+    return EW_OK;
+}
+
+/* Results of others may name any file: only pictures in and below this folder are shown. */
+static void gallery_takes_pictures_of_this_folder(void)
+{
+    static const char *const named[] = {"worst.png", "../worst.png", "/etc/hostname", "a/../../x",
+                                        "notes.txt", "gone.png",     "worst.png"};
+    char before[4096], options[EW_COUNT(named)][64];
+    struct made m = {0};
+    ew_results_init(&m.results);
+    for (size_t i = 0; i < EW_COUNT(named); i++) {
+        snprintf(options[i], sizeof(options[i]), "{\"mistakes\":\"%s\"}", named[i]);
+        EW_EXPECT_OK(add_eval(&m.results, options[i]));
+    }
+    EW_EXPECT_OK(ew_figures_init(ew_figures_report, &m.results, NULL, &m.figures));
+    if (!EW_EXPECT(getcwd(before, sizeof(before)) && chdir(ew_test_dir()) == 0))
+        return;
+    EW_EXPECT_OK(ew_file_write("worst.png", "\x89PNG\r\n\x1a\nabc", 11));
+    EW_EXPECT_OK(ew_file_write("notes.txt", "not a picture at all", 20));
+    const char *text = page(&m, true);
+    EW_EXPECT_INT(count(text, "<img class=\"gallery\""), 1);
+    EW_EXPECT_INT(count(text, "not below the folder"), 3);
+    EW_EXPECT_INT(count(text, "gone, or not a picture"), 2);
+    EW_EXPECT_INT(chdir(before), 0);
+    unmake(&m);
+}
+
 EW_TEST_MAIN(EW_TEST(still_pictures_have_all_marks), EW_TEST(page_is_whole),
              EW_TEST(hostile_names_stay_text), EW_TEST(text_has_no_escapes),
-             EW_TEST(csv_has_every_group), EW_TEST(base64), EW_TEST(sides_are_compared))
+             EW_TEST(csv_has_every_group), EW_TEST(base64), EW_TEST(sides_are_compared),
+             EW_TEST(gallery_takes_pictures_of_this_folder))

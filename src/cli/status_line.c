@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The line that says what a command is busy with. */
+#include "cli/status_line.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/progress.h"
+
+void ew_status_line(const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    if (!isatty(STDERR_FILENO))
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    ew_term_rewrite(stderr, text);
+}
+
+void ew_status_clear(void)
+{
+    if (isatty(STDERR_FILENO))
+        ew_term_clear_line(stderr);
+}
