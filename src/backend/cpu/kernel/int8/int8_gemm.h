@@ -11,7 +11,8 @@
  *
  *   [group][block of WIDE columns][words of k][columns of the block]     (one word each)
  *
- * with columns rounded up to whole vectors.
+ * with columns rounded up to whole vectors.  Words of 16-bit numbers are kept as bytes where few
+ * rows make it reading them that takes the time; they are widened as they are loaded.
  *
  * Where few channels make runs short the lines of the image that a row of outputs reads are copied,
  * with their padding, into a `band`: each pixel's runs lie there at a fixed distance from its
@@ -33,6 +34,13 @@
 #define QMR 6
 #endif
 
+/* Rows, at most, whose weights are kept as bytes.  Each word is then read for one or two panels. */
+#if defined(EW_ISA_IS_avx2)
+#define BYTE_ROWS (2 * QMR)
+#else
+#define BYTE_ROWS 0
+#endif
+
 #define Q_L2        (512 << 10) /* bytes of weights that a tile keeps coming back to */
 #define PANEL_SLACK 64          /* bytes that may be written behind a row of a panel */
 
@@ -44,6 +52,7 @@ struct qcore {
     int64_t rows;               /* output pixels of all images */
     int64_t run, runs, k;       /* k is `runs` runs of `run` bytes, contiguous in x */
     int64_t words;              /* of k, rounded up as lines are */
+    int64_t word_size;          /* bytes of a word of packed weights */
     int64_t columns;            /* of a group, rounded up to whole vectors */
     bool matrix;                /* pixels are rows of a matrix */
     bool flat;                  /* and their bytes are words' */
@@ -67,9 +76,9 @@ INLINE const int32_t *packed_bias(const struct qcore *c, const void *packed)
     return (const int32_t *)packed + c->groups * c->columns;
 }
 
-INLINE const int32_t *packed_words(const struct qcore *c, const void *packed)
+INLINE const uint8_t *packed_words(const struct qcore *c, const void *packed)
 {
-    return (const int32_t *)packed + 2 * c->groups * c->columns;
+    return (const uint8_t *)packed + 2 * c->groups * c->columns * (int64_t)sizeof(int32_t);
 }
 
 /* Bytes of x in the form that products take them: a panel's. */
@@ -82,7 +91,8 @@ INLINE const int32_t *packed_words(const struct qcore *c, const void *packed)
 struct qmicro {
     const uint8_t *a; /* rows of words */
     int64_t row_step; /* bytes */
-    const int32_t *w; /* [lines][words][vectors * LANES] */
+    const void *w;    /* [lines][words][vectors * LANES] */
+    bool bytes;       /* words of w are two bytes */
     int64_t words;    /* of a line */
     int64_t lines, line_step;
     const int32_t *bias; /* of the block */

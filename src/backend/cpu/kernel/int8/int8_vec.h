@@ -71,6 +71,27 @@ INLINE vint wrap_add(vint a, vint b)
     return (vint)((vuint)a + (vuint)b);
 }
 
+#if defined(__x86_64__)
+/* A sum that is made here: compilers that reassociate would make all products of an unrolled loop
+ * first, more than there are registers. */
+INLINE vint in_order(vint sum)
+{
+    __asm__("" : "+v"(sum));
+    return sum;
+}
+#endif
+
+/* LANES words of two 16-bit numbers that are kept as bytes. */
+INLINE vint load_byte_pairs(const int8_t *p)
+{
+    typedef int8_t bytes __attribute__((vector_size(LANES * 2)));
+    typedef int16_t pairs __attribute__((vector_size(LANES * 4)));
+    bytes b;
+    memcpy(&b, p, sizeof(b));
+    const pairs wide = __builtin_convertvector(b, pairs);
+    return (vint)wide;
+}
+
 /* ---- Products: sum += a . w, lane by lane; a is one word in all lanes ---- */
 
 #if defined(EW_ISA_IS_avx512)
@@ -588,6 +609,24 @@ INLINE __m512i lookup64(__m512i x, const uint8_t *table)
 INLINE vbytes lookup(vbytes x, const uint8_t *table)
 {
     return (vbytes)_mm512_castsi512_si256(lookup64(_mm512_castsi256_si512((__m256i)x), table));
+}
+#elif defined(EW_ISA_IS_avx2)
+/* Sixteen bytes in both halves of a vector, which look at rows 2 i and 2 i + 1 of 16 bytes of the
+ * table.  A byte of row r is 0x70 to 0x7f after 16 r are taken off and 0x70 added, others are
+ * above, for which vpshufb gives 0. */
+INLINE vbytes lookup(vbytes x, const uint8_t *table)
+{
+    const __m256i bias = _mm256_set1_epi8(0x70), rows = _mm256_set1_epi8(32);
+    const __m256i first = _mm256_inserti128_si256(_mm256_setzero_si256(), _mm_set1_epi8(16), 1);
+    __m256i at = _mm256_sub_epi8(_mm256_broadcastsi128_si256((__m128i)x), first);
+    __m256i y = _mm256_setzero_si256();
+    UNROLL
+    for (int i = 0; i < 8; i++) {
+        const __m256i two = _mm256_loadu_si256((const void *)(table + 32 * i));
+        y = _mm256_or_si256(y, _mm256_shuffle_epi8(two, _mm256_adds_epu8(at, bias)));
+        at = _mm256_sub_epi8(at, rows);
+    }
+    return (vbytes)_mm_or_si128(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1));
 }
 #else
 INLINE vbytes lookup(vbytes x, const uint8_t *table)

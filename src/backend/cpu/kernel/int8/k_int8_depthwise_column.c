@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 8-bit depthwise convolution by words, with VNNI: four taps of a column of the window are the four
- * bytes of a word.
+/* 8-bit depthwise convolution by words: the taps of a column of the window that a product of words
+ * adds up, four bytes with VNNI and two 16-bit numbers with AVX2.
  *
- *   rows r0 r1 r2 r3 of 64 channels -> interleaved -> 4 vectors of 16 channels x 4 taps
+ *   VNNI: rows r0 r1 r2 r3 of 64 channels -> interleaved -> 4 vectors of 16 channels x 4 taps
+ *   AVX2: rows r0 r1 of 16 channels, widened -> interleaved -> 2 vectors of 8 channels x 2 taps
  *
  * A column is interleaved once and serves all outputs whose windows it is in.  Bytes and words are
  * unpacked within 128-bit parts; narrowing brings channels back into order, so weights, biases and
- * ratios are packed in that order: vector i, lane 4 p + j holds channel 16 p + 4 i + j. */
+ * ratios are packed in that order: vector i, lane 4 p + j holds channel 4 PARTS p + 4 i + j. */
 #include "backend/cpu/kernel/int8/int8_depthwise.h"
 
-#if defined(EW_ISA_IS_avx512vnni)
+#if defined(EW_ISA_IS_avx512vnni) || defined(EW_ISA_IS_avx2)
 
+#if defined(EW_ISA_IS_avx512vnni)
 #define BLOCK  64 /* channels */
 #define PARTS  4  /* vectors of a block */
 #define PIXELS 6  /* outputs at once: 24 sums, a column of 4 */
+typedef int8_t weight;
+#else
+#define BLOCK  WIDE
+#define PARTS  2
+#define PIXELS 4 /* 8 sums, a column of 2 */
+typedef int16_t weight;
+#endif
 
 static int64_t groups_of(const struct ew_conv_shape *s)
 {
-    return div_up(s->axis[1].taps, 4);
+    return div_up(s->axis[1].taps, WORD);
 }
 
 /* Words of one block: ratio and bias, then [group][column][PARTS][LANES]. */
@@ -31,10 +40,20 @@ size_t EW_K(int8_depthwise_column_pack_size)(const struct ew_conv_shape *s)
     return (size_t)(div_up(s->cin, BLOCK) * block_words(s)) * sizeof(int32_t);
 }
 
+/* The first channel of block b.  Without masked loads the last block overlaps the one before. */
+static int64_t block_start(const struct ew_conv_shape *s, int64_t b)
+{
+#if defined(EW_ISA_IS_avx2)
+    return min_i64(b * BLOCK, s->cin - BLOCK);
+#else
+    return b * BLOCK;
+#endif
+}
+
 /* The channel of lane l of vector i. */
 static int64_t channel_of(int64_t i, int64_t l)
 {
-    return l / 4 * 16 + i * 4 + l % 4;
+    return l / 4 * 4 * PARTS + i * 4 + l % 4;
 }
 
 static void pack_channel(const struct ew_conv_shape *s, const struct ew_qconv_weights *w, int64_t c,
@@ -42,13 +61,13 @@ static void pack_channel(const struct ew_conv_shape *s, const struct ew_qconv_we
 {
     const int64_t high = s->axis[1].taps, across = s->axis[2].taps;
     const bool exists = c < s->cin;
-    int8_t *bytes = (int8_t *)(words + 2 * BLOCK);
+    weight *weights = (weight *)(words + 2 * BLOCK);
     uint32_t sum = 0;
-    for (int64_t r = 0; r < groups_of(s) * 4; r++)
+    for (int64_t r = 0; r < groups_of(s) * WORD; r++)
         for (int64_t t = 0; t < across; t++) {
             const bool tap = exists && r < high;
             const int value = tap ? (int8_t)(w->w[(c * high + r) * across + t] ^ w->flip) : 0;
-            bytes[((r / 4 * across + t) * BLOCK + lane) * 4 + r % 4] = (int8_t)value;
+            weights[((r / WORD * across + t) * BLOCK + lane) * WORD + r % WORD] = (weight)value;
             sum += (uint32_t)value;
         }
     const float ratio = exists ? w->ratio[c] : 0;
@@ -61,9 +80,10 @@ void EW_K(int8_depthwise_column_pack)(const struct ew_conv_shape *s,
                                       const struct ew_qconv_weights *w, void *packed)
 {
     int32_t *words = packed;
-    for (int64_t c = 0; c < s->cin; c += BLOCK, words += block_words(s))
+    for (int64_t b = 0; b < div_up(s->cin, BLOCK); b++, words += block_words(s))
         for (int64_t lane = 0; lane < BLOCK; lane++)
-            pack_channel(s, w, c + channel_of(lane / LANES, lane % LANES), words, lane);
+            pack_channel(s, w, block_start(s, b) + channel_of(lane / LANES, lane % LANES), words,
+                         lane);
 }
 
 /* Some outputs of one row, some channels of them. */
@@ -78,6 +98,7 @@ struct span {
     const struct ew_qend *end;
 };
 
+#if defined(EW_ISA_IS_avx512vnni)
 INLINE __m512i load_line(const struct span *s, int line, int column)
 {
     if (line >= s->lines)
@@ -86,16 +107,16 @@ INLINE __m512i load_line(const struct span *s, int line, int column)
 }
 
 /* Lines 4 g to 4 g + 3 of one column. */
-INLINE void interleave(const struct span *s, int g, int column, __m512i out[PARTS])
+INLINE void interleave(const struct span *s, int g, int column, vint out[PARTS])
 {
     const __m512i a = load_line(s, 4 * g, column), b = load_line(s, 4 * g + 1, column);
     const __m512i c = load_line(s, 4 * g + 2, column), d = load_line(s, 4 * g + 3, column);
     const __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
     const __m512i cd_low = _mm512_unpacklo_epi8(c, d), cd_high = _mm512_unpackhi_epi8(c, d);
-    out[0] = _mm512_unpacklo_epi16(ab_low, cd_low);
-    out[1] = _mm512_unpackhi_epi16(ab_low, cd_low);
-    out[2] = _mm512_unpacklo_epi16(ab_high, cd_high);
-    out[3] = _mm512_unpackhi_epi16(ab_high, cd_high);
+    out[0] = (vint)_mm512_unpacklo_epi16(ab_low, cd_low);
+    out[1] = (vint)_mm512_unpackhi_epi16(ab_low, cd_low);
+    out[2] = (vint)_mm512_unpacklo_epi16(ab_high, cd_high);
+    out[3] = (vint)_mm512_unpackhi_epi16(ab_high, cd_high);
 }
 
 /* Sums of few taps are tame: the row sees to that. */
@@ -117,59 +138,107 @@ INLINE void finish_pixel(const struct span *s, const vint sum[PARTS], int pixel)
         q = lookup64(q, e->table);
     store_big(s->y + pixel * s->y_step, (vbig)q, s->n);
 }
-
-INLINE void span_fixed(const struct span *s, const int high, const int across, const int stride,
-                       const int pixels)
+#else
+INLINE v16 load_line(const struct span *s, int line, int column)
 {
-    const int groups = (high + 3) / 4, reach = (pixels - 1) * stride + across;
+    if (line >= s->lines)
+        return (v16){0};
+    return widen(load_bytes(s->at[line * s->columns + column] + s->c, BLOCK));
+}
+
+/* Lines 2 g and 2 g + 1 of one column. */
+INLINE void interleave(const struct span *s, int g, int column, vint out[PARTS])
+{
+    const __m256i a = (__m256i)load_line(s, 2 * g, column);
+    const __m256i b = (__m256i)load_line(s, 2 * g + 1, column);
+    out[0] = (vint)_mm256_unpacklo_epi16(a, b);
+    out[1] = (vint)_mm256_unpackhi_epi16(a, b);
+}
+
+/* As above. */
+INLINE void finish_pixel(const struct span *s, const vint sum[PARTS], int pixel)
+{
+    const float *ratio = (const float *)(const void *)s->words;
+    const struct qplain p = plain_of(s->end);
+    const v16 q = narrow2(requantize(sum[0], load(ratio)), requantize(sum[1], load(ratio + LANES)));
+    const vbytes bytes = plain_bytes(q, &p);
+    store_bytes(s->y + pixel * s->y_step, s->end->table ? lookup(bytes, s->end->table) : bytes,
+                BLOCK);
+}
+#endif
+
+/* The size of the window, and constants of an instance. */
+struct form {
+    int high, across, stride, pixels;
+};
+
+/* Column `column` of lines WORD g and following, for all outputs whose windows it is in. */
+INLINE void add_column(const struct span *s, vint sum[PIXELS][PARTS], const int g, const int column,
+                       const struct form f)
+{
+    const int32_t *w = s->words + (2 + g * f.across) * BLOCK;
+    vint x[PARTS];
+    interleave(s, g, column, x);
+    UNROLL
+    for (int p = 0; p < f.pixels; p++) {
+        const int t = column - p * f.stride;
+        if (t < 0 || t >= f.across)
+            continue;
+        UNROLL
+        for (int i = 0; i < PARTS; i++)
+            sum[p][i] = in_order(dot(sum[p][i], x[i], load_int(w + (t * PARTS + i) * LANES)));
+    }
+}
+
+INLINE void span_fixed(const struct span *s, const struct form f)
+{
+    const int groups = (f.high + WORD - 1) / WORD, reach = (f.pixels - 1) * f.stride + f.across;
     vint sum[PIXELS][PARTS];
     UNROLL
     for (int i = 0; i < PARTS; i++) {
         const vint bias = load_int(s->words + BLOCK + i * LANES);
         UNROLL
-        for (int p = 0; p < pixels; p++)
+        for (int p = 0; p < f.pixels; p++)
             sum[p][i] = bias;
     }
     UNROLL
     for (int g = 0; g < groups; g++) {
-        const int32_t *w = s->words + (2 + g * across) * BLOCK;
         UNROLL
-        for (int column = 0; column < reach; column++) {
-            __m512i x[PARTS];
-            interleave(s, g, column, x);
-            UNROLL
-            for (int p = 0; p < pixels; p++) {
-                const int t = column - p * stride;
-                if (t < 0 || t >= across)
-                    continue;
-                UNROLL
-                for (int i = 0; i < PARTS; i++)
-                    sum[p][i] = dot(sum[p][i], (vint)x[i], load_int(w + (t * PARTS + i) * LANES));
-            }
-        }
+        for (int column = 0; column < reach; column++)
+            add_column(s, sum, g, column, f);
     }
     UNROLL
-    for (int p = 0; p < pixels; p++)
+    for (int p = 0; p < f.pixels; p++)
         finish_pixel(s, sum[p], p);
 }
 
 #define SPAN_CASE(high, across, stride, n)                                                         \
     case n:                                                                                        \
-        span_fixed(s, high, across, stride, n);                                                    \
+        span_fixed(s, (struct form){high, across, stride, n});                                     \
         break;
+
+#if PIXELS == 6
+#define SPAN_CASES(high, across, stride)                                                           \
+    SPAN_CASE(high, across, stride, 1)                                                             \
+    SPAN_CASE(high, across, stride, 2)                                                             \
+    SPAN_CASE(high, across, stride, 3)                                                             \
+    SPAN_CASE(high, across, stride, 4)                                                             \
+    SPAN_CASE(high, across, stride, 5)
+#else
+#define SPAN_CASES(high, across, stride)                                                           \
+    SPAN_CASE(high, across, stride, 1)                                                             \
+    SPAN_CASE(high, across, stride, 2)                                                             \
+    SPAN_CASE(high, across, stride, 3)
+#endif
 
 #define SPAN(high, across, stride)                                                                 \
     static void span_##high##_##stride(struct span *s, int pixels)                                 \
     {                                                                                              \
         s->lines = high;                                                                           \
         switch (pixels) {                                                                          \
-            SPAN_CASE(high, across, stride, 1)                                                     \
-            SPAN_CASE(high, across, stride, 2)                                                     \
-            SPAN_CASE(high, across, stride, 3)                                                     \
-            SPAN_CASE(high, across, stride, 4)                                                     \
-            SPAN_CASE(high, across, stride, 5)                                                     \
+            SPAN_CASES(high, across, stride)                                                       \
         default:                                                                                   \
-            span_fixed(s, high, across, stride, PIXELS);                                           \
+            span_fixed(s, (struct form){high, across, stride, PIXELS});                            \
         }                                                                                          \
     }
 
@@ -197,7 +266,8 @@ static span_fn *span_for(const struct ew_conv_shape *s)
 
 bool EW_K(int8_depthwise_column_fits)(const struct ew_conv_shape *s)
 {
-    return s->groups == s->cin && s->cin == s->cout && span_for(s);
+    const bool whole = PARTS == 4 || s->cin >= BLOCK;
+    return s->groups == s->cin && s->cin == s->cout && whole && span_for(s);
 }
 
 int64_t EW_K(int8_depthwise_column_tiles)(const struct ew_conv_shape *s)
@@ -220,11 +290,12 @@ void EW_K(int8_depthwise_column_run)(const struct ew_qconv *q, int64_t begin, in
     qlines_init(&l, q, scratch);
     for (int64_t row = begin; row < end; row++) {
         qlines_find(&l, q, row);
-        for (int64_t c = 0; c < s->cin; c += BLOCK)
+        for (int64_t b = 0; b < div_up(s->cin, BLOCK); b++)
             for (int64_t o = 0; o < out; o += PIXELS) {
+                const int64_t c = block_start(s, b);
                 struct span span = {.at = l.at + o * s->axis[2].stride,
                                     .columns = l.columns,
-                                    .words = (const int32_t *)q->packed + c / BLOCK * words,
+                                    .words = (const int32_t *)q->packed + b * words,
                                     .c = c,
                                     .n = min_i64(BLOCK, s->cin - c),
                                     .y = (uint8_t *)q->y + (row * out + o) * s->cout + c,
@@ -235,7 +306,7 @@ void EW_K(int8_depthwise_column_run)(const struct ew_qconv *q, int64_t begin, in
     }
 }
 
-#else /* words are of two: nothing is won by packing columns */
+#else /* nothing is won by packing columns */
 
 bool EW_K(int8_depthwise_column_fits)(const struct ew_conv_shape *s)
 {

@@ -18,7 +18,7 @@ typedef uint16_t element;
 
 static void plan_tiles(struct qcore *c)
 {
-    const int64_t block = WIDE * c->words * (int64_t)sizeof(int32_t);
+    const int64_t block = WIDE * c->words * c->word_size;
     c->blocks = div_up(c->columns, WIDE);
     c->o_block = min_i64(max_i64(Q_L2 / max_i64(block, 1), 1), c->blocks);
     c->o_tiles = div_up(c->blocks, c->o_block);
@@ -59,6 +59,7 @@ static void plan_feed(struct qcore *c)
     c->line_k = c->k / max_i64(c->lines, 1);
     c->line_words = div_up(c->line_k, WORD);
     c->words = c->lines * c->line_words;
+    c->word_size = c->rows <= BYTE_ROWS ? WORD : (int64_t)sizeof(int32_t);
     c->panel = div_up(c->words * (int64_t)sizeof(int32_t) + PANEL_SLACK, 64) * 64;
     c->panel += c->panel % 4096 == 0 ? 64 : 0;
 }
@@ -98,7 +99,7 @@ size_t EW_K(int8_gemm_pack_size)(const struct ew_conv_shape *s)
 {
     struct qcore c;
     EW_K(qcore_init)(&c, s);
-    return (size_t)(c.groups * c.columns * (c.words + 2)) * sizeof(int32_t);
+    return (size_t)(c.groups * c.columns) * (2 * sizeof(int32_t) + (size_t)(c.words * c.word_size));
 }
 
 int64_t EW_K(int8_gemm_pack_tiles)(const struct ew_conv_shape *s)
@@ -122,19 +123,18 @@ INLINE int weight_at(const struct qcore *c, const struct ew_qconv_weights *w, in
     return (int8_t)(w->w[at] ^ w->flip);
 }
 
-static void put_weight(int32_t *words, int lane, int j, int value)
+static void put_weight(const struct qcore *c, void *words, int64_t at, int value)
 {
-#if WORD_BYTES
-    ((int8_t *)words)[WORD_AT(lane, j)] = (int8_t)value;
-#else
-    ((int16_t *)words)[WORD_AT(lane, j)] = (int16_t)value;
-#endif
+    if (c->word_size == WORD)
+        ((int8_t *)words)[at] = (int8_t)value;
+    else
+        ((int16_t *)words)[at] = (int16_t)value;
 }
 
 /* One vector of a block: its weights, bias and ratio.  `o` is lane 0's block's first column. */
 struct pack_vector {
-    int32_t *words; /* of the first step */
-    int64_t step;   /* words between steps */
+    uint8_t *words; /* of the first step */
+    int64_t step;   /* bytes between steps */
     float *ratio;
     int32_t *bias;
     int64_t group, o;
@@ -152,7 +152,7 @@ static void pack_lane(const struct qcore *c, const struct ew_qconv_weights *w,
     for (int64_t i = 0; i < c->words * WORD; i++) {
         const int64_t k = i / line * c->line_k + i % line;
         const int value = exists && i % line < c->line_k ? weight_at(c, w, o, k) : 0;
-        put_weight(p->words + i / WORD * p->step, lane, (int)(i % WORD), value);
+        put_weight(c, p->words + i / WORD * p->step, WORD_AT(lane, i % WORD), value);
         sum += (uint32_t)value;
     }
     p->ratio[lane] = exists ? w->ratio[o] : 0;
@@ -167,14 +167,14 @@ void EW_K(int8_gemm_pack)(const struct ew_conv_shape *s, const struct ew_qconv_w
     EW_K(qcore_init)(&c, s);
     float *ratio = packed;
     int32_t *bias = (int32_t *)packed + c.groups * c.columns;
-    int32_t *words = bias + c.groups * c.columns;
+    uint8_t *words = (uint8_t *)(bias + c.groups * c.columns);
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t group = tile / c.blocks, o = tile % c.blocks * WIDE;
         const int64_t at = group * c.columns + o;
         const int vectors = c.columns - o > LANES ? 2 : 1;
         for (int v = 0; v < vectors; v++) {
-            const struct pack_vector p = {.words = words + at * c.words + v * LANES,
-                                          .step = (int64_t)vectors * LANES,
+            const struct pack_vector p = {.words = words + (at * c.words + v * LANES) * c.word_size,
+                                          .step = vectors * LANES * c.word_size,
                                           .ratio = ratio + at + v * LANES,
                                           .bias = bias + at + v * LANES,
                                           .group = group,
@@ -359,6 +359,7 @@ static void run_panel(const struct qcore *c, const struct ew_qconv *q, const str
     const struct ew_qend *e = &q->end;
     struct qmicro m = {.a = p->a,
                        .row_step = p->step,
+                       .bytes = c->word_size < (int64_t)sizeof(int32_t),
                        .words = c->line_words,
                        .lines = c->lines,
                        .line_step = c->line,
@@ -368,7 +369,7 @@ static void run_panel(const struct qcore *c, const struct ew_qconv *q, const str
     for (int64_t b = p->block; b < p->blocks; b++) {
         const int64_t at = p->group * c->columns + b * WIDE;
         const int64_t y = p->row * c->cout + p->group * c->og + b * WIDE;
-        m.w = packed_words(c, q->packed) + at * c->words;
+        m.w = packed_words(c, q->packed) + at * c->words * c->word_size;
         m.bias = packed_bias(c, q->packed) + at;
         m.ratio = packed_ratio(c, q->packed) + at;
         m.y = e->to_float ? (void *)((float *)q->y + y) : (void *)((uint8_t *)q->y + y);

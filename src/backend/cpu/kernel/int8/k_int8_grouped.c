@@ -1,18 +1,92 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 8-bit convolutions of many small groups, with VNNI: 4, 8 or 16 channels in and as many out.
+/* 8-bit convolutions of many small groups, with VNNI or AVX2: 4, 8 or 16 channels in and as many
+ * out.
  *
- * Sixteen output channels read sixteen input channels, whatever the size of the groups.  Those are
- * four words, loaded into each 128-bit part of a vector; lane l of 16 then takes word
- * l / each * (each / 4) + j of them for j in [0, each / 4), and is multiplied with its own weights.
- * As in k_int8_depthwise_column.c a pixel is loaded once for all outputs of a row whose windows it
- * is in. */
+ * Sixteen output channels read sixteen input channels, whatever the size of the groups.  A step
+ * multiplies each output with one word of its group's channels, which a permutation within 128-bit
+ * parts has put in its lane.  As in k_int8_depthwise_column.c a pixel is loaded once for all
+ * outputs of a row whose windows it is in. */
 #include "backend/cpu/kernel/int8/int8_depthwise.h"
 
-#if defined(EW_ISA_IS_avx512vnni)
+#if defined(EW_ISA_IS_avx512vnni) || defined(EW_ISA_IS_avx2)
 
-#define BLOCK  16 /* channels */
-#define TAPS   3
-#define PIXELS 7 /* outputs at once */
+#define BLOCK 16 /* channels */
+#define TAPS  3
+
+/* ---- Which word of its group an output takes in each step ---- */
+
+#if defined(EW_ISA_IS_avx512vnni)
+#define PIXELS  7 /* outputs at once */
+#define VECTORS 1 /* of sums of a pixel */
+typedef int8_t weight;
+typedef __m512i pixel;
+
+INLINE int64_t lane_of(int64_t o)
+{
+    return o;
+}
+
+INLINE int64_t step_of(int64_t each, int64_t o, int64_t word)
+{
+    return word;
+}
+
+/* The 16 channels of a pixel are four words, loaded into each 128-bit part; lane l takes word
+ * l / each * (each / 4) + step of them. */
+INLINE pixel pixel_at(const uint8_t *p)
+{
+    return _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)p));
+}
+
+INLINE vint words_for(pixel x, const int each, const int step, const int v)
+{
+    int32_t at[LANES];
+    UNROLL
+    for (int l = 0; l < LANES; l++)
+        at[l] = l / each * (each / 4) + step;
+    return (vint)_mm512_permutevar_ps((__m512)x, _mm512_loadu_si512(at));
+}
+#else
+#define PIXELS  4 /* 8 sums, a pixel, its permutation and a product: 16 registers */
+#define VECTORS 2
+typedef int16_t weight;
+typedef __m256i pixel;
+
+/* The 16 channels of a pixel are eight words, four in each 128-bit part, and those of outputs lie
+ * as column_of says: outputs 0 to 7 in the lower parts of both vectors, 8 to 15 in the upper ones.
+ * Groups of 4 or 8 find their words in their own part.  A group of 16 takes those of its own part
+ * in steps 0 to 3, and those of the other one, with the parts exchanged, in steps 4 to 7. */
+INLINE int64_t lane_of(int64_t o)
+{
+    return o / 4 % 2 * LANES + o / 8 * 4 + o % 4;
+}
+
+INLINE int64_t step_of(int64_t each, int64_t o, int64_t word)
+{
+    return each < 16 ? word : (word / 4 ^ o / 8) * 4 + word % 4;
+}
+
+INLINE pixel pixel_at(const uint8_t *p)
+{
+    return _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)p));
+}
+
+INLINE vint words_for(pixel x, const int each, const int step, const int v)
+{
+    if (step >= 4)
+        x = _mm256_permute4x64_epi64(x, 0x4e);
+    switch (each == 4 ? v * 2 + step : step % 4) {
+    case 0:
+        return (vint)_mm256_shuffle_epi32(x, 0x00);
+    case 1:
+        return (vint)_mm256_shuffle_epi32(x, 0x55);
+    case 2:
+        return (vint)_mm256_shuffle_epi32(x, 0xaa);
+    default:
+        return (vint)_mm256_shuffle_epi32(x, 0xff);
+    }
+}
+#endif
 
 bool EW_K(int8_grouped_fits)(const struct ew_conv_shape *s)
 {
@@ -28,10 +102,10 @@ static int64_t each_of(const struct ew_conv_shape *s)
     return s->cin / s->groups;
 }
 
-/* Words of one block: ratio and bias, then [row][column][word][LANES]. */
+/* Words of one block: ratio and bias, then [row][column][step][BLOCK]. */
 static int64_t block_words(const struct ew_conv_shape *s)
 {
-    return BLOCK * (2 + TAPS * TAPS * each_of(s) / 4);
+    return BLOCK * (2 + TAPS * TAPS * each_of(s) / WORD);
 }
 
 size_t EW_K(int8_grouped_pack_size)(const struct ew_conv_shape *s)
@@ -42,19 +116,21 @@ size_t EW_K(int8_grouped_pack_size)(const struct ew_conv_shape *s)
 void EW_K(int8_grouped_pack)(const struct ew_conv_shape *s, const struct ew_qconv_weights *w,
                              void *packed)
 {
-    const int64_t each = each_of(s), size = TAPS * TAPS * each;
+    const int64_t each = each_of(s), size = TAPS * TAPS * each, steps = each / WORD;
     for (int64_t o = 0; o < s->cout; o++) {
         int32_t *words = (int32_t *)packed + o / BLOCK * block_words(s);
-        int8_t *bytes = (int8_t *)(words + 2 * BLOCK);
+        weight *weights = (weight *)(words + 2 * BLOCK);
+        const int64_t lane = lane_of(o % BLOCK);
         uint32_t sum = 0;
         for (int64_t k = 0; k < size; k++) { /* tap, then channel */
             const int value = (int8_t)(w->w[o * size + k] ^ w->flip);
-            bytes[(k / 4 * LANES + o % BLOCK) * 4 + k % 4] = (int8_t)value;
+            const int64_t step = k / each * steps + step_of(each, o % BLOCK, k % each / WORD);
+            weights[(step * BLOCK + lane) * WORD + k % WORD] = (weight)value;
             sum += (uint32_t)value;
         }
-        memcpy(words + o % BLOCK, &w->ratio[o], sizeof(float));
+        memcpy(words + lane, &w->ratio[o], sizeof(float));
         const uint32_t start = (uint32_t)(w->bias ? w->bias[o] : 0);
-        words[BLOCK + o % BLOCK] = (int32_t)(start - (uint32_t)w->of_x.zero * sum);
+        words[BLOCK + lane] = (int32_t)(start - (uint32_t)w->of_x.zero * sum);
     }
 }
 
@@ -77,59 +153,70 @@ struct span {
     struct qmicro m;
 };
 
-/* Which word of its 128-bit part lane l takes for word j of a group. */
-INLINE __m512i permutation_of(const int each, const int j)
-{
-    int32_t at[LANES];
-    UNROLL
-    for (int l = 0; l < LANES; l++)
-        at[l] = l / each * (each / 4) + j;
-    return _mm512_loadu_si512(at);
-}
+struct span_sums {
+    vint v[PIXELS][SIDE];
+};
 
-INLINE void span_fixed(const struct span *s, const int each, const int stride, const int pixels)
+struct form {
+    int each, stride, pixels;
+};
+
+/* Input pixel `column` of a line, for all outputs whose windows it is in; `w` are the line's
+ * weights. */
+INLINE void add_pixel(struct span_sums *s, const uint8_t *from, const int32_t *w, const int column,
+                      const struct form f)
 {
-    const int words = each / 4, reach = (pixels - 1) * stride + TAPS;
-    vint sum[PIXELS][SIDE];
+    const int steps = f.each / WORD;
+    const pixel x = pixel_at(from);
     UNROLL
-    for (int p = 0; p < pixels; p++)
-        sum[p][0] = load_int(s->words + BLOCK);
-    UNROLL
-    for (int r = 0; r < TAPS; r++) {
-        const int32_t *w = s->words + (2 + r * TAPS * words) * BLOCK;
+    for (int i = 0; i < steps * VECTORS; i++) {
+        const int step = i / VECTORS, v = i % VECTORS;
+        const vint words = words_for(x, f.each, step, v);
         UNROLL
-        for (int column = 0; column < reach; column++) {
-            const uint8_t *from = s->at[r * s->columns + column] + s->c;
-            const __m512i x = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)from));
-            UNROLL
-            for (int j = 0; j < words; j++) {
-                const __m512i permuted =
-                    (__m512i)_mm512_permutevar_ps((__m512)x, permutation_of(each, j));
-                UNROLL
-                for (int p = 0; p < pixels; p++) {
-                    const int t = column - p * stride;
-                    if (t >= 0 && t < TAPS)
-                        sum[p][0] =
-                            dot(sum[p][0], (vint)permuted, load_int(w + (t * words + j) * LANES));
-                }
-            }
+        for (int p = 0; p < f.pixels; p++) {
+            const int t = column - p * f.stride;
+            if (t < 0 || t >= TAPS)
+                continue;
+            const vint weights = load_int(w + (t * steps + step) * BLOCK + v * LANES);
+            s->v[p][v] = in_order(dot(s->v[p][v], words, weights));
         }
     }
-    vint out[PIXELS][SIDE];
+}
+
+INLINE void span_fixed(const struct span *s, const struct form f)
+{
+    const int reach = (f.pixels - 1) * f.stride + TAPS;
+    struct span_sums sums;
     UNROLL
-    for (int p = 0; p < pixels; p++)
-        out[p][0] = sum[p][0];
-    EW_K(qfinish)(&s->m, out[0], pixels, 1);
+    for (int p = 0; p < f.pixels; p++) {
+        UNROLL
+        for (int v = 0; v < VECTORS; v++)
+            sums.v[p][v] = load_int(s->words + BLOCK + v * LANES);
+    }
+    const int32_t *w = s->words + 2 * BLOCK;
+    for (int r = 0; r < TAPS; r++, w += TAPS * f.each / WORD * BLOCK) {
+        UNROLL
+        for (int column = 0; column < reach; column++)
+            add_pixel(&sums, s->at[r * s->columns + column] + s->c, w, column, f);
+    }
+    struct span_sums out; /* a copy: the sums themselves must not be addressed */
+    UNROLL
+    for (int p = 0; p < f.pixels; p++) {
+        UNROLL
+        for (int v = 0; v < VECTORS; v++)
+            out.v[p][v] = sums.v[p][v];
+    }
+    EW_K(qfinish)(&s->m, out.v[0], f.pixels, VECTORS);
 }
 
 /* clang-format off */
-#define SPAN(each, stride)                                                                         \
-    static void span_##each##_##stride(const struct span *s, int pixels)                           \
-    {                                                                                              \
-        if (pixels == PIXELS)                                                                      \
-            span_fixed(s, each, stride, PIXELS);                                                   \
-        else                                                                                       \
-            span_fixed(s, each, stride, 1);                                                        \
+#define SPAN(each, stride) \
+    static void span_##each##_##stride(const struct span *s, int pixels) \
+    { \
+        if (pixels == PIXELS) \
+            span_fixed(s, (struct form){each, stride, PIXELS}); \
+        else \
+            span_fixed(s, (struct form){each, stride, 1}); \
     }
 /* clang-format on */
 
@@ -165,6 +252,7 @@ static void run_row(const struct ew_qconv *q, const struct qlines *l, int64_t ro
                         .words = words,
                         .c = c,
                         .m = {.end = &q->end,
+                              .plain = is_plain(&q->end),
                               .ratio = (const float *)(const void *)words,
                               .y_step = s->cout,
                               .width = BLOCK}};

@@ -18,14 +18,23 @@ static void finish_float(const struct qmicro *m, vec t, int v, int vectors, int6
     }
 }
 
-/* A tame sum, and nothing but a clamp behind it. */
-INLINE void put_plain(const struct qmicro *m, const struct qplain *p, const vint sums[SIDE],
-                      const vec ratio[SIDE], const int vectors, int64_t row)
+/* A tame sum, a clamp, and a table where there is one. */
+struct plain_end {
+    struct qplain p;
+    vec ratio[SIDE];
+    const uint8_t *table;
+};
+
+INLINE void put_plain(const struct qmicro *m, const struct plain_end *e, const vint sums[SIDE],
+                      const int vectors, int64_t row)
 {
+    const vec *ratio = e->ratio;
     const v16 q = vectors == 2
                       ? narrow2(requantize(sums[0], ratio[0]), requantize(sums[1], ratio[1]))
                       : narrow1(requantize(sums[0], ratio[0]));
-    store_bytes((uint8_t *)m->y + row * m->y_step, plain_bytes(q, p), m->width);
+    const vbytes bytes = plain_bytes(q, &e->p);
+    store_bytes((uint8_t *)m->y + row * m->y_step, e->table ? lookup(bytes, e->table) : bytes,
+                m->width);
 }
 
 /* What does not change from row to row. */
@@ -83,18 +92,23 @@ INLINE void finish_rows(const struct qmicro *m, const vint *sums, int rows, cons
     }
 }
 
-INLINE void finish_plain(const struct qmicro *m, const vint *sums, int rows, const int vectors)
+INLINE void finish_plain(const struct qmicro *m, const vint *sums, int rows, const int vectors,
+                         const uint8_t *table)
 {
-    const struct qplain p = plain_of(m->end);
-    const vec ratio[SIDE] = {load(m->ratio), load(m->ratio + (vectors - 1) * LANES)};
+    const struct plain_end e = {.p = plain_of(m->end),
+                                .ratio = {load(m->ratio), load(m->ratio + (vectors - 1) * LANES)},
+                                .table = table};
     for (int r = 0; r < rows; r++)
-        put_plain(m, &p, sums + r * SIDE, ratio, vectors, r);
+        put_plain(m, &e, sums + r * SIDE, vectors, r);
 }
 
 void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows, int vectors)
 {
+    const struct ew_qend *e = m->end;
     if (vectors == 2 && m->plain)
-        finish_plain(m, sums, rows, 2);
+        finish_plain(m, sums, rows, 2, NULL);
+    else if (vectors == 2 && e->table && e->tame && !e->add && !e->to_float)
+        finish_plain(m, sums, rows, 2, e->table);
     else if (vectors == 2)
         finish_rows(m, sums, rows, 2);
     else
@@ -131,13 +145,38 @@ INLINE void finish(const struct qmicro *m, struct qsums *s, const int rows, cons
         EW_K(qfinish)(m, out.v[0], rows, vectors);
         return;
     }
-    finish_plain(m, s->v[0], rows, vectors);
+    finish_plain(m, s->v[0], rows, vectors, NULL);
+}
+
+/* The words of weights: of bytes, of two 16-bit numbers, or of two such that are kept as bytes. */
+enum words { WORDS_OWN, WORDS_PAIRS, WORDS_KEPT_AS_BYTES };
+
+/* Constants of an instance. */
+struct form {
+    int rows, vectors;
+    enum words words;
+};
+
+INLINE int64_t size_of(const enum words words)
+{
+    return words == WORDS_KEPT_AS_BYTES ? 2 : 4;
+}
+
+INLINE vint load_words(const uint8_t *w, const enum words words)
+{
+    return words == WORDS_KEPT_AS_BYTES ? load_byte_pairs((const int8_t *)w)
+                                        : load_int((const int32_t *)(const void *)w);
+}
+
+INLINE int ahead(const struct form f)
+{
+    return f.rows > 2 && f.words != WORDS_KEPT_AS_BYTES ? AHEAD : AHEAD_FEW;
 }
 
 /* Multiples 1, 2, 4 and 8 of an index register are free in an x86 address: five pointers reach 14
  * rows. */
-INLINE void step(const uint8_t *const a[5], int64_t row, const int32_t *w, struct qsums *s,
-                 const int rows, const int vectors, const bool pairs)
+INLINE void step(const uint8_t *const a[5], int64_t row, const uint8_t *w, struct qsums *s,
+                 const struct form f)
 {
     static const struct {
         int base, times;
@@ -145,39 +184,40 @@ INLINE void step(const uint8_t *const a[5], int64_t row, const int32_t *w, struc
                 {1, 4}, {0, 8}, {3, 0}, {2, 4}, {1, 8}, {4, 0}, {3, 4}};
     vint wv[SIDE];
     UNROLL
-    for (int v = 0; v < vectors; v++) {
-        wv[v] = load_int(w + v * LANES);
+    for (int v = 0; v < f.vectors; v++) {
+        wv[v] = load_words(w + v * LANES * size_of(f.words), f.words);
         if (v * LANES % LINE == 0)
-            __builtin_prefetch(w + ((rows > 2 ? AHEAD : AHEAD_FEW) * vectors + v) * LANES);
+            __builtin_prefetch(w + (ahead(f) * f.vectors + v) * LANES * 4);
     }
     UNROLL
-    for (int r = 0; r < rows; r++) {
+    for (int r = 0; r < f.rows; r++) {
         const vint x = splat_word(a[at[r].base] + at[r].times * row);
         UNROLL
-        for (int v = 0; v < vectors; v++)
-            s->v[r][v] = (pairs ? dot_pairs : dot)(s->v[r][v], x, wv[v]);
+        for (int v = 0; v < f.vectors; v++)
+            s->v[r][v] = (f.words == WORDS_PAIRS ? dot_pairs : dot)(s->v[r][v], x, wv[v]);
     }
 }
 
-INLINE void sum_up(const struct qmicro *m, struct qsums *s, const int rows, const int vectors,
-                   const bool pairs)
+INLINE void sum_up(const struct qmicro *m, struct qsums *s, const struct form f)
 {
     const int64_t row = m->row_step;
-    const int32_t *w = m->w;
+    const uint8_t *w = m->w;
     for (int64_t l = 0; l < m->lines; l++) {
         const uint8_t *const line = m->a + l * m->line_step;
         const uint8_t *a[5] = {line, line + 3 * row, line + 6 * row, line + 9 * row,
                                line + 12 * row};
         TWO_STEPS
         for (int64_t k = 0; k < m->words; k++) {
-            UNROLL
-            for (int i = 0; i < SIDE && pairs; i++)
-                __builtin_prefetch(m->soon[i] + k * SIDE * LANES, 0, 2);
-            step(a, row, w, s, rows, vectors, pairs);
+            if (f.words == WORDS_PAIRS) {
+                UNROLL
+                for (int i = 0; i < SIDE; i++)
+                    __builtin_prefetch(m->soon[i] + k * SIDE * LANES, 0, 2);
+            }
+            step(a, row, w, s, f);
             UNROLL
             for (int i = 0; i < 5; i++)
                 a[i] += sizeof(int32_t);
-            w += vectors * LANES;
+            w += f.vectors * LANES * size_of(f.words);
         }
     }
 }
@@ -186,14 +226,17 @@ INLINE void run_rows(const struct qmicro *m, const int rows, const int vectors)
 {
     struct qsums s;
     begin(m, &s, rows, vectors);
-    sum_up(m, &s, rows, vectors, false);
+    if (BYTE_ROWS && m->bytes)
+        sum_up(m, &s, (struct form){rows, vectors, WORDS_KEPT_AS_BYTES});
+    else
+        sum_up(m, &s, (struct form){rows, vectors, WORDS_OWN});
     finish(m, &s, rows, vectors);
 }
 
 INLINE void run_pairs(const struct qmicro *m, const int rows)
 {
     struct qsums s = {0};
-    sum_up(m, &s, rows, SIDE, true);
+    sum_up(m, &s, (struct form){rows, SIDE, WORDS_PAIRS});
     UNROLL
     for (int r = 0; r < rows; r++) {
         UNROLL
