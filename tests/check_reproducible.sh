@@ -3,7 +3,7 @@
 # names every library that the program links.
 # usage: check_reproducible.sh SOURCE_DIR BUILD_DIR
 # Only a part is built here: the commands, the engine, the files that the build writes.
-# EW_REPRODUCE=all builds all of it (minutes).
+# EW_REPRODUCE=all builds all of it (minutes); EW_REPRODUCE=static the tarball of ./run static, for this machine.
 set -euo pipefail
 source=$1 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -22,12 +22,30 @@ verdict() {
 
 if ! git -C "$source" rev-parse 2>/dev/null; then echo "skip reproducible: not a git checkout"; exit 77; fi
 
+copy() { # PLACE
+    mkdir -p "$dir/$1"
+    (cd "$source" && git ls-files -z | tar --null -T - --ignore-failed-read -cf - 2>/dev/null) | tar -C "$dir/$1" -xf -
+}
+
+if [ "${EW_REPRODUCE:-}" = static ]; then
+    for place in one two/deeper; do
+        copy $place
+        if [ -d "$source/build/charts" ]; then mkdir -p "$dir/$place/build" && cp -r "$source/build/charts" "$dir/$place/build"; fi
+        # Without a compiler cache: it would hand the first build's objects to the second.
+        if ! CCACHE_DISABLE=1 SOURCE_DATE_EPOCH=1 "$dir/$place/run" static native >"$dir/sums-${place%/*}" 2>"$dir/log"; then
+            tail -n 20 "$dir/log"
+            echo "FAIL static build"
+            exit 1
+        fi
+    done
+    verdict "two tarballs in two folders, same bytes" "$(diff "$dir/sums-one" "$dir/sums-two" || true)"
+    exit $status
+fi
+
 targets=(ew_cli ew_engine ew_protos)
 [ "${EW_REPRODUCE:-}" = all ] && targets=(all)
 for place in one two/deeper; do
-    mkdir -p "$dir/$place"
-    (cd "$source" && git ls-files -z | tar --null -T - --ignore-failed-read -cf - 2>/dev/null) |
-        tar -C "$dir/$place" -xf -
+    copy $place
     # Without a compiler cache: it would hand the first build's objects to the second.
     if ! { SOURCE_DATE_EPOCH=1 cmake -S "$dir/$place" -B "$dir/$place/build/release" -G Ninja \
         -DCMAKE_BUILD_TYPE=Release -DEW_TESTS=OFF -DEW_LAB=OFF -DEW_CCACHE= \
