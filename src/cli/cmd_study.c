@@ -495,9 +495,9 @@ static ew_err run_study(struct context *x)
                                       .limits = {.busy = o->busy, .temp_c = o->temp},
                                       .least_disk_bytes = 64 << 20};
     struct ew_runner *r;
+    catch_stop(x);
     EW_TRY(set_up(x, program));
     EW_TRY(ew_runner_open(&x->study, &ro, &r));
-    catch_stop(x);
     ew_err err = follow(x, r);
     if (err == EW_OK)
         err = finish(x, r);

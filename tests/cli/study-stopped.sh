@@ -12,3 +12,7 @@ edgewise study s.study --quick --busy 1 >/dev/null 2>said &
 sleep 1
 kill -TERM $! && wait $! || echo "exit $?"
 tail -n 1 said
+# Also while it still makes its data.
+printf '[study]\ntitle = t\nsetup = big | data make --kind shapes --side 96 --train 60000 --to {}\n[defaults]\ncommand = bench\nnetwork = lenet5\n[a]\nbatch = 1\n' >t.study
+timeout -s INT --preserve-status 1 edgewise study t.study 2>&1 || echo "exit $?"
+ls -d big 2>/dev/null || echo "no half-made data"
