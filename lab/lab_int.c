@@ -31,11 +31,12 @@ static struct ew_qconv_weights begin(const struct ew_kernels *k, const struct ew
     for (int i = 0; i < s->cout; i++)
         ratio[i] = 0.001f;
     *c = (struct int_ctx){.k = k, .shape = *s};
-    c->conv = (struct ew_qconv){.shape = &c->shape,
-                                .x = bytes(ref_conv_in_count(s)),
-                                .of_x = {.zero = 7},
-                                .y = bytes(ref_conv_out_count(s)),
-                                .end = {.tame = true, .y = {.zero = 3}, .lo = 3, .hi = 255}};
+    c->conv =
+        (struct ew_qconv){.shape = &c->shape,
+                          .x = bytes(ref_conv_in_count(s)),
+                          .of_x = {.zero = 7},
+                          .y = bytes(ref_conv_out_count(s)),
+                          .end = {.ratios_below_1 = true, .y = {.zero = 3}, .lo = 3, .hi = 255}};
     *out = (struct lab_job){.run = run, .ctx = c, .flops = 2 * ref_conv_macs(s), .integer = true};
     return (struct ew_qconv_weights){
         .w = bytes(ref_conv_filter_count(s)), .of_x = c->conv.of_x, .ratio = ratio};

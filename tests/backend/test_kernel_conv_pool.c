@@ -34,9 +34,9 @@ struct data {
     struct ew_conv_shape s;
     int64_t high, wide, n_x, n_w, n_full, n_y;
     float *x, *w, *bias, *dy;
-    double *full;   /* what the pool sees */
-    double tol;     /* of its elements */
-    uint8_t *place; /* of the last forward run */
+    double *full;    /* what the pool sees */
+    double tol;      /* of its elements */
+    uint8_t *argmax; /* of the last forward run */
     float *y;
 };
 
@@ -53,7 +53,7 @@ static void data_init(struct data *d, uint64_t seed)
     d->bias = test_array(d->s.cout, seed + 2);
     d->dy = test_array(d->n_y, seed + 3);
     d->y = test_array(d->n_y, seed + 4);
-    d->place = ew_guard_end((size_t)d->n_y, 1);
+    d->argmax = ew_guard_end((size_t)d->n_y, 1);
     d->full = test_zeros(d->n_full);
 }
 
@@ -64,18 +64,18 @@ static void data_fini(struct data *d)
     ew_guard_free(d->bias);
     ew_guard_free(d->dy);
     ew_guard_free(d->y);
-    ew_guard_free(d->place);
+    ew_guard_free(d->argmax);
     free(d->full);
 }
 
 /* Images at once or one by one backwards. */
-static void run_forward(const struct data *d, bool relu, bool apart, uint8_t *place, float *y)
+static void run_forward(const struct data *d, bool relu, bool apart, uint8_t *argmax, float *y)
 {
     const struct ew_kernels *k = d->k;
     float *packed = test_scratch(k->conv_pool_pack_size(&d->s) * sizeof(float));
     void *scratch = test_scratch(k->conv_pool_scratch(&d->s));
     const struct ew_conv_pool p = {
-        .shape = d->s, .relu = relu, .x = d->x, .w = packed, .y = y, .place = place};
+        .shape = d->s, .relu = relu, .x = d->x, .w = packed, .y = y, .argmax = argmax};
     k->conv_pool_pack(&d->s, d->w, d->bias, packed);
     if (!apart)
         k->conv_pool_run(&p, 0, d->s.batch, scratch);
@@ -85,9 +85,9 @@ static void run_forward(const struct data *d, bool relu, bool apart, uint8_t *pl
     ew_guard_free(scratch);
 }
 
-/* Where output i of y, [image][window][channel], is in `place`, and place t of its window in what
- * is pooled. */
-static int64_t place_at(const struct data *d, int64_t i)
+/* Where output i of y, [image][window][channel], is in `argmax`, and element t of its window in
+ * what is pooled. */
+static int64_t argmax_at(const struct data *d, int64_t i)
 {
     const int64_t windows = d->high * d->wide, o = i % d->s.cout, pixel = i / d->s.cout;
     return (pixel / windows * d->s.cout + o) * windows + pixel % windows;
@@ -107,15 +107,15 @@ static void check_output(const struct data *d, bool relu, int64_t i)
     for (int t = 0; t < 4; t++)
         best = fmax(best, d->full[full_at(d, i, t)]);
     const double want = relu ? fmax(best, 0) : best;
-    const int place = d->place[place_at(d, i)];
+    const int argmax = d->argmax[argmax_at(d, i)];
     if (fabs((double)d->y[i] - want) > d->tol)
         EW_FAIL("y[%lld] is %g, not %g", (long long)i, (double)d->y[i], want);
-    if (relu && (place == EW_CONV_POOL_NO_GRAD) != (d->y[i] <= 0))
-        EW_FAIL("y[%lld] is %g, but its place %d", (long long)i, (double)d->y[i], place);
-    if (place > EW_CONV_POOL_NO_GRAD || (place == EW_CONV_POOL_NO_GRAD && !relu))
-        EW_FAIL("place[%lld] is %d", (long long)i, place);
-    else if (place < EW_CONV_POOL_NO_GRAD && d->full[full_at(d, i, place)] < best - 2 * d->tol)
-        EW_FAIL("place[%lld] is %d, which is no maximum", (long long)i, place);
+    if (relu && (argmax == EW_CONV_POOL_NO_GRAD) != (d->y[i] <= 0))
+        EW_FAIL("y[%lld] is %g, but its argmax %d", (long long)i, (double)d->y[i], argmax);
+    if (argmax > EW_CONV_POOL_NO_GRAD || (argmax == EW_CONV_POOL_NO_GRAD && !relu))
+        EW_FAIL("argmax[%lld] is %d", (long long)i, argmax);
+    else if (argmax < EW_CONV_POOL_NO_GRAD && d->full[full_at(d, i, argmax)] < best - 2 * d->tol)
+        EW_FAIL("argmax[%lld] is %d, which is no maximum", (long long)i, argmax);
 }
 
 static void check_forward(struct data *d, bool relu)
@@ -126,16 +126,16 @@ static void check_forward(struct data *d, bool relu)
     ref_epilogue(&end, d->n_full, d->s.cout, d->full);
     const double terms = ref_conv_macs(&d->s) / (double)d->n_full;
     d->tol = 4 * (double)FLT_EPSILON * (2 + sqrt(terms)) * (1 + test_scale(d->full, d->n_full));
-    run_forward(d, relu, false, d->place, d->y);
+    run_forward(d, relu, false, d->argmax, d->y);
     for (int64_t i = 0; i < d->n_y; i++)
         check_output(d, relu, i);
     float *y = test_array(d->n_y, 8);
-    uint8_t *place = ew_guard_start((size_t)d->n_y);
-    run_forward(d, relu, true, place, y);
+    uint8_t *argmax = ew_guard_start((size_t)d->n_y);
+    run_forward(d, relu, true, argmax, y);
     EW_EXPECT(memcmp(y, d->y, (size_t)d->n_y * sizeof(float)) == 0);
-    EW_EXPECT(memcmp(place, d->place, (size_t)d->n_y) == 0);
+    EW_EXPECT(memcmp(argmax, d->argmax, (size_t)d->n_y) == 0);
     ew_guard_free(y);
-    ew_guard_free(place);
+    ew_guard_free(argmax);
 }
 
 static void run_gradients(const struct data *d, bool apart, struct ew_conv_pool p)
@@ -146,7 +146,7 @@ static void run_gradients(const struct data *d, bool apart, struct ew_conv_pool 
         ew_guard_end(k->conv_pool_offsets_size(s) * sizeof(int32_t), sizeof(int32_t));
     p.partial = test_scratch(k->conv_pool_partial(s) * sizeof(float));
     p.offsets = offsets;
-    p.place = d->place;
+    p.argmax = d->argmax;
     void *scratch = test_scratch(k->conv_pool_grad_scratch(s));
     const int64_t tiles = k->conv_pool_grad_tiles(s), sums = k->conv_pool_sum_tiles(s);
     k->conv_pool_offsets(s, offsets);
@@ -168,10 +168,10 @@ static void reference(const struct data *d, double *dw, double *db)
 {
     float *dense = calloc((size_t)d->n_full, sizeof(*dense));
     for (int64_t i = 0; dense && i < d->n_y; i++) {
-        const int place = d->place[place_at(d, i)];
-        if (place == EW_CONV_POOL_NO_GRAD)
+        const int argmax = d->argmax[argmax_at(d, i)];
+        if (argmax == EW_CONV_POOL_NO_GRAD)
             continue;
-        dense[full_at(d, i, place)] = d->dy[i];
+        dense[full_at(d, i, argmax)] = d->dy[i];
         db[i % d->s.cout] += (double)d->dy[i];
     }
     ref_conv_filter(&d->s, dense, d->x, dw);
@@ -237,10 +237,10 @@ static void check_special(struct data *d)
     }
     d->x[0] = NAN;
     d->x[3] = NAN;
-    run_forward(d, true, false, d->place, d->y);
+    run_forward(d, true, false, d->argmax, d->y);
     for (int64_t i = 0; i < d->n_y; i++) {
         const bool lost = i % 2 || i < d->s.cout;
-        EW_EXPECT_INT(d->place[place_at(d, i)], lost ? EW_CONV_POOL_NO_GRAD : 0);
+        EW_EXPECT_INT(d->argmax[argmax_at(d, i)], lost ? EW_CONV_POOL_NO_GRAD : 0);
         if (i < d->s.cout)
             EW_EXPECT(isnan(d->y[i]));
         else

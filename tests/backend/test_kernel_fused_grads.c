@@ -27,7 +27,7 @@ static const struct {
 struct data {
     const struct ew_kernels *k;
     const struct ew_conv_shape *s;
-    struct ew_batch_norm norm, behind; /* before it and behind it */
+    struct ew_batch_norm norm, output_norm; /* before it and behind it */
     float *w, *packed, *x, *dy;        /* x and dy as the norms make them */
     float *dx[2], *dw[2], *sums[2];    /* wanted, got */
 };
@@ -60,7 +60,7 @@ static void data_init(struct data *d, enum ew_act act)
     const struct ew_conv_shape *s = d->s;
     const int64_t n_x = ref_conv_in_count(s), n_y = ref_conv_out_count(s);
     norm_init(&d->norm, n_x / s->cin, s->cin, act);
-    norm_init(&d->behind, n_x / s->cin, s->cout, act);
+    norm_init(&d->output_norm, n_x / s->cin, s->cout, act);
     d->w = test_array(ref_conv_filter_count(s), 3);
     d->packed = test_scratch(d->k->conv_dgrad_pack_size(s) * sizeof(float));
     d->k->conv_dgrad_pack(s, d->w, d->packed, 0, d->k->conv_dgrad_pack_tiles(s));
@@ -74,7 +74,7 @@ static void data_init(struct data *d, enum ew_act act)
     struct ew_batch_norm b = d->norm;
     b.y = d->x;
     d->k->batch_apply(&b, 0, b.rows);
-    b = d->behind;
+    b = d->output_norm;
     b.dx = d->dy;
     d->k->batch_back_apply(&b, 0, b.rows);
 }
@@ -86,7 +86,7 @@ static void data_fini(struct data *d)
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         ew_guard_free(all[i]);
     norm_fini(&d->norm);
-    norm_fini(&d->behind);
+    norm_fini(&d->output_norm);
 }
 
 /* One after the other, added to what dx and dw hold where `add` is set. */
@@ -133,7 +133,7 @@ static void at_once(const struct data *d, bool norms, bool add, bool reversed)
         j.filter.norm = &d->norm;
         j.filter.x = d->norm.x;
         j.filter.dy = NULL;
-        j.behind = &d->behind;
+        j.output_norm = &d->output_norm;
         j.norm_sums = sums;
     }
     void *scratch = test_scratch(k->fused_grads_scratch(s));

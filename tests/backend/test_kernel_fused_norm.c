@@ -75,7 +75,7 @@ static void forward(const struct ew_kernels *k, const struct ew_conv_shape *s, c
     void *scratch = test_scratch(k->depthwise_scratch(s));
     k->depthwise_run(&c, 0, tiles, scratch);
     ew_guard_free(scratch);
-    c.shape.normed = true;
+    c.shape.input_norm = true;
     c.x = d->x;
     c.y = got;
     c.norm = &d->norm;
@@ -111,9 +111,9 @@ static void point(const struct ew_kernels *k, const struct ew_conv_shape *s, enu
     b.bias = per[3];
     k->batch_apply(&b, 0, b.rows);
     k->conv_pack(s, w, packed, 0, k->conv_pack_tiles(s));
-    for (int normed = 0; normed < 2; normed++) {
-        struct ew_conv c = {.shape = *s, .x = normed ? x : z, .w = packed, .y = y[normed]};
-        c.shape.normed = normed;
+    for (int input_norm = 0; input_norm < 2; input_norm++) {
+        struct ew_conv c = {.shape = *s, .x = input_norm ? x : z, .w = packed, .y = y[input_norm]};
+        c.shape.input_norm = input_norm;
         c.norm = &b;
         void *scratch = test_scratch(k->conv_scratch(&c.shape));
         for (int64_t t = k->conv_tiles(s) - 1; t >= 0; t--)
@@ -132,11 +132,11 @@ static void filter(const struct ew_kernels *k, const struct ew_conv_shape *s, co
     struct ew_conv_wgrad f = {.shape = *s, .x = d->z, .dy = d->dy, .dw = want};
     f.partial = test_scratch(k->depthwise_wgrad_partial(s) * sizeof(float));
     const int64_t tiles = k->depthwise_wgrad_tiles(s);
-    for (int normed = 0; normed < 2; normed++) {
-        f.shape.normed = normed;
-        f.norm = normed ? &d->norm : NULL;
-        f.x = normed ? d->x : d->z;
-        f.dw = normed ? got : want;
+    for (int input_norm = 0; input_norm < 2; input_norm++) {
+        f.shape.input_norm = input_norm;
+        f.norm = input_norm ? &d->norm : NULL;
+        f.x = input_norm ? d->x : d->z;
+        f.dw = input_norm ? got : want;
         void *scratch = test_scratch(k->depthwise_wgrad_scratch(&f.shape));
         k->depthwise_wgrad_run(&f, 0, tiles, scratch);
         k->depthwise_wgrad_sum(&f, 0, k->depthwise_wgrad_sum_tiles(s));
@@ -189,7 +189,7 @@ static void apart(const struct ew_kernels *k, const struct ew_conv_shape *s, con
 }
 
 static void at_once(const struct ew_kernels *k, const struct ew_conv_shape *s, const struct data *d,
-                    const struct ew_batch_norm *behind, float *const out[3])
+                    const struct ew_batch_norm *output_norm, float *const out[3])
 {
     const int64_t tiles = k->depthwise_wgrad_tiles(s);
     float *packed = test_scratch(k->depthwise_pack_size(s) * sizeof(float));
@@ -197,8 +197,8 @@ static void at_once(const struct ew_kernels *k, const struct ew_conv_shape *s, c
     struct ew_fused_grads j = {.filter = {.shape = *s, .x = d->x, .dw = out[1], .norm = &d->norm},
                                .w = packed,
                                .dx = out[0],
-                               .behind = behind};
-    j.filter.shape.normed = true;
+                               .output_norm = output_norm};
+    j.filter.shape.input_norm = true;
     j.filter.partial = test_scratch(k->depthwise_wgrad_partial(s) * sizeof(float));
     j.norm_sums = test_scratch((size_t)(tiles * 2 * s->cin) * sizeof(float));
     void *scratch = test_scratch(k->depthwise_fused_grads_scratch(&j.filter.shape));
@@ -226,9 +226,9 @@ static void joint(const struct ew_kernels *k, const struct ew_conv_shape *s, con
         got[i] = test_array(n[i], 39);
     }
     EW_EXPECT(k->depthwise_fused_grads_fits(s));
-    const struct ew_batch_norm behind = behind_init(k, s, d, dy);
+    const struct ew_batch_norm output_norm = behind_init(k, s, d, dy);
     apart(k, s, d, dy, want);
-    at_once(k, s, d, &behind, got);
+    at_once(k, s, d, &output_norm, got);
     EW_EXPECT(memcmp(want[0], got[0], (size_t)n[0] * sizeof(float)) == 0);
     EW_EXPECT(memcmp(want[1], got[1], (size_t)n[1] * sizeof(float)) == 0);
     for (int64_t i = 0; i < n[2]; i++)
@@ -240,8 +240,8 @@ static void joint(const struct ew_kernels *k, const struct ew_conv_shape *s, con
     }
     free(sums);
     ew_guard_free(dy);
-    ew_guard_free((void *)(uintptr_t)behind.x);
-    ew_guard_free(behind.sums);
+    ew_guard_free((void *)(uintptr_t)output_norm.x);
+    ew_guard_free(output_norm.sums);
 }
 
 int main(int argc, char **argv)

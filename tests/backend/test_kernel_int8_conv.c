@@ -148,7 +148,7 @@ static void check(kernels *k, const struct ew_conv_shape *s, enum pattern p, boo
                              .of_x = {.zero = 117},
                              .packed = packed,
                              .y = y,
-                             .end = {.tame = true,
+                             .end = {.ratios_below_1 = true,
                                      .y = {.zero = 100},
                                      .lo = 3,
                                      .hi = 250,

@@ -124,7 +124,7 @@ static void kept_slopes(const struct ew_kernels *k)
         m.dx = from_in;
         k->act_back(&m, 0, N);
         m.x = y;
-        m.kept = true;
+        m.from_output = true;
         m.dx = from_out;
         k->act_back(&m, 0, N);
         double want[N];

@@ -218,8 +218,8 @@ static void where_it_is(void)
     }
 }
 
-/* A first layer with a stride and overlapping windows, of more rows than a band has. */
-static ew_err banded_graph(struct ew_graph *g)
+/* A first layer with a stride and overlapping windows, of more rows than a strip has. */
+static ew_err strips_graph(struct ew_graph *g)
 {
     const struct ew_shape x = {4, {9, 125, 161, 3}};
     const struct ew_conv_attr conv = {.groups = 1,
@@ -245,7 +245,7 @@ static ew_err banded_graph(struct ew_graph *g)
     return ew_graph_output(g, v);
 }
 
-static struct ew_plan *banded_plan(struct ew_graph *g, const struct ew_backend_opts *be)
+static struct ew_plan *strips_plan(struct ew_graph *g, const struct ew_backend_opts *be)
 {
     struct ew_plan *p = NULL;
     const struct ew_plan_opts o = {.mode = EW_PLAN_TRAIN, .backend = *be};
@@ -259,16 +259,16 @@ static struct ew_plan *banded_plan(struct ew_graph *g, const struct ew_backend_o
     return p;
 }
 
-static void bands_change_nothing(void)
+static void strips_change_nothing(void)
 {
     struct ew_graph *g = NULL;
     struct ew_plan *p[3] = {NULL};
-    if (!EW_EXPECT_OK(ew_graph_new("banded", &g)))
+    if (!EW_EXPECT_OK(ew_graph_new("strips", &g)))
         return;
-    if (EW_EXPECT_OK(banded_graph(g))) {
-        p[0] = banded_plan(g, &(struct ew_backend_opts){.threads = 1, .reference = true});
-        p[1] = banded_plan(g, &(struct ew_backend_opts){.threads = 1});
-        p[2] = banded_plan(g, &(struct ew_backend_opts){.threads = 2});
+    if (EW_EXPECT_OK(strips_graph(g))) {
+        p[0] = strips_plan(g, &(struct ew_backend_opts){.threads = 1, .reference = true});
+        p[1] = strips_plan(g, &(struct ew_backend_opts){.threads = 1});
+        p[2] = strips_plan(g, &(struct ew_backend_opts){.threads = 2});
     }
     for (int v = 0; p[0] && p[1] && p[2] && v < g->n_values; v++) {
         const struct ew_tensor *t[3];
@@ -286,4 +286,4 @@ static void bands_change_nothing(void)
 }
 
 EW_TEST_MAIN(EW_TEST(trains_as_three_steps_do), EW_TEST(threads_change_nothing),
-             EW_TEST(limits_change_nothing), EW_TEST(where_it_is), EW_TEST(bands_change_nothing))
+             EW_TEST(limits_change_nothing), EW_TEST(where_it_is), EW_TEST(strips_change_nothing))

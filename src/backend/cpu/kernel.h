@@ -61,8 +61,8 @@ struct ew_conv_axis {
 struct ew_conv_shape {
     int32_t batch, groups, cin, cout;
     struct ew_conv_axis axis[3];
-    bool
-        normed; /* depthwise_norms and conv_norms only: the input is what a batch norm makes of x */
+    bool input_norm; /* depthwise_norms and conv_norms only: the input is what a batch norm makes of
+                        x */
     /* conv, winograd and sparse only: floats between pixels of x, and of y or dy; 0: as many as
      * channels.
      */
@@ -92,7 +92,7 @@ struct ew_winograd_5x5_pool {
     float *y;        /* [batch, cout, out / 2, out / 2] */
     const float *dy; /* as y */
     uint8_t
-        *place; /* [batch, out / 2, out / 2, cout]: EW_CONV_POOL_NO_GRAD, or which of the four */
+        *argmax; /* [batch, out / 2, out / 2, cout]: EW_CONV_POOL_NO_GRAD, or which of the four */
 };
 
 struct ew_conv {
@@ -102,7 +102,7 @@ struct ew_conv {
     /* winograd_5x5 only, with a bias and nothing else behind the sums: takes them instead of y. */
     const struct ew_winograd_5x5_pool *pool;
     struct ew_epilogue end;
-    const struct ew_batch_norm *norm; /* where shape.normed; its x, y and rows do not count */
+    const struct ew_batch_norm *norm; /* where shape.input_norm; its x, y and rows do not count */
     bool flip;                        /* where shape.unpacked: as with winograd_pack */
     /* conv and depthwise: the statistics of what is written, for a batch norm that reads it: its
      * `partial`, in splits of ew_stats_split.rows.  NULL: not wanted. */
@@ -138,13 +138,13 @@ struct ew_conv_wgrad {
 /* Both gradients of a 1x1 or depthwise convolution in one pass (see kernel/gemm/k_fused_grads.c).
  */
 struct ew_fused_grads {
-    struct ew_conv_wgrad filter; /* dy: NULL with `behind`; norm: makes x of its own */
+    struct ew_conv_wgrad filter; /* dy: NULL with `output_norm`; norm: makes x of its own */
     bool no_filter;              /* that gradient is not wanted */
     const float *w;              /* packed by conv_dgrad_pack, or depthwise_dgrad_pack */
     float *dx;                   /* NULL: not wanted */
     bool add_dx;
-    bool mask;                          /* dx becomes 0 where x is not positive */
-    const struct ew_batch_norm *behind; /* makes dy, after its batch_back_finish; NULL: none */
+    bool mask;                               /* dx becomes 0 where x is not positive */
+    const struct ew_batch_norm *output_norm; /* makes dy, after its batch_back_finish; NULL: none */
     float *norm_sums; /* as many splits as tiles of batch_back_stats for filter.norm; NULL: not
                          wanted */
 };
@@ -183,7 +183,7 @@ struct ew_conv_pool {
     const float *w; /* packed by conv_pool_pack, with the bias */
     float *y;       /* [batch, out / 2, out / 2, cout] */
     uint8_t
-        *place; /* [batch, cout, out / 2, out / 2]: EW_CONV_POOL_NO_GRAD, or which of the four */
+        *argmax; /* [batch, cout, out / 2, out / 2]: EW_CONV_POOL_NO_GRAD, or which of the four */
     const float *dy;        /* as y */
     const int32_t *offsets; /* by conv_pool_offsets */
     float *partial;         /* conv_pool_partial floats */
@@ -204,8 +204,8 @@ struct ew_pooling {
     bool count_pads; /* the average's divisor is the whole window, not its part in the input */
     const float *x;
     float *y;
-    uint8_t *index; /* max_pool_*: the maximum's place in its window, of at most 256 elements */
-    /* max_pool_run: a ReLU is behind it, and places of what that cuts off are EW_POOL_NO_GRAD; of
+    uint8_t *index; /* max_pool_*: the maximum's index in its window, of at most 256 elements */
+    /* max_pool_run: a ReLU is behind it, and the index of what that cuts off is EW_POOL_NO_GRAD; of
      * windows with fewer than 256 elements. */
     bool relu;
     const float *dy;
@@ -276,7 +276,7 @@ struct ew_act_map {
     enum ew_act act;
     float lo, hi;
     const float *x, *dy;
-    bool kept; /* backward: x is act's output, which does not do for hard_swish and silu */
+    bool from_output; /* backward: x is act's output, which does not do for hard_swish and silu */
     float *y, *dx;
     bool add; /* to what dx holds */
 };
@@ -355,7 +355,7 @@ struct ew_dropout {
 };
 
 /* out[b][j][i] = in[b][i][j] + bias[i]: NCHW to NHWC with rows = C, columns = HW, and back.  A tile
- * is a band of rows of one matrix. */
+ * is a block of rows of one matrix. */
 struct ew_transpose {
     int64_t batch, rows, columns;
     const float *in;
@@ -384,7 +384,7 @@ struct ew_column_sums {
     X(size_t,  conv_pack_size, (const struct ew_conv_shape *s))                                    \
     X(int64_t, conv_pack_tiles, (const struct ew_conv_shape *s))                                   \
     X(void,    conv_pack,      (const struct ew_conv_shape *s, const float *w, float *packed, int64_t begin, int64_t end)) \
-    X(bool,    conv_norms,     (const struct ew_conv_shape *s)) /* heeds shape.normed */           \
+    X(bool,    conv_norms,     (const struct ew_conv_shape *s)) /* heeds shape.input_norm */       \
     X(int64_t, conv_tiles,     (const struct ew_conv_shape *s))                                    \
     X(struct ew_stats_split, conv_stats_split, (const struct ew_conv_shape *s)) /* with ew_conv.stats */           \
     X(size_t,  conv_scratch,   (const struct ew_conv_shape *s))                                    \
@@ -437,7 +437,7 @@ struct ew_column_sums {
     X(void,    winograd_wgrad_run, (const struct ew_conv_wgrad *f, int64_t phase, int64_t begin, int64_t end, void *scratch)) \
     /* Depthwise: groups = cin = cout. */                                                          \
     X(bool,    depthwise_fits, (const struct ew_conv_shape *s))                                    \
-    X(bool,    depthwise_norms, (const struct ew_conv_shape *s)) /* heeds shape.normed */          \
+    X(bool,    depthwise_norms, (const struct ew_conv_shape *s)) /* heeds shape.input_norm */          \
     X(size_t,  depthwise_pack_size, (const struct ew_conv_shape *s))                               \
     X(void,    depthwise_pack, (const struct ew_conv_shape *s, const float *w, float *packed))     \
     X(int64_t, depthwise_tiles, (const struct ew_conv_shape *s))                                   \

@@ -26,7 +26,7 @@ struct ew_qbyte {
  *   stored:   (table ? table[q ^ y.flip] : q ^ y.flip), or t where to_float is set */
 struct ew_qend {
     bool to_float;
-    bool tame; /* all ratios are below 1, so that t stays below 2^31 */
+    bool ratios_below_1; /* all ratios are below 1, so that t stays below 2^31 */
     struct ew_qbyte y, mid, of_add;
     int32_t lo, hi; /* of q, 0 to 255 */
     const uint8_t *add;
@@ -136,7 +136,7 @@ struct ew_qtranspose {
     X(int64_t, int8_depthwise_tiles,   (const struct ew_conv_shape *s))                                    \
     X(size_t,  int8_depthwise_scratch, (const struct ew_conv_shape *s))                                    \
     X(void,    int8_depthwise_run,     (const struct ew_qconv *c, int64_t begin, int64_t end, void *scratch)) \
-    /* The same by columns of the window; x is uint8, the end tame, nothing added nor float. */    \
+    /* The same by columns of the window; x is uint8, a plain end (ratios below 1, nothing added, no floats). */    \
     X(bool,    int8_depthwise_column_fits,   (const struct ew_conv_shape *s))                                    \
     X(size_t,  int8_depthwise_column_pack_size, (const struct ew_conv_shape *s))                                 \
     X(void,    int8_depthwise_column_pack,   (const struct ew_conv_shape *s, const struct ew_qconv_weights *w, void *packed)) \

@@ -17,7 +17,7 @@ static ew_err shape_of(const struct ew_call *c, struct ew_conv_shape *out)
     struct ew_conv_sizes s;
     EW_TRY(ew_conv_resolve(c, &s));
     ew_conv_shape_of(&s, out);
-    out->normed = ew_plays(c, EW_ROLE_INPUT_NORM);
+    out->input_norm = ew_plays(c, EW_ROLE_INPUT_NORM);
     out->y_step = (int32_t)c->out_step;
     return EW_OK;
 }
@@ -39,7 +39,7 @@ static bool resolve(const struct ew_kernel_query *query, struct ew_kernel_case *
     *out = (struct ew_kernel_case){.query = query, .c = c, .k = ew_cpu(query->be)->isa};
     if (c->in[0]->dtype != EW_F32 || shape_of(c, &out->shape) != EW_OK ||
         ew_tensor_count(c->in[0]) >= INT32_MAX ||
-        (out->shape.normed && !norms(out->k, &out->shape)))
+        (out->shape.input_norm && !norms(out->k, &out->shape)))
         return false;
     out->relu = act_of(c) == EW_ACT_RELU;
     /* Else the reference refuses the gradient, and says so. */

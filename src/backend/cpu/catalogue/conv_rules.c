@@ -24,7 +24,7 @@ bool ew_if_contiguous(const struct ew_kernel_case *c)
 
 bool ew_if_no_input_norm(const struct ew_kernel_case *c)
 {
-    return !c->shape.normed;
+    return !c->shape.input_norm;
 }
 
 bool ew_if_no_fused_norm(const struct ew_kernel_case *c)

@@ -90,9 +90,9 @@ static bool if_uint8(const struct ew_kernel_case *c)
     return c->c->in[c->layer.slots->x]->dtype == EW_U8;
 }
 
-static bool if_tame(const struct ew_kernel_case *c)
+static bool if_plain_end(const struct ew_kernel_case *c)
 {
-    return ew_qlayer_ends_tame(c->c, &c->layer);
+    return ew_qlayer_end_is_plain(c->c, &c->layer);
 }
 
 static bool if_columns(const struct ew_kernel_case *c)
@@ -158,7 +158,7 @@ static const struct ew_kernel_entry entries[] = {
      .rules = {{"uint8 input", if_uint8},
                {"depthwise 3x3 or 5x5 with stride 1 or 2, on VNNI, or on AVX2 from 16 channels on",
                 if_columns},
-               {"bytes out, nothing added, ratios below 1", if_tame}},
+               {"bytes out, nothing added, ratios below 1", if_plain_end}},
      .make = make_columns},
     {.name = "int8 grouped",
      .folder = "int8",

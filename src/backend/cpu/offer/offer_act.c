@@ -52,14 +52,14 @@ static ew_err run_backward(const struct ew_call *c)
     if (!c->din[0] || !c->dout[0])
         return EW_OK;
     struct work w = work_of(c, ew_tensor_count(c->din[0]));
-    w.map.kept = c->op->saves & EW_SAVE_OUT;
+    w.map.from_output = c->op->saves & EW_SAVE_OUT;
     w.map.dy = c->dout[0]->data;
     w.map.dx = c->din[0]->data;
     w.map.add = !(c->fresh & 1);
     const bool masked = ew_plays(c, EW_ROLE_RELU_MASKED);
     if (masked && !w.map.add && w.map.dy == w.map.dx)
         return EW_OK;
-    const struct ew_tensor *x = w.map.kept ? c->out[0] : c->in[0];
+    const struct ew_tensor *x = w.map.from_output ? c->out[0] : c->in[0];
     w.map.act = masked ? EW_ACT_NONE : w.map.act;
     w.map.x = masked ? w.map.dy : x->data;
     ew_pool_run(ew_cpu(c->be)->pool, (w.count + GRAIN - 1) / GRAIN, backward_tiles, &w);

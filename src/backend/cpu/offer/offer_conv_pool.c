@@ -82,7 +82,7 @@ static ew_err run_forward(const struct ew_call *c)
     p->x = c->in[0]->data;
     p->w = packed;
     p->y = c->out[0]->data;
-    p->place = c->aux;
+    p->argmax = c->aux;
     ew_share_run(&rest, ew_share_parts(c->be, p->shape.batch), forward_tiles);
     return EW_OK;
 }
@@ -148,7 +148,7 @@ static ew_err run_backward(const struct ew_call *c)
     rest.scratch = (char *)c->scratch + partial_bytes(k, &p->shape);
     p->partial = c->scratch;
     p->x = c->in[0]->data;
-    p->place = c->aux;
+    p->argmax = c->aux;
     p->dy = c->dout[0]->data;
     p->dw = c->din[1]->data;
     p->db = c->n_in > 2 && c->din[2] ? c->din[2]->data : NULL;

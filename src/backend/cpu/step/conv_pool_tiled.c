@@ -9,7 +9,7 @@
 
 #define TAPS   3
 #define STEP   2
-#define FLOATS (96 << 10) /* of what is pooled of a band, about: it stays in L2 */
+#define FLOATS (96 << 10) /* of what is pooled of a strip, about: it stays in L2 */
 
 struct state {
     struct ew_conv_shape shape;
@@ -44,8 +44,8 @@ static int64_t row_floats(const struct ew_conv_shape *s)
     return (int64_t)s->axis[2].out * s->cout;
 }
 
-/* Rows of windows in a band. */
-static int64_t band_of(const struct ew_conv_shape *s)
+/* Rows of windows in a strip. */
+static int64_t strip_rows(const struct ew_conv_shape *s)
 {
     const int64_t fit = (FLOATS / row_floats(s) - TAPS) / STEP + 1;
     return ew_min_i64(fit > 1 ? fit : 1, windows_of(s->axis[1].out));
@@ -79,13 +79,13 @@ static struct ew_conv_shape pool_of(const struct ew_conv_shape *s, int64_t windo
     return pool;
 }
 
-/* A band of an image. */
-struct band {
+/* A strip of an image. */
+struct strip {
     int64_t image, first, windows; /* rows of windows */
 };
 
 /* Its first element of y, dy and places. */
-static int64_t pooled_at(const struct ew_conv_shape *s, const struct band *b)
+static int64_t pooled_at(const struct ew_conv_shape *s, const struct strip *b)
 {
     const int64_t high = windows_of(s->axis[1].out), wide = windows_of(s->axis[2].out);
     return (b->image * high + b->first) * wide * s->cout;
@@ -97,10 +97,10 @@ static const float *input_at(const struct ew_conv_shape *s, const float *x, int6
     return x + (image * s->axis[1].in + row) * s->axis[2].in * s->cin;
 }
 
-/* Bytes of what is pooled of a band; the rest of a thread's scratch is behind it. */
-static size_t band_bytes(const struct ew_conv_shape *s)
+/* Bytes of what is pooled of a strip; the rest of a thread's scratch is behind it. */
+static size_t strip_bytes(const struct ew_conv_shape *s)
 {
-    return ew_float_bytes((size_t)(rows_of(band_of(s)) * row_floats(s)));
+    return ew_float_bytes((size_t)(rows_of(strip_rows(s)) * row_floats(s)));
 }
 
 struct work {
@@ -114,8 +114,8 @@ struct work {
 
 /* ---- Forward: scratch is the packed filter, then that of the threads ---- */
 
-/* The row that two bands share is there from the last one. */
-static void forward_band(const struct work *w, const struct band *b, float *pooled, char *scratch)
+/* The row that two strips share is there from the last one. */
+static void forward_strip(const struct work *w, const struct strip *b, float *pooled, char *scratch)
 {
     const struct ew_conv_shape *s = &w->state->shape;
     const struct ew_call *c = w->c;
@@ -141,33 +141,33 @@ static void forward_images(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
     const struct ew_conv_shape *s = &w->state->shape;
-    const int64_t high = windows_of(s->axis[1].out), each = band_of(s);
+    const int64_t high = windows_of(s->axis[1].out), each = strip_rows(s);
     char *scratch = ew_scratch_of(w->scratch, w->size, worker);
-    for (struct band b = {.image = begin}; b.image < end; b.image++)
+    for (struct strip b = {.image = begin}; b.image < end; b.image++)
         for (b.first = 0; b.first < high; b.first += each) {
             b.windows = ew_min_i64(each, high - b.first);
-            forward_band(w, &b, (float *)(void *)scratch, scratch + band_bytes(s));
+            forward_strip(w, &b, (float *)(void *)scratch, scratch + strip_bytes(s));
         }
 }
 
-/* The convolution of an image's first band: all of them meet all taps, and pack filters alike. */
-static struct ew_conv_shape first_band(const struct ew_conv_shape *s)
+/* The convolution of an image's first strip: all of them meet all taps, and pack filters alike. */
+static struct ew_conv_shape first_strip(const struct ew_conv_shape *s)
 {
     int64_t x;
-    return part_of(s, 0, rows_of(band_of(s)), &x);
+    return part_of(s, 0, rows_of(strip_rows(s)), &x);
 }
 
 static size_t forward_size(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    const struct ew_conv_shape part = first_band(s);
-    return band_bytes(s) + k->conv_scratch(&part);
+    const struct ew_conv_shape part = first_strip(s);
+    return strip_bytes(s) + k->conv_scratch(&part);
 }
 
 static ew_err run_forward(const struct ew_call *c)
 {
     const struct ew_kernels *k = ew_cpu(c->be)->isa;
     const struct state *state = c->state;
-    const struct ew_conv_shape part = first_band(&state->shape);
+    const struct ew_conv_shape part = first_strip(&state->shape);
     struct work w = {.c = c,
                      .k = k,
                      .state = state,
@@ -182,7 +182,7 @@ static ew_err run_forward(const struct ew_call *c)
 struct ew_kernel ew_conv_pool_tiled_forward_kernel(const struct ew_backend *be,
                                                    const struct ew_conv_shape *s)
 {
-    const struct ew_conv_shape part = first_band(s);
+    const struct ew_conv_shape part = first_strip(s);
     return (struct ew_kernel){.name = "tiled conv+max pool",
                               .run = run_forward,
                               .scratch = ew_float_bytes(ew_cpu(be)->isa->conv_pack_size(&part)) +
@@ -203,10 +203,10 @@ static int64_t image_of(const struct ew_conv_shape *s)
     return filter_of(s) + s->cout;
 }
 
-/* Bytes for partial sums: bands differ in their rows and in what padding they meet. */
+/* Bytes for partial sums: strips differ in their rows and in what padding they meet. */
 static size_t partial_bytes(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    const int64_t each = band_of(s), high = windows_of(s->axis[1].out);
+    const int64_t each = strip_rows(s), high = windows_of(s->axis[1].out);
     size_t most = 0;
     for (int64_t first = 0; first < high; first += each) {
         int64_t x;
@@ -220,11 +220,11 @@ static size_t partial_bytes(const struct ew_kernels *k, const struct ew_conv_sha
 
 static size_t backward_size(const struct ew_kernels *k, const struct ew_conv_shape *s)
 {
-    const struct ew_conv_shape part = first_band(s);
-    return band_bytes(s) + partial_bytes(k, s) + k->conv_wgrad_scratch(&part);
+    const struct ew_conv_shape part = first_strip(s);
+    return strip_bytes(s) + partial_bytes(k, s) + k->conv_wgrad_scratch(&part);
 }
 
-static void backward_band(const struct work *w, const struct band *b, char *scratch)
+static void backward_strip(const struct work *w, const struct strip *b, char *scratch)
 {
     const struct ew_conv_shape *s = &w->state->shape;
     const int64_t row = b->first * STEP;
@@ -239,13 +239,13 @@ static void backward_band(const struct work *w, const struct band *b, char *scra
                               .dy = pooled,
                               .dw = to,
                               .db = to + filter_of(s),
-                              .partial = (float *)(void *)(scratch + band_bytes(s)),
+                              .partial = (float *)(void *)(scratch + strip_bytes(s)),
                               .add = b->first > 0,
                               .add_db = b->first > 0};
     f.x = input_at(s, w->c->in[0]->data, b->image, x);
     w->k->max_pool_back_run(&pool, 0, w->k->max_pool_back_tiles(&pool.shape));
     w->k->conv_wgrad_run(&f, 0, w->k->conv_wgrad_tiles(&f.shape),
-                         scratch + band_bytes(s) + w->partial);
+                         scratch + strip_bytes(s) + w->partial);
     w->k->conv_wgrad_sum(&f, 0, w->k->conv_wgrad_sum_tiles(&f.shape));
 }
 
@@ -253,11 +253,11 @@ static void backward_images(void *ctx, int64_t begin, int64_t end, int worker)
 {
     const struct work *w = ctx;
     const struct ew_conv_shape *s = &w->state->shape;
-    const int64_t high = windows_of(s->axis[1].out), each = band_of(s);
-    for (struct band b = {.image = begin}; b.image < end; b.image++)
+    const int64_t high = windows_of(s->axis[1].out), each = strip_rows(s);
+    for (struct strip b = {.image = begin}; b.image < end; b.image++)
         for (b.first = 0; b.first < high; b.first += each) {
             b.windows = ew_min_i64(each, high - b.first);
-            backward_band(w, &b, ew_scratch_of(w->scratch, w->size, worker));
+            backward_strip(w, &b, ew_scratch_of(w->scratch, w->size, worker));
         }
 }
 

@@ -146,7 +146,7 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
     const bool strided = is_dense(s) && (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD);
     const size_t stats = c->train ? stats_bytes(ew_cpu(be)->isa, m, s) : 0;
     const unsigned roles = (strided ? EW_ROLE_STRIDED_OUTPUT : 0) |
-                           (s->normed ? EW_ROLE_INPUT_NORM : 0) |
+                           (s->input_norm ? EW_ROLE_INPUT_NORM : 0) |
                            (stats ? EW_ROLE_OUTPUT_NORM_STATS : 0);
     const size_t all = scratch + (fixed ? 0 : ew_align_up(packed));
     return (struct ew_kernel){
@@ -366,7 +366,7 @@ struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be, const stru
     const unsigned roles = EW_ROLE_RELU_MASKED | (general ? EW_ROLE_UPDATE : 0) |
                            (any_data ? EW_ROLE_RELU_MASK : 0) |
                            (strided ? EW_ROLE_STRIDED_OUTPUT : 0) |
-                           (s->normed && m == EW_CONV_DEPTHWISE_DGRAD ? EW_ROLE_INPUT_NORM : 0);
+                           (s->input_norm && m == EW_CONV_DEPTHWISE_DGRAD ? EW_ROLE_INPUT_NORM : 0);
     return (struct ew_kernel){.name = names[m],
                               .run = run_backward,
                               .fresh = true,

@@ -65,7 +65,7 @@ struct parts {
 
 static struct parts parts_of(const struct way *w, const struct ew_conv_shape *s)
 {
-    const size_t sums = s->normed ? (size_t)w->tiles(s) * 2 * (size_t)s->cin : 0;
+    const size_t sums = s->input_norm ? (size_t)w->tiles(s) * 2 * (size_t)s->cin : 0;
     return (struct parts){.packed = ew_float_bytes(w->pack_size(s)),
                           .partial = ew_float_bytes(w->partial(s)),
                           .sums = ew_float_bytes(sums),
@@ -121,7 +121,7 @@ static bool makes_bias(const struct ew_call *c)
 static void bind(const struct ew_call *c, struct ew_fused_grads *j)
 {
     j->filter.x = j->filter.norm ? j->filter.norm->x : c->in[0]->data;
-    j->filter.dy = j->behind ? NULL : c->dout[0]->data;
+    j->filter.dy = j->output_norm ? NULL : c->dout[0]->data;
     j->filter.dw = c->din[1] ? c->din[1]->data : NULL;
     j->filter.add = !(c->fresh & 2);
     j->no_filter = !c->din[1];
@@ -151,7 +151,7 @@ static ew_err run(const struct ew_call *c)
         return EW_OK;
     if (clears(c) || (makes_bias(c) && !c->din[1]))
         ew_bias_gradient(c, clears(c) ? c->out[0] : NULL);
-    struct ew_batch_norm norm, behind;
+    struct ew_batch_norm norm, output_norm;
     struct ew_update update;
     char *at = c->scratch;
     const struct ew_call *before = ew_call_fused(c, EW_ROLE_INPUT_NORM);
@@ -159,9 +159,9 @@ static ew_err run(const struct ew_call *c)
     if (before)
         ew_norm_of_call(before, &norm);
     if (after)
-        ew_norm_of_call(after, &behind);
+        ew_norm_of_call(after, &output_norm);
     j->filter.norm = before ? &norm : NULL;
-    j->behind = after ? &behind : NULL;
+    j->output_norm = after ? &output_norm : NULL;
     j->filter.update = ew_cpu_update_of(c, &update);
     bind(c, j);
     pack(c, (float *)(void *)at);
@@ -190,10 +190,10 @@ struct ew_kernel ew_fused_grads_kernel(const struct ew_backend *be, const struct
     const struct parts p = parts_of(&way, s);
     const size_t all = p.packed + p.partial + p.sums + ew_share_scratch(be, p.each);
     const size_t bias = ew_bias_scratch(s->cout);
-    const unsigned norms =
-        EW_ROLE_OUTPUT_NORM_GRAD | (s->normed ? EW_ROLE_INPUT_NORM | EW_ROLE_INPUT_NORM_SUMS : 0);
+    const unsigned norms = EW_ROLE_OUTPUT_NORM_GRAD |
+                           (s->input_norm ? EW_ROLE_INPUT_NORM | EW_ROLE_INPUT_NORM_SUMS : 0);
     const unsigned pointwise =
-        EW_ROLE_STRIDED_OUTPUT | EW_ROLE_RELU_MASKED | (s->normed ? 0 : EW_ROLE_RELU_MASK);
+        EW_ROLE_STRIDED_OUTPUT | EW_ROLE_RELU_MASKED | (s->input_norm ? 0 : EW_ROLE_RELU_MASK);
     const unsigned depthwise = EW_ROLE_EXCITE_LAYER; /* lines, which are of one image each */
     return (struct ew_kernel){.name = way.name,
                               .run = run,

@@ -88,7 +88,7 @@ static bool is_sane(float ratio)
 }
 
 /* Ratios below 1 keep what is rounded below 2^31. */
-static bool is_tame(const struct ew_call *c, const struct ew_qlayer *l)
+static bool ratios_below_1(const struct ew_call *c, const struct ew_qlayer *l)
 {
     for (int64_t i = 0; i < ew_tensor_count(c->in[l->slots->w_scale]); i++)
         if (!(fabsf(ratio_at(c, l->slots, i)) < 1))
@@ -114,9 +114,9 @@ bool ew_qlayer_fits(const struct ew_call *c, const struct ew_qlayer *l)
     return true;
 }
 
-bool ew_qlayer_ends_tame(const struct ew_call *c, const struct ew_qlayer *l)
+bool ew_qlayer_end_is_plain(const struct ew_call *c, const struct ew_qlayer *l)
 {
-    return input(c, l->slots->y_scale) && !input(c, l->slots->add) && is_tame(c, l);
+    return input(c, l->slots->y_scale) && !input(c, l->slots->add) && ratios_below_1(c, l);
 }
 
 /* ---- Epilogues ---- */
@@ -125,7 +125,8 @@ static void set_end(const struct ew_call *c, const struct ew_qlayer *l, struct e
 {
     const struct ew_qlayer_slots *s = l->slots;
     const struct ew_tensor *table = input(c, s->table);
-    *e = (struct ew_qend){.to_float = !input(c, s->y_scale), .tame = is_tame(c, l)};
+    *e =
+        (struct ew_qend){.to_float = !input(c, s->y_scale), .ratios_below_1 = ratios_below_1(c, l)};
     if (e->to_float)
         return;
     e->y = ew_qbyte_of(c, s->y_zero, s->y_zero);

@@ -41,7 +41,7 @@ enum ew_qlayer_method {
 /* True where the kernels can do it: weights and parameters are constant, filters symmetric. */
 bool ew_qlayer_fits(const struct ew_call *c, const struct ew_qlayer *l);
 /* True where the output is bytes with nothing added, and all ratios are below 1. */
-bool ew_qlayer_ends_tame(const struct ew_call *c, const struct ew_qlayer *l);
+bool ew_qlayer_end_is_plain(const struct ew_call *c, const struct ew_qlayer *l);
 /* A kernel without prepare and pack, which are the row's and call the next two. */
 struct ew_kernel ew_qlayer_kernel(const struct ew_call *c, const struct ew_qlayer *l,
                                   enum ew_qlayer_method m);

@@ -82,7 +82,7 @@ static ew_err run_forward(const struct ew_call *c)
     const struct state *state = c->state;
     const struct ew_conv_shape *s = &state->shape;
     const struct ew_winograd_5x5_pool pool = {
-        .relu = state->relu, .y = c->out[0]->data, .place = c->aux};
+        .relu = state->relu, .y = c->out[0]->data, .argmax = c->aux};
     const bool relu = state->relu && !state->pooled;
     struct work w = {.k = k,
                      .be = c->be,
@@ -157,7 +157,7 @@ static ew_err run_backward(const struct ew_call *c)
                      .grad = ew_unpacked_grads_of(c, s, ew_cpu_update_of(c, &update)),
                      .scratch = (char *)c->scratch + shared_bytes(k, s),
                      .size = backward_bytes(k, s)};
-    const struct ew_winograd_5x5_pool pool = {.dy = c->dout[0]->data, .place = c->aux};
+    const struct ew_winograd_5x5_pool pool = {.dy = c->dout[0]->data, .argmax = c->aux};
     w.grad.pool = state->pooled ? &pool : NULL;
     w.grad.filter.db = along ? c->din[2]->data : NULL;
     w.grad.filter.add_db = !(c->fresh & 4);

@@ -129,7 +129,7 @@ INLINE vec vact_back(enum ew_act act, vec x, vec dy, float lo, float hi)
 }
 
 /* The slope, read off the output y = vact(x) where that tells it. */
-INLINE vec vact_slope_kept(enum ew_act act, vec y, float lo, float hi)
+INLINE vec vact_slope_of_output(enum ew_act act, vec y, float lo, float hi)
 {
     const vec zero = {0}, one = splat(1.0f);
     switch (act) {

@@ -48,7 +48,7 @@ INLINE int64_t lines_entries(const struct ew_conv_shape *s)
 
 INLINE int64_t lines_rings(const struct ew_conv_shape *s)
 {
-    return s->normed ? (int64_t)(s->axis[1].taps - 1) * s->axis[1].dilation + 1 : 0;
+    return s->input_norm ? (int64_t)(s->axis[1].taps - 1) * s->axis[1].dilation + 1 : 0;
 }
 
 /* Bytes of scratch behind it. */
@@ -76,7 +76,7 @@ INLINE void lines_init(struct lines *l, const struct ew_conv_shape *s,
     l->columns = lines_columns(s);
     l->zero = scratch;
     l->at = (const float **)(void *)(l->zero + wide_of(s));
-    l->norm = s->normed ? norm : NULL;
+    l->norm = s->input_norm ? norm : NULL;
     l->back = NULL;
     l->rings = lines_rings(s);
     l->far = lines_far(s) && s->axis[1].stride > 1;
@@ -165,7 +165,7 @@ struct filter_row {
     int64_t row;     /* of outputs */
     const float *dy; /* of the row's first output */
     float *sum;
-    const float *soon[2]; /* rows of the size of dy that are read soon; NULL: none */
+    const float *prefetch[2]; /* rows of the size of dy that are read soon; NULL: none */
 };
 
 void EW_KF(depthwise_wgrad_row)(const struct filter_row *r);

@@ -15,7 +15,7 @@ static bool unit_stride(const struct ew_conv_shape *s)
 static struct ew_conv_shape reversed(const struct ew_conv_shape *s)
 {
     struct ew_conv_shape r = *s;
-    r.normed = false;
+    r.input_norm = false;
     for (int i = 0; i < 3; i++) {
         const struct ew_conv_axis *a = &s->axis[i];
         r.axis[i].in = a->out;
@@ -291,7 +291,7 @@ static size_t line_up(size_t bytes)
 static struct ew_conv_shape dgrad_shape(const struct ew_conv_shape *s)
 {
     struct ew_conv_shape reversed_shape = reversed(s);
-    reversed_shape.normed = true;
+    reversed_shape.input_norm = true;
     return reversed_shape;
 }
 
@@ -321,9 +321,9 @@ static void fused_grads_init(struct fused_grads *k, const struct ew_fused_grads 
     scratch += line_up(lines_bytes(s));
     lines_init(&k->dy, &reversed_shape, NULL, scratch);
     scratch += line_up(lines_bytes(&reversed_shape));
-    k->dy.back = j->behind;
+    k->dy.back = j->output_norm;
     k->data = (struct ew_conv){.shape = unit_stride(s) ? reversed(s) : *s,
-                               .x = j->behind ? j->behind->dy : j->filter.dy,
+                               .x = j->output_norm ? j->output_norm->dy : j->filter.dy,
                                .w = j->w,
                                .y = j->dx,
                                .end = {.add = j->add_dx ? j->dx : NULL}};
@@ -360,8 +360,9 @@ static void fused_grads_data(struct fused_grads *k, int64_t row)
 static void fused_grads_soon(struct fused_grads *k, int64_t row, int64_t floats)
 {
     const bool fetch = !unit_stride(&k->j->filter.shape);
-    k->filter.soon[0] = fetch ? k->data.x + (row + 2) * floats : NULL;
-    k->filter.soon[1] = fetch && k->j->behind ? k->j->behind->x + (row + 2) * floats : NULL;
+    k->filter.prefetch[0] = fetch ? k->data.x + (row + 2) * floats : NULL;
+    k->filter.prefetch[1] =
+        fetch && k->j->output_norm ? k->j->output_norm->x + (row + 2) * floats : NULL;
 }
 
 void EW_K(depthwise_fused_grads_run)(const struct ew_fused_grads *j, int64_t begin, int64_t end,

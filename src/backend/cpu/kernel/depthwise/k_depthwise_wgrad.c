@@ -139,8 +139,8 @@ INLINE void fetch_share(const struct row *r, int64_t part, int64_t parts)
     const int64_t n = (int64_t)r->s->axis[2].out * r->s->cout, from = n * part / parts;
     lines_fetch(r->s, r->in->x, r->in->row, part, parts);
     for (int i = 0; i < 2; i++)
-        if (r->in->soon[i])
-            fetch(r->in->soon[i] + from, n * (part + 1) / parts - from);
+        if (r->in->prefetch[i])
+            fetch(r->in->prefetch[i] + from, n * (part + 1) / parts - from);
 }
 
 /* Pixels a multiple of 256 bytes apart share a quarter of L1's sets, or fewer, and long rows push
@@ -240,7 +240,7 @@ void EW_K(depthwise_wgrad_run)(const struct ew_conv_wgrad *f, int64_t begin, int
         for (int64_t row = rows * tile / tiles; row < rows * (tile + 1) / tiles; row++) {
             r.row = row;
             r.dy = f->dy + row * floats;
-            r.soon[0] = r.dy + floats;
+            r.prefetch[0] = r.dy + floats;
             EW_K(depthwise_wgrad_row)(&r);
         }
     }

@@ -4,22 +4,23 @@
  * A first layer with 6 outputs leaves most of a vector of outputs empty.  With a batch of images
  * the lanes are images instead: nothing is padded, weights are broadcast, and all loads are whole.
  *
- *   band: [line][column, with the padding][channel][LANES images]
+ *   line_buffer: [line][column, with the padding][channel][LANES images]
  *
- * A tile is some rows of outputs of LANES images; what it reads of x is transposed into a band. */
+ * A tile is some rows of outputs of LANES images; what it reads of x is transposed into a line
+ * buffer. */
 #ifndef EW_BACKEND_CPU_KERNEL_DIRECT_BATCH_LANES_H
 #define EW_BACKEND_CPU_KERNEL_DIRECT_BATCH_LANES_H
 
 #include "backend/cpu/kernel/common/transpose_tile.h"
 
-#define BATCH_LANES_BAND (256 << 10) /* bytes: it has to leave room in L2 */
+#define BATCH_LANES_BUFFER (256 << 10) /* bytes: it has to leave room in L2 */
 
 struct batch_lanes {
     const struct ew_conv_shape *s;
-    int64_t columns, line;  /* of the band; a line in floats */
-    int64_t rows, lines;    /* of outputs and of inputs in a tile */
-    int64_t bands, groups;  /* tiles along the rows, and of images */
-    int64_t x_row, x_image; /* floats */
+    int64_t columns, line;     /* of the line buffer; a line in floats */
+    int64_t rows, lines;       /* of outputs and of inputs in a tile */
+    int64_t row_tiles, groups; /* tiles along the rows, and of images */
+    int64_t x_row, x_image;    /* floats */
     int64_t y_row, y_image;
 };
 
@@ -32,7 +33,7 @@ struct batch_lanes_tile {
 bool EW_K(batch_lanes_is_plain)(const struct ew_conv_shape *s);
 
 bool EW_K(batch_lanes_init)(struct batch_lanes *f,
-                            const struct ew_conv_shape *s); /* false: too large a band */
+                            const struct ew_conv_shape *s); /* false: too large a line buffer */
 
 struct batch_lanes_tile EW_K(batch_lanes_tile)(const struct batch_lanes *f, int64_t index);
 
@@ -41,8 +42,8 @@ void EW_K(batch_lanes_transpose_line)(const struct batch_lanes *f, const struct 
                                       const float *x, int64_t y, float *to);
 
 /* Transposes the lines that the tile reads. */
-void EW_K(batch_lanes_band)(const struct batch_lanes *f, const struct batch_lanes_tile *t,
-                            const float *x, float *band);
+void EW_K(batch_lanes_fill_lines)(const struct batch_lanes *f, const struct batch_lanes_tile *t,
+                                  const float *x, float *line_buffer);
 
 /* ---- Gradients of filters: one vector of sums for each weight, a lane for each image ---- */
 

@@ -26,20 +26,22 @@ bool EW_K(batch_lanes_init)(struct batch_lanes *f, const struct ew_conv_shape *s
     f->y_image = f->y_row * h->out;
     f->groups = div_up(s->batch, LANES);
     /* A few tiles even for one group of images. */
-    for (f->bands = min_i64(h->out, 4);; f->bands = min_i64(h->out, f->bands * 2)) {
-        f->rows = div_up(h->out, f->bands);
+    for (f->row_tiles = min_i64(h->out, 4);; f->row_tiles = min_i64(h->out, f->row_tiles * 2)) {
+        f->rows = div_up(h->out, f->row_tiles);
         f->lines = (f->rows - 1) * h->stride + h->taps;
-        if (f->lines * f->line * (int64_t)sizeof(float) <= BATCH_LANES_BAND || f->bands == h->out)
+        if (f->lines * f->line * (int64_t)sizeof(float) <= BATCH_LANES_BUFFER ||
+            f->row_tiles == h->out)
             break;
     }
-    return f->lines * f->line * (int64_t)sizeof(float) <= BATCH_LANES_BAND;
+    return f->lines * f->line * (int64_t)sizeof(float) <= BATCH_LANES_BUFFER;
 }
 
 struct batch_lanes_tile EW_K(batch_lanes_tile)(const struct batch_lanes *f, int64_t index)
 {
-    const int64_t band = index % f->bands, rows = f->s->axis[1].out;
-    struct batch_lanes_tile t = {.row = rows * band / f->bands, .image = index / f->bands * LANES};
-    t.rows = rows * (band + 1) / f->bands - t.row;
+    const int64_t tile_row = index % f->row_tiles, rows = f->s->axis[1].out;
+    struct batch_lanes_tile t = {.row = rows * tile_row / f->row_tiles,
+                                 .image = index / f->row_tiles * LANES};
+    t.rows = rows * (tile_row + 1) / f->row_tiles - t.row;
     t.images = min_i64(LANES, f->s->batch - t.image);
     return t;
 }
@@ -55,14 +57,14 @@ void EW_K(batch_lanes_transpose_line)(const struct batch_lanes *f, const struct 
     clear(to + end, f->line - end);
 }
 
-void EW_K(batch_lanes_band)(const struct batch_lanes *f, const struct batch_lanes_tile *t,
-                            const float *x, float *band)
+void EW_K(batch_lanes_fill_lines)(const struct batch_lanes *f, const struct batch_lanes_tile *t,
+                                  const float *x, float *line_buffer)
 {
     const struct ew_conv_axis *h = &f->s->axis[1];
     const int64_t first = t->row * h->stride - h->pad;
     const int64_t last = first + (t->rows - 1) * h->stride + h->taps;
     for (int64_t y = max_i64(first, 0); y < min_i64(last, h->in); y++) /* the others are not read */
-        EW_K(batch_lanes_transpose_line)(f, t, x, y, band + (y - first) * f->line);
+        EW_K(batch_lanes_transpose_line)(f, t, x, y, line_buffer + (y - first) * f->line);
 }
 
 bool EW_K(batch_lanes_is_plain)(const struct ew_conv_shape *s)
@@ -124,10 +126,10 @@ void EW_K(batch_lanes_dgrad_pack)(const struct ew_conv_shape *s, const float *w,
 /* Some pixels of one row of outputs. */
 struct run {
     const struct batch_lanes *f;
-    const float *band;     /* the line of tap 0; lines outside of the image are not there */
-    int64_t tap_y, last_y; /* taps that meet lines of the image */
-    const float *w;        /* of the chunk */
-    const float *bias;     /* of the chunk; NULL: none */
+    const float *line_buffer; /* the line of tap 0; lines outside of the image are not there */
+    int64_t tap_y, last_y;    /* taps that meet lines of the image */
+    const float *w;           /* of the chunk */
+    const float *bias;        /* of the chunk; NULL: none */
     int64_t x;
     float *out; /* [pixel][cout][LANES], of the chunk's first output */
 };
@@ -148,7 +150,7 @@ INLINE void run_fixed(const struct run *r, const int pixels, const int outputs)
     for (int o = 0; o < outputs; o++)
         sum[p][o] = r->bias ? splat(r->bias[o]) : (vec){0};
     for (int64_t y = r->tap_y; y < r->last_y; y++) {
-        const float *x = r->band + y * f->line + (r->x * a->stride + lo) * cin * LANES;
+        const float *x = r->line_buffer + y * f->line + (r->x * a->stride + lo) * cin * LANES;
         const float *w = r->w + (y * a->taps + lo) * cin * outputs;
         for (int64_t k = (hi - lo) * cin; k > 0; k--, x += LANES, w += outputs) {
             vec in[PIXELS];
@@ -233,10 +235,10 @@ int64_t EW_K(batch_lanes_tiles)(const struct ew_conv_shape *s)
 {
     struct batch_lanes f;
     EW_K(batch_lanes_init)(&f, s);
-    return f.bands * f.groups;
+    return f.row_tiles * f.groups;
 }
 
-/* A band, then a row of outputs. */
+/* A line buffer, then a row of outputs. */
 size_t EW_K(batch_lanes_scratch)(const struct ew_conv_shape *s)
 {
     struct batch_lanes f;
@@ -245,18 +247,18 @@ size_t EW_K(batch_lanes_scratch)(const struct ew_conv_shape *s)
 }
 
 static void run_tile(const struct ew_conv *c, const struct batch_lanes *f, int64_t index,
-                     float *band)
+                     float *line_buffer)
 {
     const struct ew_conv_shape *s = &c->shape;
     const struct ew_conv_axis *h = &s->axis[1];
     const struct batch_lanes_tile t = EW_K(batch_lanes_tile)(f, index);
     const int64_t size = (int64_t)s->cin * h->taps * s->axis[2].taps;
-    float *out = band + f->lines * f->line;
-    EW_K(batch_lanes_band)(f, &t, c->x, band);
+    float *out = line_buffer + f->lines * f->line;
+    EW_K(batch_lanes_fill_lines)(f, &t, c->x, line_buffer);
     for (int64_t row = 0; row < t.rows; row++) {
         const int64_t first = (t.row + row) * h->stride - h->pad;
         struct run r = {.f = f,
-                        .band = band + row * h->stride * f->line,
+                        .line_buffer = line_buffer + row * h->stride * f->line,
                         .tap_y = min_i64(max_i64(-first, 0), h->taps),
                         .last_y = max_i64(min_i64(h->taps, h->in - first), 0)};
         for (int64_t o = 0; o < s->cout; o += OUTPUTS) {

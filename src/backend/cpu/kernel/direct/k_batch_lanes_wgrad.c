@@ -37,7 +37,7 @@ size_t EW_K(batch_lanes_wgrad_partial)(const struct ew_conv_shape *s)
     return (size_t)(EW_K(batch_lanes_tiles)(s) * partial_step(s));
 }
 
-/* A band, its rows of dy, the sums. */
+/* A line buffer, its rows of dy, the sums. */
 size_t EW_K(batch_lanes_wgrad_scratch)(const struct ew_conv_shape *s)
 {
     struct batch_lanes f;
@@ -150,15 +150,15 @@ void EW_K(batch_lanes_add_lanes)(const float *sum, int64_t n, float *out, bool a
 /* ---- Tiles of rows ---- */
 
 static void run_tile(const struct ew_conv_wgrad *c, const struct batch_lanes *f, int64_t index,
-                     float *band)
+                     float *line_buffer)
 {
     const struct ew_conv_shape *s = &c->shape;
     const struct ew_conv_axis *h = &s->axis[1];
     const struct batch_lanes_tile t = EW_K(batch_lanes_tile)(f, index);
     const int64_t run = (int64_t)s->axis[2].taps * s->cin * LANES, dy_row = f->y_row * LANES;
-    float *dy = band + f->lines * f->line, *sum = dy + f->rows * dy_row;
+    float *dy = line_buffer + f->lines * f->line, *sum = dy + f->rows * dy_row;
     float *bias = sum + whole_vectors(weights_of(s)) * LANES;
-    EW_K(batch_lanes_band)(f, &t, c->x, band);
+    EW_K(batch_lanes_fill_lines)(f, &t, c->x, line_buffer);
     clear(sum, partial_step(s) * LANES);
     for (int64_t i = 0; i < t.rows; i++) {
         batch_lanes_transpose_in(c->dy + t.image * f->y_image + (t.row + i) * f->y_row, f->y_image,
@@ -172,7 +172,7 @@ static void run_tile(const struct ew_conv_wgrad *c, const struct batch_lanes *f,
         for (int64_t o = 0; o < s->cout; o += BATCH_LANES_OUTPUTS) {
             const struct batch_lanes_line l = {
                 .s = s,
-                .x = band + ((first - t.row) * h->stride + tap) * f->line,
+                .x = line_buffer + ((first - t.row) * h->stride + tap) * f->line,
                 .dy = dy + (first - t.row) * dy_row + o * LANES,
                 .rows = last - first,
                 .x_row = h->stride * f->line,

@@ -3,7 +3,7 @@
  *
  * Lanes are windows of the pool along a line.  Even and odd columns of the input lie apart, so that
  * each of a window's four outputs is a vector of its own and reads whole vectors; the maximum of
- * the four is taken in registers, and only that and its place are stored.
+ * the four is taken in registers, and only that and its index in the window are stored.
  *
  * Filters of 5x5 go down the two lines of a window by Winograd's F(2, 5), with the points 0, 1, -1,
  * 2, -2 and infinity: 6 products instead of 10.  Along the lines too, transforms of the few inputs
@@ -196,7 +196,7 @@ struct part {
     const struct split *p;
     const float *x, *w, *bias;
     float *y;
-    uint8_t *place;
+    uint8_t *argmax;
     int64_t windows;
 };
 
@@ -297,7 +297,7 @@ INLINE void pool_part(const struct part *b, const int n, const bool winograd)
         if (b->c->relu)
             take_positive(&best, EW_CONV_POOL_NO_GRAD);
         store(b->y + o * b->p->width, best.v);
-        store_index(b->place + o * windows, best.tap, b->windows);
+        store_index(b->argmax + o * windows, best.tap, b->windows);
     }
 }
 
@@ -384,8 +384,8 @@ static void run_image(const struct ew_conv_pool *c, const struct split *p, int64
                                        .w = c->w + o * filter,
                                        .bias = c->w + s->cout * filter + o,
                                        .y = pooled + o * p->width + at,
-                                       .place = c->place + (image * s->cout + o) * windows +
-                                                y * p->wide + at,
+                                       .argmax = c->argmax + (image * s->cout + o) * windows +
+                                                 y * p->wide + at,
                                        .windows = min_i64(LANES, p->wide - at)};
                 if (p->winograd)
                     pool_points(&b, min_i64(FEWER, s->cout - o));

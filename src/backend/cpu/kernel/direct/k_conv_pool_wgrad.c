@@ -124,10 +124,10 @@ struct list {
 
 /* Of n <= LANES windows, whose output has the gradients g, those that have one; how many. */
 #if defined(EW_ISA_IS_avx512)
-INLINE int64_t append(const struct list *to, const struct layout *by, const uint8_t *place, vec g,
+INLINE int64_t append(const struct list *to, const struct layout *by, const uint8_t *argmax, vec g,
                       const int32_t *offsets, int64_t n)
 {
-    const __m512i p = (__m512i)load_index(place, n), one = _mm512_set1_epi32(1);
+    const __m512i p = (__m512i)load_index(argmax, n), one = _mm512_set1_epi32(1);
     const __mmask16 all = (__mmask16)((1u << n) - 1);
     const __mmask16 on =
         _mm512_mask_cmplt_epi32_mask(all, p, _mm512_set1_epi32(EW_CONV_POOL_NO_GRAD));
@@ -140,29 +140,29 @@ INLINE int64_t append(const struct list *to, const struct layout *by, const uint
     return __builtin_popcount(on);
 }
 #else
-INLINE int64_t append(const struct list *to, const struct layout *by, const uint8_t *place, vec g,
+INLINE int64_t append(const struct list *to, const struct layout *by, const uint8_t *argmax, vec g,
                       const int32_t *offsets, int64_t n)
 {
     int64_t count = 0;
     for (int64_t i = 0; i < n; i++) {
         to->g[count] = g[i];
-        to->at[count] = offsets[i + (place[i] & 1 ? by->transposed : 0)] +
-                        (place[i] & 2 ? (int32_t)by->line : 0);
-        count += place[i] < EW_CONV_POOL_NO_GRAD;
+        to->at[count] = offsets[i + (argmax[i] & 1 ? by->transposed : 0)] +
+                        (argmax[i] & 2 ? (int32_t)by->line : 0);
+        count += argmax[i] < EW_CONV_POOL_NO_GRAD;
     }
     return count;
 }
 #endif
 
 /* The windows of one output that have a gradient; then zeros, up to whole vectors. */
-static void list_windows(const struct layout *l, const uint8_t *place, const float *g,
+static void list_windows(const struct layout *l, const uint8_t *argmax, const float *g,
                          const int32_t *offsets, struct list *to)
 {
     const struct layout by = *l; /* in registers, whatever the list may overlap */
     struct list end = {.g = to->g, .at = to->at};
     for (int64_t i = 0; i < by.windows; i += LANES) {
         const int64_t n =
-            append(&end, &by, place + i, load(g + i), offsets + i, min_i64(LANES, by.windows - i));
+            append(&end, &by, argmax + i, load(g + i), offsets + i, min_i64(LANES, by.windows - i));
         end.g += n;
         end.at += n;
     }
@@ -304,8 +304,8 @@ static void run_image(const struct ew_conv_pool *c, const struct layout *l, int6
     copy_image(s, l, c->x + image * s->axis[1].in * s->axis[2].in * s->cin, scratch);
     transpose_gradients(s, l, c->dy + image * l->windows * s->cout, transposed);
     for (int64_t o = 0; o < s->cout; o++) {
-        const uint8_t *place = c->place + (image * s->cout + o) * l->windows;
-        list_windows(l, place, transposed + o * l->transposed, c->offsets, &list);
+        const uint8_t *argmax = c->argmax + (image * s->cout + o) * l->windows;
+        list_windows(l, argmax, transposed + o * l->transposed, c->offsets, &list);
         sum_output(l, &list, scratch, s->axis[1].taps, partial + o * l->output);
         sum_list(&list, partial + l->bias + o * LANES);
     }

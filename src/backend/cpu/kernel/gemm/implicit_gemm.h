@@ -10,7 +10,7 @@
  *
  * Two kinds of input need no panel.  Pixels of a 1x1 convolution with stride 1 are `flat`: rows of
  * a matrix.  Where few channels make runs short (the first layers of all networks), the lines of
- * one row of outputs are copied, with their padding, into a `band`, and a tile is that row.
+ * one row of outputs are copied, with their padding, into a line buffer, and a tile is that row.
  *
  * A tile is row_block * MR pixels x o_block * NR outputs of one group; inside it k is cut into
  * equal chunks of at most KC, so that the weights of a chunk (o_block * NR * KC floats, 128 KiB)
@@ -44,12 +44,12 @@ struct implicit_gemm {
     int64_t x_image, x_step[3];    /* floats between images, and between pixels by axis */
     int64_t y_image, y_step[3];
     int64_t rows; /* output pixels of all images */
-    bool flat, band;
-    bool flat_y;       /* so are the output's pixels, y_step[2] apart */
-    int64_t band_line; /* floats of a line */
-    int64_t run, runs; /* k is `runs` runs of `run` floats, contiguous in x */
-    int64_t k, kc;     /* kc: a chunk, at most KC */
-    int64_t blocks;    /* of NR outputs in a group */
+    bool flat, line_buffer;
+    bool flat_y;         /* so are the output's pixels, y_step[2] apart */
+    int64_t line_floats; /* floats of a line */
+    int64_t run, runs;   /* k is `runs` runs of `run` floats, contiguous in x */
+    int64_t k, kc;       /* kc: a chunk, at most KC */
+    int64_t blocks;      /* of NR outputs in a group */
     int64_t row_tiles, row_block, o_tiles, o_block;
     int64_t tiles;
     int64_t split; /* row tiles of a split of statistics */
@@ -64,12 +64,13 @@ void EW_K(implicit_gemm_plan)(struct implicit_gemm *c);
 /* Floats of one group's packed weights. */
 int64_t EW_K(implicit_gemm_group_size)(const struct implicit_gemm *c);
 
-#define BAND_MAX     6144       /* floats of a band: 24 KiB, so that it stays in L1 */
-#define BAND_WEIGHTS (96 << 10) /* all floats of weights: each band reads them from L2 */
+#define LINE_BUFFER_MAX 6144 /* floats of a line buffer: 24 KiB, so that it stays in L1 */
+#define LINE_BUFFER_WEIGHTS                                                                        \
+    (96 << 10) /* all floats of weights: each line buffer reads them from L2 */
 
-#define BAND_FLOATS (BAND_MAX + LANES) /* whole vectors are read */
+#define LINE_BUFFER_FLOATS (LINE_BUFFER_MAX + LANES) /* whole vectors are read */
 
-#define CORE_SCRATCH ((MR * KS > BAND_FLOATS ? MR * KS : BAND_FLOATS) * sizeof(float))
+#define CORE_SCRATCH ((MR * KS > LINE_BUFFER_FLOATS ? MR * KS : LINE_BUFFER_FLOATS) * sizeof(float))
 
 struct implicit_gemm_run {
     const struct implicit_gemm *core;
@@ -98,18 +99,19 @@ void EW_K(implicit_gemm_gather)(const struct implicit_gemm *c, const float *x,
                                 const struct pixel *p, int count, int64_t k0, int64_t k1,
                                 float *panel);
 
-/* Copies what one row of outputs reads into `band`, BAND_FLOATS: lines of the image, band_line
- * floats apart, with their padding (c->band must hold). */
-void EW_K(implicit_gemm_fill_band)(const struct implicit_gemm *c, const float *x, int64_t row,
-                                   float *band);
+/* Copies what one row of outputs reads into `line_buffer`, LINE_BUFFER_FLOATS: lines of the image,
+ * line_floats floats apart, with their padding (c->line_buffer must hold). */
+void EW_K(implicit_gemm_fill_lines)(const struct implicit_gemm *c, const float *x, int64_t row,
+                                    float *line_buffer);
 
-/* The same through a band (c->band must hold): rows [first, last) of the output pixels, in scratch
- * of BAND_FLOATS. */
+/* The same through a line buffer (c->line_buffer must hold): rows [first, last) of the output
+ * pixels, in scratch of LINE_BUFFER_FLOATS. */
 struct implicit_gemm_rows {
     int64_t first, last, k0, k1;
 };
 
-void EW_K(implicit_gemm_gather_band)(const struct implicit_gemm *c, const float *x,
-                                     struct implicit_gemm_rows rows, float *band, float *panel);
+void EW_K(implicit_gemm_gather_lines)(const struct implicit_gemm *c, const float *x,
+                                      struct implicit_gemm_rows rows, float *line_buffer,
+                                      float *panel);
 
 #endif

@@ -82,7 +82,7 @@ struct ew_stats_split EW_K(conv_stats_split)(const struct ew_conv_shape *s)
 {
     struct implicit_gemm c;
     EW_K(implicit_gemm_init)(&c, s);
-    const int64_t rows = c.band ? c.axis[2].out : c.row_block * MR;
+    const int64_t rows = c.line_buffer ? c.axis[2].out : c.row_block * MR;
     if (!stats_splits(c.rows))
         return (struct ew_stats_split){0};
     return (struct ew_stats_split){
@@ -95,7 +95,7 @@ size_t EW_K(conv_scratch)(const struct ew_conv_shape *s)
 {
     struct implicit_gemm c;
     EW_K(implicit_gemm_init)(&c, s);
-    return s->normed ? (size_t)(c.row_block * MR * c.k + LANES) * sizeof(float) : CORE_SCRATCH;
+    return s->input_norm ? (size_t)(c.row_block * MR * c.k + LANES) * sizeof(float) : CORE_SCRATCH;
 }
 
 void EW_K(conv_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
@@ -107,7 +107,7 @@ void EW_K(conv_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *s
                                           .w = c->w,
                                           .y = c->y,
                                           .end = &c->end,
-                                          .norm = c->shape.normed ? c->norm : NULL,
+                                          .norm = c->shape.input_norm ? c->norm : NULL,
                                           .stats = c->stats,
                                           .scratch = scratch};
     EW_K(implicit_gemm_run)(&run, begin, end);

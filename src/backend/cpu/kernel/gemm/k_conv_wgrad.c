@@ -10,7 +10,7 @@
  *
  * First layers have few columns and many pixels, and laying dy out would take as long as
  * multiplying.  They go the other way round (`narrow`): columns are rows, outputs lanes, x is read
- * from a band and dy as it lies. */
+ * from a line buffer and dy as it lies. */
 #include <math.h>
 
 #include "backend/cpu/kernel/gemm/implicit_gemm.h"
@@ -33,8 +33,8 @@ struct plan {
 static bool is_narrow(const struct plan *p)
 {
     const struct implicit_gemm *c = &p->core;
-    return c->band && p->partial && p->chunks == 1 && p->o_splits == 1 && c->og % PIECE == 0 &&
-           c->k * div_up(c->og, LANES) <= c->og * div_up(c->k, LANES);
+    return c->line_buffer && p->partial && p->chunks == 1 && p->o_splits == 1 &&
+           c->og % PIECE == 0 && c->k * div_up(c->og, LANES) <= c->og * div_up(c->k, LANES);
 }
 
 static void init(struct plan *p, const struct ew_conv_shape *s)
@@ -68,7 +68,7 @@ int64_t EW_K(conv_wgrad_tiles)(const struct ew_conv_shape *s)
 }
 
 #define DY_BLOCK       (PIXELS * MR + LANES)
-#define SCRATCH_FLOATS (PIXELS * KS + O_SPLIT / MR * DY_BLOCK + BAND_FLOATS + O_SPLIT * KC)
+#define SCRATCH_FLOATS (PIXELS * KS + O_SPLIT / MR * DY_BLOCK + LINE_BUFFER_FLOATS + O_SPLIT * KC)
 
 size_t EW_K(conv_wgrad_scratch)(const struct ew_conv_shape *s)
 {
@@ -78,10 +78,10 @@ size_t EW_K(conv_wgrad_scratch)(const struct ew_conv_shape *s)
 struct work {
     const struct plan *plan;
     const struct ew_conv_wgrad *f;
-    float *x, *dy, *band; /* scratch */
-    float *sums;          /* scratch: the tile's gradients, where they are not kept */
-    float *out;           /* dw of the tile's first output and column */
-    int64_t out_step;     /* between outputs */
+    float *x, *dy, *line_buffer; /* scratch */
+    float *sums;                 /* scratch: the tile's gradients, where they are not kept */
+    float *out;                  /* dw of the tile's first output and column */
+    int64_t out_step;            /* between outputs */
     int64_t outputs, width;
     bool add;
 };
@@ -198,8 +198,8 @@ static void multiply_gathered(const struct work *w, struct implicit_gemm_rows at
     const int64_t count = at.last - at.first;
     struct pixel pixel[PIXELS];
     EW_K(implicit_gemm_pixels)(c, at.first, (int)count, pixel);
-    if (c->band)
-        EW_K(implicit_gemm_gather_band)(c, w->f->x + g * c->cg, at, w->band, w->x);
+    if (c->line_buffer)
+        EW_K(implicit_gemm_gather_lines)(c, w->f->x + g * c->cg, at, w->line_buffer, w->x);
     else
         EW_K(implicit_gemm_gather)
     (c, w->f->x + g * c->cg, pixel, (int)count, at.k0, at.k1, w->x);
@@ -225,12 +225,12 @@ static void multiply_line(const struct work *w, int64_t line, int64_t g, bool fi
     int64_t row[MR];
     for (int r = 0; r < MR; r++)
         row[r] = r * c->og;
-    EW_K(implicit_gemm_fill_band)(c, w->f->x + g * c->cg, line, w->band);
+    EW_K(implicit_gemm_fill_lines)(c, w->f->x + g * c->cg, line, w->line_buffer);
     for (int64_t t = 0; t < c->axis[1].taps; t++)
         for (int64_t k = 0; k < run; k += step)
             for (int64_t o = 0; o < c->og; o += NR) {
                 float *sums = w->sums + (t * run + k) * c->og + o;
-                const struct micro m = {.a = w->band + t * c->band_line + k,
+                const struct micro m = {.a = w->line_buffer + t * c->line_floats + k,
                                         .w = w->f->dy + line * out * c->y_step[2] + g * c->og + o,
                                         .row_step = c->axis[2].stride * c->cg,
                                         .line_step = c->y_step[2],
@@ -314,8 +314,8 @@ void EW_K(conv_wgrad_run)(const struct ew_conv_wgrad *f, int64_t begin, int64_t 
     init(&p, &f->shape);
     struct work w = {.plan = &p, .f = f, .x = scratch};
     w.dy = w.x + PIXELS * KS;
-    w.band = w.dy + O_SPLIT / MR * DY_BLOCK;
-    w.sums = w.band + BAND_FLOATS;
+    w.line_buffer = w.dy + O_SPLIT / MR * DY_BLOCK;
+    w.sums = w.line_buffer + LINE_BUFFER_FLOATS;
     for (int64_t i = begin; i < end; i++)
         if (p.narrow)
             run_narrow(&w, i);

@@ -58,7 +58,7 @@ size_t EW_K(fused_grads_scratch)(const struct ew_conv_shape *s)
 }
 
 /* What is to be fetched into L2 while the micro-kernel multiplies. */
-struct soon {
+struct prefetch {
     const float *at;
     int64_t lines;
 };
@@ -73,23 +73,23 @@ struct block {
     float *sums;     /* of the filter */
     float *bias;     /* of the bias; NULL: not wanted */
     bool started;    /* they hold something */
-    struct soon soon[4];
-    int n_soon;
+    struct prefetch prefetch[4];
+    int n_prefetch;
 };
 
-static void soon_add(struct block *b, const float *p, int64_t floats)
+static void prefetch_add(struct block *b, const float *p, int64_t floats)
 {
-    b->soon[b->n_soon++] = (struct soon){p, div_up(floats, LINE)};
+    b->prefetch[b->n_prefetch++] = (struct prefetch){p, div_up(floats, LINE)};
 }
 
 /* The next of it, of which a sum over k fetches so many lines; NULL: nothing is left. */
-static const float *soon_take(struct block *b, int64_t lines)
+static const float *prefetch_take(struct block *b, int64_t lines)
 {
-    while (b->n_soon > 0 && b->soon[b->n_soon - 1].lines <= 0)
-        b->n_soon--;
-    if (b->n_soon == 0)
+    while (b->n_prefetch > 0 && b->prefetch[b->n_prefetch - 1].lines <= 0)
+        b->n_prefetch--;
+    if (b->n_prefetch == 0)
         return NULL;
-    struct soon *s = &b->soon[b->n_soon - 1];
+    struct prefetch *s = &b->prefetch[b->n_prefetch - 1];
     const float *p = s->at;
     s->at += lines * LINE;
     s->lines -= lines;
@@ -102,20 +102,20 @@ static void plan_soon(struct block *b, int64_t next)
 {
     const struct ew_fused_grads *j = b->j;
     const int64_t in = j->filter.shape.cin, out = j->filter.shape.cout, row = b->row + b->count;
-    b->n_soon = 0;
+    b->n_prefetch = 0;
     b->next = next;
-    if (next > 0 && j->behind) {
-        soon_add(b, j->behind->dy + row * out, next * out);
-        soon_add(b, j->behind->x + row * out, next * out);
+    if (next > 0 && j->output_norm) {
+        prefetch_add(b, j->output_norm->dy + row * out, next * out);
+        prefetch_add(b, j->output_norm->x + row * out, next * out);
     } else if (next > 0 && b->dy_step == out) {
-        soon_add(b, j->filter.dy + row * out, next * out);
+        prefetch_add(b, j->filter.dy + row * out, next * out);
     }
     if (next > 0 && j->filter.norm)
-        soon_add(b, j->filter.norm->x + row * in, next * in);
+        prefetch_add(b, j->filter.norm->x + row * in, next * in);
     else if (next > 0 && j->mask)
-        soon_add(b, j->filter.x + row * in, next * in);
+        prefetch_add(b, j->filter.x + row * in, next * in);
     if (!j->filter.norm && !j->mask)
-        soon_add(b, b->x, b->count * in);
+        prefetch_add(b, b->x, b->count * in);
 }
 
 /* Pixels of dy that have others between them, n of the next block from p on. */
@@ -163,7 +163,7 @@ static void run_data(struct block *b)
             const int64_t i = block * NR;
             const struct micro m = {.a = b->dy + p * b->dy_step,
                                     .w = b->j->w + i * out,
-                                    .soon = soon_take(b, out),
+                                    .prefetch = prefetch_take(b, out),
                                     .row_step = b->dy_step,
                                     .lines = 1,
                                     .kc = out,
@@ -204,7 +204,7 @@ static void run_filter(struct block *b)
             float *c = b->sums + o * in + i;
             const struct micro m = {.a = b->dy + o,
                                     .w = b->x + i,
-                                    .soon = soon_take(b, b->count),
+                                    .prefetch = prefetch_take(b, b->count),
                                     .row_step = b->dy_step,
                                     .line_step = in,
                                     .kc = b->count,
@@ -224,10 +224,10 @@ static void feed(struct block *b, float *scratch)
     const struct ew_conv_wgrad *f = &b->j->filter;
     const int64_t in = f->shape.cin, out = f->shape.cout, rows = rows_of(&f->shape);
     float *x = scratch + block_of(&f->shape) * out + NR;
-    b->dy_step = b->j->behind ? out : y_step_of(&f->shape);
-    b->dy = b->j->behind ? scratch : f->dy + b->row * b->dy_step;
-    if (b->j->behind)
-        norm_back_rows(b->j->behind, b->row, b->count, scratch, 0);
+    b->dy_step = b->j->output_norm ? out : y_step_of(&f->shape);
+    b->dy = b->j->output_norm ? scratch : f->dy + b->row * b->dy_step;
+    if (b->j->output_norm)
+        norm_back_rows(b->j->output_norm, b->row, b->count, scratch, 0);
     b->x = x;
     if (f->norm)
         norm_rows(f->norm, b->row, b->count, x, 0);

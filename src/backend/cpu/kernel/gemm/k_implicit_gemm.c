@@ -67,9 +67,10 @@ static void plan_feed(struct implicit_gemm *c)
               c->x_step[0] == a[1].in * c->x_step[1] && c->x_image == a[0].in * c->x_step[0];
     c->flat_y = c->y_step[1] == a[2].out * c->y_step[2] &&
                 c->y_step[0] == a[1].out * c->y_step[1] && c->y_image == a[0].out * c->y_step[0];
-    c->band_line = ((int64_t)(a[2].out - 1) * a[2].stride + a[2].taps) * c->cg;
-    c->band = a[0].taps == 1 && a[2].taps > 1 && a[2].dilation == 1 && a[1].taps > 0 &&
-              a[2].out > 0 && a[1].taps * c->band_line <= BAND_MAX && c->k * c->og <= BAND_WEIGHTS;
+    c->line_floats = ((int64_t)(a[2].out - 1) * a[2].stride + a[2].taps) * c->cg;
+    c->line_buffer = a[0].taps == 1 && a[2].taps > 1 && a[2].dilation == 1 && a[1].taps > 0 &&
+                     a[2].out > 0 && a[1].taps * c->line_floats <= LINE_BUFFER_MAX &&
+                     c->k * c->og <= LINE_BUFFER_WEIGHTS;
 }
 
 static void plan_tiles(struct implicit_gemm *c)
@@ -99,7 +100,7 @@ void EW_K(implicit_gemm_plan)(struct implicit_gemm *c)
     c->kc = c->k ? div_up(c->k, div_up(c->k, KC)) : 0;
     plan_tiles(c);
     plan_feed(c);
-    if (c->band) {
+    if (c->line_buffer) {
         c->row_tiles = c->batch * a[0].out * a[1].out;
         c->o_tiles = 1;
     }
@@ -220,45 +221,46 @@ void EW_K(implicit_gemm_gather)(const struct implicit_gemm *c, const float *x,
         gather_pixel(&g, x + p[r].x, &p[r], panel + r * KS);
 }
 
-void EW_K(implicit_gemm_fill_band)(const struct implicit_gemm *c, const float *x, int64_t row,
-                                   float *band)
+void EW_K(implicit_gemm_fill_lines)(const struct implicit_gemm *c, const float *x, int64_t row,
+                                    float *line_buffer)
 {
     const struct ew_conv_axis *a = c->axis;
     const int64_t z = row / a[1].out % a[0].out * a[0].stride - a[0].pad;
     const int64_t y0 = row % a[1].out * a[1].stride - a[1].pad;
     x += row / a[1].out / a[0].out * c->x_image + z * c->x_step[0];
-    const int64_t lo = min_i64(max_i64((int64_t)a[2].pad * c->cg, 0), c->band_line);
-    const int64_t hi = max_i64(min_i64(((int64_t)a[2].in + a[2].pad) * c->cg, c->band_line), lo);
-    for (int64_t t = 0; t < a[1].taps; t++, band += c->band_line) {
+    const int64_t lo = min_i64(max_i64((int64_t)a[2].pad * c->cg, 0), c->line_floats);
+    const int64_t hi = max_i64(min_i64(((int64_t)a[2].in + a[2].pad) * c->cg, c->line_floats), lo);
+    for (int64_t t = 0; t < a[1].taps; t++, line_buffer += c->line_floats) {
         const int64_t y = y0 + t * a[1].dilation;
         const bool inside = z >= 0 && z < a[0].in && y >= 0 && y < a[1].in;
-        clear(band, inside ? lo : c->band_line);
+        clear(line_buffer, inside ? lo : c->line_floats);
         if (!inside)
             continue;
         const float *from = x + y * c->x_step[1] + (lo / c->cg - a[2].pad) * c->x_step[2];
         if (c->x_step[2] == c->cg)
-            copy(band + lo, from, hi - lo);
+            copy(line_buffer + lo, from, hi - lo);
         else /* one of several groups */
             for (int64_t i = lo; i < hi; i += c->cg, from += c->x_step[2])
-                copy(band + i, from, c->cg);
-        clear(band + hi, c->band_line - hi);
+                copy(line_buffer + i, from, c->cg);
+        clear(line_buffer + hi, c->line_floats - hi);
     }
 }
 
 /* Line by line rather than pixel by pixel: a line of short runs is a loop of one load, one store.
  */
-void EW_K(implicit_gemm_gather_band)(const struct implicit_gemm *c, const float *x,
-                                     struct implicit_gemm_rows rows, float *band, float *panel)
+void EW_K(implicit_gemm_gather_lines)(const struct implicit_gemm *c, const float *x,
+                                      struct implicit_gemm_rows rows, float *line_buffer,
+                                      float *panel)
 {
     const int64_t out = c->axis[2].out, step = c->axis[2].stride * c->cg;
-    const int64_t run = c->axis[2].taps * c->cg; /* of the band, where groups lie together */
+    const int64_t run = c->axis[2].taps * c->cg; /* of the line buffer, where groups lie together */
     for (int64_t row = rows.first; row < rows.last;) {
         const int64_t o = row % out, count = min_i64(out - o, rows.last - row);
-        EW_K(implicit_gemm_fill_band)(c, x, row / out, band);
+        EW_K(implicit_gemm_fill_lines)(c, x, row / out, line_buffer);
         for (int64_t t = 0; t < c->axis[1].taps; t++) {
             const int64_t from = max_i64(rows.k0 - t * run, 0);
             const int64_t n = min_i64(rows.k1 - t * run, run) - from;
-            const float *line = band + t * c->band_line + o * step + from;
+            const float *line = line_buffer + t * c->line_floats + o * step + from;
             float *to = panel + (t * run + from - rows.k0);
             for (int64_t i = 0; i < count && n > 0; i++)
                 for (int64_t j = 0; j < n; j += LANES)
@@ -347,7 +349,7 @@ struct tile {
     float *stats; /* the split's, of the group; NULL: not wanted */
     bool begins;  /* its tile is the first of the split */
     bool first;   /* and its panel */
-    float *panel; /* or the band */
+    float *panel; /* or the line buffer */
     const float *a;
     int64_t row_step, lines, line_step; /* where a is no panel */
     int64_t row[MR];                    /* outputs of the present panel */
@@ -368,11 +370,11 @@ static const float *weights_soon(const struct tile *t, int64_t b, int64_t panel)
 }
 
 /* What block b fetches while it multiplies, a line with each k: what the next panel reads or, with
- * a band, writes; else weights. */
-static const float *soon_of(const struct tile *t, int64_t b, int64_t panel)
+ * a line buffer, writes; else weights. */
+static const float *prefetch_of(const struct tile *t, int64_t b, int64_t panel)
 {
     const struct implicit_gemm *c = t->run->core;
-    if (c->band)
+    if (c->line_buffer)
         return t->next ? t->next + (b - t->block) * c->k * LINE : NULL;
     return t->next && b == t->block ? t->next : weights_soon(t, b, panel);
 }
@@ -397,7 +399,7 @@ static void run_panel(const struct tile *t, int64_t panel, int rows)
     for (int64_t b = t->block; b < t->blocks; b++) {
         const int64_t o = b * NR, width = block_width(c->og, b);
         m.w = t->w + o * c->k + t->k0 * packed_width(width);
-        m.soon = soon_of(t, b, panel);
+        m.prefetch = prefetch_of(t, b, panel);
         m.from = from ? from + o : NULL;
         m.bias = bias ? bias + o : NULL;
         m.c = t->y + o;
@@ -423,16 +425,16 @@ static void run_panel(const struct tile *t, int64_t panel, int rows)
 }
 
 /* One row of outputs. */
-static void run_band(struct tile *t, int64_t row)
+static void run_buffered_row(struct tile *t, int64_t row)
 {
     const struct implicit_gemm *c = t->run->core;
     const int64_t out = c->axis[2].out, rows = div_up(out, div_up(out, MR));
     struct pixel p;
-    EW_K(implicit_gemm_fill_band)(c, t->x, row, t->panel);
+    EW_K(implicit_gemm_fill_lines)(c, t->x, row, t->panel);
     EW_K(implicit_gemm_pixels)(c, row * out, 1, &p);
     t->k1 = c->k;
     t->lines = c->axis[1].taps;
-    t->line_step = c->band_line;
+    t->line_step = c->line_floats;
     t->row_step = c->axis[2].stride * c->cg;
     for (int64_t o = 0; o < out; o += rows) {
         const int count = (int)min_i64(rows, out - o);
@@ -539,20 +541,20 @@ static void run_tile(const struct implicit_gemm_run *run, int64_t tile)
     const int64_t row_tile = tile / c->o_tiles / c->groups, first = row_tile * c->row_block * MR;
     const int64_t last = min_i64(first + c->row_block * MR, c->rows);
     const bool clamp = e->act == EW_ACT_RELU || e->act == EW_ACT_CLIP;
-    struct tile t = {.run = run,
-                     .x = run->x + g * c->cg,
-                     .w = run->w + g * EW_K(implicit_gemm_group_size)(c),
-                     .bias = e->bias ? e->bias + g * c->og : NULL,
-                     .add = e->add ? e->add + g * c->og : NULL,
-                     .mask = e->mask ? e->mask + g * c->og : NULL,
-                     .y = run->y + g * c->og,
-                     .block = o * c->o_block,
-                     .blocks = c->band ? c->blocks : min_i64((o + 1) * c->o_block, c->blocks),
-                     .plain =
-                         (clamp || e->act == EW_ACT_NONE) && !(e->add && e->add_after) && !e->mask,
-                     .lo = -INFINITY,
-                     .hi = INFINITY,
-                     .panel = run->scratch};
+    struct tile t = {
+        .run = run,
+        .x = run->x + g * c->cg,
+        .w = run->w + g * EW_K(implicit_gemm_group_size)(c),
+        .bias = e->bias ? e->bias + g * c->og : NULL,
+        .add = e->add ? e->add + g * c->og : NULL,
+        .mask = e->mask ? e->mask + g * c->og : NULL,
+        .y = run->y + g * c->og,
+        .block = o * c->o_block,
+        .blocks = c->line_buffer ? c->blocks : min_i64((o + 1) * c->o_block, c->blocks),
+        .plain = (clamp || e->act == EW_ACT_NONE) && !(e->add && e->add_after) && !e->mask,
+        .lo = -INFINITY,
+        .hi = INFINITY,
+        .panel = run->scratch};
     if (t.plain && clamp) {
         t.lo = e->act == EW_ACT_RELU ? 0.0f : e->lo;
         t.hi = e->act == EW_ACT_RELU ? INFINITY : e->hi;
@@ -562,8 +564,8 @@ static void run_tile(const struct implicit_gemm_run *run, int64_t tile)
     t.begins = row_tile % c->split == 0;
     if (run->norm)
         run_normed(&t, first, last);
-    else if (c->band)
-        run_band(&t, tile / c->groups);
+    else if (c->line_buffer)
+        run_buffered_row(&t, tile / c->groups);
     else
         run_rows(&t, first, last);
 }

@@ -161,9 +161,9 @@ INLINE void add_row(struct sums *s, int r, float x, const struct weights *w, con
 }
 
 /* What is fetched meanwhile: a second pass over the same weights has nothing left to fetch. */
-INLINE const float *soon_of(const struct micro *m, int first)
+INLINE const float *prefetch_of(const struct micro *m, int first)
 {
-    return m->soon && first == 0 ? m->soon : m->w;
+    return m->prefetch && first == 0 ? m->prefetch : m->w;
 }
 
 /* Where the next operands lie, in floats: constants, so that addresses are. */
@@ -176,13 +176,13 @@ INLINE void fixed(const struct micro *m, int first, const struct form f, const s
 {
     struct sums s;
     begin(m, &s, m->row + first, f);
-    const float *a = m->a + first * step.row, *w = m->w, *soon = soon_of(m, first);
+    const float *a = m->a + first * step.row, *w = m->w, *prefetch = prefetch_of(m, first);
     TWO_STEPS
     for (int64_t k = m->kc; k > 0; k--) {
         struct weights wv;
         load_weights(w, AHEAD * step.w, &wv, f);
-        __builtin_prefetch(soon, 0, 2);
-        soon += LINE;
+        __builtin_prefetch(prefetch, 0, 2);
+        prefetch += LINE;
         UNROLL
         for (int r = 0; r < f.rows; r++)
             add_row(&s, r, a[r * step.row], &wv, f);
@@ -213,7 +213,7 @@ INLINE void direct(const struct micro *m, int first, const struct form f)
 {
     struct sums s;
     begin(m, &s, m->row + first, f);
-    const float *w = m->w, *soon = soon_of(m, first);
+    const float *w = m->w, *prefetch = prefetch_of(m, first);
     const int64_t row = m->row_step;
     for (int64_t l = 0; l < m->lines; l++) {
         const float *const line = m->a + first * row + l * m->line_step;
@@ -222,8 +222,8 @@ INLINE void direct(const struct micro *m, int first, const struct form f)
         for (int64_t k = m->kc; k > 0; k--) {
             struct weights wv;
             load_weights(w, AHEAD * wide_of(f), &wv, f);
-            __builtin_prefetch(soon, 0, 2);
-            soon += LINE;
+            __builtin_prefetch(prefetch, 0, 2);
+            prefetch += LINE;
             step_direct(a, row, &wv, &s, f);
             UNROLL
             for (int i = 0; i < 5; i++)

@@ -70,7 +70,7 @@ struct micro_soon {
 struct micro {
     const float *a;                     /* the panel [rows][KS] */
     const float *w;                     /* [kc][vectors * LANES] */
-    const float *soon;                  /* fetched into L2, a line with each k; NULL: nothing */
+    const float *prefetch;              /* fetched into L2, a line with each k; NULL: nothing */
     int64_t row_step, lines, line_step; /* micro_direct only */
     const struct micro_span *span;      /* micro_spans only: [lines], in place of a and w */
     struct micro_soon next[2];          /* micro_spans_next only */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels of grouped convolutions share: blocks of outputs, tiles, and the band of inputs
- * that a tile reads.
+/* What the kernels of grouped convolutions share: blocks of outputs, tiles, and the line buffer of
+ * inputs that a tile reads.
  *
  * Lanes are outputs.  With few channels a group one vector spans several groups, and lane l needs
  * the i-th input of its own group: a permutation of one vector of inputs.
@@ -10,8 +10,8 @@
  *
  * With as many channels as lanes a block is of one group, and inputs are broadcast.
  *
- * The pixels that a tile reads are copied into a band, [chunk][plane][line][column][LANES], with
- * zeros for padding: pixels there lie at a fixed distance, and no loop knows an edge. */
+ * The pixels that a tile reads are copied into a line buffer, [chunk][plane][line][column][LANES],
+ * with zeros for padding: pixels there lie at a fixed distance, and no loop knows an edge. */
 #ifndef EW_BACKEND_CPU_KERNEL_GROUPED_GROUPED_H
 #define EW_BACKEND_CPU_KERNEL_GROUPED_GROUPED_H
 
@@ -20,9 +20,9 @@
 #include <arm_neon.h>
 #endif
 
-#define PX_MAX    8
-#define GROUP_MAX 15   /* inputs of a group; the implicit GEMM is as good from there on */
-#define BAND_MAX  6144 /* floats of a band: 24 KiB, so that it stays in L1 */
+#define PX_MAX          8
+#define GROUP_MAX       15   /* inputs of a group; the implicit GEMM is as good from there on */
+#define LINE_BUFFER_MAX 6144 /* floats of a line buffer: 24 KiB, so that it stays in L1 */
 
 /* Vectors of outputs in a block of one group: what 3 taps of weights and 8 pixels leave room for.
  */
@@ -65,7 +65,7 @@ struct grouped {
     int64_t blocks;
     int64_t chunks;                             /* vectors of inputs of a block */
     int64_t px;                                 /* pixels made at once */
-    int64_t columns, lines, line, plane, chunk; /* of the band; the last three in floats */
+    int64_t columns, lines, line, plane, chunk; /* of the line buffer; the last three in floats */
     int64_t rows, row_tiles;                    /* rows of outputs in a tile */
     int64_t pixels, pixel_tiles;                /* outputs of a row in a tile */
     int64_t tiles;
@@ -105,7 +105,7 @@ INLINE int64_t grouped_weights(const struct grouped *g)
     return (int64_t)a[0].taps * a[1].taps * a[2].taps * g->cg * g->vectors * LANES;
 }
 
-INLINE size_t grouped_band_bytes(const struct grouped *g)
+INLINE size_t grouped_line_buffer_bytes(const struct grouped *g)
 {
     return (size_t)(g->chunks * g->chunk) * sizeof(float);
 }
@@ -133,6 +133,7 @@ void EW_K(grouped_pack_any)(const struct ew_conv_shape *s, const float *w, bool 
                             float *packed);
 
 /* Copies what the tile reads of x. */
-void EW_K(grouped_band)(const struct grouped *g, const struct tile *t, const float *x, float *band);
+void EW_K(grouped_fill_lines)(const struct grouped *g, const struct tile *t, const float *x,
+                              float *line_buffer);
 
 #endif

@@ -20,16 +20,17 @@ static int64_t lines_for(const struct grouped *g, int64_t rows)
     return (rows - 1) * a->stride + (int64_t)(a->taps - 1) * a->dilation + 1;
 }
 
-/* Tiles as large as their band may be; a few rows save copying lines again and again. */
+/* Tiles as large as their line buffer may be; a few rows save copying lines again and again. */
 static void plan_tiles(struct grouped *g)
 {
     const struct ew_conv_axis *a = g->s->axis;
     const int64_t column = g->chunks * a[0].taps * LANES; /* floats of one, in one line */
     g->pixels = max_i64(a[2].out, 1);
-    while (g->pixels > g->px && columns_for(g, g->pixels) * column * lines_for(g, 1) > BAND_MAX)
+    while (g->pixels > g->px &&
+           columns_for(g, g->pixels) * column * lines_for(g, 1) > LINE_BUFFER_MAX)
         g->pixels = div_up(div_up(g->pixels, 2), g->px) * g->px;
     g->columns = columns_for(g, g->pixels);
-    const int64_t lines = BAND_MAX / (g->columns * column);
+    const int64_t lines = LINE_BUFFER_MAX / (g->columns * column);
     const int64_t rows = (lines - lines_for(g, 1)) / a[1].stride + 1;
     const int64_t most = max_i64(min_i64(rows, a[1].out), 1);
     g->row_tiles = div_up(a[1].out, most);
@@ -72,8 +73,8 @@ void EW_K(grouped_tile)(const struct grouped *g, int64_t index, struct tile *t)
 }
 
 /* One line of one chunk: columns from input `first` on, some of which may be outside. */
-static void band_line(const struct grouped *g, const float *x, int64_t first, int64_t left,
-                      float *to)
+static void line_floats(const struct grouped *g, const float *x, int64_t first, int64_t left,
+                        float *to)
 {
     const int64_t in = g->s->axis[2].in, step = g->s->cin;
     const int64_t before = min_i64(max_i64(-first, 0), g->columns);
@@ -84,7 +85,8 @@ static void band_line(const struct grouped *g, const float *x, int64_t first, in
     clear(to + inside * LANES, (g->columns - inside) * LANES);
 }
 
-void EW_K(grouped_band)(const struct grouped *g, const struct tile *t, const float *x, float *band)
+void EW_K(grouped_fill_lines)(const struct grouped *g, const struct tile *t, const float *x,
+                              float *line_buffer)
 {
     const struct ew_conv_shape *s = g->s;
     const struct ew_conv_axis *a = s->axis;
@@ -92,14 +94,14 @@ void EW_K(grouped_band)(const struct grouped *g, const struct tile *t, const flo
     for (int64_t i = 0; i < g->chunks * a[0].taps; i++) {
         const int64_t c = t->block.in + i / a[0].taps * LANES, p = i % a[0].taps;
         const int64_t z = t->at[0] * a[0].stride - a[0].pad + p * a[0].dilation;
-        float *to = band + i / a[0].taps * g->chunk + p * g->plane;
+        float *to = line_buffer + i / a[0].taps * g->chunk + p * g->plane;
         for (int64_t l = 0; l < lines; l++, to += g->line) {
             const int64_t y = t->at[1] * a[1].stride - a[1].pad + l;
             const float *line = x + ((t->image * a[0].in + z) * a[1].in + y) * a[2].in * s->cin + c;
             if (z < 0 || z >= a[0].in || y < 0 || y >= a[1].in)
                 clear(to, g->line);
             else
-                band_line(g, line, t->at[2] * a[2].stride - a[2].pad, s->cin - c, to);
+                line_floats(g, line, t->at[2] * a[2].stride - a[2].pad, s->cin - c, to);
         }
     }
 }
@@ -165,7 +167,7 @@ size_t EW_K(grouped_scratch)(const struct ew_conv_shape *s)
 {
     struct grouped g;
     EW_K(grouped_init)(&g, s);
-    return grouped_band_bytes(&g);
+    return grouped_line_buffer_bytes(&g);
 }
 
 /* ---- The run ---- */
@@ -174,8 +176,8 @@ size_t EW_K(grouped_scratch)(const struct ew_conv_shape *s)
 struct strip {
     const struct grouped *g;
     const struct ew_conv *conv;
-    const float *band; /* column and line of the first output's first tap */
-    const float *w;    /* of the block */
+    const float *line_buffer; /* column and line of the first output's first tap */
+    const float *w;           /* of the block */
     struct block block;
     vint first;        /* grouped_index */
     int64_t y, pixels; /* offset of the first output; how many there are */
@@ -269,7 +271,7 @@ INLINE void strip_run(const struct way way, const struct strip *s)
         sum[p][v] = (vec){0};
     for (int64_t t = 0; t < a[0].taps * a[1].taps; t++) {
         const float *line =
-            s->band + t / a[1].taps * g->plane + t % a[1].taps * a[1].dilation * g->line;
+            s->line_buffer + t / a[1].taps * g->plane + t % a[1].taps * a[1].dilation * g->line;
         vint index = s->first;
         for (int64_t i = 0; i < g->cg; i++, w += step) {
             const float *from = way.mix ? line : line + i / LANES * g->chunk + i % LANES;
@@ -337,14 +339,14 @@ void EW_K(grouped_run)(const struct ew_conv *c, int64_t begin, int64_t end, void
     for (int64_t tile = begin; tile < end; tile++) {
         struct tile t;
         EW_K(grouped_tile)(&g, tile, &t);
-        EW_K(grouped_band)(&g, &t, c->x, scratch);
+        EW_K(grouped_fill_lines)(&g, &t, c->x, scratch);
         const int64_t row =
             ((t.image * a[0].out + t.at[0]) * a[1].out + t.at[1]) * a[2].out + t.at[2];
         struct strip s = {.g = &g, .conv = c, .block = t.block, .first = first};
         s.w = c->w + t.block.index * grouped_weights(&g);
         for (int64_t r = 0; r < t.rows; r++) {
             for (int64_t o = 0; o < t.pixels; o += g.px) {
-                s.band =
+                s.line_buffer =
                     (const float *)scratch + r * a[1].stride * g.line + o * a[2].stride * LANES;
                 s.y = (row + r * a[2].out + o) * c->shape.cout;
                 s.pixels = min_i64(g.px, t.pixels - o);

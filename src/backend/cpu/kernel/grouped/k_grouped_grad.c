@@ -99,10 +99,10 @@ size_t EW_K(grouped_wgrad_scratch)(const struct ew_conv_shape *s)
 struct sums {
     const struct grouped *g;
     const struct tile *tile;
-    const float *band; /* line, first tap and first input of the first output */
-    const float *dy;   /* channels of the first output */
-    int64_t n;         /* how many of them there are, up to a vector */
-    float *to;         /* [input][tap][vectors][LANES] */
+    const float *line_buffer; /* line, first tap and first input of the first output */
+    const float *dy;          /* channels of the first output */
+    int64_t n;                /* how many of them there are, up to a vector */
+    float *to;                /* [input][tap][vectors][LANES] */
     vint index;
 };
 
@@ -118,7 +118,7 @@ INLINE void sums_fixed(const struct sums *s, const int taps, const int inputs, c
     for (int i = 0; i < inputs; i++)
         sum[u][i] = load(s->to + i * input + u * next);
     for (int64_t r = 0; r < s->tile->rows; r++) {
-        const float *line = s->band + r * a[1].stride * g->line;
+        const float *line = s->line_buffer + r * a[1].stride * g->line;
         const float *dy = s->dy + r * a[2].out * g->s->cout;
         for (int64_t o = 0; o < s->tile->pixels; o++) {
             const vec d = load_n(dy + o * g->s->cout, s->n);
@@ -153,7 +153,7 @@ SUMS(1, 4)
 SUMS(1, 1)
 
 /* All inputs and taps of one line of the filter, for one vector of outputs; s has neither yet. */
-static void sum_line(const struct sums *s, const float *band, float *to)
+static void sum_line(const struct sums *s, const float *line_buffer, float *to)
 {
     const struct grouped *g = s->g;
     const struct ew_conv_axis *a = &g->s->axis[2];
@@ -164,8 +164,8 @@ static void sum_line(const struct sums *s, const float *band, float *to)
         struct sums part = *s;
         part.index = s->index + (int32_t)i;
         for (int64_t u = 0; u < a->taps; u += taps) {
-            const float *from = band + u * a->dilation * LANES;
-            part.band = g->span > 1 ? from : from + i / LANES * g->chunk + i % LANES;
+            const float *from = line_buffer + u * a->dilation * LANES;
+            part.line_buffer = g->span > 1 ? from : from + i / LANES * g->chunk + i % LANES;
             part.to = to + (i * a->taps + u) * next;
             if (taps == 3)
                 (four ? sums_3_4 : sums_3_1)(&part);
@@ -177,7 +177,7 @@ static void sum_line(const struct sums *s, const float *band, float *to)
 }
 
 static void sum_tile(const struct grouped *g, const struct tile *t, const float *dy,
-                     const float *band, float *to)
+                     const float *line_buffer, float *to)
 {
     const struct ew_conv_axis *a = g->s->axis;
     const int64_t row =
@@ -187,7 +187,9 @@ static void sum_tile(const struct grouped *g, const struct tile *t, const float 
         s.n = t->block.n_out - v * LANES;
         s.dy = dy + row * g->s->cout + t->block.out + v * LANES;
         for (int64_t l = 0; l < a[0].taps * a[1].taps; l++)
-            sum_line(&s, band + l / a[1].taps * g->plane + l % a[1].taps * a[1].dilation * g->line,
+            sum_line(&s,
+                     line_buffer + l / a[1].taps * g->plane +
+                         l % a[1].taps * a[1].dilation * g->line,
                      to + (l * g->cg * a[2].taps * g->vectors + v) * LANES);
     }
 }
@@ -205,7 +207,7 @@ void EW_K(grouped_wgrad_run)(const struct ew_conv_wgrad *f, int64_t begin, int64
         for (int64_t p = all * part / parts; p < all * (part + 1) / parts; p++) {
             struct tile t;
             EW_K(grouped_tile)(&g, p * g.blocks + block, &t);
-            EW_K(grouped_band)(&g, &t, f->x, scratch);
+            EW_K(grouped_fill_lines)(&g, &t, f->x, scratch);
             sum_tile(&g, &t, f->dy, scratch, to);
         }
     }

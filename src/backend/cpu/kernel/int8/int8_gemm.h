@@ -15,7 +15,7 @@
  * rows make it reading them that takes the time; they are widened as they are loaded.
  *
  * Where few channels make runs short the lines of the image that a row of outputs reads are copied,
- * with their padding, into a `band`: each pixel's runs lie there at a fixed distance from its
+ * with their padding, into a line buffer: each pixel's runs lie there at a fixed distance from its
  * neighbour's, so nothing is gathered.  Each run is then rounded up to whole words.  The bias has
  * the zero point of x in it: a sum over x less its zero point is the sum over x less zero point
  * times the sum of the weights. */
@@ -56,9 +56,9 @@ struct qcore {
     int64_t columns;            /* of a group, rounded up to whole vectors */
     bool matrix;                /* pixels are rows of a matrix */
     bool flat;                  /* and their bytes are words' */
-    bool band;                  /* a row of outputs reads lines that are copied for it, see below */
+    bool line_buffer;           /* a row of outputs reads lines that are copied for it, see below */
     int64_t lines, line_k, line_words; /* k is so many lines of line_k bytes, each in whole words */
-    int64_t line;                      /* band: bytes between lines */
+    int64_t line;                      /* of the line buffer: bytes between lines */
     int64_t panel;                     /* bytes between rows of a panel */
     int64_t blocks, o_block, o_tiles, row_block, row_tiles, tiles;
 };
@@ -98,12 +98,12 @@ struct qmicro {
     const int32_t *bias; /* of the block */
     const float *ratio;
     const struct ew_qend *end;
-    bool plain; /* tame, and neither add, table nor float */
+    bool plain; /* ratios below 1, and neither add, table nor float */
     void *y;    /* of the first row and column; bytes or floats */
     const uint8_t *add;
-    int64_t y_step;            /* elements between rows */
-    int64_t width;             /* columns that exist */
-    const int32_t *soon[SIDE]; /* qmicro_pairs: weights to fetch, a line for each word of k */
+    int64_t y_step;                /* elements between rows */
+    int64_t width;                 /* columns that exist */
+    const int32_t *prefetch[SIDE]; /* qmicro_pairs: weights to fetch, a line for each word of k */
 };
 
 /* rows in [1, QMR]. */
@@ -115,14 +115,14 @@ void EW_K(qmicro_pairs)(const struct qmicro *m, int rows);
 
 INLINE bool is_plain(const struct ew_qend *e)
 {
-    return e->tame && !e->add && !e->table && !e->to_float;
+    return e->ratios_below_1 && !e->add && !e->table && !e->to_float;
 }
 
 /* What it does to sums [rows][SIDE], for the others.  Two vectors hold columns as column_of says,
  * one alone holds them in order. */
 void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows, int vectors);
 
-/* q = clamp(round((float)sum * ratio) + zero) of WIDE columns.  Where sums are tame (ew_qend)
+/* q = clamp(round((float)sum * ratio) + zero) of WIDE columns.  Where ratios are below 1 (ew_qend)
  * integers that saturate are clamped at the end; else floats are before they are rounded. */
 struct qplain {
     vec low, high; /* of what is rounded */
@@ -140,7 +140,7 @@ INLINE struct qplain plain_of(const struct ew_qend *e)
                            .flip = e->y.flip - (vbytes){0}};
 }
 
-/* Of a tame sum. */
+/* Of a sum whose ratio is below 1. */
 INLINE vint requantize(vint sum, vec ratio)
 {
     return round_int(to_float(sum) * ratio);

@@ -204,7 +204,7 @@ void EW_K(int8_depthwise_run)(const struct ew_qconv *q, int64_t begin, int64_t e
     const uint8_t **taps = (const uint8_t **)(void *)((char *)scratch + qlines_bytes(s));
     struct qpixel x = {.q = q,
                        .taps = taps,
-                       .plain = e->tame && !e->add && !e->table && !e->to_float,
+                       .plain = e->ratios_below_1 && !e->add && !e->table && !e->to_float,
                        .p = plain_of(e)};
     const bool flips = q->of_x.flip != 0;
     struct qlines l;

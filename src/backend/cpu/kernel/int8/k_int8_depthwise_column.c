@@ -119,7 +119,7 @@ INLINE void interleave(const struct span *s, int g, int column, vint out[PARTS])
     out[3] = (vint)_mm512_unpackhi_epi16(ab_high, cd_high);
 }
 
-/* Sums of few taps are tame: the row sees to that. */
+/* The end is plain: the catalogue sees to that. */
 INLINE void finish_pixel(const struct span *s, const vint sum[PARTS], int pixel)
 {
     const float *ratio = (const float *)(const void *)s->words;

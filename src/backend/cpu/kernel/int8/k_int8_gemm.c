@@ -4,17 +4,17 @@
 
 /* ---- Geometry ---- */
 
-/* Elements of panels and bands: bytes, or 16-bit numbers. */
+/* Elements of panels and line buffers: bytes, or 16-bit numbers. */
 #if WORD_BYTES
 typedef uint8_t element;
 #else
 typedef uint16_t element;
 #endif
 
-#define BAND_RUN      256        /* bytes of a run, at most, for which a band is made */
-#define BAND_RUN_MOST 1536       /* where a row of outputs fills a panel */
-#define BAND_BYTES    (24 << 10) /* of a band, so that it stays in L1 */
-#define BAND_MOST     (48 << 10) /* where a panel would take more */
+#define LINE_BUFFER_RUN      256  /* bytes of a run, at most, for which a line buffer is made */
+#define LINE_BUFFER_RUN_MOST 1536 /* where a row of outputs fills a panel */
+#define LINE_BUFFER_BYTES    (24 << 10) /* of a line buffer, so that it stays in L1 */
+#define LINE_BUFFER_MOST     (48 << 10) /* where a panel would take more */
 
 static void plan_tiles(struct qcore *c)
 {
@@ -24,7 +24,7 @@ static void plan_tiles(struct qcore *c)
     c->o_tiles = div_up(c->blocks, c->o_block);
     c->o_block = div_up(c->blocks, max_i64(c->o_tiles, 1)); /* all about equal */
     c->o_tiles = div_up(c->blocks, max_i64(c->o_block, 1));
-    if (c->band) {
+    if (c->line_buffer) {
         c->row_tiles = c->batch * c->axis[1].out;
         c->tiles = c->row_tiles * c->o_tiles;
         return;
@@ -51,11 +51,11 @@ static void plan_feed(struct qcore *c)
     const int64_t reach = (int64_t)(a[2].out - 1) * a[2].stride + a[2].taps;
     c->line = div_up(reach * c->cg * (int64_t)sizeof(element) + PANEL_SLACK, 64) * 64;
     const int64_t all = a[1].taps * c->line, panel = QMR * c->k * (int64_t)sizeof(element);
-    c->band = c->groups == 1 && a[0].taps == 1 && a[0].in == 1 && a[0].out == 1 && a[0].pad == 0 &&
-              a[2].taps > 1 && a[2].dilation == 1 && a[2].out > 0 &&
-              c->run <= (a[2].out < QMR ? BAND_RUN : BAND_RUN_MOST) &&
-              (all <= BAND_BYTES || (all <= BAND_MOST && all < panel));
-    c->lines = c->band ? a[1].taps : 1;
+    c->line_buffer = c->groups == 1 && a[0].taps == 1 && a[0].in == 1 && a[0].out == 1 &&
+                     a[0].pad == 0 && a[2].taps > 1 && a[2].dilation == 1 && a[2].out > 0 &&
+                     c->run <= (a[2].out < QMR ? LINE_BUFFER_RUN : LINE_BUFFER_RUN_MOST) &&
+                     (all <= LINE_BUFFER_BYTES || (all <= LINE_BUFFER_MOST && all < panel));
+    c->lines = c->line_buffer ? a[1].taps : 1;
     c->line_k = c->k / max_i64(c->lines, 1);
     c->line_words = div_up(c->line_k, WORD);
     c->words = c->lines * c->line_words;
@@ -308,16 +308,17 @@ static void gather(const struct qcore *c, const struct ew_qconv *q, int64_t row,
 }
 
 /* The lines of the image that row `row` of outputs (over all images) reads, with their padding. */
-static void fill_band(const struct qcore *c, const struct ew_qconv *q, int64_t row, uint8_t *band)
+static void fill_lines(const struct qcore *c, const struct ew_qconv *q, int64_t row,
+                       uint8_t *line_buffer)
 {
     const struct ew_conv_axis *a = c->axis;
     const int64_t all = ((int64_t)(a[2].out - 1) * a[2].stride + a[2].taps) * c->cg;
     const int64_t y0 = row % a[1].out * a[1].stride - a[1].pad;
     const int64_t lo = min_i64(max_i64((int64_t)a[2].pad * c->cg, 0), all);
     const int64_t hi = max_i64(min_i64(((int64_t)a[2].in + a[2].pad) * c->cg, all), lo);
-    for (int64_t t = 0; t < a[1].taps; t++, band += c->line) {
+    for (int64_t t = 0; t < a[1].taps; t++, line_buffer += c->line) {
         const int64_t y = y0 + t * a[1].dilation;
-        element *to = (element *)(void *)band;
+        element *to = (element *)(void *)line_buffer;
         if (y < 0 || y >= a[1].in) {
             put_zeros(to, all, q->of_x.zero);
             continue;
@@ -342,7 +343,7 @@ size_t EW_K(int8_gemm_scratch)(const struct ew_conv_shape *s)
 {
     struct qcore c;
     EW_K(qcore_init)(&c, s);
-    return (size_t)(c.band ? c.lines * c.line : QMR * c.panel);
+    return (size_t)(c.line_buffer ? c.lines * c.line : QMR * c.panel);
 }
 
 /* Blocks [block, blocks) of the columns, for one panel. */
@@ -399,14 +400,15 @@ static void run_tile(const struct qcore *c, const struct ew_qconv *q, int64_t ti
 }
 
 /* A row of outputs. */
-static void run_band(const struct qcore *c, const struct ew_qconv *q, int64_t tile, void *scratch)
+static void run_buffered_row(const struct qcore *c, const struct ew_qconv *q, int64_t tile,
+                             void *scratch)
 {
     /* One row is soon done: the weights stay for all rows. */
     const int64_t o_tile = tile / c->row_tiles, row = tile % c->row_tiles, out = c->axis[2].out;
     struct panel p = {.step = c->axis[2].stride * c->cg * (int64_t)sizeof(element),
                       .block = o_tile * c->o_block,
                       .blocks = min_i64((o_tile + 1) * c->o_block, c->blocks)};
-    fill_band(c, q, row, scratch);
+    fill_lines(c, q, row, scratch);
     for (int64_t o = 0; o < out; o += QMR) {
         p.row = row * out + o;
         p.rows = (int)min_i64(QMR, out - o);
@@ -420,5 +422,5 @@ void EW_K(int8_gemm_run)(const struct ew_qconv *q, int64_t begin, int64_t end, v
     struct qcore c;
     EW_K(qcore_init)(&c, q->shape);
     for (int64_t tile = begin; tile < end; tile++)
-        (c.band ? run_band : run_tile)(&c, q, tile, scratch);
+        (c.line_buffer ? run_buffered_row : run_tile)(&c, q, tile, scratch);
 }

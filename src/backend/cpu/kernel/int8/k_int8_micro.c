@@ -18,7 +18,7 @@ static void finish_float(const struct qmicro *m, vec t, int v, int vectors, int6
     }
 }
 
-/* A tame sum, a clamp, and a table where there is one. */
+/* A sum whose ratio is below 1, a clamp, and a table where there is one. */
 struct plain_end {
     struct qplain p;
     vec ratio[SIDE];
@@ -107,7 +107,7 @@ void EW_K(qfinish)(const struct qmicro *m, const vint *sums, int rows, int vecto
     const struct ew_qend *e = m->end;
     if (vectors == 2 && m->plain)
         finish_plain(m, sums, rows, 2, NULL);
-    else if (vectors == 2 && e->table && e->tame && !e->add && !e->to_float)
+    else if (vectors == 2 && e->table && e->ratios_below_1 && !e->add && !e->to_float)
         finish_plain(m, sums, rows, 2, e->table);
     else if (vectors == 2)
         finish_rows(m, sums, rows, 2);
@@ -211,7 +211,7 @@ INLINE void sum_up(const struct qmicro *m, struct qsums *s, const struct form f)
             if (f.words == WORDS_PAIRS) {
                 UNROLL
                 for (int i = 0; i < SIDE; i++)
-                    __builtin_prefetch(m->soon[i] + k * SIDE * LANES, 0, 2);
+                    __builtin_prefetch(m->prefetch[i] + k * SIDE * LANES, 0, 2);
             }
             step(a, row, w, s, f);
             UNROLL

@@ -298,8 +298,8 @@ static void multiply(const struct job *j, int64_t block)
             m.w = own;
             /* The first panel fetches the next product's weights, or the first two do. */
             const bool first = tile == 0, alone = j->rows >= j->count;
-            m.soon[0] = own + (first ? size : 0);
-            m.soon[1] = own + (alone || tile == j->rows ? size : 0) + LANES;
+            m.prefetch[0] = own + (first ? size : 0);
+            m.prefetch[1] = own + (alone || tile == j->rows ? size : 0) + LANES;
             m.y = j->m + (p * w->most + tile) * WIDE;
             EW_K(qmicro_pairs)(&m, (int)min_i64(j->rows, j->count - tile));
         }

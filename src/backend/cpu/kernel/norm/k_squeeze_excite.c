@@ -69,9 +69,9 @@ INLINE void sum_tile(const struct ew_batch_norm *b, int64_t image, int64_t first
 void EW_K(squeeze_excite_run)(const struct ew_squeeze_excite_norm *g, int64_t begin, int64_t end)
 {
     const struct ew_batch_norm b = *g->norm;
-    const int64_t bands = div_up(b.channels, WIDE), size = b.rows / b.image * b.channels;
+    const int64_t channel_blocks = div_up(b.channels, WIDE), size = b.rows / b.image * b.channels;
     for (int64_t tile = begin; tile < end; tile++) {
-        const int64_t image = tile / bands, first = tile % bands * WIDE;
+        const int64_t image = tile / channel_blocks, first = tile % channel_blocks * WIDE;
         const int64_t n = min_i64(b.channels - first, WIDE), at = image * b.channels + first;
         _Alignas(64) float sums[SUMS][WIDE] = {{0}};
 #define TILE(act) sum_tile(&b, image, first, sums, act)

@@ -60,7 +60,7 @@ static int64_t count_of(const int64_t *dim, int n)
     return count;
 }
 
-static int64_t place_of(const int64_t *dim, const int64_t *stride, int n, int64_t i)
+static int64_t offset_at(const int64_t *dim, const int64_t *stride, int n, int64_t i)
 {
     int64_t at = 0;
     for (int d = n - 1; d >= 0; d--) {
@@ -143,12 +143,12 @@ INLINE void fold_tile(const struct ew_fold_map *f, const enum ew_fold_kind kind,
     if (a->inner_kept) {
         const int64_t blocks = div_up(a->inner, LANE_BLOCK), row = tile / blocks;
         const int64_t c = tile % blocks * LANE_BLOCK;
-        const int64_t at = place_of(a->kept_dim, a->kept_stride, a->kept, row);
+        const int64_t at = offset_at(a->kept_dim, a->kept_stride, a->kept, row);
         fold_lanes(f, kind, f->x + at + c, min_i64(LANE_BLOCK, a->inner - c),
                    f->y + row * a->inner + c);
         return;
     }
-    const int64_t at = place_of(a->kept_dim, a->kept_stride, a->kept, tile);
+    const int64_t at = offset_at(a->kept_dim, a->kept_stride, a->kept, tile);
     struct walk w = {.a = a};
     vec all = start_of(kind);
     for (int64_t i = count_of(a->fold_dim, a->folded); i > 0; i--, walk_next(&w))
@@ -197,7 +197,7 @@ void EW_K(fold_back)(const struct ew_fold_map *f, int64_t begin, int64_t end)
     const int64_t blocks = a->inner_kept ? div_up(a->inner, LANE_BLOCK) : 1;
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t row = tile / blocks, c = tile % blocks * LANE_BLOCK;
-        const int64_t at = place_of(a->kept_dim, a->kept_stride, a->kept, row) + c;
+        const int64_t at = offset_at(a->kept_dim, a->kept_stride, a->kept, row) + c;
         const int64_t n = a->inner_kept ? min_i64(LANE_BLOCK, a->inner - c) : a->inner;
         const float *dy = f->dy + (a->inner_kept ? row * a->inner + c : row);
         struct walk w = {.a = a};

@@ -16,8 +16,8 @@ void EW_K(act_back)(const struct ew_act_map *a, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i += LANES) {
         const int64_t n = end - i;
         const vec x = load_n(a->x + i, n);
-        const vec slope = a->kept ? vact_slope_kept(a->act, x, a->lo, a->hi)
-                                  : vact_slope(a->act, x, a->lo, a->hi);
+        const vec slope = a->from_output ? vact_slope_of_output(a->act, x, a->lo, a->hi)
+                                         : vact_slope(a->act, x, a->lo, a->hi);
         const vec old = a->add ? load_n(a->dx + i, n) : (vec){0};
         store_n(a->dx + i, old + load_n(a->dy + i, n) * slope, n);
     }
@@ -72,10 +72,10 @@ static void transpose_rows(const struct ew_transpose *t, const float *in, int64_
 
 void EW_K(transpose_run)(const struct ew_transpose *t, int64_t begin, int64_t end)
 {
-    const int64_t bands = div_up(t->rows, LANES);
+    const int64_t row_blocks = div_up(t->rows, LANES);
     for (int64_t tile = begin; tile < end; tile++) {
-        const int64_t matrix = tile / bands * t->rows * t->columns;
-        transpose_rows(t, t->in + matrix, tile % bands * LANES, t->out + matrix);
+        const int64_t matrix = tile / row_blocks * t->rows * t->columns;
+        transpose_rows(t, t->in + matrix, tile % row_blocks * LANES, t->out + matrix);
     }
 }
 

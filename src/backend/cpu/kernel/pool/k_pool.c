@@ -141,7 +141,7 @@ void EW_K(pool_run)(const struct ew_pooling *p, int64_t begin, int64_t end)
     }
 }
 
-/* ---- Backward: windows overlap, so a tile is an image and a band of channels ---- */
+/* ---- Backward: windows overlap, so a tile is an image and a block of channels ---- */
 
 #define CHANNELS (4 * LANES)
 
@@ -231,14 +231,15 @@ static void back_row(const struct ew_pooling *p, const struct image *im, int64_t
 void EW_K(pool_back_run)(const struct ew_pooling *p, int64_t begin, int64_t end)
 {
     const struct ew_conv_axis *a = p->shape.axis;
-    const int64_t bands = div_up(p->shape.cin, CHANNELS);
+    const int64_t channel_blocks = div_up(p->shape.cin, CHANNELS);
     const int64_t pixels = (int64_t)a[0].in * a[1].in * a[2].in;
     const bool fresh = !p->add && windows_tile(&p->shape);
     struct image im = {.s = &p->shape, .fresh = fresh};
     list_taps(&im);
     for (int64_t tile = begin; tile < end; tile++) {
-        im.n = tile / bands;
-        const int64_t c0 = tile % bands * CHANNELS, c1 = min_i64(c0 + CHANNELS, p->shape.cin);
+        im.n = tile / channel_blocks;
+        const int64_t c0 = tile % channel_blocks * CHANNELS,
+                      c1 = min_i64(c0 + CHANNELS, p->shape.cin);
         for (int64_t i = 0; !p->add && !fresh && i < pixels; i++)
             clear(p->dx + (im.n * pixels + i) * p->shape.cin + c0, c1 - c0);
         int64_t o[3];

@@ -61,7 +61,7 @@ bool EW_K(scatter_grad_fits)(const struct ew_conv_shape *s, bool data)
 {
     struct plan p;
     const struct ew_conv_axis *z = &s->axis[0], *y = &s->axis[1], *x = &s->axis[2];
-    if (s->groups != 1 || s->normed || s->x_step || z->in != 1 || z->out != 1 || z->taps != 1 ||
+    if (s->groups != 1 || s->input_norm || s->x_step || z->in != 1 || z->out != 1 || z->taps != 1 ||
         y->stride != x->stride || y->dilation != 1 || x->dilation != 1 || y->pad < 0 ||
         x->pad < 0 || s->batch < PARTS || y->out < 1 || x->out < 1 || y->taps * x->taps == 1)
         return false;
@@ -204,7 +204,7 @@ static void add_lines(const struct plan *p, const struct entries *e, struct line
 INLINE void list_pixel(const float *row, int64_t n, int64_t at, int64_t step, struct entries *e)
 {
     e->n = 0;
-    for (uint64_t left = marks(row, n); left; left &= left - 1, e->n++) {
+    for (uint64_t left = nonzero_mask(row, n); left; left &= left - 1, e->n++) {
         const int k = __builtin_ctzll(left);
         e->at[e->n] = (int32_t)(at + k * step);
         e->v[e->n] = row[k];
@@ -300,7 +300,7 @@ static void list_rows(const struct work *w, int64_t image, int64_t row, int64_t 
         for (int64_t x = 0; x < p->wide; x++, dy += dy_step) {
             const int64_t at = (y * p->frame_wide + x) * p->stride * p->s->cin;
             for (int64_t o = 0; o < p->s->cout; o += SPAN) {
-                uint64_t left = marks(dy + o, min_i64(SPAN, p->s->cout - o));
+                uint64_t left = nonzero_mask(dy + o, min_i64(SPAN, p->s->cout - o));
                 for (; left; left &= left - 1) {
                     const int64_t k = o + __builtin_ctzll(left), to = k * most + w->count[k]++;
                     w->at[to] = (int32_t)at;

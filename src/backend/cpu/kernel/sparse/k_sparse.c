@@ -13,7 +13,7 @@ bool EW_K(sparse_fits)(const struct ew_conv_shape *s)
     for (int i = 0; i < 3; i++)
         if (s->axis[i].taps != 1 || s->axis[i].stride != 1 || s->axis[i].in != s->axis[i].out)
             return false;
-    return s->groups == 1 && !s->normed && !s->x_step && s->cin >= CHANNELS &&
+    return s->groups == 1 && !s->input_norm && !s->x_step && s->cin >= CHANNELS &&
            s->cout >= CHANNELS && sparse_rows(s) >= SPAN / 2;
 }
 
@@ -25,7 +25,7 @@ double EW_K(sparse_share)(const float *a, int64_t rows, int64_t n, int64_t step)
     for (int64_t k = 0; k < count; k++) {
         const int64_t r = (int64_t)((uint64_t)k * 2654435769u % (uint64_t)rows);
         for (int64_t i = 0; i < n; i += SPAN)
-            set += __builtin_popcountll(marks(a + r * step + i, min_i64(SPAN, n - i)));
+            set += __builtin_popcountll(nonzero_mask(a + r * step + i, min_i64(SPAN, n - i)));
     }
     return (double)set / (double)(count * n);
 }
@@ -65,14 +65,14 @@ static void run_tile(const struct ew_unpacked_conv *p, int64_t tile, float *scra
     clear_wide(transposed, SPAN);
     for (int64_t k = 0; k < s->cin; k += SPAN) {
         const int64_t n = min_i64(SPAN, s->cin - k), next = k + SPAN;
-        struct fetch soon = {.at = p->w + o * s->cin + next,
-                             .step = s->cin,
-                             .pieces = next < s->cin ? outputs : 0,
-                             .lines = div_up(min_i64(SPAN, s->cin - next), LINE)};
-        const int64_t share = div_up(soon.pieces * soon.lines, rows);
+        struct fetch prefetch = {.at = p->w + o * s->cin + next,
+                                 .step = s->cin,
+                                 .pieces = next < s->cin ? outputs : 0,
+                                 .lines = div_up(min_i64(SPAN, s->cin - next), LINE)};
+        const int64_t share = div_up(prefetch.pieces * prefetch.lines, rows);
         transpose_block(block_of(p->w + o * s->cin + k, s->cin, outputs, n), transposed, WIDE);
-        sparse_add(block_of(p->x + first * s->cin + k, s->cin, rows, n), transposed, sums, &soon,
-                   share);
+        sparse_add(block_of(p->x + first * s->cin + k, s->cin, rows, n), transposed, sums,
+                   &prefetch, share);
     }
     for (int64_t r = 0; r < rows; r++)
         finish(p, sums + r * WIDE, p->y + (first + r) * y_step_of(s), o, outputs);

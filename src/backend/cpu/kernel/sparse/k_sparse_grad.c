@@ -51,15 +51,15 @@ static void finish_filter(const struct work *w, int64_t o, int64_t outputs)
     }
 }
 
-static void run_filter(const struct work *w, int64_t o, int64_t outputs, struct fetch *soon)
+static void run_filter(const struct work *w, int64_t o, int64_t outputs, struct fetch *prefetch)
 {
     clear_wide(w->sums, outputs);
     for (int64_t r = 0; r < w->rows; r += SPAN) {
         const int64_t n = min_i64(SPAN, w->rows - r);
         const float *dy = w->g->filter.dy + r * w->dy_step + o;
         transpose_block(block_of(dy, w->dy_step, n, outputs), w->transposed, SPAN);
-        sparse_add(block_of(w->transposed, SPAN, outputs, n), w->x + r * WIDE, w->sums, soon,
-                   soon->lines);
+        sparse_add(block_of(w->transposed, SPAN, outputs, n), w->x + r * WIDE, w->sums, prefetch,
+                   prefetch->lines);
     }
     finish_filter(w, o, outputs);
 }
@@ -82,16 +82,16 @@ static void finish_data(const struct work *w)
     }
 }
 
-static void run_data(const struct work *w, int64_t o, int64_t outputs, struct fetch *soon)
+static void run_data(const struct work *w, int64_t o, int64_t outputs, struct fetch *prefetch)
 {
     const float *dy = w->g->filter.dy + w->first * w->dy_step + o;
     copy_wide(block_of(w->g->w + o * w->cin + w->c0, w->cin, outputs, w->inputs), w->w);
-    sparse_add(block_of(dy, w->dy_step, w->rows, outputs), w->w, w->dx, soon,
-               div_up(soon->pieces * soon->lines, w->rows));
+    sparse_add(block_of(dy, w->dy_step, w->rows, outputs), w->w, w->dx, prefetch,
+               div_up(prefetch->pieces * prefetch->lines, w->rows));
 }
 
 /* What the outputs behind o take of a filter, or of the optimiser's state for it. */
-static struct fetch soon_of(const struct work *w, int64_t o, const float *at)
+static struct fetch prefetch_of(const struct work *w, int64_t o, const float *at)
 {
     const int64_t next = o + SPAN;
     return (struct fetch){.at = at + next * w->cin + w->c0,
@@ -119,12 +119,12 @@ static void run_tile(struct work *w, int64_t tile)
     if (filter)
         copy_wide(block_of(w->g->filter.x + w->c0, w->cin, w->rows, w->inputs), w->x);
     for (int64_t o = 0; o < w->cout; o += SPAN) {
-        struct fetch soon = soon_of(w, o, w->g->w), later = {.pieces = 0};
+        struct fetch prefetch = prefetch_of(w, o, w->g->w), later = {.pieces = 0};
         if (state)
-            later = soon_of(w, o, state);
+            later = prefetch_of(w, o, state);
         const int64_t outputs = min_i64(SPAN, w->cout - o);
         if (w->g->dx)
-            run_data(w, o, outputs, &soon);
+            run_data(w, o, outputs, &prefetch);
         if (filter)
             run_filter(w, o, outputs, &later);
     }

@@ -75,9 +75,9 @@ static void add_rows(const struct work *w, int64_t r)
     for (int64_t i = 0; i < w->some; i += SPAN) {
         const int64_t channels = min_i64(SPAN, w->some - i);
         const float *from = w->sparse.at + r * w->sparse.step + w->s0 + i;
-        struct fetch soon = {from + SPAN, w->sparse.step, n, SPAN / LINE};
+        struct fetch prefetch = {from + SPAN, w->sparse.step, n, SPAN / LINE};
         transpose_block(block_of(from, w->sparse.step, n, channels), w->transposed, SPAN);
-        sparse_add(block_of(w->transposed, SPAN, channels, n), w->b, w->sums + i * WIDE, &soon,
+        sparse_add(block_of(w->transposed, SPAN, channels, n), w->b, w->sums + i * WIDE, &prefetch,
                    SPAN / LINE);
     }
 }

@@ -27,7 +27,7 @@ INLINE uint64_t lane_marks(vec v)
 }
 #endif
 
-INLINE uint64_t marks(const float *p, int64_t n)
+INLINE uint64_t nonzero_mask(const float *p, int64_t n)
 {
     uint64_t m = 0;
     if (n == SPAN) {

@@ -30,13 +30,13 @@ INLINE struct block block_of(const float *at, int64_t step, int64_t rows, int64_
     return (struct block){at, step, rows, columns};
 }
 
-/* c += a b, of a.columns <= SPAN; with each row `share` lines of `soon` are fetched. */
+/* c += a b, of a.columns <= SPAN; with each row `share` lines of `prefetch` are fetched. */
 static void sparse_add(struct block a, const float *restrict b, float *restrict c,
-                       struct fetch *soon, int64_t share)
+                       struct fetch *prefetch, int64_t share)
 {
     for (int64_t r = 0; r < a.rows; r++, c += WIDE) {
         const float *row = a.at + r * a.step;
-        uint64_t left = marks(row, a.columns);
+        uint64_t left = nonzero_mask(row, a.columns);
         for (int64_t i = 0; r + AHEAD < a.rows && i < a.columns; i += LINE)
             __builtin_prefetch(row + AHEAD * a.step + i);
         vec sum[WIDTH];
@@ -53,7 +53,7 @@ static void sparse_add(struct block a, const float *restrict b, float *restrict 
         UNROLL
         for (int v = 0; v < WIDTH; v++)
             store(c + v * LANES, sum[v]);
-        fetch_some(soon, share);
+        fetch_some(prefetch, share);
     }
 }
 

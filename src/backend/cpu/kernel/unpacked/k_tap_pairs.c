@@ -244,7 +244,7 @@ struct work {
     float *panel, *y;
     int64_t row[MR];
     struct fetch next;
-    const float *soon; /* or a line with each input; NULL: nothing */
+    const float *prefetch; /* or a line with each input; NULL: nothing */
 };
 
 /* One tap, inputs [c0, c0 + kc), of the filters from `o` of the tile on. */
@@ -304,7 +304,7 @@ static void multiply(struct work *w, const struct piece *at)
             for (int64_t k = 0; k < at->kc; k += part) {
                 const int64_t width = min_i64(NR, w->p->wide - n);
                 float *y = w->y + at->o * w->y_step + s->pair[i].out * w->p->wide + n;
-                const struct micro m = {.soon = w->soon,
+                const struct micro m = {.prefetch = w->prefetch,
                                         .a = a + k,
                                         .row_step = step,
                                         .lines = 1,
@@ -412,7 +412,7 @@ static void plan_soon(struct work *w, const struct piece *at)
 {
     const int64_t o = at->o + MR, rows = min_i64(MR, w->p->s.cout - w->first - o);
     const bool more = rows > 0 && w->p->chunks == 1;
-    w->soon = more ? filter_at(w, o, 0, 0) + at->tap * rows * w->p->s.cin : NULL;
+    w->prefetch = more ? filter_at(w, o, 0, 0) + at->tap * rows * w->p->s.cin : NULL;
 }
 
 /* Sets out to fetch the next piece, or the next tile's first. */

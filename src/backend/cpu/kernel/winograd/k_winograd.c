@@ -235,7 +235,7 @@ static void multiply_panel(const struct job *j, int64_t p, int64_t k, int64_t ti
     const bool last = k + KC >= w->cin;
     /* The next weights of these outputs, a line for each k from each of two panels. */
     const int64_t line = tile / j->rows * kc * LINE;
-    const float *soon = last ? j->conv->w + (p + 1) * size + o * w->cin : weights + kc * wide;
+    const float *prefetch = last ? j->conv->w + (p + 1) * size + o * w->cin : weights + kc * wide;
     float *m = j->m + p * w->m_step + tile * SLICE + b;
     int64_t row[MR];
     for (int64_t r = 0; r < MR; r++)
@@ -243,7 +243,7 @@ static void multiply_panel(const struct job *j, int64_t p, int64_t k, int64_t ti
     const struct micro micro = {
         .a = j->v + j->point[p] + v_at(j, tile, k),
         .w = weights,
-        .soon = line < kc * wide && (!last || p + 1 < w->products) ? soon + line : NULL,
+        .prefetch = line < kc * wide && (!last || p + 1 < w->products) ? prefetch + line : NULL,
         .kc = kc,
         .from = k ? m : NULL,
         .c = m,

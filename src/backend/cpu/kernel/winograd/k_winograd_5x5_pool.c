@@ -35,13 +35,13 @@ void EW_K(f5x5_pool)(const struct ew_conv_shape *s, const struct ew_winograd_5x5
 {
     const int64_t windows = windows_of(s), n = min_i64(LANES, s->cout - at->output);
     float *y = p->y + (at->image * s->cout + at->output) * windows;
-    uint8_t *place = p->place + at->image * windows * s->cout + at->output;
+    uint8_t *argmax = p->argmax + at->image * windows * s->cout + at->output;
     for (int64_t w = 0; w < windows; w += LANES) {
         const int64_t count = min_i64(LANES, windows - w);
         vec r[LANES] = {{0}};
         for (int64_t i = 0; i < count; i++) {
             const struct best b = largest(at->pixels, s->axis[2].out, w + i, p->relu);
-            store_index(place + (w + i) * s->cout, b.tap, n);
+            store_index(argmax + (w + i) * s->cout, b.tap, n);
             r[i] = b.v;
         }
         transpose_tile(r);
@@ -56,14 +56,14 @@ void EW_K(f5x5_unpool)(const struct ew_conv_shape *s, const struct ew_winograd_5
     const int64_t high = s->axis[1].out, wide = s->axis[2].out, windows = windows_of(s);
     const int64_t n = min_i64(LANES, s->cout - at->output);
     const float *dy = p->dy + (at->image * s->cout + at->output) * windows;
-    const uint8_t *place = p->place + at->image * windows * s->cout + at->output;
+    const uint8_t *argmax = p->argmax + at->image * windows * s->cout + at->output;
     if (high % 2 || wide % 2) /* pixels that are in no window */
         clear(at->pixels, high * wide * LANES);
     for (int64_t w = 0; w < windows; w += LANES) {
         vec r[LANES];
         transpose_load(dy + w, windows, n, windows - w, r);
         for (int64_t i = 0; i < min_i64(LANES, windows - w); i++) {
-            const vint index = load_index(place + (w + i) * s->cout, n);
+            const vint index = load_index(argmax + (w + i) * s->cout, n);
             UNROLL
             for (int t = 0; t < 4; t++)
                 store(at->pixels + pixel_of(wide, w + i, t), where(is_tap(index, t), r[i]));

@@ -366,15 +366,15 @@ static void multiply(const struct job *j, int64_t index, bool first)
 
 /* The floats from `at` on of the filter and of the optimiser's state, one range for each of `calls`
  * products: fetched while they are made. */
-struct soon {
+struct prefetch {
     const float *at[2];
     int64_t share;
 };
 
-static struct soon soon_of(const struct job *j, int64_t at, int64_t n, int64_t calls)
+static struct prefetch prefetch_of(const struct job *j, int64_t at, int64_t n, int64_t calls)
 {
     const struct ew_update *u = j->f->update;
-    struct soon out = {.share = div_up(n, calls)};
+    struct prefetch out = {.share = div_up(n, calls)};
     if (!u)
         return out;
     const float *state = u->is_adam ? u->adam.m : u->sgd.m;
@@ -388,22 +388,22 @@ static void multiply_block(const struct job *j, int64_t b)
 {
     const struct plan *p = &j->p;
     const int64_t size = p->taps * p->cin, columns = div_up(p->u_row, NR);
-    const struct soon soon =
-        soon_of(j, b * p->rows * size, rows_of(j, b) * size, p->products * columns);
+    const struct prefetch prefetch =
+        prefetch_of(j, b * p->rows * size, rows_of(j, b) * size, p->products * columns);
     int64_t row[MR], done = 0;
     for (int64_t r = 0; r < MR; r++)
         row[r] = r * NR;
-    for (int64_t i = 0; i < p->products * columns; i++, done += soon.share) {
+    for (int64_t i = 0; i < p->products * columns; i++, done += prefetch.share) {
         const int64_t product = i / columns, column = i % columns;
         const struct micro_span span = {j->y + product * p->step + b * p->y_block,
                                         j->v + product * p->step + column * NR};
-        const int64_t step = div_up(soon.share, j->count);
+        const int64_t step = div_up(prefetch.share, j->count);
         const struct micro m = {.span = &span,
                                 .lines = 1,
                                 .line_step = p->v_row,
                                 .kc = j->count,
-                                .next = {{soon.at[0] ? soon.at[0] + done : NULL, step},
-                                         {soon.at[1] ? soon.at[1] + done : NULL, step}},
+                                .next = {{prefetch.at[0] ? prefetch.at[0] + done : NULL, step},
+                                         {prefetch.at[1] ? prefetch.at[1] + done : NULL, step}},
                                 .c = j->u + product * p->u_step + column * p->u_column,
                                 .row = row,
                                 .width = min_i64(NR, p->u_row - column * NR),

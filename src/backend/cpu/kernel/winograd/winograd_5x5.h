@@ -143,7 +143,7 @@ INLINE int64_t f5x5_pixels(const struct f5x5 *p)
     return p->tiles * F5X5_OUT * F5X5_OUT * LANES;
 }
 
-/* To the pool's y and place, and from its dy. */
+/* To the pool's y and argmax, and from its dy. */
 void EW_K(f5x5_pool)(const struct ew_conv_shape *s, const struct ew_winograd_5x5_pool *p,
                      const struct f5x5_part *at);
 void EW_K(f5x5_unpool)(const struct ew_conv_shape *s, const struct ew_winograd_5x5_pool *p,
