@@ -81,33 +81,6 @@ bool ew_cmd_given(const struct ew_cmd_call *c, const char *option)
     return c->given >> (f - c->cmd->opts) & 1;
 }
 
-static bool listed(const char *name, const char *const *names)
-{
-    while (*names && strcmp(*names, name) != 0)
-        names++;
-    return *names != NULL;
-}
-
-ew_err ew_cmd_resume_opts(const struct ew_cmd_call *c, const struct ew_cmd_resume *r, void *opts)
-{
-    const struct ew_field *fields = c->cmd->opts;
-    char word[4096];
-    char *text = ew_arena_strdup(r->arena, r->options);
-    EW_CHECK(text, EW_ERR_MEMORY, "no memory");
-    ew_fields_default(fields, opts, r->size);
-    EW_TRY(ew_fields_from_text(fields, text, r->from, opts));
-    for (const struct ew_field *f = fields; f->name; f++) {
-        if (!ew_cmd_given(c, f->name))
-            continue;
-        EW_CHECK(listed(f->name, r->may_change), EW_ERR_USAGE,
-                 "--%s: cannot be changed when a run goes on; begin a new one from its weights",
-                 f->name);
-        ew_field_print(f, c->opts, word, sizeof(word));
-        EW_TRY(ew_field_parse(f, ew_arena_strdup(r->arena, word), opts));
-    }
-    return EW_OK;
-}
-
 void ew_cmd_hint(struct ew_cmd_call *c, const char *fmt, ...)
 {
     va_list ap;

@@ -66,18 +66,6 @@ struct ew_cmd {
 /* True where the command line has this option, be it with its default. */
 bool ew_cmd_given(const struct ew_cmd_call *c, const char *option);
 
-/* A run that goes on: its options as they were saved, and which of them the command line may change
- * because no number to come depends on them. */
-struct ew_cmd_resume {
-    const char *from;              /* what it goes on from, for messages */
-    const char *options;           /* "name=value ..." */
-    const char *const *may_change; /* names, ended by NULL */
-    struct ew_arena *arena;        /* texts live there */
-    size_t size;                   /* of the options' struct */
-};
-/* Saved options, then those of the command line, into `opts`; fails on one that may not change. */
-ew_err ew_cmd_resume_opts(const struct ew_cmd_call *c, const struct ew_cmd_resume *r, void *opts);
-
 /* Runs another command with these words, as if they stood on the command line. */
 ew_err ew_cmd_perform(const char *name, int n_words, const char *const *words);
 

@@ -6,40 +6,19 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "base/pool.h"
 #include "base/progress.h"
-#include "bench/bench.h"
-#include "cli/bench_beside.h"
 #include "cli/bench_cmd.h"
 #include "cli/bench_dpu.h"
 #include "cli/bench_peer.h"
-#include "cli/bench_times.h"
+#include "cli/bench_show.h"
 #include "cli/bench_why.h"
 #include "cli/cmd.h"
 #include "cli/device_opt.h"
 #include "cli/recorded.h"
 #include "cli/simulated.h"
 #include "cli/status_line.h"
-#include "engine/engine.h"
 #include "graph/facts.h"
 #include "model/objective.h"
-#include "report/text_table.h"
-
-struct opts {
-    const char *device;
-    int precision;
-    bool fast;
-    struct ew_network_opts net;
-    bool train, profile, reference, plain, tune, quick, sweep;
-    int64_t threads, warmup, iters, trials, memory_limit, streams;
-    double power_seconds, duration, qps;
-    int protocol, peer;
-    const char *db, *eval, *power_from, *why, *simulate, *percentiles, *csv, *picture, *html;
-    const char *beside;
-    struct ew_image_opts images;
-};
-
-#define EW_BENCH_STREAMS 64
 
 enum { PROTOCOL_NONE, PROTOCOL_ENGINE, PROTOCOL_SCALE };
 static const char *const protocols[] = {"none", "engine", "scale", NULL};
@@ -48,100 +27,80 @@ static const char *const peers[] = {"none", "onnxruntime", NULL};
 
 /* clang-format off */
 static const struct ew_field table[] = {
-    EW_NETWORK_FIELDS(struct opts, net),
-    {.name = "train", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, train),
+    EW_NETWORK_FIELDS(struct ew_bench_args, net),
+    {.name = "train", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_bench_args, train),
      .help = "time whole training steps: forward, backward, SGD update"},
-    EW_DEVICE_FIELD(struct opts),
-    EW_PRECISION_FIELD(struct opts),
-    EW_FAST_FIELD(struct opts),
-    {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
+    EW_DEVICE_FIELD(struct ew_bench_args),
+    EW_PRECISION_FIELD(struct ew_bench_args),
+    EW_FAST_FIELD(struct ew_bench_args),
+    {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct ew_bench_args, threads), .def = "0",
      .min = 0, .max = 256, .metavar = "N", .help = "threads; 0: one for each CPU"},
-    {.name = "warmup", .type = EW_FIELD_INT, .offset = offsetof(struct opts, warmup), .def = "20",
+    {.name = "warmup", .type = EW_FIELD_INT, .offset = offsetof(struct ew_bench_args, warmup), .def = "20",
      .min = 0, .max = 1000000, .metavar = "N", .help = "runs before the clock starts"},
-    {.name = "iters", .type = EW_FIELD_INT, .offset = offsetof(struct opts, iters), .def = "80",
+    {.name = "iters", .type = EW_FIELD_INT, .offset = offsetof(struct ew_bench_args, iters), .def = "80",
      .min = 1, .max = 1000000, .metavar = "N", .help = "runs that are timed"},
-    {.name = "trials", .type = EW_FIELD_INT, .offset = offsetof(struct opts, trials), .def = "1",
+    {.name = "trials", .type = EW_FIELD_INT, .offset = offsetof(struct ew_bench_args, trials), .def = "1",
      .min = 1, .max = 1000, .metavar = "N", .help = "repetitions of warm-up and runs, side by side; one network: N times the runs"},
-    {.name = "duration", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, duration),
+    {.name = "duration", .type = EW_FIELD_FLOAT, .offset = offsetof(struct ew_bench_args, duration),
      .def = "0", .min = 0, .max = 86400, .metavar = "S",
      .help = "one network: keep running for at least this many seconds, beyond --iters"},
-    {.name = "streams", .type = EW_FIELD_INT, .offset = offsetof(struct opts, streams), .def = "1",
+    {.name = "streams", .type = EW_FIELD_INT, .offset = offsetof(struct ew_bench_args, streams), .def = "1",
      .min = 1, .max = 64, .metavar = "N",
      .help = "one network: this many run at the same time; the threads are divided among them"},
-    {.name = "beside", .type = EW_FIELD_STR, .offset = offsetof(struct opts, beside),
+    {.name = "beside", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, beside),
      .metavar = "NAME,...", .help = "one network: these run on the device at the same time, one "
      "after the other and untimed; the threads are divided among all"},
-    {.name = "qps", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, qps), .def = "0",
+    {.name = "qps", .type = EW_FIELD_FLOAT, .offset = offsetof(struct ew_bench_args, qps), .def = "0",
      .min = 0, .max = 1e6, .metavar = "R", .help = "one network: requests come R times a second, "
      "and waiting counts as latency; 0: one after the other"},
-    {.name = "percentiles", .type = EW_FIELD_STR, .offset = offsetof(struct opts, percentiles),
+    {.name = "percentiles", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, percentiles),
      .metavar = "P,...", .help = "one network: of the latency, as 50,95,99.9"},
-    {.name = "csv", .type = EW_FIELD_STR, .offset = offsetof(struct opts, csv), .metavar = "FILE",
+    {.name = "csv", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, csv), .metavar = "FILE",
      .help = "one network: write the time of every run"},
-    {.name = "memory-limit", .type = EW_FIELD_SIZE, .offset = offsetof(struct opts, memory_limit),
+    {.name = "memory-limit", .type = EW_FIELD_SIZE, .offset = offsetof(struct ew_bench_args, memory_limit),
      .min = 0, .max = 1e15, .metavar = "BYTES",
      .help = "make it fit, weights included, saying how and at what cost"},
-    {.name = "reference", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, reference),
+    {.name = "reference", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_bench_args, reference),
      .help = "plain reference kernels and no fusing, for comparison"},
-    {.name = "tune", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, tune),
+    {.name = "tune", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_bench_args, tune),
      .help = "measure kernels here and remember the fastest, instead of choosing by rules"},
-    {.name = "profile", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, profile),
+    {.name = "profile", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_bench_args, profile),
      .help = "a table of all steps: time, share, GFLOP/s, share of the peak, kernel"},
-    {.name = "html", .type = EW_FIELD_STR, .offset = offsetof(struct opts, html),
+    {.name = "html", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, html),
      .metavar = "FILE", .help = "write a page of the graph with the time of every layer, to zoom "
      "and search"},
-    {.name = "why", .type = EW_FIELD_STR, .offset = offsetof(struct opts, why), .metavar = "STEP",
+    {.name = "why", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, why), .metavar = "STEP",
      .help = "instead of timing: the kernels that could run this step (a name or number of "
              "--profile), their estimates, with --tune their times, and why one was chosen"},
-    {.name = "plain", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, plain),
+    {.name = "plain", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_bench_args, plain),
      .help = "the graph as it is: a step for every operator, nothing folded or fused"},
-    {.name = "protocol", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, protocol),
+    {.name = "protocol", .type = EW_FIELD_ENUM, .offset = offsetof(struct ew_bench_args, protocol),
      .def = "none", .choices = protocols,
      .help = "a study's own: networks before and after compiling, or at four widths"},
-    {.name = "compare-with", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, peer),
+    {.name = "compare-with", .type = EW_FIELD_ENUM, .offset = offsetof(struct ew_bench_args, peer),
      .def = "none", .choices = peers, .help = "one network: run the same file in turns by another "
      "program's library, where that is installed ($EW_ONNXRUNTIME names the file)"},
-    {.name = "quick", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, quick),
+    {.name = "quick", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_bench_args, quick),
      .help = "few runs and no tuning: to see that it works"},
-    {.name = "sweep", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, sweep),
+    {.name = "sweep", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_bench_args, sweep),
      .help = "--device dpu: sizes, cores, clocks and memories that no other one beats, modelled"},
-    {.name = "picture", .type = EW_FIELD_STR, .offset = offsetof(struct opts, picture),
+    {.name = "picture", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, picture),
      .metavar = "FILE.svg", .help = "of the sweep: images a second over DSP slices"},
-    {.name = "eval", .type = EW_FIELD_STR, .offset = offsetof(struct opts, eval),
+    {.name = "eval", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, eval),
      .metavar = "DATA[:N]", .help = "several networks: accuracy on this data set too"},
-    EW_PREPROCESS_FIELDS(struct opts, images),
+    EW_PREPROCESS_FIELDS(struct ew_bench_args, images),
     {.name = "power-seconds", .type = EW_FIELD_FLOAT,
-     .offset = offsetof(struct opts, power_seconds), .def = "3", .min = 0, .max = 3600,
+     .offset = offsetof(struct ew_bench_args, power_seconds), .def = "3", .min = 0, .max = 3600,
      .metavar = "S", .help = "several networks: how long each runs for its power; 0: not measured"},
-    {.name = "power-from", .type = EW_FIELD_STR, .offset = offsetof(struct opts, power_from),
+    {.name = "power-from", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, power_from),
      .metavar = "CMD|FILE|-", .help = "external meter: lines of [timestamp] watts"},
-    EW_SIMULATE_FIELD(struct opts),
-    EW_RECORDING_FIELD(struct opts),
+    EW_SIMULATE_FIELD(struct ew_bench_args),
+    EW_RECORDING_FIELD(struct ew_bench_args),
     EW_FIELD_END};
 /* clang-format on */
 
-/* The plans that run at the same time; the first is the one that is described. */
-struct streams {
-    struct ew_plan *plans[EW_BENCH_STREAMS];
-    struct ew_context *contexts[EW_BENCH_STREAMS]; /* of an engine's; NULL: none */
-    int n;
-    struct ew_beside beside; /* what keeps the device busy meanwhile */
-};
-
-struct result {
-    struct ew_bench_stats time;
-    struct ew_load_result load;
-    struct ew_percentiles percentiles;
-    struct ew_plan_stats plan;
-    double images_per_s, peak_flops;
-    double steps_ms; /* median without copies to and from the device; 0: there are none */
-    int64_t resident, resident_peak, *step_ns;
-    const char *isa;
-    int threads, streams;
-};
-
 /* The study's own numbers of runs and trials, unless others are asked for. */
-static struct ew_bench_opts bench_opts(const struct opts *o)
+static struct ew_bench_opts bench_opts(const struct ew_bench_args *o)
 {
     struct ew_bench_opts b = {.warmup = o->warmup, .iters = o->iters, .trials = o->trials};
     if (o->protocol == PROTOCOL_SCALE && b.trials == 1)
@@ -158,257 +117,10 @@ static void show_tick(void *ctx, int64_t done, int64_t total)
     ew_progress_update(bar, done);
 }
 
-/* The runs themselves.  Trials are for comparisons; one network's are one after the other. */
-static ew_err time_runs(const struct opts *o, struct ew_graph *g, const struct streams *s,
-                        struct result *r)
-{
-    const struct ew_bench_opts b = bench_opts(o);
-    const struct ew_load_opts lo = {.warmup = b.warmup,
-                                    .iters = b.iters * b.trials,
-                                    .duration_s = o->duration,
-                                    .qps = o->qps,
-                                    .beside = s->beside.n};
-    struct ew_plan *plans[EW_BENCH_STREAMS + EW_BENCH_BESIDE];
-    struct ew_progress bar;
-    for (int i = 0; i < s->n; i++) {
-        ew_bench_fill(s->plans[i], g, 2, 1);
-        plans[i] = s->plans[i];
-    }
-    for (int i = 0; i < s->beside.n; i++)
-        plans[s->n + i] = s->beside.sides[i].p;
-    ew_progress_begin(&bar, stderr, "bench", lo.iters);
-    const ew_err e = ew_bench_load(plans, s->n + s->beside.n, &lo, show_tick, &bar, &r->load);
-    ew_progress_end(&bar);
-    EW_TRY(e);
-    return ew_load_stats(&r->load, &r->time);
-}
-
-/* On a device with memory of its own: how long the steps take without copies. */
-static ew_err time_steps(const struct opts *o, const struct streams *s, struct result *r)
-{
-    const struct ew_bench_opts b = bench_opts(o);
-    const struct ew_bench_opts again = {.iters = b.iters, .trials = 1, .steps_only = true};
-    struct ew_bench_stats t;
-    if (ew_backend_info(ew_plan_backend(s->plans[0]))->shares_host || s->n > 1 || r->plan.parts > 1)
-        return EW_OK;
-    EW_TRY(ew_bench_run(s->plans[0], &again, NULL, NULL, &t));
-    r->steps_ms = t.median_ms;
-    return EW_OK;
-}
-
-static ew_err measure(const struct opts *o, struct ew_graph *g, const struct streams *s,
-                      struct result *r)
-{
-    int64_t batch = 1;
-    struct ew_plan *p = s->plans[0];
-    EW_TRY(ew_graph_batch(g, &batch));
-    EW_TRY(time_runs(o, g, s, r));
-    ew_plan_stats(p, &r->plan);
-    EW_TRY(time_steps(o, s, r));
-    r->streams = s->n;
-    r->images_per_s = s->n == 1 && o->qps <= 0 ? 1e3 * (double)batch / r->time.median_ms
-                                               : (double)(batch * r->load.n) / r->load.wall_s;
-    r->resident = ew_bench_resident();
-    r->resident_peak = ew_bench_resident_peak();
-    const struct ew_device_info *device = ew_backend_info(ew_plan_backend(p));
-    struct ew_peaks peaks;
-    r->threads = device->threads;
-    r->isa = device->target;
-    if (!o->profile && !o->html)
-        return EW_OK;
-    r->step_ns = calloc((size_t)ew_plan_step_count(p) + 1, sizeof(*r->step_ns));
-    EW_CHECK(r->step_ns, EW_ERR_MEMORY, "no memory for the profile");
-    EW_TRY(ew_bench_profile(p, o->iters < 20 ? o->iters : 20, r->step_ns));
-    EW_TRY(ew_backend_peaks(ew_plan_backend(p), &peaks));
-    r->peak_flops = peaks.flops;
-    return EW_OK;
-}
-
-/* ---- Output ---- */
-
-static const char *phase_name(const struct ew_step_info *s)
-{
-    static const char *const names[] = {"forward", "backward", "update"};
-    return s->again ? "again" : names[s->phase];
-}
-
-static ew_err print_profile(const struct ew_plan *p, const struct result *r)
-{
-    struct ew_table t;
-    char shape[EW_SHAPE_TEXT];
-    double total = 0;
-    for (int k = 0; k < ew_plan_step_count(p); k++)
-        total += (double)r->step_ns[k];
-    ew_table_init(&t, "llllrrrrl");
-    static const char *const head[] = {"step",  "operator", "phase", "output", "us",
-                                       "share", "GFLOP/s",  "peak",  "kernel"};
-    for (size_t i = 0; i < EW_COUNT(head); i++)
-        ew_table_cell(&t, "%s", head[i]);
-    for (int k = 0; k < ew_plan_step_count(p); k++) {
-        struct ew_step_info s;
-        ew_plan_step_info(p, k, &s);
-        const double ns = (double)r->step_ns[k];
-        const double rate = ns > 0 ? s.flops / ns : 0;
-        ew_table_cell(&t, "%s", s.name);
-        ew_table_cell(&t, "%s", s.op ? s.op : "");
-        ew_table_cell(&t, "%s", phase_name(&s));
-        ew_table_cell(&t, "%s", s.out.rank ? ew_shape_text(&s.out, shape) : "");
-        ew_table_cell(&t, "%.1f", ns * 1e-3);
-        ew_table_cell(&t, "%.1f%%", 100 * ns / total);
-        ew_table_cell(&t, "%.1f", rate);
-        ew_table_cell(&t, "%.0f%%", r->peak_flops > 0 ? 100 * rate * 1e9 / r->peak_flops : 0);
-        ew_table_cell(&t, "%s%s", s.on_host ? "host: " : "", s.kernel);
-    }
-    EW_TRY(ew_table_print(&t, stdout));
-    printf("peak measured beside it: %.1f GFLOP/s on %d thread%s\n", r->peak_flops * 1e-9,
-           r->threads, r->threads == 1 ? "" : "s");
-    return EW_OK;
-}
-
-/* What the device left to the host. */
-static void print_host_steps(const struct ew_plan *p, const struct result *r)
-{
-    char bytes[EW_TEXT_CHARS];
-    int64_t ns = 0;
-    if (r->plan.host_steps == 0)
-        return;
-    printf("host:      %d of %d steps, for which %s has no kernel; %s copied each run",
-           r->plan.host_steps, r->plan.steps, ew_backend_info(ew_plan_backend(p))->device,
-           ew_text_bytes((int64_t)r->plan.copied_bytes, bytes));
-    for (int k = 0; r->step_ns && k < r->plan.steps; k++) {
-        struct ew_step_info s;
-        ew_plan_step_info(p, k, &s);
-        ns += s.copy_ns;
-    }
-    if (r->step_ns)
-        printf(", in %.3f ms", (double)ns * 1e-6);
-    printf("\n");
-}
-
-static void print_fit(const struct ew_plan_stats *s)
-{
-    if (s->swapped)
-        printf("to fit:    %d layer%s by kernels that pack less, about %.0f%% more cycles\n",
-               s->swapped, s->swapped == 1 ? "" : "s", 100 * s->slower);
-    if (s->recompute_cheap)
-        printf("to fit:    cheap operators computed again, %.0f%% of forward's arithmetic\n",
-               100 * s->again_share);
-    if (s->segments > 1)
-        printf("to fit:    %d segments computed again, %.0f%% of forward's arithmetic\n",
-               s->segments, 100 * s->again_share);
-    if (s->parts > 1)
-        printf("to fit:    batch in %d parts%s\n", s->parts,
-               s->split_changes_statistics ? "; batch norm sees one part at a time, so its "
-                                             "statistics differ from the whole batch's"
-                                           : "");
-}
-
-static ew_err print_text(const char *name, const struct opts *o, const struct ew_plan *p,
-                         const struct result *r)
-{
-    char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
-    const struct ew_bench_stats *t = &r->time;
-    if (o->profile)
-        EW_TRY(print_profile(p, r));
-    printf("%s, %s, batch %lld, %d thread%s", name, o->train ? "training step" : "inference",
-           (long long)o->net.batch, r->threads, r->threads == 1 ? "" : "s");
-    if (r->streams > 1)
-        printf(" in each of %d streams", r->streams);
-    printf(", %s\n", r->isa);
-    if (o->beside)
-        printf("beside:    %s, %.1f runs/s\n", o->beside, (double)r->load.beside / r->load.wall_s);
-    printf("time:      median %.3f ms, min %.3f, mean %.3f, p90 %.3f, p99 %.3f, sd %.3f (%lld "
-           "run%s)\n",
-           t->median_ms, t->min_ms, t->mean_ms, t->p90_ms, t->p99_ms, t->sd_ms, (long long)t->n,
-           t->n == 1 ? "" : "s");
-    ew_percentiles_print(&r->percentiles, &r->load);
-    if (r->steps_ms > 0)
-        printf("           median %.3f ms without copies of inputs and outputs\n", r->steps_ms);
-    printf("speed:     %.1f images/s", r->images_per_s);
-    if (o->qps > 0)
-        printf(", asked for %g", o->qps * (double)o->net.batch);
-    printf("\n");
-    printf("memory:    planned %s, resident %s\n",
-           ew_text_bytes((int64_t)(r->plan.arena_bytes + r->plan.weight_bytes), a),
-           ew_text_bytes(r->resident, b));
-    print_host_steps(p, r);
-    print_fit(&r->plan);
-    return EW_OK;
-}
-
-static void json_profile(struct ew_json *j, const struct ew_plan *p, const struct result *r)
-{
-    ew_json_num(j, "peak_gflops", r->peak_flops * 1e-9);
-    ew_json_array(j, "steps");
-    for (int k = 0; k < ew_plan_step_count(p); k++) {
-        struct ew_step_info s;
-        ew_plan_step_info(p, k, &s);
-        ew_json_object(j, NULL);
-        ew_json_str(j, "name", s.name);
-        ew_json_str(j, "op", s.op);
-        ew_json_str(j, "phase", phase_name(&s));
-        ew_json_str(j, "kernel", s.kernel);
-        ew_json_num(j, "us", (double)r->step_ns[k] * 1e-3);
-        ew_json_num(j, "flops", s.flops);
-        ew_json_end(j);
-    }
-    ew_json_end(j);
-}
-
-static ew_err print_json(const char *name, const struct opts *o, const struct ew_plan *p,
-                         const struct result *r)
-{
-    struct ew_json j;
-    const struct ew_bench_stats *t = &r->time;
-    ew_json_init(&j, stdout);
-    ew_json_object(&j, NULL);
-    ew_json_str(&j, "name", name);
-    ew_json_str(&j, "mode", o->train ? "train" : "infer");
-    ew_json_int(&j, "batch", o->net.batch);
-    ew_json_int(&j, "threads", r->threads);
-    ew_json_str(&j, "isa", r->isa);
-    ew_json_str(&j, "device", ew_backend_info(ew_plan_backend(p))->device);
-    ew_json_int(&j, "host_steps", r->plan.host_steps);
-    ew_json_int(&j, "copied_bytes", (int64_t)r->plan.copied_bytes);
-    ew_json_int(&j, "runs", t->n);
-    ew_json_num(&j, "median_ms", t->median_ms);
-    if (r->steps_ms > 0)
-        ew_json_num(&j, "steps_ms", r->steps_ms);
-    ew_json_num(&j, "min_ms", t->min_ms);
-    ew_json_num(&j, "mean_ms", t->mean_ms);
-    ew_json_num(&j, "p90_ms", t->p90_ms);
-    ew_json_num(&j, "p99_ms", t->p99_ms);
-    ew_json_num(&j, "max_ms", t->max_ms);
-    ew_json_num(&j, "sd_ms", t->sd_ms);
-    ew_percentiles_json(&j, &r->percentiles, &r->load);
-    ew_json_num(&j, "images_per_s", r->images_per_s);
-    ew_json_int(&j, "streams", r->streams);
-    if (o->beside)
-        ew_json_num(&j, "beside_per_s", (double)r->load.beside / r->load.wall_s);
-    ew_json_num(&j, "wall_s", r->load.wall_s);
-    ew_json_int(&j, "slow_runs", ew_load_slow_runs(&r->load, t->median_ms));
-    ew_json_num(&j, "others_cpu_share", r->load.others);
-    ew_json_int(&j, "planned_bytes", (int64_t)(r->plan.arena_bytes + r->plan.weight_bytes));
-    ew_json_int(&j, "arena_bytes", (int64_t)r->plan.arena_bytes);
-    ew_json_int(&j, "weight_bytes", (int64_t)r->plan.weight_bytes);
-    ew_json_int(&j, "packed_bytes", (int64_t)r->plan.packed_bytes);
-    ew_json_int(&j, "rss_bytes", r->resident);
-    ew_json_int(&j, "rss_peak_bytes", r->resident_peak);
-    ew_json_bool(&j, "recompute_cheap", r->plan.recompute_cheap);
-    ew_json_int(&j, "segments", r->plan.segments);
-    ew_json_int(&j, "swapped_layers", r->plan.swapped);
-    ew_json_num(&j, "slower_share", r->plan.slower);
-    ew_json_int(&j, "parts", r->plan.parts);
-    ew_json_num(&j, "again_share", r->plan.again_share);
-    if (o->profile)
-        json_profile(&j, p, r);
-    ew_json_end(&j);
-    return ew_json_finish(&j);
-}
-
 /* ---- The store ---- */
 
-static ew_err record(struct ew_recording *rec, const struct ew_graph *g, const struct result *r)
+static ew_err record(struct ew_recording *rec, const struct ew_graph *g,
+                     const struct ew_single_result *r)
 {
     const struct ew_bench_stats *t = &r->time;
     struct ew_metric_row m;
@@ -444,76 +156,50 @@ static ew_err record(struct ew_recording *rec, const struct ew_graph *g, const s
 
 /* ---- The command ---- */
 
-/* Threads of a stream: as asked for, or the machine's divided among them. */
-static int stream_threads(const struct opts *o)
+/* Trials are for comparisons; one network's runs are one after the other. */
+static ew_err measure(const struct ew_cmd_call *c, struct ew_single_bench *b,
+                      struct ew_single_result *r)
 {
-    const int streams = (int)o->streams + ew_beside_count(o->beside);
-    if (o->threads > 0 || streams == 1)
-        return (int)o->threads;
-    const int each = ew_pool_cpus() / streams;
-    return each > 1 ? each : 1;
+    const struct ew_bench_args *o = c->opts;
+    const struct ew_bench_opts n = bench_opts(o);
+    struct ew_progress bar;
+    const struct ew_single_runs runs = {.load = {.warmup = n.warmup,
+                                                 .iters = n.iters * n.trials,
+                                                 .duration_s = o->duration,
+                                                 .qps = o->qps},
+                                        .profile = o->profile || o->html,
+                                        .tick = show_tick,
+                                        .ctx = &bar};
+    ew_progress_begin(&bar, stderr, "bench", runs.load.iters);
+    const ew_err e = ew_single_bench_run(b, &runs, r);
+    ew_progress_end(&bar);
+    return e;
 }
 
-static ew_err bench_plans(const struct ew_cmd_call *c, struct ew_graph *g, struct streams *s,
+static ew_err bench_plans(const struct ew_cmd_call *c, struct ew_single_bench *b,
                           struct ew_recording *rec)
 {
-    const struct opts *o = c->opts;
-    const struct ew_plan *p = s->plans[0];
-    const struct ew_side_opts so = {.net = {.width = 1, .batch = o->net.batch},
-                                    .threads = stream_threads(o)};
-    struct result r = {0};
-    ew_err e = ew_percentiles_parse(o->percentiles ? o->percentiles : "", &r.percentiles);
+    const struct ew_bench_args *o = c->opts;
+    const struct ew_plan *p = b->plans[0];
+    struct ew_bench_shown shown = {.name = c->args[0], .o = o, .p = p};
+    struct ew_single_result *r = &shown.r;
+    EW_TRY(ew_percentiles_parse(o->percentiles ? o->percentiles : "", &shown.percentiles));
+    ew_err e = measure(c, b, r);
     if (e == EW_OK)
-        e = ew_beside_open(o->beside, &so, &s->beside);
-    if (e == EW_OK)
-        e = measure(o, g, s, &r);
-    if (e == EW_OK)
-        e = record(rec, g, &r);
+        e = record(rec, b->g, r);
     if (e == EW_OK && o->csv)
-        e = ew_times_write_csv(&r.load, o->csv);
+        e = ew_times_write_csv(&r->load, o->csv);
     if (e == EW_OK && o->html)
-        e = ew_times_write_page(g, p, r.step_ns, o->html);
+        e = ew_times_write_page(b->g, p, r->step_ns, o->html);
     if (e == EW_OK)
-        e = c->json ? print_json(c->args[0], o, p, &r) : print_text(c->args[0], o, p, &r);
+        e = c->json ? ew_bench_print_json(&shown) : ew_bench_print(&shown);
     if (e == EW_OK && o->html)
         EW_INFO("%s: written", o->html);
     if (e == EW_OK && o->csv)
         EW_INFO("%s: written", o->csv);
     if (e == EW_OK)
-        ew_times_warn(&r.load, &r.time);
-    ew_load_result_fini(&r.load);
-    ew_beside_close(&s->beside);
-    free(r.step_ns);
-    return e;
-}
-
-static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struct ew_tuner *tuner,
-                          struct ew_recording *rec)
-{
-    const struct opts *o = c->opts;
-    const struct ew_plan_opts po = {
-        .tuner = tuner,
-        .mode = o->train ? EW_PLAN_TRAIN : EW_PLAN_INFER,
-        /* Passes need weights, and --tune memory. */
-        .dry = o->why && o->train && !o->tune,
-        .optimize = !o->reference && !o->plain,
-        .consume =
-            !o->train && !o->why && !o->reference && !o->plain && o->streams == 1 && !o->html,
-        .update = o->train,
-        .optimizer = {.kind = EW_OPTIMIZER_SGD, .lr = 1e-4, .momentum = 0.9},
-        .memory_limit = (size_t)o->memory_limit,
-        .backend = {.threads = stream_threads(o), .reference = o->reference}};
-    struct streams s = {0};
-    ew_err e = EW_OK;
-    ew_status_line(o->tune ? "measuring kernels for %s ..." : "compiling %s ...", c->args[0]);
-    for (; e == EW_OK && s.n < (int)o->streams; s.n += e == EW_OK)
-        e = ew_plan_compile(g, &po, &s.plans[s.n]);
-    ew_status_clear();
-    if (e == EW_OK)
-        e = o->why ? ew_bench_why(s.plans[0], o->why, o->tune, c->json)
-                   : bench_plans(c, g, &s, rec);
-    for (int i = 0; i < s.n; i++)
-        ew_plan_free(s.plans[i]);
+        ew_times_warn(&r->load, &r->time);
+    ew_single_result_fini(r);
     return e;
 }
 
@@ -521,7 +207,7 @@ static ew_err bench_graph(const struct ew_cmd_call *c, struct ew_graph *g, struc
 
 static ew_err run_several(struct ew_cmd_call *c, struct ew_tuner *tuner)
 {
-    const struct opts *o = c->opts;
+    const struct ew_bench_args *o = c->opts;
     const struct ew_compare_opts co = {.side = {.net = o->net,
                                                 .threads = (int)o->threads,
                                                 .plain = o->plain,
@@ -543,7 +229,7 @@ static ew_err run_several(struct ew_cmd_call *c, struct ew_tuner *tuner)
 
 static ew_err check_several(const struct ew_cmd_call *c)
 {
-    const struct opts *o = c->opts;
+    const struct ew_bench_args *o = c->opts;
     EW_CHECK(
         !o->train && !o->profile && !o->why && !o->memory_limit && !o->simulate && !o->html,
         EW_ERR_USAGE,
@@ -562,72 +248,43 @@ static ew_err check_several(const struct ew_cmd_call *c)
 
 /* ---- One ---- */
 
-/* Streams of an engine share its weights: the first is the side's, the others are contexts more. */
-static ew_err bench_contexts(const struct ew_cmd_call *c, struct ew_side *side,
-                             struct ew_recording *rec)
-{
-    const struct opts *o = c->opts;
-    struct streams s = {.plans = {side->p}, .n = 1};
-    ew_err e = EW_OK;
-    while (e == EW_OK && s.n < (int)o->streams) {
-        struct ew_context **x = &s.contexts[s.n];
-        e = ew_context_new(side->network.engine, stream_threads(o), x);
-        if (e == EW_OK && side->batch > 1)
-            e = ew_context_set_batch(*x, side->batch);
-        s.plans[s.n] = e == EW_OK ? ew_context_plan(*x) : NULL;
-        s.n++;
-    }
-    if (e == EW_OK)
-        e = bench_plans(c, side->g, &s, rec);
-    for (int i = 1; i < s.n; i++)
-        ew_context_free(s.contexts[i]);
-    return e;
-}
-
-/* The plan of an engine is there already. */
-static ew_err bench_engine(const struct ew_cmd_call *c, struct ew_recording *rec)
-{
-    const struct opts *o = c->opts;
-    const struct ew_side_opts so = {
-        .net = o->net, .threads = stream_threads(o), .plain = o->plain, .reference = o->reference};
-    struct ew_side s;
-    EW_CHECK(!o->train && !o->tune && !o->memory_limit, EW_ERR_USAGE,
-             "%s: is compiled: --train, --tune and --memory-limit are too late", c->args[0]);
-    ew_err e = ew_side_load(c->args[0], &so, &s);
-    if (e == EW_OK)
-        e = o->why ? ew_bench_why(s.p, o->why, false, c->json) : bench_contexts(c, &s, rec);
-    ew_side_fini(&s);
-    return e;
-}
-
 static ew_err bench_network(const struct ew_cmd_call *c, struct ew_tuner *tuner,
                             struct ew_recording *rec)
 {
-    const struct opts *o = c->opts;
-    const struct ew_network_how how = {.opts = o->net, .seed = 1};
-    struct ew_network n;
+    const struct ew_bench_args *o = c->opts;
+    const struct ew_single_opts so = {.net = o->net,
+                                      .train = o->train,
+                                      .reference = o->reference,
+                                      .plain = o->plain,
+                                      .keep_weights = o->why || o->html,
+                                      .dry = o->why && o->train &&
+                                             !o->tune, /* passes need weights, and --tune memory */
+                                      .streams = (int)o->streams,
+                                      .threads = (int)o->threads,
+                                      .beside = o->beside,
+                                      .memory_limit = (size_t)o->memory_limit,
+                                      .tuner = tuner};
+    struct ew_single_bench b;
     EW_CHECK(o->train || !o->memory_limit || !(o->tune || o->reference), EW_ERR_USAGE,
              "--memory-limit chooses kernels by what they pack: not with --tune or --reference");
-    ew_status_line("loading %s ...", c->args[0]);
-    ew_err e = ew_network_open(c->args[0], &how, &n);
+    ew_status_line(o->tune ? "measuring kernels for %s ..." : "compiling %s ...", c->args[0]);
+    ew_err e = ew_single_bench_open(c->args[0], &so, &b);
     ew_status_clear();
-    if (e == EW_OK && o->train)
-        e = ew_objective_add(n.graph);
     if (e == EW_OK)
-        e = bench_graph(c, n.graph, tuner, rec);
-    ew_network_close(&n);
+        e = o->why ? ew_bench_why(b.plans[0], o->why, o->tune, c->json) : bench_plans(c, &b, rec);
+    ew_single_bench_close(&b);
     return e;
 }
 
 /* Nothing runs: shapes are enough. */
 static ew_err bench_simulated(const struct ew_cmd_call *c, struct ew_recording *rec)
 {
-    const struct opts *o = c->opts;
+    const struct ew_bench_args *o = c->opts;
     const struct ew_network_how how = {.opts = o->net, .seed = 1, .shapes = true};
     struct ew_simulated s;
     struct ew_simulated_run r;
     struct ew_network n = {0};
-    ew_err e = ew_simulated_init(&s, o->simulate);
+    ew_err e = ew_fail_in(ew_simulated_init(&s, o->simulate), "--simulate");
     if (e == EW_OK)
         e = ew_network_open(c->args[0], &how, &n);
     if (e == EW_OK && o->train)
@@ -647,7 +304,7 @@ static ew_err bench_simulated(const struct ew_cmd_call *c, struct ew_recording *
 
 static ew_err run_peer(struct ew_cmd_call *c, struct ew_tuner *tuner)
 {
-    const struct opts *o = c->opts;
+    const struct ew_bench_args *o = c->opts;
     const struct ew_peer_opts po = {
         .net = o->net, .bench = bench_opts(o), .threads = (int)o->threads, .tuner = tuner};
     EW_CHECK(!o->train && !o->profile && !o->html && !o->why && !o->simulate && !o->memory_limit &&
@@ -659,7 +316,7 @@ static ew_err run_peer(struct ew_cmd_call *c, struct ew_tuner *tuner)
 
 static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
 {
-    const struct opts *o = c->opts;
+    const struct ew_bench_args *o = c->opts;
     struct ew_recording rec;
     if (o->peer == PEER_ONNXRUNTIME)
         return run_peer(c, tuner);
@@ -680,15 +337,13 @@ static ew_err run_one(struct ew_cmd_call *c, struct ew_tuner *tuner)
     ew_err e = EW_OK;
     if (o->simulate)
         e = bench_simulated(c, &rec);
-    else if (ew_engine_file_is(c->args[0]))
-        e = bench_engine(c, &rec);
     else
         e = bench_network(c, tuner, &rec);
     return ew_recording_end(&rec, e);
 }
 
 /* On a DPU times are modelled; a profile is of the emulation, which runs here. */
-static bool is_modelled(const struct opts *o)
+static bool is_modelled(const struct ew_bench_args *o)
 {
     return ew_dpu_device() && !o->train && !o->profile && !o->html && !o->why && !o->plain &&
            !o->reference && !o->tune;
@@ -696,7 +351,7 @@ static bool is_modelled(const struct opts *o)
 
 static ew_err dpu_protocol(const struct ew_cmd_call *c)
 {
-    const struct opts *o = c->opts;
+    const struct ew_bench_args *o = c->opts;
     if (o->eval)
         return ew_bench_dpu_accuracy(c, ew_dpu_device(), o->eval, o->db);
     EW_CHECK(!o->db, EW_ERR_USAGE,
@@ -706,7 +361,7 @@ static ew_err dpu_protocol(const struct ew_cmd_call *c)
 
 static ew_err run(struct ew_cmd_call *c)
 {
-    const struct opts *o = c->opts;
+    const struct ew_bench_args *o = c->opts;
     EW_CHECK((!o->sweep && !o->picture) || ew_dpu_device(), EW_ERR_USAGE,
              "--sweep and --picture are for --device dpu");
     EW_CHECK(!o->picture || o->sweep, EW_ERR_USAGE, "--picture is of --sweep");
@@ -760,7 +415,7 @@ const struct ew_cmd ew_cmd_bench = {
                 "bench mobilenet_v2 --simulate jetson-nano",
     .min_args = 0,
     .max_args = -1,
-    .opts_size = sizeof(struct opts),
+    .opts_size = sizeof(struct ew_bench_args),
     .opts = table,
     .run = run,
 };

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -15,6 +14,7 @@
 #include "cli/device_opt.h"
 #include "cli/rank_cmd.h"
 #include "cli/recorded.h"
+#include "cli/resume.h"
 #include "federate/federation.h"
 #include "network/network.h"
 #include "train/options.h"
@@ -200,21 +200,6 @@ static ew_err load_rows(struct run *r, int64_t rounds)
 
 /* ---- Setting up ---- */
 
-static ew_err resume_options(const struct ew_cmd_call *c, struct run *r)
-{
-    static const char *const may_change[] = {"rounds", "data",   "threads", "target",
-                                             "resume", "device", "db",      NULL};
-    const struct opts *asked = c->opts;
-    const struct ew_cmd_resume saved = {.from = asked->resume,
-                                        .options = r->from.options,
-                                        .may_change = may_change,
-                                        .arena = &r->arena,
-                                        .size = sizeof(r->o)};
-    EW_TRY(ew_cmd_resume_opts(c, &saved, &r->o));
-    r->o.output = asked->resume;
-    return EW_OK;
-}
-
 static ew_err open_network(struct run *r)
 {
     const struct ew_dataset_info *info = ew_dataset_info(r->data);
@@ -237,15 +222,9 @@ static ew_err open_network(struct run *r)
 
 static ew_err make_folder(struct ew_cmd_call *c, const struct run *r)
 {
-    struct stat st;
-    char path[PATH_CHARS];
     if (!r->o.output || !first_rank(r))
         return EW_OK;
-    snprintf(path, sizeof(path), "%s/last.ckpt", r->o.output);
-    if (stat(path, &st) == 0) {
-        ew_cmd_hint(c, "edgewise federate --resume %.160s goes on with it", r->o.output);
-        return ew_fail(EW_ERR_ARG, "%s: holds a run already", r->o.output);
-    }
+    EW_TRY(ew_cmd_folder_is_new(c, r->o.output));
     return ew_folder_make(r->o.output);
 }
 
@@ -264,12 +243,13 @@ static ew_err begin_new(struct ew_cmd_call *c, struct run *r)
 
 static ew_err begin_resumed(struct ew_cmd_call *c, struct run *r)
 {
-    char path[PATH_CHARS];
+    static const char *const may_change[] = {"rounds", "data",   "threads", "target",
+                                             "resume", "device", "db",      NULL};
     const struct opts *asked = c->opts;
-    EW_CHECK(c->n_args == 0, EW_ERR_USAGE, "--resume takes no network: it has its own");
-    snprintf(path, sizeof(path), "%s/last.ckpt", asked->resume);
-    EW_TRY(ew_checkpoint_read(path, &r->from));
-    EW_TRY(resume_options(c, r));
+    struct ew_cmd_resume saved = {
+        .from = asked->resume, .may_change = may_change, .arena = &r->arena};
+    EW_TRY(ew_cmd_resume(c, &saved, &r->from, &r->o));
+    r->o.output = saved.folder;
     EW_TRY(ew_data_open(c, r->o.data, &r->data));
     r->prep = r->from.prep;
     r->net = r->from.graph;

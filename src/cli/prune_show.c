@@ -7,11 +7,6 @@
 #include "cli/prune_cmd.h"
 #include "report/text_table.h"
 
-static int64_t width_of(const struct ew_pruned *p, const struct ew_pruned_layer *l)
-{
-    return p->g->values[l->weight].t.shape.dim[l->axis];
-}
-
 static void count_row(struct ew_table *t, const char *what, int64_t before, int64_t after)
 {
     ew_table_cell(t, "%s", what);
@@ -28,8 +23,9 @@ static void accuracy_row(struct ew_table *t, const struct ew_pruned *p)
     ew_table_cell(t, "%+.2f", 100 * (p->accuracy_after - p->accuracy_before));
 }
 
-ew_err ew_prune_print(const struct ew_pruned *p)
+ew_err ew_prune_print(const struct ew_prune_shown *s)
 {
+    const struct ew_pruned *p = &s->pruned;
     char bytes[EW_TEXT_CHARS];
     struct ew_table t;
     ew_table_init(&t, "lrrr");
@@ -44,22 +40,23 @@ ew_err ew_prune_print(const struct ew_pruned *p)
     if (!isnan(p->accuracy_after))
         accuracy_row(&t, p);
     for (int i = 0; i < p->n_layers; i++)
-        if (width_of(p, &p->layers[i]) != p->layers[i].before)
-            count_row(&t, p->layers[i].name, p->layers[i].before, width_of(p, &p->layers[i]));
+        if (p->layers[i].after != p->layers[i].before)
+            count_row(&t, p->layers[i].name, p->layers[i].before, p->layers[i].after);
     EW_TRY(ew_table_print(&t, stdout));
     if (!isnan(p->accuracy_cut))
         printf("right after the last cut the accuracy was %.2f %%\n", 100 * p->accuracy_cut);
-    printf("%s: %s\n", p->file, ew_text_bytes(p->file_bytes, bytes));
+    printf("%s: %s\n", s->file, ew_text_bytes(s->file_bytes, bytes));
     return EW_OK;
 }
 
-ew_err ew_prune_print_json(const struct ew_pruned *p)
+ew_err ew_prune_print_json(const struct ew_prune_shown *s)
 {
+    const struct ew_pruned *p = &s->pruned;
     struct ew_json j;
     ew_json_init(&j, stdout);
     ew_json_object(&j, NULL);
-    ew_json_str(&j, "file", p->file);
-    ew_json_int(&j, "bytes", p->file_bytes);
+    ew_json_str(&j, "file", s->file);
+    ew_json_int(&j, "bytes", s->file_bytes);
     ew_json_int(&j, "params_before", p->cost_before.params);
     ew_json_int(&j, "params", p->cost_after.params);
     ew_json_int(&j, "macs_before", p->cost_before.macs);
@@ -75,7 +72,7 @@ ew_err ew_prune_print_json(const struct ew_pruned *p)
         ew_json_object(&j, NULL);
         ew_json_str(&j, "name", p->layers[i].name);
         ew_json_int(&j, "before", p->layers[i].before);
-        ew_json_int(&j, "after", width_of(p, &p->layers[i]));
+        ew_json_int(&j, "after", p->layers[i].after);
         ew_json_end(&j);
     }
     ew_json_end(&j);

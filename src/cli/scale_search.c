@@ -5,45 +5,11 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "cli/data_cmd.h"
 #include "cli/scale_cmd.h"
 #include "report/text_table.h"
 #include "scale/search.h"
 #include "study/recording.h"
-
-#define MEASURED_SAMPLES 10000 /* for mean and deviation */
-
-static ew_err normalise(const struct ew_scale_opts *o, const struct ew_dataset *data,
-                        struct ew_preprocess *p)
-{
-    struct ew_dataset_stats s;
-    EW_TRY(ew_preprocess_parse(o->mean, o->std, p));
-    if (p->normalised)
-        return EW_OK;
-    EW_TRY(ew_dataset_measure(data, EW_SPLIT_TRAIN, MEASURED_SAMPLES, &s));
-    for (int i = 0; i < EW_SAMPLE_CHANNELS; i++) {
-        p->mean[i] = s.mean[i];
-        p->std[i] = s.std[i] > 0 ? s.std[i] : 1;
-    }
-    p->normalised = true;
-    return EW_OK;
-}
-
-/* The first samples, spread evenly; NULL: all. */
-static ew_err choose(int64_t all, int64_t n, struct ew_loader_opts *lo, int64_t **subset)
-{
-    *subset = NULL;
-    if (n == 0 || n >= all)
-        return EW_OK;
-    *subset = malloc((size_t)n * sizeof(**subset));
-    EW_CHECK(*subset, EW_ERR_MEMORY, "no memory for %lld samples", (long long)n);
-    for (int64_t i = 0; i < n; i++)
-        (*subset)[i] = i * all / n;
-    lo->subset = *subset;
-    lo->n_subset = n;
-    return EW_OK;
-}
 
 static struct ew_search_opts search_opts(const struct ew_scale_opts *o)
 {
@@ -100,24 +66,20 @@ static ew_err record(const struct ew_cmd_call *c, const struct ew_scaling *s, do
 }
 
 static ew_err search(const struct ew_cmd_call *c, const struct ew_scaling *s,
-                     struct ew_dataset *data)
+                     const struct ew_dataset *data)
 {
     const struct ew_scale_opts *o = c->opts;
-    const struct ew_dataset_info *info = ew_dataset_info(data);
+    const struct ew_search_images images = {.data = data,
+                                            .batch = o->batch,
+                                            .samples = o->samples,
+                                            .augment = o->augment,
+                                            .mean = o->mean,
+                                            .std = o->std};
     struct ew_search_job job = {
-        .net = s,
-        .loader = {.data = data, .split = EW_SPLIT_TRAIN, .batch = o->batch, .workers = 1},
-        .opts = search_opts(o),
-        .folder = o->output,
-        .talk = stderr};
+        .net = s, .opts = search_opts(o), .folder = o->output, .talk = stderr};
     struct ew_search_result r;
     int64_t *subset;
-    EW_CHECK(s->opts.classes >= info->classes, EW_ERR_ARG,
-             "%s has %lld classes, data set %s has %lld: --classes must be as many or more",
-             s->network, (long long)s->opts.classes, info->name, (long long)info->classes);
-    EW_TRY(ew_augment_parse(o->augment, &job.loader.augment));
-    EW_TRY(normalise(o, data, &job.loader.prep));
-    EW_TRY(choose(info->count[EW_SPLIT_TRAIN], o->samples, &job.loader, &subset));
+    EW_TRY(ew_search_images(&images, &job, &subset));
     const int64_t start = ew_clock_ns();
     const ew_err e = ew_search_run(&job, &r);
     free(subset);
@@ -130,16 +92,11 @@ ew_err ew_scale_search(struct ew_cmd_call *c, const struct ew_scaling *s)
 {
     const struct ew_scale_opts *o = c->opts;
     struct ew_dataset *data;
-    struct ew_graph *g;
     EW_CHECK(o->data, EW_ERR_USAGE, "scale search: --data says what to train on");
     EW_CHECK(o->output, EW_ERR_USAGE, "scale search: --output says where the records go");
-    struct ew_model_opts m = s->opts;
-    EW_TRY(ew_model_build(s->network, &m, &g)); /* before any work */
-    ew_err e = ew_gates_insert(g, s->network, s->n);
-    ew_graph_free(g);
-    EW_TRY(e);
+    EW_TRY(ew_gates_check(s)); /* before any work */
     EW_TRY(ew_data_open(c, o->data, &data));
-    e = search(c, s, data);
+    const ew_err e = search(c, s, data);
     ew_dataset_close(data);
     return e;
 }

@@ -4,7 +4,7 @@
 #ifndef EW_CLI_SIMULATED_H
 #define EW_CLI_SIMULATED_H
 
-#include "advise/simulate.h"
+#include "advise/simulated_run.h"
 #include "cli/recorded.h"
 
 /* A row of a command's option table, for the member `simulate` of `owner`. */
@@ -15,27 +15,6 @@
         .help = "instead of running: what a board that is not here would take; MODE is one of "    \
                 "its profile or CORES/CPU/GPU/MEM in MHz, default: the highest"                    \
     }
-
-/* The board and the setting that the words mean. */
-struct ew_simulated {
-    struct ew_arena arena;
-    const struct ew_profile *board;
-    struct ew_mode mode;
-    const char *mode_name; /* "": the highest */
-};
-
-/* Release with fini, whether it failed or not. */
-ew_err ew_simulated_init(struct ew_simulated *s, const char *words);
-void ew_simulated_fini(struct ew_simulated *s);
-
-/* One run of the graph's plan, or a training step where `train` is set. */
-struct ew_simulated_run {
-    struct ew_sim_load load;
-    struct ew_sim_epoch run; /* of one run; its energy in joules */
-    enum ew_sim_software software;
-};
-ew_err ew_simulated_plan(struct ew_simulated *s, const struct ew_graph *g, bool train,
-                         struct ew_simulated_run *out);
 
 /* As text or JSON, and as metrics of the recording. */
 ew_err ew_simulated_show(const struct ew_simulated *s, const struct ew_simulated_run *r,

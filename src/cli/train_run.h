@@ -42,7 +42,8 @@ struct ew_train_run {
     struct ew_graph *net;
     struct ew_graph *teacher; /* NULL: none */
     struct ew_dataset *data;
-    struct ew_checkpoint from; /* resumed, or the weights' */
+    struct ew_checkpoint from;         /* resumed; else empty */
+    struct ew_preprocess weights_prep; /* what the first weights expect of images */
     struct ew_train_job job;
     struct ew_recording *rec;
     struct ew_run_watch watch;

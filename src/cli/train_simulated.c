@@ -113,7 +113,7 @@ static ew_err epochs(const struct ew_train_run *r, struct ew_simulated *s)
 ew_err ew_train_simulated(const struct ew_train_run *r)
 {
     struct ew_simulated s;
-    ew_err e = ew_simulated_init(&s, r->o.simulate);
+    ew_err e = ew_fail_in(ew_simulated_init(&s, r->o.simulate), "--simulate");
     if (e == EW_OK)
         e = epochs(r, &s);
     ew_simulated_fini(&s);

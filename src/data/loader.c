@@ -227,6 +227,21 @@ static ew_err open_parts(struct ew_loader *l, const struct ew_loader_opts *o)
     return start_workers(l);
 }
 
+ew_err ew_loader_spread(struct ew_loader_opts *o, int64_t count, int64_t **subset)
+{
+    const int64_t all = ew_dataset_info(o->data)->count[o->split];
+    *subset = NULL;
+    if (count == 0 || count >= all)
+        return EW_OK;
+    *subset = malloc((size_t)count * sizeof(**subset));
+    EW_CHECK(*subset, EW_ERR_MEMORY, "no memory for %lld samples", (long long)count);
+    for (int64_t i = 0; i < count; i++)
+        (*subset)[i] = i * all / count;
+    o->subset = *subset;
+    o->n_subset = count;
+    return EW_OK;
+}
+
 void ew_loader_fit(struct ew_loader_opts *o, const struct ew_shape *input)
 {
     const int64_t *const d = input->dim + (input->rank == 5);

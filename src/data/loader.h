@@ -64,6 +64,10 @@ struct ew_loader_opts {
  * whose frames lie one below the other. */
 void ew_loader_fit(struct ew_loader_opts *o, const struct ew_shape *input);
 
+/* Leaves `count` samples of the split, spread evenly over it; 0, or more than there are: all.
+ * *subset, which the options then point to, is for free(); NULL: all. */
+ew_err ew_loader_spread(struct ew_loader_opts *o, int64_t count, int64_t **subset);
+
 struct ew_batch {
     const float *images;   /* [n, h, w, c] */
     const int64_t *labels; /* [n] */

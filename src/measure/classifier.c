@@ -65,21 +65,6 @@ static ew_err split_count(const char *what, char **name, int64_t *count)
     return EW_OK;
 }
 
-static ew_err choose(struct ew_image_set *s, int64_t count)
-{
-    const int64_t all = ew_dataset_info(s->data)->count[s->loader.split];
-    EW_CHECK(all > 0, EW_ERR_ARG, "%s: has no images", ew_dataset_info(s->data)->name);
-    if (count == 0 || count >= all)
-        return EW_OK;
-    s->subset = malloc((size_t)count * sizeof(*s->subset));
-    EW_CHECK(s->subset, EW_ERR_MEMORY, "no memory for %lld samples", (long long)count);
-    for (int64_t i = 0; i < count; i++)
-        s->subset[i] = i * all / count;
-    s->loader.subset = s->subset;
-    s->loader.n_subset = count;
-    return EW_OK;
-}
-
 ew_err ew_image_set_of(const struct ew_dataset *data, const struct ew_classifier *k, bool train,
                        int64_t count, struct ew_image_set *out)
 {
@@ -93,7 +78,8 @@ ew_err ew_image_set_of(const struct ew_dataset *data, const struct ew_classifier
         .workers = 1,
         .prep = k->prep};
     EW_TRY(ew_preprocess_check(&k->prep, k->net->name));
-    return choose(out, count);
+    EW_CHECK(has_train || has_test, EW_ERR_ARG, "%s: has no images", ew_dataset_info(data)->name);
+    return ew_loader_spread(&out->loader, count, &out->subset);
 }
 
 ew_err ew_image_set_open(const char *what, const struct ew_classifier *k, bool train,

@@ -2,6 +2,8 @@
 /* Networks that learn for integers. */
 #include "quant/quant_learn.h"
 
+#include <stdlib.h>
+
 #include "edgewise.h"
 #include "quant/quant_impl.h"
 #include "quant/ways.h"
@@ -53,5 +55,25 @@ ew_err ew_quant_learn(const struct ew_quant_job *job, struct ew_graph **out)
         ew_graph_free(*out);
         *out = NULL;
     }
+    return e;
+}
+
+ew_err ew_quant_learn_data(const struct ew_quant_learn_how *how, struct ew_graph **out)
+{
+    struct ew_quant_job job = {
+        .net = how->net,
+        .calibration = {.data = how->data,
+                        .split = EW_SPLIT_TRAIN,
+                        .workers = 1,
+                        .prep = how->prep},
+        .opts = {.scheme = how->pow2 ? EW_QUANTIZE_POW2 : EW_QUANTIZE_CHANNEL,
+                 .equalize = how->pow2,
+                 .correct_bias = how->pow2,
+                 .threads = how->threads},
+        .talk = how->talk};
+    int64_t *subset;
+    EW_TRY(ew_loader_spread(&job.calibration, how->images, &subset));
+    const ew_err e = ew_quant_learn(&job, out);
+    free(subset);
     return e;
 }

@@ -11,4 +11,17 @@
  * of its own. */
 ew_err ew_quant_learn(const struct ew_quant_job *job, struct ew_graph **out);
 
+struct ew_quant_learn_how {
+    const struct ew_graph *net;
+    const struct ew_dataset *data;
+    struct ew_preprocess prep;
+    int64_t images; /* of the training split, spread evenly, that ranges are measured on */
+    bool pow2; /* scales are powers of two; with the remedies, which are worth their time there */
+    int threads;
+    FILE *talk; /* NULL: silent */
+};
+
+/* The same over a data set. */
+ew_err ew_quant_learn_data(const struct ew_quant_learn_how *how, struct ew_graph **out);
+
 #endif

@@ -81,3 +81,12 @@ int ew_gate_value(const struct ew_graph *g, int k)
     snprintf(name, sizeof(name), "gate.%d", k);
     return ew_graph_find(g, name);
 }
+
+ew_err ew_gates_check(const struct ew_scaling *s)
+{
+    struct ew_graph *g;
+    EW_TRY(ew_model_build(s->network, &s->opts, &g));
+    const ew_err e = ew_gates_insert(g, s->network, s->n);
+    ew_graph_free(g);
+    return e;
+}

@@ -9,6 +9,8 @@
 /* Puts gates into a network of the zoo, all ones: parameters "gate.0" and so on, in the order of
  * its widths.  Fails for networks whose gates are not known. */
 ew_err ew_gates_insert(struct ew_graph *g, const char *network, int n);
+/* Fails as that would, without work. */
+ew_err ew_gates_check(const struct ew_scaling *s);
 /* The value of gate k's parameter. */
 int ew_gate_value(const struct ew_graph *g, int k);
 

@@ -224,3 +224,21 @@ ew_err ew_search_run(const struct ew_search_job *job, struct ew_search_result *o
     }
     return EW_OK;
 }
+
+ew_err ew_search_images(const struct ew_search_images *im, struct ew_search_job *job,
+                        int64_t **subset)
+{
+    const struct ew_dataset_info *info = ew_dataset_info(im->data);
+    const struct ew_scaling *s = job->net;
+    struct ew_loader_opts *l = &job->loader;
+    *l = (struct ew_loader_opts){
+        .data = im->data, .split = EW_SPLIT_TRAIN, .batch = im->batch, .workers = 1};
+    EW_CHECK(s->opts.classes >= info->classes, EW_ERR_ARG,
+             "%s has %lld classes, data set %s has %lld: --classes must be as many or more",
+             s->network, (long long)s->opts.classes, info->name, (long long)info->classes);
+    EW_TRY(ew_augment_parse(im->augment, &l->augment));
+    EW_TRY(ew_preprocess_parse(im->mean, im->std, &l->prep));
+    if (!l->prep.normalised)
+        EW_TRY(ew_preprocess_measure(im->data, &l->prep));
+    return ew_loader_spread(l, im->samples, subset);
+}

@@ -30,6 +30,19 @@ struct ew_search_job {
     FILE *talk; /* a line an epoch; NULL: silent */
 };
 
+/* What to train on, as options have it. */
+struct ew_search_images {
+    const struct ew_dataset *data;
+    int64_t batch, samples; /* samples 0: all; else so many, spread evenly */
+    const char *augment;    /* as of ew_augment_parse */
+    const char *mean, *std; /* as of ew_preprocess_parse; NULL: measured */
+};
+
+/* Fills the job's loader; its network is there already, and must have gates and as many classes as
+ * the data.  *subset is for free(), after the search. */
+ew_err ew_search_images(const struct ew_search_images *im, struct ew_search_job *job,
+                        int64_t **subset);
+
 struct ew_search_result {
     int done;                     /* iterations, those found included */
     int32_t widths[EW_MAX_GATES]; /* that the last law gives at the network's own size */

@@ -28,8 +28,8 @@ struct data {
     const struct ew_kernels *k;
     const struct ew_conv_shape *s;
     struct ew_batch_norm norm, output_norm; /* before it and behind it */
-    float *w, *packed, *x, *dy;        /* x and dy as the norms make them */
-    float *dx[2], *dw[2], *sums[2];    /* wanted, got */
+    float *w, *packed, *x, *dy;             /* x and dy as the norms make them */
+    float *dx[2], *dw[2], *sums[2];         /* wanted, got */
 };
 
 /* A norm of `channels`, with statistics and sums of its own. */

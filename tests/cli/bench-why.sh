@@ -6,8 +6,8 @@ edgewise bench lenet5 --why conv1 --threads 1 >/dev/null 2>&1 || { echo "no plai
 edgewise bench resnet18 --why layer1.0.conv1 --threads 1
 edgewise bench resnet18 --train --batch 2 --input 64x64x3 --why layer4.0.conv2 --threads 1
 edgewise bench lenet5 --why 1 --threads 1 --json
-# Numbers are the lines of --profile, which has no step for what passes have fused.
-edgewise bench lenet5 --profile --quick --threads 1 2>/dev/null | sed -n 3p | cut -d' ' -f1
+# Numbers are those of --profile, which has no step for what passes have fused.
+edgewise bench lenet5 --profile --quick --threads 1 2>/dev/null | awk '$1 == 2 {print $2}'
 edgewise bench lenet5 --why 2 --threads 1 | sed 1q
 # Tuned, forward candidates have times.
 edgewise bench lenet5 --batch 16 --why conv2 --tune --threads 1 --json | grep -cE '"us": [0-9]'

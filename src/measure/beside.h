@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench NETWORK --beside A,B: networks that run on the device at the same time. */
-#ifndef EW_CLI_BENCH_BESIDE_H
-#define EW_CLI_BENCH_BESIDE_H
+/* Networks that run on the device at the same time as the one that is timed. */
+#ifndef EW_MEASURE_BESIDE_H
+#define EW_MEASURE_BESIDE_H
 
 #include "measure/side.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The networks beside the one that is timed. */
-#include "cli/bench_beside.h"
+#include "measure/beside.h"
 
 #include <string.h>
 

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `edgewise bench` shows of one network. */
+#include "cli/bench_show.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "report/text_table.h"
+
+static const char *phase_name(const struct ew_step_info *s)
+{
+    static const char *const names[] = {"forward", "backward", "update"};
+    return s->again ? "again" : names[s->phase];
+}
+
+static ew_err print_profile(const struct ew_plan *p, const struct ew_single_result *r)
+{
+    struct ew_table t;
+    char shape[EW_SHAPE_TEXT];
+    double total = 0;
+    for (int k = 0; k < ew_plan_step_count(p); k++)
+        total += (double)r->step_ns[k];
+    ew_table_init(&t, "rllllrrrrl");
+    static const char *const head[] = {"#",  "step",  "operator", "phase", "output",
+                                       "us", "share", "GFLOP/s",  "peak",  "kernel"};
+    for (size_t i = 0; i < EW_COUNT(head); i++)
+        ew_table_cell(&t, "%s", head[i]);
+    for (int k = 0; k < ew_plan_step_count(p); k++) {
+        struct ew_step_info s;
+        ew_plan_step_info(p, k, &s);
+        const double ns = (double)r->step_ns[k];
+        const double rate = ns > 0 ? s.flops / ns : 0;
+        ew_table_cell(&t, "%d", k + 1); /* as --why takes it */
+        ew_table_cell(&t, "%s", s.name);
+        ew_table_cell(&t, "%s", s.op ? s.op : "");
+        ew_table_cell(&t, "%s", phase_name(&s));
+        ew_table_cell(&t, "%s", s.out.rank ? ew_shape_text(&s.out, shape) : "");
+        ew_table_cell(&t, "%.1f", ns * 1e-3);
+        ew_table_cell(&t, "%.1f%%", 100 * ns / total);
+        ew_table_cell(&t, "%.1f", rate);
+        ew_table_cell(&t, "%.0f%%", r->peak_flops > 0 ? 100 * rate * 1e9 / r->peak_flops : 0);
+        ew_table_cell(&t, "%s%s", s.on_host ? "host: " : "", s.kernel);
+    }
+    EW_TRY(ew_table_print(&t, stdout));
+    printf("peak measured beside it: %.1f GFLOP/s on %d thread%s\n", r->peak_flops * 1e-9,
+           r->threads, r->threads == 1 ? "" : "s");
+    return EW_OK;
+}
+
+/* What the device left to the host. */
+static void print_host_steps(const struct ew_plan *p, const struct ew_single_result *r)
+{
+    char bytes[EW_TEXT_CHARS];
+    int64_t ns = 0;
+    if (r->plan.host_steps == 0)
+        return;
+    printf("host:      %d of %d steps, for which %s has no kernel; %s copied each run",
+           r->plan.host_steps, r->plan.steps, ew_backend_info(ew_plan_backend(p))->device,
+           ew_text_bytes((int64_t)r->plan.copied_bytes, bytes));
+    for (int k = 0; r->step_ns && k < r->plan.steps; k++) {
+        struct ew_step_info s;
+        ew_plan_step_info(p, k, &s);
+        ns += s.copy_ns;
+    }
+    if (r->step_ns)
+        printf(", in %.3f ms", (double)ns * 1e-6);
+    printf("\n");
+}
+
+static void print_fit(const struct ew_plan_stats *s)
+{
+    if (s->swapped)
+        printf("to fit:    %d layer%s by kernels that pack less, about %.0f%% more cycles\n",
+               s->swapped, s->swapped == 1 ? "" : "s", 100 * s->slower);
+    if (s->recompute_cheap)
+        printf("to fit:    cheap operators computed again, %.0f%% of forward's arithmetic\n",
+               100 * s->again_share);
+    if (s->segments > 1)
+        printf("to fit:    %d segments computed again, %.0f%% of forward's arithmetic\n",
+               s->segments, 100 * s->again_share);
+    if (s->parts > 1)
+        printf("to fit:    batch in %d parts%s\n", s->parts,
+               s->split_changes_statistics ? "; batch norm sees one part at a time, so its "
+                                             "statistics differ from the whole batch's"
+                                           : "");
+}
+
+ew_err ew_bench_print(const struct ew_bench_shown *s)
+{
+    const struct ew_bench_args *o = s->o;
+    const struct ew_plan *p = s->p;
+    const struct ew_single_result *r = &s->r;
+    char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
+    const struct ew_bench_stats *t = &r->time;
+    if (o->profile)
+        EW_TRY(print_profile(p, r));
+    printf("%s, %s, batch %lld, %d thread%s", s->name, o->train ? "training step" : "inference",
+           (long long)o->net.batch, r->threads, r->threads == 1 ? "" : "s");
+    if (r->streams > 1)
+        printf(" in each of %d streams", r->streams);
+    printf(", %s\n", r->isa);
+    if (o->beside)
+        printf("beside:    %s, %.1f runs/s\n", o->beside, (double)r->load.beside / r->load.wall_s);
+    printf("time:      median %.3f ms, min %.3f, mean %.3f, p90 %.3f, p99 %.3f, sd %.3f (%lld "
+           "run%s)\n",
+           t->median_ms, t->min_ms, t->mean_ms, t->p90_ms, t->p99_ms, t->sd_ms, (long long)t->n,
+           t->n == 1 ? "" : "s");
+    ew_percentiles_print(&s->percentiles, &r->load);
+    if (r->steps_ms > 0)
+        printf("           median %.3f ms without copies of inputs and outputs\n", r->steps_ms);
+    printf("speed:     %.1f images/s", r->images_per_s);
+    if (o->qps > 0)
+        printf(", asked for %g", o->qps * (double)o->net.batch);
+    printf("\n");
+    printf("memory:    planned %s, resident %s\n",
+           ew_text_bytes((int64_t)(r->plan.arena_bytes + r->plan.weight_bytes), a),
+           ew_text_bytes(r->resident, b));
+    print_host_steps(p, r);
+    print_fit(&r->plan);
+    return EW_OK;
+}
+
+static void json_profile(struct ew_json *j, const struct ew_plan *p,
+                         const struct ew_single_result *r)
+{
+    ew_json_num(j, "peak_gflops", r->peak_flops * 1e-9);
+    ew_json_array(j, "steps");
+    for (int k = 0; k < ew_plan_step_count(p); k++) {
+        struct ew_step_info s;
+        ew_plan_step_info(p, k, &s);
+        ew_json_object(j, NULL);
+        ew_json_int(j, "step", k + 1);
+        ew_json_str(j, "name", s.name);
+        ew_json_str(j, "op", s.op);
+        ew_json_str(j, "phase", phase_name(&s));
+        ew_json_str(j, "kernel", s.kernel);
+        ew_json_num(j, "us", (double)r->step_ns[k] * 1e-3);
+        ew_json_num(j, "flops", s.flops);
+        ew_json_end(j);
+    }
+    ew_json_end(j);
+}
+
+ew_err ew_bench_print_json(const struct ew_bench_shown *s)
+{
+    const struct ew_bench_args *o = s->o;
+    const struct ew_plan *p = s->p;
+    const struct ew_single_result *r = &s->r;
+    struct ew_json j;
+    const struct ew_bench_stats *t = &r->time;
+    ew_json_init(&j, stdout);
+    ew_json_object(&j, NULL);
+    ew_json_str(&j, "name", s->name);
+    ew_json_str(&j, "mode", o->train ? "train" : "infer");
+    ew_json_int(&j, "batch", o->net.batch);
+    ew_json_int(&j, "threads", r->threads);
+    ew_json_str(&j, "isa", r->isa);
+    ew_json_str(&j, "device", ew_backend_info(ew_plan_backend(p))->device);
+    ew_json_int(&j, "host_steps", r->plan.host_steps);
+    ew_json_int(&j, "copied_bytes", (int64_t)r->plan.copied_bytes);
+    ew_json_int(&j, "runs", t->n);
+    ew_json_num(&j, "median_ms", t->median_ms);
+    if (r->steps_ms > 0)
+        ew_json_num(&j, "steps_ms", r->steps_ms);
+    ew_json_num(&j, "min_ms", t->min_ms);
+    ew_json_num(&j, "mean_ms", t->mean_ms);
+    ew_json_num(&j, "p90_ms", t->p90_ms);
+    ew_json_num(&j, "p99_ms", t->p99_ms);
+    ew_json_num(&j, "max_ms", t->max_ms);
+    ew_json_num(&j, "sd_ms", t->sd_ms);
+    ew_percentiles_json(&j, &s->percentiles, &r->load);
+    ew_json_num(&j, "images_per_s", r->images_per_s);
+    ew_json_int(&j, "streams", r->streams);
+    if (o->beside)
+        ew_json_num(&j, "beside_per_s", (double)r->load.beside / r->load.wall_s);
+    ew_json_num(&j, "wall_s", r->load.wall_s);
+    ew_json_int(&j, "slow_runs", ew_load_slow_runs(&r->load, t->median_ms));
+    ew_json_num(&j, "others_cpu_share", r->load.others);
+    ew_json_int(&j, "planned_bytes", (int64_t)(r->plan.arena_bytes + r->plan.weight_bytes));
+    ew_json_int(&j, "arena_bytes", (int64_t)r->plan.arena_bytes);
+    ew_json_int(&j, "weight_bytes", (int64_t)r->plan.weight_bytes);
+    ew_json_int(&j, "packed_bytes", (int64_t)r->plan.packed_bytes);
+    ew_json_int(&j, "rss_bytes", r->resident);
+    ew_json_int(&j, "rss_peak_bytes", r->resident_peak);
+    ew_json_bool(&j, "recompute_cheap", r->plan.recompute_cheap);
+    ew_json_int(&j, "segments", r->plan.segments);
+    ew_json_int(&j, "swapped_layers", r->plan.swapped);
+    ew_json_num(&j, "slower_share", r->plan.slower);
+    ew_json_int(&j, "parts", r->plan.parts);
+    ew_json_num(&j, "again_share", r->plan.again_share);
+    if (o->profile)
+        json_profile(&j, p, r);
+    ew_json_end(&j);
+    return ew_json_finish(&j);
+}

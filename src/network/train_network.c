@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Networks made ready to learn a data set. */
+#include "network/train_network.h"
+
+#include <string.h>
+
+#include "format/checkpoint.h"
+#include "model/loss_table.h"
+#include "train/adapt.h"
+
+static ew_err open_graph(const struct ew_train_network_how *how, const char *what,
+                         const struct ew_network_opts *o, struct ew_graph **out)
+{
+    const struct ew_network_how open = {.opts = *o, .seed = how->seed};
+    struct ew_network n;
+    const ew_err e = ew_network_open(what, &open, &n);
+    if (e == EW_OK)
+        *out = ew_network_take_graph(&n);
+    ew_network_close(&n);
+    return e;
+}
+
+/* A network of the zoo takes the data's size where that is one and it can, else its own. */
+static ew_err build(const struct ew_train_network_how *how, const struct ew_dataset_info *info,
+                    struct ew_graph **out)
+{
+    struct ew_network_opts n = how->net;
+    n.batch = 1;
+    if (n.classes == 0)
+        n.classes = info->classes;
+    if (n.input.n == 0 && info->h > 0) {
+        const int64_t h = info->frames ? info->h / info->frames : info->h;
+        n.input = (struct ew_ints){3, {h, info->w, info->c}};
+        if (open_graph(how, how->what, &n, out) == EW_OK)
+            return EW_OK;
+        n.input = (struct ew_ints){0};
+    }
+    return open_graph(how, how->what, &n, out);
+}
+
+/* A file's network with its weights, ready for images and scores. */
+static ew_err load(const struct ew_train_network_how *how, const char *path,
+                   struct ew_network_opts n, struct ew_graph **out)
+{
+    n.classes = 0; /* the head is replaced later */
+    n.batch = 1;
+    if (ew_checkpoint_is(path))
+        n.input.n = 0;
+    EW_TRY(open_graph(how, path, &n, out));
+    EW_TRY(ew_adapt_images(*out));
+    return ew_adapt_scores(*out);
+}
+
+static ew_err prep_of(const struct ew_graph *g, struct ew_preprocess *out)
+{
+    struct ew_image_card card;
+    struct ew_arena a;
+    ew_arena_init(&a);
+    const ew_err e = ew_image_card_get(g, &a, &card);
+    if (e == EW_OK && card.prep.normalised)
+        *out = card.prep;
+    ew_arena_fini(&a);
+    return e;
+}
+
+static ew_err copy_weights(const struct ew_train_network_how *how, struct ew_train_network *t)
+{
+    struct ew_graph *from = NULL;
+    if (!how->init || strcmp(how->init, how->what) == 0)
+        return EW_OK;
+    ew_err e = load(how, how->init, (struct ew_network_opts){.width = 1}, &from);
+    if (e == EW_OK) {
+        e = ew_adapt_copy(t->graph, from, &t->copied);
+        t->unlike = e != EW_OK;
+    }
+    if (e == EW_OK)
+        e = prep_of(from, &t->prep);
+    ew_graph_free(from);
+    return e;
+}
+
+static ew_err make(const struct ew_train_network_how *how, const struct ew_dataset_info *info,
+                   struct ew_train_network *t)
+{
+    const int64_t classes = how->net.classes ? how->net.classes : info->classes;
+    if (ew_network_has_weights(how->what)) {
+        EW_TRY(load(how, how->what, how->net, &t->graph));
+        if (!ew_net_reconstructs(t->graph))
+            EW_TRY(ew_adapt_head(t->graph, classes, how->seed, how->net.classes > 0));
+    } else {
+        EW_TRY(build(how, info, &t->graph));
+    }
+    EW_TRY(prep_of(t->graph, &t->prep));
+    EW_TRY(copy_weights(how, t));
+    EW_TRY(ew_image_card_random(t->graph, false)); /* they will not be for long */
+    for (int i = 0; i < t->graph->n_values; i++)
+        t->graph->values[i].frozen = false;
+    return how->freeze ? ew_adapt_freeze(t->graph, how->freeze, &t->frozen) : EW_OK;
+}
+
+ew_err ew_train_network_open(const struct ew_train_network_how *how, const struct ew_dataset *data,
+                             struct ew_train_network *out)
+{
+    *out = (struct ew_train_network){0};
+    const ew_err e = make(how, ew_dataset_info(data), out);
+    if (e != EW_OK) {
+        ew_graph_free(out->graph);
+        out->graph = NULL;
+    }
+    return e;
+}
+
+ew_err ew_teacher_open(const char *what, struct ew_graph **out)
+{
+    const struct ew_train_network_how how = {.what = what};
+    *out = NULL;
+    EW_CHECK(ew_network_is_file(what), EW_ERR_USAGE,
+             "--teach: %s is not a file; a network without learnt weights teaches nothing", what);
+    const ew_err e = load(&how, what, (struct ew_network_opts){.width = 1}, out);
+    if (e != EW_OK) {
+        ew_graph_free(*out);
+        *out = NULL;
+    }
+    return e;
+}
