@@ -138,7 +138,7 @@ static ew_err get_states(struct ew_get *in, struct ew_checkpoint *c)
     EW_CHECK(s, EW_ERR_MEMORY, "%s: no memory", in->what);
     for (int64_t i = 0; i < n; i++) {
         EW_TRY(ew_get_text(in, &s[i].param));
-        EW_TRY(ew_get_int(in, 0, 255, &s[i].slot));
+        EW_TRY(ew_get_int(in, 0, MAX_STATES, &s[i].slot));
         EW_TRY(ew_get_tensor(in, &s[i].t));
         EW_CHECK(s[i].t.data, EW_ERR_FORMAT, "%s: the state of %s has no data", in->what,
                  s[i].param);

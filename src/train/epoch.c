@@ -159,6 +159,11 @@ static ew_err next_batch(struct ew_trainer *t, struct ew_batch *cached, const st
     return EW_OK;
 }
 
+bool ew_trainer_save_due(const struct ew_trainer *t)
+{
+    return (double)(ew_clock_ns() - t->saved_ns) * 1e-9 >= t->job.opts.checkpoint_every;
+}
+
 ew_err ew_trainer_batch(struct ew_trainer *t, bool *over)
 {
     const struct ew_batch *b;
@@ -174,7 +179,7 @@ ew_err ew_trainer_batch(struct ew_trainer *t, bool *over)
         ew_loader_release(t->loader, b);
     EW_TRY(e);
     ew_watch_drain(t->job.watch);
-    if ((double)(ew_clock_ns() - t->saved_ns) * 1e-9 >= t->job.opts.checkpoint_every)
+    if (t->exchange ? t->saves : ew_trainer_save_due(t))
         ew_trainer_write(t, "last.ckpt");
     return EW_OK;
 }

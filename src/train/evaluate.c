@@ -72,6 +72,8 @@ ew_err ew_evaluator_begin(struct ew_evaluator *e, struct ew_graph *net)
     e->loss_sum = 0;
     if (!e->loss)
         ew_confusion_clear(&e->confusion);
+    if (e->idle)
+        return EW_OK;
     struct ew_graph *g = e->head ? e->head : net;
     EW_TRY(ew_graph_set_batch(g, e->batch));
     EW_TRY(ew_plan_compile(g, &o, &e->plan));
@@ -122,6 +124,9 @@ struct ew_scores ew_evaluator_scores(const struct ew_evaluator *e)
 
 ew_err ew_evaluator_step(struct ew_evaluator *e, bool *more)
 {
+    *more = false;
+    if (e->idle)
+        return EW_OK;
     if (e->features)
         return step_features(e, more);
     const struct ew_batch *b;

@@ -15,6 +15,7 @@ struct ew_evaluator {
     struct ew_features *features; /* in place of the loader; borrowed; NULL: none */
     struct ew_graph *head;        /* what computes from them; borrowed */
     int64_t batch, done, samples;
+    bool idle; /* other ranks have all samples: nothing is run, and nothing counted */
     int threads;
     const struct ew_plan *lender; /* whose memory it uses, and which does not run in the meantime;
                                    * borrowed; NULL: none */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "graph/tensor.h"
+#include "train/exchange_impl.h"
 #include "train/half.h"
 #include "train/sync_norm.h"
 
@@ -21,35 +22,6 @@ const char *const ew_exchange_forms[] = {"none", "fp16", "topk", NULL};
 struct spike {
     uint32_t at;
     float value;
-};
-
-/* One bucket: `n` numbers, `piece` of them a rank. */
-struct box {
-    int64_t n, piece, spikes;
-    void *sent, *got; /* messages, as the form has them */
-    float *sum;       /* plain: this rank's piece; topk: all */
-    float *rest;      /* what was not sent yet; NULL: nothing stays behind */
-    float *rest_sum;  /* fp16: of this rank's piece of the sums */
-    struct ew_message message;
-};
-
-struct ew_exchange {
-    struct ew_ranks *ranks;
-    struct ew_plan *plan;
-    struct ew_graph *g;
-    struct ew_exchange_opts o;
-    float weight;
-    int size, rank;
-    struct box *boxes;
-    int n_boxes;
-    struct ew_arena arena;
-    char *tail, *tails; /* numbers and running statistics: ours, and all ranks' */
-    size_t tail_bytes;
-    int64_t *bins;     /* topk: BINS, to choose by */
-    double *weights;   /* every rank's */
-    float *norms;      /* all ranks' messages of one batch norm */
-    size_t norm_bytes; /* the largest of a rank; 0: they are not synchronised */
-    int64_t spent_ns, sent_bytes;
 };
 
 /* ---- Opening --------------------------------------------------------------------------------- */
@@ -66,7 +38,7 @@ static bool has_statistics(const struct ew_value *v)
 
 static ew_err make_box(struct ew_exchange *x, int bucket)
 {
-    struct box *b = &x->boxes[bucket];
+    struct ew_exchange_box *b = &x->boxes[bucket];
     int n;
     const int *values = ew_plan_bucket(x->plan, bucket, &n);
     for (int i = 0; i < n; i++) {
@@ -157,6 +129,8 @@ void ew_exchange_close(struct ew_exchange *x)
     if (!x)
         return;
     ew_arena_fini(&x->arena);
+    free(x->rest_all);
+    free(x->rest_states);
     free(x);
 }
 
@@ -173,7 +147,7 @@ static float *gradient(struct ew_exchange *x, int value, int64_t *n)
 /* This rank's part, with what stayed behind, into b->sum; zeros behind its end. */
 static void collect(struct ew_exchange *x, int bucket)
 {
-    struct box *b = &x->boxes[bucket];
+    struct ew_exchange_box *b = &x->boxes[bucket];
     int n;
     const int *values = ew_plan_bucket(x->plan, bucket, &n);
     int64_t at = 0, count;
@@ -247,7 +221,7 @@ static uint32_t kth_size(const float *v, int64_t n, int64_t k, int64_t *bins, in
 }
 
 /* The `spikes` largest by size, equal ones by their place; the others stay behind. */
-static void to_spikes(struct ew_exchange *x, struct box *b)
+static void to_spikes(struct ew_exchange *x, struct ew_exchange_box *b)
 {
     struct spike *out = b->sent;
     int64_t equal, n = 0;
@@ -262,7 +236,7 @@ static void to_spikes(struct ew_exchange *x, struct box *b)
 }
 
 /* Every rank's, in their order. */
-static ew_err add_spikes(struct ew_exchange *x, struct box *b)
+static ew_err add_spikes(struct ew_exchange *x, struct ew_exchange_box *b)
 {
     const struct spike *all = b->got;
     memset(b->sum, 0, (size_t)b->n * sizeof(float));
@@ -275,7 +249,7 @@ static ew_err add_spikes(struct ew_exchange *x, struct box *b)
 }
 
 /* This rank's piece of all, in the order of ranks, as it goes to all. */
-static void add_pieces(struct ew_exchange *x, struct box *b)
+static void add_pieces(struct ew_exchange *x, struct ew_exchange_box *b)
 {
     const int64_t n = b->piece;
     if (x->o.form == EW_EXCHANGE_PLAIN) {
@@ -296,7 +270,7 @@ static void add_pieces(struct ew_exchange *x, struct box *b)
 
 /* ---- On the way ------------------------------------------------------------------------------ */
 
-static ew_err send(struct ew_exchange *x, struct box *b)
+static ew_err send(struct ew_exchange *x, struct ew_exchange_box *b)
 {
     const int64_t all = b->piece * x->size;
     const size_t piece = (size_t)b->piece * wire_bytes(x);
@@ -341,7 +315,7 @@ ew_err ew_exchange_norm(struct ew_exchange *x, const struct ew_stop *stop)
 }
 
 /* The pieces are here: their sums go to all. */
-static ew_err spread_sums(struct ew_exchange *x, struct box *b)
+static ew_err spread_sums(struct ew_exchange *x, struct ew_exchange_box *b)
 {
     EW_TRY(ew_ranks_wait(x->ranks, &b->message));
     if (x->o.form == EW_EXCHANGE_TOPK)
@@ -353,7 +327,7 @@ static ew_err spread_sums(struct ew_exchange *x, struct box *b)
 
 static ew_err take_sums(struct ew_exchange *x, int bucket)
 {
-    struct box *b = &x->boxes[bucket];
+    struct ew_exchange_box *b = &x->boxes[bucket];
     EW_TRY(ew_ranks_wait(x->ranks, &b->message));
     const uint16_t *half = b->sent;
     if (x->o.form == EW_EXCHANGE_PLAIN)

@@ -9,6 +9,7 @@
 #ifndef EW_TRAIN_EXCHANGE_H
 #define EW_TRAIN_EXCHANGE_H
 
+#include "format/checkpoint.h"
 #include "plan/plan.h"
 #include "train/ranks.h"
 
@@ -44,6 +45,18 @@ ew_err ew_exchange_finish(struct ew_exchange *x);
 /* Behind the updates: running statistics are averaged, and n numbers summed over the ranks. */
 #define EW_EXCHANGE_NUMBERS 8
 ew_err ew_exchange_numbers(struct ew_exchange *x, double *numbers, int n);
+
+/* What compression has not sent yet, for checkpoints: all ranks call it, and rank 0 gets states
+ * that are valid until the next call; the others, and exchanges that send everything, none.  A
+ * state's slot says whose it is. */
+#define EW_REST_SLOT_SUMS 16 /* fp16: of the sums */
+#define EW_REST_SLOT_RANK 17 /* of rank 0, then those of the others */
+ew_err ew_exchange_rest(struct ew_exchange *x, const struct ew_checkpoint_state **out, int *n);
+/* Takes this rank's of a checkpoint's states, others are passed over.  Where another number of
+ * ranks has written it, rank 0 takes all. */
+ew_err ew_exchange_set_rest(struct ew_exchange *x, const struct ew_checkpoint_state *s, int n);
+/* Bytes of a checkpoint that they take. */
+int64_t ew_exchange_rest_bytes(const struct ew_exchange *x); /* NULL: 0 */
 
 /* Nanoseconds that the rank has spent here, and bytes that it has sent, since the last call. */
 int64_t ew_exchange_spent(struct ew_exchange *x, int64_t *bytes);

@@ -45,15 +45,85 @@ ew_err ew_trainer_agree(struct ew_trainer *t)
 ew_err ew_trainer_share(struct ew_trainer *t, double *loss, int64_t *right, int64_t *counted,
                         int64_t *comm_ns)
 {
-    enum { LOSS, RIGHT, COUNTED, STOP, N };
+    enum { LOSS, RIGHT, COUNTED, STOP, SAVE, N };
+    const bool writes = ew_ranks_rank(t->job.ranks) == 0;
     double all[N] = {*loss * (double)t->slice / (double)t->job.opts.batch, (double)*right,
-                     (double)*counted, t->job.stop && *t->job.stop ? 1 : 0};
+                     (double)*counted, t->job.stop && *t->job.stop ? 1 : 0,
+                     writes && ew_trainer_save_due(t) ? 1 : 0};
     EW_TRY(ew_exchange_numbers(t->exchange, all, N));
     *loss = all[LOSS];
     *right = (int64_t)all[RIGHT];
     *counted = (int64_t)all[COUNTED];
     t->stops = all[STOP] > 0;
+    t->saves = all[SAVE] > 0;
     *comm_ns = ew_exchange_spent(t->exchange, NULL);
+    return EW_OK;
+}
+
+/* ---- An evaluation ---- */
+
+#define PIECE 65536 /* counts that are added up at a time */
+
+static ew_err add_counts(struct ew_ranks *ranks, int64_t *counts, int64_t n)
+{
+    const int size = ew_ranks_size(ranks);
+    EW_CLEANUP(ew_free_ptr)
+    int64_t *all = calloc((size_t)(size * ew_min_i64(n, PIECE)), sizeof(*all));
+    EW_CHECK(all, EW_ERR_MEMORY, "no memory for %d ranks", size);
+    for (int64_t at = 0; at < n; at += PIECE) {
+        const int64_t part = ew_min_i64(PIECE, n - at);
+        EW_TRY(ew_ranks_share(ranks, counts + at, all, (size_t)part * sizeof(*all)));
+        memset(counts + at, 0, (size_t)part * sizeof(*all));
+        for (int64_t i = 0; i < size * part; i++)
+            counts[at + i % part] += all[i];
+    }
+    return EW_OK;
+}
+
+static ew_err add_loss(struct ew_ranks *ranks, double *loss)
+{
+    const int size = ew_ranks_size(ranks);
+    EW_CLEANUP(ew_free_ptr) double *all = calloc((size_t)size, sizeof(*all));
+    EW_CHECK(all, EW_ERR_MEMORY, "no memory for %d ranks", size);
+    EW_TRY(ew_ranks_share(ranks, loss, all, sizeof(*all)));
+    *loss = 0;
+    for (int i = 0; i < size; i++)
+        *loss += all[i];
+    return EW_OK;
+}
+
+ew_err ew_trainer_add_scores(const struct ew_trainer *t, struct ew_evaluator *e)
+{
+    struct ew_ranks *ranks = t->job.ranks;
+    struct ew_confusion *c = &e->confusion;
+    if (!t->exchange)
+        return EW_OK;
+    if (e->loss) {
+        EW_TRY(add_counts(ranks, &e->compared, 1));
+        return add_loss(ranks, &e->loss_sum);
+    }
+    EW_TRY(add_counts(ranks, c->count, c->classes * c->classes));
+    EW_TRY(add_counts(ranks, &c->total, 1));
+    EW_TRY(add_counts(ranks, &c->correct, 1));
+    return add_loss(ranks, &c->loss_sum);
+}
+
+ew_err ew_trainer_spread_weights(const struct ew_trainer *t, struct ew_graph *g)
+{
+    const int size = ew_ranks_size(t->job.ranks);
+    EW_CLEANUP(ew_free_ptr) char *all = t->exchange ? malloc((size_t)size * PIECE) : NULL;
+    EW_CHECK(all || !t->exchange, EW_ERR_MEMORY, "no memory for %d ranks", size);
+    for (int i = 0; t->exchange && i < g->n_values; i++) {
+        const struct ew_value *v = &g->values[i];
+        const bool sent = v->kind == EW_VALUE_PARAM || v->kind == EW_VALUE_STATE;
+        char *data = v->t.data;
+        const size_t bytes = sent && data ? ew_tensor_bytes(&v->t) : 0;
+        for (size_t at = 0; at < bytes; at += PIECE) {
+            const size_t part = bytes - at < PIECE ? bytes - at : PIECE;
+            EW_TRY(ew_ranks_share(t->job.ranks, data + at, all, part));
+            memcpy(data + at, all, part);
+        }
+    }
     return EW_OK;
 }
 

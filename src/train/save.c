@@ -24,10 +24,12 @@ ew_err ew_trainer_collect_states(struct ew_trainer *t)
 
 static ew_err restore_states(struct ew_trainer *t, const struct ew_checkpoint *c)
 {
-    EW_CHECK(c->n_states == t->n_states, EW_ERR_FORMAT,
-             "the checkpoint has %d states of an optimiser, this run has %d", c->n_states,
-             t->n_states);
-    for (int i = 0; i < c->n_states; i++) {
+    int own = 0; /* behind the optimiser's there may be what ranks have not sent */
+    while (own < c->n_states && c->states[own].slot < EW_UPDATE_STATES)
+        own++;
+    EW_CHECK(own == t->n_states, EW_ERR_FORMAT,
+             "the checkpoint has %d states of an optimiser, this run has %d", own, t->n_states);
+    for (int i = 0; i < own; i++) {
         const struct ew_checkpoint_state *from = &c->states[i];
         const int value = ew_graph_find(t->learner.rest, from->param);
         struct ew_tensor *to =
@@ -36,6 +38,8 @@ static ew_err restore_states(struct ew_trainer *t, const struct ew_checkpoint *c
                  EW_ERR_FORMAT, "the checkpoint's state of %s does not fit", from->param);
         memcpy(to->data, from->t.data, ew_tensor_bytes(to));
     }
+    if (t->exchange)
+        EW_TRY(ew_exchange_set_rest(t->exchange, c->states + own, c->n_states - own));
     ew_plan_optimizer(t->learner.train)->step = t->at.step;
     const struct ew_loss_scale scale = {t->at.loss_scale, t->at.loss_scale_good};
     if (scale.scale > 0)
@@ -79,8 +83,41 @@ static ew_err pull(struct ew_trainer *t)
     return EW_OK;
 }
 
+/* The optimiser's states, and where a run goes on from it what ranks have not sent yet; all ranks
+ * come here together. */
+static ew_err all_states(struct ew_trainer *t, bool goes_on, struct ew_checkpoint *c,
+                         struct ew_checkpoint_state **list)
+{
+    const struct ew_checkpoint_state *rest;
+    int n = 0;
+    c->states = t->states;
+    c->n_states = t->n_states;
+    if (goes_on)
+        EW_TRY(ew_exchange_rest(t->exchange, &rest, &n));
+    if (n == 0)
+        return EW_OK;
+    *list = calloc((size_t)(t->n_states + n), sizeof(**list));
+    EW_CHECK(*list, EW_ERR_MEMORY, "no memory for %d states", t->n_states + n);
+    memcpy(*list, t->states, (size_t)t->n_states * sizeof(**list));
+    memcpy(*list + t->n_states, rest, (size_t)n * sizeof(**list));
+    c->states = *list;
+    c->n_states += n;
+    return EW_OK;
+}
+
 void ew_trainer_write(struct ew_trainer *t, const char *name)
 {
+    EW_CLEANUP(ew_free_ptr) struct ew_checkpoint_state *list = NULL;
+    struct ew_checkpoint c = {.graph = t->net,
+                              .options = t->job.options,
+                              .classes = t->classes,
+                              .n_classes = (int)ew_dataset_info(t->job.data)->classes,
+                              .prep = t->job.prep};
+    t->saved_ns = ew_clock_ns();
+    if (all_states(t, strcmp(name, "best.ckpt") != 0, &c, &list) != EW_OK) {
+        EW_WARN("checkpoint: %s", ew_error_message());
+        return;
+    }
     if (!*t->dir.path)
         return;
     ew_rundir_flush(&t->dir);
@@ -91,14 +128,7 @@ void ew_trainer_write(struct ew_trainer *t, const char *name)
         EW_WARN("checkpoint: %s", ew_error_message());
         return;
     }
-    struct ew_checkpoint c = {.graph = t->net,
-                              .options = t->job.options,
-                              .progress = progress,
-                              .classes = t->classes,
-                              .n_classes = (int)ew_dataset_info(t->job.data)->classes,
-                              .states = t->states,
-                              .n_states = t->n_states,
-                              .prep = t->job.prep};
+    c.progress = progress;
     ew_rundir_checkpoint(&t->dir, name, &c);
     t->saved_ns = ew_clock_ns();
 }

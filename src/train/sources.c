@@ -146,6 +146,27 @@ static ew_err limit_eval(struct ew_loader_opts *l, int64_t have, int64_t want, i
     return EW_OK;
 }
 
+/* Of those samples this rank's: as many as the others have, or one less.  *idle: none is. */
+static ew_err share_eval(const struct ew_trainer *t, struct ew_loader_opts *l, int64_t have,
+                         int64_t **list, bool *idle)
+{
+    const int64_t ranks = ew_ranks_size(t->job.ranks), rank = ew_ranks_rank(t->job.ranks);
+    const int64_t n = l->subset ? l->n_subset : have;
+    const int64_t first = rank * n / ranks, last = (rank + 1) * n / ranks;
+    *idle = last == first;
+    if (ranks == 1)
+        return EW_OK;
+    const int64_t count = *idle ? 1 : last - first; /* loaders have a sample at least */
+    int64_t *mine = malloc((size_t)count * sizeof(*mine));
+    EW_CHECK(mine, EW_ERR_MEMORY, "no memory for %lld samples", (long long)count);
+    for (int64_t i = 0; i < count; i++)
+        mine[i] = l->subset ? l->subset[first + i] : first + i;
+    free(*list);
+    l->subset = *list = mine;
+    l->n_subset = count;
+    return EW_OK;
+}
+
 /* What an evaluation takes. */
 struct eval_bytes {
     size_t steps, packed; /* a block of another plan may have them */
@@ -224,11 +245,14 @@ static ew_err open_evaluator(struct ew_trainer *t, struct ew_loader_opts *l, int
                              struct ew_evaluator *out)
 {
     EW_CLEANUP(ew_free_ptr) int64_t *list = NULL;
+    bool idle;
     EW_TRY(limit_eval(l, have, t->job.opts.eval_samples, &list));
+    EW_TRY(share_eval(t, l, have, &list, &idle));
     const int threads = (int)t->job.opts.threads;
     EW_TRY(t->loss ? ew_evaluator_open_loss(l, t->net, threads, t->loss, out)
                    : ew_evaluator_open(l, t->net, threads, out));
     out->lender = t->learner.train;
+    out->idle = idle;
     if (!t->cached || out != &t->validation)
         return EW_OK;
     const int64_t start = ew_clock_ns();

@@ -166,8 +166,8 @@ static ew_err open_folder(struct ew_trainer *t)
                                     .progress = "",
                                     .states = t->states,
                                     .n_states = t->n_states};
-    EW_TRY(ew_rundir_open(t->job.folder, 3 * ew_checkpoint_size(&c) + (1 << 20), t->at.rows_bytes,
-                          &t->dir));
+    const int64_t one = ew_checkpoint_size(&c) + ew_exchange_rest_bytes(t->exchange);
+    EW_TRY(ew_rundir_open(t->job.folder, 3 * one + (1 << 20), t->at.rows_bytes, &t->dir));
     EW_TRY(ew_rundir_text(&t->dir, "options.ini", t->job.options));
     return t->job.machine ? ew_rundir_text(&t->dir, "machine.json", t->job.machine) : EW_OK;
 }
@@ -182,6 +182,7 @@ static ew_err begin_test(struct ew_trainer *t)
         g = t->best.graph;
     }
     t->phase = EW_DOING_TEST;
+    EW_TRY(ew_trainer_spread_weights(t, g)); /* rank 0 alone has a folder */
     return ew_evaluator_begin(&t->test, g);
 }
 
@@ -289,6 +290,7 @@ static ew_err validation_step(struct ew_trainer *t, enum ew_train_event *event)
     EW_TRY(ew_evaluator_step(&t->validation, &more));
     if (more)
         return EW_OK;
+    EW_TRY(ew_trainer_add_scores(t, &t->validation));
     const struct ew_scores s = ew_evaluator_scores(&t->validation);
     *event = EW_TRAIN_EPOCH;
     EW_TRY(ew_trainer_end_epoch(t, &s));
@@ -302,6 +304,7 @@ static ew_err test_step(struct ew_trainer *t, enum ew_train_event *event)
     EW_TRY(ew_evaluator_step(&t->test, &more));
     if (more)
         return EW_OK;
+    EW_TRY(ew_trainer_add_scores(t, &t->test));
     t->test_scores = ew_evaluator_scores(&t->test);
     ew_checkpoint_fini(&t->best);
     t->phase = EW_DOING_NOTHING;

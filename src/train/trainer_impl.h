@@ -17,8 +17,8 @@ struct ew_trainer {
     struct ew_learner learner;
     struct ew_exchange *exchange; /* NULL: there is one rank */
     int64_t slice_first, slice;   /* of each batch: this rank's samples */
-    bool stops;
-    struct ew_loader *loader; /* NULL where features are cached */
+    bool stops, saves;            /* what all ranks do behind this batch */
+    struct ew_loader *loader;     /* NULL where features are cached */
     bool cached;
     struct ew_features features, validation_features;
     struct ew_graph *head;                /* what is left to compute from them */
@@ -51,6 +51,8 @@ struct ew_trainer {
 /* epoch.c */
 ew_err ew_trainer_begin_epoch(struct ew_trainer *t);
 ew_err ew_trainer_batch(struct ew_trainer *t, bool *over);
+/* The time for a checkpoint within an epoch has come. */
+bool ew_trainer_save_due(const struct ew_trainer *t);
 ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s);
 
 /* rank_rows.c: ranks have the same weights, data and options, or the message says who differs. */
@@ -60,6 +62,10 @@ ew_err ew_trainer_agree(struct ew_trainer *t);
  */
 ew_err ew_trainer_share(struct ew_trainer *t, double *loss, int64_t *right, int64_t *counted,
                         int64_t *comm_ns);
+/* An evaluator's counts become those of all ranks, each of which has had its share of samples. */
+ew_err ew_trainer_add_scores(const struct ew_trainer *t, struct ew_evaluator *e);
+/* All ranks get rank 0's weights. */
+ew_err ew_trainer_spread_weights(const struct ew_trainer *t, struct ew_graph *g);
 /* Every rank's times of the epoch, to ranks.csv. */
 ew_err ew_trainer_rank_rows(struct ew_trainer *t);
 

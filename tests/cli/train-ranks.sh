@@ -19,6 +19,13 @@ done
 cut -d , -f 1,2 by3/ranks.csv
 # Where the time of every rank has gone adds up.
 awk -F , 'NR > 1 { d = $(NF - 4) - $(NF - 3) - $(NF - 2) - $(NF - 1) - $NF; if (d < -1e-6 || d > 1e-6) bad++ } END { print bad + 0, "rows do not add up" }' by4/ranks.csv
+# Validation and test are shared out too, evenly or not, and counted as by one process.
+column() { awk -F , -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i } END { print $at }' "$1/epochs.csv"; }
+for x in accuracy f1; do [ "$(column one $x)" = "$(column by3 $x)" ] && echo "validation has the same $x"; done
+awk -v a="$(column one loss)" -v b="$(column by3 loss)" 'BEGIN { print a - b < 1e-6 && b - a < 1e-6 ? "and loss" : "another loss: " a " " b }'
+[ "$(grep -o '"test_accuracy": [0-9.]*' one/result.json)" = "$(grep -o '"test_accuracy": [0-9.]*' by3/result.json)" ] && echo "and so has the test"
+ranks 3 "${train[@]}" --epochs 1 --eval-samples 2 -o few # one rank has no sample
+column few accuracy
 # Batch norm by each rank's samples, or with --sync-bn by all as one process has them.
 norm=(edgewise train resnet9 --width 0.25 --data digits --samples 80 --batch 20 --threads 1 --workers 1 --lr 0.001 --epochs 1)
 sqnr() { edgewise compare norm/last.ckpt "$1/last.ckpt" --json | awk -F '[:,]' '/sqnr/ { print $2; exit }'; }
@@ -34,6 +41,16 @@ cmp by3.onnx again.onnx && echo "the same bits"
 for form in fp16 topk; do
     ranks 2 "${train[@]}" --epochs 2 --compress $form --compress-share 0.05 -o $form
     tail -n 1 $form/epochs.csv | cut -d , -f 1
+done
+# What was not sent yet is in checkpoints: going on is the same to the last bit.
+for form in fp16 topk; do
+    on=("${train[@]}" --schedule constant --compress $form)
+    ranks 3 "${on[@]}" --epochs 2 -o "$form-whole"
+    ranks 3 "${on[@]}" --epochs 1 -o "$form-half"
+    ranks 3 edgewise train --resume "$form-half" --epochs 2
+    for x in whole half; do edgewise export $form-$x/last.ckpt -o $form-$x.onnx >/dev/null 2>&1; done
+    cmp $form-whole.onnx $form-half.onnx && echo "$form goes on"
+    ranks 2 edgewise train --resume "$form-half" --epochs 3 && echo "and with fewer ranks"
 done
 # A rank is killed: all end, its name is said, and two go on from the checkpoint.
 cat >rank <<'RANK'
