@@ -18,6 +18,7 @@
 #include "base/owned.h"
 #include "base/spawn.h"
 #include "cli/cmd.h"
+#include "study/epoch_feed.h"
 #include "study/link.h"
 #include "study/machine.h"
 
@@ -45,6 +46,7 @@ struct agent {
     char self[512];            /* this program's path */
     struct ew_spawned process; /* what runs; pid 0: nothing does */
     int64_t alive_ns;          /* when we last said so */
+    struct ew_epoch_feed feed; /* of what runs */
 };
 
 /* ---- Who we are ------------------------------------------------------------------------------ */
@@ -116,6 +118,7 @@ static ew_err start(struct agent *g, const struct ew_frame *f)
     const struct ew_spawn_opts o = {.path = g->self,
                                     .stream = {EW_STREAM_NULL, EW_STREAM_PIPE, EW_STREAM_PIPE},
                                     .when_we_end = SIGTERM};
+    ew_epoch_feed_begin(&g->feed, f->data, f->size);
     return ew_spawn(argv, &o, &g->process);
 }
 
@@ -237,6 +240,8 @@ static ew_err turn(struct agent *g, bool *end)
     if (ew_clock_ns() - g->alive_ns > ALIVE_NS) {
         g->alive_ns = ew_clock_ns();
         EW_TRY(ew_frames_put(&g->io, "alive", "", 0));
+        if (g->process.pid)
+            EW_TRY(ew_epoch_feed_send(&g->feed, &g->io));
     }
     return ew_frames_flush(&g->io);
 }

@@ -24,7 +24,7 @@
 
 struct opts {
     struct ew_federation_opts f;
-    const char *data, *fleet, *output, *resume, *db, *device;
+    const char *data, *keys, *fleet, *output, *resume, *db, *device;
     const char *network; /* the argument, kept with them */
     double target;
 };
@@ -60,6 +60,9 @@ static const struct ew_field table[] = {
      .max = 1e6, .metavar = "A", .help = "dirichlet: the smaller, the fewer classes a client has"},
     {.name = "shards", .type = EW_FIELD_INT, .offset = F(shards), .def = "2", .min = 1, .max = 1e6,
      .metavar = "N", .help = "shards: pieces of the sorted data for each client"},
+    {.name = "keys", .type = EW_FIELD_STR, .offset = offsetof(struct opts, keys),
+     .metavar = "FILE", .help = "key: a line for each training sample, in order: its writer, "
+     "camera or board; each is a client"},
     {.name = "combine", .type = EW_FIELD_ENUM, .offset = F(combine), .def = "mean",
      .choices = ew_combine_names, .metavar = "NAME",
      .help = "how the server combines answers; median and trimmed tolerate clients that lie"},
@@ -322,6 +325,7 @@ static ew_err setup(struct ew_cmd_call *c, struct run *r, int64_t *round)
                                           .net = r->net,
                                           .data = r->data,
                                           .prep = r->prep,
+                                          .keys = r->o.keys,
                                           .fleet = r->o.fleet ? &r->fleet : NULL,
                                           .ranks = r->ranks,
                                           .stop = stop};
@@ -336,9 +340,9 @@ static void show_begin(const struct run *r)
 {
     const struct ew_federation_opts *o = &r->o.f;
     int64_t least, most;
-    ew_federation_sizes(r->f, &least, &most);
+    const int64_t clients = ew_federation_sizes(r->f, &least, &most);
     fprintf(stderr, "%s, %s split: %lld clients of %lld to %lld samples, %s\n",
-            ew_federation_methods[o->method], ew_partition_names[o->split], (long long)o->clients,
+            ew_federation_methods[o->method], ew_partition_names[o->split], (long long)clients,
             (long long)least, (long long)most,
             r->o.fleet ? "times and energies are simulated" : "no times of boards (--fleet)");
 }

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "federate/keys.h"
 #include "federate/local.h"
 #include "train/evaluate.h"
 
@@ -79,14 +80,20 @@ static ew_err read_labels(const struct ew_dataset *d, int64_t n, int32_t *labels
 
 static ew_err divide(struct ew_federation *f)
 {
-    const struct ew_federation_opts *o = &f->job.opts;
+    struct ew_federation_opts *o = &f->job.opts;
     const struct ew_dataset_info *info = ew_dataset_info(f->job.data);
     const int64_t have = info->count[EW_SPLIT_TRAIN];
     const int64_t n = o->samples > 0 && o->samples < have ? o->samples : have;
+    EW_CLEANUP(ew_free_ptr) int32_t *keys = NULL;
+    EW_CHECK((o->split == EW_PARTITION_KEY) == (f->job.keys != NULL), EW_ERR_USAGE,
+             "--split key and --keys FILE go together");
+    if (f->job.keys) /* there are as many clients as keys */
+        EW_TRY(ew_keys_read(f->job.keys, n, &keys, &o->clients));
     const struct ew_partition_opts p = {.kind = (enum ew_partition_kind)o->split,
                                         .clients = o->clients,
                                         .alpha = o->alpha,
                                         .shards = o->shards,
+                                        .keys = keys,
                                         .seed = (uint64_t)o->seed};
     EW_CLEANUP(ew_free_ptr) int32_t *labels = malloc((size_t)n * sizeof(*labels));
     EW_CHECK(labels, EW_ERR_MEMORY, "no memory for %lld labels", (long long)n);
@@ -209,7 +216,7 @@ void ew_federation_close(struct ew_federation *f)
     free(f);
 }
 
-void ew_federation_sizes(const struct ew_federation *f, int64_t *least, int64_t *most)
+int64_t ew_federation_sizes(const struct ew_federation *f, int64_t *least, int64_t *most)
 {
     *least = INT64_MAX;
     *most = 0;
@@ -218,6 +225,7 @@ void ew_federation_sizes(const struct ew_federation *f, int64_t *least, int64_t 
         *least = n < *least ? n : *least;
         *most = n > *most ? n : *most;
     }
+    return f->parts.clients;
 }
 
 /* ---- Simulated boards ---- */

@@ -60,6 +60,7 @@ struct ew_federation_job {
     struct ew_graph *net;          /* ends in scores; its weights are the server's */
     const struct ew_dataset *data; /* borrowed, as all below */
     struct ew_preprocess prep;
+    const char *keys;             /* a file of keys.h, for the split by key; else NULL */
     const struct ew_fleet *fleet; /* NULL: times and energies are not simulated */
     struct ew_ranks
         *ranks; /* that play the clients, the server's weights on each; NULL: all here */
@@ -86,8 +87,8 @@ void ew_federation_close(struct ew_federation *f); /* NULL is fine */
 
 ew_err ew_federation_round(struct ew_federation *f, struct ew_federation_row *row);
 
-/* Samples of the client that has least and most. */
-void ew_federation_sizes(const struct ew_federation *f, int64_t *least, int64_t *most);
+/* Samples of the client that has least and most; returns how many clients there are. */
+int64_t ew_federation_sizes(const struct ew_federation *f, int64_t *least, int64_t *most);
 
 /* What a checkpoint keeps beside the weights; lives as long as the federation.  And back, before
  * the first round: `rounds` have been done. */

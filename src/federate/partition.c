@@ -64,6 +64,12 @@ static void deal_evenly(struct dealing *d)
         d->client[i] = i * d->o->clients / d->n;
 }
 
+static void deal_by_key(struct dealing *d)
+{
+    for (int64_t i = 0; i < d->n; i++)
+        d->client[i] = d->o->keys[d->order[i]];
+}
+
 static ew_err deal_shards(struct dealing *d)
 {
     const int64_t n = d->o->clients * d->o->shards;
@@ -162,6 +168,8 @@ static ew_err deal(struct dealing *d, struct ew_partition *out)
         EW_TRY(deal_dirichlet(d));
     else if (d->o->kind == EW_PARTITION_SHARDS)
         EW_TRY(deal_shards(d));
+    else if (d->o->kind == EW_PARTITION_KEY)
+        deal_by_key(d);
     else
         deal_evenly(d);
     return collect(d, out);

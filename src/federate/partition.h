@@ -13,7 +13,8 @@
     X(DIRICHLET, "dirichlet") /* each class goes to the clients in shares drawn from Dir(alpha):    \
                                  Hsu et al., arXiv:1909.06335 */                                   \
     X(SHARDS, "shards")       /* sorted by class and cut, some pieces for each client: McMahan et   \
-                                 al., AISTATS 2017 */
+                                 al., AISTATS 2017 */                                              \
+    X(KEY, "key")             /* by whom a sample is from, as the data says: a writer, a camera */
 /* clang-format on */
 
 enum ew_partition_kind {
@@ -28,8 +29,9 @@ extern const char *const ew_partition_names[]; /* NULL at the end */
 struct ew_partition_opts {
     enum ew_partition_kind kind;
     int64_t clients;
-    double alpha;   /* dirichlet: the smaller, the fewer classes a client has */
-    int64_t shards; /* shards: pieces for each client */
+    double alpha;        /* dirichlet: the smaller, the fewer classes a client has */
+    int64_t shards;      /* shards: pieces for each client */
+    const int32_t *keys; /* key: the client of each sample, all of [0, clients) */
     uint64_t seed;
 };
 

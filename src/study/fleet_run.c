@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "study/epoch_feed.h"
 #include "study/fleet_rows.h"
 #include "study/progress_row.h"
 
@@ -296,6 +297,19 @@ static ew_err take_rows(struct ew_fleet_run *f, int i, struct ew_fleet_report *o
     return put_study(f, NULL);
 }
 
+/* An epoch of its job has ended; one of a job that is over already comes with its rows. */
+static ew_err take_epoch(struct ew_fleet_run *f, int i, struct ew_fleet_report *out, bool *told)
+{
+    struct seat *s = &f->seats[i];
+    char why[EW_LINK_TEXT];
+    if (s->state != WORKING ||
+        ew_epoch_feed_take(f->store, f->tasks[s->task].run, &s->link.frame) == EW_OK)
+        return EW_OK;
+    snprintf(why, sizeof(why), "%.500s", ew_error_message());
+    *told = true;
+    return lose(f, i, why, out);
+}
+
 /* One thing that a machine says; *told: the report has it. */
 static ew_err take_event(struct ew_fleet_run *f, int i, enum ew_link_event e,
                          struct ew_fleet_report *out, bool *told)
@@ -306,6 +320,8 @@ static ew_err take_event(struct ew_fleet_run *f, int i, enum ew_link_event e,
         *told = true;
         greet(f, i, out);
         break;
+    case EW_LINK_EPOCH:
+        return take_epoch(f, i, out, told);
     case EW_LINK_END:
         return take_end(f, i, out, told);
     case EW_LINK_DATA:

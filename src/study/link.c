@@ -224,6 +224,8 @@ static enum ew_link_event take_frame(struct ew_link *l)
         return EW_LINK_OUT;
     if (strcmp(f->type, "data") == 0)
         return EW_LINK_DATA;
+    if (strcmp(f->type, "epoch") == 0)
+        return EW_LINK_EPOCH;
     if (strcmp(f->type, "err") == 0)
         take_text(l, l->line, &l->n_line, f->data, f->size);
     if (strcmp(f->type, "failed") == 0)

@@ -8,6 +8,7 @@
  *   file  NAME\0bytes                written into the folder of the agent
  *   run   word\0word\0               the program with these words, one at a time
  *                           out, err bytes that it writes
+ *                           epoch    one that has ended in the store that it writes to
  *                           end      its exit status as text, 128 + signal
  *   fetch NAME              data     the file's bytes
  *   drop  NAME                       the file is removed
@@ -32,6 +33,7 @@ enum ew_link_event {
     EW_LINK_NOTHING,
     EW_LINK_READY, /* it has said who it is, and that is right */
     EW_LINK_OUT,   /* `frame` has bytes of the command's standard output */
+    EW_LINK_EPOCH, /* `frame` has an epoch of the command (study/epoch_feed.h) */
     EW_LINK_END,   /* the command has ended, `status` */
     EW_LINK_DATA,  /* `frame` has the file that was asked for */
     EW_LINK_GONE   /* `said` says why; close it */

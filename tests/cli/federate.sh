@@ -10,6 +10,14 @@ cmp a b && wc -l <a
 edgewise info whole/last.ckpt | grep ^parameters
 printf '[nanos]\ncount = 3\nboard = jetson-nano\nmode = 5W\n[pi]\nsamples_per_s = 31\npower_w = 6.1\n' >fleet.ini
 edgewise federate lenet5 --data $data $quick --rounds 1 --fleet fleet.ini --share 1 | grep -o 'waited for pi'
+printf '[orins]\nboard = orin-nx\nmode = MAXN\n' >maxn.ini
+edgewise federate lenet5 --data $data $quick --rounds 1 --fleet maxn.ini --share 1 | grep -o 'waited for orins'
+# Clients by a key of the data: three writers, of 100, 60 and 40 samples.
+for i in $(seq 200); do if [ $((i % 2)) = 0 ]; then echo anna; elif [ $((i % 5)) = 0 ] || [ $i -gt 150 ]; then echo bert; else echo "clara k."; fi; done >keys.txt
+edgewise federate lenet5 --data $data --split key --keys keys.txt --share 1 --local-epochs 1 --rounds 1 --threads 1 2>&1 | sed 's/accuracy.*loss [0-9.]* *//'
+head -n 20 keys.txt >short.txt
+edgewise federate lenet5 --data $data --split key --keys short.txt || true
+edgewise federate lenet5 --data $data --split key || true
 edgewise federate lenet5 --data $data $quick --rounds 1 -o whole || true
 edgewise federate --resume whole --lr 1 || true
 edgewise federate lenet5 --data $data $quick --method scaffold --momentum 0.9 || true

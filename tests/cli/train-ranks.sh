@@ -44,7 +44,7 @@ for form in fp16 topk; do
 done
 # What was not sent yet is in checkpoints: going on is the same to the last bit.
 for form in fp16 topk; do
-    on=("${train[@]}" --schedule constant --compress $form)
+    on=("${train[@]}" --schedule constant --compress "$form")
     ranks 3 "${on[@]}" --epochs 2 -o "$form-whole"
     ranks 3 "${on[@]}" --epochs 1 -o "$form-half"
     ranks 3 edgewise train --resume "$form-half" --epochs 2
