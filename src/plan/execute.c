@@ -63,10 +63,12 @@ static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list
         l->steps[l->n_steps] = k;
         commands[l->n_steps++] =
             (struct ew_command){&s->kernel, s->host ? &s->host->call : &s->call, s->node};
-        if (s->host || s->stops) {
+        const bool pauses = buckets > 0 && s->phase == EW_PHASE_BACKWARD;
+        if (s->host || s->stops || pauses) {
             EW_TRY(add_segment(p, l, s->host, commands, first));
             first = l->n_steps;
             l->segments[l->n - 1].norm = s->stops ? k : -1;
+            l->segments[l->n - 1].pauses = pauses;
         }
     }
     return add_segment(p, l, NULL, commands, first);
@@ -216,6 +218,10 @@ ew_err ew_plan_run_to_stop(struct ew_plan *p, struct ew_stop *out)
         complete = s->buckets > complete ? s->buckets : complete;
         if (s->norm >= 0) {
             *out = stop_at_norm(&p->steps[s->norm]);
+            return EW_OK;
+        }
+        if (s->pauses && complete <= at->buckets) {
+            *out = (struct ew_stop){.kind = EW_STOP_PAUSE};
             return EW_OK;
         }
     }

@@ -112,6 +112,7 @@ ew_err ew_plan_run(struct ew_plan *p);
 enum ew_stop_kind {
     EW_STOP_END,        /* all gradients are complete, and ew_plan_run_updates ends the run */
     EW_STOP_BUCKET,     /* the next bucket's are */
+    EW_STOP_PAUSE,      /* a step of backward is done since: time to look after what is under way */
     EW_STOP_STATISTICS, /* a batch norm has mean and 1 / std of its channels: norm->aux, [2][C] */
     EW_STOP_SUMS        /* its backward has the sums that din[0] takes, as means over the rows of
                          * norm->in[0]: norm->aux + [2][C], [2][C] */

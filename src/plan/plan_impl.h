@@ -68,6 +68,7 @@ struct ew_segment {
     int first, n; /* of ew_run_list.steps */
     int buckets;  /* that are complete behind it */
     int norm;     /* the step at its end that stops, or -1 */
+    bool pauses;  /* it is a step of backward, and a bucket is complete before it */
 };
 
 /* All segments of a run, and the steps whose commands they are. */

@@ -288,41 +288,90 @@ static ew_err send(struct ew_exchange *x, struct ew_exchange_box *b)
     return ew_ranks_exchange(x->ranks, b->sent, b->got, piece, &b->message);
 }
 
+/* The pieces are here: their sums go to all. */
+static ew_err spread_sums(struct ew_exchange *x, struct ew_exchange_box *b)
+{
+    if (x->o.form == EW_EXCHANGE_TOPK)
+        return add_spikes(x, b);
+    add_pieces(x, b);
+    const void *piece = x->o.form == EW_EXCHANGE_FP16 ? b->got : b->sum;
+    return ew_ranks_spread(x->ranks, piece, b->sent, (size_t)b->piece * wire_bytes(x), &b->message);
+}
+
+/* Sums of buckets whose pieces are here go on their way, in their order; `wait`: of all that were
+ * begun. */
+static ew_err advance(struct ew_exchange *x, bool wait)
+{
+    for (int i = 0; i < x->begun; i++)
+        EW_TRY(ew_ranks_help(x->ranks, &x->boxes[i].message));
+    for (; x->summed < x->begun; x->summed++) {
+        struct ew_exchange_box *b = &x->boxes[x->summed];
+        if (wait)
+            EW_TRY(ew_ranks_wait(x->ranks, &b->message));
+        if (b->message.request)
+            return EW_OK;
+        EW_TRY(spread_sums(x, b));
+    }
+    return EW_OK;
+}
+
+static bool is_flying(const struct ew_exchange *x)
+{
+    bool any = x->summed < x->begun;
+    for (int i = 0; i < x->begun; i++)
+        any |= x->boxes[i].message.request != NULL;
+    return any;
+}
+
+/* Between enter and leave the rank does nothing but exchange.  What it computed before was hidden
+ * where something is still under way. */
+static ew_err enter(struct ew_exchange *x, int64_t *from)
+{
+    *from = ew_clock_ns();
+    EW_TRY(advance(x, false));
+    if (x->flying && is_flying(x))
+        x->hidden_ns += *from - x->left_ns;
+    return EW_OK;
+}
+
+static ew_err leave(struct ew_exchange *x, int64_t from)
+{
+    x->left_ns = ew_clock_ns();
+    x->spent_ns += x->left_ns - from;
+    x->flying = is_flying(x);
+    return EW_OK;
+}
+
+ew_err ew_exchange_help(struct ew_exchange *x)
+{
+    int64_t from;
+    EW_TRY(enter(x, &from));
+    return leave(x, from);
+}
+
 ew_err ew_exchange_begin(struct ew_exchange *x, int bucket)
 {
-    const int64_t from = ew_clock_ns();
+    int64_t from;
+    EW_TRY(enter(x, &from));
     collect(x, bucket);
     EW_TRY(send(x, &x->boxes[bucket]));
-    for (int i = 0; i < bucket; i++) /* MPI goes on only while it is called */
-        EW_TRY(ew_ranks_help(x->ranks, &x->boxes[i].message));
-    x->spent_ns += ew_clock_ns() - from;
-    return EW_OK;
+    x->begun = bucket + 1;
+    return leave(x, from);
 }
 
 ew_err ew_exchange_norm(struct ew_exchange *x, const struct ew_stop *stop)
 {
-    const int64_t from = ew_clock_ns();
+    int64_t from;
     const struct ew_norm_messages all = {x->norms, x->weights, x->size, x->rank};
     size_t bytes;
+    EW_TRY(enter(x, &from));
     const float *own = ew_norm_message(stop, &bytes);
     EW_CHECK(bytes <= x->norm_bytes, EW_ERR_INTERNAL, "%s has more channels than its graph",
              stop->norm->name);
     EW_TRY(ew_ranks_share(x->ranks, own, x->norms, bytes));
     ew_norm_merge(stop, &all);
     x->sent_bytes += (int64_t)bytes * (x->size - 1);
-    x->spent_ns += ew_clock_ns() - from;
-    return EW_OK;
-}
-
-/* The pieces are here: their sums go to all. */
-static ew_err spread_sums(struct ew_exchange *x, struct ew_exchange_box *b)
-{
-    EW_TRY(ew_ranks_wait(x->ranks, &b->message));
-    if (x->o.form == EW_EXCHANGE_TOPK)
-        return add_spikes(x, b);
-    add_pieces(x, b);
-    const void *piece = x->o.form == EW_EXCHANGE_FP16 ? b->got : b->sum;
-    return ew_ranks_spread(x->ranks, piece, b->sent, (size_t)b->piece * wire_bytes(x), &b->message);
+    return leave(x, from);
 }
 
 static ew_err take_sums(struct ew_exchange *x, int bucket)
@@ -341,13 +390,13 @@ static ew_err take_sums(struct ew_exchange *x, int bucket)
 
 ew_err ew_exchange_finish(struct ew_exchange *x)
 {
-    const int64_t from = ew_clock_ns();
-    for (int i = 0; i < x->n_boxes; i++)
-        EW_TRY(spread_sums(x, &x->boxes[i]));
+    int64_t from;
+    EW_TRY(enter(x, &from));
+    EW_TRY(advance(x, true));
     for (int i = 0; i < x->n_boxes; i++)
         EW_TRY(take_sums(x, i));
-    x->spent_ns += ew_clock_ns() - from;
-    return EW_OK;
+    x->begun = x->summed = 0;
+    return leave(x, from);
 }
 
 /* ---- Behind the updates ---------------------------------------------------------------------- */
@@ -400,11 +449,9 @@ ew_err ew_exchange_numbers(struct ew_exchange *x, double *numbers, int n)
     return EW_OK;
 }
 
-int64_t ew_exchange_spent(struct ew_exchange *x, int64_t *bytes)
+struct ew_exchange_times ew_exchange_spent(struct ew_exchange *x)
 {
-    const int64_t ns = x->spent_ns;
-    if (bytes)
-        *bytes = x->sent_bytes;
-    x->spent_ns = x->sent_bytes = 0;
-    return ns;
+    const struct ew_exchange_times t = {x->spent_ns, x->hidden_ns, x->sent_bytes};
+    x->spent_ns = x->hidden_ns = x->sent_bytes = 0;
+    return t;
 }

@@ -38,6 +38,8 @@ void ew_exchange_close(struct ew_exchange *x); /* NULL is fine */
 
 /* The bucket's gradients are complete. */
 ew_err ew_exchange_begin(struct ew_exchange *x, int bucket);
+/* Moves on what is under way, which MPI does only while it is called. */
+ew_err ew_exchange_help(struct ew_exchange *x);
 /* A batch norm has its statistics, or their sums (plan.h): they become those of all ranks. */
 ew_err ew_exchange_norm(struct ew_exchange *x, const struct ew_stop *stop);
 /* All are begun: waits until the plan has the sums. */
@@ -58,7 +60,12 @@ ew_err ew_exchange_set_rest(struct ew_exchange *x, const struct ew_checkpoint_st
 /* Bytes of a checkpoint that they take. */
 int64_t ew_exchange_rest_bytes(const struct ew_exchange *x); /* NULL: 0 */
 
-/* Nanoseconds that the rank has spent here, and bytes that it has sent, since the last call. */
-int64_t ew_exchange_spent(struct ew_exchange *x, int64_t *bytes);
+/* Since the last call. */
+struct ew_exchange_times {
+    int64_t spent_ns;  /* that the rank has spent here */
+    int64_t hidden_ns; /* that it has computed while something was under way all the time */
+    int64_t bytes;     /* sent */
+};
+struct ew_exchange_times ew_exchange_spent(struct ew_exchange *x);
 
 #endif

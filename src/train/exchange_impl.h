@@ -31,7 +31,10 @@ struct ew_exchange {
     double *weights;   /* every rank's */
     float *norms;      /* all ranks' messages of one batch norm */
     size_t norm_bytes; /* the largest of a rank; 0: they are not synchronised */
-    int64_t spent_ns, sent_bytes;
+    int begun, summed; /* buckets of this step that are on their way; whose sums are */
+    bool flying;       /* something was under way when the rank went back to its computing, */
+    int64_t left_ns;   /* which was then */
+    int64_t spent_ns, hidden_ns, sent_bytes;
     float *rest_all; /* rank 0, for checkpoints: what every rank has not sent yet */
     struct ew_checkpoint_state *rest_states;
 };

@@ -210,8 +210,9 @@ static ew_err run_exchanged(struct ew_learner *l)
         EW_TRY(ew_plan_run_to_stop(l->train, &stop));
         if (stop.kind == EW_STOP_END)
             break;
-        EW_TRY(stop.kind == EW_STOP_BUCKET ? ew_exchange_begin(l->exchange, stop.bucket)
-                                           : ew_exchange_norm(l->exchange, &stop));
+        EW_TRY(stop.kind == EW_STOP_BUCKET  ? ew_exchange_begin(l->exchange, stop.bucket)
+               : stop.kind == EW_STOP_PAUSE ? ew_exchange_help(l->exchange)
+                                            : ew_exchange_norm(l->exchange, &stop));
     }
     EW_TRY(ew_exchange_finish(l->exchange));
     return ew_plan_run_updates(l->train);

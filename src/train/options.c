@@ -50,8 +50,9 @@ struct ew_schedule ew_train_schedule(const struct ew_train_opts *o, int64_t step
 #define TIMES(part)                                                                                \
     POSITION(part.wall_s, EW_FIELD_FLOAT), POSITION(part.compute_s, EW_FIELD_FLOAT),               \
         POSITION(part.stall_s, EW_FIELD_FLOAT), POSITION(part.overhead_s, EW_FIELD_FLOAT),         \
-        POSITION(part.comm_s, EW_FIELD_FLOAT), POSITION(part.fetch_s, EW_FIELD_FLOAT),             \
-        POSITION(part.decode_s, EW_FIELD_FLOAT), POSITION(part.augment_s, EW_FIELD_FLOAT)
+        POSITION(part.comm_s, EW_FIELD_FLOAT), POSITION(part.hidden_s, EW_FIELD_FLOAT),            \
+        POSITION(part.fetch_s, EW_FIELD_FLOAT), POSITION(part.decode_s, EW_FIELD_FLOAT),           \
+        POSITION(part.augment_s, EW_FIELD_FLOAT)
 
 #define SCORES(part)                                                                               \
     POSITION(part.accuracy, EW_FIELD_FLOAT), POSITION(part.precision, EW_FIELD_FLOAT),             \

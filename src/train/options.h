@@ -113,7 +113,8 @@ struct ew_schedule ew_train_schedule(const struct ew_train_opts *o, int64_t step
 /* Seconds of an interval: wall = compute + stall + overhead + comm. */
 struct ew_train_times {
     double wall_s, compute_s, stall_s, overhead_s;
-    double comm_s;                       /* waiting for other ranks */
+    double comm_s;                       /* for other ranks */
+    double hidden_s;                     /* of compute_s, while gradients were under way */
     double fetch_s, decode_s, augment_s; /* the loader's, by whichever thread */
 };
 

@@ -56,7 +56,9 @@ ew_err ew_trainer_share(struct ew_trainer *t, double *loss, int64_t *right, int6
     *counted = (int64_t)all[COUNTED];
     t->stops = all[STOP] > 0;
     t->saves = all[SAVE] > 0;
-    *comm_ns = ew_exchange_spent(t->exchange, NULL);
+    const struct ew_exchange_times x = ew_exchange_spent(t->exchange);
+    *comm_ns = x.spent_ns;
+    t->at.now.hidden_s += (double)x.hidden_ns * 1e-9;
     return EW_OK;
 }
 
@@ -129,7 +131,7 @@ ew_err ew_trainer_spread_weights(const struct ew_trainer *t, struct ew_graph *g)
 
 /* ---- An epoch ---- */
 
-#define HEAD "epoch,rank,name,wall_s,compute_s,stall_s,comm_s,overhead_s\n"
+#define HEAD "epoch,rank,name,wall_s,compute_s,stall_s,comm_s,overhead_s,hidden_s\n"
 
 /* Lines of epochs before `epoch`: one that was begun again has new ones. */
 static void keep_before(FILE *out, char *text, int64_t epoch)
@@ -153,9 +155,9 @@ static ew_err write_rows(struct ew_trainer *t, const struct ew_train_times *all)
     if (out)
         keep_before(out, old, t->at.epoch);
     for (int i = 0; out && i < ew_ranks_size(t->job.ranks); i++)
-        fprintf(out, "%lld,%d,\"%s\",%.9g,%.9g,%.9g,%.9g,%.9g\n", (long long)t->at.epoch, i,
+        fprintf(out, "%lld,%d,\"%s\",%.9g,%.9g,%.9g,%.9g,%.9g,%.9g\n", (long long)t->at.epoch, i,
                 ew_ranks_name(t->job.ranks, i), all[i].wall_s, all[i].compute_s, all[i].stall_s,
-                all[i].comm_s, all[i].overhead_s);
+                all[i].comm_s, all[i].overhead_s, all[i].hidden_s);
     free(old);
     EW_CHECK(out && ew_memstream_close(out, &text), EW_ERR_MEMORY, "no memory for rows");
     const ew_err err = ew_rundir_text(&t->dir, "ranks.csv", text);

@@ -161,8 +161,7 @@ ew_err ew_ranks_exchange(struct ew_ranks *r, const void *in, void *out, size_t b
 ew_err ew_ranks_spread(struct ew_ranks *r, const void *in, void *out, size_t bytes,
                        struct ew_message *m)
 {
-    return check(r,
-                 r->mpi->gather_begin(EW_MPI_LANE_GRADIENTS, in, out, (int64_t)bytes, &m->request),
+    return check(r, r->mpi->gather_begin(EW_MPI_LANE_SUMS, in, out, (int64_t)bytes, &m->request),
                  "sending");
 }
 

@@ -45,7 +45,8 @@ struct ew_message {
 };
 
 /* Begins to send the i-th `bytes` of `in` to rank i, and to get each rank's i-th into out; or all
- * of `in` to all.  The memory has to stay as it is until the message has ended. */
+ * of `in` to all.  The memory has to stay as it is until the message has ended.  All ranks begin
+ * messages of a kind in the same order. */
 ew_err ew_ranks_exchange(struct ew_ranks *r, const void *in, void *out, size_t bytes,
                          struct ew_message *m);
 ew_err ew_ranks_spread(struct ew_ranks *r, const void *in, void *out, size_t bytes,

@@ -18,7 +18,7 @@ for n in 2 3 4; do # 3 does not divide 20
 done
 cut -d , -f 1,2 by3/ranks.csv
 # Where the time of every rank has gone adds up.
-awk -F , 'NR > 1 { d = $(NF - 4) - $(NF - 3) - $(NF - 2) - $(NF - 1) - $NF; if (d < -1e-6 || d > 1e-6) bad++ } END { print bad + 0, "rows do not add up" }' by4/ranks.csv
+awk -F , 'NR > 1 { d = $(NF - 5) - $(NF - 4) - $(NF - 3) - $(NF - 2) - $(NF - 1); if (d < -1e-6 || d > 1e-6) bad++ } END { print bad + 0, "rows do not add up" }' by4/ranks.csv
 # Validation and test are shared out too, evenly or not, and counted as by one process.
 column() { awk -F , -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i } END { print $at }' "$1/epochs.csv"; }
 for x in accuracy f1; do [ "$(column one $x)" = "$(column by3 $x)" ] && echo "validation has the same $x"; done

@@ -72,6 +72,8 @@ static ew_err run_in_pieces(struct ew_plan *p, int *buckets)
         EW_TRY(ew_plan_run_to_stop(p, &stop));
         if (stop.kind == EW_STOP_END)
             break;
+        if (stop.kind == EW_STOP_PAUSE)
+            continue;
         EW_EXPECT_INT(stop.kind, EW_STOP_BUCKET);
         EW_EXPECT_INT(stop.bucket, *buckets);
         (*buckets)++;

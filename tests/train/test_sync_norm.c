@@ -105,7 +105,9 @@ static int step_ranks(struct ew_plan *q[RANKS], struct ew_graph *part[RANKS])
     for (;;) {
         struct ew_stop stop[RANKS] = {{0}};
         for (int r = 0; r < RANKS; r++)
-            EW_EXPECT_OK(ew_plan_run_to_stop(q[r], &stop[r]));
+            do
+                EW_EXPECT_OK(ew_plan_run_to_stop(q[r], &stop[r]));
+            while (stop[r].kind == EW_STOP_PAUSE);
         EW_EXPECT_INT(stop[0].kind, stop[1].kind);
         if (stop[0].kind == EW_STOP_END)
             break;

@@ -6,10 +6,10 @@
 
 #include <stdint.h>
 
-#define EW_MPI_VERSION 2
+#define EW_MPI_VERSION 3
 #define EW_MPI_MODULE  "libedgewise-mpi.so"
 
-enum { EW_MPI_LANE_GRADIENTS, EW_MPI_LANE_STATISTICS, EW_MPI_LANES };
+enum { EW_MPI_LANE_GRADIENTS, EW_MPI_LANE_SUMS, EW_MPI_LANE_STATISTICS, EW_MPI_LANES };
 
 /* All return 0, or a code that error_text explains.  Sizes are bytes. */
 struct ew_mpi_calls {
