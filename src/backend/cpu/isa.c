@@ -68,5 +68,8 @@ ew_err ew_isa_pick(const struct ew_kernels **out)
     if (forced && *forced)
         return ew_fail_in(ew_isa_find(forced, out), "EW_ISA");
     *out = ew_isa_at(0);
+    EW_CHECK(*out, EW_ERR_UNSUPPORTED,
+             "this machine has none of the instruction sets of this build, the last of which is %s",
+             built[EW_COUNT(built) - 1]->isa);
     return EW_OK;
 }
