@@ -9,8 +9,13 @@ warmup = 0
 iters = 400001 400002 400003
 EOF
 edgewise study s.study --quick --busy 1 >/dev/null 2>said &
-sleep 1
-kill -TERM $! && wait $! || echo "exit $?"
+study=$!
+# It works: its run is in the store.
+until edgewise results --where "status = 'running'" --csv 2>/dev/null | tail -n +2 | grep -q .; do
+    kill -0 $study
+    sleep 0.05
+done
+kill -TERM $study && wait $study || echo "exit $?"
 tail -n 1 said
 # Also while it still makes its data.
 printf '[study]\ntitle = t\nsetup = big | data make --kind shapes --side 96 --train 60000 --to {}\n[defaults]\ncommand = bench\nnetwork = lenet5\n[a]\nbatch = 1\n' >t.study

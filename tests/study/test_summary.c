@@ -228,7 +228,8 @@ static void readings_are_kept(void)
     EW_EXPECT(metric(s, w.run, "run_energy_j") > 0.5 * power_w);
     EW_EXPECT_NEAR(metric(s, w.run, "run_power_w"), power_w, 1e-6 * power_w);
     const int64_t n = kit_int(s, "SELECT count(*) FROM sample WHERE channel = 'temp.hottest'");
-    EW_EXPECT(n >= 3 && n <= 5);
+    /* Four a second, the first and the last, however long we really slept. */
+    EW_EXPECT(n >= 2 && (double)n <= 3 + 4e-9 * (double)(ew_clock_ns() - w.start_ns));
     EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM sample WHERE channel = 'mem.used'"), n);
     EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM sample WHERE channel = 'gpu.freq'"), n);
     EW_EXPECT_INT(kit_int(s, "SELECT count(*) FROM sample WHERE channel = 'emc.freq'"), n);
