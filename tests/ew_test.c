@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "poison_backend.h"
@@ -25,6 +26,7 @@ static struct {
     char name[256];
     bool skipped;
     int checks_failed; /* in the present case */
+    double start_s;
     int passed, failed, skips;
     struct guard *guards;
     char dir[64];
@@ -40,6 +42,18 @@ static void add_devices(void)
         ew_poison_register();
 }
 
+bool ew_test_quick(void)
+{
+    return getenv("EW_TEST_QUICK") != NULL;
+}
+
+double ew_test_used_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 void ew_test_begin(const char *fmt, ...)
 {
     add_devices();
@@ -49,6 +63,7 @@ void ew_test_begin(const char *fmt, ...)
     va_end(ap);
     state.skipped = false;
     state.checks_failed = 0;
+    state.start_s = ew_test_used_s();
 }
 
 void ew_test_end(void)
@@ -58,7 +73,10 @@ void ew_test_end(void)
         printf("FAIL %s\n", state.name);
     } else if (!state.skipped) {
         state.passed++;
-        printf("ok %s\n", state.name);
+        printf("ok %s", state.name);
+        if (getenv("EW_TEST_TIMES"))
+            printf("  %.2f s", ew_test_used_s() - state.start_s);
+        putchar('\n');
     }
     fflush(stdout);
 }

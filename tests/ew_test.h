@@ -9,9 +9,10 @@
  *   EW_TEST_MAIN(EW_TEST(adds))
  *
  * A program prints one line per case (`ok NAME`, `FAIL NAME`, `skip NAME: why`) and exits 0, 1
- * where one failed, 77 where all were skipped.  Words on its command line pick the cases whose
- * names contain one. A check that fails is counted and the case goes on; each check is an
- * expression that is true where it held, so `if (!EW_EXPECT(p)) return;` stops. */
+ * where one failed, 77 where all were skipped; EW_TEST_TIMES=1 adds the processor's seconds.  Words
+ * on its command line pick the cases whose names contain one. A check that fails is counted and the
+ * case goes on; each check is an expression that is true where it held, so `if (!EW_EXPECT(p))
+ * return;` stops. */
 #ifndef EW_TEST_H
 #define EW_TEST_H
 
@@ -46,6 +47,14 @@ int ew_test_main(int argc, char **argv, const struct ew_test *tests, size_t n);
 void ew_test_begin(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void ew_test_end(void);
 int ew_test_status(void);
+
+/* Whether some stand for all of many cases that differ in their numbers alone: under an emulator,
+ * which is some twenty times slower, and under sanitizers, which find the same in some
+ * (EW_TEST_QUICK, set by the build). */
+bool ew_test_quick(void);
+
+/* Seconds of the processor's since the program began: a busy machine has as many as a quiet one. */
+double ew_test_used_s(void);
 
 /* Marks the present case as skipped, with the reason. */
 void ew_test_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -174,8 +174,8 @@ static void predicts(enum made_board board, const struct goal *g)
 
 static void ten_modes_of_a_large_board(void)
 {
-    if (getenv("EW_TEST_QUICK"))
-        EW_SKIP("an emulator takes minutes for it");
+    if (ew_test_quick())
+        EW_SKIP("the small board stands for it here");
     predicts(MADE_ORIN, &(struct goal){10, 5, 4});
 }
 
@@ -186,8 +186,8 @@ static void ten_modes_of_a_small_board(void)
 
 static void fifty_modes(void)
 {
-    if (getenv("EW_TEST_QUICK"))
-        EW_SKIP("an emulator takes minutes for it");
+    if (ew_test_quick())
+        EW_SKIP("the small board stands for it here");
     predicts(MADE_ORIN, &(struct goal){50, 3.5, 2.5});
     predicts(MADE_ORIN_NANO, &(struct goal){50, 3.5, 2.5});
 }

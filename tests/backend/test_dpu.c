@@ -208,7 +208,7 @@ static void networks(void)
                 {"squeezenet1_1", 48, 26},
                 {"mobilenet_v2", 32, 53},
                 {"mobilenet_v3_small", 32, 54}};
-    const size_t n = getenv("EW_TEST_QUICK") ? 1 : EW_COUNT(nets);
+    const size_t n = ew_test_quick() ? 1 : EW_COUNT(nets);
     for (size_t i = 0; i < n; i++) {
         struct ew_graph *g = ew_quant_graph_pow2(nets[i].name, nets[i].size);
         if (!g)

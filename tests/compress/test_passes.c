@@ -310,7 +310,7 @@ int main(int argc, char **argv)
                                         "mobilenet_v3_small",
                                         "vgg11_cifar",
                                         "mobilenet_v2_cifar"};
-    const bool quick = getenv("EW_TEST_QUICK") != NULL; /* under an emulator two stand for all */
+    const bool quick = ew_test_quick(); /* then two stand for all */
     for (size_t i = 0; i < EW_COUNT(names); i++)
         if (!quick || strcmp(names[i], "lenet5") == 0 ||
             strcmp(names[i], "mobilenet_v3_small") == 0)

@@ -118,7 +118,7 @@ int main(int argc, char **argv)
     nothing_is_left("resnet18", 40, true);
     nothing_is_left("mobilenet_v2", 40, false);
     nothing_is_left("lenet5", 0, false);
-    const bool quick = getenv("EW_TEST_QUICK") != NULL; /* under an emulator two stand for all */
+    const bool quick = ew_test_quick(); /* then two stand for all */
     for (size_t i = 0; i < EW_COUNT(networks); i++) {
         const char *name = networks[i].name;
         if ((argc > 1 && strcmp(argv[1], name) != 0) ||

@@ -26,10 +26,10 @@ static const struct sample {
     {"lenet5", 0, 1},           {"squeezenet1_1", 64, 0.25}, {"shufflenet_v2_x1_0", 64, 0.25},
     {"mobilenet_v2", 64, 0.25}, {"resnet18", 64, 0.25},      {"densenet121", 64, 0.25}};
 
-/* Under an emulator two stand for all. */
+/* Two stand for all where few are tried. */
 static size_t n_samples(void)
 {
-    return getenv("EW_TEST_QUICK") ? 2 : EW_COUNT(samples);
+    return ew_test_quick() ? 2 : EW_COUNT(samples);
 }
 
 static struct ew_graph *network(const struct sample *s)

@@ -18,7 +18,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -181,21 +180,13 @@ static void run_one(const uint8_t *data, size_t size)
     free(copy);
 }
 
-/* Seconds of the processor's, so that a busy machine does as much as a quiet one. */
-static double used_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void run_all(struct corpus *c, int64_t count, double budget_s)
 {
     uint8_t *data = malloc(MAX_BYTES);
     if (!data)
         stop("no memory");
     for (*c->at = 0; *c->at < c->n + count; ++*c->at) {
-        if (*c->at > c->n && used_s() > budget_s)
+        if (*c->at > c->n && ew_test_used_s() > budget_s)
             break;
         if (*c->at < c->n)
             run_one(c->files[*c->at].data, c->files[*c->at].size);

@@ -10,7 +10,7 @@ static const char *const names[] = {"squeezenet1_1", "densenet121", "shufflenet_
 
 static void threads_change_nothing(void)
 {
-    const bool quick = getenv("EW_TEST_QUICK");
+    const bool quick = ew_test_quick();
     for (size_t i = 0; i < (quick ? 1 : EW_COUNT(names)); i++) {
         struct ew_graph *g = train_build(names[i], quick ? 40 : 64);
         struct ew_plan *one = g ? train_run(g, 0, 1) : NULL;

@@ -7,7 +7,7 @@
 
 static void threads_of(const char *network)
 {
-    const int side = getenv("EW_TEST_QUICK") ? 32 : 64;
+    const int side = ew_test_quick() ? 32 : 64;
     struct ew_graph *g = train_build(network, side), *h = train_build(network, side);
     struct ew_plan *a = g ? train_run(g, 0, 1) : NULL, *b = h ? train_run(h, 0, 2) : NULL;
     if (a && b)
@@ -20,7 +20,7 @@ static void threads_of(const char *network)
 
 static void threads_change_nothing(void)
 {
-    if (!getenv("EW_TEST_QUICK"))
+    if (!ew_test_quick())
         threads_of("mobilenet_v2");
     threads_of("mobilenet_v3_small"); /* with gates */
 }

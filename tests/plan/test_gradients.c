@@ -125,7 +125,7 @@ static void check(int i)
 
 int main(int argc, char **argv)
 {
-    const int n = getenv("EW_TEST_QUICK") ? 1 : (int)EW_COUNT(nets);
+    const int n = ew_test_quick() ? 1 : (int)EW_COUNT(nets);
     for (int i = 0; i < n; i++)
         if (argc < 2 || strcmp(argv[1], nets[i].name) == 0)
             check(i);

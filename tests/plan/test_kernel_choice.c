@@ -175,7 +175,7 @@ static FILE *file_of(const char *variable)
 
 int main(int argc, char **argv)
 {
-    const bool quick = getenv("EW_TEST_QUICK") != NULL; /* under an emulator */
+    const bool quick = ew_test_quick();
     struct job j = {.lines = file_of("EW_TEST_DUMP"), .steps = file_of("EW_TEST_STEPS")};
     char *golden = NULL;
     size_t size;

@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
-    const bool quick = getenv("EW_TEST_QUICK");
+    const bool quick = ew_test_quick();
     for (int i = 0; ew_isa_at(i); i++) {
         setenv("EW_ISA", ew_isa_at(i)->isa, 1);
         for (int k = 0; k < (int)EW_COUNT(nets); k++)
