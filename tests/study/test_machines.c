@@ -6,6 +6,7 @@
 
 #include "../store/store_kit.h"
 #include "ew_test.h"
+#include "study/epoch_feed.h"
 #include "study/frames.h"
 #include "study/machines.h"
 
@@ -210,5 +211,63 @@ static void only_own_rows_are_taken(void)
     ew_store_close(home);
 }
 
-EW_TEST_MAIN(EW_TEST(file_is_read), EW_TEST(wrong_files_are_refused), EW_TEST(messages_arrive),
+/* ---- Epochs ---------------------------------------------------------------------------------- */
+
+static ew_err take_epoch(struct ew_store *home, int64_t run, const char *text)
+{
+    char data[256];
+    snprintf(data, sizeof(data), "%s", text);
+    const struct ew_frame f = {.type = "epoch", .data = data, .size = strlen(data)};
+    return ew_epoch_feed_take(home, run, &f);
+}
+
+/* The agent finds its job's store by the words; what has ended goes over the pipe once. */
+static void epochs_come_as_they_end(void)
+{
+    char theirs[256], path[256], words[300];
+    struct ew_store *s = NULL, *home = NULL;
+    struct ew_epoch_feed feed;
+    struct ew_epoch_row row;
+    struct ew_frames f;
+    struct ew_frame got;
+    int pipes[2], n = 0;
+    bool there = true, end;
+    snprintf(theirs, sizeof(theirs), "%s/epochs.db", ew_test_dir());
+    snprintf(path, sizeof(path), "%s/works.db", ew_test_dir());
+    EW_EXPECT_OK(ew_store_open(theirs, NULL, &s));
+    EW_EXPECT_OK(ew_store_open(path, NULL, &home));
+    const int64_t run = kit_begin(s, 1), works = kit_begin(home, 1);
+    ew_record_clear(EW_RECORD_EPOCH, &row);
+    for (row.epoch = 1; row.epoch <= 3; row.epoch++) {
+        row.accuracy = 0.25 * (double)row.epoch;
+        EW_EXPECT_OK(ew_store_put(s, EW_RECORD_EPOCH, run, &row));
+    }
+    const int size = snprintf(words, sizeof(words), "study%c--db=%s", '\0', theirs) + 1;
+    ew_epoch_feed_begin(&feed, words, (size_t)size);
+    EW_EXPECT(pipe(pipes) == 0);
+    EW_EXPECT_OK(ew_frames_open(&f, pipes[0], pipes[1], "far"));
+    for (int i = 0; i < 2; i++)
+        EW_EXPECT_OK(ew_epoch_feed_send(&feed, &f)); /* the second time there is nothing new */
+    EW_EXPECT_OK(ew_frames_read(&f, &end));
+    for (; there; n += there) {
+        EW_EXPECT_OK(ew_frames_next(&f, &got, &there));
+        if (there)
+            EW_EXPECT_OK(ew_epoch_feed_take(home, works, &got));
+    }
+    EW_EXPECT_INT(n, 3);
+    EW_EXPECT(kit_int(home, "SELECT count(*) FROM epoch") == 3);
+    EW_EXPECT(kit_int(home, "SELECT 100 * accuracy FROM epoch WHERE epoch = 3") == 75);
+    EW_EXPECT(take_epoch(home, works, "epoch=0\n") != EW_OK);
+    EW_EXPECT(take_epoch(home, works, "epoch=1000000000\n") != EW_OK);
+    EW_EXPECT(take_epoch(home, works, "accuracy=1\n") != EW_OK);
+    EW_EXPECT(take_epoch(home, works, "epoch=4\naccuracy=much\n") != EW_OK);
+    EW_EXPECT(take_epoch(home, works, "Welcome\n") != EW_OK);
+    EW_EXPECT(kit_int(home, "SELECT count(*) FROM epoch") == 3);
+    ew_frames_close(&f);
+    ew_store_close(s);
+    ew_store_close(home);
+}
+
+EW_TEST_MAIN(EW_TEST(epochs_come_as_they_end), EW_TEST(file_is_read),
+             EW_TEST(wrong_files_are_refused), EW_TEST(messages_arrive),
              EW_TEST(wrong_messages_are_refused), EW_TEST(only_own_rows_are_taken))
