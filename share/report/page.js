@@ -4,6 +4,8 @@
 const edgewise = (() => {
   const number = new Intl.NumberFormat('en', {maximumSignificantDigits: 4});
   const show = (v) => (Number.isFinite(v) ? number.format(v) : '');
+  const short = new Intl.NumberFormat('en', {notation: 'compact', maximumSignificantDigits: 3});
+  const tick = (v) => (Math.abs(v) >= 1e5 ? short.format(v) : show(v)); // at an axis, where room is scarce
   const named = (a) => (a.unit ? `${a.label} [${a.unit}]` : a.label);
   const real = (s) => s.quality === 'measured' || s.quality === 'derived';
 
@@ -207,6 +209,7 @@ const edgewise = (() => {
     const scale = f.kind === 'points' || f.kind === 'boxes';
     const at = (align) => ({color: c.ink, fontSize: narrow ? 11 : 12, align});
     const out = [axis(f.left, c, {type: 'value', scale, nameTextStyle: at('left')})];
+    out[0].axisLabel.formatter = tick;
     if (f.log) {
       const least = Math.min(...f.series.flatMap((s) => s.points.map((p) => p.y)).filter((y) => y > 0));
       const foot = 10 ** Math.floor(Math.log10(least));
@@ -225,7 +228,7 @@ const edgewise = (() => {
       return axis(f.x, c, {type: f.log_x ? 'log' : 'value', scale: true, nameLocation: 'middle', nameGap: 28,
         splitLine: {show: false}, min: f.kind === 'trace' ? 0 : undefined,
         max: f.kind === 'trace' ? 'dataMax' : undefined,
-        axisLabel: {color: c.soft, fontSize: 11, hideOverlap: true, formatter: show, showMaxLabel: f.kind !== 'trace'}});
+        axisLabel: {color: c.soft, fontSize: 11, hideOverlap: true, formatter: tick, showMaxLabel: f.kind !== 'trace'}});
     }
     const room = width / Math.max(1, f.categories.length);
     const long = Math.max(...f.categories.flatMap((t) => t.split('\n')).map((t) => t.length)) * 6.2;
@@ -250,6 +253,7 @@ const edgewise = (() => {
       xAxis: xAxis(f, c, width - 90), yAxis: yAxes(f, c, narrow),
       legend: {show: legend, type: 'scroll', bottom: 0, left: 'center', data: names, itemWidth: 16, itemHeight: 10,
         textStyle: {color: c.ink, fontSize: 12, width: Math.min(260, width / 2), overflow: 'truncate'},
+        formatter: (name) => (name.length > 40 ? `${name.slice(0, 10)}…${name.slice(-28)}` : name), // files differ at their ends
         tooltip: {show: true, formatter: (d) => tip(d.name, [])}, pageTextStyle: {color: c.soft}},
       toolbox: {right: 0, top: 2, padding: 0, itemSize: 12, iconStyle: {borderColor: c.soft},
         feature: {dataZoom: {yAxisIndex: false, title: {zoom: 'zoom', back: 'back'}}, restore: {title: 'all'}}},

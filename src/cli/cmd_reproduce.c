@@ -261,6 +261,9 @@ static ew_err make_one(struct context *x, const char *id)
         return run_command(r);
     const enum ew_reproduce_state s = ew_reproduce_state(r, NULL, &x->here, text);
     EW_CHECK(s != EW_REPRODUCE_NONE && r->study, EW_ERR_UNSUPPORTED, "%s: %s", r->id, text);
+    /* What the CPU does is no part of a GPU's figure. */
+    EW_CHECK(x->o->simulate || !(r->needs & ~x->here.has & EW_NEEDS_GPU), EW_ERR_UNSUPPORTED,
+             "%s: %s", r->id, text);
     if (s == EW_REPRODUCE_NEEDS && !x->o->simulate)
         fprintf(stderr, "%s %s; what can be done here is done\n", r->id, text);
     EW_TRY(run_studies(x, r));

@@ -5,14 +5,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/num.h"
-
+/* Nine digits, which is a nanosecond in a second; whole numbers have all of theirs. */
 static ew_err put_exact(struct ew_grid *g, double v)
 {
-    char buf[EW_NUM_CHARS] = "";
-    if (isfinite(v))
-        ew_num_text(v, buf);
-    return ew_grid_cell(g, "%s", buf);
+    if (!isfinite(v))
+        return ew_grid_put(g, "");
+    const bool whole = fabs(v - round(v)) <= 0 && fabs(v) < 1e15;
+    return ew_grid_cell(g, whole ? "%.0f" : "%.9g", v);
 }
 
 static ew_err heading(struct ew_grid *g, bool number, const char *label, const char *unit,

@@ -49,7 +49,7 @@ static void fill_axes(struct ew_figure *f, const struct ew_obs_list *l)
     }
     /* Parts that lie on top of each other share the axis: it is not any one of them. */
     if (d->kind == EW_FIGURE_STACK)
-        f->y[0].label = "time";
+        f->y[0].label = strcmp(f->y[0].unit, "J") == 0 ? "energy" : "time";
     if (d->kind == EW_FIGURE_POINTS) {
         f->x = f->measure[0];
         f->y[0] = f->measure[1];
@@ -181,6 +181,13 @@ static ew_err group_facet(struct ew_figures *out, const struct ew_figure_desc *d
     if (d->ratios[0].top)
         EW_TRY(ew_figure_ratios(&out->arena, f));
     EW_TRY(ew_figure_series(out, f));
+    if (!f->n_series && !f->missing) {
+        f->missing = d->kind == EW_FIGURE_POINTS
+                         ? ew_arena_printf(&out->arena, "no run has both %s and %s",
+                                           f->measure[0].label, f->measure[1].label)
+                         : "its runs have no values";
+        EW_CHECK(f->missing, EW_ERR_MEMORY, "no memory for figure %s", d->id);
+    }
     return d->published_fit && f->n_series ? ew_figure_published_lines(&out->arena, f, r) : EW_OK;
 }
 

@@ -231,8 +231,11 @@ static ew_err keep_front(struct ew_arena *a, const struct ew_figure *f, struct e
     front->n_points = 0;
     for (int i = 0; i < n; i++)
         if (on[i])
-            front->points[front->n_points++] = (struct ew_point){
-                .x = front->points[i].x, .y = front->points[i].y, .low = NAN, .high = NAN};
+            front->points[front->n_points++] = (struct ew_point){.x = front->points[i].x,
+                                                                 .y = front->points[i].y,
+                                                                 .low = NAN,
+                                                                 .high = NAN,
+                                                                 .label = front->points[i].label};
     qsort(front->points, (size_t)front->n_points, sizeof(*front->points), by_x);
     return EW_OK;
 }

@@ -34,6 +34,40 @@ static void note_trends(const struct ew_figure *f, FILE *out)
         putc('.', out);
 }
 
+#define MOST_STEPS 4 /* of a front that are told */
+
+/* "lower" or "higher", in percent of where one comes from. */
+static void note_change(const struct ew_axis *axis, double from, double to, FILE *out)
+{
+    fprintf(out, "%.2g %% %s ", 100 * fabs(to / from - 1), to < from ? "less" : "more");
+    ew_text_plain(axis->label, out);
+}
+
+/* What there is to choose between along a front. */
+static void note_fronts(const struct ew_figure *f, FILE *out)
+{
+    for (int i = 0; i < f->n_series; i++) {
+        const struct ew_series *s = &f->series[i];
+        for (int j = 1; s->front && j < s->n_points && j <= MOST_STEPS; j++) {
+            const struct ew_point *p = &s->points[j - 1], *q = &s->points[j];
+            if (!p->label || !q->label || !(p->x > 0) || !(p->y > 0))
+                continue;
+            putc(j == 1 ? ' ' : ';', out);
+            ew_text_plain(j == 1 ? s->name : "", out);
+            fputs(j == 1 ? ": from " : " from ", out);
+            ew_text_plain(p->label, out);
+            fputs(" to ", out);
+            ew_text_plain(q->label, out);
+            putc(' ', out);
+            note_change(&f->x, p->x, q->x, out);
+            fputs(", ", out);
+            note_change(&f->y[0], p->y, q->y, out);
+        }
+        if (s->front && s->n_points > 1 && s->points[0].label)
+            fputs(s->n_points > MOST_STEPS + 1 ? "; and so on." : ".", out);
+    }
+}
+
 void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
 {
     bool simulated = false, emulated = false, published = false, whiskers = false, mixed = false;
@@ -55,7 +89,7 @@ void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
         fprintf(out, ", %s", ew_figure_quality(f->series[0].quality));
     putc('.', out);
     if (f->desc->kind == EW_FIGURE_TRACE)
-        fputs(" Epochs are placed by their lengths.", out);
+        fputs(f->n_bands ? " Epochs are placed by their lengths." : "", out);
     else if (whiskers)
         fputs(" Whiskers: one standard deviation.", out);
     if (f->also && *f->also) {
@@ -69,6 +103,7 @@ void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
     else if (f->left_out)
         fprintf(out, " %d more series are in the table.", f->left_out);
     note_trends(f, out);
+    note_fronts(f, out);
     if (f->no_published)
         fputs(" Published values are of the full size and left out: this is the reduced one.", out);
     if (simulated)
@@ -99,10 +134,11 @@ static double total(const struct ew_figure *f, const struct ew_group *g)
     return sum;
 }
 
+static const char *const shade[EW_FIGURE_MAX_Y] = {"█", "▒", "░", "·"};
+
 /* Full blocks and one of eighths; parts of a stack differ in shade. */
 static void bar(const struct ew_figure *f, const struct ew_group *g, double most, char *out)
 {
-    static const char *const shade[] = {"█", "▒", "░", "·"};
     static const char *const eighth[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     *out = 0;
     if (!(most > 0))
@@ -133,10 +169,13 @@ static double largest(const struct ew_figure *f)
 }
 
 /* What the bar shows, for the heading. */
-static const char *bar_name(const struct ew_figure *f)
+static const char *bar_name(const struct ew_figure *f, struct ew_arena *a)
 {
-    if (f->desc->kind == EW_FIGURE_STACK)
-        return "█ compute ▒ stall ░ overhead";
+    const char *out = "";
+    for (int k = 0; out && f->desc->kind == EW_FIGURE_STACK && k < f->n_measures; k++)
+        out = ew_arena_printf(a, "%s%s%s %s", out, *out ? " " : "", shade[k], f->measure[k].label);
+    if (!out || *out)
+        return out;
     return f->desc->kind == EW_FIGURE_POINTS ? f->measure[1].label : f->measure[0].label;
 }
 
@@ -151,7 +190,8 @@ static ew_err print_grid(const struct ew_figure *f, struct ew_grid *g, FILE *out
         return ew_grid_text(g, NULL, out);
     const char **bars = ew_arena_array(&g->arena, (size_t)rows, sizeof(*bars));
     EW_CHECK(bars, EW_ERR_MEMORY, "no memory for a table");
-    bars[0] = bar_name(f);
+    bars[0] = bar_name(f, &g->arena);
+    EW_CHECK(bars[0], EW_ERR_MEMORY, "no memory for a table");
     for (int i = 1; i < rows; i++) {
         bar(f, &f->groups[i - 1], most, drawn);
         bars[i] = ew_arena_strdup(&g->arena, drawn);

@@ -2,6 +2,7 @@
 /* Figures of one run each: channels over time, and the confusion matrix. */
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,11 +56,14 @@ static int by_start(const void *a, const void *b)
     return strcmp(q->run.started ? q->run.started : "", p->run.started ? p->run.started : "");
 }
 
-/* Keeps as many as a page can bear; returns how many are left out. */
+/* Keeps as many as a page can bear, where there is training none of other work; returns how many
+ * are left out. */
 static int cut(struct choice *c)
 {
+    qsort(c->runs, (size_t)c->n, sizeof(*c->runs), by_start);
+    while (c->n > 1 && c->runs[0]->n_epochs > 0 && c->runs[c->n - 1]->n_epochs == 0)
+        c->n--;
     const int all = c->n;
-    qsort(c->runs, (size_t)all, sizeof(*c->runs), by_start);
     c->n = all < MOST_RUNS ? all : MOST_RUNS;
     return all - c->n;
 }
@@ -134,6 +138,25 @@ static int list_channels(const struct ew_run_data *run, const char *unit, struct
     return n < MOST_CHANNELS ? n : MOST_CHANNELS;
 }
 
+/* Seven digits: more than any sensor has, and half the page that all of them would take. */
+static double brief(double v)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%.7g", v);
+    return isfinite(v) ? strtod(text, NULL) : v;
+}
+
+static void shorten(struct ew_series *s)
+{
+    for (int i = 0; i < s->n_points; i++) {
+        struct ew_point *p = &s->points[i];
+        p->x = brief(p->x);
+        p->y = brief(p->y);
+        p->low = brief(p->low);
+        p->high = brief(p->high);
+    }
+}
+
 /* Means of equal stretches of time, with the lowest and highest of each. */
 static void thin(struct ew_series *s, double t_end)
 {
@@ -182,7 +205,7 @@ static ew_err trace_channel(struct ew_arena *a, struct ew_figure *f, const struc
         t_end = fmax(t_end, row->t_s);
     }
     *g = (struct ew_group){.x = c->name,
-                           .series = run->run.label ? run->run.label : "",
+                           .series = "",
                            .machine = "",
                            .options = "",
                            .quality = c->quality,
@@ -190,6 +213,7 @@ static ew_err trace_channel(struct ew_arena *a, struct ew_figure *f, const struc
                            .noisy = run->run.noise != NULL};
     ew_stat_of(v, s->n_points, &g->y[0]);
     thin(s, t_end);
+    shorten(s);
     f->n_series++;
     f->n_groups++;
     return EW_OK;

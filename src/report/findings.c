@@ -38,6 +38,13 @@ static double metric(const struct ew_run_data *d, const char *name)
     return NAN;
 }
 
+/* What people call the network: not the file that a study keeps it in. */
+static const char *network_of(const struct ew_run_data *d, struct ew_arena *a)
+{
+    const char *net = ew_run_property(d, "net", a);
+    return net ? net : d->job.network ? d->job.network : "the network";
+}
+
 static bool same_text(const char *a, const char *b)
 {
     return a && b && strcmp(a, b) == 0;
@@ -174,15 +181,14 @@ static bool say_best(const struct ew_run_data *fast, const struct ew_run_data *s
     char what[160];
     ew_arena_init(&a);
     differences(fast, slow, &a, what, sizeof(what));
+    if (*what)
+        snprintf(out, EW_FINDING_CHARS,
+                 "%.60s trains fastest with %.150s: %.3g s an epoch, %.3g times "
+                 "faster than the slowest "
+                 "configuration.",
+                 network_of(fast, &a), what, epoch_s(fast), epoch_s(slow) / epoch_s(fast));
     ew_arena_fini(&a);
-    if (!*what)
-        return false;
-    snprintf(out, EW_FINDING_CHARS,
-             "%.60s trains fastest with %.150s: %.3g s an epoch, %.3g times "
-             "faster than the slowest "
-             "configuration.",
-             fast->job.network, what, epoch_s(fast), epoch_s(slow) / epoch_s(fast));
-    return true;
+    return *what;
 }
 
 /* The fastest and the slowest inference an image, by measured benches. */
@@ -204,8 +210,13 @@ static bool say_bench(const struct ew_results *r, char *out)
             slow = d;
         }
     }
-    if (!fast || fast == slow)
+    if (!fast)
         return false;
+    if (fast == slow) {
+        snprintf(out, EW_FINDING_CHARS, "%.60s takes %.3g ms an image, so %.3g images a second.",
+                 fast->job.network, low, 1e3 / low);
+        return true;
+    }
     snprintf(out, EW_FINDING_CHARS,
              "Of what was benched %.60s is the fastest with %.3g ms an image, %.60s the slowest "
              "with %.3g.",
@@ -249,6 +260,8 @@ static const struct ew_run_data *best_int8(const struct ew_results *r)
 static bool say_advice(const struct ew_results *r, const struct ew_run_data *fast, char *out)
 {
     const struct ew_run_data *q = best_int8(r);
+    struct ew_arena a;
+    ew_arena_init(&a);
     if (fast && stall_share(fast) > STALLED)
         snprintf(out, EW_FINDING_CHARS,
                  "Even there data is waited for: try more --workers, a packed data "
@@ -260,16 +273,15 @@ static bool say_advice(const struct ew_results *r, const struct ew_run_data *fas
                  "For inference use int8: %.60s becomes %.3g times faster "
                  "(accuracy %.3g instead of "
                  "%.3g).",
-                 q->job.network ? q->job.network : "the network", metric(q, "int8_speedup"),
-                 metric(q, "int8_accuracy"), metric(q, "float32_accuracy"));
+                 network_of(q, &a), metric(q, "int8_speedup"), metric(q, "int8_accuracy"),
+                 metric(q, "float32_accuracy"));
     else if (fast)
         snprintf(out, EW_FINDING_CHARS,
                  "Loading keeps up, so that only a faster or smaller network, a "
                  "larger batch or "
                  "another device trains faster: edgewise recommend weighs them.");
-    else
-        return false;
-    return true;
+    ew_arena_fini(&a);
+    return fast || (q && metric(q, "int8_speedup") > 1);
 }
 
 int ew_findings(const struct ew_results *r, char text[EW_FINDINGS][EW_FINDING_CHARS])

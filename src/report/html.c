@@ -42,6 +42,20 @@ void ew_html_json(FILE *out, const char *json)
     }
 }
 
+void ew_html_url(FILE *out, const char *text, size_t size)
+{
+    static const char plain[] = "-_.!~*(),;:@/?=+$";
+    for (size_t i = 0; i < size; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        const bool is_word =
+            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (is_word || (c && strchr(plain, c)))
+            putc(c, out);
+        else
+            fprintf(out, "%%%02X", c);
+    }
+}
+
 void ew_html_base64(FILE *out, const void *data, size_t size)
 {
     static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

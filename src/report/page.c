@@ -25,9 +25,8 @@ static ew_err csv_link(const struct ew_figure *f, FILE *out)
     const ew_err e = ew_figure_csv(f, m);
     EW_CHECK(ew_memstream_close(m, &text), EW_ERR_MEMORY, "no memory for a table");
     EW_TRY(e);
-    fprintf(out, "<a class=\"csv\" download=\"%s.csv\" href=\"data:text/csv;charset=utf-8;base64,",
-            f->id);
-    ew_html_base64(out, text, size);
+    fprintf(out, "<a class=\"csv\" download=\"%s.csv\" href=\"data:text/csv;charset=utf-8,", f->id);
+    ew_html_url(out, text, size);
     fputs("\">CSV</a>", out);
     return EW_OK;
 }

@@ -154,6 +154,17 @@ static void csv_has_every_group(void)
     unmake(&m);
 }
 
+static void addresses_are_escaped(void)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    ew_html_url(f, "a,b \"1.5%\"\n", 11);
+    fclose(f);
+    EW_EXPECT_STR(text, "a,b%20%221.5%25%22%0A");
+    free(text);
+}
+
 static void base64(void)
 {
     static const char *const pair[][2] = {
@@ -246,5 +257,5 @@ static void gallery_takes_pictures_of_this_folder(void)
 
 EW_TEST_MAIN(EW_TEST(still_pictures_have_all_marks), EW_TEST(page_is_whole),
              EW_TEST(hostile_names_stay_text), EW_TEST(text_has_no_escapes),
-             EW_TEST(csv_has_every_group), EW_TEST(base64), EW_TEST(sides_are_compared),
-             EW_TEST(gallery_takes_pictures_of_this_folder))
+             EW_TEST(csv_has_every_group), EW_TEST(addresses_are_escaped), EW_TEST(base64),
+             EW_TEST(sides_are_compared), EW_TEST(gallery_takes_pictures_of_this_folder))
