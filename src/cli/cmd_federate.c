@@ -237,9 +237,9 @@ static ew_err begin_new(struct ew_cmd_call *c, struct run *r)
     EW_CHECK(c->n_args == 1, EW_ERR_USAGE, "which network? NAME, FILE.onnx or a checkpoint");
     EW_CHECK(r->o.data, EW_ERR_USAGE, "--data says what to learn");
     r->o.network = c->args[0];
-    EW_TRY(make_folder(c, r));
-    EW_TRY(ew_data_open(c, r->o.data, &r->data));
+    EW_TRY(ew_data_open(c, r->o.data, &r->data)); /* before a folder of the same name is there */
     EW_TRY(open_network(r));
+    EW_TRY(make_folder(c, r));
     fputs(header, r->row_file);
     return ew_preprocess_measure(r->data, &r->prep);
 }

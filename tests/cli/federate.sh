@@ -24,3 +24,5 @@ edgewise federate lenet5 --data $data $quick --method scaffold --momentum 0.9 ||
 edgewise federate lenet5 --data $data --clients 500 || true
 edgewise federate lenet5 --data $data --deadline 5 || true
 edgewise federate lenet5 || true
+# Data and folder of the same name: the folder is not taken for the data, nor left behind.
+edgewise federate lenet5 --data nowhere -o nowhere >/dev/null 2>&1 || [ -e nowhere ] || echo "no folder"
