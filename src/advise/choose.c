@@ -71,7 +71,7 @@ ew_err ew_limit_parse(const char *text, struct ew_limit *out)
     EW_CHECK(ew_num_float(number, &value) && value > 0, EW_ERR_USAGE,
              "limit '%.60s': '%s' is not a positive number", text, number);
     EW_CHECK(unit_size((enum ew_quantity)of, equals + 1 + digits, &size), EW_ERR_USAGE,
-             "limit '%.60s': '%.20s' is no unit of %s", text, equals + 1 + digits,
+             "limit '%.60s': '%.20s' is not a unit of %s", text, equals + 1 + digits,
              ew_quantities[of].name);
     *out = (struct ew_limit){.of = (enum ew_quantity)of, .bound = value * size};
     return EW_OK;

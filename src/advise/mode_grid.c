@@ -162,7 +162,7 @@ static ew_err mode_of_numbers(const char *text, struct ew_mode *m)
 {
     char copy[64], *rest = copy;
     double v[4];
-    EW_CHECK(strlen(text) < sizeof(copy), EW_ERR_USAGE, "'%.60s...' is no mode", text);
+    EW_CHECK(strlen(text) < sizeof(copy), EW_ERR_USAGE, "'%.60s...' is not a mode", text);
     snprintf(copy, sizeof(copy), "%s", text);
     for (int i = 0; i < 4; i++) {
         const char *word = strsep(&rest, "/");

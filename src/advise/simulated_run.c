@@ -31,9 +31,7 @@ ew_err ew_simulated_init(struct ew_simulated *s, const char *words)
     if (mode)
         *mode++ = '\0';
     EW_TRY(ew_profiles_load(&s->arena, &list, &n));
-    s->board = ew_profile_find(list, n, board);
-    EW_CHECK(s->board, EW_ERR_NOT_FOUND, "no board called '%s': 'edgewise boards' lists them",
-             board);
+    EW_TRY(ew_profile_named(list, n, board, &s->board));
     s->mode = ew_sim_top(s->board);
     s->mode_name = mode && *mode ? mode : "";
     if (*s->mode_name)

@@ -171,8 +171,8 @@ static ew_err show(struct ew_cmd_call *c, const struct ew_profile *list, int n)
     EW_CHECK(name || (!at && !o->modes), EW_ERR_USAGE, "boards: which board?");
     EW_CHECK(c->n_args <= at + 1, EW_ERR_USAGE, "boards: unexpected '%s'", c->args[at + 1]);
     if (name) {
-        const struct ew_profile *p = ew_profile_find(list, n, name);
-        EW_CHECK(p, EW_ERR_NOT_FOUND, "boards: no board called '%s'", name);
+        const struct ew_profile *p;
+        EW_TRY(ew_profile_named(list, n, name, &p));
         if (o->modes)
             return print_all_modes(c, p);
         list = p;

@@ -72,13 +72,14 @@ static ew_err parse_batches(const char *text, struct ew_compile_opts *o)
     char first[32];
     const char *dash = strchr(text, '-');
     const size_t n = dash ? (size_t)(dash - text) : strlen(text);
-    EW_CHECK(n < sizeof(first), EW_ERR_USAGE, "--batch: \"%s\" is no number or range", text);
+    EW_CHECK(n < sizeof(first), EW_ERR_USAGE, "--batch: \"%s\" is neither a number nor a range",
+             text);
     memcpy(first, text, n);
     first[n] = 0;
     EW_CHECK(ew_num_int(first, &o->batch_min) &&
                  ew_num_int(dash ? dash + 1 : first, &o->batch_max) && o->batch_min >= 1 &&
                  o->batch_max >= o->batch_min && o->batch_max <= 1 << 20,
-             EW_ERR_USAGE, "--batch: \"%s\" is no number or range such as 1-8", text);
+             EW_ERR_USAGE, "--batch: \"%s\" is neither a number nor a range such as 1-8", text);
     return EW_OK;
 }
 

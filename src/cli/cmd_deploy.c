@@ -258,7 +258,7 @@ static ew_err run(struct ew_cmd_call *c)
     const struct opts *o = c->opts;
     const struct ew_remote r = {.host = c->args[0], .folder = o->folder};
     struct deployed d = {0};
-    EW_CHECK(r.host[0] != '-', EW_ERR_USAGE, "'%s' is no host", r.host);
+    EW_CHECK(r.host[0] != '-', EW_ERR_USAGE, "'%s' is not a host", r.host);
     EW_CHECK(o->folder[0] && o->folder[0] != '-', EW_ERR_USAGE, "--folder: '%s' is none",
              o->folder);
     EW_CHECK(!o->service || is_plain(o->folder), EW_ERR_USAGE,

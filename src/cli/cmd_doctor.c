@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edgewise doctor: what to change on this board before measuring. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "cli/board_text.h"
 #include "cli/cmd.h"
+#include "cli/docs.h"
 #include "cli/doctor_checks.h"
 
 #define LOOK_S 1.0 /* how long others are watched */
@@ -46,7 +48,11 @@ static void print_text(const struct ew_checkup *c)
     int changes = 0;
     for (int i = 0; i < c->n; i++) {
         const struct ew_finding *f = &c->v[i];
-        printf("%-6s  %-16s %s\n", mark(f->kind), f->what, f->text);
+        const int at = printf("%-6s  %-16s ", mark(f->kind), f->what);
+        if (isatty(STDOUT_FILENO))
+            ew_help_wrapped(f->text, at, 25);
+        else
+            printf("%s\n", f->text);
         if (f->command[0])
             printf("%24s $ %s\n", "", f->command);
         changes += f->kind == EW_FINDING_CHANGE;

@@ -218,7 +218,7 @@ static ew_err open_network(struct run *r)
     ew_network_close(&n);
     const struct ew_shape *out = &r->net->values[r->net->outputs[0]].t.shape;
     EW_CHECK(out->rank == 2 && out->dim[1] >= info->classes, EW_ERR_SHAPE,
-             "%s: is no classifier of the %lld classes of %s", r->o.network,
+             "%s: not a classifier of the %lld classes of %s", r->o.network,
              (long long)info->classes, info->name);
     return EW_OK;
 }

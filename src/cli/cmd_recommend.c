@@ -392,7 +392,7 @@ static ew_err wait_for(const char *const *argv)
 static ew_err apply(const struct job *b)
 {
     const struct ew_option *x = &b->options[b->choice.best];
-    EW_CHECK(x->mode.cpu > 0, EW_ERR_ARG, "--apply: the answer is no power mode");
+    EW_CHECK(x->mode.cpu > 0, EW_ERR_ARG, "--apply: the answer is not a power mode");
     char text[4][32];
     const double values[] = {x->mode.cores, 1000 * x->mode.cpu, 1000 * x->mode.gpu,
                              1000 * x->mode.mem};

@@ -336,6 +336,7 @@ static ew_err work(struct job *j)
 {
     if (j->o->output)
         EW_TRY(ew_tensor_file_check(j->o->output));
+    EW_TRY(ew_run_check_order(j->c->args[0]));
     EW_TRY(read_inputs(j));
     EW_TRY(load(j));
     EW_TRY(sort_inputs(j));

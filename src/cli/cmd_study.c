@@ -148,7 +148,7 @@ static ew_err take_name(struct context *x, const char *path)
     char *dot = strrchr(x->name, '.');
     if (dot)
         *dot = '\0';
-    EW_CHECK(x->name[0] && !strpbrk(x->name, "'\"/"), EW_ERR_USAGE, "'%s' is no name of a study",
+    EW_CHECK(x->name[0] && !strpbrk(x->name, "'\"/"), EW_ERR_USAGE, "'%s' is not a study's name",
              path);
     return EW_OK;
 }

@@ -47,7 +47,7 @@ static void man_option(const struct ew_field *f)
         fputs(i ? ", " : ": ", stdout);
         put_roff(f->choices[i]);
     }
-    if (f->def) {
+    if (f->def && f->def[0]) {
         fputs(" (default ", stdout);
         put_roff(ew_help_is_on(f) ? "on" : f->def);
         putchar(')');

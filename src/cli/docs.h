@@ -8,6 +8,10 @@
 /* What an option's value is called in help: "FILE"; NULL where it takes none. */
 const char *ew_help_value(const struct ew_field *f);
 
+/* Prints `text` from column `at` on, broken at spaces to the terminal's width; further lines are
+ * indented by `indent`. */
+void ew_help_wrapped(const char *text, int at, int indent);
+
 /* True for a flag that is on unless "--no-NAME" says otherwise. */
 bool ew_help_is_on(const struct ew_field *f);
 

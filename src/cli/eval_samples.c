@@ -94,7 +94,7 @@ ew_err ew_eval_print_mistakes(const struct ew_eval_report *r)
     struct ew_table t;
     EW_TRY(ew_eval_mistakes(r, &list, &n));
     printf("\nmistakes:  %lld of %lld images%s\n", (long long)n, (long long)r->run->n,
-           n ? "; those that the network was surest of:" : "");
+           n ? "; those that the network was most certain of:" : "");
     ew_table_init(&t, "rrlrlrl");
     static const char *const head[] = {"nr", "sample", "truth", "%", "predicted", "%", "file"};
     for (size_t i = 0; n > 0 && i < EW_COUNT(head); i++)

@@ -84,6 +84,11 @@ static void print_wrapped(const char *text, int at, int indent, const char *end)
     putchar('\n');
 }
 
+void ew_help_wrapped(const char *text, int at, int indent)
+{
+    print_wrapped(text, at, indent, "");
+}
+
 static void print_option(const struct ew_field *f)
 {
     char flag[96], text[1024];

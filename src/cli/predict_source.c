@@ -28,11 +28,8 @@ static ew_err read_csv(struct ew_arena *a, const char *path, struct ew_measured 
 static ew_err find_board(struct ew_advice_source *s, const char *name)
 {
     if (name) {
-        s->board = ew_profile_find(s->profiles, s->n_profiles, name);
         s->board_given = true;
-        EW_CHECK(s->board, EW_ERR_NOT_FOUND, "no board called '%s': 'edgewise boards' lists them",
-                 name);
-        return EW_OK;
+        return ew_profile_named(s->profiles, s->n_profiles, name, &s->board);
     }
     if (!s->measured.n)
         return EW_OK;

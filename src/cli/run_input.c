@@ -24,6 +24,15 @@ static ew_err looks_like_image(const char *path, bool *out)
     return EW_OK;
 }
 
+ew_err ew_run_check_order(const char *network)
+{
+    unsigned char head[8] = {0};
+    const size_t n = ew_file_head(network, head, sizeof(head));
+    EW_CHECK(!ew_image_is(head, n), EW_ERR_USAGE,
+             "%s is an image; the network comes first: edgewise run NETWORK %s", network, network);
+    return EW_OK;
+}
+
 /* "NAME=FILE" or "FILE", which may have a '=' after its first '/'. */
 static ew_err add_input(struct ew_run_inputs *in, char *word)
 {
@@ -40,7 +49,7 @@ static ew_err add_input(struct ew_run_inputs *in, char *word)
         return EW_OK;
     const char *inner;
     const ew_err e = ew_tensor_file_read(it->path, &in->arena, &it->t, &inner);
-    EW_CHECK(e != EW_ERR_FORMAT, e, "%s: is no PNG, JPEG, video, .npy or .pb file, or damaged",
+    EW_CHECK(e != EW_ERR_FORMAT, e, "%s: not a PNG, JPEG, video, .npy or .pb file, or damaged",
              it->path);
     return e;
 }

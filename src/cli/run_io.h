@@ -87,4 +87,7 @@ ew_err ew_run_stream(const struct ew_run_stream *s);
 /* "a.npy" for the first of several outputs, "a_1.npy" for the second. */
 const char *ew_run_output_path(struct ew_arena *a, const char *path, int index);
 
+/* Refuses an image where the network is named: the arguments were given the other way round. */
+ew_err ew_run_check_order(const char *network);
+
 #endif

@@ -144,7 +144,7 @@ static ew_err fetch(const struct ew_dataset *d, enum ew_split split, int64_t i, 
     char *path = (char *)s->raw.at;
     EW_CHECK(ew_data_join(path, p->dir, p->files[i].path), EW_ERR_LIMIT, "%s: too long a path",
              p->files[i].path);
-    EW_CHECK(stat(path, &st) == 0 && S_ISREG(st.st_mode), EW_ERR_IO, "%s: is no regular file",
+    EW_CHECK(stat(path, &st) == 0 && S_ISREG(st.st_mode), EW_ERR_IO, "%s: not a regular file",
              path);
     s->bytes_read = st.st_size;
     s->ops_read = 1;

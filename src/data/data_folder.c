@@ -123,7 +123,7 @@ static ew_err open_folder(struct ew_dataset *d)
     for (int i = 0; i < EW_SPLIT_COUNT; i++)
         n += d->info.count[i];
     EW_CHECK(n > 0, EW_ERR_FORMAT,
-             "%s: no data set that is known here: no PNG or JPEG in a folder "
+             "%s: not a data set: no PNG or JPEG in a folder "
              "per class, no labels.txt",
              d->info.path);
     EW_TRY(ew_folder_name_classes(d, f));

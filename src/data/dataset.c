@@ -102,7 +102,7 @@ static ew_err open_path(struct ew_dataset *d, const char *path)
         for (int i = 0; i < ew_reader_count(); i++)
             if (table[i]->knows && table[i]->last == last && table[i]->knows(path))
                 return open_with(table[i], d);
-    return ew_fail(EW_ERR_FORMAT, "%s: no data set that is known here", path);
+    return ew_fail(EW_ERR_FORMAT, "%s: not a data set", path);
 }
 
 /* "synthetic" and "synthetic:size=32". */

@@ -192,7 +192,7 @@ static ew_err take_number(struct ew_dataset *d, struct ew_folder *f, enum ew_spl
 {
     int64_t label;
     EW_CHECK(ew_num_int(l->word, &label) && label >= 0 && label < MAX_CLASSES, EW_ERR_FORMAT,
-             "'%.40s' is no class number", l->word);
+             "'%.40s' is not a class number", l->word);
     f->max_label = ew_max_i64(f->max_label, label);
     return add(d, &f->part[split], ew_arena_strdup(&d->arena, l->file), label);
 }

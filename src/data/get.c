@@ -278,7 +278,7 @@ static ew_err look(const char *to, bool *already)
     const ew_err err = ew_dataset_open(to, &d);
     ew_dataset_close(d);
     if (err != EW_OK)
-        return ew_fail_in(err, "%s is there, but is no data set; remove it first", to);
+        return ew_fail_in(err, "%s exists but is not a data set; remove it first", to);
     *already = true;
     return EW_OK;
 }

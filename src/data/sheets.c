@@ -26,7 +26,7 @@ static ew_err read_labels(const char *path, uint8_t *labels, int n)
     for (int i = 0; i < n; i++) {
         p += strspn(p, "[, \n\r\t");
         EW_CHECK(*p >= '0' && *p < '0' + CLASSES && !(p[1] >= '0' && p[1] <= '9'), EW_ERR_FORMAT,
-                 "%s: entry %d is no class number", path, i);
+                 "%s: entry %d is not a class number", path, i);
         labels[i] = (uint8_t)(*p++ - '0');
     }
     p += strspn(p, " \n\r\t]");

@@ -160,7 +160,7 @@ static ew_err member(struct packed *p, const char *const *wanted, const char *di
     *end = got == 0 || (got == BLOCK && h[0] == 0);
     if (*end)
         return EW_OK;
-    EW_CHECK(got == BLOCK && header_ok(h), EW_ERR_FORMAT, "%s: is no tar file, or a damaged one",
+    EW_CHECK(got == BLOCK && header_ok(h), EW_ERR_FORMAT, "%s: not a tar file, or damaged",
              p->path);
     const int64_t size = number(h + 124, 12);
     EW_CHECK(size >= 0 && size <= (int64_t)1 << 40, EW_ERR_FORMAT, "%s: a member of %lld bytes",

@@ -156,6 +156,29 @@ const struct ew_profile *ew_profile_find(const struct ew_profile *list, int n, c
     return NULL;
 }
 
+/* One whose name holds this one, as jetson-nano does nano; else one that is a slip away. */
+static const char *nearest(const struct ew_profile *list, int n, const char *name)
+{
+    for (int i = 0; *name && i < n; i++)
+        if (strstr(list[i].name, name))
+            return list[i].name;
+    for (int i = 0; i < n; i++)
+        if (ew_edit_distance(list[i].name, name) <= 2)
+            return list[i].name;
+    return NULL;
+}
+
+ew_err ew_profile_named(const struct ew_profile *list, int n, const char *name,
+                        const struct ew_profile **out)
+{
+    *out = ew_profile_find(list, n, name);
+    const char *near = *out ? NULL : nearest(list, n, name);
+    EW_CHECK(*out || !near, EW_ERR_NOT_FOUND,
+             "no board is called '%s'; did you mean %s?  'edgewise boards' lists them", name, near);
+    EW_CHECK(*out, EW_ERR_NOT_FOUND, "no board is called '%s': 'edgewise boards' lists them", name);
+    return EW_OK;
+}
+
 /* Length of the longest of the pieces that `text` holds; 0: none. */
 static size_t fit(const char *pieces, const char *text)
 {

@@ -58,6 +58,9 @@ ew_err ew_profile_parse(struct ew_arena *a, const char *name, char *text, struct
 /* The profile with this name, or the one whose `match` fits `text` best (longest piece); NULL:
  * none. */
 const struct ew_profile *ew_profile_find(const struct ew_profile *list, int n, const char *name);
+/* The same, or a failure that names the nearest. */
+ew_err ew_profile_named(const struct ew_profile *list, int n, const char *name,
+                        const struct ew_profile **out);
 const struct ew_profile *ew_profile_match(const struct ew_profile *list, int n, const char *text);
 
 #endif

@@ -88,7 +88,7 @@ static ew_err check_frame(struct ew_get *in)
     int64_t version, reserved, sum;
     const void *head;
     EW_CHECK(in->size >= sizeof(magic) && memcmp(in->bytes, magic, sizeof(magic)) == 0,
-             EW_ERR_FORMAT, "%s: is no checkpoint", in->what);
+             EW_ERR_FORMAT, "%s: not a checkpoint", in->what);
     EW_CHECK(in->size >= HEAD_BYTES + SUM_BYTES, EW_ERR_FORMAT, "%s: is cut off at %zu bytes",
              in->what, in->size);
     EW_TRY(ew_get_bytes(in, sizeof(magic), &head));

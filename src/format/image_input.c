@@ -42,7 +42,7 @@ static ew_err find_size(const struct ew_value *v, const char *what, struct ew_im
     in->size[1] = d[in->channels_last ? 1 : 2];
     in->size[2] = in->channels_last ? d[2] : shifted ? d[0] : s->dim[1];
     EW_CHECK((in->size[2] == 1 || in->size[2] == 3) && in->size[0] > 0 && in->size[1] > 0,
-             EW_ERR_SHAPE, "%s: input %s of %s is no image: %lld channels", what, v->name,
+             EW_ERR_SHAPE, "%s: input %s of %s is not an image: %lld channels", what, v->name,
              ew_shape_text(s, text), (long long)in->size[2]);
     return EW_OK;
 }

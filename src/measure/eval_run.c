@@ -172,7 +172,7 @@ static ew_err make_room(const struct ew_eval_target *t, int64_t n, bool keep,
     const struct ew_tensor *scores = ew_plan_output(t->plan, 0);
     const int64_t classes = ew_tensor_count(scores) / t->batch;
     EW_CHECK(scores->dtype == EW_F32 && classes >= 2, EW_ERR_SHAPE,
-             "%s: its output is no row of scores", t->name);
+             "%s: its output is not a row of scores", t->name);
     EW_TRY(ew_confusion_init(&out->confusion, classes));
     out->samples = keep ? calloc((size_t)n + 1, sizeof(*out->samples)) : NULL;
     EW_CHECK(!keep || out->samples, EW_ERR_MEMORY, "no memory for %lld predictions", (long long)n);

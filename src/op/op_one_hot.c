@@ -26,7 +26,7 @@ static ew_err infer(const struct ew_call *c)
     EW_CHECK(in->rank < EW_MAX_RANK, EW_ERR_LIMIT, "the output would have %d dimensions",
              in->rank + 1);
     EW_TRY(ew_shape_axis(a->axis, in->rank + 1, &axis));
-    EW_CHECK(ew_tensor_count(c->in[DEPTH]) == 1, EW_ERR_SHAPE, "depth is no scalar");
+    EW_CHECK(ew_tensor_count(c->in[DEPTH]) == 1, EW_ERR_SHAPE, "depth is not a scalar");
     EW_CHECK(ew_tensor_count(c->in[VALUES]) == 2, EW_ERR_SHAPE, "values are not two");
     const int64_t depth = ew_tensor_get_int(c->in[DEPTH], 0);
     EW_CHECK(depth > 0, EW_ERR_ARG, "depth is %lld", (long long)depth);

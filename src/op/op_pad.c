@@ -51,7 +51,7 @@ static ew_err infer(const struct ew_call *c)
     const struct ew_tensor *value = ew_call_in(c, VALUE);
     struct pads p;
     EW_TRY(read_pads(c, &p));
-    EW_CHECK(!value || ew_tensor_count(value) == 1, EW_ERR_SHAPE, "the pad value is no scalar");
+    EW_CHECK(!value || ew_tensor_count(value) == 1, EW_ERR_SHAPE, "the pad value is not a scalar");
     EW_TRY(ew_types_same(c, VALUE));
     c->out[0]->shape.rank = in->rank;
     for (int i = 0; i < in->rank; i++) {

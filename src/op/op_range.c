@@ -30,7 +30,7 @@ static ew_err infer(const struct ew_call *c)
     EW_TRY(ew_types_check(c, START, EW_TYPES_NUMBER));
     for (int i = START; i <= DELTA; i++) {
         EW_TRY(ew_types_same(c, i));
-        EW_CHECK(ew_tensor_count(c->in[i]) == 1, EW_ERR_SHAPE, "input %d is no scalar", i);
+        EW_CHECK(ew_tensor_count(c->in[i]) == 1, EW_ERR_SHAPE, "input %d is not a scalar", i);
     }
     if (ew_dtype_is_float(c->in[START]->dtype)) {
         const double delta = ew_tensor_get(c->in[DELTA], 0);

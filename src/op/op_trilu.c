@@ -21,7 +21,8 @@ static ew_err infer(const struct ew_call *c)
     EW_CHECK(c->in[0]->shape.rank >= 2, EW_ERR_SHAPE, "the input has %d dimensions, needs matrices",
              c->in[0]->shape.rank);
     EW_TRY(ew_types_check(c, 1, EW_TYPES_INDEX));
-    EW_CHECK(!ew_call_in(c, 1) || ew_tensor_count(c->in[1]) == 1, EW_ERR_SHAPE, "k is no scalar");
+    EW_CHECK(!ew_call_in(c, 1) || ew_tensor_count(c->in[1]) == 1, EW_ERR_SHAPE,
+             "k is not a scalar");
     c->out[0]->shape = c->in[0]->shape;
     return EW_OK;
 }

@@ -196,7 +196,7 @@ static double t_quantile(double df)
 static const char *verdict(const struct ew_stat *a, const struct ew_stat *b, int better)
 {
     if (a->n < 2 || b->n < 2)
-        return "no telling: one run";
+        return "unclear: one run";
     const double va = a->sd * a->sd / a->n, vb = b->sd * b->sd / b->n, se = sqrt(va + vb);
     const double df = (va + vb) * (va + vb) / (va * va / (a->n - 1) + vb * vb / (b->n - 1));
     if (!(fabs(b->mean - a->mean) > (se > 0 ? t_quantile(df) * se : 0)))

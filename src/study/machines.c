@@ -63,8 +63,8 @@ static ew_err add_machine(struct ew_arena *a, const char *path, const struct key
     int n;
     EW_TRY(ew_fail_in(ew_study_words(a, k->launcher ? k->launcher : "", &words, &n), "%s: [%s]",
                       path, m->name));
-    EW_CHECK(n == 0 || words[0][0] != '-', EW_ERR_FORMAT, "%s: [%s]: launcher '%s' is no program",
-             path, m->name, k->launcher);
+    EW_CHECK(n == 0 || words[0][0] != '-', EW_ERR_FORMAT,
+             "%s: [%s]: launcher '%s' is not a program", path, m->name, k->launcher);
     m->launcher = words;
     m->n_launcher = n;
     m->program = k->program;

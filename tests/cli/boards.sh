@@ -9,3 +9,4 @@ cat error
 edgewise boards show agx-xavier --modes | sed -n '1,3p;$p'
 edgewise boards --modes 2>error || echo "exit $?"
 cat error
+edgewise boards nano 2>&1 || echo "exit $?"

@@ -23,3 +23,4 @@ try run text.onnx --random
 try export lenet5
 try export lenet5 -o nowhere/x.onnx
 try export text.onnx -o x.onnx
+try run "$CASES/../../docs/pictures/three.png" lenet5.onnx

@@ -201,7 +201,7 @@ static void folder(void)
     ew_sample_fini(&s);
     ew_dataset_close(d);
     EW_EXPECT_ERR(ew_dataset_open(ew_data_files_dir("empty"), &d), EW_ERR_FORMAT,
-                  "no data set that is known");
+                  "not a data set");
 }
 
 static void tiny_imagenet(void)
@@ -246,7 +246,8 @@ static void labels_file(void)
     ew_sample_fini(&s);
     ew_dataset_close(d);
     ew_data_files_text(dir, "labels.txt", "x.png 0\ny.png -3\n");
-    EW_EXPECT_ERR(ew_dataset_open(dir, &d), EW_ERR_FORMAT, "labels.txt:2: '-3' is no class number");
+    EW_EXPECT_ERR(ew_dataset_open(dir, &d), EW_ERR_FORMAT,
+                  "labels.txt:2: '-3' is not a class number");
     ew_data_files_text(dir, "labels.txt", "../x.png 0\n");
     EW_EXPECT_ERR(ew_dataset_open(dir, &d), EW_ERR_FORMAT, "not below this folder");
 }

@@ -196,7 +196,7 @@ static void says_what_is_wrong(void)
     char *bytes = file_bytes(&size);
     struct ew_checkpoint c;
     EW_EXPECT_ERR(ew_checkpoint_parse("hello", 5, "x.ckpt", &c), EW_ERR_FORMAT,
-                  "x.ckpt: is no checkpoint");
+                  "x.ckpt: not a checkpoint");
     bytes[8] = 2; /* the version */
     EW_EXPECT_ERR(ew_checkpoint_parse(bytes, size, "x.ckpt", &c), EW_ERR_UNSUPPORTED,
                   "is a checkpoint of version 2; this program reads up to 1");

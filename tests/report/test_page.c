@@ -211,7 +211,7 @@ static void sides_are_compared(void)
     EW_EXPECT_STR(g.cells[g.cols + 1], "time of the epoch [s]");
     EW_EXPECT_STR(g.cells[g.cols + 4], "1.100");
     EW_EXPECT_STR(g.cells[2 * g.cols + 4], "1.000");
-    EW_EXPECT_STR(g.cells[2 * g.cols + 5], "no telling: one run");
+    EW_EXPECT_STR(g.cells[2 * g.cols + 5], "unclear: one run");
     ew_grid_fini(&g);
     EW_EXPECT_ERR(ew_compare_choose(&r, (const char *const[]){"x", "y"}), EW_ERR_NOT_FOUND,
                   "x: no run is of it");

@@ -275,7 +275,7 @@ static ew_err read_address(const struct ew_serve_opts *o, union address *at, boo
     }
     *at = (union address){.v6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)o->port)}};
     EW_CHECK(inet_pton(AF_INET6, text, &at->v6.sin6_addr) == 1, EW_ERR_USAGE,
-             "--bind %s is no address; it is one like 127.0.0.1, 0.0.0.0 or ::1", text);
+             "--bind %s is not an address such as 127.0.0.1, 0.0.0.0 or ::1", text);
     *loopback = IN6_IS_ADDR_LOOPBACK(&at->v6.sin6_addr);
     return EW_OK;
 }
