@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edgewise compare: whether two networks compute the same, and where they begin to differ. */
+/* edgewise compare: whether two networks, or one and saved values, are the same, and where they
+ * begin to differ. */
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "base/json.h"
 #include "cli/data_cmd.h"
@@ -11,7 +14,7 @@
 
 struct opts {
     bool layers, all;
-    const char *data;
+    const char *data, *input;
     struct ew_image_opts images;
     double min_sqnr;
     int64_t threads, seed;
@@ -26,6 +29,8 @@ static const struct ew_field fields[] = {
     {.name = "data", .type = EW_FIELD_STR, .offset = offsetof(struct opts, data), .letter = 'd',
      .metavar = "DATA[:N]", .help = "images of this set, 32 unless N says otherwise; without it "
      "random numbers, which say little of quantised networks"},
+    {.name = "input", .type = EW_FIELD_STR, .offset = offsetof(struct opts, input), .letter = 'i',
+     .metavar = "FILE", .help = "saved values: the tensor (.npy, .pb) that they were computed from"},
     EW_PREPROCESS_FIELDS(struct opts, images),
     {.name = "min-sqnr", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, min_sqnr),
      .def = "40", .min = -200, .max = 200, .metavar = "DB",
@@ -73,9 +78,11 @@ static ew_err print_text(const struct opts *o, const struct ew_compared *k)
 {
     const struct ew_agreement *first = first_different(k, o->min_sqnr);
     EW_TRY(print_values(o, k));
-    printf("\n%lld input%s, %d value%s compared; the largest score is the same one in %lld\n",
-           (long long)k->inputs, k->inputs == 1 ? "" : "s", k->n, k->n == 1 ? "" : "s",
-           (long long)k->same_top);
+    printf("\n%lld input%s, %d value%s compared", (long long)k->inputs, k->inputs == 1 ? "" : "s",
+           k->n, k->n == 1 ? "" : "s");
+    if (k->same_top >= 0)
+        printf("; the largest score is the same one in %lld", (long long)k->same_top);
+    printf("\n");
     if (!first)
         printf("they agree: no value below %g dB\n", o->min_sqnr);
     else
@@ -91,7 +98,10 @@ static ew_err print_json(const struct opts *o, const struct ew_compared *k)
     ew_json_init(&j, stdout);
     ew_json_object(&j, NULL);
     ew_json_int(&j, "inputs", k->inputs);
-    ew_json_int(&j, "same_top", k->same_top);
+    if (k->same_top >= 0)
+        ew_json_int(&j, "same_top", k->same_top);
+    else
+        ew_json_null(&j, "same_top");
     ew_json_str(&j, "first_different", first ? first->name : NULL);
     ew_json_array(&j, "values");
     for (int i = 0; i < k->n; i++) {
@@ -129,6 +139,25 @@ static ew_err feed(struct ew_cmd_call *c, struct ew_compared *k)
     return e;
 }
 
+/* A folder, or a file of a tensor. */
+static bool is_saved(const char *what)
+{
+    struct stat st;
+    const char *dot = strrchr(what, '.');
+    return (dot && (strcmp(dot, ".npy") == 0 || strcmp(dot, ".pb") == 0)) ||
+           (stat(what, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+static ew_err open_and_run(struct ew_cmd_call *c, const struct ew_compare_how *how,
+                           struct ew_compared *k)
+{
+    const struct opts *o = c->opts;
+    if (is_saved(c->args[1]))
+        return ew_compare_saved(c->args[0], c->args[1], o->input, how, k);
+    EW_TRY(ew_compare_open(c->args[0], c->args[1], how, k));
+    return feed(c, k);
+}
+
 static ew_err run(struct ew_cmd_call *c)
 {
     const struct opts *o = c->opts;
@@ -136,9 +165,11 @@ static ew_err run(struct ew_cmd_call *c)
         .layers = o->layers, .images = o->images, .threads = (int)o->threads};
     struct ew_compared k;
     EW_CHECK(o->layers || !o->all, EW_ERR_USAGE, "--all goes with --layers");
-    ew_err e = ew_compare_open(c->args[0], c->args[1], &how, &k);
-    if (e == EW_OK)
-        e = feed(c, &k);
+    EW_CHECK(!is_saved(c->args[1]) || (o->input && !o->data), EW_ERR_USAGE,
+             "%s has saved values: --input FILE says what they were computed from", c->args[1]);
+    EW_CHECK(is_saved(c->args[1]) || !o->input, EW_ERR_USAGE,
+             "--input goes with saved values; two networks run on --data, or on random numbers");
+    ew_err e = open_and_run(c, &how, &k);
     if (e == EW_OK)
         e = c->json ? print_json(o, &k) : print_text(o, &k);
     ew_compare_close(&k);
@@ -149,13 +180,17 @@ const struct ew_cmd ew_cmd_compare = {
     .name = "compare",
     .group = EW_CMD_NETWORK,
     .summary = "whether two networks compute the same, and where they differ",
-    .args = "NAME|FILE.onnx|CKPT NAME|FILE.onnx|CKPT",
+    .args = "NAME|FILE.onnx|CKPT NAME|FILE.onnx|CKPT|SAVED.npy|FOLDER",
     .about = "Runs both on the same inputs and shows how far the second's values are from the "
              "first's: the ratio of signal to difference (SQNR), and the largest difference.\n"
              "With --layers every operator runs as it stands in the file, nothing fused, and the "
-             "first value that differs is named.",
+             "first value that differs is named.\n"
+             "Instead of a second network there may be what another program computed from the "
+             "tensor of --input: a file with the output, or a folder with NAME.npy for every "
+             "value to compare ('_' for '/'), [N, C, H, W] as in ONNX.",
     .examples = "compare net.onnx int8.onnx --data cifar10:100 --min-sqnr 20\n"
-                "compare old.onnx new.onnx --layers",
+                "compare old.onnx new.onnx --layers\n"
+                "compare net.onnx saved/ --input x.npy",
     .min_args = 2,
     .max_args = 2,
     .opts_size = sizeof(struct opts),

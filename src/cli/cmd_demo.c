@@ -202,7 +202,7 @@ static ew_err report(struct story *s)
 static void tell_network(const struct story *s)
 {
     char a[EW_TEXT_CHARS], b[EW_TEXT_CHARS];
-    printf("1  built     %s: %s parameters, %s multiply-accumulates, %lld operators in a row\n",
+    printf("1  built     %s: %s parameters, %s multiply-accumulates, longest path %lld operators\n",
            s->o->network, ew_text_count(s->facts.params, a), ew_text_count(s->facts.macs, b),
            (long long)s->facts.cdl);
 }
@@ -297,11 +297,11 @@ static ew_err tell(struct story *s, bool json)
              "the file computes something else: outputs differ by %g", s->difference);
     if (json)
         return tell_json(s);
-    printf(
-        "\nnext:  edgewise models                      the networks it knows\n"
-        "       edgewise info resnet50 --svg net.svg  one of them, with a picture\n"
-        "       edgewise bench resnet50 --profile     where the time goes\n"
-        "       edgewise train lenet5 --data mnist    learning, with a folder of rows to keep\n");
+    printf("\nnext:  edgewise models                       the networks it knows\n"
+           "       edgewise info resnet50 --svg net.svg  one of them, with a picture\n"
+           "       edgewise bench resnet50 --profile     where the time goes\n"
+           "       edgewise train lenet5 --data mnist    training, with all its figures in a "
+           "folder\n");
     return EW_OK;
 }
 

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two networks on the same inputs.  Plans of all values run the graphs as they are, without passes,
- * so that every value is there; plans of outputs alone run as they would. */
+/* Two networks on the same inputs, or one beside saved values.  Plans of all values run the graphs
+ * as they are, without passes, so that every value is there; plans of outputs alone run as they
+ * would. */
 #include "measure/compare_sides.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "bench/bench.h"
+#include "format/tensor_file.h"
 
 #define NOTHING_DB 200.0
 
@@ -192,4 +197,115 @@ ew_err ew_compare_images(struct ew_compared *c, const struct ew_loader_opts *set
     }
     ew_loader_close(l);
     return e;
+}
+
+/* ---- Saved values ---- */
+
+/* [N, C, ...] as files have it to [N, ..., C]. */
+static void channels_last(const struct ew_shape *s, const float *from, float *to)
+{
+    const int64_t n = s->dim[0], c = s->dim[s->rank - 1];
+    int64_t places = 1;
+    for (int i = 1; i < s->rank - 1; i++)
+        places *= s->dim[i];
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < c; k++)
+            for (int64_t p = 0; p < places; p++)
+                to[(i * places + p) * c + k] = from[(i * c + k) * places + p];
+}
+
+/* Whether the file's shape is [N, C, ...] of this [N, ..., C]; two dimensions and fewer are alike.
+ */
+static bool fits(const struct ew_shape *file, const struct ew_shape *own)
+{
+    if (own->rank < 4)
+        return ew_shape_equal(file, own);
+    bool same = file->rank == own->rank && file->dim[0] == own->dim[0] &&
+                file->dim[1] == own->dim[own->rank - 1];
+    for (int i = 2; same && i < own->rank; i++)
+        same = file->dim[i] == own->dim[i - 1];
+    return same;
+}
+
+static ew_err read_saved(const char *path, const struct ew_shape *own, struct ew_arena *a,
+                         float **out)
+{
+    struct ew_tensor t;
+    char s[EW_SHAPE_TEXT], want[EW_SHAPE_TEXT];
+    EW_TRY(ew_tensor_file_read(path, a, &t, NULL));
+    EW_CHECK(t.dtype == EW_F32 && fits(&t.shape, own), EW_ERR_SHAPE,
+             "%s: holds %s of %s, which as [N, C, H, W] is not %s of float32 in [N, H, W, C]", path,
+             ew_shape_text(&t.shape, s), ew_dtype_name(t.dtype), ew_shape_text(own, want));
+    *out = t.data;
+    if (own->rank < 4)
+        return EW_OK;
+    *out = ew_arena_array(a, (size_t)ew_tensor_count(&t), sizeof(**out));
+    EW_CHECK(*out, EW_ERR_MEMORY, "no memory for %s", path);
+    channels_last(own, t.data, *out);
+    return EW_OK;
+}
+
+/* The file of a value: `saved` itself is the first output's; in a folder it is NAME.npy with '_'
+ * for
+ * '/'.  False: it has none. */
+static bool saved_path(const char *saved, bool folder, const char *name, int output, char *path,
+                       size_t size)
+{
+    if (!folder)
+        return output == 0 && snprintf(path, size, "%s", saved) < (int)size;
+    const int n = snprintf(path, size, "%s/", saved);
+    if (snprintf(path + n, size - (size_t)n, "%s.npy", name) >= (int)size - n)
+        return false;
+    for (char *p = path + n; *p; p++)
+        if (*p == '/')
+            *p = '_';
+    return access(path, F_OK) == 0;
+}
+
+static ew_err compare_file(struct ew_compared *c, int output, const char *path)
+{
+    const struct ew_graph *g = c->graph[0];
+    const struct ew_tensor *own = ew_plan_output(c->plan[0], output);
+    float *saved;
+    EW_TRY(read_saved(path, &own->shape, &c->arena, &saved));
+    struct ew_agreement *v = &c->v[c->n++];
+    *v = (struct ew_agreement){.name = g->values[g->outputs[output]].name,
+                               .op = op_of(g, g->outputs[output]),
+                               .shape = own->shape,
+                               .a = g->values[g->outputs[output]].producer,
+                               .output = output < c->side[0].net->n_outputs};
+    add_value(v, own->data, saved, ew_tensor_count(own));
+    if (output == 0) {
+        const struct ew_tensor other = {.dtype = EW_F32, .shape = own->shape, .data = saved};
+        c->same_top = largest_at(own) == largest_at(&other);
+    }
+    return EW_OK;
+}
+
+ew_err ew_compare_saved(const char *network, const char *saved, const char *input,
+                        const struct ew_compare_how *how, struct ew_compared *out)
+{
+    struct stat st;
+    char path[4096];
+    float *x;
+    const bool folder = stat(saved, &st) == 0 && S_ISDIR(st.st_mode);
+    struct ew_compare_how all = *how;
+    all.layers = folder || how->layers;
+    *out = (struct ew_compared){.same_top = -1, .inputs = 1};
+    ew_arena_init(&out->arena);
+    EW_TRY(open_side(network, &all, 0, out));
+    struct ew_tensor *in = ew_plan_input(out->plan[0], 0);
+    EW_TRY(read_saved(input, &in->shape, &out->arena, &x));
+    memcpy(in->data, x, ew_tensor_bytes(in));
+    EW_TRY(ew_plan_run(out->plan[0]));
+    const struct ew_graph *g = out->graph[0];
+    out->v = ew_arena_array(&out->arena, (size_t)g->n_outputs, sizeof(*out->v));
+    EW_CHECK(out->v, EW_ERR_MEMORY, "no memory for %d values", g->n_outputs);
+    for (int i = 0; i < g->n_outputs; i++)
+        if (ew_plan_output(out->plan[0], i)->dtype == EW_F32 &&
+            saved_path(saved, folder, g->values[g->outputs[i]].name, i, path, sizeof(path)))
+            EW_TRY(compare_file(out, i, path));
+    EW_CHECK(out->n > 0, EW_ERR_NOT_FOUND, "%s: has no NAME.npy of a value of %s", saved, network);
+    qsort(out->v, (size_t)out->n, sizeof(*out->v), by_producer);
+    return EW_OK;
 }

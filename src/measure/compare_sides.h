@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two networks on the same inputs, value by value. */
+/* Two networks on the same inputs, or one and what another program saved, value by value. */
 #ifndef EW_MEASURE_COMPARE_SIDES_H
 #define EW_MEASURE_COMPARE_SIDES_H
 
@@ -25,7 +25,8 @@ struct ew_compared {
     struct ew_agreement *v; /* in the first one's order of running */
     int n;
     int64_t inputs;   /* that were run */
-    int64_t same_top; /* of them: the first output has its largest element at the same place */
+    int64_t same_top; /* of them: the first output has its largest element at the same place; -1:
+                         that output was not compared */
 };
 
 struct ew_compare_how {
@@ -42,6 +43,12 @@ void ew_compare_close(struct ew_compared *c);
 /* Runs both on random numbers, or on images of a set, and adds what they gave. */
 ew_err ew_compare_random(struct ew_compared *c, uint64_t seed);
 ew_err ew_compare_images(struct ew_compared *c, const struct ew_loader_opts *set, int64_t most);
+
+/* One network on `input` (.npy or .pb) against what another program gave for it: `saved` is a file
+ * with the first output, or a folder with NAME.npy for each value ('_' for '/').  Tensors of four
+ * and more dimensions are [N, C, ...] in the files.  Release with close, also after a failure. */
+ew_err ew_compare_saved(const char *network, const char *saved, const char *input,
+                        const struct ew_compare_how *how, struct ew_compared *out);
 
 /* Signal to noise in dB; 200 where nothing differs. */
 double ew_agreement_db(const struct ew_agreement *a);

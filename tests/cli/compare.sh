@@ -14,3 +14,26 @@ edgewise compare lenet5-mnist same.onnx --all 2>&1 || echo "exit $?"
 # As many images as asked for, also where that is all of them or more than there are.
 edgewise data make --kind digits --train 10 --test 40 --to digits >/dev/null 2>&1
 for n in digits digits:5 digits:40 digits:50; do edgewise compare lenet5-mnist same.onnx --data $n | grep -o '^[0-9]* inputs'; done
+# Against what was saved: the output as a file, values in a folder; tensors are [N, C, H, W].
+{
+    printf '\223NUMPY\001\000v\000'
+    printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 28, 28), }"
+    head -c 3136 /dev/zero | tr '\0' '>' # 0.186 each
+} >x.npy
+edgewise run lenet5-mnist --input x.npy -o y.npy >/dev/null 2>&1
+edgewise compare lenet5-mnist y.npy --input x.npy | tail -n 2
+edgewise compare a.onnx y.npy --input x.npy 2>/dev/null | tail -n 1 | sed 's/, .*//'
+mkdir saved && cp y.npy "saved/$(edgewise compare lenet5-mnist y.npy --input x.npy --json | sed -n 's/.*"name": "\(.*\)",/\1/p').npy"
+edgewise compare lenet5-mnist saved --input x.npy | tail -n 2
+cp x.npy saved/conv1.npy
+edgewise compare lenet5-mnist saved --input x.npy 2>&1 || echo "exit $?"
+edgewise compare lenet5-mnist y.npy 2>&1 || echo "exit $?"
+edgewise compare lenet5-mnist same.onnx --input x.npy 2>&1 || echo "exit $?"
+# Channels come first in files: each of these has a value of its own.
+{
+    printf '\223NUMPY\001\000v\000'
+    printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 32, 32), }"
+    for byte in '>' '?' '\0'; do head -c 4096 /dev/zero | tr '\0' "$byte"; done
+} >rgb.npy
+edgewise run resnet9-cifar10 --input rgb.npy -o scores.npy >/dev/null 2>&1
+edgewise compare resnet9-cifar10 scores.npy --input rgb.npy | tail -n 1

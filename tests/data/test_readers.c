@@ -200,8 +200,7 @@ static void folder(void)
     EW_EXPECT_OK(ew_dataset_read(d, EW_SPLIT_TRAIN, 2, &s));
     ew_sample_fini(&s);
     ew_dataset_close(d);
-    EW_EXPECT_ERR(ew_dataset_open(ew_data_files_dir("empty"), &d), EW_ERR_FORMAT,
-                  "not a data set");
+    EW_EXPECT_ERR(ew_dataset_open(ew_data_files_dir("empty"), &d), EW_ERR_FORMAT, "not a data set");
 }
 
 static void tiny_imagenet(void)
