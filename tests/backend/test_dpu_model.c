@@ -179,35 +179,68 @@ static void speeds_are_close(void)
 
 /* ---- Networks that were not in the fit ---- */
 
-#define NETS   EW_COUNT(rows)
-#define STARTS 21 /* 8 to 18 us a layer */
-#define SHARES 31 /* 60 to 90 % of the ports */
-#define SPEEDS 3  /* of depthwise: 1 to 3 times the documented rows */
-#define GRID   (STARTS * SHARES * SPEEDS)
+/* Images a second, one thread and several: AMD's tables of Vitis AI 2.5 (ZCU104), and of its AI SDK
+ * 2.0.4 for other sizes (Ultra96, one B1600 at 287 MHz; its host is another one: 0). */
+static const struct elsewhere {
+    const char *name, *device;
+    double width, one, all;
+} elsewhere[] = {
+    {"vgg19", "zcu104", 1, 18.54, 32.69},
+    {"resnet18", "zcu104", 1, 218.02, 437.32},
+    {"squeezenet1_1", "zcu104", 1, 599.88, 1315.93},
+    {"mobilenet_v3_small", "zcu104", 1, 363.63, 819.63},
+    {"mobilenet_v2", "zcu104", 1.4, 203.20, 413.59},
+    {"resnet18", "B1600,cores=1,clock=287", 1, 0, 77.82},
+};
+
+#define NETS   (EW_COUNT(rows) + EW_COUNT(elsewhere))
+#define STARTS 11 /* 10 to 30 us a layer of pools, depthwise filters, sums and products */
+#define SHARES 16 /* 60 to 90 % of the ports */
+#define SWAPS  7  /* 0 to 3 cycles between sets of weights */
+#define GRID   (STARTS * SHARES * SWAPS)
 
 static struct ew_dpu_constants constants_at(int i)
 {
     struct ew_dpu_constants k = ew_dpu_fitted;
-    k.layer_s = (8 + 0.5 * (i % STARTS)) * 1e-6;
-    k.port_share = 0.6 + 0.01 * (i / STARTS % SHARES);
-    k.depthwise_speed = 1 + i / (STARTS * SHARES);
+    k.other_s = (10 + 2 * (i % STARTS)) * 1e-6;
+    k.port_share = 0.6 + 0.02 * (i / STARTS % SHARES);
+    k.swap = 0.5 * (i / (STARTS * SHARES));
     return k;
 }
 
-/* Errors of every network with every choice of constants: KV260, several threads. */
+static struct ew_graph *build_any(size_t i, const char **device, double *published)
+{
+    struct ew_graph *g = NULL;
+    if (i < EW_COUNT(rows)) {
+        *device = "kv260";
+        *published = rows[i].kv260_all;
+        return build(i);
+    }
+    const struct elsewhere *e = &elsewhere[i - EW_COUNT(rows)];
+    const struct ew_model_opts o = {.size = sizeof(o), .scale = e->width};
+    *device = e->device;
+    *published = e->all;
+    EW_EXPECT_OK(ew_model_build(e->name, &o, &g));
+    return g;
+}
+
+/* Errors of every network with every choice of constants: several threads. */
 static bool fill_errors(double (*e)[NETS])
 {
-    struct ew_dpu_config c;
-    bool ok = EW_EXPECT_OK(ew_dpu_config_parse("kv260", &c));
+    bool ok = true;
     for (size_t i = 0; ok && i < NETS; i++) {
-        struct ew_graph *g = build(i);
+        struct ew_dpu_config c;
+        const char *device;
+        double published;
+        struct ew_graph *g = build_any(i, &device, &published);
         struct ew_dpu_net n = {0};
-        ok = g && EW_EXPECT_OK(ew_dpu_net_init(g, &n));
+        ok = g && EW_EXPECT_OK(ew_dpu_config_parse(device, &c)) &&
+             EW_EXPECT_OK(ew_dpu_net_init(g, &n));
         for (int k = 0; ok && k < GRID; k++) {
             const struct ew_dpu_constants by = constants_at(k);
             struct ew_dpu_times t;
             ew_dpu_time_by(&n, &c, &by, &t);
-            e[k][i] = error(t.images_s, rows[i].kv260_all);
+            e[k][i] = error(t.images_s, published);
         }
         ew_dpu_net_fini(&n);
         ew_graph_free(g);
@@ -215,7 +248,7 @@ static bool fill_errors(double (*e)[NETS])
     return ok;
 }
 
-/* The constants with the least mean error over all networks but one. */
+/* The constants with the least squared error over all networks but one. */
 static int fit_without(double (*e)[NETS], size_t left_out)
 {
     int best = 0;
@@ -223,7 +256,7 @@ static int fit_without(double (*e)[NETS], size_t left_out)
     for (int k = 0; k < GRID; k++) {
         double sum = 0;
         for (size_t i = 0; i < NETS; i++)
-            sum += i == left_out ? 0 : fabs(e[k][i]);
+            sum += i == left_out ? 0 : e[k][i] * e[k][i];
         if (sum < least) {
             least = sum;
             best = k;
@@ -232,8 +265,8 @@ static int fit_without(double (*e)[NETS], size_t left_out)
     return best;
 }
 
-/* Start-up, ports and depthwise units fitted on four networks, the fifth predicted. */
-static void the_fifth_is_predicted(void)
+/* Start-up, ports and changes of weights fitted on all networks but one, and that predicted. */
+static void each_is_predicted_from_the_others(void)
 {
     static double e[GRID][NETS];
     double sum = 0, worst = 0;
@@ -242,14 +275,44 @@ static void the_fifth_is_predicted(void)
     for (size_t i = 0; i < NETS; i++) {
         const int k = fit_without(e, i);
         const struct ew_dpu_constants by = constants_at(k);
-        printf("# without %-15s %+.1f %%, by %.1f us, %.0f %%, %g\n", rows[i].name, 100 * e[k][i],
-               1e6 * by.layer_s, 100 * by.port_share, by.depthwise_speed);
+        printf("# without %-20s %+.1f %%, by %.0f us, %.0f %%, %g\n",
+               i < EW_COUNT(rows) ? rows[i].name : elsewhere[i - EW_COUNT(rows)].name,
+               100 * e[k][i], 1e6 * by.other_s, 100 * by.port_share, by.swap);
         sum += fabs(e[k][i]);
         worst = fmax(worst, fabs(e[k][i]));
     }
     printf("# mean %.1f %%, worst %.1f %%\n", 100 * sum / (double)NETS, 100 * worst);
     EW_EXPECT(sum / (double)NETS < 0.05);
-    EW_EXPECT(worst < 0.08);
+    EW_EXPECT(worst < 0.1);
+}
+
+static void networks_elsewhere(void)
+{
+    double sum = 0, worst = 0;
+    int n_errors = 0;
+    for (size_t i = 0; i < EW_COUNT(elsewhere); i++) {
+        const struct elsewhere *e = &elsewhere[i];
+        const struct ew_model_opts o = {.size = sizeof(o), .scale = e->width};
+        struct ew_graph *g = NULL;
+        struct ew_dpu_net n = {0};
+        struct ew_dpu_times t = {0};
+        if (!EW_EXPECT_OK(ew_model_build(e->name, &o, &g)) || !EW_EXPECT_OK(ew_dpu_net_init(g, &n)))
+            return;
+        time_on(&n, e->device, &t);
+        const double errors[] = {e->one > 0 ? error(1 / t.latency_s, e->one) : 0,
+                                 error(t.images_s, e->all)};
+        printf("# %-20s %-24s %+5.1f %% %+5.1f %%\n", e->name, e->device, 100 * errors[0],
+               100 * errors[1]);
+        for (int k = e->one > 0 ? 0 : 1; k < 2; k++, n_errors++) {
+            sum += fabs(errors[k]);
+            worst = fmax(worst, fabs(errors[k]));
+        }
+        ew_dpu_net_fini(&n);
+        ew_graph_free(g);
+    }
+    printf("# elsewhere: mean %.1f %%, worst %.1f %%\n", 100 * sum / n_errors, 100 * worst);
+    EW_EXPECT(sum / n_errors < 0.06);
+    EW_EXPECT(worst < 0.16);
 }
 
 /* Counted by AMD's profiler on ResNet-50 of 6.97 GOP, in MiB. */
@@ -327,6 +390,7 @@ static void more_is_not_slower(void)
     ew_graph_free(g);
 }
 
-EW_TEST_MAIN(EW_TEST(speeds_are_close), EW_TEST(the_fifth_is_predicted), EW_TEST(traffic_is_close),
+EW_TEST_MAIN(EW_TEST(speeds_are_close), EW_TEST(each_is_predicted_from_the_others),
+             EW_TEST(networks_elsewhere), EW_TEST(traffic_is_close),
              EW_TEST(ticks_follow_the_formula), EW_TEST(groups_go_to_the_host),
              EW_TEST(more_is_not_slower))

@@ -146,6 +146,15 @@ static ew_err read_element(struct reading *r, const struct ew_node *n)
     return EW_OK;
 }
 
+/* A product with its own hard sigmoid, which the layer before it makes. */
+static ew_err read_hard_swish(struct reading *r, const struct ew_node *n)
+{
+    struct ew_dpu_layer *l = add_layer(r, n, EW_DPU_ELEMENT);
+    l->in[l->n_in] = l->in[0];
+    l->in_bytes[l->n_in++] = l->in_bytes[0];
+    return EW_OK;
+}
+
 /* Behind a convolution it is part of that; alone it is one of single taps. */
 static ew_err read_norm(struct reading *r, const struct ew_node *n)
 {
@@ -195,6 +204,7 @@ static read_fn *find_reader(const char *op)
         {"reduce_mean", read_average},
         {"add", read_element},
         {"mul", read_element},
+        {"hard_swish", read_hard_swish},
         {"resize", read_element},
         {"channel_shuffle", read_element},
         {"depth_to_space", read_element},
@@ -205,19 +215,9 @@ static read_fn *find_reader(const char *op)
         {"log_softmax", read_result},
         {"argmax", read_result},
     };
-    static const char *const views[] = {"quantize_linear",
-                                        "dequantize_linear",
-                                        "identity",
-                                        "dropout",
-                                        "relu",
-                                        "clip",
-                                        "leaky_relu",
-                                        "hard_swish",
-                                        "hard_sigmoid",
-                                        "transpose",
-                                        "split",
-                                        "slice",
-                                        "pad"};
+    static const char *const views[] = {
+        "quantize_linear", "dequantize_linear", "identity",  "dropout", "relu",  "clip",
+        "leaky_relu",      "hard_sigmoid",      "transpose", "split",   "slice", "pad"};
     for (size_t i = 0; i < EW_COUNT(known); i++)
         if (strcmp(known[i].op, op) == 0)
             return known[i].read;

@@ -2,10 +2,10 @@
 /* Times of layers on a DPU: ticks of its units, traffic with DDR, start-up.
  *
  * A layer takes the longer of its arithmetic and its loads and stores, which overlap, and a
- * start-up.  Feature maps that fit into the image buffer stay there; larger ones are stored, and
- * loaded again by each layer that reads them.  An addition behind a convolution is done tile by
- * tile before anything is stored.  With published counts of ResNet-50's traffic this agrees to 5 %
- * (docs/fpga.md). */
+ * start-up; weights are loaded ahead while the layer before leaves the memory idle.  Feature maps
+ * that fit into the image buffer stay there; larger ones are stored, and loaded again by each layer
+ * that reads them.  An addition behind a convolution is done tile by tile before anything is
+ * stored.  With published counts of ResNet-50's traffic this agrees to 5 % (docs/fpga.md). */
 #include "backend/dpu/dpu_model.h"
 
 #include <math.h>
@@ -13,8 +13,13 @@
 
 /* ---- Constants: fitted on the published speeds of five networks on KV260 and ZCU104 ---- */
 
-const struct ew_dpu_constants ew_dpu_fitted = {
-    .layer_s = 13e-6, .port_share = 0.755, .ddr_share = 0.52, .depthwise_speed = 2};
+const struct ew_dpu_constants ew_dpu_fitted = {.conv_s = 9e-6,
+                                               .other_s = 18e-6,
+                                               .port_share = 0.80,
+                                               .ddr_share = 0.55,
+                                               .swap = 1.5,
+                                               .depthwise_speed = 2,
+                                               .pool_speed = 4};
 
 #define PORT_BYTES 32 /* two ports of 128 bits a core (PG338) */
 /* Results leave the multipliers over ICP bytes a cycle, so that PP x OCP of them take PP cycles
@@ -96,16 +101,24 @@ static struct ew_dpu_layer *joined_to(const struct ew_dpu_net *n, int layer)
 
 /* ---- Time ---- */
 
-/* Cycles that its unit is busy with a layer. */
-static double cycles_of(const struct ew_dpu_layer *l, const struct ew_dpu_arch *a, double depthwise)
+/* Cycles of the multipliers: a line of pixels for each set of weights, and the change to the next.
+ */
+static double conv_cycles(const struct ew_dpu_layer *l, const struct ew_dpu_arch *a, double swap)
 {
-    const double ticks = (double)l->ticks;
-    if (l->unit == EW_DPU_DEPTHWISE)
-        return ticks / depthwise;
-    if (l->unit != EW_DPU_CONV)
-        return ticks;
-    const int64_t tiles = parts(l->out_h, a->pp) * l->out_w * parts(l->out_c, a->ocp);
-    return fmax(ticks, (double)(tiles * a->pp));
+    const int64_t lines = parts(l->out_h, a->pp) * parts(l->out_c, a->ocp);
+    const int64_t sets = l->ticks / (l->out_w > 0 ? l->out_w : 1);
+    return fmax((double)l->ticks + swap * (double)sets, (double)(lines * l->out_w * a->pp));
+}
+
+/* Cycles that its unit is busy with a layer. */
+static double cycles_of(const struct ew_dpu_layer *l, const struct ew_dpu_arch *a,
+                        const struct ew_dpu_constants *by)
+{
+    if (l->unit == EW_DPU_CONV)
+        return conv_cycles(l, a, by->swap);
+    return (double)l->ticks / (l->unit == EW_DPU_DEPTHWISE ? by->depthwise_speed
+                               : l->unit == EW_DPU_POOL    ? by->pool_speed
+                                                           : 1);
 }
 
 static bool stands_alone(const struct ew_dpu_layer *l)
@@ -124,16 +137,20 @@ static double core_time(struct ew_dpu_net *n, const struct ew_dpu_config *c,
                         const struct ew_dpu_constants *by, int cores)
 {
     const double clock = c->clock_mhz * 1e6, rate = bandwidth(c, by, cores);
-    double sum = 0;
+    const double room_s = c->arch->weight_kib * 1024 / rate;
+    double sum = 0, idle_s = 0; /* of the memory, during the layer before */
     for (int k = 0; k < n->n_layers; k++) {
         struct ew_dpu_layer *l = &n->layers[k], *j = joined_to(n, k);
         if (!stands_alone(l))
             continue;
-        const double cycles = cycles_of(l, c->arch, by->depthwise_speed) +
-                              (j ? cycles_of(j, c->arch, by->depthwise_speed) : 0);
-        const double moved = (double)(l->load_bytes + l->store_bytes) / rate;
+        const double cycles = cycles_of(l, c->arch, by) + (j ? cycles_of(j, c->arch, by) : 0);
+        const double ahead = fmin(fmin(idle_s, room_s), (double)l->weight_bytes / rate);
+        const double moved = (double)(l->load_bytes + l->store_bytes) / rate - ahead;
+        const double busy = fmax(cycles / clock, moved);
+        idle_s = busy - moved;
         l->ddr_bound = moved > cycles / clock;
-        l->seconds = fmax(cycles / clock, moved) + (j ? 2 : 1) * by->layer_s;
+        l->seconds =
+            busy + (l->unit == EW_DPU_CONV ? by->conv_s : by->other_s) + (j ? by->other_s : 0);
         sum += l->seconds;
     }
     return sum;

@@ -78,10 +78,13 @@ struct ew_dpu_times {
 
 /* What the model's formulas leave open, fitted on published speeds. */
 struct ew_dpu_constants {
-    double layer_s;         /* start-up of a layer: instructions, filling and draining pipelines */
-    double port_share;      /* of the peak of a core's ports that is reached */
-    double ddr_share;       /* of the memory's peak that all cores reach together */
+    double conv_s;     /* start-up of a convolution: instructions, filling and draining pipelines */
+    double other_s;    /* the same of what other units do */
+    double port_share; /* of the peak of a core's ports that is reached */
+    double ddr_share;  /* of the memory's peak that all cores reach together */
+    double swap;       /* cycles between two sets of ICP x OCP weights */
     double depthwise_speed; /* times as many rows at once as documented by default */
+    double pool_speed;      /* the same; pools run beside the convolutions before them */
 };
 extern const struct ew_dpu_constants ew_dpu_fitted;
 
