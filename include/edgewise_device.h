@@ -21,6 +21,7 @@ struct ew_device {
     char target[64];      /* instruction set or compute capability */
     char why[256];        /* why there is none */
     int64_t memory_bytes; /* 0: not known */
+    int emulated;         /* 1: it runs here as an emulation, whose times mean nothing */
 };
 
 /* Device i of all that this build and this machine have, in a fixed order, the CPU first.

@@ -14,7 +14,9 @@ EW_API ew_err ew_device_at(int i, struct ew_device *out)
     EW_CHECK(out->size == sizeof(*out), EW_ERR_ARG,
              "the device is %zu bytes, this library gives %zu", out->size, sizeof(*out));
     EW_CHECK(i >= 0 && ew_backend_find(i, &found), EW_ERR_NOT_FOUND, "there is no device %d", i);
-    *out = (struct ew_device){.size = sizeof(*out), .memory_bytes = (int64_t)found.memory_bytes};
+    *out = (struct ew_device){.size = sizeof(*out),
+                              .memory_bytes = (int64_t)found.memory_bytes,
+                              .emulated = found.emulated};
     snprintf(out->id, sizeof(out->id), "%s", found.device);
     snprintf(out->backend, sizeof(out->backend), "%s", found.backend);
     snprintf(out->name, sizeof(out->name), "%s", found.name);

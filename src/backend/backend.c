@@ -102,7 +102,8 @@ ew_err ew_backend_probe(const char *device, struct ew_device_found *out)
     *out = (struct ew_device_found){.backend = w.type->name,
                                     .help = w.type->help,
                                     .memory_bytes = i->memory_bytes,
-                                    .is_dpu = i->is_dpu};
+                                    .lowers_pow2 = i->lowers_pow2,
+                                    .emulated = i->emulated};
     snprintf(out->device, sizeof(out->device), "%s", w.device);
     snprintf(out->name, sizeof(out->name), "%s", i->name);
     snprintf(out->target, sizeof(out->target), "%s", i->target);

@@ -54,8 +54,10 @@ struct ew_device_info {
     /* Kernels read and write any memory of the host: addresses are ordinary pointers, and weights
      * are used where the graph has them. */
     bool shares_host;
-    unsigned fused; /* enum ew_fused */
-    bool is_dpu;    /* networks of power-of-two int8 become the DPU's operators (op/dpu.h) */
+    unsigned fused;   /* enum ew_fused */
+    bool lowers_pow2; /* int8 networks of power-of-two scales become operators that shift (op/dpu.h)
+                       */
+    bool emulated;    /* it runs on the host; how long the device would take, a model says */
     /* What float32 activations and their gradients are stored as: plans give kernels tensors of
      * this type for them.  Weights, their gradients and the training loss stay float32. */
     enum ew_dtype storage;
@@ -250,7 +252,7 @@ struct ew_device_found {
     char device[64];            /* what opens it; empty: there is none, and `why` says why */
     char name[128];
     char target[64], kernels[64]; /* as ew_device_info */
-    bool is_dpu;
+    bool lowers_pow2, emulated;
     char why[256];
     size_t memory_bytes; /* 0: not known */
 };

@@ -49,6 +49,7 @@ static ew_err print_json(void)
         ew_json_str(&j, "name", *d.name ? d.name : NULL);
         ew_json_str(&j, "target", *d.target ? d.target : NULL);
         ew_json_int(&j, "memory_bytes", (int64_t)d.memory_bytes);
+        ew_json_bool(&j, "emulated", d.emulated);
         ew_json_str(&j, "why", *d.why ? d.why : NULL);
         ew_json_end(&j);
     }

@@ -65,7 +65,7 @@ void ew_train_show_begin(struct ew_train_view *v, const struct ew_train_run *r,
             r->o.output);
     if (s.recompute_cheap || s.segments > 1 || s.parts > 1)
         fprintf(stderr, "to fit the limit: %d segments, %d parts, %.0f%% of forward done twice%s\n",
-                s.segments, s.parts, 100 * s.again_share,
+                s.segments, s.parts, 100 * s.recompute_share,
                 s.split_changes_statistics ? "; batch norm sees one part at a time" : "");
 }
 

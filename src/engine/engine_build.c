@@ -95,7 +95,7 @@ static ew_err make_graph(struct build *b, const struct ew_graph *g)
     /* At batch 1 shapes are equal that are not at others: a constant that is added to every image
      * is then like the output, and a reshape to one row changes nothing. */
     EW_TRY(ew_graph_set_batch(b->file.graph, c->batch_max));
-    if (b->device.is_dpu)
+    if (b->device.lowers_pow2)
         EW_TRY(ew_pass_lower_dpu(b->file.graph));
     EW_TRY(ew_pass_all(b->file.graph));
     EW_TRY(ew_graph_sweep(b->file.graph));

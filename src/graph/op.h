@@ -48,7 +48,7 @@ struct ew_call {
     void *packed;                /* a kernel's own copy of weights, which runs only read */
     const struct ew_backend *be; /* kernels' threads and instruction set */
     bool train;                  /* batch statistics, dropout on */
-    bool again;                  /* forward once more, to save memory: leave running state alone */
+    bool recompute;              /* forward once more, to save memory: leave running state alone */
     uint64_t seed;               /* stochastic operators: fixed by (run seed, step, node) */
 };
 

@@ -159,7 +159,7 @@ static void run_stat(const struct ew_call *c, int slot, struct ew_tensor *to, co
 static void update_running(const struct ew_call *c, const struct stats *s)
 {
     const double pixels = (double)pixels_of(c);
-    if (c->train && !c->again) {
+    if (c->train && !c->recompute) {
         run_stat(c, MEAN, c->in[MEAN], s, 1);
         run_stat(c, VAR, c->in[VAR], s, pixels > 1 ? pixels / (pixels - 1) : 1);
     }

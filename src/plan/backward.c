@@ -82,7 +82,7 @@ static ew_err saved_tensor(struct ew_plan *p, int value, bool reads, struct ew_b
         return EW_OK;
     struct ew_slot *slot;
     EW_TRY(ew_plan_saved_slot(p, ew_plan_source(p, value), &slot));
-    *out = p->values[value].bare ? &p->values[value].t : &slot->t;
+    *out = p->values[value].no_storage ? &p->values[value].t : &slot->t;
     t->slots[t->n_slots++] = slot;
     return EW_OK;
 }
@@ -147,7 +147,7 @@ static ew_err add_clears(struct ew_plan *p, const struct ew_node *n, unsigned fr
 /* A parameter's gradient that goes into the parameter as it is made. */
 static bool is_used_up(const struct ew_plan *p, int value)
 {
-    return p->grads[value].bare && p->g->values[value].kind == EW_VALUE_PARAM;
+    return p->grads[value].no_storage && p->g->values[value].kind == EW_VALUE_PARAM;
 }
 
 static void touch_gradients(struct ew_plan *p, const struct ew_node *n)
@@ -182,10 +182,10 @@ static ew_err add_updates(struct ew_plan *p, int node)
     const struct ew_node *n = &p->g->nodes[node];
     for (int i = 0; i < n->n_in; i++) {
         const int v = n->in[i];
-        bool again = false; /* the node reads it twice */
+        bool twice = false; /* the node reads it twice */
         for (int j = 0; j < i; j++)
-            again |= n->in[j] == v;
-        if (v >= 0 && !again && p->g->values[v].kind == EW_VALUE_PARAM && p->grads[v].first >= 0 &&
+            twice |= n->in[j] == v;
+        if (v >= 0 && !twice && p->g->values[v].kind == EW_VALUE_PARAM && p->grads[v].first >= 0 &&
             first_reader(p, node, v))
             EW_TRY(add_complete(p, v));
     }

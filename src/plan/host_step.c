@@ -74,7 +74,8 @@ static const struct ew_slot *find_in(const struct ew_slot *slots, int n, const s
 
 static const struct ew_slot *slot_around(const struct ew_plan *p, const struct ew_tensor *t)
 {
-    const struct ew_slot *const lists[] = {p->values, p->grads, p->again, p->state[0], p->state[1]};
+    const struct ew_slot *const lists[] = {p->values, p->grads, p->recompute, p->state[0],
+                                           p->state[1]};
     const struct ew_slot *s = NULL;
     for (size_t i = 0; i < EW_COUNT(lists) && !s; i++)
         s = find_in(lists[i], p->g->n_values, t);
@@ -121,8 +122,8 @@ static ew_err mirror(struct making *m, int list, int i, bool in, bool out)
     *own = ew_plan_host_view(m->p, t);
     own->data = NULL;
     m->to[list][i] = own;
-    if (!slot || slot->bare || is_fixed(m->p, slot, &own->data) ||
-        (slot->buffer < 0 && !slot->resident && !slot->kept))
+    if (!slot || slot->no_storage || is_fixed(m->p, slot, &own->data) ||
+        (slot->buffer < 0 && !slot->resident && !slot->is_optimizer))
         return EW_OK;
     struct ew_copy *c = add_copy(m, ew_tensor_bytes(own));
     own->data = NULL;
@@ -146,7 +147,7 @@ static ew_err mirror_all(struct making *m)
     const struct ew_step *s = m->s;
     const bool forward = s->phase == EW_PHASE_FORWARD, update = s->phase == EW_PHASE_UPDATE;
     const bool writes = forward || s->node < 0; /* its outputs; backward reads them */
-    const unsigned kept = forward && s->call.train && !s->call.again ? s->call.op->state_in : 0;
+    const unsigned kept = forward && s->call.train && !s->call.recompute ? s->call.op->state_in : 0;
     for (int i = 0; i < s->call.n_in; i++)
         EW_TRY(mirror(m, IN, i, true, bit(kept, i) || (update && i != 1)));
     for (int i = 0; i < s->call.n_out; i++)
@@ -157,7 +158,7 @@ static ew_err mirror_all(struct making *m)
         EW_TRY(mirror(m, DIN, i, !bit(s->call.fresh, i), true));
     if (s->aux >= 0) {
         struct ew_copy *c = add_copy(m, m->p->buffers[s->aux].size);
-        c->in = !forward || s->call.again;
+        c->in = !forward || s->call.recompute;
         c->out = forward;
     }
     return EW_OK;
@@ -214,7 +215,7 @@ static void bind_copy(struct ew_plan *p, struct ew_step *s, struct ew_copy *c)
 {
     c->host = p->staging + c->host_at;
     if (c->slot) {
-        ew_plan_place(p, c->slot, &c->device, &c->at);
+        ew_plan_locate(p, c->slot, &c->device, &c->at);
         c->t->data = c->host;
     } else {
         c->device = p->block;

@@ -46,7 +46,7 @@ static int by_life(const void *a, const void *b)
 /* The place of `b` among n placed buffers, which are sorted by offset: the lowest gap between those
  * that live at the same time. */
 static size_t lowest_gap(struct ew_buffer *const *placed, int n, const struct ew_buffer *b,
-                         int64_t *looks)
+                         int64_t *probes)
 {
     const size_t size = ew_align_up(b->size);
     size_t at = 0;
@@ -60,7 +60,7 @@ static size_t lowest_gap(struct ew_buffer *const *placed, int n, const struct ew
         const size_t end = q->offset + ew_align_up(q->size);
         at = end > at ? end : at;
     }
-    *looks += i + 1;
+    *probes += i + 1;
     return at;
 }
 
@@ -80,12 +80,12 @@ static void insert(struct ew_buffer **placed, int n, struct ew_buffer *b)
 }
 
 /* Each in its order to the lowest gap; returns what that takes. */
-static size_t place(struct ew_buffer **order, struct ew_buffer **placed, int n, int64_t *looks)
+static size_t place(struct ew_buffer **order, struct ew_buffer **placed, int n, int64_t *probes)
 {
     size_t total = 0;
     for (int i = 0; i < n; i++) {
         struct ew_buffer *b = order[i];
-        b->offset = lowest_gap(placed, i, b, looks);
+        b->offset = lowest_gap(placed, i, b, probes);
         insert(placed, i, b);
         const size_t end = b->offset + ew_align_up(b->size);
         total = end > total ? end : total;
@@ -94,7 +94,7 @@ static size_t place(struct ew_buffer **order, struct ew_buffer **placed, int n, 
 }
 
 /* No order is best for all: of three the one that takes the least is used. */
-static ew_err place_best(struct ew_buffer *buffers, int n, size_t *total, int64_t *looks)
+static ew_err place_best(struct ew_buffer *buffers, int n, size_t *total, int64_t *probes)
 {
     int (*const orders[])(const void *, const void *) = {by_size, by_area, by_life};
     EW_CLEANUP(ew_free_ptr) struct ew_buffer **order = calloc((size_t)n + 1, sizeof(*order));
@@ -105,7 +105,7 @@ static ew_err place_best(struct ew_buffer *buffers, int n, size_t *total, int64_
     size_t best = 0, least = SIZE_MAX, now = 0;
     for (size_t k = 0; k < EW_COUNT(orders); k++) {
         qsort(order, (size_t)n, sizeof(*order), orders[k]);
-        now = place(order, placed, n, looks);
+        now = place(order, placed, n, probes);
         if (now < least) {
             least = now;
             best = k;
@@ -113,16 +113,16 @@ static ew_err place_best(struct ew_buffer *buffers, int n, size_t *total, int64_
     }
     if (best + 1 != EW_COUNT(orders)) { /* else it is in place already */
         qsort(order, (size_t)n, sizeof(*order), orders[best]);
-        now = place(order, placed, n, looks);
+        now = place(order, placed, n, probes);
     }
     *total = now;
     return EW_OK;
 }
 
-ew_err ew_memory_place(struct ew_buffer *buffers, int n, size_t *total, int64_t *looks)
+ew_err ew_memory_place(struct ew_buffer *buffers, int n, size_t *total, int64_t *probes)
 {
     int64_t own = 0;
-    int64_t *count = looks ? looks : &own;
-    return n <= EW_MEMORY_FEW ? place_best(buffers, n, total, count)
-                              : ew_memory_sweep(buffers, n, total, count);
+    int64_t *count = probes ? probes : &own;
+    return n <= EW_MEMORY_PAIRWISE_MAX ? place_best(buffers, n, total, count)
+                                       : ew_memory_sweep(buffers, n, total, count);
 }

@@ -27,7 +27,7 @@ struct heap {
     int n_regions;
     int top;            /* the region of the highest address, or NONE */
     int class[CLASSES]; /* first free region, or NONE */
-    int64_t *looks;
+    int64_t *probes;
 };
 
 /* Rising with the size; regions of a higher class are at least as large as all of a lower one. */
@@ -96,7 +96,7 @@ static int find_free(const struct heap *h, size_t size)
 {
     int class = class_of(size), tried = 0;
     for (int at = h->class[class]; at != NONE && tried < OWN_ONES; at = h->regions[at].next) {
-        ++*h->looks;
+        ++*h->probes;
         tried++;
         if (h->regions[at].size >= size)
             return at;
@@ -110,7 +110,7 @@ static int find_free(const struct heap *h, size_t size)
 static int take(struct heap *h, size_t size)
 {
     int at = find_free(h, size);
-    ++*h->looks;
+    ++*h->probes;
     if (at == NONE && h->top != NONE && h->regions[h->top].free) { /* the block grows */
         at = h->top;
         leave_class(h, at);
@@ -132,7 +132,7 @@ static int take(struct heap *h, size_t size)
 static void give(struct heap *h, int at)
 {
     const int before = h->regions[at].before, behind = h->regions[at].behind;
-    ++*h->looks;
+    ++*h->probes;
     if (behind != NONE && h->regions[behind].free) {
         leave_class(h, behind);
         swallow(h, at, behind);
@@ -180,10 +180,10 @@ static void sweep(struct heap *h, const struct ew_buffer *buffers, struct ew_buf
     }
 }
 
-ew_err ew_memory_sweep(struct ew_buffer *buffers, int n, size_t *total, int64_t *looks)
+ew_err ew_memory_sweep(struct ew_buffer *buffers, int n, size_t *total, int64_t *probes)
 {
     const size_t room = (size_t)n + 1;
-    struct heap h = {.top = NONE, .looks = looks};
+    struct heap h = {.top = NONE, .probes = probes};
     EW_CLEANUP(ew_free_ptr) struct region *regions = calloc(2 * room, sizeof(*regions));
     EW_CLEANUP(ew_free_ptr) struct ew_buffer **begin = calloc(room, sizeof(*begin));
     EW_CLEANUP(ew_free_ptr) struct ew_buffer **end = calloc(room, sizeof(*end));

@@ -166,9 +166,9 @@ ew_err ew_plan_set_kernel(struct ew_plan *p, const struct ew_kernel *k)
     s->kernel = *k;
     if (k->scratch && !on_host)
         EW_TRY(ew_plan_buffer_new(p, k->scratch, step, step, &s->scratch));
-    s->state_at = p->states_bytes;
+    s->state_at = p->kernel_states_bytes;
     s->packed_at = *packed;
-    p->states_bytes += ew_align_up(k->state);
+    p->kernel_states_bytes += ew_align_up(k->state);
     s->given = s->node >= 0 && s->phase == EW_PHASE_FORWARD ? find_packed(p, s->node, k) : NULL;
     if (!uses_given(p, s))
         *packed += ew_align_up(k->packed);
@@ -223,7 +223,7 @@ static void count_reads(struct ew_plan *p)
 }
 
 /* The call of a forward step; values computed again are read where that has put them. */
-static ew_err forward_call(struct ew_plan *p, const struct ew_node *n, bool again,
+static ew_err forward_call(struct ew_plan *p, const struct ew_node *n, bool recompute,
                            struct ew_call *c)
 {
     const int step = p->n_steps - 1;
@@ -234,15 +234,16 @@ static ew_err forward_call(struct ew_plan *p, const struct ew_node *n, bool agai
         if (n->in[i] < 0)
             continue;
         const int from = ew_plan_source(p, n->in[i]);
-        struct ew_slot *s = again && p->again[from].first >= 0 ? &p->again[from] : &p->values[from];
+        struct ew_slot *s =
+            recompute && p->recompute[from].first >= 0 ? &p->recompute[from] : &p->values[from];
         ew_plan_touch(s, step);
         slots[i] = from == n->in[i] ? &s->t : &p->values[n->in[i]].t;
     }
     for (int i = 0; i < n->n_out; i++) {
         if (n->out[i] < 0)
             continue;
-        struct ew_slot *s = again ? &p->again[n->out[i]] : &p->values[n->out[i]];
-        if (!s->bare)
+        struct ew_slot *s = recompute ? &p->recompute[n->out[i]] : &p->values[n->out[i]];
+        if (!s->no_storage)
             ew_plan_touch(s, step);
         slots[n->n_in + i] = &s->t;
     }
@@ -254,12 +255,13 @@ static ew_err forward_call(struct ew_plan *p, const struct ew_node *n, bool agai
                           .in = slots,
                           .out = slots + n->n_in,
                           .train = p->opts.mode == EW_PLAN_TRAIN,
-                          .out_step = again || n->n_out == 0 ? 0 : ew_plan_out_step(p, n->out[0]),
-                          .again = again};
+                          .out_step =
+                              recompute || n->n_out == 0 ? 0 : ew_plan_out_step(p, n->out[0]),
+                          .recompute = recompute};
     return ew_plan_play_roles(p, (int)(n - p->g->nodes), EW_PHASE_FORWARD, c);
 }
 
-ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again)
+ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool recompute)
 {
     const struct ew_node *n = &p->g->nodes[node];
     EW_CHECK(!n->channels_first, EW_ERR_INTERNAL, "node %s: is not channels-last", n->name);
@@ -269,13 +271,13 @@ ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again)
     s->node = node;
     if (p->node_step[node] < 0)
         p->node_step[node] = step;
-    EW_TRY(forward_call(p, n, again, &s->call));
+    EW_TRY(forward_call(p, n, recompute, &s->call));
     struct ew_kernel kernel;
     EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_FORWARD, &s->call, &kernel));
-    if (!again)
+    if (!recompute)
         EW_TRY(ew_plan_take_groups(p, node, EW_PHASE_FORWARD, &kernel, &p->steps[step].call));
     EW_TRY(ew_plan_set_kernel(p, &kernel));
-    if (again && p->node_aux[node] >= 0) { /* it holds what it would get again */
+    if (recompute && p->node_aux[node] >= 0) { /* it holds what it would get again */
         s = &p->steps[step];
         s->aux = p->node_aux[node];
         p->buffers[s->aux].last = step;
@@ -285,7 +287,7 @@ ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again)
         EW_TRY(ew_plan_buffer_new(p, n->op->aux(view), step, step, &s->aux));
         p->node_aux[node] = s->aux;
     }
-    return again || !ew_plan_splits(p, node) ? EW_OK : ew_plan_split_forward(p, n);
+    return recompute || !ew_plan_splits(p, node) ? EW_OK : ew_plan_split_forward(p, n);
 }
 
 static ew_err add_forwards(struct ew_plan *p)
@@ -343,7 +345,7 @@ static void share_gradient(struct ew_plan *p, const struct ew_step *s, int step)
     if (!s->kernel.in_place || !(s->call.fresh & 1) || !s->call.din[0] || !s->call.dout[0])
         return;
     struct ew_slot *din = slot_of(s->call.din[0]), *dout = slot_of(s->call.dout[0]);
-    if (din->bare || din->buffer >= 0 || dout->buffer < 0 ||
+    if (din->no_storage || din->buffer >= 0 || dout->buffer < 0 ||
         p->buffers[dout->buffer].last != step ||
         ew_tensor_bytes(&din->t) != ew_tensor_bytes(&dout->t))
         return;
@@ -353,7 +355,7 @@ static void share_gradient(struct ew_plan *p, const struct ew_step *s, int step)
 
 ew_err ew_plan_own_buffer(struct ew_plan *p, struct ew_slot *s)
 {
-    if (s->first < 0 || s->buffer >= 0 || s->bare || owns_data(s))
+    if (s->first < 0 || s->buffer >= 0 || s->no_storage || owns_data(s))
         return EW_OK;
     const int last = s->last < p->n_steps ? s->last : p->n_steps;
     return ew_plan_buffer_new(p, ew_tensor_bytes(&s->t), s->first, last, &s->buffer);
@@ -414,9 +416,9 @@ static void place_states(struct ew_plan *p)
             struct ew_slot *s = &p->state[k][i];
             if (s->first < 0)
                 continue;
-            s->kept = true;
-            s->at = p->kept_bytes;
-            p->kept_bytes += ew_align_up(ew_tensor_bytes(&s->t));
+            s->is_optimizer = true;
+            s->at = p->optimizer_bytes;
+            p->optimizer_bytes += ew_align_up(ew_tensor_bytes(&s->t));
         }
 }
 
@@ -458,8 +460,8 @@ static ew_err init_slots(struct ew_plan *p)
     const struct ew_graph *g = p->g;
     p->values = new_slots(g, true);
     p->grads = new_slots(g, false);
-    p->again = new_slots(g, false);
-    bool ok = p->values && p->grads && p->again;
+    p->recompute = new_slots(g, false);
+    bool ok = p->values && p->grads && p->recompute;
     for (int k = 0; k < EW_UPDATE_STATES; k++) {
         p->state[k] = new_slots(g, false);
         ok &= p->state[k] != NULL;
@@ -492,7 +494,7 @@ static void bind_slots(struct ew_plan *p, struct ew_slot *slots)
     struct ew_memory *m;
     size_t at;
     for (int i = 0; i < p->g->n_values; i++)
-        if (ew_plan_place(p, &slots[i], &m, &at))
+        if (ew_plan_locate(p, &slots[i], &m, &at))
             slots[i].t.data = ew_backend_address(m, at);
 }
 
@@ -536,8 +538,8 @@ static ew_err take_blocks(struct ew_plan *p)
     else
         EW_TRY(ew_backend_alloc(p->be, ew_plan_whole_block(p), &p->block));
     EW_TRY(take_packed(p));
-    EW_TRY(ew_backend_alloc(p->be, p->kept_bytes, &p->kept));
-    EW_TRY(new_block(p->states_bytes, &p->states));
+    EW_TRY(ew_backend_alloc(p->be, p->optimizer_bytes, &p->optimizer_memory));
+    EW_TRY(new_block(p->kernel_states_bytes, &p->kernel_states));
     if (!ew_plan_is_remote(p))
         return EW_OK;
     EW_TRY(ew_backend_alloc(p->be, p->weights_bytes, &p->weights));
@@ -582,7 +584,7 @@ static ew_err bind_step(struct ew_plan *p, struct ew_step *s)
         c->aux = address_of(p, s->aux);
     ew_plan_bind_groups(p, s);
     if (s->kernel.state)
-        c->state = p->states + s->state_at;
+        c->state = p->kernel_states + s->state_at;
     if (s->kernel.packed)
         EW_TRY(bind_packed(p, s, c));
     return s->kernel.prepare ? s->kernel.prepare(c) : EW_OK;
@@ -595,7 +597,7 @@ static ew_err clear_states(struct ew_plan *p)
     size_t at;
     for (int k = 0; k < EW_UPDATE_STATES; k++)
         for (int i = 0; i < p->g->n_values; i++)
-            if (ew_plan_place(p, &p->state[k][i], &m, &at))
+            if (ew_plan_locate(p, &p->state[k][i], &m, &at))
                 EW_TRY(ew_backend_fill(m, at, 0, ew_tensor_bytes(&p->state[k][i].t)));
     return EW_OK;
 }
@@ -606,7 +608,7 @@ static ew_err bind_memory(struct ew_plan *p)
     EW_TRY(take_memory(p));
     bind_slots(p, p->values);
     bind_slots(p, p->grads);
-    bind_slots(p, p->again);
+    bind_slots(p, p->recompute);
     for (int k = 0; k < EW_UPDATE_STATES; k++)
         bind_slots(p, p->state[k]);
     ew_plan_bind_host_steps(p);
@@ -635,7 +637,7 @@ static ew_err copy_graph(struct ew_plan *p, struct ew_graph *g)
             EW_TRY(ew_pass_drop_identity(p->clone));
             EW_TRY(ew_pass_fold_flatten_own(p->clone));
         }
-        if (ew_backend_info(p->be)->is_dpu)
+        if (ew_backend_info(p->be)->lowers_pow2)
             EW_TRY(ew_pass_lower_dpu(p->clone));
         EW_TRY(ew_pass_all(p->clone));
         return ew_plan_release_replaced(p);
@@ -740,7 +742,7 @@ void ew_plan_free(struct ew_plan *p)
         ew_backend_free(p->block);
     if (!p->packed_given)
         ew_backend_free(p->packed);
-    ew_backend_free(p->kept);
+    ew_backend_free(p->optimizer_memory);
     ew_backend_free(p->weights);
     ew_backend_host_free(p->be, p->host_inputs);
     ew_backend_host_free(p->be, p->host_outputs);
@@ -752,7 +754,7 @@ void ew_plan_free(struct ew_plan *p)
     ew_graph_free(p->clone);
     free(p->values);
     free(p->grads);
-    free(p->again);
+    free(p->recompute);
     for (int k = 0; k < EW_UPDATE_STATES; k++)
         free(p->state[k]);
     free(p->batch_inputs);
@@ -771,7 +773,7 @@ void ew_plan_free(struct ew_plan *p)
     free(p->host_grads);
     free(p->outputs);
     free(p->on_host);
-    free(p->states);
+    free(p->kernel_states);
     free(p->staging);
     free(p->host_packed);
     free(p);

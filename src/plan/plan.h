@@ -84,7 +84,7 @@ struct ew_plan_stats {
     int segments;                  /* 1: none */
     int parts;                     /* of the batch; 1: whole */
     bool split_changes_statistics; /* parts > 1 and the graph has batch norm */
-    double again_share;            /* arithmetic of forward that is done twice, 0 to 1 */
+    double recompute_share;        /* arithmetic of forward that is done twice, 0 to 1 */
     int swapped;                   /* layers whose kernel was chosen for what it packs */
     double slower; /* what that costs, as a share of the estimated cycles of layers with packed
                     * weights */
@@ -167,7 +167,7 @@ struct ew_step_info {
     const char *op;   /* NULL: a step of the plan's own */
     const char *kernel;
     enum ew_phase phase;
-    bool again;
+    bool recompute;
     bool on_host;        /* the device has no kernel for it */
     size_t copied_bytes; /* between host and device for that */
     int64_t copy_ns;     /* of the last run that was timed, part of the step's time */

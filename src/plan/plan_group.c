@@ -47,9 +47,9 @@ static void take(struct ew_plan *p, int group)
     const struct ew_fused_group *g = &p->groups.groups[group];
     p->taken[group] = true;
     if (g->value >= 0)
-        p->values[g->value].bare = p->again[g->value].bare = true;
+        p->values[g->value].no_storage = p->recompute[g->value].no_storage = true;
     if (g->gradient >= 0)
-        p->grads[g->gradient].bare = true;
+        p->grads[g->gradient].no_storage = true;
     for (int i = 0; g->join >= 0 && i < p->g->nodes[g->join].n_in; i++)
         p->joined[p->g->nodes[g->join].in[i]] = g->join;
     for (int k = 0; k < g->n_steps; k++)
@@ -81,14 +81,15 @@ ew_err ew_plan_find_groups(struct ew_plan *p)
 
 int ew_plan_source(const struct ew_plan *p, int value)
 {
-    return value >= 0 && p->values[value].bare ? p->g->nodes[p->g->values[value].producer].in[0]
-                                               : value;
+    return value >= 0 && p->values[value].no_storage
+               ? p->g->nodes[p->g->values[value].producer].in[0]
+               : value;
 }
 
 bool ew_plan_is_made_later(const struct ew_plan *p, int node)
 {
     const struct ew_node *n = &p->g->nodes[node];
-    return n->n_out > 0 && n->out[0] >= 0 && p->values[n->out[0]].bare;
+    return n->n_out > 0 && n->out[0] >= 0 && p->values[n->out[0]].no_storage;
 }
 
 /* ---- What they mean for a step ---- */
@@ -145,7 +146,7 @@ int ew_plan_does_too(const struct ew_plan *p, int node, int i)
 /* The slot from which a step of the phase reads a value. */
 static ew_err slot_for(struct ew_plan *p, int value, enum ew_phase phase, struct ew_slot **out)
 {
-    *out = p->again[value].first >= 0 ? &p->again[value] : &p->values[value];
+    *out = p->recompute[value].first >= 0 ? &p->recompute[value] : &p->values[value];
     if (phase == EW_PHASE_BACKWARD)
         return ew_plan_saved_slot(p, value, out);
     return EW_OK;
@@ -200,7 +201,7 @@ static ew_err play_taken(struct ew_plan *p, int node, enum ew_phase phase, int d
                          struct ew_call *c)
 {
     for (int i = first_taken(p, node, phase); i >= 0; i = next_taken(p, p->members[i].next, phase))
-        if (!c->again || p->groups.groups[p->members[i].group].decided)
+        if (!c->recompute || p->groups.groups[p->members[i].group].decided)
             EW_TRY(play(p, step_of(p, &p->members[i]), depth, c));
     return EW_OK;
 }

@@ -35,9 +35,9 @@ struct ew_host_step {
 struct ew_step {
     struct ew_kernel kernel; /* run NULL: there is nothing left to do */
     struct ew_call call;
-    bool stops;  /* it is the first half of a batch norm, behind which a run in pieces stops */
-    bool sealed; /* what it has packed is released: it cannot pack again */
-    int node;    /* of the graph, or -1 */
+    bool stops; /* it is the first half of a batch norm, behind which a run in pieces stops */
+    bool weights_released; /* what it has packed is released: it cannot pack again */
+    int node;              /* of the graph, or -1 */
     enum ew_phase phase;
     enum ew_when when;
     int scratch; /* buffer, or -1 */
@@ -55,9 +55,9 @@ struct ew_slot {
                          * device when memory is bound */
     int buffer;         /* -1: the value holds its own data, or is not used */
     int first, last;    /* steps that touch it; first -1: none */
-    bool bare;          /* it gets no memory: whoever reads it makes it */
+    bool no_storage;    /* it gets no memory: whoever reads it makes it */
     bool resident;      /* weights that have a copy on the device, at `at` of p->weights */
-    bool kept;          /* the optimiser's, kept from run to run at `at` of p->kept */
+    bool is_optimizer;  /* the optimiser's, kept from run to run at `at` of p->optimizer_memory */
     size_t at;          /* bytes from the buffer's beginning: see ew_plan_place_part */
 };
 
@@ -141,7 +141,7 @@ struct ew_plan {
     struct ew_strategy strategy;
     struct ew_arena arena; /* steps' pointer lists */
     struct ew_slot *values, *grads;
-    struct ew_slot *again;                   /* values computed a second time in backward */
+    struct ew_slot *recompute;               /* values computed a second time in backward */
     struct ew_slot *state[EW_UPDATE_STATES]; /* optimiser's, by parameter */
     struct ew_tensor *batch_inputs;          /* the caller's view of the inputs: whole batches */
     struct ew_step *steps;
@@ -161,15 +161,15 @@ struct ew_plan {
     int *member_of;              /* by node: its first of them, or -1 */
     bool *done_later;            /* by node: another one's backward does its backward as well */
     int *joined; /* by value: the concatenation that it lies in from the beginning, or -1 */
-    double again_flops;
+    double recompute_flops;
     size_t released;         /* bytes of the caller's weights */
     struct ew_memory *block; /* what lives by steps */
     bool block_given, packed_given, backend_given;
     size_t block_bytes;
-    struct ew_memory *kept; /* the optimiser's tensors */
-    size_t kept_bytes;
-    char *states; /* kernels' states, kept from run to run; the host's */
-    size_t states_bytes;
+    struct ew_memory *optimizer_memory; /* the optimiser's tensors */
+    size_t optimizer_bytes;
+    char *kernel_states; /* kernels' states, kept from run to run; the host's */
+    size_t kernel_states_bytes;
     struct ew_memory *packed; /* kernels' copies of weights */
     size_t packed_bytes;
     struct ew_memory *weights; /* the graph's, where the device cannot read those */
@@ -216,8 +216,8 @@ void ew_plan_touch(struct ew_slot *s, int step);
 /* True for values that have their data without any step: weights, constants, what inference knew.
  */
 bool ew_plan_has_data(const struct ew_plan *p, int value);
-/* Adds the forward step of a node; with `again` into the second set of slots. */
-ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool again);
+/* Adds the forward step of a node; with `recompute` into the second set of slots. */
+ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool recompute);
 /* Fills p->needs_grad. */
 void ew_plan_mark_gradients(struct ew_plan *p);
 /* Steps of the backward pass; forward steps are there already. */
@@ -257,8 +257,8 @@ void ew_plan_place_weights(struct ew_plan *p);
  */
 bool ew_plan_knows_apart(const struct ew_plan *p, int value);
 /* Where a slot's contents lie on the device; false where they do not. */
-bool ew_plan_place(const struct ew_plan *p, const struct ew_slot *s, struct ew_memory **m,
-                   size_t *at);
+bool ew_plan_locate(const struct ew_plan *p, const struct ew_slot *s, struct ew_memory **m,
+                    size_t *at);
 /* Bytes of the block that this plan takes: of its steps, and of those that it is lent to. */
 static inline size_t ew_plan_whole_block(const struct ew_plan *p)
 {

@@ -22,8 +22,10 @@ static size_t copied_bytes(const struct ew_host_step *h)
 void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *out)
 {
     const struct ew_step *s = &p->steps[step];
-    *out = (struct ew_step_info){
-        .name = s->call.name, .kernel = s->kernel.name, .phase = s->phase, .again = s->call.again};
+    *out = (struct ew_step_info){.name = s->call.name,
+                                 .kernel = s->kernel.name,
+                                 .phase = s->phase,
+                                 .recompute = s->call.recompute};
     if (s->host) {
         out->on_host = true;
         out->copied_bytes = copied_bytes(s->host);
@@ -131,8 +133,8 @@ static size_t add_gradient(const struct ew_plan *p, size_t sum, size_t bytes)
 
 void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
 {
-    const size_t own = p->states_bytes + p->packed_bytes + p->weights_bytes + p->staging_bytes +
-                       p->host_packed_bytes + p->kept_bytes;
+    const size_t own = p->kernel_states_bytes + p->packed_bytes + p->weights_bytes +
+                       p->staging_bytes + p->host_packed_bytes + p->optimizer_bytes;
     *out = (struct ew_plan_stats){.steps = p->n_steps,
                                   .arena_bytes = ew_plan_whole_block(p) + own,
                                   .unshared_bytes = own,
@@ -160,7 +162,7 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
         if (v->kind == EW_VALUE_PARAM && p->grads[i].buffer >= 0)
             out->grad_bytes = add_gradient(p, out->grad_bytes, ew_tensor_bytes(&v->t));
         for (int k = 0; k < EW_UPDATE_STATES; k++)
-            if (p->state[k][i].kept)
+            if (p->state[k][i].is_optimizer)
                 out->state_bytes += ew_tensor_bytes(&v->t);
     }
     /* The caller's whole batch, where the steps have a part of their own. */
@@ -172,7 +174,7 @@ void ew_plan_stats(const struct ew_plan *p, struct ew_plan_stats *out)
         ew_plan_node_cost(p, k, &cost);
         flops += (double)cost.flops;
     }
-    out->again_share = flops > 0 ? p->again_flops / flops : 0;
+    out->recompute_share = flops > 0 ? p->recompute_flops / flops : 0;
 }
 
 struct ew_plan_given ew_plan_lend(const struct ew_plan *p)

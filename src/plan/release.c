@@ -217,7 +217,7 @@ void ew_plan_release_packed(struct ew_plan *p, struct ew_release *r, struct ew_s
         if (!ew_arena_release(arena_of(p, r, value), t->data, ew_tensor_bytes(t)))
             continue;
         forget(p, r, value);
-        s->sealed = true;
+        s->weights_released = true;
     }
 }
 
@@ -256,7 +256,7 @@ ew_err ew_plan_pack_step(struct ew_plan *p, struct ew_release *r, struct ew_step
     if (goes) {
         pack_pieces(s, t->data);
         forget(p, r, value);
-        s->sealed = true;
+        s->weights_released = true;
     } else {
         e = s->kernel.pack(s->host ? &s->host->call : &s->call);
     }

@@ -9,16 +9,16 @@
 
 #include "plan/plan_impl.h"
 
-bool ew_plan_place(const struct ew_plan *p, const struct ew_slot *s, struct ew_memory **m,
-                   size_t *at)
+bool ew_plan_locate(const struct ew_plan *p, const struct ew_slot *s, struct ew_memory **m,
+                    size_t *at)
 {
     if (s->resident) {
         *m = p->weights;
         *at = s->at;
         return true;
     }
-    if (s->kept) {
-        *m = p->kept;
+    if (s->is_optimizer) {
+        *m = p->optimizer_memory;
         *at = s->at;
         return true;
     }
@@ -33,7 +33,7 @@ ew_err ew_plan_read_slot(const struct ew_plan *p, const struct ew_slot *s, void 
 {
     struct ew_memory *m;
     size_t at;
-    EW_CHECK(ew_plan_place(p, s, &m, &at), EW_ERR_INTERNAL, "a value has no memory to read");
+    EW_CHECK(ew_plan_locate(p, s, &m, &at), EW_ERR_INTERNAL, "a value has no memory to read");
     if (ew_plan_converts(p, s))
         return ew_backend_read_floats(m, at, to, (size_t)ew_tensor_count(&s->t));
     return ew_backend_read(m, at, to, ew_tensor_bytes(&s->t));
@@ -43,7 +43,7 @@ static ew_err write_slot(const struct ew_plan *p, const struct ew_slot *s, const
 {
     struct ew_memory *m;
     size_t at;
-    EW_CHECK(ew_plan_place(p, s, &m, &at), EW_ERR_INTERNAL, "a value has no memory to write");
+    EW_CHECK(ew_plan_locate(p, s, &m, &at), EW_ERR_INTERNAL, "a value has no memory to write");
     if (ew_plan_converts(p, s))
         return ew_backend_write_floats(m, at, from, (size_t)ew_tensor_count(&s->t));
     return ew_backend_write(m, at, from, ew_tensor_bytes(&s->t));
@@ -130,7 +130,7 @@ static ew_err pack_all(struct ew_plan *p)
     ew_err e = EW_OK;
     for (int k = 0; k < p->n_steps && e == EW_OK; k++) {
         struct ew_step *s = &p->steps[k];
-        if (!s->kernel.pack || s->given || s->sealed)
+        if (!s->kernel.pack || s->given || s->weights_released)
             continue;
         e = ew_plan_pack_step(p, r, s);
         if (e == EW_OK)
@@ -182,7 +182,7 @@ const struct ew_tensor *ew_plan_grad(struct ew_plan *p, int value)
 struct ew_tensor *ew_plan_state(struct ew_plan *p, int value, int i)
 {
     p->opts.optimizer.handed++;
-    if (i >= EW_UPDATE_STATES || !p->state[i][value].kept)
+    if (i >= EW_UPDATE_STATES || !p->state[i][value].is_optimizer)
         return NULL;
     struct ew_slot *s = &p->state[i][value];
     if (!ew_plan_is_remote(p) || p->opts.dry)

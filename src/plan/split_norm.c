@@ -34,7 +34,7 @@ ew_err ew_plan_split_forward(struct ew_plan *p, const struct ew_node *n)
         if (n->in[i] >= 0)
             ew_plan_touch(&p->values[ew_plan_source(p, n->in[i])], p->n_steps - 1);
     for (int i = 0; i < n->n_out; i++)
-        if (n->out[i] >= 0 && !p->values[n->out[i]].bare)
+        if (n->out[i] >= 0 && !p->values[n->out[i]].no_storage)
             ew_plan_touch(&p->values[n->out[i]], p->n_steps - 1);
     return EW_OK;
 }

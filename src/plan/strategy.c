@@ -16,7 +16,7 @@ static bool available(const struct ew_plan *p, int value)
 {
     value = ew_plan_source(p, value);
     return value < 0 || ew_plan_has_data(p, value) || p->keep[value] ||
-           p->g->values[value].kind == EW_VALUE_INPUT || p->again[value].first >= 0;
+           p->g->values[value].kind == EW_VALUE_INPUT || p->recompute[value].first >= 0;
 }
 
 /* Marks the nodes between the available values and `value`, producers of needed values first. */
@@ -44,7 +44,7 @@ static ew_err compute_again(struct ew_plan *p, int value)
             continue;
         struct ew_cost cost;
         ew_plan_node_cost(p, k, &cost);
-        p->again_flops += (double)cost.flops;
+        p->recompute_flops += (double)cost.flops;
         EW_TRY(ew_plan_add_forward(p, k, true));
     }
     return EW_OK;
@@ -54,7 +54,7 @@ ew_err ew_plan_saved_slot(struct ew_plan *p, int value, struct ew_slot **out)
 {
     if (!available(p, value))
         EW_TRY(compute_again(p, value));
-    *out = p->again[value].first >= 0 ? &p->again[value] : &p->values[value];
+    *out = p->recompute[value].first >= 0 ? &p->recompute[value] : &p->values[value];
     return EW_OK;
 }
 

@@ -15,9 +15,10 @@ static void devices(void)
     int n = 0;
     EW_EXPECT_OK(ew_device_at(0, &d));
     EW_EXPECT_STR(d.id, "cpu");
-    EW_EXPECT(d.name[0] && d.target[0] && !d.why[0]);
+    EW_EXPECT(d.name[0] && d.target[0] && !d.why[0] && !d.emulated);
     while (ew_device_at(n, &d) == EW_OK) {
         EW_EXPECT(d.id[0] || d.why[0]); /* it is there, or the reason is */
+        EW_EXPECT_INT(d.emulated, strcmp(d.backend, "dpu") == 0);
         n++;
     }
     EW_EXPECT_ERR(ew_device_at(n, &d), EW_ERR_NOT_FOUND, "no device");

@@ -34,7 +34,7 @@ static int count(const struct ew_plan *p, const char *op)
     for (int i = 0; i < ew_plan_step_count(p); i++) {
         struct ew_step_info s;
         ew_plan_step_info(p, i, &s);
-        n += s.op && strcmp(s.op, op) == 0 && !s.again;
+        n += s.op && strcmp(s.op, op) == 0 && !s.recompute;
     }
     return n;
 }

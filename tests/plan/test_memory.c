@@ -121,7 +121,7 @@ static void many_buffers_take_n_log_n(void)
     struct ew_buffer *b = calloc(ALL, sizeof(*b));
     struct ew_buffer **living = calloc(ALL, sizeof(struct ew_buffer *));
     for (int kind = 0; kind < 3 && EW_EXPECT(b && living); kind++) {
-        int64_t looks[2] = {0, 0};
+        int64_t probes[2] = {0, 0};
         for (int large = 0; large < 2; large++) {
             const int n = large ? ALL : SOME, steps = n / 4;
             uint64_t state = 11;
@@ -133,15 +133,15 @@ static void many_buffers_take_n_log_n(void)
                                           .last = stays || last >= steps ? steps - 1 : last};
             }
             size_t total = 0;
-            EW_EXPECT_OK(ew_memory_place(b, n, &total, &looks[large]));
-            EW_EXPECT(looks[large] < 12 * (int64_t)n);
+            EW_EXPECT_OK(ew_memory_place(b, n, &total, &probes[large]));
+            EW_EXPECT(probes[large] < 12 * (int64_t)n);
             if (large == 0 || kind == 0) { /* the check itself is quadratic where all live on */
                 const size_t least =
                     kind == 1 ? total : check_many(b, n, kind == 2 ? 2000 : steps, living);
                 EW_EXPECT(kind == 2 || total <= least + least / 2);
             }
         }
-        EW_EXPECT(looks[1] < 2 * looks[0] * (ALL / SOME));
+        EW_EXPECT(probes[1] < 2 * probes[0] * (ALL / SOME));
     }
     free(living);
     free(b);
@@ -161,8 +161,8 @@ static void sweep_is_near_the_best(void)
                                       .last = first + (int)(next(&state) % 10)};
         }
         size_t total = 0;
-        int64_t looks = 0;
-        EW_EXPECT_OK(ew_memory_sweep(b, MANY, &total, &looks));
+        int64_t probes = 0;
+        EW_EXPECT_OK(ew_memory_sweep(b, MANY, &total, &probes));
         for (int i = 0; i < MANY; i++)
             for (int j = 0; j < i; j++)
                 EW_EXPECT(!overlap(&b[i], &b[j]));

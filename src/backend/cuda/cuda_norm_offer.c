@@ -28,7 +28,7 @@ static ew_err run_norm(const struct ew_call *c)
                                    .eps = (float)a->eps,
                                    .momentum = (float)a->momentum,
                                    .batch_stats = c->train,
-                                   .update_running = c->train && !c->again,
+                                   .update_running = c->train && !c->recompute,
                                    .act = ew_cuda_act_of(&a->end),
                                    .x = c->in[X]->data,
                                    .residual = a->added ? c->in[ADD]->data : NULL,

@@ -26,6 +26,7 @@ static bool find(int i, struct ew_device_found *out)
     snprintf(out->name, sizeof(out->name), "emulated, as %s", text);
     snprintf(out->target, sizeof(out->target), "dpu on %.48s", cpu.target);
     snprintf(out->kernels, sizeof(out->kernels), "%s", cpu.kernels);
+    out->lowers_pow2 = out->emulated = true;
     return true;
 }
 
@@ -59,7 +60,8 @@ static ew_err open_dpu(const char *arguments, const struct ew_backend_opts *o,
     info->name = d->name;
     info->target = d->target;
     info->fused = 0;
-    info->is_dpu = true;
+    info->lowers_pow2 = true;
+    info->emulated = true;
     ew_backend_identify(&d->cpu.base);
     *out = &d->cpu.base;
     return EW_OK;

@@ -153,7 +153,7 @@ void ew_norm_finish(const struct ew_call *c, float *partial, int64_t split_rows)
 static ew_err take_stats(const struct ew_call *c)
 {
     struct training t = training_of(c);
-    if (c->again || ew_plays(c, EW_ROLE_STATS_READY)) /* aux has them */
+    if (c->recompute || ew_plays(c, EW_ROLE_STATS_READY)) /* aux has them */
         return EW_OK;
     ew_pool_run(ew_cpu(c->be)->pool, t.k->batch_splits(t.b.rows), stats_tiles, &t);
     ew_norm_finish(c, t.b.partial, 0);
