@@ -18,48 +18,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/onnxruntime_table.h"
+
 #define MAX_RANK 8
 
 /* ---- The library ---- */
-
-typedef void any_fn(void);
-
-/* What the one exported function returns: the table by version, and the library's own version. */
-struct ort_base {
-    any_fn *const *(*table)(uint32_t version);
-    const char *(*version)(void);
-};
-
-/* Positions in the table of version 1.  Objects are opaque; a status is NULL where all went well.
- */
-enum ort_slot {
-    ORT_ERROR_MESSAGE = 2,
-    ORT_ENV_NEW = 3,
-    ORT_SESSION_OPEN = 7,
-    ORT_SESSION_RUN = 9,
-    ORT_OPTIONS_NEW = 10,
-    ORT_OPTIONS_EXECUTION_MODE = 13,
-    ORT_OPTIONS_OPTIMIZATION = 23,
-    ORT_OPTIONS_INTRA_THREADS = 24,
-    ORT_OPTIONS_INTER_THREADS = 25,
-    ORT_SESSION_INPUT_NAME = 36,
-    ORT_SESSION_OUTPUT_NAME = 37,
-    ORT_TENSOR_WRAP = 49,
-    ORT_TENSOR_DATA = 51,
-    ORT_INFO_ELEMENTS = 64,
-    ORT_TENSOR_INFO = 65,
-    ORT_MEMORY_INFO_NEW = 69,
-    ORT_DEFAULT_ALLOCATOR = 78,
-};
-
-enum {
-    ORT_LOG_ERROR = 3,
-    ORT_SEQUENTIAL = 0,
-    ORT_OPTIMIZE_ALL = 99,
-    ORT_FLOAT32 = 1,
-    ORT_ARENA = 1,
-    ORT_MEMORY_DEFAULT = 0,
-};
 
 typedef const char *message_fn(const void *status);
 typedef void *env_new_fn(int log_level, const char *name, void **env);

@@ -8,44 +8,7 @@
 
 #include "base/library.h"
 #include "base/mem.h"
-
-typedef void any_fn(void);
-
-/* What the one exported function returns: the table by version, and the library's own version. */
-struct base {
-    any_fn *const *(*table)(uint32_t version);
-    const char *(*version)(void);
-};
-
-enum slot {
-    ERROR_MESSAGE = 2,
-    ENV_NEW = 3,
-    SESSION_OPEN = 7,
-    SESSION_RUN = 9,
-    OPTIONS_NEW = 10,
-    OPTIONS_EXECUTION_MODE = 13,
-    OPTIONS_OPTIMIZATION = 23,
-    OPTIONS_INTRA_THREADS = 24,
-    OPTIONS_INTER_THREADS = 25,
-    SESSION_INPUT_NAME = 36,
-    SESSION_OUTPUT_NAME = 37,
-    TENSOR_WRAP = 49,
-    TENSOR_DATA = 51,
-    INFO_ELEMENTS = 64,
-    TENSOR_INFO = 65,
-    MEMORY_INFO_NEW = 69,
-    DEFAULT_ALLOCATOR = 78,
-};
-
-/* Of the interface's enumerations. */
-enum {
-    LOG_ERROR = 3,
-    SEQUENTIAL = 0,
-    OPTIMIZE_ALL = 99,
-    FLOAT32 = 1,
-    ARENA = 1,
-    MEMORY_DEFAULT = 0
-};
+#include "bench/onnxruntime_table.h"
 
 /* A status is NULL where all went well. */
 typedef const char *message_fn(const void *status);
@@ -74,7 +37,7 @@ struct ew_ort {
 static ew_err check(const struct ew_ort *o, const char *what, const void *status)
 {
     EW_CHECK(!status, EW_ERR_UNSUPPORTED, "onnxruntime %s: %s: %s", o->version, what,
-             ((message_fn *)o->slots[ERROR_MESSAGE])(status));
+             ((message_fn *)o->slots[ORT_ERROR_MESSAGE])(status));
     return EW_OK;
 }
 
@@ -86,7 +49,7 @@ static ew_err open_library(struct ew_ort *o)
     for (size_t i = 0; !(own && *own) && !library && i < EW_COUNT(names); i++)
         library = ew_library_load(names[i], &why);
     EW_CHECK(library, EW_ERR_UNSUPPORTED, "no onnxruntime: %s", why);
-    const struct base *(*get)(void);
+    const struct ort_base *(*get)(void);
     EW_CHECK(ew_library_find(library, "OrtGetApiBase", &get), EW_ERR_UNSUPPORTED,
              "no onnxruntime: the library has no OrtGetApiBase");
     o->slots = get()->table(1);
@@ -99,13 +62,13 @@ static ew_err open_library(struct ew_ort *o)
 static ew_err make_options(const struct ew_ort *o, int threads, void **out)
 {
     const struct {
-        enum slot slot;
+        enum ort_slot slot;
         int value;
-    } set[] = {{OPTIONS_OPTIMIZATION, OPTIMIZE_ALL},
-               {OPTIONS_INTRA_THREADS, threads},
-               {OPTIONS_INTER_THREADS, 1},
-               {OPTIONS_EXECUTION_MODE, SEQUENTIAL}};
-    EW_TRY(check(o, "options", ((new_fn *)o->slots[OPTIONS_NEW])(out)));
+    } set[] = {{ORT_OPTIONS_OPTIMIZATION, ORT_OPTIMIZE_ALL},
+               {ORT_OPTIONS_INTRA_THREADS, threads},
+               {ORT_OPTIONS_INTER_THREADS, 1},
+               {ORT_OPTIONS_EXECUTION_MODE, ORT_SEQUENTIAL}};
+    EW_TRY(check(o, "options", ((new_fn *)o->slots[ORT_OPTIONS_NEW])(out)));
     for (size_t i = 0; i < EW_COUNT(set); i++)
         EW_TRY(check(o, "options", ((set_fn *)o->slots[set[i].slot])(*out, set[i].value)));
     return EW_OK;
@@ -115,15 +78,19 @@ static ew_err open_session(struct ew_ort *o, const char *path, int threads)
 {
     any_fn *const *s = o->slots;
     void *env, *options, *allocator;
-    EW_TRY(check(o, "environment", ((env_new_fn *)s[ENV_NEW])(LOG_ERROR, "edgewise", &env)));
+    EW_TRY(
+        check(o, "environment", ((env_new_fn *)s[ORT_ENV_NEW])(ORT_LOG_ERROR, "edgewise", &env)));
     EW_TRY(make_options(o, threads, &options));
-    EW_TRY(check(o, path, ((session_open_fn *)s[SESSION_OPEN])(env, path, options, &o->session)));
-    EW_TRY(check(o, "allocator", ((new_fn *)s[DEFAULT_ALLOCATOR])(&allocator)));
+    EW_TRY(
+        check(o, path, ((session_open_fn *)s[ORT_SESSION_OPEN])(env, path, options, &o->session)));
+    EW_TRY(check(o, "allocator", ((new_fn *)s[ORT_DEFAULT_ALLOCATOR])(&allocator)));
     EW_TRY(check(o, path,
-                 ((name_fn *)s[SESSION_INPUT_NAME])(o->session, 0, allocator, &o->input_name)));
-    EW_TRY(check(o, path,
-                 ((name_fn *)s[SESSION_OUTPUT_NAME])(o->session, 0, allocator, &o->output_name)));
-    return check(o, "memory", ((memory_fn *)s[MEMORY_INFO_NEW])(ARENA, MEMORY_DEFAULT, &o->memory));
+                 ((name_fn *)s[ORT_SESSION_INPUT_NAME])(o->session, 0, allocator, &o->input_name)));
+    EW_TRY(
+        check(o, path,
+              ((name_fn *)s[ORT_SESSION_OUTPUT_NAME])(o->session, 0, allocator, &o->output_name)));
+    return check(o, "memory",
+                 ((memory_fn *)s[ORT_MEMORY_INFO_NEW])(ORT_ARENA, ORT_MEMORY_DEFAULT, &o->memory));
 }
 
 ew_err ew_ort_open(const char *path, int threads, struct ew_ort **out)
@@ -157,25 +124,26 @@ ew_err ew_ort_bind(struct ew_ort *o, const struct ew_tensor *input)
     EW_CHECK(input->dtype == EW_F32, EW_ERR_TYPE, "onnxruntime: the input is %s, not float32",
              ew_dtype_name(input->dtype));
     return check(o, "input",
-                 ((wrap_fn *)o->slots[TENSOR_WRAP])(o->memory, input->data, bytes, input->shape.dim,
-                                                    (size_t)input->shape.rank, FLOAT32, &o->input));
+                 ((wrap_fn *)o->slots[ORT_TENSOR_WRAP])(o->memory, input->data, bytes,
+                                                        input->shape.dim, (size_t)input->shape.rank,
+                                                        ORT_FLOAT32, &o->input));
 }
 
 ew_err ew_ort_run(struct ew_ort *o)
 {
     const void *const input = o->input;
     const char *const in = o->input_name, *const out = o->output_name;
-    return check(
-        o, "run",
-        ((run_fn *)o->slots[SESSION_RUN])(o->session, NULL, &in, &input, 1, &out, 1, &o->output));
+    return check(o, "run",
+                 ((run_fn *)o->slots[ORT_SESSION_RUN])(o->session, NULL, &in, &input, 1, &out, 1,
+                                                       &o->output));
 }
 
 ew_err ew_ort_output(struct ew_ort *o, const float **data, size_t *n)
 {
     void *info, *values;
-    EW_TRY(check(o, "output", ((info_fn *)o->slots[TENSOR_INFO])(o->output, &info)));
-    EW_TRY(check(o, "output", ((elements_fn *)o->slots[INFO_ELEMENTS])(info, n)));
-    EW_TRY(check(o, "output", ((data_fn *)o->slots[TENSOR_DATA])(o->output, &values)));
+    EW_TRY(check(o, "output", ((info_fn *)o->slots[ORT_TENSOR_INFO])(o->output, &info)));
+    EW_TRY(check(o, "output", ((elements_fn *)o->slots[ORT_INFO_ELEMENTS])(info, n)));
+    EW_TRY(check(o, "output", ((data_fn *)o->slots[ORT_TENSOR_DATA])(o->output, &values)));
     *data = values;
     return EW_OK;
 }

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/library.h"
 #include "base/mem.h"
+#include "data/av_libraries.h"
 
 #if EW_HAVE_FFMPEG
 #include <libavcodec/avcodec.h>
@@ -48,7 +48,6 @@ static struct {
     void (*freep)(void *);
     int (*set_option)(AVDictionary **, const char *, const char *, int);
     void (*free_options)(AVDictionary **);
-    void (*log_level)(int);
     struct SwsContext *(*new_scaler)(int, int, enum AVPixelFormat, int, int, enum AVPixelFormat,
                                      int, SwsFilter *, SwsFilter *, const double *);
     int (*scale)(struct SwsContext *, const uint8_t *const[], const int[], int, int,
@@ -89,25 +88,14 @@ static void open_libraries(void)
                                      {"av_freep", &av.freep},
                                      {"av_dict_set", &av.set_option},
                                      {"av_dict_free", &av.free_options},
-                                     {"av_log_set_level", &av.log_level},
                                      {NULL, NULL}};
     const struct ew_symbol scale[] = {{"sws_getContext", &av.new_scaler},
                                       {"sws_scale", &av.scale},
                                       {"sws_freeContext", &av.free_scaler},
                                       {NULL, NULL}};
-    const struct {
-        const char *file;
-        const struct ew_symbol *symbols;
-    } all[] = {{EW_AVFORMAT_FILE, format},
-               {EW_AVCODEC_FILE, codec},
-               {EW_AVUTIL_FILE, util},
-               {EW_SWSCALE_FILE, scale}};
-    void *kept; /* for the life of the program */
-    for (size_t i = 0; i < EW_COUNT(all) && opened == EW_OK; i++)
-        opened = ew_library_open(all[i].file, all[i].symbols, &kept);
-    if (opened == EW_OK)
-        av.log_level(AV_LOG_QUIET); /* what is wrong with a file is said by whoever reads it */
-    else
+    const struct ew_av_symbols all = {format, codec, util, scale};
+    opened = ew_av_load(&all);
+    if (opened != EW_OK)
         snprintf(why, sizeof(why), "%s", ew_error_message());
 }
 

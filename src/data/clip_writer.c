@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/library.h"
 #include "base/mem.h"
+#include "data/av_libraries.h"
 
 #if EW_HAVE_FFMPEG
 #include <libavcodec/avcodec.h>
@@ -40,7 +40,6 @@ static struct {
     int (*frame_buffer)(AVFrame *, int);
     int (*frame_writable)(AVFrame *);
     void (*free_frame)(AVFrame **);
-    void (*log_level)(int);
     struct SwsContext *(*scaler)(struct SwsContext *, int, int, enum AVPixelFormat, int, int,
                                  enum AVPixelFormat, int, SwsFilter *, SwsFilter *, const double *);
     int (*scale)(struct SwsContext *, const uint8_t *const[], const int[], int, int,
@@ -78,25 +77,14 @@ static void open_libraries(void)
                                      {"av_frame_get_buffer", &av.frame_buffer},
                                      {"av_frame_make_writable", &av.frame_writable},
                                      {"av_frame_free", &av.free_frame},
-                                     {"av_log_set_level", &av.log_level},
                                      {NULL, NULL}};
     const struct ew_symbol scale[] = {{"sws_getCachedContext", &av.scaler},
                                       {"sws_scale", &av.scale},
                                       {"sws_freeContext", &av.free_scaler},
                                       {NULL, NULL}};
-    const struct {
-        const char *file;
-        const struct ew_symbol *symbols;
-    } all[] = {{EW_AVFORMAT_FILE, format},
-               {EW_AVCODEC_FILE, codec},
-               {EW_AVUTIL_FILE, util},
-               {EW_SWSCALE_FILE, scale}};
-    void *kept; /* for the life of the program */
-    for (size_t i = 0; i < EW_COUNT(all) && opened == EW_OK; i++)
-        opened = ew_library_open(all[i].file, all[i].symbols, &kept);
-    if (opened == EW_OK)
-        av.log_level(AV_LOG_QUIET);
-    else
+    const struct ew_av_symbols all = {format, codec, util, scale};
+    opened = ew_av_load(&all);
+    if (opened != EW_OK)
         snprintf(why, sizeof(why), "%s", ew_error_message());
 }
 

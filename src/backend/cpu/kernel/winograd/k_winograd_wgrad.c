@@ -170,19 +170,7 @@ INLINE void input_vector(const struct job *j, float *v, int64_t c, int64_t n,
 {
     const int points = points_of(f);
     vec t[WINO_POINTS][WINO_POINTS];
-    UNROLL
-    for (int x = 0; x < points; x++) {
-        vec d[WINO_POINTS], column[WINO_POINTS];
-        UNROLL
-        for (int y = 0; y < points; y++) {
-            const float *p = j->pixel[y * points + x] + c;
-            d[y] = load_n(p, n);
-        }
-        input_line(d, column, f);
-        UNROLL
-        for (int y = 0; y < points; y++)
-            t[y][x] = column[y];
-    }
+    input_columns(j->pixel, c, n, f, t);
     UNROLL
     for (int y = 0; y < points; y++) {
         vec row[WINO_POINTS];

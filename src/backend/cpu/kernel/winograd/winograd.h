@@ -359,6 +359,25 @@ INLINE void input_line(const vec *d, vec *out, const struct wino_form f)
         input_6(d, out);
 }
 
+/* The first half of the input's transform: B' of the columns of a tile, whose pixels `pixel` points
+ * at; n channels from c on. */
+INLINE void input_columns(const float *const *pixel, int64_t c, int64_t n, const struct wino_form f,
+                          vec t[WINO_POINTS][WINO_POINTS])
+{
+    const int points = points_of(f);
+    UNROLL
+    for (int x = 0; x < points; x++) {
+        vec d[WINO_POINTS], column[WINO_POINTS];
+        UNROLL
+        for (int y = 0; y < points; y++)
+            d[y] = load_n(pixel[y * points + x] + c, n);
+        input_line(d, column, f);
+        UNROLL
+        for (int y = 0; y < points; y++)
+            t[y][x] = column[y];
+    }
+}
+
 /* ---- Outputs: A' m ---- */
 
 INLINE void output_line(const vec *m, vec *out, const struct wino_form f)

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ONNX Runtime's C interface, by position: packages of the library come without its header.  The
+ * table that it hands out only ever grows at its end, and what is here was in it from version 1 of
+ * the interface on. */
+#ifndef EW_BENCH_ONNXRUNTIME_TABLE_H
+#define EW_BENCH_ONNXRUNTIME_TABLE_H
+
+#include <stdint.h>
+
+typedef void any_fn(void);
+
+/* What the one exported function returns: the table by version, and the library's own version. */
+struct ort_base {
+    any_fn *const *(*table)(uint32_t version);
+    const char *(*version)(void);
+};
+
+/* Positions in the table of version 1.  Objects are opaque; a status is NULL where all went well.
+ */
+enum ort_slot {
+    ORT_ERROR_MESSAGE = 2,
+    ORT_ENV_NEW = 3,
+    ORT_SESSION_OPEN = 7,
+    ORT_SESSION_RUN = 9,
+    ORT_OPTIONS_NEW = 10,
+    ORT_OPTIONS_EXECUTION_MODE = 13,
+    ORT_OPTIONS_OPTIMIZATION = 23,
+    ORT_OPTIONS_INTRA_THREADS = 24,
+    ORT_OPTIONS_INTER_THREADS = 25,
+    ORT_SESSION_INPUT_NAME = 36,
+    ORT_SESSION_OUTPUT_NAME = 37,
+    ORT_TENSOR_WRAP = 49,
+    ORT_TENSOR_DATA = 51,
+    ORT_INFO_ELEMENTS = 64,
+    ORT_TENSOR_INFO = 65,
+    ORT_MEMORY_INFO_NEW = 69,
+    ORT_DEFAULT_ALLOCATOR = 78,
+};
+
+enum {
+    ORT_LOG_ERROR = 3,
+    ORT_SEQUENTIAL = 0,
+    ORT_OPTIMIZE_ALL = 99,
+    ORT_FLOAT32 = 1,
+    ORT_ARENA = 1,
+    ORT_MEMORY_DEFAULT = 0,
+};
+
+#endif
