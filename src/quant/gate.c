@@ -21,7 +21,7 @@ bool ew_quant_is_layer(const struct ew_graph *g, int node)
            n->n_in > 1 && ew_pass_is_constant(g, n->in[1]);
 }
 
-static int node_of(const struct ew_graph *g, const char *name)
+int ew_quant_node_of(const struct ew_graph *g, const char *name)
 {
     for (int k = 0; k < g->n_nodes; k++)
         if (strcmp(g->nodes[k].name, name) == 0)
@@ -45,7 +45,7 @@ static int follower(const struct ew_graph *g, const struct ew_readers *r, int no
 /* keep[] of a layer and of the activation behind it. */
 static void mark(const struct ew_quant_gate *gate, const char *name, bool keep)
 {
-    const int k = node_of(gate->v->g, name);
+    const int k = ew_quant_node_of(gate->v->g, name);
     if (k < 0)
         return;
     gate->keep[k] = keep;

@@ -20,6 +20,8 @@ struct ew_quant_variant {
     struct ew_graph *g;
     struct ew_graph
         *parent; /* whose constants g borrows, where it is this variant's own; or NULL */
+    const struct ew_quant_variant
+        *uncorrected;             /* the same with its own biases; NULL: it has them */
     struct ew_range *ranges;      /* by value; lo > hi: unknown */
     int *positions;               /* by value: of the binary point, where the scheme is pow2 */
     const float **means, **peaks; /* by value; NULL: unknown */
@@ -41,7 +43,8 @@ void ew_quant_probe_fini(struct ew_quant_probe *p);
 ew_err ew_quant_probe_sqnr(const struct ew_quant_probe *p, const struct ew_graph *g, int threads,
                            double *db);
 
-/* The variant in QDQ form; nodes with keep[k] stay float32 (NULL: none). */
+/* The variant in QDQ form; nodes with keep[k] stay float32 (NULL: none), with biases that are not
+ * corrected: their weights are not rounded. */
 ew_err ew_quant_build(const struct ew_quant_job *job, const struct ew_quant_variant *v,
                       const bool *keep, struct ew_graph **out);
 
@@ -53,6 +56,9 @@ ew_err ew_quant_time(const struct ew_graph *g, int threads, const struct ew_quan
 ew_err ew_quant_check_float(const struct ew_graph *g);
 /* Whatever a graph borrows of others becomes its own. */
 ew_err ew_quant_own_weights(struct ew_graph *g);
+
+/* The node of this name, or -1. */
+int ew_quant_node_of(const struct ew_graph *g, const char *name);
 
 /* True for nodes that have weights. */
 bool ew_quant_is_layer(const struct ew_graph *g, int node);

@@ -12,6 +12,37 @@
 #include "quant/ways.h"
 #include "train/evaluate.h"
 
+/* Gives node k of `g`, a clone, the bias that node `from` of another graph has: a copy, or zeros.
+ */
+static ew_err restore_bias(struct ew_graph *g, int k, const struct ew_graph *before, int from)
+{
+    const struct ew_node *n = &g->nodes[k], *old = &before->nodes[from];
+    if (n->n_in < 3 || n->in[2] < 0)
+        return EW_OK;
+    struct ew_tensor *t = &g->values[n->in[2]].t;
+    const size_t count = (size_t)ew_tensor_count(t);
+    float *bias = ew_arena_array(&g->arena, count, sizeof(*bias));
+    EW_CHECK(bias, EW_ERR_MEMORY, "%s: no memory for its bias", n->name);
+    memset(bias, 0, count * sizeof(*bias));
+    if (old->n_in > 2 && old->in[2] >= 0)
+        memcpy(bias, before->values[old->in[2]].t.data, count * sizeof(*bias));
+    t->data = bias;
+    return EW_OK;
+}
+
+/* Layers that stay float32 keep their own biases. */
+static ew_err restore_biases(const struct ew_quant_variant *v, const bool *keep, struct ew_graph *g)
+{
+    for (int k = 0; keep && v->uncorrected && k < v->g->n_nodes; k++) {
+        if (!keep[k] || !ew_quant_is_layer(v->g, k))
+            continue;
+        const int from = ew_quant_node_of(v->uncorrected->g, v->g->nodes[k].name);
+        if (from >= 0)
+            EW_TRY(restore_bias(g, k, v->uncorrected->g, from));
+    }
+    return EW_OK;
+}
+
 ew_err ew_quant_build(const struct ew_quant_job *job, const struct ew_quant_variant *v,
                       const bool *keep, struct ew_graph **out)
 {
@@ -22,6 +53,8 @@ ew_err ew_quant_build(const struct ew_quant_job *job, const struct ew_quant_vari
                                        .positions = v->positions};
     struct ew_graph *g = NULL;
     ew_err e = ew_graph_clone(v->g, &g);
+    if (e == EW_OK)
+        e = restore_biases(v, keep, g);
     if (e == EW_OK)
         e = ew_quantize(g, &o);
     if (e != EW_OK) {

@@ -35,7 +35,7 @@ static bool is_pow2(const struct ew_quant_job *job)
 static ew_err corrected(const struct ew_quant_job *job, const struct ew_quant_variant *from,
                         struct ew_quant_variant *to)
 {
-    *to = (struct ew_quant_variant){0};
+    *to = (struct ew_quant_variant){.uncorrected = from};
     ew_arena_init(&to->arena);
     EW_TRY(ew_graph_clone(from->g, &to->g));
     EW_TRY(ew_pass_correct_bias(to->g, from->means, is_pow2(job)));

@@ -7,6 +7,7 @@
 #include "ew_test.h"
 #include "quant/gate.h"
 #include "quant/quant_run.h"
+#include "quant/ways.h"
 #include "train/trainer.h"
 
 static struct ew_dataset *data;
@@ -150,6 +151,30 @@ static void nothing_quantised_is_nothing_changed(void)
     ew_quant_result_fini(&r);
 }
 
+/* A layer that stays float32 is not rounded, so that its bias must not make up for rounding: not in
+ * the network, and not where another layer is rated alone. */
+static void float_layers_keep_their_biases(void)
+{
+    const struct ew_quant_job job = job_of(NULL);
+    struct ew_quant_result r = {0};
+    struct ew_quant_probe probe = {0};
+    struct ew_quant_ways w = {.job = &job, .probe = &probe, .out = &r};
+    struct ew_graph *g = NULL;
+    bool keep[64];
+    double db = 0;
+    memset(keep, true, sizeof(keep));
+    ew_arena_init(&r.arena);
+    EW_EXPECT_OK(ew_quant_probe_fill(&job, &probe));
+    if (EW_EXPECT_OK(ew_quant_ways_try(&w)) && EW_EXPECT(w.all[1].g->n_nodes <= 64) &&
+        EW_EXPECT_OK(ew_quant_build(&job, &w.all[1], keep, &g)) &&
+        EW_EXPECT_OK(ew_quant_probe_sqnr(&probe, g, 1, &db)))
+        EW_EXPECT(db > 150);
+    ew_graph_free(g);
+    ew_quant_ways_fini(&w);
+    ew_quant_probe_fini(&probe);
+    ew_quant_result_fini(&r);
+}
+
 static void drops_are_met(void)
 {
     struct ew_quant_result r;
@@ -248,6 +273,7 @@ static void quantised_twice_is_refused(void)
 static const struct ew_test tests[] = {EW_TEST(accuracy_stays),
                                        EW_TEST(costly_layers_stay_float),
                                        EW_TEST(nothing_quantised_is_nothing_changed),
+                                       EW_TEST(float_layers_keep_their_biases),
                                        EW_TEST(drops_are_met),
                                        EW_TEST(powers_of_two),
                                        EW_TEST(times_are_measured),
