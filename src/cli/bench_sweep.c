@@ -236,6 +236,9 @@ ew_err ew_bench_sweep(const struct ew_cmd_call *c, struct ew_dpu_net *n,
     const char *slash = strrchr(c->args[0], '/'), *what = slash ? slash + 1 : c->args[0];
     EW_ASSERT(ew_dpu_n_archs == SIZES);
     fill(&s, n, base);
+    const size_t chars = picture ? strlen(picture) : 0;
+    EW_CHECK(!picture || (chars > 4 && strcmp(picture + chars - 4, ".svg") == 0), EW_ERR_USAGE,
+             "--picture %s: it is drawn as FILE.svg", picture);
     EW_TRY(c->json ? print_json(&s, what) : print_text(&s, what));
     return picture ? write_picture(&s, what, picture) : EW_OK;
 }

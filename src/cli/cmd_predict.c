@@ -15,6 +15,7 @@
 #include "cli/predict_source.h"
 #include "cli/predict_work.h"
 #include "cli/study_until.h"
+#include "store/store.h"
 
 struct opts {
     const char *from, *board, *modes, *workload, *csv, *simulate, *network, *until, *html;
@@ -476,7 +477,7 @@ static bool is_bench_store(const struct opts *o)
     struct ew_advice_source s;
     if (o->from && strchr(o->from, ','))
         return true;
-    if (!o->from || !ew_measured_is_store(o->from))
+    if (!o->from || !ew_store_is(o->from))
         return false;
     const bool is = ew_advice_open(o->from, NULL, &s) == EW_OK && !s.measured.has_clocks;
     ew_advice_close(&s);

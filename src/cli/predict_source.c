@@ -9,6 +9,7 @@
 #include "advise/store/measured_store.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "store/store.h"
 
 #define FILE_LIMIT ((size_t)256 << 20)
 #define ODD        4.0 /* leave-one-out, in standard deviations */
@@ -46,7 +47,7 @@ ew_err ew_advice_open(const char *file, const char *board, struct ew_advice_sour
     *s = (struct ew_advice_source){.measured = {.n = 0}};
     ew_arena_init(&s->arena);
     EW_TRY(ew_profiles_load(&s->arena, &s->profiles, &s->n_profiles));
-    if (file && ew_measured_is_store(file))
+    if (file && ew_store_is(file))
         EW_TRY(ew_measured_from_store(&s->arena, file, s->profiles, s->n_profiles, &s->measured));
     else if (file)
         EW_TRY(read_csv(&s->arena, file, &s->measured));

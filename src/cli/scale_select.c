@@ -139,17 +139,10 @@ static ew_err read_store(const struct ew_scale_opts *o, const char *metric, stru
     return e == EW_OK ? read : e;
 }
 
-static bool is_store(const char *path)
-{
-    char head[16] = {0};
-    return ew_file_head(path, head, sizeof(head)) == sizeof(head) &&
-           memcmp(head, "SQLite format 3", sizeof(head)) == 0;
-}
-
 static ew_err fit_points(const struct ew_scale_opts *o, const char *metric, struct ew_line *line)
 {
     struct points p = {0};
-    const bool store = is_store(o->from);
+    const bool store = ew_store_is(o->from);
     ew_err e = EW_OK;
     if (!store && o->where)
         e = ew_fail(EW_ERR_USAGE, "--where is for a store; %s is not one", o->from);

@@ -253,6 +253,19 @@ ew_err ew_store_open(const char *path, const struct ew_store_opts *opts, struct 
     return EW_OK;
 }
 
+bool ew_store_is(const char *path)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *q = NULL;
+    const bool is =
+        sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(db, "SELECT count(*) FROM sqlite_master", -1, &q, NULL) == SQLITE_OK &&
+        sqlite3_step(q) == SQLITE_ROW && sqlite3_column_int(q, 0) > 0;
+    sqlite3_finalize(q);
+    sqlite3_close(db);
+    return is;
+}
+
 void ew_store_close(struct ew_store *s)
 {
     if (!s)

@@ -31,6 +31,10 @@ struct ew_store_opts {
 
 /* Opens or makes the file and brings its tables up to date.  `opts` may be NULL.  Refuses what is
  * not ours, and what a newer Edgewise has made. */
+/* True for a file of SQLite's with tables in it.  SQLite itself looks: a file of its own that is
+ * opened and closed by hand loses the locks that this process has on it. */
+bool ew_store_is(const char *path);
+
 ew_err ew_store_open(const char *path, const struct ew_store_opts *opts, struct ew_store **out);
 void ew_store_close(struct ew_store *s); /* NULL is fine */
 const char *ew_store_path(const struct ew_store *s);

@@ -52,6 +52,27 @@ static void rows_come_back(void)
                   1);
 }
 
+/* Looking whether a file is a store leaves the locks alone that this process has on it: another
+ * connection still finds it busy. */
+static void looking_keeps_locks(void)
+{
+    STORE *s = NULL;
+    const char *path = ew_test_path("look.db");
+    sqlite3 *other = NULL;
+    if (!EW_EXPECT_OK(ew_store_open(path, NULL, &s)))
+        return;
+    EW_EXPECT(kit_begin(s, 1) > 0);
+    EW_EXPECT(ew_store_is(path));
+    EW_EXPECT(!ew_store_is("tests/store/test_store.c") && !ew_store_is(ew_test_path("none.db")));
+    EW_EXPECT_OK(ew_store_begin(s));
+    EW_EXPECT_OK(kit_epoch(s, 1, 7, 1.5));
+    EW_EXPECT(ew_store_is(path));
+    EW_EXPECT_INT(sqlite3_open(path, &other), SQLITE_OK);
+    EW_EXPECT_INT(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_BUSY);
+    sqlite3_close(other);
+    EW_EXPECT_OK(ew_store_end(s, true));
+}
+
 static void groups_come_whole_or_not(void)
 {
     STORE *s = NULL;
@@ -361,10 +382,11 @@ static void a_full_disk_leaves_the_file_whole(void)
     EW_EXPECT_OK(kit_epoch(s, run, 1, 1));
 }
 
-EW_TEST_MAIN(EW_TEST(rows_come_back), EW_TEST(groups_come_whole_or_not),
-             EW_TEST(old_files_are_widened), EW_TEST(newer_and_foreign_files_are_refused),
-             EW_TEST(hostile_files_are_refused), EW_TEST(queries_have_a_bound),
-             EW_TEST(tables_are_strict), EW_TEST(same_hash_other_options),
-             EW_TEST(conditions_see_everything), EW_TEST(conditions_only_read),
-             EW_TEST(matrices_are_no_columns), EW_TEST(copies_are_made_once),
-             EW_TEST(runs_are_found), EW_TEST(a_full_disk_leaves_the_file_whole))
+EW_TEST_MAIN(EW_TEST(rows_come_back), EW_TEST(looking_keeps_locks),
+             EW_TEST(groups_come_whole_or_not), EW_TEST(old_files_are_widened),
+             EW_TEST(newer_and_foreign_files_are_refused), EW_TEST(hostile_files_are_refused),
+             EW_TEST(queries_have_a_bound), EW_TEST(tables_are_strict),
+             EW_TEST(same_hash_other_options), EW_TEST(conditions_see_everything),
+             EW_TEST(conditions_only_read), EW_TEST(matrices_are_no_columns),
+             EW_TEST(copies_are_made_once), EW_TEST(runs_are_found),
+             EW_TEST(a_full_disk_leaves_the_file_whole))

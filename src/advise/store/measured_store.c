@@ -9,18 +9,6 @@
 #include "advise/mode_grid.h"
 #include "store/store.h"
 
-bool ew_measured_is_store(const char *path)
-{
-    char head[16] = "";
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return false;
-    const bool is = fread(head, 1, sizeof(head), f) == sizeof(head) &&
-                    memcmp(head, "SQLite format 3", sizeof(head)) == 0;
-    fclose(f);
-    return is;
-}
-
 struct reader {
     struct ew_arena *arena;
     struct ew_rows *rows;

@@ -6,9 +6,6 @@
 #include "advise/measured.h"
 #include "device/profile.h"
 
-/* Whether the file is an SQLite one. */
-bool ew_measured_is_store(const char *path);
-
 /* Every finished run that has a time: of an epoch, or the median of a bench.  Runs in power modes
  * (of the board, of the options, simulated) make workloads by network, command and settings; where
  * there are none, each run is a configuration of its network. */
