@@ -74,6 +74,14 @@ static void print_title(const struct why *w)
            w->step.out.rank ? ew_shape_text(&w->step.out, shape) : "", w->step.kernel);
 }
 
+static bool any_roofline(const struct why *w)
+{
+    for (int i = 0; i < w->n; i++)
+        if (w->candidate[i].roofline > 0 && !(w->candidate[i].cycles > 0))
+            return true;
+    return false;
+}
+
 static ew_err print_text(const struct why *w)
 {
     struct ew_table t;
@@ -95,6 +103,8 @@ static ew_err print_text(const struct why *w)
         ew_table_cell(&t, "%s", k->technique);
         if (k->cycles > 0)
             ew_table_cell(&t, "%.2f", k->cycles * 1e-6);
+        else if (k->roofline > 0)
+            ew_table_cell(&t, "~%.2f", k->roofline * 1e-6);
         else
             ew_table_cell(&t, "-");
         if (w->ns[i] != INT64_MAX)
@@ -105,6 +115,8 @@ static ew_err print_text(const struct why *w)
         ew_table_cell(&t, "%s", text);
     }
     EW_TRY(ew_table_print(&t, stdout));
+    if (any_roofline(w))
+        printf("~: no model of the kernel, its roofline on one core\n");
     printf("\n");
     return EW_OK;
 }
@@ -127,6 +139,8 @@ static void put_json(struct ew_json *j, const struct why *w)
         ew_json_bool(j, "chosen", is_chosen(w, i));
         if (k->cycles > 0)
             ew_json_num(j, "estimated_cycles", k->cycles);
+        if (k->roofline > 0)
+            ew_json_num(j, "roofline_cycles", k->roofline);
         if (w->ns[i] != INT64_MAX)
             ew_json_num(j, "us", (double)w->ns[i] * 1e-3);
         verdict(w, i, text);

@@ -85,6 +85,7 @@ static void put_page(FILE *f)
         "Of an operator's kernels the first whose conditions all hold runs a step.\n"
         "An estimate decides where a condition compares it; it is in cycles of one core, and only "
         "the order counts.\n"
+        "Where there is none (-), `--why` shows the roofline.\n"
         "What no kernel takes runs the operator's reference.\n"
         "`edgewise bench NET --why STEP` goes through the list for one step of a network, with "
         "`--tune` with times.\n",

@@ -2,6 +2,7 @@
 /* Walking the catalogue: offers of a list, and what became of each candidate. */
 #include "backend/cpu/catalogue/catalogue.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "backend/candidates.h"
@@ -62,6 +63,28 @@ static bool lists(const struct ew_kernel_list *l, const struct ew_kernel_query *
     return false;
 }
 
+/* Of a core: two multiply-adds on whole vectors a cycle, of 8-bit numbers four times as many, and
+ * bytes from and to L2. */
+#define VECTORS_A_CYCLE 2
+#define INT8_RATE       4
+#define BYTES_A_CYCLE   32
+
+/* What a kernel needs at least, about.  Backward does forward's
+ * arithmetic twice: for the data and for the weights. */
+static void add_roofline(const struct ew_kernel_query *query, struct ew_kernel_candidate *out)
+{
+    struct ew_cost cost = {0};
+    const struct ew_kernels *k = ew_cpu(query->be)->isa;
+    if (out->refused || !query->op->cost)
+        return;
+    query->op->cost(query->c, &cost);
+    const bool bytes = query->c->n_in > 0 && query->c->in[0] && query->c->in[0]->dtype != EW_F32;
+    const double rate = 2.0 * VECTORS_A_CYCLE * k->lanes * (bytes ? INT8_RATE : 1);
+    const double passes = query->phase == EW_PHASE_BACKWARD ? 2 : 1;
+    out->roofline =
+        passes * fmax((double)cost.flops / rate, (double)cost.bytes / (double)BYTES_A_CYCLE);
+}
+
 static struct ew_kernel_candidate describe(const struct ew_kernel_entry *e,
                                            const struct ew_kernel_case *c)
 {
@@ -102,9 +125,11 @@ int ew_cpu_candidates(const struct ew_kernel_query *query, struct ew_kernel_cand
         if (!lists(l, query))
             continue;
         const bool is_case = l->resolve && l->resolve(query, &c);
-        for (int k = 0; k < l->n && n < most; k++)
-            out[n++] = is_case ? describe(&l->entries[k], &c)
-                               : describe_only(l, &l->entries[k], offers, n_offers);
+        for (int k = 0; k < l->n && n < most; k++) {
+            out[n] = is_case ? describe(&l->entries[k], &c)
+                             : describe_only(l, &l->entries[k], offers, n_offers);
+            add_roofline(query, &out[n++]);
+        }
     }
     return n;
 }
