@@ -2,13 +2,10 @@
 if(NOT EW_STATIC) # that is the program alone
   install(TARGETS edgewise_static edgewise_shared
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(FILES ${PROJECT_SOURCE_DIR}/include/edgewise.h ${PROJECT_SOURCE_DIR}/include/edgewise_bench.h
-    ${PROJECT_SOURCE_DIR}/include/edgewise_data.h ${PROJECT_SOURCE_DIR}/include/edgewise_device.h
-    ${PROJECT_SOURCE_DIR}/include/edgewise_pixels.h ${PROJECT_SOURCE_DIR}/include/edgewise_train.h
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/*.h)
+  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
   # The pages of the C interface, from the headers.
-  file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/*.h)
   find_program(EW_AWK NAMES awk mawk gawk)
   mark_as_advanced(EW_AWK)
   if(EW_AWK)

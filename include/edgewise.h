@@ -2,8 +2,10 @@
 /* Edgewise: train, shrink, compile, run and characterise convolutional networks on edge boards.
  *
  * Networks, ONNX and engines; edgewise_pixels.h, edgewise_data.h, edgewise_train.h,
- * edgewise_bench.h and edgewise_device.h add frames in memory, data sets, training with evaluation
- * and quantising, times, and devices with sensors and energy.
+ * edgewise_shrink.h, edgewise_federate.h, edgewise_bench.h, edgewise_results.h and
+ * edgewise_device.h add frames in memory, data sets, training with evaluation and quantising,
+ * pruning and widths, federated learning, times, what studies measured, and devices with sensors
+ * and energy.
  *
  * Handles are opaque; every fallible function returns ew_err and leaves its
  * result in the last parameter; after a failure ew_error_message() has one line that says what and

@@ -19,6 +19,12 @@ extern "C" {
  * frees *out with ew_graph_free. */
 EW_API ew_err ew_network_graph(const char *what, uint64_t seed, struct ew_graph **out);
 
+/* The same for a data set: a network of the zoo is built for the size of its images, where it can
+ * be, and its classes; a file's gets another last layer, with first weights, where it has as many
+ * classes as another data set.  The caller frees *out with ew_graph_free. */
+EW_API ew_err ew_network_for_data(const char *what, const struct ew_dataset *data, uint64_t seed,
+                                  struct ew_graph **out);
+
 /* ---- Training -------------------------------------------------------------------------------- */
 
 /* A training run.  One thread calls. */
@@ -46,6 +52,18 @@ EW_API ew_err ew_training_open(struct ew_graph *net, const struct ew_dataset *da
                                const struct ew_training_opts *opts, struct ew_training **out);
 EW_API void ew_training_close(struct ew_training *t); /* NULL is fine; also in the middle */
 
+/* Goes on with a run that ended in the middle, from its folder's last checkpoint, bit for bit as if
+ * it had not: one of ew_training_open or of `edgewise train`, with the same data.  Of the options
+ * epochs and threads may differ from then (0: as they were), and as text workers, prefetch,
+ * checkpoint-every and on-bad-sample; EW_ERR_ARG where others are given.  `opts` may be NULL.  The
+ * caller closes *out. */
+EW_API ew_err ew_training_resume(const char *folder, const struct ew_dataset *data,
+                                 const struct ew_training_opts *opts, struct ew_training **out);
+
+/* The network that learns: the caller's, or after ew_training_resume the training's own, which goes
+ * with it. */
+EW_API struct ew_graph *ew_training_graph(struct ew_training *t);
+
 enum ew_training_event {
     EW_TRAINING_BATCH, /* a batch was learnt */
     EW_TRAINING_EVAL,  /* an evaluation began, or a batch of it was done */
@@ -71,7 +89,7 @@ struct ew_training_state {
 /* How far it has come.  Fails on a wrong size. */
 EW_API ew_err ew_training_state(const struct ew_training *t, struct ew_training_state *out);
 
-/* Writes a checkpoint of this moment to the folder; `edgewise train --resume` goes on from it.
+/* Writes a checkpoint of this moment to the folder; ew_training_resume goes on from it.
  * EW_ERR_ARG without a folder, EW_ERR_IO where it could not be written. */
 EW_API ew_err ew_training_save(struct ew_training *t);
 

@@ -51,6 +51,25 @@ if "$2/examples/train" lenet5 no-such-set 1 "$dir/x.ewe" 2>"$dir/err" || ! grep 
 fi
 echo "ok example train names the data set that is not there"
 
+# Pruning and training in turns by the public headers.
+"$2/examples/shrink" lenet5 synthetic:train=320,test=64 0.5 "$dir/small.onnx" >"$dir/said"
+if grep -qE '^MACs: [0-9]+ -> [0-9]+' "$dir/said" && [ "$(grep -c ': accuracy' "$dir/said")" -eq 3 ] && [ -s "$dir/small.onnx" ]; then
+    echo "ok example shrink"
+else
+    echo "FAIL example shrink"
+    cat "$dir/said"
+    exit 1
+fi
+
+# What the program measured, read by the public headers.
+"$2/src/edgewise" bench lenet5 --quick --threads 1 --db "$dir/results.db" >/dev/null 2>&1
+if "$2/examples/results" "$dir/results.db" | grep -qE '^lenet5: [0-9.]+ ms$'; then
+    echo "ok example results"
+else
+    echo "FAIL example results"
+    exit 1
+fi
+
 # A meter that says 5 W; and a machine whose sensors, or their absence, are said.
 "$2/examples/energy" "$dir/learnt.ewe" 0.5 'while :; do echo 5.0; sleep 0.02; done' >"$dir/said"
 "$2/examples/energy" "$dir/learnt.ewe" 0.2 >>"$dir/said"

@@ -10,7 +10,7 @@
 static const char *phase_name(const struct ew_step_info *s)
 {
     static const char *const names[] = {"forward", "backward", "update"};
-    return s->again ? "again" : names[s->phase];
+    return s->recompute ? "recompute" : names[s->phase];
 }
 
 static ew_err print_profile(const struct ew_plan *p, const struct ew_single_result *r)
@@ -74,10 +74,10 @@ static void print_fit(const struct ew_plan_stats *s)
                s->swapped, s->swapped == 1 ? "" : "s", 100 * s->slower);
     if (s->recompute_cheap)
         printf("to fit:    cheap operators computed again, %.0f%% of forward's arithmetic\n",
-               100 * s->again_share);
+               100 * s->recompute_share);
     if (s->segments > 1)
         printf("to fit:    %d segments computed again, %.0f%% of forward's arithmetic\n",
-               s->segments, 100 * s->again_share);
+               s->segments, 100 * s->recompute_share);
     if (s->parts > 1)
         printf("to fit:    batch in %d parts%s\n", s->parts,
                s->split_changes_statistics ? "; batch norm sees one part at a time, so its "
@@ -187,7 +187,7 @@ ew_err ew_bench_print_json(const struct ew_bench_shown *s)
     ew_json_int(&j, "swapped_layers", r->plan.swapped);
     ew_json_num(&j, "slower_share", r->plan.slower);
     ew_json_int(&j, "parts", r->plan.parts);
-    ew_json_num(&j, "again_share", r->plan.again_share);
+    ew_json_num(&j, "recompute_share", r->plan.recompute_share);
     if (o->profile)
         json_profile(&j, p, r);
     ew_json_end(&j);

@@ -94,21 +94,9 @@ static const struct ew_field fields[] = {
 static ew_err read_law(const struct ew_scale_opts *o, const struct ew_scaling *s,
                        struct ew_power_law *law)
 {
-    struct ew_prune_rows rows;
-    if (!o->from) {
-        const struct ew_power_law *known = ew_power_law_published(s->network);
-        EW_CHECK(known, EW_ERR_NOT_FOUND,
-                 "--published: NeuralScale's authors published no records of %s; vgg11_cifar, "
-                 "mobilenet_v2_cifar and mobilenet_v2_tiny have some",
-                 s->network);
-        *law = *known;
-        return EW_OK;
-    }
-    EW_TRY(ew_prune_rows_read(o->from, &rows));
-    const ew_err e = ew_power_law_fit(s, &rows, law);
-    ew_prune_rows_fini(&rows);
+    EW_TRY(ew_power_law_read(s, o->from ? o->from : "published", law));
     law->first = o->iteration == 0;
-    return ew_fail_in(e, "%s", o->from);
+    return EW_OK;
 }
 
 /* ---- fit ---- */
@@ -165,24 +153,6 @@ static ew_err fit(const struct ew_cmd_call *c, const struct ew_scaling *s)
 }
 
 /* ---- generate ---- */
-
-static ew_err find_widths(const struct ew_scale_opts *o, const struct ew_scaling *s,
-                          const struct ew_power_law *law, struct ew_widths_found *out)
-{
-    double target = o->params;
-    if (o->macs > 0)
-        return ew_widths_within(s, law, o->macs, true, out);
-    if (!law && o->params > 0)
-        return ew_widths_within(s, NULL, o->params, false, out);
-    if (!law) {
-        *out = (struct ew_widths_found){.tau = o->ratio};
-        EW_TRY(ew_scaling_target(s, o->ratio, &out->target));
-        return ew_scaling_uniform(s, o->ratio, out->widths);
-    }
-    if (o->ratio > 0)
-        EW_TRY(ew_scaling_target(s, o->ratio, &target));
-    return ew_power_law_widths(s, law, target, out);
-}
 
 /* The uniform widths with as many parameters, beside ours. */
 static ew_err print_text(const struct ew_scaling *s, const struct ew_widths_found *found,
@@ -249,6 +219,7 @@ static ew_err generate(const struct ew_cmd_call *c, const struct ew_scaling *s)
     const struct ew_scale_opts *o = c->opts;
     const bool uniform = !o->from && !o->published;
     struct ew_power_law law;
+    const struct ew_widths_wanted wanted = {o->ratio, o->params, o->macs};
     struct ew_widths_found found;
     struct ew_scaling_facts f;
     char about[512];
@@ -258,7 +229,7 @@ static ew_err generate(const struct ew_cmd_call *c, const struct ew_scaling *s)
              "scale generate: the law is that of --from or a --published one");
     if (!uniform)
         EW_TRY(read_law(o, s, &law));
-    EW_TRY(find_widths(o, s, uniform ? NULL : &law, &found));
+    EW_TRY(ew_widths_find(s, uniform ? NULL : &law, &wanted, &found));
     EW_TRY(ew_scaling_facts(s, found.widths, &f));
     if (o->output) {
         snprintf(about, sizeof(about), "%s, %lld classes, %s: %lld parameters, %lld MACs",

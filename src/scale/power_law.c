@@ -3,6 +3,7 @@
 #include "scale/power_law.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/regress.h"
 
@@ -224,4 +225,40 @@ ew_err ew_power_law_widths(const struct ew_scaling *s, const struct ew_power_law
     if (is_flat(law))
         return scale_first(s, law, out);
     return s->rule ? descend(s, law, out) : ew_widths_within(s, law, target, false, out);
+}
+
+ew_err ew_widths_find(const struct ew_scaling *s, const struct ew_power_law *law,
+                      const struct ew_widths_wanted *w, struct ew_widths_found *out)
+{
+    double target = w->params;
+    if (w->macs > 0)
+        return ew_widths_within(s, law, w->macs, true, out);
+    if (!law && w->params > 0)
+        return ew_widths_within(s, NULL, w->params, false, out);
+    if (!law) {
+        *out = (struct ew_widths_found){.tau = w->ratio};
+        EW_TRY(ew_scaling_target(s, w->ratio, &out->target));
+        return ew_scaling_uniform(s, w->ratio, out->widths);
+    }
+    if (w->ratio > 0)
+        EW_TRY(ew_scaling_target(s, w->ratio, &target));
+    return ew_power_law_widths(s, law, target, out);
+}
+
+ew_err ew_power_law_read(const struct ew_scaling *s, const char *path, struct ew_power_law *out)
+{
+    struct ew_prune_rows rows;
+    if (strcmp(path, "published") == 0) {
+        const struct ew_power_law *known = ew_power_law_published(s->network);
+        EW_CHECK(known, EW_ERR_NOT_FOUND,
+                 "%s: NeuralScale's authors published no records of it; vgg11_cifar, "
+                 "mobilenet_v2_cifar and mobilenet_v2_tiny have some",
+                 s->network);
+        *out = *known;
+        return EW_OK;
+    }
+    EW_TRY(ew_prune_rows_read(path, &rows));
+    const ew_err e = ew_power_law_fit(s, &rows, out);
+    ew_prune_rows_fini(&rows);
+    return ew_fail_in(e, "%s", path);
 }

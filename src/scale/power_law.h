@@ -37,6 +37,17 @@ ew_err ew_power_law_fit(const struct ew_scaling *s, const struct ew_prune_rows *
  * they published none. */
 const struct ew_power_law *ew_power_law_published(const char *network);
 
+/* The same from a file of such records, or of those that NeuralScale's authors published:
+ * "published". */
+ew_err ew_power_law_read(const struct ew_scaling *s, const char *path, struct ew_power_law *out);
+
+/* How large a network is to be: one of these. */
+struct ew_widths_wanted {
+    double ratio;  /* as large as uniform widths at it */
+    double params; /* about so many parameters, or at most where uniform */
+    double macs;   /* at most so many multiply-accumulates */
+};
+
 struct ew_widths_found {
     double target, tau; /* asked for; what the widths were taken at */
     int steps;
@@ -47,6 +58,10 @@ struct ew_widths_found {
  * filter. */
 ew_err ew_power_law_widths(const struct ew_scaling *s, const struct ew_power_law *law,
                            double target, struct ew_widths_found *out);
+
+/* Widths of that size, by the law or, where it is NULL, uniform ones; `tau` is then the ratio. */
+ew_err ew_widths_find(const struct ew_scaling *s, const struct ew_power_law *law,
+                      const struct ew_widths_wanted *w, struct ew_widths_found *out);
 
 /* The largest widths with at most so many true parameters or, where `macs`, multiply-accumulates;
  * `law` NULL: of uniform scaling. *ratio: the uniform ratio, or nan. */

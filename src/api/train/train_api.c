@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "api/train/api_options.h"
 #include "edgewise_train.h"
-#include "network/network.h"
+#include "format/checkpoint.h"
+#include "network/train_network.h"
 #include "train/adapt.h"
 #include "train/trainer.h"
 
@@ -32,46 +33,51 @@ EW_API ew_err ew_network_graph(const char *what, uint64_t seed, struct ew_graph 
     return e;
 }
 
+EW_API ew_err ew_network_for_data(const char *what, const struct ew_dataset *data, uint64_t seed,
+                                  struct ew_graph **out)
+{
+    const struct ew_train_network_how how = {.what = what, .seed = seed};
+    struct ew_train_network n;
+    const ew_err e = ew_train_network_open(&how, data, &n);
+    *out = n.graph;
+    return e;
+}
+
 /* ---- Options ---- */
 
 struct train_options {
     struct ew_train_opts t;
+    const char *teach; /* of a run that the program began: a teacher that is not known here */
 };
 
-static const struct ew_field fields[] = {EW_TRAIN_FIELDS(struct train_options, t), EW_FIELD_END};
+static const struct ew_field fields[] = {
+    EW_TRAIN_FIELDS(struct train_options, t),
+    {.name = "teach", .type = EW_FIELD_STR, .offset = offsetof(struct train_options, teach)},
+    EW_FIELD_END};
 
 struct ew_training {
     struct ew_trainer *trainer;
-    struct ew_arena arena; /* of texts */
+    struct ew_graph *net;
+    struct ew_checkpoint from; /* that it goes on from; else empty */
+    struct ew_arena arena;     /* of texts */
     struct train_options o;
     const char *folder;
     bool done;
 };
 
-/* One "name = value"; `line` is cut up. */
-static ew_err take_line(struct ew_training *t, char *line)
+static ew_err check_options(const struct ew_training_opts *o)
 {
-    char *equals = strchr(line, '=');
-    char *name = line + strspn(line, " \t");
-    if (!*name)
-        return EW_OK;
-    EW_CHECK(equals, EW_ERR_ARG, "'%s': an option is \"name = value\"", name);
-    char *value = equals + 1 + strspn(equals + 1, " \t");
-    *equals = '\0';
-    name[strcspn(name, " \t")] = '\0';
-    for (size_t n = strlen(value); n > 0 && strchr(" \t\r", value[n - 1]); n--)
-        value[n - 1] = '\0';
-    const struct ew_field *f = ew_field_find(fields, name);
-    EW_CHECK(f && strcmp(name, "data") != 0, EW_ERR_ARG, "%s: not an option of training", name);
-    return ew_field_parse(f, value, &t->o);
+    EW_CHECK(o->size == sizeof(*o), EW_ERR_ARG, "the options are %zu bytes, this library takes %zu",
+             o->size, sizeof(*o));
+    EW_CHECK(o->epochs >= 0 && o->batch >= 0 && o->threads >= 0 && o->memory_limit >= 0 &&
+                 o->lr >= 0,
+             EW_ERR_ARG, "epochs, batch, rate, threads and memory limit are not negative");
+    return EW_OK;
 }
 
 static ew_err take_options(struct ew_training *t, const struct ew_training_opts *o)
 {
     struct ew_train_opts *to = &t->o.t;
-    EW_CHECK(o->epochs >= 0 && o->batch >= 0 && o->threads >= 0 && o->memory_limit >= 0 &&
-                 o->lr >= 0,
-             EW_ERR_ARG, "epochs, batch, rate, threads and memory limit are not negative");
     ew_fields_default(fields, &t->o, sizeof(t->o));
     to->epochs = o->epochs ? o->epochs : to->epochs;
     to->batch = o->batch ? o->batch : to->batch;
@@ -79,13 +85,25 @@ static ew_err take_options(struct ew_training *t, const struct ew_training_opts 
     to->threads = o->threads;
     to->memory_limit = o->memory_limit;
     to->seed = o->seed ? (int64_t)o->seed : to->seed;
-    if (!o->options)
-        return EW_OK;
-    char *text = ew_arena_strdup(&t->arena, o->options), *save = NULL;
-    EW_CHECK(text, EW_ERR_MEMORY, "no memory for options");
-    for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save))
-        EW_TRY(take_line(t, l));
-    return EW_OK;
+    return ew_api_options(fields, o->options, NULL, &t->arena, &t->o);
+}
+
+/* Those that it was begun with, and of the new ones those that no number to come depends on. */
+static ew_err resume_options(struct ew_training *t, const struct ew_training_opts *o)
+{
+    static const char *const may_change[] = {
+        "epochs", "threads", "workers", "prefetch", "checkpoint-every", "on-bad-sample", NULL};
+    char *saved = ew_arena_strdup(&t->arena, t->from.options);
+    EW_CHECK(saved, EW_ERR_MEMORY, "no memory for options");
+    EW_CHECK(!o->batch && !(o->lr > 0) && !o->memory_limit && !o->seed && !o->folder, EW_ERR_ARG,
+             "%s: epochs and threads may change when a run goes on", t->folder);
+    ew_fields_default(fields, &t->o, sizeof(t->o));
+    EW_TRY(ew_fields_from_text(fields, saved, t->folder, &t->o));
+    EW_CHECK(!t->o.teach, EW_ERR_UNSUPPORTED, "%s: learns from %s: `edgewise train --resume`",
+             t->folder, t->o.teach);
+    t->o.t.epochs = o->epochs ? o->epochs : t->o.t.epochs;
+    t->o.t.threads = o->threads ? o->threads : t->o.t.threads;
+    return ew_api_options(fields, o->options, may_change, &t->arena, &t->o);
 }
 
 /* ---- Opening ---- */
@@ -102,25 +120,53 @@ static ew_err normalise(struct ew_training *t, const struct ew_graph *net,
     return out->normalised ? EW_OK : ew_preprocess_measure(data, out);
 }
 
-static ew_err open_trainer(struct ew_training *t, struct ew_graph *net,
-                           const struct ew_dataset *data)
+/* The options as text, for whoever goes on with it. */
+static ew_err describe(struct ew_training *t, const struct ew_dataset *data, const char **out)
 {
     const struct ew_dataset_info *info = ew_dataset_info(data);
-    struct ew_train_job job = {.net = net, .data = data, .folder = t->folder};
-    int frozen;
-    EW_TRY(normalise(t, net, data, &job.prep));
-    const struct ew_image_card card = {.prep = job.prep};
-    EW_TRY(ew_image_card_put(net, &card));
-    EW_TRY(ew_image_card_random(net, false)); /* they will not be for long */
-    if (t->o.t.freeze)
-        EW_TRY(ew_adapt_freeze(net, t->o.t.freeze, &frozen));
     EW_CLEANUP(ew_free_ptr) char *text = NULL;
-    t->o.t.data = *info->path ? info->path : info->name; /* for whoever goes on with it */
+    t->o.t.data = *info->path ? info->path : info->name;
     EW_TRY(ew_fields_text(fields, &t->o, &text));
-    job.options = ew_arena_printf(&t->arena, "network = %s\n%s", net->name, text);
-    EW_CHECK(job.options, EW_ERR_MEMORY, "no memory for options");
-    job.opts = t->o.t;
+    *out = ew_arena_printf(&t->arena, "network = %s\n%s", t->net->name, text);
+    EW_CHECK(*out, EW_ERR_MEMORY, "no memory for options");
+    return EW_OK;
+}
+
+static ew_err open_trainer(struct ew_training *t, const struct ew_dataset *data)
+{
+    struct ew_train_job job = {.net = t->net, .data = data, .folder = t->folder, .opts = t->o.t};
+    int frozen;
+    EW_TRY(normalise(t, t->net, data, &job.prep));
+    const struct ew_image_card card = {.prep = job.prep};
+    EW_TRY(ew_image_card_put(t->net, &card));
+    EW_TRY(ew_image_card_random(t->net, false)); /* they will not be for long */
+    if (t->o.t.freeze)
+        EW_TRY(ew_adapt_freeze(t->net, t->o.t.freeze, &frozen));
+    EW_TRY(describe(t, data, &job.options));
     return ew_trainer_open(&job, &t->trainer);
+}
+
+static ew_err new_training(const char *folder, struct ew_training **out)
+{
+    struct ew_training *t = calloc(1, sizeof(*t));
+    EW_CHECK(t, EW_ERR_MEMORY, "no memory for training");
+    ew_arena_init(&t->arena);
+    *out = t;
+    if (!folder)
+        return EW_OK;
+    t->folder = ew_arena_strdup(&t->arena, folder);
+    EW_CHECK(t->folder, EW_ERR_MEMORY, "no memory for training");
+    return EW_OK;
+}
+
+/* A training that could not be opened is none. */
+static ew_err opened(ew_err e, struct ew_training **out)
+{
+    if (e != EW_OK) {
+        ew_training_close(*out);
+        *out = NULL;
+    }
+    return e;
 }
 
 EW_API ew_err ew_training_open(struct ew_graph *net, const struct ew_dataset *data,
@@ -128,23 +174,50 @@ EW_API ew_err ew_training_open(struct ew_graph *net, const struct ew_dataset *da
 {
     const struct ew_training_opts none = {.size = sizeof(none)}, *o = opts ? opts : &none;
     *out = NULL;
-    EW_CHECK(o->size == sizeof(*o), EW_ERR_ARG, "the options are %zu bytes, this library takes %zu",
-             o->size, sizeof(*o));
-    struct ew_training *t = calloc(1, sizeof(*t));
-    EW_CHECK(t, EW_ERR_MEMORY, "no memory for training");
-    ew_arena_init(&t->arena);
-    ew_err e = take_options(t, o);
-    if (e == EW_OK && o->folder) {
-        t->folder = ew_arena_strdup(&t->arena, o->folder);
-        e = t->folder ? EW_OK : ew_fail(EW_ERR_MEMORY, "no memory for training");
-    }
+    EW_TRY(check_options(o));
+    ew_err e = new_training(o->folder, out);
     if (e == EW_OK)
-        e = open_trainer(t, net, data);
-    if (e != EW_OK)
-        ew_training_close(t);
-    else
-        *out = t;
-    return e;
+        e = take_options(*out, o);
+    if (e == EW_OK) {
+        (*out)->net = net;
+        e = open_trainer(*out, data);
+    }
+    return opened(e, out);
+}
+
+static ew_err resume(struct ew_training *t, const struct ew_dataset *data,
+                     const struct ew_training_opts *o)
+{
+    const char *path = ew_arena_printf(&t->arena, "%s/last.ckpt", t->folder);
+    EW_CHECK(path, EW_ERR_MEMORY, "no memory for training");
+    EW_TRY(ew_checkpoint_read(path, &t->from));
+    t->net = t->from.graph;
+    EW_TRY(resume_options(t, o));
+    struct ew_train_job job = {.net = t->net,
+                               .data = data,
+                               .folder = t->folder,
+                               .opts = t->o.t,
+                               .prep = t->from.prep,
+                               .resume = &t->from};
+    EW_TRY(describe(t, data, &job.options));
+    return ew_trainer_open(&job, &t->trainer);
+}
+
+EW_API ew_err ew_training_resume(const char *folder, const struct ew_dataset *data,
+                                 const struct ew_training_opts *opts, struct ew_training **out)
+{
+    const struct ew_training_opts none = {.size = sizeof(none)}, *o = opts ? opts : &none;
+    *out = NULL;
+    EW_TRY(check_options(o));
+    ew_err e = new_training(folder, out);
+    if (e == EW_OK)
+        e = resume(*out, data, o);
+    return opened(e, out);
+}
+
+EW_API struct ew_graph *ew_training_graph(struct ew_training *t)
+{
+    return t->net;
 }
 
 EW_API void ew_training_close(struct ew_training *t)
@@ -152,6 +225,7 @@ EW_API void ew_training_close(struct ew_training *t)
     if (!t)
         return;
     ew_trainer_close(t->trainer);
+    ew_checkpoint_fini(&t->from);
     ew_arena_fini(&t->arena);
     free(t);
 }
