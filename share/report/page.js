@@ -67,8 +67,10 @@ const edgewise = (() => {
         const shift = bars ? api.barLayout({count: bars, barMaxWidth: 48, barCategoryGap: '24%'})[place].offsetCenter : 0;
         const low = api.coord([api.value(0), api.value(1)]), high = api.coord([api.value(0), api.value(2)]);
         const x = low[0] + shift;
+        const range = f.kind === 'trace'; // of a stretch of time: its colour, no caps
         const line = (x1, y1, x2, y2) => ({type: 'line', shape: {x1, y1, x2, y2},
-          style: {stroke: c.ink, lineWidth: 1, opacity: 0.75}});
+          style: {stroke: range ? c.series[s.colour % 8] : c.ink, lineWidth: range ? 2 : 1, opacity: range ? 0.4 : 0.75}});
+        if (range) return {type: 'group', children: [line(x, low[1], x, high[1])]};
         return {type: 'group', children: [line(x, low[1], x, high[1]), line(x - 3, low[1], x + 3, low[1]),
           line(x - 3, high[1], x + 3, high[1])]};
       },

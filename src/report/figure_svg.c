@@ -281,9 +281,26 @@ static void draw_bars(const struct canvas *c, int n, int place)
     }
 }
 
+/* From the lowest to the highest of each stretch of a trace that was thinned. */
+static void draw_range(const struct canvas *c, const struct ew_series *s)
+{
+    char buf[64];
+    if (c->f->desc->kind != EW_FIGURE_TRACE || !s->n_points || !isfinite(s->points[0].low))
+        return;
+    fprintf(c->out, "<path class=\"range %s\" d=\"", look(s, buf));
+    for (int i = 0; i < 2 * s->n_points; i++) {
+        const bool back = i >= s->n_points;
+        const struct ew_point *p = &s->points[back ? 2 * s->n_points - 1 - i : i];
+        fprintf(c->out, "%c%.1f %.1f", i ? 'L' : 'M', px(c, p->x),
+                py(c, s->right, back ? p->low : p->high));
+    }
+    fputs("Z\"/>", c->out);
+}
+
 static void draw_line(const struct canvas *c, const struct ew_series *s)
 {
     char buf[64];
+    draw_range(c, s);
     fprintf(c->out, "<path class=\"mark line %s\" d=\"", look(s, buf));
     for (int i = 0; i < s->n_points; i++)
         fprintf(c->out, "%c%.1f %.1f", i ? 'L' : 'M', px(c, s->points[i].x),

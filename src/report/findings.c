@@ -284,6 +284,32 @@ static bool say_advice(const struct ew_results *r, const struct ew_run_data *fas
     return fast || (q && metric(q, "int8_speedup") > 1);
 }
 
+/* Where nothing was varied: the last run that trained. */
+static const struct ew_run_data *last_trained(const struct ew_results *r)
+{
+    const struct ew_run_data *last = NULL;
+    for (int i = 0; i < r->n_runs; i++)
+        if (is_real(&r->runs[i]) && r->runs[i].n_epochs && isfinite(epoch_s(&r->runs[i])))
+            last = &r->runs[i];
+    return last;
+}
+
+static void say_one(const struct ew_run_data *d, char *out)
+{
+    const double accuracy = d->epochs[d->n_epochs - 1].accuracy;
+    struct ew_arena a;
+    ew_arena_init(&a);
+    const int n = snprintf(out, EW_FINDING_CHARS, "%.60s takes %.3g s an epoch", network_of(d, &a),
+                           epoch_s(d));
+    if (isfinite(accuracy))
+        snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
+                 " and is right for %.3g %% of the validation images after %d.", 100 * accuracy,
+                 d->n_epochs);
+    else
+        snprintf(out + n, EW_FINDING_CHARS - (size_t)n, ".");
+    ew_arena_fini(&a);
+}
+
 int ew_findings(const struct ew_results *r, char text[EW_FINDINGS][EW_FINDING_CHARS])
 {
     const struct ew_run_data *fast, *slow;
@@ -297,10 +323,12 @@ int ew_findings(const struct ew_results *r, char text[EW_FINDINGS][EW_FINDING_CH
     const bool trained = extremes(r, &fast, &slow);
     if (trained && say_best(fast, slow, text[n]))
         n++;
-    if (trained)
+    if (!trained && (fast = last_trained(r)) != NULL)
+        say_one(fast, text[n++]);
+    if (fast)
         say_time(fast, text[n++]);
-    if (!trained)
+    if (!fast)
         n += say_bench(r, text[n]);
-    n += say_advice(r, trained ? fast : NULL, text[n]);
+    n += say_advice(r, fast, text[n]);
     return n;
 }

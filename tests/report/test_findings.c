@@ -67,8 +67,9 @@ static void models_do_not_count(void)
     put(&r, "lenet5", "{\"workers\":0}", 4, 3);
     put(&r, "lenet5", "{\"workers\":2}", 2, 0.5);
     r.runs[1].run.quality = EW_QUALITY_SIMULATED;
-    EW_EXPECT_INT(ew_findings(&r, text), 2);
+    EW_EXPECT_INT(ew_findings(&r, text), 5);
     EW_EXPECT(strstr(text[0], "1 of them simulated"));
+    EW_EXPECT(strstr(text[2], "lenet5 takes 4 s an epoch")); /* the model's 2 s are none */
     ew_results_fini(&r);
 }
 
@@ -80,7 +81,8 @@ static void little_data(void)
     EW_EXPECT_INT(ew_findings(&r, text), 0);
     memset(name, 'n', sizeof(name) - 1);
     put(&r, name, "{\"workers\":0}", 4, 0);
-    EW_EXPECT_INT(ew_findings(&r, text), 2); /* what and where; nothing to choose between */
+    EW_EXPECT_INT(ew_findings(&r, text), 5); /* of that run alone: nothing to choose between */
+    EW_EXPECT(!strstr(text[2], "fastest"));
     put(&r, name, "{\"workers\":8}", 2, 0);
     EW_EXPECT_INT(ew_findings(&r, text), 5);
     for (int i = 0; i < EW_FINDINGS; i++)
