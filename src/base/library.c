@@ -30,6 +30,14 @@ bool ew_library_find(void *library, const char *name, void *function)
     return p != NULL;
 }
 
+/* "libcurl4" of "libcurl.so.4": what Debian calls the package. */
+static void package_of(const char *file, char *out, size_t size)
+{
+    const char *so = strstr(file, ".so.");
+    const int n = so ? (int)(so - file) : (int)strlen(file);
+    snprintf(out, size, "%.*s%s", n, file, so ? so + 4 : "");
+}
+
 ew_err ew_library_open(const char *file, const struct ew_symbol *symbols, void **out)
 {
     const char *why;
@@ -37,7 +45,10 @@ ew_err ew_library_open(const char *file, const struct ew_symbol *symbols, void *
 #ifdef EW_STATIC
     EW_CHECK(library, EW_ERR_UNSUPPORTED, "%s: %s", file, why);
 #endif
-    EW_CHECK(library, EW_ERR_UNSUPPORTED, "there is no %s on this machine", file);
+    char package[64];
+    package_of(file, package, sizeof(package));
+    EW_CHECK(library, EW_ERR_UNSUPPORTED, "%s is not installed; Debian's package of it is %s", file,
+             package);
     for (const struct ew_symbol *s = symbols; s->name; s++) {
         if (!ew_library_find(library, s->name, s->function)) {
             dlclose(library);
