@@ -58,7 +58,10 @@ static void fill_adam(const struct ew_call *c, const struct ew_optimizer *o, str
 static void fill(const struct ew_call *c, struct ew_update *out)
 {
     const struct ew_optimizer *o = c->attr;
-    out->is_adam = o->kind == EW_OPTIMIZER_ADAM || o->kind == EW_OPTIMIZER_ADAMW;
+    /* All of it: kernels copy it, and compilers look at the optimiser's fields before they know
+     * which it is. */
+    *out = (struct ew_update){.is_adam =
+                                  o->kind == EW_OPTIMIZER_ADAM || o->kind == EW_OPTIMIZER_ADAMW};
     if (out->is_adam)
         fill_adam(c, o, &out->adam);
     else
