@@ -215,6 +215,7 @@ static const struct ew_kernel_entry forward[] = {
      .test = "backend/test_kernel_conv.c",
      .rules = {EW_IF_NO_INPUT_NORM, EW_IF_WINOGRAD, EW_IF_WINOGRAD_WINS},
      .cycles = ew_conv_winograd_cycles,
+     .detail = ew_conv_winograd_form,
      .make = make_winograd},
     {.name = "implicit gemm",
      .folder = "gemm",

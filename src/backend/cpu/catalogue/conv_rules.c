@@ -2,6 +2,8 @@
 /* Conditions of the kernels for convolutions and dense layers. */
 #include "backend/cpu/catalogue/conv_rules.h"
 
+#include <math.h>
+
 #include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/step/conv_step.h"
 #include "backend/cpu/step/fused_grads_step.h"
@@ -130,4 +132,22 @@ double ew_conv_gemm_cycles(const struct ew_kernel_case *c)
 double ew_conv_winograd_cycles(const struct ew_kernel_case *c)
 {
     return c->k->winograd_cycles(&c->shape, c->c->train);
+}
+
+/* Winograd packs as many products for a filter as its tile has points, implicit GEMM a number for
+ * each tap, and both pad outputs alike: so what they pack tells the form.  With a stride, cells of
+ * pixels are its taps (kernel/winograd/winograd.h). */
+const char *ew_conv_winograd_form(const struct ew_kernel_case *c)
+{
+    static const char *const forms[][3] = {{"F(2x2,3x3)", "F(2x2,4x4)", "F(2x2,5x5)"},
+                                           {"F(4x4,3x3)", "F(4x4,4x4)", "F(4x4,5x5)"}};
+    struct ew_conv_shape s = c->shape;
+    const struct ew_conv_axis *y = &s.axis[1], *x = &s.axis[2];
+    s.unpacked = false;
+    const double gemm = (double)c->k->conv_pack_size(&s) / (y->taps * x->taps);
+    const double products = (double)c->k->winograd_pack_size(&s) / (gemm * (y->stride * x->stride));
+    const int taps = (y->taps + y->stride - 1) / y->stride;
+    const long outputs = lround(sqrt(products)) - taps + 1;
+    const bool known = taps >= 3 && taps <= 5 && (outputs == 2 || outputs == 4);
+    return known ? forms[outputs == 4][taps - 3] : NULL;
 }
