@@ -191,10 +191,24 @@ static ew_err group_facet(struct ew_figures *out, const struct ew_figure_desc *d
     return d->published_fit && f->n_series ? ew_figure_published_lines(&out->arena, f, r) : EW_OK;
 }
 
+/* Of the figures from `first` on, panels of one description: those without a picture go where there
+ * are others, and all but one where there are none. */
+static void drop_empty(struct ew_figures *out, int first)
+{
+    int drawn = 0, kept = first;
+    for (int i = first; i < out->n; i++)
+        drawn += !out->v[i].missing;
+    for (int i = first; i < out->n; i++)
+        if (!out->v[i].missing || (!drawn && kept == first))
+            out->v[kept++] = out->v[i];
+    out->n = kept;
+}
+
 ew_err ew_figure_group(struct ew_figures *out, const struct ew_figure_desc *d,
                        const struct ew_results *r, const char *study)
 {
     struct ew_obs_list l;
+    const int first = out->n;
     ew_err e = ew_obs_collect(d, r, study, &out->arena, &l);
     if (e == EW_OK && l.missing) {
         struct ew_figure *f;
@@ -210,5 +224,7 @@ ew_err ew_figure_group(struct ew_figures *out, const struct ew_figure_desc *d,
         from = end;
     }
     free(l.v);
+    if (e == EW_OK)
+        drop_empty(out, first);
     return e;
 }

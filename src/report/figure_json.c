@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "report/figure_stat.h"
+
 static const char *kind_name(enum ew_figure_kind k)
 {
     static const char *const names[] = {
@@ -32,28 +34,34 @@ static void axis(struct ew_json *j, const char *key, const struct ew_axis *a)
     ew_json_end(j);
 }
 
+/* In a page what can be seen is enough. */
+static void number(struct ew_json *j, const char *key, double v)
+{
+    ew_json_num(j, key, j->compact ? ew_stat_brief(v) : v);
+}
+
 static void box(struct ew_json *j, const struct ew_stat *y)
 {
     const double five[] = {y->low, y->q1, y->median, y->q3, y->high};
     ew_json_array(j, "box");
     for (size_t i = 0; i < EW_COUNT(five); i++)
-        ew_json_num(j, NULL, five[i]);
+        number(j, NULL, five[i]);
     ew_json_end(j);
     ew_json_array(j, "values");
     for (int i = 0; i < y->n && i < EW_FIGURE_DOTS; i++)
-        ew_json_num(j, NULL, y->v[i]);
+        number(j, NULL, y->v[i]);
     ew_json_end(j);
 }
 
 static void point(struct ew_json *j, const struct ew_series *s, const struct ew_point *p)
 {
     ew_json_object(j, NULL);
-    ew_json_num(j, "x", p->x);
-    ew_json_num(j, "y", p->y);
+    number(j, "x", p->x);
+    number(j, "y", p->y);
     if (isfinite(p->low))
-        ew_json_num(j, "low", p->low);
+        number(j, "low", p->low);
     if (isfinite(p->high))
-        ew_json_num(j, "high", p->high);
+        number(j, "high", p->high);
     if (p->label)
         ew_json_str(j, "label", p->label);
     if (p->group) {

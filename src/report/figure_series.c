@@ -229,13 +229,13 @@ static ew_err keep_front(struct ew_arena *a, const struct ew_figure *f, struct e
     }
     EW_TRY(ew_pareto(x, y, n, on));
     front->n_points = 0;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        const struct ew_point p = front->points[i];
+        const char *name = p.label ? joined(a, p.label, p.group->series, ',') : NULL;
         if (on[i])
-            front->points[front->n_points++] = (struct ew_point){.x = front->points[i].x,
-                                                                 .y = front->points[i].y,
-                                                                 .low = NAN,
-                                                                 .high = NAN,
-                                                                 .label = front->points[i].label};
+            front->points[front->n_points++] =
+                (struct ew_point){.x = p.x, .y = p.y, .low = NAN, .high = NAN, .label = name};
+    }
     qsort(front->points, (size_t)front->n_points, sizeof(*front->points), by_x);
     return EW_OK;
 }

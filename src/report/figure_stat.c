@@ -32,6 +32,13 @@ void ew_stat_of(double *v, int n, struct ew_stat *out)
     out->high = v[n - 1];
 }
 
+double ew_stat_brief(double v)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%.7g", v);
+    return isfinite(v) ? strtod(text, NULL) : v;
+}
+
 /* Words that have an order of their own, whatever the alphabet says. */
 static int place(const char *word)
 {

@@ -8,6 +8,9 @@
 /* Sorts v[n] and fills all of the statistic, which keeps v. */
 void ew_stat_of(double *v, int n, struct ew_stat *out);
 
+/* Seven digits: more than any sensor has, and half the page that all of them would take. */
+double ew_stat_brief(double v);
+
 /* Numbers by value, then other text; never equal for different text. */
 int ew_text_order(const char *a, const char *b);
 

@@ -20,6 +20,7 @@ struct scale {
 struct canvas {
     const struct ew_figure *f;
     FILE *out;
+    bool tips;            /* values to hover over */
     double right, bottom; /* edges of the plot */
     struct scale x, y[2];
     int n_bars, n_boxes; /* series that stand side by side */
@@ -239,6 +240,8 @@ static const char *look(const struct ew_series *s, char buf[64])
 static void tip(const struct canvas *c, const struct ew_series *s, const struct ew_point *p)
 {
     char v[EW_VALUE_CHARS];
+    if (!c->tips)
+        return;
     fputs("<title>", c->out);
     ew_html_text(c->out, s->name);
     if (p->label) {
@@ -442,9 +445,9 @@ static void legend(const struct ew_figure *f, FILE *out)
     fputs("</ul>", out);
 }
 
-void ew_figure_svg(const struct ew_figure *f, FILE *out)
+void ew_figure_svg(const struct ew_figure *f, bool tips, FILE *out)
 {
-    struct canvas c = {.f = f, .out = out, .right = WIDTH - 14};
+    struct canvas c = {.f = f, .out = out, .tips = tips, .right = WIDTH - 14};
     c.bottom = HEIGHT - 28 - LINE_HEIGHT * category_lines(f);
     if (f->missing)
         return;

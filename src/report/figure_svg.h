@@ -8,7 +8,7 @@
 
 #include "report/figure.h"
 
-/* Nothing for a figure that is missing. */
-void ew_figure_svg(const struct ew_figure *f, FILE *out);
+/* Nothing for a figure that is missing.  tips: values to hover over, where no script shows them. */
+void ew_figure_svg(const struct ew_figure *f, bool tips, FILE *out);
 
 #endif

@@ -36,10 +36,17 @@ static void note_trends(const struct ew_figure *f, FILE *out)
 
 #define MOST_STEPS 4 /* of a front that are told */
 
-/* "lower" or "higher", in percent of where one comes from. */
+/* "12 % less energy", "3.4 times the time". */
 static void note_change(const struct ew_axis *axis, double from, double to, FILE *out)
 {
-    fprintf(out, "%.2g %% %s ", 100 * fabs(to / from - 1), to < from ? "less" : "more");
+    const double percent = 100 * fabs(to / from - 1);
+    const char *way = to < from ? "less" : "more";
+    if (to > 2 * from)
+        fprintf(out, "%.2g times the ", to / from);
+    else if (percent < 1)
+        fprintf(out, "under 1 %% %s ", way);
+    else
+        fprintf(out, "%.0f %% %s ", percent, way);
     ew_text_plain(axis->label, out);
 }
 

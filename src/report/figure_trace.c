@@ -2,7 +2,6 @@
 /* Figures of one run each: channels over time, and the confusion matrix. */
 #include <ctype.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,22 +137,14 @@ static int list_channels(const struct ew_run_data *run, const char *unit, struct
     return n < MOST_CHANNELS ? n : MOST_CHANNELS;
 }
 
-/* Seven digits: more than any sensor has, and half the page that all of them would take. */
-static double brief(double v)
-{
-    char text[32];
-    snprintf(text, sizeof(text), "%.7g", v);
-    return isfinite(v) ? strtod(text, NULL) : v;
-}
-
 static void shorten(struct ew_series *s)
 {
     for (int i = 0; i < s->n_points; i++) {
         struct ew_point *p = &s->points[i];
-        p->x = brief(p->x);
-        p->y = brief(p->y);
-        p->low = brief(p->low);
-        p->high = brief(p->high);
+        p->x = ew_stat_brief(p->x);
+        p->y = ew_stat_brief(p->y);
+        p->low = ew_stat_brief(p->low);
+        p->high = ew_stat_brief(p->high);
     }
 }
 

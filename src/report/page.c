@@ -61,7 +61,7 @@ static bool is_wide(const struct ew_figure *f)
     return chars > 75;
 }
 
-static ew_err panel(const struct ew_figure *f, const char *name, FILE *out)
+static ew_err panel(const struct ew_figure *f, const char *name, bool still, FILE *out)
 {
     struct ew_grid g;
     EW_TRY(ew_figure_grid(f, false, &g));
@@ -72,7 +72,7 @@ static ew_err panel(const struct ew_figure *f, const char *name, FILE *out)
         fputs("</h3>", out);
     }
     fprintf(out, "<div class=\"chart\" data-figure=\"%s\"><div class=\"still\">", f->id);
-    ew_figure_svg(f, out);
+    ew_figure_svg(f, still, out);
     fputs("</div></div><figcaption>", out);
     badges(f, out);
     EW_CLEANUP(ew_free_ptr) char *note = NULL;
@@ -94,13 +94,13 @@ static ew_err panel(const struct ew_figure *f, const char *name, FILE *out)
 }
 
 /* A description and all its panels: v[n]. */
-static ew_err section(const struct ew_figure *v, int n, FILE *out)
+static ew_err section(const struct ew_figure *v, int n, bool still, FILE *out)
 {
     const struct ew_figure_desc *d = v->desc;
     fprintf(out, "<section><h2>%s</h2><p>%s</p><div class=\"panels%s\">", d->title, d->about,
             n == 1 ? " one" : "");
     for (int i = 0; i < n; i++)
-        EW_TRY(panel(&v[i], v[i].facet, out));
+        EW_TRY(panel(&v[i], v[i].facet, still, out));
     fputs("</div></section>", out);
     return EW_OK;
 }
@@ -130,7 +130,7 @@ static void not_shown(const struct ew_figures *f, FILE *out)
         fputs("</ul></details></section>", out);
 }
 
-ew_err ew_page_figures(const struct ew_figures *f, FILE *out)
+ew_err ew_page_figures(const struct ew_figures *f, bool still, FILE *out)
 {
     for (int i = 0; i < f->n;) {
         int end = i + 1;
@@ -140,7 +140,7 @@ ew_err ew_page_figures(const struct ew_figures *f, FILE *out)
         }
         while (end < f->n && f->v[end].desc == f->v[i].desc && !f->v[end].missing)
             end++;
-        EW_TRY(section(&f->v[i], end - i, out));
+        EW_TRY(section(&f->v[i], end - i, still, out));
         i = end;
     }
     not_shown(f, out);
@@ -302,7 +302,7 @@ static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
     contents(r, f, o, out);
     fputs("</header><main>", out);
     own_tables(o, false, out);
-    EW_TRY(ew_page_figures(f, out));
+    EW_TRY(ew_page_figures(f, o->still, out));
     own_tables(o, true, out);
     if (o->compared) {
         fputs("<section class=\"box\"><h2>Side by side</h2>", out);

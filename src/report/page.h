@@ -32,7 +32,7 @@ ew_err ew_page_write(const struct ew_results *r, const struct ew_figures *f,
 void ew_page_head(const char *title, const char *nonce, FILE *out);
 
 /* Parts of it, for a live page: elements to go into <main>. */
-ew_err ew_page_figures(const struct ew_figures *f, FILE *out);
+ew_err ew_page_figures(const struct ew_figures *f, bool still, FILE *out);
 void ew_page_studies(const struct ew_results *r, FILE *out);
 void ew_page_machines(const struct ew_results *r, FILE *out);
 void ew_page_runs(const struct ew_results *r, FILE *out);

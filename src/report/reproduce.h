@@ -21,6 +21,7 @@ struct ew_reproduction {
         *study;       /* experiment files that come with the program, space-separated; NULL: none */
     const char *only; /* of it; NULL: all */
     const char *figures; /* of the report, by their ids, space-separated */
+    const char *part;    /* only what begins so along their x: "stl10"; NULL: all */
     int needs;           /* enum ew_reproduce_needs, or'ed */
     const char *command; /* where a command answers instead: "boards"; NULL: none */
     const char *none;    /* why there is nothing to make; NULL: there is */

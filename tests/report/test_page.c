@@ -62,7 +62,7 @@ static void still_pictures_have_all_marks(void)
         char *text = NULL;
         size_t size = 0;
         FILE *out = open_memstream(&text, &size);
-        ew_figure_svg(f, out);
+        ew_figure_svg(f, true, out);
         fclose(out);
         int marks = 0;
         for (int j = 0; j < f->n_series; j++)

@@ -77,7 +77,7 @@ ew_err ew_answer_figures(const char *db, FILE *out)
     struct ew_results r;
     struct ew_figures f;
     EW_TRY(load(db, &r, &f));
-    ew_err e = ew_page_figures(&f, out);
+    ew_err e = ew_page_figures(&f, false, out);
     if (e == EW_OK)
         e = ew_page_data(&f, out);
     ew_page_machines(&r, out);
