@@ -128,12 +128,43 @@ static ew_err print_json(const struct sweep *s, const char *what)
     return ew_json_finish(&j);
 }
 
-/* ---- Picture: images a second over DSP slices, both logarithmic ---- */
+/* ---- Picture: throughput over DSP slices and, where power is known, images/s/W over latency; all
+ * logarithmic ---- */
 
-enum { WIDTH = 860, HEIGHT = 560, LEFT = 80, RIGHT = 130, TOP = 60, BOTTOM = 60 };
+enum { PANEL = 650, HEIGHT = 560, LEFT = 80, LEGEND = 130, TOP = 60, BOTTOM = 60 };
 
 struct axis {
     double lo, hi, from, to;
+};
+
+struct panel {
+    double (*x)(const struct point *p), (*y)(const struct point *p);
+    const char *x_label, *y_label;
+};
+
+static double dsp_of(const struct point *p)
+{
+    return p->dsp;
+}
+
+static double images_of(const struct point *p)
+{
+    return p->t.images_s;
+}
+
+static double latency_of(const struct point *p)
+{
+    return 1e3 * p->t.latency_s;
+}
+
+static double per_watt(const struct point *p)
+{
+    return p->t.images_s / p->t.watts_all;
+}
+
+static const struct panel panels[] = {
+    {dsp_of, images_of, "DSP slices", "images/s, all cores"},
+    {latency_of, per_watt, "latency of one image [ms]", "images/s/W, all cores"},
 };
 
 static double at(const struct axis *a, double v)
@@ -154,13 +185,13 @@ static void draw_ticks(FILE *f, const struct axis *x, const struct axis *y)
                         at(x, v), TOP, HEIGHT - BOTTOM, at(x, v), HEIGHT - BOTTOM + 18, v);
             if (v >= y->lo && v <= y->hi)
                 fprintf(f,
-                        "<path d='M%d %.1fH%d' stroke='#ddd'/><text x='%d' y='%.1f' "
+                        "<path d='M%.1f %.1fH%.1f' stroke='#ddd'/><text x='%.1f' y='%.1f' "
                         "text-anchor='end'>%g</text>\n",
-                        LEFT, at(y, v), WIDTH - RIGHT, LEFT - 8, at(y, v) + 4, v);
+                        x->from, at(y, v), x->to, x->from - 8, at(y, v) + 4, v);
         }
 }
 
-static void draw_point(FILE *f, const struct point *p, const struct axis *x, const struct axis *y)
+static void draw_dot(FILE *f, const struct point *p, double x, double y)
 {
     static const char *const colours[] = {"#7f7f7f", "#8c564b", "#9467bd", "#e377c2",
                                           "#17becf", "#2ca02c", "#ff7f0e", "#1f77b4"};
@@ -168,54 +199,60 @@ static void draw_point(FILE *f, const struct point *p, const struct axis *x, con
     fprintf(f,
             "<circle cx='%.1f' cy='%.1f' r='%d' fill='%s' fill-opacity='%s' stroke='%s'>"
             "<title>%s x %d, %g MHz, %g GB/s: %.2f ms, %.1f images/s</title></circle>\n",
-            at(x, p->dsp), at(y, p->t.images_s), p->front ? 5 : 3, colour,
-            p->fits ? (p->front ? "1" : "0.35") : "0", p->fits ? colour : "#bbb", p->c.arch->name,
-            p->c.cores, p->c.clock_mhz, p->c.ddr_gb_s, 1e3 * p->t.latency_s, p->t.images_s);
+            x, y, p->front ? 5 : 3, colour, p->fits ? (p->front ? "1" : "0.35") : "0",
+            p->fits ? colour : "#bbb", p->c.arch->name, p->c.cores, p->c.clock_mhz, p->c.ddr_gb_s,
+            1e3 * p->t.latency_s, p->t.images_s);
 }
 
-static void draw_legend(FILE *f, const struct sweep *s)
+static void draw_legend(FILE *f, int left)
 {
     for (int i = 0; i < ew_dpu_n_archs; i++) {
-        struct point p = {.c = {.arch = &ew_dpu_archs[i]}, .dsp = 1, .fits = true, .front = true};
-        const double y = TOP + 14 + 20 * i;
-        const struct axis here = {1, 2, WIDTH - RIGHT + 20, WIDTH}, down = {1, 2, y - 4, y};
-        p.t.images_s = 1;
-        draw_point(f, &p, &here, &down);
-        fprintf(f, "<text x='%d' y='%.0f'>%s</text>\n", WIDTH - RIGHT + 34, y, p.c.arch->name);
+        const struct point p = {.c = {.arch = &ew_dpu_archs[i]}, .fits = true, .front = true};
+        const int y = TOP + 14 + 20 * i;
+        draw_dot(f, &p, left + 20, y - 4);
+        fprintf(f, "<text x='%d' y='%d'>%s</text>\n", left + 34, y, p.c.arch->name);
     }
     static const char *const notes[] = {"large: not beaten", "pale: beaten", "hollow: too large"};
     for (size_t i = 0; i < EW_COUNT(notes); i++)
-        fprintf(f, "<text x='%d' y='%zu' fill='#666'>%s</text>\n", WIDTH - RIGHT + 14,
-                TOP + 200 + 18 * i, notes[i]);
+        fprintf(f, "<text x='%d' y='%zu' fill='#666'>%s</text>\n", left + 14, TOP + 200 + 18 * i,
+                notes[i]);
 }
 
-static void draw(const struct sweep *s, const char *what, FILE *f)
+static void draw_panel(const struct sweep *s, const struct panel *k, int left, FILE *f)
 {
-    struct axis x = {1e9, 0, LEFT, WIDTH - RIGHT}, y = {1e9, 0, HEIGHT - BOTTOM, TOP};
+    struct axis x = {INFINITY, 0, left, left + PANEL}, y = {INFINITY, 0, HEIGHT - BOTTOM, TOP};
     for (int i = 0; i < s->n; i++) {
-        x.lo = fmin(x.lo, s->all[i].dsp / 1.15);
-        x.hi = fmax(x.hi, s->all[i].dsp * 1.15);
-        y.lo = fmin(y.lo, s->all[i].t.images_s / 1.15);
-        y.hi = fmax(y.hi, s->all[i].t.images_s * 1.15);
+        x.lo = fmin(x.lo, k->x(&s->all[i]) / 1.15);
+        x.hi = fmax(x.hi, k->x(&s->all[i]) * 1.15);
+        y.lo = fmin(y.lo, k->y(&s->all[i]) / 1.15);
+        y.hi = fmax(y.hi, k->y(&s->all[i]) * 1.15);
     }
-    fprintf(f,
-            "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' "
-            "font-family='sans-serif' font-size='13'>\n<rect width='%d' height='%d' fill='#fff'/>"
-            "<text x='%d' y='26' font-size='16'>",
-            WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT);
-    ew_html_text(f, what);
-    fprintf(f, " on DPUs of the %s: modelled</text>\n", s->board->title);
     draw_ticks(f, &x, &y);
     for (int front = 0; front < 2; front++)
         for (int i = 0; i < s->n; i++)
             if (s->all[i].front == front)
-                draw_point(f, &s->all[i], &x, &y);
-    draw_legend(f, s);
+                draw_dot(f, &s->all[i], at(&x, k->x(&s->all[i])), at(&y, k->y(&s->all[i])));
     fprintf(f,
-            "<text x='%d' y='%d' text-anchor='middle'>DSP slices</text>"
-            "<text transform='translate(24 %d) rotate(-90)' text-anchor='middle'>images/s, all "
-            "cores</text>\n</svg>\n",
-            (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 18, (TOP + HEIGHT - BOTTOM) / 2);
+            "<text x='%d' y='%d' text-anchor='middle'>%s</text>"
+            "<text transform='translate(%d %d) rotate(-90)' text-anchor='middle'>%s</text>\n",
+            left + PANEL / 2, HEIGHT - 18, k->x_label, left - 56, (TOP + HEIGHT - BOTTOM) / 2,
+            k->y_label);
+}
+
+static void draw(const struct sweep *s, const char *what, FILE *f)
+{
+    const int n = s->board->idle_w > 0 ? 2 : 1, width = n * (LEFT + PANEL) + LEGEND;
+    fprintf(f,
+            "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' "
+            "font-family='sans-serif' font-size='13'>\n<rect width='%d' height='%d' fill='#fff'/>"
+            "<text x='%d' y='26' font-size='16'>",
+            width, HEIGHT, width, HEIGHT, LEFT);
+    ew_html_text(f, what);
+    fprintf(f, " on DPUs of the %s: modelled</text>\n", s->board->title);
+    for (int i = 0; i < n; i++)
+        draw_panel(s, &panels[i], LEFT + i * (LEFT + PANEL), f);
+    draw_legend(f, width - LEGEND);
+    fprintf(f, "</svg>\n");
 }
 
 static ew_err write_picture(const struct sweep *s, const char *what, const char *path)

@@ -8,7 +8,7 @@
 #include "cli/cmd.h"
 
 /* All configurations with what they cost and give; those that no other one beats in latency,
- * throughput and resources are marked.  `picture`: a PNG of them, or NULL. */
+ * throughput and resources are marked.  `picture`: an SVG of them, or NULL. */
 ew_err ew_bench_sweep(const struct ew_cmd_call *c, struct ew_dpu_net *n,
                       const struct ew_dpu_config *base, const char *picture);
 

@@ -85,7 +85,7 @@ static const struct ew_field table[] = {
     {.name = "sweep", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_bench_args, sweep),
      .help = "--device dpu: sizes, cores, clocks and memories that no other one beats, modelled"},
     {.name = "picture", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, picture),
-     .metavar = "FILE.svg", .help = "of the sweep: images a second over DSP slices"},
+     .metavar = "FILE.svg", .help = "of the sweep: images a second over DSP slices, and by watt over latency"},
     {.name = "eval", .type = EW_FIELD_STR, .offset = offsetof(struct ew_bench_args, eval),
      .metavar = "DATA[:N]", .help = "several networks: accuracy on this data set too"},
     EW_PREPROCESS_FIELDS(struct ew_bench_args, images),
