@@ -291,7 +291,8 @@ static void softmax(const struct ew_kernels *k)
 
 static void transpose(const struct ew_kernels *k)
 {
-    static const int sizes[][3] = {{1, 1, 1}, {2, 3, 49}, {1, 64, 50}, {3, 17, 5}, {1, 33, 16}};
+    static const int sizes[][3] = {{1, 1, 1},   {2, 3, 49}, {1, 64, 50}, {3, 17, 5},
+                                   {1, 33, 16}, {3, 2, 23}, {2, 4, 41},  {1, 3, 20}};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         const int batch = sizes[i][0], rows = sizes[i][1], columns = sizes[i][2];
         const int n = batch * rows * columns;

@@ -34,9 +34,10 @@
 #define QMR 6
 #endif
 
-/* Rows, at most, whose weights are kept as bytes.  Each word is then read for one or two panels. */
+/* Rows, at most, whose weights are kept as bytes: each word is then read for three panels or fewer.
+ */
 #if defined(EW_ISA_IS_avx2)
-#define BYTE_ROWS (2 * QMR)
+#define BYTE_ROWS (3 * QMR)
 #else
 #define BYTE_ROWS 0
 #endif

@@ -132,8 +132,40 @@ INLINE void begin(const struct qmicro *m, struct qsums *s, const int rows, const
     }
 }
 
+#if defined(EW_ISA_IS_avx2)
+/* Whole rows, two at a time, as finish_plain does one: sums do not leave registers, and the last
+ * saturation is that to bytes. */
+INLINE void finish_whole(const struct qmicro *m, const struct qsums *s, const int rows)
+{
+    const struct ew_qend *e = m->end;
+    const vec ratio[SIDE] = {load(m->ratio), load(m->ratio + LANES)};
+    const v16 zero = splat16(e->y.zero);
+    const __m256i lo = _mm256_set1_epi8((char)e->lo), hi = _mm256_set1_epi8((char)e->hi);
+    const __m256i flip = _mm256_set1_epi8((char)e->y.flip);
+    uint8_t *y = m->y;
+    UNROLL
+    for (int r = 0; r < rows; r += 2, y += 2 * m->y_step) {
+        const vint *a = s->v[r], *b = s->v[r + 1 < rows ? r + 1 : r];
+        const v16 q = narrow2(requantize(a[0], ratio[0]), requantize(a[1], ratio[1]));
+        const v16 p = narrow2(requantize(b[0], ratio[0]), requantize(b[1], ratio[1]));
+        const __m256i parts = _mm256_packus_epi16((__m256i)add16(q, zero), (__m256i)add16(p, zero));
+        const __m256i two = _mm256_min_epu8(_mm256_max_epu8(parts, lo), hi);
+        const __m256i bytes = _mm256_permute4x64_epi64(_mm256_xor_si256(two, flip), 0xd8);
+        _mm_storeu_si128((void *)y, _mm256_castsi256_si128(bytes));
+        if (r + 1 < rows)
+            _mm_storeu_si128((void *)(y + m->y_step), _mm256_extracti128_si256(bytes, 1));
+    }
+}
+#endif
+
 INLINE void finish(const struct qmicro *m, struct qsums *s, const int rows, const int vectors)
 {
+#if defined(EW_ISA_IS_avx2)
+    if (m->plain && vectors == 2 && m->width == WIDE) {
+        finish_whole(m, s, rows);
+        return;
+    }
+#endif
     if (!m->plain) {
         struct qsums out; /* a copy: the sums themselves must not be addressed */
         UNROLL

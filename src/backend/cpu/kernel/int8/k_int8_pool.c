@@ -16,6 +16,8 @@ struct part {
 INLINE struct part part_of(const struct ew_conv_axis *a, int64_t o)
 {
     const int64_t at = o * a->stride - a->pad;
+    if (at >= 0 && at + (int64_t)(a->taps - 1) * a->dilation < a->in) /* no division for most */
+        return (struct part){at, a->taps, a->dilation};
     const int64_t skip = at < 0 ? div_up(-at, a->dilation) : 0;
     const int64_t first = at + skip * a->dilation;
     const int64_t fit = first < a->in ? div_up(a->in - first, a->dilation) : 0;

@@ -70,11 +70,67 @@ static void transpose_rows(const struct ew_transpose *t, const float *in, int64_
     }
 }
 
+#define FEW 4
+
+/* Lanes [first, first + FEW), first being a multiple of FEW. */
+INLINE void store_few(float *p, vec v, const int first)
+{
+    typedef float few __attribute__((vector_size(FEW * sizeof(float)), aligned(4), may_alias));
+#if defined(EW_ISA_IS_avx512)
+    const __m512 w = (__m512)v;
+    *(few *)p = (few)(first == 0   ? _mm512_castps512_ps128(w)
+                      : first == 4 ? _mm512_extractf32x4_ps(w, 1)
+                      : first == 8 ? _mm512_extractf32x4_ps(w, 2)
+                                   : _mm512_extractf32x4_ps(w, 3));
+#elif defined(EW_ISA_IS_avx2)
+    const __m256 w = (__m256)v;
+    *(few *)p = (few)(first ? _mm256_extractf128_ps(w, 1) : _mm256_castps256_ps128(w));
+#else
+    *(few *)p = (few)v;
+#endif
+}
+
+/* Few rows, such as the colours of an image.  Squares of FEW x FEW; each column is stored with FEW
+ * floats, of which the next one overwrites what it has not: 3 x 224 x 224 takes 29 us with AVX2 on
+ * a Zen 4, and 300 with masked stores. */
+INLINE void transpose_few(const struct ew_transpose *t, const float *in, float *out, const int rows)
+{
+    int64_t j = 0;
+    for (; j + LANES + FEW <= t->columns; j += LANES) {
+        vec r[FEW];
+        UNROLL
+        for (int i = 0; i < FEW; i++)
+            r[i] = i < rows ? load(in + i * t->columns + j) + (t->bias ? t->bias[i] : 0) : (vec){0};
+        TRANSPOSE_STAGE_OF(1, r, FEW)
+        TRANSPOSE_STAGE_OF(2, r, FEW)
+        UNROLL
+        for (int c = 0; c < LANES; c++)
+            store_few(out + (j + c) * rows, r[c % FEW], c / FEW * FEW);
+    }
+    for (; j < t->columns; j++)
+        for (int i = 0; i < rows; i++)
+            out[j * rows + i] = in[i * t->columns + j] + (t->bias ? t->bias[i] : 0);
+}
+
+/* Whether it was done. */
+static bool transposed_few(const struct ew_transpose *t, const float *in, float *out)
+{
+    if (t->rows == 2)
+        transpose_few(t, in, out, 2);
+    else if (t->rows == 3)
+        transpose_few(t, in, out, 3);
+    else if (t->rows == 4)
+        transpose_few(t, in, out, 4);
+    return t->rows >= 2 && t->rows <= 4;
+}
+
 void EW_K(transpose_run)(const struct ew_transpose *t, int64_t begin, int64_t end)
 {
     const int64_t row_blocks = div_up(t->rows, LANES);
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t matrix = tile / row_blocks * t->rows * t->columns;
+        if (transposed_few(t, t->in + matrix, t->out + matrix))
+            continue;
         transpose_rows(t, t->in + matrix, tile % row_blocks * LANES, t->out + matrix);
     }
 }
