@@ -4,6 +4,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "float_isa.h"
 #include "kernel_test.h"
 #include "ref_conv.h"
 
@@ -442,8 +443,8 @@ int main(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
-    for (int i = 0; ew_isa_at(i); i++) {
-        const struct ew_kernels *k = ew_isa_at(i);
+    for (int i = 0; ew_float_isa_at(i); i++) {
+        const struct ew_kernels *k = ew_float_isa_at(i);
         /* clang-format off */
         const struct way ways[] = {
             {"conv", NULL, k->conv_pack_size, k->conv_tiles, k->conv_scratch, k->conv_run, 0},

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "conv_data.h"
+#include "float_isa.h"
 
 /* clang-format off */
 #define A1 {1, 1, 1, 1, 1, 0}
@@ -479,9 +480,9 @@ int main(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
-    for (int i = 0; ew_isa_at(i); i++) {
+    for (int i = 0; ew_float_isa_at(i); i++) {
         for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-            struct data d = {.k = ew_isa_at(i), .s = cases[c].s};
+            struct data d = {.k = ew_float_isa_at(i), .s = cases[c].s};
             ew_test_begin("tap pairs %s: %s", d.k->isa, cases[c].name);
             EW_EXPECT(d.k->tap_pairs_fits(&d.s));
             data_init(&d, 10 * c + 1);
@@ -492,11 +493,11 @@ int main(int argc, char **argv)
             data_fini(&d);
             ew_test_end();
         }
-        refused(ew_isa_at(i));
+        refused(ew_float_isa_at(i));
         for (size_t c = 0; c < sizeof(zeros) / sizeof(zeros[0]); c++)
-            many_zeros(ew_isa_at(i), c);
+            many_zeros(ew_float_isa_at(i), c);
         for (size_t c = 0; c < sizeof(scattered) / sizeof(scattered[0]); c++)
-            nearly_all_zeros(ew_isa_at(i), c);
+            nearly_all_zeros(ew_float_isa_at(i), c);
     }
     return ew_test_status();
 }

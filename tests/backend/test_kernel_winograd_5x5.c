@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "conv_data.h"
+#include "float_isa.h"
 
 /* clang-format off */
 #define A1 {1, 1, 1, 1, 1, 0}
@@ -242,10 +243,10 @@ int main(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
-    for (int i = 0; ew_isa_at(i); i++) {
+    for (int i = 0; ew_float_isa_at(i); i++) {
         for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
-            check_case(ew_isa_at(i), c);
-        refused(ew_isa_at(i));
+            check_case(ew_float_isa_at(i), c);
+        refused(ew_float_isa_at(i));
     }
     return ew_test_status();
 }

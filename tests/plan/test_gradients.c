@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/cpu/isa.h"
 #include "base/rng.h"
 #include "edgewise.h"
 #include "ew_test.h"
+#include "float_isa.h"
 #include "model/objective.h"
 #include "plan/plan.h"
 #include "run_graph.h"
@@ -107,11 +107,11 @@ static void check(int i)
 {
     struct ew_graph *exact = build(i);
     struct ew_plan *want = exact && EW_EXPECT_OK(ew_graph_widen(exact)) ? train(exact, true) : NULL;
-    for (int k = 0; want && ew_isa_at(k); k++) {
-        setenv("EW_ISA", ew_isa_at(k)->isa, 1);
+    for (int k = 0; want && ew_float_isa_at(k); k++) {
+        setenv("EW_ISA", ew_float_isa_at(k)->isa, 1);
         struct ew_graph *g = build(i);
         struct ew_plan *got = g ? train(g, false) : NULL;
-        ew_test_begin("%s at batch %d, %s", nets[i].name, nets[i].batch, ew_isa_at(k)->isa);
+        ew_test_begin("%s at batch %d, %s", nets[i].name, nets[i].batch, ew_float_isa_at(k)->isa);
         if (EW_EXPECT(got))
             compare(g, want, got);
         ew_test_end();
