@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Networks and engines side by side; power from a meter; accuracy; protocols.
+# once: the commands and protocols are those of other cases; here it is the figures that count.
 exec 2>&1
 export XDG_CACHE_HOME=$PWD
 edgewise compile lenet5 -o a.ewe --mean 0.5 --std 0.5 >/dev/null 2>&1

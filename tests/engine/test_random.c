@@ -34,7 +34,7 @@ static uint64_t number(const char *name, uint64_t def)
 
 static uint64_t runs(uint64_t def)
 {
-    return number("EW_RUNS", ew_test_quick() ? def / 20 : def);
+    return number("EW_RUNS", ew_test_quick() ? def / 4 : def);
 }
 
 /* ---- Inference ---- */

@@ -30,9 +30,9 @@
 
 #define LIMIT_S 20
 #ifdef __SANITIZE_ADDRESS__ /* which sees much that else goes by */
-#define BUDGET_S 5
+#define BUDGET_S 4
 #else
-#define BUDGET_S 2
+#define BUDGET_S 1
 #endif
 #define MAX_BYTES ((size_t)1 << 20)
 

@@ -146,6 +146,8 @@ static void digits_by_powers_of_two(void)
 /* Batch norms that fold, residual additions, depthwise filters. */
 static void shapes_by_channel(void)
 {
+    if (ew_test_quick())
+        EW_SKIP("digits stand for it here");
     check("mobilenet_v2_cifar", 0.15, "synthetic:kind=shapes,train=160,test=1000",
           EW_QUANTIZE_CHANNEL);
 }
