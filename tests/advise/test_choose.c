@@ -253,13 +253,13 @@ static void answer(const struct made_workload *w, const struct board *b, int set
 
 /* Of 200 random sets of limits: how many answers truly are within 3 % of the best, and how many
  * break a limit by more than 1 %, or one that was seen to be broken. */
-static struct tally random_limits(int n_known, int follow)
+static struct tally random_limits(int n_known, int follow, unsigned seed)
 {
     struct tally t = {0};
     for (int l = 0; l < WORKLOADS; l++) {
         const struct made_workload w = {.law = (enum made_law)(l % MADE_LAWS),
                                         .board = MADE_ORIN_NANO,
-                                        .seed = 50 + (unsigned)(l % MADE_LAWS) +
+                                        .seed = seed + (unsigned)(l % MADE_LAWS) +
                                                 100 * (unsigned)(l / MADE_LAWS)};
         struct board b;
         struct ew_arena a;
@@ -285,7 +285,7 @@ static struct tally random_limits(int n_known, int follow)
 
 static void random_limits_all_measured(void)
 {
-    const struct tally t = random_limits(-1, 0);
+    const struct tally t = random_limits(-1, 0, 50);
     EW_EXPECT_INT(t.near, t.judged);
 }
 
@@ -293,15 +293,16 @@ static void random_limits_fifty_measured(void)
 {
     if (ew_test_quick())
         EW_SKIP("those that follow up stand for it here");
-    const struct tally t = random_limits(50, 0);
-    EW_EXPECT(t.near >= 0.86 * t.judged);
-    EW_EXPECT(t.broken <= 0.1 * t.judged);
+    const struct tally t = random_limits(50, 0, 50), u = random_limits(50, 0, 1050);
+    EW_EXPECT(t.near >= 0.88 * t.judged); /* 89.0 % of these twelve workloads, 94 of others */
+    EW_EXPECT(t.near + u.near >= 0.9 * (t.judged + u.judged));
+    EW_EXPECT(t.broken + u.broken <= 0.12 * (t.judged + u.judged));
 }
 
 /* Of the fifty, the last five where the recommendation asks for them. */
 static void random_limits_follow_up(void)
 {
-    const struct tally t = random_limits(45, 5);
+    const struct tally t = random_limits(45, 5, 50);
     EW_EXPECT(t.near >= 0.9 * t.judged);
     EW_EXPECT(t.broken <= 0.08 * t.judged);
     EW_EXPECT(t.untried <= 0.15 * t.judged);
