@@ -273,13 +273,14 @@ static ew_err nothing_fits(const struct ew_choose_data *d)
         const struct ew_limit *l = &d->limits[k];
         const struct ew_quantity_info *q = &ew_quantities[l->of];
         const int i = nearest(d, l, NULL);
-        EW_CHECK(i >= 0, EW_ERR_NOT_FOUND, "limit %s: nothing here says what %s it has", q->name,
-                 q->name);
+        EW_CHECK(i >= 0, EW_ERR_NOT_FOUND,
+                 "limit %s: nothing here says what %s it has; measure it, or leave the limit out",
+                 q->name, q->name);
         if (ew_limit_holds(l, &d->options[i]) < d->sure)
-            return ew_fail(
-                EW_ERR_NOT_FOUND,
-                "limit %s %.6g %s: nothing meets it surely enough; the nearest is %.6g %s", q->name,
-                l->bound, q->unit, d->options[i].v[l->of].mid, q->unit);
+            return ew_fail(EW_ERR_NOT_FOUND,
+                           "limit %s %.6g %s: nothing meets it surely enough; the nearest is %.6g "
+                           "%s: allow that much",
+                           q->name, l->bound, q->unit, d->options[i].v[l->of].mid, q->unit);
     }
     for (int k = 0; k < d->n_limits; k++)
         for (int j = k + 1; j < d->n_limits; j++) {
@@ -289,12 +290,13 @@ static ew_err nothing_fits(const struct ew_choose_data *d)
                 return ew_fail(
                     EW_ERR_NOT_FOUND,
                     "limits %s and %s contradict each other: within %s %.6g %s the nearest %s is "
-                    "%.6g %s",
+                    "%.6g %s; widen one of them",
                     ew_quantities[a->of].name, ew_quantities[b->of].name, ew_quantities[a->of].name,
                     a->bound, ew_quantities[a->of].unit, ew_quantities[b->of].name,
                     i < 0 ? (double)NAN : d->options[i].v[b->of].mid, ew_quantities[b->of].unit);
         }
-    return ew_fail(EW_ERR_NOT_FOUND, "no configuration meets all %d limits surely enough",
+    return ew_fail(EW_ERR_NOT_FOUND,
+                   "no configuration meets all %d limits surely enough; widen one, or lower --sure",
                    d->n_limits);
 }
 

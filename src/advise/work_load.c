@@ -2,6 +2,7 @@
 /* What one run of a plan costs on a CPU. */
 #include "advise/work_load.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "backend/candidates.h"
@@ -82,6 +83,11 @@ static ew_err load_of(struct ew_arena *a, struct ew_graph *g, bool train, struct
     l->steps = ew_arena_array(a, (size_t)ew_plan_step_count(p) + 1, sizeof(*l->steps));
     for (int k = 0; l->steps && k < ew_plan_step_count(p); k++)
         take_step(p, k, l, &integers);
+    struct ew_plan_stats stats;
+    ew_plan_stats(p, &stats);
+    /* Inference gives up weights that a kernel has packed. */
+    const double packed = train ? 0 : (double)stats.packed_bytes;
+    l->memory_bytes = (double)stats.arena_bytes + fmax((double)stats.weight_bytes - packed, 0);
     l->integers = integers > 0.5 * l->cycles;
     ew_plan_free(p);
     EW_CHECK(l->steps, EW_ERR_MEMORY, "no memory for a plan's steps");

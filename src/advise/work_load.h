@@ -17,8 +17,9 @@ struct ew_work_step {
 struct ew_work_load {
     struct ew_work_step *steps;
     int n;
-    double cycles; /* sum, 32 operations without an estimate counted as one */
-    bool integers; /* most of it is done by int8 kernels */
+    double cycles;       /* sum, 32 operations without an estimate counted as one */
+    bool integers;       /* most of it is done by int8 kernels */
+    double memory_bytes; /* activations and weights */
 };
 
 /* Steps that only rename memory are left out.  Weights need no values, but without them nothing is

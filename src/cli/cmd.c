@@ -137,18 +137,24 @@ static ew_err unknown_option(const struct ew_cmd *cmd, const char *name)
     return ew_fail(EW_ERR_USAGE, "%s: no option --%s", cmd->name, name);
 }
 
-/* An option that may come several times keeps what it has. */
+/* An option that may come several times keeps what it has: its value lies among the joined ones. */
 static ew_err join(struct reader *r, struct target t, const char **text)
 {
     const size_t n = t.field->metavar ? strlen(t.field->metavar) : 0;
     if (t.field->type != EW_FIELD_STR || n < 3 || strcmp(t.field->metavar + n - 3, "...") != 0)
         return EW_OK;
-    char *joined = r->line->joined;
-    const size_t used = strlen(joined), room = sizeof(r->line->joined);
-    EW_CHECK(used + strlen(*text) + 2 <= room, EW_ERR_USAGE, "%s: --%s: too many",
-             r->line->cmd->name, t.field->name);
-    snprintf(joined + used, room - used, "%s%s", used ? "," : "", *text);
-    *text = joined;
+    struct ew_cmd_line *line = r->line;
+    const char *before;
+    memcpy(&before, (const char *)t.object + t.field->offset, sizeof(before));
+    if (!(before >= line->joined && before < line->joined + line->joined_used))
+        before = "";
+    char *to = line->joined + line->joined_used;
+    const size_t need = strlen(before) + strlen(*text) + 2;
+    EW_CHECK(line->joined_used + need <= sizeof(line->joined), EW_ERR_USAGE, "%s: --%s: too many",
+             line->cmd->name, t.field->name);
+    snprintf(to, need, "%s%s%s", before, *before ? "," : "", *text);
+    line->joined_used += strlen(to) + 1;
+    *text = to;
     return EW_OK;
 }
 

@@ -90,8 +90,9 @@ struct ew_cmd_line {
     uint64_t given;    /* bit i: the command's option i was there */
     void *opts;        /* cmd->opts_size bytes, caller's, defaults written */
     const char **args; /* room for all words, caller's */
-    char joined[1024]; /* values of an option that may come several times (its metavar ends in
-                          "..."), with commas between them */
+    char joined[8192]; /* values of options that may come several times (their metavar ends in
+                        * "..."), one text after the other */
+    size_t joined_used;
     int n_args, n_before;
 };
 

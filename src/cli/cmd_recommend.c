@@ -14,11 +14,13 @@
 #include "cli/cmd.h"
 #include "cli/predict_source.h"
 #include "cli/recommend_boards.h"
+#include "cli/recommend_work.h"
 #include "report/figure.h"
 
 struct opts {
-    const char *from, *board, *modes, *workload, *limits, *among, *network;
+    const char *from, *board, *modes, *workload, *limits, *among, *network, *data, *on;
     struct ew_network_opts net;
+    int64_t threads, workers;
     int goal;
     double sure, times, battery_wh, duty, idle_w;
     bool apply, train;
@@ -30,7 +32,7 @@ static const char *const goals[] = {"time", "power",    "energy", "memory", "lat
 /* clang-format off */
 static const struct ew_field fields[] = {
     {.name = "from", .type = EW_FIELD_STR, .offset = offsetof(struct opts, from),
-     .metavar = "FILE.csv|STORE", .help = "what was measured, as in predict; columns accuracy, memory_mib, latency_ms, price_usd too"},
+     .metavar = "FILE.csv|STORE...", .help = "what was measured, as in predict; columns accuracy, memory_mib, latency_ms, price_usd too"},
     {.name = "goal", .type = EW_FIELD_ENUM, .offset = offsetof(struct opts, goal),
      .choices = goals, .def = "time", .help = "what is to be best: the lowest, or the highest accuracy or life"},
     {.name = "limit", .type = EW_FIELD_STR, .offset = offsetof(struct opts, limits),
@@ -52,14 +54,22 @@ static const struct ew_field fields[] = {
     {.name = "idle-w", .type = EW_FIELD_FLOAT, .offset = offsetof(struct opts, idle_w), .def = "0",
      .min = 0, .max = 1e4, .metavar = "W", .help = "what it takes in between"},
     {.name = "among", .type = EW_FIELD_STR, .offset = offsetof(struct opts, among),
-     .metavar = "boards|NAME,NAME", .help = "boards that are not here, by their models, for --network"},
+     .metavar = "boards|NAME,NAME|batch,threads", .help = "boards that are not here, by their models, for --network; or settings of --network on a machine of --from, tried or not: of batch, threads, width, workers, precision"},
     {.name = "network", .type = EW_FIELD_STR, .offset = offsetof(struct opts, network),
-     .metavar = "NAME", .help = "of --among: what the boards run"},
+     .metavar = "NAME", .help = "of --among: what is run"},
     EW_NETWORK_FIELDS(struct opts, net),
     {.name = "train", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, train),
      .help = "of --among: a training step instead of an inference"},
+    {.name = "threads", .type = EW_FIELD_INT, .offset = offsetof(struct opts, threads), .def = "0",
+     .min = 0, .max = 256, .metavar = "N", .help = "of --among batch...: where they are no factor; 0: one for each CPU"},
+    {.name = "data", .type = EW_FIELD_STR, .offset = offsetof(struct opts, data), .metavar = "NAME",
+     .help = "of --among batch... --train: with the loader of this data set"},
+    {.name = "workers", .type = EW_FIELD_INT, .offset = offsetof(struct opts, workers),
+     .def = "1", .min = 0, .max = 64, .help = "of that loader, where they are no factor"},
+    {.name = "on", .type = EW_FIELD_STR, .offset = offsetof(struct opts, on), .metavar = "NAME",
+     .help = "of --among batch...: part of the name of a machine or device of --from; default: the first"},
     {.name = "apply", .type = EW_FIELD_BOOL, .offset = offsetof(struct opts, apply),
-     .help = "sets the mode, runs the command after --, puts all back, and says how right it was"},
+     .help = "sets the mode, runs the command after --, puts all back, and says how right it was; of batch, threads, ...: gives them to the command, `edgewise bench` or `train`"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -73,6 +83,9 @@ struct job {
     int n_limits;
     struct ew_choose_data d;
     struct ew_choice choice;
+    bool boards; /* of models: nothing is here */
+    struct ew_work_source runs;
+    struct ew_work_setting *settings; /* of each option; NULL: they are others */
 };
 
 /* ---- Options --------------------------------------------------------------------------------- */
@@ -136,6 +149,28 @@ static ew_err options_of_boards(struct job *b)
     EW_TRY(ew_options_of_boards(&b->s.arena, &among, &b->options, &b->n));
     for (int i = 0; i < b->n; i++)
         for_job(b->o, &b->options[i]);
+    return EW_OK;
+}
+
+/* Settings of a network, from stores of runs. */
+static ew_err options_of_work(struct job *b)
+{
+    const struct opts *o = b->o;
+    const struct ew_among_work among = {.factors = o->among,
+                                        .asked = {.network = o->network,
+                                                  .on = o->on,
+                                                  .data = o->data,
+                                                  .workers = o->workers,
+                                                  .net = o->net,
+                                                  .threads = o->threads,
+                                                  .train = o->train}};
+    EW_CHECK(o->network && o->from, EW_ERR_USAGE, "--among %s: needs --network and --from STORE",
+             o->among);
+    EW_CHECK(!o->data || o->train, EW_ERR_USAGE, "--data: loading goes with --train");
+    EW_TRY(ew_work_source_open(o->from, &b->runs));
+    EW_TRY(ew_options_of_work(&b->runs, &among, &b->options, &b->settings, &b->n));
+    for (int i = 0; i < b->n; i++)
+        for_job(o, &b->options[i]);
     return EW_OK;
 }
 
@@ -254,7 +289,7 @@ static void print_option(const struct job *b, const struct ew_option *x)
 {
     char mid[EW_VALUE_CHARS], low[EW_VALUE_CHARS], high[EW_VALUE_CHARS];
     print_mode(x);
-    printf(" (%s)\n", b->o->among   ? "SIMULATED: not here"
+    printf(" (%s)\n", b->boards     ? "SIMULATED: not here"
                       : x->measured ? "measured"
                                     : "predicted, never tried");
     for (int k = 0; k < EW_QUANTITIES; k++) {
@@ -297,7 +332,7 @@ static void print_why(const struct job *b)
             printf("; a tenth wider: %s %s instead of %s%s\n", goal->name, text, now,
                    k == c->binding ? " (this limit binds)" : "");
     }
-    if (c->measure >= 0 && !b->o->among) {
+    if (c->measure >= 0 && !b->boards) {
         printf("\nmeasure next: ");
         print_mode(&b->options[c->measure]);
         printf("\n  within all limits with a chance of %.0f %%", 100 * c->measure_chance);
@@ -352,7 +387,7 @@ static ew_err show_json(const struct job *b)
     json_option(&j, "use", &b->options[c->best]);
     if (c->second >= 0)
         json_option(&j, "runner_up", &b->options[c->second]);
-    ew_json_bool(&j, "simulated", b->s.measured.simulated || b->o->among);
+    ew_json_bool(&j, "simulated", b->s.measured.simulated || b->boards);
     ew_json_int(&j, "configurations", b->n);
     ew_json_int(&j, "within_limits", c->n_good);
     ew_json_array(&j, "limits");
@@ -388,10 +423,78 @@ static ew_err wait_for(const char *const *argv)
     return EW_OK;
 }
 
+/* The command's own measurement, which is the newest run of the store, against what was said. */
+static ew_err say_how_right(const struct job *b, const char *store)
+{
+    const struct ew_guess *g = &b->options[b->choice.best].v[EW_QUANTITY_LATENCY];
+    struct ew_arena a;
+    struct ew_work_row row;
+    ew_arena_init(&a);
+    const ew_err e = ew_work_rows_last(&a, store, &row);
+    if (e == EW_OK) {
+        const double ms = 1e3 * (b->o->data ? row.step_s : row.time);
+        printf("\na run took %.4g ms; %s were %.4g ms (%+.1f %%)%s; %s has it now\n", ms,
+               b->options[b->choice.best].measured ? "measured" : "predicted", g->mid,
+               100 * (ms / g->mid - 1),
+               b->options[b->choice.best].measured || (ms >= g->low90 && ms <= g->high90)
+                   ? ""
+                   : ", outside of the interval",
+               store);
+    }
+    ew_arena_fini(&a);
+    return e;
+}
+
+/* Of settings the command is one that takes them. */
+static ew_err check_command(const struct job *b)
+{
+    const char *const *args = b->c->args;
+    EW_CHECK(b->c->n_args >= 2 && b->c->n_args < 40 && strcmp(args[0], "edgewise") == 0 &&
+                 (strcmp(args[1], "bench") == 0 || strcmp(args[1], "train") == 0),
+             EW_ERR_USAGE,
+             "--apply: of --among %s the command is 'edgewise bench ...' or 'edgewise train ...'",
+             b->o->among);
+    return EW_OK;
+}
+
+/* The command with the setting's options, recorded in the first store. */
+static ew_err apply_setting(const struct job *b)
+{
+    const struct ew_work_setting *at = &b->settings[b->choice.best];
+    const int n_args = b->c->n_args;
+    char text[4][32], store[1024];
+    const char *argv[64];
+    int n = 0;
+    snprintf(store, sizeof(store), "%.*s", (int)strcspn(b->o->from, ","), b->o->from);
+    for (int i = 0; i < n_args; i++)
+        argv[n++] = b->c->args[i];
+    snprintf(text[0], sizeof(text[0]), "%lld", (long long)at->batch);
+    snprintf(text[1], sizeof(text[1]), "%lld", (long long)at->threads);
+    snprintf(text[2], sizeof(text[2]), "%g", at->width);
+    snprintf(text[3], sizeof(text[3]), "%lld", (long long)at->workers);
+    const char *const more[] = {"--batch", text[0], "--threads", text[1],
+                                "--width", text[2], "--db",      store};
+    for (size_t i = 0; i < EW_COUNT(more); i++)
+        argv[n++] = more[i];
+    if (b->o->data) {
+        argv[n++] = "--workers";
+        argv[n++] = text[3];
+    }
+    if (at->precision) {
+        argv[n++] = "--precision";
+        argv[n++] = at->precision;
+    }
+    argv[n] = NULL;
+    EW_TRY(wait_for(argv));
+    return say_how_right(b, store);
+}
+
 /* `edgewise power set ... -- COMMAND` holds the mode and puts it back whatever happens. */
 static ew_err apply(const struct job *b)
 {
     const struct ew_option *x = &b->options[b->choice.best];
+    if (b->settings)
+        return apply_setting(b);
     EW_CHECK(x->mode.cpu > 0, EW_ERR_ARG, "--apply: the answer is not a power mode");
     char text[4][32];
     const double values[] = {x->mode.cores, 1000 * x->mode.cpu, 1000 * x->mode.gpu,
@@ -429,8 +532,18 @@ static ew_err work(struct job *b)
     EW_CHECK(o->apply == (b->c->n_args > 0), EW_ERR_USAGE,
              "recommend: --apply and a command after -- go together");
     EW_TRY(read_limits(b));
-    EW_TRY(ew_advice_open(o->from, o->board, &b->s));
-    if (o->among) {
+    bool factors = false;
+    if (o->among)
+        EW_TRY(ew_among_factors(o->among, &factors));
+    b->boards = o->among && !factors;
+    EW_CHECK(factors || !o->from || !strchr(o->from, ','), EW_ERR_USAGE,
+             "recommend: several --from are for --among batch,threads,...");
+    EW_TRY(ew_advice_open(factors ? NULL : o->from, o->board, &b->s));
+    if (factors) {
+        if (o->apply)
+            EW_TRY(check_command(b));
+        EW_TRY(options_of_work(b));
+    } else if (o->among) {
         EW_TRY(options_of_boards(b));
     } else {
         EW_TRY(find_workload(b, &workload));
@@ -458,8 +571,10 @@ static ew_err run(struct ew_cmd_call *c)
 {
     struct job b = {.c = c, .o = c->opts};
     ew_arena_init(&b.s.arena);
+    ew_arena_init(&b.runs.arena);
     const ew_err err = work(&b);
     ew_advice_close(&b.s);
+    ew_work_source_close(&b.runs);
     return err;
 }
 
@@ -478,6 +593,8 @@ const struct ew_cmd ew_cmd_recommend = {
         "recommend --from modes.csv --limit power=15W --limit energy=2Wh\n"
         "recommend --from modes.csv --battery 50 --duty 0.2 --idle-w 3 --limit life=24h\n"
         "recommend --among boards --network mobilenet_v2 --goal cost --limit latency=20ms\n"
+        "recommend --from edgewise.db --network resnet18 --among batch,threads --limit "
+        "latency=50ms\n"
         "recommend --from edgewise.db --workload resnet18 --goal latency --limit power=10W\n"
         "recommend --from modes.csv --limit power=15W --apply -- edgewise bench resnet18",
     .max_args = -1,

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advise/store/work_store.h"
 #include "advise/work_check.h"
 #include "advise/work_loader.h"
 #include "base/json.h"
@@ -19,13 +18,6 @@
 
 #define QUIET 0.15 /* repeats of a bench on a quiet machine are nearer to each other */
 #define CHECK 12   /* measurements that a check from a third needs */
-
-struct source {
-    struct ew_arena arena;
-    struct ew_work_rows rows;
-    struct ew_work_run *runs; /* of each row */
-    double *time;
-};
 
 /* ---- What a plan asks for -------------------------------------------------------------------- */
 
@@ -79,7 +71,7 @@ static ew_err run_of(struct ew_arena *a, const struct ew_work_row *r, const stru
 /* ---- The stores ------------------------------------------------------------------------------ */
 
 /* The plan of a row, or of one before it; NULL: the network cannot be opened here. */
-static ew_err find_load(struct source *s, int i, const struct ew_work_load **out)
+static ew_err find_load(struct ew_work_source *s, int i, const struct ew_work_load **out)
 {
     const struct ew_work_row *r = &s->rows.list[i];
     for (int k = 0; k < i; k++)
@@ -98,7 +90,7 @@ static ew_err find_load(struct source *s, int i, const struct ew_work_load **out
     return EW_OK;
 }
 
-static ew_err open_networks(struct source *s)
+static ew_err open_networks(struct ew_work_source *s)
 {
     int n = 0;
     s->runs = ew_arena_array(&s->arena, (size_t)s->rows.n + 1, sizeof(*s->runs));
@@ -118,8 +110,10 @@ static ew_err open_networks(struct source *s)
     return EW_OK;
 }
 
-static ew_err open_stores(const char *stores, struct source *s)
+ew_err ew_work_source_open(const char *stores, struct ew_work_source *s)
 {
+    *s = (struct ew_work_source){.time = NULL};
+    ew_arena_init(&s->arena);
     char *list = ew_arena_strdup(&s->arena, stores), *path;
     EW_CHECK(list, EW_ERR_MEMORY, "no memory");
     while ((path = strsep(&list, ",")))
@@ -129,7 +123,12 @@ static ew_err open_stores(const char *stores, struct source *s)
              "%s: %d measured configuration%s of networks: a prediction needs at least %d; "
              "'edgewise bench NET --batch B --threads T --db STORE' adds one",
              stores, s->rows.n, s->rows.n == 1 ? "" : "s", EW_WORK_MIN);
-    return EW_OK;
+    return ew_work_fit(&s->arena, s->runs, s->time, s->rows.n, &s->predictor);
+}
+
+void ew_work_source_close(struct ew_work_source *s)
+{
+    ew_arena_fini(&s->arena);
 }
 
 /* ---- The loader ------------------------------------------------------------------------------ */
@@ -142,8 +141,8 @@ struct loader {
 };
 
 /* A worker's time for an image is the median over all runs of the data set on this machine. */
-static ew_err find_loader(struct source *s, const struct ew_work_opts *o, const char *machine,
-                          struct loader *out)
+static ew_err find_loader(struct ew_work_source *s, const struct ew_work_opts *o,
+                          const char *machine, struct loader *out)
 {
     double *v = ew_arena_array(&s->arena, (size_t)s->rows.n + 1, sizeof(*v));
     EW_CHECK(v, EW_ERR_MEMORY, "no memory");
@@ -180,7 +179,7 @@ static ew_err find_loader(struct source *s, const struct ew_work_opts *o, const 
     return EW_OK;
 }
 
-static int64_t cores_of(const struct source *s, const char *machine)
+static int64_t cores_of(const struct ew_work_source *s, const char *machine)
 {
     for (int i = 0; i < s->rows.n; i++)
         if (strcmp(s->rows.list[i].machine, machine) == 0)
@@ -207,7 +206,7 @@ static struct ew_guess with_loader(const struct loader *l, const struct ew_work_
 /* ---- A prediction ---------------------------------------------------------------------------- */
 
 static void show_text(const struct ew_work_opts *o, const char *machine, const struct ew_guess *g,
-                      const struct source *s)
+                      const struct ew_work_source *s)
 {
     int here = 0, of_network = 0;
     for (int i = 0; i < s->rows.n; i++) {
@@ -229,7 +228,7 @@ static void show_text(const struct ew_work_opts *o, const char *machine, const s
 }
 
 static ew_err show(const struct ew_work_opts *o, const char *machine, const struct ew_guess *g,
-                   const struct source *s, bool json)
+                   const struct ew_work_source *s, bool json)
 {
     struct ew_json j;
     if (!json) {
@@ -279,7 +278,7 @@ static ew_err first_guess(const struct ew_work_opts *o, bool json)
 }
 
 /* The precision asked for was seen, or it cannot be told. */
-static ew_err check_precision(const struct source *s, const struct ew_work_opts *o)
+static ew_err check_precision(const struct ew_work_source *s, const struct ew_work_opts *o)
 {
     for (int i = 0; i < s->rows.n; i++)
         if (!o->precision || !*o->precision || strcmp(s->rows.list[i].precision, o->precision) == 0)
@@ -290,43 +289,96 @@ static ew_err check_precision(const struct source *s, const struct ew_work_opts 
                    o->precision);
 }
 
-static ew_err from_stores(struct source *s, const struct ew_work_opts *o, bool json)
+/* Its own measurement; nan: none. */
+static double find_measured(const struct ew_work_source *s, const struct ew_work_row *asked,
+                            bool with_loader)
+{
+    for (int i = 0; i < s->rows.n; i++) {
+        const struct ew_work_row *r = &s->rows.list[i];
+        if (same_plan(r, asked) && r->threads == asked->threads &&
+            strcmp(r->machine, asked->machine) == 0 &&
+            strcmp(r->precision, asked->precision) == 0 &&
+            (!with_loader ||
+             (strcmp(r->dataset, asked->dataset) == 0 && r->workers == asked->workers)))
+            return with_loader ? r->step_s : r->time;
+    }
+    return NAN;
+}
+
+/* A plan that was asked for before. */
+struct ew_work_plan {
+    struct ew_work_row row;
+    struct ew_work_load load;
+    struct ew_work_plan *next;
+};
+
+static ew_err plan_of(struct ew_work_source *s, const struct ew_work_opts *o,
+                      const struct ew_work_row *row, const struct ew_work_load **out)
+{
+    struct ew_work_plan *p = s->plans;
+    while (p && !same_plan(&p->row, row))
+        p = p->next;
+    if (!p) {
+        p = ew_arena_alloc(&s->arena, sizeof(*p));
+        EW_CHECK(p, EW_ERR_MEMORY, "no memory");
+        EW_TRY(load_of(&s->arena, o->network, &o->net, o->train, &p->load));
+        p->row = *row;
+        p->next = s->plans;
+        s->plans = p;
+    }
+    *out = &p->load;
+    return EW_OK;
+}
+
+ew_err ew_work_source_ask(struct ew_work_source *s, const struct ew_work_opts *o,
+                          struct ew_work_answer *out)
 {
     struct ew_work_opts asked = *o;
-    struct ew_work_predictor *p;
-    struct ew_work_load l;
+    const struct ew_work_load *l = NULL;
     struct ew_work_run run;
     struct loader loader;
-    const char *machine;
-    EW_TRY(open_stores(o->stores, s));
-    EW_TRY(ew_work_rows_machine(&s->arena, &s->rows, o->on, &machine));
+    EW_TRY(ew_work_rows_machine(&s->arena, &s->rows, o->on, &out->machine));
     if (asked.precision && strcmp(asked.precision, "fp32") == 0)
         asked.precision = NULL;
     EW_TRY(check_precision(s, &asked));
-    const int64_t cores = cores_of(s, machine);
-    if (asked.threads == 0)
-        asked.threads = cores;
+    out->cores = cores_of(s, out->machine);
+    out->threads = asked.threads = o->threads ? o->threads : out->cores;
     const struct ew_work_row row = {.network = o->network,
-                                    .machine = machine,
+                                    .input = "",
+                                    .machine = out->machine,
                                     .precision = asked.precision ? asked.precision : "",
                                     .batch = o->net.batch,
+                                    .classes = o->net.classes,
                                     .threads = asked.threads,
                                     .width = o->net.width,
-                                    .train = o->train};
-    EW_TRY(load_of(&s->arena, o->network, &o->net, o->train, &l));
-    EW_TRY(run_of(&s->arena, &row, &l, &run));
-    EW_TRY(ew_work_fit(&s->arena, s->runs, s->time, s->rows.n, &p));
-    struct ew_guess g = ew_work_predict(p, &run);
+                                    .train = o->train,
+                                    .dataset = o->data ? o->data : "",
+                                    .workers = o->workers};
+    EW_TRY(plan_of(s, o, &row, &l));
+    EW_TRY(run_of(&s->arena, &row, l, &run));
+    out->run = ew_work_predict(s->predictor, &run);
+    out->memory_mib = l->memory_bytes / (1 << 20);
+    out->measured_s = o->net.input.n ? (double)NAN : find_measured(s, &row, o->data != NULL);
     if (o->data) {
-        EW_TRY(find_loader(s, o, machine, &loader));
-        g = with_loader(&loader, &asked, (double)cores, &g);
+        EW_TRY(find_loader(s, o, out->machine, &loader));
+        out->run = with_loader(&loader, &asked, (double)out->cores, &out->run);
     }
-    return show(&asked, machine, &g, s, json);
+    return EW_OK;
+}
+
+static ew_err from_stores(struct ew_work_source *s, const struct ew_work_opts *o, bool json)
+{
+    struct ew_work_opts asked = *o;
+    struct ew_work_answer answer;
+    EW_TRY(ew_work_source_open(o->stores, s));
+    EW_TRY(ew_work_source_ask(s, o, &answer));
+    asked.threads = answer.threads;
+    return show(&asked, answer.machine, &answer.run, s, json);
 }
 
 ew_err ew_predict_work(const struct ew_work_opts *o, bool json)
 {
-    struct source s = {.time = NULL};
+    struct ew_work_source s;
     EW_CHECK(o->stores || o->board, EW_ERR_USAGE,
              "--network: needs --from STORE, or --board for a first guess");
     EW_CHECK(!o->data || o->train, EW_ERR_USAGE, "--data: loading goes with --train");
@@ -334,16 +386,15 @@ ew_err ew_predict_work(const struct ew_work_opts *o, bool json)
         return first_guess(o, json);
     EW_CHECK(!o->board, EW_ERR_USAGE,
              "--board is for a first guess without --from; --on names a machine of the stores");
-    ew_arena_init(&s.arena);
     const ew_err e = from_stores(&s, o, json);
-    ew_arena_fini(&s.arena);
+    ew_work_source_close(&s);
     return e;
 }
 
 /* ---- A check --------------------------------------------------------------------------------- */
 
 /* Warns where repeats of a configuration lie far apart at the median. */
-static ew_err say_spread(struct source *s)
+static ew_err say_spread(struct ew_work_source *s)
 {
     double *v = ew_arena_array(&s->arena, (size_t)s->rows.n, sizeof(*v));
     int n = 0;
@@ -385,7 +436,7 @@ static ew_err put_scores(const struct ew_work_score *thirds, const struct ew_wor
 }
 
 /* Predicted against measured, errors and calibration, of the thirds. */
-static ew_err draw(struct source *s, const struct ew_work_score *c, const char *path)
+static ew_err draw(struct ew_work_source *s, const struct ew_work_score *c, const char *path)
 {
     struct ew_figures figures = {.n = 0};
     const size_t n = (size_t)c->tested + 1;
@@ -411,10 +462,10 @@ static ew_err draw(struct source *s, const struct ew_work_score *c, const char *
     return e;
 }
 
-static ew_err check(struct source *s, const char *stores, const char *html, bool json)
+static ew_err check(struct ew_work_source *s, const char *stores, const char *html, bool json)
 {
     struct ew_work_score thirds, networks;
-    EW_TRY(open_stores(stores, s));
+    EW_TRY(ew_work_source_open(stores, s));
     EW_CHECK(s->rows.n >= CHECK, EW_ERR_ARG,
              "%s: %d measured configurations: a check from a third of them needs at least %d",
              stores, s->rows.n, CHECK);
@@ -439,9 +490,8 @@ static ew_err check(struct source *s, const char *stores, const char *html, bool
 
 ew_err ew_predict_work_check(const char *stores, const char *html, bool json)
 {
-    struct source s = {.time = NULL};
-    ew_arena_init(&s.arena);
+    struct ew_work_source s;
     const ew_err e = check(&s, stores, html, json);
-    ew_arena_fini(&s.arena);
+    ew_work_source_close(&s);
     return e;
 }

@@ -110,13 +110,12 @@ static void merge(struct ew_work_rows *all, const struct ew_work_row *row)
         all->list[all->n++] = *row;
 }
 
-ew_err ew_work_rows_read(struct ew_arena *a, const char *path, struct ew_work_rows *out)
+/* Hands every such run of the store to `take`, oldest first. */
+static ew_err each_row(struct ew_arena *a, const char *path,
+                       void take(void *ctx, const struct ew_work_row *row), void *ctx)
 {
     struct ew_store *store;
     struct reader r = {.arena = a};
-    if (!out->list)
-        out->list = ew_arena_array(a, EW_WORK_STORE_ROWS, sizeof(*out->list));
-    EW_CHECK(out->list, EW_ERR_MEMORY, "no memory for the store's runs");
     EW_TRY(ew_store_open(path, &(struct ew_store_opts){.read_only = true}, &store));
     ew_err e = ew_store_results(store,
                                 "status = 'done' AND quality = 'measured' AND "
@@ -126,11 +125,37 @@ ew_err ew_work_rows_read(struct ew_arena *a, const char *path, struct ew_work_ro
         struct ew_work_row row;
         while (ew_rows_next(r.rows))
             if (read_row(&r, &row))
-                merge(out, &row);
+                take(ctx, &row);
         e = ew_rows_free(r.rows);
     }
     ew_store_close(store);
     return e;
+}
+
+static void take_merged(void *ctx, const struct ew_work_row *row)
+{
+    merge(ctx, row);
+}
+
+ew_err ew_work_rows_read(struct ew_arena *a, const char *path, struct ew_work_rows *out)
+{
+    if (!out->list)
+        out->list = ew_arena_array(a, EW_WORK_STORE_ROWS, sizeof(*out->list));
+    EW_CHECK(out->list, EW_ERR_MEMORY, "no memory for the store's runs");
+    return each_row(a, path, take_merged, out);
+}
+
+static void take_last(void *ctx, const struct ew_work_row *row)
+{
+    *(struct ew_work_row *)ctx = *row;
+}
+
+ew_err ew_work_rows_last(struct ew_arena *a, const char *path, struct ew_work_row *out)
+{
+    *out = (struct ew_work_row){.network = NULL};
+    EW_TRY(each_row(a, path, take_last, out));
+    EW_CHECK(out->network, EW_ERR_NOT_FOUND, "%s: no measured run", path);
+    return EW_OK;
 }
 
 static bool is_first(const struct ew_work_rows *rows, int i)

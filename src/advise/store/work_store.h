@@ -34,6 +34,9 @@ struct ew_work_rows {
  * once, by its fastest median: what else runs on a machine only ever adds time. */
 ew_err ew_work_rows_read(struct ew_arena *a, const char *path, struct ew_work_rows *out);
 
+/* The newest such run; EW_ERR_NOT_FOUND: there is none. */
+ew_err ew_work_rows_last(struct ew_arena *a, const char *path, struct ew_work_row *out);
+
 /* The machine whose name has `part` in it; NULL: the first of the first store.  EW_ERR_NOT_FOUND
  * names those that there are. */
 ew_err ew_work_rows_machine(struct ew_arena *a, const struct ew_work_rows *rows, const char *part,
