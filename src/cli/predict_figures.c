@@ -14,11 +14,15 @@ static const struct ew_figure_desc descs[] = {
      .title = "Predicted against measured time",
      .about = "Each was predicted without having been seen.  Bars are 90 % intervals; on the "
               "line the prediction is exact.",
-     .kind = EW_FIGURE_POINTS},
+     .kind = EW_FIGURE_POINTS,
+     .whiskers = "90 % intervals",
+     .log = true,
+     .log_x = true},
     {.id = "error-by-mode",
      .title = "Error of predictions by mode",
      .about = "How far predictions of what was left out are off, over the measured time.",
-     .kind = EW_FIGURE_POINTS},
+     .kind = EW_FIGURE_POINTS,
+     .log_x = true},
     {.id = "calibration",
      .title = "Calibration of intervals",
      .about = "The share of what was left out in an interval, over the share that it should hold.  "
@@ -29,6 +33,7 @@ static const struct ew_figure_desc descs[] = {
      .about = "Modes that no other beats in both, with the 90 % band of their energy, and what was "
               "measured.",
      .kind = EW_FIGURE_POINTS,
+     .log_x = true,
      .front = true},
 };
 
@@ -48,7 +53,7 @@ static ew_err add_figure(struct ew_figures *f, int desc, const char *workload,
     x->id = ew_arena_printf(&f->arena, "%s-%d", descs[desc].id, f->n);
     x->title =
         ew_arena_printf(&f->arena, "%s%s%s", workload, *workload ? ": " : "", descs[desc].title);
-    x->series = ew_arena_array(&f->arena, 3, sizeof(*x->series));
+    x->series = ew_arena_array(&f->arena, 4, sizeof(*x->series));
     EW_CHECK(x->id && x->title && x->series, EW_ERR_MEMORY, "no memory for figures");
     f->n++;
     *out = x;
@@ -174,15 +179,21 @@ static ew_err front(struct ew_figures *f, const struct ew_predict_picture *p)
                                    {"energy", "J", 1, EW_BETTER_LOWER}};
     const struct ew_predicted *v = p->predicted;
     struct ew_figure *x;
-    struct ew_series *line, *dots;
+    struct ew_series *line, *dots, *low, *high;
     EW_TRY(add_figure(f, FRONT, p->measured->workload, axes, &x));
     EW_TRY(add_series(f, x, "predicted front", EW_SHAPE_LINE, v->n, &line));
+    EW_TRY(add_series(f, x, "in 90 of 100 cases from", EW_SHAPE_LINE, v->n, &low));
+    EW_TRY(add_series(f, x, "to", EW_SHAPE_LINE, v->n, &high));
     EW_TRY(add_series(f, x, "measured", EW_SHAPE_DOT, p->measured->n, &dots));
     for (int i = 0; i < v->n; i++)
-        if (v->front[i])
-            put(line, v->v[i].time.mid, v->v[i].energy.mid, v->v[i].energy.low90,
-                v->v[i].energy.high90);
+        if (v->front[i]) {
+            put(line, v->v[i].time.mid, v->v[i].energy.mid, NAN, NAN);
+            put(low, v->v[i].time.mid, v->v[i].energy.low90, NAN, NAN);
+            put(high, v->v[i].time.mid, v->v[i].energy.high90, NAN, NAN);
+        }
     qsort(line->points, (size_t)line->n_points, sizeof(*line->points), by_x);
+    qsort(low->points, (size_t)low->n_points, sizeof(*low->points), by_x);
+    qsort(high->points, (size_t)high->n_points, sizeof(*high->points), by_x);
     for (int i = 0; i < p->measured->n; i++)
         put(dots, p->measured->time[i], p->measured->time[i] * p->measured->power[i], NAN, NAN);
     dots->quality = v->simulated ? EW_QUALITY_SIMULATED : EW_QUALITY_MEASURED;

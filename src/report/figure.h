@@ -72,6 +72,7 @@ struct ew_figure_desc {
     bool any_machine; /* what machine it was is the series' business */
     bool log, log_x;  /* the left axis, the lower one of dots, is logarithmic */
     bool front;       /* with the Pareto front of its first two measures */
+    const char *whiskers; /* what they show; NULL: one standard deviation */
     /* Metrics NAME_slope and NAME_bias of published values: that line is drawn too. */
     const char *published_fit;
     bool trend; /* with a line by least squares through each series of dots; where the lower axis

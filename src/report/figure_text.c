@@ -98,7 +98,8 @@ void ew_figure_note(const struct ew_figure *f, bool quality, FILE *out)
     if (f->desc->kind == EW_FIGURE_TRACE)
         fputs(f->n_bands ? " Epochs are placed by their lengths." : "", out);
     else if (whiskers)
-        fputs(" Whiskers: one standard deviation.", out);
+        fprintf(out, " Whiskers: %s.",
+                f->desc->whiskers ? f->desc->whiskers : "one standard deviation");
     if (f->also && *f->also) {
         fputs(" These change along with it: ", out);
         ew_text_plain(f->also, out);

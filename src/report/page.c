@@ -83,12 +83,17 @@ static ew_err panel(const struct ew_figure *f, const char *name, bool still, FIL
         (void)!ew_memstream_close(m, &note);
     }
     ew_html_text(out, note ? note : "");
-    fprintf(out, "</figcaption><details%s><summary>Table, %d %s</summary>",
-            g.n / g.cols <= 12 ? " open" : "", g.n / g.cols - 1,
-            g.n / g.cols == 2 ? "row" : "rows");
-    const ew_err e = csv_link(f, out);
-    ew_grid_html(&g, out);
-    fputs("</details></figure>", out);
+    const int rows = g.n / g.cols - 1;
+    ew_err e = EW_OK;
+    fputs("</figcaption>", out);
+    if (rows > 0) {
+        fprintf(out, "<details%s><summary>Table, %d %s</summary>", rows < 12 ? " open" : "", rows,
+                rows == 1 ? "row" : "rows");
+        e = csv_link(f, out);
+        ew_grid_html(&g, out);
+        fputs("</details>", out);
+    }
+    fputs("</figure>", out);
     ew_grid_fini(&g);
     return e;
 }
@@ -193,7 +198,9 @@ static void contents(const struct ew_results *r, const struct ew_figures *f,
         fputs("<a href=\"#mistakes\">Worst mistakes</a>", out);
     if (r->n_studies)
         fputs("<a href=\"#studies\">Studies</a>", out);
-    fputs("<a href=\"#machines\">Machines</a><a href=\"#runs\">Runs</a></nav>", out);
+    if (r->n_runs || !f->n)
+        fputs("<a href=\"#machines\">Machines</a><a href=\"#runs\">Runs</a>", out);
+    fputs("</nav>", out);
 }
 
 static void own_tables(const struct ew_page_opts *o, bool after, FILE *out)
@@ -297,7 +304,8 @@ static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
         ew_html_text(out, o->about);
         fputs("</p>", out);
     }
-    count_runs(r, out);
+    if (r->n_runs || !f->n)
+        count_runs(r, out);
     answers(r, out);
     contents(r, f, o, out);
     fputs("</header><main>", out);
@@ -311,8 +319,10 @@ static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
     }
     ew_page_mistakes(r, out);
     ew_page_studies(r, out);
-    ew_page_machines(r, out);
-    ew_page_runs(r, out);
+    if (r->n_runs || !f->n)
+        ew_page_machines(r, out);
+    if (r->n_runs || !f->n)
+        ew_page_runs(r, out);
     fprintf(out, "</main><footer>Made by Edgewise %s at %s.</footer>", ew_version(), now);
     if (!o->still)
         EW_TRY(scripts(f, nonce, out));
