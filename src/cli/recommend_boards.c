@@ -95,10 +95,17 @@ static bool fits(const struct ew_profile *b, const struct ew_sim_load *l)
     return !b->ram_gb || (double)l->memory_bytes < 1e9 * (double)b->ram_gb;
 }
 
+static bool same_mode(const struct ew_mode *a, const struct ew_mode *b)
+{
+    return fabs(a->cores - b->cores) < 0.5 && fabs(a->cpu - b->cpu) < 1e-3 &&
+           fabs(a->gpu - b->gpu) < 1e-3 && fabs(a->mem - b->mem) < 1e-3;
+}
+
 static ew_err add_board(struct ew_arena *a, const struct ew_profile *b, const struct ew_sim_load *l,
                         struct ew_option *out, int *n)
 {
-    struct ew_mode *grid, m = ew_sim_top(b);
+    const struct ew_mode top = ew_sim_top(b);
+    struct ew_mode *grid, m = top;
     int n_grid;
     EW_TRY(add(b, l, &m, b->name, &out[(*n)++]));
     for (int i = 0; i < b->n_modes; i++) {
@@ -115,6 +122,8 @@ static ew_err add_board(struct ew_arena *a, const struct ew_profile *b, const st
     for (int i = 0; i < take; i++) {
         m = grid[(int64_t)i * n_grid / take];
         m.gpu = b->gpu_mhz ? m.gpu : m.cpu;
+        if (same_mode(&m, &top)) /* it is there already */
+            continue;
         EW_TRY(add(b, l, &m, b->name, &out[(*n)++]));
     }
     return EW_OK;

@@ -45,7 +45,7 @@ static void limits_are_read(void)
     EW_EXPECT_NEAR(l.bound, 0.9, 1e-9);
     EW_EXPECT_ERR(ew_limit_parse("power", &l), EW_ERR_USAGE, "not NAME=VALUE");
     EW_EXPECT_ERR(ew_limit_parse("volume=3", &l), EW_ERR_USAGE, "not one of");
-    EW_EXPECT_ERR(ew_limit_parse("power=10h", &l), EW_ERR_USAGE, "no unit of power");
+    EW_EXPECT_ERR(ew_limit_parse("power=10h", &l), EW_ERR_USAGE, "not a unit of power");
     EW_EXPECT_ERR(ew_limit_parse("power=W", &l), EW_ERR_USAGE, "no number");
     EW_EXPECT_ERR(ew_limit_parse("power=0W", &l), EW_ERR_USAGE, "not a positive number");
 }

@@ -211,7 +211,7 @@ static void addresses(void)
     o.token = "0123456789abcdef; Path=/";
     EW_EXPECT_ERR(ew_serve_open(&o, &s), EW_ERR_USAGE, "letters, digits");
     o = (struct ew_serve_opts){.db = "x.db", .bind = "example.org", .token = TOKEN};
-    EW_EXPECT_ERR(ew_serve_open(&o, &s), EW_ERR_USAGE, "no address");
+    EW_EXPECT_ERR(ew_serve_open(&o, &s), EW_ERR_USAGE, "not an address");
 }
 
 static void no_store_yet(void)
