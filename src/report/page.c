@@ -187,7 +187,7 @@ static bool has_rows(const struct ew_page_table *t)
 static void contents(const struct ew_results *r, const struct ew_figures *f,
                      const struct ew_page_opts *o, FILE *out)
 {
-    fputs("<nav>", out);
+    fputs("<nav class=\"scroll\">", out);
     for (int i = 0; i < o->n_tables; i++)
         if (has_rows(&o->tables[i]))
             fprintf(out, "<a href=\"#%s\">%s</a>", o->tables[i].id, o->tables[i].title);
