@@ -24,22 +24,6 @@
 
 /* ---- The library ---- */
 
-typedef const char *message_fn(const void *status);
-typedef void *env_new_fn(int log_level, const char *name, void **env);
-typedef void *session_open_fn(const void *env, const char *path, const void *options, void **out);
-typedef void *run_fn(void *session, const void *run_options, const char *const *input_names,
-                     const void *const *inputs, size_t n_inputs, const char *const *output_names,
-                     size_t n_outputs, void **outputs);
-typedef void *new_fn(void **out);
-typedef void *set_fn(void *options, int value);
-typedef void *name_fn(const void *session, size_t i, void *allocator, char **out);
-typedef void *wrap_fn(const void *memory, void *data, size_t bytes, const int64_t *dims,
-                      size_t rank, int type, void **out);
-typedef void *data_fn(void *value, void **out);
-typedef void *info_fn(const void *value, void **out);
-typedef void *elements_fn(const void *info, size_t *out);
-typedef void *memory_fn(int allocator, int kind, void **out);
-
 static void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 static void fail(const char *format, ...)
