@@ -19,5 +19,12 @@ kill -TERM $study && wait $study || echo "exit $?"
 tail -n 1 said
 # Also while it still makes its data.
 printf '[study]\ntitle = t\nsetup = big | data make --kind shapes --side 96 --train 60000 --to {}\n[defaults]\ncommand = bench\nnetwork = lenet5\n[a]\nbatch = 1\n' >t.study
-timeout -s INT --preserve-status 1 edgewise study t.study 2>&1 || echo "exit $?"
+env --default-signal=INT edgewise study t.study >making 2>&1 & # the shell has jobs ignore it
+study=$!
+until grep -q 'making big' making; do
+    kill -0 $study
+    sleep 0.05
+done
+kill -INT $study && wait $study || echo "exit $?"
+cat making
 ls -d big 2>/dev/null || echo "no half-made data"
