@@ -62,6 +62,8 @@ static void training_run(const struct reader *r, struct ew_work_row *row)
 static bool read_row(const struct reader *r, struct ew_work_row *row)
 {
     const char *command = text(r, "command"), *widths = text(r, "width_list");
+    if (!command || !widths)
+        return false;
     *row = (struct ew_work_row){.network = text(r, "network"),
                                 .input = text(r, "input"),
                                 .machine = machine(r),
@@ -81,8 +83,8 @@ static bool read_row(const struct reader *r, struct ew_work_row *row)
     if (row->threads == 0)
         row->threads = row->cores;
     row->slowest = row->time;
-    return row->network && *row->network && row->machine && row->precision && row->dataset &&
-           row->time > 0 && isfinite(row->time) && !*widths;
+    return row->network && *row->network && row->input && row->machine && row->precision &&
+           row->dataset && row->time > 0 && isfinite(row->time) && !*widths;
 }
 
 static bool same_row(const struct ew_work_row *a, const struct ew_work_row *b)
