@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The list of the studies' tables and figures, the tables that need no run, and what cannot be made.
+# once: numbers of tables and figures; report/reproduce runs the code on small ones.
 edgewise reproduce | awk 'NR > 1 { split($1, p, "-"); n[p[1]]++ } END { for (s in n) print s, n[s] }' | sort
 edgewise reproduce --json | grep -c '"state"'
 edgewise reproduce TRAIN-table2 | sed -E 's/ +[0-9.]+ [KMG]iB/ N/; s/[0-9]+ % left/N % left/g; s/to batch [0-9]+( or more)?/to batch N/g; s/  +/ /g'

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Widths for a size, the ratio for a limit, and what is refused.
+# once: whole networks are measured; scale/ runs the code.
 records=$CASES/../fixtures/neuralscale
 try() { edgewise scale "$@" 2>&1 && echo "passed: $*"; return 0; }
 

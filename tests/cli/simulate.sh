@@ -1,4 +1,5 @@
 # Boards that are not here: bench, train and study by a board's model, marked as simulated, and what cannot be.
+# once: numbers of many boards; advise/simulate runs the code.
 edgewise bench resnet50 --simulate jetson-nano | sed 's/[0-9]*\.[0-9]*/N/g'
 edgewise bench resnet50 --simulate agx-xavier:2/2100/900/1600 --json | grep -c '"quality": "simulated"'
 edgewise bench mobilenet_v2 --simulate rpi4 --db s.db >/dev/null
