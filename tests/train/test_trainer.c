@@ -230,30 +230,49 @@ static double rows_sum(const char *path, int64_t *rows)
     return all;
 }
 
-static void times_add_up(void)
+/* Whether a clock outside saw the epoch that the trainer's own saw; what adds up is expected of
+ * every run. */
+static bool times_agree(const char *folder)
 {
     struct ew_train_opts o = small_opts();
     struct session s;
     enum ew_train_event event = EW_TRAIN_BATCH;
-    int64_t rows, steps = 0;
+    char batches[64];
+    int64_t rows;
     o.epochs = 1;
     o.checkpoint_every = 0;
     o.load.workers = 0;
-    if (!EW_EXPECT_OK(session_open(&s, &o, ew_test_path("times"))))
-        return;
+    if (!EW_EXPECT_OK(session_open(&s, &o, ew_test_path(folder))))
+        return true;
     const int64_t start = ew_clock_ns();
-    for (; steps < 10; steps++)
+    for (int steps = 0; steps < 10; steps++)
         EW_EXPECT_OK(ew_trainer_step(s.t, &event));
     const double wall = (double)(ew_clock_ns() - start) * 1e-9;
     train_some(s.t, 0);
     const struct ew_epoch_row *e = ew_trainer_epoch(s.t);
     EW_EXPECT_NEAR(e->compute_s + e->stall_s + e->overhead_s, e->wall_s, 0.01 * e->wall_s);
-    EW_EXPECT_NEAR(e->wall_s, wall, 0.01 * wall + 2e-3);
-    const double all = rows_sum(ew_test_path("times/batches.jsonl"), &rows);
+    EW_EXPECT(e->wall_s <= wall * 1.0001);
+    snprintf(batches, sizeof(batches), "%s/batches.jsonl", folder);
+    const double all = rows_sum(ew_test_path(batches), &rows);
     EW_EXPECT_INT(rows, 10);
+    EW_EXPECT(all <= e->wall_s * 1.0001);
     /* What follows the last row (it, and a checkpoint) is in the epoch alone. */
-    EW_EXPECT(all <= e->wall_s * 1.0001 && all > 0.7 * e->wall_s);
+    const bool agree = e->wall_s > 0.99 * wall - 2e-3 && all > 0.7 * e->wall_s;
     session_close(&s);
+    return agree;
+}
+
+/* A busy machine may take the processor away between two looks at the clock, but not five times in
+ * a row. */
+static void times_add_up(void)
+{
+    char folder[16];
+    for (int i = 0; i < 5; i++) {
+        snprintf(folder, sizeof(folder), "times%d", i);
+        if (times_agree(folder))
+            return;
+    }
+    EW_EXPECT(!"the trainer's times are the wall's");
 }
 
 /* ---- Going on ---- */
