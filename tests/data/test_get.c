@@ -103,7 +103,7 @@ static void unpacks_tar(void)
     EW_EXPECT_INT(truncate(ew_test_path("t.tar"), 700), 0);
     EW_EXPECT(ew_unpack_tar(ew_test_path("t.tar"), wanted, to, &found) != EW_OK);
     const char *text = ew_test_file("text", "this is no archive at all, but long enough", 40);
-    EW_EXPECT_ERR(ew_unpack_tar(text, wanted, to, &found), EW_ERR_FORMAT, "no tar file");
+    EW_EXPECT_ERR(ew_unpack_tar(text, wanted, to, &found), EW_ERR_FORMAT, "not a tar file");
 }
 
 /* 100 MB of zeros are 97 KB of gzip. */
