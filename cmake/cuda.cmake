@@ -4,7 +4,7 @@
 # nvcc is called by rules of our own: as a language of CMake's it would get the C compiler's warning flags.
 ew_feature(CUDA "NVIDIA GPUs through CUDA and cuDNN")
 set(EW_CUDA_ARCHITECTURES "" CACHE STRING
-  "compute capabilities that kernels are compiled for (72;75;80;87;89;90); empty: in a release all of these that nvcc knows, else PTX alone")
+  "compute capabilities that kernels are compiled for (87;90), or all; empty: that of this machine's card, else PTX alone")
 set(EW_HAVE_CUDA OFF)
 
 # The sanitizers' runtimes and CUDA's driver do not agree about memory.
@@ -29,11 +29,26 @@ if(NOT EW_CUDA STREQUAL "OFF")
   ew_feature_found(CUDA ${found} "CUDA toolkit with nvcc, cuDNN and cuBLAS (docs/jetson.md)")
 endif()
 
-# ew_cuda_code(OUT): nvcc's -gencode flags.
+# ew_cuda_card(OUT): the compute capability of this machine's first card, as 90; empty where there is none.
+function(ew_cuda_card out)
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+    OUTPUT_VARIABLE cards RESULT_VARIABLE status ERROR_QUIET)
+  set(card "")
+  if(status STREQUAL "0" AND cards MATCHES "^([0-9]+)\\.([0-9]+)")
+    set(card ${CMAKE_MATCH_1}${CMAKE_MATCH_2})
+  endif()
+  set(${out} ${card} PARENT_SCOPE)
+endfunction()
+
+# ew_cuda_code(OUT): nvcc's -gencode flags: machine code for the wanted capabilities that nvcc knows, and PTX of the
+# last of them for newer cards.  With nothing wanted the driver compiles PTX when the module is opened.
 function(ew_cuda_code out)
+  set(all 72 75 80 87 89 90)
   set(wanted ${EW_CUDA_ARCHITECTURES})
-  if(NOT wanted)
-    set(wanted 72 75 80 87 89 90)
+  if(wanted STREQUAL "all")
+    set(wanted ${all})
+  elseif(NOT wanted)
+    ew_cuda_card(wanted)
   endif()
   execute_process(COMMAND ${EW_NVCC} --list-gpu-arch OUTPUT_VARIABLE known)
   set(flags)
@@ -42,10 +57,11 @@ function(ew_cuda_code out)
     if(known MATCHES "compute_${arch}\n")
       list(APPEND flags -gencode=arch=compute_${arch},code=sm_${arch})
       set(last ${arch})
-      if(NOT EW_CUDA_ARCHITECTURES AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
-        set(flags) # the driver compiles PTX when the module is opened
-        break()
-      endif()
+    endif()
+  endforeach()
+  foreach(arch IN LISTS all)
+    if(NOT last AND NOT EW_CUDA_ARCHITECTURES AND known MATCHES "compute_${arch}\n")
+      set(last ${arch})
     endif()
   endforeach()
   if(NOT last)
