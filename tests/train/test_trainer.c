@@ -266,7 +266,7 @@ static bool times_agree(const char *folder)
  * a row. */
 static void times_add_up(void)
 {
-    char folder[16];
+    char folder[32];
     for (int i = 0; i < 5; i++) {
         snprintf(folder, sizeof(folder), "times%d", i);
         if (times_agree(folder))
