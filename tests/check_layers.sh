@@ -34,5 +34,10 @@ while IFS=: read -r file line text; do
     fi
 done < <(grep -rn --include='*.[ch]' '^ *# *include' . | sed 's|^\./||')
 
+# Limits choose among plans, by what anybody may see of them.
+while IFS=: read -r file line _; do
+    complain "$file" "$line" "plan/limit knows plans by plan/plan.h and plan/strategy.h alone"
+done < <(grep -n 'plan/plan_impl.h' plan/limit/*.[ch] || true)
+
 if [ "$bad" -gt 0 ]; then echo "FAIL layers: $bad"; exit 1; fi
 echo "ok layers"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/tune.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -15,7 +16,6 @@
 #include "cli/status_line.h"
 #include "engine/engine.h"
 #include "measure/classifier.h"
-#include "plan/tune.h"
 #include "quant/quant_run.h"
 #include "report/text_table.h"
 

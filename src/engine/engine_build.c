@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/tune.h"
 #include "compress/pass.h"
 #include "engine/engine.h"
 #include "format/image_card.h"
 #include "graph/facts.h"
 #include "graph/ops.h"
-#include "plan/tune.h"
 
 /* An engine in the making. */
 struct build {

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/tune.h"
 #include "base/num.h"
 #include "measure/comparison.h"
-#include "plan/tune.h"
 #include "study/published.h"
 
 /* ---- What the study says ---- */

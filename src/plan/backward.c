@@ -172,7 +172,7 @@ static ew_err add_complete(struct ew_plan *p, int value)
 {
     if (!p->opts.bucket_bytes)
         return ew_plan_add_update(p, value);
-    p->complete[value] = p->n_steps;
+    p->pieces.complete[value] = p->n_steps;
     return EW_OK;
 }
 
@@ -299,12 +299,10 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
     EW_CHECK(p->needs_grad[loss], EW_ERR_ARG, "%s: depends on no trainable parameter",
              g->values[loss].name);
     const int n_forward = p->n_steps;
-    p->complete = ew_arena_array(&p->arena, (size_t)g->n_values, sizeof(*p->complete));
-    EW_CHECK(p->complete, EW_ERR_MEMORY, "no memory for the backward pass");
     EW_TRY(add_writer(p, EW_TASK_SEED, loss));
     for (int k = n_forward - 1; k >= 0; k--) {
         const struct ew_step *s = &p->steps[k];
-        if (s->node < 0 || s->phase != EW_PHASE_FORWARD || s->stops)
+        if (s->node < 0 || s->phase != EW_PHASE_FORWARD || s->stop != EW_STOP_END)
             continue;
         const struct ew_node *n = &g->nodes[s->node];
         bool reached = false, wanted = false;

@@ -15,6 +15,16 @@ static bool runs_in(const struct ew_plan *p, const struct ew_step *s, enum ew_pa
            (s->when != EW_WHEN_LAST_PART || last);
 }
 
+static enum ew_part last_part(const struct ew_plan *p)
+{
+    return p->strategy.parts == 1 ? EW_PART_FIRST : EW_PART_LAST;
+}
+
+bool ew_plan_runs_last(const struct ew_plan *p, const struct ew_step *s)
+{
+    return runs_in(p, s, last_part(p));
+}
+
 /* Ends a segment with the commands since `first`. */
 static ew_err add_segment(struct ew_plan *p, struct ew_run_list *l, struct ew_host_step *host,
                           const struct ew_command *commands, int first)
@@ -24,17 +34,10 @@ static ew_err add_segment(struct ew_plan *p, struct ew_run_list *l, struct ew_ho
         return EW_OK;
     EW_TRY(ew_grow((void **)&l->segments, &l->cap, l->n + 1, sizeof(*l->segments)));
     struct ew_segment *s = &l->segments[l->n];
-    *s = (struct ew_segment){.host = host, .first = first, .n = n, .norm = -1};
+    *s = (struct ew_segment){.host = host, .first = first, .n = n};
     EW_TRY(ew_backend_load(host ? p->host : p->be, commands + first, n, &s->program));
     l->n++;
     return EW_OK;
-}
-
-/* Buckets end segments, where a part is the last: so many are complete before step k. */
-static int buckets_before(const struct ew_plan *p, enum ew_part part, int k)
-{
-    const bool last = part == EW_PART_LAST || p->strategy.parts == 1;
-    return last && p->opts.bucket_bytes ? ew_plan_buckets_before(p, k) : 0;
 }
 
 static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list *l)
@@ -43,17 +46,9 @@ static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list
     struct ew_command *commands = calloc((size_t)p->n_steps + 1, sizeof(*commands));
     l->steps = calloc((size_t)p->n_steps + 1, sizeof(*l->steps));
     EW_CHECK(commands && l->steps, EW_ERR_MEMORY, "no memory to run graph %s", p->g->name);
-    int first = 0, buckets = 0;
+    int first = 0;
     for (int k = 0; k < p->n_steps; k++) {
         const struct ew_step *s = &p->steps[k];
-        const int complete = buckets_before(p, part, k);
-        if (complete > buckets) {
-            EW_TRY(add_segment(p, l, NULL, commands, first));
-            first = l->n_steps;
-            buckets = complete;
-            if (l->n)
-                l->segments[l->n - 1].buckets = buckets;
-        }
         if (!runs_in(p, s, part))
             continue;
         if (s->host) {
@@ -63,12 +58,9 @@ static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list
         l->steps[l->n_steps] = k;
         commands[l->n_steps++] =
             (struct ew_command){&s->kernel, s->host ? &s->host->call : &s->call, s->node};
-        const bool pauses = buckets > 0 && s->phase == EW_PHASE_BACKWARD;
-        if (s->host || s->stops || pauses) {
+        if (s->host || (part == last_part(p) && (s->stop != EW_STOP_END || s->buckets))) {
             EW_TRY(add_segment(p, l, s->host, commands, first));
             first = l->n_steps;
-            l->segments[l->n - 1].norm = s->stops ? k : -1;
-            l->segments[l->n - 1].pauses = pauses;
         }
     }
     return add_segment(p, l, NULL, commands, first);
@@ -120,7 +112,7 @@ static ew_err copy_out(const struct ew_host_step *h)
     return EW_OK;
 }
 
-static ew_err run_segment(struct ew_plan *p, const struct ew_segment *s)
+ew_err ew_plan_run_segment(struct ew_plan *p, const struct ew_segment *s)
 {
     if (s->host)
         EW_TRY(copy_in(s->host));
@@ -131,7 +123,7 @@ static ew_err run_segment(struct ew_plan *p, const struct ew_segment *s)
 static ew_err run_list(struct ew_plan *p, const struct ew_run_list *l)
 {
     for (int i = 0; i < l->n; i++)
-        EW_TRY(run_segment(p, &l->segments[i]));
+        EW_TRY(ew_plan_run_segment(p, &l->segments[i]));
     return EW_OK;
 }
 
@@ -147,8 +139,7 @@ static ew_err part_loss(struct ew_plan *p, double *out)
     return EW_OK;
 }
 
-/* The parts before the last, and the last one's inputs. */
-static ew_err run_first_parts(struct ew_plan *p, double *sum)
+ew_err ew_plan_run_first_parts(struct ew_plan *p, double *sum)
 {
     const int parts = p->strategy.parts;
     *sum = 0;
@@ -162,8 +153,7 @@ static ew_err run_first_parts(struct ew_plan *p, double *sum)
     return ew_plan_write_inputs(p, parts - 1);
 }
 
-/* Behind the last part: the outputs, with the mean of all parts' losses. */
-static ew_err end_run(struct ew_plan *p, double sum)
+ew_err ew_plan_end_run(struct ew_plan *p, double sum)
 {
     const int parts = p->strategy.parts;
     double loss = 0;
@@ -179,68 +169,18 @@ static ew_err end_run(struct ew_plan *p, double sum)
     return EW_OK;
 }
 
-static struct ew_run_list *last_list(struct ew_plan *p)
+struct ew_run_list *ew_plan_last_list(struct ew_plan *p)
 {
-    return &p->lists[p->strategy.parts == 1 ? EW_PART_FIRST : EW_PART_LAST];
+    return &p->lists[last_part(p)];
 }
 
 ew_err ew_plan_run(struct ew_plan *p)
 {
     double sum;
     EW_CHECK(!p->opts.dry, EW_ERR_ARG, "a dry plan of graph %s cannot run", p->g->name);
-    EW_TRY(run_first_parts(p, &sum));
-    EW_TRY(run_list(p, last_list(p)));
-    return end_run(p, sum);
-}
-
-/* ---- In pieces ---- */
-
-static struct ew_stop stop_at_norm(const struct ew_step *s)
-{
-    const bool forward = s->phase == EW_PHASE_FORWARD;
-    return (struct ew_stop){.kind = forward ? EW_STOP_STATISTICS : EW_STOP_SUMS, .norm = &s->call};
-}
-
-ew_err ew_plan_run_to_stop(struct ew_plan *p, struct ew_stop *out)
-{
-    struct ew_piece *at = &p->piece;
-    const struct ew_run_list *l = last_list(p);
-    EW_CHECK(!p->opts.dry && p->opts.bucket_bytes, EW_ERR_ARG, "graph %s: its plan has no buckets",
-             p->g->name);
-    if (!at->begun) {
-        *at = (struct ew_piece){.begun = true};
-        EW_TRY(run_first_parts(p, &at->loss));
-    }
-    int complete = at->segment ? l->segments[at->segment - 1].buckets : 0;
-    while (complete <= at->buckets && complete < p->n_buckets_out) {
-        const struct ew_segment *s = &l->segments[at->segment++];
-        EW_TRY(run_segment(p, s));
-        complete = s->buckets > complete ? s->buckets : complete;
-        if (s->norm >= 0) {
-            *out = stop_at_norm(&p->steps[s->norm]);
-            return EW_OK;
-        }
-        if (s->pauses && complete <= at->buckets) {
-            *out = (struct ew_stop){.kind = EW_STOP_PAUSE};
-            return EW_OK;
-        }
-    }
-    *out = (struct ew_stop){.kind = EW_STOP_END};
-    if (at->buckets < p->n_buckets_out)
-        *out = (struct ew_stop){.kind = EW_STOP_BUCKET, .bucket = at->buckets++};
-    return EW_OK;
-}
-
-ew_err ew_plan_run_updates(struct ew_plan *p)
-{
-    struct ew_piece *at = &p->piece;
-    const struct ew_run_list *l = last_list(p);
-    EW_CHECK(at->begun && at->buckets == p->n_buckets_out, EW_ERR_ARG,
-             "graph %s: its gradients are not complete yet", p->g->name);
-    at->begun = false;
-    while (at->segment < l->n)
-        EW_TRY(run_segment(p, &l->segments[at->segment++]));
-    return end_run(p, at->loss);
+    EW_TRY(ew_plan_run_first_parts(p, &sum));
+    EW_TRY(run_list(p, ew_plan_last_list(p)));
+    return ew_plan_end_run(p, sum);
 }
 
 ew_err ew_plan_run_steps(struct ew_plan *p)

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiling and running plans.  Backward steps are backward.c's, offsets memory.c's, and what a
- * plan does to fit a limit is limit.c's. */
+/* Compiling plans.  Backward steps are backward.c's, offsets memory.c's, running them execute.c's,
+ * and what a plan does to fit a limit is limit/'s. */
 #include "plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "compress/pass.h"
-#include "plan/limit.h"
-#include "plan/pack_limit.h"
 #include "plan/plan_impl.h"
 
 /* ---- Steps ---- */
@@ -476,7 +474,9 @@ static ew_err init_slots(struct ew_plan *p)
     p->on_host = calloc((size_t)g->n_nodes + 1, sizeof(*p->on_host));
     ok &= p->needs_grad && p->keep && p->node_aux && p->joined && p->needed && p->node_step &&
           p->reading && p->on_host;
-    EW_CHECK(ok, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
+    p->pieces.complete =
+        ew_arena_array(&p->arena, (size_t)g->n_values + 1, sizeof(*p->pieces.complete));
+    EW_CHECK(ok && p->pieces.complete, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
     for (int k = 0; k < g->n_nodes; k++)
         p->node_aux[k] = p->node_step[k] = -1;
     for (int i = 0; i < g->n_values; i++)
@@ -696,6 +696,7 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
     EW_TRY(make_buffers(p));
     place_states(p);
     drop_views(p);
+    ew_plan_mark_stops(p);
     ew_plan_place_weights(p);
     EW_TRY(ew_plan_make_host_steps(p));
     EW_TRY(ew_memory_place(p->buffers, p->n_buffers, &p->block_bytes, NULL));
@@ -721,16 +722,6 @@ ew_err ew_plan_build(struct ew_graph *g, const struct ew_plan_opts *o, const str
     else
         *out = p;
     return e;
-}
-
-ew_err ew_plan_compile(struct ew_graph *g, const struct ew_plan_opts *o, struct ew_plan **out)
-{
-    struct ew_strategy s = {.segments = 1, .parts = 1};
-    if (o->mode == EW_PLAN_TRAIN && o->memory_limit)
-        EW_TRY(ew_limit_choose(g, o, &s));
-    if (o->mode == EW_PLAN_INFER && o->memory_limit && !(o->given && o->given->kernels))
-        return ew_pack_limit_compile(g, o, out);
-    return ew_plan_build(g, o, &s, out);
 }
 
 void ew_plan_free(struct ew_plan *p)

@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
+#include "backend/tune.h"
 #include "graph/graph.h"
 #include "op/optimizer.h"
-#include "plan/tune.h"
 
 enum ew_plan_mode {
     EW_PLAN_INFER,
@@ -59,7 +59,7 @@ struct ew_plan_opts {
                           * statistics, and its backward their sums (EW_STOP_STATISTICS) */
     struct ew_optimizer optimizer;
     struct ew_backend_opts backend;
-    struct ew_tuner *tuner;            /* kernels by measurement (plan/tune.h); NULL: by rules */
+    struct ew_tuner *tuner;            /* kernels by measurement (backend/tune.h); NULL: by rules */
     const struct ew_plan_given *given; /* borrowed during compile */
     size_t memory_limit; /* bytes for weights and all that is planned; 0: none.  Not with a tuner in
                           * inference, nor where kernels are given */
@@ -167,6 +167,7 @@ struct ew_step_info {
     const char *op;   /* NULL: a step of the plan's own */
     const char *kernel;
     enum ew_phase phase;
+    int node; /* of the graph that runs, or -1 */
     bool recompute;
     bool on_host;        /* the device has no kernel for it */
     size_t copied_bytes; /* between host and device for that */

@@ -6,6 +6,7 @@
 #include "backend/group.h"
 #include "plan/memory.h"
 #include "plan/plan.h"
+#include "plan/strategy.h"
 
 /* When a step runs, where the batch is split into parts. */
 enum ew_when { EW_WHEN_ALWAYS, EW_WHEN_FIRST_PART, EW_WHEN_LAST_PART };
@@ -35,7 +36,6 @@ struct ew_host_step {
 struct ew_step {
     struct ew_kernel kernel; /* run NULL: there is nothing left to do */
     struct ew_call call;
-    bool stops; /* it is the first half of a batch norm, behind which a run in pieces stops */
     bool weights_released; /* what it has packed is released: it cannot pack again */
     int node;              /* of the graph, or -1 */
     enum ew_phase phase;
@@ -47,6 +47,8 @@ struct ew_step {
     int shared;                /* buffer of its fused group, or -1 */
     struct ew_host_step *host; /* NULL: it runs on the device */
     const void *given;         /* packed weights that are not the plan's; NULL: they are */
+    enum ew_stop_kind stop;    /* of a run in pieces, behind it; EW_STOP_END: none */
+    int buckets; /* of gradients that are complete behind it, where that is one more; else 0 */
 };
 
 /* A tensor that steps point to, and the steps that need it. */
@@ -66,9 +68,6 @@ struct ew_segment {
     struct ew_program *program;
     struct ew_host_step *host;
     int first, n; /* of ew_run_list.steps */
-    int buckets;  /* that are complete behind it */
-    int norm;     /* the step at its end that stops, or -1 */
-    bool pauses;  /* it is a step of backward, and a bucket is complete before it */
 };
 
 /* All segments of a run, and the steps whose commands they are. */
@@ -86,26 +85,18 @@ struct ew_bucket {
     int step; /* the first that they do not wait for */
 };
 
-/* Where a run in pieces is. */
-struct ew_piece {
+/* Of a plan that runs in pieces: its buckets, and where a run is. */
+struct ew_pieces {
+    int *complete; /* by value: steps behind which its gradient is */
+    struct ew_bucket *buckets;
+    int n;
     bool begun;
-    int segment, buckets; /* the next segment; buckets handed out */
-    double loss;          /* summed over the parts before the last */
+    int segment, handed; /* the next segment; buckets handed out */
+    double loss;         /* summed over the parts before the last */
 };
 
 /* Which part of a batch is run: they differ in the steps that are left out. */
 enum ew_part { EW_PART_FIRST, EW_PART_MIDDLE, EW_PART_LAST, EW_PART_KINDS };
-
-/* What is done to make a plan fit. */
-struct ew_strategy {
-    bool cheap;   /* values of operators without multiply-accumulates are computed again */
-    int segments; /* over 1: only what crosses a segment's border is kept */
-    int parts;    /* the batch is run in so many equal parts */
-    /* Inference: layers whose kernel was chosen for what it packs, and what that costs as a share
-     * of the estimated cycles of all. */
-    int swapped;
-    double slower;
-};
 
 /* A node's step in a fused group. */
 struct ew_member {
@@ -184,10 +175,7 @@ struct ew_plan {
     struct ew_tensor *host_states[EW_UPDATE_STATES],
         *host_grads; /* likewise, made when asked for */
     struct ew_run_list lists[EW_PART_KINDS];
-    int *complete; /* by value, where there are buckets: steps behind which its gradient is */
-    struct ew_bucket *buckets;
-    int n_buckets_out; /* of `buckets` */
-    struct ew_piece piece;
+    struct ew_pieces pieces;
     struct ew_run_params params;
 };
 
@@ -272,12 +260,11 @@ ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g);
 ew_err ew_plan_write_inputs(struct ew_plan *p, int part);
 ew_err ew_plan_read_outputs(struct ew_plan *p);
 
-/* bucket.c: which gradients are handed out together, when all steps are there. */
+/* pieces/: which gradients are handed out together, when all steps but updates are there. */
 ew_err ew_plan_make_buckets(struct ew_plan *p);
-/* Behind which bucket step `step` begins: so many are complete. */
-int ew_plan_buckets_before(const struct ew_plan *p, int step);
-
-/* split_norm.c: true where the node is done in two steps, between which a run stops. */
+/* Where runs stop, when it is known which steps run. */
+void ew_plan_mark_stops(struct ew_plan *p);
+/* True where the node is done in two steps, between which a run stops. */
 bool ew_plan_splits(const struct ew_plan *p, int node);
 /* Makes them of the last step, which has its kernel and aux; of forward, all of it. */
 ew_err ew_plan_split(struct ew_plan *p, struct ew_step **second);
@@ -286,6 +273,14 @@ ew_err ew_plan_split_forward(struct ew_plan *p, const struct ew_node *n);
 /* execute.c: makes programs of the steps. */
 ew_err ew_plan_load(struct ew_plan *p);
 void ew_plan_unload(struct ew_plan *p);
+/* True where the step runs in the last part of a batch, or in its only one. */
+bool ew_plan_runs_last(const struct ew_plan *p, const struct ew_step *s);
+/* What ends every run: the parts before the last, and the last one's inputs; a segment of the last
+ * one's list; and behind that the outputs, with the mean of all parts' losses. */
+ew_err ew_plan_run_first_parts(struct ew_plan *p, double *loss);
+struct ew_run_list *ew_plan_last_list(struct ew_plan *p);
+ew_err ew_plan_run_segment(struct ew_plan *p, const struct ew_segment *s);
+ew_err ew_plan_end_run(struct ew_plan *p, double loss);
 
 /* release.c: large weights that the caller gives up become the plan's own, so that passes may
  * change them where they lie. */

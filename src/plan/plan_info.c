@@ -25,6 +25,7 @@ void ew_plan_step_info(const struct ew_plan *p, int step, struct ew_step_info *o
     *out = (struct ew_step_info){.name = s->call.name,
                                  .kernel = s->kernel.name,
                                  .phase = s->phase,
+                                 .node = s->node,
                                  .recompute = s->call.recompute};
     if (s->host) {
         out->on_host = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quantising a trained network: calibrate, try the remedies, decide layer by layer, prove it.
  *
- *   calibrate      ranges over real images (plan/calibrate.h)
+ *   calibrate      ranges over real images (quant/calibrate.h)
  *   remedies       as it is, equalised, biases corrected, both: the one whose scores stay closest
  *   layers         each quantised alone: what it costs; timed in both precisions
  *   gate           layers that cost too much stay float32, and slower ones where the network as a
@@ -16,7 +16,7 @@
 #include "compress/quantize.h"
 #include "data/loader.h"
 #include "graph/graph.h"
-#include "plan/calibrate.h"
+#include "quant/calibrate.h"
 #include "train/scores.h"
 
 struct ew_quant_opts {

@@ -6,8 +6,8 @@
  *   edgewise-tune 2
  *   <hash of the device's identity, threads, operator, attributes and shapes> <kernel>
  */
-#ifndef EW_PLAN_TUNE_H
-#define EW_PLAN_TUNE_H
+#ifndef EW_BACKEND_TUNE_H
+#define EW_BACKEND_TUNE_H
 
 #include "backend/backend.h"
 

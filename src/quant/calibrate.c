@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calibration: a plan whose outputs are the values to be observed, and their statistics.  What the
  * ranges are used for is left to the quantiser. */
-#include "plan/calibrate.h"
+#include "quant/calibrate.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tuning: a question is measured once, remembered, and survives a damaged cache. */
-#include "plan/tune.h"
+#include "backend/tune.h"
 
 #include <stdio.h>
 #include <string.h>

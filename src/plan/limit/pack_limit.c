@@ -5,14 +5,15 @@
  * transformed filters take up to 36 numbers for 9.  A dry plan says what the rules would take.
  * Where that is too much, layers change to the kernel that packs least, those first that lose the
  * fewest estimated cycles for a byte, until it fits. */
-#include "plan/pack_limit.h"
+#include "plan/limit/pack_limit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend/candidates.h"
+#include "base/mem.h"
 #include "compress/pass.h"
-#include "plan/limit.h"
+#include "plan/strategy.h"
 
 #define CANDIDATES 16
 #define SMALL      ((size_t)64 << 10) /* bytes of weights that arenas do not release alone */
@@ -38,39 +39,42 @@ struct search {
 
 /* ---- What a plan takes ---- */
 
-static bool reads(const struct ew_plan *p, int value)
-{
-    for (int k = 0; k < p->g->n_nodes; k++) {
-        const struct ew_node *n = &p->g->nodes[k];
-        for (int i = 0; i < n->n_in && p->needed[k]; i++)
-            if (n->in[i] == value && !ew_plan_node_packs(p, k, i))
-                return true;
-    }
-    return false;
-}
-
 static bool is_weight(const struct ew_value *v)
 {
     return v->kind != EW_VALUE_ACT && v->kind != EW_VALUE_INPUT;
 }
 
+/* Values that steps read where they lie, and not only as they were packed. */
+static void mark_read(const struct ew_graph *g, struct ew_plan *p, bool *read)
+{
+    const void *data;
+    size_t bytes;
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int i = 0; i < g->nodes[k].n_in && ew_plan_node_kernel(p, k, &data, &bytes); i++)
+            if (g->nodes[k].in[i] >= 0 && !ew_plan_node_packs(p, k, i))
+                read[g->nodes[k].in[i]] = true;
+}
+
 /* The plan's memory, and weights that stay: those that kernels read where they lie, those too small
  * to be released, which lie in the caller's graph and in the plan's, and all of the caller's where
  * they are not the plan's to release. */
-static size_t bytes_of(const struct ew_plan *p, bool once)
+static ew_err bytes_of(const struct search *s, struct ew_plan *p, size_t *out)
 {
-    struct ew_plan_stats s;
-    ew_plan_stats(p, &s);
-    size_t bytes = s.arena_bytes;
-    for (int i = 0; i < p->g->n_values; i++) {
-        const struct ew_value *v = &p->g->values[i];
+    EW_CLEANUP(ew_free_ptr) bool *read = calloc((size_t)s->g->n_values + 1, sizeof(*read));
+    EW_CHECK(read, EW_ERR_MEMORY, "no memory to choose kernels of %s", s->g->name);
+    struct ew_plan_stats stats;
+    ew_plan_stats(p, &stats);
+    mark_read(s->g, p, read);
+    *out = stats.arena_bytes;
+    for (int i = 0; i < s->g->n_values; i++) {
+        const struct ew_value *v = &s->g->values[i];
         const size_t own = is_weight(v) ? ew_tensor_bytes(&v->t) : 0;
-        if (!once || reads(p, i))
-            bytes += own;
-        if (once && own < SMALL)
-            bytes += 2 * own;
+        if (!s->once || read[i])
+            *out += own;
+        if (s->once && own < SMALL)
+            *out += 2 * own;
     }
-    return bytes;
+    return EW_OK;
 }
 
 /* ---- Other kernels ---- */
@@ -84,28 +88,33 @@ static double cycles_of(const struct ew_kernel_candidate *c, int n, const char *
 }
 
 /* The kernel on offer that packs least, where that is less than the step's. */
-static ew_err find_swap(struct search *s, const struct ew_plan *p, int step)
+static ew_err find_swap(struct search *s, struct ew_plan *p, int step)
 {
+    struct ew_step_info info;
     struct ew_kernel_query query;
     struct ew_kernel offers[EW_OFFERS];
     struct ew_kernel_candidate known[CANDIDATES];
-    const struct ew_kernel *now = &p->steps[step].kernel, *least = now;
+    const void *data;
+    size_t now = 0;
     int n = 0;
-    if (!now->packed || !ew_plan_step_query(p, step, &query))
+    ew_plan_step_info(p, step, &info);
+    if (!ew_plan_step_query(p, step, &query) || !ew_plan_node_kernel(p, info.node, &data, &now) ||
+        now == 0)
         return EW_OK;
     EW_TRY(ew_backend_offer(&query, offers, &n));
+    const struct ew_kernel *least = NULL;
     for (int i = 0; i < n; i++)
-        if (offers[i].packed && offers[i].packed < least->packed)
+        if (offers[i].packed && offers[i].packed < (least ? least->packed : now))
             least = &offers[i];
     const int n_known = ew_backend_candidates(&query, known, CANDIDATES);
-    const double before = cycles_of(known, n_known, now->name);
+    const double before = cycles_of(known, n_known, info.kernel);
     s->cycles += before;
-    if (least == now)
+    if (!least)
         return EW_OK;
     const double after = cycles_of(known, n_known, least->name);
-    s->swaps[s->n_swaps++] = (struct swap){.node = p->steps[step].node,
+    s->swaps[s->n_swaps++] = (struct swap){.node = info.node,
                                            .kernel = least->name,
-                                           .saved = now->packed - least->packed,
+                                           .saved = now - least->packed,
                                            .slower = after > before ? after - before : 0};
     return EW_OK;
 }
@@ -130,13 +139,13 @@ static void take_swaps(struct search *s, size_t bytes)
 
 /* ---- The search ---- */
 
-static ew_err begin(struct search *s, const struct ew_plan *p)
+static ew_err begin(struct search *s, struct ew_plan *p)
 {
-    s->swaps = calloc((size_t)p->n_steps + 1, sizeof(*s->swaps));
-    s->kernels = calloc((size_t)p->g->n_nodes + 1, sizeof(*s->kernels));
+    s->swaps = calloc((size_t)ew_plan_step_count(p) + 1, sizeof(*s->swaps));
+    s->kernels = calloc((size_t)s->g->n_nodes + 1, sizeof(*s->kernels));
     EW_CHECK(s->swaps && s->kernels, EW_ERR_MEMORY, "no memory to choose kernels of %s",
              s->g->name);
-    for (int k = 0; k < p->n_steps; k++)
+    for (int k = 0; k < ew_plan_step_count(p); k++)
         EW_TRY(find_swap(s, p, k));
     qsort(s->swaps, (size_t)s->n_swaps, sizeof(*s->swaps), by_price);
     s->given.kernels = s->kernels;
@@ -150,8 +159,10 @@ static ew_err search(struct search *s)
     for (bool first = true;; first = false) {
         struct ew_plan *p;
         EW_TRY(ew_plan_build(s->g, &s->opts, &whole, &p));
-        const size_t bytes = bytes_of(p, s->once);
-        const ew_err e = first && bytes > limit ? begin(s, p) : EW_OK;
+        size_t bytes = 0;
+        ew_err e = bytes_of(s, p, &bytes);
+        if (e == EW_OK && first && bytes > limit)
+            e = begin(s, p);
         ew_plan_free(p);
         EW_TRY(e);
         if (bytes <= limit)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calibration: ranges of known distributions, by every method. */
-#include "plan/calibrate.h"
+#include "quant/calibrate.h"
 
 #include <math.h>
 

@@ -10,8 +10,8 @@
  *
  * The first pass finds extremes and means; the methods that clip outliers need a second one over
  * the same inputs, whose histograms then have the right width from the start. */
-#ifndef EW_PLAN_CALIBRATE_H
-#define EW_PLAN_CALIBRATE_H
+#ifndef EW_QUANT_CALIBRATE_H
+#define EW_QUANT_CALIBRATE_H
 
 #include "backend/backend.h"
 #include "graph/graph.h"

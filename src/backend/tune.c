@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing kernels by measuring them. */
-#include "plan/tune.h"
+#include "backend/tune.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/rng.h"
 
 #define HEADER      "edgewise-tune 2\n"
 #define CACHE_LIMIT ((size_t)16 << 20)

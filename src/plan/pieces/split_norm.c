@@ -18,7 +18,7 @@ ew_err ew_plan_split(struct ew_plan *p, struct ew_step **second)
              "or this device has no kernel for it in halves",
              first->call.name);
     **second = *first;
-    first->stops = true;
+    first->stop = first->phase == EW_PHASE_FORWARD ? EW_STOP_STATISTICS : EW_STOP_SUMS;
     first->kernel.run = first->kernel.take;
     (*second)->kernel.run = first->kernel.use;
     (*second)->scratch = -1;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding the mildest strategy that meets a memory limit.
+/* Compiling within a memory limit: the mildest strategy that meets it.
  *
- * The order is the order of cost: nothing; cheap operators again; segments again, which repeats up
- * to one forward pass; parts of the batch, which makes every kernel's work smaller.  Dry plans are
- * made in milliseconds, so each is simply tried. */
-#include "plan/limit.h"
-
-#include <string.h>
+ * In training the order is the order of cost: nothing; cheap operators again; segments again, which
+ * repeats up to one forward pass; parts of the batch, which makes every kernel's work smaller.  Dry
+ * plans are made in milliseconds, so each is simply tried. */
+#include "plan/limit/pack_limit.h"
+#include "plan/strategy.h"
 
 struct search {
     struct ew_graph *g;
@@ -46,7 +45,7 @@ static ew_err try_parts(struct search *s, int parts, struct ew_strategy *out, bo
     return EW_OK;
 }
 
-ew_err ew_limit_choose(struct ew_graph *g, const struct ew_plan_opts *o, struct ew_strategy *out)
+static ew_err choose(struct ew_graph *g, const struct ew_plan_opts *o, struct ew_strategy *out)
 {
     struct search s = {.g = g, .opts = *o, .least = SIZE_MAX};
     s.opts.dry = true;
@@ -60,4 +59,14 @@ ew_err ew_limit_choose(struct ew_graph *g, const struct ew_plan_opts *o, struct 
              "training %s at batch %lld needs at least %zu bytes, %zu more than the limit of %zu",
              g->name, (long long)batch, s.least, s.least - o->memory_limit, o->memory_limit);
     return EW_OK;
+}
+
+ew_err ew_plan_compile(struct ew_graph *g, const struct ew_plan_opts *o, struct ew_plan **out)
+{
+    struct ew_strategy s = {.segments = 1, .parts = 1};
+    if (o->mode == EW_PLAN_TRAIN && o->memory_limit)
+        EW_TRY(choose(g, o, &s));
+    if (o->mode == EW_PLAN_INFER && o->memory_limit && !(o->given && o->given->kernels))
+        return ew_pack_limit_compile(g, o, out);
+    return ew_plan_build(g, o, &s, out);
 }
