@@ -88,8 +88,15 @@ ew_err ew_simulated_show(const struct ew_simulated *s, const struct ew_simulated
 ew_err ew_simulated_metric(struct ew_recording *rec, const char *name, double value,
                            const char *unit, enum ew_better better)
 {
-    static const struct ew_recording_model board = {"board model", EW_QUALITY_SIMULATED};
-    return ew_recording_modelled(rec, &board, name, value, unit, better);
+    struct ew_metric_row m;
+    ew_record_clear(EW_RECORD_METRIC, &m);
+    m.name = name;
+    m.value = value;
+    m.unit = unit;
+    m.source = "board model";
+    m.quality = EW_QUALITY_SIMULATED;
+    m.better = (int)better;
+    return ew_recording_put(rec, EW_RECORD_METRIC, &m);
 }
 
 ew_err ew_simulated_mark(struct ew_recording *rec)

@@ -147,7 +147,10 @@ const char *ew_conv_winograd_form(const struct ew_kernel_case *c)
     const double gemm = (double)c->k->conv_pack_size(&s) / (y->taps * x->taps);
     const double products = (double)c->k->winograd_pack_size(&s) / (gemm * (y->stride * x->stride));
     const int taps = (y->taps + y->stride - 1) / y->stride;
-    const long outputs = lround(sqrt(products)) - taps + 1;
+    /* Channels of a tap in time are filled up to vectors, by less than once more. */
+    const bool in_time = s.axis[0].taps > 1;
+    const long outputs = in_time ? 2 + 2 * (products >= (taps + 3) * (taps + 3) - 0.5)
+                                 : lround(sqrt(products)) - taps + 1;
     const bool known = taps >= 3 && taps <= 5 && (outputs == 2 || outputs == 4);
     return known ? forms[outputs == 4][taps - 3] : NULL;
 }

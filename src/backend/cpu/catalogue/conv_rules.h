@@ -15,7 +15,7 @@
 #define EW_IF_DEPTHWISE       {"groups = input channels = output channels", ew_if_depthwise}
 #define EW_IF_GROUPED         {"several groups of fewer than 16 input channels, not depthwise", ew_if_grouped}
 #define EW_IF_BATCH_LANES     {"2-D, no groups or dilation, fewer outputs than vector lanes, at least as many images", ew_if_batch_lanes}
-#define EW_IF_WINOGRAD        {"2-D, no groups or dilation, square filter: 3x3 or 5x5 with stride 1, or of 3 to 5 strides", ew_if_winograd}
+#define EW_IF_WINOGRAD        {"no groups or dilation, square filter: 3x3 or 5x5 with stride 1, or of 3 to 5 strides; any taps in time", ew_if_winograd}
 #define EW_IF_WINOGRAD_WINS   {"16 channels or more on both sides, fewer estimated cycles than implicit gemm", ew_if_winograd_wins}
 #define EW_IF_WINOGRAD_5X5    {"5x5 with stride 1, 3 to 32 inputs, 8 to 64 outputs, 1.5 times fewer operations than direct, transforms fit L2", ew_if_winograd_5x5}
 #define EW_IF_TAP_PAIRS       {"at most 3/4 of the (output, tap) pairs meet a pixel, or a strided 1x1 of few pixels", ew_if_tap_pairs}

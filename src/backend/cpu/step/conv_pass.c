@@ -53,7 +53,7 @@ bool ew_conv_fits(const struct ew_kernels *k, enum ew_conv_method m, const struc
     case EW_CONV_WINOGRAD:
         return k->winograd_fits(s);
     case EW_CONV_WINOGRAD_DGRAD:
-        return k->winograd_fits(s) && s->axis[1].stride == 1;
+        return k->winograd_fits(s) && s->axis[0].stride == 1 && s->axis[1].stride == 1;
     case EW_CONV_DEPTHWISE:
     case EW_CONV_DEPTHWISE_DGRAD:
         return k->depthwise_fits(s);

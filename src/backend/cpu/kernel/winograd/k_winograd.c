@@ -56,7 +56,7 @@ static void init(struct wino *w, const struct ew_conv_shape *s)
     w->products = points_of(w->form) * points_of(w->form);
     w->cin = cell_channels(s);
     w->cout = s->cout;
-    grid_init(&w->grid, s, w->form.out);
+    grid_init(&w->grid, s, images_of(s), w->form.out);
     w->blocks = div_up(w->grid.tiles, s->unpacked ? RAW_BLOCK : BLOCK);
     w->block = w->blocks ? div_up(w->grid.tiles, w->blocks) : 0;
     w->slice = s->unpacked ? NR : SLICE;
@@ -83,6 +83,13 @@ bool EW_K(winograd_unpacked)(const struct ew_conv_shape *s)
 
 /* ---- Input: B' d B ---- */
 
+#define LIVE ((42 + MR - 1) / MR) /* panels of a work tile, at most */
+
+/* Taps in time [lo, hi). */
+struct taps {
+    int lo, hi;
+};
+
 struct job {
     const struct ew_conv *conv;
     struct wino w;
@@ -90,10 +97,27 @@ struct job {
     int64_t rows;            /* of them in a panel */
     int64_t chunk;           /* floats from one chunk of KC channels to the next */
     int64_t point[PRODUCTS]; /* where the panels of a product begin in v */
+    struct taps live[LIVE];  /* by panels */
     float *v, *m, *zero, *cells;
     float *u;                     /* shape.unpacked: transformed weights, [products][RAW_STEP] */
     const float *pixel[PRODUCTS]; /* of one tile; outside the image: zeros */
 };
+
+/* The taps that see a frame from any of `count` image tiles. */
+static struct taps live_taps(const struct job *j, int64_t tile, int64_t count)
+{
+    const struct ew_conv_shape *s = &j->conv->shape;
+    const struct ew_conv_axis *t = &s->axis[0];
+    const struct wino_grid *g = &j->w.grid;
+    const int64_t mosaic = g->across * g->down, tiles = g->high * g->wide;
+    const int64_t last = min_i64((tile + count - 1) / tiles * mosaic + mosaic, images_of(s)) - 1;
+    const int64_t from = tile / tiles * mosaic / s->batch * t->stride;
+    const int64_t to = last / s->batch * t->stride;
+    const int64_t lo = max_i64(0, t->pad - to), hi = min_i64(t->taps, t->in + t->pad - from);
+    if (lo >= hi || s->unpacked) /* zeros are multiplied too */
+        return (struct taps){0, t->taps};
+    return (struct taps){(int)lo, (int)hi};
+}
 
 static void begin_block(struct job *j, int64_t block)
 {
@@ -103,6 +127,8 @@ static void begin_block(struct job *j, int64_t block)
     const int64_t panels = div_up(j->count, MR);
     j->rows = div_up(j->count, panels);
     j->chunk = panels * MR * KS;
+    for (int64_t i = 0; i < panels; i++)
+        j->live[i] = live_taps(j, j->first + i * j->rows, min_i64(j->rows, j->count - i * j->rows));
     for (int64_t p = 0; p < w->products; p++)
         j->point[p] = w->chunks > 1 ? p * w->chunks * j->chunk
                                     : p / w->side * j->chunk + p % w->side * w->column;
@@ -114,17 +140,17 @@ INLINE int64_t v_at(const struct job *j, int64_t tile, int64_t c)
     return c / KC * j->chunk + c % KC + (tile / j->rows * MR + tile % j->rows) * KS;
 }
 
-/* Of a tile; and the next one's are fetched. */
-static void find_pixels(struct job *j, int64_t tile)
+/* Of a tile, in the frame of a tap; and the next one's are fetched. */
+static void find_pixels(struct job *j, int64_t tile, int tap)
 {
     const struct ew_conv_shape *s = &j->conv->shape;
     if (has_cells(s)) { /* pixel[] points at them already */
-        cell_fetch(&j->w.grid, s, j->conv->x, tile + 1, j->w.form);
-        cell_tile(&j->w.grid, s, j->conv->x, tile, j->w.form, j->cells);
+        const struct wino_cells cells = {j->conv->x, frames_in(s, tap, 0)};
+        cell_fetch(&j->w.grid, s, &cells, tile + 1, j->w.form);
+        cell_tile(&j->w.grid, s, &cells, tile, j->w.form, j->cells);
         return;
     }
-    const struct wino_view v = {s->batch,       s->axis[1].in,  s->axis[2].in, x_step_of(s),
-                                s->axis[1].pad, s->axis[2].pad, s->cin};
+    const struct wino_view v = view_in(s, tap, 0, images_of(s));
     int64_t at[PRODUCTS];
     grid_fetch(&j->w.grid, &v, j->conv->x, tile + 1, j->w.form, points_of(j->w.form));
     grid_find(&j->w.grid, &v, tile, j->w.form, points_of(j->w.form), at);
@@ -149,33 +175,53 @@ INLINE void input_vector(const struct job *j, float *v, int64_t c, int64_t n,
     }
 }
 
-INLINE void input_tile(const struct job *j, int64_t tile, const struct wino_form f)
+/* From `base` on among the channels of all taps. */
+INLINE void input_tile(const struct job *j, int64_t tile, int64_t base, const struct wino_form f)
 {
+    const int64_t channels = frame_channels(&j->conv->shape);
     int64_t c = 0;
-    for (; c + LANES <= j->w.cin; c += LANES)
-        input_vector(j, j->v + v_at(j, tile, c), c, LANES, f);
-    if (c < j->w.cin)
-        input_vector(j, j->v + v_at(j, tile, c), c, j->w.cin - c, f);
+    for (; c + LANES <= channels; c += LANES)
+        input_vector(j, j->v + v_at(j, tile, base + c), c, LANES, f);
+    if (c < channels)
+        input_vector(j, j->v + v_at(j, tile, base + c), c, channels - c, f);
 }
 
-static void input_tile_4(const struct job *j, int64_t tile)
+static void input_tile_4(const struct job *j, int64_t tile, int64_t base)
 {
-    input_tile(j, tile, (struct wino_form){2, 3});
+    input_tile(j, tile, base, (struct wino_form){2, 3});
 }
 
-static void input_tile_6(const struct job *j, int64_t tile)
+static void input_tile_6(const struct job *j, int64_t tile, int64_t base)
 {
-    input_tile(j, tile, (struct wino_form){4, 3}); /* and of F(2, 5) */
+    input_tile(j, tile, base, (struct wino_form){4, 3}); /* and of F(2, 5) */
 }
 
-static void input_tile_7(const struct job *j, int64_t tile)
+static void input_tile_7(const struct job *j, int64_t tile, int64_t base)
 {
-    input_tile(j, tile, (struct wino_form){4, 4});
+    input_tile(j, tile, base, (struct wino_form){4, 4});
 }
 
-static void input_tile_8(const struct job *j, int64_t tile)
+static void input_tile_8(const struct job *j, int64_t tile, int64_t base)
 {
-    input_tile(j, tile, (struct wino_form){4, 5});
+    input_tile(j, tile, base, (struct wino_form){4, 5});
+}
+
+static void transform_tile(struct job *j, int64_t tile)
+{
+    const int points = points_of(j->w.form);
+    const struct taps live = j->live[tile / j->rows];
+    for (int tap = live.lo; tap < live.hi; tap++) {
+        const int64_t base = tap * tap_channels(&j->conv->shape);
+        find_pixels(j, j->first + tile, tap);
+        if (points == 4)
+            input_tile_4(j, tile, base);
+        else if (points == 6)
+            input_tile_6(j, tile, base);
+        else if (points == 7)
+            input_tile_7(j, tile, base);
+        else
+            input_tile_8(j, tile, base);
+    }
 }
 
 /* shape.unpacked: the weights of NR outputs from o on. */
@@ -183,7 +229,7 @@ static struct fetch fetch_filters(const struct job *j, int64_t o)
 {
     const struct ew_conv_shape *s = &j->conv->shape;
     const int64_t taps = s->axis[1].taps * s->axis[2].taps, n = min_i64(NR, s->cout - o);
-    const int64_t filter = taps * s->cin;
+    const int64_t filter = time_taps(s) * taps * s->cin;
     if (n <= 0 || !s->unpacked)
         return (struct fetch){0};
     if (j->conv->flip)
@@ -194,46 +240,44 @@ static struct fetch fetch_filters(const struct job *j, int64_t o)
 /* Meanwhile the weights from output o on are fetched. */
 static void transform_inputs(struct job *j, int64_t o)
 {
-    const int points = points_of(j->w.form);
     struct fetch next = fetch_filters(j, o);
     const int64_t share = div_up(next.pieces * next.lines, max_i64(j->count, 1));
     for (int64_t tile = 0; tile < j->count; tile++) {
         fetch_some(&next, share);
-        find_pixels(j, j->first + tile);
-        if (points == 4)
-            input_tile_4(j, tile);
-        else if (points == 6)
-            input_tile_6(j, tile);
-        else if (points == 7)
-            input_tile_7(j, tile);
-        else
-            input_tile_8(j, tile);
+        transform_tile(j, tile);
     }
 }
 
 /* ---- Products ---- */
 
-/* A panel of image tiles, k in [k, k + KC), outputs from o + b on, of product p. */
+/* A panel of image tiles, those k in [k, k + KC) that see a frame, outputs from o + b on, of
+ * product p. */
 static void multiply_panel(const struct job *j, int64_t p, int64_t k, int64_t tile, int64_t o)
 {
     const struct wino *w = &j->w;
-    const int64_t size = wino_product_size(&j->conv->shape), kc = min_i64(KC, w->cin - k);
+    const struct taps live = j->live[tile / j->rows];
+    const int64_t tap = tap_channels(&j->conv->shape), lo = live.lo * tap, hi = live.hi * tap;
+    const int64_t first = max_i64(k, lo), kc = min_i64(k + KC, hi) - first;
+    if (kc <= 0)
+        return;
+    const int64_t size = wino_product_size(&j->conv->shape);
     const int64_t b = o % SLICE, wide = min_i64(NR, packed_width(w->cout) - o);
-    const float *weights = j->conv->w + p * size + o * w->cin + k * wide;
-    const bool last = k + KC >= w->cin;
+    const float *weights = j->conv->w + p * size + o * w->cin + first * wide;
+    const bool last = k + KC >= hi;
     /* The next weights of these outputs, a line for each k from each of two panels. */
     const int64_t line = tile / j->rows * kc * LINE;
-    const float *prefetch = last ? j->conv->w + (p + 1) * size + o * w->cin : weights + kc * wide;
+    const float *prefetch =
+        last ? j->conv->w + (p + 1) * size + o * w->cin + lo * wide : weights + kc * wide;
     float *m = j->m + p * w->m_step + tile * SLICE + b;
     int64_t row[MR];
     for (int64_t r = 0; r < MR; r++)
         row[r] = r * SLICE;
     const struct micro micro = {
-        .a = j->v + j->point[p] + v_at(j, tile, k),
+        .a = j->v + j->point[p] + v_at(j, tile, first),
         .w = weights,
         .prefetch = line < kc * wide && (!last || p + 1 < w->products) ? prefetch + line : NULL,
         .kc = kc,
-        .from = k ? m : NULL,
+        .from = first > lo ? m : NULL,
         .c = m,
         .row = row,
         .width = wide,
@@ -284,8 +328,8 @@ static void run_raw(const struct job *j, int64_t o)
     const struct ew_conv_shape *s = &j->conv->shape;
     const int64_t width = min_i64(NR, packed_width(s->cout) - o);
     struct fetch next = fetch_filters(j, o + NR);
-    for (int64_t k = 0; k < s->cin; k += RAW_CHANNELS) {
-        const int64_t kc = min_i64(RAW_CHANNELS, s->cin - k);
+    for (int64_t k = 0; k < j->w.cin; k += RAW_CHANNELS) {
+        const int64_t kc = min_i64(RAW_CHANNELS, j->w.cin - k);
         const struct wino_some part = {.w = j->conv->w,
                                        .flip = j->conv->flip,
                                        .c = k,
@@ -332,8 +376,7 @@ INLINE void output_tile(const struct job *j, int64_t tile, int64_t o, const stru
     const struct ew_conv *c = j->conv;
     const struct ew_conv_shape *s = &c->shape;
     const int64_t width = min_i64(j->w.slice, j->w.cout - o);
-    const struct wino_view v = {s->batch, s->axis[1].out, s->axis[2].out, y_step_of(s), 0,
-                                0,        width};
+    const struct wino_view v = view_out(s, 0, images_of(s), width);
     int64_t at[WINO_OUT * WINO_OUT];
     grid_fetch(&j->w.grid, &v, c->y + o, j->first + tile + 1, f, f.out);
     grid_find(&j->w.grid, &v, j->first + tile, f, f.out, at);
@@ -381,7 +424,7 @@ size_t EW_K(winograd_scratch)(const struct ew_conv_shape *s)
     struct wino w;
     init(&w, s);
     const int64_t zeros = div_up(w.cin, LANES) * LANES;
-    const int64_t cells = has_cells(s) ? w.products * w.cin : 0;
+    const int64_t cells = has_cells(s) ? w.products * frame_channels(s) : 0;
     return (size_t)(v_size(&w) + w.products * w.m_step + zeros + cells + u_size(s, &w)) *
            sizeof(float);
 }
@@ -395,7 +438,7 @@ void EW_K(winograd_run)(const struct ew_conv *c, int64_t begin, int64_t end, voi
     clear(j.zero, j.w.cin);
     j.cells = j.u = j.zero + div_up(j.w.cin, LANES) * LANES; /* there is one of them */
     for (int64_t p = 0; p < j.w.products; p++)
-        j.pixel[p] = j.cells + p * j.w.cin;
+        j.pixel[p] = j.cells + p * frame_channels(&c->shape);
     int64_t last = -1;
     for (int64_t i = begin; i < end; i++) {
         const int64_t block = i / j.w.splits, from = i % j.w.splits * j.w.split;

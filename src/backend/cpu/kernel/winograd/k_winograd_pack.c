@@ -5,7 +5,8 @@
 
 /* ---- Which form, and whether it pays ---- */
 
-#define L2_BYTES 768e3 /* weights that mostly stay in L2 */
+#define L2_BYTES    768e3 /* weights that mostly stay in L2 */
+#define CACHE_BYTES 64e6  /* weights that no cache holds */
 
 /* Vectors that are multiplied and added in a cycle: two of AVX2, one of 512 bits or of NEON. */
 #if defined(EW_ISA_IS_avx2)
@@ -14,27 +15,39 @@
 #define A_CYCLE (1.0 * LANES)
 #endif
 
-/* Cycles, about; reading weights is not hidden behind products: L2 gives 32 bytes a cycle, memory
- * 10.  Measured on a Zen 4; only the order of the forms counts. */
+/* Cycles, about; reading weights is not hidden behind products: L2 gives 32 bytes a cycle, the last
+ * cache 10, memory 4.  Measured on a Zen 4; only the order of the forms counts. */
 static double product_cost(double rows, double weights, int packs)
 {
     const double bytes = weights * sizeof(float);
-    return rows * weights / A_CYCLE + bytes * packs / (bytes < L2_BYTES ? 32 : 10);
+    const double a_cycle = bytes < L2_BYTES ? 32 : bytes < CACHE_BYTES ? 10 : 4;
+    return rows * weights / A_CYCLE + bytes * packs / a_cycle;
 }
 
 static int64_t tiles_of(const struct ew_conv_shape *s, int out)
 {
     struct wino_grid g;
-    grid_init(&g, s, out);
+    grid_init(&g, s, images_of(s), out);
     return g.tiles;
+}
+
+double EW_K(winograd_seen)(const struct ew_conv_shape *s)
+{
+    int64_t seen = 0;
+    for (int tap = 0; tap < time_taps(s); tap++) {
+        const struct wino_frames f = frames_in(s, tap, 0);
+        for (int64_t t = 0; t < s->axis[0].out; t++)
+            seen += frame_at(&f, t * s->batch) >= 0;
+    }
+    return (double)seen / ((double)time_taps(s) * s->axis[0].out);
 }
 
 static double form_cost(const struct ew_conv_shape *s, struct wino_form f, int packs)
 {
     const double tiles = (double)tiles_of(s, f.out), products = points_of(f) * points_of(f);
-    const double cin = (double)cell_channels(s);
-    const double transforms = tiles * products * (cin + s->cout) / A_CYCLE * 3;
-    return product_cost(tiles, products * cin * s->cout, packs) + transforms;
+    const double cin = (double)cell_channels(s), seen = cin * EW_K(winograd_seen)(s);
+    const double transforms = tiles * products * (seen + s->cout) / A_CYCLE * 3;
+    return product_cost(tiles * seen / cin, products * cin * s->cout, packs) + transforms;
 }
 
 static double cost_once(const struct ew_conv_shape *s, struct wino_form f)
@@ -70,15 +83,15 @@ double EW_K(conv_cycles)(const struct ew_conv_shape *s, bool train)
 
 bool EW_K(winograd_pays)(const struct ew_conv_shape *s, bool train)
 {
-    return cell_channels(s) >= (has_cells(s) && train ? 12 : 16) && s->cout >= 16 &&
+    return frame_channels(s) * time_taps(s) >= (has_cells(s) && train ? 12 : 16) && s->cout >= 16 &&
            EW_K(winograd_cycles)(s, train) < EW_K(conv_cycles)(s, train);
 }
 
 bool EW_K(winograd_fits)(const struct ew_conv_shape *s)
 {
     const struct ew_conv_axis *a = s->axis;
-    bool fits = s->groups == 1 && a[0].in == 1 && a[0].out == 1 && a[0].taps == 1 && a[0].pad == 0;
-    fits = fits && a[1].dilation == 1 && a[2].dilation == 1 && a[1].stride == a[2].stride;
+    bool fits = s->groups == 1 && a[0].dilation == 1 && a[1].dilation == 1 && a[2].dilation == 1;
+    fits = fits && a[1].stride == a[2].stride && s->batch > 0 && a[0].out > 0;
     const int taps = cell_taps(s);
     return fits && a[1].taps == a[2].taps &&
            (taps == 3 || taps == 5 || (taps == 4 && has_cells(s)));
@@ -133,19 +146,32 @@ int64_t EW_K(winograd_pack_tiles)(const struct ew_conv_shape *s)
 
 #define FILTER_FLOATS (WINO_TAPS * WINO_TAPS * LANES * LANES)
 
+/* Channels from c on of a tap in time. */
+struct tap_part {
+    int64_t tap, c, n; /* n: of LANES */
+};
+
+static struct tap_part tap_part(const struct ew_conv_shape *s, int64_t c)
+{
+    const int64_t each = tap_channels(s), at = c % each;
+    return (struct tap_part){c / each, at, min_i64(LANES, frame_channels(s) - at)};
+}
+
 /* filter_square where there are cells. */
 static void filter_cells(const struct ew_conv_shape *s, const float *w, int64_t c, int64_t o,
                          float *out)
 {
     const int64_t high = s->axis[1].taps, wide = s->axis[2].taps, stride = s->axis[1].stride;
-    const int64_t cin = s->cin, taps = cell_taps(s), size = high * wide * cin;
-    const int64_t n = min_i64(LANES, cell_channels(s) - c);
+    const int64_t cin = s->cin, taps = cell_taps(s), frame = high * wide * cin;
+    const int64_t size = time_taps(s) * frame;
+    const struct tap_part part = tap_part(s, c);
     for (int64_t t = 0; t < taps * taps; t++, out += LANES * LANES)
-        for (int64_t i = 0; i < n; i++) {
-            const int64_t pixel = (c + i) / cin;
+        for (int64_t i = 0; i < part.n; i++) {
+            const int64_t pixel = (part.c + i) / cin;
             const int64_t y = t / taps * stride + pixel / stride;
             const int64_t x = t % taps * stride + pixel % stride;
-            const float *from = w + o * size + (y * wide + x) * cin + (c + i) % cin;
+            const float *from =
+                w + o * size + part.tap * frame + (y * wide + x) * cin + (part.c + i) % cin;
             const int64_t there = y < high && x < wide ? s->cout - o : 0;
             for (int64_t l = 0; l < LANES; l++)
                 out[i * LANES + l] = l < there ? from[l * size] : 0;
@@ -158,48 +184,63 @@ static void filter_square(const struct ew_conv_shape *s, const float *w, bool fl
                           int64_t o, float out[FILTER_FLOATS])
 {
     const int64_t cin = s->cin, cout = s->cout, taps = s->axis[1].taps * s->axis[2].taps;
+    const int64_t all = time_taps(s) * taps;
+    const struct tap_part part = tap_part(s, c);
     for (int64_t t = 0; t < taps; t++, out += LANES * LANES) {
-        const int64_t n = min_i64(LANES, cin - c);
+        const int64_t tap = part.tap * taps + t;
+        const float *from = w + (o * all + tap) * cin + part.c;
         vec line[LANES];
-        if (!flip && n == LANES && cout - o >= LANES) { /* all in registers */
-            transpose_load(w + (o * taps + t) * cin + c, taps * cin, LANES, LANES, line);
+        if (!flip && part.n == LANES && cout - o >= LANES) { /* all in registers */
+            transpose_load(from, all * cin, LANES, LANES, line);
             UNROLL
             for (int i = 0; i < LANES; i++)
                 store(out + i * LANES, line[i]);
             continue;
         }
         if (flip) /* outputs lie together */
-            for (int64_t i = 0; i < n; i++)
-                line[i] = load_n(w + ((c + i) * taps + taps - 1 - t) * cout + o, cout - o);
+            for (int64_t i = 0; i < part.n; i++)
+                line[i] = load_n(w + ((part.c + i) * all + all - 1 - tap) * cout + o, cout - o);
         else
-            transpose_load(w + (o * taps + t) * cin + c, taps * cin, cout - o, n, line);
-        for (int64_t i = 0; i < n; i++)
+            transpose_load(from, all * cin, cout - o, part.n, line);
+        for (int64_t i = 0; i < part.n; i++)
             store(out + i * LANES, line[i]);
     }
+}
+
+/* A vector of channels that fill up a tap in time. */
+static void clear_channels(const struct ew_conv_shape *s, int64_t c, const struct wino_some *a,
+                           int64_t o, int64_t products)
+{
+    const struct tap_part part = tap_part(s, c);
+    for (int64_t i = part.n; i < min_i64(LANES, a->c_end - c); i++)
+        for (int64_t p = 0; p < products; p++)
+            store_n(a->out + p * a->size + (c - a->c + i) * a->width + o, (vec){0}, a->width - o);
 }
 
 void EW_K(winograd_transform)(const struct ew_conv_shape *s, const struct wino_some *a)
 {
     const struct wino_form f = EW_K(winograd_form)(s);
-    const int64_t taps = f.taps * f.taps;
+    const int64_t taps = f.taps * f.taps, all = taps * time_taps(s);
     for (int64_t o = 0; o < a->width; o += LANES)
         for (int64_t c = a->c; c < a->c_end; c += LANES) {
             float g[FILTER_FLOATS];
+            const struct tap_part part = tap_part(s, c);
             const bool there = a->flip && s->cout - a->o - o >= LANES; /* needs no turning */
             if (has_cells(s))
                 filter_cells(s, a->w, c, a->o + o, g);
             else if (!there)
                 filter_square(s, a->w, a->flip, c, a->o + o, g);
-            const float *last = a->w + ((c + 1) * taps - 1) * s->cout + a->o + o;
-            for (int64_t i = 0; i < min_i64(LANES, a->c_end - c); i++) {
-                const struct wino_filter p = {.g =
-                                                  there ? last + i * taps * s->cout : g + i * LANES,
+            const float *last =
+                a->w + ((part.c + 1) * all - part.tap * taps - 1) * s->cout + a->o + o;
+            for (int64_t i = 0; i < min_i64(part.n, a->c_end - c); i++) {
+                const struct wino_filter p = {.g = there ? last + i * all * s->cout : g + i * LANES,
                                               .step = there ? -s->cout : LANES * LANES,
                                               .out = a->out + (c - a->c + i) * a->width + o,
                                               .size = a->size,
                                               .width = a->width - o};
                 WINO_EACH(f, filter_points, &p);
             }
+            clear_channels(s, c, a, o, points_of(f) * points_of(f));
         }
 }
 

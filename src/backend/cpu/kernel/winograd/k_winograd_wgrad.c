@@ -10,6 +10,9 @@
  * of them are in the last cache.  The alternative, work tiles of dw that transform what they need
  * themselves, takes no memory but transforms everything several times: a third of its time.
  *
+ * Taps in time are done one after the other, each with the frames that it sees: U is as large as
+ * that of one frame.
+ *
  * Of few image tiles U is much the largest: then a work tile makes all products of some outputs,
  * and their taps at once, while U is in L2 (`whole` below). */
 #include <math.h>
@@ -30,7 +33,9 @@
 struct plan {
     struct wino_form form;
     int64_t products, taps;
-    int64_t cin; /* of a cell */
+    int64_t cin;           /* of a cell */
+    int tap;               /* in time */
+    int64_t frame, images; /* the first output frame at which it sees one, and all images */
     struct wino_grid grid;
     int64_t blocks, block;            /* of image tiles, and their size */
     bool whole;                       /* work tiles are blocks of outputs, with all products */
@@ -43,16 +48,46 @@ struct plan {
     int64_t u_step;                   /* from product to product, of U */
 };
 
+/* The output frames [begin, end) at which a tap sees one. */
+struct span {
+    int64_t begin, end;
+};
+
+static struct span seen_by(const struct ew_conv_shape *s, int tap)
+{
+    const struct ew_conv_axis *t = &s->axis[0];
+    const int64_t before = max_i64(0, div_up(t->pad - tap, t->stride));
+    const int64_t last = t->in - 1 + t->pad - tap;
+    return (struct span){before, last < 0 ? 0 : min_i64(t->out, last / t->stride + 1)};
+}
+
+/* Of all taps. */
 static double form_cost(const struct ew_conv_shape *s, struct wino_form f)
 {
     struct wino_grid g;
-    grid_init(&g, s, f.out);
-    const double products = points_of(f) * points_of(f), cout = s->cout;
-    const double cin = (double)cell_channels(s);
+    grid_init(&g, s, images_of(s), f.out);
+    const double products = points_of(f) * points_of(f), cout = s->cout, taps = time_taps(s);
+    const double cin = (double)frame_channels(s);
+    const double tiles = (double)g.tiles * EW_K(winograd_seen)(s);
     /* A transform takes about seven operations a point; U is read and written for each block. */
-    return products *
-           ((double)g.tiles * (cin * cout * (1 + 2.0 / TILES) + 7 * (cin + cout * LANES / MR)) +
+    return taps * products *
+           (tiles * (cin * cout * (1 + 2.0 / TILES) + 7 * (cin + cout * LANES / MR)) +
             cin * cout * 6);
+}
+
+/* The tap that sees a frame at every output, from which the bias's gradient is made; -1: none, or
+ * there is a tap that sees none at all. */
+static int bias_tap(const struct ew_conv_shape *s)
+{
+    int found = -1;
+    for (int tap = 0; tap < time_taps(s); tap++) {
+        const struct span seen = seen_by(s, tap);
+        if (seen.begin >= seen.end)
+            return -1;
+        if (seen.begin == 0 && seen.end == s->axis[0].out)
+            found = tap;
+    }
+    return found;
 }
 
 static struct wino_form form_of(const struct ew_conv_shape *s)
@@ -62,11 +97,11 @@ static struct wino_form form_of(const struct ew_conv_shape *s)
 
 bool EW_K(winograd_wgrad_fits)(const struct ew_conv_shape *s)
 {
-    if (!EW_K(winograd_fits)(s) || 4 * cell_channels(s) < 3 * LANES || s->cout < MR ||
-        s->batch == 0)
+    if (!EW_K(winograd_fits)(s) || 4 * frame_channels(s) < 3 * LANES || s->cout < MR ||
+        bias_tap(s) < 0)
         return false;
-    const double taps = (double)s->axis[1].taps * s->axis[2].taps;
-    const double rows = (double)s->batch * s->axis[1].out * s->axis[2].out;
+    const double taps = (double)time_taps(s) * s->axis[1].taps * s->axis[2].taps;
+    const double rows = (double)images_of(s) * s->axis[1].out * s->axis[2].out;
     return form_cost(s, form_of(s)) < 0.9 * rows * taps * s->cin * s->cout;
 }
 
@@ -79,13 +114,17 @@ static int64_t block_of(const struct plan *p, const struct ew_conv_shape *s)
     return p->grid.tiles > TILES_FEW ? TILES_FEW : TILES_FEW / 4;
 }
 
-static void init(struct plan *p, const struct ew_conv_shape *s)
+static void init(struct plan *p, const struct ew_conv_shape *s, int tap)
 {
+    const struct span seen = seen_by(s, tap);
+    p->tap = tap;
+    p->frame = seen.begin;
+    p->images = (seen.end - seen.begin) * s->batch;
     p->form = form_of(s);
     p->products = points_of(p->form) * points_of(p->form);
     p->taps = p->form.taps * p->form.taps;
-    p->cin = cell_channels(s);
-    grid_init(&p->grid, s, p->form.out);
+    p->cin = frame_channels(s);
+    grid_init(&p->grid, s, p->images, p->form.out);
     p->blocks = div_up(p->grid.tiles, block_of(p, s));
     p->block = p->blocks ? div_up(p->grid.tiles, p->blocks) : 0;
     p->whole = p->blocks == 1 && p->block <= TILES_WHOLE && !has_cells(s);
@@ -101,12 +140,27 @@ static void init(struct plan *p, const struct ew_conv_shape *s)
     p->u_step = div_up(p->u_row, NR) * p->u_column + APART;
 }
 
-/* V, Y, sums of the bias, and U unless threads have their own. */
+/* V, Y and U unless threads have their own. */
+static int64_t shared_size(const struct plan *p)
+{
+    return p->products * (p->step + (p->whole ? 0 : p->u_step));
+}
+
+/* And before them, kept from tap to tap, sums of the bias. */
+static int64_t bias_size(const struct ew_conv_shape *s)
+{
+    return div_up(s->cout, LINE) * LINE;
+}
+
 size_t EW_K(winograd_wgrad_shared)(const struct ew_conv_shape *s)
 {
-    struct plan p;
-    init(&p, s);
-    return (size_t)(p.products * (p.step + (p.whole ? 0 : p.u_step)) + s->cout);
+    int64_t most = 0;
+    for (int tap = 0; tap < time_taps(s); tap++) {
+        struct plan p;
+        init(&p, s, tap);
+        most = max_i64(most, shared_size(&p));
+    }
+    return (size_t)(bias_size(s) + most);
 }
 
 /* Zeros in place of pixels outside of the image, or the filter of one output. */
@@ -118,25 +172,49 @@ static int64_t zeros_size(const struct plan *p, const struct ew_conv_shape *s)
 /* And the cells of one image tile, or what they hold of that filter; or U. */
 size_t EW_K(winograd_wgrad_scratch)(const struct ew_conv_shape *s)
 {
-    struct plan p;
-    init(&p, s);
-    const int64_t cells = has_cells(s) ? p.products * p.cin : 0;
-    const int64_t u = p.whole ? p.products * p.u_step : 0;
-    return (size_t)(zeros_size(&p, s) + cells + u) * sizeof(float);
+    int64_t most = 0;
+    for (int tap = 0; tap < time_taps(s); tap++) {
+        struct plan p;
+        init(&p, s, tap);
+        const int64_t cells = has_cells(s) ? p.products * p.cin : 0;
+        const int64_t u = p.whole ? p.products * p.u_step : 0;
+        most = max_i64(most, zeros_size(&p, s) + cells + u);
+    }
+    return (size_t)most * sizeof(float);
 }
 
 /* Each block is transformed and multiplied; then come the taps, unless they are made at once. */
+static int64_t phases_of(const struct plan *p)
+{
+    return 2 * p->blocks + !p->whole;
+}
+
+/* Plans the tap in time of a phase, and returns which of its phases that is. */
+static int64_t init_phase(struct plan *p, const struct ew_conv_shape *s, int64_t phase)
+{
+    init(p, s, 0);
+    for (int tap = 1; tap < time_taps(s) && phase >= phases_of(p); tap++) {
+        phase -= phases_of(p);
+        init(p, s, tap);
+    }
+    return phase;
+}
+
 int64_t EW_K(winograd_wgrad_phases)(const struct ew_conv_shape *s)
 {
-    struct plan p;
-    init(&p, s);
-    return 2 * p.blocks + !p.whole;
+    int64_t phases = 0;
+    for (int tap = 0; tap < time_taps(s); tap++) {
+        struct plan p;
+        init(&p, s, tap);
+        phases += phases_of(&p);
+    }
+    return phases;
 }
 
 int64_t EW_K(winograd_wgrad_tiles)(const struct ew_conv_shape *s, int64_t phase)
 {
     struct plan p;
-    init(&p, s);
+    phase = init_phase(&p, s, phase);
     if (phase == 2 * p.blocks)
         return s->cout;
     if (phase % 2)
@@ -194,13 +272,13 @@ static void add_input(struct job *j, int64_t at)
 {
     const struct ew_conv_shape *s = &j->f->shape;
     if (has_cells(s)) {
-        cell_fetch(&j->p.grid, s, j->f->x, j->first + at + 1, j->p.form);
-        cell_tile(&j->p.grid, s, j->f->x, j->first + at, j->p.form, j->cells);
+        const struct wino_cells cells = {j->f->x, frames_in(s, j->p.tap, j->p.frame)};
+        cell_fetch(&j->p.grid, s, &cells, j->first + at + 1, j->p.form);
+        cell_tile(&j->p.grid, s, &cells, j->first + at, j->p.form, j->cells);
         for (int64_t p = 0; p < j->p.products; p++)
             j->pixel[p] = j->cells + p * j->p.cin;
     } else {
-        const struct wino_view v = {s->batch,       s->axis[1].in,  s->axis[2].in, x_step_of(s),
-                                    s->axis[1].pad, s->axis[2].pad, s->cin};
+        const struct wino_view v = view_in(s, j->p.tap, j->p.frame, j->p.images);
         find_pixels(j, j->f->x, &v, j->first + at, points_of(j->p.form));
     }
     WINO_EACH(j->p.form, input_tile, j, j->v + at * j->p.v_row);
@@ -281,8 +359,7 @@ INLINE void spread_tile(const struct job *j, int64_t at, const struct wino_form 
 static void add_output(struct job *j, int64_t at)
 {
     const struct ew_conv_shape *s = &j->f->shape;
-    const struct wino_view v = {s->batch, s->axis[1].out, s->axis[2].out, y_step_of(s), 0,
-                                0,        s->cout};
+    const struct wino_view v = view_out(s, j->p.frame, j->p.images, s->cout);
     if (v.step != v.part) /* hardware fetches what lies between, too late */
         grid_fetch(&j->p.grid, &v, j->f->dy, j->first + at + 1, j->p.form, j->p.form.out);
     find_pixels(j, j->f->dy, &v, j->first + at, j->p.form.out);
@@ -299,6 +376,11 @@ static void transform(struct job *j, int64_t group)
 }
 
 /* ---- U += Y' V: U is [products][block of NR channels][O][NR] ---- */
+
+static bool makes_bias(const struct job *j)
+{
+    return j->f->db && j->p.tap == bias_tap(&j->f->shape);
+}
 
 /* At the second point of both axes, which is 1, Y is the sum of a tile's dy. */
 static void add_bias(const struct job *j, int64_t begin, int64_t end, bool first)
@@ -325,7 +407,7 @@ static void multiply(const struct job *j, int64_t index, bool first)
     const int64_t end = p->o_blocks * (split + 1) / p->o_splits;
     const int64_t calls = div_up(p->u_row, NR) * (end - begin), share = p->step / calls;
     const float *next = j->v + (product + 1) * p->step;
-    if (product == points_of(p->form) + 1 && j->f->db)
+    if (product == points_of(p->form) + 1 && makes_bias(j))
         add_bias(j, begin, end, first);
     int64_t row[MR];
     for (int64_t r = 0; r < MR; r++)
@@ -363,7 +445,7 @@ static struct prefetch prefetch_of(const struct job *j, int64_t at, int64_t n, i
 {
     const struct ew_update *u = j->f->update;
     struct prefetch out = {.share = div_up(n, calls)};
-    if (!u)
+    if (!u || time_taps(&j->f->shape) > 1) /* a tap's floats lie apart */
         return out;
     const float *state = u->is_adam ? u->adam.m : u->sgd.m;
     out.at[0] = (u->is_adam ? u->adam.w : u->sgd.w) + at;
@@ -499,7 +581,7 @@ static void cells_to_taps(const struct job *j, const float *cells, float *dw)
 /* Output o, of which U begins with output `first`. */
 static void finish(const struct job *j, int64_t o, int64_t first, float *dw)
 {
-    if (j->f->db)
+    if (makes_bias(j))
         j->f->db[o] = j->bias[o] + (j->f->add_db ? j->f->db[o] : 0);
     const struct ew_conv_shape *s = &j->f->shape;
     const int64_t cin = j->p.cin, size = (int64_t)s->axis[1].taps * s->axis[2].taps * s->cin;
@@ -511,16 +593,17 @@ static void finish(const struct job *j, int64_t o, int64_t first, float *dw)
         cells_to_taps(j, dw, j->cells);
         dw = j->cells;
     }
+    const int64_t at = (o * time_taps(s) + j->p.tap) * size;
     if (j->f->update)
-        update_piece(j->f->update, o * size, dw, size);
+        update_piece(j->f->update, at, dw, size);
     else
-        filter_sum(j->f, dw, 1, 0, o * size, size);
+        filter_sum(j->f, dw, 1, 0, at, size);
 }
 
 static void run_block(const struct job *j, int64_t b, float *dw)
 {
     const int64_t first = b * j->p.rows;
-    if (j->f->db)
+    if (makes_bias(j))
         add_bias(j, b, b + 1, true);
     multiply_block(j, b);
     for (int64_t o = first; o < first + rows_of(j, b); o++)
@@ -532,12 +615,12 @@ static void run_block(const struct job *j, int64_t b, float *dw)
 void EW_K(winograd_wgrad_run)(const struct ew_conv_wgrad *f, int64_t phase, int64_t begin,
                               int64_t end, void *scratch)
 {
-    struct job j = {.f = f, .v = f->partial, .zero = scratch};
-    init(&j.p, &f->shape);
+    struct job j = {
+        .f = f, .bias = f->partial, .v = f->partial + bias_size(&f->shape), .zero = scratch};
+    phase = init_phase(&j.p, &f->shape, phase);
     j.y = j.v + j.p.v_size;
     j.cells = j.zero + zeros_size(&j.p, &f->shape);
     j.u = j.p.whole ? j.cells : j.v + j.p.products * j.p.step;
-    j.bias = j.v + j.p.products * (j.p.step + (j.p.whole ? 0 : j.p.u_step));
     j.first = phase / 2 * j.p.block;
     j.count = min_i64(j.p.block, j.p.grid.tiles - j.first);
     if (phase % 2 == 0 && phase < 2 * j.p.blocks)

@@ -49,8 +49,8 @@ INLINE int64_t grid_pitch(const struct ew_conv_axis *a)
     return max_i64(a->in + max_i64(a->pad, behind), a->out);
 }
 
-/* The grid of fewest tiles for tiles of `out` outputs a side. */
-INLINE void grid_init(struct wino_grid *g, const struct ew_conv_shape *s, int out)
+/* The grid of fewest tiles of `count` images, for tiles of `out` outputs a side. */
+INLINE void grid_init(struct wino_grid *g, const struct ew_conv_shape *s, int64_t count, int out)
 {
     static const int64_t sizes[][2] = {{1, 1}, {1, 2}, {2, 2}, {2, 4}, {4, 4}};
     const struct ew_conv_axis *y = &s->axis[1], *x = &s->axis[2];
@@ -60,20 +60,90 @@ INLINE void grid_init(struct wino_grid *g, const struct ew_conv_shape *s, int ou
         const int64_t down = sizes[i][0], across = sizes[i][1], images = down * across;
         const int64_t high = div_up((down - 1) * pitch_y + y->out, out);
         const int64_t wide = div_up((across - 1) * pitch_x + x->out, out);
-        const int64_t tiles = div_up(s->batch, images) * high * wide;
-        if (i > 0 && (pitch_y == 0 || pitch_x == 0 || images > s->batch || tiles >= g->tiles))
+        const int64_t tiles = div_up(count, images) * high * wide;
+        if (i > 0 && (pitch_y == 0 || pitch_x == 0 || images > count || tiles >= g->tiles))
             continue;
         *g = (struct wino_grid){across, down, pitch_y, pitch_x, high, wide, tiles};
     }
 }
 
-/* Pixels of a batch of images: where `side` x `side` of them, the first `pad` before a tile's first
- * output, lie behind the beginning of the first image; -1 outside of all images. */
+/* ---- Time ----
+ *
+ * A filter of several taps in time is a sum of 2-D filters, one a tap, each of another frame: an
+ * image here is a frame of outputs, and the frames that it sees are its channels, tap by tap,
+ * filled up to whole vectors.  Images are counted time first ([T][N]), so that neighbours see
+ * padding at the same taps, which is then neither transformed nor multiplied. */
+
+INLINE int time_taps(const struct ew_conv_shape *s)
+{
+    return s->axis[0].taps;
+}
+
+INLINE int64_t images_of(const struct ew_conv_shape *s)
+{
+    return (int64_t)s->batch * s->axis[0].out;
+}
+
+/* Where images are: image i is frame (first + i / batch) * stride + shift of clip i % batch. */
+struct wino_frames {
+    int64_t batch, frames; /* clips, and frames of each */
+    int64_t first, stride, shift;
+};
+
+/* The frames that tap `tap` sees, and those that are written, from output `first` on. */
+INLINE struct wino_frames frames_in(const struct ew_conv_shape *s, int tap, int64_t first)
+{
+    const struct ew_conv_axis *t = &s->axis[0];
+    return (struct wino_frames){s->batch, t->in, first, t->stride, tap - t->pad};
+}
+
+INLINE struct wino_frames frames_out(const struct ew_conv_shape *s, int64_t first)
+{
+    return (struct wino_frames){s->batch, s->axis[0].out, first, 1, 0};
+}
+
+/* Image i in memory; -1: it is padding. */
+INLINE int64_t frame_at(const struct wino_frames *f, int64_t i)
+{
+    if (f->frames == 1 && f->first == 0 && f->shift == 0 && i < f->batch)
+        return i;
+    const int64_t t = (f->first + i / f->batch) * f->stride + f->shift;
+    return t >= 0 && t < f->frames ? i % f->batch * f->frames + t : -1;
+}
+
+/* Pixels of images: where `side` x `side` of them, the first `pad` before a tile's first output,
+ * lie behind the beginning of the first image; -1 outside of all images. */
 struct wino_view {
-    int64_t batch, high, wide, step; /* step: floats between pixels */
+    int64_t images, high, wide, step; /* step: floats between pixels */
     int64_t pad_y, pad_x;
     int64_t part; /* floats of a pixel that grid_fetch fetches; 0: all */
+    struct wino_frames frames;
 };
+
+/* Of the frames that a tap sees; of those that are written. */
+INLINE struct wino_view view_in(const struct ew_conv_shape *s, int tap, int64_t first,
+                                int64_t images)
+{
+    return (struct wino_view){.images = images,
+                              .high = s->axis[1].in,
+                              .wide = s->axis[2].in,
+                              .step = x_step_of(s),
+                              .pad_y = s->axis[1].pad,
+                              .pad_x = s->axis[2].pad,
+                              .part = s->cin,
+                              .frames = frames_in(s, tap, first)};
+}
+
+INLINE struct wino_view view_out(const struct ew_conv_shape *s, int64_t first, int64_t images,
+                                 int64_t part)
+{
+    return (struct wino_view){.images = images,
+                              .high = s->axis[1].out,
+                              .wide = s->axis[2].out,
+                              .step = y_step_of(s),
+                              .part = part,
+                              .frames = frames_out(s, first)};
+}
 
 /* Along one axis: the image of the mosaic, and the pixel in it; -1: none. */
 INLINE void grid_axis(int64_t at, int64_t images, int64_t pitch, int64_t size, int64_t to[2])
@@ -96,10 +166,11 @@ INLINE void grid_find(const struct wino_grid *g, const struct wino_view *v, int6
         int64_t row[2];
         grid_axis(y0 + y, g->down, g->pitch_y, v->high, row);
         for (int x = 0; x < side; x++) {
-            const int64_t n = first + row[0] * g->across + column[x][0];
-            const bool inside = row[1] >= 0 && column[x][1] >= 0 && n < v->batch;
+            const int64_t image = first + row[0] * g->across + column[x][0];
+            const bool inside = row[1] >= 0 && column[x][1] >= 0 && image < v->images;
+            const int64_t n = inside ? frame_at(&v->frames, image) : -1;
             at[y * side + x] =
-                inside ? ((n * v->high + row[1]) * v->wide + column[x][1]) * v->step : -1;
+                n >= 0 ? ((n * v->high + row[1]) * v->wide + column[x][1]) * v->step : -1;
         }
     }
 }
@@ -112,7 +183,7 @@ INLINE void grid_fetch(const struct wino_grid *g, const struct wino_view *v, con
                        int64_t tile, const struct wino_form f, int side)
 {
     int64_t at[WINO_POINTS * WINO_POINTS];
-    if (tile >= g->tiles || v->batch * v->high * v->wide * v->step < NEAR_FLOATS)
+    if (tile >= g->tiles || v->images * v->high * v->wide * v->step < NEAR_FLOATS)
         return;
     const int64_t part = v->part ? v->part : v->step;
     grid_find(g, v, tile, f, side, at);
@@ -133,9 +204,21 @@ INLINE bool has_cells(const struct ew_conv_shape *s)
     return s->axis[1].stride > 1;
 }
 
-INLINE int64_t cell_channels(const struct ew_conv_shape *s)
+/* Of one frame, and of all taps in time. */
+INLINE int64_t frame_channels(const struct ew_conv_shape *s)
 {
     return (int64_t)s->cin * s->axis[1].stride * s->axis[2].stride;
+}
+
+INLINE int64_t tap_channels(const struct ew_conv_shape *s)
+{
+    const int64_t channels = frame_channels(s);
+    return time_taps(s) == 1 ? channels : div_up(channels, LANES) * LANES;
+}
+
+INLINE int64_t cell_channels(const struct ew_conv_shape *s)
+{
+    return time_taps(s) * tap_channels(s);
 }
 
 INLINE int cell_taps(const struct ew_conv_shape *s)
@@ -170,48 +253,57 @@ INLINE void cell_rows(const float *from, int64_t n, float *to, int64_t step, int
             copy_floats(to + i * step, from + i * n, n);
 }
 
+/* The images that cells are cut from. */
+struct wino_cells {
+    const float *x;
+    struct wino_frames frames;
+};
+
 /* Where a tile of cells lies in its image. */
 struct cell_place {
-    const float *image;
+    const float *image; /* NULL: padding */
     int64_t y, x, side; /* pixels; may be outside */
 };
 
 INLINE struct cell_place cell_find(const struct wino_grid *g, const struct ew_conv_shape *s,
-                                   const float *x, int64_t tile, const struct wino_form f)
+                                   const struct wino_cells *c, int64_t tile,
+                                   const struct wino_form f)
 {
     const struct ew_conv_axis *ay = &s->axis[1], *ax = &s->axis[2];
-    const int64_t image = tile / g->wide / g->high;
-    return (struct cell_place){x + image * ay->in * ax->in * s->cin,
+    const int64_t image = frame_at(&c->frames, tile / g->wide / g->high);
+    return (struct cell_place){image < 0 ? NULL : c->x + image * ay->in * ax->in * s->cin,
                                tile / g->wide % g->high * f.out * ay->stride - ay->pad,
                                tile % g->wide * f.out * ax->stride - ax->pad,
                                points_of(f) * ay->stride};
 }
 
 /* Fetches what cell_tile reads. */
-INLINE void cell_fetch(const struct wino_grid *g, const struct ew_conv_shape *s, const float *x,
-                       int64_t tile, const struct wino_form f)
+INLINE void cell_fetch(const struct wino_grid *g, const struct ew_conv_shape *s,
+                       const struct wino_cells *c, int64_t tile, const struct wino_form f)
 {
-    const struct cell_place p = cell_find(g, s, x, tile, f);
+    const struct cell_place p = cell_find(g, s, c, tile, f);
     const int64_t high = s->axis[1].in, wide = s->axis[2].in;
     const int64_t first = max_i64(p.x, 0) * s->cin, last = min_i64(p.x + p.side, wide) * s->cin;
-    if (tile >= g->tiles || s->batch * high * wide * s->cin < NEAR_FLOATS)
+    if (tile >= g->tiles || !p.image || s->batch * high * wide * s->cin < NEAR_FLOATS)
         return;
     for (int64_t y = max_i64(p.y, 0); y < min_i64(p.y + p.side, high); y++)
         for (int64_t i = first; i < last; i += LINE)
             __builtin_prefetch(p.image + y * wide * s->cin + i, 0, 2);
 }
 
-/* The cells that a tile reads, [points][points][cell_channels]; the grid has one image a mosaic. */
-INLINE void cell_tile(const struct wino_grid *g, const struct ew_conv_shape *s, const float *x,
-                      int64_t tile, const struct wino_form f, float *to)
+/* The cells that a tile reads, [points][points][frame_channels]; the grid has one image a mosaic.
+ */
+INLINE void cell_tile(const struct wino_grid *g, const struct ew_conv_shape *s,
+                      const struct wino_cells *c, int64_t tile, const struct wino_form f, float *to)
 {
-    const struct cell_place p = cell_find(g, s, x, tile, f);
+    const struct cell_place p = cell_find(g, s, c, tile, f);
     const int64_t high = s->axis[1].in, wide = s->axis[2].in, stride = s->axis[2].stride;
-    const int64_t channels = cell_channels(s), part = stride * s->cin, points = p.side / stride;
+    const int64_t channels = frame_channels(s), part = stride * s->cin, points = p.side / stride;
     const bool whole = p.x >= 0 && p.x + p.side <= wide;
     for (int64_t i = 0; i < p.side; i++) {
         const int64_t y = p.y + i;
-        const float *line = y >= 0 && y < high ? p.image + y * wide * s->cin : NULL;
+        const bool there = p.image && y >= 0 && y < high;
+        const float *line = there ? p.image + y * wide * s->cin : NULL;
         float *row = to + i / stride * points * channels + i % stride * part;
         if (line && whole)
             cell_rows(line + p.x * s->cin, part, row, channels, (int)points);
@@ -446,14 +538,17 @@ INLINE struct wino_form wino_pick(const struct ew_conv_shape *s,
 /* The form of a convolution forward, or of the gradient for the data. */
 struct wino_form EW_K(winograd_form)(const struct ew_conv_shape *s);
 
+/* The share of taps in time that see a frame, over all outputs. */
+double EW_K(winograd_seen)(const struct ew_conv_shape *s);
+
 /* Distance between the packed weights of two products. */
 INLINE int64_t wino_product_size(const struct ew_conv_shape *s)
 {
     return cell_channels(s) * packed_width(s->cout);
 }
 
-/* Some weights to transform: channels [c, c_end) of at most NR outputs from o on, laid out as
- * [products][channels][width]; `flip` as with winograd_pack. */
+/* Some weights to transform: channels [c, c_end) of cell_channels and at most NR outputs from o on,
+ * laid out as [products][channels][width]; `flip` as with winograd_pack. */
 struct wino_some {
     const float *w;
     bool flip;
