@@ -43,31 +43,17 @@ void ew_plan_mark_gradients(struct ew_plan *p)
     }
 }
 
-/* True where backward of this node reads in[i], out[i]. */
-static bool reads_input(const struct ew_plan *p, const struct ew_node *n, int i)
+/* What backward of the node reads (enum ew_op_saves), fused as it is; and whether in[i] is of it.
+ */
+static unsigned reads_of(const struct ew_plan *p, int node)
 {
-    const unsigned unread = ew_plan_unread(p, (int)(n - p->g->nodes), EW_PHASE_BACKWARD);
-    const unsigned saved = ew_op_saved(n->op, n->attr) & ~unread;
+    const struct ew_node *n = &p->g->nodes[node];
+    return ew_op_saved(n->op, n->attr) & ~ew_plan_unread(p, node, EW_PHASE_BACKWARD);
+}
+
+static bool reads_input(unsigned saved, int i)
+{
     return i < 8 ? saved >> i & 1 : (saved & EW_SAVE_INS) == EW_SAVE_INS;
-}
-
-static bool reads_output(const struct ew_plan *p, const struct ew_node *n, int i)
-{
-    const unsigned unread = ew_plan_unread(p, (int)(n - p->g->nodes), EW_PHASE_BACKWARD);
-    return (ew_op_saved(n->op, n->attr) & ~unread) >> (8 + i) & 1;
-}
-
-/* Makes everything that backward of the node reads available, before its own step is added. */
-static ew_err prepare_saved(struct ew_plan *p, const struct ew_node *n)
-{
-    struct ew_slot *slot;
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && reads_input(p, n, i))
-            EW_TRY(ew_plan_saved_slot(p, ew_plan_source(p, n->in[i]), &slot));
-    for (int i = 0; i < n->n_out; i++)
-        if (n->out[i] >= 0 && reads_output(p, n, i))
-            EW_TRY(ew_plan_saved_slot(p, n->out[i], &slot));
-    return EW_OK;
 }
 
 /* The tensor that backward sees of a value: with data where the operator reads it. */
@@ -87,18 +73,10 @@ static ew_err saved_tensor(struct ew_plan *p, int value, bool reads, struct ew_b
     return EW_OK;
 }
 
-static void grad_slots(struct ew_plan *p, const struct ew_node *n, struct ew_tensor **din,
-                       struct ew_tensor **dout)
-{
-    for (int i = 0; i < n->n_in; i++)
-        din[i] = n->in[i] >= 0 && p->needs_grad[n->in[i]] ? &p->grads[n->in[i]].t : NULL;
-    for (int i = 0; i < n->n_out; i++)
-        dout[i] = n->out[i] >= 0 && p->grads[n->out[i]].first >= 0 ? &p->grads[n->out[i]].t : NULL;
-}
-
 ew_err ew_plan_backward_tensors(struct ew_plan *p, int node, struct ew_backward_tensors *out)
 {
     const struct ew_node *n = &p->g->nodes[node];
+    const unsigned saved = reads_of(p, node);
     const size_t io = (size_t)(n->n_in + n->n_out);
     struct ew_tensor **t = ew_arena_array(&p->arena, 2 * io, sizeof(*t));
     *out = (struct ew_backward_tensors){
@@ -108,12 +86,16 @@ ew_err ew_plan_backward_tensors(struct ew_plan *p, int node, struct ew_backward_
     out->out = out->in + n->n_in;
     out->din = out->out + n->n_out;
     out->dout = out->din + n->n_in;
-    EW_TRY(prepare_saved(p, n));
-    for (int i = 0; i < n->n_in; i++)
-        EW_TRY(saved_tensor(p, n->in[i], reads_input(p, n, i), out, &out->in[i]));
-    for (int i = 0; i < n->n_out; i++)
-        EW_TRY(saved_tensor(p, n->out[i], reads_output(p, n, i), out, &out->out[i]));
-    grad_slots(p, n, out->din, out->dout);
+    for (int i = 0; i < n->n_in; i++) {
+        const int v = n->in[i];
+        EW_TRY(saved_tensor(p, v, reads_input(saved, i), out, &out->in[i]));
+        out->din[i] = v >= 0 && p->needs_grad[v] ? &p->grads[v].t : NULL;
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        const int v = n->out[i];
+        EW_TRY(saved_tensor(p, v, saved >> (8 + i) & 1, out, &out->out[i]));
+        out->dout[i] = v >= 0 && p->grads[v].first >= 0 ? &p->grads[v].t : NULL;
+    }
     return EW_OK;
 }
 

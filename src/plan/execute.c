@@ -90,25 +90,17 @@ void ew_plan_unload(struct ew_plan *p)
 
 static ew_err copy_in(const struct ew_host_step *h)
 {
-    for (int i = 0; i < h->n_copies; i++) {
-        const struct ew_copy *c = &h->copies[i];
-        if (c->in)
-            EW_TRY(c->floats
-                       ? ew_backend_read_floats(c->device, c->at, c->host, c->bytes / sizeof(float))
-                       : ew_backend_read(c->device, c->at, c->host, c->bytes));
-    }
+    for (int i = 0; i < h->n_copies; i++)
+        if (h->copies[i].in)
+            EW_TRY(ew_place_read(&h->copies[i].place, h->copies[i].host));
     return EW_OK;
 }
 
 static ew_err copy_out(const struct ew_host_step *h)
 {
-    for (int i = 0; i < h->n_copies; i++) {
-        const struct ew_copy *c = &h->copies[i];
-        if (c->out)
-            EW_TRY(c->floats ? ew_backend_write_floats(c->device, c->at, c->host,
-                                                       c->bytes / sizeof(float))
-                             : ew_backend_write(c->device, c->at, c->host, c->bytes));
-    }
+    for (int i = 0; i < h->n_copies; i++)
+        if (h->copies[i].out)
+            EW_TRY(ew_place_write(&h->copies[i].place, h->copies[i].host));
     return EW_OK;
 }
 

@@ -55,151 +55,109 @@ bool ew_plan_step_on_host(const struct ew_plan *p, const struct ew_step *s)
 
 /* ---- Calls on copies ---- */
 
-struct making {
-    struct ew_plan *p;
-    const struct ew_step *s;
-    struct ew_host_step *h;
-    struct ew_tensor *const *from[4]; /* lists of the step's call, and of the host's */
-    struct ew_tensor **to[4];
-    int n[4];
-};
-
-static const struct ew_slot *find_in(const struct ew_slot *slots, int n, const struct ew_tensor *t)
-{
-    const uintptr_t at = (uintptr_t)t, begin = (uintptr_t)slots;
-    return at >= begin && at < begin + (size_t)n * sizeof(*slots)
-               ? slots + (at - begin) / sizeof(*slots)
-               : NULL;
-}
-
+/* The slot around a tensor of a call; NULL: the graph's own, of which only the shape is used. */
 static const struct ew_slot *slot_around(const struct ew_plan *p, const struct ew_tensor *t)
 {
-    const struct ew_slot *const lists[] = {p->values, p->grads, p->recompute, p->state[0],
-                                           p->state[1]};
-    const struct ew_slot *s = NULL;
-    for (size_t i = 0; i < EW_COUNT(lists) && !s; i++)
-        s = find_in(lists[i], p->g->n_values, t);
-    return s;
+    const uintptr_t at = (uintptr_t)t, begin = (uintptr_t)p->slots;
+    return t && at >= begin && at < begin + (size_t)p->n_slots * sizeof(*p->slots)
+               ? p->slots + (at - begin) / sizeof(*p->slots)
+               : NULL;
 }
 
 /* Weights that no run of this plan changes; *data: as the host has them. */
 static bool is_fixed(const struct ew_plan *p, const struct ew_slot *s, void **data)
 {
-    const struct ew_slot *own = find_in(p->values, p->g->n_values, &s->t);
-    const struct ew_value *v = own ? &p->g->values[own - p->values] : NULL;
-    if (!v || own->buffer >= 0 || v->kind == EW_VALUE_INPUT)
+    const struct ew_value *v = s - p->values < p->g->n_values ? &p->g->values[s - p->values] : NULL;
+    if (!v || s->buffer >= 0 || v->kind == EW_VALUE_INPUT)
         return false;
     *data = v->t.data;
     return p->opts.mode != EW_PLAN_TRAIN || v->kind == EW_VALUE_CONST || v->kind == EW_VALUE_ACT ||
            (v->kind == EW_VALUE_PARAM && v->frozen);
 }
 
-static struct ew_copy *add_copy(struct making *m, size_t bytes)
+static struct ew_copy *find_copy(struct ew_host_step *h, const struct ew_slot *slot)
 {
-    struct ew_host_step *h = m->h;
+    for (int k = 0; k < h->n_copies; k++)
+        if (h->copies[k].slot == slot)
+            return &h->copies[k];
+    return NULL;
+}
+
+static struct ew_copy *add_copy(struct ew_host_step *h, const struct ew_slot *slot, size_t bytes)
+{
     struct ew_copy *c = &h->copies[h->n_copies++];
-    *c = (struct ew_copy){.host_at = h->bytes, .bytes = bytes};
+    *c = (struct ew_copy){.slot = slot, .host_at = h->bytes, .place.bytes = bytes};
     h->bytes += ew_align_up(bytes);
     return c;
 }
 
-/* The tensor that the host sees of tensor i of a list; one that stands there twice is one. */
-static ew_err mirror(struct making *m, int list, int i, bool in, bool out)
+enum { IN, OUT, DIN, DOUT };
+
+static struct ew_tensor *tensor_of(const struct ew_call *c, int list, int i)
 {
-    struct ew_tensor *t = m->from[list] ? m->from[list][i] : NULL;
-    const struct ew_slot *slot = t ? slot_around(m->p, t) : NULL;
-    if (!t)
-        return EW_OK;
-    for (int k = 0; slot && k < m->h->n_copies; k++)
-        if (m->h->copies[k].slot == slot) {
-            m->h->copies[k].in |= in;
-            m->h->copies[k].out |= out;
-            m->to[list][i] = m->h->copies[k].t;
-            return EW_OK;
-        }
-    struct ew_tensor *own = ew_arena_array(&m->p->arena, 1, sizeof(*own));
-    EW_CHECK(own, EW_ERR_MEMORY, "node %s: no memory for its step", m->s->call.name);
-    *own = ew_plan_host_view(m->p, t);
-    own->data = NULL;
-    m->to[list][i] = own;
-    if (!slot || slot->no_storage || is_fixed(m->p, slot, &own->data) ||
-        (slot->buffer < 0 && !slot->resident && !slot->is_optimizer))
-        return EW_OK;
-    struct ew_copy *c = add_copy(m, ew_tensor_bytes(own));
-    own->data = NULL;
-    c->floats = ew_plan_converts(m->p, slot);
-    c->slot = slot;
-    c->t = own;
-    c->in = in;
-    c->out = out;
-    return EW_OK;
+    struct ew_tensor *const *const lists[] = {c->in, c->out, c->din, c->dout};
+    return lists[list] ? lists[list][i] : NULL;
 }
 
-enum { IN, OUT, DIN, DOUT };
+/* What the host has of tensor i of a list: data of its own, or a copy; one that stands in two
+ * places is one copy. */
+static void mirror(const struct ew_plan *p, struct ew_step *s, int list, int i, bool in, bool out)
+{
+    struct ew_tensor *own = tensor_of(&s->host->call, list, i);
+    const struct ew_slot *slot = slot_around(p, tensor_of(&s->call, list, i));
+    if (!own)
+        return;
+    own->data = NULL;
+    if (!slot || slot->no_storage || is_fixed(p, slot, &own->data) ||
+        (slot->buffer < 0 && !slot->resident && !slot->is_optimizer))
+        return;
+    own->data = NULL;
+    struct ew_copy *c = find_copy(s->host, slot);
+    if (!c)
+        c = add_copy(s->host, slot, ew_tensor_bytes(own));
+    c->in |= in;
+    c->out |= out;
+}
 
 static bool bit(unsigned bits, int i)
 {
     return i < 32 && (bits >> i & 1);
 }
 
-static ew_err mirror_all(struct making *m)
+static void mirror_all(const struct ew_plan *p, struct ew_step *s)
 {
-    const struct ew_step *s = m->s;
     const bool forward = s->phase == EW_PHASE_FORWARD, update = s->phase == EW_PHASE_UPDATE;
     const bool writes = forward || s->node < 0; /* its outputs; backward reads them */
     const unsigned kept = forward && s->call.train && !s->call.recompute ? s->call.op->state_in : 0;
     for (int i = 0; i < s->call.n_in; i++)
-        EW_TRY(mirror(m, IN, i, true, bit(kept, i) || (update && i != 1)));
+        mirror(p, s, IN, i, true, bit(kept, i) || (update && i != 1));
     for (int i = 0; i < s->call.n_out; i++)
-        EW_TRY(mirror(m, OUT, i, !writes, writes));
+        mirror(p, s, OUT, i, !writes, writes);
     for (int i = 0; i < s->call.n_out; i++)
-        EW_TRY(mirror(m, DOUT, i, true, false));
+        mirror(p, s, DOUT, i, true, false);
     for (int i = 0; i < s->call.n_in; i++)
-        EW_TRY(mirror(m, DIN, i, !bit(s->call.fresh, i), true));
+        mirror(p, s, DIN, i, !bit(s->call.fresh, i), true);
     if (s->aux >= 0) {
-        struct ew_copy *c = add_copy(m, m->p->buffers[s->aux].size);
+        struct ew_copy *c = add_copy(s->host, NULL, p->buffers[s->aux].size);
         c->in = !forward || s->call.recompute;
         c->out = forward;
     }
-    return EW_OK;
-}
-
-/* The host's lists of tensors, all NULL yet. */
-static ew_err make_lists(struct making *m)
-{
-    const struct ew_call *c = &m->s->call;
-    struct ew_tensor *const *const from[] = {c->in, c->out, c->din, c->dout};
-    const int n[] = {c->n_in, c->n_out, c->n_in, c->n_out};
-    const size_t all = 2 * (size_t)(c->n_in + c->n_out) + 1;
-    m->h = ew_arena_array(&m->p->arena, 1, sizeof(*m->h));
-    EW_CHECK(m->h, EW_ERR_MEMORY, "node %s: no memory for its step", c->name);
-    m->h->copies = ew_arena_array(&m->p->arena, all, sizeof(*m->h->copies));
-    bool ok = m->h->copies != NULL;
-    for (int k = 0; k < 4; k++) {
-        m->from[k] = from[k];
-        m->n[k] = n[k];
-        m->to[k] =
-            from[k] ? ew_arena_array(&m->p->arena, (size_t)n[k] + 1, sizeof(*m->to[k])) : NULL;
-        ok &= !from[k] || m->to[k];
-    }
-    EW_CHECK(ok, EW_ERR_MEMORY, "node %s: no memory for its step", c->name);
-    return EW_OK;
 }
 
 static ew_err make_host_step(struct ew_plan *p, struct ew_step *s)
 {
-    struct making m = {.p = p, .s = s};
-    EW_TRY(make_lists(&m));
-    EW_TRY(mirror_all(&m));
-    m.h->call = s->call;
-    m.h->call.in = m.to[IN];
-    m.h->call.out = m.to[OUT];
-    m.h->call.din = m.to[DIN];
-    m.h->call.dout = m.to[DOUT];
-    m.h->scratch_at = m.h->bytes;
-    m.h->bytes += ew_align_up(s->kernel.scratch);
-    p->staging_bytes = m.h->bytes > p->staging_bytes ? m.h->bytes : p->staging_bytes;
-    s->host = m.h;
+    struct ew_host_step *h = ew_arena_array(&p->arena, 1, sizeof(*h));
+    EW_CHECK(h, EW_ERR_MEMORY, "node %s: no memory for its step", s->call.name);
+    h->copies = ew_arena_array(&p->arena, 2 * (size_t)(s->call.n_in + s->call.n_out) + 1,
+                               sizeof(*h->copies));
+    EW_CHECK(h->copies, EW_ERR_MEMORY, "node %s: no memory for its step", s->call.name);
+    h->call = s->call;
+    EW_TRY(ew_plan_host_lists(p, &s->call, &h->call));
+    s->host = h;
+    mirror_all(p, s);
+    h->scratch_at = h->bytes;
+    h->bytes += ew_align_up(s->kernel.scratch);
+    p->staging_bytes = h->bytes > p->staging_bytes ? h->bytes : p->staging_bytes;
     return EW_OK;
 }
 
@@ -214,24 +172,28 @@ ew_err ew_plan_make_host_steps(struct ew_plan *p)
 static void bind_copy(struct ew_plan *p, struct ew_step *s, struct ew_copy *c)
 {
     c->host = p->staging + c->host_at;
-    if (c->slot) {
-        ew_plan_locate(p, c->slot, &c->device, &c->at);
-        c->t->data = c->host;
-    } else {
-        c->device = p->block;
-        c->at = p->buffers[s->aux].offset;
+    if (!c->slot) {
+        c->place.memory = p->block;
+        c->place.at = p->buffers[s->aux].offset;
         s->host->call.aux = c->host;
+        return;
     }
+    ew_plan_locate(p, c->slot, &c->place);
+    for (int list = IN; list <= DOUT; list++)
+        for (int i = 0; i < (list == IN || list == DIN ? s->call.n_in : s->call.n_out); i++) {
+            struct ew_tensor *own = tensor_of(&s->host->call, list, i);
+            if (own && slot_around(p, tensor_of(&s->call, list, i)) == c->slot)
+                own->data = c->host;
+        }
 }
 
 void ew_plan_bind_host_steps(struct ew_plan *p)
 {
     for (int k = 0; k < p->n_steps; k++) {
         struct ew_step *s = &p->steps[k];
-        if (!s->host)
-            continue;
-        for (int i = 0; i < s->host->n_copies; i++)
+        for (int i = 0; s->host && i < s->host->n_copies; i++)
             bind_copy(p, s, &s->host->copies[i]);
-        s->host->call.scratch = p->staging + s->host->scratch_at;
+        if (s->host)
+            s->host->call.scratch = p->staging + s->host->scratch_at;
     }
 }

@@ -75,6 +75,14 @@ static ew_err host_views(struct ew_plan *p, struct ew_tensor *const *from, int n
     return EW_OK;
 }
 
+ew_err ew_plan_host_lists(struct ew_plan *p, const struct ew_call *c, struct ew_call *to)
+{
+    EW_TRY(host_views(p, c->in, c->n_in, &to->in));
+    EW_TRY(host_views(p, c->out, c->n_out, &to->out));
+    EW_TRY(host_views(p, c->din, c->n_in, &to->din));
+    return host_views(p, c->dout, c->n_out, &to->dout);
+}
+
 ew_err ew_plan_host_call(struct ew_plan *p, const struct ew_call *c, const struct ew_call **out)
 {
     *out = c;
@@ -84,8 +92,5 @@ ew_err ew_plan_host_call(struct ew_plan *p, const struct ew_call *c, const struc
     EW_CHECK(view, EW_ERR_MEMORY, "no memory for a step");
     *view = *c;
     *out = view;
-    EW_TRY(host_views(p, c->in, c->n_in, &view->in));
-    EW_TRY(host_views(p, c->out, c->n_out, &view->out));
-    EW_TRY(host_views(p, c->din, c->n_in, &view->din));
-    return host_views(p, c->dout, c->n_out, &view->dout);
+    return ew_plan_host_lists(p, c, view);
 }

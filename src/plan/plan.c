@@ -27,21 +27,6 @@ ew_err ew_plan_buffer_new(struct ew_plan *p, size_t size, int first, int last, i
     return EW_OK;
 }
 
-/* What a kernel can do beyond its node is for kernels of the device: the others work on copies. */
-static struct ew_kernel alone(const struct ew_kernel *k)
-{
-    return (struct ew_kernel){.name = k->name,
-                              .run = k->run,
-                              .scratch = k->scratch,
-                              .state = k->state,
-                              .packed = k->packed,
-                              .packs = k->packs,
-                              .fresh = k->fresh,
-                              .prepare = k->prepare,
-                              .pack = k->pack,
-                              .pack_piece = k->pack_piece};
-}
-
 /* The kernels for a node's call: the device's, or where it has none the host's; c->be says which.
  */
 static ew_err find_kernels(struct ew_plan *p, int node, struct ew_kernel_query *query,
@@ -59,8 +44,11 @@ static ew_err find_kernels(struct ew_plan *p, int node, struct ew_kernel_query *
     }
     EW_CHECK(*n > 0, EW_ERR_UNSUPPORTED, "node %s: operator %s cannot be %s", c->name,
              query->op->name, query->phase == EW_PHASE_FORWARD ? "run" : "trained through");
-    for (int i = 0; i < *n && query->be != p->be; i++)
-        offers[i] = alone(&offers[i]);
+    for (int i = 0; i < *n && query->be != p->be; i++) { /* on copies: each node by itself */
+        offers[i].roles = 0;
+        offers[i].in_place = false;
+        offers[i].take = offers[i].use = NULL;
+    }
     return EW_OK;
 }
 
@@ -319,36 +307,35 @@ static bool owns_data(const struct ew_slot *s)
     return s->buffer < 0 && s->t.data;
 }
 
-/* Lets out[0] take over in[0]'s buffer where the operator allows it; views always do. */
+/* Lets `to` take over the buffer of `from`, where nobody reads that after `step` (-1: or reads the
+ * same there). */
+static void take_over(struct ew_plan *p, const struct ew_slot *from, struct ew_slot *to, int step)
+{
+    if (from->buffer < 0 || to->buffer >= 0 || to->first < 0 || to->no_storage ||
+        ew_tensor_bytes(&from->t) != ew_tensor_bytes(&to->t))
+        return;
+    struct ew_buffer *b = &p->buffers[from->buffer];
+    if (step >= 0 && b->last != step)
+        return;
+    const int last = to->last < p->n_steps ? to->last : p->n_steps;
+    to->buffer = from->buffer;
+    b->last = last > b->last ? last : b->last;
+}
+
+/* out[0] in place of in[0], where the operator allows it; views always. */
 static void share_buffer(struct ew_plan *p, const struct ew_step *s, int step)
 {
     const unsigned flags = p->g->nodes[s->node].op->flags;
-    if (!(flags & (EW_OP_INPLACE | EW_OP_VIEW)) || !s->call.in[0] || !s->call.out[0])
-        return;
-    struct ew_slot *in = slot_of(s->call.in[0]), *out = slot_of(s->call.out[0]);
-    if (in->buffer < 0 || out->buffer >= 0 || out->first < 0 ||
-        ew_tensor_bytes(&in->t) != ew_tensor_bytes(&out->t))
-        return;
-    struct ew_buffer *b = &p->buffers[in->buffer];
-    if (!(flags & EW_OP_VIEW) && b->last != step)
-        return; /* somebody still needs what the operator would overwrite */
-    out->buffer = in->buffer;
-    b->last = out->last > b->last ? out->last : b->last;
+    if ((flags & (EW_OP_INPLACE | EW_OP_VIEW)) && s->call.in[0] && s->call.out[0])
+        take_over(p, slot_of(s->call.in[0]), slot_of(s->call.out[0]),
+                  flags & EW_OP_VIEW ? -1 : step);
 }
 
-/* Lets the gradient of in[0] take over that of out[0], where the kernel can write it there and
- * nobody reads that any more. */
+/* The gradient of in[0] in place of that of out[0], where the kernel can write it there. */
 static void share_gradient(struct ew_plan *p, const struct ew_step *s, int step)
 {
-    if (!s->kernel.in_place || !(s->call.fresh & 1) || !s->call.din[0] || !s->call.dout[0])
-        return;
-    struct ew_slot *din = slot_of(s->call.din[0]), *dout = slot_of(s->call.dout[0]);
-    if (din->no_storage || din->buffer >= 0 || dout->buffer < 0 ||
-        p->buffers[dout->buffer].last != step ||
-        ew_tensor_bytes(&din->t) != ew_tensor_bytes(&dout->t))
-        return;
-    din->buffer = dout->buffer;
-    p->buffers[dout->buffer].last = din->last < p->n_steps ? din->last : p->n_steps;
+    if (s->kernel.in_place && (s->call.fresh & 1) && s->call.din[0] && s->call.dout[0])
+        take_over(p, slot_of(s->call.dout[0]), slot_of(s->call.din[0]), step);
 }
 
 ew_err ew_plan_own_buffer(struct ew_plan *p, struct ew_slot *s)
@@ -442,60 +429,60 @@ static void drop_views(struct ew_plan *p)
 
 /* ---- Compile ---- */
 
-static struct ew_slot *new_slots(const struct ew_graph *g, bool with_data)
-{
-    struct ew_slot *slots = calloc((size_t)g->n_values + 1, sizeof(*slots));
-    for (int i = 0; slots && i < g->n_values; i++) {
-        slots[i] = (struct ew_slot){.t = g->values[i].t, .buffer = -1, .first = -1, .last = -1};
-        if (!with_data)
-            slots[i].t.data = NULL;
-    }
-    return slots;
-}
+#define SLOT_KINDS (3 + EW_UPDATE_STATES)
 
-static ew_err init_slots(struct ew_plan *p)
+static void init_slots(struct ew_plan *p)
 {
     const struct ew_graph *g = p->g;
-    p->values = new_slots(g, true);
-    p->grads = new_slots(g, false);
-    p->recompute = new_slots(g, false);
-    bool ok = p->values && p->grads && p->recompute;
-    for (int k = 0; k < EW_UPDATE_STATES; k++) {
-        p->state[k] = new_slots(g, false);
-        ok &= p->state[k] != NULL;
+    const int n = g->n_values;
+    for (int i = 0; i < p->n_slots; i++) {
+        p->slots[i] =
+            (struct ew_slot){.t = g->values[i % n].t, .buffer = -1, .first = -1, .last = -1};
+        if (i >= n)
+            p->slots[i].t.data = NULL;
     }
-    p->needs_grad = calloc((size_t)g->n_values + 1, sizeof(*p->needs_grad));
-    p->keep = calloc((size_t)g->n_values + 1, sizeof(*p->keep));
-    p->joined = calloc((size_t)g->n_values + 1, sizeof(*p->joined));
-    p->needed = calloc((size_t)g->n_nodes + 1, sizeof(*p->needed));
-    p->node_aux = calloc((size_t)g->n_nodes + 1, sizeof(*p->node_aux));
-    p->node_step = calloc((size_t)g->n_nodes + 1, sizeof(*p->node_step));
-    p->reading = calloc((size_t)g->n_values + 1, sizeof(*p->reading));
-    p->on_host = calloc((size_t)g->n_nodes + 1, sizeof(*p->on_host));
-    ok &= p->needs_grad && p->keep && p->node_aux && p->joined && p->needed && p->node_step &&
-          p->reading && p->on_host;
-    p->pieces.complete =
-        ew_arena_array(&p->arena, (size_t)g->n_values + 1, sizeof(*p->pieces.complete));
-    EW_CHECK(ok && p->pieces.complete, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
+    p->values = p->slots;
+    p->grads = p->values + n;
+    p->recompute = p->grads + n;
+    for (int k = 0; k < EW_UPDATE_STATES; k++)
+        p->state[k] = p->recompute + (k + 1) * n;
+}
+
+static ew_err init_lists(struct ew_plan *p)
+{
+    const struct ew_graph *g = p->g;
+    struct ew_arena *a = &p->arena;
+    const size_t values = (size_t)g->n_values + 1, nodes = (size_t)g->n_nodes + 1;
+    p->n_slots = SLOT_KINDS * g->n_values;
+    p->slots = ew_arena_array(a, SLOT_KINDS * values, sizeof(*p->slots));
+    p->needs_grad = ew_arena_array(a, values, sizeof(*p->needs_grad));
+    p->keep = ew_arena_array(a, values, sizeof(*p->keep));
+    p->joined = ew_arena_array(a, values, sizeof(*p->joined));
+    p->reading = ew_arena_array(a, values, sizeof(*p->reading));
+    p->pieces.complete = ew_arena_array(a, values, sizeof(*p->pieces.complete));
+    p->needed = ew_arena_array(a, nodes, sizeof(*p->needed));
+    p->on_host = ew_arena_array(a, nodes, sizeof(*p->on_host));
+    p->node_aux = ew_arena_array(a, nodes, sizeof(*p->node_aux));
+    p->node_step = ew_arena_array(a, nodes, sizeof(*p->node_step));
+    EW_CHECK(!a->failed, EW_ERR_MEMORY, "no memory to plan graph %s", g->name);
+    init_slots(p);
     for (int k = 0; k < g->n_nodes; k++)
         p->node_aux[k] = p->node_step[k] = -1;
-    for (int i = 0; i < g->n_values; i++)
-        p->joined[i] = -1;
-    for (int i = 0; i < g->n_values && !p->opts.dry; i++) {
+    for (int i = 0; i < g->n_values; i++) {
         const struct ew_value *v = &g->values[i];
-        EW_CHECK(v->t.data || v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT, EW_ERR_ARG,
-                 "%s: its weights have not been loaded or initialised", v->name);
+        p->joined[i] = -1;
+        EW_CHECK(p->opts.dry || v->t.data || v->kind == EW_VALUE_ACT || v->kind == EW_VALUE_INPUT,
+                 EW_ERR_ARG, "%s: its weights have not been loaded or initialised", v->name);
     }
     return EW_OK;
 }
 
-static void bind_slots(struct ew_plan *p, struct ew_slot *slots)
+static void bind_slots(struct ew_plan *p)
 {
-    struct ew_memory *m;
-    size_t at;
-    for (int i = 0; i < p->g->n_values; i++)
-        if (ew_plan_locate(p, &slots[i], &m, &at))
-            slots[i].t.data = ew_backend_address(m, at);
+    struct ew_place place;
+    for (int i = 0; i < p->n_slots; i++)
+        if (ew_plan_locate(p, &p->slots[i], &place))
+            p->slots[i].t.data = ew_backend_address(place.memory, place.at);
 }
 
 /* A call's packed weights may be written; those that are given are not. */
@@ -593,12 +580,10 @@ static ew_err bind_step(struct ew_plan *p, struct ew_step *s)
 /* The optimiser begins with nothing. */
 static ew_err clear_states(struct ew_plan *p)
 {
-    struct ew_memory *m;
-    size_t at;
-    for (int k = 0; k < EW_UPDATE_STATES; k++)
-        for (int i = 0; i < p->g->n_values; i++)
-            if (ew_plan_locate(p, &p->state[k][i], &m, &at))
-                EW_TRY(ew_backend_fill(m, at, 0, ew_tensor_bytes(&p->state[k][i].t)));
+    struct ew_place place;
+    for (int i = 0; i < p->n_slots; i++)
+        if (p->slots[i].is_optimizer && ew_plan_locate(p, &p->slots[i], &place))
+            EW_TRY(ew_backend_fill(place.memory, place.at, 0, ew_tensor_bytes(&p->slots[i].t)));
     return EW_OK;
 }
 
@@ -606,11 +591,7 @@ static ew_err clear_states(struct ew_plan *p)
 static ew_err bind_memory(struct ew_plan *p)
 {
     EW_TRY(take_memory(p));
-    bind_slots(p, p->values);
-    bind_slots(p, p->grads);
-    bind_slots(p, p->recompute);
-    for (int k = 0; k < EW_UPDATE_STATES; k++)
-        bind_slots(p, p->state[k]);
+    bind_slots(p);
     ew_plan_bind_host_steps(p);
     EW_TRY(clear_states(p));
     for (int k = 0; k < p->n_steps; k++)
@@ -687,7 +668,7 @@ static ew_err compile(struct ew_plan *p, struct ew_graph *g)
         EW_TRY(ew_graph_infer(g));
     EW_TRY(open_devices(p));
     EW_TRY(own_graph(p, g));
-    EW_TRY(init_slots(p));
+    EW_TRY(init_lists(p));
     EW_TRY(ew_plan_choose_kept(p));
     EW_TRY(add_forwards(p));
     if (p->opts.mode == EW_PLAN_TRAIN)
@@ -743,27 +724,9 @@ void ew_plan_free(struct ew_plan *p)
         ew_backend_close(p->be);
     ew_arena_fini(&p->arena);
     ew_graph_free(p->clone);
-    free(p->values);
-    free(p->grads);
-    free(p->recompute);
-    for (int k = 0; k < EW_UPDATE_STATES; k++)
-        free(p->state[k]);
-    free(p->batch_inputs);
-    free(p->needs_grad);
-    free(p->keep);
-    free(p->joined);
-    free(p->needed);
     free(p->groups.groups);
-    free(p->node_aux);
-    free(p->node_step);
-    free(p->reading);
     free(p->steps);
     free(p->buffers);
-    for (int k = 0; k < EW_UPDATE_STATES; k++)
-        free(p->host_states[k]);
-    free(p->host_grads);
-    free(p->outputs);
-    free(p->on_host);
     free(p->kernel_states);
     free(p->staging);
     free(p->host_packed);

@@ -11,16 +11,19 @@
 /* When a step runs, where the batch is split into parts. */
 enum ew_when { EW_WHEN_ALWAYS, EW_WHEN_FIRST_PART, EW_WHEN_LAST_PART };
 
+/* Where something lies on the device. */
+struct ew_place {
+    struct ew_memory *memory;
+    size_t at, bytes;
+    bool floats; /* the host has it as float32, the device in its storage type */
+};
+
 /* What a host step copies between the device and its own memory. */
 struct ew_copy {
     const struct ew_slot *slot; /* NULL: the step's aux */
-    struct ew_tensor *t;        /* on the host; aux: NULL */
-    size_t host_at, bytes;      /* on the host */
-    bool in, out;               /* before the step to the host, behind it back */
-    bool floats;                /* the device has them in its storage type */
-    /* When memory is there: */
-    struct ew_memory *device;
-    size_t at;
+    size_t host_at;
+    bool in, out;          /* before the step to the host, after it back */
+    struct ew_place place; /* when memory is there; before that, bytes on the host */
     void *host;
 };
 
@@ -131,10 +134,12 @@ struct ew_plan {
     struct ew_cost *costs;   /* by node, where types are narrowed: of the graph as it was */
     struct ew_strategy strategy;
     struct ew_arena arena; /* steps' pointer lists */
+    struct ew_slot *slots; /* all of them, n_values of each kind: */
     struct ew_slot *values, *grads;
     struct ew_slot *recompute;               /* values computed a second time in backward */
     struct ew_slot *state[EW_UPDATE_STATES]; /* optimiser's, by parameter */
-    struct ew_tensor *batch_inputs;          /* the caller's view of the inputs: whole batches */
+    int n_slots;
+    struct ew_tensor *batch_inputs; /* the caller's view of the inputs: whole batches */
     struct ew_step *steps;
     int n_steps, cap_steps;
     struct ew_buffer *buffers;
@@ -238,6 +243,8 @@ bool ew_plan_converts(const struct ew_plan *p, const struct ew_slot *s);
 struct ew_tensor ew_plan_host_view(const struct ew_plan *p, const struct ew_tensor *t);
 /* A call on such tensors, before memory is there: to ask the host for kernels and sizes. */
 ew_err ew_plan_host_call(struct ew_plan *p, const struct ew_call *c, const struct ew_call **out);
+/* Gives `to`, a copy of the call, tensors of its own. */
+ew_err ew_plan_host_lists(struct ew_plan *p, const struct ew_call *c, struct ew_call *to);
 
 /* residency.c: which weights the device needs a copy of, and where. */
 void ew_plan_place_weights(struct ew_plan *p);
@@ -245,8 +252,9 @@ void ew_plan_place_weights(struct ew_plan *p);
  */
 bool ew_plan_knows_apart(const struct ew_plan *p, int value);
 /* Where a slot's contents lie on the device; false where they do not. */
-bool ew_plan_locate(const struct ew_plan *p, const struct ew_slot *s, struct ew_memory **m,
-                    size_t *at);
+bool ew_plan_locate(const struct ew_plan *p, const struct ew_slot *s, struct ew_place *out);
+ew_err ew_place_read(const struct ew_place *p, void *to);
+ew_err ew_place_write(const struct ew_place *p, const void *from);
 /* Bytes of the block that this plan takes: of its steps, and of those that it is lent to. */
 static inline size_t ew_plan_whole_block(const struct ew_plan *p)
 {
@@ -282,20 +290,13 @@ struct ew_run_list *ew_plan_last_list(struct ew_plan *p);
 ew_err ew_plan_run_segment(struct ew_plan *p, const struct ew_segment *s);
 ew_err ew_plan_end_run(struct ew_plan *p, double loss);
 
-/* release.c: large weights that the caller gives up become the plan's own, so that passes may
+/* pack_weights.c: large weights that the caller gives up become the plan's own, so that passes may
  * change them where they lie. */
 ew_err ew_plan_take_weights(struct ew_plan *p);
 /* Gives back weights of the caller's that passes have replaced, where it may. */
 ew_err ew_plan_release_replaced(struct ew_plan *p);
-/* And those that only this step reads, once it has packed them; between open and close, during
- * which no other weights change.  *out is NULL where the plan may release nothing. */
-struct ew_release;
-ew_err ew_release_open(const struct ew_plan *p, struct ew_release **out);
-void ew_release_close(struct ew_release *r); /* NULL is fine */
-void ew_plan_release_packed(struct ew_plan *p, struct ew_release *r, struct ew_step *s);
-/* Packs the step; weights that go then are given back while it does, where they are large: a
- * network of few large layers (VGG) would else be in memory nearly twice. */
-ew_err ew_plan_pack_step(struct ew_plan *p, struct ew_release *r, struct ew_step *s);
+/* Has all steps pack their weights, and gives back those that only they read. */
+ew_err ew_plan_pack(struct ew_plan *p);
 
 /* plan_group.c: asks the device for fused groups, when it is known what is needed. */
 ew_err ew_plan_find_groups(struct ew_plan *p);

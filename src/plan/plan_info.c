@@ -15,7 +15,7 @@ static size_t copied_bytes(const struct ew_host_step *h)
 {
     size_t bytes = 0;
     for (int i = 0; i < h->n_copies; i++)
-        bytes += h->copies[i].bytes * (size_t)(h->copies[i].in + h->copies[i].out);
+        bytes += h->copies[i].place.bytes * (size_t)(h->copies[i].in + h->copies[i].out);
     return bytes;
 }
 

@@ -9,44 +9,43 @@
 
 #include "plan/plan_impl.h"
 
-bool ew_plan_locate(const struct ew_plan *p, const struct ew_slot *s, struct ew_memory **m,
-                    size_t *at)
+bool ew_plan_locate(const struct ew_plan *p, const struct ew_slot *s, struct ew_place *out)
 {
-    if (s->resident) {
-        *m = p->weights;
-        *at = s->at;
-        return true;
-    }
-    if (s->is_optimizer) {
-        *m = p->optimizer_memory;
-        *at = s->at;
-        return true;
-    }
-    if (s->buffer < 0)
+    if (!s->resident && !s->is_optimizer && s->buffer < 0)
         return false;
-    *m = p->block;
-    *at = p->buffers[s->buffer].offset + s->at;
+    const bool buffer = !s->resident && !s->is_optimizer;
+    out->memory = s->resident ? p->weights : s->is_optimizer ? p->optimizer_memory : p->block;
+    out->at = s->at + (buffer ? p->buffers[s->buffer].offset : 0);
+    out->floats = ew_plan_converts(p, s);
+    out->bytes =
+        (size_t)ew_tensor_count(&s->t) * (out->floats ? sizeof(float) : ew_dtype_size(s->t.dtype));
     return true;
+}
+
+ew_err ew_place_read(const struct ew_place *p, void *to)
+{
+    return p->floats ? ew_backend_read_floats(p->memory, p->at, to, p->bytes / sizeof(float))
+                     : ew_backend_read(p->memory, p->at, to, p->bytes);
+}
+
+ew_err ew_place_write(const struct ew_place *p, const void *from)
+{
+    return p->floats ? ew_backend_write_floats(p->memory, p->at, from, p->bytes / sizeof(float))
+                     : ew_backend_write(p->memory, p->at, from, p->bytes);
 }
 
 ew_err ew_plan_read_slot(const struct ew_plan *p, const struct ew_slot *s, void *to)
 {
-    struct ew_memory *m;
-    size_t at;
-    EW_CHECK(ew_plan_locate(p, s, &m, &at), EW_ERR_INTERNAL, "a value has no memory to read");
-    if (ew_plan_converts(p, s))
-        return ew_backend_read_floats(m, at, to, (size_t)ew_tensor_count(&s->t));
-    return ew_backend_read(m, at, to, ew_tensor_bytes(&s->t));
+    struct ew_place place;
+    EW_CHECK(ew_plan_locate(p, s, &place), EW_ERR_INTERNAL, "a value has no memory to read");
+    return ew_place_read(&place, to);
 }
 
 static ew_err write_slot(const struct ew_plan *p, const struct ew_slot *s, const void *from)
 {
-    struct ew_memory *m;
-    size_t at;
-    EW_CHECK(ew_plan_locate(p, s, &m, &at), EW_ERR_INTERNAL, "a value has no memory to write");
-    if (ew_plan_converts(p, s))
-        return ew_backend_write_floats(m, at, from, (size_t)ew_tensor_count(&s->t));
-    return ew_backend_write(m, at, from, ew_tensor_bytes(&s->t));
+    struct ew_place place;
+    EW_CHECK(ew_plan_locate(p, s, &place), EW_ERR_INTERNAL, "a value has no memory to write");
+    return ew_place_write(&place, from);
 }
 
 /* ---- Weights ---- */
@@ -123,30 +122,13 @@ ew_err ew_plan_pull(struct ew_plan *p)
     return move_states(p, false);
 }
 
-static ew_err pack_all(struct ew_plan *p)
-{
-    struct ew_release *r;
-    EW_TRY(ew_release_open(p, &r));
-    ew_err e = EW_OK;
-    for (int k = 0; k < p->n_steps && e == EW_OK; k++) {
-        struct ew_step *s = &p->steps[k];
-        if (!s->kernel.pack || s->given || s->weights_released)
-            continue;
-        e = ew_plan_pack_step(p, r, s);
-        if (e == EW_OK)
-            ew_plan_release_packed(p, r, s);
-    }
-    ew_release_close(r);
-    return e;
-}
-
 ew_err ew_plan_refresh(struct ew_plan *p)
 {
     if (ew_plan_is_remote(p)) {
         EW_TRY(push_weights(p));
         EW_TRY(move_states(p, true));
     }
-    EW_TRY(pack_all(p));
+    EW_TRY(ew_plan_pack(p));
     return ew_backend_sync(p->be);
 }
 
@@ -157,7 +139,7 @@ static struct ew_tensor *host_tensor(struct ew_plan *p, struct ew_tensor **list,
                                      const struct ew_slot *slot)
 {
     if (!*list)
-        *list = calloc((size_t)p->g->n_values + 1, sizeof(**list));
+        *list = ew_arena_array(&p->arena, (size_t)p->g->n_values + 1, sizeof(**list));
     struct ew_tensor *t = *list ? &(*list)[value] : NULL;
     if (!t || t->data)
         return t;
@@ -222,7 +204,7 @@ static ew_err make_inputs(struct ew_plan *p, const struct ew_graph *g)
 {
     const bool apart = (p->strategy.parts > 1 || ew_plan_is_remote(p)) && !p->opts.dry;
     size_t bytes = 0, at = 0;
-    p->batch_inputs = calloc((size_t)g->n_inputs + 1, sizeof(*p->batch_inputs));
+    p->batch_inputs = ew_arena_array(&p->arena, (size_t)g->n_inputs + 1, sizeof(*p->batch_inputs));
     EW_CHECK(p->batch_inputs, EW_ERR_MEMORY, "no memory for the inputs of graph %s", g->name);
     for (int i = 0; i < g->n_inputs; i++) {
         struct ew_tensor *t = &p->batch_inputs[i];
@@ -248,7 +230,7 @@ static ew_err make_outputs(struct ew_plan *p)
     if (!ew_plan_is_remote(p))
         return EW_OK;
     size_t bytes = 0;
-    p->outputs = calloc((size_t)p->g->n_outputs + 1, sizeof(*p->outputs));
+    p->outputs = ew_arena_array(&p->arena, (size_t)p->g->n_outputs + 1, sizeof(*p->outputs));
     EW_CHECK(p->outputs, EW_ERR_MEMORY, "no memory for the outputs of graph %s", p->g->name);
     for (int i = 0; i < p->g->n_outputs; i++) {
         p->outputs[i] = ew_plan_host_view(p, &p->g->values[p->g->outputs[i]].t);
@@ -280,12 +262,12 @@ ew_err ew_plan_write_inputs(struct ew_plan *p, int part)
     if (!ew_plan_is_remote(p) && p->strategy.parts == 1)
         return EW_OK;
     for (int i = 0; i < p->g->n_inputs; i++) {
-        const struct ew_slot *s = &p->values[p->g->inputs[i]];
-        const size_t bytes = (size_t)ew_tensor_count(&s->t) *
-                             (ew_plan_converts(p, s) ? sizeof(float) : ew_dtype_size(s->t.dtype));
-        const bool split = ew_tensor_bytes(&p->batch_inputs[i]) != bytes;
+        struct ew_place to;
+        if (!ew_plan_locate(p, &p->values[p->g->inputs[i]], &to))
+            continue;
+        const bool split = ew_tensor_bytes(&p->batch_inputs[i]) != to.bytes;
         const char *from = p->batch_inputs[i].data;
-        EW_TRY(write_slot(p, s, from + (split ? (size_t)part * bytes : 0)));
+        EW_TRY(ew_place_write(&to, from + (split ? (size_t)part * to.bytes : 0)));
     }
     return EW_OK;
 }

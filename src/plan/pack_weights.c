@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Giving weights back that a plan has copies of, so that a network is in memory about once.
+/* Packing weights, and giving back those that a plan has copies of then, so that a network is in
+ * memory about once.
  *
  *   graph's weights --passes--> folded copies, in the plan's own graph --packing--> packed
  *
@@ -27,7 +28,7 @@ struct index {
     int n;
 };
 
-struct ew_release {
+struct release {
     struct index mine, theirs; /* of the plan's graph and of the caller's */
     int *reads;                /* by value of the plan's: by nodes, and as outputs */
 };
@@ -60,18 +61,41 @@ static ew_err make_index(const struct ew_graph *g, struct index *out)
     return EW_OK;
 }
 
+static int by_address(const void *a, const void *b)
+{
+    const uintptr_t x = (uintptr_t)((const struct held *)a)->data;
+    const uintptr_t y = (uintptr_t)((const struct held *)b)->data;
+    return (x > y) - (x < y);
+}
+
 /* The entry of data that somebody has; NULL: nobody. */
 static struct held *find(const struct index *x, const void *data)
 {
-    int low = 0, high = x->n;
-    while (low < high) {
-        const int middle = low + (high - low) / 2;
-        if ((uintptr_t)x->held[middle].data < (uintptr_t)data)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < x->n && x->held[low].data == data && x->held[low].count ? &x->held[low] : NULL;
+    const struct held key = {.data = data};
+    struct held *h = bsearch(&key, x->held, (size_t)x->n, sizeof(key), by_address);
+    return h && h->count ? h : NULL;
+}
+
+static ew_err release_init(const struct ew_plan *p, struct release *r)
+{
+    const struct ew_graph *g = p->g;
+    r->reads = calloc((size_t)g->n_values + 1, sizeof(*r->reads));
+    EW_CHECK(r->reads, EW_ERR_MEMORY, "no memory for the weights of graph %s", g->name);
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int i = 0; i < g->nodes[k].n_in; i++)
+            if (g->nodes[k].in[i] >= 0)
+                r->reads[g->nodes[k].in[i]]++;
+    for (int i = 0; i < g->n_outputs; i++)
+        r->reads[g->outputs[i]]++;
+    EW_TRY(make_index(g, &r->mine));
+    return make_index(p->source, &r->theirs);
+}
+
+static void release_fini(struct release *r)
+{
+    free(r->mine.held);
+    free(r->theirs.held);
+    free(r->reads);
 }
 
 /* ---- Releasing ---- */
@@ -91,12 +115,10 @@ static bool release_source(struct ew_plan *p, struct held *h)
 
 ew_err ew_plan_take_weights(struct ew_plan *p)
 {
-    struct index mine = {0}, theirs = {0};
-    ew_err e = make_index(p->clone, &mine);
-    if (e == EW_OK)
-        e = make_index(p->source, &theirs);
-    for (int i = 0; e == EW_OK && i < theirs.n; i++) {
-        const struct held *h = &theirs.held[i], *own = find(&mine, h->data);
+    EW_CLEANUP(release_fini) struct release r = {0};
+    EW_TRY(release_init(p, &r));
+    for (int i = 0; i < r.theirs.n; i++) {
+        const struct held *h = &r.theirs.held[i], *own = find(&r.mine, h->data);
         struct ew_tensor *t = &p->source->values[h->value].t;
         const size_t bytes = ew_tensor_bytes(t);
         if (h->count != 1 || !own || own->count != 1 || bytes < LARGE ||
@@ -105,76 +127,27 @@ ew_err ew_plan_take_weights(struct ew_plan *p)
         t->data = NULL;
         p->released += bytes;
     }
-    free(mine.held);
-    free(theirs.held);
-    return e;
+    return EW_OK;
 }
 
 ew_err ew_plan_release_replaced(struct ew_plan *p)
 {
+    EW_CLEANUP(release_fini) struct release r = {0};
     if (!p->opts.consume)
         return EW_OK;
-    struct index mine = {0}, theirs = {0};
-    ew_err e = make_index(p->g, &mine);
-    if (e == EW_OK)
-        e = make_index(p->source, &theirs);
-    for (int i = 0; e == EW_OK && i < theirs.n; i++) {
-        struct held *h = &theirs.held[i];
+    EW_TRY(release_init(p, &r));
+    for (int i = 0; i < r.theirs.n; i++) {
+        struct held *h = &r.theirs.held[i];
         const enum ew_value_kind kind = p->source->values[h->value].kind;
         const bool weights = kind != EW_VALUE_ACT && kind != EW_VALUE_INPUT;
-        if (weights && !find(&mine, h->data))
+        if (weights && !find(&r.mine, h->data))
             release_source(p, h);
     }
-    free(mine.held);
-    free(theirs.held);
-    return e;
-}
-
-static ew_err count_reads(const struct ew_graph *g, int **out)
-{
-    int *reads = calloc((size_t)g->n_values + 1, sizeof(*reads));
-    EW_CHECK(reads, EW_ERR_MEMORY, "no memory for the weights of graph %s", g->name);
-    for (int k = 0; k < g->n_nodes; k++)
-        for (int i = 0; i < g->nodes[k].n_in; i++)
-            if (g->nodes[k].in[i] >= 0)
-                reads[g->nodes[k].in[i]]++;
-    for (int i = 0; i < g->n_outputs; i++)
-        reads[g->outputs[i]]++;
-    *out = reads;
     return EW_OK;
 }
 
-ew_err ew_release_open(const struct ew_plan *p, struct ew_release **out)
-{
-    *out = NULL;
-    if (!p->clone || !p->opts.optimize || p->opts.mode != EW_PLAN_INFER)
-        return EW_OK;
-    struct ew_release *r = calloc(1, sizeof(*r));
-    EW_CHECK(r, EW_ERR_MEMORY, "no memory for the weights of graph %s", p->g->name);
-    ew_err e = make_index(p->g, &r->mine);
-    if (e == EW_OK)
-        e = make_index(p->source, &r->theirs);
-    if (e == EW_OK)
-        e = count_reads(p->g, &r->reads);
-    if (e == EW_OK)
-        *out = r;
-    else
-        ew_release_close(r);
-    return e;
-}
-
-void ew_release_close(struct ew_release *r)
-{
-    if (!r)
-        return;
-    free(r->mine.held);
-    free(r->theirs.held);
-    free(r->reads);
-    free(r);
-}
-
 /* True where nobody else has the value's data or reads it, so that it may go. */
-static bool may_go(const struct ew_plan *p, const struct ew_release *r, int value)
+static bool may_go(const struct ew_plan *p, const struct release *r, int value)
 {
     const struct ew_tensor *t = &p->g->values[value].t;
     const struct held *h = t->data ? find(&r->mine, t->data) : NULL;
@@ -184,13 +157,13 @@ static bool may_go(const struct ew_plan *p, const struct ew_release *r, int valu
     return !theirs || (p->opts.consume && theirs->count == 1);
 }
 
-static struct ew_arena *arena_of(struct ew_plan *p, const struct ew_release *r, int value)
+static struct ew_arena *arena_of(struct ew_plan *p, const struct release *r, int value)
 {
     return find(&r->theirs, p->g->values[value].t.data) ? &p->source->arena : &p->clone->arena;
 }
 
 /* The value's data is no longer in its arena. */
-static void forget(struct ew_plan *p, struct ew_release *r, int value)
+static void forget(struct ew_plan *p, struct release *r, int value)
 {
     struct ew_tensor *t = &p->g->values[value].t;
     struct held *theirs = find(&r->theirs, t->data);
@@ -204,7 +177,8 @@ static void forget(struct ew_plan *p, struct ew_release *r, int value)
     p->values[value].t.data = NULL;
 }
 
-void ew_plan_release_packed(struct ew_plan *p, struct ew_release *r, struct ew_step *s)
+/* Gives back the weights that only this step reads, now that it has packed them. */
+static void release_packed(struct ew_plan *p, struct release *r, struct ew_step *s)
 {
     if (!r || s->node < 0)
         return;
@@ -243,7 +217,9 @@ static void pack_pieces(struct ew_step *s, char *data)
     }
 }
 
-ew_err ew_plan_pack_step(struct ew_plan *p, struct ew_release *r, struct ew_step *s)
+/* Packs the step; weights that go then are given back while it does, where they are large: a
+ * network of few large layers (VGG) would else be in memory nearly twice. */
+static ew_err pack_step(struct ew_plan *p, struct release *r, struct ew_step *s)
 {
     const int value = s->node >= 0 && s->kernel.pack_piece ? p->g->nodes[s->node].in[1] : -1;
     const struct ew_tensor *t = value >= 0 ? &p->g->values[value].t : NULL;
@@ -262,4 +238,21 @@ ew_err ew_plan_pack_step(struct ew_plan *p, struct ew_release *r, struct ew_step
     }
     ew_arena_fini(&own);
     return e;
+}
+
+ew_err ew_plan_pack(struct ew_plan *p)
+{
+    EW_CLEANUP(release_fini) struct release all = {0};
+    const bool may = p->clone && p->opts.optimize && p->opts.mode == EW_PLAN_INFER;
+    struct release *r = may ? &all : NULL; /* NULL: nothing is the plan's to release */
+    if (may)
+        EW_TRY(release_init(p, r));
+    for (int k = 0; k < p->n_steps; k++) {
+        struct ew_step *s = &p->steps[k];
+        if (!s->kernel.pack || s->given || s->weights_released)
+            continue;
+        EW_TRY(pack_step(p, r, s));
+        release_packed(p, r, s);
+    }
+    return EW_OK;
 }
