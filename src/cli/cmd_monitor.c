@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edgewise monitor: what a command costs, or a live view of the board.  Drawing is in
- * monitor_view.c, running a command in monitor_run.c, the log in monitor_log.c. */
+ * monitor_view.c, running a command in monitor_run.c. */
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
@@ -141,7 +141,7 @@ struct live {
     struct ew_view view;
     struct ew_processes processes;
     struct terminal terminal;
-    struct ew_monitor_log log, lines; /* lines: to standard output instead of drawing */
+    struct ew_frame_log log, lines; /* lines: to standard output instead of drawing */
     int64_t frames, count;
 };
 
@@ -173,8 +173,8 @@ static ew_err take_frames(struct live *l)
         if (!l->lines.f)
             EW_TRY(ew_processes_read(&l->processes, &l->board->root));
         EW_TRY(ew_processes_sort(&l->processes, l->view.by_memory));
-        EW_TRY(ew_monitor_log_row(&l->log, l->board, t, l->values));
-        EW_TRY(ew_monitor_log_row(&l->lines, l->board, t, l->values));
+        EW_TRY(ew_frame_log_row(&l->log, l->board, t, l->values));
+        EW_TRY(ew_frame_log_row(&l->lines, l->board, t, l->values));
         draw(l);
     }
     return EW_OK;
@@ -226,37 +226,37 @@ static ew_err live_view(const struct ew_cmd_call *c, struct ew_board *b, int64_t
     ew_view_read_mode(&l.view, b);
     l.view.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     l.view.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
-    EW_TRY(ew_monitor_log_open(o->log, b, &l.log));
+    EW_TRY(ew_frame_log_open(o->log, b, &l.log));
     if (c->json)
-        ew_monitor_log_stdout(&l.lines);
+        ew_frame_log_stdout(&l.lines);
     EW_TRY(ew_sampler_start(b, interval_ns, ew_sampler_frames(interval_ns), &l.sampler));
     terminal_begin(&l.terminal, !c->json);
     ew_err err = follow(&l);
     terminal_end(&l.terminal);
     ew_sampler_free(l.sampler);
     ew_processes_fini(&l.processes);
-    const ew_err closed = ew_monitor_log_close(&l.log);
+    const ew_err closed = ew_frame_log_close(&l.log);
     return err != EW_OK ? err : closed;
 }
 
 static ew_err run_command(struct ew_cmd_call *c, struct ew_board *b, int64_t interval_ns)
 {
     const struct opts *o = c->opts;
-    struct ew_monitor_log log;
+    struct ew_frame_log log;
     struct ew_recording rec;
-    EW_TRY(ew_monitor_log_open(o->log, b, &log));
-    const struct ew_monitor_run r = {.board = b,
-                                     .interval_ns = interval_ns,
-                                     .baseline_s = o->baseline,
-                                     .argv = c->args,
-                                     .log = &log,
+    EW_TRY(ew_frame_log_open(o->log, b, &log));
+    const struct ew_monitor_run r = {.run = {.board = b,
+                                             .interval_ns = interval_ns,
+                                             .baseline_s = o->baseline,
+                                             .argv = c->args,
+                                             .log = &log},
                                      .output = o->output,
                                      .rec = &rec,
                                      .json = c->json};
     ew_err err = ew_cmd_record(c, o->db, &rec);
     if (err == EW_OK)
         err = ew_recording_end(&rec, ew_monitor_command(&r));
-    const ew_err closed = ew_monitor_log_close(&log);
+    const ew_err closed = ew_frame_log_close(&log);
     return err != EW_OK ? err : closed;
 }
 

@@ -1,34 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of `edgewise monitor`: the live view (monitor_view.c), the log (monitor_log.c) and the
- * run of a command (monitor_run.c). */
+/* The parts of `edgewise monitor`: the live view (monitor_view.c), and what the run of a command
+ * says in the end (monitor_run.c). */
 #ifndef EW_CLI_MONITOR_H
 #define EW_CLI_MONITOR_H
 
 #include <stdio.h>
 
 #include "cli/cmd.h"
-#include "cli/monitor_processes.h"
 #include "cli/recorded.h"
 #include "device/board.h"
+#include "device/frame_log.h"
+#include "device/processes.h"
 #include "device/sampler.h"
-
-/* ---- Log ------------------------------------------------------------------------------------- */
-
-/* One row per frame: CSV (an empty cell where a value is absent) or JSON lines (with the reason).
- * Or the last frame alone, replaced whole: metrics as Prometheus reads them. */
-struct ew_monitor_log {
-    FILE *f;             /* NULL: no log of rows */
-    const char *metrics; /* a file for node_exporter's textfile collector; NULL: none */
-    bool lines;
-    int64_t start_ns;
-};
-
-/* By the file's ending, .csv, .jsonl or .prom.  `path` (which is kept) NULL: no log. */
-ew_err ew_monitor_log_open(const char *path, const struct ew_board *b, struct ew_monitor_log *log);
-void ew_monitor_log_stdout(struct ew_monitor_log *log); /* JSON lines */
-ew_err ew_monitor_log_row(struct ew_monitor_log *log, const struct ew_board *b, int64_t t_ns,
-                          const struct ew_sample_value *values);
-ew_err ew_monitor_log_close(struct ew_monitor_log *log);
+#include "measure/command_cost.h"
 
 /* ---- View ------------------------------------------------------------------------------------ */
 
@@ -61,13 +45,10 @@ void ew_view_draw(const struct ew_view *v, const struct ew_sample_value *values,
 
 /* ---- A command ------------------------------------------------------------------------------- */
 
+/* Runs it, and reports and records what it cost; `output` NULL: on standard output. */
 struct ew_monitor_run {
-    struct ew_board *board;
-    int64_t interval_ns;
-    double baseline_s;
-    const char *const *argv; /* NULL-terminated */
-    struct ew_monitor_log *log;
-    const char *output; /* NULL: standard output */
+    struct ew_command_run run;
+    const char *output;
     struct ew_recording *rec;
     bool json;
 };

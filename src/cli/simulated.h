@@ -5,7 +5,7 @@
 #define EW_CLI_SIMULATED_H
 
 #include "advise/simulated_run.h"
-#include "cli/recorded.h"
+#include "measure/simulated_record.h"
 
 /* A row of a command's option table, for the member `simulate` of `owner`. */
 #define EW_SIMULATE_FIELD(owner)                                                                   \
@@ -16,14 +16,8 @@
                 "its profile or CORES/CPU/GPU/MEM in MHz, default: the highest"                    \
     }
 
-/* As text or JSON, and as metrics of the recording. */
+/* As text or JSON. */
 ew_err ew_simulated_show(const struct ew_simulated *s, const struct ew_simulated_run *r,
                          const char *name, bool json);
-ew_err ew_simulated_record(struct ew_recording *rec, const struct ew_simulated_run *r);
-
-/* A simulated figure; and that the run as a whole is one. */
-ew_err ew_simulated_metric(struct ew_recording *rec, const char *name, double value,
-                           const char *unit, enum ew_better better);
-ew_err ew_simulated_mark(struct ew_recording *rec);
 
 #endif

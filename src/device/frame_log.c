@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log of edgewise monitor. */
+/* A log of a board's frames: CSV, JSON lines, Prometheus. */
+#include "device/frame_log.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/num.h"
-#include "cli/board_text.h"
-#include "cli/monitor.h"
 
 static bool ends_with(const char *text, const char *ending)
 {
@@ -15,9 +15,9 @@ static bool ends_with(const char *text, const char *ending)
     return n > m && strcmp(text + n - m, ending) == 0;
 }
 
-ew_err ew_monitor_log_open(const char *path, const struct ew_board *b, struct ew_monitor_log *log)
+ew_err ew_frame_log_open(const char *path, const struct ew_board *b, struct ew_frame_log *log)
 {
-    *log = (struct ew_monitor_log){0};
+    *log = (struct ew_frame_log){0};
     if (!path)
         return EW_OK;
     if (ends_with(path, ".prom")) {
@@ -40,12 +40,12 @@ ew_err ew_monitor_log_open(const char *path, const struct ew_board *b, struct ew
     return EW_OK;
 }
 
-void ew_monitor_log_stdout(struct ew_monitor_log *log)
+void ew_frame_log_stdout(struct ew_frame_log *log)
 {
-    *log = (struct ew_monitor_log){.f = stdout, .lines = true};
+    *log = (struct ew_frame_log){.f = stdout, .lines = true};
 }
 
-static void csv_row(struct ew_monitor_log *log, const struct ew_board *b,
+static void csv_row(struct ew_frame_log *log, const struct ew_board *b,
                     const struct ew_sample_value *values)
 {
     for (int i = 0; i < b->n_channels; i++) {
@@ -57,7 +57,7 @@ static void csv_row(struct ew_monitor_log *log, const struct ew_board *b,
     putc('\n', log->f);
 }
 
-static ew_err json_row(struct ew_monitor_log *log, const struct ew_board *b, double time_s,
+static ew_err json_row(struct ew_frame_log *log, const struct ew_board *b, double time_s,
                        const struct ew_sample_value *values)
 {
     struct ew_json j;
@@ -141,8 +141,8 @@ static ew_err write_metrics(const char *path, const struct ew_board *b,
     return ew_file_out_commit(&out);
 }
 
-ew_err ew_monitor_log_row(struct ew_monitor_log *log, const struct ew_board *b, int64_t t_ns,
-                          const struct ew_sample_value *values)
+ew_err ew_frame_log_row(struct ew_frame_log *log, const struct ew_board *b, int64_t t_ns,
+                        const struct ew_sample_value *values)
 {
     if (log->metrics)
         return write_metrics(log->metrics, b, values);
@@ -161,7 +161,7 @@ ew_err ew_monitor_log_row(struct ew_monitor_log *log, const struct ew_board *b, 
     return EW_OK;
 }
 
-ew_err ew_monitor_log_close(struct ew_monitor_log *log)
+ew_err ew_frame_log_close(struct ew_frame_log *log)
 {
     if (!log->f)
         return EW_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes from /proc: CPU time and memory of each, and what they used since the last look. */
-#include "cli/monitor_processes.h"
+#include "device/processes.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes that use a board most, for the live view of `edgewise monitor`. */
-#ifndef EW_CLI_MONITOR_PROCESSES_H
-#define EW_CLI_MONITOR_PROCESSES_H
+/* The processes that use a board most. */
+#ifndef EW_DEVICE_PROCESSES_H
+#define EW_DEVICE_PROCESSES_H
 
 #include "base/rootfs.h"
 
