@@ -9,6 +9,7 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -75,6 +76,13 @@ static struct sock_filter skip_if(unsigned short compare, uint32_t k, size_t ski
                                         (unsigned char)skip, 0);
 }
 
+static bool hold(struct sock_filter *code, size_t n)
+{
+    const struct sock_fprog program = {.len = (unsigned short)n, .filter = code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+}
+
 bool ew_sandbox_no_programs(void)
 {
     /* Head, one comparison per refused call, then "allow" and "refuse". */
@@ -91,12 +99,58 @@ bool ew_sandbox_no_programs(void)
         code[n] = skip_if(BPF_JEQ, refused_calls[i], refuse - n - 1);
     code[n++] = answer(SECCOMP_RET_ALLOW);
     code[n++] = answer(SECCOMP_RET_ERRNO | EPERM);
-    const struct sock_fprog program = {.len = (unsigned short)n, .filter = code};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+    return hold(code, n);
+}
+
+/* Calls of a process that computes on what it has: descriptors that are open, memory, its end. */
+static const uint32_t computing_calls[] = {
+    SYS_read,       SYS_write,          SYS_futex,         SYS_munmap,          SYS_mremap,
+    SYS_brk,        SYS_madvise,        SYS_clock_gettime, SYS_sched_yield,     SYS_getpid,
+    SYS_gettid,     SYS_rt_sigprocmask, SYS_rt_sigreturn,  SYS_restart_syscall, SYS_exit,
+    SYS_exit_group,
+};
+#define N_COMPUTING (sizeof(computing_calls) / sizeof(computing_calls[0]))
+
+/* Of an argument the lower half, which is all that is looked at: where a call takes an int. */
+static struct sock_filter load_argument(int i)
+{
+    const size_t lower = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
+    return load(offsetof(struct seccomp_data, args) + 8 * (size_t)i + lower);
+}
+
+bool ew_sandbox_compute_only(void)
+{
+    /* Head, one comparison per call, then those whose arguments count, "refuse" and "allow". */
+    struct sock_filter code[N_COMPUTING + 14];
+    size_t n = 0;
+    const size_t refuse = N_COMPUTING + 12, allow = refuse + 1;
+    code[n++] = load(offsetof(struct seccomp_data, arch));
+    code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 0,
+                                             (unsigned char)(refuse - 2));
+    code[n++] = load(offsetof(struct seccomp_data, nr));
+    code[n] = skip_if(BPF_JGE, FOREIGN_CALLS, refuse - n - 1);
+    n++;
+    for (size_t i = 0; i < N_COMPUTING; i++, n++)
+        code[n] = skip_if(BPF_JEQ, computing_calls[i], allow - n - 1);
+    code[n++] = skip_if(BPF_JEQ, SYS_mmap, 4);
+    code[n++] = skip_if(BPF_JEQ, SYS_mprotect, 3);
+    code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 5);
+    code[n++] = load_argument(0); /* abort() signals the process itself */
+    code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)getpid(), 4, 3);
+    code[n++] = load_argument(2); /* memory, but none that can be run */
+    code[n++] = skip_if(BPF_JSET, PROT_EXEC, 1);
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 1);
+    code[n++] = answer(SECCOMP_RET_ERRNO | EPERM);
+    code[n++] = answer(SECCOMP_RET_ALLOW);
+    return hold(code, n);
 }
 #else
 bool ew_sandbox_no_programs(void)
+{
+    return false;
+}
+
+bool ew_sandbox_compute_only(void)
 {
     return false;
 }

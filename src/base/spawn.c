@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -298,66 +296,4 @@ ew_err ew_spawn_function(void (*f)(void *arg, void *out), void *arg, void *out, 
     ew_status_text(status, text);
     EW_CHECK(came && ew_status_well(status), EW_ERR_IO, "a process of our own failed: %s", text);
     return EW_OK;
-}
-
-/* ---- A copy of this process that serves us ---- */
-
-static void close_others(int fd)
-{
-#ifdef SYS_close_range
-    if (fd > 3)
-        syscall(SYS_close_range, 3u, (unsigned)fd - 1, 0u);
-    if (syscall(SYS_close_range, (unsigned)fd + 1, ~0u, 0u) == 0)
-        return;
-#endif
-    for (int i = 3; i < 4096; i++)
-        if (i != fd)
-            close(i);
-}
-
-/* In the copy. */
-static void serve(void (*f)(int socket), int socket)
-{
-    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null >= 0 && dup2(null, STDIN_FILENO) >= 0) /* ours may be a pipe that somebody reads */
-        dup2(null, STDOUT_FILENO);
-    signal(SIGPIPE, SIG_IGN);
-    close_others(socket);
-    f(socket);
-    _exit(0);
-}
-
-ew_err ew_server_start(void (*f)(int socket), struct ew_server *out)
-{
-    int pair[2];
-    EW_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0, EW_ERR_IO,
-             "no socket for a process: %s", strerror(errno));
-    const pid_t pid = fork();
-    if (pid == 0)
-        serve(f, pair[1]);
-    close(pair[1]);
-    if (pid < 0)
-        close(pair[0]);
-    EW_CHECK(pid > 0, EW_ERR_IO, "no process: %s", strerror(errno));
-    *out = (struct ew_server){pid, pair[0]};
-    return EW_OK;
-}
-
-int ew_server_stop(struct ew_server *s, int patience_ms)
-{
-    const struct timespec ms = {.tv_nsec = 1000000};
-    int status = 0;
-    close(s->fd);
-    pid_t ended = waitpid(s->pid, &status, WNOHANG);
-    for (int i = 0; ended == 0 && i < patience_ms; i++) {
-        nanosleep(&ms, NULL);
-        ended = waitpid(s->pid, &status, WNOHANG);
-    }
-    if (ended == 0) {
-        kill(s->pid, SIGKILL);
-        while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
-            continue;
-        return 0;
-    }
-    return ended > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }

@@ -5,6 +5,7 @@
 #ifndef EW_BASE_SPAWN_H
 #define EW_BASE_SPAWN_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,16 +83,46 @@ ew_err ew_spawn_function(void (*f)(void *arg, void *out), void *arg, void *out, 
 /* A copy of this process that serves us over a socket. */
 struct ew_server {
     pid_t pid;
-    int fd; /* our end */
+    int fd;       /* our end */
+    void *memory; /* that both sides have, and its size; for the caller's use */
+    size_t memory_size;
 };
 
-/* Runs f(socket) in a copy of this process, until f returns.  Of our descriptors it keeps the
+/* Runs f(socket, arg) in a copy of this process, until f returns.  Of our descriptors it keeps the
  * standard ones, with nothing in its input and output, and the socket, whose end it sees when we
  * are gone.  Other threads' locks are held there for good if they were at this moment: f uses the C
  * library and what no other thread does. */
-ew_err ew_server_start(void (*f)(int socket), struct ew_server *out);
+ew_err ew_server_start(void (*f)(int socket, void *arg), void *arg, struct ew_server *out);
 /* Closes our end, and kills it where it has not ended within so many milliseconds.  The signal that
  * it died of by itself, or 0. */
 int ew_server_stop(struct ew_server *s, int patience_ms);
+/* The same of a child whose socket somebody else has. */
+int ew_server_await(pid_t pid, int patience_ms);
+
+/* All n bytes from or to one; EW_ERR_IO where it has gone, or for timeout_ms (-1: any time) says
+ * nothing. */
+ew_err ew_server_read(int fd, void *to, size_t n, int timeout_ms);
+ew_err ew_server_write(int fd, const void *from, size_t n);
+/* A descriptor over the socket, or -1 in its place. */
+ew_err ew_server_send_fd(int socket, int fd);
+ew_err ew_server_take_fd(int socket, int *fd);
+
+/* Those that have nothing to do at the moment: starting one takes longer than most requests. */
+#define EW_IDLE_SERVERS 16
+struct ew_idle_servers {
+    pthread_mutex_t lock; /* guards all below */
+    pid_t owner;          /* a fork of the program shares none of them */
+    int n;
+    struct ew_server list[EW_IDLE_SERVERS];
+};
+#define EW_IDLE_SERVERS_INIT                                                                       \
+    {                                                                                              \
+        .lock = PTHREAD_MUTEX_INITIALIZER                                                          \
+    }
+
+/* False: there is none. */
+bool ew_idle_take(struct ew_idle_servers *idle, struct ew_server *out);
+/* False: there is no room, and it is the caller's to stop. */
+bool ew_idle_put(struct ew_idle_servers *idle, const struct ew_server *s);
 
 #endif

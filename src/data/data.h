@@ -47,6 +47,7 @@ ew_err ew_dataset_home(char **out);
 struct ew_bytes {
     uint8_t *at;
     size_t size, room;
+    bool borrowed; /* somebody else's memory: it does not grow */
 };
 
 ew_err ew_bytes_need(struct ew_bytes *b, size_t size); /* sets size; what was inside may be lost */
@@ -62,8 +63,8 @@ struct ew_sample {
     struct ew_bytes raw, image; /* as stored; decoded */
     bool encoded;               /* raw is a PNG or JPEG file */
     double place; /* of a clip in its video, for decode: -0.5 at its beginning, 0.5 at its end */
-    const char *file; /* its own, below the data set's folder; NULL: none */
-    void *decoder;    /* kept between samples */
+    const char *file;                 /* its own, below the data set's folder; NULL: none */
+    struct ew_image_decoder *decoder; /* kept between samples */
 };
 
 void ew_sample_fini(struct ew_sample *s);
@@ -73,8 +74,12 @@ void ew_sample_fini(struct ew_sample *s);
 ew_err ew_dataset_fetch(const struct ew_dataset *d, enum ew_split split, int64_t i,
                         struct ew_sample *s);
 
-/* Makes pixels of the bytes. */
+/* Makes pixels of the bytes.  They hold until the sample's next decoding. */
 ew_err ew_dataset_decode(const struct ew_dataset *d, struct ew_sample *s);
+
+/* The same of n samples at once, which takes less time where they are small; they hold until the
+ * next decoding of the first one.  Fails where any does: asked for each alone it is known which. */
+ew_err ew_dataset_decode_all(const struct ew_dataset *d, struct ew_sample *s, int n);
 
 /* Both. */
 ew_err ew_dataset_read(const struct ew_dataset *d, enum ew_split split, int64_t i,

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "data/image_file.h"
+#include "data/image_decoder.h"
 #include "data/reader.h"
 #include "edgewise_data.h"
 
@@ -229,6 +229,7 @@ EW_API const char *ew_dataset_class(const struct ew_dataset *d, int64_t k)
 ew_err ew_bytes_need(struct ew_bytes *b, size_t size)
 {
     if (size > b->room) {
+        EW_CHECK(!b->borrowed, EW_ERR_MEMORY, "no room for %zu bytes", size);
         void *p = NULL;
         const size_t room = size + size / 4;
         EW_TRY(ew_aligned_new(room, &p));
@@ -286,18 +287,38 @@ ew_err ew_dataset_fetch(const struct ew_dataset *d, enum ew_split split, int64_t
     return EW_OK;
 }
 
+static ew_err decode_images(const struct ew_dataset *d, struct ew_sample *s, int n)
+{
+    struct ew_image_job jobs[EW_IMAGE_JOBS];
+    for (int i = 0; i < n; i++)
+        jobs[i] = (struct ew_image_job){.bytes = s[i].raw.at, .size = s[i].raw.size};
+    EW_TRY(ew_image_decoder_run(&s->decoder, (int)d->info.c, jobs, n));
+    for (int i = 0; i < n; i++) {
+        EW_CHECK(jobs[i].err == EW_OK, jobs[i].err, "%s", jobs[i].message);
+        set_geometry(&s[i], jobs[i].pixels, jobs[i].shape, false);
+    }
+    return EW_OK;
+}
+
 ew_err ew_dataset_decode(const struct ew_dataset *d, struct ew_sample *s)
 {
     if (d->reader->decode)
         return d->reader->decode(d, s);
     if (!s->encoded)
         return EW_OK;
-    int64_t size[3];
-    const ew_err err =
-        ew_image_decode_into(s->raw.at, s->raw.size, (int)d->info.c, &s->decoder, &s->image, size);
-    if (err != EW_OK)
-        return s->file ? ew_fail_in(err, "%s", s->file) : err;
-    set_geometry(s, s->image.at, size, false);
+    const ew_err err = decode_images(d, s, 1);
+    return err != EW_OK && s->file ? ew_fail_in(err, "%s", s->file) : err;
+}
+
+ew_err ew_dataset_decode_all(const struct ew_dataset *d, struct ew_sample *s, int n)
+{
+    bool images = !d->reader->decode && n <= EW_IMAGE_JOBS;
+    for (int i = 0; i < n; i++)
+        images = images && s[i].encoded;
+    if (images)
+        return decode_images(d, s, n);
+    for (int i = 0; i < n; i++)
+        EW_TRY(ew_dataset_decode(d, &s[i]));
     return EW_OK;
 }
 

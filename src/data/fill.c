@@ -13,6 +13,10 @@
 
 #define REFILLS 16 /* samples tried in the place of a bad one */
 
+/* Images that go to the decoder together.  Asking takes as long as decoding 2 KB, and more of them
+ * than the caches hold would be augmented slower. */
+#define TOGETHER_BYTES ((size_t)64 << 10)
+
 /* ---- Bad samples ----------------------------------------------------------------------------- */
 
 void ew_bad_list_init(struct ew_bad_list *b)
@@ -68,7 +72,8 @@ ew_err ew_filler_init(struct ew_filler *f, struct ew_fill *shared)
 void ew_filler_fini(struct ew_filler *f)
 {
     ew_augmenter_free(f->augmenter);
-    ew_sample_fini(&f->sample);
+    for (int i = 0; i < EW_IMAGE_JOBS; i++)
+        ew_sample_fini(&f->samples[i]);
 }
 
 /* An image; of a clip each frame, with the same draws. */
@@ -85,40 +90,91 @@ static ew_err augment(struct ew_filler *f, const struct ew_sample *p, int64_t in
     return EW_OK;
 }
 
-/* Puts sample `index` into place `at` of the slot.  *now is the time before and after. */
-static ew_err one(struct ew_filler *f, int64_t index, struct ew_batch_slot *s, int64_t at,
-                  int64_t *now)
+/* Samples of the epoch's order, and the place in the slot of the first. */
+struct span {
+    const int64_t *index;
+    int64_t n, at;
+};
+
+/* Fetches the first of them, and with it those that are decoded together.  Where one of the others
+ * fails it is left out, to be the first one next time.  How many there are. */
+static int fetch_some(struct ew_filler *f, const struct span *w, struct ew_batch_slot *s,
+                      ew_err *err)
 {
     const struct ew_fill *x = f->shared;
     const struct ew_loader_opts *o = &x->o;
-    struct ew_sample *p = &f->sample;
+    const int64_t most = x->medium || f->alone > 0 ? 1 : ew_min_i64(w->n, EW_IMAGE_JOBS);
+    size_t bytes = 0;
+    int k = 0;
+    for (bool more = true; more && k < most;) {
+        struct ew_sample *p = &f->samples[k];
+        *err = ew_dataset_fetch(o->data, o->split, w->index[k], p);
+        if (*err != EW_OK)
+            break;
+        if (x->medium)
+            s->emulated_ns += ew_medium_wait(x->medium, w->index[k], p);
+        p->place = o->augment.time ? ew_augment_place(o->seed, x->epoch, w->index[k]) : 0;
+        bytes += p->raw.size;
+        more = p->encoded && bytes < TOGETHER_BYTES;
+        k++;
+    }
+    if (k > 0)
+        *err = EW_OK;
+    return k;
+}
+
+/* Decoded ones to their places. */
+static ew_err finish_some(struct ew_filler *f, const struct span *w, int k, struct ew_batch_slot *s)
+{
+    const struct ew_loader_opts *o = &f->shared->o;
+    for (int i = 0; i < k; i++) {
+        EW_TRY(
+            augment(f, &f->samples[i], w->index[i], s->images + (w->at + i) * o->h * o->w * o->c));
+        s->labels[w->at + i] = f->samples[i].label;
+        s->index[w->at + i] = w->index[i];
+    }
+    return EW_OK;
+}
+
+static void count_reads(const struct ew_filler *f, int k, struct ew_batch *b)
+{
+    for (int i = 0; i < k; i++) {
+        b->bytes_read += f->samples[i].bytes_read;
+        b->ops_read += f->samples[i].ops_read;
+    }
+}
+
+/* The first samples of the span: *done of them, 0 where the first is bad.  *now is the time before
+ * and after. */
+static ew_err some(struct ew_filler *f, const struct span *w, struct ew_batch_slot *s, int64_t *now,
+                   int *done)
+{
+    const struct ew_loader_opts *o = &f->shared->o;
     struct ew_batch *b = &s->batch;
-    ew_err err = ew_dataset_fetch(o->data, o->split, index, p);
-    if (err == EW_OK && x->medium)
-        s->emulated_ns += ew_medium_wait(x->medium, index, p);
+    ew_err err = EW_OK;
+    const int k = fetch_some(f, w, s, &err);
     const int64_t fetched = ew_clock_ns();
     int64_t decoded = fetched;
-    if (err == EW_OK) {
-        b->bytes_read += p->bytes_read;
-        b->ops_read += p->ops_read;
-        p->place = o->augment.time ? ew_augment_place(o->seed, x->epoch, index) : 0;
-        if (!p->pixels) {
-            err = ew_dataset_decode(o->data, p);
-            decoded = ew_clock_ns();
-        }
-        if (err == EW_OK)
-            err = augment(f, p, index, s->images + at * o->h * o->w * o->c);
-        if (err != EW_OK)
-            err = ew_fail_in(err, "%s: %s sample %lld", ew_dataset_info(o->data)->name,
-                             ew_split_name(o->split), (long long)index);
+    if (k > 0 && !f->samples[0].pixels) {
+        err = k == 1 ? ew_dataset_decode(o->data, f->samples)
+                     : ew_dataset_decode_all(o->data, f->samples, k);
+        decoded = ew_clock_ns();
     }
+    const bool again = err != EW_OK && k > 1;
+    if (err == EW_OK && k > 0)
+        err = finish_some(f, w, k, s);
+    if (!again)
+        count_reads(f, k, b);
+    if (err != EW_OK && k == 1)
+        err = ew_fail_in(err, "%s: %s sample %lld", ew_dataset_info(o->data)->name,
+                         ew_split_name(o->split), (long long)w->index[0]);
     b->fetch_ns += fetched - *now;
     b->decode_ns += decoded - fetched;
     *now = ew_clock_ns();
     b->augment_ns += *now - decoded;
-    s->labels[at] = p->label;
-    s->index[at] = index;
-    return err;
+    *done = err == EW_OK ? k : 0;
+    f->alone = again ? k : f->alone > 0 ? f->alone - 1 : 0;
+    return again ? some(f, w, s, now, done) : err;
 }
 
 /* Running out of memory is no fault of the sample. */
@@ -127,27 +183,26 @@ static bool is_bad(const struct ew_filler *f, ew_err err)
     return err != EW_OK && err != EW_ERR_MEMORY && f->shared->o.on_bad == EW_ON_BAD_SKIP;
 }
 
-/* One of the samples, where wanted with another in its place.  *got tells whether there is one. */
-static ew_err one_or_other(struct ew_filler *f, int64_t index, struct ew_batch_slot *s, bool *got,
-                           int64_t *now)
+/* What becomes of sample `index`, which could not be read for `err`: where wanted another is put in
+ * its place.  *got tells whether there is one. */
+static ew_err other(struct ew_filler *f, int64_t index, ew_err err, struct ew_batch_slot *s,
+                    int64_t *now, int *got)
 {
     struct ew_fill *x = f->shared;
     struct ew_rng r = {.seed = ew_data_seed(x->o.seed),
                        .stream = ew_data_stream(EW_STREAM_REFILL, x->epoch),
                        .index = (uint64_t)index << 8};
-    ew_err err = one(f, index, s, s->batch.n, now);
     for (int t = 0; is_bad(f, err); t++) {
         keep_bad(&x->bad, index);
         s->batch.bad++;
-        *got = false;
+        *got = 0;
         if (!x->o.refill)
             return EW_OK;
         EW_CHECK(t < REFILLS, EW_ERR_FORMAT, "%d samples in a row could not be read, the last: %s",
                  t, ew_error_message());
         index = x->members[ew_rng_next_below(&r, (uint64_t)x->n)];
-        err = one(f, index, s, s->batch.n, now);
+        err = some(f, &(struct span){&index, 1, s->batch.n}, s, now, got);
     }
-    *got = err == EW_OK;
     return err;
 }
 
@@ -169,10 +224,13 @@ void ew_filler_run(struct ew_filler *f, int64_t number, struct ew_batch_slot *s)
                   end = ew_min_i64(first + x->o.slice, x->n);
     begin(x, number, s);
     int64_t now = ew_clock_ns();
-    for (int64_t i = first; i < end && s->err == EW_OK; i++) {
-        bool got = false;
-        s->err = one_or_other(f, x->order[i], s, &got, &now);
-        s->batch.n += got;
+    for (int64_t i = first; i < end && s->err == EW_OK;) {
+        int done = 0;
+        s->err = some(f, &(struct span){x->order + i, end - i, s->batch.n}, s, &now, &done);
+        i += done ? done : 1;
+        if (s->err != EW_OK)
+            s->err = other(f, x->order[i - 1], s->err, s, &now, &done);
+        s->batch.n += done;
     }
     if (s->err != EW_OK)
         snprintf(s->message, sizeof(s->message), "%s", ew_error_message());
@@ -194,8 +252,13 @@ static void fill_some(void *ctx, int64_t first, int64_t end, int worker)
     struct ew_batch_slot mine = {
         .images = p->s->images, .labels = p->s->labels, .index = p->s->index};
     int64_t now = ew_clock_ns();
-    for (int64_t i = first; i < end; i++)
-        f->failed = one(f, p->order[i], &mine, i, &now) != EW_OK || f->failed;
+    for (int64_t i = first; i < end;) {
+        int done = 0;
+        f->failed =
+            some(f, &(struct span){p->order + i, end - i, i}, &mine, &now, &done) != EW_OK ||
+            f->failed;
+        i += done ? done : 1;
+    }
     f->cost.fetch_ns += mine.batch.fetch_ns;
     f->cost.decode_ns += mine.batch.decode_ns;
     f->cost.augment_ns += mine.batch.augment_ns;

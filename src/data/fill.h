@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "data/image_decoder.h"
 #include "data/loader.h"
 
 #define EW_BAD_KEPT 100 /* messages about bad samples */
@@ -33,7 +34,8 @@ struct ew_fill {
 /* One worker's own. */
 struct ew_filler {
     struct ew_fill *shared;
-    struct ew_sample sample;
+    struct ew_sample samples[EW_IMAGE_JOBS]; /* that are decoded together */
+    int alone; /* samples to come that are decoded each by itself: one of them is bad */
     struct ew_augmenter *augmenter;
     /* By several threads: what its samples of the batch took, and whether one of them is bad. */
     struct ew_batch cost;

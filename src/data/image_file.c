@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "data/image_decoder.h"
 
 #define MAX_FILE   ((size_t)256 << 20)
 #define MAX_PIXELS ((uint64_t)64 << 20)
@@ -164,22 +165,27 @@ static ew_err decode_jpeg(const struct jpeg *j, int channels, struct ew_bytes *o
 
 /* ---- Either ---- */
 
-ew_err ew_image_decode_into(const void *bytes, size_t size, int channels, void **decoder,
+ew_err ew_image_decode_here(const void *bytes, size_t size, int channels, void **kept,
                             struct ew_bytes *out, int64_t shape[3])
 {
     if (is_png(bytes, size))
         return decode_png(bytes, size, channels, out, shape);
     EW_CHECK(is_jpeg(bytes, size), EW_ERR_FORMAT, "is neither PNG nor JPEG");
-    if (!*decoder)
-        *decoder = tjInitDecompress();
-    EW_CHECK(*decoder, EW_ERR_MEMORY, "no memory for the JPEG decoder");
-    return decode_jpeg(&(struct jpeg){bytes, size, *decoder}, channels, out, shape);
+    if (!*kept)
+        *kept = tjInitDecompress();
+    EW_CHECK(*kept, EW_ERR_MEMORY, "no memory for the JPEG decoder");
+    const ew_err e = decode_jpeg(&(struct jpeg){bytes, size, *kept}, channels, out, shape);
+    if (e != EW_OK) { /* one that failed in a header would go on in the middle of the next one */
+        tjDestroy(*kept);
+        *kept = NULL;
+    }
+    return e;
 }
 
-void ew_image_decoder_free(void *decoder)
+void ew_image_kept_free(void *kept)
 {
-    if (decoder)
-        tjDestroy(decoder);
+    if (kept)
+        tjDestroy(kept);
 }
 
 ew_err ew_image_put_png(FILE *f, const char *what, const uint8_t *pixels, const int64_t shape[3])
@@ -200,13 +206,13 @@ static ew_err missing(void)
     return ew_fail(EW_ERR_UNSUPPORTED, "this build reads and writes no PNG and JPEG (EW_IMAGE)");
 }
 
-ew_err ew_image_decode_into(const void *bytes, size_t size, int channels, void **decoder,
+ew_err ew_image_decode_here(const void *bytes, size_t size, int channels, void **kept,
                             struct ew_bytes *out, int64_t shape[3])
 {
     return missing();
 }
 
-void ew_image_decoder_free(void *decoder)
+void ew_image_kept_free(void *kept)
 {
 }
 
@@ -221,18 +227,22 @@ ew_err ew_image_decode(const void *bytes, size_t size, const char *what, int cha
 {
     EW_CHECK(channels == 0 || channels == 1 || channels == 3, EW_ERR_ARG,
              "%s: images have 1 or 3 channels, not %d", what, channels);
-    struct ew_sample s = {0};
-    int64_t shape[3] = {0};
-    ew_err err = ew_image_decode_into(bytes, size, channels, &s.decoder, &s.image, shape);
+    struct ew_image_decoder *d = NULL;
+    struct ew_image_job j = {.bytes = bytes, .size = size};
+    ew_err err = ew_image_decoder_run(&d, channels, &j, 1);
+    if (err == EW_OK && j.err != EW_OK)
+        err = ew_fail(j.err, "%s", j.message);
     if (err == EW_OK) {
-        *out = (struct ew_tensor){.dtype = EW_U8, .shape = {3, {shape[0], shape[1], shape[2]}}};
-        out->data = ew_arena_alloc(a, s.image.size);
+        const size_t n = (size_t)(j.shape[0] * j.shape[1] * j.shape[2]);
+        *out =
+            (struct ew_tensor){.dtype = EW_U8, .shape = {3, {j.shape[0], j.shape[1], j.shape[2]}}};
+        out->data = ew_arena_alloc(a, n);
         if (out->data)
-            memcpy(out->data, s.image.at, s.image.size);
+            memcpy(out->data, j.pixels, n);
         else
-            err = ew_fail(EW_ERR_MEMORY, "no memory for an image of %zu bytes", s.image.size);
+            err = ew_fail(EW_ERR_MEMORY, "no memory for an image of %zu bytes", n);
     }
-    ew_sample_fini(&s);
+    ew_image_decoder_free(d);
     return ew_fail_in(err, "%s", what);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PNG and JPEG files to pixels and back.  A build without the libraries says so at each call. */
+/* PNG and JPEG files to pixels, in a process apart, and back.  A build without the libraries says
+ * so at each call. */
 #ifndef EW_DATA_IMAGE_FILE_H
 #define EW_DATA_IMAGE_FILE_H
 
@@ -19,11 +20,12 @@ struct ew_sample ew_image_sample(const struct ew_tensor *image);
 ew_err ew_image_decode(const void *bytes, size_t size, const char *what, int channels,
                        struct ew_arena *a, struct ew_tensor *out);
 
-/* The same into a buffer that is kept, with a decoder that is kept: *decoder is NULL before the
- * first call. */
-ew_err ew_image_decode_into(const void *bytes, size_t size, int channels, void **decoder,
+/* The same in this very process, into a buffer that is kept, with a decoder that is kept: *kept is
+ * NULL before the first call and for ew_image_kept_free at the end.  For the process that decodes
+ * (data/image_decoder.h), and for tests. */
+ew_err ew_image_decode_here(const void *bytes, size_t size, int channels, void **kept,
                             struct ew_bytes *out, int64_t shape[3]);
-void ew_image_decoder_free(void *decoder); /* NULL is fine */
+void ew_image_kept_free(void *kept); /* NULL is fine */
 
 /* True for the first bytes of a PNG or JPEG file. */
 bool ew_image_is(const void *bytes, size_t size);

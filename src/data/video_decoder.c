@@ -5,7 +5,6 @@
  * longer than decoding a short clip. */
 #include "data/video_decoder.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +21,6 @@
 #define FILE_MS    30000 /* that a file's next frame may take */
 #define LIVE_MS    10000
 #define PATH_BYTES 4096
-#define IDLE       16 /* processes that are kept */
 
 struct ew_video {
     char name[PATH_BYTES];
@@ -30,40 +28,6 @@ struct ew_video {
     struct ew_server d;
     bool live, over;
 };
-
-/* ---- The descriptor of a file, over a socket ---- */
-
-static ew_err send_fd(int socket, int fd)
-{
-    char room[CMSG_SPACE(sizeof(int))] = {0}, byte = 0;
-    struct iovec part = {&byte, 1};
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
-    if (fd >= 0) {
-        m.msg_control = room;
-        m.msg_controllen = sizeof(room);
-        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-    }
-    EW_CHECK(sendmsg(socket, &m, MSG_NOSIGNAL) == 1, EW_ERR_IO, "the other side has gone");
-    return EW_OK;
-}
-
-static ew_err take_fd(int socket, int *fd)
-{
-    char room[CMSG_SPACE(sizeof(int))] = {0}, byte;
-    struct iovec part = {&byte, 1};
-    struct msghdr m = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
-    EW_CHECK(recvmsg(socket, &m, MSG_CMSG_CLOEXEC) == 1, EW_ERR_IO, "the other side has gone");
-    const struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    *fd = -1;
-    if (c && c->cmsg_type == SCM_RIGHTS)
-        memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-    return EW_OK;
-}
 
 /* ---- Inside the process ---- */
 
@@ -106,9 +70,9 @@ static bool serve_one(int fd, bool *confined)
     struct ew_video_wire_request r;
     char name[PATH_BYTES];
     int file = -1;
-    if (ew_video_wire_read(fd, &r, sizeof(r), -1) != EW_OK || r.magic != EW_VIDEO_WIRE_MAGIC ||
-        r.path_bytes >= PATH_BYTES || ew_video_wire_read(fd, name, r.path_bytes, -1) != EW_OK ||
-        take_fd(fd, &file) != EW_OK)
+    if (ew_server_read(fd, &r, sizeof(r), -1) != EW_OK || r.magic != EW_VIDEO_WIRE_MAGIC ||
+        r.path_bytes >= PATH_BYTES || ew_server_read(fd, name, r.path_bytes, -1) != EW_OK ||
+        ew_server_take_fd(fd, &file) != EW_OK)
         return false;
     name[r.path_bytes] = 0;
     if (!*confined)
@@ -120,9 +84,10 @@ static bool serve_one(int fd, bool *confined)
     return more;
 }
 
-static void serve(int socket)
+static void serve(int socket, void *arg)
 {
     bool confined = false;
+    (void)arg;
     signal(SIGINT, SIG_IGN); /* the terminal's is for the program */
     while (serve_one(socket, &confined))
         continue;
@@ -130,38 +95,7 @@ static void serve(int socket)
 
 /* ---- Processes that wait for a file ---- */
 
-static struct {
-    pthread_mutex_t lock; /* guards all below */
-    pid_t owner;          /* a fork of the program shares none of them */
-    int n;
-    struct ew_server list[IDLE];
-} idle = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static bool take_idle(struct ew_server *out)
-{
-    pthread_mutex_lock(&idle.lock);
-    if (idle.owner != getpid())
-        idle.n = 0;
-    const bool there = idle.n > 0;
-    if (there)
-        *out = idle.list[--idle.n];
-    pthread_mutex_unlock(&idle.lock);
-    return there;
-}
-
-static void put_idle(struct ew_server *d)
-{
-    pthread_mutex_lock(&idle.lock);
-    if (idle.owner != getpid())
-        idle.n = 0;
-    idle.owner = getpid();
-    const bool room = idle.n < IDLE;
-    if (room)
-        idle.list[idle.n++] = *d;
-    pthread_mutex_unlock(&idle.lock);
-    if (!room)
-        ew_server_stop(d, 0);
-}
+static struct ew_idle_servers idle = EW_IDLE_SERVERS_INIT;
 
 /* ---- A source ---- */
 
@@ -174,20 +108,20 @@ static ew_err ask(struct ew_video *f, int file)
 {
     const struct ew_video_wire_request r = {
         .magic = EW_VIDEO_WIRE_MAGIC, .path_bytes = (uint32_t)strlen(f->name), .o = f->o};
-    EW_TRY(ew_video_wire_write(f->d.fd, &r, sizeof(r)));
-    EW_TRY(ew_video_wire_write(f->d.fd, f->name, r.path_bytes));
-    return send_fd(f->d.fd, file);
+    EW_TRY(ew_server_write(f->d.fd, &r, sizeof(r)));
+    EW_TRY(ew_server_write(f->d.fd, f->name, r.path_bytes));
+    return ew_server_send_fd(f->d.fd, file);
 }
 
 /* One that waits may have been ended by somebody; a fresh one has not. */
 static ew_err begin(struct ew_video *f, int file)
 {
-    if (!f->live && take_idle(&f->d)) {
+    if (!f->live && ew_idle_take(&idle, &f->d)) {
         if (ask(f, file) == EW_OK)
             return EW_OK;
         ew_server_stop(&f->d, 0);
     }
-    EW_TRY(ew_server_start(serve, &f->d));
+    EW_TRY(ew_server_start(serve, NULL, &f->d));
     const ew_err e = ask(f, file);
     if (e != EW_OK)
         ew_server_stop(&f->d, 0);
@@ -254,9 +188,8 @@ void ew_video_close(struct ew_video *f)
 {
     if (!f)
         return;
-    if (f->d.pid && f->over && !f->live)
-        put_idle(&f->d);
-    else if (f->d.pid)
+    const bool kept = f->d.pid && f->over && !f->live && ew_idle_put(&idle, &f->d);
+    if (f->d.pid && !kept)
         ew_server_stop(&f->d, 0);
     free(f);
 }

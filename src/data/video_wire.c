@@ -2,49 +2,16 @@
 /* Messages between the program and the process that decodes video for it. */
 #include "data/video_wire.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
+
+#include "base/spawn.h"
 
 void ew_video_frame_fini(struct ew_video_frame *f)
 {
     free(f->pixels.at);
     free(f->full.at);
     *f = (struct ew_video_frame){0};
-}
-
-ew_err ew_video_wire_read(int fd, void *to, size_t n, int timeout_ms)
-{
-    for (char *at = to; n > 0;) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        const int ready = poll(&p, 1, timeout_ms);
-        if (ready < 0 && errno == EINTR)
-            continue;
-        EW_CHECK(ready > 0, EW_ERR_IO, "no answer within %d s", timeout_ms / 1000);
-        const ssize_t got = read(fd, at, n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        EW_CHECK(got > 0, EW_ERR_IO, "the other side has gone");
-        at += got;
-        n -= (size_t)got;
-    }
-    return EW_OK;
-}
-
-ew_err ew_video_wire_write(int fd, const void *from, size_t n)
-{
-    for (const char *at = from; n > 0;) {
-        const ssize_t put = send(fd, at, n, MSG_NOSIGNAL);
-        if (put < 0 && errno == EINTR)
-            continue;
-        EW_CHECK(put > 0, EW_ERR_IO, "the other side has gone");
-        at += put;
-        n -= (size_t)put;
-    }
-    return EW_OK;
 }
 
 ew_err ew_video_opts_check(const struct ew_video_opts *o)
@@ -90,12 +57,12 @@ ew_err ew_video_wire_take(int fd, const struct ew_video_opts *o, int timeout_ms,
                           char text[EW_VIDEO_WIRE_TEXT])
 {
     struct ew_video_wire_head m;
-    EW_TRY(ew_video_wire_read(fd, &m, sizeof(m), timeout_ms));
+    EW_TRY(ew_server_read(fd, &m, sizeof(m), timeout_ms));
     EW_CHECK(head_fits(&m, o), EW_ERR_FORMAT, "the decoder's answer makes no sense");
     *kind = (enum ew_video_wire_kind)m.kind;
     text[m.text_bytes] = 0;
     if (*kind == EW_VIDEO_WIRE_ERROR) {
-        EW_TRY(ew_video_wire_read(fd, text, m.text_bytes, timeout_ms));
+        EW_TRY(ew_server_read(fd, text, m.text_bytes, timeout_ms));
         for (uint32_t i = 0; i < m.text_bytes; i++)
             if ((unsigned char)text[i] < ' ')
                 text[i] = ' ';
@@ -109,11 +76,11 @@ ew_err ew_video_wire_take(int fd, const struct ew_video_opts *o, int timeout_ms,
     out->time_us = m.time_us;
     out->decode_ns = m.decode_ns;
     EW_TRY(ew_bytes_need(&out->pixels, (size_t)(3 * out->h * out->w)));
-    EW_TRY(ew_video_wire_read(fd, out->pixels.at, out->pixels.size, timeout_ms));
+    EW_TRY(ew_server_read(fd, out->pixels.at, out->pixels.size, timeout_ms));
     if (!m.full_bytes)
         return EW_OK;
     EW_TRY(ew_bytes_need(&out->full, m.full_bytes));
-    return ew_video_wire_read(fd, out->full.at, m.full_bytes, timeout_ms);
+    return ew_server_read(fd, out->full.at, m.full_bytes, timeout_ms);
 }
 
 /* ---- Giving ---- */
@@ -133,10 +100,10 @@ ew_err ew_video_wire_give(int fd, enum ew_video_wire_kind kind, const struct ew_
     }
     if (kind == EW_VIDEO_WIRE_ERROR)
         m.text_bytes = (uint32_t)strnlen(text, EW_VIDEO_WIRE_TEXT - 1);
-    EW_TRY(ew_video_wire_write(fd, &m, sizeof(m)));
+    EW_TRY(ew_server_write(fd, &m, sizeof(m)));
     if (kind == EW_VIDEO_WIRE_FRAME) {
-        EW_TRY(ew_video_wire_write(fd, f->pixels.at, (size_t)(3 * f->h * f->w)));
-        return ew_video_wire_write(fd, f->full.at, f->full.size);
+        EW_TRY(ew_server_write(fd, f->pixels.at, (size_t)(3 * f->h * f->w)));
+        return ew_server_write(fd, f->full.at, f->full.size);
     }
-    return ew_video_wire_write(fd, text, m.text_bytes);
+    return ew_server_write(fd, text, m.text_bytes);
 }

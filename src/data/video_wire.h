@@ -51,11 +51,6 @@ struct ew_video_wire_head {
 
 #define EW_VIDEO_WIRE_MAGIC 0x31465745u /* "EWF1" */
 
-/* All n bytes; EW_ERR_IO where the other side has gone, or for timeout_ms (-1: any time) says
- * nothing. */
-ew_err ew_video_wire_read(int fd, void *to, size_t n, int timeout_ms);
-ew_err ew_video_wire_write(int fd, const void *from, size_t n);
-
 /* Takes one message: a frame, the end, or the error that the other side met (*kind
  * EW_VIDEO_WIRE_ERROR, the text in `text`).  EW_ERR_FORMAT: the message is none, or not what `o`
  * asked for. */

@@ -120,6 +120,25 @@ static void refuses(void)
     ew_arena_fini(&a);
 }
 
+/* A JPEG that ends in its header left the library in the middle of it, and the next image, which
+ * was whole, was refused. */
+static void whole_after_cut(void)
+{
+    size_t n;
+    draw(3);
+    const uint8_t *jpeg = make_jpeg(TJPF_RGB, TJSAMP_444, &n);
+    struct ew_bytes out = {0};
+    void *kept = NULL;
+    int64_t shape[3];
+    for (size_t cut = 3; cut < n; cut += 7) {
+        (void)ew_image_decode_here(jpeg, cut, 3, &kept, &out, shape);
+        if (!EW_EXPECT_OK(ew_image_decode_here(jpeg, n, 3, &kept, &out, shape)))
+            break;
+    }
+    ew_image_kept_free(kept);
+    free(out.at);
+}
+
 /* 100,000 x 100,000 pixels in a header and nothing behind it. */
 static void absurd_size(void)
 {
@@ -261,6 +280,6 @@ static void options_go_over_what_is_known(void)
     EW_EXPECT_ERR(ew_preprocess_parse(NULL, "0", &p), EW_ERR_USAGE, "must be over 0");
 }
 
-EW_TEST_MAIN(EW_TEST(decodes), EW_TEST(refuses), EW_TEST(absurd_size),
+EW_TEST_MAIN(EW_TEST(decodes), EW_TEST(refuses), EW_TEST(whole_after_cut), EW_TEST(absurd_size),
              EW_TEST(crops_and_normalises), EW_TEST(resizes), EW_TEST(resizes_large_photographs),
              EW_TEST(gives_bytes_to_networks_of_bytes), EW_TEST(options_go_over_what_is_known))

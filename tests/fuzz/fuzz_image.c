@@ -10,12 +10,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     for (int channels = 1; channels <= 3; channels += 2) {
-        struct ew_arena a;
-        ew_arena_init(&a);
-        struct ew_tensor t;
-        if (ew_image_decode(data, size, "fuzz", channels, &a, &t) == EW_ERR_MEMORY)
+        struct ew_bytes pixels = {0};
+        void *kept = NULL;
+        int64_t shape[3];
+        if (ew_image_decode_here(data, size, channels, &kept, &pixels, shape) == EW_ERR_MEMORY)
             abort();
-        ew_arena_fini(&a);
+        ew_image_kept_free(kept);
+        free(pixels.at);
     }
     return 0;
 }

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process that starts servers (base/starter.h): it gets their sockets and memory, forks them,
+ * and tells what became of them. */
+#include "base/starter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ANSWER_MS 60000 /* a machine may be busy, but no longer than that */
+
+/* Asks for a new server (pid 0), whose two descriptors follow, or for the end of one. */
+struct order {
+    int32_t pid, patience_ms;
+    uint64_t memory;
+};
+
+/* ---- Inside the process ---- */
+
+/* In the new one. */
+static void run_server(const struct ew_starter *s, int starter, int socket, int memory, size_t size)
+{
+    void *const at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    close(memory);
+    close(starter);
+    if (at != MAP_FAILED)
+        s->f(socket, at, size);
+    _exit(at == MAP_FAILED);
+}
+
+static int32_t begin(const struct ew_starter *s, int starter, const struct order *o)
+{
+    int socket = -1, memory = -1;
+    pid_t pid = -1;
+    if (ew_server_take_fd(starter, &socket) == EW_OK &&
+        ew_server_take_fd(starter, &memory) == EW_OK)
+        pid = fork();
+    if (pid == 0)
+        run_server(s, starter, socket, memory, (size_t)o->memory);
+    close(socket);
+    close(memory);
+    return (int32_t)pid;
+}
+
+static void start_servers(int socket, void *arg)
+{
+    const struct ew_starter *s = arg;
+    struct order o;
+    signal(SIGINT, SIG_IGN); /* the terminal's is for the program */
+    while (ew_server_read(socket, &o, sizeof(o), -1) == EW_OK) {
+        const int32_t answer =
+            o.pid == 0 ? begin(s, socket, &o) : ew_server_await(o.pid, o.patience_ms);
+        if (ew_server_write(socket, &answer, sizeof(answer)) != EW_OK)
+            break;
+    }
+}
+
+/* ---- Asking it ---- */
+
+/* With the lock held.  fd: the new server's, NULL to end one. */
+static ew_err ask(struct ew_starter *s, const struct order *o, const int *fd, int32_t *answer)
+{
+    EW_TRY(ew_server_write(s->process.fd, o, sizeof(*o)));
+    for (int i = 0; fd && i < 2; i++)
+        EW_TRY(ew_server_send_fd(s->process.fd, fd[i]));
+    return ew_server_read(s->process.fd, answer, sizeof(*answer), ANSWER_MS);
+}
+
+/* The same, by another process where somebody has ended the first. */
+static ew_err ask_any(struct ew_starter *s, const struct order *o, const int *fd, int32_t *answer)
+{
+    if (s->owner == getpid() && s->process.pid && ask(s, o, fd, answer) == EW_OK)
+        return EW_OK;
+    if (s->owner == getpid() && s->process.pid)
+        ew_server_stop(&s->process, 0);
+    s->owner = getpid();
+    s->process.pid = 0;
+    if (!fd) /* whose servers have gone to somebody else */
+        return ew_fail(EW_ERR_IO, "the process that started it has gone");
+    EW_TRY(ew_server_start(start_servers, s, &s->process));
+    return ask(s, o, fd, answer);
+}
+
+static ew_err ask_locked(struct ew_starter *s, const struct order *o, const int *fd,
+                         int32_t *answer)
+{
+    pthread_mutex_lock(&s->lock);
+    const ew_err e = ask_any(s, o, fd, answer);
+    pthread_mutex_unlock(&s->lock);
+    return e;
+}
+
+/* Memory that the other side cannot make smaller under our hands. */
+static ew_err new_memory(size_t size, int *fd, void **at)
+{
+    *fd = memfd_create("edgewise", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    EW_CHECK(*fd >= 0, EW_ERR_IO, "no shared memory: %s", strerror(errno));
+    const bool sized = ftruncate(*fd, (off_t)size) == 0 &&
+                       fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+    *at = sized ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0) : MAP_FAILED;
+    if (*at != MAP_FAILED)
+        return EW_OK;
+    const int why = errno;
+    close(*fd);
+    return ew_fail(EW_ERR_MEMORY, "no shared memory of %zu bytes: %s", size, strerror(why));
+}
+
+ew_err ew_starter_start(struct ew_starter *s, size_t size, struct ew_server *out)
+{
+    int pair[2], memory;
+    void *at;
+    int32_t pid = -1;
+    EW_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0, EW_ERR_IO,
+             "no socket for a process: %s", strerror(errno));
+    ew_err e = new_memory(size, &memory, &at);
+    if (e == EW_OK) {
+        const int theirs[2] = {pair[1], memory};
+        e = ask_locked(s, &(struct order){.memory = size}, theirs, &pid);
+        if (e == EW_OK && pid <= 0)
+            e = ew_fail(EW_ERR_IO, "no process for a server");
+        close(memory);
+        if (e != EW_OK)
+            munmap(at, size);
+    }
+    close(pair[1]);
+    if (e != EW_OK)
+        close(pair[0]);
+    else
+        *out = (struct ew_server){.pid = pid, .fd = pair[0], .memory = at, .memory_size = size};
+    return e;
+}
+
+int ew_starter_stop(struct ew_starter *s, struct ew_server *server, int patience_ms)
+{
+    int32_t signal = 0;
+    close(server->fd);
+    munmap(server->memory, server->memory_size);
+    const ew_err e = ask_locked(s, &(struct order){.pid = server->pid, .patience_ms = patience_ms},
+                                NULL, &signal);
+    *server = (struct ew_server){0};
+    return e == EW_OK ? signal : 0;
+}
