@@ -34,10 +34,10 @@ class Case:
             o += ["--classes", str(self.classes)]
         return o
 
-    def shape(self, own: Tuple[int, int, int]):
-        """[N, C, H, W]; `own` is the network's own H, W, C."""
-        h, w, c = own
-        return (self.batch, c, self.size or h, self.size or w)
+    def shape(self, own: Tuple[int, ...]):
+        """[N, C, H, W], of clips [N, C, T, H, W]; `own` is the network's own [T,] H, W, C."""
+        *time, h, w, c = own
+        return (self.batch, c, *time, self.size or h, self.size or w)
 
 
 INFER = [
@@ -90,6 +90,14 @@ OTHERS_TRAIN = [
     Case("vgg11", size=64, batch=16),
     Case("mobilenet_v3_small", size=96, batch=16),
 ]
+
+VIDEO_NETWORKS = [
+    "c3d_small", "video_autoencoder", "video_densenet", "r3d_18", "mc3_18", "r2plus1d_18",
+]  # fmt: skip
+VIDEO = [Case(n) for n in VIDEO_NETWORKS]
+# What quantize takes: a transposed convolution stays float32.
+VIDEO_INT8 = [c for c in VIDEO if c.network != "video_autoencoder"]
+VIDEO_TRAIN = [Case(n, batch=4) for n in VIDEO_NETWORKS]
 
 
 def select(cases, wanted):

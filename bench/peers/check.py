@@ -18,7 +18,8 @@ SPREAD = 0.01  # how much outputs must differ between images, as a share of the 
 def images(shape):
     """Noise, each image stronger than the one before."""
     x = np.random.default_rng(1).standard_normal(shape, dtype=np.float32)
-    return x * np.arange(1, shape[0] + 1, dtype=np.float32).reshape(-1, 1, 1, 1)
+    each = np.arange(1, shape[0] + 1, dtype=np.float32)
+    return x * each.reshape(-1, *[1] * (len(shape) - 1))
 
 
 def theirs(path, x):

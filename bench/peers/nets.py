@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks of Edgewise's zoo that torchvision lacks, in PyTorch, with the same names of weights."""
 
+import torch
 import torchvision
 from torch import nn
 from torch.nn import functional
@@ -69,10 +70,86 @@ class MobileNetV2Cifar(nn.Module):
         return self.conv2(functional.adaptive_avg_pool2d(self.conv1(x), 1)).flatten(1)
 
 
-OWN = {"lenet5": LeNet5, "mobilenet_v2_cifar": MobileNetV2Cifar}
+class C3DSmall(nn.Module):
+    def __init__(self, num_classes):
+        super().__init__()
+        self.conv1 = nn.Conv3d(3, 16, 3, padding=1)
+        self.conv2 = nn.Conv3d(16, 24, 3, padding=1)
+        self.conv3 = nn.Conv3d(24, 192, 3, padding=1)
+        self.fc1 = nn.Linear(192 * 4 * 3 * 3, 2920)
+        self.fc2 = nn.Linear(2920, num_classes)
+
+    def forward(self, x):
+        x = functional.max_pool3d(functional.relu(self.conv1(x)), (1, 2, 2))
+        x = functional.max_pool3d(functional.relu(self.conv2(x)), 2)
+        x = functional.max_pool3d(functional.relu(self.conv3(x)), 2).flatten(1)
+        return self.fc2(functional.relu(self.fc1(x)))
+
+
+class VideoAutoencoder(nn.Module):
+    def __init__(self, num_classes):
+        super().__init__()
+        self.encoder = nn.Sequential(
+            nn.Conv3d(3, 41, 3, (1, 2, 2), 1), nn.LeakyReLU(0.1),
+            nn.Conv3d(41, 8, 3, 2, 1), nn.LeakyReLU(0.1), nn.Flatten(), nn.Linear(3136, 49),
+        )  # fmt: skip
+        self.decoder = nn.Sequential(
+            nn.Linear(49, 3136), nn.LeakyReLU(0.1), nn.Unflatten(1, (8, 8, 7, 7)),
+            nn.ConvTranspose3d(8, 33, (2, 4, 4), 2, (0, 1, 1)), nn.LeakyReLU(0.1),
+            nn.ConvTranspose3d(33, 3, (1, 4, 4), (1, 2, 2), (0, 1, 1)),
+        )  # fmt: skip
+
+    def forward(self, x):
+        return self.decoder(self.encoder(x))
+
+
+class VideoDenseLayer(nn.Module):
+    def __init__(self, cin):
+        super().__init__()
+        self.add = nn.Sequential(
+            nn.BatchNorm3d(cin), nn.ReLU(), nn.Conv3d(cin, 16, 1, bias=False),
+            nn.BatchNorm3d(16), nn.ReLU(), nn.Conv3d(16, 8, 3, padding=1, bias=False),
+        )  # fmt: skip
+
+    def forward(self, x):
+        return torch.cat([x, self.add(x)], 1)
+
+
+class VideoDenseNet(nn.Module):
+    LAYERS = (2, 4, 2, 8)
+
+    def __init__(self, num_classes):
+        super().__init__()
+        c = 38
+        parts = [nn.Conv3d(3, c, 3, 2, 1, bias=False), nn.BatchNorm3d(c), nn.ReLU()]
+        for block, layers in enumerate(self.LAYERS):
+            for _ in range(layers):
+                parts.append(VideoDenseLayer(c))
+                c += 8
+            if block < len(self.LAYERS) - 1:
+                parts += [
+                    nn.BatchNorm3d(c), nn.ReLU(), nn.Conv3d(c, c, 1, bias=False), nn.AvgPool3d(2),
+                ]  # fmt: skip
+        parts += [nn.BatchNorm3d(c), nn.ReLU(), nn.AdaptiveAvgPool3d(1), nn.Flatten()]
+        self.all = nn.Sequential(*parts, nn.Linear(c, num_classes))
+
+    def forward(self, x):
+        return self.all(x)
+
+
+OWN = {
+    "lenet5": LeNet5,
+    "mobilenet_v2_cifar": MobileNetV2Cifar,
+    "c3d_small": C3DSmall,
+    "video_autoencoder": VideoAutoencoder,
+    "video_densenet": VideoDenseNet,
+}
+AUTOENCODERS = {"video_autoencoder"}
 
 
 def build(network, classes):
     if network in OWN:
         return OWN[network](classes)
-    return getattr(torchvision.models, network)(weights=None, num_classes=classes)
+    video = torchvision.models.video
+    home = video if hasattr(video, network) else torchvision.models
+    return getattr(home, network)(weights=None, num_classes=classes)

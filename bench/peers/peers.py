@@ -27,6 +27,9 @@ PACES = {
     "train": measure.Pace(rounds=5, seconds=3.0, fewest=3),
     "others": measure.Pace(rounds=7, seconds=1.0, fewest=5),
     "others-train": measure.Pace(rounds=5, seconds=3.0, fewest=3),
+    "video": measure.Pace(rounds=5, seconds=1.0, fewest=2),
+    "video-int8": measure.Pace(rounds=5, seconds=1.0, fewest=2),
+    "video-train": measure.Pace(rounds=3, seconds=2.0, fewest=2),
 }
 QUICK = measure.Pace(rounds=2, seconds=0.3, fewest=2)
 
@@ -176,6 +179,9 @@ COMMANDS = {
     "train": timed("train", cases.TRAIN, train_case),
     "others": timed("others", cases.OTHERS, infer_case),
     "others-train": timed("others-train", cases.OTHERS_TRAIN, train_case),
+    "video": timed("video", cases.VIDEO, infer_case),
+    "video-int8": timed("video-int8", cases.VIDEO_INT8, int8_case),
+    "video-train": timed("video-train", cases.VIDEO_TRAIN, train_case),
     "isas": isas.run,
 }
 ALL = ("check", "infer", "int8", "train")
@@ -189,7 +195,7 @@ def main():
     p.add_argument("--isa", choices=("avx512", "avx2"), help="isas: only this instruction set")
     o = p.parse_args()
     o.networks = {n for n in o.networks.split(",") if n}
-    every = cases.INFER + cases.TRAIN + cases.OTHERS + cases.OTHERS_TRAIN
+    every = cases.INFER + cases.TRAIN + cases.OTHERS + cases.OTHERS_TRAIN + cases.VIDEO
     known = {c.name for c in every} | set(sides.zoo())
     if not o.networks <= known:
         p.error(f"no network called {', '.join(sorted(o.networks - known))}")

@@ -85,8 +85,8 @@ def export(case, batch):
 def quantize(path, shape):
     """A file in QDQ form, all layers of it that can be: random weights have no accuracy to lose."""
     out = path.with_suffix(".int8.onnx")
-    _, channels, size, _ = shape
-    kind = "shapes" if channels == 3 else "digits"
+    channels, size = shape[1], shape[-1]
+    kind = "motion" if len(shape) == 5 else "shapes" if channels == 3 else "digits"
     data = f"synthetic:kind={kind},size={size},channels={channels}:{CALIBRATION}"
     measure.call(
         [EDGEWISE, "quantize", path, "--calib", data, "--mean", 0.5, "--std", 0.25, "--time=false",

@@ -104,7 +104,16 @@ TITLES = {
     "train": "Training steps, Edgewise against PyTorch",
     "others": "Inference at batch 1 of networks that nothing was tuned on, against ONNX Runtime",
     "others-train": "Training steps of networks that nothing was tuned on, against PyTorch",
+    "video": "Inference of one clip, Edgewise against ONNX Runtime",
+    "video-int8": "Quantised networks on one clip, against ONNX Runtime on the same QDQ files",
+    "video-train": "Training steps on four clips, Edgewise against PyTorch",
 }
+
+# The table that a command prints.
+KINDS = {
+    "others": "infer", "others-train": "train", "video": "infer", "video-int8": "int8",
+    "video-train": "train",
+}  # fmt: skip
 
 
 def peer(name, done):
@@ -112,7 +121,7 @@ def peer(name, done):
     if not done or name == "check":
         return ""
     first = next(iter(done[0]["threads"].values()))
-    if name in ("infer", "int8", "others"):
+    if KINDS.get(name, name) in ("infer", "int8"):
         return f", ONNX Runtime {first['onnxruntime']['rounds'][0]['version']}"
     r = first["nchw"]["rounds"][0]
     return f", PyTorch {r['version']} ({r['capability']}, {' '.join(r['blas'])})"
@@ -131,7 +140,7 @@ def markdown(name, machine, rows):
     out.append("")
     if done:
         forms = {"check": check, "infer": infer, "int8": int8, "train": train}
-        out += {**forms, "others": infer, "others-train": train}[name](done)
+        out += forms[KINDS.get(name, name)](done)
         if name != "check":
             out += ["", *means(done)]
     out += [f"\n{r['title']}: not measured: {r['failed']}" for r in rows if "failed" in r]

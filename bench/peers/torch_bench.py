@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's side: times training steps of one network in one memory layout, prints JSON.
 
-    torch_bench.py NETWORK CLASSES BATCH,C,H,W THREADS nchw|nhwc WARMUP ITERS
+    torch_bench.py NETWORK CLASSES BATCH,C,[T,]H,W THREADS nchw|nhwc WARMUP ITERS
 
 Rounds, and which layout is the better one, are left to peers.py, which also sets the environment.
 """
@@ -40,15 +40,17 @@ def steps(network, classes, shape, layout):
     model = nets.build(network, classes).train()
     x = torch.randn(shape)
     if layout == "nhwc":
-        model = model.to(memory_format=torch.channels_last)
-        x = x.to(memory_format=torch.channels_last)
-    labels = torch.randint(0, classes, (shape[0],))
-    loss_of = nn.CrossEntropyLoss()
+        last = torch.channels_last_3d if len(shape) == 5 else torch.channels_last
+        model = model.to(memory_format=last)
+        x = x.to(memory_format=last)
+    rebuilds = network in nets.AUTOENCODERS
+    target = x if rebuilds else torch.randint(0, classes, (shape[0],))
+    loss_of = nn.MSELoss() if rebuilds else nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        loss_of(model(x), labels).backward()
+        loss_of(model(x), target).backward()
         optimizer.step()
 
     return step, sum(p.numel() for p in model.parameters())
