@@ -10,7 +10,8 @@
  *
  * Two kinds of input need no panel.  Pixels of a 1x1 convolution with stride 1 are `flat`: rows of
  * a matrix.  Where few channels make runs short (the first layers of all networks), the lines of
- * one row of outputs are copied, with their padding, into a line buffer, and a tile is that row.
+ * one row of outputs, of all frames that it sees, are copied, with their padding, into a line
+ * buffer, and a tile is that row.
  *
  * A tile is row_block * MR pixels x o_block * NR outputs of one group; inside it k is cut into
  * equal chunks of at most KC, so that the weights of a chunk (o_block * NR * KC floats, 128 KiB)
@@ -46,7 +47,8 @@ struct implicit_gemm {
     int64_t rows; /* output pixels of all images */
     bool flat, line_buffer;
     bool flat_y;         /* so are the output's pixels, y_step[2] apart */
-    int64_t line_floats; /* floats of a line */
+    int64_t lines;       /* of the input that one row of outputs reads, */
+    int64_t line_floats; /* and floats of each */
     int64_t run, runs;   /* k is `runs` runs of `run` floats, contiguous in x */
     int64_t k, kc;       /* kc: a chunk, at most KC */
     int64_t blocks;      /* of NR outputs in a group */

@@ -226,7 +226,7 @@ static void multiply_line(const struct work *w, int64_t line, int64_t g, bool fi
     for (int r = 0; r < MR; r++)
         row[r] = r * c->og;
     EW_K(implicit_gemm_fill_lines)(c, w->f->x + g * c->cg, line, w->line_buffer);
-    for (int64_t t = 0; t < c->axis[1].taps; t++)
+    for (int64_t t = 0; t < c->lines; t++)
         for (int64_t k = 0; k < run; k += step)
             for (int64_t o = 0; o < c->og; o += NR) {
                 float *sums = w->sums + (t * run + k) * c->og + o;

@@ -68,8 +68,9 @@ static void plan_feed(struct implicit_gemm *c)
     c->flat_y = c->y_step[1] == a[2].out * c->y_step[2] &&
                 c->y_step[0] == a[1].out * c->y_step[1] && c->y_image == a[0].out * c->y_step[0];
     c->line_floats = ((int64_t)(a[2].out - 1) * a[2].stride + a[2].taps) * c->cg;
-    c->line_buffer = a[0].taps == 1 && a[2].taps > 1 && a[2].dilation == 1 && a[1].taps > 0 &&
-                     a[2].out > 0 && a[1].taps * c->line_floats <= LINE_BUFFER_MAX &&
+    c->lines = (int64_t)a[0].taps * a[1].taps;
+    c->line_buffer = a[2].taps > 1 && a[2].dilation == 1 && c->lines > 0 && a[2].out > 0 &&
+                     c->lines * c->line_floats <= LINE_BUFFER_MAX &&
                      c->k * c->og <= LINE_BUFFER_WEIGHTS;
 }
 
@@ -221,28 +222,36 @@ void EW_K(implicit_gemm_gather)(const struct implicit_gemm *c, const float *x,
         gather_pixel(&g, x + p[r].x, &p[r], panel + r * KS);
 }
 
+/* One line with its padding; `from` is the pixel at its beginning. */
+static void fill_line(const struct implicit_gemm *c, const float *from, float *line)
+{
+    const struct ew_conv_axis *a = &c->axis[2];
+    const int64_t lo = min_i64(max_i64((int64_t)a->pad * c->cg, 0), c->line_floats);
+    const int64_t hi = max_i64(min_i64(((int64_t)a->in + a->pad) * c->cg, c->line_floats), lo);
+    from += (lo / c->cg - a->pad) * c->x_step[2];
+    clear(line, lo);
+    if (c->x_step[2] == c->cg)
+        copy(line + lo, from, hi - lo);
+    else /* one of several groups */
+        for (int64_t i = lo; i < hi; i += c->cg, from += c->x_step[2])
+            copy(line + i, from, c->cg);
+    clear(line + hi, c->line_floats - hi);
+}
+
 void EW_K(implicit_gemm_fill_lines)(const struct implicit_gemm *c, const float *x, int64_t row,
                                     float *line_buffer)
 {
     const struct ew_conv_axis *a = c->axis;
-    const int64_t z = row / a[1].out % a[0].out * a[0].stride - a[0].pad;
+    const int64_t z0 = row / a[1].out % a[0].out * a[0].stride - a[0].pad;
     const int64_t y0 = row % a[1].out * a[1].stride - a[1].pad;
-    x += row / a[1].out / a[0].out * c->x_image + z * c->x_step[0];
-    const int64_t lo = min_i64(max_i64((int64_t)a[2].pad * c->cg, 0), c->line_floats);
-    const int64_t hi = max_i64(min_i64(((int64_t)a[2].in + a[2].pad) * c->cg, c->line_floats), lo);
-    for (int64_t t = 0; t < a[1].taps; t++, line_buffer += c->line_floats) {
-        const int64_t y = y0 + t * a[1].dilation;
-        const bool inside = z >= 0 && z < a[0].in && y >= 0 && y < a[1].in;
-        clear(line_buffer, inside ? lo : c->line_floats);
-        if (!inside)
-            continue;
-        const float *from = x + y * c->x_step[1] + (lo / c->cg - a[2].pad) * c->x_step[2];
-        if (c->x_step[2] == c->cg)
-            copy(line_buffer + lo, from, hi - lo);
-        else /* one of several groups */
-            for (int64_t i = lo; i < hi; i += c->cg, from += c->x_step[2])
-                copy(line_buffer + i, from, c->cg);
-        clear(line_buffer + hi, c->line_floats - hi);
+    x += row / a[1].out / a[0].out * c->x_image;
+    for (int64_t t = 0; t < c->lines; t++, line_buffer += c->line_floats) {
+        const int64_t z = z0 + t / a[1].taps * a[0].dilation;
+        const int64_t y = y0 + t % a[1].taps * a[1].dilation;
+        if (z >= 0 && z < a[0].in && y >= 0 && y < a[1].in)
+            fill_line(c, x + z * c->x_step[0] + y * c->x_step[1], line_buffer);
+        else
+            clear(line_buffer, c->line_floats);
     }
 }
 
@@ -257,7 +266,7 @@ void EW_K(implicit_gemm_gather_lines)(const struct implicit_gemm *c, const float
     for (int64_t row = rows.first; row < rows.last;) {
         const int64_t o = row % out, count = min_i64(out - o, rows.last - row);
         EW_K(implicit_gemm_fill_lines)(c, x, row / out, line_buffer);
-        for (int64_t t = 0; t < c->axis[1].taps; t++) {
+        for (int64_t t = 0; t < c->lines; t++) {
             const int64_t from = max_i64(rows.k0 - t * run, 0);
             const int64_t n = min_i64(rows.k1 - t * run, run) - from;
             const float *line = line_buffer + t * c->line_floats + o * step + from;
@@ -433,7 +442,7 @@ static void run_buffered_row(struct tile *t, int64_t row)
     EW_K(implicit_gemm_fill_lines)(c, t->x, row, t->panel);
     EW_K(implicit_gemm_pixels)(c, row * out, 1, &p);
     t->k1 = c->k;
-    t->lines = c->axis[1].taps;
+    t->lines = c->lines;
     t->line_step = c->line_floats;
     t->row_step = c->axis[2].stride * c->cg;
     for (int64_t o = 0; o < out; o += rows) {
