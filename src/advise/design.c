@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "advise/cholesky.h"
+#include "advise/design_rest.h"
 #include "base/mem.h"
 #include "base/rng.h"
 
@@ -25,6 +26,7 @@ struct view {
 struct work {
     const struct ew_design *d;
     struct view views[2 * VECTORS]; /* time, then power of each network */
+    struct ew_design_rest rest;     /* beside each of them */
     int grid[GRID], n_grid;
     bool *taken;
 };
@@ -83,6 +85,7 @@ static ew_err prepare(struct work *w, struct ew_arena *arena)
     w->taken = ew_arena_array(arena, (size_t)w->d->n, sizeof(*w->taken));
     EW_CHECK(w->taken, EW_ERR_MEMORY, "no memory for a design");
     choose_grid(w);
+    EW_TRY(ew_design_rest_init(arena, w->d, &w->rest));
     for (int i = 0; i < VECTORS; i++) {
         double time[EW_LAW_PARAMS], power[EW_LAW_PARAMS];
         struct view *t = &w->views[2 * i], *p = t + 1;
@@ -121,15 +124,15 @@ static void times(const struct view *v, const double *jac, double *out)
     }
 }
 
-/* The share of the remaining variance that measuring candidate c takes. */
-static double gain(const struct view *v, int c, double left)
+/* What measuring candidate c takes of the variance that is left. */
+static double gain(const struct view *v, int c)
 {
     const struct ew_law_point *p = &v->points[c];
     double sj[EW_LAW_PARAMS], own = p->sigma * p->sigma;
     times(v, p->jac, sj);
     for (int j = 0; j < v->k; j++)
         own += sj[j] * p->jac[j];
-    return ew_quad_form(v->grid, v->k, sj, sj) / (own * left);
+    return ew_quad_form(v->grid, v->k, sj, sj) / own;
 }
 
 static void learn(struct view *v, int c)
@@ -144,11 +147,12 @@ static void learn(struct view *v, int c)
             v->cov[i * v->k + j] -= sj[i] * sj[j] / own;
 }
 
-static void take(struct work *w, int c)
+static ew_err take(struct work *w, int c)
 {
     w->taken[c] = true;
     for (int i = 0; i < 2 * VECTORS; i++)
         learn(&w->views[i], c);
+    return ew_design_rest_learn(&w->rest, c);
 }
 
 /* Typical standard deviation: the root of the mean over networks of the mean variance. */
@@ -160,18 +164,22 @@ static double typical(const struct work *w, int law)
     return sqrt(fmax(sum, 0) / (VECTORS * (double)w->n_grid));
 }
 
+/* The candidate that takes the largest share of the variance: of the laws' parameters as long as
+ * they are unknown, then of what the laws leave over. */
 static int best(const struct work *w)
 {
     double left[2 * VECTORS], high = -1;
     int found = -1;
+    const double rest_left = w->n_grid * ew_design_rest_left(&w->rest);
     for (int i = 0; i < 2 * VECTORS; i++)
-        left[i] = fmax(remaining(&w->views[i]), 1e-12);
+        left[i] = remaining(&w->views[i]) + rest_left;
     for (int c = 0; c < w->d->n; c++) {
         double sum = 0;
         if (w->taken[c])
             continue;
+        const double rest = w->n_grid * ew_design_rest_gain(&w->rest, c);
         for (int i = 0; i < 2 * VECTORS; i++)
-            sum += gain(&w->views[i], c, left[i]);
+            sum += (gain(&w->views[i], c) + rest) / left[i];
         if (sum > high) {
             high = sum;
             found = c;
@@ -211,7 +219,7 @@ ew_err ew_design_modes(const struct ew_design *d, int want, struct ew_design_ste
         err = prepare(w, &arena);
     }
     for (int i = 0; err == EW_OK && i < d->n_measured; i++)
-        take(w, d->measured[i]);
+        err = take(w, d->measured[i]);
     while (err == EW_OK && *n_out < want) {
         struct ew_design_step *s = &out[*n_out];
         const int c = *n_out + d->n_measured == 0 ? top_candidate(d) : best(w);
@@ -220,7 +228,7 @@ ew_err ew_design_modes(const struct ew_design *d, int want, struct ew_design_ste
         *s = (struct ew_design_step){.candidate = c};
         s->time_before = typical(w, 0);
         s->power_before = typical(w, 1);
-        take(w, c);
+        err = take(w, c);
         s->time_after = typical(w, 0);
         s->power_after = typical(w, 1);
         (*n_out)++;

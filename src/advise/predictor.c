@@ -18,9 +18,9 @@ static const struct kappa {
     double time, power;         /* modes chosen by design.h */
     double time_any, power_any; /* modes chosen by chance */
 } kappas[] = {
-    {4, 2.5, 2.7, 2.6, 3.3},   {6, 2.4, 2.6, 2.8, 3.4},  {8, 2.3, 2.5, 2.7, 3.0},
-    {10, 2.2, 2.45, 2.6, 3.2}, {15, 2.2, 2.4, 2.6, 3.1}, {25, 2.25, 2.35, 2.6, 3.1},
-    {50, 2.4, 2.45, 2.6, 3.0},
+    {4, 2.5, 2.7, 2.6, 3.3},   {6, 2.4, 2.6, 2.8, 3.4},   {8, 2.3, 2.4, 2.7, 3.0},
+    {10, 2.15, 2.2, 2.6, 3.2}, {15, 2.15, 2.1, 2.6, 3.1}, {25, 2.25, 2.1, 2.6, 3.1},
+    {50, 2.4, 2.15, 2.6, 3.0},
 };
 
 /* A 50 % interval's width over a 90 % one's, for Student errors of four degrees of freedom. */

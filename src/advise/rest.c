@@ -8,15 +8,13 @@
 
 #include "advise/cholesky.h"
 
-/* A mode's logarithms. */
-static struct ew_mode logs(const struct ew_mode *m)
+struct ew_mode ew_mode_logs(const struct ew_mode *m)
 {
     return (struct ew_mode){log(m->cores), log(m->cpu), log(m->gpu), log(m->mem)};
 }
 
-/* Covariance of the process between two modes, given by their logarithms. */
-static double kernel(double amplitude, double length, const struct ew_mode *a,
-                     const struct ew_mode *b)
+double ew_rest_kernel(double amplitude, double length, const struct ew_mode *a,
+                      const struct ew_mode *b)
 {
     const double d[] = {a->cores - b->cores, a->cpu - b->cpu, a->gpu - b->gpu, a->mem - b->mem};
     const double square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + d[3] * d[3];
@@ -46,7 +44,7 @@ static void choose(const struct ew_fit *f, const struct ew_fit_data *data,
         const struct ew_law_point *q = &points[row];
         const double r = data->y[row] - q->y;
         p->row[i] = row;
-        p->logs[i] = logs(&data->modes[row]);
+        p->logs[i] = ew_mode_logs(&data->modes[row]);
         p->plain[i] = q->sigma;
         p->sigma[i] = q->sigma / sqrt(fmin(5 / (4 + r * r / (q->sigma * q->sigma)), 1.25));
         p->r0[i] = r;
@@ -72,7 +70,7 @@ static double evidence(const struct part *p, double amplitude, double length)
         for (int j = 0; j < n; j++) {
             p->c[i * n + j] = p->base[i * n + j];
             if (amplitude > 0)
-                p->c[i * n + j] += kernel(amplitude, length, &p->logs[i], &p->logs[j]);
+                p->c[i * n + j] += ew_rest_kernel(amplitude, length, &p->logs[i], &p->logs[j]);
         }
     if (!ew_chol(p->c, n))
         return -HUGE_VAL;
@@ -136,7 +134,7 @@ static ew_err prepare(struct ew_arena *a, const struct part *p, struct ew_fit *f
         r->logs[i] = p->logs[i];
         r->alpha[i] = f->off[p->row[i]];
         for (int j = 0; j < n; j++)
-            r->chol[i * n + j] = kernel(r->amplitude, r->length, &p->logs[i], &p->logs[j]);
+            r->chol[i * n + j] = ew_rest_kernel(r->amplitude, r->length, &p->logs[i], &p->logs[j]);
         r->chol[i * n + i] += p->sigma[i] * p->sigma[i];
     }
     EW_CHECK(ew_chol(r->chol, n), EW_ERR_ARG, "the measurements do not determine a model");
@@ -162,9 +160,9 @@ ew_err ew_rest_fit(struct ew_arena *a, struct ew_fit *f, const struct ew_fit_dat
 void ew_rest_at(const struct ew_rest *r, const struct ew_mode *m, double *scratch, double *mean,
                 double *var)
 {
-    const struct ew_mode at = logs(m);
+    const struct ew_mode at = ew_mode_logs(m);
     for (int i = 0; i < r->n; i++) {
-        scratch[i] = kernel(r->amplitude, r->length, &at, &r->logs[i]);
+        scratch[i] = ew_rest_kernel(r->amplitude, r->length, &at, &r->logs[i]);
         *mean += scratch[i] * r->alpha[i];
     }
     ew_chol_forward(r->chol, r->n, scratch);

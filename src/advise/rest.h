@@ -5,6 +5,13 @@
 
 #include "advise/fit.h"
 
+/* Logarithms of cores and clocks. */
+struct ew_mode ew_mode_logs(const struct ew_mode *m);
+
+/* Covariance of the process between two modes, given by their logarithms. */
+double ew_rest_kernel(double amplitude, double length, const struct ew_mode *a,
+                      const struct ew_mode *b);
+
 /* Sets rest, z and scale of a fitted law; `points` are the law at the measurements. */
 ew_err ew_rest_fit(struct ew_arena *a, struct ew_fit *f, const struct ew_fit_data *data,
                    const struct ew_law_point *points);

@@ -185,7 +185,8 @@ static double value(const struct board *b, enum ew_quantity q, int i)
                                     : b->time[i] * b->power[i];
 }
 
-/* One or two limits, each between the 10 and 90 % points of what was measured. */
+/* One or two limits, each exactly what some mode takes: the hardest, since that mode is often the
+ * best within them. */
 static int draw_limits(const struct board *b, int set, enum ew_quantity goal, struct ew_limit *l)
 {
     int n = 0;
@@ -294,9 +295,9 @@ static void random_limits_fifty_measured(void)
     if (ew_test_quick())
         EW_SKIP("those that follow up stand for it here");
     const struct tally t = random_limits(50, 0, 50), u = random_limits(50, 0, 1050);
-    EW_EXPECT(t.near >= 0.88 * t.judged); /* 89.0 % of these twelve workloads, 94 of others */
-    EW_EXPECT(t.near + u.near >= 0.9 * (t.judged + u.judged));
-    EW_EXPECT(t.broken + u.broken <= 0.12 * (t.judged + u.judged));
+    EW_EXPECT(t.near >= 0.9 * t.judged);
+    EW_EXPECT(u.near >= 0.9 * u.judged);
+    EW_EXPECT(t.broken + u.broken <= 0.08 * (t.judged + u.judged));
 }
 
 /* Of the fifty, the last five where the recommendation asks for them. */
@@ -305,7 +306,7 @@ static void random_limits_follow_up(void)
     const struct tally t = random_limits(45, 5, 50);
     EW_EXPECT(t.near >= 0.9 * t.judged);
     EW_EXPECT(t.broken <= 0.08 * t.judged);
-    EW_EXPECT(t.untried <= 0.15 * t.judged);
+    EW_EXPECT(t.untried <= 0.2 * t.judged);
 }
 
 EW_TEST_MAIN(EW_TEST(limits_are_read), EW_TEST(chooses_and_says_why),
