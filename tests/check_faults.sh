@@ -4,11 +4,14 @@
 # says why or with a whole result, and leave nothing half-written.
 # usage: check_faults.sh SOURCE_DIR BUILD_DIR [CASE...]
 set -uo pipefail
+fixtures=$(cd "$1" && pwd)/tests/fixtures
 build=$(cd "$2" && pwd)
+records=$fixtures/neuralscale/vgg_10_eff_c10_14.csv modes=$fixtures/train-modes.csv
 shift 2
 library=$build/tests/libew_fault.so
 points=${EW_FAULT_POINTS:-20}
-export PATH=$build/src:$PATH LC_ALL=C EW_UNIT=test OMP_NUM_THREADS=1
+# NVIDIA's libraries, which the CUDA module brings, end the program where an allocation of theirs fails.
+export PATH=$build/src:$PATH LC_ALL=C EW_UNIT=test OMP_NUM_THREADS=1 EDGEWISE_CUDA_MODULE=none
 [ -e "$library" ] || { echo "no library of faults in this build (sanitizers, or another machine's)" >&2; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -20,6 +23,8 @@ edgewise export lenet5 -o net.onnx >/dev/null 2>&1 || exit 1
 edgewise data make --kind digits --format idx --train 64 --test 32 --to digits >/dev/null 2>&1 || exit 1
 printf '[a]\ncommand = bench\nnetwork = lenet5\niters = 1\nwarmup = 0\nthreads = 1\n' >one.study
 edgewise study one.study --db store.db --busy 1 >/dev/null 2>&1 || exit 1
+edgewise data make --kind digits --train 3 --test 2 --to images >/dev/null 2>&1 || exit 1
+edgewise quantize net.onnx --scheme pow2 --calib digits:8 --mean 0.5 --std 0.5 --threads 1 -o pow2.onnx >/dev/null 2>&1 || exit 1
 edgewise run net.onnx --random --seed 1 --save in.npy >/dev/null 2>&1 || true
 small="--data digits --batch 32 --epochs 1 --threads 1 --workers 0"
 
@@ -33,7 +38,17 @@ pack|data pack digits --to %/out.pack|out.pack
 train|train lenet5 $small -o %/run|run
 study|study one.study --db %/s.db --busy 1 --scratch %/runs|s.db
 dry-run|study one.study --db store.db --dry-run|-
-results|results --db store.db|-
+prune|prune net.onnx --keep 0.5 --threads 1 -o %/out.onnx|out.onnx
+scale|scale generate vgg11_cifar --from $records --ratio 0.25 -o %/out.widths --svg %/out.svg|out.widths
+federate|federate lenet5 --data digits --clients 2 --share 1 --rounds 1 --local-epochs 1 --threads 1 --db %/s.db -o %/run|run
+predict|predict --from $modes --workload lenet --modes 8/2265/1377/2133 --csv %/out.csv --html %/out.html|out.csv
+recommend|recommend --from $modes --workload lenet --limit power=20W --modes 8/2265/1377/2133|-
+xmodel|export pow2.onnx -o %/out.xmodel|out.xmodel
+eval|eval net.onnx --data digits --mean 0.5 --std 0.5 --threads 1 --csv %/out.csv|out.csv
+folder|data make --kind digits --train 3 --test 2 --to %/out|-
+images|data info images|-
+reproduce|reproduce --db store.db -o %/out.html|out.html
+results|results export %/s.db --db store.db|s.db
 report|report --db store.db -o %/out.html|out.html"
 
 say() {
@@ -50,7 +65,10 @@ judge() {
     elif [ "$4" -ne 0 ] && ! grep -q '^edgewise: ' err; then
         say "$1" "$2" "$3" "exit $4 without a reason"
     fi
-    left=$(find now -name '*.tmp' -o -name '.*.part' -o -name '.*.stage.*' | head -n 1)
+    ! grep -q 'rollback' err || say "$1" "$2" "$3" "tells of a consequence, not of the reason"
+    # A folder with our marker alone is one whose removal failed; the next run removes it.
+    left=$(find now -name '*.tmp' -o -name '.*.part' -o -name '.*.stage.*' -empty -o \
+        -path '*/.*.stage.*/*' ! -name .edgewise-owned | head -n 1)
     [ -z "$left" ] || say "$1" "$2" "$3" "left $left"
     case $5 in
     - | run | s.db) ;;

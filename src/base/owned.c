@@ -115,12 +115,20 @@ bool ew_owned_remove(const char *path)
     return mark_path(path, mark) == EW_OK && unlink(mark) == 0 && rmdir(path) == 0;
 }
 
+static ew_err mark_new(const char *path)
+{
+    const ew_err err = write_mark(path);
+    if (err != EW_OK)
+        rmdir(path);
+    return err;
+}
+
 ew_err ew_owned_make(const char *path)
 {
     int holder = 0;
     EW_TRY(ew_folder_make_parents(path));
     if (mkdir(path, 0777) == 0)
-        return write_mark(path);
+        return mark_new(path);
     EW_CHECK(errno == EEXIST, EW_ERR_IO, "%s: %s", path, strerror(errno));
     const bool ours = read_mark(path, &holder);
     EW_CHECK(!holder, EW_ERR_IO, "%s: process %d is at work there", path, holder);
@@ -129,7 +137,7 @@ ew_err ew_owned_make(const char *path)
              "%s: exists, and is not a folder of Edgewise's own; it is left alone: move it away",
              path);
     EW_CHECK(mkdir(path, 0777) == 0, EW_ERR_IO, "%s: %s", path, strerror(errno));
-    return write_mark(path);
+    return mark_new(path);
 }
 
 ew_err ew_owned_publish(const char *from, const char *to)

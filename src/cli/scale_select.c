@@ -194,9 +194,11 @@ static ew_err print_fit_json(const struct ew_scaling *s, const struct limit *l,
 
 static void print_fit(const struct limit *l, const struct ew_line *f)
 {
-    printf("%s = %.4g * parameters + %.4g: %d points, Pearson %.3f, p %.2g, R2 %.3f, slope +- "
-           "%.2g\n",
-           l->metric, f->slope, f->intercept, f->n, f->r, f->p, f->r * f->r, f->slope_error);
+    printf("%s = %.4g * parameters + %.4g: %d points", l->metric, f->slope, f->intercept, f->n);
+    if (f->n > 2) /* a line through two says nothing of how well it fits */
+        printf(", Pearson %.3f, p %.2g, R2 %.3f, slope +- %.2g", f->r, f->p, f->r * f->r,
+               f->slope_error);
+    putchar('\n');
 }
 
 static ew_err by_measurements(struct ew_cmd_call *c, const struct ew_scaling *s,

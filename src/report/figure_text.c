@@ -23,9 +23,13 @@ static void note_trends(const struct ew_figure *f, FILE *out)
         const struct ew_line *l = &f->trends[i].line;
         fputs(i ? "; " : " Lines by least squares: ", out);
         ew_text_plain(f->trends[i].series, out);
-        fprintf(out, ": %.3g %s %s %.3g, R2 %.3f, Pearson %.3f (p %.2g", l->slope,
-                f->desc->log_x ? "log10(x)" : "x", l->intercept < 0 ? "-" : "+", fabs(l->intercept),
-                l->r * l->r, l->r, l->p);
+        fprintf(out, ": %.3g %s %s %.3g", l->slope, f->desc->log_x ? "log10(x)" : "x",
+                l->intercept < 0 ? "-" : "+", fabs(l->intercept));
+        if (isnan(l->p)) { /* two points, whose line says nothing of how well it fits */
+            fprintf(out, " (%d points)", l->n);
+            continue;
+        }
+        fprintf(out, ", R2 %.3f, Pearson %.3f (p %.2g", l->r * l->r, l->r, l->p);
         if (l->n)
             fprintf(out, ", %d points", l->n);
         putc(')', out);

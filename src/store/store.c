@@ -82,13 +82,11 @@ ew_err ew_store_end(struct ew_store *s, bool keep)
     if (!s->grouped)
         return EW_OK;
     s->grouped = false;
-    const int rc = sqlite3_exec(s->db, keep ? "COMMIT" : "ROLLBACK", NULL, NULL, NULL);
-    if (rc == SQLITE_OK)
-        return EW_OK;
-    const ew_err err = ew_store_fail(s, rc);
+    const int rc = keep ? sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) : SQLITE_OK;
+    const ew_err err = rc == SQLITE_OK ? EW_OK : ew_store_fail(s, rc);
     if (!sqlite3_get_autocommit(s->db)) /* some failures roll back by themselves */
         sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-    return keep ? err : EW_OK;
+    return err;
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */

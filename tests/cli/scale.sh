@@ -19,6 +19,7 @@ edgewise scale select mobilenet_v2_cifar --classes 100 --latency 16.67ms --publi
 edgewise bench lenet5 --iters 2 --db store.db >/dev/null
 edgewise bench lenet5 --width 0.5 --iters 2 --db store.db >/dev/null
 edgewise scale select lenet5 --memory 1M --from store.db --json | grep '"points"'
+edgewise scale select lenet5 --memory 1M --from store.db | head -n 1 | sed 's/[0-9.]*[0-9]/N/g'
 
 # A descent of two short iterations; stopped after the first and begun again it ends the same.
 descend() {
