@@ -40,7 +40,7 @@ study|study one.study --db %/s.db --busy 1 --scratch %/runs|s.db
 dry-run|study one.study --db store.db --dry-run|-
 prune|prune net.onnx --keep 0.5 --threads 1 -o %/out.onnx|out.onnx
 scale|scale generate vgg11_cifar --from $records --ratio 0.25 -o %/out.widths --svg %/out.svg|out.widths
-federate|federate lenet5 --data digits --clients 2 --share 1 --rounds 1 --local-epochs 1 --threads 1 --db %/s.db -o %/run|run
+federate|federate lenet5 --data digits --clients 2 --share 1 --rounds 2 --local-epochs 1 --threads 1 --db %/s.db -o %/run|run
 predict|predict --from $modes --workload lenet --modes 8/2265/1377/2133 --csv %/out.csv --html %/out.html|out.csv
 recommend|recommend --from $modes --workload lenet --limit power=20W --modes 8/2265/1377/2133|-
 xmodel|export pow2.onnx -o %/out.xmodel|out.xmodel
@@ -80,7 +80,7 @@ judge() {
         ;;
     esac
     if [ "$5" = run ] && [ -e now/run/last.ckpt ]; then
-        edgewise info now/run/last.ckpt >/dev/null 2>&1 || say "$1" "$2" "$3" "a damaged checkpoint"
+        edgewise "$1" --resume now/run >/dev/null 2>err || say "$1" "$2" "$3" "what is there cannot be taken up again"
     fi
     if [ "$5" = s.db ] && [ -e now/s.db ]; then
         edgewise results --db now/s.db >/dev/null 2>&1 || say "$1" "$2" "$3" "a damaged store"

@@ -122,16 +122,17 @@ static ew_err save(struct run *r, const struct ew_federation_row *row)
     put_row(r->row_file, row);
     if (!r->o.output || !first_rank(r))
         return EW_OK;
+    /* Rows first: those that a killed run has too many are left out when it goes on. */
+    EW_CHECK(fflush(r->row_file) == 0, EW_ERR_MEMORY, "no memory for rows");
+    snprintf(path, sizeof(path), "%s/rounds.csv", r->o.output);
+    EW_TRY(ew_file_write(path, r->rows, r->rows_bytes));
     snprintf(progress, sizeof(progress), "round = %lld\nsim_s = %.17g\nsim_j = %.17g\n",
              (long long)row->round, r->sim_s, r->sim_j);
     struct ew_checkpoint c = {
         .graph = r->net, .options = r->options, .progress = progress, .prep = r->prep};
     ew_federation_states(r->f, &c.states, &c.n_states);
     snprintf(path, sizeof(path), "%s/last.ckpt", r->o.output);
-    EW_TRY(ew_checkpoint_write(path, &c));
-    EW_CHECK(fflush(r->row_file) == 0, EW_ERR_MEMORY, "no memory for rows");
-    snprintf(path, sizeof(path), "%s/rounds.csv", r->o.output);
-    return ew_file_write(path, r->rows, r->rows_bytes);
+    return ew_checkpoint_write(path, &c);
 }
 
 /* Rows of the rounds that the checkpoint has; a kill may have come between the two files. */

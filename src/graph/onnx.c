@@ -3,6 +3,7 @@
  * export.  The file itself is format/'s. */
 #include "graph/onnx.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -124,7 +125,8 @@ static ew_err fill_field(const struct ew_field *f, const struct ew_onnx_attr *a,
     case EW_FIELD_SIZE:
         *(int64_t *)p = a->i;
         return check_range(f, a->name, (double)a->i);
-    case EW_FIELD_FLOAT:
+    case EW_FIELD_FLOAT: /* of a table's fields NaN is the one that is absent */
+        EW_CHECK(!isnan(a->f), EW_ERR_FORMAT, "attribute %s is not a number", a->name);
         *(double *)p = (double)a->f;
         return check_range(f, a->name, (double)a->f);
     case EW_FIELD_STR:

@@ -12,7 +12,8 @@ static const struct ew_field attrs[] = {
 static double f(double x, const void *attr)
 {
     const struct ew_scale_attr *a = attr;
-    return fmax(0, fmin(1, a->alpha * x + a->beta));
+    const double y = a->alpha * x + a->beta;
+    return y < 0 ? 0 : y > 1 ? 1 : y; /* not fmin and fmax, which lose NaN */
 }
 
 static double df(double x, double y, const void *attr)
