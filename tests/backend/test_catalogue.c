@@ -8,10 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/candidates.h"
 #include "backend/cpu/catalogue/catalogue.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "ew_test.h"
+#include "model/objective.h"
+#include "plan/plan.h"
 
 #define PAGE   "docs/kernels.md"
 #define CHOSEN "tests/plan/kernel_choice.txt"
@@ -172,5 +175,46 @@ static void chosen_kernels_are_known(void)
     EW_EXPECT(n > 500);
 }
 
+/* ---- Estimates ---- */
+
+static double cycles_of(const struct ew_kernel_candidate *c, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(c[i].name, name) == 0 && !c[i].refused)
+            return c[i].cycles;
+    return 0;
+}
+
+/* Rules compare the data gradient's estimates alone, so the sum of both gradients has the same
+ * order. */
+static void gradients_have_the_estimates_of_their_rules(void)
+{
+    const struct ew_model_opts o = {.size = sizeof(o), .batch = 16};
+    const struct ew_plan_opts po = {.mode = EW_PLAN_TRAIN, .dry = true, .backend.threads = 1};
+    struct ew_graph *g = NULL;
+    struct ew_plan *p = NULL;
+    int by_winograd = 0, by_gemm = 0;
+    EW_EXPECT_OK(ew_model_build("resnet18", &o, &g));
+    EW_EXPECT_OK(ew_objective_add(g));
+    EW_EXPECT_OK(ew_plan_compile(g, &po, &p));
+    for (int i = 0; p && i < ew_plan_step_count(p); i++) {
+        struct ew_kernel_candidate known[32];
+        struct ew_kernel_query query;
+        if (!ew_plan_step_query(p, i, &query) || query.phase != EW_PHASE_BACKWARD)
+            continue;
+        const int n = ew_backend_candidates(&query, known, 32);
+        const double winograd = cycles_of(known, n, "winograd gradients");
+        const double gemm = cycles_of(known, n, "implicit gemm gradients");
+        EW_EXPECT(winograd <= 0 || winograd < gemm);
+        by_winograd += winograd > 0;
+        by_gemm += gemm > 0;
+    }
+    EW_EXPECT(by_gemm >= 20); /* all convolutions, and the classifier */
+    EW_EXPECT(by_winograd >= 10 || getenv("EW_ISA"));
+    ew_plan_free(p);
+    ew_graph_free(g);
+}
+
 EW_TEST_MAIN(EW_TEST(page_is_the_catalogue), EW_TEST(entries_are_whole),
-             EW_TEST(chosen_kernels_are_known))
+             EW_TEST(chosen_kernels_are_known),
+             EW_TEST(gradients_have_the_estimates_of_their_rules))

@@ -430,6 +430,7 @@ struct ew_column_sums {
     /* The filter gradient by Winograd: phases one after the other, each over its tiles; `partial` \
      * is filter_shared floats.  fits says where it pays, too. */                                  \
     X(bool,    winograd_wgrad_fits, (const struct ew_conv_shape *s))                              \
+    X(double,  winograd_wgrad_cycles, (const struct ew_conv_shape *s)) /* estimated */            \
     X(size_t,  winograd_wgrad_shared, (const struct ew_conv_shape *s))                            \
     X(size_t,  winograd_wgrad_scratch, (const struct ew_conv_shape *s))                           \
     X(int64_t, winograd_wgrad_phases, (const struct ew_conv_shape *s))                            \

@@ -134,6 +134,28 @@ double ew_conv_winograd_cycles(const struct ew_kernel_case *c)
     return c->k->winograd_cycles(&c->shape, c->c->train);
 }
 
+static bool wants(const struct ew_kernel_case *c, int gradient)
+{
+    return c->c->din && c->c->din[gradient];
+}
+
+static double with_wgrad(const struct ew_kernel_case *c, double dgrad)
+{
+    return (wants(c, 0) ? dgrad : 0) + (wants(c, 1) ? ew_conv_wgrad_cycles(c->k, &c->shape) : 0);
+}
+
+double ew_conv_gemm_grads_cycles(const struct ew_kernel_case *c)
+{
+    return with_wgrad(c, c->k->conv_cycles(&c->shape, true));
+}
+
+double ew_conv_winograd_grads_cycles(const struct ew_kernel_case *c)
+{
+    struct ew_conv_shape mirrored;
+    ew_conv_dgrad_method(c->k, &c->shape, &mirrored);
+    return with_wgrad(c, c->k->winograd_cycles(&mirrored, true));
+}
+
 /* Winograd packs as many products for a filter as its tile has points, implicit GEMM a number for
  * each tap, and both pad outputs alike: so what they pack tells the form.  With a stride, cells of
  * pixels are its taps (kernel/winograd/winograd.h). */

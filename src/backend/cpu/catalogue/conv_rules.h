@@ -56,6 +56,9 @@ bool ew_if_winograd_dgrad(const struct ew_kernel_case *c);
 /* Estimates: cycles of one core. */
 double ew_conv_gemm_cycles(const struct ew_kernel_case *c);
 double ew_conv_winograd_cycles(const struct ew_kernel_case *c);
+/* Of both gradients, where both are wanted: dgrad by this method, wgrad by the best. */
+double ew_conv_gemm_grads_cycles(const struct ew_kernel_case *c);
+double ew_conv_winograd_grads_cycles(const struct ew_kernel_case *c);
 
 /* Outputs and taps of the Winograd form that runs it: "F(4x4,3x3)". */
 const char *ew_conv_winograd_form(const struct ew_kernel_case *c);

@@ -152,6 +152,7 @@ static const struct ew_kernel_entry backward[] = {
      .folder = "gemm",
      .fuses = "bias gradient; optimiser step",
      .test = "backend/test_kernel_conv.c",
+     .cycles = ew_conv_gemm_grads_cycles,
      .make = make_gemm},
 };
 

@@ -231,6 +231,12 @@ const char *ew_conv_wgrad_text(const struct ew_kernels *k, const struct ew_conv_
     return filter_way(k, s).text;
 }
 
+/* Others multiply as implicit GEMM does: a product for each output and weight. */
+double ew_conv_wgrad_cycles(const struct ew_kernels *k, const struct ew_conv_shape *s)
+{
+    return filter_way(k, s).run ? k->conv_cycles(s, false) : k->winograd_wgrad_cycles(s);
+}
+
 struct backward {
     struct ew_conv_pass data;
     struct ew_conv_wgrad filter;

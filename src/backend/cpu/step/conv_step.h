@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of everything that is a convolution to the kernels: convolutions and dense layers, forward
- * and backward.  Inputs are x, filters, bias, addition in this order; the rows say what shape it
- * is. */
+ * and backward.  Inputs are x, filters, bias, addition in this order; offers say what shape
+ * it is. */
 #ifndef EW_BACKEND_CPU_STEP_CONV_STEP_H
 #define EW_BACKEND_CPU_STEP_CONV_STEP_H
 
 #include "backend/backend.h"
 #include "backend/cpu/step/conv_pass.h"
 
-/* A kernel without its prepare function, which is the row's. */
+/* A kernel without its prepare function, which the catalogue has. */
 struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_method m,
                                         const struct ew_conv_shape *s);
 struct ew_kernel ew_conv_backward_kernel(const struct ew_backend *be,
@@ -27,5 +27,7 @@ enum ew_conv_method ew_conv_dgrad_method(const struct ew_kernels *k, const struc
                                          struct ew_conv_shape *shape);
 /* "wgrad: " and the best method for the gradient for the filter. */
 const char *ew_conv_wgrad_text(const struct ew_kernels *k, const struct ew_conv_shape *s);
+/* Its cycles on one core, estimated. */
+double ew_conv_wgrad_cycles(const struct ew_kernels *k, const struct ew_conv_shape *s);
 
 #endif

@@ -8,13 +8,6 @@
 #define L2_BYTES    768e3 /* weights that mostly stay in L2 */
 #define CACHE_BYTES 64e6  /* weights that no cache holds */
 
-/* Vectors that are multiplied and added in a cycle: two of AVX2, one of 512 bits or of NEON. */
-#if defined(EW_ISA_IS_avx2)
-#define A_CYCLE (2.0 * LANES)
-#else
-#define A_CYCLE (1.0 * LANES)
-#endif
-
 /* Cycles, about; reading weights is not hidden behind products: L2 gives 32 bytes a cycle, the last
  * cache 10, memory 4.  Measured on a Zen 4; only the order of the forms counts. */
 static double product_cost(double rows, double weights, int packs)

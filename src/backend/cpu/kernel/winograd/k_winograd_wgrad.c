@@ -95,6 +95,11 @@ static struct wino_form form_of(const struct ew_conv_shape *s)
     return wino_pick(s, form_cost);
 }
 
+double EW_K(winograd_wgrad_cycles)(const struct ew_conv_shape *s)
+{
+    return form_cost(s, form_of(s)) / A_CYCLE;
+}
+
 bool EW_K(winograd_wgrad_fits)(const struct ew_conv_shape *s)
 {
     if (!EW_K(winograd_fits)(s) || 4 * frame_channels(s) < 3 * LANES || s->cout < MR ||

@@ -16,6 +16,14 @@
 #define WINO_TAPS   5
 #define WINO_OUT    4
 
+/* Estimates: vectors that are multiplied and added in a cycle, two of AVX2, one of 512 bits or of
+ * NEON. */
+#if defined(EW_ISA_IS_avx2)
+#define A_CYCLE (2.0 * LANES)
+#else
+#define A_CYCLE (1.0 * LANES)
+#endif
+
 struct wino_form {
     int out, taps; /* of a line */
 };
