@@ -28,7 +28,7 @@ struct ew_pixels {
     int64_t width, height; /* NV12: even */
     const void *data;      /* the first row; NV12: of Y */
     int64_t stride;        /* bytes from a row to the next, negative upside down; 0: no gaps */
-    const void *chroma;    /* NV12: the second plane; NULL: behind the rows of the first */
+    const void *chroma;    /* NV12: the second plane; NULL: after the rows of the first */
     int64_t chroma_stride; /* 0: as stride */
 };
 

@@ -61,7 +61,7 @@ struct ew_reading {
 struct ew_fuse_query {
     const struct ew_backend *be;
     struct ew_graph *g;               /* as it is; calls point to its tensors */
-    bool train, update;               /* gradients, and the optimiser's step behind them */
+    bool train, update;               /* gradients, and the optimiser's step after them */
     int parts;                        /* of the batch, whose parameter gradients are summed */
     const bool *needed;               /* by node: it runs */
     const bool *on_host;              /* by node: not on this device */

@@ -20,7 +20,7 @@ static bool fail(struct ew_csv *csv, const char *why)
     return false;
 }
 
-/* A cell in quotes, whose text moves to the front of it; leaves `rest` behind the closing quote. */
+/* A cell in quotes, whose text moves to the front of it; leaves `rest` after the closing quote. */
 static bool quoted(struct ew_csv *csv, char **cell)
 {
     char *from = csv->rest + 1, *to = from;

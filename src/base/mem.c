@@ -18,7 +18,7 @@
 struct ew_arena_chunk {
     struct ew_arena_chunk *next;
     size_t size, used; /* bytes */
-    char *base;        /* behind this head, or a mapping of its own */
+    char *base;        /* after this head, or a mapping of its own */
     bool mapped;
 };
 
@@ -160,7 +160,7 @@ bool ew_arena_move(struct ew_arena *to, struct ew_arena *from, const void *p, si
     struct ew_arena_chunk *chunk = to->chunks ? take_chunk(from, p, bytes) : NULL;
     if (!chunk)
         return false;
-    chunk->next = to->chunks->next; /* behind the first, where others are allocated */
+    chunk->next = to->chunks->next; /* after the first, where others are allocated */
     to->chunks->next = chunk;
     to->used += bytes;
     return true;
@@ -195,7 +195,7 @@ static struct ew_arena_chunk *new_chunk(struct ew_arena *a, size_t bytes)
     struct ew_arena_chunk *c = chunk_new(size);
     if (!c)
         return NULL;
-    /* A big object's own chunk goes behind the current one, which keeps filling. */
+    /* A big object's own chunk goes after the current one, which keeps filling. */
     if (a->chunks && size > CHUNK_BYTES) {
         c->next = a->chunks->next;
         a->chunks->next = c;

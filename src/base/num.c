@@ -58,14 +58,14 @@ static int billionths_text(double x, char out[EW_NUM_CHARS])
     if (back < x || back > x)
         return 0;
     char digit[16]; /* the last one first */
-    int count = 0, behind = 9, at = 0;
+    int count = 0, decimals = 9, at = 0;
     for (; n % 10 == 0; n /= 10)
-        behind--;
+        decimals--;
     for (; n > 0; n /= 10)
         digit[count++] = (char)('0' + n % 10);
-    const int power = count - 1 - behind; /* of the first digit */
+    const int power = count - 1 - decimals; /* of the first digit */
     const bool small = power < -4;
-    const int point = small ? count - 1 : behind; /* digits behind the point */
+    const int point = small ? count - 1 : decimals; /* digits after the point */
     if (!small && power < 0)
         at += snprintf(out, EW_NUM_CHARS, "0.%.*s", -1 - power, "000");
     for (int i = count - 1; i >= 0; i--) {
@@ -73,7 +73,7 @@ static int billionths_text(double x, char out[EW_NUM_CHARS])
         if (i == point && i > 0)
             out[at++] = '.';
     }
-    for (int i = behind; i < 0; i++)
+    for (int i = decimals; i < 0; i++)
         out[at++] = '0';
     out[at] = '\0';
     return small ? at + snprintf(out + at, EW_NUM_CHARS - (size_t)at, "e-%02d", -power) : at;

@@ -19,7 +19,7 @@ struct ew_dpu_opts {
 
 /* The device that commands of this process run on, where it is a DPU; else NULL. */
 const char *ew_dpu_device(void);
-/* What stands behind its name: "kv260". */
+/* What stands after its name: "kv260". */
 const char *ew_dpu_arguments(const char *device);
 
 /* One network: a table of its layers and the sums; several: a line each; with `sweep` one over

@@ -172,7 +172,7 @@ static ew_err check_name(const char *name)
 
 static ew_err take_file(const struct ew_frame *f)
 {
-    const size_t n = strlen(f->data) + 1; /* there is a NUL behind the bytes at the latest */
+    const size_t n = strlen(f->data) + 1; /* there is a NUL after the bytes at the latest */
     EW_CHECK(n <= f->size, EW_ERR_FORMAT, "a file without a name");
     EW_TRY(check_name(f->data));
     return ew_file_write(f->data, f->data + n, f->size - n);

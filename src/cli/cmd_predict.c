@@ -252,7 +252,7 @@ static void keep_common(struct ew_series_of_modes *m, int n)
         for (int w = 1; w < n && all; w++)
             all = has_mode(&m[w], &mode, &at);
         for (int w = 0; w < n && all; w++) {
-            has_mode(&m[w], &mode, &at); /* at or behind `kept`: rows are sorted by mode */
+            has_mode(&m[w], &mode, &at); /* at or after `kept`: rows are sorted by mode */
             m[w].modes[kept] = m[w].modes[at];
             m[w].time[kept] = m[w].time[at];
             m[w].power[kept] = m[w].power[at];

@@ -69,7 +69,7 @@ static double mean_of(const struct class_errors *c)
     return c->n ? c->sum / (double)c->n : 0;
 }
 
-/* By class, all of them behind the last; release with free(). */
+/* By class, all of them after the last; release with free(). */
 static ew_err sum_up(const struct ew_eval_report *r, struct class_errors **out)
 {
     const int64_t classes = ew_dataset_info(r->data)->classes;

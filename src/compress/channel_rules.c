@@ -337,7 +337,7 @@ static ew_err concat(struct ew_channel_search *s, int node)
     if (axis < 0)
         return EW_OK;
     if (ew_axis_of(a->axis, out->rank) != axis)
-        return elementwise(s, node); /* one behind the other: the same channels */
+        return elementwise(s, node); /* one after the other: the same channels */
     int *all = ew_arena_array(&s->c->arena, (size_t)out->dim[axis] + 1, sizeof(*all)), *at = all;
     EW_CHECK(all, EW_ERR_MEMORY, "no memory for channels");
     for (int i = 0; i < n->n_in; i++) {

@@ -2,7 +2,7 @@
 /* Which channels of a network can leave it, and what has to leave with them.
  *
  * A unit is what goes as a whole: the filters of all layers that a residual addition puts on top of
- * each other, with their biases and batch norms, the depthwise filters behind them, and the slices
+ * each other, with their biases and batch norms, the depthwise filters after them, and the slices
  * of every layer that reads them.  Units are found from the graph alone, by following channels
  * through its operators (the dependency graph of DepGraph, Fang et al., CVPR 2023, at the level of
  * single channels).  An operator that mixes channels in an unknown way keeps all of its inputs.

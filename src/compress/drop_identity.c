@@ -7,7 +7,7 @@
 #include "graph/ops.h"
 #include "graph/readers.h"
 
-/* QCDQ form has a clip to all of int8 behind a quantiser. */
+/* QCDQ form has a clip to all of int8 after a quantiser. */
 static bool clips_nothing(const struct ew_graph *g, const struct ew_node *n)
 {
     const enum ew_dtype dtype = g->values[n->in[0]].t.dtype;

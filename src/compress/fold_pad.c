@@ -53,7 +53,7 @@ static bool read_pads(const struct ew_graph *g, const struct ew_node *n, int64_t
     return true;
 }
 
-/* The same as the convolution sees it, behind a transpose. */
+/* The same as the convolution sees it, after a transpose. */
 static void turn(const struct ew_node *n, int rank, int64_t *pads)
 {
     const struct ew_ints *perm = &((const struct ew_transpose_attr *)n->attr)->perm;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fusing the activation behind a batch norm or a convolution into it, and the addition between the
+/* Fusing the activation after a batch norm or a convolution into it, and the addition between the
  * two, for training: one pass over the tensor less forward and one to three less backward, and the
  * values between the two need not be kept.  Nodes and values keep their numbers (gradients are
  * asked for by the one, dropout draws by the other): the activation's node stays, and makes what

@@ -3,11 +3,11 @@
  *
  * A quantised network comes as float nodes between dequantize_linear (DQ) and quantize_linear (Q).
  * Four sweeps make integers of it:
- *   - DQ goes behind nodes that only move elements, or pick the largest: they move bytes then;
+ *   - DQ goes after nodes that only move elements, or pick the largest: they move bytes then;
  *   - each Q, with the float nodes before it up to the next DQs, becomes an integer node;
- *   - convolutions and dense layers on a DQ without a Q behind them become integer nodes to
+ *   - convolutions and dense layers on a DQ without a Q after them become integer nodes to
  * float32;
- *   - additions and tables behind an integer convolution become part of it.
+ *   - additions and tables after an integer convolution become part of it.
  * What does not fit stays as it is, in float32.  lower_layers.c and lower_rest.c know the nodes. */
 #include "compress/lower_quant.h"
 
@@ -69,7 +69,7 @@ static ew_err make_unsigned(struct ew_graph *g, int node)
     return EW_OK;
 }
 
-/* ---- DQ behind what moves ---- */
+/* ---- DQ after what moves ---- */
 
 static bool only_moves(const struct ew_graph *g, const struct ew_node *n)
 {

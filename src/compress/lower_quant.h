@@ -22,7 +22,7 @@ typedef ew_err ew_lower_fn(const struct ew_lowering *l, bool *done);
 
 /* Convolutions, dense layers, and batch norm as a depthwise convolution of one tap. */
 ew_lower_fn ew_lower_conv, ew_lower_gemm, ew_lower_norm;
-/* The same without a quantiser behind them: to float32. */
+/* The same without a quantiser after them: to float32. */
 ew_err ew_lower_conv_float(struct ew_graph *g, int node, bool *done);
 ew_err ew_lower_gemm_float(struct ew_graph *g, int node, bool *done);
 /* Sums and products of two, averages, concat, and functions of one value. */
@@ -42,7 +42,7 @@ typedef ew_err ew_lower_step(struct ew_graph *g, int node);
 /* One sweep over all nodes; a step may put any number of nodes in the place of the one it is given.
  * Nodes that nobody needs any more go, and types are inferred again. */
 ew_err ew_lower_sweep(struct ew_graph *g, ew_lower_step *step);
-/* Zero points that are left out are put in, and dequantisers go behind what only moves. */
+/* Zero points that are left out are put in, and dequantisers go after what only moves. */
 ew_err ew_lower_prepare(struct ew_graph *g);
 
 /* Puts the nodes from `first` on in the place of the quantiser. */

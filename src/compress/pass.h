@@ -44,9 +44,9 @@ ew_err ew_pass_fuse_epilogue(struct ew_graph *g);
 /* Activations after a batch norm become its epilogue; for training, so it is not one of
  * ew_pass_all.  Nodes and values keep their numbers, and no weight is read. */
 ew_err ew_pass_fuse_norm(struct ew_graph *g);
-/* The addition behind a batch norm into it; before ew_pass_fuse_norm. */
+/* The addition after a batch norm into it; before ew_pass_fuse_norm. */
 ew_err ew_pass_fuse_add(struct ew_graph *g);
-/* Activations before a max pool go behind it; the same holds. */
+/* Activations before a max pool go after it; the same holds. */
 ew_err ew_pass_sink_activation(struct ew_graph *g);
 /* Relu after a convolution becomes its epilogue; the same holds. */
 ew_err ew_pass_fuse_relu(struct ew_graph *g);
@@ -55,7 +55,7 @@ struct ew_equalize_opts {
     /* Largest magnitude by channel of each value, NULL where unknown; NULL: filters stand for
      * them. */
     const float *const *peaks;
-    /* The same of values behind a ReLU6, by which channels that do not reach 6 are scaled too;
+    /* The same of values after a ReLU6, by which channels that do not reach 6 are scaled too;
      * NULL: it stops there. */
     const float *const *reach;
     int rounds;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Power-of-two quantisation: int8 q stands for q * 2^-position, zero point 0, one position a
- * tensor.  The position is how many of the bits lie behind the binary point; it may be negative.
+ * tensor.  The position is how many of the bits lie after the binary point; it may be negative.
  * This is what DPU accelerators compute with (docs/fpga.md). */
 #ifndef EW_COMPRESS_POW2_H
 #define EW_COMPRESS_POW2_H

@@ -51,7 +51,7 @@ ew_err ew_pass_explicit_pow2(struct ew_graph *g)
     return ew_graph_infer(g);
 }
 
-/* A clip behind quantiser `node`, in its place with it. */
+/* A clip after quantiser `node`, in its place with it. */
 static ew_err add_clip(struct ew_graph *g, int node)
 {
     static const int64_t bounds[] = {INT8_MIN, INT8_MAX};

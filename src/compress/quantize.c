@@ -205,7 +205,7 @@ static void share_positions(struct quantizer *q)
     }
 }
 
-/* The value that a layer's sums are rounded to: its output, or that of the relu or clip behind it;
+/* The value that a layer's sums are rounded to: its output, or that of the relu or clip after it;
  * -1: it stays float32. */
 static int rounded_to(const struct quantizer *q, int node)
 {
@@ -256,7 +256,7 @@ static void choose_positions(struct quantizer *q)
 
 /* ---- Fewer of them, for training ---- */
 
-/* What moves is quantised already.  Rounding and the largest may change places: behind a pool there
+/* What moves is quantised already.  Rounding and the largest may change places: after a pool there
  * is less to round, and the layer before it can be one step with it. */
 static void spare_values(struct quantizer *q)
 {

@@ -47,7 +47,7 @@ ew_err ew_quantize_prepare(struct ew_graph *g);
 /* Puts quantize_linear and dequantize_linear round every float32 activation that a quantised node
  * reads or makes, and gives convolutions and dense layers integer weights and biases as the scheme
  * says.  With POW2 what quantised nodes give to the outside is quantised too.  Values that only
- * move, or are put together, share one scale.  relu and clip stay right behind what makes their
+ * move, or are put together, share one scale.  relu and clip stay right after what makes their
  * input.  Values are renumbered. */
 ew_err ew_quantize(struct ew_graph *g, const struct ew_quantize_opts *o);
 

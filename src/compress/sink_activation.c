@@ -20,7 +20,7 @@ static bool clamps(const struct ew_graph *g, int node)
            (end.act == EW_ACT_RELU || end.act == EW_ACT_CLIP);
 }
 
-/* The two nodes trade places between the values before and behind them. */
+/* The two nodes trade places between the values before and after them. */
 static ew_err trade(struct ew_graph *g, struct ew_readers *r, int act, int pool)
 {
     struct ew_node *a = &g->nodes[act], *p = &g->nodes[pool];

@@ -45,7 +45,7 @@ struct ew_federation {
     int64_t *order; /* of clients, in the order in which they are asked */
     int64_t round;
     bool *answering; /* by rank: the client that it plays does */
-    float *gathered; /* ranks: their answers, one behind the other */
+    float *gathered; /* ranks: their answers, one after the other */
     struct reply *replies;
 };
 

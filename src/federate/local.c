@@ -2,7 +2,7 @@
 /* Local training.
  *
  * Fedprox and scaffold add a term to the gradient.  Steps without momentum are linear in it, so the
- * term is taken off behind a plain step: w' = (w - lr g) - lr term. */
+ * term is taken off after a plain step: w' = (w - lr g) - lr term. */
 #include "federate/local.h"
 
 #include <stdlib.h>

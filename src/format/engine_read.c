@@ -322,7 +322,7 @@ static ew_err get_all(struct reader *r)
     EW_TRY(get_choices(r));
     EW_TRY(get_packed(r));
     EW_TRY(get_weights(r));
-    EW_CHECK(r->in.at == r->in.size, EW_ERR_FORMAT, "%s: has something behind its steps", r->what);
+    EW_CHECK(r->in.at == r->in.size, EW_ERR_FORMAT, "%s: has something after its steps", r->what);
     /* Some constants have their values only now. */
     const ew_err e = ew_graph_infer(r->e->graph);
     return e == EW_OK ? e : ew_fail_in(EW_ERR_FORMAT, "%s", r->what);

@@ -195,7 +195,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Names of nodes mean nothing to a graph, but ONNX Runtime refuses two that are equal: all but the
- * first get their output's name behind their own, which no other node has. */
+ * first get their output's name after their own, which no other node has. */
 static ew_err tell_apart(struct export *x)
 {
     const size_t n = x->out.graph.n_node;

@@ -26,7 +26,7 @@ static bool is_broadcasting(const char *type)
     return false;
 }
 
-/* in[slot] with ones behind its dimensions, so that its first axis meets `axis` of rank `rank`. */
+/* in[slot] with ones after its dimensions, so that its first axis meets `axis` of rank `rank`. */
 static ew_err widen(struct ew_onnx_import *im, struct ew_onnx_node *n, int *in, int64_t axis,
                     int rank)
 {

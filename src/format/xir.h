@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Networks as XIR (.xmodel): what AMD's compiler for its DPU takes, float operators with a `fix`
- * node behind each value that is int8 with a power-of-two scale.  docs/fpga.md lists the operators.
+ * node after each value that is int8 with a power-of-two scale.  docs/fpga.md lists the operators.
  */
 #ifndef EW_FORMAT_XIR_H
 #define EW_FORMAT_XIR_H
 
 #include "graph/graph.h"
 
-/* Six times the DPU's sixth, 2731 / 2^14: what files have behind a hard sigmoid. */
+/* Six times the DPU's sixth, 2731 / 2^14: what files have after a hard sigmoid. */
 #define EW_XIR_GATE_FACTOR (6 * 2731.0 / 16384)
 
 /* Writes a network in QDQ form with power-of-two scales; fails where a node has no counterpart in

@@ -114,7 +114,7 @@ static ew_err get_window(const struct ew_xir_in *in, struct ew_window_attr *win,
     return EW_OK;
 }
 
-/* The constant behind a filter, through its dequantiser; -1: it is computed. */
+/* The constant that a filter is made of, through its dequantiser; -1: it is computed. */
 static int filter_source(const struct ew_graph *g, int value)
 {
     const int from = g->values[value].producer;
@@ -211,7 +211,7 @@ static double dpu_factor(const struct ew_graph *g, int x)
     return ldexp((double)(size[0] * size[1]) * m.factor, -m.shift);
 }
 
-/* That factor, which files have behind those and our operators of the DPU within. */
+/* That factor, which files have after those and our operators of the DPU within. */
 static bool is_factor(const struct ew_graph *g, int x, int by)
 {
     const struct ew_value *v = &g->values[by];

@@ -40,7 +40,7 @@ void ew_xir_arg(struct ew_xir_out *x, Ew__XirOp *op, const char *key, const char
 /* A float32 constant of one element a shape entry; `data` is borrowed. */
 ew_err ew_xir_const(struct ew_xir_out *x, const char *name, const struct ew_shape *shape,
                     const float *data, const char **op);
-/* `fix` behind an operator: to int8 at the position and back. */
+/* `fix` after an operator: to int8 at the position and back. */
 ew_err ew_xir_fix(struct ew_xir_out *x, const char *from, const struct ew_shape *shape,
                   int position, const char **op);
 /* The operator of a value: that which made it, or a constant with its `fix` where it is

@@ -281,7 +281,7 @@ ew_err ew_xir_value(struct ew_xir_out *x, int value, const int *perm, const char
     return dequantised ? ew_xir_fix(x, *op, &t.shape, position, op) : EW_OK;
 }
 
-/* quantize_linear and the dequantize_linear behind it: one `fix`, none where the value has been
+/* quantize_linear and the dequantize_linear after it: one `fix`, none where the value has been
  * through the same. */
 static ew_err put_quantizer(struct ew_xir_out *x, int node)
 {
@@ -329,7 +329,7 @@ static bool to_last(const struct ew_node *n)
            memcmp(a->perm.v, last, sizeof(last)) == 0;
 }
 
-/* Everything that reads it, behind quantisers, turns it to channels-last. */
+/* Everything that reads it, after quantisers, turns it to channels-last. */
 static bool is_turned(const struct ew_graph *g, int value)
 {
     bool any = false;

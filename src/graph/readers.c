@@ -26,7 +26,7 @@ struct ew_readers {
     int n_lists, cap_lists;
     struct read *reads;
     int n_reads, cap_reads;
-    int *first; /* by node: its read of input 0, the others behind it */
+    int *first; /* by node: its read of input 0, the others after it */
     int n_nodes, cap_nodes;
 };
 

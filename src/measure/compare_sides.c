@@ -33,7 +33,7 @@ static bool is_output(const struct ew_graph *g, int value)
     return false;
 }
 
-/* A copy in which every float value that a node makes is an output, behind those that are. */
+/* A copy in which every float value that a node makes is an output, after those that are. */
 static ew_err with_all_values(const struct ew_graph *g, struct ew_graph **out)
 {
     EW_TRY(ew_graph_clone(g, out));

@@ -11,7 +11,7 @@ struct ew_act_params {
     int n;
 };
 
-/* Adds the activation behind `value`. */
+/* Adds the activation after `value`. */
 ew_err ew_act_add_node(struct ew_graph *g, const struct ew_act_params *act, int value, int *out);
 
 #endif

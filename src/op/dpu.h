@@ -21,7 +21,7 @@ struct ew_dpu_mean {
 struct ew_dpu_mean ew_dpu_mean(int64_t height, int64_t width);
 
 /* a at position `from` as the adder reads it: at the coarser position `least`, with two bits more,
- * what lies behind them cut off. */
+ * what lies after them cut off. */
 #define EW_DPU_GUARD 2
 int64_t ew_dpu_align(int64_t a, int from, int least);
 

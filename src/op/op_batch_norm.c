@@ -220,7 +220,7 @@ struct sums {
     double dy[CHUNK], dyx[CHUNK];
 };
 
-/* xhat of a pixel's channels [at, at + n), and the gradient before the activation; behind an
+/* xhat of a pixel's channels [at, at + n), and the gradient before the activation; after an
  * addition relu's derivative is told by its output. */
 static void backward_pixel(const struct ew_call *c, const struct sums *s, int64_t at, int64_t n,
                            double *x, double *g)

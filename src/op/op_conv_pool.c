@@ -50,7 +50,7 @@ static ew_err resolve(const struct ew_call *c, struct ew_conv_sizes *out)
              EW_ERR_SHAPE, "what is pooled has no windows of %dx%d", size, size);
     EW_CHECK(!a->turned || size == 2, EW_ERR_UNSUPPORTED, "windows of 3x3 and channels first");
     EW_CHECK(a->end.act == EW_ACT_NONE || a->end.act == EW_ACT_RELU, EW_ERR_UNSUPPORTED,
-             "activation %s behind a pool", ew_act_names[a->end.act]);
+             "activation %s after a pool", ew_act_names[a->end.act]);
     return EW_OK;
 }
 

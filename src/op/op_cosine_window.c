@@ -13,7 +13,7 @@ enum kind { HANN, HAMMING, BLACKMAN };
 
 struct attr {
     int kind;      /* enum kind */
-    bool periodic; /* the sample behind the last would be the first again */
+    bool periodic; /* the sample after the last would be the first again */
     int dtype;     /* enum ew_dtype of the output */
 };
 

@@ -2,7 +2,7 @@
 /* NonMaxSuppression: the best boxes of each image and class that do not overlap too much.
  *
  * How many there are depends on the data, but a plan has fixed shapes.  The output has as many rows
- * as there can be, [images x classes x most, 3] of (image, class, box); rows behind the last box
+ * as there can be, [images x classes x most, 3] of (image, class, box); rows after the last box
  * that was selected hold -1.  Taking boxes only where they are known when the file is read, as
  * NonZero does, was the alternative: no detector could run. */
 #include <math.h>

@@ -70,7 +70,7 @@ static void cost(const struct ew_call *c, struct ew_cost *out)
 
 /* ---- The loops ----
  *
- * Dimensions behind the last one that changes form runs of contiguous elements; the others have a
+ * Dimensions after the last one that changes form runs of contiguous elements; the others have a
  * table of taps for each of their outputs, in scratch. */
 struct grid {
     int dims; /* with tables */
@@ -219,7 +219,7 @@ static ew_err backward(const struct ew_call *c)
 
 /* ---- Layout and ONNX ---- */
 
-/* ONNX Runtime interpolates along neighbouring axes, behind the batch alone or behind it and the
+/* ONNX Runtime interpolates along neighbouring axes, after the batch alone or after it and the
  * channels; cubic the latter only.  `perm` NULL: as the node stands. */
 static bool is_common(const struct ew_graph *g, const struct ew_node *n, const int *perm)
 {

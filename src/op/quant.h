@@ -31,11 +31,11 @@ struct ew_quant_attr {
 
 /* Where the parameters of an element are. */
 struct ew_quant_grid {
-    int64_t inner;   /* elements behind one entry of the axis */
+    int64_t inner;   /* elements after one entry of the axis */
     int64_t entries; /* of the axis */
     int64_t block;   /* entries that share parameters; 0: one scale for all */
     int64_t blocks;  /* in the axis */
-    bool blocked;    /* the elements behind the axis have parameters of their own */
+    bool blocked;    /* the elements after the axis have parameters of their own */
 };
 
 /* Fails where scale and zero point (NULL: none) do not fit x. */

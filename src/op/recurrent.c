@@ -213,7 +213,7 @@ ew_err ew_rnn_forward(const struct ew_call *c, int gates, ew_rnn_step_fn *step)
     r.tmp = r.cell + r.hidden;
     r.from_x = r.tmp + r.hidden;
     r.from_h = r.from_x + gates * r.hidden;
-    if (ew_call_out(c, 0)) /* steps behind the end of a sequence stay zero */
+    if (ew_call_out(c, 0)) /* steps after the end of a sequence stay zero */
         memset(c->out[0]->data, 0, ew_tensor_bytes(c->out[0]));
     for (r.direction = 0; r.direction < r.directions; r.direction++)
         for (int64_t b = 0; b < r.batch; b++)

@@ -68,7 +68,7 @@ ew_err ew_softmax_import(struct ew_graph *g, const struct ew_onnx_node *n, int *
     struct ew_softmax_attr a = {.axis = ew_onnx_int(n, "axis", 1)};
     int axis;
     EW_TRY(ew_shape_axis(a.axis, s->rank, &axis));
-    /* With nothing but ones behind the axis both meanings are the same. */
+    /* With nothing but ones after the axis both meanings are the same. */
     for (int i = axis + 1; i < s->rank; i++)
         a.flatten |= s->dim[i] != 1;
     return ew_onnx_import_default(g, op, n, &a, NULL, 0, out);

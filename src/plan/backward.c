@@ -143,7 +143,7 @@ static void touch_gradients(struct ew_plan *p, const struct ew_node *n)
             ew_plan_touch(&p->grads[n->out[i]], step);
 }
 
-/* True where no needed node before this one reads the value: its gradient is complete behind it. */
+/* True where no needed node before this one reads the value: its gradient is complete after it. */
 static bool first_reader(const struct ew_plan *p, int node, int value)
 {
     return p->reading[value].first == node;

@@ -2,7 +2,7 @@
 /* Steps that the device has no kernel for.
  *
  * Such a step runs on the CPU, on copies: what it reads comes from the device before it, what it
- * has written goes back behind it.  The device's memory stays the one place where values live, so
+ * has written goes back after it.  The device's memory stays the one place where values live, so
  * the rest of the plan (lifetimes, views, buffers that are shared) knows nothing of it.  Steps take
  * turns with one block of the host's memory.
  *

@@ -64,7 +64,7 @@ static size_t lowest_gap(struct ew_buffer *const *placed, int n, const struct ew
     return at;
 }
 
-/* Adds `b` to the n placed ones, behind those of the same offset. */
+/* Adds `b` to the n placed ones, after those of the same offset. */
 static void insert(struct ew_buffer **placed, int n, struct ew_buffer *b)
 {
     int low = 0, high = n;

@@ -17,8 +17,8 @@
 
 struct region {
     size_t at, size;
-    int before, behind; /* in the order of addresses */
-    int prev, next;     /* in its class, where it is free */
+    int below, above; /* in the order of addresses */
+    int prev, next;   /* in its class, where it is free */
     bool free;
 };
 
@@ -64,30 +64,30 @@ static void enter_class(struct heap *h, int at)
     *first = at;
 }
 
-/* A new region behind `before` (NONE: the first of all). */
-static int add_region(struct heap *h, int before, size_t at, size_t size)
+/* A new region above `below` (NONE: the first of all). */
+static int add_region(struct heap *h, int below, size_t at, size_t size)
 {
     const int id = h->n_regions++;
-    const int behind = before == NONE ? NONE : h->regions[before].behind;
-    h->regions[id] = (struct region){.at = at, .size = size, .before = before, .behind = behind};
-    if (before != NONE)
-        h->regions[before].behind = id;
-    if (behind != NONE)
-        h->regions[behind].before = id;
+    const int above = below == NONE ? NONE : h->regions[below].above;
+    h->regions[id] = (struct region){.at = at, .size = size, .below = below, .above = above};
+    if (below != NONE)
+        h->regions[below].above = id;
+    if (above != NONE)
+        h->regions[above].below = id;
     else
         h->top = id;
     return id;
 }
 
-/* Takes `gone`, which is behind `at`, into it.  Numbers of regions are not used again: a buffer
+/* Takes `gone`, which is above `at`, into it.  Numbers of regions are not used again: a buffer
  * adds two at most. */
 static void swallow(struct heap *h, int at, int gone)
 {
     struct region *r = &h->regions[at];
     r->size += h->regions[gone].size;
-    r->behind = h->regions[gone].behind;
-    if (r->behind != NONE)
-        h->regions[r->behind].before = at;
+    r->above = h->regions[gone].above;
+    if (r->above != NONE)
+        h->regions[r->above].below = at;
     else
         h->top = at;
 }
@@ -131,16 +131,16 @@ static int take(struct heap *h, size_t size)
 
 static void give(struct heap *h, int at)
 {
-    const int before = h->regions[at].before, behind = h->regions[at].behind;
+    const int below = h->regions[at].below, above = h->regions[at].above;
     ++*h->probes;
-    if (behind != NONE && h->regions[behind].free) {
-        leave_class(h, behind);
-        swallow(h, at, behind);
+    if (above != NONE && h->regions[above].free) {
+        leave_class(h, above);
+        swallow(h, at, above);
     }
-    if (before != NONE && h->regions[before].free) {
-        leave_class(h, before);
-        swallow(h, before, at);
-        at = before;
+    if (below != NONE && h->regions[below].free) {
+        leave_class(h, below);
+        swallow(h, below, at);
+        at = below;
     }
     enter_class(h, at);
 }

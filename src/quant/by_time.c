@@ -34,7 +34,7 @@ int ew_quant_slow_groups(const struct ew_quant_layer *layers, int n, double whol
         const bool slow = is_slow(l, whole_s);
         if (slow && !open)
             out[groups++] = (struct ew_quant_group){.first = i};
-        open = slow || (open && l->is_float); /* float32 anyway: the group goes on behind it */
+        open = slow || (open && l->is_float); /* float32 anyway: the group goes on after it */
         if (!slow)
             continue;
         out[groups - 1].n = i + 1 - out[groups - 1].first;

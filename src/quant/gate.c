@@ -42,7 +42,7 @@ static int follower(const struct ew_graph *g, const struct ew_readers *r, int no
     return -1;
 }
 
-/* keep[] of a layer and of the activation behind it. */
+/* keep[] of a layer and of the activation after it. */
 static void mark(const struct ew_quant_gate *gate, const char *name, bool keep)
 {
     const int k = ew_quant_node_of(gate->v->g, name);

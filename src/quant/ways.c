@@ -94,7 +94,7 @@ static ew_err limit(const struct ew_quant_job *job, struct ew_quant_variant *v)
     return is_pow2(job) ? ew_pass_limit_weights(v->g, v->peaks) : EW_OK;
 }
 
-/* Variant `at`, and behind it the same with biases corrected. */
+/* Variant `at`, and after it the same with biases corrected. */
 static ew_err consider_both(struct ew_quant_ways *w, int at, bool is_equalized)
 {
     EW_TRY(limit(w->job, &w->all[at]));

@@ -11,7 +11,7 @@
 /* Escaped for elements and for attributes in double quotes; control characters become blanks. */
 void ew_html_text(FILE *out, const char *text);
 
-/* As the part of an address behind "data:text/csv,": shorter than base64 where most is digits. */
+/* As the part of an address after "data:text/csv,": shorter than base64 where most is digits. */
 void ew_html_url(FILE *out, const char *text, size_t size);
 /* JSON text as the content of a <script>: no '<' is left in it. */
 void ew_html_json(FILE *out, const char *json);

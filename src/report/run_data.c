@@ -77,7 +77,7 @@ static char *put_code(char *to, const char *hex)
     return to;
 }
 
-/* A string from behind its opening quote; NULL: it has no end. */
+/* A string from after its opening quote; NULL: it has no end. */
 static const char *read_string(struct ew_option_walk *w)
 {
     const char *p = w->at;

@@ -38,7 +38,7 @@ static bool is_gated(const struct place *p, const struct ew_node *n)
     return n->op == p->ops[1];
 }
 
-/* Node `node` again with a product behind it, in its place. */
+/* Node `node` again with a product after it, in its place. */
 static ew_err gate_node(struct ew_graph *g, int node, int k)
 {
     struct ew_node n = g->nodes[node];
@@ -69,7 +69,7 @@ ew_err ew_gates_insert(struct ew_graph *g, const char *network, int n)
     for (int i = 0; i < g->n_nodes; i++)
         if (is_gated(p, &g->nodes[i])) {
             EW_TRY(gate_node(g, i, k++));
-            i++; /* the product is behind it */
+            i++; /* the product is after it */
         }
     EW_CHECK(k == n, EW_ERR_INTERNAL, "%s: %d gates for %d widths", network, k, n);
     return ew_graph_infer(g);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gates: a factor a channel behind each layer whose width is searched for, and the pruner that
+/* Gates: a factor a channel after each layer whose width is searched for, and the pruner that
  * closes them one after the other (NeuralScale, section 3.1; Molchanov et al., CVPR 2019). */
 #ifndef EW_SCALE_GATES_H
 #define EW_SCALE_GATES_H

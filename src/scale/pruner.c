@@ -112,7 +112,7 @@ ew_err ew_pruner_batch(struct ew_pruner *p, const double *gradients)
     for (int u = 0; u < p->units; u++)
         p->sum[u] += p->open[u] ? gradients[u] * gradients[u] : 0;
     p->since++;
-    p->done |= p->step == p->steps; /* noticed at the minibatch behind the last step */
+    p->done |= p->step == p->steps; /* noticed at the minibatch after the last step */
     if (!p->done && p->batches > 0 && p->batches % p->o.every == 0) {
         EW_TRY(prune(p));
         memset(p->sum, 0, (size_t)p->units * sizeof(*p->sum));

@@ -38,7 +38,7 @@ void ew_frames_close(struct ew_frames *f)
     *f = (struct ew_frames){.in = -1, .out = -1, .name = f->name};
 }
 
-/* Room for `more` bytes behind the first n, and a NUL. */
+/* Room for `more` bytes after the first n, and a NUL. */
 static ew_err make_room(char **bytes, size_t *room, size_t n, size_t more)
 {
     if (n + more + 1 <= *room)

@@ -22,7 +22,7 @@ struct ew_frames {
     size_t n_got, used, got_room, n_left, sent, left_room;
 };
 
-/* One message; the bytes have a NUL behind them and stay until the next call of read. */
+/* One message; the bytes have a NUL after them and stay until the next call of read. */
 struct ew_frame {
     char type[EW_FRAME_TYPE];
     char *data;

@@ -270,7 +270,7 @@ static void put(struct ew_link *l, const char *type, const void *data, size_t si
     }
 }
 
-/* A NUL-terminated name or word, and what comes behind it. */
+/* A NUL-terminated name or word, and what comes after it. */
 static char *append(char *at, const void *data, size_t size)
 {
     memcpy(at, data, size);

@@ -25,7 +25,7 @@ ew_err ew_adapt_freeze(struct ew_graph *g, const char *what, int *n);
  * found; fails where there is none. */
 ew_err ew_adapt_copy(struct ew_graph *g, const struct ew_graph *from, int *n);
 
-/* Cuts the network behind what depends on no trainable weight: *frozen ends there, its outputs are
+/* Cuts the network after what depends on no trainable weight: *frozen ends there, its outputs are
  * the first inputs of *rest.  Weights are shared with g, which must outlive both.  *frozen is NULL,
  * and *rest a copy, where nothing with weights is frozen. */
 ew_err ew_adapt_cut(const struct ew_graph *g, struct ew_graph **frozen, struct ew_graph **rest);

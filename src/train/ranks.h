@@ -36,7 +36,7 @@ const char *ew_ranks_name(const struct ew_ranks *r, int rank);
  * at. */
 void ew_ranks_watch(struct ew_ranks *r, const volatile int *stop);
 
-/* The bytes of all ranks, one behind the other. */
+/* The bytes of all ranks, one after the other. */
 ew_err ew_ranks_gather(struct ew_ranks *r, const void *in, void *out, size_t bytes);
 
 /* Messages under way. */
@@ -55,7 +55,7 @@ ew_err ew_ranks_wait(struct ew_ranks *r, struct ew_message *m); /* until it has 
 ew_err ew_ranks_help(struct ew_ranks *r, struct ew_message *m); /* lets it go on, and returns */
 
 /* The bytes of all ranks, as gather has them, at once and whatever is under way meanwhile: ranks
- * may begin other messages before it or behind it. */
+ * may begin other messages before it or after it. */
 ew_err ew_ranks_share(struct ew_ranks *r, const void *in, void *out, size_t bytes);
 
 /* True where `bytes` are the same on all ranks; else the message names the first that differs. */

@@ -11,7 +11,7 @@
 size_t ew_norm_message_bytes(int64_t channels);
 float *ew_norm_message(const struct ew_stop *stop, size_t *bytes);
 
-/* All ranks' messages, one behind the other, and the share of the samples that each has. */
+/* All ranks' messages, one after the other, and the share of the samples that each has. */
 struct ew_norm_messages {
     const float *all;
     const double *weights;

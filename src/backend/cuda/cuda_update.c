@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Updates of parameters: all that stand behind one another in a program are one launch, over a
+/* Updates of parameters: all that stand one after the other in a program are one launch, over a
  * table in the device's memory. */
 #include <stdlib.h>
 #include <string.h>

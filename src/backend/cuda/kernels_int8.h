@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the module's boundary for 8-bit tensors.  Their arithmetic is op/quant.h's, to the
  * bit: int32 sums that wrap, then float32 steps of which none is fused with another.
- * Included by kernels.h alone, behind struct ew_cuda_window. */
+ * Included by kernels.h alone, after struct ew_cuda_window. */
 #ifndef EW_BACKEND_CUDA_KERNELS_INT8_H
 #define EW_BACKEND_CUDA_KERNELS_INT8_H
 

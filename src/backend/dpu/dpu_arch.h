@@ -43,7 +43,7 @@ extern const int ew_dpu_n_archs;
 extern const struct ew_dpu_board ew_dpu_boards[];
 extern const int ew_dpu_n_boards;
 
-/* What stands behind "dpu:"; "" is a ZCU104's.  Fails with what there is. */
+/* What stands after "dpu:"; "" is a ZCU104's.  Fails with what there is. */
 ew_err ew_dpu_config_parse(const char *arguments, struct ew_dpu_config *out);
 /* "B4096 x 2 at 300 MHz (zcu104)" */
 void ew_dpu_config_text(const struct ew_dpu_config *c, char *buf, size_t size);

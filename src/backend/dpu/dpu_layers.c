@@ -243,7 +243,7 @@ static ew_err read_node(struct reading *r, const struct ew_node *n)
     return EW_OK;
 }
 
-/* An addition right behind a convolution is its last step: the adder reads sums as they come. */
+/* An addition right after a convolution is its last step: the adder reads sums as they come. */
 static void join_additions(struct ew_dpu_net *n)
 {
     for (int k = 0; k < n->n_layers; k++) {

@@ -4,7 +4,7 @@
  * A layer takes the longer of its arithmetic and its loads and stores, which overlap, and a
  * start-up; weights are loaded ahead while the layer before leaves the memory idle.  Feature maps
  * that fit into the image buffer stay there; larger ones are stored, and loaded again by each layer
- * that reads them.  An addition behind a convolution is done tile by tile before anything is
+ * that reads them.  An addition after a convolution is done tile by tile before anything is
  * stored.  With published counts of ResNet-50's traffic this agrees to 5 % (docs/fpga.md). */
 #include "backend/dpu/dpu_model.h"
 

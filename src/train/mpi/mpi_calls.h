@@ -18,13 +18,13 @@ struct ew_mpi_calls {
     int (*stop)(void);
     void (*abort)(int status); /* ends all ranks */
     void (*error_text)(int code, char *out, int size);
-    /* Each rank's bytes, one behind the other, on all ranks. */
+    /* Each rank's bytes, one after the other, on all ranks. */
     int (*gather_all)(const void *in, void *out, int64_t bytes);
     /* The same, and the i-th `bytes` of `in` to rank i (out: from each rank), under way until test
      * says that it is done.  Messages of one lane begin in the same order on all ranks. */
     int (*gather_begin)(int lane, const void *in, void *out, int64_t bytes, void **request);
     int (*exchange_begin)(int lane, const void *in, void *out, int64_t bytes, void **request);
-    int (*test)(void **request, int *done); /* *request is NULL behind it where it is done */
+    int (*test)(void **request, int *done); /* *request is NULL after it where it is done */
 };
 
 const struct ew_mpi_calls *ew_mpi_module(void);

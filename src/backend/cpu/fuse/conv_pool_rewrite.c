@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolution with the max pool and the ReLU behind it, for training: one node, which never
+/* A convolution with the max pool and the ReLU after it, for training: one node, which never
  * stores what it pools.  It goes by images from its input on, as most steps do, so that threads
  * stay with theirs.  A network's first convolution and windows of 2x2, whose gradient is then of
  * one output in four; one with stride 2 and windows of 3x3, whose output is the largest tensor of
@@ -35,9 +35,9 @@
 
 #define CHAIN 3 /* pool, activation, transpose */
 
-/* A convolution and the nodes behind it that it takes over. */
+/* A convolution and the nodes after it that it takes over. */
 struct layer {
-    int conv, behind[CHAIN], n;
+    int conv, after[CHAIN], n;
     int pool; /* the window's size */
     bool relu, turned;
 };
@@ -149,18 +149,18 @@ static bool find_layer(const struct ew_graph *g, const struct ew_readers *r, int
     out->pool = last < 0 ? 0 : window_of(g, &g->nodes[node], &g->nodes[last]);
     if (out->pool == 0)
         return false;
-    out->behind[out->n++] = last;
+    out->after[out->n++] = last;
     const int act = reader_of(g, r, last);
     if (is_relu(g, act)) {
         out->relu = true;
-        out->behind[out->n++] = last = act;
+        out->after[out->n++] = last = act;
     }
     if (is_first(g, &g->nodes[node]))
         return true;
     const int turn = reader_of(g, r, last);
     out->turned = is_inner(g, &g->nodes[node]) && is_turn(g, turn);
     if (out->turned)
-        out->behind[out->n++] = turn;
+        out->after[out->n++] = turn;
     return out->turned;
 }
 
@@ -186,14 +186,14 @@ static ew_err fuse(struct ew_graph *g, struct ew_readers *r, const struct layer 
     a->end.act = l->relu ? EW_ACT_RELU : EW_ACT_NONE;
     a->turned = l->turned;
     a->pool = l->pool;
-    int before = conv->out[0], from = g->nodes[l->behind[l->n - 1]].out[0];
+    int before = conv->out[0], from = g->nodes[l->after[l->n - 1]].out[0];
     conv->attr = a;
     conv->op = &ew_op_conv_pool;
     conv->out[0] = from;
     g->values[from].producer = l->conv;
     for (int i = 0; i < l->n; i++) {
-        const int made = g->nodes[l->behind[i]].out[0];
-        EW_TRY(hand_on(g, r, l->behind[i], from, before));
+        const int made = g->nodes[l->after[i]].out[0];
+        EW_TRY(hand_on(g, r, l->after[i], from, before));
         from = before;
         before = made;
     }

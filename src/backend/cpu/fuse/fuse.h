@@ -103,7 +103,7 @@ ew_err ew_fuse_output_norms(struct ew_fusing *f);
 /* The kernel of the backward of the layer that makes `value`, with the norms around it. */
 ew_err ew_fuse_output_norm_kernel(struct ew_fusing *f, int value, int norm, struct ew_kernel *out);
 
-/* norm_stats_group.c: a layer takes the statistics for the batch norm behind it. */
+/* norm_stats_group.c: a layer takes the statistics for the batch norm after it. */
 ew_err ew_fuse_norm_stats(struct ew_fusing *f);
 
 /* squeeze_excite_group.c: the gradients of product, average and batch norm; after

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pattern: a layer and the batch norm behind it, forward.
+/* Pattern: a layer and the batch norm after it, forward.
  *
  * The layer takes the sums of what it writes while that is in registers, and the norm finds its
  * statistics ready: one pass over the tensor less. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pattern: a layer and the batch norm behind it, backward.
+/* Pattern: a layer and the batch norm after it, backward.
  *
  * The layer makes the gradient of its output from that of the norm's, block by block as it reads,
  * so that the norm's backward takes the two sums a channel and stops there: the gradient between

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pattern: squeeze-and-excite behind a batch norm, backward.  The norm's output is averaged over
+/* Pattern: squeeze-and-excite after a batch norm, backward.  The norm's output is averaged over
  * each image, and multiplied by a factor a channel that is made of the averages.
  *
  * Where the layer before the norm makes the norm's gradient as it reads it (output_norm_group.c),

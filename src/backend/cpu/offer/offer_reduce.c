@@ -19,7 +19,7 @@ static const struct {
     {&ew_op_reduce_sum_square, EW_FOLD_SQUARES},
 };
 
-/* Adds a dimension behind the others; one of the same kind as its neighbour joins it. */
+/* Adds a dimension after the others; one of the same kind as its neighbour joins it. */
 static void push(int64_t *dims, int64_t *strides, int *n, int64_t dim, int64_t stride, bool joins)
 {
     if (!joins) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resize: axes between the first and the last that change are resampled by tables, those before are
- * images, those behind are channels. */
+ * images, those after are channels. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "graph/ops.h"
@@ -8,7 +8,7 @@
 
 #define AXES 3
 
-/* State: the sample, and behind it the tables of its axes. */
+/* State: the sample, and after it the tables of its axes. */
 struct tables {
     struct ew_resample s;
     struct ew_resize_axis axis[AXES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gradient of a bias: sums of dout[0] over all but the last axis, to din[2]; and of the relu
- * behind it.  Many rows are cut into parts of a fixed number, whose sums are added up in a second
+ * after it.  Many rows are cut into parts of a fixed number, whose sums are added up in a second
  * step. */
 #ifndef EW_BACKEND_CPU_STEP_BIAS_GRAD_H
 #define EW_BACKEND_CPU_STEP_BIAS_GRAD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training steps of a first convolution with a max pool of 3x3, two apart, and perhaps a ReLU
- * behind it: strip by strip of each image, so that what is pooled never leaves a core's cache.  The
+ * after it: strip by strip of each image, so that what is pooled never leaves a core's cache.  The
  * kernels are those of the two operators. */
 #ifndef EW_BACKEND_CPU_STEP_CONV_POOL_TILED_H
 #define EW_BACKEND_CPU_STEP_CONV_POOL_TILED_H

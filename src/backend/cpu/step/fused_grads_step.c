@@ -55,7 +55,7 @@ bool ew_fused_grads_pays(const struct ew_call *c, const struct ew_conv_shape *s,
 struct state {
     struct ew_fused_grads j;
     struct way way;
-    bool relu; /* behind it: out[0] tells where dout[0] counts */
+    bool relu; /* after it: out[0] tells where dout[0] counts */
 };
 
 /* Bytes of the parts of scratch. */

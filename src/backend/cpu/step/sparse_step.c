@@ -12,7 +12,7 @@
 /* The other kernel's state follows it. */
 struct state {
     struct ew_conv_shape shape;
-    bool relu;   /* behind it */
+    bool relu;   /* after it */
     double most; /* of what is looked at that may not be zero */
     ew_err (*otherwise)(const struct ew_call *c);
 };
@@ -62,7 +62,7 @@ static ew_err run_otherwise(const struct ew_call *c)
     return ((const struct state *)c->state)->otherwise(&other);
 }
 
-/* How much of a tensor, its rows `step` apart or, with 0, one behind the other, is not zero. */
+/* How much of a tensor, its rows `step` apart or, with 0, one after the other, is not zero. */
 static double share_of(const struct ew_call *c, const struct ew_tensor *t, int64_t step)
 {
     const int64_t n = t->shape.dim[t->shape.rank - 1];

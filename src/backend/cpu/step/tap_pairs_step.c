@@ -18,7 +18,7 @@
 
 struct state {
     struct ew_conv_shape shape;
-    bool relu; /* behind it */
+    bool relu; /* after it */
     /* Backward: 1 + what ew_optimizer.handed was when taps that meet no pixel were seen to have no
      * state. */
     int64_t still;

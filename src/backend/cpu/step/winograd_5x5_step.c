@@ -11,7 +11,7 @@
 
 struct state {
     struct ew_conv_shape shape;
-    bool relu;   /* behind it */
+    bool relu;   /* after it */
     bool pooled; /* a max pool is between the two */
 };
 
@@ -36,7 +36,7 @@ struct work {
     struct ew_conv conv;
     const float *w; /* as it is */
     struct ew_unpacked_grads grad;
-    char *scratch; /* behind what is shared */
+    char *scratch; /* after what is shared */
     size_t size;   /* bytes of it for a thread */
 };
 

@@ -251,7 +251,7 @@ struct choice {
     size_t bytes;
 };
 
-/* The given algorithm, or the first that may run.  Planar ones have their workspace behind their
+/* The given algorithm, or the first that may run.  Planar ones have their workspace after their
  * copies. */
 static int pick(struct ew_cuda_queue *q, int pass, const struct ew_cuda_conv *p, struct choice *out)
 {

@@ -124,7 +124,7 @@ INLINE vec sum_meets(const struct meet *list, int64_t n, int64_t c, int64_t part
     return sum;
 }
 
-/* ---- Pairs of pixels: number q is at 2 q - pad, of taps 0, 2, ..., and the one behind it ---- */
+/* ---- Pairs of pixels: number q is at 2 q - pad, of taps 0, 2, ..., and the one after it ---- */
 
 #if defined(EW_ISA_IS_avx512) || defined(EW_ISA_IS_neon)
 #define PAIRS 7

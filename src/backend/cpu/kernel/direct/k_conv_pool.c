@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolution of few input channels with a max pool of 2x2 and a ReLU behind it, in training.
+/* A convolution of few input channels with a max pool of 2x2 and a ReLU after it, in training.
  *
  * Lanes are windows of the pool along a line.  Even and odd columns of the input lie apart, so that
  * each of a window's four outputs is a vector of its own and reads whole vectors; the maximum of

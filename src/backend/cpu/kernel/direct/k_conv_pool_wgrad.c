@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of the filter and the bias of a convolution with a max pool of 2x2 behind it.
+/* Gradients of the filter and the bias of a convolution with a max pool of 2x2 after it.
  *
  * One output of a window has a gradient, and where a ReLU follows, perhaps none.  So the windows of
  * an output are listed first, by gradient and place in the image; then each adds its patch of the
@@ -252,7 +252,7 @@ static void sum_output(const struct layout *l, const struct list *list, const fl
 
 /* ---- Images ---- */
 
-/* Zeros behind a line are as good as its padding; that before it is there and stays. */
+/* Zeros after a line are as good as its padding; that before it is there and stays. */
 static void copy_line(const float *from, int64_t n, float *to)
 {
     int64_t i = 0;

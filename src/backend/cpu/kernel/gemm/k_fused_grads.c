@@ -3,7 +3,7 @@
  *
  * A block of pixels is a few hundred rows of dy and x that stay in L2: dx is multiplied from dy and
  * the packed filter, then dy and x go into the sums of the filter's gradient.  Where a batch norm
- * stands behind the convolution, the block of dy is made from that norm's own gradient and input,
+ * stands after the convolution, the block of dy is made from that norm's own gradient and input,
  * and is never stored; one before it makes x, and its sums over dx are taken while both are near.
  * A tile is a fixed share of the blocks, with partial sums of its own. */
 #include <math.h>
@@ -231,7 +231,7 @@ static void feed(struct block *b, float *scratch)
     b->x = x;
     if (f->norm)
         norm_rows(f->norm, b->row, b->count, x, 0);
-    else if ((rows - b->row - b->count) * in < NR) /* whole vectors would reach behind x */
+    else if ((rows - b->row - b->count) * in < NR) /* whole vectors would reach past x */
         copy(x, f->x + b->row * in, b->count * in);
     else
         b->x = f->x + b->row * in;

@@ -26,7 +26,7 @@ INLINE int64_t qlines_pad(const struct ew_conv_shape *s)
     return div_up(s->cin, 64) * 64;
 }
 
-/* Bytes of scratch behind it. */
+/* Bytes of scratch after it. */
 INLINE size_t qlines_bytes(const struct ew_conv_shape *s)
 {
     const int64_t entries = (int64_t)s->axis[0].taps * s->axis[1].taps * qlines_columns(s);

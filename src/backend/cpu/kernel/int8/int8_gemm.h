@@ -43,7 +43,7 @@
 #endif
 
 #define Q_L2        (512 << 10) /* bytes of weights that a tile keeps coming back to */
-#define PANEL_SLACK 64          /* bytes that may be written behind a row of a panel */
+#define PANEL_SLACK 64          /* bytes that may be written after a row of a panel */
 
 struct qcore {
     struct used used;

@@ -115,7 +115,7 @@ struct form {
     bool flips;    /* x is int8 */
 };
 
-/* n bytes that weights of 0 follow: whatever lies behind them may be read too, up to `end`. */
+/* n bytes that weights of 0 follow: whatever lies after them may be read too, up to `end`. */
 INLINE v16 load_tap(const uint8_t *p, int64_t n, uintptr_t end, vbytes flip)
 {
     if (n < WIDE && (uintptr_t)p + WIDE <= end)

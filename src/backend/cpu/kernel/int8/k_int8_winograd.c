@@ -112,7 +112,7 @@ bool EW_K(int8_winograd_pays)(const struct ew_conv_shape *s)
     return EW_K(int8_winograd_cycles)(s) < EW_K(int8_gemm_cycles)(s);
 }
 
-/* ---- Weights: [block of WIDE outputs][products][words][WIDE], behind ratio and bias ---- */
+/* ---- Weights: [block of WIDE outputs][products][words][WIDE], after ratio and bias ---- */
 
 static int64_t columns_of(const struct wino *w)
 {

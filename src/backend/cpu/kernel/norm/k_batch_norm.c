@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batch norm in training, forward and backward with the activation behind it, and LRN.
+/* Batch norm in training, forward and backward with the activation after it, and LRN.
  *
  * Statistics: rows are split in a fixed way; each split leaves two sums per channel, of values
  * measured from the channel's first one in it (so that a large mean does not swamp the variance),
@@ -179,7 +179,7 @@ INLINE void one_block(const struct ew_batch_norm *b, const struct block *k, cons
         back_block(b, k, count, n, act);
 }
 
-/* Rows [from, to), `step` at a time; what lies `ahead` floats behind them is fetched meanwhile, for
+/* Rows [from, to), `step` at a time; what lies `ahead` floats after them is fetched meanwhile, for
  * columns of rows are no stream to hardware; 0: nothing. */
 struct rows {
     int64_t from, to, step, ahead;
@@ -217,7 +217,7 @@ void EW_K(batch_stats)(const struct ew_batch_norm *norm, int64_t begin, int64_t 
 }
 
 /* Both sums of LANES channels from c on over all splits, measured from the first one's values;
- * what is behind the last channel does not count. */
+ * what is after the last channel does not count. */
 static void moments(const struct ew_batch_norm *b, int64_t c, double out[2][LANES])
 {
     const int64_t size = split_rows(b), wide = stats_wide(b->channels);
@@ -388,7 +388,7 @@ void EW_K(lrn_run)(const struct ew_lrn *l, int64_t begin, int64_t end, void *scr
 {
     float *const square = (float *)scratch + l->size;
     const float gain = l->alpha / (float)l->size;
-    const int64_t before = (l->size - 1) / 2; /* as ONNX has it: floor before, ceiling behind */
+    const int64_t before = (l->size - 1) / 2; /* as ONNX has it: floor before, ceiling after */
     clear(scratch, l->channels + 2 * l->size + LANES);
     for (int64_t row = begin; row < end; row++) {
         const float *x = l->x + row * l->channels;

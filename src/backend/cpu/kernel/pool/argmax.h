@@ -143,7 +143,7 @@ INLINE void take_larger(struct best *b, vec next, int32_t tap)
     b->v = vmax(b->v, next);
 }
 
-/* A ReLU behind it: `cut` is the place of what has no gradient. */
+/* A ReLU after it: `cut` is the place of what has no gradient. */
 INLINE void take_positive(struct best *b, int32_t cut)
 {
     b->tap = choose((mask)~is_less((vec){0}, b->v), cut, b->tap);

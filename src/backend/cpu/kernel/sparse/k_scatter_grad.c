@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of convolutions whose output's gradient is nearly all zeros: behind a max pool, a ReLU
+/* Gradients of convolutions whose output's gradient is nearly all zeros: after a max pool, a ReLU
  * and perhaps dropout a tenth of it is left.
  *
- * Filters and images have channels last, so the taps of a filter's line lie one behind the other,
+ * Filters and images have channels last, so the taps of a filter's line lie one after the other,
  * and so do the pixels that they meet: what one element of dy does to dx, or to dw, is a few long
  * vectors times that element.  Both are sums over elements:
  *

@@ -90,7 +90,7 @@ static void run_data(const struct work *w, int64_t o, int64_t outputs, struct fe
                div_up(prefetch->pieces * prefetch->lines, w->rows));
 }
 
-/* What the outputs behind o take of a filter, or of the optimiser's state for it. */
+/* What the outputs after o take of a filter, or of the optimiser's state for it. */
 static struct fetch prefetch_of(const struct work *w, int64_t o, const float *at)
 {
     const int64_t next = o + SPAN;

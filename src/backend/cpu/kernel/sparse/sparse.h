@@ -64,7 +64,7 @@ INLINE void clear_wide(float *to, int64_t rows)
         store(to + i * LANES, (vec){0});
 }
 
-/* Up to WIDE columns of rows of `from`, with zeros behind them, one row after the other. */
+/* Up to WIDE columns of rows of `from`, with zeros after them, one row after the other. */
 INLINE void copy_wide(struct block from, float *to)
 {
     for (int64_t r = 0; r < from.rows; r++, to += WIDE)

@@ -12,7 +12,7 @@
 
 #define BLOCKS 4  /* of filters in a tile, at most: they share what they read of x' */
 #define WANTED 8  /* tiles to aim at */
-#define BURST  64 /* lines: fetching more at once holds up the product behind it, which is cut */
+#define BURST  64 /* lines: fetching more at once holds up the product after it, which is cut */
 #define PART   64 /* into so many inputs */
 
 static int64_t positions(const struct ew_conv_axis a[3], bool in)
@@ -365,7 +365,7 @@ static void transpose_back(const struct work *w)
         }
 }
 
-/* The next filters, of which the first tap; false behind the last. */
+/* The next filters, of which the first tap; false after the last. */
 static bool advance_filters(const struct work *w, struct piece *at)
 {
     at->tap = 0;
@@ -379,7 +379,7 @@ static bool advance_filters(const struct work *w, struct piece *at)
     return at->kc > 0;
 }
 
-/* The next piece of the tile; false behind the last.  Folded filters have all their taps in turn.
+/* The next piece of the tile; false after the last.  Folded filters have all their taps in turn.
  */
 static bool advance(const struct work *w, struct piece *at)
 {

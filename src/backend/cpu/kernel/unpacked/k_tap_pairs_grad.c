@@ -245,7 +245,7 @@ static void fold_inputs(const struct work *w)
         }
 }
 
-/* NR inputs from c on of all filters of the chunk, with zeros behind them: all taps of them stay in
+/* NR inputs from c on of all filters of the chunk, with zeros after them: all taps of them stay in
  * L1 until they are multiplied. */
 static void fold_filters(const struct work *w, int64_t c)
 {
@@ -265,7 +265,7 @@ static void fold_filters(const struct work *w, int64_t c)
         }
 }
 
-/* The last inputs of all filters of the chunk, with zeros behind them: whole pieces are read. */
+/* The last inputs of all filters of the chunk, with zeros after them: whole pieces are read. */
 static void copy_edge(const struct work *w, int64_t c)
 {
     const struct tap_pairs *s = &w->p->s;

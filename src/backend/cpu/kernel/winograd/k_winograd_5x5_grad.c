@@ -104,7 +104,7 @@ int64_t EW_K(winograd_5x5_grad_tiles)(const struct ew_conv_shape *s)
     return d.slots;
 }
 
-/* ---- The filter for the data's gradient: [point][chunk][output][CHANNELS], zeros behind cin ----
+/* ---- The filter for the data's gradient: [point][chunk][output][CHANNELS], zeros after cin ----
  */
 
 static void pack_output(const struct f5x5 *p, const float *w, int64_t n, float *to)

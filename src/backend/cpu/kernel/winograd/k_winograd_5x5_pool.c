@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The max pool of 2x2 behind a convolution of winograd_5x5.h, an image and LANES outputs at a time:
+/* The max pool of 2x2 after a convolution of winograd_5x5.h, an image and LANES outputs at a time:
  * what is pooled stays in the first cache, and what is left is transposed to channels first on the
  * way.
  */

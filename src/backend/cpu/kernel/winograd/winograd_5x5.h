@@ -80,7 +80,7 @@ typedef vec cvec;
 #endif
 typedef float cvec_u __attribute__((vector_size(CHANNELS * 4), may_alias, aligned(4)));
 
-/* n of them, zeros behind. */
+/* n of them, zeros after. */
 INLINE cvec channel_load(const float *p, int64_t n)
 {
 #if LANES > 8
@@ -128,7 +128,7 @@ struct f5x5 {
 void EW_K(f5x5_init)(struct f5x5 *p, const struct ew_conv_shape *s);
 
 /* B' x B of `images` images: v is [line of points][chunk][tile of the unit][point][CHANNELS], what
- * is behind cin undefined.  lines: f5x5_lines floats of scratch, cleared once. */
+ * is after cin undefined.  lines: f5x5_lines floats of scratch, cleared once. */
 void EW_K(f5x5_input)(const struct f5x5 *p, const struct ew_conv_shape *s, const float *x,
                       int64_t images, float *lines, float *v);
 
