@@ -93,6 +93,7 @@ struct job {
     struct ew_run_show show;
     struct ew_network net;
     struct ew_plan *p;           /* an engine's is its context's */
+    struct ew_slide *slide;      /* of video whose windows overlap, in place of p */
     struct ew_run_frames frames; /* many images: a folder, a list, a camera */
     const char *video;           /* a stream of frames; NULL: none */
     double run_ms;
@@ -211,6 +212,10 @@ static ew_err compile(struct job *j)
         .consume = !j->o->reference,
         .memory_limit = (size_t)j->o->memory_limit,
         .backend = {.threads = (int)j->o->threads, .reference = j->o->reference}};
+    if (j->video && !j->o->reference && !j->o->memory_limit)
+        EW_TRY(ew_run_video_slide(j->net.graph, j->o->window, j->o->hop, &po, &j->slide));
+    if (j->slide)
+        return EW_OK;
     EW_TRY(ew_plan_compile(j->net.graph, &po, &j->p));
     struct ew_plan_stats s;
     ew_plan_stats(j->p, &s);
@@ -283,6 +288,7 @@ static ew_err run_video(struct job *j)
                                    .source = j->video,
                                    .net = &j->net,
                                    .p = j->p,
+                                   .slide = j->slide,
                                    .show = j->show,
                                    .window = o->window,
                                    .hop = o->hop,
@@ -360,6 +366,7 @@ static ew_err run(struct ew_cmd_call *c)
     const ew_err e = work(j);
     if (!j->net.engine)
         ew_plan_free(j->p);
+    ew_slide_free(j->slide);
     ew_network_close(&j->net);
     ew_run_inputs_fini(&j->in);
     ew_arena_fini(&j->arena);

@@ -159,16 +159,31 @@ static ew_err note(struct video *t, int64_t ns)
     return EW_OK;
 }
 
+static struct ew_tensor *input_of(const struct video *t)
+{
+    return t->v->slide ? ew_slide_input(t->v->slide) : ew_plan_input(t->v->p, 0);
+}
+
+static ew_err run_network(const struct video *t)
+{
+    return t->v->slide ? ew_slide_run(t->v->slide) : ew_plan_run(t->v->p);
+}
+
+static const struct ew_tensor *output_of(const struct video *t)
+{
+    return t->v->slide ? ew_slide_output(t->v->slide, 0) : ew_plan_output(t->v->p, 0);
+}
+
 static ew_err answer(struct video *t, struct slot *s)
 {
     const int64_t start = ew_clock_ns(), h = t->side[0], w = t->side[1];
-    struct ew_tensor *to = ew_plan_input(t->v->p, 0);
+    struct ew_tensor *to = input_of(t);
     const struct ew_sample clip = {
         .h = t->frames * h, .w = w, .c = 3, .sy = 3 * w, .sx = 3, .sc = 1, .pixels = t->clip};
     gather(t);
     EW_TRY(ew_image_input_put(t->images, &clip, 0, to));
-    EW_TRY(ew_plan_run(t->v->p));
-    const struct ew_tensor *y = ew_plan_output(t->v->p, 0);
+    EW_TRY(run_network(t));
+    const struct ew_tensor *y = output_of(t);
     s->best = -1;
     if (t->reconstructs)
         s->share =
@@ -332,6 +347,8 @@ static void json_summary(struct video *t, const struct ew_bench_stats *b, double
     ew_json_num(j, "wall_s", wall_s);
     ew_json_num(j, "decode_share", (double)t->source.decode_ns * 1e-9 / wall_s);
     ew_json_num(j, "network_share", (double)t->run_ns * 1e-9 / wall_s);
+    if (t->v->slide)
+        ew_json_num(j, "computed_share", ew_slide_share(t->v->slide));
     ew_json_int(j, "size_changes", t->source.size_changes);
     ew_json_int(j, "reopened", t->source.reopened);
     if (*t->source_why)
@@ -352,6 +369,9 @@ static void print_summary(const struct video *t, const struct ew_bench_stats *b,
            strcmp(t->v->source, "-") != 0 ? "decoding, in a process apart," : "reading",
            100 * (double)t->source.decode_ns * 1e-9 / wall_s,
            100 * (double)t->run_ns * 1e-9 / wall_s);
+    if (t->v->slide)
+        printf("windows overlap: %.0f %% of the arithmetic is done, the rest is kept\n",
+               100 * ew_slide_share(t->v->slide));
     printf("deadlines of %.2f ms: %lld of %lld missed\n", t->v->budget_ms, (long long)t->late,
            (long long)t->n_answers);
     if (t->source.size_changes)
@@ -361,6 +381,28 @@ static void print_summary(const struct video *t, const struct ew_bench_stats *b,
 }
 
 /* ---- All of it ---- */
+
+#define WORTH 0.9 /* of the arithmetic of whole windows: copies take some time too */
+
+ew_err ew_run_video_slide(const struct ew_graph *g, int64_t window, int64_t hop,
+                          const struct ew_plan_opts *o, struct ew_slide **out)
+{
+    const struct ew_value *x = g->n_inputs ? &g->values[g->inputs[0]] : NULL;
+    *out = NULL;
+    if (g->n_inputs != 1 || x->t.shape.rank != 5 || x->t.shape.dim[0] != 1)
+        return EW_OK;
+    const int64_t frames = x->t.shape.dim[x->channels_last ? 1 : 2];
+    const int64_t apart = window ? window / frames : 1; /* frames that gather() takes */
+    if (hop == 0 || hop >= (window ? window : frames) || (window && window != apart * frames) ||
+        hop % apart != 0)
+        return EW_OK;
+    EW_TRY(ew_slide_new(g, hop / apart, o, out));
+    if (*out && ew_slide_share(*out) > WORTH) {
+        ew_slide_free(*out);
+        *out = NULL;
+    }
+    return EW_OK;
+}
 
 static ew_err check(const struct ew_run_video *v, struct video *t)
 {
@@ -460,7 +502,8 @@ static ew_err run(struct video *t)
     EW_TRY(ew_video_source_open(v->source, &o, &t->source));
     t->drops = t->source.live || v->fps > 0;
     memset(t->clip, 0, (size_t)(3 * t->frames * t->side[0] * t->side[1]));
-    EW_TRY(ew_plan_run(v->p)); /* the first run is slow everywhere */
+    if (!v->slide)
+        EW_TRY(ew_plan_run(v->p)); /* the first run is slow everywhere */
     EW_TRY(open_queues(t));
     const struct sigaction a = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     struct sigaction before;

@@ -4,12 +4,14 @@
 #define EW_CLI_RUN_VIDEO_H
 
 #include "cli/run_io.h"
+#include "plan/slide.h"
 
 struct ew_run_video {
     const char *name;
     const char *source; /* "-": raw RGB frames of the network's size on standard input */
     const struct ew_network *net;
     struct ew_plan *p;
+    struct ew_slide *slide; /* runs in its place; NULL: none */
     struct ew_run_show show;
     int64_t window, hop; /* frames that an answer is made of, and between answers; 0: the network's
                           * own number */
@@ -19,6 +21,10 @@ struct ew_run_video {
     const char *annotate; /* a clip with names and bars; NULL: none */
     bool json;
 };
+
+/* For windows that overlap; *out: NULL where they do not, or too little could be kept. */
+ew_err ew_run_video_slide(const struct ew_graph *g, int64_t window, int64_t hop,
+                          const struct ew_plan_opts *o, struct ew_slide **out);
 
 /* Runs to the end of the source, prints answers as they come and the sum of it. */
 ew_err ew_run_video(const struct ew_run_video *v);

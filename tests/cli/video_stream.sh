@@ -12,6 +12,10 @@ if edgewise run $net $clip --hop 4 --json >out 2>err; then
     numbers <out
     edgewise run $net $clip --annotate noted.mp4 >/dev/null 2>&1
     edgewise run $net noted.mp4 --hop 1 --json 2>/dev/null | numbers
+    edgewise run $net $clip --hop 2 --json >kept 2>/dev/null
+    grep -c computed_share kept
+    edgewise run $net $clip --hop 2 --json --memory-limit 1000000000 >whole 2>/dev/null
+    diff <(grep -E '"(class|frame)"' kept) <(grep -E '"(class|frame)"' whole) && echo same answers
     head -c 100 $clip >cut.mp4
     edgewise run $net cut.mp4 --hop 4 2>&1 | grep -o 'cut.mp4: no video file' || true
 else
