@@ -242,6 +242,14 @@ EW_API ew_err ew_context_read_image(struct ew_context *c, int64_t index, const c
 /* Runs the network once.  Nothing is allocated. */
 EW_API ew_err ew_context_run(struct ew_context *c);
 
+/* The same in two halves.  Where the device runs by itself (a GPU) start hands the inputs over, has
+ * them copied, run and the outputs copied back, and returns at once; on the CPU it computes all of
+ * it.  Wait returns when the outputs are there.  Between the two nobody touches inputs and outputs,
+ * and every other call but ew_context_free fails with EW_ERR_ARG.  Runs of several contexts overlap
+ * on the device: start them all, then wait for each. */
+EW_API ew_err ew_context_start(struct ew_context *c);
+EW_API ew_err ew_context_wait(struct ew_context *c);
+
 /* One step of a profile; texts live as long as the context. */
 struct ew_step_time {
     const char *name, *op, *kernel;

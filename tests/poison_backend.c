@@ -14,7 +14,7 @@
 
 #define POISON 0xcb
 
-enum { NO_KERNELS, SOME_KERNELS, ALL_KERNELS, HALF, FUSED, KINDS };
+enum { NO_KERNELS, SOME_KERNELS, ALL_KERNELS, HALF, FUSED, LATE, KINDS };
 
 struct block {
     struct ew_memory base;
@@ -23,11 +23,33 @@ struct block {
     size_t mapped;
 };
 
+/* Something that was started: a copy, or a run. */
+struct started {
+    struct block *block;
+    size_t offset, bytes;
+    const void *from; /* NULL: it is none to the device */
+    void *to;         /* NULL: it is none to the host */
+    struct program *program;
+    struct ew_optimizer optimizer, *where; /* as it was then, and where calls look for it */
+};
+
+#define MOST_STARTED 64
+#define MOST_OF_HOST 64
+
 struct poison {
     struct ew_backend base;
     int kernels;
+    bool late;
     struct block *blocks;
     struct ew_poison_counts counts;
+    struct started started[MOST_STARTED];
+    int n_started;
+    int64_t done; /* so many have been done since the beginning */
+    int64_t moments[EW_MOMENTS];
+    struct {
+        char *data;
+        size_t bytes;
+    } of_host[MOST_OF_HOST];
 };
 
 struct program {
@@ -37,7 +59,7 @@ struct program {
     struct ew_command commands[];
 };
 
-static const struct ew_backend_type poison_type;
+static const struct ew_backend_type poison_type, late_type;
 
 static struct poison *poison(const struct ew_backend *be)
 {
@@ -58,14 +80,14 @@ static bool find(int i, struct ew_device_found *out)
 static ew_err open_poison(const char *arguments, const struct ew_backend_opts *o,
                           struct ew_backend **out)
 {
-    static const char *const words[KINDS] = {"", "some", "all", "half", "fused"};
+    static const char *const words[KINDS] = {"", "some", "all", "half", "fused", "late"};
     struct poison *p = calloc(1, sizeof(*p));
     EW_CHECK(p, EW_ERR_MEMORY, "no memory for a backend");
     while (p->kernels < KINDS && strcmp(words[p->kernels], arguments) != 0)
         p->kernels++;
     if (p->kernels == KINDS) {
         free(p);
-        return ew_fail(EW_ERR_USAGE, "%s is none of some, all, half, fused", arguments);
+        return ew_fail(EW_ERR_USAGE, "%s is none of some, all, half, fused, late", arguments);
     }
     p->base.type = &poison_type;
     p->base.info = (struct ew_device_info){.backend = "poison",
@@ -82,6 +104,11 @@ static ew_err open_poison(const char *arguments, const struct ew_backend_opts *o
     if (p->kernels == FUSED) {
         p->kernels = ALL_KERNELS;
         p->base.info.fused = EW_FUSED_NORM_ADD | EW_FUSED_NORM_ACT;
+    }
+    if (p->kernels == LATE) {
+        p->kernels = ALL_KERNELS;
+        p->late = true;
+        p->base.type = &late_type;
     }
     ew_backend_identify(&p->base);
     *out = &p->base;
@@ -221,14 +248,23 @@ static ew_err clear(const struct ew_call *c)
     return EW_OK;
 }
 
-/* The gradient of the loss is left to the host. */
+static ew_err seed(const struct ew_call *c)
+{
+    const double share = 1.0 / *(const int *)c->attr;
+    ew_tensor_store(c->out[0], 0, 1, &share);
+    return EW_OK;
+}
+
+/* The gradient of the loss is left to the host, but by the late one. */
 static bool task(const struct ew_backend *be, enum ew_task what, const struct ew_optimizer *o,
                  struct ew_kernel *out)
 {
     *out = what == EW_TASK_CLEAR
                ? (struct ew_kernel){.name = "poison clear", .run = clear}
                : (struct ew_kernel){.name = "poison update", .run = ew_update_run};
-    return what != EW_TASK_SEED && poison(be)->kernels != NO_KERNELS;
+    if (what == EW_TASK_SEED)
+        *out = (struct ew_kernel){.name = "poison seed", .run = seed};
+    return (what != EW_TASK_SEED || poison(be)->late) && poison(be)->kernels != NO_KERNELS;
 }
 
 /* ---- Programs ---- */
@@ -275,7 +311,163 @@ static ew_err run(struct ew_program *base, const struct ew_run_params *params, i
     return e;
 }
 
+/* ---- Later ---- */
+
+static bool is_of_host(const struct poison *p, const void *at)
+{
+    for (int i = 0; i < MOST_OF_HOST; i++)
+        if ((uintptr_t)at - (uintptr_t)p->of_host[i].data < p->of_host[i].bytes)
+            return true;
+    return false;
+}
+
+static ew_err alloc_host(struct ew_backend *be, size_t bytes, void **out)
+{
+    struct poison *p = poison(be);
+    int i = 0;
+    while (i < MOST_OF_HOST && p->of_host[i].data)
+        i++;
+    EW_ASSERT(i < MOST_OF_HOST);
+    EW_TRY(ew_aligned_new(bytes, out));
+    p->of_host[i].data = *out;
+    p->of_host[i].bytes = bytes;
+    return EW_OK;
+}
+
+static void free_host(struct ew_backend *be, void *at)
+{
+    struct poison *p = poison(be);
+    for (int i = 0; i < MOST_OF_HOST; i++)
+        if (p->of_host[i].data == at)
+            p->of_host[i].data = NULL, p->of_host[i].bytes = 0;
+    free(at);
+}
+
+static ew_err do_one(const struct started *s)
+{
+    if (s->from)
+        return put(&s->block->base, s->offset, s->from, s->bytes);
+    if (s->to)
+        return get(&s->block->base, s->offset, s->to, s->bytes);
+    const struct ew_optimizer now = s->where ? *s->where : (struct ew_optimizer){0};
+    if (s->where)
+        *s->where = s->optimizer;
+    const ew_err e = run(&s->program->base, NULL, NULL);
+    if (s->where)
+        *s->where = now;
+    return e;
+}
+
+/* All that was started before number `until` of them. */
+static ew_err catch_up(struct poison *p, int64_t until)
+{
+    int n = 0;
+    ew_err e = EW_OK;
+    for (; n < p->n_started && p->done < until; n++, p->done++)
+        e = e == EW_OK ? do_one(&p->started[n]) : e;
+    p->n_started -= n;
+    memmove(p->started, p->started + n, (size_t)p->n_started * sizeof(p->started[0]));
+    return e;
+}
+
+static ew_err sync_late(struct ew_backend *be)
+{
+    return catch_up(poison(be), INT64_MAX);
+}
+
+static void start_later(struct poison *p, const struct started *s)
+{
+    EW_ASSERT(p->n_started < MOST_STARTED);
+    p->started[p->n_started++] = *s;
+}
+
+static ew_err put_late(struct ew_memory *m, size_t offset, const void *from, size_t bytes)
+{
+    struct poison *p = poison(m->be);
+    if (!is_of_host(p, from)) {
+        EW_TRY(sync_late(m->be));
+        return put(m, offset, from, bytes);
+    }
+    const struct started s = {(struct block *)m, offset, bytes, .from = from};
+    start_later(p, &s);
+    return EW_OK;
+}
+
+static ew_err get_late(struct ew_memory *m, size_t offset, void *to, size_t bytes)
+{
+    struct poison *p = poison(m->be);
+    if (!is_of_host(p, to)) {
+        EW_TRY(sync_late(m->be));
+        return get(m, offset, to, bytes);
+    }
+    memset(to, POISON, bytes); /* whoever looks too early shall see it */
+    const struct started s = {(struct block *)m, offset, bytes, .to = to};
+    start_later(p, &s);
+    return EW_OK;
+}
+
+static ew_err fill_late(struct ew_memory *m, size_t offset, int byte, size_t bytes)
+{
+    EW_TRY(sync_late(m->be));
+    return fill(m, offset, byte, bytes);
+}
+
+static ew_err run_late(struct ew_program *base, const struct ew_run_params *params, int64_t *ns)
+{
+    struct started s = {.program = (struct program *)base};
+    if (ns) {
+        EW_TRY(sync_late(base->be));
+        return run(base, params, ns);
+    }
+    if (params->optimizer) {
+        s.optimizer = *params->optimizer;
+        memcpy(&s.where, &params->optimizer, sizeof(s.where));
+    }
+    start_later(poison(base->be), &s);
+    return EW_OK;
+}
+
+static ew_err mark(struct ew_backend *be, int moment)
+{
+    poison(be)->moments[moment] = poison(be)->done + poison(be)->n_started;
+    return EW_OK;
+}
+
+static ew_err reach(struct ew_backend *be, int moment)
+{
+    return catch_up(poison(be), poison(be)->moments[moment]);
+}
+
+static ew_err between(struct ew_backend *be, int from, int to, int64_t *ns)
+{
+    *ns = 1000 * (poison(be)->moments[to] - poison(be)->moments[from]);
+    return EW_OK;
+}
+
 /* ---- The kind ---- */
+
+static const struct ew_backend_type late_type = {.name = "poison",
+                                                 .help = "it does what it is told when asked again",
+                                                 .find = find,
+                                                 .open = open_poison,
+                                                 .close = close_poison,
+                                                 .alloc = alloc,
+                                                 .free = release,
+                                                 .write = put_late,
+                                                 .read = get_late,
+                                                 .fill = fill_late,
+                                                 .host_alloc = alloc_host,
+                                                 .host_free = free_host,
+                                                 .address = address,
+                                                 .offer = offer,
+                                                 .task = task,
+                                                 .load = load,
+                                                 .unload = unload,
+                                                 .run = run_late,
+                                                 .sync = sync_late,
+                                                 .mark = mark,
+                                                 .reach = reach,
+                                                 .between = between};
 
 static const struct ew_backend_type poison_type = {.name = "poison",
                                                    .help = "memory without access, for tests",

@@ -5,7 +5,8 @@
  * of poison.  "poison" has no kernels, so that every step runs on the host between copies;
  * "poison:some" has those of every other operator (their references), "poison:all" of all;
  * "poison:half" has none, stores activations as float16 and has updates last; "poison:fused" has
- * all, and wants additions and activations in batch norms.
+ * all, and wants additions and activations in batch norms; "poison:late" has all, and does nothing
+ * before somebody waits for it: copies of its own memory of the host, runs and reads.
  *
  * EW_DEVICE=poison runs a test program on it: ew_test.c registers it then. */
 #ifndef EW_TEST_POISON_BACKEND_H

@@ -279,12 +279,21 @@ class Network:
 
     def run(self, *inputs: Any) -> List[Any]:
         """Runs arrays, one for each input, in the order of ``inputs``; returns all outputs."""
+        self.start(*inputs)
+        return self.wait()
+
+    def start(self, *inputs: Any) -> None:
+        """The first half of run: on a GPU it returns before the network has run; on the CPU it runs it."""
         ports = self.inputs
         if len(inputs) != len(ports):
             raise ValueError(f"{self.name} has {len(ports)} inputs, got {len(inputs)}")
         for i, (port, value) in enumerate(zip(ports, inputs)):
             self._put(i, port, value)
-        check(lib.ew_context_run(self._open()))
+        check(lib.ew_context_start(self._open()))
+
+    def wait(self) -> List[Any]:
+        """The second half: waits for what start began, and returns all outputs."""
+        check(lib.ew_context_wait(self._open()))
         return [self._get(i, port) for i, port in enumerate(self.outputs)]
 
     def run_images(self, *paths: Union[str, "os.PathLike[str]"]) -> List[Any]:

@@ -110,6 +110,8 @@ _FALLIBLE = {
     "ew_context_set_batch": [_P, c.c_int64],
     "ew_context_read_image": [_P, c.c_int64, c.c_char_p],
     "ew_context_run": [_P],
+    "ew_context_start": [_P],
+    "ew_context_wait": [_P],
     "ew_context_profile": [_P, c.c_int, c.POINTER(StepTime), c.c_int, c.POINTER(c.c_int)],
 }
 _OTHERS = {

@@ -36,6 +36,10 @@ class Networks(unittest.TestCase):
             a, b, again = net.run(*zeros)[0], net.run(*ones)[0], net.run(*zeros)[0]
             self.assertEqual(list(memoryview(a).cast("B")), list(memoryview(again).cast("B")))
             self.assertNotEqual(list(memoryview(a).cast("B")), list(memoryview(b).cast("B")))
+            net.start(*ones)
+            with self.assertRaisesRegex(edgewise.Error, "was not waited for"):
+                net.start(*ones)
+            self.assertEqual(list(memoryview(net.wait()[0]).cast("B")), list(memoryview(b).cast("B")))
 
     def test_batches(self):
         with edgewise.open("lenet5", threads=1, batch=(1, 4)) as net:

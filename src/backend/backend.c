@@ -286,3 +286,26 @@ ew_err ew_backend_sync(struct ew_backend *be)
 {
     return be->type->sync ? be->type->sync(be) : EW_OK;
 }
+
+bool ew_backend_overlaps(const struct ew_backend *be)
+{
+    return be->type->mark != NULL;
+}
+
+ew_err ew_backend_mark(struct ew_backend *be, int moment)
+{
+    EW_ASSERT(be->type->mark && moment >= 0 && moment < EW_MOMENTS);
+    return be->type->mark(be, moment);
+}
+
+ew_err ew_backend_reach(struct ew_backend *be, int moment)
+{
+    EW_ASSERT(be->type->reach && moment >= 0 && moment < EW_MOMENTS);
+    return be->type->reach(be, moment);
+}
+
+ew_err ew_backend_between(struct ew_backend *be, int from, int to, int64_t *ns)
+{
+    EW_ASSERT(be->type->between && from >= 0 && to < EW_MOMENTS);
+    return be->type->between(be, from, to, ns);
+}

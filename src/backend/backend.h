@@ -205,6 +205,9 @@ struct ew_command {
     const struct ew_kernel *kernel;
     const struct ew_call *call;
     int node; /* of the graph, for seeds; -1: none */
+    enum ew_phase phase;
+    /* What it makes is an output of the graph, or other programs may read it. */
+    bool is_read_later;
 };
 
 /* What changes from run to run beside the contents of memory.  The calls point to the same values
@@ -243,6 +246,18 @@ ew_err ew_backend_run(struct ew_program *p, const struct ew_run_params *params);
 ew_err ew_backend_run_timed(struct ew_program *p, const struct ew_run_params *params, int64_t *ns);
 /* Waits for everything that was started. */
 ew_err ew_backend_sync(struct ew_backend *be);
+
+/* Runs that are not waited for.  A moment is a place in the order of what was started; a device has
+ * EW_MOMENTS of them, which are marked again and again. */
+#define EW_MOMENTS 4
+/* True where runs return before the device is done, and moments can be marked. */
+bool ew_backend_overlaps(const struct ew_backend *be);
+ew_err ew_backend_mark(struct ew_backend *be, int moment);
+/* Waits until all is done that was started before the mark: memory of ew_backend_host_alloc then
+ * has what was read into it, and what was written from it may change. */
+ew_err ew_backend_reach(struct ew_backend *be, int moment);
+/* The device's time from one moment to a later one, both of which have been reached. */
+ew_err ew_backend_between(struct ew_backend *be, int from, int to, int64_t *ns);
 
 /* ---- What there is --------------------------------------------------------------------------- */
 

@@ -72,6 +72,10 @@ struct ew_backend_type {
     /* Reads the loss scale, or sets it; NULL: losses are not scaled. */
     ew_err (*loss_scale)(struct ew_backend *be, struct ew_loss_scale *v, bool set);
     ew_err (*sync)(struct ew_backend *be); /* NULL: run returns when all is done */
+    /* Moments, all or none of the three; NULL: nothing runs ahead. */
+    ew_err (*mark)(struct ew_backend *be, int moment);
+    ew_err (*reach)(struct ew_backend *be, int moment);
+    ew_err (*between)(struct ew_backend *be, int from, int to, int64_t *ns);
 };
 
 /* These stand first in the backend's own structs, and the backend fills them. */

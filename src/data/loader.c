@@ -35,7 +35,7 @@ struct ew_loader {
     int64_t n_fillers;
     struct ew_loader_counts counts;
     int64_t want; /* the caller's next batch */
-    bool held;    /* batch want - 1 is with the caller */
+    int64_t held; /* so many batches before it are with the caller */
 
     pthread_mutex_t lock; /* guards all below, and the slots' `ready` */
     pthread_cond_t work, done;
@@ -131,6 +131,7 @@ static ew_err resolve(const struct ew_loader_opts *from, struct ew_loader_opts *
     o->w = o->w ? o->w : d->w;
     o->c = o->c ? o->c : d->c;
     o->prefetch = o->prefetch ? o->prefetch : 2;
+    o->hold = ew_max_i64(o->hold, 1);
     EW_CHECK(o->h > 0 && o->w > 0, EW_ERR_SHAPE,
              "%s: its images differ in size, so a size must be given", d->name);
     EW_CHECK(o->batch > 0 && o->batch <= 1 << 20, EW_ERR_ARG, "a batch of %lld",
@@ -191,9 +192,9 @@ static void give_memory(const struct ew_loader *l, void *p)
 static ew_err new_slots(struct ew_loader *l)
 {
     const struct ew_loader_opts *o = &l->fill.o;
-    /* One more than is prefetched: the batch that the caller holds. */
-    const int64_t most = ew_max_i64(o->workers * o->prefetch, 0) + 1;
-    l->n_slots = ew_min_i64(most, ew_max_i64(l->batches, 1) + 1);
+    /* More than are prefetched: those that the caller holds. */
+    const int64_t most = ew_max_i64(o->workers * o->prefetch, 0) + o->hold;
+    l->n_slots = ew_min_i64(most, ew_max_i64(l->batches, 1) + o->hold);
     l->slots = calloc((size_t)l->n_slots, sizeof(*l->slots));
     EW_CHECK(l->slots, EW_ERR_MEMORY, "no memory for %lld batches", (long long)l->n_slots);
     const size_t n = (size_t)o->slice;
@@ -329,7 +330,7 @@ ew_err ew_loader_start(struct ew_loader *l, int64_t epoch, int64_t first)
         ew_rng_shuffle(&r, x->order, (size_t)x->n);
     }
     l->want = first;
-    l->held = false;
+    l->held = 0;
     pthread_mutex_lock(&l->lock);
     for (int64_t i = 0; i < l->n_slots; i++)
         l->slots[i].ready = false;
@@ -357,7 +358,7 @@ static void add_up(struct ew_loader_counts *c, const struct ew_batch_slot *s)
 ew_err ew_loader_next(struct ew_loader *l, const struct ew_batch **out)
 {
     *out = NULL;
-    EW_CHECK(!l->held, EW_ERR_ARG, "the loader's last batch was not released");
+    EW_CHECK(l->held < l->fill.o.hold, EW_ERR_ARG, "the loader's last batch was not released");
     if (l->want >= l->batches)
         return EW_OK;
     const int64_t start = ew_clock_ns();
@@ -379,18 +380,18 @@ ew_err ew_loader_next(struct ew_loader *l, const struct ew_batch **out)
     s->batch.stall_ns = ew_clock_ns() - start;
     add_up(&l->counts, s);
     l->want++;
-    l->held = true;
+    l->held++;
     *out = &s->batch;
     return EW_OK;
 }
 
 void ew_loader_release(struct ew_loader *l, const struct ew_batch *b)
 {
-    if (!l->held || b->number != l->want - 1)
+    if (!l->held || b->number != l->want - l->held)
         return;
-    l->held = false;
+    l->held--;
     pthread_mutex_lock(&l->lock);
-    l->released = l->want;
+    l->released = l->want - l->held;
     if (l->next - l->want <= l->n_slots / 2) /* waking takes as long as a sample or two */
         pthread_cond_broadcast(&l->work);
     pthread_mutex_unlock(&l->lock);

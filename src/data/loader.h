@@ -16,8 +16,8 @@
  *   }
  *   ew_loader_close(l);
  *
- * One thread calls; the workers are the loader's own.  A batch holds until it is released; one is
- * held at a time. */
+ * One thread calls; the workers are the loader's own.  A batch holds until it is released; as many
+ * are held at a time as opts.hold says. */
 #ifndef EW_DATA_LOADER_H
 #define EW_DATA_LOADER_H
 
@@ -46,6 +46,7 @@ struct ew_loader_opts {
     int64_t workers;            /* threads; 0: inline, in ew_loader_next */
     struct ew_pool *pool; /* whose threads share inline loading, borrowed until close; NULL: none */
     int64_t prefetch;     /* batches kept ready per worker; 0: 2 */
+    int64_t hold;         /* batches that the caller holds at a time; 0: 1 */
     uint64_t seed;
     bool shuffle;
     bool drop_last;  /* leave out a last batch that is not full; slices need it */
@@ -104,7 +105,7 @@ ew_err ew_loader_start(struct ew_loader *l, int64_t epoch, int64_t first);
  * skipped; the message names it. */
 ew_err ew_loader_next(struct ew_loader *l, const struct ew_batch **out);
 
-/* Gives the batch back to be filled again. */
+/* Gives the batch back to be filled again: the oldest of those that are held. */
 void ew_loader_release(struct ew_loader *l, const struct ew_batch *b);
 
 int64_t ew_loader_batches(const struct ew_loader *l); /* in an epoch */

@@ -22,6 +22,7 @@ struct ew_context {
     struct ew_memory *block;  /* pages that no batch has needed yet take no memory */
     struct at_batch *batches; /* by batch - batch_min; p NULL: not yet */
     struct at_batch *now;
+    bool started;                  /* a run that is not waited for yet */
     struct ew_image_input *images; /* made when the first one comes; else NULL */
     struct ew_bytes frame;         /* of pixels that had to be converted */
 };
@@ -44,9 +45,17 @@ static ew_err compile(struct ew_context *c, int64_t batch, struct at_batch *out)
     return err;
 }
 
+static ew_err check_idle(const struct ew_context *c)
+{
+    EW_CHECK(!c->started, EW_ERR_ARG, "engine %s: a run that was started was not waited for",
+             c->e->file.card.name);
+    return EW_OK;
+}
+
 EW_API ew_err ew_context_set_batch(struct ew_context *c, int64_t batch)
 {
     const struct ew_engine_card *card = &c->e->file.card;
+    EW_TRY(check_idle(c));
     EW_CHECK(batch >= card->batch_min && batch <= card->batch_max, EW_ERR_ARG,
              "batch %lld, engine %s is for %lld to %lld", (long long)batch, card->name,
              (long long)card->batch_min, (long long)card->batch_max);
@@ -146,6 +155,7 @@ EW_API const void *ew_context_output(const struct ew_context *c, int i, size_t *
 static ew_err open_images(struct ew_context *c)
 {
     const struct ew_engine_card *card = &c->e->file.card;
+    EW_TRY(check_idle(c));
     EW_CHECK(c->now->g->n_inputs > 0, EW_ERR_ARG, "engine %s has no input", card->name);
     if (c->images)
         return EW_OK;
@@ -171,7 +181,23 @@ EW_API ew_err ew_context_put_pixels(struct ew_context *c, int64_t index, const s
 
 EW_API ew_err ew_context_run(struct ew_context *c)
 {
+    EW_TRY(check_idle(c));
     return ew_plan_run(c->now->p);
+}
+
+EW_API ew_err ew_context_start(struct ew_context *c)
+{
+    EW_TRY(check_idle(c));
+    EW_TRY(ew_plan_start(c->now->p));
+    c->started = true;
+    return EW_OK;
+}
+
+EW_API ew_err ew_context_wait(struct ew_context *c)
+{
+    EW_CHECK(c->started, EW_ERR_ARG, "engine %s: no run is under way", c->e->file.card.name);
+    c->started = false;
+    return ew_plan_wait(c->now->p, NULL);
 }
 
 EW_API ew_err ew_context_profile(struct ew_context *c, int runs, struct ew_step_time *steps,
@@ -179,6 +205,7 @@ EW_API ew_err ew_context_profile(struct ew_context *c, int runs, struct ew_step_
 {
     struct ew_plan *p = c->now->p;
     *n = ew_plan_step_count(p);
+    EW_TRY(check_idle(c));
     EW_CHECK(runs >= 1 && runs <= 1000000, EW_ERR_ARG, "%d runs", runs);
     /* By step, so that a step's times can be sorted. */
     EW_CLEANUP(ew_free_ptr) int64_t *all = calloc((size_t)*n * (size_t)runs + 1, sizeof(*all));

@@ -40,12 +40,30 @@ static ew_err add_segment(struct ew_plan *p, struct ew_run_list *l, struct ew_ho
     return EW_OK;
 }
 
+/* All steps of a run are one program. */
+static bool is_one_program(const struct ew_plan *p)
+{
+    for (int k = 0; k < p->n_steps; k++)
+        if (p->steps[k].host || p->steps[k].stop != EW_STOP_END || p->steps[k].buckets)
+            return false;
+    return !p->opts.bucket_bytes;
+}
+
+static bool makes_output(const struct ew_plan *p, const struct ew_step *s)
+{
+    for (int i = 0; s->phase == EW_PHASE_FORWARD && i < p->g->n_outputs; i++)
+        if (s->node >= 0 && p->g->values[p->g->outputs[i]].producer == s->node)
+            return true;
+    return false;
+}
+
 static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list *l)
 {
     EW_CLEANUP(ew_free_ptr)
     struct ew_command *commands = calloc((size_t)p->n_steps + 1, sizeof(*commands));
     l->steps = calloc((size_t)p->n_steps + 1, sizeof(*l->steps));
     EW_CHECK(commands && l->steps, EW_ERR_MEMORY, "no memory to run graph %s", p->g->name);
+    const bool one = is_one_program(p);
     int first = 0;
     for (int k = 0; k < p->n_steps; k++) {
         const struct ew_step *s = &p->steps[k];
@@ -56,8 +74,11 @@ static ew_err load_list(struct ew_plan *p, enum ew_part part, struct ew_run_list
             first = l->n_steps;
         }
         l->steps[l->n_steps] = k;
-        commands[l->n_steps++] =
-            (struct ew_command){&s->kernel, s->host ? &s->host->call : &s->call, s->node};
+        commands[l->n_steps++] = (struct ew_command){.kernel = &s->kernel,
+                                                     .call = s->host ? &s->host->call : &s->call,
+                                                     .node = s->node,
+                                                     .phase = s->phase,
+                                                     .is_read_later = !one || makes_output(p, s)};
         if (s->host || (part == last_part(p) && (s->stop != EW_STOP_END || s->buckets))) {
             EW_TRY(add_segment(p, l, s->host, commands, first));
             first = l->n_steps;
@@ -156,6 +177,7 @@ ew_err ew_plan_end_run(struct ew_plan *p, double sum)
     if (parts == 1)
         return p->outputs ? EW_OK : ew_backend_sync(p->be);
     sum = (sum + loss) / parts;
+    /* A batch in parts has one set of outputs. */
     struct ew_tensor *out = p->outputs ? &p->outputs[0] : &p->values[p->g->outputs[0]].t;
     ew_tensor_store(out, 0, 1, &sum);
     return EW_OK;
@@ -170,9 +192,61 @@ ew_err ew_plan_run(struct ew_plan *p)
 {
     double sum;
     EW_CHECK(!p->opts.dry, EW_ERR_ARG, "a dry plan of graph %s cannot run", p->g->name);
+    EW_CHECK(!p->ahead.n, EW_ERR_ARG, "graph %s: a run that was started was not waited for",
+             p->g->name);
     EW_TRY(ew_plan_run_first_parts(p, &sum));
     EW_TRY(run_list(p, ew_plan_last_list(p)));
     return ew_plan_end_run(p, sum);
+}
+
+/* ---- Ahead ---- */
+
+/* The host has no part in a run: no steps of its own, no losses of parts. */
+int ew_plan_depth(const struct ew_plan *p)
+{
+    const struct ew_run_list *l = &p->lists[EW_PART_FIRST];
+    return l->n == 1 && !l->segments[0].host && p->output_sets == 2 ? 2 : 1;
+}
+
+ew_err ew_plan_start(struct ew_plan *p)
+{
+    struct ew_ahead *a = &p->ahead;
+    const int depth = ew_plan_depth(p), set = a->next;
+    EW_CHECK(a->n < depth, EW_ERR_ARG, "graph %s: %d runs are under way already", p->g->name, a->n);
+    if (depth == 1) {
+        const int64_t start = ew_clock_ns();
+        EW_TRY(ew_plan_run(p));
+        a->ns = ew_clock_ns() - start;
+        a->n = 1;
+        return EW_OK;
+    }
+    EW_CHECK(!p->opts.dry, EW_ERR_ARG, "a dry plan of graph %s cannot run", p->g->name);
+    EW_TRY(ew_plan_write_inputs(p, 0));
+    EW_TRY(ew_backend_mark(p->be, 2 * set));
+    EW_TRY(run_list(p, &p->lists[EW_PART_FIRST]));
+    EW_TRY(ew_plan_fetch_outputs(p, set));
+    EW_TRY(ew_backend_mark(p->be, 2 * set + 1));
+    p->opts.optimizer.step += p->opts.update;
+    a->next = 1 - set;
+    a->n++;
+    return EW_OK;
+}
+
+ew_err ew_plan_wait(struct ew_plan *p, int64_t *device_ns)
+{
+    struct ew_ahead *a = &p->ahead;
+    EW_CHECK(a->n > 0, EW_ERR_ARG, "graph %s: no run is under way", p->g->name);
+    int64_t ns = a->ns;
+    if (ew_plan_depth(p) > 1) {
+        const int set = a->n == 2 ? a->next : 1 - a->next;
+        EW_TRY(ew_backend_reach(p->be, 2 * set + 1));
+        EW_TRY(ew_backend_between(p->be, 2 * set, 2 * set + 1, &ns));
+        a->shown = set;
+    }
+    a->n--;
+    if (device_ns)
+        *device_ns = ns;
+    return EW_OK;
 }
 
 ew_err ew_plan_run_steps(struct ew_plan *p)

@@ -709,6 +709,8 @@ void ew_plan_free(struct ew_plan *p)
 {
     if (!p)
         return;
+    if (p->ahead.n)
+        ew_backend_sync(p->be);
     ew_plan_unload(p);
     if (!p->block_given)
         ew_backend_free(p->block);

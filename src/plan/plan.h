@@ -107,6 +107,14 @@ struct ew_plan_given ew_plan_lend(const struct ew_plan *p);
  * contents.  Where the batch is split, the loss is the mean over its parts, and other outputs hold
  * the last part. */
 ew_err ew_plan_run(struct ew_plan *p);
+/* The same without waiting, where the device can: start hands over the inputs and returns, and they
+ * must stay as they are until the run's wait.  Up to ew_plan_depth runs may be under way; each wait
+ * is for the oldest of them, whose outputs then show until the next run or wait.  *device_ns, if
+ * not NULL, gets the device's time for it, without copies of inputs that were made ahead.
+ * Where the depth is 1, a device may do all of it within start. */
+int ew_plan_depth(const struct ew_plan *p);
+ew_err ew_plan_start(struct ew_plan *p);
+ew_err ew_plan_wait(struct ew_plan *p, int64_t *device_ns);
 /* Plans with buckets (bucket_bytes) run in pieces, so that what others have a part in can be
  * changed before it is used. */
 enum ew_stop_kind {

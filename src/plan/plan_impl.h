@@ -88,6 +88,14 @@ struct ew_bucket {
     int step; /* the first that they do not wait for */
 };
 
+/* Runs that were started and not waited for. */
+struct ew_ahead {
+    int n;      /* of them */
+    int next;   /* set of outputs of the next */
+    int shown;  /* set that ew_plan_output tells */
+    int64_t ns; /* of one that was done within its start */
+};
+
 /* Of a plan that runs in pieces: its buckets, and where a run is. */
 struct ew_pieces {
     int *complete; /* by value: steps behind which its gradient is */
@@ -177,6 +185,8 @@ struct ew_plan {
     void *host_inputs;         /* of ew_backend_host_alloc, where the device has its own */
     void *host_outputs;        /* likewise */
     struct ew_tensor *outputs; /* on the host, where the device's are not; else NULL */
+    int output_sets;           /* of them behind one another: as many runs may be under way */
+    struct ew_ahead ahead;
     struct ew_tensor *host_states[EW_UPDATE_STATES],
         *host_grads; /* likewise, made when asked for */
     struct ew_run_list lists[EW_PART_KINDS];
@@ -267,6 +277,8 @@ ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g);
 /* Before and behind the steps of a part: inputs to the device, outputs from it. */
 ew_err ew_plan_write_inputs(struct ew_plan *p, int part);
 ew_err ew_plan_read_outputs(struct ew_plan *p);
+/* Without waiting, into this set. */
+ew_err ew_plan_fetch_outputs(struct ew_plan *p, int set);
 
 /* pieces/: which gradients are handed out together, when all steps but updates are there. */
 ew_err ew_plan_make_buckets(struct ew_plan *p);

@@ -183,7 +183,8 @@ struct ew_tensor *ew_plan_input(struct ew_plan *p, int i)
 
 const struct ew_tensor *ew_plan_output(const struct ew_plan *p, int i)
 {
-    return p->outputs ? &p->outputs[i] : &p->values[p->g->outputs[i]].t;
+    return p->outputs ? &p->outputs[p->ahead.shown * p->g->n_outputs + i]
+                      : &p->values[p->g->outputs[i]].t;
 }
 
 void ew_plan_bind_input(struct ew_plan *p, int i, void *data)
@@ -224,16 +225,19 @@ static ew_err make_inputs(struct ew_plan *p, const struct ew_graph *g)
     return EW_OK;
 }
 
-/* In memory that the device copies to by itself: one wait for all of them. */
+/* In memory that the device copies to by itself: one wait for all of them.  Two sets where two runs
+ * may be under way. */
 static ew_err make_outputs(struct ew_plan *p)
 {
     if (!ew_plan_is_remote(p))
         return EW_OK;
+    const int n = p->g->n_outputs;
     size_t bytes = 0;
-    p->outputs = ew_arena_array(&p->arena, (size_t)p->g->n_outputs + 1, sizeof(*p->outputs));
+    p->output_sets = ew_backend_overlaps(p->be) && p->strategy.parts == 1 ? 2 : 1;
+    p->outputs = ew_arena_array(&p->arena, (size_t)(p->output_sets * n) + 1, sizeof(*p->outputs));
     EW_CHECK(p->outputs, EW_ERR_MEMORY, "no memory for the outputs of graph %s", p->g->name);
-    for (int i = 0; i < p->g->n_outputs; i++) {
-        p->outputs[i] = ew_plan_host_view(p, &p->g->values[p->g->outputs[i]].t);
+    for (int i = 0; i < p->output_sets * n; i++) {
+        p->outputs[i] = ew_plan_host_view(p, &p->g->values[p->g->outputs[i % n]].t);
         bytes += ew_align_up(ew_tensor_bytes(&p->outputs[i]));
     }
     if (p->opts.dry)
@@ -242,8 +246,8 @@ static ew_err make_outputs(struct ew_plan *p)
                       "outputs of graph %s", p->g->name));
     memset(p->host_outputs, 0, bytes + 1);
     char *at = p->host_outputs;
-    for (int i = 0; i < p->g->n_outputs; i++) {
-        if (p->values[p->g->outputs[i]].buffer < 0)
+    for (int i = 0; i < p->output_sets * n; i++) {
+        if (p->values[p->g->outputs[i % n]].buffer < 0)
             continue; /* known before any run */
         p->outputs[i].data = at;
         at += ew_align_up(ew_tensor_bytes(&p->outputs[i]));
@@ -272,10 +276,18 @@ ew_err ew_plan_write_inputs(struct ew_plan *p, int part)
     return EW_OK;
 }
 
+ew_err ew_plan_fetch_outputs(struct ew_plan *p, int set)
+{
+    const int n = p->g->n_outputs;
+    for (int i = 0; p->outputs && i < n; i++)
+        if (p->values[p->g->outputs[i]].buffer >= 0)
+            EW_TRY(
+                ew_plan_read_slot(p, &p->values[p->g->outputs[i]], p->outputs[set * n + i].data));
+    return EW_OK;
+}
+
 ew_err ew_plan_read_outputs(struct ew_plan *p)
 {
-    for (int i = 0; p->outputs && i < p->g->n_outputs; i++)
-        if (p->values[p->g->outputs[i]].buffer >= 0)
-            EW_TRY(ew_plan_read_slot(p, &p->values[p->g->outputs[i]], p->outputs[i].data));
+    EW_TRY(ew_plan_fetch_outputs(p, p->ahead.shown));
     return p->outputs ? ew_backend_sync(p->be) : EW_OK;
 }

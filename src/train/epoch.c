@@ -6,7 +6,11 @@
  *
  * What a step spends on other ranks is comm, and taken from compute.
  * Writing the row, checkpoints and the caller's display fall before the next `ask`, so that every
- * nanosecond of an epoch is in one of them. */
+ * nanosecond of an epoch is in one of them.
+ *
+ * A device that runs ahead learns from one batch while the host counts the one before it and gets
+ * the next.  Compute is then what the device's own clock says, and of the rest of the interval
+ * stall is what the host waited for the loader: waiting while the device computes is none. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,9 +57,11 @@ ew_err ew_trainer_begin_epoch(struct ew_trainer *t)
 
 /* ---- One batch ---- */
 
-struct moments {
-    int64_t ask, got, learnt, counted;
-    int64_t comm; /* of compute: spent on other ranks */
+/* Nanoseconds of a batch. */
+struct spent {
+    int64_t got; /* when the batch was there */
+    int64_t stall, compute;
+    int64_t comm; /* on other ranks */
 };
 
 static void add_times(struct ew_train_times *sum, const struct ew_batch_row *row)
@@ -71,19 +77,24 @@ static void add_times(struct ew_train_times *sum, const struct ew_batch_row *row
     sum->augment_s += row->augment_s;
 }
 
-static void fill_row(struct ew_trainer *t, const struct ew_batch *b, const struct moments *m,
+static void fill_row(struct ew_trainer *t, const struct ew_batch *b, const struct spent *s,
                      struct ew_batch_row *row)
 {
+    const int64_t now = ew_clock_ns(), wall = now - t->mark_ns;
+    /* The device's clock is not the host's: neither may be more than there was. */
+    const int64_t compute = ew_min_i64(s->compute, wall - s->comm);
+    const int64_t stall = ew_min_i64(s->stall, wall - s->comm - compute);
+    t->mark_ns = now;
     ew_record_clear(EW_RECORD_BATCH, row);
     row->epoch = t->at.epoch + 1;
     row->batch = t->at.batch + 1;
     row->images = t->exchange ? t->job.opts.batch : b->n;
-    row->wall_s = (double)(m->counted - t->mark_ns) / 1e9;
-    row->stall_s = (double)(m->got - m->ask) / 1e9;
-    row->compute_s = (double)(m->learnt - m->got - m->comm) / 1e9;
+    row->wall_s = (double)wall / 1e9;
+    row->stall_s = (double)stall / 1e9;
+    row->compute_s = (double)compute / 1e9;
     if (t->exchange)
-        row->comm_s = (double)m->comm / 1e9;
-    row->overhead_s = (double)(m->ask - t->mark_ns + m->counted - m->learnt) / 1e9;
+        row->comm_s = (double)s->comm / 1e9;
+    row->overhead_s = (double)(wall - stall - compute - s->comm) / 1e9;
     row->fetch_s = (double)b->fetch_ns / 1e9;
     row->decode_s = (double)b->decode_ns / 1e9;
     row->augment_s = (double)b->augment_ns / 1e9;
@@ -105,36 +116,36 @@ static void count_batch(struct ew_trainer *t, const struct ew_batch *b, struct e
     t->at.step++;
 }
 
-static ew_err learn(struct ew_trainer *t, const struct ew_batch *b, struct moments *m)
+static ew_err learn(struct ew_trainer *t, const struct ew_batch *b)
 {
     const void *made[EW_LEARNER_INPUTS], *const *features = made;
-    const double lr = ew_schedule_rate(&t->schedule, t->at.step);
+    const int64_t step = t->at.step + t->n_flight;
+    const double lr = ew_schedule_rate(&t->schedule, step);
     if (t->cached)
         features = (const void *const *)t->features.batch;
     else
         EW_TRY(ew_learner_features(&t->learner, b->images, made));
     EW_TRY(ew_learner_teach(&t->learner, b->images));
-    EW_TRY(ew_learner_step(&t->learner, features, b->labels, lr, t->at.step));
-    return EW_OK;
+    return ew_learner_start(&t->learner, features, b->labels, lr, step);
 }
 
-static ew_err use_batch(struct ew_trainer *t, const struct ew_batch *b, struct moments *m)
+/* What became of a batch that has been learnt. */
+static ew_err use_batch(struct ew_trainer *t, const struct ew_batch *b, struct spent *s)
 {
-    EW_CHECK(b->n == t->learner.batch, EW_ERR_INTERNAL, "batch %lld has %lld samples, not %lld",
-             (long long)b->number, (long long)b->n, (long long)t->learner.batch);
-    EW_TRY(learn(t, b, m));
-    m->learnt = ew_clock_ns();
-    int64_t counted, right = ew_learner_correct(&t->learner, b->labels, &counted);
+    int64_t device_ns, counted, right;
+    EW_TRY(ew_learner_finish(&t->learner, &device_ns));
+    int64_t learnt = ew_clock_ns();
+    right = ew_learner_correct(&t->learner, b->labels, &counted);
     double loss = ew_learner_loss(&t->learner);
     if (t->exchange) {
-        EW_TRY(ew_trainer_share(t, &loss, &right, &counted, &m->comm));
-        m->learnt = ew_clock_ns();
+        EW_TRY(ew_trainer_share(t, &loss, &right, &counted, &s->comm));
+        learnt = ew_clock_ns();
     }
+    s->compute = t->depth > 1 ? device_ns : learnt - s->got - s->comm;
     t->at.right += right;
     t->at.counted += counted;
     struct ew_batch_row row;
-    m->counted = ew_clock_ns();
-    fill_row(t, b, m, &row);
+    fill_row(t, b, s, &row);
     row.loss = loss;
     if (counted)
         row.accuracy = (double)right / (double)counted;
@@ -143,19 +154,59 @@ static ew_err use_batch(struct ew_trainer *t, const struct ew_batch *b, struct m
              "help",
              row.loss, (long long)row.epoch, (long long)row.batch);
     count_batch(t, b, &row);
-    t->mark_ns = m->counted;
     ew_rundir_batch(&t->dir, &row);
     return EW_OK;
 }
 
 /* The next batch of the loader, or of the features that were computed before. */
-static ew_err next_batch(struct ew_trainer *t, struct ew_batch *cached, const struct ew_batch **out)
+static ew_err next_batch(struct ew_trainer *t, struct ew_flight *f)
 {
+    struct ew_batch *cached = &f->cached;
     if (!t->cached)
-        return ew_loader_next(t->loader, out);
+        return ew_loader_next(t->loader, &f->batch);
     *cached = (struct ew_batch){.labels = t->features.batch_labels, .number = t->at.batch};
     ew_features_gather(&t->features, t->at.batch, &cached->n);
-    *out = cached->n == t->learner.batch ? cached : NULL;
+    f->batch = cached->n == t->learner.batch ? cached : NULL;
+    return EW_OK;
+}
+
+/* Gets the next batch and begins to learn from it; *last: there was none. */
+static ew_err begin_batch(struct ew_trainer *t, struct spent *s, bool *last)
+{
+    struct ew_flight *f = &t->flight[t->n_flight];
+    const int64_t ask = ew_clock_ns();
+    EW_TRY(next_batch(t, f));
+    s->got = ew_clock_ns();
+    s->stall += s->got - ask;
+    *last = !f->batch;
+    if (*last)
+        return EW_OK;
+    const struct ew_batch *b = f->batch;
+    EW_CHECK(b->n == t->learner.batch, EW_ERR_INTERNAL, "batch %lld has %lld samples, not %lld",
+             (long long)b->number, (long long)b->n, (long long)t->learner.batch);
+    EW_TRY(learn(t, b));
+    t->n_flight++;
+    return EW_OK;
+}
+
+/* Waits for the oldest batch that is under way. */
+static ew_err end_batch(struct ew_trainer *t, struct spent *s)
+{
+    const struct ew_batch *b = t->flight[0].batch;
+    const ew_err e = use_batch(t, b, s);
+    if (!t->cached)
+        ew_loader_release(t->loader, b);
+    t->n_flight--;
+    memmove(t->flight, t->flight + 1, (size_t)t->n_flight * sizeof(t->flight[0]));
+    return e;
+}
+
+ew_err ew_trainer_drain(struct ew_trainer *t)
+{
+    while (t->n_flight) {
+        struct spent s = {.got = t->mark_ns};
+        EW_TRY(end_batch(t, &s));
+    }
     return EW_OK;
 }
 
@@ -166,20 +217,18 @@ bool ew_trainer_save_due(const struct ew_trainer *t)
 
 ew_err ew_trainer_batch(struct ew_trainer *t, bool *over)
 {
-    const struct ew_batch *b;
-    struct ew_batch cached;
-    struct moments m = {.ask = ew_clock_ns()};
-    EW_TRY(next_batch(t, &cached, &b));
-    m.got = ew_clock_ns();
-    *over = !b;
-    if (!b)
+    struct spent s = {0};
+    bool last = false;
+    /* A checkpoint is of a moment with nothing under way. */
+    const int most = !t->exchange && ew_trainer_save_due(t) ? 1 : t->depth;
+    while (t->n_flight < most && !last)
+        EW_TRY(begin_batch(t, &s, &last));
+    *over = t->n_flight == 0;
+    if (*over)
         return EW_OK;
-    const ew_err e = use_batch(t, b, &m);
-    if (!t->cached)
-        ew_loader_release(t->loader, b);
-    EW_TRY(e);
+    EW_TRY(end_batch(t, &s));
     ew_watch_drain(t->job.watch);
-    if (t->exchange ? t->saves : ew_trainer_save_due(t))
+    if (t->n_flight == 0 && (t->exchange ? t->saves : ew_trainer_save_due(t)))
         ew_trainer_write(t, "last.ckpt");
     return EW_OK;
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "graph/ops.h"
 #include "model/objective.h"
 #include "op/math_attr.h"
@@ -218,8 +219,19 @@ static ew_err run_exchanged(struct ew_learner *l)
     return ew_plan_run_updates(l->train);
 }
 
-ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const int64_t *labels,
-                       double lr, int64_t step)
+/* The host has a part in the step, or another plan makes what it reads. */
+static bool is_alone(const struct ew_learner *l)
+{
+    return !l->exchange && !l->qat.count && !l->features && !l->teacher;
+}
+
+int ew_learner_depth(const struct ew_learner *l)
+{
+    return is_alone(l) ? ew_plan_depth(l->train) : 1;
+}
+
+ew_err ew_learner_start(struct ew_learner *l, const void *const *features, const int64_t *labels,
+                        double lr, int64_t step)
 {
     for (int i = 0; i < l->n_features; i++)
         if (ew_plan_input(l->train, i)->data != features[i])
@@ -228,10 +240,28 @@ ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const 
         bind(l->train, l->n_features, labels);
     ew_plan_set_step(l->train, (uint64_t)step);
     ew_plan_optimizer(l->train)->lr = lr;
+    if (is_alone(l))
+        return ew_plan_start(l->train);
+    const int64_t start = ew_clock_ns();
     ew_qat_begin(&l->qat);
     const ew_err e = l->exchange ? run_exchanged(l) : ew_plan_run(l->train);
     ew_qat_end(&l->qat);
+    l->step_ns = ew_clock_ns() - start;
     return e;
+}
+
+ew_err ew_learner_finish(struct ew_learner *l, int64_t *device_ns)
+{
+    *device_ns = l->step_ns;
+    return is_alone(l) ? ew_plan_wait(l->train, device_ns) : EW_OK;
+}
+
+ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const int64_t *labels,
+                       double lr, int64_t step)
+{
+    int64_t ns;
+    EW_TRY(ew_learner_start(l, features, labels, lr, step));
+    return ew_learner_finish(l, &ns);
 }
 
 double ew_learner_loss(const struct ew_learner *l)

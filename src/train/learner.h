@@ -45,6 +45,7 @@ struct ew_learner {
     int64_t classes; /* 0: the network gives back its input, and labels do not matter */
     int parts;       /* in which the batch is run */
     size_t beside;   /* bytes that others need */
+    int64_t step_ns; /* of the last step, where the host has a part in it */
 };
 
 /* Compiles `net`, which takes images [N, H, W, C] or clips and ends in scores [N, classes] or in
@@ -67,8 +68,16 @@ void ew_learner_drop_features(struct ew_learner *l);
 ew_err ew_learner_step(struct ew_learner *l, const void *const *features, const int64_t *labels,
                        double lr, int64_t step);
 
-/* Of the last step: its loss, and how many of *n samples were right.  Where the batch is run in
- * parts, the last part is counted; without classes *n is 0. */
+/* The same without waiting, where the device can: up to ew_learner_depth steps may be under way,
+ * whose features and labels stay as they are until they are finished; finish is for the oldest, of
+ * which loss and counts then are.  *device_ns: the device's time for it. */
+int ew_learner_depth(const struct ew_learner *l);
+ew_err ew_learner_start(struct ew_learner *l, const void *const *features, const int64_t *labels,
+                        double lr, int64_t step);
+ew_err ew_learner_finish(struct ew_learner *l, int64_t *device_ns);
+
+/* Of the step that was finished last: its loss, and how many of *n samples were right.  Where the
+ * batch is run in parts, the last part is counted; without classes *n is 0. */
 double ew_learner_loss(const struct ew_learner *l);
 int64_t ew_learner_correct(const struct ew_learner *l, const int64_t *labels, int64_t *n);
 

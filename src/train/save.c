@@ -135,5 +135,10 @@ void ew_trainer_write(struct ew_trainer *t, const char *name)
 
 void ew_trainer_save(struct ew_trainer *t)
 {
-    ew_trainer_write(t, "last.ckpt");
+    if (ew_trainer_drain(t) == EW_OK) {
+        ew_trainer_write(t, "last.ckpt");
+        return;
+    }
+    EW_WARN("checkpoint: %s", ew_error_message());
+    t->dir.behind = true;
 }

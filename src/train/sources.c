@@ -126,6 +126,8 @@ static ew_err open_loader(struct ew_trainer *t)
     t->emulated = l.storage.mb_per_s > 0;
     if (t->cached)
         return cache_training(t, &l);
+    t->depth = ew_learner_depth(&t->learner);
+    l.hold = t->depth;
     EW_TRY(ew_loader_open(&l, &t->loader));
     t->batches = ew_loader_batches(t->loader);
     return EW_OK;
@@ -286,6 +288,7 @@ static ew_err open_evaluators(struct ew_trainer *t)
 ew_err ew_trainer_open_sources(struct ew_trainer *t)
 {
     t->cached = t->job.opts.cache_features;
+    t->depth = 1; /* cached features have one place */
     EW_TRY(open_loader(t));
     EW_TRY(open_evaluators(t));
     if (t->cached)

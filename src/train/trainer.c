@@ -244,6 +244,8 @@ void ew_trainer_close(struct ew_trainer *t)
 {
     if (!t)
         return;
+    if (t->n_flight) /* the device reads the loader's batches */
+        ew_backend_sync(ew_plan_backend(t->learner.train));
     ew_loader_close(t->loader);
     ew_evaluator_close(&t->validation);
     ew_evaluator_close(&t->test);

@@ -10,15 +10,25 @@
 
 enum ew_train_phase { EW_DOING_TRAINING, EW_DOING_VALIDATION, EW_DOING_TEST, EW_DOING_NOTHING };
 
+/* A batch that is being learnt. */
+struct ew_flight {
+    const struct ew_batch *batch;
+    struct ew_batch cached; /* what it points to where features are cached */
+};
+
+#define EW_TRAIN_DEPTH 2 /* batches under way, at most */
+
 struct ew_trainer {
     struct ew_train_job job;
     struct ew_graph *net;       /* the job's */
     const struct ew_loss *loss; /* between output and input; NULL: it tells classes apart */
     struct ew_learner learner;
-    struct ew_exchange *exchange; /* NULL: there is one rank */
-    int64_t slice_first, slice;   /* of each batch: this rank's samples */
-    bool stops, saves;            /* what all ranks do behind this batch */
-    struct ew_loader *loader;     /* NULL where features are cached */
+    struct ew_exchange *exchange;            /* NULL: there is one rank */
+    int64_t slice_first, slice;              /* of each batch: this rank's samples */
+    bool stops, saves;                       /* what all ranks do behind this batch */
+    struct ew_flight flight[EW_TRAIN_DEPTH]; /* oldest first */
+    int n_flight, depth;                     /* there are, and may be */
+    struct ew_loader *loader;                /* NULL where features are cached */
     bool cached;
     struct ew_features features, validation_features;
     struct ew_graph *head;                /* what is left to compute from them */
@@ -51,6 +61,8 @@ struct ew_trainer {
 /* epoch.c */
 ew_err ew_trainer_begin_epoch(struct ew_trainer *t);
 ew_err ew_trainer_batch(struct ew_trainer *t, bool *over);
+/* Waits for the batches that are under way, and counts them. */
+ew_err ew_trainer_drain(struct ew_trainer *t);
 /* The time for a checkpoint within an epoch has come. */
 bool ew_trainer_save_due(const struct ew_trainer *t);
 ew_err ew_trainer_end_epoch(struct ew_trainer *t, const struct ew_scores *s);

@@ -272,6 +272,35 @@ static void contexts_run_at_the_same_time(void)
     }
 }
 
+/* Contexts whose runs are under way at once, from one thread. */
+static void runs_are_started_and_waited_for(void)
+{
+    struct ew_context *c[3] = {NULL};
+    struct ew_engine *e = make(
+        &samples[0], &(struct ew_compile_opts){.size = sizeof(struct ew_compile_opts)}, "a.ewe");
+    for (uint64_t i = 0; i < EW_COUNT(c); i++) {
+        size_t bytes = 0;
+        EW_EXPECT_OK(ew_context_new(e, 1, &c[i]));
+        void *in = ew_context_input(c[i], 0, &bytes);
+        fill(in, bytes, 5 + i);
+        EW_EXPECT_OK(ew_context_start(c[i]));
+        EW_EXPECT_ERR(ew_context_start(c[i]), EW_ERR_ARG, "not waited for");
+        EW_EXPECT_ERR(ew_context_run(c[i]), EW_ERR_ARG, "not waited for");
+        EW_EXPECT_ERR(ew_context_set_batch(c[i], 1), EW_ERR_ARG, "not waited for");
+    }
+    for (uint64_t i = 0; i < EW_COUNT(c); i++) {
+        size_t bytes = 0;
+        float *want = expected(&samples[0], 1, 5 + i, &bytes);
+        EW_EXPECT_OK(ew_context_wait(c[i]));
+        EW_EXPECT(want && memcmp(ew_context_output(c[i], 0, NULL), want, bytes) == 0);
+        EW_EXPECT_ERR(ew_context_wait(c[i]), EW_ERR_ARG, "no run is under way");
+        EW_EXPECT_OK(ew_context_start(c[i])); /* and freed while it runs */
+        ew_context_free(c[i]);
+        free(want);
+    }
+    ew_engine_free(e);
+}
+
 static void tells_what_it_is_and_where_time_goes(void)
 {
     static const char *const classes[] = {"zero", "one"};
@@ -292,7 +321,8 @@ static void tells_what_it_is_and_where_time_goes(void)
     EW_EXPECT_STR(i.precision, "fp32");
     EW_EXPECT_INT(i.batch_min, 2);
     EW_EXPECT_INT(i.batch_max, 4);
-    EW_EXPECT(i.params > 1000 && i.flops > i.macs && i.cdl > 4 && i.packed_bytes > 0);
+    EW_EXPECT(i.params > 1000 && i.flops > i.macs && i.cdl > 4);
+    EW_EXPECT(i.packed_bytes > 0 || getenv("EW_DEVICE")); /* others may have nothing to pack */
     EW_EXPECT_STR(ew_engine_class(e, 1), "one");
     EW_EXPECT_STR(ew_engine_class(e, 2), "");
     EW_EXPECT_OK(ew_engine_input(e, 0, &in));
@@ -405,5 +435,6 @@ static void refuses_another_architecture(void)
 EW_TEST_MAIN(EW_TEST(computes_what_a_plan_computes), EW_TEST(same_bytes_twice),
              EW_TEST(any_batch_of_the_range), EW_TEST(batches_share_packed_weights),
              EW_TEST(packs_again_for_another_machine), EW_TEST(contexts_run_at_the_same_time),
+             EW_TEST(runs_are_started_and_waited_for),
              EW_TEST(tells_what_it_is_and_where_time_goes), EW_TEST(refuses_what_it_cannot_compile),
              EW_TEST(refuses_damage), EW_TEST(refuses_another_architecture))

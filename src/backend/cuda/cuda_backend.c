@@ -17,12 +17,19 @@
 #define PLANNED      ((size_t)2 << 30)   /* of one convolution within a plan, at most */
 #define SLOTS        4
 #define SLOT_BYTES   ((size_t)4 << 20)
+#define STAGES       8
+#define AHEAD_BYTES  ((size_t)128 << 10) /* from here on copies run ahead of the queue */
 #define DEVICE_CHARS 64
 
 /* Pinned memory through which writes and reads go. */
 struct slot {
     void *host, *event;
     void *device; /* where float32 wait to be converted; NULL: nothing is */
+};
+
+/* Memory of the device to which copies of a next run's inputs go while a run is under way. */
+struct stage {
+    void *device, *event;
 };
 
 /* Memory of the host that the device copies from by itself. */
@@ -37,7 +44,12 @@ struct own {
     int n_pinned, cap_pinned;
     struct ew_cuda_copies copies;
     struct slot slots[SLOTS];
-    int next;  /* slot */
+    int next;                    /* slot */
+    struct ew_cuda_queue *ahead; /* of copies into stages; NULL: there are none */
+    struct stage stages[STAGES];
+    int next_stage;
+    bool running; /* something was run since the last wait */
+    void *moments[EW_MOMENTS];
     bool fast; /* sums need no fixed order */
     struct ew_cuda_beside beside;
     char name[128], target[32], device[DEVICE_CHARS];
@@ -80,6 +92,13 @@ static void close_cuda(struct ew_backend *be)
         cu->release(o->slots[i].device);
         cu->event_free(o->slots[i].event);
     }
+    for (int i = 0; i < STAGES; i++) {
+        cu->release(o->stages[i].device);
+        cu->event_free(o->stages[i].event);
+    }
+    for (int i = 0; i < EW_MOMENTS; i++)
+        cu->event_free(o->moments[i]);
+    cu->queue_close(o->ahead);
     cu->event_free(o->beside.forked);
     cu->event_free(o->beside.joined);
     cu->queue_close(o->beside.q);
@@ -150,6 +169,8 @@ static ew_err take_resources(struct own *o, size_t memory, bool scaled)
         if (be->type != EW_CUDA_F32)
             TRY(be, alloc(SLOT_BYTES, &o->slots[i].device));
     }
+    for (int i = 0; i < EW_MOMENTS; i++)
+        TRY(be, event_new(1, &o->moments[i]));
     if (!scaled)
         return EW_OK;
     TRY(be, alloc(sizeof(*be->scale), (void **)&be->scale));
@@ -297,9 +318,27 @@ static void release(struct ew_memory *m)
     free(m);
 }
 
+/* A queue for copies that run ahead, and where they go. */
+static ew_err open_ahead(struct own *o)
+{
+    struct ew_cuda *be = &o->cuda;
+    if (o->ahead)
+        return EW_OK;
+    for (int i = 0; i < STAGES; i++) {
+        if (!o->stages[i].device)
+            TRY(be, alloc(SLOT_BYTES, &o->stages[i].device));
+        if (!o->stages[i].event)
+            TRY(be, event_new(0, &o->stages[i].event));
+    }
+    TRY(be, queue_open(1, 0, 0, &o->ahead));
+    return EW_OK;
+}
+
 static ew_err alloc_pinned(struct ew_backend *be, size_t bytes, void **out)
 {
     struct own *o = (struct own *)be;
+    if (bytes >= AHEAD_BYTES)
+        EW_TRY(open_ahead(o));
     EW_TRY(ew_grow((void **)&o->pinned, &o->cap_pinned, o->n_pinned + 1, sizeof(*o->pinned)));
     TRY(&o->cuda, alloc_host(bytes, out));
     o->pinned[o->n_pinned++] = (struct pinned){*out, bytes};
@@ -333,11 +372,43 @@ static ew_err take_slot(struct own *o, struct slot **out)
     return ew_cuda_check(o->cuda.cu, o->cuda.cu->event_wait((*out)->event), "event_wait");
 }
 
+/* Behind a run that is under way: copies to the device on a queue of their own, and from there to
+ * their place when the run is over.  `bytes` are the host's; `floats`: they are to be converted. */
+static ew_err put_ahead(struct own *o, char *to, const char *from, size_t bytes, bool floats)
+{
+    struct ew_cuda *be = &o->cuda;
+    const size_t size = floats ? ew_dtype_size(be->base.info.storage) : 1;
+    const size_t unit = floats ? sizeof(float) : 1;
+    for (size_t at = 0; at < bytes; at += SLOT_BYTES) {
+        const size_t n = bytes - at < SLOT_BYTES ? bytes - at : SLOT_BYTES;
+        char *place = to + at / unit * size;
+        const struct stage *s = &o->stages[o->next_stage];
+        o->next_stage = (o->next_stage + 1) % STAGES;
+        TRY(be, event_hold(o->ahead, s->event)); /* until what was there has been taken */
+        TRY(be, copy(o->ahead, s->device, from + at, n, EW_CUDA_TO_DEVICE));
+        TRY(be, event_record(o->ahead, s->event));
+        TRY(be, event_hold(be->q, s->event));
+        if (floats)
+            TRY(be, cast(be->q, EW_CUDA_F32, s->device, be->type, place, (int64_t)(n / unit)));
+        else
+            TRY(be, copy(be->q, place, s->device, n, EW_CUDA_ON_DEVICE));
+        TRY(be, event_record(be->q, s->event));
+    }
+    return EW_OK;
+}
+
+static bool goes_ahead(const struct own *o, const void *from, size_t bytes)
+{
+    return o->running && o->ahead && bytes >= AHEAD_BYTES && is_pinned(o, from);
+}
+
 static ew_err put(struct ew_memory *m, size_t offset, const void *from, size_t bytes)
 {
     struct own *o = own_of(m);
     struct ew_cuda *be = &o->cuda;
     char *to = ((struct block *)m)->data + offset;
+    if (goes_ahead(o, from, bytes))
+        return put_ahead(o, to, from, bytes, false);
     if (is_pinned(o, from)) {
         TRY(be, copy(be->q, to, from, bytes, EW_CUDA_TO_DEVICE));
         return EW_OK;
@@ -380,6 +451,8 @@ static ew_err put_floats(struct ew_memory *m, size_t offset, const float *from, 
     const size_t most = SLOT_BYTES / sizeof(float), bytes = ew_dtype_size(be->base.info.storage);
     const bool pinned = is_pinned(o, from);
     char *to = ((struct block *)m)->data + offset;
+    if (goes_ahead(o, from, n * sizeof(float)))
+        return put_ahead(o, to, (const char *)from, n * sizeof(float), true);
     for (size_t at = 0; at < n; at += most) {
         const size_t count = n - at < most ? n - at : most;
         struct slot *s;
@@ -449,9 +522,19 @@ struct list {
     void *graph;
     int failed; /* captures */
     struct ew_cuda_updates *updates;
+    struct ew_cuda_whole *whole; /* that its first commands are; NULL: each is by itself */
     int n;
     struct ew_command commands[];
 };
+
+static void unload(struct ew_program *p)
+{
+    struct list *l = (struct list *)p;
+    ew_cuda(p->be)->cu->graph_free(l->graph);
+    ew_cuda_updates_free(&((struct own *)p->be)->cuda, l->updates);
+    ew_cuda_whole_free(&((struct own *)p->be)->cuda, l->whole);
+    free(l);
+}
 
 static ew_err load(struct ew_backend *be, const struct ew_command *commands, int n,
                    struct ew_program **out)
@@ -461,22 +544,14 @@ static ew_err load(struct ew_backend *be, const struct ew_command *commands, int
     *l = (struct list){.base.be = be, .n = n};
     memcpy(l->commands, commands, (size_t)n * sizeof(*commands));
     struct ew_cuda *cuda = &((struct own *)be)->cuda;
-    const ew_err e = ew_cuda_updates_new(cuda, commands, n, &l->updates);
-    if (e != EW_OK) {
-        ew_cuda_updates_free(cuda, l->updates);
-        free(l);
-        return e;
-    }
-    *out = &l->base;
-    return EW_OK;
-}
-
-static void unload(struct ew_program *p)
-{
-    struct list *l = (struct list *)p;
-    ew_cuda(p->be)->cu->graph_free(l->graph);
-    ew_cuda_updates_free(&((struct own *)p->be)->cuda, l->updates);
-    free(l);
+    ew_err e = ew_cuda_updates_new(cuda, commands, n, &l->updates);
+    if (e == EW_OK)
+        e = ew_cuda_whole_new(cuda, commands, n, &l->whole);
+    if (e != EW_OK)
+        unload(&l->base);
+    else
+        *out = &l->base;
+    return e;
 }
 
 static ew_err start_one(struct ew_cuda *be, const struct list *l, int k)
@@ -489,7 +564,9 @@ static ew_err start_one(struct ew_cuda *be, const struct list *l, int k)
 
 static ew_err start_all(struct ew_cuda *be, const struct list *l)
 {
-    for (int k = 0; k < l->n; k++)
+    if (l->whole)
+        EW_TRY(ew_cuda_whole_start(be, l->whole));
+    for (int k = ew_cuda_whole_end(l->whole); k < l->n; k++)
         EW_TRY(start_one(be, l, k));
     return EW_OK;
 }
@@ -555,6 +632,7 @@ static ew_err run(struct ew_program *p, const struct ew_run_params *params, int6
     struct ew_cuda *be = &((struct own *)p->be)->cuda;
     const struct ew_cuda_rates rates = rates_of(params);
     TRY(be, set_rates(be->q, be->rates, &rates));
+    ((struct own *)p->be)->running = true;
     if (ns)
         return run_timed(be, l, ns);
     if (!l->warm) {
@@ -586,7 +664,33 @@ static ew_err loss_scale(struct ew_backend *b, struct ew_loss_scale *v, bool set
 
 static ew_err sync(struct ew_backend *be)
 {
+    ((struct own *)be)->running = false;
     return ew_cuda_check(ew_cuda(be)->cu, ew_cuda(be)->cu->queue_wait(ew_cuda(be)->q), "run");
+}
+
+/* ---- Moments ---- */
+
+static ew_err mark(struct ew_backend *be, int moment)
+{
+    const struct own *o = (const struct own *)be;
+    return ew_cuda_check(o->cuda.cu, o->cuda.cu->event_record(o->cuda.q, o->moments[moment]),
+                         "mark");
+}
+
+static ew_err reach(struct ew_backend *be, int moment)
+{
+    const struct own *o = (const struct own *)be;
+    return ew_cuda_check(o->cuda.cu, o->cuda.cu->event_wait(o->moments[moment]), "run");
+}
+
+static ew_err between(struct ew_backend *be, int from, int to, int64_t *ns)
+{
+    const struct own *o = (const struct own *)be;
+    float ms = 0;
+    EW_TRY(ew_cuda_check(o->cuda.cu, o->cuda.cu->event_ms(o->moments[from], o->moments[to], &ms),
+                         "time"));
+    *ns = (int64_t)((double)ms * 1e6);
+    return EW_OK;
 }
 
 const struct ew_backend_type ew_cuda_type = {.name = "cuda",
@@ -612,4 +716,7 @@ const struct ew_backend_type ew_cuda_type = {.name = "cuda",
                                              .unload = unload,
                                              .run = run,
                                              .loss_scale = loss_scale,
-                                             .sync = sync};
+                                             .sync = sync,
+                                             .mark = mark,
+                                             .reach = reach,
+                                             .between = between};

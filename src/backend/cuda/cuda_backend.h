@@ -108,6 +108,33 @@ void ew_cuda_updates_free(struct ew_cuda *be, struct ew_cuda_updates *u); /* NUL
 const struct ew_cuda_update *ew_cuda_update_at(const struct ew_cuda_updates *u, int k);
 ew_err ew_cuda_run_update(const struct ew_call *c);
 
+/* cuda_net.c: a program that is a chain of small layers, up to its updates, is two launches. */
+struct ew_cuda_whole;
+ew_err ew_cuda_whole_new(struct ew_cuda *be, const struct ew_command *commands, int n,
+                         struct ew_cuda_whole **out);                 /* *out NULL: it is none */
+void ew_cuda_whole_free(struct ew_cuda *be, struct ew_cuda_whole *w); /* NULL is fine */
+ew_err ew_cuda_whole_start(const struct ew_cuda *be, const struct ew_cuda_whole *w);
+/* The first command that it does not do; NULL: the first of all. */
+int ew_cuda_whole_end(const struct ew_cuda_whole *w);
+
+/* What calls say, as launchers take it. */
+struct ew_window;
+/* False: larger than their numbers. */
+bool ew_cuda_conv_window(const struct ew_call *c, struct ew_cuda_window *g);
+ew_err ew_cuda_pool_window(const struct ew_call *c, struct ew_window *w);
+struct ew_cuda_loss ew_cuda_loss_of(const struct ew_call *c);
+/* Of gemm and matmul: row-major [m, k] x [k, n], either stored transposed. */
+struct ew_cuda_dense {
+    int64_t m, n, k;
+    int trans_a, trans_b;
+    float alpha, beta;
+};
+bool ew_cuda_dense_of(const struct ew_call *c, struct ew_cuda_dense *d);
+/* A bias that is a row of the output, taken as it is. */
+bool ew_cuda_bias_fits(const struct ew_call *c, const struct ew_cuda_dense *d);
+/* The kernel of EW_TASK_SEED. */
+ew_err ew_cuda_run_seed(const struct ew_call *c);
+
 /* True where din[i] is to be added to. */
 static inline int ew_cuda_adds(const struct ew_call *c, int i)
 {
@@ -131,7 +158,6 @@ struct ew_cuda_pair {
 bool ew_cuda_pair_of(const struct ew_shape *a, const struct ew_shape *b, const struct ew_shape *s,
                      struct ew_cuda_pair *out);
 
-struct ew_window;
 /* Makes two spatial dimensions of three where windows do not reach over the first: its positions
  * are images of a batch; or over it alone: the other two are one row.  False where they do both. */
 bool ew_cuda_flatten(struct ew_window *w);

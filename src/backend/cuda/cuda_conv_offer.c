@@ -24,8 +24,7 @@ static bool sizes_of(const struct ew_call *c, struct ew_conv_sizes *s)
     return ew_conv_resolve(&view, s) == EW_OK;
 }
 
-/* The geometry as launchers take it; false: larger than their numbers. */
-static bool window_of(const struct ew_call *c, struct ew_cuda_window *g)
+bool ew_cuda_conv_window(const struct ew_call *c, struct ew_cuda_window *g)
 {
     struct ew_conv_sizes s;
     if (!sizes_of(c, &s))
@@ -112,7 +111,7 @@ static struct ew_cuda_conv forward_of(const struct ew_call *c)
                              .residual = ew_cuda_data(ew_call_in(c, ADD)),
                              .y = c->out[0]->data,
                              .algo = -1};
-    window_of(c, &p.g);
+    ew_cuda_conv_window(c, &p.g);
     return p;
 }
 
@@ -129,6 +128,14 @@ static ew_err run_planar(const struct ew_call *c)
     p.planar = 1;
     p.scratch = c->scratch;
     EW_CUDA_LAUNCH(c, conv, &p);
+    return EW_OK;
+}
+
+static ew_err run_wide(const struct ew_call *c)
+{
+    struct ew_cuda_conv p = forward_of(c);
+    p.scratch = c->scratch;
+    EW_CUDA_LAUNCH(c, wide_conv, &p);
     return EW_OK;
 }
 
@@ -248,7 +255,7 @@ static ew_err run_back(const struct ew_call *c, launcher *dgrad, launcher *wgrad
                                   .scratch = (float *)((char *)c->scratch + mask_bytes(c)),
                                   .planar = planar,
                                   .algo = -1};
-    window_of(c, &p.g);
+    ew_cuda_conv_window(c, &p.g);
     EW_TRY(unmask(c, &p.dy));
     EW_TRY(ew_cuda_fork(be, side));
     if (c->din[W]) {
@@ -270,6 +277,12 @@ static ew_err back_library(const struct ew_call *c)
 {
     const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
     return run_back(c, cu->conv_back, cu->conv_back, 0);
+}
+
+static ew_err back_wide(const struct ew_call *c)
+{
+    const struct ew_cuda_api *cu = ew_cuda(c->be)->cu;
+    return run_back(c, cu->conv_back, cu->wide_dw, 0);
 }
 
 static ew_err back_planar(const struct ew_call *c)
@@ -295,7 +308,7 @@ static ew_err back_pointwise(const struct ew_call *c)
 {
     struct ew_cuda_window g;
     const void *dy;
-    window_of(c, &g);
+    ew_cuda_conv_window(c, &g);
     const int64_t pixels = (int64_t)g.n * g.h * g.w;
     const struct ew_cuda *be = ew_cuda(c->be);
     struct ew_cuda_queue *side = ew_cuda_side(c);
@@ -376,13 +389,33 @@ static int offer_planar(const struct ew_kernel_query *query, const struct ew_cud
                        scratch > need ? scratch : need);
 }
 
+/* Of fewer channels than tensor cores take, in a half type: a first layer, whose input needs no
+ * gradient. */
+static bool is_narrow(const struct ew_kernel_query *query, const struct ew_cuda_window *g)
+{
+    const struct ew_call *c = query->c;
+    return ew_cuda_storage(c->in[X]) != EW_CUDA_F32 && g->c < EW_CUDA_WIDE && g->groups == 1 &&
+           !(query->phase == EW_PHASE_BACKWARD && c->din && c->din[X]);
+}
+
+/* Through copies with more channels. */
+static int offer_wide(const struct ew_kernel_query *query, const struct ew_cuda_window *g,
+                      size_t scratch, struct ew_kernel *out)
+{
+    const bool back = query->phase == EW_PHASE_BACKWARD;
+    size_t at[3];
+    const size_t all = ew_cuda_wide_bytes(g, at), need = back ? all + mask_bytes(query->c) : at[1];
+    return ew_cuda_one(out, "cudnn wide", back ? back_wide : run_wide,
+                       scratch > need ? scratch : need);
+}
+
 int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     const struct ew_call *c = query->c;
     const bool back = query->phase == EW_PHASE_BACKWARD;
     struct ew_cuda_window g;
     int n = 0;
-    if (ew_cuda_query_type(query, 1 << W | 1 << B, 0) < 0 || !window_of(c, &g) ||
+    if (ew_cuda_query_type(query, 1 << W | 1 << B, 0) < 0 || !ew_cuda_conv_window(c, &g) ||
         (back && !can_train(c)))
         return 0;
     const size_t scratch = back ? back_scratch(c, &g) : 0;
@@ -401,6 +434,8 @@ int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *ou
         n += ew_cuda_one(out + n, "conv direct", back ? back_direct : run_direct, scratch);
     if (is_even(&g) && is_planar(query, &g))
         n += offer_planar(query, &g, scratch, out + n);
+    if (is_even(&g) && is_narrow(query, &g))
+        n += offer_wide(query, &g, scratch, out + n);
     if (is_even(&g))
         n += ew_cuda_one(out + n, "cudnn", back ? back_library : run_library, scratch);
     if (n == 0)
@@ -415,37 +450,29 @@ int ew_cuda_offer_conv(const struct ew_kernel_query *query, struct ew_kernel *ou
 
 /* ---- Dense layers ---- */
 
-/* Row-major [m, k] x [k, n], either stored transposed. */
-struct dense {
-    int64_t m, n, k;
-    int trans_a, trans_b;
-    float alpha, beta;
-};
-
-/* gemm, or matmul of two matrices (the first may be a stack of rows). */
-static bool dense_of(const struct ew_call *c, struct dense *d)
+/* The first may be a stack of rows. */
+bool ew_cuda_dense_of(const struct ew_call *c, struct ew_cuda_dense *d)
 {
     const struct ew_shape *a = &c->in[0]->shape, *b = &c->in[1]->shape;
     if (c->op->name[0] == 'm') {
         if (a->rank < 2 || b->rank != 2)
             return false;
-        *d = (struct dense){
+        *d = (struct ew_cuda_dense){
             .m = ew_shape_span(a, 0, a->rank - 1), .n = b->dim[1], .k = b->dim[0], .alpha = 1};
         return d->m > 0 && d->n > 0 && d->k > 0;
     }
     const struct ew_gemm_attr *g = c->attr;
-    *d = (struct dense){.m = a->dim[g->trans_a],
-                        .n = b->dim[!g->trans_b],
-                        .k = a->dim[!g->trans_a],
-                        .trans_a = g->trans_a,
-                        .trans_b = g->trans_b,
-                        .alpha = (float)g->alpha,
-                        .beta = (float)g->beta};
+    *d = (struct ew_cuda_dense){.m = a->dim[g->trans_a],
+                                .n = b->dim[!g->trans_b],
+                                .k = a->dim[!g->trans_a],
+                                .trans_a = g->trans_a,
+                                .trans_b = g->trans_b,
+                                .alpha = (float)g->alpha,
+                                .beta = (float)g->beta};
     return d->m > 0 && d->n > 0 && d->k > 0;
 }
 
-/* A bias that is a row of the output, taken as it is. */
-static bool bias_fits(const struct ew_call *c, const struct dense *d)
+bool ew_cuda_bias_fits(const struct ew_call *c, const struct ew_cuda_dense *d)
 {
     const struct ew_tensor *b = ew_call_in(c, 2);
     if (!b)
@@ -457,8 +484,8 @@ static bool bias_fits(const struct ew_call *c, const struct dense *d)
 
 static ew_err run_dense(const struct ew_call *c)
 {
-    struct dense d;
-    dense_of(c, &d);
+    struct ew_cuda_dense d;
+    ew_cuda_dense_of(c, &d);
     const struct ew_cuda_gemm p = {.type = ew_cuda_storage(c->in[0]),
                                    .math = ew_cuda(c->be)->math,
                                    .trans_a = d.trans_a,
@@ -479,8 +506,8 @@ static ew_err run_dense(const struct ew_call *c)
 /* dA = dY B' (transposed: B dY'), dB = A' dY (transposed: dY' A). */
 static ew_err back_dense(const struct ew_call *c)
 {
-    struct dense d;
-    dense_of(c, &d);
+    struct ew_cuda_dense d;
+    ew_cuda_dense_of(c, &d);
     const void *const dy = c->dout[0]->data, *const a = c->in[0]->data;
     const void *const b = ew_cuda_weight(c, 1);
     const struct ew_cuda *be = ew_cuda(c->be);
@@ -532,12 +559,12 @@ static ew_err back_dense(const struct ew_call *c)
 int ew_cuda_offer_dense(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     const struct ew_call *c = query->c;
-    struct dense d;
+    struct ew_cuda_dense d;
     /* The second factor may be a weight or an activation; the first is never a weight. */
     const bool weight = c->in[1]->dtype == EW_F32;
     const struct ew_tensor *bias = ew_call_in(c, 2);
-    if (ew_cuda_query_type(query, (weight ? 1 << 1 : 0) | 1 << 2, 0) < 0 || !dense_of(c, &d) ||
-        !bias_fits(c, &d) || (bias && bias->dtype != EW_F32))
+    if (ew_cuda_query_type(query, (weight ? 1 << 1 : 0) | 1 << 2, 0) < 0 ||
+        !ew_cuda_dense_of(c, &d) || !ew_cuda_bias_fits(c, &d) || (bias && bias->dtype != EW_F32))
         return 0;
     if (query->phase == EW_PHASE_BACKWARD) {
         ew_cuda_one(out, "gemm", back_dense, ew_cuda_reduce_scratch(1, d.m, d.n, 1));

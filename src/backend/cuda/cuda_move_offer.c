@@ -243,7 +243,7 @@ int ew_cuda_offer_move(const struct ew_kernel_query *query, struct ew_kernel *ou
 
 /* ---- Loss ---- */
 
-static struct ew_cuda_loss loss_of(const struct ew_call *c)
+struct ew_cuda_loss ew_cuda_loss_of(const struct ew_call *c)
 {
     const struct ew_loss_attr *a = c->attr;
     const struct ew_lanes l = ew_loss_lanes(c);
@@ -262,7 +262,7 @@ static struct ew_cuda_loss loss_of(const struct ew_call *c)
 
 static ew_err run_loss(const struct ew_call *c)
 {
-    struct ew_cuda_loss p = loss_of(c);
+    struct ew_cuda_loss p = ew_cuda_loss_of(c);
     p.loss = c->out[0]->data;
     EW_CUDA_LAUNCH(c, loss, &p);
     return EW_OK;
@@ -270,7 +270,7 @@ static ew_err run_loss(const struct ew_call *c)
 
 static ew_err back_loss(const struct ew_call *c)
 {
-    struct ew_cuda_loss p = loss_of(c);
+    struct ew_cuda_loss p = ew_cuda_loss_of(c);
     if (!c->din[0])
         return EW_OK;
     p.dx = c->din[0]->data;

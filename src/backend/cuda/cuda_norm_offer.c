@@ -87,7 +87,7 @@ int ew_cuda_offer_norm(const struct ew_kernel_query *query, struct ew_kernel *ou
 
 /* ---- Pools ---- */
 
-static ew_err resolve(const struct ew_call *c, struct ew_window *w)
+ew_err ew_cuda_pool_window(const struct ew_call *c, struct ew_window *w)
 {
     return c->op == &ew_op_global_average_pool ? ew_global_resolve(c, w)
            : c->op == &ew_op_adaptive_avg_pool ? ew_adaptive_resolve(c, w)
@@ -164,7 +164,7 @@ static struct ew_cuda_pool pool_of(const struct ew_call *c, const struct ew_wind
 static ew_err run_pool(const struct ew_call *c)
 {
     struct ew_window w;
-    EW_TRY(resolve(c, &w));
+    EW_TRY(ew_cuda_pool_window(c, &w));
     const bool flat = ew_cuda_flatten(&w);
     struct ew_cuda_pool p = pool_of(c, &w);
     p.x = c->in[0]->data;
@@ -179,7 +179,7 @@ static ew_err run_pool(const struct ew_call *c)
 static ew_err back_pool(const struct ew_call *c)
 {
     struct ew_window w;
-    EW_TRY(resolve(c, &w));
+    EW_TRY(ew_cuda_pool_window(c, &w));
     if (!c->din[0])
         return EW_OK;
     const bool flat = ew_cuda_flatten(&w);
@@ -198,7 +198,7 @@ static ew_err back_pool(const struct ew_call *c)
 static ew_err run_global(const struct ew_call *c)
 {
     struct ew_window w;
-    EW_TRY(resolve(c, &w));
+    EW_TRY(ew_cuda_pool_window(c, &w));
     const int64_t pixels = w.in[0] * w.in[1] * w.in[2];
     const struct ew_cuda_reduce r = {.type = ew_cuda_storage(c->in[0]),
                                      .outer = w.batch,
@@ -214,7 +214,7 @@ static ew_err run_global(const struct ew_call *c)
 static ew_err back_global(const struct ew_call *c)
 {
     struct ew_window w;
-    EW_TRY(resolve(c, &w));
+    EW_TRY(ew_cuda_pool_window(c, &w));
     if (!c->din[0])
         return EW_OK;
     const int64_t pixels = w.in[0] * w.in[1] * w.in[2];
@@ -237,8 +237,9 @@ int ew_cuda_offer_pool(const struct ew_kernel_query *query, struct ew_kernel *ou
     struct ew_window w;
     if (max && !back && (c->in[0]->dtype == EW_U8 || c->in[0]->dtype == EW_S8))
         return ew_cuda_offer_qpool(query, out);
-    if (ew_cuda_query_type(query, 0, 0) < 0 || resolve(c, &w) != EW_OK || ew_call_out(c, 1) ||
-        ew_tensor_count(c->in[0]) >= INT32_MAX || ew_tensor_count(c->in[0]) == 0)
+    if (ew_cuda_query_type(query, 0, 0) < 0 || ew_cuda_pool_window(c, &w) != EW_OK ||
+        ew_call_out(c, 1) || ew_tensor_count(c->in[0]) >= INT32_MAX ||
+        ew_tensor_count(c->in[0]) == 0)
         return 0;
     if (!max && is_global(&w) && w.batch < 65536) {
         const size_t scratch =

@@ -111,7 +111,7 @@ static ew_err run_clear(const struct ew_call *c)
         be->cu, be->cu->fill(be->q, c->out[0]->data, 0, ew_tensor_bytes(c->out[0])), "clear");
 }
 
-static ew_err run_seed(const struct ew_call *c)
+ew_err ew_cuda_run_seed(const struct ew_call *c)
 {
     const float share = 1 / (float)*(const int *)c->attr;
     const struct ew_cuda *be = ew_cuda(c->be);
@@ -128,7 +128,7 @@ bool ew_cuda_task(const struct ew_backend *be, enum ew_task task, const struct e
         *out = (struct ew_kernel){.name = "clear", .run = run_clear};
         return true;
     case EW_TASK_SEED:
-        *out = (struct ew_kernel){.name = "seed", .run = run_seed};
+        *out = (struct ew_kernel){.name = "seed", .run = ew_cuda_run_seed};
         return true;
     case EW_TASK_UPDATE:
         *out = (struct ew_kernel){.name = ew_optimizer_names[o->kind], .run = ew_cuda_run_update};

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EW_CUDA_MODULE_VERSION 7 /* of this file: the library and its module must agree */
+#define EW_CUDA_MODULE_VERSION 8 /* of this file: the library and its module must agree */
 
 /* How activations are stored. */
 enum ew_cuda_type { EW_CUDA_F32, EW_CUDA_F16, EW_CUDA_BF16 };
@@ -344,6 +344,59 @@ struct ew_cuda_softmax {
     int add;
 };
 
+/* ---- Whole small networks ----
+ * A chain of layers, float32, small enough that a block takes one image through all of it, forward
+ * and back; gradients of weights are then a second launch, over all images. */
+
+enum ew_cuda_layer_kind {
+    EW_CUDA_LAYER_CONV,     /* w [k, kh, kw, c] */
+    EW_CUDA_LAYER_DENSE,    /* of h * w * c inputs; w [k, inputs], or [inputs, k] where w_turned */
+    EW_CUDA_LAYER_MAX,      /* pools, k = c */
+    EW_CUDA_LAYER_MEAN,     /* no padding */
+    EW_CUDA_LAYER_TRANSPOSE /* [h, w, c]: axis i of the result is axis perm[i]; k = h * w * c */
+};
+
+#define EW_CUDA_NET_LAYERS 16
+#define EW_CUDA_NET_BYTES  (64 * 1024) /* of shared memory that a network may take */
+
+struct ew_cuda_layer {
+    int kind;
+    struct ew_cuda_act act; /* behind it: none, relu, sigmoid or tanh, whose outputs tell slopes */
+    int h, w, c, oh, ow, k;
+    int kh, kw, sh, sw, ph, pw;
+    int w_turned;
+    int perm[3];
+    int y_at;     /* of its output, in an image's values and gradients: floats */
+    int place_at; /* max: of the places of maxima in an image's bytes */
+    int add_dw, add_db;
+    const float *weights, *bias; /* bias may be NULL */
+    float *dw, *db;              /* either may be NULL: it is not wanted */
+};
+
+struct ew_cuda_net {
+    int n;
+    int images;
+    int first_back;   /* the first layer whose weights learn; n: nothing goes back */
+    int value_floats; /* of an image: outputs of all layers */
+    int place_bytes;
+    int shared_floats[3];     /* of two activations and of a layer's filters */
+    const float *x;           /* [images, h, w, c] of the first layer */
+    float *y;                 /* the last layer's output; may be NULL */
+    float *values, *grads;    /* [images][value_floats]; forward alone: NULL */
+    unsigned char *places;    /* [images][place_bytes] */
+    struct ew_cuda_loss loss; /* of the last output, samples 0: there is none; scratch: a float a
+                               * sample */
+    float up;                 /* the gradient of the loss */
+    struct ew_cuda_layer layers[EW_CUDA_NET_LAYERS];
+};
+
+/* An activation in shared memory: pixels of c channels, `ew_cuda_pitch` floats apart, an odd number
+ * so that neighbours lie in other banks. */
+static inline int ew_cuda_pitch(int pixels, int c)
+{
+    return pixels > 1 ? c | 1 : c;
+}
+
 /* ---- Moving ---- */
 
 #define EW_CUDA_COPY_DIMS 6
@@ -497,6 +550,10 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
     X(direct_dw, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                     \
     X(conv, (struct ew_cuda_queue *q, const struct ew_cuda_conv *p)) /* cuDNN */                   \
     X(conv_back, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                     \
+    X(wide_conv, (struct ew_cuda_queue *q, const struct ew_cuda_conv *p)) /* half types */         \
+    X(wide_dw, (struct ew_cuda_queue *q, const struct ew_cuda_conv_back *p))                       \
+    X(widen, (struct ew_cuda_queue *q, const void *x, int c, void *y, int64_t rows))               \
+              /* [rows, c] of a half type to [rows, EW_CUDA_WIDE], with zeros */                   \
     X(conv_find, (struct ew_cuda_queue *q, int pass, const struct ew_cuda_conv *p, int measure,    \
                   struct ew_cuda_algo *out, int *n)) /* n: room in, number out */                  \
     X(pool, (struct ew_cuda_queue *q, const struct ew_cuda_pool *p))                               \
@@ -504,6 +561,8 @@ enum ew_cuda_copy_kind { EW_CUDA_TO_DEVICE, EW_CUDA_TO_HOST, EW_CUDA_ON_DEVICE }
     X(pool_3d, (struct ew_cuda_queue *q, const struct ew_cuda_pool *p))                            \
     X(pool_3d_back, (struct ew_cuda_queue *q, const struct ew_cuda_pool *p))                       \
     X(loss, (struct ew_cuda_queue *q, const struct ew_cuda_loss *p))                               \
+    X(net, (struct ew_cuda_queue *q, const struct ew_cuda_net *p)) /* forward, and back */         \
+    X(net_weights, (struct ew_cuda_queue *q, const struct ew_cuda_net *p)) /* their gradients */   \
     X(softmax, (struct ew_cuda_queue *q, const struct ew_cuda_softmax *p))                         \
     X(softmax_back, (struct ew_cuda_queue *q, const struct ew_cuda_softmax *p))                    \
     X(strided_copy, (struct ew_cuda_queue *q, const struct ew_cuda_copy *p))                       \
@@ -563,6 +622,20 @@ static inline size_t ew_cuda_planar_bytes(const struct ew_cuda_window *g, int ty
         bytes += (counts[i] * size + 255) / 256 * 256;
     }
     return bytes;
+}
+
+/* Channels that convolutions of fewer are given in half types, and the bytes of scratch for it:
+ * inputs, filters in the half type, and their gradients; at: where the second, the third and the
+ * end are. */
+#define EW_CUDA_WIDE 8
+
+static inline size_t ew_cuda_wide_bytes(const struct ew_cuda_window *g, size_t at[3])
+{
+    const size_t w = (size_t)(g->k * ew_cuda_taps(g)) * EW_CUDA_WIDE;
+    at[0] = ((size_t)ew_cuda_in_pixels(g) * EW_CUDA_WIDE * 2 + 255) / 256 * 256;
+    at[1] = at[0] + (w * 2 + 255) / 256 * 256;
+    at[2] = at[1] + w * sizeof(float);
+    return at[2];
 }
 
 #ifdef __cplusplus

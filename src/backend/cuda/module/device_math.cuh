@@ -37,9 +37,13 @@ template <> __device__ inline __half from_float<__half>(float v)
 }
 template <> __device__ inline bf16 from_float<bf16>(float v)
 {
-    const unsigned u = __float_as_uint(v);
     bf16 r;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(v));
+#else
+    const unsigned u = __float_as_uint(v);
     r.bits = isnan(v) ? 0x7fc0 : (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+#endif
     return r;
 }
 
@@ -133,6 +137,46 @@ __device__ inline float act_slope(const ew_cuda_act &a, float x)
     }
     return 1;
 }
+
+/* With the kind known when compiled: a switch for every element costs more than its arithmetic. */
+#define EW_ACT_ANY (-1)
+
+template <int A> __device__ inline float act_apply_as(const ew_cuda_act &a, float x)
+{
+    if (A == EW_CUDA_ACT_NONE)
+        return x;
+    if (A == EW_CUDA_ACT_RELU)
+        return x > 0 || isnan(x) ? x : 0;
+    return act_apply(a, x);
+}
+
+template <int A> __device__ inline float act_slope_as(const ew_cuda_act &a, float x)
+{
+    if (A == EW_CUDA_ACT_NONE)
+        return 1;
+    if (A == EW_CUDA_ACT_RELU)
+        return x > 0;
+    return act_slope(a, x);
+}
+
+/* Calls it with A, the kind of the activation where that is none or relu. */
+#define FOR_ACT(act, ...)                                                                          \
+    switch ((act).kind) {                                                                          \
+    case EW_CUDA_ACT_NONE: {                                                                       \
+        constexpr int A = EW_CUDA_ACT_NONE;                                                        \
+        __VA_ARGS__;                                                                               \
+        break;                                                                                     \
+    }                                                                                              \
+    case EW_CUDA_ACT_RELU: {                                                                       \
+        constexpr int A = EW_CUDA_ACT_RELU;                                                        \
+        __VA_ARGS__;                                                                               \
+        break;                                                                                     \
+    }                                                                                              \
+    default: {                                                                                     \
+        constexpr int A = EW_ACT_ANY;                                                              \
+        __VA_ARGS__;                                                                               \
+    }                                                                                              \
+    }
 
 static inline cudaStream_t stream_of(const ew_cuda_queue *q)
 {

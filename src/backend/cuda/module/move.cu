@@ -253,3 +253,25 @@ extern "C" int ew_cu_resize(ew_cuda_queue *q, const ew_cuda_resize *p)
     FOR_TYPE(p->type, (resize_kernel<T><<<blocks, THREADS, 0, stream_of(q)>>>(*p)));
     return cudaGetLastError();
 }
+
+/* ---- Few channels ---- */
+
+__global__ void __launch_bounds__(THREADS)
+    widen_kernel(const uint16_t *x, int c, pack<uint16_t, EW_CUDA_WIDE> *y, int64_t rows)
+{
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < rows;
+         i += (int64_t)gridDim.x * THREADS) {
+        pack<uint16_t, EW_CUDA_WIDE> v;
+#pragma unroll
+        for (int k = 0; k < EW_CUDA_WIDE; k++)
+            v.v[k] = k < c ? x[i * c + k] : 0;
+        y[i] = v;
+    }
+}
+
+extern "C" int ew_cu_widen(ew_cuda_queue *q, const void *x, int c, void *y, int64_t rows)
+{
+    widen_kernel<<<blocks_for(q, rows, THREADS), THREADS, 0, stream_of(q)>>>(
+        static_cast<const uint16_t *>(x), c, static_cast<pack<uint16_t, EW_CUDA_WIDE> *>(y), rows);
+    return cudaGetLastError();
+}

@@ -96,7 +96,7 @@ template <typename T> struct stats_end {
 
 /* ---- Application: threads keep the coefficients of their channels ---- */
 
-template <int V, typename T>
+template <int V, int A, typename T>
 __global__ void __launch_bounds__(COLUMN_THREADS) norm_apply_kernel(const ew_cuda_norm p)
 {
     const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
@@ -136,8 +136,8 @@ __global__ void __launch_bounds__(COLUMN_THREADS) norm_apply_kernel(const ew_cud
                 continue;
 #pragma unroll
             for (int i = 0; i < V; i++)
-                v[k][i] =
-                    act_apply(p.act, v[k][i] * slope[i] + shift[i] + (residual ? r[k][i] : 0));
+                v[k][i] = act_apply_as<A>(p.act,
+                                          v[k][i] * slope[i] + shift[i] + (residual ? r[k][i] : 0));
             store<V>(static_cast<T *>(p.y) + at[k], v[k]);
         }
     }
@@ -165,7 +165,7 @@ template <int V, typename T> static int norm_launch(ew_cuda_queue *q, const ew_c
     }
     dim3 block;
     const dim3 grid = sheet(q, p->pixels, p->channels, V, &block);
-    norm_apply_kernel<V, T><<<grid, block, 0, stream_of(q)>>>(*p);
+    FOR_ACT(p->act, (norm_apply_kernel<V, A, T><<<grid, block, 0, stream_of(q)>>>(*p)));
     return cudaGetLastError();
 }
 
@@ -194,42 +194,49 @@ extern "C" int ew_cu_norm(ew_cuda_queue *q, const ew_cuda_norm *p)
 
 /* ---- Backward ---- */
 
-/* xhat and dz of V channels of a pixel. */
-template <int V, typename T>
-__device__ inline void norm_gradient(const ew_cuda_norm_back &p, int64_t at, const float *mean,
-                                     const float *inv, const float *scale, const float *bias,
-                                     float *xhat, float *dz)
-{
-    load<V>(static_cast<const T *>(p.x) + at, xhat);
-    load<V>(static_cast<const T *>(p.dy) + at, dz);
-    float y[V];
-    if (p.y)
-        load<V>(static_cast<const T *>(p.y) + at, y);
-#pragma unroll
-    for (int i = 0; i < V; i++) {
-        xhat[i] = (xhat[i] - mean[i]) * inv[i];
-        if (p.act.kind != EW_CUDA_ACT_NONE)
-            dz[i] *= act_slope(p.act, p.y ? y[i] : xhat[i] * scale[i] + bias[i]);
-    }
-}
-
-template <int V, typename T> struct norm_back_map {
-    ew_cuda_norm_back p;
-    __device__ void add(int64_t, int64_t row, int c, float sum[2][V]) const
+/* Of V channels: y before the activation is x * slope + shift. */
+template <int V> struct norm_line {
+    float mean[V], slope[V], shift[V];
+    __device__ void read(const ew_cuda_norm_back &p, int c)
     {
-        float mean[V], inv[V], scale[V], bias[V], xhat[V], dz[V];
 #pragma unroll
         for (int i = 0; i < V; i++) {
             mean[i] = p.kept[c + i];
-            inv[i] = p.kept[p.channels + c + i];
-            scale[i] = p.scale[c + i];
-            bias[i] = p.bias[c + i];
+            slope[i] = p.kept[p.channels + c + i] * p.scale[c + i];
+            shift[i] = p.bias[c + i] - mean[i] * slope[i];
         }
-        norm_gradient<V, T>(p, row * p.channels + c, mean, inv, scale, bias, xhat, dz);
+    }
+};
+
+/* x and dz of V channels of a pixel. */
+template <int V, int A, typename T>
+__device__ inline void norm_gradient(const ew_cuda_norm_back &p, int64_t at,
+                                     const norm_line<V> &line, float *x, float *dz)
+{
+    load<V>(static_cast<const T *>(p.x) + at, x);
+    load<V>(static_cast<const T *>(p.dy) + at, dz);
+    float y[V];
+    if (A != EW_CUDA_ACT_NONE && p.y)
+        load<V>(static_cast<const T *>(p.y) + at, y);
+#pragma unroll
+    for (int i = 0; i < V; i++)
+        if (A != EW_CUDA_ACT_NONE)
+            dz[i] *= act_slope_as<A>(p.act, p.y ? y[i] : x[i] * line.slope[i] + line.shift[i]);
+}
+
+/* Sums of dz and of dz (x - mean). */
+template <int V, int A, typename T> struct norm_back_map {
+    ew_cuda_norm_back p;
+    __device__ void add(int64_t, int64_t row, int c, float sum[2][V]) const
+    {
+        norm_line<V> line;
+        float x[V], dz[V];
+        line.read(p, c);
+        norm_gradient<V, A, T>(p, row * p.channels + c, line, x, dz);
 #pragma unroll
         for (int i = 0; i < V; i++) {
             sum[0][i] += dz[i];
-            sum[1][i] += dz[i] * xhat[i];
+            sum[1][i] += dz[i] * (x[i] - line.mean[i]);
         }
     }
 };
@@ -238,7 +245,7 @@ struct norm_back_end {
     ew_cuda_norm_back p;
     __device__ void operator()(int64_t, int c, const double *total) const
     {
-        const float dz = (float)total[0], dzx = (float)total[1];
+        const float dz = (float)total[0], dzx = (float)(total[1] * p.kept[p.channels + c]);
         p.sums[c] = dz;
         p.sums[p.channels + c] = dzx;
         if (p.dbias)
@@ -248,50 +255,61 @@ struct norm_back_end {
     }
 };
 
-template <int V, typename T>
+/* dx = slope (dz - mean(dz) - xhat mean(dz xhat)), as slope dz + x by_x + rest. */
+template <int V, int A, typename T>
 __global__ void __launch_bounds__(COLUMN_THREADS) norm_dx_kernel(const ew_cuda_norm_back p)
 {
     const int c = (blockIdx.x * blockDim.x + threadIdx.x) * V;
     if (c >= p.channels)
         return;
-    float mean[V], inv[V], scale[V], bias[V], dz_mean[V], dzx_mean[V];
+    norm_line<V> line;
+    float by_x[V], rest[V];
     const float share = p.batch_stats ? 1.f / (float)p.pixels : 0;
+    line.read(p, c);
 #pragma unroll
     for (int i = 0; i < V; i++) {
-        mean[i] = p.kept[c + i];
-        inv[i] = p.kept[p.channels + c + i];
-        scale[i] = p.scale[c + i];
-        bias[i] = p.bias[c + i];
-        dz_mean[i] = p.sums[c + i] * share;
-        dzx_mean[i] = p.sums[p.channels + c + i] * share;
+        const float inv = p.kept[p.channels + c + i];
+        by_x[i] = -line.slope[i] * inv * p.sums[p.channels + c + i] * share;
+        rest[i] = -line.slope[i] * p.sums[c + i] * share - by_x[i] * line.mean[i];
     }
+    const int64_t step = (int64_t)gridDim.y * blockDim.y;
+    /* Two rows at once: all loads before the first store, which the compiler cannot move. */
     for (int64_t row = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; row < p.pixels;
-         row += (int64_t)gridDim.y * blockDim.y) {
-        const int64_t at = row * p.channels + c;
-        float xhat[V], dz[V];
-        norm_gradient<V, T>(p, at, mean, inv, scale, bias, xhat, dz);
-        if (p.dresidual)
-            put<V>(static_cast<T *>(p.dresidual) + at, dz, p.add_dresidual);
-        if (!p.dx)
-            continue;
+         row += 2 * step) {
+        const bool more = row + step < p.pixels;
+        const int64_t at[2] = {row * p.channels + c, (row + step) * p.channels + c};
+        float x[2][V], dz[2][V];
 #pragma unroll
-        for (int i = 0; i < V; i++)
-            dz[i] = scale[i] * inv[i] * (dz[i] - dz_mean[i] - xhat[i] * dzx_mean[i]);
-        put<V>(static_cast<T *>(p.dx) + at, dz, p.add_dx);
+        for (int k = 0; k < 2; k++)
+            if (k == 0 || more)
+                norm_gradient<V, A, T>(p, at[k], line, x[k], dz[k]);
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            if (k && !more)
+                continue;
+            if (p.dresidual)
+                put<V>(static_cast<T *>(p.dresidual) + at[k], dz[k], p.add_dresidual);
+            if (!p.dx)
+                continue;
+#pragma unroll
+            for (int i = 0; i < V; i++)
+                dz[k][i] = line.slope[i] * dz[k][i] + x[k][i] * by_x[i] + rest[i];
+            put<V>(static_cast<T *>(p.dx) + at[k], dz[k], p.add_dx);
+        }
     }
 }
 
-template <int V, typename T>
+template <int V, int A, typename T>
 static int norm_back_launch(ew_cuda_queue *q, const ew_cuda_norm_back *p)
 {
-    const norm_back_map<V, T> map = {*p};
+    const norm_back_map<V, A, T> map = {*p};
     const norm_back_end end = {*p};
     const int status = column_launch<V, 2>(q, 1, p->pixels, p->channels, p->scratch, map, end);
     if (status || (!p->dx && !p->dresidual))
         return status;
     dim3 block;
     const dim3 grid = sheet(q, p->pixels, p->channels, V, &block);
-    norm_dx_kernel<V, T><<<grid, block, 0, stream_of(q)>>>(*p);
+    norm_dx_kernel<V, A, T><<<grid, block, 0, stream_of(q)>>>(*p);
     return cudaGetLastError();
 }
 
@@ -301,9 +319,9 @@ extern "C" int ew_cu_norm_back(ew_cuda_queue *q, const ew_cuda_norm_back *p)
     int status = 0;
     FOR_TYPE(p->type, {
         const int v = norm_width<T>(p->channels, all, 5);
-        status = v == 8   ? norm_back_launch<8, T>(q, p)
-                 : v == 4 ? norm_back_launch<4, T>(q, p)
-                          : norm_back_launch<1, T>(q, p);
+        FOR_ACT(p->act, status = v == 8   ? norm_back_launch<8, A, T>(q, p)
+                                 : v == 4 ? norm_back_launch<4, A, T>(q, p)
+                                          : norm_back_launch<1, A, T>(q, p));
     });
     return status;
 }

@@ -322,9 +322,13 @@ __global__ void __launch_bounds__(THREADS) pool_kernel(const ew_cuda_pool p)
                 best[i] /= (float)count;
         }
         store<V>(static_cast<T *>(p.y) + pixel * g.c + c, best);
-        if (p.index)
+        if (p.index) {
+            pack<uint8_t, V> places;
+#pragma unroll
             for (int i = 0; i < V; i++)
-                p.index[pixel * g.c + c + i] = (uint8_t)at[i];
+                places.v[i] = (uint8_t)at[i];
+            *reinterpret_cast<pack<uint8_t, V> *>(p.index + pixel * g.c + c) = places;
+        }
     }
 }
 
@@ -389,25 +393,77 @@ __global__ void __launch_bounds__(THREADS) pool_back_kernel(const ew_cuda_pool p
     }
 }
 
-template <typename T> static bool pool_wide(const ew_cuda_pool *p, const void *a, const void *b)
+/* Windows that do not overlap and leave nothing out: each gradient goes to its own inputs. */
+template <int V, typename T>
+__global__ void __launch_bounds__(THREADS) pool_apart_back_kernel(const ew_cuda_pool p)
 {
-    return p->g.c % 4 == 0 && aligned(a, 4 * sizeof(T)) && aligned(b, 4 * sizeof(T));
+    const ew_cuda_window &g = p.g;
+    const unsigned across = (unsigned)(g.c / V);
+    const unsigned jobs = (unsigned)(g.n * g.oh * g.ow) * across;
+    const float share = 1 / (float)(g.kh * g.kw);
+    const bool max = p.kind == EW_CUDA_POOL_MAX;
+    for (unsigned k = blockIdx.x * THREADS + threadIdx.x; k < jobs; k += gridDim.x * THREADS) {
+        const unsigned pixel = k / across, line = pixel / (unsigned)g.ow;
+        const int64_t from = (int64_t)k * V;
+        const int c = (int)(k - pixel * across) * V;
+        float dy[V], v[V];
+        pack<uint8_t, V> places;
+        load<V>(static_cast<const T *>(p.dy) + from, dy);
+        if (max)
+            places = *reinterpret_cast<const pack<uint8_t, V> *>(p.index + from);
+        T *corner = static_cast<T *>(p.dx) +
+                    ((int64_t)line * g.kh * g.w + (int64_t)(pixel - line * g.ow) * g.kw) * g.c + c;
+        for (int r = 0; r < g.kh; r++)
+            for (int t = 0; t < g.kw; t++) {
+#pragma unroll
+                for (int i = 0; i < V; i++)
+                    v[i] = !max ? dy[i] * share : places.v[i] == r * g.kw + t ? dy[i] : 0;
+                put<V>(corner + ((int64_t)r * g.w + t) * g.c, v, p.add);
+            }
+    }
+}
+
+static bool pool_apart(const ew_cuda_pool *p)
+{
+    const ew_cuda_window &g = p->g;
+    return !p->adaptive && g.kh == g.sh && g.kw == g.sw && g.dh == 1 && g.dw == 1 && !g.ph &&
+           !g.pw && g.oh * g.kh == g.h && g.ow * g.kw == g.w;
+}
+
+/* How many channels a thread takes: 16 bytes of them, where rows and addresses allow. */
+template <typename T> static int pool_width(const ew_cuda_pool *p, const void *a, const void *b)
+{
+    int v = (int)(16 / sizeof(T));
+    while (v > 1 && (p->g.c % v || !aligned(a, v * sizeof(T)) || !aligned(b, v * sizeof(T)) ||
+                     !aligned(p->index, v)))
+        v /= 2;
+    return v < 4 ? 1 : v;
+}
+
+template <int V, typename T>
+static void pool_launch_as(ew_cuda_queue *q, const ew_cuda_pool *p, bool back)
+{
+    const bool apart = back && pool_apart(p);
+    const int64_t n = back && !apart ? (int64_t)p->g.n * p->g.h * p->g.w * p->g.c
+                                     : (int64_t)p->g.n * p->g.oh * p->g.ow * p->g.c;
+    const unsigned blocks = blocks_for(q, n / V, THREADS);
+    if (apart)
+        pool_apart_back_kernel<V, T><<<blocks, THREADS, 0, stream_of(q)>>>(*p);
+    else if (back)
+        pool_back_kernel<V, T><<<blocks, THREADS, 0, stream_of(q)>>>(*p);
+    else
+        pool_kernel<V, T><<<blocks, THREADS, 0, stream_of(q)>>>(*p);
 }
 
 template <typename T> static void pool_launch(ew_cuda_queue *q, const ew_cuda_pool *p, bool back)
 {
-    const int64_t n = back ? (int64_t)p->g.n * p->g.h * p->g.w * p->g.c
-                           : (int64_t)p->g.n * p->g.oh * p->g.ow * p->g.c;
-    const bool wide = back ? pool_wide<T>(p, p->dy, p->dx) : pool_wide<T>(p, p->x, p->y);
-    const unsigned blocks = blocks_for(q, wide ? n / 4 : n, THREADS);
-    if (back && wide)
-        pool_back_kernel<4, T><<<blocks, THREADS, 0, stream_of(q)>>>(*p);
-    else if (back)
-        pool_back_kernel<1, T><<<blocks, THREADS, 0, stream_of(q)>>>(*p);
-    else if (wide)
-        pool_kernel<4, T><<<blocks, THREADS, 0, stream_of(q)>>>(*p);
+    const int v = back ? pool_width<T>(p, p->dy, p->dx) : pool_width<T>(p, p->x, p->y);
+    if (v == 8)
+        pool_launch_as<8, T>(q, p, back);
+    else if (v == 4)
+        pool_launch_as<4, T>(q, p, back);
     else
-        pool_kernel<1, T><<<blocks, THREADS, 0, stream_of(q)>>>(*p);
+        pool_launch_as<1, T>(q, p, back);
 }
 
 extern "C" int ew_cu_pool(ew_cuda_queue *q, const ew_cuda_pool *p)

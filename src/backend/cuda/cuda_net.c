@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole small networks: programs that are a chain of small layers, with or without a loss and the
+ * way back, become two launches (module/net.cu).  A program that is anything else stays a launch or
+ * more for every command. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cuda/cuda_backend.h"
+#include "base/mem.h"
+#include "graph/layout.h"
+#include "graph/ops.h"
+#include "op/conv.h"
+#include "op/window.h"
+
+#define MOST_MACS     ((int64_t)2 << 20) /* of an image: more than that fills the device by itself */
+#define MOST_TRAINED  128                /* images: a sum over them is one block's */
+#define MOST_RUN      1024
+#define MOST_SCRATCH  ((size_t)64 << 20)
+#define MOST_COMMANDS 64
+
+struct ew_cuda_whole {
+    struct ew_cuda_net net;
+    int end;      /* the first command that is not its own */
+    void *memory; /* of the device: values, gradients, places, losses, the output */
+    void *late;   /* where the output belongs, if it must not be written too soon; else NULL */
+    size_t late_bytes;
+};
+
+/* A chain that is being read. */
+struct reading {
+    const struct ew_cuda *be;
+    struct ew_cuda_net net;
+    const struct ew_tensor *value; /* that the chain has come to */
+    int pixels, channels;          /* of an image of it */
+    int64_t macs;
+    bool shown; /* others read it, so nothing may follow but the loss */
+    const struct ew_call *loss;
+    int layer_of[MOST_COMMANDS]; /* of forward command k; -1: none of its own */
+    int node_of[MOST_COMMANDS];
+    int n_forward;
+};
+
+static struct ew_cuda_layer *last_layer(struct reading *r)
+{
+    return &r->net.layers[r->net.n - 1];
+}
+
+static int64_t image_count(const struct ew_tensor *t)
+{
+    return t->shape.rank > 0 && t->shape.dim[0] > 0 ? ew_tensor_count(t) / t->shape.dim[0] : 0;
+}
+
+/* ---- Layers ---- */
+
+static bool is_plain_act(int act)
+{
+    return act == EW_ACT_NONE || act == EW_ACT_RELU || act == EW_ACT_SIGMOID || act == EW_ACT_TANH;
+}
+
+static bool read_conv(const struct ew_call *c, struct ew_cuda_layer *l)
+{
+    const struct ew_conv_attr *a = c->attr;
+    const struct ew_tensor *bias = ew_call_in(c, 2);
+    struct ew_cuda_window g;
+    if (!ew_cuda_conv_window(c, &g) || g.od || g.groups != 1 || g.dh != 1 || g.dw != 1 ||
+        ew_call_in(c, 3) || !is_plain_act(a->end.act) || c->in[1]->dtype != EW_F32)
+        return false;
+    *l = (struct ew_cuda_layer){.kind = EW_CUDA_LAYER_CONV,
+                                .act = ew_cuda_act_of(&a->end),
+                                .h = g.h,
+                                .w = g.w,
+                                .c = g.c,
+                                .oh = g.oh,
+                                .ow = g.ow,
+                                .k = g.k,
+                                .kh = g.kh,
+                                .kw = g.kw,
+                                .sh = g.sh,
+                                .sw = g.sw,
+                                .ph = g.ph,
+                                .pw = g.pw,
+                                .weights = c->in[1]->data,
+                                .bias = ew_cuda_data(bias)};
+    return true;
+}
+
+static bool read_dense(const struct ew_call *c, struct ew_cuda_layer *l)
+{
+    struct ew_cuda_dense d;
+    if (!ew_cuda_dense_of(c, &d) || d.trans_a || d.alpha < 1 || d.alpha > 1 ||
+        !ew_cuda_bias_fits(c, &d) || c->in[1]->dtype != EW_F32 || d.k > INT32_MAX / 4 ||
+        d.n > INT32_MAX / 4 || d.m != c->in[0]->shape.dim[0])
+        return false;
+    *l = (struct ew_cuda_layer){.kind = EW_CUDA_LAYER_DENSE,
+                                .h = 1,
+                                .w = 1,
+                                .c = (int)d.k,
+                                .oh = 1,
+                                .ow = 1,
+                                .k = (int)d.n,
+                                .w_turned = !d.trans_b,
+                                .weights = c->in[1]->data,
+                                .bias = ew_cuda_data(ew_call_in(c, 2))};
+    return true;
+}
+
+static bool read_pool(const struct ew_call *c, struct ew_cuda_layer *l)
+{
+    const bool max = c->op == &ew_op_max_pool;
+    struct ew_window w;
+    if (ew_cuda_pool_window(c, &w) != EW_OK || !ew_cuda_flatten(&w) || ew_call_out(c, 1))
+        return false;
+    const bool whole = w.out[1] == 1 && w.out[2] == 1;
+    if (w.adaptive && !whole)
+        return false;
+    for (int i = 1; i <= 2; i++) {
+        if (w.adaptive)
+            w.kernel[i] = w.in[i], w.stride[i] = w.dilation[i] = 1;
+        const bool inside = (w.out[i] - 1) * w.stride[i] + w.kernel[i] <= w.in[i] && !w.pad[i];
+        if (w.dilation[i] != 1 || (!max && !inside))
+            return false;
+    }
+    *l = (struct ew_cuda_layer){.kind = max ? EW_CUDA_LAYER_MAX : EW_CUDA_LAYER_MEAN,
+                                .h = (int)w.in[1],
+                                .w = (int)w.in[2],
+                                .c = (int)w.channels,
+                                .oh = (int)w.out[1],
+                                .ow = (int)w.out[2],
+                                .k = (int)w.channels,
+                                .kh = (int)w.kernel[1],
+                                .kw = (int)w.kernel[2],
+                                .sh = (int)w.stride[1],
+                                .sw = (int)w.stride[2],
+                                .ph = (int)w.pad[1],
+                                .pw = (int)w.pad[2]};
+    return w.kernel[1] * w.kernel[2] <= 255 && w.batch == c->in[0]->shape.dim[0];
+}
+
+/* Images stay where they are. */
+static bool read_transpose(const struct ew_call *c, struct ew_cuda_layer *l)
+{
+    const struct ew_transpose_attr *a = c->attr;
+    const struct ew_shape *s = &c->in[0]->shape;
+    if (s->rank != 4 || a->perm.n != 4 || a->perm.v[0] != 0 || image_count(c->in[0]) > INT32_MAX)
+        return false;
+    *l = (struct ew_cuda_layer){
+        .kind = EW_CUDA_LAYER_TRANSPOSE,
+        .h = (int)s->dim[1],
+        .w = (int)s->dim[2],
+        .c = (int)s->dim[3],
+        .oh = 1,
+        .ow = 1,
+        .k = (int)image_count(c->in[0]),
+        .perm = {(int)a->perm.v[1] - 1, (int)a->perm.v[2] - 1, (int)a->perm.v[3] - 1}};
+    return true;
+}
+
+static bool read_layer(const struct ew_call *c, struct ew_cuda_layer *l)
+{
+    const struct ew_op *op = c->op;
+    if (op == &ew_op_conv)
+        return read_conv(c, l);
+    if (op == &ew_op_gemm || op == &ew_op_matmul)
+        return read_dense(c, l);
+    if (op == &ew_op_max_pool || op == &ew_op_average_pool || op == &ew_op_global_average_pool ||
+        op == &ew_op_adaptive_avg_pool)
+        return read_pool(c, l);
+    return op == &ew_op_transpose && read_transpose(c, l);
+}
+
+/* Adds a layer whose input is what the chain has come to. */
+static bool add_layer(struct reading *r, const struct ew_call *c)
+{
+    struct ew_cuda_net *net = &r->net;
+    struct ew_cuda_layer l;
+    if (net->n == EW_CUDA_NET_LAYERS || !read_layer(c, &l))
+        return false;
+    const int64_t inputs = (int64_t)l.h * l.w * l.c, outputs = (int64_t)l.oh * l.ow * l.k;
+    if (inputs > EW_CUDA_NET_BYTES || outputs > EW_CUDA_NET_BYTES)
+        return false;
+    if (net->n == 0) {
+        r->pixels = l.h * l.w;
+        r->channels = l.c;
+        net->images = (int)c->in[0]->shape.dim[0];
+        net->x = c->in[0]->data;
+    }
+    const bool any = l.kind == EW_CUDA_LAYER_DENSE || l.kind == EW_CUDA_LAYER_TRANSPOSE;
+    if (inputs != (int64_t)r->pixels * r->channels || (!any && r->channels != l.c))
+        return false;
+    l.y_at = net->value_floats;
+    net->value_floats += (int)outputs;
+    l.place_at = net->place_bytes;
+    net->place_bytes += l.kind == EW_CUDA_LAYER_MAX ? (int)outputs : 0;
+    r->macs += l.kind == EW_CUDA_LAYER_CONV    ? outputs * l.kh * l.kw * l.c
+               : l.kind == EW_CUDA_LAYER_DENSE ? inputs * l.k
+                                               : 0;
+    r->pixels = l.oh * l.ow;
+    r->channels = l.k;
+    net->layers[net->n++] = l;
+    return r->macs <= MOST_MACS;
+}
+
+/* An activation becomes part of the layer before it. */
+static bool add_act(struct reading *r, const struct ew_call *c)
+{
+    const int kind = c->op == &ew_op_relu      ? EW_CUDA_ACT_RELU
+                     : c->op == &ew_op_sigmoid ? EW_CUDA_ACT_SIGMOID
+                     : c->op == &ew_op_tanh    ? EW_CUDA_ACT_TANH
+                                               : EW_CUDA_ACT_NONE;
+    if (kind == EW_CUDA_ACT_NONE || r->net.n == 0 || last_layer(r)->act.kind != EW_CUDA_ACT_NONE)
+        return false;
+    last_layer(r)->act = (struct ew_cuda_act){.kind = kind};
+    return true;
+}
+
+static bool add_loss(struct reading *r, const struct ew_call *c)
+{
+    if (r->net.n == 0 || last_layer(r)->act.kind != EW_CUDA_ACT_NONE || r->pixels != 1 ||
+        ew_call_out(c, 1))
+        return false;
+    r->loss = c;
+    r->net.loss = ew_cuda_loss_of(c);
+    r->net.loss.loss = c->out[0]->data;
+    return r->net.loss.samples == r->net.images && r->net.loss.classes == r->channels;
+}
+
+static bool is_view(const struct ew_call *c)
+{
+    return (c->op->flags & EW_OP_VIEW) && c->in[0]->shape.rank > 0 && c->out[0]->shape.rank > 0 &&
+           c->in[0]->shape.dim[0] == c->out[0]->shape.dim[0];
+}
+
+static bool read_forward(struct reading *r, const struct ew_command *k)
+{
+    const struct ew_call *c = k->call;
+    const int layers = r->net.n;
+    if (!c->op || c->recompute || r->loss || r->n_forward == MOST_COMMANDS || !c->in[0] ||
+        c->in[0]->dtype != EW_F32 || (r->value && c->in[0] != r->value))
+        return false;
+    if (c->op == &ew_op_softmax_cross_entropy)
+        return add_loss(r, c);
+    if (r->shown || (!is_view(c) && !add_layer(r, c) && (r->net.n != layers || !add_act(r, c))))
+        return false;
+    r->node_of[r->n_forward] = k->node;
+    r->layer_of[r->n_forward++] = r->net.n > layers ? layers : -1;
+    r->value = c->out[0];
+    r->shown = k->is_read_later;
+    return r->value->dtype == EW_F32;
+}
+
+/* ---- Backward ---- */
+
+static void take_gradient(const struct ew_call *c, int i, float **to, int *add)
+{
+    if (i >= c->n_in || !c->din[i])
+        return;
+    *to = c->din[i]->data;
+    *add = ew_cuda_adds(c, i);
+}
+
+static bool is_taken(const struct reading *r, const struct ew_cuda_layer *l)
+{
+    for (int i = 0; i < r->net.n; i++) {
+        const struct ew_cuda_layer *o = &r->net.layers[i];
+        if (o != l && ((l->dw && l->dw == o->dw) || (l->db && l->db == o->db)))
+            return true;
+    }
+    return false;
+}
+
+/* Gradients of weights; those of activations stay within the launch. */
+static bool read_backward(struct reading *r, const struct ew_command *k)
+{
+    const struct ew_call *c = k->call;
+    if (k->kernel->run == ew_cuda_run_seed) {
+        r->net.up = 1 / (float)*(const int *)c->attr;
+        return r->loss && c->out[0]->dtype == EW_F32;
+    }
+    if (!c->op || !r->loss)
+        return false;
+    if (c->op == &ew_op_softmax_cross_entropy)
+        return true;
+    int i = 0;
+    while (i < r->n_forward && r->node_of[i] != k->node)
+        i++;
+    if (i == r->n_forward)
+        return false;
+    const int layer = r->layer_of[i];
+    if (layer < 0)
+        return true;
+    struct ew_cuda_layer *l = &r->net.layers[layer];
+    if (layer == 0 && c->din[0])
+        return false; /* somebody wants to know about the input */
+    if (!l->weights)
+        return true;
+    take_gradient(c, 1, &l->dw, &l->add_dw);
+    take_gradient(c, 2, &l->db, &l->add_db);
+    if ((l->dw || l->db) && layer < r->net.first_back)
+        r->net.first_back = layer;
+    return !is_taken(r, l);
+}
+
+/* ---- The whole ---- */
+
+static int rounded(int n)
+{
+    return (n + 3) / 4 * 4;
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* Floats of shared memory; false: more than there are. */
+static bool size_shared(struct ew_cuda_net *net)
+{
+    const struct ew_cuda_layer *first = &net->layers[0];
+    int most = first->h * first->w * ew_cuda_pitch(first->h * first->w, first->c), filters = 0;
+    for (int i = 0; i < net->n; i++) {
+        const struct ew_cuda_layer *l = &net->layers[i];
+        most = larger(most, l->oh * l->ow * ew_cuda_pitch(l->oh * l->ow, l->k));
+        if (l->kind == EW_CUDA_LAYER_CONV)
+            filters =
+                larger(filters, l->kh * l->kw * larger(l->c * rounded(l->k), l->k * rounded(l->c)));
+    }
+    net->shared_floats[0] = net->shared_floats[1] = rounded(most);
+    net->shared_floats[2] = rounded(filters);
+    return (size_t)(2 * rounded(most) + rounded(filters)) * sizeof(float) <= EW_CUDA_NET_BYTES;
+}
+
+/* Reads commands up to the updates; false: they are no such chain. */
+static bool read_all(struct reading *r, const struct ew_command *commands, int n, int *end)
+{
+    int k = 0;
+    for (; k < n && commands[k].phase == EW_PHASE_FORWARD; k++)
+        if (!read_forward(r, &commands[k]))
+            return false;
+    r->net.first_back = r->net.n;
+    const bool back = k < n && commands[k].phase == EW_PHASE_BACKWARD;
+    for (; k < n && commands[k].phase == EW_PHASE_BACKWARD; k++)
+        if (!read_backward(r, &commands[k]))
+            return false;
+    *end = k;
+    for (; k < n; k++)
+        if (commands[k].phase != EW_PHASE_UPDATE)
+            return false;
+    return r->net.n > 1 && r->net.images <= (back ? MOST_TRAINED : MOST_RUN) &&
+           (!back || r->net.up > 0) && size_shared(&r->net);
+}
+
+static bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
+{
+    const uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return x < y + b_bytes && y < x + a_bytes;
+}
+
+/* Images are not at the same place at the same time: an output may lie where another's input, or
+ * its label, is still to be read. */
+static bool is_too_soon(const struct reading *r, size_t bytes)
+{
+    const struct ew_cuda_net *net = &r->net;
+    const struct ew_cuda_layer *l = &net->layers[0];
+    const size_t x = (size_t)net->images * (size_t)(l->h * l->w * l->c) * sizeof(float);
+    return overlap(net->y, bytes, net->x, x) ||
+           (r->loss && overlap(net->y, bytes, net->loss.labels,
+                               (size_t)net->images * (size_t)net->loss.label_bytes));
+}
+
+static ew_err take_memory(const struct ew_cuda *be, const struct reading *r,
+                          struct ew_cuda_whole *w)
+{
+    struct ew_cuda_net *net = &w->net;
+    const size_t images = (size_t)net->images, size = sizeof(float);
+    const bool back = net->first_back < net->n;
+    const size_t output = images * (size_t)(r->pixels * r->channels) * size;
+    const size_t values = back ? images * (size_t)net->value_floats * size : 0;
+    const size_t places = back ? ew_align_up(images * (size_t)net->place_bytes) : 0;
+    const size_t losses = r->loss ? ew_align_up(images * size) : 0;
+    net->y = r->value->data;
+    const size_t late = is_too_soon(r, output) ? output : 0;
+    char *at = NULL;
+    EW_CUDA_TRY(be->cu, alloc(2 * ew_align_up(values) + places + losses + late + 1, &w->memory));
+    at = w->memory;
+    if (back) {
+        net->values = (float *)(void *)at;
+        net->grads = (float *)(void *)(at + ew_align_up(values));
+        net->places = (unsigned char *)at + 2 * ew_align_up(values);
+    }
+    at += 2 * ew_align_up(values) + places;
+    net->loss.scratch = (float *)(void *)at;
+    if (late) {
+        w->late = net->y;
+        w->late_bytes = late;
+        net->y = (float *)(void *)(at + losses);
+    }
+    return EW_OK;
+}
+
+ew_err ew_cuda_whole_new(struct ew_cuda *be, const struct ew_command *commands, int n,
+                         struct ew_cuda_whole **out)
+{
+    struct reading r = {.be = be};
+    int end;
+    *out = NULL;
+    if (be->type != EW_CUDA_F32 || n == 0 || !read_all(&r, commands, n, &end) ||
+        (size_t)r.net.images * (size_t)r.net.value_floats * 2 * sizeof(float) > MOST_SCRATCH)
+        return EW_OK;
+    struct ew_cuda_whole *w = calloc(1, sizeof(*w));
+    EW_CHECK(w, EW_ERR_MEMORY, "no memory for a network");
+    *out = w;
+    w->net = r.net;
+    w->end = end;
+    return take_memory(be, &r, w);
+}
+
+void ew_cuda_whole_free(struct ew_cuda *be, struct ew_cuda_whole *w)
+{
+    if (w)
+        be->cu->release(w->memory);
+    free(w);
+}
+
+int ew_cuda_whole_end(const struct ew_cuda_whole *w)
+{
+    return w ? w->end : 0;
+}
+
+ew_err ew_cuda_whole_start(const struct ew_cuda *be, const struct ew_cuda_whole *w)
+{
+    const struct ew_cuda_api *cu = be->cu;
+    EW_CUDA_TRY(cu, net(be->q, &w->net));
+    if (w->late)
+        EW_CUDA_TRY(cu, copy(be->q, w->late, w->net.y, w->late_bytes, EW_CUDA_ON_DEVICE));
+    if (w->net.loss.samples)
+        EW_CUDA_TRY(cu, net_weights(be->q, &w->net));
+    return EW_OK;
+}
