@@ -230,12 +230,21 @@ static bool is_view(const struct ew_call *c)
            c->in[0]->shape.dim[0] == c->out[0]->shape.dim[0];
 }
 
+/* What the last command has written is what this one reads, perhaps as another shape: views are no
+ * commands. */
+static bool goes_on(const struct reading *r, const struct ew_tensor *in)
+{
+    return !r->value ||
+           (in->data == r->value->data && ew_tensor_bytes(in) == ew_tensor_bytes(r->value) &&
+            in->shape.rank > 0 && in->shape.dim[0] == r->net.images);
+}
+
 static bool read_forward(struct reading *r, const struct ew_command *k)
 {
     const struct ew_call *c = k->call;
     const int layers = r->net.n;
     if (!c->op || c->recompute || r->loss || r->n_forward == MOST_COMMANDS || !c->in[0] ||
-        c->in[0]->dtype != EW_F32 || (r->value && c->in[0] != r->value))
+        c->in[0]->dtype != EW_F32 || !goes_on(r, c->in[0]))
         return false;
     if (c->op == &ew_op_softmax_cross_entropy)
         return add_loss(r, c);
@@ -278,7 +287,7 @@ static bool read_backward(struct reading *r, const struct ew_command *k)
     }
     if (!c->op || !r->loss)
         return false;
-    if (c->op == &ew_op_softmax_cross_entropy)
+    if (c->op == &ew_op_softmax_cross_entropy || (c->op->flags & EW_OP_VIEW))
         return true;
     int i = 0;
     while (i < r->n_forward && r->node_of[i] != k->node)

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What plans start on a CUDA card, by a module that notes launches instead (cuda_stub.c): no card
+ * is needed for it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/library.h"
+#include "edgewise.h"
+#include "ew_test.h"
+#include "model/objective.h"
+#include "plan/plan.h"
+
+static const char *(*said)(void);
+
+static bool has_stub(void)
+{
+    void *library;
+    const char *path = getenv("EDGEWISE_CUDA_MODULE");
+    if (path && strstr(path, "ew_cuda_stub") &&
+        EW_EXPECT_OK(ew_module_open("the stub", "EDGEWISE_CUDA_MODULE", &library)))
+        return ew_library_find(library, "ew_cuda_stub_said", &said);
+    ew_test_skip("EDGEWISE_CUDA_MODULE does not name the module that notes launches");
+    return false;
+}
+
+static struct ew_plan *compile(const char *name, bool train, int batch, const char *device,
+                               struct ew_graph **g)
+{
+    const struct ew_model_opts m = {.size = sizeof(m), .batch = batch};
+    const struct ew_plan_opts o = {.mode = train ? EW_PLAN_TRAIN : EW_PLAN_INFER,
+                                   .update = train,
+                                   .optimize = !train,
+                                   .optimizer = {.lr = 0.1, .momentum = 0.9},
+                                   .backend = {.device = device, .threads = 1}};
+    struct ew_plan *p = NULL;
+    *g = NULL;
+    if (EW_EXPECT_OK(ew_model_build(name, &m, g)) && EW_EXPECT_OK(ew_model_init(name, 1, *g)) &&
+        (!train || EW_EXPECT_OK(ew_objective_add(*g))))
+        EW_EXPECT_OK(ew_plan_compile(*g, &o, &p));
+    said();
+    return p;
+}
+
+static void expect_launches(const char *name, bool train, int batch, const char *device,
+                            const char *want)
+{
+    struct ew_graph *g;
+    struct ew_plan *p = compile(name, train, batch, device, &g);
+    if (p && EW_EXPECT_OK(ew_plan_run(p)))
+        EW_EXPECT_STR(said(), want);
+    /* Captured the second time, repeated from then on. */
+    char captured[256];
+    snprintf(captured, sizeof(captured), "set_rates capture_begin %scapture_end graph_launch ",
+             strchr(want, ' ') + 1);
+    if (p && EW_EXPECT_OK(ew_plan_run(p)))
+        EW_EXPECT_STR(said(), captured);
+    if (p && EW_EXPECT_OK(ew_plan_run(p)))
+        EW_EXPECT_STR(said(), "set_rates graph_launch ");
+    ew_plan_free(p);
+    ew_graph_free(g);
+}
+
+static void small_networks_run_whole(void)
+{
+    if (!has_stub())
+        return;
+    expect_launches("lenet5", true, 16, "cuda", "set_rates net net_weights update ");
+    expect_launches("lenet5", true, 16, "cuda:0,tf32", "set_rates net net_weights update ");
+    expect_launches("lenet5", false, 1, "cuda", "set_rates net ");
+}
+
+/* Batches that fill the card, half types and networks that are no chain are run by layers. */
+static void others_run_by_layers(void)
+{
+    static const struct {
+        const char *name, *device;
+        bool train;
+        int batch;
+    } others[] = {{"lenet5", "cuda", true, 256},
+                  {"lenet5", "cuda:0,fp16", true, 16},
+                  {"lenet5", "cuda:0,bf16", false, 1},
+                  {"resnet9", "cuda", true, 2}};
+    if (!has_stub())
+        return;
+    for (size_t i = 0; i < EW_COUNT(others); i++) {
+        struct ew_graph *g;
+        struct ew_plan *p =
+            compile(others[i].name, others[i].train, others[i].batch, others[i].device, &g);
+        if (p && EW_EXPECT_OK(ew_plan_run(p)))
+            EW_EXPECT(!strstr(said(), "net "));
+        ew_plan_free(p);
+        ew_graph_free(g);
+    }
+}
+
+/* The next batch goes to the device while a step is under way: on a queue of its own, for which
+ * the step's then waits. */
+static void two_steps_are_under_way(void)
+{
+    struct ew_graph *g;
+    if (!has_stub())
+        return;
+    struct ew_plan *p = compile("resnet9", true, 64, "cuda:0,bf16", &g);
+    if (p && EW_EXPECT_INT(ew_plan_depth(p), 2)) {
+        EW_EXPECT_OK(ew_plan_start(p));
+        EW_EXPECT(strncmp(said(), "cast set_rates ", 15) == 0);
+        EW_EXPECT_OK(ew_plan_start(p));
+        EW_EXPECT(strncmp(said(), "event_hold event_hold cast set_rates ", 37) == 0);
+        EW_EXPECT_OK(ew_plan_wait(p, NULL));
+        EW_EXPECT_OK(ew_plan_wait(p, NULL));
+    }
+    ew_plan_free(p);
+    ew_graph_free(g);
+}
+
+EW_TEST_MAIN(EW_TEST(small_networks_run_whole), EW_TEST(others_run_by_layers),
+             EW_TEST(two_steps_are_under_way))
