@@ -163,7 +163,7 @@ static void train_steps(const struct net *n, const char *device, float losses[4]
     ew_graph_free(g);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct ew_device_found found;
     ew_test_begin("device");
