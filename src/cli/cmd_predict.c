@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "advise/simulate.h"
+#include "advise/store/advice_source.h"
 #include "advise/store/measured_store.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -12,7 +13,6 @@
 #include "cli/cmd.h"
 #include "cli/predict_figures.h"
 #include "cli/predict_show.h"
-#include "cli/predict_source.h"
 #include "cli/predict_work.h"
 #include "cli/study_until.h"
 #include "store/store.h"

@@ -7,14 +7,14 @@
 
 #include "advise/best.h"
 #include "advise/choose.h"
+#include "advise/store/mode_options.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/spawn.h"
 #include "cli/cmd.h"
-#include "cli/predict_source.h"
-#include "cli/recommend_boards.h"
 #include "cli/recommend_work.h"
+#include "measure/board_options.h"
 #include "report/figure.h"
 
 struct opts {
@@ -90,66 +90,13 @@ struct job {
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-static struct ew_guess known(double v)
-{
-    return (struct ew_guess){v, v, v, v, v};
-}
-
-static struct ew_guess scaled(const struct ew_guess *g, double by)
-{
-    return (struct ew_guess){by * g->mid,   by * g->low50,  by * g->high50,
-                             by * g->low90, by * g->high90, g->sd};
-}
-
-/* A job of so many times, and how long a battery lasts. */
-static void for_job(const struct opts *o, struct ew_option *x)
-{
-    const struct ew_guess *power = &x->v[EW_QUANTITY_POWER];
-    x->v[EW_QUANTITY_TIME] = scaled(&x->v[EW_QUANTITY_TIME], o->times);
-    x->v[EW_QUANTITY_ENERGY] = scaled(&x->v[EW_QUANTITY_ENERGY], o->times);
-    if (o->battery_wh > 0)
-        x->v[EW_QUANTITY_LIFE] = ew_life(power, o->battery_wh, o->duty, o->idle_w);
-}
-
-static void fill(const struct opts *o, struct ew_option *x, const struct ew_guess *time,
-                 const struct ew_guess *power, const struct ew_guess *energy)
-{
-    for (int k = 0; k < EW_QUANTITIES; k++)
-        x->v[k] = known(NAN);
-    x->v[EW_QUANTITY_TIME] = *time;
-    x->v[EW_QUANTITY_POWER] = *power;
-    x->v[EW_QUANTITY_ENERGY] = *energy;
-    for_job(o, x);
-}
-
-static void add_measured(struct job *b, const char *name, const struct ew_mode *mode, double time,
-                         double power)
-{
-    struct ew_option *x = &b->options[b->n++];
-    const struct ew_guess t = known(time), p = known(power), e = known(time * power);
-    *x = (struct ew_option){.name = name, .mode = *mode, .measured = true};
-    fill(b->o, x, &t, &p, &e);
-}
-
-/* Every row of the file is a configuration of its own; nothing is predicted. */
-static ew_err options_of_rows(struct job *b, const char *workload)
-{
-    EW_TRY(ew_options_of_rows(&b->s.arena, &b->s.measured, workload, &b->options, &b->n));
-    for (int i = 0; i < b->n; i++)
-        for_job(b->o, &b->options[i]);
-    return EW_OK;
-}
-
 static ew_err options_of_boards(struct job *b)
 {
     const struct ew_among_boards among = {
         .names = b->o->among, .network = b->o->network, .net = b->o->net, .train = b->o->train};
     EW_CHECK(b->o->network && !b->o->from && !b->o->apply, EW_ERR_USAGE,
              "--among boards: needs --network, and neither --from nor --apply");
-    EW_TRY(ew_options_of_boards(&b->s.arena, &among, &b->options, &b->n));
-    for (int i = 0; i < b->n; i++)
-        for_job(b->o, &b->options[i]);
-    return EW_OK;
+    return ew_options_of_boards(&b->s.arena, &among, &b->options, &b->n);
 }
 
 /* Settings of a network, from stores of runs. */
@@ -168,78 +115,7 @@ static ew_err options_of_work(struct job *b)
              o->among);
     EW_CHECK(!o->data || o->train, EW_ERR_USAGE, "--data: loading goes with --train");
     EW_TRY(ew_work_source_open(o->from, &b->runs));
-    EW_TRY(ew_options_of_work(&b->runs, &among, &b->options, &b->settings, &b->n));
-    for (int i = 0; i < b->n; i++)
-        for_job(o, &b->options[i]);
-    return EW_OK;
-}
-
-static bool was_measured(const struct ew_series_of_modes *m, const struct ew_mode *mode)
-{
-    for (int i = 0; i < m->n; i++)
-        if (fabs(m->modes[i].cores - mode->cores) < 0.5 &&
-            fabs(m->modes[i].cpu / mode->cpu - 1) < 0.005 &&
-            fabs(m->modes[i].gpu / mode->gpu - 1) < 0.005 &&
-            fabs(m->modes[i].mem / mode->mem - 1) < 0.005)
-            return true;
-    return false;
-}
-
-#define ENOUGH 50 /* measured modes: then untried ones are considered only where asked for */
-
-static ew_err untried_modes(struct job *b, const char *workload, const struct ew_series_of_modes *m,
-                            struct ew_mode **modes, int *n)
-{
-    struct ew_series_of_modes untried;
-    EW_TRY(ew_measured_of(&b->s.arena, &b->s.measured, workload, true, &untried));
-    *modes = untried.modes;
-    *n = untried.n;
-    if (*n == 0 && (b->o->modes || m->n < ENOUGH))
-        return ew_advice_modes(&b->s, workload, b->o->modes ? b->o->modes : "all", modes, n);
-    return EW_OK;
-}
-
-/* What the fit says of the modes that it was made from. */
-static ew_err fitted_values(struct job *b, const struct ew_predictor *p,
-                            const struct ew_series_of_modes *m)
-{
-    struct ew_prediction *v = ew_arena_array(&b->s.arena, (size_t)m->n, sizeof(*v));
-    struct ew_option *fitted = ew_arena_array(&b->s.arena, (size_t)m->n, sizeof(*fitted));
-    EW_CHECK(v && fitted, EW_ERR_MEMORY, "no memory for %d modes", m->n);
-    EW_TRY(ew_predict(p, m->modes, m->n, v));
-    for (int i = 0; i < m->n; i++) {
-        fill(b->o, &fitted[i], &v[i].time, &v[i].power, &v[i].energy);
-        b->options[i].fitted = fitted[i].v;
-    }
-    return EW_OK;
-}
-
-static ew_err options_of_modes(struct job *b, const char *workload)
-{
-    struct ew_series_of_modes m;
-    struct ew_mode *modes = NULL;
-    int n = 0;
-    EW_TRY(ew_measured_of(&b->s.arena, &b->s.measured, workload, false, &m));
-    if (m.n >= EW_PREDICT_MIN)
-        EW_TRY(untried_modes(b, workload, &m, &modes, &n));
-    b->options = ew_arena_array(&b->s.arena, (size_t)(m.n + n), sizeof(*b->options));
-    struct ew_prediction *v = ew_arena_array(&b->s.arena, (size_t)n + 1, sizeof(*v));
-    EW_CHECK(b->options && v, EW_ERR_MEMORY, "no memory for %d modes", m.n + n);
-    for (int i = 0; i < m.n; i++)
-        add_measured(b, m.names[i], &m.modes[i], m.time[i], m.power[i]);
-    if (n == 0)
-        return EW_OK;
-    struct ew_predictor *p;
-    EW_TRY(ew_advice_fit(&b->s, &m, &p));
-    EW_TRY(fitted_values(b, p, &m));
-    EW_TRY(ew_predict(p, modes, n, v));
-    for (int i = 0; i < n; i++)
-        if (!was_measured(&m, &modes[i])) {
-            struct ew_option *x = &b->options[b->n++];
-            *x = (struct ew_option){.name = "", .mode = modes[i]};
-            fill(b->o, x, &v[i].time, &v[i].power, &v[i].energy);
-        }
-    return EW_OK;
+    return ew_options_of_work(&b->runs, &among, &b->options, &b->settings, &b->n);
 }
 
 static ew_err read_limits(struct job *b)
@@ -253,24 +129,6 @@ static ew_err read_limits(struct job *b)
     if (b->o->battery_wh > 0 && !life && b->n_limits < EW_LIMITS)
         b->limits[b->n_limits++] = (struct ew_limit){EW_QUANTITY_ENERGY, 3600 * b->o->battery_wh};
     return EW_OK;
-}
-
-static ew_err find_workload(const struct job *b, const char **out)
-{
-    const struct ew_measured *f = &b->s.measured;
-    *out = f->workloads[0];
-    if (!b->o->workload) {
-        EW_CHECK(f->n_workloads == 1, EW_ERR_USAGE,
-                 "%s has %d workloads: --workload says which, as in %s", f->file, f->n_workloads,
-                 f->workloads[0]);
-        return EW_OK;
-    }
-    for (int i = 0; i < f->n_workloads; i++)
-        if (strcmp(f->workloads[i], b->o->workload) == 0) {
-            *out = f->workloads[i];
-            return EW_OK;
-        }
-    return ew_fail(EW_ERR_NOT_FOUND, "%s: no workload '%s'", f->file, b->o->workload);
 }
 
 /* ---- Showing --------------------------------------------------------------------------------- */
@@ -546,10 +404,13 @@ static ew_err work(struct job *b)
     } else if (o->among) {
         EW_TRY(options_of_boards(b));
     } else {
-        EW_TRY(find_workload(b, &workload));
-        EW_TRY(b->s.measured.has_more ? options_of_rows(b, workload)
-                                      : options_of_modes(b, workload));
+        EW_TRY(ew_advice_workload(&b->s, o->workload, &workload));
+        EW_TRY(b->s.measured.has_more
+                   ? ew_options_of_rows(&b->s.arena, &b->s.measured, workload, &b->options, &b->n)
+                   : ew_options_of_modes(&b->s, workload, o->modes, &b->options, &b->n));
     }
+    const struct ew_option_job job = {o->times, o->battery_wh, o->duty, o->idle_w};
+    EW_TRY(ew_options_for_job(&b->s.arena, &job, b->options, b->n));
     b->d = (struct ew_choose_data){.options = b->options,
                                    .n = b->n,
                                    .goal = (enum ew_quantity)o->goal,

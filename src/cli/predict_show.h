@@ -4,8 +4,8 @@
 #define EW_CLI_PREDICT_SHOW_H
 
 #include "advise/design.h"
+#include "advise/store/advice_source.h"
 #include "base/json.h"
-#include "cli/predict_source.h"
 
 /* One workload's predictions. */
 struct ew_predicted {

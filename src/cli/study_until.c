@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/store/advice_source.h"
 #include "base/num.h"
-#include "cli/predict_source.h"
 
 #define LEAST  5    /* measured modes: the leave-one-out errors of fewer say nothing */
 #define LOOKED 2000 /* untried modes, spread over all */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `predict` and `recommend` work from: measurements, the board, and the modes to consider. */
-#ifndef EW_CLI_PREDICT_SOURCE_H
-#define EW_CLI_PREDICT_SOURCE_H
+#ifndef EW_ADVISE_STORE_ADVICE_SOURCE_H
+#define EW_ADVISE_STORE_ADVICE_SOURCE_H
 
 #include "advise/measured.h"
 #include "advise/mode_grid.h"
@@ -24,6 +24,9 @@ ew_err ew_advice_open(const char *file, const char *board, struct ew_advice_sour
  * would take SQLite's locks away (POSIX locks end with any close of the file). */
 ew_err ew_advice_open_store(const char *path, struct ew_advice_source *s);
 void ew_advice_close(struct ew_advice_source *s);
+
+/* The workload of this name, or the only one where `name` is NULL. */
+ew_err ew_advice_workload(const struct ew_advice_source *s, const char *name, const char **out);
 
 /* Modes by the words of --modes: "all" (the board's; without a board all combinations of what the
  * file has), a CSV file, or a list of CORES/CPU/GPU/MEM in MHz, separated by commas.  NULL: rows

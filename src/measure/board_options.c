@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Boards that are not here, as configurations. */
-#include "cli/recommend_boards.h"
+#include "measure/board_options.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `predict` and `recommend` work from. */
-#include "cli/predict_source.h"
+#include "advise/store/advice_source.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -191,4 +191,22 @@ ew_err ew_advice_fit(struct ew_advice_source *s, const struct ew_series_of_modes
         EW_WARN("%s: fewer than %d modes have power_w: time only", s->measured.file,
                 EW_PREDICT_MIN);
     return EW_OK;
+}
+
+ew_err ew_advice_workload(const struct ew_advice_source *s, const char *name, const char **out)
+{
+    const struct ew_measured *f = &s->measured;
+    *out = f->workloads[0];
+    if (!name) {
+        EW_CHECK(f->n_workloads == 1, EW_ERR_USAGE,
+                 "%s has %d workloads: --workload says which, as in %s", f->file, f->n_workloads,
+                 f->workloads[0]);
+        return EW_OK;
+    }
+    for (int i = 0; i < f->n_workloads; i++)
+        if (strcmp(f->workloads[i], name) == 0) {
+            *out = f->workloads[i];
+            return EW_OK;
+        }
+    return ew_fail(EW_ERR_NOT_FOUND, "%s: no workload '%s'", f->file, name);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `recommend --among boards`: boards that are not here, by their models. */
-#ifndef EW_CLI_RECOMMEND_BOARDS_H
-#define EW_CLI_RECOMMEND_BOARDS_H
+/* Boards that are not here, by their models, as configurations to choose from. */
+#ifndef EW_MEASURE_BOARD_OPTIONS_H
+#define EW_MEASURE_BOARD_OPTIONS_H
 
 #include "advise/choose.h"
 #include "device/profile.h"

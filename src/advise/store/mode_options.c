@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Power modes as configurations to choose from. */
+#include "advise/store/mode_options.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct ew_guess known(double v)
+{
+    return (struct ew_guess){v, v, v, v, v};
+}
+
+static void fill(struct ew_guess *v, const struct ew_guess *time, const struct ew_guess *power,
+                 const struct ew_guess *energy)
+{
+    for (int k = 0; k < EW_QUANTITIES; k++)
+        v[k] = known(NAN);
+    v[EW_QUANTITY_TIME] = *time;
+    v[EW_QUANTITY_POWER] = *power;
+    v[EW_QUANTITY_ENERGY] = *energy;
+}
+
+static struct ew_option measured_option(const struct ew_series_of_modes *m, int i)
+{
+    struct ew_option x = {.name = m->names[i], .mode = m->modes[i], .measured = true};
+    const struct ew_guess t = known(m->time[i]), p = known(m->power[i]),
+                          e = known(m->time[i] * m->power[i]);
+    fill(x.v, &t, &p, &e);
+    return x;
+}
+
+static bool was_measured(const struct ew_series_of_modes *m, const struct ew_mode *mode)
+{
+    for (int i = 0; i < m->n; i++)
+        if (fabs(m->modes[i].cores - mode->cores) < 0.5 &&
+            fabs(m->modes[i].cpu / mode->cpu - 1) < 0.005 &&
+            fabs(m->modes[i].gpu / mode->gpu - 1) < 0.005 &&
+            fabs(m->modes[i].mem / mode->mem - 1) < 0.005)
+            return true;
+    return false;
+}
+
+#define ENOUGH 50 /* measured modes: then untried ones are considered only where asked for */
+
+static ew_err untried_modes(struct ew_advice_source *s, const char *workload, const char *words,
+                            const struct ew_series_of_modes *m, struct ew_series_of_modes *out)
+{
+    EW_TRY(ew_measured_of(&s->arena, &s->measured, workload, true, out));
+    if (out->n == 0 && (words || m->n < ENOUGH))
+        return ew_advice_modes(s, workload, words ? words : "all", &out->modes, &out->n);
+    return EW_OK;
+}
+
+/* What the fit says of the modes that it was made from. */
+static ew_err fitted_values(struct ew_arena *a, const struct ew_predictor *p,
+                            const struct ew_series_of_modes *m, struct ew_option *options)
+{
+    struct ew_prediction *v = ew_arena_array(a, (size_t)m->n, sizeof(*v));
+    struct ew_guess *fitted = ew_arena_array(a, (size_t)m->n, sizeof(*fitted) * EW_QUANTITIES);
+    EW_CHECK(v && fitted, EW_ERR_MEMORY, "no memory for %d modes", m->n);
+    EW_TRY(ew_predict(p, m->modes, m->n, v));
+    for (int i = 0; i < m->n; i++) {
+        fill(fitted + (size_t)i * EW_QUANTITIES, &v[i].time, &v[i].power, &v[i].energy);
+        options[i].fitted = fitted + (size_t)i * EW_QUANTITIES;
+    }
+    return EW_OK;
+}
+
+static ew_err predict_untried(struct ew_advice_source *s, const struct ew_series_of_modes *m,
+                              const struct ew_series_of_modes *untried, struct ew_option *options,
+                              int *n)
+{
+    struct ew_predictor *p;
+    struct ew_prediction *v = ew_arena_array(&s->arena, (size_t)untried->n, sizeof(*v));
+    EW_CHECK(v, EW_ERR_MEMORY, "no memory for %d modes", untried->n);
+    EW_TRY(ew_advice_fit(s, m, &p));
+    EW_TRY(fitted_values(&s->arena, p, m, options));
+    EW_TRY(ew_predict(p, untried->modes, untried->n, v));
+    for (int i = 0; i < untried->n; i++)
+        if (!was_measured(m, &untried->modes[i])) {
+            struct ew_option *x = &options[(*n)++];
+            *x = (struct ew_option){.name = "", .mode = untried->modes[i]};
+            fill(x->v, &v[i].time, &v[i].power, &v[i].energy);
+        }
+    return EW_OK;
+}
+
+ew_err ew_options_of_modes(struct ew_advice_source *s, const char *workload, const char *modes,
+                           struct ew_option **out, int *n)
+{
+    struct ew_series_of_modes m, untried = {0};
+    EW_TRY(ew_measured_of(&s->arena, &s->measured, workload, false, &m));
+    if (m.n >= EW_PREDICT_MIN)
+        EW_TRY(untried_modes(s, workload, modes, &m, &untried));
+    *out = ew_arena_array(&s->arena, (size_t)(m.n + untried.n), sizeof(**out));
+    EW_CHECK(*out, EW_ERR_MEMORY, "no memory for %d modes", m.n + untried.n);
+    *n = 0;
+    while (*n < m.n) {
+        (*out)[*n] = measured_option(&m, *n);
+        ++*n;
+    }
+    return untried.n ? predict_untried(s, &m, &untried, *out, n) : EW_OK;
+}
+
+/* ---- The job ---- */
+
+static struct ew_guess scaled(const struct ew_guess *g, double by)
+{
+    return (struct ew_guess){by * g->mid,   by * g->low50,  by * g->high50,
+                             by * g->low90, by * g->high90, g->sd};
+}
+
+static void for_job(const struct ew_option_job *job, struct ew_guess *v)
+{
+    v[EW_QUANTITY_TIME] = scaled(&v[EW_QUANTITY_TIME], job->times);
+    v[EW_QUANTITY_ENERGY] = scaled(&v[EW_QUANTITY_ENERGY], job->times);
+    if (job->battery_wh > 0)
+        v[EW_QUANTITY_LIFE] =
+            ew_life(&v[EW_QUANTITY_POWER], job->battery_wh, job->duty, job->idle_w);
+}
+
+ew_err ew_options_for_job(struct ew_arena *a, const struct ew_option_job *job, struct ew_option *o,
+                          int n)
+{
+    for (int i = 0; i < n; i++) {
+        for_job(job, o[i].v);
+        if (!o[i].fitted)
+            continue;
+        struct ew_guess *fitted = ew_arena_array(a, EW_QUANTITIES, sizeof(*fitted));
+        EW_CHECK(fitted, EW_ERR_MEMORY, "no memory for %d configurations", n);
+        memcpy(fitted, o[i].fitted, EW_QUANTITIES * sizeof(*fitted));
+        for_job(job, fitted);
+        o[i].fitted = fitted;
+    }
+    return EW_OK;
+}
