@@ -91,9 +91,22 @@ INLINE vec load_part(const float *p, int64_t n)
     return (vec)_mm256_maskload_ps(p, (__m256i)part_mask(n));
 }
 
+/* In pieces: AMD's processors take a masked store of AVX2 apart into dozens of steps. */
 INLINE void store_part(float *p, vec v, int64_t n)
 {
-    _mm256_maskstore_ps(p, (__m256i)part_mask(n), (__m256)v);
+    __m128 rest = _mm256_castps256_ps128((__m256)v);
+    if (n & 4) {
+        _mm_storeu_ps(p, rest);
+        rest = _mm256_extractf128_ps((__m256)v, 1);
+        p += 4;
+    }
+    if (n & 2) {
+        _mm_storel_pi((__m64 *)(void *)p, rest);
+        rest = _mm_movehl_ps(rest, rest);
+        p += 2;
+    }
+    if (n & 1)
+        _mm_store_ss(p, rest);
 }
 #else
 INLINE vec load_part(const float *p, int64_t n)

@@ -27,30 +27,6 @@ INLINE int64_t lanes(const struct micro *m, int v, const struct form f)
     return !f.half && v == f.full - 1 ? m->width - v * LANES : LANES;
 }
 
-/* The first n lanes.  AMD's processors take a masked store of AVX2 apart into dozens of steps. */
-INLINE void put_lanes(float *p, vec v, int64_t n)
-{
-#if defined(EW_ISA_IS_avx2)
-    if (n < LANES) {
-        __m128 rest = _mm256_castps256_ps128((__m256)v);
-        if (n & 4) {
-            _mm_storeu_ps(p, rest);
-            rest = _mm256_extractf128_ps((__m256)v, 1);
-            p += 4;
-        }
-        if (n & 2) {
-            _mm_storel_pi((__m64 *)(void *)p, rest);
-            rest = _mm_movehl_ps(rest, rest);
-            p += 2;
-        }
-        if (n & 1)
-            _mm_store_ss(p, rest);
-        return;
-    }
-#endif
-    store_n(p, v, n);
-}
-
 INLINE void begin(const struct micro *m, struct sums *s, const int64_t *row, const struct form f)
 {
     const int64_t rest = m->width - f.full * LANES; /* lanes of the half vector */
@@ -86,7 +62,7 @@ INLINE void finish(const struct micro *m, struct sums *s, const int64_t *row, co
         float *c = m->c + row[r];
         UNROLL
         for (int v = 0; v < f.full; v++)
-            put_lanes(c + v * LANES, vmin(vmax(s->full[r][v], lo), hi), lanes(m, v, f));
+            store_n(c + v * LANES, vmin(vmax(s->full[r][v], lo), hi), lanes(m, v, f));
         if (f.half)
             half_store(c + f.full * LANES, half_clamp(s->half[r], m->lo, m->hi),
                        m->width - f.full * LANES);
