@@ -14,10 +14,14 @@ INLINE int64_t taps_of(const struct ew_conv_shape *s)
     return (int64_t)s->axis[0].taps * s->axis[1].taps * s->axis[2].taps;
 }
 
-/* Channels, rounded up to whole vectors: the distance between taps of a packed filter. */
+#define SAME_SET 512 /* floats: what lies a multiple of them apart shares two sets of L1 */
+
+/* Channels, rounded up to whole vectors: the distance between taps of a packed filter.  A cache
+ * line more, where the taps of a channel would push each other out of the cache. */
 INLINE int64_t wide_of(const struct ew_conv_shape *s)
 {
-    return div_up(s->cin, LANES) * LANES;
+    const int64_t wide = div_up(s->cin, LANES) * LANES;
+    return wide % SAME_SET ? wide : wide + 16;
 }
 
 /* Where the input is what a batch norm makes of x, forward or backward, each line of it is made

@@ -8,7 +8,8 @@
 
 /* 7 divides the widths of all ImageNet networks; 7 sums, the weights of a row of taps, at most 5,
  * and an input are in registers, of which AVX2 has 16. */
-#define PIXELS 7
+#define PIXELS   7
+#define BY_LINES (LANES == 8) /* two vectors are a cache line */
 
 bool EW_K(depthwise_fits)(const struct ew_conv_shape *s)
 {
@@ -74,6 +75,9 @@ struct span {
     const float *w;
     int64_t wide;       /* between taps of w */
     int64_t y;          /* offset of the first output */
+    float *to;          /* where that is */
+    const float *bias;  /* NULL: none */
+    int64_t channels;   /* between outputs */
     struct stats stats; /* to: NULL: not wanted */
     enum end end;
     float lo, hi;
@@ -89,7 +93,7 @@ INLINE void put_sums(const struct span *s, const vec sum[PIXELS], const struct f
                      int64_t n)
 {
     const struct ew_epilogue *e = &s->conv->end;
-    float *y = s->conv->y + s->y + c;
+    float *y = s->to + c;
     if (f.end == END_ANY && s->stats.to) {
         struct stats_sums all = stats_load(&s->stats, c, sum[0], n);
         UNROLL
@@ -99,7 +103,7 @@ INLINE void put_sums(const struct span *s, const vec sum[PIXELS], const struct f
     }
     UNROLL
     for (int p = 0; p < f.pixels; p++) {
-        const int64_t at = p * s->conv->shape.cout;
+        const int64_t at = p * s->channels;
         if (f.end == END_CLAMP)
             store_n(y + at, vmin(vmax(sum[p], splat(s->lo)), splat(s->hi)), n);
         else if (f.end == END_HARD_SWISH)
@@ -117,7 +121,7 @@ INLINE void span_vector(const struct span *s, const struct form f, int64_t c, in
     vec sum[PIXELS];
     UNROLL
     for (int p = 0; p < pixels; p++)
-        sum[p] = bias_at(&s->conv->end, c, n);
+        sum[p] = s->bias ? load_n(s->bias + c, n) : (vec){0};
     UNROLL
     for (int t = 0; t < taps; t++) {
         vec w[5];
@@ -136,10 +140,45 @@ INLINE void span_vector(const struct span *s, const struct form f, int64_t c, in
     put_sums(s, sum, f, c, n);
 }
 
-INLINE void span_fixed(const struct span *s, const struct form f)
+/* Two vectors of channels, a cache line of each pixel, where vectors are half of one and a row has
+ * 3 taps: 14 sums, a weight and an input take 16 registers.  A vector at a time, pixels that lie a
+ * multiple of 2 KiB apart (512 channels) have pushed each other out of L1 before the second half of
+ * their lines is read. */
+INLINE void span_line(const struct span *s, const struct form f, int64_t c)
 {
-    const int64_t channels = s->conv->shape.cin;
+    vec sum[2][PIXELS];
+    UNROLL
+    for (int p = 0; p < f.pixels; p++) {
+        sum[0][p] = s->bias ? load(s->bias + c) : (vec){0};
+        sum[1][p] = s->bias ? load(s->bias + c + LANES) : (vec){0};
+    }
+    UNROLL
+    for (int t = 0; t < f.taps; t++)
+        UNROLL
+    for (int u = 0; u < f.taps; u++) {
+        const float *w = s->w + (t * f.taps + u) * s->wide + c;
+        const float *const *at = s->at + t * s->columns + u;
+        const vec w0 = load(w), w1 = load(w + LANES);
+        UNROLL
+        for (int p = 0; p < f.pixels; p++) {
+            const float *x = at[p * f.stride] + c;
+            __asm__ volatile(""
+                             : "+r"(x)); /* or inputs are kept for the next tap, and sums are not */
+            sum[0][p] += load(x) * w0;
+            sum[1][p] += load(x + LANES) * w1;
+        }
+    }
+    put_sums(s, sum[0], f, c, LANES);
+    put_sums(s, sum[1], f, c + LANES, LANES);
+}
+
+INLINE void span_fixed(const struct span *span, const struct form f)
+{
+    const struct span own = *span, *s = &own; /* which the outputs that are stored cannot change */
+    const int64_t channels = s->channels;
     int64_t c = 0;
+    for (; BY_LINES && f.taps == 3 && channels % SAME_SET == 0 && c < channels; c += 2 * LANES)
+        span_line(s, f, c);
     for (; c + LANES <= channels; c += LANES)
         span_vector(s, f, c, LANES);
     if (c < channels)
@@ -260,6 +299,9 @@ void EW_K(depthwise_row)(const struct ew_conv *c, struct lines *l, int64_t row)
                                   .w = c->w,
                                   .wide = wide_of(s),
                                   .y = (row * out + o) * s->cout,
+                                  .to = c->y + (row * out + o) * s->cout,
+                                  .bias = c->end.bias,
+                                  .channels = s->cout,
                                   .stats = stats,
                                   .end = end,
                                   .lo = clip                        ? c->end.lo
