@@ -74,13 +74,25 @@ static void plan_feed(struct implicit_gemm *c)
                      c->k * c->og <= LINE_BUFFER_WEIGHTS;
 }
 
+/* Blocks of outputs that are summed at once, their weights beside each other: those of a single row
+ * have too few sums to wait for each other's multiply-adds (of 4 cycles, two a cycle), but for 16
+ * lanes, which are as fast as L2 is.  Weights that no cache holds are read from end to end. */
+#define ROW_BLOCKS       4
+#define ROW_BLOCKS_BYTES (16 << 20)
+
+static int64_t at_once(const struct implicit_gemm *c)
+{
+    const int64_t bytes = c->k * c->og * c->groups * (int64_t)sizeof(float);
+    return LANES < 16 && c->rows == 1 && bytes <= ROW_BLOCKS_BYTES ? ROW_BLOCKS : 1;
+}
+
 static void plan_tiles(struct implicit_gemm *c)
 {
     const int64_t panels = div_up(c->rows, MR);
     c->blocks = block_count(c->og);
     c->o_block = O_BLOCK;
     if (panels <= ROW_FEW)
-        c->o_block = min_i64(max_i64(c->groups * c->blocks / MIN_WORK, 1), O_BLOCK);
+        c->o_block = min_i64(max_i64(c->groups * c->blocks / MIN_WORK, at_once(c)), O_BLOCK);
     c->o_tiles = div_up(c->blocks, c->o_block);
     const int64_t share = max_i64(panels * c->groups * c->o_tiles / MIN_WORK, 1);
     const int64_t most = panels <= ROW_FEW ? max_i64(panels, 1) : min_i64(share, ROW_MAX);
@@ -388,6 +400,49 @@ static const float *prefetch_of(const struct tile *t, int64_t b, int64_t panel)
     return t->next && b == t->block ? t->next : weights_soon(t, b, panel);
 }
 
+/* n blocks of one row, as micro_direct; their weights lie `step` floats apart. */
+INLINE void add_blocks(const struct micro *m, int64_t step, const int n)
+{
+    vec sum[ROW_BLOCKS * NV];
+    UNROLL
+    for (int v = 0; v < n * NV; v++) {
+        sum[v] = m->bias ? load(m->bias + v * LANES) : (vec){0};
+        if (m->from)
+            sum[v] += load(m->from + m->row[0] + v * LANES);
+    }
+    const float *w = m->w;
+    for (int64_t k = 0; k < m->kc; k++, w += NR) {
+        const vec x = splat(m->a[k]);
+        UNROLL
+        for (int v = 0; v < n * NV; v++)
+            sum[v] += x * load(w + v / NV * step + v % NV * LANES);
+    }
+    const vec lo = splat(m->lo), hi = splat(m->hi);
+    UNROLL
+    for (int v = 0; v < n * NV; v++)
+        store(m->c + m->row[0] + v * LANES, vmin(vmax(sum[v], lo), hi));
+}
+
+static void run_blocks(const struct micro *m, int64_t step, int64_t n)
+{
+    if (n == ROW_BLOCKS)
+        add_blocks(m, step, ROW_BLOCKS);
+    else if (n == 3)
+        add_blocks(m, step, 3);
+    else
+        add_blocks(m, step, 2);
+}
+
+/* Whole blocks from b on that are summed at once. */
+static int64_t blocks_at(const struct tile *t, int64_t b)
+{
+    const struct implicit_gemm *c = t->run->core;
+    const int64_t whole = block_width(c->og, c->blocks - 1) == NR ? c->blocks : c->blocks - 1;
+    if (!t->row_step || t->stats || t->lines > 1)
+        return 1;
+    return max_i64(min_i64(at_once(c), min_i64(t->blocks, whole) - b), 1);
+}
+
 /* All outputs of the tile for its panel of `rows` pixels, k in [k0, k1). */
 static void run_panel(const struct tile *t, int64_t panel, int rows)
 {
@@ -405,9 +460,10 @@ static void run_panel(const struct tile *t, int64_t panel, int rows)
                       .hi = last ? t->hi : INFINITY,
                       .stats_step = stats_wide(c->groups * c->og),
                       .begins = t->first};
-    for (int64_t b = t->block; b < t->blocks; b++) {
-        const int64_t o = b * NR, width = block_width(c->og, b);
-        m.w = t->w + o * c->k + t->k0 * packed_width(width);
+    for (int64_t b = t->block, n; b < t->blocks; b += n) {
+        n = blocks_at(t, b);
+        const int64_t o = b * NR, width = n > 1 ? n * NR : block_width(c->og, b);
+        m.w = t->w + o * c->k + t->k0 * (n > 1 ? NR : packed_width(width));
         m.prefetch = prefetch_of(t, b, panel);
         m.from = from ? from + o : NULL;
         m.bias = bias ? bias + o : NULL;
@@ -416,7 +472,9 @@ static void run_panel(const struct tile *t, int64_t panel, int rows)
         m.stats = stats ? t->stats + o : NULL;
         if (t->mask && last) /* hardware does not see it coming */
             fetch_parts(t->mask + o, t->row, rows, width);
-        if (t->row_step)
+        if (n > 1)
+            run_blocks(&m, c->k * NR, n);
+        else if (t->row_step)
             EW_K(micro_direct)(&m, rows);
         else
             EW_K(micro)(&m, rows);
