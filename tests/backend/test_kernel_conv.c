@@ -93,6 +93,10 @@ static const struct {
     {"6x2, images",     {35, 1, 3, 3, {A1, {7, 4, 6, 1, 1, 1}, {3, 5, 2, 1, 1, 2}}}},
     {"5x5 of 5, images",{33, 1, 5, 13, {A1, {10, 6, 5, 1, 1, 0}, {9, 7, 5, 1, 1, 1}}}},
     {"3x7 s2, images",  {34, 1, 4, 7, {A1, {15, 8, 3, 2, 1, 1}, {11, 5, 7, 2, 1, 3}}}},
+    {"5x5 of 1, rows",  {2, 1, 1, 6, {A1, {28, 28, 5, 1, 1, 2}, {28, 28, 5, 1, 1, 2}}}},
+    {"3x3 of 3, rows",  {1, 1, 3, 9, {A1, {9, 7, 3, 1, 1, 0}, {50, 48, 3, 1, 1, 0}}}},
+    {"3x4 of 4, rows",  {2, 1, 4, 3, {A1, {6, 8, 3, 1, 1, 2}, {31, 30, 4, 1, 1, 1}}}},
+    {"2x7 of 2, wide",  {1, 1, 2, 13, {A1, {5, 4, 2, 1, 1, 0}, {200, 207, 7, 1, 1, 6}}}},
     {"no image",        {0, 1, 3, 4, {A1, {4, 4, 3, 1, 1, 1}, {4, 4, 3, 1, 1, 1}}}},
 };
 #undef A1
@@ -388,6 +392,8 @@ static void walk_forward(const struct ew_kernels *k, const struct way *way)
             k->grouped_pack(s, d.w, d.packed);
         else if (way->run == k->batch_lanes_run)
             k->batch_lanes_pack(s, d.w, d.packed);
+        else if (way->run == k->pixel_lanes_run)
+            k->pixel_lanes_pack(s, d.w, d.packed);
         else
             pack_twice(k->conv_pack, s, k->conv_pack_tiles(s), k->conv_pack_size(s), d.w, d.packed);
         for (int e = 0; e < (int)(sizeof(ends) / sizeof(ends[0])); e++)
@@ -464,6 +470,7 @@ int main(int argc, char **argv)
             {"grouped", k->grouped_fits, k->grouped_pack_size, k->grouped_tiles,
              k->grouped_scratch, k->grouped_run, 0},
             {"batch lanes", k->batch_lanes_fits, k->batch_lanes_pack_size, k->batch_lanes_tiles, k->batch_lanes_scratch, k->batch_lanes_run, 0},
+            {"pixel lanes", k->pixel_lanes_fits, k->pixel_lanes_pack_size, k->pixel_lanes_tiles, k->pixel_lanes_scratch, k->pixel_lanes_run, 0},
         };
         /* clang-format on */
         for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++)

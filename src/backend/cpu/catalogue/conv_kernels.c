@@ -82,6 +82,7 @@ EW_FORWARD_BY(winograd, EW_CONV_WINOGRAD)
 EW_FORWARD_BY(depthwise, EW_CONV_DEPTHWISE)
 EW_FORWARD_BY(grouped, EW_CONV_GROUPED)
 EW_FORWARD_BY(batch_lanes, EW_CONV_BATCH_LANES)
+EW_FORWARD_BY(pixel_lanes, EW_CONV_PIXEL_LANES)
 
 /* The others, whose prepare functions know forward from backward. */
 #define EW_PREPARE_BY(name, call)                                                                  \
@@ -202,6 +203,12 @@ static const struct ew_kernel_entry forward[] = {
      .test = "backend/test_kernel_conv.c",
      .rules = {EW_IF_CONTIGUOUS, EW_IF_NO_INPUT_NORM, EW_IF_BATCH_LANES},
      .make = make_batch_lanes},
+    {.name = "pixels in lanes",
+     .folder = "direct",
+     .fuses = EPILOGUE,
+     .test = "backend/test_kernel_conv.c",
+     .rules = {EW_IF_CONTIGUOUS, EW_IF_NO_INPUT_NORM, EW_IF_PIXEL_LANES},
+     .make = make_pixel_lanes},
     {.name = "tap pairs",
      .folder = "unpacked",
      .fuses = "bias, ReLU",

@@ -41,12 +41,18 @@ bool ew_if_depthwise(const struct ew_kernel_case *c)
 
 bool ew_if_grouped(const struct ew_kernel_case *c)
 {
-    return ew_conv_fits(c->k, EW_CONV_GROUPED, &c->shape);
+    return ew_conv_fits(c->k, EW_CONV_GROUPED, &c->shape) &&
+           (!c->c->train || ew_conv_trains_grouped(&c->shape));
 }
 
 bool ew_if_batch_lanes(const struct ew_kernel_case *c)
 {
     return ew_conv_fits(c->k, EW_CONV_BATCH_LANES, &c->shape);
+}
+
+bool ew_if_pixel_lanes(const struct ew_kernel_case *c)
+{
+    return ew_conv_fits(c->k, EW_CONV_PIXEL_LANES, &c->shape);
 }
 
 bool ew_if_winograd(const struct ew_kernel_case *c)

@@ -13,8 +13,9 @@
 #define EW_IF_NO_INPUT_NORM   {"no batch norm fused into the input", ew_if_no_input_norm}
 #define EW_IF_NO_FUSED_NORM   {"no batch norm fused before or after", ew_if_no_fused_norm}
 #define EW_IF_DEPTHWISE       {"groups = input channels = output channels", ew_if_depthwise}
-#define EW_IF_GROUPED         {"several groups of fewer than 16 input channels, not depthwise", ew_if_grouped}
+#define EW_IF_GROUPED         {"several groups of at most 32 input channels, fewer than 16 in training, not depthwise", ew_if_grouped}
 #define EW_IF_BATCH_LANES     {"2-D, no groups or dilation, fewer outputs than vector lanes, at least as many images", ew_if_batch_lanes}
+#define EW_IF_PIXEL_LANES     {"2-D, stride 1, no groups or dilation, at most 4 inputs, rows fill vectors better than outputs", ew_if_pixel_lanes}
 #define EW_IF_WINOGRAD        {"no groups or dilation, square filter: 3x3 or 5x5 with stride 1, or of 3 to 5 strides; any taps in time", ew_if_winograd}
 #define EW_IF_WINOGRAD_WINS   {"16 channels or more on both sides, fewer estimated cycles than implicit gemm", ew_if_winograd_wins}
 #define EW_IF_WINOGRAD_5X5    {"5x5 with stride 1, 3 to 32 inputs, 8 to 64 outputs, 1.5 times fewer operations than direct, transforms fit L2", ew_if_winograd_5x5}
@@ -39,6 +40,7 @@ bool ew_if_no_fused_norm(const struct ew_kernel_case *c);
 bool ew_if_depthwise(const struct ew_kernel_case *c);
 bool ew_if_grouped(const struct ew_kernel_case *c);
 bool ew_if_batch_lanes(const struct ew_kernel_case *c);
+bool ew_if_pixel_lanes(const struct ew_kernel_case *c);
 bool ew_if_winograd(const struct ew_kernel_case *c);
 bool ew_if_winograd_wins(const struct ew_kernel_case *c);
 bool ew_if_winograd_5x5(const struct ew_kernel_case *c);

@@ -14,6 +14,7 @@ enum ew_conv_method {
     EW_CONV_DEPTHWISE,   /* one filter a channel */
     EW_CONV_GROUPED,     /* groups of few channels */
     EW_CONV_BATCH_LANES, /* few outputs, many images */
+    EW_CONV_PIXEL_LANES, /* few inputs and outputs */
     /* Gradients for the data: */
     EW_CONV_DGRAD,          /* any shape */
     EW_CONV_WINOGRAD_DGRAD, /* stride 1; on the shape of ew_conv_dgrad_shape */

@@ -123,6 +123,13 @@ bool ew_conv_trains(const struct ew_call *c)
     return (act == EW_ACT_NONE || act == EW_ACT_RELU) && c->n_in <= 3;
 }
 
+#define TRAINED_GROUP 15 /* inputs of a group: the implicit GEMM's gradients are as good beyond */
+
+bool ew_conv_trains_grouped(const struct ew_conv_shape *s)
+{
+    return s->cin / s->groups <= TRAINED_GROUP;
+}
+
 /* It computes every position. */
 static bool is_dense(const struct ew_conv_shape *s)
 {
@@ -136,11 +143,9 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
     const struct ew_conv_shape shape = shape_for(c, m, s);
     const bool fixed = !c->train && c->in[1]->data; /* activations have no memory yet */
     static const char *const names[EW_CONV_BATCH_LANES_DGRAD + 1] = {
-        [EW_CONV_GEMM] = "implicit gemm",
-        [EW_CONV_WINOGRAD] = "winograd",
-        [EW_CONV_DEPTHWISE] = "depthwise",
-        [EW_CONV_GROUPED] = "grouped",
-        [EW_CONV_BATCH_LANES] = "batch in lanes"};
+        [EW_CONV_GEMM] = "implicit gemm",         [EW_CONV_WINOGRAD] = "winograd",
+        [EW_CONV_DEPTHWISE] = "depthwise",        [EW_CONV_GROUPED] = "grouped",
+        [EW_CONV_BATCH_LANES] = "batch in lanes", [EW_CONV_PIXEL_LANES] = "pixels in lanes"};
     const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(ew_cpu(be)->isa, m, &shape));
     const size_t packed = ew_conv_packed_bytes(ew_cpu(be)->isa, m, &shape);
     const bool strided = is_dense(s) && (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD);
@@ -170,7 +175,7 @@ enum ew_conv_method ew_conv_dgrad_method(const struct ew_kernels *k, const struc
     *shape = *s;
     if (ew_conv_fits(k, EW_CONV_DEPTHWISE_DGRAD, s))
         return EW_CONV_DEPTHWISE_DGRAD;
-    if (ew_conv_fits(k, EW_CONV_GROUPED_DGRAD, s))
+    if (ew_conv_trains_grouped(s) && ew_conv_fits(k, EW_CONV_GROUPED_DGRAD, s))
         return EW_CONV_GROUPED_DGRAD;
     const struct ew_conv_shape mirrored = ew_conv_dgrad_shape(s);
     if (ew_conv_fits(k, EW_CONV_BATCH_LANES_DGRAD, &mirrored)) {
@@ -212,7 +217,7 @@ static struct filter_way filter_way(const struct ew_kernels *k, const struct ew_
 {
     if (ew_conv_fits(k, EW_CONV_DEPTHWISE, s))
         return FILTER_WAY(k, depthwise, "wgrad: depthwise");
-    if (ew_conv_fits(k, EW_CONV_GROUPED, s))
+    if (ew_conv_trains_grouped(s) && ew_conv_fits(k, EW_CONV_GROUPED, s))
         return FILTER_WAY(k, grouped, "wgrad: grouped");
     if (k->batch_lanes_wgrad_fits(s))
         return FILTER_WAY(k, batch_lanes, "wgrad: batch in lanes");

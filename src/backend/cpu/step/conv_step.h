@@ -22,6 +22,9 @@ void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shap
 
 /* True where the epilogue is what training does to the sums: a bias, and ReLU at most. */
 bool ew_conv_trains(const struct ew_call *c);
+
+/* True where its gradients go by groups rather than by GEMM. */
+bool ew_conv_trains_grouped(const struct ew_conv_shape *s);
 /* The best method for the gradient for the data, and the shape that it works on. */
 enum ew_conv_method ew_conv_dgrad_method(const struct ew_kernels *k, const struct ew_conv_shape *s,
                                          struct ew_conv_shape *shape);

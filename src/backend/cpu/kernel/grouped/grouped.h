@@ -21,7 +21,7 @@
 #endif
 
 #define PX_MAX          8
-#define GROUP_MAX       15   /* inputs of a group; the implicit GEMM is as good from there on */
+#define GROUP_MAX       32   /* inputs of a group; the implicit GEMM is as good from there on */
 #define LINE_BUFFER_MAX 6144 /* floats of a line buffer: 24 KiB, so that it stays in L1 */
 
 /* Vectors of outputs in a block of one group: what 3 taps of weights and 8 pixels leave room for.

@@ -108,7 +108,7 @@ void EW_K(grouped_fill_lines)(const struct grouped *g, const struct tile *t, con
 
 /* ---- Weights ---- */
 
-/* Depthwise has its own kernels; from 16 channels a group on the implicit GEMM is as good. */
+/* Depthwise has its own kernels; beyond 32 channels a group the implicit GEMM is as good. */
 bool EW_K(grouped_fits)(const struct ew_conv_shape *s)
 {
     return s->groups > 1 && s->cin / s->groups <= GROUP_MAX &&
@@ -181,18 +181,27 @@ struct strip {
     struct block block;
     vint first;        /* grouped_index */
     int64_t y, pixels; /* offset of the first output; how many there are */
+    bool plain;        /* whole strips and vectors, a clamp and nothing else behind the sums */
+    float lo, hi;
 };
 
 /* How a strip is made: all constants, so that one loop below becomes many unrolled ones. */
 struct way {
     int px, vectors;
-    bool mix;   /* inputs are permuted, not broadcast */
+    int mix;    /* 0: inputs are broadcast; 1: permuted; 2: so, groups being quarters of 16 bytes */
     int stride; /* of 3 taps without dilation; 0: anything */
 };
 
-/* One input of each pixel, for all lanes. */
-INLINE vec input(const struct way way, const float *from, vint index)
+/* One input of each pixel, the i-th of its group, for all lanes. */
+INLINE vec input(const struct way way, const float *from, vint index, const int i)
 {
+#if defined(EW_ISA_IS_avx2) /* one operation of one cycle in place of two of six */
+    if (way.mix == 2)
+        return i == 0   ? (vec)_mm256_permute_ps((__m256)load(from), 0x00)
+               : i == 1 ? (vec)_mm256_permute_ps((__m256)load(from), 0x55)
+               : i == 2 ? (vec)_mm256_permute_ps((__m256)load(from), 0xaa)
+                        : (vec)_mm256_permute_ps((__m256)load(from), 0xff);
+#endif
     if (way.mix)
         return permute(load(from), index);
     return splat(*from);
@@ -200,7 +209,7 @@ INLINE vec input(const struct way way, const float *from, vint index)
 
 /* 3 taps of one line: input q meets output p at tap q - p * stride. */
 INLINE void three_taps(const struct way way, vec sum[PX_MAX][VECTORS], const float *from,
-                       const float *w, vint index)
+                       const float *w, vint index, const int i)
 {
     vec k[3][VECTORS];
     UNROLL
@@ -210,7 +219,7 @@ INLINE void three_taps(const struct way way, vec sum[PX_MAX][VECTORS], const flo
         k[u][v] = load(w + (u * way.vectors + v) * LANES);
     UNROLL
     for (int q = 0; q < (way.px - 1) * way.stride + 3; q++) {
-        const vec x = input(way, from + q * LANES, index);
+        const vec x = input(way, from + q * LANES, index, i);
         UNROLL
         for (int u = 0; u < 3; u++) {
             if (q < u || (q - u) % way.stride != 0 || (q - u) / way.stride >= way.px)
@@ -235,7 +244,7 @@ INLINE void any_taps(const struct way way, vec sum[PX_MAX][VECTORS], const struc
             k[v] = load(w + (u * way.vectors + v) * LANES);
         UNROLL
         for (int p = 0; p < way.px; p++) {
-            const vec x = input(way, at + p * step, index);
+            const vec x = input(way, at + p * step, index, 0);
             UNROLL
             for (int v = 0; v < way.vectors; v++)
                 sum[p][v] += x * k[v];
@@ -257,6 +266,33 @@ static void finish(const struct strip *s, const float *sum, int64_t vectors)
     }
 }
 
+/* The same of a plain strip, from registers. */
+INLINE void finish_plain(const struct way way, const struct strip *s, vec sum[PX_MAX][VECTORS])
+{
+    const struct ew_conv *c = s->conv;
+    const vec lo = splat(s->lo), hi = splat(s->hi);
+    const int64_t step = c->shape.cout;
+    float *y = c->y + s->y + s->block.out;
+    vec bias[VECTORS];
+    UNROLL
+    for (int v = 0; v < way.vectors; v++)
+        bias[v] = c->end.bias ? load(c->end.bias + s->block.out + v * LANES) : (vec){0};
+    UNROLL
+    for (int p = 0; p < way.px; p++, y += step)
+        UNROLL
+    for (int v = 0; v < way.vectors; v++)
+        store(y + v * LANES, vmin(vmax(sum[p][v] + bias[v], lo), hi));
+}
+
+/* The taps of one line, groups being quarters of 16 bytes. */
+INLINE void four_inputs(const struct way way, vec sum[PX_MAX][VECTORS], const float *from,
+                        const float *w, int64_t step)
+{
+    UNROLL
+    for (int i = 0; i < 4; i++)
+        three_taps(way, sum, from, w + i * step, (vint){0}, i);
+}
+
 INLINE void strip_run(const struct way way, const struct strip *s)
 {
     const struct grouped *g = s->g;
@@ -273,14 +309,23 @@ INLINE void strip_run(const struct way way, const struct strip *s)
         const float *line =
             s->line_buffer + t / a[1].taps * g->plane + t % a[1].taps * a[1].dilation * g->line;
         vint index = s->first;
+        if (way.mix == 2) {
+            four_inputs(way, sum, line, w, step);
+            w += 4 * step;
+            continue;
+        }
         for (int64_t i = 0; i < g->cg; i++, w += step) {
             const float *from = way.mix ? line : line + i / LANES * g->chunk + i % LANES;
             if (way.stride)
-                three_taps(way, sum, from, w, index);
+                three_taps(way, sum, from, w, index, 0);
             else
                 any_taps(way, sum, &a[2], from, w, index);
             index += 1;
         }
+    }
+    if (s->plain && s->pixels == way.px) {
+        finish_plain(way, s, sum);
+        return;
     }
     float out[PX_MAX * VECTORS * LANES];
     UNROLL
@@ -311,6 +356,10 @@ STRIPS(7, 1, 1)
 STRIPS(8, 1, 1)
 STRIPS(7, 1, 0)
 STRIPS(8, 1, 0)
+#if defined(EW_ISA_IS_avx2)
+STRIP(7, 1, 2, 1)
+STRIP(8, 1, 2, 1)
+#endif
 #if VECTORS > 1
 STRIPS(7, 2, 0)
 STRIPS(8, 2, 0)
@@ -324,9 +373,24 @@ static strip_fn *strip_for(const struct grouped *g)
     if (g->vectors > 1)
         return (g->px == 7 ? strips_7_2_0 : strips_8_2_0)[stride];
 #endif
+#if defined(EW_ISA_IS_avx2)
+    if (g->cg == 4 && g->og == 4 && g->span > 1 && stride == 1)
+        return g->px == 7 ? strip_7_1_2_1 : strip_8_1_2_1;
+#endif
     if (g->span > 1)
         return (g->px == 7 ? strips_7_1_1 : strips_8_1_1)[stride];
     return (g->px == 7 ? strips_7_1_0 : strips_8_1_0)[stride];
+}
+
+/* Whether all that is behind the sums of the block is a clamp. */
+static void find_clamp(struct strip *s)
+{
+    const struct ew_epilogue *e = &s->conv->end;
+    const bool clip = e->act == EW_ACT_CLIP, relu = e->act == EW_ACT_RELU;
+    s->plain = (clip || relu || e->act == EW_ACT_NONE) && !e->add && !e->mask &&
+               s->block.n_out == s->g->vectors * LANES;
+    s->lo = clip ? e->lo : relu ? 0.0f : -INFINITY;
+    s->hi = clip ? e->hi : INFINITY;
 }
 
 void EW_K(grouped_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)
@@ -344,6 +408,7 @@ void EW_K(grouped_run)(const struct ew_conv *c, int64_t begin, int64_t end, void
             ((t.image * a[0].out + t.at[0]) * a[1].out + t.at[1]) * a[2].out + t.at[2];
         struct strip s = {.g = &g, .conv = c, .block = t.block, .first = first};
         s.w = c->w + t.block.index * grouped_weights(&g);
+        find_clamp(&s);
         for (int64_t r = 0; r < t.rows; r++) {
             for (int64_t o = 0; o < t.pixels; o += g.px) {
                 s.line_buffer =
