@@ -70,6 +70,11 @@ const struct ew_field ew_train_cmd_fields[] = {
      .help = "ranks: gradients that go together, as soon as they are complete"},
     {.name = "sync-bn", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_train_cmd, sync_bn),
      .help = "ranks: batch norms take the statistics of the whole batch, not of each rank's part"},
+    {.name = "elastic", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_train_cmd, elastic),
+     .help = "ranks, and always so: a lost one ends the job with its name, and --resume goes on from "
+     "the last checkpoint with any number of them"},
+    {.name = "dry", .type = EW_FIELD_BOOL, .offset = offsetof(struct ew_train_cmd, dry),
+     .help = "train nothing, which --simulate does not either; --simulate alone is the same"},
     EW_DEVICE_FIELD(struct ew_train_cmd),
     EW_PRECISION_FIELD(struct ew_train_cmd),
     EW_FAST_FIELD(struct ew_train_cmd),
@@ -348,9 +353,11 @@ static ew_err train(struct ew_cmd_call *c, struct ew_train_run *r)
 
 static ew_err run(struct ew_cmd_call *c)
 {
+    const struct ew_train_cmd *o = c->opts;
+    EW_CHECK(!o->dry || o->simulate, EW_ERR_USAGE,
+             "--dry needs --simulate BOARD; 'edgewise info NET' says what training takes here");
     struct ew_train_run *r = calloc(1, sizeof(*r));
     EW_CHECK(r, EW_ERR_MEMORY, "no memory");
-    const struct ew_train_cmd *o = c->opts;
     struct ew_recording rec = {0};
     struct ew_ranks *ranks = NULL;
     ew_err e = ew_cmd_join_ranks(&asked_to_stop, &ranks);

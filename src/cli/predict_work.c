@@ -19,6 +19,8 @@
 #define QUIET 0.15 /* repeats of a bench on a quiet machine are nearer to each other */
 #define CHECK 12   /* measurements that a check from a third needs */
 
+#define PROGRAM_BYTES (9.0 * (1 << 20)) /* of a process without a plan, where no run tells */
+
 /* ---- What a plan asks for -------------------------------------------------------------------- */
 
 static ew_err parse_input(const char *text, struct ew_ints *out)
@@ -330,6 +332,20 @@ static ew_err plan_of(struct ew_work_source *s, const struct ew_work_opts *o,
     return EW_OK;
 }
 
+/* What a process takes beside the plan (the program, its libraries, a loader), at the median of
+ * this kind of run on this machine. */
+static double beside_plan(const struct ew_work_source *s, const struct ew_work_row *of)
+{
+    double v[EW_WORK_STORE_ROWS];
+    int n = 0;
+    for (int i = 0; i < s->rows.n; i++) {
+        const struct ew_work_row *r = &s->rows.list[i];
+        if (r->beside_bytes > 0 && r->train == of->train && strcmp(r->machine, of->machine) == 0)
+            v[n++] = r->beside_bytes;
+    }
+    return n ? ew_median(v, n) : PROGRAM_BYTES;
+}
+
 ew_err ew_work_source_ask(struct ew_work_source *s, const struct ew_work_opts *o,
                           struct ew_work_answer *out)
 {
@@ -357,7 +373,7 @@ ew_err ew_work_source_ask(struct ew_work_source *s, const struct ew_work_opts *o
     EW_TRY(plan_of(s, o, &row, &l));
     EW_TRY(run_of(&s->arena, &row, l, &run));
     out->run = ew_work_predict(s->predictor, &run);
-    out->memory_mib = l->memory_bytes / (1 << 20);
+    out->memory_mib = (l->memory_bytes + beside_plan(s, &row)) / (1 << 20);
     out->measured_s = o->net.input.n ? (double)NAN : find_measured(s, &row, o->data != NULL);
     if (o->data) {
         EW_TRY(find_loader(s, o, out->machine, &loader));

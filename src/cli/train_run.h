@@ -29,6 +29,8 @@ struct ew_train_cmd {
     double compress_share;
     int64_t bucket;
     bool sync_bn;
+    bool elastic; /* what is always so: a lost rank ends the job, any number goes on */
+    bool dry;     /* nothing is trained: with `simulate` */
 };
 
 enum ew_train_qat { EW_TRAIN_QAT_OFF, EW_TRAIN_QAT_INT8, EW_TRAIN_QAT_POW2 };

@@ -119,6 +119,8 @@ static ew_err take_advice(struct section *s, struct key *k)
 
 static ew_err set_key(struct section *s, const struct ew_study_line *l, const char *name)
 {
+    if (strcmp(name, "modes") == 0 && !is_known(s->opts, name))
+        name = "power-mode";
     if (!is_known(s->opts, name))
         return unknown_key(s->file, s->opts, l, name);
     EW_CHECK(!ew_job_passes_over(name), EW_ERR_FORMAT, "%s:%d: '%s' is not for studies",

@@ -25,8 +25,8 @@ const char *ew_setting_find(const struct ew_setting *list, int n, const char *na
 
 bool ew_job_passes_over(const char *option)
 {
-    static const char *const names[] = {"db",     "json",   "help", "out",
-                                        "output", "resume", "on",   "carbon"};
+    static const char *const names[] = {"db",     "json", "help",   "out",     "output",
+                                        "resume", "on",   "carbon", "elastic", "dry"};
     for (size_t i = 0; i < EW_COUNT(names); i++)
         if (strcmp(names[i], option) == 0)
             return true;

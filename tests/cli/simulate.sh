@@ -3,7 +3,7 @@
 edgewise bench resnet50 --simulate jetson-nano | sed 's/[0-9]*\.[0-9]*/N/g'
 edgewise bench resnet50 --simulate agx-xavier:2/2100/900/1600 --json | grep -c '"quality": "simulated"'
 edgewise bench mobilenet_v2 --simulate rpi4 --db s.db >/dev/null
-edgewise train lenet5 --data synthetic --batch 16 --workers 1 --epochs 2 --simulate agx-xavier:g --db s.db | sed 's/[0-9]*\.[0-9]*/N/g' | head -2
+edgewise train lenet5 --data synthetic --batch 16 --workers 1 --epochs 2 --dry --simulate agx-xavier:g --db s.db | sed 's/[0-9]*\.[0-9]*/N/g' | head -2
 edgewise results --db s.db --where "quality = 'simulated'" | wc -l
 cat >modes.study <<X
 [study]
@@ -27,7 +27,7 @@ grep -c 'id="calibration-2"' p.html
 edgewise report --db s.db --carbon 360 | head -n 6 | sed -n 's/[0-9.]* J, [0-9.]* g/N J, N g/p'
 edgewise report --compare s.db 2>&1 | head -1
 edgewise recommend --from s.db --workload 'lenet5, train, batch 16, workers 1' --goal energy --limit power=8W 2>/dev/null | grep -c '^use'
-sed 's/= a c e g i/= advise 4/; s/title = modes/title = advised/' modes.study >advised.study
+sed 's/power-mode *= a c e g i/modes = advise 4/; s/title = modes/title = advised/' modes.study >advised.study
 edgewise study advised.study --simulate agx-orin --db a.db >/dev/null 2>&1
 edgewise results --db a.db --where "quality = 'simulated'" | cut -d ' ' -f 2- | grep -c /
 sed 's/advise 4/advise 9/' advised.study >longer.study

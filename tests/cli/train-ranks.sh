@@ -59,7 +59,7 @@ echo $$ >"rank$OMPI_COMM_WORLD_RANK.pid"
 exec "$@"
 RANK
 chmod +x rank
-mpirun -np 3 ./rank "${train[@]}" --epochs 100000 --checkpoint-every 0 -o killed >said.txt 2>&1 &
+mpirun -np 3 ./rank "${train[@]}" --elastic --epochs 100000 --checkpoint-every 0 -o killed >said.txt 2>&1 &
 job=$!
 until [ -e killed/batches.csv ] && [ "$(wc -l <killed/batches.csv)" -gt 5 ]; do
     kill -0 $job || { cat said.txt; exit 1; }

@@ -75,6 +75,9 @@ static bool read_row(const struct reader *r, struct ew_work_row *row)
                                 .width = number(r, "width", 1),
                                 .train = number(r, "train", 0) > 0,
                                 .time = 1e-3 * number(r, "median_ms", NAN),
+                                .beside_bytes =
+                                    number(r, "rss_peak_bytes", number(r, "rss_bytes", NAN)) -
+                                    number(r, "planned_bytes", NAN),
                                 .dataset = "",
                                 .step_s = NAN,
                                 .loader_s = NAN};
@@ -104,6 +107,7 @@ static void merge(struct ew_work_rows *all, const struct ew_work_row *row)
             continue;
         old->slowest = fmax(old->slowest, row->time);
         old->time = fmin(old->time, row->time);
+        old->beside_bytes = fmax(old->beside_bytes, row->beside_bytes);
         old->step_s = fmin(old->step_s, row->step_s);
         old->loader_s = fmin(old->loader_s, row->loader_s);
         return;

@@ -18,6 +18,7 @@ struct ew_work_row {
     double width;
     bool train;
     double time, slowest; /* s: the fastest of its repeats and the slowest */
+    double beside_bytes;  /* largest resident set less what was planned; nan: not known */
     /* Of a training run, else dataset is "". */
     const char *dataset;
     int64_t workers;
