@@ -32,9 +32,15 @@ static void find_phase(const struct ew_conv_axis *a, int32_t q, struct phase *ou
                               .pad = -first};
 }
 
+/* Of a stride beyond the axis' end all other phases are empty. */
+static int32_t axis_phases(const struct ew_conv_axis *a)
+{
+    return a->stride < a->in ? a->stride : a->in;
+}
+
 static int64_t phase_count(const struct ew_conv_shape *s)
 {
-    return (int64_t)s->axis[0].stride * s->axis[1].stride * s->axis[2].stride;
+    return (int64_t)axis_phases(&s->axis[0]) * axis_phases(&s->axis[1]) * axis_phases(&s->axis[2]);
 }
 
 struct part {
@@ -57,8 +63,8 @@ static void find_part(const struct ew_conv_shape *s, int64_t index, struct part 
     int64_t xs = y_step_of(s), ys = x_step_of(s);
     for (int i = 2; i >= 0; i--) {
         const struct ew_conv_axis *a = &axis[i];
-        const int32_t q = (int32_t)(index % a->stride);
-        index /= a->stride;
+        const int32_t phases = axis_phases(&s->axis[i]), q = (int32_t)(index % phases);
+        index /= phases;
         find_phase(a, q, &out->phase[i]);
         c->axis[i] = out->phase[i].axis;
         c->x_step[i] = xs;
