@@ -31,11 +31,14 @@ TOLERANCE_HALF = 1e-2
 TOLERANCE_INT8 = 0.1  # as check.py has it: a rounding that tips over is seen by all nodes behind it
 
 
-# Files of ONNX Runtime's repository on which the specification leaves the result open.
+# Files of ONNX Runtime's repository on which the specification leaves the result open, by the beginning of
+# their names.  Of the last one's images of 720x720 ONNX Runtime is 0.0014 of the largest away from the plain
+# kernels' result (run --reference, sums in double), and we are 0.0004.
 OPEN = {
     "ort_github_issue_19590.onnx": "a negative float32 as uint8",
     "webgpu_pow_cast_test.onnx": "a NaN as int64",
     "dropout.onnx": "the mask of Dropout before opset 12, in inference",
+    "fns-candy": "digits lost in instance norms of large images",
 }
 
 
@@ -133,8 +136,8 @@ def judge(path):
         ours = folder / ("ours.npy" if i == 0 else f"ours_{i}.npy")
         why = difference(np.load(ours), np.load(folder / f"out_{i}.npy"), least_tolerance(path))
         if why:
-            kind = "open" if path.name in OPEN else "differ"
-            return Verdict(kind, f"output {name}: {why} {OPEN.get(path.name, '')}")
+            known = next((OPEN[n] for n in OPEN if path.name.startswith(n)), "")
+            return Verdict("open" if known else "differ", f"output {name}: {why} {known}")
     return Verdict("agree")
 
 

@@ -104,10 +104,13 @@ bool ew_sandbox_no_programs(void)
 
 /* Calls of a process that computes on what it has: descriptors that are open, memory, its end. */
 static const uint32_t computing_calls[] = {
-    SYS_read,       SYS_write,          SYS_futex,         SYS_munmap,          SYS_mremap,
-    SYS_brk,        SYS_madvise,        SYS_clock_gettime, SYS_sched_yield,     SYS_getpid,
-    SYS_gettid,     SYS_rt_sigprocmask, SYS_rt_sigreturn,  SYS_restart_syscall, SYS_exit,
+    SYS_read,        SYS_write,          SYS_futex,         SYS_munmap,          SYS_mremap,
+    SYS_brk,         SYS_madvise,        SYS_clock_gettime, SYS_sched_yield,     SYS_getpid,
+    SYS_gettid,      SYS_rt_sigprocmask, SYS_rt_sigreturn,  SYS_restart_syscall, SYS_exit,
     SYS_exit_group,
+#ifdef __SANITIZE_ADDRESS__ /* which asks before every function that does not return */
+    SYS_sigaltstack,
+#endif
 };
 #define N_COMPUTING (sizeof(computing_calls) / sizeof(computing_calls[0]))
 
