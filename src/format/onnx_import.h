@@ -52,6 +52,12 @@ ew_err ew_onnx_find_ops(struct ew_onnx_import *im);
 /* Puts a node of an opset before 7 in the words of opset 7; `in` is its list of inputs. */
 ew_err ew_onnx_upgrade(struct ew_onnx_import *im, struct ew_onnx_node *n, int *in);
 
+/* Where an operator has no form for halves its inputs become float32, *was says from what, and its
+ * outputs become that again. */
+ew_err ew_onnx_widen(struct ew_graph *g, const struct ew_op *op, int *in, int n_in,
+                     enum ew_dtype *was);
+ew_err ew_onnx_narrow(struct ew_graph *g, enum ew_dtype was, int *out, int n_out);
+
 /* Adds node k of the file to the graph. */
 ew_err ew_onnx_import_node(struct ew_onnx_import *im, int node);
 

@@ -245,7 +245,10 @@ static ew_err import_node(struct ew_onnx_import *im, int node, const char *label
     const int n_before = im->g->n_values;
     if (im->op[node]) {
         EW_TRY(ew_onnx_upgrade(im, &n, in));
+        enum ew_dtype was;
+        EW_TRY(ew_onnx_widen(im->g, im->op[node], in, n.n_in, &was));
         EW_TRY(ew_onnx_import(im->g, im->op[node], &n, out));
+        EW_TRY(ew_onnx_narrow(im->g, was, out, n.n_out));
     } else {
         EW_TRY(ew_onnx_import_call(im, from, &n, out));
     }

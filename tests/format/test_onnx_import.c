@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What good ONNX files may say in more than one way: order, constants, open dimensions, external
  * data, older opsets. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,7 +303,41 @@ static void old_broadcasting(void)
     ew_build_fini(&b);
 }
 
+/* Networks of halves, as they are written for GPUs: convolutions are computed in float32, and their
+ * results are halves again. */
+static void convolution_of_halves(void)
+{
+    enum { FLOAT16 = 10 };
+    struct ew_build b;
+    struct ew_graph *g;
+    struct ew_plan *p;
+    uint16_t x[9];
+    const double want[] = {19, 25, 37, 43}; /* 0 0 + 1 1 + 2 3 + 3 4, ... */
+    ew_build_init(&b);
+    ew_build_input(&b, "x", FLOAT16, "1,1,3,3");
+    ew_build_init_tensor(&b, "w", FLOAT16, "1,1,2,2");
+    ew_build_node(&b, "Conv", "x,w", "c");
+    ew_build_node(&b, "Relu", "c", "y");
+    ew_build_output(&b, "y");
+    struct ew_tensor image = {.dtype = EW_F16, .shape = {4, {1, 1, 3, 3}}, .data = x};
+    for (int i = 0; i < 9; i++)
+        ew_tensor_store(&image, i, 1, &(double){i});
+    const struct ew_tensor *in = &image;
+    if (EW_EXPECT_OK(ew_onnx_load(ew_build_file(&b, "half.onnx"), NULL, &g)) &&
+        EW_EXPECT_OK(ew_run_graph(g, &in, &p))) {
+        const struct ew_tensor *y = ew_plan_output(p, 0);
+        EW_EXPECT_INT(y->dtype, EW_F16);
+        EW_EXPECT_INT(ew_tensor_count(y), 4);
+        for (int i = 0; i < 4; i++)
+            EW_EXPECT(fabs(ew_tensor_get(y, i) - want[i]) < 1e-9);
+        ew_plan_free(p);
+        ew_graph_free(g);
+    }
+    ew_build_fini(&b);
+}
+
 EW_TEST_MAIN(EW_TEST(nodes_out_of_order), EW_TEST(initializer_is_an_input),
              EW_TEST(open_dimensions), EW_TEST(shape_as_input), EW_TEST(outputs_keep_their_names),
              EW_TEST(external_data), EW_TEST(one_copy_of_weights), EW_TEST(saved_beside),
-             EW_TEST(many_known_values), EW_TEST(old_broadcasting), EW_TEST(zero_behind_transpose))
+             EW_TEST(many_known_values), EW_TEST(old_broadcasting), EW_TEST(zero_behind_transpose),
+             EW_TEST(convolution_of_halves))
