@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums, differences, products and quotients with broadcasting: equal shapes, one element, or last
- * axes that repeat.  Gradients are left to the reference; add and mul have families of their own
- * for what training uses. */
+ * axes that repeat.  Of gradients those of differences of one shape and of squares, as losses have
+ * them; the others are left to the reference, and add and mul have families of their own for what
+ * networks use. */
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/share.h"
 #include "graph/ops.h"
@@ -63,9 +64,83 @@ static ew_err run(const struct ew_call *c)
     return EW_OK;
 }
 
+/* ---- Gradients ---- */
+
+struct grad {
+    const struct ew_call *c;
+    struct ew_pair pair;
+    struct ew_mul_map mul;
+};
+
+static void pair_range(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct grad *g = ctx;
+    ew_cpu(g->c->be)->isa->pair_run(
+        &g->pair, begin * EW_SHARE_GRAIN,
+        ew_min_i64(end * EW_SHARE_GRAIN, ew_tensor_count(g->c->out[0])));
+}
+
+static void mul_range(void *ctx, int64_t begin, int64_t end, int worker)
+{
+    const struct grad *g = ctx;
+    ew_cpu(g->c->be)->isa->mul_run(&g->mul, begin * EW_SHARE_GRAIN,
+                                   ew_min_i64(end * EW_SHARE_GRAIN, ew_tensor_count(g->c->out[0])));
+}
+
+static void share(struct grad *g, ew_pool_fn *fn)
+{
+    ew_pool_run(ew_cpu(g->c->be)->pool, ew_share_grains(ew_tensor_count(g->c->out[0])), fn, g);
+}
+
+/* dx (+)= dy for the first input, dx (+)= -dy for the second. */
+static ew_err run_sub_backward(const struct ew_call *c)
+{
+    static const float zero = 0;
+    struct grad g = {.c = c};
+    for (int i = 0; c->dout[0] && i < 2; i++) {
+        if (!c->din[i])
+            continue;
+        const bool fresh = c->fresh >> i & 1;
+        g.pair = (struct ew_pair){.kind = i ? EW_PAIR_SUB : EW_PAIR_ADD,
+                                  .a = {.one = fresh, .x = fresh ? &zero : c->din[i]->data},
+                                  .b = {.x = c->dout[0]->data},
+                                  .y = c->din[i]->data};
+        share(&g, pair_range);
+    }
+    return EW_OK;
+}
+
+/* dx += 2 dy x, once as either input: what is read twice is never fresh. */
+static ew_err run_square_backward(const struct ew_call *c)
+{
+    struct grad g = {.c = c};
+    for (int i = 0; c->dout[0] && c->din[0] && i < 2; i++) {
+        g.mul = (struct ew_mul_map){c->dout[0]->data, c->in[0]->data, c->din[0]->data, true};
+        share(&g, mul_range);
+    }
+    return EW_OK;
+}
+
+static int offer_backward(const struct ew_kernel_query *query, struct ew_kernel *out)
+{
+    const struct ew_call *c = query->c;
+    if (c->n_in != 2 || c->in[0]->dtype != EW_F32 || c->in[1]->dtype != EW_F32 ||
+        !ew_shape_equal(&c->in[0]->shape, &c->in[1]->shape) || ew_tensor_count(c->in[0]) == 0)
+        return 0;
+    const bool square = query->op == &ew_op_mul && c->in[0] == c->in[1];
+    if (!square && (query->op != &ew_op_sub || c->in[0] == c->in[1]))
+        return 0;
+    out[0] = (struct ew_kernel){.name = square ? "square" : "difference",
+                                .run = square ? run_square_backward : run_sub_backward,
+                                .fresh = true};
+    return 1;
+}
+
 static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
     struct ew_pair p;
+    if (query->phase == EW_PHASE_BACKWARD)
+        return offer_backward(query, out);
     if (query->phase != EW_PHASE_FORWARD || !resolve(query->c, query->op, &p))
         return 0;
     out[0] =
