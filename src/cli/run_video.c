@@ -432,6 +432,8 @@ static ew_err run_threads(struct video *t)
 {
     pthread_t decoder, shower;
     t->start_ns = ew_clock_ns();
+    if (t->v->seconds > 0)
+        t->source.until_ns = t->start_ns + (int64_t)(t->v->seconds * 1e9);
     EW_CHECK(pthread_create(&shower, NULL, show_all, t) == 0, EW_ERR_IO, "no thread to show");
     ew_err e = EW_OK;
     const bool decodes = pthread_create(&decoder, NULL, decode_all, t) == 0;

@@ -64,8 +64,9 @@ static void reopen(struct ew_video_source *s, const volatile int *stop, bool *en
     const struct timespec pause = {.tv_sec = 1};
     ew_video_source_close(s);
     nanosleep(&pause, NULL);
-    *end =
-        *stop || ++s->failures > REOPEN_TRIES || ew_video_open(s->name, &s->o, &s->frames) != EW_OK;
+    const bool late = s->until_ns && ew_clock_ns() >= s->until_ns;
+    *end = *stop || late || ++s->failures > REOPEN_TRIES ||
+           ew_video_open(s->name, &s->o, &s->frames) != EW_OK;
     if (*end)
         EW_WARN("%s: is gone", s->name);
 }

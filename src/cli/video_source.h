@@ -10,6 +10,7 @@ struct ew_video_source {
     struct ew_video_opts o;
     struct ew_video *frames; /* NULL: raw */
     bool live;
+    int64_t until_ns;     /* when to wait no longer for one that has gone away; 0: no such time */
     int64_t n;            /* frames given */
     int64_t size[2];      /* of the last frame */
     int64_t size_changes; /* within the source */

@@ -10,7 +10,8 @@
 
 bool ew_clip_is(const char *name)
 {
-    static const char *const ends[] = {".mp4", ".avi", ".mkv", ".mov", ".webm", ".mpg", ".m4v"};
+    static const char *const ends[] = {".mp4",  ".avi", ".mkv", ".mov",
+                                       ".webm", ".mpg", ".m4v", ".ts"};
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot && i < EW_COUNT(ends); i++)
         if (strcasecmp(dot, ends[i]) == 0)
