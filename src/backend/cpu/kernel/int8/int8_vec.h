@@ -84,12 +84,16 @@ INLINE vint in_order(vint sum)
 /* LANES words of two 16-bit numbers that are kept as bytes. */
 INLINE vint load_byte_pairs(const int8_t *p)
 {
+#if defined(EW_ISA_IS_avx2) /* compilers take it apart */
+    return (vint)_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)p));
+#else
     typedef int8_t bytes __attribute__((vector_size(LANES * 2)));
     typedef int16_t pairs __attribute__((vector_size(LANES * 4)));
     bytes b;
     memcpy(&b, p, sizeof(b));
     const pairs wide = __builtin_convertvector(b, pairs);
     return (vint)wide;
+#endif
 }
 
 /* ---- Products: sum += a . w, lane by lane; a is one word in all lanes ---- */
@@ -469,7 +473,59 @@ INLINE vint widen_one(v16 v)
 }
 #endif
 
-#if !defined(EW_ISA_IS_avx512)
+#if defined(EW_ISA_IS_avx2)
+/* n bytes, 1 to WIDE.  Parts are two loads or stores that overlap: through memory a vector would
+ * wait for the pieces that it was written in. */
+INLINE vbytes load_part_bytes(const uint8_t *p, int64_t n)
+{
+    uint64_t low, high = 0;
+    uint32_t first, last;
+    if (n >= 8) {
+        memcpy(&low, p, 8);
+        memcpy(&high, p + n - 8, 8);
+        high = n == 8 ? 0 : high >> 8 * (16 - n);
+    } else if (n >= 4) {
+        memcpy(&first, p, 4);
+        memcpy(&last, p + n - 4, 4);
+        low = first | (uint64_t)last << 8 * (n - 4);
+    } else
+        low = p[0] | (uint64_t)p[n / 2] << 8 * (n / 2) | (uint64_t)p[n - 1] << 8 * (n - 1);
+    return (vbytes)_mm_set_epi64x((int64_t)high, (int64_t)low);
+}
+
+INLINE void store_part_bytes(uint8_t *p, vbytes v, int64_t n)
+{
+    const uint64_t low = (uint64_t)_mm_cvtsi128_si64((__m128i)v);
+    if (n >= 8) {
+        const uint64_t high = (uint64_t)_mm_extract_epi64((__m128i)v, 1);
+        const uint64_t end = n == 8 ? low : low >> 8 * (n - 8) | high << 8 * (16 - n);
+        memcpy(p + n - 8, &end, 8);
+        memcpy(p, &low, 8);
+    } else if (n >= 4) {
+        const uint32_t first = (uint32_t)low, last = (uint32_t)(low >> 8 * (n - 4));
+        memcpy(p, &first, 4);
+        memcpy(p + n - 4, &last, 4);
+    } else {
+        p[0] = (uint8_t)low;
+        p[n / 2] = (uint8_t)(low >> 8 * (n / 2));
+        p[n - 1] = (uint8_t)(low >> 8 * (n - 1));
+    }
+}
+
+INLINE vbytes load_bytes(const uint8_t *p, int64_t n)
+{
+    return n == WIDE ? (vbytes)_mm_loadu_si128((const __m128i *)(const void *)p)
+                     : load_part_bytes(p, n);
+}
+
+INLINE void store_bytes(uint8_t *p, vbytes v, int64_t n)
+{
+    if (n == WIDE)
+        _mm_storeu_si128((__m128i *)(void *)p, (__m128i)v);
+    else
+        store_part_bytes(p, v, n);
+}
+#elif !defined(EW_ISA_IS_avx512)
 /* Fewer than WIDE bytes, in pieces of a constant size: no call of memcpy for each row. */
 INLINE void copy_part(void *to, const void *from, int64_t n)
 {
