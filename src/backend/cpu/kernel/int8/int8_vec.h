@@ -593,8 +593,8 @@ INLINE vbig max_bytes(vbig a, vbig b)
     return (vbig)_mm512_max_epu8((__m512i)a, (__m512i)b);
 }
 #else
-/* n bytes, 1 to BIG, to do something to each and store them again: where AVX2 has more than half a
- * vector of them the halves overlap in memory, for a copy of n bytes would be a call. */
+/* n bytes, 1 to BIG, to do something to each and store them again: where AVX2 has half a vector of
+ * them or more the halves overlap in memory, for a copy of n bytes would be a call. */
 INLINE vbig load_big(const uint8_t *p, int64_t n)
 {
     vbig v = {0};
@@ -605,10 +605,12 @@ INLINE vbig load_big(const uint8_t *p, int64_t n)
         const __m128i low = _mm_loadu_si128((const void *)p);
         const __m128i high = _mm_loadu_si128((const void *)(p + n - BIG / 2));
         v = (vbig)_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
-    }
-#endif
+    } else
+        v = (vbig)_mm256_zextsi128_si256((__m128i)load_part_bytes(p, n));
+#else
     else
         memcpy(&v, p, (size_t)n);
+#endif
     return v;
 }
 
@@ -620,10 +622,12 @@ INLINE void store_big(uint8_t *p, vbig v, int64_t n)
     else if (n >= BIG / 2) {
         _mm_storeu_si128((void *)p, _mm256_castsi256_si128((__m256i)v));
         _mm_storeu_si128((void *)(p + n - BIG / 2), _mm256_extracti128_si256((__m256i)v, 1));
-    }
-#endif
+    } else
+        store_part_bytes(p, (vbytes)_mm256_castsi256_si128((__m256i)v), n);
+#else
     else
         memcpy(p, &v, (size_t)n);
+#endif
 }
 
 #if defined(EW_ISA_IS_avx2)
