@@ -30,7 +30,7 @@ struct opts {
     double scale, fps, budget, seconds;
     int64_t top, seed, threads, memory_limit;
     int64_t window, hop;
-    const char *annotate;
+    const char *annotate, *sheet;
 };
 
 /* clang-format off */
@@ -81,6 +81,9 @@ static const struct ew_field fields[] = {
      .help = "video: frames between answers; 0: as many as the network takes"},
     {.name = "annotate", .type = EW_FIELD_STR, .offset = offsetof(struct opts, annotate),
      .metavar = "FILE.mp4", .help = "video: write the clip with the answers in it"},
+    {.name = "sheet", .type = EW_FIELD_STR, .offset = offsetof(struct opts, sheet),
+     .metavar = "FILE.png",
+     .help = "video: write a picture of frames with their answers, 48 of them at most"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -105,7 +108,7 @@ struct job {
  * where options ask for answers over time. */
 static bool is_video(const struct opts *o, const char *word)
 {
-    const bool over_time = o->window || o->hop || o->annotate;
+    const bool over_time = o->window || o->hop || o->annotate || o->sheet;
     return ew_video_is_live(word) || (ew_clip_is(word) && (over_time || o->fps > 0)) ||
            (strcmp(word, "-") == 0 && over_time);
 }
@@ -126,8 +129,8 @@ static ew_err read_inputs(struct job *j)
         j->video = words[0];
         return EW_OK;
     }
-    EW_CHECK(!j->o->window && !j->o->hop && !j->o->annotate, EW_ERR_USAGE,
-             "--window, --hop and --annotate are for one video file, camera or stream");
+    EW_CHECK(!j->o->window && !j->o->hop && !j->o->annotate && !j->o->sheet, EW_ERR_USAGE,
+             "--window, --hop, --annotate and --sheet are for one video file, camera or stream");
     const bool many = j->o->fps > 0 || n > EW_RUN_INPUTS;
     EW_TRY(ew_run_frames_find(words, n, many, &j->arena, &j->frames));
     return j->frames.n ? EW_OK : ew_run_inputs_read(words, n, &j->in);
@@ -296,6 +299,7 @@ static ew_err run_video(struct job *j)
                                    .seconds = o->seconds,
                                    .budget_ms = budget_of(o),
                                    .annotate = o->annotate,
+                                   .sheet = o->sheet,
                                    .json = j->c->json};
     return ew_run_video(&v);
 }
@@ -391,7 +395,8 @@ const struct ew_cmd ew_cmd_run = {
         "with --fps they come like a camera's, and deadlines that were missed are counted.\n"
         "A network for video takes a file, a camera (/dev/video0) or an address (rtsp://...): a "
         "file alone\n"
-        "is one clip from its middle; with --window, --hop, --fps or --annotate, and of cameras "
+        "is one clip from its middle; with --window, --hop, --fps, --annotate or --sheet, and of "
+        "cameras "
         "and addresses "
         "always,\n"
         "answers come over time.  - is then raw RGB frames of the network's size.",

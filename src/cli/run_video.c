@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/queue.h"
 #include "bench/bench.h"
+#include "cli/answer_sheet.h"
 #include "cli/canvas.h"
 #include "cli/video_source.h"
 #include "data/clip_writer.h"
@@ -59,6 +60,7 @@ struct video {
     struct ew_json json;
     struct slot last; /* answer, its frame left out; `answered`: there is one */
     struct ew_clip_writer *writer;
+    struct ew_answer_sheet sheet;
     ew_err write_err;
     char write_why[512];
 };
@@ -271,6 +273,26 @@ static void show_answer(struct video *t, const struct slot *s)
     fflush(stdout);
 }
 
+static void answer_text(const struct video *t, const struct slot *a, char *out, size_t size)
+{
+    if (t->reconstructs)
+        snprintf(out, size, "error %.4f", a->share);
+    else if (*label_of(t, a->best))
+        snprintf(out, size, "%s %.1f%%", label_of(t, a->best), 100 * a->share);
+    else
+        snprintf(out, size, "class %lld %.1f%%", (long long)a->best, 100 * a->share);
+}
+
+static ew_err add_to_sheet(struct video *t, const struct slot *s)
+{
+    const struct ew_video_frame *f = &s->frame;
+    const struct ew_canvas c = {.w = f->full_w, .h = f->full_h, .rgb = f->full.at};
+    char when[64], what[128];
+    snprintf(when, sizeof(when), "frame %lld", (long long)s->number);
+    answer_text(t, s, what, sizeof(what));
+    return ew_answer_sheet_add(&t->sheet, &c, (const char *const[]){what, when});
+}
+
 /* The last answer at the frame's lower edge: its name, its share, and that as a bar. */
 static void draw_answer(const struct video *t, struct ew_canvas *c)
 {
@@ -278,12 +300,7 @@ static void draw_answer(const struct video *t, struct ew_canvas *c)
     const int64_t dot = ew_max_i64(1, c->h / 120), line = ew_canvas_text_height(dot) + 4 * dot;
     const struct slot *a = &t->last;
     char text[128];
-    if (t->reconstructs)
-        snprintf(text, sizeof(text), "error %.4f", a->share);
-    else if (*label_of(t, a->best))
-        snprintf(text, sizeof(text), "%s %.1f%%", label_of(t, a->best), 100 * a->share);
-    else
-        snprintf(text, sizeof(text), "class %lld %.1f%%", (long long)a->best, 100 * a->share);
+    answer_text(t, a, text, sizeof(text));
     const double share = t->reconstructs ? 0 : fmin(fmax(a->share, 0), 1);
     ew_canvas_box(c, (struct ew_rect){0, c->h - line, c->w, line}, dark);
     ew_canvas_box(c, (struct ew_rect){0, c->h - line, (int64_t)(share * (double)c->w), line}, bar);
@@ -320,12 +337,15 @@ static void *show_all(void *opaque)
         if (s->answered) {
             t->last = *s;
             show_answer(t, s);
+            if (t->v->sheet && t->write_err == EW_OK)
+                keep_failure(t, add_to_sheet(t, s));
         }
         if (t->v->annotate && t->write_err == EW_OK)
             keep_failure(t, annotate(t, s));
         ew_queue_push(&t->free, s);
     }
     keep_failure(t, ew_clip_writer_close(t->writer));
+    keep_failure(t, ew_answer_sheet_close(&t->sheet, t->v->sheet));
     return NULL;
 }
 
@@ -500,7 +520,7 @@ static ew_err run(struct video *t)
     const struct ew_run_video *v = t->v;
     EW_TRY(check(v, t));
     const struct ew_video_opts o = {
-        .stride = 1, .h = t->side[0], .w = t->side[1], .full = v->annotate != NULL};
+        .stride = 1, .h = t->side[0], .w = t->side[1], .full = v->annotate || v->sheet};
     EW_TRY(ew_video_source_open(v->source, &o, &t->source));
     t->drops = t->source.live || v->fps > 0;
     memset(t->clip, 0, (size_t)(3 * t->frames * t->side[0] * t->side[1]));

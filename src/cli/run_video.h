@@ -19,6 +19,7 @@ struct ew_run_video {
     double seconds;      /* 0: to the end */
     double budget_ms;
     const char *annotate; /* a clip with names and bars; NULL: none */
+    const char *sheet;    /* a picture of the answers; NULL: none */
     bool json;
 };
 

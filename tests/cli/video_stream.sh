@@ -16,6 +16,9 @@ if edgewise run $net $clip --hop 4 --json >out 2>err; then
     grep -c computed_share kept
     edgewise run $net $clip --hop 2 --json --memory-limit 1000000000 >whole 2>/dev/null
     diff <(grep -E '"(class|frame)"' kept) <(grep -E '"(class|frame)"' whole) && echo same answers
+    edgewise run $net $clip --hop 1 --sheet sheet.png --json 2>/dev/null | grep -c '"frame"' | sed 's/^/sheet of /'
+    file_is_png() { head -c 4 "$1" | tail -c 3 | grep -q PNG; }
+    file_is_png sheet.png
     head -c 100 $clip >cut.mp4
     edgewise run $net cut.mp4 --hop 4 2>&1 | grep -o 'cut.mp4: no video file' || true
 else
