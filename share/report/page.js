@@ -331,24 +331,42 @@ const edgewise = (() => {
     addEventListener('beforeprint', () => document.querySelectorAll('details').forEach((d) => { d.open = true; }));
   }
 
-  // The library is in the page, packed; an old browser that cannot unpack it keeps the still pictures.
-  async function library() {
-    const bytes = Uint8Array.from(atob(document.getElementById('library').textContent), (ch) => ch.charCodeAt(0));
+  // The library and the figures are in the page, packed; an old browser that cannot unpack them keeps the still pictures.
+  async function unpack(id) {
+    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (ch) => ch.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+    return new Response(stream).text();
+  }
+
+  async function library() {
     const script = document.createElement('script');
-    script.textContent = await new Response(stream).text();
+    script.textContent = await unpack('library');
     document.head.append(script);
   }
 
+  // All figures; those of a page that has them packed bring the links' CSV along.
+  async function read() {
+    const plain = document.getElementById('figures');
+    if (plain) return JSON.parse(plain.textContent);
+    const {figures, csv} = JSON.parse(await unpack('packed'));
+    for (const link of document.querySelectorAll('a.csv:not([href])')) {
+      const {id} = link.closest('figure');
+      link.download = `${id}.csv`;
+      link.href = `data:text/csv;charset=utf-8,${encodeURIComponent(csv[id])}`;
+    }
+    return figures;
+  }
+
   async function start() {
-    const data = document.getElementById('figures');
-    if (!data || !document.getElementById('library') || typeof DecompressionStream !== 'function') return;
+    const there = (id) => document.getElementById(id);
+    if (!there('library') || !(there('figures') || there('packed')) || typeof DecompressionStream !== 'function') return;
+    const figures = await read();
     await library();
-    drawAll(document, JSON.parse(data.textContent));
+    drawAll(document, figures);
     watch();
     document.documentElement.dataset.drawn = String(drawn.size);
   }
 
-  return {start, drawAll, watch, draw, drawn, show};
+  return {start, read, drawAll, watch, draw, drawn, show};
 })();
 edgewise.start();

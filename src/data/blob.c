@@ -80,7 +80,33 @@ ew_err ew_gunzip(const uint8_t *bytes, size_t size, size_t limit, const char *wh
     }
     return err;
 }
+
+ew_err ew_gzip(const void *bytes, size_t size, uint8_t **out, size_t *out_size)
+{
+    z_stream z = {0};
+    EW_CHECK(size < UINT32_MAX / 2, EW_ERR_LIMIT, "%zu bytes to pack", size);
+    EW_CHECK(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) == Z_OK, EW_ERR_MEMORY,
+             "no memory to pack %zu bytes", size);
+    const uLong room = deflateBound(&z, (uLong)size);
+    *out = malloc(room);
+    if (*out) {
+        memcpy(&z.next_in, &bytes, sizeof(bytes)); /* zlib wants no const, and writes nothing */
+        z.avail_in = (uInt)size;
+        z.next_out = *out;
+        z.avail_out = (uInt)room;
+        EW_ASSERT(deflate(&z, Z_FINISH) == Z_STREAM_END); /* there is room for all */
+        *out_size = z.total_out;
+    }
+    deflateEnd(&z);
+    EW_CHECK(*out, EW_ERR_MEMORY, "no memory to pack %zu bytes", size);
+    return EW_OK;
+}
 #else
+ew_err ew_gzip(const void *bytes, size_t size, uint8_t **out, size_t *out_size)
+{
+    return ew_fail(EW_ERR_UNSUPPORTED, "this build packs nothing (EW_ZLIB)");
+}
+
 ew_err ew_gunzip(const uint8_t *bytes, size_t size, size_t limit, const char *what, uint8_t **out,
                  size_t *out_size)
 {

@@ -29,6 +29,10 @@ ew_err ew_blob_fetch(const struct ew_blob *b, int64_t at, int64_t n, struct ew_s
 ew_err ew_gunzip(const uint8_t *bytes, size_t size, size_t limit, const char *what, uint8_t **out,
                  size_t *out_size);
 
+/* Packs bytes as gzip, the same bytes each time; release with free().  EW_ERR_UNSUPPORTED: a build
+ * without zlib. */
+ew_err ew_gzip(const void *bytes, size_t size, uint8_t **out, size_t *out_size);
+
 /* What a gzip file of a data set may unpack to.  Deflate packs up to 1,032 times: without a bound
  * some megabytes would take all memory or disk. */
 size_t ew_gunzip_limit(size_t packed);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "report/figure_json.h"
 #include "report/html.h"
 
@@ -137,10 +138,10 @@ static void find_scales(struct canvas *c)
 
 /* ---- Axes ---- */
 
-static void text_at(const struct canvas *c, double x, double y, const char *anchor,
-                    const char *text)
+/* Anchored as the group around it says. */
+static void text_at(const struct canvas *c, double x, double y, const char *text)
 {
-    fprintf(c->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+    fprintf(c->out, "<text x=\"%.1f\" y=\"%.1f\">", x, y);
     ew_html_text(c->out, text);
     fputs("</text>", c->out);
 }
@@ -155,13 +156,22 @@ static void draw_y(const struct canvas *c, int axis)
     char buf[128];
     const struct scale *s = &c->y[axis];
     const double x = axis ? c->right + 6 : LEFT - 6;
-    for (int i = 0; s->min + i * s->step <= s->max + s->step / 2; i++) {
-        const double at = s->min + i * s->step;
-        const double v = c->f->desc->log && !axis ? pow(10, at) : at, y = py(c, axis, v);
-        if (!axis)
-            fprintf(c->out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, y, c->right);
-        text_at(c, x, y + 4, axis ? "start" : "end", ew_text_value(v + 0.0, buf));
+    const bool log = c->f->desc->log && !axis;
+    const int n = (int)floor((s->max - s->min) / s->step + 0.5) + 1;
+    if (!axis) {
+        fputs("<path class=\"grid\" d=\"", c->out);
+        for (int i = 0; i < n; i++) {
+            const double at = s->min + i * s->step;
+            fprintf(c->out, "M%.1f %.1fH%.1f", LEFT, py(c, axis, log ? pow(10, at) : at), c->right);
+        }
+        fputs("\"/>", c->out);
     }
+    fprintf(c->out, "<g text-anchor=\"%s\">", axis ? "start" : "end");
+    for (int i = 0; i < n; i++) {
+        const double at = s->min + i * s->step, v = log ? pow(10, at) : at;
+        text_at(c, x, py(c, axis, v) + 4, ew_text_value(v + 0.0, buf));
+    }
+    fputs("</g>", c->out);
     label_of(&c->f->y[axis], buf, sizeof(buf));
     const double edge = axis ? WIDTH - 6 : 12;
     fprintf(c->out,
@@ -199,7 +209,7 @@ static void draw_category(const struct canvas *c, int i)
         char text[64];
         const int len = (int)strcspn(p, "\n");
         snprintf(text, sizeof(text), "%.*s", len < fit ? len : fit, p);
-        text_at(c, px(c, i), c->bottom + 15 + line * LINE_HEIGHT, "middle", text);
+        text_at(c, px(c, i), c->bottom + 15 + line * LINE_HEIGHT, text);
         p = p[len] ? p + len + 1 : NULL;
     }
 }
@@ -207,19 +217,20 @@ static void draw_category(const struct canvas *c, int i)
 static void draw_x(const struct canvas *c)
 {
     char buf[128];
+    fputs("<g text-anchor=\"middle\">", c->out);
     if (by_category(c->f)) {
         for (int i = 0; i < c->f->n_categories; i++)
             draw_category(c, i);
     } else {
         for (int i = 0; c->x.min + i * c->x.step <= c->x.max + c->x.step / 2; i++) {
             const double at = c->x.min + i * c->x.step, v = c->f->desc->log_x ? pow(10, at) : at;
-            text_at(c, px(c, v), c->bottom + 16, "middle", ew_text_value(v + 0.0, buf));
+            text_at(c, px(c, v), c->bottom + 16, ew_text_value(v + 0.0, buf));
         }
     }
     label_of(&c->f->x, buf, sizeof(buf));
     fputs("<g class=\"name\">", c->out);
-    text_at(c, (LEFT + c->right) / 2, HEIGHT - 6, "middle", buf);
-    fputs("</g>", c->out);
+    text_at(c, (LEFT + c->right) / 2, HEIGHT - 6, buf);
+    fputs("</g></g>", c->out);
     fprintf(c->out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, c->bottom, c->right);
 }
 
@@ -237,12 +248,16 @@ static const char *look(const struct ew_series *s, char buf[64])
     return buf;
 }
 
-static void tip(const struct canvas *c, const struct ew_series *s, const struct ew_point *p)
+/* Ends a mark's start tag, and the mark; between them what is shown on hovering. */
+static void end_mark(const struct canvas *c, const char *tag, const struct ew_series *s,
+                     const struct ew_point *p)
 {
     char v[EW_VALUE_CHARS];
-    if (!c->tips)
+    if (!c->tips) {
+        fputs("/>", c->out);
         return;
-    fputs("<title>", c->out);
+    }
+    fputs("><title>", c->out);
     ew_html_text(c->out, s->name);
     if (p->label) {
         fputs(", ", c->out);
@@ -250,7 +265,7 @@ static void tip(const struct canvas *c, const struct ew_series *s, const struct 
     }
     fprintf(c->out, ": %s ", ew_text_value(p->y, v));
     ew_html_text(c->out, c->f->y[s->right].unit);
-    fputs("</title>", c->out);
+    fprintf(c->out, "</title></%s>", tag);
 }
 
 static void whisker(const struct canvas *c, const struct ew_series *s, const struct ew_point *p,
@@ -275,13 +290,20 @@ static void draw_bars(const struct canvas *c, int n, int place)
         const double y = py(c, 0, base + p->y);
         fprintf(c->out,
                 "<rect class=\"mark bar %s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-                "height=\"%.1f\">",
+                "height=\"%.1f\"",
                 look(s, buf), x, y, width - (s->stacked ? 0 : 1), fmax(py(c, 0, base) - y, 0));
-        tip(c, s, p);
-        fputs("</rect>", c->out);
+        end_mark(c, "rect", s, p);
         if (!s->stacked)
             whisker(c, s, p, x + width / 2);
     }
+}
+
+/* The next corner of a path; those of long ones lie so close that whole pixels do. */
+static void corner(const struct canvas *c, const struct ew_series *s, char command, double x,
+                   double y)
+{
+    const int digits = s->n_points > 100 ? 0 : 1;
+    fprintf(c->out, "%c%.*f %.*f", command, digits, px(c, x), digits, py(c, s->right, y));
 }
 
 /* From the lowest to the highest of each stretch of a trace that was thinned. */
@@ -294,8 +316,7 @@ static void draw_range(const struct canvas *c, const struct ew_series *s)
     for (int i = 0; i < 2 * s->n_points; i++) {
         const bool back = i >= s->n_points;
         const struct ew_point *p = &s->points[back ? 2 * s->n_points - 1 - i : i];
-        fprintf(c->out, "%c%.1f %.1f", i ? 'L' : 'M', px(c, p->x),
-                py(c, s->right, back ? p->low : p->high));
+        corner(c, s, i ? 'L' : 'M', p->x, back ? p->low : p->high);
     }
     fputs("Z\"/>", c->out);
 }
@@ -306,16 +327,14 @@ static void draw_line(const struct canvas *c, const struct ew_series *s)
     draw_range(c, s);
     fprintf(c->out, "<path class=\"mark line %s\" d=\"", look(s, buf));
     for (int i = 0; i < s->n_points; i++)
-        fprintf(c->out, "%c%.1f %.1f", i ? 'L' : 'M', px(c, s->points[i].x),
-                py(c, s->right, s->points[i].y));
+        corner(c, s, i ? 'L' : 'M', s->points[i].x, s->points[i].y);
     fputs("\"/>", c->out);
     for (int i = 0; !s->front && !s->trend && s->n_points <= 60 && i < s->n_points; i++) {
         const struct ew_point *p = &s->points[i];
         whisker(c, s, p, px(c, p->x));
-        fprintf(c->out, "<circle class=\"dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\">", look(s, buf),
+        fprintf(c->out, "<circle class=\"dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"", look(s, buf),
                 px(c, p->x), py(c, s->right, p->y));
-        tip(c, s, p);
-        fputs("</circle>", c->out);
+        end_mark(c, "circle", s, p);
     }
 }
 
@@ -326,12 +345,11 @@ static void draw_dots(const struct canvas *c, const struct ew_series *s)
         const struct ew_point *p = &s->points[i];
         const double x = px(c, p->x), y = py(c, 0, p->y);
         whisker(c, s, p, x);
-        fprintf(c->out, "<circle class=\"mark dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\">",
+        fprintf(c->out, "<circle class=\"mark dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"",
                 look(s, buf), x, y);
-        tip(c, s, p);
-        fputs("</circle>", c->out);
+        end_mark(c, "circle", s, p);
         if (p->label)
-            text_at(c, x + 8, y - 6, "start", p->label);
+            text_at(c, x + 8, y - 6, p->label);
     }
 }
 
@@ -368,21 +386,25 @@ static void draw_matrix(const struct canvas *c, const struct ew_series *s)
     for (int i = 0; i < s->n_points; i++) {
         const struct ew_point *p = &s->points[i];
         const double x = LEFT + p->x * w, y = TOP + p->low * h;
+        if (!(p->y > 0)) /* most of a large matrix */
+            continue;
         fprintf(c->out,
                 "<rect class=\"mark cell\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
-                "fill-opacity=\"%.3f\"/>",
-                x, y, w - 1, h - 1, p->y > 0 ? 0.08 + 0.92 * p->y / most : 0);
-        if (n <= 20 && p->y > 0)
+                "fill-opacity=\"%.2f\"/>",
+                x, y, w - 1, h - 1, 0.08 + 0.92 * p->y / most);
+        if (n <= 20)
             fprintf(c->out,
                     "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.0f"
                     "</text>",
                     p->y > most / 2 ? "on" : "off", x + w / 2, y + h / 2 + 4, p->y);
     }
+    fputs("<g text-anchor=\"end\">", c->out);
     for (int i = 0; i < n; i++) {
         char name[16];
         snprintf(name, sizeof(name), "%.8s", c->f->rows[i]);
-        text_at(c, LEFT - 6, TOP + (i + 0.5) * h + 4, "end", name);
+        text_at(c, LEFT - 6, TOP + (i + 0.5) * h + 4, name);
     }
+    fputs("</g>", c->out);
 }
 
 static void draw_bands(const struct canvas *c)
@@ -440,30 +462,56 @@ static void legend(const struct ew_figure *f, FILE *out)
             continue;
         fprintf(out, "<li><i class=\"%s\"></i>", look(&f->series[i], buf));
         ew_html_text(out, f->series[i].name);
-        fputs("</li>", out);
     }
     fputs("</ul>", out);
 }
 
-void ew_figure_svg(const struct ew_figure *f, bool tips, FILE *out)
+/* Within tags "62.0" becomes "62"; text stays as it is, and has no '<' or '>' of its own. */
+static void put_short(const char *svg, FILE *out)
 {
-    struct canvas c = {.f = f, .out = out, .tips = tips, .right = WIDTH - 14};
-    c.bottom = HEIGHT - 28 - LINE_HEIGHT * category_lines(f);
+    bool in_tag = false;
+    for (const char *p = svg; *p; p++) {
+        if (*p == '<' || *p == '>')
+            in_tag = *p == '<';
+        if (in_tag && p[0] == '.' && p[1] == '0' && !(p[2] >= '0' && p[2] <= '9'))
+            p++;
+        else
+            putc(*p, out);
+    }
+}
+
+static void draw(struct canvas *c)
+{
+    const struct ew_figure *f = c->f;
+    draw_bands(c);
+    if (f->desc->kind != EW_FIGURE_MATRIX)
+        draw_y(c, 0);
+    if (f->y[1].label)
+        draw_y(c, 1);
+    draw_marks(c);
+    draw_x(c);
+}
+
+ew_err ew_figure_svg(const struct ew_figure *f, bool tips, FILE *out)
+{
+    EW_CLEANUP(ew_free_ptr) char *text = NULL;
+    size_t size = 0;
+    struct canvas c = {.f = f, .tips = tips, .right = WIDTH - 14};
     if (f->missing)
-        return;
+        return EW_OK;
+    c.out = open_memstream(&text, &size);
+    EW_CHECK(c.out, EW_ERR_MEMORY, "no memory for a picture");
+    c.bottom = HEIGHT - 28 - LINE_HEIGHT * category_lines(f);
     if (f->y[1].label)
         c.right = WIDTH - 66;
     find_scales(&c);
+    draw(&c);
+    EW_CHECK(ew_memstream_close(c.out, &text), EW_ERR_MEMORY, "no memory for a picture");
     fprintf(out, "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"", WIDTH, HEIGHT);
     ew_html_text(out, f->title);
     fputs("\">", out);
-    draw_bands(&c);
-    if (f->desc->kind != EW_FIGURE_MATRIX)
-        draw_y(&c, 0);
-    if (f->y[1].label)
-        draw_y(&c, 1);
-    draw_marks(&c);
-    draw_x(&c);
+    put_short(text, out);
     fputs("</svg>", out);
     legend(f, out);
+    return EW_OK;
 }

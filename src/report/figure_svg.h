@@ -9,6 +9,6 @@
 #include "report/figure.h"
 
 /* Nothing for a figure that is missing.  tips: values to hover over, where no script shows them. */
-void ew_figure_svg(const struct ew_figure *f, bool tips, FILE *out);
+ew_err ew_figure_svg(const struct ew_figure *f, bool tips, FILE *out);
 
 #endif

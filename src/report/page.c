@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "data/blob.h"
 #include "report/figure_grid.h"
 #include "report/figure_json.h"
 #include "report/figure_svg.h"
@@ -15,16 +16,32 @@
 
 /* ---- Figures ---- */
 
-/* A link that holds the whole CSV. */
-static ew_err csv_link(const struct ew_figure *f, FILE *out)
+/* How a page shows its figures. */
+struct look {
+    bool still;  /* no script */
+    bool packed; /* the script has their CSV, with all their points */
+};
+
+/* Release with free(). */
+static ew_err csv_text(const struct ew_figure *f, char **text, size_t *size)
+{
+    FILE *m = open_memstream(text, size);
+    EW_CHECK(m, EW_ERR_MEMORY, "no memory for a table");
+    const ew_err e = ew_figure_csv(f, m);
+    EW_CHECK(ew_memstream_close(m, text), EW_ERR_MEMORY, "no memory for a table");
+    return e;
+}
+
+/* A link that holds the whole CSV, or gets it from the script. */
+static ew_err csv_link(const struct ew_figure *f, const struct look *l, FILE *out)
 {
     EW_CLEANUP(ew_free_ptr) char *text = NULL;
     size_t size = 0;
-    FILE *m = open_memstream(&text, &size);
-    EW_CHECK(m, EW_ERR_MEMORY, "no memory for a table");
-    const ew_err e = ew_figure_csv(f, m);
-    EW_CHECK(ew_memstream_close(m, &text), EW_ERR_MEMORY, "no memory for a table");
-    EW_TRY(e);
+    if (l->packed) {
+        fputs("<a class=\"csv\" download>CSV</a>", out);
+        return EW_OK;
+    }
+    EW_TRY(csv_text(f, &text, &size));
     fprintf(out, "<a class=\"csv\" download=\"%s.csv\" href=\"data:text/csv;charset=utf-8,", f->id);
     ew_html_url(out, text, size);
     fputs("\">CSV</a>", out);
@@ -61,7 +78,7 @@ static bool is_wide(const struct ew_figure *f)
     return chars > 75;
 }
 
-static ew_err panel(const struct ew_figure *f, const char *name, bool still, FILE *out)
+static ew_err panel(const struct ew_figure *f, const char *name, const struct look *l, FILE *out)
 {
     struct ew_grid g;
     EW_TRY(ew_figure_grid(f, false, &g));
@@ -72,7 +89,7 @@ static ew_err panel(const struct ew_figure *f, const char *name, bool still, FIL
         fputs("</h3>", out);
     }
     fprintf(out, "<div class=\"chart\" data-figure=\"%s\"><div class=\"still\">", f->id);
-    ew_figure_svg(f, still, out);
+    ew_err e = ew_figure_svg(f, l->still, out);
     fputs("</div></div><figcaption>", out);
     badges(f, out);
     EW_CLEANUP(ew_free_ptr) char *note = NULL;
@@ -84,12 +101,11 @@ static ew_err panel(const struct ew_figure *f, const char *name, bool still, FIL
     }
     ew_html_text(out, note ? note : "");
     const int rows = g.n / g.cols - 1;
-    ew_err e = EW_OK;
     fputs("</figcaption>", out);
-    if (rows > 0) {
+    if (rows > 0 && e == EW_OK) {
         fprintf(out, "<details%s><summary>Table, %d %s</summary>", rows < 12 ? " open" : "", rows,
                 rows == 1 ? "row" : "rows");
-        e = csv_link(f, out);
+        e = csv_link(f, l, out);
         ew_grid_html(&g, out);
         fputs("</details>", out);
     }
@@ -99,13 +115,13 @@ static ew_err panel(const struct ew_figure *f, const char *name, bool still, FIL
 }
 
 /* A description and all its panels: v[n]. */
-static ew_err section(const struct ew_figure *v, int n, bool still, FILE *out)
+static ew_err section(const struct ew_figure *v, int n, const struct look *l, FILE *out)
 {
     const struct ew_figure_desc *d = v->desc;
     fprintf(out, "<section><h2>%s</h2><p>%s</p><div class=\"panels%s\">", d->title, d->about,
             n == 1 ? " one" : "");
     for (int i = 0; i < n; i++)
-        EW_TRY(panel(&v[i], v[i].facet, still, out));
+        EW_TRY(panel(&v[i], v[i].facet, l, out));
     fputs("</div></section>", out);
     return EW_OK;
 }
@@ -135,7 +151,7 @@ static void not_shown(const struct ew_figures *f, FILE *out)
         fputs("</ul></details></section>", out);
 }
 
-ew_err ew_page_figures(const struct ew_figures *f, bool still, FILE *out)
+static ew_err sections(const struct ew_figures *f, const struct look *l, FILE *out)
 {
     for (int i = 0; i < f->n;) {
         int end = i + 1;
@@ -145,11 +161,16 @@ ew_err ew_page_figures(const struct ew_figures *f, bool still, FILE *out)
         }
         while (end < f->n && f->v[end].desc == f->v[i].desc && !f->v[end].missing)
             end++;
-        EW_TRY(section(&f->v[i], end - i, still, out));
+        EW_TRY(section(&f->v[i], end - i, l, out));
         i = end;
     }
     not_shown(f, out);
     return EW_OK;
+}
+
+ew_err ew_page_figures(const struct ew_figures *f, bool still, FILE *out)
+{
+    return sections(f, &(struct look){.still = still}, out);
 }
 
 /* ---- Frame ---- */
@@ -251,17 +272,22 @@ static void answers(const struct ew_results *r, FILE *out)
     fputs("</ul>", out);
 }
 
+static void figures_json(struct ew_json *j, const char *key, const struct ew_figures *f)
+{
+    ew_json_array(j, key);
+    for (int i = 0; i < f->n; i++)
+        if (!f->v[i].missing)
+            ew_figure_json(j, &f->v[i]);
+    ew_json_end(j);
+}
+
 ew_err ew_page_data(const struct ew_figures *f, FILE *out)
 {
     struct ew_json j;
     EW_CLEANUP(ew_free_ptr) char *text = NULL;
     ew_json_init_text(&j, &text);
     j.compact = true;
-    ew_json_array(&j, NULL);
-    for (int i = 0; i < f->n; i++)
-        if (!f->v[i].missing)
-            ew_figure_json(&j, &f->v[i]);
-    ew_json_end(&j);
+    figures_json(&j, NULL, f);
     EW_TRY(ew_json_finish(&j));
     fputs("<script type=\"application/json\" id=\"figures\">", out);
     ew_html_json(out, text);
@@ -269,7 +295,49 @@ ew_err ew_page_data(const struct ew_figures *f, FILE *out)
     return EW_OK;
 }
 
-static ew_err scripts(const struct ew_figures *f, const char *nonce, FILE *out)
+/* Figures, and their CSV by name, for the script: a fifth of what they take as text.  Release with
+ * free(). */
+static ew_err pack(const struct ew_figures *f, uint8_t **out, size_t *size)
+{
+    struct ew_json j;
+    EW_CLEANUP(ew_free_ptr) char *text = NULL;
+    ew_json_init_text(&j, &text);
+    j.compact = true;
+    ew_json_object(&j, NULL);
+    figures_json(&j, "figures", f);
+    ew_json_object(&j, "csv");
+    ew_err e = EW_OK;
+    for (int i = 0; e == EW_OK && i < f->n; i++) {
+        EW_CLEANUP(ew_free_ptr) char *csv = NULL;
+        size_t n = 0;
+        if (f->v[i].missing)
+            continue;
+        e = csv_text(&f->v[i], &csv, &n);
+        if (e == EW_OK)
+            ew_json_str(&j, f->v[i].id, csv);
+    }
+    ew_json_end(&j);
+    ew_json_end(&j);
+    const ew_err written = ew_json_finish(&j);
+    EW_TRY(e);
+    EW_TRY(written);
+    return ew_gzip(text, strlen(text), out, size);
+}
+
+struct packed {
+    uint8_t *bytes; /* NULL: as text */
+    size_t size;
+};
+
+static void base64_script(const char *id, const void *bytes, size_t size, FILE *out)
+{
+    fprintf(out, "<script type=\"text/plain\" id=\"%s\">", id);
+    ew_html_base64(out, bytes, size);
+    fputs("</script>", out);
+}
+
+static ew_err scripts(const struct ew_figures *f, const char *nonce, const struct packed *p,
+                      FILE *out)
 {
     size_t size = 0;
     const unsigned char *bytes = ew_asset("echarts.js.gz", &size);
@@ -280,17 +348,19 @@ static ew_err scripts(const struct ew_figures *f, const char *nonce, FILE *out)
             out);
         return EW_OK;
     }
-    EW_TRY(ew_page_data(f, out));
-    fputs("<script type=\"text/plain\" id=\"library\">", out);
-    ew_html_base64(out, bytes, size);
-    fprintf(out, "</script><script nonce=\"%s\">", nonce);
+    if (p->bytes)
+        base64_script("packed", p->bytes, p->size, out);
+    else
+        EW_TRY(ew_page_data(f, out));
+    base64_script("library", bytes, size, out);
+    fprintf(out, "<script nonce=\"%s\">", nonce);
     asset("page.js", out);
     fputs("</script>", out);
     return EW_OK;
 }
 
 static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
-                         const struct ew_page_opts *o, FILE *out)
+                         const struct ew_page_opts *o, const struct packed *p, FILE *out)
 {
     char nonce[EW_RUN_UID_CHARS], now[EW_RUN_TIME_CHARS];
     EW_TRY(ew_run_new_uid(nonce));
@@ -310,7 +380,7 @@ static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
     contents(r, f, o, out);
     fputs("</header><main>", out);
     own_tables(o, false, out);
-    EW_TRY(ew_page_figures(f, o->still, out));
+    EW_TRY(sections(f, &(struct look){o->still, p->bytes != NULL}, out));
     own_tables(o, true, out);
     if (o->compared) {
         fputs("<section class=\"box\"><h2>Side by side</h2>", out);
@@ -325,7 +395,7 @@ static ew_err write_page(const struct ew_results *r, const struct ew_figures *f,
         ew_page_runs(r, out);
     fprintf(out, "</main><footer>Made by Edgewise %s at %s.</footer>", ew_version(), now);
     if (!o->still)
-        EW_TRY(scripts(f, nonce, out));
+        EW_TRY(scripts(f, nonce, p, out));
     fputs("</body></html>\n", out);
     return EW_OK;
 }
@@ -337,7 +407,14 @@ ew_err ew_page_write(const struct ew_results *r, const struct ew_figures *f,
     const locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     EW_CHECK(c, EW_ERR_MEMORY, "no memory for the page");
     const locale_t before = uselocale(c);
-    const ew_err e = write_page(r, f, o, out);
+    struct packed p = {NULL, 0};
+    size_t library = 0;
+    ew_err e = EW_OK;
+    if (!o->still && ew_asset("echarts.js.gz", &library))
+        e = pack(f, &p.bytes, &p.size);
+    if (e == EW_OK || e == EW_ERR_UNSUPPORTED)
+        e = write_page(r, f, o, &p, out);
+    free(p.bytes);
     uselocale(before);
     freelocale(c);
     return e;

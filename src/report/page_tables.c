@@ -158,7 +158,6 @@ static void cell(const char *text, FILE *out)
 {
     fputs("<td>", out);
     ew_html_text(out, text ? text : "");
-    fputs("</td>", out);
 }
 
 static void run_row(const struct ew_run_data *d, FILE *out)
@@ -178,11 +177,10 @@ static void run_row(const struct ew_run_data *d, FILE *out)
     cell(d->job.command, out);
     cell(d->job.network, out);
     cell(d->job.dataset, out);
-    fprintf(out, "<td class=\"n\">%s</td>", ew_text_value(d->run.wall_s, buf));
+    fprintf(out, "<td class=n>%s", ew_text_value(d->run.wall_s, buf));
     cell(word, out);
     cell(d->run.quality >= 0 ? ew_figure_quality(d->run.quality) : "", out);
     cell(d->run.reason ? d->run.reason : d->run.noise, out);
-    fputs("</tr>", out);
 }
 
 void ew_page_runs(const struct ew_results *r, FILE *out)

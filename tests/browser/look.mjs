@@ -62,14 +62,14 @@ const frame = () => page.run(`new Promise((done) => requestAnimationFrame(() => 
 
 await check('report', async () => {
   await page.until(`${drawn} !== undefined`, 'the charts', 20);
-  const figures = await page.run(`JSON.parse(document.getElementById('figures').textContent).length`);
+  const figures = await page.run(`edgewise.read().then((f) => f.length)`);
   const found = await page.run(marks);
   await page.picture(`${pictures}/report.png`, whole);
   console.log(`  ${found.charts} charts, ${found.all} marks`);
   return [expect(found.charts, figures, 'charts'), ...found.wrong, ...page.errors,
     figures >= 15 ? '' : `only ${figures} figures`,
     ...page.requests.filter((url) => !/^(file|data|blob):/.test(url)).map((url) => `asked for ${url}`),
-    expect(await page.run(`document.querySelectorAll('figure .csv[download]').length`), figures, 'CSV links'),
+    expect(await page.run(`document.querySelectorAll('figure .csv[download][href^="data:text/csv"]').length`), figures, 'CSV links'),
     expect(await page.run(sideways), '', 'wider than the page')];
 });
 

@@ -52,6 +52,15 @@ static const char *page(struct made *m, bool still)
 }
 
 /* Marks of the still picture = points of the series. */
+/* Those of a confusion matrix that are not empty. */
+static int cells(const struct ew_series *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->n_points; i++)
+        n += s->points[i].y > 0;
+    return n;
+}
+
 static void still_pictures_have_all_marks(void)
 {
     struct made m;
@@ -62,11 +71,13 @@ static void still_pictures_have_all_marks(void)
         char *text = NULL;
         size_t size = 0;
         FILE *out = open_memstream(&text, &size);
-        ew_figure_svg(f, true, out);
+        EW_EXPECT_OK(ew_figure_svg(f, true, out));
         fclose(out);
         int marks = 0;
         for (int j = 0; j < f->n_series; j++)
-            marks += f->series[j].shape == EW_SHAPE_LINE ? 1 : f->series[j].n_points;
+            marks += f->series[j].shape == EW_SHAPE_LINE   ? 1
+                     : f->series[j].shape == EW_SHAPE_CELL ? cells(&f->series[j])
+                                                           : f->series[j].n_points;
         EW_EXPECT_INT(count(text, "class=\"mark"), marks);
         EW_EXPECT(!strstr(text, "nan") && !strstr(text, "inf\""));
         free(text);
