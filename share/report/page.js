@@ -305,10 +305,27 @@ const edgewise = (() => {
     chart.setOption(option(f, live.clientWidth), true);
   }
 
+  const placeOf = (root, f) => [...root.querySelectorAll('[data-figure]')].find((e) => e.dataset.figure === f.id);
+
   function drawAll(root, figures) {
     for (const f of figures) {
-      const place = [...root.querySelectorAll('[data-figure]')].find((e) => e.dataset.figure === f.id);
+      const place = placeOf(root, f);
       if (place) draw(place, f);
+    }
+  }
+
+  // First what can be seen, then the others whenever there is nothing else to do.
+  async function drawPage(figures) {
+    const pause = () => new Promise((done) => {
+      if (window.requestIdleCallback) requestIdleCallback(done, {timeout: 100}); else setTimeout(done);
+    });
+    const seen = new Set(figures.filter((f) => placeOf(document, f)?.getBoundingClientRect().top < 1.5 * innerHeight));
+    drawAll(document, [...seen]);
+    document.documentElement.dataset.ready = String(drawn.size);
+    for (const f of figures) {
+      if (seen.has(f)) continue;
+      await pause();
+      drawAll(document, [f]);
     }
   }
 
@@ -362,8 +379,8 @@ const edgewise = (() => {
     if (!there('library') || !(there('figures') || there('packed')) || typeof DecompressionStream !== 'function') return;
     const figures = await read();
     await library();
-    drawAll(document, figures);
     watch();
+    await drawPage(figures);
     document.documentElement.dataset.drawn = String(drawn.size);
   }
 

@@ -272,8 +272,8 @@ static void whisker(const struct canvas *c, const struct ew_series *s, const str
                     double x)
 {
     if (isfinite(p->low) && isfinite(p->high) && p->high > p->low)
-        fprintf(c->out, "<path class=\"whisker\" d=\"M%.1f %.1fV%.1fm-3 0h6M%.1f %.1fh6\"/>", x,
-                py(c, s->right, p->low), py(c, s->right, p->high), x - 3, py(c, s->right, p->low));
+        fprintf(c->out, "<path class=\"whisker\" d=\"M%.1f %.1fh6m-3 0V%.1fm-3 0h6\"/>", x - 3,
+                py(c, s->right, p->low), py(c, s->right, p->high));
 }
 
 static void draw_bars(const struct canvas *c, int n, int place)
