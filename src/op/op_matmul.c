@@ -5,6 +5,7 @@
 #include "graph/layout.h"
 #include "graph/onnx.h"
 #include "graph/ops.h"
+#include "op/attention.h"
 #include "op/product.h"
 
 #define TYPES (EW_TYPES_FLOAT | 1 << EW_S32 | 1 << EW_U32 | 1 << EW_S64 | 1 << EW_U64)
@@ -78,12 +79,15 @@ static ew_err add_transpose(struct ew_graph *g, int value, int *out)
     return ew_graph_add(g, &ew_op_transpose, NULL, &attr, &value, 1, out, 1);
 }
 
-/* ONNX Runtime's FusedMatMul: alpha times the product of matrices that may be stored transposed. */
+/* ONNX Runtime's attention (op/attention.h), or its FusedMatMul: alpha times the product of
+ * matrices that may be stored transposed. */
 static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 {
     const double alpha = ew_onnx_float(n, "alpha", 1);
     if (!*n->domain)
         return ew_onnx_import_default(g, &ew_op_matmul, n, NULL, NULL, 0, out);
+    if (strstr(n->type, "Attention"))
+        return ew_attention_import(g, n, out);
     EW_CHECK(n->n_in == 2 && n->in[0] >= 0 && n->in[1] >= 0, EW_ERR_FORMAT, "needs two inputs");
     EW_CHECK(!ew_onnx_int(n, "transBatchA", 0) && !ew_onnx_int(n, "transBatchB", 0),
              EW_ERR_UNSUPPORTED, "transposed batches are not supported");
@@ -101,6 +105,7 @@ static ew_err import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
 }
 
 static const char *const also[] = {"com.microsoft:FusedMatMul", "com.microsoft:TransposeMatMul",
+                                   "com.microsoft:Attention", "com.microsoft:MultiHeadAttention",
                                    NULL};
 
 static const struct ew_op_case cases[] = {

@@ -142,6 +142,76 @@ static void skip_layer_norm(void)
     pairs_agree(&b);
 }
 
+static void ints(struct ew_build *b, const char *name, const int64_t *v, int n)
+{
+    Ew__OnnxTensor *t = ew_build_init_tensor(b, name, EW_PB_INT64, n == 4 ? "4" : "3");
+    memcpy(t->raw_data.data, v, (size_t)n * sizeof(*v));
+}
+
+/* Two heads of 4 over 3 tokens by Einsum, y1; x is projected to q, k and v. */
+static void plain_attention(struct ew_build *b)
+{
+    constant(b, "w", "8,24");
+    constant(b, "c", "24");
+    scalar(b, "scale", 0.5f);
+    ints(b, "heads", (const int64_t[]){2, 3, 2, 4}, 4);
+    ints(b, "flat", (const int64_t[]){2, 3, 8}, 3);
+    ew_build_node(b, "MatMul", "x,w", "all");
+    ew_build_node(b, "Add", "all,c", "biased");
+    set_int(b, ew_build_node(b, "Split", "biased", "q,k,v"), "axis", 2);
+    ew_build_node(b, "Reshape", "q,heads", "qh");
+    ew_build_node(b, "Reshape", "k,heads", "kh");
+    ew_build_node(b, "Reshape", "v,heads", "vh");
+    set_text(b, ew_build_node(b, "Einsum", "qh,kh", "s"), "equation", "bshd,bthd->bhst");
+    ew_build_node(b, "Mul", "s,scale", "scaled");
+    ew_build_node(b, "Add", "scaled,added", "masked");
+    set_int(b, ew_build_node(b, "Softmax", "masked", "p"), "axis", -1);
+    set_text(b, ew_build_node(b, "Einsum", "p,vh", "o"), "equation", "bhst,bthd->bshd");
+    ew_build_node(b, "Reshape", "o,flat", "y1");
+}
+
+/* As optimisers write it into vision transformers; keys that a mask hides. */
+static void attention(void)
+{
+    enum { INT32 = 6 };
+    const int32_t seen[] = {1, 1, 0, 0, 1, 1};
+    const float added[] = {0, 0, -1e4f, -1e4f, 0, 0};
+    struct ew_build b;
+    begin(&b, 13, "2,3,8");
+    memcpy(ew_build_init_tensor(&b, "mask", INT32, "2,3")->raw_data.data, seen, sizeof(seen));
+    memcpy(ew_build_init_tensor(&b, "added", EW_PB_FLOAT, "2,1,1,3")->raw_data.data, added,
+           sizeof(added));
+    plain_attention(&b);
+    set_int(&b, contrib(&b, "Attention", "x,w,c,mask", "y0"), "num_heads", 2);
+    two_outputs(&b, "y0", "y1");
+    pairs_agree(&b);
+}
+
+/* Projected before; a token sees none behind itself. */
+static void multi_head_attention(void)
+{
+    const float never = -1e30f, added[] = {0, never, never, 0, 0, never, 0, 0, 0};
+    struct ew_build b;
+    begin(&b, 13, "2,3,8");
+    memcpy(ew_build_init_tensor(&b, "added", EW_PB_FLOAT, "3,3")->raw_data.data, added,
+           sizeof(added));
+    plain_attention(&b);
+    set_int(&b, ew_build_node(&b, "Split", "all", "q0,k0,v0"), "axis", 2);
+    Ew__OnnxNode *n = contrib(&b, "MultiHeadAttention", "q0,k0,v0,c", "y0");
+    set_int(&b, n, "num_heads", 2);
+    set_int(&b, n, "unidirectional", 1);
+    two_outputs(&b, "y0", "y1");
+    pairs_agree(&b);
+    struct ew_graph *g;
+    begin(&b, 13, "2,3,8");
+    set_int(&b, contrib(&b, "MultiHeadAttention", "x,x,x", "y,k"), "num_heads", 2);
+    ew_build_output(&b, "y");
+    ew_build_output(&b, "k");
+    EW_EXPECT_ERR(ew_onnx_load(ew_build_file(&b, "state.onnx"), NULL, &g), EW_ERR_UNSUPPORTED,
+                  "keys and values as outputs");
+    ew_build_fini(&b);
+}
+
 static void fused_conv(void)
 {
     struct ew_build b;
@@ -275,5 +345,6 @@ static void refused(void)
     ew_build_fini(&b);
 }
 
-EW_TEST_MAIN(EW_TEST(gelus), EW_TEST(skip_layer_norm), EW_TEST(fused_conv), EW_TEST(fused_products),
+EW_TEST_MAIN(EW_TEST(gelus), EW_TEST(skip_layer_norm), EW_TEST(attention),
+             EW_TEST(multi_head_attention), EW_TEST(fused_conv), EW_TEST(fused_products),
              EW_TEST(quantize), EW_TEST(image_scaler), EW_TEST(crop), EW_TEST(refused))

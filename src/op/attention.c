@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scaled dot-product attention (Vaswani et al. 2017) out of plain nodes:
+ *
+ *   softmax(q k^T * scale + mask + bias) v,    q, k, v: [batch, heads, tokens, size of a head] */
+#include "op/attention.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "graph/layout.h"
+#include "graph/ops.h"
+#include "op/math_attr.h"
+#include "op/shape_attr.h"
+
+#define MOST_TOKENS 4096 /* of a causal mask, which is a constant */
+
+struct attention {
+    struct ew_graph *g;
+    const struct ew_onnx_node *n;
+    int64_t heads;
+    int q, k, v; /* values: [batch, tokens, heads * size] at first */
+};
+
+static int input(const struct ew_onnx_node *n, int i)
+{
+    return i < n->n_in ? n->in[i] : -1;
+}
+
+static ew_err join(struct ew_graph *g, const struct ew_op *op, int a, int b, int *out)
+{
+    const int in[] = {a, b};
+    return ew_graph_add(g, op, NULL, NULL, in, 2, out, 1);
+}
+
+static ew_err reshape(struct ew_graph *g, const char *name, const int64_t *dims, int rank,
+                      int *value)
+{
+    int shape;
+    EW_TRY(ew_graph_const_ints(g, name, dims, rank, &shape));
+    return join(g, &ew_op_reshape, *value, shape, value);
+}
+
+/* [batch, tokens, heads * size] as [batch, heads, tokens, size]; keys as [..., size, tokens]. */
+static ew_err split_heads(const struct attention *a, bool keys, int *value)
+{
+    struct ew_transpose_attr perm = {.perm = {4, {0, 2, keys ? 3 : 1, keys ? 1 : 3}}};
+    const struct ew_shape *s = &a->g->values[*value].t.shape;
+    EW_CHECK(s->rank == 3 && s->dim[2] % a->heads == 0, EW_ERR_UNSUPPORTED,
+             "queries, keys and values must be [batch, tokens, %lld heads]", (long long)a->heads);
+    const int64_t dims[] = {0, 0, a->heads, s->dim[2] / a->heads};
+    EW_TRY(reshape(a->g, a->n->name, dims, 4, value));
+    const int from = *value;
+    return ew_graph_add(a->g, &ew_op_transpose, NULL, &perm, &from, 1, value, 1);
+}
+
+/* ---- What is added to the scores ---- */
+
+/* [batch, tokens] of 1 (seen) and 0: (1 - mask) * filter, for all heads and queries. */
+static ew_err add_mask(const struct attention *a, int mask, int *scores)
+{
+    const enum ew_dtype dtype = a->g->values[*scores].t.dtype;
+    const struct ew_cast_attr to = {.to = (int)dtype};
+    const int64_t dims[] = {0, 1, 1, -1};
+    int one, filter, seen;
+    EW_CHECK(a->g->values[mask].t.shape.rank == 2, EW_ERR_UNSUPPORTED,
+             "a mask that is not [batch, tokens]");
+    EW_TRY(ew_graph_add(a->g, &ew_op_cast, NULL, &to, &mask, 1, &seen, 1));
+    EW_TRY(ew_onnx_scalar(a->g, dtype, 1, &one));
+    EW_TRY(ew_onnx_scalar(a->g, dtype, ew_onnx_float(a->n, "mask_filter_value", -10000), &filter));
+    EW_TRY(join(a->g, &ew_op_sub, one, seen, &seen));
+    EW_TRY(join(a->g, &ew_op_mul, seen, filter, &seen));
+    EW_TRY(reshape(a->g, a->n->name, dims, 4, &seen));
+    return join(a->g, &ew_op_add, *scores, seen, scores);
+}
+
+/* A token sees none behind itself. */
+static ew_err add_causal(const struct attention *a, int *scores)
+{
+    const struct ew_tensor *s = &a->g->values[*scores].t;
+    const int64_t rows = s->shape.dim[2], columns = s->shape.dim[3];
+    struct ew_tensor t = {.dtype = s->dtype, .shape = {2, {rows, columns}}};
+    int mask;
+    EW_CHECK(rows <= MOST_TOKENS && columns <= MOST_TOKENS, EW_ERR_LIMIT,
+             "%lld tokens, at most %d are supported", (long long)columns, MOST_TOKENS);
+    t.data = ew_arena_alloc(&a->g->arena, ew_tensor_bytes(&t));
+    EW_CHECK(t.data, EW_ERR_MEMORY, "no memory for a mask");
+    for (int64_t i = 0; i < rows * columns; i++)
+        ew_tensor_store(&t, i, 1,
+                        &(double){i % columns > i / columns + columns - rows ? -HUGE_VAL : 0});
+    EW_TRY(ew_graph_const(a->g, a->n->name, EW_VALUE_CONST, &t, false, &mask));
+    return join(a->g, &ew_op_add, *scores, mask, scores);
+}
+
+/* ---- The whole ---- */
+
+static ew_err attend(struct attention *a, int mask, int bias, int *out)
+{
+    struct ew_graph *g = a->g;
+    const struct ew_softmax_attr last = {.axis = -1};
+    const struct ew_transpose_attr back = {.perm = {4, {0, 2, 1, 3}}};
+    int scale, scores;
+    EW_TRY(split_heads(a, false, &a->q));
+    EW_TRY(split_heads(a, true, &a->k));
+    EW_TRY(split_heads(a, false, &a->v));
+    const double size = (double)g->values[a->q].t.shape.dim[3];
+    const double given = ew_onnx_float(a->n, "scale", 0);
+    EW_TRY(ew_onnx_scalar(g, g->values[a->q].t.dtype, given > 0 ? given : 1 / sqrt(size), &scale));
+    EW_TRY(join(g, &ew_op_matmul, a->q, a->k, &scores));
+    EW_TRY(join(g, &ew_op_mul, scores, scale, &scores));
+    if (mask >= 0)
+        EW_TRY(add_mask(a, mask, &scores));
+    if (ew_onnx_int(a->n, "unidirectional", 0))
+        EW_TRY(add_causal(a, &scores));
+    if (bias >= 0)
+        EW_TRY(join(g, &ew_op_add, scores, bias, &scores));
+    const int from = scores;
+    EW_TRY(ew_graph_add(g, &ew_op_softmax, a->n->name, &last, &from, 1, &scores, 1));
+    EW_TRY(join(g, &ew_op_matmul, scores, a->v, &scores));
+    const int heads = scores;
+    EW_TRY(ew_graph_add(g, &ew_op_transpose, NULL, &back, &heads, 1, out, 1));
+    return reshape(g, a->n->name, (const int64_t[]){0, 0, -1}, 3, out);
+}
+
+/* One projection for all three: input, weights [size, 3 * size], bias [3 * size]. */
+static ew_err project(struct attention *a)
+{
+    enum { X, WEIGHTS, BIAS };
+    const struct ew_split_attr along = {.axis = 2};
+    int all, parts[3];
+    EW_CHECK(input(a->n, WEIGHTS) >= 0, EW_ERR_FORMAT, "needs weights");
+    EW_CHECK(!ew_onnx_attr(a->n, "qkv_hidden_sizes") && !ew_onnx_int(a->n, "do_rotary", 0),
+             EW_ERR_UNSUPPORTED, "projections of several sizes and rotary embeddings");
+    EW_TRY(join(a->g, &ew_op_matmul, a->n->in[X], a->n->in[WEIGHTS], &all));
+    if (input(a->n, BIAS) >= 0)
+        EW_TRY(join(a->g, &ew_op_add, all, a->n->in[BIAS], &all));
+    EW_TRY(ew_graph_add(a->g, &ew_op_split, NULL, &along, &all, 1, parts, 3));
+    a->q = parts[0];
+    a->k = parts[1];
+    a->v = parts[2];
+    return EW_OK;
+}
+
+/* Three inputs, projected already, and one bias for all. */
+static ew_err take_three(struct attention *a)
+{
+    enum { QUERY, KEY, VALUE, BIAS };
+    const struct ew_split_attr along = {.axis = 0};
+    int parts[3];
+    EW_CHECK(input(a->n, KEY) >= 0 && input(a->n, VALUE) >= 0, EW_ERR_UNSUPPORTED,
+             "queries, keys and values in one tensor");
+    a->q = a->n->in[QUERY];
+    a->k = a->n->in[KEY];
+    a->v = a->n->in[VALUE];
+    if (input(a->n, BIAS) < 0)
+        return EW_OK;
+    EW_TRY(ew_graph_add(a->g, &ew_op_split, NULL, &along, &a->n->in[BIAS], 1, parts, 3));
+    EW_TRY(join(a->g, &ew_op_add, a->q, parts[0], &a->q));
+    EW_TRY(join(a->g, &ew_op_add, a->k, parts[1], &a->k));
+    return join(a->g, &ew_op_add, a->v, parts[2], &a->v);
+}
+
+ew_err ew_attention_import(struct ew_graph *g, const struct ew_onnx_node *n, int *out)
+{
+    const bool one = strcmp(n->type, "Attention") == 0;
+    struct attention a = {.g = g, .n = n, .heads = ew_onnx_int(n, "num_heads", 0)};
+    EW_CHECK(a.heads > 0, EW_ERR_FORMAT, "num_heads is %lld", (long long)a.heads);
+    for (int i = 1; i < n->n_out; i++)
+        EW_CHECK(!n->out_used[i], EW_ERR_UNSUPPORTED, "keys and values as outputs");
+    for (int i = one ? 4 : 6; i < n->n_in; i++) /* 5 of Attention is the bias of the scores */
+        EW_CHECK((one && i == 5) || n->in[i] < 0, EW_ERR_UNSUPPORTED,
+                 "keys and values of earlier tokens");
+    EW_TRY(one ? project(&a) : take_three(&a));
+    return attend(&a, input(n, one ? 3 : 4), input(n, 5), out);
+}
