@@ -4,7 +4,7 @@
  * stay with theirs.  A network's first convolution and windows of 2x2, whose gradient is then of
  * one output in four; one with stride 2 and windows of 3x3, whose output is the largest tensor of
  * the network (SqueezeNet's); and one of few channels and 5x5 taps whose pooled output is
- * flattened, with the transpose that puts channels first (LeNet-5's second).
+ * flattened, with the transpose that puts channels first (LeNet-5's second, FedAvg's).
  *
  * Nodes and values keep their numbers, as in compress/fuse_norm.c: the pool and the ReLU stay, and
  * make what nobody reads. */
@@ -25,7 +25,7 @@
 /* Inside the network: where F(5x5, 5x5) pays, whatever the instruction set
  * (kernel/winograd/winograd_5x5.h). */
 #define INNER_TAPS     5
-#define INNER_CHANNELS 8  /* and at least 3 */
+#define INNER_CHANNELS 32 /* and at least 3 */
 #define INNER_FILTERS  64 /* and at least 8 */
 #define INNER_PIXELS   40 /* a line of what is pooled, and at least 8 */
 
