@@ -4,7 +4,7 @@
 #define EW_CLI_RUN_VIDEO_H
 
 #include "cli/run_io.h"
-#include "plan/slide.h"
+#include "plan/slide/slide.h"
 
 struct ew_run_video {
     const char *name;

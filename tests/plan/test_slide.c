@@ -9,7 +9,7 @@
 
 #include "edgewise.h"
 #include "ew_test.h"
-#include "plan/slide.h"
+#include "plan/slide/slide.h"
 
 #define WINDOWS 7
 

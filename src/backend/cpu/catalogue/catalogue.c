@@ -27,6 +27,25 @@ const struct ew_kernel_rule *ew_catalogue_refuses(const struct ew_kernel_entry *
     return NULL;
 }
 
+static bool lists(const struct ew_kernel_list *l, const struct ew_kernel_query *query)
+{
+    if (l->phase != query->phase)
+        return false;
+    for (const struct ew_op *const *op = l->ops; *op; op++)
+        if (*op == query->op)
+            return true;
+    return false;
+}
+
+const struct ew_kernel_list *ew_catalogue_find(const struct ew_kernel_query *query)
+{
+    const struct ew_kernel_list *l;
+    for (int i = 0; (l = ew_catalogue_at(i)) != NULL; i++)
+        if (l->resolve && lists(l, query))
+            return l;
+    return NULL;
+}
+
 int ew_catalogue_offer_dense(const struct ew_kernel_list *l, const struct ew_kernel_case *c,
                              struct ew_kernel *out)
 {
@@ -52,16 +71,6 @@ int ew_catalogue_offer(const struct ew_kernel_list *l, const struct ew_kernel_qu
 }
 
 /* ---- Candidates ---- */
-
-static bool lists(const struct ew_kernel_list *l, const struct ew_kernel_query *query)
-{
-    if (l->phase != query->phase)
-        return false;
-    for (const struct ew_op *const *op = l->ops; *op; op++)
-        if (*op == query->op)
-            return true;
-    return false;
-}
 
 /* Of a core: two multiply-adds on whole vectors a cycle, of 8-bit numbers four times as many, and
  * bytes from and to L2. */

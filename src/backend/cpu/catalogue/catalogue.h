@@ -57,6 +57,9 @@ struct ew_kernel_list {
 /* All lists; NULL beyond the last. */
 const struct ew_kernel_list *ew_catalogue_at(int i);
 
+/* The list with conditions for a query; NULL: there is none. */
+const struct ew_kernel_list *ew_catalogue_find(const struct ew_kernel_query *query);
+
 /* Offers of a list for a query, as an ew_kernel_family makes them. */
 int ew_catalogue_offer(const struct ew_kernel_list *l, const struct ew_kernel_query *query,
                        struct ew_kernel *out);

@@ -4,7 +4,6 @@
 #include "backend/cpu/fuse/fuse.h"
 #include "backend/cpu/step/conv_step.h"
 #include "backend/cpu/step/fused_grads_step.h"
-#include "backend/cpu/step/sparse_step.h"
 #include "backend/cpu/step/tap_pairs_step.h"
 #include "backend/cpu/step/winograd_5x5_step.h"
 #include "graph/ops.h"
@@ -136,37 +135,6 @@ static const char *wgrad_of(const struct ew_kernel_case *c)
     return ew_conv_wgrad_text(c->k, &c->shape);
 }
 
-/* ---- Zeros: the kernel that runs where there are few is the list's next ---- */
-
-static ew_err prepare_sparse(const struct ew_call *c, enum ew_phase phase)
-{
-    const struct ew_kernel_query query = {c->be, c->op, phase, c};
-    const struct ew_kernel_list *l = &ew_conv_kernels[phase == EW_PHASE_BACKWARD];
-    struct ew_kernel_case it;
-    struct ew_kernel offers[EW_OFFERS];
-    EW_CHECK(resolve(&query, &it) && ew_catalogue_offer_dense(l, &it, offers) > 0, EW_ERR_INTERNAL,
-             "%s: the convolution has changed", c->name);
-    return ew_sparse_prepare(c, &it.shape, it.relu, &offers[0]);
-}
-
-static ew_err prepare_sparse_forward(const struct ew_call *c)
-{
-    return prepare_sparse(c, EW_PHASE_FORWARD);
-}
-
-static ew_err prepare_sparse_backward(const struct ew_call *c)
-{
-    return prepare_sparse(c, EW_PHASE_BACKWARD);
-}
-
-static struct ew_kernel wrap_sparse(const struct ew_kernel_case *c, struct ew_kernel next)
-{
-    struct ew_kernel k = ew_sparse_kernel(c->query, &c->shape, next);
-    k.prepare =
-        c->query->phase == EW_PHASE_FORWARD ? prepare_sparse_forward : prepare_sparse_backward;
-    return k;
-}
-
 /* ---- The lists ---- */
 
 #define EPILOGUE "bias, activation, residual addition"
@@ -177,7 +145,7 @@ static const struct ew_kernel_entry forward[] = {
      .fuses = "bias, ReLU",
      .test = "backend/test_kernel_tap_pairs.c",
      .rules = {EW_IF_TRAINING, EW_IF_RELU_AT_MOST, EW_IF_NO_FUSED_NORM, EW_IF_WIDE_PRODUCT},
-     .wrap = wrap_sparse},
+     .wrap = ew_wrap_sparse},
     {.name = "depthwise",
      .folder = "depthwise",
      .fuses = EPILOGUE "; batch norm before it; statistics of the batch norm after it",
@@ -241,7 +209,7 @@ static const struct ew_kernel_entry backward[] = {
      .fuses = GRADS,
      .test = "backend/test_kernel_tap_pairs.c",
      .rules = {EW_IF_TRAINING, EW_IF_RELU_AT_MOST, EW_IF_NO_FUSED_NORM, EW_IF_SPARSE_GRADS},
-     .wrap = wrap_sparse},
+     .wrap = ew_wrap_sparse},
     {.name = "fused dgrad+wgrad",
      .folder = "gemm",
      .fuses = GRADS "; gradients of the batch norms before and after it",

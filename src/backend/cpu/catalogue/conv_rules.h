@@ -62,6 +62,9 @@ double ew_conv_winograd_cycles(const struct ew_kernel_case *c);
 double ew_conv_gemm_grads_cycles(const struct ew_kernel_case *c);
 double ew_conv_winograd_grads_cycles(const struct ew_kernel_case *c);
 
+/* sparse_kernels.c: the kernel that skips zeros where the data has them, and else runs `next`. */
+struct ew_kernel ew_wrap_sparse(const struct ew_kernel_case *c, struct ew_kernel next);
+
 /* Outputs and taps of the Winograd form that runs it: "F(4x4,3x3)". */
 const char *ew_conv_winograd_form(const struct ew_kernel_case *c);
 

@@ -2,7 +2,6 @@
 /* The catalogue's dense layers: a convolution of one tap with the rows as its batch. */
 #include "backend/cpu/catalogue/conv_rules.h"
 #include "backend/cpu/step/conv_step.h"
-#include "backend/cpu/step/sparse_step.h"
 #include "backend/cpu/step/tap_pairs_step.h"
 #include "graph/ops.h"
 #include "op/math_attr.h"
@@ -81,37 +80,6 @@ static struct ew_kernel make_gemm(const struct ew_kernel_case *c)
     return k;
 }
 
-/* ---- Zeros: the kernel that runs where there are few is the list's next ---- */
-
-static ew_err prepare_sparse(const struct ew_call *c, enum ew_phase phase)
-{
-    const struct ew_kernel_query query = {c->be, c->op, phase, c};
-    const struct ew_kernel_list *l = &ew_dense_kernels[phase == EW_PHASE_BACKWARD];
-    struct ew_kernel_case it;
-    struct ew_kernel offers[EW_OFFERS];
-    EW_CHECK(resolve(&query, &it) && ew_catalogue_offer_dense(l, &it, offers) > 0, EW_ERR_INTERNAL,
-             "%s: the dense layer has changed", c->name);
-    return ew_sparse_prepare(c, &it.shape, false, &offers[0]);
-}
-
-static ew_err prepare_sparse_forward(const struct ew_call *c)
-{
-    return prepare_sparse(c, EW_PHASE_FORWARD);
-}
-
-static ew_err prepare_sparse_backward(const struct ew_call *c)
-{
-    return prepare_sparse(c, EW_PHASE_BACKWARD);
-}
-
-static struct ew_kernel wrap_sparse(const struct ew_kernel_case *c, struct ew_kernel next)
-{
-    struct ew_kernel k = ew_sparse_kernel(c->query, &c->shape, next);
-    k.prepare =
-        c->query->phase == EW_PHASE_FORWARD ? prepare_sparse_forward : prepare_sparse_backward;
-    return k;
-}
-
 /* ---- The lists ---- */
 
 static const struct ew_kernel_entry forward[] = {
@@ -120,7 +88,7 @@ static const struct ew_kernel_entry forward[] = {
      .fuses = "bias",
      .test = "backend/test_kernel_tap_pairs.c",
      .rules = {EW_IF_TRAINING, EW_IF_NO_FUSED_NORM, EW_IF_WIDE_PRODUCT},
-     .wrap = wrap_sparse},
+     .wrap = ew_wrap_sparse},
     {.name = "dense",
      .folder = "unpacked",
      .fuses = "bias",
@@ -141,7 +109,7 @@ static const struct ew_kernel_entry backward[] = {
      .fuses = "bias gradient; optimiser step",
      .test = "backend/test_kernel_tap_pairs.c",
      .rules = {EW_IF_TRAINING, EW_IF_NO_FUSED_NORM, EW_IF_WIDE_PRODUCT},
-     .wrap = wrap_sparse},
+     .wrap = ew_wrap_sparse},
     {.name = "dense gradients",
      .folder = "unpacked",
      .fuses = "bias gradient; optimiser step",

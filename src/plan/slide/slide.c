@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kept features of a sliding window: rings of positions by the frame that they belong to. */
-#include "plan/slide.h"
+#include "plan/slide/slide.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* A network over windows of clips that overlap: what the windows before have computed is kept (see
  * compress/slide_graph.h).  The first windows run whole, until all is there; then a smaller plan
  * runs.  One thread at a time. */
-#ifndef EW_PLAN_SLIDE_H
-#define EW_PLAN_SLIDE_H
+#ifndef EW_PLAN_SLIDE_SLIDE_H
+#define EW_PLAN_SLIDE_SLIDE_H
 
 #include "plan/plan.h"
 
@@ -17,7 +17,7 @@ void ew_slide_free(struct ew_slide *s);
 
 /* The whole window, to be filled before each run; its contents stay. */
 struct ew_tensor *ew_slide_input(struct ew_slide *s);
-/* The window is `hop` frames behind that of the last run. */
+/* The window is `hop` frames after that of the last run. */
 ew_err ew_slide_run(struct ew_slide *s);
 const struct ew_tensor *ew_slide_output(const struct ew_slide *s, int i);
 
