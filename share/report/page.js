@@ -243,6 +243,20 @@ const edgewise = (() => {
         rotate: turn ? 40 : 0, ...(long > 110 ? {width: 110, overflow: 'truncate'} : {}), lineHeight: 14}});
   }
 
+  // Long names in a legend: their beginning, what tells them apart, their end.
+  function shortener(names) {
+    const most = 34, long = names.filter((n) => n.length > most);
+    let a = 0, b = 0;
+    const [first = ''] = long;
+    while (a < first.length && long.every((n) => n[a] === first[a])) a++;
+    while (b < first.length - a && long.every((n) => n.at(-1 - b) === first.at(-1 - b))) b++;
+    return (name) => {
+      if (name.length <= most) return name;
+      const from = Math.max(8, a - 4), own = name.slice(from, Math.max(from, name.length - b)).slice(0, 16);
+      return `${name.slice(0, 8)}${from > 8 ? '…' : ''}${own}…${name.slice(own.length - 24)}`;
+    };
+  }
+
   function option(f, width) {
     const c = colours(), narrow = width < 480;
     const series = kinds[f.kind](f, c);
@@ -255,7 +269,7 @@ const edgewise = (() => {
       xAxis: xAxis(f, c, width - 90), yAxis: yAxes(f, c, narrow),
       legend: {show: legend, type: 'scroll', bottom: 0, left: 'center', data: names, itemWidth: 16, itemHeight: 10,
         textStyle: {color: c.ink, fontSize: 12, width: Math.min(260, width / 2), overflow: 'truncate'},
-        formatter: (name) => (name.length > 40 ? `${name.slice(0, 10)}…${name.slice(-28)}` : name), // files differ at their ends
+        formatter: shortener(names),
         tooltip: {show: true, formatter: (d) => tip(d.name, [])}, pageTextStyle: {color: c.soft}},
       toolbox: {right: 0, top: 2, padding: 0, itemSize: 12, iconStyle: {borderColor: c.soft},
         feature: {dataZoom: {yAxisIndex: false, title: {zoom: 'zoom', back: 'back'}}, restore: {title: 'all'}}},

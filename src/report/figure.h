@@ -70,7 +70,7 @@ struct ew_figure_desc {
     int min_x;        /* fewer values of x tell nothing */
     bool across;      /* joins runs of different jobs (a training, a bench) by facet, x, series */
     bool any_machine; /* what machine it was is the series' business */
-    bool log, log_x;  /* the left axis, the lower one of dots, is logarithmic */
+    bool log, log_x;  /* the left axis (ew_figure_log), the lower one of dots, is logarithmic */
     bool front;       /* with the Pareto front of its first two measures */
     const char *whiskers; /* what they show; NULL: one standard deviation */
     /* Metrics NAME_slope and NAME_bias of published values: that line is drawn too. */
@@ -185,5 +185,8 @@ const char *ew_text_value(double v, char buf[EW_VALUE_CHARS]);
 
 /* "measured"; "published" where quality is -1. */
 const char *ew_figure_quality(int quality);
+
+/* Whether the left axis is logarithmic: asked for, and what is on it spans a factor of ten. */
+bool ew_figure_log(const struct ew_figure *f);
 
 #endif

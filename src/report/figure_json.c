@@ -130,7 +130,7 @@ void ew_figure_json(struct ew_json *j, const struct ew_figure *f)
     if (!f->missing) {
         axis(j, "x", &f->x);
         axis(j, "left", &f->y[0]);
-        ew_json_bool(j, "log", f->desc->log);
+        ew_json_bool(j, "log", ew_figure_log(f));
         if (f->desc->log_x)
             ew_json_bool(j, "log_x", true);
         if (f->y[1].label)

@@ -97,6 +97,20 @@ const char *ew_figure_quality(int quality)
     return quality < 0 ? "published" : ew_quality_name((enum ew_quality)quality);
 }
 
+bool ew_figure_log(const struct ew_figure *f)
+{
+    double low = INFINITY, high = 0;
+    for (int i = 0; f->desc->log && i < f->n_series; i++)
+        for (int k = 0; k < f->series[i].n_points; k++) {
+            const double y = f->series[i].points[k].y;
+            if (!f->series[i].right && y > 0) {
+                low = fmin(low, y);
+                high = fmax(high, y);
+            }
+        }
+    return high >= 10 * low;
+}
+
 void ew_axis_fill(struct ew_axis *a, const char *label, const char *unit, int better)
 {
     const bool bytes = unit && strcmp(unit, "B") == 0;

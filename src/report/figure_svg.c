@@ -22,6 +22,7 @@ struct canvas {
     const struct ew_figure *f;
     FILE *out;
     bool tips;            /* values to hover over */
+    bool log;             /* the left axis */
     double right, bottom; /* edges of the plot */
     struct scale x, y[2];
     int n_bars, n_boxes; /* series that stand side by side */
@@ -58,7 +59,7 @@ static double px(const struct canvas *c, double value)
 /* A logarithmic axis is one of exponents; what has none lies at its foot. */
 static double on_axis(const struct canvas *c, int axis, double v)
 {
-    if (!c->f->desc->log || axis)
+    if (!c->log || axis)
         return v;
     return v > 0 ? fmax(log10(v), c->y[0].min) : c->y[0].min;
 }
@@ -129,7 +130,7 @@ static void find_scales(struct canvas *c)
         exponents(&c->x, f, true);
     else
         rounded(&c->x, 6);
-    if (f->desc->log)
+    if (c->log)
         exponents(&c->y[0], f, false);
     else
         rounded(&c->y[0], 5);
@@ -156,7 +157,7 @@ static void draw_y(const struct canvas *c, int axis)
     char buf[128];
     const struct scale *s = &c->y[axis];
     const double x = axis ? c->right + 6 : LEFT - 6;
-    const bool log = c->f->desc->log && !axis;
+    const bool log = c->log && !axis;
     const int n = (int)floor((s->max - s->min) / s->step + 0.5) + 1;
     if (!axis) {
         fputs("<path class=\"grid\" d=\"", c->out);
@@ -496,7 +497,7 @@ ew_err ew_figure_svg(const struct ew_figure *f, bool tips, FILE *out)
 {
     EW_CLEANUP(ew_free_ptr) char *text = NULL;
     size_t size = 0;
-    struct canvas c = {.f = f, .tips = tips, .right = WIDTH - 14};
+    struct canvas c = {.f = f, .tips = tips, .log = ew_figure_log(f), .right = WIDTH - 14};
     if (f->missing)
         return EW_OK;
     c.out = open_memstream(&text, &size);

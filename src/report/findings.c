@@ -75,8 +75,9 @@ static void say_what(const struct ew_results *r, int done, char *out)
                  run->quality == EW_QUALITY_EMULATED);
     }
     const int networks = distinct_networks(r);
-    int n = snprintf(out, EW_FINDING_CHARS, "%d %s of %d %s done", done, done == 1 ? "run" : "runs",
-                     networks, networks == 1 ? "network are" : "networks are");
+    int n = snprintf(out, EW_FINDING_CHARS, "%d %s of %d network%s %s done", done,
+                     done == 1 ? "run" : "runs", networks, networks == 1 ? "" : "s",
+                     done == 1 ? "is" : "are");
     if (made)
         n += snprintf(out + n, EW_FINDING_CHARS - (size_t)n,
                       ", %d of them simulated, modelled or emulated", made);
@@ -213,8 +214,10 @@ static bool say_bench(const struct ew_results *r, char *out)
     if (!fast)
         return false;
     if (fast == slow) {
-        snprintf(out, EW_FINDING_CHARS, "%.60s takes %.3g ms an image, so %.3g images a second.",
-                 fast->job.network, low, 1e3 / low);
+        const double rate = 1e3 / low, digit = pow(10, fmax(floor(log10(rate)) - 2, 0));
+        snprintf(out, EW_FINDING_CHARS, "%.60s takes %.3g ms an image, so %.*f images a second.",
+                 fast->job.network, low, rate < 10 ? 2 : 0,
+                 digit > 1 ? round(rate / digit) * digit : rate);
         return true;
     }
     snprintf(out, EW_FINDING_CHARS,

@@ -336,6 +336,22 @@ static void base64_script(const char *id, const void *bytes, size_t size, FILE *
     fputs("</script>", out);
 }
 
+/* A script of whole lines without its comments and indents. */
+static void lean_script(const char *file, FILE *out)
+{
+    size_t size = 0;
+    const char *text = (const char *)ew_asset(file, &size), *end = text + size;
+    for (const char *p = text; p < end;) {
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+        stop = stop ? stop + 1 : end;
+        while (p < stop && *p == ' ')
+            p++;
+        if (stop - p < 2 || p[0] != '/' || p[1] != '/')
+            fwrite(p, 1, (size_t)(stop - p), out);
+        p = stop;
+    }
+}
+
 static ew_err scripts(const struct ew_figures *f, const char *nonce, const struct packed *p,
                       FILE *out)
 {
@@ -354,7 +370,7 @@ static ew_err scripts(const struct ew_figures *f, const char *nonce, const struc
         EW_TRY(ew_page_data(f, out));
     base64_script("library", bytes, size, out);
     fprintf(out, "<script nonce=\"%s\">", nonce);
-    asset("page.js", out);
+    lean_script("page.js", out);
     fputs("</script>", out);
     return EW_OK;
 }

@@ -81,7 +81,7 @@ static void as_a_data_set(void)
     ew_sample_fini(&s);
     ew_dataset_close(d);
     EW_EXPECT_ERR(ew_dataset_open("clips:frames=4", &d), EW_ERR_USAGE, "path=FOLDER");
-    EW_EXPECT_ERR(ew_dataset_open("clips:path=tests/fixtures", &d), EW_ERR_FORMAT,
+    EW_EXPECT_ERR(ew_dataset_open("clips:path=tests/fixtures/boards", &d), EW_ERR_FORMAT,
                   "no video files");
 }
 
