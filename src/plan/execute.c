@@ -267,10 +267,10 @@ static ew_err time_host_step(struct ew_plan *p, const struct ew_segment *s, int6
     EW_TRY(copy_in(s->host));
     const int64_t before = ew_clock_ns();
     EW_TRY(ew_backend_run_timed(s->program, &p->params, ns));
-    const int64_t behind = ew_clock_ns();
+    const int64_t after = ew_clock_ns();
     EW_TRY(copy_out(s->host));
     EW_TRY(ew_backend_sync(p->be));
-    s->host->copy_ns = ew_clock_ns() - behind + before - start;
+    s->host->copy_ns = ew_clock_ns() - after + before - start;
     *ns += s->host->copy_ns;
     return EW_OK;
 }

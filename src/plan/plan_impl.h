@@ -50,8 +50,8 @@ struct ew_step {
     int shared;                /* buffer of its fused group, or -1 */
     struct ew_host_step *host; /* NULL: it runs on the device */
     const void *given;         /* packed weights that are not the plan's; NULL: they are */
-    enum ew_stop_kind stop;    /* of a run in pieces, behind it; EW_STOP_END: none */
-    int buckets; /* of gradients that are complete behind it, where that is one more; else 0 */
+    enum ew_stop_kind stop;    /* of a run in pieces, after it; EW_STOP_END: none */
+    int buckets; /* of gradients that are complete after it, where that is one more; else 0 */
 };
 
 /* A tensor that steps point to, and the steps that need it. */
@@ -98,7 +98,7 @@ struct ew_ahead {
 
 /* Of a plan that runs in pieces: its buckets, and where a run is. */
 struct ew_pieces {
-    int *complete; /* by value: steps behind which its gradient is */
+    int *complete; /* by value: steps after which its gradient is */
     struct ew_bucket *buckets;
     int n;
     bool begun;
@@ -185,7 +185,7 @@ struct ew_plan {
     void *host_inputs;         /* of ew_backend_host_alloc, where the device has its own */
     void *host_outputs;        /* likewise */
     struct ew_tensor *outputs; /* on the host, where the device's are not; else NULL */
-    int output_sets;           /* of them behind one another: as many runs may be under way */
+    int output_sets;           /* of them after one another: as many runs may be under way */
     struct ew_ahead ahead;
     struct ew_tensor *host_states[EW_UPDATE_STATES],
         *host_grads; /* likewise, made when asked for */
@@ -274,7 +274,7 @@ static inline size_t ew_plan_whole_block(const struct ew_plan *p)
 ew_err ew_plan_read_slot(const struct ew_plan *p, const struct ew_slot *s, void *to);
 /* The host's view of inputs and outputs. */
 ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g);
-/* Before and behind the steps of a part: inputs to the device, outputs from it. */
+/* Before and after the steps of a part: inputs to the device, outputs from it. */
 ew_err ew_plan_write_inputs(struct ew_plan *p, int part);
 ew_err ew_plan_read_outputs(struct ew_plan *p);
 /* Without waiting, into this set. */
@@ -296,7 +296,7 @@ void ew_plan_unload(struct ew_plan *p);
 /* True where the step runs in the last part of a batch, or in its only one. */
 bool ew_plan_runs_last(const struct ew_plan *p, const struct ew_step *s);
 /* What ends every run: the parts before the last, and the last one's inputs; a segment of the last
- * one's list; and behind that the outputs, with the mean of all parts' losses. */
+ * one's list; and after that the outputs, with the mean of all parts' losses. */
 ew_err ew_plan_run_first_parts(struct ew_plan *p, double *loss);
 struct ew_run_list *ew_plan_last_list(struct ew_plan *p);
 ew_err ew_plan_run_segment(struct ew_plan *p, const struct ew_segment *s);

@@ -3,7 +3,7 @@
  *
  * A device that shares the host's memory uses weights where the graph has them, and the host reads
  * inputs and outputs where the steps do.  Any other has copies of the weights, which runs change
- * and `pull` brings back; inputs are written before each run, and outputs read behind it. */
+ * and `pull` brings back; inputs are written before each run, and outputs read after it. */
 #include <stdlib.h>
 #include <string.h>
 

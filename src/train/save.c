@@ -24,7 +24,7 @@ ew_err ew_trainer_collect_states(struct ew_trainer *t)
 
 static ew_err restore_states(struct ew_trainer *t, const struct ew_checkpoint *c)
 {
-    int own = 0; /* behind the optimiser's there may be what ranks have not sent */
+    int own = 0; /* after the optimiser's there may be what ranks have not sent */
     while (own < c->n_states && c->states[own].slot < EW_UPDATE_STATES)
         own++;
     EW_CHECK(own == t->n_states, EW_ERR_FORMAT,

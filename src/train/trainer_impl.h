@@ -25,7 +25,7 @@ struct ew_trainer {
     struct ew_learner learner;
     struct ew_exchange *exchange;            /* NULL: there is one rank */
     int64_t slice_first, slice;              /* of each batch: this rank's samples */
-    bool stops, saves;                       /* what all ranks do behind this batch */
+    bool stops, saves;                       /* what all ranks do after this batch */
     struct ew_flight flight[EW_TRAIN_DEPTH]; /* oldest first */
     int n_flight, depth;                     /* there are, and may be */
     struct ew_loader *loader;                /* NULL where features are cached */

@@ -10,7 +10,7 @@
 #include "backend/cpu/step/norm_step.h"
 
 /* The next cache line after `bytes` of what `p` points to. */
-static void *behind(void *p, size_t bytes)
+static void *past(void *p, size_t bytes)
 {
     return (char *)p + ew_align_up(bytes);
 }
@@ -68,7 +68,7 @@ static const float *input_of(const struct ew_call *c, struct ew_batch_norm *norm
     return norm->x;
 }
 
-/* Bytes of statistics for a batch norm behind it, which lie behind the scratch of all threads; 0:
+/* Bytes of statistics for a batch norm after it, which lie after the scratch of all threads; 0:
  * it takes none. */
 static size_t stats_bytes(const struct ew_kernels *k, enum ew_conv_method m,
                           const struct ew_conv_shape *s)
@@ -84,7 +84,7 @@ static void run_with_stats(const struct ew_call *c, struct ew_conv_pass *p)
     struct ew_stats_split cut = {0};
     ew_conv_stats_split(k, p->method, s, &cut);
     p->conv.stats =
-        behind(c->scratch, ew_share_scratch(c->be, ew_conv_scratch_bytes(k, p->method, s)));
+        past(c->scratch, ew_share_scratch(c->be, ew_conv_scratch_bytes(k, p->method, s)));
     ew_conv_pass_run(c, p);
     ew_norm_finish(ew_call_fused(c, EW_ROLE_OUTPUT_NORM_STATS), p->conv.stats, cut.rows);
     p->conv.stats = NULL;
@@ -112,7 +112,7 @@ static ew_err run_packing(const struct ew_call *c)
     struct ew_call rest = *c;
     p->packed = c->scratch;
     rest.scratch =
-        behind(c->scratch, ew_conv_packed_bytes(ew_cpu(c->be)->isa, p->method, &p->conv.shape));
+        past(c->scratch, ew_conv_packed_bytes(ew_cpu(c->be)->isa, p->method, &p->conv.shape));
     ew_conv_pack(c->be, p, c->in[1]->data);
     return run_forward(&rest);
 }
@@ -247,7 +247,7 @@ struct backward {
     struct ew_conv_wgrad filter;
     struct filter_way way;
     int64_t phase;
-    bool relu; /* behind it: out[0] tells where dout[0] counts */
+    bool relu; /* after it: out[0] tells where dout[0] counts */
 };
 
 void ew_conv_backward_prepare(const struct ew_call *c, const struct ew_conv_shape *s, bool relu)
@@ -320,7 +320,7 @@ static void run_filter(const struct ew_call *c)
     struct ew_update update;
     b->filter.update = ew_cpu_update_of(c, &update);
     struct ew_call rest = *c;
-    rest.scratch = behind(c->scratch, b->way.partial(s) * sizeof(float));
+    rest.scratch = past(c->scratch, b->way.partial(s) * sizeof(float));
     run_filter_phases(c, &rest);
     b->filter.update = NULL;
     b->filter.norm = NULL;
@@ -331,7 +331,7 @@ static void run_data(const struct ew_call *c)
     struct backward *b = c->state;
     struct ew_call rest = *c;
     b->data.packed = c->scratch;
-    rest.scratch = behind(
+    rest.scratch = past(
         c->scratch, ew_conv_packed_bytes(ew_cpu(c->be)->isa, b->data.method, &b->data.conv.shape));
     ew_conv_pack(c->be, &b->data, c->in[1]->data);
     b->data.conv.x = c->dout[0]->data;
