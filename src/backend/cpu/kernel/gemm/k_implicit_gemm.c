@@ -250,21 +250,29 @@ static void fill_line(const struct implicit_gemm *c, const float *from, float *l
     clear(line + hi, c->line_floats - hi);
 }
 
-void EW_K(implicit_gemm_fill_lines)(const struct implicit_gemm *c, const float *x, int64_t row,
-                                    float *line_buffer)
+/* Lines [span[0], span[1]) of the buffer. */
+static void fill_some(const struct implicit_gemm *c, const float *x, int64_t row,
+                      const int64_t span[2], float *line_buffer)
 {
     const struct ew_conv_axis *a = c->axis;
     const int64_t z0 = row / a[1].out % a[0].out * a[0].stride - a[0].pad;
     const int64_t y0 = row % a[1].out * a[1].stride - a[1].pad;
     x += row / a[1].out / a[0].out * c->x_image;
-    for (int64_t t = 0; t < c->lines; t++, line_buffer += c->line_floats) {
+    for (int64_t t = span[0]; t < span[1]; t++) {
         const int64_t z = z0 + t / a[1].taps * a[0].dilation;
         const int64_t y = y0 + t % a[1].taps * a[1].dilation;
+        float *line = line_buffer + t * c->line_floats;
         if (z >= 0 && z < a[0].in && y >= 0 && y < a[1].in)
-            fill_line(c, x + z * c->x_step[0] + y * c->x_step[1], line_buffer);
+            fill_line(c, x + z * c->x_step[0] + y * c->x_step[1], line);
         else
-            clear(line_buffer, c->line_floats);
+            clear(line, c->line_floats);
     }
+}
+
+void EW_K(implicit_gemm_fill_lines)(const struct implicit_gemm *c, const float *x, int64_t row,
+                                    float *line_buffer)
+{
+    fill_some(c, x, row, (const int64_t[]){0, c->lines}, line_buffer);
 }
 
 /* Line by line rather than pixel by pixel: a line of short runs is a loop of one load, one store.
@@ -275,10 +283,11 @@ void EW_K(implicit_gemm_gather_lines)(const struct implicit_gemm *c, const float
 {
     const int64_t out = c->axis[2].out, step = c->axis[2].stride * c->cg;
     const int64_t run = c->axis[2].taps * c->cg; /* of the line buffer, where groups lie together */
+    const int64_t lines[2] = {rows.k0 / run, div_up(rows.k1, run)}; /* that this part of k reads */
     for (int64_t row = rows.first; row < rows.last;) {
         const int64_t o = row % out, count = min_i64(out - o, rows.last - row);
-        EW_K(implicit_gemm_fill_lines)(c, x, row / out, line_buffer);
-        for (int64_t t = 0; t < c->lines; t++) {
+        fill_some(c, x, row / out, lines, line_buffer);
+        for (int64_t t = lines[0]; t < lines[1]; t++) {
             const int64_t from = max_i64(rows.k0 - t * run, 0);
             const int64_t n = min_i64(rows.k1 - t * run, run) - from;
             const float *line = line_buffer + t * c->line_floats + o * step + from;
