@@ -117,6 +117,8 @@ ew_err ew_plan_take_weights(struct ew_plan *p)
 {
     EW_CLEANUP(release_fini) struct release r = {0};
     EW_TRY(release_init(p, &r));
+    p->moved = ew_arena_array(&p->clone->arena, (size_t)r.theirs.n + 1, sizeof(*p->moved));
+    EW_CHECK(p->moved, EW_ERR_MEMORY, "no memory for the weights of graph %s", p->g->name);
     for (int i = 0; i < r.theirs.n; i++) {
         const struct held *h = &r.theirs.held[i], *own = find(&r.mine, h->data);
         struct ew_tensor *t = &p->source->values[h->value].t;
@@ -124,6 +126,7 @@ ew_err ew_plan_take_weights(struct ew_plan *p)
         if (h->count != 1 || !own || own->count != 1 || bytes < LARGE ||
             !ew_arena_move(&p->clone->arena, &p->source->arena, t->data, bytes))
             continue;
+        p->moved[p->n_moved++] = (struct ew_plan_moved){t->data, bytes};
         t->data = NULL;
         p->released += bytes;
     }
@@ -143,6 +146,9 @@ ew_err ew_plan_release_replaced(struct ew_plan *p)
         if (weights && !find(&r.mine, h->data))
             release_source(p, h);
     }
+    for (int i = 0; i < p->n_moved; i++)
+        if (!find(&r.mine, p->moved[i].data))
+            ew_arena_release(&p->clone->arena, p->moved[i].data, p->moved[i].bytes);
     return EW_OK;
 }
 

@@ -168,6 +168,11 @@ struct ew_plan {
     double recompute_flops;
     size_t released;         /* bytes of the caller's weights */
     struct ew_memory *block; /* what lives by steps */
+    struct ew_plan_moved {
+        const void *data;
+        size_t bytes;
+    } * moved; /* weights that have moved from the source into the clone */
+    int n_moved;
     bool block_given, packed_given, backend_given;
     size_t block_bytes;
     struct ew_memory *optimizer_memory; /* the optimiser's tensors */
