@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/log.h"
 #include "train/options.h"
 
 #define PATH_CHARS 4096
@@ -15,6 +16,24 @@ static bool listed(const char *name, const char *const *names)
     while (*names && strcmp(*names, name) != 0)
         names++;
     return *names != NULL;
+}
+
+/* A checkpoint may be a stranger's: where something is written, beside its own folder, the command
+ * line says alone. */
+static void forget_outputs(const struct ew_cmd_call *c, const char *from, void *opts)
+{
+    static const char *const written[] = {"db", "tensorboard", NULL};
+    for (const struct ew_field *f = c->cmd->opts; f->name; f++) {
+        char *at = (char *)opts + f->offset;
+        const char *path = NULL;
+        if (f->type != EW_FIELD_STR || !listed(f->name, written) || ew_cmd_given(c, f->name))
+            continue;
+        memcpy(&path, at, sizeof(path));
+        if (path)
+            EW_WARN("%s: nothing is written to %s, which the checkpoint names: --%s says so again",
+                    from, path, f->name);
+        memset(at, 0, sizeof(path));
+    }
 }
 
 /* Options as they were saved, then those of the command line. */
@@ -27,6 +46,7 @@ static ew_err merge_options(const struct ew_cmd_call *c, const struct ew_cmd_res
     EW_CHECK(text, EW_ERR_MEMORY, "no memory");
     ew_fields_default(fields, opts, c->cmd->opts_size);
     EW_TRY(ew_fields_from_text(fields, text, r->from, opts));
+    forget_outputs(c, r->from, opts);
     for (const struct ew_field *f = fields; f->name; f++) {
         if (!ew_cmd_given(c, f->name))
             continue;

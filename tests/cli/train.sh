@@ -44,3 +44,7 @@ edgewise train --resume killed >/dev/null 2>&1 && wc -l <killed/epochs.csv
 # Curves for TensorBoard: a file that begins with its version, and has a value for each epoch and curve.
 edgewise train lenet5 --data synthetic --samples 320 --epochs 2 --batch 32 --threads 1 --tensorboard board -o curves >/dev/null 2>&1
 tr -cd '[:print:]' <"$(ls board/events.out.tfevents.*)" | grep -o -E 'brain.Event:2|accuracy/validation' | uniq -c | tr -s ' '
+# A stranger's checkpoint says neither where curves nor where results are written.
+rm -r board
+edgewise train --resume curves --epochs 3 2>&1 >/dev/null | grep '^warning: curves' && [ ! -e board ] && echo "nothing there"
+edgewise train --resume curves --epochs 4 --tensorboard board >/dev/null 2>&1 && [ -e board ] && echo "there again"
