@@ -41,6 +41,18 @@ static bool read_section(struct ew_ini *ini, char *line)
     return true;
 }
 
+static void cut_note(char *value)
+{
+    bool quoted = false;
+    for (char *p = value; *p; p++) {
+        quoted ^= *p == '"';
+        if (!quoted && *p == '#' && p > value && isspace((unsigned char)p[-1])) {
+            *p = '\0';
+            return;
+        }
+    }
+}
+
 bool ew_ini_next(struct ew_ini *ini)
 {
     while (ini->err == EW_OK && *ini->rest) {
@@ -58,6 +70,8 @@ bool ew_ini_next(struct ew_ini *ini)
         if (!equals || equals == line)
             return bad_line(ini, line);
         *equals = '\0';
+        if (ini->notes)
+            cut_note(equals + 1);
         ini->key = trim(line);
         ini->value = trim(equals + 1);
         return true;

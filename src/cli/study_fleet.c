@@ -87,7 +87,8 @@ static ew_err show_results(const struct ew_study *study, const struct ew_machine
     struct ew_rows *rows;
     EW_TRY(condition(study, m, a, &where));
     if (study->show)
-        columns = ew_arena_printf(a, "machine_unit,%s", study->show);
+        columns = ew_arena_printf(
+            a, "%s%s", strstr(study->show, "machine_unit") ? "" : "machine_unit,", study->show);
     const char *plain = study->per_device ? "label, job, repeat" : "label, id";
     const char *order = ew_arena_printf(a, "%s, machine_unit", study->sort ? study->sort : plain);
     if (ew_store_results(s, where, order, &rows) != EW_OK)

@@ -141,6 +141,7 @@ static ew_err read_text(char *text, const char *path, const struct training *t,
     struct section s;
     char name[EW_FLEET_NAME] = "";
     ew_ini_init(&ini, text, path);
+    ini.notes = true;
     while (ew_ini_next(&ini)) {
         if (!ini.key) {
             if (name[0])

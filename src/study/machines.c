@@ -112,6 +112,7 @@ ew_err ew_machines_read(struct ew_arena *a, const char *path, struct ew_machines
     free(text);
     EW_CHECK(kept, EW_ERR_MEMORY, "no memory for machines");
     ew_ini_init(&ini, kept, path);
+    ini.notes = true;
     while (ew_ini_next(&ini)) {
         if (ini.key) {
             EW_TRY(take_key(&ini, out->n, &k));

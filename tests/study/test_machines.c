@@ -23,10 +23,11 @@ static void file_is_read(void)
     struct ew_arena a;
     struct ew_machines m;
     const char **argv;
-    EW_EXPECT_OK(read_text(&a,
-                           "[pi4]\nlauncher = ssh -o \"Port 22\" pi4\nprogram = bin/edgewise\n"
-                           "folder = work\nwhen-lost = wait\n[here]\ntimeout = 5\n",
-                           &m));
+    EW_EXPECT_OK(
+        read_text(&a,
+                  "[pi4]\nlauncher = ssh -o \"Port 22\" pi4\nprogram = bin/edgewise # there\n"
+                  "folder = work\nwhen-lost = wait\n[here]\ntimeout = 5\n",
+                  &m));
     EW_EXPECT(m.n == 2);
     EW_EXPECT_STR(m.list[0].name, "pi4");
     EW_EXPECT(m.list[0].when_lost == EW_LOST_WAIT && m.list[1].when_lost == EW_LOST_OTHER);
