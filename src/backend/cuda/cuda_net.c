@@ -321,21 +321,39 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* Floats of shared memory; false: more than there are. */
-static bool size_shared(struct ew_cuda_net *net)
+/* Dense layers and transposes read what stands before them one element after the other; else pixels
+ * begin where neighbours are in other banks. */
+static int pitch_before(const struct ew_cuda_net *net, int i, int c)
+{
+    const int kind = i < net->n ? net->layers[i].kind : EW_CUDA_LAYER_DENSE;
+    const bool flat = kind == EW_CUDA_LAYER_DENSE || kind == EW_CUDA_LAYER_TRANSPOSE;
+    return flat ? c : ew_cuda_pitch(c);
+}
+
+/* Where things lie in shared memory; false: there is not enough. */
+static bool lay_out(struct ew_cuda_net *net, bool back)
 {
     const struct ew_cuda_layer *first = &net->layers[0];
-    int most = first->h * first->w * ew_cuda_pitch(first->h * first->w, first->c), filters = 0;
+    net->x_pitch = pitch_before(net, 0, first->c);
+    int pitch = net->x_pitch, most = first->h * first->w * pitch, filters = 0, inputs = 0;
     for (int i = 0; i < net->n; i++) {
-        const struct ew_cuda_layer *l = &net->layers[i];
-        most = larger(most, l->oh * l->ow * ew_cuda_pitch(l->oh * l->ow, l->k));
-        if (l->kind == EW_CUDA_LAYER_CONV)
-            filters =
-                larger(filters, l->kh * l->kw * larger(l->c * rounded(l->k), l->k * rounded(l->c)));
+        struct ew_cuda_layer *l = &net->layers[i];
+        l->pitch = pitch_before(net, i + 1, l->k);
+        most = larger(most, l->oh * l->ow * l->pitch);
+        if (l->kind == EW_CUDA_LAYER_CONV) {
+            const int taps = l->kh * l->kw;
+            filters = larger(filters, taps * l->c * rounded(l->k));
+            filters = larger(filters, back ? taps * l->k * rounded(l->c) : 0);
+            inputs = larger(inputs, back ? l->h * l->w * pitch : 0);
+            l->sums_at = net->sum_floats;
+            net->sum_floats += taps * l->c * l->k + l->k;
+        }
+        pitch = l->pitch;
     }
-    net->shared_floats[0] = net->shared_floats[1] = rounded(most);
-    net->shared_floats[2] = rounded(filters);
-    return (size_t)(2 * rounded(most) + rounded(filters)) * sizeof(float) <= EW_CUDA_NET_BYTES;
+    net->value_room = rounded(most);
+    net->filter_floats = larger(rounded(filters), back && filters ? EW_CUDA_NET_PARTS : 0);
+    net->input_floats = rounded(inputs);
+    return ew_cuda_net_bytes(net) <= EW_CUDA_NET_BYTES;
 }
 
 /* Reads commands up to the updates; false: they are no such chain. */
@@ -355,7 +373,7 @@ static bool read_all(struct reading *r, const struct ew_command *commands, int n
         if (commands[k].phase != EW_PHASE_UPDATE)
             return false;
     return r->net.n > 1 && r->net.images <= (back ? MOST_TRAINED : MOST_RUN) &&
-           (!back || r->net.up > 0) && size_shared(&r->net);
+           (!back || r->net.up > 0) && lay_out(&r->net, back);
 }
 
 static bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
@@ -384,19 +402,22 @@ static ew_err take_memory(const struct ew_cuda *be, const struct reading *r,
     const bool back = net->first_back < net->n;
     const size_t output = images * (size_t)(r->pixels * r->channels) * size;
     const size_t values = back ? images * (size_t)net->value_floats * size : 0;
+    const size_t sums = back ? ew_align_up(images * (size_t)net->sum_floats * size) : 0;
     const size_t places = back ? ew_align_up(images * (size_t)net->place_bytes) : 0;
     const size_t losses = r->loss ? ew_align_up(images * size) : 0;
     net->y = r->value->data;
     const size_t late = is_too_soon(r, output) ? output : 0;
     char *at = NULL;
-    EW_CUDA_TRY(be->cu, alloc(2 * ew_align_up(values) + places + losses + late + 1, &w->memory));
+    EW_CUDA_TRY(be->cu,
+                alloc(2 * ew_align_up(values) + sums + places + losses + late + 1, &w->memory));
     at = w->memory;
     if (back) {
         net->values = (float *)(void *)at;
         net->grads = (float *)(void *)(at + ew_align_up(values));
-        net->places = (unsigned char *)at + 2 * ew_align_up(values);
+        net->sums = (float *)(void *)(at + 2 * ew_align_up(values));
+        net->places = (unsigned char *)at + 2 * ew_align_up(values) + sums;
     }
-    at += 2 * ew_align_up(values) + places;
+    at += 2 * ew_align_up(values) + sums + places;
     net->loss.scratch = (float *)(void *)at;
     if (late) {
         w->late = net->y;

@@ -358,6 +358,7 @@ enum ew_cuda_layer_kind {
 
 #define EW_CUDA_NET_LAYERS 16
 #define EW_CUDA_NET_BYTES  (64 * 1024) /* of shared memory that a network may take */
+#define EW_CUDA_NET_PARTS  2048        /* floats that sums of filters' gradients take of it */
 
 struct ew_cuda_layer {
     int kind;
@@ -366,8 +367,10 @@ struct ew_cuda_layer {
     int kh, kw, sh, sw, ph, pw;
     int w_turned;
     int perm[3];
+    int pitch;    /* floats from one pixel of its output to the next, in shared memory */
     int y_at;     /* of its output, in an image's values and gradients: floats */
     int place_at; /* max: of the places of maxima in an image's bytes */
+    int sums_at;  /* conv: of its part of gradients, weights and then biases: floats */
     int add_dw, add_db;
     const float *weights, *bias; /* bias may be NULL */
     float *dw, *db;              /* either may be NULL: it is not wanted */
@@ -379,10 +382,15 @@ struct ew_cuda_net {
     int first_back;   /* the first layer whose weights learn; n: nothing goes back */
     int value_floats; /* of an image: outputs of all layers */
     int place_bytes;
-    int shared_floats[3];     /* of two activations and of a layer's filters */
+    int sum_floats;           /* of an image: parts of gradients of filters */
+    int x_pitch;              /* as the layers' pitch, of the input */
+    int filter_floats;        /* of shared memory: filters of a layer, */
+    int value_room;           /* each of two activations, */
+    int input_floats;         /* and inputs of a convolution, on the way back */
     const float *x;           /* [images, h, w, c] of the first layer */
     float *y;                 /* the last layer's output; may be NULL */
     float *values, *grads;    /* [images][value_floats]; forward alone: NULL */
+    float *sums;              /* [images][sum_floats] */
     unsigned char *places;    /* [images][place_bytes] */
     struct ew_cuda_loss loss; /* of the last output, samples 0: there is none; scratch: a float a
                                * sample */
@@ -390,11 +398,16 @@ struct ew_cuda_net {
     struct ew_cuda_layer layers[EW_CUDA_NET_LAYERS];
 };
 
-/* An activation in shared memory: pixels of c channels, `ew_cuda_pitch` floats apart, an odd number
- * so that neighbours lie in other banks. */
-static inline int ew_cuda_pitch(int pixels, int c)
+/* Floats from one pixel to the next where threads take neighbouring pixels: not a multiple of 4, so
+ * that they lie in other banks. */
+static inline int ew_cuda_pitch(int c)
 {
-    return pixels > 1 ? c | 1 : c;
+    return c % 4 ? c : c + 1;
+}
+
+static inline size_t ew_cuda_net_bytes(const struct ew_cuda_net *p)
+{
+    return sizeof(float) * (size_t)(p->filter_floats + 2 * p->value_room + p->input_floats);
 }
 
 /* ---- Moving ---- */

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole small networks (LeNet-5): a block takes one image through all layers and back, with its
  * activations in shared memory, where a launch for every layer would spend its time on launches.
- * Gradients of weights are a second launch over all images, each sum in a fixed order. */
+ * What is left for a second launch is to add up gradients of weights over images, in their order.
+ * A block has few threads to hide the time of loads behind, so loops have many of them under way.
+ */
 #include "backend/cuda/module/device_math.cuh"
 
 #define THREADS 512
 #define WARPS   (THREADS / 32)
 #define ALL     0xffffffffu
+static_assert(THREADS * 4 == EW_CUDA_NET_PARTS, "a thread's sums have room");
 #define FILTERS 4 /* of a convolution that a thread has sums of */
+#define ROWS    4 /* of a dense layer that a warp has */
 
 /* An activation in shared memory. */
 struct view {
@@ -17,12 +21,7 @@ struct view {
 
 __device__ static int place(const view &v, int i)
 {
-    return v.c == v.count ? i : i / v.c * v.pitch + i % v.c;
-}
-
-__device__ static view view_of(float *data, int pixels, int c)
-{
-    return {data, c, pixels > 1 ? c | 1 : c, pixels * c};
+    return v.pitch == v.c ? i : i / v.c * v.pitch + i % v.c;
 }
 
 template <typename V> __device__ static V warp_sum(V v)
@@ -70,9 +69,24 @@ __device__ static int rounded(int k)
 __device__ static void stage_forward(const ew_cuda_layer &l, float *to)
 {
     const int depth = l.kh * l.kw * l.c, k = rounded(l.k);
+#pragma unroll 4
     for (int i = threadIdx.x; i < depth * k; i += THREADS) {
         const int o = i / depth, at = i - o * depth;
-        to[at * k + o] = o < l.k ? l.weights[i] : 0;
+        to[at * k + o] = o < l.k ? __ldg(l.weights + i) : 0;
+    }
+}
+
+/* Adds n numbers times FILTERS columns of a matrix, whose rows are `step` apart. */
+__device__ static void multiply_add(const float *x, const float *f, int step, int n, float *sum)
+{
+#pragma unroll 8
+    for (int i = 0; i < n; i++) {
+        const float v = x[i];
+        const float4 w = *reinterpret_cast<const float4 *>(f + i * step);
+        sum[0] += v * w.x;
+        sum[1] += v * w.y;
+        sum[2] += v * w.z;
+        sum[3] += v * w.w;
     }
 }
 
@@ -83,47 +97,53 @@ __device__ static void conv(const ew_cuda_layer &l, const view &x, const float *
     for (int item = threadIdx.x; item < pixels * groups; item += THREADS) {
         const int pixel = item % pixels, o = item / pixels * FILTERS;
         const int y0 = pixel / l.ow * l.sh - l.ph, x0 = pixel % l.ow * l.sw - l.pw;
+        const int first = x0 < 0 ? -x0 : 0, last = l.w - x0 < l.kw ? l.w - x0 : l.kw;
         float sum[FILTERS] = {0};
-        for (int r = 0; r < l.kh; r++)
-            for (int t = 0; t < l.kw; t++) {
-                const int iy = y0 + r, ix = x0 + t;
-                if (iy < 0 || iy >= l.h || ix < 0 || ix >= l.w)
-                    continue;
-                const float *px = x.data + (iy * l.w + ix) * x.pitch;
-                const float *f = filters + (r * l.kw + t) * l.c * k + o;
-#pragma unroll 4
-                for (int c = 0; c < l.c; c++) {
-                    const float v = px[c];
-                    const float4 w = *reinterpret_cast<const float4 *>(f + c * k);
-                    sum[0] += v * w.x;
-                    sum[1] += v * w.y;
-                    sum[2] += v * w.z;
-                    sum[3] += v * w.w;
-                }
-            }
+        for (int r = 0; r < l.kh; r++) {
+            if (y0 + r < 0 || y0 + r >= l.h)
+                continue;
+            const float *row = x.data + ((y0 + r) * l.w + x0) * x.pitch;
+            const float *f = filters + r * l.kw * l.c * k + o;
+            if (x.pitch == l.c)
+                multiply_add(row + first * l.c, f + first * l.c * k, k, (last - first) * l.c, sum);
+            else
+                for (int t = first; t < last; t++)
+                    multiply_add(row + t * x.pitch, f + t * l.c * k, k, l.c, sum);
+        }
         for (int i = 0; i < FILTERS && o + i < l.k; i++)
-            give(out, pixel * l.k + o + i, act_apply(l.act, sum[i] + (l.bias ? l.bias[o + i] : 0)));
+            give(out, pixel * l.k + o + i,
+                 act_apply(l.act, sum[i] + (l.bias ? __ldg(l.bias + o + i) : 0)));
     }
 }
 
-/* A warp an output where its weights follow one another, else a thread. */
+/* ROWS outputs a warp where their weights follow one another, else a thread each. */
 __device__ static void dense(const ew_cuda_layer &l, const view &x, const sink &out)
 {
-    const int lane = threadIdx.x % 32, step = l.w_turned ? THREADS : WARPS;
-    for (int o = l.w_turned ? threadIdx.x : threadIdx.x / 32; o < l.k; o += step) {
+    const int n = x.count, lane = threadIdx.x % 32;
+    for (int o = threadIdx.x; o < l.k && l.w_turned; o += THREADS) {
         float sum = 0;
-        if (l.w_turned) {
-            for (int i = 0; i < x.count; i++)
-                sum += x.data[place(x, i)] * l.weights[(int64_t)i * l.k + o];
-        } else {
-            const float *w = l.weights + (int64_t)o * x.count;
-#pragma unroll 8
-            for (int i = lane; i < x.count; i += 32)
-                sum += x.data[place(x, i)] * w[i];
-            sum = warp_sum(sum);
+#pragma unroll 16
+        for (int i = 0; i < n; i++)
+            sum += x.data[i] * __ldg(l.weights + (int64_t)i * l.k + o);
+        give(out, o, act_apply(l.act, sum + (l.bias ? __ldg(l.bias + o) : 0)));
+    }
+    for (int o = threadIdx.x / 32 * ROWS; o < l.k && !l.w_turned; o += WARPS * ROWS) {
+        const float *w[ROWS];
+        float sum[ROWS] = {0};
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            w[r] = l.weights + (int64_t)(o + r < l.k ? o + r : l.k - 1) * n;
+#pragma unroll 4
+        for (int i = lane; i < n; i += 32)
+#pragma unroll
+            for (int r = 0; r < ROWS; r++)
+                sum[r] += x.data[i] * __ldg(w[r] + i);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const float v = warp_sum(sum[r]);
+            if (lane == 0 && o + r < l.k)
+                give(out, o + r, act_apply(l.act, v + (l.bias ? __ldg(l.bias + o + r) : 0)));
         }
-        if (l.w_turned || lane == 0)
-            give(out, o, act_apply(l.act, sum + (l.bias ? l.bias[o] : 0)));
     }
 }
 
@@ -247,9 +267,10 @@ __device__ static void cross_entropy(const ew_cuda_net &net, const view &x, cons
 __device__ static void stage_back(const ew_cuda_layer &l, float *to)
 {
     const int taps = l.kh * l.kw, c4 = rounded(l.c);
+#pragma unroll 4
     for (int i = threadIdx.x; i < taps * l.k * c4; i += THREADS) {
         const int c = i % c4, tap = i / c4 % taps, k = i / c4 / taps;
-        to[(tap * l.k + k) * c4 + c] = c < l.c ? l.weights[(k * taps + tap) * l.c + c] : 0;
+        to[(tap * l.k + k) * c4 + c] = c < l.c ? __ldg(l.weights + (k * taps + tap) * l.c + c) : 0;
     }
 }
 
@@ -259,9 +280,9 @@ struct below {
     const float *y;
 };
 
-__device__ static void hand_down(const sink &out, const below &b, int i, float v)
+__device__ static float slope_below(const below &b, int i)
 {
-    give(out, i, b.act.kind == EW_CUDA_ACT_NONE ? v : v * slope_at(b.act, b.y[i]));
+    return b.act.kind == EW_CUDA_ACT_NONE ? 1 : slope_at(b.act, b.y[i]);
 }
 
 __device__ static void conv_back(const ew_cuda_layer &l, const view &dy, const float *filters,
@@ -271,27 +292,23 @@ __device__ static void conv_back(const ew_cuda_layer &l, const view &dy, const f
     for (int item = threadIdx.x; item < pixels * (c4 / FILTERS); item += THREADS) {
         const int pixel = item % pixels, c = item / pixels * FILTERS;
         const int iy = pixel / l.w + l.ph, ix = pixel % l.w + l.pw;
-        float sum[FILTERS] = {0};
-        for (int r = 0; r < l.kh; r++)
+        float sum[FILTERS] = {0}, slope[FILTERS];
+#pragma unroll
+        for (int i = 0; i < FILTERS; i++)
+            slope[i] = c + i < l.c ? slope_below(b, pixel * l.c + c + i) : 0;
+        for (int r = 0; r < l.kh; r++) {
+            const int ty = iy - r, oy = ty / l.sh;
+            if (ty < 0 || oy * l.sh != ty || oy >= l.oh)
+                continue;
             for (int t = 0; t < l.kw; t++) {
-                const int ty = iy - r, tx = ix - t, oy = ty / l.sh, ox = tx / l.sw;
-                if (ty < 0 || tx < 0 || oy * l.sh != ty || ox * l.sw != tx || oy >= l.oh ||
-                    ox >= l.ow)
-                    continue;
-                const float *d = dy.data + (oy * l.ow + ox) * dy.pitch;
-                const float *f = filters + (r * l.kw + t) * l.k * c4 + c;
-#pragma unroll 4
-                for (int k = 0; k < l.k; k++) {
-                    const float v = d[k];
-                    const float4 w = *reinterpret_cast<const float4 *>(f + k * c4);
-                    sum[0] += v * w.x;
-                    sum[1] += v * w.y;
-                    sum[2] += v * w.z;
-                    sum[3] += v * w.w;
-                }
+                const int tx = ix - t, ox = tx / l.sw;
+                if (tx >= 0 && ox * l.sw == tx && ox < l.ow)
+                    multiply_add(dy.data + (oy * l.ow + ox) * dy.pitch,
+                                 filters + (r * l.kw + t) * l.k * c4 + c, c4, l.k, sum);
             }
+        }
         for (int i = 0; i < FILTERS && c + i < l.c; i++)
-            hand_down(out, b, pixel * l.c + c + i, sum[i]);
+            give(out, pixel * l.c + c + i, sum[i] * slope[i]);
     }
 }
 
@@ -299,20 +316,23 @@ __device__ static void conv_back(const ew_cuda_layer &l, const view &dy, const f
 __device__ static void dense_back(const ew_cuda_layer &l, const view &dy, const below &b,
                                   const sink &out)
 {
-    const int lane = threadIdx.x % 32, n = out.to.count, step = l.w_turned ? WARPS : THREADS;
-    for (int i = l.w_turned ? threadIdx.x / 32 : threadIdx.x; i < n; i += step) {
+    const int lane = threadIdx.x % 32, n = out.to.count;
+    for (int i = threadIdx.x / 32; i < n && l.w_turned; i += WARPS) {
+        const float slope = slope_below(b, i);
         float sum = 0;
-        if (l.w_turned) {
-            for (int o = lane; o < l.k; o += 32)
-                sum += dy.data[place(dy, o)] * l.weights[(int64_t)i * l.k + o];
-            sum = warp_sum(sum);
-        } else {
-#pragma unroll 8
-            for (int o = 0; o < l.k; o++)
-                sum += dy.data[place(dy, o)] * l.weights[(int64_t)o * n + i];
-        }
-        if (!l.w_turned || lane == 0)
-            hand_down(out, b, i, sum);
+        for (int o = lane; o < l.k; o += 32)
+            sum += dy.data[o] * __ldg(l.weights + (int64_t)i * l.k + o);
+        sum = warp_sum(sum);
+        if (lane == 0)
+            give(out, i, sum * slope);
+    }
+    for (int i = threadIdx.x; i < n && !l.w_turned; i += THREADS) {
+        const float slope = slope_below(b, i);
+        float sum = 0;
+#pragma unroll 16
+        for (int o = 0; o < l.k; o++)
+            sum += dy.data[o] * __ldg(l.weights + (int64_t)o * n + i);
+        give(out, i, sum * slope);
     }
 }
 
@@ -323,6 +343,7 @@ __device__ static void pool_back(const ew_cuda_layer &l, const view &dy,
     for (int i = threadIdx.x; i < l.h * l.w * l.c; i += THREADS) {
         const int pixel = i / l.c, c = i - pixel * l.c;
         const int iy = pixel / l.w + l.ph, ix = pixel % l.w + l.pw;
+        const float slope = slope_below(b, i);
         float sum = 0;
         for (int r = 0; r < l.kh; r++)
             for (int t = 0; t < l.kw; t++) {
@@ -336,42 +357,123 @@ __device__ static void pool_back(const ew_cuda_layer &l, const view &dy,
                 else if (places[o * l.c + c] == r * l.kw + t)
                     sum += dy.data[o * dy.pitch + c];
             }
-        hand_down(out, b, i, sum);
+        give(out, i, sum * slope);
     }
 }
 
 __device__ static void transpose_back(const ew_cuda_layer &l, const view &dy, const below &b,
                                       const sink &out)
 {
-    for (int i = threadIdx.x; i < l.k; i += THREADS)
-        hand_down(out, b, turned_from(l, i), dy.data[place(dy, i)]);
+    for (int i = threadIdx.x; i < l.k; i += THREADS) {
+        const int to = turned_from(l, i);
+        give(out, to, dy.data[place(dy, i)] * slope_below(b, to));
+    }
+}
+
+/* ---- An image's part of the gradients of filters ---- */
+
+/* A thread has FILTERS filters at one of their positions, over some rows of pixels; `parts` has
+ * room for FILTERS floats a thread. */
+__device__ static void filter_sums(const ew_cuda_layer &l, const view &x, const view &dy,
+                                   float *parts, float *to)
+{
+    const int depth = l.kh * l.kw * l.c, items = depth * (rounded(l.k) / FILTERS);
+    const int splits = items < THREADS ? THREADS / items : 1;
+    for (int job = threadIdx.x; job < items * splits; job += THREADS) {
+        const int split = job / items, item = job - split * items;
+        const int at = item % depth, o = item / depth * FILTERS;
+        const int c = at % l.c, t = at / l.c % l.kw, r = at / l.c / l.kw;
+        const int left = l.pw - t, first = left > 0 ? (left + l.sw - 1) / l.sw : 0;
+        const int most = (l.w - 1 + left) / l.sw + 1, last = most < l.ow ? most : l.ow;
+        float sum[FILTERS] = {0};
+        for (int oy = split * l.oh / splits; oy < (split + 1) * l.oh / splits; oy++) {
+            const int iy = oy * l.sh - l.ph + r;
+            if (iy < 0 || iy >= l.h)
+                continue;
+            const float *px = x.data + (iy * l.w - left) * x.pitch + c;
+            const float *d = dy.data + oy * l.ow * dy.pitch + o;
+#pragma unroll 4
+            for (int ox = first; ox < last; ox++) {
+                const float v = px[ox * l.sw * x.pitch];
+#pragma unroll
+                for (int i = 0; i < FILTERS; i++)
+                    sum[i] += v * d[ox * dy.pitch + i]; /* beyond the last filter: not used */
+            }
+        }
+        for (int i = 0; i < FILTERS && o + i < l.k; i++)
+            if (splits > 1)
+                parts[job * FILTERS + i] = sum[i];
+            else
+                to[(o + i) * depth + at] = sum[i];
+    }
+    __syncthreads();
+    for (int k = threadIdx.x; k < items * FILTERS && splits > 1; k += THREADS) {
+        const int item = k / FILTERS, o = item / depth * FILTERS + k % FILTERS;
+        float sum = 0;
+        for (int i = 0; i < splits; i++)
+            sum += parts[(i * items + item) * FILTERS + k % FILTERS];
+        if (o < l.k)
+            to[o * depth + item % depth] = sum;
+    }
+    const int lane = threadIdx.x % 32;
+    for (int o = threadIdx.x / 32; o < l.k; o += WARPS) {
+        float sum = 0;
+        for (int i = lane; i < l.oh * l.ow; i += 32)
+            sum += dy.data[i * dy.pitch + o];
+        sum = warp_sum(sum);
+        if (lane == 0)
+            to[l.k * depth + o] = sum;
+    }
 }
 
 /* ---- One image ---- */
 
-__device__ static int outputs_of(const ew_cuda_layer &l)
+__device__ static view output_of(const ew_cuda_layer &l, float *data)
 {
-    return l.kind == EW_CUDA_LAYER_DENSE || l.kind == EW_CUDA_LAYER_TRANSPOSE ? 1 : l.oh * l.ow;
+    return {data, l.k, l.pitch, l.oh * l.ow * l.k};
 }
 
-__device__ static void go_back(const ew_cuda_net &net, float *a, float *b, float *filters,
-                               const float *values, float *grads, const unsigned char *places)
+/* Memory of a block, and of its image. */
+struct image_memory {
+    float *filters, *inputs; /* shared: of a layer */
+    const float *x;
+    float *values, *grads, *sums;
+    unsigned char *places;
+};
+
+__device__ static void load_inputs(const view &to, const float *from)
 {
-    view dy = view_of(a, outputs_of(net.layers[net.n - 1]), net.layers[net.n - 1].k);
-    for (int i = net.n - 1; i > net.first_back; i--) {
-        const ew_cuda_layer &l = net.layers[i], &under = net.layers[i - 1];
-        const below y = {under.act, values + under.y_at};
-        const sink out = {view_of(b, outputs_of(under), under.k), grads + under.y_at};
-        if (l.kind == EW_CUDA_LAYER_CONV) {
-            stage_back(l, filters);
+#pragma unroll 4
+    for (int i = threadIdx.x; i < to.count; i += THREADS)
+        to.data[place(to, i)] = from[i];
+}
+
+__device__ static void go_back(const ew_cuda_net &net, const image_memory &m, float *a, float *b)
+{
+    view dy = output_of(net.layers[net.n - 1], a);
+    for (int i = net.n - 1; i >= net.first_back; i--) {
+        const ew_cuda_layer &l = net.layers[i], &under = net.layers[i ? i - 1 : 0];
+        if (l.kind == EW_CUDA_LAYER_CONV && (l.dw || l.db)) {
+            const view x = {m.inputs, l.c, i ? under.pitch : net.x_pitch, l.h * l.w * l.c};
+            load_inputs(x, i ? m.values + under.y_at : m.x);
             __syncthreads();
-            conv_back(l, dy, filters, y, out);
+            filter_sums(l, x, dy, m.filters, m.sums + l.sums_at);
+            __syncthreads();
+        }
+        if (i == net.first_back)
+            return;
+        const below y = {under.act, m.values + under.y_at};
+        const sink out = {output_of(under, b), m.grads + under.y_at};
+        if (l.kind == EW_CUDA_LAYER_CONV) {
+            stage_back(l, m.filters);
+            __syncthreads();
+            conv_back(l, dy, m.filters, y, out);
         } else if (l.kind == EW_CUDA_LAYER_DENSE) {
             dense_back(l, dy, y, out);
         } else if (l.kind == EW_CUDA_LAYER_TRANSPOSE) {
             transpose_back(l, dy, y, out);
         } else {
-            pool_back(l, dy, places + l.place_at, y, out);
+            pool_back(l, dy, m.places + l.place_at, y, out);
         }
         __syncthreads();
         b = dy.data;
@@ -379,59 +481,69 @@ __device__ static void go_back(const ew_cuda_net &net, float *a, float *b, float
     }
 }
 
-__global__ void __launch_bounds__(THREADS) net_kernel(const ew_cuda_net net)
+__device__ static view go_forward(const ew_cuda_net &net, const image_memory &m, float *a, float *b)
 {
-    extern __shared__ float4 memory[];
-    float *filters = reinterpret_cast<float *>(memory);
-    float *a = filters + net.shared_floats[2], *b = a + net.shared_floats[0];
-    const int image = blockIdx.x;
-    float *values = net.values ? net.values + (int64_t)image * net.value_floats : nullptr;
-    float *grads = net.grads ? net.grads + (int64_t)image * net.value_floats : nullptr;
-    unsigned char *places = net.places ? net.places + (int64_t)image * net.place_bytes : nullptr;
-    view x = view_of(a, net.layers[0].h * net.layers[0].w, net.layers[0].c);
-    for (int i = threadIdx.x; i < x.count; i += THREADS)
-        x.data[place(x, i)] = net.x[(int64_t)image * x.count + i];
+    const ew_cuda_layer &start = net.layers[0];
+    view x = {a, start.c, net.x_pitch, start.h * start.w * start.c};
+    load_inputs(x, m.x);
     for (int i = 0; i < net.n; i++) {
         const ew_cuda_layer &l = net.layers[i];
-        const sink out = {view_of(b, outputs_of(l), l.k), values ? values + l.y_at : nullptr};
+        const sink out = {output_of(l, b), m.values ? m.values + l.y_at : nullptr};
         if (l.kind == EW_CUDA_LAYER_CONV)
-            stage_forward(l, filters);
+            stage_forward(l, m.filters);
         __syncthreads();
         if (l.kind == EW_CUDA_LAYER_CONV)
-            conv(l, x, filters, out);
+            conv(l, x, m.filters, out);
         else if (l.kind == EW_CUDA_LAYER_DENSE)
             dense(l, x, out);
         else if (l.kind == EW_CUDA_LAYER_TRANSPOSE)
             transpose(l, x, out);
         else
-            pool(l, x, places ? places + l.place_at : nullptr, out);
+            pool(l, x, m.places ? m.places + l.place_at : nullptr, out);
         b = x.data;
         x = out.to;
         __syncthreads();
     }
-    for (int i = threadIdx.x; i < x.count && net.y; i += THREADS)
-        net.y[(int64_t)image * x.count + i] = x.data[place(x, i)];
+    return x;
+}
+
+__global__ void __launch_bounds__(THREADS) net_kernel(const ew_cuda_net net)
+{
+    extern __shared__ float4 memory[];
+    const int64_t image = blockIdx.x;
+    const ew_cuda_layer &first = net.layers[0], &last = net.layers[net.n - 1];
+    float *filters = reinterpret_cast<float *>(memory);
+    float *a = filters + net.filter_floats, *b = a + net.value_room;
+    const image_memory m = {filters,
+                            b + net.value_room,
+                            net.x + image * first.h * first.w * first.c,
+                            net.values ? net.values + image * net.value_floats : nullptr,
+                            net.grads ? net.grads + image * net.value_floats : nullptr,
+                            net.sums ? net.sums + image * net.sum_floats : nullptr,
+                            net.places ? net.places + image * net.place_bytes : nullptr};
+    const view y = go_forward(net, m, a, b);
+    for (int i = threadIdx.x; i < y.count && net.y; i += THREADS)
+        net.y[image * y.count + i] = y.data[place(y, i)];
     if (!net.loss.samples)
         return;
-    const ew_cuda_layer &last = net.layers[net.n - 1];
-    const sink dy = {view_of(b, 1, x.count), grads ? grads + last.y_at : nullptr};
-    cross_entropy(net, x, dy);
+    const sink dy = {output_of(last, y.data == a ? b : a), m.grads ? m.grads + last.y_at : nullptr};
+    cross_entropy(net, y, dy);
     __syncthreads();
-    if (grads)
-        go_back(net, dy.to.data, x.data, filters, values, grads, places);
+    if (m.grads)
+        go_back(net, m, dy.to.data, y.data);
 }
 
 /* ---- Gradients of weights ---- */
 
-/* Blocks of a layer: a convolution has one for each of its filters' positions, of 32 filters, and
- * one for the bias; a dense layer one for each THREADS of its weights and biases. */
+/* Blocks of a layer: one for each THREADS of its weights and biases. */
+__host__ __device__ static int weights_of(const ew_cuda_layer &l)
+{
+    return l.kind == EW_CUDA_LAYER_CONV ? l.kh * l.kw * l.c * l.k : l.h * l.w * l.c * l.k;
+}
+
 __host__ __device__ static int blocks_of(const ew_cuda_layer &l)
 {
-    if (l.kind == EW_CUDA_LAYER_CONV && (l.dw || l.db))
-        return (l.kh * l.kw * l.c + 1) * ((l.k + 31) / 32);
-    if (l.kind == EW_CUDA_LAYER_DENSE && (l.dw || l.db))
-        return (l.h * l.w * l.c * l.k + l.k + THREADS - 1) / THREADS;
-    return 0;
+    return l.dw || l.db ? (weights_of(l) + l.k + THREADS - 1) / THREADS : 0;
 }
 
 /* The inputs of a layer: floats from one image to the next. */
@@ -457,49 +569,27 @@ __device__ static void dense_weights(const ew_cuda_net &net, const ew_cuda_layer
     const int i = bias ? 0 : l.w_turned ? at / l.k : at % n;
     const float *dy = net.grads + l.y_at + o;
     float sum = 0;
-#pragma unroll 4
+#pragma unroll 8
     for (int image = 0; image < net.images; image++)
         sum += dy[(int64_t)image * net.value_floats] * (bias ? 1 : x.data[image * x.step + i]);
     put_sum(bias ? l.db : l.dw, bias ? o : at, sum, bias ? l.add_db : l.add_dw);
 }
 
-/* One position of the filters (or the bias): lanes are filters, and pixels where these are few. */
-__device__ static void conv_weights(const ew_cuda_net &net, const ew_cuda_layer &l, const inputs &x,
-                                    int block)
+/* Adds up what the images' blocks have left. */
+__device__ static void conv_weights(const ew_cuda_net &net, const ew_cuda_layer &l, int block)
 {
-    __shared__ float sums[THREADS];
-    const int chunks = (l.k + 31) / 32, depth = l.kh * l.kw * l.c, pixels = l.oh * l.ow;
-    const int at = block / chunks, first = block % chunks * 32;
-    const int filters = l.k - first < 32 ? l.k - first : 32, rows = 32 / filters;
-    const int lane = threadIdx.x % 32, row = lane / filters, o = first + lane % filters;
-    const bool bias = at == depth;
-    const int c = at % l.c, t = at / l.c % l.kw, r = at / l.c / l.kw;
-    float sum = 0;
-    for (int q = threadIdx.x / 32 * rows + row; row < rows && q < net.images * pixels;
-         q += WARPS * rows) {
-        const int image = q / pixels, pixel = q - image * pixels;
-        const int oy = pixel / l.ow, ox = pixel - oy * l.ow;
-        const int iy = oy * l.sh - l.ph + r, ix = ox * l.sw - l.pw + t;
-        const float d = net.grads[(int64_t)image * net.value_floats + l.y_at + pixel * l.k + o];
-        const bool inside = iy >= 0 && iy < l.h && ix >= 0 && ix < l.w;
-        if (bias)
-            sum += d;
-        else if (inside)
-            sum += d * x.data[image * x.step + (iy * l.w + ix) * l.c + c];
-    }
-    sums[threadIdx.x] = sum;
-    __syncthreads();
-    if (threadIdx.x >= filters)
+    const int n = weights_of(l), at = block * THREADS + threadIdx.x;
+    if (at >= n + l.k)
         return;
-    float total = 0;
-    for (int w = 0; w < WARPS; w++)
-        for (int i = 0; i < rows; i++)
-            total += sums[w * 32 + i * filters + threadIdx.x];
-    const int filter = first + threadIdx.x;
-    if (bias)
-        put_sum(l.db, filter, total, l.add_db);
+    const float *part = net.sums + l.sums_at + at;
+    float sum = 0;
+#pragma unroll 8
+    for (int image = 0; image < net.images; image++)
+        sum += part[(int64_t)image * net.sum_floats];
+    if (at < n)
+        put_sum(l.dw, at, sum, l.add_dw);
     else
-        put_sum(l.dw, filter * depth + at, total, l.add_dw);
+        put_sum(l.db, at - n, sum, l.add_db);
 }
 
 /* By one warp.  Labels may be gone by now: their memory is gradients'. */
@@ -528,7 +618,7 @@ __global__ void __launch_bounds__(THREADS) net_weights_kernel(const ew_cuda_net 
         const inputs x = i ? inputs{net.values + net.layers[i - 1].y_at, net.value_floats}
                            : inputs{net.x, first};
         if (l.kind == EW_CUDA_LAYER_CONV)
-            conv_weights(net, l, x, block);
+            conv_weights(net, l, block);
         else
             dense_weights(net, l, x, block);
         return;
@@ -539,8 +629,7 @@ __global__ void __launch_bounds__(THREADS) net_weights_kernel(const ew_cuda_net 
 
 extern "C" int ew_cu_net(ew_cuda_queue *q, const ew_cuda_net *p)
 {
-    const int *n = p->shared_floats;
-    const size_t bytes = sizeof(float) * (size_t)(n[0] + n[1] + n[2]);
+    const size_t bytes = ew_cuda_net_bytes(p);
     const cudaError_t e = cudaFuncSetAttribute(
         net_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, EW_CUDA_NET_BYTES);
     if (e)
