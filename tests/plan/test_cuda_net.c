@@ -68,8 +68,9 @@ static const struct net {
     int64_t h, w, c;
     int batch;
     double smoothing;
-} nets[] = {{"strided", strided, 11, 13, 3, 5, 0.1},
-            {"overlapping", overlapping, 9, 8, 2, 17, 0},
+} nets[] = {{"strided", strided, 11, 13, 3, 33, 0.1},
+            {"overlapping", overlapping, 9, 8, 2, 40, 0},
+            {"few", strided, 11, 13, 3, 5, 0.1},
             {"dense", dense_only, 6, 6, 1, 128, 0.2},
             {"residual", residual, 8, 8, 1, 4, 0}};
 

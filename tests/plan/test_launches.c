@@ -67,10 +67,11 @@ static void small_networks_run_whole(void)
         return;
     expect_launches("lenet5", true, 16, "cuda", "set_rates net net_weights update ");
     expect_launches("lenet5", true, 16, "cuda:0,tf32", "set_rates net net_weights update ");
-    expect_launches("lenet5", false, 1, "cuda", "set_rates net ");
+    expect_launches("lenet5", false, 64, "cuda", "set_rates net ");
 }
 
-/* Batches that fill the card, half types and networks that are no chain are run by layers. */
+/* Single images, batches that fill the card, half types and networks that are no chain are run by
+ * layers. */
 static void others_run_by_layers(void)
 {
     static const struct {
@@ -79,7 +80,8 @@ static void others_run_by_layers(void)
         int batch;
     } others[] = {{"lenet5", "cuda", true, 256},
                   {"lenet5", "cuda:0,fp16", true, 16},
-                  {"lenet5", "cuda:0,bf16", false, 1},
+                  {"lenet5", "cuda", false, 1},
+                  {"lenet5", "cuda:0,bf16", false, 64},
                   {"resnet9", "cuda", true, 2}};
     if (!has_stub())
         return;

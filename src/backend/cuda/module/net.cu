@@ -12,6 +12,7 @@
 static_assert(THREADS * 4 == EW_CUDA_NET_PARTS, "a thread's sums have room");
 #define FILTERS 4 /* of a convolution that a thread has sums of */
 #define ROWS    4 /* of a dense layer that a warp has */
+#define BATCH   4 /* loads that are under way for each of them */
 
 /* An activation in shared memory. */
 struct view {
@@ -76,10 +77,11 @@ __device__ static void stage_forward(const ew_cuda_layer &l, float *to)
     }
 }
 
-/* Adds n numbers times FILTERS columns of a matrix, whose rows are `step` apart. */
+/* Adds n numbers times FILTERS columns of a matrix, whose rows are `step` apart; U at a time. */
+template <int U>
 __device__ static void multiply_add(const float *x, const float *f, int step, int n, float *sum)
 {
-#pragma unroll 8
+#pragma unroll U
     for (int i = 0; i < n; i++) {
         const float v = x[i];
         const float4 w = *reinterpret_cast<const float4 *>(f + i * step);
@@ -105,10 +107,11 @@ __device__ static void conv(const ew_cuda_layer &l, const view &x, const float *
             const float *row = x.data + ((y0 + r) * l.w + x0) * x.pitch;
             const float *f = filters + r * l.kw * l.c * k + o;
             if (x.pitch == l.c)
-                multiply_add(row + first * l.c, f + first * l.c * k, k, (last - first) * l.c, sum);
+                multiply_add<5>(row + first * l.c, f + first * l.c * k, k, (last - first) * l.c,
+                                sum);
             else
                 for (int t = first; t < last; t++)
-                    multiply_add(row + t * x.pitch, f + t * l.c * k, k, l.c, sum);
+                    multiply_add<4>(row + t * x.pitch, f + t * l.c * k, k, l.c, sum);
         }
         for (int i = 0; i < FILTERS && o + i < l.k; i++)
             give(out, pixel * l.k + o + i,
@@ -133,11 +136,22 @@ __device__ static void dense(const ew_cuda_layer &l, const view &x, const sink &
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
             w[r] = l.weights + (int64_t)(o + r < l.k ? o + r : l.k - 1) * n;
-#pragma unroll 4
-        for (int i = lane; i < n; i += 32)
+        for (int i = lane; i < n; i += 32 * BATCH) {
+            float v[ROWS][BATCH], x_at[BATCH];
 #pragma unroll
-            for (int r = 0; r < ROWS; r++)
-                sum[r] += x.data[i] * __ldg(w[r] + i);
+            for (int j = 0; j < BATCH; j++) {
+                const int at = i + 32 * j;
+                x_at[j] = at < n ? x.data[at] : 0;
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+                    v[r][j] = at < n ? __ldg(w[r] + at) : 0;
+            }
+#pragma unroll
+            for (int j = 0; j < BATCH; j++)
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+                    sum[r] += x_at[j] * v[r][j];
+        }
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             const float v = warp_sum(sum[r]);
@@ -280,6 +294,12 @@ struct below {
     const float *y;
 };
 
+/* Divisions take as long as a dozen multiplications: strides of 1 do without. */
+__device__ static int whole(int a, int b)
+{
+    return b == 1 ? a : a / b;
+}
+
 __device__ static float slope_below(const below &b, int i)
 {
     return b.act.kind == EW_CUDA_ACT_NONE ? 1 : slope_at(b.act, b.y[i]);
@@ -297,14 +317,14 @@ __device__ static void conv_back(const ew_cuda_layer &l, const view &dy, const f
         for (int i = 0; i < FILTERS; i++)
             slope[i] = c + i < l.c ? slope_below(b, pixel * l.c + c + i) : 0;
         for (int r = 0; r < l.kh; r++) {
-            const int ty = iy - r, oy = ty / l.sh;
+            const int ty = iy - r, oy = whole(ty, l.sh);
             if (ty < 0 || oy * l.sh != ty || oy >= l.oh)
                 continue;
             for (int t = 0; t < l.kw; t++) {
-                const int tx = ix - t, ox = tx / l.sw;
+                const int tx = ix - t, ox = whole(tx, l.sw);
                 if (tx >= 0 && ox * l.sw == tx && ox < l.ow)
-                    multiply_add(dy.data + (oy * l.ow + ox) * dy.pitch,
-                                 filters + (r * l.kw + t) * l.k * c4 + c, c4, l.k, sum);
+                    multiply_add<4>(dy.data + (oy * l.ow + ox) * dy.pitch,
+                                    filters + (r * l.kw + t) * l.k * c4 + c, c4, l.k, sum);
             }
         }
         for (int i = 0; i < FILTERS && c + i < l.c; i++)
@@ -328,10 +348,17 @@ __device__ static void dense_back(const ew_cuda_layer &l, const view &dy, const 
     }
     for (int i = threadIdx.x; i < n && !l.w_turned; i += THREADS) {
         const float slope = slope_below(b, i);
+        const float *w = l.weights + i;
         float sum = 0;
-#pragma unroll 16
-        for (int o = 0; o < l.k; o++)
-            sum += dy.data[o] * __ldg(l.weights + (int64_t)o * n + i);
+        for (int o = 0; o < l.k; o += 4 * BATCH) {
+            float v[4 * BATCH];
+#pragma unroll
+            for (int j = 0; j < 4 * BATCH; j++)
+                v[j] = o + j < l.k ? __ldg(w + (o + j) * n) : 0;
+#pragma unroll
+            for (int j = 0; j < 4 * BATCH; j++)
+                sum += (o + j < l.k ? dy.data[o + j] : 0) * v[j];
+        }
         give(out, i, sum * slope);
     }
 }
@@ -345,16 +372,15 @@ __device__ static void pool_back(const ew_cuda_layer &l, const view &dy,
         const int iy = pixel / l.w + l.ph, ix = pixel % l.w + l.pw;
         const float slope = slope_below(b, i);
         float sum = 0;
-        for (int r = 0; r < l.kh; r++)
-            for (int t = 0; t < l.kw; t++) {
-                const int ty = iy - r, tx = ix - t, oy = ty / l.sh, ox = tx / l.sw;
-                if (ty < 0 || tx < 0 || oy * l.sh != ty || ox * l.sw != tx || oy >= l.oh ||
-                    ox >= l.ow)
+        /* From the last window that has it to the first. */
+        for (int oy = iy / l.sh; oy >= 0 && oy * l.sh + l.kh > iy; oy--)
+            for (int ox = ix / l.sw; ox >= 0 && ox * l.sw + l.kw > ix; ox--) {
+                const int o = oy * l.ow + ox, tap = (iy - oy * l.sh) * l.kw + ix - ox * l.sw;
+                if (oy >= l.oh || ox >= l.ow)
                     continue;
-                const int o = oy * l.ow + ox;
                 if (l.kind == EW_CUDA_LAYER_MEAN)
                     sum += share * dy.data[o * dy.pitch + c];
-                else if (places[o * l.c + c] == r * l.kw + t)
+                else if (places[o * l.c + c] == tap)
                     sum += dy.data[o * dy.pitch + c];
             }
         give(out, i, sum * slope);
@@ -392,7 +418,7 @@ __device__ static void filter_sums(const ew_cuda_layer &l, const view &x, const 
                 continue;
             const float *px = x.data + (iy * l.w - left) * x.pitch + c;
             const float *d = dy.data + oy * l.ow * dy.pitch + o;
-#pragma unroll 4
+#pragma unroll 5
             for (int ox = first; ox < last; ox++) {
                 const float v = px[ox * l.sw * x.pitch];
 #pragma unroll
@@ -507,7 +533,7 @@ __device__ static view go_forward(const ew_cuda_net &net, const image_memory &m,
     return x;
 }
 
-__global__ void __launch_bounds__(THREADS) net_kernel(const ew_cuda_net net)
+__global__ void __launch_bounds__(THREADS, 1) net_kernel(const ew_cuda_net net)
 {
     extern __shared__ float4 memory[];
     const int64_t image = blockIdx.x;
