@@ -111,6 +111,10 @@ static void two_steps_are_under_way(void)
         EW_EXPECT(strncmp(said(), "event_hold event_hold cast set_rates ", 37) == 0);
         EW_EXPECT_OK(ew_plan_wait(p, NULL));
         EW_EXPECT_OK(ew_plan_wait(p, NULL));
+        said();
+        EW_EXPECT_OK(ew_plan_start(p)); /* nothing is under way: straight to its place */
+        EW_EXPECT(strncmp(said(), "cast set_rates ", 15) == 0);
+        EW_EXPECT_OK(ew_plan_wait(p, NULL));
     }
     ew_plan_free(p);
     ew_graph_free(g);

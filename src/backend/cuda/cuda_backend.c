@@ -50,6 +50,7 @@ struct own {
     int next_stage;
     bool running; /* something was run since the last wait */
     void *moments[EW_MOMENTS];
+    int last;  /* moment that was marked */
     bool fast; /* sums need no fixed order */
     struct ew_cuda_beside beside;
     char name[128], target[32], device[DEVICE_CHARS];
@@ -318,7 +319,8 @@ static void release(struct ew_memory *m)
     free(m);
 }
 
-/* A queue for copies that run ahead, and where they go. */
+/* A queue for copies that run ahead, and where they go: for whoever starts a run before the last
+ * one is over. */
 static ew_err open_ahead(struct own *o)
 {
     struct ew_cuda *be = &o->cuda;
@@ -337,8 +339,6 @@ static ew_err open_ahead(struct own *o)
 static ew_err alloc_pinned(struct ew_backend *be, size_t bytes, void **out)
 {
     struct own *o = (struct own *)be;
-    if (bytes >= AHEAD_BYTES)
-        EW_TRY(open_ahead(o));
     EW_TRY(ew_grow((void **)&o->pinned, &o->cap_pinned, o->n_pinned + 1, sizeof(*o->pinned)));
     TRY(&o->cuda, alloc_host(bytes, out));
     o->pinned[o->n_pinned++] = (struct pinned){*out, bytes};
@@ -377,6 +377,7 @@ static ew_err take_slot(struct own *o, struct slot **out)
 static ew_err put_ahead(struct own *o, char *to, const char *from, size_t bytes, bool floats)
 {
     struct ew_cuda *be = &o->cuda;
+    EW_TRY(open_ahead(o));
     const size_t size = floats ? ew_dtype_size(be->base.info.storage) : 1;
     const size_t unit = floats ? sizeof(float) : 1;
     for (size_t at = 0; at < bytes; at += SLOT_BYTES) {
@@ -399,7 +400,7 @@ static ew_err put_ahead(struct own *o, char *to, const char *from, size_t bytes,
 
 static bool goes_ahead(const struct own *o, const void *from, size_t bytes)
 {
-    return o->running && o->ahead && bytes >= AHEAD_BYTES && is_pinned(o, from);
+    return o->running && bytes >= AHEAD_BYTES && is_pinned(o, from);
 }
 
 static ew_err put(struct ew_memory *m, size_t offset, const void *from, size_t bytes)
@@ -672,14 +673,16 @@ static ew_err sync(struct ew_backend *be)
 
 static ew_err mark(struct ew_backend *be, int moment)
 {
-    const struct own *o = (const struct own *)be;
+    struct own *o = (struct own *)be;
+    o->last = moment;
     return ew_cuda_check(o->cuda.cu, o->cuda.cu->event_record(o->cuda.q, o->moments[moment]),
                          "mark");
 }
 
 static ew_err reach(struct ew_backend *be, int moment)
 {
-    const struct own *o = (const struct own *)be;
+    struct own *o = (struct own *)be;
+    o->running = o->running && moment != o->last;
     return ew_cuda_check(o->cuda.cu, o->cuda.cu->event_wait(o->moments[moment]), "run");
 }
 
