@@ -296,6 +296,20 @@ static void designs_differ_and_teach(void)
         EW_EXPECT_INT(more[i].candidate, s[4 + i].candidate);
 }
 
+/* Where laws alone would measure at one and six cores, what they leave over is looked for between
+ * them too. */
+static void designs_reach_between(void)
+{
+    EW_CLEANUP(ew_free_ptr) struct ew_mode *modes = calloc(MADE_MODES, sizeof(*modes));
+    const int n = made_modes(MADE_ORIN_NANO, modes);
+    struct ew_design_step s[50];
+    int got, by_cores[7] = {0};
+    EW_EXPECT_OK(ew_design_modes(&(struct ew_design){.candidates = modes, .n = n}, 50, s, &got));
+    for (int i = 0; i < got; i++)
+        by_cores[(int)modes[s[i].candidate].cores]++;
+    EW_EXPECT(by_cores[3] + by_cores[4] + by_cores[5] >= 15); /* 18; by the laws alone 7 */
+}
+
 /* Energy's interval is narrower than the product of time's and power's. */
 static void energy_is_joint(void)
 {
@@ -475,7 +489,7 @@ EW_TEST_MAIN(EW_TEST(factors_solve), EW_TEST(laws_have_right_derivatives),
              EW_TEST(time_falls_with_clocks), EW_TEST(ten_modes_of_a_large_board),
              EW_TEST(ten_modes_of_a_small_board), EW_TEST(fifty_modes),
              EW_TEST(wrong_prior_gives_way), EW_TEST(throttled_run_stands_out),
-             EW_TEST(designs_differ_and_teach), EW_TEST(energy_is_joint),
-             EW_TEST(units_do_not_matter), EW_TEST(published_epochs),
+             EW_TEST(designs_differ_and_teach), EW_TEST(designs_reach_between),
+             EW_TEST(energy_is_joint), EW_TEST(units_do_not_matter), EW_TEST(published_epochs),
              EW_TEST(board_is_known_by_its_clocks), EW_TEST(bad_files_are_named),
              EW_TEST(too_few_modes), EW_TEST(repeated_modes_become_one))
