@@ -6,8 +6,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "edgewise.h"
 #include "ew_test.h"
+#include "model/objective.h"
 
 static ew_err copy_inputs(struct ew_graph *g, const struct ew_tensor *const *in, struct ew_plan *p)
 {
@@ -113,4 +115,26 @@ ew_err ew_graph_widen(struct ew_graph *g)
     }
     g->inferred = false;
     return ew_graph_infer(g);
+}
+
+struct ew_graph *ew_training_network(const char *name, int64_t batch, int64_t side)
+{
+    const struct ew_model_opts o = {
+        .size = sizeof(o), .batch = batch, .height = side, .width = side};
+    struct ew_graph *g = NULL;
+    if (EW_EXPECT_OK(ew_model_build(name, &o, &g)) && EW_EXPECT_OK(ew_model_init(name, 3, g)) &&
+        EW_EXPECT_OK(ew_objective_add(g)))
+        return g;
+    ew_graph_free(g);
+    return NULL;
+}
+
+void ew_fill_samples(struct ew_plan *p, int64_t first, int64_t n)
+{
+    struct ew_tensor *x = ew_plan_input(p, 0), *label = ew_plan_input(p, 1);
+    const int64_t each = ew_tensor_count(x) / n;
+    for (int64_t i = 0; i < n * each; i++)
+        ((float *)x->data)[i] = (float)ew_rng_normal(7, 0, (uint64_t)(first * each + i));
+    for (int64_t i = 0; i < n; i++)
+        ((int64_t *)label->data)[i] = (first + i) % 10;
 }

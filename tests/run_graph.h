@@ -19,6 +19,14 @@ struct ew_plan *ew_run_sine(struct ew_graph *g, bool reference);
  * with first weights: the references stay quick.  NULL, said, where that failed. */
 struct ew_graph *ew_small_network(const char *name);
 
+/* A network of the zoo with first weights and its objective, for images of `side` or, at 0, its
+ * own; NULL, said, where that failed. */
+struct ew_graph *ew_training_network(const char *name, int64_t batch, int64_t side);
+
+/* Samples [first, first + n) of one endless batch of ten classes, as the inputs of a training plan
+ * of n.  They differ: alike ones leave batch norms little variance to divide by. */
+void ew_fill_samples(struct ew_plan *p, int64_t first, int64_t n);
+
 /* Makes every float32 value of the graph, weights included, double precision. */
 ew_err ew_graph_widen(struct ew_graph *g);
 

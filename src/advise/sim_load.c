@@ -5,27 +5,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "advise/call_bytes.h"
 #include "backend/backend.h"
 #include "compress/pass.h"
 #include "graph/ops.h"
 #include "op/conv.h"
 #include "plan/plan.h"
-
-static double bytes_of(struct ew_tensor *const *list, int n)
-{
-    double sum = 0;
-    for (int i = 0; list && i < n; i++)
-        if (list[i])
-            sum += (double)ew_tensor_bytes(list[i]);
-    return sum;
-}
-
-/* Each tensor that the call names is read or written once. */
-static double call_bytes(const struct ew_call *c)
-{
-    return bytes_of(c->in, c->n_in) + bytes_of(c->out, c->n_out) + bytes_of(c->dout, c->n_out) +
-           bytes_of(c->din, c->n_in);
-}
 
 static int64_t groups_of(const struct ew_call *c)
 {
@@ -58,7 +43,7 @@ static ew_err take_step(struct ew_arena *a, const struct ew_plan *p, int k, stru
                               .groups = 1};
     EW_CHECK(s->name && s->op, EW_ERR_MEMORY, "no memory for a simulation");
     if (ew_plan_step_query(p, k, &q) && q.c) {
-        s->bytes = call_bytes(q.c);
+        s->bytes = ew_call_bytes(q.c, q.c->n_in);
         s->groups = groups_of(q.c);
     }
     l->flops += s->flops;

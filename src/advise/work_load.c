@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "advise/call_bytes.h"
 #include "backend/candidates.h"
 #include "compress/pass.h"
 #include "plan/plan.h"
@@ -12,22 +13,10 @@
 #define CANDIDATES      32
 #define FLOPS_PER_CYCLE 32 /* of a core whose vectors hold eight floats: two products each */
 
-static double bytes_of(struct ew_tensor *const *list, int n)
-{
-    double sum = 0;
-    for (int i = 0; list && i < n; i++)
-        if (list[i])
-            sum += (double)ew_tensor_bytes(list[i]);
-    return sum;
-}
-
-/* Of the call's tensors; an estimate of cycles has the weights in it, which come after the input.
- */
+/* An estimate of cycles has the weights in it, which come after the input. */
 static double call_bytes(const struct ew_call *c, bool estimated)
 {
-    const int n_in = estimated && c->n_in > 1 ? 1 : c->n_in;
-    return bytes_of(c->in, n_in) + bytes_of(c->out, c->n_out) + bytes_of(c->dout, c->n_out) +
-           bytes_of(c->din, n_in);
+    return ew_call_bytes(c, estimated && c->n_in > 1 ? 1 : c->n_in);
 }
 
 /* The chosen kernel's entry of the catalogue; false: it has none. */

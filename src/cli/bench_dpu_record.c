@@ -6,15 +6,8 @@
 static ew_err put(struct ew_recording *rec, const char *name, double value, const char *unit,
                   enum ew_better better)
 {
-    struct ew_metric_row m;
-    ew_record_clear(EW_RECORD_METRIC, &m);
-    m.name = name;
-    m.value = value;
-    m.unit = unit;
-    m.source = "DPU model";
-    m.quality = EW_QUALITY_MODELLED;
-    m.better = (int)better;
-    return ew_recording_put(rec, EW_RECORD_METRIC, &m);
+    static const struct ew_recording_model dpu = {"DPU model", EW_QUALITY_MODELLED};
+    return ew_recording_modelled(rec, &dpu, name, value, unit, better);
 }
 
 static ew_err put_power(struct ew_recording *rec, const struct ew_dpu_config *c,

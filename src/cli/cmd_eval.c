@@ -204,7 +204,7 @@ static ew_err run_on(struct ew_cmd_call *c, struct ew_classifier *k, struct ew_r
 {
     const struct opts *o = c->opts;
     const bool engine = k->network.engine != NULL;
-    struct ew_eval_target t = {.name = k->net->name};
+    struct ew_eval_target t = {.name = k->net->name, .loss = k->network.loss};
     struct ew_image_set s = {0};
     ew_err e = ew_data_hint(c, o->data, ew_image_set_open(o->data, k, o->split == 1, &s));
     s.loader.workers = o->workers;
@@ -238,12 +238,15 @@ const struct ew_cmd ew_cmd_eval = {
     .group = EW_CMD_TRAIN,
     .summary = "how well a network does on a data set",
     .args = "CKPT|FILE.onnx|FILE.ewe|NAME",
-    .about = "Top-1 and top-5 accuracy, macro precision, recall and F1, each class by itself, and "
-             "the confusion "
-             "matrix.\n"
-             "Macro averages count every class that occurs the same, however many images it has.\n"
-             "Of a network that gives back its input, an autoencoder, the mean squared error by "
-             "class; --anomaly says how well that tells some classes from the others.",
+    .about =
+        "Top-1 and top-5 accuracy, macro precision, recall and F1, each class by itself, and "
+        "the confusion "
+        "matrix.\n"
+        "Macro averages count every class that occurs the same, however many images it has.\n"
+        "The loss is the one that a checkpoint was trained for; of other files cross-entropy.\n"
+        "Of a network that gives back its input, an autoencoder, the loss by class, for other "
+        "files the mean squared error; --anomaly says how well that tells some classes from the "
+        "others.",
     .examples = "eval runs/lenet5-mnist/best.ckpt --data mnist --png confusion.png\n"
                 "eval squeezenet.onnx --data photos/ --mean imagenet --csv confusion.csv\n"
                 "eval net.ewe --data cifar10 --predictions all.csv --mistakes worst.png\n"

@@ -56,9 +56,10 @@ static ew_err print(const struct ew_cmd_call *c, const struct ew_graph *g)
     struct ew_cost cost;
     EW_TRY(ew_graph_cost(g, &cost, NULL));
     if (!c->json) {
-        printf("%s: %s, %s parameters, batch %s\n", o->output,
-               ew_text_bytes(file_bytes(o->output), bytes), ew_text_count(cost.params, count),
-               o->net.batch || ew_network_is_xir(o->output) ? "fixed" : "open");
+        printf("%s: %s, ", o->output, ew_text_bytes(file_bytes(o->output), bytes));
+        if (cost.params > 0) /* integers are constants */
+            printf("%s parameters, ", ew_text_count(cost.params, count));
+        printf("batch %s\n", o->net.batch || ew_network_is_xir(o->output) ? "fixed" : "open");
         return EW_OK;
     }
     struct ew_json j;

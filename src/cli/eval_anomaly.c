@@ -119,7 +119,8 @@ ew_err ew_anomaly_print(const struct ew_eval_report *r, const struct ew_roc *roc
     EW_TRY(print_classes(r, list));
     printf("\n%s on %s (%s), %s samples\n", r->network, ew_dataset_info(r->data)->name,
            ew_split_name(r->split), ew_text_count(r->run->n, count));
-    printf("error:     %.6f, mean of squares between output and input\n", mean_of(&list[classes]));
+    printf("error:     %.6f, %s, output against input\n", mean_of(&list[classes]),
+           r->run->loss->help);
     if (roc->n) {
         printf("anomalies: %lld of %lld samples\n", (long long)roc->anomalies,
                (long long)(roc->anomalies + roc->normal));

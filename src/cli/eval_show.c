@@ -117,7 +117,7 @@ ew_err ew_eval_print(const struct ew_eval_report *r)
     char count[EW_TEXT_CHARS];
     printf("\n%s on %s (%s), %s images\n", r->network, ew_dataset_info(r->data)->name,
            ew_split_name(r->split), ew_text_count(s.samples, count));
-    printf("accuracy:  %.2f%%, cross-entropy %.4f\n", 100 * s.accuracy, s.loss);
+    printf("accuracy:  %.2f%%, %s %.4f\n", 100 * s.accuracy, r->run->loss->name, s.loss);
     if (r->run->confusion.classes > EW_EVAL_TOP)
         printf("top 5:     %.2f%%\n", 100 * ew_eval_top(r));
     printf("macro:     precision %.4f, recall %.4f, F1 %.4f\n", s.precision, s.recall, s.f1);
@@ -147,7 +147,8 @@ ew_err ew_eval_print_json(const struct ew_eval_report *r)
     ew_json_num(&j, "precision", s.precision);
     ew_json_num(&j, "recall", s.recall);
     ew_json_num(&j, "f1", s.f1);
-    ew_json_num(&j, "loss", s.loss); /* cross-entropy, whatever it was trained by */
+    ew_json_str(&j, "loss_name", r->run->loss->name);
+    ew_json_num(&j, "loss", s.loss);
     ew_json_num(&j, "images_per_s", r->seconds > 0 ? (double)s.samples / r->seconds : 0);
     ew_json_array(&j, "classes");
     for (int64_t k = 0; k < c->classes; k++) {

@@ -112,14 +112,13 @@ static void take_sample(struct ew_eval_run *r, const float *row, int64_t label, 
 static void take_errors(const struct ew_eval_target *t, const struct ew_batch *b,
                         struct ew_eval_run *r)
 {
-    const struct ew_loss *mse = ew_loss_chosen(0, t->graph);
     const float *x = ew_plan_input(t->plan, 0)->data, *y = ew_plan_output(t->plan, 0)->data;
     const int64_t size = ew_tensor_count(ew_plan_input(t->plan, 0)) / t->batch;
     for (int64_t i = 0; i < b->n; i++)
         r->errors[r->n++] =
             (struct ew_eval_error){.index = b->index[i],
                                    .label = b->labels[i],
-                                   .error = ew_loss_of(mse, y + i * size, x + i * size, size)};
+                                   .error = ew_loss_of(r->loss, y + i * size, x + i * size, size)};
 }
 
 static ew_err run_batch(const struct ew_eval_target *t, const struct ew_batch *b,
@@ -132,12 +131,15 @@ static ew_err run_batch(const struct ew_eval_target *t, const struct ew_batch *b
         return EW_OK;
     }
     float *scores = ew_plan_output(t->plan, 0)->data;
+    if (!r->loss->of_labels) /* of what the network says itself */
+        ew_confusion_add(&r->confusion, scores, b->labels, b->n);
     for (int64_t i = 0; i < b->n; i++) {
         float *row = scores + i * r->confusion.classes;
         to_scores(row, r->confusion.classes);
         take_sample(r, row, b->labels[i], b->index[i], keep);
     }
-    ew_confusion_add(&r->confusion, scores, b->labels, b->n);
+    if (r->loss->of_labels)
+        ew_confusion_add(&r->confusion, scores, b->labels, b->n);
     return EW_OK;
 }
 
@@ -174,6 +176,7 @@ static ew_err make_room(const struct ew_eval_target *t, int64_t n, bool keep,
     EW_CHECK(scores->dtype == EW_F32 && classes >= 2, EW_ERR_SHAPE,
              "%s: its output is not a row of scores", t->name);
     EW_TRY(ew_confusion_init(&out->confusion, classes));
+    out->confusion.loss = out->loss->of_labels ? NULL : out->loss;
     out->samples = keep ? calloc((size_t)n + 1, sizeof(*out->samples)) : NULL;
     EW_CHECK(!keep || out->samples, EW_ERR_MEMORY, "no memory for %lld predictions", (long long)n);
     return EW_OK;
@@ -186,7 +189,7 @@ ew_err ew_eval_run(const struct ew_eval_target *t, const struct ew_loader_opts *
     struct ew_progress progress = {0};
     struct ew_loader_opts o = *set;
     struct ew_loader *loader = NULL;
-    *out = (struct ew_eval_run){0};
+    *out = (struct ew_eval_run){.loss = t->loss ? t->loss : ew_loss_chosen(0, t->graph)};
     EW_TRY(image_layout(t, &l));
     o.batch = t->batch;
     o.shuffle = o.drop_last = o.refill = false;

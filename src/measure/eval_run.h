@@ -20,13 +20,14 @@ struct ew_eval_sample {
     float truth_share;
 };
 
-/* How far from one sample a network that gives back its input came: mean squared error. */
+/* How far from one sample a network that gives back its input came, by the loss. */
 struct ew_eval_error {
     int64_t index, label;
     double error;
 };
 
 struct ew_eval_run {
+    const struct ew_loss *loss;     /* by which it is evaluated */
     struct ew_confusion confusion;  /* of a classifier */
     struct ew_eval_error *errors;   /* of a network that gives back its input; n of them */
     struct ew_eval_sample *samples; /* where they were asked for */
@@ -41,6 +42,8 @@ struct ew_eval_target {
     struct ew_plan *plan;
     const struct ew_graph *graph;
     int64_t batch;
+    const struct ew_loss *loss; /* that it was trained for; NULL: not known, then the loss that
+                                 * "auto" means */
 };
 
 /* Runs the split that `set` names; its batch, order, augmentation and size are set here.  `keep`:

@@ -5,15 +5,8 @@
 ew_err ew_simulated_metric(struct ew_recording *rec, const char *name, double value,
                            const char *unit, enum ew_better better)
 {
-    struct ew_metric_row m;
-    ew_record_clear(EW_RECORD_METRIC, &m);
-    m.name = name;
-    m.value = value;
-    m.unit = unit;
-    m.source = "board model";
-    m.quality = EW_QUALITY_SIMULATED;
-    m.better = (int)better;
-    return ew_recording_put(rec, EW_RECORD_METRIC, &m);
+    static const struct ew_recording_model board = {"board model", EW_QUALITY_SIMULATED};
+    return ew_recording_modelled(rec, &board, name, value, unit, better);
 }
 
 ew_err ew_simulated_mark(struct ew_recording *rec)

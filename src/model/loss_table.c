@@ -3,7 +3,11 @@
 #include "model/loss_table.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/ini.h"
+#include "base/mem.h"
 #include "graph/ops.h"
 #include "op/math_attr.h"
 
@@ -97,11 +101,31 @@ const struct ew_loss *ew_loss_chosen(int choice, const struct ew_graph *net)
     return &table[ew_net_reconstructs(net) ? 1 : 0];
 }
 
+const struct ew_loss *ew_loss_of_options(const char *options, const struct ew_graph *net)
+{
+    EW_CLEANUP(ew_free_ptr) char *text = strdup(options);
+    struct ew_ini ini;
+    ew_ini_init(&ini, text ? text : (char[]){""}, "options");
+    while (ew_ini_next(&ini))
+        for (int i = 0; ini.key && strcmp(ini.key, "loss") == 0 && ew_loss_names[i]; i++)
+            if (strcmp(ini.value, ew_loss_names[i]) == 0)
+                return ew_loss_chosen(i, net);
+    return NULL;
+}
+
 double ew_loss_of(const struct ew_loss *loss, const float *prediction, const float *target,
                   int64_t n)
 {
     double sum = 0;
     for (int64_t i = 0; i < n; i++)
         sum += loss->of_element((double)prediction[i], (double)target[i]);
+    return n > 0 ? sum / (double)n : 0;
+}
+
+double ew_loss_of_label(const struct ew_loss *loss, const float *scores, int64_t n, int64_t label)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < n; k++)
+        sum += loss->of_element((double)scores[k], k == label ? 1 : 0);
     return n > 0 ? sum / (double)n : 0;
 }

@@ -27,8 +27,13 @@ const struct ew_loss *ew_loss_chosen(int choice, const struct ew_graph *net);
 /* Whether the network's output has its input's shape: its target is the input itself. */
 bool ew_net_reconstructs(const struct ew_graph *net);
 
+/* The loss that lines "name = value" name, the options that a checkpoint keeps; NULL: none. */
+const struct ew_loss *ew_loss_of_options(const char *options, const struct ew_graph *net);
+
 /* The mean over n elements of a loss that is not of labels. */
 double ew_loss_of(const struct ew_loss *loss, const float *prediction, const float *target,
                   int64_t n);
+/* The same of n scores and the label's row of 0 and a 1. */
+double ew_loss_of_label(const struct ew_loss *loss, const float *scores, int64_t n, int64_t label);
 
 #endif

@@ -121,13 +121,14 @@ static ew_err from_xir(const char *path, const struct ew_network_how *how, struc
 }
 
 static ew_err from_checkpoint(const char *path, const struct ew_network_how *how,
-                              struct ew_graph **out)
+                              struct ew_network *n)
 {
     struct ew_checkpoint c;
     EW_CHECK(how->opts.input.n == 0, EW_ERR_USAGE,
              "%s: the size of a checkpoint's input cannot be changed", path);
     EW_TRY(ew_checkpoint_read(path, &c));
-    *out = c.graph;
+    n->graph = c.graph;
+    n->loss = ew_loss_of_options(c.options, c.graph);
     c.graph = NULL;
     ew_checkpoint_fini(&c);
     return EW_OK;
@@ -189,7 +190,7 @@ static ew_err open_graph_file(const struct ew_network_how *how, struct ew_networ
     EW_CHECK(checkpoint || !ends_in(n->what, ".ckpt"), EW_ERR_FORMAT, "%s: not a checkpoint",
              n->what);
     EW_CHECK(!ends_in(n->what, ".ewe"), EW_ERR_FORMAT, "%s: not an engine file", n->what);
-    EW_TRY(checkpoint                  ? from_checkpoint(n->what, how, &n->graph)
+    EW_TRY(checkpoint                  ? from_checkpoint(n->what, how, n)
            : n->kind == EW_NETWORK_XIR ? from_xir(n->what, how, &n->graph)
                                        : from_onnx(n->what, how, &n->graph));
     if (how->n_inputs == 0)

@@ -8,6 +8,7 @@
 #include "edgewise.h"
 #include "format/image_card.h"
 #include "graph/graph.h"
+#include "model/loss_table.h"
 
 /* ---- Options ---- */
 
@@ -65,6 +66,7 @@ struct ew_network {
     enum ew_network_kind kind;
     struct ew_graph *graph; /* at the batch asked for; an engine's is its context's */
     struct ew_image_card card;
+    const struct ew_loss *loss; /* that a checkpoint was trained for; NULL: not known */
     bool random;                /* its weights are random: scores mean nothing */
     int64_t file_bytes;         /* 0: there is no file */
     struct ew_engine *engine;   /* where it is one, with a context that runs it; else NULL */

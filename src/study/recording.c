@@ -97,6 +97,7 @@ static ew_err put_figure(struct ew_recording *r, const struct ew_metric_row *fig
     m.name = figure->name;
     m.value = figure->value;
     m.unit = figure->unit;
+    m.source = figure->source;
     m.quality = figure->quality;
     m.better = figure->better;
     return ew_recording_put(r, EW_RECORD_METRIC, &m);
@@ -119,6 +120,18 @@ ew_err ew_recording_derived(struct ew_recording *r, const char *name, double val
                                                  .value = value,
                                                  .unit = unit,
                                                  .quality = EW_QUALITY_DERIVED,
+                                                 .better = (int)better});
+}
+
+ew_err ew_recording_modelled(struct ew_recording *r, const struct ew_recording_model *by,
+                             const char *name, double value, const char *unit,
+                             enum ew_better better)
+{
+    return put_figure(r, &(struct ew_metric_row){.name = name,
+                                                 .value = value,
+                                                 .unit = unit,
+                                                 .source = by->source,
+                                                 .quality = by->quality,
                                                  .better = (int)better});
 }
 

@@ -47,6 +47,16 @@ ew_err ew_recording_metric(struct ew_recording *r, const char *name, double valu
 ew_err ew_recording_derived(struct ew_recording *r, const char *name, double value,
                             const char *unit, enum ew_better better);
 
+/* One that a model gives, marked with its name and kind. */
+struct ew_recording_model {
+    const char *source;
+    int quality; /* EW_QUALITY_MODELLED or EW_QUALITY_SIMULATED */
+};
+
+ew_err ew_recording_modelled(struct ew_recording *r, const struct ew_recording_model *by,
+                             const char *name, double value, const char *unit,
+                             enum ew_better better);
+
 /* Ends the run as done, or as failed with the message of `err`, and closes the store.  Returns
  * `err`, or the store's own failure. */
 ew_err ew_recording_end(struct ew_recording *r, ew_err err);

@@ -62,7 +62,8 @@ void ew_confusion_add(struct ew_confusion *c, const float *scores, const int64_t
         c->count[label * c->classes + best]++;
         c->total++;
         c->correct += best == label;
-        c->loss_sum += cross_entropy(row, c->classes, label);
+        c->loss_sum += c->loss ? ew_loss_of_label(c->loss, row, c->classes, label)
+                               : cross_entropy(row, c->classes, label);
     }
 }
 

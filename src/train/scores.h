@@ -7,11 +7,14 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "model/loss_table.h"
 
 struct ew_confusion {
     int64_t classes;
     int64_t *count; /* [truth, prediction] */
     int64_t total, correct;
+    const struct ew_loss
+        *loss;       /* of scores and the label's row of 0 and a 1; NULL: cross-entropy */
     double loss_sum; /* over samples */
 };
 
@@ -19,7 +22,7 @@ ew_err ew_confusion_init(struct ew_confusion *c, int64_t classes);
 void ew_confusion_fini(struct ew_confusion *c);
 void ew_confusion_clear(struct ew_confusion *c);
 
-/* Adds `n` samples: scores [n, classes] and their labels; cross-entropy is summed too.  What is no
+/* Adds `n` samples: scores [n, classes] and their labels; their loss is summed too.  What is no
  * number counts as the lowest score. */
 void ew_confusion_add(struct ew_confusion *c, const float *scores, const int64_t *labels,
                       int64_t n);
@@ -30,7 +33,7 @@ int64_t ew_best_class(const float *scores, int64_t classes);
 /* One class, or the averages over all; shares, 0 to 1.  A share of nothing is 0. */
 struct ew_scores {
     double accuracy, precision, recall, f1;
-    double loss;     /* averages only: mean cross-entropy, or the loss of reconstruction */
+    double loss;     /* averages only: by ew_confusion.loss, or of reconstruction */
     int64_t samples; /* of the class, or in all */
 };
 

@@ -253,6 +253,8 @@ static ew_err open_evaluator(struct ew_trainer *t, struct ew_loader_opts *l, int
     const int threads = (int)t->job.opts.threads;
     EW_TRY(t->loss ? ew_evaluator_open_loss(l, t->net, threads, t->loss, out)
                    : ew_evaluator_open(l, t->net, threads, out));
+    const struct ew_loss *loss = ew_loss_chosen(t->job.opts.loss, t->net);
+    out->confusion.loss = loss->of_labels ? NULL : loss;
     out->lender = t->learner.train;
     out->idle = idle;
     if (!t->cached || out != &t->validation)

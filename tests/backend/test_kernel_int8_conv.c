@@ -29,27 +29,11 @@ static const struct ew_conv_shape shapes[] = {
 };
 /* clang-format on */
 
-enum pattern { LARGEST, SMALLEST, EXTREMES, ANY, PATTERNS };
-
 struct job {
     const struct ew_conv_shape *shape;
     struct ew_qconv conv;
     struct ew_qconv_weights weights;
 };
-
-static void fill(enum pattern p, uint8_t *x, int64_t n_x, uint8_t *w, int64_t n_w)
-{
-    uint64_t state = 7;
-    for (int64_t i = 0; i < n_x; i++) {
-        const float r = test_random(&state);
-        x[i] = p <= SMALLEST ? 255 : p == EXTREMES ? (r < 0 ? 0 : 255) : (uint8_t)(128 + 127 * r);
-    }
-    for (int64_t i = 0; i < n_w; i++) {
-        const float r = test_random(&state);
-        const int extreme = p == LARGEST ? 127 : p == SMALLEST || r < 0 ? -128 : 127;
-        w[i] = (uint8_t)(p == ANY ? (int)(127 * r) : extreme);
-    }
-}
 
 /* Padding is the zero point: it adds nothing. */
 static int32_t sum_at(const struct job *j, int64_t at)
@@ -107,7 +91,8 @@ static bool gemm_fits(const struct ew_conv_shape *s)
     return true;
 }
 
-static void check(kernels *k, const struct ew_conv_shape *s, enum pattern p, bool table, int method)
+static void check(kernels *k, const struct ew_conv_shape *s, enum test_pattern p, bool table,
+                  int method)
 {
     const struct {
         const char *name;
@@ -135,7 +120,7 @@ static void check(kernels *k, const struct ew_conv_shape *s, enum pattern p, boo
     float *ratio = test_array(s->cout, 1);
     void *packed = test_scratch(methods[method].pack_size(s));
     void *scratch = test_scratch(methods[method].scratch(s));
-    fill(p, x, n_x, w, n_w);
+    test_bytes(p, x, n_x, w, n_w);
     for (int64_t o = 0; o < s->cout; o++) {
         bias[o] = (int32_t)(o * 1000 - 7000);
         ratio[o] = (1.1f + ratio[o]) * 0.002f;
@@ -174,8 +159,8 @@ int main(int argc, char **argv)
         for (size_t s = 0; s < EW_COUNT(shapes); s++)
             for (int p = 0; p < PATTERNS; p++)
                 for (int method = 0; method < 4; method++) {
-                    check(ew_isa_at(i), &shapes[s], (enum pattern)p, false, method);
-                    check(ew_isa_at(i), &shapes[s], (enum pattern)p, true, method);
+                    check(ew_isa_at(i), &shapes[s], (enum test_pattern)p, false, method);
+                    check(ew_isa_at(i), &shapes[s], (enum test_pattern)p, true, method);
                 }
     return ew_test_status();
 }

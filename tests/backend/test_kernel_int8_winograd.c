@@ -19,23 +19,6 @@ static const struct ew_conv_shape shapes[] = {
 };
 /* clang-format on */
 
-enum pattern { LARGEST, SMALLEST, EXTREMES, ANY, PATTERNS };
-
-/* Bytes, and weights that make their sums as large as they can be. */
-static void fill(enum pattern p, uint8_t *x, int64_t n_x, uint8_t *w, int64_t n_w)
-{
-    uint64_t state = 7;
-    for (int64_t i = 0; i < n_x; i++) {
-        const float r = test_random(&state);
-        x[i] = p <= SMALLEST ? 255 : p == EXTREMES ? (r < 0 ? 0 : 255) : (uint8_t)(128 + 127 * r);
-    }
-    for (int64_t i = 0; i < n_w; i++) {
-        const float r = test_random(&state);
-        const int extreme = p == LARGEST ? 127 : p == SMALLEST || r < 0 ? -128 : 127;
-        w[i] = (uint8_t)(p == ANY ? (int)(127 * r) : extreme);
-    }
-}
-
 /* The sum of an output: 0 stands for padding, since the zero point is 0. */
 static int64_t sum_at(const struct ew_conv_shape *s, const uint8_t *x, const uint8_t *w, int64_t at)
 {
@@ -55,14 +38,14 @@ static int64_t sum_at(const struct ew_conv_shape *s, const uint8_t *x, const uin
     return sum;
 }
 
-static void check(const struct ew_kernels *k, const struct ew_conv_shape *s, enum pattern p)
+static void check(const struct ew_kernels *k, const struct ew_conv_shape *s, enum test_pattern p)
 {
     const int64_t n_x = ref_conv_in_count(s), n_w = ref_conv_filter_count(s);
     const int64_t n_y = ref_conv_out_count(s);
     uint8_t *x = ew_guard_end((size_t)n_x, 1), *w = ew_guard_end((size_t)n_w, 1);
     float *y = ew_guard_end((size_t)n_y * sizeof(*y), sizeof(*y));
     float *ratio = test_array(s->cout, 1);
-    fill(p, x, n_x, w, n_w);
+    test_bytes(p, x, n_x, w, n_w);
     for (int64_t o = 0; o < s->cout; o++)
         ratio[o] = 1;
     const struct ew_qconv_weights weights = {.w = w, .ratio = ratio};

@@ -19,8 +19,11 @@ edgewise eval part/best.ckpt --data $more --png x.png 2>&1 || true
 edgewise train video_autoencoder $few --data $data --epochs 1 --loss cross-entropy 2>&1 || true
 edgewise train video_autoencoder $few --data $data --epochs 1 --loss bce 2>&1 || true
 edgewise train video_autoencoder $few --data $data --epochs 1 --loss bce --mean 0,0,0 --std 1,1,1 -o bce >/dev/null 2>&1 && echo bce
+edgewise eval bce/last.ckpt --data $data | grep -o 'binary cross-entropy.*'
 edgewise train lenet5 --data synthetic:train=64,test=16 --epochs 1 --batch 16 --loss l1 --threads 1 -o l1 2>&1 | grep -o '^accuracy: '
+edgewise eval l1/last.ckpt --data synthetic:train=64,test=16 --json | grep loss_name
+awk -F, 'NR == 2 { print ($18 < 1 ? "validated by l1" : "loss " $18) }' l1/epochs.csv
 edgewise train lenet5 --data synthetic:train=64,test=16 --epochs 1 --batch 16 --loss mse --label-smoothing 0.1 2>&1 || true
 edgewise export part/best.ckpt -o ae.onnx >/dev/null 2>&1
 edgewise eval ae.onnx --data $data --json | grep '"error"' | head -1 | cut -c1-14
-edgewise compile part/best.ckpt -o ae.ewe >/dev/null 2>&1 && edgewise eval ae.ewe --data $data | grep -c 'mean of squares'
+edgewise compile part/best.ckpt -o ae.ewe >/dev/null 2>&1 && edgewise eval ae.ewe --data $data | grep -c 'mean squared error, output against input'

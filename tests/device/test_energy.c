@@ -252,7 +252,8 @@ static void sampler_keeps_time(void)
     EW_EXPECT_NEAR(frames + st.missed, 10 * st.wall_s, 3); /* however long we really slept */
     const struct ew_energy r = ew_energy_result(&e);
     EW_EXPECT_NEAR(r.mean_w, 20.008 * 0.2 + 5.04 * 0.94 + 5.04 * 0.14, 1e-9);
-    EW_EXPECT_NEAR(r.held_s, 0, 1); /* until the thread's first reading */
+    /* Until the first reading and from the last: a tenth, and what the machine made it miss. */
+    EW_EXPECT_NEAR(r.held_s, 0, 0.1 * (double)(1 + st.missed));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     EW_EXPECT(st.cpu_s / st.wall_s < 0.01);
 #endif

@@ -4,38 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
 #include "edgewise.h"
 #include "ew_test.h"
-#include "model/objective.h"
 #include "plan/plan.h"
+#include "run_graph.h"
 
 #define BATCH 8
 #define STEPS 3
-
-static struct ew_graph *build(const char *name, int64_t batch)
-{
-    const struct ew_model_opts o = {.size = sizeof(o), .batch = batch};
-    struct ew_graph *g = NULL;
-    const bool ok = EW_EXPECT_OK(ew_model_build(name, &o, &g)) &&
-                    EW_EXPECT_OK(ew_model_init(name, 3, g)) && EW_EXPECT_OK(ew_objective_add(g));
-    if (ok)
-        return g;
-    ew_graph_free(g);
-    return NULL;
-}
-
-/* Samples [first, first + n) of the batch that all tests have.  They differ: alike ones leave batch
- * norms little variance to divide by. */
-static void fill_inputs(struct ew_plan *p, int64_t first, int64_t n)
-{
-    struct ew_tensor *x = ew_plan_input(p, 0), *label = ew_plan_input(p, 1);
-    const int64_t each = ew_tensor_count(x) / n;
-    for (int64_t i = 0; i < n * each; i++)
-        ((float *)x->data)[i] = (float)ew_rng_normal(7, 0, (uint64_t)(first * each + i));
-    for (int64_t i = 0; i < n; i++)
-        ((int64_t *)label->data)[i] = (first + i) % 10;
-}
 
 static ew_err compile(struct ew_graph *g, size_t bucket, size_t limit, struct ew_plan **out)
 {
@@ -95,12 +70,13 @@ static void compare(const struct ew_graph *a, const struct ew_graph *b, float to
 /* The same network, trained with and without buckets. */
 static void compare_training(const char *name, int64_t batch, size_t bucket, size_t limit)
 {
-    struct ew_graph *a = build(name, batch), *b = build(name, batch);
+    struct ew_graph *a = ew_training_network(name, batch, 0),
+                    *b = ew_training_network(name, batch, 0);
     struct ew_plan *p = NULL, *q = NULL;
     if (a && b && EW_EXPECT_OK(compile(a, 0, limit, &p)) &&
         EW_EXPECT_OK(compile(b, bucket, limit, &q))) {
-        fill_inputs(p, 0, batch);
-        fill_inputs(q, 0, batch);
+        ew_fill_samples(p, 0, batch);
+        ew_fill_samples(q, 0, batch);
         expect_all_parameters(q, b);
         for (int i = 0; i < STEPS; i++) {
             int buckets = 0;
@@ -143,7 +119,7 @@ static size_t limit_with_parts(struct ew_graph *g)
 
 static void parts_of_a_batch_are_the_same(void)
 {
-    struct ew_graph *g = build("lenet5", 8 * BATCH);
+    struct ew_graph *g = ew_training_network("lenet5", 8 * BATCH, 0);
     const size_t limit = g ? limit_with_parts(g) : 0;
     ew_graph_free(g);
     if (EW_EXPECT(limit > 0))

@@ -54,9 +54,24 @@ static double distance(const struct ew_tensor *a, const struct ew_tensor *b)
     return worst / most;
 }
 
-static double gradients(const struct ew_graph *g, struct ew_plan *want, struct ew_plan *got)
+/* Root of the squared differences as a share of that of the values. */
+static double rms_distance(const struct ew_tensor *a, const struct ew_tensor *b)
+{
+    double all = 1e-30, off = 0;
+    for (int64_t i = 0; i < ew_tensor_count(a); i++) {
+        const double x = ew_tensor_get(a, i), y = ew_tensor_get(b, i);
+        all += x * x;
+        off += (x - y) * (x - y);
+    }
+    return sqrt(off / all);
+}
+
+/* The worst of all parameters' gradients. */
+static double gradients(const struct ew_graph *g, struct ew_plan *want, struct ew_plan *got,
+                        double *rms)
 {
     double worst = 0;
+    *rms = 0;
     for (int v = 0; v < g->n_values; v++) {
         const struct ew_tensor *a = ew_plan_grad(want, v), *b = ew_plan_grad(got, v);
         double most = 0;
@@ -64,8 +79,10 @@ static double gradients(const struct ew_graph *g, struct ew_plan *want, struct e
             continue;
         for (int64_t i = 0; i < ew_tensor_count(a); i++)
             most = fmax(most, fabs(ew_tensor_get(a, i)));
-        if (most >= 1e-4) /* else rounding alone: a bias before batch norm */
-            worst = fmax(worst, distance(a, b));
+        if (most < 1e-4) /* rounding alone: a bias before batch norm */
+            continue;
+        worst = fmax(worst, distance(a, b));
+        *rms = fmax(*rms, rms_distance(a, b));
     }
     return worst;
 }
@@ -79,10 +96,13 @@ static void check(const char *name, const char *isa, bool train)
         const double d = distance(ew_plan_output(want, 0), ew_plan_output(got, 0));
         if (!EW_EXPECT(d < 1e-3))
             EW_FAIL("the output differs by %g of its largest", d);
-        const double worst = train ? gradients(g, want, got) : 0;
+        double rms = 0;
+        const double worst = train ? gradients(g, want, got, &rms) : 0;
         /* A ReLU's input within rounding of zero may fall on the other side. */
         if (!EW_EXPECT(worst < 0.1))
             EW_FAIL("a gradient differs by %g of its largest", worst);
+        if (!EW_EXPECT(rms < 3e-2))
+            EW_FAIL("a gradient differs by %g of its root mean square", rms);
     }
     ew_plan_free(want);
     ew_plan_free(got);

@@ -44,6 +44,21 @@ static void takes_scores_that_are_no_numbers(void)
     EW_EXPECT_ERR(ew_confusion_init(&c, 0), EW_ERR_LIMIT, "0 classes");
 }
 
+/* Scores 2 0 0 of label 0 and 0 1 0 of label 2, against 1 0 0 and 0 0 1. */
+static void losses_that_are_not_of_labels(void)
+{
+    static const float scores[] = {2, 0, 0, 0, 1, 0};
+    static const int64_t labels[] = {0, 2};
+    struct ew_confusion c;
+    EW_EXPECT_OK(ew_confusion_init(&c, 3));
+    c.loss = ew_loss_of_options("epochs = 3\nloss = mse\nlr = 0.1\n", NULL);
+    ew_confusion_add(&c, scores, labels, 2);
+    EW_EXPECT_NEAR(ew_confusion_scores(&c).loss, (1 / 3.0 + 2 / 3.0) / 2, 1e-12);
+    ew_confusion_fini(&c);
+    EW_EXPECT(ew_loss_of_options("epochs = 3\nloss-scale = l1\n", NULL) == NULL);
+    EW_EXPECT(ew_loss_of_options("loss = none such\n", NULL) == NULL);
+}
+
 static double rate(const struct ew_schedule *s, double epoch)
 {
     return ew_schedule_rate(s, (int64_t)(epoch * (double)s->steps_per_epoch));
@@ -86,4 +101,5 @@ static void warms_up_in_a_line(void)
 }
 
 EW_TEST_MAIN(EW_TEST(counts_as_by_hand), EW_TEST(takes_scores_that_are_no_numbers),
-             EW_TEST(falls_as_it_should), EW_TEST(warms_up_in_a_line))
+             EW_TEST(losses_that_are_not_of_labels), EW_TEST(falls_as_it_should),
+             EW_TEST(warms_up_in_a_line))

@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
 #include "edgewise.h"
 #include "ew_test.h"
 #include "graph/ops.h"
-#include "model/objective.h"
 #include "op/math_attr.h"
 #include "plan/plan.h"
+#include "run_graph.h"
 #include "train/sync_norm.h"
 
 #define BATCH 8
@@ -21,30 +20,11 @@
 static struct ew_graph *build(const char *name, int64_t batch)
 {
     const int64_t side = strcmp(name, "resnet18") == 0 ? 64 : 0; /* 0: the network's own */
-    const struct ew_model_opts o = {
-        .size = sizeof(o), .batch = batch, .height = side, .width = side};
-    struct ew_graph *g = NULL;
-    const bool ok = EW_EXPECT_OK(ew_model_build(name, &o, &g)) &&
-                    EW_EXPECT_OK(ew_model_init(name, 3, g)) && EW_EXPECT_OK(ew_objective_add(g));
-    for (int i = 0; ok && i < g->n_nodes; i++)
+    struct ew_graph *g = ew_training_network(name, batch, side);
+    for (int i = 0; g && i < g->n_nodes; i++)
         if (g->nodes[i].op == &ew_op_dropout)
             ((struct ew_dropout_attr *)g->nodes[i].attr)->ratio = 0;
-    if (ok)
-        return g;
-    ew_graph_free(g);
-    return NULL;
-}
-
-/* Samples [first, first + n) of the batch.  They differ: alike ones leave batch norms little
- * variance to divide by. */
-static void fill_inputs(struct ew_plan *p, int64_t first, int64_t n)
-{
-    struct ew_tensor *x = ew_plan_input(p, 0), *label = ew_plan_input(p, 1);
-    const int64_t each = ew_tensor_count(x) / n;
-    for (int64_t i = 0; i < n * each; i++)
-        ((float *)x->data)[i] = (float)ew_rng_normal(7, 0, (uint64_t)(first * each + i));
-    for (int64_t i = 0; i < n; i++)
-        ((int64_t *)label->data)[i] = (first + i) % 10;
+    return g;
 }
 
 static ew_err compile(struct ew_graph *g, size_t bucket, bool norms, struct ew_plan **out)
@@ -175,12 +155,12 @@ static struct apart step_apart(const char *name, bool sync)
     struct ew_graph *start = build(name, BATCH);
     struct ew_plan *p = NULL, *q[RANKS] = {NULL, NULL};
     EW_EXPECT_OK(compile(whole, 0, false, &p));
-    fill_inputs(p, 0, BATCH);
+    ew_fill_samples(p, 0, BATCH);
     EW_EXPECT_OK(ew_plan_run(p));
     for (int r = 0; r < RANKS; r++) {
         part[r] = build(name, count_of[r]);
         EW_EXPECT_OK(compile(part[r], 1 << 16, sync, &q[r]));
-        fill_inputs(q[r], first_of[r], count_of[r]);
+        ew_fill_samples(q[r], first_of[r], count_of[r]);
     }
     EW_EXPECT_INT(step_ranks(q, part) > 0, sync);
     expect_same(part[0], part[1]);
@@ -312,8 +292,8 @@ static void same_order_same_bits(void)
     EW_EXPECT(ew_plan_buckets(q[0]) > 1);
     for (int step = 0; step < 5; step++) {
         for (int r = 0; r < PARTS; r++) {
-            fill_inputs(p[r], (step * PARTS + r) * EACH, EACH);
-            fill_inputs(q[r], (step * PARTS + r) * EACH, EACH);
+            ew_fill_samples(p[r], (step * PARTS + r) * EACH, EACH);
+            ew_fill_samples(q[r], (step * PARTS + r) * EACH, EACH);
         }
         run_ranks(q);
         run_parts(p, one);

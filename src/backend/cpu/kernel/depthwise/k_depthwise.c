@@ -89,27 +89,35 @@ struct form {
     enum end end;
 };
 
-INLINE void put_sums(const struct span *s, const vec sum[PIXELS], const struct form f, int64_t c,
-                     int64_t n)
+/* Statistics, and all ends but two: a call, since in place it would be most of this file's code. */
+static __attribute__((noinline)) void put_any(const struct span *s, const vec *sum, int pixels,
+                                              int64_t c, int64_t n)
 {
-    const struct ew_epilogue *e = &s->conv->end;
-    float *y = s->to + c;
-    if (f.end == END_ANY && s->stats.to) {
+    if (s->stats.to) {
         struct stats_sums all = stats_load(&s->stats, c, sum[0], n);
-        UNROLL
-        for (int p = 0; p < f.pixels; p++)
+        for (int p = 0; p < pixels; p++)
             stats_add(&all, sum[p]);
         stats_store(&s->stats, c, &all, n);
     }
+    for (int p = 0; p < pixels; p++)
+        put(&s->conv->end, s->conv->y, s->y + p * s->channels + c, sum[p], n);
+}
+
+INLINE void put_sums(const struct span *s, const vec sum[PIXELS], const struct form f, int64_t c,
+                     int64_t n)
+{
+    if (f.end == END_ANY) {
+        put_any(s, sum, f.pixels, c, n);
+        return;
+    }
+    float *y = s->to + c;
     UNROLL
     for (int p = 0; p < f.pixels; p++) {
         const int64_t at = p * s->channels;
         if (f.end == END_CLAMP)
             store_n(y + at, vmin(vmax(sum[p], splat(s->lo)), splat(s->hi)), n);
-        else if (f.end == END_HARD_SWISH)
-            store_n(y + at, vact(EW_ACT_HARD_SWISH, sum[p], 0, 0), n);
         else
-            put(e, s->conv->y, s->y + at + c, sum[p], n);
+            store_n(y + at, vact(EW_ACT_HARD_SWISH, sum[p], 0, 0), n);
     }
 }
 
