@@ -182,16 +182,16 @@ static void sums_are_the_whole_batch(void)
     EW_EXPECT(step_apart("lenet5", false).weights < 1e-4);
 }
 
-/* Networks that differ in what the CPU fuses with their batch norms.  In resnet9 and
- * mobilenet_v2_cifar some max pools choose another element and some gradients are cut off on one
- * side alone, as they are where an input is changed in its last bit. */
+/* Networks that differ in what the CPU fuses with their batch norms.  The sums of
+ * a part are rounded otherwise: where that takes a value to the other side of a ReLU or makes a max
+ * pool choose another element, a gradient is cut off on one side alone. */
 static void norms_are_of_the_whole_batch(void)
 {
     static const struct {
         const char *net;
         double update, weights; /* shares of them that are allowed */
     } cases[] = {{"mobilenet_v3_small", 1e-4, 1e-5},
-                 {"resnet18", 1e-4, 1e-5},
+                 {"resnet18", 1e-2, 1e-4}, /* 1e-5 and 2e-7 by vectors, 4e-3 and 7e-5 by plain C */
                  {"resnet9", 1e-2, 1e-3},
                  {"mobilenet_v2_cifar", 1e-2, 1e-4}};
     for (size_t i = 0; i < EW_COUNT(cases); i++) {

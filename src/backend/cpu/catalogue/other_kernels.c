@@ -37,8 +37,7 @@
 const struct ew_kernel_list ew_other_kernels[] = {
     EW_ONLY("activation", "pointwise", FORWARD, POINTWISE, NULL, FLOATS, ACTIVATIONS),
     EW_ONLY("activation", "pointwise", BACKWARD, POINTWISE, NULL, FLOATS, ACTIVATIONS),
-    EW_ONLY("add", "pointwise", FORWARD, POINTWISE, "activation", "float32, equal shapes",
-            &ew_op_add),
+    EW_ONLY("add", "pointwise", FORWARD, POINTWISE, NULL, "float32, equal shapes", &ew_op_add),
     EW_ONLY("add", "pointwise", BACKWARD, POINTWISE, NULL, "float32, equal shapes", &ew_op_add),
     EW_ONLY("mul", "pointwise", FORWARD, MOVE, NULL, "float32, equal shapes", &ew_op_mul),
     EW_ONLY("mul", "pointwise", BACKWARD, MOVE, NULL, "float32, equal shapes", &ew_op_mul),
