@@ -65,7 +65,7 @@ size_t EW_K(depthwise_scratch)(const struct ew_conv_shape *s)
 }
 
 /* What is done to the sums. */
-enum end { END_ANY, END_CLAMP, END_HARD_SWISH };
+enum end { END_ANY, END_CLAMP, END_HARD_SWISH, END_STATS };
 
 /* A run of outputs of one row. */
 struct span {
@@ -89,36 +89,58 @@ struct form {
     enum end end;
 };
 
-/* Statistics, and all ends but two: a call, since in place it would be most of this file's code. */
+/* One of the ends, as a constant. */
+INLINE void put_end(const struct span *s, const vec *sum, const enum end end, int pixels, int64_t c,
+                    int64_t n)
+{
+    const bool stats = end == END_STATS || (end == END_ANY && s->stats.to);
+    struct stats_sums all;
+    if (stats)
+        all = stats_load(&s->stats, c, sum[0], n);
+    UNROLL
+    for (int p = 0; p < pixels; p++) {
+        float *y = s->to + c + p * s->channels;
+        if (stats)
+            stats_add(&all, sum[p]);
+        if (end == END_STATS)
+            store_n(y, sum[p], n);
+        else if (end == END_CLAMP)
+            store_n(y, vmin(vmax(sum[p], splat(s->lo)), splat(s->hi)), n);
+        else if (end == END_HARD_SWISH)
+            store_n(y, vact(EW_ACT_HARD_SWISH, sum[p], 0, 0), n);
+        else
+            put(&s->conv->end, s->conv->y, s->y + p * s->channels + c, sum[p], n);
+    }
+    if (stats)
+        stats_store(&s->stats, c, &all, n);
+}
+
+/* Any of them: a call, since in place the rarer ones would be most of this file's code. */
 static __attribute__((noinline)) void put_any(const struct span *s, const vec *sum, int pixels,
                                               int64_t c, int64_t n)
 {
-    if (s->stats.to) {
-        struct stats_sums all = stats_load(&s->stats, c, sum[0], n);
-        for (int p = 0; p < pixels; p++)
-            stats_add(&all, sum[p]);
-        stats_store(&s->stats, c, &all, n);
+    switch (s->end) {
+    case END_CLAMP:
+        put_end(s, sum, END_CLAMP, pixels, c, n);
+        break;
+    case END_HARD_SWISH:
+        put_end(s, sum, END_HARD_SWISH, pixels, c, n);
+        break;
+    case END_STATS:
+        put_end(s, sum, END_STATS, pixels, c, n);
+        break;
+    default:
+        put_end(s, sum, END_ANY, pixels, c, n);
     }
-    for (int p = 0; p < pixels; p++)
-        put(&s->conv->end, s->conv->y, s->y + p * s->channels + c, sum[p], n);
 }
 
 INLINE void put_sums(const struct span *s, const vec sum[PIXELS], const struct form f, int64_t c,
                      int64_t n)
 {
-    if (f.end == END_ANY) {
+    if (f.end == END_ANY)
         put_any(s, sum, f.pixels, c, n);
-        return;
-    }
-    float *y = s->to + c;
-    UNROLL
-    for (int p = 0; p < f.pixels; p++) {
-        const int64_t at = p * s->channels;
-        if (f.end == END_CLAMP)
-            store_n(y + at, vmin(vmax(sum[p], splat(s->lo)), splat(s->hi)), n);
-        else
-            store_n(y + at, vact(EW_ACT_HARD_SWISH, sum[p], 0, 0), n);
-    }
+    else
+        put_end(s, sum, f.end, f.pixels, c, n);
 }
 
 /* n channels from c on, n = LANES but for the last. */
@@ -200,6 +222,8 @@ INLINE void span_ends(const struct span *s, const int taps, const int stride, co
         span_fixed(s, (struct form){taps, stride, pixels, END_CLAMP});
     else if (s->end == END_HARD_SWISH)
         span_fixed(s, (struct form){taps, stride, pixels, END_HARD_SWISH});
+    else if (s->end == END_STATS)
+        span_fixed(s, (struct form){taps, stride, pixels, END_STATS});
     else
         span_fixed(s, (struct form){taps, stride, pixels, END_ANY});
 }
@@ -283,8 +307,10 @@ static struct stats stats_of(const struct ew_conv *c, int64_t row)
 static enum end end_of(const struct ew_conv *c)
 {
     const struct ew_epilogue *e = &c->end;
-    if (c->stats || e->add || e->mask)
+    if (e->add || e->mask)
         return END_ANY;
+    if (c->stats)
+        return e->act == EW_ACT_NONE ? END_STATS : END_ANY;
     if (e->act == EW_ACT_NONE || e->act == EW_ACT_RELU || e->act == EW_ACT_CLIP)
         return END_CLAMP;
     return e->act == EW_ACT_HARD_SWISH ? END_HARD_SWISH : END_ANY;
