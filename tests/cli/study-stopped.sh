@@ -12,7 +12,7 @@ edgewise study s.study --quick --busy 1 >/dev/null 2>said &
 study=$!
 # It works: its run is in the store.
 until edgewise results --where "status = 'running'" --csv 2>/dev/null | tail -n +2 | grep -q .; do
-    kill -0 $study
+    kill -0 $study || { cat said; exit 1; }
     sleep 0.05
 done
 kill -TERM $study && wait $study || echo "exit $?"
@@ -22,7 +22,7 @@ printf '[study]\ntitle = t\nsetup = big | data make --kind shapes --side 96 --tr
 env --default-signal=INT edgewise study t.study >making 2>&1 & # the shell has jobs ignore it
 study=$!
 until grep -q 'making big' making; do
-    kill -0 $study
+    kill -0 $study || { cat making; exit 1; }
     sleep 0.05
 done
 kill -INT $study && wait $study || echo "exit $?"
