@@ -83,18 +83,26 @@ static bool hold(struct sock_filter *code, size_t n)
            syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
 }
 
-bool ew_sandbox_no_programs(void)
+/* Calls of other architectures go to `refuse`; then the call's number is loaded.  Returns the
+ * number of instructions. */
+static size_t begin_filter(struct sock_filter *code, size_t refuse)
 {
-    /* Head, one comparison per refused call, then "allow" and "refuse". */
-    struct sock_filter code[N_REFUSED + 6];
     size_t n = 0;
-    const size_t refuse = N_REFUSED + 5;
     code[n++] = load(offsetof(struct seccomp_data, arch));
     code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 0,
                                              (unsigned char)(refuse - 2));
     code[n++] = load(offsetof(struct seccomp_data, nr));
     code[n] = skip_if(BPF_JGE, FOREIGN_CALLS, refuse - n - 1);
     n++;
+    return n;
+}
+
+bool ew_sandbox_no_programs(void)
+{
+    /* Head, one comparison per refused call, then "allow" and "refuse". */
+    struct sock_filter code[N_REFUSED + 6];
+    const size_t refuse = N_REFUSED + 5;
+    size_t n = begin_filter(code, refuse);
     for (size_t i = 0; i < N_REFUSED; i++, n++)
         code[n] = skip_if(BPF_JEQ, refused_calls[i], refuse - n - 1);
     code[n++] = answer(SECCOMP_RET_ALLOW);
@@ -125,14 +133,8 @@ bool ew_sandbox_compute_only(void)
 {
     /* Head, one comparison per call, then those whose arguments count, "refuse" and "allow". */
     struct sock_filter code[N_COMPUTING + 14];
-    size_t n = 0;
     const size_t refuse = N_COMPUTING + 12, allow = refuse + 1;
-    code[n++] = load(offsetof(struct seccomp_data, arch));
-    code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 0,
-                                             (unsigned char)(refuse - 2));
-    code[n++] = load(offsetof(struct seccomp_data, nr));
-    code[n] = skip_if(BPF_JGE, FOREIGN_CALLS, refuse - n - 1);
-    n++;
+    size_t n = begin_filter(code, refuse);
     for (size_t i = 0; i < N_COMPUTING; i++, n++)
         code[n] = skip_if(BPF_JEQ, computing_calls[i], allow - n - 1);
     code[n++] = skip_if(BPF_JEQ, SYS_mmap, 4);
