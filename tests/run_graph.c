@@ -138,3 +138,14 @@ void ew_fill_samples(struct ew_plan *p, int64_t first, int64_t n)
     for (int64_t i = 0; i < n; i++)
         ((int64_t *)label->data)[i] = (first + i) % 10;
 }
+
+double ew_tensor_distance(const struct ew_tensor *a, const struct ew_tensor *b)
+{
+    double most = 1e-30, worst = 0;
+    for (int64_t i = 0; i < ew_tensor_count(a); i++) {
+        const double x = ew_tensor_get(a, i), y = ew_tensor_get(b, i);
+        most = fmax(most, fabs(x));
+        worst = fmax(worst, isnan(y) ? HUGE_VAL : fabs(x - y));
+    }
+    return worst / most;
+}

@@ -27,6 +27,9 @@ struct ew_graph *ew_training_network(const char *name, int64_t batch, int64_t si
  * of n.  They differ: alike ones leave batch norms little variance to divide by. */
 void ew_fill_samples(struct ew_plan *p, int64_t first, int64_t n);
 
+/* Their largest difference, as a share of a's largest value. */
+double ew_tensor_distance(const struct ew_tensor *a, const struct ew_tensor *b);
+
 /* Makes every float32 value of the graph, weights included, double precision. */
 ew_err ew_graph_widen(struct ew_graph *g);
 

@@ -30,7 +30,7 @@ edgewise export lenet5 -o l.onnx >/dev/null 2>&1
 edgewise compile l.onnx -o q.ewe --precision int8 --mean 0.5 --std 0.5 \
     --calib synthetic:kind=digits,size=32,channels=1:8 2>/dev/null | head -n 1 | sed 's/, for .*//'
 head -c 6000 a.ewe >cut.ewe
-edgewise run cut.ewe --random 2>&1 | sed "s/of [0-9]* bytes/of N bytes/" || true
+edgewise run cut.ewe --random || true
 edgewise run a.ewe images/notes.txt || echo "status $?"
 mkdir empty
 edgewise run a.ewe empty || echo "status $?"

@@ -10,6 +10,7 @@
 #include "ew_test.h"
 #include "plan/plan.h"
 #include "quant_graph.h"
+#include "run_graph.h"
 
 static const struct {
     const char *name;
@@ -34,17 +35,6 @@ static struct ew_plan *run(struct ew_graph *g, bool optimize, bool reference, in
     return p;
 }
 
-static double distance(const struct ew_tensor *a, const struct ew_tensor *b)
-{
-    double most = 1e-30, worst = 0;
-    for (int64_t i = 0; i < ew_tensor_count(a); i++) {
-        const double x = ew_tensor_get(a, i), y = ew_tensor_get(b, i);
-        most = fmax(most, fabs(x));
-        worst = fmax(worst, isnan(y) ? HUGE_VAL : fabs(x - y));
-    }
-    return worst / most;
-}
-
 static bool same_bits(struct ew_plan *a, struct ew_plan *b)
 {
     const struct ew_tensor *x = ew_plan_output(a, 0), *y = ew_plan_output(b, 0);
@@ -67,7 +57,7 @@ static void integers_stand_for_floats(const char *name, struct ew_graph *g)
     struct ew_plan *floats = run(g, false, false, 1), *ints = run(g, true, false, 1);
     ew_test_begin("%s: integers against floats", name);
     if (EW_EXPECT(floats && ints)) {
-        const double d = distance(ew_plan_output(floats, 0), ew_plan_output(ints, 0));
+        const double d = ew_tensor_distance(ew_plan_output(floats, 0), ew_plan_output(ints, 0));
         if (!(d < 0.05))
             EW_FAIL("differs by %g of the largest", d);
     }

@@ -10,6 +10,7 @@
 #include "ew_test.h"
 #include "model/objective.h"
 #include "plan/plan.h"
+#include "run_graph.h"
 
 static const char *const names[] = {"lenet5",
                                     "alexnet",
@@ -67,24 +68,12 @@ static struct ew_plan *run(struct ew_graph *g, bool train, bool reference, int t
     return p;
 }
 
-/* Largest difference as a share of the largest value. */
-static double distance(const struct ew_tensor *a, const struct ew_tensor *b)
-{
-    double most = 1e-30, worst = 0;
-    for (int64_t i = 0; i < ew_tensor_count(a); i++) {
-        const double x = ew_tensor_get(a, i), y = ew_tensor_get(b, i);
-        most = fmax(most, fabs(x));
-        worst = fmax(worst, isnan(y) ? HUGE_VAL : fabs(x - y));
-    }
-    return worst / most;
-}
-
 /* Winograd and another order of sums: 2e-4 of the largest output through tens of layers. */
 static void check_isa(struct ew_graph *g, struct ew_plan *want)
 {
     struct ew_plan *one = run(g, false, false, 1), *two = run(g, false, false, 2);
     if (EW_EXPECT(one && two)) {
-        EW_EXPECT(distance(ew_plan_output(want, 0), ew_plan_output(one, 0)) < 2e-4);
+        EW_EXPECT(ew_tensor_distance(ew_plan_output(want, 0), ew_plan_output(one, 0)) < 2e-4);
         EW_EXPECT_INT(memcmp(ew_plan_output(one, 0)->data, ew_plan_output(two, 0)->data,
                              ew_tensor_bytes(ew_plan_output(one, 0))),
                       0);
@@ -126,7 +115,7 @@ static double compare_gradients(const struct ew_graph *g, struct ew_plan *want, 
             most = fmax(most, fabs(ew_tensor_get(a, i)));
         if (most < 1e-4) /* a gradient that is rounding alone: a bias before batch norm */
             continue;
-        const double d = distance(a, b);
+        const double d = ew_tensor_distance(a, b);
         *where = d > worst ? g->values[v].name : *where;
         worst = fmax(worst, d);
     }
@@ -142,7 +131,7 @@ static bool same_training(const char *name, uint64_t seed, bool last)
     const char *where = "";
     bool same = false;
     if (EW_EXPECT(want && got)) {
-        EW_EXPECT(distance(ew_plan_output(want, 0), ew_plan_output(got, 0)) < 1e-3);
+        EW_EXPECT(ew_tensor_distance(ew_plan_output(want, 0), ew_plan_output(got, 0)) < 1e-3);
         const double worst = compare_gradients(g, want, got, &where);
         same = worst < 2e-2;
         if (last && !same)

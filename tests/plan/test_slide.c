@@ -10,6 +10,7 @@
 #include "edgewise.h"
 #include "ew_test.h"
 #include "plan/slide/slide.h"
+#include "run_graph.h"
 
 #define WINDOWS 7
 
@@ -34,17 +35,6 @@ static void fill(struct ew_tensor *x, int64_t start)
     }
 }
 
-static double distance(const struct ew_tensor *a, const struct ew_tensor *b)
-{
-    double most = 1e-30, worst = 0;
-    for (int64_t i = 0; i < ew_tensor_count(a); i++) {
-        const double x = ew_tensor_get(a, i), y = ew_tensor_get(b, i);
-        most = fmax(most, fabs(x));
-        worst = fmax(worst, isnan(y) ? HUGE_VAL : fabs(x - y));
-    }
-    return worst / most;
-}
-
 static void compare(struct ew_graph *g, int64_t hop, bool reference, double tolerance)
 {
     const struct ew_plan_opts o = {.mode = EW_PLAN_INFER,
@@ -62,7 +52,7 @@ static void compare(struct ew_graph *g, int64_t hop, bool reference, double tole
             EW_EXPECT_OK(ew_plan_run(whole));
             EW_EXPECT_OK(ew_slide_run(slide));
             const struct ew_tensor *y = ew_plan_output(whole, 0);
-            const double far = distance(y, ew_slide_output(slide, 0));
+            const double far = ew_tensor_distance(y, ew_slide_output(slide, 0));
             if (!(far <= tolerance))
                 printf("window %lld: %g\n", (long long)i, far);
             EW_EXPECT(far <= tolerance);

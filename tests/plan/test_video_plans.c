@@ -11,6 +11,7 @@
 #include "ew_test.h"
 #include "model/objective.h"
 #include "plan/plan.h"
+#include "run_graph.h"
 
 /* Narrow and small, so that the references end. */
 static struct ew_graph *build(const char *name, bool train)
@@ -42,18 +43,6 @@ static struct ew_plan *run(struct ew_graph *g, bool train, bool reference)
     return p;
 }
 
-/* Largest difference as a share of the largest value. */
-static double distance(const struct ew_tensor *a, const struct ew_tensor *b)
-{
-    double most = 1e-30, worst = 0;
-    for (int64_t i = 0; i < ew_tensor_count(a); i++) {
-        const double x = ew_tensor_get(a, i), y = ew_tensor_get(b, i);
-        most = fmax(most, fabs(x));
-        worst = fmax(worst, isnan(y) ? HUGE_VAL : fabs(x - y));
-    }
-    return worst / most;
-}
-
 /* Root of the squared differences as a share of that of the values. */
 static double rms_distance(const struct ew_tensor *a, const struct ew_tensor *b)
 {
@@ -81,7 +70,7 @@ static double gradients(const struct ew_graph *g, struct ew_plan *want, struct e
             most = fmax(most, fabs(ew_tensor_get(a, i)));
         if (most < 1e-4) /* rounding alone: a bias before batch norm */
             continue;
-        worst = fmax(worst, distance(a, b));
+        worst = fmax(worst, ew_tensor_distance(a, b));
         *rms = fmax(*rms, rms_distance(a, b));
     }
     return worst;
@@ -93,7 +82,7 @@ static void check(const char *name, const char *isa, bool train)
     struct ew_graph *g = build(name, train), *h = build(name, train);
     struct ew_plan *want = run(g, train, true), *got = run(h, train, false);
     if (EW_EXPECT(want && got)) {
-        const double d = distance(ew_plan_output(want, 0), ew_plan_output(got, 0));
+        const double d = ew_tensor_distance(ew_plan_output(want, 0), ew_plan_output(got, 0));
         if (!EW_EXPECT(d < 1e-3))
             EW_FAIL("the output differs by %g of its largest", d);
         double rms = 0;
