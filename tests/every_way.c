@@ -126,6 +126,17 @@ static ew_err try_plan(const struct work *w, bool optimize, int threads, const c
     return e;
 }
 
+static ew_err try_references(const struct work *w)
+{
+    struct ew_plan *p = NULL;
+    const struct ew_plan_opts o = {.backend = {.threads = 1, .reference = true}};
+    ew_err e = judge(w, run_plan(w, w->g, &o, &p), "its own references");
+    if (e == EW_OK)
+        e = compare_plan(w, p, "its own references");
+    ew_plan_free(p);
+    return e;
+}
+
 static ew_err try_isas(const struct work *w)
 {
     const struct ew_kernels *isa;
@@ -147,11 +158,16 @@ static ew_err try_isas(const struct work *w)
 
 /* ---- Files ---- */
 
-static ew_err run_engine(const struct work *w, const struct ew_engine *engine, const char *way)
+static ew_err run_engine(const struct work *w, const struct ew_engine *engine, int64_t batch,
+                         const char *way)
 {
     struct ew_context *c = NULL;
     EW_TRY(ew_context_new(engine, 1, &c));
-    ew_err e = EW_OK;
+    ew_err e = ew_context_set_batch(c, batch);
+    if (e != EW_OK) {
+        ew_context_free(c);
+        return e;
+    }
     for (int i = 0; i < w->g->n_inputs; i++) {
         struct ew_tensor t = w->g->values[w->g->inputs[i]].t;
         size_t bytes = 0;
@@ -179,7 +195,39 @@ static ew_err try_engine(const struct work *w, bool compact)
     if (ew_engine_compile(w->g, &o, path) != EW_OK)
         return EW_OK; /* a fixed batch */
     EW_TRY(ew_fail_in(ew_engine_load(path, &engine), "engine"));
-    const ew_err e = run_engine(w, engine, compact ? "compact engine" : "engine");
+    const ew_err e = run_engine(w, engine, batch, compact ? "compact engine" : "engine");
+    ew_engine_free(engine);
+    return e;
+}
+
+/* One batch of an engine for several. */
+static ew_err try_batch(const struct work *w, const struct ew_engine *engine, int64_t batch)
+{
+    char way[40];
+    struct work now = {.g = w->g, .o = w->o};
+    struct ew_graph *by = w->o->by ? w->o->by : w->g;
+    const struct ew_plan_opts reference = {.backend = {.threads = 1, .reference = true}};
+    snprintf(way, sizeof(way), "engine at batch %d", (int)batch);
+    EW_TRY(ew_graph_set_batch(now.g, batch));
+    EW_TRY(ew_graph_set_batch(by, batch));
+    ew_err e = run_plan(&now, by, &reference, &now.want);
+    if (e == EW_OK)
+        e = run_engine(&now, engine, batch, way);
+    ew_plan_free(now.want);
+    return e;
+}
+
+static ew_err try_batches(const struct work *w)
+{
+    const char *path = ew_test_path("batches.ewe");
+    const struct ew_compile_opts o = {
+        .size = sizeof(o), .batch_min = 1, .batch_max = w->o->most_batch, .threads = 1};
+    struct ew_engine *engine = NULL;
+    EW_TRY(ew_fail_in(ew_engine_compile(w->g, &o, path), "batches"));
+    EW_TRY(ew_fail_in(ew_engine_load(path, &engine), "batches"));
+    ew_err e = EW_OK;
+    for (int64_t b = w->o->most_batch; e == EW_OK && b >= 1; b--)
+        e = try_batch(w, engine, b);
     ew_engine_free(engine);
     return e;
 }
@@ -233,7 +281,7 @@ ew_err ew_run_every_way(struct ew_graph *g, const struct ew_every_way *o)
     if (planned != EW_OK || !small)
         return o->must_run || planned == EW_ERR_INTERNAL ? planned : EW_OK;
     const struct ew_plan_opts reference = {.backend = {.threads = 1, .reference = true}};
-    ew_err e = run_plan(&w, g, &reference, &w.want);
+    ew_err e = run_plan(&w, o->by ? o->by : g, &reference, &w.want);
     if (e != EW_OK) {
         ew_plan_free(w.want);
         w.want = NULL;
@@ -243,12 +291,16 @@ ew_err ew_run_every_way(struct ew_graph *g, const struct ew_every_way *o)
     e = try_isas(&w);
     for (size_t i = 0; e == EW_OK && !o->one_thread && i < EW_COUNT(threads); i++)
         e = try_plan(&w, true, threads[i], "first");
+    if (e == EW_OK && o->by && w.want)
+        e = try_references(&w);
     if (e == EW_OK && o->files && w.want)
         e = try_engine(&w, false);
     if (e == EW_OK && o->files && w.want)
         e = try_engine(&w, true);
     if (e == EW_OK && o->files && w.want)
         e = try_export(&w);
+    if (e == EW_OK && o->files && o->most_batch && w.want)
+        e = try_batches(&w);
     ew_plan_free(w.want);
     return e;
 }

@@ -14,6 +14,9 @@ struct ew_every_way {
     bool files;       /* also as an engine, and through export and import */
     bool must_run;    /* it is an error where the references cannot run it */
     bool one_thread;  /* no plans of more threads */
+    struct ew_graph *by; /* the graph whose references count, with the same inputs and outputs;
+                          * NULL: its own */
+    int64_t most_batch;  /* with files: one engine for batches 1 to this, run with each; 0: none */
 };
 
 /* Runs the graph by the references; then on each instruction set of the machine (or EW_ISA alone)

@@ -400,9 +400,11 @@ static ew_err make(struct maker *m)
         4, {draw(m, 1, 5), draw(m, 1, 13), draw(m, 1, 13), draw(m, 1, chance(m, 2) ? 4 : 20)}};
     int x;
     EW_TRY(ew_graph_input(m->g, "x", EW_F32, &s, &x));
+    m->g->values[x].dynamic = 1;
     EW_TRY(keep(m, x));
     if (chance(m, 4)) {
         EW_TRY(ew_graph_input(m->g, "z", EW_F32, &s, &x));
+        m->g->values[x].dynamic = 1;
         EW_TRY(keep(m, x));
     }
     EW_TRY(add_conv(m));

@@ -15,9 +15,10 @@
 #include "random_graph.h"
 #include "run_graph.h"
 
-#define GRAPHS    300
-#define GRADIENTS 120
-#define NODES     30 /* at most */
+#define GRAPHS     300
+#define GRADIENTS  120
+#define NODES      30 /* at most */
+#define MOST_BATCH 5
 
 /* Sums in another order; the references add up in double.  Quantisers may be a step apart, which
  * layers behind them enlarge. */
@@ -47,6 +48,7 @@ static ew_err check_forward(uint64_t seed, int nodes, bool print)
     const struct ew_every_way o = {.seed = seed,
                                    .tolerance = quant ? QUANT_TOLERANCE : TOLERANCE,
                                    .files = true,
+                                   .most_batch = seed % 4 == 0 ? MOST_BATCH : 0,
                                    .must_run = true};
     const ew_err e = ew_run_every_way(g, &o);
     if (e != EW_OK && print)

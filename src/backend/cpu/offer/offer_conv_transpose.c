@@ -39,7 +39,7 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     if (query->phase == EW_PHASE_FORWARD) {
         struct ew_call c = *query->c;
         c.be = query->be;
-        out[0] = ew_adjoint_forward_kernel(&c, &s);
+        out[0] = ew_adjoint_forward_kernel(&c, &s, "transposed implicit gemm");
         out[0].prepare = prepare_forward;
     } else {
         out[0] = ew_adjoint_backward_kernel(query->be, &s);

@@ -193,6 +193,7 @@ static struct ew_kernel stack_kernel(const struct ew_kernel_query *q, const stru
 
 static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
 {
+    static const char name[] = "gemm";
     struct stack s;
     struct ew_call c = *query->c;
     c.be = query->be;
@@ -201,13 +202,14 @@ static int offer(const struct ew_kernel_query *query, struct ew_kernel *out)
     if (s.count > 1) {
         out[0] = stack_kernel(query, &s);
     } else if (query->phase == EW_PHASE_FORWARD) {
-        out[0] = ew_adjoint_forward_kernel(&c, &s.shape);
+        out[0] = ew_adjoint_forward_kernel(&c, &s.shape, name);
         out[0].prepare = prepare_forward;
+        return 1; /* and its name: how weights are packed may depend on the rows */
     } else {
         out[0] = ew_adjoint_backward_kernel(query->be, &s.shape);
         out[0].prepare = prepare_backward;
     }
-    out[0].name = "gemm";
+    out[0].name = name;
     return 1;
 }
 

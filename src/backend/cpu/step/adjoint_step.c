@@ -25,12 +25,14 @@ static enum ew_conv_method forward_method(const struct ew_call *c, const struct 
     return EW_CONV_DGRAD;
 }
 
-struct ew_kernel ew_adjoint_forward_kernel(const struct ew_call *c, const struct ew_conv_shape *s)
+struct ew_kernel ew_adjoint_forward_kernel(const struct ew_call *c, const struct ew_conv_shape *s,
+                                           const char *gemm)
 {
     struct ew_conv_shape shape;
     const enum ew_conv_method m = forward_method(c, s, &shape);
     struct ew_kernel k = ew_conv_forward_kernel(c, m, &shape);
-    k.name = "transposed implicit gemm";
+    if (m == EW_CONV_DGRAD)
+        k.name = gemm;
     return k;
 }
 

@@ -13,8 +13,10 @@
 
 #include "backend/cpu/step/conv_pass.h"
 
-/* Kernels without their prepare functions, and what those call. */
-struct ew_kernel ew_adjoint_forward_kernel(const struct ew_call *c, const struct ew_conv_shape *s);
+/* Kernels without their prepare functions, and what those call.  `gemm` is the name of the implicit
+ * GEMM; the others, which pack filters in other ways, have their own. */
+struct ew_kernel ew_adjoint_forward_kernel(const struct ew_call *c, const struct ew_conv_shape *s,
+                                           const char *gemm);
 struct ew_kernel ew_adjoint_backward_kernel(const struct ew_backend *be,
                                             const struct ew_conv_shape *s);
 void ew_adjoint_forward_prepare(const struct ew_call *c, const struct ew_conv_shape *s);

@@ -143,9 +143,16 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
     const struct ew_conv_shape shape = shape_for(c, m, s);
     const bool fixed = !c->train && c->in[1]->data; /* activations have no memory yet */
     static const char *const names[EW_CONV_BATCH_LANES_DGRAD + 1] = {
-        [EW_CONV_GEMM] = "implicit gemm",         [EW_CONV_WINOGRAD] = "winograd",
-        [EW_CONV_DEPTHWISE] = "depthwise",        [EW_CONV_GROUPED] = "grouped",
-        [EW_CONV_BATCH_LANES] = "batch in lanes", [EW_CONV_PIXEL_LANES] = "pixels in lanes"};
+        [EW_CONV_GEMM] = "implicit gemm",
+        [EW_CONV_WINOGRAD] = "winograd",
+        [EW_CONV_DEPTHWISE] = "depthwise",
+        [EW_CONV_GROUPED] = "grouped",
+        [EW_CONV_BATCH_LANES] = "batch in lanes",
+        [EW_CONV_PIXEL_LANES] = "pixels in lanes",
+        [EW_CONV_WINOGRAD_DGRAD] = "transposed winograd",
+        [EW_CONV_DEPTHWISE_DGRAD] = "transposed depthwise",
+        [EW_CONV_GROUPED_DGRAD] = "transposed grouped",
+        [EW_CONV_BATCH_LANES_DGRAD] = "transposed batch in lanes"};
     const size_t scratch = ew_share_scratch(be, ew_conv_scratch_bytes(ew_cpu(be)->isa, m, &shape));
     const size_t packed = ew_conv_packed_bytes(ew_cpu(be)->isa, m, &shape);
     const bool strided = is_dense(s) && (m == EW_CONV_GEMM || m == EW_CONV_WINOGRAD);
@@ -155,7 +162,7 @@ struct ew_kernel ew_conv_forward_kernel(const struct ew_call *c, enum ew_conv_me
                            (stats ? EW_ROLE_OUTPUT_NORM_STATS : 0);
     const size_t all = scratch + (fixed ? 0 : ew_align_up(packed));
     return (struct ew_kernel){
-        .name = names[m], /* none for a gradient's method: the adjoint has its own */
+        .name = names[m], /* none for EW_CONV_DGRAD: the adjoint has its own */
         .run = fixed ? run_forward : run_packing,
         .pack = fixed ? pack_filters : NULL,
         .pack_piece = fixed && ew_conv_packs_pieces(m, &shape) ? pack_filters_piece : NULL,
