@@ -50,5 +50,10 @@ for _ in $(seq 100); do
 done
 [ -s "$dir/url" ] || skip "$(tail -n 1 "$dir/said")"
 
+# A clip whose frames the page shows, too.
+"$edgewise" export c3d_small --width 0.1 -o "$dir/c3d.onnx" >/dev/null 2>&1
+head -c $((28 * 28 * 3 * 40)) /dev/urandom |
+    "$edgewise" run "$dir/c3d.onnx" - --hop 2 --mean 0 --std 1 --live "$dir/live.db" >/dev/null 2>&1
+
 timeout 120 node "$source/tests/browser/look.mjs" "$browser" "$dir/results.html" "$dir/hostile.html" \
     "$dir/still.html" "$(cat "$dir/url")" "$dir/graph.html" "$pictures"

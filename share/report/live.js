@@ -173,6 +173,92 @@
     if (!list.length) root.replaceChildren(element('p', '', 'Nothing.'));
   }
 
+  // ---- Video: the last frame, its answer as bars, and answers and latencies over time.
+  const percent = (v) => (Number.isFinite(v) ? `${(100 * v).toFixed(1)} %` : '-');
+  const ms = (v) => (Number.isFinite(v) ? `${v.toFixed(1)} ms` : '-');
+
+  function videoFacts(v, age) {
+    const state = v.ended ? 'ended' : age > 5 ? `no frame for ${span(age)}` : 'running';
+    const list = [['state', state], ['frames', String(v.frames)], ['dropped', String(v.dropped)],
+      ['frames/s', show(v.frames / v.wall_s)], ['latency p50', ms(v.median_ms)], ['latency p99', ms(v.p99_ms)],
+      [`over ${ms(v.budget_ms)}`, `${v.late} of ${v.answers}`], ['decoding', percent(v.decode_share)],
+      ['network', percent(v.network_share)]];
+    return facts(list);
+  }
+
+  function videoBars(answer) {
+    const box = element('div', 'video-bars');
+    for (const {label, share} of answer ? answer.top : []) {
+      const outer = element('div', 'bar-outer'), inner = element('div');
+      inner.style.width = `${100 * Math.min(1, Math.max(0, share))}%`;
+      outer.append(inner);
+      const row = element('div');
+      row.append(element('span', '', label), element('b', '', percent(share)), outer);
+      box.append(row);
+    }
+    if (answer && Number.isFinite(answer.error)) box.append(element('p', '', `error ${show(answer.error)}`));
+    return box;
+  }
+
+  // The classes that were ever best, at most eight, each a line of its share.
+  function answersFigure(list) {
+    const best = [...new Set(list.map((a) => (a.top[0] || {}).label).filter(Boolean))].slice(-8);
+    const at = (a, label) => (a.top.find((c) => c.label === label) || {share: 0}).share;
+    const series = best.map((label, i) => line(label, i, false, list.map((a, x) => ({x, y: at(a, label)}))));
+    const errors = list.map((a, x) => ({x, y: a.error})).filter((p) => Number.isFinite(p.y));
+    if (errors.length) series.push(line('error', 1, false, errors));
+    return {id: 'video-answers', kind: 'lines', title: 'answers over time', x: {label: 'time', unit: 's'},
+      left: {label: errors.length ? 'error' : 'share', unit: ''}, categories: list.map((a) => show(a.time_s)),
+      rows: [], bands: [], series};
+  }
+
+  function latencyFigure(list) {
+    return {id: 'video-latency', kind: 'lines', title: 'from frame to answer', x: {label: 'time', unit: 's'},
+      left: {label: 'latency', unit: 'ms'}, categories: list.map((a) => show(a.time_s)), rows: [], bands: [],
+      series: [line('latency', 0, false, list.map((a, x) => ({x, y: a.latency_ms})))]};
+  }
+
+  function videoBox() {
+    const box = element('div'), head = element('div', 'box video-now'), charts = element('div', 'grid2');
+    const picture = element('img', 'video-frame'), side = element('div');
+    picture.alt = 'the last frame';
+    side.append(element('h3'), element('div', 'video-answer'), element('div', 'video-facts'));
+    head.append(picture, side);
+    charts.style.marginTop = '16px';
+    charts.append(chartBox({id: 'video-answers', title: 'answers over time'}),
+      chartBox({id: 'video-latency', title: 'from frame to answer'}));
+    box.append(head, charts);
+    return box;
+  }
+
+  function video({age_s: age, video: v}) {
+    const root = at('video-box');
+    at('video').hidden = !v;
+    if (!v) return;
+    if (!root.firstChild) root.append(videoBox());
+    const list = v.answers_over_time, last = list[list.length - 1];
+    if (v.picture) root.querySelector('.video-frame').src = v.picture;
+    root.querySelector('h3').textContent = `${v.network} on ${v.source}`;
+    root.querySelector('.video-answer').replaceChildren(videoBars(last));
+    root.querySelector('.video-facts').replaceChildren(videoFacts(v, age));
+    const drawn = `${v.answers}/${list.length ? last.frame : ''}`;
+    if (window.echarts && root.dataset.drawn !== drawn) edgewise.drawAll(root, [answersFigure(list), latencyFigure(list)]);
+    root.dataset.drawn = drawn;
+  }
+
+  async function lookAtVideo() {
+    let next = 2000;
+    try {
+      const answer = await fetch('video.json');
+      const state = answer.ok ? await answer.json() : {};
+      video(state);
+      if (state.video && !state.video.ended) next = 250;
+    } catch (e) {
+      next = 2000; // look() says so
+    }
+    setTimeout(lookAtVideo, document.hidden ? 5000 : next);
+  }
+
   // ---- What happened
   function log(list) {
     const several = new Set(list.map((r) => r.machine)).size > 1;
@@ -218,11 +304,13 @@
       log(state.log);
       await figures(state.counts);
     } catch (e) {
-      at('link').textContent = `No answer: ${e.message}. Asking again.`;
+      // Video needs no results.
+      at('link').textContent = at('video').hidden ? `No answer: ${e.message}. Asking again.` : '';
     }
     setTimeout(look, document.hidden ? 5000 : 1000);
   }
 
   edgewise.watch();
   look();
+  lookAtVideo();
 })();

@@ -30,7 +30,7 @@ struct opts {
     double scale, fps, budget, seconds;
     int64_t top, seed, threads, memory_limit;
     int64_t window, hop;
-    const char *annotate, *sheet;
+    const char *annotate, *sheet, *live;
 };
 
 /* clang-format off */
@@ -84,6 +84,9 @@ static const struct ew_field fields[] = {
     {.name = "sheet", .type = EW_FIELD_STR, .offset = offsetof(struct opts, sheet),
      .metavar = "FILE.png",
      .help = "video: write a picture of frames with their answers, 48 of them at most"},
+    {.name = "live", .type = EW_FIELD_STR, .offset = offsetof(struct opts, live),
+     .metavar = "FILE.db",
+     .help = "video: show frames and answers on the page of `edgewise serve --db FILE.db`"},
     EW_FIELD_END};
 /* clang-format on */
 
@@ -108,7 +111,7 @@ struct job {
  * where options ask for answers over time. */
 static bool is_video(const struct opts *o, const char *word)
 {
-    const bool over_time = o->window || o->hop || o->annotate || o->sheet;
+    const bool over_time = o->window || o->hop || o->annotate || o->sheet || o->live;
     return ew_video_is_live(word) || (ew_clip_is(word) && (over_time || o->fps > 0)) ||
            (strcmp(word, "-") == 0 && over_time);
 }
@@ -129,8 +132,10 @@ static ew_err read_inputs(struct job *j)
         j->video = words[0];
         return EW_OK;
     }
-    EW_CHECK(!j->o->window && !j->o->hop && !j->o->annotate && !j->o->sheet, EW_ERR_USAGE,
-             "--window, --hop, --annotate and --sheet are for one video file, camera or stream");
+    EW_CHECK(!j->o->window && !j->o->hop && !j->o->annotate && !j->o->sheet && !j->o->live,
+             EW_ERR_USAGE,
+             "--window, --hop, --annotate, --sheet and --live are for one video file, camera or "
+             "stream");
     const bool many = j->o->fps > 0 || n > EW_RUN_INPUTS;
     EW_TRY(ew_run_frames_find(words, n, many, &j->arena, &j->frames));
     return j->frames.n ? EW_OK : ew_run_inputs_read(words, n, &j->in);
@@ -300,6 +305,7 @@ static ew_err run_video(struct job *j)
                                    .budget_ms = budget_of(o),
                                    .annotate = o->annotate,
                                    .sheet = o->sheet,
+                                   .live = o->live,
                                    .json = j->c->json};
     return ew_run_video(&v);
 }

@@ -50,8 +50,14 @@ void ew_run_print(const char *name, const struct ew_tensor *t, const struct ew_r
 void ew_run_print_json(struct ew_json *j, const char *name, const struct ew_tensor *t,
                        const struct ew_run_show *how);
 
-/* The best class of one row of scores and its share; false where the output is something else. */
-bool ew_run_best(const struct ew_tensor *t, int64_t *index, double *share);
+/* The best classes of one row of scores, at most EW_RUN_TOP; 0 where the output is something else.
+ */
+#define EW_RUN_TOP 5
+struct ew_run_class {
+    int64_t index;
+    double share;
+};
+int ew_run_best(const struct ew_tensor *t, struct ew_run_class out[EW_RUN_TOP]);
 
 /* ---- Many images ---- */
 

@@ -156,14 +156,13 @@ void ew_run_print_json(struct ew_json *j, const char *name, const struct ew_tens
     ew_json_end(j);
 }
 
-bool ew_run_best(const struct ew_tensor *t, int64_t *index, double *share)
+int ew_run_best(const struct ew_tensor *t, struct ew_run_class out[EW_RUN_TOP])
 {
-    struct top top[2];
-    if (!is_scores(t) || find_top(t, 1, top) == 0)
-        return false;
-    *index = top[0].index;
-    *share = top[0].share;
-    return true;
+    struct top top[EW_RUN_TOP + 1];
+    const int n = is_scores(t) ? find_top(t, EW_RUN_TOP, top) : 0;
+    for (int i = 0; i < n; i++)
+        out[i] = (struct ew_run_class){top[i].index, top[i].share};
+    return n;
 }
 
 const char *ew_run_output_path(struct ew_arena *a, const char *path, int index)

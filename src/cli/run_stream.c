@@ -151,9 +151,10 @@ static ew_err note(struct stream *t, int64_t ns)
 static void show(struct stream *t, const char *path, int64_t read_ns, int64_t run_ns)
 {
     const struct ew_run_show *how = &t->s->show;
-    int64_t best = -1;
-    double share = 0;
-    const bool scores = ew_run_best(ew_plan_output(t->s->p, 0), &best, &share);
+    struct ew_run_class top[EW_RUN_TOP] = {{.index = -1}};
+    const bool scores = ew_run_best(ew_plan_output(t->s->p, 0), top) > 0;
+    const int64_t best = top[0].index;
+    const double share = top[0].share;
     const char *label = scores && best < how->n_labels ? how->labels[best] : "";
     if (t->s->json) {
         ew_json_object(&t->json, NULL);

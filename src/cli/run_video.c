@@ -22,6 +22,7 @@
 #include "bench/bench.h"
 #include "cli/answer_sheet.h"
 #include "cli/canvas.h"
+#include "cli/video_page.h"
 #include "cli/video_source.h"
 #include "data/clip_writer.h"
 #include "model/loss_table.h"
@@ -36,6 +37,9 @@ struct slot {
     int64_t best;     /* -1: the output is no row of scores */
     double share;     /* of the best class; of an autoencoder the error */
     int64_t late_ns;  /* from the frame to the answer */
+    struct ew_run_class top[EW_RUN_TOP];
+    int n_top;
+    struct ew_video_counts so_far; /* by the thread that each number belongs to */
 };
 
 struct video {
@@ -61,6 +65,7 @@ struct video {
     struct slot last; /* answer, its frame left out; `answered`: there is one */
     struct ew_clip_writer *writer;
     struct ew_answer_sheet sheet;
+    struct ew_video_page page;
     ew_err write_err;
     char write_why[512];
 };
@@ -121,6 +126,9 @@ static void *decode_all(void *opaque)
             break;
         s->number = number;
         s->answered = false;
+        s->so_far.frames = t->source.n;
+        s->so_far.dropped = t->dropped;
+        s->so_far.decode_ns = t->source.decode_ns;
         s->there_ns = ew_clock_ns();
         if (t->v->fps > 0) {
             s->there_ns = t->start_ns + (int64_t)((double)number * 1e9 / t->v->fps);
@@ -190,13 +198,23 @@ static ew_err answer(struct video *t, struct slot *s)
     if (t->reconstructs)
         s->share =
             ew_loss_of(ew_loss_chosen(0, t->v->net->graph), y->data, to->data, ew_tensor_count(y));
-    else if (!ew_run_best(y, &s->best, &s->share))
-        s->best = -1;
+    s->n_top = t->reconstructs ? 0 : ew_run_best(y, s->top);
+    if (s->n_top) {
+        s->best = s->top[0].index;
+        s->share = s->top[0].share;
+    }
     const int64_t end = ew_clock_ns();
     s->answered = true;
     s->late_ns = end - s->there_ns;
     t->run_ns += end - start;
     return note(t, s->late_ns);
+}
+
+static void count(const struct video *t, struct slot *s)
+{
+    s->so_far.answers = t->n_answers;
+    s->so_far.late = t->late;
+    s->so_far.run_ns = t->run_ns;
 }
 
 static ew_err infer_all(struct video *t)
@@ -212,6 +230,7 @@ static ew_err infer_all(struct video *t)
         memcpy(t->history + t->seen++ % t->window * size, s->frame.pixels.at, (size_t)size);
         if (t->seen >= t->window && (t->seen - t->window) % t->hop == 0)
             e = answer(t, s);
+        count(t, s);
         if (waiting)
             ew_queue_push(&t->done, waiting);
         waiting = t->n_answers ? NULL : s;
@@ -220,6 +239,8 @@ static ew_err infer_all(struct video *t)
     }
     if (e == EW_OK && waiting)
         e = answer(t, waiting);
+    if (waiting)
+        count(t, waiting);
     if (waiting)
         ew_queue_push(&t->done, waiting);
     ew_queue_close(&t->free); /* where the network failed, the source stops */
@@ -319,6 +340,22 @@ static ew_err annotate(struct video *t, struct slot *s)
                               (int64_t)(1e6 * seconds_of(t, s)));
 }
 
+static ew_err show_on_page(struct video *t, const struct slot *s)
+{
+    const struct ew_canvas c = {
+        .w = s->frame.full_w, .h = s->frame.full_h, .rgb = s->frame.full.at};
+    if (s->answered) {
+        struct ew_video_answer a = {.frame = s->number,
+                                    .time_s = seconds_of(t, s),
+                                    .latency_ms = (double)s->late_ns * 1e-6,
+                                    .error = s->share,
+                                    .n_top = s->n_top};
+        memcpy(a.top, s->top, sizeof(a.top));
+        ew_video_page_answer(&t->page, &a);
+    }
+    return ew_video_page_frame(&t->page, &c, s->number, &s->so_far);
+}
+
 /* A file that cannot be written is said at the end; the answers go on. */
 static void keep_failure(struct video *t, ew_err e)
 {
@@ -331,6 +368,7 @@ static void keep_failure(struct video *t, ew_err e)
 static void *show_all(void *opaque)
 {
     struct video *t = opaque;
+    struct ew_video_counts last = {0};
     void *item;
     while (ew_queue_pop(&t->done, &item)) {
         struct slot *s = item;
@@ -340,10 +378,15 @@ static void *show_all(void *opaque)
             if (t->v->sheet && t->write_err == EW_OK)
                 keep_failure(t, add_to_sheet(t, s));
         }
+        if (t->v->live && t->write_err == EW_OK)
+            keep_failure(t, show_on_page(t, s));
         if (t->v->annotate && t->write_err == EW_OK)
             keep_failure(t, annotate(t, s));
+        last = s->so_far;
         ew_queue_push(&t->free, s);
     }
+    if (t->v->live && t->write_err == EW_OK)
+        keep_failure(t, ew_video_page_end(&t->page, &last));
     keep_failure(t, ew_clip_writer_close(t->writer));
     keep_failure(t, ew_answer_sheet_close(&t->sheet, t->v->sheet));
     return NULL;
@@ -515,18 +558,30 @@ static ew_err open_queues(struct video *t)
     return EW_OK;
 }
 
+static ew_err open_page(struct video *t)
+{
+    const struct ew_run_video *v = t->v;
+    t->page = (struct ew_video_page){.name = v->name,
+                                     .source = v->source,
+                                     .show = v->show,
+                                     .budget_ms = v->budget_ms,
+                                     .reconstructs = t->reconstructs};
+    return v->live ? ew_video_page_open(&t->page, v->live) : EW_OK;
+}
+
 static ew_err run(struct video *t)
 {
     const struct ew_run_video *v = t->v;
     EW_TRY(check(v, t));
     const struct ew_video_opts o = {
-        .stride = 1, .h = t->side[0], .w = t->side[1], .full = v->annotate || v->sheet};
+        .stride = 1, .h = t->side[0], .w = t->side[1], .full = v->annotate || v->sheet || v->live};
     EW_TRY(ew_video_source_open(v->source, &o, &t->source));
     t->drops = t->source.live || v->fps > 0;
     memset(t->clip, 0, (size_t)(3 * t->frames * t->side[0] * t->side[1]));
     if (!v->slide)
         EW_TRY(ew_plan_run(v->p)); /* the first run is slow everywhere */
     EW_TRY(open_queues(t));
+    EW_TRY(open_page(t));
     const struct sigaction a = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     struct sigaction before;
     asked_to_stop = 0;
@@ -552,6 +607,7 @@ ew_err ew_run_video(const struct ew_run_video *v)
         ew_queue_fini(&t->decoded);
     if (t->done.slots)
         ew_queue_fini(&t->done);
+    ew_video_page_fini(&t->page);
     free(t->history);
     free(t->clip);
     free(t->ns);

@@ -20,6 +20,7 @@ struct ew_run_video {
     double budget_ms;
     const char *annotate; /* a clip with names and bars; NULL: none */
     const char *sheet;    /* a picture of the answers; NULL: none */
+    const char *live;     /* results whose live page shows it; NULL: none */
     bool json;
 };
 

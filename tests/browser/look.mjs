@@ -156,6 +156,19 @@ await check('live page', async () => {
     ...page.requests.filter((url) => !url.startsWith(new URL(live).origin) && !url.startsWith('data:')).map((url) => `asked for ${url}`)];
 });
 
+await check('video on the live page', async () => {
+  const page = await browser.open(live, {width: 1280});
+  await page.until(`edgewise.drawn.has('video-latency')`, 'the charts of video', 20);
+  const [[answers, latency], picture] = [await page.run(`['video-answers', 'video-latency'].map((id) =>
+    edgewise.drawn.get(id).f.series.reduce((n, s) => Math.max(n, s.points.length), 0))`),
+    await page.run(`document.querySelector('.video-frame').naturalWidth`)];
+  await page.picture(`${pictures}/video.png`, whole);
+  return [...page.errors, expect(picture, 28, 'width of the frame'), expect(answers, 13, 'answers over time'),
+    expect(latency, 13, 'latencies'), expect(await page.run(`document.querySelectorAll('.video-bars .bar-outer').length`), 4, 'bars'),
+    await page.run(`document.querySelector('.video-facts').innerText.includes('ended')`) ? '' : 'not said to have ended',
+    expect(await page.run(sideways), '', 'wider than the page')];
+});
+
 await check('page of a network', async () => {
   const page = await browser.open(`file://${graph}`, {width: 1280});
   await page.until(`document.querySelectorAll('#list li').length > 20`, 'the list of layers');

@@ -5,6 +5,9 @@ numbers() { grep -E '"(frames|dropped|window|hop|answers|frame|size_changes)"' |
 head -c $((28 * 28 * 3 * 20 + 100)) /dev/zero | edgewise run $net - --hop 2 --json 2>err | numbers
 grep -o 'the last frame has 100 of 2352 bytes' err
 head -c $((28 * 28 * 3 * 5)) /dev/zero | edgewise run $net - --window 8 --hop 4 --json 2>/dev/null | numbers
+head -c $((28 * 28 * 3 * 20)) /dev/zero | edgewise run $net - --hop 2 --live page.db >/dev/null 2>&1
+grep -oE '"(ended|frames|dropped|answers)":[a-z0-9]+|"picture":"data:image/png;base64,iVBOR' page.db-video | tr '\n' ' '
+grep -o '"latency_ms"' page.db-video | wc -l
 edgewise run $net - --hop 2 </dev/null 2>&1 | grep -v random || true
 edgewise run $net x.mp4 y.mp4 --hop 2 2>&1 | grep -v random || true
 clip=$CASES/../fixtures/clips/left/a.mp4

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "ew_test.h"
 #include "results_store.h"
 
@@ -214,12 +215,25 @@ static void addresses(void)
     EW_EXPECT_ERR(ew_serve_open(&o, &s), EW_ERR_USAGE, "not an address");
 }
 
+/* What `run --live` has written is handed on as it is, results or not. */
+static void video(void)
+{
+    const char *file = ew_test_path("clip.db" EW_SERVE_VIDEO);
+    EW_EXPECT_OK(ew_file_write(file, "{\"frames\":7}\n", 13));
+    if (!begin(ew_test_path("clip.db"), NULL))
+        return;
+    expect(GET("/video.json", ""), "Content-Type: application/json", "\"video\":{\"frames\":7}");
+    expect(GET("/", ""), "HTTP/1.1 200", "id=\"video\" hidden");
+    end();
+}
+
 static void no_store_yet(void)
 {
     if (!begin(ew_test_path("none.db"), NULL))
         return;
     expect(GET("/", ""), "HTTP/1.1 200", NULL);
     expect(GET("/state.json", ""), "HTTP/1.1 404", "none.db");
+    expect(GET("/video.json", ""), "HTTP/1.1 200", "\r\n\r\n{}");
     end();
 }
 
@@ -321,4 +335,4 @@ static void requests_have_an_end(void)
 
 EW_TEST_MAIN(EW_TEST(slow_clients_make_room), EW_TEST(requests_have_an_end), EW_TEST(answers),
              EW_TEST(refusals), EW_TEST(tokens), EW_TEST(addresses), EW_TEST(no_store_yet),
-             EW_TEST(bad_clients))
+             EW_TEST(video), EW_TEST(bad_clients))

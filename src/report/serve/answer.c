@@ -2,8 +2,15 @@
 /* Answers: the page's frame, figures and the whole report.  The state is made in state.c. */
 #include "report/serve/answer.h"
 
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "base/mem.h"
 #include "report/html.h"
 #include "report/page.h"
+#include "report/serve/serve.h"
 #include "report/store/load.h"
 
 const struct ew_answer ew_answers[] = {
@@ -19,6 +26,10 @@ const struct ew_answer ew_answers[] = {
      .type = "application/json; charset=utf-8",
      .make = ew_answer_state,
      .keep_ms = 400},
+    {.path = "/video.json",
+     .type = "application/json; charset=utf-8",
+     .make = ew_answer_video,
+     .keep_ms = 100},
     {.path = "/figures",
      .type = "text/html; charset=utf-8",
      .make = ew_answer_figures,
@@ -47,6 +58,7 @@ ew_err ew_answer_index(const char *db, FILE *out)
     fputs("</b> as they come. <a href=\"report.html\">The whole report</a>, "
           "<a href=\"metrics\">metrics</a>.</p><p id=\"link\" class=\"alarm\" role=\"status\" "
           "aria-live=\"polite\"></p></header><main>"
+          "<section id=\"video\" hidden><h2>Video</h2><div id=\"video-box\"></div></section>"
           "<section><h2>Studies</h2><div id=\"studies\" class=\"grid2\"></div></section>"
           "<section><h2 id=\"running-title\">Running now</h2><div id=\"running\"></div></section>"
           "<section><h2>What happened</h2><div class=\"box\"><pre id=\"log\" class=\"log\" "
@@ -55,6 +67,28 @@ ew_err ew_answer_index(const char *db, FILE *out)
           "<script src=\"echarts.js\"></script><script src=\"page.js\"></script>"
           "<script src=\"live.js\"></script></body></html>\n",
           out);
+    return EW_OK;
+}
+
+#define VIDEO_BYTES ((size_t)8 << 20)
+
+/* {"age_s": ..., "video": what `edgewise run --live` has written}; without "video" there is none.
+ */
+ew_err ew_answer_video(const char *db, FILE *out)
+{
+    EW_CLEANUP(ew_free_ptr) char *path = NULL, *text = NULL;
+    size_t size = 0;
+    struct stat st;
+    EW_CHECK(asprintf(&path, "%s" EW_SERVE_VIDEO, db) >= 0, EW_ERR_MEMORY, "no memory");
+    if (stat(path, &st) != 0) {
+        fputs("{}", out);
+        return EW_OK;
+    }
+    EW_TRY(ew_file_read(path, VIDEO_BYTES, &text, &size));
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const double age_s = difftime(now.tv_sec, st.st_mtim.tv_sec);
+    fprintf(out, "{\"age_s\":%.0f,\"video\":%s}", age_s > 0 ? age_s : 0, text);
     return EW_OK;
 }
 

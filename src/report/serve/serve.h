@@ -19,6 +19,8 @@ struct ew_serve_opts {
 };
 
 #define EW_SERVE_TOKEN_LEAST 16 /* characters */
+#define EW_SERVE_VIDEO                                                                             \
+    "-video" /* after the results' name: the file that `edgewise run --live` writes */
 
 struct ew_serve;
 
