@@ -88,9 +88,7 @@ void ew_fake_quant_round(const struct ew_graph *g, const struct ew_fake_layer *l
         ew_quantize_there_and_back(g, &l->of, to);
         return;
     }
-    const float scale = ew_pow2_scale(l->position), *from = w->data;
-    for (int64_t i = 0; i < ew_tensor_count(w); i++)
-        to[i] = (float)ew_pow2_round(from[i], l->position) * scale;
+    ew_pow2_there_and_back(w->data, ew_tensor_count(w), l->position, to);
 }
 
 /* ---- In the end ---- */

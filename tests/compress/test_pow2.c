@@ -50,6 +50,23 @@ static void weights_round_away_from_zero(void)
     EW_EXPECT_INT(ew_pow2_round(-200, 0), -128);
 }
 
+/* Training rounds by vectors what a quantised network stores one by one. */
+static void rounds_runs_alike(void)
+{
+    float x[4099], y[EW_COUNT(x)];
+    const float odd[] = {0.49999997f, -0.49999997f, 127.5f, -128.5f, 1e30f, -1e30f, 1e-40f, NAN};
+    for (int position = EW_POW2_LEAST; position <= EW_POW2_MOST; position++) {
+        for (size_t i = 0; i < EW_COUNT(x); i++) /* quarters of a step, ties among them */
+            x[i] = ldexpf((float)i - 2049, -2 - position);
+        for (size_t i = 0; i < EW_COUNT(odd); i++)
+            x[i * 5] = ldexpf(odd[i], -position);
+        ew_pow2_there_and_back(x, EW_COUNT(x), position, y);
+        for (size_t i = 0; i < EW_COUNT(x); i++)
+            EW_EXPECT_NEAR((double)y[i], ldexp((double)ew_pow2_round(x[i], position), -position),
+                           0);
+    }
+}
+
 static void positions_of_scales(void)
 {
     int p = 99;
@@ -133,5 +150,5 @@ static void layers_keep_to_limits(void)
 }
 
 EW_TEST_MAIN(EW_TEST(first_positions_clip_nothing), EW_TEST(best_position_clips_outliers),
-             EW_TEST(weights_round_away_from_zero), EW_TEST(positions_of_scales),
-             EW_TEST(layers_keep_to_limits))
+             EW_TEST(weights_round_away_from_zero), EW_TEST(rounds_runs_alike),
+             EW_TEST(positions_of_scales), EW_TEST(layers_keep_to_limits))
