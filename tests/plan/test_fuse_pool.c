@@ -171,9 +171,19 @@ static void limits_change_nothing(void)
 struct odd {
     const char *name;
     int64_t batch, channels, stride;
-    bool frozen, ceil, inner_output;
+    bool frozen, ceil, inner_output, rounded;
     int steps; /* forward and backward, of the fused operator */
 };
+
+/* x as 8-bit integers will have it. */
+static ew_err round_input(struct ew_graph *g, int *x)
+{
+    const struct ew_tensor zero = {.dtype = EW_S8};
+    int in[3] = {*x};
+    EW_TRY(ew_graph_const_float(g, "scale", 0.125f, &in[1]));
+    EW_TRY(ew_graph_const(g, "zero", EW_VALUE_CONST, &zero, true, &in[2]));
+    return ew_graph_add(g, ew_op_find("fake_quant"), "rounded", NULL, in, 3, x, 1);
+}
 
 static ew_err odd_graph(const struct odd *k, struct ew_graph *g)
 {
@@ -185,6 +195,8 @@ static ew_err odd_graph(const struct odd *k, struct ew_graph *g)
     const struct ew_tensor bias = {.dtype = EW_F32, .shape = {1, {5}}};
     int in[3], inner, out;
     EW_TRY(ew_graph_input(g, "x", EW_F32, &x, &in[0]));
+    if (k->rounded)
+        EW_TRY(round_input(g, &in[0]));
     EW_TRY(ew_graph_const(g, "w", EW_VALUE_PARAM, &filter, true, &in[1]));
     EW_TRY(ew_graph_const(g, "b", EW_VALUE_PARAM, &bias, true, &in[2]));
     g->values[in[1]].frozen = k->frozen;
@@ -198,6 +210,7 @@ static ew_err odd_graph(const struct odd *k, struct ew_graph *g)
 static void where_it_is(void)
 {
     static const struct odd cases[] = {{"as it should be", 4, 4, 1, .steps = 2},
+                                       {"rounded input", 4, 4, 1, .rounded = true, .steps = 2},
                                        {"few images", 3, 4, 1},
                                        {"many channels", 4, 5, 1},
                                        {"stride", 4, 3, 2},

@@ -68,10 +68,18 @@ static bool takes_conv(const struct ew_graph *g, const struct ew_node *n)
            all_are(&a->win.dilation, 1);
 }
 
+/* The network's input, also where it is rounded for integers: nobody asks for its gradient. */
+static bool is_input(const struct ew_graph *g, int value)
+{
+    const int from = g->values[value].producer;
+    if (from >= 0 && g->nodes[from].op == &ew_op_fake_quant)
+        value = g->nodes[from].in[0];
+    return g->values[value].kind == EW_VALUE_INPUT;
+}
+
 static bool is_first(const struct ew_graph *g, const struct ew_node *conv)
 {
-    const struct ew_value *x = &g->values[conv->in[0]];
-    return x->kind == EW_VALUE_INPUT && x->t.shape.dim[3] <= FEW_CHANNELS;
+    return is_input(g, conv->in[0]) && g->values[conv->in[0]].t.shape.dim[3] <= FEW_CHANNELS;
 }
 
 static bool is_inner(const struct ew_graph *g, const struct ew_node *conv)
