@@ -27,6 +27,15 @@ static struct ew_graph *build(const char *name, int64_t batch)
     return g;
 }
 
+/* A function without a kink in the place of each ReLU. */
+static struct ew_graph *smooth(struct ew_graph *g)
+{
+    for (int i = 0; g && i < g->n_nodes; i++)
+        if (g->nodes[i].op == &ew_op_relu)
+            g->nodes[i].op = &ew_op_softplus;
+    return g;
+}
+
 static ew_err compile(struct ew_graph *g, size_t bucket, bool norms, struct ew_plan **out)
 {
     const struct ew_plan_opts o = {.mode = EW_PLAN_TRAIN,
@@ -149,16 +158,20 @@ struct apart {
 
 /* Two unequal parts of a batch, as two ranks have them, learn what the whole batch would: how far
  * apart they are after a step. */
-static struct apart step_apart(const char *name, bool sync)
+static struct apart step_apart(const char *name, bool sync, bool kinks)
 {
     struct ew_graph *whole = build(name, BATCH), *part[RANKS];
     struct ew_graph *start = build(name, BATCH);
+    if (!kinks)
+        smooth(whole);
     struct ew_plan *p = NULL, *q[RANKS] = {NULL, NULL};
     EW_EXPECT_OK(compile(whole, 0, false, &p));
     ew_fill_samples(p, 0, BATCH);
     EW_EXPECT_OK(ew_plan_run(p));
     for (int r = 0; r < RANKS; r++) {
         part[r] = build(name, count_of[r]);
+        if (!kinks)
+            smooth(part[r]);
         EW_EXPECT_OK(compile(part[r], 1 << 16, sync, &q[r]));
         ew_fill_samples(q[r], first_of[r], count_of[r]);
     }
@@ -179,30 +192,35 @@ static struct apart step_apart(const char *name, bool sync)
 
 static void sums_are_the_whole_batch(void)
 {
-    EW_EXPECT(step_apart("lenet5", false).weights < 1e-4);
+    EW_EXPECT(step_apart("lenet5", false, true).weights < 1e-4);
 }
 
-/* Networks that differ in what the CPU fuses with their batch norms.  The sums of
- * a part are rounded otherwise: where that takes a value to the other side of a ReLU or makes a max
- * pool choose another element, a gradient is cut off on one side alone. */
+/* Networks that differ in what the CPU fuses with their batch norms.  The sums of a part are
+ * rounded otherwise: where that takes a value to the other side of a ReLU, a gradient is cut off on
+ * one side alone.  One process has the same trouble: against the step in double precision its
+ * weights of resnet9 are 6e-5 off, and those of the ranks 2e-5; without the kinks ranks and one
+ * process agree to 1e-7. */
 static void norms_are_of_the_whole_batch(void)
 {
     static const struct {
         const char *net;
         double update, weights; /* shares of them that are allowed */
-    } cases[] = {{"mobilenet_v3_small", 1e-4, 1e-5},
-                 {"resnet18", 1e-2, 1e-4}, /* 1e-5 and 2e-7 by vectors, 4e-3 and 7e-5 by plain C */
-                 {"resnet9", 1e-2, 1e-3},
-                 {"mobilenet_v2_cifar", 1e-2, 1e-4}};
+        bool kinks;
+    } cases[] = {{"mobilenet_v3_small", 1e-4, 1e-5, true},
+                 {"resnet18", 1e-2, 1e-4, true}, /* 1e-5, 2e-7 by vectors; 4e-3, 7e-5 by plain C */
+                 {"resnet9", 1e-2, 1e-3, true},
+                 {"resnet9", 5e-5, 1e-6, false},
+                 {"mobilenet_v2_cifar", 1e-2, 1e-4, true}};
     for (size_t i = 0; i < EW_COUNT(cases); i++) {
-        const struct apart d = step_apart(cases[i].net, true);
-        printf("%s: %.1e of the update, %.1e of the weights\n", cases[i].net, d.weights,
-               d.of_weights);
+        const struct apart d = step_apart(cases[i].net, true, cases[i].kinks);
+        printf("%s%s: %.1e of the update, %.1e of the weights\n", cases[i].net,
+               cases[i].kinks ? "" : ", smooth", d.weights, d.of_weights);
         EW_EXPECT(d.weights < cases[i].update);
         EW_EXPECT(d.of_weights < cases[i].weights);
         EW_EXPECT(d.statistics < 2e-5);
     }
-    EW_EXPECT(step_apart("mobilenet_v3_small", false).weights > 0.1); /* each by its own samples */
+    EW_EXPECT(step_apart("mobilenet_v3_small", false, true).weights >
+              0.1); /* each by its own samples */
 }
 
 /* ---- To the bit ------------------------------------------------------------------------------ */
