@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Scores, and the confusion matrix as text, CSV and PNG; mistakes are named.
 export XDG_CACHE_HOME=$PWD
-edgewise train lenet5 --data synthetic --epochs 1 --batch 16 --lr 0.02 -o run --json 2>/dev/null >result
+edgewise train lenet5 --data synthetic --samples 1000 --epochs 1 --batch 16 --lr 0.02 -o run --json 2>/dev/null >result
 edgewise eval run/best.ckpt --data synthetic --csv m.csv --png m.png --json >eval.json
 accuracy() { sed -n "s/.*\"$1\": \([0-9.e-]*\),*/\1/p" "$2" | head -n 1; }
 [ "$(accuracy test_accuracy result)" = "$(accuracy accuracy eval.json)" ] || echo "train and eval differ"

@@ -5,7 +5,7 @@ try() { { edgewise prune "$@" >/dev/null && echo "passed: $*"; } 2>&1 || true; }
 counts() { grep -E '"(params|macs)(_before)?"'; }
 edgewise prune lenet5 --keep 0.5 -o half.onnx --json | counts
 edgewise info half.onnx --json | grep '"params"'
-edgewise prune resnet9 --macs 50% --global --importance bn --align 8 -o resnet.onnx --json | counts
+edgewise prune resnet9-cifar10 --macs 50% --global --importance bn --align 8 -o resnet.onnx --json | counts
 edgewise prune shufflenet_v2_x0_5 --params 1e6 --importance random -o shuffle.onnx --json | counts
 # Cut in two steps, with learning in between, by what the loss needs.
 edgewise prune lenet5 --macs 60% --importance taylor --score-batches 2 --data synthetic:train=320,test=64 \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A study on four machines, each a folder and a home of its own behind a launcher.  Every one of them is
-# killed once while it works; all jobs are done once, and what was lost is marked.
+# killed once while it works (jobs wait, by qps, most of their second); all jobs are done once, and what was lost is marked.
 cat >f.study <<'STUDY'
 [study]
 order = file
@@ -9,8 +9,9 @@ command = bench
 network = lenet5
 threads = 1
 warmup = 0
+qps = 50
 [a]
-iters = 8001 8002 8003 8004 8005 8006 8007 8008 8009
+iters = 41 42 43 44 45 46 47 48 49
 STUDY
 cat >launch <<'LAUNCH'
 #!/bin/sh

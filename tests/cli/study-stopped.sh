@@ -5,8 +5,9 @@ command = bench
 network = lenet5
 threads = 1
 warmup = 0
+qps = 10
 [a]
-iters = 400001 400002 400003
+iters = 601 602 603
 EOF
 edgewise study s.study --quick --busy 1 >/dev/null 2>said &
 study=$!
