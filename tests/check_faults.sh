@@ -9,7 +9,7 @@ build=$(cd "$2" && pwd)
 records=$fixtures/neuralscale/vgg_10_eff_c10_14.csv modes=$fixtures/train-modes.csv
 shift 2
 library=$build/tests/libew_fault.so
-points=${EW_FAULT_POINTS:-20}
+points=${EW_FAULT_POINTS:-12}
 # NVIDIA's libraries, which the CUDA module brings, end the program where an allocation of theirs fails.
 export PATH=$build/src:$PATH LC_ALL=C EW_UNIT=test OMP_NUM_THREADS=1 EDGEWISE_CUDA_MODULE=none
 [ -e "$library" ] || { echo "no library of faults in this build (sanitizers, or another machine's)" >&2; exit 77; }
