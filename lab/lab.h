@@ -36,7 +36,7 @@ struct lab_layer {
     struct ew_conv_shape shape;
 };
 
-enum { LAB_LAYERS = 48, LAB_DEPTHWISE = 9 };
+enum { LAB_LAYERS = 54, LAB_DEPTHWISE = 9 };
 extern const struct lab_layer lab_layers[LAB_LAYERS], lab_depthwise[LAB_DEPTHWISE];
 const char *lab_layer_name(int i);
 const char *lab_depthwise_name(int i);

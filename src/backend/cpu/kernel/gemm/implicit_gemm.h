@@ -2,8 +2,8 @@
 /* The implicit GEMM behind convolutions, dense layers and data gradients: geometry, blocking and
  * the pieces that its users share.  The inner loop is micro.h's.
  *
- * Output pixels are rows, output channels columns, and k runs over (tap, input channel).  Rows of
- * MR pixels are gathered into a panel [MR][KS] (no im2col of the whole input: a panel lives in L1
+ * Output pixels are rows, output channels columns, and k runs over (tap, input channel).  The rows
+ * of a tile are gathered into a panel [rows][KS] (no im2col of the whole input: a panel lives in L2
  * and serves all columns of its tile), weights are packed once as
  *
  *   [group][block of NR outputs][k][NR]      (the last block: block_width, packed_width)
@@ -22,10 +22,11 @@
 
 #include "backend/cpu/kernel/gemm/micro.h"
 
-#define O_BLOCK  (128 / NR)          /* blocks of NR outputs in a tile, at most */
-#define ROW_MAX  (MR == 12 ? 8 : 16) /* panels of MR pixels in a tile, at most */
-#define ROW_FEW  (60 / MR) /* so few panels are not shared out: weights are what takes time */
-#define MIN_WORK 8         /* tiles to aim at before tiles grow */
+#define O_BLOCK    (128 / NR)          /* blocks of NR outputs in a tile, at most */
+#define ROW_MAX    (MR == 12 ? 8 : 16) /* panels of MR pixels in a tile, at most */
+#define ROW_FEW    (60 / MR) /* so few panels are not shared out: weights are what takes time */
+#define ROW_BLOCKS 4         /* summed at once for a single row */
+#define MIN_WORK   8         /* tiles to aim at before tiles grow */
 
 /* Taps of the filter that see the input for some output.  On small images the others see padding
  * only: of the 3x3 taps on one pixel, eight.  Nothing else is packed or multiplied. */
@@ -52,6 +53,7 @@ struct implicit_gemm {
     int64_t run, runs;   /* k is `runs` runs of `run` floats, contiguous in x */
     int64_t k, kc;       /* kc: a chunk, at most KC */
     int64_t blocks;      /* of NR outputs in a group */
+    int64_t at_once;     /* of these for a single row, at most ROW_BLOCKS */
     int64_t row_tiles, row_block, o_tiles, o_block;
     int64_t tiles;
     int64_t split; /* row tiles of a split of statistics */
@@ -72,7 +74,8 @@ int64_t EW_K(implicit_gemm_group_size)(const struct implicit_gemm *c);
 
 #define LINE_BUFFER_FLOATS (LINE_BUFFER_MAX + LANES) /* whole vectors are read */
 
-#define CORE_SCRATCH ((MR * KS > LINE_BUFFER_FLOATS ? MR * KS : LINE_BUFFER_FLOATS) * sizeof(float))
+/* Bytes: a line buffer, or the rows of a tile where they are gathered. */
+size_t EW_K(implicit_gemm_scratch)(const struct implicit_gemm *c);
 
 struct implicit_gemm_run {
     const struct implicit_gemm *core;
@@ -81,7 +84,7 @@ struct implicit_gemm_run {
     const struct ew_epilogue *end;
     const struct ew_batch_norm *norm; /* makes x, see conv_norms; NULL: x is there */
     float *stats;                     /* see ew_conv */
-    void *scratch; /* CORE_SCRATCH bytes, or the rows of a tile that the norm makes */
+    void *scratch; /* implicit_gemm_scratch bytes, or the rows of a tile that the norm makes */
 };
 
 void EW_K(implicit_gemm_run)(const struct implicit_gemm_run *run, int64_t begin, int64_t end);

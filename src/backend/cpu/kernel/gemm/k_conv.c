@@ -95,7 +95,8 @@ size_t EW_K(conv_scratch)(const struct ew_conv_shape *s)
 {
     struct implicit_gemm c;
     EW_K(implicit_gemm_init)(&c, s);
-    return s->input_norm ? (size_t)(c.row_block * MR * c.k + LANES) * sizeof(float) : CORE_SCRATCH;
+    return s->input_norm ? (size_t)(c.row_block * MR * c.k + LANES) * sizeof(float)
+                         : EW_K(implicit_gemm_scratch)(&c);
 }
 
 void EW_K(conv_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)

@@ -144,7 +144,14 @@ int64_t EW_K(conv_dgrad_tiles)(const struct ew_conv_shape *s)
 
 size_t EW_K(conv_dgrad_scratch)(const struct ew_conv_shape *s)
 {
-    return CORE_SCRATCH;
+    size_t most = 0;
+    for (int64_t i = 0; i < phase_count(s); i++) {
+        struct part p;
+        find_part(s, i, &p);
+        const size_t bytes = EW_K(implicit_gemm_scratch)(&p.core);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
 }
 
 void EW_K(conv_dgrad_run)(const struct ew_conv *c, int64_t begin, int64_t end, void *scratch)

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strips: the micro-kernel with the loop over groups of rows inside. */
+#include "backend/cpu/kernel/gemm/micro_form.h"
+#include "backend/cpu/kernel/gemm/micro_strip.h"
+
+INLINE void load_weights(const float *w, struct weights *out, const struct form f)
+{
+    UNROLL
+    for (int v = 0; v < f.full; v++)
+        out->full[v] = load(w + v * LANES);
+    if (f.half)
+        out->half = half_load(w + f.full * LANES, HALF);
+}
+
+/* General: the last vector may have fewer lanes, and weights are fetched.  Else neither: what
+ * nearly all rows are. */
+INLINE int64_t lanes(const struct micro_strip *m, int v, const struct form f, const bool general)
+{
+    return general && !f.half && v == f.full - 1 ? m->width - v * LANES : LANES;
+}
+
+INLINE int64_t half_lanes(const struct micro_strip *m, const struct form f, const bool general)
+{
+    return general ? m->width - f.full * LANES : HALF;
+}
+
+INLINE void begin(const struct micro_strip *m, int64_t row, struct sums *s, const struct form f,
+                  const bool general)
+{
+    const int64_t rest = half_lanes(m, f, general);
+    UNROLL
+    for (int v = 0; v < f.full; v++) {
+        const vec b = m->bias ? load_n(m->bias + v * LANES, lanes(m, v, f, general)) : (vec){0};
+        UNROLL
+        for (int r = 0; r < f.rows; r++)
+            s->full[r][v] = b;
+    }
+    const hvec b = f.half && m->bias ? half_load(m->bias + f.full * LANES, rest) : (hvec){0};
+    UNROLL
+    for (int r = 0; r < f.rows; r++)
+        s->half[r] = b;
+    if (!m->from)
+        return;
+    const float *from = m->from + row * m->c_step;
+    UNROLL
+    for (int r = 0; r < f.rows; r++, from += m->c_step) {
+        UNROLL
+        for (int v = 0; v < f.full; v++)
+            s->full[r][v] += load_n(from + v * LANES, lanes(m, v, f, general));
+        if (f.half)
+            s->half[r] += half_load(from + f.full * LANES, rest);
+    }
+}
+
+INLINE void finish(const struct micro_strip *m, int64_t row, const struct sums *s,
+                   const struct form f, const bool general)
+{
+    const vec lo = splat(m->lo), hi = splat(m->hi);
+    float *c = m->c + row * m->c_step;
+    UNROLL
+    for (int r = 0; r < f.rows; r++, c += m->c_step) {
+        UNROLL
+        for (int v = 0; v < f.full; v++)
+            store_n(c + v * LANES, vmin(vmax(s->full[r][v], lo), hi), lanes(m, v, f, general));
+        if (f.half)
+            half_store(c + f.full * LANES, half_clamp(s->half[r], m->lo, m->hi),
+                       half_lanes(m, f, general));
+    }
+}
+
+#define FETCHING 4 /* groups that share the fetching: a burst would hold the products up */
+
+/* `groups` of f.rows rows each, from `row` on. */
+INLINE void add_groups(const struct micro_strip *m, int64_t row, int64_t groups,
+                       const struct form f, const bool general)
+{
+    const int64_t step = m->row_step;
+    const int64_t fetch = m->soon ? div_up(wide_of(f), min_i64(groups, FETCHING)) : 0;
+    const float *soon = m->soon ? m->soon : m->w;
+    for (int64_t g = 0; g < groups; g++, row += f.rows) {
+        struct sums s;
+        begin(m, row, &s, f, general);
+        const float *w = m->w;
+        for (int64_t l = 0; l < m->lines; l++) {
+            const float *const line = m->a + row * step + l * m->line_step;
+            const float *a[5] = {line, line + 3 * step, line + 6 * step, line + 9 * step,
+                                 line + 12 * step};
+            TWO_STEPS
+            for (int64_t k = m->kc; k > 0; k--) {
+                struct weights wv;
+                load_weights(w, &wv, f);
+                if (general) {
+                    __builtin_prefetch(soon, 0, 2);
+                    soon += fetch;
+                }
+                step_direct(a, step, &wv, &s, f);
+                UNROLL
+                for (int i = 0; i < 5; i++)
+                    a[i]++;
+                w += wide_of(f);
+            }
+        }
+        finish(m, row, &s, f, general);
+    }
+}
+
+INLINE void add_rows(const struct micro_strip *m, int64_t row, int64_t groups, const struct form f)
+{
+    const int64_t general = m->width < wide_of(f) ? groups
+                            : m->soon             ? min_i64(groups, FETCHING)
+                                                  : 0;
+    add_groups(m, row, general, f, true);
+    add_groups(m, row + general * f.rows, groups - general, f, false);
+}
+
+#define STRIP_INSTANCE(kind, r, full, half)                                                        \
+    static void strip_##r##x##full##half(const struct micro_strip *m, int64_t row, int64_t groups) \
+    {                                                                                              \
+        add_rows(m, row, groups, (struct form){r, full, half});                                    \
+    }
+#define STRIP_INSTANCES(kind, r, widths) WIDTHS_##widths(STRIP_INSTANCE, kind, r)
+
+ROWS(STRIP_INSTANCES, strip)
+
+typedef void strip_instance(const struct micro_strip *m, int64_t row, int64_t groups);
+
+/* Groups of about as many rows each: with few rows sums are too few not to wait for each other. */
+void EW_K(micro_strip)(const struct micro_strip *m)
+{
+    static strip_instance *const table[MR][NR_LAST / PIECE] = {ROWS(INSTANCE_ROW, strip)};
+    const int64_t width = packed_width(m->width) / PIECE - 1;
+#if defined(EW_ISA_IS_avx2)
+    const int64_t most = most_rows[width];
+#else
+    const int64_t most = MR;
+#endif
+    const int64_t groups = div_up(m->rows, most), few = m->rows / groups;
+    const int64_t more = m->rows - few * groups; /* groups of one row more */
+    table[few - 1][width](m, 0, groups - more);
+    if (more == 0)
+        return;
+    struct micro_strip rest = *m;
+    rest.soon = NULL;
+    table[few][width](&rest, (groups - more) * few, more);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the forms of the micro-kernel share: the sums in registers, one step of k, and the list of
+ * instances. */
+#ifndef EW_BACKEND_CPU_KERNEL_GEMM_MICRO_FORM_H
+#define EW_BACKEND_CPU_KERNEL_GEMM_MICRO_FORM_H
+
+#include "backend/cpu/kernel/gemm/micro.h"
+
+/* What one instance holds in registers: constants, so that loops over it vanish. */
+struct form {
+    int rows, full; /* rows x whole vectors */
+    bool half;      /* and half a vector in each row */
+};
+
+struct sums {
+    vec full[MR][NV_LAST];
+    hvec half[MR];
+};
+
+INLINE int wide_of(const struct form f)
+{
+    return f.full * LANES + f.half * HALF;
+}
+
+struct weights {
+    vec full[NV_LAST];
+    hvec half;
+};
+
+INLINE void add_row(struct sums *s, int r, float x, const struct weights *w, const struct form f)
+{
+    UNROLL
+    for (int v = 0; v < f.full; v++)
+        s->full[r][v] += x * w->full[v];
+    if (f.half)
+        s->half[r] += x * w->half;
+}
+
+/* Rows at a distance known at run time only.  Multiples 1, 2, 4 and 8 of an index register are free
+ * in an x86 address: five pointers reach 14 rows. */
+INLINE void step_direct(const float *const a[5], int64_t row, const struct weights *w,
+                        struct sums *s, const struct form f)
+{
+    static const struct {
+        int base, times;
+    } at[14] = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {0, 4}, {1, 2}, {2, 0},
+                {1, 4}, {0, 8}, {3, 0}, {2, 4}, {1, 8}, {4, 0}, {3, 4}};
+    UNROLL
+    for (int r = 0; r < f.rows; r++)
+        add_row(s, r, a[at[r].base][at[r].times * row], w, f);
+}
+
+/* WIDTHS: of an instance of r rows; more rows than registers have room for are several passes. */
+/* clang-format off */
+#if defined(EW_ISA_IS_avx2)
+static const int most_rows[NV_LAST] = {12, 6, 4};
+#define WIDTHS_3(X, kind, r) X(kind, r, 1, 0) X(kind, r, 2, 0) X(kind, r, 3, 0)
+#define WIDTHS_2(X, kind, r) X(kind, r, 1, 0) X(kind, r, 2, 0)
+#define WIDTHS_1(X, kind, r) X(kind, r, 1, 0)
+#define ROWS(X, k) X(k, 1, 3) X(k, 2, 3) X(k, 3, 3) X(k, 4, 3) X(k, 5, 2) X(k, 6, 2) X(k, 7, 1) \
+                   X(k, 8, 1) X(k, 9, 1) X(k, 10, 1) X(k, 11, 1) X(k, 12, 1)
+#elif HALF
+#define WIDTHS_4(X, kind, r) X(kind, r, 0, 1) X(kind, r, 1, 0) X(kind, r, 1, 1) X(kind, r, 2, 0)
+#define ROWS(X, k) X(k, 1, 4) X(k, 2, 4) X(k, 3, 4) X(k, 4, 4) X(k, 5, 4) X(k, 6, 4) X(k, 7, 4) \
+                   X(k, 8, 4) X(k, 9, 4) X(k, 10, 4) X(k, 11, 4) X(k, 12, 4) X(k, 13, 4) X(k, 14, 4)
+#else
+#define WIDTHS_2(X, kind, r) X(kind, r, 1, 0) X(kind, r, 2, 0)
+#if MR == 8
+#define ROWS(X, k) X(k, 1, 2) X(k, 2, 2) X(k, 3, 2) X(k, 4, 2) X(k, 5, 2) X(k, 6, 2) X(k, 7, 2) X(k, 8, 2)
+#else
+#define ROWS(X, k) X(k, 1, 2) X(k, 2, 2) X(k, 3, 2) X(k, 4, 2) X(k, 5, 2) X(k, 6, 2)
+#endif
+#endif
+/* clang-format on */
+
+#define INSTANCE_NAME(kind, r, full, h) kind##_##r##x##full##h,
+#define INSTANCE_ROW(kind, r, widths)   {WIDTHS_##widths(INSTANCE_NAME, kind, r)},
+
+#endif
