@@ -26,16 +26,6 @@ ew_err ew_group_ask(struct ew_graph *g, int node, struct ew_arena *arena, struct
     const struct ew_node *n = &g->nodes[node];
     struct ew_tensor **t = ew_arena_array(arena, (size_t)(n->n_in + n->n_out), sizeof(*t));
     EW_CHECK(t, EW_ERR_MEMORY, "node %s: no memory for its call", n->name);
-    for (int i = 0; i < n->n_in; i++)
-        t[i] = n->in[i] >= 0 ? &g->values[n->in[i]].t : NULL;
-    for (int i = 0; i < n->n_out; i++)
-        t[n->n_in + i] = n->out[i] >= 0 ? &g->values[n->out[i]].t : NULL;
-    *out = (struct ew_call){.name = n->name,
-                            .op = n->op,
-                            .attr = n->attr,
-                            .n_in = n->n_in,
-                            .n_out = n->n_out,
-                            .in = t,
-                            .out = t + n->n_in};
+    ew_graph_call(g, n, t, out);
     return EW_OK;
 }

@@ -54,6 +54,7 @@ struct ew_fused_group {
 /* Who reads a value: needed nodes, and the graph's outputs. */
 struct ew_reading {
     int count;
+    int known; /* of them, those that must know it before a run (ew_op.known_in) */
     int first; /* node, or -1: none, or an output alone */
 };
 

@@ -242,7 +242,7 @@ static bool cut_window(const struct maker *m, const struct timed *x, const struc
 
 static bool is_constant(const struct maker *m, int v)
 {
-    return m->g->values[v].kind != EW_VALUE_ACT && m->g->values[v].kind != EW_VALUE_INPUT;
+    return ew_value_is_weight(&m->g->values[v]);
 }
 
 /* t can be had at the positions of p, as y has them. */
@@ -376,7 +376,7 @@ static ew_err add_values(struct maker *m)
     to->values[m->map[x]].channels_last = g->values[x].channels_last;
     for (int v = 0; v < g->n_values; v++) {
         const struct ew_value *a = &g->values[v];
-        if (a->kind != EW_VALUE_ACT && a->kind != EW_VALUE_INPUT)
+        if (ew_value_is_weight(a))
             EW_TRY(ew_graph_const(to, a->name, a->kind, &a->t, false, &m->map[v]));
     }
     return EW_OK;

@@ -72,7 +72,7 @@ int64_t ew_checkpoint_size(const struct ew_checkpoint *c)
     int64_t bytes = 4096 + (int64_t)strlen(c->options) + (int64_t)strlen(c->progress);
     for (int i = 0; i < c->graph->n_values; i++) {
         const struct ew_value *v = &c->graph->values[i];
-        if (v->kind != EW_VALUE_ACT && v->kind != EW_VALUE_INPUT)
+        if (ew_value_is_weight(v))
             bytes += (int64_t)ew_tensor_bytes(&v->t);
         bytes += 256;
     }

@@ -133,7 +133,7 @@ static ew_err add_inputs(struct ew_onnx_import *im)
     return EW_OK;
 }
 
-/* Marks the values on which some shape depends, as ew_graph_needs_value does for a graph. */
+/* Marks the values on which some shape depends. */
 static void mark_needed(struct ew_onnx_import *im)
 {
     const struct ew_onnx_wire *w = &im->wire;

@@ -266,7 +266,7 @@ ew_err ew_graph_output(struct ew_graph *g, int value)
 
 /* ---- Inputs ---- */
 
-ew_err ew_graph_set_shape(struct ew_graph *g, int value, const struct ew_shape *shape)
+static ew_err set_shape(struct ew_graph *g, int value, const struct ew_shape *shape)
 {
     struct ew_value *v = &g->values[value];
     EW_CHECK(v->kind == EW_VALUE_INPUT, EW_ERR_ARG, "%s: is not an input", v->name);
@@ -306,7 +306,7 @@ ew_err ew_graph_set_batch(struct ew_graph *g, int64_t batch)
             continue;
         struct ew_shape s = v->t.shape;
         s.dim[0] = batch;
-        EW_TRY(ew_graph_set_shape(g, g->inputs[i], &s));
+        EW_TRY(set_shape(g, g->inputs[i], &s));
     }
     return ew_graph_infer(g);
 }
@@ -325,28 +325,6 @@ ew_err ew_graph_batch(const struct ew_graph *g, int64_t *out)
     }
     *out = ew_max_i64(*out, 1);
     return EW_OK;
-}
-
-bool ew_graph_needs_value(const struct ew_graph *g, int input_value)
-{
-    /* Backwards over the nodes: a value is needed when it is in a known_in slot, or when any output
-     * of its consumer is needed. */
-    bool *needed = calloc((size_t)g->n_values + 1, sizeof(*needed));
-    if (!needed)
-        return false;
-    for (int k = g->n_nodes - 1; k >= 0; k--) {
-        const struct ew_node *n = &g->nodes[k];
-        bool any = false;
-        for (int i = 0; i < n->n_out; i++)
-            any |= n->out[i] >= 0 && needed[n->out[i]];
-        any &= !(n->op->flags & EW_OP_SHAPE_ONLY);
-        for (int i = 0; i < n->n_in; i++)
-            if (n->in[i] >= 0 && (any || (i < 32 && (n->op->known_in >> i & 1))))
-                needed[n->in[i]] = true;
-    }
-    const bool result = needed[input_value];
-    free(needed);
-    return result;
 }
 
 /* ---- Weights ---- */

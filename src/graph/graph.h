@@ -34,6 +34,18 @@ struct ew_value {
     bool channels_last; /* INPUT: an image in our own order, which a file gets channels-first */
 };
 
+/* What a network has beside its nodes: parameters, running statistics, constants. */
+static inline bool ew_value_is_weight(const struct ew_value *v)
+{
+    return v->kind != EW_VALUE_ACT && v->kind != EW_VALUE_INPUT;
+}
+
+/* True for values that have their data before any run: weights, and what inference has computed. */
+static inline bool ew_value_is_known(const struct ew_value *v)
+{
+    return ew_value_is_weight(v) || (v->kind == EW_VALUE_ACT && v->t.data);
+}
+
 struct ew_node {
     const struct ew_op *op;
     const char *name; /* never NULL */
@@ -109,8 +121,6 @@ ew_err ew_graph_rename(struct ew_graph *g, int value, const char *name);
 /* The same, but another value that has the name already loses it (unless it is an input). */
 ew_err ew_graph_claim_name(struct ew_graph *g, int value, const char *name);
 
-/* Changes an input's shape or gives it a fixed value, then call ew_graph_infer. */
-ew_err ew_graph_set_shape(struct ew_graph *g, int value, const struct ew_shape *shape);
 /* Makes an input a constant (shape-like inputs, before planning); the data is copied. */
 ew_err ew_graph_bind(struct ew_graph *g, int value, const struct ew_tensor *t);
 /* Sets dimension 0 of every input whose batch is dynamic; infers. */
@@ -132,9 +142,6 @@ ew_err ew_graph_keep_known(struct ew_graph *g);
 void ew_graph_mark_params(struct ew_graph *g);
 /* Removes nodes that no output needs, and values that nobody uses any more. */
 ew_err ew_graph_sweep(struct ew_graph *g);
-
-/* True for each input whose value inference needs (it reaches a known_in slot). */
-bool ew_graph_needs_value(const struct ew_graph *g, int input_value);
 
 /* The tensor pointers and call of a node, for infer, cost and tests: in[] and out[] point into
  * g->values.  `slots` must hold n_in + n_out pointers. */

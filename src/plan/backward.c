@@ -43,24 +43,16 @@ void ew_plan_mark_gradients(struct ew_plan *p)
     }
 }
 
-/* What backward of the node reads (enum ew_op_saves), fused as it is; and whether in[i] is of it.
- */
-static unsigned reads_of(const struct ew_plan *p, int node)
-{
-    const struct ew_node *n = &p->g->nodes[node];
-    return ew_op_saved(n->op, n->attr) & ~ew_plan_unread(p, node, EW_PHASE_BACKWARD);
-}
-
+/* Whether backward reads in[i] (enum ew_op_saves). */
 static bool reads_input(unsigned saved, int i)
 {
     return i < 8 ? saved >> i & 1 : (saved & EW_SAVE_INS) == EW_SAVE_INS;
 }
 
 /* The tensor that backward sees of a value: with data where the operator reads it. */
-static ew_err saved_tensor(struct ew_plan *p, int value, bool reads, struct ew_backward_tensors *t,
+static ew_err saved_tensor(struct ew_plan *p, int value, bool reads, struct ew_node_call *c,
                            struct ew_tensor **out)
 {
-    *out = NULL;
     if (value < 0)
         return EW_OK;
     *out = ew_plan_has_data(p, value) ? &p->values[value].t : &p->g->values[value].t;
@@ -69,32 +61,35 @@ static ew_err saved_tensor(struct ew_plan *p, int value, bool reads, struct ew_b
     struct ew_slot *slot;
     EW_TRY(ew_plan_saved_slot(p, ew_plan_source(p, value), &slot));
     *out = p->values[value].no_storage ? &p->values[value].t : &slot->t;
-    t->slots[t->n_slots++] = slot;
+    c->slots[c->n_slots++] = slot;
     return EW_OK;
 }
 
-ew_err ew_plan_backward_tensors(struct ew_plan *p, int node, struct ew_backward_tensors *out)
+ew_err ew_plan_backward_call(struct ew_plan *p, int node, struct ew_node_call *out)
 {
     const struct ew_node *n = &p->g->nodes[node];
-    const unsigned saved = reads_of(p, node);
+    const unsigned saved = ew_op_saved(n->op, n->attr) & ~p->backward[node].unread;
     const size_t io = (size_t)(n->n_in + n->n_out);
-    struct ew_tensor **t = ew_arena_array(&p->arena, 2 * io, sizeof(*t));
-    *out = (struct ew_backward_tensors){
-        .slots = ew_arena_array(&p->arena, io, sizeof(struct ew_slot *))};
+    struct ew_tensor **t = ew_arena_array(&p->arena, 2 * io, sizeof(*t)), **d = t + io;
+    *out = (struct ew_node_call){
+        .node = node, .slots = ew_arena_array(&p->arena, 2 * io, sizeof(struct ew_slot *))};
     EW_CHECK(t && out->slots, EW_ERR_MEMORY, "node %s: no memory for its step", n->name);
-    out->in = t;
-    out->out = out->in + n->n_in;
-    out->din = out->out + n->n_out;
-    out->dout = out->din + n->n_in;
+    ew_graph_call(p->g, n, t, &out->call);
+    out->call.train = true;
+    out->call.din = d;
+    out->call.dout = d + n->n_in;
     for (int i = 0; i < n->n_in; i++) {
         const int v = n->in[i];
-        EW_TRY(saved_tensor(p, v, reads_input(saved, i), out, &out->in[i]));
-        out->din[i] = v >= 0 && p->needs_grad[v] ? &p->grads[v].t : NULL;
+        EW_TRY(saved_tensor(p, v, reads_input(saved, i), out, &t[i]));
+        d[i] = v >= 0 && p->needs_grad[v] ? &p->grads[v].t : NULL;
     }
     for (int i = 0; i < n->n_out; i++) {
         const int v = n->out[i];
-        EW_TRY(saved_tensor(p, v, saved >> (8 + i) & 1, out, &out->out[i]));
-        out->dout[i] = v >= 0 && p->grads[v].first >= 0 ? &p->grads[v].t : NULL;
+        EW_TRY(saved_tensor(p, v, saved >> (8 + i) & 1, out, &t[n->n_in + i]));
+        if (v >= 0 && p->grads[v].first >= 0) {
+            d[n->n_in + i] = &p->grads[v].t;
+            out->slots[out->n_slots++] = &p->grads[v];
+        }
     }
     return EW_OK;
 }
@@ -132,23 +127,6 @@ static bool is_used_up(const struct ew_plan *p, int value)
     return p->grads[value].no_storage && p->g->values[value].kind == EW_VALUE_PARAM;
 }
 
-static void touch_gradients(struct ew_plan *p, const struct ew_node *n)
-{
-    const int step = p->n_steps - 1;
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && p->needs_grad[n->in[i]] && !is_used_up(p, n->in[i]))
-            ew_plan_touch(&p->grads[n->in[i]], step);
-    for (int i = 0; i < n->n_out; i++)
-        if (n->out[i] >= 0 && p->grads[n->out[i]].first >= 0)
-            ew_plan_touch(&p->grads[n->out[i]], step);
-}
-
-/* True where no needed node before this one reads the value: its gradient is complete after it. */
-static bool first_reader(const struct ew_plan *p, int node, int value)
-{
-    return p->reading[value].first == node;
-}
-
 /* Its gradient is complete: it is updated now, or handed out first. */
 static ew_err add_complete(struct ew_plan *p, int value)
 {
@@ -158,7 +136,8 @@ static ew_err add_complete(struct ew_plan *p, int value)
     return EW_OK;
 }
 
-/* Updates of the parameters whose gradients the node's backward has completed. */
+/* Updates of the parameters whose gradients the node's backward has completed: no node before it
+ * reads them. */
 static ew_err add_updates(struct ew_plan *p, int node)
 {
     const struct ew_node *n = &p->g->nodes[node];
@@ -168,7 +147,7 @@ static ew_err add_updates(struct ew_plan *p, int node)
         for (int j = 0; j < i; j++)
             twice |= n->in[j] == v;
         if (v >= 0 && !twice && p->g->values[v].kind == EW_VALUE_PARAM && p->grads[v].first >= 0 &&
-            first_reader(p, node, v))
+            p->reading[v].first == node)
             EW_TRY(add_complete(p, v));
     }
     return EW_OK;
@@ -181,7 +160,7 @@ static ew_err add_updates_of(struct ew_plan *p, int node)
     int other;
     for (int i = 0; (other = ew_plan_does_too(p, node, i)) >= 0; i++)
         EW_TRY(add_updates(p, other));
-    return p->done_later[node] ? EW_OK : add_updates(p, node);
+    return p->backward[node].elsewhere ? EW_OK : add_updates(p, node);
 }
 
 /* Parameters that are not updated yet: those that a node reads which the loss does not depend on,
@@ -196,64 +175,56 @@ static ew_err add_late_updates(struct ew_plan *p)
 }
 
 /* Notes that the last step does the node's backward. */
-static void touch_backward(struct ew_plan *p, const struct ew_node *n,
-                           const struct ew_backward_tensors *t)
+static void touch_backward(struct ew_plan *p, const struct ew_node *n, const struct ew_node_call *c)
 {
-    for (int i = 0; i < t->n_slots; i++)
-        ew_plan_touch(t->slots[i], p->n_steps - 1);
-    touch_gradients(p, n);
+    const int step = p->n_steps - 1;
+    for (int i = 0; i < c->n_slots; i++)
+        ew_plan_touch(c->slots[i], step);
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0 && p->needs_grad[n->in[i]] && !is_used_up(p, n->in[i]))
+            ew_plan_touch(&p->grads[n->in[i]], step);
 }
 
 /* A batch norm's in two steps: the first makes the gradients of scale and shift, the second that of
  * the input, whose memory then may be dout's. */
 static ew_err split_backward(struct ew_plan *p, const struct ew_node *n,
-                             const struct ew_backward_tensors *t)
+                             const struct ew_node_call *c)
 {
     struct ew_step *second;
     EW_TRY(ew_plan_split(p, &second));
     struct ew_tensor **din = ew_arena_array(&p->arena, 2 * (size_t)n->n_in, sizeof(*din));
     EW_CHECK(din, EW_ERR_MEMORY, "node %s: no memory for its step", n->name);
     for (int i = 0; i < n->n_in; i++)
-        din[i == 0 ? n->n_in : i] = t->din[i];
+        din[i == 0 ? n->n_in : i] = c->call.din[i];
     p->steps[p->n_steps - 2].call.din = din;
     second->call.din = din + n->n_in;
-    touch_backward(p, n, t);
+    touch_backward(p, n, c);
     return EW_OK;
 }
 
 static ew_err add_backward(struct ew_plan *p, int node)
 {
     const struct ew_node *n = &p->g->nodes[node];
-    struct ew_backward_tensors t;
-    EW_TRY(ew_plan_backward_tensors(p, node, &t));
-    struct ew_call call = {.name = n->name,
-                           .op = n->op,
-                           .attr = n->attr,
-                           .n_in = n->n_in,
-                           .n_out = n->n_out,
-                           .in = t.in,
-                           .out = t.out,
-                           .din = t.din,
-                           .dout = t.dout,
-                           .out_step = n->n_out ? ew_plan_out_step(p, n->out[0]) : 0,
-                           .train = true};
+    struct ew_node_call c;
     struct ew_kernel kernel;
-    EW_TRY(ew_plan_play_roles(p, node, EW_PHASE_BACKWARD, &call));
-    EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_BACKWARD, &call, &kernel));
-    EW_TRY(ew_plan_take_groups(p, node, EW_PHASE_BACKWARD, &kernel, &call));
-    call.fresh = kernel.fresh ? fresh_inputs(p, n) : 0;
-    EW_TRY(add_clears(p, n, call.fresh));
+    EW_TRY(ew_plan_backward_call(p, node, &c));
+    c.call.out_step = n->n_out ? ew_plan_out_step(p, n->out[0]) : 0;
+    EW_TRY(ew_plan_play_roles(p, node, EW_PHASE_BACKWARD, &c.call));
+    EW_TRY(ew_plan_pick_kernel(p, node, EW_PHASE_BACKWARD, &c.call, &kernel));
+    EW_TRY(ew_plan_take_groups(p, node, EW_PHASE_BACKWARD, &kernel, &c.call));
+    c.call.fresh = kernel.fresh ? fresh_inputs(p, n) : 0;
+    EW_TRY(add_clears(p, n, c.call.fresh));
     struct ew_step *s;
     EW_TRY(ew_plan_step_new(p, &s));
     s->node = node;
     s->phase = EW_PHASE_BACKWARD;
-    s->call = call;
+    s->call = c.call;
     s->aux = p->node_aux[node];
     if (s->aux >= 0)
         p->buffers[s->aux].last = p->n_steps - 1;
-    touch_backward(p, n, &t);
+    touch_backward(p, n, &c);
     EW_TRY(ew_plan_set_kernel(p, &kernel));
-    return ew_plan_splits(p, node) ? split_backward(p, n, &t) : EW_OK;
+    return ew_plan_splits(p, node) ? split_backward(p, n, &c) : EW_OK;
 }
 
 /* Parameter gradients are results: they live from their first write to the end of the run, unless
@@ -293,7 +264,7 @@ ew_err ew_plan_add_backward(struct ew_plan *p)
         for (int i = 0; i < n->n_in; i++)
             wanted |= n->in[i] >= 0 && p->needs_grad[n->in[i]];
         const int node = s->node;
-        wanted = wanted && !ew_plan_is_skipped(p, node);
+        wanted = wanted && !p->backward[node].skipped;
         if (reached && wanted)
             EW_TRY(add_backward(p, node));
         if (reached && wanted && p->opts.update && !ew_backend_info(p->be)->updates_last)

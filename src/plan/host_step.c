@@ -25,7 +25,8 @@ static bool offered(const struct ew_plan *p, const struct ew_call *c, enum ew_ph
 static bool knows_its_inputs(const struct ew_plan *p, const struct ew_node *n)
 {
     for (int i = 0; i < n->n_in && i < 32; i++)
-        if ((n->op->known_in >> i & 1) && n->in[i] >= 0 && !ew_plan_knows_apart(p, n->in[i]))
+        if ((n->op->known_in >> i & 1) && n->in[i] >= 0 &&
+            p->reading[n->in[i]].known < p->reading[n->in[i]].count)
             return false;
     return true;
 }

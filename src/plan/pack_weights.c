@@ -30,17 +30,15 @@ struct index {
 
 struct release {
     struct index mine, theirs; /* of the plan's graph and of the caller's */
-    int *reads;                /* by value of the plan's: by nodes, and as outputs */
 };
 
 /* ---- Who has which data ---- */
 
-static int by_data(const void *a, const void *b)
+static int by_address(const void *a, const void *b)
 {
-    const struct held *x = a, *y = b;
-    if (x->data != y->data)
-        return (uintptr_t)x->data < (uintptr_t)y->data ? -1 : 1;
-    return x->value < y->value ? -1 : x->value > y->value;
+    const uintptr_t x = (uintptr_t)((const struct held *)a)->data;
+    const uintptr_t y = (uintptr_t)((const struct held *)b)->data;
+    return (x > y) - (x < y);
 }
 
 static ew_err make_index(const struct ew_graph *g, struct index *out)
@@ -51,7 +49,7 @@ static ew_err make_index(const struct ew_graph *g, struct index *out)
     for (int i = 0; i < g->n_values; i++)
         if (g->values[i].t.data)
             out->held[n++] = (struct held){g->values[i].t.data, i, 1};
-    qsort(out->held, (size_t)n, sizeof(*out->held), by_data);
+    qsort(out->held, (size_t)n, sizeof(*out->held), by_address);
     for (int i = 0; i < n; i++) {
         if (out->n && out->held[out->n - 1].data == out->held[i].data)
             out->held[out->n - 1].count++;
@@ -59,13 +57,6 @@ static ew_err make_index(const struct ew_graph *g, struct index *out)
             out->held[out->n++] = out->held[i];
     }
     return EW_OK;
-}
-
-static int by_address(const void *a, const void *b)
-{
-    const uintptr_t x = (uintptr_t)((const struct held *)a)->data;
-    const uintptr_t y = (uintptr_t)((const struct held *)b)->data;
-    return (x > y) - (x < y);
 }
 
 /* The entry of data that somebody has; NULL: nobody. */
@@ -78,16 +69,7 @@ static struct held *find(const struct index *x, const void *data)
 
 static ew_err release_init(const struct ew_plan *p, struct release *r)
 {
-    const struct ew_graph *g = p->g;
-    r->reads = calloc((size_t)g->n_values + 1, sizeof(*r->reads));
-    EW_CHECK(r->reads, EW_ERR_MEMORY, "no memory for the weights of graph %s", g->name);
-    for (int k = 0; k < g->n_nodes; k++)
-        for (int i = 0; i < g->nodes[k].n_in; i++)
-            if (g->nodes[k].in[i] >= 0)
-                r->reads[g->nodes[k].in[i]]++;
-    for (int i = 0; i < g->n_outputs; i++)
-        r->reads[g->outputs[i]]++;
-    EW_TRY(make_index(g, &r->mine));
+    EW_TRY(make_index(p->g, &r->mine));
     return make_index(p->source, &r->theirs);
 }
 
@@ -95,7 +77,6 @@ static void release_fini(struct release *r)
 {
     free(r->mine.held);
     free(r->theirs.held);
-    free(r->reads);
 }
 
 /* ---- Releasing ---- */
@@ -141,9 +122,7 @@ ew_err ew_plan_release_replaced(struct ew_plan *p)
     EW_TRY(release_init(p, &r));
     for (int i = 0; i < r.theirs.n; i++) {
         struct held *h = &r.theirs.held[i];
-        const enum ew_value_kind kind = p->source->values[h->value].kind;
-        const bool weights = kind != EW_VALUE_ACT && kind != EW_VALUE_INPUT;
-        if (weights && !find(&r.mine, h->data))
+        if (ew_value_is_weight(&p->source->values[h->value]) && !find(&r.mine, h->data))
             release_source(p, h);
     }
     for (int i = 0; i < p->n_moved; i++)
@@ -157,7 +136,7 @@ static bool may_go(const struct ew_plan *p, const struct release *r, int value)
 {
     const struct ew_tensor *t = &p->g->values[value].t;
     const struct held *h = t->data ? find(&r->mine, t->data) : NULL;
-    if (!h || h->count != 1 || r->reads[value] != 1)
+    if (!h || h->count != 1 || p->reading[value].count != 1)
         return false;
     const struct held *theirs = find(&r->theirs, t->data);
     return !theirs || (p->opts.consume && theirs->count == 1);

@@ -15,8 +15,8 @@ static ew_err new_members(struct ew_plan *p, size_t n)
     p->taken = ew_arena_array(&p->arena, groups, sizeof(*p->taken));
     p->shared = ew_arena_array(&p->arena, groups, sizeof(*p->shared));
     p->member_of = ew_arena_array(&p->arena, nodes, sizeof(*p->member_of));
-    p->done_later = ew_arena_array(&p->arena, nodes, sizeof(*p->done_later));
-    EW_CHECK(p->members && p->taken && p->shared && p->member_of && p->done_later, EW_ERR_MEMORY,
+    p->backward = ew_arena_array(&p->arena, nodes, sizeof(*p->backward));
+    EW_CHECK(p->members && p->taken && p->shared && p->member_of && p->backward, EW_ERR_MEMORY,
              "no memory for the fused groups of graph %s", p->g->name);
     return EW_OK;
 }
@@ -52,10 +52,16 @@ static void take(struct ew_plan *p, int group)
         p->grads[g->gradient].no_storage = true;
     for (int i = 0; g->join >= 0 && i < p->g->nodes[g->join].n_in; i++)
         p->joined[p->g->nodes[g->join].in[i]] = g->join;
-    for (int k = 0; k < g->n_steps; k++)
-        for (int i = 0; i < g->steps[k].n_calls; i++)
-            if (g->steps[k].calls[i].phase == EW_PHASE_BACKWARD)
-                p->done_later[g->steps[k].calls[i].of] = true;
+    for (int k = 0; k < g->n_steps; k++) {
+        const struct ew_group_step *s = &g->steps[k];
+        if (s->phase == EW_PHASE_BACKWARD) {
+            p->backward[s->node].unread |= s->unread;
+            p->backward[s->node].skipped |= s->skipped;
+        }
+        for (int i = 0; i < s->n_calls; i++)
+            if (s->calls[i].phase == EW_PHASE_BACKWARD)
+                p->backward[s->calls[i].of].elsewhere = true;
+    }
 }
 
 ew_err ew_plan_find_groups(struct ew_plan *p)
@@ -112,23 +118,6 @@ static int first_taken(const struct ew_plan *p, int node, enum ew_phase phase)
     return next_taken(p, p->member_of[node], phase);
 }
 
-unsigned ew_plan_unread(const struct ew_plan *p, int node, enum ew_phase phase)
-{
-    unsigned unread = 0;
-    for (int i = first_taken(p, node, phase); i >= 0; i = next_taken(p, p->members[i].next, phase))
-        unread |= step_of(p, &p->members[i])->unread;
-    return unread;
-}
-
-bool ew_plan_is_skipped(const struct ew_plan *p, int node)
-{
-    const enum ew_phase phase = EW_PHASE_BACKWARD;
-    int i = first_taken(p, node, phase);
-    while (i >= 0 && !step_of(p, &p->members[i])->skipped)
-        i = next_taken(p, p->members[i].next, phase);
-    return i >= 0;
-}
-
 int ew_plan_does_too(const struct ew_plan *p, int node, int i)
 {
     const enum ew_phase phase = EW_PHASE_BACKWARD;
@@ -153,12 +142,15 @@ static ew_err slot_for(struct ew_plan *p, int value, enum ew_phase phase, struct
 }
 
 /* A node's forward, as a step of the phase does it. */
-static ew_err forward_of(struct ew_plan *p, enum ew_phase phase, struct ew_other_call *o)
+static ew_err forward_of(struct ew_plan *p, int node, enum ew_phase phase, struct ew_node_call *o)
 {
-    const struct ew_node *n = &p->g->nodes[o->node];
+    const struct ew_node *n = &p->g->nodes[node];
     struct ew_tensor **t = ew_arena_array(&p->arena, (size_t)(n->n_in + n->n_out), sizeof(*t));
-    o->slots = ew_arena_array(&p->arena, (size_t)n->n_in, sizeof(*o->slots));
+    *o = (struct ew_node_call){
+        .node = node, .slots = ew_arena_array(&p->arena, (size_t)n->n_in, sizeof(*o->slots))};
     EW_CHECK(t && o->slots, EW_ERR_MEMORY, "node %s: no memory for its fused group", n->name);
+    ew_graph_call(p->g, n, t, &o->call);
+    o->call.train = true;
     for (int i = 0; i < n->n_in; i++) {
         struct ew_slot *s = n->in[i] < 0 ? NULL : &p->values[n->in[i]];
         if (s && !ew_plan_has_data(p, n->in[i])) {
@@ -169,29 +161,6 @@ static ew_err forward_of(struct ew_plan *p, enum ew_phase phase, struct ew_other
     }
     for (int i = 0; i < n->n_out; i++)
         t[n->n_in + i] = n->out[i] < 0 ? NULL : &p->values[n->out[i]].t;
-    o->call.in = t;
-    o->call.out = t + n->n_in;
-    return EW_OK;
-}
-
-static ew_err backward_of(struct ew_plan *p, struct ew_other_call *o)
-{
-    const struct ew_node *n = &p->g->nodes[o->node];
-    struct ew_backward_tensors t;
-    EW_TRY(ew_plan_backward_tensors(p, o->node, &t));
-    o->slots = ew_arena_array(&p->arena, (size_t)(t.n_slots + n->n_out), sizeof(*o->slots));
-    EW_CHECK(o->slots, EW_ERR_MEMORY, "node %s: no memory for its fused group", n->name);
-    while (o->n_slots < t.n_slots) {
-        o->slots[o->n_slots] = t.slots[o->n_slots];
-        o->n_slots++;
-    }
-    for (int i = 0; i < n->n_out; i++)
-        if (t.dout[i])
-            o->slots[o->n_slots++] = &p->grads[n->out[i]];
-    o->call.in = t.in;
-    o->call.out = t.out;
-    o->call.din = t.din;
-    o->call.dout = t.dout;
     return EW_OK;
 }
 
@@ -209,25 +178,20 @@ static ew_err play_taken(struct ew_plan *p, int node, enum ew_phase phase, int d
 /* The call of another node, as a step of the phase does it; its own groups count as well, down to
  * a depth. */
 static ew_err make_call(struct ew_plan *p, const struct ew_group_call *of, enum ew_phase phase,
-                        int depth, struct ew_other_call *o)
+                        int depth, struct ew_node_call *o)
 {
     if (of->phase == EW_PHASE_UPDATE) {
-        *o = (struct ew_other_call){.node = -1};
+        *o = (struct ew_node_call){.node = -1};
         return ew_plan_update_call(p, of->of, &o->call);
     }
-    const struct ew_node *n = &p->g->nodes[of->of];
-    *o = (struct ew_other_call){.call = {.name = n->name,
-                                         .op = n->op,
-                                         .attr = n->attr,
-                                         .n_in = n->n_in,
-                                         .n_out = n->n_out,
-                                         .be = p->be,
-                                         .train = true},
-                                .node = of->of};
     if (of->phase == EW_PHASE_FORWARD)
-        return forward_of(p, phase, o);
-    EW_TRY(backward_of(p, o));
-    return depth > 0 ? play_taken(p, of->of, of->phase, depth - 1, &o->call) : EW_OK;
+        EW_TRY(forward_of(p, of->of, phase, o));
+    else
+        EW_TRY(ew_plan_backward_call(p, of->of, o));
+    o->call.be = p->be;
+    return of->phase == EW_PHASE_BACKWARD && depth > 0
+               ? play_taken(p, of->of, of->phase, depth - 1, &o->call)
+               : EW_OK;
 }
 
 /* Gives the call its role, and the calls that come with it. */
@@ -239,7 +203,7 @@ static ew_err play(struct ew_plan *p, const struct ew_group_step *s, int depth, 
     if (c->n_fused)
         memcpy(all, c->fused, (size_t)c->n_fused * sizeof(*all));
     for (int i = 0; i < s->n_calls; i++) {
-        struct ew_other_call *o = ew_arena_array(&p->arena, 1, sizeof(*o));
+        struct ew_node_call *o = ew_arena_array(&p->arena, 1, sizeof(*o));
         EW_CHECK(o, EW_ERR_MEMORY, "node %s: no memory for its fused group", c->name);
         EW_TRY(make_call(p, &s->calls[i], s->phase, depth, o));
         all[c->n_fused++] = (struct ew_fused_call){.role = s->calls[i].role, .call = &o->call};
@@ -273,9 +237,9 @@ ew_err ew_plan_take_groups(struct ew_plan *p, int node, enum ew_phase phase,
 
 /* ---- Memory ---- */
 
-static struct ew_other_call *other_of(const struct ew_fused_call *f)
+static struct ew_node_call *other_of(const struct ew_fused_call *f)
 {
-    return (struct ew_other_call *)(void *)f->call; /* its first member */
+    return (struct ew_node_call *)(void *)f->call; /* its first member */
 }
 
 static void extend(struct ew_buffer *b, int step)
@@ -287,7 +251,7 @@ static void extend(struct ew_buffer *b, int step)
 static void extend_call(struct ew_plan *p, const struct ew_call *c, int step)
 {
     for (int i = 0; i < c->n_fused; i++) {
-        struct ew_other_call *o = other_of(&c->fused[i]);
+        struct ew_node_call *o = other_of(&c->fused[i]);
         for (int k = 0; k < o->n_slots; k++)
             ew_plan_touch(o->slots[k], step);
         if (o->node >= 0 && p->node_aux[o->node] >= 0)
@@ -326,7 +290,7 @@ ew_err ew_plan_extend_groups(struct ew_plan *p)
 static void bind_calls(struct ew_plan *p, const struct ew_call *c)
 {
     for (int i = 0; i < c->n_fused; i++) {
-        struct ew_other_call *o = other_of(&c->fused[i]);
+        struct ew_node_call *o = other_of(&c->fused[i]);
         if (o->node >= 0 && p->node_aux[o->node] >= 0)
             o->call.aux = ew_backend_address(p->block, p->buffers[p->node_aux[o->node]].offset);
         bind_calls(p, &o->call);

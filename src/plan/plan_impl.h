@@ -106,6 +106,13 @@ struct ew_pieces {
     double loss;         /* summed over the parts before the last */
 };
 
+/* A node's backward in the fused groups that are taken. */
+struct ew_fused_backward {
+    unsigned unread; /* what its operator saves and its step does not read (enum ew_op_saves) */
+    bool skipped;    /* others do all of it: it is no step */
+    bool elsewhere;  /* another node's backward does it as well */
+};
+
 /* Which part of a batch is run: they differ in the steps that are left out. */
 enum ew_part { EW_PART_FIRST, EW_PART_MIDDLE, EW_PART_LAST, EW_PART_KINDS };
 
@@ -115,18 +122,12 @@ struct ew_member {
     int next; /* of the same node, or -1 */
 };
 
-/* A call of another node that a step does as well: ew_fused_call.call points to it. */
-struct ew_other_call {
+/* A node's call, and the memory that it reads.  Of calls of other nodes that a step does as well,
+ * ew_fused_call.call points to it. */
+struct ew_node_call {
     struct ew_call call;
-    int node;               /* -1: the optimiser's */
-    struct ew_slot **slots; /* that it reads */
-    int n_slots;
-};
-
-/* The tensors of a node's backward: values with data where it reads them, and gradients. */
-struct ew_backward_tensors {
-    struct ew_tensor **in, **out, **din, **dout;
-    struct ew_slot **slots; /* that it reads */
+    int node; /* -1: the optimiser's */
+    struct ew_slot **slots;
     int n_slots;
 };
 
@@ -163,7 +164,7 @@ struct ew_plan {
     int *shared;                 /* by group: buffer that its steps share, or -1 */
     struct ew_member *members;   /* all steps of groups */
     int *member_of;              /* by node: its first of them, or -1 */
-    bool *done_later;            /* by node: another one's backward does its backward as well */
+    struct ew_fused_backward *backward; /* by node: what taken groups mean for it */
     int *joined; /* by value: the concatenation that it lies in from the beginning, or -1 */
     double recompute_flops;
     size_t released;         /* bytes of the caller's weights */
@@ -207,7 +208,8 @@ static inline bool ew_plan_is_remote(const struct ew_plan *p)
 
 /* Adds an empty step. */
 ew_err ew_plan_step_new(struct ew_plan *p, struct ew_step **out);
-/* The kernel for a node's call: by measurement where there is a choice, else by rules. */
+/* plan_kernel.c: the kernel for a node's call: by measurement where there is a choice, else by
+ * rules. */
 ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
                            struct ew_kernel *out);
 /* The one of this name for the call, whose roles have changed. */
@@ -219,19 +221,35 @@ ew_err ew_plan_set_task(struct ew_plan *p, enum ew_task task);
 ew_err ew_plan_set_kernel(struct ew_plan *p, const struct ew_kernel *k);
 /* Adds a buffer that is needed from step `first` to step `last`. */
 ew_err ew_plan_buffer_new(struct ew_plan *p, size_t size, int first, int last, int *out);
-/* Notes that step `step` touches the slot. */
+/* True where the step reads what was packed before where that lies. */
+bool ew_plan_uses_given(const struct ew_plan *p, const struct ew_step *s);
+
+/* plan_buffers.c: notes that step `step` touches the slot. */
 void ew_plan_touch(struct ew_slot *s, int step);
-/* True for values that have their data without any step: weights, constants, what inference knew.
- */
-bool ew_plan_has_data(const struct ew_plan *p, int value);
+static inline bool ew_plan_has_data(const struct ew_plan *p, int value)
+{
+    return ew_value_is_known(&p->g->values[value]);
+}
+
+/* Memory of a slot's own, where it has none. */
+ew_err ew_plan_own_buffer(struct ew_plan *p, struct ew_slot *s);
+/* Buffers of all values and gradients, when all steps are there. */
+ew_err ew_plan_make_buffers(struct ew_plan *p);
+/* A view that shares its input's buffer has nothing left to do, and neither has a concatenation of
+ * what lies there already. */
+void ew_plan_drop_views(struct ew_plan *p);
+/* plan_bind.c: takes the memory, and has the device turn places into addresses. */
+ew_err ew_plan_bind_memory(struct ew_plan *p);
+
 /* Adds the forward step of a node; with `recompute` into the second set of slots. */
 ew_err ew_plan_add_forward(struct ew_plan *p, int node, bool recompute);
 /* Fills p->needs_grad. */
 void ew_plan_mark_gradients(struct ew_plan *p);
 /* Steps of the backward pass; forward steps are there already. */
 ew_err ew_plan_add_backward(struct ew_plan *p);
-/* What backward of the node reads and writes; adds the steps that compute values again. */
-ew_err ew_plan_backward_tensors(struct ew_plan *p, int node, struct ew_backward_tensors *out);
+/* The call of the node's backward, with data where it reads it; adds the steps that compute values
+ * again. */
+ew_err ew_plan_backward_call(struct ew_plan *p, int node, struct ew_node_call *out);
 /* A step that updates a parameter whose gradient is complete. */
 ew_err ew_plan_add_update(struct ew_plan *p, int value);
 /* The same as a call, for kernels that update as they go: the gradient has no memory. */
@@ -263,9 +281,6 @@ ew_err ew_plan_host_lists(struct ew_plan *p, const struct ew_call *c, struct ew_
 
 /* residency.c: which weights the device needs a copy of, and where. */
 void ew_plan_place_weights(struct ew_plan *p);
-/* True unless the value is both something that operators must know (known_in) and read by others.
- */
-bool ew_plan_knows_apart(const struct ew_plan *p, int value);
 /* Where a slot's contents lie on the device; false where they do not. */
 bool ew_plan_locate(const struct ew_plan *p, const struct ew_slot *s, struct ew_place *out);
 ew_err ew_place_read(const struct ew_place *p, void *to);
@@ -317,16 +332,12 @@ ew_err ew_plan_pack(struct ew_plan *p);
 
 /* plan_group.c: asks the device for fused groups, when it is known what is needed. */
 ew_err ew_plan_find_groups(struct ew_plan *p);
-/* What the operator saves and the node's step does not read (enum ew_op_saves). */
-unsigned ew_plan_unread(const struct ew_plan *p, int node, enum ew_phase phase);
 /* Gives the call its roles in the groups that are taken. */
 ew_err ew_plan_play_roles(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c);
 /* And takes the groups that are up to the node's kernel, where that can; the kernel becomes the
  * same one with those roles. */
 ew_err ew_plan_take_groups(struct ew_plan *p, int node, enum ew_phase phase,
                            struct ew_kernel *kernel, struct ew_call *c);
-/* True where others do the node's backward, and it is no step. */
-bool ew_plan_is_skipped(const struct ew_plan *p, int node);
 /* The i-th node whose backward that of `node` does as well; -1: there are no more. */
 int ew_plan_does_too(const struct ew_plan *p, int node, int i);
 /* When all steps are there: what their groups' other calls read lives as long. */
@@ -342,8 +353,6 @@ int64_t ew_plan_out_step(const struct ew_plan *p, int value);
 /* Gives a part its place in the whole, which gets its memory now if it has none. */
 ew_err ew_plan_place_part(struct ew_plan *p, int value, struct ew_slot *part,
                           struct ew_slot *whole);
-/* Memory of a slot's own, where it has none. */
-ew_err ew_plan_own_buffer(struct ew_plan *p, struct ew_slot *s);
 
 /* strategy.c: fills p->keep by p->strategy. */
 ew_err ew_plan_choose_kept(struct ew_plan *p);

@@ -119,7 +119,7 @@ static size_t graph_weights(const struct ew_graph *g)
 {
     size_t bytes = 0;
     for (int i = 0; i < g->n_values; i++)
-        if (g->values[i].kind != EW_VALUE_ACT && g->values[i].kind != EW_VALUE_INPUT)
+        if (ew_value_is_weight(&g->values[i]))
             bytes += ew_tensor_bytes(&g->values[i].t);
     return bytes;
 }

@@ -50,32 +50,13 @@ static ew_err write_slot(const struct ew_plan *p, const struct ew_slot *s, const
 
 /* ---- Weights ---- */
 
-/* How a value is read: 1: as something that operators must know before a run (known_in), 2: as
- * anything else; 3: both. */
-static unsigned readings(const struct ew_plan *p, int value)
-{
-    unsigned how = 0;
-    for (int k = 0; k < p->g->n_nodes; k++) {
-        const struct ew_node *n = &p->g->nodes[k];
-        for (int i = 0; i < n->n_in && p->needed[k]; i++)
-            if (n->in[i] == value)
-                how |= i < 32 && (n->op->known_in >> i & 1) ? 1 : 2;
-    }
-    for (int i = 0; i < p->g->n_outputs; i++)
-        how |= p->g->outputs[i] == value ? 2 : 0;
-    return how;
-}
-
-bool ew_plan_knows_apart(const struct ew_plan *p, int value)
-{
-    return readings(p, value) != 3;
-}
-
 void ew_plan_place_weights(struct ew_plan *p)
 {
     for (int i = 0; i < p->g->n_values && ew_plan_is_remote(p); i++) {
         struct ew_slot *s = &p->values[i];
-        if (s->first < 0 || s->buffer >= 0 || !ew_plan_has_data(p, i) || readings(p, i) == 1)
+        const struct ew_reading *r = &p->reading[i];
+        const bool host_alone = r->known && r->known == r->count;
+        if (s->first < 0 || s->buffer >= 0 || !ew_value_is_known(&p->g->values[i]) || host_alone)
             continue;
         s->resident = true;
         s->at = p->weights_bytes;
@@ -199,30 +180,35 @@ void ew_plan_bind_input(struct ew_plan *p, int i, void *data)
             p->values[v].t.data = data;
 }
 
-/* Where steps read a part of the batch, or not the host's memory, the caller's inputs are apart, in
- * one block. */
+/* One block of the host's memory for all of n tensors that have no data. */
+static ew_err new_host_tensors(struct ew_plan *p, struct ew_tensor *t, int n, void **block)
+{
+    size_t bytes = 0, at = 0;
+    for (int i = 0; i < n; i++)
+        bytes += t[i].data ? 0 : ew_align_up(ew_tensor_bytes(&t[i]));
+    EW_TRY(ew_fail_in(ew_backend_host_alloc(p->be, bytes + 1, block),
+                      "inputs and outputs of graph %s", p->g->name));
+    memset(*block, 0, bytes + 1);
+    for (int i = 0; i < n; i++)
+        if (!t[i].data) {
+            t[i].data = (char *)*block + at;
+            at += ew_align_up(ew_tensor_bytes(&t[i]));
+        }
+    return EW_OK;
+}
+
+/* Where steps read a part of the batch, or not the host's memory, the caller's inputs are apart. */
 static ew_err make_inputs(struct ew_plan *p, const struct ew_graph *g)
 {
     const bool apart = (p->strategy.parts > 1 || ew_plan_is_remote(p)) && !p->opts.dry;
-    size_t bytes = 0, at = 0;
     p->batch_inputs = ew_arena_array(&p->arena, (size_t)g->n_inputs + 1, sizeof(*p->batch_inputs));
     EW_CHECK(p->batch_inputs, EW_ERR_MEMORY, "no memory for the inputs of graph %s", g->name);
     for (int i = 0; i < g->n_inputs; i++) {
         struct ew_tensor *t = &p->batch_inputs[i];
         *t = g->values[g->inputs[i]].t;
-        t->data = p->values[p->g->inputs[i]].t.data;
-        bytes += ew_align_up(ew_tensor_bytes(t));
+        t->data = apart ? NULL : p->values[p->g->inputs[i]].t.data;
     }
-    if (!apart)
-        return EW_OK;
-    EW_TRY(ew_fail_in(ew_backend_host_alloc(p->be, bytes, &p->host_inputs), "inputs of graph %s",
-                      g->name));
-    memset(p->host_inputs, 0, bytes);
-    for (int i = 0; i < g->n_inputs; i++) {
-        p->batch_inputs[i].data = (char *)p->host_inputs + at;
-        at += ew_align_up(ew_tensor_bytes(&p->batch_inputs[i]));
-    }
-    return EW_OK;
+    return apart ? new_host_tensors(p, p->batch_inputs, g->n_inputs, &p->host_inputs) : EW_OK;
 }
 
 /* In memory that the device copies to by itself: one wait for all of them.  Two sets where two runs
@@ -232,27 +218,13 @@ static ew_err make_outputs(struct ew_plan *p)
     if (!ew_plan_is_remote(p))
         return EW_OK;
     const int n = p->g->n_outputs;
-    size_t bytes = 0;
     p->output_sets = ew_backend_overlaps(p->be) && p->strategy.parts == 1 ? 2 : 1;
     p->outputs = ew_arena_array(&p->arena, (size_t)(p->output_sets * n) + 1, sizeof(*p->outputs));
     EW_CHECK(p->outputs, EW_ERR_MEMORY, "no memory for the outputs of graph %s", p->g->name);
-    for (int i = 0; i < p->output_sets * n; i++) {
+    for (int i = 0; i < p->output_sets * n; i++)
         p->outputs[i] = ew_plan_host_view(p, &p->g->values[p->g->outputs[i % n]].t);
-        bytes += ew_align_up(ew_tensor_bytes(&p->outputs[i]));
-    }
-    if (p->opts.dry)
-        return EW_OK;
-    EW_TRY(ew_fail_in(ew_backend_host_alloc(p->be, bytes + 1, &p->host_outputs),
-                      "outputs of graph %s", p->g->name));
-    memset(p->host_outputs, 0, bytes + 1);
-    char *at = p->host_outputs;
-    for (int i = 0; i < p->output_sets * n; i++) {
-        if (p->values[p->g->outputs[i % n]].buffer < 0)
-            continue; /* known before any run */
-        p->outputs[i].data = at;
-        at += ew_align_up(ew_tensor_bytes(&p->outputs[i]));
-    }
-    return EW_OK;
+    return p->opts.dry ? EW_OK
+                       : new_host_tensors(p, p->outputs, p->output_sets * n, &p->host_outputs);
 }
 
 ew_err ew_plan_make_views(struct ew_plan *p, const struct ew_graph *g)

@@ -2,6 +2,16 @@
 /* The optimiser's steps in the plan. */
 #include "plan/plan_impl.h"
 
+/* The optimiser's tensors lie apart, so that between runs the block is free for other plans. */
+static void place_state(struct ew_plan *p, struct ew_slot *s)
+{
+    if (s->is_optimizer)
+        return;
+    s->is_optimizer = true;
+    s->at = p->optimizer_bytes;
+    p->optimizer_bytes += ew_align_up(ew_tensor_bytes(&s->t));
+}
+
 ew_err ew_plan_update_call(struct ew_plan *p, int value, struct ew_call *out)
 {
     const int states = ew_optimizer_states(&p->opts.optimizer);
@@ -11,8 +21,7 @@ ew_err ew_plan_update_call(struct ew_plan *p, int value, struct ew_call *out)
     in[1] = &p->grads[value].t;
     for (int i = 0; i < states; i++) {
         in[2 + i] = &p->state[i][value].t;
-        ew_plan_touch(&p->state[i][value], 0); /* it lives from run to run */
-        ew_plan_touch(&p->state[i][value], INT32_MAX);
+        place_state(p, &p->state[i][value]);
     }
     *out = (struct ew_call){.name = p->g->values[value].name,
                             .attr = &p->opts.optimizer,

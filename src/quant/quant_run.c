@@ -197,7 +197,7 @@ static int64_t weight_bytes(const struct ew_graph *g)
 {
     int64_t sum = 0;
     for (int v = 0; v < g->n_values; v++)
-        if (g->values[v].kind != EW_VALUE_INPUT && g->values[v].kind != EW_VALUE_ACT)
+        if (ew_value_is_weight(&g->values[v]))
             sum += (int64_t)ew_tensor_bytes(&g->values[v].t);
     return sum;
 }

@@ -39,11 +39,6 @@ struct search {
 
 /* ---- What a plan takes ---- */
 
-static bool is_weight(const struct ew_value *v)
-{
-    return v->kind != EW_VALUE_ACT && v->kind != EW_VALUE_INPUT;
-}
-
 /* Values that steps read where they lie, and not only as they were packed. */
 static void mark_read(const struct ew_graph *g, struct ew_plan *p, bool *read)
 {
@@ -68,7 +63,7 @@ static ew_err bytes_of(const struct search *s, struct ew_plan *p, size_t *out)
     *out = stats.arena_bytes;
     for (int i = 0; i < s->g->n_values; i++) {
         const struct ew_value *v = &s->g->values[i];
-        const size_t own = is_weight(v) ? ew_tensor_bytes(&v->t) : 0;
+        const size_t own = ew_value_is_weight(v) ? ew_tensor_bytes(&v->t) : 0;
         if (!s->once || read[i])
             *out += own;
         if (s->once && own < SMALL)

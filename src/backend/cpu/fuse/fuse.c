@@ -33,8 +33,7 @@ ew_err ew_fuse_kernel(struct ew_fusing *f, int node, enum ew_phase phase, struct
 
 bool ew_fuse_is_known(const struct ew_fusing *f, int value)
 {
-    const struct ew_value *v = &f->query->g->values[value];
-    return v->kind != EW_VALUE_INPUT && (v->kind != EW_VALUE_ACT || v->t.data);
+    return ew_value_is_known(&f->query->g->values[value]);
 }
 
 bool ew_fuse_trains_norm(const struct ew_fusing *f, const struct ew_node *n)

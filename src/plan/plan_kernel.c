@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which kernel a step gets, and what of its memory follows from that. */
+#include <string.h>
+
+#include "plan/plan_impl.h"
+
+/* The kernels for a node's call: the device's, or where it has none the host's; c->be says which.
+ */
+static ew_err find_kernels(struct ew_plan *p, int node, struct ew_kernel_query *query,
+                           struct ew_call *c, struct ew_kernel offers[EW_OFFERS], int *n)
+{
+    *n = 0;
+    query->be = c->be = p->on_host[node] ? p->host : p->be;
+    if (p->on_host[node])
+        EW_TRY(ew_plan_host_call(p, c, &query->c));
+    EW_TRY(ew_backend_offer(query, offers, n));
+    if (*n == 0 && query->be != p->host) {
+        query->be = c->be = p->host;
+        EW_TRY(ew_plan_host_call(p, c, &query->c));
+        EW_TRY(ew_backend_offer(query, offers, n));
+    }
+    EW_CHECK(*n > 0, EW_ERR_UNSUPPORTED, "node %s: operator %s cannot be %s", c->name,
+             query->op->name, query->phase == EW_PHASE_FORWARD ? "run" : "trained through");
+    for (int i = 0; i < *n && query->be != p->be; i++) { /* on copies: each node by itself */
+        offers[i].roles = 0;
+        offers[i].in_place = false;
+        offers[i].take = offers[i].use = NULL;
+    }
+    return EW_OK;
+}
+
+static int find_named(const struct ew_kernel *offers, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(offers[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static ew_err nothing(const struct ew_call *c)
+{
+    return EW_OK;
+}
+
+ew_err ew_plan_pick_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
+                           struct ew_kernel *out)
+{
+    struct ew_kernel offers[EW_OFFERS];
+    int n;
+    *out = (struct ew_kernel){.name = "empty", .run = nothing};
+    if (ew_call_is_empty(c)) {
+        c->be = p->be;
+        return EW_OK;
+    }
+    struct ew_kernel_query query = {.op = p->g->nodes[node].op, .phase = phase, .c = c};
+    EW_TRY(find_kernels(p, node, &query, c, offers, &n));
+    const struct ew_plan_given *given = p->opts.given;
+    const char *wanted = given && given->kernels ? given->kernels[node] : NULL;
+    int best = wanted ? find_named(offers, n, wanted) : -1;
+    if (best < 0) {
+        best = 0;
+        if (p->opts.tuner && !p->opts.dry && c->n_fused == 0)
+            EW_TRY(ew_tuner_pick(p->opts.tuner, query.be == p->host ? p->host : p->be, &query,
+                                 offers, n, &best));
+    }
+    *out = offers[best];
+    return EW_OK;
+}
+
+ew_err ew_plan_same_kernel(struct ew_plan *p, int node, enum ew_phase phase, struct ew_call *c,
+                           struct ew_kernel *kernel)
+{
+    struct ew_kernel offers[EW_OFFERS];
+    struct ew_kernel_query query = {.op = p->g->nodes[node].op, .phase = phase, .c = c};
+    int n;
+    EW_TRY(find_kernels(p, node, &query, c, offers, &n));
+    const int same = find_named(offers, n, kernel->name);
+    EW_CHECK(same >= 0, EW_ERR_INTERNAL, "node %s: kernel %s cannot do what it has offered",
+             c->name, kernel->name);
+    *kernel = offers[same];
+    return EW_OK;
+}
+
+ew_err ew_plan_set_task(struct ew_plan *p, enum ew_task task)
+{
+    struct ew_step *s = &p->steps[p->n_steps - 1];
+    s->call.be = p->be;
+    if (ew_backend_task(p->be, task, &p->opts.optimizer, &s->kernel))
+        return EW_OK;
+    s->call.be = p->host;
+    EW_CHECK(ew_backend_task(p->host, task, &p->opts.optimizer, &s->kernel), EW_ERR_INTERNAL,
+             "%s: the host can neither clear nor update", s->call.name);
+    return EW_OK;
+}
+
+/* Weights that were packed before for this kernel of this node, or NULL. */
+static const void *find_packed(const struct ew_plan *p, int node, const struct ew_kernel *k)
+{
+    const struct ew_plan_given *given = p->opts.given;
+    int i = given && given->packed_of && k->packed ? given->packed_of[node] : -1;
+    for (; i >= 0; i = given->packed[i].next)
+        if (given->packed[i].bytes == k->packed && strcmp(given->packed[i].kernel, k->name) == 0)
+            return given->packed[i].data;
+    return NULL;
+}
+
+bool ew_plan_uses_given(const struct ew_plan *p, const struct ew_step *s)
+{
+    return s->given && (!ew_plan_is_remote(p) || ew_plan_step_on_host(p, s));
+}
+
+/* No kernel may read weights that are not there. */
+static ew_err check_absent(const struct ew_plan *p, const struct ew_step *s)
+{
+    const bool *absent = p->opts.given ? p->opts.given->absent : NULL;
+    const struct ew_node *n = &p->g->nodes[s->node];
+    for (int i = 0; absent && i < n->n_in; i++)
+        EW_CHECK(
+            n->in[i] < 0 || !absent[n->in[i]] || (s->given && i < 32 && s->kernel.packs >> i & 1),
+            EW_ERR_UNSUPPORTED,
+            "node %s: kernel %s needs the weights %s, which were left out as packed for another",
+            n->name, s->kernel.name, p->g->values[n->in[i]].name);
+    return EW_OK;
+}
+
+ew_err ew_plan_set_kernel(struct ew_plan *p, const struct ew_kernel *k)
+{
+    const int step = p->n_steps - 1;
+    struct ew_step *s = &p->steps[step];
+    const bool on_host = ew_plan_step_on_host(p, s);
+    size_t *packed = on_host ? &p->host_packed_bytes : &p->packed_bytes;
+    s->kernel = *k;
+    if (k->scratch && !on_host)
+        EW_TRY(ew_plan_buffer_new(p, k->scratch, step, step, &s->scratch));
+    s->state_at = p->kernel_states_bytes;
+    s->packed_at = *packed;
+    p->kernel_states_bytes += ew_align_up(k->state);
+    s->given = s->node >= 0 && s->phase == EW_PHASE_FORWARD ? find_packed(p, s->node, k) : NULL;
+    if (!ew_plan_uses_given(p, s))
+        *packed += ew_align_up(k->packed);
+    return s->node >= 0 ? check_absent(p, s) : EW_OK;
+}
