@@ -31,8 +31,8 @@ verdict "functions have at most 100 lines" "$(
         "${files[@]}"
 )"
 verdict "file names are unique" "$(find src tests -name '*.[ch]' -printf '%f\n' | sort | uniq -d)"
-verdict "struct tags are defined once" "$(
-    grep -rhoE --include='*.[ch]' '^struct ew_[a-z0-9_]+ \{' include src | sort | uniq -d
+verdict "struct and enum tags are defined once" "$(
+    grep -rhoE --include='*.[ch]' '^(struct|enum|union) ew_[a-z0-9_]+ \{' include src | sed 's/^[a-z]* //' | sort | uniq -d
 )"
 verdict "processes are started in base/ alone" "$(
     grep -rnE --include='*.[ch]' '\b(fork|vfork|posix_spawnp?|exec[vl]p?e?|popen|system)\(' src | grep -vE '^src/base/(spawn|server|starter)\.' || true

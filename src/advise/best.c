@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-ew_err ew_quantity_parse(const char *name, enum ew_quantity *out)
+static ew_err parse_criterion(const char *name, enum ew_criterion *out)
 {
-    for (int k = 0; k < EW_QUANTITIES; k++)
-        if (strcmp(ew_quantities[k].name, name) == 0) {
-            *out = (enum ew_quantity)k;
+    for (int k = 0; k < EW_CRITERIA; k++)
+        if (strcmp(ew_criteria[k].name, name) == 0) {
+            *out = (enum ew_criterion)k;
             return EW_OK;
         }
     return ew_fail(EW_ERR_USAGE,
@@ -52,14 +52,14 @@ ew_err ew_options_of_rows(struct ew_arena *a, const struct ew_measured *m, const
         struct ew_option *x = &(*out)[(*n)++];
         *x = (struct ew_option){
             .name = r->name, .mode = m->has_clocks ? r->mode : none, .measured = true};
-        x->v[EW_QUANTITY_TIME] = known(r->time);
-        x->v[EW_QUANTITY_POWER] = known(r->power);
-        x->v[EW_QUANTITY_ENERGY] = known(r->time * r->power);
-        x->v[EW_QUANTITY_MEMORY] = known(r->memory_mib);
-        x->v[EW_QUANTITY_LATENCY] = known(r->latency_ms);
-        x->v[EW_QUANTITY_PRICE] = known(r->price_usd);
-        x->v[EW_QUANTITY_ACCURACY] = known(r->accuracy);
-        x->v[EW_QUANTITY_LIFE] = known(NAN);
+        x->v[EW_CRITERION_TIME] = known(r->time);
+        x->v[EW_CRITERION_POWER] = known(r->power);
+        x->v[EW_CRITERION_ENERGY] = known(r->time * r->power);
+        x->v[EW_CRITERION_MEMORY] = known(r->memory_mib);
+        x->v[EW_CRITERION_LATENCY] = known(r->latency_ms);
+        x->v[EW_CRITERION_PRICE] = known(r->price_usd);
+        x->v[EW_CRITERION_ACCURACY] = known(r->accuracy);
+        x->v[EW_CRITERION_LIFE] = known(NAN);
     }
     return EW_OK;
 }
@@ -71,10 +71,10 @@ static const char *option_text(struct ew_arena *a, const struct ew_option *x)
         text = ew_arena_printf(a, "%s%s%.0f cores, CPU %.0f, GPU %.0f, memory %.0f MHz", text,
                                *text ? ": " : "", x->mode.cores, 1000 * x->mode.cpu,
                                1000 * x->mode.gpu, 1000 * x->mode.mem);
-    for (int k = 0; text && k < EW_QUANTITIES; k++)
+    for (int k = 0; text && k < EW_CRITERIA; k++)
         if (isfinite(x->v[k].mid))
-            text = ew_arena_printf(a, "%s; %s %.4g%s%s", text, ew_quantities[k].name, x->v[k].mid,
-                                   *ew_quantities[k].unit ? " " : "", ew_quantities[k].unit);
+            text = ew_arena_printf(a, "%s; %s %.4g%s%s", text, ew_criteria[k].name, x->v[k].mid,
+                                   *ew_criteria[k].unit ? " " : "", ew_criteria[k].unit);
     return text;
 }
 
@@ -84,7 +84,7 @@ ew_err ew_best_text(struct ew_arena *a, const struct ew_measured *m, const char 
     struct ew_limit list[EW_LIMITS];
     struct ew_choose_data d = {.limits = list, .sure = 0.8};
     const char *text = "";
-    EW_TRY(ew_quantity_parse(goal, &d.goal));
+    EW_TRY(parse_criterion(goal, &d.goal));
     EW_TRY(ew_limits_parse(limits, list, &d.n_limits));
     for (int i = 0; i < m->n_workloads; i++) {
         struct ew_option *options;

@@ -13,14 +13,11 @@ ew_err ew_options_of_rows(struct ew_arena *a, const struct ew_measured *m, const
 
 /* A line for each workload: "resnet18: bench: batch 8, threads 2: 12.3 ms, 5.1 W", or why none
  * fits. `limits` is a list as of recommend ("power=10W,latency=20ms"), NULL: none; `goal` a
- * quantity's name.  *out lives in the arena. */
+ * criterion's name.  *out lives in the arena. */
 ew_err ew_best_text(struct ew_arena *a, const struct ew_measured *m, const char *goal,
                     const char *limits, const char **out);
 
 /* Reads a list of limits, separated by commas. */
 ew_err ew_limits_parse(const char *text, struct ew_limit out[EW_LIMITS], int *n);
-
-/* The quantity of this name. */
-ew_err ew_quantity_parse(const char *name, enum ew_quantity *out);
 
 #endif

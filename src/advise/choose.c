@@ -10,34 +10,34 @@
 
 #define NEAR 0.03 /* in ln: a goal this near to the best is as good as the best */
 
-const struct ew_quantity_info ew_quantities[EW_QUANTITIES] = {
-#define EW_QUANTITY_INFO(id, name, unit, at_least) {name, unit, at_least},
-    EW_QUANTITY_MAP(EW_QUANTITY_INFO)
-#undef EW_QUANTITY_INFO
+const struct ew_criterion_info ew_criteria[EW_CRITERIA] = {
+#define EW_CRITERION_INFO(id, name, unit, at_least) {name, unit, at_least},
+    EW_CRITERION_MAP(EW_CRITERION_INFO)
+#undef EW_CRITERION_INFO
 };
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
 
-/* Units that people write, and what one of them is in the quantity's own. */
+/* Units that people write, and what one of them is in the criterion's own. */
 static const struct unit {
-    enum ew_quantity of;
+    enum ew_criterion of;
     const char *name;
     double size;
 } units[] = {
-    {EW_QUANTITY_TIME, "s", 1},        {EW_QUANTITY_TIME, "ms", 1e-3},
-    {EW_QUANTITY_TIME, "min", 60},     {EW_QUANTITY_TIME, "h", 3600},
-    {EW_QUANTITY_POWER, "W", 1},       {EW_QUANTITY_POWER, "mW", 1e-3},
-    {EW_QUANTITY_ENERGY, "J", 1},      {EW_QUANTITY_ENERGY, "kJ", 1e3},
-    {EW_QUANTITY_ENERGY, "Wh", 3600},  {EW_QUANTITY_ENERGY, "mWh", 3.6},
-    {EW_QUANTITY_MEMORY, "M", 1},      {EW_QUANTITY_MEMORY, "MiB", 1},
-    {EW_QUANTITY_MEMORY, "G", 1024},   {EW_QUANTITY_MEMORY, "GiB", 1024},
-    {EW_QUANTITY_LATENCY, "ms", 1},    {EW_QUANTITY_LATENCY, "s", 1e3},
-    {EW_QUANTITY_LATENCY, "us", 1e-3}, {EW_QUANTITY_PRICE, "USD", 1},
-    {EW_QUANTITY_ACCURACY, "%", 0.01}, {EW_QUANTITY_LIFE, "h", 1},
-    {EW_QUANTITY_LIFE, "d", 24},
+    {EW_CRITERION_TIME, "s", 1},        {EW_CRITERION_TIME, "ms", 1e-3},
+    {EW_CRITERION_TIME, "min", 60},     {EW_CRITERION_TIME, "h", 3600},
+    {EW_CRITERION_POWER, "W", 1},       {EW_CRITERION_POWER, "mW", 1e-3},
+    {EW_CRITERION_ENERGY, "J", 1},      {EW_CRITERION_ENERGY, "kJ", 1e3},
+    {EW_CRITERION_ENERGY, "Wh", 3600},  {EW_CRITERION_ENERGY, "mWh", 3.6},
+    {EW_CRITERION_MEMORY, "M", 1},      {EW_CRITERION_MEMORY, "MiB", 1},
+    {EW_CRITERION_MEMORY, "G", 1024},   {EW_CRITERION_MEMORY, "GiB", 1024},
+    {EW_CRITERION_LATENCY, "ms", 1},    {EW_CRITERION_LATENCY, "s", 1e3},
+    {EW_CRITERION_LATENCY, "us", 1e-3}, {EW_CRITERION_PRICE, "USD", 1},
+    {EW_CRITERION_ACCURACY, "%", 0.01}, {EW_CRITERION_LIFE, "h", 1},
+    {EW_CRITERION_LIFE, "d", 24},
 };
 
-static bool unit_size(enum ew_quantity of, const char *name, double *size)
+static bool unit_size(enum ew_criterion of, const char *name, double *size)
 {
     *size = 1;
     if (!*name)
@@ -56,10 +56,10 @@ ew_err ew_limit_parse(const char *text, struct ew_limit *out)
     const char *equals = strchr(text, '=');
     int of = 0;
     EW_CHECK(equals, EW_ERR_USAGE, "limit '%.60s' is not NAME=VALUE, as in power=10W", text);
-    while (of < EW_QUANTITIES && (strlen(ew_quantities[of].name) != (size_t)(equals - text) ||
-                                  strncmp(ew_quantities[of].name, text, (size_t)(equals - text))))
+    while (of < EW_CRITERIA && (strlen(ew_criteria[of].name) != (size_t)(equals - text) ||
+                                strncmp(ew_criteria[of].name, text, (size_t)(equals - text))))
         of++;
-    EW_CHECK(of < EW_QUANTITIES, EW_ERR_USAGE,
+    EW_CHECK(of < EW_CRITERIA, EW_ERR_USAGE,
              "limit '%.60s': not one of time, power, energy, memory, latency, cost, accuracy, life",
              text);
     const size_t digits = strspn(equals + 1, "0123456789.");
@@ -70,15 +70,15 @@ ew_err ew_limit_parse(const char *text, struct ew_limit *out)
     number[digits] = '\0';
     EW_CHECK(ew_num_float(number, &value) && value > 0, EW_ERR_USAGE,
              "limit '%.60s': '%s' is not a positive number", text, number);
-    EW_CHECK(unit_size((enum ew_quantity)of, equals + 1 + digits, &size), EW_ERR_USAGE,
+    EW_CHECK(unit_size((enum ew_criterion)of, equals + 1 + digits, &size), EW_ERR_USAGE,
              "limit '%.60s': '%.20s' is not a unit of %s", text, equals + 1 + digits,
-             ew_quantities[of].name);
-    *out = (struct ew_limit){.of = (enum ew_quantity)of, .bound = value * size};
+             ew_criteria[of].name);
+    *out = (struct ew_limit){.of = (enum ew_criterion)of, .bound = value * size};
     return EW_OK;
 }
 
-/* The quantity of an option as far as it is known. */
-static const struct ew_guess *best_guess(const struct ew_option *o, enum ew_quantity k)
+/* An option's value of a criterion: fitted, where there is a fit. */
+static const struct ew_guess *best_guess(const struct ew_option *o, enum ew_criterion k)
 {
     return o->fitted && isfinite(o->fitted[k].mid) ? &o->fitted[k] : &o->v[k];
 }
@@ -86,7 +86,7 @@ static const struct ew_guess *best_guess(const struct ew_option *o, enum ew_quan
 double ew_limit_holds(const struct ew_limit *l, const struct ew_option *o)
 {
     const struct ew_guess *seen = &o->v[l->of], *g = best_guess(o, l->of);
-    const bool at_least = ew_quantities[l->of].at_least;
+    const bool at_least = ew_criteria[l->of].at_least;
     if (!isfinite(seen->mid))
         return 0;
     const bool holds = at_least ? seen->mid >= l->bound : seen->mid <= l->bound;
@@ -118,11 +118,11 @@ static double all_hold(const struct ew_choose_data *d, const struct ew_limit *li
     return p;
 }
 
-/* Lower is better, whatever the quantity. */
+/* Lower is better, whatever the criterion. */
 static double loss(const struct ew_choose_data *d, int i)
 {
     const double mid = best_guess(&d->options[i], d->goal)->mid;
-    return ew_quantities[d->goal].at_least ? -mid : mid;
+    return ew_criteria[d->goal].at_least ? -mid : mid;
 }
 
 /* Whether the option may be chosen at all; *chance is that all limits hold. */
@@ -160,7 +160,7 @@ static double near_front(const struct ew_choose_data *d, int i, int front)
     const struct ew_guess *f = best_guess(&d->options[front], d->goal);
     if (!(g->mid > 0 && f->mid > 0))
         return loss(d, i) <= loss(d, front);
-    const double ahead = (ew_quantities[d->goal].at_least ? -1 : 1) * log(f->mid / g->mid);
+    const double ahead = (ew_criteria[d->goal].at_least ? -1 : 1) * log(f->mid / g->mid);
     const double sd = ew_guess_sd(g);
     if (!(sd > 0))
         return ahead > -NEAR ? 1 + ahead : 0; /* known: the better of two that are near */
@@ -199,7 +199,7 @@ static void relax(const struct ew_choose_data *d, struct ew_choice *c)
     for (int k = 0; k < d->n_limits; k++) {
         struct ew_limit wider[EW_LIMITS];
         memcpy(wider, d->limits, (size_t)d->n_limits * sizeof(*wider));
-        wider[k].bound *= ew_quantities[wider[k].of].at_least ? 0.9 : 1.1;
+        wider[k].bound *= ew_criteria[wider[k].of].at_least ? 0.9 : 1.1;
         const int i = find_best(d, wider, -1, false);
         c->relaxed[k] = d->options[i >= 0 ? i : c->best].v[d->goal].mid;
         const double won = i >= 0 ? (now - loss(d, i)) / fabs(now) : 0;
@@ -226,7 +226,7 @@ static double expected_gain(const struct ew_guess *g, double now, bool at_least)
  * with the chance that it meets all limits. */
 static void what_to_measure(const struct ew_choose_data *d, struct ew_choice *c)
 {
-    const bool at_least = ew_quantities[d->goal].at_least;
+    const bool at_least = ew_criteria[d->goal].at_least;
     const int known = find_front(d, d->limits, true, NULL);
     const double now = best_guess(&d->options[known >= 0 ? known : c->best], d->goal)->mid;
     double most = 0.003; /* less is within the noise of any run */
@@ -254,7 +254,7 @@ static void what_to_measure(const struct ew_choose_data *d, struct ew_choice *c)
 static int nearest(const struct ew_choose_data *d, const struct ew_limit *to,
                    const struct ew_limit *within)
 {
-    const bool at_least = ew_quantities[to->of].at_least;
+    const bool at_least = ew_criteria[to->of].at_least;
     int best = -1;
     for (int i = 0; i < d->n; i++) {
         const double v = d->options[i].v[to->of].mid;
@@ -271,7 +271,7 @@ static ew_err nothing_fits(const struct ew_choose_data *d)
 {
     for (int k = 0; k < d->n_limits; k++) {
         const struct ew_limit *l = &d->limits[k];
-        const struct ew_quantity_info *q = &ew_quantities[l->of];
+        const struct ew_criterion_info *q = &ew_criteria[l->of];
         const int i = nearest(d, l, NULL);
         EW_CHECK(i >= 0, EW_ERR_NOT_FOUND,
                  "limit %s: nothing here says what %s it has; measure it, or leave the limit out",
@@ -291,9 +291,9 @@ static ew_err nothing_fits(const struct ew_choose_data *d)
                     EW_ERR_NOT_FOUND,
                     "limits %s and %s contradict each other: within %s %.6g %s the nearest %s is "
                     "%.6g %s; widen one of them",
-                    ew_quantities[a->of].name, ew_quantities[b->of].name, ew_quantities[a->of].name,
-                    a->bound, ew_quantities[a->of].unit, ew_quantities[b->of].name,
-                    i < 0 ? (double)NAN : d->options[i].v[b->of].mid, ew_quantities[b->of].unit);
+                    ew_criteria[a->of].name, ew_criteria[b->of].name, ew_criteria[a->of].name,
+                    a->bound, ew_criteria[a->of].unit, ew_criteria[b->of].name,
+                    i < 0 ? (double)NAN : d->options[i].v[b->of].mid, ew_criteria[b->of].unit);
         }
     return ew_fail(EW_ERR_NOT_FOUND,
                    "no configuration meets all %d limits surely enough; widen one, or lower --sure",
@@ -308,7 +308,7 @@ ew_err ew_choose(const struct ew_choose_data *d, struct ew_choice *out)
     for (int i = 0; i < d->n; i++)
         known += isfinite(d->options[i].v[d->goal].mid);
     EW_CHECK(known, EW_ERR_NOT_FOUND, "goal %s: nothing here says what %s it has",
-             ew_quantities[d->goal].name, ew_quantities[d->goal].name);
+             ew_criteria[d->goal].name, ew_criteria[d->goal].name);
     find_front(d, d->limits, false, &out->n_good);
     out->best = find_best(d, d->limits, -1, false);
     if (out->best < 0)

@@ -8,7 +8,7 @@
 
 /* name, unit for people, at least instead of at most */
 /* clang-format off */
-#define EW_QUANTITY_MAP(X)                                                                         \
+#define EW_CRITERION_MAP(X)                                                                         \
     X(TIME,     "time",     "s",   false)                                                          \
     X(POWER,    "power",    "W",   false)                                                          \
     X(ENERGY,   "energy",   "J",   false)                                                          \
@@ -19,34 +19,34 @@
     X(LIFE,     "life",     "h",   true)
 /* clang-format on */
 
-enum ew_quantity {
-#define EW_QUANTITY_ENUM(id, name, unit, at_least) EW_QUANTITY_##id,
-    EW_QUANTITY_MAP(EW_QUANTITY_ENUM)
-#undef EW_QUANTITY_ENUM
-        EW_QUANTITIES
+enum ew_criterion {
+#define EW_CRITERION_ENUM(id, name, unit, at_least) EW_CRITERION_##id,
+    EW_CRITERION_MAP(EW_CRITERION_ENUM)
+#undef EW_CRITERION_ENUM
+        EW_CRITERIA
 };
 
-struct ew_quantity_info {
+struct ew_criterion_info {
     const char *name, *unit;
     bool at_least; /* more is better: a limit is a lower bound */
 };
 
-extern const struct ew_quantity_info ew_quantities[EW_QUANTITIES];
+extern const struct ew_criterion_info ew_criteria[EW_CRITERIA];
 
 /* A configuration. */
 struct ew_option {
     const char *name;    /* "": none */
     struct ew_mode mode; /* cpu 0: it is no power mode */
     bool measured;
-    struct ew_guess v[EW_QUANTITIES]; /* mid nan: not known */
-    /* Of a measured option: what all measurements together say of it, EW_QUANTITIES; NULL: nothing.
+    struct ew_guess v[EW_CRITERIA]; /* mid nan: not known */
+    /* Of a measured option: what all measurements together say of it, EW_CRITERIA; NULL: nothing.
      * The best of many noisy runs is partly luck: the goal is compared by this, limits must hold
      * as measured and are as sure as this says. */
     const struct ew_guess *fitted;
 };
 
 struct ew_limit {
-    enum ew_quantity of;
+    enum ew_criterion of;
     double bound;
 };
 
@@ -59,7 +59,7 @@ ew_err ew_limit_parse(const char *text, struct ew_limit *out);
 struct ew_choose_data {
     const struct ew_option *options;
     int n;
-    enum ew_quantity goal;
+    enum ew_criterion goal;
     const struct ew_limit *limits;
     int n_limits;
     double sure; /* an untried option must meet all limits with this chance */

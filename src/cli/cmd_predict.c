@@ -491,14 +491,14 @@ static ew_err run(struct ew_cmd_call *c)
     if (o->network) {
         const struct ew_work_opts w = {.stores = o->from,
                                        .board = o->board,
-                                       .network = o->network,
-                                       .net = o->net,
-                                       .on = o->on,
-                                       .precision = o->precision,
-                                       .data = o->data,
-                                       .workers = o->workers,
-                                       .threads = o->threads,
-                                       .train = o->train};
+                                       .asked = {.network = o->network,
+                                                 .net = o->net,
+                                                 .on = o->on,
+                                                 .precision = o->precision,
+                                                 .data = o->data,
+                                                 .workers = o->workers,
+                                                 .threads = o->threads,
+                                                 .train = o->train}};
         return ew_predict_work(&w, c->json);
     }
     if (o->check && is_bench_store(o))

@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "base/spawn.h"
 #include "cli/cmd.h"
-#include "cli/recommend_work.h"
 #include "measure/board_options.h"
+#include "measure/work_options.h"
 #include "report/figure.h"
 
 struct opts {
@@ -123,11 +123,11 @@ static ew_err read_limits(struct job *b)
     EW_TRY(ew_limits_parse(b->o->limits, b->limits, &b->n_limits));
     bool life = false;
     for (int i = 0; i < b->n_limits; i++)
-        life |= b->limits[i].of == EW_QUANTITY_LIFE;
+        life |= b->limits[i].of == EW_CRITERION_LIFE;
     EW_CHECK(!life || b->o->battery_wh > 0, EW_ERR_USAGE,
              "limit life: say how much --battery holds");
     if (b->o->battery_wh > 0 && !life && b->n_limits < EW_LIMITS)
-        b->limits[b->n_limits++] = (struct ew_limit){EW_QUANTITY_ENERGY, 3600 * b->o->battery_wh};
+        b->limits[b->n_limits++] = (struct ew_limit){EW_CRITERION_ENERGY, 3600 * b->o->battery_wh};
     return EW_OK;
 }
 
@@ -150,12 +150,12 @@ static void print_option(const struct job *b, const struct ew_option *x)
     printf(" (%s)\n", b->boards     ? "SIMULATED: not here"
                       : x->measured ? "measured"
                                     : "predicted, never tried");
-    for (int k = 0; k < EW_QUANTITIES; k++) {
+    for (int k = 0; k < EW_CRITERIA; k++) {
         const struct ew_guess *g = &x->v[k];
         if (!isfinite(g->mid))
             continue;
-        printf("  %-9s %s %s", ew_quantities[k].name, ew_text_value(g->mid, mid),
-               ew_quantities[k].unit);
+        printf("  %-9s %s %s", ew_criteria[k].name, ew_text_value(g->mid, mid),
+               ew_criteria[k].unit);
         if (g->high90 > g->low90)
             printf(", in 90 of 100 cases %s to %s", ew_text_value(g->low90, low),
                    ew_text_value(g->high90, high));
@@ -166,7 +166,7 @@ static void print_option(const struct job *b, const struct ew_option *x)
 static void print_why(const struct job *b)
 {
     const struct ew_choice *c = &b->choice;
-    const struct ew_quantity_info *goal = &ew_quantities[b->d.goal];
+    const struct ew_criterion_info *goal = &ew_criteria[b->d.goal];
     char text[EW_VALUE_CHARS], now[EW_VALUE_CHARS];
     ew_text_value(b->options[c->best].v[b->d.goal].mid, now);
     const struct ew_option *best = &b->options[c->best];
@@ -179,7 +179,7 @@ static void print_why(const struct job *b)
             "to keep them with %s within 3 %% of the best\n",
             b->n, c->n_good, goal->name);
     for (int k = 0; k < b->n_limits; k++) {
-        const struct ew_quantity_info *q = &ew_quantities[b->limits[k].of];
+        const struct ew_criterion_info *q = &ew_criteria[b->limits[k].of];
         printf("  %s %s %s %s: holds with a chance of %.0f %%", q->name,
                q->at_least ? "at least" : "at most", ew_text_value(b->limits[k].bound, text),
                q->unit, 100 * c->holds[k]);
@@ -224,9 +224,9 @@ static void json_option(struct ew_json *j, const char *key, const struct ew_opti
         ew_json_num(j, "mem_mhz", round(x->mode.mem * 1e6) / 1e3);
     }
     ew_json_bool(j, "measured", x->measured);
-    for (int k = 0; k < EW_QUANTITIES; k++)
+    for (int k = 0; k < EW_CRITERIA; k++)
         if (isfinite(x->v[k].mid)) {
-            ew_json_object(j, ew_quantities[k].name);
+            ew_json_object(j, ew_criteria[k].name);
             ew_json_num(j, "mid", x->v[k].mid);
             ew_json_num(j, "low90", x->v[k].low90);
             ew_json_num(j, "high90", x->v[k].high90);
@@ -241,7 +241,7 @@ static ew_err show_json(const struct job *b)
     struct ew_json j;
     ew_json_init(&j, stdout);
     ew_json_object(&j, NULL);
-    ew_json_str(&j, "goal", ew_quantities[b->d.goal].name);
+    ew_json_str(&j, "goal", ew_criteria[b->d.goal].name);
     json_option(&j, "use", &b->options[c->best]);
     if (c->second >= 0)
         json_option(&j, "runner_up", &b->options[c->second]);
@@ -251,7 +251,7 @@ static ew_err show_json(const struct job *b)
     ew_json_array(&j, "limits");
     for (int k = 0; k < b->n_limits; k++) {
         ew_json_object(&j, NULL);
-        ew_json_str(&j, "of", ew_quantities[b->limits[k].of].name);
+        ew_json_str(&j, "of", ew_criteria[b->limits[k].of].name);
         ew_json_num(&j, "bound", b->limits[k].bound);
         ew_json_num(&j, "holds", c->holds[k]);
         ew_json_num(&j, "goal_if_a_tenth_wider", c->relaxed[k]);
@@ -284,7 +284,7 @@ static ew_err wait_for(const char *const *argv)
 /* The command's own measurement, which is the newest run of the store, against what was said. */
 static ew_err say_how_right(const struct job *b, const char *store)
 {
-    const struct ew_guess *g = &b->options[b->choice.best].v[EW_QUANTITY_LATENCY];
+    const struct ew_guess *g = &b->options[b->choice.best].v[EW_CRITERION_LATENCY];
     struct ew_arena a;
     struct ew_work_row row;
     ew_arena_init(&a);
@@ -371,7 +371,7 @@ static ew_err apply(const struct job *b)
     const int64_t start = ew_clock_ns();
     EW_TRY(wait_for(argv));
     const double took = 1e-9 * (double)(ew_clock_ns() - start);
-    const struct ew_guess *t = &x->v[EW_QUANTITY_TIME];
+    const struct ew_guess *t = &x->v[EW_CRITERION_TIME];
     printf("\nit took %.4g s; %s were %.4g s (%+.1f %%)%s\n", took,
            x->measured ? "measured" : "predicted", t->mid, 100 * (took / t->mid - 1),
            x->measured || (took >= t->low90 && took <= t->high90) ? ""
@@ -413,7 +413,7 @@ static ew_err work(struct job *b)
     EW_TRY(ew_options_for_job(&b->s.arena, &job, b->options, b->n));
     b->d = (struct ew_choose_data){.options = b->options,
                                    .n = b->n,
-                                   .goal = (enum ew_quantity)o->goal,
+                                   .goal = (enum ew_criterion)o->goal,
                                    .limits = b->limits,
                                    .n_limits = b->n_limits,
                                    .sure = o->sure};

@@ -77,16 +77,16 @@ static ew_err add(const struct ew_profile *b, const struct ew_sim_load *l, const
     ew_sim_work_of(l, l->train ? EW_SIM_TRAIN : EW_SIM_NATIVE, &w);
     EW_TRY(ew_simulate(b, &w, &s, &e));
     *x = (struct ew_option){.name = name, .mode = *m};
-    for (int k = 0; k < EW_QUANTITIES; k++)
+    for (int k = 0; k < EW_CRITERIA; k++)
         x->v[k] = none;
-    x->v[EW_QUANTITY_TIME] = first_guess(e.epoch_s, EW_SIM_TIME_SD);
-    x->v[EW_QUANTITY_LATENCY] = first_guess(1e3 * e.epoch_s, EW_SIM_TIME_SD);
-    x->v[EW_QUANTITY_POWER] = first_guess(e.power_w, EW_SIM_POWER_SD);
-    x->v[EW_QUANTITY_ENERGY] = first_guess(
+    x->v[EW_CRITERION_TIME] = first_guess(e.epoch_s, EW_SIM_TIME_SD);
+    x->v[EW_CRITERION_LATENCY] = first_guess(1e3 * e.epoch_s, EW_SIM_TIME_SD);
+    x->v[EW_CRITERION_POWER] = first_guess(e.power_w, EW_SIM_POWER_SD);
+    x->v[EW_CRITERION_ENERGY] = first_guess(
         e.energy_j, sqrt(EW_SIM_TIME_SD * EW_SIM_TIME_SD + EW_SIM_POWER_SD * EW_SIM_POWER_SD));
-    x->v[EW_QUANTITY_MEMORY] = known((double)l->memory_bytes / (1 << 20));
+    x->v[EW_CRITERION_MEMORY] = known((double)l->memory_bytes / (1 << 20));
     if (b->price_usd > 0)
-        x->v[EW_QUANTITY_PRICE] = known(b->price_usd);
+        x->v[EW_CRITERION_PRICE] = known(b->price_usd);
     return EW_OK;
 }
 

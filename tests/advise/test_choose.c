@@ -20,13 +20,13 @@ static struct ew_guess known(double v)
 static struct ew_option option(double time, double power, bool measured)
 {
     struct ew_option o = {.name = "", .measured = measured};
-    for (int k = 0; k < EW_QUANTITIES; k++)
+    for (int k = 0; k < EW_CRITERIA; k++)
         o.v[k] = known(NAN);
-    o.v[EW_QUANTITY_TIME] = known(time);
-    o.v[EW_QUANTITY_POWER] = known(power);
-    o.v[EW_QUANTITY_ENERGY] = known(time * power);
+    o.v[EW_CRITERION_TIME] = known(time);
+    o.v[EW_CRITERION_POWER] = known(power);
+    o.v[EW_CRITERION_ENERGY] = known(time * power);
     if (!measured)
-        o.v[EW_QUANTITY_POWER] =
+        o.v[EW_CRITERION_POWER] =
             (struct ew_guess){power, 0.97 * power, 1.03 * power, 0.9 * power, 1.11 * power};
     return o;
 }
@@ -35,7 +35,7 @@ static void limits_are_read(void)
 {
     struct ew_limit l;
     EW_EXPECT_OK(ew_limit_parse("time=2h", &l));
-    EW_EXPECT_INT(l.of, EW_QUANTITY_TIME);
+    EW_EXPECT_INT(l.of, EW_CRITERION_TIME);
     EW_EXPECT_NEAR(l.bound, 7200, 1e-9);
     EW_EXPECT_OK(ew_limit_parse("memory=3G", &l));
     EW_EXPECT_NEAR(l.bound, 3072, 1e-9);
@@ -56,10 +56,10 @@ static void chooses_and_says_why(void)
 {
     const struct ew_option all[] = {option(10, 5, true), option(8, 9.8, true), option(5, 12, true),
                                     option(7, 9.9, false), option(9, 7, false)};
-    const struct ew_limit limit = {EW_QUANTITY_POWER, 10};
+    const struct ew_limit limit = {EW_CRITERION_POWER, 10};
     const struct ew_choose_data d = {.options = all,
                                      .n = 5,
-                                     .goal = EW_QUANTITY_TIME,
+                                     .goal = EW_CRITERION_TIME,
                                      .limits = &limit,
                                      .n_limits = 1,
                                      .sure = 0.8};
@@ -76,23 +76,23 @@ static void chooses_and_says_why(void)
 static void says_what_contradicts(void)
 {
     const struct ew_option all[] = {option(10, 5, true), option(8, 9.8, true), option(5, 12, true)};
-    struct ew_limit limits[2] = {{EW_QUANTITY_POWER, 4}};
+    struct ew_limit limits[2] = {{EW_CRITERION_POWER, 4}};
     struct ew_choose_data d = {.options = all,
                                .n = 3,
-                               .goal = EW_QUANTITY_TIME,
+                               .goal = EW_CRITERION_TIME,
                                .limits = limits,
                                .n_limits = 1,
                                .sure = 0.8};
     struct ew_choice c;
     EW_EXPECT_ERR(ew_choose(&d, &c), EW_ERR_NOT_FOUND, "the nearest is 5 W");
     limits[0].bound = 6;
-    limits[1] = (struct ew_limit){EW_QUANTITY_TIME, 6};
+    limits[1] = (struct ew_limit){EW_CRITERION_TIME, 6};
     d.n_limits = 2;
     EW_EXPECT_ERR(
         ew_choose(&d, &c), EW_ERR_NOT_FOUND,
         "power and time contradict each other: within power 6 W the nearest time is 10 s");
     d.n_limits = 1;
-    d.goal = EW_QUANTITY_ACCURACY;
+    d.goal = EW_CRITERION_ACCURACY;
     EW_EXPECT_ERR(ew_choose(&d, &c), EW_ERR_NOT_FOUND, "nothing here says what accuracy it has");
 }
 
@@ -103,8 +103,8 @@ static void battery_and_duty(void)
     EW_EXPECT_NEAR(life.mid, 50 / (2 + 2.4), 1e-9);
     EW_EXPECT(life.low90 < life.mid && life.mid < life.high90);
     struct ew_option o = option(1, 10, false);
-    o.v[EW_QUANTITY_LIFE] = life;
-    const struct ew_limit at_least = {EW_QUANTITY_LIFE, life.low90};
+    o.v[EW_CRITERION_LIFE] = life;
+    const struct ew_limit at_least = {EW_CRITERION_LIFE, life.low90};
     EW_EXPECT(ew_limit_holds(&at_least, &o) > 0.8);
 }
 
@@ -138,13 +138,13 @@ static bool predict_rest(struct ew_arena *a, const struct made_workload *w, cons
         return false;
     for (int i = 0; i < b->n; i++) {
         b->options[i] = option(NAN, NAN, false);
-        b->options[i].v[EW_QUANTITY_TIME] = v[i].time;
-        b->options[i].v[EW_QUANTITY_POWER] = v[i].power;
-        b->options[i].v[EW_QUANTITY_ENERGY] = v[i].energy;
+        b->options[i].v[EW_CRITERION_TIME] = v[i].time;
+        b->options[i].v[EW_CRITERION_POWER] = v[i].power;
+        b->options[i].v[EW_CRITERION_ENERGY] = v[i].energy;
     }
     for (int i = 0; i < n_known; i++) {
-        struct ew_guess *fitted = ew_arena_array(a, EW_QUANTITIES, sizeof(*fitted));
-        memcpy(fitted, b->options[known_at[i]].v, EW_QUANTITIES * sizeof(*fitted));
+        struct ew_guess *fitted = ew_arena_array(a, EW_CRITERIA, sizeof(*fitted));
+        memcpy(fitted, b->options[known_at[i]].v, EW_CRITERIA * sizeof(*fitted));
         b->options[known_at[i]] = option(t[i], p[i], true);
         b->options[known_at[i]].fitted = fitted;
     }
@@ -178,28 +178,28 @@ static bool make_board(struct ew_arena *a, const struct made_workload *w, int n_
     return predict_rest(a, w, at, got, b);
 }
 
-static double value(const struct board *b, enum ew_quantity q, int i)
+static double value(const struct board *b, enum ew_criterion q, int i)
 {
-    return q == EW_QUANTITY_TIME    ? b->time[i]
-           : q == EW_QUANTITY_POWER ? b->power[i]
-                                    : b->time[i] * b->power[i];
+    return q == EW_CRITERION_TIME    ? b->time[i]
+           : q == EW_CRITERION_POWER ? b->power[i]
+                                     : b->time[i] * b->power[i];
 }
 
 /* One or two limits, each exactly what some mode takes: the hardest, since that mode is often the
  * best within them. */
-static int draw_limits(const struct board *b, int set, enum ew_quantity goal, struct ew_limit *l)
+static int draw_limits(const struct board *b, int set, enum ew_criterion goal, struct ew_limit *l)
 {
     int n = 0;
     for (int k = 0; k < 3; k++) {
-        if ((enum ew_quantity)k == goal || (n == 1 && set % 2))
+        if ((enum ew_criterion)k == goal || (n == 1 && set % 2))
             continue;
         const int i = (int)(ew_rng_u64(9, (uint64_t)set, (uint64_t)k) % (uint64_t)b->n);
-        l[n++] = (struct ew_limit){(enum ew_quantity)k, value(b, (enum ew_quantity)k, i)};
+        l[n++] = (struct ew_limit){(enum ew_criterion)k, value(b, (enum ew_criterion)k, i)};
     }
     return n;
 }
 
-static double best_measured(const struct board *b, enum ew_quantity goal, const struct ew_limit *l,
+static double best_measured(const struct board *b, enum ew_criterion goal, const struct ew_limit *l,
                             int n)
 {
     double best = HUGE_VAL;
@@ -221,7 +221,7 @@ struct tally {
 static void answer(const struct made_workload *w, const struct board *b, int set, int follow,
                    struct tally *t)
 {
-    const enum ew_quantity goal = (enum ew_quantity)(set % 3);
+    const enum ew_criterion goal = (enum ew_criterion)(set % 3);
     struct ew_limit limits[3];
     struct ew_choice c;
     const int n = draw_limits(b, set, goal, limits);

@@ -13,11 +13,11 @@ static struct ew_guess known(double v)
 static void fill(struct ew_guess *v, const struct ew_guess *time, const struct ew_guess *power,
                  const struct ew_guess *energy)
 {
-    for (int k = 0; k < EW_QUANTITIES; k++)
+    for (int k = 0; k < EW_CRITERIA; k++)
         v[k] = known(NAN);
-    v[EW_QUANTITY_TIME] = *time;
-    v[EW_QUANTITY_POWER] = *power;
-    v[EW_QUANTITY_ENERGY] = *energy;
+    v[EW_CRITERION_TIME] = *time;
+    v[EW_CRITERION_POWER] = *power;
+    v[EW_CRITERION_ENERGY] = *energy;
 }
 
 static struct ew_option measured_option(const struct ew_series_of_modes *m, int i)
@@ -56,12 +56,12 @@ static ew_err fitted_values(struct ew_arena *a, const struct ew_predictor *p,
                             const struct ew_series_of_modes *m, struct ew_option *options)
 {
     struct ew_prediction *v = ew_arena_array(a, (size_t)m->n, sizeof(*v));
-    struct ew_guess *fitted = ew_arena_array(a, (size_t)m->n, sizeof(*fitted) * EW_QUANTITIES);
+    struct ew_guess *fitted = ew_arena_array(a, (size_t)m->n, sizeof(*fitted) * EW_CRITERIA);
     EW_CHECK(v && fitted, EW_ERR_MEMORY, "no memory for %d modes", m->n);
     EW_TRY(ew_predict(p, m->modes, m->n, v));
     for (int i = 0; i < m->n; i++) {
-        fill(fitted + (size_t)i * EW_QUANTITIES, &v[i].time, &v[i].power, &v[i].energy);
-        options[i].fitted = fitted + (size_t)i * EW_QUANTITIES;
+        fill(fitted + (size_t)i * EW_CRITERIA, &v[i].time, &v[i].power, &v[i].energy);
+        options[i].fitted = fitted + (size_t)i * EW_CRITERIA;
     }
     return EW_OK;
 }
@@ -112,11 +112,11 @@ static struct ew_guess scaled(const struct ew_guess *g, double by)
 
 static void for_job(const struct ew_option_job *job, struct ew_guess *v)
 {
-    v[EW_QUANTITY_TIME] = scaled(&v[EW_QUANTITY_TIME], job->times);
-    v[EW_QUANTITY_ENERGY] = scaled(&v[EW_QUANTITY_ENERGY], job->times);
+    v[EW_CRITERION_TIME] = scaled(&v[EW_CRITERION_TIME], job->times);
+    v[EW_CRITERION_ENERGY] = scaled(&v[EW_CRITERION_ENERGY], job->times);
     if (job->battery_wh > 0)
-        v[EW_QUANTITY_LIFE] =
-            ew_life(&v[EW_QUANTITY_POWER], job->battery_wh, job->duty, job->idle_w);
+        v[EW_CRITERION_LIFE] =
+            ew_life(&v[EW_CRITERION_POWER], job->battery_wh, job->duty, job->idle_w);
 }
 
 ew_err ew_options_for_job(struct ew_arena *a, const struct ew_option_job *job, struct ew_option *o,
@@ -126,9 +126,9 @@ ew_err ew_options_for_job(struct ew_arena *a, const struct ew_option_job *job, s
         for_job(job, o[i].v);
         if (!o[i].fitted)
             continue;
-        struct ew_guess *fitted = ew_arena_array(a, EW_QUANTITIES, sizeof(*fitted));
+        struct ew_guess *fitted = ew_arena_array(a, EW_CRITERIA, sizeof(*fitted));
         EW_CHECK(fitted, EW_ERR_MEMORY, "no memory for %d configurations", n);
-        memcpy(fitted, o[i].fitted, EW_QUANTITIES * sizeof(*fitted));
+        memcpy(fitted, o[i].fitted, EW_CRITERIA * sizeof(*fitted));
         for_job(job, fitted);
         o[i].fitted = fitted;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Settings of a network, tried or not, as configurations. */
-#include "cli/recommend_work.h"
+#include "measure/work_options.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -94,7 +94,7 @@ struct grid {
 
 static ew_err make_grid(struct ew_work_source *s, const struct ew_among_work *o, struct grid *g)
 {
-    const struct ew_work_opts *a = &o->asked;
+    const struct ew_work_asked *a = &o->asked;
     struct ew_work_answer here;
     EW_TRY(ew_work_source_ask(s, a, &here));
     EW_CHECK(!is_asked(o->factors, WORKERS) || a->data, EW_ERR_USAGE,
@@ -146,17 +146,17 @@ static struct ew_guess scaled(const struct ew_guess *g, double by)
                              by * g->low90, by * g->high90, g->sd};
 }
 
-static void fill(struct ew_guess v[EW_QUANTITIES], const struct ew_guess *run, double batch,
+static void fill(struct ew_guess v[EW_CRITERIA], const struct ew_guess *run, double batch,
                  double memory_mib)
 {
-    for (int k = 0; k < EW_QUANTITIES; k++)
+    for (int k = 0; k < EW_CRITERIA; k++)
         v[k] = known(NAN);
-    v[EW_QUANTITY_TIME] = scaled(run, 1 / batch);
-    v[EW_QUANTITY_LATENCY] = scaled(run, 1e3);
-    v[EW_QUANTITY_MEMORY] = known(memory_mib);
+    v[EW_CRITERION_TIME] = scaled(run, 1 / batch);
+    v[EW_CRITERION_LATENCY] = scaled(run, 1e3);
+    v[EW_CRITERION_MEMORY] = known(memory_mib);
 }
 
-static const char *name_of(struct ew_arena *a, const struct ew_work_opts *o,
+static const char *name_of(struct ew_arena *a, const struct ew_work_asked *o,
                            const struct ew_work_setting *s)
 {
     char more[96] = "";
@@ -172,10 +172,10 @@ static const char *name_of(struct ew_arena *a, const struct ew_work_opts *o,
                            (long long)s->threads, more);
 }
 
-static ew_err add(struct ew_work_source *s, const struct ew_work_opts *asked,
+static ew_err add(struct ew_work_source *s, const struct ew_work_asked *asked,
                   const struct ew_work_setting *at, struct ew_option *x)
 {
-    struct ew_work_opts o = *asked;
+    struct ew_work_asked o = *asked;
     struct ew_work_answer answer;
     o.net.batch = at->batch;
     o.net.width = at->width;
@@ -189,7 +189,7 @@ static ew_err add(struct ew_work_source *s, const struct ew_work_opts *asked,
     fill(x->v, &answer.run, (double)at->batch, answer.memory_mib);
     if (!x->measured)
         return EW_OK;
-    struct ew_guess *fitted = ew_arena_array(&s->arena, EW_QUANTITIES, sizeof(*fitted));
+    struct ew_guess *fitted = ew_arena_array(&s->arena, EW_CRITERIA, sizeof(*fitted));
     EW_CHECK(fitted, EW_ERR_MEMORY, "no memory");
     memcpy(fitted, x->v, sizeof(x->v));
     x->fitted = fitted;

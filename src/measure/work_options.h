@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `recommend --among batch,threads,width,workers,precision`: settings of a network, tried or not,
- * by what stores of runs say. */
-#ifndef EW_CLI_RECOMMEND_WORK_H
-#define EW_CLI_RECOMMEND_WORK_H
+/* Settings of a network (batch, threads, width, workers, precision), tried or not, as
+ * configurations to choose from, by what stores of runs say. */
+#ifndef EW_MEASURE_WORK_OPTIONS_H
+#define EW_MEASURE_WORK_OPTIONS_H
 
 #include "advise/choose.h"
-#include "cli/predict_work.h"
+#include "measure/work_source.h"
 
 /* Whether the words are such factors; EW_ERR_USAGE where some are and others are not. */
 ew_err ew_among_factors(const char *words, bool *are);
@@ -18,8 +18,8 @@ struct ew_work_setting {
 };
 
 struct ew_among_work {
-    const char *factors;       /* comma-separated */
-    struct ew_work_opts asked; /* what is not a factor stays as it is here */
+    const char *factors;        /* comma-separated */
+    struct ew_work_asked asked; /* what is not a factor stays as it is here */
 };
 
 /* Every setting as an option: time is that of an image, latency that of a run, memory the plan's.

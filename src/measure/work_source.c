@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Predictions of runs that were never made. */
+#include "measure/work_source.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "advise/work_loader.h"
+#include "base/log.h"
+#include "base/order_stats.h"
+#include "model/objective.h"
+
+#define PROGRAM_BYTES (9.0 * (1 << 20)) /* of a process without a plan, where no run tells */
+
+/* ---- What a plan asks for -------------------------------------------------------------------- */
+
+static ew_err parse_input(const char *text, struct ew_ints *out)
+{
+    static const struct ew_field field = {.name = "input", .type = EW_FIELD_INTS, .offset = 0};
+    *out = (struct ew_ints){0};
+    return *text ? ew_field_parse(&field, text, out) : EW_OK;
+}
+
+static ew_err load_of(struct ew_arena *a, const char *network, const struct ew_network_opts *net,
+                      bool train, struct ew_work_load *out)
+{
+    const struct ew_network_how how = {.opts = *net}; /* with weights: they are folded */
+    struct ew_network n;
+    ew_err e = ew_network_open(network, &how, &n);
+    if (e == EW_OK && train)
+        e = ew_objective_add(n.graph);
+    if (e == EW_OK)
+        e = ew_work_load_of(a, n.graph, train, out);
+    ew_network_close(&n);
+    return e;
+}
+
+/* The same network at the same size was asked for before. */
+static bool same_plan(const struct ew_work_row *a, const struct ew_work_row *b)
+{
+    return strcmp(a->network, b->network) == 0 && strcmp(a->input, b->input) == 0 &&
+           a->batch == b->batch && a->classes == b->classes && a->train == b->train &&
+           fabs(a->width - b->width) < 1e-9;
+}
+
+static const char *kind_of(struct ew_arena *a, bool train, const char *precision, bool integers)
+{
+    return ew_arena_printf(a, "%s%s%s", train ? "train " : "", precision, integers ? "int8" : "");
+}
+
+static ew_err run_of(struct ew_arena *a, const struct ew_work_row *r, const struct ew_work_load *l,
+                     struct ew_work_run *out)
+{
+    *out = (struct ew_work_run){.load = l,
+                                .threads = (double)r->threads,
+                                .size = log((double)r->batch * r->width * r->width),
+                                .network = r->network,
+                                .kind = kind_of(a, r->train, r->precision, l->integers),
+                                .machine = r->machine};
+    EW_CHECK(out->kind, EW_ERR_MEMORY, "no memory");
+    return EW_OK;
+}
+
+/* ---- The stores ------------------------------------------------------------------------------ */
+
+/* The plan of a row, or of one before it; NULL: the network cannot be opened here. */
+static ew_err find_load(struct ew_work_source *s, int i, const struct ew_work_load **out)
+{
+    const struct ew_work_row *r = &s->rows.list[i];
+    for (int k = 0; k < i; k++)
+        if (same_plan(&s->rows.list[k], r)) {
+            *out = s->runs[k].load;
+            return EW_OK;
+        }
+    struct ew_network_opts net = {.batch = r->batch, .width = r->width, .classes = r->classes};
+    struct ew_work_load *l = ew_arena_alloc(&s->arena, sizeof(*l));
+    EW_CHECK(l, EW_ERR_MEMORY, "no memory");
+    const bool ok = parse_input(r->input, &net.input) == EW_OK &&
+                    load_of(&s->arena, r->network, &net, r->train, l) == EW_OK;
+    if (!ok)
+        EW_WARN("%s is left out: %s", r->network, ew_error_message());
+    *out = ok ? l : NULL;
+    return EW_OK;
+}
+
+static ew_err open_networks(struct ew_work_source *s)
+{
+    int n = 0;
+    s->runs = ew_arena_array(&s->arena, (size_t)s->rows.n + 1, sizeof(*s->runs));
+    s->time = ew_arena_array(&s->arena, (size_t)s->rows.n + 1, sizeof(*s->time));
+    EW_CHECK(s->runs && s->time, EW_ERR_MEMORY, "no memory");
+    for (int i = 0; i < s->rows.n; i++) {
+        const struct ew_work_load *l = NULL;
+        s->rows.list[n] = s->rows.list[i];
+        EW_TRY(find_load(s, n, &l));
+        if (!l)
+            continue;
+        EW_TRY(run_of(&s->arena, &s->rows.list[n], l, &s->runs[n]));
+        s->time[n] = s->rows.list[n].time;
+        n++;
+    }
+    s->rows.n = n;
+    return EW_OK;
+}
+
+ew_err ew_work_source_open(const char *stores, struct ew_work_source *s)
+{
+    *s = (struct ew_work_source){.time = NULL};
+    ew_arena_init(&s->arena);
+    char *list = ew_arena_strdup(&s->arena, stores), *path;
+    EW_CHECK(list, EW_ERR_MEMORY, "no memory");
+    while ((path = strsep(&list, ",")))
+        EW_TRY(ew_work_rows_read(&s->arena, path, &s->rows));
+    EW_TRY(open_networks(s));
+    EW_CHECK(s->rows.n >= EW_WORK_MIN, EW_ERR_ARG,
+             "%s: %d measured configuration%s of networks: a prediction needs at least %d; "
+             "'edgewise bench NET --batch B --threads T --db STORE' adds one",
+             stores, s->rows.n, s->rows.n == 1 ? "" : "s", EW_WORK_MIN);
+    return ew_work_fit(&s->arena, s->runs, s->time, s->rows.n, &s->predictor);
+}
+
+void ew_work_source_close(struct ew_work_source *s)
+{
+    ew_arena_fini(&s->arena);
+}
+
+/* ---- The loader ------------------------------------------------------------------------------ */
+
+/* What a data set costs a worker, and how far steps with it are from what that says. */
+struct loader {
+    double image_s;    /* of one worker */
+    double off, apart; /* in ln: the median, and the standard deviation around it */
+    int n;
+};
+
+/* A worker's time for an image is the median over all runs of the data set on this machine. */
+static ew_err find_loader(struct ew_work_source *s, const struct ew_work_asked *o,
+                          const char *machine, struct loader *out)
+{
+    double *v = ew_arena_array(&s->arena, (size_t)s->rows.n + 1, sizeof(*v));
+    EW_CHECK(v, EW_ERR_MEMORY, "no memory");
+    *out = (struct loader){.n = 0};
+    for (int i = 0; i < s->rows.n; i++) {
+        const struct ew_work_row *r = &s->rows.list[i];
+        if (strcmp(r->dataset, o->data) == 0 && strcmp(r->machine, machine) == 0 &&
+            r->loader_s > 0 && r->step_s > 0)
+            v[out->n++] = r->loader_s;
+    }
+    EW_CHECK(out->n, EW_ERR_NOT_FOUND,
+             "--data %s: no training run on '%s' says what loading it takes; 'edgewise train NET "
+             "--data %s --epochs 1 --db STORE' does",
+             o->data, machine, o->data);
+    out->image_s = ew_median(v, out->n);
+    int n = 0;
+    for (int i = 0; i < s->rows.n; i++) {
+        const struct ew_work_row *r = &s->rows.list[i];
+        if (strcmp(r->dataset, o->data) != 0 || strcmp(r->machine, machine) != 0 ||
+            !(r->loader_s > 0 && r->step_s > 0))
+            continue;
+        const struct ew_loader_case c = {.compute_s = r->time,
+                                         .load_s = out->image_s * (double)r->batch,
+                                         .workers = (double)r->workers,
+                                         .threads = (double)r->threads,
+                                         .cores = (double)r->cores};
+        v[n++] = log(r->step_s / ew_loader_step(&c));
+    }
+    double sum = 0.15 * 0.15 * 3; /* as if three others had been 15 % off */
+    out->off = ew_median(v, n);
+    for (int i = 0; i < n; i++)
+        sum += (v[i] - out->off) * (v[i] - out->off);
+    out->apart = sqrt(sum / (n + 3));
+    return EW_OK;
+}
+
+static int64_t cores_of(const struct ew_work_source *s, const char *machine)
+{
+    for (int i = 0; i < s->rows.n; i++)
+        if (strcmp(s->rows.list[i].machine, machine) == 0)
+            return s->rows.list[i].cores;
+    return 1;
+}
+
+/* A step with its loader, from one without. */
+static struct ew_guess with_loader(const struct loader *l, const struct ew_work_asked *o,
+                                   double cores, const struct ew_guess *g)
+{
+    struct ew_loader_case c = {.compute_s = g->mid,
+                               .load_s = l->image_s * (double)o->net.batch,
+                               .workers = (double)o->workers,
+                               .threads = (double)o->threads,
+                               .cores = cores};
+    const double mid = ew_loader_step(&c);
+    c.compute_s = g->high90; /* as much of the step's doubt as it has a part in the whole */
+    const double doubt = log(ew_loader_step(&c) / mid) / 1.645;
+    const double sd = hypot(doubt, l->apart);
+    return ew_guess_of(log(mid) + l->off, sd, sd);
+}
+
+/* ---- A prediction ---------------------------------------------------------------------------- */
+
+/* The precision asked for was seen, or it cannot be told. */
+static ew_err check_precision(const struct ew_work_source *s, const struct ew_work_asked *o)
+{
+    for (int i = 0; i < s->rows.n; i++)
+        if (!o->precision || !*o->precision || strcmp(s->rows.list[i].precision, o->precision) == 0)
+            return EW_OK;
+    return ew_fail(EW_ERR_NOT_FOUND,
+                   "--precision %s: no run of any network in it; int8 networks are named by their "
+                   "files",
+                   o->precision);
+}
+
+/* Its own measurement; nan: none. */
+static double find_measured(const struct ew_work_source *s, const struct ew_work_row *asked,
+                            bool with_loader)
+{
+    for (int i = 0; i < s->rows.n; i++) {
+        const struct ew_work_row *r = &s->rows.list[i];
+        if (same_plan(r, asked) && r->threads == asked->threads &&
+            strcmp(r->machine, asked->machine) == 0 &&
+            strcmp(r->precision, asked->precision) == 0 &&
+            (!with_loader ||
+             (strcmp(r->dataset, asked->dataset) == 0 && r->workers == asked->workers)))
+            return with_loader ? r->step_s : r->time;
+    }
+    return NAN;
+}
+
+/* A plan that was asked for before. */
+struct ew_work_plan {
+    struct ew_work_row row;
+    struct ew_work_load load;
+    struct ew_work_plan *next;
+};
+
+static ew_err plan_of(struct ew_work_source *s, const struct ew_work_asked *o,
+                      const struct ew_work_row *row, const struct ew_work_load **out)
+{
+    struct ew_work_plan *p = s->plans;
+    while (p && !same_plan(&p->row, row))
+        p = p->next;
+    if (!p) {
+        p = ew_arena_alloc(&s->arena, sizeof(*p));
+        EW_CHECK(p, EW_ERR_MEMORY, "no memory");
+        EW_TRY(load_of(&s->arena, o->network, &o->net, o->train, &p->load));
+        p->row = *row;
+        p->next = s->plans;
+        s->plans = p;
+    }
+    *out = &p->load;
+    return EW_OK;
+}
+
+/* What a process takes beside the plan (the program, its libraries, a loader), at the median of
+ * this kind of run on this machine. */
+static double beside_plan(const struct ew_work_source *s, const struct ew_work_row *of)
+{
+    double v[EW_WORK_STORE_ROWS];
+    int n = 0;
+    for (int i = 0; i < s->rows.n; i++) {
+        const struct ew_work_row *r = &s->rows.list[i];
+        if (r->beside_bytes > 0 && r->train == of->train && strcmp(r->machine, of->machine) == 0)
+            v[n++] = r->beside_bytes;
+    }
+    return n ? ew_median(v, n) : PROGRAM_BYTES;
+}
+
+ew_err ew_work_source_ask(struct ew_work_source *s, const struct ew_work_asked *o,
+                          struct ew_work_answer *out)
+{
+    struct ew_work_asked asked = *o;
+    const struct ew_work_load *l = NULL;
+    struct ew_work_run run;
+    struct loader loader;
+    EW_TRY(ew_work_rows_machine(&s->arena, &s->rows, o->on, &out->machine));
+    if (asked.precision && strcmp(asked.precision, "fp32") == 0)
+        asked.precision = NULL;
+    EW_TRY(check_precision(s, &asked));
+    out->cores = cores_of(s, out->machine);
+    out->threads = asked.threads = o->threads ? o->threads : out->cores;
+    const struct ew_work_row row = {.network = o->network,
+                                    .input = "",
+                                    .machine = out->machine,
+                                    .precision = asked.precision ? asked.precision : "",
+                                    .batch = o->net.batch,
+                                    .classes = o->net.classes,
+                                    .threads = asked.threads,
+                                    .width = o->net.width,
+                                    .train = o->train,
+                                    .dataset = o->data ? o->data : "",
+                                    .workers = o->workers};
+    EW_TRY(plan_of(s, o, &row, &l));
+    EW_TRY(run_of(&s->arena, &row, l, &run));
+    out->run = ew_work_predict(s->predictor, &run);
+    out->memory_mib = (l->memory_bytes + beside_plan(s, &row)) / (1 << 20);
+    out->measured_s = o->net.input.n ? (double)NAN : find_measured(s, &row, o->data != NULL);
+    if (o->data) {
+        EW_TRY(find_loader(s, o, out->machine, &loader));
+        out->run = with_loader(&loader, &asked, (double)out->cores, &out->run);
+    }
+    return EW_OK;
+}
